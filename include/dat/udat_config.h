@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+
+/*
+ * The API version these headers describe, and what a program may choose before it
+ * includes them.
+ */
+
+#ifndef _UDAT_CONFIG_H_
+#define _UDAT_CONFIG_H_
+
+#define DAT_VERSION_MAJOR	1
+#define DAT_VERSION_MINOR	2
+
+/*
+ * The thread safety that dat_ia_open() asks for. A program that calls DAT from several
+ * threads without its own serialisation defines this as DAT_TRUE before it includes udat.h.
+ */
+#ifndef DAT_THREADSAFE
+#define DAT_THREADSAFE		DAT_FALSE
+#endif
+
+#endif /* _UDAT_CONFIG_H_ */

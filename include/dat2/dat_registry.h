@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+
+/* What a provider library and the DAT registry owe each other. */
+
+#ifndef _DAT_REGISTRY_H_
+#define _DAT_REGISTRY_H_
+
+#include <dat2/udat.h>
+#include <dat2/udat_redirection.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * Entry points that a provider library exports
+ */
+#define DAT_PROVIDER_INIT_FUNC_NAME	dat_provider_init
+#define DAT_PROVIDER_FINI_FUNC_NAME	dat_provider_fini
+#define DAT_PROVIDER_INIT_FUNC_STR	"dat_provider_init"
+#define DAT_PROVIDER_FINI_FUNC_STR	"dat_provider_fini"
+
+typedef void (*DAT_PROVIDER_INIT_FUNC)(const DAT_PROVIDER_INFO *, const char *);
+typedef void (*DAT_PROVIDER_FINI_FUNC)(const DAT_PROVIDER_INFO *);
+
+/*
+ * Registration
+ */
+
+typedef enum dat_ha_relationship {
+	DAT_HA_FALSE		= 0,
+	DAT_HA_TRUE		= 1,
+	DAT_HA_UNKNOWN		= 2,
+	DAT_HA_CONFLICTING	= 3,
+	DAT_HA_EXTENSION_BASE	= 4
+} DAT_HA_RELATIONSHIP;
+
+extern DAT_RETURN dat_registry_add_provider(const DAT_PROVIDER *provider,
+					    const DAT_PROVIDER_INFO *provider_info);
+
+extern DAT_RETURN dat_registry_remove_provider(const DAT_PROVIDER *provider,
+					       const DAT_PROVIDER_INFO *provider_info);
+
+extern DAT_RETURN dat_registry_providers_related(const DAT_NAME_PTR ia_name_1,
+						 const DAT_NAME_PTR ia_name_2,
+						 DAT_HA_RELATIONSHIP *relationship);
+
+/*
+ * dats_get_ia_handle - gives the provider's IA handle for the one that consumers hold.
+ *
+ * A consumer's IA handle is made by the registry. A provider that returns an IA handle in
+ * a parameter structure calls this to translate in either direction: a handle that is
+ * already the provider's own comes back unchanged.
+ *
+ * Returns: INVALID_HANDLE.
+ * Threads: safe.
+ */
+extern DAT_RETURN dats_get_ia_handle(DAT_IA_HANDLE handle, DAT_IA_HANDLE *ia_handle_p);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* _DAT_REGISTRY_H_ */
