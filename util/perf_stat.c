@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Numbers for datperf: size lists, order statistics and test patterns. */
+#include "perf_stat.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Reads a size at *@text and moves *@text behind it. */
+static int size_scan(const char **text, size_t *size)
+{
+	unsigned long long value;
+	unsigned int shift = 0;
+	char *end;
+
+	if (!isdigit((unsigned char)**text))
+		return -1;
+	value = strtoull(*text, &end, 10);
+	switch (tolower((unsigned char)*end)) {
+	case 'g':
+		shift += 10;
+		/* fall through */
+	case 'm':
+		shift += 10;
+		/* fall through */
+	case 'k':
+		shift += 10;
+		end++;
+	}
+	if (value == 0 || value > (PERF_SIZE_MAX >> shift))
+		return -1;
+	*size = (size_t)value << shift;
+	*text = end;
+	return 0;
+}
+
+int perf_size_parse(const char *text, size_t *size)
+{
+	size_t value;
+
+	if (size_scan(&text, &value) || *text)
+		return -1;
+	*size = value;
+	return 0;
+}
+
+int perf_sizes_parse(const char *text, size_t *sizes, int max)
+{
+	size_t low, high;
+	int n = 0;
+
+	for (;;) {
+		if (size_scan(&text, &low))
+			return -1;
+		high = low;
+		if (*text == '-') {
+			text++;
+			if (size_scan(&text, &high) || high < low)
+				return -1;
+		}
+		for (; low <= high; low *= 2) {
+			if (n == max)
+				return -1;
+			sizes[n++] = low;
+		}
+		if (*text == '\0')
+			return n;
+		if (*text++ != ',')
+			return -1;
+	}
+}
+
+const char *perf_size_name(size_t size, char *buf, size_t len)
+{
+	static const char suffix[] = { 0, 'K', 'M', 'G' };
+	unsigned int i = 0;
+
+	while (i < 3 && size && size % 1024 == 0) {
+		size /= 1024;
+		i++;
+	}
+	snprintf(buf, len, i ? "%zu%c" : "%zu", size, suffix[i]);
+	return buf;
+}
+
+static int double_cmp(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static int u64_cmp(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+double perf_median(double *values, int n)
+{
+	if (n <= 0)
+		return 0;
+	qsort(values, n, sizeof(*values), double_cmp);
+	return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
+}
+
+void perf_lat_of(uint64_t *samples, size_t n, double div, struct perf_lat *lat)
+{
+	double sum = 0, scale = 1000 * div;
+	size_t i, p99;
+
+	memset(lat, 0, sizeof(*lat));
+	if (!n)
+		return;
+	qsort(samples, n, sizeof(*samples), u64_cmp);
+	for (i = 0; i < n; i++)
+		sum += samples[i];
+	/* nearest rank: the smallest value that 99 % of all do not exceed */
+	p99 = (n * 99 + 99) / 100 - 1;
+	lat->min = samples[0] / scale;
+	lat->p99 = samples[p99] / scale;
+	lat->mean = sum / n / scale;
+	lat->median = n % 2 ? samples[n / 2] / scale :
+		((double)samples[n / 2 - 1] + samples[n / 2]) / 2 / scale;
+}
+
+uint64_t perf_iters_for(uint64_t budget_ns, uint64_t took_ns, uint64_t done,
+			uint64_t low, uint64_t high)
+{
+	double n;
+
+	if (!took_ns)
+		took_ns = 1;
+	n = (double)budget_ns * done / took_ns;
+	if (n < low)
+		return low;
+	return n > high ? high : (uint64_t)n;
+}
+
+/* One step of a multiplicative hash: distinct for each seed, message, word. */
+static uint64_t pattern_word(uint64_t base, uint64_t word)
+{
+	uint64_t v = (base + word) * 0x9e3779b97f4a7c15ull;
+
+	return v ^ (v >> 29);
+}
+
+static uint64_t pattern_base(uint32_t seed, uint32_t index)
+{
+	return pattern_word((uint64_t)seed << 32 | index, 0x5bd1e995);
+}
+
+void perf_pattern_fill(void *buf, size_t len, uint32_t seed, uint32_t index)
+{
+	uint64_t base = pattern_base(seed, index), word;
+	unsigned char *out = buf;
+	size_t i, n = len / sizeof(word);
+
+	for (i = 0; i < n; i++) {
+		word = pattern_word(base, i);
+		memcpy(out + i * sizeof(word), &word, sizeof(word));
+	}
+	word = pattern_word(base, n);
+	memcpy(out + n * sizeof(word), &word, len % sizeof(word));
+}
+
+long perf_pattern_check(const void *buf, size_t len, uint32_t seed,
+			uint32_t index)
+{
+	uint64_t base = pattern_base(seed, index), word;
+	const unsigned char *in = buf;
+	size_t i, part;
+
+	for (i = 0; i < len; i += part) {
+		word = pattern_word(base, i / sizeof(word));
+		part = len - i < sizeof(word) ? len - i : sizeof(word);
+		if (memcmp(in + i, &word, part))
+			break;
+	}
+	if (i >= len)
+		return -1;
+	while (in[i] == ((unsigned char *)&word)[i % sizeof(word)])
+		i++;
+	return (long)i;
+}

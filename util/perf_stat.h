@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Numbers for datperf: size lists, order statistics and test patterns. Knows no
+ * fabric and no DAT type, so that unit tests can call all of it.
+ */
+#ifndef PERF_STAT_H
+#define PERF_STAT_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define PERF_SIZE_MAX	((size_t)1 << 30)
+#define PERF_MAX_SIZES	128
+
+/* Latencies of one measured point, in microseconds. */
+struct perf_lat {
+	double min;
+	double median;
+	double p99;
+	double mean;
+};
+
+/*
+ * Reads one size: decimal digits and an optional k, m or g (powers of 1024,
+ * either case). Returns 0, or -1 when @text is anything else, zero or above
+ * PERF_SIZE_MAX.
+ */
+int perf_size_parse(const char *text, size_t *size);
+
+/*
+ * Reads a list of sizes: single ones and ranges "low-high" in powers of two,
+ * separated by commas ("1-64,1M"). Writes at most @max of them, in the order
+ * given, and returns their number; -1 when a part cannot be read or there are
+ * more than @max.
+ */
+int perf_sizes_parse(const char *text, size_t *sizes, int max);
+
+/* Writes @size with the largest suffix that divides it ("4K", "1000"). */
+const char *perf_size_name(size_t size, char *buf, size_t len);
+
+/* Median of @n values, which are reordered; 0 when @n is 0. */
+double perf_median(double *values, int n);
+
+/* Statistics of @n samples in nanoseconds (sorted in place), divided by @div. */
+void perf_lat_of(uint64_t *samples, size_t n, double div, struct perf_lat *lat);
+
+/*
+ * How many repetitions fill @budget_ns when @done of them took @took_ns; at
+ * least @low, at most @high.
+ */
+uint64_t perf_iters_for(uint64_t budget_ns, uint64_t took_ns, uint64_t done,
+			uint64_t low, uint64_t high);
+
+/* Fills @len bytes with the pattern of message @index of a run with @seed. */
+void perf_pattern_fill(void *buf, size_t len, uint32_t seed, uint32_t index);
+
+/* Returns the offset of the first byte that differs from it, or -1. */
+long perf_pattern_check(const void *buf, size_t len, uint32_t seed,
+			uint32_t index);
+
+#endif

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Encoding of what two datperf processes say to each other. */
+#include "perf_wire.h"
+
+#include <string.h>
+
+#define HELLO_MAGIC	0x64706631u	/* "dpf1" */
+#define CTL_MAGIC	0x64706663u	/* "dpfc" */
+#define WIRE_VERSION	1
+
+static unsigned char *put(unsigned char *buf, uint64_t value, int bytes)
+{
+	while (bytes--)
+		*buf++ = (unsigned char)(value >> (8 * bytes));
+	return buf;
+}
+
+static uint64_t get(const unsigned char **buf, int bytes)
+{
+	uint64_t value = 0;
+
+	while (bytes--)
+		value = value << 8 | *(*buf)++;
+	return value;
+}
+
+void perf_hello_encode(const struct perf_hello *hello, unsigned char *buf)
+{
+	buf = put(buf, HELLO_MAGIC, 4);
+	buf = put(buf, WIRE_VERSION, 2);
+	buf = put(buf, hello->flags, 2);
+	buf = put(buf, hello->size_max, 4);
+	buf = put(buf, hello->window, 4);
+	buf = put(buf, hello->addr, 8);
+	buf = put(buf, hello->key, 4);
+	put(buf, 0, 4);
+}
+
+int perf_hello_decode(struct perf_hello *hello, const void *buf, size_t len)
+{
+	const unsigned char *in = buf;
+
+	/* a fabric may pad private data, so that only too little is wrong */
+	if (!buf || len < PERF_HELLO_LEN || get(&in, 4) != HELLO_MAGIC ||
+	    get(&in, 2) != WIRE_VERSION)
+		return -1;
+	hello->flags = (uint16_t)get(&in, 2);
+	hello->size_max = (uint32_t)get(&in, 4);
+	hello->window = (uint32_t)get(&in, 4);
+	hello->addr = get(&in, 8);
+	hello->key = (uint32_t)get(&in, 4);
+	return 0;
+}
+
+void perf_ctl_encode(const struct perf_ctl *ctl, unsigned char *buf)
+{
+	buf = put(buf, CTL_MAGIC, 4);
+	buf = put(buf, ctl->type, 2);
+	buf = put(buf, ctl->kind, 2);
+	buf = put(buf, ctl->seed, 4);
+	buf = put(buf, ctl->slots, 4);
+	buf = put(buf, ctl->size, 8);
+	buf = put(buf, ctl->iters, 8);
+	buf = put(buf, ctl->value, 8);
+	memset(buf, 0, PERF_CTL_LEN - 40);
+}
+
+int perf_ctl_decode(struct perf_ctl *ctl, const void *buf, size_t len)
+{
+	const unsigned char *in = buf;
+
+	if (len < PERF_CTL_LEN || get(&in, 4) != CTL_MAGIC)
+		return -1;
+	ctl->type = (uint16_t)get(&in, 2);
+	ctl->kind = (uint16_t)get(&in, 2);
+	ctl->seed = (uint32_t)get(&in, 4);
+	ctl->slots = (uint32_t)get(&in, 4);
+	ctl->size = get(&in, 8);
+	ctl->iters = get(&in, 8);
+	ctl->value = get(&in, 8);
+	return 0;
+}
