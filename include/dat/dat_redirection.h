@@ -14,6 +14,7 @@
 extern "C" {
 #endif
 
+/* a provider's function table; see udat_redirection.h */
 typedef struct dat_provider DAT_PROVIDER;
 
 /* The function table of the provider that made an object: its handle's first word. */

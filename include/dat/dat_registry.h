@@ -15,7 +15,9 @@ extern "C" {
 /*
  * Entry points that a provider library exports
  */
+/* called once for each line of dat.conf */
 #define DAT_PROVIDER_INIT_FUNC_NAME	dat_provider_init
+/* called when the last IA of the line closes */
 #define DAT_PROVIDER_FINI_FUNC_NAME	dat_provider_fini
 #define DAT_PROVIDER_INIT_FUNC_STR	"dat_provider_init"
 #define DAT_PROVIDER_FINI_FUNC_STR	"dat_provider_fini"
@@ -27,9 +29,26 @@ typedef void (*DAT_PROVIDER_FINI_FUNC)(const DAT_PROVIDER_INFO *);
  * Registration
  */
 
+/*
+ * dat_registry_add_provider(3DAT) - tells the registry that a provider can be opened.
+ *
+ * Called by dat_provider_init() with the information it was given. The table must stay
+ * until dat_registry_remove_provider().
+ *
+ * Fails with: INSUFFICIENT_RESOURCES, INVALID_PARAMETER, PROVIDER_ALREADY_REGISTERED.
+ * Threads: called under the registry's own lock.
+ */
 extern DAT_RETURN dat_registry_add_provider(DAT_PROVIDER *provider,
 					    const DAT_PROVIDER_INFO *provider_info);
 
+/*
+ * dat_registry_remove_provider(3DAT) - takes back dat_registry_add_provider().
+ *
+ * Called by dat_provider_fini().
+ *
+ * Fails with: INVALID_PARAMETER, PROVIDER_IN_USE.
+ * Threads: called under the registry's own lock.
+ */
 extern DAT_RETURN dat_registry_remove_provider(DAT_PROVIDER *provider,
 					       const DAT_PROVIDER_INFO *provider_info);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 
 /*
- * The part of the DAT @V@ interface that user and kernel consumers share. Programs
+ * The part of the DAT 2.0 interface that user and kernel consumers share. Programs
  * include udat.h.
  */
 
@@ -21,127 +21,144 @@ extern "C" {
 /*
  * Names, booleans, contexts
  */
-#define DAT_NAME_MAX_LENGTH	256
+#define DAT_NAME_MAX_LENGTH	256	/* bytes in a name, its terminating null included */
 
-typedef char *DAT_NAME_PTR;
+typedef char *DAT_NAME_PTR;	/* a null-terminated name */
 
+/* An attribute that only some providers or transports know, as text. */
 typedef struct dat_named_attr {
-	const char *name;
-	const char *value;
+	const char	*name;	/* its name */
+	const char	*value;	/* its value, in the form the name defines */
 } DAT_NAMED_ATTR;
 
+/* Truth value. */
 typedef enum dat_boolean {
 	DAT_FALSE	= 0,
 	DAT_TRUE	= 1
 } DAT_BOOLEAN;
 
+/* A word of the consumer's that DAT carries and never looks into. */
 typedef union dat_context {
-	DAT_PVOID as_ptr;
-	DAT_UINT64 as_64;
-	DAT_UVERYLONG as_index;
+	DAT_PVOID	as_ptr;		/* seen as an address */
+	DAT_UINT64	as_64;		/* seen as 64 bits */
+	DAT_UVERYLONG	as_index;	/* seen as an index */
 } DAT_CONTEXT;
 
-typedef DAT_CONTEXT DAT_DTO_COOKIE;
-typedef DAT_CONTEXT DAT_RMR_COOKIE;
+typedef DAT_CONTEXT DAT_DTO_COOKIE;	/* names a transfer; comes back in its completion */
+typedef DAT_CONTEXT DAT_RMR_COOKIE;	/* names a bind; comes back in its completion */
 
 /*
  * Time
  */
-typedef DAT_UINT32 DAT_TIMEOUT;
+typedef DAT_UINT32 DAT_TIMEOUT;	/* a duration in microseconds; 0 does not wait */
 
-#define DAT_TIMEOUT_INFINITE	((DAT_TIMEOUT)~0)
+#define DAT_TIMEOUT_INFINITE	((DAT_TIMEOUT)~0)	/* wait without limit */
 
 /*
  * Handles
  */
-typedef DAT_PVOID DAT_HANDLE;
+typedef DAT_PVOID DAT_HANDLE;	/* any of the handles below */
 
-#define DAT_HANDLE_NULL	((DAT_HANDLE)0)
+#define DAT_HANDLE_NULL	((DAT_HANDLE)0)	/* no object */
 
-typedef DAT_HANDLE DAT_IA_HANDLE;
-typedef DAT_HANDLE DAT_PZ_HANDLE;
-typedef DAT_HANDLE DAT_EVD_HANDLE;
-typedef DAT_HANDLE DAT_EP_HANDLE;
-typedef DAT_HANDLE DAT_SRQ_HANDLE;
-typedef DAT_HANDLE DAT_LMR_HANDLE;
-typedef DAT_HANDLE DAT_RMR_HANDLE;
-typedef DAT_HANDLE DAT_PSP_HANDLE;
-typedef DAT_HANDLE DAT_RSP_HANDLE;
-typedef DAT_HANDLE DAT_CSP_HANDLE;
-typedef DAT_HANDLE DAT_CR_HANDLE;
+typedef DAT_HANDLE DAT_IA_HANDLE;	/* interface adapter */
+typedef DAT_HANDLE DAT_PZ_HANDLE;	/* protection zone */
+typedef DAT_HANDLE DAT_EVD_HANDLE;	/* event dispatcher */
+typedef DAT_HANDLE DAT_EP_HANDLE;	/* endpoint */
+typedef DAT_HANDLE DAT_SRQ_HANDLE;	/* shared receive queue */
+typedef DAT_HANDLE DAT_LMR_HANDLE;	/* local memory region */
+typedef DAT_HANDLE DAT_RMR_HANDLE;	/* remote memory region */
+typedef DAT_HANDLE DAT_PSP_HANDLE;	/* public service point */
+typedef DAT_HANDLE DAT_RSP_HANDLE;	/* reserved service point */
+typedef DAT_HANDLE DAT_CSP_HANDLE;	/* common service point */
+typedef DAT_HANDLE DAT_CR_HANDLE;	/* connection request */
 
 /*
  * Addresses and connection qualifiers
  */
+/* an IPv4 or IPv6 address, by its family */
 typedef DAT_SOCK_ADDR *DAT_IA_ADDRESS_PTR;
-typedef DAT_UINT64 DAT_CONN_QUAL;
-typedef DAT_UINT64 DAT_PORT_QUAL;
+typedef DAT_UINT64 DAT_CONN_QUAL;	/* what a service point listens on; all 64 bits count */
+typedef DAT_UINT64 DAT_PORT_QUAL;	/* the port at one end of a connection */
 
 /*
  * Memory: addresses, lengths, contexts
  */
-typedef DAT_UINT64 DAT_VADDR;
-typedef DAT_UINT64 DAT_VLEN;
-typedef DAT_UINT32 DAT_SEG_LENGTH;
-typedef DAT_UINT32 DAT_LMR_CONTEXT;
-typedef DAT_UINT32 DAT_RMR_CONTEXT;
+typedef DAT_UINT64 DAT_VADDR;		/* an address, wide enough for any peer */
+typedef DAT_UINT64 DAT_VLEN;		/* a length in bytes */
+typedef DAT_UINT32 DAT_SEG_LENGTH;	/* length in bytes of a segment or a transfer */
+typedef DAT_UINT32 DAT_LMR_CONTEXT;	/* names an LMR in a local segment */
+typedef DAT_UINT32 DAT_RMR_CONTEXT;	/* grants a peer access; opaque, may be sent as is */
 
+/*
+ * A piece of local memory: the segment of a scatter or gather list. Laid out as a
+ * verbs scatter-gather element.
+ */
 typedef struct dat_lmr_triplet {
-	DAT_VADDR virtual_address;
-	DAT_SEG_LENGTH segment_length;
-	DAT_LMR_CONTEXT lmr_context;
+	DAT_VADDR	virtual_address;	/* its first byte */
+	DAT_SEG_LENGTH	segment_length;		/* its length in bytes; may be 0 */
+	DAT_LMR_CONTEXT	lmr_context;		/* LMR the piece lies in */
 } DAT_LMR_TRIPLET;
 
+/* A piece of a peer's memory: the far side of an RDMA operation. */
 typedef struct dat_rmr_triplet {
-	DAT_VADDR virtual_address;
-	DAT_SEG_LENGTH segment_length;
-	DAT_RMR_CONTEXT rmr_context;
+	DAT_VADDR	virtual_address;	/* its first byte, in the peer's address space */
+	DAT_SEG_LENGTH	segment_length;		/* its length in bytes */
+	DAT_RMR_CONTEXT	rmr_context;		/* as granted by the peer */
 } DAT_RMR_TRIPLET;
 
+/* What may be done with registered memory, and from where. */
 typedef enum dat_mem_priv_flags {
-	DAT_MEM_PRIV_NONE_FLAG		= 0x00,
-	DAT_MEM_PRIV_LOCAL_READ_FLAG	= 0x01,
-	DAT_MEM_PRIV_REMOTE_READ_FLAG	= 0x02,
-	DAT_MEM_PRIV_LOCAL_WRITE_FLAG	= 0x10,
-	DAT_MEM_PRIV_REMOTE_WRITE_FLAG	= 0x20,
-	DAT_MEM_PRIV_ALL_FLAG		= 0x33,
-	DAT_MEM_PRIV_EXTENSION_BASE	= 0x40
+	DAT_MEM_PRIV_NONE_FLAG		= 0x00,	/* no access */
+	DAT_MEM_PRIV_LOCAL_READ_FLAG	= 0x01,	/* source of sends and RDMA writes here */
+	DAT_MEM_PRIV_REMOTE_READ_FLAG	= 0x02,	/* source of a peer's RDMA reads */
+	DAT_MEM_PRIV_LOCAL_WRITE_FLAG	= 0x10,	/* target of receives and RDMA reads here */
+	DAT_MEM_PRIV_REMOTE_WRITE_FLAG	= 0x20,	/* target of a peer's RDMA writes */
+	DAT_MEM_PRIV_ALL_FLAG		= 0x33,	/* all of the above */
+	DAT_MEM_PRIV_EXTENSION_BASE	= 0x40	/* first flag that belongs to an extension */
 } DAT_MEM_PRIV_FLAGS;
 
+/* read, from here and from a peer */
 #define DAT_MEM_PRIV_READ_FLAG	(DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_REMOTE_READ_FLAG)
+/* write, from here and from a peer */
 #define DAT_MEM_PRIV_WRITE_FLAG	(DAT_MEM_PRIV_LOCAL_WRITE_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG)
 
+/* How the addresses of a region count. */
 typedef enum dat_va_type {
-	DAT_VA_TYPE_VA	= 0,
-	DAT_VA_TYPE_ZB	= 1
+	DAT_VA_TYPE_VA	= 0,	/* virtual addresses of the process that owns it */
+	DAT_VA_TYPE_ZB	= 1	/* zero-based: offsets from its first byte */
 } DAT_VA_TYPE;
 
+/* Through which endpoints an RMR may be reached. */
 typedef enum dat_rmr_scope {
-	DAT_RMR_SCOPE_EP	= 0,
-	DAT_RMR_SCOPE_PZ	= 1,
-	DAT_RMR_SCOPE_ANY	= 2
+	DAT_RMR_SCOPE_EP	= 0,	/* the one it was bound through */
+	DAT_RMR_SCOPE_PZ	= 1,	/* all of its PZ */
+	DAT_RMR_SCOPE_ANY	= 2	/* the provider supports both */
 } DAT_RMR_SCOPE;
 
+/* When a segment list passed to a post call may be used again. */
 typedef enum dat_iov_ownership {
-	DAT_IOV_CONSUMER	= 0,
-	DAT_IOV_PROVIDER_NOMOD	= 1,
-	DAT_IOV_PROVIDER_MOD	= 2
+	DAT_IOV_CONSUMER	= 0,	/* on return from the post */
+	DAT_IOV_PROVIDER_NOMOD	= 1,	/* on completion; unchanged */
+	DAT_IOV_PROVIDER_MOD	= 2	/* on completion; may have changed */
 } DAT_IOV_OWNERSHIP;
 
-typedef struct dat_lmr_param DAT_LMR_PARAM;
+typedef struct dat_lmr_param DAT_LMR_PARAM;	/* see udat.h */
 
-typedef enum dat_lmr_param_mask DAT_LMR_PARAM_MASK;
+typedef enum dat_lmr_param_mask DAT_LMR_PARAM_MASK;	/* see udat.h */
 
+/* What dat_rmr_query() tells. */
 typedef struct dat_rmr_param {
-	DAT_IA_HANDLE ia_handle;
-	DAT_PZ_HANDLE pz_handle;
-	DAT_LMR_TRIPLET lmr_triplet;
-	DAT_MEM_PRIV_FLAGS mem_priv;
-	DAT_RMR_CONTEXT rmr_context;
-	DAT_RMR_SCOPE rmr_scope;
-	DAT_VA_TYPE va_type;
+	DAT_IA_HANDLE		ia_handle;	/* IA it belongs to */
+	DAT_PZ_HANDLE		pz_handle;	/* its PZ */
+	DAT_LMR_TRIPLET		lmr_triplet;	/* memory it is bound to; not valid when unbound */
+	DAT_MEM_PRIV_FLAGS	mem_priv;	/* access it grants */
+	DAT_RMR_CONTEXT		rmr_context;	/* context of the last bind */
+	DAT_RMR_SCOPE		rmr_scope;	/* through which endpoints */
+	DAT_VA_TYPE		va_type;	/* how its addresses count */
 } DAT_RMR_PARAM;
 
+/* Members of DAT_RMR_PARAM that dat_rmr_query() is asked for. */
 typedef enum dat_rmr_param_mask {
 	DAT_RMR_FIELD_IA_HANDLE		= 0x01,
 	DAT_RMR_FIELD_PZ_HANDLE		= 0x02,
@@ -157,83 +174,100 @@ typedef enum dat_rmr_param_mask {
  * Quality of service, connection and completion flags
  */
 
+/* Quality of service; a provider tells the values it accepts. */
 typedef enum dat_qos {
-	DAT_QOS_BEST_EFFORT	= 0x0,
+	DAT_QOS_BEST_EFFORT	= 0x0,	/* always accepted */
 	DAT_QOS_HIGH_THROUGHPUT	= 0x1,
 	DAT_QOS_LOW_LATENCY	= 0x2,
 	DAT_QOS_ECONOMY		= 0x4,
 	DAT_QOS_PREMIUM		= 0x8
 } DAT_QOS;
 
+/* How to connect. */
 typedef enum dat_connect_flags {
-	DAT_CONNECT_DEFAULT_FLAG		= 0x0,
-	DAT_CONNECT_MULTIPATH_FLAG		= 0x1,
-	DAT_CONNECT_MULTIPATH_REQUIRED_FLAG	= 0x2
+	DAT_CONNECT_DEFAULT_FLAG		= 0x0,	/* one path */
+	DAT_CONNECT_MULTIPATH_FLAG		= 0x1,	/* several paths, if there are */
+	DAT_CONNECT_MULTIPATH_REQUIRED_FLAG	= 0x2	/* several paths, or no connection */
 } DAT_CONNECT_FLAGS;
 
+/* another name */
 #define DAT_CONNECT_MULTIPATH_REQUESTED_FLAG	DAT_CONNECT_MULTIPATH_FLAG
 
+/* How to end a connection or close an IA. */
 typedef enum dat_close_flags {
-	DAT_CLOSE_ABRUPT_FLAG	= 0x0,
-	DAT_CLOSE_GRACEFUL_FLAG	= 0x1
+	DAT_CLOSE_ABRUPT_FLAG	= 0x0,	/* at once; operations may be flushed, objects destroyed */
+	DAT_CLOSE_GRACEFUL_FLAG	= 0x1	/* after posted requests are done; an IA only when empty */
 } DAT_CLOSE_FLAGS;
 
-#define DAT_CLOSE_DEFAULT	DAT_CLOSE_ABRUPT_FLAG
+#define DAT_CLOSE_DEFAULT	DAT_CLOSE_ABRUPT_FLAG	/* what 0 means */
 
+/*
+ * How an operation completes. As endpoint attribute they choose a class for a
+ * direction, on a post they act on one operation.
+ */
 typedef enum dat_completion_flags {
-	DAT_COMPLETION_DEFAULT_FLAG			= 0x00,
+	DAT_COMPLETION_DEFAULT_FLAG			= 0x00,	/* every completion is an event */
+	/* request: no event when it succeeds */
 	DAT_COMPLETION_SUPPRESS_FLAG			= 0x01,
+	/* send: the peer's receive wakes a waiter */
 	DAT_COMPLETION_SOLICITED_WAIT_FLAG		= 0x02,
+	/* the event wakes no waiter; needs the attribute */
 	DAT_COMPLETION_UNSIGNALLED_FLAG			= 0x04,
+	/* request: starts when earlier RDMA reads are done */
 	DAT_COMPLETION_BARRIER_FENCE_FLAG		= 0x08,
+	/* attribute: the wait's threshold decides */
 	DAT_COMPLETION_EVD_THRESHOLD_FLAG		= 0x10,
+	/* request: starts when earlier invalidations are done */
 	DAT_COMPLETION_LMR_INVALIDATE_FENCE_FLAG	= 0x20
 } DAT_COMPLETION_FLAGS;
 
+/* The operation that a completion reports. */
 typedef enum dat_dtos {
 	DAT_DTO_SEND			= 0,
 	DAT_DTO_RDMA_WRITE		= 1,
 	DAT_DTO_RDMA_READ		= 2,
 	DAT_DTO_RECEIVE			= 3,
-	DAT_DTO_RECEIVE_WITH_INVALIDATE	= 4,
-	DAT_DTO_BIND_MW			= 5,
-	DAT_DTO_LMR_FMR			= 6,
-	DAT_DTO_LMR_INVALIDATE		= 7,
-	DAT_DTO_EXTENSION_BASE		= 8
+	DAT_DTO_RECEIVE_WITH_INVALIDATE	= 4,	/* the receive also invalidated an RMR */
+	DAT_DTO_BIND_MW			= 5,	/* RMR bind */
+	DAT_DTO_LMR_FMR			= 6,	/* fast registration */
+	DAT_DTO_LMR_INVALIDATE		= 7,	/* invalidation of an LMR */
+	DAT_DTO_EXTENSION_BASE		= 8	/* first operation that belongs to an extension */
 } DAT_DTOS;
 
 /*
  * Extensions
  */
 
+/* The family of extensions that an IA supports. */
 typedef enum dat_extension {
-	DAT_EXTENSION_NONE	= 0,
-	DAT_EXTENSION_IB	= 1,
-	DAT_EXTENSION_IW	= 2
+	DAT_EXTENSION_NONE	= 0,	/* none: dat_extension_op() is not implemented */
+	DAT_EXTENSION_IB	= 1,	/* InfiniBand, dat_ib_extensions.h */
+	DAT_EXTENSION_IW	= 2	/* iWARP */
 } DAT_EXTENSION;
 
-#define DAT_IB_EXTENSION	1
+#define DAT_IB_EXTENSION	1	/* for #if, where an enumerator is of no use */
 #define DAT_IW_EXTENSION	2
 
-typedef int DAT_EXTENDED_OP;
+typedef int DAT_EXTENDED_OP;	/* an operation of the IA's extension family */
 
-#define DAT_OPEN_EXTENSION_BASE		0x1000
-#define DAT_CLOSE_EXTENSION_BASE	0x2000
+#define DAT_OPEN_EXTENSION_BASE		0x1000	/* bit of operations that open an IA */
+#define DAT_CLOSE_EXTENSION_BASE	0x2000	/* bit of operations that close one */
 
 /*
  * Interface adapter (IA)
  */
-typedef DAT_UINT32 DAT_HA_LB;
+typedef DAT_UINT32 DAT_HA_LB;	/* how work is spread over several paths */
 
-#define DAT_HA_LB_NONE		0U
-#define DAT_HA_LB_INTERCOMM	1U
-#define DAT_HA_LB_INTRACOMM	2U
+#define DAT_HA_LB_NONE		0U	/* not at all */
+#define DAT_HA_LB_INTERCOMM	1U	/* each connection on one path, connections on all */
+#define DAT_HA_LB_INTRACOMM	2U	/* each connection on all paths */
 
-typedef struct dat_ia_attr DAT_IA_ATTR;
+typedef struct dat_ia_attr DAT_IA_ATTR;	/* see udat.h */
 
+/* members of DAT_IA_ATTR that dat_ia_query() is asked for */
 typedef DAT_UINT64 DAT_IA_ATTR_MASK;
 
-#define DAT_IA_FIELD_IA_MAX_MTU_SIZE				DAT_IA_FIELD_IA_MAX_MESSAGE_SIZE
+/* Members of DAT_IA_ATTR. */
 #define DAT_IA_FIELD_IA_ADAPTER_NAME				UINT64_C(0x000000001)
 #define DAT_IA_FIELD_IA_VENDOR_NAME				UINT64_C(0x000000002)
 #define DAT_IA_FIELD_IA_HARDWARE_MAJOR_VERSION			UINT64_C(0x000000004)
@@ -267,110 +301,141 @@ typedef DAT_UINT64 DAT_IA_ATTR_MASK;
 #define DAT_IA_FIELD_IA_MAX_RDMA_READ_PER_EP_OUT_GUARANTEED	UINT64_C(0x040000000)
 #define DAT_IA_FIELD_IA_ZB_SUPPORTED				UINT64_C(0x080000000)
 #define DAT_IA_FIELD_IA_EXTENSIONS_SUPPORTED			UINT64_C(0x100000000)
+/* none */
 #define DAT_IA_FIELD_NONE					UINT64_C(0x000000000)
+/* older name */
 #define DAT_IA_ALL						DAT_IA_FIELD_ALL
 
 /* Names of older DAT versions for the same fields and masks. */
 #define max_rdma_read_per_ep			max_rdma_read_per_ep_in
 #define max_mtu_size				max_message_size
+#define DAT_IA_FIELD_IA_MAX_MTU_SIZE		DAT_IA_FIELD_IA_MAX_MESSAGE_SIZE
 #define DAT_IA_FIELD_IA_MAX_DTO_PER_EP_IN	DAT_IA_FIELD_IA_MAX_RDMA_READ_PER_EP_IN
 #define DAT_IA_FIELD_IA_MAX_DTO_PER_OP		DAT_IA_FIELD_IA_MAX_DTO_PER_EP_IN
 
-typedef struct dat_provider_attr DAT_PROVIDER_ATTR;
+typedef struct dat_provider_attr DAT_PROVIDER_ATTR;	/* see udat.h */
 
+/* A provider as the registry lists it: one line of dat.conf. */
 typedef struct dat_provider_info {
-	char ia_name[DAT_NAME_MAX_LENGTH];
-	DAT_UINT32 dapl_version_major;
-	DAT_UINT32 dapl_version_minor;
-	DAT_BOOLEAN is_thread_safe;
+	char		ia_name[DAT_NAME_MAX_LENGTH];	/* name for dat_ia_open() */
+	DAT_UINT32	dapl_version_major;		/* DAT version it offers */
+	DAT_UINT32	dapl_version_minor;		/* likewise */
+	DAT_BOOLEAN	is_thread_safe;			/* as dat.conf declares it */
 } DAT_PROVIDER_INFO;
 
 /*
  * Event dispatcher (EVD)
  */
 
+/* The kinds of event that an EVD takes. */
 typedef enum dat_evd_flags {
-	DAT_EVD_SOFTWARE_FLAG	= 0x001,
-	DAT_EVD_CR_FLAG		= 0x010,
-	DAT_EVD_DTO_FLAG	= 0x020,
-	DAT_EVD_CONNECTION_FLAG	= 0x040,
-	DAT_EVD_RMR_BIND_FLAG	= 0x080,
-	DAT_EVD_ASYNC_FLAG	= 0x100,
-	DAT_EVD_DEFAULT_FLAG	= 0x1f0,
-	DAT_EVD_EXTENSION_BASE	= 0x200
+	DAT_EVD_SOFTWARE_FLAG	= 0x001,	/* posted by dat_evd_post_se() */
+	DAT_EVD_CR_FLAG		= 0x010,	/* connection requests */
+	DAT_EVD_DTO_FLAG	= 0x020,	/* completions of data transfers */
+	DAT_EVD_CONNECTION_FLAG	= 0x040,	/* connections made and ended */
+	DAT_EVD_RMR_BIND_FLAG	= 0x080,	/* completions of binds */
+	DAT_EVD_ASYNC_FLAG	= 0x100,	/* asynchronous errors */
+	DAT_EVD_DEFAULT_FLAG	= 0x1f0,	/* all but software events */
+	DAT_EVD_EXTENSION_BASE	= 0x200		/* first kind that belongs to an extension */
 } DAT_EVD_FLAGS;
 
-typedef struct dat_evd_param DAT_EVD_PARAM;
+typedef struct dat_evd_param DAT_EVD_PARAM;	/* see udat.h */
 
 /*
  * Endpoint (EP)
  */
 
+/* What an endpoint's transport promises. */
 typedef enum dat_service_type {
-	DAT_SERVICE_TYPE_RC		= 0,
-	DAT_SERVICE_TYPE_EXTENSION_BASE	= 1
+	DAT_SERVICE_TYPE_RC		= 0,	/* reliable, in order, connected */
+	DAT_SERVICE_TYPE_EXTENSION_BASE	= 1	/* first type that belongs to an extension */
 } DAT_SERVICE_TYPE;
 
+/*
+ * Where an endpoint is in its life. The UNCONFIGURED_ states are those of an EP that
+ * lacks its PZ or an EVD.
+ */
 typedef enum dat_ep_state {
-	DAT_EP_STATE_UNCONNECTED			= 0,
+	DAT_EP_STATE_UNCONNECTED			= 0,	/* new, or reset */
 	DAT_EP_STATE_UNCONFIGURED_UNCONNECTED		= 1,
+	/* belongs to an RSP that waits for a request */
 	DAT_EP_STATE_RESERVED				= 2,
 	DAT_EP_STATE_UNCONFIGURED_RESERVED		= 3,
-	DAT_EP_STATE_PASSIVE_CONNECTION_PENDING		= 4,
+	DAT_EP_STATE_PASSIVE_CONNECTION_PENDING		= 4,	/* its RSP got a request */
 	DAT_EP_STATE_UNCONFIGURED_PASSIVE		= 5,
-	DAT_EP_STATE_ACTIVE_CONNECTION_PENDING		= 6,
+	DAT_EP_STATE_ACTIVE_CONNECTION_PENDING		= 6,	/* dat_ep_connect() was called */
+	/* made by the provider for a request */
 	DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING	= 7,
 	DAT_EP_STATE_UNCONFIGURED_TENTATIVE		= 8,
-	DAT_EP_STATE_CONNECTED				= 9,
-	DAT_EP_STATE_DISCONNECT_PENDING			= 10,
-	DAT_EP_STATE_DISCONNECTED			= 11,
-	DAT_EP_STATE_COMPLETION_PENDING			= 12,
+	DAT_EP_STATE_CONNECTED				= 9,	/* data can flow */
+	DAT_EP_STATE_DISCONNECT_PENDING			= 10,	/* dat_ep_disconnect() was called */
+	DAT_EP_STATE_DISCONNECTED			= 11,	/* ended, for whatever reason */
+	DAT_EP_STATE_COMPLETION_PENDING			= 12,	/* dat_cr_accept() was called */
+	/* multipath, and one path is left */
 	DAT_EP_STATE_CONNECTED_SINGLE_PATH		= 13,
+	/* multipath, and several paths work */
 	DAT_EP_STATE_CONNECTED_MULTI_PATH		= 14
 } DAT_EP_STATE;
 
-#define DAT_EP_STATE_ERROR	DAT_EP_STATE_DISCONNECTED
+#define DAT_EP_STATE_ERROR	DAT_EP_STATE_DISCONNECTED	/* older name */
 
+/*
+ * What an endpoint must be able to do. Counts are minimums: the provider may give more
+ * and dat_ep_query() tells what it gave. Sizes are limits that are enforced. A size or
+ * count of 0 takes the provider's default.
+ */
 typedef struct dat_ep_attr {
-	DAT_SERVICE_TYPE service_type;
-	DAT_SEG_LENGTH max_message_size;
-	DAT_SEG_LENGTH max_rdma_size;
-	DAT_QOS qos;
-	DAT_COMPLETION_FLAGS recv_completion_flags;
-	DAT_COMPLETION_FLAGS request_completion_flags;
-	DAT_COUNT max_recv_dtos;
-	DAT_COUNT max_request_dtos;
-	DAT_COUNT max_recv_iov;
-	DAT_COUNT max_request_iov;
-	DAT_COUNT max_rdma_read_in;
-	DAT_COUNT max_rdma_read_out;
-	DAT_COUNT srq_soft_hw;
-	DAT_COUNT max_rdma_read_iov;
-	DAT_COUNT max_rdma_write_iov;
-	DAT_COUNT ep_transport_specific_count;
-	DAT_NAMED_ATTR *ep_transport_specific;
-	DAT_COUNT ep_provider_specific_count;
-	DAT_NAMED_ATTR *ep_provider_specific;
+	DAT_SERVICE_TYPE	service_type;		/* what the transport promises */
+	DAT_SEG_LENGTH		max_message_size;	/* bytes in a send or receive */
+	DAT_SEG_LENGTH		max_rdma_size;		/* bytes in an RDMA operation */
+	DAT_QOS			qos;			/* quality of service */
+	/* EVD_THRESHOLD, UNSIGNALLED or SOLICITED_WAIT */
+	DAT_COMPLETION_FLAGS	recv_completion_flags;
+	/* EVD_THRESHOLD or UNSIGNALLED */
+	DAT_COMPLETION_FLAGS	request_completion_flags;
+	DAT_COUNT		max_recv_dtos;		/* receives posted and not completed */
+	DAT_COUNT		max_request_dtos;	/* requests posted and not completed */
+	DAT_COUNT		max_recv_iov;		/* segments of a receive */
+	DAT_COUNT		max_request_iov;	/* segments of a send */
+	DAT_COUNT		max_rdma_read_in;	/* RDMA reads of the peer in progress */
+	DAT_COUNT		max_rdma_read_out;	/* own RDMA reads in progress */
+	/* soft watermark of receives taken from an SRQ */
+	DAT_COUNT		srq_soft_hw;
+	DAT_COUNT		max_rdma_read_iov;	/* segments of an RDMA read */
+	DAT_COUNT		max_rdma_write_iov;	/* segments of an RDMA write */
+	/* entries of the next */
+	DAT_COUNT		ep_transport_specific_count;
+	DAT_NAMED_ATTR		*ep_transport_specific;	/* attributes of the transport */
+	/* entries of the next */
+	DAT_COUNT		ep_provider_specific_count;
+	DAT_NAMED_ATTR		*ep_provider_specific;	/* attributes of the provider */
 } DAT_EP_ATTR;
 
+/*
+ * What dat_ep_query() tells and dat_ep_modify() may change. Addresses belong to the
+ * provider and last as long as the EP.
+ */
 typedef struct dat_ep_param {
-	DAT_IA_HANDLE ia_handle;
-	DAT_EP_STATE ep_state;
-	DAT_COMM comm;
-	DAT_IA_ADDRESS_PTR local_ia_address_ptr;
-	DAT_PORT_QUAL local_port_qual;
-	DAT_IA_ADDRESS_PTR remote_ia_address_ptr;
-	DAT_PORT_QUAL remote_port_qual;
-	DAT_PZ_HANDLE pz_handle;
-	DAT_EVD_HANDLE recv_evd_handle;
-	DAT_EVD_HANDLE request_evd_handle;
-	DAT_EVD_HANDLE connect_evd_handle;
-	DAT_SRQ_HANDLE srq_handle;
-	DAT_EP_ATTR ep_attr;
+	DAT_IA_HANDLE		ia_handle;		/* IA it belongs to */
+	DAT_EP_STATE		ep_state;		/* state at the time of the query */
+	/* kind of address it is connected through */
+	DAT_COMM		comm;
+	DAT_IA_ADDRESS_PTR	local_ia_address_ptr;	/* own address */
+	DAT_PORT_QUAL		local_port_qual;	/* own port */
+	/* peer's address; valid from the pending states on */
+	DAT_IA_ADDRESS_PTR	remote_ia_address_ptr;
+	DAT_PORT_QUAL		remote_port_qual;	/* peer's port; likewise */
+	DAT_PZ_HANDLE		pz_handle;		/* its PZ */
+	DAT_EVD_HANDLE		recv_evd_handle;	/* where receives complete */
+	DAT_EVD_HANDLE		request_evd_handle;	/* where requests complete */
+	DAT_EVD_HANDLE		connect_evd_handle;	/* where connection events go */
+	DAT_SRQ_HANDLE		srq_handle;		/* its SRQ, or DAT_HANDLE_NULL */
+	DAT_EP_ATTR		ep_attr;		/* what it can do */
 } DAT_EP_PARAM;
 
-typedef DAT_UINT64 DAT_EP_PARAM_MASK;
+typedef DAT_UINT64 DAT_EP_PARAM_MASK;	/* members of DAT_EP_PARAM a query or modify is about */
 
+/* Members of DAT_EP_PARAM. */
 #define DAT_EP_FIELD_IA_HANDLE				UINT64_C(0x00000001)
 #define DAT_EP_FIELD_EP_STATE				UINT64_C(0x00000002)
 #define DAT_EP_FIELD_COMM				UINT64_C(0x00000004)
@@ -383,6 +448,8 @@ typedef DAT_UINT64 DAT_EP_PARAM_MASK;
 #define DAT_EP_FIELD_REQUEST_EVD_HANDLE			UINT64_C(0x00000200)
 #define DAT_EP_FIELD_CONNECT_EVD_HANDLE			UINT64_C(0x00000400)
 #define DAT_EP_FIELD_SRQ_HANDLE				UINT64_C(0x00000800)
+
+/* Members of its DAT_EP_ATTR. */
 #define DAT_EP_FIELD_EP_ATTR_SERVICE_TYPE		UINT64_C(0x00001000)
 #define DAT_EP_FIELD_EP_ATTR_MAX_MESSAGE_SIZE		UINT64_C(0x00002000)
 #define DAT_EP_FIELD_EP_ATTR_MAX_RDMA_SIZE		UINT64_C(0x00004000)
@@ -403,8 +470,13 @@ typedef DAT_UINT64 DAT_EP_PARAM_MASK;
 #define DAT_EP_FIELD_EP_ATTR_NUM_PROVIDER_ATTR		UINT64_C(0x20000000)
 #define DAT_EP_FIELD_EP_ATTR_PROVIDER_SPECIFIC_ATTR	UINT64_C(0x40000000)
 #define DAT_EP_FIELD_EP_ATTR_ALL			UINT64_C(0x7ffff000)
+/* members and attributes */
 #define DAT_EP_FIELD_ALL				UINT64_C(0x7fffffff)
 
+/*
+ * Special counts: watermarks that never trigger, and a number the provider cannot
+ * tell.
+ */
 #define DAT_WATERMARK_INFINITE	(-1)
 #define DAT_HW_DEFAULT		DAT_WATERMARK_INFINITE
 #define DAT_SRQ_LW_DEFAULT	0
@@ -414,29 +486,35 @@ typedef DAT_UINT64 DAT_EP_PARAM_MASK;
  * Shared receive queue (SRQ)
  */
 
+/* Whether a shared receive queue works. */
 typedef enum dat_srq_state {
 	DAT_SRQ_STATE_ERROR		= 0,
 	DAT_SRQ_STATE_OPERATIONAL	= 1,
 	DAT_SRQ_STATE_SHUTDOWN		= 2
 } DAT_SRQ_STATE;
 
+/* What a shared receive queue must be able to do; the provider may give more. */
 typedef struct dat_srq_attr {
-	DAT_COUNT max_recv_dtos;
-	DAT_COUNT max_recv_iov;
-	DAT_COUNT low_watermark;
+	DAT_COUNT	max_recv_dtos;	/* receives posted and not completed */
+	DAT_COUNT	max_recv_iov;	/* segments of a receive */
+	DAT_COUNT	low_watermark;	/* DAT_SRQ_LW_DEFAULT; see dat_srq_set_lw() */
 } DAT_SRQ_ATTR;
 
+/* What dat_srq_query() tells. */
 typedef struct dat_srq_param {
-	DAT_IA_HANDLE ia_handle;
-	DAT_SRQ_STATE srq_state;
-	DAT_PZ_HANDLE pz_handle;
-	DAT_COUNT max_recv_dtos;
-	DAT_COUNT max_recv_iov;
-	DAT_COUNT low_watermark;
-	DAT_COUNT available_dto_count;
-	DAT_COUNT outstanding_dto_count;
+	DAT_IA_HANDLE	ia_handle;	/* IA it belongs to */
+	DAT_SRQ_STATE	srq_state;	/* whether it works */
+	DAT_PZ_HANDLE	pz_handle;	/* its PZ */
+	DAT_COUNT	max_recv_dtos;	/* receives it can hold */
+	DAT_COUNT	max_recv_iov;	/* segments of a receive */
+	DAT_COUNT	low_watermark;	/* free receives below which an event tells */
+	/* receives an EP can still take, or DAT_VALUE_UNKNOWN */
+	DAT_COUNT	available_dto_count;
+	/* those and the taken ones not yet dequeued, or DAT_VALUE_UNKNOWN */
+	DAT_COUNT	outstanding_dto_count;
 } DAT_SRQ_PARAM;
 
+/* Members of DAT_SRQ_PARAM that dat_srq_query() is asked for. */
 typedef enum dat_srq_param_mask {
 	DAT_SRQ_FIELD_IA_HANDLE			= 0x01,
 	DAT_SRQ_FIELD_SRQ_STATE			= 0x02,
@@ -453,10 +531,12 @@ typedef enum dat_srq_param_mask {
  * Protection zone (PZ)
  */
 
+/* What dat_pz_query() tells. */
 typedef struct dat_pz_param {
-	DAT_IA_HANDLE ia_handle;
+	DAT_IA_HANDLE	ia_handle;	/* IA it belongs to */
 } DAT_PZ_PARAM;
 
+/* Members of DAT_PZ_PARAM that dat_pz_query() is asked for. */
 typedef enum dat_pz_param_mask {
 	DAT_PZ_FIELD_IA_HANDLE	= 0x1,
 	DAT_PZ_FIELD_ALL	= 0x1
@@ -466,24 +546,28 @@ typedef enum dat_pz_param_mask {
  * Service points and connection requests
  */
 
+/* Who makes the endpoint for a request that arrives at a public service point. */
 typedef enum dat_psp_flags {
-	DAT_PSP_CONSUMER_FLAG	= 0x0,
-	DAT_PSP_PROVIDER_FLAG	= 0x1
+	DAT_PSP_CONSUMER_FLAG	= 0x0,	/* the consumer, for dat_cr_accept() */
+	DAT_PSP_PROVIDER_FLAG	= 0x1	/* the provider; the consumer completes it */
 } DAT_PSP_FLAGS;
 
+/* Whether a provider can make the endpoint for a public service point. */
 typedef enum dat_ep_creator_for_psp {
-	DAT_PSP_CREATES_EP_NEVER	= 0,
-	DAT_PSP_CREATES_EP_IFASKED	= 1,
-	DAT_PSP_CREATES_EP_ALWAYS	= 2
+	DAT_PSP_CREATES_EP_NEVER	= 0,	/* no: DAT_PSP_CONSUMER_FLAG only */
+	DAT_PSP_CREATES_EP_IFASKED	= 1,	/* as the flag says */
+	DAT_PSP_CREATES_EP_ALWAYS	= 2	/* always: DAT_PSP_PROVIDER_FLAG only */
 } DAT_EP_CREATOR_FOR_PSP;
 
+/* What dat_psp_query() tells. */
 typedef struct dat_psp_param {
-	DAT_IA_HANDLE ia_handle;
-	DAT_CONN_QUAL conn_qual;
-	DAT_EVD_HANDLE evd_handle;
-	DAT_PSP_FLAGS psp_flags;
+	DAT_IA_HANDLE	ia_handle;	/* IA it belongs to */
+	DAT_CONN_QUAL	conn_qual;	/* what it listens on */
+	DAT_EVD_HANDLE	evd_handle;	/* where requests arrive */
+	DAT_PSP_FLAGS	psp_flags;	/* who makes the endpoints */
 } DAT_PSP_PARAM;
 
+/* Members of DAT_PSP_PARAM that dat_psp_query() is asked for. */
 typedef enum dat_psp_param_mask {
 	DAT_PSP_FIELD_IA_HANDLE		= 0x1,
 	DAT_PSP_FIELD_CONN_QUAL		= 0x2,
@@ -492,13 +576,15 @@ typedef enum dat_psp_param_mask {
 	DAT_PSP_FIELD_ALL		= 0xf
 } DAT_PSP_PARAM_MASK;
 
+/* What dat_rsp_query() tells. */
 typedef struct dat_rsp_param {
-	DAT_IA_HANDLE ia_handle;
-	DAT_CONN_QUAL conn_qual;
-	DAT_EVD_HANDLE evd_handle;
-	DAT_EP_HANDLE ep_handle;
+	DAT_IA_HANDLE	ia_handle;	/* IA it belongs to */
+	DAT_CONN_QUAL	conn_qual;	/* what it listens on */
+	DAT_EVD_HANDLE	evd_handle;	/* where its one request arrives */
+	DAT_EP_HANDLE	ep_handle;	/* endpoint reserved for it */
 } DAT_RSP_PARAM;
 
+/* Members of DAT_RSP_PARAM that dat_rsp_query() is asked for. */
 typedef enum dat_rsp_param_mask {
 	DAT_RSP_FIELD_IA_HANDLE		= 0x1,
 	DAT_RSP_FIELD_CONN_QUAL		= 0x2,
@@ -507,13 +593,15 @@ typedef enum dat_rsp_param_mask {
 	DAT_RSP_FIELD_ALL		= 0xf
 } DAT_RSP_PARAM_MASK;
 
+/* What dat_csp_query() tells. */
 typedef struct dat_csp_param {
-	DAT_IA_HANDLE ia_handle;
-	DAT_COMM *comm;
-	DAT_IA_ADDRESS_PTR address_ptr;
-	DAT_EVD_HANDLE evd_handle;
+	DAT_IA_HANDLE		ia_handle;	/* IA it belongs to */
+	DAT_COMM		*comm;		/* kind of address */
+	DAT_IA_ADDRESS_PTR	address_ptr;	/* address it listens on */
+	DAT_EVD_HANDLE		evd_handle;	/* where requests arrive */
 } DAT_CSP_PARAM;
 
+/* Members of DAT_CSP_PARAM that dat_csp_query() is asked for. */
 typedef enum dat_csp_param_mask {
 	DAT_CSP_FIELD_IA_HANDLE		= 0x1,
 	DAT_CSP_FIELD_COMM		= 0x2,
@@ -522,14 +610,20 @@ typedef enum dat_csp_param_mask {
 	DAT_CSP_FIELD_ALL		= 0xf
 } DAT_CSP_PARAM_MASK;
 
+/*
+ * What dat_cr_query() tells. Address and data belong to the provider and last as long
+ * as the CR.
+ */
 typedef struct dat_cr_param {
-	DAT_IA_ADDRESS_PTR remote_ia_address_ptr;
-	DAT_PORT_QUAL remote_port_qual;
-	DAT_COUNT private_data_size;
-	DAT_PVOID private_data;
-	DAT_EP_HANDLE local_ep_handle;
+	DAT_IA_ADDRESS_PTR	remote_ia_address_ptr;	/* who asks */
+	DAT_PORT_QUAL		remote_port_qual;	/* from which port */
+	DAT_COUNT		private_data_size;	/* bytes of the next */
+	DAT_PVOID		private_data;		/* what the requester sent along */
+	/* EP of the RSP or provider PSP, else null */
+	DAT_EP_HANDLE		local_ep_handle;
 } DAT_CR_PARAM;
 
+/* Members of DAT_CR_PARAM that dat_cr_query() is asked for. */
 typedef enum dat_cr_param_mask {
 	DAT_CR_FIELD_REMOTE_IA_ADDRESS_PTR	= 0x01,
 	DAT_CR_FIELD_REMOTE_PORT_QUAL		= 0x02,
@@ -543,47 +637,73 @@ typedef enum dat_cr_param_mask {
  * Events
  */
 
+/* What an event says, and so which member of DAT_EVENT_DATA is valid. */
 typedef enum dat_event_number {
+	/* dto_completion_event_data */
 	DAT_DTO_COMPLETION_EVENT			= 0x00001,
+
+	/* rmr_completion_event_data */
 	DAT_RMR_BIND_COMPLETION_EVENT			= 0x01001,
+
+	/* cr_arrival_event_data */
 	DAT_CONNECTION_REQUEST_EVENT			= 0x02001,
-	DAT_CONNECTION_EVENT_ESTABLISHED		= 0x04001,
+
+	/* connect_event_data */
+	DAT_CONNECTION_EVENT_ESTABLISHED		= 0x04001,	/* data can flow */
+	/* the peer's program said no */
 	DAT_CONNECTION_EVENT_PEER_REJECTED		= 0x04002,
+	/* nobody listens there, or no room */
 	DAT_CONNECTION_EVENT_NON_PEER_REJECTED		= 0x04003,
-	DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR	= 0x04004,
-	DAT_CONNECTION_EVENT_DISCONNECTED		= 0x04005,
-	DAT_CONNECTION_EVENT_BROKEN			= 0x04006,
+	DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR	= 0x04004,	/* the requester is gone */
+	DAT_CONNECTION_EVENT_DISCONNECTED		= 0x04005,	/* ended by either side */
+	DAT_CONNECTION_EVENT_BROKEN			= 0x04006,	/* ended by an error */
+	/* the time given to dat_ep_connect() is over */
 	DAT_CONNECTION_EVENT_TIMED_OUT			= 0x04007,
-	DAT_CONNECTION_EVENT_UNREACHABLE		= 0x04008,
+	DAT_CONNECTION_EVENT_UNREACHABLE		= 0x04008,	/* no way to the address */
+
+	/* asynch_error_event_data */
+	/* an EVD was full: events are lost */
 	DAT_ASYNC_ERROR_EVD_OVERFLOW			= 0x08001,
+	/* the IA can only be closed */
 	DAT_ASYNC_ERROR_IA_CATASTROPHIC			= 0x08002,
+	/* trouble on an EP or SRQ; see the reason */
 	DAT_ASYNC_ERROR_EP_BROKEN			= 0x08003,
+	/* the provider waited in vain */
 	DAT_ASYNC_ERROR_TIMED_OUT			= 0x08004,
+	/* the provider failed in itself */
 	DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR		= 0x08005,
+	/* multipath: one path is left */
 	DAT_HA_DOWN_TO_1				= 0x08101,
+	/* multipath: several paths work again */
 	DAT_HA_UP_TO_MULTI_PATH				= 0x08102,
+
+	/* software_event_data */
 	DAT_SOFTWARE_EVENT				= 0x10001,
+
+	/* event_extension_data, by the extension's own numbers */
 	DAT_EXTENSION_EVENT				= 0x20000,
 	DAT_IB_EXTENSION_RANGE_BASE			= 0x40000,
 	DAT_IW_EXTENSION_RANGE_BASE			= 0x80000
 } DAT_EVENT_NUMBER;
 
+/* How a data transfer or a bind ended. */
 typedef enum dat_dto_completion_status {
-	DAT_DTO_SUCCESS			= 0,
-	DAT_DTO_ERR_FLUSHED		= 1,
-	DAT_DTO_ERR_LOCAL_LENGTH	= 2,
-	DAT_DTO_ERR_LOCAL_EP		= 3,
-	DAT_DTO_ERR_LOCAL_PROTECTION	= 4,
-	DAT_DTO_ERR_BAD_RESPONSE	= 5,
-	DAT_DTO_ERR_REMOTE_ACCESS	= 6,
-	DAT_DTO_ERR_REMOTE_RESPONDER	= 7,
-	DAT_DTO_ERR_TRANSPORT		= 8,
-	DAT_DTO_ERR_RECEIVER_NOT_READY	= 9,
-	DAT_DTO_ERR_PARTIAL_PACKET	= 10,
-	DAT_RMR_OPERATION_FAILED	= 11,
-	DAT_DTO_ERR_LOCAL_MM_ERROR	= 12
+	DAT_DTO_SUCCESS			= 0,	/* done */
+	DAT_DTO_ERR_FLUSHED		= 1,	/* not done: the connection ended first */
+	DAT_DTO_ERR_LOCAL_LENGTH	= 2,	/* the buffers do not fit the data */
+	DAT_DTO_ERR_LOCAL_EP		= 3,	/* the endpoint failed */
+	DAT_DTO_ERR_LOCAL_PROTECTION	= 4,	/* local memory does not allow the access */
+	DAT_DTO_ERR_BAD_RESPONSE	= 5,	/* the peer's answer makes no sense */
+	DAT_DTO_ERR_REMOTE_ACCESS	= 6,	/* the peer's memory does not allow the access */
+	DAT_DTO_ERR_REMOTE_RESPONDER	= 7,	/* the peer could not finish its part */
+	DAT_DTO_ERR_TRANSPORT		= 8,	/* the network failed */
+	DAT_DTO_ERR_RECEIVER_NOT_READY	= 9,	/* the peer posted no receive for too long */
+	DAT_DTO_ERR_PARTIAL_PACKET	= 10,	/* a message came in part */
+	DAT_RMR_OPERATION_FAILED	= 11,	/* the bind failed */
+	DAT_DTO_ERR_LOCAL_MM_ERROR	= 12	/* local memory management failed */
 } DAT_DTO_COMPLETION_STATUS;
 
+/* Names of older DAT versions. */
 #define DAT_DTO_LENGTH_ERROR	DAT_DTO_ERR_LOCAL_LENGTH
 #define DAT_DTO_FAILURE		DAT_DTO_ERR_FLUSHED
 #define DAT_RMR_BIND_SUCCESS	DAT_DTO_SUCCESS
@@ -591,108 +711,155 @@ typedef enum dat_dto_completion_status {
 
 #define DAT_RMR_BIND_COMPLETION_STATUS	DAT_DTO_COMPLETION_STATUS
 
+/*
+ * A data transfer has completed. After an error only endpoint, cookie and status are
+ * valid.
+ */
 typedef struct dat_dto_completion_event_data {
-	DAT_EP_HANDLE ep_handle;
-	DAT_DTO_COOKIE user_cookie;
-	DAT_DTO_COMPLETION_STATUS status;
-	DAT_SEG_LENGTH transfered_length;
-	DAT_DTOS operation;
-	DAT_RMR_CONTEXT rmr_context;
+	/* EP it was posted to, or that took the receive from an SRQ */
+	DAT_EP_HANDLE			ep_handle;
+	DAT_DTO_COOKIE			user_cookie;		/* as given to the post call */
+	DAT_DTO_COMPLETION_STATUS	status;			/* how it ended */
+	DAT_SEG_LENGTH			transfered_length;	/* bytes transferred */
+	DAT_DTOS			operation;		/* which operation */
+	DAT_RMR_CONTEXT			rmr_context;		/* what a receive has invalidated */
 } DAT_DTO_COMPLETION_EVENT_DATA;
 
+/* A bind has completed. */
 typedef struct dat_rmr_bind_completion_event_data {
-	DAT_RMR_HANDLE rmr_handle;
-	DAT_RMR_COOKIE user_cookie;
-	DAT_DTO_COMPLETION_STATUS status;
+	DAT_RMR_HANDLE			rmr_handle;	/* RMR that was to be bound */
+	DAT_RMR_COOKIE			user_cookie;	/* as given to dat_rmr_bind() */
+	DAT_DTO_COMPLETION_STATUS	status;		/* how it ended */
 } DAT_RMR_BIND_COMPLETION_EVENT_DATA;
 
+/* A service point, of the kind whose call made it. */
 typedef union dat_sp_handle {
-	DAT_RSP_HANDLE rsp_handle;
-	DAT_PSP_HANDLE psp_handle;
-	DAT_CSP_HANDLE csp_handle;
+	DAT_RSP_HANDLE	rsp_handle;
+	DAT_PSP_HANDLE	psp_handle;
+	DAT_CSP_HANDLE	csp_handle;
 } DAT_SP_HANDLE;
 
+/* A peer asks for a connection. */
 typedef struct dat_cr_arrival_event_data {
-	DAT_SP_HANDLE sp_handle;
-	DAT_IA_ADDRESS_PTR local_ia_address_ptr;
-	DAT_CONN_QUAL conn_qual;
-	DAT_CR_HANDLE cr_handle;
-	DAT_BOOLEAN truncate_flag;
+	DAT_SP_HANDLE		sp_handle;	/* service point it came to */
+	/* address it came to */
+	DAT_IA_ADDRESS_PTR	local_ia_address_ptr;
+	DAT_CONN_QUAL		conn_qual;	/* qualifier it came to */
+	DAT_CR_HANDLE		cr_handle;	/* to accept, reject or hand off */
+	DAT_BOOLEAN		truncate_flag;	/* its private data was cut to the maximum */
 } DAT_CR_ARRIVAL_EVENT_DATA;
 
+/* A connection was made, refused or ended. */
 typedef struct dat_connection_event_data {
-	DAT_EP_HANDLE ep_handle;
-	DAT_COUNT private_data_size;
-	DAT_PVOID private_data;
+	DAT_EP_HANDLE	ep_handle;		/* its endpoint */
+	DAT_COUNT	private_data_size;	/* bytes of the next; 0 on the passive side */
+	/* from the acceptor; lasts until the EP is used again or freed */
+	DAT_PVOID	private_data;
 } DAT_CONNECTION_EVENT_DATA;
 
+/* Reasons when the handle is that of an IA. */
 typedef enum ia_async_error_reason {
 	DAT_IA_CATASTROPHIC_ERROR	= 0,
 	DAT_IA_OTHER_ERROR		= 1
 } DAT_IA_ASYNC_ERROR_REASON;
 
+/* Reasons when the handle is that of an EP. */
 typedef enum ep_async_error_reason {
-	DAT_EP_TRANSFER_TO_ERROR		= 0,
+	DAT_EP_TRANSFER_TO_ERROR		= 0,	/* the EP can transfer no more */
 	DAT_EP_OTHER_ERROR			= 1,
+	/* more receives taken than the soft watermark */
 	DAT_SRQ_SOFT_HIGH_WATERMARK_EVENT	= 2
 } DAT_EP_ASYNC_ERROR_REASON;
 
+/* Reasons when the handle is that of an EVD. */
 typedef enum evd_async_error_reason {
-	DAT_EVD_OVERFLOW_ERROR	= 0,
+	DAT_EVD_OVERFLOW_ERROR	= 0,	/* it was full when an event came */
 	DAT_EVD_OTHER_ERROR	= 1
 } DAT_EVD_ASYNC_ERROR_REASON;
 
+/* Reasons when the handle is that of an SRQ. */
 typedef enum srq_async_error_reason {
-	DAT_SRQ_TRANSFER_TO_ERROR	= 0,
+	DAT_SRQ_TRANSFER_TO_ERROR	= 0,	/* the SRQ can deliver no more */
 	DAT_SRQ_OTHER_ERROR		= 1,
-	DAT_SRQ_LOW_WATERMARK_EVENT	= 2
+	DAT_SRQ_LOW_WATERMARK_EVENT	= 2	/* fewer receives left than the low watermark */
 } DAT_SRQ_ASYNC_ERROR_REASON;
 
+/* Reasons when the handle is that of an LMR. */
 typedef enum lmr_async_error_reason {
 	DAT_LMR_OTHER_ERROR	= 0
 } DAT_LMR_ASYNC_ERROR_REASON;
 
+/* Reasons when the handle is that of an RMR. */
 typedef enum rmr_async_error_reason {
 	DAT_RMR_OTHER_ERROR	= 0
 } DAT_RMR_ASYNC_ERROR_REASON;
 
+/* Reasons when the handle is that of a PZ. */
 typedef enum pz_async_error_reason {
 	DAT_PZ_OTHER_ERROR	= 0
 } DAT_PZ_ASYNC_ERROR_REASON;
 
+/* Something happened that belongs to no call. */
 typedef struct dat_asynch_error_event_data {
-	DAT_HANDLE dat_handle;
-	DAT_COUNT reason;
+	DAT_HANDLE	dat_handle;	/* object it happened to */
+	DAT_COUNT	reason;		/* a reason of that object's kind */
 } DAT_ASYNCH_ERROR_EVENT_DATA;
 
+/* A consumer's own event. */
 typedef struct dat_software_event_data {
-	DAT_PVOID pointer;
+	DAT_PVOID	pointer;	/* as given to dat_evd_post_se() */
 } DAT_SOFTWARE_EVENT_DATA;
 
+/* What an event is about, by its number. */
 typedef union dat_event_data {
-	DAT_DTO_COMPLETION_EVENT_DATA dto_completion_event_data;
+	DAT_DTO_COMPLETION_EVENT_DATA	dto_completion_event_data;
 	DAT_RMR_BIND_COMPLETION_EVENT_DATA rmr_completion_event_data;
-	DAT_CR_ARRIVAL_EVENT_DATA cr_arrival_event_data;
-	DAT_CONNECTION_EVENT_DATA connect_event_data;
-	DAT_ASYNCH_ERROR_EVENT_DATA asynch_error_event_data;
-	DAT_SOFTWARE_EVENT_DATA software_event_data;
+	DAT_CR_ARRIVAL_EVENT_DATA	cr_arrival_event_data;
+	DAT_CONNECTION_EVENT_DATA	connect_event_data;
+	DAT_ASYNCH_ERROR_EVENT_DATA	asynch_error_event_data;
+	DAT_SOFTWARE_EVENT_DATA		software_event_data;
 } DAT_EVENT_DATA;
 
+/* An event, as dat_evd_wait() and dat_evd_dequeue() return it. */
 typedef struct dat_event {
-	DAT_EVENT_NUMBER event_number;
-	DAT_EVD_HANDLE evd_handle;
-	DAT_EVENT_DATA event_data;
-	DAT_UINT64 event_extension_data[8];
+	DAT_EVENT_NUMBER	event_number;			/* what it says */
+	DAT_EVD_HANDLE		evd_handle;			/* EVD it comes from */
+	DAT_EVENT_DATA		event_data;			/* what it is about */
+	DAT_UINT64		event_extension_data[8];	/* likewise, for extension events */
 } DAT_EVENT;
 
 /*
  * Calls
+ *
+ * A call returns DAT_SUCCESS or what its comment lists, types of DAT_RETURN_TYPE
+ * without their DAT_ prefix; on failure its outputs are not valid. Every call may
+ * return INVALID_HANDLE with the subtype of the object that is wrong, and
+ * NOT_IMPLEMENTED. Calls that are safe may be made from any thread at any time; the
+ * others need only be serialised on one object, and calls on different objects never
+ * disturb each other.
  */
 
+/*
+ * dat_registry_list_providers(3DAT) - lists the providers that can be opened.
+ *
+ * Fills up to max_to_return of the structures that the array's pointers name, and sets
+ * entries_returned to how many providers there are.
+ *
+ * Fails with: INVALID_PARAMETER, INTERNAL_ERROR.
+ * Threads: safe.
+ */
 extern DAT_RETURN dat_registry_list_providers(DAT_COUNT max_to_return,
 					      DAT_COUNT *entries_returned,
 					      DAT_PROVIDER_INFO *dat_provider_list[]);
 
+/*
+ * dat_strerror(3DAT) - gives the names of a return code's type and subtype.
+ *
+ * Both texts are static. minor_message_string is empty when there is no subtype.
+ *
+ * Fails with: INVALID_PARAMETER.
+ * Threads: safe.
+ */
 extern DAT_RETURN dat_strerror(DAT_RETURN dat_function_return,
 			       const char **major_message_string,
 			       const char **minor_message_string);
@@ -701,6 +868,20 @@ extern DAT_RETURN dat_strerror(DAT_RETURN dat_function_return,
  * IA calls
  */
 
+/*
+ * dat_ia_openv(3DAT) - opens an instance of the interface adapter called provider.
+ *
+ * Programs call dat_ia_open(), which adds version and thread safety. The registry
+ * loads the provider that dat.conf names. asynch_evd_handle says where asynchronous
+ * errors go: DAT_HANDLE_NULL on entry makes an EVD that holds at least
+ * asynch_evd_min_qlen events and returns it; an EVD of kind DAT_EVD_ASYNC_FLAG is used
+ * as it is; DAT_EVD_ASYNC_EXISTS shares that of an earlier open. Every open is an
+ * instance of its own, with objects of its own.
+ *
+ * Fails with: INSUFFICIENT_RESOURCES, INVALID_PARAMETER, PROVIDER_NOT_FOUND,
+ *             INVALID_HANDLE.
+ * Threads: safe.
+ */
 extern DAT_RETURN dat_ia_openv(const DAT_NAME_PTR provider,
 			       DAT_COUNT asynch_evd_min_qlen,
 			       DAT_EVD_HANDLE *asynch_evd_handle,
@@ -714,18 +895,59 @@ extern DAT_RETURN dat_ia_openv(const DAT_NAME_PTR provider,
 	dat_ia_openv((name), (qlen), (async_evd), (ia), \
 		     DAT_VERSION_MAJOR, DAT_VERSION_MINOR, DAT_THREADSAFE)
 
+/*
+ * dat_ia_query(3DAT) - tells what an IA and its provider can do.
+ *
+ * ia_attr and provider_attr may be null if their masks are 0; so may async_evd_handle.
+ * async_evd_handle becomes DAT_EVD_OUT_OF_SCOPE if the EVD is another instance's.
+ *
+ * Fails with: INVALID_PARAMETER, INVALID_HANDLE.
+ * Threads: safe.
+ */
 extern DAT_RETURN dat_ia_query(DAT_IA_HANDLE ia_handle,
 			       DAT_EVD_HANDLE *async_evd_handle,
 			       DAT_IA_ATTR_MASK ia_attr_mask, DAT_IA_ATTR *ia_attr,
 			       DAT_PROVIDER_ATTR_MASK provider_attr_mask,
 			       DAT_PROVIDER_ATTR *provider_attr);
 
+/*
+ * dat_ia_close(3DAT) - closes an instance of an IA.
+ *
+ * DAT_CLOSE_GRACEFUL_FLAG fails with INVALID_STATE while objects of the instance
+ * exist, and changes nothing. DAT_CLOSE_ABRUPT_FLAG destroys them: connections break,
+ * threads that wait return DAT_ABORT, all handles are dead.
+ *
+ * Fails with: INSUFFICIENT_RESOURCES, INVALID_HANDLE, INVALID_PARAMETER,
+ *             INVALID_STATE.
+ * Threads: calls on one object must be serialised.
+ */
 extern DAT_RETURN dat_ia_close(DAT_IA_HANDLE ia_handle, DAT_CLOSE_FLAGS close_flags);
 
+/*
+ * dat_set_consumer_context(3DAT) - attaches a word of the consumer's to any object.
+ *
+ * The word of a new object is 0. DAT does not look into it.
+ *
+ * Fails with: INVALID_PARAMETER, INVALID_HANDLE.
+ * Threads: calls on one object must be serialised.
+ */
 extern DAT_RETURN dat_set_consumer_context(DAT_HANDLE dat_handle, DAT_CONTEXT context);
 
+/*
+ * dat_get_consumer_context(3DAT) - returns the word that dat_set_consumer_context()
+ * attached.
+ *
+ * Fails with: INVALID_HANDLE.
+ * Threads: calls on one object must be serialised.
+ */
 extern DAT_RETURN dat_get_consumer_context(DAT_HANDLE dat_handle, DAT_CONTEXT *context);
 
+/*
+ * dat_get_handle_type(3DAT) - tells what kind of object a handle is of.
+ *
+ * Fails with: INVALID_HANDLE.
+ * Threads: calls on one object must be serialised.
+ */
 extern DAT_RETURN dat_get_handle_type(DAT_HANDLE dat_handle,
 				      DAT_HANDLE_TYPE *handle_type);
 
@@ -733,33 +955,111 @@ extern DAT_RETURN dat_get_handle_type(DAT_HANDLE dat_handle,
  * PZ calls
  */
 
+/*
+ * dat_pz_create(3DAT) - creates a protection zone.
+ *
+ * Endpoints reach only memory of their own zone, and so do their peers.
+ *
+ * Fails with: INSUFFICIENT_RESOURCES, INVALID_PARAMETER, INVALID_HANDLE.
+ * Threads: safe.
+ */
 extern DAT_RETURN dat_pz_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE *pz_handle);
 
+/*
+ * dat_pz_query(3DAT) - tells about a protection zone.
+ *
+ * Fails with: INVALID_PARAMETER, INVALID_HANDLE.
+ * Threads: safe.
+ */
 extern DAT_RETURN dat_pz_query(DAT_PZ_HANDLE pz_handle, DAT_PZ_PARAM_MASK pz_param_mask,
 			       DAT_PZ_PARAM *pz_param);
 
+/*
+ * dat_pz_free(3DAT) - frees a protection zone.
+ *
+ * INVALID_STATE while an EP, SRQ, LMR or RMR belongs to it.
+ *
+ * Fails with: INVALID_STATE, INVALID_HANDLE.
+ * Threads: calls on one object must be serialised.
+ */
 extern DAT_RETURN dat_pz_free(DAT_PZ_HANDLE pz_handle);
 
 /*
  * EVD calls
  */
 
+/*
+ * dat_evd_query(3DAT) - tells about an event dispatcher.
+ *
+ * Fails with: INVALID_HANDLE, INVALID_PARAMETER.
+ * Threads: calls on one object must be serialised.
+ */
 extern DAT_RETURN dat_evd_query(DAT_EVD_HANDLE evd_handle,
 				DAT_EVD_PARAM_MASK evd_param_mask,
 				DAT_EVD_PARAM *evd_param);
 
+/*
+ * dat_evd_dequeue(3DAT) - takes the event with the longest stay, without waiting.
+ *
+ * Works on disabled and unwaitable EVDs too. DAT_QUEUE_EMPTY is returned without class
+ * bits; polling is no error.
+ *
+ * Fails with: INVALID_HANDLE, QUEUE_EMPTY, INVALID_STATE.
+ * Threads: safe.
+ */
 extern DAT_RETURN dat_evd_dequeue(DAT_EVD_HANDLE evd_handle, DAT_EVENT *event);
 
+/*
+ * dat_evd_post_se(3DAT) - puts a software event into an EVD of kind
+ * DAT_EVD_SOFTWARE_FLAG.
+ *
+ * The event's number must be DAT_SOFTWARE_EVENT; its pointer arrives as it is.
+ * DAT_QUEUE_FULL: not posted, and nothing else happens.
+ *
+ * Fails with: INVALID_HANDLE, INVALID_PARAMETER, QUEUE_FULL.
+ * Threads: calls on one object must be serialised.
+ */
 extern DAT_RETURN dat_evd_post_se(DAT_EVD_HANDLE evd_handle, const DAT_EVENT *event);
 
+/*
+ * dat_evd_resize(3DAT) - changes how many events an EVD holds.
+ *
+ * No event is lost: INVALID_STATE if more than evd_min_qlen are queued. The EVD may
+ * become longer than asked for.
+ *
+ * Fails with: INVALID_HANDLE, INVALID_PARAMETER, INSUFFICIENT_RESOURCES,
+ *             INVALID_STATE.
+ * Threads: calls on one object must be serialised.
+ */
 extern DAT_RETURN dat_evd_resize(DAT_EVD_HANDLE evd_handle, DAT_COUNT evd_min_qlen);
 
+/*
+ * dat_evd_free(3DAT) - frees an event dispatcher and the events in it.
+ *
+ * INVALID_STATE while an EP, service point or IA feeds it. A thread that waits on it
+ * returns DAT_ABORT.
+ *
+ * Fails with: INVALID_HANDLE, INVALID_STATE.
+ * Threads: calls on one object must be serialised.
+ */
 extern DAT_RETURN dat_evd_free(DAT_EVD_HANDLE evd_handle);
 
 /*
  * EP calls
  */
 
+/*
+ * dat_ep_create(3DAT) - creates an endpoint, unconnected.
+ *
+ * PZ and EVDs may be DAT_HANDLE_NULL and be set later by dat_ep_modify(). The EVDs
+ * must be of the kinds DTO, DTO (and RMR_BIND, to bind), and CONNECTION. ep_attributes
+ * may be null for the provider's defaults; what dat_ep_query() tells of one EP is good
+ * to make another.
+ *
+ * Fails with: INSUFFICIENT_RESOURCES, INVALID_HANDLE, INVALID_PARAMETER,
+ *             MODEL_NOT_SUPPORTED.
+ * Threads: safe.
+ */
 extern DAT_RETURN dat_ep_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
 				DAT_EVD_HANDLE recv_completion_evd_handle,
 				DAT_EVD_HANDLE request_completion_evd_handle,
@@ -767,6 +1067,18 @@ extern DAT_RETURN dat_ep_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle
 				const DAT_EP_ATTR *ep_attributes,
 				DAT_EP_HANDLE *ep_handle);
 
+/*
+ * dat_ep_create_with_srq(3DAT) - creates an endpoint whose receives come from a shared
+ * receive queue.
+ *
+ * As dat_ep_create(), but ep_attributes are needed, and max_recv_dtos limits the
+ * receives that this EP may hold at one time. Nothing is posted to the EP's own
+ * receive queue.
+ *
+ * Fails with: INSUFFICIENT_RESOURCES, INVALID_HANDLE, INVALID_PARAMETER,
+ *             MODEL_NOT_SUPPORTED.
+ * Threads: safe.
+ */
 extern DAT_RETURN dat_ep_create_with_srq(DAT_IA_HANDLE ia_handle,
 					 DAT_PZ_HANDLE pz_handle,
 					 DAT_EVD_HANDLE recv_evd_handle,
@@ -776,16 +1088,58 @@ extern DAT_RETURN dat_ep_create_with_srq(DAT_IA_HANDLE ia_handle,
 					 const DAT_EP_ATTR *ep_attributes,
 					 DAT_EP_HANDLE *ep_handle);
 
+/*
+ * dat_ep_query(3DAT) - tells about an endpoint.
+ *
+ * The addresses are valid while the EP exists; those of the peer from the pending
+ * states on.
+ *
+ * Fails with: INVALID_HANDLE, INVALID_PARAMETER.
+ * Threads: calls on one object must be serialised.
+ */
 extern DAT_RETURN dat_ep_query(DAT_EP_HANDLE ep_handle, DAT_EP_PARAM_MASK ep_param_mask,
 			       DAT_EP_PARAM *ep_param);
 
+/*
+ * dat_ep_modify(3DAT) - changes parameters of an endpoint.
+ *
+ * Everything in the mask is changed, or nothing. Most attributes and EVDs can change
+ * until the connection is being made, the PZ only while unconnected or tentative.
+ * INVALID_STATE: too late. INVALID_PARAMETER: a member that never changes, or a value
+ * that is not possible.
+ *
+ * Fails with: INVALID_HANDLE, INVALID_PARAMETER, INVALID_STATE.
+ * Threads: calls on one object must be serialised.
+ */
 extern DAT_RETURN dat_ep_modify(DAT_EP_HANDLE ep_handle,
 				DAT_EP_PARAM_MASK ep_param_mask,
 				const DAT_EP_PARAM *ep_param);
 
+/*
+ * dat_ep_get_status(3DAT) - tells an endpoint's state and whether it has work.
+ *
+ * recv_idle is DAT_TRUE when no receive, request_idle when no request is outstanding.
+ *
+ * Fails with: INVALID_HANDLE.
+ * Threads: safe.
+ */
 extern DAT_RETURN dat_ep_get_status(DAT_EP_HANDLE ep_handle, DAT_EP_STATE *ep_state,
 				    DAT_BOOLEAN *recv_idle, DAT_BOOLEAN *request_idle);
 
+/*
+ * dat_ep_connect(3DAT) - starts a connection to a service point of a peer.
+ *
+ * remote_ia_address is the peer's ia_address_ptr, remote_conn_qual what its service
+ * point listens on. private_data, up to the provider's max_private_data_size bytes, is
+ * copied and shown to the peer. The EP must be unconnected. The call returns at once;
+ * within timeout microseconds an event on the connection EVD tells the outcome:
+ * ESTABLISHED, with the peer's private data, or PEER_REJECTED, NON_PEER_REJECTED,
+ * UNREACHABLE or TIMED_OUT, after which the EP is disconnected.
+ *
+ * Fails with: INSUFFICIENT_RESOURCES, INVALID_PARAMETER, INVALID_ADDRESS,
+ *             INVALID_HANDLE, INVALID_STATE, MODEL_NOT_SUPPORTED.
+ * Threads: calls on one object must be serialised.
+ */
 extern DAT_RETURN dat_ep_connect(DAT_EP_HANDLE ep_handle,
 				 DAT_IA_ADDRESS_PTR remote_ia_address,
 				 DAT_CONN_QUAL remote_conn_qual, DAT_TIMEOUT timeout,
@@ -794,45 +1148,143 @@ extern DAT_RETURN dat_ep_connect(DAT_EP_HANDLE ep_handle,
 				 DAT_QOS quality_of_service,
 				 DAT_CONNECT_FLAGS connect_flags);
 
+/*
+ * dat_ep_dup_connect(3DAT) - starts a connection to where another endpoint is
+ * connected to.
+ *
+ * As dat_ep_connect(), with address and qualifier of ep_dup_handle, which must be
+ * connected.
+ *
+ * Fails with: INSUFFICIENT_RESOURCES, INVALID_PARAMETER, INVALID_HANDLE,
+ *             INVALID_STATE, MODEL_NOT_SUPPORTED.
+ * Threads: calls on one object must be serialised.
+ */
 extern DAT_RETURN dat_ep_dup_connect(DAT_EP_HANDLE ep_handle,
 				     DAT_EP_HANDLE ep_dup_handle, DAT_TIMEOUT timeout,
 				     DAT_COUNT private_data_size,
 				     const DAT_PVOID private_data,
 				     DAT_QOS quality_of_service);
 
+/*
+ * dat_ep_common_connect(3DAT) - starts a connection to a common service point.
+ *
+ * As dat_ep_connect(), with an address of the kind that comm of DAT_EP_PARAM says.
+ *
+ * Fails with: INSUFFICIENT_RESOURCES, INVALID_PARAMETER, INVALID_ADDRESS,
+ *             INVALID_HANDLE, INVALID_STATE, MODEL_NOT_SUPPORTED.
+ * Threads: calls on one object must be serialised.
+ */
 extern DAT_RETURN dat_ep_common_connect(DAT_EP_HANDLE ep_handle,
 					DAT_IA_ADDRESS_PTR remote_ia_address,
 					DAT_TIMEOUT timeout,
 					DAT_COUNT private_data_size,
 					const DAT_PVOID private_data);
 
+/*
+ * dat_ep_disconnect(3DAT) - ends a connection, or the attempt at one.
+ *
+ * DAT_CLOSE_GRACEFUL_FLAG lets posted requests finish first, DAT_CLOSE_ABRUPT_FLAG
+ * flushes them; receives are flushed in the end. Then one event, DISCONNECTED, comes
+ * on the connection EVDs of both sides. Does nothing on an EP that is disconnected.
+ *
+ * Fails with: INVALID_HANDLE, INSUFFICIENT_RESOURCES, INVALID_PARAMETER,
+ *             INVALID_STATE.
+ * Threads: calls on one object must be serialised.
+ */
 extern DAT_RETURN dat_ep_disconnect(DAT_EP_HANDLE ep_handle,
 				    DAT_CLOSE_FLAGS close_flags);
 
+/*
+ * dat_ep_reset(3DAT) - makes a disconnected endpoint unconnected, for another
+ * connection.
+ *
+ * Does nothing on an EP that is unconnected. Completions still in an EVD may be lost:
+ * dequeue them first.
+ *
+ * Fails with: INVALID_HANDLE, INVALID_STATE.
+ * Threads: calls on one object must be serialised.
+ */
 extern DAT_RETURN dat_ep_reset(DAT_EP_HANDLE ep_handle);
 
+/*
+ * dat_ep_free(3DAT) - destroys an endpoint.
+ *
+ * A connection is ended abruptly, without an event. Completions may remain in EVDs;
+ * the EP's handle in them is dead. INVALID_STATE: the EP belongs to a service point or
+ * a connection request.
+ *
+ * Fails with: INVALID_HANDLE, INVALID_STATE.
+ * Threads: calls on one object must be serialised.
+ */
 extern DAT_RETURN dat_ep_free(DAT_EP_HANDLE ep_handle);
 
 /*
  * Data transfer calls
  */
 
+/*
+ * dat_ep_post_send(3DAT) - sends a message to the peer.
+ *
+ * The segments of local_iov are sent in order, into one receive of the peer's. The
+ * list may be used again on return (see iov_ownership_on_return), the memory only on
+ * completion. user_cookie comes back in the completion. The EP must be connected; on a
+ * disconnected one the completion is DAT_DTO_ERR_FLUSHED. num_segments may be 0.
+ * INSUFFICIENT_RESOURCES: max_request_dtos are outstanding.
+ *
+ * Fails with: INSUFFICIENT_RESOURCES, INVALID_PARAMETER, INVALID_HANDLE,
+ *             INVALID_STATE, PROTECTION_VIOLATION, PRIVILEGES_VIOLATION.
+ * Threads: calls on one object must be serialised.
+ */
 extern DAT_RETURN dat_ep_post_send(DAT_EP_HANDLE ep_handle, DAT_COUNT num_segments,
 				   DAT_LMR_TRIPLET *local_iov,
 				   DAT_DTO_COOKIE user_cookie,
 				   DAT_COMPLETION_FLAGS completion_flags);
 
+/*
+ * dat_ep_post_recv(3DAT) - gives the endpoint memory for a message from the peer.
+ *
+ * Legal in every state, and best done before a connection is made. Receives are filled
+ * in the order of posting. A message that is too long breaks the connection.
+ * INVALID_STATE: the EP receives from an SRQ. INSUFFICIENT_RESOURCES: max_recv_dtos
+ * are outstanding.
+ *
+ * Fails with: INSUFFICIENT_RESOURCES, INVALID_PARAMETER, INVALID_HANDLE,
+ *             PROTECTION_VIOLATION, PRIVILEGES_VIOLATION.
+ * Threads: calls on one object must be serialised.
+ */
 extern DAT_RETURN dat_ep_post_recv(DAT_EP_HANDLE ep_handle, DAT_COUNT num_segments,
 				   DAT_LMR_TRIPLET *local_iov,
 				   DAT_DTO_COOKIE user_cookie,
 				   DAT_COMPLETION_FLAGS completion_flags);
 
+/*
+ * dat_ep_post_rdma_read(3DAT) - reads memory of the peer's.
+ *
+ * remote_iov names the peer's memory; its length is what is read, and local_iov must
+ * have room for it. Posting is as for dat_ep_post_send(). More than max_rdma_read_out
+ * at a time wait for their turn.
+ *
+ * Fails with: INSUFFICIENT_RESOURCES, INVALID_PARAMETER, INVALID_HANDLE,
+ *             INVALID_STATE, LENGTH_ERROR, PROTECTION_VIOLATION, PRIVILEGES_VIOLATION.
+ * Threads: calls on one object must be serialised.
+ */
 extern DAT_RETURN dat_ep_post_rdma_read(DAT_EP_HANDLE ep_handle, DAT_COUNT num_segments,
 					DAT_LMR_TRIPLET *local_iov,
 					DAT_DTO_COOKIE user_cookie,
 					const DAT_RMR_TRIPLET *remote_iov,
 					DAT_COMPLETION_FLAGS completion_flags);
 
+/*
+ * dat_ep_post_rdma_write(3DAT) - writes memory of the peer's.
+ *
+ * The segments of local_iov are written in order to remote_iov, which must have room
+ * for them. Completion means that the bytes are in the peer's memory. Posting is as
+ * for dat_ep_post_send(). The peer gets no event.
+ *
+ * Fails with: INSUFFICIENT_RESOURCES, INVALID_PARAMETER, INVALID_HANDLE,
+ *             INVALID_STATE, LENGTH_ERROR, PROTECTION_VIOLATION, PRIVILEGES_VIOLATION.
+ * Threads: calls on one object must be serialised.
+ */
 extern DAT_RETURN dat_ep_post_rdma_write(DAT_EP_HANDLE ep_handle,
 					 DAT_COUNT num_segments,
 					 DAT_LMR_TRIPLET *local_iov,
@@ -840,20 +1292,63 @@ extern DAT_RETURN dat_ep_post_rdma_write(DAT_EP_HANDLE ep_handle,
 					 const DAT_RMR_TRIPLET *remote_iov,
 					 DAT_COMPLETION_FLAGS completion_flags);
 
+/*
+ * dat_ep_post_send_with_invalidate(3DAT) - sends a message that also invalidates an
+ * RMR of the peer's.
+ *
+ * As dat_ep_post_send(). If invalidate_flag is DAT_TRUE, the RMR whose context is
+ * rmr_to_invalidate grants nothing any more when the peer's receive completes as
+ * DAT_DTO_RECEIVE_WITH_INVALIDATE.
+ *
+ * Fails with: INSUFFICIENT_RESOURCES, INVALID_PARAMETER, INVALID_HANDLE,
+ *             INVALID_STATE, PROTECTION_VIOLATION, PRIVILEGES_VIOLATION,
+ *             MODEL_NOT_SUPPORTED.
+ * Threads: calls on one object must be serialised.
+ */
 extern DAT_RETURN dat_ep_post_send_with_invalidate(DAT_EP_HANDLE ep_handle,
 		DAT_COUNT num_segments, DAT_LMR_TRIPLET *local_iov,
 		DAT_DTO_COOKIE user_cookie, DAT_COMPLETION_FLAGS completion_flags,
 		DAT_BOOLEAN invalidate_flag, DAT_RMR_CONTEXT rmr_to_invalidate);
 
+/*
+ * dat_ep_post_rdma_read_to_rmr(3DAT) - reads memory of the peer's into an RMR.
+ *
+ * As dat_ep_post_rdma_read(), with one segment that is named by its RMR context.
+ *
+ * Fails with: INSUFFICIENT_RESOURCES, INVALID_PARAMETER, INVALID_HANDLE,
+ *             INVALID_STATE, LENGTH_ERROR, PROTECTION_VIOLATION, PRIVILEGES_VIOLATION,
+ *             MODEL_NOT_SUPPORTED.
+ * Threads: calls on one object must be serialised.
+ */
 extern DAT_RETURN dat_ep_post_rdma_read_to_rmr(DAT_EP_HANDLE ep_handle,
 					       const DAT_RMR_TRIPLET *local_iov,
 					       DAT_DTO_COOKIE user_cookie,
 					       const DAT_RMR_TRIPLET *remote_iov,
 					       DAT_COMPLETION_FLAGS completion_flags);
 
+/*
+ * dat_ep_recv_query(3DAT) - tells how many receives an endpoint has taken.
+ *
+ * nbufs_allocated counts those taken and not completed, bufs_alloc_span the
+ * completions that would come if all that is arriving were done. Either may be null;
+ * either may become DAT_VALUE_UNKNOWN.
+ *
+ * Fails with: INVALID_PARAMETER, INVALID_HANDLE, MODEL_NOT_SUPPORTED.
+ * Threads: calls on one object must be serialised.
+ */
 extern DAT_RETURN dat_ep_recv_query(DAT_EP_HANDLE ep_handle, DAT_COUNT *nbufs_allocated,
 				    DAT_COUNT *bufs_alloc_span);
 
+/*
+ * dat_ep_set_watermark(3DAT) - sets how many receives an endpoint may take.
+ *
+ * More than soft_high_watermark taken: one asynchronous event,
+ * DAT_SRQ_SOFT_HIGH_WATERMARK_EVENT. More than hard_high_watermark: the connection
+ * breaks. DAT_WATERMARK_INFINITE: no limit. Each call arms both again.
+ *
+ * Fails with: INVALID_HANDLE, INVALID_PARAMETER, MODEL_NOT_SUPPORTED.
+ * Threads: calls on one object must be serialised.
+ */
 extern DAT_RETURN dat_ep_set_watermark(DAT_EP_HANDLE ep_handle,
 				       DAT_COUNT soft_high_watermark,
 				       DAT_COUNT hard_high_watermark);
@@ -862,46 +1357,160 @@ extern DAT_RETURN dat_ep_set_watermark(DAT_EP_HANDLE ep_handle,
  * SRQ calls
  */
 
+/*
+ * dat_srq_create(3DAT) - creates a shared receive queue.
+ *
+ * low_watermark of srq_attr must be DAT_SRQ_LW_DEFAULT.
+ *
+ * Fails with: INSUFFICIENT_RESOURCES, INVALID_HANDLE, INVALID_PARAMETER,
+ *             MODEL_NOT_SUPPORTED.
+ * Threads: safe.
+ */
 extern DAT_RETURN dat_srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
 				 DAT_SRQ_ATTR *srq_attr, DAT_SRQ_HANDLE *srq_handle);
 
+/*
+ * dat_srq_free(3DAT) - frees a shared receive queue and the receives in it.
+ *
+ * INVALID_STATE while an EP uses it.
+ *
+ * Fails with: INVALID_HANDLE, INVALID_STATE.
+ * Threads: calls on one object must be serialised.
+ */
 extern DAT_RETURN dat_srq_free(DAT_SRQ_HANDLE srq_handle);
 
+/*
+ * dat_srq_post_recv(3DAT) - gives a shared receive queue memory for a message.
+ *
+ * Any EP of the queue may take it when a message arrives; its receive EVD gets the
+ * completion, with user_cookie. INSUFFICIENT_RESOURCES: the queue is full.
+ *
+ * Fails with: INVALID_HANDLE, INSUFFICIENT_RESOURCES, INVALID_PARAMETER,
+ *             PROTECTION_VIOLATION, PRIVILEGES_VIOLATION.
+ * Threads: calls on one object must be serialised.
+ */
 extern DAT_RETURN dat_srq_post_recv(DAT_SRQ_HANDLE srq_handle, DAT_COUNT num_segments,
 				    DAT_LMR_TRIPLET *local_iov,
 				    DAT_DTO_COOKIE user_cookie);
 
+/*
+ * dat_srq_query(3DAT) - tells about a shared receive queue.
+ *
+ * Fails with: INVALID_PARAMETER, INVALID_HANDLE.
+ * Threads: calls on one object must be serialised.
+ */
 extern DAT_RETURN dat_srq_query(DAT_SRQ_HANDLE srq_handle,
 				DAT_SRQ_PARAM_MASK srq_param_mask,
 				DAT_SRQ_PARAM *srq_param);
 
+/*
+ * dat_srq_resize(3DAT) - changes how many receives a shared receive queue holds.
+ *
+ * INVALID_STATE if more are outstanding, or the low watermark is higher. None is lost.
+ *
+ * Fails with: INVALID_HANDLE, INVALID_PARAMETER, INSUFFICIENT_RESOURCES,
+ *             INVALID_STATE.
+ * Threads: calls on one object must be serialised.
+ */
 extern DAT_RETURN dat_srq_resize(DAT_SRQ_HANDLE srq_handle, DAT_COUNT srq_max_recv_dto);
 
+/*
+ * dat_srq_set_lw(3DAT) - asks for an event when receives run short.
+ *
+ * One asynchronous event, DAT_SRQ_LOW_WATERMARK_EVENT, comes when fewer than
+ * low_watermark receives are left, at once if it is so already. Each call asks for
+ * one.
+ *
+ * Fails with: INVALID_HANDLE, INVALID_PARAMETER, MODEL_NOT_SUPPORTED.
+ * Threads: calls on one object must be serialised.
+ */
 extern DAT_RETURN dat_srq_set_lw(DAT_SRQ_HANDLE srq_handle, DAT_COUNT low_watermark);
 
 /*
  * Memory calls
  */
 
+/*
+ * dat_lmr_free(3DAT) - ends a registration.
+ *
+ * INVALID_STATE while an RMR is bound to it. Transfers that still use it fail.
+ *
+ * Fails with: INVALID_HANDLE, INVALID_STATE.
+ * Threads: calls on one object must be serialised.
+ */
 extern DAT_RETURN dat_lmr_free(DAT_LMR_HANDLE lmr_handle);
 
+/*
+ * dat_lmr_sync_rdma_read(3DAT) - makes local stores visible to a peer's RDMA reads.
+ *
+ * Needed only where lmr_sync_req of DAT_PROVIDER_ATTR says so; legal everywhere. Each
+ * segment must lie in a live LMR.
+ *
+ * Fails with: INVALID_HANDLE, INVALID_PARAMETER.
+ * Threads: calls on one object must be serialised.
+ */
 extern DAT_RETURN dat_lmr_sync_rdma_read(DAT_IA_HANDLE ia_handle,
 					 const DAT_LMR_TRIPLET *local_segments,
 					 DAT_VLEN num_segments);
 
+/*
+ * dat_lmr_sync_rdma_write(3DAT) - makes a peer's RDMA writes visible to local loads.
+ *
+ * Needed only where lmr_sync_req of DAT_PROVIDER_ATTR says so; legal everywhere. Each
+ * segment must lie in a live LMR.
+ *
+ * Fails with: INVALID_HANDLE, INVALID_PARAMETER.
+ * Threads: calls on one object must be serialised.
+ */
 extern DAT_RETURN dat_lmr_sync_rdma_write(DAT_IA_HANDLE ia_handle,
 					  const DAT_LMR_TRIPLET *local_segments,
 					  DAT_VLEN num_segments);
 
+/*
+ * dat_rmr_create(3DAT) - creates a remote memory region, unbound.
+ *
+ * Fails with: INSUFFICIENT_RESOURCES, INVALID_HANDLE.
+ * Threads: safe.
+ */
 extern DAT_RETURN dat_rmr_create(DAT_PZ_HANDLE pz_handle, DAT_RMR_HANDLE *rmr_handle);
 
+/*
+ * dat_rmr_create_for_ep(3DAT) - creates a remote memory region that only the endpoint
+ * it is bound through can reach.
+ *
+ * Fails with: INSUFFICIENT_RESOURCES, INVALID_HANDLE, INVALID_PARAMETER,
+ *             MODEL_NOT_SUPPORTED.
+ * Threads: safe.
+ */
 extern DAT_RETURN dat_rmr_create_for_ep(DAT_PZ_HANDLE pz_handle,
 					DAT_RMR_HANDLE *rmr_handle);
 
+/*
+ * dat_rmr_query(3DAT) - tells about a remote memory region.
+ *
+ * INVALID_PARAMETER when the triplet of an unbound RMR is asked for.
+ *
+ * Fails with: INVALID_PARAMETER, INVALID_HANDLE.
+ * Threads: calls on one object must be serialised.
+ */
 extern DAT_RETURN dat_rmr_query(DAT_RMR_HANDLE rmr_handle,
 				DAT_RMR_PARAM_MASK rmr_param_mask,
 				DAT_RMR_PARAM *rmr_param);
 
+/*
+ * dat_rmr_bind(3DAT) - grants a peer access to a piece of an LMR.
+ *
+ * context, valid on return, is what the peer needs; the grant before it ends. The bind
+ * is ordered with the endpoint's requests: those posted later see it done. Length 0
+ * grants nothing and ends the last grant. RMR, LMR and EP must be of one PZ, and the
+ * LMR must have the local privilege for each remote one. The completion comes on the
+ * request EVD.
+ *
+ * Fails with: INSUFFICIENT_RESOURCES, INVALID_PARAMETER, INVALID_HANDLE,
+ *             INVALID_STATE, MODEL_NOT_SUPPORTED, PRIVILEGES_VIOLATION,
+ *             PROTECTION_VIOLATION.
+ * Threads: calls on one object must be serialised.
+ */
 extern DAT_RETURN dat_rmr_bind(DAT_RMR_HANDLE rmr_handle, DAT_LMR_HANDLE lmr_handle,
 			       const DAT_LMR_TRIPLET *lmr_triplet,
 			       DAT_MEM_PRIV_FLAGS mem_priv, DAT_VA_TYPE va_type,
@@ -909,62 +1518,193 @@ extern DAT_RETURN dat_rmr_bind(DAT_RMR_HANDLE rmr_handle, DAT_LMR_HANDLE lmr_han
 			       DAT_COMPLETION_FLAGS completion_flags,
 			       DAT_RMR_CONTEXT *context);
 
+/*
+ * dat_rmr_free(3DAT) - frees a remote memory region; its grant ends.
+ *
+ * Fails with: INVALID_HANDLE.
+ * Threads: calls on one object must be serialised.
+ */
 extern DAT_RETURN dat_rmr_free(DAT_RMR_HANDLE rmr_handle);
 
 /*
  * Service point and connection request calls
  */
 
+/*
+ * dat_psp_create(3DAT) - listens for connection requests on a qualifier.
+ *
+ * Any number of requests, each an event on evd_handle. A request that finds the EVD
+ * full is refused. CONN_QUAL_IN_USE: another service point of the IA listens there.
+ *
+ * Fails with: INSUFFICIENT_RESOURCES, INVALID_HANDLE, INVALID_PARAMETER,
+ *             CONN_QUAL_IN_USE, MODEL_NOT_SUPPORTED.
+ * Threads: safe.
+ */
 extern DAT_RETURN dat_psp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn_qual,
 				 DAT_EVD_HANDLE evd_handle, DAT_PSP_FLAGS psp_flags,
 				 DAT_PSP_HANDLE *psp_handle);
 
+/*
+ * dat_psp_create_any(3DAT) - listens for connection requests on a qualifier the
+ * provider chooses.
+ *
+ * As dat_psp_create(); conn_qual is returned.
+ *
+ * Fails with: INSUFFICIENT_RESOURCES, INVALID_HANDLE, INVALID_PARAMETER,
+ *             CONN_QUAL_UNAVAILABLE, MODEL_NOT_SUPPORTED.
+ * Threads: safe.
+ */
 extern DAT_RETURN dat_psp_create_any(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL *conn_qual,
 				     DAT_EVD_HANDLE evd_handle, DAT_PSP_FLAGS psp_flags,
 				     DAT_PSP_HANDLE *psp_handle);
 
+/*
+ * dat_psp_query(3DAT) - tells about a public service point.
+ *
+ * Fails with: INVALID_HANDLE, INVALID_PARAMETER.
+ * Threads: safe.
+ */
 extern DAT_RETURN dat_psp_query(DAT_PSP_HANDLE psp_handle,
 				DAT_PSP_PARAM_MASK psp_param_mask,
 				DAT_PSP_PARAM *psp_param);
 
+/*
+ * dat_psp_free(3DAT) - stops to listen.
+ *
+ * Requests that came as events can still be accepted or rejected; others are refused.
+ *
+ * Fails with: INVALID_HANDLE.
+ * Threads: calls on one object must be serialised.
+ */
 extern DAT_RETURN dat_psp_free(DAT_PSP_HANDLE psp_handle);
 
+/*
+ * dat_rsp_create(3DAT) - listens for one connection request, for an endpoint that is
+ * ready.
+ *
+ * The EP must be unconnected, and is reserved; DAT_HANDLE_NULL has the provider make
+ * one when the request comes. The request is accepted with the EP DAT_HANDLE_NULL.
+ *
+ * Fails with: INSUFFICIENT_RESOURCES, INVALID_HANDLE, INVALID_PARAMETER,
+ *             INVALID_STATE, CONN_QUAL_IN_USE.
+ * Threads: safe.
+ */
 extern DAT_RETURN dat_rsp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn_qual,
 				 DAT_EP_HANDLE ep_handle, DAT_EVD_HANDLE evd_handle,
 				 DAT_RSP_HANDLE *rsp_handle);
 
+/*
+ * dat_rsp_query(3DAT) - tells about a reserved service point.
+ *
+ * Fails with: INVALID_HANDLE, INVALID_PARAMETER.
+ * Threads: safe.
+ */
 extern DAT_RETURN dat_rsp_query(DAT_RSP_HANDLE rsp_handle,
 				DAT_RSP_PARAM_MASK rsp_param_mask,
 				DAT_RSP_PARAM *rsp_param);
 
+/*
+ * dat_rsp_free(3DAT) - frees a reserved service point.
+ *
+ * Its EP is unconnected again if no request has come.
+ *
+ * Fails with: INVALID_HANDLE.
+ * Threads: calls on one object must be serialised.
+ */
 extern DAT_RETURN dat_rsp_free(DAT_RSP_HANDLE rsp_handle);
 
+/*
+ * dat_csp_create(3DAT) - listens for connection requests on a plain network address.
+ *
+ * communicator is the kind of address, address the one to listen on. Types of their
+ * own: PORT_IN_USE, COMM_NOT_SUPPORTED.
+ *
+ * Fails with: INSUFFICIENT_RESOURCES, INVALID_HANDLE, INVALID_PARAMETER, PORT_IN_USE,
+ *             COMM_NOT_SUPPORTED, MODEL_NOT_SUPPORTED.
+ * Threads: safe.
+ */
 extern DAT_RETURN dat_csp_create(DAT_IA_HANDLE ia_handle, DAT_COMM *communicator,
 				 DAT_IA_ADDRESS_PTR address, DAT_EVD_HANDLE evd_handle,
 				 DAT_CSP_HANDLE *csp_handle);
 
+/*
+ * dat_csp_query(3DAT) - tells about a common service point.
+ *
+ * Fails with: INVALID_HANDLE, INVALID_PARAMETER, MODEL_NOT_SUPPORTED.
+ * Threads: safe.
+ */
 extern DAT_RETURN dat_csp_query(DAT_CSP_HANDLE csp_handle,
 				DAT_CSP_PARAM_MASK csp_param_mask,
 				DAT_CSP_PARAM *csp_param);
 
+/*
+ * dat_csp_free(3DAT) - stops to listen on a common service point.
+ *
+ * Fails with: INVALID_HANDLE, MODEL_NOT_SUPPORTED.
+ * Threads: calls on one object must be serialised.
+ */
 extern DAT_RETURN dat_csp_free(DAT_CSP_HANDLE csp_handle);
 
+/*
+ * dat_cr_query(3DAT) - tells who asks for a connection, and with what private data.
+ *
+ * Fails with: INVALID_HANDLE, INVALID_PARAMETER.
+ * Threads: safe.
+ */
 extern DAT_RETURN dat_cr_query(DAT_CR_HANDLE cr_handle, DAT_CR_PARAM_MASK cr_param_mask,
 			       DAT_CR_PARAM *cr_param);
 
+/*
+ * dat_cr_accept(3DAT) - accepts a connection request.
+ *
+ * ep_handle is an unconnected EP, or DAT_HANDLE_NULL when the request came with one.
+ * private_data goes to the requester. The CR is gone on success. The outcome is an
+ * event on the EP's connection EVD: ESTABLISHED or ACCEPT_COMPLETION_ERROR.
+ *
+ * Fails with: INVALID_HANDLE, INVALID_PARAMETER.
+ * Threads: calls on one object must be serialised.
+ */
 extern DAT_RETURN dat_cr_accept(DAT_CR_HANDLE cr_handle, DAT_EP_HANDLE ep_handle,
 				DAT_COUNT private_data_size,
 				const DAT_PVOID private_data);
 
+/*
+ * dat_cr_reject(3DAT) - rejects a connection request.
+ *
+ * The requester gets PEER_REJECTED, with private_data. The CR is gone; an EP reserved
+ * for it is unconnected again, and one that the provider made is destroyed.
+ *
+ * Fails with: INVALID_HANDLE, INVALID_PARAMETER.
+ * Threads: calls on one object must be serialised.
+ */
 extern DAT_RETURN dat_cr_reject(DAT_CR_HANDLE cr_handle, DAT_COUNT private_data_size,
 				const DAT_PVOID private_data);
 
+/*
+ * dat_cr_handoff(3DAT) - passes a connection request on to another qualifier of the
+ * same IA.
+ *
+ * The CR is gone; a new one comes to the service point that listens on handoff.
+ * INVALID_PARAMETER: nobody does.
+ *
+ * Fails with: INVALID_HANDLE, INVALID_PARAMETER.
+ * Threads: calls on one object must be serialised.
+ */
 extern DAT_RETURN dat_cr_handoff(DAT_CR_HANDLE cr_handle, DAT_CONN_QUAL handoff);
 
 /*
  * Extension calls
  */
 
+/*
+ * dat_extension_op(3DAT) - does an operation of the IA's extension family.
+ *
+ * The arguments that follow depend on the operation: use the calls of the family's own
+ * header, such as dat_ib_extensions.h.
+ *
+ * Fails with: INVALID_HANDLE, INVALID_PARAMETER, NOT_IMPLEMENTED.
+ * Threads: as the operation says.
+ */
 extern DAT_RETURN dat_extension_op(DAT_HANDLE handle, DAT_EXTENDED_OP operation, ...);
 
 #ifdef __cplusplus

@@ -15,13 +15,13 @@
  * providers return DAT_QUEUE_EMPTY and DAT_NOT_IMPLEMENTED that way. Compare types
  * with DAT_GET_TYPE().
  */
-typedef DAT_UINT32 DAT_RETURN;
+typedef DAT_UINT32 DAT_RETURN;	/* what every call returns: class | type | subtype */
 
-#define DAT_CLASS_ERROR		0x80000000U
-#define DAT_CLASS_WARNING	0x40000000
-#define DAT_CLASS_SUCCESS	0
-#define DAT_TYPE_MASK		0x3fff0000
-#define DAT_SUBTYPE_MASK	0xffff
+#define DAT_CLASS_ERROR		0x80000000U	/* the call failed */
+#define DAT_CLASS_WARNING	0x40000000	/* the call succeeded, with a remark */
+#define DAT_CLASS_SUCCESS	0		/* the call succeeded */
+#define DAT_TYPE_MASK		0x3fff0000	/* bits of the type */
+#define DAT_SUBTYPE_MASK	0xffff		/* bits of the subtype */
 
 /* Non-zero when the code is a warning: the call did its work and has something to say. */
 #define DAT_IS_WARNING(status)	((DAT_UINT32)(status) & DAT_CLASS_WARNING)
@@ -36,49 +36,74 @@ typedef DAT_UINT32 DAT_RETURN;
  * Types and subtypes
  */
 
+/*
+ * The kinds of result. The values have the type's bits in place; they carry no class.
+ */
 typedef enum dat_return_type {
+	/* done, or started: completions come as events */
 	DAT_SUCCESS			= 0x00000000,
+	/* the object went away while the call waited on it */
 	DAT_ABORT			= 0x00010000,
+	/* another service point has this qualifier */
 	DAT_CONN_QUAL_IN_USE		= 0x00020000,
-	DAT_INSUFFICIENT_RESOURCES	= 0x00030000,
-	DAT_INTERNAL_ERROR		= 0x00040000,
+	DAT_INSUFFICIENT_RESOURCES	= 0x00030000,	/* memory, device or queue space ran out */
+	DAT_INTERNAL_ERROR		= 0x00040000,	/* the provider failed in itself */
+	/* not a live handle of the kind the call wants */
 	DAT_INVALID_HANDLE		= 0x00050000,
+	/* an argument, told by the subtype, is not legal */
 	DAT_INVALID_PARAMETER		= 0x00060000,
+	/* the object's state does not allow the call */
 	DAT_INVALID_STATE		= 0x00070000,
+	/* a buffer is too small, or a transfer too long */
 	DAT_LENGTH_ERROR		= 0x00080000,
+	/* an optional feature this provider lacks */
 	DAT_MODEL_NOT_SUPPORTED		= 0x00090000,
+	/* no provider of that name, version and thread safety */
 	DAT_PROVIDER_NOT_FOUND		= 0x000a0000,
+	/* the memory is not registered for that access */
 	DAT_PRIVILEGES_VIOLATION	= 0x000b0000,
-	DAT_PROTECTION_VIOLATION	= 0x000c0000,
-	DAT_QUEUE_EMPTY			= 0x000d0000,
-	DAT_QUEUE_FULL			= 0x000e0000,
-	DAT_TIMEOUT_EXPIRED		= 0x000f0000,
-	DAT_PROVIDER_ALREADY_REGISTERED	= 0x00100000,
-	DAT_PROVIDER_IN_USE		= 0x00110000,
-	DAT_INVALID_ADDRESS		= 0x00120000,
-	DAT_INTERRUPTED_CALL		= 0x00130000,
-	DAT_CONN_QUAL_UNAVAILABLE	= 0x00140000,
-	DAT_RESERVED_LMR		= 0x00150000,
+	DAT_PROTECTION_VIOLATION	= 0x000c0000,	/* the memory belongs to another PZ */
+	DAT_QUEUE_EMPTY			= 0x000d0000,	/* nothing to dequeue */
+	DAT_QUEUE_FULL			= 0x000e0000,	/* no room for another event */
+	DAT_TIMEOUT_EXPIRED		= 0x000f0000,	/* the time is over */
+	DAT_PROVIDER_ALREADY_REGISTERED	= 0x00100000,	/* the registry has this name already */
+	DAT_PROVIDER_IN_USE		= 0x00110000,	/* an IA of the provider is open */
+	DAT_INVALID_ADDRESS		= 0x00120000,	/* the remote address cannot be used */
+	DAT_INTERRUPTED_CALL		= 0x00130000,	/* a signal ended the wait */
+	DAT_CONN_QUAL_UNAVAILABLE	= 0x00140000,	/* no connection qualifier is left */
+	DAT_RESERVED_LMR		= 0x00150000,	/* the LMR is reserved by the provider */
+	/* the address of a common service point is taken */
 	DAT_PORT_IN_USE			= 0x00160000,
+	/* this kind of network address is not supported */
 	DAT_COMM_NOT_SUPPORTED		= 0x00170000,
+	/* first type that belongs to an extension */
 	DAT_EXTENSION_BASE		= 0x10000000,
-	DAT_NOT_IMPLEMENTED		= 0x3fff0000
+	DAT_NOT_IMPLEMENTED		= 0x3fff0000	/* this provider does not have the call */
 } DAT_RETURN_TYPE;
 
-#define DAT_NAME_NOT_FOUND	DAT_PROVIDER_NOT_FOUND
+#define DAT_NAME_NOT_FOUND	DAT_PROVIDER_NOT_FOUND	/* its name in DAT 1.0 */
 
+/* The detail of a type. Numbers differ between DAT 1.2 and 2.0, so use the names. */
 typedef enum dat_return_subtype {
-	DAT_NO_SUBTYPE				= 0,
+	/* any type */
+	DAT_NO_SUBTYPE				= 0,	/* nothing to add */
+
+	/* DAT_INTERRUPTED_CALL */
 	DAT_SUB_INTERRUPTED			= 1,
+
+	/* DAT_INSUFFICIENT_RESOURCES: what ran out */
 	DAT_RESOURCE_MEMORY			= 2,
 	DAT_RESOURCE_DEVICE			= 3,
+	/* endpoints, or the room for posted operations in one */
 	DAT_RESOURCE_TEP			= 4,
-	DAT_RESOURCE_TEVD			= 5,
+	DAT_RESOURCE_TEVD			= 5,	/* event dispatchers, or their length */
 	DAT_RESOURCE_PROTECTION_DOMAIN		= 6,
 	DAT_RESOURCE_MEMORY_REGION		= 7,
 	DAT_RESOURCE_ERROR_HANDLER		= 8,
-	DAT_RESOURCE_CREDITS			= 9,
+	DAT_RESOURCE_CREDITS			= 9,	/* flow control credits */
 	DAT_RESOURCE_SRQ			= 10,
+
+	/* DAT_INVALID_HANDLE: which handle is bad */
 	DAT_INVALID_HANDLE_IA			= 11,
 	DAT_INVALID_HANDLE_EP			= 12,
 	DAT_INVALID_HANDLE_LMR			= 13,
@@ -88,14 +113,14 @@ typedef enum dat_return_subtype {
 	DAT_INVALID_HANDLE_RSP			= 17,
 	DAT_INVALID_HANDLE_CR			= 18,
 	DAT_INVALID_HANDLE_CNO			= 19,
-	DAT_INVALID_HANDLE_EVD_CR		= 20,
-	DAT_INVALID_HANDLE_EVD_REQUEST		= 21,
-	DAT_INVALID_HANDLE_EVD_RECV		= 22,
-	DAT_INVALID_HANDLE_EVD_CONN		= 23,
-	DAT_INVALID_HANDLE_EVD_ASYNC		= 24,
+	DAT_INVALID_HANDLE_EVD_CR		= 20,	/* EVD for connection requests */
+	DAT_INVALID_HANDLE_EVD_REQUEST		= 21,	/* EVD for request completions */
+	DAT_INVALID_HANDLE_EVD_RECV		= 22,	/* EVD for receive completions */
+	DAT_INVALID_HANDLE_EVD_CONN		= 23,	/* EVD for connection events */
+	DAT_INVALID_HANDLE_EVD_ASYNC		= 24,	/* EVD for asynchronous errors */
 	DAT_INVALID_HANDLE_SRQ			= 25,
 	DAT_INVALID_HANDLE_CSP			= 26,
-	DAT_INVALID_HANDLE1			= 27,
+	DAT_INVALID_HANDLE1			= 27,	/* the first argument; and so on */
 	DAT_INVALID_HANDLE2			= 28,
 	DAT_INVALID_HANDLE3			= 29,
 	DAT_INVALID_HANDLE4			= 30,
@@ -105,6 +130,8 @@ typedef enum dat_return_subtype {
 	DAT_INVALID_HANDLE8			= 34,
 	DAT_INVALID_HANDLE9			= 35,
 	DAT_INVALID_HANDLE10			= 36,
+
+	/* DAT_INVALID_PARAMETER: which argument is bad, counted from one */
 	DAT_INVALID_ARG1			= 37,
 	DAT_INVALID_ARG2			= 38,
 	DAT_INVALID_ARG3			= 39,
@@ -115,6 +142,8 @@ typedef enum dat_return_subtype {
 	DAT_INVALID_ARG8			= 44,
 	DAT_INVALID_ARG9			= 45,
 	DAT_INVALID_ARG10			= 46,
+
+	/* DAT_INVALID_STATE: the state the object is in */
 	DAT_INVALID_STATE_EP_UNCONNECTED	= 47,
 	DAT_INVALID_STATE_EP_ACTCONNPENDING	= 48,
 	DAT_INVALID_STATE_EP_PASSCONNPENDING	= 49,
@@ -124,50 +153,59 @@ typedef enum dat_return_subtype {
 	DAT_INVALID_STATE_EP_RESERVED		= 53,
 	DAT_INVALID_STATE_EP_COMPLPENDING	= 54,
 	DAT_INVALID_STATE_EP_DISCPENDING	= 55,
-	DAT_INVALID_STATE_EP_PROVIDERCONTROL	= 56,
-	DAT_INVALID_STATE_EP_NOTREADY		= 57,
-	DAT_INVALID_STATE_EP_RECV_WATERMARK	= 58,
-	DAT_INVALID_STATE_EP_PZ			= 59,
-	DAT_INVALID_STATE_EP_EVD_REQUEST	= 60,
-	DAT_INVALID_STATE_EP_EVD_RECV		= 61,
-	DAT_INVALID_STATE_EP_EVD_CONNECT	= 62,
+	DAT_INVALID_STATE_EP_PROVIDERCONTROL	= 56,	/* the provider still owns the EP */
+	DAT_INVALID_STATE_EP_NOTREADY		= 57,	/* a PZ or EVD the call needs is missing */
+	DAT_INVALID_STATE_EP_RECV_WATERMARK	= 58,	/* more receives taken than the watermark */
+	DAT_INVALID_STATE_EP_PZ			= 59,	/* the EP has no suitable PZ */
+	DAT_INVALID_STATE_EP_EVD_REQUEST	= 60,	/* the EP has no request EVD */
+	DAT_INVALID_STATE_EP_EVD_RECV		= 61,	/* the EP has no receive EVD */
+	DAT_INVALID_STATE_EP_EVD_CONNECT	= 62,	/* the EP has no connection EVD */
 	DAT_INVALID_STATE_EP_UNCONFIGURED	= 63,
 	DAT_INVALID_STATE_EP_UNCONFRESERVED	= 64,
 	DAT_INVALID_STATE_EP_UNCONFPASSIVE	= 65,
 	DAT_INVALID_STATE_EP_UNCONFTENTATIVE	= 66,
-	DAT_INVALID_STATE_CNO_IN_USE		= 67,
-	DAT_INVALID_STATE_CNO_DEAD		= 68,
+	DAT_INVALID_STATE_CNO_IN_USE		= 67,	/* EVDs or waiters are attached */
+	DAT_INVALID_STATE_CNO_DEAD		= 68,	/* the CNO is being destroyed */
 	DAT_INVALID_STATE_EVD_OPEN		= 69,
 	DAT_INVALID_STATE_EVD_ENABLED		= 70,
 	DAT_INVALID_STATE_EVD_DISABLED		= 71,
 	DAT_INVALID_STATE_EVD_WAITABLE		= 72,
 	DAT_INVALID_STATE_EVD_UNWAITABLE	= 73,
-	DAT_INVALID_STATE_EVD_IN_USE		= 74,
+	DAT_INVALID_STATE_EVD_IN_USE		= 74,	/* an object still feeds the EVD */
 	DAT_INVALID_STATE_EVD_CONFIG_NOTIFY	= 75,
 	DAT_INVALID_STATE_EVD_CONFIG_SOLICITED	= 76,
 	DAT_INVALID_STATE_EVD_CONFIG_THRESHOLD	= 77,
-	DAT_INVALID_STATE_EVD_WAITER		= 78,
+	DAT_INVALID_STATE_EVD_WAITER		= 78,	/* another thread waits on the EVD */
+	/* it is the asynchronous error EVD of an IA */
 	DAT_INVALID_STATE_EVD_ASYNC		= 79,
-	DAT_INVALID_STATE_IA_IN_USE		= 80,
-	DAT_INVALID_STATE_LMR_IN_USE		= 81,
-	DAT_INVALID_STATE_LMR_FREE		= 82,
-	DAT_INVALID_STATE_PZ_IN_USE		= 83,
+	DAT_INVALID_STATE_IA_IN_USE		= 80,	/* objects of the IA exist */
+	DAT_INVALID_STATE_LMR_IN_USE		= 81,	/* an RMR is bound to it */
+	DAT_INVALID_STATE_LMR_FREE		= 82,	/* it is free */
+	DAT_INVALID_STATE_PZ_IN_USE		= 83,	/* objects belong to it */
 	DAT_INVALID_STATE_PZ_FREE		= 84,
 	DAT_INVALID_STATE_SRQ_OPERATIONAL	= 85,
 	DAT_INVALID_STATE_SRQ_ERROR		= 86,
-	DAT_INVALID_STATE_SRQ_IN_USE		= 87,
+	DAT_INVALID_STATE_SRQ_IN_USE		= 87,	/* an endpoint uses it */
 	DAT_INVALID_STATE_SRQ_SHUTDOWN		= 88,
+
+	/* DAT_PRIVILEGES_VIOLATION: the access that is not granted */
 	DAT_PRIVILEGES_READ			= 89,
 	DAT_PRIVILEGES_WRITE			= 90,
 	DAT_PRIVILEGES_RDMA_READ		= 91,
 	DAT_PRIVILEGES_RDMA_WRITE		= 92,
+
+	/* DAT_PROTECTION_VIOLATION: the access that crosses zones */
 	DAT_PROTECTION_READ			= 93,
 	DAT_PROTECTION_WRITE			= 94,
 	DAT_PROTECTION_RDMA_READ		= 95,
 	DAT_PROTECTION_RDMA_WRITE		= 96,
-	DAT_INVALID_ADDRESS_UNSUPPORTED		= 97,
-	DAT_INVALID_ADDRESS_UNREACHABLE		= 98,
-	DAT_INVALID_ADDRESS_MALFORMED		= 99,
+
+	/* DAT_INVALID_ADDRESS */
+	DAT_INVALID_ADDRESS_UNSUPPORTED		= 97,	/* a family the fabric does not use */
+	DAT_INVALID_ADDRESS_UNREACHABLE		= 98,	/* no way to it */
+	DAT_INVALID_ADDRESS_MALFORMED		= 99,	/* not an address */
+
+	/* DAT_PROVIDER_NOT_FOUND: what was not matched */
 	DAT_NAME_NOT_REGISTERED			= 100,
 	DAT_MAJOR_NOT_FOUND			= 101,
 	DAT_MINOR_NOT_FOUND			= 102,

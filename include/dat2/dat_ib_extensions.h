@@ -14,17 +14,21 @@
 extern "C" {
 #endif
 
+/* what extension_version of DAT_IA_ATTR is compared with: 2.0.9 */
 #define DAT_IB_EXTENSION_VERSION	209
 
 /*
  * Names of the provider-specific attributes that tell what is supported
  */
+/* operations */
 #define DAT_IB_ATTR_COUNTERS		"DAT_COUNTERS"
 #define DAT_IB_ATTR_FETCH_AND_ADD	"DAT_IB_FETCH_AND_ADD"
 #define DAT_IB_ATTR_CMP_AND_SWAP	"DAT_IB_CMP_AND_SWAP"
 #define DAT_IB_ATTR_IMMED_DATA		"DAT_IB_IMMED_DATA"
 #define DAT_IB_ATTR_UD			"DAT_IB_UD"
-#define DAT_ATTR_COUNTERS		DAT_IB_ATTR_COUNTERS
+#define DAT_ATTR_COUNTERS		DAT_IB_ATTR_COUNTERS	/* older name */
+
+/* collectives */
 #define DAT_IB_COLL_SET_CLOCK		"DAT_COLL_SET_CLOCK"
 #define DAT_IB_COLL_READ_CLOCK		"DAT_COLL_READ_CLOCK"
 #define DAT_IB_COLL_BROADCAST		"DAT_COLL_BROADCAST"
@@ -46,6 +50,7 @@ extern "C" {
  * Operations, events, codes
  */
 
+/* The operation, second argument of dat_extension_op(). The calls below pass it. */
 typedef enum dat_ib_op {
 	DAT_IB_FETCH_AND_ADD_OP			= 0,
 	DAT_IB_CMP_AND_SWAP_OP			= 1,
@@ -77,33 +82,43 @@ typedef enum dat_ib_op {
 	DAT_IB_STOP_COUNTERS_OP			= 27,
 	DAT_IB_UD_CM_FREE_OP			= 28,
 	DAT_IB_UD_AH_FREE_OP			= 29,
-	DAT_IB_OPEN_QUERY_OP			= 0x1000,
-	DAT_IB_CLOSE_QUERY_OP			= 0x2000
+	DAT_IB_OPEN_QUERY_OP			= 0x1000,	/* opens an IA for a query only */
+	DAT_IB_CLOSE_QUERY_OP			= 0x2000	/* closes it */
 } DAT_IB_OP;
 
+/* Older names. */
 #define DAT_QUERY_COUNTERS_OP	DAT_IB_QUERY_COUNTERS_OP
 #define DAT_PRINT_COUNTERS_OP	DAT_IB_PRINT_COUNTERS_OP
 
+/* Events of the extension. */
 typedef enum dat_ib_event_number {
+	/* a completion: dto_completion_event_data and extension data are valid */
 	DAT_IB_DTO_EVENT			= 0x40000,
+	/* a peer asks for an address handle */
 	DAT_IB_UD_CONNECTION_REQUEST_EVENT	= 0x40001,
-	DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED	= 0x40002,
-	DAT_IB_UD_CONNECTION_REJECT_EVENT	= 0x40003,
-	DAT_IB_UD_CONNECTION_ERROR_EVENT	= 0x40004,
-	DAT_IB_COLLECTIVE_EVENT			= 0x40005
+	DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED	= 0x40002,	/* the address handle is there */
+	DAT_IB_UD_CONNECTION_REJECT_EVENT	= 0x40003,	/* the peer said no */
+	DAT_IB_UD_CONNECTION_ERROR_EVENT	= 0x40004,	/* the exchange failed */
+	DAT_IB_COLLECTIVE_EVENT			= 0x40005	/* a collective is done */
 } DAT_IB_EVENT_NUMBER;
 
+/* What the extension data of an event reports. */
 typedef enum dat_ib_ext_type {
+	/* atomic done; the old value is in the local buffer */
 	DAT_IB_FETCH_AND_ADD			= 0,
+	/* atomic done; the old value is in the local buffer */
 	DAT_IB_CMP_AND_SWAP			= 1,
-	DAT_IB_RDMA_WRITE_IMMED			= 2,
+	DAT_IB_RDMA_WRITE_IMMED			= 2,	/* write with immediate data done */
+	/* a peer's write with immediate data arrived */
 	DAT_IB_RDMA_WRITE_IMMED_DATA		= 3,
+	/* a peer's send with immediate data arrived */
 	DAT_IB_RECV_IMMED_DATA			= 4,
-	DAT_IB_UD_CONNECT_REQUEST		= 5,
-	DAT_IB_UD_REMOTE_AH			= 6,
+	DAT_IB_UD_CONNECT_REQUEST		= 5,	/* datagrams: request arrived */
+	DAT_IB_UD_REMOTE_AH			= 6,	/* datagrams: address handle, active side */
+	/* datagrams: address handle, passive side */
 	DAT_IB_UD_PASSIVE_REMOTE_AH		= 7,
-	DAT_IB_UD_SEND				= 8,
-	DAT_IB_UD_RECV				= 9,
+	DAT_IB_UD_SEND				= 8,	/* datagram sent */
+	DAT_IB_UD_RECV				= 9,	/* datagram received */
 	DAT_IB_UD_CONNECT_REJECT		= 10,
 	DAT_IB_UD_CONNECT_ERROR			= 11,
 	DAT_IB_COLLECTIVE_CREATE_STATUS		= 12,
@@ -125,17 +140,20 @@ typedef enum dat_ib_ext_type {
 	DAT_IB_COLLECTIVE_BARRIER_STATUS	= 28
 } DAT_IB_EXT_TYPE;
 
+/* How an operation of the extension ended. */
 typedef enum dat_ib_status {
 	DAT_OP_SUCCESS		= 0,
 	DAT_IB_OP_ERR		= 1,
 	DAT_IB_COLL_COMP_ERR	= 2
 } DAT_IB_STATUS;
 
+/* Return types of the extension. */
 typedef enum dat_ib_return {
 	DAT_IB_ERR		= 0x10000000,
 	DAT_IB_COLLECTIVE_ERR	= 0x10000001
 } DAT_IB_RETURN;
 
+/* Operations of the extension, as DAT_DTOS tells them. */
 typedef enum dat_ib_dtos {
 	DAT_IB_DTO_RDMA_WRITE_IMMED	= 8,
 	DAT_IB_DTO_RECV_IMMED		= 9,
@@ -148,28 +166,37 @@ typedef enum dat_ib_dtos {
 	DAT_IB_DTO_COLLECTIVES		= 16
 } DAT_IB_DTOS;
 
+/* Handle types of the extension. */
 typedef enum dat_ib_handle_type {
 	DAT_IB_HANDLE_TYPE_EXT		= 12,
 	DAT_IB_HANDLE_TYPE_COLLECTIVE	= 13
 } DAT_IB_HANDLE_TYPE;
 
+/* Kinds of event of the extension, for dat_evd_create(). */
 typedef enum dat_ib_evd_extension_flags {
 	DAT_IB_EVD_EXTENSION_FLAG	= 0x200
 } DAT_IB_EVD_EXTENSION_FLAGS;
 
+/* Privileges of the extension, for dat_lmr_create(). */
 typedef enum dat_ib_mem_priv_flags {
-	DAT_IB_MEM_PRIV_REMOTE_ATOMIC	= 0x40
+	DAT_IB_MEM_PRIV_REMOTE_ATOMIC	= 0x40	/* target of a peer's atomics */
 } DAT_IB_MEM_PRIV_FLAGS;
 
+/* Service types of the extension, for DAT_EP_ATTR. */
 typedef enum dat_ib_service_type {
-	DAT_IB_SERVICE_TYPE_UD	= 1
+	DAT_IB_SERVICE_TYPE_UD	= 1	/* datagrams: unreliable, to many peers */
 } DAT_IB_SERVICE_TYPE;
 
 /*
  * Counters
  */
 
+/*
+ * Counters of an IA. What they count is the provider's to say; those of InfiniBand's
+ * connection manager, links and diagnostics are 0 elsewhere.
+ */
 typedef enum dat_ia_counters {
+	/* objects made and freed */
 	DCNT_IA_PZ_CREATE		= 0,
 	DCNT_IA_PZ_FREE			= 1,
 	DCNT_IA_LMR_CREATE		= 2,
@@ -187,15 +214,23 @@ typedef enum dat_ia_counters {
 	DCNT_IA_EP_FREE			= 14,
 	DCNT_IA_SRQ_CREATE		= 15,
 	DCNT_IA_SRQ_FREE		= 16,
+
+	/* connection requests */
 	DCNT_IA_SP_CR			= 17,
 	DCNT_IA_SP_CR_ACCEPTED		= 18,
 	DCNT_IA_SP_CR_REJECTED		= 19,
+
+	/* memory of the provider */
 	DCNT_IA_MEM_ALLOC		= 20,
 	DCNT_IA_MEM_ALLOC_DATA		= 21,
 	DCNT_IA_MEM_FREE		= 22,
+
+	/* asynchronous errors */
 	DCNT_IA_ASYNC_ERROR		= 23,
 	DCNT_IA_ASYNC_QP_ERROR		= 24,
 	DCNT_IA_ASYNC_CQ_ERROR		= 25,
+
+	/* connection manager */
 	DCNT_IA_CM_LISTEN		= 26,
 	DCNT_IA_CM_REQ_TX		= 27,
 	DCNT_IA_CM_REQ_RX		= 28,
@@ -217,6 +252,8 @@ typedef enum dat_ia_counters {
 	DCNT_IA_CM_MRA_TX		= 44,
 	DCNT_IA_CM_MRA_RX		= 45,
 	DCNT_IA_CM_REQ_FULLQ_POLL	= 46,
+
+	/* connection manager: errors */
 	DCNT_IA_CM_ERR			= 47,
 	DCNT_IA_CM_ERR_REQ_FULLQ	= 48,
 	DCNT_IA_CM_ERR_REQ_DUP		= 49,
@@ -237,6 +274,8 @@ typedef enum dat_ia_counters {
 	DCNT_IA_CM_ERR_MRA_DUP		= 64,
 	DCNT_IA_CM_ERR_MRA_RETRY	= 65,
 	DCNT_IA_CM_ERR_UNEXPECTED	= 66,
+
+	/* link */
 	DCNT_IA_LNK_ERR_RCV		= 67,
 	DCNT_IA_LNK_ERR_RCV_REM_PHYS	= 68,
 	DCNT_IA_LNK_ERR_RCV_CONSTRAINT	= 69,
@@ -246,6 +285,8 @@ typedef enum dat_ia_counters {
 	DCNT_IA_LNK_ERR_EXC_BUF_OVERRUN	= 73,
 	DCNT_IA_LNK_WARN_RCV_SW_RELAY	= 74,
 	DCNT_IA_LNK_WARN_XMT_WAIT	= 75,
+
+	/* device diagnostics */
 	DCNT_IA_DIAG_ERR_RQ_RAE		= 76,
 	DCNT_IA_DIAG_ERR_RQ_OOS		= 77,
 	DCNT_IA_DIAG_ERR_RQ_RIRE	= 78,
@@ -255,9 +296,12 @@ typedef enum dat_ia_counters {
 	DCNT_IA_DIAG_ERR_SQ_RIRE	= 82,
 	DCNT_IA_DIAG_ERR_SQ_RREE	= 83,
 	DCNT_IA_DIAG_ERR_SQ_TREE	= 84,
+
+	/* all of them, as an array */
 	DCNT_IA_ALL_COUNTERS		= 85
 } DAT_IA_COUNTERS;
 
+/* Counters of an EP: operations, and bytes where the name ends in _DATA. */
 typedef enum dat_ep_counters {
 	DCNT_EP_CONNECT			= 0,
 	DCNT_EP_DISCONNECT		= 1,
@@ -275,6 +319,8 @@ typedef enum dat_ep_counters {
 	DCNT_EP_POST_READ_DATA		= 13,
 	DCNT_EP_POST_CMP_SWAP		= 14,
 	DCNT_EP_POST_FETCH_ADD		= 15,
+
+	/* completed receives */
 	DCNT_EP_RECV			= 16,
 	DCNT_EP_RECV_DATA		= 17,
 	DCNT_EP_RECV_UD			= 18,
@@ -283,37 +329,42 @@ typedef enum dat_ep_counters {
 	DCNT_EP_RECV_IMM_DATA		= 21,
 	DCNT_EP_RECV_RDMA_IMM		= 22,
 	DCNT_EP_RECV_RDMA_IMM_DATA	= 23,
+
+	/* all of them, as an array */
 	DCNT_EP_ALL_COUNTERS		= 24
 } DAT_EP_COUNTERS;
 
+/* Counters of an EVD. */
 typedef enum dat_evd_counters {
-	DCNT_EVD_WAIT			= 0,
-	DCNT_EVD_WAIT_BLOCKED		= 1,
-	DCNT_EVD_WAIT_NOTIFY		= 2,
-	DCNT_EVD_DEQUEUE		= 3,
-	DCNT_EVD_DEQUEUE_FOUND		= 4,
-	DCNT_EVD_DEQUEUE_NOT_FOUND	= 5,
-	DCNT_EVD_DEQUEUE_POLL		= 6,
-	DCNT_EVD_DEQUEUE_POLL_FOUND	= 7,
-	DCNT_EVD_CONN_CALLBACK		= 8,
-	DCNT_EVD_DTO_CALLBACK		= 9,
-	DCNT_EVD_ALL_COUNTERS		= 10
+	DCNT_EVD_WAIT			= 0,	/* calls of dat_evd_wait() */
+	DCNT_EVD_WAIT_BLOCKED		= 1,	/* of them, those that slept */
+	DCNT_EVD_WAIT_NOTIFY		= 2,	/* wake-ups */
+	DCNT_EVD_DEQUEUE		= 3,	/* calls of dat_evd_dequeue() */
+	DCNT_EVD_DEQUEUE_FOUND		= 4,	/* of them, those that found an event */
+	DCNT_EVD_DEQUEUE_NOT_FOUND	= 5,	/* and those that did not */
+	DCNT_EVD_DEQUEUE_POLL		= 6,	/* looks into the fabric's queue */
+	DCNT_EVD_DEQUEUE_POLL_FOUND	= 7,	/* of them, those that found something */
+	DCNT_EVD_CONN_CALLBACK		= 8,	/* connection events */
+	DCNT_EVD_DTO_CALLBACK		= 9,	/* completions */
+	DCNT_EVD_ALL_COUNTERS		= 10	/* all of them, as an array */
 } DAT_EVD_COUNTERS;
 
+/* Groups of IA counters that can be started and stopped. */
 typedef enum dat_ia_counter_type {
-	DCNT_IA_CM	= 0,
-	DCNT_IA_LNK	= 1,
-	DCNT_IA_DIAG	= 2
+	DCNT_IA_CM	= 0,	/* connection manager */
+	DCNT_IA_LNK	= 1,	/* link */
+	DCNT_IA_DIAG	= 2	/* device diagnostics */
 } DAT_IA_COUNTER_TYPE;
 
 /*
  * Collectives
  */
-typedef DAT_HANDLE DAT_IB_COLLECTIVE_HANDLE;
-typedef unsigned int DAT_IB_COLLECTIVE_RANK;
-typedef unsigned int DAT_IB_COLLECTIVE_ID;
-typedef void *DAT_IB_COLLECTIVE_MEMBER;
+typedef DAT_HANDLE DAT_IB_COLLECTIVE_HANDLE;	/* a group of processes */
+typedef unsigned int DAT_IB_COLLECTIVE_RANK;	/* a process's place in its group */
+typedef unsigned int DAT_IB_COLLECTIVE_ID;	/* names a group */
+typedef void *DAT_IB_COLLECTIVE_MEMBER;		/* what a process tells its group about itself */
 
+/* Element types of a reduction. */
 typedef enum dat_ib_collective_data_type {
 	DAT_IB_COLLECTIVE_TYPE_INT8		= 0,
 	DAT_IB_COLLECTIVE_TYPE_UINT8		= 1,
@@ -333,6 +384,7 @@ typedef enum dat_ib_collective_data_type {
 	DAT_IB_COLLECTIVE_TYPE_DOUBLE_INT	= 15
 } DAT_IB_COLLECTIVE_DATA_TYPE;
 
+/* Operations of a reduction. */
 typedef enum dat_ib_collective_reduce_data_op {
 	DAT_IB_COLLECTIVE_REDUCE_OP_MAX		= 0,
 	DAT_IB_COLLECTIVE_REDUCE_OP_MIN		= 1,
@@ -348,16 +400,17 @@ typedef enum dat_ib_collective_reduce_data_op {
 	DAT_IB_COLLECTIVE_REDUCE_OP_MINLOC	= 11
 } DAT_IB_COLLECTIVE_REDUCE_DATA_OP;
 
+/* How the processes of a group lie on nodes. */
 typedef struct dat_ib_collective_group {
-	int local_size;
-	int local_rank;
-	int *local_ranks;
-	int external_size;
-	int external_rank;
-	int *external_ranks;
-	int *intranode_table;
-	int *internode_table;
-	int is_comm_world;
+	int	local_size;		/* processes on this node */
+	int	local_rank;		/* own place among them */
+	int	*local_ranks;		/* their ranks in the group */
+	int	external_size;		/* nodes */
+	int	external_rank;		/* own node's place among them */
+	int	*external_ranks;	/* rank that speaks for each */
+	int	*intranode_table;	/* rank in the group to place on its node */
+	int	*internode_table;	/* rank in the group to place of its node */
+	int	is_comm_world;		/* the group has every process */
 } DAT_IB_COLLECTIVE_GROUP;
 
 /*
@@ -367,21 +420,25 @@ typedef struct dat_ib_collective_group {
 /* The verbs address handle; a program that looks inside includes <infiniband/verbs.h>. */
 struct ibv_ah;
 
+/* How to reach a datagram endpoint. */
 typedef struct dat_ib_addr_handle {
-	struct ibv_ah *ah;
-	DAT_UINT32 qpn;
-	DAT_SOCK_ADDR6 ia_addr;
+	struct ibv_ah	*ah;		/* made and freed by the provider */
+	DAT_UINT32	qpn;		/* queue pair number */
+	DAT_SOCK_ADDR6	ia_addr;	/* address of its IA */
 } DAT_IB_ADDR_HANDLE;
 
+/* Immediate data. */
 typedef struct dat_ib_immed_data {
-	DAT_UINT32 data;
+	DAT_UINT32	data;	/* in host order, as the peer gave it */
 } DAT_IB_IMMED_DATA;
 
+/* A collective that is done. */
 typedef struct dat_ib_collective_event_data {
-	DAT_HANDLE handle;
-	DAT_CONTEXT context;
+	DAT_HANDLE	handle;		/* the group */
+	DAT_CONTEXT	context;	/* of the call */
 } DAT_IB_COLLECTIVE_EVENT_DATA;
 
+/* What event_extension_data of DAT_EVENT holds. */
 typedef struct dat_ib_extension_event_data {
 	DAT_IB_EXT_TYPE		type;		/* what the event reports */
 	DAT_IB_STATUS		status;		/* how it ended */
@@ -401,52 +458,77 @@ typedef struct dat_ib_extension_event_data {
  * Each goes through dat_extension_op() and returns what it returns.
  */
 
+/*
+ * Adds to 8 aligned bytes of the peer's; lbuf, of 8 bytes, gets the old value. Cookie,
+ * flags and completion as for dat_ep_post_rdma_read().
+ */
 #define dat_ib_post_fetch_and_add(ep, add_val, lbuf, cookie, rbuf, flgs) \
 	dat_extension_op((DAT_EP_HANDLE)(ep), DAT_IB_FETCH_AND_ADD_OP, \
 			 (DAT_UINT64)(add_val), (DAT_LMR_TRIPLET *)(lbuf), (cookie), \
 			 (DAT_RMR_TRIPLET *)(rbuf), (DAT_COMPLETION_FLAGS)(flgs))
 
+/*
+ * Stores swap_val into 8 aligned bytes of the peer's if they equal cmp_val; lbuf, of 8
+ * bytes, gets the old value.
+ */
 #define dat_ib_post_cmp_and_swap(ep, cmp_val, swap_val, lbuf, cookie, rbuf, flgs) \
 	dat_extension_op((DAT_EP_HANDLE)(ep), DAT_IB_CMP_AND_SWAP_OP, \
 			 (DAT_UINT64)(cmp_val), (DAT_UINT64)(swap_val), \
 			 (DAT_LMR_TRIPLET *)(lbuf), (cookie), \
 			 (DAT_RMR_TRIPLET *)(rbuf), (DAT_COMPLETION_FLAGS)(flgs))
 
+/* An RDMA write that also completes a receive of the peer's and gives it idata. */
 #define dat_ib_post_rdma_write_immed(ep, size, lbuf, cookie, rbuf, idata, flgs) \
 	dat_extension_op((DAT_EP_HANDLE)(ep), DAT_IB_RDMA_WRITE_IMMED_OP, \
 			 (DAT_COUNT)(size), (DAT_LMR_TRIPLET *)(lbuf), (cookie), \
 			 (DAT_RMR_TRIPLET *)(rbuf), (DAT_UINT32)(idata), \
 			 (DAT_COMPLETION_FLAGS)(flgs))
 
+/* Sends a datagram to ah_ptr. The receiver's buffer begins with 40 bytes of header. */
 #define dat_ib_post_send_ud(ep, segments, lbuf, ah_ptr, cookie, flgs) \
 	dat_extension_op((DAT_EP_HANDLE)(ep), DAT_IB_UD_SEND_OP, \
 			 (DAT_COUNT)(segments), (DAT_LMR_TRIPLET *)(lbuf), \
 			 (DAT_IB_ADDR_HANDLE *)(ah_ptr), (cookie), \
 			 (DAT_COMPLETION_FLAGS)(flgs))
 
+/* Frees what remains of a datagram endpoint's connection exchange. */
 #define dat_ib_ud_cm_free(ep, cm) \
 	dat_extension_op((DAT_EP_HANDLE)(ep), DAT_IB_UD_CM_FREE_OP, (cm))
 
+/* Frees an address handle that an event brought. */
 #define dat_ib_ud_ah_free(ep, ah) \
 	dat_extension_op((DAT_EP_HANDLE)(ep), DAT_IB_UD_AH_FREE_OP, \
 			 (DAT_IB_ADDR_HANDLE *)(ah))
 
+/*
+ * Reads counter cntr of an IA, EP or EVD, or all into an array; then clears it if
+ * reset.
+ */
 #define dat_ib_query_counters(dat_handle, cntr, p_cntrs_out, reset) \
 	dat_extension_op((DAT_HANDLE)(dat_handle), DAT_QUERY_COUNTERS_OP, (int)(cntr), \
 			 (DAT_UINT64 *)(p_cntrs_out), (int)(reset))
 
+/*
+ * Prints counter cntr of an IA, EP or EVD, or all, to stdout; then clears it if reset.
+ */
 #define dat_ib_print_counters(dat_handle, cntr, reset) \
 	dat_extension_op((DAT_HANDLE)(dat_handle), DAT_PRINT_COUNTERS_OP, (int)(cntr), \
 			 (int)(reset))
 
+/* Starts a group of counters of an IA; type is a DAT_IA_COUNTER_TYPE. */
 #define dat_ib_start_counter(dat_handle, type) \
 	dat_extension_op((DAT_HANDLE)(dat_handle), DAT_IB_START_COUNTERS_OP, \
 			 (DAT_IA_COUNTER_TYPE)(type))
 
+/* Stops a group of counters of an IA; type is a DAT_IA_COUNTER_TYPE. */
 #define dat_ib_stop_counter(dat_handle, type) \
 	dat_extension_op((DAT_HANDLE)(dat_handle), DAT_IB_STOP_COUNTERS_OP, \
 			 (DAT_IA_COUNTER_TYPE)(type))
 
+/*
+ * Opens the IA called name, only to ask for its attributes: no EVD is made. The handle
+ * is good for dat_ib_close_query() alone.
+ */
 #define dat_ib_open_query(name, ia_handle, ia_mask, ia_attr, prov_mask, prov_attr) \
 	dat_extension_op(DAT_HANDLE_NULL, DAT_IB_OPEN_QUERY_OP, \
 			 (const DAT_NAME_PTR)(name), (DAT_HANDLE *)(ia_handle), \
@@ -454,19 +536,29 @@ typedef struct dat_ib_extension_event_data {
 			 (DAT_PROVIDER_ATTR_MASK)(prov_mask), \
 			 (DAT_PROVIDER_ATTR *)(prov_attr))
 
+/* Closes what dat_ib_open_query() opened. */
 #define dat_ib_close_query(ia_handle) \
 	dat_extension_op((DAT_HANDLE)(ia_handle), DAT_IB_CLOSE_QUERY_OP)
 
+/*
+ * Makes this process's member data, to be exchanged among the group; progress_func is
+ * called while a collective waits.
+ */
 #define dat_ib_collective_create_member(ia_handle, progress_func, member, member_size) \
 	dat_extension_op((DAT_IA_HANDLE)(ia_handle), \
 			 DAT_IB_COLLECTIVE_CREATE_MEMBER_OP, (void *)(progress_func), \
 			 (DAT_IB_COLLECTIVE_MEMBER *)(member), \
 			 (DAT_UINT32 *)(member_size))
 
+/* Frees member data. */
 #define dat_ib_collective_free_member(ia_handle, member) \
 	dat_extension_op((DAT_IA_HANDLE)(ia_handle), DAT_IB_COLLECTIVE_FREE_MEMBER_OP, \
 			 (DAT_IB_COLLECTIVE_MEMBER)(member))
 
+/*
+ * Makes a group of group_size members, this process being number self. The event on
+ * evd brings its handle.
+ */
 #define dat_ib_collective_create_group( \
 		members, group_size, self, group_id, group_info, evd, pd, user_context) \
 	dat_extension_op((DAT_EVD_HANDLE)(evd), DAT_IB_COLLECTIVE_CREATE_GROUP_OP, \
@@ -476,19 +568,26 @@ typedef struct dat_ib_extension_event_data {
 			 (DAT_IB_COLLECTIVE_GROUP *)(group_info), (DAT_PZ_HANDLE)(pd), \
 			 (user_context))
 
+/* Frees a group. */
 #define dat_ib_collective_free_group(coll_handle) \
 	dat_extension_op((DAT_IB_COLLECTIVE_HANDLE)(coll_handle), \
 			 DAT_IB_COLLECTIVE_FREE_GROUP_OP)
 
+/* Sets the group's clock. */
 #define dat_ib_collective_set_clock(coll_handle, clock_value, user_context) \
 	dat_extension_op((DAT_IB_COLLECTIVE_HANDLE)(coll_handle), \
 			 DAT_IB_COLLECTIVE_SET_CLOCK_OP, (DAT_UINT64)(clock_value), \
 			 (user_context))
 
+/* Reads the group's clock. */
 #define dat_ib_collective_read_clock(coll_handle, clock_value) \
 	dat_extension_op((DAT_IB_COLLECTIVE_HANDLE)(coll_handle), \
 			 DAT_IB_COLLECTIVE_READ_CLOCK_OP, (DAT_UINT64 *)(clock_value))
 
+/*
+ * Collectives on a group. All of its members make the same call; the end comes as an
+ * event with user_context on the group's EVD. The names are those of MPI.
+ */
 #define dat_ib_collective_scatter( \
 		coll_handle, sendbuf, sendsize, recvbuf, recvsize, root, user_context, \
 		flags) \
@@ -632,7 +731,7 @@ typedef struct dat_ib_extension_event_data {
  *
  * value may be a whole DAT_RETURN with its class bits. The text is static.
  *
- * Returns: INVALID_PARAMETER for a value that is not one of DAT_IB_RETURN.
+ * Fails with: INVALID_PARAMETER, for a value that is not one of DAT_IB_RETURN.
  * Threads: safe.
  */
 static inline DAT_RETURN dat_strerror_extension(DAT_IB_RETURN value, const char **message)
@@ -656,7 +755,7 @@ static inline DAT_RETURN dat_strerror_extension(DAT_IB_RETURN value, const char 
 /*
  * dat_strerror_ext_status - gives the text of an extension event's status.
  *
- * Returns: INVALID_PARAMETER for a value that is not one of DAT_IB_STATUS.
+ * Fails with: INVALID_PARAMETER, for a value that is not one of DAT_IB_STATUS.
  * Threads: safe.
  */
 static inline DAT_RETURN dat_strerror_ext_status(DAT_IB_STATUS value, const char **message)

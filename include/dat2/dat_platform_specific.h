@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 
-/* Basic types of DAT @V@ on this platform, and the system headers they need. */
+/* Basic types of DAT 2.0 on this platform, and the system headers they need. */
 
 #ifndef _DAT_PLATFORM_SPECIFIC_H_
 #define _DAT_PLATFORM_SPECIFIC_H_
@@ -37,29 +37,34 @@
 /*
  * Scalars
  */
-typedef u_int32_t DAT_UINT32;
-typedef u_int64_t DAT_UINT64;
+typedef u_int32_t DAT_UINT32;	/* 32 bits, unsigned */
+typedef u_int64_t DAT_UINT64;	/* 64 bits, unsigned */
+/* the widest unsigned integer */
 typedef unsigned long long DAT_UVERYLONG;
-typedef int DAT_COUNT;
-typedef void *DAT_PVOID;
-typedef DAT_UINT64 DAT_PADDR;
-typedef int DAT_FD;
+typedef int DAT_COUNT;		/* a number of things; negative values are special */
+typedef void *DAT_PVOID;	/* an address in this process */
+typedef DAT_UINT64 DAT_PADDR;	/* a physical address; no user-level call takes one */
+typedef int DAT_FD;		/* a file descriptor */
 
 /*
  * Addresses
  */
-typedef struct sockaddr DAT_SOCK_ADDR;
-typedef struct sockaddr_in6 DAT_SOCK_ADDR6;
+typedef struct sockaddr DAT_SOCK_ADDR;		/* what a DAT_IA_ADDRESS_PTR points to */
+typedef struct sockaddr_in6 DAT_SOCK_ADDR6;	/* an IPv6 address */
 
-#define DAT_AF_INET	AF_INET
+#define DAT_AF_INET	AF_INET	/* address families of the above */
 #define DAT_AF_INET6	AF_INET6
 
+/*
+ * A kind of network address: the arguments that socket(2) takes. Says what a common
+ * service point listens on and what an endpoint is connected through.
+ */
 typedef struct dat_comm {
-	int domain;
-	int type;
-	int protocol;
+	int	domain;		/* address family, such as AF_INET */
+	int	type;		/* such as SOCK_STREAM */
+	int	protocol;	/* such as IPPROTO_TCP; 0 is the default of the type */
 } DAT_COMM;
 
-#define DAT_OPTIMAL_ALIGNMENT	0x100
+#define DAT_OPTIMAL_ALIGNMENT	0x100	/* buffer alignment, in bytes, that suits every adapter */
 
 #endif /* _DAT_PLATFORM_SPECIFIC_H_ */

@@ -15,7 +15,9 @@ extern "C" {
 /*
  * Entry points that a provider library exports
  */
+/* called once for each line of dat.conf */
 #define DAT_PROVIDER_INIT_FUNC_NAME	dat_provider_init
+/* called when the last IA of the line closes */
 #define DAT_PROVIDER_FINI_FUNC_NAME	dat_provider_fini
 #define DAT_PROVIDER_INIT_FUNC_STR	"dat_provider_init"
 #define DAT_PROVIDER_FINI_FUNC_STR	"dat_provider_fini"
@@ -27,20 +29,45 @@ typedef void (*DAT_PROVIDER_FINI_FUNC)(const DAT_PROVIDER_INFO *);
  * Registration
  */
 
+/* Whether two IAs can stand in for each other. */
 typedef enum dat_ha_relationship {
-	DAT_HA_FALSE		= 0,
-	DAT_HA_TRUE		= 1,
-	DAT_HA_UNKNOWN		= 2,
-	DAT_HA_CONFLICTING	= 3,
-	DAT_HA_EXTENSION_BASE	= 4
+	DAT_HA_FALSE		= 0,	/* no */
+	DAT_HA_TRUE		= 1,	/* yes */
+	DAT_HA_UNKNOWN		= 2,	/* no provider can tell */
+	DAT_HA_CONFLICTING	= 3,	/* the providers disagree */
+	DAT_HA_EXTENSION_BASE	= 4	/* first answer that belongs to an extension */
 } DAT_HA_RELATIONSHIP;
 
+/*
+ * dat_registry_add_provider(3DAT) - tells the registry that a provider can be opened.
+ *
+ * Called by dat_provider_init() with the information it was given. The table must stay
+ * until dat_registry_remove_provider().
+ *
+ * Fails with: INSUFFICIENT_RESOURCES, INVALID_PARAMETER, PROVIDER_ALREADY_REGISTERED.
+ * Threads: called under the registry's own lock.
+ */
 extern DAT_RETURN dat_registry_add_provider(const DAT_PROVIDER *provider,
 					    const DAT_PROVIDER_INFO *provider_info);
 
+/*
+ * dat_registry_remove_provider(3DAT) - takes back dat_registry_add_provider().
+ *
+ * Called by dat_provider_fini().
+ *
+ * Fails with: INVALID_PARAMETER, PROVIDER_IN_USE.
+ * Threads: called under the registry's own lock.
+ */
 extern DAT_RETURN dat_registry_remove_provider(const DAT_PROVIDER *provider,
 					       const DAT_PROVIDER_INFO *provider_info);
 
+/*
+ * dat_registry_providers_related(3DAT) - tells whether two IAs can stand in for each
+ * other.
+ *
+ * Fails with: INVALID_PARAMETER, MODEL_NOT_SUPPORTED, PROVIDER_NOT_FOUND.
+ * Threads: safe.
+ */
 extern DAT_RETURN dat_registry_providers_related(const DAT_NAME_PTR ia_name_1,
 						 const DAT_NAME_PTR ia_name_2,
 						 DAT_HA_RELATIONSHIP *relationship);
@@ -52,7 +79,7 @@ extern DAT_RETURN dat_registry_providers_related(const DAT_NAME_PTR ia_name_1,
  * a parameter structure calls this to translate in either direction: a handle that is
  * already the provider's own comes back unchanged.
  *
- * Returns: INVALID_HANDLE.
+ * Fails with: INVALID_HANDLE.
  * Threads: safe.
  */
 extern DAT_RETURN dats_get_ia_handle(DAT_IA_HANDLE handle, DAT_IA_HANDLE *ia_handle_p);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 
 /*
- * The DAT @V@ interface for user-level programs. Include this file; it includes the
+ * The DAT 2.0 interface for user-level programs. Include this file; it includes the
  * rest.
  */
 
@@ -15,6 +15,7 @@
  * What dat.h needs to know
  */
 
+/* What dat_get_handle_type() tells. */
 typedef enum dat_handle_type {
 	DAT_HANDLE_TYPE_CR		= 0,
 	DAT_HANDLE_TYPE_EP		= 1,
@@ -28,9 +29,10 @@ typedef enum dat_handle_type {
 	DAT_HANDLE_TYPE_CNO		= 9,
 	DAT_HANDLE_TYPE_SRQ		= 10,
 	DAT_HANDLE_TYPE_CSP		= 11,
-	DAT_HANDLE_TYPE_EXTENSION_BASE	= 12
+	DAT_HANDLE_TYPE_EXTENSION_BASE	= 12	/* first type that belongs to an extension */
 } DAT_HANDLE_TYPE;
 
+/* Members of DAT_EVD_PARAM that dat_evd_query() is asked for. */
 typedef enum dat_evd_param_mask {
 	DAT_EVD_FIELD_IA_HANDLE	= 0x01,
 	DAT_EVD_FIELD_EVD_QLEN	= 0x02,
@@ -40,6 +42,7 @@ typedef enum dat_evd_param_mask {
 	DAT_EVD_FIELD_ALL	= 0x1f
 } DAT_EVD_PARAM_MASK;
 
+/* Members of DAT_LMR_PARAM that dat_lmr_query() is asked for. */
 enum dat_lmr_param_mask {
 	DAT_LMR_FIELD_IA_HANDLE			= 0x001,
 	DAT_LMR_FIELD_MEM_TYPE			= 0x002,
@@ -55,6 +58,7 @@ enum dat_lmr_param_mask {
 	DAT_LMR_FIELD_ALL			= 0x7ff
 };
 
+/* members of DAT_PROVIDER_ATTR that dat_ia_query() is asked for */
 typedef DAT_UINT64 DAT_PROVIDER_ATTR_MASK;
 
 #include <dat2/dat.h>
@@ -67,34 +71,48 @@ extern "C" {
 /*
  * Event dispatchers and consumer notification objects (CNO)
  */
-typedef DAT_HANDLE DAT_CNO_HANDLE;
+typedef DAT_HANDLE DAT_CNO_HANDLE;	/* consumer notification object */
 
+/*
+ * How an EVD is set: one of the first pair, one of the second, and what wakes a
+ * waiter.
+ */
 typedef enum dat_evd_state {
-	DAT_EVD_STATE_ENABLED		= 0x01,
-	DAT_EVD_STATE_DISABLED		= 0x02,
-	DAT_EVD_STATE_WAITABLE		= 0x04,
-	DAT_EVD_STATE_UNWAITABLE	= 0x08,
-	DAT_EVD_STATE_CONFIG_NOTIFY	= 0x10,
-	DAT_EVD_STATE_CONFIG_SOLICITED	= 0x20,
-	DAT_EVD_STATE_CONFIG_THRESHOLD	= 0x30
+	DAT_EVD_STATE_ENABLED		= 0x01,	/* events trigger the CNO */
+	DAT_EVD_STATE_DISABLED		= 0x02,	/* they do not */
+	DAT_EVD_STATE_WAITABLE		= 0x04,	/* dat_evd_wait() works */
+	DAT_EVD_STATE_UNWAITABLE	= 0x08,	/* it is refused */
+	DAT_EVD_STATE_CONFIG_NOTIFY	= 0x10,	/* every signalled completion wakes */
+	DAT_EVD_STATE_CONFIG_SOLICITED	= 0x20,	/* those that the sender solicited wake */
+	DAT_EVD_STATE_CONFIG_THRESHOLD	= 0x30	/* the wait's threshold decides */
 } DAT_EVD_STATE;
 
+/* What dat_evd_query() tells. */
 struct dat_evd_param {
-	DAT_IA_HANDLE ia_handle;
-	DAT_COUNT evd_qlen;
-	DAT_EVD_STATE evd_state;
-	DAT_CNO_HANDLE cno_handle;
-	DAT_EVD_FLAGS evd_flags;
+	DAT_IA_HANDLE	ia_handle;	/* IA it belongs to */
+	DAT_COUNT	evd_qlen;	/* events it can hold; at least as many as asked for */
+	DAT_EVD_STATE	evd_state;	/* how it is set */
+	DAT_CNO_HANDLE	cno_handle;	/* CNO it triggers, or DAT_HANDLE_NULL */
+	DAT_EVD_FLAGS	evd_flags;	/* kinds of event it takes */
 };
 
+/*
+ * Instead of an EVD: share the asynchronous one of an earlier dat_ia_open(); and what
+ * dat_ia_query() answers then.
+ */
 #define DAT_EVD_ASYNC_EXISTS	((DAT_EVD_HANDLE)0x1)
 #define DAT_EVD_OUT_OF_SCOPE	((DAT_EVD_HANDLE)0x2)
 
 typedef void (*DAT_AGENT_FUNC)(DAT_PVOID, DAT_EVD_HANDLE);
 
+/*
+ * A function of the consumer's that a CNO calls, on a thread of the provider's. It may
+ * make any DAT call that does not wait.
+ */
 typedef struct dat_os_wait_proxy_agent {
-	DAT_PVOID instance_data;
-	DAT_AGENT_FUNC proxy_agent_func;
+	DAT_PVOID	instance_data;	/* first argument of the call */
+	/* second argument: the EVD that got an event, or null */
+	DAT_AGENT_FUNC	proxy_agent_func;
 } DAT_OS_WAIT_PROXY_AGENT;
 
 /* No agent: the value of a DAT_OS_WAIT_PROXY_AGENT that calls nothing. */
@@ -104,12 +122,14 @@ typedef struct dat_os_wait_proxy_agent {
 #define DAT_OS_WAIT_PROXY_AGENT_NULL	((DAT_OS_WAIT_PROXY_AGENT){ 0, 0 })
 #endif
 
+/* What a CNO triggers, besides dat_cno_wait(). */
 typedef enum dat_proxy_type {
-	DAT_PROXY_TYPE_NONE	= 0,
-	DAT_PROXY_TYPE_AGENT	= 1,
-	DAT_PROXY_TYPE_FD	= 2
+	DAT_PROXY_TYPE_NONE	= 0,	/* nothing */
+	DAT_PROXY_TYPE_AGENT	= 1,	/* an agent */
+	DAT_PROXY_TYPE_FD	= 2	/* a file descriptor */
 } DAT_PROXY_TYPE;
 
+/* What dat_cno_query() tells. */
 typedef struct dat_cno_param {
 	DAT_IA_HANDLE		ia_handle;	/* IA the CNO belongs to */
 	DAT_PROXY_TYPE		proxy_type;	/* which member of proxy is valid */
@@ -120,6 +140,10 @@ typedef struct dat_cno_param {
 	} proxy;
 } DAT_CNO_PARAM;
 
+/*
+ * Members of DAT_CNO_PARAM that dat_cno_query() is asked for. The values are no bits
+ * of their own; providers fill in every member.
+ */
 typedef enum dat_cno_param_mask {
 	DAT_CNO_FIELD_IA_HANDLE		= 0x1,
 	DAT_CNO_FIELD_PROXY_TYPE	= 0x2,
@@ -131,84 +155,111 @@ typedef enum dat_cno_param_mask {
  * Memory
  */
 
+/* What kind of memory an LMR is made from. */
 typedef enum dat_mem_type {
-	DAT_MEM_TYPE_VIRTUAL		= 0,
-	DAT_MEM_TYPE_LMR		= 1,
-	DAT_MEM_TYPE_SHARED_VIRTUAL	= 2
+	DAT_MEM_TYPE_VIRTUAL		= 0,	/* a range of this process */
+	DAT_MEM_TYPE_LMR		= 1,	/* the memory of another LMR */
+	DAT_MEM_TYPE_SHARED_VIRTUAL	= 2	/* memory that several processes register */
 } DAT_MEM_TYPE;
 
-#define DAT_LMR_COOKIE_SIZE	40
+#define DAT_LMR_COOKIE_SIZE	40	/* bytes in a cookie */
 
+/* names shared memory; equal for all who register it */
 typedef char (*DAT_LMR_COOKIE)[DAT_LMR_COOKIE_SIZE];
 
+/* Memory that several processes register and that takes translations only once. */
 typedef struct dat_shared_memory {
-	DAT_PVOID virtual_address;
-	DAT_LMR_COOKIE shared_memory_id;
+	DAT_PVOID	virtual_address;	/* its address in this process */
+	DAT_LMR_COOKIE	shared_memory_id;	/* its name, agreed among the processes */
 } DAT_SHARED_MEMORY;
 
+/* What dat_lmr_create() registers, by its memory type. */
 typedef union dat_region_description {
-	DAT_PVOID for_va;
-	DAT_LMR_HANDLE for_lmr_handle;
-	DAT_SHARED_MEMORY for_shared_memory;
+	DAT_PVOID		for_va;			/* DAT_MEM_TYPE_VIRTUAL: first byte */
+	DAT_LMR_HANDLE		for_lmr_handle;		/* DAT_MEM_TYPE_LMR */
+	DAT_SHARED_MEMORY	for_shared_memory;	/* DAT_MEM_TYPE_SHARED_VIRTUAL */
 } DAT_REGION_DESCRIPTION;
 
+/* What dat_lmr_query() tells. */
 struct dat_lmr_param {
-	DAT_IA_HANDLE ia_handle;
-	DAT_MEM_TYPE mem_type;
-	DAT_REGION_DESCRIPTION region_desc;
-	DAT_VLEN length;
-	DAT_PZ_HANDLE pz_handle;
-	DAT_MEM_PRIV_FLAGS mem_priv;
-	DAT_VA_TYPE va_type;
-	DAT_LMR_CONTEXT lmr_context;
-	DAT_RMR_CONTEXT rmr_context;
-	DAT_VLEN registered_size;
-	DAT_VADDR registered_address;
+	DAT_IA_HANDLE		ia_handle;		/* IA it belongs to */
+	DAT_MEM_TYPE		mem_type;		/* as asked for */
+	DAT_REGION_DESCRIPTION	region_desc;		/* as asked for */
+	DAT_VLEN		length;			/* bytes, as asked for */
+	DAT_PZ_HANDLE		pz_handle;		/* its PZ */
+	DAT_MEM_PRIV_FLAGS	mem_priv;		/* access it grants */
+	DAT_VA_TYPE		va_type;		/* how its addresses count */
+	DAT_LMR_CONTEXT		lmr_context;		/* for local segments */
+	DAT_RMR_CONTEXT		rmr_context;		/* for peers; 0 without remote privileges */
+	/* bytes, in fact: may be more than asked for */
+	DAT_VLEN		registered_size;
+	DAT_VADDR		registered_address;	/* first byte, in fact */
 };
 
 /*
  * IA and provider attributes
  */
 
+/*
+ * What an adapter is and how much it can do. Counts are per IA unless they say
+ * otherwise. Names, address and arrays belong to the provider and last until the IA is
+ * closed.
+ */
 struct dat_ia_attr {
-	char adapter_name[DAT_NAME_MAX_LENGTH];
-	char vendor_name[DAT_NAME_MAX_LENGTH];
-	DAT_UINT32 hardware_version_major;
-	DAT_UINT32 hardware_version_minor;
-	DAT_UINT32 firmware_version_major;
-	DAT_UINT32 firmware_version_minor;
-	DAT_IA_ADDRESS_PTR ia_address_ptr;
-	DAT_COUNT max_eps;
-	DAT_COUNT max_dto_per_ep;
-	DAT_COUNT max_rdma_read_per_ep_in;
-	DAT_COUNT max_rdma_read_per_ep_out;
-	DAT_COUNT max_evds;
-	DAT_COUNT max_evd_qlen;
-	DAT_COUNT max_iov_segments_per_dto;
-	DAT_COUNT max_lmrs;
-	DAT_SEG_LENGTH max_lmr_block_size;
-	DAT_VADDR max_lmr_virtual_address;
-	DAT_COUNT max_pzs;
-	DAT_SEG_LENGTH max_message_size;
-	DAT_SEG_LENGTH max_rdma_size;
-	DAT_COUNT max_rmrs;
-	DAT_VADDR max_rmr_target_address;
-	DAT_COUNT max_srqs;
-	DAT_COUNT max_ep_per_srq;
-	DAT_COUNT max_recv_per_srq;
-	DAT_COUNT max_iov_segments_per_rdma_read;
-	DAT_COUNT max_iov_segments_per_rdma_write;
-	DAT_COUNT max_rdma_read_in;
-	DAT_COUNT max_rdma_read_out;
-	DAT_BOOLEAN max_rdma_read_per_ep_in_guaranteed;
-	DAT_BOOLEAN max_rdma_read_per_ep_out_guaranteed;
-	DAT_BOOLEAN zb_supported;
-	DAT_EXTENSION extension_supported;
-	DAT_COUNT extension_version;
-	DAT_COUNT num_transport_attr;
-	DAT_NAMED_ATTR *transport_attr;
-	DAT_COUNT num_vendor_attr;
-	DAT_NAMED_ATTR *vendor_attr;
+	char			adapter_name[DAT_NAME_MAX_LENGTH];	/* device or fabric */
+	char			vendor_name[DAT_NAME_MAX_LENGTH];	/* who made it */
+	DAT_UINT32		hardware_version_major;
+	DAT_UINT32		hardware_version_minor;
+	DAT_UINT32		firmware_version_major;
+	DAT_UINT32		firmware_version_minor;
+	/* its own address, for a peer's dat_ep_connect() */
+	DAT_IA_ADDRESS_PTR	ia_address_ptr;
+
+	/* limits */
+	DAT_COUNT		max_eps;		/* endpoints */
+	/* operations posted to one EP, each direction */
+	DAT_COUNT		max_dto_per_ep;
+	/* RDMA reads of a peer in progress on an EP */
+	DAT_COUNT		max_rdma_read_per_ep_in;
+	/* RDMA reads of an EP in progress */
+	DAT_COUNT		max_rdma_read_per_ep_out;
+	DAT_COUNT		max_evds;		/* event dispatchers */
+	DAT_COUNT		max_evd_qlen;		/* events in an EVD */
+	/* segments of a send or receive */
+	DAT_COUNT		max_iov_segments_per_dto;
+	DAT_COUNT		max_lmrs;		/* local memory regions */
+	DAT_SEG_LENGTH		max_lmr_block_size;	/* bytes in an LMR */
+	/* highest address an LMR may reach */
+	DAT_VADDR		max_lmr_virtual_address;
+	DAT_COUNT		max_pzs;		/* protection zones */
+	DAT_SEG_LENGTH		max_message_size;	/* bytes in a send */
+	DAT_SEG_LENGTH		max_rdma_size;		/* bytes in an RDMA operation */
+	DAT_COUNT		max_rmrs;		/* remote memory regions */
+	DAT_VADDR		max_rmr_target_address;	/* highest address an RMR may reach */
+	/* shared receive queues; 0: not supported */
+	DAT_COUNT		max_srqs;
+	DAT_COUNT		max_ep_per_srq;		/* endpoints on an SRQ */
+	DAT_COUNT		max_recv_per_srq;	/* receives posted to an SRQ */
+	/* segments of an RDMA read */
+	DAT_COUNT		max_iov_segments_per_rdma_read;
+	/* segments of an RDMA write */
+	DAT_COUNT		max_iov_segments_per_rdma_write;
+	/* RDMA reads of peers in progress, all EPs */
+	DAT_COUNT		max_rdma_read_in;
+	DAT_COUNT		max_rdma_read_out;	/* RDMA reads in progress, all EPs */
+	/* the per-EP limit holds whatever other EPs do */
+	DAT_BOOLEAN		max_rdma_read_per_ep_in_guaranteed;
+	/* likewise, for its own reads */
+	DAT_BOOLEAN		max_rdma_read_per_ep_out_guaranteed;
+	DAT_BOOLEAN		zb_supported;		/* DAT_VA_TYPE_ZB may be used */
+	DAT_EXTENSION		extension_supported;	/* family of extensions */
+	DAT_COUNT		extension_version;	/* version of their interface */
+
+	/* further attributes, as text */
+	DAT_COUNT		num_transport_attr;	/* entries of the next */
+	DAT_NAMED_ATTR		*transport_attr;	/* of the transport */
+	DAT_COUNT		num_vendor_attr;	/* entries of the next */
+	DAT_NAMED_ATTR		*vendor_attr;		/* of the vendor */
 };
 
 #define DAT_IA_FIELD_IA_EXTENSION		UINT64_C(0x100000000)
@@ -217,52 +268,74 @@ struct dat_ia_attr {
 #define DAT_IA_FIELD_IA_TRANSPORT_ATTR		UINT64_C(0x800000000)
 #define DAT_IA_FIELD_IA_NUM_VENDOR_ATTR		UINT64_C(0x1000000000)
 #define DAT_IA_FIELD_IA_VENDOR_ATTR		UINT64_C(0x2000000000)
-#define DAT_IA_FIELD_ALL			UINT64_C(0x3fffffffff)
+#define DAT_IA_FIELD_ALL			UINT64_C(0x3fffffffff)	/* all members */
 
+/* How protection zones relate to the IAs of a provider. */
 typedef enum dat_pz_support {
-	DAT_PZ_UNIQUE		= 0,
-	DAT_PZ_SHAREABLE	= 1
+	DAT_PZ_UNIQUE		= 0,	/* each belongs to one open IA */
+	DAT_PZ_SHAREABLE	= 1	/* one may be used with several IAs */
 } DAT_PZ_SUPPORT;
 
+/*
+ * How a provider behaves. Names and arrays belong to it and last until the IA is
+ * closed.
+ */
 struct dat_provider_attr {
-	char provider_name[DAT_NAME_MAX_LENGTH];
-	DAT_UINT32 provider_version_major;
-	DAT_UINT32 provider_version_minor;
-	DAT_UINT32 dapl_version_major;
-	DAT_UINT32 dapl_version_minor;
-	DAT_MEM_TYPE lmr_mem_types_supported;
-	DAT_IOV_OWNERSHIP iov_ownership_on_return;
-	DAT_QOS dat_qos_supported;
-	DAT_COMPLETION_FLAGS completion_flags_supported;
-	DAT_BOOLEAN is_thread_safe;
-	DAT_COUNT max_private_data_size;
-	DAT_BOOLEAN supports_multipath;
-	DAT_EP_CREATOR_FOR_PSP ep_creator;
-	DAT_PZ_SUPPORT pz_support;
-	DAT_UINT32 optimal_buffer_alignment;
-	/* - */
+	/* what it calls itself */
+	char			provider_name[DAT_NAME_MAX_LENGTH];
+	DAT_UINT32		provider_version_major;		/* its own version */
+	DAT_UINT32		provider_version_minor;
+	DAT_UINT32		dapl_version_major;		/* the DAT version it offers */
+	DAT_UINT32		dapl_version_minor;
+	DAT_MEM_TYPE		lmr_mem_types_supported;	/* kinds of memory, as bits */
+	DAT_IOV_OWNERSHIP	iov_ownership_on_return;	/* when segment lists are free */
+	DAT_QOS			dat_qos_supported;		/* qualities of service, as bits */
+	DAT_COMPLETION_FLAGS	completion_flags_supported;	/* completion flags, as bits */
+	/* calls on one object need no serialising */
+	DAT_BOOLEAN		is_thread_safe;
+	/* bytes sent with a request or answer */
+	DAT_COUNT		max_private_data_size;
+	/* DAT_CONNECT_MULTIPATH_FLAG works */
+	DAT_BOOLEAN		supports_multipath;
+	/* who makes EPs for public service points */
+	DAT_EP_CREATOR_FOR_PSP	ep_creator;
+	DAT_PZ_SUPPORT		pz_support;			/* how PZs relate to IAs */
+	DAT_UINT32		optimal_buffer_alignment;	/* in bytes */
+	/*
+	 * Whether one EVD may take two kinds of event. Rows and columns: software,
+	 * connection request, DTO, connection, RMR bind, asynchronous. Constant for C;
+	 * in C++ a constant member would forbid to declare a variable.
+	 */
 #ifdef __cplusplus
-	DAT_BOOLEAN evd_stream_merging_supported[6][6];
+	DAT_BOOLEAN		evd_stream_merging_supported[6][6];
 #else
-	const DAT_BOOLEAN evd_stream_merging_supported[6][6];
+	const DAT_BOOLEAN	evd_stream_merging_supported[6][6];
 #endif
-	DAT_BOOLEAN srq_supported;
-	DAT_COUNT srq_watermarks_supported;
-	DAT_BOOLEAN srq_ep_pz_difference_supported;
-	DAT_COUNT srq_info_supported;
-	DAT_COUNT ep_recv_info_supported;
-	DAT_BOOLEAN lmr_sync_req;
-	DAT_BOOLEAN dto_async_return_guaranteed;
-	DAT_BOOLEAN rdma_write_for_rdma_read_req;
-	DAT_BOOLEAN rdma_read_lmr_rmr_context_exposure;
-	DAT_RMR_SCOPE rmr_scope_supported;
-	DAT_BOOLEAN is_signal_safe;
-	DAT_BOOLEAN ha_supported;
-	DAT_HA_LB ha_loadbalancing;
-	DAT_COUNT num_provider_specific_attr;
-	DAT_NAMED_ATTR *provider_specific_attr;
+	DAT_BOOLEAN	srq_supported;			/* shared receive queues work */
+	DAT_COUNT	srq_watermarks_supported;	/* which watermarks work; 0: none */
+	DAT_BOOLEAN	srq_ep_pz_difference_supported;	/* EP and SRQ may be of different PZs */
+	/* which counts dat_srq_query() knows; 0: none */
+	DAT_COUNT	srq_info_supported;
+	/* which counts dat_ep_recv_query() knows; 0: none */
+	DAT_COUNT	ep_recv_info_supported;
+	/* dat_lmr_sync_rdma_read() and _write() are needed */
+	DAT_BOOLEAN	lmr_sync_req;
+	/* a post never completes before it returns */
+	DAT_BOOLEAN	dto_async_return_guaranteed;
+	/* target buffer of a read must allow remote writes */
+	DAT_BOOLEAN	rdma_write_for_rdma_read_req;
+	/* a read shows that buffer to the network */
+	DAT_BOOLEAN	rdma_read_lmr_rmr_context_exposure;
+	DAT_RMR_SCOPE	rmr_scope_supported;		/* scopes of RMRs */
+	/* calls may be made from a signal handler */
+	DAT_BOOLEAN	is_signal_safe;
+	DAT_BOOLEAN	ha_supported;			/* high availability: paths are replaced */
+	DAT_HA_LB	ha_loadbalancing;		/* how work is spread over paths */
+	DAT_COUNT	num_provider_specific_attr;	/* entries of the next */
+	DAT_NAMED_ATTR	*provider_specific_attr;	/* further attributes, as text */
 };
 
+/* Members of DAT_PROVIDER_ATTR. */
 #define DAT_PROVIDER_FIELD_PROVIDER_NAME			UINT64_C(0x00000001)
 #define DAT_PROVIDER_FIELD_PROVIDER_VERSION_MAJOR		UINT64_C(0x00000002)
 #define DAT_PROVIDER_FIELD_PROVIDER_VERSION_MINOR		UINT64_C(0x00000004)
@@ -294,29 +367,96 @@ struct dat_provider_attr {
 #define DAT_PROVIDER_FIELD_HA_LB				UINT64_C(0x10000000)
 #define DAT_PROVIDER_FIELD_NUM_PROVIDER_SPECIFIC_ATTR		UINT64_C(0x20000000)
 #define DAT_PROVIDER_FIELD_PROVIDER_SPECIFIC_ATTR		UINT64_C(0x40000000)
+/* all members */
 #define DAT_PROVIDER_FIELD_ALL					UINT64_C(0x7fffffff)
+/* none */
 #define DAT_PROVIDER_FIELD_NONE					UINT64_C(0x00000000)
 
 /*
  * EVD calls
  */
 
+/*
+ * dat_evd_create(3DAT) - creates an event dispatcher, enabled and waitable.
+ *
+ * It holds at least evd_min_qlen events (1 or more) of the kinds in evd_flags, which
+ * must be ones that may share an EVD. cno_handle may be DAT_HANDLE_NULL.
+ *
+ * Fails with: INSUFFICIENT_RESOURCES, INVALID_HANDLE, INVALID_PARAMETER.
+ * Threads: safe.
+ */
 extern DAT_RETURN dat_evd_create(DAT_IA_HANDLE ia_handle, DAT_COUNT evd_min_qlen,
 				 DAT_CNO_HANDLE cno_handle, DAT_EVD_FLAGS evd_flags,
 				 DAT_EVD_HANDLE *evd_handle);
 
+/*
+ * dat_evd_wait(3DAT) - waits for events and takes one.
+ *
+ * Returns when threshold or more events are queued and one of them is signalled, or
+ * after timeout microseconds (0: at once; DAT_TIMEOUT_INFINITE: never). The event with
+ * the longest stay is taken; n_more_events says how many remain. When the time is over
+ * nothing is taken. threshold is 1 to the EVD's length, and 1 only where UNSIGNALLED
+ * or SOLICITED_WAIT completions arrive.
+ *
+ * One thread may wait on an EVD: a second waiter, and dat_evd_dequeue() meanwhile, get
+ * INVALID_STATE. So does a waiter when the EVD is made unwaitable. DAT_ABORT: the EVD
+ * was destroyed.
+ *
+ * Fails with: INVALID_HANDLE, INVALID_PARAMETER, ABORT, INVALID_STATE,
+ *             TIMEOUT_EXPIRED, INTERRUPTED_CALL.
+ * Threads: safe.
+ */
 extern DAT_RETURN dat_evd_wait(DAT_EVD_HANDLE evd_handle, DAT_TIMEOUT timeout,
 			       DAT_COUNT threshold, DAT_EVENT *event,
 			       DAT_COUNT *n_more_events);
 
+/*
+ * dat_evd_enable(3DAT) - lets an EVD's events trigger its CNO.
+ *
+ * Does nothing if they do already. Events that came while it was disabled trigger the
+ * CNO now.
+ *
+ * Fails with: INVALID_HANDLE.
+ * Threads: safe.
+ */
 extern DAT_RETURN dat_evd_enable(DAT_EVD_HANDLE evd_handle);
 
+/*
+ * dat_evd_disable(3DAT) - stops an EVD's events from triggering its CNO.
+ *
+ * They are queued all the same, and dat_evd_wait() still returns them.
+ *
+ * Fails with: INVALID_HANDLE.
+ * Threads: safe.
+ */
 extern DAT_RETURN dat_evd_disable(DAT_EVD_HANDLE evd_handle);
 
+/*
+ * dat_evd_set_unwaitable(3DAT) - makes dat_evd_wait() fail on an EVD.
+ *
+ * A thread that waits is woken with INVALID_STATE. dat_evd_dequeue() goes on working.
+ *
+ * Fails with: INVALID_HANDLE.
+ * Threads: safe.
+ */
 extern DAT_RETURN dat_evd_set_unwaitable(DAT_EVD_HANDLE evd_handle);
 
+/*
+ * dat_evd_clear_unwaitable(3DAT) - makes dat_evd_wait() work again.
+ *
+ * Fails with: INVALID_HANDLE.
+ * Threads: safe.
+ */
 extern DAT_RETURN dat_evd_clear_unwaitable(DAT_EVD_HANDLE evd_handle);
 
+/*
+ * dat_evd_modify_cno(3DAT) - makes an EVD trigger another CNO, or none.
+ *
+ * cno_handle may be DAT_HANDLE_NULL. Events that wait in the EVD trigger the new CNO.
+ *
+ * Fails with: INVALID_HANDLE.
+ * Threads: calls on one object must be serialised.
+ */
 extern DAT_RETURN dat_evd_modify_cno(DAT_EVD_HANDLE evd_handle,
 				     DAT_CNO_HANDLE cno_handle);
 
@@ -324,31 +464,103 @@ extern DAT_RETURN dat_evd_modify_cno(DAT_EVD_HANDLE evd_handle,
  * CNO calls
  */
 
+/*
+ * dat_cno_create(3DAT) - creates a consumer notification object.
+ *
+ * An event in any of the EVDs attached to it triggers it: agent is called, and a
+ * thread in dat_cno_wait() wakes. agent may be DAT_OS_WAIT_PROXY_AGENT_NULL.
+ *
+ * Fails with: INSUFFICIENT_RESOURCES, INVALID_HANDLE, INVALID_PARAMETER.
+ * Threads: safe.
+ */
 extern DAT_RETURN dat_cno_create(DAT_IA_HANDLE ia_handle, DAT_OS_WAIT_PROXY_AGENT agent,
 				 DAT_CNO_HANDLE *cno_handle);
 
+/*
+ * dat_cno_fd_create(3DAT) - creates a consumer notification object with a file
+ * descriptor.
+ *
+ * The descriptor polls readable while the CNO is triggered. It belongs to the CNO; do
+ * not close it.
+ *
+ * Fails with: INSUFFICIENT_RESOURCES, INVALID_HANDLE, INVALID_PARAMETER,
+ *             MODEL_NOT_SUPPORTED.
+ * Threads: safe.
+ */
 extern DAT_RETURN dat_cno_fd_create(DAT_IA_HANDLE ia_handle, DAT_FD *file_descriptor,
 				    DAT_CNO_HANDLE *cno_handle);
 
+/*
+ * dat_cno_modify_agent(3DAT) - replaces the agent of a CNO, and arms it.
+ *
+ * Fails with: INVALID_HANDLE, INVALID_PARAMETER.
+ * Threads: calls on one object must be serialised.
+ */
 extern DAT_RETURN dat_cno_modify_agent(DAT_CNO_HANDLE cno_handle,
 				       DAT_OS_WAIT_PROXY_AGENT agent);
 
+/*
+ * dat_cno_query(3DAT) - tells about a consumer notification object.
+ *
+ * Fails with: INVALID_PARAMETER, INVALID_HANDLE.
+ * Threads: calls on one object must be serialised.
+ */
 extern DAT_RETURN dat_cno_query(DAT_CNO_HANDLE cno_handle,
 				DAT_CNO_PARAM_MASK cno_param_mask,
 				DAT_CNO_PARAM *cno_param);
 
+/*
+ * dat_cno_wait(3DAT) - waits until a CNO is triggered.
+ *
+ * timeout is in microseconds. evd_handle gets an EVD that had an event; it is a hint,
+ * so look into all that are attached. The trigger is used up; one trigger wakes one
+ * thread. When the time is over: QUEUE_EMPTY, without class bits. evd_handle is null
+ * if the IA was closed.
+ *
+ * Fails with: INVALID_HANDLE, QUEUE_EMPTY, INVALID_PARAMETER, INTERRUPTED_CALL.
+ * Threads: safe.
+ */
 extern DAT_RETURN dat_cno_wait(DAT_CNO_HANDLE cno_handle, DAT_TIMEOUT timeout,
 			       DAT_EVD_HANDLE *evd_handle);
 
+/*
+ * dat_cno_trigger(3DAT) - takes the trigger of a CNO, without waiting.
+ *
+ * As dat_cno_wait() with a timeout of 0.
+ *
+ * Fails with: INVALID_HANDLE, INVALID_PARAMETER, QUEUE_EMPTY, MODEL_NOT_SUPPORTED.
+ * Threads: safe.
+ */
 extern DAT_RETURN dat_cno_trigger(DAT_CNO_HANDLE cno_handle,
 				  DAT_EVD_HANDLE *evd_handle);
 
+/*
+ * dat_cno_free(3DAT) - frees a consumer notification object.
+ *
+ * INVALID_STATE while an EVD is attached or a thread waits.
+ *
+ * Fails with: INVALID_HANDLE, INVALID_STATE.
+ * Threads: calls on one object must be serialised.
+ */
 extern DAT_RETURN dat_cno_free(DAT_CNO_HANDLE cno_handle);
 
 /*
  * Memory calls
  */
 
+/*
+ * dat_lmr_create(3DAT) - registers memory, so that transfers may use it.
+ *
+ * region_description is read as mem_type says; length is in bytes. With DAT_VA_TYPE_ZB
+ * the addresses of the region are offsets from its start. Local segments name the
+ * region by lmr_context; a peer to which rmr_context is given may do what the remote
+ * privileges allow. What is registered in fact may be larger. All outputs but
+ * lmr_handle may be null.
+ *
+ * Fails with: INSUFFICIENT_RESOURCES, INVALID_PARAMETER, INVALID_HANDLE,
+ *             INVALID_STATE, MODEL_NOT_SUPPORTED.
+ * Threads: safe.
+ */
 extern DAT_RETURN dat_lmr_create(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE mem_type,
 				 DAT_REGION_DESCRIPTION region_description,
 				 DAT_VLEN length, DAT_PZ_HANDLE pz_handle,
@@ -359,6 +571,12 @@ extern DAT_RETURN dat_lmr_create(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE mem_type,
 				 DAT_VLEN *registered_length,
 				 DAT_VADDR *registered_address);
 
+/*
+ * dat_lmr_query(3DAT) - tells about a local memory region.
+ *
+ * Fails with: INVALID_PARAMETER, INVALID_HANDLE.
+ * Threads: calls on one object must be serialised.
+ */
 extern DAT_RETURN dat_lmr_query(DAT_LMR_HANDLE lmr_handle,
 				DAT_LMR_PARAM_MASK lmr_param_mask,
 				DAT_LMR_PARAM *lmr_param);

@@ -8,7 +8,7 @@
 #ifndef _UDAT_CONFIG_H_
 #define _UDAT_CONFIG_H_
 
-#define DAT_VERSION_MAJOR	2
+#define DAT_VERSION_MAJOR	2	/* passed to dat_ia_openv() by dat_ia_open() */
 #define DAT_VERSION_MINOR	0
 
 /*
