@@ -21,7 +21,8 @@
 #include <string.h>
 #include <sys/random.h>
 
-#define CQ_BATCH	8
+#define CQ_BATCH	16	/* as the DAT provider reads */
+#define CQ_SIZE		4096	/* as the DAT provider opens */
 #define CM_DATA_MAX	256
 #define KEY_TRIES	16
 
@@ -135,7 +136,7 @@ static int raw_open_fabric(struct perf_raw *raw)
 static int raw_open_domain(struct perf_raw *raw)
 {
 	struct fi_cq_attr attr = {
-		.size = 2 * raw->x.lay.window + 16,
+		.size = CQ_SIZE,
 		.format = FI_CQ_FORMAT_MSG,
 		.wait_obj = raw->x.blocking ? FI_WAIT_FD : FI_WAIT_NONE,
 	};

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * datperf: latency and bandwidth of DAT, alone or beside bare libfabric. This
+ * file is the program's frame: one role, or with --local both of them.
+ */
+#include "datperf.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define ERR_LEN		256
+/* How long a finished server may take to give its resources back. */
+#define EXIT_MS		5000
+
+/* What the child of --local writes to its parent, once for each thing. */
+struct report {
+	int failed;		/* 0: listening on port; 1: text is the reason */
+	unsigned int port;
+	char text[ERR_LEN];
+};
+
+static void bind_cpu(const struct perf_opts *opts, bool last)
+{
+	cpu_set_t all, one;
+	int i, cpu = -1;
+
+	if (!opts->bind || sched_getaffinity(0, sizeof(all), &all))
+		return;
+	for (i = 0; i < CPU_SETSIZE && (last || cpu < 0); i++)
+		if (CPU_ISSET(i, &all))
+			cpu = i;
+	CPU_ZERO(&one);
+	CPU_SET(cpu, &one);
+	sched_setaffinity(0, sizeof(one), &one);
+}
+
+static int fail(const char *err)
+{
+	fprintf(stderr, "datperf: %s\n", err);
+	return EXIT_FAILURE;
+}
+
+/* --- one role ----------------------------------------------------------- */
+
+static void listening(void *arg, unsigned int port)
+{
+	(void)arg;
+	fprintf(stderr, "datperf: waiting for a client on port %u\n", port);
+}
+
+static int run_server(const struct perf_opts *opts)
+{
+	char err[ERR_LEN];
+
+	bind_cpu(opts, true);
+	return perf_server(opts, listening, NULL, err, sizeof(err)) ?
+		fail(err) : EXIT_SUCCESS;
+}
+
+static int run_client(const struct perf_opts *opts)
+{
+	char err[ERR_LEN];
+
+	bind_cpu(opts, false);
+	return perf_client(opts, err, sizeof(err)) ? fail(err) : EXIT_SUCCESS;
+}
+
+/* --- both --------------------------------------------------------------- */
+
+static void send_report(int fd, const struct report *report)
+{
+	/* one report fits the pipe, and the parent may already be gone */
+	if (write(fd, report, sizeof(*report)) < 0)
+		_exit(EXIT_FAILURE);
+}
+
+static void child_ready(void *arg, unsigned int port)
+{
+	const struct report report = { .port = port };
+
+	send_report(*(int *)arg, &report);
+}
+
+static int run_child(const struct perf_opts *opts, int fd)
+{
+	struct report report = { .failed = 1 };
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	signal(SIGPIPE, SIG_IGN);
+	bind_cpu(opts, true);
+	if (!perf_server(opts, child_ready, &fd, report.text,
+			 sizeof(report.text)))
+		return EXIT_SUCCESS;
+	send_report(fd, &report);
+	return EXIT_FAILURE;
+}
+
+/* Returns whether a report came within @timeout_ms. */
+static bool read_report(int fd, int timeout_ms, struct report *report)
+{
+	struct pollfd pfd = { .fd = fd, .events = POLLIN };
+
+	return poll(&pfd, 1, timeout_ms) > 0 &&
+		read(fd, report, sizeof(*report)) == sizeof(*report);
+}
+
+/* The child has nothing left to do; one that stays is ended. */
+static int reap_child(pid_t pid, int fd, bool wait)
+{
+	struct pollfd pfd = { .fd = fd, .events = 0 };
+	int status = 0;
+
+	/* the pipe hangs up when the child ends */
+	if (!wait || poll(&pfd, 1, EXIT_MS) <= 0)
+		kill(pid, SIGKILL);
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	return status;
+}
+
+static int run_parent(struct perf_opts *opts, pid_t pid, int fd)
+{
+	struct report report = { .port = 0 };
+	char err[ERR_LEN];
+	int status;
+
+	/* opening a device may take as long as a peer may be silent */
+	if (!read_report(fd, (int)opts->timeout_ms, &report)) {
+		reap_child(pid, fd, false);
+		return fail("the server process ended without a word");
+	}
+	if (report.failed) {
+		reap_child(pid, fd, true);
+		return fail(report.text);
+	}
+	opts->port = report.port;
+	bind_cpu(opts, false);
+	if (perf_client(opts, err, sizeof(err))) {
+		/* what stopped the server may be the cause of it all */
+		if (read_report(fd, 200, &report) && report.failed)
+			fprintf(stderr, "datperf: %s (server: %s)\n", err,
+				report.text);
+		else
+			fail(err);
+		reap_child(pid, fd, false);
+		return EXIT_FAILURE;
+	}
+	status = reap_child(pid, fd, true);
+	if (!WIFEXITED(status) || WEXITSTATUS(status))
+		return fail(read_report(fd, 0, &report) && report.failed ?
+			    report.text : "the server process failed at its end");
+	return EXIT_SUCCESS;
+}
+
+static int run_local(struct perf_opts *opts)
+{
+	int fd[2], status;
+	pid_t pid;
+
+	if (pipe(fd))
+		return fail(strerror(errno));
+	/* before any call of DAT or libfabric: neither survives a fork */
+	pid = fork();
+	if (pid < 0)
+		return fail(strerror(errno));
+	if (pid == 0) {
+		close(fd[0]);
+		exit(run_child(opts, fd[1]));
+	}
+	close(fd[1]);
+	status = run_parent(opts, pid, fd[0]);
+	close(fd[0]);
+	return status;
+}
+
+int main(int argc, char **argv)
+{
+	struct perf_opts opts;
+	int status = perf_opts_parse(argc, argv, &opts);
+
+	if (status >= 0)
+		return status;
+	switch (opts.role) {
+	case PERF_ROLE_SERVER:
+		return run_server(&opts);
+	case PERF_ROLE_CLIENT:
+		return run_client(&opts);
+	default:
+		return run_local(&opts);
+	}
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The parts of the datperf program: options, the two roles, output. */
+#ifndef DATPERF_H
+#define DATPERF_H
+
+#include "perf.h"
+
+#define DATPERF_PORT	62050
+#define DATPERF_SIZES	"1-4M"
+
+enum perf_role { PERF_ROLE_NONE, PERF_ROLE_SERVER, PERF_ROLE_CLIENT,
+		 PERF_ROLE_LOCAL };
+
+struct perf_opts {
+	enum perf_role role;
+	const char *host;	/* client: the server's name or address */
+	const char *device;	/* IA name */
+	const char *provider;	/* raw only: libfabric's provider name */
+	unsigned int port;	/* 0: any (local) */
+	bool side[PERF_NSIDES];
+	bool test[PERF_NTESTS];
+	size_t sizes[PERF_MAX_SIZES];
+	int nsizes;
+	uint64_t iters;		/* 0: as many as fit time_ms */
+	unsigned int time_ms;	/* of one measured point */
+	int repeat;
+	unsigned int window;
+	unsigned int timeout_ms;
+	bool wait, verify, bind, json, verbose;
+};
+
+/* What was measured of one size and test on one side. */
+struct perf_cell {
+	struct perf_lat lat;
+	double bw;		/* MB/s, a megabyte being 10^6 bytes */
+	uint64_t lat_iters, bw_iters;
+};
+
+struct perf_row {
+	size_t size;
+	struct perf_cell cell[PERF_NTESTS][PERF_NSIDES];
+};
+
+/*
+ * Fills @opts; prints what the user did wrong. Returns -1 to go on, else the
+ * exit status of the program.
+ */
+int perf_opts_parse(int argc, char **argv, struct perf_opts *opts);
+
+/* perf_client.c: returns 0, or -1 with a sentence in @err. */
+int perf_client(const struct perf_opts *opts, char *err, size_t errlen);
+
+/*
+ * perf_server.c: serves one client. @ready is called once with the port that
+ * is listened on. Returns 0, or -1 with a sentence in @err.
+ */
+int perf_server(const struct perf_opts *opts,
+		void (*ready)(void *arg, unsigned int port), void *arg,
+		char *err, size_t errlen);
+
+/* Makes the transport of @side ready to be opened; NULL: no memory. */
+struct perf_xport *perf_xport_new(const struct perf_opts *opts,
+				  enum perf_side side,
+				  const struct perf_fabric *fabric);
+
+/* perf_out.c */
+const char *perf_test_name(enum perf_test test);
+void perf_out_begin(const struct perf_opts *opts,
+		    const struct perf_fabric *fabric);
+void perf_out_row(const struct perf_opts *opts, const struct perf_row *row);
+void perf_out_json(const struct perf_opts *opts,
+		   const struct perf_fabric *fabric,
+		   const struct perf_row *rows);
+void perf_out_progress(unsigned int done, unsigned int all,
+		       const char *what, size_t size);
+void perf_out_progress_end(void);
+
+#endif

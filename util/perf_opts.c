@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The command line of datperf. */
+#include "datperf.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifndef PACKAGE_VERSION
+#define PACKAGE_VERSION "unversioned"
+#endif
+
+#define EXIT_USAGE 2
+
+enum { OPT_WAIT = 256, OPT_RAW, OPT_RAW_ONLY, OPT_PROVIDER, OPT_NO_VERIFY,
+       OPT_BIND, OPT_TIMEOUT };
+
+static const struct option long_options[] = {
+	{ "server", no_argument, NULL, 's' },
+	{ "client", required_argument, NULL, 'c' },
+	{ "local", no_argument, NULL, 'l' },
+	{ "device", required_argument, NULL, 'D' },
+	{ "port", required_argument, NULL, 'p' },
+	{ "sizes", required_argument, NULL, 'S' },
+	{ "tests", required_argument, NULL, 't' },
+	{ "iters", required_argument, NULL, 'n' },
+	{ "time", required_argument, NULL, 'T' },
+	{ "repeat", required_argument, NULL, 'r' },
+	{ "window", required_argument, NULL, 'w' },
+	{ "wait", no_argument, NULL, OPT_WAIT },
+	{ "raw", no_argument, NULL, OPT_RAW },
+	{ "raw-only", no_argument, NULL, OPT_RAW_ONLY },
+	{ "provider", required_argument, NULL, OPT_PROVIDER },
+	{ "no-verify", no_argument, NULL, OPT_NO_VERIFY },
+	{ "bind", no_argument, NULL, OPT_BIND },
+	{ "timeout", required_argument, NULL, OPT_TIMEOUT },
+	{ "json", no_argument, NULL, 'j' },
+	{ "verbose", no_argument, NULL, 'v' },
+	{ "help", no_argument, NULL, 'h' },
+	{ "version", no_argument, NULL, 'V' },
+	{ NULL, 0, NULL, 0 },
+};
+
+static const char help_text[] =
+"Usage: datperf --local [options]       both ends on this machine\n"
+"       datperf --server [options]      serve one client\n"
+"       datperf [options] HOST          measure against the server on HOST\n"
+"\n"
+"Latency and bandwidth of DAT send, RDMA write and RDMA read.\n"
+"\n"
+"  -D, --device NAME    IA to use (ofi)\n"
+"  -p, --port N         connection qualifier (62050; --local: any free one)\n"
+"  -S, --sizes LIST     message sizes, as in 8,1K or 1-4M by powers of two (1-4M)\n"
+"  -t, --tests LIST     of send,write,read (all)\n"
+"  -n, --iters N        messages per measurement (as many as fit --time)\n"
+"  -T, --time MS        milliseconds per measurement (40)\n"
+"  -r, --repeat N       measure each point N times, print the medians (1)\n"
+"  -w, --window N       most messages under way at once (64)\n"
+"      --wait           sleep for completions instead of polling for them\n"
+"      --raw            measure bare libfabric beside DAT, and print the ratio\n"
+"      --raw-only       measure bare libfabric and no DAT\n"
+"      --provider NAME  libfabric provider of --raw-only (tcp)\n"
+"      --no-verify      do not check the data\n"
+"      --bind           client on the first CPU, server on the last\n"
+"      --timeout SEC    longest silence of the peer (10)\n"
+"  -j, --json           print JSON instead of a table\n"
+"  -v, --verbose        print minimum and 99th percentile too\n"
+"  -h, --help           print this help\n"
+"  -V, --version        print the version\n";
+
+static int usage(const char *fmt, const char *arg)
+{
+	fputs("datperf: ", stderr);
+	fprintf(stderr, fmt, arg);
+	fputs(" (see datperf --help)\n", stderr);
+	return EXIT_USAGE;
+}
+
+static int number(const char *text, unsigned long long low,
+		  unsigned long long high, unsigned long long *value)
+{
+	char *end;
+
+	errno = 0;
+	*value = strtoull(text, &end, 10);
+	return end == text || *end || *text == '-' || errno || *value < low ||
+		*value > high ? -1 : 0;
+}
+
+/* An option that takes a number: its limits and where it goes. */
+static int number_option(struct perf_opts *opts, int opt, const char *text)
+{
+	static const struct {
+		int opt;
+		unsigned long long low, high;
+	} limits[] = {
+		{ 'p', 1, 65535 }, { 'n', 1, 1000000 }, { 'T', 1, 60000 },
+		{ 'r', 1, 1000 }, { 'w', 2, 4096 }, { OPT_TIMEOUT, 1, 3600 },
+	};
+	unsigned long long value;
+	size_t i = 0;
+
+	while (limits[i].opt != opt)
+		i++;
+	if (number(text, limits[i].low, limits[i].high, &value))
+		return usage("\"%s\" is out of range or no number", text);
+	switch (opt) {
+	case 'p':
+		opts->port = (unsigned int)value;
+		break;
+	case 'n':
+		opts->iters = value;
+		break;
+	case 'T':
+		opts->time_ms = (unsigned int)value;
+		break;
+	case 'r':
+		opts->repeat = (int)value;
+		break;
+	case 'w':
+		opts->window = (unsigned int)value;
+		break;
+	default:
+		opts->timeout_ms = (unsigned int)value * 1000;
+	}
+	return -1;
+}
+
+static int tests_option(struct perf_opts *opts, const char *text)
+{
+	const char *part = text;
+	size_t len;
+	int t;
+
+	memset(opts->test, 0, sizeof(opts->test));
+	for (;; part += len + 1) {
+		len = strcspn(part, ",");
+		for (t = 0; t < PERF_NTESTS; t++)
+			if (strlen(perf_test_name(t)) == len &&
+			    !strncmp(part, perf_test_name(t), len))
+				break;
+		if (t == PERF_NTESTS)
+			return usage("unknown test in \"%s\"", text);
+		opts->test[t] = true;
+		if (!part[len])
+			return -1;
+	}
+}
+
+static int sizes_option(struct perf_opts *opts, const char *text)
+{
+	opts->nsizes = perf_sizes_parse(text, opts->sizes, PERF_MAX_SIZES);
+	return opts->nsizes > 0 ? -1 : usage("bad sizes \"%s\"", text);
+}
+
+static int role_option(struct perf_opts *opts, enum perf_role role)
+{
+	if (opts->role != PERF_ROLE_NONE && opts->role != role)
+		return usage("%s", "choose one of --local, --server and a host");
+	opts->role = role;
+	return -1;
+}
+
+static int flag_option(struct perf_opts *opts, int opt)
+{
+	switch (opt) {
+	case OPT_WAIT:
+		opts->wait = true;
+		break;
+	case OPT_RAW:
+		opts->side[PERF_SIDE_RAW] = true;
+		break;
+	case OPT_RAW_ONLY:
+		opts->side[PERF_SIDE_RAW] = true;
+		opts->side[PERF_SIDE_DAT] = false;
+		break;
+	case OPT_NO_VERIFY:
+		opts->verify = false;
+		break;
+	case OPT_BIND:
+		opts->bind = true;
+		break;
+	case 'j':
+		opts->json = true;
+		break;
+	case 'v':
+		opts->verbose = true;
+		break;
+	case 'h':
+		fputs(help_text, stdout);
+		return EXIT_SUCCESS;
+	case 'V':
+		printf("datperf %s, DAT %s\n", PACKAGE_VERSION, perf_dat_api());
+		return EXIT_SUCCESS;
+	default:
+		/* getopt_long() has told the user */
+		return EXIT_USAGE;
+	}
+	return -1;
+}
+
+static int one_option(struct perf_opts *opts, int opt)
+{
+	switch (opt) {
+	case 's':
+		return role_option(opts, PERF_ROLE_SERVER);
+	case 'l':
+		return role_option(opts, PERF_ROLE_LOCAL);
+	case 'c':
+		opts->host = optarg;
+		return role_option(opts, PERF_ROLE_CLIENT);
+	case 'D':
+		opts->device = optarg;
+		return -1;
+	case OPT_PROVIDER:
+		opts->provider = optarg;
+		return -1;
+	case 'S':
+		return sizes_option(opts, optarg);
+	case 't':
+		return tests_option(opts, optarg);
+	case 'p':
+	case 'n':
+	case 'T':
+	case 'r':
+	case 'w':
+	case OPT_TIMEOUT:
+		return number_option(opts, opt, optarg);
+	default:
+		return flag_option(opts, opt);
+	}
+}
+
+static int rest(struct perf_opts *opts, int argc, char **argv)
+{
+	if (optind < argc) {
+		if (opts->host || optind + 1 < argc)
+			return usage("superfluous \"%s\"", argv[argc - 1]);
+		opts->host = argv[optind];
+		if (role_option(opts, PERF_ROLE_CLIENT) >= 0)
+			return EXIT_USAGE;
+	}
+	if (opts->role == PERF_ROLE_NONE)
+		return usage("%s", "give a host, --server or --local");
+	if (!opts->port && opts->role != PERF_ROLE_LOCAL)
+		opts->port = DATPERF_PORT;
+	return -1;
+}
+
+int perf_opts_parse(int argc, char **argv, struct perf_opts *opts)
+{
+	int opt, status;
+
+	*opts = (struct perf_opts) {
+		.device = "ofi", .provider = "tcp", .time_ms = 40, .repeat = 1,
+		.window = 64, .timeout_ms = 10000, .verify = true,
+		.side = { [PERF_SIDE_DAT] = true },
+		.test = { true, true, true },
+	};
+	sizes_option(opts, DATPERF_SIZES);
+	while ((opt = getopt_long(argc, argv, "sc:lD:p:S:t:n:T:r:w:jvhV",
+				  long_options, NULL)) != -1) {
+		status = one_option(opts, opt);
+		if (status >= 0)
+			return status;
+	}
+	return rest(opts, argc, argv);
+}
