@@ -621,16 +621,16 @@ typedef enum dat_cr_param_mask {
 
 /* What an event says, and so which member of DAT_EVENT_DATA is valid. */
 typedef enum dat_event_number {
-	/* dto_completion_event_data */
+	/* With dto_completion_event_data: */
 	DAT_DTO_COMPLETION_EVENT			= 0x00001,
 
-	/* rmr_completion_event_data */
+	/* With rmr_completion_event_data: */
 	DAT_RMR_BIND_COMPLETION_EVENT			= 0x01001,
 
-	/* cr_arrival_event_data */
+	/* With cr_arrival_event_data: */
 	DAT_CONNECTION_REQUEST_EVENT			= 0x02001,
 
-	/* connect_event_data */
+	/* With connect_event_data: */
 	DAT_CONNECTION_EVENT_ESTABLISHED		= 0x04001,	/* data can flow */
 	/* the peer's program said no */
 	DAT_CONNECTION_EVENT_PEER_REJECTED		= 0x04002,
@@ -643,7 +643,7 @@ typedef enum dat_event_number {
 	DAT_CONNECTION_EVENT_TIMED_OUT			= 0x04007,
 	DAT_CONNECTION_EVENT_UNREACHABLE		= 0x04008,	/* no way to the address */
 
-	/* asynch_error_event_data */
+	/* With asynch_error_event_data: */
 	/* an EVD was full: events are lost */
 	DAT_ASYNC_ERROR_EVD_OVERFLOW			= 0x08001,
 	/* the IA can only be closed */
@@ -655,7 +655,7 @@ typedef enum dat_event_number {
 	/* the provider failed in itself */
 	DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR		= 0x08005,
 
-	/* software_event_data */
+	/* With software_event_data: */
 	DAT_SOFTWARE_EVENT				= 0x10001
 } DAT_EVENT_NUMBER;
 

@@ -11,7 +11,6 @@
 #include <netinet/in.h>
 
 /* Mark a parameter as read, written, or both; they expand to nothing. */
-
 #ifndef IN
 #define IN
 #endif
@@ -25,8 +24,8 @@
 /*
  * Scalars
  */
-typedef u_int32_t DAT_UINT32;	/* 32 bits, unsigned */
-typedef u_int64_t DAT_UINT64;	/* 64 bits, unsigned */
+typedef uint32_t DAT_UINT32;	/* 32 bits, unsigned */
+typedef uint64_t DAT_UINT64;	/* 64 bits, unsigned */
 /* the widest unsigned integer */
 typedef unsigned long long DAT_UVERYLONG;
 typedef int DAT_COUNT;		/* a number of things; negative values are special */
@@ -42,6 +41,6 @@ typedef struct sockaddr_in6 DAT_SOCK_ADDR6;	/* an IPv6 address */
 #define DAT_AF_INET	AF_INET	/* address families of the above */
 #define DAT_AF_INET6	AF_INET6
 
-#define DAT_OPTIMAL_ALIGNMENT	0x100	/* buffer alignment, in bytes, that suits every adapter */
+#define DAT_OPTIMAL_ALIGNMENT	256	/* buffer alignment, in bytes, that suits every adapter */
 
 #endif /* _DAT_PLATFORM_SPECIFIC_H_ */

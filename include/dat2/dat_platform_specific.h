@@ -11,7 +11,6 @@
 #include <netinet/in.h>
 
 /* Mark a parameter as read, written, or both; they expand to nothing. */
-
 #ifndef IN
 #define IN
 #endif
@@ -37,8 +36,8 @@
 /*
  * Scalars
  */
-typedef u_int32_t DAT_UINT32;	/* 32 bits, unsigned */
-typedef u_int64_t DAT_UINT64;	/* 64 bits, unsigned */
+typedef uint32_t DAT_UINT32;	/* 32 bits, unsigned */
+typedef uint64_t DAT_UINT64;	/* 64 bits, unsigned */
 /* the widest unsigned integer */
 typedef unsigned long long DAT_UVERYLONG;
 typedef int DAT_COUNT;		/* a number of things; negative values are special */
@@ -65,6 +64,6 @@ typedef struct dat_comm {
 	int	protocol;	/* such as IPPROTO_TCP; 0 is the default of the type */
 } DAT_COMM;
 
-#define DAT_OPTIMAL_ALIGNMENT	0x100	/* buffer alignment, in bytes, that suits every adapter */
+#define DAT_OPTIMAL_ALIGNMENT	256	/* buffer alignment, in bytes, that suits every adapter */
 
 #endif /* _DAT_PLATFORM_SPECIFIC_H_ */

@@ -73,11 +73,11 @@ extern DAT_RETURN dat_registry_providers_related(const DAT_NAME_PTR ia_name_1,
 						 DAT_HA_RELATIONSHIP *relationship);
 
 /*
- * dats_get_ia_handle - gives the provider's IA handle for the one that consumers hold.
+ * dats_get_ia_handle - translates an IA handle between consumers and provider.
  *
- * A consumer's IA handle is made by the registry. A provider that returns an IA handle in
- * a parameter structure calls this to translate in either direction: a handle that is
- * already the provider's own comes back unchanged.
+ * The IA handle that consumers hold is made by the registry and need not be the one that
+ * the provider made. Given either of the two this gives the other. A provider calls it
+ * before it shows an IA handle to a consumer, in a parameter structure or an event.
  *
  * Fails with: INVALID_HANDLE.
  * Threads: safe.
