@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The provider's log: one line per message on stderr, by subsystem and level. */
+#ifndef DOFI_BASE_LOG_H
+#define DOFI_BASE_LOG_H
+
+#include <stdbool.h>
+
+enum dofi_log_level {
+	DOFI_ERR,	/* the program or its administrator must act */
+	DOFI_WARN,	/* something was refused or lost, and the program was told */
+	DOFI_INFO,	/* once per object: opened, connected, closed */
+	DOFI_DEBUG,	/* once per state change */
+};
+
+enum dofi_log_subsys {
+	DOFI_CORE,	/* loading, settings, IA */
+	DOFI_FAB,	/* choosing and opening fabrics */
+	DOFI_CM,	/* connections */
+	DOFI_EP,	/* endpoint states, failing operations */
+	DOFI_EVD,	/* event queues */
+	DOFI_MEM,	/* PZ, LMR, RMR */
+};
+
+/* Messages above this level are dropped. Written once, before the first IA opens. */
+extern enum dofi_log_level dofi_log_max;
+
+void dofi_log_write(enum dofi_log_level level, enum dofi_log_subsys subsys,
+		    const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+
+static inline bool dofi_log_on(enum dofi_log_level level)
+{
+	return __builtin_expect(level <= dofi_log_max, 0);
+}
+
+/* Switched off, a message costs one compare and its arguments are not evaluated. */
+#define dofi_log(level, subsys, ...)                                   \
+	do {                                                           \
+		if (dofi_log_on(level))                                \
+			dofi_log_write(level, subsys, __VA_ARGS__);    \
+	} while (0)
+
+#endif

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Type-stable memory: objects and blocks that are reused but never unmapped. */
+
+#include "base/pool.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static struct dofi_pool_head *head_of(void *obj)
+{
+	return (struct dofi_pool_head *)obj - 1;
+}
+
+static void free_append(struct dofi_pool *pool, void *obj)
+{
+	head_of(obj)->next_free = NULL;
+	if (pool->free_tail)
+		head_of(pool->free_tail)->next_free = obj;
+	else
+		pool->free_head = obj;
+	pool->free_tail = obj;
+}
+
+static int chunk_add(struct dofi_pool *pool)
+{
+	unsigned n = atomic_load_explicit(&pool->n_chunks, memory_order_relaxed);
+	size_t count = (size_t)DOFI_POOL_FIRST << n;
+	uint32_t first = DOFI_POOL_FIRST * ((1u << n) - 1);
+	char *base;
+	size_t i;
+
+	if (n == DOFI_POOL_CHUNKS)
+		return -1;
+	pool->stride = sizeof(struct dofi_pool_head) + ((pool->obj_size + 63) & ~(size_t)63);
+	base = aligned_alloc(64, count * pool->stride);
+	if (!base)
+		return -1;
+	memset(base, 0, count * pool->stride);
+	for (i = 0; i < count; i++) {
+		struct dofi_pool_head *h = (struct dofi_pool_head *)(base + i * pool->stride);
+		void *obj = h + 1;
+
+		h->self = (void *)((uintptr_t)obj ^ DOFI_POOL_SCRAMBLE);
+		h->index = first + i;
+		if (pool->ctor)
+			pool->ctor(obj);
+		free_append(pool, obj);
+	}
+	pool->chunk[n].base = base;
+	pool->chunk[n].bytes = count * pool->stride;
+	/* pairs with the acquire in dofi_pool_owns() and dofi_pool_at() */
+	atomic_store_explicit(&pool->n_chunks, n + 1, memory_order_release);
+	return 0;
+}
+
+void *dofi_pool_get(struct dofi_pool *pool)
+{
+	void *obj = NULL;
+
+	pthread_mutex_lock(&pool->lock);
+	if (pool->free_head || !chunk_add(pool)) {
+		obj = pool->free_head;
+		pool->free_head = head_of(obj)->next_free;
+		if (!pool->free_head)
+			pool->free_tail = NULL;
+		pool->used++;
+	}
+	pthread_mutex_unlock(&pool->lock);
+	return obj;
+}
+
+void dofi_pool_put(struct dofi_pool *pool, void *obj)
+{
+	pthread_mutex_lock(&pool->lock);
+	free_append(pool, obj);
+	pool->used--;
+	pthread_mutex_unlock(&pool->lock);
+}
+
+void *dofi_pool_at(struct dofi_pool *pool, uint32_t index)
+{
+	unsigned n = atomic_load_explicit(&pool->n_chunks, memory_order_acquire);
+	uint64_t scaled = (uint64_t)index / DOFI_POOL_FIRST + 1;
+	unsigned c = 63 - __builtin_clzll(scaled);	/* chunk c starts at FIRST * (2^c - 1) */
+	uint64_t within = index - DOFI_POOL_FIRST * ((1ull << c) - 1);
+
+	if (c >= n)
+		return NULL;
+	return pool->chunk[c].base + within * pool->stride + sizeof(struct dofi_pool_head);
+}
+
+/* Blocks: a free list for each power of two. */
+
+#define BLOCK_CLASSES 40
+
+struct free_block {
+	struct free_block *next;
+};
+
+static pthread_mutex_t block_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct free_block *block_free[BLOCK_CLASSES];	/* under block_lock */
+
+static unsigned block_class(size_t size)
+{
+	return size <= 64 ? 6 : 64 - __builtin_clzll(size - 1);
+}
+
+void *dofi_block_get(size_t size)
+{
+	unsigned c = block_class(size);
+	struct free_block *b;
+
+	if (c >= BLOCK_CLASSES)
+		return NULL;
+	pthread_mutex_lock(&block_lock);
+	b = block_free[c];
+	if (b)
+		block_free[c] = b->next;
+	pthread_mutex_unlock(&block_lock);
+	if (!b)
+		b = aligned_alloc(64, (size_t)1 << c);
+	if (b)
+		memset(b, 0, (size_t)1 << c);
+	return b;
+}
+
+void dofi_block_put(void *block, size_t size)
+{
+	struct free_block *b = block;
+	unsigned c = block_class(size);
+
+	if (!b)
+		return;
+	pthread_mutex_lock(&block_lock);
+	b->next = block_free[c];
+	block_free[c] = b;
+	pthread_mutex_unlock(&block_lock);
+}

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Reading a completion queue: by the program's threads, or for them. */
+
+#include "fab/cq.h"
+
+#include "base/clock.h"
+#include "base/env.h"
+#include "base/log.h"
+
+#include <errno.h>
+#include <rdma/fi_errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+#define BATCH 16
+
+/* More than any EP's queues hold; software CQs grow beyond it by themselves. */
+#define CQ_SIZE 4096
+
+void dofi_cq_init(struct dofi_cq *cq)
+{
+	pthread_mutex_init(&cq->lock, NULL);
+}
+
+int dofi_cq_open(struct dofi_cq *cq, struct dofi_progress *progress, struct fid_domain *domain)
+{
+	struct fi_cq_attr attr = {
+		.size = CQ_SIZE,
+		.format = FI_CQ_FORMAT_DATA,
+		.wait_obj = FI_WAIT_FD,	/* FI_WAIT_UNSPEC would make FI_GETWAIT write a larger thing */
+	};
+	struct epoll_event ev = { .events = EPOLLONESHOT, .data.ptr = cq };
+	struct fid_cq *fid;
+	int ret;
+
+	ret = fi_cq_open(domain, &attr, &fid, NULL);
+	if (ret)
+		goto log;
+	ret = fi_control(&fid->fid, FI_GETWAIT, &cq->fd);
+	if (ret)
+		goto close_cq;
+	if (epoll_ctl(progress->epfd, EPOLL_CTL_ADD, cq->fd, &ev)) {
+		ret = -errno;
+		goto close_cq;
+	}
+	cq->progress = progress;
+	pthread_mutex_lock(&cq->lock);
+	cq->fid = fid;
+	pthread_mutex_unlock(&cq->lock);
+	atomic_store(&cq->mode, DOFI_CQ_ARMED);
+	atomic_store(&cq->sleepers, 0);
+	cq->seen = atomic_load(&cq->polls);
+	cq->fired = true;	/* arms it in the next round */
+	TAILQ_INSERT_TAIL(&progress->cqs, cq, link);
+	return 0;
+
+close_cq:
+	fi_close(&fid->fid);
+log:
+	dofi_log(DOFI_WARN, DOFI_FAB, "opening a completion queue: %s", fi_strerror(-ret));
+	return ret;
+}
+
+void dofi_cq_close(struct dofi_cq *cq)
+{
+	struct fid_cq *fid = cq->fid;
+	int ret;
+
+	TAILQ_REMOVE(&cq->progress->cqs, cq, link);
+	epoll_ctl(cq->progress->epfd, EPOLL_CTL_DEL, cq->fd, NULL);
+	pthread_mutex_lock(&cq->lock);
+	cq->fid = NULL;
+	pthread_mutex_unlock(&cq->lock);
+	ret = fi_close(&fid->fid);
+	if (ret)
+		dofi_log(DOFI_WARN, DOFI_FAB, "closing a completion queue: %s", fi_strerror(-ret));
+}
+
+/* The next failed completion; false when there is none. Needs the lock. */
+static bool read_error(struct dofi_cq *cq)
+{
+	struct fi_cq_err_entry e = { 0 };
+	struct fi_cq_data_entry entry;
+
+	if (fi_cq_readerr(cq->fid, &e, 0) != 1)
+		return false;
+	entry = (struct fi_cq_data_entry){
+		.op_context = e.op_context, .flags = e.flags, .len = e.len,
+	};
+	/* shm of libfabric 1.17 reports negative errors */
+	cq->progress->ops->completed(&entry, abs(e.err));
+	return true;
+}
+
+/* Reads one batch; whether there may be more. Needs the lock. */
+static bool read_batch(struct dofi_cq *cq)
+{
+	struct fi_cq_data_entry entry[BATCH];
+	ssize_t n = fi_cq_read(cq->fid, entry, BATCH);
+	ssize_t i;
+
+	for (i = 0; i < n; i++)
+		cq->progress->ops->completed(&entry[i], 0);
+	if (n == -FI_EAVAIL)
+		return read_error(cq);
+	return n == BATCH;
+}
+
+void dofi_cq_poll(struct dofi_cq *cq)
+{
+	/* The thread that holds the lock delivers to every EVD, ours included. */
+	if (pthread_mutex_trylock(&cq->lock))
+		return;
+	if (cq->fid)
+		read_batch(cq);
+	/* a count that loses an increment to another thread still changes */
+	atomic_store_explicit(&cq->polls,
+			      atomic_load_explicit(&cq->polls, memory_order_relaxed) + 1,
+			      memory_order_relaxed);
+	pthread_mutex_unlock(&cq->lock);
+}
+
+void dofi_cq_drain(struct dofi_cq *cq)
+{
+	pthread_mutex_lock(&cq->lock);
+	while (cq->fid && read_batch(cq))
+		;
+	pthread_mutex_unlock(&cq->lock);
+}
+
+void dofi_cq_sleep_begin(struct dofi_cq *cq)
+{
+	/* pairs with the check of sleepers after mode is stored in yield_to_program() */
+	atomic_fetch_add(&cq->sleepers, 1);
+	if (atomic_load(&cq->mode) != DOFI_CQ_ARMED)
+		dofi_progress_ring(cq->progress);
+}
+
+void dofi_cq_sleep_end(struct dofi_cq *cq)
+{
+	atomic_fetch_sub(&cq->sleepers, 1);
+}
+
+static bool program_polls(struct dofi_cq *cq)
+{
+	unsigned polls = atomic_load_explicit(&cq->polls, memory_order_relaxed);
+	bool changed = polls != cq->seen;
+
+	cq->seen = polls;
+	return changed && !atomic_load(&cq->sleepers);
+}
+
+/* Leaves the CQ to the polling program until look_at; false if a sleeper came meanwhile. */
+static bool yield_to_program(struct dofi_cq *cq, int64_t now)
+{
+	bool first = atomic_load(&cq->mode) == DOFI_CQ_ARMED;
+	long us = first ? dofi_settings.probe_us : dofi_settings.tick_us;
+
+	cq->look_at = now + us * 1000;
+	atomic_store(&cq->mode, first ? DOFI_CQ_PROBED : DOFI_CQ_OWNED);
+	return !atomic_load(&cq->sleepers);
+}
+
+#define ARM_TRIES 8
+
+/* Empties the CQ and lets epoll tell of the next completion. */
+static void drain_and_arm(struct dofi_cq *cq, int64_t now)
+{
+	struct epoll_event ev = { .events = EPOLLIN | EPOLLONESHOT, .data.ptr = cq };
+	struct fid *fid = &cq->fid->fid;
+	int i;
+
+	for (i = 0; i < ARM_TRIES; i++) {
+		dofi_cq_drain(cq);
+		if (fi_trywait(cq->progress->fabric, &fid, 1) == FI_SUCCESS) {
+			atomic_store(&cq->mode, DOFI_CQ_ARMED);
+			epoll_ctl(cq->progress->epfd, EPOLL_CTL_MOD, cq->fd, &ev);
+			return;
+		}
+	}
+	/* traffic outruns us: come back after the other queues had their turn */
+	cq->look_at = now;
+	atomic_store(&cq->mode, DOFI_CQ_OWNED);
+}
+
+void dofi_cq_serve(struct dofi_cq *cq, int64_t now)
+{
+	if (atomic_load(&cq->mode) == DOFI_CQ_ARMED) {
+		if (!cq->fired)
+			return;
+	} else if (now < cq->look_at && !atomic_load(&cq->sleepers)) {
+		return;
+	}
+	cq->fired = false;
+	if (program_polls(cq) && yield_to_program(cq, now))
+		return;
+	drain_and_arm(cq, now);
+}
+
+int64_t dofi_cq_next(const struct dofi_cq *cq)
+{
+	return atomic_load(&cq->mode) == DOFI_CQ_ARMED && !cq->fired ? DOFI_NEVER : cq->look_at;
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* A completion queue that the program's threads and the progress thread share. */
+#ifndef DOFI_FAB_CQ_H
+#define DOFI_FAB_CQ_H
+
+#include "fab/progress.h"
+
+#include <rdma/fi_domain.h>
+#include <stdatomic.h>
+
+/*
+ * Who reads a CQ. ARMED: nobody polls; epoll wakes the progress thread. PROBED:
+ * it woke and found that a program polled since it last looked; it waits a moment
+ * to see whether the program still does. OWNED: it does; look again each tick.
+ */
+enum dofi_cq_mode {
+	DOFI_CQ_ARMED,
+	DOFI_CQ_PROBED,
+	DOFI_CQ_OWNED,
+};
+
+struct dofi_cq {
+	struct dofi_progress *progress;
+	pthread_mutex_t lock;		/* reading fid and handing over what was read; keeps order */
+	struct fid_cq *fid;		/* NULL when closed; under lock */
+	int fd;
+
+	_Atomic unsigned polls;		/* counts reads by the program's threads */
+	_Atomic int sleepers;		/* threads that wait and do not poll */
+	_Atomic int mode;		/* enum dofi_cq_mode, written by the progress thread */
+
+	/* progress thread only */
+	unsigned seen;			/* polls when last looked */
+	bool fired;
+	int64_t look_at;		/* when PROBED or OWNED is looked at again */
+	TAILQ_ENTRY(dofi_cq) link;
+};
+
+/* Once in a CQ's life of memory; its lock outlives every open and close. */
+void dofi_cq_init(struct dofi_cq *cq);
+int dofi_cq_open(struct dofi_cq *cq, struct dofi_progress *progress, struct fid_domain *domain);
+void dofi_cq_close(struct dofi_cq *cq);
+
+/* A program's thread: reads what is there, unless another thread is at it. */
+void dofi_cq_poll(struct dofi_cq *cq);
+
+/* Progress thread: reads until nothing is left, waiting for the lock. */
+void dofi_cq_drain(struct dofi_cq *cq);
+
+/*
+ * Around a program's thread that sleeps until an event arrives: the progress
+ * thread serves the CQ meanwhile.
+ */
+void dofi_cq_sleep_begin(struct dofi_cq *cq);
+void dofi_cq_sleep_end(struct dofi_cq *cq);
+
+/* Progress thread: reads, arms or leaves the CQ alone, as the gating says. */
+void dofi_cq_serve(struct dofi_cq *cq, int64_t now);
+
+/* When dofi_cq_serve() wants to be called again if nothing happens. */
+int64_t dofi_cq_next(const struct dofi_cq *cq);
+
+#endif

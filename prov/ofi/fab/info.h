@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Which fabric an IA uses: dat.conf parameters, FI_PROVIDER and policy in, one fi_info out. */
+#ifndef DOFI_FAB_INFO_H
+#define DOFI_FAB_INFO_H
+
+#include <rdma/fabric.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+/* The libfabric interface this code is written to; any newer library offers it too. */
+#define DOFI_FI_VERSION FI_VERSION(1, 17)
+
+/* ia_params of a dat.conf entry: `key=value` words. Empty means "any". */
+struct dofi_params {
+	char provider[64];
+	char domain[64];
+	char address[64];	/* numeric, of a local interface */
+};
+
+/*
+ * Parses @text into @params. On a word that is no `key=value`, an unknown key or
+ * an overlong value: -EINVAL and a sentence naming it in @why.
+ */
+int dofi_params_parse(const char *text, struct dofi_params *params, char *why, size_t why_size);
+
+/* How remote memory is addressed and keyed on the chosen fabric. */
+enum dofi_mr_style {
+	DOFI_MR_NATIVE,		/* the fabric takes virtual addresses and makes the key */
+	DOFI_MR_VIRTUAL,	/* told to take virtual addresses; keys are ours */
+};
+
+/* A fabric that an IA can use. */
+struct dofi_fabric_choice {
+	struct fi_info *info;		/* with domain_attr->mr_mode as fi_domain needs it */
+	enum dofi_mr_style mr_style;
+	uint64_t write_flags;		/* make an RDMA write complete when it is in memory */
+	bool wildcard;			/* listen on every interface, connect from any */
+};
+
+/*
+ * Finds the fabric. 0, or -FI_ENODATA when nothing fits (logged, naming what was
+ * asked for), or another negative errno of fi_getinfo.
+ */
+int dofi_fabric_choose(const struct dofi_params *params, struct dofi_fabric_choice *choice);
+void dofi_fabric_release(struct dofi_fabric_choice *choice);
+
+/* Blank-separated names of the libfabric providers that dofi_fabric_choose could choose. */
+void dofi_fabric_list(char *names, size_t size);
+
+/* The address of the interface that @info stands for, 127.0.0.1 if it has none. */
+void dofi_info_address(const struct fi_info *info, struct sockaddr_storage *address);
+
+/* Limits of a fabric in DAT's terms; capability rows point into this. */
+struct dofi_limits {
+	uint64_t max_message_size;	/* bytes */
+	uint64_t max_rdma_size;		/* bytes */
+	uint32_t max_iov;		/* segments of a send or receive */
+	uint32_t max_rdma_iov;		/* local segments of an RDMA read or write */
+	uint32_t max_eps;
+	uint32_t max_pzs;
+	uint32_t max_lmrs;
+	uint32_t cm_data_size;		/* bytes of private data that a connection request carries */
+};
+
+void dofi_info_limits(const struct fi_info *info, size_t cm_data_size, struct dofi_limits *limits);
+
+#endif

@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The progress thread of an IA: one loop over work, timers, events and completions. */
+
+#include "fab/progress.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "fab/cq.h"
+
+#include <errno.h>
+#include <rdma/fi_errno.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+/* Room for a connection event with the most private data any fabric carries. */
+#define EVENT_BYTES (sizeof(struct fi_eq_cm_entry) + 1024)
+
+static void eq_read_error(struct dofi_progress *p)
+{
+	char data[EVENT_BYTES];
+	struct fi_eq_err_entry e = { .err_data = data, .err_data_size = sizeof(data) };
+
+	if (fi_eq_readerr(p->eq, &e, 0) >= 0)
+		p->ops->cm_error(p, &e);
+}
+
+static void eq_drain(struct dofi_progress *p)
+{
+	_Alignas(struct fi_eq_cm_entry) char buf[EVENT_BYTES];
+	uint32_t event;
+	ssize_t n;
+
+	for (;;) {
+		n = fi_eq_read(p->eq, &event, buf, sizeof(buf), 0);
+		if (n == -FI_EAVAIL)
+			eq_read_error(p);
+		else if (n < 0)
+			return;
+		else
+			p->ops->cm_event(p, event, (struct fi_eq_cm_entry *)buf, n);
+	}
+}
+
+static struct dofi_work *work_next(struct dofi_progress *p)
+{
+	struct dofi_work *w;
+
+	pthread_mutex_lock(&p->lock);
+	w = STAILQ_FIRST(&p->work);
+	if (w) {
+		STAILQ_REMOVE_HEAD(&p->work, link);
+		w->queued = false;
+	}
+	pthread_mutex_unlock(&p->lock);
+	return w;
+}
+
+/*
+ * Between two works the event queue is emptied: an event of an endpoint that one
+ * of them closed must be gone before another opens one at the same address.
+ */
+static void run_work(struct dofi_progress *p)
+{
+	struct dofi_work *w;
+
+	while ((w = work_next(p))) {
+		w->run(w);
+		eq_drain(p);
+	}
+}
+
+static void run_timers(struct dofi_progress *p, int64_t now)
+{
+	struct dofi_timer *t;
+
+	while ((t = TAILQ_FIRST(&p->timers)) && t->at <= now) {
+		dofi_timer_stop(p, t);
+		t->fire(t);
+		eq_drain(p);
+	}
+}
+
+/* Serves every CQ and tells when to wake if nothing happens. */
+static int64_t serve_cqs(struct dofi_progress *p, int64_t now)
+{
+	const struct dofi_timer *t = TAILQ_FIRST(&p->timers);
+	int64_t next = t ? t->at : DOFI_NEVER;
+	struct dofi_cq *cq;
+
+	TAILQ_FOREACH(cq, &p->cqs, link) {
+		dofi_cq_serve(cq, now);
+		if (dofi_cq_next(cq) < next)
+			next = dofi_cq_next(cq);
+	}
+	return next;
+}
+
+/* epoll_wait with a deadline in nanoseconds. */
+static int wait_until(int epfd, struct epoll_event *ev, int n, int64_t deadline)
+{
+	int64_t left = deadline == DOFI_NEVER ? -1 : deadline - dofi_now();
+	struct timespec ts;
+	int ret;
+
+	if (deadline != DOFI_NEVER && left < 0)
+		left = 0;
+	ts = dofi_timespec(left < 0 ? 0 : left);
+	ret = epoll_pwait2(epfd, ev, n, left < 0 ? NULL : &ts, NULL);
+	if (ret < 0 && errno == ENOSYS)	/* Linux before 5.11 */
+		ret = epoll_wait(epfd, ev, n, left < 0 ? -1 : (int)(left / 1000000 + 1));
+	return ret;
+}
+
+#define WAKEUPS 32
+
+static void wait_for_something(struct dofi_progress *p, int64_t deadline)
+{
+	struct epoll_event ev[WAKEUPS];
+	struct fid *eq = &p->eq->fid;
+	int i, n;
+
+	if (fi_trywait(p->fabric, &eq, 1) != FI_SUCCESS)
+		return;
+	n = wait_until(p->epfd, ev, WAKEUPS, deadline);
+	for (i = 0; i < n; i++) {
+		uint64_t rung;
+
+		if (ev[i].data.ptr == &p->doorbell) {
+			if (read(p->doorbell, &rung, sizeof(rung)) < 0)
+				continue;
+		} else if (ev[i].data.ptr != &p->eq) {
+			((struct dofi_cq *)ev[i].data.ptr)->fired = true;
+		}
+	}
+}
+
+static bool stopped(struct dofi_progress *p)
+{
+	bool stop;
+
+	pthread_mutex_lock(&p->lock);
+	stop = p->stop;
+	pthread_mutex_unlock(&p->lock);
+	return stop;
+}
+
+static void *progress_run(void *arg)
+{
+	struct dofi_progress *p = arg;
+
+	pthread_setname_np(pthread_self(), "dat-ofi");
+	while (!stopped(p)) {
+		int64_t now, next;
+
+		run_work(p);
+		now = dofi_now();
+		run_timers(p, now);
+		eq_drain(p);
+		next = serve_cqs(p, now);
+		wait_for_something(p, next);
+	}
+	return NULL;
+}
+
+static int eq_open(struct dofi_progress *p)
+{
+	struct fi_eq_attr attr = { .size = 1024, .wait_obj = FI_WAIT_FD };
+	int ret = fi_eq_open(p->fabric, &attr, &p->eq, NULL);
+
+	if (ret)
+		return ret;
+	ret = fi_control(&p->eq->fid, FI_GETWAIT, &p->eq_fd);
+	if (ret)
+		fi_close(&p->eq->fid);
+	return ret;
+}
+
+static int epoll_add(int epfd, int fd, void *ptr)
+{
+	struct epoll_event ev = { .events = EPOLLIN, .data.ptr = ptr };
+
+	return epoll_ctl(epfd, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
+}
+
+static int epoll_open(struct dofi_progress *p)
+{
+	int ret;
+
+	p->epfd = epoll_create1(EPOLL_CLOEXEC);
+	if (p->epfd < 0)
+		return -errno;
+	p->doorbell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (p->doorbell < 0) {
+		ret = -errno;
+		goto close_epoll;
+	}
+	ret = epoll_add(p->epfd, p->doorbell, &p->doorbell);
+	if (!ret)
+		ret = epoll_add(p->epfd, p->eq_fd, &p->eq);
+	if (!ret)
+		return 0;
+	close(p->doorbell);
+close_epoll:
+	close(p->epfd);
+	return ret;
+}
+
+/* The program's signal handlers must not run on a thread it does not know. */
+static int thread_start(struct dofi_progress *p)
+{
+	sigset_t all, old;
+	int ret;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	ret = -pthread_create(&p->thread, NULL, progress_run, p);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return ret;
+}
+
+int dofi_progress_start(struct dofi_progress *p, const struct dofi_progress_ops *ops,
+			struct fi_info *info)
+{
+	int ret;
+
+	memset(p, 0, sizeof(*p));
+	p->ops = ops;
+	p->owner = getpid();
+	pthread_mutex_init(&p->lock, NULL);
+	STAILQ_INIT(&p->work);
+	TAILQ_INIT(&p->cqs);
+	TAILQ_INIT(&p->timers);
+	ret = fi_fabric(info->fabric_attr, &p->fabric, NULL);
+	if (ret)
+		goto log;
+	ret = eq_open(p);
+	if (ret)
+		goto close_fabric;
+	ret = epoll_open(p);
+	if (ret)
+		goto close_eq;
+	ret = thread_start(p);
+	if (!ret)
+		return 0;
+
+	close(p->doorbell);
+	close(p->epfd);
+close_eq:
+	fi_close(&p->eq->fid);
+close_fabric:
+	fi_close(&p->fabric->fid);
+log:
+	dofi_log(DOFI_ERR, DOFI_FAB, "opening fabric %s: %s",
+		 info->fabric_attr->prov_name, fi_strerror(-ret));
+	return ret;
+}
+
+void dofi_progress_stop(struct dofi_progress *p)
+{
+	if (dofi_progress_orphaned(p))
+		return;
+	pthread_mutex_lock(&p->lock);
+	p->stop = true;
+	pthread_mutex_unlock(&p->lock);
+	dofi_progress_ring(p);
+	pthread_join(p->thread, NULL);
+	close(p->doorbell);
+	close(p->epfd);
+	fi_close(&p->eq->fid);
+	fi_close(&p->fabric->fid);
+	pthread_mutex_destroy(&p->lock);
+}
+
+void dofi_progress_ring(struct dofi_progress *p)
+{
+	uint64_t one = 1;
+
+	/* fails only when the counter is full, and then the thread is awake anyway */
+	if (write(p->doorbell, &one, sizeof(one)) < 0)
+		return;
+}
+
+void dofi_progress_post(struct dofi_progress *p, struct dofi_work *work)
+{
+	bool was_queued;
+
+	pthread_mutex_lock(&p->lock);
+	was_queued = work->queued;
+	if (!was_queued) {
+		work->queued = true;
+		STAILQ_INSERT_TAIL(&p->work, work, link);
+	}
+	pthread_mutex_unlock(&p->lock);
+	if (!was_queued)
+		dofi_progress_ring(p);
+}
+
+struct call {
+	struct dofi_work work;
+	void (*fn)(void *arg);
+	void *arg;
+	sem_t done;
+};
+
+static void call_run(struct dofi_work *work)
+{
+	struct call *c = (struct call *)work;
+
+	c->fn(c->arg);
+	sem_post(&c->done);
+}
+
+void dofi_progress_call(struct dofi_progress *p, void (*fn)(void *arg), void *arg)
+{
+	struct call c = { .work.run = call_run, .fn = fn, .arg = arg };
+
+	if (dofi_progress_on_thread(p)) {
+		fn(arg);
+		return;
+	}
+	sem_init(&c.done, 0, 0);
+	dofi_progress_post(p, &c.work);
+	while (sem_wait(&c.done) && errno == EINTR)
+		;
+	sem_destroy(&c.done);
+}
+
+bool dofi_progress_on_thread(const struct dofi_progress *p)
+{
+	return pthread_equal(p->thread, pthread_self());
+}
+
+bool dofi_progress_orphaned(const struct dofi_progress *p)
+{
+	return p->owner != getpid();
+}
+
+void dofi_timer_start(struct dofi_progress *p, struct dofi_timer *timer, int64_t at)
+{
+	struct dofi_timer *t;
+
+	dofi_timer_stop(p, timer);
+	if (at == DOFI_NEVER)
+		return;
+	timer->at = at;
+	/* equal time-outs are the rule: a new timer mostly belongs at the end */
+	TAILQ_FOREACH_REVERSE(t, &p->timers, dofi_timers, link)
+		if (t->at <= at) {
+			TAILQ_INSERT_AFTER(&p->timers, t, timer, link);
+			return;
+		}
+	TAILQ_INSERT_HEAD(&p->timers, timer, link);
+}
+
+void dofi_timer_stop(struct dofi_progress *p, struct dofi_timer *timer)
+{
+	if (!timer->at)
+		return;
+	TAILQ_REMOVE(&p->timers, timer, link);
+	timer->at = 0;
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The progress thread of an IA.
+ *
+ * Software fabrics move nothing by themselves: an idle target would not answer
+ * an RDMA read. One thread per IA therefore sleeps in epoll on the event queue,
+ * the completion queues and a doorbell. It costs nothing while all is idle, and
+ * stays out of the way of a program that polls for itself ("gating", below).
+ *
+ * It is also the only thread that opens, connects and closes endpoints and reads
+ * the event queue: an event can then never meet an endpoint that is being closed.
+ */
+#ifndef DOFI_FAB_PROGRESS_H
+#define DOFI_FAB_PROGRESS_H
+
+#include <pthread.h>
+#include <rdma/fabric.h>
+#include <rdma/fi_eq.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+/* Work for the progress thread. */
+struct dofi_work {
+	void (*run)(struct dofi_work *work);
+	STAILQ_ENTRY(dofi_work) link;
+	bool queued;			/* under the progress lock */
+};
+
+/* A timer; progress thread only. */
+struct dofi_timer {
+	int64_t at;			/* 0 when not running */
+	void (*fire)(struct dofi_timer *timer);
+	TAILQ_ENTRY(dofi_timer) link;
+};
+
+struct dofi_progress;
+struct dofi_cq;
+
+/* What this layer calls upward. */
+struct dofi_progress_ops {
+	/*
+	 * A completion: @entry->op_context is what was posted, @err 0 or a positive
+	 * libfabric error. Any thread, CQ lock held; must not block or call back.
+	 */
+	void (*completed)(const struct fi_cq_data_entry *entry, int err);
+	/* A connection event of @len bytes. Progress thread, no lock held. */
+	void (*cm_event)(struct dofi_progress *progress, uint32_t event,
+			 struct fi_eq_cm_entry *entry, size_t len);
+	/* A failed connection attempt. Progress thread, no lock held. */
+	void (*cm_error)(struct dofi_progress *progress, const struct fi_eq_err_entry *entry);
+};
+
+struct dofi_progress {
+	const struct dofi_progress_ops *ops;
+	struct fid_fabric *fabric;
+	struct fid_eq *eq;
+	int eq_fd;
+	int epfd;
+	int doorbell;
+	pthread_t thread;
+	pid_t owner;			/* a forked child has no progress thread */
+
+	pthread_mutex_t lock;		/* the fields below */
+	STAILQ_HEAD(, dofi_work) work;
+	bool stop;
+
+	/* progress thread only */
+	TAILQ_HEAD(, dofi_cq) cqs;
+	TAILQ_HEAD(dofi_timers, dofi_timer) timers; /* soonest first */
+};
+
+int dofi_progress_start(struct dofi_progress *p, const struct dofi_progress_ops *ops,
+			struct fi_info *info);
+
+/* After it no work runs and no event comes. All CQs are closed before. */
+void dofi_progress_stop(struct dofi_progress *p);
+
+/* Queues @work unless it is queued already; it may be queued again once it runs. */
+void dofi_progress_post(struct dofi_progress *p, struct dofi_work *work);
+
+/* Runs @fn(@arg) on the progress thread and waits for it; at once when called there. */
+void dofi_progress_call(struct dofi_progress *p, void (*fn)(void *arg), void *arg);
+
+/* Makes the progress thread look at everything once. Any thread. */
+void dofi_progress_ring(struct dofi_progress *p);
+
+bool dofi_progress_on_thread(const struct dofi_progress *p);
+
+/* Whether this process lost the thread by fork: nothing of the fabric may be touched. */
+bool dofi_progress_orphaned(const struct dofi_progress *p);
+
+/* Progress thread only; @at as of dofi_now(). DOFI_NEVER starts nothing. */
+void dofi_timer_start(struct dofi_progress *p, struct dofi_timer *timer, int64_t at);
+void dofi_timer_stop(struct dofi_progress *p, struct dofi_timer *timer);
+
+#endif

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What fi_info does not tell about a fabric: a small table with reasons. */
+#ifndef DOFI_FAB_QUIRKS_H
+#define DOFI_FAB_QUIRKS_H
+
+#include <stdbool.h>
+
+struct dofi_quirk {
+	const char *provider;	/* libfabric's provider name */
+	int rank;		/* the policy's preference, lowest first; 0 is never chosen by itself */
+	bool late_listen_error;	/* an address in use shows at fi_listen, as EINVAL */
+	const char *reason;
+};
+
+/* The row of @provider, or a row of defaults for a fabric nobody measured. */
+const struct dofi_quirk *dofi_quirk_of(const char *provider);
+
+#endif

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Consumer Notification Object: one place to wait for many EVDs. */
+
+#include "obj/cno.h"
+
+#include "base/clock.h"
+
+#include <errno.h>
+#include <stddef.h>
+
+static void cno_ctor(void *obj)
+{
+	struct dofi_cno *cno = obj;
+	pthread_condattr_t attr;
+
+	pthread_mutex_init(&cno->lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&cno->cond, &attr);
+	pthread_condattr_destroy(&attr);
+}
+
+struct dofi_pool dofi_cno_pool = DOFI_POOL_INIT("cno", struct dofi_cno, cno_ctor);
+
+/* Calls the agent, on the progress thread and with no lock held. */
+static void agent_run(struct dofi_work *work)
+{
+	struct dofi_cno *cno = (struct dofi_cno *)((char *)work - offsetof(struct dofi_cno, agent_work));
+	DAT_OS_WAIT_PROXY_AGENT agent;
+	struct dofi_evd *evd;
+	bool call;
+
+	pthread_mutex_lock(&cno->lock);
+	call = cno->agent_armed && cno->triggered;
+	if (call)
+		cno->agent_armed = cno->triggered = false;
+	agent = cno->agent;
+	evd = cno->evd;
+	pthread_mutex_unlock(&cno->lock);
+	if (call)
+		agent.proxy_agent_func(agent.instance_data, evd);
+}
+
+void dofi_cno_trigger(struct dofi_cno *cno, struct dofi_evd *evd)
+{
+	bool agent;
+
+	pthread_mutex_lock(&cno->lock);
+	cno->triggered = true;
+	cno->evd = evd;
+	agent = cno->agent_armed && !cno->dying;
+	pthread_cond_signal(&cno->cond);
+	pthread_mutex_unlock(&cno->lock);
+	if (agent)
+		dofi_progress_post(&cno->obj.ia->progress, &cno->agent_work);
+}
+
+void dofi_cno_forget(struct dofi_cno *cno, struct dofi_evd *evd)
+{
+	pthread_mutex_lock(&cno->lock);
+	if (cno->evd == evd)
+		cno->evd = NULL;
+	pthread_mutex_unlock(&cno->lock);
+}
+
+static void nothing(void *arg)
+{
+	(void)arg;
+}
+
+/* Wakes who still waits, and leaves when the last has gone. */
+static void cno_destroy(struct dofi_obj *obj)
+{
+	struct dofi_cno *cno = (struct dofi_cno *)obj;
+
+	if (!dofi_obj_retire(obj))
+		return;
+	pthread_mutex_lock(&cno->lock);
+	cno->dying = true;
+	cno->evd = NULL;
+	pthread_cond_broadcast(&cno->cond);
+	while (cno->waiters)
+		pthread_cond_wait(&cno->cond, &cno->lock);
+	cno->agent_armed = false;
+	pthread_mutex_unlock(&cno->lock);
+	/* an agent call that was queued before has run when this returns */
+	dofi_progress_call(&obj->ia->progress, nothing, NULL);
+	dofi_obj_free(&dofi_cno_pool, DAT_HANDLE_TYPE_CNO, obj);
+}
+
+static DAT_RETURN agent_check(const DAT_OS_WAIT_PROXY_AGENT *agent)
+{
+	return agent->instance_data && !agent->proxy_agent_func ? DOFI_BAD_ARG(2) : DAT_SUCCESS;
+}
+
+DAT_RETURN dofi_cno_create(DAT_IA_HANDLE ia_handle, DAT_OS_WAIT_PROXY_AGENT agent,
+			   DAT_CNO_HANDLE *cno_handle)
+{
+	struct dofi_ia *ia = dofi_ia_check(ia_handle);
+	struct dofi_cno *cno;
+
+	if (!ia)
+		return DOFI_BAD_HANDLE(IA);
+	if (agent_check(&agent))
+		return agent_check(&agent);
+	if (!cno_handle)
+		return DOFI_BAD_ARG(3);
+	cno = dofi_obj_new(&dofi_cno_pool, DAT_HANDLE_TYPE_CNO, ia, cno_destroy);
+	if (!cno)
+		return DOFI_NO_RESOURCE(MEMORY);
+	cno->triggered = cno->dying = false;
+	cno->evd = NULL;
+	cno->agent = agent;
+	cno->agent_armed = agent.proxy_agent_func != NULL;
+	cno->agent_work = (struct dofi_work){ .run = agent_run };
+	dofi_obj_publish(&cno->obj, DAT_HANDLE_TYPE_CNO);
+	*cno_handle = cno;
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dofi_cno_modify_agent(DAT_CNO_HANDLE cno_handle, DAT_OS_WAIT_PROXY_AGENT agent)
+{
+	struct dofi_cno *cno = dofi_cno_check(cno_handle);
+	bool call;
+
+	if (!cno)
+		return DOFI_BAD_HANDLE(CNO);
+	if (agent_check(&agent))
+		return agent_check(&agent);
+	pthread_mutex_lock(&cno->lock);
+	cno->agent = agent;
+	cno->agent_armed = agent.proxy_agent_func != NULL;
+	call = cno->agent_armed && cno->triggered;
+	pthread_mutex_unlock(&cno->lock);
+	if (call)
+		dofi_progress_post(&cno->obj.ia->progress, &cno->agent_work);
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dofi_cno_query(DAT_CNO_HANDLE cno_handle, DAT_CNO_PARAM_MASK mask, DAT_CNO_PARAM *param)
+{
+	struct dofi_cno *cno = dofi_cno_check(cno_handle);
+
+	if (!cno)
+		return DOFI_BAD_HANDLE(CNO);
+	/* 2.0 numbers its mask bits oddly (FIELD_ALL is 4), so all three low bits are legal */
+	if (mask & ~7)
+		return DOFI_BAD_ARG(2);
+	if (!param)
+		return DOFI_BAD_ARG(3);
+	param->ia_handle = dofi_ia_export(cno->obj.ia);
+	pthread_mutex_lock(&cno->lock);
+#if DAT_VERSION_MAJOR >= 2
+	param->proxy_type = cno->agent.proxy_agent_func ? DAT_PROXY_TYPE_AGENT : DAT_PROXY_TYPE_NONE;
+	param->proxy.agent = cno->agent;
+#else
+	param->agent = cno->agent;
+#endif
+	pthread_mutex_unlock(&cno->lock);
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dofi_cno_wait(DAT_CNO_HANDLE cno_handle, DAT_TIMEOUT timeout, DAT_EVD_HANDLE *evd_handle)
+{
+	struct dofi_cno *cno = dofi_cno_check(cno_handle);
+	int64_t deadline = dofi_deadline(timeout);
+	struct timespec until = dofi_timespec(deadline);
+	DAT_RETURN ret = DAT_SUCCESS;
+	int err = 0;
+
+	if (!cno)
+		return DOFI_BAD_HANDLE(CNO);
+	if (!evd_handle)
+		return DOFI_BAD_ARG(3);
+	pthread_mutex_lock(&cno->lock);
+	cno->waiters++;
+	while (!cno->triggered && !cno->dying && !err)
+		err = deadline == DOFI_NEVER ?
+			pthread_cond_wait(&cno->cond, &cno->lock) :
+			pthread_cond_timedwait(&cno->cond, &cno->lock, &until);
+	cno->waiters--;
+	if (cno->dying) {
+		ret = DOFI_BAD_STATE(CNO_DEAD);
+		pthread_cond_broadcast(&cno->cond);
+	} else if (!cno->triggered) {
+		/* as programs know it: without the error bit */
+		ret = DAT_QUEUE_EMPTY;
+	}
+	*evd_handle = ret ? DAT_HANDLE_NULL : (DAT_EVD_HANDLE)cno->evd;
+	if (!ret)
+		cno->triggered = false;
+	pthread_mutex_unlock(&cno->lock);
+	return ret;
+}
+
+DAT_RETURN dofi_cno_free(DAT_CNO_HANDLE cno_handle)
+{
+	struct dofi_cno *cno = dofi_cno_check(cno_handle);
+	bool waited;
+
+	if (!cno)
+		return DOFI_BAD_HANDLE(CNO);
+	pthread_mutex_lock(&cno->lock);
+	waited = cno->waiters > 0;
+	pthread_mutex_unlock(&cno->lock);
+	if (waited || dofi_obj_in_use(&cno->obj))
+		return DOFI_BAD_STATE(CNO_IN_USE);
+	cno_destroy(&cno->obj);
+	return DAT_SUCCESS;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Consumer Notification Object: one place to wait for many EVDs. */
+#ifndef DOFI_OBJ_CNO_H
+#define DOFI_OBJ_CNO_H
+
+#include "obj/ia.h"
+
+struct dofi_evd;
+
+struct dofi_cno {
+	struct dofi_obj obj;
+	pthread_mutex_t lock;		/* the fields below; nothing is locked under it */
+	pthread_cond_t cond;
+	bool triggered;			/* one sticky bit, consumed by one waiter */
+	bool dying;
+	struct dofi_evd *evd;		/* the last that triggered: a hint */
+	int waiters;
+	DAT_OS_WAIT_PROXY_AGENT agent;
+	bool agent_armed;		/* an agent is called once each time it is set */
+	struct dofi_work agent_work;
+};
+
+static inline struct dofi_cno *dofi_cno_check(DAT_CNO_HANDLE handle)
+{
+	return dofi_obj_check(&dofi_cno_pool, DAT_HANDLE_TYPE_CNO, handle);
+}
+
+/* Tells the CNO that @evd holds something. Any thread, EVD lock may be held. */
+void dofi_cno_trigger(struct dofi_cno *cno, struct dofi_evd *evd);
+/* Forgets @evd, which is about to be freed or detached. */
+void dofi_cno_forget(struct dofi_cno *cno, struct dofi_evd *evd);
+
+DAT_RETURN dofi_cno_create(DAT_IA_HANDLE ia_handle, DAT_OS_WAIT_PROXY_AGENT agent,
+			   DAT_CNO_HANDLE *cno_handle);
+DAT_RETURN dofi_cno_modify_agent(DAT_CNO_HANDLE cno_handle, DAT_OS_WAIT_PROXY_AGENT agent);
+DAT_RETURN dofi_cno_query(DAT_CNO_HANDLE cno_handle, DAT_CNO_PARAM_MASK mask, DAT_CNO_PARAM *param);
+DAT_RETURN dofi_cno_wait(DAT_CNO_HANDLE cno_handle, DAT_TIMEOUT timeout, DAT_EVD_HANDLE *evd_handle);
+DAT_RETURN dofi_cno_free(DAT_CNO_HANDLE cno_handle);
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Connection Request: a peer's wish to connect, until it is accepted or rejected. */
+#ifndef DOFI_OBJ_CR_H
+#define DOFI_OBJ_CR_H
+
+#include "obj/ep.h"
+#include "obj/psp.h"
+
+struct dofi_cr {
+	struct dofi_obj obj;
+	DAT_CONN_QUAL conn_qual;
+	struct sockaddr_storage peer;
+	DAT_PORT_QUAL peer_port;
+	struct fi_info *info;		/* the fabric's part; NULL once taken over */
+	void *listener;			/* the transport's: what it came through */
+	DAT_COUNT data_size;
+	unsigned char data[DOFI_PRIVATE_DATA]; /* the program may write here (dtest does) */
+};
+
+static inline struct dofi_cr *dofi_cr_check(DAT_CR_HANDLE handle)
+{
+	return dofi_obj_check(&dofi_cr_pool, DAT_HANDLE_TYPE_CR, handle);
+}
+
+/* What a transport knows of an arriving request. */
+struct dofi_arrival {
+	struct fi_info *info;
+	void *listener;
+	const void *data;
+	size_t data_size;
+};
+
+/*
+ * From the transport, on the progress thread: makes the CR and announces it at
+ * @psp. A negative errno when there is no room: the transport then rejects.
+ */
+int dofi_cr_arrived(struct dofi_psp *psp, const struct dofi_arrival *arrival);
+
+DAT_RETURN dofi_cr_query(DAT_CR_HANDLE cr_handle, DAT_CR_PARAM_MASK mask, DAT_CR_PARAM *param);
+DAT_RETURN dofi_cr_accept(DAT_CR_HANDLE cr_handle, DAT_EP_HANDLE ep_handle, DAT_COUNT data_size,
+			  const DAT_PVOID data);
+#if DAT_VERSION_MAJOR >= 2
+DAT_RETURN dofi_cr_reject(DAT_CR_HANDLE cr_handle, DAT_COUNT data_size, const DAT_PVOID data);
+#else
+DAT_RETURN dofi_cr_reject(DAT_CR_HANDLE cr_handle);
+#endif
+
+#endif

@@ -1,0 +1,497 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Endpoint: making, connecting, ending, freeing. Its operations are in ep_dto.c. */
+
+#include "obj/ep.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "obj/caps.h"
+
+#include <netinet/in.h>
+#include <stddef.h>
+#include <string.h>
+
+static void ep_work(struct dofi_work *work);
+
+static void ep_ctor(void *obj)
+{
+	struct dofi_ep *ep = obj;
+
+	pthread_mutex_init(&ep->lock, NULL);
+	ep->work.run = ep_work;
+}
+
+struct dofi_pool dofi_ep_pool = DOFI_POOL_INIT("ep", struct dofi_ep, ep_ctor);
+
+static bool is_live(const struct dofi_ep *ep)
+{
+	return dofi_ep_state_row(ep->state)->may & DOFI_EP_IS_LIVE;
+}
+
+/* The life of a connection */
+
+void dofi_ep_todo(struct dofi_ep *ep, unsigned what)
+{
+	ep->todo |= what;
+	dofi_progress_post(&ep->obj.ia->progress, &ep->work);
+}
+
+static void push_connection_event(struct dofi_ep *ep, DAT_EVENT_NUMBER number)
+{
+	struct dofi_event event = { .number = number };
+
+	if (ep->silent || !ep->connect_evd)
+		return;
+	event.data.connect_event_data = (DAT_CONNECTION_EVENT_DATA){
+		.ep_handle = ep,
+		.private_data_size = ep->peer_data_size,
+		.private_data = ep->peer_data_size ? ep->peer_data : NULL,
+	};
+	dofi_evd_push(ep->connect_evd, &event, true);
+}
+
+static void keep_peer_data(struct dofi_ep *ep, const void *data, size_t size)
+{
+	if (size > sizeof(ep->peer_data))
+		size = sizeof(ep->peer_data);
+	if (size)
+		memcpy(ep->peer_data, data, size);
+	ep->peer_data_size = size;
+}
+
+void dofi_ep_established(struct dofi_ep *ep, const void *data, size_t size)
+{
+	dofi_timer_stop(&ep->obj.ia->progress, &ep->timer);
+	pthread_mutex_lock(&ep->lock);
+	if (!ep->closing) {
+		keep_peer_data(ep, data, size);
+		dofi_ep_state_set(ep, DAT_EP_STATE_CONNECTED);
+		push_connection_event(ep, DAT_CONNECTION_EVENT_ESTABLISHED);
+		dofi_dto_retire(ep);
+		dofi_dto_pump(ep);
+	}
+	pthread_mutex_unlock(&ep->lock);
+}
+
+void dofi_ep_end(struct dofi_ep *ep, DAT_EVENT_NUMBER event)
+{
+	if (!is_live(ep) || ep->closing)
+		return;
+	ep->closing = true;
+	ep->end = event;
+	dofi_ep_todo(ep, DOFI_EP_CLOSE);
+}
+
+void dofi_ep_end_with(struct dofi_ep *ep, DAT_EVENT_NUMBER event, const void *data, size_t size)
+{
+	pthread_mutex_lock(&ep->lock);
+	if (!ep->closing)
+		keep_peer_data(ep, data, size);
+	dofi_ep_end(ep, event);
+	pthread_mutex_unlock(&ep->lock);
+}
+
+void dofi_ep_request_done(struct dofi_ep *ep)
+{
+	if (dofi_queue_empty(&ep->sq))
+		dofi_ep_end(ep, DAT_CONNECTION_EVENT_DISCONNECTED);
+}
+
+/*
+ * The end of a connection, whatever its cause: nothing more can complete at the
+ * fabric, what it did not report is flushed, and only then the event tells.
+ */
+static void ep_close(void *arg)
+{
+	struct dofi_ep *ep = arg;
+
+	dofi_timer_stop(&ep->obj.ia->progress, &ep->timer);
+	ep->obj.ia->xport->close(ep);
+	pthread_mutex_lock(&ep->lock);
+	if (is_live(ep)) {
+		dofi_dto_flush(ep);
+		dofi_ep_state_set(ep, DAT_EP_STATE_DISCONNECTED);
+		ep->closing = ep->graceful = false;
+		push_connection_event(ep, ep->end);
+	}
+	pthread_mutex_unlock(&ep->lock);
+}
+
+static void ep_timeout(struct dofi_timer *timer)
+{
+	struct dofi_ep *ep = (struct dofi_ep *)((char *)timer - offsetof(struct dofi_ep, timer));
+
+	dofi_ep_end_with(ep, DAT_CONNECTION_EVENT_TIMED_OUT, NULL, 0);
+}
+
+/* On the progress thread. Closing makes an open that did not happen yet needless. */
+static void ep_work(struct dofi_work *work)
+{
+	struct dofi_ep *ep = (struct dofi_ep *)((char *)work - offsetof(struct dofi_ep, work));
+	unsigned todo;
+
+	pthread_mutex_lock(&ep->lock);
+	todo = ep->todo;
+	ep->todo = 0;
+	pthread_mutex_unlock(&ep->lock);
+	if (todo & DOFI_EP_CLOSE) {
+		ep_close(ep);
+	} else if (todo & DOFI_EP_CONNECT) {
+		dofi_timer_start(&ep->obj.ia->progress, &ep->timer, ep->request.deadline);
+		ep->obj.ia->xport->connect(ep);
+	} else if (todo & DOFI_EP_ACCEPT) {
+		ep->obj.ia->xport->accept(ep);
+	}
+}
+
+/* Making and freeing */
+
+static void evd_get(struct dofi_evd *evd)
+{
+	if (evd)
+		dofi_obj_get(&evd->obj);
+}
+
+static void evd_put(struct dofi_evd *evd)
+{
+	if (evd)
+		dofi_obj_put(&evd->obj);
+}
+
+/* Counts the EP at everything it uses, and lets its EVDs poll its zone's CQ. */
+static void attach(struct dofi_ep *ep)
+{
+	evd_get(ep->recv_evd);
+	evd_get(ep->request_evd);
+	evd_get(ep->connect_evd);
+	if (!ep->pz)
+		return;
+	dofi_obj_get(&ep->pz->obj);
+	if (ep->recv_evd)
+		dofi_evd_feed_get(ep->recv_evd, &ep->pz->domain.cq);
+	if (ep->request_evd)
+		dofi_evd_feed_get(ep->request_evd, &ep->pz->domain.cq);
+}
+
+static void detach(struct dofi_ep *ep)
+{
+	if (ep->pz && ep->recv_evd)
+		dofi_evd_feed_put(ep->recv_evd, &ep->pz->domain.cq);
+	if (ep->pz && ep->request_evd)
+		dofi_evd_feed_put(ep->request_evd, &ep->pz->domain.cq);
+	if (ep->pz)
+		dofi_obj_put(&ep->pz->obj);
+	evd_put(ep->recv_evd);
+	evd_put(ep->request_evd);
+	evd_put(ep->connect_evd);
+}
+
+static void ep_destroy(struct dofi_obj *obj)
+{
+	struct dofi_ep *ep = (struct dofi_ep *)obj;
+	bool live;
+
+	if (!dofi_obj_retire(obj))
+		return;
+	pthread_mutex_lock(&ep->lock);
+	ep->silent = true;
+	live = is_live(ep);
+	ep->closing |= live;
+	pthread_mutex_unlock(&ep->lock);
+	if (live)
+		dofi_progress_call(&obj->ia->progress, ep_close, ep);
+	if (ep->connect_evd)
+		dofi_evd_purge_ep(ep->connect_evd, ep);
+	detach(ep);
+	dofi_queue_fini(&ep->sq);
+	dofi_queue_fini(&ep->rq);
+	dofi_obj_free(&dofi_ep_pool, DAT_HANDLE_TYPE_EP, obj);
+}
+
+static uint32_t largest(uint32_t a, uint32_t b, uint32_t c)
+{
+	uint32_t m = a > b ? a : b;
+
+	return m > c ? m : c;
+}
+
+static int queues_init(struct dofi_ep *ep)
+{
+	const DAT_EP_ATTR *a = &ep->attr;
+	uint32_t iov = largest(a->max_request_iov, a->max_rdma_read_iov, a->max_rdma_write_iov);
+	int ret;
+
+	ret = dofi_queue_init(&ep->sq, ep, a->max_request_dtos, iov);
+	if (ret)
+		return ret;
+	ret = dofi_queue_init(&ep->rq, ep, a->max_recv_dtos, a->max_recv_iov);
+	if (ret)
+		dofi_queue_fini(&ep->sq);
+	return ret;
+}
+
+static void ep_reinit(struct dofi_ep *ep)
+{
+	ep->state = DAT_EP_STATE_UNCONNECTED;
+	ep->fid = NULL;
+	ep->closing = ep->graceful = ep->silent = false;
+	ep->reads = 0;
+	ep->todo = 0;
+	ep->conn = NULL;
+	ep->accept_info = NULL;
+	ep->listener = NULL;
+	ep->timer = (struct dofi_timer){ .fire = ep_timeout };
+	ep->peer_data_size = 0;
+	ep->local_port = ep->remote_port = 0;
+	memset(&ep->request.peer, 0, sizeof(ep->request.peer));
+	ep->local = ep->obj.ia->address;
+}
+
+/* @handle as an EVD of @ia that takes @flag; NULL stays NULL. */
+static bool evd_of(struct dofi_ia *ia, DAT_EVD_HANDLE handle, DAT_EVD_FLAGS flag,
+		   struct dofi_evd **evd)
+{
+	*evd = handle ? dofi_evd_check(handle) : NULL;
+	return !handle || (*evd && (*evd)->obj.ia == ia && ((*evd)->flags & flag));
+}
+
+/* What an EP is made of, checked. */
+struct ep_parts {
+	struct dofi_pz *pz;
+	struct dofi_evd *recv, *request, *connect;
+	DAT_EP_ATTR attr;
+};
+
+static DAT_RETURN ep_new(struct dofi_ia *ia, const struct ep_parts *parts, DAT_EP_HANDLE *handle)
+{
+	struct dofi_ep *ep = dofi_obj_new(&dofi_ep_pool, DAT_HANDLE_TYPE_EP, ia, ep_destroy);
+
+	if (!ep)
+		return DOFI_NO_RESOURCE(TEP);
+	ep_reinit(ep);
+	ep->pz = parts->pz;
+	ep->recv_evd = parts->recv;
+	ep->request_evd = parts->request;
+	ep->connect_evd = parts->connect;
+	ep->attr = parts->attr;
+	if (queues_init(ep)) {
+		dofi_obj_free(&dofi_ep_pool, DAT_HANDLE_TYPE_EP, &ep->obj);
+		return DOFI_NO_RESOURCE(MEMORY);
+	}
+	attach(ep);
+	dofi_obj_publish(&ep->obj, DAT_HANDLE_TYPE_EP);
+	*handle = ep;
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dofi_ep_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
+			  DAT_EVD_HANDLE recv_evd, DAT_EVD_HANDLE request_evd,
+			  DAT_EVD_HANDLE connect_evd, const DAT_EP_ATTR *attr,
+			  DAT_EP_HANDLE *ep_handle)
+{
+	struct dofi_ia *ia = dofi_ia_check(ia_handle);
+	struct ep_parts parts;
+	DAT_RETURN ret;
+
+	if (!ia)
+		return DOFI_BAD_HANDLE(IA);
+	parts.pz = dofi_pz_check(pz_handle);
+	if (pz_handle && (!parts.pz || parts.pz->obj.ia != ia))
+		return DOFI_BAD_HANDLE(PZ);
+	if (!evd_of(ia, recv_evd, DAT_EVD_DTO_FLAG, &parts.recv))
+		return DOFI_BAD_HANDLE(EVD_RECV);
+	if (!evd_of(ia, request_evd, DAT_EVD_DTO_FLAG, &parts.request))
+		return DOFI_BAD_HANDLE(EVD_REQUEST);
+	if (!evd_of(ia, connect_evd, DAT_EVD_CONNECTION_FLAG, &parts.connect))
+		return DOFI_BAD_HANDLE(EVD_CONN);
+	if (!ep_handle)
+		return DOFI_BAD_ARG(8);
+	ret = dofi_caps_ep_attr(ia, attr, &parts.attr);
+	return ret ? ret : ep_new(ia, &parts, ep_handle);
+}
+
+DAT_RETURN dofi_ep_free(DAT_EP_HANDLE ep_handle)
+{
+	struct dofi_ep *ep = dofi_ep_check(ep_handle);
+	DAT_RETURN ret;
+
+	if (!ep)
+		return DOFI_BAD_HANDLE(EP);
+	pthread_mutex_lock(&ep->lock);
+	ret = dofi_ep_state_row(ep->state)->may & DOFI_EP_MAY_FREE ? DAT_SUCCESS :
+								      dofi_ep_bad_state(ep);
+	pthread_mutex_unlock(&ep->lock);
+	if (!ret)
+		ep_destroy(&ep->obj);
+	return ret;
+}
+
+/* Asking */
+
+DAT_RETURN dofi_ep_query(DAT_EP_HANDLE ep_handle, DAT_EP_PARAM_MASK mask, DAT_EP_PARAM *param)
+{
+	struct dofi_ep *ep = dofi_ep_check(ep_handle);
+	bool has_peer;
+
+	if (!ep)
+		return DOFI_BAD_HANDLE(EP);
+	if (mask & ~(DAT_EP_PARAM_MASK)DAT_EP_FIELD_ALL)
+		return DOFI_BAD_ARG(2);
+	if (!param)
+		return DOFI_BAD_ARG(3);
+	memset(param, 0, sizeof(*param));
+	pthread_mutex_lock(&ep->lock);
+	has_peer = dofi_ep_state_row(ep->state)->may & DOFI_EP_HAS_PEER;
+	param->ia_handle = dofi_ia_export(ep->obj.ia);
+	param->ep_state = ep->state;
+	param->local_ia_address_ptr = (DAT_IA_ADDRESS_PTR)&ep->local;
+	param->local_port_qual = ep->local_port;
+	param->remote_ia_address_ptr = has_peer ? (DAT_IA_ADDRESS_PTR)&ep->request.peer : NULL;
+	param->remote_port_qual = has_peer ? ep->remote_port : 0;
+	param->pz_handle = ep->pz;
+	param->recv_evd_handle = ep->recv_evd;
+	param->request_evd_handle = ep->request_evd;
+	param->connect_evd_handle = ep->connect_evd;
+	param->ep_attr = ep->attr;
+	pthread_mutex_unlock(&ep->lock);
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dofi_ep_get_status(DAT_EP_HANDLE ep_handle, DAT_EP_STATE *state,
+			      DAT_BOOLEAN *recv_idle, DAT_BOOLEAN *request_idle)
+{
+	struct dofi_ep *ep = dofi_ep_check(ep_handle);
+
+	if (!ep)
+		return DOFI_BAD_HANDLE(EP);
+	pthread_mutex_lock(&ep->lock);
+	if (state)
+		*state = ep->state;
+	if (recv_idle)
+		*recv_idle = dofi_queue_empty(&ep->rq) ? DAT_TRUE : DAT_FALSE;
+	if (request_idle)
+		*request_idle = dofi_queue_empty(&ep->sq) ? DAT_TRUE : DAT_FALSE;
+	pthread_mutex_unlock(&ep->lock);
+	return DAT_SUCCESS;
+}
+
+/* Connecting and disconnecting */
+
+static DAT_RETURN address_take(const struct sockaddr *address, struct sockaddr_storage *peer)
+{
+	if (!address)
+		return DOFI_RET(DAT_INVALID_ADDRESS, DAT_INVALID_ADDRESS_MALFORMED);
+	memset(peer, 0, sizeof(*peer));
+	switch (address->sa_family) {
+	case AF_INET:
+		memcpy(peer, address, sizeof(struct sockaddr_in));
+		return DAT_SUCCESS;
+	case AF_INET6:
+		memcpy(peer, address, sizeof(struct sockaddr_in6));
+		return DAT_SUCCESS;
+	default:
+		return DOFI_RET(DAT_INVALID_ADDRESS, DAT_INVALID_ADDRESS_UNSUPPORTED);
+	}
+}
+
+DAT_RETURN dofi_ep_connect(DAT_EP_HANDLE ep_handle, DAT_IA_ADDRESS_PTR address,
+			   DAT_CONN_QUAL conn_qual, DAT_TIMEOUT timeout, DAT_COUNT data_size,
+			   const DAT_PVOID data, DAT_QOS qos, DAT_CONNECT_FLAGS flags)
+{
+	struct dofi_ep *ep = dofi_ep_check(ep_handle);
+	struct sockaddr_storage peer;
+	DAT_RETURN ret;
+
+	if (!ep)
+		return DOFI_BAD_HANDLE(EP);
+	ret = address_take((const struct sockaddr *)address, &peer);
+	if (ret)
+		return ret;
+	if (!conn_qual)
+		return DOFI_BAD_ARG(3);
+	if (!timeout)
+		return DOFI_BAD_ARG(4);
+	if (data_size < 0 || data_size > ep->obj.ia->max_private_data)
+		return DOFI_BAD_ARG(5);
+	if (data_size && !data)
+		return DOFI_BAD_ARG(6);
+	if (qos != DAT_QOS_BEST_EFFORT || flags != DAT_CONNECT_DEFAULT_FLAG)
+		return DOFI_NOT_SUPPORTED;
+	pthread_mutex_lock(&ep->lock);
+	if (ep->state != DAT_EP_STATE_UNCONNECTED) {
+		ret = dofi_ep_bad_state(ep);
+	} else if (!ep->pz || !ep->connect_evd) {
+		ret = DOFI_BAD_STATE(EP_NOTREADY);
+	} else {
+		ep->request.peer = peer;
+		ep->request.conn_qual = ep->remote_port = conn_qual;
+		ep->request.deadline = dofi_deadline(timeout);
+		ep->attempt = 0;
+		ep->request.data_size = data_size;
+		if (data_size)
+			memcpy(ep->request.data, data, data_size);
+		dofi_ep_state_set(ep, DAT_EP_STATE_ACTIVE_CONNECTION_PENDING);
+		dofi_ep_todo(ep, DOFI_EP_CONNECT);
+	}
+	pthread_mutex_unlock(&ep->lock);
+	return ret;
+}
+
+static DAT_RETURN disconnect(struct dofi_ep *ep, DAT_CLOSE_FLAGS flags)
+{
+	switch (ep->state) {
+	case DAT_EP_STATE_DISCONNECTED:
+		return DAT_SUCCESS;
+	case DAT_EP_STATE_ACTIVE_CONNECTION_PENDING:
+	case DAT_EP_STATE_COMPLETION_PENDING:
+		dofi_ep_end(ep, DAT_CONNECTION_EVENT_DISCONNECTED);
+		return DAT_SUCCESS;
+	case DAT_EP_STATE_CONNECTED:
+		dofi_ep_state_set(ep, DAT_EP_STATE_DISCONNECT_PENDING);
+		ep->graceful = flags == DAT_CLOSE_GRACEFUL_FLAG;
+		break;
+	case DAT_EP_STATE_DISCONNECT_PENDING:
+		break;
+	default:
+		return dofi_ep_bad_state(ep);
+	}
+	if (flags == DAT_CLOSE_ABRUPT_FLAG)
+		dofi_ep_end(ep, DAT_CONNECTION_EVENT_DISCONNECTED);
+	else
+		dofi_ep_request_done(ep);
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dofi_ep_disconnect(DAT_EP_HANDLE ep_handle, DAT_CLOSE_FLAGS flags)
+{
+	struct dofi_ep *ep = dofi_ep_check(ep_handle);
+	DAT_RETURN ret;
+
+	if (!ep)
+		return DOFI_BAD_HANDLE(EP);
+	if (flags != DAT_CLOSE_ABRUPT_FLAG && flags != DAT_CLOSE_GRACEFUL_FLAG)
+		return DOFI_BAD_ARG(2);
+	pthread_mutex_lock(&ep->lock);
+	ret = disconnect(ep, flags);
+	pthread_mutex_unlock(&ep->lock);
+	return ret;
+}
+
+DAT_RETURN dofi_ep_reset(DAT_EP_HANDLE ep_handle)
+{
+	struct dofi_ep *ep = dofi_ep_check(ep_handle);
+	DAT_RETURN ret = DAT_SUCCESS;
+
+	if (!ep)
+		return DOFI_BAD_HANDLE(EP);
+	pthread_mutex_lock(&ep->lock);
+	if (ep->state == DAT_EP_STATE_DISCONNECTED) {
+		dofi_ep_state_set(ep, DAT_EP_STATE_UNCONNECTED);
+		ep->peer_data_size = 0;
+		ep->remote_port = 0;
+	} else if (ep->state != DAT_EP_STATE_UNCONNECTED) {
+		ret = dofi_ep_bad_state(ep);
+	}
+	pthread_mutex_unlock(&ep->lock);
+	return ret;
+}

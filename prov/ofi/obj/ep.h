@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Endpoint: its state, its operation queues, and what its connection needs. */
+#ifndef DOFI_OBJ_EP_H
+#define DOFI_OBJ_EP_H
+
+#include "obj/ep_dto.h"
+#include "obj/ep_state.h"
+#include "obj/evd.h"
+#include "obj/pz.h"
+#include "obj/xport.h"
+
+struct fid_ep;
+
+/* No fabric carries more private data than this. */
+#define DOFI_PRIVATE_DATA 256
+
+/* What the consumer asked for in dat_ep_connect or dat_cr_accept. */
+struct dofi_request {
+	struct sockaddr_storage peer;
+	DAT_CONN_QUAL conn_qual;
+	int64_t deadline;		/* of the connection attempt */
+	DAT_COUNT data_size;
+	unsigned char data[DOFI_PRIVATE_DATA];
+};
+
+/* Work that the progress thread has yet to do for an EP. */
+enum {
+	DOFI_EP_CONNECT = 1 << 0,
+	DOFI_EP_ACCEPT = 1 << 1,
+	DOFI_EP_CLOSE = 1 << 2,
+};
+
+struct dofi_ep {
+	struct dofi_obj obj;
+	struct dofi_pz *pz;		/* may be NULL, like the EVDs */
+	struct dofi_evd *recv_evd, *request_evd, *connect_evd;
+	DAT_EP_ATTR attr;
+
+	pthread_mutex_t lock;		/* the fields below */
+	DAT_EP_STATE state;
+	struct fid_ep *fid;		/* the open fabric endpoint, or NULL */
+	bool closing;			/* it takes no more operations; they wait to be flushed */
+	bool graceful;			/* closes when the last request is done */
+	bool silent;			/* being freed: no more events */
+	struct dofi_queue sq, rq;	/* requests and receives */
+	int reads;			/* RDMA reads at the fabric */
+	unsigned todo;			/* DOFI_EP_CONNECT, ... */
+	DAT_EVENT_NUMBER end;		/* the event that will tell of the end */
+	struct dofi_work work;
+
+	/* the connection; progress thread, or the consumer while nothing is live */
+	struct dofi_request request;
+	void *conn;			/* the transport's state of the open endpoint */
+	unsigned attempt;		/* which of the qualifier's ports is being tried */
+	struct fi_info *accept_info;	/* of the request being accepted, */
+	void *listener;			/* and what it came through */
+	struct dofi_timer timer;
+	struct sockaddr_storage local;
+	DAT_PORT_QUAL local_port, remote_port;
+	DAT_COUNT peer_data_size;	/* private data in the last connection event */
+	unsigned char peer_data[DOFI_PRIVATE_DATA];
+};
+
+static inline struct dofi_ep *dofi_ep_check(DAT_EP_HANDLE handle)
+{
+	return dofi_obj_check(&dofi_ep_pool, DAT_HANDLE_TYPE_EP, handle);
+}
+
+/* DAT_INVALID_STATE with the subtype of the EP's state. EP lock held. */
+static inline DAT_RETURN dofi_ep_bad_state(const struct dofi_ep *ep)
+{
+	return DOFI_RET(DAT_INVALID_STATE, dofi_ep_state_row(ep->state)->error);
+}
+
+/*
+ * From the transport, on the progress thread: the connection stands. On the
+ * active side @data is the acceptor's private data.
+ */
+void dofi_ep_established(struct dofi_ep *ep, const void *data, size_t size);
+
+/*
+ * From anywhere: the connection ends, @event will tell the consumer. The first
+ * cause wins. EP lock held.
+ */
+void dofi_ep_end(struct dofi_ep *ep, DAT_EVENT_NUMBER event);
+/* The same from the transport, without the lock; @data arrives with the event. */
+void dofi_ep_end_with(struct dofi_ep *ep, DAT_EVENT_NUMBER event, const void *data, size_t size);
+
+/* A request retired: a graceful disconnect may have waited for it. EP lock held. */
+void dofi_ep_request_done(struct dofi_ep *ep);
+
+/* Queues work for the progress thread. EP lock held. */
+void dofi_ep_todo(struct dofi_ep *ep, unsigned what);
+
+DAT_RETURN dofi_ep_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
+			  DAT_EVD_HANDLE recv_evd, DAT_EVD_HANDLE request_evd,
+			  DAT_EVD_HANDLE connect_evd, const DAT_EP_ATTR *attr,
+			  DAT_EP_HANDLE *ep_handle);
+DAT_RETURN dofi_ep_query(DAT_EP_HANDLE ep_handle, DAT_EP_PARAM_MASK mask, DAT_EP_PARAM *param);
+DAT_RETURN dofi_ep_connect(DAT_EP_HANDLE ep_handle, DAT_IA_ADDRESS_PTR address,
+			   DAT_CONN_QUAL conn_qual, DAT_TIMEOUT timeout, DAT_COUNT data_size,
+			   const DAT_PVOID data, DAT_QOS qos, DAT_CONNECT_FLAGS flags);
+DAT_RETURN dofi_ep_disconnect(DAT_EP_HANDLE ep_handle, DAT_CLOSE_FLAGS flags);
+DAT_RETURN dofi_ep_get_status(DAT_EP_HANDLE ep_handle, DAT_EP_STATE *state,
+			      DAT_BOOLEAN *recv_idle, DAT_BOOLEAN *request_idle);
+DAT_RETURN dofi_ep_reset(DAT_EP_HANDLE ep_handle);
+DAT_RETURN dofi_ep_free(DAT_EP_HANDLE ep_handle);
+
+#endif

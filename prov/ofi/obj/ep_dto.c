@@ -1,0 +1,470 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Data transfer operations: check, slot, segments, submit; then complete and retire in order. */
+
+#include "obj/ep_dto.h"
+
+#include "base/log.h"
+#include "obj/ep.h"
+#include "obj/lmr.h"
+
+#include <errno.h>
+#include <rdma/fi_eq.h>
+#include <rdma/fi_errno.h>
+#include <string.h>
+
+/* Queues */
+
+static struct dofi_dto *slot_at(const struct dofi_queue *q, uint32_t i)
+{
+	return (struct dofi_dto *)(q->slots + (i & q->mask) * q->stride);
+}
+
+static size_t slot_stride(uint32_t max_iov)
+{
+	size_t size = sizeof(struct dofi_dto) + max_iov * (sizeof(struct iovec) + sizeof(void *));
+
+	return (size + DOFI_DTO_GENERATIONS - 1) & ~(size_t)(DOFI_DTO_GENERATIONS - 1);
+}
+
+int dofi_queue_init(struct dofi_queue *q, struct dofi_ep *ep, uint32_t depth, uint32_t max_iov)
+{
+	static _Atomic uint8_t first_generation;
+	/* blocks come zeroed: without another start a stale context could fit a new slot */
+	uint8_t generation = atomic_fetch_add(&first_generation, 7);
+	uint32_t slots = depth < 2 ? 2 : 1u << (32 - __builtin_clz(depth - 1));
+	uint32_t i;
+
+	*q = (struct dofi_queue){ .stride = slot_stride(max_iov), .mask = slots - 1, .depth = depth };
+	q->slots = dofi_block_get(slots * q->stride);
+	if (!q->slots)
+		return -ENOMEM;
+	for (i = 0; i < slots; i++) {
+		struct dofi_dto *dto = slot_at(q, i);
+
+		dto->ep = ep;
+		dto->generation = generation;
+		dto->desc = (void **)&dto->iov[max_iov];
+	}
+	return 0;
+}
+
+void dofi_queue_fini(struct dofi_queue *q)
+{
+	dofi_block_put(q->slots, ((size_t)q->mask + 1) * q->stride);
+	q->slots = NULL;
+}
+
+/* The slot that the next operation will take, or NULL when all are in use. */
+static struct dofi_dto *queue_reserve(struct dofi_queue *q)
+{
+	struct dofi_dto *dto;
+
+	if (q->tail - q->head >= q->depth)
+		return NULL;
+	dto = slot_at(q, q->tail);
+	dto->generation++;
+	dto->at_fabric = dto->done = false;
+	return dto;
+}
+
+/* Posting */
+
+static DAT_MEM_PRIV_FLAGS local_privilege(uint8_t kind)
+{
+	return kind == DOFI_DTO_RECV || kind == DOFI_DTO_READ ? DAT_MEM_PRIV_LOCAL_WRITE_FLAG :
+								DAT_MEM_PRIV_LOCAL_READ_FLAG;
+}
+
+/* Checks the consumer's segments and turns them into the slot's. */
+static DAT_RETURN load_segments(struct dofi_ep *ep, struct dofi_dto *dto, DAT_COUNT n,
+				const DAT_LMR_TRIPLET *iov)
+{
+	DAT_MEM_PRIV_FLAGS priv = local_privilege(dto->kind);
+	uint64_t total = 0;
+	DAT_RETURN ret;
+	DAT_COUNT i;
+
+	dto->n_iov = 0;
+	for (i = 0; i < n; i++) {
+		const DAT_LMR_TRIPLET *s = &iov[i];
+		struct dofi_lmr *lmr;
+
+		if (!s->segment_length)
+			continue;
+		lmr = dofi_lmr_find(s->lmr_context, s->virtual_address, s->segment_length,
+				    ep->pz, priv, &ret);
+		if (!lmr)
+			return ret;
+		dto->iov[dto->n_iov] = (struct iovec){ (void *)(uintptr_t)s->virtual_address,
+						       s->segment_length };
+		dto->desc[dto->n_iov++] = lmr->desc;
+		total += s->segment_length;
+	}
+	dto->length = total;
+	return total > ep->obj.ia->limits.max_message_size || total > (dofi_seg_length)-1 ?
+		DOFI_RET(DAT_LENGTH_ERROR, 0) : DAT_SUCCESS;
+}
+
+/* A read moves as much as the remote segment holds, however large the local ones are. */
+static void trim_segments(struct dofi_dto *dto, uint64_t length)
+{
+	uint64_t left = length;
+	uint8_t i;
+
+	for (i = 0; i < dto->n_iov && left; i++) {
+		if (dto->iov[i].iov_len > left)
+			dto->iov[i].iov_len = left;
+		left -= dto->iov[i].iov_len;
+	}
+	dto->n_iov = i;
+	dto->length = length;
+}
+
+static DAT_RETURN load_remote(struct dofi_dto *dto, const DAT_RMR_TRIPLET *remote)
+{
+#if DAT_VERSION_MAJOR >= 2
+	dto->remote_addr = remote->virtual_address;
+#else
+	dto->remote_addr = remote->target_address;
+#endif
+	dto->remote_key = remote->rmr_context;
+	if (dto->kind == DOFI_DTO_WRITE)
+		return dto->length > remote->segment_length ? DOFI_RET(DAT_LENGTH_ERROR, 0) :
+							      DAT_SUCCESS;
+	if (dto->length < remote->segment_length)
+		return DOFI_RET(DAT_LENGTH_ERROR, 0);
+	trim_segments(dto, remote->segment_length);
+	return DAT_SUCCESS;
+}
+
+#define REQUEST_FLAGS (DAT_COMPLETION_SUPPRESS_FLAG | DAT_COMPLETION_SOLICITED_WAIT_FLAG | \
+		       DAT_COMPLETION_BARRIER_FENCE_FLAG)
+#if DAT_VERSION_MAJOR >= 2
+/* nothing is invalidated late here, so there is nothing to wait for */
+#define VERSION_FLAGS DAT_COMPLETION_LMR_INVALIDATE_FENCE_FLAG
+#else
+#define VERSION_FLAGS 0
+#endif
+
+/* UNSIGNALLED may be used where the EP chose it for the whole stream. */
+static bool flags_valid(unsigned flags, unsigned allowed, DAT_COMPLETION_FLAGS stream)
+{
+	return !(flags & ~(allowed | (stream & DAT_COMPLETION_UNSIGNALLED_FLAG)));
+}
+
+/* An EP that is disconnected accepts operations and flushes them at once. */
+static void commit(struct dofi_ep *ep, struct dofi_queue *q)
+{
+	q->tail++;
+	if (__builtin_expect(ep->state == DAT_EP_STATE_DISCONNECTED, 0))
+		dofi_dto_flush(ep);
+	else
+		dofi_dto_pump(ep);
+}
+
+/* A request as the consumer posted it. */
+struct post {
+	DAT_COUNT n;
+	const DAT_LMR_TRIPLET *iov;
+	DAT_DTO_COOKIE cookie;
+	DAT_COMPLETION_FLAGS flags;
+	const DAT_RMR_TRIPLET *remote;	/* NULL for sends and receives */
+};
+
+static inline DAT_RETURN fill(struct dofi_ep *ep, struct dofi_dto *dto, uint8_t kind,
+			      const struct post *p)
+{
+	DAT_RETURN ret;
+
+	dto->kind = kind;
+	dto->flags = p->flags;
+	dto->cookie = p->cookie.as_64;
+	ret = load_segments(ep, dto, p->n, p->iov);
+	if (!ret && p->remote)
+		ret = load_remote(dto, p->remote);
+	return ret;
+}
+
+static inline DAT_RETURN post_request(struct dofi_ep *ep, uint8_t kind, DAT_COUNT max_iov,
+				      const struct post *p)
+{
+	struct dofi_dto *dto;
+	DAT_RETURN ret;
+
+	if ((unsigned)p->n > (unsigned)max_iov)
+		return DOFI_BAD_ARG(2);
+	if (p->n && !p->iov)
+		return DOFI_BAD_ARG(3);
+	if (!flags_valid(p->flags, REQUEST_FLAGS | VERSION_FLAGS, ep->attr.request_completion_flags))
+		return p->remote ? DOFI_BAD_ARG(6) : DOFI_BAD_ARG(5);
+	pthread_mutex_lock(&ep->lock);
+	if (!(dofi_ep_state_row(ep->state)->may & DOFI_EP_MAY_REQUEST)) {
+		ret = dofi_ep_bad_state(ep);
+	} else if (!(dto = queue_reserve(&ep->sq))) {
+		ret = DOFI_NO_RESOURCE(TEP);
+	} else {
+		ret = fill(ep, dto, kind, p);
+		if (!ret)
+			commit(ep, &ep->sq);
+	}
+	pthread_mutex_unlock(&ep->lock);
+	return ret;
+}
+
+DAT_RETURN dofi_ep_post_send(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+			     DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
+{
+	struct dofi_ep *ep = dofi_ep_check(ep_handle);
+	const struct post p = { n, iov, cookie, flags, NULL };
+
+	if (!ep)
+		return DOFI_BAD_HANDLE(EP);
+	return post_request(ep, DOFI_DTO_SEND, ep->attr.max_request_iov, &p);
+}
+
+DAT_RETURN dofi_ep_post_rdma_read(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+				  DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
+				  DAT_COMPLETION_FLAGS flags)
+{
+	struct dofi_ep *ep = dofi_ep_check(ep_handle);
+	const struct post p = { n, iov, cookie, flags, remote };
+
+	if (!ep)
+		return DOFI_BAD_HANDLE(EP);
+	if (!remote)
+		return DOFI_BAD_ARG(5);
+	return post_request(ep, DOFI_DTO_READ, ep->attr.max_rdma_read_iov, &p);
+}
+
+DAT_RETURN dofi_ep_post_rdma_write(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+				   DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
+				   DAT_COMPLETION_FLAGS flags)
+{
+	struct dofi_ep *ep = dofi_ep_check(ep_handle);
+	const struct post p = { n, iov, cookie, flags, remote };
+
+	if (!ep)
+		return DOFI_BAD_HANDLE(EP);
+	if (!remote)
+		return DOFI_BAD_ARG(5);
+	return post_request(ep, DOFI_DTO_WRITE, ep->attr.max_rdma_write_iov, &p);
+}
+
+/* Receives may be posted in every state; they wait here until there is a connection. */
+DAT_RETURN dofi_ep_post_recv(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+			     DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
+{
+	struct dofi_ep *ep = dofi_ep_check(ep_handle);
+	const struct post p = { n, iov, cookie, flags, NULL };
+	struct dofi_dto *dto;
+	DAT_RETURN ret;
+
+	if (!ep)
+		return DOFI_BAD_HANDLE(EP);
+	if ((unsigned)n > (unsigned)ep->attr.max_recv_iov)
+		return DOFI_BAD_ARG(2);
+	if (n && !iov)
+		return DOFI_BAD_ARG(3);
+	if (!flags_valid(flags, 0, ep->attr.recv_completion_flags))
+		return DOFI_BAD_ARG(5);
+	pthread_mutex_lock(&ep->lock);
+	dto = queue_reserve(&ep->rq);
+	if (!dto) {
+		ret = DOFI_NO_RESOURCE(TEP);
+	} else {
+		ret = fill(ep, dto, DOFI_DTO_RECV, &p);
+		if (!ret)
+			commit(ep, &ep->rq);
+	}
+	pthread_mutex_unlock(&ep->lock);
+	return ret;
+}
+
+/* To the fabric */
+
+static DAT_DTO_COMPLETION_STATUS status_of(int err, uint8_t kind)
+{
+	switch (err) {
+	case 0:
+		return DAT_DTO_SUCCESS;
+	case FI_ECANCELED:	/* what fabrics report when the connection goes away */
+	case FI_ENOTCONN:
+	case FI_ECONNRESET:
+	case FI_ESHUTDOWN:
+	case FI_ECONNABORTED:
+	case EPIPE:
+	case ENOENT:
+		return DAT_DTO_ERR_FLUSHED;
+	case FI_ETRUNC:
+	case FI_ETOOSMALL:
+		return kind == DOFI_DTO_RECV ? DAT_DTO_ERR_LOCAL_LENGTH : DAT_DTO_ERR_REMOTE_RESPONDER;
+	case FI_EACCES:
+	case FI_EPERM:
+	case FI_ENOKEY:
+	case FI_EKEYREJECTED:
+		return kind == DOFI_DTO_READ || kind == DOFI_DTO_WRITE ? DAT_DTO_ERR_REMOTE_ACCESS :
+									 DAT_DTO_ERR_LOCAL_PROTECTION;
+	default:
+		return DAT_DTO_ERR_TRANSPORT;
+	}
+}
+
+/* Records how @dto ended. A failure is the end of the connection. */
+static void finish(struct dofi_ep *ep, struct dofi_dto *dto, int err)
+{
+	dto->done = true;
+	dto->at_fabric = false;
+	dto->status = status_of(err, dto->kind);
+	if (dto->kind == DOFI_DTO_READ)
+		ep->reads--;
+	if (__builtin_expect(!err, 1))
+		return;
+	dofi_log(dto->status == DAT_DTO_ERR_FLUSHED ? DOFI_DEBUG : DOFI_WARN, DOFI_EP,
+		 "ep %p: operation failed: %s", (void *)ep, fi_strerror(err));
+	dofi_ep_end(ep, dto->status == DAT_DTO_ERR_FLUSHED ? DAT_CONNECTION_EVENT_DISCONNECTED :
+							     DAT_CONNECTION_EVENT_BROKEN);
+}
+
+/* A fence waits for earlier reads; a read waits while as many as agreed are under way. */
+static bool held_back(const struct dofi_ep *ep, const struct dofi_dto *dto)
+{
+	if ((dto->flags & DAT_COMPLETION_BARRIER_FENCE_FLAG) && ep->reads)
+		return true;
+	return dto->kind == DOFI_DTO_READ && ep->reads >= ep->attr.max_rdma_read_out;
+}
+
+static void queue_pump(struct dofi_ep *ep, struct dofi_queue *q)
+{
+	const struct dofi_xport *xport = ep->obj.ia->xport;
+
+	while (q->next != q->tail && !ep->closing) {
+		struct dofi_dto *dto = slot_at(q, q->next);
+		int ret;
+
+		if (held_back(ep, dto))
+			return;
+		dto->at_fabric = true;
+		ret = xport->submit(ep, dto);
+		if (ret == -FI_EAGAIN) {
+			dto->at_fabric = false;
+			return;
+		}
+		q->next++;
+		ep->reads += dto->kind == DOFI_DTO_READ;
+		if (ret)
+			finish(ep, dto, -ret);
+	}
+}
+
+/*
+ * Receives must be there before the peer may send, but not while a connection is
+ * still being tried: a refused attempt would take them with it.
+ */
+void dofi_dto_pump(struct dofi_ep *ep)
+{
+	if (!ep->fid || ep->state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING)
+		return;
+	queue_pump(ep, &ep->rq);
+	if (ep->state != DAT_EP_STATE_COMPLETION_PENDING)
+		queue_pump(ep, &ep->sq);
+}
+
+/* From the fabric */
+
+#if DAT_VERSION_MAJOR >= 2
+static const DAT_DTOS operation[] = {
+	[DOFI_DTO_SEND] = DAT_DTO_SEND,
+	[DOFI_DTO_WRITE] = DAT_DTO_RDMA_WRITE,
+	[DOFI_DTO_READ] = DAT_DTO_RDMA_READ,
+	[DOFI_DTO_RECV] = DAT_DTO_RECEIVE,
+};
+#endif
+
+static void deliver(struct dofi_ep *ep, const struct dofi_dto *dto)
+{
+	struct dofi_evd *evd = dto->kind == DOFI_DTO_RECV ? ep->recv_evd : ep->request_evd;
+	bool failed = dto->status != DAT_DTO_SUCCESS;
+	struct dofi_event event;
+
+	if (!evd || ((dto->flags & DAT_COMPLETION_SUPPRESS_FLAG) && !failed))
+		return;
+	event.number = DAT_DTO_COMPLETION_EVENT;
+	event.data.dto_completion_event_data = (DAT_DTO_COMPLETION_EVENT_DATA){
+		.ep_handle = ep,
+		.user_cookie.as_64 = dto->cookie,
+		.status = (DAT_DTO_COMPLETION_STATUS)dto->status,
+		.transfered_length = dto->length,
+#if DAT_VERSION_MAJOR >= 2
+		.operation = operation[dto->kind],
+#endif
+	};
+	dofi_evd_push(evd, &event, failed || !(dto->flags & DAT_COMPLETION_UNSIGNALLED_FLAG));
+}
+
+static void queue_retire(struct dofi_ep *ep, struct dofi_queue *q)
+{
+	while (q->head != q->next && slot_at(q, q->head)->done) {
+		deliver(ep, slot_at(q, q->head));
+		q->head++;
+	}
+}
+
+/* A message may arrive before the event that tells of the connection: it waits. */
+static bool announced(const struct dofi_ep *ep)
+{
+	return ep->state != DAT_EP_STATE_ACTIVE_CONNECTION_PENDING &&
+	       ep->state != DAT_EP_STATE_COMPLETION_PENDING;
+}
+
+void dofi_dto_retire(struct dofi_ep *ep)
+{
+	queue_retire(ep, &ep->sq);
+	if (announced(ep))
+		queue_retire(ep, &ep->rq);
+	if (__builtin_expect(ep->graceful, 0))
+		dofi_ep_request_done(ep);
+}
+
+static void queue_flush(struct dofi_ep *ep, struct dofi_queue *q)
+{
+	uint32_t i;
+
+	for (i = q->head; i != q->tail; i++) {
+		struct dofi_dto *dto = slot_at(q, i);
+
+		if (dto->done)
+			continue;
+		dto->done = true;
+		dto->at_fabric = false;
+		dto->status = DAT_DTO_ERR_FLUSHED;
+	}
+	q->next = q->tail;
+	queue_retire(ep, q);
+}
+
+void dofi_dto_flush(struct dofi_ep *ep)
+{
+	queue_flush(ep, &ep->sq);
+	queue_flush(ep, &ep->rq);
+	ep->reads = 0;
+}
+
+void dofi_dto_complete(const struct fi_cq_data_entry *entry, int err)
+{
+	uintptr_t context = (uintptr_t)entry->op_context;
+	struct dofi_dto *dto = (struct dofi_dto *)(context & ~(uintptr_t)(DOFI_DTO_GENERATIONS - 1));
+	struct dofi_ep *ep;
+
+	if (!dto)
+		return;
+	ep = dto->ep;
+	pthread_mutex_lock(&ep->lock);
+	if (dto->at_fabric && dofi_dto_context(dto) == entry->op_context) {
+		if (dto->kind == DOFI_DTO_RECV && !err)
+			dto->length = entry->len;
+		finish(ep, dto, err);
+		dofi_dto_retire(ep);
+		dofi_dto_pump(ep);
+	}
+	pthread_mutex_unlock(&ep->lock);
+}

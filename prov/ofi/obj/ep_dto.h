@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Data transfer operations: their slots and queues, posting and completing. */
+#ifndef DOFI_OBJ_EP_DTO_H
+#define DOFI_OBJ_EP_DTO_H
+
+#include "obj/obj.h"
+
+#include <stdbool.h>
+#include <sys/uio.h>
+
+struct dofi_ep;
+struct fi_cq_data_entry;
+
+enum dofi_dto_kind {
+	DOFI_DTO_SEND,
+	DOFI_DTO_WRITE,
+	DOFI_DTO_READ,
+	DOFI_DTO_RECV,
+};
+
+/*
+ * A posted operation. Its address, with the generation in the low bits, is the
+ * context that the fabric returns; slots are never unmapped, so a completion that
+ * comes twice or too late finds another generation and is dropped.
+ */
+struct dofi_dto {
+	struct dofi_ep *ep;
+	uint64_t cookie;
+	uint64_t length;		/* fabrics do not report it for requests */
+	uint64_t remote_addr;
+	uint32_t remote_key;
+	uint8_t kind;			/* enum dofi_dto_kind */
+	uint8_t flags;			/* DAT_COMPLETION_FLAGS of the post */
+	uint8_t status;			/* DAT_DTO_COMPLETION_STATUS, once done */
+	uint8_t n_iov;
+	uint8_t generation;
+	bool at_fabric;
+	bool done;
+	void **desc;			/* one per segment, behind the segments */
+	struct iovec iov[];
+};
+
+#define DOFI_DTO_GENERATIONS 64		/* slots are aligned to as many bytes */
+
+static inline void *dofi_dto_context(const struct dofi_dto *dto)
+{
+	return (void *)((uintptr_t)dto | (dto->generation & (DOFI_DTO_GENERATIONS - 1)));
+}
+
+/*
+ * A ring of slots. Operations enter at tail, go to the fabric at next, leave at
+ * head: head <= next <= tail, as counters that wrap.
+ */
+struct dofi_queue {
+	char *slots;
+	size_t stride;
+	uint32_t mask;
+	uint32_t depth;			/* most operations outstanding */
+	uint32_t head, next, tail;
+};
+
+int dofi_queue_init(struct dofi_queue *q, struct dofi_ep *ep, uint32_t depth, uint32_t max_iov);
+void dofi_queue_fini(struct dofi_queue *q);
+
+static inline bool dofi_queue_empty(const struct dofi_queue *q)
+{
+	return q->head == q->tail;
+}
+
+/* Sends waiting operations to the fabric, as far as it and the rules allow. EP lock held. */
+void dofi_dto_pump(struct dofi_ep *ep);
+
+/* Delivers what is complete, oldest first. EP lock held. */
+void dofi_dto_retire(struct dofi_ep *ep);
+
+/* Completes everything outstanding as flushed. EP lock held, fabric endpoint closed. */
+void dofi_dto_flush(struct dofi_ep *ep);
+
+/* A completion from the fabric: dofi_progress_ops.completed. */
+void dofi_dto_complete(const struct fi_cq_data_entry *entry, int err);
+
+DAT_RETURN dofi_ep_post_send(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+			     DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags);
+DAT_RETURN dofi_ep_post_recv(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+			     DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags);
+DAT_RETURN dofi_ep_post_rdma_read(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+				  DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
+				  DAT_COMPLETION_FLAGS flags);
+DAT_RETURN dofi_ep_post_rdma_write(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+				   DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
+				   DAT_COMPLETION_FLAGS flags);
+
+#endif

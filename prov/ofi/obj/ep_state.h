@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Endpoint states: one row each, and the one function that changes them. */
+#ifndef DOFI_OBJ_EP_STATE_H
+#define DOFI_OBJ_EP_STATE_H
+
+#include "obj/obj.h"
+
+struct dofi_ep;
+
+/* What a state allows. */
+enum {
+	DOFI_EP_MAY_REQUEST = 1 << 0,	/* sends and RDMA are accepted */
+	DOFI_EP_MAY_FREE = 1 << 1,
+	DOFI_EP_HAS_PEER = 1 << 2,	/* the remote address is meaningful */
+	DOFI_EP_IS_LIVE = 1 << 3,	/* a connection is being made, used or ended */
+};
+
+struct dofi_ep_state {
+	const char *name;
+	unsigned may;
+	uint32_t next;			/* bits of the states that may follow */
+	DAT_RETURN_SUBTYPE error;	/* of DAT_INVALID_STATE when it forbids a call */
+};
+
+const struct dofi_ep_state *dofi_ep_state_row(DAT_EP_STATE state);
+
+/* Moves @ep to @next, which its table must allow. EP lock held. */
+void dofi_ep_state_set(struct dofi_ep *ep, DAT_EP_STATE next);
+
+#endif

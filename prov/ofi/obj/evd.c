@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Event Dispatcher: making, filling and administering the queue. Taking events is in evd_wait.c. */
+
+#include "obj/evd.h"
+
+#include "base/log.h"
+#include "obj/caps.h"
+
+#include <errno.h>
+#include <string.h>
+
+static void evd_ctor(void *obj)
+{
+	struct dofi_evd *evd = obj;
+	pthread_condattr_t attr;
+
+	pthread_mutex_init(&evd->lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&evd->cond, &attr);
+	pthread_condattr_destroy(&attr);
+}
+
+struct dofi_pool dofi_evd_pool = DOFI_POOL_INIT("evd", struct dofi_evd, evd_ctor);
+
+#define KNOWN_FLAGS (DAT_EVD_SOFTWARE_FLAG | DAT_EVD_CR_FLAG | DAT_EVD_DTO_FLAG | \
+		     DAT_EVD_CONNECTION_FLAG | DAT_EVD_RMR_BIND_FLAG | DAT_EVD_ASYNC_FLAG)
+
+static size_t ring_bytes(uint32_t capacity)
+{
+	return capacity * sizeof(struct dofi_event);
+}
+
+static uint32_t ring_capacity(DAT_COUNT qlen)
+{
+	return qlen < 2 ? 2 : 1u << (32 - __builtin_clz(qlen - 1));
+}
+
+static struct dofi_event *ring_slot(struct dofi_evd *evd, uint32_t i)
+{
+	return &evd->ring[(evd->head + i) & (evd->capacity - 1)];
+}
+
+/* Wakes the waiter, or tells the CNO. Needs the lock. */
+static void notify(struct dofi_evd *evd, uint32_t count)
+{
+	if (evd->waiting) {
+		evd->notified = true;
+		if ((DAT_COUNT)count >= evd->threshold)
+			pthread_cond_broadcast(&evd->cond);
+	} else if (evd->cno && evd->enabled) {
+		dofi_cno_trigger(evd->cno, evd);
+	}
+}
+
+int dofi_evd_push(struct dofi_evd *evd, const struct dofi_event *event, bool wake)
+{
+	uint32_t count;
+	bool first_loss;
+
+	pthread_mutex_lock(&evd->lock);
+	count = atomic_load_explicit(&evd->count, memory_order_relaxed);
+	if (__builtin_expect((DAT_COUNT)count >= evd->qlen, 0)) {
+		first_loss = !evd->overflowed;
+		evd->overflowed = true;
+		pthread_mutex_unlock(&evd->lock);
+		if (first_loss)
+			dofi_async_error(evd->obj.ia, DAT_ASYNC_ERROR_EVD_OVERFLOW, evd,
+					 DAT_EVD_OVERFLOW_ERROR);
+		return -ENOSPC;
+	}
+	*ring_slot(evd, count) = *event;
+	/* pairs with the acquire of a thread that looks before it locks */
+	atomic_store_explicit(&evd->count, count + 1, memory_order_release);
+	if (wake)
+		notify(evd, count + 1);
+	pthread_mutex_unlock(&evd->lock);
+	return 0;
+}
+
+void dofi_async_error(struct dofi_ia *ia, DAT_EVENT_NUMBER number, DAT_HANDLE handle,
+		      DAT_COUNT reason)
+{
+	struct dofi_event event = { .number = number };
+
+	dofi_log(DOFI_WARN, DOFI_EVD, "asynchronous error %#x, reason %d", number, reason);
+	event.data.asynch_error_event_data.dat_handle = handle;
+	event.data.asynch_error_event_data.reason = reason;
+	/* nobody can be told of the overflow of the EVD that tells of overflows */
+	if (ia->async_evd && handle != ia->async_evd && dofi_evd_check(ia->async_evd))
+		dofi_evd_push(ia->async_evd, &event, true);
+}
+
+static int feed_index(struct dofi_evd *evd, struct dofi_cq *cq)
+{
+	int i, free_index = -1;
+
+	for (i = 0; i < DOFI_EVD_FEEDS; i++) {
+		if (evd->feed_users[i] && atomic_load(&evd->feed[i]) == cq)
+			return i;
+		if (!evd->feed_users[i] && free_index < 0)
+			free_index = i;
+	}
+	return free_index;
+}
+
+void dofi_evd_feed_get(struct dofi_evd *evd, struct dofi_cq *cq)
+{
+	int i;
+
+	pthread_mutex_lock(&evd->lock);
+	i = feed_index(evd, cq);
+	if (i >= 0 && !evd->feed_users[i]++)
+		atomic_store(&evd->feed[i], cq);
+	pthread_mutex_unlock(&evd->lock);
+}
+
+void dofi_evd_feed_put(struct dofi_evd *evd, struct dofi_cq *cq)
+{
+	int i;
+
+	pthread_mutex_lock(&evd->lock);
+	i = feed_index(evd, cq);
+	/* not there: it came when all places were taken */
+	if (i >= 0 && evd->feed_users[i] && !--evd->feed_users[i])
+		atomic_store(&evd->feed[i], NULL);
+	pthread_mutex_unlock(&evd->lock);
+}
+
+static bool is_connection_event_of(const struct dofi_event *e, DAT_EP_HANDLE ep)
+{
+	return e->number >= DAT_CONNECTION_EVENT_ESTABLISHED &&
+	       e->number <= DAT_CONNECTION_EVENT_UNREACHABLE &&
+	       e->data.connect_event_data.ep_handle == ep;
+}
+
+void dofi_evd_purge_ep(struct dofi_evd *evd, DAT_EP_HANDLE ep)
+{
+	uint32_t i, kept = 0, count;
+
+	pthread_mutex_lock(&evd->lock);
+	count = atomic_load(&evd->count);
+	for (i = 0; i < count; i++)
+		if (!is_connection_event_of(ring_slot(evd, i), ep))
+			*ring_slot(evd, kept++) = *ring_slot(evd, i);
+	atomic_store(&evd->count, kept);
+	pthread_mutex_unlock(&evd->lock);
+}
+
+static void cno_attach(struct dofi_evd *evd, struct dofi_cno *cno)
+{
+	if (cno)
+		dofi_obj_get(&cno->obj);
+	evd->cno = cno;
+}
+
+static void cno_detach(struct dofi_evd *evd)
+{
+	if (!evd->cno)
+		return;
+	dofi_cno_forget(evd->cno, evd);
+	dofi_obj_put(&evd->cno->obj);
+	evd->cno = NULL;
+}
+
+static void evd_destroy(struct dofi_obj *obj)
+{
+	struct dofi_evd *evd = (struct dofi_evd *)obj;
+
+	if (!dofi_obj_retire(obj))
+		return;
+	if (obj->ia->async_evd == evd)
+		obj->ia->async_evd = NULL;
+	pthread_mutex_lock(&evd->lock);
+	evd->dying = true;
+	pthread_cond_broadcast(&evd->cond);
+	while (evd->waiting)	/* it leaves with DAT_ABORT and signals */
+		pthread_cond_wait(&evd->cond, &evd->lock);
+	cno_detach(evd);
+	atomic_store(&evd->count, 0);
+	pthread_mutex_unlock(&evd->lock);
+	dofi_block_put(evd->ring, ring_bytes(evd->capacity));
+	dofi_obj_free(&dofi_evd_pool, DAT_HANDLE_TYPE_EVD, obj);
+}
+
+static DAT_COUNT max_qlen(const struct dofi_ia *ia)
+{
+	DAT_IA_ATTR attr;
+
+	dofi_caps_ia_attr(ia, &attr);
+	return attr.max_evd_qlen;
+}
+
+DAT_RETURN dofi_evd_new(struct dofi_ia *ia, DAT_COUNT qlen, struct dofi_cno *cno,
+			DAT_EVD_FLAGS flags, struct dofi_evd **out)
+{
+	struct dofi_evd *evd;
+	int i;
+
+	if (qlen > max_qlen(ia))
+		return DOFI_NO_RESOURCE(TEVD);
+	evd = dofi_obj_new(&dofi_evd_pool, DAT_HANDLE_TYPE_EVD, ia, evd_destroy);
+	if (!evd)
+		return DOFI_NO_RESOURCE(TEVD);
+	evd->capacity = ring_capacity(qlen);
+	evd->ring = dofi_block_get(ring_bytes(evd->capacity));
+	if (!evd->ring) {
+		dofi_obj_free(&dofi_evd_pool, DAT_HANDLE_TYPE_EVD, &evd->obj);
+		return DOFI_NO_RESOURCE(MEMORY);
+	}
+	evd->qlen = qlen;
+	evd->flags = flags;
+	evd->head = 0;
+	atomic_store(&evd->count, 0);
+	evd->enabled = evd->waitable = true;
+	evd->overflowed = evd->dying = evd->waiting = false;
+	for (i = 0; i < DOFI_EVD_FEEDS; i++) {
+		atomic_store(&evd->feed[i], NULL);
+		evd->feed_users[i] = 0;
+	}
+	cno_attach(evd, cno);
+	dofi_obj_publish(&evd->obj, DAT_HANDLE_TYPE_EVD);
+	*out = evd;
+	return DAT_SUCCESS;
+}
+
+/* The CNO that @handle names on @ia; NULL is none. False for anything else. */
+static bool cno_of(struct dofi_ia *ia, DAT_CNO_HANDLE handle, struct dofi_cno **cno)
+{
+	*cno = handle ? dofi_cno_check(handle) : NULL;
+	return !handle || (*cno && (*cno)->obj.ia == ia);
+}
+
+DAT_RETURN dofi_evd_create(DAT_IA_HANDLE ia_handle, DAT_COUNT qlen, DAT_CNO_HANDLE cno_handle,
+			   DAT_EVD_FLAGS flags, DAT_EVD_HANDLE *evd_handle)
+{
+	struct dofi_ia *ia = dofi_ia_check(ia_handle);
+	struct dofi_cno *cno;
+	struct dofi_evd *evd;
+	DAT_RETURN ret;
+
+	if (!ia)
+		return DOFI_BAD_HANDLE(IA);
+	if (qlen <= 0)
+		return DOFI_BAD_ARG(2);
+	if (!cno_of(ia, cno_handle, &cno))
+		return DOFI_BAD_HANDLE(CNO);
+	if (!flags || (flags & ~KNOWN_FLAGS))
+		return DOFI_BAD_ARG(4);
+	if (!evd_handle)
+		return DOFI_BAD_ARG(5);
+	ret = dofi_evd_new(ia, qlen, cno, flags, &evd);
+	if (!ret)
+		*evd_handle = evd;
+	return ret;
+}
+
+DAT_RETURN dofi_evd_query(DAT_EVD_HANDLE evd_handle, DAT_EVD_PARAM_MASK mask, DAT_EVD_PARAM *param)
+{
+	struct dofi_evd *evd = dofi_evd_check(evd_handle);
+
+	if (!evd)
+		return DOFI_RET(DAT_INVALID_HANDLE, 0);
+	if (mask & ~DAT_EVD_FIELD_ALL)
+		return DOFI_BAD_ARG(2);
+	if (!param)
+		return DOFI_BAD_ARG(3);
+	pthread_mutex_lock(&evd->lock);
+	*param = (DAT_EVD_PARAM){
+		.ia_handle = dofi_ia_export(evd->obj.ia),
+		.evd_qlen = evd->qlen,
+		.evd_state = (DAT_EVD_STATE)
+			((evd->enabled ? DAT_EVD_STATE_ENABLED : DAT_EVD_STATE_DISABLED) |
+			 (evd->waitable ? DAT_EVD_STATE_WAITABLE : DAT_EVD_STATE_UNWAITABLE)),
+		.cno_handle = evd->cno,
+		.evd_flags = evd->flags,
+	};
+	pthread_mutex_unlock(&evd->lock);
+	return DAT_SUCCESS;
+}
+
+/* A CNO that begins to watch an EVD with events in it is told of them. */
+static void tell_of_backlog(struct dofi_evd *evd)
+{
+	uint32_t count = atomic_load(&evd->count);
+
+	if (count)
+		notify(evd, count);
+}
+
+DAT_RETURN dofi_evd_modify_cno(DAT_EVD_HANDLE evd_handle, DAT_CNO_HANDLE cno_handle)
+{
+	struct dofi_evd *evd = dofi_evd_check(evd_handle);
+	struct dofi_cno *cno;
+
+	if (!evd)
+		return DOFI_RET(DAT_INVALID_HANDLE, 0);
+	if (!cno_of(evd->obj.ia, cno_handle, &cno))
+		return DOFI_BAD_HANDLE(CNO);
+	pthread_mutex_lock(&evd->lock);
+	cno_detach(evd);
+	cno_attach(evd, cno);
+	tell_of_backlog(evd);
+	pthread_mutex_unlock(&evd->lock);
+	return DAT_SUCCESS;
+}
+
+static DAT_RETURN set_enabled(DAT_EVD_HANDLE evd_handle, bool enabled)
+{
+	struct dofi_evd *evd = dofi_evd_check(evd_handle);
+
+	if (!evd)
+		return DOFI_RET(DAT_INVALID_HANDLE, 0);
+	pthread_mutex_lock(&evd->lock);
+	if (enabled && !evd->enabled) {
+		evd->enabled = true;
+		tell_of_backlog(evd);
+	}
+	evd->enabled = enabled;
+	pthread_mutex_unlock(&evd->lock);
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dofi_evd_enable(DAT_EVD_HANDLE evd_handle)
+{
+	return set_enabled(evd_handle, true);
+}
+
+DAT_RETURN dofi_evd_disable(DAT_EVD_HANDLE evd_handle)
+{
+	return set_enabled(evd_handle, false);
+}
+
+static DAT_RETURN set_waitable(DAT_EVD_HANDLE evd_handle, bool waitable)
+{
+	struct dofi_evd *evd = dofi_evd_check(evd_handle);
+
+	if (!evd)
+		return DOFI_RET(DAT_INVALID_HANDLE, 0);
+	pthread_mutex_lock(&evd->lock);
+	evd->waitable = waitable;
+	pthread_cond_broadcast(&evd->cond);
+	pthread_mutex_unlock(&evd->lock);
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dofi_evd_set_unwaitable(DAT_EVD_HANDLE evd_handle)
+{
+	return set_waitable(evd_handle, false);
+}
+
+DAT_RETURN dofi_evd_clear_unwaitable(DAT_EVD_HANDLE evd_handle)
+{
+	return set_waitable(evd_handle, true);
+}
+
+/* Moves the queue into a ring of another size. Needs the lock. */
+static DAT_RETURN ring_replace(struct dofi_evd *evd, DAT_COUNT qlen)
+{
+	uint32_t capacity = ring_capacity(qlen);
+	uint32_t count = atomic_load(&evd->count);
+	struct dofi_event *ring = dofi_block_get(ring_bytes(capacity));
+	uint32_t i;
+
+	if (!ring)
+		return DOFI_NO_RESOURCE(MEMORY);
+	for (i = 0; i < count; i++)
+		ring[i] = *ring_slot(evd, i);
+	dofi_block_put(evd->ring, ring_bytes(evd->capacity));
+	evd->ring = ring;
+	evd->capacity = capacity;
+	evd->head = 0;
+	evd->qlen = qlen;
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dofi_evd_resize(DAT_EVD_HANDLE evd_handle, DAT_COUNT qlen)
+{
+	struct dofi_evd *evd = dofi_evd_check(evd_handle);
+	DAT_RETURN ret;
+
+	if (!evd)
+		return DOFI_RET(DAT_INVALID_HANDLE, 0);
+	if (qlen < 1 || qlen > max_qlen(evd->obj.ia))
+		return DOFI_BAD_ARG(2);
+	pthread_mutex_lock(&evd->lock);
+	if (evd->waiting && evd->threshold > qlen)
+		ret = DOFI_BAD_STATE(EVD_WAITER);
+	else if ((DAT_COUNT)atomic_load(&evd->count) > qlen)
+		ret = DOFI_RET(DAT_INVALID_STATE, 0);
+	else
+		ret = ring_replace(evd, qlen);
+	pthread_mutex_unlock(&evd->lock);
+	return ret;
+}
+
+DAT_RETURN dofi_evd_post_se(DAT_EVD_HANDLE evd_handle, const DAT_EVENT *event)
+{
+	struct dofi_evd *evd = dofi_evd_check(evd_handle);
+	DAT_RETURN ret = DAT_SUCCESS;
+	uint32_t count;
+
+	if (!evd)
+		return DOFI_RET(DAT_INVALID_HANDLE, 0);
+	if (!(evd->flags & DAT_EVD_SOFTWARE_FLAG))
+		return DOFI_BAD_ARG(1);
+	if (!event || event->event_number != DAT_SOFTWARE_EVENT)
+		return DOFI_BAD_ARG(2);
+	pthread_mutex_lock(&evd->lock);
+	count = atomic_load(&evd->count);
+	if ((DAT_COUNT)count >= evd->qlen) {
+		/* the poster is told at once, so nothing is lost unseen */
+		ret = DOFI_RET(DAT_QUEUE_FULL, 0);
+	} else {
+		*ring_slot(evd, count) = (struct dofi_event){ event->event_number, event->event_data };
+		atomic_store_explicit(&evd->count, count + 1, memory_order_release);
+		notify(evd, count + 1);
+	}
+	pthread_mutex_unlock(&evd->lock);
+	return ret;
+}
+
+DAT_RETURN dofi_evd_free(DAT_EVD_HANDLE evd_handle)
+{
+	struct dofi_evd *evd = dofi_evd_check(evd_handle);
+
+	if (!evd)
+		return DOFI_RET(DAT_INVALID_HANDLE, 0);
+	if (dofi_obj_in_use(&evd->obj))
+		return DOFI_BAD_STATE(EVD_IN_USE);
+	if (evd->obj.ia->async_evd == evd && evd->obj.ia->async_evd_owned)
+		return DOFI_BAD_STATE(EVD_IN_USE);
+	evd_destroy(&evd->obj);
+	return DAT_SUCCESS;
+}

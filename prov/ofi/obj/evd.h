@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Event Dispatcher: a bounded queue of events, its one waiter, and the CQs that feed it. */
+#ifndef DOFI_OBJ_EVD_H
+#define DOFI_OBJ_EVD_H
+
+#include "fab/cq.h"
+#include "obj/cno.h"
+
+/* More zones than this feeding one EVD are served by the progress thread alone. */
+#define DOFI_EVD_FEEDS 4
+
+/* What is queued of a DAT_EVENT: the handle is known, an extension is rare. */
+struct dofi_event {
+	DAT_EVENT_NUMBER number;
+	DAT_EVENT_DATA data;
+};
+
+struct dofi_evd {
+	struct dofi_obj obj;
+	DAT_EVD_FLAGS flags;
+	/* The CQs to poll. PZs are never unmapped, so a stale one is harmless to poll. */
+	_Atomic(struct dofi_cq *) feed[DOFI_EVD_FEEDS];
+
+	pthread_mutex_t lock;		/* the fields below; only a CNO's lock is taken under it */
+	pthread_cond_t cond;
+	struct dofi_event *ring;
+	uint32_t capacity;		/* a power of two, at least qlen */
+	uint32_t head;
+	_Atomic uint32_t count;		/* read without the lock to skip it when empty */
+	DAT_COUNT qlen;
+	int feed_users[DOFI_EVD_FEEDS];
+	struct dofi_cno *cno;
+	bool enabled, waitable, overflowed, dying;
+	bool waiting;			/* a thread is in dat_evd_wait */
+	bool notified;			/* a notifying event came since it began */
+	DAT_COUNT threshold;		/* of the waiter */
+};
+
+static inline struct dofi_evd *dofi_evd_check(DAT_EVD_HANDLE handle)
+{
+	return dofi_obj_check(&dofi_evd_pool, DAT_HANDLE_TYPE_EVD, handle);
+}
+
+/*
+ * Queues @event. @notify is false for completions that wake nobody. When the queue
+ * is full the event is lost, -ENOSPC returned, and the async EVD told. Any thread.
+ */
+int dofi_evd_push(struct dofi_evd *evd, const struct dofi_event *event, bool notify);
+
+/* Queues an asynchronous error of @ia about @handle. */
+void dofi_async_error(struct dofi_ia *ia, DAT_EVENT_NUMBER number, DAT_HANDLE handle,
+		      DAT_COUNT reason);
+
+/* An endpoint begins or ends to deliver what @cq completes to @evd. */
+void dofi_evd_feed_get(struct dofi_evd *evd, struct dofi_cq *cq);
+void dofi_evd_feed_put(struct dofi_evd *evd, struct dofi_cq *cq);
+
+/* Drops queued connection events of the endpoint @ep, which is going away. */
+void dofi_evd_purge_ep(struct dofi_evd *evd, DAT_EP_HANDLE ep);
+
+/* A new EVD, as dat_evd_create makes it. */
+DAT_RETURN dofi_evd_new(struct dofi_ia *ia, DAT_COUNT qlen, struct dofi_cno *cno,
+			DAT_EVD_FLAGS flags, struct dofi_evd **evd);
+
+DAT_RETURN dofi_evd_create(DAT_IA_HANDLE ia_handle, DAT_COUNT qlen, DAT_CNO_HANDLE cno_handle,
+			   DAT_EVD_FLAGS flags, DAT_EVD_HANDLE *evd_handle);
+DAT_RETURN dofi_evd_query(DAT_EVD_HANDLE evd_handle, DAT_EVD_PARAM_MASK mask, DAT_EVD_PARAM *param);
+DAT_RETURN dofi_evd_modify_cno(DAT_EVD_HANDLE evd_handle, DAT_CNO_HANDLE cno_handle);
+DAT_RETURN dofi_evd_enable(DAT_EVD_HANDLE evd_handle);
+DAT_RETURN dofi_evd_disable(DAT_EVD_HANDLE evd_handle);
+DAT_RETURN dofi_evd_set_unwaitable(DAT_EVD_HANDLE evd_handle);
+DAT_RETURN dofi_evd_clear_unwaitable(DAT_EVD_HANDLE evd_handle);
+DAT_RETURN dofi_evd_resize(DAT_EVD_HANDLE evd_handle, DAT_COUNT qlen);
+DAT_RETURN dofi_evd_post_se(DAT_EVD_HANDLE evd_handle, const DAT_EVENT *event);
+DAT_RETURN dofi_evd_free(DAT_EVD_HANDLE evd_handle);
+
+DAT_RETURN dofi_evd_wait(DAT_EVD_HANDLE evd_handle, DAT_TIMEOUT timeout, DAT_COUNT threshold,
+			 DAT_EVENT *event, DAT_COUNT *nmore);
+DAT_RETURN dofi_evd_dequeue(DAT_EVD_HANDLE evd_handle, DAT_EVENT *event);
+
+#endif

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Taking events from an EVD: dat_evd_dequeue and dat_evd_wait. */
+
+#include "base/clock.h"
+#include "base/env.h"
+#include "obj/evd.h"
+
+#include <errno.h>
+
+static uint32_t pending(struct dofi_evd *evd)
+{
+	return atomic_load_explicit(&evd->count, memory_order_acquire);
+}
+
+/* Reads the CQs that deliver here; whether there are any. */
+static bool poll_feeds(struct dofi_evd *evd)
+{
+	bool any = false;
+	int i;
+
+	for (i = 0; i < DOFI_EVD_FEEDS; i++) {
+		struct dofi_cq *cq = atomic_load_explicit(&evd->feed[i], memory_order_relaxed);
+
+		if (cq) {
+			dofi_cq_poll(cq);
+			any = true;
+		}
+	}
+	return any;
+}
+
+/* Moves the oldest event to the consumer. Needs the lock and an event. */
+static void take(struct dofi_evd *evd, DAT_EVENT *event)
+{
+	const struct dofi_event *e = &evd->ring[evd->head & (evd->capacity - 1)];
+
+	event->event_number = e->number;
+	event->evd_handle = evd;
+	event->event_data = e->data;
+	evd->head++;
+	evd->overflowed = false;
+	atomic_store_explicit(&evd->count,
+			      atomic_load_explicit(&evd->count, memory_order_relaxed) - 1,
+			      memory_order_release);
+}
+
+DAT_RETURN dofi_evd_dequeue(DAT_EVD_HANDLE evd_handle, DAT_EVENT *event)
+{
+	struct dofi_evd *evd = dofi_evd_check(evd_handle);
+	DAT_RETURN ret = DAT_QUEUE_EMPTY; /* without the error bit, as programs compare it */
+
+	if (!evd)
+		return DOFI_RET(DAT_INVALID_HANDLE, 0);
+	if (!event)
+		return DOFI_BAD_ARG(2);
+	if (!pending(evd)) {
+		poll_feeds(evd);
+		if (!pending(evd))
+			return DAT_QUEUE_EMPTY;
+	}
+	pthread_mutex_lock(&evd->lock);
+	if (evd->waiting) {
+		ret = DOFI_BAD_STATE(EVD_WAITER);
+	} else if (pending(evd)) {
+		take(evd, event);
+		ret = DAT_SUCCESS;
+	}
+	pthread_mutex_unlock(&evd->lock);
+	return ret;
+}
+
+/* Whether the waiter has what it came for. Needs the lock. */
+static bool satisfied(struct dofi_evd *evd)
+{
+	return evd->notified && (DAT_COUNT)pending(evd) >= evd->threshold;
+}
+
+/* Polls for a while before sleeping: a wake-up costs ten times a short wait. Drops the lock. */
+static void spin(struct dofi_evd *evd, int64_t deadline)
+{
+	int64_t until = dofi_now() + dofi_settings.spin_us * 1000;
+	DAT_COUNT threshold = evd->threshold;
+
+	if (until > deadline)
+		until = deadline;
+	pthread_mutex_unlock(&evd->lock);
+	while ((DAT_COUNT)pending(evd) < threshold && poll_feeds(evd) && dofi_now() < until)
+		;
+	pthread_mutex_lock(&evd->lock);
+}
+
+static void feeds_sleep(struct dofi_evd *evd, struct dofi_cq *slept[])
+{
+	int i;
+
+	for (i = 0; i < DOFI_EVD_FEEDS; i++) {
+		slept[i] = atomic_load(&evd->feed[i]);
+		if (slept[i])
+			dofi_cq_sleep_begin(slept[i]);
+	}
+}
+
+static void feeds_wake(struct dofi_cq *slept[])
+{
+	int i;
+
+	for (i = 0; i < DOFI_EVD_FEEDS; i++)
+		if (slept[i])
+			dofi_cq_sleep_end(slept[i]);
+}
+
+/* Sleeps until something changes. Needs the lock. False when the time is over. */
+static bool sleep_until(struct dofi_evd *evd, int64_t deadline)
+{
+	struct timespec until = dofi_timespec(deadline);
+
+	if (deadline == DOFI_NEVER)
+		return !pthread_cond_wait(&evd->cond, &evd->lock);
+	return pthread_cond_timedwait(&evd->cond, &evd->lock, &until) != ETIMEDOUT;
+}
+
+static bool must_leave(struct dofi_evd *evd)
+{
+	return evd->dying || !evd->waitable || satisfied(evd);
+}
+
+/* Waits for the threshold, the deadline or an interruption. Needs the lock. */
+static void wait_for_events(struct dofi_evd *evd, int64_t deadline)
+{
+	struct dofi_cq *slept[DOFI_EVD_FEEDS];
+
+	if (!must_leave(evd))
+		spin(evd, deadline);
+	if (must_leave(evd) || dofi_now() >= deadline)
+		return;
+	feeds_sleep(evd, slept);
+	while (!must_leave(evd) && sleep_until(evd, deadline))
+		;
+	feeds_wake(slept);
+}
+
+static DAT_RETURN wait_result(struct dofi_evd *evd, DAT_EVENT *event, DAT_COUNT *nmore)
+{
+	if (evd->dying)
+		return DOFI_RET(DAT_ABORT, 0);
+	if (!evd->waitable)
+		return DOFI_BAD_STATE(EVD_UNWAITABLE);
+	if (!satisfied(evd)) {
+		*nmore = pending(evd);
+		return DOFI_RET(DAT_TIMEOUT_EXPIRED, 0);
+	}
+	take(evd, event);
+	*nmore = pending(evd);
+	return DAT_SUCCESS;
+}
+
+static DAT_RETURN wait_locked(struct dofi_evd *evd, DAT_TIMEOUT timeout, DAT_COUNT threshold,
+			      DAT_EVENT *event, DAT_COUNT *nmore)
+{
+	DAT_RETURN ret;
+
+	if (!evd->waitable)
+		return DOFI_BAD_STATE(EVD_UNWAITABLE);
+	if (evd->waiting)
+		return DOFI_BAD_STATE(EVD_WAITER);
+	if (threshold > evd->qlen)
+		return DOFI_BAD_ARG(3);
+	evd->waiting = true;
+	evd->threshold = threshold;
+	/* what is queued already counts as announced */
+	evd->notified = pending(evd) > 0;
+	if (!satisfied(evd))
+		wait_for_events(evd, dofi_deadline(timeout));
+	ret = wait_result(evd, event, nmore);
+	evd->waiting = false;
+	if (evd->dying)
+		pthread_cond_broadcast(&evd->cond);
+	return ret;
+}
+
+DAT_RETURN dofi_evd_wait(DAT_EVD_HANDLE evd_handle, DAT_TIMEOUT timeout, DAT_COUNT threshold,
+			 DAT_EVENT *event, DAT_COUNT *nmore)
+{
+	struct dofi_evd *evd = dofi_evd_check(evd_handle);
+	DAT_RETURN ret;
+
+	if (!evd)
+		return DOFI_RET(DAT_INVALID_HANDLE, 0);
+	if (threshold < 1)
+		return DOFI_BAD_ARG(3);
+	if (!event)
+		return DOFI_BAD_ARG(4);
+	if (!nmore)
+		return DOFI_BAD_ARG(5);
+	pthread_mutex_lock(&evd->lock);
+	ret = wait_locked(evd, timeout, threshold, event, nmore);
+	pthread_mutex_unlock(&evd->lock);
+	return ret;
+}

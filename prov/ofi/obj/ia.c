@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Interface Adapter: an opened fabric with its progress thread and all objects made on it. */
+
+#include "obj/ia.h"
+
+#include "base/log.h"
+#include "obj/caps.h"
+#include "obj/xport.h"
+
+#include <errno.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static void ia_ctor(void *obj)
+{
+	struct dofi_ia *ia = obj;
+
+	pthread_mutex_init(&ia->lock, NULL);
+}
+
+struct dofi_pool dofi_ia_pool = DOFI_POOL_INIT("ia", struct dofi_ia, ia_ctor);
+
+/*
+ * Dependents first: what uses other objects goes before them. The order also
+ * says which list a graceful close must find empty.
+ */
+static const DAT_HANDLE_TYPE close_order[] = {
+	DAT_HANDLE_TYPE_CR, DAT_HANDLE_TYPE_EP, DAT_HANDLE_TYPE_PSP, DAT_HANDLE_TYPE_LMR,
+	DAT_HANDLE_TYPE_PZ, DAT_HANDLE_TYPE_EVD, DAT_HANDLE_TYPE_CNO,
+};
+
+#if DAT_VERSION_MAJOR >= 2
+/*
+ * OFED's registry shows programs a small number instead of our pointer and
+ * exports the translation; a registry that shows the pointer answers it unchanged.
+ */
+DAT_IA_HANDLE dofi_ia_export(struct dofi_ia *ia)
+{
+	DAT_IA_HANDLE public;
+
+	return dats_get_ia_handle(ia, &public) == DAT_SUCCESS ? public : (DAT_IA_HANDLE)ia;
+}
+#else
+DAT_IA_HANDLE dofi_ia_export(struct dofi_ia *ia)
+{
+	return ia;
+}
+#endif
+
+static void version_render(char *text, size_t size)
+{
+	uint32_t v = fi_version();
+
+	snprintf(text, size, "%u.%u", FI_MAJOR(v), FI_MINOR(v));
+}
+
+static size_t cm_data_size(struct dofi_ia *ia)
+{
+	struct fid_pep *pep;
+	size_t size = 0, len = sizeof(size);
+
+	if (fi_passive_ep(ia->progress.fabric, ia->fabric.info, &pep, NULL))
+		return 0;
+	if (fi_getopt(&pep->fid, FI_OPT_ENDPOINT, FI_OPT_CM_DATA_SIZE, &size, &len))
+		size = 0;
+	fi_close(&pep->fid);
+	return size;
+}
+
+struct init_call {
+	struct dofi_ia *ia;
+	int ret;
+};
+
+static void ia_init_on_thread(void *arg)
+{
+	struct init_call *c = arg;
+
+	c->ret = c->ia->xport->ia_init(c->ia);
+}
+
+static void ia_reset(struct dofi_ia *ia)
+{
+	size_t i;
+
+	ia->obj.ia = ia;
+	ia->obj.context = (DAT_CONTEXT){ .as_64 = 0 };
+	ia->async_evd = NULL;
+	ia->async_evd_owned = ia->async_evd_shared = false;
+	ia->xport_ia = NULL;
+	for (i = 0; i < DOFI_KINDS; i++) {
+		TAILQ_INIT(&ia->children[i]);
+		ia->n_children[i] = 0;
+	}
+}
+
+/* Everything that follows from the chosen fabric. */
+static void ia_describe(struct dofi_ia *ia)
+{
+	dofi_info_limits(ia->fabric.info, cm_data_size(ia), &ia->limits);
+	ia->max_private_data = (DAT_COUNT)(ia->limits.cm_data_size - ia->xport->header_size);
+	dofi_info_address(ia->fabric.info, &ia->address);
+	dofi_fabric_list(ia->fabrics, sizeof(ia->fabrics));
+	version_render(ia->version, sizeof(ia->version));
+	dofi_caps_named_attrs(ia);
+}
+
+int dofi_ia_open(const DAT_PROVIDER *provider, const struct dofi_params *params,
+		 const struct dofi_xport *xport, bool thread_safe, struct dofi_ia **out)
+{
+	struct dofi_ia *ia = dofi_pool_get(&dofi_ia_pool);
+	struct init_call call = { .ia = ia };
+	int ret;
+
+	if (!ia)
+		return -ENOMEM;
+	ia_reset(ia);
+	ia->obj.provider = provider;
+	ia->xport = xport;
+	ia->thread_safe = thread_safe;
+	ret = dofi_fabric_choose(params, &ia->fabric);
+	if (ret)
+		goto put_ia;
+	ret = dofi_progress_start(&ia->progress, xport->progress_ops, ia->fabric.info);
+	if (ret)
+		goto release_fabric;
+	ia_describe(ia);
+	if (ia->limits.cm_data_size <= xport->header_size) {
+		dofi_log(DOFI_ERR, DOFI_FAB, "fabric %s carries too little private data (%u bytes)",
+			 ia->fabric.info->fabric_attr->prov_name, ia->limits.cm_data_size);
+		ret = -ENOTSUP;
+		goto stop_progress;
+	}
+	dofi_progress_call(&ia->progress, ia_init_on_thread, &call);
+	ret = call.ret;
+	if (ret)
+		goto stop_progress;
+	atomic_store_explicit(&ia->obj.kind, DOFI_KIND(DAT_HANDLE_TYPE_IA), memory_order_release);
+	dofi_log(DOFI_INFO, DOFI_CORE, "%s opened on fabric %s, domain %s", provider->device_name,
+		 ia->fabric.info->fabric_attr->prov_name, ia->fabric.info->domain_attr->name);
+	*out = ia;
+	return 0;
+
+stop_progress:
+	dofi_progress_stop(&ia->progress);
+release_fabric:
+	dofi_fabric_release(&ia->fabric);
+put_ia:
+	dofi_pool_put(&dofi_ia_pool, ia);
+	return ret;
+}
+
+static struct dofi_obj *first_child(struct dofi_ia *ia, DAT_HANDLE_TYPE type)
+{
+	struct dofi_obj *obj;
+
+	pthread_mutex_lock(&ia->lock);
+	obj = TAILQ_FIRST(&ia->children[DOFI_KIND(type)]);
+	pthread_mutex_unlock(&ia->lock);
+	return obj;
+}
+
+static void destroy_children(void *arg)
+{
+	struct dofi_ia *ia = arg;
+	struct dofi_obj *obj;
+	size_t i;
+
+	for (i = 0; i < sizeof(close_order) / sizeof(close_order[0]); i++)
+		while ((obj = first_child(ia, close_order[i])))
+			obj->destroy(obj);
+	ia->xport->ia_fini(ia);
+}
+
+/* An EVD that another IA owns was only borrowed, and may be gone already. */
+static void async_evd_return(struct dofi_ia *ia)
+{
+	struct dofi_obj *evd = dofi_obj_any(ia->async_evd);
+
+	if (!ia->async_evd_owned && evd)
+		dofi_obj_put(evd);
+}
+
+void dofi_ia_destroy(struct dofi_ia *ia)
+{
+	atomic_store(&ia->obj.kind, 0);
+	async_evd_return(ia);
+	/* a forked child has neither the thread nor the right to touch the parent's fabric */
+	if (!dofi_progress_orphaned(&ia->progress)) {
+		dofi_progress_call(&ia->progress, destroy_children, ia);
+		dofi_progress_stop(&ia->progress);
+		dofi_fabric_release(&ia->fabric);
+	}
+	dofi_pool_put(&dofi_ia_pool, ia);
+}
+
+bool dofi_ia_in_use(struct dofi_ia *ia)
+{
+	DAT_COUNT n = 0;
+	size_t i;
+
+	pthread_mutex_lock(&ia->lock);
+	for (i = 0; i < DOFI_KINDS; i++)
+		n += ia->n_children[i];
+	pthread_mutex_unlock(&ia->lock);
+	return n > (ia->async_evd_owned ? 1 : 0);
+}
+
+DAT_RETURN dofi_ia_query(DAT_IA_HANDLE ia_handle, DAT_EVD_HANDLE *async_evd,
+			 DAT_IA_ATTR_MASK ia_mask, DAT_IA_ATTR *ia_attr,
+			 DAT_PROVIDER_ATTR_MASK provider_mask, DAT_PROVIDER_ATTR *provider_attr)
+{
+	struct dofi_ia *ia = dofi_ia_check(ia_handle);
+
+	if (!ia)
+		return DOFI_BAD_HANDLE(IA);
+	if (ia_mask & ~(DAT_IA_ATTR_MASK)DAT_IA_FIELD_ALL)
+		return DOFI_BAD_ARG(3);
+	if (ia_mask && !ia_attr)
+		return DOFI_BAD_ARG(4);
+	if (provider_mask & ~(DAT_PROVIDER_ATTR_MASK)DAT_PROVIDER_FIELD_ALL)
+		return DOFI_BAD_ARG(5);
+	if (provider_mask && !provider_attr)
+		return DOFI_BAD_ARG(6);
+	if (async_evd)
+		*async_evd = ia->async_evd_shared ? DAT_EVD_OUT_OF_SCOPE : (DAT_EVD_HANDLE)ia->async_evd;
+	if (ia_mask)
+		dofi_caps_ia_attr(ia, ia_attr);
+	if (provider_mask)
+		dofi_caps_provider_attr(ia, provider_attr);
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dofi_ia_close(DAT_IA_HANDLE ia_handle, DAT_CLOSE_FLAGS flags)
+{
+	struct dofi_ia *ia = dofi_ia_check(ia_handle);
+
+	if (!ia)
+		return DOFI_BAD_HANDLE(IA);
+	if (flags != DAT_CLOSE_ABRUPT_FLAG && flags != DAT_CLOSE_GRACEFUL_FLAG)
+		return DOFI_BAD_ARG(2);
+	if (flags == DAT_CLOSE_GRACEFUL_FLAG && dofi_ia_in_use(ia))
+		return DOFI_BAD_STATE(IA_IN_USE);
+	dofi_log(DOFI_INFO, DOFI_CORE, "%s closed", ia->obj.provider->device_name);
+	dofi_ia_destroy(ia);
+	return DAT_SUCCESS;
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Interface Adapter: an opened fabric with its progress thread and all objects made on it. */
+#ifndef DOFI_OBJ_IA_H
+#define DOFI_OBJ_IA_H
+
+#include "fab/info.h"
+#include "fab/progress.h"
+#include "obj/obj.h"
+
+#include <pthread.h>
+#include <sys/socket.h>
+
+struct dofi_evd;
+struct dofi_xport;
+
+#define DOFI_IA_NAMED_ATTRS 96
+
+struct dofi_ia {
+	struct dofi_obj obj;
+	const struct dofi_xport *xport;
+	void *xport_ia;			/* the transport's own state of this IA */
+	struct dofi_fabric_choice fabric;
+	struct dofi_limits limits;
+	DAT_COUNT max_private_data;
+	struct dofi_progress progress;
+	struct sockaddr_storage address;
+	bool thread_safe;		/* as the dat.conf entry that was opened says */
+
+	struct dofi_evd *async_evd;	/* where asynchronous errors go; may be NULL */
+	bool async_evd_owned;		/* made by dat_ia_open */
+	bool async_evd_shared;		/* another instance's: not shown by dat_ia_query */
+
+	char fabrics[128];		/* all that libfabric offers here */
+	char version[32];
+	DAT_NAMED_ATTR named[DOFI_IA_NAMED_ATTRS];
+	DAT_COUNT n_named;
+
+	pthread_mutex_t lock;		/* the fields below */
+	struct dofi_obj_list children[DOFI_KINDS];
+	DAT_COUNT n_children[DOFI_KINDS];
+};
+
+static inline struct dofi_ia *dofi_ia_check(DAT_IA_HANDLE handle)
+{
+	return dofi_obj_check(&dofi_ia_pool, DAT_HANDLE_TYPE_IA, handle);
+}
+
+/* The IA handle that the program knows; a 2.0 registry may use another than ours. */
+DAT_IA_HANDLE dofi_ia_export(struct dofi_ia *ia);
+
+/*
+ * Opens the fabric that @params name, with @xport as the way to peers.
+ * 0 or a negative errno, logged.
+ */
+int dofi_ia_open(const DAT_PROVIDER *provider, const struct dofi_params *params,
+		 const struct dofi_xport *xport, bool thread_safe, struct dofi_ia **ia);
+/* Destroys every child and the IA itself. */
+void dofi_ia_destroy(struct dofi_ia *ia);
+
+/* Whether the consumer left objects of its own, which a graceful close refuses. */
+bool dofi_ia_in_use(struct dofi_ia *ia);
+
+DAT_RETURN dofi_ia_query(DAT_IA_HANDLE ia_handle, DAT_EVD_HANDLE *async_evd,
+			 DAT_IA_ATTR_MASK ia_mask, DAT_IA_ATTR *ia_attr,
+			 DAT_PROVIDER_ATTR_MASK provider_mask, DAT_PROVIDER_ATTR *provider_attr);
+DAT_RETURN dofi_ia_close(DAT_IA_HANDLE ia_handle, DAT_CLOSE_FLAGS flags);
+
+#endif

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Local Memory Region: a registration, and the check of segments that name it. */
+
+#include "obj/lmr.h"
+
+#include "base/log.h"
+
+#include <rdma/fi_errno.h>
+
+struct dofi_pool dofi_lmr_pool = DOFI_POOL_INIT("lmr", struct dofi_lmr, NULL);
+
+#define REMOTE_PRIV (DAT_MEM_PRIV_REMOTE_READ_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG)
+
+#if DAT_VERSION_MAJOR >= 2
+/* Programs written for InfiniBand ask for remote atomics with all other privileges. */
+#define KNOWN_PRIV (DAT_MEM_PRIV_ALL_FLAG | DAT_IB_MEM_PRIV_REMOTE_ATOMIC)
+#else
+#define KNOWN_PRIV DAT_MEM_PRIV_ALL_FLAG
+#endif
+
+static void lmr_destroy(struct dofi_obj *obj)
+{
+	struct dofi_lmr *lmr = (struct dofi_lmr *)obj;
+	int ret;
+
+	if (!dofi_obj_retire(obj))
+		return;
+	ret = fi_close(&lmr->mr->fid);
+	if (ret)
+		dofi_log(DOFI_WARN, DOFI_MEM, "closing a registration: %s", fi_strerror(-ret));
+	dofi_obj_put(&lmr->pz->obj);
+	dofi_obj_free(&dofi_lmr_pool, DAT_HANDLE_TYPE_LMR, obj);
+}
+
+static uint64_t remote_access(DAT_MEM_PRIV_FLAGS priv)
+{
+	return (priv & DAT_MEM_PRIV_REMOTE_READ_FLAG ? FI_REMOTE_READ : 0) |
+	       (priv & DAT_MEM_PRIV_REMOTE_WRITE_FLAG ? FI_REMOTE_WRITE : 0);
+}
+
+static void context_renew(struct dofi_lmr *lmr)
+{
+	lmr->generation++;
+	lmr->context = ((DAT_LMR_CONTEXT)lmr->generation << DOFI_LMR_GEN_SHIFT) |
+		       (dofi_pool_index(lmr) + 1);
+}
+
+/* What a registration is asked for, without the differences between the versions. */
+struct lmr_request {
+	DAT_MEM_TYPE type;
+	DAT_REGION_DESCRIPTION region;
+	DAT_VLEN length;
+	DAT_MEM_PRIV_FLAGS priv;
+};
+
+static DAT_RETURN request_check(const struct lmr_request *r)
+{
+	uint64_t addr = (uintptr_t)r->region.for_va;
+
+	switch (r->type) {
+	case DAT_MEM_TYPE_VIRTUAL:
+		break;
+	case DAT_MEM_TYPE_LMR:
+	case DAT_MEM_TYPE_SHARED_VIRTUAL:
+		return DOFI_NOT_IMPLEMENTED;
+	default:
+		return DOFI_BAD_ARG(2);
+	}
+	if (!r->length)
+		return DOFI_RET(DAT_LENGTH_ERROR, 0);
+	if (!addr || addr + r->length < addr)
+		return DOFI_BAD_ARG(3);
+	if (r->priv & ~KNOWN_PRIV)
+		return DOFI_BAD_ARG(6);
+	/* as on InfiniBand: who may write from afar may write here */
+	if ((r->priv & DAT_MEM_PRIV_REMOTE_WRITE_FLAG) && !(r->priv & DAT_MEM_PRIV_LOCAL_WRITE_FLAG))
+		return DOFI_BAD_ARG(6);
+	return DAT_SUCCESS;
+}
+
+static DAT_RETURN lmr_new(struct dofi_ia *ia, struct dofi_pz *pz, const struct lmr_request *r,
+			  struct dofi_lmr **out)
+{
+	struct dofi_lmr *lmr = dofi_obj_new(&dofi_lmr_pool, DAT_HANDLE_TYPE_LMR, ia, lmr_destroy);
+	uint32_t key;
+	int ret;
+
+	if (!lmr)
+		return DOFI_NO_RESOURCE(MEMORY);
+	lmr->pz = pz;
+	lmr->type = r->type;
+	lmr->region = r->region;
+	lmr->addr = (uintptr_t)r->region.for_va;
+	lmr->len = r->length;
+	/* sending needs no privilege that could be withheld: InfiniBand's programs rely on it */
+	lmr->priv = (DAT_MEM_PRIV_FLAGS)(r->priv | DAT_MEM_PRIV_LOCAL_READ_FLAG);
+	ret = dofi_mr_open(&pz->domain, r->region.for_va, r->length, remote_access(r->priv),
+			   &lmr->mr, &key);
+	if (ret) {
+		dofi_log(DOFI_WARN, DOFI_MEM, "registering %llu bytes: %s",
+			 (unsigned long long)r->length, fi_strerror(-ret));
+		dofi_obj_free(&dofi_lmr_pool, DAT_HANDLE_TYPE_LMR, &lmr->obj);
+		return ret == -FI_EINVAL || ret == -FI_EFAULT ? DOFI_BAD_ARG(3) :
+								DOFI_NO_RESOURCE(MEMORY);
+	}
+	lmr->key = r->priv & REMOTE_PRIV ? key : 0;
+	lmr->desc = fi_mr_desc(lmr->mr);
+	context_renew(lmr);
+	dofi_obj_get(&pz->obj);
+	dofi_obj_publish(&lmr->obj, DAT_HANDLE_TYPE_LMR);
+	*out = lmr;
+	return DAT_SUCCESS;
+}
+
+static DAT_RETURN lmr_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
+			     const struct lmr_request *r, DAT_LMR_HANDLE *lmr_handle,
+			     struct dofi_lmr **lmr)
+{
+	struct dofi_ia *ia = dofi_ia_check(ia_handle);
+	struct dofi_pz *pz = dofi_pz_check(pz_handle);
+	DAT_RETURN ret;
+
+	if (!ia)
+		return DOFI_BAD_HANDLE(IA);
+	ret = request_check(r);
+	if (ret)
+		return ret;
+	if (!pz || pz->obj.ia != ia)
+		return DOFI_BAD_HANDLE(PZ);
+	if (!lmr_handle)
+		return DOFI_RET(DAT_INVALID_PARAMETER, 0);
+	ret = lmr_new(ia, pz, r, lmr);
+	if (!ret)
+		*lmr_handle = *lmr;
+	return ret;
+}
+
+static void lmr_report(const struct dofi_lmr *lmr, DAT_LMR_CONTEXT *lmr_context,
+		       DAT_RMR_CONTEXT *rmr_context, DAT_VLEN *length, DAT_VADDR *address)
+{
+	if (lmr_context)
+		*lmr_context = lmr->context;
+	if (rmr_context)
+		*rmr_context = lmr->key;
+	if (length)
+		*length = lmr->len;
+	if (address)
+		*address = lmr->addr;
+}
+
+#if DAT_VERSION_MAJOR >= 2
+DAT_RETURN dofi_lmr_create(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE mem_type,
+			   DAT_REGION_DESCRIPTION region, DAT_VLEN length, DAT_PZ_HANDLE pz_handle,
+			   DAT_MEM_PRIV_FLAGS priv, DAT_VA_TYPE va_type, DAT_LMR_HANDLE *lmr_handle,
+			   DAT_LMR_CONTEXT *lmr_context, DAT_RMR_CONTEXT *rmr_context,
+			   DAT_VLEN *registered_length, DAT_VADDR *registered_address)
+{
+	const struct lmr_request request = { mem_type, region, length, priv };
+	struct dofi_lmr *lmr;
+	DAT_RETURN ret;
+
+	if (va_type == DAT_VA_TYPE_ZB)
+		return DOFI_NOT_IMPLEMENTED;
+	if (va_type != DAT_VA_TYPE_VA)
+		return DOFI_BAD_ARG(7);
+	ret = lmr_create(ia_handle, pz_handle, &request, lmr_handle, &lmr);
+	if (!ret)
+		lmr_report(lmr, lmr_context, rmr_context, registered_length, registered_address);
+	return ret;
+}
+#else
+DAT_RETURN dofi_lmr_create(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE mem_type,
+			   DAT_REGION_DESCRIPTION region, DAT_VLEN length, DAT_PZ_HANDLE pz_handle,
+			   DAT_MEM_PRIV_FLAGS priv, DAT_LMR_HANDLE *lmr_handle,
+			   DAT_LMR_CONTEXT *lmr_context, DAT_RMR_CONTEXT *rmr_context,
+			   DAT_VLEN *registered_length, DAT_VADDR *registered_address)
+{
+	const struct lmr_request request = { mem_type, region, length, priv };
+	struct dofi_lmr *lmr;
+	DAT_RETURN ret = lmr_create(ia_handle, pz_handle, &request, lmr_handle, &lmr);
+
+	if (!ret)
+		lmr_report(lmr, lmr_context, rmr_context, registered_length, registered_address);
+	return ret;
+}
+#endif
+
+DAT_RETURN dofi_lmr_query(DAT_LMR_HANDLE lmr_handle, DAT_LMR_PARAM_MASK mask, DAT_LMR_PARAM *param)
+{
+	struct dofi_lmr *lmr = dofi_lmr_check(lmr_handle);
+
+	if (!lmr)
+		return DOFI_BAD_HANDLE(LMR);
+	if (mask & ~DAT_LMR_FIELD_ALL)
+		return DOFI_BAD_ARG(2);
+	if (!param)
+		return DOFI_BAD_ARG(3);
+	*param = (DAT_LMR_PARAM){
+		.ia_handle = dofi_ia_export(lmr->obj.ia),
+		.mem_type = lmr->type,
+		.region_desc = lmr->region,
+		.length = lmr->len,
+		.pz_handle = lmr->pz,
+		.mem_priv = lmr->priv,
+#if DAT_VERSION_MAJOR >= 2
+		.va_type = DAT_VA_TYPE_VA,
+#endif
+		.lmr_context = lmr->context,
+		.rmr_context = lmr->key,
+		.registered_size = lmr->len,
+		.registered_address = lmr->addr,
+	};
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dofi_lmr_free(DAT_LMR_HANDLE lmr_handle)
+{
+	struct dofi_lmr *lmr = dofi_lmr_check(lmr_handle);
+
+	if (!lmr)
+		return DOFI_BAD_HANDLE(LMR);
+	if (dofi_obj_in_use(&lmr->obj))
+		return DOFI_BAD_STATE(LMR_IN_USE);
+	lmr_destroy(&lmr->obj);
+	return DAT_SUCCESS;
+}
+
+/* Every machine we run on is coherent, so only the arguments are looked at. */
+DAT_RETURN dofi_lmr_sync(DAT_IA_HANDLE ia_handle, const DAT_LMR_TRIPLET *segments, DAT_VLEN count)
+{
+	struct dofi_ia *ia = dofi_ia_check(ia_handle);
+	DAT_VLEN i;
+
+	if (!ia)
+		return DOFI_BAD_HANDLE(IA);
+	if (count && !segments)
+		return DOFI_BAD_ARG(2);
+	for (i = 0; i < count; i++) {
+		const DAT_LMR_TRIPLET *s = &segments[i];
+		struct dofi_lmr *lmr = dofi_pool_at(&dofi_lmr_pool,
+						    (s->lmr_context & DOFI_LMR_INDEX_MASK) - 1);
+		DAT_RETURN ret;
+
+		if (!lmr || lmr->obj.ia != ia ||
+		    !dofi_lmr_find(s->lmr_context, s->virtual_address, s->segment_length, lmr->pz,
+				   DAT_MEM_PRIV_NONE_FLAG, &ret))
+			return DOFI_BAD_ARG(2);
+	}
+	return DAT_SUCCESS;
+}

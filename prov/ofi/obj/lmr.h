@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Local Memory Region: a registration, and the check of segments that name it. */
+#ifndef DOFI_OBJ_LMR_H
+#define DOFI_OBJ_LMR_H
+
+#include "obj/pz.h"
+
+struct dofi_lmr {
+	struct dofi_obj obj;
+	struct dofi_pz *pz;
+	uint64_t addr, len;
+	DAT_LMR_CONTEXT context;	/* pool index and generation */
+	DAT_RMR_CONTEXT key;		/* the fabric's; 0 without remote privilege */
+	DAT_MEM_PRIV_FLAGS priv;
+	DAT_REGION_DESCRIPTION region;
+	DAT_MEM_TYPE type;
+	struct fid_mr *mr;
+	void *desc;
+	uint8_t generation;
+};
+
+/* A context is the LMR's place in its pool, and a generation to catch a stale one. */
+#define DOFI_LMR_GEN_SHIFT 24
+#define DOFI_LMR_INDEX_MASK 0xffffffu
+
+static inline struct dofi_lmr *dofi_lmr_check(DAT_LMR_HANDLE handle)
+{
+	return dofi_obj_check(&dofi_lmr_pool, DAT_HANDLE_TYPE_LMR, handle);
+}
+
+/*
+ * The LMR in which [@addr, @addr + @len) lies with privilege @priv for @pz, or
+ * NULL and the DAT error in @ret. On the data path.
+ */
+static inline struct dofi_lmr *dofi_lmr_find(DAT_LMR_CONTEXT context, uint64_t addr, uint64_t len,
+					     const struct dofi_pz *pz, DAT_MEM_PRIV_FLAGS priv,
+					     DAT_RETURN *ret)
+{
+	struct dofi_lmr *lmr = dofi_pool_at(&dofi_lmr_pool, (context & DOFI_LMR_INDEX_MASK) - 1);
+
+	if (!lmr || !atomic_load_explicit(&lmr->obj.kind, memory_order_acquire) ||
+	    lmr->context != context || lmr->pz != pz)
+		*ret = DOFI_RET(DAT_PROTECTION_VIOLATION,
+				priv & DAT_MEM_PRIV_LOCAL_WRITE_FLAG ? DAT_PROTECTION_WRITE :
+								       DAT_PROTECTION_READ);
+	else if (addr < lmr->addr || len > lmr->len || addr - lmr->addr > lmr->len - len)
+		*ret = DOFI_RET(DAT_PROTECTION_VIOLATION,
+				priv & DAT_MEM_PRIV_LOCAL_WRITE_FLAG ? DAT_PROTECTION_WRITE :
+								       DAT_PROTECTION_READ);
+	else if ((lmr->priv & priv) != priv)
+		*ret = DOFI_RET(DAT_PRIVILEGES_VIOLATION, DAT_PRIVILEGES_WRITE);
+	else
+		return lmr;
+	return NULL;
+}
+
+DAT_RETURN dofi_lmr_query(DAT_LMR_HANDLE lmr_handle, DAT_LMR_PARAM_MASK mask, DAT_LMR_PARAM *param);
+DAT_RETURN dofi_lmr_free(DAT_LMR_HANDLE lmr_handle);
+DAT_RETURN dofi_lmr_sync(DAT_IA_HANDLE ia_handle, const DAT_LMR_TRIPLET *segments, DAT_VLEN count);
+#if DAT_VERSION_MAJOR >= 2
+DAT_RETURN dofi_lmr_create(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE mem_type,
+			   DAT_REGION_DESCRIPTION region, DAT_VLEN length, DAT_PZ_HANDLE pz_handle,
+			   DAT_MEM_PRIV_FLAGS priv, DAT_VA_TYPE va_type, DAT_LMR_HANDLE *lmr_handle,
+			   DAT_LMR_CONTEXT *lmr_context, DAT_RMR_CONTEXT *rmr_context,
+			   DAT_VLEN *registered_length, DAT_VADDR *registered_address);
+#else
+DAT_RETURN dofi_lmr_create(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE mem_type,
+			   DAT_REGION_DESCRIPTION region, DAT_VLEN length, DAT_PZ_HANDLE pz_handle,
+			   DAT_MEM_PRIV_FLAGS priv, DAT_LMR_HANDLE *lmr_handle,
+			   DAT_LMR_CONTEXT *lmr_context, DAT_RMR_CONTEXT *rmr_context,
+			   DAT_VLEN *registered_length, DAT_VADDR *registered_address);
+#endif
+
+#endif

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What all DAT objects have in common: life, consumer context, type. */
+
+#include "obj/obj.h"
+
+#include "obj/ia.h"
+#include "obj/caps.h"
+
+#include <errno.h>
+#include <rdma/fi_errno.h>
+
+DAT_RETURN dofi_ret(int err)
+{
+	switch (err < 0 ? -err : err) {
+	case 0:
+		return DAT_SUCCESS;
+	case ENOMEM:
+	case EMFILE:
+	case ENFILE:
+		return DOFI_NO_RESOURCE(MEMORY);
+	case ENODATA:
+		return DOFI_RET(DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED);
+	case EINVAL:
+		return DOFI_RET(DAT_INVALID_PARAMETER, 0);
+	default:
+		return DOFI_RET(DAT_INTERNAL_ERROR, 0);
+	}
+}
+
+static struct dofi_pool *const pools[] = {
+	&dofi_ep_pool, &dofi_evd_pool, &dofi_lmr_pool, &dofi_pz_pool,
+	&dofi_cr_pool, &dofi_psp_pool, &dofi_cno_pool, &dofi_ia_pool,
+};
+
+struct dofi_obj *dofi_obj_any(DAT_HANDLE handle)
+{
+	struct dofi_obj *obj = handle;
+	size_t i;
+
+	for (i = 0; i < sizeof(pools) / sizeof(pools[0]); i++)
+		if (dofi_pool_owns(pools[i], obj))
+			return atomic_load_explicit(&obj->kind, memory_order_acquire) ? obj : NULL;
+	return NULL;
+}
+
+/* Counts a child in unless the IA has as many as its attributes promise. */
+static bool count_in(struct dofi_ia *ia, DAT_HANDLE_TYPE type)
+{
+	DAT_COUNT *n = &ia->n_children[DOFI_KIND(type)];
+	bool room;
+
+	pthread_mutex_lock(&ia->lock);
+	room = *n < dofi_caps_max_objects(ia, type);
+	if (room)
+		++*n;
+	pthread_mutex_unlock(&ia->lock);
+	return room;
+}
+
+static void count_out(struct dofi_ia *ia, DAT_HANDLE_TYPE type)
+{
+	pthread_mutex_lock(&ia->lock);
+	--ia->n_children[DOFI_KIND(type)];
+	pthread_mutex_unlock(&ia->lock);
+}
+
+void *dofi_obj_new(struct dofi_pool *pool, DAT_HANDLE_TYPE type, struct dofi_ia *ia,
+		   void (*destroy)(struct dofi_obj *))
+{
+	struct dofi_obj *obj;
+
+	if (!count_in(ia, type))
+		return NULL;
+	obj = dofi_pool_get(pool);
+	if (!obj) {
+		count_out(ia, type);
+		return NULL;
+	}
+	obj->provider = ia->obj.provider;
+	obj->ia = ia;
+	obj->context = (DAT_CONTEXT){ .as_64 = 0 };
+	obj->destroy = destroy;
+	atomic_store(&obj->users, 0);
+	return obj;
+}
+
+void dofi_obj_publish(struct dofi_obj *obj, DAT_HANDLE_TYPE type)
+{
+	struct dofi_ia *ia = obj->ia;
+
+	pthread_mutex_lock(&ia->lock);
+	TAILQ_INSERT_TAIL(&ia->children[DOFI_KIND(type)], obj, sibling);
+	pthread_mutex_unlock(&ia->lock);
+	atomic_store_explicit(&obj->kind, DOFI_KIND(type), memory_order_release);
+}
+
+int dofi_obj_retire(struct dofi_obj *obj)
+{
+	struct dofi_ia *ia = obj->ia;
+	int kind = atomic_exchange(&obj->kind, 0);
+
+	if (!kind)
+		return 0;
+	pthread_mutex_lock(&ia->lock);
+	TAILQ_REMOVE(&ia->children[kind], obj, sibling);
+	pthread_mutex_unlock(&ia->lock);
+	return 1;
+}
+
+void dofi_obj_free(struct dofi_pool *pool, DAT_HANDLE_TYPE type, struct dofi_obj *obj)
+{
+	count_out(obj->ia, type);
+	dofi_pool_put(pool, obj);
+}
+
+DAT_RETURN dofi_set_consumer_context(DAT_HANDLE handle, DAT_CONTEXT context)
+{
+	struct dofi_obj *obj = dofi_obj_any(handle);
+
+	if (!obj)
+		return DOFI_RET(DAT_INVALID_HANDLE, 0);
+	obj->context = context;
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dofi_get_consumer_context(DAT_HANDLE handle, DAT_CONTEXT *context)
+{
+	struct dofi_obj *obj = dofi_obj_any(handle);
+
+	if (!obj)
+		return DOFI_RET(DAT_INVALID_HANDLE, 0);
+	if (!context)
+		return DOFI_BAD_ARG(2);
+	*context = obj->context;
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dofi_get_handle_type(DAT_HANDLE handle, DAT_HANDLE_TYPE *type)
+{
+	struct dofi_obj *obj = dofi_obj_any(handle);
+	int kind = obj ? atomic_load(&obj->kind) : 0;
+
+	if (!kind)
+		return DOFI_RET(DAT_INVALID_HANDLE, 0);
+	if (!type)
+		return DOFI_BAD_ARG(2);
+	*type = (DAT_HANDLE_TYPE)(kind - 1);
+	return DAT_SUCCESS;
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What all DAT objects have in common: the head, its checks, the list of an IA's children. */
+#ifndef DOFI_OBJ_OBJ_H
+#define DOFI_OBJ_OBJ_H
+
+#include "base/pool.h"
+#include "obj/dat.h"
+
+#include <stdatomic.h>
+#include <sys/queue.h>
+
+struct dofi_ia;
+
+/* DAT_HANDLE_TYPE + 1, so that zeroed memory is no object. */
+#define DOFI_KIND(type) ((int)(type) + 1)
+#define DOFI_KINDS 16
+
+struct dofi_obj {
+	const DAT_PROVIDER *provider;	/* first: a registry finds our functions through it */
+	_Atomic int kind;		/* DOFI_KIND(), 0 while the memory is free */
+	_Atomic int users;		/* objects that would be harmed by its freeing */
+	struct dofi_ia *ia;
+	DAT_CONTEXT context;		/* the consumer's */
+	/* Ends the object with its IA, without events. Progress thread. */
+	void (*destroy)(struct dofi_obj *obj);
+	TAILQ_ENTRY(dofi_obj) sibling;	/* under the IA's lock */
+};
+
+TAILQ_HEAD(dofi_obj_list, dofi_obj);
+
+extern struct dofi_pool dofi_ia_pool, dofi_pz_pool, dofi_lmr_pool, dofi_cno_pool, dofi_evd_pool,
+	dofi_ep_pool, dofi_psp_pool, dofi_cr_pool;
+
+/* @handle as an object of @pool if it is a live one of @type, else NULL; any value is safe. */
+static inline void *dofi_obj_check(struct dofi_pool *pool, DAT_HANDLE_TYPE type, DAT_HANDLE handle)
+{
+	struct dofi_obj *obj = handle;
+
+	if (!dofi_pool_owns(pool, obj))
+		return NULL;
+	return atomic_load_explicit(&obj->kind, memory_order_acquire) == DOFI_KIND(type) ? obj : NULL;
+}
+
+/* @handle as an object of any type, or NULL. */
+struct dofi_obj *dofi_obj_any(DAT_HANDLE handle);
+
+/* A new object of @ia, not yet a valid handle; NULL when memory or the IA's limit is used up. */
+void *dofi_obj_new(struct dofi_pool *pool, DAT_HANDLE_TYPE type, struct dofi_ia *ia,
+		   void (*destroy)(struct dofi_obj *));
+/* Makes it a valid handle. */
+void dofi_obj_publish(struct dofi_obj *obj, DAT_HANDLE_TYPE type);
+/* Takes back the handle; only one of several callers gets true. */
+int dofi_obj_retire(struct dofi_obj *obj);
+/* Gives the memory back; before publishing or after retiring. */
+void dofi_obj_free(struct dofi_pool *pool, DAT_HANDLE_TYPE type, struct dofi_obj *obj);
+
+static inline void dofi_obj_get(struct dofi_obj *obj)
+{
+	atomic_fetch_add_explicit(&obj->users, 1, memory_order_relaxed);
+}
+
+static inline void dofi_obj_put(struct dofi_obj *obj)
+{
+	atomic_fetch_sub_explicit(&obj->users, 1, memory_order_release);
+}
+
+static inline int dofi_obj_in_use(struct dofi_obj *obj)
+{
+	return atomic_load_explicit(&obj->users, memory_order_acquire) > 0;
+}
+
+/* Table functions that work on any object. */
+DAT_RETURN dofi_set_consumer_context(DAT_HANDLE handle, DAT_CONTEXT context);
+DAT_RETURN dofi_get_consumer_context(DAT_HANDLE handle, DAT_CONTEXT *context);
+DAT_RETURN dofi_get_handle_type(DAT_HANDLE handle, DAT_HANDLE_TYPE *type);
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Public Service Point: listens for connection requests on a qualifier. */
+#ifndef DOFI_OBJ_PSP_H
+#define DOFI_OBJ_PSP_H
+
+#include "obj/evd.h"
+#include "obj/xport.h"
+
+struct dofi_psp {
+	struct dofi_obj obj;
+	DAT_CONN_QUAL conn_qual;
+	struct dofi_evd *evd;
+	DAT_PSP_FLAGS flags;
+	/* the transport's, on the progress thread */
+	void *listener;
+	TAILQ_ENTRY(dofi_psp) link;
+};
+
+static inline struct dofi_psp *dofi_psp_check(DAT_PSP_HANDLE handle)
+{
+	return dofi_obj_check(&dofi_psp_pool, DAT_HANDLE_TYPE_PSP, handle);
+}
+
+DAT_RETURN dofi_psp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn_qual,
+			   DAT_EVD_HANDLE evd_handle, DAT_PSP_FLAGS flags, DAT_PSP_HANDLE *psp_handle);
+DAT_RETURN dofi_psp_create_any(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL *conn_qual,
+			       DAT_EVD_HANDLE evd_handle, DAT_PSP_FLAGS flags,
+			       DAT_PSP_HANDLE *psp_handle);
+DAT_RETURN dofi_psp_query(DAT_PSP_HANDLE psp_handle, DAT_PSP_PARAM_MASK mask, DAT_PSP_PARAM *param);
+DAT_RETURN dofi_psp_free(DAT_PSP_HANDLE psp_handle);
+
+#endif

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Protection Zone: a fi_domain of its own, so that the fabric itself refuses another zone's key. */
+
+#include "obj/pz.h"
+
+static void pz_ctor(void *obj)
+{
+	struct dofi_pz *pz = obj;
+
+	/* outlives the PZ: an EVD may poll a queue that is just being closed */
+	dofi_cq_init(&pz->domain.cq);
+}
+
+struct dofi_pool dofi_pz_pool = DOFI_POOL_INIT("pz", struct dofi_pz, pz_ctor);
+
+struct pz_call {
+	struct dofi_pz *pz;
+	int ret;
+};
+
+static void pz_open(void *arg)
+{
+	struct pz_call *c = arg;
+	struct dofi_ia *ia = c->pz->obj.ia;
+
+	c->ret = dofi_domain_open(&c->pz->domain, &ia->progress, &ia->fabric);
+}
+
+static void pz_close(void *arg)
+{
+	struct dofi_pz *pz = arg;
+
+	dofi_domain_close(&pz->domain);
+}
+
+static void pz_destroy(struct dofi_obj *obj)
+{
+	struct dofi_pz *pz = (struct dofi_pz *)obj;
+
+	if (!dofi_obj_retire(obj))
+		return;
+	dofi_progress_call(&obj->ia->progress, pz_close, pz);
+	dofi_obj_free(&dofi_pz_pool, DAT_HANDLE_TYPE_PZ, obj);
+}
+
+DAT_RETURN dofi_pz_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE *pz_handle)
+{
+	struct dofi_ia *ia = dofi_ia_check(ia_handle);
+	struct pz_call call;
+
+	if (!ia)
+		return DOFI_BAD_HANDLE(IA);
+	if (!pz_handle)
+		return DOFI_BAD_ARG(2);
+	call.pz = dofi_obj_new(&dofi_pz_pool, DAT_HANDLE_TYPE_PZ, ia, pz_destroy);
+	if (!call.pz)
+		return DOFI_NO_RESOURCE(MEMORY);
+	dofi_progress_call(&ia->progress, pz_open, &call);
+	if (call.ret) {
+		dofi_obj_free(&dofi_pz_pool, DAT_HANDLE_TYPE_PZ, &call.pz->obj);
+		return DOFI_NO_RESOURCE(MEMORY);
+	}
+	dofi_obj_publish(&call.pz->obj, DAT_HANDLE_TYPE_PZ);
+	*pz_handle = call.pz;
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dofi_pz_query(DAT_PZ_HANDLE pz_handle, DAT_PZ_PARAM_MASK mask, DAT_PZ_PARAM *param)
+{
+	struct dofi_pz *pz = dofi_pz_check(pz_handle);
+
+	if (!pz)
+		return DOFI_BAD_HANDLE(PZ);
+	if (mask & ~DAT_PZ_FIELD_ALL)
+		return DOFI_BAD_ARG(2);
+	if (!param)
+		return DOFI_BAD_ARG(3);
+	param->ia_handle = dofi_ia_export(pz->obj.ia);
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dofi_pz_free(DAT_PZ_HANDLE pz_handle)
+{
+	struct dofi_pz *pz = dofi_pz_check(pz_handle);
+
+	if (!pz)
+		return DOFI_BAD_HANDLE(PZ);
+	if (dofi_obj_in_use(&pz->obj))
+		return DOFI_BAD_STATE(PZ_IN_USE);
+	pz_destroy(&pz->obj);
+	return DAT_SUCCESS;
+}

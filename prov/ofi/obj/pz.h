@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Protection Zone: a fi_domain of its own, so that the fabric itself refuses another zone's key. */
+#ifndef DOFI_OBJ_PZ_H
+#define DOFI_OBJ_PZ_H
+
+#include "fab/domain.h"
+#include "obj/ia.h"
+
+struct dofi_pz {
+	struct dofi_obj obj;
+	struct dofi_domain domain;
+};
+
+static inline struct dofi_pz *dofi_pz_check(DAT_PZ_HANDLE handle)
+{
+	return dofi_obj_check(&dofi_pz_pool, DAT_HANDLE_TYPE_PZ, handle);
+}
+
+DAT_RETURN dofi_pz_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE *pz_handle);
+DAT_RETURN dofi_pz_query(DAT_PZ_HANDLE pz_handle, DAT_PZ_PARAM_MASK mask, DAT_PZ_PARAM *param);
+DAT_RETURN dofi_pz_free(DAT_PZ_HANDLE pz_handle);
+
+#endif

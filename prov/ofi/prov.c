@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The provider as a registry sees it: its entry points, its function table, opening an IA. */
+
+#include "base/env.h"
+#include "base/log.h"
+#include "obj/cr.h"
+#include "obj/ia.h"
+#include "obj/lmr.h"
+#include "stubs.h"
+#include "xport/msg.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* One dat.conf entry in use: each IA name has a function table of its own. */
+struct entry {
+	DAT_PROVIDER table;
+	DAT_PROVIDER_INFO info;
+	char *ia_params;
+	TAILQ_ENTRY(entry) link;
+};
+
+static pthread_mutex_t entries_lock = PTHREAD_MUTEX_INITIALIZER;
+static TAILQ_HEAD(, entry) entries = TAILQ_HEAD_INITIALIZER(entries); /* under entries_lock */
+
+/* A table function is only told the name; that the entry is thread-safe, its own tells. */
+static struct entry *entry_find(const char *name, bool thread_safe)
+{
+	struct entry *e;
+
+	pthread_mutex_lock(&entries_lock);
+	TAILQ_FOREACH(e, &entries, link)
+		if (!strcmp(e->info.ia_name, name) && !!e->info.is_thread_safe == thread_safe)
+			break;
+	pthread_mutex_unlock(&entries_lock);
+	return e;
+}
+
+/* The EVD of an open instance of the same IA, for a consumer that has none of its own. */
+static struct dofi_evd *existing_async_evd(const struct entry *e)
+{
+	struct dofi_ia *ia;
+	uint32_t i;
+
+	for (i = 0; (ia = dofi_pool_at(&dofi_ia_pool, i)); i++)
+		if (dofi_ia_check(ia) && !strcmp(ia->obj.provider->device_name, e->info.ia_name) &&
+		    ia->async_evd && dofi_evd_check(ia->async_evd))
+			return ia->async_evd;
+	return NULL;
+}
+
+/* Gives @ia the EVD that *@handle asks for, and makes one if that is none. */
+static DAT_RETURN async_evd_set(struct dofi_ia *ia, const struct entry *e, DAT_COUNT qlen,
+				DAT_EVD_HANDLE *handle)
+{
+	DAT_RETURN ret;
+
+	if (*handle == DAT_HANDLE_NULL) {
+		ret = dofi_evd_new(ia, qlen, NULL, DAT_EVD_ASYNC_FLAG, &ia->async_evd);
+		ia->async_evd_owned = !ret;
+		*handle = ret ? DAT_HANDLE_NULL : (DAT_EVD_HANDLE)ia->async_evd;
+		return ret;
+	}
+	ia->async_evd_shared = *handle == DAT_EVD_ASYNC_EXISTS;
+	ia->async_evd = ia->async_evd_shared ? existing_async_evd(e) : dofi_evd_check(*handle);
+	if (!ia->async_evd || !(ia->async_evd->flags & DAT_EVD_ASYNC_FLAG)) {
+		ia->async_evd = NULL;
+		return DOFI_BAD_HANDLE(EVD_ASYNC);
+	}
+	dofi_obj_get(&ia->async_evd->obj);
+	return DAT_SUCCESS;
+}
+
+static DAT_RETURN open_entry(const struct entry *e, DAT_COUNT qlen, DAT_EVD_HANDLE *async_evd,
+			     DAT_IA_HANDLE *ia_handle)
+{
+	struct dofi_params params;
+	struct dofi_ia *ia;
+	char why[160];
+	DAT_RETURN ret;
+	int err;
+
+	err = dofi_params_parse(e->ia_params, &params, why, sizeof(why));
+	if (err) {
+		dofi_log(DOFI_ERR, DOFI_CORE, "%s: ia_params: %s", e->info.ia_name, why);
+		return DOFI_RET(DAT_INVALID_PARAMETER, 0);
+	}
+	err = dofi_ia_open(&e->table, &params, &dofi_msg_xport, e->info.is_thread_safe, &ia);
+	if (err)
+		return dofi_ret(err);
+	ret = async_evd_set(ia, e, qlen, async_evd);
+	if (ret) {
+		dofi_ia_destroy(ia);
+		return ret;
+	}
+	*ia_handle = ia;
+	return DAT_SUCCESS;
+}
+
+static DAT_RETURN ia_open(const char *name, bool thread_safe, DAT_COUNT qlen,
+			  DAT_EVD_HANDLE *async_evd, DAT_IA_HANDLE *ia_handle)
+{
+	struct entry *e;
+
+	dofi_settings_read();
+	if (!name)
+		return DOFI_BAD_ARG(1);
+	if (!async_evd)
+		return DOFI_BAD_ARG(3);
+	if (!ia_handle)
+		return DOFI_BAD_ARG(4);
+	if (*async_evd == DAT_HANDLE_NULL && qlen <= 0)
+		return DOFI_BAD_ARG(2);
+	e = entry_find(name, thread_safe);
+	if (!e)
+		return DOFI_RET(DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED);
+	return open_entry(e, qlen, async_evd, ia_handle);
+}
+
+static DAT_RETURN ia_open_threadsafe(const DAT_NAME_PTR name, DAT_COUNT qlen,
+				     DAT_EVD_HANDLE *async_evd, DAT_IA_HANDLE *ia_handle)
+{
+	return ia_open(name, true, qlen, async_evd, ia_handle);
+}
+
+static DAT_RETURN ia_open_nonthreadsafe(const DAT_NAME_PTR name, DAT_COUNT qlen,
+					DAT_EVD_HANDLE *async_evd, DAT_IA_HANDLE *ia_handle)
+{
+	return ia_open(name, false, qlen, async_evd, ia_handle);
+}
+
+/* Positional, so that a member more or less breaks the build. */
+static const DAT_PROVIDER functions = {
+	NULL, /* device_name */
+	NULL, /* extension */
+	ia_open_threadsafe,
+	dofi_ia_query,
+	dofi_ia_close,
+	dofi_set_consumer_context,
+	dofi_get_consumer_context,
+	dofi_get_handle_type,
+	dofi_cno_create,
+	dofi_cno_modify_agent,
+	dofi_cno_query,
+	dofi_cno_free,
+	dofi_cno_wait,
+	dofi_cr_query,
+	dofi_cr_accept,
+	dofi_cr_reject,
+	dofi_stub_cr_handoff,
+	dofi_evd_create,
+	dofi_evd_query,
+	dofi_evd_modify_cno,
+	dofi_evd_enable,
+	dofi_evd_disable,
+	dofi_evd_wait,
+	dofi_evd_resize,
+	dofi_evd_post_se,
+	dofi_evd_dequeue,
+	dofi_evd_free,
+	dofi_ep_create,
+	dofi_ep_query,
+	dofi_stub_ep_modify,
+	dofi_ep_connect,
+	dofi_stub_ep_dup_connect,
+	dofi_ep_disconnect,
+	dofi_ep_post_send,
+	dofi_ep_post_recv,
+	dofi_ep_post_rdma_read,
+	dofi_ep_post_rdma_write,
+	dofi_ep_get_status,
+	dofi_ep_free,
+	dofi_lmr_create,
+	dofi_lmr_query,
+	dofi_lmr_free,
+	dofi_stub_rmr_create,
+	dofi_stub_rmr_query,
+	dofi_stub_rmr_bind,
+	dofi_stub_rmr_free,
+	dofi_psp_create,
+	dofi_psp_query,
+	dofi_psp_free,
+	dofi_stub_rsp_create,
+	dofi_stub_rsp_query,
+	dofi_stub_rsp_free,
+	dofi_pz_create,
+	dofi_pz_query,
+	dofi_pz_free,
+	dofi_psp_create_any,
+	dofi_ep_reset,
+	dofi_evd_set_unwaitable,
+	dofi_evd_clear_unwaitable,
+	dofi_lmr_sync,
+	dofi_lmr_sync,
+	dofi_stub_ep_create_with_srq,
+	dofi_stub_ep_recv_query,
+	dofi_stub_ep_set_watermark,
+	dofi_stub_srq_create,
+	dofi_stub_srq_free,
+	dofi_stub_srq_post_recv,
+	dofi_stub_srq_query,
+	dofi_stub_srq_resize,
+	dofi_stub_srq_set_lw,
+#if DAT_VERSION_MAJOR >= 2
+	dofi_stub_csp_create,
+	dofi_stub_csp_query,
+	dofi_stub_csp_free,
+	dofi_stub_ep_common_connect,
+	dofi_stub_rmr_create_for_ep,
+	dofi_stub_ep_post_send_with_invalidate,
+	dofi_stub_ep_post_rdma_read_to_rmr,
+	dofi_stub_cno_fd_create,
+	dofi_stub_cno_trigger,
+	dofi_stub_ia_ha_related,
+	dofi_stub_extendedop,
+#endif
+};
+
+static void entry_free(struct entry *e)
+{
+	free(e->ia_params);
+	free(e);
+}
+
+static struct entry *entry_new(const DAT_PROVIDER_INFO *info, const char *ia_params)
+{
+	struct entry *e = calloc(1, sizeof(*e));
+
+	if (!e)
+		return NULL;
+	e->info = *info;
+	e->ia_params = strdup(ia_params ? ia_params : "");
+	e->table = functions;
+	e->table.device_name = e->info.ia_name;
+	if (!info->is_thread_safe)
+		e->table.ia_open_func = ia_open_nonthreadsafe;
+	if (!e->ia_params) {
+		entry_free(e);
+		return NULL;
+	}
+	return e;
+}
+
+void dat_provider_init(const DAT_PROVIDER_INFO *info, const char *ia_params);
+void dat_provider_fini(const DAT_PROVIDER_INFO *info);
+
+/* Called by a registry for each dat.conf entry that it loads us for. */
+void dat_provider_init(const DAT_PROVIDER_INFO *info, const char *ia_params)
+{
+	struct entry *e = entry_new(info, ia_params);
+
+	dofi_settings_read();
+	if (!e)
+		return;
+	pthread_mutex_lock(&entries_lock);
+	TAILQ_INSERT_TAIL(&entries, e, link);
+	pthread_mutex_unlock(&entries_lock);
+	if (dat_registry_add_provider(&e->table, info) == DAT_SUCCESS)
+		return;
+	dofi_log(DOFI_ERR, DOFI_CORE, "the registry refused %s", info->ia_name);
+	pthread_mutex_lock(&entries_lock);
+	TAILQ_REMOVE(&entries, e, link);
+	pthread_mutex_unlock(&entries_lock);
+	entry_free(e);
+}
+
+static struct entry *entry_take(const DAT_PROVIDER_INFO *info)
+{
+	struct entry *e;
+
+	pthread_mutex_lock(&entries_lock);
+	TAILQ_FOREACH(e, &entries, link)
+		if (!strcmp(e->info.ia_name, info->ia_name) &&
+		    e->info.dapl_version_major == info->dapl_version_major &&
+		    e->info.dapl_version_minor == info->dapl_version_minor &&
+		    e->info.is_thread_safe == info->is_thread_safe)
+			break;
+	if (e)
+		TAILQ_REMOVE(&entries, e, link);
+	pthread_mutex_unlock(&entries_lock);
+	return e;
+}
+
+/* Called when the last IA of the entry is closed. */
+void dat_provider_fini(const DAT_PROVIDER_INFO *info)
+{
+	struct entry *e = entry_take(info);
+
+	if (!e)
+		return;
+	dat_registry_remove_provider(&e->table, info);
+	entry_free(e);
+}

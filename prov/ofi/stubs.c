@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The calls that this release answers with DAT_NOT_IMPLEMENTED. */
+
+#include "stubs.h"
+
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
+DAT_RETURN dofi_stub_cr_handoff(DAT_CR_HANDLE cr, DAT_CONN_QUAL qual)
+{
+	return DOFI_NOT_IMPLEMENTED;
+}
+
+DAT_RETURN dofi_stub_ep_modify(DAT_EP_HANDLE ep, DAT_EP_PARAM_MASK mask, const DAT_EP_PARAM *param)
+{
+	return DOFI_NOT_IMPLEMENTED;
+}
+
+DAT_RETURN dofi_stub_ep_dup_connect(DAT_EP_HANDLE ep, DAT_EP_HANDLE dup, DAT_TIMEOUT timeout,
+				    DAT_COUNT size, const DAT_PVOID data, DAT_QOS qos)
+{
+	return DOFI_NOT_IMPLEMENTED;
+}
+
+DAT_RETURN dofi_stub_rmr_create(DAT_PZ_HANDLE pz, DAT_RMR_HANDLE *rmr)
+{
+	return DOFI_NOT_IMPLEMENTED;
+}
+
+DAT_RETURN dofi_stub_rmr_query(DAT_RMR_HANDLE rmr, DAT_RMR_PARAM_MASK mask, DAT_RMR_PARAM *param)
+{
+	return DOFI_NOT_IMPLEMENTED;
+}
+#if DAT_VERSION_MAJOR >= 2
+DAT_RETURN dofi_stub_rmr_bind(DAT_RMR_HANDLE rmr, DAT_LMR_HANDLE lmr, const DAT_LMR_TRIPLET *triplet,
+			      DAT_MEM_PRIV_FLAGS priv, DAT_VA_TYPE va_type, DAT_EP_HANDLE ep,
+			      DAT_RMR_COOKIE cookie, DAT_COMPLETION_FLAGS flags,
+			      DAT_RMR_CONTEXT *context)
+{
+	return DOFI_NOT_IMPLEMENTED;
+}
+#else
+DAT_RETURN dofi_stub_rmr_bind(DAT_RMR_HANDLE rmr, const DAT_LMR_TRIPLET *triplet,
+			      DAT_MEM_PRIV_FLAGS priv, DAT_EP_HANDLE ep, DAT_RMR_COOKIE cookie,
+			      DAT_COMPLETION_FLAGS flags, DAT_RMR_CONTEXT *context)
+{
+	return DOFI_NOT_IMPLEMENTED;
+}
+#endif
+DAT_RETURN dofi_stub_rmr_free(DAT_RMR_HANDLE rmr)
+{
+	return DOFI_NOT_IMPLEMENTED;
+}
+
+DAT_RETURN dofi_stub_rsp_create(DAT_IA_HANDLE ia, DAT_CONN_QUAL qual, DAT_EP_HANDLE ep,
+				DAT_EVD_HANDLE evd, DAT_RSP_HANDLE *rsp)
+{
+	return DOFI_NOT_IMPLEMENTED;
+}
+
+DAT_RETURN dofi_stub_rsp_query(DAT_RSP_HANDLE rsp, DAT_RSP_PARAM_MASK mask, DAT_RSP_PARAM *param)
+{
+	return DOFI_NOT_IMPLEMENTED;
+}
+
+DAT_RETURN dofi_stub_rsp_free(DAT_RSP_HANDLE rsp)
+{
+	return DOFI_NOT_IMPLEMENTED;
+}
+
+DAT_RETURN dofi_stub_ep_create_with_srq(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, DAT_EVD_HANDLE recv,
+					DAT_EVD_HANDLE request, DAT_EVD_HANDLE connect,
+					DAT_SRQ_HANDLE srq, const DAT_EP_ATTR *attr,
+					DAT_EP_HANDLE *ep)
+{
+	return DOFI_NOT_IMPLEMENTED;
+}
+
+DAT_RETURN dofi_stub_ep_recv_query(DAT_EP_HANDLE ep, DAT_COUNT *buffers, DAT_COUNT *span)
+{
+	return DOFI_NOT_IMPLEMENTED;
+}
+
+DAT_RETURN dofi_stub_ep_set_watermark(DAT_EP_HANDLE ep, DAT_COUNT soft, DAT_COUNT hard)
+{
+	return DOFI_NOT_IMPLEMENTED;
+}
+
+DAT_RETURN dofi_stub_srq_create(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, DAT_SRQ_ATTR *attr,
+				DAT_SRQ_HANDLE *srq)
+{
+	return DOFI_NOT_IMPLEMENTED;
+}
+
+DAT_RETURN dofi_stub_srq_free(DAT_SRQ_HANDLE srq)
+{
+	return DOFI_NOT_IMPLEMENTED;
+}
+
+DAT_RETURN dofi_stub_srq_post_recv(DAT_SRQ_HANDLE srq, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+				   DAT_DTO_COOKIE cookie)
+{
+	return DOFI_NOT_IMPLEMENTED;
+}
+
+DAT_RETURN dofi_stub_srq_query(DAT_SRQ_HANDLE srq, DAT_SRQ_PARAM_MASK mask, DAT_SRQ_PARAM *param)
+{
+	return DOFI_NOT_IMPLEMENTED;
+}
+
+DAT_RETURN dofi_stub_srq_resize(DAT_SRQ_HANDLE srq, DAT_COUNT n)
+{
+	return DOFI_NOT_IMPLEMENTED;
+}
+
+DAT_RETURN dofi_stub_srq_set_lw(DAT_SRQ_HANDLE srq, DAT_COUNT low)
+{
+	return DOFI_NOT_IMPLEMENTED;
+}
+
+#if DAT_VERSION_MAJOR >= 2
+DAT_RETURN dofi_stub_csp_create(DAT_IA_HANDLE ia, DAT_COMM *comm, DAT_IA_ADDRESS_PTR address,
+				DAT_EVD_HANDLE evd, DAT_CSP_HANDLE *csp)
+{
+	return DOFI_NOT_IMPLEMENTED;
+}
+
+DAT_RETURN dofi_stub_csp_query(DAT_CSP_HANDLE csp, DAT_CSP_PARAM_MASK mask, DAT_CSP_PARAM *param)
+{
+	return DOFI_NOT_IMPLEMENTED;
+}
+
+DAT_RETURN dofi_stub_csp_free(DAT_CSP_HANDLE csp)
+{
+	return DOFI_NOT_IMPLEMENTED;
+}
+
+DAT_RETURN dofi_stub_ep_common_connect(DAT_EP_HANDLE ep, DAT_IA_ADDRESS_PTR address,
+				       DAT_TIMEOUT timeout, DAT_COUNT size, const DAT_PVOID data)
+{
+	return DOFI_NOT_IMPLEMENTED;
+}
+
+DAT_RETURN dofi_stub_rmr_create_for_ep(DAT_PZ_HANDLE pz, DAT_RMR_HANDLE *rmr)
+{
+	return DOFI_NOT_IMPLEMENTED;
+}
+
+DAT_RETURN dofi_stub_ep_post_send_with_invalidate(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+						  DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags,
+						  DAT_BOOLEAN invalidate, DAT_RMR_CONTEXT context)
+{
+	return DOFI_NOT_IMPLEMENTED;
+}
+
+DAT_RETURN dofi_stub_ep_post_rdma_read_to_rmr(DAT_EP_HANDLE ep, const DAT_RMR_TRIPLET *local,
+					      DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
+					      DAT_COMPLETION_FLAGS flags)
+{
+	return DOFI_NOT_IMPLEMENTED;
+}
+
+DAT_RETURN dofi_stub_cno_fd_create(DAT_IA_HANDLE ia, DAT_FD *fd, DAT_CNO_HANDLE *cno)
+{
+	return DOFI_NOT_IMPLEMENTED;
+}
+
+DAT_RETURN dofi_stub_cno_trigger(DAT_CNO_HANDLE cno, DAT_EVD_HANDLE *evd)
+{
+	return DOFI_NOT_IMPLEMENTED;
+}
+
+DAT_RETURN dofi_stub_ia_ha_related(DAT_IA_HANDLE ia, const DAT_NAME_PTR name, DAT_BOOLEAN *related)
+{
+	return DOFI_NOT_IMPLEMENTED;
+}
+
+DAT_RETURN dofi_stub_extendedop(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args)
+{
+	return DOFI_NOT_IMPLEMENTED;
+}
+#endif

@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The connected transport: endpoints, connection events, and operations. */
+
+#include "xport/msg.h"
+
+#include "base/log.h"
+#include "xport/msg_listen.h"
+#include "xport/wire.h"
+
+#include <errno.h>
+#include <rdma/fi_errno.h>
+#include <rdma/fi_rma.h>
+#include <search.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* An open endpoint, found by its fid when an event names it. */
+struct msg_conn {
+	const struct fid *fid;
+	struct dofi_ep *ep;
+};
+
+static int conn_compare(const void *a, const void *b)
+{
+	const struct fid *x = ((const struct msg_conn *)a)->fid;
+	const struct fid *y = ((const struct msg_conn *)b)->fid;
+
+	return (x > y) - (x < y);
+}
+
+/* The EP of @fid; NULL when it was closed since the event was queued. */
+static struct dofi_ep *ep_of(struct dofi_ia *ia, const struct fid *fid)
+{
+	struct msg_ia *mia = ia->xport_ia;
+	const struct msg_conn key = { .fid = fid };
+	struct msg_conn **found = tfind(&key, &mia->endpoints, conn_compare);
+
+	return found ? (*found)->ep : NULL;
+}
+
+static struct dofi_ia *ia_of(struct dofi_progress *p)
+{
+	return (struct dofi_ia *)((char *)p - offsetof(struct dofi_ia, progress));
+}
+
+static int msg_ia_init(struct dofi_ia *ia)
+{
+	struct msg_ia *mia = calloc(1, sizeof(*mia));
+
+	if (!mia)
+		return -ENOMEM;
+	TAILQ_INIT(&mia->listeners);
+	ia->xport_ia = mia;
+	if (ia->max_private_data > DOFI_WIRE_MAX_DATA)
+		ia->max_private_data = DOFI_WIRE_MAX_DATA;
+	return 0;
+}
+
+static void msg_ia_fini(struct dofi_ia *ia)
+{
+	free(ia->xport_ia);
+	ia->xport_ia = NULL;
+}
+
+/* Endpoints */
+
+static int conn_add(struct dofi_ep *ep, struct fid_ep *fid)
+{
+	struct msg_ia *mia = ep->obj.ia->xport_ia;
+	struct msg_conn *conn = malloc(sizeof(*conn));
+
+	if (!conn)
+		return -ENOMEM;
+	*conn = (struct msg_conn){ .fid = &fid->fid, .ep = ep };
+	if (!tsearch(conn, &mia->endpoints, conn_compare)) {
+		free(conn);
+		return -ENOMEM;
+	}
+	ep->conn = conn;
+	return 0;
+}
+
+static void conn_remove(struct dofi_ep *ep)
+{
+	struct msg_ia *mia = ep->obj.ia->xport_ia;
+
+	tdelete(ep->conn, &mia->endpoints, conn_compare);
+	free(ep->conn);
+	ep->conn = NULL;
+}
+
+/* Opens the fabric endpoint that @info describes and gives it the receives that wait. */
+static int endpoint_open(struct dofi_ep *ep, struct fi_info *info)
+{
+	struct dofi_domain *domain = &ep->pz->domain;
+	struct fid_ep *fid;
+	int ret;
+
+	ret = fi_endpoint(domain->fid, info, &fid, NULL);
+	if (ret)
+		return ret;
+	ret = fi_ep_bind(fid, &ep->obj.ia->progress.eq->fid, 0);
+	if (!ret)
+		ret = fi_ep_bind(fid, &domain->cq.fid->fid, FI_TRANSMIT | FI_RECV);
+	if (!ret)
+		ret = fi_enable(fid);
+	if (!ret)
+		ret = conn_add(ep, fid);
+	if (ret) {
+		fi_close(&fid->fid);
+		return ret;
+	}
+	pthread_mutex_lock(&ep->lock);
+	ep->fid = fid;
+	dofi_dto_pump(ep);
+	pthread_mutex_unlock(&ep->lock);
+	return 0;
+}
+
+static void endpoint_close(struct dofi_ep *ep)
+{
+	struct fid_ep *fid;
+	int ret;
+
+	pthread_mutex_lock(&ep->lock);
+	fid = ep->fid;
+	ep->fid = NULL;
+	pthread_mutex_unlock(&ep->lock);
+	if (!fid)
+		return;
+	conn_remove(ep);
+	fi_shutdown(fid, 0);
+	ret = fi_close(&fid->fid);
+	if (ret)
+		dofi_log(DOFI_WARN, DOFI_CM, "closing an endpoint: %s", fi_strerror(-ret));
+	dofi_cq_drain(&ep->pz->domain.cq);
+}
+
+/* The active side */
+
+static struct fi_info *connect_info(struct dofi_ia *ia, const struct sockaddr_storage *peer, size_t len)
+{
+	struct fi_info *info = fi_dupinfo(ia->fabric.info);
+
+	if (!info)
+		return NULL;
+	free(info->dest_addr);
+	info->dest_addr = malloc(len);
+	if (!info->dest_addr) {
+		fi_freeinfo(info);
+		return NULL;
+	}
+	memcpy(info->dest_addr, peer, len);
+	info->dest_addrlen = len;
+	info->addr_format = peer->ss_family == AF_INET6 ? FI_SOCKADDR_IN6 : FI_SOCKADDR_IN;
+	if (ia->fabric.wildcard) {
+		/* the route to the peer chooses the interface */
+		free(info->src_addr);
+		info->src_addr = NULL;
+		info->src_addrlen = 0;
+	}
+	return info;
+}
+
+static int connect_once(struct dofi_ep *ep)
+{
+	const struct dofi_request *r = &ep->request;
+	uint16_t port = dofi_wire_port(r->conn_qual, ep->attempt);
+	const struct dofi_wire msg = {
+		.kind = DOFI_WIRE_REQUEST,
+		.conn_qual = port == r->conn_qual ? 0 : r->conn_qual,
+		.data = r->data,
+		.data_size = r->data_size,
+	};
+	unsigned char buf[DOFI_WIRE_MAX];
+	struct sockaddr_storage peer;
+	size_t len = msg_address(&peer, &r->peer, false, port);
+	struct fi_info *info = connect_info(ep->obj.ia, &peer, len);
+	int ret;
+
+	if (!info)
+		return -ENOMEM;
+	ret = endpoint_open(ep, info);
+	if (!ret)
+		ret = fi_connect(ep->fid, info->dest_addr, buf, dofi_wire_pack(buf, &msg));
+	fi_freeinfo(info);
+	return ret;
+}
+
+static DAT_EVENT_NUMBER failure_event(int err)
+{
+	switch (err) {
+	case ENETUNREACH:
+	case EHOSTUNREACH:
+	case EHOSTDOWN:
+	case ENETDOWN:
+	case ETIMEDOUT:		/* the kernel's, long after ours would have come */
+	case EADDRNOTAVAIL:
+	case EINVAL:		/* an address that no route can have */
+		return DAT_CONNECTION_EVENT_UNREACHABLE;
+	default:
+		return DAT_CONNECTION_EVENT_NON_PEER_REJECTED;
+	}
+}
+
+/* One port did not answer for the qualifier: the next may, once this endpoint is gone. */
+static void connect_failed(struct dofi_ep *ep, int err)
+{
+	bool again = failure_event(err) == DAT_CONNECTION_EVENT_NON_PEER_REJECTED &&
+		     ++ep->attempt < dofi_wire_ports(ep->request.conn_qual);
+
+	dofi_log(DOFI_DEBUG, DOFI_CM, "ep %p: connecting: %s", (void *)ep, fi_strerror(err));
+	if (!again) {
+		dofi_ep_end_with(ep, failure_event(err), NULL, 0);
+		return;
+	}
+	endpoint_close(ep);
+	pthread_mutex_lock(&ep->lock);
+	dofi_ep_todo(ep, DOFI_EP_CONNECT);
+	pthread_mutex_unlock(&ep->lock);
+}
+
+static void msg_connect(struct dofi_ep *ep)
+{
+	int ret = connect_once(ep);
+
+	if (ret)
+		connect_failed(ep, -ret);
+}
+
+/* The passive side */
+
+static void release_request(struct dofi_ep *ep)
+{
+	fi_freeinfo(ep->accept_info);
+	ep->accept_info = NULL;
+	msg_listener_put(ep->listener);
+	ep->listener = NULL;
+}
+
+static void msg_accept(struct dofi_ep *ep)
+{
+	const struct dofi_wire msg = {
+		.kind = DOFI_WIRE_ACCEPT,
+		.data = ep->request.data,
+		.data_size = ep->request.data_size,
+	};
+	unsigned char buf[DOFI_WIRE_MAX];
+	int ret = endpoint_open(ep, ep->accept_info);
+
+	if (!ret)
+		ret = fi_accept(ep->fid, buf, dofi_wire_pack(buf, &msg));
+	release_request(ep);
+	if (ret) {
+		dofi_log(DOFI_INFO, DOFI_CM, "ep %p: accept: %s", (void *)ep, fi_strerror(-ret));
+		dofi_ep_end_with(ep, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, NULL, 0);
+	}
+}
+
+static void msg_reject(struct dofi_cr *cr, enum dofi_reject why, const void *data, size_t size)
+{
+	msg_turn_down(cr->listener, cr->info, why, data, size);
+	cr->info = NULL;
+	msg_listener_put(cr->listener);
+}
+
+static void msg_close(struct dofi_ep *ep)
+{
+	if (ep->accept_info) {
+		msg_turn_down(ep->listener, ep->accept_info, DOFI_REJECT_PROVIDER, NULL, 0);
+		ep->accept_info = NULL;
+		msg_listener_put(ep->listener);
+		ep->listener = NULL;
+	}
+	endpoint_close(ep);
+}
+
+/* Events */
+
+static DAT_EP_STATE state_of(struct dofi_ep *ep)
+{
+	DAT_EP_STATE state;
+
+	pthread_mutex_lock(&ep->lock);
+	state = ep->state;
+	pthread_mutex_unlock(&ep->lock);
+	return state;
+}
+
+static void connected(struct dofi_ep *ep, const void *data, size_t size)
+{
+	struct dofi_wire msg = { .data_size = 0 };
+
+	if (state_of(ep) == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING &&
+	    (dofi_wire_unpack(data, size, &msg) || msg.kind != DOFI_WIRE_ACCEPT)) {
+		dofi_log(DOFI_WARN, DOFI_CM, "ep %p: the acceptor is not this provider", (void *)ep);
+		dofi_ep_end_with(ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, NULL, 0);
+		return;
+	}
+	dofi_ep_established(ep, msg.data, msg.data_size);
+}
+
+/* The peer, or the path to it, is gone. */
+static void gone(struct dofi_ep *ep, DAT_EVENT_NUMBER when_connected)
+{
+	switch (state_of(ep)) {
+	case DAT_EP_STATE_ACTIVE_CONNECTION_PENDING:
+		dofi_ep_end_with(ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, NULL, 0);
+		break;
+	case DAT_EP_STATE_COMPLETION_PENDING:
+		dofi_ep_end_with(ep, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, NULL, 0);
+		break;
+	default:
+		dofi_ep_end_with(ep, when_connected, NULL, 0);
+	}
+}
+
+static void msg_event(struct dofi_progress *p, uint32_t event, struct fi_eq_cm_entry *entry, size_t len)
+{
+	struct dofi_ia *ia = ia_of(p);
+	size_t data_size = len > sizeof(*entry) ? len - sizeof(*entry) : 0;
+	struct dofi_ep *ep;
+
+	if (event == FI_CONNREQ) {
+		msg_request(ia, entry->fid, entry->info, entry->data, data_size);
+		return;
+	}
+	ep = ep_of(ia, entry->fid);
+	if (!ep)
+		return;
+	if (event == FI_CONNECTED)
+		connected(ep, entry->data, data_size);
+	else if (event == FI_SHUTDOWN)
+		gone(ep, DAT_CONNECTION_EVENT_DISCONNECTED);
+}
+
+/* A refusal and a rejection look alike but for our header in the data. */
+static void attempt_failed(struct dofi_ep *ep, const struct fi_eq_err_entry *e)
+{
+	struct dofi_wire msg;
+
+	if (e->err_data_size && !dofi_wire_unpack(e->err_data, e->err_data_size, &msg) &&
+	    msg.kind == DOFI_WIRE_REJECT)
+		dofi_ep_end_with(ep, DAT_CONNECTION_EVENT_PEER_REJECTED, msg.data, msg.data_size);
+	else
+		connect_failed(ep, abs(e->err));
+}
+
+static void msg_error(struct dofi_progress *p, const struct fi_eq_err_entry *e)
+{
+	struct dofi_ep *ep = ep_of(ia_of(p), e->fid);
+
+	if (!ep)
+		return;
+	if (state_of(ep) == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING)
+		attempt_failed(ep, e);
+	else
+		gone(ep, DAT_CONNECTION_EVENT_BROKEN);
+}
+
+/* Operations */
+
+static int submit_write(struct dofi_ep *ep, struct dofi_dto *dto)
+{
+	const struct fi_rma_iov remote = {
+		.addr = dto->remote_addr, .len = dto->length, .key = dto->remote_key,
+	};
+	const struct fi_msg_rma msg = {
+		.msg_iov = dto->iov,
+		.desc = dto->desc,
+		.iov_count = dto->n_iov,
+		.rma_iov = &remote,
+		.rma_iov_count = 1,
+		.context = dofi_dto_context(dto),
+	};
+
+	/* the endpoint's default flags do not reach plain fi_write on every fabric */
+	return fi_writemsg(ep->fid, &msg, ep->obj.ia->fabric.write_flags);
+}
+
+static int submit_one(struct dofi_ep *ep, struct dofi_dto *dto)
+{
+	void *buf = dto->n_iov ? dto->iov[0].iov_base : NULL;
+	void *desc = dto->n_iov ? dto->desc[0] : NULL;
+	void *context = dofi_dto_context(dto);
+	size_t len = dto->n_iov ? dto->iov[0].iov_len : 0;
+
+	switch (dto->kind) {
+	case DOFI_DTO_SEND:
+		return fi_send(ep->fid, buf, len, desc, 0, context);
+	case DOFI_DTO_RECV:
+		return fi_recv(ep->fid, buf, len, desc, 0, context);
+	default:
+		return fi_read(ep->fid, buf, len, desc, 0, dto->remote_addr, dto->remote_key, context);
+	}
+}
+
+static int submit_many(struct dofi_ep *ep, struct dofi_dto *dto)
+{
+	void *context = dofi_dto_context(dto);
+
+	switch (dto->kind) {
+	case DOFI_DTO_SEND:
+		return fi_sendv(ep->fid, dto->iov, dto->desc, dto->n_iov, 0, context);
+	case DOFI_DTO_RECV:
+		return fi_recvv(ep->fid, dto->iov, dto->desc, dto->n_iov, 0, context);
+	default:
+		return fi_readv(ep->fid, dto->iov, dto->desc, dto->n_iov, 0, dto->remote_addr,
+				dto->remote_key, context);
+	}
+}
+
+static int msg_submit(struct dofi_ep *ep, struct dofi_dto *dto)
+{
+	if (dto->kind == DOFI_DTO_WRITE)
+		return submit_write(ep, dto);
+	return dto->n_iov <= 1 ? submit_one(ep, dto) : submit_many(ep, dto);
+}
+
+static const struct dofi_progress_ops msg_progress_ops = {
+	.completed = dofi_dto_complete,
+	.cm_event = msg_event,
+	.cm_error = msg_error,
+};
+
+const struct dofi_xport dofi_msg_xport = {
+	.name = "msg",
+	.progress_ops = &msg_progress_ops,
+	.header_size = DOFI_WIRE_HEADER,
+	.ia_init = msg_ia_init,
+	.ia_fini = msg_ia_fini,
+	.listen = msg_listen,
+	.unlisten = msg_unlisten,
+	.connect = msg_connect,
+	.accept = msg_accept,
+	.reject = msg_reject,
+	.close = msg_close,
+	.submit = msg_submit,
+};

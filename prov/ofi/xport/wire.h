@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What our connection manager puts into a fabric's private data.
+ *
+ *	byte 0     magic
+ *	byte 1     version in the high, kind in the low half
+ *	byte 2     flags
+ *	byte 3     length of the consumer's private data
+ *	byte 4-11  connection qualifier, big-endian, if the flag says so
+ *	then       the consumer's private data
+ *
+ * A qualifier that is the port itself is not repeated: fabrics carry as few as
+ * 55 bytes. The length is explicit because some of them pad.
+ */
+#ifndef DOFI_XPORT_WIRE_H
+#define DOFI_XPORT_WIRE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define DOFI_WIRE_HEADER 12		/* most bytes added to the consumer's data */
+#define DOFI_WIRE_MAX_DATA 244
+#define DOFI_WIRE_MAX (DOFI_WIRE_HEADER + DOFI_WIRE_MAX_DATA)
+
+enum dofi_wire_kind {
+	DOFI_WIRE_REQUEST = 1,
+	DOFI_WIRE_ACCEPT = 2,
+	DOFI_WIRE_REJECT = 3,		/* the consumer turned the request down */
+	DOFI_WIRE_REFUSE = 4,		/* the provider did: nobody listens, or no room */
+};
+
+struct dofi_wire {
+	enum dofi_wire_kind kind;
+	uint64_t conn_qual;		/* of a request; 0 stands for the port */
+	const void *data;
+	size_t data_size;
+};
+
+/* Renders @msg, whose data_size is at most DOFI_WIRE_MAX_DATA; the bytes used. */
+size_t dofi_wire_pack(unsigned char buf[DOFI_WIRE_MAX], const struct dofi_wire *msg);
+
+/*
+ * Parses @len bytes of a stranger. 0, or -EPROTO when they are not ours or not of
+ * our version. @msg->data points into @buf.
+ */
+int dofi_wire_unpack(const void *buf, size_t len, struct dofi_wire *msg);
+
+/*
+ * The port on which a qualifier is listened for. A qualifier that fits a port is
+ * that port. Any other, and one below 1024 that an ordinary user may not bind,
+ * maps to a few ports outside the ephemeral range that both sides try in order.
+ */
+unsigned dofi_wire_ports(uint64_t conn_qual);	/* how many there are to try */
+uint16_t dofi_wire_port(uint64_t conn_qual, unsigned attempt);
+
+#endif
