@@ -13,7 +13,8 @@
 #define MAX_SAMPLES	100000
 #define MAX_MESSAGES	1000000
 #define MIN_MESSAGES	8
-#define WARM_UP		16
+#define WARM_UP		4
+#define WARM_UP_AGAIN	16
 #define MAX_REPEAT	1000
 /* Data checked per size and test: at least 4 messages, about this many bytes. */
 #define VERIFY_BYTES	((size_t)1 << 20)
@@ -173,10 +174,10 @@ static int calibrate(struct client *c, struct perf_point *point,
 {
 	uint64_t fit;
 
+	if (*iters)
+		return warm_up(c, point, WARM_UP_AGAIN, &fit);
 	if (warm_up(c, point, WARM_UP, &fit))
 		return -1;
-	if (*iters)
-		return 0;
 	/* a second, longer look: the first one was cold */
 	if (fit / 8 > WARM_UP && warm_up(c, point, fit / 8, &fit))
 		return -1;

@@ -45,9 +45,9 @@ struct perf_raw {
 };
 
 /* What an event carries, with room for the private data behind it. */
-struct cm_entry {
+union cm_entry {
 	struct fi_eq_cm_entry head;
-	unsigned char data[CM_DATA_MAX];
+	unsigned char room[sizeof(struct fi_eq_cm_entry) + CM_DATA_MAX];
 };
 
 static struct perf_raw *to_raw(struct perf_xport *x)
@@ -209,7 +209,7 @@ static int raw_eq_error(struct perf_raw *raw)
 
 /* Waits for @want; @timeout_ms < 0 is forever. Returns the data's length. */
 static long raw_cm_wait(struct perf_raw *raw, uint32_t want,
-			struct cm_entry *entry, int timeout_ms)
+			union cm_entry *entry, int timeout_ms)
 {
 	uint64_t end = perf_now_ns() + timeout_ms * 1000000ull;
 	uint32_t event;
@@ -282,7 +282,7 @@ static int raw_answer(struct perf_raw *raw, struct fi_info *info,
 		      const struct perf_hello *hello)
 {
 	unsigned char buf[PERF_HELLO_LEN];
-	struct cm_entry entry;
+	union cm_entry entry;
 	int rc;
 
 	raw->x.size_max = hello->size_max;
@@ -304,14 +304,14 @@ static int raw_accept(struct perf_xport *x)
 {
 	struct perf_raw *raw = to_raw(x);
 	struct perf_hello hello;
-	struct cm_entry entry;
+	union cm_entry entry;
 	long len;
 	int rc;
 
 	len = raw_cm_wait(raw, FI_CONNREQ, &entry, x->wait_client_ms);
 	if (len < 0)
 		return -1;
-	if (perf_greet(x, entry.data, (size_t)len, &hello)) {
+	if (perf_greet(x, entry.head.data, (size_t)len, &hello)) {
 		fi_reject(raw->pep, entry.head.info->handle, NULL, 0);
 		rc = -1;
 	} else {
@@ -328,7 +328,7 @@ static int raw_connect(struct perf_xport *x, const struct sockaddr *addr,
 	unsigned char buf[PERF_HELLO_LEN];
 	char host[NI_MAXHOST], service[16];
 	struct perf_hello hello;
-	struct cm_entry entry;
+	union cm_entry entry;
 	long len;
 	int rc;
 
@@ -345,7 +345,7 @@ static int raw_connect(struct perf_xport *x, const struct sockaddr *addr,
 	if (rc)
 		return raw_fail(raw, "cannot connect", rc);
 	len = raw_cm_wait(raw, FI_CONNECTED, &entry, (int)x->timeout_ms);
-	if (len < 0 || perf_greet(x, entry.data, (size_t)len, &hello))
+	if (len < 0 || perf_greet(x, entry.head.data, (size_t)len, &hello))
 		return -1;
 	raw->raddr = hello.addr;
 	raw->rkey = hello.key;
@@ -475,7 +475,7 @@ static int raw_poll(struct perf_xport *x, struct perf_comp *comp)
 static int raw_check(struct perf_xport *x)
 {
 	struct perf_raw *raw = to_raw(x);
-	struct cm_entry entry;
+	union cm_entry entry;
 	uint32_t event;
 	ssize_t n;
 

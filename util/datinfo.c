@@ -1,0 +1,447 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * datinfo: the registered IA names, the fabric below each, and every attribute
+ * with where it comes from. The public API only; the same source for uDAPL 1.2
+ * and DAT 2.0.
+ */
+#include "info_attr.h"
+#include "info_conf.h"
+
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifndef PACKAGE_VERSION
+#define PACKAGE_VERSION "unversioned"
+#endif
+
+#define EXIT_USAGE	2
+#define MAX_NAMES	1024
+#define ASYNC_QLEN	8
+#define API_TEXT	(DAT_VERSION_MAJOR >= 2 ? "2.0" : "1.2")
+
+struct opts {
+	const char *device;	/* NULL: all of them */
+	bool list, conf, json;
+};
+
+/* An opened IA and all that it told. */
+struct ia {
+	DAT_IA_HANDLE handle;
+	DAT_EVD_HANDLE async_evd;
+	DAT_IA_ATTR attr;
+	DAT_PROVIDER_ATTR provider;
+};
+
+static const char *const fabric_attrs[] = {
+	"OFI_PROVIDER", "OFI_DOMAIN", "OFI_FABRICS", "OFI_LIBFABRIC",
+};
+
+static const char help_text[] =
+"Usage: datinfo [options]\n"
+"\n"
+"Prints the registered IA names, the fabric below each, and every attribute\n"
+"with its value and where that comes from.\n"
+"\n"
+"  -D, --device NAME    only this IA\n"
+"  -l, --list           only names, fabrics and addresses, a line for each\n"
+"      --conf           print dat.conf entries for the fabrics of this machine\n"
+"  -j, --json           print JSON\n"
+"  -h, --help           print this help\n"
+"  -V, --version        print the version\n"
+"\n"
+"Exit status: 0, 1 when no IA could be opened, 2 when used wrongly.\n";
+
+static int ia_open(const DAT_PROVIDER_INFO *info, struct ia *ia, char *err,
+		   size_t errlen)
+{
+	DAT_RETURN ret;
+
+	memset(ia, 0, sizeof(*ia));
+	ret = dat_ia_openv((DAT_NAME_PTR)info->ia_name, ASYNC_QLEN,
+			   &ia->async_evd, &ia->handle,
+			   info->dapl_version_major, info->dapl_version_minor,
+			   info->is_thread_safe);
+	if (ret != DAT_SUCCESS) {
+		dat_text_error(ret, err, errlen);
+		return -1;
+	}
+	ret = dat_ia_query(ia->handle, NULL, DAT_IA_FIELD_ALL, &ia->attr,
+			   DAT_PROVIDER_FIELD_ALL, &ia->provider);
+	if (ret != DAT_SUCCESS) {
+		dat_text_error(ret, err, errlen);
+		dat_ia_close(ia->handle, DAT_CLOSE_ABRUPT_FLAG);
+		return -1;
+	}
+	return 0;
+}
+
+static const char *named(const struct ia *ia, const char *name)
+{
+	const char *value = dat_named_attr(&ia->provider, name);
+
+	return value ? value : "-";
+}
+
+/* --- text --------------------------------------------------------------- */
+
+static void print_attrs(const char *title, const struct attr *attrs, int n,
+			const void *base, const struct ia *ia)
+{
+	char text[ATTR_TEXT_MAX];
+	const char *source;
+	int i;
+
+	printf("  %s\n", title);
+	for (i = 0; i < n; i++) {
+		source = attr_source(&attrs[i], &ia->provider);
+		printf("    %-36s %-24s %s%s\n", attrs[i].name,
+		       attr_text(&attrs[i], base, text, sizeof(text)),
+		       source ? "from " : "", source ? source : "");
+	}
+}
+
+static bool is_known_name(const char *name)
+{
+	size_t i;
+
+	if (!strncmp(name, "OFI_SOURCE:", strlen("OFI_SOURCE:")))
+		return true;
+	for (i = 0; i < sizeof(fabric_attrs) / sizeof(fabric_attrs[0]); i++)
+		if (!strcmp(name, fabric_attrs[i]))
+			return true;
+	return false;
+}
+
+static void print_named(const char *title, const DAT_NAMED_ATTR *attr, int n)
+{
+	bool first = true;
+	int i;
+
+	for (i = 0; i < n; i++) {
+		if (is_known_name(attr[i].name))
+			continue;
+		if (first)
+			printf("  %s\n", title);
+		first = false;
+		printf("    %-36s %s\n", attr[i].name, attr[i].value);
+	}
+}
+
+static void print_ia(const DAT_PROVIDER_INFO *info, const struct ia *ia)
+{
+	char addr[64];
+
+	printf("%s\n", info->ia_name);
+	printf("  fabric    %s, domain %s, libfabric %s\n",
+	       named(ia, "OFI_PROVIDER"), named(ia, "OFI_DOMAIN"),
+	       named(ia, "OFI_LIBFABRIC"));
+	printf("  fabrics   %s\n", named(ia, "OFI_FABRICS"));
+	printf("  address   %s\n", dat_text_address(ia->attr.ia_address_ptr,
+						    addr, sizeof(addr)));
+	print_attrs("IA attributes", ia_attrs, ia_nattrs, &ia->attr, ia);
+	print_named("transport attributes", ia->attr.transport_attr,
+		    ia->attr.num_transport_attr);
+	print_named("vendor attributes", ia->attr.vendor_attr,
+		    ia->attr.num_vendor_attr);
+	print_attrs("provider attributes", provider_attrs, provider_nattrs,
+		    &ia->provider, ia);
+	print_named("provider-specific attributes",
+		    ia->provider.provider_specific_attr,
+		    ia->provider.num_provider_specific_attr);
+	printf("\n");
+}
+
+static void print_line(const DAT_PROVIDER_INFO *info, const struct ia *ia,
+		       const char *err)
+{
+	char addr[64];
+
+	printf("%-20s u%u.%u %-13s ", info->ia_name, info->dapl_version_major,
+	       info->dapl_version_minor,
+	       info->is_thread_safe ? "threadsafe" : "nonthreadsafe");
+	if (ia)
+		printf("%s %s %s\n", named(ia, "OFI_PROVIDER"),
+		       named(ia, "OFI_DOMAIN"),
+		       dat_text_address(ia->attr.ia_address_ptr, addr,
+					sizeof(addr)));
+	else
+		printf("- %s\n", err);
+}
+
+/* --- JSON --------------------------------------------------------------- */
+
+static void json_attrs(struct json *j, const char *title,
+		       const struct attr *attrs, int n, const void *base,
+		       const struct ia *ia)
+{
+	int i;
+
+	json_object(j, title);
+	for (i = 0; i < n; i++) {
+		json_object(j, attrs[i].name);
+		attr_json(&attrs[i], base, j);
+		json_string(j, "source", attr_source(&attrs[i], &ia->provider));
+		json_end(j, '}');
+	}
+	json_end(j, '}');
+}
+
+static void json_named(struct json *j, const char *title,
+		       const DAT_NAMED_ATTR *attr, int n)
+{
+	int i;
+
+	json_object(j, title);
+	for (i = 0; i < n; i++)
+		if (strncmp(attr[i].name, "OFI_SOURCE:", strlen("OFI_SOURCE:")))
+			json_string(j, attr[i].name, attr[i].value);
+	json_end(j, '}');
+}
+
+static void json_opened(struct json *j, const struct ia *ia)
+{
+	char addr[64];
+
+	json_string(j, "address", dat_text_address(ia->attr.ia_address_ptr,
+						   addr, sizeof(addr)));
+	json_attrs(j, "ia_attributes", ia_attrs, ia_nattrs, &ia->attr, ia);
+	json_named(j, "transport_attributes", ia->attr.transport_attr,
+		   ia->attr.num_transport_attr);
+	json_named(j, "vendor_attributes", ia->attr.vendor_attr,
+		   ia->attr.num_vendor_attr);
+	json_attrs(j, "provider_attributes", provider_attrs, provider_nattrs,
+		   &ia->provider, ia);
+	json_named(j, "provider_specific_attributes",
+		   ia->provider.provider_specific_attr,
+		   ia->provider.num_provider_specific_attr);
+}
+
+static void json_ia(struct json *j, const DAT_PROVIDER_INFO *info,
+		    const struct ia *ia, const char *err)
+{
+	json_object(j, NULL);
+	json_string(j, "name", info->ia_name);
+	json_uint(j, "version_major", info->dapl_version_major);
+	json_uint(j, "version_minor", info->dapl_version_minor);
+	json_bool(j, "threadsafe", info->is_thread_safe);
+	if (ia)
+		json_opened(j, ia);
+	else
+		json_string(j, "error", err);
+	json_end(j, '}');
+}
+
+/* --- the registry ------------------------------------------------------- */
+
+struct registry {
+	DAT_PROVIDER_INFO *info;
+	DAT_COUNT n;
+};
+
+static int registry_read(struct registry *r)
+{
+	DAT_PROVIDER_INFO **list;
+	char text[128];
+	DAT_RETURN ret;
+	int i;
+
+	r->info = calloc(MAX_NAMES, sizeof(*r->info));
+	list = calloc(MAX_NAMES, sizeof(DAT_PROVIDER_INFO *));
+	if (!r->info || !list) {
+		free(list);
+		fputs("datinfo: out of memory\n", stderr);
+		return -1;
+	}
+	for (i = 0; i < MAX_NAMES; i++)
+		list[i] = &r->info[i];
+	ret = dat_registry_list_providers(MAX_NAMES, &r->n, list);
+	free(list);
+	if (ret != DAT_SUCCESS) {
+		fprintf(stderr, "datinfo: cannot list the registry: %s\n",
+			dat_text_error(ret, text, sizeof(text)));
+		return -1;
+	}
+	if (r->n > MAX_NAMES)
+		r->n = MAX_NAMES;
+	return 0;
+}
+
+/* This build opens entries of its own API version. */
+static bool is_ours(const DAT_PROVIDER_INFO *info)
+{
+	return info->dapl_version_major == DAT_VERSION_MAJOR;
+}
+
+/* A name may be registered for either kind of program; one of them is enough. */
+static bool seen_before(const struct registry *r, int i)
+{
+	int k;
+
+	for (k = 0; k < i; k++)
+		if (is_ours(&r->info[k]) &&
+		    !strcmp(r->info[k].ia_name, r->info[i].ia_name))
+			return true;
+	return false;
+}
+
+static bool wanted(const struct opts *opts, const struct registry *r, int i)
+{
+	if (opts->device && strcmp(opts->device, r->info[i].ia_name))
+		return false;
+	if (!is_ours(&r->info[i]))
+		return false;
+	return opts->list || !seen_before(r, i);
+}
+
+static void show(const struct opts *opts, struct json *j,
+		 const DAT_PROVIDER_INFO *info, const struct ia *ia,
+		 const char *err)
+{
+	if (opts->json)
+		json_ia(j, info, ia, err);
+	else if (opts->list)
+		print_line(info, ia, err);
+	else if (ia)
+		print_ia(info, ia);
+	else
+		printf("%s\n  cannot be opened: %s\n\n", info->ia_name, err);
+}
+
+static int none_opened(const struct opts *opts, int tried)
+{
+	if (opts->device && !tried)
+		fprintf(stderr, "datinfo: no IA named \"%s\" is registered for "
+			"DAT %s\n", opts->device, API_TEXT);
+	else if (!tried)
+		fprintf(stderr, "datinfo: no IA is registered for DAT %s "
+			"(see dat.conf)\n", API_TEXT);
+	else
+		fprintf(stderr, "datinfo: no IA could be opened\n");
+	return EXIT_FAILURE;
+}
+
+static int show_all(const struct opts *opts, const struct registry *r)
+{
+	struct json j = { .out = stdout };
+	int i, tried = 0, opened = 0;
+	char err[128];
+	struct ia ia;
+
+	if (opts->json) {
+		json_object(&j, NULL);
+		json_string(&j, "program", "datinfo");
+		json_string(&j, "dat_version", API_TEXT);
+		json_array(&j, "ias");
+	}
+	for (i = 0; i < r->n; i++) {
+		if (!wanted(opts, r, i))
+			continue;
+		tried++;
+		if (ia_open(&r->info[i], &ia, err, sizeof(err))) {
+			show(opts, &j, &r->info[i], NULL, err);
+			continue;
+		}
+		opened++;
+		show(opts, &j, &r->info[i], &ia, NULL);
+		dat_ia_close(ia.handle, DAT_CLOSE_GRACEFUL_FLAG);
+	}
+	if (opts->json) {
+		json_end(&j, ']');
+		json_end(&j, '}');
+	}
+	return opened ? EXIT_SUCCESS : none_opened(opts, tried);
+}
+
+/* Any IA of our provider knows all fabrics of the machine. */
+static int show_conf(const struct opts *opts, const struct registry *r)
+{
+	const char *fabrics;
+	char err[128];
+	struct ia ia;
+	int i;
+
+	for (i = 0; i < r->n; i++) {
+		if (!wanted(opts, r, i) ||
+		    ia_open(&r->info[i], &ia, err, sizeof(err)))
+			continue;
+		fabrics = dat_named_attr(&ia.provider, "OFI_FABRICS");
+		if (fabrics)
+			conf_render(stdout, fabrics);
+		dat_ia_close(ia.handle, DAT_CLOSE_GRACEFUL_FLAG);
+		if (fabrics)
+			return EXIT_SUCCESS;
+	}
+	fputs("datinfo: no IA on libfabric could be opened to ask for the "
+	      "fabrics\n", stderr);
+	return EXIT_FAILURE;
+}
+
+/* --- command line ------------------------------------------------------- */
+
+enum { OPT_CONF = 256 };
+
+static const struct option long_options[] = {
+	{ "device", required_argument, NULL, 'D' },
+	{ "list", no_argument, NULL, 'l' },
+	{ "conf", no_argument, NULL, OPT_CONF },
+	{ "json", no_argument, NULL, 'j' },
+	{ "help", no_argument, NULL, 'h' },
+	{ "version", no_argument, NULL, 'V' },
+	{ NULL, 0, NULL, 0 },
+};
+
+/* Returns -1 to go on, else the exit status. */
+static int parse(int argc, char **argv, struct opts *opts)
+{
+	int opt;
+
+	while ((opt = getopt_long(argc, argv, "D:ljhV", long_options,
+				  NULL)) != -1) {
+		switch (opt) {
+		case 'D':
+			opts->device = optarg;
+			break;
+		case 'l':
+			opts->list = true;
+			break;
+		case OPT_CONF:
+			opts->conf = true;
+			break;
+		case 'j':
+			opts->json = true;
+			break;
+		case 'h':
+			fputs(help_text, stdout);
+			return EXIT_SUCCESS;
+		case 'V':
+			printf("datinfo %s, DAT %s\n", PACKAGE_VERSION,
+			       API_TEXT);
+			return EXIT_SUCCESS;
+		default:
+			return EXIT_USAGE;
+		}
+	}
+	if (optind == argc)
+		return -1;
+	fprintf(stderr, "datinfo: superfluous \"%s\" (see datinfo --help)\n",
+		argv[optind]);
+	return EXIT_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+	struct opts opts = { .device = NULL };
+	struct registry registry = { .n = 0 };
+	int status = parse(argc, argv, &opts);
+
+	if (status >= 0)
+		return status;
+	if (registry_read(&registry))
+		status = EXIT_FAILURE;
+	else
+		status = opts.conf ? show_conf(&opts, &registry) :
+			show_all(&opts, &registry);
+	free(registry.info);
+	return status;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Every attribute that dat_ia_query() returns, by name: what datinfo prints is
+ * a walk through these tables.
+ */
+#ifndef INFO_ATTR_H
+#define INFO_ATTR_H
+
+#include "dat_text.h"
+#include "json.h"
+
+#include <stddef.h>
+
+enum attr_kind {
+	ATTR_TEXT,	/* an array of characters */
+	ATTR_UINT,	/* unsigned, as wide as the member */
+	ATTR_COUNT,	/* DAT_COUNT, signed */
+	ATTR_BOOL,
+	ATTR_ADDRESS,	/* a pointer to a socket address */
+	ATTR_ENUM,	/* one of names[] */
+	ATTR_FLAGS,	/* a sum of names[] */
+	ATTR_MATRIX,	/* EVD stream merging */
+};
+
+struct attr_name {
+	unsigned int value;
+	const char *name;
+};
+
+struct attr {
+	const char *name;
+	size_t offset, size;
+	enum attr_kind kind;
+	const struct attr_name *names;	/* ends with a NULL name */
+};
+
+extern const struct attr ia_attrs[];
+extern const int ia_nattrs;
+extern const struct attr provider_attrs[];
+extern const int provider_nattrs;
+
+#define ATTR_TEXT_MAX 320
+
+/* The value of @attr in the structure at @base; written to @buf, returned. */
+const char *attr_text(const struct attr *attr, const void *base, char *buf,
+		      size_t len);
+
+/* The same as a JSON member "value": a number or a boolean where it is one. */
+void attr_json(const struct attr *attr, const void *base, struct json *j);
+
+/* Where the value comes from: what the provider tells, NULL if it does not. */
+const char *attr_source(const struct attr *attr, const DAT_PROVIDER_ATTR *pa);
+
+#endif

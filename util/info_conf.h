@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Renders dat.conf entries for the fabrics of this machine. */
+#ifndef INFO_CONF_H
+#define INFO_CONF_H
+
+#include <stdio.h>
+
+/*
+ * Prints the entries of both API versions: "ofi", which leaves the choice to
+ * the provider, and one "ofi-<name>" for each of @fabrics, a list of libfabric
+ * provider names separated by blanks. Names that would not make a dat.conf
+ * word are left out. Returns the number of IA names printed.
+ */
+int conf_render(FILE *out, const char *fabrics);
+
+#endif
