@@ -92,12 +92,12 @@ static void print_attrs(const char *title, const struct attr *attrs, int n,
 	const char *source;
 	int i;
 
-	printf("  %s\n", title);
+	printf("  %-38s %-24s %s\n", title, "value", "where it comes from");
 	for (i = 0; i < n; i++) {
 		source = attr_source(&attrs[i], &ia->provider);
-		printf("    %-36s %-24s %s%s\n", attrs[i].name,
+		printf("    %-36s %-24s %s\n", attrs[i].name,
 		       attr_text(&attrs[i], base, text, sizeof(text)),
-		       source ? "from " : "", source ? source : "");
+		       source ? source : "the provider");
 	}
 }
 

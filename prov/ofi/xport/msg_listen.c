@@ -63,27 +63,27 @@ static uint16_t bound_port(struct fid_pep *pep)
 	return ntohs(((struct sockaddr_in *)&address)->sin_port);
 }
 
-static int pep_open(struct dofi_ia *ia, uint16_t port, struct fid_pep **pep)
+static int pep_open(struct dofi_ia *ia, struct fi_info *info, struct fid_pep **pep)
 {
-	struct fi_info *info = listen_info(ia, port);
-	int ret;
+	int ret = fi_passive_ep(ia->progress.fabric, info, pep, NULL);
 
-	if (!info)
-		return -ENOMEM;
-	ret = fi_passive_ep(ia->progress.fabric, info, pep, NULL);
-	fi_freeinfo(info);
 	if (ret)
 		return ret;
 	ret = fi_pep_bind(*pep, &ia->progress.eq->fid, 0);
 	if (!ret) {
 		ret = fi_listen(*pep);
-		if (ret == -FI_EINVAL &&
-		    dofi_quirk_of(ia->fabric.info->fabric_attr->prov_name)->late_listen_error)
+		if (ret == -FI_EINVAL && dofi_quirk_of(info->fabric_attr->prov_name)->late_listen_error)
 			ret = -EADDRINUSE;
 	}
 	if (ret)
 		fi_close(&(*pep)->fid);
 	return ret;
+}
+
+static void listener_free(struct msg_listener *l)
+{
+	fi_freeinfo(l->info);
+	free(l);
 }
 
 static int listener_open(struct dofi_ia *ia, uint16_t port, struct msg_listener **out)
@@ -94,9 +94,10 @@ static int listener_open(struct dofi_ia *ia, uint16_t port, struct msg_listener 
 
 	if (!l)
 		return -ENOMEM;
-	ret = pep_open(ia, port, &l->pep);
+	l->info = listen_info(ia, port);
+	ret = l->info ? pep_open(ia, l->info, &l->pep) : -ENOMEM;
 	if (ret) {
-		free(l);
+		listener_free(l);
 		return ret;
 	}
 	l->ia = ia;
@@ -115,7 +116,7 @@ void msg_listener_put(struct msg_listener *l)
 		return;
 	TAILQ_REMOVE(&mia->listeners, l, link);
 	fi_close(&l->pep->fid);
-	free(l);
+	listener_free(l);
 }
 
 static struct dofi_psp *psp_of(struct msg_listener *l, DAT_CONN_QUAL conn_qual)

@@ -16,6 +16,7 @@
 struct msg_listener {
 	struct dofi_ia *ia;
 	struct fid_pep *pep;
+	struct fi_info *info;		/* sockets goes on reading what it was opened with */
 	uint16_t port;
 	int users;			/* PSPs and unanswered requests */
 	TAILQ_HEAD(, dofi_psp) psps;
