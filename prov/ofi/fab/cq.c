@@ -23,6 +23,11 @@ void dofi_cq_init(struct dofi_cq *cq)
 	pthread_mutex_init(&cq->lock, NULL);
 }
 
+static void cq_ready(struct dofi_source *source)
+{
+	((struct dofi_cq *)source)->fired = true;
+}
+
 int dofi_cq_open(struct dofi_cq *cq, struct dofi_progress *progress, struct fid_domain *domain)
 {
 	struct fi_cq_attr attr = {
@@ -44,6 +49,7 @@ int dofi_cq_open(struct dofi_cq *cq, struct dofi_progress *progress, struct fid_
 		ret = -errno;
 		goto close_cq;
 	}
+	cq->source.ready = cq_ready;
 	cq->progress = progress;
 	pthread_mutex_lock(&cq->lock);
 	cq->fid = fid;

@@ -20,6 +20,7 @@ enum dofi_cq_mode {
 };
 
 struct dofi_cq {
+	struct dofi_source source;
 	struct dofi_progress *progress;
 	pthread_mutex_t lock;		/* reading fid and handing over what was read; keeps order */
 	struct fid_cq *fid;		/* NULL when closed; under lock */

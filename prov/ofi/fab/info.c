@@ -225,6 +225,7 @@ int dofi_fabric_choose(const struct dofi_params *params, struct dofi_fabric_choi
 		log_nothing(params);
 		return best ? -FI_ENOMEM : -FI_ENODATA;
 	}
+	choice->quirk = dofi_quirk_of(choice->info->fabric_attr->prov_name);
 	choice->mr_style = mr_style_set(choice->info);
 	choice->write_flags = write_flags(choice->info);
 	/* a device has one domain for its own interface; a software fabric has no such tie */

@@ -31,12 +31,15 @@ enum dofi_mr_style {
 	DOFI_MR_VIRTUAL,	/* told to take virtual addresses; keys are ours */
 };
 
+struct dofi_quirk;
+
 /* A fabric that an IA can use. */
 struct dofi_fabric_choice {
 	struct fi_info *info;		/* with domain_attr->mr_mode as fi_domain needs it */
 	enum dofi_mr_style mr_style;
 	uint64_t write_flags;		/* make an RDMA write complete when it is in memory */
 	bool wildcard;			/* listen on every interface, connect from any */
+	const struct dofi_quirk *quirk;
 };
 
 /*

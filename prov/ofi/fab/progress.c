@@ -11,6 +11,7 @@
 #include <rdma/fi_errno.h>
 #include <semaphore.h>
 #include <signal.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -127,15 +128,26 @@ static void wait_for_something(struct dofi_progress *p, int64_t deadline)
 		return;
 	n = wait_until(p->epfd, ev, WAKEUPS, deadline);
 	for (i = 0; i < n; i++) {
-		uint64_t rung;
+		struct dofi_source *source = ev[i].data.ptr;
 
-		if (ev[i].data.ptr == &p->doorbell) {
-			if (read(p->doorbell, &rung, sizeof(rung)) < 0)
-				continue;
-		} else if (ev[i].data.ptr != &p->eq) {
-			((struct dofi_cq *)ev[i].data.ptr)->fired = true;
-		}
+		source->ready(source);
 	}
+}
+
+/* The event queue is read in every round anyway. */
+static void eq_ready(struct dofi_source *source)
+{
+	(void)source;
+}
+
+static void doorbell_ready(struct dofi_source *source)
+{
+	struct dofi_progress *p = (struct dofi_progress *)
+		((char *)source - offsetof(struct dofi_progress, doorbell_source));
+	uint64_t rung;
+
+	if (read(p->doorbell, &rung, sizeof(rung)) < 0)
+		return;
 }
 
 static bool stopped(struct dofi_progress *p)
@@ -179,9 +191,9 @@ static int eq_open(struct dofi_progress *p)
 	return ret;
 }
 
-static int epoll_add(int epfd, int fd, void *ptr)
+static int epoll_add(int epfd, int fd, struct dofi_source *source)
 {
-	struct epoll_event ev = { .events = EPOLLIN, .data.ptr = ptr };
+	struct epoll_event ev = { .events = EPOLLIN, .data.ptr = source };
 
 	return epoll_ctl(epfd, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
 }
@@ -198,9 +210,11 @@ static int epoll_open(struct dofi_progress *p)
 		ret = -errno;
 		goto close_epoll;
 	}
-	ret = epoll_add(p->epfd, p->doorbell, &p->doorbell);
+	p->doorbell_source.ready = doorbell_ready;
+	p->eq_source.ready = eq_ready;
+	ret = epoll_add(p->epfd, p->doorbell, &p->doorbell_source);
 	if (!ret)
-		ret = epoll_add(p->epfd, p->eq_fd, &p->eq);
+		ret = epoll_add(p->epfd, p->eq_fd, &p->eq_source);
 	if (!ret)
 		return 0;
 	close(p->doorbell);

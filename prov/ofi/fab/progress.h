@@ -20,6 +20,11 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
+/* Something that epoll tells of; what it is part of knows what to do. */
+struct dofi_source {
+	void (*ready)(struct dofi_source *source);
+};
+
 /* Work for the progress thread. */
 struct dofi_work {
 	void (*run)(struct dofi_work *work);
@@ -57,7 +62,9 @@ struct dofi_progress {
 	struct fid_eq *eq;
 	int eq_fd;
 	int epfd;
+	struct dofi_source eq_source;
 	int doorbell;
+	struct dofi_source doorbell_source;
 	pthread_t thread;
 	pid_t owner;			/* a forked child has no progress thread */
 
@@ -68,6 +75,7 @@ struct dofi_progress {
 	/* progress thread only */
 	TAILQ_HEAD(, dofi_cq) cqs;
 	TAILQ_HEAD(dofi_timers, dofi_timer) timers; /* soonest first */
+	int socket_hint;		/* where fab/watch.c begins to search */
 };
 
 int dofi_progress_start(struct dofi_progress *p, const struct dofi_progress_ops *ops,

@@ -10,13 +10,16 @@
  * lists what was linked first. Hardware comes first, then the faster software.
  */
 static const struct dofi_quirk quirks[] = {
-	{ "verbs", 1, false, "RDMA hardware" },
-	{ "tcp", 2, false, "the software fabric that is maintained" },
-	{ "net", 3, false, "libfabric 1.17's preview of the 2.x tcp provider" },
-	{ "sockets", 4, true, "deprecated; port in use is EINVAL from fi_listen (1.17, 2.6)" },
+	{ .provider = "verbs", .rank = 1, .reason = "RDMA hardware" },
+	{ .provider = "tcp", .rank = 2, .blind_when_blocked = true,
+	  .reason = "the software fabric that is maintained; stops reading without a receive (1.17)" },
+	{ .provider = "net", .rank = 3, .blind_when_blocked = true,
+	  .reason = "libfabric 1.17's preview of the 2.x tcp provider; likewise" },
+	{ .provider = "sockets", .rank = 4, .late_listen_error = true,
+	  .reason = "deprecated; port in use is EINVAL from fi_listen (1.17, 2.6)" },
 };
 
-static const struct dofi_quirk unmeasured = { "", 9, false, "not measured" };
+static const struct dofi_quirk unmeasured = { .provider = "", .rank = 9, .reason = "not measured" };
 
 const struct dofi_quirk *dofi_quirk_of(const char *provider)
 {

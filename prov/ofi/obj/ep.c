@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "fab/quirks.h"
 #include "obj/caps.h"
 
 #include <netinet/in.h>
@@ -59,9 +60,53 @@ static void keep_peer_data(struct dofi_ep *ep, const void *data, size_t size)
 	ep->peer_data_size = size;
 }
 
+/* What a consumer that is slow to post receives gets after its peer is gone. */
+#define LAST_RECEIVE_NS (500 * 1000000LL)
+
+/* The peer is gone. Messages that it sent are still received, as long as receives come. */
+static void await_last_receives(struct dofi_ep *ep)
+{
+	pthread_mutex_lock(&ep->lock);
+	ep->received = ep->rq.head;
+	pthread_mutex_unlock(&ep->lock);
+	dofi_timer_start(&ep->obj.ia->progress, &ep->timer, dofi_now() + LAST_RECEIVE_NS);
+}
+
+static void peer_ended(struct dofi_source *source)
+{
+	struct dofi_watch *watch = (struct dofi_watch *)source;
+	struct dofi_ep *ep = (struct dofi_ep *)((char *)watch - offsetof(struct dofi_ep, watch));
+
+	/* a fabric that sees it too is about to say so, and then the timer never fires */
+	if (watch->fd >= 0)
+		await_last_receives(ep);
+}
+
+static void ep_timeout(struct dofi_timer *timer)
+{
+	struct dofi_ep *ep = (struct dofi_ep *)((char *)timer - offsetof(struct dofi_ep, timer));
+	bool connecting, receiving;
+
+	pthread_mutex_lock(&ep->lock);
+	connecting = ep->state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING;
+	receiving = ep->received != ep->rq.head;
+	pthread_mutex_unlock(&ep->lock);
+	if (connecting)
+		dofi_ep_end_with(ep, DAT_CONNECTION_EVENT_TIMED_OUT, NULL, 0);
+	else if (receiving)
+		await_last_receives(ep);
+	else
+		dofi_ep_end_with(ep, DAT_CONNECTION_EVENT_DISCONNECTED, NULL, 0);
+}
+
 void dofi_ep_established(struct dofi_ep *ep, const void *data, size_t size)
 {
-	dofi_timer_stop(&ep->obj.ia->progress, &ep->timer);
+	struct dofi_ia *ia = ep->obj.ia;
+
+	dofi_timer_stop(&ia->progress, &ep->timer);
+	if (ia->fabric.quirk->blind_when_blocked &&
+	    dofi_watch_open(&ep->watch, &ia->progress, ep->fid, peer_ended))
+		dofi_log(DOFI_INFO, DOFI_CM, "ep %p: its socket was not found", (void *)ep);
 	pthread_mutex_lock(&ep->lock);
 	if (!ep->closing) {
 		keep_peer_data(ep, data, size);
@@ -106,6 +151,7 @@ static void ep_close(void *arg)
 	struct dofi_ep *ep = arg;
 
 	dofi_timer_stop(&ep->obj.ia->progress, &ep->timer);
+	dofi_watch_close(&ep->watch, &ep->obj.ia->progress);
 	ep->obj.ia->xport->close(ep);
 	pthread_mutex_lock(&ep->lock);
 	if (is_live(ep)) {
@@ -115,13 +161,6 @@ static void ep_close(void *arg)
 		push_connection_event(ep, ep->end);
 	}
 	pthread_mutex_unlock(&ep->lock);
-}
-
-static void ep_timeout(struct dofi_timer *timer)
-{
-	struct dofi_ep *ep = (struct dofi_ep *)((char *)timer - offsetof(struct dofi_ep, timer));
-
-	dofi_ep_end_with(ep, DAT_CONNECTION_EVENT_TIMED_OUT, NULL, 0);
 }
 
 /* On the progress thread. Closing makes an open that did not happen yet needless. */
@@ -241,6 +280,7 @@ static void ep_reinit(struct dofi_ep *ep)
 	ep->accept_info = NULL;
 	ep->listener = NULL;
 	ep->timer = (struct dofi_timer){ .fire = ep_timeout };
+	ep->watch.fd = -1;
 	ep->peer_data_size = 0;
 	ep->local_port = ep->remote_port = 0;
 	memset(&ep->request.peer, 0, sizeof(ep->request.peer));

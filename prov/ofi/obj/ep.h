@@ -3,6 +3,7 @@
 #ifndef DOFI_OBJ_EP_H
 #define DOFI_OBJ_EP_H
 
+#include "fab/watch.h"
 #include "obj/ep_dto.h"
 #include "obj/ep_state.h"
 #include "obj/evd.h"
@@ -54,7 +55,9 @@ struct dofi_ep {
 	unsigned attempt;		/* which of the qualifier's ports is being tried */
 	struct fi_info *accept_info;	/* of the request being accepted, */
 	void *listener;			/* and what it came through */
-	struct dofi_timer timer;
+	struct dofi_timer timer;	/* of the attempt, then of a peer that ended unseen */
+	struct dofi_watch watch;
+	uint32_t received;		/* rq.head when the timer was started */
 	struct sockaddr_storage local;
 	DAT_PORT_QUAL local_port, remote_port;
 	DAT_COUNT peer_data_size;	/* private data in the last connection event */

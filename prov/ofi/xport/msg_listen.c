@@ -72,7 +72,7 @@ static int pep_open(struct dofi_ia *ia, struct fi_info *info, struct fid_pep **p
 	ret = fi_pep_bind(*pep, &ia->progress.eq->fid, 0);
 	if (!ret) {
 		ret = fi_listen(*pep);
-		if (ret == -FI_EINVAL && dofi_quirk_of(info->fabric_attr->prov_name)->late_listen_error)
+		if (ret == -FI_EINVAL && ia->fabric.quirk->late_listen_error)
 			ret = -EADDRINUSE;
 	}
 	if (ret)

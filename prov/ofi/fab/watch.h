@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Notices the end of a connection that the fabric cannot see.
+ *
+ * The stream fabrics learn that a peer is gone by reading to the end of its
+ * socket. A message for which no receive is posted stops them from reading, and
+ * then a dead peer would stay connected for ever. The kernel knows: the watch
+ * finds the endpoint's socket and lets epoll tell of the peer's end of it.
+ */
+#ifndef DOFI_FAB_WATCH_H
+#define DOFI_FAB_WATCH_H
+
+#include "fab/progress.h"
+
+#include <rdma/fi_endpoint.h>
+
+struct dofi_watch {
+	struct dofi_source source;	/* its ready() is called once, when the peer ended */
+	int fd;				/* the fabric's, not ours to close; -1 when not watching */
+};
+
+/*
+ * Begins to watch connected @ep. -ENOENT when it has no socket that can be found.
+ * All on the progress thread.
+ */
+int dofi_watch_open(struct dofi_watch *watch, struct dofi_progress *progress, struct fid_ep *ep,
+		    void (*ended)(struct dofi_source *source));
+/* Before the endpoint is closed. */
+void dofi_watch_close(struct dofi_watch *watch, struct dofi_progress *progress);
+
+#endif
