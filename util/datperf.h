@@ -26,6 +26,7 @@ struct perf_opts {
 	int repeat;
 	unsigned int window;
 	unsigned int timeout_ms;
+	bool bare_cq;		/* raw: a CQ that only polling can read */
 	bool wait, verify, bind, json, verbose;
 };
 

@@ -87,10 +87,12 @@ struct perf_ops {
 };
 
 #define PERF_NAP_MS	200
+#define PERF_WINDOW_MAX	4096
 
 struct perf_xport {
 	const struct perf_ops *ops;
 	bool blocking;
+	bool bare_cq;			/* raw: a CQ without a descriptor */
 	unsigned int timeout_ms;	/* longest silence of a peer */
 	int wait_client_ms;		/* accept: -1 without limit */
 	uint32_t size_max;		/* client: largest message */

@@ -56,6 +56,7 @@ struct perf_xport *perf_xport_new(const struct perf_opts *opts,
 	x->timeout_ms = opts->timeout_ms;
 	x->wait_client_ms = -1;
 	x->blocking = opts->wait;
+	x->bare_cq = opts->bare_cq;
 	return x;
 }
 

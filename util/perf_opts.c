@@ -13,8 +13,8 @@
 
 #define EXIT_USAGE 2
 
-enum { OPT_WAIT = 256, OPT_RAW, OPT_RAW_ONLY, OPT_PROVIDER, OPT_NO_VERIFY,
-       OPT_BIND, OPT_TIMEOUT };
+enum { OPT_WAIT = 256, OPT_RAW, OPT_RAW_ONLY, OPT_RAW_CQ, OPT_PROVIDER,
+       OPT_NO_VERIFY, OPT_BIND, OPT_TIMEOUT };
 
 static const struct option long_options[] = {
 	{ "server", no_argument, NULL, 's' },
@@ -31,6 +31,7 @@ static const struct option long_options[] = {
 	{ "wait", no_argument, NULL, OPT_WAIT },
 	{ "raw", no_argument, NULL, OPT_RAW },
 	{ "raw-only", no_argument, NULL, OPT_RAW_ONLY },
+	{ "raw-cq", required_argument, NULL, OPT_RAW_CQ },
 	{ "provider", required_argument, NULL, OPT_PROVIDER },
 	{ "no-verify", no_argument, NULL, OPT_NO_VERIFY },
 	{ "bind", no_argument, NULL, OPT_BIND },
@@ -60,6 +61,8 @@ static const char help_text[] =
 "      --wait           sleep for completions instead of polling for them\n"
 "      --raw            measure bare libfabric beside DAT, and print the ratio\n"
 "      --raw-only       measure bare libfabric and no DAT\n"
+"      --raw-cq KIND    bare libfabric's completion queue: fd, one that can be\n"
+"                       waited for, as DAT's must be; or none, which is faster (fd)\n"
 "      --provider NAME  libfabric provider of --raw-only (tcp)\n"
 "      --no-verify      do not check the data\n"
 "      --bind           client on the first CPU, server on the last\n"
@@ -96,7 +99,7 @@ static int number_option(struct perf_opts *opts, int opt, const char *text)
 		unsigned long long low, high;
 	} limits[] = {
 		{ 'p', 1, 65535 }, { 'n', 1, 1000000 }, { 'T', 1, 60000 },
-		{ 'r', 1, 1000 }, { 'w', 2, 4096 }, { OPT_TIMEOUT, 1, 3600 },
+		{ 'r', 1, 1000 }, { 'w', 2, PERF_WINDOW_MAX }, { OPT_TIMEOUT, 1, 3600 },
 	};
 	unsigned long long value;
 	size_t i = 0;
@@ -152,6 +155,14 @@ static int sizes_option(struct perf_opts *opts, const char *text)
 {
 	opts->nsizes = perf_sizes_parse(text, opts->sizes, PERF_MAX_SIZES);
 	return opts->nsizes > 0 ? -1 : usage("bad sizes \"%s\"", text);
+}
+
+static int raw_cq_option(struct perf_opts *opts, const char *text)
+{
+	opts->bare_cq = !strcmp(text, "none");
+	if (!opts->bare_cq && strcmp(text, "fd"))
+		return usage("--raw-cq is fd or none, not \"%s\"", text);
+	return -1;
 }
 
 static int role_option(struct perf_opts *opts, enum perf_role role)
@@ -216,6 +227,8 @@ static int one_option(struct perf_opts *opts, int opt)
 	case OPT_PROVIDER:
 		opts->provider = optarg;
 		return -1;
+	case OPT_RAW_CQ:
+		return raw_cq_option(opts, optarg);
 	case 'S':
 		return sizes_option(opts, optarg);
 	case 't':

@@ -210,6 +210,8 @@ void perf_out_json(const struct perf_opts *opts,
 	json_string(&j, "provider", fabric->provider);
 	json_string(&j, "domain", fabric->domain);
 	json_string(&j, "mode", opts->wait ? "wait" : "poll");
+	if (opts->side[PERF_SIDE_RAW])
+		json_string(&j, "raw_cq", opts->bare_cq ? "none" : "fd");
 	json_bool(&j, "verified", opts->verify);
 	json_int(&j, "repeat", opts->repeat);
 	json_array(&j, "results");

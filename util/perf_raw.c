@@ -138,7 +138,8 @@ static int raw_open_domain(struct perf_raw *raw)
 	struct fi_cq_attr attr = {
 		.size = CQ_SIZE,
 		.format = FI_CQ_FORMAT_MSG,
-		.wait_obj = raw->x.blocking ? FI_WAIT_FD : FI_WAIT_NONE,
+		.wait_obj = raw->x.blocking || !raw->x.bare_cq ?
+			FI_WAIT_FD : FI_WAIT_NONE,
 	};
 	int rc;
 
@@ -237,7 +238,8 @@ static long raw_cm_wait(struct perf_raw *raw, uint32_t want,
 static void raw_hello(struct perf_raw *raw, unsigned char *buf)
 {
 	struct perf_hello hello = {
-		.flags = raw->x.blocking ? PERF_HELLO_WAIT : 0,
+		.flags = (raw->x.blocking ? PERF_HELLO_WAIT : 0) |
+			(raw->x.bare_cq ? PERF_HELLO_BARE_CQ : 0),
 		.size_max = raw->x.size_max,
 		.window = raw->x.lay.window,
 		.addr = (uintptr_t)raw->x.mem,
@@ -287,6 +289,7 @@ static int raw_answer(struct perf_raw *raw, struct fi_info *info,
 
 	raw->x.size_max = hello->size_max;
 	raw->x.blocking = hello->flags & PERF_HELLO_WAIT;
+	raw->x.bare_cq = hello->flags & PERF_HELLO_BARE_CQ;
 	raw->raddr = hello->addr;
 	raw->rkey = hello->key;
 	perf_layout_init(&raw->x.lay, hello->size_max, hello->window);

@@ -23,6 +23,7 @@ struct perf_hello {
 };
 
 #define PERF_HELLO_WAIT	0x1	/* block for completions instead of polling */
+#define PERF_HELLO_BARE_CQ 0x2	/* raw: a completion queue one cannot wait for */
 
 enum perf_ctl_type {
 	PERF_CTL_START = 1,	/* client: begin a phase */

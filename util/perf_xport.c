@@ -88,7 +88,8 @@ uint64_t perf_now_ns(void)
 int perf_greet(struct perf_xport *x, const void *buf, size_t len,
 	       struct perf_hello *hello)
 {
-	if (perf_hello_decode(hello, buf, len) || hello->window < 2 ||
+	if (perf_hello_decode(hello, buf, len) ||
+	    hello->window < 2 || hello->window > PERF_WINDOW_MAX ||
 	    !hello->size_max || hello->size_max > PERF_SIZE_MAX)
 		return perf_fail(x, "the peer is not a datperf of this version");
 	return 0;

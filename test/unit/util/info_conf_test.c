@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The dat.conf entries that datinfo renders. */
+#include "info_conf.h"
+
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+static char *render(const char *fabrics, int *n)
+{
+	char *text;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+
+	*n = conf_render(out, fabrics);
+	fclose(out);
+	return text;
+}
+
+static int count(const char *text, const char *part)
+{
+	int n = 0;
+
+	for (; (text = strstr(text, part)); text++)
+		n++;
+	return n;
+}
+
+Test(conf, default_name_is_there_for_both_apis_and_kinds_of_program)
+{
+	int n;
+	char *text = render("", &n);
+
+	cr_assert_eq(n, 1);
+	cr_assert_eq(count(text, "\nofi "), 4);
+	cr_assert(strstr(text, "\nofi u2.0 nonthreadsafe default "
+			 "libdaplofi.so.2 dapl.2.0 \"\" \"\"\n"));
+	cr_assert(strstr(text, "\nofi u1.2 threadsafe default "
+			 "libdaplofi.so.1 dapl.1.2 \"\" \"\"\n"));
+	free(text);
+}
+
+Test(conf, each_fabric_has_a_name_of_its_own)
+{
+	int n;
+	char *text = render("tcp  sockets\tverbs ", &n);
+
+	cr_assert_eq(n, 4);
+	cr_assert_eq(count(text, "\nofi-tcp "), 4);
+	cr_assert_eq(count(text, "\nofi-sockets "), 4);
+	cr_assert_eq(count(text, "\nofi-verbs "), 4);
+	cr_assert_eq(count(text, " \"provider=tcp\" \"\"\n"), 4);
+	free(text);
+}
+
+Test(conf, every_entry_has_eight_fields)
+{
+	int n, fields;
+	char *text = render("tcp net", &n), *line, *field, *a, *b;
+
+	for (line = strtok_r(text, "\n", &a); line;
+	     line = strtok_r(NULL, "\n", &a)) {
+		if (*line == '#')
+			continue;
+		fields = 0;
+		for (field = strtok_r(line, " ", &b); field;
+		     field = strtok_r(NULL, " ", &b))
+			fields++;
+		cr_assert_eq(fields, 8);
+	}
+	free(text);
+}
+
+Test(conf, names_that_would_break_the_grammar_are_left_out)
+{
+	char name[200];
+	int n;
+
+	free(render("a\"b x#y back\\slash tcp", &n));
+	cr_assert_eq(n, 2);
+	memset(name, 'x', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	free(render(name, &n));
+	cr_assert_eq(n, 1);
+}

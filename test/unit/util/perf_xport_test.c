@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* How datperf lays out its memory, which both processes must agree on. */
+#include "perf.h"
+
+#include <criterion/criterion.h>
+#include <string.h>
+
+static const size_t sizes[] = {
+	1, 8, 63, 64, 65, 1000, 4096, 65536, 1 << 20, (4 << 20) + 1, 64 << 20,
+};
+
+Test(perf_layout, slots_fit_their_area_without_overlap)
+{
+	struct perf_layout lay;
+	unsigned int window;
+	size_t i, k;
+
+	for (window = 2; window <= 4096; window *= 8) {
+		for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+			perf_layout_init(&lay, sizes[i], window);
+			for (k = 0; k <= i; k++) {
+				unsigned int n = perf_slots(&lay, sizes[k]);
+
+				cr_assert_geq(n, 2);
+				cr_assert_leq(n, window);
+				cr_assert_leq(n * perf_stride(sizes[k]),
+					      lay.area);
+				cr_assert_geq(perf_stride(sizes[k]), sizes[k]);
+			}
+		}
+	}
+}
+
+Test(perf_layout, parts_are_disjoint)
+{
+	struct perf_layout lay;
+
+	perf_layout_init(&lay, 4096, 64);
+	cr_assert_geq(lay.ctl_rx, lay.ctl_tx + PERF_CTL_LEN);
+	cr_assert_geq(lay.note_tx, lay.ctl_rx + PERF_CTL_LEN);
+	cr_assert_geq(lay.note_rx, lay.note_tx + 8);
+	cr_assert_geq(lay.tx, lay.note_rx + 8);
+	cr_assert_geq(lay.rx, lay.tx + lay.area);
+	cr_assert_geq(lay.total, lay.rx + lay.area);
+}
+
+Test(perf_layout, small_messages_get_the_whole_window)
+{
+	struct perf_layout lay;
+
+	perf_layout_init(&lay, 4 << 20, 64);
+	cr_assert_eq(perf_slots(&lay, 1), 64);
+	cr_assert_eq(perf_slots(&lay, 65536), 64);
+}
+
+Test(perf_fail, keeps_the_first_reason)
+{
+	struct perf_xport x = { .err = "" };
+
+	cr_assert_eq(perf_fail(&x, "cause %d", 1), -1);
+	cr_assert_eq(perf_fail(&x, "consequence"), -1);
+	cr_assert_str_eq(x.err, "cause 1");
+}
+
+static int greet(struct perf_hello hello)
+{
+	unsigned char buf[PERF_HELLO_LEN];
+	struct perf_xport x = { .err = "" };
+
+	perf_hello_encode(&hello, buf);
+	return perf_greet(&x, buf, sizeof(buf), &hello);
+}
+
+Test(perf_greet, refuses_what_would_break_the_layout)
+{
+	cr_assert_eq(greet((struct perf_hello){ .size_max = 1, .window = 2 }),
+		     0);
+	cr_assert_eq(greet((struct perf_hello){ .size_max = 0, .window = 2 }),
+		     -1);
+	cr_assert_eq(greet((struct perf_hello){ .size_max = 1, .window = 1 }),
+		     -1);
+	cr_assert_eq(greet((struct perf_hello){ .size_max = (1u << 30) + 1,
+						.window = 2 }), -1);
+	cr_assert_eq(greet((struct perf_hello){ .size_max = 1,
+						.window = 4097 }), -1);
+}

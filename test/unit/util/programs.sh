@@ -1,0 +1,177 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#
+# datinfo and datperf as a user meets them: output, exit status, one line per
+# error. Runs in the top build directory on the built, uninstalled libraries.
+set -u
+export IPATH_NO_BACKTRACE=1
+unset FI_PROVIDER
+top=$PWD
+tmp=$(mktemp -d) || exit 99
+trap 'rm -rf "$tmp"' EXIT
+bad=0
+
+: "${UTIL_DIR:=$top/util}" "${PROV_DIR:=$top/prov/ofi/.libs}"
+
+if ! [ -x "$UTIL_DIR/datperf" ]; then
+	echo "SKIP: $UTIL_DIR/datperf is not built"
+	exit 77
+fi
+
+DAT_OVERRIDE=$tmp/dat.conf
+export DAT_OVERRIDE
+for v in "2.0 2" "1.2 1"; do
+	set -- $v
+	for p in "" -tcp -nosuch; do
+		params=${p:+provider=${p#-}}
+		echo "ofi$p u$1 nonthreadsafe default" \
+		     "$PROV_DIR/libdaplofi.so.$2 dapl.$1 \"$params\" \"\""
+	done
+done >"$DAT_OVERRIDE"
+
+fail()
+{
+	echo "FAIL: $*"
+	sed 's/^/    | /' "$tmp/out" "$tmp/err"
+	bad=1
+}
+
+# run STATUS COMMAND...: runs it, and checks its exit status
+run()
+{
+	want=$1
+	shift
+	echo "run: $*"
+	timeout 60 "$@" >"$tmp/out" 2>"$tmp/err"
+	got=$?
+	[ $got -eq "$want" ] || fail "exit status $got, not $want: $*"
+}
+
+# has FILE PATTERN
+has()
+{
+	grep -q -e "$2" "$tmp/$1" || fail "no \"$2\" in its $1"
+}
+
+# one error line of the program itself, and nothing on stdout
+one_line()
+{
+	[ "$(grep -c "^[^ ]*$1" "$tmp/err")" -eq 1 ] || fail "not one line"
+	[ -s "$tmp/out" ] && fail "output in spite of the error"
+}
+
+json()
+{
+	command -v python3 >/dev/null || return 0
+	python3 -m json.tool <"$tmp/out" >/dev/null || fail "no valid JSON"
+}
+
+info()
+{
+	prog=$UTIL_DIR/$1
+	run 0 "$prog" --help
+	has out "^Usage: datinfo"
+	run 0 "$prog" --version
+	has out "DAT $2"
+	run 2 "$prog" --nosuchoption
+	run 2 "$prog" superfluous
+	one_line datinfo
+	run 0 "$prog" --list
+	has out "^ofi-tcp .* tcp "
+	has out "^ofi-nosuch .* - "
+	run 0 "$prog" -D ofi-tcp
+	has out "fabric    tcp"
+	has out "max_message_size .*fi_info.ep_attr.max_msg_size"
+	has out "max_private_data_size "
+	run 0 "$prog" --json
+	json
+	has out '"max_eps"'
+	run 1 "$prog" -D ofi-nosuch
+	run 1 "$prog" -D missing
+	one_line datinfo
+	run 0 "$prog" --conf
+	has out '^ofi u2.0 nonthreadsafe default libdaplofi.so.2 dapl.2.0 "" ""$'
+	has out '^ofi-tcp u1.2 .* "provider=tcp" ""$'
+	DAT_OVERRIDE=/dev/null run 1 "$prog"
+	one_line datinfo
+}
+
+perf()
+{
+	prog=$UTIL_DIR/$1
+	run 0 "$prog" --help
+	has out "^Usage: datperf"
+	run 0 "$prog" --version
+	has out "DAT $2"
+	run 2 "$prog"
+	one_line datperf
+	run 2 "$prog" --local --sizes 0
+	one_line datperf
+	run 2 "$prog" --local --tests send,fly
+	one_line datperf
+	run 2 "$prog" --local somehost
+	one_line datperf
+	run 0 "$prog" --local -D ofi-tcp -S 1,8,4K,1M -T 5
+	has out "^DAT $2, IA ofi-tcp on tcp"
+	has out "^ *1M |"
+	run 0 "$prog" --local -D ofi-tcp -S 8,64K -T 5 --wait --json
+	json
+	run 0 "$prog" --local -D ofi-tcp -S 3,4097 -T 5 --raw -r 3 --json
+	json
+	has out '"lat_ratio"'
+	run 1 "$prog" --local -D missing
+	one_line datperf
+	run 1 "$prog" -D ofi-tcp -p 1 127.0.0.1
+	one_line datperf
+}
+
+raw()
+{
+	prog=$UTIL_DIR/datperf
+	run 0 "$prog" --local --raw-only -S 1,8,4K,1M -T 5 -v
+	has out "^ *1M read  raw"
+	run 1 "$prog" --local --raw-only --provider nosuch
+	one_line datperf
+}
+
+# Either end must notice within a second that the other one was killed.
+death()
+{
+	prog=$UTIL_DIR/datperf
+	mkfifo "$tmp/server" "$tmp/client"
+	for victim in server client; do
+		"$prog" --server -p 62051 "$@" 2>"$tmp/server" &
+		server=$!
+		exec 3<"$tmp/server"
+		read -r line <&3	# it listens
+		"$prog" -p 62051 -T 60000 -S 8 "$@" 127.0.0.1 \
+			>"$tmp/client" 2>"$tmp/err" &
+		client=$!
+		exec 4<"$tmp/client"
+		read -r line <&4	# the table's head: both are connected
+		eval "kill -9 \$$victim"
+		begin=$(date +%s%N)
+		if [ $victim = server ]; then other=$client; else other=$server; fi
+		wait $other
+		got=$?
+		ms=$((($(date +%s%N) - begin) / 1000000))
+		wait
+		cat <&3 >"$tmp/out"
+		exec 3<&- 4<&-
+		echo "$victim killed: the other end took $ms ms"
+		[ $got -eq 1 ] || fail "exit status $got after the $victim's death"
+		[ $ms -lt 1000 ] || fail "took $ms ms to notice"
+		[ "$(cat "$tmp/out" "$tmp/err" | grep -c "^datperf: ")" -eq 1 ] ||
+			fail "not one line"
+	done
+	rm "$tmp/server" "$tmp/client"
+}
+
+raw
+death --raw-only
+info datinfo 2.0
+info datinfo1 1.2
+perf datperf 2.0
+perf datperf1 1.2
+death -D ofi-tcp
+exit $bad
