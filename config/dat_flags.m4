@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# The compiler's flags: warnings, assertions, sanitizers, coverage.
+
+# DAT_CC_FLAGS(VARIABLE, FLAGS) - appends each flag that the compiler knows
+AC_DEFUN([DAT_CC_FLAGS], [
+	for dat_flag in $2; do
+		AC_MSG_CHECKING([whether $CC knows $dat_flag])
+		dat_saved=$CFLAGS
+		CFLAGS="$CFLAGS -Werror $dat_flag"
+		AC_COMPILE_IFELSE([AC_LANG_PROGRAM([], [])],
+			[AC_MSG_RESULT([yes]); $1="$$1 $dat_flag"],
+			[AC_MSG_RESULT([no])])
+		CFLAGS=$dat_saved
+	done
+])
+
+# DAT_DEBUG - --enable-debug; DEBUG_CPPFLAGS turns the libraries' assertions off without it.
+# It is no part of AM_CPPFLAGS: a test's assertions always count.
+AC_DEFUN([DAT_DEBUG], [
+	AC_ARG_ENABLE([debug],
+		[AS_HELP_STRING([--enable-debug], [check assertions, and optimise less])],
+		[], [enable_debug=no])
+	AS_IF([test "x$enable_debug" = xno],
+		[DEBUG_CPPFLAGS=-DNDEBUG; dat_optimize=-O2],
+		[DEBUG_CPPFLAGS=; dat_optimize=-Og])
+	AC_SUBST([DEBUG_CPPFLAGS])
+])
+
+# DAT_WARNINGS - --enable-werror; sets WARN_CFLAGS
+AC_DEFUN([DAT_WARNINGS], [
+	AC_ARG_ENABLE([werror], [AS_HELP_STRING([--enable-werror], [take warnings for errors])],
+		[], [enable_werror=no])
+	WARN_CFLAGS=
+	DAT_CC_FLAGS([WARN_CFLAGS], [-Wall -Wextra -Wstrict-prototypes -Wmissing-prototypes \
+		-Wpointer-arith -Wundef -Wvla -Wthread-safety])
+	AS_IF([test "x$enable_werror" != xno], [WARN_CFLAGS="$WARN_CFLAGS -Werror"])
+	AC_SUBST([WARN_CFLAGS])
+])
+
+# DAT_INSTRUMENT - --enable-sanitizer=LIST and --enable-coverage. They must reach every
+# object and every link, a test's with flags of its own too, and so go to CFLAGS and LDFLAGS.
+# Sets LIB_LDFLAGS, which refuses libraries with undefined symbols, where that can be.
+AC_DEFUN([DAT_INSTRUMENT], [
+	AC_ARG_ENABLE([sanitizer],
+		[AS_HELP_STRING([--enable-sanitizer=LIST],
+			[build with sanitizers: address,undefined or thread])],
+		[], [enable_sanitizer=no])
+	AC_ARG_ENABLE([coverage],
+		[AS_HELP_STRING([--enable-coverage], [count the lines that run, for gcov])],
+		[], [enable_coverage=no])
+	dat_instrument=
+	AS_CASE([$enable_sanitizer],
+		[no], [],
+		[yes], [AC_MSG_ERROR([--enable-sanitizer needs a list: address,undefined or thread])],
+		[dat_instrument="-fsanitize=$enable_sanitizer -fno-sanitize-recover=all \
+-fno-omit-frame-pointer"; dat_optimize=-O1])
+	AS_IF([test "x$enable_coverage" != xno],
+		[dat_instrument="$dat_instrument --coverage"; dat_optimize=-O0])
+	AS_IF([test -z "$dat_user_cflags"], [CFLAGS="-g $dat_optimize"])
+	AS_IF([test -n "$dat_instrument"], [
+		CFLAGS="$CFLAGS $dat_instrument"
+		LDFLAGS="$LDFLAGS $dat_instrument"
+		AC_MSG_CHECKING([whether $CC links with $dat_instrument])
+		AC_LINK_IFELSE([AC_LANG_PROGRAM([], [])], [AC_MSG_RESULT([yes])],
+			[AC_MSG_RESULT([no]); AC_MSG_ERROR([the instrumentation asked for does not work])])
+	])
+	# A sanitizer's run-time may be in the program only.
+	LIB_LDFLAGS=
+	AS_IF([test "x$enable_sanitizer" = xno], [LIB_LDFLAGS="-no-undefined -Wl,-z,defs"])
+	AC_SUBST([LIB_LDFLAGS])
+	AM_CONDITIONAL([SANITIZER], [test "x$enable_sanitizer" != xno])
+])

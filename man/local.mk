@@ -1,0 +1,3 @@
+# Manual pages.
+
+dist_man_MANS +=

@@ -1,0 +1,107 @@
+# The provider: one source, built for both API versions.
+
+# base and fab see no DAT type and are compiled once.
+dofi_core_sources = \
+	prov/ofi/base/env.c \
+	prov/ofi/base/log.c \
+	prov/ofi/base/pool.c \
+	prov/ofi/fab/cq.c \
+	prov/ofi/fab/domain.c \
+	prov/ofi/fab/info.c \
+	prov/ofi/fab/progress.c \
+	prov/ofi/fab/quirks.c \
+	prov/ofi/fab/watch.c
+
+# These are compiled once per API version.
+dofi_api_sources = \
+	prov/ofi/obj/caps.c \
+	prov/ofi/obj/cno.c \
+	prov/ofi/obj/cr.c \
+	prov/ofi/obj/ep.c \
+	prov/ofi/obj/ep_dto.c \
+	prov/ofi/obj/ep_state.c \
+	prov/ofi/obj/evd.c \
+	prov/ofi/obj/evd_wait.c \
+	prov/ofi/obj/ia.c \
+	prov/ofi/obj/lmr.c \
+	prov/ofi/obj/obj.c \
+	prov/ofi/obj/psp.c \
+	prov/ofi/obj/pz.c \
+	prov/ofi/xport/msg.c \
+	prov/ofi/xport/msg_listen.c \
+	prov/ofi/xport/wire.c \
+	prov/ofi/prov.c \
+	prov/ofi/stubs.c
+
+noinst_HEADERS += \
+	prov/ofi/base/clock.h \
+	prov/ofi/base/env.h \
+	prov/ofi/base/log.h \
+	prov/ofi/base/pool.h \
+	prov/ofi/fab/cq.h \
+	prov/ofi/fab/domain.h \
+	prov/ofi/fab/info.h \
+	prov/ofi/fab/progress.h \
+	prov/ofi/fab/quirks.h \
+	prov/ofi/fab/watch.h \
+	prov/ofi/obj/caps.h \
+	prov/ofi/obj/cno.h \
+	prov/ofi/obj/cr.h \
+	prov/ofi/obj/dat.h \
+	prov/ofi/obj/ep.h \
+	prov/ofi/obj/ep_dto.h \
+	prov/ofi/obj/ep_state.h \
+	prov/ofi/obj/evd.h \
+	prov/ofi/obj/ia.h \
+	prov/ofi/obj/lmr.h \
+	prov/ofi/obj/obj.h \
+	prov/ofi/obj/psp.h \
+	prov/ofi/obj/pz.h \
+	prov/ofi/obj/xport.h \
+	prov/ofi/stubs.h \
+	prov/ofi/xport/msg.h \
+	prov/ofi/xport/msg_listen.h \
+	prov/ofi/xport/wire.h
+
+dofi_cppflags = $(AM_CPPFLAGS) -I$(top_srcdir)/prov/ofi $(LIBFABRIC_CFLAGS) $(DEBUG_CPPFLAGS)
+
+noinst_LTLIBRARIES += libdofi_core.la libdofi1.la libdofi2.la
+
+libdofi_core_la_SOURCES = $(dofi_core_sources)
+libdofi_core_la_CPPFLAGS = $(dofi_cppflags)
+libdofi_core_la_LIBADD = $(LIBFABRIC_LIBS)
+
+# All of a provider, for it and for unit tests of its inside.
+libdofi1_la_SOURCES = $(dofi_api_sources)
+libdofi1_la_CPPFLAGS = $(dofi_cppflags) -DDAT_API=1
+libdofi1_la_LIBADD = libdofi_core.la
+
+libdofi2_la_SOURCES = $(dofi_api_sources)
+libdofi2_la_CPPFLAGS = $(dofi_cppflags) -DDAT_API=2
+libdofi2_la_LIBADD = libdofi_core.la
+
+# Two libraries of one name, told apart by their version and so installed side by side.
+# nodelete: libfabric's threads and thread-local data outlive the registry's dlclose().
+lib_LTLIBRARIES += prov/ofi/v1/libdaplofi.la prov/ofi/v2/libdaplofi.la
+dofi_ldflags = $(AM_LDFLAGS) $(LIB_LDFLAGS) -Wl,-z,nodelete \
+	-Wl,--version-script=$(top_srcdir)/prov/ofi/libdaplofi.map
+
+prov_ofi_v1_libdaplofi_la_SOURCES =
+prov_ofi_v1_libdaplofi_la_LDFLAGS = $(dofi_ldflags) -version-info 1:0:0
+prov_ofi_v1_libdaplofi_la_LIBADD = libdofi1.la libdat.la
+prov_ofi_v1_libdaplofi_la_DEPENDENCIES = libdofi1.la libdat.la prov/ofi/libdaplofi.map
+
+prov_ofi_v2_libdaplofi_la_SOURCES =
+prov_ofi_v2_libdaplofi_la_LDFLAGS = $(dofi_ldflags) -version-info 2:0:0
+prov_ofi_v2_libdaplofi_la_LIBADD = libdofi2.la libdat2.la
+prov_ofi_v2_libdaplofi_la_DEPENDENCIES = libdofi2.la libdat2.la prov/ofi/libdaplofi.map
+
+EXTRA_DIST += prov/ofi/libdaplofi.map
+
+# Nobody links with a provider, and the two would share the files for that.
+install-providers-hook:
+	cd "$(DESTDIR)$(libdir)" && rm -f libdaplofi.la libdaplofi.so libdaplofi.a
+
+uninstall-providers-hook:
+	cd "$(DESTDIR)$(libdir)" && \
+		rm -f libdaplofi.so.1 libdaplofi.so.1.0.0 libdaplofi.so.2 libdaplofi.so.2.0.0
