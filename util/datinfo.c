@@ -15,6 +15,11 @@
 #define PACKAGE_VERSION "unversioned"
 #endif
 
+/* Where the build installs the provider; empty: where the linker looks. */
+#ifndef PROVIDER_DIR
+#define PROVIDER_DIR ""
+#endif
+
 #define EXIT_USAGE	2
 #define MAX_NAMES	1024
 #define ASYNC_QLEN	8
@@ -367,7 +372,7 @@ static int show_conf(const struct opts *opts, const struct registry *r)
 			continue;
 		fabrics = dat_named_attr(&ia.provider, "OFI_FABRICS");
 		if (fabrics)
-			conf_render(stdout, fabrics);
+			conf_render(stdout, PROVIDER_DIR, fabrics);
 		dat_ia_close(ia.handle, DAT_CLOSE_GRACEFUL_FLAG);
 		if (fabrics)
 			return EXIT_SUCCESS;

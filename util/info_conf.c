@@ -20,15 +20,17 @@ static const struct {
 	{ "u1.2", "libdaplofi.so.1", "dapl.1.2" },
 };
 
-static void entries(FILE *out, const char *name, const char *params)
+static void entries(FILE *out, const char *libdir, const char *name,
+		    const char *params)
 {
 	size_t b, s;
 
 	for (b = 0; b < sizeof(builds) / sizeof(builds[0]); b++)
 		for (s = 0; s < sizeof(safety) / sizeof(safety[0]); s++)
-			fprintf(out, "%s %s %s default %s %s \"%s\" \"\"\n",
-				name, builds[b].api, safety[s],
-				builds[b].library, builds[b].version, params);
+			fprintf(out, "%s %s %s default %s%s%s %s \"%s\" \"\"\n",
+				name, builds[b].api, safety[s], libdir,
+				*libdir ? "/" : "", builds[b].library,
+				builds[b].version, params);
 }
 
 /* Neither the grammar's quotes nor its comment sign. */
@@ -38,7 +40,7 @@ static bool is_word(const char *name, size_t len)
 		!memchr(name, '#', len) && !memchr(name, '\\', len);
 }
 
-int conf_render(FILE *out, const char *fabrics)
+int conf_render(FILE *out, const char *libdir, const char *fabrics)
 {
 	char name[NAME_MAX_LEN + 8], params[NAME_MAX_LEN + 16];
 	int n = 1;
@@ -46,7 +48,7 @@ int conf_render(FILE *out, const char *fabrics)
 
 	fputs("# name api thread-safety default library version ia-params "
 	      "platform-params\n", out);
-	entries(out, "ofi", "");
+	entries(out, libdir, "ofi", "");
 	for (;; fabrics += len) {
 		fabrics += strspn(fabrics, " \t");
 		len = strcspn(fabrics, " \t");
@@ -57,7 +59,7 @@ int conf_render(FILE *out, const char *fabrics)
 		snprintf(name, sizeof(name), "ofi-%.*s", (int)len, fabrics);
 		snprintf(params, sizeof(params), "provider=%.*s", (int)len,
 			 fabrics);
-		entries(out, name, params);
+		entries(out, libdir, name, params);
 		n++;
 	}
 }

@@ -1,1 +1,104 @@
-# Nothing to build here yet.
+# datinfo and datperf, each built for both API versions from one source.
+
+bin_PROGRAMS += util/datinfo util/datinfo1 util/datperf util/datperf1
+
+datinfo_files = \
+	util/dat_text.c \
+	util/dat_text.h \
+	util/datinfo.c \
+	util/info_attr.c \
+	util/info_attr.h \
+	util/info_conf.c \
+	util/info_conf.h \
+	util/json.c \
+	util/json.h
+
+datperf_files = \
+	util/dat_text.c \
+	util/dat_text.h \
+	util/datperf.c \
+	util/datperf.h \
+	util/json.c \
+	util/json.h \
+	util/perf.h \
+	util/perf_client.c \
+	util/perf_dat.c \
+	util/perf_opts.c \
+	util/perf_out.c \
+	util/perf_raw.c \
+	util/perf_run.c \
+	util/perf_server.c \
+	util/perf_stat.c \
+	util/perf_stat.h \
+	util/perf_wire.c \
+	util/perf_wire.h \
+	util/perf_xport.c
+
+datinfo_cppflags = $(AM_CPPFLAGS) -DPROVIDER_DIR='"$(libdir)"'
+
+util_datinfo_SOURCES = $(datinfo_files)
+util_datinfo_CPPFLAGS = -DDAT_API=2 $(datinfo_cppflags)
+util_datinfo_LDADD = src/libdat2.la -lm
+util_datinfo1_SOURCES = $(datinfo_files)
+util_datinfo1_CPPFLAGS = -DDAT_API=1 $(datinfo_cppflags)
+util_datinfo1_LDADD = src/libdat.la -lm
+
+# libfabric is for --raw alone.
+util_datperf_SOURCES = $(datperf_files)
+util_datperf_CPPFLAGS = -DDAT_API=2 $(AM_CPPFLAGS) $(LIBFABRIC_CFLAGS)
+util_datperf_LDADD = src/libdat2.la $(LIBFABRIC_LIBS) -lm
+util_datperf1_SOURCES = $(datperf_files)
+util_datperf1_CPPFLAGS = -DDAT_API=1 $(AM_CPPFLAGS) $(LIBFABRIC_CFLAGS)
+util_datperf1_LDADD = src/libdat.la $(LIBFABRIC_LIBS) -lm
+
+dist_man_MANS += man/man1/datinfo.1 man/man1/datperf.1
+
+UTIL_TESTS += test/unit/util/programs.sh
+EXTRA_DIST += test/unit/util/programs.sh
+
+if HAVE_CRITERION
+util_unit_tests = \
+	test/unit/util/info_attr1_test \
+	test/unit/util/info_attr2_test \
+	test/unit/util/info_conf_test \
+	test/unit/util/json_test \
+	test/unit/util/perf_stat_test \
+	test/unit/util/perf_wire_test \
+	test/unit/util/perf_xport_test
+
+check_PROGRAMS += $(util_unit_tests)
+UTIL_TESTS += $(util_unit_tests)
+endif
+
+util_test_cppflags = $(AM_CPPFLAGS) -I$(top_srcdir)/util $(CRITERION_CFLAGS)
+util_attr_files = \
+	test/unit/util/info_attr_test.c \
+	util/dat_text.c \
+	util/info_attr.c \
+	util/json.c
+
+test_unit_util_info_attr1_test_SOURCES = $(util_attr_files)
+test_unit_util_info_attr1_test_CPPFLAGS = -DDAT_API=1 $(util_test_cppflags)
+test_unit_util_info_attr1_test_LDADD = $(CRITERION_LIBS) -lm
+test_unit_util_info_attr2_test_SOURCES = $(util_attr_files)
+test_unit_util_info_attr2_test_CPPFLAGS = -DDAT_API=2 $(util_test_cppflags)
+test_unit_util_info_attr2_test_LDADD = $(CRITERION_LIBS) -lm
+test_unit_util_info_conf_test_SOURCES = \
+	test/unit/util/info_conf_test.c util/info_conf.c
+test_unit_util_info_conf_test_CPPFLAGS = $(util_test_cppflags)
+test_unit_util_info_conf_test_LDADD = $(CRITERION_LIBS)
+test_unit_util_json_test_SOURCES = test/unit/util/json_test.c util/json.c
+test_unit_util_json_test_CPPFLAGS = $(util_test_cppflags)
+test_unit_util_json_test_LDADD = $(CRITERION_LIBS) -lm
+test_unit_util_perf_stat_test_SOURCES = \
+	test/unit/util/perf_stat_test.c util/perf_stat.c
+test_unit_util_perf_stat_test_CPPFLAGS = $(util_test_cppflags)
+test_unit_util_perf_stat_test_LDADD = $(CRITERION_LIBS)
+test_unit_util_perf_wire_test_SOURCES = \
+	test/unit/util/perf_wire_test.c util/perf_wire.c
+test_unit_util_perf_wire_test_CPPFLAGS = $(util_test_cppflags)
+test_unit_util_perf_wire_test_LDADD = $(CRITERION_LIBS)
+test_unit_util_perf_xport_test_SOURCES = \
+	test/unit/util/perf_xport_test.c util/perf_wire.c util/perf_xport.c
+test_unit_util_perf_xport_test_CPPFLAGS = $(util_test_cppflags)
+test_unit_util_perf_xport_test_LDADD = $(CRITERION_LIBS)

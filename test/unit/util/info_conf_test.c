@@ -12,7 +12,7 @@ static char *render(const char *fabrics, int *n)
 	size_t len;
 	FILE *out = open_memstream(&text, &len);
 
-	*n = conf_render(out, fabrics);
+	*n = conf_render(out, "/lib", fabrics);
 	fclose(out);
 	return text;
 }
@@ -34,9 +34,21 @@ Test(conf, default_name_is_there_for_both_apis_and_kinds_of_program)
 	cr_assert_eq(n, 1);
 	cr_assert_eq(count(text, "\nofi "), 4);
 	cr_assert(strstr(text, "\nofi u2.0 nonthreadsafe default "
-			 "libdaplofi.so.2 dapl.2.0 \"\" \"\"\n"));
+			 "/lib/libdaplofi.so.2 dapl.2.0 \"\" \"\"\n"));
 	cr_assert(strstr(text, "\nofi u1.2 threadsafe default "
-			 "libdaplofi.so.1 dapl.1.2 \"\" \"\"\n"));
+			 "/lib/libdaplofi.so.1 dapl.1.2 \"\" \"\"\n"));
+	free(text);
+}
+
+Test(conf, no_directory_leaves_the_search_to_the_linker)
+{
+	char *text;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+
+	conf_render(out, "", "");
+	fclose(out);
+	cr_assert_eq(count(text, " default libdaplofi.so."), 4);
 	free(text);
 }
 
