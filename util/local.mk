@@ -38,18 +38,18 @@ datinfo_cppflags = $(AM_CPPFLAGS) -DPROVIDER_DIR='"$(libdir)"'
 
 util_datinfo_SOURCES = $(datinfo_files)
 util_datinfo_CPPFLAGS = -DDAT_API=2 $(datinfo_cppflags)
-util_datinfo_LDADD = src/libdat2.la -lm
+util_datinfo_LDADD = libdat2.la -lm
 util_datinfo1_SOURCES = $(datinfo_files)
 util_datinfo1_CPPFLAGS = -DDAT_API=1 $(datinfo_cppflags)
-util_datinfo1_LDADD = src/libdat.la -lm
+util_datinfo1_LDADD = libdat.la -lm
 
 # libfabric is for --raw alone.
 util_datperf_SOURCES = $(datperf_files)
 util_datperf_CPPFLAGS = -DDAT_API=2 $(AM_CPPFLAGS) $(LIBFABRIC_CFLAGS)
-util_datperf_LDADD = src/libdat2.la $(LIBFABRIC_LIBS) -lm
+util_datperf_LDADD = libdat2.la $(LIBFABRIC_LIBS) -lm
 util_datperf1_SOURCES = $(datperf_files)
 util_datperf1_CPPFLAGS = -DDAT_API=1 $(AM_CPPFLAGS) $(LIBFABRIC_CFLAGS)
-util_datperf1_LDADD = src/libdat.la $(LIBFABRIC_LIBS) -lm
+util_datperf1_LDADD = libdat.la $(LIBFABRIC_LIBS) -lm
 
 dist_man_MANS += man/man1/datinfo.1 man/man1/datperf.1
 

@@ -11,7 +11,7 @@ tmp=$(mktemp -d) || exit 99
 trap 'rm -rf "$tmp"' EXIT
 bad=0
 
-: "${UTIL_DIR:=$top/util}" "${PROV_DIR:=$top/prov/ofi/.libs}"
+: "${UTIL_DIR:=$top/util}" "${PROV_DIR:=$top/prov/ofi}"
 
 if ! [ -x "$UTIL_DIR/datperf" ]; then
 	echo "SKIP: $UTIL_DIR/datperf is not built"
@@ -25,7 +25,7 @@ for v in "2.0 2" "1.2 1"; do
 	for p in "" -tcp -nosuch; do
 		params=${p:+provider=${p#-}}
 		echo "ofi$p u$1 nonthreadsafe default" \
-		     "$PROV_DIR/libdaplofi.so.$2 dapl.$1 \"$params\" \"\""
+		     "$PROV_DIR/v$2/.libs/libdaplofi.so.$2 dapl.$1 \"$params\" \"\""
 	done
 done >"$DAT_OVERRIDE"
 
