@@ -1,16 +1,35 @@
 # How tests are run; and the tests that belong to no single area.
 
-EXTRA_DIST += test/run contrib/check-layers
+ABI_TESTS += \
+	test/abi/symbols.sh \
+	contrib/check-layers
+
+EXTRA_DIST += \
+	contrib/check-layers \
+	test/abi/symbols.sh \
+	test/run \
+	test/valgrind.supp
+
+# The dat.conf of the build tree, so that programs run without an installation.
+noinst_DATA += test/dat.conf
+CLEANFILES += test/dat.conf
+
+test/dat.conf: contrib/dat.conf.in Makefile
+	$(AM_V_GEN)$(MKDIR_P) test && \
+	$(SED) -e 's|@provdir1@|$(abs_top_builddir)/prov/ofi/v1/.libs|' \
+		-e 's|@provdir2@|$(abs_top_builddir)/prov/ofi/v2/.libs|' \
+		$(top_srcdir)/contrib/dat.conf.in >$@.tmp && mv $@.tmp $@
 
 # What every test finds in its environment. TEST_RUNNER is a command, such as valgrind, under
-# which programs run: "make check" puts it before test programs itself (test/run), and scripts
-# put it before the programs that they start.
+# which programs run: test/run puts it before test programs, and scripts put it before the
+# programs that they start.
 TEST_RUNNER =
 TEST_TIMEOUT = 900
 AM_TESTS_ENVIRONMENT = \
 	srcdir='$(srcdir)'; export srcdir; \
 	top_srcdir='$(abs_top_srcdir)'; export top_srcdir; \
 	top_builddir='$(abs_top_builddir)'; export top_builddir; \
+	DAT_OVERRIDE='$(abs_top_builddir)/test/dat.conf'; export DAT_OVERRIDE; \
 	CC='$(CC)'; export CC; \
 	CXX='$(CXX)'; export CXX; \
 	TEST_RUNNER='$(TEST_RUNNER)'; export TEST_RUNNER; \
@@ -18,3 +37,21 @@ AM_TESTS_ENVIRONMENT = \
 	IPATH_NO_BACKTRACE=1; export IPATH_NO_BACKTRACE;
 
 LOG_COMPILER = $(SHELL) $(top_srcdir)/test/run
+
+# The tests for which a sanitizer build is worth its time: those that run our code in
+# programs of our own. Debian's programs would have to load a sanitizer first.
+SANITIZED_TESTS = $(REGISTRY_TESTS) $(PROV_UNIT_TESTS) $(UTIL_TESTS) $(PAIR_TESTS)
+
+check-sanitized:
+	$(MAKE) $(AM_MAKEFLAGS) check TESTS='$(SANITIZED_TESTS)'
+
+# The two-process tests under valgrind.
+VALGRIND_COMMAND = $(VALGRIND) --quiet --error-exitcode=99 --leak-check=full \
+	--show-leak-kinds=definite,indirect,possible --errors-for-leak-kinds=definite,indirect,possible \
+	--suppressions=$(abs_top_srcdir)/test/valgrind.supp
+
+check-valgrind:
+	test -n '$(VALGRIND)' || { echo 'valgrind was not found by configure'; exit 1; }
+	$(MAKE) $(AM_MAKEFLAGS) check TESTS='$(PAIR_TESTS)' TEST_RUNNER='$(VALGRIND_COMMAND)'
+
+.PHONY: check-sanitized check-valgrind
