@@ -84,7 +84,7 @@ void dofi_cq_close(struct dofi_cq *cq)
 }
 
 /* The next failed completion; false when there is none. Needs the lock. */
-static bool read_error(struct dofi_cq *cq)
+static bool read_error(struct dofi_cq *cq, struct dofi_sink *sink)
 {
 	struct fi_cq_err_entry e = { 0 };
 	struct fi_cq_data_entry entry;
@@ -95,31 +95,31 @@ static bool read_error(struct dofi_cq *cq)
 		.op_context = e.op_context, .flags = e.flags, .len = e.len,
 	};
 	/* shm of libfabric 1.17 reports negative errors */
-	cq->progress->ops->completed(&entry, abs(e.err));
+	cq->progress->ops->completed(&entry, abs(e.err), sink);
 	return true;
 }
 
 /* Reads one batch; whether there may be more. Needs the lock. */
-static bool read_batch(struct dofi_cq *cq)
+static bool read_batch(struct dofi_cq *cq, struct dofi_sink *sink)
 {
 	struct fi_cq_data_entry entry[BATCH];
 	ssize_t n = fi_cq_read(cq->fid, entry, BATCH);
 	ssize_t i;
 
 	for (i = 0; i < n; i++)
-		cq->progress->ops->completed(&entry[i], 0);
+		cq->progress->ops->completed(&entry[i], 0, sink);
 	if (n == -FI_EAVAIL)
-		return read_error(cq);
+		return read_error(cq, sink);
 	return n == BATCH;
 }
 
-void dofi_cq_poll(struct dofi_cq *cq)
+void dofi_cq_poll(struct dofi_cq *cq, struct dofi_sink *sink)
 {
 	/* The thread that holds the lock delivers to every EVD, ours included. */
 	if (pthread_mutex_trylock(&cq->lock))
 		return;
 	if (cq->fid)
-		read_batch(cq);
+		read_batch(cq, sink);
 	/* a count that loses an increment to another thread still changes */
 	atomic_store_explicit(&cq->polls,
 			      atomic_load_explicit(&cq->polls, memory_order_relaxed) + 1,
@@ -130,7 +130,7 @@ void dofi_cq_poll(struct dofi_cq *cq)
 void dofi_cq_drain(struct dofi_cq *cq)
 {
 	pthread_mutex_lock(&cq->lock);
-	while (cq->fid && read_batch(cq))
+	while (cq->fid && read_batch(cq, NULL))
 		;
 	pthread_mutex_unlock(&cq->lock);
 }

@@ -43,7 +43,7 @@ int dofi_cq_open(struct dofi_cq *cq, struct dofi_progress *progress, struct fid_
 void dofi_cq_close(struct dofi_cq *cq);
 
 /* A program's thread: reads what is there, unless another thread is at it. */
-void dofi_cq_poll(struct dofi_cq *cq);
+void dofi_cq_poll(struct dofi_cq *cq, struct dofi_sink *sink);
 
 /* Progress thread: reads until nothing is left, waiting for the lock. */
 void dofi_cq_drain(struct dofi_cq *cq);

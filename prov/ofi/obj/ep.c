@@ -112,7 +112,7 @@ void dofi_ep_established(struct dofi_ep *ep, const void *data, size_t size)
 		keep_peer_data(ep, data, size);
 		dofi_ep_state_set(ep, DAT_EP_STATE_CONNECTED);
 		push_connection_event(ep, DAT_CONNECTION_EVENT_ESTABLISHED);
-		dofi_dto_retire(ep);
+		dofi_dto_retire(ep, NULL);
 		dofi_dto_pump(ep);
 	}
 	pthread_mutex_unlock(&ep->lock);

@@ -380,7 +380,7 @@ static const DAT_DTOS operation[] = {
 };
 #endif
 
-static void deliver(struct dofi_ep *ep, const struct dofi_dto *dto)
+static void deliver(struct dofi_ep *ep, const struct dofi_dto *dto, struct dofi_sink *sink)
 {
 	struct dofi_evd *evd = dto->kind == DOFI_DTO_RECV ? ep->recv_evd : ep->request_evd;
 	bool failed = dto->status != DAT_DTO_SUCCESS;
@@ -398,13 +398,15 @@ static void deliver(struct dofi_ep *ep, const struct dofi_dto *dto)
 		.operation = operation[dto->kind],
 #endif
 	};
+	if (dofi_sink_take(sink, evd, &event))
+		return;
 	dofi_evd_push(evd, &event, failed || !(dto->flags & DAT_COMPLETION_UNSIGNALLED_FLAG));
 }
 
-static void queue_retire(struct dofi_ep *ep, struct dofi_queue *q)
+static void queue_retire(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_sink *sink)
 {
 	while (q->head != q->next && slot_at(q, q->head)->done) {
-		deliver(ep, slot_at(q, q->head));
+		deliver(ep, slot_at(q, q->head), sink);
 		q->head++;
 	}
 }
@@ -416,11 +418,11 @@ static bool announced(const struct dofi_ep *ep)
 	       ep->state != DAT_EP_STATE_COMPLETION_PENDING;
 }
 
-void dofi_dto_retire(struct dofi_ep *ep)
+void dofi_dto_retire(struct dofi_ep *ep, struct dofi_sink *sink)
 {
-	queue_retire(ep, &ep->sq);
+	queue_retire(ep, &ep->sq, sink);
 	if (announced(ep))
-		queue_retire(ep, &ep->rq);
+		queue_retire(ep, &ep->rq, sink);
 	if (__builtin_expect(ep->graceful, 0))
 		dofi_ep_request_done(ep);
 }
@@ -439,7 +441,7 @@ static void queue_flush(struct dofi_ep *ep, struct dofi_queue *q)
 		dto->status = DAT_DTO_ERR_FLUSHED;
 	}
 	q->next = q->tail;
-	queue_retire(ep, q);
+	queue_retire(ep, q, NULL);
 }
 
 void dofi_dto_flush(struct dofi_ep *ep)
@@ -449,7 +451,7 @@ void dofi_dto_flush(struct dofi_ep *ep)
 	ep->reads = 0;
 }
 
-void dofi_dto_complete(const struct fi_cq_data_entry *entry, int err)
+void dofi_dto_complete(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink)
 {
 	uintptr_t context = (uintptr_t)entry->op_context;
 	struct dofi_dto *dto = (struct dofi_dto *)(context & ~(uintptr_t)(DOFI_DTO_GENERATIONS - 1));
@@ -463,7 +465,7 @@ void dofi_dto_complete(const struct fi_cq_data_entry *entry, int err)
 		if (dto->kind == DOFI_DTO_RECV && !err)
 			dto->length = entry->len;
 		finish(ep, dto, err);
-		dofi_dto_retire(ep);
+		dofi_dto_retire(ep, sink);
 		dofi_dto_pump(ep);
 	}
 	pthread_mutex_unlock(&ep->lock);

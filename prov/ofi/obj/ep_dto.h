@@ -9,6 +9,7 @@
 #include <sys/uio.h>
 
 struct dofi_ep;
+struct dofi_sink;
 struct fi_cq_data_entry;
 
 enum dofi_dto_kind {
@@ -70,14 +71,14 @@ static inline bool dofi_queue_empty(const struct dofi_queue *q)
 /* Sends waiting operations to the fabric, as far as it and the rules allow. EP lock held. */
 void dofi_dto_pump(struct dofi_ep *ep);
 
-/* Delivers what is complete, oldest first. EP lock held. */
-void dofi_dto_retire(struct dofi_ep *ep);
+/* Delivers what is complete, oldest first; @sink may be NULL. EP lock held. */
+void dofi_dto_retire(struct dofi_ep *ep, struct dofi_sink *sink);
 
 /* Completes everything outstanding as flushed. EP lock held, fabric endpoint closed. */
 void dofi_dto_flush(struct dofi_ep *ep);
 
 /* A completion from the fabric: dofi_progress_ops.completed. */
-void dofi_dto_complete(const struct fi_cq_data_entry *entry, int err);
+void dofi_dto_complete(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink);
 
 DAT_RETURN dofi_ep_post_send(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
 			     DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags);

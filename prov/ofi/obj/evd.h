@@ -15,6 +15,16 @@ struct dofi_event {
 	DAT_EVENT_DATA data;
 };
 
+/*
+ * The event of a thread that polls: a completion for its EVD goes straight there
+ * instead of through the queue, if that is empty.
+ */
+struct dofi_sink {
+	struct dofi_evd *evd;
+	DAT_EVENT *event;
+	bool taken;
+};
+
 struct dofi_evd {
 	struct dofi_obj obj;
 	DAT_EVD_FLAGS flags;
@@ -31,7 +41,7 @@ struct dofi_evd {
 	int feed_users[DOFI_EVD_FEEDS];
 	struct dofi_cno *cno;
 	bool enabled, waitable, overflowed, dying;
-	bool waiting;			/* a thread is in dat_evd_wait */
+	_Atomic bool waiting;		/* a thread is in dat_evd_wait; read without the lock */
 	bool notified;			/* a notifying event came since it began */
 	DAT_COUNT threshold;		/* of the waiter */
 };
@@ -46,6 +56,20 @@ static inline struct dofi_evd *dofi_evd_check(DAT_EVD_HANDLE handle)
  * is full the event is lost, -ENOSPC returned, and the async EVD told. Any thread.
  */
 int dofi_evd_push(struct dofi_evd *evd, const struct dofi_event *event, bool notify);
+
+/* Whether the event may go to @sink: then it is written there and nothing is queued. */
+static inline bool dofi_sink_take(struct dofi_sink *sink, struct dofi_evd *evd,
+				  const struct dofi_event *event)
+{
+	if (!sink || sink->evd != evd || sink->taken ||
+	    atomic_load_explicit(&evd->count, memory_order_acquire))
+		return false;
+	sink->taken = true;
+	sink->event->event_number = event->number;
+	sink->event->evd_handle = evd;
+	sink->event->event_data = event->data;
+	return true;
+}
 
 /* Queues an asynchronous error of @ia about @handle. */
 void dofi_async_error(struct dofi_ia *ia, DAT_EVENT_NUMBER number, DAT_HANDLE handle,

@@ -12,17 +12,17 @@ static uint32_t pending(struct dofi_evd *evd)
 	return atomic_load_explicit(&evd->count, memory_order_acquire);
 }
 
-/* Reads the CQs that deliver here; whether there are any. */
-static bool poll_feeds(struct dofi_evd *evd)
+/* Reads the CQs that deliver here, until @sink has its event; whether there are any. */
+static bool poll_feeds(struct dofi_evd *evd, struct dofi_sink *sink)
 {
 	bool any = false;
 	int i;
 
-	for (i = 0; i < DOFI_EVD_FEEDS; i++) {
+	for (i = 0; i < DOFI_EVD_FEEDS && !(sink && sink->taken); i++) {
 		struct dofi_cq *cq = atomic_load_explicit(&evd->feed[i], memory_order_relaxed);
 
 		if (cq) {
-			dofi_cq_poll(cq);
+			dofi_cq_poll(cq, sink);
 			any = true;
 		}
 	}
@@ -47,14 +47,17 @@ static void take(struct dofi_evd *evd, DAT_EVENT *event)
 DAT_RETURN dofi_evd_dequeue(DAT_EVD_HANDLE evd_handle, DAT_EVENT *event)
 {
 	struct dofi_evd *evd = dofi_evd_check(evd_handle);
+	struct dofi_sink sink = { .evd = evd, .event = event };
 	DAT_RETURN ret = DAT_QUEUE_EMPTY; /* without the error bit, as programs compare it */
 
 	if (!evd)
 		return DOFI_RET(DAT_INVALID_HANDLE, 0);
 	if (!event)
 		return DOFI_BAD_ARG(2);
-	if (!pending(evd)) {
-		poll_feeds(evd);
+	if (!pending(evd) && !evd->waiting) {
+		poll_feeds(evd, &sink);
+		if (sink.taken)
+			return DAT_SUCCESS;
 		if (!pending(evd))
 			return DAT_QUEUE_EMPTY;
 	}
@@ -84,7 +87,7 @@ static void spin(struct dofi_evd *evd, int64_t deadline)
 	if (until > deadline)
 		until = deadline;
 	pthread_mutex_unlock(&evd->lock);
-	while ((DAT_COUNT)pending(evd) < threshold && poll_feeds(evd) && dofi_now() < until)
+	while ((DAT_COUNT)pending(evd) < threshold && poll_feeds(evd, NULL) && dofi_now() < until)
 		;
 	pthread_mutex_lock(&evd->lock);
 }
