@@ -27,7 +27,7 @@ dat2inc_HEADERS = \
 	include/dat2/udat_redirection.h \
 	include/dat2/udat_vendor_specific.h
 
-ABI_TESTS = \
+ABI_TESTS += \
 	test/abi/abi.sh \
 	test/abi/headers_alone.sh \
 	test/abi/macros.sh
