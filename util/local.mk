@@ -62,6 +62,7 @@ util_unit_tests = \
 	test/unit/util/info_attr2_test \
 	test/unit/util/info_conf_test \
 	test/unit/util/json_test \
+	test/unit/util/perf_run_test \
 	test/unit/util/perf_stat_test \
 	test/unit/util/perf_wire_test \
 	test/unit/util/perf_xport_test
@@ -90,6 +91,14 @@ test_unit_util_info_conf_test_LDADD = $(CRITERION_LIBS)
 test_unit_util_json_test_SOURCES = test/unit/util/json_test.c util/json.c
 test_unit_util_json_test_CPPFLAGS = $(util_test_cppflags)
 test_unit_util_json_test_LDADD = $(CRITERION_LIBS) -lm
+test_unit_util_perf_run_test_SOURCES = \
+	test/unit/util/perf_run_test.c \
+	util/perf_run.c \
+	util/perf_stat.c \
+	util/perf_wire.c \
+	util/perf_xport.c
+test_unit_util_perf_run_test_CPPFLAGS = $(util_test_cppflags)
+test_unit_util_perf_run_test_LDADD = $(CRITERION_LIBS)
 test_unit_util_perf_stat_test_SOURCES = \
 	test/unit/util/perf_stat_test.c util/perf_stat.c
 test_unit_util_perf_stat_test_CPPFLAGS = $(util_test_cppflags)

@@ -5,9 +5,10 @@
  *
  * Between phases each side has exactly one receive posted, for a control
  * message. A phase that carries data by send posts its data receives behind
- * it and the next control receive right behind the last of them, so that no
- * message ever arrives without a receive, and a dead peer always shows as a
- * failed one.
+ * it and the next control receive right behind the last of them, so that a
+ * control message never has to wait for a receive, and a dead peer always
+ * shows as a failed one. Only a stream of sends may run ahead of its receiver;
+ * the fabric holds such messages, as DAT asks of it.
  */
 #include "perf.h"
 

@@ -332,6 +332,8 @@ void dofi_progress_call(struct dofi_progress *p, void (*fn)(void *arg), void *ar
 {
 	struct call c = { .work.run = call_run, .fn = fn, .arg = arg };
 
+	if (dofi_progress_orphaned(p))
+		return;
 	if (dofi_progress_on_thread(p)) {
 		fn(arg);
 		return;

@@ -89,7 +89,10 @@ void dofi_progress_stop(struct dofi_progress *p);
 /* Queues @work unless it is queued already; it may be queued again once it runs. */
 void dofi_progress_post(struct dofi_progress *p, struct dofi_work *work);
 
-/* Runs @fn(@arg) on the progress thread and waits for it; at once when called there. */
+/*
+ * Runs @fn(@arg) on the progress thread and waits for it; at once when called
+ * there. In a forked child, which has no such thread, nothing runs.
+ */
 void dofi_progress_call(struct dofi_progress *p, void (*fn)(void *arg), void *arg);
 
 /* Makes the progress thread look at everything once. Any thread. */

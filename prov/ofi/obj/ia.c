@@ -111,7 +111,7 @@ int dofi_ia_open(const DAT_PROVIDER *provider, const struct dofi_params *params,
 		 const struct dofi_xport *xport, bool thread_safe, struct dofi_ia **out)
 {
 	struct dofi_ia *ia = dofi_pool_get(&dofi_ia_pool);
-	struct init_call call = { .ia = ia };
+	struct init_call call = { .ia = ia, .ret = -ENODEV };
 	int ret;
 
 	if (!ia)

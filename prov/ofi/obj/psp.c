@@ -41,7 +41,7 @@ static void psp_destroy(struct dofi_obj *obj)
 static DAT_RETURN psp_new(struct dofi_ia *ia, DAT_CONN_QUAL conn_qual, struct dofi_evd *evd,
 			  struct dofi_psp **psp)
 {
-	struct listen_call call;
+	struct listen_call call = { .ret = -ENODEV };
 
 	call.psp = dofi_obj_new(&dofi_psp_pool, DAT_HANDLE_TYPE_PSP, ia, psp_destroy);
 	if (!call.psp)

@@ -3,6 +3,8 @@
 
 #include "obj/pz.h"
 
+#include <errno.h>
+
 static void pz_ctor(void *obj)
 {
 	struct dofi_pz *pz = obj;
@@ -46,7 +48,7 @@ static void pz_destroy(struct dofi_obj *obj)
 DAT_RETURN dofi_pz_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE *pz_handle)
 {
 	struct dofi_ia *ia = dofi_ia_check(ia_handle);
-	struct pz_call call;
+	struct pz_call call = { .ret = -ENODEV };
 
 	if (!ia)
 		return DOFI_BAD_HANDLE(IA);
