@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * datperf's measuring loops over a transport of memory copies: client and
+ * server in two threads. The transport counts what a fabric would not forgive.
+ */
+#include "perf.h"
+
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+
+#define QUEUE 256
+
+struct posted {
+	size_t off, len;
+	uint64_t cookie;
+};
+
+struct fake {
+	struct perf_xport x;	/* first: ops get a pointer to it */
+	struct fake *peer;
+	struct posted recv[QUEUE];
+	struct perf_comp comp[QUEUE];
+	unsigned int recv_head, recv_tail, comp_head, comp_tail;
+	bool stream;	/* sends may run ahead of the receiver */
+	unsigned int unexpected;	/* others that met no receive */
+	unsigned int posts, busy_every;	/* each n-th post: no room */
+	unsigned int corrupt_at;	/* the n-th data transfer, from 1 */
+	unsigned int transfers;
+	bool dead;
+};
+
+/* One lock: what counts here is the order of things, not their speed. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct fake client, server;
+
+static struct fake *to_fake(struct perf_xport *x)
+{
+	return (struct fake *)x;
+}
+
+static void complete(struct fake *f, uint64_t cookie, uint64_t len)
+{
+	f->comp[f->comp_tail++ % QUEUE] = (struct perf_comp){ cookie, len };
+}
+
+/* Copies, and spoils the last byte of the transfer that is to be spoilt. */
+static void move(struct fake *f, unsigned char *to, const unsigned char *from,
+		 size_t len)
+{
+	memcpy(to, from, len);
+	if (++f->transfers == f->corrupt_at)
+		to[len - 1] ^= 0xff;
+}
+
+static bool busy(struct fake *f)
+{
+	return f->busy_every && ++f->posts % f->busy_every == 0;
+}
+
+static int fake_post_recv(struct perf_xport *x, size_t off, size_t len,
+			  uint64_t cookie)
+{
+	struct fake *f = to_fake(x);
+
+	pthread_mutex_lock(&lock);
+	f->recv[f->recv_tail++ % QUEUE] = (struct posted){ off, len, cookie };
+	pthread_mutex_unlock(&lock);
+	return 0;
+}
+
+static int fake_post_send(struct perf_xport *x, size_t off, size_t len,
+			  uint64_t cookie)
+{
+	struct fake *f = to_fake(x), *p = f->peer;
+	struct posted *r;
+
+	pthread_mutex_lock(&lock);
+	if (busy(f) || p->recv_head == p->recv_tail) {
+		/* a real fabric would hold the message: the same in effect */
+		if (p->recv_head == p->recv_tail &&
+		    (!f->stream || cookie != PERF_COOKIE_TX))
+			f->unexpected++;
+		pthread_mutex_unlock(&lock);
+		return -EAGAIN;
+	}
+	r = &p->recv[p->recv_head++ % QUEUE];
+	if (cookie == PERF_COOKIE_CTX)
+		memcpy(p->x.mem + r->off, x->mem + off, len);
+	else
+		move(f, p->x.mem + r->off, x->mem + off, len);
+	complete(p, r->cookie, len > r->len ? 0 : len);
+	complete(f, cookie, 0);
+	pthread_mutex_unlock(&lock);
+	return 0;
+}
+
+static int rdma(struct fake *f, unsigned char *to, const unsigned char *from,
+		size_t len, uint64_t cookie)
+{
+	int rc = -EAGAIN;
+
+	pthread_mutex_lock(&lock);
+	if (!busy(f)) {
+		move(f, to, from, len);
+		complete(f, cookie, 0);
+		rc = 0;
+	}
+	pthread_mutex_unlock(&lock);
+	return rc;
+}
+
+static int fake_post_write(struct perf_xport *x, size_t off, size_t len,
+			   size_t roff, uint64_t cookie)
+{
+	struct fake *f = to_fake(x);
+
+	return rdma(f, f->peer->x.mem + roff, x->mem + off, len, cookie);
+}
+
+static int fake_post_read(struct perf_xport *x, size_t off, size_t len,
+			  size_t roff, uint64_t cookie)
+{
+	struct fake *f = to_fake(x);
+
+	return rdma(f, x->mem + off, f->peer->x.mem + roff, len, cookie);
+}
+
+static int fake_poll(struct perf_xport *x, struct perf_comp *comp)
+{
+	struct fake *f = to_fake(x);
+	int n;
+
+	pthread_mutex_lock(&lock);
+	n = f->comp_head != f->comp_tail;
+	if (n)
+		*comp = f->comp[f->comp_head++ % QUEUE];
+	pthread_mutex_unlock(&lock);
+	return n;
+}
+
+static int fake_check(struct perf_xport *x)
+{
+	return to_fake(x)->dead ? perf_fail(x, "the connection ended") : 0;
+}
+
+static const struct perf_ops fake_ops = {
+	.name = "fake",
+	.post_recv = fake_post_recv,
+	.post_send = fake_post_send,
+	.post_write = fake_post_write,
+	.post_read = fake_post_read,
+	.poll = fake_poll,
+	.check = fake_check,
+};
+
+static void fake_open(struct fake *f, struct fake *peer, size_t size_max,
+		      unsigned int window)
+{
+	memset(f, 0, sizeof(*f));
+	f->x.ops = &fake_ops;
+	f->x.timeout_ms = 10000;
+	f->x.size_max = (uint32_t)size_max;
+	f->peer = peer;
+	perf_layout_init(&f->x.lay, size_max, window);
+	cr_assert_eq(perf_mem_alloc(&f->x), 0);
+	cr_assert_eq(perf_run_arm(&f->x), 0);
+}
+
+static void *serve(void *arg)
+{
+	struct perf_ctl ctl;
+
+	(void)arg;
+	while (!perf_run_next(&server.x, &ctl) &&
+	       ctl.type == PERF_CTL_START &&
+	       !perf_run_serve(&server.x, &ctl))
+		;
+	return NULL;
+}
+
+static pthread_t thread;
+
+static void begin(size_t size_max, unsigned int window)
+{
+	fake_open(&client, &server, size_max, window);
+	fake_open(&server, &client, size_max, window);
+	cr_assert_eq(pthread_create(&thread, NULL, serve, NULL), 0);
+}
+
+static void end(void)
+{
+	const struct perf_ctl quit = { .type = PERF_CTL_QUIT };
+	unsigned char *buf = client.x.mem + client.x.lay.ctl_tx;
+
+	if (!server.dead) {
+		perf_ctl_encode(&quit, buf);
+		fake_post_send(&client.x, client.x.lay.ctl_tx, PERF_CTL_LEN,
+			       PERF_COOKIE_CTX);
+	}
+	pthread_join(thread, NULL);
+	perf_mem_free(&client.x);
+	perf_mem_free(&server.x);
+}
+
+static int run(enum perf_test test, enum perf_metric metric, size_t size,
+	       uint64_t iters)
+{
+	static uint64_t samples[1000];
+	struct perf_point point = {
+		.test = test, .metric = metric, .size = size, .iters = iters,
+		.samples = samples,
+	};
+	int rc;
+
+	client.stream = test == PERF_SEND && metric != PERF_LAT;
+	memset(samples, 0, sizeof(samples));
+	rc = perf_run_point(&client.x, &point);
+	if (!rc && metric == PERF_LAT) {
+		cr_assert_gt(samples[iters - 1], 0);
+		cr_assert_eq(samples[iters], 0, "a sample too many");
+	}
+	if (!rc)
+		cr_assert_gt(point.total_ns, 0);
+	return rc;
+}
+
+static void run_everything(size_t size)
+{
+	static const uint64_t iters[] = { 1, 3, 4, 5, 100 };
+	size_t i;
+	int t, m;
+
+	for (i = 0; i < sizeof(iters) / sizeof(iters[0]); i++)
+		for (t = 0; t < PERF_NTESTS; t++)
+			for (m = 0; m < PERF_NMETRICS; m++)
+				cr_assert_eq(run(t, m, size, iters[i]), 0,
+					     "test %d metric %d iters %d: %s%s",
+					     t, m, (int)iters[i], client.x.err,
+					     server.x.err);
+}
+
+Test(perf_run, every_phase_ends_and_receives_are_posted_ahead, .timeout = 60)
+{
+	begin(4096, 4);
+	run_everything(1);
+	run_everything(1000);
+	run_everything(4096);
+	end();
+	cr_assert_eq(client.unexpected + server.unexpected, 0);
+}
+
+Test(perf_run, a_full_queue_is_tried_again, .timeout = 60)
+{
+	begin(64, 8);
+	client.busy_every = 3;
+	server.busy_every = 2;
+	run_everything(64);
+	end();
+}
+
+Test(perf_run, blocked_peers_are_woken_by_messages, .timeout = 60)
+{
+	begin(64, 4);
+	client.x.blocking = server.x.blocking = true;
+	run_everything(64);
+	end();
+	cr_assert_eq(client.unexpected + server.unexpected, 0);
+}
+
+static void corrupt_one(enum perf_test test, struct fake *who)
+{
+	begin(512, 4);
+	who->corrupt_at = 3;
+	cr_assert_eq(run(test, PERF_VERIFY, 100, 4), -1);
+	cr_assert(strstr(client.x.err, "wrong data in 1 of 4"), "%s",
+		  client.x.err);
+	end();
+}
+
+Test(perf_run, a_corrupt_send_is_found, .timeout = 60)
+{
+	corrupt_one(PERF_SEND, &client);
+}
+
+Test(perf_run, a_corrupt_write_is_found, .timeout = 60)
+{
+	corrupt_one(PERF_WRITE, &client);
+}
+
+Test(perf_run, a_corrupt_read_is_found, .timeout = 60)
+{
+	corrupt_one(PERF_READ, &client);
+}
+
+Test(perf_run, an_ended_connection_ends_the_phase, .timeout = 60)
+{
+	begin(64, 4);
+	pthread_mutex_lock(&lock);
+	server.dead = client.dead = true;
+	pthread_mutex_unlock(&lock);
+	pthread_join(thread, NULL);
+	cr_assert_eq(run(PERF_SEND, PERF_LAT, 8, 10), -1);
+	cr_assert_str_eq(client.x.err, "the connection ended");
+	cr_assert_str_eq(server.x.err, "the connection ended");
+}
+
+Test(perf_run, a_silent_peer_times_out, .timeout = 60)
+{
+	fake_open(&client, &server, 64, 4);
+	fake_open(&server, &client, 64, 4);
+	client.x.timeout_ms = 50;
+	cr_assert_eq(run(PERF_SEND, PERF_LAT, 8, 10), -1);
+	cr_assert(strstr(client.x.err, "silent"), "%s", client.x.err);
+}
+
+/* The server checks what a client asks for before it touches memory. */
+static int ask(struct perf_ctl start)
+{
+	fake_open(&client, &server, 4096, 4);
+	fake_open(&server, &client, 4096, 4);
+	server.x.timeout_ms = 20;
+	start.type = PERF_CTL_START;
+	return perf_run_serve(&server.x, &start) &&
+		strstr(server.x.err, "impossible") ? -1 : 0;
+}
+
+Test(perf_run, impossible_requests_are_refused, .timeout = 60)
+{
+	const int read_check = PERF_KIND(PERF_READ, PERF_VERIFY);
+
+	cr_assert_eq(ask((struct perf_ctl){ .kind = PERF_NKINDS, .size = 1,
+					    .slots = 1, .iters = 1 }), -1);
+	cr_assert_eq(ask((struct perf_ctl){ .size = 4097, .slots = 1,
+					    .iters = 1 }), -1);
+	cr_assert_eq(ask((struct perf_ctl){ .size = 0, .slots = 1,
+					    .iters = 1 }), -1);
+	cr_assert_eq(ask((struct perf_ctl){ .size = 1, .slots = 5,
+					    .iters = 1 }), -1);
+	cr_assert_eq(ask((struct perf_ctl){ .size = 1, .slots = 0,
+					    .iters = 1 }), -1);
+	cr_assert_eq(ask((struct perf_ctl){ .size = 1, .slots = 1,
+					    .iters = 0 }), -1);
+	cr_assert_eq(ask((struct perf_ctl){ .kind = (uint16_t)read_check,
+					    .size = 1, .slots = 4,
+					    .iters = 5 }), -1);
+	/* a possible one fails only because nobody takes part */
+	cr_assert_eq(ask((struct perf_ctl){ .size = 1, .slots = 4,
+					    .iters = 5 }), 0);
+}
