@@ -170,7 +170,8 @@ static void ep_work(struct dofi_work *work)
 	unsigned todo;
 
 	pthread_mutex_lock(&ep->lock);
-	todo = ep->todo;
+	/* whoever is closing it without this work has set closing, too */
+	todo = ep->closing ? ep->todo & DOFI_EP_CLOSE : ep->todo;
 	ep->todo = 0;
 	pthread_mutex_unlock(&ep->lock);
 	if (todo & DOFI_EP_CLOSE) {
