@@ -19,8 +19,7 @@ const char *dat_text_error(DAT_RETURN ret, char *buf, size_t len)
 	return buf;
 }
 
-const char *dat_text_address(const struct sockaddr *addr, char *buf,
-			     size_t len)
+const char *dat_text_address(const struct sockaddr *addr, char *buf, size_t len)
 {
 	const void *host = NULL;
 

@@ -14,8 +14,7 @@ const char *dat_text_error(DAT_RETURN ret, char *buf, size_t len);
  * The numeric form of a socket address without its port; "?" for a family
  * that is not of the Internet. Written to @buf, returned.
  */
-const char *dat_text_address(const struct sockaddr *addr, char *buf,
-			     size_t len);
+const char *dat_text_address(const struct sockaddr *addr, char *buf, size_t len);
 
 /* The value of the provider-specific attribute @name, NULL if there is none. */
 const char *dat_named_attr(const DAT_PROVIDER_ATTR *attr, const char *name);

@@ -20,13 +20,13 @@
 #define PROVIDER_DIR ""
 #endif
 
-#define EXIT_USAGE	2
-#define MAX_NAMES	1024
-#define ASYNC_QLEN	8
-#define API_TEXT	(DAT_VERSION_MAJOR >= 2 ? "2.0" : "1.2")
+#define EXIT_USAGE 2
+#define MAX_NAMES 1024
+#define ASYNC_QLEN 8
+#define API_TEXT (DAT_VERSION_MAJOR >= 2 ? "2.0" : "1.2")
 
 struct opts {
-	const char *device;	/* NULL: all of them */
+	const char *device; /* NULL: all of them */
 	bool list, conf, json;
 };
 
@@ -39,40 +39,40 @@ struct ia {
 };
 
 static const char *const fabric_attrs[] = {
-	"OFI_PROVIDER", "OFI_DOMAIN", "OFI_FABRICS", "OFI_LIBFABRIC",
+	"OFI_PROVIDER",
+	"OFI_DOMAIN",
+	"OFI_FABRICS",
+	"OFI_LIBFABRIC",
 };
 
 static const char help_text[] =
-"Usage: datinfo [options]\n"
-"\n"
-"Prints the registered IA names, the fabric below each, and every attribute\n"
-"with its value and where that comes from.\n"
-"\n"
-"  -D, --device NAME    only this IA\n"
-"  -l, --list           only names, fabrics and addresses, a line for each\n"
-"      --conf           print dat.conf entries for the fabrics of this machine\n"
-"  -j, --json           print JSON\n"
-"  -h, --help           print this help\n"
-"  -V, --version        print the version\n"
-"\n"
-"Exit status: 0, 1 when no IA could be opened, 2 when used wrongly.\n";
+	"Usage: datinfo [options]\n"
+	"\n"
+	"Prints the registered IA names, the fabric below each, and every attribute\n"
+	"with its value and where that comes from.\n"
+	"\n"
+	"  -D, --device NAME    only this IA\n"
+	"  -l, --list           only names, fabrics and addresses, a line for each\n"
+	"      --conf           print dat.conf entries for the fabrics of this machine\n"
+	"  -j, --json           print JSON\n"
+	"  -h, --help           print this help\n"
+	"  -V, --version        print the version\n"
+	"\n"
+	"Exit status: 0, 1 when no IA could be opened, 2 when used wrongly.\n";
 
-static int ia_open(const DAT_PROVIDER_INFO *info, struct ia *ia, char *err,
-		   size_t errlen)
+static int ia_open(const DAT_PROVIDER_INFO *info, struct ia *ia, char *err, size_t errlen)
 {
 	DAT_RETURN ret;
 
 	memset(ia, 0, sizeof(*ia));
-	ret = dat_ia_openv((DAT_NAME_PTR)info->ia_name, ASYNC_QLEN,
-			   &ia->async_evd, &ia->handle,
-			   info->dapl_version_major, info->dapl_version_minor,
-			   info->is_thread_safe);
+	ret = dat_ia_openv((DAT_NAME_PTR)info->ia_name, ASYNC_QLEN, &ia->async_evd, &ia->handle,
+			   info->dapl_version_major, info->dapl_version_minor, info->is_thread_safe);
 	if (ret != DAT_SUCCESS) {
 		dat_text_error(ret, err, errlen);
 		return -1;
 	}
-	ret = dat_ia_query(ia->handle, NULL, DAT_IA_FIELD_ALL, &ia->attr,
-			   DAT_PROVIDER_FIELD_ALL, &ia->provider);
+	ret = dat_ia_query(ia->handle, NULL, DAT_IA_FIELD_ALL, &ia->attr, DAT_PROVIDER_FIELD_ALL,
+			   &ia->provider);
 	if (ret != DAT_SUCCESS) {
 		dat_text_error(ret, err, errlen);
 		dat_ia_close(ia->handle, DAT_CLOSE_ABRUPT_FLAG);
@@ -90,8 +90,8 @@ static const char *named(const struct ia *ia, const char *name)
 
 /* --- text --------------------------------------------------------------- */
 
-static void print_attrs(const char *title, const struct attr *attrs, int n,
-			const void *base, const struct ia *ia)
+static void print_attrs(const char *title, const struct attr *attrs, int n, const void *base,
+			const struct ia *ia)
 {
 	char text[ATTR_TEXT_MAX];
 	const char *source;
@@ -138,47 +138,36 @@ static void print_ia(const DAT_PROVIDER_INFO *info, const struct ia *ia)
 	char addr[64];
 
 	printf("%s\n", info->ia_name);
-	printf("  fabric    %s, domain %s, libfabric %s\n",
-	       named(ia, "OFI_PROVIDER"), named(ia, "OFI_DOMAIN"),
-	       named(ia, "OFI_LIBFABRIC"));
+	printf("  fabric    %s, domain %s, libfabric %s\n", named(ia, "OFI_PROVIDER"),
+	       named(ia, "OFI_DOMAIN"), named(ia, "OFI_LIBFABRIC"));
 	printf("  fabrics   %s\n", named(ia, "OFI_FABRICS"));
-	printf("  address   %s\n", dat_text_address(ia->attr.ia_address_ptr,
-						    addr, sizeof(addr)));
+	printf("  address   %s\n", dat_text_address(ia->attr.ia_address_ptr, addr, sizeof(addr)));
 	print_attrs("IA attributes", ia_attrs, ia_nattrs, &ia->attr, ia);
-	print_named("transport attributes", ia->attr.transport_attr,
-		    ia->attr.num_transport_attr);
-	print_named("vendor attributes", ia->attr.vendor_attr,
-		    ia->attr.num_vendor_attr);
-	print_attrs("provider attributes", provider_attrs, provider_nattrs,
-		    &ia->provider, ia);
-	print_named("provider-specific attributes",
-		    ia->provider.provider_specific_attr,
+	print_named("transport attributes", ia->attr.transport_attr, ia->attr.num_transport_attr);
+	print_named("vendor attributes", ia->attr.vendor_attr, ia->attr.num_vendor_attr);
+	print_attrs("provider attributes", provider_attrs, provider_nattrs, &ia->provider, ia);
+	print_named("provider-specific attributes", ia->provider.provider_specific_attr,
 		    ia->provider.num_provider_specific_attr);
 	printf("\n");
 }
 
-static void print_line(const DAT_PROVIDER_INFO *info, const struct ia *ia,
-		       const char *err)
+static void print_line(const DAT_PROVIDER_INFO *info, const struct ia *ia, const char *err)
 {
 	char addr[64];
 
 	printf("%-20s u%u.%u %-13s ", info->ia_name, info->dapl_version_major,
-	       info->dapl_version_minor,
-	       info->is_thread_safe ? "threadsafe" : "nonthreadsafe");
+	       info->dapl_version_minor, info->is_thread_safe ? "threadsafe" : "nonthreadsafe");
 	if (ia)
-		printf("%s %s %s\n", named(ia, "OFI_PROVIDER"),
-		       named(ia, "OFI_DOMAIN"),
-		       dat_text_address(ia->attr.ia_address_ptr, addr,
-					sizeof(addr)));
+		printf("%s %s %s\n", named(ia, "OFI_PROVIDER"), named(ia, "OFI_DOMAIN"),
+		       dat_text_address(ia->attr.ia_address_ptr, addr, sizeof(addr)));
 	else
 		printf("- %s\n", err);
 }
 
 /* --- JSON --------------------------------------------------------------- */
 
-static void json_attrs(struct json *j, const char *title,
-		       const struct attr *attrs, int n, const void *base,
-		       const struct ia *ia)
+static void json_attrs(struct json *j, const char *title, const struct attr *attrs, int n,
+		       const void *base, const struct ia *ia)
 {
 	int i;
 
@@ -192,8 +181,7 @@ static void json_attrs(struct json *j, const char *title,
 	json_end(j, '}');
 }
 
-static void json_named(struct json *j, const char *title,
-		       const DAT_NAMED_ATTR *attr, int n)
+static void json_named(struct json *j, const char *title, const DAT_NAMED_ATTR *attr, int n)
 {
 	int i;
 
@@ -208,22 +196,17 @@ static void json_opened(struct json *j, const struct ia *ia)
 {
 	char addr[64];
 
-	json_string(j, "address", dat_text_address(ia->attr.ia_address_ptr,
-						   addr, sizeof(addr)));
+	json_string(j, "address", dat_text_address(ia->attr.ia_address_ptr, addr, sizeof(addr)));
 	json_attrs(j, "ia_attributes", ia_attrs, ia_nattrs, &ia->attr, ia);
-	json_named(j, "transport_attributes", ia->attr.transport_attr,
-		   ia->attr.num_transport_attr);
-	json_named(j, "vendor_attributes", ia->attr.vendor_attr,
-		   ia->attr.num_vendor_attr);
-	json_attrs(j, "provider_attributes", provider_attrs, provider_nattrs,
-		   &ia->provider, ia);
-	json_named(j, "provider_specific_attributes",
-		   ia->provider.provider_specific_attr,
+	json_named(j, "transport_attributes", ia->attr.transport_attr, ia->attr.num_transport_attr);
+	json_named(j, "vendor_attributes", ia->attr.vendor_attr, ia->attr.num_vendor_attr);
+	json_attrs(j, "provider_attributes", provider_attrs, provider_nattrs, &ia->provider, ia);
+	json_named(j, "provider_specific_attributes", ia->provider.provider_specific_attr,
 		   ia->provider.num_provider_specific_attr);
 }
 
-static void json_ia(struct json *j, const DAT_PROVIDER_INFO *info,
-		    const struct ia *ia, const char *err)
+static void json_ia(struct json *j, const DAT_PROVIDER_INFO *info, const struct ia *ia,
+		    const char *err)
 {
 	json_object(j, NULL);
 	json_string(j, "name", info->ia_name);
@@ -284,8 +267,7 @@ static bool seen_before(const struct registry *r, int i)
 	int k;
 
 	for (k = 0; k < i; k++)
-		if (is_ours(&r->info[k]) &&
-		    !strcmp(r->info[k].ia_name, r->info[i].ia_name))
+		if (is_ours(&r->info[k]) && !strcmp(r->info[k].ia_name, r->info[i].ia_name))
 			return true;
 	return false;
 }
@@ -299,9 +281,8 @@ static bool wanted(const struct opts *opts, const struct registry *r, int i)
 	return opts->list || !seen_before(r, i);
 }
 
-static void show(const struct opts *opts, struct json *j,
-		 const DAT_PROVIDER_INFO *info, const struct ia *ia,
-		 const char *err)
+static void show(const struct opts *opts, struct json *j, const DAT_PROVIDER_INFO *info,
+		 const struct ia *ia, const char *err)
 {
 	if (opts->json)
 		json_ia(j, info, ia, err);
@@ -316,11 +297,15 @@ static void show(const struct opts *opts, struct json *j,
 static int none_opened(const struct opts *opts, int tried)
 {
 	if (opts->device && !tried)
-		fprintf(stderr, "datinfo: no IA named \"%s\" is registered for "
-			"DAT %s\n", opts->device, API_TEXT);
+		fprintf(stderr,
+			"datinfo: no IA named \"%s\" is registered for "
+			"DAT %s\n",
+			opts->device, API_TEXT);
 	else if (!tried)
-		fprintf(stderr, "datinfo: no IA is registered for DAT %s "
-			"(see dat.conf)\n", API_TEXT);
+		fprintf(stderr,
+			"datinfo: no IA is registered for DAT %s "
+			"(see dat.conf)\n",
+			API_TEXT);
 	else
 		fprintf(stderr, "datinfo: no IA could be opened\n");
 	return EXIT_FAILURE;
@@ -367,8 +352,7 @@ static int show_conf(const struct opts *opts, const struct registry *r)
 	int i;
 
 	for (i = 0; i < r->n; i++) {
-		if (!wanted(opts, r, i) ||
-		    ia_open(&r->info[i], &ia, err, sizeof(err)))
+		if (!wanted(opts, r, i) || ia_open(&r->info[i], &ia, err, sizeof(err)))
 			continue;
 		fabrics = dat_named_attr(&ia.provider, "OFI_FABRICS");
 		if (fabrics)
@@ -378,13 +362,16 @@ static int show_conf(const struct opts *opts, const struct registry *r)
 			return EXIT_SUCCESS;
 	}
 	fputs("datinfo: no IA on libfabric could be opened to ask for the "
-	      "fabrics\n", stderr);
+	      "fabrics\n",
+	      stderr);
 	return EXIT_FAILURE;
 }
 
 /* --- command line ------------------------------------------------------- */
 
-enum { OPT_CONF = 256 };
+enum {
+	OPT_CONF = 256
+};
 
 static const struct option long_options[] = {
 	{ "device", required_argument, NULL, 'D' },
@@ -401,8 +388,7 @@ static int parse(int argc, char **argv, struct opts *opts)
 {
 	int opt;
 
-	while ((opt = getopt_long(argc, argv, "D:ljhV", long_options,
-				  NULL)) != -1) {
+	while ((opt = getopt_long(argc, argv, "D:ljhV", long_options, NULL)) != -1) {
 		switch (opt) {
 		case 'D':
 			opts->device = optarg;
@@ -420,8 +406,7 @@ static int parse(int argc, char **argv, struct opts *opts)
 			fputs(help_text, stdout);
 			return EXIT_SUCCESS;
 		case 'V':
-			printf("datinfo %s, DAT %s\n", PACKAGE_VERSION,
-			       API_TEXT);
+			printf("datinfo %s, DAT %s\n", PACKAGE_VERSION, API_TEXT);
 			return EXIT_SUCCESS;
 		default:
 			return EXIT_USAGE;
@@ -429,8 +414,7 @@ static int parse(int argc, char **argv, struct opts *opts)
 	}
 	if (optind == argc)
 		return -1;
-	fprintf(stderr, "datinfo: superfluous \"%s\" (see datinfo --help)\n",
-		argv[optind]);
+	fprintf(stderr, "datinfo: superfluous \"%s\" (see datinfo --help)\n", argv[optind]);
 	return EXIT_USAGE;
 }
 
@@ -445,8 +429,7 @@ int main(int argc, char **argv)
 	if (registry_read(&registry))
 		status = EXIT_FAILURE;
 	else
-		status = opts.conf ? show_conf(&opts, &registry) :
-			show_all(&opts, &registry);
+		status = opts.conf ? show_conf(&opts, &registry) : show_all(&opts, &registry);
 	free(registry.info);
 	return status;
 }

@@ -15,13 +15,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define ERR_LEN		256
+#define ERR_LEN 256
 /* How long a finished server may take to give its resources back. */
-#define EXIT_MS		5000
+#define EXIT_MS 5000
 
 /* What the child of --local writes to its parent, once for each thing. */
 struct report {
-	int failed;		/* 0: listening on port; 1: text is the reason */
+	int failed; /* 0: listening on port; 1: text is the reason */
 	unsigned int port;
 	char text[ERR_LEN];
 };
@@ -60,8 +60,7 @@ static int run_server(const struct perf_opts *opts)
 	char err[ERR_LEN];
 
 	bind_cpu(opts, true);
-	return perf_server(opts, listening, NULL, err, sizeof(err)) ?
-		fail(err) : EXIT_SUCCESS;
+	return perf_server(opts, listening, NULL, err, sizeof(err)) ? fail(err) : EXIT_SUCCESS;
 }
 
 static int run_client(const struct perf_opts *opts)
@@ -95,8 +94,7 @@ static int run_child(const struct perf_opts *opts, int fd)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	signal(SIGPIPE, SIG_IGN);
 	bind_cpu(opts, true);
-	if (!perf_server(opts, child_ready, &fd, report.text,
-			 sizeof(report.text)))
+	if (!perf_server(opts, child_ready, &fd, report.text, sizeof(report.text)))
 		return EXIT_SUCCESS;
 	send_report(fd, &report);
 	return EXIT_FAILURE;
@@ -107,8 +105,7 @@ static bool read_report(int fd, int timeout_ms, struct report *report)
 {
 	struct pollfd pfd = { .fd = fd, .events = POLLIN };
 
-	return poll(&pfd, 1, timeout_ms) > 0 &&
-		read(fd, report, sizeof(*report)) == sizeof(*report);
+	return poll(&pfd, 1, timeout_ms) > 0 && read(fd, report, sizeof(*report)) == sizeof(*report);
 }
 
 /* The child has nothing left to do; one that stays is ended. */
@@ -145,8 +142,7 @@ static int run_parent(struct perf_opts *opts, pid_t pid, int fd)
 	if (perf_client(opts, err, sizeof(err))) {
 		/* what stopped the server may be the cause of it all */
 		if (read_report(fd, 200, &report) && report.failed)
-			fprintf(stderr, "datperf: %s (server: %s)\n", err,
-				report.text);
+			fprintf(stderr, "datperf: %s (server: %s)\n", err, report.text);
 		else
 			fail(err);
 		reap_child(pid, fd, false);
@@ -155,7 +151,8 @@ static int run_parent(struct perf_opts *opts, pid_t pid, int fd)
 	status = reap_child(pid, fd, true);
 	if (!WIFEXITED(status) || WEXITSTATUS(status))
 		return fail(read_report(fd, 0, &report) && report.failed ?
-			    report.text : "the server process failed at its end");
+				    report.text :
+				    "the server process failed at its end");
 	return EXIT_SUCCESS;
 }
 

@@ -5,35 +5,39 @@
 
 #include "perf.h"
 
-#define DATPERF_PORT	62050
-#define DATPERF_SIZES	"1-4M"
+#define DATPERF_PORT 62050
+#define DATPERF_SIZES "1-4M"
 
-enum perf_role { PERF_ROLE_NONE, PERF_ROLE_SERVER, PERF_ROLE_CLIENT,
-		 PERF_ROLE_LOCAL };
+enum perf_role {
+	PERF_ROLE_NONE,
+	PERF_ROLE_SERVER,
+	PERF_ROLE_CLIENT,
+	PERF_ROLE_LOCAL
+};
 
 struct perf_opts {
 	enum perf_role role;
-	const char *host;	/* client: the server's name or address */
-	const char *device;	/* IA name */
-	const char *provider;	/* raw only: libfabric's provider name */
-	unsigned int port;	/* 0: any (local) */
+	const char *host;     /* client: the server's name or address */
+	const char *device;   /* IA name */
+	const char *provider; /* raw only: libfabric's provider name */
+	unsigned int port;    /* 0: any (local) */
 	bool side[PERF_NSIDES];
 	bool test[PERF_NTESTS];
 	size_t sizes[PERF_MAX_SIZES];
 	int nsizes;
-	uint64_t iters;		/* 0: as many as fit time_ms */
-	unsigned int time_ms;	/* of one measured point */
+	uint64_t iters;	      /* 0: as many as fit time_ms */
+	unsigned int time_ms; /* of one measured point */
 	int repeat;
 	unsigned int window;
 	unsigned int timeout_ms;
-	bool bare_cq;		/* raw: a CQ that only polling can read */
+	bool bare_cq; /* raw: a CQ that only polling can read */
 	bool wait, verify, bind, json, verbose;
 };
 
 /* What was measured of one size and test on one side. */
 struct perf_cell {
 	struct perf_lat lat;
-	double bw;		/* MB/s, a megabyte being 10^6 bytes */
+	double bw; /* MB/s, a megabyte being 10^6 bytes */
 	uint64_t lat_iters, bw_iters;
 };
 
@@ -55,25 +59,20 @@ int perf_client(const struct perf_opts *opts, char *err, size_t errlen);
  * perf_server.c: serves one client. @ready is called once with the port that
  * is listened on. Returns 0, or -1 with a sentence in @err.
  */
-int perf_server(const struct perf_opts *opts,
-		void (*ready)(void *arg, unsigned int port), void *arg,
-		char *err, size_t errlen);
+int perf_server(const struct perf_opts *opts, void (*ready)(void *arg, unsigned int port),
+		void *arg, char *err, size_t errlen);
 
 /* Makes the transport of @side ready to be opened; NULL: no memory. */
-struct perf_xport *perf_xport_new(const struct perf_opts *opts,
-				  enum perf_side side,
+struct perf_xport *perf_xport_new(const struct perf_opts *opts, enum perf_side side,
 				  const struct perf_fabric *fabric);
 
 /* perf_out.c */
 const char *perf_test_name(enum perf_test test);
-void perf_out_begin(const struct perf_opts *opts,
-		    const struct perf_fabric *fabric);
+void perf_out_begin(const struct perf_opts *opts, const struct perf_fabric *fabric);
 void perf_out_row(const struct perf_opts *opts, const struct perf_row *row);
-void perf_out_json(const struct perf_opts *opts,
-		   const struct perf_fabric *fabric,
+void perf_out_json(const struct perf_opts *opts, const struct perf_fabric *fabric,
 		   const struct perf_row *rows);
-void perf_out_progress(unsigned int done, unsigned int all,
-		       const char *what, size_t size);
+void perf_out_progress(unsigned int done, unsigned int all, const char *what, size_t size);
 void perf_out_progress_end(void);
 
 #endif

@@ -83,12 +83,12 @@ static const struct attr_name ha_balances[] = {
 };
 #endif
 
-#define SIZE_OF(type, member)	sizeof(((type *)0)->member)
-#define IA(member, kind, names)						\
-	{ #member, offsetof(DAT_IA_ATTR, member),			\
-	  SIZE_OF(DAT_IA_ATTR, member), kind, names }
-#define PR(member, kind, names)						\
-	{ #member, offsetof(DAT_PROVIDER_ATTR, member),			\
+#define SIZE_OF(type, member) sizeof(((type *)0)->member)
+#define IA(member, kind, names)                                           \
+	{ #member, offsetof(DAT_IA_ATTR, member), SIZE_OF(DAT_IA_ATTR, member), \
+	  kind, names }
+#define PR(member, kind, names)                                           \
+	{ #member, offsetof(DAT_PROVIDER_ATTR, member),                   \
 	  SIZE_OF(DAT_PROVIDER_ATTR, member), kind, names }
 
 const struct attr ia_attrs[] = {
@@ -184,8 +184,7 @@ static uint64_t load(const struct attr *attr, const void *base)
 	return v64;
 }
 
-static const char *enum_text(const struct attr *attr, uint64_t value,
-			     char *buf, size_t len)
+static const char *enum_text(const struct attr *attr, uint64_t value, char *buf, size_t len)
 {
 	const struct attr_name *n;
 
@@ -199,8 +198,7 @@ static const char *enum_text(const struct attr *attr, uint64_t value,
 	return buf;
 }
 
-static const char *flags_text(const struct attr *attr, uint64_t value,
-			      char *buf, size_t len)
+static const char *flags_text(const struct attr *attr, uint64_t value, char *buf, size_t len)
 {
 	const struct attr_name *n;
 	size_t used = 0;
@@ -211,13 +209,11 @@ static const char *flags_text(const struct attr *attr, uint64_t value,
 	for (n = attr->names; n->name; n++) {
 		if (!n->value || (value & n->value) != n->value)
 			continue;
-		used += snprintf(buf + used, len - used, "%s%s",
-				 used ? ", " : "", n->name);
+		used += snprintf(buf + used, len - used, "%s%s", used ? ", " : "", n->name);
 		value &= ~(uint64_t)n->value;
 	}
 	if (value)
-		snprintf(buf + used, len - used, "%s0x%" PRIx64,
-			 used ? ", " : "", value);
+		snprintf(buf + used, len - used, "%s0x%" PRIx64, used ? ", " : "", value);
 	return buf;
 }
 
@@ -244,8 +240,7 @@ static const char *matrix_text(const void *at, char *buf, size_t len)
 	return buf;
 }
 
-const char *attr_text(const struct attr *attr, const void *base, char *buf,
-		      size_t len)
+const char *attr_text(const struct attr *attr, const void *base, char *buf, size_t len)
 {
 	const void *at = member(attr, base);
 
@@ -263,8 +258,7 @@ const char *attr_text(const struct attr *attr, const void *base, char *buf,
 		snprintf(buf, len, "%s", load(attr, base) ? "yes" : "no");
 		break;
 	case ATTR_ADDRESS:
-		return dat_text_address(*(const DAT_IA_ADDRESS_PTR *)at, buf,
-					len);
+		return dat_text_address(*(const DAT_IA_ADDRESS_PTR *)at, buf, len);
 	case ATTR_ENUM:
 		return enum_text(attr, load(attr, base), buf, len);
 	case ATTR_FLAGS:
@@ -290,8 +284,7 @@ void attr_json(const struct attr *attr, const void *base, struct json *j)
 		json_bool(j, "value", load(attr, base) != DAT_FALSE);
 		break;
 	default:
-		json_string(j, "value", attr_text(attr, base, buf,
-						  sizeof(buf)));
+		json_string(j, "value", attr_text(attr, base, buf, sizeof(buf)));
 	}
 }
 

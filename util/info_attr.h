@@ -12,14 +12,14 @@
 #include <stddef.h>
 
 enum attr_kind {
-	ATTR_TEXT,	/* an array of characters */
-	ATTR_UINT,	/* unsigned, as wide as the member */
-	ATTR_COUNT,	/* DAT_COUNT, signed */
+	ATTR_TEXT,  /* an array of characters */
+	ATTR_UINT,  /* unsigned, as wide as the member */
+	ATTR_COUNT, /* DAT_COUNT, signed */
 	ATTR_BOOL,
-	ATTR_ADDRESS,	/* a pointer to a socket address */
-	ATTR_ENUM,	/* one of names[] */
-	ATTR_FLAGS,	/* a sum of names[] */
-	ATTR_MATRIX,	/* EVD stream merging */
+	ATTR_ADDRESS, /* a pointer to a socket address */
+	ATTR_ENUM,    /* one of names[] */
+	ATTR_FLAGS,   /* a sum of names[] */
+	ATTR_MATRIX,  /* EVD stream merging */
 };
 
 struct attr_name {
@@ -31,7 +31,7 @@ struct attr {
 	const char *name;
 	size_t offset, size;
 	enum attr_kind kind;
-	const struct attr_name *names;	/* ends with a NULL name */
+	const struct attr_name *names; /* ends with a NULL name */
 };
 
 extern const struct attr ia_attrs[];
@@ -42,8 +42,7 @@ extern const int provider_nattrs;
 #define ATTR_TEXT_MAX 320
 
 /* The value of @attr in the structure at @base; written to @buf, returned. */
-const char *attr_text(const struct attr *attr, const void *base, char *buf,
-		      size_t len);
+const char *attr_text(const struct attr *attr, const void *base, char *buf, size_t len);
 
 /* The same as a JSON member "value": a number or a boolean where it is one. */
 void attr_json(const struct attr *attr, const void *base, struct json *j);

@@ -20,24 +20,22 @@ static const struct {
 	{ "u1.2", "libdaplofi.so.1", "dapl.1.2" },
 };
 
-static void entries(FILE *out, const char *libdir, const char *name,
-		    const char *params)
+static void entries(FILE *out, const char *libdir, const char *name, const char *params)
 {
 	size_t b, s;
 
 	for (b = 0; b < sizeof(builds) / sizeof(builds[0]); b++)
 		for (s = 0; s < sizeof(safety) / sizeof(safety[0]); s++)
-			fprintf(out, "%s %s %s default %s%s%s %s \"%s\" \"\"\n",
-				name, builds[b].api, safety[s], libdir,
-				*libdir ? "/" : "", builds[b].library,
-				builds[b].version, params);
+			fprintf(out, "%s %s %s default %s%s%s %s \"%s\" \"\"\n", name,
+				builds[b].api, safety[s], libdir, *libdir ? "/" : "",
+				builds[b].library, builds[b].version, params);
 }
 
 /* Neither the grammar's quotes nor its comment sign. */
 static bool is_word(const char *name, size_t len)
 {
-	return len && len < NAME_MAX_LEN && !memchr(name, '"', len) &&
-		!memchr(name, '#', len) && !memchr(name, '\\', len);
+	return len && len < NAME_MAX_LEN && !memchr(name, '"', len) && !memchr(name, '#', len) &&
+	       !memchr(name, '\\', len);
 }
 
 int conf_render(FILE *out, const char *libdir, const char *fabrics)
@@ -47,7 +45,8 @@ int conf_render(FILE *out, const char *libdir, const char *fabrics)
 	size_t len;
 
 	fputs("# name api thread-safety default library version ia-params "
-	      "platform-params\n", out);
+	      "platform-params\n",
+	      out);
 	entries(out, libdir, "ofi", "");
 	for (;; fabrics += len) {
 		fabrics += strspn(fabrics, " \t");
@@ -57,8 +56,7 @@ int conf_render(FILE *out, const char *libdir, const char *fabrics)
 		if (!is_word(fabrics, len))
 			continue;
 		snprintf(name, sizeof(name), "ofi-%.*s", (int)len, fabrics);
-		snprintf(params, sizeof(params), "provider=%.*s", (int)len,
-			 fabrics);
+		snprintf(params, sizeof(params), "provider=%.*s", (int)len, fabrics);
 		entries(out, libdir, name, params);
 		n++;
 	}

@@ -13,8 +13,10 @@ static int utf8_len(const unsigned char *s)
 
 	if (*s < 0x80)
 		return 1;
-	len = *s >= 0xf0 && *s < 0xf8 ? 4 : *s >= 0xe0 && *s < 0xf0 ? 3 :
-		*s >= 0xc0 && *s < 0xe0 ? 2 : 0;
+	len = *s >= 0xf0 && *s < 0xf8 ? 4 :
+	      *s >= 0xe0 && *s < 0xf0 ? 3 :
+	      *s >= 0xc0 && *s < 0xe0 ? 2 :
+					0;
 	code = *s & (0x7f >> len);
 	for (i = 1; i < len; i++) {
 		if ((s[i] & 0xc0) != 0x80)
@@ -22,8 +24,7 @@ static int utf8_len(const unsigned char *s)
 		code = code << 6 | (s[i] & 0x3f);
 	}
 	/* overlong forms, surrogates and what is beyond Unicode */
-	if (!len || code < low[len] || (code >= 0xd800 && code < 0xe000) ||
-	    code > 0x10ffff)
+	if (!len || code < low[len] || (code >= 0xd800 && code < 0xe000) || code > 0x10ffff)
 		return 0;
 	return len;
 }

@@ -12,7 +12,7 @@
 struct json {
 	FILE *out;
 	int depth;
-	bool more[JSON_DEPTH];	/* this level already has a member */
+	bool more[JSON_DEPTH]; /* this level already has a member */
 };
 
 /* @name is the member's name, NULL inside an array and for the outermost. */

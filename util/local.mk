@@ -23,6 +23,8 @@ datperf_files = \
 	util/perf.h \
 	util/perf_client.c \
 	util/perf_dat.c \
+	util/perf_loop.c \
+	util/perf_loop.h \
 	util/perf_opts.c \
 	util/perf_out.c \
 	util/perf_raw.c \
@@ -93,6 +95,7 @@ test_unit_util_json_test_CPPFLAGS = $(util_test_cppflags)
 test_unit_util_json_test_LDADD = $(CRITERION_LIBS) -lm
 test_unit_util_perf_run_test_SOURCES = \
 	test/unit/util/perf_run_test.c \
+	util/perf_loop.c \
 	util/perf_run.c \
 	util/perf_stat.c \
 	util/perf_wire.c \

@@ -15,23 +15,37 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-enum perf_test { PERF_SEND, PERF_WRITE, PERF_READ, PERF_NTESTS };
-enum perf_metric { PERF_LAT, PERF_BW, PERF_VERIFY, PERF_NMETRICS };
-enum perf_side { PERF_SIDE_DAT, PERF_SIDE_RAW, PERF_NSIDES };
+enum perf_test {
+	PERF_SEND,
+	PERF_WRITE,
+	PERF_READ,
+	PERF_NTESTS
+};
+enum perf_metric {
+	PERF_LAT,
+	PERF_BW,
+	PERF_VERIFY,
+	PERF_NMETRICS
+};
+enum perf_side {
+	PERF_SIDE_DAT,
+	PERF_SIDE_RAW,
+	PERF_NSIDES
+};
 
 /* How a phase is named in a control message. */
-#define PERF_KIND(test, metric)	((test) * PERF_NMETRICS + (metric))
-#define PERF_NKINDS		(PERF_NTESTS * PERF_NMETRICS)
+#define PERF_KIND(test, metric) ((test)*PERF_NMETRICS + (metric))
+#define PERF_NKINDS (PERF_NTESTS * PERF_NMETRICS)
 
 /* A completion's cookie: who it belongs to. */
-#define PERF_COOKIE_RX	0x1u	/* a data receive */
-#define PERF_COOKIE_TX	0x2u	/* a data send, write or read */
-#define PERF_COOKIE_CRX	0x4u	/* a control receive */
-#define PERF_COOKIE_CTX	0x8u	/* a control send */
+#define PERF_COOKIE_RX 0x1u  /* a data receive */
+#define PERF_COOKIE_TX 0x2u  /* a data send, write or read */
+#define PERF_COOKIE_CRX 0x4u /* a control receive */
+#define PERF_COOKIE_CTX 0x8u /* a control send */
 
 struct perf_comp {
-	uint64_t cookie;	/* PERF_COOKIE_* */
-	uint64_t len;		/* bytes received; undefined for the others */
+	uint64_t cookie; /* PERF_COOKIE_* */
+	uint64_t len;	 /* bytes received; undefined for the others */
 };
 
 /*
@@ -39,9 +53,9 @@ struct perf_comp {
  * processes derive the same layout from the largest size and the window.
  */
 struct perf_layout {
-	size_t ctl_tx, ctl_rx;	/* control messages */
+	size_t ctl_tx, ctl_rx;	 /* control messages */
 	size_t note_tx, note_rx; /* small notifications of --wait */
-	size_t tx, rx;		/* data areas of area bytes each */
+	size_t tx, rx;		 /* data areas of area bytes each */
 	size_t area;
 	size_t total;
 	unsigned int window;
@@ -62,17 +76,12 @@ struct perf_ops {
 	int (*listen)(struct perf_xport *x, unsigned int *port);
 	/* Waits for a client and connects to it; x->wait_client_ms bounds it. */
 	int (*accept)(struct perf_xport *x);
-	int (*connect)(struct perf_xport *x, const struct sockaddr *addr,
-		       unsigned int port);
+	int (*connect)(struct perf_xport *x, const struct sockaddr *addr, unsigned int port);
 	/* Offsets are into x->mem, and into the peer's for @roff. */
-	int (*post_recv)(struct perf_xport *x, size_t off, size_t len,
-			 uint64_t cookie);
-	int (*post_send)(struct perf_xport *x, size_t off, size_t len,
-			 uint64_t cookie);
-	int (*post_write)(struct perf_xport *x, size_t off, size_t len,
-			  size_t roff, uint64_t cookie);
-	int (*post_read)(struct perf_xport *x, size_t off, size_t len,
-			 size_t roff, uint64_t cookie);
+	int (*post_recv)(struct perf_xport *x, size_t off, size_t len, uint64_t cookie);
+	int (*post_send)(struct perf_xport *x, size_t off, size_t len, uint64_t cookie);
+	int (*post_write)(struct perf_xport *x, size_t off, size_t len, size_t roff, uint64_t cookie);
+	int (*post_read)(struct perf_xport *x, size_t off, size_t len, size_t roff, uint64_t cookie);
 	/*
 	 * Takes one completion: 1 if there was one, else 0. With x->blocking
 	 * it sleeps until there is one, but not longer than PERF_NAP_MS.
@@ -86,16 +95,16 @@ struct perf_ops {
 	void (*close)(struct perf_xport *x);
 };
 
-#define PERF_NAP_MS	200
-#define PERF_WINDOW_MAX	4096
+#define PERF_NAP_MS 200
+#define PERF_WINDOW_MAX 4096
 
 struct perf_xport {
 	const struct perf_ops *ops;
 	bool blocking;
-	bool bare_cq;			/* raw: a CQ without a descriptor */
-	unsigned int timeout_ms;	/* longest silence of a peer */
-	int wait_client_ms;		/* accept: -1 without limit */
-	uint32_t size_max;		/* client: largest message */
+	bool bare_cq;		 /* raw: a CQ without a descriptor */
+	unsigned int timeout_ms; /* longest silence of a peer */
+	int wait_client_ms;	 /* accept: -1 without limit */
+	uint32_t size_max;	 /* client: largest message */
 	unsigned char *mem;
 	struct perf_layout lay;
 	/*
@@ -103,7 +112,7 @@ struct perf_xport {
 	 * request can arrive before the last answer's own completion is seen.
 	 */
 	unsigned int crx, ctx;
-	unsigned int seed;		/* number of phases so far */
+	unsigned int seed; /* number of phases so far */
 	char err[256];
 };
 
@@ -111,7 +120,7 @@ struct perf_xport {
 struct perf_fabric {
 	char provider[64];
 	char domain[64];
-	struct sockaddr_storage addr;	/* ss_family 0: any */
+	struct sockaddr_storage addr; /* ss_family 0: any */
 };
 
 /* What is to be measured; one point of the table. */
@@ -120,23 +129,20 @@ struct perf_point {
 	enum perf_metric metric;
 	size_t size;
 	uint64_t iters;
-	uint64_t total_ns;	/* result: of the whole phase */
-	uint64_t *samples;	/* result of PERF_LAT: ns per round trip */
+	uint64_t total_ns; /* result: of the whole phase */
+	uint64_t *samples; /* result of PERF_LAT: ns per round trip */
 };
 
 /* perf_xport.c: what both transports share */
-int perf_fail(struct perf_xport *x, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
-void perf_layout_init(struct perf_layout *lay, size_t size_max,
-		      unsigned int window);
+int perf_fail(struct perf_xport *x, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void perf_layout_init(struct perf_layout *lay, size_t size_max, unsigned int window);
 unsigned int perf_slots(const struct perf_layout *lay, size_t size);
 size_t perf_stride(size_t size);
 int perf_mem_alloc(struct perf_xport *x);
 void perf_mem_free(struct perf_xport *x);
 uint64_t perf_now_ns(void);
 /* A connect or accept failed for want of data that only a datperf sends. */
-int perf_greet(struct perf_xport *x, const void *buf, size_t len,
-	       struct perf_hello *hello);
+int perf_greet(struct perf_xport *x, const void *buf, size_t len, struct perf_hello *hello);
 
 /* perf_dat.c */
 struct perf_xport *perf_dat_new(const char *device);
@@ -152,8 +158,7 @@ void perf_raw_fabric(struct perf_xport *x, struct perf_fabric *fabric);
 int perf_run_arm(struct perf_xport *x);
 int perf_run_point(struct perf_xport *x, struct perf_point *point);
 /* Client: sends a message that is not START and waits for the answer. */
-int perf_run_ask(struct perf_xport *x, const struct perf_ctl *ask,
-		 struct perf_ctl *answer);
+int perf_run_ask(struct perf_xport *x, const struct perf_ctl *ask, struct perf_ctl *answer);
 /* Server: waits for a control message. */
 int perf_run_next(struct perf_xport *x, struct perf_ctl *ctl);
 int perf_run_answer(struct perf_xport *x, const struct perf_ctl *ctl);

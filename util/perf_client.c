@@ -10,43 +10,41 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_SAMPLES	100000
-#define MAX_MESSAGES	1000000
-#define MIN_MESSAGES	8
-#define WARM_UP		4
-#define WARM_UP_AGAIN	16
-#define MAX_REPEAT	1000
+#define MAX_SAMPLES 100000
+#define MAX_MESSAGES 1000000
+#define MIN_MESSAGES 8
+#define WARM_UP 4
+#define WARM_UP_AGAIN 16
+#define MAX_REPEAT 1000
 /* Data checked per size and test: at least 4 messages, about this many bytes. */
-#define VERIFY_BYTES	((size_t)1 << 20)
+#define VERIFY_BYTES ((size_t)1 << 20)
 
 struct client {
 	const struct perf_opts *opts;
 	struct perf_xport *x[PERF_NSIDES];
-	enum perf_side current;		/* the one the server listens to */
+	enum perf_side current; /* the one the server listens to */
 	struct perf_fabric fabric;
-	struct sockaddr_storage addr;	/* of the server */
+	struct sockaddr_storage addr; /* of the server */
 	uint64_t *samples;
-	unsigned int done, all;		/* points, for the progress line */
+	unsigned int done, all; /* points, for the progress line */
 	struct perf_row *rows;
 };
 
 /* The results of one point's repetitions on one side. */
 struct series {
-	uint64_t iters;			/* 0: not calibrated yet */
+	uint64_t iters; /* 0: not calibrated yet */
 	double median[MAX_REPEAT], min[MAX_REPEAT], p99[MAX_REPEAT];
 	double mean[MAX_REPEAT], bw[MAX_REPEAT];
 };
 
-struct perf_xport *perf_xport_new(const struct perf_opts *opts,
-				  enum perf_side side,
+struct perf_xport *perf_xport_new(const struct perf_opts *opts, enum perf_side side,
 				  const struct perf_fabric *fabric)
 {
 	struct perf_fabric named = { .provider = "" };
 	struct perf_xport *x;
 
 	if (!fabric)
-		snprintf(named.provider, sizeof(named.provider), "%s",
-			 opts->provider);
+		snprintf(named.provider, sizeof(named.provider), "%s", opts->provider);
 	if (side == PERF_SIDE_DAT)
 		x = perf_dat_new(opts->device);
 	else
@@ -71,8 +69,7 @@ static int resolve(struct client *c, struct perf_xport *x)
 		c->addr = c->fabric.addr;
 		return 0;
 	}
-	rc = getaddrinfo(c->opts->host ? c->opts->host : "127.0.0.1", NULL,
-			 NULL, &list);
+	rc = getaddrinfo(c->opts->host ? c->opts->host : "127.0.0.1", NULL, NULL, &list);
 	if (rc)
 		return perf_fail(x, "%s: %s", c->opts->host, gai_strerror(rc));
 	memcpy(&c->addr, list->ai_addr, list->ai_addrlen);
@@ -110,15 +107,15 @@ static int connect_second(struct client *c)
 	if (!raw)
 		return perf_fail(dat, "out of memory");
 	if (!c->fabric.provider[0])
-		return perf_fail(raw, "the IA %s does not tell its libfabric "
+		return perf_fail(raw,
+				 "the IA %s does not tell its libfabric "
 				 "provider, so there is nothing to compare with",
 				 c->opts->device);
 	if (raw->ops->open(raw) || perf_run_ask(dat, &ask, &answer))
 		return -1;
 	if (answer.type != PERF_CTL_READY)
 		return perf_fail(raw, "the server cannot open bare libfabric");
-	return raw->ops->connect(raw, (struct sockaddr *)&c->addr,
-				 (unsigned int)answer.value);
+	return raw->ops->connect(raw, (struct sockaddr *)&c->addr, (unsigned int)answer.value);
 }
 
 static int connect_sides(struct client *c)
@@ -132,13 +129,11 @@ static int connect_sides(struct client *c)
 		return -1;
 	if (c->current == PERF_SIDE_DAT)
 		perf_dat_fabric(x, &c->fabric);
-	if (resolve(c, x) || x->ops->connect(x, (struct sockaddr *)&c->addr,
-					     c->opts->port))
+	if (resolve(c, x) || x->ops->connect(x, (struct sockaddr *)&c->addr, c->opts->port))
 		return -1;
 	if (c->current == PERF_SIDE_RAW)
 		perf_raw_fabric(x, &c->fabric);
-	return side[PERF_SIDE_DAT] && side[PERF_SIDE_RAW] ?
-		connect_second(c) : 0;
+	return side[PERF_SIDE_DAT] && side[PERF_SIDE_RAW] ? connect_second(c) : 0;
 }
 
 static int select_side(struct client *c, enum perf_side side)
@@ -156,22 +151,20 @@ static int select_side(struct client *c, enum perf_side side)
 
 /* --- measuring ---------------------------------------------------------- */
 
-static int warm_up(struct client *c, struct perf_point *point, uint64_t iters,
-		   uint64_t *fit)
+static int warm_up(struct client *c, struct perf_point *point, uint64_t iters, uint64_t *fit)
 {
 	uint64_t most = point->metric == PERF_LAT ? MAX_SAMPLES : MAX_MESSAGES;
 
 	point->iters = iters;
 	if (perf_run_point(c->x[c->current], point))
 		return -1;
-	*fit = perf_iters_for(c->opts->time_ms * 1000000ull, point->total_ns,
-			      iters, MIN_MESSAGES, most);
+	*fit = perf_iters_for(c->opts->time_ms * 1000000ull, point->total_ns, iters, MIN_MESSAGES,
+			      most);
 	return 0;
 }
 
 /* Warms up; the first time also finds out how many messages fit the time. */
-static int calibrate(struct client *c, struct perf_point *point,
-		     uint64_t *iters)
+static int calibrate(struct client *c, struct perf_point *point, uint64_t *iters)
 {
 	uint64_t fit;
 
@@ -188,16 +181,14 @@ static int calibrate(struct client *c, struct perf_point *point,
 	return 0;
 }
 
-static void note(struct client *c, const struct perf_point *point,
-		 struct series *s, int i)
+static void note(struct client *c, const struct perf_point *point, struct series *s, int i)
 {
 	/* a read's round trip is its latency, a ping-pong's half of it */
 	double div = point->test == PERF_READ ? 1 : 2;
 	struct perf_lat lat;
 
 	if (point->metric == PERF_BW) {
-		s->bw[i] = (double)point->size * point->iters * 1000 /
-			point->total_ns;
+		s->bw[i] = (double)point->size * point->iters * 1000 / point->total_ns;
 		return;
 	}
 	perf_lat_of(c->samples, point->iters, div, &lat);
@@ -207,8 +198,8 @@ static void note(struct client *c, const struct perf_point *point,
 	s->mean[i] = lat.mean;
 }
 
-static int measure(struct client *c, enum perf_side side,
-		   struct perf_point *point, struct series *s, int i)
+static int measure(struct client *c, enum perf_side side, struct perf_point *point,
+		   struct series *s, int i)
 {
 	if (select_side(c, side) || calibrate(c, point, &s->iters))
 		return -1;
@@ -219,8 +210,7 @@ static int measure(struct client *c, enum perf_side side,
 	return 0;
 }
 
-static void series_sum(struct series *s, enum perf_metric metric, int n,
-		       struct perf_cell *cell)
+static void series_sum(struct series *s, enum perf_metric metric, int n, struct perf_cell *cell)
 {
 	if (metric == PERF_BW) {
 		cell->bw = perf_median(s->bw, n);
@@ -231,13 +221,12 @@ static void series_sum(struct series *s, enum perf_metric metric, int n,
 	cell->lat.p99 = perf_median(s->p99, n);
 	cell->lat.mean = perf_median(s->mean, n);
 	perf_median(s->min, n);
-	cell->lat.min = s->min[0];	/* sorted by now */
+	cell->lat.min = s->min[0]; /* sorted by now */
 	cell->lat_iters = s->iters;
 }
 
 /* One point on each side, repeated; the sides take turns in going first. */
-static int run_point(struct client *c, struct perf_point *point,
-		     struct perf_row *row)
+static int run_point(struct client *c, struct perf_point *point, struct perf_row *row)
 {
 	static struct series series[PERF_NSIDES];
 	static const char *const metric[] = { "latency", "bandwidth" };
@@ -246,14 +235,12 @@ static int run_point(struct client *c, struct perf_point *point,
 	int i, s, side;
 
 	series[PERF_SIDE_DAT].iters = series[PERF_SIDE_RAW].iters = 0;
-	snprintf(what, sizeof(what), "%s %s", perf_test_name(point->test),
-		 metric[point->metric]);
+	snprintf(what, sizeof(what), "%s %s", perf_test_name(point->test), metric[point->metric]);
 	for (i = 0; i < opts->repeat; i++) {
 		perf_out_progress(c->done++, c->all, what, point->size);
 		for (s = 0; s < PERF_NSIDES; s++) {
 			side = (s + i) % PERF_NSIDES;
-			if (opts->side[side] &&
-			    measure(c, side, point, &series[side], i))
+			if (opts->side[side] && measure(c, side, point, &series[side], i))
 				return -1;
 		}
 	}
@@ -267,7 +254,9 @@ static int run_point(struct client *c, struct perf_point *point,
 static int verify(struct client *c, enum perf_test test, size_t size)
 {
 	struct perf_point point = {
-		.test = test, .metric = PERF_VERIFY, .size = size,
+		.test = test,
+		.metric = PERF_VERIFY,
+		.size = size,
 	};
 	int s;
 
@@ -357,8 +346,7 @@ int perf_client(const struct perf_opts *opts, char *err, size_t errlen)
 
 	c.samples = calloc(MAX_SAMPLES, sizeof(*c.samples));
 	c.rows = calloc(opts->nsizes, sizeof(*c.rows));
-	if (c.samples && c.rows && !connect_sides(&c) && !run_all(&c) &&
-	    !quit(&c))
+	if (c.samples && c.rows && !connect_sides(&c) && !run_all(&c) && !quit(&c))
 		rc = 0;
 	perf_out_progress_end();
 	if (rc)

@@ -9,27 +9,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ASYNC_QLEN	16
-#define MAX_READS	16	/* under way at once, where the IA allows them */
+#define ASYNC_QLEN 16
+#define MAX_READS 16 /* under way at once, where the IA allows them */
 
 /* The few names that the two API versions do not share. */
 #if DAT_VERSION_MAJOR >= 2
-#define RMR_ADDRESS(triplet)	((triplet).virtual_address)
-#define CR_REJECT(cr)		dat_cr_reject(cr, 0, NULL)
-#define LMR_CREATE(ia, mem, len, pz, lmr, lctx, rctx)			\
-	dat_lmr_create(ia, DAT_MEM_TYPE_VIRTUAL, mem, len, pz,		\
-		       DAT_MEM_PRIV_ALL_FLAG, DAT_VA_TYPE_VA, lmr, lctx,	\
-		       rctx, NULL, NULL)
+#define RMR_ADDRESS(triplet) ((triplet).virtual_address)
+#define CR_REJECT(cr) dat_cr_reject(cr, 0, NULL)
+#define LMR_CREATE(ia, mem, len, pz, lmr, lctx, rctx)                                 \
+	dat_lmr_create(ia, DAT_MEM_TYPE_VIRTUAL, mem, len, pz, DAT_MEM_PRIV_ALL_FLAG, \
+		       DAT_VA_TYPE_VA, lmr, lctx, rctx, NULL, NULL)
 #else
-#define RMR_ADDRESS(triplet)	((triplet).target_address)
-#define CR_REJECT(cr)		dat_cr_reject(cr)
-#define LMR_CREATE(ia, mem, len, pz, lmr, lctx, rctx)			\
-	dat_lmr_create(ia, DAT_MEM_TYPE_VIRTUAL, mem, len, pz,		\
-		       DAT_MEM_PRIV_ALL_FLAG, lmr, lctx, rctx, NULL, NULL)
+#define RMR_ADDRESS(triplet) ((triplet).target_address)
+#define CR_REJECT(cr) dat_cr_reject(cr)
+#define LMR_CREATE(ia, mem, len, pz, lmr, lctx, rctx)                                            \
+	dat_lmr_create(ia, DAT_MEM_TYPE_VIRTUAL, mem, len, pz, DAT_MEM_PRIV_ALL_FLAG, lmr, lctx, \
+		       rctx, NULL, NULL)
 #endif
 
 struct perf_dat {
-	struct perf_xport x;	/* first: ops get a pointer to it */
+	struct perf_xport x; /* first: ops get a pointer to it */
 	const char *device;
 	DAT_IA_HANDLE ia;
 	DAT_IA_ATTR ia_attr;
@@ -41,7 +40,7 @@ struct perf_dat {
 	DAT_EP_HANDLE ep;
 	bool connected;
 	DAT_LMR_TRIPLET local;	/* template: context of our memory */
-	DAT_RMR_TRIPLET remote;	/* template: context of the peer's */
+	DAT_RMR_TRIPLET remote; /* template: context of the peer's */
 	uint64_t raddr;
 };
 
@@ -72,10 +71,8 @@ static void fabric_note(struct perf_dat *dat, const DAT_PROVIDER_ATTR *attr)
 	const struct sockaddr *addr = dat->ia_attr.ia_address_ptr;
 	size_t len = 0;
 
-	snprintf(dat->fabric.provider, sizeof(dat->fabric.provider), "%s",
-		 provider ? provider : "");
-	snprintf(dat->fabric.domain, sizeof(dat->fabric.domain), "%s",
-		 domain ? domain : "");
+	snprintf(dat->fabric.provider, sizeof(dat->fabric.provider), "%s", provider ? provider : "");
+	snprintf(dat->fabric.domain, sizeof(dat->fabric.domain), "%s", domain ? domain : "");
 	if (addr && addr->sa_family == AF_INET)
 		len = sizeof(struct sockaddr_in);
 	else if (addr && addr->sa_family == AF_INET6)
@@ -88,14 +85,15 @@ static int query_ia(struct perf_dat *dat)
 	DAT_PROVIDER_ATTR attr;
 	DAT_RETURN ret;
 
-	ret = dat_ia_query(dat->ia, NULL, DAT_IA_FIELD_ALL, &dat->ia_attr,
-			   DAT_PROVIDER_FIELD_ALL, &attr);
+	ret = dat_ia_query(dat->ia, NULL, DAT_IA_FIELD_ALL, &dat->ia_attr, DAT_PROVIDER_FIELD_ALL,
+			   &attr);
 	if (ret != DAT_SUCCESS)
 		return dat_fail(dat, "dat_ia_query", ret);
 	if (attr.max_private_data_size < PERF_HELLO_LEN)
-		return perf_fail(&dat->x, "%s: carries only %d bytes of private "
-				 "data, %d are needed", dat->device,
-				 attr.max_private_data_size, PERF_HELLO_LEN);
+		return perf_fail(&dat->x,
+				 "%s: carries only %d bytes of private "
+				 "data, %d are needed",
+				 dat->device, attr.max_private_data_size, PERF_HELLO_LEN);
 	fabric_note(dat, &attr);
 	return 0;
 }
@@ -105,8 +103,7 @@ static int dat_open(struct perf_xport *x)
 	struct perf_dat *dat = to_dat(x);
 	DAT_RETURN ret;
 
-	ret = dat_ia_open((DAT_NAME_PTR)dat->device, ASYNC_QLEN,
-			  &dat->async_evd, &dat->ia);
+	ret = dat_ia_open((DAT_NAME_PTR)dat->device, ASYNC_QLEN, &dat->async_evd, &dat->ia);
 	if (ret != DAT_SUCCESS) {
 		dat->ia = DAT_HANDLE_NULL;
 		return dat_fail(dat, "cannot open the IA", ret);
@@ -116,8 +113,7 @@ static int dat_open(struct perf_xport *x)
 	ret = dat_pz_create(dat->ia, &dat->pz);
 	if (ret != DAT_SUCCESS)
 		return dat_fail(dat, "dat_pz_create", ret);
-	ret = dat_evd_create(dat->ia, 8, DAT_HANDLE_NULL,
-			     DAT_EVD_CONNECTION_FLAG, &dat->conn_evd);
+	ret = dat_evd_create(dat->ia, 8, DAT_HANDLE_NULL, DAT_EVD_CONNECTION_FLAG, &dat->conn_evd);
 	if (ret != DAT_SUCCESS)
 		return dat_fail(dat, "dat_evd_create", ret);
 	return 0;
@@ -129,16 +125,14 @@ static int dat_listen(struct perf_xport *x, unsigned int *port)
 	DAT_CONN_QUAL qual = *port;
 	DAT_RETURN ret;
 
-	ret = dat_evd_create(dat->ia, 8, DAT_HANDLE_NULL, DAT_EVD_CR_FLAG,
-			     &dat->cr_evd);
+	ret = dat_evd_create(dat->ia, 8, DAT_HANDLE_NULL, DAT_EVD_CR_FLAG, &dat->cr_evd);
 	if (ret != DAT_SUCCESS)
 		return dat_fail(dat, "dat_evd_create", ret);
 	if (qual)
-		ret = dat_psp_create(dat->ia, qual, dat->cr_evd,
-				     DAT_PSP_CONSUMER_FLAG, &dat->psp);
+		ret = dat_psp_create(dat->ia, qual, dat->cr_evd, DAT_PSP_CONSUMER_FLAG, &dat->psp);
 	else
-		ret = dat_psp_create_any(dat->ia, &qual, dat->cr_evd,
-					 DAT_PSP_CONSUMER_FLAG, &dat->psp);
+		ret = dat_psp_create_any(dat->ia, &qual, dat->cr_evd, DAT_PSP_CONSUMER_FLAG,
+					 &dat->psp);
 	if (ret != DAT_SUCCESS)
 		return dat_fail(dat, "cannot listen", ret);
 	*port = (unsigned int)qual;
@@ -152,8 +146,7 @@ static int dat_register(struct perf_dat *dat)
 	DAT_RMR_CONTEXT remote;
 	DAT_RETURN ret;
 
-	ret = LMR_CREATE(dat->ia, region, dat->x.lay.total, dat->pz, &dat->lmr,
-			 &local, &remote);
+	ret = LMR_CREATE(dat->ia, region, dat->x.lay.total, dat->pz, &dat->lmr, &local, &remote);
 	if (ret != DAT_SUCCESS)
 		return dat_fail(dat, "dat_lmr_create", ret);
 	dat->local.lmr_context = local;
@@ -184,8 +177,7 @@ static void ep_attr_init(struct perf_dat *dat, DAT_EP_ATTR *attr)
 	attr->max_recv_iov = 1;
 	attr->max_request_iov = 1;
 	attr->max_rdma_read_in = at_most(MAX_READS, ia->max_rdma_read_per_ep_in);
-	attr->max_rdma_read_out = at_most(MAX_READS,
-					  ia->max_rdma_read_per_ep_out);
+	attr->max_rdma_read_out = at_most(MAX_READS, ia->max_rdma_read_per_ep_out);
 	attr->max_rdma_read_iov = 1;
 	attr->max_rdma_write_iov = 1;
 }
@@ -198,17 +190,19 @@ static int dat_open_ep(struct perf_dat *dat)
 
 	if (dat->x.size_max > dat->ia_attr.max_message_size ||
 	    dat->x.size_max > dat->ia_attr.max_rdma_size)
-		return perf_fail(&dat->x, "%s: messages of %u bytes are beyond "
-				 "its limit", dat->device, dat->x.size_max);
-	ret = dat_evd_create(dat->ia, 2 * (DAT_COUNT)dat->x.lay.window + 16,
-			     DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &dat->dto_evd);
+		return perf_fail(&dat->x,
+				 "%s: messages of %u bytes are beyond "
+				 "its limit",
+				 dat->device, dat->x.size_max);
+	ret = dat_evd_create(dat->ia, 2 * (DAT_COUNT)dat->x.lay.window + 16, DAT_HANDLE_NULL,
+			     DAT_EVD_DTO_FLAG, &dat->dto_evd);
 	if (ret != DAT_SUCCESS)
 		return dat_fail(dat, "dat_evd_create", ret);
 	if (perf_mem_alloc(&dat->x) || dat_register(dat))
 		return -1;
 	ep_attr_init(dat, &attr);
-	ret = dat_ep_create(dat->ia, dat->pz, dat->dto_evd, dat->dto_evd,
-			    dat->conn_evd, &attr, &dat->ep);
+	ret = dat_ep_create(dat->ia, dat->pz, dat->dto_evd, dat->dto_evd, dat->conn_evd, &attr,
+			    &dat->ep);
 	if (ret != DAT_SUCCESS)
 		return dat_fail(dat, "dat_ep_create", ret);
 	return perf_run_arm(&dat->x);
@@ -239,11 +233,9 @@ static const char *event_text(DAT_EVENT_NUMBER number)
 }
 
 /* Waits for an event of @evd; @timeout_ms < 0 is forever. */
-static int event_wait(struct perf_dat *dat, DAT_EVD_HANDLE evd, int timeout_ms,
-		      DAT_EVENT *event)
+static int event_wait(struct perf_dat *dat, DAT_EVD_HANDLE evd, int timeout_ms, DAT_EVENT *event)
 {
-	DAT_TIMEOUT us = timeout_ms < 0 ? DAT_TIMEOUT_INFINITE :
-		(DAT_TIMEOUT)timeout_ms * 1000;
+	DAT_TIMEOUT us = timeout_ms < 0 ? DAT_TIMEOUT_INFINITE : (DAT_TIMEOUT)timeout_ms * 1000;
 	DAT_COUNT more;
 	DAT_RETURN ret;
 
@@ -251,8 +243,7 @@ static int event_wait(struct perf_dat *dat, DAT_EVD_HANDLE evd, int timeout_ms,
 		ret = dat_evd_wait(evd, us, 1, event, &more);
 	} while (DAT_GET_TYPE(ret) == DAT_INTERRUPTED_CALL);
 	if (DAT_GET_TYPE(ret) == DAT_TIMEOUT_EXPIRED)
-		return perf_fail(&dat->x, "%s: no answer from the peer",
-				 dat->device);
+		return perf_fail(&dat->x, "%s: no answer from the peer", dat->device);
 	if (ret != DAT_SUCCESS)
 		return dat_fail(dat, "dat_evd_wait", ret);
 	return 0;
@@ -264,8 +255,7 @@ static int wait_established(struct perf_dat *dat, DAT_EVENT *event)
 	if (event_wait(dat, dat->conn_evd, (int)dat->x.timeout_ms + 1000, event))
 		return -1;
 	if (event->event_number != DAT_CONNECTION_EVENT_ESTABLISHED)
-		return perf_fail(&dat->x, "%s: %s", dat->device,
-				 event_text(event->event_number));
+		return perf_fail(&dat->x, "%s: %s", dat->device, event_text(event->event_number));
 	dat->connected = true;
 	return 0;
 }
@@ -289,8 +279,7 @@ static void peer_memory(struct perf_dat *dat, const struct perf_hello *hello)
 	dat->raddr = hello->addr;
 }
 
-static int dat_answer(struct perf_dat *dat, DAT_CR_HANDLE cr,
-		      const struct perf_hello *hello)
+static int dat_answer(struct perf_dat *dat, DAT_CR_HANDLE cr, const struct perf_hello *hello)
 {
 	unsigned char buf[PERF_HELLO_LEN];
 	DAT_EVENT event;
@@ -326,16 +315,14 @@ static int dat_accept(struct perf_xport *x)
 	ret = dat_cr_query(cr, DAT_CR_FIELD_ALL, &param);
 	if (ret != DAT_SUCCESS)
 		return dat_fail(dat, "dat_cr_query", ret);
-	if (perf_greet(x, param.private_data, (size_t)param.private_data_size,
-		       &hello)) {
+	if (perf_greet(x, param.private_data, (size_t)param.private_data_size, &hello)) {
 		CR_REJECT(cr);
 		return -1;
 	}
 	return dat_answer(dat, cr, &hello);
 }
 
-static int dat_connect(struct perf_xport *x, const struct sockaddr *addr,
-		       unsigned int port)
+static int dat_connect(struct perf_xport *x, const struct sockaddr *addr, unsigned int port)
 {
 	struct perf_dat *dat = to_dat(x);
 	DAT_CONNECTION_EVENT_DATA *data;
@@ -355,8 +342,7 @@ static int dat_connect(struct perf_xport *x, const struct sockaddr *addr,
 	if (wait_established(dat, &event))
 		return -1;
 	data = &event.event_data.connect_event_data;
-	if (perf_greet(x, data->private_data, (size_t)data->private_data_size,
-		       &hello))
+	if (perf_greet(x, data->private_data, (size_t)data->private_data_size, &hello))
 		return -1;
 	peer_memory(dat, &hello);
 	return 0;
@@ -364,8 +350,7 @@ static int dat_connect(struct perf_xport *x, const struct sockaddr *addr,
 
 /* --- data path ---------------------------------------------------------- */
 
-static inline DAT_LMR_TRIPLET local_iov(const struct perf_dat *dat, size_t off,
-					size_t len)
+static inline DAT_LMR_TRIPLET local_iov(const struct perf_dat *dat, size_t off, size_t len)
 {
 	DAT_LMR_TRIPLET iov = dat->local;
 
@@ -374,8 +359,7 @@ static inline DAT_LMR_TRIPLET local_iov(const struct perf_dat *dat, size_t off,
 	return iov;
 }
 
-static inline DAT_RMR_TRIPLET remote_iov(const struct perf_dat *dat,
-					 size_t off, size_t len)
+static inline DAT_RMR_TRIPLET remote_iov(const struct perf_dat *dat, size_t off, size_t len)
 {
 	DAT_RMR_TRIPLET iov = dat->remote;
 
@@ -384,34 +368,29 @@ static inline DAT_RMR_TRIPLET remote_iov(const struct perf_dat *dat,
 	return iov;
 }
 
-static int dat_post_recv(struct perf_xport *x, size_t off, size_t len,
-			 uint64_t cookie)
+static int dat_post_recv(struct perf_xport *x, size_t off, size_t len, uint64_t cookie)
 {
 	struct perf_dat *dat = to_dat(x);
 	DAT_LMR_TRIPLET iov = local_iov(dat, off, len);
 	DAT_DTO_COOKIE user = { .as_64 = cookie };
 	DAT_RETURN ret;
 
-	ret = dat_ep_post_recv(dat->ep, 1, &iov, user,
-			       DAT_COMPLETION_DEFAULT_FLAG);
+	ret = dat_ep_post_recv(dat->ep, 1, &iov, user, DAT_COMPLETION_DEFAULT_FLAG);
 	return ret == DAT_SUCCESS ? 0 : dat_fail(dat, "dat_ep_post_recv", ret);
 }
 
-static int dat_post_send(struct perf_xport *x, size_t off, size_t len,
-			 uint64_t cookie)
+static int dat_post_send(struct perf_xport *x, size_t off, size_t len, uint64_t cookie)
 {
 	struct perf_dat *dat = to_dat(x);
 	DAT_LMR_TRIPLET iov = local_iov(dat, off, len);
 	DAT_DTO_COOKIE user = { .as_64 = cookie };
 	DAT_RETURN ret;
 
-	ret = dat_ep_post_send(dat->ep, 1, &iov, user,
-			       DAT_COMPLETION_DEFAULT_FLAG);
+	ret = dat_ep_post_send(dat->ep, 1, &iov, user, DAT_COMPLETION_DEFAULT_FLAG);
 	return ret == DAT_SUCCESS ? 0 : dat_fail(dat, "dat_ep_post_send", ret);
 }
 
-static int dat_post_write(struct perf_xport *x, size_t off, size_t len,
-			  size_t roff, uint64_t cookie)
+static int dat_post_write(struct perf_xport *x, size_t off, size_t len, size_t roff, uint64_t cookie)
 {
 	struct perf_dat *dat = to_dat(x);
 	DAT_LMR_TRIPLET iov = local_iov(dat, off, len);
@@ -419,14 +398,11 @@ static int dat_post_write(struct perf_xport *x, size_t off, size_t len,
 	DAT_DTO_COOKIE user = { .as_64 = cookie };
 	DAT_RETURN ret;
 
-	ret = dat_ep_post_rdma_write(dat->ep, 1, &iov, user, &target,
-				     DAT_COMPLETION_DEFAULT_FLAG);
-	return ret == DAT_SUCCESS ? 0 :
-		dat_fail(dat, "dat_ep_post_rdma_write", ret);
+	ret = dat_ep_post_rdma_write(dat->ep, 1, &iov, user, &target, DAT_COMPLETION_DEFAULT_FLAG);
+	return ret == DAT_SUCCESS ? 0 : dat_fail(dat, "dat_ep_post_rdma_write", ret);
 }
 
-static int dat_post_read(struct perf_xport *x, size_t off, size_t len,
-			 size_t roff, uint64_t cookie)
+static int dat_post_read(struct perf_xport *x, size_t off, size_t len, size_t roff, uint64_t cookie)
 {
 	struct perf_dat *dat = to_dat(x);
 	DAT_LMR_TRIPLET iov = local_iov(dat, off, len);
@@ -434,10 +410,8 @@ static int dat_post_read(struct perf_xport *x, size_t off, size_t len,
 	DAT_DTO_COOKIE user = { .as_64 = cookie };
 	DAT_RETURN ret;
 
-	ret = dat_ep_post_rdma_read(dat->ep, 1, &iov, user, &source,
-				    DAT_COMPLETION_DEFAULT_FLAG);
-	return ret == DAT_SUCCESS ? 0 :
-		dat_fail(dat, "dat_ep_post_rdma_read", ret);
+	ret = dat_ep_post_rdma_read(dat->ep, 1, &iov, user, &source, DAT_COMPLETION_DEFAULT_FLAG);
+	return ret == DAT_SUCCESS ? 0 : dat_fail(dat, "dat_ep_post_rdma_read", ret);
 }
 
 static int dat_check(struct perf_xport *x)
@@ -448,12 +422,10 @@ static int dat_check(struct perf_xport *x)
 	if (dat_evd_dequeue(dat->conn_evd, &event) != DAT_SUCCESS)
 		return 0;
 	dat->connected = false;
-	return perf_fail(x, "%s: %s", dat->device,
-			 event_text(event.event_number));
+	return perf_fail(x, "%s: %s", dat->device, event_text(event.event_number));
 }
 
-static __attribute__((noinline)) int dto_error(struct perf_dat *dat,
-					       DAT_DTO_COMPLETION_STATUS status)
+static __attribute__((noinline)) int dto_error(struct perf_dat *dat, DAT_DTO_COMPLETION_STATUS status)
 {
 	static const char *const name[] = {
 		[DAT_DTO_ERR_FLUSHED] = "flushed",
@@ -470,16 +442,15 @@ static __attribute__((noinline)) int dto_error(struct perf_dat *dat,
 	DAT_EVENT event;
 
 	if (status != DAT_DTO_ERR_FLUSHED)
-		return perf_fail(&dat->x, "%s: a transfer failed: %s",
-				 dat->device,
-				 status < sizeof(name) / sizeof(name[0]) &&
-				 name[status] ? name[status] : "unknown status");
+		return perf_fail(&dat->x, "%s: a transfer failed: %s", dat->device,
+				 status < sizeof(name) / sizeof(name[0]) && name[status] ?
+					 name[status] :
+					 "unknown status");
 	/* flushes come before the event that tells why */
 	if (event_wait(dat, dat->conn_evd, 1000, &event))
 		return -1;
 	dat->connected = false;
-	return perf_fail(&dat->x, "%s: %s", dat->device,
-			 event_text(event.event_number));
+	return perf_fail(&dat->x, "%s: %s", dat->device, event_text(event.event_number));
 }
 
 static DAT_RETURN next_event(struct perf_dat *dat, DAT_EVENT *event)

@@ -13,8 +13,16 @@
 
 #define EXIT_USAGE 2
 
-enum { OPT_WAIT = 256, OPT_RAW, OPT_RAW_ONLY, OPT_RAW_CQ, OPT_PROVIDER,
-       OPT_NO_VERIFY, OPT_BIND, OPT_TIMEOUT };
+enum {
+	OPT_WAIT = 256,
+	OPT_RAW,
+	OPT_RAW_ONLY,
+	OPT_RAW_CQ,
+	OPT_PROVIDER,
+	OPT_NO_VERIFY,
+	OPT_BIND,
+	OPT_TIMEOUT
+};
 
 static const struct option long_options[] = {
 	{ "server", no_argument, NULL, 's' },
@@ -44,33 +52,33 @@ static const struct option long_options[] = {
 };
 
 static const char help_text[] =
-"Usage: datperf --local [options]       both ends on this machine\n"
-"       datperf --server [options]      serve one client\n"
-"       datperf [options] HOST          measure against the server on HOST\n"
-"\n"
-"Latency and bandwidth of DAT send, RDMA write and RDMA read.\n"
-"\n"
-"  -D, --device NAME    IA to use (ofi)\n"
-"  -p, --port N         connection qualifier (62050; --local: any free one)\n"
-"  -S, --sizes LIST     message sizes, as in 8,1K or 1-4M by powers of two (1-4M)\n"
-"  -t, --tests LIST     of send,write,read (all)\n"
-"  -n, --iters N        messages per measurement (as many as fit --time)\n"
-"  -T, --time MS        milliseconds per measurement (40)\n"
-"  -r, --repeat N       measure each point N times, print the medians (1)\n"
-"  -w, --window N       most messages under way at once (64)\n"
-"      --wait           sleep for completions instead of polling for them\n"
-"      --raw            measure bare libfabric beside DAT, and print the ratio\n"
-"      --raw-only       measure bare libfabric and no DAT\n"
-"      --raw-cq KIND    bare libfabric's completion queue: fd, one that can be\n"
-"                       waited for, as DAT's must be; or none, which is faster (fd)\n"
-"      --provider NAME  libfabric provider of --raw-only (tcp)\n"
-"      --no-verify      do not check the data\n"
-"      --bind           client on the first CPU, server on the last\n"
-"      --timeout SEC    longest silence of the peer (10)\n"
-"  -j, --json           print JSON instead of a table\n"
-"  -v, --verbose        print minimum and 99th percentile too\n"
-"  -h, --help           print this help\n"
-"  -V, --version        print the version\n";
+	"Usage: datperf --local [options]       both ends on this machine\n"
+	"       datperf --server [options]      serve one client\n"
+	"       datperf [options] HOST          measure against the server on HOST\n"
+	"\n"
+	"Latency and bandwidth of DAT send, RDMA write and RDMA read.\n"
+	"\n"
+	"  -D, --device NAME    IA to use (ofi)\n"
+	"  -p, --port N         connection qualifier (62050; --local: any free one)\n"
+	"  -S, --sizes LIST     message sizes, as in 8,1K or 1-4M by powers of two (1-4M)\n"
+	"  -t, --tests LIST     of send,write,read (all)\n"
+	"  -n, --iters N        messages per measurement (as many as fit --time)\n"
+	"  -T, --time MS        milliseconds per measurement (40)\n"
+	"  -r, --repeat N       measure each point N times, print the medians (1)\n"
+	"  -w, --window N       most messages under way at once (64)\n"
+	"      --wait           sleep for completions instead of polling for them\n"
+	"      --raw            measure bare libfabric beside DAT, and print the ratio\n"
+	"      --raw-only       measure bare libfabric and no DAT\n"
+	"      --raw-cq KIND    bare libfabric's completion queue: fd, one that can be\n"
+	"                       waited for, as DAT's must be; or none, which is faster (fd)\n"
+	"      --provider NAME  libfabric provider of --raw-only (tcp)\n"
+	"      --no-verify      do not check the data\n"
+	"      --bind           client on the first CPU, server on the last\n"
+	"      --timeout SEC    longest silence of the peer (10)\n"
+	"  -j, --json           print JSON instead of a table\n"
+	"  -v, --verbose        print minimum and 99th percentile too\n"
+	"  -h, --help           print this help\n"
+	"  -V, --version        print the version\n";
 
 static int usage(const char *fmt, const char *arg)
 {
@@ -80,15 +88,14 @@ static int usage(const char *fmt, const char *arg)
 	return EXIT_USAGE;
 }
 
-static int number(const char *text, unsigned long long low,
-		  unsigned long long high, unsigned long long *value)
+static int number(const char *text, unsigned long long low, unsigned long long high,
+		  unsigned long long *value)
 {
 	char *end;
 
 	errno = 0;
 	*value = strtoull(text, &end, 10);
-	return end == text || *end || *text == '-' || errno || *value < low ||
-		*value > high ? -1 : 0;
+	return end == text || *end || *text == '-' || errno || *value < low || *value > high ? -1 : 0;
 }
 
 /* An option that takes a number: its limits and where it goes. */
@@ -98,8 +105,12 @@ static int number_option(struct perf_opts *opts, int opt, const char *text)
 		int opt;
 		unsigned long long low, high;
 	} limits[] = {
-		{ 'p', 1, 65535 }, { 'n', 1, 1000000 }, { 'T', 1, 60000 },
-		{ 'r', 1, 1000 }, { 'w', 2, PERF_WINDOW_MAX }, { OPT_TIMEOUT, 1, 3600 },
+		{ 'p', 1, 65535 },
+		{ 'n', 1, 1000000 },
+		{ 'T', 1, 60000 },
+		{ 'r', 1, 1000 },
+		{ 'w', 2, PERF_WINDOW_MAX },
+		{ OPT_TIMEOUT, 1, 3600 },
 	};
 	unsigned long long value;
 	size_t i = 0;
@@ -140,8 +151,7 @@ static int tests_option(struct perf_opts *opts, const char *text)
 	for (;; part += len + 1) {
 		len = strcspn(part, ",");
 		for (t = 0; t < PERF_NTESTS; t++)
-			if (strlen(perf_test_name(t)) == len &&
-			    !strncmp(part, perf_test_name(t), len))
+			if (strlen(perf_test_name(t)) == len && !strncmp(part, perf_test_name(t), len))
 				break;
 		if (t == PERF_NTESTS)
 			return usage("unknown test in \"%s\"", text);
@@ -265,15 +275,19 @@ int perf_opts_parse(int argc, char **argv, struct perf_opts *opts)
 {
 	int opt, status;
 
-	*opts = (struct perf_opts) {
-		.device = "ofi", .provider = "tcp", .time_ms = 40, .repeat = 1,
-		.window = 64, .timeout_ms = 10000, .verify = true,
+	*opts = (struct perf_opts){
+		.device = "ofi",
+		.provider = "tcp",
+		.time_ms = 40,
+		.repeat = 1,
+		.window = 64,
+		.timeout_ms = 10000,
+		.verify = true,
 		.side = { [PERF_SIDE_DAT] = true },
 		.test = { true, true, true },
 	};
 	sizes_option(opts, DATPERF_SIZES);
-	while ((opt = getopt_long(argc, argv, "sc:lD:p:S:t:n:T:r:w:jvhV",
-				  long_options, NULL)) != -1) {
+	while ((opt = getopt_long(argc, argv, "sc:lD:p:S:t:n:T:r:w:jvhV", long_options, NULL)) != -1) {
 		status = one_option(opts, opt);
 		if (status >= 0)
 			return status;

@@ -8,13 +8,15 @@
 #include <unistd.h>
 
 static const char *const side_name[] = {
-	[PERF_SIDE_DAT] = "dat", [PERF_SIDE_RAW] = "raw",
+	[PERF_SIDE_DAT] = "dat",
+	[PERF_SIDE_RAW] = "raw",
 };
 
 const char *perf_test_name(enum perf_test test)
 {
 	static const char *const name[] = {
-		[PERF_SEND] = "send", [PERF_WRITE] = "write",
+		[PERF_SEND] = "send",
+		[PERF_WRITE] = "write",
 		[PERF_READ] = "read",
 	};
 
@@ -35,15 +37,14 @@ static double ratio(double dat, double raw)
 
 static void head_verbose(void)
 {
-	printf("%8s %-5s %-4s %9s %9s %9s %9s %8s %9s %8s\n", "size", "test",
-	       "side", "min us", "median", "p99", "mean", "iters", "MB/s",
-	       "iters");
+	printf("%8s %-5s %-4s %9s %9s %9s %9s %8s %9s %8s\n", "size", "test", "side", "min us",
+	       "median", "p99", "mean", "iters", "MB/s", "iters");
 }
 
 static void head_both(void)
 {
-	printf("%8s %-5s %10s %10s %6s  %10s %10s %6s\n", "size", "test",
-	       "lat us", "raw", "ratio", "MB/s", "raw", "ratio");
+	printf("%8s %-5s %10s %10s %6s  %10s %10s %6s\n", "size", "test", "lat us", "raw", "ratio",
+	       "MB/s", "raw", "ratio");
 }
 
 static void head_wide(const struct perf_opts *opts)
@@ -57,25 +58,21 @@ static void head_wide(const struct perf_opts *opts)
 	printf("\n");
 }
 
-void perf_out_begin(const struct perf_opts *opts,
-		    const struct perf_fabric *fabric)
+void perf_out_begin(const struct perf_opts *opts, const struct perf_fabric *fabric)
 {
 	char host[NI_MAXHOST] = "";
 
 	if (opts->json)
 		return;
 	if (fabric->addr.ss_family &&
-	    getnameinfo((const struct sockaddr *)&fabric->addr,
-			sizeof(fabric->addr), host, sizeof(host), NULL, 0,
-			NI_NUMERICHOST))
+	    getnameinfo((const struct sockaddr *)&fabric->addr, sizeof(fabric->addr), host,
+			sizeof(host), NULL, 0, NI_NUMERICHOST))
 		host[0] = '\0';
 	if (opts->side[PERF_SIDE_DAT])
 		printf("DAT %s, IA %s on ", perf_dat_api(), opts->device);
-	printf("%s%s%s%s%s%s, %s\n",
-	       opts->side[PERF_SIDE_DAT] ? "" : "bare libfabric, ",
+	printf("%s%s%s%s%s%s, %s\n", opts->side[PERF_SIDE_DAT] ? "" : "bare libfabric, ",
 	       fabric->provider[0] ? fabric->provider : "an unnamed fabric",
-	       fabric->domain[0] ? " " : "", fabric->domain,
-	       host[0] ? " " : "", host,
+	       fabric->domain[0] ? " " : "", fabric->domain, host[0] ? " " : "", host,
 	       opts->wait ? "waiting for events" : "polling");
 	if (opts->verbose)
 		head_verbose();
@@ -86,8 +83,7 @@ void perf_out_begin(const struct perf_opts *opts,
 	fflush(stdout);
 }
 
-static void row_verbose(const struct perf_opts *opts,
-			const struct perf_row *row, const char *size)
+static void row_verbose(const struct perf_opts *opts, const struct perf_row *row, const char *size)
 {
 	const struct perf_cell *c;
 	int t, s;
@@ -98,17 +94,15 @@ static void row_verbose(const struct perf_opts *opts,
 				continue;
 			c = &row->cell[t][s];
 			printf("%8s %-5s %-4s %9.2f %9.2f %9.2f %9.2f %8llu "
-			       "%9.1f %8llu\n", size, perf_test_name(t),
-			       side_name[s], c->lat.min, c->lat.median,
-			       c->lat.p99, c->lat.mean,
-			       (unsigned long long)c->lat_iters, c->bw,
+			       "%9.1f %8llu\n",
+			       size, perf_test_name(t), side_name[s], c->lat.min, c->lat.median,
+			       c->lat.p99, c->lat.mean, (unsigned long long)c->lat_iters, c->bw,
 			       (unsigned long long)c->bw_iters);
 		}
 	}
 }
 
-static void row_both(const struct perf_opts *opts, const struct perf_row *row,
-		     const char *size)
+static void row_both(const struct perf_opts *opts, const struct perf_row *row, const char *size)
 {
 	const struct perf_cell *dat, *raw;
 	int t;
@@ -118,16 +112,14 @@ static void row_both(const struct perf_opts *opts, const struct perf_row *row,
 			continue;
 		dat = &row->cell[t][PERF_SIDE_DAT];
 		raw = &row->cell[t][PERF_SIDE_RAW];
-		printf("%8s %-5s %10.2f %10.2f %6.3f  %10.1f %10.1f %6.3f\n",
-		       size, perf_test_name(t), dat->lat.median,
-		       raw->lat.median, ratio(dat->lat.median, raw->lat.median),
+		printf("%8s %-5s %10.2f %10.2f %6.3f  %10.1f %10.1f %6.3f\n", size, perf_test_name(t),
+		       dat->lat.median, raw->lat.median, ratio(dat->lat.median, raw->lat.median),
 		       dat->bw, raw->bw, ratio(dat->bw, raw->bw));
 		size = "";
 	}
 }
 
-static void row_wide(const struct perf_opts *opts, const struct perf_row *row,
-		     const char *size)
+static void row_wide(const struct perf_opts *opts, const struct perf_row *row, const char *size)
 {
 	int side = opts->side[PERF_SIDE_DAT] ? PERF_SIDE_DAT : PERF_SIDE_RAW;
 	int t;
@@ -135,8 +127,7 @@ static void row_wide(const struct perf_opts *opts, const struct perf_row *row,
 	printf("%8s", size);
 	for (t = 0; t < PERF_NTESTS; t++)
 		if (opts->test[t])
-			printf(" | %8.2f %9.1f",
-			       row->cell[t][side].lat.median,
+			printf(" | %8.2f %9.1f", row->cell[t][side].lat.median,
 			       row->cell[t][side].bw);
 	printf("\n");
 }
@@ -160,8 +151,7 @@ void perf_out_row(const struct perf_opts *opts, const struct perf_row *row)
 
 /* --- JSON --------------------------------------------------------------- */
 
-static void json_cell(struct json *j, const char *name,
-		      const struct perf_cell *cell)
+static void json_cell(struct json *j, const char *name, const struct perf_cell *cell)
 {
 	json_object(j, name);
 	json_double(j, "lat_us", cell->lat.median);
@@ -174,8 +164,7 @@ static void json_cell(struct json *j, const char *name,
 	json_end(j, '}');
 }
 
-static void json_point(struct json *j, const struct perf_opts *opts,
-		       const struct perf_row *row, int t)
+static void json_point(struct json *j, const struct perf_opts *opts, const struct perf_row *row, int t)
 {
 	const struct perf_cell *dat = &row->cell[t][PERF_SIDE_DAT];
 	const struct perf_cell *raw = &row->cell[t][PERF_SIDE_RAW];
@@ -188,15 +177,13 @@ static void json_point(struct json *j, const struct perf_opts *opts,
 		if (opts->side[s])
 			json_cell(j, side_name[s], &row->cell[t][s]);
 	if (both(opts)) {
-		json_double(j, "lat_ratio", ratio(dat->lat.median,
-						  raw->lat.median));
+		json_double(j, "lat_ratio", ratio(dat->lat.median, raw->lat.median));
 		json_double(j, "bw_ratio", ratio(dat->bw, raw->bw));
 	}
 	json_end(j, '}');
 }
 
-void perf_out_json(const struct perf_opts *opts,
-		   const struct perf_fabric *fabric,
+void perf_out_json(const struct perf_opts *opts, const struct perf_fabric *fabric,
 		   const struct perf_row *rows)
 {
 	struct json j = { .out = stdout };
@@ -205,8 +192,7 @@ void perf_out_json(const struct perf_opts *opts,
 	json_object(&j, NULL);
 	json_string(&j, "program", "datperf");
 	json_string(&j, "dat_version", perf_dat_api());
-	json_string(&j, "device", opts->side[PERF_SIDE_DAT] ? opts->device :
-		    NULL);
+	json_string(&j, "device", opts->side[PERF_SIDE_DAT] ? opts->device : NULL);
 	json_string(&j, "provider", fabric->provider);
 	json_string(&j, "domain", fabric->domain);
 	json_string(&j, "mode", opts->wait ? "wait" : "poll");
@@ -227,8 +213,7 @@ void perf_out_json(const struct perf_opts *opts,
 
 static bool progress_shown;
 
-void perf_out_progress(unsigned int done, unsigned int all,
-		       const char *what, size_t size)
+void perf_out_progress(unsigned int done, unsigned int all, const char *what, size_t size)
 {
 	char buf[32];
 

@@ -21,13 +21,13 @@
 #include <string.h>
 #include <sys/random.h>
 
-#define CQ_BATCH	16	/* as the DAT provider reads */
-#define CQ_SIZE		4096	/* as the DAT provider opens */
-#define CM_DATA_MAX	256
-#define KEY_TRIES	16
+#define CQ_BATCH 16  /* as the DAT provider reads */
+#define CQ_SIZE 4096 /* as the DAT provider opens */
+#define CM_DATA_MAX 256
+#define KEY_TRIES 16
 
 struct perf_raw {
-	struct perf_xport x;	/* first: ops get a pointer to it */
+	struct perf_xport x; /* first: ops get a pointer to it */
 	struct perf_fabric fabric;
 	struct fi_info *info;
 	struct fid_fabric *fab;
@@ -38,8 +38,8 @@ struct perf_raw {
 	struct fid_ep *ep;
 	struct fid_mr *mr;
 	void *desc;
-	bool delivery;		/* ask writes to complete on delivery */
-	uint64_t raddr, rkey;	/* the peer's memory */
+	bool delivery;	      /* ask writes to complete on delivery */
+	uint64_t raddr, rkey; /* the peer's memory */
 	struct fi_cq_msg_entry batch[CQ_BATCH];
 	int next, have;
 };
@@ -71,8 +71,8 @@ static struct fi_info *raw_hints(const struct perf_raw *raw, bool domain)
 		return NULL;
 	hints->caps = FI_MSG | FI_RMA;
 	hints->ep_attr->type = FI_EP_MSG;
-	hints->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR |
-		FI_MR_ALLOCATED | FI_MR_PROV_KEY;
+	hints->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED |
+				      FI_MR_PROV_KEY;
 	hints->domain_attr->threading = FI_THREAD_SAFE;
 	hints->tx_attr->msg_order = FI_ORDER_SAS | FI_ORDER_SAW | FI_ORDER_WAW;
 	hints->rx_attr->msg_order = hints->tx_attr->msg_order;
@@ -82,22 +82,20 @@ static struct fi_info *raw_hints(const struct perf_raw *raw, bool domain)
 	return hints;
 }
 
-static int raw_getinfo_once(struct perf_raw *raw, const char *node,
-			    const char *service, uint64_t flags, bool domain)
+static int raw_getinfo_once(struct perf_raw *raw, const char *node, const char *service,
+			    uint64_t flags, bool domain)
 {
 	struct fi_info *hints = raw_hints(raw, domain);
 	int rc;
 
 	if (!hints)
 		return -FI_ENOMEM;
-	rc = fi_getinfo(FI_VERSION(1, 17), node, service, flags, hints,
-			&raw->info);
+	rc = fi_getinfo(FI_VERSION(1, 17), node, service, flags, hints, &raw->info);
 	fi_freeinfo(hints);
 	return rc;
 }
 
-static int raw_getinfo(struct perf_raw *raw, const char *node,
-		       const char *service, uint64_t flags)
+static int raw_getinfo(struct perf_raw *raw, const char *node, const char *service, uint64_t flags)
 {
 	int rc;
 
@@ -138,8 +136,7 @@ static int raw_open_domain(struct perf_raw *raw)
 	struct fi_cq_attr attr = {
 		.size = CQ_SIZE,
 		.format = FI_CQ_FORMAT_MSG,
-		.wait_obj = raw->x.blocking || !raw->x.bare_cq ?
-			FI_WAIT_FD : FI_WAIT_NONE,
+		.wait_obj = raw->x.blocking || !raw->x.bare_cq ? FI_WAIT_FD : FI_WAIT_NONE,
 	};
 	int rc;
 
@@ -157,16 +154,15 @@ static int raw_open_domain(struct perf_raw *raw)
 
 static int raw_register(struct perf_raw *raw)
 {
-	uint64_t access = FI_SEND | FI_RECV | FI_READ | FI_WRITE |
-		FI_REMOTE_READ | FI_REMOTE_WRITE;
+	uint64_t access = FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
 	int rc = -FI_ENOKEY, tries;
 	uint32_t key;
 
 	for (tries = 0; rc == -FI_ENOKEY && tries < KEY_TRIES; tries++) {
 		if (getrandom(&key, sizeof(key), 0) != sizeof(key))
 			key = (uint32_t)perf_now_ns();
-		rc = fi_mr_reg(raw->domain, raw->x.mem, raw->x.lay.total,
-			       access, 0, key, 0, &raw->mr, NULL);
+		rc = fi_mr_reg(raw->domain, raw->x.mem, raw->x.lay.total, access, 0, key, 0,
+			       &raw->mr, NULL);
 	}
 	if (rc)
 		return raw_fail(raw, "fi_mr_reg", rc);
@@ -181,8 +177,7 @@ static int raw_open_ep(struct perf_raw *raw, struct fi_info *info)
 {
 	int rc;
 
-	if (perf_mem_alloc(&raw->x) || raw_open_domain(raw) ||
-	    raw_register(raw))
+	if (perf_mem_alloc(&raw->x) || raw_open_domain(raw) || raw_register(raw))
 		return -1;
 	rc = fi_endpoint(raw->domain, info, &raw->ep, NULL);
 	if (rc)
@@ -209,29 +204,25 @@ static int raw_eq_error(struct perf_raw *raw)
 }
 
 /* Waits for @want; @timeout_ms < 0 is forever. Returns the data's length. */
-static long raw_cm_wait(struct perf_raw *raw, uint32_t want,
-			union cm_entry *entry, int timeout_ms)
+static long raw_cm_wait(struct perf_raw *raw, uint32_t want, union cm_entry *entry, int timeout_ms)
 {
 	uint64_t end = perf_now_ns() + timeout_ms * 1000000ull;
 	uint32_t event;
 	ssize_t n;
 
 	for (;;) {
-		n = fi_eq_sread(raw->eq, &event, entry, sizeof(*entry),
-				PERF_NAP_MS, 0);
+		n = fi_eq_sread(raw->eq, &event, entry, sizeof(*entry), PERF_NAP_MS, 0);
 		if (n == -FI_EAVAIL)
 			return raw_eq_error(raw);
 		if (n >= 0 && event == want)
 			return n < (ssize_t)sizeof(entry->head) ? 0 :
-				n - (ssize_t)sizeof(entry->head);
+								  n - (ssize_t)sizeof(entry->head);
 		if (n >= 0)
-			return raw_fail(raw, "connection failed",
-					-FI_ECONNABORTED);
+			return raw_fail(raw, "connection failed", -FI_ECONNABORTED);
 		if (n != -FI_EAGAIN && n != -FI_EINTR && n != -FI_ETIMEDOUT)
 			return raw_fail(raw, "fi_eq_sread", n);
 		if (timeout_ms >= 0 && perf_now_ns() > end)
-			return raw_fail(raw, "no answer from the peer",
-					-FI_ETIMEDOUT);
+			return raw_fail(raw, "no answer from the peer", -FI_ETIMEDOUT);
 	}
 }
 
@@ -239,7 +230,7 @@ static void raw_hello(struct perf_raw *raw, unsigned char *buf)
 {
 	struct perf_hello hello = {
 		.flags = (raw->x.blocking ? PERF_HELLO_WAIT : 0) |
-			(raw->x.bare_cq ? PERF_HELLO_BARE_CQ : 0),
+			 (raw->x.bare_cq ? PERF_HELLO_BARE_CQ : 0),
 		.size_max = raw->x.size_max,
 		.window = raw->x.lay.window,
 		.addr = (uintptr_t)raw->x.mem,
@@ -259,9 +250,8 @@ static int raw_listen(struct perf_xport *x, unsigned int *port)
 	int rc;
 
 	if (raw->fabric.addr.ss_family &&
-	    !getnameinfo((struct sockaddr *)&raw->fabric.addr,
-			 sizeof(raw->fabric.addr), host, sizeof(host), NULL, 0,
-			 NI_NUMERICHOST))
+	    !getnameinfo((struct sockaddr *)&raw->fabric.addr, sizeof(raw->fabric.addr), host,
+			 sizeof(host), NULL, 0, NI_NUMERICHOST))
 		node = host;
 	snprintf(service, sizeof(service), "%u", *port);
 	if (raw_getinfo(raw, node, service, FI_SOURCE) || raw_open_fabric(raw))
@@ -280,8 +270,7 @@ static int raw_listen(struct perf_xport *x, unsigned int *port)
 	return 0;
 }
 
-static int raw_answer(struct perf_raw *raw, struct fi_info *info,
-		      const struct perf_hello *hello)
+static int raw_answer(struct perf_raw *raw, struct fi_info *info, const struct perf_hello *hello)
 {
 	unsigned char buf[PERF_HELLO_LEN];
 	union cm_entry entry;
@@ -299,8 +288,7 @@ static int raw_answer(struct perf_raw *raw, struct fi_info *info,
 	rc = fi_accept(raw->ep, buf, sizeof(buf));
 	if (rc)
 		return raw_fail(raw, "fi_accept", rc);
-	return raw_cm_wait(raw, FI_CONNECTED, &entry,
-			   (int)raw->x.timeout_ms) < 0 ? -1 : 0;
+	return raw_cm_wait(raw, FI_CONNECTED, &entry, (int)raw->x.timeout_ms) < 0 ? -1 : 0;
 }
 
 static int raw_accept(struct perf_xport *x)
@@ -324,8 +312,7 @@ static int raw_accept(struct perf_xport *x)
 	return rc;
 }
 
-static int raw_connect(struct perf_xport *x, const struct sockaddr *addr,
-		       unsigned int port)
+static int raw_connect(struct perf_xport *x, const struct sockaddr *addr, unsigned int port)
 {
 	struct perf_raw *raw = to_raw(x);
 	unsigned char buf[PERF_HELLO_LEN];
@@ -335,13 +322,12 @@ static int raw_connect(struct perf_xport *x, const struct sockaddr *addr,
 	long len;
 	int rc;
 
-	rc = getnameinfo(addr, sizeof(struct sockaddr_storage), host,
-			 sizeof(host), NULL, 0, NI_NUMERICHOST);
+	rc = getnameinfo(addr, sizeof(struct sockaddr_storage), host, sizeof(host), NULL, 0,
+			 NI_NUMERICHOST);
 	if (rc)
 		return perf_fail(x, "raw: %s", gai_strerror(rc));
 	snprintf(service, sizeof(service), "%u", port);
-	if (raw_getinfo(raw, host, service, 0) || raw_open_fabric(raw) ||
-	    raw_open_ep(raw, raw->info))
+	if (raw_getinfo(raw, host, service, 0) || raw_open_fabric(raw) || raw_open_ep(raw, raw->info))
 		return -1;
 	raw_hello(raw, buf);
 	rc = fi_connect(raw->ep, raw->info->dest_addr, buf, sizeof(buf));
@@ -364,28 +350,24 @@ static int raw_posted(struct perf_raw *raw, const char *what, ssize_t rc)
 	return raw_fail(raw, what, rc);
 }
 
-static int raw_post_recv(struct perf_xport *x, size_t off, size_t len,
-			 uint64_t cookie)
+static int raw_post_recv(struct perf_xport *x, size_t off, size_t len, uint64_t cookie)
 {
 	struct perf_raw *raw = to_raw(x);
-	ssize_t rc = fi_recv(raw->ep, x->mem + off, len, raw->desc, 0,
-			     (void *)(uintptr_t)cookie);
+	ssize_t rc = fi_recv(raw->ep, x->mem + off, len, raw->desc, 0, (void *)(uintptr_t)cookie);
 
 	return rc ? raw_posted(raw, "fi_recv", rc) : 0;
 }
 
-static int raw_post_send(struct perf_xport *x, size_t off, size_t len,
-			 uint64_t cookie)
+static int raw_post_send(struct perf_xport *x, size_t off, size_t len, uint64_t cookie)
 {
 	struct perf_raw *raw = to_raw(x);
-	ssize_t rc = fi_send(raw->ep, x->mem + off, len, raw->desc, 0,
-			     (void *)(uintptr_t)cookie);
+	ssize_t rc = fi_send(raw->ep, x->mem + off, len, raw->desc, 0, (void *)(uintptr_t)cookie);
 
 	return rc ? raw_posted(raw, "fi_send", rc) : 0;
 }
 
-static ssize_t raw_write_delivered(struct perf_raw *raw, size_t off,
-				   size_t len, size_t roff, void *context)
+static ssize_t raw_write_delivered(struct perf_raw *raw, size_t off, size_t len, size_t roff,
+				   void *context)
 {
 	struct iovec iov = { raw->x.mem + off, len };
 	struct fi_rma_iov rma = { raw->raddr + roff, len, raw->rkey };
@@ -401,8 +383,7 @@ static ssize_t raw_write_delivered(struct perf_raw *raw, size_t off,
 	return fi_writemsg(raw->ep, &msg, FI_DELIVERY_COMPLETE | FI_COMPLETION);
 }
 
-static int raw_post_write(struct perf_xport *x, size_t off, size_t len,
-			  size_t roff, uint64_t cookie)
+static int raw_post_write(struct perf_xport *x, size_t off, size_t len, size_t roff, uint64_t cookie)
 {
 	struct perf_raw *raw = to_raw(x);
 	void *context = (void *)(uintptr_t)cookie;
@@ -411,17 +392,15 @@ static int raw_post_write(struct perf_xport *x, size_t off, size_t len,
 	if (raw->delivery)
 		rc = raw_write_delivered(raw, off, len, roff, context);
 	else
-		rc = fi_write(raw->ep, x->mem + off, len, raw->desc, 0,
-			      raw->raddr + roff, raw->rkey, context);
+		rc = fi_write(raw->ep, x->mem + off, len, raw->desc, 0, raw->raddr + roff,
+			      raw->rkey, context);
 	return rc ? raw_posted(raw, "fi_write", rc) : 0;
 }
 
-static int raw_post_read(struct perf_xport *x, size_t off, size_t len,
-			 size_t roff, uint64_t cookie)
+static int raw_post_read(struct perf_xport *x, size_t off, size_t len, size_t roff, uint64_t cookie)
 {
 	struct perf_raw *raw = to_raw(x);
-	ssize_t rc = fi_read(raw->ep, x->mem + off, len, raw->desc, 0,
-			     raw->raddr + roff, raw->rkey,
+	ssize_t rc = fi_read(raw->ep, x->mem + off, len, raw->desc, 0, raw->raddr + roff, raw->rkey,
 			     (void *)(uintptr_t)cookie);
 
 	return rc ? raw_posted(raw, "fi_read", rc) : 0;
@@ -444,8 +423,7 @@ static __attribute__((noinline)) int raw_refill(struct perf_raw *raw)
 	ssize_t n;
 
 	if (raw->x.blocking)
-		n = fi_cq_sread(raw->cq, raw->batch, CQ_BATCH, NULL,
-				PERF_NAP_MS);
+		n = fi_cq_sread(raw->cq, raw->batch, CQ_BATCH, NULL, PERF_NAP_MS);
 	else
 		n = fi_cq_read(raw->cq, raw->batch, CQ_BATCH);
 	if (n > 0) {
@@ -487,8 +465,7 @@ static int raw_check(struct perf_xport *x)
 		return 0;
 	if (n == -FI_EAVAIL)
 		return raw_eq_error(raw);
-	return perf_fail(x, "raw %s: the peer closed the connection",
-			 raw->fabric.provider);
+	return perf_fail(x, "raw %s: the peer closed the connection", raw->fabric.provider);
 }
 
 /* --- closing ------------------------------------------------------------ */
@@ -501,11 +478,11 @@ static void raw_disconnect(struct perf_xport *x)
 		fi_shutdown(raw->ep, 0);
 }
 
-#define RAW_CLOSE(fid_ptr)			\
-	do {					\
-		if (fid_ptr)			\
+#define RAW_CLOSE(fid_ptr)                         \
+	do {                                       \
+		if (fid_ptr)                       \
 			fi_close(&(fid_ptr)->fid); \
-		(fid_ptr) = NULL;		\
+		(fid_ptr) = NULL;                  \
 	} while (0)
 
 static void raw_close(struct perf_xport *x)
@@ -558,6 +535,5 @@ void perf_raw_fabric(struct perf_xport *x, struct perf_fabric *fabric)
 
 	*fabric = raw->fabric;
 	if (raw->info)
-		snprintf(fabric->domain, sizeof(fabric->domain), "%s",
-			 raw->info->domain_attr->name);
+		snprintf(fabric->domain, sizeof(fabric->domain), "%s", raw->info->domain_attr->name);
 }

@@ -7,7 +7,7 @@
 struct server {
 	const struct perf_opts *opts;
 	struct perf_xport *x[PERF_NSIDES];
-	enum perf_side current;		/* the one listened to */
+	enum perf_side current; /* the one listened to */
 };
 
 static int answer(struct server *s, enum perf_ctl_type type, uint64_t value)
@@ -42,8 +42,7 @@ static int open_raw(struct server *s)
 static int select_side(struct server *s, uint64_t side)
 {
 	if (side >= PERF_NSIDES || !s->x[side])
-		return perf_fail(s->x[s->current],
-				 "the client selected a side that is not open");
+		return perf_fail(s->x[s->current], "the client selected a side that is not open");
 	if (answer(s, PERF_CTL_READY, 0))
 		return -1;
 	s->current = (enum perf_side)side;
@@ -85,9 +84,8 @@ static int serve(struct server *s)
 	return rc;
 }
 
-int perf_server(const struct perf_opts *opts,
-		void (*ready)(void *arg, unsigned int port), void *arg,
-		char *err, size_t errlen)
+int perf_server(const struct perf_opts *opts, void (*ready)(void *arg, unsigned int port),
+		void *arg, char *err, size_t errlen)
 {
 	struct server s = { .opts = opts };
 	unsigned int port = opts->port;

@@ -122,11 +122,11 @@ void perf_lat_of(uint64_t *samples, size_t n, double div, struct perf_lat *lat)
 	lat->p99 = samples[p99] / scale;
 	lat->mean = sum / n / scale;
 	lat->median = n % 2 ? samples[n / 2] / scale :
-		((double)samples[n / 2 - 1] + samples[n / 2]) / 2 / scale;
+			      ((double)samples[n / 2 - 1] + samples[n / 2]) / 2 / scale;
 }
 
-uint64_t perf_iters_for(uint64_t budget_ns, uint64_t took_ns, uint64_t done,
-			uint64_t low, uint64_t high)
+uint64_t perf_iters_for(uint64_t budget_ns, uint64_t took_ns, uint64_t done, uint64_t low,
+			uint64_t high)
 {
 	double n;
 
@@ -165,8 +165,7 @@ void perf_pattern_fill(void *buf, size_t len, uint32_t seed, uint32_t index)
 	memcpy(out + n * sizeof(word), &word, len % sizeof(word));
 }
 
-long perf_pattern_check(const void *buf, size_t len, uint32_t seed,
-			uint32_t index)
+long perf_pattern_check(const void *buf, size_t len, uint32_t seed, uint32_t index)
 {
 	uint64_t base = pattern_base(seed, index), word;
 	const unsigned char *in = buf;

@@ -10,8 +10,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#define PERF_SIZE_MAX	((size_t)1 << 30)
-#define PERF_MAX_SIZES	128
+#define PERF_SIZE_MAX ((size_t)1 << 30)
+#define PERF_MAX_SIZES 128
 
 /* Latencies of one measured point, in microseconds. */
 struct perf_lat {
@@ -49,14 +49,13 @@ void perf_lat_of(uint64_t *samples, size_t n, double div, struct perf_lat *lat);
  * How many repetitions fill @budget_ns when @done of them took @took_ns; at
  * least @low, at most @high.
  */
-uint64_t perf_iters_for(uint64_t budget_ns, uint64_t took_ns, uint64_t done,
-			uint64_t low, uint64_t high);
+uint64_t perf_iters_for(uint64_t budget_ns, uint64_t took_ns, uint64_t done, uint64_t low,
+			uint64_t high);
 
 /* Fills @len bytes with the pattern of message @index of a run with @seed. */
 void perf_pattern_fill(void *buf, size_t len, uint32_t seed, uint32_t index);
 
 /* Returns the offset of the first byte that differs from it, or -1. */
-long perf_pattern_check(const void *buf, size_t len, uint32_t seed,
-			uint32_t index);
+long perf_pattern_check(const void *buf, size_t len, uint32_t seed, uint32_t index);
 
 #endif

@@ -4,9 +4,9 @@
 
 #include <string.h>
 
-#define HELLO_MAGIC	0x64706631u	/* "dpf1" */
-#define CTL_MAGIC	0x64706663u	/* "dpfc" */
-#define WIRE_VERSION	1
+#define HELLO_MAGIC 0x64706631u /* "dpf1" */
+#define CTL_MAGIC 0x64706663u	/* "dpfc" */
+#define WIRE_VERSION 1
 
 static unsigned char *put(unsigned char *buf, uint64_t value, int bytes)
 {
@@ -41,8 +41,7 @@ int perf_hello_decode(struct perf_hello *hello, const void *buf, size_t len)
 	const unsigned char *in = buf;
 
 	/* a fabric may pad private data, so that only too little is wrong */
-	if (!buf || len < PERF_HELLO_LEN || get(&in, 4) != HELLO_MAGIC ||
-	    get(&in, 2) != WIRE_VERSION)
+	if (!buf || len < PERF_HELLO_LEN || get(&in, 4) != HELLO_MAGIC || get(&in, 2) != WIRE_VERSION)
 		return -1;
 	hello->flags = (uint16_t)get(&in, 2);
 	hello->size_max = (uint32_t)get(&in, 4);

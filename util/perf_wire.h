@@ -10,40 +10,40 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PERF_HELLO_LEN	32
-#define PERF_CTL_LEN	48
+#define PERF_HELLO_LEN 32
+#define PERF_CTL_LEN 48
 
 /* The client's greeting in its connect request, the server's in its accept. */
 struct perf_hello {
-	uint16_t flags;		/* PERF_HELLO_* */
-	uint32_t size_max;	/* largest message of the run, bytes */
-	uint32_t window;	/* most messages under way at once */
-	uint64_t addr;		/* where the sender's memory begins */
-	uint32_t key;		/* and the key that opens it */
+	uint16_t flags;	   /* PERF_HELLO_* */
+	uint32_t size_max; /* largest message of the run, bytes */
+	uint32_t window;   /* most messages under way at once */
+	uint64_t addr;	   /* where the sender's memory begins */
+	uint32_t key;	   /* and the key that opens it */
 };
 
-#define PERF_HELLO_WAIT	0x1	/* block for completions instead of polling */
-#define PERF_HELLO_BARE_CQ 0x2	/* raw: a completion queue one cannot wait for */
+#define PERF_HELLO_WAIT 0x1    /* block for completions instead of polling */
+#define PERF_HELLO_BARE_CQ 0x2 /* raw: a completion queue one cannot wait for */
 
 enum perf_ctl_type {
-	PERF_CTL_START = 1,	/* client: begin a phase */
-	PERF_CTL_READY,		/* server: prepared, receives are posted */
-	PERF_CTL_FIN,		/* client: my part of a one-sided phase is over */
-	PERF_CTL_DONE,		/* server: phase over, value = bad messages */
-	PERF_CTL_OPEN_RAW,	/* client: listen on bare libfabric as well */
-	PERF_CTL_SELECT,	/* client: the next phases use side "value" */
-	PERF_CTL_QUIT,		/* client: no more phases */
-	PERF_CTL_ERROR,		/* server: could not do it */
+	PERF_CTL_START = 1, /* client: begin a phase */
+	PERF_CTL_READY,	    /* server: prepared, receives are posted */
+	PERF_CTL_FIN,	    /* client: my part of a one-sided phase is over */
+	PERF_CTL_DONE,	    /* server: phase over, value = bad messages */
+	PERF_CTL_OPEN_RAW,  /* client: listen on bare libfabric as well */
+	PERF_CTL_SELECT,    /* client: the next phases use side "value" */
+	PERF_CTL_QUIT,	    /* client: no more phases */
+	PERF_CTL_ERROR,	    /* server: could not do it */
 };
 
 struct perf_ctl {
-	uint16_t type;		/* enum perf_ctl_type */
-	uint16_t kind;		/* START: enum perf_kind */
-	uint32_t seed;		/* START: of the pattern */
-	uint32_t slots;		/* START: messages under way at once */
-	uint64_t size;		/* START: bytes per message */
-	uint64_t iters;		/* START: number of messages */
-	uint64_t value;		/* READY: port; SELECT: side; DONE: errors */
+	uint16_t type;	/* enum perf_ctl_type */
+	uint16_t kind;	/* START: enum perf_kind */
+	uint32_t seed;	/* START: of the pattern */
+	uint32_t slots; /* START: messages under way at once */
+	uint64_t size;	/* START: bytes per message */
+	uint64_t iters; /* START: number of messages */
+	uint64_t value; /* READY: port; SELECT: side; DONE: errors */
 };
 
 void perf_hello_encode(const struct perf_hello *hello, unsigned char *buf);

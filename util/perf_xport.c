@@ -8,8 +8,8 @@
 #include <time.h>
 
 /* Areas grow with the window up to here, so that big messages still cycle. */
-#define AREA_CAP	((size_t)16 << 20)
-#define CTL_AREA	4096
+#define AREA_CAP ((size_t)16 << 20)
+#define CTL_AREA 4096
 
 int perf_fail(struct perf_xport *x, const char *fmt, ...)
 {
@@ -29,8 +29,7 @@ size_t perf_stride(size_t size)
 	return (size + 63) & ~(size_t)63;
 }
 
-void perf_layout_init(struct perf_layout *lay, size_t size_max,
-		      unsigned int window)
+void perf_layout_init(struct perf_layout *lay, size_t size_max, unsigned int window)
 {
 	size_t stride = perf_stride(size_max), area = stride * window;
 
@@ -64,8 +63,7 @@ int perf_mem_alloc(struct perf_xport *x)
 	mem = mmap(NULL, x->lay.total, PROT_READ | PROT_WRITE,
 		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 	if (mem == MAP_FAILED)
-		return perf_fail(x, "no memory for buffers of %zu bytes",
-				 x->lay.total);
+		return perf_fail(x, "no memory for buffers of %zu bytes", x->lay.total);
 	x->mem = mem;
 	return 0;
 }
@@ -85,12 +83,10 @@ uint64_t perf_now_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + ts.tv_nsec;
 }
 
-int perf_greet(struct perf_xport *x, const void *buf, size_t len,
-	       struct perf_hello *hello)
+int perf_greet(struct perf_xport *x, const void *buf, size_t len, struct perf_hello *hello)
 {
-	if (perf_hello_decode(hello, buf, len) ||
-	    hello->window < 2 || hello->window > PERF_WINDOW_MAX ||
-	    !hello->size_max || hello->size_max > PERF_SIZE_MAX)
+	if (perf_hello_decode(hello, buf, len) || hello->window < 2 ||
+	    hello->window > PERF_WINDOW_MAX || !hello->size_max || hello->size_max > PERF_SIZE_MAX)
 		return perf_fail(x, "the peer is not a datperf of this version");
 	return 0;
 }

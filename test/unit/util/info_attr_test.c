@@ -27,8 +27,7 @@ static void no_gaps(const struct attr *attrs, int n, size_t end)
 		size_t align = attrs[i].size % 8 ? 4 : 8;
 
 		cr_assert_geq(attrs[i].offset, at, "%s", attrs[i].name);
-		cr_assert_lt(attrs[i].offset - at, align, "before %s",
-			     attrs[i].name);
+		cr_assert_lt(attrs[i].offset - at, align, "before %s", attrs[i].name);
 		at = attrs[i].offset + attrs[i].size;
 	}
 	cr_assert_leq(at, end);
@@ -46,8 +45,7 @@ Test(attr, every_provider_attribute_is_listed)
 		offsetof(DAT_PROVIDER_ATTR, num_provider_specific_attr));
 }
 
-static const struct attr *find(const struct attr *attrs, int n,
-			       const char *name)
+static const struct attr *find(const struct attr *attrs, int n, const char *name)
 {
 	int i;
 
@@ -62,17 +60,14 @@ static const char *ia_text(const DAT_IA_ATTR *attr, const char *name)
 {
 	static char buf[ATTR_TEXT_MAX];
 
-	return attr_text(find(ia_attrs, ia_nattrs, name), attr, buf,
-			 sizeof(buf));
+	return attr_text(find(ia_attrs, ia_nattrs, name), attr, buf, sizeof(buf));
 }
 
-static const char *provider_text(const DAT_PROVIDER_ATTR *attr,
-				 const char *name)
+static const char *provider_text(const DAT_PROVIDER_ATTR *attr, const char *name)
 {
 	static char buf[ATTR_TEXT_MAX];
 
-	return attr_text(find(provider_attrs, provider_nattrs, name), attr,
-			 buf, sizeof(buf));
+	return attr_text(find(provider_attrs, provider_nattrs, name), attr, buf, sizeof(buf));
 }
 
 Test(attr, numbers_keep_their_width_and_sign)
@@ -83,8 +78,7 @@ Test(attr, numbers_keep_their_width_and_sign)
 	attr.max_lmr_virtual_address = UINT64_MAX;
 	attr.max_evds = -2;
 	attr.max_message_size = 0xffffffff;
-	cr_assert_str_eq(ia_text(&attr, "max_lmr_virtual_address"),
-			 "18446744073709551615");
+	cr_assert_str_eq(ia_text(&attr, "max_lmr_virtual_address"), "18446744073709551615");
 	cr_assert_str_eq(ia_text(&attr, "max_evds"), "-2");
 	cr_assert_str_eq(ia_text(&attr, "max_message_size"), "4294967295");
 }
@@ -94,8 +88,7 @@ Test(attr, unterminated_name_stays_within_its_array)
 	DAT_IA_ATTR attr;
 
 	memset(&attr, 'x', sizeof(attr));
-	cr_assert_eq(strlen(ia_text(&attr, "adapter_name")),
-		     sizeof(attr.adapter_name));
+	cr_assert_eq(strlen(ia_text(&attr, "adapter_name")), sizeof(attr.adapter_name));
 }
 
 Test(attr, addresses_are_numeric)
@@ -122,10 +115,9 @@ Test(attr, flags_are_spelled_out_with_the_rest_in_hexadecimal)
 	DAT_PROVIDER_ATTR attr;
 
 	memset(&attr, 0, sizeof(attr));
-	cr_assert_str_eq(provider_text(&attr, "completion_flags_supported"),
-			 "default");
+	cr_assert_str_eq(provider_text(&attr, "completion_flags_supported"), "default");
 	attr.completion_flags_supported = DAT_COMPLETION_SUPPRESS_FLAG |
-		DAT_COMPLETION_BARRIER_FENCE_FLAG | 0x100;
+					  DAT_COMPLETION_BARRIER_FENCE_FLAG | 0x100;
 	cr_assert_str_eq(provider_text(&attr, "completion_flags_supported"),
 			 "suppress, barrier fence, 0x100");
 }
@@ -149,8 +141,7 @@ Test(attr, merging_matrix_is_all_or_its_rows)
 		m[i / 6][i % 6] = DAT_TRUE;
 	memset(&attr, 0, sizeof(attr));
 	memcpy((void *)attr.evd_stream_merging_supported, m, sizeof(m));
-	cr_assert_str_eq(provider_text(&attr, "evd_stream_merging_supported"),
-			 "all");
+	cr_assert_str_eq(provider_text(&attr, "evd_stream_merging_supported"), "all");
 	m[0][5] = m[5][0] = DAT_FALSE;
 	memcpy((void *)attr.evd_stream_merging_supported, m, sizeof(m));
 	cr_assert_str_eq(provider_text(&attr, "evd_stream_merging_supported"),
@@ -160,17 +151,16 @@ Test(attr, merging_matrix_is_all_or_its_rows)
 Test(attr, source_is_what_the_provider_names)
 {
 	DAT_NAMED_ATTR named[] = {
-		{ "OFI_PROVIDER", "tcp" }, { "OFI_SOURCE:max_eps", "ep_cnt" },
+		{ "OFI_PROVIDER", "tcp" },
+		{ "OFI_SOURCE:max_eps", "ep_cnt" },
 	};
 	DAT_PROVIDER_ATTR attr;
 
 	memset(&attr, 0, sizeof(attr));
 	attr.num_provider_specific_attr = 2;
 	attr.provider_specific_attr = named;
-	cr_assert_str_eq(attr_source(find(ia_attrs, ia_nattrs, "max_eps"),
-				     &attr), "ep_cnt");
-	cr_assert_null(attr_source(find(ia_attrs, ia_nattrs, "max_evds"),
-				   &attr));
+	cr_assert_str_eq(attr_source(find(ia_attrs, ia_nattrs, "max_eps"), &attr), "ep_cnt");
+	cr_assert_null(attr_source(find(ia_attrs, ia_nattrs, "max_evds"), &attr));
 	cr_assert_str_eq(dat_named_attr(&attr, "OFI_PROVIDER"), "tcp");
 	cr_assert_null(dat_named_attr(&attr, "OFI"));
 }
@@ -180,6 +170,5 @@ Test(dat_text, error_without_a_name_is_a_number)
 	char buf[64];
 
 	cr_assert_str_eq(dat_text_error(1, buf, sizeof(buf)), "MAJOR (MINOR)");
-	cr_assert_str_eq(dat_text_error(0x123, buf, sizeof(buf)),
-			 "DAT error 0x123");
+	cr_assert_str_eq(dat_text_error(0x123, buf, sizeof(buf)), "DAT error 0x123");
 }

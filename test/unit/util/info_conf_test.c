@@ -34,9 +34,9 @@ Test(conf, default_name_is_there_for_both_apis_and_kinds_of_program)
 	cr_assert_eq(n, 1);
 	cr_assert_eq(count(text, "\nofi "), 4);
 	cr_assert(strstr(text, "\nofi u2.0 nonthreadsafe default "
-			 "/lib/libdaplofi.so.2 dapl.2.0 \"\" \"\"\n"));
+			       "/lib/libdaplofi.so.2 dapl.2.0 \"\" \"\"\n"));
 	cr_assert(strstr(text, "\nofi u1.2 threadsafe default "
-			 "/lib/libdaplofi.so.1 dapl.1.2 \"\" \"\"\n"));
+			       "/lib/libdaplofi.so.1 dapl.1.2 \"\" \"\"\n"));
 	free(text);
 }
 
@@ -70,13 +70,11 @@ Test(conf, every_entry_has_eight_fields)
 	int n, fields;
 	char *text = render("tcp net", &n), *line, *field, *a, *b;
 
-	for (line = strtok_r(text, "\n", &a); line;
-	     line = strtok_r(NULL, "\n", &a)) {
+	for (line = strtok_r(text, "\n", &a); line; line = strtok_r(NULL, "\n", &a)) {
 		if (*line == '#')
 			continue;
 		fields = 0;
-		for (field = strtok_r(line, " ", &b); field;
-		     field = strtok_r(NULL, " ", &b))
+		for (field = strtok_r(line, " ", &b); field; field = strtok_r(NULL, " ", &b))
 			fields++;
 		cr_assert_eq(fields, 8);
 	}

@@ -35,7 +35,7 @@ Test(json, members_are_separated_and_indented)
 	json_string(&j, "c", NULL);
 	json_end(&j, '}');
 	expect(&j, "{\n  \"a\": 18446744073709551615,\n  \"b\": [\n    -2,\n"
-	       "    true\n  ],\n  \"c\": null\n}\n");
+		   "    true\n  ],\n  \"c\": null\n}\n");
 }
 
 Test(json, empty_levels_stay_on_one_line)
@@ -81,8 +81,8 @@ Test(json, broken_utf8_becomes_the_replacement_character)
 {
 	/* lone continuation, cut short, overlong, surrogate, beyond Unicode */
 	static const char *const bad[] = {
-		"\x80", "\xc3", "\xe2\x82", "\xc0\xaf", "\xe0\x80\xaf",
-		"\xed\xa0\x80", "\xf4\x90\x80\x80", "\xff",
+		"\x80",		"\xc3",		"\xe2\x82",	    "\xc0\xaf",
+		"\xe0\x80\xaf", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xff",
 	};
 	size_t i;
 
@@ -92,8 +92,7 @@ Test(json, broken_utf8_becomes_the_replacement_character)
 
 		json_string(&j, NULL, bad[i]);
 		fclose(j.out);
-		cr_assert_eq(strncmp(text, "\"\\ufffd", 7), 0, "%zu: %s", i,
-			     text);
+		cr_assert_eq(strncmp(text, "\"\\ufffd", 7), 0, "%zu: %s", i, text);
 		for (s = text; *s; s++)
 			cr_assert_lt((unsigned char)*s, 0x80, "%zu", i);
 		free(text);

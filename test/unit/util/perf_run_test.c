@@ -18,14 +18,14 @@ struct posted {
 };
 
 struct fake {
-	struct perf_xport x;	/* first: ops get a pointer to it */
+	struct perf_xport x; /* first: ops get a pointer to it */
 	struct fake *peer;
 	struct posted recv[QUEUE];
 	struct perf_comp comp[QUEUE];
 	unsigned int recv_head, recv_tail, comp_head, comp_tail;
-	bool stream;	/* sends may run ahead of the receiver */
+	bool stream;			/* sends may run ahead of the receiver */
 	unsigned int unexpected;	/* others that met no receive */
-	unsigned int posts, busy_every;	/* each n-th post: no room */
+	unsigned int posts, busy_every; /* each n-th post: no room */
 	unsigned int corrupt_at;	/* the n-th data transfer, from 1 */
 	unsigned int transfers;
 	bool dead;
@@ -46,8 +46,7 @@ static void complete(struct fake *f, uint64_t cookie, uint64_t len)
 }
 
 /* Copies, and spoils the last byte of the transfer that is to be spoilt. */
-static void move(struct fake *f, unsigned char *to, const unsigned char *from,
-		 size_t len)
+static void move(struct fake *f, unsigned char *to, const unsigned char *from, size_t len)
 {
 	memcpy(to, from, len);
 	if (++f->transfers == f->corrupt_at)
@@ -59,8 +58,7 @@ static bool busy(struct fake *f)
 	return f->busy_every && ++f->posts % f->busy_every == 0;
 }
 
-static int fake_post_recv(struct perf_xport *x, size_t off, size_t len,
-			  uint64_t cookie)
+static int fake_post_recv(struct perf_xport *x, size_t off, size_t len, uint64_t cookie)
 {
 	struct fake *f = to_fake(x);
 
@@ -70,8 +68,7 @@ static int fake_post_recv(struct perf_xport *x, size_t off, size_t len,
 	return 0;
 }
 
-static int fake_post_send(struct perf_xport *x, size_t off, size_t len,
-			  uint64_t cookie)
+static int fake_post_send(struct perf_xport *x, size_t off, size_t len, uint64_t cookie)
 {
 	struct fake *f = to_fake(x), *p = f->peer;
 	struct posted *r;
@@ -79,8 +76,7 @@ static int fake_post_send(struct perf_xport *x, size_t off, size_t len,
 	pthread_mutex_lock(&lock);
 	if (busy(f) || p->recv_head == p->recv_tail) {
 		/* a real fabric would hold the message: the same in effect */
-		if (p->recv_head == p->recv_tail &&
-		    (!f->stream || cookie != PERF_COOKIE_TX))
+		if (p->recv_head == p->recv_tail && (!f->stream || cookie != PERF_COOKIE_TX))
 			f->unexpected++;
 		pthread_mutex_unlock(&lock);
 		return -EAGAIN;
@@ -96,8 +92,8 @@ static int fake_post_send(struct perf_xport *x, size_t off, size_t len,
 	return 0;
 }
 
-static int rdma(struct fake *f, unsigned char *to, const unsigned char *from,
-		size_t len, uint64_t cookie)
+static int rdma(struct fake *f, unsigned char *to, const unsigned char *from, size_t len,
+		uint64_t cookie)
 {
 	int rc = -EAGAIN;
 
@@ -111,16 +107,14 @@ static int rdma(struct fake *f, unsigned char *to, const unsigned char *from,
 	return rc;
 }
 
-static int fake_post_write(struct perf_xport *x, size_t off, size_t len,
-			   size_t roff, uint64_t cookie)
+static int fake_post_write(struct perf_xport *x, size_t off, size_t len, size_t roff, uint64_t cookie)
 {
 	struct fake *f = to_fake(x);
 
 	return rdma(f, f->peer->x.mem + roff, x->mem + off, len, cookie);
 }
 
-static int fake_post_read(struct perf_xport *x, size_t off, size_t len,
-			  size_t roff, uint64_t cookie)
+static int fake_post_read(struct perf_xport *x, size_t off, size_t len, size_t roff, uint64_t cookie)
 {
 	struct fake *f = to_fake(x);
 
@@ -155,8 +149,7 @@ static const struct perf_ops fake_ops = {
 	.check = fake_check,
 };
 
-static void fake_open(struct fake *f, struct fake *peer, size_t size_max,
-		      unsigned int window)
+static void fake_open(struct fake *f, struct fake *peer, size_t size_max, unsigned int window)
 {
 	memset(f, 0, sizeof(*f));
 	f->x.ops = &fake_ops;
@@ -173,8 +166,7 @@ static void *serve(void *arg)
 	struct perf_ctl ctl;
 
 	(void)arg;
-	while (!perf_run_next(&server.x, &ctl) &&
-	       ctl.type == PERF_CTL_START &&
+	while (!perf_run_next(&server.x, &ctl) && ctl.type == PERF_CTL_START &&
 	       !perf_run_serve(&server.x, &ctl))
 		;
 	return NULL;
@@ -196,20 +188,21 @@ static void end(void)
 
 	if (!server.dead) {
 		perf_ctl_encode(&quit, buf);
-		fake_post_send(&client.x, client.x.lay.ctl_tx, PERF_CTL_LEN,
-			       PERF_COOKIE_CTX);
+		fake_post_send(&client.x, client.x.lay.ctl_tx, PERF_CTL_LEN, PERF_COOKIE_CTX);
 	}
 	pthread_join(thread, NULL);
 	perf_mem_free(&client.x);
 	perf_mem_free(&server.x);
 }
 
-static int run(enum perf_test test, enum perf_metric metric, size_t size,
-	       uint64_t iters)
+static int run(enum perf_test test, enum perf_metric metric, size_t size, uint64_t iters)
 {
 	static uint64_t samples[1000];
 	struct perf_point point = {
-		.test = test, .metric = metric, .size = size, .iters = iters,
+		.test = test,
+		.metric = metric,
+		.size = size,
+		.iters = iters,
 		.samples = samples,
 	};
 	int rc;
@@ -236,9 +229,8 @@ static void run_everything(size_t size)
 		for (t = 0; t < PERF_NTESTS; t++)
 			for (m = 0; m < PERF_NMETRICS; m++)
 				cr_assert_eq(run(t, m, size, iters[i]), 0,
-					     "test %d metric %d iters %d: %s%s",
-					     t, m, (int)iters[i], client.x.err,
-					     server.x.err);
+					     "test %d metric %d iters %d: %s%s", t, m,
+					     (int)iters[i], client.x.err, server.x.err);
 }
 
 Test(perf_run, every_phase_ends_and_receives_are_posted_ahead, .timeout = 60)
@@ -274,8 +266,7 @@ static void corrupt_one(enum perf_test test, struct fake *who)
 	begin(512, 4);
 	who->corrupt_at = 3;
 	cr_assert_eq(run(test, PERF_VERIFY, 100, 4), -1);
-	cr_assert(strstr(client.x.err, "wrong data in 1 of 4"), "%s",
-		  client.x.err);
+	cr_assert(strstr(client.x.err, "wrong data in 1 of 4"), "%s", client.x.err);
 	end();
 }
 
@@ -322,30 +313,23 @@ static int ask(struct perf_ctl start)
 	fake_open(&server, &client, 4096, 4);
 	server.x.timeout_ms = 20;
 	start.type = PERF_CTL_START;
-	return perf_run_serve(&server.x, &start) &&
-		strstr(server.x.err, "impossible") ? -1 : 0;
+	return perf_run_serve(&server.x, &start) && strstr(server.x.err, "impossible") ? -1 : 0;
 }
 
 Test(perf_run, impossible_requests_are_refused, .timeout = 60)
 {
 	const int read_check = PERF_KIND(PERF_READ, PERF_VERIFY);
 
-	cr_assert_eq(ask((struct perf_ctl){ .kind = PERF_NKINDS, .size = 1,
-					    .slots = 1, .iters = 1 }), -1);
-	cr_assert_eq(ask((struct perf_ctl){ .size = 4097, .slots = 1,
-					    .iters = 1 }), -1);
-	cr_assert_eq(ask((struct perf_ctl){ .size = 0, .slots = 1,
-					    .iters = 1 }), -1);
-	cr_assert_eq(ask((struct perf_ctl){ .size = 1, .slots = 5,
-					    .iters = 1 }), -1);
-	cr_assert_eq(ask((struct perf_ctl){ .size = 1, .slots = 0,
-					    .iters = 1 }), -1);
-	cr_assert_eq(ask((struct perf_ctl){ .size = 1, .slots = 1,
-					    .iters = 0 }), -1);
-	cr_assert_eq(ask((struct perf_ctl){ .kind = (uint16_t)read_check,
-					    .size = 1, .slots = 4,
-					    .iters = 5 }), -1);
+	cr_assert_eq(ask((struct perf_ctl){ .kind = PERF_NKINDS, .size = 1, .slots = 1, .iters = 1 }),
+		     -1);
+	cr_assert_eq(ask((struct perf_ctl){ .size = 4097, .slots = 1, .iters = 1 }), -1);
+	cr_assert_eq(ask((struct perf_ctl){ .size = 0, .slots = 1, .iters = 1 }), -1);
+	cr_assert_eq(ask((struct perf_ctl){ .size = 1, .slots = 5, .iters = 1 }), -1);
+	cr_assert_eq(ask((struct perf_ctl){ .size = 1, .slots = 0, .iters = 1 }), -1);
+	cr_assert_eq(ask((struct perf_ctl){ .size = 1, .slots = 1, .iters = 0 }), -1);
+	cr_assert_eq(ask((struct perf_ctl){
+			     .kind = (uint16_t)read_check, .size = 1, .slots = 4, .iters = 5 }),
+		     -1);
 	/* a possible one fails only because nobody takes part */
-	cr_assert_eq(ask((struct perf_ctl){ .size = 1, .slots = 4,
-					    .iters = 5 }), 0);
+	cr_assert_eq(ask((struct perf_ctl){ .size = 1, .slots = 4, .iters = 5 }), 0);
 }

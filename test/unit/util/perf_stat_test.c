@@ -11,14 +11,13 @@ Test(perf_size, reads_digits_and_suffixes)
 		const char *text;
 		size_t size;
 	} good[] = {
-		{ "1", 1 }, { "1000", 1000 }, { "4k", 4096 }, { "4K", 4096 },
-		{ "1M", 1048576 }, { "1g", 1073741824 },
+		{ "1", 1 },	{ "1000", 1000 },  { "4k", 4096 },
+		{ "4K", 4096 }, { "1M", 1048576 }, { "1g", 1073741824 },
 	};
 	size_t i, size;
 
 	for (i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
-		cr_assert_eq(perf_size_parse(good[i].text, &size), 0, "%s",
-			     good[i].text);
+		cr_assert_eq(perf_size_parse(good[i].text, &size), 0, "%s", good[i].text);
 		cr_assert_eq(size, good[i].size, "%s", good[i].text);
 	}
 }
@@ -26,14 +25,14 @@ Test(perf_size, reads_digits_and_suffixes)
 Test(perf_size, refuses_what_is_no_size)
 {
 	static const char *const bad[] = {
-		"", "0", "0K", "-1", "+1", " 1", "1 ", "K", "1KB", "1.5", "0x10",
-		"2g", "1073741825", "99999999999999999999", "4,8",
+		"",    "0",   "0K",  "-1",   "+1", " 1",	 "1 ",
+		"K",   "1KB", "1.5", "0x10", "2g", "1073741825", "99999999999999999999",
+		"4,8",
 	};
 	size_t i, size = 77;
 
 	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		cr_assert_eq(perf_size_parse(bad[i], &size), -1, "\"%s\"",
-			     bad[i]);
+		cr_assert_eq(perf_size_parse(bad[i], &size), -1, "\"%s\"", bad[i]);
 	cr_assert_eq(size, 77, "written although there was no size");
 }
 
@@ -71,8 +70,7 @@ Test(perf_sizes, refuses_bad_lists)
 	size_t got[16], i;
 
 	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		cr_assert_eq(perf_sizes_parse(bad[i], got, 16), -1, "\"%s\"",
-			     bad[i]);
+		cr_assert_eq(perf_sizes_parse(bad[i], got, 16), -1, "\"%s\"", bad[i]);
 }
 
 Test(perf_sizes, refuses_more_than_fit)
@@ -113,7 +111,7 @@ Test(perf_lat, nearest_rank_of_a_hundred)
 	int i;
 
 	for (i = 0; i < 100; i++)
-		samples[i] = (100 - i) * 1000;	/* 100 us down to 1 us */
+		samples[i] = (100 - i) * 1000; /* 100 us down to 1 us */
 	perf_lat_of(samples, 100, 1, &lat);
 	cr_assert_float_eq(lat.min, 1, 1e-9);
 	cr_assert_float_eq(lat.median, 50.5, 1e-9);
@@ -172,8 +170,7 @@ Test(perf_pattern, every_byte_is_checked)
 		cr_assert_eq(perf_pattern_check(buf, len, 3, 4), -1);
 		for (i = 0; i < len; i++) {
 			buf[i] ^= 0x10;
-			cr_assert_eq(perf_pattern_check(buf, len, 3, 4),
-				     (long)i, "length %zu", len);
+			cr_assert_eq(perf_pattern_check(buf, len, 3, 4), (long)i, "length %zu", len);
 			buf[i] ^= 0x10;
 		}
 	}

@@ -6,8 +6,11 @@
 #include <string.h>
 
 static const struct perf_hello hello = {
-	.flags = PERF_HELLO_WAIT, .size_max = 0x01020304, .window = 64,
-	.addr = 0x1122334455667788, .key = 0x99aabbcc,
+	.flags = PERF_HELLO_WAIT,
+	.size_max = 0x01020304,
+	.window = 64,
+	.addr = 0x1122334455667788,
+	.key = 0x99aabbcc,
 };
 
 Test(perf_hello, comes_back_as_it_was)
@@ -65,16 +68,19 @@ Test(perf_hello, other_programs_and_versions_are_refused)
 	for (i = 0; i < 6; i++) {
 		perf_hello_encode(&hello, buf);
 		buf[i] ^= 1;
-		cr_assert_eq(perf_hello_decode(&got, buf, sizeof(buf)), -1,
-			     "byte %d", i);
+		cr_assert_eq(perf_hello_decode(&got, buf, sizeof(buf)), -1, "byte %d", i);
 	}
 }
 
 Test(perf_ctl, comes_back_as_it_was)
 {
 	const struct perf_ctl ctl = {
-		.type = PERF_CTL_START, .kind = 5, .seed = 0xdeadbeef,
-		.slots = 17, .size = 1ull << 32, .iters = 123456789012,
+		.type = PERF_CTL_START,
+		.kind = 5,
+		.seed = 0xdeadbeef,
+		.slots = 17,
+		.size = 1ull << 32,
+		.iters = 123456789012,
 		.value = UINT64_MAX,
 	};
 	unsigned char buf[PERF_CTL_LEN];

@@ -23,8 +23,7 @@ Test(perf_layout, slots_fit_their_area_without_overlap)
 
 				cr_assert_geq(n, 2);
 				cr_assert_leq(n, window);
-				cr_assert_leq(n * perf_stride(sizes[k]),
-					      lay.area);
+				cr_assert_leq(n * perf_stride(sizes[k]), lay.area);
 				cr_assert_geq(perf_stride(sizes[k]), sizes[k]);
 			}
 		}
@@ -73,14 +72,9 @@ static int greet(struct perf_hello hello)
 
 Test(perf_greet, refuses_what_would_break_the_layout)
 {
-	cr_assert_eq(greet((struct perf_hello){ .size_max = 1, .window = 2 }),
-		     0);
-	cr_assert_eq(greet((struct perf_hello){ .size_max = 0, .window = 2 }),
-		     -1);
-	cr_assert_eq(greet((struct perf_hello){ .size_max = 1, .window = 1 }),
-		     -1);
-	cr_assert_eq(greet((struct perf_hello){ .size_max = (1u << 30) + 1,
-						.window = 2 }), -1);
-	cr_assert_eq(greet((struct perf_hello){ .size_max = 1,
-						.window = 4097 }), -1);
+	cr_assert_eq(greet((struct perf_hello){ .size_max = 1, .window = 2 }), 0);
+	cr_assert_eq(greet((struct perf_hello){ .size_max = 0, .window = 2 }), -1);
+	cr_assert_eq(greet((struct perf_hello){ .size_max = 1, .window = 1 }), -1);
+	cr_assert_eq(greet((struct perf_hello){ .size_max = (1u << 30) + 1, .window = 2 }), -1);
+	cr_assert_eq(greet((struct perf_hello){ .size_max = 1, .window = 4097 }), -1);
 }

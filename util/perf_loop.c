@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The measuring loops of datperf: for each kind of phase a client half and a
+ * server half, both over any transport.
+ */
+#include "perf_loop.h"
+
+#include <sched.h>
+
+/* Polls without result before the clock is read and the connection checked. */
+#define IDLE_CHECK 4096
+
+/*
+ * Nothing arrived for a while: is the peer still there? On a crowded machine
+ * other threads, the fabric's among them, get a chance to run.
+ */
+int perf_run_idle(struct perf_run *r)
+{
+	struct perf_xport *x = r->x;
+	uint64_t now;
+
+	if (!x->blocking && r->idle > PERF_IDLE_SPIN)
+		sched_yield();
+	if (!x->blocking && r->idle % IDLE_CHECK)
+		return 0;
+	if (x->ops->check(x))
+		return -1;
+	now = perf_now_ns();
+	if (!r->idle_since)
+		r->idle_since = now;
+	if (now - r->idle_since > x->timeout_ms * 1000000ull)
+		return perf_fail(x, "%s: the peer has been silent for %u s", x->ops->name,
+				 x->timeout_ms / 1000);
+	return 0;
+}
+
+static inline size_t tx_off(const struct perf_run *r, uint64_t i)
+{
+	return r->x->lay.tx + i % r->slots * r->stride;
+}
+
+static inline size_t rx_off(const struct perf_run *r, uint64_t i)
+{
+	return r->x->lay.rx + i % r->slots * r->stride;
+}
+
+static inline int post_send(struct perf_run *r, uint64_t i)
+{
+	RUN_POST(r, r->x->ops->post_send(r->x, tx_off(r, i), r->size, PERF_COOKIE_TX));
+	return 0;
+}
+
+static inline int post_note(struct perf_run *r)
+{
+	RUN_POST(r, r->x->ops->post_send(r->x, r->x->lay.note_tx, PERF_NOTE_LEN, PERF_COOKIE_TX));
+	return 0;
+}
+
+static inline int post_write(struct perf_run *r, uint64_t i)
+{
+	RUN_POST(r, r->x->ops->post_write(r->x, tx_off(r, i), r->size, rx_off(r, i), PERF_COOKIE_TX));
+	return 0;
+}
+
+static inline int post_read(struct perf_run *r, uint64_t i)
+{
+	RUN_POST(r, r->x->ops->post_read(r->x, rx_off(r, i), r->size, tx_off(r, i), PERF_COOKIE_TX));
+	return 0;
+}
+
+int perf_post_ctl_recv(struct perf_run *r)
+{
+	RUN_POST(r, r->x->ops->post_recv(r->x, r->x->lay.ctl_rx, PERF_CTL_LEN, PERF_COOKIE_CRX));
+	return 0;
+}
+
+/* Posts the next data receive, behind the last one the control receive. */
+static int post_recv(struct perf_run *r)
+{
+	struct perf_xport *x = r->x;
+
+	if (r->notes)
+		RUN_POST(r, x->ops->post_recv(x, x->lay.note_rx, PERF_NOTE_LEN, PERF_COOKIE_RX));
+	else
+		RUN_POST(r, x->ops->post_recv(x, rx_off(r, r->rx_posted), r->size, PERF_COOKIE_RX));
+	return ++r->rx_posted == r->iters ? perf_post_ctl_recv(r) : 0;
+}
+
+int perf_run_refill(struct perf_run *r, uint64_t upto)
+{
+	while (r->rx_posted < upto && r->rx_posted < r->iters)
+		if (post_recv(r))
+			return -1;
+	return 0;
+}
+
+/* --- send --------------------------------------------------------------- */
+
+static int send_lat_client(struct perf_run *r)
+{
+	uint64_t i, last = perf_now_ns(), now;
+
+	for (i = 0; i < r->iters; i++) {
+		if (post_send(r, i))
+			return -1;
+		RUN_UNTIL(r, r->rx > i && r->tx > i);
+		if (perf_run_refill(r, i + 1 + r->slots))
+			return -1;
+		now = perf_now_ns();
+		r->samples[i] = now - last;
+		last = now;
+	}
+	return 0;
+}
+
+static int send_lat_server(struct perf_run *r)
+{
+	uint64_t i;
+
+	for (i = 0; i < r->iters; i++) {
+		RUN_UNTIL(r, r->rx > i && r->tx >= i);
+		if (perf_run_refill(r, i + 1 + r->slots) || post_send(r, i))
+			return -1;
+	}
+	RUN_UNTIL(r, r->tx == r->iters);
+	return 0;
+}
+
+/* Keeps up to slots operations under way until all are complete. */
+static inline int stream(struct perf_run *r, int (*post)(struct perf_run *, uint64_t))
+{
+	uint64_t posted = 0;
+
+	while (r->tx < r->iters) {
+		while (posted < r->iters && posted - r->tx < r->slots)
+			if (post(r, posted++))
+				return -1;
+		if (perf_run_step(r))
+			return -1;
+	}
+	return 0;
+}
+
+/* Over when the server has told that the last message arrived. */
+static int send_bw_client(struct perf_run *r)
+{
+	if (stream(r, post_send))
+		return -1;
+	RUN_UNTIL(r, r->x->crx > 0);
+	return 0;
+}
+
+static int send_bw_server(struct perf_run *r)
+{
+	while (r->rx < r->iters)
+		if (perf_run_step(r) || perf_run_refill(r, r->rx + r->slots))
+			return -1;
+	return 0;
+}
+
+static void verify_slot(struct perf_run *r, size_t off, uint64_t i)
+{
+	if (perf_pattern_check(r->x->mem + off, r->size, r->seed, (uint32_t)i) >= 0)
+		r->bad++;
+}
+
+static int send_verify_client(struct perf_run *r)
+{
+	uint64_t i;
+
+	for (i = 0; i < r->iters; i++) {
+		RUN_UNTIL(r, r->tx + r->slots > i);
+		perf_pattern_fill(r->x->mem + tx_off(r, i), r->size, r->seed, (uint32_t)i);
+		if (post_send(r, i))
+			return -1;
+	}
+	RUN_UNTIL(r, r->tx == r->iters && r->x->crx > 0);
+	return 0;
+}
+
+static int send_verify_server(struct perf_run *r)
+{
+	uint64_t i;
+
+	for (i = 0; i < r->iters; i++) {
+		RUN_UNTIL(r, r->rx > i);
+		/* one completion is taken at a time: the length is this one's */
+		if (r->rx_len != r->size)
+			r->bad++;
+		else
+			verify_slot(r, rx_off(r, i), i);
+		if (perf_run_refill(r, i + 1 + r->slots))
+			return -1;
+	}
+	return 0;
+}
+
+/* --- write -------------------------------------------------------------- */
+
+/* The byte that tells the i-th write of a ping-pong from the one before. */
+static inline unsigned char turn(uint64_t i)
+{
+	return (unsigned char)(i % 251 + 1);
+}
+
+static inline unsigned char *last_byte(struct perf_run *r, size_t area)
+{
+	return r->x->mem + area + r->size - 1;
+}
+
+static inline bool landed(struct perf_run *r, uint64_t i)
+{
+	if (r->notes)
+		return r->rx > i;
+	return __atomic_load_n(last_byte(r, r->x->lay.rx), __ATOMIC_ACQUIRE) == turn(i);
+}
+
+/* Writes the next turn; a sleeping peer gets a message behind it. */
+static inline int write_turn(struct perf_run *r, uint64_t i)
+{
+	*last_byte(r, r->x->lay.tx) = turn(i);
+	/* the source may not be touched before the write is complete, so
+	 * there is only one at a time and slot 0 serves all */
+	if (post_write(r, 0))
+		return -1;
+	return r->notes ? post_note(r) : 0;
+}
+
+static inline uint64_t turn_ops(const struct perf_run *r, uint64_t i)
+{
+	return r->notes ? 2 * i : i;
+}
+
+static void write_lat_prep(struct perf_run *r)
+{
+	*last_byte(r, r->x->lay.rx) = 0;
+}
+
+static int write_lat_client(struct perf_run *r)
+{
+	uint64_t i, last = perf_now_ns(), now;
+
+	for (i = 0; i < r->iters; i++) {
+		if (write_turn(r, i))
+			return -1;
+		RUN_UNTIL(r, landed(r, i) && r->tx >= turn_ops(r, i + 1));
+		if (r->notes && perf_run_refill(r, i + 1 + r->slots))
+			return -1;
+		now = perf_now_ns();
+		r->samples[i] = now - last;
+		last = now;
+	}
+	return 0;
+}
+
+static int write_lat_server(struct perf_run *r)
+{
+	uint64_t i;
+
+	for (i = 0; i < r->iters; i++) {
+		RUN_UNTIL(r, landed(r, i) && r->tx >= turn_ops(r, i));
+		if (r->notes && perf_run_refill(r, i + 1 + r->slots))
+			return -1;
+		if (write_turn(r, i))
+			return -1;
+	}
+	RUN_UNTIL(r, r->tx >= turn_ops(r, r->iters));
+	return 0;
+}
+
+static int write_bw_client(struct perf_run *r)
+{
+	return stream(r, post_write);
+}
+
+static int write_verify_client(struct perf_run *r)
+{
+	uint64_t i;
+
+	for (i = 0; i < r->iters; i++)
+		perf_pattern_fill(r->x->mem + tx_off(r, i), r->size, r->seed, (uint32_t)i);
+	return stream(r, post_write);
+}
+
+static void write_verify_fini(struct perf_run *r)
+{
+	uint64_t i;
+
+	for (i = 0; i < r->iters; i++)
+		verify_slot(r, rx_off(r, i), i);
+}
+
+/* --- read --------------------------------------------------------------- */
+
+static int read_lat_client(struct perf_run *r)
+{
+	uint64_t i, last = perf_now_ns(), now;
+
+	for (i = 0; i < r->iters; i++) {
+		if (post_read(r, i))
+			return -1;
+		RUN_UNTIL(r, r->tx > i);
+		now = perf_now_ns();
+		r->samples[i] = now - last;
+		last = now;
+	}
+	return 0;
+}
+
+static int read_bw_client(struct perf_run *r)
+{
+	return stream(r, post_read);
+}
+
+static void read_verify_prep(struct perf_run *r)
+{
+	uint64_t i;
+
+	for (i = 0; i < r->iters; i++)
+		perf_pattern_fill(r->x->mem + tx_off(r, i), r->size, r->seed, (uint32_t)i);
+}
+
+static int read_verify_client(struct perf_run *r)
+{
+	uint64_t i;
+
+	if (stream(r, post_read))
+		return -1;
+	for (i = 0; i < r->iters; i++)
+		verify_slot(r, rx_off(r, i), i);
+	return 0;
+}
+
+const struct perf_kind perf_kinds[PERF_NKINDS] = {
+	[PERF_KIND(PERF_SEND, PERF_LAT)] = {
+		.name = "send latency",
+		.client = send_lat_client, .server = send_lat_server,
+		.client_recv = true, .server_recv = true,
+	},
+	[PERF_KIND(PERF_SEND, PERF_BW)] = {
+		.name = "send bandwidth",
+		.client = send_bw_client, .server = send_bw_server,
+		.server_recv = true,
+	},
+	[PERF_KIND(PERF_SEND, PERF_VERIFY)] = {
+		.name = "send",
+		.client = send_verify_client, .server = send_verify_server,
+		.server_recv = true,
+	},
+	[PERF_KIND(PERF_WRITE, PERF_LAT)] = {
+		.name = "write latency",
+		.client = write_lat_client, .server = write_lat_server,
+		.client_prep = write_lat_prep, .server_prep = write_lat_prep,
+		.watch = true, .fin = true,
+	},
+	[PERF_KIND(PERF_WRITE, PERF_BW)] = {
+		.name = "write bandwidth",
+		.client = write_bw_client, .fin = true,
+	},
+	[PERF_KIND(PERF_WRITE, PERF_VERIFY)] = {
+		.name = "write",
+		.client = write_verify_client,
+		.server_fini = write_verify_fini, .fin = true,
+	},
+	[PERF_KIND(PERF_READ, PERF_LAT)] = {
+		.name = "read latency",
+		.client = read_lat_client, .fin = true,
+	},
+	[PERF_KIND(PERF_READ, PERF_BW)] = {
+		.name = "read bandwidth",
+		.client = read_bw_client, .fin = true,
+	},
+	[PERF_KIND(PERF_READ, PERF_VERIFY)] = {
+		.name = "read",
+		.client = read_verify_client,
+		.server_prep = read_verify_prep, .fin = true,
+	},
+};

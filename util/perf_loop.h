@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What datperf's loops (perf_loop.c) and the phases around them (perf_run.c)
+ * share: the state of a run, and the step that takes one completion.
+ */
+#ifndef PERF_LOOP_H
+#define PERF_LOOP_H
+
+#include "perf.h"
+
+#include <errno.h>
+
+/* Polls without result before the slow path is taken at all. */
+#define PERF_IDLE_SPIN 512
+/* A notification of --wait, in bytes. */
+#define PERF_NOTE_LEN 8
+
+struct perf_run {
+	struct perf_xport *x;
+	int (*poll)(struct perf_xport *x, struct perf_comp *comp);
+	size_t size, stride;
+	unsigned int slots;
+	uint32_t seed;
+	uint64_t iters;
+	bool notes;	 /* data receives are notifications, not data */
+	uint64_t rx, tx; /* data completions so far */
+	uint64_t rx_posted;
+	uint64_t rx_len; /* of the latest data receive */
+	unsigned int idle;
+	uint64_t idle_since;
+	uint64_t bad; /* messages whose data was wrong */
+	uint64_t *samples;
+	uint64_t total_ns;
+};
+
+/* A kind of phase: what each side does in it. */
+struct perf_kind {
+	const char *name;
+	int (*client)(struct perf_run *r);
+	int (*server)(struct perf_run *r);
+	/* what to do before START and READY, and after the client's FIN */
+	void (*client_prep)(struct perf_run *r);
+	void (*server_prep)(struct perf_run *r);
+	void (*server_fini)(struct perf_run *r);
+	bool client_recv, server_recv; /* which side receives data by send */
+	bool watch;		       /* they watch memory for the other's data */
+	bool fin;		       /* the server only learns the end by FIN */
+};
+
+extern const struct perf_kind perf_kinds[PERF_NKINDS];
+
+/* Both give 0, or -1 with a sentence in x->err. */
+int perf_run_idle(struct perf_run *r);
+/* Posts data receives until @upto of them were posted, or all. */
+int perf_run_refill(struct perf_run *r, uint64_t upto);
+int perf_post_ctl_recv(struct perf_run *r);
+
+/* Takes at most one completion and counts it. */
+static inline int perf_run_step(struct perf_run *r)
+{
+	struct perf_comp comp;
+	int n = r->poll(r->x, &comp);
+
+	if (n < 0)
+		return n;
+	if (n == 0) {
+		if (++r->idle < PERF_IDLE_SPIN && !r->x->blocking)
+			return 0;
+		return perf_run_idle(r);
+	}
+	r->idle = 0;
+	r->idle_since = 0;
+	r->tx += !!(comp.cookie & PERF_COOKIE_TX);
+	if (comp.cookie & PERF_COOKIE_RX) {
+		r->rx++;
+		r->rx_len = comp.len;
+	}
+	r->x->crx += !!(comp.cookie & PERF_COOKIE_CRX);
+	r->x->ctx += !!(comp.cookie & PERF_COOKIE_CTX);
+	return 0;
+}
+
+/* Steps until @cond holds; leaves the function on an error. */
+#define RUN_UNTIL(r, cond)                    \
+	do {                                  \
+		while (!(cond))               \
+			if (perf_run_step(r)) \
+				return -1;    \
+	} while (0)
+
+/* Posts; where the transport has no room just now, polls and tries again. */
+#define RUN_POST(r, post)                         \
+	do {                                      \
+		int rc_;                          \
+                                                  \
+		while ((rc_ = (post)) == -EAGAIN) \
+			if (perf_run_step(r))     \
+				return -1;        \
+		if (rc_)                          \
+			return -1;                \
+	} while (0)
+
+#endif
