@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The grammar of dat.conf: one entry of eight fields per line. */
+
+#include "conf.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum field {
+	FIELD_NAME,
+	FIELD_API,
+	FIELD_THREADS,
+	FIELD_DEFAULT,
+	FIELD_LIBRARY,
+	FIELD_VERSION,
+	FIELD_IA_PARAMS,
+	FIELD_PLATFORM_PARAMS,
+	FIELD_COUNT,
+};
+
+#define NAME_SIZE 256 /* DAT_NAME_MAX_LENGTH: with the terminating null */
+
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\v' || c == '\f';
+}
+
+/*
+ * Unquotes the field that starts after the quote at *@pos, and moves *@pos behind it.
+ * Null if the closing quote is missing.
+ */
+static char *quoted_field(char **pos)
+{
+	char *in = *pos + 1, *out = in, *text = in;
+
+	for (; *in != '"'; *out++ = *in++) {
+		if (*in == '\\')
+			in++;
+		if (!*in)
+			return NULL;
+	}
+	*pos = in + 1;
+	*out = '\0';
+	return text;
+}
+
+static char *bare_field(char **pos)
+{
+	char *text = *pos, *end = text;
+
+	while (*end && !is_blank(*end))
+		end++;
+	*pos = *end ? end + 1 : end;
+	*end = '\0';
+	return text;
+}
+
+/* Splits @line into @field. Returns how many there are; negative, with a reason, if bad. */
+static int split(char *line, char *field[FIELD_COUNT], const char **reason)
+{
+	char *pos = line;
+	bool quoted;
+	int n = 0;
+
+	for (;;) {
+		while (is_blank(*pos))
+			pos++;
+		if (!*pos || *pos == '#')
+			return n;
+		if (n == FIELD_COUNT) {
+			*reason = "more than eight fields";
+			return -1;
+		}
+		quoted = *pos == '"';
+		field[n] = quoted ? quoted_field(&pos) : bare_field(&pos);
+		if (!field[n++]) {
+			*reason = "the closing quote is missing";
+			return -1;
+		}
+		if (quoted && *pos && *pos != '#' && !is_blank(*pos)) {
+			*reason = "text follows a closing quote";
+			return -1;
+		}
+	}
+}
+
+/* Reads decimal digits that fit 32 bits; null if there are none. */
+static const char *number(const char *text, uint32_t *value)
+{
+	uint64_t v = 0;
+	const char *p;
+
+	for (p = text; *p >= '0' && *p <= '9'; p++) {
+		v = v * 10 + (*p - '0');
+		if (v > UINT32_MAX)
+			return NULL;
+	}
+	*value = v;
+	return p == text ? NULL : p;
+}
+
+/* "MAJOR.MINOR" and nothing else */
+static bool version_pair(const char *text, uint32_t *major, uint32_t *minor)
+{
+	text = number(text, major);
+	if (!text || *text != '.')
+		return false;
+	text = number(text + 1, minor);
+	return text && !*text;
+}
+
+/* "ID.MAJOR.MINOR", where ID may have dots of its own */
+static bool provider_version(const char *text)
+{
+	const char *pair = strrchr(text, '.');
+	uint32_t major, minor;
+
+	/* back from the last dot to behind the one before it */
+	while (pair && pair > text && pair[-1] != '.')
+		pair--;
+	return pair && pair > text + 1 && version_pair(pair, &major, &minor);
+}
+
+/* Whether @text is one of two words; *@value tells if it is the first. */
+static bool one_of(const char *text, const char *yes, const char *no, bool *value)
+{
+	*value = !strcmp(text, yes);
+	return *value || !strcmp(text, no);
+}
+
+static const char *check(char *const field[FIELD_COUNT], struct dreg_conf_entry *e)
+{
+	const char *api = field[FIELD_API];
+
+	if (!*field[FIELD_NAME])
+		return "the IA name is empty";
+	if (strlen(field[FIELD_NAME]) >= NAME_SIZE)
+		return "the IA name has more than 255 bytes";
+	if ((*api != 'u' && *api != 'k') || !version_pair(api + 1, &e->major, &e->minor))
+		return "the API version is not u or k with MAJOR.MINOR";
+	if (!one_of(field[FIELD_THREADS], "threadsafe", "nonthreadsafe", &e->threadsafe))
+		return "the third field is not threadsafe or nonthreadsafe";
+	if (!one_of(field[FIELD_DEFAULT], "default", "nondefault", &e->usable))
+		return "the fourth field is not default or nondefault";
+	if (!*field[FIELD_LIBRARY])
+		return "the library is empty";
+	if (!provider_version(field[FIELD_VERSION]))
+		return "the provider version is not ID.MAJOR.MINOR";
+
+	e->user = *api == 'u';
+	e->name = field[FIELD_NAME];
+	e->library = field[FIELD_LIBRARY];
+	e->version = field[FIELD_VERSION];
+	e->ia_params = field[FIELD_IA_PARAMS];
+	e->platform_params = field[FIELD_PLATFORM_PARAMS];
+	return NULL;
+}
+
+enum dreg_conf_kind dreg_conf_parse(char *line, size_t len, struct dreg_conf_entry *entry,
+				    const char **reason)
+{
+	char *field[FIELD_COUNT];
+	int n;
+
+	*reason = NULL;
+	if (strlen(line) != len) {
+		*reason = "a null byte";
+		return DREG_CONF_BAD;
+	}
+	n = split(line, field, reason);
+	if (n == 0)
+		return DREG_CONF_BLANK;
+	if (n > 0 && n < FIELD_COUNT)
+		*reason = "fewer than eight fields";
+	else if (n == FIELD_COUNT)
+		*reason = check(field, entry);
+	return *reason ? DREG_CONF_BAD : DREG_CONF_ENTRY;
+}
+
+static size_t without_newline(char *line, size_t len)
+{
+	if (len && line[len - 1] == '\n')
+		len--;
+	if (len && line[len - 1] == '\r')
+		len--;
+	line[len] = '\0';
+	return len;
+}
+
+void dreg_conf_read(FILE *file, const struct dreg_conf_sink *sink)
+{
+	struct dreg_conf_entry entry;
+	unsigned int line_no = 0;
+	const char *reason;
+	size_t size = 0;
+	char *line = NULL;
+	ssize_t len;
+
+	while ((len = getline(&line, &size, file)) >= 0) {
+		line_no++;
+		switch (dreg_conf_parse(line, without_newline(line, len), &entry, &reason)) {
+		case DREG_CONF_BLANK:
+			break;
+		case DREG_CONF_ENTRY:
+			sink->entry(sink->arg, line_no, &entry);
+			break;
+		case DREG_CONF_BAD:
+			sink->bad(sink->arg, line_no, reason);
+			break;
+		}
+	}
+	if (ferror(file))
+		sink->bad(sink->arg, line_no + 1, strerror(errno));
+	free(line);
+}
+
+FILE *dreg_conf_open(const char *override, const char *const *paths, const char **path)
+{
+	FILE *file;
+
+	*path = override;
+	if (override)
+		return fopen(override, "re");
+	for (; *paths; paths++) {
+		file = fopen(*paths, "re");
+		if (file || (errno != ENOENT && errno != ENOTDIR)) {
+			*path = *paths;
+			return file;
+		}
+	}
+	return NULL;
+}

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Events as they are handed out, and connection requests.
+ *
+ * A connection request is the one object that no call makes: it becomes known by its
+ * event, together with the endpoint that a provider may have made for it.
+ */
+
+#include "dispatch.h"
+
+#include "log.h"
+
+/* The EP that came with a CR, or null. */
+static DAT_EP_HANDLE cr_ep(const DAT_PROVIDER *provider, DAT_CR_HANDLE cr)
+{
+	DAT_CR_PARAM param = { .local_ep_handle = DAT_HANDLE_NULL };
+
+	if (!provider->cr_query_func ||
+	    provider->cr_query_func(cr, DAT_CR_FIELD_LOCAL_EP_HANDLE, &param) != DAT_SUCCESS)
+		return DAT_HANDLE_NULL;
+	return param.local_ep_handle;
+}
+
+/*
+ * The EP is looked for now, while the CR holds it, and not when later calls show it:
+ * by then it may have been freed. One that the program made itself is known already.
+ */
+static void __attribute__((noinline)) cr_arrived(DAT_EVD_HANDLE evd_handle,
+						 const DAT_EVENT *event)
+{
+	DAT_CR_HANDLE cr = event->event_data.cr_arrival_event_data.cr_handle;
+	struct dreg_handle evd, known, obj;
+	DAT_EP_HANDLE ep;
+
+	if (!dreg_handle_live(evd_handle, DAT_HANDLE_TYPE_EVD, &evd))
+		return;
+	obj = evd;
+	obj.kind = DAT_HANDLE_TYPE_CR;
+	if (dreg_handle_add(cr, &obj)) {
+		dreg_log(DREG_LOG_ERROR, "a connection request is lost: no memory");
+		return;
+	}
+
+	ep = cr_ep(evd.provider, cr);
+	if (ep == DAT_HANDLE_NULL || dreg_handle_live(ep, DAT_HANDLE_TYPE_EP, &known))
+		return;
+	obj.kind = DAT_HANDLE_TYPE_EP;
+	obj.flags |= DREG_PROVIDER_MADE;
+	if (dreg_handle_add(ep, &obj))
+		dreg_log(DREG_LOG_ERROR, "an endpoint is lost: no memory");
+}
+
+/* Before the program sees an event: costs transfers one comparison. */
+static inline DAT_RETURN delivered(DAT_RETURN ret, DAT_EVD_HANDLE evd, const DAT_EVENT *event)
+{
+	if (ret == DAT_SUCCESS &&
+	    __builtin_expect(event->event_number == DAT_CONNECTION_REQUEST_EVENT, 0))
+		cr_arrived(evd, event);
+	return ret;
+}
+
+DAT_RETURN dat_evd_dequeue(DAT_EVD_HANDLE evd_handle, DAT_EVENT *event)
+{
+	const DAT_PROVIDER *to = dreg_handle_provider(evd_handle, DAT_HANDLE_TYPE_EVD);
+
+	if (__builtin_expect(!to, 0))
+		return DREG_BAD_HANDLE(EVD);
+	NEEDS(to, evd_dequeue_func);
+	return delivered(to->evd_dequeue_func(evd_handle, event), evd_handle, event);
+}
+
+DAT_RETURN dat_evd_wait(DAT_EVD_HANDLE evd_handle, DAT_TIMEOUT timeout, DAT_COUNT threshold,
+			DAT_EVENT *event, DAT_COUNT *n_more_events)
+{
+	const DAT_PROVIDER *to = dreg_handle_provider(evd_handle, DAT_HANDLE_TYPE_EVD);
+
+	if (__builtin_expect(!to, 0))
+		return DREG_BAD_HANDLE(EVD);
+	NEEDS(to, evd_wait_func);
+	return delivered(to->evd_wait_func(evd_handle, timeout, threshold, event, n_more_events),
+			 evd_handle, event);
+}
+
+DAT_RETURN dat_cr_accept(DAT_CR_HANDLE cr_handle, DAT_EP_HANDLE ep_handle,
+			 DAT_COUNT private_data_size, const DAT_PVOID private_data)
+{
+	struct dreg_handle cr;
+	DAT_RETURN ret;
+
+	LOOK_UP(&cr, CR, cr_handle);
+	CHECK_ARG(cr.provider, EP, ep_handle, EP);
+	NEEDS(cr.provider, cr_accept_func);
+	ret = cr.provider->cr_accept_func(cr_handle, ep_handle, private_data_size, private_data);
+	if (ret == DAT_SUCCESS)
+		dreg_handle_drop(cr_handle, cr.serial);
+	return ret;
+}
+
+/* What dies with a CR that is not accepted: it, and an EP that the provider made for it. */
+struct refused {
+	DAT_CR_HANDLE cr;
+	DAT_EP_HANDLE ep;
+	uint64_t cr_serial;
+	uint64_t ep_serial;
+};
+
+static struct refused refuse_prepare(const struct dreg_handle *cr, DAT_CR_HANDLE cr_handle)
+{
+	struct refused r = { .cr = cr_handle, .cr_serial = cr->serial };
+	DAT_EP_HANDLE ep = cr_ep(cr->provider, cr_handle);
+	struct dreg_handle known;
+
+	if (dreg_handle_live(ep, DAT_HANDLE_TYPE_EP, &known) &&
+	    known.flags & DREG_PROVIDER_MADE) {
+		r.ep = ep;
+		r.ep_serial = known.serial;
+	}
+	return r;
+}
+
+static DAT_RETURN refuse_finish(DAT_RETURN ret, const struct refused *r)
+{
+	if (ret == DAT_SUCCESS) {
+		dreg_handle_drop(r->cr, r->cr_serial);
+		dreg_handle_drop(r->ep, r->ep_serial);
+	}
+	return ret;
+}
+
+#if DAT_VERSION_MAJOR >= 2
+DAT_RETURN dat_cr_reject(DAT_CR_HANDLE cr_handle, DAT_COUNT private_data_size,
+			 const DAT_PVOID private_data)
+#define REJECT_DATA , private_data_size, private_data
+#else
+DAT_RETURN dat_cr_reject(DAT_CR_HANDLE cr_handle)
+#define REJECT_DATA
+#endif
+{
+	struct dreg_handle cr;
+	struct refused r;
+
+	LOOK_UP(&cr, CR, cr_handle);
+	NEEDS(cr.provider, cr_reject_func);
+	r = refuse_prepare(&cr, cr_handle);
+	return refuse_finish(cr.provider->cr_reject_func(cr_handle REJECT_DATA), &r);
+}
+
+DAT_RETURN dat_cr_handoff(DAT_CR_HANDLE cr_handle, DAT_CONN_QUAL handoff)
+{
+	struct dreg_handle cr;
+	struct refused r;
+
+	LOOK_UP(&cr, CR, cr_handle);
+	NEEDS(cr.provider, cr_handoff_func);
+	r = refuse_prepare(&cr, cr_handle);
+	return refuse_finish(cr.provider->cr_handoff_func(cr_handle, handoff), &r);
+}

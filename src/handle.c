@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The set of live handles: entering and removing, one writer at a time. */
+
+#include "handle.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#define FIRST_LOG2	8
+#define FIRST_SLOTS	(1 << FIRST_LOG2)
+
+/* The first table is static: the registry works before and without any allocation. */
+static struct dreg_table first_table = {
+	.mask = FIRST_SLOTS - 1,
+	.shift = 64 - FIRST_LOG2,
+	.slot = { [FIRST_SLOTS - 1] = { .meta = 0 } },
+};
+
+_Atomic(struct dreg_table *) dreg_table = &first_table;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* writers, and the two below */
+static size_t unempty;		/* slots of the current table that are used or vacated */
+static uint64_t serial;		/* of the youngest handle; 48 bits of it are kept */
+
+static void slot_fill(struct dreg_slot *s, uintptr_t key, const DAT_PROVIDER *provider,
+		      DAT_IA_HANDLE owner, uint64_t meta)
+{
+	atomic_store_explicit(&s->provider, provider, memory_order_relaxed);
+	atomic_store_explicit(&s->owner, owner, memory_order_relaxed);
+	atomic_store_explicit(&s->meta, meta, memory_order_relaxed);
+	/* Pairs with the acquire in dreg_slot_find(). */
+	atomic_store_explicit(&s->key, key, memory_order_release);
+}
+
+/* The slot that @key has or is to get: its own, else the first vacated one on its way. */
+static struct dreg_slot *slot_for(struct dreg_table *t, uintptr_t key)
+{
+	struct dreg_slot *vacated = NULL;
+	size_t i = dreg_slot_home(t, key);
+	uintptr_t k;
+
+	for (;; i = (i + 1) & t->mask) {
+		k = atomic_load_explicit(&t->slot[i].key, memory_order_relaxed);
+		if (k == key)
+			return &t->slot[i];
+		if (k == DREG_KEY_VACATED && !vacated)
+			vacated = &t->slot[i];
+		if (k == DREG_KEY_EMPTY)
+			return vacated ? vacated : &t->slot[i];
+	}
+}
+
+static size_t copy_used(struct dreg_table *to, struct dreg_table *from)
+{
+	size_t i, n = 0;
+
+	for (i = 0; i <= from->mask; i++) {
+		struct dreg_slot *s = &from->slot[i];
+		uint64_t meta = atomic_load_explicit(&s->meta, memory_order_relaxed);
+		uintptr_t key = atomic_load_explicit(&s->key, memory_order_relaxed);
+
+		if (!meta)
+			continue;
+		slot_fill(slot_for(to, key), key,
+			  atomic_load_explicit(&s->provider, memory_order_relaxed),
+			  atomic_load_explicit(&s->owner, memory_order_relaxed), meta);
+		n++;
+	}
+	return n;
+}
+
+/*
+ * Makes sure that half of the slots stay empty.
+ *
+ * Vacated slots are used again and in a table so empty most of them turn back to
+ * empty at once. So a table doubles when the program has more handles than before,
+ * not with time; and all the old ones together are smaller than the current one.
+ */
+static int make_room(void)
+{
+	struct dreg_table *t = dreg_table_now(), *larger;
+	size_t slots = t->mask + 1;
+
+	if (unempty < slots / 2)
+		return 0;
+	larger = calloc(1, sizeof(*larger) + 2 * slots * sizeof(larger->slot[0]));
+	if (!larger)
+		return -ENOMEM;
+	larger->mask = 2 * slots - 1;
+	larger->shift = t->shift - 1;
+	larger->older = t;
+	unempty = copy_used(larger, t);
+	/* Pairs with the acquire in dreg_table_now(). */
+	atomic_store_explicit(&dreg_table, larger, memory_order_release);
+	return 0;
+}
+
+int dreg_handle_add(DAT_HANDLE handle, const struct dreg_handle *h)
+{
+	uintptr_t key = (uintptr_t)handle;
+	struct dreg_slot *s;
+	int ret;
+
+	if (key == DREG_KEY_EMPTY || key == DREG_KEY_VACATED)
+		return -EINVAL;
+	pthread_mutex_lock(&lock);
+	ret = make_room();
+	if (!ret) {
+		s = slot_for(dreg_table_now(), key);
+		if (atomic_load_explicit(&s->key, memory_order_relaxed) == DREG_KEY_EMPTY)
+			unempty++;
+		slot_fill(s, key, h->provider, h->owner,
+			  ++serial << 16 | (h->flags & 0xff) << 8 | (h->kind + 1));
+	}
+	pthread_mutex_unlock(&lock);
+	return ret;
+}
+
+/*
+ * Frees a slot. In front of an empty one no search needs to go on, so it and the
+ * vacated ones before it become empty too.
+ */
+static void slot_vacate(struct dreg_table *t, struct dreg_slot *s)
+{
+	size_t i = s - t->slot;
+
+	atomic_store_explicit(&s->meta, 0, memory_order_relaxed);
+	atomic_store_explicit(&s->key, DREG_KEY_VACATED, memory_order_release);
+
+	if (atomic_load_explicit(&t->slot[(i + 1) & t->mask].key, memory_order_relaxed) !=
+	    DREG_KEY_EMPTY)
+		return;
+	for (; atomic_load_explicit(&t->slot[i].key, memory_order_relaxed) == DREG_KEY_VACATED;
+	     i = (i - 1) & t->mask) {
+		atomic_store_explicit(&t->slot[i].key, DREG_KEY_EMPTY, memory_order_release);
+		unempty--;
+	}
+}
+
+void dreg_handle_drop(DAT_HANDLE handle, uint64_t serial_max)
+{
+	struct dreg_table *t;
+	struct dreg_slot *s;
+	uint64_t meta;
+
+	pthread_mutex_lock(&lock);
+	t = dreg_table_now();
+	s = dreg_slot_find(t, handle);
+	meta = s ? atomic_load_explicit(&s->meta, memory_order_relaxed) : 0;
+	if (meta && DREG_META_SERIAL(meta) <= serial_max)
+		slot_vacate(t, s);
+	pthread_mutex_unlock(&lock);
+}
+
+void dreg_handle_drop_owned(DAT_IA_HANDLE owner, uint64_t serial_max)
+{
+	struct dreg_table *t;
+	uint64_t meta;
+	size_t i;
+
+	pthread_mutex_lock(&lock);
+	t = dreg_table_now();
+	for (i = 0; i <= t->mask; i++) {
+		meta = atomic_load_explicit(&t->slot[i].meta, memory_order_relaxed);
+		if (meta && DREG_META_SERIAL(meta) <= serial_max &&
+		    atomic_load_explicit(&t->slot[i].owner, memory_order_relaxed) == owner)
+			slot_vacate(t, &t->slot[i]);
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+uint64_t dreg_handle_serial(void)
+{
+	uint64_t now;
+
+	pthread_mutex_lock(&lock);
+	now = serial;
+	pthread_mutex_unlock(&lock);
+	return now;
+}
+
+bool dreg_handle_find(DAT_HANDLE handle, struct dreg_handle *h)
+{
+	struct dreg_slot *s = dreg_slot_find(dreg_table_now(), handle);
+	uint64_t meta = s ? atomic_load_explicit(&s->meta, memory_order_relaxed) : 0;
+
+	if (!meta)
+		return false;
+	h->kind = (DAT_HANDLE_TYPE)(DREG_META_KIND(meta) - 1);
+	h->flags = DREG_META_FLAGS(meta);
+	h->serial = DREG_META_SERIAL(meta);
+	h->provider = atomic_load_explicit(&s->provider, memory_order_relaxed);
+	h->owner = atomic_load_explicit(&s->owner, memory_order_relaxed);
+	return true;
+}
+
+bool dreg_handle_live(DAT_HANDLE handle, DAT_HANDLE_TYPE kind, struct dreg_handle *h)
+{
+	return dreg_handle_find(handle, h) && h->kind == kind;
+}
+
+bool dreg_handle_arg(const DAT_PROVIDER *provider, DAT_HANDLE arg, DAT_HANDLE_TYPE kind)
+{
+	const DAT_PROVIDER *other;
+
+	if (arg == DAT_HANDLE_NULL)
+		return true;
+	other = dreg_handle_provider(arg, kind);
+	/* Each IA name has a table of its own; one library fills them with the same functions. */
+	return other &&
+	       (other == provider || other->ia_close_func == provider->ia_close_func);
+}
+
+/* Unloaded with nothing open: leave no memory behind. */
+static void __attribute__((destructor)) tables_free(void)
+{
+	struct dreg_table *t = dreg_table_now(), *older;
+	size_t i;
+
+	for (i = 0; i <= t->mask; i++)
+		if (atomic_load_explicit(&t->slot[i].meta, memory_order_relaxed))
+			return;
+	atomic_store_explicit(&dreg_table, &first_table, memory_order_release);
+	for (; t != &first_table; t = older) {
+		older = t->older;
+		free(t);
+	}
+}

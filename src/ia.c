@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Opening and closing interface adapters, and the calls on the handles of 2.0's IAs. */
+
+#include "dispatch.h"
+
+#include "log.h"
+#include "registry.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+/* Opens under way: their providers may ask about handles that are not entered yet. */
+static atomic_int opening;
+
+/* Whether @evd, as ia_open takes it, names an EVD rather than asking for one. */
+static bool names_evd(DAT_EVD_HANDLE evd)
+{
+	return evd != DAT_HANDLE_NULL && evd != DAT_EVD_ASYNC_EXISTS &&
+	       evd != DAT_EVD_OUT_OF_SCOPE;
+}
+
+#if DAT_VERSION_MAJOR >= 2
+/* Asked once: dat_extension_op() is on the data path. */
+static unsigned int extension_flag(const DAT_PROVIDER *provider, DAT_IA_HANDLE ia)
+{
+	DAT_IA_ATTR attr;
+
+	memset(&attr, 0, sizeof(attr));
+	if (!provider->ia_query_func || !provider->handle_extendedop_func ||
+	    provider->ia_query_func(ia, NULL, DAT_IA_FIELD_ALL, &attr, 0, NULL) != DAT_SUCCESS)
+		return 0;
+	return attr.extension_supported != DAT_EXTENSION_NONE ? DREG_EXTENSIONS : 0;
+}
+#else
+static unsigned int extension_flag(const DAT_PROVIDER *provider, DAT_IA_HANDLE ia)
+{
+	(void)provider;
+	(void)ia;
+	return 0;
+}
+#endif
+
+/* Enters an IA that the provider opened, and the asynchronous EVD it made with it. */
+static DAT_RETURN ia_enter(const DAT_PROVIDER *provider, DAT_IA_HANDLE ia,
+			   DAT_EVD_HANDLE new_evd)
+{
+	struct dreg_handle obj = {
+		.provider = provider,
+		.owner = ia,
+		.kind = DAT_HANDLE_TYPE_IA,
+		.flags = extension_flag(provider, ia),
+	};
+
+	if (dreg_handle_add(ia, &obj))
+		return DREG_NO_MEMORY;
+	obj.kind = DAT_HANDLE_TYPE_EVD;
+	if (names_evd(new_evd) && dreg_handle_add(new_evd, &obj))
+		return DREG_NO_MEMORY;
+	return DAT_SUCCESS;
+}
+
+static DAT_RETURN ia_open(const DAT_PROVIDER *provider, const DAT_NAME_PTR name, DAT_COUNT qlen,
+			  DAT_EVD_HANDLE *async_evd, DAT_IA_HANDLE *ia_handle)
+{
+	DAT_EVD_HANDLE given = *async_evd;
+	DAT_IA_HANDLE ia = DAT_HANDLE_NULL;
+	DAT_RETURN ret;
+
+	if (names_evd(given))
+		CHECK_ARG(provider, EVD, given, EVD_ASYNC);
+	NEEDS(provider, ia_open_func);
+	ret = provider->ia_open_func(name, qlen, async_evd, &ia);
+	if (ret != DAT_SUCCESS)
+		return ret;
+	ret = ia_enter(provider, ia, given == DAT_HANDLE_NULL ? *async_evd : DAT_HANDLE_NULL);
+	if (ret != DAT_SUCCESS) {
+		dreg_handle_drop_owned(ia, UINT64_MAX);
+		provider->ia_close_func(ia, DAT_CLOSE_ABRUPT_FLAG);
+		*async_evd = given;
+		return ret;
+	}
+	*ia_handle = ia;
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dat_ia_openv(const DAT_NAME_PTR provider, DAT_COUNT asynch_evd_min_qlen,
+			DAT_EVD_HANDLE *asynch_evd_handle, DAT_IA_HANDLE *ia_handle,
+			DAT_UINT32 dat_major_version_number, DAT_UINT32 dat_minor_version_number,
+			DAT_BOOLEAN dat_thread_safety)
+{
+	const struct dreg_request request = {
+		.name = provider,
+		.major = dat_major_version_number,
+		.minor = dat_minor_version_number,
+		.threadsafe = dat_thread_safety,
+	};
+	struct dreg_use *use;
+	DAT_RETURN ret;
+
+	if (!provider || strnlen(provider, DAT_NAME_MAX_LENGTH) == DAT_NAME_MAX_LENGTH)
+		return DREG_BAD_ARG(1);
+	if (!asynch_evd_handle)
+		return DREG_BAD_ARG(3);
+	if (!ia_handle)
+		return DREG_BAD_HANDLE(IA);
+
+	ret = dreg_use_get(&request, &use);
+	if (ret != DAT_SUCCESS) {
+		dreg_log(DREG_LOG_GENERIC, "no provider for %s u%u.%u%s: 0x%x", provider,
+			 request.major, request.minor,
+			 request.threadsafe ? " threadsafe" : "", ret);
+		return ret;
+	}
+	atomic_fetch_add(&opening, 1);
+	ret = ia_open(dreg_use_provider(use), provider, asynch_evd_min_qlen, asynch_evd_handle,
+		      ia_handle);
+	atomic_fetch_sub(&opening, 1);
+	if (ret == DAT_SUCCESS)
+		dreg_use_attach(use, *ia_handle);
+	else
+		dreg_use_put(use);
+	dreg_log(DREG_LOG_CONSUMER_API, "open %s: 0x%x", provider, ret);
+	return ret;
+}
+
+/* An EVD that the program shares with another IA was not seen when it was made. */
+DAT_RETURN dat_ia_query(DAT_IA_HANDLE ia_handle, DAT_EVD_HANDLE *async_evd_handle,
+			DAT_IA_ATTR_MASK ia_attr_mask, DAT_IA_ATTR *ia_attr,
+			DAT_PROVIDER_ATTR_MASK provider_attr_mask, DAT_PROVIDER_ATTR *provider_attr)
+{
+	struct dreg_handle ia, known;
+	DAT_RETURN ret;
+
+	LOOK_UP(&ia, IA, ia_handle);
+	NEEDS(ia.provider, ia_query_func);
+	ret = ia.provider->ia_query_func(ia_handle, async_evd_handle, ia_attr_mask, ia_attr,
+					 provider_attr_mask, provider_attr);
+	if (ret != DAT_SUCCESS || !async_evd_handle || !names_evd(*async_evd_handle) ||
+	    dreg_handle_live(*async_evd_handle, DAT_HANDLE_TYPE_EVD, &known))
+		return ret;
+	ia.kind = DAT_HANDLE_TYPE_EVD;
+	return dreg_handle_add(*async_evd_handle, &ia) ? DREG_NO_MEMORY : DAT_SUCCESS;
+}
+
+/*
+ * The IA's use is taken away first, so that nobody else asks the provider about an IA
+ * that is closing, and given back if it does not close.
+ */
+static DAT_RETURN ia_end(DAT_IA_HANDLE ia, DAT_RETURN (*end)(void *), void *arg)
+{
+	uint64_t youngest = dreg_handle_serial();
+	struct dreg_use *use = dreg_use_detach(ia);
+	DAT_RETURN ret = end(arg);
+
+	if (ret != DAT_SUCCESS) {
+		if (use)
+			dreg_use_attach(use, ia);
+		return ret;
+	}
+	dreg_handle_drop_owned(ia, youngest);
+	if (use)
+		dreg_use_put(use);
+	return DAT_SUCCESS;
+}
+
+struct close_call {
+	const DAT_PROVIDER *provider;
+	DAT_IA_HANDLE ia;
+	DAT_CLOSE_FLAGS flags;
+};
+
+static DAT_RETURN close_provider_ia(void *arg)
+{
+	const struct close_call *c = arg;
+
+	return c->provider->ia_close_func(c->ia, c->flags);
+}
+
+DAT_RETURN dat_ia_close(DAT_IA_HANDLE ia_handle, DAT_CLOSE_FLAGS close_flags)
+{
+	struct dreg_handle ia;
+	struct close_call call;
+	DAT_RETURN ret;
+
+	LOOK_UP(&ia, IA, ia_handle);
+	NEEDS(ia.provider, ia_close_func);
+	call = (struct close_call){ ia.provider, ia_handle, close_flags };
+	ret = ia_end(ia_handle, close_provider_ia, &call);
+	dreg_log(DREG_LOG_CONSUMER_API, "close: 0x%x", ret);
+	return ret;
+}
+
+#if DAT_VERSION_MAJOR >= 2
+/*
+ * Our public IA handle is the provider's own pointer, so the translation that other
+ * registries need changes nothing. A provider may want it before the open is over.
+ */
+DAT_RETURN dats_get_ia_handle(DAT_IA_HANDLE handle, DAT_IA_HANDLE *ia_handle_p)
+{
+	struct dreg_handle ia;
+
+	if (!ia_handle_p || handle == DAT_HANDLE_NULL ||
+	    (!dreg_handle_live(handle, DAT_HANDLE_TYPE_IA, &ia) && !atomic_load(&opening)))
+		return DREG_BAD_HANDLE(IA);
+	*ia_handle_p = handle;
+	return DAT_SUCCESS;
+}
+
+/*
+ * Extensions
+ */
+
+/*
+ * An operation that opens an IA has none to go to: its first arguments are the name to
+ * find the provider by, and where that puts the handle.
+ */
+static DAT_RETURN extension_open(DAT_EXTENDED_OP op, va_list args)
+{
+	struct dreg_request request = { .major = DAT_VERSION_MAJOR, .minor = DAT_VERSION_MINOR };
+	const DAT_PROVIDER *provider;
+	DAT_HANDLE *ia_handle;
+	struct dreg_use *use;
+	va_list look;
+	DAT_RETURN ret;
+
+	va_copy(look, args);
+	request.name = va_arg(look, char *);
+	ia_handle = va_arg(look, DAT_HANDLE *);
+	va_end(look);
+	if (!request.name || strnlen(request.name, DAT_NAME_MAX_LENGTH) == DAT_NAME_MAX_LENGTH)
+		return DREG_BAD_ARG(3);
+	if (!ia_handle)
+		return DREG_BAD_ARG(4);
+
+	ret = dreg_use_get(&request, &use);
+	if (ret != DAT_SUCCESS)
+		return ret;
+	provider = dreg_use_provider(use);
+	atomic_fetch_add(&opening, 1);
+	ret = provider->handle_extendedop_func ?
+		provider->handle_extendedop_func(DAT_HANDLE_NULL, op, args) :
+		DREG_NOT_IMPLEMENTED;
+	if (ret == DAT_SUCCESS)
+		ret = dreg_handle_add(*ia_handle, &(struct dreg_handle){
+			.provider = provider,
+			.owner = *ia_handle,
+			.kind = DAT_HANDLE_TYPE_IA,
+			.flags = DREG_EXTENSIONS,
+		}) ? DREG_NO_MEMORY : DAT_SUCCESS;
+	atomic_fetch_sub(&opening, 1);
+	if (ret == DAT_SUCCESS)
+		dreg_use_attach(use, *ia_handle);
+	else
+		dreg_use_put(use);
+	return ret;
+}
+
+struct extension_call {
+	const DAT_PROVIDER *provider;
+	DAT_HANDLE handle;
+	DAT_EXTENDED_OP op;
+	va_list *args;
+};
+
+static DAT_RETURN extension_call(void *arg)
+{
+	struct extension_call *c = arg;
+
+	return c->provider->handle_extendedop_func(c->handle, c->op, *c->args);
+}
+
+static DAT_RETURN extension_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list *args)
+{
+	struct extension_call call = { .handle = handle, .op = op, .args = args };
+	struct dreg_handle obj;
+
+	if (handle == DAT_HANDLE_NULL && op & DAT_OPEN_EXTENSION_BASE)
+		return extension_open(op, *args);
+	if (!dreg_handle_find(handle, &obj))
+		return DREG_BAD_ANY_HANDLE;
+	if (!(obj.flags & DREG_EXTENSIONS))
+		return DREG_NOT_IMPLEMENTED;
+	call.provider = obj.provider;
+	if (obj.kind == DAT_HANDLE_TYPE_IA && op & DAT_CLOSE_EXTENSION_BASE)
+		return ia_end(handle, extension_call, &call);
+	return extension_call(&call);
+}
+
+DAT_RETURN dat_extension_op(DAT_HANDLE handle, DAT_EXTENDED_OP operation, ...)
+{
+	va_list args;
+	DAT_RETURN ret;
+
+	va_start(args, operation);
+	ret = extension_op(handle, operation, &args);
+	va_end(args);
+	return ret;
+}
+#endif

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Loads and unloads providers' shared libraries. */
+
+#include "load.h"
+
+#include "log.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* 2.0 providers may find their registry, and each other's extensions, in the global scope. */
+#if DAT_VERSION_MAJOR >= 2
+#define LOAD_FLAGS (RTLD_NOW | RTLD_GLOBAL)
+#else
+#define LOAD_FLAGS (RTLD_NOW | RTLD_LOCAL)
+#endif
+
+/* Loads @name from our own library directory if it is there. */
+static void *load_installed(const char *name)
+{
+	char path[4096];
+
+	if (strchr(name, '/') ||
+	    snprintf(path, sizeof(path), "%s/%s", DAT_LIBDIR, name) >= (int)sizeof(path) ||
+	    access(path, R_OK))
+		return NULL;
+	return dlopen(path, LOAD_FLAGS);
+}
+
+int dreg_library_open(struct dreg_library *lib, const char *name)
+{
+	char why[512];
+
+	lib->dl = dlopen(name, LOAD_FLAGS);
+	if (!lib->dl) {
+		snprintf(why, sizeof(why), "%s", dlerror());
+		lib->dl = load_installed(name);
+	}
+	if (!lib->dl) {
+		const char *later = dlerror();
+
+		dreg_log(DREG_LOG_ERROR, "cannot load %s: %s", name, later ? later : why);
+		return -ENOENT;
+	}
+
+	lib->init = (DAT_PROVIDER_INIT_FUNC)dlsym(lib->dl, DAT_PROVIDER_INIT_FUNC_STR);
+	lib->fini = (DAT_PROVIDER_FINI_FUNC)dlsym(lib->dl, DAT_PROVIDER_FINI_FUNC_STR);
+	if (!lib->init) {
+		dreg_log(DREG_LOG_ERROR, "%s is no provider: it has no %s", name,
+			 DAT_PROVIDER_INIT_FUNC_STR);
+		dreg_library_close(lib);
+		return -ENOEXEC;
+	}
+	dreg_log(DREG_LOG_PROVIDER_API, "loaded %s", name);
+	return 0;
+}
+
+void dreg_library_close(struct dreg_library *lib)
+{
+	if (lib->dl)
+		dlclose(lib->dl);
+	memset(lib, 0, sizeof(*lib));
+}
