@@ -77,18 +77,6 @@ void dofi_pool_put(struct dofi_pool *pool, void *obj)
 	pthread_mutex_unlock(&pool->lock);
 }
 
-void *dofi_pool_at(struct dofi_pool *pool, uint32_t index)
-{
-	unsigned n = atomic_load_explicit(&pool->n_chunks, memory_order_acquire);
-	uint64_t scaled = (uint64_t)index / DOFI_POOL_FIRST + 1;
-	unsigned c = 63 - __builtin_clzll(scaled);	/* chunk c starts at FIRST * (2^c - 1) */
-	uint64_t within = index - DOFI_POOL_FIRST * ((1ull << c) - 1);
-
-	if (c >= n)
-		return NULL;
-	return pool->chunk[c].base + within * pool->stride + sizeof(struct dofi_pool_head);
-}
-
 /* Blocks: a free list for each power of two. */
 
 #define BLOCK_CLASSES 40

@@ -29,7 +29,7 @@ struct dofi_pool {
 	void (*ctor)(void *obj);	/* once per object, when its memory is made */
 
 	pthread_mutex_t lock;		/* the fields below */
-	size_t stride;
+	size_t stride;			/* set before the first chunk is there */
 	void *free_head, *free_tail;	/* oldest first: a freed handle stays dead for long */
 	size_t used;
 	_Atomic unsigned n_chunks;	/* released after the chunk is filled in */
@@ -57,7 +57,17 @@ void *dofi_pool_get(struct dofi_pool *pool);
 void dofi_pool_put(struct dofi_pool *pool, void *obj);
 
 /* Object number @index, or NULL when there never was one. */
-void *dofi_pool_at(struct dofi_pool *pool, uint32_t index);
+static inline void *dofi_pool_at(struct dofi_pool *pool, uint32_t index)
+{
+	unsigned n = atomic_load_explicit(&pool->n_chunks, memory_order_acquire);
+	/* chunk c starts at number FIRST * (2^c - 1) */
+	unsigned c = 63 - __builtin_clzll((uint64_t)index / DOFI_POOL_FIRST + 1);
+	uint64_t within = index - DOFI_POOL_FIRST * ((1ull << c) - 1);
+
+	if (c >= n)
+		return NULL;
+	return pool->chunk[c].base + within * pool->stride + sizeof(struct dofi_pool_head);
+}
 
 static inline uint32_t dofi_pool_index(const void *obj)
 {

@@ -123,6 +123,7 @@ void dofi_ep_end(struct dofi_ep *ep, DAT_EVENT_NUMBER event)
 	if (!is_live(ep) || ep->closing)
 		return;
 	ep->closing = true;
+	dofi_ep_gate(ep);
 	ep->end = event;
 	dofi_ep_todo(ep, DOFI_EP_CLOSE);
 }
@@ -158,6 +159,7 @@ static void ep_close(void *arg)
 		dofi_dto_flush(ep);
 		dofi_ep_state_set(ep, DAT_EP_STATE_DISCONNECTED);
 		ep->closing = ep->graceful = false;
+		dofi_ep_gate(ep);
 		push_connection_event(ep, ep->end);
 	}
 	pthread_mutex_unlock(&ep->lock);
@@ -237,6 +239,7 @@ static void ep_destroy(struct dofi_obj *obj)
 	ep->silent = true;
 	live = is_live(ep);
 	ep->closing |= live;
+	dofi_ep_gate(ep);
 	pthread_mutex_unlock(&ep->lock);
 	if (live)
 		dofi_progress_call(&obj->ia->progress, ep_close, ep);

@@ -152,14 +152,16 @@ static bool flags_valid(unsigned flags, unsigned allowed, DAT_COMPLETION_FLAGS s
 	return !(flags & ~(allowed | (stream & DAT_COMPLETION_UNSIGNALLED_FLAG)));
 }
 
+static void queue_pump(struct dofi_ep *ep, struct dofi_queue *q);
+
 /* An EP that is disconnected accepts operations and flushes them at once. */
-static void commit(struct dofi_ep *ep, struct dofi_queue *q)
+static inline void commit(struct dofi_ep *ep, struct dofi_queue *q)
 {
 	q->tail++;
-	if (__builtin_expect(ep->state == DAT_EP_STATE_DISCONNECTED, 0))
+	if (__builtin_expect(q->open, 1))
+		queue_pump(ep, q);
+	else if (ep->state == DAT_EP_STATE_DISCONNECTED)
 		dofi_dto_flush(ep);
-	else
-		dofi_dto_pump(ep);
 }
 
 /* A request as the consumer posted it. */
@@ -309,20 +311,25 @@ static DAT_DTO_COMPLETION_STATUS status_of(int err, uint8_t kind)
 	}
 }
 
-/* Records how @dto ended. A failure is the end of the connection. */
-static void finish(struct dofi_ep *ep, struct dofi_dto *dto, int err)
+/* An operation failed, and with it the connection. */
+static __attribute__((noinline)) void fail(struct dofi_ep *ep, struct dofi_dto *dto, int err)
 {
-	dto->done = true;
-	dto->at_fabric = false;
 	dto->status = status_of(err, dto->kind);
-	if (dto->kind == DOFI_DTO_READ)
-		ep->reads--;
-	if (__builtin_expect(!err, 1))
-		return;
 	dofi_log(dto->status == DAT_DTO_ERR_FLUSHED ? DOFI_DEBUG : DOFI_WARN, DOFI_EP,
 		 "ep %p: operation failed: %s", (void *)ep, fi_strerror(err));
 	dofi_ep_end(ep, dto->status == DAT_DTO_ERR_FLUSHED ? DAT_CONNECTION_EVENT_DISCONNECTED :
 							     DAT_CONNECTION_EVENT_BROKEN);
+}
+
+/* Records how @dto ended. */
+static inline void finish(struct dofi_ep *ep, struct dofi_dto *dto, int err)
+{
+	dto->done = true;
+	dto->at_fabric = false;
+	dto->status = DAT_DTO_SUCCESS;
+	ep->reads -= dto->kind == DOFI_DTO_READ;
+	if (__builtin_expect(err, 0))
+		fail(ep, dto, err);
 }
 
 /* A fence waits for earlier reads; a read waits while as many as agreed are under way. */
@@ -337,7 +344,7 @@ static void queue_pump(struct dofi_ep *ep, struct dofi_queue *q)
 {
 	const struct dofi_xport *xport = ep->obj.ia->xport;
 
-	while (q->next != q->tail && !ep->closing) {
+	while (q->next != q->tail && q->open) {
 		struct dofi_dto *dto = slot_at(q, q->next);
 		int ret;
 
@@ -351,22 +358,27 @@ static void queue_pump(struct dofi_ep *ep, struct dofi_queue *q)
 		}
 		q->next++;
 		ep->reads += dto->kind == DOFI_DTO_READ;
-		if (ret)
+		if (__builtin_expect(ret, 0))
 			finish(ep, dto, -ret);
 	}
+}
+
+void dofi_dto_pump(struct dofi_ep *ep)
+{
+	queue_pump(ep, &ep->rq);
+	queue_pump(ep, &ep->sq);
 }
 
 /*
  * Receives must be there before the peer may send, but not while a connection is
  * still being tried: a refused attempt would take them with it.
  */
-void dofi_dto_pump(struct dofi_ep *ep)
+void dofi_ep_gate(struct dofi_ep *ep)
 {
-	if (!ep->fid || ep->state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING)
-		return;
-	queue_pump(ep, &ep->rq);
-	if (ep->state != DAT_EP_STATE_COMPLETION_PENDING)
-		queue_pump(ep, &ep->sq);
+	bool open = ep->fid && !ep->closing;
+
+	ep->rq.open = open && ep->state != DAT_EP_STATE_ACTIVE_CONNECTION_PENDING;
+	ep->sq.open = ep->rq.open && ep->state != DAT_EP_STATE_COMPLETION_PENDING;
 }
 
 /* From the fabric */
@@ -380,33 +392,56 @@ static const DAT_DTOS operation[] = {
 };
 #endif
 
-static void deliver(struct dofi_ep *ep, const struct dofi_dto *dto, struct dofi_sink *sink)
+static inline void fill_event(DAT_EVENT_DATA *data, struct dofi_ep *ep, const struct dofi_dto *dto)
 {
-	struct dofi_evd *evd = dto->kind == DOFI_DTO_RECV ? ep->recv_evd : ep->request_evd;
-	bool failed = dto->status != DAT_DTO_SUCCESS;
-	struct dofi_event event;
+	DAT_DTO_COMPLETION_EVENT_DATA *d = &data->dto_completion_event_data;
 
-	if (!evd || ((dto->flags & DAT_COMPLETION_SUPPRESS_FLAG) && !failed))
-		return;
-	event.number = DAT_DTO_COMPLETION_EVENT;
-	event.data.dto_completion_event_data = (DAT_DTO_COMPLETION_EVENT_DATA){
-		.ep_handle = ep,
-		.user_cookie.as_64 = dto->cookie,
-		.status = (DAT_DTO_COMPLETION_STATUS)dto->status,
-		.transfered_length = dto->length,
+	d->ep_handle = ep;
+	d->user_cookie.as_64 = dto->cookie;
+	d->status = (DAT_DTO_COMPLETION_STATUS)dto->status;
+	d->transfered_length = dto->length;
 #if DAT_VERSION_MAJOR >= 2
-		.operation = operation[dto->kind],
+	d->operation = operation[dto->kind];
+	d->rmr_context = 0;
 #endif
-	};
-	if (dofi_sink_take(sink, evd, &event))
-		return;
-	dofi_evd_push(evd, &event, failed || !(dto->flags & DAT_COMPLETION_UNSIGNALLED_FLAG));
 }
 
-static void queue_retire(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_sink *sink)
+/* The event goes through the queue: nobody polls for it now, or others are before it. */
+static __attribute__((noinline)) void enqueue(struct dofi_evd *evd, struct dofi_ep *ep,
+					      const struct dofi_dto *dto)
 {
-	while (q->head != q->next && slot_at(q, q->head)->done) {
-		deliver(ep, slot_at(q, q->head), sink);
+	struct dofi_event event = { .number = DAT_DTO_COMPLETION_EVENT };
+
+	fill_event(&event.data, ep, dto);
+	dofi_evd_push(evd, &event, dto->status != DAT_DTO_SUCCESS ||
+				   !(dto->flags & DAT_COMPLETION_UNSIGNALLED_FLAG));
+}
+
+static inline void deliver(struct dofi_ep *ep, const struct dofi_dto *dto, struct dofi_sink *sink)
+{
+	struct dofi_evd *evd = dto->kind == DOFI_DTO_RECV ? ep->recv_evd : ep->request_evd;
+	DAT_EVENT *event;
+
+	if (!evd || ((dto->flags & DAT_COMPLETION_SUPPRESS_FLAG) && dto->status == DAT_DTO_SUCCESS))
+		return;
+	event = dofi_sink_take(sink, evd);
+	if (!event) {
+		enqueue(evd, ep, dto);
+		return;
+	}
+	event->event_number = DAT_DTO_COMPLETION_EVENT;
+	event->evd_handle = evd;
+	fill_event(&event->event_data, ep, dto);
+}
+
+static inline void queue_retire(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_sink *sink)
+{
+	while (q->head != q->next) {
+		struct dofi_dto *dto = slot_at(q, q->head);
+
+		if (!dto->done)
+			return;
+		deliver(ep, dto, sink);
 		q->head++;
 	}
 }
@@ -451,6 +486,11 @@ void dofi_dto_flush(struct dofi_ep *ep)
 	ep->reads = 0;
 }
 
+static inline bool waiting(const struct dofi_ep *ep)
+{
+	return ep->sq.next != ep->sq.tail || ep->rq.next != ep->rq.tail;
+}
+
 void dofi_dto_complete(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink)
 {
 	uintptr_t context = (uintptr_t)entry->op_context;
@@ -466,7 +506,8 @@ void dofi_dto_complete(const struct fi_cq_data_entry *entry, int err, struct dof
 			dto->length = entry->len;
 		finish(ep, dto, err);
 		dofi_dto_retire(ep, sink);
-		dofi_dto_pump(ep);
+		if (waiting(ep))
+			dofi_dto_pump(ep);
 	}
 	pthread_mutex_unlock(&ep->lock);
 }

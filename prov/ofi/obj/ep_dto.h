@@ -58,6 +58,7 @@ struct dofi_queue {
 	uint32_t mask;
 	uint32_t depth;			/* most operations outstanding */
 	uint32_t head, next, tail;
+	bool open;			/* operations may go to the fabric: dofi_ep_gate() */
 };
 
 int dofi_queue_init(struct dofi_queue *q, struct dofi_ep *ep, uint32_t depth, uint32_t max_iov);
@@ -67,6 +68,12 @@ static inline bool dofi_queue_empty(const struct dofi_queue *q)
 {
 	return q->head == q->tail;
 }
+
+/*
+ * Whether a queue's operations may go to the fabric follows from the EP's state;
+ * worked out when that changes, so that a post only looks at one flag. EP lock held.
+ */
+void dofi_ep_gate(struct dofi_ep *ep);
 
 /* Sends waiting operations to the fabric, as far as it and the rules allow. EP lock held. */
 void dofi_dto_pump(struct dofi_ep *ep);

@@ -10,7 +10,7 @@
 
 #define TO(state) (1u << DAT_EP_STATE_##state)
 
-static const struct dofi_ep_state states[] = {
+const struct dofi_ep_state dofi_ep_states[] = {
 	[DAT_EP_STATE_UNCONNECTED] = {
 		"UNCONNECTED", DOFI_EP_MAY_FREE,
 		TO(RESERVED) | TO(ACTIVE_CONNECTION_PENDING) | TO(COMPLETION_PENDING),
@@ -44,15 +44,11 @@ static const struct dofi_ep_state states[] = {
 		DAT_INVALID_STATE_EP_DISCONNECTED },
 };
 
-const struct dofi_ep_state *dofi_ep_state_row(DAT_EP_STATE state)
-{
-	return &states[state];
-}
-
 void dofi_ep_state_set(struct dofi_ep *ep, DAT_EP_STATE next)
 {
-	assert(states[ep->state].next & (1u << next));
+	assert(dofi_ep_states[ep->state].next & (1u << next));
 	dofi_log(DOFI_DEBUG, DOFI_EP, "ep %p: %s -> %s", (void *)ep,
-		 states[ep->state].name, states[next].name);
+		 dofi_ep_states[ep->state].name, dofi_ep_states[next].name);
 	ep->state = next;
+	dofi_ep_gate(ep);
 }

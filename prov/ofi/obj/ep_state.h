@@ -22,7 +22,12 @@ struct dofi_ep_state {
 	DAT_RETURN_SUBTYPE error;	/* of DAT_INVALID_STATE when it forbids a call */
 };
 
-const struct dofi_ep_state *dofi_ep_state_row(DAT_EP_STATE state);
+extern const struct dofi_ep_state dofi_ep_states[];
+
+static inline const struct dofi_ep_state *dofi_ep_state_row(DAT_EP_STATE state)
+{
+	return &dofi_ep_states[state];
+}
 
 /* Moves @ep to @next, which its table must allow. EP lock held. */
 void dofi_ep_state_set(struct dofi_ep *ep, DAT_EP_STATE next);

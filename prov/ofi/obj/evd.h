@@ -57,18 +57,14 @@ static inline struct dofi_evd *dofi_evd_check(DAT_EVD_HANDLE handle)
  */
 int dofi_evd_push(struct dofi_evd *evd, const struct dofi_event *event, bool notify);
 
-/* Whether the event may go to @sink: then it is written there and nothing is queued. */
-static inline bool dofi_sink_take(struct dofi_sink *sink, struct dofi_evd *evd,
-				  const struct dofi_event *event)
+/* Where an event for @evd may be written at once; NULL if it must be queued. */
+static inline DAT_EVENT *dofi_sink_take(struct dofi_sink *sink, struct dofi_evd *evd)
 {
 	if (!sink || sink->evd != evd || sink->taken ||
 	    atomic_load_explicit(&evd->count, memory_order_acquire))
-		return false;
+		return NULL;
 	sink->taken = true;
-	sink->event->event_number = event->number;
-	sink->event->evd_handle = evd;
-	sink->event->event_data = event->data;
-	return true;
+	return sink->event;
 }
 
 /* Queues an asynchronous error of @ia about @handle. */

@@ -113,6 +113,7 @@ static int endpoint_open(struct dofi_ep *ep, struct fi_info *info)
 	}
 	pthread_mutex_lock(&ep->lock);
 	ep->fid = fid;
+	dofi_ep_gate(ep);
 	dofi_dto_pump(ep);
 	pthread_mutex_unlock(&ep->lock);
 	return 0;
@@ -126,6 +127,7 @@ static void endpoint_close(struct dofi_ep *ep)
 	pthread_mutex_lock(&ep->lock);
 	fid = ep->fid;
 	ep->fid = NULL;
+	dofi_ep_gate(ep);
 	pthread_mutex_unlock(&ep->lock);
 	if (!fid)
 		return;
