@@ -89,12 +89,12 @@ dofi_ldflags = $(AM_LDFLAGS) $(LIB_LDFLAGS) -Wl,-z,nodelete \
 prov_ofi_v1_libdaplofi_la_SOURCES =
 prov_ofi_v1_libdaplofi_la_LDFLAGS = $(dofi_ldflags) -version-info 1:0:0
 prov_ofi_v1_libdaplofi_la_LIBADD = libdofi1.la libdat.la
-prov_ofi_v1_libdaplofi_la_DEPENDENCIES = libdofi1.la libdat.la prov/ofi/libdaplofi.map
+EXTRA_prov_ofi_v1_libdaplofi_la_DEPENDENCIES = prov/ofi/libdaplofi.map
 
 prov_ofi_v2_libdaplofi_la_SOURCES =
 prov_ofi_v2_libdaplofi_la_LDFLAGS = $(dofi_ldflags) -version-info 2:0:0
 prov_ofi_v2_libdaplofi_la_LIBADD = libdofi2.la libdat2.la
-prov_ofi_v2_libdaplofi_la_DEPENDENCIES = libdofi2.la libdat2.la prov/ofi/libdaplofi.map
+EXTRA_prov_ofi_v2_libdaplofi_la_DEPENDENCIES = prov/ofi/libdaplofi.map
 
 EXTRA_DIST += prov/ofi/libdaplofi.map
 
@@ -103,5 +103,6 @@ install-providers-hook:
 	cd "$(DESTDIR)$(libdir)" && rm -f libdaplofi.la libdaplofi.so libdaplofi.a
 
 uninstall-providers-hook:
-	cd "$(DESTDIR)$(libdir)" && \
-		rm -f libdaplofi.so.1 libdaplofi.so.1.0.0 libdaplofi.so.2 libdaplofi.so.2.0.0
+	for name in 1 1.0.0 2 2.0.0; do \
+		rm -f "$(DESTDIR)$(libdir)/libdaplofi.so.$$name" || exit 1; \
+	done
