@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What most roles of two-process tests do with DAT: open, connect, register, post, expect. */
+
+#include "pair.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+void pair_ret(const char *file, int line, const char *call, DAT_RETURN ret, DAT_RETURN type)
+{
+	const char *major = "?", *minor = "?";
+
+	/* DAT_QUEUE_EMPTY comes without the class bits */
+	if (DAT_GET_TYPE(ret) == DAT_GET_TYPE(type))
+		return;
+	dat_strerror(ret, &major, &minor);
+	pair_fail(file, line, "%s: %s %s (%#x), not of type %#x", call, major, minor, ret, type);
+}
+
+/* The node */
+
+static void copy_address(struct sockaddr_storage *to, const DAT_SOCK_ADDR *from)
+{
+	memset(to, 0, sizeof(*to));
+	memcpy(to, from, from->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) :
+						      sizeof(struct sockaddr_in));
+}
+
+DAT_EVD_HANDLE node_evd(struct node *n, DAT_COUNT qlen, DAT_EVD_FLAGS flags)
+{
+	DAT_EVD_HANDLE evd;
+
+	OK(dat_evd_create(n->ia, qlen, DAT_HANDLE_NULL, flags, &evd));
+	return evd;
+}
+
+void node_open(struct node *n)
+{
+	DAT_EVD_HANDLE async;
+
+	memset(n, 0, sizeof(*n));
+	n->async = DAT_HANDLE_NULL;
+	OK(dat_ia_open((DAT_NAME_PTR)pair_ia_name(), 8, &n->async, &n->ia));
+	OK(dat_ia_query(n->ia, &async, DAT_IA_FIELD_ALL, &n->attr, DAT_PROVIDER_FIELD_ALL, &n->prov));
+	CHECK(async == n->async, "the asynchronous EVD is another one");
+	copy_address(&n->address, n->attr.ia_address_ptr);
+	OK(dat_pz_create(n->ia, &n->pz));
+	n->cr = node_evd(n, NODE_QLEN, DAT_EVD_CR_FLAG);
+	n->conn = node_evd(n, NODE_QLEN, DAT_EVD_CONNECTION_FLAG);
+	n->req = node_evd(n, NODE_QLEN, DAT_EVD_DTO_FLAG | DAT_EVD_RMR_BIND_FLAG);
+	n->recv = node_evd(n, NODE_QLEN, DAT_EVD_DTO_FLAG);
+}
+
+void node_close(struct node *n)
+{
+	DAT_EVENT event;
+
+	FAILS(dat_evd_dequeue(n->async, &event), DAT_QUEUE_EMPTY);
+	OK(dat_evd_free(n->cr));
+	OK(dat_evd_free(n->conn));
+	OK(dat_evd_free(n->req));
+	OK(dat_evd_free(n->recv));
+	OK(dat_pz_free(n->pz));
+	OK(dat_ia_close(n->ia, DAT_CLOSE_GRACEFUL_FLAG));
+	memset(n, 0, sizeof(*n));
+}
+
+DAT_EP_HANDLE node_ep(struct node *n, const DAT_EP_ATTR *attr)
+{
+	DAT_EP_HANDLE ep;
+
+	OK(dat_ep_create(n->ia, n->pz, n->recv, n->req, n->conn, attr, &ep));
+	return ep;
+}
+
+void node_ep_attr(struct node *n, DAT_EP_ATTR *attr)
+{
+	DAT_EP_HANDLE ep = node_ep(n, NULL);
+	DAT_EP_PARAM param;
+
+	OK(dat_ep_query(ep, DAT_EP_FIELD_ALL, &param));
+	*attr = param.ep_attr;
+	OK(dat_ep_free(ep));
+}
+
+/* Connections */
+
+DAT_PSP_HANDLE node_listen(struct node *n, DAT_CONN_QUAL *qual)
+{
+	DAT_PSP_HANDLE psp;
+
+	OK(dat_psp_create_any(n->ia, qual, n->cr, DAT_PSP_CONSUMER_FLAG, &psp));
+	return psp;
+}
+
+void pair_tell_place(struct pair *p, struct node *n, DAT_CONN_QUAL qual)
+{
+	struct place place;
+
+	memset(&place, 0, sizeof(place));
+	place.address = n->address;
+	place.qual = qual;
+	pair_send(p, &place, sizeof(place));
+}
+
+void pair_learn_place(struct pair *p, struct place *place)
+{
+	pair_recv(p, place, sizeof(*place));
+}
+
+void ep_connect(DAT_EP_HANDLE ep, const struct place *place)
+{
+	DAT_TIMEOUT timeout = pair_scaled(PAIR_LIMIT) * 1000;
+
+	OK(dat_ep_connect(ep, (DAT_IA_ADDRESS_PTR)&place->address, place->qual, timeout, 0, NULL,
+			  DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
+}
+
+DAT_CR_HANDLE node_request(struct node *n)
+{
+	DAT_EVENT event;
+
+	expect_event(n->cr, DAT_CONNECTION_REQUEST_EVENT, &event);
+	return event.event_data.cr_arrival_event_data.cr_handle;
+}
+
+void pair_link(struct pair *p, struct node *n, DAT_EP_HANDLE ep)
+{
+	struct place place;
+
+	if (p->server) {
+		DAT_PSP_HANDLE psp = node_listen(n, &place.qual);
+
+		pair_tell_place(p, n, place.qual);
+		OK(dat_cr_accept(node_request(n), ep, 0, NULL));
+		expect_conn(n->conn, DAT_CONNECTION_EVENT_ESTABLISHED, ep);
+		OK(dat_psp_free(psp));
+	} else {
+		pair_learn_place(p, &place);
+		ep_connect(ep, &place);
+		expect_conn(n->conn, DAT_CONNECTION_EVENT_ESTABLISHED, ep);
+	}
+	SAME(ep_state(ep), DAT_EP_STATE_CONNECTED);
+}
+
+void pair_unlink(struct pair *p, struct node *n, DAT_EP_HANDLE ep)
+{
+	pair_sync(p);
+	OK(dat_ep_disconnect(ep, DAT_CLOSE_GRACEFUL_FLAG));
+	expect_conn(n->conn, DAT_CONNECTION_EVENT_DISCONNECTED, ep);
+	SAME(ep_state(ep), DAT_EP_STATE_DISCONNECTED);
+}
+
+DAT_EP_STATE ep_state(DAT_EP_HANDLE ep)
+{
+	DAT_BOOLEAN recv_idle, request_idle;
+	DAT_EP_STATE state;
+
+	OK(dat_ep_get_status(ep, &state, &recv_idle, &request_idle));
+	return state;
+}
+
+DAT_RETURN cr_reject(DAT_CR_HANDLE cr, DAT_COUNT size, const void *data)
+{
+#if DAT_VERSION_MAJOR >= 2
+	return dat_cr_reject(cr, size, (const DAT_PVOID)data);
+#else
+	(void)size;
+	(void)data;
+	return dat_cr_reject(cr);
+#endif
+}
+
+/* Events */
+
+const char *event_name(DAT_EVENT_NUMBER number)
+{
+	static const struct {
+		DAT_EVENT_NUMBER number;
+		const char *name;
+	} names[] = {
+#define NAME(n) { DAT_##n, #n }
+		NAME(DTO_COMPLETION_EVENT),
+		NAME(RMR_BIND_COMPLETION_EVENT),
+		NAME(CONNECTION_REQUEST_EVENT),
+		NAME(CONNECTION_EVENT_ESTABLISHED),
+		NAME(CONNECTION_EVENT_PEER_REJECTED),
+		NAME(CONNECTION_EVENT_NON_PEER_REJECTED),
+		NAME(CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR),
+		NAME(CONNECTION_EVENT_DISCONNECTED),
+		NAME(CONNECTION_EVENT_BROKEN),
+		NAME(CONNECTION_EVENT_TIMED_OUT),
+		NAME(CONNECTION_EVENT_UNREACHABLE),
+		NAME(ASYNC_ERROR_EVD_OVERFLOW),
+		NAME(ASYNC_ERROR_IA_CATASTROPHIC),
+		NAME(ASYNC_ERROR_EP_BROKEN),
+		NAME(ASYNC_ERROR_TIMED_OUT),
+		NAME(ASYNC_ERROR_PROVIDER_INTERNAL_ERROR),
+		NAME(SOFTWARE_EVENT),
+#undef NAME
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (names[i].number == number)
+			return names[i].name;
+	return "an unknown event";
+}
+
+void pair_event(const char *file, int line, DAT_EVD_HANDLE evd, DAT_EVENT_NUMBER number,
+		unsigned ms, DAT_EVENT *event)
+{
+	DAT_COUNT more;
+	DAT_RETURN ret = dat_evd_wait(evd, pair_scaled(ms) * 1000, 1, event, &more);
+
+	if (DAT_GET_TYPE(ret) == DAT_TIMEOUT_EXPIRED)
+		pair_fail(file, line, "no %s within %u ms", event_name(number), pair_scaled(ms));
+	pair_ret(file, line, "dat_evd_wait", ret, DAT_SUCCESS);
+	if (event->event_number == number && event->evd_handle == evd)
+		return;
+	if (event->event_number == DAT_DTO_COMPLETION_EVENT)
+		pair_fail(file, line, "a DTO completion (cookie %llu, status %d), not %s",
+			  (unsigned long long)
+			  event->event_data.dto_completion_event_data.user_cookie.as_64,
+			  event->event_data.dto_completion_event_data.status, event_name(number));
+	pair_fail(file, line, "%s (%#x) of EVD %p, not %s of EVD %p",
+		  event_name(event->event_number), event->event_number, event->evd_handle,
+		  event_name(number), evd);
+}
+
+void pair_conn(const char *file, int line, DAT_EVD_HANDLE evd, DAT_EVENT_NUMBER number,
+	       DAT_EP_HANDLE ep)
+{
+	DAT_EVENT event;
+
+	pair_event(file, line, evd, number, PAIR_LIMIT, &event);
+	if (event.event_data.connect_event_data.ep_handle != ep)
+		pair_fail(file, line, "%s of another EP", event_name(number));
+}
+
+void pair_dto(const char *file, int line, DAT_EVD_HANDLE evd, uint64_t cookie,
+	      DAT_DTO_COMPLETION_STATUS status, uint64_t length)
+{
+	const DAT_DTO_COMPLETION_EVENT_DATA *d;
+	DAT_EVENT event;
+
+	pair_event(file, line, evd, DAT_DTO_COMPLETION_EVENT, PAIR_LIMIT, &event);
+	d = &event.event_data.dto_completion_event_data;
+	if (d->user_cookie.as_64 != cookie)
+		pair_fail(file, line, "completion of cookie %llu (status %d), not %llu",
+			  (unsigned long long)d->user_cookie.as_64, d->status,
+			  (unsigned long long)cookie);
+	if (d->status != status)
+		pair_fail(file, line, "cookie %llu: status %d, not %d",
+			  (unsigned long long)cookie, d->status, status);
+	if (status == DAT_DTO_SUCCESS && d->transfered_length != length)
+		pair_fail(file, line, "cookie %llu: length %llu, not %llu",
+			  (unsigned long long)cookie, (unsigned long long)d->transfered_length,
+			  (unsigned long long)length);
+}
+
+void pair_quiet(const char *file, int line, DAT_EVD_HANDLE evd)
+{
+	DAT_EVENT event;
+	DAT_COUNT more;
+	DAT_RETURN ret = dat_evd_wait(evd, PAIR_QUIET * 1000, 1, &event, &more);
+
+	if (ret == DAT_SUCCESS)
+		pair_fail(file, line, "%s where nothing should come", event_name(event.event_number));
+	pair_ret(file, line, "dat_evd_wait", ret, DAT_TIMEOUT_EXPIRED);
+}
+
+DAT_EVENT_NUMBER expect_end(DAT_EVD_HANDLE evd, DAT_EP_HANDLE ep)
+{
+	DAT_EVENT event;
+	DAT_COUNT more;
+
+	OK(dat_evd_wait(evd, pair_scaled(PAIR_LIMIT) * 1000, 1, &event, &more));
+	CHECK(event.event_number == DAT_CONNECTION_EVENT_DISCONNECTED ||
+	      event.event_number == DAT_CONNECTION_EVENT_BROKEN,
+	      "%s is not an end", event_name(event.event_number));
+	CHECK(event.event_data.connect_event_data.ep_handle == ep, "of another EP");
+	SAME(ep_state(ep), DAT_EP_STATE_DISCONNECTED);
+	expect_quiet(evd);
+	return event.event_number;
+}
+
+/* Memory */
+
+DAT_RETURN lmr_create(DAT_IA_HANDLE ia, void *base, DAT_VLEN length, DAT_PZ_HANDLE pz,
+		      DAT_MEM_PRIV_FLAGS privileges, DAT_LMR_HANDLE *lmr,
+		      DAT_LMR_CONTEXT *lmr_context, DAT_RMR_CONTEXT *rmr_context)
+{
+	DAT_REGION_DESCRIPTION region = { .for_va = base };
+	DAT_VADDR address;
+	DAT_VLEN size;
+
+#if DAT_VERSION_MAJOR >= 2
+	return dat_lmr_create(ia, DAT_MEM_TYPE_VIRTUAL, region, length, pz, privileges,
+			      DAT_VA_TYPE_VA, lmr, lmr_context, rmr_context, &size, &address);
+#else
+	return dat_lmr_create(ia, DAT_MEM_TYPE_VIRTUAL, region, length, pz, privileges,
+			      lmr, lmr_context, rmr_context, &size, &address);
+#endif
+}
+
+static void mem_map(struct mem *m, size_t size)
+{
+	m->size = size;
+	m->base = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	CHECK(m->base != MAP_FAILED, "%s", strerror(errno));
+}
+
+void mem_get_with(struct node *n, DAT_PZ_HANDLE pz, struct mem *m, size_t size,
+		  DAT_MEM_PRIV_FLAGS privileges)
+{
+	mem_map(m, size);
+	OK(lmr_create(n->ia, m->base, size, pz, privileges, &m->lmr, &m->lmr_context, &m->rmr_context));
+}
+
+void mem_get(struct node *n, struct mem *m, size_t size)
+{
+	mem_get_with(n, n->pz, m, size, DAT_MEM_PRIV_ALL_FLAG);
+}
+
+void mem_put(struct mem *m)
+{
+	OK(dat_lmr_free(m->lmr));
+	munmap(m->base, m->size);
+	memset(m, 0, sizeof(*m));
+}
+
+DAT_LMR_TRIPLET mem_segment(const struct mem *m, size_t offset, size_t length)
+{
+	return (DAT_LMR_TRIPLET){
+		.virtual_address = (uintptr_t)m->base + offset,
+		.segment_length = length,
+		.lmr_context = m->lmr_context,
+	};
+}
+
+static unsigned char pattern(size_t i, unsigned seed)
+{
+	uint32_t x = (uint32_t)i * 2654435761u + seed * 40503u;
+
+	return x >> 24 ^ x >> 9;
+}
+
+void fill(void *at, size_t size, unsigned seed)
+{
+	unsigned char *byte = at;
+	size_t i;
+
+	for (i = 0; i < size; i++)
+		byte[i] = pattern(i, seed);
+}
+
+void verify(const void *at, size_t size, unsigned seed)
+{
+	const unsigned char *byte = at;
+	size_t i;
+
+	for (i = 0; i < size; i++)
+		CHECK(byte[i] == pattern(i, seed), "byte %zu of %zu is %#x, not %#x", i, size,
+		      byte[i], pattern(i, seed));
+}
+
+void pair_grant(struct pair *p, const struct mem *m)
+{
+	struct grant g;
+
+	memset(&g, 0, sizeof(g));
+	g.address = (uintptr_t)m->base;
+	g.size = m->size;
+	g.rmr_context = m->rmr_context;
+	pair_send(p, &g, sizeof(g));
+}
+
+void pair_granted(struct pair *p, struct grant *g)
+{
+	pair_recv(p, g, sizeof(*g));
+}
+
+DAT_RMR_TRIPLET remote_segment(const struct grant *g, size_t offset, size_t length)
+{
+	return (DAT_RMR_TRIPLET){
+#if DAT_VERSION_MAJOR >= 2
+		.virtual_address = g->address + offset,
+#else
+		.target_address = g->address + offset,
+#endif
+		.segment_length = length,
+		.rmr_context = g->rmr_context,
+	};
+}
+
+/* Operations */
+
+static DAT_DTO_COOKIE cookie_of(uint64_t value)
+{
+	return (DAT_DTO_COOKIE){ .as_64 = value };
+}
+
+void post_recv(DAT_EP_HANDLE ep, const struct mem *m, size_t offset, size_t length, uint64_t cookie)
+{
+	DAT_LMR_TRIPLET iov = mem_segment(m, offset, length);
+
+	OK(dat_ep_post_recv(ep, 1, &iov, cookie_of(cookie), DAT_COMPLETION_DEFAULT_FLAG));
+}
+
+void post_send(DAT_EP_HANDLE ep, const struct mem *m, size_t offset, size_t length, uint64_t cookie)
+{
+	DAT_LMR_TRIPLET iov = mem_segment(m, offset, length);
+
+	OK(dat_ep_post_send(ep, 1, &iov, cookie_of(cookie), DAT_COMPLETION_DEFAULT_FLAG));
+}
+
+void post_write(DAT_EP_HANDLE ep, const struct mem *m, size_t offset, size_t length,
+		uint64_t cookie, const struct grant *g, size_t remote_offset)
+{
+	DAT_LMR_TRIPLET iov = mem_segment(m, offset, length);
+	DAT_RMR_TRIPLET remote = remote_segment(g, remote_offset, length);
+
+	OK(dat_ep_post_rdma_write(ep, 1, &iov, cookie_of(cookie), &remote,
+				  DAT_COMPLETION_DEFAULT_FLAG));
+}
+
+void post_read(DAT_EP_HANDLE ep, const struct mem *m, size_t offset, size_t length,
+	       uint64_t cookie, const struct grant *g, size_t remote_offset)
+{
+	DAT_LMR_TRIPLET iov = mem_segment(m, offset, length);
+	DAT_RMR_TRIPLET remote = remote_segment(g, remote_offset, length);
+
+	OK(dat_ep_post_rdma_read(ep, 1, &iov, cookie_of(cookie), &remote,
+				 DAT_COMPLETION_DEFAULT_FLAG));
+}

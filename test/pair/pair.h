@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The harness of the two-process tests: cases, roles, and what most roles need.
+ *
+ * A case is run by two processes of its own, forked before any DAT call: the server and the
+ * client. They are connected by a socket for everything that DAT itself is not to tell them.
+ * A role that fails a check, crashes or takes too long fails its case and no other. Nothing
+ * here sleeps: every wait is for an event, a message or a byte, and bounded.
+ *
+ * Environment: DAT_TEST_IA names the IA (default ofi-tcp). Unless DAT_OVERRIDE is set, a
+ * dat.conf is written that takes the provider from DAT_TEST_PROVIDER1 or DAT_TEST_PROVIDER2
+ * (by API version, default libdaplofi.so.N). DAT_TEST_SCALE multiplies all time limits, and a
+ * non-empty TEST_RUNNER multiplies them by 8. Arguments are names of cases to run ("-l"
+ * lists them; "-n COUNT" runs each that often). Output is TAP.
+ */
+#ifndef PAIR_H
+#define PAIR_H
+
+#include "dat_select.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+
+/* One of the two processes of a case. */
+struct pair {
+	const char *role;	/* "server" or "client", for messages */
+	bool server;		/* which of them */
+	int fd;			/* to the other one; -1 in a case of one role */
+	pid_t peer;		/* its process; 0 in a case of one role */
+};
+
+typedef void (*pair_role)(struct pair *p);
+
+/* A case. A role ends well by returning. */
+struct pair_case {
+	const char *name;
+	pair_role server;	/* NULL: the client is alone */
+	pair_role client;
+	unsigned seconds;	/* limit on the whole case; 0 is 30 */
+	unsigned repeat;	/* run so often, by new processes; 0 is 1 */
+	bool server_killed;	/* the server is expected to end by SIGKILL */
+	bool client_killed;	/* likewise */
+	const void *arg;	/* the roles' own, by pair_arg() */
+};
+
+/* Runs @n cases as @argv says. Returns what main() should. */
+int pair_main(const struct pair_case *cases, size_t n, int argc, char **argv);
+
+#define PAIR_MAIN(cases)                                                             \
+	int main(int argc, char **argv)                                              \
+	{                                                                            \
+		return pair_main(cases, sizeof(cases) / sizeof((cases)[0]), argc, argv); \
+	}
+
+/* The member arg of the case that is running. */
+const void *pair_arg(void);
+
+/* The name of the IA under test, and whether its fabric is @provider ("tcp"). */
+const char *pair_ia_name(void);
+bool pair_fabric_is(const char *provider);
+
+/* Ends this role: the case has failed, or is skipped. */
+void pair_fail(const char *file, int line, const char *format, ...)
+	__attribute__((format(printf, 3, 4), noreturn));
+void pair_skip(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
+
+/* A line of diagnostics. */
+void pair_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Fails the case unless @cond; what follows is for the message, as for printf. */
+#define CHECK(cond, ...)                                                             \
+	do {                                                                         \
+		if (!(cond))                                                         \
+			pair_fail(__FILE__, __LINE__, #cond ": " __VA_ARGS__);       \
+	} while (0)
+
+/* Integers that must be equal. */
+#define SAME(got, wanted)                                                            \
+	do {                                                                         \
+		long long got_ = (long long)(got), wanted_ = (long long)(wanted);    \
+		if (got_ != wanted_)                                                 \
+			pair_fail(__FILE__, __LINE__, #got " is %lld, not %lld",     \
+				  got_, wanted_);                                    \
+	} while (0)
+
+/* A DAT call that must succeed; one that must fail with this DAT_RETURN_TYPE. */
+#define OK(call) pair_ret(__FILE__, __LINE__, #call, (call), DAT_SUCCESS)
+#define FAILS(call, type) pair_ret(__FILE__, __LINE__, #call, (call), (type))
+void pair_ret(const char *file, int line, const char *call, DAT_RETURN ret, DAT_RETURN type);
+
+/* Time. Limits are in milliseconds and multiplied by the scale. */
+#define PAIR_LIMIT 10000		/* for what must happen */
+#define PAIR_QUIET 20			/* for what must not happen */
+int64_t pair_now(void);			/* microseconds, monotonic */
+int64_t pair_deadline(unsigned ms);	/* a moment that pair_now() reaches */
+unsigned pair_scaled(unsigned ms);
+
+/* Messages between the roles; a message has to be received with the size it was sent with. */
+void pair_send(struct pair *p, const void *data, size_t size);
+void pair_recv(struct pair *p, void *data, size_t size);
+/* Both roles meet here. */
+void pair_sync(struct pair *p);
+/* Returns when the peer's process has ended. */
+void pair_wait_gone(struct pair *p);
+
+/* An open IA with what most cases need of it. */
+struct node {
+	DAT_IA_HANDLE ia;
+	DAT_EVD_HANDLE async;	/* made by dat_ia_open() */
+	DAT_PZ_HANDLE pz;
+	DAT_EVD_HANDLE cr;	/* connection requests */
+	DAT_EVD_HANDLE conn;	/* connections */
+	DAT_EVD_HANDLE req;	/* completions of requests */
+	DAT_EVD_HANDLE recv;	/* completions of receives */
+	DAT_IA_ATTR attr;
+	DAT_PROVIDER_ATTR prov;
+	struct sockaddr_storage address;
+};
+
+#define NODE_QLEN 256		/* of each of the EVDs */
+
+void node_open(struct node *n);
+/* Checks that the asynchronous EVD is empty, frees it all and closes the IA gracefully. */
+void node_close(struct node *n);
+DAT_EVD_HANDLE node_evd(struct node *n, DAT_COUNT qlen, DAT_EVD_FLAGS flags);
+/* An EP on the node's PZ and EVDs; @attr may be NULL. */
+DAT_EP_HANDLE node_ep(struct node *n, const DAT_EP_ATTR *attr);
+/* The attributes that an EP made without any has. */
+void node_ep_attr(struct node *n, DAT_EP_ATTR *attr);
+/* A service point at a qualifier that the provider picks. */
+DAT_PSP_HANDLE node_listen(struct node *n, DAT_CONN_QUAL *qual);
+
+/* Where a listener is, as the roles tell each other. */
+struct place {
+	struct sockaddr_storage address;
+	DAT_CONN_QUAL qual;
+};
+
+void pair_tell_place(struct pair *p, struct node *n, DAT_CONN_QUAL qual);
+void pair_learn_place(struct pair *p, struct place *place);
+
+/* Begins to connect with no private data and the usual time-out; no event is awaited. */
+void ep_connect(DAT_EP_HANDLE ep, const struct place *place);
+/* Waits for a connection request. */
+DAT_CR_HANDLE node_request(struct node *n);
+/* Connects @ep to the peer's, by a service point that is gone afterwards; both roles call it. */
+void pair_link(struct pair *p, struct node *n, DAT_EP_HANDLE ep);
+/* Ends it, in whichever order; both roles call it. Each EP gets one DISCONNECTED. */
+void pair_unlink(struct pair *p, struct node *n, DAT_EP_HANDLE ep);
+DAT_EP_STATE ep_state(DAT_EP_HANDLE ep);
+/* dat_cr_reject() with private data where the API has it. */
+DAT_RETURN cr_reject(DAT_CR_HANDLE cr, DAT_COUNT size, const void *data);
+
+/* Events. Each checks what it gets and fails the case otherwise. */
+const char *event_name(DAT_EVENT_NUMBER number);
+#define expect_event(evd, number, event) \
+	pair_event(__FILE__, __LINE__, (evd), (number), PAIR_LIMIT, (event))
+#define expect_event_in(evd, number, ms, event) \
+	pair_event(__FILE__, __LINE__, (evd), (number), (ms), (event))
+/* A connection event of this EP. */
+#define expect_conn(evd, number, ep) pair_conn(__FILE__, __LINE__, (evd), (number), (ep))
+/* A completion with this cookie, status and, if it succeeds, length. */
+#define expect_dto(evd, cookie, status, length) \
+	pair_dto(__FILE__, __LINE__, (evd), (cookie), (status), (length))
+/* Nothing is queued and nothing comes for a moment. */
+#define expect_quiet(evd) pair_quiet(__FILE__, __LINE__, (evd))
+void pair_event(const char *file, int line, DAT_EVD_HANDLE evd, DAT_EVENT_NUMBER number,
+		unsigned ms, DAT_EVENT *event);
+void pair_conn(const char *file, int line, DAT_EVD_HANDLE evd, DAT_EVENT_NUMBER number,
+	       DAT_EP_HANDLE ep);
+void pair_dto(const char *file, int line, DAT_EVD_HANDLE evd, uint64_t cookie,
+	      DAT_DTO_COMPLETION_STATUS status, uint64_t length);
+void pair_quiet(const char *file, int line, DAT_EVD_HANDLE evd);
+/* The next event is DISCONNECTED or BROKEN, for @ep, and the only one. Returns its number. */
+DAT_EVENT_NUMBER expect_end(DAT_EVD_HANDLE evd, DAT_EP_HANDLE ep);
+
+/* Registered memory, page-aligned and zeroed. */
+struct mem {
+	unsigned char *base;
+	size_t size;
+	DAT_LMR_HANDLE lmr;
+	DAT_LMR_CONTEXT lmr_context;
+	DAT_RMR_CONTEXT rmr_context;
+};
+
+void mem_get(struct node *n, struct mem *m, size_t size);	/* with all privileges */
+void mem_get_with(struct node *n, DAT_PZ_HANDLE pz, struct mem *m, size_t size,
+		  DAT_MEM_PRIV_FLAGS privileges);
+void mem_put(struct mem *m);
+DAT_LMR_TRIPLET mem_segment(const struct mem *m, size_t offset, size_t length);
+/* dat_lmr_create() of plain memory, in the form that both API versions have. */
+DAT_RETURN lmr_create(DAT_IA_HANDLE ia, void *base, DAT_VLEN length, DAT_PZ_HANDLE pz,
+		      DAT_MEM_PRIV_FLAGS privileges, DAT_LMR_HANDLE *lmr,
+		      DAT_LMR_CONTEXT *lmr_context, DAT_RMR_CONTEXT *rmr_context);
+
+/* A pattern that depends on @seed and the place in it. */
+void fill(void *at, size_t size, unsigned seed);
+/* Fails the case where the bytes are not what fill() wrote. */
+void verify(const void *at, size_t size, unsigned seed);
+
+/* Memory granted to the peer, as the roles tell each other. */
+struct grant {
+	uint64_t address;
+	uint64_t size;
+	uint32_t rmr_context;
+};
+
+void pair_grant(struct pair *p, const struct mem *m);
+void pair_granted(struct pair *p, struct grant *g);
+DAT_RMR_TRIPLET remote_segment(const struct grant *g, size_t offset, size_t length);
+
+/* Operations on all of one segment, whose post must succeed. */
+void post_recv(DAT_EP_HANDLE ep, const struct mem *m, size_t offset, size_t length, uint64_t cookie);
+void post_send(DAT_EP_HANDLE ep, const struct mem *m, size_t offset, size_t length, uint64_t cookie);
+void post_write(DAT_EP_HANDLE ep, const struct mem *m, size_t offset, size_t length,
+		uint64_t cookie, const struct grant *g, size_t remote_offset);
+void post_read(DAT_EP_HANDLE ep, const struct mem *m, size_t offset, size_t length,
+	       uint64_t cookie, const struct grant *g, size_t remote_offset);
+
+#endif
