@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The set of live handles, alone and with many threads. */
+
+#include "handle.h"
+
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <pthread.h>
+
+static DAT_PROVIDER provider, other_provider;
+
+/* Addresses such as a pool gives; nothing is there, and nothing is needed to be. */
+static DAT_HANDLE nth(uintptr_t n)
+{
+	return (DAT_HANDLE)(0x7f0000000000u + n * 64);
+}
+
+static int add(DAT_HANDLE h, DAT_HANDLE_TYPE kind, DAT_IA_HANDLE owner)
+{
+	const struct dreg_handle obj = { .provider = &provider, .owner = owner, .kind = kind };
+
+	return dreg_handle_add(h, &obj);
+}
+
+static bool live(DAT_HANDLE h)
+{
+	struct dreg_handle obj;
+
+	return dreg_handle_find(h, &obj);
+}
+
+static uint64_t serial_of(DAT_HANDLE h)
+{
+	struct dreg_handle obj;
+
+	cr_assert(dreg_handle_find(h, &obj));
+	return obj.serial;
+}
+
+static void drop(DAT_HANDLE h)
+{
+	dreg_handle_drop(h, serial_of(h));
+}
+
+Test(handle, empty_set_knows_nothing)
+{
+	uintptr_t n;
+
+	for (n = 0; n < 5000; n++)
+		cr_expect(!live((DAT_HANDLE)n));
+	cr_expect(!live((DAT_HANDLE)UINTPTR_MAX));
+	cr_expect_null(dreg_handle_provider(NULL, DAT_HANDLE_TYPE_CR));
+	cr_expect_null(dreg_handle_provider((DAT_HANDLE)1, DAT_HANDLE_TYPE_CR));
+}
+
+Test(handle, keeps_what_it_is_told)
+{
+	const struct dreg_handle in = {
+		.provider = &other_provider,
+		.owner = nth(7),
+		.kind = DAT_HANDLE_TYPE_SRQ,
+		.flags = DREG_PROVIDER_MADE,
+	};
+	struct dreg_handle out;
+
+	cr_assert_eq(dreg_handle_add(nth(1), &in), 0);
+	cr_assert(dreg_handle_live(nth(1), DAT_HANDLE_TYPE_SRQ, &out));
+	cr_expect_eq(out.provider, &other_provider);
+	cr_expect_eq(out.owner, nth(7));
+	cr_expect_eq(out.flags, DREG_PROVIDER_MADE);
+	cr_expect_eq(dreg_handle_provider(nth(1), DAT_HANDLE_TYPE_SRQ), &other_provider);
+}
+
+Test(handle, other_kinds_do_not_match)
+{
+	struct dreg_handle out;
+
+	add(nth(1), DAT_HANDLE_TYPE_EP, nth(0));
+	cr_expect_null(dreg_handle_provider(nth(1), DAT_HANDLE_TYPE_CR));
+	cr_expect_null(dreg_handle_provider(nth(1), DAT_HANDLE_TYPE_EVD));
+	cr_expect(!dreg_handle_live(nth(1), DAT_HANDLE_TYPE_EVD, &out));
+	cr_expect(dreg_handle_provider(nth(1), DAT_HANDLE_TYPE_EP) == &provider);
+}
+
+Test(handle, sentinels_are_no_handles)
+{
+	cr_expect_eq(add(NULL, DAT_HANDLE_TYPE_EP, nth(0)), -EINVAL);
+	cr_expect_eq(add((DAT_HANDLE)1, DAT_HANDLE_TYPE_EP, nth(0)), -EINVAL);
+	dreg_handle_drop(NULL, UINT64_MAX);
+	dreg_handle_drop((DAT_HANDLE)1, UINT64_MAX);
+	add(nth(1), DAT_HANDLE_TYPE_EP, nth(0));
+	drop(nth(1)); /* leaves a vacated slot, whose key is 1 */
+	cr_expect(!live((DAT_HANDLE)1));
+}
+
+Test(handle, dropped_is_gone)
+{
+	add(nth(1), DAT_HANDLE_TYPE_EP, nth(0));
+	drop(nth(1));
+	cr_expect(!live(nth(1)));
+	dreg_handle_drop(nth(1), UINT64_MAX);
+	cr_expect(!live(nth(1)));
+}
+
+/* Another thread got the address between the provider's free and our drop. */
+Test(handle, second_life_of_an_address_survives_the_end_of_the_first)
+{
+	uint64_t first;
+
+	add(nth(1), DAT_HANDLE_TYPE_EP, nth(0));
+	first = serial_of(nth(1));
+	add(nth(1), DAT_HANDLE_TYPE_LMR, nth(2));
+	dreg_handle_drop(nth(1), first);
+	cr_expect(dreg_handle_provider(nth(1), DAT_HANDLE_TYPE_LMR) == &provider);
+	cr_expect_null(dreg_handle_provider(nth(1), DAT_HANDLE_TYPE_EP));
+}
+
+Test(handle, owner_takes_its_own_along)
+{
+	uint64_t youngest;
+	uintptr_t n;
+
+	add(nth(0), DAT_HANDLE_TYPE_IA, nth(0));
+	add(nth(1), DAT_HANDLE_TYPE_IA, nth(1));
+	for (n = 2; n < 200; n++)
+		add(nth(n), DAT_HANDLE_TYPE_EP, nth(n % 2));
+	youngest = dreg_handle_serial();
+	add(nth(200), DAT_HANDLE_TYPE_EP, nth(0)); /* of a new IA at the same address */
+	dreg_handle_drop_owned(nth(0), youngest);
+	for (n = 0; n < 200; n++)
+		cr_expect_eq(live(nth(n)), n % 2, "%lu", (unsigned long)n);
+	cr_expect(live(nth(200)));
+}
+
+Test(handle, grows)
+{
+	enum { COUNT = 50000 };
+	uintptr_t n;
+
+	for (n = 0; n < COUNT; n++)
+		cr_assert_eq(add(nth(n), DAT_HANDLE_TYPE_EP, nth(n)), 0);
+	for (n = 0; n < COUNT; n++)
+		cr_assert_eq(serial_of(nth(n)), n + 1);
+	cr_expect(!live(nth(COUNT)));
+	for (n = 0; n < COUNT; n += 2)
+		drop(nth(n));
+	for (n = 0; n < COUNT; n++)
+		cr_assert_eq(live(nth(n)), n % 2);
+}
+
+static size_t tables(void)
+{
+	const struct dreg_table *t;
+	size_t n = 0;
+
+	for (t = dreg_table_now(); t; t = t->older)
+		n++;
+	return n;
+}
+
+/* A program that makes and frees handles for ever must not grow. */
+Test(handle, does_not_grow_with_time)
+{
+	enum { ALIVE = 100 };
+	uintptr_t n;
+
+	for (n = 0; n < ALIVE; n++)
+		add(nth(n * n), DAT_HANDLE_TYPE_EP, nth(0));
+	for (; n < 300000; n++) {
+		add(nth(n * n), DAT_HANDLE_TYPE_EP, nth(0));
+		drop(nth((n - ALIVE) * (n - ALIVE)));
+	}
+	for (n -= ALIVE; n < 300000; n++)
+		cr_assert(live(nth(n * n)));
+	cr_expect_leq(tables(), 3);
+}
+
+Test(handle, arguments_must_be_the_same_providers)
+{
+	const struct dreg_handle foreign = {
+		.provider = &other_provider, .owner = nth(9), .kind = DAT_HANDLE_TYPE_EVD,
+	};
+
+	provider.ia_close_func = (DAT_IA_CLOSE_FUNC)(uintptr_t)0x1000;
+	other_provider.ia_close_func = (DAT_IA_CLOSE_FUNC)(uintptr_t)0x2000;
+	add(nth(1), DAT_HANDLE_TYPE_EVD, nth(0));
+	dreg_handle_add(nth(2), &foreign);
+	cr_expect(dreg_handle_arg(&provider, NULL, DAT_HANDLE_TYPE_EVD));
+	cr_expect(dreg_handle_arg(&provider, nth(1), DAT_HANDLE_TYPE_EVD));
+	cr_expect(!dreg_handle_arg(&provider, nth(1), DAT_HANDLE_TYPE_CNO));
+	cr_expect(!dreg_handle_arg(&provider, nth(2), DAT_HANDLE_TYPE_EVD));
+	cr_expect(!dreg_handle_arg(&provider, nth(3), DAT_HANDLE_TYPE_EVD));
+	/* another IA name of one library */
+	other_provider.ia_close_func = provider.ia_close_func;
+	cr_expect(dreg_handle_arg(&provider, nth(2), DAT_HANDLE_TYPE_EVD));
+}
+
+/*
+ * With threads: each has handles of its own that come and go, which it must find exactly
+ * when they are live, while the others make the table grow; and all see one that stays.
+ */
+
+enum { THREADS = 8, ROUNDS = 400, BATCH = 100 };
+
+static void *come_and_go(void *arg)
+{
+	uintptr_t base = (uintptr_t)arg * 1000000 + 1, round, n;
+	uintptr_t wrong = 0;
+
+	for (round = 0; round < ROUNDS; round++) {
+		for (n = 0; n < BATCH; n++)
+			wrong += add(nth(base + n), DAT_HANDLE_TYPE_EP, nth(base)) != 0;
+		for (n = 0; n < BATCH; n++) {
+			wrong += !dreg_handle_provider(nth(base + n), DAT_HANDLE_TYPE_EP);
+			wrong += !dreg_handle_provider(nth(0), DAT_HANDLE_TYPE_IA);
+			wrong += live(nth(base + BATCH + n));
+		}
+		/* one stays of each round, so that the table grows */
+		for (n = 1; n < BATCH; n++)
+			drop(nth(base + n));
+		for (n = 1; n < BATCH; n++)
+			wrong += live(nth(base + n));
+		base += 2 * BATCH;
+	}
+	return (void *)wrong;
+}
+
+Test(handle, threads_find_theirs)
+{
+	pthread_t thread[THREADS];
+	uintptr_t i;
+	void *wrong;
+
+	add(nth(0), DAT_HANDLE_TYPE_IA, nth(0));
+	for (i = 0; i < THREADS; i++)
+		cr_assert_eq(pthread_create(&thread[i], NULL, come_and_go, (void *)(i + 1)), 0);
+	for (i = 0; i < THREADS; i++) {
+		pthread_join(thread[i], &wrong);
+		cr_expect_null(wrong);
+	}
+	cr_expect_gt(tables(), 3);
+}
