@@ -240,21 +240,17 @@ static void raw_hello(struct perf_raw *raw, unsigned char *buf)
 	perf_hello_encode(&hello, buf);
 }
 
+/* On every address, as the provider's listeners: the client chooses its way. */
 static int raw_listen(struct perf_xport *x, unsigned int *port)
 {
 	struct perf_raw *raw = to_raw(x);
 	struct sockaddr_storage addr;
-	char host[NI_MAXHOST], service[16];
-	const char *node = NULL;
+	char service[16];
 	size_t len = sizeof(addr);
 	int rc;
 
-	if (raw->fabric.addr.ss_family &&
-	    !getnameinfo((struct sockaddr *)&raw->fabric.addr, sizeof(raw->fabric.addr), host,
-			 sizeof(host), NULL, 0, NI_NUMERICHOST))
-		node = host;
 	snprintf(service, sizeof(service), "%u", *port);
-	if (raw_getinfo(raw, node, service, FI_SOURCE) || raw_open_fabric(raw))
+	if (raw_getinfo(raw, NULL, service, FI_SOURCE) || raw_open_fabric(raw))
 		return -1;
 	rc = fi_passive_ep(raw->fab, raw->info, &raw->pep, NULL);
 	if (!rc)
