@@ -213,7 +213,8 @@ DAT_RETURN dofi_evd_new(struct dofi_ia *ia, DAT_COUNT qlen, struct dofi_cno *cno
 	evd->head = 0;
 	atomic_store(&evd->count, 0);
 	evd->enabled = evd->waitable = true;
-	evd->overflowed = evd->dying = evd->waiting = false;
+	evd->overflowed = evd->dying = false;
+	evd->waiting = false;
 	for (i = 0; i < DOFI_EVD_FEEDS; i++) {
 		atomic_store(&evd->feed[i], NULL);
 		evd->feed_users[i] = 0;
