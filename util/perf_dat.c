@@ -98,6 +98,18 @@ static int query_ia(struct perf_dat *dat)
 	return 0;
 }
 
+/* The filter that libfabric honours is the likeliest reason why no fabric is left. */
+static int open_fail(struct perf_dat *dat, DAT_RETURN ret)
+{
+	const char *filter = getenv("FI_PROVIDER");
+	char what[128];
+
+	if (!filter)
+		return dat_fail(dat, "cannot open the IA", ret);
+	snprintf(what, sizeof(what), "cannot open the IA with FI_PROVIDER=%s", filter);
+	return dat_fail(dat, what, ret);
+}
+
 static int dat_open(struct perf_xport *x)
 {
 	struct perf_dat *dat = to_dat(x);
@@ -106,7 +118,7 @@ static int dat_open(struct perf_xport *x)
 	ret = dat_ia_open((DAT_NAME_PTR)dat->device, ASYNC_QLEN, &dat->async_evd, &dat->ia);
 	if (ret != DAT_SUCCESS) {
 		dat->ia = DAT_HANDLE_NULL;
-		return dat_fail(dat, "cannot open the IA", ret);
+		return open_fail(dat, ret);
 	}
 	if (query_ia(dat))
 		return -1;

@@ -15,7 +15,7 @@ struct dofi_settings dofi_settings;
 
 const struct dofi_setting dofi_setting_table[] = {
 	{ "DAT_OFI_LOG", "level", "0 errors, 1 warnings, 2 information, 3 debug",
-	  DOFI_WARN, DOFI_ERR, DOFI_DEBUG, &dofi_settings.log },
+	  DOFI_ERR, DOFI_ERR, DOFI_DEBUG, &dofi_settings.log },
 	{ "DAT_OFI_SPIN_US", "us", "how long a blocking wait polls before it sleeps",
 	  50, 0, 1000000, &dofi_settings.spin_us },
 	{ "DAT_OFI_PROBE_US", "us", "a queue not polled for this long is served for the program",
@@ -39,7 +39,7 @@ static void setting_read(const struct dofi_setting *s)
 	errno = 0;
 	v = strtol(text, &end, 0);
 	if (errno || end == text || *end || v < s->min || v > s->max) {
-		dofi_log(DOFI_WARN, DOFI_CORE, "%s=%s is not a number from %ld to %ld; using %ld",
+		dofi_log(DOFI_ERR, DOFI_CORE, "%s=%s is not a number from %ld to %ld; using %ld",
 			 s->name, text, s->min, s->max, s->def);
 		return;
 	}
@@ -65,7 +65,7 @@ static void name_the_unknown(void)
 		size_t len = strcspn(*e, "=");
 
 		if (!strncmp(*e, prefix, sizeof(prefix) - 1) && !setting_find(*e, len))
-			dofi_log(DOFI_WARN, DOFI_CORE, "unknown setting %.*s", (int)len, *e);
+			dofi_log(DOFI_ERR, DOFI_CORE, "unknown setting %.*s", (int)len, *e);
 	}
 }
 

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-enum dofi_log_level dofi_log_max = DOFI_WARN;
+enum dofi_log_level dofi_log_max = DOFI_ERR;
 
 static const char *const level_name[] = {
 	[DOFI_ERR] = "error",

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 enum dofi_log_level {
-	DOFI_ERR,	/* the program or its administrator must act */
+	DOFI_ERR,	/* a configuration is wrong: no return code can say how */
 	DOFI_WARN,	/* something was refused or lost, and the program was told */
 	DOFI_INFO,	/* once per object: opened, connected, closed */
 	DOFI_DEBUG,	/* once per state change */

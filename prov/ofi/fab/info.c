@@ -200,7 +200,7 @@ static void log_nothing(const struct dofi_params *p)
 {
 	const char *filter = getenv("FI_PROVIDER");
 
-	dofi_log(DOFI_ERR, DOFI_FAB,
+	dofi_log(DOFI_WARN, DOFI_FAB,
 		 "no connected fabric for provider=%s domain=%s address=%s%s%s",
 		 p->provider[0] ? p->provider : "any", p->domain[0] ? p->domain : "any",
 		 p->address[0] ? p->address : "any", filter ? " with FI_PROVIDER=" : "",
