@@ -8,6 +8,7 @@ EXTRA_DIST += \
 	contrib/check-layers \
 	test/abi/symbols.sh \
 	test/run \
+	test/tsan.supp \
 	test/valgrind.supp
 
 # The dat.conf of the build tree, so that programs run without an installation.
@@ -34,6 +35,8 @@ AM_TESTS_ENVIRONMENT = \
 	CXX='$(CXX)'; export CXX; \
 	TEST_RUNNER='$(TEST_RUNNER)'; export TEST_RUNNER; \
 	TEST_TIMEOUT='$(TEST_TIMEOUT)'; export TEST_TIMEOUT; \
+	TSAN_OPTIONS="suppressions=$(abs_top_srcdir)/test/tsan.supp:$$TSAN_OPTIONS"; \
+	export TSAN_OPTIONS; \
 	IPATH_NO_BACKTRACE=1; export IPATH_NO_BACKTRACE;
 
 LOG_COMPILER = $(SHELL) $(top_srcdir)/test/run

@@ -148,7 +148,7 @@ Test(perf_lat, no_overflow_near_the_top)
 	struct perf_lat lat;
 
 	perf_lat_of(samples, 2, 1, &lat);
-	cr_assert_float_eq(lat.median, UINT64_MAX / 1000.0, 1e6);
+	cr_assert_float_eq(lat.median, (double)UINT64_MAX / 1000, 1e6);
 }
 
 Test(perf_iters, fill_the_budget_within_limits)
