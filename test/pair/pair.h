@@ -46,6 +46,10 @@ struct pair_case {
 	const void *arg;	/* the roles' own, by pair_arg() */
 };
 
+/* PAIR_CASE(name, server, client[, .member = value]...) */
+#define PAIR_CASE(case_name, server_role, client_role, ...) \
+	{ .name = (case_name), .server = (server_role), .client = (client_role), ##__VA_ARGS__ }
+
 /* Runs @n cases as @argv says. Returns what main() should. */
 int pair_main(const struct pair_case *cases, size_t n, int argc, char **argv);
 

@@ -1,0 +1,20 @@
+# The two-process tests, each for both API versions.
+
+pair_harness = test/pair/pair.c test/pair/pair.h test/pair/node.c
+pair_cppflags1 = $(AM_CPPFLAGS) -DDAT_API=1
+pair_cppflags2 = $(AM_CPPFLAGS) -DDAT_API=2
+
+PAIR_TESTS += \
+	test/pair/connect1 \
+	test/pair/connect2
+
+check_PROGRAMS += \
+	test/pair/connect1 \
+	test/pair/connect2
+
+test_pair_connect1_SOURCES = test/pair/connect.c $(pair_harness)
+test_pair_connect1_CPPFLAGS = $(pair_cppflags1)
+test_pair_connect1_LDADD = libdat.la
+test_pair_connect2_SOURCES = test/pair/connect.c $(pair_harness)
+test_pair_connect2_CPPFLAGS = $(pair_cppflags2)
+test_pair_connect2_LDADD = libdat2.la
