@@ -139,6 +139,17 @@ static struct msg_listener *listener_at(struct msg_ia *mia, uint16_t port)
 	return NULL;
 }
 
+/* Whether this IA listens for @conn_qual already, at whichever of its ports. */
+static bool is_taken(struct msg_ia *mia, DAT_CONN_QUAL conn_qual)
+{
+	struct msg_listener *l;
+
+	TAILQ_FOREACH(l, &mia->listeners, link)
+		if (psp_of(l, conn_qual))
+			return true;
+	return false;
+}
+
 static void join(struct msg_listener *l, struct dofi_psp *psp)
 {
 	l->users++;
@@ -151,8 +162,6 @@ static int listen_at(struct dofi_psp *psp, uint16_t port)
 	struct msg_listener *l = listener_at(psp->obj.ia->xport_ia, port);
 	int ret = 0;
 
-	if (l && psp_of(l, psp->conn_qual))
-		return -EADDRINUSE;
 	if (!l)
 		ret = listener_open(psp->obj.ia, port, &l);
 	if (!ret)
@@ -180,6 +189,8 @@ int msg_listen(struct dofi_psp *psp)
 
 	if (!psp->conn_qual)
 		return listen_anywhere(psp);
+	if (is_taken(psp->obj.ia->xport_ia, psp->conn_qual))
+		return -EADDRINUSE;
 	for (i = 0; i < n; i++) {
 		ret = listen_at(psp, dofi_wire_port(psp->conn_qual, i));
 		/* a taken port that is the qualifier itself means that somebody else serves it */
