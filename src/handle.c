@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define FIRST_LOG2	8
 #define FIRST_SLOTS	(1 << FIRST_LOG2)
@@ -80,13 +81,14 @@ static size_t copy_used(struct dreg_table *to, struct dreg_table *from)
 static int make_room(void)
 {
 	struct dreg_table *t = dreg_table_now(), *larger;
-	size_t slots = t->mask + 1;
+	size_t slots = t->mask + 1, size = sizeof(*larger) + 2 * slots * sizeof(t->slot[0]);
 
 	if (unempty < slots / 2)
 		return 0;
-	larger = calloc(1, sizeof(*larger) + 2 * slots * sizeof(larger->slot[0]));
+	larger = aligned_alloc(_Alignof(struct dreg_table), size);
 	if (!larger)
 		return -ENOMEM;
+	memset(larger, 0, size);
 	larger->mask = 2 * slots - 1;
 	larger->shift = t->shift - 1;
 	larger->older = t;

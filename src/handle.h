@@ -61,8 +61,10 @@ uint64_t dreg_handle_serial(void);
  * Lookup
  */
 
+/* Aligned to its size, so that none crosses a cache line. */
 struct dreg_slot {
-	_Atomic uintptr_t key;	/* the handle, or one of the next; published last */
+	/* the handle, or one of the next; published last */
+	__attribute__((aligned(32))) _Atomic uintptr_t key;
 	_Atomic(uint64_t) meta;	/* kind + 1, flags, serial; 0 unless used */
 	_Atomic(const DAT_PROVIDER *) provider;
 	_Atomic(DAT_IA_HANDLE) owner;

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The set of live handles, alone and with many threads. */
+/* The set of live handles; handle_threads.c has many threads use it. */
 
 #include "handle.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
-#include <pthread.h>
 
 static DAT_PROVIDER provider, other_provider;
 
@@ -193,50 +192,4 @@ Test(handle, arguments_must_be_the_same_providers)
 	/* another IA name of one library */
 	other_provider.ia_close_func = provider.ia_close_func;
 	cr_expect(dreg_handle_arg(&provider, nth(2), DAT_HANDLE_TYPE_EVD));
-}
-
-/*
- * With threads: each has handles of its own that come and go, which it must find exactly
- * when they are live, while the others make the table grow; and all see one that stays.
- */
-
-enum { THREADS = 8, ROUNDS = 400, BATCH = 100 };
-
-static void *come_and_go(void *arg)
-{
-	uintptr_t base = (uintptr_t)arg * 1000000 + 1, round, n;
-	uintptr_t wrong = 0;
-
-	for (round = 0; round < ROUNDS; round++) {
-		for (n = 0; n < BATCH; n++)
-			wrong += add(nth(base + n), DAT_HANDLE_TYPE_EP, nth(base)) != 0;
-		for (n = 0; n < BATCH; n++) {
-			wrong += !dreg_handle_provider(nth(base + n), DAT_HANDLE_TYPE_EP);
-			wrong += !dreg_handle_provider(nth(0), DAT_HANDLE_TYPE_IA);
-			wrong += live(nth(base + BATCH + n));
-		}
-		/* one stays of each round, so that the table grows */
-		for (n = 1; n < BATCH; n++)
-			drop(nth(base + n));
-		for (n = 1; n < BATCH; n++)
-			wrong += live(nth(base + n));
-		base += 2 * BATCH;
-	}
-	return (void *)wrong;
-}
-
-Test(handle, threads_find_theirs)
-{
-	pthread_t thread[THREADS];
-	uintptr_t i;
-	void *wrong;
-
-	add(nth(0), DAT_HANDLE_TYPE_IA, nth(0));
-	for (i = 0; i < THREADS; i++)
-		cr_assert_eq(pthread_create(&thread[i], NULL, come_and_go, (void *)(i + 1)), 0);
-	for (i = 0; i < THREADS; i++) {
-		pthread_join(thread[i], &wrong);
-		cr_expect_null(wrong);
-	}
-	cr_expect_gt(tables(), 3);
 }
