@@ -39,3 +39,94 @@ EXTRA_libdat2_la_DEPENDENCIES = src/libdat2.map
 EXTRA_DIST += \
 	src/libdat.map \
 	src/libdat2.map
+
+if HAVE_CRITERION
+registry_unit_tests = \
+	test/unit/src/conf_test \
+	test/unit/src/dispatch1_test \
+	test/unit/src/dispatch2_test \
+	test/unit/src/handle_test \
+	test/unit/src/registry1_test \
+	test/unit/src/registry2_test \
+	test/unit/src/strerror1_test \
+	test/unit/src/strerror2_test
+
+check_PROGRAMS += $(registry_unit_tests)
+check_LTLIBRARIES += test/unit/src/stub1.la test/unit/src/stub2.la
+REGISTRY_TESTS += $(registry_unit_tests)
+endif
+
+check_PROGRAMS += test/unit/src/handle_threads
+REGISTRY_TESTS += test/unit/src/handle_threads
+
+registry_test_cppflags = $(AM_CPPFLAGS) -I$(top_srcdir)/src $(CRITERION_CFLAGS)
+
+# Those of one file of the registry alone.
+test_unit_src_conf_test_SOURCES = test/unit/src/conf_test.c src/conf.c
+test_unit_src_conf_test_CPPFLAGS = $(registry_test_cppflags)
+test_unit_src_conf_test_LDADD = $(CRITERION_LIBS)
+test_unit_src_handle_test_SOURCES = test/unit/src/handle_test.c src/handle.c
+test_unit_src_handle_test_CPPFLAGS = -DDAT_API=2 $(registry_test_cppflags)
+test_unit_src_handle_test_LDADD = $(CRITERION_LIBS)
+test_unit_src_handle_threads_SOURCES = test/unit/src/handle_threads.c src/handle.c
+test_unit_src_handle_threads_CPPFLAGS = -DDAT_API=2 $(AM_CPPFLAGS) -I$(top_srcdir)/src
+
+# Those of the libraries.
+registry_dispatch_files = test/unit/src/calls.h test/unit/src/dispatch_test.c
+test_unit_src_dispatch1_test_SOURCES = $(registry_dispatch_files)
+test_unit_src_dispatch1_test_CPPFLAGS = -DDAT_API=1 $(registry_test_cppflags)
+test_unit_src_dispatch1_test_LDADD = libdat.la $(CRITERION_LIBS)
+test_unit_src_dispatch2_test_SOURCES = $(registry_dispatch_files)
+test_unit_src_dispatch2_test_CPPFLAGS = -DDAT_API=2 $(registry_test_cppflags)
+test_unit_src_dispatch2_test_LDADD = libdat2.la $(CRITERION_LIBS)
+test_unit_src_strerror1_test_SOURCES = test/unit/src/strerror_test.c
+test_unit_src_strerror1_test_CPPFLAGS = -DDAT_API=1 $(registry_test_cppflags)
+test_unit_src_strerror1_test_LDADD = libdat.la $(CRITERION_LIBS)
+test_unit_src_strerror2_test_SOURCES = test/unit/src/strerror_test.c
+test_unit_src_strerror2_test_CPPFLAGS = -DDAT_API=2 $(registry_test_cppflags)
+test_unit_src_strerror2_test_LDADD = libdat2.la $(CRITERION_LIBS)
+
+# Those that load a provider, which tells the test program what it is called for.
+test_unit_src_registry1_test_SOURCES = test/unit/src/registry_test.c
+test_unit_src_registry1_test_CPPFLAGS = -DDAT_API=1 $(registry_test_cppflags)
+test_unit_src_registry1_test_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
+test_unit_src_registry1_test_LDADD = libdat.la $(CRITERION_LIBS)
+EXTRA_test_unit_src_registry1_test_DEPENDENCIES = test/unit/src/stub1.la
+test_unit_src_registry2_test_SOURCES = test/unit/src/registry_test.c
+test_unit_src_registry2_test_CPPFLAGS = -DDAT_API=2 $(registry_test_cppflags)
+test_unit_src_registry2_test_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
+test_unit_src_registry2_test_LDADD = libdat2.la $(CRITERION_LIBS)
+EXTRA_test_unit_src_registry2_test_DEPENDENCIES = test/unit/src/stub2.la
+
+# Libtool builds a shared library only for a directory to install it in.
+registry_stub_ldflags = $(AM_LDFLAGS) -module -avoid-version -rpath /nowhere
+test_unit_src_stub1_la_SOURCES = test/unit/src/stub_provider.c
+test_unit_src_stub1_la_CPPFLAGS = -DDAT_API=1 $(AM_CPPFLAGS)
+test_unit_src_stub1_la_LDFLAGS = $(registry_stub_ldflags)
+test_unit_src_stub1_la_LIBADD = libdat.la
+test_unit_src_stub2_la_SOURCES = test/unit/src/stub_provider.c
+test_unit_src_stub2_la_CPPFLAGS = -DDAT_API=2 $(AM_CPPFLAGS)
+test_unit_src_stub2_la_LDFLAGS = $(registry_stub_ldflags)
+test_unit_src_stub2_la_LIBADD = libdat2.la
+
+EXTRA_DIST += \
+	test/data/dat.conf/blanks.conf \
+	test/data/dat.conf/blanks.expected \
+	test/data/dat.conf/crlf.conf \
+	test/data/dat.conf/crlf.expected \
+	test/data/dat.conf/empty.conf \
+	test/data/dat.conf/empty.expected \
+	test/data/dat.conf/fields.conf \
+	test/data/dat.conf/fields.expected \
+	test/data/dat.conf/keywords.conf \
+	test/data/dat.conf/keywords.expected \
+	test/data/dat.conf/names.conf \
+	test/data/dat.conf/names.expected \
+	test/data/dat.conf/no-newline.conf \
+	test/data/dat.conf/no-newline.expected \
+	test/data/dat.conf/plain.conf \
+	test/data/dat.conf/plain.expected \
+	test/data/dat.conf/quotes.conf \
+	test/data/dat.conf/quotes.expected \
+	test/data/dat.conf/versions.conf \
+	test/data/dat.conf/versions.expected
