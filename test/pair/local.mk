@@ -6,11 +6,15 @@ pair_cppflags2 = $(AM_CPPFLAGS) -DDAT_API=2
 
 PAIR_TESTS += \
 	test/pair/connect1 \
-	test/pair/connect2
+	test/pair/connect2 \
+	test/pair/data1 \
+	test/pair/data2
 
 check_PROGRAMS += \
 	test/pair/connect1 \
-	test/pair/connect2
+	test/pair/connect2 \
+	test/pair/data1 \
+	test/pair/data2
 
 test_pair_connect1_SOURCES = test/pair/connect.c $(pair_harness)
 test_pair_connect1_CPPFLAGS = $(pair_cppflags1)
@@ -18,3 +22,10 @@ test_pair_connect1_LDADD = libdat.la
 test_pair_connect2_SOURCES = test/pair/connect.c $(pair_harness)
 test_pair_connect2_CPPFLAGS = $(pair_cppflags2)
 test_pair_connect2_LDADD = libdat2.la
+
+test_pair_data1_SOURCES = test/pair/data.c $(pair_harness)
+test_pair_data1_CPPFLAGS = $(pair_cppflags1)
+test_pair_data1_LDADD = libdat.la
+test_pair_data2_SOURCES = test/pair/data.c $(pair_harness)
+test_pair_data2_CPPFLAGS = $(pair_cppflags2)
+test_pair_data2_LDADD = libdat2.la
