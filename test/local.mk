@@ -58,3 +58,5 @@ check-valgrind:
 	$(MAKE) $(AM_MAKEFLAGS) check TESTS='$(PAIR_TESTS)' TEST_RUNNER='$(VALGRIND_COMMAND)'
 
 .PHONY: check-sanitized check-valgrind
+
+include test/pair/local.mk
