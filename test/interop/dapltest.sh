@@ -1,0 +1,80 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#
+# Debian's dapltest: one server, transactions and performance tests of many clients, and the
+# end that a client asks the server for.
+set -u
+. "${srcdir:-.}/test/interop/lib.sh"
+
+# client REGISTRY FABRIC PATTERN TYPE NAME ARGUMENTS - one test against the running server
+client()
+{
+	name="dapltest -T $4 $5, $2, $1 libdat2"
+	expected=$3
+	run_client "$1" dapltest -T "$4" -D "ofi-$2" -s 127.0.0.1 $6
+	if judge client "$tmp/client" "$client_status" 'End of Work -- Client Exiting' "$expected" &&
+	   judge server "$tmp/server" 0; then
+		passed "$name"
+	else
+		failed "$name" "$why"
+	fi
+}
+
+# The server must have seen each test to its end, and left by itself.
+quit()
+{
+	name="dapltest -T Q after $3 transaction and $4 performance tests, $2, $1 libdat2"
+	run_client "$1" dapltest -T Q -D "ofi-$2" -s 127.0.0.1
+	[ "$client_status" -eq 0 ] || kill "$server_job"
+	end_server
+	if judge client "$tmp/client" "$client_status" 'End of Work -- Client Exiting' &&
+	   judge server "$tmp/server" "$server_status" 'DT_cs_Server .*Exiting' &&
+	   said "$3" 'Transaction Test Finished for this client' &&
+	   said "$4" 'Finished performance test\.  Exiting'; then
+		passed "$name"
+	else
+		failed "$name" "$why"
+	fi
+}
+
+# said COUNT PATTERN
+said()
+{
+	n=$(grep -c "$2" "$tmp/server")
+	why="the server says \"$2\" $n times, not $1"
+	[ "$n" -eq "$1" ]
+}
+
+# modes REGISTRY FABRIC
+modes()
+{
+	if ! start_server "$1" dapltest -T S -D "ofi-$2"; then
+		failed "dapltest -T S, $2, $1 libdat2" "$why"
+		return
+	fi
+	iterations=${full:+1000}
+	: "${iterations:=200}"
+	many="-t 2 -w 4 -i $iterations"
+	ops='client SR 4096 1 server SR 4096 2 client RW 8192 2 server RW 4096 1 client RR 4096 2 server RR 65536 1'
+	stats='Stats ---- : 2 threads, 4 EPs'
+	for how in '' '-P'; do
+		for verb in SR RW RR; do
+			# a transaction needs a send each way
+			few="client $verb 4096 1 server $verb 4096 1"
+			[ $verb = SR ] || few="$few client SR 256 1 server SR 256 1"
+			client "$1" "$2" "$stats" T "$verb${how:+ $how}" "$how $many $few"
+		done
+		client "$1" "$2" "$stats" T "all -V${how:+ $how}" "$how -V $many $ops"
+	done
+	for verb in RW RR; do
+		for how in b p; do
+			client "$1" "$2" "Operation Type +: $verb" P "$verb -m $how" \
+				"-m $how -i $iterations $verb 4096 1"
+		done
+	done
+	quit "$1" "$2" 8 4
+}
+
+need dapltest 62000
+everywhere modes
+finish

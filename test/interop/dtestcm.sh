@@ -1,0 +1,35 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#
+# Debian's dtestcm: 1000 connections, 100 in flight, private data both ways, and their ends.
+set -u
+. "${srcdir:-.}/test/interop/lib.sh"
+
+connections=1000
+
+client_says()
+{
+	judge client "$tmp/client" "$client_status" \
+		"ALL $connections CONNECTED on Client!" 'DAPL Connection Test Complete\.' \
+		"Connections: .*Num=$connections"
+}
+
+server_says()
+{
+	judge server "$tmp/server" "$server_status" \
+		"ALL $connections CONNECTED on Server!" 'DAPL Connection Test Complete\.'
+}
+
+# modes REGISTRY FABRIC - by polling and by waiting, and one server on many service points
+modes()
+{
+	for mode in '' -w; do
+		args="-P ofi-$2 -c $connections $mode"
+		once "$1" "$2" "$connections connections${mode:+, $mode}" \
+			"dtestcm $args -s" "dtestcm $args -h 127.0.0.1"
+	done
+}
+
+need dtestcm 15828 45248
+everywhere modes
+finish

@@ -1,0 +1,314 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#
+# What the interoperability tests share: unmodified programs of Debian's dapl2-utils, a server
+# and a client of each, run on our registry and on Debian's; their output is read, because they
+# exit with 0 whatever happened. Sourced by the tests. Output is TAP.
+#
+# Environment:
+#   INTEROP_FABRICS  fabrics to run on (default "tcp", and "tcp sockets net" if INTEROP_FULL)
+#   INTEROP_FULL     non-empty: every mode on every fabric, with the programs' own sizes
+#   INTEROP_LIBS     registries: "ours", "debian" or both (default)
+#   INTEROP_SECONDS  limit on each program (default 60, and 180 if INTEROP_FULL)
+#   top_builddir     the build tree with our libraries (default .)
+
+export IPATH_NO_BACKTRACE=1
+unset FI_PROVIDER LD_LIBRARY_PATH
+
+full=${INTEROP_FULL:+yes}
+fabrics=${INTEROP_FABRICS:-tcp${full:+ sockets net}}
+registries=${INTEROP_LIBS:-ours debian}
+build=$(cd "${top_builddir:-.}" && pwd) || exit 99
+our_registry=$build/.libs/libdat2.so.2
+if [ -n "$full" ]; then
+	seconds=${INTEROP_SECONDS:-180}
+else
+	seconds=${INTEROP_SECONDS:-60}
+fi
+
+DAT_OVERRIDE=$build/test/dat.conf
+export DAT_OVERRIDE
+
+tmp=$(mktemp -d) || exit 99
+server_pid=
+cleanup()
+{
+	stop_server
+	rm -rf "$tmp"
+}
+trap cleanup EXIT
+trap 'exit 99' HUP INT TERM
+
+n_run=0 n_bad=0 n_skip=0
+
+# say VERDICT NAME - one line of TAP
+say()
+{
+	n_run=$((n_run + 1))
+	printf '%s %d - %s\n' "$1" "$n_run" "$2"
+}
+
+passed()
+{
+	say ok "$1"
+}
+
+# failed NAME WHY - with what both programs said
+failed()
+{
+	n_bad=$((n_bad + 1))
+	say 'not ok' "$1"
+	echo "# $2"
+	for f in server client; do
+		[ -s "$tmp/$f" ] && tail -n 25 "$tmp/$f" | tr -d '\0' | sed "s/^/# $f: /"
+	done
+}
+
+skipped()
+{
+	n_skip=$((n_skip + 1))
+	say ok "$1 # SKIP $2"
+}
+
+finish()
+{
+	echo "1..$n_run"
+	[ "$n_bad" -eq 0 ] || exit 1
+	[ "$n_run" -gt "$n_skip" ] || exit 77
+	exit 0
+}
+
+# Programs
+
+# need PROGRAM PORT... - the program under test and the fixed ports at which its server waits
+need()
+{
+	program=$1
+	shift
+	ports=$*
+	if ! command -v "$program" >/dev/null; then
+		skipped "$program" "$program is not installed (package dapl2-utils)"
+		finish
+	fi
+	if [ ! -e "$our_registry" ]; then
+		skipped "$program" "$our_registry is not built"
+		finish
+	fi
+	debian_registry=$(ldd "$(command -v "$program")" | sed -n 's/.*libdat2\.so\.2 => \(\/[^ ]*\).*/\1/p')
+	lock
+	judge_is_awake
+}
+
+# One user of the fixed ports at a time on a machine.
+lock()
+{
+	exec 9>"/tmp/dat-interop-$(id -u).lock"
+	flock -w 600 9 || {
+		failed "$program" "another test holds the lock for ten minutes"
+		finish
+	}
+}
+
+# The directories that the programs search for their registry first; Debian's is found anyway.
+library_path()
+{
+	[ "$1" = debian ] || echo "$build/.libs"
+}
+
+# The file that a process on this registry must have mapped.
+registry_file()
+{
+	case $1 in
+	ours) readlink -f "$our_registry" ;;
+	debian) readlink -f "$debian_registry" ;;
+	esac
+}
+
+have_registry()
+{
+	[ "$1" = ours ] || [ -n "$debian_registry" ]
+}
+
+# have_fabric FABRIC - whether the provider finds it here
+have_fabric()
+{
+	fi_info -p "$1" -t FI_EP_MSG >/dev/null 2>&1 || ! command -v fi_info >/dev/null
+}
+
+# listening PORT - whether a socket of this machine does
+listening()
+{
+	cat /proc/net/tcp /proc/net/tcp6 2>/dev/null |
+		awk -v port="$(printf ':%04X$' "$1")" '$2 ~ port && $4 == "0A" { found = 1 }
+			END { exit !found }'
+}
+
+# until_so SECONDS COMMAND... - looks often until the command succeeds
+until_so()
+{
+	left=$(($1 * 50))
+	shift
+	until "$@"; do
+		left=$((left - 1))
+		[ $left -gt 0 ] || return 1
+		sleep 0.02
+	done
+}
+
+ports_free()
+{
+	for p in $ports; do
+		! listening "$p" || return 1
+	done
+}
+
+server_ready()
+{
+	for p in $ports; do
+		listening "$p" || return 1
+	done
+}
+
+server_ready_or_gone()
+{
+	server_ready || ! kill -0 "$server_job" 2>/dev/null
+}
+
+# Whether the server runs on the libraries under test and no others.
+server_is_right()
+{
+	grep -qF "$(registry_file "$1")" "/proc/$server_pid/maps" &&
+		grep -qF "$build/prov/ofi/v2/.libs/libdaplofi.so.2" "/proc/$server_pid/maps"
+}
+
+# start_server REGISTRY COMMAND... - returns when it listens; sets why if it does not
+start_server()
+{
+	which=$1
+	shift
+	rm -f "$tmp/server" "$tmp/client" "$tmp/pid"
+	if ! until_so 10 ports_free; then
+		why="something else listens at one of the ports $ports"
+		return 1
+	fi
+	LD_LIBRARY_PATH=$(library_path "$which") timeout -k 5 "$seconds" \
+		sh -c 'echo $$ >"$0"; exec "$@"' "$tmp/pid" "$@" >"$tmp/server" 2>&1 9>&- &
+	server_job=$!
+	if ! until_so 20 server_ready_or_gone || ! server_ready; then
+		why="the server does not listen at all of the ports $ports"
+		stop_server
+		return 1
+	fi
+	server_pid=$(cat "$tmp/pid")
+	if ! server_is_right "$which"; then
+		why="the server is not on $(registry_file "$which") and our provider"
+		stop_server
+		return 1
+	fi
+}
+
+stop_server()
+{
+	[ -n "$server_job" ] || return 0
+	kill "$server_job" 2>/dev/null
+	wait "$server_job" 2>/dev/null
+	server_job= server_pid=
+}
+server_job=
+
+# Waits for the server to end by itself; its status is kept.
+end_server()
+{
+	wait "$server_job"
+	server_status=$?
+	server_job= server_pid=
+}
+
+run_client()
+{
+	which=$1
+	shift
+	LD_LIBRARY_PATH=$(library_path "$which") timeout -k 5 "$seconds" "$@" >"$tmp/client" 2>&1 9>&-
+	client_status=$?
+}
+
+# Judgement
+
+# Words that these programs use when something is wrong.
+bad_words='error|err[ :]|fail|wrong|mismatch|bad (dis)?connect|unexpected|abort|cannot|could ?n.t|could not|warning|swallowing|invalid|version mismatch|timed out|not expected|segmentation'
+
+# judge NAME FILE STATUS PATTERN... - sets why and fails unless the program ended well, said
+# each of the patterns and nothing bad
+judge()
+{
+	who=$1 file=$2 status=$3
+	shift 3
+	if [ "$status" -ne 0 ]; then
+		why="the $who ended with $status"
+		return 1
+	fi
+	if tr -d '\0' <"$file" | grep -v '^NOTE: Adding OP' | grep -iE "$bad_words" >"$tmp/bad"; then
+		why="the $who says: $(head -n 1 "$tmp/bad")"
+		return 1
+	fi
+	for pattern in "$@"; do
+		if ! tr -d '\0' <"$file" | grep -qE -e "$pattern"; then
+			why="the $who does not say \"$pattern\""
+			return 1
+		fi
+	done
+}
+
+# The judge must see that a client without an adapter fails, whatever its exit status.
+judge_is_awake()
+{
+	name="$program without an adapter is judged a failure"
+	case $program in
+	dapltest) set -- dapltest -T T -s 127.0.0.1 -D ofi-nosuch client SR 4096 server SR 4096 ;;
+	*) set -- "$program" -P ofi-nosuch -s ;;
+	esac
+	run_client ours "$@"
+	if judge client "$tmp/client" 0; then
+		failed "$name" "it was taken for a success"
+	else
+		passed "$name"
+	fi
+	rm -f "$tmp/client"
+}
+
+# once REGISTRY FABRIC NAME SERVER CLIENT - one server and one client, which the caller's
+# functions server_says and client_says judge
+once()
+{
+	name="$program, $3, $2, $1 libdat2"
+	if ! start_server "$1" $4; then
+		failed "$name" "$why"
+		return
+	fi
+	run_client "$1" $5
+	# a client that fails leaves a server that waits
+	[ "$client_status" -eq 0 ] && ! grep -qiE "$bad_words" "$tmp/client" || kill "$server_job" 2>/dev/null
+	end_server
+	if client_says && server_says; then
+		passed "$name"
+	else
+		failed "$name" "$why"
+	fi
+}
+
+# everywhere FUNCTION NAME... - calls it with each registry and fabric
+everywhere()
+{
+	for r in $registries; do
+		if ! have_registry "$r"; then
+			skipped "$program, $r libdat2" "it is not installed"
+			continue
+		fi
+		for f in $fabrics; do
+			if have_fabric "$f"; then
+				"$@" "$r" "$f"
+			else
+				skipped "$program, $f, $r libdat2" "libfabric has no $f here"
+			fi
+		done
+	done
+}

@@ -1,0 +1,10 @@
+# Debian's own programs on our libraries.
+
+INTEROP_TESTS += \
+	test/interop/dtest.sh \
+	test/interop/dtestcm.sh \
+	test/interop/dapltest.sh
+
+EXTRA_DIST += \
+	$(INTEROP_TESTS) \
+	test/interop/lib.sh
