@@ -60,3 +60,4 @@ check-valgrind:
 .PHONY: check-sanitized check-valgrind
 
 include test/pair/local.mk
+include test/interop/local.mk
