@@ -7,6 +7,8 @@ registry_sources = \
 	src/conf.h \
 	src/dispatch.c \
 	src/dispatch.h \
+	src/entry.c \
+	src/entry.h \
 	src/err.h \
 	src/event.c \
 	src/handle.c \

@@ -1,48 +1,31 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The registry: entries of dat.conf, registered providers, and what is in use. */
+/* The dynamic registry: registered providers, and what is in use. */
 
 #include "registry.h"
 
-#include "conf.h"
 #include "err.h"
-#include "load.h"
 #include "log.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* A line of dat.conf that this library can open. */
-struct entry {
-	DAT_PROVIDER_INFO info;
-	char *library;
-	char *ia_params;
-	struct entry *next;	/* in the order of the file; never changes */
-	pthread_mutex_t lock;	/* held while loading and unloading; guards the next two */
-	unsigned int users;	/* uses; the library is loaded while there are some */
-	struct dreg_library lib;
-};
 
 /* A table that a provider has registered. */
 struct provider {
 	DAT_PROVIDER_INFO info;
 	const DAT_PROVIDER *table;
-	struct entry *entry;	/* whose library registered it; null for one that was there */
+	struct dreg_entry *entry;	/* whose library registered it; null for one that was there */
 	unsigned int users;	/* uses */
 	struct provider *next;
 };
 
 struct dreg_use {
-	struct entry *entry;	/* null if the provider was not loaded by us */
+	struct dreg_entry *entry;	/* null if the provider was not loaded by us */
 	struct provider *provider;
 	DAT_IA_HANDLE ia;
 	unsigned int busy;	/* calls the registry is making on ia; under lock */
 	struct dreg_use *next;
 };
-
-static struct entry *entries;		/* written once, by entries_read() */
-static pthread_once_t entries_once = PTHREAD_ONCE_INIT;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the next two */
 static struct provider *providers;
@@ -50,170 +33,7 @@ static struct dreg_use *open_ias;
 static pthread_cond_t idle = PTHREAD_COND_INITIALIZER;	/* a use is no longer busy */
 
 /* The entry whose library this thread is starting: what registers now belongs to it. */
-static _Thread_local struct entry *starting;
-
-/*
- * Reading dat.conf
- */
-
-static const char *const conf_paths[] = {
-	DAT_CONFDIR "/dat.conf",
-	"/etc/dat.conf",
-#if DAT_VERSION_MAJOR < 2
-	"/etc/dat/dat.conf",
-#endif
-	NULL,
-};
-
-struct reader {
-	const char *path;
-	struct entry **tail;
-};
-
-static void entry_free(struct entry *e)
-{
-	free(e->library);
-	free(e->ia_params);
-	free(e);
-}
-
-static struct entry *entry_new(const struct dreg_conf_entry *line)
-{
-	struct entry *e = calloc(1, sizeof(*e));
-
-	if (!e)
-		return NULL;
-	strcpy(e->info.ia_name, line->name); /* the parser knows the limit */
-	e->info.dapl_version_major = line->major;
-	e->info.dapl_version_minor = line->minor;
-	e->info.is_thread_safe = line->threadsafe ? DAT_TRUE : DAT_FALSE;
-	pthread_mutex_init(&e->lock, NULL);
-	e->library = strdup(line->library);
-	e->ia_params = strdup(line->ia_params);
-	if (!e->library || !e->ia_params) {
-		entry_free(e);
-		return NULL;
-	}
-	return e;
-}
-
-/* Entries of the other API versions are kept: they tell why an open fails. */
-static void take_entry(void *arg, unsigned int line_no, const struct dreg_conf_entry *line)
-{
-	struct reader *r = arg;
-
-	if (!line->user || !line->usable) {
-		dreg_log(DREG_LOG_CONF, "%s:%u: %s is %s, ignored", r->path, line_no, line->name,
-			 line->user ? "not a default" : "for the kernel");
-		return;
-	}
-	*r->tail = entry_new(line);
-	if (!*r->tail) {
-		dreg_log(DREG_LOG_ERROR, "%s:%u: no memory for %s", r->path, line_no, line->name);
-		return;
-	}
-	r->tail = &(*r->tail)->next;
-	dreg_log(DREG_LOG_CONF, "%s:%u: %s u%u.%u %s from %s", r->path, line_no, line->name,
-		 line->major, line->minor, line->threadsafe ? "threadsafe" : "nonthreadsafe",
-		 line->library);
-}
-
-static void report_bad(void *arg, unsigned int line_no, const char *reason)
-{
-	const struct reader *r = arg;
-
-	dreg_log(DREG_LOG_ERROR, "%s:%u: %s", r->path, line_no, reason);
-}
-
-/* No file is an empty registry: programs are told that there is no such provider. */
-static void entries_read(void)
-{
-	struct reader reader = { .tail = &entries };
-	const struct dreg_conf_sink sink = { take_entry, report_bad, &reader };
-	FILE *file;
-
-	/* It names code to load, so a program with raised rights does not follow it. */
-	file = dreg_conf_open(secure_getenv("DAT_OVERRIDE"), conf_paths, &reader.path);
-	if (file) {
-		dreg_conf_read(file, &sink);
-		fclose(file);
-	} else if (reader.path) {
-		dreg_log(DREG_LOG_ERROR, "cannot read %s: %s", reader.path, strerror(errno));
-	} else {
-		dreg_log(DREG_LOG_GENERIC, "there is no dat.conf");
-	}
-}
-
-/*
- * Matching
- */
-
-/* How well a provider serves a request: the least is the best. */
-#define NO_MATCH UINT64_MAX
-
-static bool loadable(const DAT_PROVIDER_INFO *info)
-{
-	return info->dapl_version_major == DAT_VERSION_MAJOR;
-}
-
-/*
- * Exact first; then one that is thread-safe without need; then the highest minor
- * version. Else *@lacking becomes what no provider has had yet.
- */
-static uint64_t match(const DAT_PROVIDER_INFO *info, const struct dreg_request *rq,
-		      DAT_RETURN_SUBTYPE *lacking)
-{
-	DAT_RETURN_SUBTYPE missed = DAT_NO_SUBTYPE;
-
-	if (strcmp(info->ia_name, rq->name))
-		missed = DAT_NAME_NOT_REGISTERED;
-	else if (info->dapl_version_major != rq->major || !loadable(info))
-		missed = DAT_MAJOR_NOT_FOUND;
-	else if (info->dapl_version_minor < rq->minor)
-		missed = DAT_MINOR_NOT_FOUND;
-	else if (rq->threadsafe && !info->is_thread_safe)
-		missed = DAT_THREAD_SAFETY_NOT_FOUND;
-
-	/* The subtypes are numbered in this order. */
-	if (missed && missed > *lacking)
-		*lacking = missed;
-	if (missed)
-		return NO_MATCH;
-	return (info->dapl_version_minor == rq->minor ?
-			0 : 2 * ((uint64_t)UINT32_MAX - info->dapl_version_minor) + 2) +
-	       (!!info->is_thread_safe != rq->threadsafe);
-}
-
-/* The entries that serve a request, best first, equals as in the file; null-terminated. */
-static struct entry **candidates(const struct dreg_request *rq, DAT_RETURN_SUBTYPE *lacking)
-{
-	struct entry **list, *e;
-	size_t n = 0, i;
-
-	for (e = entries; e; e = e->next)
-		n++;
-	list = calloc(n + 1, sizeof(*list));
-	if (!list)
-		return NULL;
-	for (e = entries, n = 0; e; e = e->next) {
-		uint64_t rank = match(&e->info, rq, lacking);
-
-		if (rank == NO_MATCH)
-			continue;
-		for (i = n++; i && match(&list[i - 1]->info, rq, lacking) > rank; i--)
-			list[i] = list[i - 1];
-		list[i] = e;
-	}
-	return list;
-}
-
-static bool same_info(const DAT_PROVIDER_INFO *a, const DAT_PROVIDER_INFO *b)
-{
-	return !strncmp(a->ia_name, b->ia_name, sizeof(a->ia_name)) &&
-	       a->dapl_version_major == b->dapl_version_major &&
-	       a->dapl_version_minor == b->dapl_version_minor &&
-	       !a->is_thread_safe == !b->is_thread_safe;
-}
+static _Thread_local struct dreg_entry *starting;
 
 /*
  * Registered providers
@@ -224,7 +44,7 @@ static struct provider **provider_find(const DAT_PROVIDER_INFO *info)
 	struct provider **p;
 
 	for (p = &providers; *p; p = &(*p)->next)
-		if (same_info(&(*p)->info, info))
+		if (dreg_info_same(&(*p)->info, info))
 			break;
 	return p;
 }
@@ -287,7 +107,7 @@ static DAT_RETURN provider_remove(const DAT_PROVIDER *table, const DAT_PROVIDER_
 }
 
 /* What a library leaves registered would soon point into unmapped memory. */
-static void providers_forget(const struct entry *e)
+static void providers_forget(const struct dreg_entry *e)
 {
 	struct provider **at = &providers, *p;
 
@@ -330,9 +150,9 @@ DAT_RETURN dat_registry_remove_provider(DAT_PROVIDER *provider,
  */
 
 /* Loads and starts an entry's library. Called with the entry's lock held. */
-static int entry_start(struct entry *e)
+static int entry_start(struct dreg_entry *e)
 {
-	struct entry *outer = starting;
+	struct dreg_entry *outer = starting;
 	int ret = dreg_library_open(&e->lib, e->library);
 
 	if (ret)
@@ -344,7 +164,7 @@ static int entry_start(struct entry *e)
 }
 
 /* Called with the entry's lock held, which keeps others from loading it meanwhile. */
-static void entry_stop(struct entry *e)
+static void entry_stop(struct dreg_entry *e)
 {
 	if (e->lib.fini)
 		e->lib.fini(&e->info);
@@ -373,7 +193,7 @@ static void provider_put(struct provider *p)
 	pthread_mutex_unlock(&lock);
 }
 
-static struct provider *entry_get(struct entry *e)
+static struct provider *entry_get(struct dreg_entry *e)
 {
 	struct provider *p = NULL;
 
@@ -393,7 +213,7 @@ static struct provider *entry_get(struct entry *e)
 	return p;
 }
 
-static void entry_put(struct entry *e, struct provider *p)
+static void entry_put(struct dreg_entry *e, struct provider *p)
 {
 	pthread_mutex_lock(&e->lock);
 	provider_put(p);
@@ -406,12 +226,12 @@ static void entry_put(struct entry *e, struct provider *p)
 static struct provider *provider_present(const struct dreg_request *rq,
 					 DAT_RETURN_SUBTYPE *lacking)
 {
-	uint64_t rank, best_rank = NO_MATCH;
+	uint64_t rank, best_rank = DREG_NO_MATCH;
 	struct provider *p, *best = NULL;
 
 	pthread_mutex_lock(&lock);
 	for (p = providers; p; p = p->next) {
-		rank = p->entry ? NO_MATCH : match(&p->info, rq, lacking);
+		rank = p->entry ? DREG_NO_MATCH : dreg_match(&p->info, rq, lacking);
 		if (rank < best_rank) {
 			best_rank = rank;
 			best = p;
@@ -423,7 +243,7 @@ static struct provider *provider_present(const struct dreg_request *rq,
 	return best;
 }
 
-static bool use_find(struct dreg_use *use, const struct dreg_request *rq, struct entry **list,
+static bool use_find(struct dreg_use *use, const struct dreg_request *rq, struct dreg_entry **list,
 		     DAT_RETURN_SUBTYPE *lacking)
 {
 	for (; *list; list++) {
@@ -441,13 +261,12 @@ DAT_RETURN dreg_use_get(const struct dreg_request *rq, struct dreg_use **use)
 {
 	DAT_RETURN_SUBTYPE lacking = DAT_NAME_NOT_REGISTERED;
 	struct dreg_use *u = calloc(1, sizeof(*u));
-	struct entry **list;
+	struct dreg_entry **list;
 	bool found, listed;
 
 	if (!u)
 		return DREG_NO_MEMORY;
-	pthread_once(&entries_once, entries_read);
-	list = candidates(rq, &lacking);
+	list = dreg_entry_candidates(rq, &lacking);
 	if (!list) {
 		free(u);
 		return DREG_NO_MEMORY;
@@ -509,20 +328,20 @@ struct dreg_use *dreg_use_detach(DAT_IA_HANDLE ia)
  */
 
 /* Whether an earlier entry has the same key: such lines are one provider. */
-static bool entry_repeated(const struct entry *e)
+static bool entry_repeated(const struct dreg_entry *e)
 {
-	const struct entry *first;
+	const struct dreg_entry *first;
 
-	for (first = entries; !same_info(&first->info, &e->info); first = first->next)
+	for (first = dreg_entries(); !dreg_info_same(&first->info, &e->info); first = first->next)
 		;
 	return first != e;
 }
 
 static bool entry_exists(const DAT_PROVIDER_INFO *info)
 {
-	const struct entry *e;
+	const struct dreg_entry *e;
 
-	for (e = entries; e && !same_info(&e->info, info); e = e->next)
+	for (e = dreg_entries(); e && !dreg_info_same(&e->info, info); e = e->next)
 		;
 	return e;
 }
@@ -548,20 +367,19 @@ DAT_RETURN dat_registry_list_providers(DAT_COUNT max_to_return, DAT_COUNT *entri
 {
 	struct listing l = { dat_provider_list, max_to_return, 0, false };
 	const struct provider *p;
-	const struct entry *e;
+	const struct dreg_entry *e;
 
 	if (!entries_returned)
 		return DREG_BAD_ARG(2);
 	if (max_to_return > 0 && !dat_provider_list)
 		return DREG_BAD_ARG(3);
 
-	pthread_once(&entries_once, entries_read);
-	for (e = entries; e; e = e->next)
-		if (loadable(&e->info) && !entry_repeated(e))
+	for (e = dreg_entries(); e; e = e->next)
+		if (dreg_loadable(&e->info) && !entry_repeated(e))
 			list_one(&l, &e->info);
 	pthread_mutex_lock(&lock);
 	for (p = providers; p; p = p->next)
-		if (loadable(&p->info) && !entry_exists(&p->info))
+		if (dreg_loadable(&p->info) && !entry_exists(&p->info))
 			list_one(&l, &p->info);
 	pthread_mutex_unlock(&lock);
 
@@ -579,11 +397,10 @@ DAT_RETURN dat_registry_list_providers(DAT_COUNT max_to_return, DAT_COUNT *entri
 static bool name_known(const char *name)
 {
 	const struct provider *p;
-	const struct entry *e;
+	const struct dreg_entry *e;
 
-	pthread_once(&entries_once, entries_read);
-	for (e = entries; e; e = e->next)
-		if (loadable(&e->info) && !strcmp(e->info.ia_name, name))
+	for (e = dreg_entries(); e; e = e->next)
+		if (dreg_loadable(&e->info) && !strcmp(e->info.ia_name, name))
 			return true;
 	pthread_mutex_lock(&lock);
 	for (p = providers; p; p = p->next)
@@ -653,14 +470,8 @@ DAT_RETURN dat_registry_providers_related(const DAT_NAME_PTR ia_name_1,
 #endif
 
 /* Unloaded with nothing open: leave no memory behind. */
-static void __attribute__((destructor)) entries_free(void)
+static void __attribute__((destructor)) leave(void)
 {
-	struct entry *e;
-
-	if (open_ias)
-		return;
-	while ((e = entries)) {
-		entries = e->next;
-		entry_free(e);
-	}
+	if (!open_ias)
+		dreg_entries_free();
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Which providers there are and which are in use.
+ * The dynamic registry: what providers have registered, their function tables, and which
+ * of them are in use.
  *
- * The static registry is what dat.conf names: entries, read once and kept. The dynamic
- * registry is what providers have registered: their function tables. Opening an IA
- * takes an entry, loads its library if nobody has, and uses the table it registers.
+ * Opening an IA takes an entry of the static registry, loads its library if nobody has,
+ * and uses the table it registers.
  *
  * Locks, in the order they are taken: an entry's, the dynamic linker's, the
  * registry's. A provider is called with none of the last two held.
@@ -12,16 +12,7 @@
 #ifndef DREG_REGISTRY_H
 #define DREG_REGISTRY_H
 
-#include "dat_select.h"
-
-#include <stdbool.h>
-
-/* What a program asks dat_ia_openv() for. */
-struct dreg_request {
-	const char *name;
-	DAT_UINT32 major, minor;
-	bool threadsafe;
-};
+#include "entry.h"
 
 /* One open IA, seen from here: keeps its provider's library loaded. */
 struct dreg_use;

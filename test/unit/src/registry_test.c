@@ -198,6 +198,18 @@ Test(registry, failed_open_unloads)
 	cr_expect(!stub_loaded());
 }
 
+Test(registry, failed_close_keeps_the_library)
+{
+	DAT_IA_HANDLE ia;
+
+	configure("a " API " nonthreadsafe default @ stub.1.0 busy \"\"\n");
+	cr_assert_eq(open_ia("a", &ia), DAT_SUCCESS);
+	cr_expect_eq(dat_ia_close(ia, DAT_CLOSE_GRACEFUL_FLAG), ERR(DAT_INVALID_STATE, 0));
+	cr_expect(stub_loaded());
+	cr_expect_eq(dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG), DAT_SUCCESS);
+	cr_expect(!stub_loaded());
+}
+
 Test(registry, second_close_is_refused)
 {
 	DAT_IA_HANDLE ia;

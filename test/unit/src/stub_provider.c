@@ -5,6 +5,7 @@
  *
  *   silent	does not register		other	registers under another name
  *   closed	no IA can be opened		stay	does not take its registration back
+ *   busy	no IA can be closed but abruptly
  */
 
 #include "dat_select.h"
@@ -103,6 +104,13 @@ static DAT_RETURN ia_query(DAT_IA_HANDLE ia, DAT_EVD_HANDLE *evd, DAT_IA_ATTR_MA
 	return DAT_SUCCESS;
 }
 
+static DAT_RETURN ia_close_busy(DAT_IA_HANDLE ia, DAT_CLOSE_FLAGS flags)
+{
+	if (flags == DAT_CLOSE_GRACEFUL_FLAG)
+		return DAT_CLASS_ERROR | (DAT_RETURN)DAT_INVALID_STATE;
+	return ia_close(ia, flags);
+}
+
 #if DAT_VERSION_MAJOR >= 2
 /* A name is related to those that begin with the same letter. */
 static DAT_RETURN ia_ha_related(DAT_IA_HANDLE ia, const DAT_NAME_PTR name, DAT_BOOLEAN *answer)
@@ -130,7 +138,7 @@ void dat_provider_init(const DAT_PROVIDER_INFO *info, const char *ia_params)
 	o->stay = !strcmp(ia_params, "stay");
 	o->table.device_name = o->info.ia_name;
 	o->table.ia_open_func = strcmp(ia_params, "closed") ? ia_open : ia_open_closed;
-	o->table.ia_close_func = ia_close;
+	o->table.ia_close_func = strcmp(ia_params, "busy") ? ia_close : ia_close_busy;
 	o->table.ia_query_func = ia_query;
 #if DAT_VERSION_MAJOR >= 2
 	o->table.ia_ha_related_func = ia_ha_related;

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The static registry: reads dat.conf once, and matches its lines with requests. */
+
+#include "entry.h"
+
+#include "conf.h"
+#include "log.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct dreg_entry *entries;	/* written once, by entries_read() */
+
+/*
+ * Reading dat.conf
+ */
+
+static const char *const conf_paths[] = {
+	DAT_CONFDIR "/dat.conf",
+	"/etc/dat.conf",
+#if DAT_VERSION_MAJOR < 2
+	"/etc/dat/dat.conf",
+#endif
+	NULL,
+};
+
+struct reader {
+	const char *path;
+	struct dreg_entry **tail;
+};
+
+static void entry_free(struct dreg_entry *e)
+{
+	free(e->library);
+	free(e->ia_params);
+	free(e);
+}
+
+static struct dreg_entry *entry_new(const struct dreg_conf_entry *line)
+{
+	struct dreg_entry *e = calloc(1, sizeof(*e));
+
+	if (!e)
+		return NULL;
+	strcpy(e->info.ia_name, line->name); /* the parser knows the limit */
+	e->info.dapl_version_major = line->major;
+	e->info.dapl_version_minor = line->minor;
+	e->info.is_thread_safe = line->threadsafe ? DAT_TRUE : DAT_FALSE;
+	pthread_mutex_init(&e->lock, NULL);
+	e->library = strdup(line->library);
+	e->ia_params = strdup(line->ia_params);
+	if (!e->library || !e->ia_params) {
+		entry_free(e);
+		return NULL;
+	}
+	return e;
+}
+
+/* Entries of the other API versions are kept: they tell why an open fails. */
+static void take_entry(void *arg, unsigned int line_no, const struct dreg_conf_entry *line)
+{
+	struct reader *r = arg;
+
+	if (!line->user || !line->usable) {
+		dreg_log(DREG_LOG_CONF, "%s:%u: %s is %s, ignored", r->path, line_no, line->name,
+			 line->user ? "not a default" : "for the kernel");
+		return;
+	}
+	*r->tail = entry_new(line);
+	if (!*r->tail) {
+		dreg_log(DREG_LOG_ERROR, "%s:%u: no memory for %s", r->path, line_no, line->name);
+		return;
+	}
+	r->tail = &(*r->tail)->next;
+	dreg_log(DREG_LOG_CONF, "%s:%u: %s u%u.%u %s from %s", r->path, line_no, line->name,
+		 line->major, line->minor, line->threadsafe ? "threadsafe" : "nonthreadsafe",
+		 line->library);
+}
+
+static void report_bad(void *arg, unsigned int line_no, const char *reason)
+{
+	const struct reader *r = arg;
+
+	dreg_log(DREG_LOG_ERROR, "%s:%u: %s", r->path, line_no, reason);
+}
+
+/* No file is an empty registry: programs are told that there is no such provider. */
+static void entries_read(void)
+{
+	struct reader reader = { .tail = &entries };
+	const struct dreg_conf_sink sink = { take_entry, report_bad, &reader };
+	FILE *file;
+
+	/* It names code to load, so a program with raised rights does not follow it. */
+	file = dreg_conf_open(secure_getenv("DAT_OVERRIDE"), conf_paths, &reader.path);
+	if (file) {
+		dreg_conf_read(file, &sink);
+		fclose(file);
+	} else if (reader.path) {
+		dreg_log(DREG_LOG_ERROR, "cannot read %s: %s", reader.path, strerror(errno));
+	} else {
+		dreg_log(DREG_LOG_GENERIC, "there is no dat.conf");
+	}
+}
+
+struct dreg_entry *dreg_entries(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, entries_read);
+	return entries;
+}
+
+void dreg_entries_free(void)
+{
+	struct dreg_entry *e;
+
+	while ((e = entries)) {
+		entries = e->next;
+		entry_free(e);
+	}
+}
+
+/*
+ * Matching
+ */
+
+bool dreg_loadable(const DAT_PROVIDER_INFO *info)
+{
+	return info->dapl_version_major == DAT_VERSION_MAJOR;
+}
+
+/*
+ * Exact first; then one that is thread-safe without need; then the highest minor
+ * version. Else *@lacking becomes what no provider has had yet.
+ */
+uint64_t dreg_match(const DAT_PROVIDER_INFO *info, const struct dreg_request *rq,
+		    DAT_RETURN_SUBTYPE *lacking)
+{
+	DAT_RETURN_SUBTYPE missed = DAT_NO_SUBTYPE;
+
+	if (strcmp(info->ia_name, rq->name))
+		missed = DAT_NAME_NOT_REGISTERED;
+	else if (info->dapl_version_major != rq->major || !dreg_loadable(info))
+		missed = DAT_MAJOR_NOT_FOUND;
+	else if (info->dapl_version_minor < rq->minor)
+		missed = DAT_MINOR_NOT_FOUND;
+	else if (rq->threadsafe && !info->is_thread_safe)
+		missed = DAT_THREAD_SAFETY_NOT_FOUND;
+
+	/* The subtypes are numbered in this order. */
+	if (missed && missed > *lacking)
+		*lacking = missed;
+	if (missed)
+		return DREG_NO_MATCH;
+	return (info->dapl_version_minor == rq->minor ?
+			0 : 2 * ((uint64_t)UINT32_MAX - info->dapl_version_minor) + 2) +
+	       (!!info->is_thread_safe != rq->threadsafe);
+}
+
+struct dreg_entry **dreg_entry_candidates(const struct dreg_request *rq,
+					  DAT_RETURN_SUBTYPE *lacking)
+{
+	struct dreg_entry **list, *e;
+	size_t n = 0, i;
+
+	for (e = dreg_entries(); e; e = e->next)
+		n++;
+	list = calloc(n + 1, sizeof(*list));
+	if (!list)
+		return NULL;
+	for (e = dreg_entries(), n = 0; e; e = e->next) {
+		uint64_t rank = dreg_match(&e->info, rq, lacking);
+
+		if (rank == DREG_NO_MATCH)
+			continue;
+		for (i = n++; i && dreg_match(&list[i - 1]->info, rq, lacking) > rank; i--)
+			list[i] = list[i - 1];
+		list[i] = e;
+	}
+	return list;
+}
+
+bool dreg_info_same(const DAT_PROVIDER_INFO *a, const DAT_PROVIDER_INFO *b)
+{
+	return !strncmp(a->ia_name, b->ia_name, sizeof(a->ia_name)) &&
+	       a->dapl_version_major == b->dapl_version_major &&
+	       a->dapl_version_minor == b->dapl_version_minor &&
+	       !a->is_thread_safe == !b->is_thread_safe;
+}
