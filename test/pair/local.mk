@@ -8,13 +8,17 @@ PAIR_TESTS += \
 	test/pair/connect1 \
 	test/pair/connect2 \
 	test/pair/data1 \
-	test/pair/data2
+	test/pair/data2 \
+	test/pair/errors1 \
+	test/pair/errors2
 
 check_PROGRAMS += \
 	test/pair/connect1 \
 	test/pair/connect2 \
 	test/pair/data1 \
-	test/pair/data2
+	test/pair/data2 \
+	test/pair/errors1 \
+	test/pair/errors2
 
 test_pair_connect1_SOURCES = test/pair/connect.c $(pair_harness)
 test_pair_connect1_CPPFLAGS = $(pair_cppflags1)
@@ -29,3 +33,10 @@ test_pair_data1_LDADD = libdat.la
 test_pair_data2_SOURCES = test/pair/data.c $(pair_harness)
 test_pair_data2_CPPFLAGS = $(pair_cppflags2)
 test_pair_data2_LDADD = libdat2.la
+
+test_pair_errors1_SOURCES = test/pair/errors.c $(pair_harness)
+test_pair_errors1_CPPFLAGS = $(pair_cppflags1)
+test_pair_errors1_LDADD = libdat.la
+test_pair_errors2_SOURCES = test/pair/errors.c $(pair_harness)
+test_pair_errors2_CPPFLAGS = $(pair_cppflags2)
+test_pair_errors2_LDADD = libdat2.la

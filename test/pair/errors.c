@@ -1,0 +1,627 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Operations that must fail: refused when posted, or ended by an error and the connection with them. */
+
+#include "pair.h"
+
+#include <string.h>
+
+#define KIB 1024u
+
+static const DAT_DTO_COOKIE no_cookie;
+
+/* Refused when posted */
+
+/* What the refusals are tried on. */
+struct bench {
+	struct node n;
+	DAT_EP_ATTR attr;
+	DAT_EP_HANDLE ep;
+	struct mem m;			/* good memory */
+	struct mem read_only;		/* no local write */
+	struct mem other_pz;
+	DAT_PZ_HANDLE pz;		/* the other one */
+	struct grant theirs;
+};
+
+static void bench_open(struct pair *p, struct bench *b)
+{
+	node_open(&b->n);
+	node_ep_attr(&b->n, &b->attr);
+	b->attr.max_recv_dtos = b->attr.max_request_dtos = 8;
+	b->ep = node_ep(&b->n, &b->attr);
+	OK(dat_pz_create(b->n.ia, &b->pz));
+	mem_get(&b->n, &b->m, 4 * KIB);
+	mem_get_with(&b->n, b->n.pz, &b->read_only, 4 * KIB, DAT_MEM_PRIV_LOCAL_READ_FLAG);
+	mem_get_with(&b->n, b->pz, &b->other_pz, 4 * KIB, DAT_MEM_PRIV_ALL_FLAG);
+	pair_link(p, &b->n, b->ep);
+	pair_grant(p, &b->m);
+	pair_granted(p, &b->theirs);
+}
+
+static void bench_close(struct pair *p, struct bench *b)
+{
+	pair_unlink(p, &b->n, b->ep);
+	expect_quiet(b->n.req);
+	expect_quiet(b->n.recv);
+	OK(dat_ep_free(b->ep));
+	mem_put(&b->m);
+	mem_put(&b->read_only);
+	mem_put(&b->other_pz);
+	OK(dat_pz_free(b->pz));
+	node_close(&b->n);
+}
+
+typedef DAT_RETURN (*post)(struct bench *b, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+			   DAT_COMPLETION_FLAGS flags);
+
+static DAT_RETURN try_send(struct bench *b, DAT_COUNT n, DAT_LMR_TRIPLET *iov, DAT_COMPLETION_FLAGS flags)
+{
+	return dat_ep_post_send(b->ep, n, iov, no_cookie, flags);
+}
+
+static DAT_RETURN try_recv(struct bench *b, DAT_COUNT n, DAT_LMR_TRIPLET *iov, DAT_COMPLETION_FLAGS flags)
+{
+	return dat_ep_post_recv(b->ep, n, iov, no_cookie, flags);
+}
+
+static DAT_RETURN try_write(struct bench *b, DAT_COUNT n, DAT_LMR_TRIPLET *iov, DAT_COMPLETION_FLAGS flags)
+{
+	DAT_RMR_TRIPLET remote = remote_segment(&b->theirs, 0, 4 * KIB);
+
+	return dat_ep_post_rdma_write(b->ep, n, iov, no_cookie, &remote, flags);
+}
+
+static DAT_RETURN try_read(struct bench *b, DAT_COUNT n, DAT_LMR_TRIPLET *iov, DAT_COMPLETION_FLAGS flags)
+{
+	DAT_RMR_TRIPLET remote = remote_segment(&b->theirs, 0, 4 * KIB);
+
+	return dat_ep_post_rdma_read(b->ep, n, iov, no_cookie, &remote, flags);
+}
+
+/* Each kind of operation, and what its own local memory must allow. */
+static const struct kind {
+	const char *name;
+	post post;
+	bool writes;		/* into local memory */
+	bool may_suppress;
+} kinds[] = {
+	{ "send", try_send, false, true },
+	{ "recv", try_recv, true, false },
+	{ "write", try_write, false, true },
+	{ "read", try_read, true, true },
+};
+#define N_KINDS (sizeof(kinds) / sizeof(kinds[0]))
+
+static DAT_COUNT max_segments(const struct bench *b, const struct kind *k)
+{
+	if (k->post == try_send)
+		return b->attr.max_request_iov;
+	if (k->post == try_recv)
+		return b->attr.max_recv_iov;
+	return k->post == try_write ? b->attr.max_rdma_write_iov : b->attr.max_rdma_read_iov;
+}
+
+static void refused(struct bench *b, const struct kind *k, const char *why, DAT_COUNT n,
+		    DAT_LMR_TRIPLET *iov, DAT_COMPLETION_FLAGS flags, DAT_RETURN type)
+{
+	DAT_RETURN ret = k->post(b, n, iov, flags);
+	DAT_BOOLEAN recv_idle, request_idle;
+	DAT_EP_STATE state;
+
+	CHECK(DAT_GET_TYPE(ret) == DAT_GET_TYPE(type), "%s, %s: %#x instead of type %#x",
+	      k->name, why, ret, type);
+	OK(dat_ep_get_status(b->ep, &state, &recv_idle, &request_idle));
+	CHECK(recv_idle && request_idle, "%s, %s: something was posted", k->name, why);
+	SAME(state, DAT_EP_STATE_CONNECTED);
+}
+
+static void refused_segment(struct bench *b, const struct kind *k, const char *why,
+			    DAT_LMR_TRIPLET segment, DAT_RETURN type)
+{
+	DAT_LMR_TRIPLET good_first[2] = { mem_segment(&b->m, 0, 8), segment };
+
+	refused(b, k, why, 1, &segment, DAT_COMPLETION_DEFAULT_FLAG, type);
+	refused(b, k, why, 2, good_first, DAT_COMPLETION_DEFAULT_FLAG, type);
+}
+
+static void refuse_contexts(struct bench *b, const struct kind *k)
+{
+	DAT_LMR_TRIPLET iov = mem_segment(&b->m, 0, 64);
+	struct mem freed;
+	unsigned bit;
+
+	for (bit = 0; bit < 32; bit++) {
+		iov.lmr_context = b->m.lmr_context ^ (1u << bit);
+		if (iov.lmr_context != b->read_only.lmr_context &&
+		    iov.lmr_context != b->other_pz.lmr_context)
+			refused_segment(b, k, "unknown context", iov, DAT_PROTECTION_VIOLATION);
+	}
+	iov.lmr_context = 0;
+	refused_segment(b, k, "context 0", iov, DAT_PROTECTION_VIOLATION);
+	iov.lmr_context = ~0u;
+	refused_segment(b, k, "context ~0", iov, DAT_PROTECTION_VIOLATION);
+	mem_get(&b->n, &freed, 4 * KIB);
+	iov = mem_segment(&freed, 0, 64);
+	mem_put(&freed);
+	refused_segment(b, k, "freed LMR", iov, DAT_PROTECTION_VIOLATION);
+}
+
+static void refuse_ranges(struct bench *b, const struct kind *k)
+{
+	DAT_LMR_TRIPLET iov;
+
+	refused_segment(b, k, "behind the end", mem_segment(&b->m, 4 * KIB - 63, 64), DAT_PROTECTION_VIOLATION);
+	refused_segment(b, k, "far away", mem_segment(&b->m, 1 << 30, 64), DAT_PROTECTION_VIOLATION);
+	iov = mem_segment(&b->m, 0, 64);
+	iov.virtual_address--;
+	refused_segment(b, k, "before the start", iov, DAT_PROTECTION_VIOLATION);
+	iov.virtual_address = UINT64_MAX - 32;
+	refused_segment(b, k, "wrapping address", iov, DAT_PROTECTION_VIOLATION);
+	iov = mem_segment(&b->m, 64, UINT32_MAX);
+	refused_segment(b, k, "huge length", iov, DAT_PROTECTION_VIOLATION);
+}
+
+static void refuse_counts(struct bench *b, const struct kind *k)
+{
+	DAT_COUNT i, max = max_segments(b, k);
+	DAT_LMR_TRIPLET iov[64 + 1];
+
+	CHECK(max < 64, "%d", max);
+	for (i = 0; i <= max; i++)
+		iov[i] = mem_segment(&b->m, 0, 8);
+	refused(b, k, "too many segments", max + 1, iov, DAT_COMPLETION_DEFAULT_FLAG, DAT_INVALID_PARAMETER);
+	refused(b, k, "-1 segments", -1, iov, DAT_COMPLETION_DEFAULT_FLAG, DAT_INVALID_PARAMETER);
+	refused(b, k, "no list", 1, NULL, DAT_COMPLETION_DEFAULT_FLAG, DAT_INVALID_PARAMETER);
+}
+
+static void refuse_flags(struct bench *b, const struct kind *k)
+{
+	DAT_LMR_TRIPLET iov = mem_segment(&b->m, 0, 8);
+
+	refused(b, k, "UNSIGNALLED", 1, &iov, DAT_COMPLETION_UNSIGNALLED_FLAG, DAT_INVALID_PARAMETER);
+	refused(b, k, "unknown flag", 1, &iov, (DAT_COMPLETION_FLAGS)0x100, DAT_INVALID_PARAMETER);
+	if (!k->may_suppress) {
+		refused(b, k, "SUPPRESS", 1, &iov, DAT_COMPLETION_SUPPRESS_FLAG, DAT_INVALID_PARAMETER);
+		refused(b, k, "FENCE", 1, &iov, DAT_COMPLETION_BARRIER_FENCE_FLAG, DAT_INVALID_PARAMETER);
+	}
+}
+
+static void refuse_lengths(struct bench *b)
+{
+	DAT_LMR_TRIPLET iov = mem_segment(&b->m, 0, 65);
+	DAT_RMR_TRIPLET remote = remote_segment(&b->theirs, 0, 64);
+	DAT_BOOLEAN recv_idle, request_idle;
+	DAT_EP_STATE state;
+
+	FAILS(dat_ep_post_rdma_write(b->ep, 1, &iov, no_cookie, &remote, DAT_COMPLETION_DEFAULT_FLAG),
+	      DAT_LENGTH_ERROR);
+	iov.segment_length = 63;
+	FAILS(dat_ep_post_rdma_read(b->ep, 1, &iov, no_cookie, &remote, DAT_COMPLETION_DEFAULT_FLAG),
+	      DAT_LENGTH_ERROR);
+	FAILS(dat_ep_post_rdma_read(b->ep, 1, &iov, no_cookie, NULL, DAT_COMPLETION_DEFAULT_FLAG),
+	      DAT_INVALID_PARAMETER);
+	FAILS(dat_ep_post_rdma_write(b->ep, 1, &iov, no_cookie, NULL, DAT_COMPLETION_DEFAULT_FLAG),
+	      DAT_INVALID_PARAMETER);
+	OK(dat_ep_get_status(b->ep, &state, &recv_idle, &request_idle));
+	CHECK(recv_idle && request_idle, "something was posted");
+}
+
+/* After all that the connection works as if nothing had been. */
+static void still_works(struct bench *b)
+{
+	post_write(b->ep, &b->m, 0, 64, 1, &b->theirs, 0);
+	expect_dto(b->n.req, 1, DAT_DTO_SUCCESS, 64);
+	post_read(b->ep, &b->m, 0, 64, 2, &b->theirs, 0);
+	expect_dto(b->n.req, 2, DAT_DTO_SUCCESS, 64);
+}
+
+static void refused_client(struct pair *p)
+{
+	struct bench b;
+	size_t i;
+
+	bench_open(p, &b);
+	for (i = 0; i < N_KINDS; i++) {
+		const struct kind *k = &kinds[i];
+
+		refuse_contexts(&b, k);
+		refuse_ranges(&b, k);
+		refuse_counts(&b, k);
+		refuse_flags(&b, k);
+		refused_segment(&b, k, "other PZ", mem_segment(&b.other_pz, 0, 8),
+				DAT_PROTECTION_VIOLATION);
+		if (k->writes)
+			refused_segment(&b, k, "no privilege", mem_segment(&b.read_only, 0, 8),
+					DAT_PRIVILEGES_VIOLATION);
+		else
+			CHECK(b.read_only.lmr_context, "reading it is granted");
+	}
+	refuse_lengths(&b);
+	still_works(&b);
+	bench_close(p, &b);
+}
+
+static void refused_server(struct pair *p)
+{
+	struct bench b;
+
+	bench_open(p, &b);
+	bench_close(p, &b);
+}
+
+/* Too many: the queues hold what was asked for, and not one more. */
+static void full_client(struct pair *p)
+{
+	DAT_LMR_TRIPLET iov;
+	struct bench b;
+	DAT_COUNT i;
+
+	bench_open(p, &b);
+	iov = mem_segment(&b.m, 0, 8);
+	for (i = 0; i < b.attr.max_recv_dtos; i++)
+		post_recv(b.ep, &b.m, 0, 8, i);
+	FAILS(dat_ep_post_recv(b.ep, 1, &iov, no_cookie, DAT_COMPLETION_DEFAULT_FLAG),
+	      DAT_INSUFFICIENT_RESOURCES);
+	/* a slot is taken until its completion is due, so the fabric cannot empty it behind us */
+	pair_sync(p);
+	for (i = 0; i < b.attr.max_recv_dtos; i++)
+		expect_dto(b.n.recv, i, DAT_DTO_SUCCESS, 8);
+	post_recv(b.ep, &b.m, 0, 8, 99);
+	pair_sync(p);
+	expect_dto(b.n.recv, 99, DAT_DTO_SUCCESS, 8);
+	bench_close(p, &b);
+}
+
+static void full_server(struct pair *p)
+{
+	struct bench b;
+	DAT_COUNT i;
+
+	bench_open(p, &b);
+	pair_sync(p);
+	for (i = 0; i < b.attr.max_recv_dtos; i++)
+		post_send(b.ep, &b.m, 0, 8, i);
+	for (i = 0; i < b.attr.max_recv_dtos; i++)
+		expect_dto(b.n.req, i, DAT_DTO_SUCCESS, 8);
+	pair_sync(p);
+	post_send(b.ep, &b.m, 0, 8, 99);
+	expect_dto(b.n.req, 99, DAT_DTO_SUCCESS, 8);
+	bench_close(p, &b);
+}
+
+#define BIG (1u << 20)
+
+/* Requests that cannot be sent, as the peer has no receive, stay in the queue. */
+static void full_requests_client(struct pair *p)
+{
+	DAT_LMR_TRIPLET iov;
+	DAT_EP_ATTR attr;
+	DAT_EP_HANDLE ep;
+	struct node n;
+	struct mem m;
+	DAT_COUNT i;
+
+	node_open(&n);
+	node_ep_attr(&n, &attr);
+	attr.max_request_dtos = 64;
+	ep = node_ep(&n, &attr);
+	mem_get(&n, &m, BIG);
+	pair_link(p, &n, ep);
+	iov = mem_segment(&m, 0, BIG);
+	for (i = 0; i < 64; i++)
+		post_send(ep, &m, 0, BIG, i);
+	/* the buffers on the way hold some, so a few of 64 more find room at most */
+	for (i = 0; i < 64; i++) {
+		DAT_RETURN ret = dat_ep_post_send(ep, 1, &iov, no_cookie, DAT_COMPLETION_DEFAULT_FLAG);
+
+		if (DAT_GET_TYPE(ret) == DAT_INSUFFICIENT_RESOURCES)
+			break;
+		OK(ret);
+	}
+	CHECK(i < 64, "the queue of 64 took 128 MiB");
+	OK(dat_ep_free(ep));
+	pair_sync(p);
+	mem_put(&m);
+	node_close(&n);
+}
+
+static void full_requests_server(struct pair *p)
+{
+	DAT_EP_HANDLE ep;
+	struct node n;
+
+	node_open(&n);
+	ep = node_ep(&n, NULL);
+	pair_link(p, &n, ep);
+	pair_sync(p);
+	OK(dat_ep_free(ep));
+	node_close(&n);
+}
+
+/* States */
+
+static void post_all(DAT_EP_HANDLE ep, struct mem *m, const struct grant *g, DAT_RETURN type)
+{
+	DAT_LMR_TRIPLET iov = mem_segment(m, 0, 8);
+	DAT_RMR_TRIPLET remote = remote_segment(g, 0, 8);
+
+	FAILS(dat_ep_post_send(ep, 1, &iov, no_cookie, DAT_COMPLETION_DEFAULT_FLAG), type);
+	FAILS(dat_ep_post_rdma_write(ep, 1, &iov, no_cookie, &remote, DAT_COMPLETION_DEFAULT_FLAG), type);
+	FAILS(dat_ep_post_rdma_read(ep, 1, &iov, no_cookie, &remote, DAT_COMPLETION_DEFAULT_FLAG), type);
+}
+
+/* Requests need a connection; after it they are flushed, and so are receives. */
+static void states(struct pair *p)
+{
+	struct grant g = { 0 };
+	DAT_EP_HANDLE ep;
+	struct node n;
+	struct mem m;
+	int i;
+
+	node_open(&n);
+	mem_get(&n, &m, 64);
+	ep = node_ep(&n, NULL);
+	post_all(ep, &m, &g, DAT_INVALID_STATE);
+	pair_link(p, &n, ep);
+	pair_unlink(p, &n, ep);
+	post_all(ep, &m, &g, DAT_SUCCESS);
+	for (i = 0; i < 3; i++)
+		expect_dto(n.req, 0, DAT_DTO_ERR_FLUSHED, 0);
+	post_recv(ep, &m, 0, 8, 5);
+	expect_dto(n.recv, 5, DAT_DTO_ERR_FLUSHED, 0);
+	OK(dat_ep_reset(ep));
+	post_all(ep, &m, &g, DAT_INVALID_STATE);
+	expect_quiet(n.req);
+	expect_quiet(n.recv);
+	OK(dat_ep_free(ep));
+	mem_put(&m);
+	node_close(&n);
+}
+
+/* Ended by an error */
+
+enum fault { BAD_KEY, KEY_ZERO, BEHIND_END, BEFORE_START, NO_PRIVILEGE, OTHER_PZ, FREED, N_FAULTS };
+
+static const char *const fault_names[N_FAULTS] = {
+	"bad rmr_context", "rmr_context 0", "behind the end", "before the start", "no privilege",
+	"other PZ's key", "freed LMR's key",
+};
+
+#define TARGET (64 * KIB)
+#define GUARDED 4096u		/* the granted part lies in the middle of the memory */
+
+/* What the target grants for a fault. */
+static void grant_for(struct node *n, DAT_PZ_HANDLE other, enum fault fault, bool read, struct mem *m)
+{
+	DAT_MEM_PRIV_FLAGS without = read ?
+		(DAT_MEM_PRIV_FLAGS)(DAT_MEM_PRIV_ALL_FLAG & ~DAT_MEM_PRIV_REMOTE_READ_FLAG) :
+		(DAT_MEM_PRIV_FLAGS)(DAT_MEM_PRIV_ALL_FLAG & ~DAT_MEM_PRIV_REMOTE_WRITE_FLAG);
+
+	mem_get_with(n, fault == OTHER_PZ ? other : n->pz, m, TARGET,
+		     fault == NO_PRIVILEGE ? without : DAT_MEM_PRIV_ALL_FLAG);
+	fill(m->base, TARGET, 1);
+}
+
+static void remote_server(struct pair *p)
+{
+	bool read = *(const bool *)pair_arg();
+	DAT_PZ_HANDLE other;
+	struct node n;
+	int fault;
+
+	node_open(&n);
+	OK(dat_pz_create(n.ia, &other));
+	for (fault = 0; fault < N_FAULTS; fault++) {
+		DAT_EP_HANDLE ep = node_ep(&n, NULL);
+		struct mem m, good, spare;
+
+		grant_for(&n, other, (enum fault)fault, read, &m);
+		mem_get(&n, &good, 64);
+		mem_get(&n, &spare, 64);
+		post_recv(ep, &spare, 0, 64, 1);
+		pair_link(p, &n, ep);
+		pair_grant(p, &m);
+		pair_grant(p, &good);
+		if (fault == FREED)
+			OK(dat_lmr_free(m.lmr));
+		pair_sync(p);
+		expect_end(n.conn, ep);
+		expect_dto(n.recv, 1, DAT_DTO_ERR_FLUSHED, 0);
+		expect_quiet(n.recv);
+		pair_sync(p);
+		verify(m.base, TARGET, 1);
+		OK(dat_ep_free(ep));
+		if (fault == FREED)	/* its memory is still mapped, and stays so */
+			m.lmr = DAT_HANDLE_NULL;
+		else
+			mem_put(&m);
+		mem_put(&good);
+		mem_put(&spare);
+	}
+	OK(dat_pz_free(other));
+	node_close(&n);
+}
+
+/* The remote segment of a request that must not be carried out. */
+static DAT_RMR_TRIPLET bad_segment(const struct grant *g, enum fault fault)
+{
+	struct grant bad = *g;
+	size_t offset = 0;
+
+	if (fault == BAD_KEY)
+		bad.rmr_context ^= 0x5a5a5a5a;
+	if (fault == KEY_ZERO)
+		bad.rmr_context = 0;
+	if (fault == BEHIND_END)
+		offset = TARGET - 32;
+	if (fault == BEFORE_START)
+		bad.address -= 32;
+	return remote_segment(&bad, offset, 64);
+}
+
+static void post_bad(DAT_EP_HANDLE ep, bool read, const struct mem *m, DAT_RMR_TRIPLET *remote)
+{
+	DAT_LMR_TRIPLET iov = mem_segment(m, 64, 64);
+	DAT_DTO_COOKIE cookie = { .as_64 = 1 };
+
+	if (read)
+		OK(dat_ep_post_rdma_read(ep, 1, &iov, cookie, remote, DAT_COMPLETION_DEFAULT_FLAG));
+	else
+		OK(dat_ep_post_rdma_write(ep, 1, &iov, cookie, remote, DAT_COMPLETION_DEFAULT_FLAG));
+}
+
+/* The completion of the bad request: a failure, best with its reason. */
+static void expect_failure(struct node *n, enum fault fault)
+{
+	const DAT_DTO_COMPLETION_EVENT_DATA *d;
+	DAT_EVENT event;
+
+	expect_event(n->req, DAT_DTO_COMPLETION_EVENT, &event);
+	d = &event.event_data.dto_completion_event_data;
+	SAME(d->user_cookie.as_64, 1);
+	CHECK(d->status != DAT_DTO_SUCCESS, "%s", fault_names[fault]);
+	if (d->status != DAT_DTO_ERR_REMOTE_ACCESS)
+		pair_note("%s: status %d", fault_names[fault], d->status);
+}
+
+/* The request behind it. Only sockets carries on after a failure, and it may have done this one. */
+static void expect_behind_failure(struct node *n)
+{
+	const DAT_DTO_COMPLETION_EVENT_DATA *d;
+	DAT_EVENT event;
+
+	expect_event(n->req, DAT_DTO_COMPLETION_EVENT, &event);
+	d = &event.event_data.dto_completion_event_data;
+	SAME(d->user_cookie.as_64, 2);
+	if (d->status != DAT_DTO_SUCCESS || !pair_fabric_is("sockets"))
+		SAME(d->status, DAT_DTO_ERR_FLUSHED);
+}
+
+static void remote_client(struct pair *p)
+{
+	bool read = *(const bool *)pair_arg();
+	struct node n;
+	struct mem m;
+	int fault;
+
+	node_open(&n);
+	mem_get(&n, &m, 256);
+	for (fault = 0; fault < N_FAULTS; fault++) {
+		DAT_EP_HANDLE ep = node_ep(&n, NULL);
+		DAT_RMR_TRIPLET remote;
+		struct grant g, good;
+
+		memset(m.base, 0xaa, m.size);
+		pair_link(p, &n, ep);
+		pair_granted(p, &g);
+		pair_granted(p, &good);
+		pair_sync(p);
+		remote = bad_segment(&g, (enum fault)fault);
+		/* one before it, which is carried out, and one behind it, which need not be */
+		post_write(ep, &m, 0, 64, 0, &good, 0);
+		expect_dto(n.req, 0, DAT_DTO_SUCCESS, 64);
+		post_bad(ep, read, &m, &remote);
+		post_write(ep, &m, 128, 64, 2, &good, 0);
+		expect_failure(&n, (enum fault)fault);
+		expect_behind_failure(&n);
+		expect_quiet(n.req);
+		expect_end(n.conn, ep);
+		CHECK(m.base[64] == 0xaa, "the read has brought something");
+		pair_sync(p);
+		OK(dat_ep_free(ep));
+	}
+	mem_put(&m);
+	node_close(&n);
+}
+
+static const bool reading = true, writing = false;
+
+/* A message that is longer than the receive it meets. */
+static const size_t long_sizes[] = { 128, 60 * KIB, 512 * KIB };
+#define N_LONG (sizeof(long_sizes) / sizeof(long_sizes[0]))
+
+static void long_server(struct pair *p)
+{
+	struct node n;
+	struct mem m;
+	size_t i;
+
+	node_open(&n);
+	mem_get(&n, &m, 4 * KIB);
+	for (i = 0; i < N_LONG; i++) {
+		DAT_EP_HANDLE ep = node_ep(&n, NULL);
+
+		memset(m.base, 0xaa, m.size);
+		post_recv(ep, &m, 0, 64, 1);
+		post_recv(ep, &m, KIB, 64, 2);
+		pair_link(p, &n, ep);
+		expect_dto(n.recv, 1, DAT_DTO_ERR_LOCAL_LENGTH, 0);
+		expect_dto(n.recv, 2, DAT_DTO_ERR_FLUSHED, 0);
+		SAME(expect_end(n.conn, ep), DAT_CONNECTION_EVENT_BROKEN);
+		CHECK(m.base[64] == 0xaa && m.base[KIB] == 0xaa, "written behind the receive");
+		pair_sync(p);
+		OK(dat_ep_free(ep));
+	}
+	mem_put(&m);
+	node_close(&n);
+}
+
+static void long_client(struct pair *p)
+{
+	struct node n;
+	struct mem m;
+	size_t i;
+
+	node_open(&n);
+	mem_get(&n, &m, 512 * KIB);
+	for (i = 0; i < N_LONG; i++) {
+		DAT_EP_HANDLE ep = node_ep(&n, NULL);
+		DAT_EVENT event;
+
+		pair_link(p, &n, ep);
+		post_send(ep, &m, 0, long_sizes[i], 1);
+		/* it may be gone before anybody knows better, but it completes, and once */
+		expect_event(n.req, DAT_DTO_COMPLETION_EVENT, &event);
+		expect_quiet(n.req);
+		expect_end(n.conn, ep);
+		pair_sync(p);
+		OK(dat_ep_free(ep));
+	}
+	mem_put(&m);
+	node_close(&n);
+}
+
+/* Memory is taken away under a posted receive: allowed, and the receive ends once. */
+static void freed_lmr(struct pair *p)
+{
+	DAT_EP_HANDLE ep;
+	struct node n;
+	struct mem m;
+
+	node_open(&n);
+	ep = node_ep(&n, NULL);
+	mem_get(&n, &m, 64);
+	post_recv(ep, &m, 0, 64, 3);
+	pair_link(p, &n, ep);
+	OK(dat_lmr_free(m.lmr));
+	FAILS(dat_lmr_free(m.lmr), DAT_INVALID_HANDLE);
+	pair_unlink(p, &n, ep);
+	expect_dto(n.recv, 3, DAT_DTO_ERR_FLUSHED, 0);
+	expect_quiet(n.recv);
+	OK(dat_ep_free(ep));
+	node_close(&n);
+}
+
+static const struct pair_case cases[] = {
+	PAIR_CASE("refused when posted", refused_server, refused_client),
+	PAIR_CASE("full receive queue", full_server, full_client),
+	PAIR_CASE("full request queue", full_requests_server, full_requests_client),
+	PAIR_CASE("posting in every state", states, states),
+	PAIR_CASE("writes that the target does not allow", remote_server, remote_client, .arg = &writing),
+	PAIR_CASE("reads that the target does not allow", remote_server, remote_client, .arg = &reading),
+	PAIR_CASE("message longer than its receive", long_server, long_client),
+	PAIR_CASE("LMR freed under a receive", freed_lmr, freed_lmr),
+};
+
+PAIR_MAIN(cases)
