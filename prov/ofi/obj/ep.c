@@ -120,6 +120,10 @@ void dofi_ep_established(struct dofi_ep *ep, const void *data, size_t size)
 
 void dofi_ep_end(struct dofi_ep *ep, DAT_EVENT_NUMBER event)
 {
+	/* the peer's leaving may be seen before the failure that it left for */
+	if (ep->closing && event == DAT_CONNECTION_EVENT_BROKEN &&
+	    ep->state == DAT_EP_STATE_CONNECTED)
+		ep->end = event;
 	if (!is_live(ep) || ep->closing)
 		return;
 	ep->closing = true;
