@@ -80,6 +80,30 @@ Test(conf, versions) { recorded("versions"); }
 Test(conf, names) { recorded("names"); }
 Test(conf, empty) { recorded("empty"); }
 
+/* The file that is installed: no bad line, and each name for both API versions. */
+Test(conf, our_own_file)
+{
+	const char *top = getenv("top_srcdir"), *name[] = {
+		"ofi", "ofi-tcp", "ofi-sockets", "ofi-net", "ofi-verbs",
+	};
+	char path[4096], want[64], *text;
+	size_t i, api;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/contrib/dat.conf.in", top ? top : ".");
+	f = fopen(path, "r");
+	cr_assert(f, "%s: %s", path, strerror(errno));
+	text = parse(f);
+	cr_expect_null(strstr(text, ": bad: "), "%s", text);
+	for (i = 0; i < sizeof(name) / sizeof(name[0]); i++)
+		for (api = 0; api < 2; api++) {
+			snprintf(want, sizeof(want), ": %s u%s nonthreadsafe default ", name[i],
+				 api ? "2.0" : "1.2");
+			cr_expect(strstr(text, want), "%s", want);
+		}
+	free(text);
+}
+
 Test(conf, directory_is_an_error)
 {
 	FILE *f = fopen("/", "r");
