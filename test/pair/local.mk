@@ -10,7 +10,11 @@ PAIR_TESTS += \
 	test/pair/data1 \
 	test/pair/data2 \
 	test/pair/errors1 \
-	test/pair/errors2
+	test/pair/errors2 \
+	test/pair/events1 \
+	test/pair/events2 \
+	test/pair/args1 \
+	test/pair/args2
 
 check_PROGRAMS += \
 	test/pair/connect1 \
@@ -18,7 +22,11 @@ check_PROGRAMS += \
 	test/pair/data1 \
 	test/pair/data2 \
 	test/pair/errors1 \
-	test/pair/errors2
+	test/pair/errors2 \
+	test/pair/events1 \
+	test/pair/events2 \
+	test/pair/args1 \
+	test/pair/args2
 
 test_pair_connect1_SOURCES = test/pair/connect.c $(pair_harness)
 test_pair_connect1_CPPFLAGS = $(pair_cppflags1)
@@ -40,3 +48,17 @@ test_pair_errors1_LDADD = libdat.la
 test_pair_errors2_SOURCES = test/pair/errors.c $(pair_harness)
 test_pair_errors2_CPPFLAGS = $(pair_cppflags2)
 test_pair_errors2_LDADD = libdat2.la
+
+test_pair_events1_SOURCES = test/pair/events.c $(pair_harness)
+test_pair_events1_CPPFLAGS = $(pair_cppflags1)
+test_pair_events1_LDADD = libdat.la
+test_pair_events2_SOURCES = test/pair/events.c $(pair_harness)
+test_pair_events2_CPPFLAGS = $(pair_cppflags2)
+test_pair_events2_LDADD = libdat2.la
+
+test_pair_args1_SOURCES = test/pair/args.c $(pair_harness)
+test_pair_args1_CPPFLAGS = $(pair_cppflags1)
+test_pair_args1_LDADD = libdat.la
+test_pair_args2_SOURCES = test/pair/args.c $(pair_harness)
+test_pair_args2_CPPFLAGS = $(pair_cppflags2)
+test_pair_args2_LDADD = libdat2.la

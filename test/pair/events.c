@@ -1,0 +1,951 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Event dispatchers and notification objects: what arrives, who is woken, and when. */
+
+#include "pair.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#define KIB 1024u
+
+/* What comes to @evd next is a software event with this pointer. */
+static void expect_software(DAT_EVD_HANDLE evd, uintptr_t pointer)
+{
+	DAT_EVENT event;
+
+	expect_event(evd, DAT_SOFTWARE_EVENT, &event);
+	SAME((uintptr_t)event.event_data.software_event_data.pointer, pointer);
+}
+
+static DAT_RETURN post_se(DAT_EVD_HANDLE evd, uintptr_t pointer)
+{
+	DAT_EVENT event;
+
+	memset(&event, 0, sizeof(event));
+	event.event_number = DAT_SOFTWARE_EVENT;
+	event.event_data.software_event_data.pointer = (DAT_PVOID)pointer;
+	return dat_evd_post_se(evd, &event);
+}
+
+/* Threads */
+
+/* A thread that waits on an EVD, and how its wait ended. */
+struct waiter {
+	pthread_t thread;
+	DAT_EVD_HANDLE evd;
+	DAT_TIMEOUT timeout;
+	DAT_COUNT threshold;
+	DAT_RETURN ret;
+	DAT_EVENT event;
+	DAT_COUNT more;
+	int64_t woken;		/* when */
+};
+
+static void *waiter_run(void *arg)
+{
+	struct waiter *w = arg;
+
+	w->ret = dat_evd_wait(w->evd, w->timeout, w->threshold, &w->event, &w->more);
+	w->woken = pair_now();
+	return NULL;
+}
+
+/* Returns when the thread is waiting: nobody else may dequeue then. */
+static void waiter_start(struct waiter *w, DAT_EVD_HANDLE evd, DAT_TIMEOUT timeout, DAT_COUNT threshold)
+{
+	int64_t deadline = pair_deadline(PAIR_LIMIT);
+	DAT_EVENT event;
+
+	*w = (struct waiter){ .evd = evd, .timeout = timeout, .threshold = threshold };
+	SAME(pthread_create(&w->thread, NULL, waiter_run, w), 0);
+	while (DAT_GET_TYPE(dat_evd_dequeue(evd, &event)) != DAT_INVALID_STATE)
+		CHECK(pair_now() < deadline, "the waiter never waits");
+}
+
+static DAT_RETURN waiter_end(struct waiter *w)
+{
+	struct timespec until;
+	int64_t limit = pair_scaled(PAIR_LIMIT);
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += limit / 1000;
+	SAME(pthread_timedjoin_np(w->thread, NULL, &until), 0);
+	return w->ret;
+}
+
+/* Progress */
+
+#define N_POLL 100
+
+/* Everything comes to a program that polls one EVD and waits for none. */
+static DAT_EVENT poll_for(DAT_EVD_HANDLE evd, DAT_EVENT_NUMBER number)
+{
+	int64_t deadline = pair_deadline(PAIR_LIMIT);
+	DAT_EVENT event;
+	DAT_RETURN ret;
+
+	while ((ret = dat_evd_dequeue(evd, &event)) != DAT_SUCCESS) {
+		FAILS(ret, DAT_QUEUE_EMPTY);
+		CHECK(pair_now() < deadline, "%s never came", event_name(number));
+	}
+	CHECK(event.event_number == number, "%s instead of %s", event_name(event.event_number),
+	      event_name(number));
+	return event;
+}
+
+/* Polls only the receive EVD, on which nothing but the last message comes. */
+static void poller_server(struct pair *p)
+{
+	DAT_CONN_QUAL qual;
+	DAT_PSP_HANDLE psp;
+	DAT_EP_HANDLE ep;
+	DAT_EVENT event;
+	struct node n;
+	struct mem m;
+	unsigned i;
+
+	node_open(&n);
+	mem_get(&n, &m, 4 * KIB);
+	fill(m.base, m.size, 1);
+	ep = node_ep(&n, NULL);
+	psp = node_listen(&n, &qual);
+	post_recv(ep, &m, 0, 64, 1);
+	pair_tell_place(p, &n, qual);
+	event = poll_for(n.cr, DAT_CONNECTION_REQUEST_EVENT);
+	OK(dat_cr_accept(event.event_data.cr_arrival_event_data.cr_handle, ep, 0, NULL));
+	poll_for(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED);
+	pair_grant(p, &m);
+	/* own requests finish while the program polls another EVD; the peer's RDMA is served */
+	for (i = 0; i < 4; i++)
+		post_send(ep, &m, 0, 64, i);
+	poll_for(n.recv, DAT_DTO_COMPLETION_EVENT);
+	for (i = 0; i < 4; i++)
+		OK(dat_evd_dequeue(n.req, &event));
+	OK(dat_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG));
+	poll_for(n.conn, DAT_CONNECTION_EVENT_DISCONNECTED);
+	OK(dat_psp_free(psp));
+	OK(dat_ep_free(ep));
+	mem_put(&m);
+	node_close(&n);
+}
+
+static void poller_client(struct pair *p)
+{
+	struct place place;
+	struct grant g;
+	DAT_EP_HANDLE ep;
+	struct node n;
+	struct mem m;
+	unsigned i;
+
+	node_open(&n);
+	mem_get(&n, &m, 4 * KIB);
+	ep = node_ep(&n, NULL);
+	pair_learn_place(p, &place);
+	for (i = 0; i < 4; i++)
+		post_recv(ep, &m, 0, 64, i);
+	ep_connect(ep, &place);
+	expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, ep);
+	pair_granted(p, &g);
+	for (i = 0; i < N_POLL; i++) {
+		post_read(ep, &m, 0, KIB, i, &g, KIB);
+		expect_dto(n.req, i, DAT_DTO_SUCCESS, KIB);
+		post_write(ep, &m, 0, KIB, i, &g, KIB);
+		expect_dto(n.req, i, DAT_DTO_SUCCESS, KIB);
+	}
+	for (i = 0; i < 4; i++)
+		expect_dto(n.recv, i, DAT_DTO_SUCCESS, 64);
+	post_send(ep, &m, 0, 64, 9);
+	expect_dto(n.req, 9, DAT_DTO_SUCCESS, 64);
+	expect_conn(n.conn, DAT_CONNECTION_EVENT_DISCONNECTED, ep);
+	OK(dat_ep_free(ep));
+	mem_put(&m);
+	node_close(&n);
+}
+
+/* Waiting */
+
+static int64_t timed_wait(DAT_EVD_HANDLE evd, DAT_TIMEOUT timeout)
+{
+	int64_t start = pair_now();
+	DAT_COUNT more = -1;
+	DAT_EVENT event;
+
+	FAILS(dat_evd_wait(evd, timeout, 1, &event, &more), DAT_TIMEOUT_EXPIRED);
+	SAME(more, 0);
+	return pair_now() - start;
+}
+
+#define N_SHORT 20
+
+/* Microseconds are microseconds: the best of several waits tells, as the machine may be busy. */
+static void timeouts(struct pair *p)
+{
+	static const DAT_TIMEOUT timeout[] = { 0, 300, 10000 };
+	DAT_EVD_HANDLE evd;
+	struct node n;
+	size_t i;
+	int k;
+
+	(void)p;
+	node_open(&n);
+	evd = node_evd(&n, 4, DAT_EVD_SOFTWARE_FLAG);
+	for (i = 0; i < 3; i++) {
+		int64_t best = INT64_MAX;
+
+		for (k = 0; k < N_SHORT; k++) {
+			int64_t took = timed_wait(evd, timeout[i]);
+
+			CHECK(took >= timeout[i], "%lld us of %u", (long long)took, timeout[i]);
+			if (took < best)
+				best = took;
+		}
+		CHECK(best <= timeout[i] + pair_scaled(1) * 500, "%lld us for %u", (long long)best,
+		      timeout[i]);
+	}
+	OK(dat_evd_free(evd));
+	node_close(&n);
+}
+
+static void thresholds(struct pair *p)
+{
+	DAT_EVD_HANDLE evd;
+	DAT_COUNT more;
+	DAT_EVENT event;
+	struct waiter w;
+	struct node n;
+
+	(void)p;
+	node_open(&n);
+	evd = node_evd(&n, 4, DAT_EVD_SOFTWARE_FLAG);
+	FAILS(dat_evd_wait(evd, 0, 0, &event, &more), DAT_INVALID_PARAMETER);
+	FAILS(dat_evd_wait(evd, 0, -1, &event, &more), DAT_INVALID_PARAMETER);
+	FAILS(dat_evd_wait(evd, 0, 1 << 20, &event, &more), DAT_INVALID_PARAMETER);
+	OK(post_se(evd, 1));
+	OK(post_se(evd, 2));
+	FAILS(dat_evd_wait(evd, 1000, 3, &event, &more), DAT_TIMEOUT_EXPIRED);
+	SAME(more, 2);
+	/* enough at once */
+	OK(dat_evd_wait(evd, 0, 2, &event, &more));
+	SAME((uintptr_t)event.event_data.software_event_data.pointer, 1);
+	SAME(more, 1);
+	expect_software(evd, 2);
+	/* enough later: the second event wakes, not the first */
+	waiter_start(&w, evd, DAT_TIMEOUT_INFINITE, 2);
+	OK(post_se(evd, 3));
+	FAILS(dat_evd_dequeue(evd, &event), DAT_INVALID_STATE);
+	OK(post_se(evd, 4));
+	OK(waiter_end(&w));
+	SAME((uintptr_t)w.event.event_data.software_event_data.pointer, 3);
+	SAME(w.more, 1);
+	CHECK(w.event.evd_handle == evd, "of another EVD");
+	expect_software(evd, 4);
+	OK(dat_evd_free(evd));
+	node_close(&n);
+}
+
+/* Whoever waits is alone in it; and each thing that may end a wait ends it. */
+static void waiters(struct pair *p)
+{
+	DAT_EVD_HANDLE evd;
+	DAT_COUNT more;
+	DAT_EVENT event;
+	struct waiter w;
+	struct node n;
+
+	(void)p;
+	node_open(&n);
+	evd = node_evd(&n, 4, DAT_EVD_SOFTWARE_FLAG);
+	waiter_start(&w, evd, DAT_TIMEOUT_INFINITE, 1);
+	FAILS(dat_evd_wait(evd, 0, 1, &event, &more), DAT_INVALID_STATE);
+	FAILS(dat_evd_wait(evd, DAT_TIMEOUT_INFINITE, 1, &event, &more), DAT_INVALID_STATE);
+	FAILS(dat_evd_dequeue(evd, &event), DAT_INVALID_STATE);
+	OK(post_se(evd, 1));
+	OK(waiter_end(&w));
+	SAME(w.event.event_number, DAT_SOFTWARE_EVENT);
+	SAME(w.more, 0);
+
+	waiter_start(&w, evd, DAT_TIMEOUT_INFINITE, 1);
+	OK(dat_evd_set_unwaitable(evd));
+	FAILS(waiter_end(&w), DAT_INVALID_STATE);
+	FAILS(dat_evd_wait(evd, 0, 1, &event, &more), DAT_INVALID_STATE);
+	OK(dat_evd_set_unwaitable(evd));
+	OK(post_se(evd, 2));
+	OK(dat_evd_dequeue(evd, &event));
+	OK(dat_evd_clear_unwaitable(evd));
+	OK(dat_evd_clear_unwaitable(evd));
+	FAILS(dat_evd_wait(evd, 0, 1, &event, &more), DAT_TIMEOUT_EXPIRED);
+
+	waiter_start(&w, evd, DAT_TIMEOUT_INFINITE, 1);
+	OK(dat_evd_free(evd));
+	FAILS(waiter_end(&w), DAT_ABORT);
+	FAILS(dat_evd_free(evd), DAT_INVALID_HANDLE);
+
+	evd = node_evd(&n, 4, DAT_EVD_SOFTWARE_FLAG);
+	waiter_start(&w, evd, DAT_TIMEOUT_INFINITE, 1);
+	OK(dat_ia_close(n.ia, DAT_CLOSE_ABRUPT_FLAG));
+	FAILS(waiter_end(&w), DAT_ABORT);
+	FAILS(dat_evd_wait(evd, 0, 1, &event, &more), DAT_INVALID_HANDLE);
+}
+
+/* A blocked waiter gets what the peer sends, and the end of the connection. */
+static void woken_server(struct pair *p)
+{
+	DAT_EP_HANDLE ep;
+	struct waiter w;
+	struct node n;
+	struct mem m;
+
+	node_open(&n);
+	mem_get(&n, &m, 64);
+	ep = node_ep(&n, NULL);
+	post_recv(ep, &m, 0, 64, 4);
+	pair_link(p, &n, ep);
+	waiter_start(&w, n.recv, DAT_TIMEOUT_INFINITE, 1);
+	pair_sync(p);
+	OK(waiter_end(&w));
+	SAME(w.event.event_data.dto_completion_event_data.user_cookie.as_64, 4);
+	waiter_start(&w, n.conn, DAT_TIMEOUT_INFINITE, 1);
+	pair_sync(p);
+	OK(waiter_end(&w));
+	SAME(w.event.event_number, DAT_CONNECTION_EVENT_DISCONNECTED);
+	OK(dat_ep_free(ep));
+	mem_put(&m);
+	node_close(&n);
+}
+
+static void woken_client(struct pair *p)
+{
+	DAT_EP_HANDLE ep;
+	struct node n;
+	struct mem m;
+
+	node_open(&n);
+	mem_get(&n, &m, 64);
+	ep = node_ep(&n, NULL);
+	pair_link(p, &n, ep);
+	pair_sync(p);
+	post_send(ep, &m, 0, 64, 1);
+	expect_dto(n.req, 1, DAT_DTO_SUCCESS, 64);
+	pair_sync(p);
+	OK(dat_ep_disconnect(ep, DAT_CLOSE_GRACEFUL_FLAG));
+	expect_conn(n.conn, DAT_CONNECTION_EVENT_DISCONNECTED, ep);
+	OK(dat_ep_free(ep));
+	mem_put(&m);
+	node_close(&n);
+}
+
+/* Size */
+
+static DAT_COUNT qlen_of(DAT_EVD_HANDLE evd)
+{
+	DAT_EVD_PARAM param;
+
+	OK(dat_evd_query(evd, DAT_EVD_FIELD_ALL, &param));
+	return param.evd_qlen;
+}
+
+static void resize(struct pair *p)
+{
+	DAT_EVD_HANDLE evd;
+	DAT_COUNT i, full;
+	struct node n;
+
+	(void)p;
+	node_open(&n);
+	evd = node_evd(&n, 3, DAT_EVD_SOFTWARE_FLAG);
+	full = qlen_of(evd);
+	CHECK(full >= 3, "%d", full);
+	/* not at the start of the ring */
+	OK(post_se(evd, 0));
+	expect_software(evd, 0);
+	for (i = 0; i < full; i++)
+		OK(post_se(evd, i));
+	FAILS(post_se(evd, 99), DAT_QUEUE_FULL);
+	OK(dat_evd_resize(evd, full + 60));
+	CHECK(qlen_of(evd) >= full + 60, "%d", qlen_of(evd));
+	for (; i < full + 60; i++)
+		OK(post_se(evd, i));
+	FAILS(dat_evd_resize(evd, 5), DAT_INVALID_STATE);
+	FAILS(dat_evd_resize(evd, 0), DAT_INVALID_PARAMETER);
+	FAILS(dat_evd_resize(evd, -1), DAT_INVALID_PARAMETER);
+	FAILS(dat_evd_resize(evd, n.attr.max_evd_qlen + 1), DAT_INVALID_PARAMETER);
+	for (i = 0; i < full + 50; i++)
+		expect_software(evd, i);
+	OK(dat_evd_resize(evd, 10));
+	for (; i < full + 60; i++)
+		expect_software(evd, i);
+	expect_quiet(evd);
+	OK(dat_evd_free(evd));
+	node_close(&n);
+}
+
+/* What the asynchronous EVD says of an overflow; and a full one says it once. */
+#define SMALL 4
+#define N_LOST 20
+
+static void overflow_server(struct pair *p)
+{
+	DAT_EVD_HANDLE small;
+	DAT_EP_HANDLE ep;
+	DAT_EVENT event;
+	struct node n;
+	struct mem m;
+	DAT_COUNT i, full;
+
+	node_open(&n);
+	mem_get(&n, &m, 64);
+	small = node_evd(&n, SMALL, DAT_EVD_DTO_FLAG);
+	full = qlen_of(small);
+	OK(dat_ep_create(n.ia, n.pz, small, n.req, n.conn, NULL, &ep));
+	for (i = 0; i < full + N_LOST; i++)
+		post_recv(ep, &m, 0, 64, i);
+	pair_link(p, &n, ep);
+	pair_send(p, &full, sizeof(full));
+	pair_sync(p);	/* they are sent, and a write behind them is done */
+	expect_event(n.async, DAT_ASYNC_ERROR_EVD_OVERFLOW, &event);
+	CHECK(event.event_data.asynch_error_event_data.dat_handle == small, "not the EVD");
+	SAME(event.event_data.asynch_error_event_data.reason, DAT_EVD_OVERFLOW_ERROR);
+	expect_quiet(n.async);
+	for (i = 0; i < full; i++)
+		expect_dto(small, i, DAT_DTO_SUCCESS, 64);
+	expect_quiet(small);
+	pair_unlink(p, &n, ep);
+	OK(dat_ep_free(ep));
+	OK(dat_evd_free(small));
+	mem_put(&m);
+	node_close(&n);
+}
+
+static void overflow_client(struct pair *p)
+{
+	DAT_EP_HANDLE ep;
+	struct node n;
+	struct mem m;
+	DAT_COUNT i, full;
+
+	node_open(&n);
+	mem_get(&n, &m, 64);
+	ep = node_ep(&n, NULL);
+	pair_link(p, &n, ep);
+	pair_recv(p, &full, sizeof(full));
+	for (i = 0; i < full + N_LOST; i++) {
+		post_send(ep, &m, 0, 64, i);
+		expect_dto(n.req, i, DAT_DTO_SUCCESS, 64);
+	}
+	pair_sync(p);
+	pair_unlink(p, &n, ep);
+	OK(dat_ep_free(ep));
+	mem_put(&m);
+	node_close(&n);
+}
+
+/* CNOs */
+
+static DAT_CNO_HANDLE cno_new(struct node *n)
+{
+	DAT_CNO_HANDLE cno;
+
+	OK(dat_cno_create(n->ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &cno));
+	return cno;
+}
+
+static void cno_expect(DAT_CNO_HANDLE cno, DAT_EVD_HANDLE wanted)
+{
+	DAT_EVD_HANDLE evd;
+
+	OK(dat_cno_wait(cno, pair_scaled(PAIR_LIMIT) * 1000, &evd));
+	CHECK(evd == wanted, "another EVD");
+}
+
+static void cno_quiet(DAT_CNO_HANDLE cno)
+{
+	DAT_EVD_HANDLE evd;
+
+	FAILS(dat_cno_wait(cno, 1000, &evd), DAT_QUEUE_EMPTY);
+	CHECK(!evd, "an EVD without a trigger");
+}
+
+static void cno_triggers(struct pair *p)
+{
+	DAT_CNO_HANDLE cno, other;
+	DAT_EVD_HANDLE a, b, hint;
+	DAT_EVD_PARAM param;
+	DAT_EVENT event;
+	struct node n;
+
+	(void)p;
+	node_open(&n);
+	cno = cno_new(&n);
+	other = cno_new(&n);
+	OK(dat_evd_create(n.ia, 4, cno, DAT_EVD_SOFTWARE_FLAG, &a));
+	OK(dat_evd_create(n.ia, 4, cno, DAT_EVD_SOFTWARE_FLAG, &b));
+	OK(dat_evd_query(a, DAT_EVD_FIELD_ALL, &param));
+	CHECK(param.cno_handle == cno, "another CNO");
+	FAILS(dat_cno_wait(cno, 0, &hint), DAT_QUEUE_EMPTY);
+	cno_quiet(cno);
+	OK(post_se(b, 1));
+	cno_expect(cno, b);
+	cno_quiet(cno);		/* once per trigger, though the event is still there */
+	expect_software(b, 1);
+	OK(dat_evd_disable(a));
+	OK(dat_evd_disable(a));
+	OK(post_se(a, 2));
+	cno_quiet(cno);
+	OK(dat_evd_enable(a));	/* what has gathered is told */
+	cno_expect(cno, a);
+	OK(dat_evd_dequeue(a, &event));
+	FAILS(dat_cno_free(cno), DAT_INVALID_STATE);
+	OK(dat_evd_modify_cno(a, other));
+	OK(post_se(a, 3));
+	cno_quiet(cno);
+	cno_expect(other, a);
+	OK(dat_evd_modify_cno(a, DAT_HANDLE_NULL));
+	OK(post_se(a, 4));
+	cno_quiet(other);
+	OK(dat_cno_free(other));
+	FAILS(dat_cno_free(other), DAT_INVALID_HANDLE);
+	OK(dat_evd_free(a));
+	OK(dat_evd_free(b));
+	OK(dat_cno_free(cno));
+	node_close(&n);
+}
+
+/* Agents are called once for each time they are armed. */
+struct agent_calls {
+	pthread_mutex_t lock;
+	pthread_cond_t cond;
+	unsigned count;
+	DAT_EVD_HANDLE evd;
+};
+
+static struct agent_calls calls = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0, NULL };
+
+static void agent(DAT_PVOID data, DAT_EVD_HANDLE evd)
+{
+	struct agent_calls *c = data;
+
+	pthread_mutex_lock(&c->lock);
+	c->count++;
+	c->evd = evd;
+	pthread_cond_broadcast(&c->cond);
+	pthread_mutex_unlock(&c->lock);
+}
+
+static void agent_expect(unsigned count, DAT_EVD_HANDLE evd)
+{
+	struct timespec until;
+	int err = 0;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += pair_scaled(PAIR_LIMIT) / 1000;
+	pthread_mutex_lock(&calls.lock);
+	while (calls.count < count && !err)
+		err = pthread_cond_timedwait(&calls.cond, &calls.lock, &until);
+	SAME(calls.count, count);
+	CHECK(calls.evd == evd, "another EVD");
+	pthread_mutex_unlock(&calls.lock);
+}
+
+static void cno_agent(struct pair *p)
+{
+	DAT_OS_WAIT_PROXY_AGENT a = { &calls, agent }, bad = { &calls, NULL };
+	DAT_CNO_PARAM param;
+	DAT_CNO_HANDLE cno;
+	DAT_EVD_HANDLE evd;
+	struct node n;
+
+	(void)p;
+	node_open(&n);
+	FAILS(dat_cno_create(n.ia, bad, &cno), DAT_INVALID_PARAMETER);
+	OK(dat_cno_create(n.ia, a, &cno));
+	OK(dat_cno_query(cno, DAT_CNO_FIELD_ALL, &param));
+#if DAT_VERSION_MAJOR >= 2
+	SAME(param.proxy_type, DAT_PROXY_TYPE_AGENT);
+	CHECK(param.proxy.agent.proxy_agent_func == agent, "another agent");
+#else
+	CHECK(param.agent.proxy_agent_func == agent, "another agent");
+#endif
+	OK(dat_evd_create(n.ia, 8, cno, DAT_EVD_SOFTWARE_FLAG, &evd));
+	OK(post_se(evd, 1));
+	agent_expect(1, evd);
+	OK(post_se(evd, 2));	/* not armed: waits for a waiter, or the next agent */
+	expect_software(evd, 1);
+	expect_software(evd, 2);
+	agent_expect(1, evd);
+	OK(dat_cno_modify_agent(cno, a));
+	agent_expect(2, evd);
+	OK(dat_cno_modify_agent(cno, DAT_OS_WAIT_PROXY_AGENT_NULL));
+	OK(post_se(evd, 3));
+	cno_expect(cno, evd);
+	agent_expect(2, evd);
+	OK(dat_evd_free(evd));
+	OK(dat_cno_free(cno));
+	node_close(&n);
+}
+
+struct cno_waiter {
+	pthread_t thread;
+	DAT_CNO_HANDLE cno;
+	DAT_RETURN ret;
+	DAT_EVD_HANDLE evd;
+};
+
+static void *cno_waiter_run(void *arg)
+{
+	struct cno_waiter *w = arg;
+
+	w->ret = dat_cno_wait(w->cno, DAT_TIMEOUT_INFINITE, &w->evd);
+	return NULL;
+}
+
+static void cno_waiter_start(struct cno_waiter *w, DAT_CNO_HANDLE cno)
+{
+	*w = (struct cno_waiter){ .cno = cno };
+	SAME(pthread_create(&w->thread, NULL, cno_waiter_run, w), 0);
+}
+
+static DAT_RETURN cno_waiter_end(struct cno_waiter *w)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += pair_scaled(PAIR_LIMIT) / 1000;
+	SAME(pthread_timedjoin_np(w->thread, NULL, &until), 0);
+	return w->ret;
+}
+
+static void cno_blocked(struct pair *p)
+{
+	struct cno_waiter w, closed;
+	DAT_CNO_HANDLE cno;
+	DAT_EVD_HANDLE evd;
+	struct node n;
+
+	(void)p;
+	node_open(&n);
+	cno = cno_new(&n);
+	OK(dat_evd_create(n.ia, 8, cno, DAT_EVD_SOFTWARE_FLAG, &evd));
+	cno_waiter_start(&w, cno);
+	OK(post_se(evd, 1));
+	OK(cno_waiter_end(&w));
+	CHECK(w.evd == evd, "another EVD");
+	/* the end of the IA is the end of the wait, whether it had begun or not */
+	cno_waiter_start(&closed, cno);
+	OK(dat_ia_close(n.ia, DAT_CLOSE_ABRUPT_FLAG));
+	cno_waiter_end(&closed);
+	CHECK(closed.ret != DAT_SUCCESS || !closed.evd, "woken for nothing");
+}
+
+/* Connections and transfers trigger CNOs too. */
+static void cno_pair_server(struct pair *p)
+{
+	DAT_CONN_QUAL qual;
+	DAT_CNO_HANDLE cno;
+	DAT_PSP_HANDLE psp;
+	DAT_EP_HANDLE ep;
+	struct node n;
+	struct mem m;
+
+	node_open(&n);
+	mem_get(&n, &m, 64);
+	cno = cno_new(&n);
+	OK(dat_evd_modify_cno(n.cr, cno));
+	OK(dat_evd_modify_cno(n.conn, cno));
+	OK(dat_evd_modify_cno(n.recv, cno));
+	ep = node_ep(&n, NULL);
+	post_recv(ep, &m, 0, 64, 1);
+	psp = node_listen(&n, &qual);
+	pair_tell_place(p, &n, qual);
+	cno_expect(cno, n.cr);
+	OK(dat_cr_accept(node_request(&n), ep, 0, NULL));
+	cno_expect(cno, n.conn);
+	expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, ep);
+	pair_sync(p);
+	cno_expect(cno, n.recv);
+	expect_dto(n.recv, 1, DAT_DTO_SUCCESS, 64);
+	pair_sync(p);
+	cno_expect(cno, n.conn);
+	expect_conn(n.conn, DAT_CONNECTION_EVENT_DISCONNECTED, ep);
+	OK(dat_psp_free(psp));
+	OK(dat_ep_free(ep));
+	OK(dat_evd_modify_cno(n.cr, DAT_HANDLE_NULL));
+	OK(dat_evd_modify_cno(n.conn, DAT_HANDLE_NULL));
+	OK(dat_evd_modify_cno(n.recv, DAT_HANDLE_NULL));
+	OK(dat_cno_free(cno));
+	mem_put(&m);
+	node_close(&n);
+}
+
+static void cno_pair_client(struct pair *p)
+{
+	struct place place;
+	DAT_EP_HANDLE ep;
+	struct node n;
+	struct mem m;
+
+	node_open(&n);
+	mem_get(&n, &m, 64);
+	ep = node_ep(&n, NULL);
+	pair_learn_place(p, &place);
+	ep_connect(ep, &place);
+	expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, ep);
+	pair_sync(p);
+	post_send(ep, &m, 0, 64, 1);
+	expect_dto(n.req, 1, DAT_DTO_SUCCESS, 64);
+	pair_sync(p);
+	OK(dat_ep_disconnect(ep, DAT_CLOSE_GRACEFUL_FLAG));
+	expect_conn(n.conn, DAT_CONNECTION_EVENT_DISCONNECTED, ep);
+	OK(dat_ep_free(ep));
+	mem_put(&m);
+	node_close(&n);
+}
+
+/* Streams together */
+
+/* One EVD takes everything; what belongs together comes in order. */
+static void merged(struct pair *p)
+{
+	DAT_EVD_HANDLE all;
+	DAT_CONN_QUAL qual;
+	DAT_PSP_HANDLE psp;
+	DAT_EP_HANDLE ep;
+	DAT_EVENT event;
+	struct node n;
+	struct mem m;
+	bool sent = false, received = false;
+	int i;
+
+	node_open(&n);
+	mem_get(&n, &m, 128);
+	all = node_evd(&n, 32, (DAT_EVD_FLAGS)(DAT_EVD_DEFAULT_FLAG | DAT_EVD_SOFTWARE_FLAG));
+	OK(dat_ep_create(n.ia, n.pz, all, all, all, NULL, &ep));
+	post_recv(ep, &m, 0, 64, 1);
+	if (p->server) {
+		OK(dat_psp_create_any(n.ia, &qual, all, DAT_PSP_CONSUMER_FLAG, &psp));
+		pair_tell_place(p, &n, qual);
+		expect_event(all, DAT_CONNECTION_REQUEST_EVENT, &event);
+		OK(dat_cr_accept(event.event_data.cr_arrival_event_data.cr_handle, ep, 0, NULL));
+	} else {
+		struct place place;
+
+		pair_learn_place(p, &place);
+		ep_connect(ep, &place);
+	}
+	/* before any receive, though the peer sends at once */
+	expect_conn(all, DAT_CONNECTION_EVENT_ESTABLISHED, ep);
+	post_send(ep, &m, 64, 64, 2);
+	for (i = 0; i < 2; i++) {
+		expect_event(all, DAT_DTO_COMPLETION_EVENT, &event);
+		SAME(event.event_data.dto_completion_event_data.status, DAT_DTO_SUCCESS);
+		sent |= event.event_data.dto_completion_event_data.user_cookie.as_64 == 2;
+		received |= event.event_data.dto_completion_event_data.user_cookie.as_64 == 1;
+	}
+	CHECK(sent && received, "one came twice");
+	OK(post_se(all, 5));
+	expect_software(all, 5);
+	post_recv(ep, &m, 0, 64, 3);
+	pair_sync(p);
+	OK(dat_ep_disconnect(ep, DAT_CLOSE_GRACEFUL_FLAG));
+	/* the flushes are queued before the end is told */
+	expect_dto(all, 3, DAT_DTO_ERR_FLUSHED, 0);
+	expect_conn(all, DAT_CONNECTION_EVENT_DISCONNECTED, ep);
+	expect_quiet(all);
+	if (p->server)
+		OK(dat_psp_free(psp));
+	OK(dat_ep_free(ep));
+	OK(dat_evd_free(all));
+	mem_put(&m);
+	node_close(&n);
+}
+
+#define N_EPS 6
+
+/* EPs of two PZs share their EVDs; each event names its EP. */
+static void shared(struct pair *p)
+{
+	DAT_EP_HANDLE ep[N_EPS];
+	unsigned seen[N_EPS] = { 0 };
+	struct mem m[2];
+	DAT_PZ_HANDLE pz;
+	struct node n;
+	unsigned i, k;
+
+	node_open(&n);
+	OK(dat_pz_create(n.ia, &pz));
+	mem_get(&n, &m[0], 64);
+	mem_get_with(&n, pz, &m[1], 64, DAT_MEM_PRIV_ALL_FLAG);
+	for (i = 0; i < N_EPS; i++) {
+		OK(dat_ep_create(n.ia, i & 1 ? pz : n.pz, n.recv, n.recv, n.conn, NULL, &ep[i]));
+		post_recv(ep[i], &m[i & 1], 0, 64, i);
+		pair_link(p, &n, ep[i]);
+	}
+	for (i = 0; i < N_EPS; i++)
+		post_send(ep[i], &m[i & 1], 0, 64, i);
+	for (k = 0; k < 2 * N_EPS; k++) {
+		const DAT_DTO_COMPLETION_EVENT_DATA *d;
+		DAT_EVENT event;
+
+		expect_event(n.recv, DAT_DTO_COMPLETION_EVENT, &event);
+		d = &event.event_data.dto_completion_event_data;
+		SAME(d->status, DAT_DTO_SUCCESS);
+		i = d->user_cookie.as_64;
+		CHECK(i < N_EPS && d->ep_handle == ep[i], "cookie %u of another EP", i);
+		seen[i]++;
+	}
+	for (i = 0; i < N_EPS; i++) {
+		SAME(seen[i], 2);
+		FAILS(dat_evd_free(n.recv), DAT_INVALID_STATE);
+		pair_unlink(p, &n, ep[i]);
+		OK(dat_ep_free(ep[i]));
+	}
+	mem_put(&m[0]);
+	mem_put(&m[1]);
+	OK(dat_pz_free(pz));
+	node_close(&n);
+}
+
+#if DAT_VERSION_MAJOR >= 2
+/* 2.0 says which operation has completed. */
+static void operations(struct pair *p)
+{
+	DAT_EP_HANDLE ep;
+	struct grant g;
+	struct node n;
+	struct mem m;
+	static const DAT_DTOS wanted[] = { DAT_DTO_SEND, DAT_DTO_RDMA_WRITE, DAT_DTO_RDMA_READ };
+	DAT_EVENT event;
+	int i;
+
+	node_open(&n);
+	mem_get(&n, &m, 256);
+	ep = node_ep(&n, NULL);
+	post_recv(ep, &m, 0, 64, 0);
+	pair_link(p, &n, ep);
+	pair_grant(p, &m);
+	pair_granted(p, &g);
+	post_send(ep, &m, 64, 64, 0);
+	post_write(ep, &m, 64, 64, 0, &g, 128);
+	post_read(ep, &m, 192, 64, 0, &g, 64);
+	for (i = 0; i < 3; i++) {
+		expect_event(n.req, DAT_DTO_COMPLETION_EVENT, &event);
+		SAME(event.event_data.dto_completion_event_data.operation, wanted[i]);
+	}
+	expect_event(n.recv, DAT_DTO_COMPLETION_EVENT, &event);
+	SAME(event.event_data.dto_completion_event_data.operation, DAT_DTO_RECEIVE);
+	pair_unlink(p, &n, ep);
+	OK(dat_ep_free(ep));
+	mem_put(&m);
+	node_close(&n);
+}
+#endif
+
+/* UNSIGNALLED completions are queued and wake nobody; a signalled one does. */
+static void unsignalled(struct pair *p)
+{
+	DAT_EP_ATTR attr;
+	DAT_LMR_TRIPLET iov;
+	DAT_EP_HANDLE ep;
+	struct waiter w;
+	struct node n;
+	struct mem m;
+
+	node_open(&n);
+	mem_get(&n, &m, 128);
+	node_ep_attr(&n, &attr);
+	attr.request_completion_flags = DAT_COMPLETION_UNSIGNALLED_FLAG;
+	ep = node_ep(&n, &attr);
+	post_recv(ep, &m, 0, 64, 1);
+	post_recv(ep, &m, 0, 64, 2);
+	pair_link(p, &n, ep);
+	iov = mem_segment(&m, 64, 64);
+	waiter_start(&w, n.req, DAT_TIMEOUT_INFINITE, 1);
+	OK(dat_ep_post_send(ep, 1, &iov, (DAT_DTO_COOKIE){ .as_64 = 1 }, DAT_COMPLETION_UNSIGNALLED_FLAG));
+	expect_dto(n.recv, 1, DAT_DTO_SUCCESS, 64);	/* the peer's has come too */
+	pair_sync(p);
+	OK(dat_ep_post_send(ep, 1, &iov, (DAT_DTO_COOKIE){ .as_64 = 2 }, DAT_COMPLETION_DEFAULT_FLAG));
+	OK(waiter_end(&w));
+	SAME(w.event.event_data.dto_completion_event_data.user_cookie.as_64, 1);
+	SAME(w.more, 1);
+	expect_dto(n.req, 2, DAT_DTO_SUCCESS, 64);
+	expect_dto(n.recv, 2, DAT_DTO_SUCCESS, 64);
+	pair_unlink(p, &n, ep);
+	OK(dat_ep_free(ep));
+	mem_put(&m);
+	node_close(&n);
+}
+
+/* A wait with a threshold sleeps through the completions before the last. */
+#define THRESHOLD 16
+
+static void threshold_server(struct pair *p)
+{
+	DAT_EP_HANDLE ep;
+	DAT_COUNT more;
+	DAT_EVENT event;
+	struct node n;
+	struct mem m;
+	unsigned i;
+
+	node_open(&n);
+	mem_get(&n, &m, 64);
+	ep = node_ep(&n, NULL);
+	for (i = 0; i < THRESHOLD; i++)
+		post_recv(ep, &m, 0, 64, i);
+	pair_link(p, &n, ep);
+	pair_sync(p);
+	OK(dat_evd_wait(n.recv, pair_scaled(PAIR_LIMIT) * 1000, THRESHOLD, &event, &more));
+	SAME(more, THRESHOLD - 1);
+	SAME(event.event_data.dto_completion_event_data.user_cookie.as_64, 0);
+	for (i = 1; i < THRESHOLD; i++)
+		expect_dto(n.recv, i, DAT_DTO_SUCCESS, 64);
+	pair_unlink(p, &n, ep);
+	OK(dat_ep_free(ep));
+	mem_put(&m);
+	node_close(&n);
+}
+
+static void threshold_client(struct pair *p)
+{
+	DAT_EP_HANDLE ep;
+	struct node n;
+	struct mem m;
+	unsigned i;
+
+	node_open(&n);
+	mem_get(&n, &m, 64);
+	ep = node_ep(&n, NULL);
+	pair_link(p, &n, ep);
+	pair_sync(p);
+	for (i = 0; i < THRESHOLD; i++) {
+		post_send(ep, &m, 0, 64, i);
+		expect_dto(n.req, i, DAT_DTO_SUCCESS, 64);
+	}
+	pair_unlink(p, &n, ep);
+	OK(dat_ep_free(ep));
+	mem_put(&m);
+	node_close(&n);
+}
+
+static const struct pair_case cases[] = {
+	PAIR_CASE("a polling program gets and gives everything", poller_server, poller_client),
+	PAIR_CASE("time-outs in microseconds", NULL, timeouts),
+	PAIR_CASE("thresholds", NULL, thresholds),
+	PAIR_CASE("threshold of completions", threshold_server, threshold_client),
+	PAIR_CASE("what ends a wait", NULL, waiters),
+	PAIR_CASE("a blocked waiter is woken by the peer", woken_server, woken_client),
+	PAIR_CASE("resizing loses nothing", NULL, resize),
+	PAIR_CASE("overflow is told once", overflow_server, overflow_client),
+	PAIR_CASE("CNO: triggers", NULL, cno_triggers),
+	PAIR_CASE("CNO: agent", NULL, cno_agent),
+	PAIR_CASE("CNO: blocked waiters", NULL, cno_blocked),
+	PAIR_CASE("CNO: a whole connection", cno_pair_server, cno_pair_client),
+	PAIR_CASE("all streams in one EVD", merged, merged),
+	PAIR_CASE("EVD of EPs of two PZs", shared, shared),
+	PAIR_CASE("unsignalled completions wake nobody", unsignalled, unsignalled),
+#if DAT_VERSION_MAJOR >= 2
+	PAIR_CASE("completions name their operation", operations, operations),
+#endif
+};
+
+PAIR_MAIN(cases)
