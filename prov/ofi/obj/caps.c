@@ -255,12 +255,16 @@ static bool ep_cap_apply(const struct ep_cap *c, const DAT_IA_ATTR *ia_attr,
 }
 
 /* Which completion flags may be chosen for a whole stream. */
+static bool stream_flag_valid(DAT_COMPLETION_FLAGS flag)
+{
+	return flag == DAT_COMPLETION_DEFAULT_FLAG || flag == DAT_COMPLETION_UNSIGNALLED_FLAG ||
+	       flag == DAT_COMPLETION_EVD_THRESHOLD_FLAG;	/* the default's own name */
+}
+
 static bool ep_flags_valid(const DAT_EP_ATTR *a)
 {
-	return (a->recv_completion_flags == DAT_COMPLETION_DEFAULT_FLAG ||
-		a->recv_completion_flags == DAT_COMPLETION_UNSIGNALLED_FLAG) &&
-	       (a->request_completion_flags == DAT_COMPLETION_DEFAULT_FLAG ||
-		a->request_completion_flags == DAT_COMPLETION_UNSIGNALLED_FLAG);
+	return stream_flag_valid(a->recv_completion_flags) &&
+	       stream_flag_valid(a->request_completion_flags);
 }
 
 DAT_RETURN dofi_caps_ep_attr(const struct dofi_ia *ia, const DAT_EP_ATTR *wanted, DAT_EP_ATTR *attr)
