@@ -99,7 +99,10 @@ static bool read_error(struct dofi_cq *cq, struct dofi_sink *sink)
 	return true;
 }
 
-/* Reads one batch; whether there may be more. Needs the lock. */
+/*
+ * Reads one batch; whether there may be more. A short batch says nothing: it ends
+ * before a failed completion, which has others behind it. Needs the lock.
+ */
 static bool read_batch(struct dofi_cq *cq, struct dofi_sink *sink)
 {
 	struct fi_cq_data_entry entry[BATCH];
@@ -110,7 +113,7 @@ static bool read_batch(struct dofi_cq *cq, struct dofi_sink *sink)
 		cq->progress->ops->completed(&entry[i], 0, sink);
 	if (n == -FI_EAVAIL)
 		return read_error(cq, sink);
-	return n == BATCH;
+	return n > 0;
 }
 
 void dofi_cq_poll(struct dofi_cq *cq, struct dofi_sink *sink)
