@@ -272,14 +272,15 @@ void dofi_info_address(const struct fi_info *info, struct sockaddr_storage *addr
 {
 	struct sockaddr_in *in = (struct sockaddr_in *)address;
 
-	memset(address, 0, sizeof(*address));
 	if (info->src_addr && info->src_addrlen <= sizeof(*address)) {
+		memset(address, 0, sizeof(*address));
 		memcpy(address, info->src_addr, info->src_addrlen);
 		if (address->ss_family == AF_INET || address->ss_family == AF_INET6) {
 			in->sin_port = 0; /* the same place in both */
 			return;
 		}
 	}
+	memset(address, 0, sizeof(*address));
 	in->sin_family = AF_INET;
 	in->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 }
