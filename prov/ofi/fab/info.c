@@ -9,12 +9,14 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <limits.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Most segments we offer: each operation's slot keeps room for that many. */
 #define MAX_IOV 8
@@ -196,6 +198,27 @@ static enum dofi_mr_style mr_style_set(struct fi_info *info)
 	return DOFI_MR_VIRTUAL;
 }
 
+/*
+ * Whether an interface here has the address @text. Software fabrics take any source
+ * address, and then every listen and connect fails.
+ */
+static bool address_is_local(const char *text)
+{
+	const struct addrinfo hints = { .ai_flags = AI_NUMERICHOST, .ai_socktype = SOCK_DGRAM };
+	struct addrinfo *a;
+	bool local;
+	int fd;
+
+	if (getaddrinfo(text, NULL, &hints, &a))
+		return false;
+	fd = socket(a->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	local = fd < 0 || !bind(fd, a->ai_addr, a->ai_addrlen);
+	if (fd >= 0)
+		close(fd);
+	freeaddrinfo(a);
+	return local;
+}
+
 static void log_nothing(const struct dofi_params *p)
 {
 	const char *filter = getenv("FI_PROVIDER");
@@ -213,7 +236,8 @@ int dofi_fabric_choose(const struct dofi_params *params, struct dofi_fabric_choi
 	struct fi_info *list;
 	int ret;
 
-	ret = info_list(params, 0, &list);
+	ret = params->address[0] && !address_is_local(params->address) ?
+		-FI_ENODATA : info_list(params, 0, &list);
 	if (ret) {
 		log_nothing(params);
 		return ret;
