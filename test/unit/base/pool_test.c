@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Pools and blocks: what is an object, what is not, growth, reuse, threads. */
+
+#include "base/pool.h"
+
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+struct thing {
+	uint64_t mark;
+	char rest[100];
+};
+
+static unsigned constructed;
+
+static void thing_ctor(void *obj)
+{
+	((struct thing *)obj)->mark = 0xfeed;
+	constructed++;
+}
+
+static struct dofi_pool pool = DOFI_POOL_INIT("thing", struct thing, thing_ctor);
+static struct dofi_pool other = DOFI_POOL_INIT("other", struct thing, NULL);
+
+/* Memory that cannot be had: aligned_alloc fails while this is set. */
+static bool no_memory;
+void *__real_aligned_alloc(size_t align, size_t size);
+void *__wrap_aligned_alloc(size_t align, size_t size);
+
+void *__wrap_aligned_alloc(size_t align, size_t size)
+{
+	return no_memory ? NULL : __real_aligned_alloc(align, size);
+}
+
+#define THREE_CHUNKS (DOFI_POOL_FIRST * 7)
+
+static struct thing *thing[THREE_CHUNKS + 1];
+
+static void get_all(unsigned n)
+{
+	unsigned i;
+
+	for (i = 0; i < n; i++) {
+		thing[i] = dofi_pool_get(&pool);
+		cr_assert(thing[i]);
+	}
+}
+
+static uint64_t random_state = 42;
+
+static uint64_t random_next(void)
+{
+	random_state = random_state * 6364136223846793005u + 1442695040888963407u;
+	return random_state ^ random_state >> 29;
+}
+
+Test(pool, empty_pool_owns_nothing)
+{
+	int here;
+	uintptr_t i;
+
+	for (i = 0; i < 4096; i++)
+		cr_expect(!dofi_pool_owns(&pool, (void *)i));
+	cr_expect(!dofi_pool_owns(&pool, (void *)UINTPTR_MAX));
+	cr_expect(!dofi_pool_owns(&pool, &here));
+	cr_expect(!dofi_pool_at(&pool, 0));
+}
+
+Test(pool, owns_every_object)
+{
+	unsigned i;
+
+	get_all(THREE_CHUNKS);
+	for (i = 0; i < THREE_CHUNKS; i++)
+		cr_expect(dofi_pool_owns(&pool, thing[i]));
+}
+
+Test(pool, owns_objects_that_are_free)
+{
+	struct thing *t = dofi_pool_get(&pool);
+
+	dofi_pool_put(&pool, t);
+	cr_expect(dofi_pool_owns(&pool, t));
+}
+
+Test(pool, no_address_inside_is_an_object)
+{
+	char *base;
+	size_t off, objects = 0;
+
+	get_all(1);
+	base = pool.chunk[0].base;
+	for (off = 0; off < pool.chunk[0].bytes; off++)
+		objects += dofi_pool_owns(&pool, base + off);
+	cr_expect_eq(objects, DOFI_POOL_FIRST);
+}
+
+Test(pool, a_copy_of_an_object_is_none)
+{
+	char *raw = aligned_alloc(64, 512);
+
+	get_all(2);
+	/* an object's head within another's memory: what a program could write there */
+	memcpy((char *)thing[1], (char *)thing[0] - sizeof(struct dofi_pool_head),
+	       sizeof(struct dofi_pool_head));
+	cr_expect(!dofi_pool_owns(&pool, (char *)thing[1] + sizeof(struct dofi_pool_head)));
+	memcpy(raw, (char *)thing[0] - sizeof(struct dofi_pool_head), sizeof(struct dofi_pool_head));
+	cr_expect(!dofi_pool_owns(&pool, raw + sizeof(struct dofi_pool_head)));
+	free(raw);
+}
+
+Test(pool, ends_of_a_chunk_are_no_objects)
+{
+	char *base;
+	size_t bytes;
+
+	get_all(1);
+	base = pool.chunk[0].base;
+	bytes = pool.chunk[0].bytes;
+	cr_expect(!dofi_pool_owns(&pool, base));
+	cr_expect(!dofi_pool_owns(&pool, (void *)((uintptr_t)base - 64)));
+	cr_expect(!dofi_pool_owns(&pool, base + bytes));
+	cr_expect(!dofi_pool_owns(&pool, (void *)((uintptr_t)base + bytes + 64)));
+}
+
+Test(pool, wild_pointers_are_no_objects)
+{
+	unsigned i;
+
+	get_all(THREE_CHUNKS);
+	for (i = 0; i < 1000000; i++) {
+		void *p = (void *)(uintptr_t)random_next();
+
+		cr_assert(!dofi_pool_owns(&pool, p), "%p", p);
+	}
+}
+
+Test(pool, another_pools_object_is_none)
+{
+	void *mine = dofi_pool_get(&pool), *its = dofi_pool_get(&other);
+
+	cr_expect(!dofi_pool_owns(&pool, its));
+	cr_expect(!dofi_pool_owns(&other, mine));
+}
+
+Test(pool, grows_and_doubles)
+{
+	unsigned i, j;
+
+	get_all(THREE_CHUNKS);
+	cr_expect_eq(pool.n_chunks, 3);
+	get_all(1);
+	cr_expect_eq(pool.n_chunks, 4);
+	cr_expect_eq(pool.chunk[3].bytes, 8 * pool.chunk[0].bytes);
+	for (i = 1; i < THREE_CHUNKS; i++) {
+		cr_assert_eq((uintptr_t)thing[i] % 64, 0);
+		for (j = 0; j < i; j++)
+			cr_assert(thing[i] != thing[j]);
+	}
+}
+
+Test(pool, growing_moves_nothing)
+{
+	struct thing *first = dofi_pool_get(&pool);
+
+	first->mark = 1;
+	get_all(THREE_CHUNKS);
+	cr_expect(dofi_pool_owns(&pool, first));
+	cr_expect_eq(dofi_pool_at(&pool, dofi_pool_index(first)), first);
+	cr_expect_eq(first->mark, 1);
+}
+
+Test(pool, every_index_leads_to_its_object)
+{
+	unsigned i;
+
+	get_all(THREE_CHUNKS);
+	for (i = 0; i < THREE_CHUNKS; i++) {
+		struct thing *t = dofi_pool_at(&pool, i);
+
+		cr_assert(t);
+		cr_assert_eq(dofi_pool_index(t), i);
+		cr_assert(dofi_pool_owns(&pool, t));
+	}
+}
+
+Test(pool, no_index_beyond_the_last)
+{
+	unsigned bit;
+
+	get_all(THREE_CHUNKS);
+	cr_expect(!dofi_pool_at(&pool, THREE_CHUNKS));
+	cr_expect(!dofi_pool_at(&pool, UINT32_MAX));
+	cr_expect(!dofi_pool_at(&pool, UINT32_MAX - 1));
+	for (bit = 9; bit < 32; bit++)
+		cr_expect(!dofi_pool_at(&pool, 1u << bit));
+}
+
+Test(pool, oldest_free_object_comes_first)
+{
+	unsigned i;
+
+	get_all(DOFI_POOL_FIRST);
+	for (i = DOFI_POOL_FIRST; i-- > 0;)
+		dofi_pool_put(&pool, thing[i]);
+	for (i = DOFI_POOL_FIRST; i-- > 0;)
+		cr_assert_eq(dofi_pool_get(&pool), thing[i]);
+	cr_expect_eq(pool.n_chunks, 1);
+}
+
+Test(pool, constructor_runs_once_per_object)
+{
+	unsigned i;
+
+	get_all(DOFI_POOL_FIRST);
+	cr_expect_eq(constructed, DOFI_POOL_FIRST);
+	for (i = 0; i < DOFI_POOL_FIRST; i++) {
+		cr_assert_eq(thing[i]->mark, 0xfeed);
+		thing[i]->mark = i;
+		dofi_pool_put(&pool, thing[i]);
+	}
+	for (i = 0; i < DOFI_POOL_FIRST; i++)
+		cr_assert_eq(((struct thing *)dofi_pool_get(&pool))->mark, i);
+	cr_expect_eq(constructed, DOFI_POOL_FIRST);
+}
+
+Test(pool, counts_what_is_used)
+{
+	get_all(3);
+	dofi_pool_put(&pool, thing[1]);
+	cr_expect_eq(pool.used, 2);
+}
+
+Test(pool, without_memory_there_is_no_object)
+{
+	no_memory = true;
+	cr_expect(!dofi_pool_get(&pool));
+	cr_expect_eq(pool.used, 0);
+	no_memory = false;
+	cr_expect(dofi_pool_get(&pool));
+}
+
+Test(pool, a_full_pool_gives_nothing)
+{
+	pool.n_chunks = DOFI_POOL_CHUNKS;
+	cr_expect(!dofi_pool_get(&pool));
+	cr_expect(!dofi_pool_owns(&pool, &pool));
+}
+
+/* Threads that get and put while others look: nothing is given out twice. */
+
+enum { THREADS = 4, ROUNDS = 2000, HELD = 90 };
+
+static _Atomic bool over;
+static _Atomic unsigned wrong;
+
+static void *get_and_put(void *arg)
+{
+	struct thing *held[HELD];
+	unsigned round, i;
+
+	for (round = 0; round < ROUNDS; round++) {
+		for (i = 0; i < HELD; i++) {
+			held[i] = dofi_pool_get(&pool);
+			held[i]->mark = (uintptr_t)arg;
+		}
+		for (i = 0; i < HELD; i++) {
+			wrong += held[i]->mark != (uintptr_t)arg;
+			dofi_pool_put(&pool, held[i]);
+		}
+	}
+	return NULL;
+}
+
+static void *look(void *arg)
+{
+	uint32_t i = 0;
+
+	(void)arg;
+	while (!over) {
+		void *p = dofi_pool_at(&pool, i++ % (THREADS * HELD));
+
+		wrong += p && !dofi_pool_owns(&pool, p);
+	}
+	return NULL;
+}
+
+Test(pool, threads_share_it)
+{
+	pthread_t thread[THREADS], looker;
+	uintptr_t i;
+
+	pthread_create(&looker, NULL, look, NULL);
+	for (i = 0; i < THREADS; i++)
+		pthread_create(&thread[i], NULL, get_and_put, (void *)(i + 1));
+	for (i = 0; i < THREADS; i++)
+		pthread_join(thread[i], NULL);
+	over = true;
+	pthread_join(looker, NULL);
+	cr_expect_eq(wrong, 0);
+	cr_expect_eq(pool.used, 0);
+}
+
+/* Blocks */
+
+static const size_t sizes[] = { 0, 1, 63, 64, 65, 128, 129, 4095, 4096, 4097, 1 << 20 };
+#define N_SIZES (sizeof(sizes) / sizeof(sizes[0]))
+
+static bool zeroed(const char *p, size_t n)
+{
+	while (n--)
+		if (p[n])
+			return false;
+	return true;
+}
+
+Test(block, is_aligned_and_zeroed)
+{
+	size_t i;
+
+	for (i = 0; i < N_SIZES; i++) {
+		char *b = dofi_block_get(sizes[i]);
+
+		cr_assert(b);
+		cr_expect_eq((uintptr_t)b % 64, 0);
+		cr_expect(zeroed(b, sizes[i]));
+		memset(b, 0xff, sizes[i]);
+		dofi_block_put(b, sizes[i]);
+	}
+}
+
+Test(block, is_reused_and_zeroed_again)
+{
+	size_t i;
+
+	for (i = 0; i < N_SIZES; i++) {
+		char *b = dofi_block_get(sizes[i]);
+
+		memset(b, 0xff, sizes[i]);
+		dofi_block_put(b, sizes[i]);
+		cr_assert_eq(dofi_block_get(sizes[i]), b);
+		cr_assert(zeroed(b, sizes[i]));
+	}
+}
+
+Test(block, a_smaller_one_is_not_given_for_a_larger)
+{
+	char *small = dofi_block_get(64), *large;
+
+	dofi_block_put(small, 64);
+	large = dofi_block_get(65);
+	cr_expect(large != small);
+	memset(large, 1, 65);
+}
+
+Test(block, impossible_sizes_give_nothing)
+{
+	cr_expect(!dofi_block_get((size_t)1 << 40));
+	cr_expect(!dofi_block_get(SIZE_MAX));
+	cr_expect(!dofi_block_get(SIZE_MAX / 2 + 2));
+}
+
+Test(block, without_memory_there_is_none)
+{
+	no_memory = true;
+	cr_expect(!dofi_block_get(64));
+	no_memory = false;
+	cr_expect(dofi_block_get(64));
+}
+
+Test(block, nothing_can_be_put_back)
+{
+	dofi_block_put(NULL, 64);
+	cr_expect(dofi_block_get(64));
+}

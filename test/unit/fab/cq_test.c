@@ -1,0 +1,540 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Who reads a completion queue, and that nothing in it is lost. No progress thread: time is an argument. */
+
+#include "fab/cq.h"
+
+#include "base/clock.h"
+#include "base/env.h"
+#include "fab/fake.h"
+
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#define US 1000LL
+
+static struct dofi_progress progress;
+static struct dofi_cq cq;
+static int64_t now = 1000000000;
+
+static unsigned delivered, out_of_order;
+static uintptr_t next_context = 1;
+static int last_err;
+static struct dofi_sink *last_sink;
+
+static void completed(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink)
+{
+	if ((uintptr_t)entry->op_context != ++delivered)
+		out_of_order++;
+	last_err = err;
+	last_sink = sink;
+}
+
+static const struct dofi_progress_ops ops = { .completed = completed };
+
+static void init(void)
+{
+	fake_init();
+	dofi_settings_read();
+	dofi_settings.probe_us = 100;
+	dofi_settings.tick_us = 1000;
+	progress.ops = &ops;
+	progress.fabric = &fake.fabric;
+	progress.owner = getpid();
+	progress.doorbell = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	progress.epfd = epoll_create1(EPOLL_CLOEXEC);
+	TAILQ_INIT(&progress.cqs);
+	dofi_cq_init(&cq);
+	cr_assert_eq(dofi_cq_open(&cq, &progress, &fake.domain), 0);
+}
+
+static void complete(unsigned n)
+{
+	while (n--)
+		fake_complete((void *)next_context++, 0);
+}
+
+static enum dofi_cq_mode mode(void)
+{
+	return (enum dofi_cq_mode)cq.mode;
+}
+
+/* Lets epoll tell what it has to tell; whether it did. */
+static bool epoll_fires(void)
+{
+	struct epoll_event ev;
+
+	if (epoll_wait(progress.epfd, &ev, 1, 0) != 1)
+		return false;
+	((struct dofi_source *)ev.data.ptr)->ready(ev.data.ptr);
+	return true;
+}
+
+/* The serving thread's round at the time that is. */
+static void serve(void)
+{
+	dofi_cq_serve(&cq, now);
+}
+
+static void poll_once(void)
+{
+	dofi_cq_poll(&cq, NULL);
+}
+
+static bool doorbell_rang(void)
+{
+	uint64_t n;
+
+	return read(progress.doorbell, &n, sizeof(n)) == sizeof(n);
+}
+
+/* ARMED, as after the first round, and epoll has fired while the program polled. */
+static void make_probed(void)
+{
+	serve();
+	complete(1);
+	poll_once();
+	complete(1);
+	cr_assert(epoll_fires());
+	serve();
+	cr_assert_eq(mode(), DOFI_CQ_PROBED);
+}
+
+static void make_owned(void)
+{
+	make_probed();
+	poll_once();
+	now = cq.look_at;
+	serve();
+	cr_assert_eq(mode(), DOFI_CQ_OWNED);
+}
+
+TestSuite(cq, .init = init);
+
+Test(cq, is_armed_in_the_first_round)
+{
+	serve();
+	cr_expect_eq(mode(), DOFI_CQ_ARMED);
+	cr_expect(!epoll_fires());
+	complete(1);
+	cr_expect(epoll_fires());
+}
+
+Test(cq, what_came_before_arming_is_delivered)
+{
+	complete(3);
+	serve();
+	cr_expect_eq(delivered, 3);
+}
+
+Test(cq, idle_and_armed_is_left_alone)
+{
+	serve();
+	fake.cq_reads = 0;
+	serve();
+	serve();
+	cr_expect_eq(fake.cq_reads, 0);
+	cr_expect_eq(dofi_cq_next(&cq), DOFI_NEVER);
+}
+
+Test(cq, epoll_tells_once_until_armed_again)
+{
+	serve();
+	complete(1);
+	cr_expect(epoll_fires());
+	cr_expect(!epoll_fires());
+	serve();
+	complete(1);
+	cr_expect(epoll_fires());
+}
+
+Test(cq, served_at_once_when_nobody_polls)
+{
+	serve();
+	complete(1);
+	epoll_fires();
+	serve();
+	cr_expect_eq(delivered, 1);
+	cr_expect_eq(mode(), DOFI_CQ_ARMED);
+}
+
+Test(cq, left_for_a_moment_when_the_program_polled)
+{
+	make_probed();
+	cr_expect_eq(delivered, 1);
+	cr_expect_eq(cq.look_at, now + 100 * US);
+	cr_expect_eq(dofi_cq_next(&cq), now + 100 * US);
+}
+
+Test(cq, a_poll_long_ago_does_not_keep_it)
+{
+	make_probed();
+	now += 100 * US;
+	serve();
+	cr_expect_eq(delivered, 2);
+	cr_expect_eq(mode(), DOFI_CQ_ARMED);
+}
+
+Test(cq, probed_waits_its_moment)
+{
+	make_probed();
+	now += 100 * US - 1;
+	serve();
+	cr_expect_eq(mode(), DOFI_CQ_PROBED);
+	cr_expect_eq(delivered, 1);
+}
+
+Test(cq, owned_while_the_program_still_polls)
+{
+	make_owned();
+	cr_expect_eq(cq.look_at, now + 1000 * US);
+}
+
+Test(cq, owned_costs_no_read)
+{
+	int i;
+
+	make_owned();
+	fake.cq_reads = 0;
+	for (i = 0; i < 10; i++) {
+		poll_once();
+		now = cq.look_at;
+		serve();
+		cr_assert_eq(mode(), DOFI_CQ_OWNED);
+	}
+	cr_expect_eq(fake.cq_reads, 10);	/* the program's own */
+}
+
+Test(cq, comes_back_when_the_program_stops_polling)
+{
+	make_owned();
+	complete(5);
+	now = cq.look_at;
+	serve();
+	cr_expect_eq(mode(), DOFI_CQ_ARMED);
+	cr_expect_eq(fake_unread(), 0);
+	complete(1);
+	cr_expect(epoll_fires());
+}
+
+Test(cq, a_sleeper_takes_it_from_a_poller)
+{
+	make_owned();
+	complete(1);
+	poll_once();
+	complete(1);
+	dofi_cq_sleep_begin(&cq);
+	cr_expect(doorbell_rang());
+	serve();	/* long before look_at */
+	cr_expect_eq(mode(), DOFI_CQ_ARMED);
+	cr_expect_eq(fake_unread(), 0);
+}
+
+Test(cq, a_sleeper_takes_it_from_a_probe)
+{
+	make_probed();
+	dofi_cq_sleep_begin(&cq);
+	cr_expect(doorbell_rang());
+	serve();
+	cr_expect_eq(mode(), DOFI_CQ_ARMED);
+	cr_expect_eq(delivered, 2);
+}
+
+Test(cq, an_armed_queue_needs_no_bell)
+{
+	serve();
+	dofi_cq_sleep_begin(&cq);
+	cr_expect(!doorbell_rang());
+}
+
+Test(cq, with_a_sleeper_polls_do_not_count)
+{
+	serve();
+	dofi_cq_sleep_begin(&cq);
+	complete(1);
+	poll_once();
+	complete(1);
+	epoll_fires();
+	serve();
+	cr_expect_eq(mode(), DOFI_CQ_ARMED);
+	cr_expect_eq(delivered, 2);
+}
+
+Test(cq, polls_count_again_after_the_last_sleeper)
+{
+	serve();
+	dofi_cq_sleep_begin(&cq);
+	dofi_cq_sleep_begin(&cq);
+	dofi_cq_sleep_end(&cq);
+	dofi_cq_sleep_end(&cq);
+	make_probed();
+}
+
+Test(cq, does_not_sleep_on_what_it_did_not_see)
+{
+	complete(3);
+	fake.fault.trywait = 2;
+	serve();
+	cr_expect_eq(mode(), DOFI_CQ_ARMED);
+	cr_expect_eq(delivered, 3);
+	cr_expect_eq(fake.trywaits, 3);
+}
+
+Test(cq, traffic_that_outruns_it_is_looked_at_again_at_once)
+{
+	fake.fault.trywait = 1000;
+	serve();
+	cr_expect_eq(mode(), DOFI_CQ_OWNED);
+	cr_expect(dofi_cq_next(&cq) <= now);
+	cr_expect(fake.trywaits < 100);
+	fake.fault.trywait = 0;
+	serve();
+	cr_expect_eq(mode(), DOFI_CQ_ARMED);
+}
+
+Test(cq, batches_of_every_size_are_delivered_in_order)
+{
+	unsigned n, all = 0;
+
+	serve();
+	for (n = 0; n < 70; n++) {
+		complete(n);
+		all += n;
+		dofi_cq_drain(&cq);
+		cr_assert_eq(delivered, all);
+	}
+	cr_expect_eq(out_of_order, 0);
+}
+
+Test(cq, one_poll_reads_one_batch)
+{
+	complete(40);
+	poll_once();
+	cr_expect_eq(delivered, 16);
+}
+
+Test(cq, a_poller_gives_its_sink)
+{
+	struct dofi_sink *mine = (struct dofi_sink *)&cq;
+
+	complete(1);
+	dofi_cq_poll(&cq, mine);
+	cr_expect_eq(last_sink, mine);
+	complete(1);
+	dofi_cq_drain(&cq);
+	cr_expect(!last_sink);
+}
+
+Test(cq, errors_have_their_place_among_the_rest)
+{
+	int i;
+
+	for (i = 0; i < 60; i++)
+		fake_complete((void *)next_context++, i % 7 ? 0 : FI_ECANCELED);
+	dofi_cq_drain(&cq);
+	cr_expect_eq(delivered, 60);
+	cr_expect_eq(out_of_order, 0);
+}
+
+Test(cq, errors_are_positive_whatever_the_fabric_says)
+{
+	fake_complete((void *)next_context++, -FI_ECANCELED);
+	poll_once();
+	cr_expect_eq(last_err, FI_ECANCELED);
+	fake_complete((void *)next_context++, FI_ETRUNC);
+	poll_once();
+	cr_expect_eq(last_err, FI_ETRUNC);
+}
+
+Test(cq, an_error_that_cannot_be_read_ends_the_drain, .timeout = 20)
+{
+	fake_complete((void *)next_context++, FI_EIO);
+	fake.fault.cq_readerr = -FI_EAGAIN;
+	dofi_cq_drain(&cq);
+	cr_expect_eq(delivered, 0);
+}
+
+static void *poll_in_thread(void *arg)
+{
+	(void)arg;
+	poll_once();
+	return NULL;
+}
+
+Test(cq, a_poll_leaves_it_to_the_thread_that_reads, .timeout = 20)
+{
+	pthread_t thread;
+
+	complete(1);
+	pthread_mutex_lock(&cq.lock);
+	pthread_create(&thread, NULL, poll_in_thread, NULL);
+	pthread_join(thread, NULL);
+	pthread_mutex_unlock(&cq.lock);
+	cr_expect_eq(delivered, 0);
+}
+
+Test(cq, a_poll_after_the_close_is_harmless)
+{
+	dofi_cq_close(&cq);
+	complete(1);
+	poll_once();
+	dofi_cq_drain(&cq);
+	cr_expect_eq(delivered, 0);
+	cr_expect_eq(fake.open, 0);
+}
+
+Test(cq, can_be_opened_again)
+{
+	dofi_cq_close(&cq);
+	cr_assert_eq(dofi_cq_open(&cq, &progress, &fake.domain), 0);
+	complete(2);
+	serve();
+	cr_expect_eq(delivered, 2);
+}
+
+Test(cq, is_gone_even_if_the_fabric_refuses_to_close)
+{
+	fake.fault.cq_close = -FI_EBUSY;
+	dofi_cq_close(&cq);
+	cr_expect(!cq.fid);
+	cr_expect(TAILQ_EMPTY(&progress.cqs));
+}
+
+/* Opening */
+
+static void refuses_to_open(int expected)
+{
+	dofi_cq_close(&cq);
+	fake.open = 0;
+	if (expected)
+		cr_expect_eq(dofi_cq_open(&cq, &progress, &fake.domain), expected);
+	cr_expect_eq(fake.open, 0);
+	cr_expect(TAILQ_EMPTY(&progress.cqs));
+	cr_expect(!cq.fid);
+}
+
+Test(cq, without_a_queue_there_is_an_error)
+{
+	fake.fault.cq_open = -FI_ENOMEM;
+	refuses_to_open(-FI_ENOMEM);
+}
+
+Test(cq, without_a_descriptor_it_is_closed_again)
+{
+	fake.fault.cq_control = -FI_ENOSYS;
+	refuses_to_open(-FI_ENOSYS);
+}
+
+Test(cq, without_epoll_it_is_closed_again)
+{
+	fake.fault.cq_fd_bad = true;
+	refuses_to_open(-EPERM);
+}
+
+/*
+ * Any order of completions, polls, sleepers and rounds: in the end, after the
+ * rounds that dofi_cq_next() and epoll ask for, all has been delivered, in order.
+ */
+static void settle(int sleepers)
+{
+	int rounds;
+
+	for (rounds = 0; rounds < 4; rounds++) {
+		bool fired = epoll_fires();
+
+		if (!fired && dofi_cq_next(&cq) == DOFI_NEVER)
+			break;
+		if (!fired && !sleepers && dofi_cq_next(&cq) > now)
+			now = dofi_cq_next(&cq);
+		serve();
+	}
+}
+
+Test(cq, nothing_is_lost_in_any_order)
+{
+	unsigned seed = 1, round, step;
+
+	for (round = 0; round < 3000; round++) {
+		int sleepers = 0;
+
+		for (step = rand_r(&seed) % 24; step; step--) {
+			switch (rand_r(&seed) % 7) {
+			case 0:
+				complete(1 + rand_r(&seed) % 20);
+				break;
+			case 1:
+				poll_once();
+				break;
+			case 2:
+				if (epoll_fires())
+					serve();
+				break;
+			case 3:
+				now += rand_r(&seed) % 2000 * US;
+				serve();
+				break;
+			case 4:
+				sleepers++;
+				dofi_cq_sleep_begin(&cq);
+				break;
+			case 5:
+				if (sleepers) {
+					sleepers--;
+					dofi_cq_sleep_end(&cq);
+				}
+				break;
+			default:
+				fake.fault.trywait = rand_r(&seed) % 3;
+			}
+		}
+		settle(sleepers);
+		cr_assert_eq(fake_unread(), 0, "round %u, mode %d", round, mode());
+		cr_assert_eq(out_of_order, 0);
+		while (sleepers--)
+			dofi_cq_sleep_end(&cq);
+	}
+	cr_expect_eq(delivered, next_context - 1);
+}
+
+/* Threads poll while the queue is served: each completion once and in order. */
+
+enum { MANY = 3000 };
+
+static _Atomic bool all_done;
+
+static void *poll_until_done(void *arg)
+{
+	(void)arg;
+	while (!all_done) {
+		poll_once();
+		sched_yield();
+	}
+	return NULL;
+}
+
+Test(cq, threads_that_poll_and_serve_share_it)
+{
+	pthread_t thread[2];
+	int i;
+
+	serve();
+	for (i = 0; i < 2; i++)
+		pthread_create(&thread[i], NULL, poll_until_done, NULL);
+	for (i = 0; i < MANY; i++) {
+		complete(1);
+		if (i % 50 == 0)
+			epoll_fires();
+		now += 10 * US;
+		serve();
+	}
+	all_done = true;
+	for (i = 0; i < 2; i++)
+		pthread_join(thread[i], NULL);
+	dofi_cq_drain(&cq);
+	cr_expect_eq(delivered, MANY);
+	cr_expect_eq(out_of_order, 0);
+}

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* A fabric that does what a test says. */
+
+#include "fake.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+struct fake fake;
+
+static int closed_one(struct fid *fid)
+{
+	(void)fid;
+	fake.open--;
+	return 0;
+}
+
+static int cq_closed(struct fid *fid)
+{
+	(void)fid;
+	fake.open--;
+	return fake.fault.cq_close;
+}
+
+static int domain_closed(struct fid *fid)
+{
+	(void)fid;
+	fake.open--;
+	return fake.fault.domain_close;
+}
+
+/* epoll refuses files. */
+static int unpollable(void)
+{
+	return memfd_create("unpollable", 0);
+}
+
+static int eq_control(struct fid *fid, int command, void *arg)
+{
+	(void)fid;
+	if (fake.fault.eq_control || command != FI_GETWAIT)
+		return fake.fault.eq_control;
+	*(int *)arg = fake.fault.eq_fd_bad ? unpollable() : fake.eq_fd;
+	return 0;
+}
+
+static int cq_control(struct fid *fid, int command, void *arg)
+{
+	(void)fid;
+	if (fake.fault.cq_control || command != FI_GETWAIT)
+		return fake.fault.cq_control;
+	*(int *)arg = fake.fault.cq_fd_bad ? unpollable() : fake.cq_fd;
+	return 0;
+}
+
+static void fd_set_ready(int fd, bool ready)
+{
+	uint64_t v = 1;
+	ssize_t n = read(fd, &v, sizeof(v));
+
+	v = 1;
+	if (ready)
+		n = write(fd, &v, sizeof(v));
+	(void)n;
+}
+
+static ssize_t eq_read(struct fid_eq *eq, uint32_t *event, void *buf, size_t len, uint64_t flags)
+{
+	struct fake_event *e;
+	ssize_t ret = -FI_EAGAIN;
+
+	(void)eq;
+	(void)flags;
+	fake.eq_reads++;
+	pthread_mutex_lock(&fake.lock);
+	e = &fake.event[fake.eq_head % 16];
+	if (fake.eq_head != fake.eq_tail && e->err) {
+		ret = -FI_EAVAIL;
+	} else if (fake.eq_head != fake.eq_tail) {
+		*event = e->event;
+		ret = sizeof(e->entry) + e->len;
+		if ((size_t)ret > len)
+			ret = len;
+		memcpy(buf, &e->entry, sizeof(e->entry));
+		memcpy((char *)buf + sizeof(e->entry), e->data, ret - sizeof(e->entry));
+		fd_set_ready(fake.eq_fd, ++fake.eq_head != fake.eq_tail);
+	}
+	pthread_mutex_unlock(&fake.lock);
+	return ret;
+}
+
+static ssize_t eq_readerr(struct fid_eq *eq, struct fi_eq_err_entry *buf, uint64_t flags)
+{
+	struct fake_event *e;
+
+	(void)eq;
+	(void)flags;
+	pthread_mutex_lock(&fake.lock);
+	e = &fake.event[fake.eq_head % 16];
+	buf->fid = e->entry.fid;
+	buf->err = e->err;
+	if (e->len < buf->err_data_size)
+		buf->err_data_size = e->len;
+	memcpy(buf->err_data, e->data, buf->err_data_size);
+	fd_set_ready(fake.eq_fd, ++fake.eq_head != fake.eq_tail);
+	pthread_mutex_unlock(&fake.lock);
+	return sizeof(*buf);
+}
+
+static ssize_t cq_read(struct fid_cq *cq, void *buf, size_t count)
+{
+	struct fi_cq_data_entry *out = buf;
+	ssize_t n = 0;
+
+	(void)cq;
+	fake.cq_reads++;
+	pthread_mutex_lock(&fake.lock);
+	while ((size_t)n < count && fake.cq_head != fake.cq_tail) {
+		struct fake_completion *c = &fake.completion[fake.cq_head % FAKE_QUEUE];
+
+		if (c->err)
+			break;
+		out[n++] = c->entry;
+		fake.cq_head++;
+	}
+	if (!n)
+		n = fake.cq_head == fake.cq_tail ? -FI_EAGAIN : -FI_EAVAIL;
+	fd_set_ready(fake.cq_fd, fake.cq_head != fake.cq_tail);
+	pthread_mutex_unlock(&fake.lock);
+	return n;
+}
+
+static ssize_t cq_readerr(struct fid_cq *cq, struct fi_cq_err_entry *buf, uint64_t flags)
+{
+	struct fake_completion *c;
+
+	(void)cq;
+	(void)flags;
+	if (fake.fault.cq_readerr)
+		return fake.fault.cq_readerr;
+	pthread_mutex_lock(&fake.lock);
+	c = &fake.completion[fake.cq_head++ % FAKE_QUEUE];
+	buf->op_context = c->entry.op_context;
+	buf->err = c->err;
+	fd_set_ready(fake.cq_fd, fake.cq_head != fake.cq_tail);
+	pthread_mutex_unlock(&fake.lock);
+	return 1;
+}
+
+static int trywait(struct fid_fabric *fabric, struct fid **fids, int count)
+{
+	int ret = 0;
+
+	(void)fabric;
+	(void)count;
+	fake.trywaits++;
+	pthread_mutex_lock(&fake.lock);
+	if (fids[0] == &fake.cq.fid && fake.fault.trywait > 0) {
+		fake.fault.trywait--;
+		ret = -FI_EAGAIN;
+	} else if (fids[0] == &fake.cq.fid && fake.cq_head != fake.cq_tail) {
+		ret = -FI_EAGAIN;
+	} else if (fids[0] == &fake.eq.fid && fake.eq_head != fake.eq_tail) {
+		ret = -FI_EAGAIN;
+	}
+	pthread_mutex_unlock(&fake.lock);
+	return ret;
+}
+
+static int cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **cq, void *context)
+{
+	(void)domain;
+	(void)attr;
+	(void)context;
+	if (fake.fault.cq_open)
+		return fake.fault.cq_open;
+	fake.open++;
+	*cq = &fake.cq;
+	return 0;
+}
+
+static int eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_eq **eq, void *context)
+{
+	(void)fabric;
+	(void)attr;
+	(void)context;
+	if (fake.fault.eq_open)
+		return fake.fault.eq_open;
+	fake.open++;
+	*eq = &fake.eq;
+	return 0;
+}
+
+static int domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain,
+		       void *context)
+{
+	(void)fabric;
+	(void)info;
+	(void)context;
+	if (fake.fault.domain)
+		return fake.fault.domain;
+	fake.open++;
+	*domain = &fake.domain;
+	return 0;
+}
+
+static int mr_reg(struct fid *fid, const void *buf, size_t len, uint64_t access, uint64_t offset,
+		  uint64_t key, uint64_t flags, struct fid_mr **mr, void *context)
+{
+	(void)fid;
+	(void)offset;
+	(void)flags;
+	(void)context;
+	fake.mr_key[fake.mrs++ % 256] = key;
+	fake.mr_access = access;
+	fake.mr_addr = buf;
+	fake.mr_len = len;
+	if (fake.fault.mr_times > 0) {
+		fake.fault.mr_times--;
+		return fake.fault.mr;
+	}
+	fake.open++;
+	fake.mr.key = fake.mr_native ? fake.native_key : key;
+	*mr = &fake.mr;
+	return 0;
+}
+
+static struct fi_ops plain_ops = { .size = sizeof(plain_ops), .close = closed_one };
+static struct fi_ops domain_fid_ops = { .size = sizeof(domain_fid_ops), .close = domain_closed };
+static struct fi_ops eq_fid_ops = { .size = sizeof(eq_fid_ops), .close = closed_one, .control = eq_control };
+static struct fi_ops cq_fid_ops = { .size = sizeof(cq_fid_ops), .close = cq_closed, .control = cq_control };
+static struct fi_ops_fabric fabric_ops = {
+	.size = sizeof(fabric_ops), .domain = domain_open, .eq_open = eq_open, .trywait = trywait,
+};
+static struct fi_ops_domain domain_ops = { .size = sizeof(domain_ops), .cq_open = cq_open };
+static struct fi_ops_mr mr_ops = { .size = sizeof(mr_ops), .reg = mr_reg };
+static struct fi_ops_eq eq_ops = { .size = sizeof(eq_ops), .read = eq_read, .readerr = eq_readerr };
+static struct fi_ops_cq cq_ops = { .size = sizeof(cq_ops), .read = cq_read, .readerr = cq_readerr };
+
+void fake_init(void)
+{
+	pthread_mutex_init(&fake.lock, NULL);
+	fake.cq_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	fake.eq_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	fake.fabric = (struct fid_fabric){ .fid.ops = &plain_ops, .ops = &fabric_ops };
+	fake.domain = (struct fid_domain){ .fid.ops = &domain_fid_ops, .ops = &domain_ops, .mr = &mr_ops };
+	fake.eq = (struct fid_eq){ .fid.ops = &eq_fid_ops, .ops = &eq_ops };
+	fake.cq = (struct fid_cq){ .fid.ops = &cq_fid_ops, .ops = &cq_ops };
+	fake.mr = (struct fid_mr){ .fid.ops = &plain_ops };
+}
+
+void fake_complete(void *context, int err)
+{
+	pthread_mutex_lock(&fake.lock);
+	fake.completion[fake.cq_tail++ % FAKE_QUEUE] = (struct fake_completion){
+		.entry.op_context = context, .err = err,
+	};
+	fd_set_ready(fake.cq_fd, true);
+	pthread_mutex_unlock(&fake.lock);
+}
+
+void fake_event_add(const struct fake_event *event)
+{
+	pthread_mutex_lock(&fake.lock);
+	fake.event[fake.eq_tail++ % 16] = *event;
+	fd_set_ready(fake.eq_fd, true);
+	pthread_mutex_unlock(&fake.lock);
+}
+
+unsigned fake_unread(void)
+{
+	unsigned n;
+
+	pthread_mutex_lock(&fake.lock);
+	n = fake.cq_tail - fake.cq_head;
+	pthread_mutex_unlock(&fake.lock);
+	return n;
+}
+
+struct fi_info *fake_info(const char *provider, const char *ip)
+{
+	struct fi_info *info = fi_allocinfo();
+	struct sockaddr_in *in;
+
+	info->fabric_attr->prov_name = strdup(provider);
+	info->fabric_attr->name = strdup("fake");
+	info->domain_attr->name = strdup("fake0");
+	info->ep_attr->type = FI_EP_MSG;
+	if (*ip) {
+		in = calloc(1, sizeof(*in));
+		in->sin_family = AF_INET;
+		in->sin_port = htons(4711);
+		inet_pton(AF_INET, ip, &in->sin_addr);
+		info->src_addr = in;
+		info->src_addrlen = sizeof(*in);
+		info->addr_format = FI_SOCKADDR_IN;
+	}
+	return info;
+}
+
+/* libfabric's entry points, for the linker's --wrap. */
+
+int __real_fi_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
+		      const struct fi_info *hints, struct fi_info **info);
+int __wrap_fi_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
+		      const struct fi_info *hints, struct fi_info **info);
+int __real_fi_fabric(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context);
+int __wrap_fi_fabric(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context);
+
+int __wrap_fi_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
+		      const struct fi_info *hints, struct fi_info **info)
+{
+	if (fake.getinfo)
+		return fake.getinfo(node, flags, hints, info);
+	return __real_fi_getinfo(version, node, service, flags, hints, info);
+}
+
+int __wrap_fi_fabric(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context)
+{
+	if (!fake.replace_fabric)
+		return __real_fi_fabric(attr, fabric, context);
+	if (fake.fault.fabric)
+		return fake.fault.fabric;
+	fake.open++;
+	*fabric = &fake.fabric;
+	return 0;
+}

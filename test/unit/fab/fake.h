@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A fabric that does what a test says: it can be made to fail, and its event and
+ * completion queues hold what the test puts there. Counts what is open, so that
+ * whatever is not closed again shows.
+ */
+#ifndef UNIT_FAB_FAKE_H
+#define UNIT_FAB_FAKE_H
+
+#include "fab/cq.h"
+
+#include <rdma/fi_cm.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_errno.h>
+
+#define FAKE_QUEUE 4096
+
+struct fake_completion {
+	struct fi_cq_data_entry entry;
+	int err;			/* 0, or a failed completion's, of any sign */
+};
+
+struct fake_event {
+	uint32_t event;			/* or an error if err is set */
+	struct fi_eq_cm_entry entry;
+	char data[64];
+	size_t len;
+	int err;
+};
+
+/* Set by tests; all zero is a fabric that works. */
+struct fake_faults {
+	int fabric, eq_open, eq_control, domain, cq_open, cq_control, cq_close, domain_close;
+	bool eq_fd_bad, cq_fd_bad;	/* a descriptor that epoll does not take */
+	int cq_readerr;			/* what reading the error says instead */
+	int trywait;			/* so often there is something to read first */
+	int mr_times;			/* so many registrations fail ... */
+	int mr;				/* ... with this */
+};
+
+struct fake {
+	struct fake_faults fault;
+	int open;			/* fids that were opened and not closed */
+	pthread_mutex_t lock;		/* the queues */
+	int cq_fd, eq_fd;		/* eventfds, readable while there is something */
+	struct fake_completion completion[FAKE_QUEUE];
+	unsigned cq_head, cq_tail;
+	struct fake_event event[16];
+	unsigned eq_head, eq_tail;
+	_Atomic unsigned cq_reads, eq_reads, trywaits;
+
+	/* registrations */
+	uint64_t mr_key[256];		/* as asked for */
+	unsigned mrs;
+	uint64_t mr_access;
+	const void *mr_addr;
+	size_t mr_len;
+	uint64_t native_key;		/* of a fabric that makes its own */
+	bool mr_native;
+
+	/* libfabric's entry points, where a test replaces them */
+	int (*getinfo)(const char *node, uint64_t flags, const struct fi_info *hints,
+		       struct fi_info **info);
+	bool replace_fabric;		/* fi_fabric() opens the fake */
+
+	struct fid_fabric fabric;
+	struct fid_domain domain;
+	struct fid_eq eq;
+	struct fid_cq cq;
+	struct fid_mr mr;
+};
+
+extern struct fake fake;
+
+void fake_init(void);
+/* Another completion; @err as a fabric has it. */
+void fake_complete(void *context, int err);
+void fake_event_add(const struct fake_event *event);
+/* How many completions nobody has read. */
+unsigned fake_unread(void);
+
+/* An fi_info of @provider whose source is the IPv4 address @ip ("" for none). */
+struct fi_info *fake_info(const char *provider, const char *ip);
+
+#endif

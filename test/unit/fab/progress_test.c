@@ -1,0 +1,740 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The progress thread: work, calls, timers, events, the doorbell, starting and stopping. */
+
+#include "fab/progress.h"
+
+#include "base/clock.h"
+#include "base/env.h"
+#include "fab/fake.h"
+
+#include <criterion/criterion.h>
+#include <dirent.h>
+#include <errno.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static struct dofi_progress progress;
+
+/* What ran, in order: appended to on the progress thread. */
+static char trace[4096];
+static pthread_mutex_t trace_lock = PTHREAD_MUTEX_INITIALIZER;
+static sem_t traced;
+
+static void trace_add(char c)
+{
+	pthread_mutex_lock(&trace_lock);
+	trace[strlen(trace)] = c;
+	pthread_mutex_unlock(&trace_lock);
+	sem_post(&traced);
+}
+
+static void await(unsigned n)
+{
+	while (n)
+		if (!sem_wait(&traced))
+			n--;
+}
+
+static struct fi_eq_cm_entry last_entry;
+static char last_data[64];
+static size_t last_len;
+
+static void cm_event(struct dofi_progress *p, uint32_t event, struct fi_eq_cm_entry *entry, size_t len)
+{
+	cr_expect(dofi_progress_on_thread(p));
+	last_entry = *entry;
+	last_len = len;
+	memcpy(last_data, entry->data, len - sizeof(*entry));
+	trace_add('a' + event);
+}
+
+static void cm_error(struct dofi_progress *p, const struct fi_eq_err_entry *entry)
+{
+	cr_expect(dofi_progress_on_thread(p));
+	last_entry.fid = entry->fid;
+	last_len = entry->err_data_size;
+	memcpy(last_data, entry->err_data, last_len);
+	cr_expect_eq(entry->err, FI_ECONNREFUSED);
+	trace_add('!');
+}
+
+static void completed(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink)
+{
+	(void)err;
+	(void)sink;
+	trace_add((char)(uintptr_t)entry->op_context);
+}
+
+static const struct dofi_progress_ops ops = {
+	.completed = completed, .cm_event = cm_event, .cm_error = cm_error,
+};
+
+static int start(void)
+{
+	struct fi_info *info = fake_info("fake", "");
+	int ret = dofi_progress_start(&progress, &ops, info);
+
+	fi_freeinfo(info);
+	return ret;
+}
+
+static void init(void)
+{
+	dofi_settings_read();
+	fake_init();
+	fake.replace_fabric = true;
+	sem_init(&traced, 0, 0);
+	cr_assert_eq(start(), 0);
+}
+
+static void fini(void)
+{
+	dofi_progress_stop(&progress);
+	cr_expect_eq(fake.open, 0);
+}
+
+static void nothing(void *arg)
+{
+	(void)arg;
+}
+
+/* Returns when all work posted before has run. */
+static void settle(void)
+{
+	dofi_progress_call(&progress, nothing, NULL);
+}
+
+struct letter {
+	struct dofi_work work;
+	char c;
+};
+
+static void letter_run(struct dofi_work *work)
+{
+	trace_add(((struct letter *)work)->c);
+}
+
+/* Work that keeps the thread until the gate is opened. */
+static sem_t gate_reached, gate;
+
+static void gate_run(struct dofi_work *work)
+{
+	(void)work;
+	sem_post(&gate_reached);
+	sem_wait(&gate);
+}
+
+static struct dofi_work gate_work = { .run = gate_run };
+
+static void shut_gate(void)
+{
+	sem_init(&gate_reached, 0, 0);
+	sem_init(&gate, 0, 0);
+	dofi_progress_post(&progress, &gate_work);
+	sem_wait(&gate_reached);
+}
+
+TestSuite(progress, .init = init, .fini = fini);
+
+/* Work */
+
+Test(progress, work_runs_in_order)
+{
+	struct letter l[20];
+	int i;
+
+	for (i = 0; i < 20; i++) {
+		l[i] = (struct letter){ { .run = letter_run }, 'a' + i };
+		dofi_progress_post(&progress, &l[i].work);
+	}
+	settle();
+	cr_expect_str_eq(trace, "abcdefghijklmnopqrst");
+}
+
+Test(progress, work_that_is_queued_is_not_queued_again)
+{
+	struct letter a = { { .run = letter_run }, 'a' }, b = { { .run = letter_run }, 'b' };
+
+	shut_gate();
+	dofi_progress_post(&progress, &a.work);
+	dofi_progress_post(&progress, &b.work);
+	dofi_progress_post(&progress, &a.work);
+	dofi_progress_post(&progress, &a.work);
+	sem_post(&gate);
+	settle();
+	cr_expect_str_eq(trace, "ab");
+}
+
+Test(progress, work_may_be_queued_again_after_it_ran)
+{
+	struct letter a = { { .run = letter_run }, 'a' };
+
+	dofi_progress_post(&progress, &a.work);
+	settle();
+	dofi_progress_post(&progress, &a.work);
+	settle();
+	cr_expect_str_eq(trace, "aa");
+}
+
+static void again_run(struct dofi_work *work)
+{
+	struct letter *l = (struct letter *)work;
+
+	trace_add(l->c++);
+	if (l->c <= 'e')
+		dofi_progress_post(&progress, work);
+}
+
+Test(progress, work_may_queue_itself)
+{
+	struct letter a = { { .run = again_run }, 'a' };
+
+	dofi_progress_post(&progress, &a.work);
+	await(5);
+	settle();
+	cr_expect_str_eq(trace, "abcde");
+}
+
+static void *post_many(void *arg)
+{
+	struct letter l = { { .run = letter_run }, (char)(uintptr_t)arg };
+	int i;
+
+	for (i = 0; i < 500; i++) {
+		dofi_progress_post(&progress, &l.work);
+		settle();
+	}
+	return NULL;
+}
+
+Test(progress, threads_post_at_once)
+{
+	pthread_t thread[4];
+	uintptr_t i;
+
+	for (i = 0; i < 4; i++)
+		pthread_create(&thread[i], NULL, post_many, (void *)('a' + i));
+	for (i = 0; i < 4; i++)
+		pthread_join(thread[i], NULL);
+	cr_expect_eq(strlen(trace), 2000);
+}
+
+/* Calls */
+
+static void on_thread(void *arg)
+{
+	*(bool *)arg = dofi_progress_on_thread(&progress);
+}
+
+Test(progress, a_call_runs_on_the_thread)
+{
+	bool on = false;
+
+	dofi_progress_call(&progress, on_thread, &on);
+	cr_expect(on);
+	cr_expect(!dofi_progress_on_thread(&progress));
+}
+
+static void nested(void *arg)
+{
+	dofi_progress_call(&progress, on_thread, arg);
+}
+
+Test(progress, a_call_from_the_thread_runs_at_once, .timeout = 20)
+{
+	bool on = false;
+
+	dofi_progress_call(&progress, nested, &on);
+	cr_expect(on);
+}
+
+Test(progress, a_call_comes_after_what_was_posted)
+{
+	struct letter a = { { .run = letter_run }, 'a' };
+
+	dofi_progress_post(&progress, &a.work);
+	settle();
+	cr_expect_str_eq(trace, "a");
+}
+
+static void count_up(void *arg)
+{
+	++*(int *)arg;
+}
+
+static void *call_many(void *arg)
+{
+	int i;
+
+	for (i = 0; i < 500; i++)
+		dofi_progress_call(&progress, count_up, arg);
+	return NULL;
+}
+
+Test(progress, threads_call_at_once)
+{
+	pthread_t thread[4];
+	int count = 0, i;
+
+	for (i = 0; i < 4; i++)
+		pthread_create(&thread[i], NULL, call_many, &count);
+	for (i = 0; i < 4; i++)
+		pthread_join(thread[i], NULL);
+	cr_expect_eq(count, 2000);
+}
+
+static void on_signal(int sig)
+{
+	(void)sig;
+}
+
+static void *interrupt(void *arg)
+{
+	int i;
+
+	for (i = 0; i < 100; i++) {
+		pthread_kill(*(pthread_t *)arg, SIGUSR1);
+		usleep(100);
+	}
+	sem_post(&gate);
+	return NULL;
+}
+
+Test(progress, a_call_outlives_signals, .timeout = 20)
+{
+	pthread_t self = pthread_self(), thread;
+	bool on = false;
+
+	sigaction(SIGUSR1, &(struct sigaction){ .sa_handler = on_signal }, NULL);
+	shut_gate();
+	pthread_create(&thread, NULL, interrupt, &self);
+	dofi_progress_call(&progress, on_thread, &on);
+	cr_expect(on);
+	pthread_join(thread, NULL);
+}
+
+Test(progress, nothing_runs_in_a_forked_child)
+{
+	bool on = false;
+	int status;
+	pid_t pid;
+
+	cr_expect(!dofi_progress_orphaned(&progress));
+	pid = fork();
+	if (!pid) {
+		alarm(10);
+		dofi_progress_call(&progress, on_thread, &on);
+		dofi_progress_stop(&progress);
+		_exit(on || !dofi_progress_orphaned(&progress));
+	}
+	cr_assert_eq(waitpid(pid, &status, 0), pid);
+	cr_expect(WIFEXITED(status) && !WEXITSTATUS(status));
+	dofi_progress_call(&progress, on_thread, &on);
+	cr_expect(on, "the parent's thread goes on");
+}
+
+/* Timers: those of a test sit in an array; letter and time are its members. */
+
+struct ticker {
+	struct dofi_timer timer;
+	char c;
+	int64_t at;
+};
+
+static void ticker_fire(struct dofi_timer *timer)
+{
+	trace_add(((struct ticker *)timer)->c);
+}
+
+static struct ticker ticker[8];
+static int64_t base;
+
+static void ticker_set(int i, int64_t at)
+{
+	ticker[i].timer.fire = ticker_fire;
+	ticker[i].c = 'a' + i;
+	dofi_timer_start(&progress, &ticker[i].timer, at);
+}
+
+static void start_in_disorder(void *arg)
+{
+	static const int ms[] = { 4, 1, 3, 0, 2 };
+	int i;
+
+	(void)arg;
+	base = dofi_now();
+	for (i = 0; i < 5; i++)
+		ticker_set(i, base + ms[i] * 1000000);
+}
+
+Test(progress, timers_fire_soonest_first)
+{
+	dofi_progress_call(&progress, start_in_disorder, NULL);
+	await(5);
+	cr_expect_str_eq(trace, "dbeca");
+	cr_expect(dofi_now() >= base + 4000000);
+}
+
+static void start_equal(void *arg)
+{
+	int i;
+
+	(void)arg;
+	base = dofi_now() + 2000000;
+	for (i = 0; i < 5; i++)
+		ticker_set(i, base);
+}
+
+Test(progress, equal_timers_fire_as_started)
+{
+	dofi_progress_call(&progress, start_equal, NULL);
+	await(5);
+	cr_expect_str_eq(trace, "abcde");
+}
+
+static void stop_some(void *arg)
+{
+	start_in_disorder(arg);
+	dofi_timer_stop(&progress, &ticker[3].timer);	/* the first */
+	dofi_timer_stop(&progress, &ticker[4].timer);	/* a middle one */
+	dofi_timer_stop(&progress, &ticker[4].timer);	/* twice */
+}
+
+Test(progress, stopped_timers_do_not_fire)
+{
+	dofi_progress_call(&progress, stop_some, NULL);
+	await(3);
+	cr_expect_str_eq(trace, "bca");
+}
+
+static void restart(void *arg)
+{
+	start_in_disorder(arg);
+	ticker_set(3, base + 9000000);
+	ticker_set(0, base);
+}
+
+Test(progress, a_restarted_timer_fires_once_at_its_new_time)
+{
+	dofi_progress_call(&progress, restart, NULL);
+	await(5);
+	cr_expect_str_eq(trace, "abecd");
+}
+
+static void start_never(void *arg)
+{
+	(void)arg;
+	ticker_set(0, DOFI_NEVER);
+	cr_expect_eq(ticker[0].timer.at, 0);
+	ticker_set(1, dofi_now());
+	ticker_set(1, DOFI_NEVER);
+	ticker_set(2, dofi_now() + 1000000);
+}
+
+Test(progress, never_starts_nothing_and_stops)
+{
+	dofi_progress_call(&progress, start_never, NULL);
+	await(1);
+	cr_expect_str_eq(trace, "c");
+}
+
+static void fire_again(struct dofi_timer *timer)
+{
+	struct ticker *t = (struct ticker *)timer;
+
+	cr_expect_eq(timer->at, 0);
+	trace_add(t->c++);
+	if (t->c <= 'c')
+		dofi_timer_start(&progress, timer, dofi_now() + 1000);
+}
+
+static void start_again(void *arg)
+{
+	(void)arg;
+	ticker[0] = (struct ticker){ .timer.fire = fire_again, .c = 'a' };
+	dofi_timer_start(&progress, &ticker[0].timer, dofi_now());
+}
+
+Test(progress, a_timer_may_start_itself_again)
+{
+	dofi_progress_call(&progress, start_again, NULL);
+	await(3);
+	cr_expect_str_eq(trace, "abc");
+}
+
+static void fire_and_stop_next(struct dofi_timer *timer)
+{
+	ticker_fire(timer);
+	dofi_timer_stop(&progress, &ticker[1].timer);
+}
+
+static void start_to_stop(void *arg)
+{
+	start_equal(arg);
+	ticker[0].timer.fire = fire_and_stop_next;
+}
+
+Test(progress, a_timer_may_stop_another_that_is_due)
+{
+	dofi_progress_call(&progress, start_to_stop, NULL);
+	await(4);
+	cr_expect_str_eq(trace, "acde");
+}
+
+static void start_past(void *arg)
+{
+	(void)arg;
+	ticker_set(0, 1);
+}
+
+Test(progress, a_time_in_the_past_fires_at_once)
+{
+	dofi_progress_call(&progress, start_past, NULL);
+	await(1);
+	cr_expect_str_eq(trace, "a");
+}
+
+/* Events */
+
+static void event_add(uint32_t number, int err)
+{
+	struct fake_event e = { .event = number, .err = err, .len = 5, .data = "data" };
+
+	e.entry.fid = &fake.eq.fid;
+	fake_event_add(&e);
+}
+
+Test(progress, an_event_arrives_with_its_data)
+{
+	event_add(2, 0);
+	await(1);
+	cr_expect_str_eq(trace, "c");
+	cr_expect_eq(last_len, sizeof(struct fi_eq_cm_entry) + 5);
+	cr_expect_str_eq(last_data, "data");
+	cr_expect_eq(last_entry.fid, &fake.eq.fid);
+}
+
+Test(progress, a_failed_attempt_arrives_with_its_data)
+{
+	event_add(2, FI_ECONNREFUSED);
+	await(1);
+	cr_expect_str_eq(trace, "!");
+	cr_expect_eq(last_len, 5);
+	cr_expect_str_eq(last_data, "data");
+}
+
+Test(progress, events_and_errors_keep_their_order)
+{
+	shut_gate();
+	event_add(0, 0);
+	event_add(1, FI_ECONNREFUSED);
+	event_add(2, 0);
+	sem_post(&gate);
+	await(3);
+	cr_expect_str_eq(trace, "a!c");
+}
+
+static void event_run(struct dofi_work *work)
+{
+	letter_run(work);
+	event_add(1, 0);
+}
+
+Test(progress, events_are_read_between_two_works)
+{
+	struct letter one = { { .run = event_run }, '1' }, two = { { .run = letter_run }, '2' };
+
+	shut_gate();
+	dofi_progress_post(&progress, &one.work);
+	dofi_progress_post(&progress, &two.work);
+	sem_post(&gate);
+	await(3);
+	cr_expect_str_eq(trace, "1b2");
+}
+
+static struct dofi_cq cq;
+
+static void cq_open_call(void *arg)
+{
+	*(int *)arg = dofi_cq_open(&cq, &progress, &fake.domain);
+}
+
+static void cq_close_call(void *arg)
+{
+	(void)arg;
+	dofi_cq_close(&cq);
+}
+
+Test(progress, completions_are_served_while_nobody_polls)
+{
+	int ret = -1, i;
+
+	dofi_cq_init(&cq);
+	dofi_progress_call(&progress, cq_open_call, &ret);
+	cr_assert_eq(ret, 0);
+	for (i = 0; i < 5; i++) {
+		fake_complete((void *)(uintptr_t)('a' + i), 0);
+		await(1);
+	}
+	cr_expect_str_eq(trace, "abcde");
+	dofi_progress_call(&progress, cq_close_call, NULL);
+}
+
+/* The loop */
+
+Test(progress, an_idle_thread_makes_no_rounds)
+{
+	unsigned before;
+
+	settle();
+	usleep(20000);
+	before = fake.trywaits;
+	usleep(50000);
+	cr_expect_eq(fake.trywaits, before);
+}
+
+Test(progress, the_doorbell_makes_a_round, .timeout = 20)
+{
+	unsigned before;
+
+	settle();
+	usleep(20000);
+	before = fake.eq_reads;
+	dofi_progress_ring(&progress);
+	while (fake.eq_reads == before)
+		usleep(1000);
+}
+
+static void look_at_thread(void *arg)
+{
+	char name[16] = "";
+	sigset_t set;
+
+	(void)arg;
+	pthread_getname_np(pthread_self(), name, sizeof(name));
+	cr_expect_str_eq(name, "dat-ofi");
+	pthread_sigmask(SIG_SETMASK, NULL, &set);
+	cr_expect(sigismember(&set, SIGUSR1) && sigismember(&set, SIGINT));
+}
+
+Test(progress, the_thread_has_a_name_and_no_signals)
+{
+	sigset_t set;
+
+	dofi_progress_call(&progress, look_at_thread, NULL);
+	pthread_sigmask(SIG_SETMASK, NULL, &set);
+	cr_expect(!sigismember(&set, SIGUSR1), "the program's mask is as before");
+}
+
+/* Stopping and starting */
+
+static int count_fds(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	int n = 0;
+
+	while (readdir(dir))
+		n++;
+	closedir(dir);
+	return n;
+}
+
+static void *stop(void *arg)
+{
+	(void)arg;
+	dofi_progress_stop(&progress);
+	return NULL;
+}
+
+static bool stop_is_asked(void)
+{
+	bool asked;
+
+	pthread_mutex_lock(&progress.lock);
+	asked = progress.stop;
+	pthread_mutex_unlock(&progress.lock);
+	return asked;
+}
+
+Test(progress, after_a_stop_nothing_runs, .fini = NULL)
+{
+	struct letter a = { { .run = letter_run }, 'a' };
+	pthread_t thread;
+	size_t ran;
+
+	shut_gate();
+	dofi_progress_post(&progress, &a.work);
+	pthread_create(&thread, NULL, stop, NULL);
+	while (!stop_is_asked())
+		usleep(1000);
+	sem_post(&gate);
+	pthread_join(thread, NULL);
+	cr_expect_eq(fake.open, 0);
+	ran = strlen(trace);
+	cr_expect(ran <= 1);
+	init();
+	settle();
+	cr_expect_eq(strlen(trace), ran, "a new thread inherits no work");
+	fini();
+	init();		/* for the suite's fini */
+}
+
+TestSuite(start);
+
+static void fails_to_start(int expected)
+{
+	int fds = count_fds();
+
+	cr_expect_eq(start(), expected);
+	cr_expect_eq(fake.open, 0);
+	cr_expect_eq(count_fds(), fds);
+}
+
+static void start_init(void)
+{
+	fake_init();
+	fake.replace_fabric = true;
+}
+
+Test(start, leaves_no_descriptor_behind, .init = start_init)
+{
+	int fds = count_fds(), i;
+
+	for (i = 0; i < 10; i++) {
+		cr_assert_eq(start(), 0);
+		dofi_progress_stop(&progress);
+	}
+	cr_expect_eq(count_fds(), fds);
+	cr_expect_eq(fake.open, 0);
+}
+
+Test(start, without_a_fabric, .init = start_init)
+{
+	fake.fault.fabric = -FI_ENODATA;
+	fails_to_start(-FI_ENODATA);
+}
+
+Test(start, without_an_event_queue, .init = start_init)
+{
+	fake.fault.eq_open = -FI_ENOMEM;
+	fails_to_start(-FI_ENOMEM);
+}
+
+Test(start, without_the_event_queues_descriptor, .init = start_init)
+{
+	fake.fault.eq_control = -FI_ENOSYS;
+	fails_to_start(-FI_ENOSYS);
+}
+
+Test(start, without_epoll, .init = start_init)
+{
+	int fds = count_fds();
+
+	fake.fault.eq_fd_bad = true;
+	cr_expect_eq(start(), -EPERM);
+	cr_expect_eq(fake.open, 0);
+	cr_expect_eq(count_fds(), fds + 1, "the fake's own descriptor, and no more");
+}

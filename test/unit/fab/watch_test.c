@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The watch on a connection's socket: finding it, and the peer's end of it. */
+
+#include "fab/watch.h"
+
+#include "fab/fake.h"
+
+#include <arpa/inet.h>
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static struct dofi_progress progress;
+static struct dofi_watch watch = { .fd = -1 };
+static int mine, its;			/* the two ends of a connection */
+static int ended_times;
+
+static struct sockaddr_storage name, peer;	/* what the endpoint says of itself */
+static int name_error, peer_error;
+
+static int get_name(fid_t fid, void *address, size_t *len)
+{
+	(void)fid;
+	memcpy(address, &name, sizeof(name) < *len ? sizeof(name) : *len);
+	return name_error;
+}
+
+static int get_peer(struct fid_ep *ep, void *address, size_t *len)
+{
+	(void)ep;
+	memcpy(address, &peer, sizeof(peer) < *len ? sizeof(peer) : *len);
+	return peer_error;
+}
+
+static struct fi_ops_cm cm = { .size = sizeof(cm), .getname = get_name, .getpeer = get_peer };
+static struct fid_ep ep = { .fid.fclass = FI_CLASS_EP, .cm = &cm };
+
+static void ended(struct dofi_source *source)
+{
+	cr_expect_eq(source, &watch.source);
+	ended_times++;
+}
+
+static void connect_pair(int family)
+{
+	struct sockaddr_storage a = { .ss_family = family };
+	socklen_t len = family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
+	int l = socket(family, SOCK_STREAM, 0);
+
+	if (family == AF_INET6)
+		((struct sockaddr_in6 *)&a)->sin6_addr = in6addr_loopback;
+	else
+		((struct sockaddr_in *)&a)->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	cr_assert_eq(bind(l, (struct sockaddr *)&a, len), 0);
+	cr_assert_eq(listen(l, 1), 0);
+	cr_assert_eq(getsockname(l, (struct sockaddr *)&a, &len), 0);
+	its = socket(family, SOCK_STREAM, 0);
+	cr_assert_eq(connect(its, (struct sockaddr *)&a, len), 0);
+	mine = accept(l, NULL, NULL);
+	close(l);
+	len = sizeof(name);
+	getsockname(mine, (struct sockaddr *)&name, &len);
+	len = sizeof(peer);
+	getpeername(mine, (struct sockaddr *)&peer, &len);
+}
+
+static void init(void)
+{
+	progress.epfd = epoll_create1(EPOLL_CLOEXEC);
+	connect_pair(AF_INET);
+}
+
+static int watch_open(void)
+{
+	return dofi_watch_open(&watch, &progress, &ep, ended);
+}
+
+/* One round of the progress thread, waiting at most @ms. */
+static void look(int ms)
+{
+	struct epoll_event ev;
+
+	if (epoll_wait(progress.epfd, &ev, 1, ms) == 1)
+		((struct dofi_source *)ev.data.ptr)->ready(ev.data.ptr);
+}
+
+TestSuite(watch, .init = init);
+
+Test(watch, finds_the_endpoints_socket)
+{
+	cr_assert_eq(watch_open(), 0);
+	cr_expect_eq(watch.fd, mine);
+}
+
+Test(watch, finds_it_far_from_where_it_looks_first)
+{
+	progress.socket_hint = 500;
+	cr_assert_eq(watch_open(), 0);
+	cr_expect_eq(watch.fd, mine);
+	cr_expect(progress.socket_hint <= mine);
+}
+
+Test(watch, does_not_take_the_other_end)
+{
+	close(mine);
+	cr_expect_eq(watch_open(), -ENOENT);
+	cr_expect_eq(watch.fd, -1);
+}
+
+Test(watch, the_peers_end_is_told_once)
+{
+	cr_assert_eq(watch_open(), 0);
+	close(its);
+	look(5000);
+	look(0);
+	cr_expect_eq(ended_times, 1);
+}
+
+Test(watch, half_a_close_is_an_end_too)
+{
+	cr_assert_eq(watch_open(), 0);
+	shutdown(its, SHUT_WR);
+	look(5000);
+	cr_expect_eq(ended_times, 1);
+}
+
+Test(watch, an_end_behind_unread_data_is_seen)
+{
+	cr_assert_eq(watch_open(), 0);
+	cr_assert_eq(write(its, "data", 4), 4);
+	close(its);
+	look(5000);
+	cr_expect_eq(ended_times, 1);
+}
+
+Test(watch, an_end_before_the_watch_is_seen)
+{
+	close(its);
+	cr_assert_eq(watch_open(), 0);
+	look(5000);
+	cr_expect_eq(ended_times, 1);
+}
+
+Test(watch, data_is_no_end)
+{
+	cr_assert_eq(watch_open(), 0);
+	cr_assert_eq(write(its, "data", 4), 4);
+	look(20);
+	cr_expect_eq(ended_times, 0);
+}
+
+Test(watch, after_the_close_nothing_is_told)
+{
+	cr_assert_eq(watch_open(), 0);
+	dofi_watch_close(&watch, &progress);
+	cr_expect_eq(watch.fd, -1);
+	close(its);
+	look(20);
+	cr_expect_eq(ended_times, 0);
+	cr_expect_eq(write(mine, "x", 1), 1, "the socket is the fabric's");
+}
+
+Test(watch, closing_twice_is_harmless)
+{
+	cr_assert_eq(watch_open(), 0);
+	dofi_watch_close(&watch, &progress);
+	dofi_watch_close(&watch, &progress);
+	cr_expect_eq(watch.fd, -1);
+}
+
+Test(watch, an_endpoint_without_name_has_no_socket)
+{
+	name_error = -FI_ENOSYS;
+	cr_expect_eq(watch_open(), -ENOENT);
+}
+
+Test(watch, an_endpoint_without_peer_has_no_socket)
+{
+	peer_error = -FI_ENOTCONN;
+	cr_expect_eq(watch_open(), -ENOENT);
+}
+
+Test(watch, another_port_is_another_connection)
+{
+	((struct sockaddr_in *)&name)->sin_port ^= 1;
+	cr_expect_eq(watch_open(), -ENOENT);
+}
+
+Test(watch, another_address_is_another_connection)
+{
+	((struct sockaddr_in *)&peer)->sin_addr.s_addr ^= 1;
+	cr_expect_eq(watch_open(), -ENOENT);
+}
+
+Test(watch, ipv6_connections_are_found)
+{
+	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6, .sin6_addr = in6addr_loopback };
+	int s = socket(AF_INET6, SOCK_STREAM, 0);
+
+	/* a machine without IPv6 has no such connection to find */
+	if (s < 0 || bind(s, (struct sockaddr *)&in6, sizeof(in6)))
+		return;
+	close(s);
+	connect_pair(AF_INET6);
+	cr_assert_eq(watch_open(), 0);
+	cr_expect_eq(watch.fd, mine);
+}

@@ -1,0 +1,41 @@
+# Unit tests of the provider: a program for each layer, one per API version where DAT types
+# are seen. They are written for Criterion but run by a stand-in (test/unit/plain), because
+# Criterion starts a process for each test, and every process that is linked with libfabric
+# sleeps 0.2 s before main(); nor does it go together with ThreadSanitizer or valgrind.
+
+prov_unit_tests = \
+	test/unit/base_test \
+	test/unit/fab_test
+
+check_PROGRAMS += $(prov_unit_tests)
+PROV_UNIT_TESTS += $(prov_unit_tests)
+
+prov_test_cppflags = $(AM_CPPFLAGS) -I$(top_srcdir)/prov/ofi -I$(top_srcdir)/test/unit \
+	-I$(top_srcdir)/test/unit/plain $(LIBFABRIC_CFLAGS)
+prov_test_runner = \
+	test/unit/capture.h \
+	test/unit/plain/criterion/criterion.h \
+	test/unit/plain/plain.c
+
+test_unit_base_test_SOURCES = $(prov_test_runner) \
+	test/unit/base/clock_test.c \
+	test/unit/base/env_test.c \
+	test/unit/base/log_test.c \
+	test/unit/base/pool_test.c
+test_unit_base_test_CPPFLAGS = $(prov_test_cppflags)
+test_unit_base_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=aligned_alloc
+test_unit_base_test_LDADD = libdofi_core.la
+
+test_unit_fab_test_SOURCES = $(prov_test_runner) \
+	test/unit/fab/cq_test.c \
+	test/unit/fab/domain_test.c \
+	test/unit/fab/fake.c \
+	test/unit/fab/fake.h \
+	test/unit/fab/info_test.c \
+	test/unit/fab/progress_test.c \
+	test/unit/fab/quirks_test.c \
+	test/unit/fab/watch_test.c
+test_unit_fab_test_CPPFLAGS = $(prov_test_cppflags)
+test_unit_fab_test_LDFLAGS = $(AM_LDFLAGS) \
+	-Wl,--wrap=fi_fabric -Wl,--wrap=fi_getinfo -Wl,--wrap=getrandom
+test_unit_fab_test_LDADD = libdofi_core.la

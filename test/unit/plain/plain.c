@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Runs the tests of a program one after another, each in a child. See criterion/criterion.h. */
+
+#include <criterion/criterion.h>
+
+#include <fnmatch.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define DEFAULT_TIMEOUT 120
+
+static struct plain_test *tests, **last = &tests;
+static bool failed;
+
+void plain_add(struct plain_test *test)
+{
+	*last = test;
+	last = &test->next;
+}
+
+void plain_check(bool ok, bool fatal, const char *file, int line, const char *condition,
+		 const char *fmt, ...)
+{
+	va_list ap;
+
+	if (ok)
+		return;
+	__atomic_store_n(&failed, true, __ATOMIC_RELAXED);
+	fprintf(stderr, "%s:%d: not so: %s", file, line, condition);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fputc('\n', stderr);
+	if (fatal) {
+		fflush(NULL);
+		_exit(1);
+	}
+}
+
+/* What @test does not say itself, its suite may. */
+static struct plain_options options_of(const struct plain_test *test)
+{
+	struct plain_options o = test->options;
+	const struct plain_test *s;
+
+	for (s = tests; s; s = s->next) {
+		if (s->run || strcmp(s->suite, test->suite))
+			continue;
+		if (!o.init)
+			o.init = s->options.init;
+		if (!o.fini)
+			o.fini = s->options.fini;
+		if (!o.timeout)
+			o.timeout = s->options.timeout;
+	}
+	return o;
+}
+
+/* exit() and not _exit(): a leak checker has its say there. */
+static void run_child(const struct plain_test *test, const struct plain_options *o)
+{
+	alarm(o->timeout ? (unsigned)o->timeout : DEFAULT_TIMEOUT);
+	if (o->init)
+		o->init();
+	test->run();
+	if (o->fini)
+		o->fini();
+	exit(failed);
+}
+
+static bool run(const struct plain_test *test)
+{
+	const struct plain_options o = options_of(test);
+	int status;
+	pid_t pid;
+	bool ok;
+
+	fflush(NULL);
+	pid = fork();
+	if (!pid)
+		run_child(test, &o);
+	if (pid < 0 || waitpid(pid, &status, 0) != pid)
+		return false;
+	ok = o.signal ? WIFSIGNALED(status) && WTERMSIG(status) == o.signal :
+			WIFEXITED(status) && WEXITSTATUS(status) == o.exit_code;
+	if (!ok)
+		fprintf(stderr, "FAIL %s/%s: %s %d\n", test->suite, test->name,
+			WIFSIGNALED(status) ? "signal" : "exit code",
+			WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+	return ok;
+}
+
+static bool wanted(const struct plain_test *test, const char *filter)
+{
+	char name[256];
+
+	snprintf(name, sizeof(name), "%s/%s", test->suite, test->name);
+	return test->run && (!filter || !fnmatch(filter, name, 0));
+}
+
+/* --filter PATTERN, as Criterion has it; its other options change nothing here. */
+static const char *filter_of(int argc, char **argv)
+{
+	int i;
+
+	for (i = 1; i + 1 < argc; i++)
+		if (!strcmp(argv[i], "--filter"))
+			return argv[i + 1];
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	const char *filter = filter_of(argc, argv);
+	const struct plain_test *t;
+	int ran = 0, bad = 0;
+
+	for (t = tests; t; t = t->next) {
+		if (!wanted(t, filter))
+			continue;
+		ran++;
+		bad += !run(t);
+	}
+	printf("%d tests, %d failed\n", ran, bad);
+	return bad || !ran;
+}
