@@ -234,6 +234,7 @@ static void segments_server(struct pair *p)
 		expect_dto(l.n.recv, i, DAT_DTO_SUCCESS, total);
 		verify_scattered(&l.m, i, i);
 	}
+	pair_sync(p);
 	/* the peer writes and reads the flat area */
 	for (i = 1; i <= attr.max_rdma_write_iov; i++) {
 		uint32_t total;
@@ -267,6 +268,7 @@ static void segments_client(struct pair *p)
 		memset(iov, 0xee, sizeof(iov));
 		expect_dto(l.n.req, i, DAT_DTO_SUCCESS, total);
 	}
+	pair_sync(p);
 	for (i = 1; i <= attr.max_rdma_write_iov; i++) {
 		DAT_DTO_COOKIE cookie = { .as_64 = i };
 		uint32_t total = scatter(&l.m, i, iov);
