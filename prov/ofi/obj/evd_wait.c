@@ -33,15 +33,17 @@ static bool poll_feeds(struct dofi_evd *evd, struct dofi_sink *sink)
 static void take(struct dofi_evd *evd, DAT_EVENT *event)
 {
 	const struct dofi_event *e = &evd->ring[evd->head & (evd->capacity - 1)];
+	uint32_t left = pending(evd) - 1;
 
 	event->event_number = e->number;
 	event->evd_handle = evd;
 	event->event_data = e->data;
 	evd->head++;
 	evd->overflowed = false;
-	atomic_store_explicit(&evd->count,
-			      atomic_load_explicit(&evd->count, memory_order_relaxed) - 1,
-			      memory_order_release);
+	atomic_store_explicit(&evd->count, left, memory_order_release);
+	/* triggers coalesce: a program that takes one event for each is told of the others */
+	if (__builtin_expect(left && evd->cno && evd->enabled, 0))
+		dofi_cno_trigger(evd->cno, evd);
 }
 
 DAT_RETURN dofi_evd_dequeue(DAT_EVD_HANDLE evd_handle, DAT_EVENT *event)
