@@ -7,24 +7,40 @@ pair_cppflags2 = $(AM_CPPFLAGS) -DDAT_API=2
 PAIR_TESTS += \
 	test/pair/connect1 \
 	test/pair/connect2 \
+	test/pair/qualifier1 \
+	test/pair/qualifier2 \
+	test/pair/part1 \
+	test/pair/part2 \
 	test/pair/data1 \
 	test/pair/data2 \
+	test/pair/rdma1 \
+	test/pair/rdma2 \
 	test/pair/errors1 \
 	test/pair/errors2 \
 	test/pair/events1 \
 	test/pair/events2 \
+	test/pair/cno1 \
+	test/pair/cno2 \
 	test/pair/args1 \
 	test/pair/args2
 
 check_PROGRAMS += \
 	test/pair/connect1 \
 	test/pair/connect2 \
+	test/pair/qualifier1 \
+	test/pair/qualifier2 \
+	test/pair/part1 \
+	test/pair/part2 \
 	test/pair/data1 \
 	test/pair/data2 \
+	test/pair/rdma1 \
+	test/pair/rdma2 \
 	test/pair/errors1 \
 	test/pair/errors2 \
 	test/pair/events1 \
 	test/pair/events2 \
+	test/pair/cno1 \
+	test/pair/cno2 \
 	test/pair/args1 \
 	test/pair/args2
 
@@ -35,12 +51,33 @@ test_pair_connect2_SOURCES = test/pair/connect.c $(pair_harness)
 test_pair_connect2_CPPFLAGS = $(pair_cppflags2)
 test_pair_connect2_LDADD = libdat2.la
 
+test_pair_qualifier1_SOURCES = test/pair/qualifier.c $(pair_harness)
+test_pair_qualifier1_CPPFLAGS = $(pair_cppflags1)
+test_pair_qualifier1_LDADD = libdat.la
+test_pair_qualifier2_SOURCES = test/pair/qualifier.c $(pair_harness)
+test_pair_qualifier2_CPPFLAGS = $(pair_cppflags2)
+test_pair_qualifier2_LDADD = libdat2.la
+
+test_pair_part1_SOURCES = test/pair/part.c $(pair_harness)
+test_pair_part1_CPPFLAGS = $(pair_cppflags1)
+test_pair_part1_LDADD = libdat.la
+test_pair_part2_SOURCES = test/pair/part.c $(pair_harness)
+test_pair_part2_CPPFLAGS = $(pair_cppflags2)
+test_pair_part2_LDADD = libdat2.la
+
 test_pair_data1_SOURCES = test/pair/data.c $(pair_harness)
 test_pair_data1_CPPFLAGS = $(pair_cppflags1)
 test_pair_data1_LDADD = libdat.la
 test_pair_data2_SOURCES = test/pair/data.c $(pair_harness)
 test_pair_data2_CPPFLAGS = $(pair_cppflags2)
 test_pair_data2_LDADD = libdat2.la
+
+test_pair_rdma1_SOURCES = test/pair/rdma.c $(pair_harness)
+test_pair_rdma1_CPPFLAGS = $(pair_cppflags1)
+test_pair_rdma1_LDADD = libdat.la
+test_pair_rdma2_SOURCES = test/pair/rdma.c $(pair_harness)
+test_pair_rdma2_CPPFLAGS = $(pair_cppflags2)
+test_pair_rdma2_LDADD = libdat2.la
 
 test_pair_errors1_SOURCES = test/pair/errors.c $(pair_harness)
 test_pair_errors1_CPPFLAGS = $(pair_cppflags1)
@@ -55,6 +92,13 @@ test_pair_events1_LDADD = libdat.la
 test_pair_events2_SOURCES = test/pair/events.c $(pair_harness)
 test_pair_events2_CPPFLAGS = $(pair_cppflags2)
 test_pair_events2_LDADD = libdat2.la
+
+test_pair_cno1_SOURCES = test/pair/cno.c $(pair_harness)
+test_pair_cno1_CPPFLAGS = $(pair_cppflags1)
+test_pair_cno1_LDADD = libdat.la
+test_pair_cno2_SOURCES = test/pair/cno.c $(pair_harness)
+test_pair_cno2_CPPFLAGS = $(pair_cppflags2)
+test_pair_cno2_LDADD = libdat2.la
 
 test_pair_args1_SOURCES = test/pair/args.c $(pair_harness)
 test_pair_args1_CPPFLAGS = $(pair_cppflags1)

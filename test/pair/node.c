@@ -174,6 +174,78 @@ DAT_RETURN cr_reject(DAT_CR_HANDLE cr, DAT_COUNT size, const void *data)
 #endif
 }
 
+/* Attempts */
+
+void connect_with(DAT_EP_HANDLE ep, const struct place *place, unsigned timeout_ms,
+			 DAT_COUNT size, const void *data)
+{
+	OK(dat_ep_connect(ep, (DAT_IA_ADDRESS_PTR)&place->address, place->qual, timeout_ms * 1000,
+			  size, (const DAT_PVOID)data, DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
+}
+
+void connect_fails(struct node *n, DAT_EP_HANDLE ep, const struct place *place,
+			  DAT_EVENT_NUMBER number)
+{
+	ep_connect(ep, place);
+	expect_conn(n->conn, number, ep);
+	SAME(ep_state(ep), DAT_EP_STATE_DISCONNECTED);
+	expect_quiet(n->conn);
+}
+
+void accept_in_vain(struct node *n, DAT_CR_HANDLE cr, DAT_EP_HANDLE ep)
+{
+	DAT_EVENT event;
+	DAT_COUNT more;
+
+	OK(dat_cr_accept(cr, ep, 0, NULL));
+	OK(dat_evd_wait(n->conn, pair_scaled(PAIR_LIMIT) * 1000, 1, &event, &more));
+	CHECK(event.event_data.connect_event_data.ep_handle == ep, "another EP");
+	if (event.event_number == DAT_CONNECTION_EVENT_ESTABLISHED)
+		expect_end(n->conn, ep);
+	else
+		SAME(event.event_number, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR);
+	SAME(ep_state(ep), DAT_EP_STATE_DISCONNECTED);
+	expect_quiet(n->conn);
+}
+
+void check_data(DAT_COUNT size, const void *data, DAT_COUNT wanted, unsigned seed)
+{
+	SAME(size, wanted);
+	CHECK(!size || data, "no data");
+	verify(data, size, seed);
+}
+
+void check_cr(struct node *n, const DAT_EVENT *event, DAT_PSP_HANDLE psp, DAT_CONN_QUAL qual,
+		     DAT_COUNT size, unsigned seed)
+{
+	const DAT_CR_ARRIVAL_EVENT_DATA *a = &event->event_data.cr_arrival_event_data;
+	DAT_CR_PARAM param;
+
+	CHECK(a->sp_handle.psp_handle == psp, "another service point");
+	SAME(a->conn_qual, qual);
+	CHECK(!memcmp(a->local_ia_address_ptr, &n->address, sizeof(struct sockaddr_in)),
+	      "not the IA's address");
+	OK(dat_cr_query(a->cr_handle, DAT_CR_FIELD_ALL, &param));
+	check_data(param.private_data_size, param.private_data, size, seed);
+	CHECK(!param.local_ep_handle, "the consumer's to provide");
+	CHECK(param.remote_port_qual, "no port");
+	SAME(((struct sockaddr *)param.remote_ia_address_ptr)->sa_family, n->address.ss_family);
+	if (size) /* programs write into it */
+		memset(param.private_data, 0, size);
+}
+
+void check_peer(struct node *n, DAT_EP_HANDLE ep, const struct place *place)
+{
+	DAT_EP_PARAM param;
+
+	OK(dat_ep_query(ep, DAT_EP_FIELD_ALL, &param));
+	SAME(param.remote_port_qual, place->qual);
+	SAME(param.ep_state, DAT_EP_STATE_CONNECTED);
+	CHECK(param.ia_handle == n->ia && param.pz_handle == n->pz, "another IA or PZ");
+	CHECK(!memcmp(param.remote_ia_address_ptr, &place->address, sizeof(struct sockaddr_in)),
+	      "not the address connected to");
+}
+
 /* Events */
 
 const char *event_name(DAT_EVENT_NUMBER number)
@@ -286,6 +358,24 @@ DAT_EVENT_NUMBER expect_end(DAT_EVD_HANDLE evd, DAT_EP_HANDLE ep)
 	SAME(ep_state(ep), DAT_EP_STATE_DISCONNECTED);
 	expect_quiet(evd);
 	return event.event_number;
+}
+
+void expect_software(DAT_EVD_HANDLE evd, uintptr_t pointer)
+{
+	DAT_EVENT event;
+
+	expect_event(evd, DAT_SOFTWARE_EVENT, &event);
+	SAME((uintptr_t)event.event_data.software_event_data.pointer, pointer);
+}
+
+DAT_RETURN post_se(DAT_EVD_HANDLE evd, uintptr_t pointer)
+{
+	DAT_EVENT event;
+
+	memset(&event, 0, sizeof(event));
+	event.event_number = DAT_SOFTWARE_EVENT;
+	event.event_data.software_event_data.pointer = (DAT_PVOID)pointer;
+	return dat_evd_post_se(evd, &event);
 }
 
 /* Memory */
@@ -436,4 +526,44 @@ void post_read(DAT_EP_HANDLE ep, const struct mem *m, size_t offset, size_t leng
 
 	OK(dat_ep_post_rdma_read(ep, 1, &iov, cookie_of(cookie), &remote,
 				 DAT_COMPLETION_DEFAULT_FLAG));
+}
+
+/* Links */
+
+void link_open_with(struct pair *p, struct link *l, size_t size, const DAT_EP_ATTR *attr)
+{
+	node_open(&l->n);
+	mem_get(&l->n, &l->m, size);
+	l->ep = node_ep(&l->n, attr);
+	pair_link(p, &l->n, l->ep);
+	pair_grant(p, &l->m);
+	pair_granted(p, &l->theirs);
+}
+
+void link_open(struct pair *p, struct link *l, size_t size)
+{
+	link_open_with(p, l, size, NULL);
+}
+
+void link_close(struct pair *p, struct link *l)
+{
+	pair_unlink(p, &l->n, l->ep);
+	expect_quiet(l->n.req);
+	expect_quiet(l->n.recv);
+	expect_quiet(l->n.conn);
+	OK(dat_ep_free(l->ep));
+	mem_put(&l->m);
+	node_close(&l->n);
+}
+
+void link_open_depth(struct pair *p, struct link *l, size_t size, DAT_COUNT depth)
+{
+	DAT_EP_ATTR attr;
+	struct node n;
+
+	node_open(&n);
+	node_ep_attr(&n, &attr);
+	node_close(&n);
+	attr.max_recv_dtos = attr.max_request_dtos = depth;
+	link_open_with(p, l, size, &attr);
 }

@@ -158,6 +158,25 @@ DAT_EP_STATE ep_state(DAT_EP_HANDLE ep);
 /* dat_cr_reject() with private data where the API has it. */
 DAT_RETURN cr_reject(DAT_CR_HANDLE cr, DAT_COUNT size, const void *data);
 
+/* As ep_connect(), with a time-out and private data. */
+void connect_with(DAT_EP_HANDLE ep, const struct place *place, unsigned timeout_ms,
+		  DAT_COUNT size, const void *data);
+/* An attempt that fails with exactly this event and leaves the EP DISCONNECTED. */
+void connect_fails(struct node *n, DAT_EP_HANDLE ep, const struct place *place,
+		   DAT_EVENT_NUMBER number);
+/*
+ * Accepts a request whose sender has gone. A fabric whose acceptor waits for no answer
+ * learns of that only afterwards: then the connection is made, and ends.
+ */
+void accept_in_vain(struct node *n, DAT_CR_HANDLE cr, DAT_EP_HANDLE ep);
+/* Private data of this size, as fill() writes it. */
+void check_data(DAT_COUNT size, const void *data, DAT_COUNT wanted, unsigned seed);
+/* A connection request event and its CR, with private data of @size. */
+void check_cr(struct node *n, const DAT_EVENT *event, DAT_PSP_HANDLE psp, DAT_CONN_QUAL qual,
+	      DAT_COUNT size, unsigned seed);
+/* What a connected EP tells of its peer. */
+void check_peer(struct node *n, DAT_EP_HANDLE ep, const struct place *place);
+
 /* Events. Each checks what it gets and fails the case otherwise. */
 const char *event_name(DAT_EVENT_NUMBER number);
 #define expect_event(evd, number, event) \
@@ -180,6 +199,11 @@ void pair_dto(const char *file, int line, DAT_EVD_HANDLE evd, uint64_t cookie,
 void pair_quiet(const char *file, int line, DAT_EVD_HANDLE evd);
 /* The next event is DISCONNECTED or BROKEN, for @ep, and the only one. Returns its number. */
 DAT_EVENT_NUMBER expect_end(DAT_EVD_HANDLE evd, DAT_EP_HANDLE ep);
+
+/* What comes to @evd next is a software event with this pointer. */
+void expect_software(DAT_EVD_HANDLE evd, uintptr_t pointer);
+/* Posts one. */
+DAT_RETURN post_se(DAT_EVD_HANDLE evd, uintptr_t pointer);
 
 /* Registered memory, page-aligned and zeroed. */
 struct mem {
@@ -223,5 +247,20 @@ void post_write(DAT_EP_HANDLE ep, const struct mem *m, size_t offset, size_t len
 		uint64_t cookie, const struct grant *g, size_t remote_offset);
 void post_read(DAT_EP_HANDLE ep, const struct mem *m, size_t offset, size_t length,
 	       uint64_t cookie, const struct grant *g, size_t remote_offset);
+
+/* A connected EP with memory, which most cases begin with. */
+struct link {
+	struct node n;
+	DAT_EP_HANDLE ep;
+	struct mem m;		/* own memory, granted to the peer */
+	struct grant theirs;	/* the peer's */
+};
+
+void link_open(struct pair *p, struct link *l, size_t size);
+void link_open_with(struct pair *p, struct link *l, size_t size, const DAT_EP_ATTR *attr);
+/* With this depth of the EP's queues. */
+void link_open_depth(struct pair *p, struct link *l, size_t size, DAT_COUNT depth);
+/* Disconnects, and checks that nothing is left on the EVDs. */
+void link_close(struct pair *p, struct link *l);
 
 #endif

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Consumer notification objects: what triggers them, and who is told. */
+
+#include "pair.h"
+
+#include <pthread.h>
+#include <time.h>
+
+static DAT_CNO_HANDLE cno_new(struct node *n)
+{
+	DAT_CNO_HANDLE cno;
+
+	OK(dat_cno_create(n->ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &cno));
+	return cno;
+}
+
+static void cno_expect(DAT_CNO_HANDLE cno, DAT_EVD_HANDLE wanted)
+{
+	DAT_EVD_HANDLE evd;
+
+	OK(dat_cno_wait(cno, pair_scaled(PAIR_LIMIT) * 1000, &evd));
+	CHECK(evd == wanted, "another EVD");
+}
+
+static void cno_quiet(DAT_CNO_HANDLE cno)
+{
+	DAT_EVD_HANDLE evd;
+
+	FAILS(dat_cno_wait(cno, 1000, &evd), DAT_QUEUE_EMPTY);
+	CHECK(!evd, "an EVD without a trigger");
+}
+
+static void cno_triggers(struct pair *p)
+{
+	DAT_CNO_HANDLE cno, other;
+	DAT_EVD_HANDLE a, b, hint;
+	DAT_EVD_PARAM param;
+	DAT_EVENT event;
+	struct node n;
+
+	(void)p;
+	node_open(&n);
+	cno = cno_new(&n);
+	other = cno_new(&n);
+	OK(dat_evd_create(n.ia, 4, cno, DAT_EVD_SOFTWARE_FLAG, &a));
+	OK(dat_evd_create(n.ia, 4, cno, DAT_EVD_SOFTWARE_FLAG, &b));
+	OK(dat_evd_query(a, DAT_EVD_FIELD_ALL, &param));
+	CHECK(param.cno_handle == cno, "another CNO");
+	FAILS(dat_cno_wait(cno, 0, &hint), DAT_QUEUE_EMPTY);
+	cno_quiet(cno);
+	OK(post_se(b, 1));
+	cno_expect(cno, b);
+	cno_quiet(cno);		/* once per trigger, though the event is still there */
+	expect_software(b, 1);
+	OK(dat_evd_disable(a));
+	OK(dat_evd_disable(a));
+	OK(post_se(a, 2));
+	cno_quiet(cno);
+	OK(dat_evd_enable(a));	/* what has gathered is told */
+	cno_expect(cno, a);
+	OK(dat_evd_dequeue(a, &event));
+	FAILS(dat_cno_free(cno), DAT_INVALID_STATE);
+	OK(dat_evd_modify_cno(a, other));
+	OK(post_se(a, 3));
+	cno_quiet(cno);
+	cno_expect(other, a);
+	OK(dat_evd_modify_cno(a, DAT_HANDLE_NULL));
+	OK(post_se(a, 4));
+	cno_quiet(other);
+	OK(dat_cno_free(other));
+	FAILS(dat_cno_free(other), DAT_INVALID_HANDLE);
+	OK(dat_evd_free(a));
+	OK(dat_evd_free(b));
+	OK(dat_cno_free(cno));
+	node_close(&n);
+}
+
+/* Agents are called once for each time they are armed. */
+struct agent_calls {
+	pthread_mutex_t lock;
+	pthread_cond_t cond;
+	unsigned count;
+	DAT_EVD_HANDLE evd;
+};
+
+static struct agent_calls calls = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0, NULL };
+
+static void agent(DAT_PVOID data, DAT_EVD_HANDLE evd)
+{
+	struct agent_calls *c = data;
+
+	pthread_mutex_lock(&c->lock);
+	c->count++;
+	c->evd = evd;
+	pthread_cond_broadcast(&c->cond);
+	pthread_mutex_unlock(&c->lock);
+}
+
+static void agent_expect(unsigned count, DAT_EVD_HANDLE evd)
+{
+	struct timespec until;
+	int err = 0;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += pair_scaled(PAIR_LIMIT) / 1000;
+	pthread_mutex_lock(&calls.lock);
+	while (calls.count < count && !err)
+		err = pthread_cond_timedwait(&calls.cond, &calls.lock, &until);
+	SAME(calls.count, count);
+	CHECK(calls.evd == evd, "another EVD");
+	pthread_mutex_unlock(&calls.lock);
+}
+
+static void cno_agent(struct pair *p)
+{
+	DAT_OS_WAIT_PROXY_AGENT a = { &calls, agent }, bad = { &calls, NULL };
+	DAT_CNO_PARAM param;
+	DAT_CNO_HANDLE cno;
+	DAT_EVD_HANDLE evd;
+	struct node n;
+
+	(void)p;
+	node_open(&n);
+	FAILS(dat_cno_create(n.ia, bad, &cno), DAT_INVALID_PARAMETER);
+	OK(dat_cno_create(n.ia, a, &cno));
+	OK(dat_cno_query(cno, DAT_CNO_FIELD_ALL, &param));
+#if DAT_VERSION_MAJOR >= 2
+	SAME(param.proxy_type, DAT_PROXY_TYPE_AGENT);
+	CHECK(param.proxy.agent.proxy_agent_func == agent, "another agent");
+#else
+	CHECK(param.agent.proxy_agent_func == agent, "another agent");
+#endif
+	OK(dat_evd_create(n.ia, 8, cno, DAT_EVD_SOFTWARE_FLAG, &evd));
+	OK(post_se(evd, 1));
+	agent_expect(1, evd);
+	OK(post_se(evd, 2));	/* not armed: waits for a waiter, or the next agent */
+	expect_software(evd, 1);
+	expect_software(evd, 2);
+	agent_expect(1, evd);
+	OK(dat_cno_modify_agent(cno, a));
+	agent_expect(2, evd);
+	OK(dat_cno_modify_agent(cno, DAT_OS_WAIT_PROXY_AGENT_NULL));
+	OK(post_se(evd, 3));
+	cno_expect(cno, evd);
+	agent_expect(2, evd);
+	OK(dat_evd_free(evd));
+	OK(dat_cno_free(cno));
+	node_close(&n);
+}
+
+struct cno_waiter {
+	pthread_t thread;
+	DAT_CNO_HANDLE cno;
+	DAT_RETURN ret;
+	DAT_EVD_HANDLE evd;
+};
+
+static void *cno_waiter_run(void *arg)
+{
+	struct cno_waiter *w = arg;
+
+	w->ret = dat_cno_wait(w->cno, DAT_TIMEOUT_INFINITE, &w->evd);
+	return NULL;
+}
+
+static void cno_waiter_start(struct cno_waiter *w, DAT_CNO_HANDLE cno)
+{
+	*w = (struct cno_waiter){ .cno = cno };
+	SAME(pthread_create(&w->thread, NULL, cno_waiter_run, w), 0);
+}
+
+static DAT_RETURN cno_waiter_end(struct cno_waiter *w)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += pair_scaled(PAIR_LIMIT) / 1000;
+	SAME(pthread_timedjoin_np(w->thread, NULL, &until), 0);
+	return w->ret;
+}
+
+static void cno_blocked(struct pair *p)
+{
+	struct cno_waiter w, closed;
+	DAT_CNO_HANDLE cno;
+	DAT_EVD_HANDLE evd;
+	struct node n;
+
+	(void)p;
+	node_open(&n);
+	cno = cno_new(&n);
+	OK(dat_evd_create(n.ia, 8, cno, DAT_EVD_SOFTWARE_FLAG, &evd));
+	cno_waiter_start(&w, cno);
+	OK(post_se(evd, 1));
+	OK(cno_waiter_end(&w));
+	CHECK(w.evd == evd, "another EVD");
+	/* the end of the IA is the end of the wait, whether it had begun or not */
+	cno_waiter_start(&closed, cno);
+	OK(dat_ia_close(n.ia, DAT_CLOSE_ABRUPT_FLAG));
+	cno_waiter_end(&closed);
+	CHECK(closed.ret != DAT_SUCCESS || !closed.evd, "woken for nothing");
+}
+
+/* Connections and transfers trigger CNOs too. */
+static void cno_pair_server(struct pair *p)
+{
+	DAT_CONN_QUAL qual;
+	DAT_CNO_HANDLE cno;
+	DAT_PSP_HANDLE psp;
+	DAT_EP_HANDLE ep;
+	struct node n;
+	struct mem m;
+
+	node_open(&n);
+	mem_get(&n, &m, 64);
+	cno = cno_new(&n);
+	OK(dat_evd_modify_cno(n.cr, cno));
+	OK(dat_evd_modify_cno(n.conn, cno));
+	OK(dat_evd_modify_cno(n.recv, cno));
+	ep = node_ep(&n, NULL);
+	post_recv(ep, &m, 0, 64, 1);
+	psp = node_listen(&n, &qual);
+	pair_tell_place(p, &n, qual);
+	cno_expect(cno, n.cr);
+	OK(dat_cr_accept(node_request(&n), ep, 0, NULL));
+	cno_expect(cno, n.conn);
+	expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, ep);
+	pair_sync(p);
+	cno_expect(cno, n.recv);
+	expect_dto(n.recv, 1, DAT_DTO_SUCCESS, 64);
+	pair_sync(p);
+	cno_expect(cno, n.conn);
+	expect_conn(n.conn, DAT_CONNECTION_EVENT_DISCONNECTED, ep);
+	OK(dat_psp_free(psp));
+	OK(dat_ep_free(ep));
+	OK(dat_evd_modify_cno(n.cr, DAT_HANDLE_NULL));
+	OK(dat_evd_modify_cno(n.conn, DAT_HANDLE_NULL));
+	OK(dat_evd_modify_cno(n.recv, DAT_HANDLE_NULL));
+	OK(dat_cno_free(cno));
+	mem_put(&m);
+	node_close(&n);
+}
+
+static void cno_pair_client(struct pair *p)
+{
+	struct place place;
+	DAT_EP_HANDLE ep;
+	struct node n;
+	struct mem m;
+
+	node_open(&n);
+	mem_get(&n, &m, 64);
+	ep = node_ep(&n, NULL);
+	pair_learn_place(p, &place);
+	ep_connect(ep, &place);
+	expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, ep);
+	pair_sync(p);
+	post_send(ep, &m, 0, 64, 1);
+	expect_dto(n.req, 1, DAT_DTO_SUCCESS, 64);
+	pair_sync(p);
+	OK(dat_ep_disconnect(ep, DAT_CLOSE_GRACEFUL_FLAG));
+	expect_conn(n.conn, DAT_CONNECTION_EVENT_DISCONNECTED, ep);
+	OK(dat_ep_free(ep));
+	mem_put(&m);
+	node_close(&n);
+}
+
+static const struct pair_case cases[] = {
+	PAIR_CASE("triggers", NULL, cno_triggers),
+	PAIR_CASE("agent", NULL, cno_agent),
+	PAIR_CASE("blocked waiters", NULL, cno_blocked),
+	PAIR_CASE("a whole connection", cno_pair_server, cno_pair_client),
+};
+
+PAIR_MAIN(cases)

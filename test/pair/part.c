@@ -1,0 +1,497 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Two connected processes part: gracefully, abruptly, both at once, and without a word. */
+
+#include "pair.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#define ROUNDS 50
+
+/* The same EP on both sides, again and again; both disconnect at the same moment. */
+static void reconnect(struct pair *p)
+{
+	DAT_EP_HANDLE ep;
+	struct node n;
+	unsigned i;
+
+	node_open(&n);
+	ep = node_ep(&n, NULL);
+	for (i = 0; i < ROUNDS; i++) {
+		pair_link(p, &n, ep);
+		pair_sync(p);
+		OK(dat_ep_disconnect(ep, i & 1 ? DAT_CLOSE_GRACEFUL_FLAG : DAT_CLOSE_ABRUPT_FLAG));
+		expect_conn(n.conn, DAT_CONNECTION_EVENT_DISCONNECTED, ep);
+		SAME(ep_state(ep), DAT_EP_STATE_DISCONNECTED);
+		OK(dat_ep_reset(ep));
+		SAME(ep_state(ep), DAT_EP_STATE_UNCONNECTED);
+	}
+	expect_quiet(n.conn);
+	OK(dat_ep_free(ep));
+	node_close(&n);
+}
+
+#define N_MESSAGES 200
+#define MESSAGE 4096
+#define WRITE_SIZE (1 << 20)
+
+static DAT_EP_HANDLE deep_ep(struct node *n)
+{
+	DAT_EP_ATTR attr;
+
+	node_ep_attr(n, &attr);
+	attr.max_recv_dtos = attr.max_request_dtos = N_MESSAGES + 8;
+	return node_ep(n, &attr);
+}
+
+/* Receives of the peer's messages: the first half is posted before it sends. */
+static void graceful_server(struct pair *p)
+{
+	DAT_EP_HANDLE ep;
+	struct mem m, target;
+	struct node n;
+	unsigned i;
+
+	node_open(&n);
+	mem_get(&n, &m, N_MESSAGES * MESSAGE);
+	mem_get(&n, &target, WRITE_SIZE);
+	ep = deep_ep(&n);
+	for (i = 0; i < N_MESSAGES / 2; i++)
+		post_recv(ep, &m, i * MESSAGE, MESSAGE, i);
+	pair_link(p, &n, ep);
+	pair_grant(p, &target);
+	pair_sync(p);	/* the peer has posted everything and disconnected */
+	for (; i < N_MESSAGES; i++)
+		post_recv(ep, &m, i * MESSAGE, MESSAGE, i);
+	for (i = 0; i < N_MESSAGES; i++) {
+		expect_dto(n.recv, i, DAT_DTO_SUCCESS, MESSAGE);
+		verify(m.base + i * MESSAGE, MESSAGE, i);
+	}
+	expect_conn(n.conn, DAT_CONNECTION_EVENT_DISCONNECTED, ep);
+	expect_quiet(n.conn);
+	verify(target.base, WRITE_SIZE, 77);
+	OK(dat_ep_free(ep));
+	mem_put(&m);
+	mem_put(&target);
+	node_close(&n);
+}
+
+static void graceful_client(struct pair *p)
+{
+	struct mem m, source;
+	DAT_LMR_TRIPLET iov;
+	DAT_EP_HANDLE ep;
+	struct grant g;
+	struct node n;
+	unsigned i;
+
+	node_open(&n);
+	mem_get(&n, &m, N_MESSAGES * MESSAGE);
+	mem_get(&n, &source, WRITE_SIZE);
+	fill(source.base, WRITE_SIZE, 77);
+	ep = deep_ep(&n);
+	pair_link(p, &n, ep);
+	pair_granted(p, &g);
+	for (i = 0; i < N_MESSAGES; i++) {
+		fill(m.base + i * MESSAGE, MESSAGE, i);
+		post_send(ep, &m, i * MESSAGE, MESSAGE, i);
+	}
+	post_write(ep, &source, 0, WRITE_SIZE, i, &g, 0);
+	OK(dat_ep_disconnect(ep, DAT_CLOSE_GRACEFUL_FLAG));
+	OK(dat_ep_disconnect(ep, DAT_CLOSE_GRACEFUL_FLAG));
+	iov = mem_segment(&m, 0, 1);
+	FAILS(dat_ep_post_send(ep, 1, &iov, (DAT_DTO_COOKIE){ .as_64 = 0 }, DAT_COMPLETION_DEFAULT_FLAG),
+	      DAT_INVALID_STATE);
+	pair_sync(p);
+	for (i = 0; i < N_MESSAGES; i++)
+		expect_dto(n.req, i, DAT_DTO_SUCCESS, MESSAGE);
+	expect_dto(n.req, i, DAT_DTO_SUCCESS, WRITE_SIZE);
+	expect_conn(n.conn, DAT_CONNECTION_EVENT_DISCONNECTED, ep);
+	expect_quiet(n.conn);
+	OK(dat_ep_free(ep));
+	mem_put(&m);
+	mem_put(&source);
+	node_close(&n);
+}
+
+/* Takes @count completions in order, successes first and then flushes. Returns the successes. */
+static unsigned count_done(DAT_EVD_HANDLE evd, unsigned count)
+{
+	unsigned i, done = 0;
+
+	for (i = 0; i < count; i++) {
+		const DAT_DTO_COMPLETION_EVENT_DATA *d;
+		DAT_EVENT event;
+
+		expect_event(evd, DAT_DTO_COMPLETION_EVENT, &event);
+		d = &event.event_data.dto_completion_event_data;
+		SAME(d->user_cookie.as_64, i);
+		if (d->status == DAT_DTO_SUCCESS && done == i)
+			done++;
+		else
+			SAME(d->status, DAT_DTO_ERR_FLUSHED);
+	}
+	expect_quiet(evd);
+	return done;
+}
+
+#define N_ABRUPT 32
+
+/* What the peer's sends completed is received; the rest is not. */
+static void abrupt_server(struct pair *p)
+{
+	unsigned i, done, sent;
+	DAT_EP_HANDLE ep;
+	struct mem m;
+	struct node n;
+
+	node_open(&n);
+	mem_get(&n, &m, WRITE_SIZE);
+	ep = node_ep(&n, NULL);
+	pair_link(p, &n, ep);
+	pair_recv(p, &sent, sizeof(sent));	/* the peer has disconnected */
+	for (i = 0; i < N_ABRUPT; i++)
+		post_recv(ep, &m, 0, WRITE_SIZE, i);
+	expect_end(n.conn, ep);
+	done = count_done(n.recv, N_ABRUPT);
+	CHECK(done < N_ABRUPT, "%u received", done);
+	/* sockets keeps what it has completed in a buffer of its own, and drops it */
+	CHECK(done >= sent || pair_fabric_is("sockets"), "%u received of %u sent", done, sent);
+	OK(dat_ep_free(ep));
+	mem_put(&m);
+	node_close(&n);
+}
+
+static void abrupt_client(struct pair *p)
+{
+	DAT_EP_HANDLE ep;
+	struct mem m;
+	struct node n;
+	unsigned i, sent;
+
+	node_open(&n);
+	mem_get(&n, &m, WRITE_SIZE);
+	ep = node_ep(&n, NULL);
+	pair_link(p, &n, ep);
+	for (i = 0; i < N_ABRUPT; i++) {
+		post_recv(ep, &m, 0, 64, i);
+		post_send(ep, &m, 0, WRITE_SIZE, i);
+	}
+	OK(dat_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG));
+	expect_conn(n.conn, DAT_CONNECTION_EVENT_DISCONNECTED, ep);
+	sent = count_done(n.req, N_ABRUPT);
+	CHECK(sent < N_ABRUPT, "so much cannot be on its way");
+	SAME(count_done(n.recv, N_ABRUPT), 0);
+	pair_send(p, &sent, sizeof(sent));
+	expect_quiet(n.conn);
+	OK(dat_ep_free(ep));
+	mem_put(&m);
+	node_close(&n);
+}
+
+/* Whether the next event is ESTABLISHED, and not already DISCONNECTED. */
+static bool established(struct node *n, DAT_EP_HANDLE ep)
+{
+	DAT_EVENT event;
+	DAT_COUNT more;
+
+	OK(dat_evd_wait(n->conn, pair_scaled(PAIR_LIMIT) * 1000, 1, &event, &more));
+	CHECK(event.event_data.connect_event_data.ep_handle == ep, "another EP");
+	if (event.event_number == DAT_CONNECTION_EVENT_ESTABLISHED)
+		return true;
+	SAME(event.event_number, DAT_CONNECTION_EVENT_DISCONNECTED);
+	return false;
+}
+
+/* What disconnecting means in each state. */
+static void states_server(struct pair *p)
+{
+	DAT_CONN_QUAL qual;
+	DAT_PSP_HANDLE psp;
+	DAT_EP_HANDLE ep;
+	DAT_CR_HANDLE cr;
+	struct node n;
+
+	node_open(&n);
+	ep = node_ep(&n, NULL);
+	psp = node_listen(&n, &qual);
+	pair_tell_place(p, &n, qual);
+	/* the requester leaves before the answer */
+	cr = node_request(&n);
+	pair_sync(p);
+	pair_sync(p);
+	OK(cr_reject(cr, 0, NULL));
+	/* COMPLETION_PENDING, or just CONNECTED */
+	OK(dat_cr_accept(node_request(&n), ep, 0, NULL));
+	OK(dat_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG));
+	if (!established(&n, ep))
+		SAME(ep_state(ep), DAT_EP_STATE_DISCONNECTED);
+	else
+		expect_conn(n.conn, DAT_CONNECTION_EVENT_DISCONNECTED, ep);
+	SAME(ep_state(ep), DAT_EP_STATE_DISCONNECTED);
+	expect_quiet(n.conn);
+	OK(dat_ep_reset(ep));
+	pair_sync(p);
+	OK(dat_cr_accept(node_request(&n), ep, 0, NULL));
+	expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, ep);
+	pair_sync(p);
+	expect_conn(n.conn, DAT_CONNECTION_EVENT_DISCONNECTED, ep);
+	OK(dat_ep_disconnect(ep, DAT_CLOSE_GRACEFUL_FLAG));
+	OK(dat_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG));
+	expect_quiet(n.conn);
+	OK(dat_ep_free(ep));
+	OK(dat_psp_free(psp));
+	node_close(&n);
+}
+
+static void states_client(struct pair *p)
+{
+	struct place place;
+	DAT_EP_HANDLE ep;
+	DAT_EVENT event;
+	struct mem m;
+	struct node n;
+
+	node_open(&n);
+	mem_get(&n, &m, 64);
+	ep = node_ep(&n, NULL);
+	FAILS(dat_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG), DAT_INVALID_STATE);
+	FAILS(dat_ep_disconnect(ep, DAT_CLOSE_GRACEFUL_FLAG), DAT_INVALID_STATE);
+	FAILS(dat_ep_disconnect(ep, (DAT_CLOSE_FLAGS)7), DAT_INVALID_PARAMETER);
+	OK(dat_ep_reset(ep));
+	pair_learn_place(p, &place);
+	/* ACTIVE_CONNECTION_PENDING */
+	post_recv(ep, &m, 0, 64, 1);
+	ep_connect(ep, &place);
+	pair_sync(p);
+	SAME(ep_state(ep), DAT_EP_STATE_ACTIVE_CONNECTION_PENDING);
+	FAILS(dat_ep_reset(ep), DAT_INVALID_STATE);
+	FAILS(dat_ep_connect(ep, (DAT_IA_ADDRESS_PTR)&place.address, place.qual, 1000, 0, NULL,
+			     DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG), DAT_INVALID_STATE);
+	OK(dat_ep_disconnect(ep, DAT_CLOSE_GRACEFUL_FLAG));
+	expect_conn(n.conn, DAT_CONNECTION_EVENT_DISCONNECTED, ep);
+	expect_dto(n.recv, 1, DAT_DTO_ERR_FLUSHED, 0);
+	expect_quiet(n.conn);
+	pair_sync(p);
+	/* the acceptor disconnects at once */
+	OK(dat_ep_reset(ep));
+	ep_connect(ep, &place);
+	OK(dat_evd_wait(n.conn, pair_scaled(PAIR_LIMIT) * 1000, 1, &event, &(DAT_COUNT){ 0 }));
+	if (event.event_number == DAT_CONNECTION_EVENT_ESTABLISHED)
+		expect_end(n.conn, ep);
+	else
+		SAME(event.event_number, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
+	SAME(ep_state(ep), DAT_EP_STATE_DISCONNECTED);
+	expect_quiet(n.conn);
+	OK(dat_ep_reset(ep));
+	pair_sync(p);
+	/* CONNECTED, then DISCONNECT_PENDING as a send waits for its receive */
+	ep_connect(ep, &place);
+	expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, ep);
+	FAILS(dat_ep_disconnect(ep, (DAT_CLOSE_FLAGS)2), DAT_INVALID_PARAMETER);
+	OK(dat_ep_disconnect(ep, DAT_CLOSE_GRACEFUL_FLAG));
+	OK(dat_ep_disconnect(ep, DAT_CLOSE_GRACEFUL_FLAG));
+	OK(dat_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG));
+	pair_sync(p);
+	expect_conn(n.conn, DAT_CONNECTION_EVENT_DISCONNECTED, ep);
+	/* DISCONNECTED */
+	OK(dat_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG));
+	expect_quiet(n.conn);
+	OK(dat_ep_free(ep));
+	FAILS(dat_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG), DAT_INVALID_HANDLE);
+	mem_put(&m);
+	node_close(&n);
+}
+
+/* A waiting graceful disconnect is made abrupt. */
+static void abrupt_after_graceful_client(struct pair *p)
+{
+	DAT_EP_HANDLE ep;
+	struct mem m;
+	struct node n;
+	unsigned i, sent;
+
+	node_open(&n);
+	mem_get(&n, &m, WRITE_SIZE);
+	ep = node_ep(&n, NULL);
+	pair_link(p, &n, ep);
+	for (i = 0; i < N_ABRUPT; i++)
+		post_send(ep, &m, 0, WRITE_SIZE, i);
+	OK(dat_ep_disconnect(ep, DAT_CLOSE_GRACEFUL_FLAG));
+	SAME(ep_state(ep), DAT_EP_STATE_DISCONNECT_PENDING);
+	expect_quiet(n.conn);
+	OK(dat_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG));
+	expect_conn(n.conn, DAT_CONNECTION_EVENT_DISCONNECTED, ep);
+	sent = count_done(n.req, N_ABRUPT);
+	CHECK(sent < N_ABRUPT, "so much cannot be on its way");
+	pair_send(p, &sent, sizeof(sent));
+	expect_quiet(n.conn);
+	OK(dat_ep_free(ep));
+	mem_put(&m);
+	node_close(&n);
+}
+
+/* How a side may leave without a word. */
+enum goodbye { FREE_EP, CLOSE_IA, EXIT };
+
+static const enum goodbye free_ep = FREE_EP, close_ia = CLOSE_IA, exit_at_once = EXIT;
+
+static void leave_server(struct pair *p)
+{
+	enum goodbye how = *(const enum goodbye *)pair_arg();
+	DAT_EP_HANDLE ep;
+	struct mem m;
+	struct node n;
+
+	node_open(&n);
+	mem_get(&n, &m, 64);
+	ep = node_ep(&n, NULL);
+	post_recv(ep, &m, 0, 64, 1);
+	pair_link(p, &n, ep);
+	pair_sync(p);
+	if (how == EXIT)
+		_exit(EXIT_SUCCESS);
+	if (how == CLOSE_IA) {
+		FAILS(dat_ia_close(n.ia, DAT_CLOSE_GRACEFUL_FLAG), DAT_INVALID_STATE);
+		OK(dat_ia_close(n.ia, DAT_CLOSE_ABRUPT_FLAG));
+		FAILS(dat_ia_close(n.ia, DAT_CLOSE_ABRUPT_FLAG), DAT_INVALID_HANDLE);
+		return;
+	}
+	OK(dat_ep_free(ep));
+	expect_quiet(n.conn);
+	FAILS(dat_ep_free(ep), DAT_INVALID_HANDLE);
+	mem_put(&m);
+	node_close(&n);
+}
+
+static void leave_client(struct pair *p)
+{
+	DAT_EP_HANDLE ep;
+	struct mem m;
+	struct node n;
+
+	node_open(&n);
+	mem_get(&n, &m, 64);
+	ep = node_ep(&n, NULL);
+	post_recv(ep, &m, 0, 64, 1);
+	pair_link(p, &n, ep);
+	pair_sync(p);
+	expect_end(n.conn, ep);
+	expect_dto(n.recv, 1, DAT_DTO_ERR_FLUSHED, 0);
+	OK(dat_ep_free(ep));
+	mem_put(&m);
+	node_close(&n);
+}
+
+/* Endpoints are freed in the middle of being connected. */
+#define N_HASTY 30
+
+static void hasty_server(struct pair *p)
+{
+	DAT_CONN_QUAL qual;
+	DAT_PSP_HANDLE psp;
+	struct node n;
+	unsigned i;
+
+	node_open(&n);
+	psp = node_listen(&n, &qual);
+	pair_tell_place(p, &n, qual);
+	for (i = 0; i < N_HASTY; i++) {
+		DAT_EP_HANDLE ep = node_ep(&n, NULL);
+
+		OK(dat_cr_accept(node_request(&n), ep, 0, NULL));
+		if (i % 3 == 1)
+			expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, ep);
+		OK(dat_ep_free(ep));
+		pair_sync(p);
+	}
+	OK(dat_psp_free(psp));
+	expect_quiet(n.conn);
+	node_close(&n);
+}
+
+static void hasty_client(struct pair *p)
+{
+	struct place place;
+	struct node n;
+	unsigned i;
+
+	node_open(&n);
+	pair_learn_place(p, &place);
+	for (i = 0; i < N_HASTY; i++) {
+		DAT_EP_HANDLE ep = node_ep(&n, NULL);
+		DAT_EVENT event;
+
+		ep_connect(ep, &place);
+		OK(dat_evd_wait(n.conn, pair_scaled(PAIR_LIMIT) * 1000, 1, &event, &(DAT_COUNT){ 0 }));
+		if (event.event_number == DAT_CONNECTION_EVENT_ESTABLISHED)
+			expect_end(n.conn, ep);
+		else
+			SAME(event.event_number, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
+		OK(dat_ep_free(ep));
+		pair_sync(p);
+	}
+	node_close(&n);
+}
+
+/* Freed while a request is under way: the listener sees it come, and may answer in vain. */
+static void withdrawn_server(struct pair *p)
+{
+	DAT_CONN_QUAL qual;
+	DAT_PSP_HANDLE psp;
+	struct node n;
+	unsigned i;
+
+	node_open(&n);
+	psp = node_listen(&n, &qual);
+	pair_tell_place(p, &n, qual);
+	for (i = 0; i < N_HASTY; i++) {
+		DAT_CR_HANDLE cr = node_request(&n);
+		DAT_EP_HANDLE ep = node_ep(&n, NULL);
+
+		pair_sync(p);
+		pair_sync(p);	/* it is withdrawn */
+		accept_in_vain(&n, cr, ep);
+		OK(dat_ep_free(ep));
+		pair_sync(p);
+	}
+	OK(dat_psp_free(psp));
+	expect_quiet(n.conn);
+	node_close(&n);
+}
+
+static void withdrawn_client(struct pair *p)
+{
+	struct place place;
+	struct node n;
+	unsigned i;
+
+	node_open(&n);
+	pair_learn_place(p, &place);
+	for (i = 0; i < N_HASTY; i++) {
+		DAT_EP_HANDLE ep = node_ep(&n, NULL);
+
+		ep_connect(ep, &place);
+		pair_sync(p);
+		OK(dat_ep_free(ep));
+		pair_sync(p);
+		pair_sync(p);
+	}
+	expect_quiet(n.conn);
+	node_close(&n);
+}
+
+static const struct pair_case cases[] = {
+	PAIR_CASE("one EP connects 50 times", reconnect, reconnect, .seconds = 60),
+	PAIR_CASE("graceful disconnect delivers all", graceful_server, graceful_client),
+	PAIR_CASE("abrupt disconnect flushes", abrupt_server, abrupt_client),
+	PAIR_CASE("disconnect in every state", states_server, states_client),
+	PAIR_CASE("abrupt disconnect after a graceful one", abrupt_server, abrupt_after_graceful_client),
+	PAIR_CASE("connected EP is freed", leave_server, leave_client, .arg = &free_ep),
+	PAIR_CASE("IA is closed under a connection", leave_server, leave_client, .arg = &close_ia),
+	PAIR_CASE("process ends under a connection", leave_server, leave_client, .arg = &exit_at_once),
+	PAIR_CASE("acceptor is freed at once", hasty_server, hasty_client),
+	PAIR_CASE("requester is freed before the answer", withdrawn_server, withdrawn_client),
+};
+
+PAIR_MAIN(cases)

@@ -1,0 +1,484 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What service points listen on, and who else knocks there. */
+
+#include "pair.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+/* Qualifiers */
+
+/* These are the same in every run, and two runs at once would take each other's requests. */
+static void be_alone(void)
+{
+	int64_t deadline = pair_deadline(PAIR_LIMIT);
+	int fd = open("/tmp/dat-test-qualifiers.lock", O_CREAT | O_RDWR | O_CLOEXEC, 0666);
+
+	CHECK(fd >= 0, "%s", strerror(errno));
+	alarm((deadline - pair_now()) / 1000000 + 1);
+	CHECK(!flock(fd, LOCK_EX), "%s", strerror(errno));	/* until this process ends */
+	alarm(0);
+}
+
+static const DAT_CONN_QUAL quals[] = {
+	1, 80, 1023, 45248, 65535, 0xAFFAB1E, UINT64_C(1) << 40, UINT64_MAX, 65536, 65536 + 45248,
+};
+#define N_QUALS (sizeof(quals) / sizeof(quals[0]))
+
+/* A port that another program has got is no failure of ours. */
+static bool listen_to(struct node *n, DAT_CONN_QUAL qual, DAT_PSP_HANDLE *psp)
+{
+	DAT_RETURN ret = dat_psp_create(n->ia, qual, n->cr, DAT_PSP_CONSUMER_FLAG, psp);
+
+	if (DAT_GET_TYPE(ret) == DAT_CONN_QUAL_IN_USE && qual <= UINT16_MAX) {
+		pair_note("qualifier %llu is taken by another program", (unsigned long long)qual);
+		return false;
+	}
+	OK(ret);
+	return true;
+}
+
+static void quals_server(struct pair *p)
+{
+	DAT_PSP_HANDLE psp[N_QUALS];
+	struct node n;
+	size_t i;
+
+	be_alone();
+	node_open(&n);
+	for (i = 0; i < N_QUALS; i++) {
+		bool listening = listen_to(&n, quals[i], &psp[i]);
+
+		pair_tell_place(p, &n, listening ? quals[i] : 0);
+		if (!listening)
+			psp[i] = DAT_HANDLE_NULL;
+	}
+	for (i = 0; i < N_QUALS; i++) {
+		DAT_EP_HANDLE ep;
+		DAT_EVENT event;
+
+		if (!psp[i])
+			continue;
+		ep = node_ep(&n, NULL);
+		expect_event(n.cr, DAT_CONNECTION_REQUEST_EVENT, &event);
+		check_cr(&n, &event, psp[i], quals[i], 0, 0);
+		OK(dat_cr_accept(event.event_data.cr_arrival_event_data.cr_handle, ep, 0, NULL));
+		expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, ep);
+		pair_unlink(p, &n, ep);
+		OK(dat_ep_free(ep));
+		OK(dat_psp_free(psp[i]));
+	}
+	node_close(&n);
+}
+
+static void quals_client(struct pair *p)
+{
+	struct place place[N_QUALS];
+	struct node n;
+	size_t i;
+
+	node_open(&n);
+	for (i = 0; i < N_QUALS; i++)
+		pair_learn_place(p, &place[i]);
+	for (i = 0; i < N_QUALS; i++) {
+		DAT_EP_HANDLE ep;
+
+		if (!place[i].qual)
+			continue;
+		ep = node_ep(&n, NULL);
+		ep_connect(ep, &place[i]);
+		expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, ep);
+		check_peer(&n, ep, &place[i]);
+		pair_unlink(p, &n, ep);
+		OK(dat_ep_free(ep));
+	}
+	node_close(&n);
+}
+
+/* So many large qualifiers that some of them are bound to share a port. */
+#define N_MAPPED 300
+
+static DAT_CONN_QUAL mapped_qual(pid_t pid, unsigned i)
+{
+	return (UINT64_C(1) << 63) + (UINT64_C(1) << 20) * (unsigned)pid + i;
+}
+
+static void mapped_server(struct pair *p)
+{
+	DAT_PSP_HANDLE psp[N_MAPPED];
+	struct node n;
+	unsigned i;
+
+	node_open(&n);
+	for (i = 0; i < N_MAPPED; i++)
+		OK(dat_psp_create(n.ia, mapped_qual(getpid(), i), n.cr, DAT_PSP_CONSUMER_FLAG, &psp[i]));
+	pair_tell_place(p, &n, 1);
+	for (i = 0; i < N_MAPPED; i++) {
+		DAT_EVENT event;
+
+		expect_event(n.cr, DAT_CONNECTION_REQUEST_EVENT, &event);
+		check_cr(&n, &event, psp[i], mapped_qual(getpid(), i), 0, 0);
+		OK(cr_reject(event.event_data.cr_arrival_event_data.cr_handle, 0, NULL));
+	}
+	for (i = 0; i < N_MAPPED; i++)
+		OK(dat_psp_free(psp[i]));
+	node_close(&n);
+}
+
+static void mapped_client(struct pair *p)
+{
+	struct place place;
+	DAT_EP_HANDLE ep;
+	struct node n;
+	unsigned i;
+
+	node_open(&n);
+	ep = node_ep(&n, NULL);
+	pair_learn_place(p, &place);
+	for (i = 0; i < N_MAPPED; i++) {
+		place.qual = mapped_qual(p->peer, i);
+		ep_connect(ep, &place);
+		expect_conn(n.conn, DAT_CONNECTION_EVENT_PEER_REJECTED, ep);
+		OK(dat_ep_reset(ep));
+	}
+	OK(dat_ep_free(ep));
+	node_close(&n);
+}
+
+static void set_port(struct sockaddr_storage *address, uint16_t port)
+{
+	((struct sockaddr_in *)address)->sin_port = htons(port);
+}
+
+/* What a socket address says of ports counts for nothing. */
+static void port_server(struct pair *p)
+{
+	DAT_CONN_QUAL qual, other;
+	DAT_PSP_HANDLE psp, other_psp;
+	struct node n;
+	unsigned i;
+
+	node_open(&n);
+	psp = node_listen(&n, &qual);
+	other_psp = node_listen(&n, &other);
+	pair_tell_place(p, &n, qual);
+	pair_tell_place(p, &n, other);
+	for (i = 0; i < 3; i++) {
+		DAT_EVENT event;
+
+		expect_event(n.cr, DAT_CONNECTION_REQUEST_EVENT, &event);
+		SAME(event.event_data.cr_arrival_event_data.conn_qual, qual);
+		OK(cr_reject(event.event_data.cr_arrival_event_data.cr_handle, 0, NULL));
+	}
+	OK(dat_psp_free(psp));
+	OK(dat_psp_free(other_psp));
+	node_close(&n);
+}
+
+static void port_client(struct pair *p)
+{
+	struct place place, other;
+	uint16_t ports[3] = { 0, 1, 0 };
+	DAT_EP_HANDLE ep;
+	struct node n;
+	unsigned i;
+
+	node_open(&n);
+	ep = node_ep(&n, NULL);
+	pair_learn_place(p, &place);
+	pair_learn_place(p, &other);
+	ports[2] = other.qual;
+	for (i = 0; i < 3; i++) {
+		set_port(&place.address, ports[i]);
+		connect_fails(&n, ep, &place, DAT_CONNECTION_EVENT_PEER_REJECTED);
+		OK(dat_ep_reset(ep));
+	}
+	OK(dat_ep_free(ep));
+	node_close(&n);
+}
+
+/* Taken is taken: by this IA, whatever the qualifier; and by anyone, if it is a port. */
+static void in_use_server(struct pair *p)
+{
+	DAT_CONN_QUAL any, large = mapped_qual(getpid(), 0);
+	DAT_PSP_HANDLE psp, mapped, again;
+	struct node n, second;
+
+	node_open(&n);
+	node_open(&second);
+	psp = node_listen(&n, &any);
+	OK(dat_psp_create(n.ia, large, n.cr, DAT_PSP_CONSUMER_FLAG, &mapped));
+	FAILS(dat_psp_create(n.ia, any, n.cr, DAT_PSP_CONSUMER_FLAG, &again), DAT_CONN_QUAL_IN_USE);
+	FAILS(dat_psp_create(n.ia, large, n.cr, DAT_PSP_CONSUMER_FLAG, &again), DAT_CONN_QUAL_IN_USE);
+	FAILS(dat_psp_create(second.ia, any, second.cr, DAT_PSP_CONSUMER_FLAG, &again),
+	      DAT_CONN_QUAL_IN_USE);
+	pair_tell_place(p, &n, any);
+	pair_sync(p);	/* the other process has tried */
+	OK(dat_psp_free(psp));
+	OK(dat_psp_free(mapped));
+	OK(dat_psp_create(n.ia, large, n.cr, DAT_PSP_CONSUMER_FLAG, &mapped));
+	OK(dat_psp_free(mapped));
+	pair_sync(p);
+	node_close(&second);
+	node_close(&n);
+}
+
+static void in_use_client(struct pair *p)
+{
+	DAT_PSP_HANDLE psp;
+	struct place place;
+	struct node n;
+
+	node_open(&n);
+	pair_learn_place(p, &place);
+	FAILS(dat_psp_create(n.ia, place.qual, n.cr, DAT_PSP_CONSUMER_FLAG, &psp), DAT_CONN_QUAL_IN_USE);
+	pair_sync(p);
+	pair_sync(p);
+	OK(dat_psp_create(n.ia, place.qual, n.cr, DAT_PSP_CONSUMER_FLAG, &psp));
+	OK(dat_psp_free(psp));
+	node_close(&n);
+}
+
+#define N_ANY 64
+
+static void any_server(struct pair *p)
+{
+	DAT_PSP_HANDLE psp[N_ANY];
+	DAT_CONN_QUAL qual[N_ANY];
+	DAT_PSP_PARAM param;
+	struct node n;
+	unsigned i, j;
+
+	node_open(&n);
+	for (i = 0; i < N_ANY; i++) {
+		psp[i] = node_listen(&n, &qual[i]);
+		CHECK(qual[i] > 0 && qual[i] <= UINT16_MAX, "%llu", (unsigned long long)qual[i]);
+		for (j = 0; j < i; j++)
+			CHECK(qual[i] != qual[j], "given twice: %llu", (unsigned long long)qual[i]);
+		OK(dat_psp_query(psp[i], DAT_PSP_FIELD_ALL, &param));
+		SAME(param.conn_qual, qual[i]);
+		CHECK(param.evd_handle == n.cr && param.ia_handle == n.ia, "another EVD or IA");
+	}
+	for (i = 0; i < N_ANY; i++) {
+		DAT_EVENT event;
+
+		pair_tell_place(p, &n, qual[i]);
+		expect_event(n.cr, DAT_CONNECTION_REQUEST_EVENT, &event);
+		check_cr(&n, &event, psp[i], qual[i], 0, 0);
+		OK(cr_reject(event.event_data.cr_arrival_event_data.cr_handle, 0, NULL));
+		/* sockets drops what its listener has not sent yet when that is closed */
+		pair_sync(p);
+		OK(dat_psp_free(psp[i]));
+	}
+	node_close(&n);
+}
+
+static void any_client(struct pair *p)
+{
+	struct place place;
+	DAT_EP_HANDLE ep;
+	struct node n;
+	unsigned i;
+
+	node_open(&n);
+	ep = node_ep(&n, NULL);
+	for (i = 0; i < N_ANY; i++) {
+		pair_learn_place(p, &place);
+		ep_connect(ep, &place);
+		expect_conn(n.conn, DAT_CONNECTION_EVENT_PEER_REJECTED, ep);
+		pair_sync(p);
+		OK(dat_ep_reset(ep));
+	}
+	OK(dat_ep_free(ep));
+	node_close(&n);
+}
+
+/* Strangers */
+
+#define FOREIGN_MS 300
+
+static socklen_t address_length(const struct sockaddr_storage *address)
+{
+	return address->ss_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
+}
+
+static const char junk[] = "\x16\x03\x01\xff\xff I am no DAT provider, and this is no header.";
+static const char http[] = "GET / HTTP/1.1\r\nHost: localhost\r\nConnection: keep-alive\r\n\r\n";
+
+enum foreign { CLOSES, TALKS_AND_CLOSES, TALKS, ANSWERS_HTTP, FLOODS, N_FOREIGN };
+
+static void foreign_behave(int fd, enum foreign how)
+{
+	static char flood[1 << 16];
+
+	if (how == TALKS_AND_CLOSES || how == TALKS)
+		(void)!send(fd, junk, sizeof(junk), MSG_NOSIGNAL);
+	if (how == ANSWERS_HTTP)
+		(void)!send(fd, "HTTP/1.1 400 Bad Request\r\n\r\n", 28, MSG_NOSIGNAL);
+	if (how == FLOODS) {
+		memset(flood, 0xff, sizeof(flood));
+		(void)!send(fd, flood, sizeof(flood), MSG_NOSIGNAL | MSG_DONTWAIT);
+	}
+	/* sockets waits for an answer without limit, in fi_close() too (libfabric 1.17) */
+	if (how == CLOSES || how == TALKS_AND_CLOSES || pair_fabric_is("sockets"))
+		shutdown(fd, SHUT_RDWR);
+}
+
+/* No DAT here: a TCP server. */
+static void foreign_server(struct pair *p)
+{
+	struct place place;
+	socklen_t len;
+	int listener, i;
+
+	pair_learn_place(p, &place);
+	len = address_length(&place.address);
+	listener = socket(place.address.ss_family, SOCK_STREAM, 0);
+	set_port(&place.address, 0);
+	CHECK(!bind(listener, (struct sockaddr *)&place.address, len), "%s", strerror(errno));
+	CHECK(!listen(listener, 8), "%s", strerror(errno));
+	CHECK(!getsockname(listener, (struct sockaddr *)&place.address, &len), "%s", strerror(errno));
+	place.qual = ntohs(((struct sockaddr_in *)&place.address)->sin_port);
+	pair_send(p, &place, sizeof(place));
+	for (i = 0; i < N_FOREIGN; i++) {
+		int fd = accept(listener, NULL, NULL);
+
+		CHECK(fd >= 0, "%s", strerror(errno));
+		foreign_behave(fd, (enum foreign)i);
+		pair_sync(p);
+		close(fd);
+	}
+	close(listener);
+}
+
+static void foreign_client(struct pair *p)
+{
+	struct place place;
+	DAT_EP_HANDLE ep;
+	struct node n;
+	int i;
+
+	node_open(&n);
+	pair_tell_place(p, &n, 0);
+	pair_learn_place(p, &place);
+	ep = node_ep(&n, NULL);
+	for (i = 0; i < N_FOREIGN; i++) {
+		DAT_EVENT event;
+
+		connect_with(ep, &place, pair_scaled(FOREIGN_MS), 0, NULL);
+		OK(dat_evd_wait(n.conn, pair_scaled(PAIR_LIMIT) * 1000, 1, &event, &(DAT_COUNT){ 0 }));
+		CHECK(event.event_number == DAT_CONNECTION_EVENT_NON_PEER_REJECTED ||
+		      event.event_number == DAT_CONNECTION_EVENT_TIMED_OUT,
+		      "%s from stranger %d", event_name(event.event_number), i);
+		SAME(ep_state(ep), DAT_EP_STATE_DISCONNECTED);
+		pair_sync(p);
+		expect_quiet(n.conn);
+		OK(dat_ep_reset(ep));
+	}
+	OK(dat_ep_free(ep));
+	node_close(&n);
+}
+
+#define N_STRANGERS 6
+
+static int stranger(const struct place *place, unsigned how)
+{
+	struct sockaddr_storage address = place->address;
+	static char bytes[4096];
+	unsigned seed = getpid() + how;
+	size_t i;
+	int fd = socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	set_port(&address, place->qual);
+	CHECK(!connect(fd, (struct sockaddr *)&address, address_length(&address)), "%s", strerror(errno));
+	for (i = 0; i < sizeof(bytes); i++)
+		bytes[i] = rand_r(&seed);
+	switch (how) {
+	case 0:
+		shutdown(fd, SHUT_RDWR);
+		break;
+	case 1:
+		(void)!send(fd, http, sizeof(http) - 1, MSG_NOSIGNAL);
+		break;
+	case 2:
+		(void)!send(fd, bytes, sizeof(bytes), MSG_NOSIGNAL);
+		shutdown(fd, SHUT_RDWR);
+		break;
+	case 3:
+		(void)!send(fd, bytes, 3, MSG_NOSIGNAL);
+		break;
+	case 4:
+		(void)!send(fd, junk, sizeof(junk), MSG_NOSIGNAL);
+		break;
+	default:	/* says nothing */
+		break;
+	}
+	/* sockets listens to one caller at a time, without limit (libfabric 1.17) */
+	if (pair_fabric_is("sockets"))
+		shutdown(fd, SHUT_RDWR);
+	return fd;
+}
+
+static void strangers_server(struct pair *p)
+{
+	DAT_CONN_QUAL qual;
+	DAT_PSP_HANDLE psp;
+	struct node n;
+	unsigned i;
+
+	node_open(&n);
+	psp = node_listen(&n, &qual);
+	pair_tell_place(p, &n, qual);
+	for (i = 0; i < N_STRANGERS; i++) {
+		DAT_EP_HANDLE ep = node_ep(&n, NULL);
+
+		OK(dat_cr_accept(node_request(&n), ep, 0, NULL));
+		expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, ep);
+		pair_unlink(p, &n, ep);
+		OK(dat_ep_free(ep));
+	}
+	expect_quiet(n.cr);
+	OK(dat_psp_free(psp));
+	node_close(&n);
+}
+
+static void strangers_client(struct pair *p)
+{
+	int fd[N_STRANGERS];
+	struct place place;
+	struct node n;
+	unsigned i;
+
+	node_open(&n);
+	pair_learn_place(p, &place);
+	for (i = 0; i < N_STRANGERS; i++) {
+		DAT_EP_HANDLE ep = node_ep(&n, NULL);
+
+		fd[i] = stranger(&place, i);
+		ep_connect(ep, &place);
+		expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, ep);
+		pair_unlink(p, &n, ep);
+		OK(dat_ep_free(ep));
+	}
+	for (i = 0; i < N_STRANGERS; i++)
+		close(fd[i]);
+	node_close(&n);
+}
+
+static const struct pair_case cases[] = {
+	PAIR_CASE("qualifiers of every size", quals_server, quals_client),
+	PAIR_CASE("many large qualifiers", mapped_server, mapped_client, .seconds = 60),
+	PAIR_CASE("port of the address is ignored", port_server, port_client),
+	PAIR_CASE("qualifier in use", in_use_server, in_use_client),
+	PAIR_CASE("any qualifier", any_server, any_client),
+	PAIR_CASE("foreign listener", foreign_server, foreign_client),
+	PAIR_CASE("strangers at our port", strangers_server, strangers_client),
+};
+
+PAIR_MAIN(cases)
