@@ -32,7 +32,8 @@ AC_DEFUN([DAT_WARNINGS], [
 		[], [enable_werror=no])
 	WARN_CFLAGS=
 	DAT_CC_FLAGS([WARN_CFLAGS], [-Wall -Wextra -Wstrict-prototypes -Wmissing-prototypes \
-		-Wpointer-arith -Wundef -Wvla -Wthread-safety])
+		-Wpointer-arith -Wundef -Wvla -Wthread-safety \
+		-Wno-gnu-variable-sized-type-not-at-end])
 	AS_IF([test "x$enable_werror" != xno], [WARN_CFLAGS="$WARN_CFLAGS -Werror"])
 	AC_SUBST([WARN_CFLAGS])
 ])

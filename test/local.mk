@@ -62,3 +62,4 @@ check-valgrind:
 
 include test/pair/local.mk
 include test/interop/local.mk
+include test/unit/local.mk
