@@ -185,6 +185,7 @@ static void segments_server(struct pair *p)
 		verify_scattered(&l.m, i, i);
 	}
 	pair_sync(p);
+	pair_sync(p);
 	/* the peer writes and reads the flat area */
 	for (i = 1; i <= attr.max_rdma_write_iov; i++) {
 		uint32_t total;
@@ -218,6 +219,7 @@ static void segments_client(struct pair *p)
 		memset(iov, 0xee, sizeof(iov));
 		expect_dto(l.n.req, i, DAT_DTO_SUCCESS, total);
 	}
+	pair_sync(p);
 	pair_sync(p);
 	for (i = 1; i <= attr.max_rdma_write_iov; i++) {
 		DAT_DTO_COOKIE cookie = { .as_64 = i };

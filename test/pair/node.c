@@ -448,14 +448,37 @@ void fill(void *at, size_t size, unsigned seed)
 		byte[i] = pattern(i, seed);
 }
 
-void verify(const void *at, size_t size, unsigned seed)
+/* Whether @byte goes on as the pattern does from @at, for a while. */
+static bool matches(const unsigned char *byte, size_t size, size_t at, unsigned seed)
 {
-	const unsigned char *byte = at;
-	size_t i;
+	size_t i, n = size < 16 ? size : 16;
 
-	for (i = 0; i < size; i++)
-		CHECK(byte[i] == pattern(i, seed), "byte %zu of %zu is %#x, not %#x", i, size,
-		      byte[i], pattern(i, seed));
+	for (i = 0; i < n && byte[i] == pattern(at + i, seed); i++)
+		;
+	return i == n;
+}
+
+void verify(const void *from, size_t size, unsigned seed)
+{
+	const unsigned char *byte = from;
+	unsigned other;
+	size_t i, at;
+
+	for (i = 0; i < size && byte[i] == pattern(i, seed); i++)
+		;
+	if (i == size)
+		return;
+	pair_note("byte %zu of %zu is %#x, not %#x", i, size, byte[i], pattern(i, seed));
+	/* what it is instead says where it comes from */
+	for (other = 0; other < 256; other++)
+		if (matches(byte + i, size - i, i, other))
+			pair_note("it begins what seed %u gives there", other);
+	for (at = 0; at < size; at++)
+		if (matches(byte + i, size - i, at, seed))
+			pair_note("it belongs at %zu", at);
+	for (at = size; at && byte[at - 1] == pattern(at - 1, seed); at--)
+		;
+	pair_fail(__FILE__, __LINE__, "wrong from %zu to %zu of %zu bytes", i, at, size);
 }
 
 void pair_grant(struct pair *p, const struct mem *m)

@@ -227,7 +227,7 @@ DAT_RETURN lmr_create(DAT_IA_HANDLE ia, void *base, DAT_VLEN length, DAT_PZ_HAND
 /* A pattern that depends on @seed and the place in it. */
 void fill(void *at, size_t size, unsigned seed);
 /* Fails the case where the bytes are not what fill() wrote. */
-void verify(const void *at, size_t size, unsigned seed);
+void verify(const void *from, size_t size, unsigned seed);
 
 /* Memory granted to the peer, as the roles tell each other. */
 struct grant {
