@@ -6,6 +6,7 @@
 
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <sys/socket.h>
@@ -167,6 +168,8 @@ Test(log, lines_of_threads_do_not_mix)
 	int saved = dup(STDERR_FILENO), file = memfd_create("log", 0);
 	long i;
 
+	/* a memfd's position has no lock among writers, unlike a file's */
+	fcntl(file, F_SETFL, O_APPEND);
 	dup2(file, STDERR_FILENO);
 	for (i = 0; i < THREADS; i++)
 		pthread_create(&thread[i], NULL, write_lines, (void *)i);
