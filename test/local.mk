@@ -61,5 +61,6 @@ check-valgrind:
 .PHONY: check-sanitized check-valgrind
 
 include test/pair/local.mk
+include test/robust/local.mk
 include test/interop/local.mk
 include test/unit/local.mk

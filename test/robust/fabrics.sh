@@ -1,0 +1,34 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#
+# The robustness tests on the other software fabrics. Runs as many rounds as the environment of
+# those tests says, and few by default.
+set -u
+build=${top_builddir:-.}
+: "${DAT_TEST_ROUNDS:=10}" "${DAT_TEST_CYCLES:=100}" "${DAT_TEST_MANY:=100}"
+export DAT_TEST_ROUNDS DAT_TEST_CYCLES DAT_TEST_MANY IPATH_NO_BACKTRACE=1
+out=$(mktemp) || exit 99
+trap 'rm -f "$out"' EXIT
+n=0 bad=0 skipped=0
+
+for fabric in ${ROBUST_FABRICS:-sockets net}; do
+	for test in death cycles fork threads quiet; do
+		n=$((n + 1))
+		name="$test, $fabric"
+		if command -v fi_info >/dev/null && ! fi_info -p "$fabric" -t FI_EP_MSG >/dev/null 2>&1; then
+			skipped=$((skipped + 1))
+			echo "ok $n - $name # SKIP libfabric has no $fabric here"
+			continue
+		fi
+		if DAT_TEST_IA=ofi-$fabric "$build/test/robust/${test}2" >"$out" 2>&1; then
+			echo "ok $n - $name"
+		else
+			echo "not ok $n - $name"
+			bad=1
+		fi
+		sed 's/^/# /' "$out"
+	done
+done
+echo "1..$n"
+[ $bad -eq 0 ] || exit 1
+[ $skipped -lt $n ] || exit 77

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* A child that is forked while connections are up does no harm to its parent. */
+
+#include "robust.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define SIZE 1024
+
+/* What a child may come to do with what it inherits, on purpose or by its exit handlers. */
+struct inherited {
+	struct node *n;
+	DAT_EP_HANDLE ep;
+	struct mem *m;
+};
+
+static void child_leaves(struct inherited *i)
+{
+	(void)i;
+	exit(EXIT_SUCCESS);
+}
+
+static void child_leaves_quickly(struct inherited *i)
+{
+	(void)i;
+	_exit(EXIT_SUCCESS);
+}
+
+static void child_closes_abruptly(struct inherited *i)
+{
+	dat_ia_close(i->n->ia, DAT_CLOSE_ABRUPT_FLAG);
+	exit(EXIT_SUCCESS);
+}
+
+static void child_closes_gracefully(struct inherited *i)
+{
+	dat_ia_close(i->n->ia, DAT_CLOSE_GRACEFUL_FLAG);
+	exit(EXIT_SUCCESS);
+}
+
+static void child_frees(struct inherited *i)
+{
+	dat_ep_disconnect(i->ep, DAT_CLOSE_ABRUPT_FLAG);
+	dat_ep_free(i->ep);
+	dat_lmr_free(i->m->lmr);
+	dat_evd_free(i->n->conn);
+	dat_pz_free(i->n->pz);
+	exit(EXIT_SUCCESS);
+}
+
+static void child_executes(struct inherited *i)
+{
+	char *const argv[] = { (char *)"true", NULL };
+
+	(void)i;
+	execvp(argv[0], argv);
+	_exit(EXIT_FAILURE);
+}
+
+static void (*const children[])(struct inherited *i) = {
+	child_leaves, child_leaves_quickly, child_closes_abruptly, child_closes_gracefully,
+	child_frees, child_executes,
+};
+
+#define CHILDREN (sizeof(children) / sizeof(children[0]))
+
+/* A child that hangs must not hang the test. */
+static void child_run(unsigned which, struct inherited *i)
+{
+	struct pollfd ended = { .events = POLLIN };
+	int status, n;
+	pid_t pid;
+
+	pid = fork();
+	CHECK(pid >= 0, "fork");
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		children[which](i);
+	}
+	ended.fd = syscall(SYS_pidfd_open, pid, 0);
+	CHECK(ended.fd >= 0, "pidfd_open");
+	n = poll(&ended, 1, pair_scaled(PAIR_LIMIT));
+	if (n != 1) {
+		kill(pid, SIGKILL);
+		pair_fail(__FILE__, __LINE__, "child %u does not end", which);
+	}
+	close(ended.fd);
+	SAME(waitpid(pid, &status, 0), pid);
+	CHECK(WIFEXITED(status) && !WEXITSTATUS(status), "child %u ended with status %#x", which, status);
+}
+
+/* A message each way, and memory of the peer read. */
+static void exchange(struct node *n, DAT_EP_HANDLE ep, struct mem *m, const struct grant *g,
+		     unsigned turn, bool server)
+{
+	unsigned mine = 2 * turn + server, theirs = 2 * turn + !server;
+
+	fill(m->base, SIZE, mine);
+	post_send(ep, m, 0, SIZE, turn);
+	expect_dto(n->req, turn, DAT_DTO_SUCCESS, SIZE);
+	expect_dto(n->recv, turn, DAT_DTO_SUCCESS, SIZE);
+	verify(m->base + SIZE, SIZE, theirs);
+	post_recv(ep, m, SIZE, SIZE, turn + 1);
+	post_read(ep, m, 2 * SIZE, SIZE, 1000, g, 0);
+	expect_dto(n->req, 1000, DAT_DTO_SUCCESS, SIZE);
+	verify(m->base + 2 * SIZE, SIZE, theirs);
+}
+
+static void forking(struct pair *p)
+{
+	DAT_EP_HANDLE ep;
+	struct grant g;
+	struct node n;
+	struct mem m;
+	unsigned i;
+
+	node_open(&n);
+	ep = node_ep(&n, NULL);
+	mem_get(&n, &m, 3 * SIZE);
+	post_recv(ep, &m, SIZE, SIZE, 0);
+	pair_link(p, &n, ep);
+	pair_grant(p, &m);
+	pair_granted(p, &g);
+	for (i = 0; i < CHILDREN; i++) {
+		struct inherited in = { .n = &n, .ep = ep, .m = &m };
+
+		exchange(&n, ep, &m, &g, i, p->server);
+		if (p->server)
+			child_run(i, &in);
+		pair_sync(p);
+	}
+	exchange(&n, ep, &m, &g, i, p->server);
+	expect_quiet(n.conn);
+	pair_unlink(p, &n, ep);
+	/* connecting works as well as before, too */
+	OK(dat_ep_reset(ep));
+	pair_link(p, &n, ep);
+	pair_unlink(p, &n, ep);
+	while (dat_evd_dequeue(n.recv, &(DAT_EVENT){ 0 }) == DAT_SUCCESS)
+		;
+	OK(dat_ep_free(ep));
+	mem_put(&m);
+	node_close(&n);
+}
+
+static const struct pair_case cases[] = {
+	{ .name = "children_do_no_harm", .server = forking, .client = forking },
+};
+
+PAIR_MAIN(cases)

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What the steady state does not do: allocate, or burn a processor while it waits.
+ * syscalls.sh runs a case of it to see which system calls the steady state makes.
+ *
+ * DAT_TEST_IDLE: how long a wait is measured, in seconds (default 2).
+ */
+
+#include "robust.h"
+
+#include <link.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#define SIZE 256
+#define WARM_UP 200
+#define TURNS 1000
+
+/*
+ * The allocator's entry points, in front of the C library's, counting calls from our
+ * libraries. A checker that replaces the allocator, too, keeps it, and the case is skipped.
+ */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define COUNTS false
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define COUNTS false
+#endif
+#endif
+#ifndef COUNTS
+#define COUNTS true
+#endif
+
+struct range {
+	uintptr_t begin, end;
+};
+
+static struct range ours[8];
+static unsigned n_ours;
+static unsigned long calls_of_ours, calls_of_others;
+
+static inline void count(const void *caller)
+{
+	uintptr_t at = (uintptr_t)caller;
+	unsigned i;
+
+	for (i = 0; i < n_ours; i++)
+		if (at >= ours[i].begin && at < ours[i].end) {
+			__atomic_add_fetch(&calls_of_ours, 1, __ATOMIC_RELAXED);
+			return;
+		}
+	__atomic_add_fetch(&calls_of_others, 1, __ATOMIC_RELAXED);
+}
+
+#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+void *__libc_malloc(size_t size);
+void *__libc_calloc(size_t n, size_t size);
+void *__libc_realloc(void *old, size_t size);
+void *__libc_memalign(size_t alignment, size_t size);
+void __libc_free(void *p);
+
+void *malloc(size_t size)
+{
+	count(__builtin_return_address(0));
+	return __libc_malloc(size);
+}
+
+void *calloc(size_t n, size_t size)
+{
+	count(__builtin_return_address(0));
+	return __libc_calloc(n, size);
+}
+
+void *realloc(void *old, size_t size)
+{
+	count(__builtin_return_address(0));
+	return __libc_realloc(old, size);
+}
+
+void *aligned_alloc(size_t alignment, size_t size)
+{
+	count(__builtin_return_address(0));
+	return __libc_memalign(alignment, size);
+}
+
+void free(void *p)
+{
+	count(__builtin_return_address(0));
+	__libc_free(p);
+}
+#endif
+
+static int note_library(struct dl_phdr_info *info, size_t size, void *unused)
+{
+	const char *name = strrchr(info->dlpi_name, '/');
+	struct range r = { .begin = UINTPTR_MAX, .end = 0 };
+	int i;
+
+	(void)size;
+	(void)unused;
+	name = name ? name + 1 : info->dlpi_name;
+	if (strncmp(name, "libdat", 6) && strncmp(name, "libdaplofi", 10))
+		return 0;
+	for (i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *h = &info->dlpi_phdr[i];
+		uintptr_t at = info->dlpi_addr + h->p_vaddr;
+
+		if (h->p_type != PT_LOAD)
+			continue;
+		if (at < r.begin)
+			r.begin = at;
+		if (at + h->p_memsz > r.end)
+			r.end = at + h->p_memsz;
+	}
+	CHECK(n_ours < sizeof(ours) / sizeof(ours[0]), "too many libraries");
+	ours[n_ours++] = r;
+	return 0;
+}
+
+/* A side that plays ping-pong by polling, with each kind of operation. */
+struct player {
+	struct node n;
+	DAT_EP_HANDLE ep;
+	struct mem m;		/* sent, received, written by the peer, read from it */
+	struct grant peer;
+	bool server;
+};
+
+static void player_open(struct pair *p, struct player *x)
+{
+	node_open(&x->n);
+	x->server = p->server;
+	x->ep = node_ep(&x->n, NULL);
+	mem_get(&x->n, &x->m, 4 * SIZE);
+	post_recv(x->ep, &x->m, SIZE, SIZE, 1);
+	pair_link(p, &x->n, x->ep);
+	pair_grant(p, &x->m);
+	pair_granted(p, &x->peer);
+}
+
+static void player_close(struct pair *p, struct player *x)
+{
+	DAT_EVENT event;
+
+	pair_unlink(p, &x->n, x->ep);
+	OK(dat_ep_free(x->ep));
+	while (dat_evd_dequeue(x->n.recv, &event) == DAT_SUCCESS)
+		;
+	mem_put(&x->m);
+	node_close(&x->n);
+}
+
+static void spin_for(DAT_EVD_HANDLE evd, uint64_t cookie)
+{
+	DAT_EVENT event;
+	DAT_RETURN ret;
+
+	while ((ret = dat_evd_dequeue(evd, &event)) == DAT_QUEUE_EMPTY)
+		;
+	OK(ret);
+	SAME(event.event_data.dto_completion_event_data.user_cookie.as_64, cookie);
+	SAME(event.event_data.dto_completion_event_data.status, DAT_DTO_SUCCESS);
+}
+
+static void ping(struct player *x)
+{
+	post_write(x->ep, &x->m, 0, SIZE, 2, &x->peer, 2 * SIZE);
+	spin_for(x->n.req, 2);
+	post_read(x->ep, &x->m, 3 * SIZE, SIZE, 3, &x->peer, 0);
+	spin_for(x->n.req, 3);
+	post_send(x->ep, &x->m, 0, SIZE, 4);
+	spin_for(x->n.req, 4);
+}
+
+static void pong(struct player *x)
+{
+	spin_for(x->n.recv, 1);
+	post_recv(x->ep, &x->m, SIZE, SIZE, 1);
+}
+
+static void play(struct player *x, unsigned turns)
+{
+	unsigned i;
+
+	for (i = 0; i < turns; i++) {
+		if (x->server) {
+			pong(x);
+			ping(x);
+		} else {
+			ping(x);
+			pong(x);
+		}
+	}
+}
+
+static void allocations(struct pair *p)
+{
+	unsigned long in_setup, others;
+	struct player x;
+
+	if (!COUNTS || !memory_is_telling())
+		pair_skip("the allocator is replaced by a checker");
+	/* the first open loads the provider, and only then it can be found */
+	node_open(&x.n);
+	node_close(&x.n);
+	dl_iterate_phdr(note_library, NULL);
+	CHECK(n_ours >= 2, "the registry and the provider are not among the libraries");
+	player_open(p, &x);
+	in_setup = calls_of_ours;
+	CHECK(in_setup, "the counter does not count");
+	play(&x, WARM_UP);
+	pair_sync(p);
+	calls_of_ours = calls_of_others = 0;
+	play(&x, TURNS);
+	others = calls_of_others;
+	SAME(calls_of_ours, 0);
+	pair_note("%u turns: none of ours (%lu while connecting), %lu of others", TURNS, in_setup, others);
+	pair_sync(p);
+	player_close(p, &x);
+}
+
+/* Each mark is a system call that cannot be missed in a trace, and that does nothing. */
+static void mark(const char *text)
+{
+	if (write(-1, text, strlen(text)) >= 0)
+		pair_fail(__FILE__, __LINE__, "a write to nowhere");
+}
+
+/* few, because a traced process is slow */
+#define TRACED_TURNS 20
+
+/* For syscalls.sh: stops until a tracer is attached and continues it. */
+static void traced(struct pair *p)
+{
+	struct player x;
+
+	player_open(p, &x);
+	play(&x, WARM_UP);
+	pair_sync(p);
+	if (getenv("DAT_TEST_STOP")) {
+		pair_note("stops as process %d", (int)getpid());
+		raise(SIGSTOP);
+	}
+	pair_sync(p);
+	/* the first turn is the tracer's warming up */
+	play(&x, 1);
+	mark("steady state begins");
+	play(&x, TRACED_TURNS);
+	mark("steady state ends");
+	pair_sync(p);
+	player_close(p, &x);
+}
+
+/* Waiting */
+
+static int64_t processor_time(void)
+{
+	struct rusage u;
+
+	getrusage(RUSAGE_SELF, &u);
+	return (u.ru_utime.tv_sec + u.ru_stime.tv_sec) * INT64_C(1000000) +
+	       u.ru_utime.tv_usec + u.ru_stime.tv_usec;
+}
+
+static void idle(struct pair *p)
+{
+	unsigned seconds = env_count("DAT_TEST_IDLE", 2);
+	int64_t begun, used, took;
+	struct player x;
+	DAT_EVENT event;
+	DAT_COUNT more;
+
+	player_open(p, &x);
+	play(&x, WARM_UP);
+	pair_sync(p);
+	/* what followed the last message is over when a first wait is */
+	FAILS(dat_evd_wait(x.n.recv, 100000, 1, &event, &more), DAT_TIMEOUT_EXPIRED);
+	pair_sync(p);
+	begun = pair_now();
+	used = processor_time();
+	FAILS(dat_evd_wait(x.n.recv, seconds * 1000000, 1, &event, &more), DAT_TIMEOUT_EXPIRED);
+	used = processor_time() - used;
+	took = pair_now() - begun;
+	pair_note("%lld us of a processor in %lld us of waiting", (long long)used, (long long)took);
+	CHECK(took >= seconds * INT64_C(1000000), "the wait was too short");
+	if (memory_is_telling())
+		CHECK(used * 1000 < took, "more than a thousandth of a processor");
+	pair_sync(p);
+	player_close(p, &x);
+}
+
+static struct pair_case cases[] = {
+	{ .name = "posting_allocates_nothing", .server = allocations, .client = allocations,
+	  .seconds = 120 },
+	{ .name = "waiting_costs_nothing", .server = idle, .client = idle },
+	{ .name = "steady_state", .server = traced, .client = traced },
+};
+
+int main(int argc, char **argv)
+{
+	cases[1].seconds = 30 + env_count("DAT_TEST_IDLE", 2);
+	return pair_main(cases, sizeof(cases) / sizeof(cases[0]), argc, argv);
+}

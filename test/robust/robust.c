@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Measuring a process from inside, and numbers for sweeps. */
+
+#include "robust.h"
+
+#include <dirent.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+unsigned env_count(const char *name, unsigned by_default)
+{
+	const char *value = getenv(name);
+
+	return value && atoi(value) > 0 ? (unsigned)atoi(value) : by_default;
+}
+
+unsigned next_random(unsigned below)
+{
+	static uint64_t state = 88172645463325252u;
+
+	state ^= state << 13;
+	state ^= state >> 7;
+	state ^= state << 17;
+	return state % below;
+}
+
+static unsigned count_entries(const char *path)
+{
+	DIR *dir = opendir(path);
+	struct dirent *d;
+	unsigned n = 0;
+
+	CHECK(dir, "%s cannot be read", path);
+	while ((d = readdir(dir)))
+		n += d->d_name[0] != '.';
+	closedir(dir);
+	return n;
+}
+
+static size_t resident_bytes(void)
+{
+	FILE *f = fopen("/proc/self/statm", "r");
+	unsigned long size, resident;
+	int n = f ? fscanf(f, "%lu %lu", &size, &resident) : 0;
+
+	CHECK(n == 2, "no /proc/self/statm");
+	fclose(f);
+	return resident * sysconf(_SC_PAGESIZE);
+}
+
+struct holdings holdings_now(void)
+{
+	return (struct holdings){
+		.fds = count_entries("/proc/self/fd"),
+		.threads = count_entries("/proc/self/task"),
+		.resident = resident_bytes(),
+	};
+}
+
+bool memory_is_telling(void)
+{
+	const char *runner = getenv("TEST_RUNNER");
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+	return false;
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+	return false;
+#endif
+#endif
+	return !runner || !*runner;
+}
+
+void expect_holdings(const struct holdings *before, size_t growth)
+{
+	int64_t deadline = pair_deadline(2000);
+	struct holdings now;
+
+	do {
+		poll(NULL, 0, 1);
+		now = holdings_now();
+	} while ((now.fds > before->fds || now.threads > before->threads) && pair_now() < deadline);
+	SAME(now.fds, before->fds);
+	SAME(now.threads, before->threads);
+	pair_note("resident memory went from %zu to %zu KiB", before->resident >> 10, now.resident >> 10);
+	if (memory_is_telling())
+		CHECK(now.resident <= before->resident + growth, "%zu bytes more",
+		      now.resident - before->resident);
+}
+
+static char thread_state(pid_t tid)
+{
+	char path[64], line[512], *after_name;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", (int)tid);
+	f = fopen(path, "r");
+	CHECK(f && fgets(line, sizeof(line), f), "thread %d is gone", (int)tid);
+	fclose(f);
+	after_name = strrchr(line, ')');
+	return after_name ? after_name[2] : '?';
+}
+
+void wait_asleep(pid_t tid)
+{
+	int64_t deadline = pair_deadline(PAIR_LIMIT);
+	int in_a_row = 0;
+
+	while (in_a_row < 5) {
+		CHECK(pair_now() < deadline, "thread %d does not go to sleep", (int)tid);
+		in_a_row = thread_state(tid) == 'S' ? in_a_row + 1 : 0;
+		poll(NULL, 0, 1);
+	}
+}
+
+void need_fds(unsigned n)
+{
+	struct rlimit limit;
+
+	getrlimit(RLIMIT_NOFILE, &limit);
+	if (limit.rlim_cur >= n)
+		return;
+	if (limit.rlim_max < n)
+		pair_skip("%u descriptors are needed, %llu allowed", n,
+			  (unsigned long long)limit.rlim_max);
+	limit.rlim_cur = n;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}

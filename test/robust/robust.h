@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What the robustness tests need beyond the two-process harness. */
+#ifndef ROBUST_H
+#define ROBUST_H
+
+#include "../pair/pair.h"
+
+/* The number in the environment variable @name, or @by_default. */
+unsigned env_count(const char *name, unsigned by_default);
+
+/* Numbers that look random and are the same in every run. */
+unsigned next_random(unsigned below);
+
+/* What a process holds of what it must give back. */
+struct holdings {
+	unsigned fds;
+	unsigned threads;
+	size_t resident;	/* bytes */
+};
+
+struct holdings holdings_now(void);
+/* Waits until no more is held than @before: closing may end a little later than the call. */
+void expect_holdings(const struct holdings *before, size_t growth);
+/* Whether memory may be measured: checkers keep what is freed. */
+bool memory_is_telling(void);
+
+/* Returns when thread @tid of this process sleeps. */
+void wait_asleep(pid_t tid);
+
+/* Raises the limit on descriptors to @n or skips the case. */
+void need_fds(unsigned n);
+
+#endif
