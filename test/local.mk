@@ -8,7 +8,6 @@ EXTRA_DIST += \
 	contrib/check-layers \
 	test/abi/symbols.sh \
 	test/run \
-	test/tsan.supp \
 	test/valgrind.supp
 
 # The dat.conf of the build tree, so that programs run without an installation.
@@ -24,6 +23,9 @@ test/dat.conf: contrib/dat.conf.in Makefile
 # What every test finds in its environment. TEST_RUNNER is a command, such as valgrind, under
 # which programs run: test/run puts it before test programs, and scripts put it before the
 # programs that they start.
+#
+# libfabric is built without ThreadSanitizer. The memory that a peer's RDMA reaches is written in
+# there while the program polls it, as DAT allows; so what it calls is no part of a race.
 TEST_RUNNER =
 TEST_TIMEOUT = 900
 AM_TESTS_ENVIRONMENT = \
@@ -35,7 +37,7 @@ AM_TESTS_ENVIRONMENT = \
 	CXX='$(CXX)'; export CXX; \
 	TEST_RUNNER='$(TEST_RUNNER)'; export TEST_RUNNER; \
 	TEST_TIMEOUT='$(TEST_TIMEOUT)'; export TEST_TIMEOUT; \
-	TSAN_OPTIONS="suppressions=$(abs_top_srcdir)/test/tsan.supp:$$TSAN_OPTIONS"; \
+	TSAN_OPTIONS="ignore_noninstrumented_modules=1:$$TSAN_OPTIONS"; \
 	export TSAN_OPTIONS; \
 	IPATH_NO_BACKTRACE=1; export IPATH_NO_BACKTRACE;
 
