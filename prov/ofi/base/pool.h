@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define DOFI_POOL_CHUNKS 20
+#define DOFI_POOL_CHUNKS 27 /* no 32-bit number lies beyond the last */
 #define DOFI_POOL_FIRST 64 /* objects in the first chunk; each next one doubles */
 
 struct dofi_pool_chunk {
@@ -86,7 +86,8 @@ static inline bool dofi_pool_owns(struct dofi_pool *pool, const void *p)
 		uintptr_t off = (uintptr_t)p - (uintptr_t)c->base;
 
 		if (off < c->bytes) {
-			const struct dofi_pool_head *h = (const struct dofi_pool_head *)p - 1;
+			const struct dofi_pool_head *h =
+				(const void *)((uintptr_t)p - sizeof(struct dofi_pool_head));
 
 			return off >= sizeof(*h) && !((uintptr_t)p & 63) &&
 			       (uintptr_t)h->self == ((uintptr_t)p ^ DOFI_POOL_SCRAMBLE);
