@@ -260,6 +260,7 @@ static void early_server(struct pair *p)
 	link_open(p, &l, 4 * KIB);
 	fill(l.m.base + KIB, KIB, 50);
 	pair_sync(p);
+	pair_sync(p);
 	expect_quiet(l.n.recv);
 	for (i = 0; i < N_EARLY; i++)
 		post_recv(l.ep, &l.m, i * 64, 64, i);
@@ -277,6 +278,7 @@ static void early_client(struct pair *p)
 	unsigned i;
 
 	link_open(p, &l, 4 * KIB);
+	pair_sync(p);
 	for (i = 0; i < N_EARLY; i++) {
 		fill(l.m.base + i * 64, 64, i);
 		post_send(l.ep, &l.m, i * 64, 64, i);

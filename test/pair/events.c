@@ -102,6 +102,7 @@ static void poller_server(struct pair *p)
 	poll_for(n.recv, DAT_DTO_COMPLETION_EVENT);
 	for (i = 0; i < 4; i++)
 		OK(dat_evd_dequeue(n.req, &event));
+	pair_sync(p);
 	OK(dat_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG));
 	poll_for(n.conn, DAT_CONNECTION_EVENT_DISCONNECTED);
 	OK(dat_psp_free(psp));
@@ -138,6 +139,7 @@ static void poller_client(struct pair *p)
 		expect_dto(n.recv, i, DAT_DTO_SUCCESS, 64);
 	post_send(ep, &m, 0, 64, 9);
 	expect_dto(n.req, 9, DAT_DTO_SUCCESS, 64);
+	pair_sync(p);
 	expect_conn(n.conn, DAT_CONNECTION_EVENT_DISCONNECTED, ep);
 	OK(dat_ep_free(ep));
 	mem_put(&m);

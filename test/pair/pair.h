@@ -43,6 +43,7 @@ struct pair_case {
 	unsigned repeat;	/* run so often, by new processes; 0 is 1 */
 	bool server_killed;	/* the server is expected to end by SIGKILL */
 	bool client_killed;	/* likewise */
+	const char *not_sockets; /* why libfabric's sockets, deprecated, cannot pass it */
 	const void *arg;	/* the roles' own, by pair_arg() */
 };
 

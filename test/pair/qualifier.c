@@ -175,6 +175,7 @@ static void port_server(struct pair *p)
 		expect_event(n.cr, DAT_CONNECTION_REQUEST_EVENT, &event);
 		SAME(event.event_data.cr_arrival_event_data.conn_qual, qual);
 		OK(cr_reject(event.event_data.cr_arrival_event_data.cr_handle, 0, NULL));
+		pair_sync(p);	/* see any_server() */
 	}
 	OK(dat_psp_free(psp));
 	OK(dat_psp_free(other_psp));
@@ -197,6 +198,7 @@ static void port_client(struct pair *p)
 	for (i = 0; i < 3; i++) {
 		set_port(&place.address, ports[i]);
 		connect_fails(&n, ep, &place, DAT_CONNECTION_EVENT_PEER_REJECTED);
+		pair_sync(p);
 		OK(dat_ep_reset(ep));
 	}
 	OK(dat_ep_free(ep));
@@ -478,7 +480,8 @@ static const struct pair_case cases[] = {
 	PAIR_CASE("qualifier in use", in_use_server, in_use_client),
 	PAIR_CASE("any qualifier", any_server, any_client),
 	PAIR_CASE("foreign listener", foreign_server, foreign_client),
-	PAIR_CASE("strangers at our port", strangers_server, strangers_client),
+	PAIR_CASE("strangers at our port", strangers_server, strangers_client,
+		  .not_sockets = "a stranger's bytes make it use freed memory"),
 };
 
 PAIR_MAIN(cases)

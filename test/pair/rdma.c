@@ -206,7 +206,7 @@ static void zero_client(struct pair *p)
 	link_close(p, &l);
 }
 
-#define N_LATENCY 1000
+#define N_LATENCY 300
 
 static int compare(const void *a, const void *b)
 {
