@@ -15,8 +15,9 @@ static const struct dofi_quirk quirks[] = {
 	  .reason = "the software fabric that is maintained; stops reading without a receive (1.17)" },
 	{ .provider = "net", .rank = 3, .blind_when_blocked = true,
 	  .reason = "libfabric 1.17's preview of the 2.x tcp provider; likewise" },
-	{ .provider = "sockets", .rank = 4, .late_listen_error = true,
-	  .reason = "deprecated; port in use is EINVAL from fi_listen (1.17, 2.6)" },
+	{ .provider = "sockets", .rank = 4, .late_listen_error = true, .shutdown_closes = true,
+	  .reason = "deprecated; port in use is EINVAL from fi_listen (1.17, 2.6), "
+		    "descriptors closed twice after fi_shutdown (1.17)" },
 };
 
 static const struct dofi_quirk unmeasured = { .provider = "", .rank = 9, .reason = "not measured" };

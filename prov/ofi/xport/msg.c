@@ -4,6 +4,7 @@
 #include "xport/msg.h"
 
 #include "base/log.h"
+#include "fab/quirks.h"
 #include "xport/msg_listen.h"
 #include "xport/wire.h"
 
@@ -132,7 +133,8 @@ static void endpoint_close(struct dofi_ep *ep)
 	if (!fid)
 		return;
 	conn_remove(ep);
-	fi_shutdown(fid, 0);
+	if (!ep->obj.ia->fabric.quirk->shutdown_closes)
+		fi_shutdown(fid, 0);
 	ret = fi_close(&fid->fid);
 	if (ret)
 		dofi_log(DOFI_WARN, DOFI_CM, "closing an endpoint: %s", fi_strerror(-ret));
