@@ -315,6 +315,9 @@ static DAT_DTO_COMPLETION_STATUS status_of(int err, uint8_t kind)
 static __attribute__((noinline)) void fail(struct dofi_ep *ep, struct dofi_dto *dto, int err)
 {
 	dto->status = status_of(err, dto->kind);
+	/* what the fabric calls an operation that it gave up when the connection ended */
+	if (dto->status == DAT_DTO_ERR_TRANSPORT && ep->closing)
+		dto->status = DAT_DTO_ERR_FLUSHED;
 	dofi_log(dto->status == DAT_DTO_ERR_FLUSHED ? DOFI_DEBUG : DOFI_WARN, DOFI_EP,
 		 "ep %p: operation failed: %s", (void *)ep, fi_strerror(err));
 	dofi_ep_end(ep, dto->status == DAT_DTO_ERR_FLUSHED ? DAT_CONNECTION_EVENT_DISCONNECTED :
