@@ -106,3 +106,13 @@ test_pair_args1_LDADD = libdat.la
 test_pair_args2_SOURCES = test/pair/args.c $(pair_harness)
 test_pair_args2_CPPFLAGS = $(pair_cppflags2)
 test_pair_args2_LDADD = libdat2.la
+
+# The same over libfabric's other connected software fabrics.
+SLOW_TESTS += \
+	test/pair/net.sh \
+	test/pair/sockets.sh
+
+EXTRA_DIST += \
+	test/pair/fabric.sh \
+	test/pair/net.sh \
+	test/pair/sockets.sh
