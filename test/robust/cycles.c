@@ -71,8 +71,12 @@ static void cycles(struct pair *p)
 		pair_learn_place(p, &place);
 	}
 	for (i = 0; i < count; i++) {
-		if (i == WARM_UP)
-			before = holdings_now();
+		if (i == WARM_UP) {
+			/* the peer must not connect meanwhile */
+			pair_sync(p);
+			before = holdings_settled();
+			pair_sync(p);
+		}
 		cycle(p, &n, &m, &place, &ep, i);
 	}
 	/* nothing of the last one is left at either side */
@@ -119,7 +123,7 @@ static void ia_cycles(struct pair *p)
 	(void)p;
 	for (i = 0; i < 2 * IA_CYCLES; i++) {
 		if (i == IA_CYCLES)
-			before = holdings_now();
+			before = holdings_settled();
 		ia_cycle(i & 1);
 	}
 	expect_holdings(&before, GROWTH);
@@ -244,7 +248,7 @@ static void crowd(struct pair *p)
 	unsigned i;
 
 	ia_cycle(true);
-	before = holdings_now();
+	before = holdings_settled();
 	crowd_open(&c);
 	if (p->server) {
 		OK(dat_psp_create_any(c.n.ia, &place.qual, c.cr, DAT_PSP_CONSUMER_FLAG, &psp));

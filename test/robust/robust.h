@@ -18,8 +18,8 @@ struct holdings {
 	size_t resident;	/* bytes */
 };
 
-struct holdings holdings_now(void);
-/* Waits until no more is held than @before: closing may end a little later than the call. */
+struct holdings holdings_settled(void);
+/* The same is held as @before, and not more memory than @growth bytes beyond. */
 void expect_holdings(const struct holdings *before, size_t growth);
 /* Whether memory may be measured: checkers keep what is freed. */
 bool memory_is_telling(void);
