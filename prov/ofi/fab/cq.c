@@ -99,11 +99,8 @@ static bool read_error(struct dofi_cq *cq, struct dofi_sink *sink)
 	return true;
 }
 
-/*
- * Reads one batch; whether there may be more. A short batch says nothing: it ends
- * before a failed completion, which has others behind it. Needs the lock.
- */
-static bool read_batch(struct dofi_cq *cq, struct dofi_sink *sink)
+/* Reads one batch; how much there was, an error being one. Needs the lock. */
+static int read_batch(struct dofi_cq *cq, struct dofi_sink *sink)
 {
 	struct fi_cq_data_entry entry[BATCH];
 	ssize_t n = fi_cq_read(cq->fid, entry, BATCH);
@@ -112,8 +109,8 @@ static bool read_batch(struct dofi_cq *cq, struct dofi_sink *sink)
 	for (i = 0; i < n; i++)
 		cq->progress->ops->completed(&entry[i], 0, sink);
 	if (n == -FI_EAVAIL)
-		return read_error(cq, sink);
-	return n > 0;
+		return read_error(cq, sink) ? BATCH : 0;
+	return n;
 }
 
 void dofi_cq_poll(struct dofi_cq *cq, struct dofi_sink *sink)
@@ -121,8 +118,12 @@ void dofi_cq_poll(struct dofi_cq *cq, struct dofi_sink *sink)
 	/* The thread that holds the lock delivers to every EVD, ours included. */
 	if (pthread_mutex_trylock(&cq->lock))
 		return;
-	if (cq->fid)
-		read_batch(cq, sink);
+	/*
+	 * A full batch may have left some behind, and took what would wake the progress
+	 * thread for them.
+	 */
+	while (cq->fid && read_batch(cq, sink) == BATCH)
+		;
 	/* a count that loses an increment to another thread still changes */
 	atomic_store_explicit(&cq->polls,
 			      atomic_load_explicit(&cq->polls, memory_order_relaxed) + 1,
@@ -133,9 +134,15 @@ void dofi_cq_poll(struct dofi_cq *cq, struct dofi_sink *sink)
 void dofi_cq_drain(struct dofi_cq *cq)
 {
 	pthread_mutex_lock(&cq->lock);
-	while (cq->fid && read_batch(cq, NULL))
+	while (cq->fid && read_batch(cq, NULL) > 0)
 		;
 	pthread_mutex_unlock(&cq->lock);
+}
+
+void dofi_cq_kick(struct dofi_cq *cq)
+{
+	if (atomic_load(&cq->mode) == DOFI_CQ_ARMED)
+		dofi_cq_drain(cq);
 }
 
 void dofi_cq_sleep_begin(struct dofi_cq *cq)

@@ -45,8 +45,14 @@ void dofi_cq_close(struct dofi_cq *cq);
 /* A program's thread: reads what is there, unless another thread is at it. */
 void dofi_cq_poll(struct dofi_cq *cq, struct dofi_sink *sink);
 
-/* Progress thread: reads until nothing is left, waiting for the lock. */
+/* Reads until nothing is left, waiting for the lock. */
 void dofi_cq_drain(struct dofi_cq *cq);
+
+/*
+ * After a receive was posted where none was: its message may be in the fabric's
+ * hands already, and nothing more will arrive to wake anybody. Any thread, no lock.
+ */
+void dofi_cq_kick(struct dofi_cq *cq);
 
 /*
  * Around a program's thread that sleeps until an event arrives: the progress

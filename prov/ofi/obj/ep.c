@@ -116,6 +116,7 @@ void dofi_ep_established(struct dofi_ep *ep, const void *data, size_t size)
 		dofi_dto_pump(ep);
 	}
 	pthread_mutex_unlock(&ep->lock);
+	dofi_cq_kick(&ep->pz->domain.cq);
 }
 
 void dofi_ep_end(struct dofi_ep *ep, DAT_EVENT_NUMBER event)

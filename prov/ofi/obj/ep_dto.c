@@ -259,6 +259,7 @@ DAT_RETURN dofi_ep_post_recv(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPL
 	struct dofi_ep *ep = dofi_ep_check(ep_handle);
 	const struct post p = { n, iov, cookie, flags, NULL };
 	struct dofi_dto *dto;
+	bool first = false;
 	DAT_RETURN ret;
 
 	if (!ep)
@@ -275,10 +276,13 @@ DAT_RETURN dofi_ep_post_recv(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPL
 		ret = DOFI_NO_RESOURCE(TEP);
 	} else {
 		ret = fill(ep, dto, DOFI_DTO_RECV, &p);
+		first = !ret && ep->rq.open && ep->rq.head == ep->rq.tail;
 		if (!ret)
 			commit(ep, &ep->rq);
 	}
 	pthread_mutex_unlock(&ep->lock);
+	if (first)
+		dofi_cq_kick(&ep->pz->domain.cq);
 	return ret;
 }
 
