@@ -222,7 +222,7 @@ static void refused_client(struct pair *p)
 }
 
 #define TIMEOUT_MS 300
-#define TOLERANCE_MS 100
+#define TOLERANCE_MS 700
 
 static void timeout_server(struct pair *p)
 {

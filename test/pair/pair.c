@@ -135,7 +135,8 @@ static void scale_init(void)
 static void wait_readable(struct pair *p)
 {
 	struct pollfd pfd = { .fd = p->fd, .events = POLLIN };
-	int64_t deadline = pair_deadline(PAIR_LIMIT);
+	/* the peer's own waits are limited, too, and it may do several of them */
+	int64_t deadline = pair_deadline(3 * PAIR_LIMIT);
 	int n;
 
 	do {

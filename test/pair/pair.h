@@ -125,7 +125,7 @@ struct node {
 	struct sockaddr_storage address;
 };
 
-#define NODE_QLEN 256		/* of each of the EVDs */
+#define NODE_QLEN 1024		/* of each of the EVDs */
 
 void node_open(struct node *n);
 /* Checks that the asynchronous EVD is empty, frees it all and closes the IA gracefully. */
