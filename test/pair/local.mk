@@ -116,3 +116,12 @@ EXTRA_DIST += \
 	test/pair/fabric.sh \
 	test/pair/net.sh \
 	test/pair/sockets.sh
+
+# The harness itself: sanity2 has cases that must fail, and sanity.sh sees to it that they do.
+PAIR_TESTS += test/pair/sanity.sh
+check_PROGRAMS += test/pair/sanity2
+test_pair_sanity2_SOURCES = test/pair/sanity.c $(pair_harness)
+test_pair_sanity2_CPPFLAGS = $(pair_cppflags2)
+test_pair_sanity2_LDADD = libdat2.la
+
+EXTRA_DIST += test/pair/sanity.sh

@@ -453,6 +453,8 @@ static bool matches(const unsigned char *byte, size_t size, size_t at, unsigned 
 {
 	size_t i, n = size < 16 ? size : 16;
 
+	if (n < 4)	/* could be anything */
+		return false;
 	for (i = 0; i < n && byte[i] == pattern(at + i, seed); i++)
 		;
 	return i == n;

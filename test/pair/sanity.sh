@@ -1,0 +1,25 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#
+# Whether the harness of the two-process tests finds what it is for: sanity2's good cases
+# must pass, and each of its bad ones must fail, alone and together.
+
+program=${top_builddir:-.}/test/pair/sanity2
+out=$(mktemp) || exit 1
+trap 'rm -f "$out"' EXIT
+
+"$program" >"$out"
+code=$?
+cat "$out" | sed 's/^/# /'
+[ $code -eq 1 ] || { echo "exit code $code, not 1"; exit 1; }
+if grep -q '^ok .* bad:' "$out" || grep -q '^not ok .* good' "$out"; then
+	echo "the harness took a bad case for a good one, or the other way round"
+	exit 1
+fi
+[ "$(grep -c '^ok .* good' "$out")" -eq 3 ] || { echo "a good case is missing"; exit 1; }
+grep -q '^ok .* good when skipped # SKIP because$' "$out" || { echo "no reason of the skip"; exit 1; }
+[ "$(grep -c '^not ok ' "$out")" -eq "$("$program" -l | grep -c '^bad:')" ] || {
+	echo "a bad case is missing"
+	exit 1
+}
+"$program" good >"$out" || { echo "a good case alone ends with $?"; exit 1; }
