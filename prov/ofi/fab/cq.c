@@ -99,18 +99,25 @@ static bool read_error(struct dofi_cq *cq, struct dofi_sink *sink)
 	return true;
 }
 
-/* Reads one batch; how much there was, an error being one. Needs the lock. */
-static int read_batch(struct dofi_cq *cq, struct dofi_sink *sink)
+/*
+ * Hands over what a read brought; how much it was, or BATCH if there may be more: a short
+ * batch ends before a failed completion, which may have others behind it. Needs the lock.
+ */
+static int hand_over(struct dofi_cq *cq, const struct fi_cq_data_entry *entry, ssize_t n,
+		     struct dofi_sink *sink)
 {
-	struct fi_cq_data_entry entry[BATCH];
-	ssize_t n = fi_cq_read(cq->fid, entry, BATCH);
 	ssize_t i;
 
 	for (i = 0; i < n; i++)
 		cq->progress->ops->completed(&entry[i], 0, sink);
-	if (n == -FI_EAVAIL)
-		return read_error(cq, sink) ? BATCH : 0;
-	return n;
+	return (n > 0 || n == -FI_EAVAIL) && read_error(cq, sink) ? BATCH : n;
+}
+
+static int read_batch(struct dofi_cq *cq, struct dofi_sink *sink)
+{
+	struct fi_cq_data_entry entry[BATCH];
+
+	return hand_over(cq, entry, fi_cq_read(cq->fid, entry, BATCH), sink);
 }
 
 void dofi_cq_poll(struct dofi_cq *cq, struct dofi_sink *sink)
@@ -131,12 +138,15 @@ void dofi_cq_poll(struct dofi_cq *cq, struct dofi_sink *sink)
 	pthread_mutex_unlock(&cq->lock);
 }
 
-void dofi_cq_drain(struct dofi_cq *cq)
+bool dofi_cq_drain(struct dofi_cq *cq)
 {
+	bool found = false;
+
 	pthread_mutex_lock(&cq->lock);
 	while (cq->fid && read_batch(cq, NULL) > 0)
-		;
+		found = true;
 	pthread_mutex_unlock(&cq->lock);
+	return found;
 }
 
 void dofi_cq_kick(struct dofi_cq *cq)
@@ -178,6 +188,19 @@ static bool yield_to_program(struct dofi_cq *cq, int64_t now)
 	return !atomic_load(&cq->sleepers);
 }
 
+/*
+ * With stale_signal epoll tells of what was read long ago, again and again, unless a
+ * read that may wait finds nothing. It waits for the shortest time there is.
+ */
+static void clear_signal(struct dofi_cq *cq)
+{
+	struct fi_cq_data_entry entry[BATCH];
+
+	pthread_mutex_lock(&cq->lock);
+	hand_over(cq, entry, fi_cq_sread(cq->fid, entry, BATCH, NULL, 1), NULL);
+	pthread_mutex_unlock(&cq->lock);
+}
+
 #define ARM_TRIES 8
 
 /* Empties the CQ and lets epoll tell of the next completion. */
@@ -188,7 +211,8 @@ static void drain_and_arm(struct dofi_cq *cq, int64_t now)
 	int i;
 
 	for (i = 0; i < ARM_TRIES; i++) {
-		dofi_cq_drain(cq);
+		if (!dofi_cq_drain(cq) && cq->stale_signal)
+			clear_signal(cq);
 		if (fi_trywait(cq->progress->fabric, &fid, 1) == FI_SUCCESS) {
 			atomic_store(&cq->mode, DOFI_CQ_ARMED);
 			epoll_ctl(cq->progress->epfd, EPOLL_CTL_MOD, cq->fd, &ev);

@@ -25,6 +25,7 @@ struct dofi_cq {
 	pthread_mutex_t lock;		/* reading fid and handing over what was read; keeps order */
 	struct fid_cq *fid;		/* NULL when closed; under lock */
 	int fd;
+	bool stale_signal;		/* fd stays readable until a read that may wait */
 
 	_Atomic unsigned polls;		/* counts reads by the program's threads */
 	_Atomic int sleepers;		/* threads that wait and do not poll */
@@ -39,14 +40,15 @@ struct dofi_cq {
 
 /* Once in a CQ's life of memory; its lock outlives every open and close. */
 void dofi_cq_init(struct dofi_cq *cq);
+/* The caller has set stale_signal. */
 int dofi_cq_open(struct dofi_cq *cq, struct dofi_progress *progress, struct fid_domain *domain);
 void dofi_cq_close(struct dofi_cq *cq);
 
-/* A program's thread: reads what is there, unless another thread is at it. */
+/* A program's thread: reads all that is there, unless another thread is at it. */
 void dofi_cq_poll(struct dofi_cq *cq, struct dofi_sink *sink);
 
-/* Reads until nothing is left, waiting for the lock. */
-void dofi_cq_drain(struct dofi_cq *cq);
+/* Reads until nothing is left, waiting for the lock; whether there was something. */
+bool dofi_cq_drain(struct dofi_cq *cq);
 
 /*
  * After a receive was posted where none was: its message may be in the fabric's

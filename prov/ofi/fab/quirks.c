@@ -13,8 +13,9 @@ static const struct dofi_quirk quirks[] = {
 	{ .provider = "verbs", .rank = 1, .reason = "RDMA hardware" },
 	{ .provider = "tcp", .rank = 2, .blind_when_blocked = true,
 	  .reason = "the software fabric that is maintained; stops reading without a receive (1.17)" },
-	{ .provider = "net", .rank = 3, .blind_when_blocked = true,
-	  .reason = "libfabric 1.17's preview of the 2.x tcp provider; likewise" },
+	{ .provider = "net", .rank = 3, .blind_when_blocked = true, .stale_signal = true,
+	  .reason = "libfabric 1.17's preview of the 2.x tcp provider; likewise, "
+		    "and its fi_trywait clears nothing (libfabric issue 8947)" },
 	{ .provider = "sockets", .rank = 4, .late_listen_error = true, .shutdown_closes = true,
 	  .reason = "deprecated; port in use is EINVAL from fi_listen (1.17, 2.6), "
 		    "descriptors closed twice after fi_shutdown (1.17)" },

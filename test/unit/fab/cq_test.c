@@ -310,11 +310,64 @@ Test(cq, batches_of_every_size_are_delivered_in_order)
 	cr_expect_eq(out_of_order, 0);
 }
 
-Test(cq, one_poll_reads_one_batch)
+/* What a poll left behind would have nobody to announce it. */
+Test(cq, one_poll_reads_all)
 {
 	complete(40);
 	poll_once();
-	cr_expect_eq(delivered, 16);
+	cr_expect_eq(delivered, 40);
+}
+
+Test(cq, one_poll_reads_all_behind_an_error)
+{
+	complete(5);
+	fake_complete((void *)next_context++, FI_ECANCELED);
+	complete(20);
+	poll_once();
+	cr_expect_eq(delivered, 26);
+	cr_expect_eq(out_of_order, 0);
+}
+
+/* net of libfabric 1.17: else the progress thread would spin for ever. */
+Test(cq, a_stale_signal_is_cleared)
+{
+	fake.fault.stale_signal = true;
+	cq.stale_signal = true;
+	serve();
+	complete(3);
+	cr_assert(epoll_fires());
+	serve();
+	cr_expect_eq(delivered, 3);
+	cr_assert(epoll_fires());	/* of nothing */
+	serve();
+	cr_expect(!epoll_fires());
+	complete(1);
+	cr_assert(epoll_fires());
+	serve();
+	cr_expect_eq(delivered, 4);
+}
+
+Test(cq, a_signal_that_told_of_something_costs_no_wait)
+{
+	cq.stale_signal = true;
+	serve();
+	complete(1);
+	fake.cq_sreads = 0;
+	serve();
+	cr_expect_eq(fake.cq_sreads, 0);	/* armed, nothing fired */
+	cr_assert(epoll_fires());
+	serve();
+	cr_expect_eq(delivered, 1);
+	cr_expect_eq(fake.cq_sreads, 0);	/* found something: no need to wait */
+}
+
+Test(cq, other_fabrics_never_wait_in_a_read)
+{
+	serve();
+	complete(1);
+	cr_assert(epoll_fires());
+	serve();
+	cr_expect_eq(fake.cq_sreads, 0);
 }
 
 Test(cq, a_poller_gives_its_sink)

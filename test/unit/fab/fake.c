@@ -20,10 +20,25 @@ static int closed_one(struct fid *fid)
 	return 0;
 }
 
+/* The first queue is fake.cq, which tests fill; any other stays empty. */
+struct other_cq {
+	struct fid_cq cq;
+	int fd;
+};
+
+static bool first_cq_open;
+
 static int cq_closed(struct fid *fid)
 {
-	(void)fid;
+	struct other_cq *other = (struct other_cq *)fid;
+
 	fake.open--;
+	if (fid == &fake.cq.fid) {
+		first_cq_open = false;
+	} else {
+		close(other->fd);
+		free(other);
+	}
 	return fake.fault.cq_close;
 }
 
@@ -51,10 +66,10 @@ static int eq_control(struct fid *fid, int command, void *arg)
 
 static int cq_control(struct fid *fid, int command, void *arg)
 {
-	(void)fid;
 	if (fake.fault.cq_control || command != FI_GETWAIT)
 		return fake.fault.cq_control;
-	*(int *)arg = fake.fault.cq_fd_bad ? unpollable() : fake.cq_fd;
+	*(int *)arg = fake.fault.cq_fd_bad ? unpollable() :
+		      fid == &fake.cq.fid ? fake.cq_fd : ((struct other_cq *)fid)->fd;
 	return 0;
 }
 
@@ -112,12 +127,21 @@ static ssize_t eq_readerr(struct fid_eq *eq, struct fi_eq_err_entry *buf, uint64
 	return sizeof(*buf);
 }
 
+static void cq_signal(void)
+{
+	bool more = fake.cq_head != fake.cq_tail;
+
+	if (more || !fake.fault.stale_signal)
+		fd_set_ready(fake.cq_fd, more);
+}
+
 static ssize_t cq_read(struct fid_cq *cq, void *buf, size_t count)
 {
 	struct fi_cq_data_entry *out = buf;
 	ssize_t n = 0;
 
-	(void)cq;
+	if (cq != &fake.cq)
+		return -FI_EAGAIN;
 	fake.cq_reads++;
 	pthread_mutex_lock(&fake.lock);
 	while ((size_t)n < count && fake.cq_head != fake.cq_tail) {
@@ -130,26 +154,42 @@ static ssize_t cq_read(struct fid_cq *cq, void *buf, size_t count)
 	}
 	if (!n)
 		n = fake.cq_head == fake.cq_tail ? -FI_EAGAIN : -FI_EAVAIL;
-	fd_set_ready(fake.cq_fd, fake.cq_head != fake.cq_tail);
+	cq_signal();
 	pthread_mutex_unlock(&fake.lock);
+	return n;
+}
+
+static ssize_t cq_sread(struct fid_cq *cq, void *buf, size_t count, const void *cond, int timeout)
+{
+	ssize_t n = cq_read(cq, buf, count);
+
+	(void)cond;
+	(void)timeout;
+	fake.cq_sreads++;
+	fd_set_ready(fake.cq_fd, fake.cq_head != fake.cq_tail);
 	return n;
 }
 
 static ssize_t cq_readerr(struct fid_cq *cq, struct fi_cq_err_entry *buf, uint64_t flags)
 {
 	struct fake_completion *c;
+	ssize_t ret = -FI_EAGAIN;
 
 	(void)cq;
 	(void)flags;
 	if (fake.fault.cq_readerr)
 		return fake.fault.cq_readerr;
 	pthread_mutex_lock(&fake.lock);
-	c = &fake.completion[fake.cq_head++ % FAKE_QUEUE];
-	buf->op_context = c->entry.op_context;
-	buf->err = c->err;
-	fd_set_ready(fake.cq_fd, fake.cq_head != fake.cq_tail);
+	c = &fake.completion[fake.cq_head % FAKE_QUEUE];
+	if (fake.cq_head != fake.cq_tail && c->err) {
+		buf->op_context = c->entry.op_context;
+		buf->err = c->err;
+		fake.cq_head++;
+		ret = 1;
+	}
+	cq_signal();
 	pthread_mutex_unlock(&fake.lock);
-	return 1;
+	return ret;
 }
 
 static int trywait(struct fid_fabric *fabric, struct fid **fids, int count)
@@ -170,18 +210,6 @@ static int trywait(struct fid_fabric *fabric, struct fid **fids, int count)
 	}
 	pthread_mutex_unlock(&fake.lock);
 	return ret;
-}
-
-static int cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **cq, void *context)
-{
-	(void)domain;
-	(void)attr;
-	(void)context;
-	if (fake.fault.cq_open)
-		return fake.fault.cq_open;
-	fake.open++;
-	*cq = &fake.cq;
-	return 0;
 }
 
 static int eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_eq **eq, void *context)
@@ -230,17 +258,65 @@ static int mr_reg(struct fid *fid, const void *buf, size_t len, uint64_t access,
 	return 0;
 }
 
+static int passive_ep(struct fid_fabric *fabric, struct fi_info *info, struct fid_pep **pep,
+		      void *context)
+{
+	(void)fabric;
+	(void)info;
+	(void)context;
+	if (fake.fault.passive_ep)
+		return fake.fault.passive_ep;
+	fake.open++;
+	*pep = &fake.pep;
+	return 0;
+}
+
+static int get_opt(fid_t fid, int level, int name, void *value, size_t *len)
+{
+	(void)fid;
+	if (fake.fault.getopt || level != FI_OPT_ENDPOINT || name != FI_OPT_CM_DATA_SIZE)
+		return fake.fault.getopt ? fake.fault.getopt : -FI_ENOPROTOOPT;
+	memcpy(value, &fake.cm_data_size, *len);
+	return 0;
+}
+
 static struct fi_ops plain_ops = { .size = sizeof(plain_ops), .close = closed_one };
 static struct fi_ops domain_fid_ops = { .size = sizeof(domain_fid_ops), .close = domain_closed };
 static struct fi_ops eq_fid_ops = { .size = sizeof(eq_fid_ops), .close = closed_one, .control = eq_control };
 static struct fi_ops cq_fid_ops = { .size = sizeof(cq_fid_ops), .close = cq_closed, .control = cq_control };
 static struct fi_ops_fabric fabric_ops = {
-	.size = sizeof(fabric_ops), .domain = domain_open, .eq_open = eq_open, .trywait = trywait,
+	.size = sizeof(fabric_ops), .domain = domain_open, .passive_ep = passive_ep,
+	.eq_open = eq_open, .trywait = trywait,
 };
-static struct fi_ops_domain domain_ops = { .size = sizeof(domain_ops), .cq_open = cq_open };
+static struct fi_ops_ep pep_ops = { .size = sizeof(pep_ops), .getopt = get_opt };
 static struct fi_ops_mr mr_ops = { .size = sizeof(mr_ops), .reg = mr_reg };
 static struct fi_ops_eq eq_ops = { .size = sizeof(eq_ops), .read = eq_read, .readerr = eq_readerr };
-static struct fi_ops_cq cq_ops = { .size = sizeof(cq_ops), .read = cq_read, .readerr = cq_readerr };
+static struct fi_ops_cq cq_ops;
+
+static struct fid_cq *other_cq_new(void)
+{
+	struct other_cq *other = calloc(1, sizeof(*other));
+
+	other->cq = (struct fid_cq){ .fid.ops = &cq_fid_ops, .ops = &cq_ops };
+	other->fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	return &other->cq;
+}
+
+static int cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **cq, void *context)
+{
+	(void)domain;
+	(void)attr;
+	(void)context;
+	if (fake.fault.cq_open)
+		return fake.fault.cq_open;
+	fake.open++;
+	*cq = first_cq_open ? other_cq_new() : &fake.cq;
+	first_cq_open = true;
+	return 0;
+}
+
+static struct fi_ops_domain domain_ops = { .size = sizeof(domain_ops), .cq_open = cq_open };
+static struct fi_ops_cq cq_ops = { .size = sizeof(cq_ops), .read = cq_read, .sread = cq_sread, .readerr = cq_readerr };
 
 void fake_init(void)
 {
@@ -252,6 +328,8 @@ void fake_init(void)
 	fake.eq = (struct fid_eq){ .fid.ops = &eq_fid_ops, .ops = &eq_ops };
 	fake.cq = (struct fid_cq){ .fid.ops = &cq_fid_ops, .ops = &cq_ops };
 	fake.mr = (struct fid_mr){ .fid.ops = &plain_ops };
+	fake.pep = (struct fid_pep){ .fid.ops = &plain_ops, .ops = &pep_ops };
+	fake.cm_data_size = 256;
 }
 
 void fake_complete(void *context, int err)

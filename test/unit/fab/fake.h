@@ -31,10 +31,11 @@ struct fake_event {
 
 /* Set by tests; all zero is a fabric that works. */
 struct fake_faults {
-	int fabric, eq_open, eq_control, domain, cq_open, cq_control, cq_close, domain_close;
+	int fabric, passive_ep, getopt, eq_open, eq_control, domain, cq_open, cq_control, cq_close, domain_close;
 	bool eq_fd_bad, cq_fd_bad;	/* a descriptor that epoll does not take */
 	int cq_readerr;			/* what reading the error says instead */
 	int trywait;			/* so often there is something to read first */
+	bool stale_signal;		/* the CQ's descriptor stays readable until a read that waits */
 	int mr_times;			/* so many registrations fail ... */
 	int mr;				/* ... with this */
 };
@@ -48,7 +49,7 @@ struct fake {
 	unsigned cq_head, cq_tail;
 	struct fake_event event[16];
 	unsigned eq_head, eq_tail;
-	_Atomic unsigned cq_reads, eq_reads, trywaits;
+	_Atomic unsigned cq_reads, cq_sreads, eq_reads, trywaits;
 
 	/* registrations */
 	uint64_t mr_key[256];		/* as asked for */
@@ -69,6 +70,8 @@ struct fake {
 	struct fid_eq eq;
 	struct fid_cq cq;
 	struct fid_mr mr;
+	struct fid_pep pep;
+	size_t cm_data_size;		/* what a passive endpoint says */
 };
 
 extern struct fake fake;
