@@ -189,8 +189,8 @@ static bool yield_to_program(struct dofi_cq *cq, int64_t now)
 }
 
 /*
- * With stale_signal epoll tells of what was read long ago, again and again, unless a
- * read that may wait finds nothing. It waits for the shortest time there is.
+ * Where signals are stale epoll tells of what was read long ago, again and again, unless
+ * a read that may wait finds nothing. It waits for the shortest time there is.
  */
 static void clear_signal(struct dofi_cq *cq)
 {
@@ -211,7 +211,7 @@ static void drain_and_arm(struct dofi_cq *cq, int64_t now)
 	int i;
 
 	for (i = 0; i < ARM_TRIES; i++) {
-		if (!dofi_cq_drain(cq) && cq->stale_signal)
+		if (!dofi_cq_drain(cq) && cq->progress->stale_signal)
 			clear_signal(cq);
 		if (fi_trywait(cq->progress->fabric, &fid, 1) == FI_SUCCESS) {
 			atomic_store(&cq->mode, DOFI_CQ_ARMED);

@@ -25,7 +25,6 @@ struct dofi_cq {
 	pthread_mutex_t lock;		/* reading fid and handing over what was read; keeps order */
 	struct fid_cq *fid;		/* NULL when closed; under lock */
 	int fd;
-	bool stale_signal;		/* fd stays readable until a read that may wait */
 
 	_Atomic unsigned polls;		/* counts reads by the program's threads */
 	_Atomic int sleepers;		/* threads that wait and do not poll */
@@ -40,7 +39,6 @@ struct dofi_cq {
 
 /* Once in a CQ's life of memory; its lock outlives every open and close. */
 void dofi_cq_init(struct dofi_cq *cq);
-/* The caller has set stale_signal. */
 int dofi_cq_open(struct dofi_cq *cq, struct dofi_progress *progress, struct fid_domain *domain);
 void dofi_cq_close(struct dofi_cq *cq);
 

@@ -4,7 +4,6 @@
 #include "fab/domain.h"
 
 #include "base/log.h"
-#include "fab/quirks.h"
 
 #include <errno.h>
 #include <rdma/fi_errno.h>
@@ -21,7 +20,6 @@ int dofi_domain_open(struct dofi_domain *domain, struct dofi_progress *progress,
 		return ret;
 	}
 	domain->mr_style = choice->mr_style;
-	domain->cq.stale_signal = choice->quirk->stale_signal;
 	ret = dofi_cq_open(&domain->cq, progress, domain->fid);
 	if (ret)
 		fi_close(&domain->fid->fid);

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "fab/cq.h"
+#include "fab/quirks.h"
 
 #include <errno.h>
 #include <rdma/fi_errno.h>
@@ -30,21 +31,35 @@ static void eq_read_error(struct dofi_progress *p)
 		p->ops->cm_error(p, &e);
 }
 
-static void eq_drain(struct dofi_progress *p)
+/* Handles one event, for which it waits up to @ms; whether there was one. */
+static bool eq_take(struct dofi_progress *p, int ms)
 {
 	_Alignas(struct fi_eq_cm_entry) char buf[EVENT_BYTES];
 	uint32_t event;
-	ssize_t n;
+	ssize_t n = ms ? fi_eq_sread(p->eq, &event, buf, sizeof(buf), ms, 0) :
+			 fi_eq_read(p->eq, &event, buf, sizeof(buf), 0);
 
-	for (;;) {
-		n = fi_eq_read(p->eq, &event, buf, sizeof(buf), 0);
-		if (n == -FI_EAVAIL)
-			eq_read_error(p);
-		else if (n < 0)
-			return;
-		else
-			p->ops->cm_event(p, event, (struct fi_eq_cm_entry *)buf, n);
-	}
+	if (n == -FI_EAVAIL)
+		eq_read_error(p);
+	else if (n >= 0)
+		p->ops->cm_event(p, event, (struct fi_eq_cm_entry *)buf, n);
+	return n >= 0 || n == -FI_EAVAIL;
+}
+
+static bool eq_drain(struct dofi_progress *p)
+{
+	bool found = false;
+
+	while (eq_take(p, 0))
+		found = true;
+	return found;
+}
+
+/* After a wake-up: epoll that told of nothing may do so for ever, see clear_signal() in cq.c. */
+static void eq_serve(struct dofi_progress *p)
+{
+	if (!eq_drain(p) && p->stale_signal && p->eq_alone)
+		eq_take(p, 1);
 }
 
 static struct dofi_work *work_next(struct dofi_progress *p)
@@ -132,6 +147,7 @@ static void wait_for_something(struct dofi_progress *p, int64_t deadline)
 	if (fi_trywait(p->fabric, &eq, 1) != FI_SUCCESS)
 		return;
 	n = wait_until(p->epfd, ev, WAKEUPS, deadline);
+	p->eq_alone = n == 1 && ev[0].data.ptr == &p->eq_source;
 	for (i = 0; i < n; i++) {
 		struct dofi_source *source = ev[i].data.ptr;
 
@@ -176,7 +192,7 @@ static void *progress_run(void *arg)
 		run_work(p);
 		now = dofi_now();
 		run_timers(p, now);
-		eq_drain(p);
+		eq_serve(p);
 		next = serve_cqs(p, now);
 		wait_for_something(p, next);
 	}
@@ -249,6 +265,7 @@ int dofi_progress_start(struct dofi_progress *p, const struct dofi_progress_ops 
 	memset(p, 0, sizeof(*p));
 	p->ops = ops;
 	p->owner = getpid();
+	p->stale_signal = dofi_quirk_of(info->fabric_attr->prov_name)->stale_signal;
 	pthread_mutex_init(&p->lock, NULL);
 	STAILQ_INIT(&p->work);
 	TAILQ_INIT(&p->cqs);

@@ -63,6 +63,7 @@ struct dofi_progress {
 	struct fid_fabric *fabric;
 	struct fid_eq *eq;
 	int eq_fd;
+	bool stale_signal;		/* see struct dofi_quirk */
 	int epfd;
 	struct dofi_source eq_source;
 	int doorbell;
@@ -78,6 +79,7 @@ struct dofi_progress {
 	TAILQ_HEAD(, dofi_cq) cqs;
 	TAILQ_HEAD(dofi_timers, dofi_timer) timers; /* soonest first */
 	int socket_hint;		/* where fab/watch.c begins to search */
+	bool eq_alone;			/* epoll told of the event queue and of nothing else */
 };
 
 int dofi_progress_start(struct dofi_progress *p, const struct dofi_progress_ops *ops,

@@ -11,7 +11,7 @@ struct dofi_quirk {
 	bool late_listen_error;	/* an address in use shows at fi_listen, as EINVAL */
 	bool blind_when_blocked; /* does not see the peer's end behind a message nobody receives */
 	bool shutdown_closes;	/* fi_shutdown closes a descriptor that fi_close closes again */
-	bool stale_signal;	/* a CQ's descriptor stays readable after the CQ was emptied */
+	bool stale_signal;	/* a descriptor stays readable after its CQ or EQ was emptied */
 	const char *reason;
 };
 

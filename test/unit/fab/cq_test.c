@@ -332,7 +332,7 @@ Test(cq, one_poll_reads_all_behind_an_error)
 Test(cq, a_stale_signal_is_cleared)
 {
 	fake.fault.stale_signal = true;
-	cq.stale_signal = true;
+	progress.stale_signal = true;
 	serve();
 	complete(3);
 	cr_assert(epoll_fires());
@@ -349,7 +349,7 @@ Test(cq, a_stale_signal_is_cleared)
 
 Test(cq, a_signal_that_told_of_something_costs_no_wait)
 {
-	cq.stale_signal = true;
+	progress.stale_signal = true;
 	serve();
 	complete(1);
 	fake.cq_sreads = 0;

@@ -4,7 +4,6 @@
 #include "fab/domain.h"
 
 #include "fab/fake.h"
-#include "fab/quirks.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -13,8 +12,7 @@
 
 static struct dofi_progress progress;
 static struct dofi_domain domain;
-static const struct dofi_quirk no_quirk;
-static struct dofi_fabric_choice choice = { .mr_style = DOFI_MR_VIRTUAL, .quirk = &no_quirk };
+static struct dofi_fabric_choice choice = { .mr_style = DOFI_MR_VIRTUAL };
 static struct fid_mr *mr;
 static uint32_t key;
 static char memory[64];

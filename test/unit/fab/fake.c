@@ -84,6 +84,14 @@ static void fd_set_ready(int fd, bool ready)
 	(void)n;
 }
 
+static void eq_signal(void)
+{
+	bool more = fake.eq_head != fake.eq_tail;
+
+	if (more || !fake.fault.stale_signal)
+		fd_set_ready(fake.eq_fd, more);
+}
+
 static ssize_t eq_read(struct fid_eq *eq, uint32_t *event, void *buf, size_t len, uint64_t flags)
 {
 	struct fake_event *e;
@@ -103,7 +111,8 @@ static ssize_t eq_read(struct fid_eq *eq, uint32_t *event, void *buf, size_t len
 			ret = len;
 		memcpy(buf, &e->entry, sizeof(e->entry));
 		memcpy((char *)buf + sizeof(e->entry), e->data, ret - sizeof(e->entry));
-		fd_set_ready(fake.eq_fd, ++fake.eq_head != fake.eq_tail);
+		fake.eq_head++;
+		eq_signal();
 	}
 	pthread_mutex_unlock(&fake.lock);
 	return ret;
@@ -122,9 +131,23 @@ static ssize_t eq_readerr(struct fid_eq *eq, struct fi_eq_err_entry *buf, uint64
 	if (e->len < buf->err_data_size)
 		buf->err_data_size = e->len;
 	memcpy(buf->err_data, e->data, buf->err_data_size);
-	fd_set_ready(fake.eq_fd, ++fake.eq_head != fake.eq_tail);
+	fake.eq_head++;
+	eq_signal();
 	pthread_mutex_unlock(&fake.lock);
 	return sizeof(*buf);
+}
+
+static ssize_t eq_sread(struct fid_eq *eq, uint32_t *event, void *buf, size_t len, int timeout,
+			uint64_t flags)
+{
+	ssize_t n = eq_read(eq, event, buf, len, flags);
+
+	(void)timeout;
+	fake.eq_sreads++;
+	pthread_mutex_lock(&fake.lock);
+	fd_set_ready(fake.eq_fd, fake.eq_head != fake.eq_tail);
+	pthread_mutex_unlock(&fake.lock);
+	return n;
 }
 
 static void cq_signal(void)
@@ -166,7 +189,9 @@ static ssize_t cq_sread(struct fid_cq *cq, void *buf, size_t count, const void *
 	(void)cond;
 	(void)timeout;
 	fake.cq_sreads++;
+	pthread_mutex_lock(&fake.lock);
 	fd_set_ready(fake.cq_fd, fake.cq_head != fake.cq_tail);
+	pthread_mutex_unlock(&fake.lock);
 	return n;
 }
 
@@ -290,7 +315,8 @@ static struct fi_ops_fabric fabric_ops = {
 };
 static struct fi_ops_ep pep_ops = { .size = sizeof(pep_ops), .getopt = get_opt };
 static struct fi_ops_mr mr_ops = { .size = sizeof(mr_ops), .reg = mr_reg };
-static struct fi_ops_eq eq_ops = { .size = sizeof(eq_ops), .read = eq_read, .readerr = eq_readerr };
+static struct fi_ops_eq eq_ops = { .size = sizeof(eq_ops), .read = eq_read, .sread = eq_sread,
+				 .readerr = eq_readerr };
 static struct fi_ops_cq cq_ops;
 
 static struct fid_cq *other_cq_new(void)

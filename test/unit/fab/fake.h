@@ -35,7 +35,7 @@ struct fake_faults {
 	bool eq_fd_bad, cq_fd_bad;	/* a descriptor that epoll does not take */
 	int cq_readerr;			/* what reading the error says instead */
 	int trywait;			/* so often there is something to read first */
-	bool stale_signal;		/* the CQ's descriptor stays readable until a read that waits */
+	bool stale_signal;		/* descriptors stay readable until a read that waits */
 	int mr_times;			/* so many registrations fail ... */
 	int mr;				/* ... with this */
 };
@@ -49,7 +49,7 @@ struct fake {
 	unsigned cq_head, cq_tail;
 	struct fake_event event[16];
 	unsigned eq_head, eq_tail;
-	_Atomic unsigned cq_reads, cq_sreads, eq_reads, trywaits;
+	_Atomic unsigned cq_reads, cq_sreads, eq_reads, eq_sreads, trywaits;
 
 	/* registrations */
 	uint64_t mr_key[256];		/* as asked for */

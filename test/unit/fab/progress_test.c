@@ -72,22 +72,37 @@ static const struct dofi_progress_ops ops = {
 	.completed = completed, .cm_event = cm_event, .cm_error = cm_error,
 };
 
-static int start(void)
+static int start_as(const char *provider)
 {
-	struct fi_info *info = fake_info("fake", "");
+	struct fi_info *info = fake_info(provider, "");
 	int ret = dofi_progress_start(&progress, &ops, info);
 
 	fi_freeinfo(info);
 	return ret;
 }
 
-static void init(void)
+static int start(void)
+{
+	return start_as("fake");
+}
+
+static void init_as(const char *provider)
 {
 	dofi_settings_read();
 	fake_init();
 	fake.replace_fabric = true;
 	sem_init(&traced, 0, 0);
-	cr_assert_eq(start(), 0);
+	cr_assert_eq(start_as(provider), 0);
+}
+
+static void init(void)
+{
+	init_as("fake");
+}
+
+static void init_net(void)
+{
+	init_as("net");
 }
 
 static void fini(void)
@@ -585,15 +600,42 @@ Test(progress, completions_are_served_while_nobody_polls)
 
 /* The loop */
 
-Test(progress, an_idle_thread_makes_no_rounds)
+/* Returns when the thread has stopped making rounds; a test's time limit is for one that never does. */
+static void wait_until_idle(void)
 {
 	unsigned before;
 
+	do {
+		before = fake.trywaits;
+		usleep(50000);
+	} while (fake.trywaits != before);
+}
+
+Test(progress, an_idle_thread_makes_no_rounds, .timeout = 20)
+{
 	settle();
-	usleep(20000);
-	before = fake.trywaits;
-	usleep(50000);
-	cr_expect_eq(fake.trywaits, before);
+	wait_until_idle();
+}
+
+Test(progress, a_stale_signal_is_cleared_and_then_it_idles, .init = init_net, .timeout = 20)
+{
+	fake.fault.stale_signal = true;
+	event_add(2, 0);
+	await(1);
+	while (!fake.eq_sreads)
+		usleep(1000);
+	wait_until_idle();
+	cr_expect_str_eq(trace, "c");
+}
+
+Test(progress, other_fabrics_never_wait_for_an_event)
+{
+	event_add(2, 0);
+	await(1);
+	settle();
+	dofi_progress_ring(&progress);
+	settle();
+	cr_expect_eq(fake.eq_sreads, 0);
 }
 
 Test(progress, the_doorbell_makes_a_round, .timeout = 20)
@@ -601,7 +643,7 @@ Test(progress, the_doorbell_makes_a_round, .timeout = 20)
 	unsigned before;
 
 	settle();
-	usleep(20000);
+	wait_until_idle();
 	before = fake.eq_reads;
 	dofi_progress_ring(&progress);
 	while (fake.eq_reads == before)
