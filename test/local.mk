@@ -66,3 +66,4 @@ include test/pair/local.mk
 include test/robust/local.mk
 include test/interop/local.mk
 include test/unit/local.mk
+include test/unit/xport/local.mk

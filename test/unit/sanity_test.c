@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Tests that fail, each in its own way: sanity.sh checks that their runner says so.
+ * Those of the suite good must pass.
+ */
+
+#include <criterion/criterion.h>
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static bool initialised;
+
+static void init(void)
+{
+	initialised = true;
+}
+
+static void wrong_at_the_end(void)
+{
+	cr_expect(false);
+}
+
+/* For ever: the thread that would unlock it is this one. */
+static void lock_twice(void)
+{
+	pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&lock);
+}
+
+TestSuite(good, .init = init);
+
+Test(good, nothing)
+{
+}
+
+Test(good, assertions)
+{
+	cr_assert(1 + 1 == 2);
+	cr_assert_eq(2, 2, "and %d", 3);
+	cr_assert_str_eq("a", "a");
+	cr_expect_str_eq("b", "b");
+}
+
+Test(good, the_suites_init)
+{
+	cr_assert(initialised);
+}
+
+Test(good, the_exit_code_it_asks_for, .exit_code = 3)
+{
+	exit(3);
+}
+
+Test(good, the_signal_it_asks_for, .signal = SIGTERM)
+{
+	raise(SIGTERM);
+}
+
+Test(good, time_enough, .timeout = 100)
+{
+}
+
+Test(bad, assertion)
+{
+	cr_assert(1 + 1 == 3);
+}
+
+Test(bad, assertion_of_equality)
+{
+	cr_assert_eq(1, 2);
+}
+
+Test(bad, assertion_of_strings)
+{
+	cr_assert_str_eq("a", "b");
+}
+
+Test(bad, expectation)
+{
+	cr_expect(false);
+}
+
+Test(bad, expectation_before_others_that_hold)
+{
+	cr_expect_eq(1, 2);
+	cr_expect_eq(1, 1);
+}
+
+static void *expect_false(void *arg)
+{
+	(void)arg;
+	cr_expect(false);
+	return NULL;
+}
+
+Test(bad, expectation_of_another_thread)
+{
+	pthread_t t;
+
+	pthread_create(&t, NULL, expect_false, NULL);
+	pthread_join(t, NULL);
+}
+
+Test(bad, expectation_of_the_fini, .fini = wrong_at_the_end)
+{
+}
+
+Test(bad, expectation_of_the_init, .init = wrong_at_the_end)
+{
+}
+
+/* The default action, whatever a sanitizer made of it. */
+Test(bad, crash)
+{
+	signal(SIGSEGV, SIG_DFL);
+	raise(SIGSEGV);
+}
+
+Test(bad, abort)
+{
+	abort();
+}
+
+Test(bad, exit_code)
+{
+	exit(3);
+}
+
+Test(bad, another_exit_code, .exit_code = 3)
+{
+	exit(4);
+}
+
+Test(bad, no_exit_with_the_code, .exit_code = 3)
+{
+}
+
+Test(bad, no_signal, .signal = SIGTERM)
+{
+}
+
+Test(bad, another_signal, .signal = SIGTERM)
+{
+	raise(SIGINT);
+}
+
+Test(bad, hang, .timeout = 1)
+{
+	for (;;)
+		pause();
+}
+
+Test(bad, held_lock, .timeout = 1)
+{
+	lock_twice();
+}
+
+TestSuite(bad_slow, .timeout = 1);
+
+Test(bad_slow, hang_in_a_suite_with_a_limit)
+{
+	for (;;)
+		pause();
+}
+
+/* Only tools find these: sanity.sh runs them where there is one. */
+
+static void *volatile lost;
+
+Test(leak, of_memory)
+{
+	lost = malloc(1000);
+	lost = NULL;
+}
+
+Test(leak, none)
+{
+	lost = malloc(1000);
+	free(lost);
+}

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# Unit tests of the transport, see test/unit/local.mk; and of
+# the runner of all these.
+
+xport_unit_tests = \
+	test/unit/xport1_test \
+	test/unit/xport2_test
+
+check_PROGRAMS += $(xport_unit_tests)
+PROV_UNIT_TESTS += $(xport_unit_tests)
+
+xport_test_sources = $(prov_test_runner) \
+	test/unit/xport/wire_test.c
+xport_test_ldflags = $(AM_LDFLAGS) -Wl,--wrap=fi_fabric -Wl,--wrap=fi_getinfo
+
+test_unit_xport1_test_SOURCES = $(xport_test_sources)
+test_unit_xport1_test_CPPFLAGS = $(prov_test_cppflags) -DDAT_API=1
+test_unit_xport1_test_LDFLAGS = $(xport_test_ldflags)
+test_unit_xport1_test_LDADD = libdofi1.la
+
+test_unit_xport2_test_SOURCES = $(xport_test_sources)
+test_unit_xport2_test_CPPFLAGS = $(prov_test_cppflags) -DDAT_API=2
+test_unit_xport2_test_LDFLAGS = $(xport_test_ldflags)
+test_unit_xport2_test_LDADD = libdofi2.la
+
+# The runner itself: sanity has tests that must fail, and sanity.sh sees to it that they do.
+PROV_UNIT_TESTS += test/unit/sanity.sh
+check_PROGRAMS += test/unit/sanity
+test_unit_sanity_SOURCES = $(prov_test_runner) test/unit/sanity_test.c
+test_unit_sanity_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/test/unit/plain
+
+EXTRA_DIST += test/unit/sanity.sh

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The connection manager's messages and ports, which peers of any release must agree on. */
+
+#include "xport/wire.h"
+
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <stdlib.h>
+
+static unsigned char buf[DOFI_WIRE_MAX];
+static unsigned char payload[DOFI_WIRE_MAX_DATA];
+
+/* @msg from a block that ends where its bytes do, so that tools see what is read beyond. */
+static int unpack(const void *bytes, size_t len, struct dofi_wire *msg)
+{
+	unsigned char *exact = malloc(len ? len : 1);
+	int ret;
+
+	memcpy(exact, bytes, len);
+	ret = dofi_wire_unpack(exact, len, msg);
+	if (!ret) {
+		/* what is left of it in the answer must outlive the block */
+		size_t at = (const unsigned char *)msg->data - exact;
+
+		cr_assert(at + msg->data_size <= len);
+		msg->data = (const unsigned char *)bytes + at;
+	}
+	free(exact);
+	return ret;
+}
+
+static void init(void)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(payload); i++)
+		payload[i] = (unsigned char)(i * 7 + 1);
+}
+
+static size_t pack(enum dofi_wire_kind kind, uint64_t conn_qual, size_t size)
+{
+	const struct dofi_wire msg = {
+		.kind = kind, .conn_qual = conn_qual, .data = payload, .data_size = size,
+	};
+
+	return dofi_wire_pack(buf, &msg);
+}
+
+static void refused(const void *bytes, size_t len)
+{
+	struct dofi_wire msg;
+
+	cr_expect_eq(unpack(bytes, len, &msg), -EPROTO, "%zu bytes", len);
+}
+
+TestSuite(wire, .init = init);
+
+Test(wire, nothing_is_refused)
+{
+	struct dofi_wire msg;
+
+	cr_expect_eq(dofi_wire_unpack(NULL, 0, &msg), -EPROTO);
+}
+
+Test(wire, every_truncation_is_refused)
+{
+	size_t size, len, n;
+
+	for (size = 0; size <= sizeof(payload); size++) {
+		n = pack(DOFI_WIRE_REQUEST, 0x123456789ULL, size);
+		for (len = 0; len < n; len++)
+			refused(buf, len);
+	}
+}
+
+Test(wire, every_truncation_without_qualifier_is_refused)
+{
+	size_t len, n = pack(DOFI_WIRE_ACCEPT, 0, sizeof(payload));
+
+	for (len = 0; len < n; len++)
+		refused(buf, len);
+}
+
+Test(wire, another_magic_is_refused)
+{
+	size_t n = pack(DOFI_WIRE_REQUEST, 0, 8);
+	int i;
+
+	for (i = 0; i < 256; i++) {
+		if (i == 0xda)
+			continue;
+		buf[0] = (unsigned char)i;
+		refused(buf, n);
+	}
+}
+
+Test(wire, another_version_is_refused)
+{
+	size_t n = pack(DOFI_WIRE_REQUEST, 0, 8);
+	int version;
+
+	for (version = 0; version < 16; version++) {
+		if (version == 1)
+			continue;
+		buf[1] = (unsigned char)(version << 4 | DOFI_WIRE_REQUEST);
+		refused(buf, n);
+	}
+}
+
+Test(wire, unknown_kinds_are_refused)
+{
+	size_t n = pack(DOFI_WIRE_REQUEST, 0, 8);
+	int kind;
+
+	for (kind = 0; kind < 16; kind++) {
+		if (kind >= DOFI_WIRE_REQUEST && kind <= DOFI_WIRE_REFUSE)
+			continue;
+		buf[1] = (unsigned char)(0x10 | kind);
+		refused(buf, n);
+	}
+}
+
+Test(wire, unknown_flags_are_refused)
+{
+	size_t n = pack(DOFI_WIRE_REQUEST, 5, 8);
+	int flags;
+
+	for (flags = 2; flags < 256; flags++) {
+		buf[2] = (unsigned char)flags;
+		refused(buf, n);
+	}
+}
+
+Test(wire, a_length_beyond_the_largest_is_refused)
+{
+	unsigned char big[DOFI_WIRE_MAX + 16] = { 0 };
+	int size;
+
+	pack(DOFI_WIRE_REQUEST, 0, 0);
+	memcpy(big, buf, 4);
+	for (size = DOFI_WIRE_MAX_DATA + 1; size < 256; size++) {
+		big[3] = (unsigned char)size;
+		refused(big, sizeof(big));
+	}
+}
+
+Test(wire, a_length_beyond_the_bytes_is_refused)
+{
+	size_t n = pack(DOFI_WIRE_REQUEST, 0, 8);
+
+	buf[3] = 9;
+	refused(buf, n);
+}
+
+Test(wire, a_qualifier_of_zero_is_refused)
+{
+	size_t n = pack(DOFI_WIRE_REQUEST, 1, 8);
+
+	memset(buf + 4, 0, 8);
+	refused(buf, n);
+}
+
+/* All that can be made of a header, before bytes of every length: never more than there is. */
+Test(wire, hostile_headers_of_every_length_yield_nothing_outside)
+{
+	unsigned char bytes[DOFI_WIRE_MAX + 4];
+	struct dofi_wire msg;
+	unsigned kind, flags, size;
+	size_t len;
+
+	memset(bytes, 0xff, sizeof(bytes));
+	bytes[0] = 0xda;
+	for (len = 0; len <= sizeof(bytes); len += len < 20 ? 1 : 47)
+		for (kind = 0; kind < 256; kind++)
+			for (flags = 0; flags < 4; flags++)
+				for (size = 0; size < 256; size += size < 20 ? 1 : 59) {
+					bytes[1] = (unsigned char)kind;
+					bytes[2] = (unsigned char)flags;
+					bytes[3] = (unsigned char)size;
+					if (!unpack(bytes, len, &msg))
+						cr_assert(msg.data_size == size && !(flags & ~1u));
+				}
+}
+
+Test(wire, the_bytes_are_as_documented)
+{
+	static const unsigned char want[] = {
+		0xda, 0x11, 0x01, 0x03, 0x01, 0x23, 0x45, 0x67, 0x89, 0xab, 0xcd, 0xef, 1, 8, 15,
+	};
+
+	cr_assert_eq(pack(DOFI_WIRE_REQUEST, 0x0123456789abcdefULL, 3), sizeof(want));
+	cr_expect(!memcmp(buf, want, sizeof(want)));
+}
+
+Test(wire, the_bytes_without_qualifier_are_as_documented)
+{
+	static const unsigned char want[] = { 0xda, 0x14, 0x00, 0x01, 1 };
+
+	cr_assert_eq(pack(DOFI_WIRE_REFUSE, 0, 1), sizeof(want));
+	cr_expect(!memcmp(buf, want, sizeof(want)));
+}
+
+/* What is packed comes out again, at every size, of every kind, with and without qualifier. */
+Test(wire, messages_survive)
+{
+	static const uint64_t quals[] = { 0, 1, UINT16_MAX, 0x100000000ULL, UINT64_MAX };
+	struct dofi_wire msg;
+	size_t size, i;
+	int kind;
+
+	for (kind = DOFI_WIRE_REQUEST; kind <= DOFI_WIRE_REFUSE; kind++)
+		for (i = 0; i < sizeof(quals) / sizeof(quals[0]); i++)
+			for (size = 0; size <= sizeof(payload); size++) {
+				size_t n = pack((enum dofi_wire_kind)kind, quals[i], size);
+
+				cr_assert_eq(n, (quals[i] ? 12 : 4) + size);
+				cr_assert_eq(unpack(buf, n, &msg), 0);
+				cr_assert_eq((int)msg.kind, kind);
+				cr_assert_eq(msg.conn_qual, quals[i]);
+				cr_assert_eq(msg.data_size, size);
+				cr_assert(!memcmp(msg.data, payload, size));
+			}
+}
+
+Test(wire, the_largest_message_fills_the_buffer)
+{
+	cr_expect_eq(pack(DOFI_WIRE_REQUEST, 1, DOFI_WIRE_MAX_DATA), DOFI_WIRE_MAX);
+}
+
+Test(wire, without_data_none_is_looked_at)
+{
+	const struct dofi_wire msg = { .kind = DOFI_WIRE_ACCEPT, .data = NULL };
+
+	cr_expect_eq(dofi_wire_pack(buf, &msg), 4);
+}
+
+/* Some fabrics hand over more bytes than were sent. */
+Test(wire, padding_is_ignored)
+{
+	struct dofi_wire msg;
+	size_t n = pack(DOFI_WIRE_REQUEST, 9, 5);
+
+	memset(buf + n, 0xee, sizeof(buf) - n);
+	cr_assert_eq(unpack(buf, sizeof(buf), &msg), 0);
+	cr_expect_eq(msg.data_size, 5);
+	cr_expect_eq(msg.conn_qual, 9);
+}
+
+/* Ports */
+
+Test(ports, a_qualifier_that_is_a_users_port_is_that_port_alone)
+{
+	static const uint64_t quals[] = { 1024, 4711, 32768, UINT16_MAX };
+	size_t i;
+
+	for (i = 0; i < sizeof(quals) / sizeof(quals[0]); i++) {
+		cr_expect_eq(dofi_wire_ports(quals[i]), 1);
+		cr_expect_eq(dofi_wire_port(quals[i], 0), quals[i]);
+	}
+}
+
+Test(ports, a_privileged_port_is_tried_first)
+{
+	cr_expect_eq(dofi_wire_ports(1), 5);
+	cr_expect_eq(dofi_wire_ports(1023), 5);
+	cr_expect_eq(dofi_wire_port(1, 0), 1);
+	cr_expect_eq(dofi_wire_port(1023, 0), 1023);
+}
+
+Test(ports, a_larger_qualifier_has_four)
+{
+	cr_expect_eq(dofi_wire_ports(UINT16_MAX + 1ULL), 4);
+	cr_expect_eq(dofi_wire_ports(UINT64_MAX), 4);
+}
+
+/* Peers of another release look at these ports. */
+Test(ports, the_mapping_stays_as_it_was)
+{
+	static const struct {
+		uint64_t qual;
+		uint16_t port[5];
+	} rows[] = {
+		{ 1, { 1, 24209, 27847, 31982, 26971 } },
+		{ 1023, { 1023, 12255, 24641, 10768, 32454 } },
+		{ 65536, { 31733, 28083, 23276, 30458 } },
+		{ 70000, { 20516, 27052, 19188, 15149 } },
+		{ 1ULL << 32, { 23247, 23960, 30189, 15413 } },
+		{ UINT64_MAX, { 22811, 21248, 11065, 23001 } },
+	};
+	unsigned i, n;
+
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		for (n = 0; n < dofi_wire_ports(rows[i].qual); n++)
+			cr_expect_eq(dofi_wire_port(rows[i].qual, n), rows[i].port[n]);
+}
+
+Test(ports, mapped_ones_are_neither_privileged_nor_ephemeral)
+{
+	uint64_t qual;
+	unsigned n;
+
+	for (qual = UINT16_MAX + 1ULL; qual < UINT16_MAX + 20000ULL; qual++)
+		for (n = 0; n < dofi_wire_ports(qual); n++)
+			cr_assert(dofi_wire_port(qual, n) >= 10000 && dofi_wire_port(qual, n) < 32768);
+}
+
+/* By chance 5 of 20,000 qualifiers in a row have a port twice. */
+Test(ports, the_tries_differ)
+{
+	uint64_t qual;
+	unsigned a, b, same = 0;
+
+	for (qual = 1ULL << 20; qual < (1ULL << 20) + 20000; qual++)
+		for (a = 0; a < 4; a++)
+			for (b = 0; b < a; b++)
+				same += dofi_wire_port(qual, a) == dofi_wire_port(qual, b);
+	cr_expect(same < 40, "%u", same);
+}
+
+Test(ports, neighbours_land_apart)
+{
+	static unsigned char used[65536];
+	unsigned i, distinct = 0;
+
+	for (i = 0; i < 1000; i++) {
+		uint16_t port = dofi_wire_port((1ULL << 33) + i, 0);
+
+		distinct += !used[port];
+		used[port] = 1;
+	}
+	cr_expect(distinct > 950, "%u", distinct);
+}
