@@ -53,14 +53,16 @@ static struct fi_info *listen_info(struct dofi_ia *ia, uint16_t port)
 	return info;
 }
 
-static uint16_t bound_port(struct fid_pep *pep)
+static int bound_port(struct fid_pep *pep, uint16_t *port)
 {
 	struct sockaddr_storage address;
 	size_t len = sizeof(address);
+	int ret = fi_getname(&pep->fid, &address, &len);
 
-	if (fi_getname(&pep->fid, &address, &len))
-		return 0;
-	return ntohs(((struct sockaddr_in *)&address)->sin_port);
+	if (ret)
+		return ret;
+	*port = ntohs(((struct sockaddr_in *)&address)->sin_port);
+	return *port ? 0 : -EADDRNOTAVAIL;
 }
 
 static int pep_open(struct dofi_ia *ia, struct fi_info *info, struct fid_pep **pep)
@@ -96,16 +98,24 @@ static int listener_open(struct dofi_ia *ia, uint16_t port, struct msg_listener 
 		return -ENOMEM;
 	l->info = listen_info(ia, port);
 	ret = l->info ? pep_open(ia, l->info, &l->pep) : -ENOMEM;
-	if (ret) {
-		listener_free(l);
-		return ret;
-	}
+	if (ret)
+		goto free_listener;
+	l->port = port;
+	if (!port)
+		ret = bound_port(l->pep, &l->port);
+	if (ret)
+		goto close_pep;
 	l->ia = ia;
-	l->port = port ? port : bound_port(l->pep);
 	TAILQ_INIT(&l->psps);
 	TAILQ_INSERT_TAIL(&mia->listeners, l, link);
 	*out = l;
 	return 0;
+
+close_pep:
+	fi_close(&l->pep->fid);
+free_listener:
+	listener_free(l);
+	return ret;
 }
 
 void msg_listener_put(struct msg_listener *l)
