@@ -287,10 +287,11 @@ static int passive_ep(struct fid_fabric *fabric, struct fi_info *info, struct fi
 		      void *context)
 {
 	(void)fabric;
-	(void)info;
 	(void)context;
 	if (fake.fault.passive_ep)
 		return fake.fault.passive_ep;
+	if (fake.passive_ep)
+		return fake.passive_ep(info, pep);
 	fake.open++;
 	*pep = &fake.pep;
 	return 0;
@@ -341,7 +342,17 @@ static int cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fi
 	return 0;
 }
 
-static struct fi_ops_domain domain_ops = { .size = sizeof(domain_ops), .cq_open = cq_open };
+static int endpoint_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep,
+			 void *context)
+{
+	(void)domain;
+	(void)context;
+	return fake.endpoint ? fake.endpoint(info, ep) : -FI_ENOSYS;
+}
+
+static struct fi_ops_domain domain_ops = {
+	.size = sizeof(domain_ops), .cq_open = cq_open, .endpoint = endpoint_open,
+};
 static struct fi_ops_cq cq_ops = { .size = sizeof(cq_ops), .read = cq_read, .sread = cq_sread, .readerr = cq_readerr };
 
 void fake_init(void)

@@ -24,7 +24,7 @@ struct fake_completion {
 struct fake_event {
 	uint32_t event;			/* or an error if err is set */
 	struct fi_eq_cm_entry entry;
-	char data[64];
+	char data[256];
 	size_t len;
 	int err;
 };
@@ -64,6 +64,10 @@ struct fake {
 	int (*getinfo)(const char *node, uint64_t flags, const struct fi_info *hints,
 		       struct fi_info **info);
 	bool replace_fabric;		/* fi_fabric() opens the fake */
+
+	/* endpoints, where a test has some: see fake_ep.h */
+	int (*endpoint)(struct fi_info *info, struct fid_ep **ep);
+	int (*passive_ep)(struct fi_info *info, struct fid_pep **pep);
 
 	struct fid_fabric fabric;
 	struct fid_domain domain;

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Endpoints of the fake fabric. Each step of their lives can be made to fail, notes what it
+ * was told, and counts in fake.open. Nobody answers but the test, through fake_event_add().
+ * Their fields are of the progress thread: look at them when it has nothing to do.
+ */
+#ifndef UNIT_FAB_FAKE_EP_H
+#define UNIT_FAB_FAKE_EP_H
+
+#include "fab/fake.h"
+
+#include <netinet/in.h>
+#include <rdma/fi_rma.h>
+
+struct fake_pep {
+	struct fid_pep fid;
+	uint16_t port;
+	bool bound, listens;
+};
+
+struct fake_ep {
+	struct fid_ep fid;
+	bool eq_bound, cq_bound, enabled;
+};
+
+enum fake_op { FAKE_NONE, FAKE_SEND, FAKE_SENDV, FAKE_RECV, FAKE_RECVV, FAKE_READ, FAKE_READV, FAKE_WRITE };
+
+/* Set by tests; all zero is endpoints that work. */
+struct fake_ep_faults {
+	int endpoint, bind_eq, bind_cq, enable, connect, accept, reject, close;
+	int pep_bind, listen, getname, op;
+	uint16_t busy[8];		/* ports that are taken: */
+	int busy_passive_ep, busy_listen;	/* where it shows, and as what */
+};
+
+struct fake_eps {
+	struct fake_ep_faults fault;
+
+	struct fid_ep *last;		/* that was opened */
+	struct fid_pep *last_pep;
+	uint16_t any_port;		/* given to a passive endpoint that asks for any */
+	int opened, open, shutdowns;	/* endpoints */
+	int peps_opened, peps_open;
+	uint16_t tried[32];		/* ports of fi_passive_ep, in order */
+
+	int connects, accepts, rejects;
+	struct sockaddr_storage peer;	/* of the last fi_connect */
+	uint16_t connected_to[32];	/* ports of fi_connect, in order */
+	int open_at_connect;		/* endpoints that were open then */
+	int ops_at_connect;		/* operations posted before it or fi_accept */
+	fid_t handle;			/* of the request that was rejected */
+	unsigned char data[512];	/* private data of the last connect, accept, or reject */
+	size_t len;
+
+	/* operations */
+	int ops;
+	enum fake_op op;		/* the last, and its arguments */
+	struct iovec iov[8];
+	size_t count;
+	uint64_t remote_addr, remote_key, remote_len, flags;
+	void *context;
+};
+
+extern struct fake_eps fake_eps;
+
+/* After fake_init(). */
+void fake_ep_init(void);
+
+#endif
