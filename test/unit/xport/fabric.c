@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* An IA with the connected transport on the fake fabric. */
+
+#include "xport/fabric.h"
+
+#include <semaphore.h>
+#include <stdlib.h>
+
+const char *fabric_name = "tcp";
+struct fid request_handle;
+
+static int getinfo(const char *node, uint64_t flags, const struct fi_info *hints,
+		   struct fi_info **info)
+{
+	(void)node;
+	(void)flags;
+	(void)hints;
+	*info = fake_info(fabric_name, "127.0.0.1");
+	(*info)->ep_attr->max_msg_size = 1 << 20;
+	(*info)->tx_attr->iov_limit = 4;
+	(*info)->rx_attr->iov_limit = 4;
+	return 0;
+}
+
+void xport_init(void)
+{
+	static const DAT_PROVIDER provider = { .device_name = "test-ia" };
+	const struct dofi_params any = { .provider = "" };
+
+	fabric_init();
+	fake.getinfo = getinfo;
+	fake_ep_init();
+	cr_assert_eq(dofi_ia_open(&provider, &any, &dofi_msg_xport, true, &ia), 0);
+	fake_eps.peps_opened = 0;
+	succeed(dofi_pz_create(ia, &pz));
+	evd = evd_make(64, EVD_ALL_FLAGS);
+	succeed(lmr_make(pz, memory, sizeof(memory), DAT_MEM_PRIV_ALL_FLAG, &lmr, &lmr_context,
+			 &rmr_context));
+}
+
+void xport_fini(void)
+{
+	ia_fini();
+	cr_expect_eq(fake_eps.open, 0);
+	cr_expect_eq(fake_eps.peps_open, 0);
+}
+
+/* More than the longest chain of works and events that one event can begin. */
+#define LONGEST_CHAIN 24
+
+void quiesce(void)
+{
+	int i;
+
+	for (i = 0; i < LONGEST_CHAIN; i++)
+		settle();
+}
+
+static sem_t gate_reached, gate;
+
+static void gate_run(struct dofi_work *work)
+{
+	(void)work;
+	sem_post(&gate_reached);
+	while (sem_wait(&gate))
+		;
+}
+
+void shut_gate(void)
+{
+	static struct dofi_work work = { .run = gate_run };
+
+	sem_init(&gate_reached, 0, 0);
+	sem_init(&gate, 0, 0);
+	dofi_progress_post(&ia->progress, &work);
+	while (sem_wait(&gate_reached))
+		;
+}
+
+void open_gate(void)
+{
+	sem_post(&gate);
+}
+
+struct bytes wire(enum dofi_wire_kind kind, DAT_CONN_QUAL conn_qual, const void *data, size_t size)
+{
+	static unsigned char buf[DOFI_WIRE_MAX];
+	const struct dofi_wire msg = {
+		.kind = kind, .conn_qual = conn_qual, .data = data, .data_size = size,
+	};
+
+	return (struct bytes){ buf, dofi_wire_pack(buf, &msg) };
+}
+
+static void tell(struct fake_event *e, const void *fid, struct bytes bytes)
+{
+	e->entry.fid = (fid_t)(uintptr_t)fid;
+	e->len = bytes.len;
+	cr_assert(bytes.len <= sizeof(e->data));
+	if (bytes.len)
+		memcpy(e->data, bytes.data, bytes.len);
+	fake_event_add(e);
+	quiesce();
+}
+
+void cm_event(uint32_t event, const void *fid, struct bytes bytes)
+{
+	struct fake_event e = { .event = event };
+
+	tell(&e, fid, bytes);
+}
+
+void cm_error(const void *fid, int err, struct bytes bytes)
+{
+	struct fake_event e = { .err = err };
+
+	tell(&e, fid, bytes);
+}
+
+void cm_request(const void *pep, struct bytes bytes)
+{
+	struct fake_event e = { .event = FI_CONNREQ };
+	struct sockaddr_in *peer = calloc(1, sizeof(*peer));
+
+	peer->sin_family = AF_INET;
+	peer->sin_port = htons(5555);
+	peer->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	e.entry.info = fake_info(fabric_name, "127.0.0.1");
+	e.entry.info->dest_addr = peer;
+	e.entry.info->dest_addrlen = sizeof(*peer);
+	e.entry.info->handle = &request_handle;
+	tell(&e, pep, bytes);
+}
+
+struct dofi_wire sent(void)
+{
+	struct dofi_wire msg = { .data_size = 0 };
+
+	cr_assert_eq(dofi_wire_unpack(fake_eps.data, fake_eps.len, &msg), 0);
+	return msg;
+}
+
+void connect_to(DAT_EP_HANDLE ep, DAT_CONN_QUAL conn_qual)
+{
+	succeed(dofi_ep_connect(ep, some_address(), conn_qual, DAT_TIMEOUT_INFINITE, 0, NULL,
+				DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
+	quiesce();
+}
+
+DAT_PSP_HANDLE psp_make(DAT_CONN_QUAL conn_qual)
+{
+	DAT_PSP_HANDLE psp;
+
+	succeed(dofi_psp_create(ia, conn_qual, evd, DAT_PSP_CONSUMER_FLAG, &psp));
+	return psp;
+}
+
+DAT_CR_HANDLE cr_take(void)
+{
+	return event_only(DAT_CONNECTION_REQUEST_EVENT).event_data.cr_arrival_event_data.cr_handle;
+}
+
+DAT_EVENT event_only(DAT_EVENT_NUMBER number)
+{
+	DAT_EVENT event = event_take(evd, number);
+
+	cr_expect(event_none(evd));
+	return event;
+}
+
+DAT_EP_STATE state_of(DAT_EP_HANDLE ep)
+{
+	DAT_EP_STATE state;
+
+	succeed(dofi_ep_get_status(ep, &state, NULL, NULL));
+	return state;
+}

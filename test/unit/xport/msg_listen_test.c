@@ -1,0 +1,473 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Listening on a qualifier's ports, and the requests that come in there, hostile ones first. */
+
+#include "xport/fabric.h"
+
+#include "xport/msg_listen.h"
+
+#include <errno.h>
+
+#define PORT 4711
+#define LOW 80				/* that an ordinary user may not bind */
+#define MAPPED 70000
+#define TRIES 4
+
+static DAT_PSP_HANDLE psp;
+
+TestSuite(msg_listen, .init = xport_init, .fini = xport_fini);
+
+static DAT_RETURN listen_for(DAT_CONN_QUAL conn_qual)
+{
+	return dofi_psp_create(ia, conn_qual, evd, DAT_PSP_CONSUMER_FLAG, &psp);
+}
+
+static void is_in_use(DAT_CONN_QUAL conn_qual)
+{
+	expect_type(listen_for(conn_qual), DAT_CONN_QUAL_IN_USE);
+}
+
+static void make_busy(DAT_CONN_QUAL conn_qual, unsigned from, unsigned to)
+{
+	unsigned i;
+
+	for (i = from; i < to; i++)
+		fake_eps.fault.busy[i - from] = dofi_wire_port(conn_qual, i);
+}
+
+/* Opening */
+
+/* Listening fails, for another reason than a port in use, and leaves nothing open. */
+static void fails(void)
+{
+	DAT_RETURN ret = listen_for(MAPPED);
+
+	cr_expect(ret != DAT_SUCCESS && DAT_GET_TYPE(ret) != DAT_CONN_QUAL_IN_USE, "%#x", (unsigned)ret);
+	cr_expect_eq(fake_eps.peps_open, 0);
+	cr_expect(fake_eps.peps_opened <= 1, "no other port would help");
+}
+
+Test(msg_listen, without_a_passive_endpoint)
+{
+	fake.fault.passive_ep = -FI_ENOMEM;
+	fails();
+}
+
+Test(msg_listen, without_the_event_queue)
+{
+	fake_eps.fault.pep_bind = -FI_ENOMEM;
+	fails();
+}
+
+Test(msg_listen, that_the_fabric_refuses)
+{
+	fake_eps.fault.listen = -FI_ENOSYS;
+	fails();
+}
+
+Test(msg_listen, an_invalid_argument_is_no_port_in_use)
+{
+	fake_eps.fault.listen = -FI_EINVAL;
+	fails();
+}
+
+Test(msg_listen, works_after_it_failed)
+{
+	fake_eps.fault.listen = -FI_ENOSYS;
+	fails();
+	fake_eps.fault.listen = 0;
+	succeed(listen_for(MAPPED));
+}
+
+/* Ports in use */
+
+Test(msg_listen, a_port_in_use_that_is_the_qualifier)
+{
+	fake_eps.fault.busy[0] = PORT;
+	fake_eps.fault.busy_passive_ep = -FI_EADDRINUSE;
+	is_in_use(PORT);
+	cr_expect_eq(fake_eps.peps_opened, 1, "its peers look nowhere else");
+}
+
+Test(msg_listen, a_port_in_use_shows_when_listening)
+{
+	fake_eps.fault.busy[0] = PORT;
+	fake_eps.fault.busy_listen = -FI_EADDRINUSE;
+	is_in_use(PORT);
+	cr_expect_eq(fake_eps.peps_open, 0);
+}
+
+static void init_sockets(void)
+{
+	fabric_name = "sockets";
+	xport_init();
+}
+
+Test(msg_listen, a_port_in_use_shows_as_an_invalid_argument, .init = init_sockets)
+{
+	fake_eps.fault.busy[0] = PORT;
+	fake_eps.fault.busy_listen = -FI_EINVAL;
+	is_in_use(PORT);
+	cr_expect_eq(fake_eps.peps_open, 0);
+}
+
+Test(msg_listen, a_privileged_port_in_use_is_served_by_somebody)
+{
+	fake_eps.fault.busy[0] = LOW;
+	fake_eps.fault.busy_passive_ep = -FI_EADDRINUSE;
+	is_in_use(LOW);
+	cr_expect_eq(fake_eps.peps_opened, 1);
+}
+
+Test(msg_listen, a_privileged_port_that_is_forbidden_leads_to_the_mapped_ones)
+{
+	fake_eps.fault.busy[0] = LOW;
+	fake_eps.fault.busy_passive_ep = -FI_EACCES;
+	succeed(listen_for(LOW));
+	cr_expect_eq(fake_eps.tried[0], LOW);
+	cr_expect_eq(fake_eps.tried[1], dofi_wire_port(LOW, 1));
+	cr_expect_eq(fake_eps.peps_opened, 2);
+	cr_expect_eq(fake_eps.peps_open, 1);
+}
+
+Test(msg_listen, a_privileged_port_with_all_mapped_ones_in_use)
+{
+	make_busy(LOW, 0, 5);
+	fake_eps.fault.busy_passive_ep = -FI_EACCES;
+	is_in_use(LOW);
+	cr_expect_eq(fake_eps.peps_opened, 5);
+}
+
+Test(msg_listen, a_mapped_port_in_use_leads_to_the_next)
+{
+	unsigned i;
+
+	make_busy(MAPPED, 0, TRIES - 1);
+	fake_eps.fault.busy_listen = -FI_EADDRINUSE;
+	succeed(listen_for(MAPPED));
+	cr_assert_eq(fake_eps.peps_opened, TRIES);
+	for (i = 0; i < TRIES; i++)
+		cr_expect_eq(fake_eps.tried[i], dofi_wire_port(MAPPED, i));
+	cr_expect_eq(fake_eps.peps_open, 1);
+}
+
+Test(msg_listen, all_mapped_ports_in_use)
+{
+	make_busy(MAPPED, 0, TRIES);
+	fake_eps.fault.busy_listen = -FI_EADDRINUSE;
+	is_in_use(MAPPED);
+	cr_expect_eq(fake_eps.peps_opened, TRIES);
+	cr_expect_eq(fake_eps.peps_open, 0);
+}
+
+/* Several of one IA */
+
+Test(msg_listen, a_qualifier_twice)
+{
+	succeed(listen_for(PORT));
+	is_in_use(PORT);
+	cr_expect_eq(fake_eps.peps_opened, 1);
+}
+
+Test(msg_listen, a_mapped_qualifier_twice)
+{
+	succeed(listen_for(MAPPED));
+	is_in_use(MAPPED);
+	cr_expect_eq(fake_eps.peps_opened, 1);
+}
+
+Test(msg_listen, a_freed_qualifier_can_be_had_again)
+{
+	succeed(listen_for(PORT));
+	succeed(dofi_psp_free(psp));
+	cr_expect_eq(fake_eps.peps_open, 0);
+	succeed(listen_for(PORT));
+}
+
+/* Two qualifiers at one port: the one that is the port, and one that maps there. */
+static DAT_PSP_HANDLE psp_mapped, psp_port;
+
+static void share_a_port(void)
+{
+	psp_mapped = psp_make(MAPPED);
+	psp_port = psp_make(dofi_wire_port(MAPPED, 0));
+}
+
+Test(msg_listen, two_qualifiers_share_a_port)
+{
+	share_a_port();
+	cr_expect_eq(fake_eps.peps_opened, 1);
+	succeed(dofi_psp_free(psp_mapped));
+	cr_expect_eq(fake_eps.peps_open, 1);
+	succeed(dofi_psp_free(psp_port));
+	cr_expect_eq(fake_eps.peps_open, 0);
+}
+
+static DAT_PSP_HANDLE arrived_at(void)
+{
+	DAT_EVENT event = event_only(DAT_CONNECTION_REQUEST_EVENT);
+
+	return event.event_data.cr_arrival_event_data.sp_handle.psp_handle;
+}
+
+Test(msg_listen, requests_at_a_shared_port_find_their_qualifier)
+{
+	share_a_port();
+	cm_request(fake_eps.last_pep, wire(DOFI_WIRE_REQUEST, MAPPED, NULL, 0));
+	cr_expect_eq(arrived_at(), psp_mapped);
+	cm_request(fake_eps.last_pep, wire(DOFI_WIRE_REQUEST, 0, NULL, 0));
+	cr_expect_eq(arrived_at(), psp_port);
+}
+
+/* Any */
+
+Test(msg_listen, any_qualifier_is_the_port_that_the_fabric_chose)
+{
+	DAT_CONN_QUAL conn_qual = 0;
+
+	fake_eps.any_port = 40000;
+	succeed(dofi_psp_create_any(ia, &conn_qual, evd, DAT_PSP_CONSUMER_FLAG, &psp));
+	cr_expect_eq(fake_eps.tried[0], 0);
+	cr_expect_eq(conn_qual, 40000);
+	is_in_use(40000);
+}
+
+Test(msg_listen, any_qualifier_that_the_fabric_refuses)
+{
+	DAT_CONN_QUAL conn_qual = 77;
+
+	fake_eps.fault.listen = -FI_EADDRINUSE;
+	expect_type(dofi_psp_create_any(ia, &conn_qual, evd, DAT_PSP_CONSUMER_FLAG, &psp),
+		    DAT_CONN_QUAL_UNAVAILABLE);
+	cr_expect_eq(conn_qual, 77);
+	cr_expect_eq(fake_eps.peps_open, 0);
+}
+
+/* A qualifier of 0 would be none that a peer could name. */
+Test(msg_listen, any_qualifier_whose_port_cannot_be_learnt)
+{
+	DAT_CONN_QUAL conn_qual = 77;
+
+	fake_eps.fault.getname = -FI_ENOSYS;
+	fake_eps.any_port = 40000;
+	cr_expect(dofi_psp_create_any(ia, &conn_qual, evd, DAT_PSP_CONSUMER_FLAG, &psp) != DAT_SUCCESS);
+	cr_expect_eq(conn_qual, 77);
+	cr_expect_eq(fake_eps.peps_open, 0);
+}
+
+/* Requests */
+
+static void init_listening(void)
+{
+	xport_init();
+	psp = psp_make(PORT);
+}
+
+TestSuite(msg_request, .init = init_listening, .fini = xport_fini);
+
+/* A request of @bytes is told no, and the consumer hears nothing of it. */
+static void is_refused(struct bytes bytes)
+{
+	int before = fake_eps.rejects;
+
+	cm_request(fake_eps.last_pep, bytes);
+	cr_expect_eq(fake_eps.rejects, before + 1, "%zu bytes", bytes.len);
+	cr_expect_eq(fake_eps.handle, &request_handle);
+	cr_expect_eq(sent().kind, DOFI_WIRE_REFUSE);
+	cr_expect_eq(sent().data_size, 0);
+	cr_expect(event_none(evd));
+}
+
+Test(msg_request, without_data_is_refused)
+{
+	is_refused(NO_BYTES);
+}
+
+Test(msg_request, of_a_stranger_is_refused)
+{
+	is_refused((struct bytes){ "GET / HTTP/1.1\r\n\r\n", 18 });
+}
+
+Test(msg_request, that_is_cut_off_is_refused)
+{
+	size_t len, whole = wire(DOFI_WIRE_REQUEST, PORT, "data", 4).len;
+
+	for (len = 0; len < whole; len++) {
+		struct bytes bytes = wire(DOFI_WIRE_REQUEST, PORT, "data", 4);
+
+		bytes.len = len;
+		is_refused(bytes);
+	}
+}
+
+Test(msg_request, that_is_no_request_is_refused)
+{
+	is_refused(wire(DOFI_WIRE_ACCEPT, 0, "data", 4));
+	is_refused(wire(DOFI_WIRE_REJECT, 0, "data", 4));
+	is_refused(wire(DOFI_WIRE_REFUSE, 0, "data", 4));
+}
+
+Test(msg_request, for_another_qualifier_is_refused)
+{
+	is_refused(wire(DOFI_WIRE_REQUEST, PORT + 1, NULL, 0));
+	is_refused(wire(DOFI_WIRE_REQUEST, UINT64_MAX, NULL, 0));
+}
+
+Test(msg_request, at_a_passive_endpoint_that_is_gone_is_dropped)
+{
+	static struct fid_pep stranger;
+
+	cm_request(&stranger, wire(DOFI_WIRE_REQUEST, 0, NULL, 0));
+	cm_request(NULL, wire(DOFI_WIRE_REQUEST, 0, NULL, 0));
+	cr_expect_eq(fake_eps.rejects, 0);
+	cr_expect(event_none(evd));
+}
+
+Test(msg_request, without_room_for_its_event_is_refused)
+{
+	DAT_EVD_HANDLE one = evd_make(1, DAT_EVD_CR_FLAG);
+	DAT_PSP_HANDLE other;
+	int i, room;
+
+	succeed(dofi_psp_create(ia, PORT + 1, one, DAT_PSP_CONSUMER_FLAG, &other));
+	for (room = 0; !fake_eps.rejects; room++) {
+		cr_assert(room < 1000);
+		cm_request(fake_eps.last_pep, wire(DOFI_WIRE_REQUEST, 0, NULL, 0));
+	}
+	cr_expect_eq(sent().kind, DOFI_WIRE_REFUSE);
+	for (i = 0; i < room - 1; i++)
+		event_take(one, DAT_CONNECTION_REQUEST_EVENT);
+	cr_expect(event_none(one));
+	cr_expect(room > 1);
+}
+
+Test(msg_request, a_refusal_that_fails_is_harmless)
+{
+	fake_eps.fault.reject = -FI_ENOTCONN;
+	is_refused(NO_BYTES);
+}
+
+/* The qualifier that is the port may be named, too. */
+Test(msg_request, for_the_port_arrives)
+{
+	cm_request(fake_eps.last_pep, wire(DOFI_WIRE_REQUEST, 0, NULL, 0));
+	cr_expect_eq(arrived_at(), psp);
+	cm_request(fake_eps.last_pep, wire(DOFI_WIRE_REQUEST, PORT, NULL, 0));
+	cr_expect_eq(arrived_at(), psp);
+	cr_expect_eq(fake_eps.rejects, 0);
+}
+
+Test(msg_request, tells_its_data_and_peer)
+{
+	char data[DOFI_WIRE_MAX_DATA];
+	DAT_CR_PARAM param;
+
+	memset(data, 'd', sizeof(data));
+	cm_request(fake_eps.last_pep, wire(DOFI_WIRE_REQUEST, 0, data, sizeof(data)));
+	succeed(dofi_cr_query(cr_take(), DAT_CR_FIELD_ALL, &param));
+	cr_assert_eq(param.private_data_size, DOFI_WIRE_MAX_DATA);
+	cr_expect(!memcmp(param.private_data, data, sizeof(data)));
+	cr_expect_eq(param.remote_port_qual, 5555);
+}
+
+static DAT_RETURN reject(DAT_CR_HANDLE cr)
+{
+#if DAT_VERSION_MAJOR >= 2
+	return dofi_cr_reject(cr, 3, (DAT_PVOID)(uintptr_t)"why");
+#else
+	return dofi_cr_reject(cr);
+#endif
+}
+
+Test(msg_request, a_rejection_is_told_as_the_consumers)
+{
+	cm_request(fake_eps.last_pep, wire(DOFI_WIRE_REQUEST, 0, NULL, 0));
+	succeed(reject(cr_take()));
+	cr_expect_eq(fake_eps.rejects, 1);
+	cr_expect_eq(fake_eps.handle, &request_handle);
+	cr_expect_eq(sent().kind, DOFI_WIRE_REJECT);
+	cr_expect_eq(sent().data_size, DAT_VERSION_MAJOR >= 2 ? 3 : 0);
+	cr_expect(!memcmp(sent().data, "why", sent().data_size));
+}
+
+Test(msg_request, a_rejection_that_fails_is_harmless)
+{
+	cm_request(fake_eps.last_pep, wire(DOFI_WIRE_REQUEST, 0, NULL, 0));
+	fake_eps.fault.reject = -FI_ENOTCONN;
+	succeed(reject(cr_take()));
+}
+
+Test(msg_request, keeps_the_listener_of_a_freed_psp_until_the_answer)
+{
+	DAT_CR_HANDLE cr;
+
+	cm_request(fake_eps.last_pep, wire(DOFI_WIRE_REQUEST, 0, NULL, 0));
+	cr = cr_take();
+	succeed(dofi_psp_free(psp));
+	cr_expect_eq(fake_eps.peps_open, 1);
+	succeed(reject(cr));
+	cr_expect_eq(fake_eps.rejects, 1);
+	cr_expect_eq(fake_eps.peps_open, 0);
+}
+
+Test(msg_request, after_the_psp_was_freed_is_refused)
+{
+	cm_request(fake_eps.last_pep, wire(DOFI_WIRE_REQUEST, 0, NULL, 0));
+	event_only(DAT_CONNECTION_REQUEST_EVENT);
+	succeed(dofi_psp_free(psp));
+	is_refused(wire(DOFI_WIRE_REQUEST, 0, NULL, 0));
+}
+
+Test(msg_request, a_psp_made_meanwhile_uses_the_same_listener)
+{
+	cm_request(fake_eps.last_pep, wire(DOFI_WIRE_REQUEST, 0, NULL, 0));
+	event_only(DAT_CONNECTION_REQUEST_EVENT);
+	succeed(dofi_psp_free(psp));
+	psp = psp_make(PORT);
+	cr_expect_eq(fake_eps.peps_opened, 1);
+	cm_request(fake_eps.last_pep, wire(DOFI_WIRE_REQUEST, 0, NULL, 0));
+	cr_expect_eq(arrived_at(), psp);
+}
+
+Test(msg_request, left_unanswered_is_refused_when_the_ia_closes)
+{
+	cm_request(fake_eps.last_pep, wire(DOFI_WIRE_REQUEST, 0, NULL, 0));
+	event_only(DAT_CONNECTION_REQUEST_EVENT);
+	succeed(dofi_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG));
+	cr_expect_eq(fake_eps.rejects, 1);
+	cr_expect_eq(sent().kind, DOFI_WIRE_REFUSE);
+	cr_expect_eq(fake_eps.peps_open, 0);
+}
+
+/* Addresses */
+
+static struct sockaddr_storage address;
+
+Test(msg_address, takes_the_port)
+{
+	const struct sockaddr_in base = {
+		.sin_family = AF_INET, .sin_addr.s_addr = htonl(0x0a000001), .sin_port = 1,
+	};
+	struct sockaddr_storage from = { 0 };
+	const struct sockaddr_in *in = (const struct sockaddr_in *)&address;
+
+	memcpy(&from, &base, sizeof(base));
+	cr_expect_eq(msg_address(&address, &from, false, 0x1234), sizeof(*in));
+	cr_expect_eq(in->sin_port, htons(0x1234));
+	cr_expect_eq(in->sin_addr.s_addr, htonl(0x0a000001));
+	msg_address(&address, &from, true, 0x1234);
+	cr_expect_eq(in->sin_addr.s_addr, htonl(INADDR_ANY));
+}
+
+Test(msg_address, takes_the_port_of_ipv6)
+{
+	const struct sockaddr_in6 base = { .sin6_family = AF_INET6, .sin6_addr = in6addr_loopback };
+	struct sockaddr_storage from = { 0 };
+	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)&address;
+
+	memcpy(&from, &base, sizeof(base));
+	cr_expect_eq(msg_address(&address, &from, false, 0x1234), sizeof(*in6));
+	cr_expect_eq(in6->sin6_port, htons(0x1234));
+	cr_expect(!memcmp(&in6->sin6_addr, &in6addr_loopback, sizeof(in6addr_loopback)));
+	msg_address(&address, &from, true, 0x1234);
+	cr_expect(!memcmp(&in6->sin6_addr, &in6addr_any, sizeof(in6addr_any)));
+}

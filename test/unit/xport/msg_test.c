@@ -1,0 +1,829 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Connecting, accepting, ending and operating, and every way in which a fabric fails at it. */
+
+#include "xport/fabric.h"
+
+#include <errno.h>
+
+#define PORT 4711
+#define MAPPED 70000			/* a qualifier that is no port */
+#define TRIES 4
+
+static DAT_EP_HANDLE ep;
+static char payload[DOFI_WIRE_MAX_DATA];
+
+static void init(void)
+{
+	size_t i;
+
+	xport_init();
+	ep = ep_make();
+	for (i = 0; i < sizeof(payload); i++)
+		payload[i] = (char)(i + 1);
+}
+
+TestSuite(msg, .init = init, .fini = xport_fini);
+
+/* It ended with @number and no other event, and has nothing open at the fabric. */
+static DAT_CONNECTION_EVENT_DATA ended_with(DAT_EVENT_NUMBER number)
+{
+	DAT_EVENT event = event_only(number);
+
+	cr_expect_eq(event.event_data.connect_event_data.ep_handle, ep);
+	cr_expect_eq(state_of(ep), DAT_EP_STATE_DISCONNECTED);
+	cr_expect_eq(fake_eps.open, 0);
+	return event.event_data.connect_event_data;
+}
+
+static void carries(DAT_CONNECTION_EVENT_DATA data, const void *want, size_t size)
+{
+	cr_assert_eq((size_t)data.private_data_size, size);
+	cr_expect(!size || !memcmp(data.private_data, want, size));
+	cr_expect(size || !data.private_data);
+}
+
+static void make_established(void)
+{
+	connect_to(ep, PORT);
+	cm_event(FI_CONNECTED, fake_eps.last, wire(DOFI_WIRE_ACCEPT, 0, NULL, 0));
+	event_only(DAT_CONNECTION_EVENT_ESTABLISHED);
+}
+
+/* Connecting: the fabric fails at once */
+
+static void connecting_fails(DAT_EVENT_NUMBER number)
+{
+	connect_to(ep, PORT);
+	ended_with(number);
+}
+
+Test(msg, connect_without_an_endpoint)
+{
+	fake_eps.fault.endpoint = -FI_ENOMEM;
+	connecting_fails(DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
+}
+
+Test(msg, connect_without_the_event_queue)
+{
+	fake_eps.fault.bind_eq = -FI_ENOMEM;
+	connecting_fails(DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
+	cr_expect_eq(fake_eps.opened, 1);
+}
+
+Test(msg, connect_without_the_completion_queue)
+{
+	fake_eps.fault.bind_cq = -FI_ENOMEM;
+	connecting_fails(DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
+	cr_expect_eq(fake_eps.opened, 1);
+}
+
+Test(msg, connect_without_enabling)
+{
+	fake_eps.fault.enable = -FI_ENOMEM;
+	connecting_fails(DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
+	cr_expect_eq(fake_eps.opened, 1);
+}
+
+Test(msg, connect_that_the_fabric_refuses)
+{
+	fake_eps.fault.connect = -FI_ECONNREFUSED;
+	connecting_fails(DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
+	cr_expect_eq(fake_eps.connects, 1);
+}
+
+Test(msg, connect_to_an_address_without_route)
+{
+	fake_eps.fault.connect = -FI_ENETUNREACH;
+	connecting_fails(DAT_CONNECTION_EVENT_UNREACHABLE);
+}
+
+Test(msg, a_failed_endpoint_can_be_used_again)
+{
+	fake_eps.fault.enable = -FI_ENOMEM;
+	connecting_fails(DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
+	fake_eps.fault.enable = 0;
+	succeed(dofi_ep_reset(ep));
+	make_established();
+}
+
+/* Connecting: what the fabric says later */
+
+Test(msg, what_errors_mean)
+{
+	static const struct {
+		int err;
+		DAT_EVENT_NUMBER number;
+	} rows[] = {
+		{ ENETUNREACH, DAT_CONNECTION_EVENT_UNREACHABLE },
+		{ EHOSTUNREACH, DAT_CONNECTION_EVENT_UNREACHABLE },
+		{ EHOSTDOWN, DAT_CONNECTION_EVENT_UNREACHABLE },
+		{ ENETDOWN, DAT_CONNECTION_EVENT_UNREACHABLE },
+		{ ETIMEDOUT, DAT_CONNECTION_EVENT_UNREACHABLE },
+		{ EADDRNOTAVAIL, DAT_CONNECTION_EVENT_UNREACHABLE },
+		{ EINVAL, DAT_CONNECTION_EVENT_UNREACHABLE },
+		{ ECONNREFUSED, DAT_CONNECTION_EVENT_NON_PEER_REJECTED },
+		{ ECONNRESET, DAT_CONNECTION_EVENT_NON_PEER_REJECTED },
+		{ FI_EOTHER, DAT_CONNECTION_EVENT_NON_PEER_REJECTED },
+		{ 99999, DAT_CONNECTION_EVENT_NON_PEER_REJECTED },
+	};
+	size_t i;
+	int sign;
+
+	/* of either sign: fabrics disagree */
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		for (sign = -1; sign <= 1; sign += 2) {
+			connect_to(ep, PORT);
+			cm_error(fake_eps.last, rows[i].err * sign, NO_BYTES);
+			ended_with(rows[i].number);
+			succeed(dofi_ep_reset(ep));
+		}
+}
+
+Test(msg, a_port_that_is_the_qualifier_is_tried_once)
+{
+	connect_to(ep, PORT);
+	cm_error(fake_eps.last, ECONNREFUSED, NO_BYTES);
+	ended_with(DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
+	cr_expect_eq(fake_eps.connects, 1);
+}
+
+Test(msg, the_ports_of_a_qualifier_are_tried_in_order)
+{
+	unsigned i;
+
+	connect_to(ep, MAPPED);
+	for (i = 0; i < TRIES; i++) {
+		cr_assert_eq(fake_eps.connects, (int)i + 1);
+		cr_expect_eq(fake_eps.connected_to[i], dofi_wire_port(MAPPED, i));
+		cr_expect_eq(sent().conn_qual, MAPPED);
+		cr_expect_eq(fake_eps.open_at_connect, 1, "the one before is closed");
+		cm_error(fake_eps.last, ECONNREFUSED, NO_BYTES);
+	}
+	ended_with(DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
+	cr_expect_eq(fake_eps.connects, TRIES);
+}
+
+Test(msg, the_ports_are_tried_though_the_fabric_fails_at_once)
+{
+	fake_eps.fault.connect = -FI_ECONNREFUSED;
+	connect_to(ep, MAPPED);
+	ended_with(DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
+	cr_expect_eq(fake_eps.connects, TRIES);
+}
+
+Test(msg, a_later_port_may_answer)
+{
+	connect_to(ep, MAPPED);
+	cm_error(fake_eps.last, ECONNREFUSED, NO_BYTES);
+	cm_event(FI_CONNECTED, fake_eps.last, wire(DOFI_WIRE_ACCEPT, 0, payload, 3));
+	carries(event_only(DAT_CONNECTION_EVENT_ESTABLISHED).event_data.connect_event_data,
+		payload, 3);
+	cr_expect_eq(fake_eps.open, 1);
+}
+
+Test(msg, a_privileged_port_is_tried_as_itself_first)
+{
+	connect_to(ep, 80);
+	cr_expect_eq(fake_eps.connected_to[0], 80);
+	cr_expect_eq(sent().conn_qual, 0, "the port tells it");
+	cm_error(fake_eps.last, ECONNREFUSED, NO_BYTES);
+	cr_expect_eq(fake_eps.connected_to[1], dofi_wire_port(80, 1));
+	cr_expect_eq(sent().conn_qual, 80);
+}
+
+Test(msg, an_unreachable_peer_has_no_other_ports)
+{
+	connect_to(ep, MAPPED);
+	cm_error(fake_eps.last, EHOSTUNREACH, NO_BYTES);
+	ended_with(DAT_CONNECTION_EVENT_UNREACHABLE);
+	cr_expect_eq(fake_eps.connects, 1);
+}
+
+Test(msg, a_providers_refusal_leads_to_the_next_port)
+{
+	connect_to(ep, MAPPED);
+	cm_error(fake_eps.last, ECONNREFUSED, wire(DOFI_WIRE_REFUSE, 0, NULL, 0));
+	cr_expect_eq(fake_eps.connects, 2);
+	cr_expect(event_none(evd));
+}
+
+Test(msg, a_consumers_rejection_ends_it)
+{
+	DAT_CONNECTION_EVENT_DATA data;
+
+	connect_to(ep, MAPPED);
+	cm_error(fake_eps.last, ECONNREFUSED, wire(DOFI_WIRE_REJECT, 0, payload, sizeof(payload)));
+	data = ended_with(DAT_CONNECTION_EVENT_PEER_REJECTED);
+	carries(data, payload, sizeof(payload));
+	cr_expect_eq(fake_eps.connects, 1);
+}
+
+Test(msg, a_rejection_that_is_cut_off_is_none_of_a_consumer)
+{
+	size_t len, whole = wire(DOFI_WIRE_REJECT, 0, payload, 9).len;
+
+	for (len = 0; len < whole; len++) {
+		struct bytes bytes;
+
+		connect_to(ep, PORT);
+		bytes = wire(DOFI_WIRE_REJECT, 0, payload, 9);
+		bytes.len = len;
+		cm_error(fake_eps.last, ECONNREFUSED, bytes);
+		ended_with(DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
+		succeed(dofi_ep_reset(ep));
+	}
+}
+
+Test(msg, an_acceptance_that_is_cut_off_is_refused)
+{
+	size_t len, whole = wire(DOFI_WIRE_ACCEPT, 0, payload, 9).len;
+
+	for (len = 0; len < whole; len++) {
+		struct bytes bytes;
+
+		connect_to(ep, PORT);
+		bytes = wire(DOFI_WIRE_ACCEPT, 0, payload, 9);
+		bytes.len = len;
+		cm_event(FI_CONNECTED, fake_eps.last, bytes);
+		ended_with(DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
+		succeed(dofi_ep_reset(ep));
+	}
+}
+
+Test(msg, only_an_acceptance_connects)
+{
+	static const enum dofi_wire_kind kinds[] = {
+		DOFI_WIRE_REQUEST, DOFI_WIRE_REJECT, DOFI_WIRE_REFUSE,
+	};
+	size_t i;
+
+	for (i = 0; i < 3; i++) {
+		connect_to(ep, PORT);
+		cm_event(FI_CONNECTED, fake_eps.last, wire(kinds[i], 0, payload, 4));
+		ended_with(DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
+		succeed(dofi_ep_reset(ep));
+	}
+}
+
+Test(msg, a_strangers_acceptance_is_refused)
+{
+	connect_to(ep, PORT);
+	cm_event(FI_CONNECTED, fake_eps.last, (struct bytes){ "HTTP/1.1 400 Bad Request", 24 });
+	ended_with(DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
+}
+
+Test(msg, an_end_while_connecting_is_a_refusal)
+{
+	connect_to(ep, PORT);
+	cm_event(FI_SHUTDOWN, fake_eps.last, NO_BYTES);
+	ended_with(DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
+}
+
+/* Nobody answers: the time-out is the only event that can come. */
+Test(msg, a_time_out_ends_the_attempt)
+{
+	DAT_EVENT event;
+	DAT_COUNT more;
+
+	succeed(dofi_ep_connect(ep, some_address(), MAPPED, 1000, 0, NULL, DAT_QOS_BEST_EFFORT,
+				DAT_CONNECT_DEFAULT_FLAG));
+	succeed(dofi_evd_wait(evd, DAT_TIMEOUT_INFINITE, 1, &event, &more));
+	cr_expect_eq(event.event_number, DAT_CONNECTION_EVENT_TIMED_OUT);
+	quiesce();
+	cr_expect_eq(state_of(ep), DAT_EP_STATE_DISCONNECTED);
+	cr_expect_eq(fake_eps.open, 0);
+	cr_expect_eq(fake_eps.connects, 1, "the ports share one time-out");
+}
+
+Test(msg, what_comes_after_the_end_is_ignored)
+{
+	struct fid_ep *gone;
+
+	connect_to(ep, PORT);
+	gone = fake_eps.last;
+	cm_error(gone, ECONNREFUSED, NO_BYTES);
+	ended_with(DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
+	cm_event(FI_CONNECTED, gone, wire(DOFI_WIRE_ACCEPT, 0, NULL, 0));
+	cm_event(FI_SHUTDOWN, gone, NO_BYTES);
+	cm_error(gone, ECONNREFUSED, NO_BYTES);
+	cr_expect(event_none(evd));
+	cr_expect_eq(state_of(ep), DAT_EP_STATE_DISCONNECTED);
+}
+
+Test(msg, events_of_unknown_endpoints_are_ignored)
+{
+	static struct fid_ep stranger;
+
+	make_established();
+	cm_event(FI_CONNECTED, &stranger, wire(DOFI_WIRE_ACCEPT, 0, NULL, 0));
+	cm_event(FI_SHUTDOWN, &stranger, NO_BYTES);
+	cm_error(&stranger, ECONNRESET, NO_BYTES);
+	cm_event(FI_SHUTDOWN, NULL, NO_BYTES);
+	cm_error(NULL, ECONNRESET, NO_BYTES);
+	cr_expect(event_none(evd));
+	cr_expect_eq(state_of(ep), DAT_EP_STATE_CONNECTED);
+}
+
+Test(msg, events_of_another_kind_are_ignored)
+{
+	make_established();
+	cm_event(FI_NOTIFY, fake_eps.last, NO_BYTES);
+	cm_event(FI_JOIN_COMPLETE, fake_eps.last, wire(DOFI_WIRE_ACCEPT, 0, NULL, 0));
+	cr_expect(event_none(evd));
+	cr_expect_eq(state_of(ep), DAT_EP_STATE_CONNECTED);
+}
+
+/* Connecting: what goes out, and what stands then */
+
+Test(msg, the_request_goes_to_the_address_and_port)
+{
+	const struct sockaddr_in *in = (const struct sockaddr_in *)&fake_eps.peer;
+
+	connect_to(ep, PORT);
+	cr_expect_eq(in->sin_family, AF_INET);
+	cr_expect_eq(in->sin_addr.s_addr, htonl(INADDR_LOOPBACK));
+	cr_expect_eq(ntohs(in->sin_port), PORT);
+	cr_expect_eq(sent().kind, DOFI_WIRE_REQUEST);
+	cr_expect_eq(sent().conn_qual, 0);
+	cr_expect_eq(sent().data_size, 0);
+}
+
+Test(msg, an_ipv6_address_keeps_its_form)
+{
+	struct sockaddr_in6 to = { .sin6_family = AF_INET6, .sin6_addr = in6addr_loopback };
+	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)&fake_eps.peer;
+
+	succeed(dofi_ep_connect(ep, (DAT_IA_ADDRESS_PTR)&to, PORT, DAT_TIMEOUT_INFINITE, 0, NULL,
+				DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
+	quiesce();
+	cr_expect_eq(in6->sin6_family, AF_INET6);
+	cr_expect(!memcmp(&in6->sin6_addr, &in6addr_loopback, sizeof(in6addr_loopback)));
+	cr_expect_eq(ntohs(in6->sin6_port), PORT);
+}
+
+Test(msg, the_request_carries_the_most_private_data)
+{
+	DAT_COUNT size = ia->max_private_data;
+
+	cr_assert_eq((size_t)size, sizeof(payload));
+	succeed(dofi_ep_connect(ep, some_address(), MAPPED, DAT_TIMEOUT_INFINITE, size, payload,
+				DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
+	quiesce();
+	cr_assert_eq(sent().data_size, (size_t)size);
+	cr_expect(!memcmp(sent().data, payload, size));
+	cr_expect(fake_eps.len <= fake.cm_data_size);
+}
+
+Test(msg, an_acceptance_connects_with_its_data)
+{
+	connect_to(ep, PORT);
+	cm_event(FI_CONNECTED, fake_eps.last,
+		 wire(DOFI_WIRE_ACCEPT, 0, payload, sizeof(payload)));
+	carries(event_only(DAT_CONNECTION_EVENT_ESTABLISHED).event_data.connect_event_data,
+		payload, sizeof(payload));
+	cr_expect_eq(state_of(ep), DAT_EP_STATE_CONNECTED);
+}
+
+Test(msg, padding_after_the_acceptance_is_none_of_its_data)
+{
+	unsigned char padded[200] = { 0 };
+	struct bytes bytes = wire(DOFI_WIRE_ACCEPT, 0, payload, 5);
+
+	memcpy(padded, bytes.data, bytes.len);
+	connect_to(ep, PORT);
+	cm_event(FI_CONNECTED, fake_eps.last, (struct bytes){ padded, sizeof(padded) });
+	carries(event_only(DAT_CONNECTION_EVENT_ESTABLISHED).event_data.connect_event_data,
+		payload, 5);
+}
+
+/* The end of what stood */
+
+Test(msg, the_peers_end_is_told_once)
+{
+	struct fid_ep *fid;
+
+	make_established();
+	fid = fake_eps.last;
+	shut_gate();
+	fake_event_add(&(struct fake_event){ .event = FI_SHUTDOWN, .entry.fid = &fid->fid });
+	fake_event_add(&(struct fake_event){ .event = FI_SHUTDOWN, .entry.fid = &fid->fid });
+	open_gate();
+	quiesce();
+	ended_with(DAT_CONNECTION_EVENT_DISCONNECTED);
+}
+
+Test(msg, an_error_breaks_a_connection)
+{
+	make_established();
+	cm_error(fake_eps.last, ECONNRESET, NO_BYTES);
+	ended_with(DAT_CONNECTION_EVENT_BROKEN);
+}
+
+Test(msg, a_rejection_of_what_stands_breaks_it_without_data)
+{
+	DAT_CONNECTION_EVENT_DATA data;
+
+	make_established();
+	cm_error(fake_eps.last, ECONNREFUSED, wire(DOFI_WIRE_REJECT, 0, payload, 5));
+	data = ended_with(DAT_CONNECTION_EVENT_BROKEN);
+	carries(data, NULL, 0);
+}
+
+Test(msg, a_disconnect_shuts_the_endpoint_down)
+{
+	make_established();
+	succeed(dofi_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG));
+	quiesce();
+	ended_with(DAT_CONNECTION_EVENT_DISCONNECTED);
+	cr_expect_eq(fake_eps.shutdowns, 1);
+}
+
+static void init_sockets(void)
+{
+	fabric_name = "sockets";
+	init();
+}
+
+Test(msg, no_shutdown_where_that_closes_a_descriptor_twice, .init = init_sockets)
+{
+	make_established();
+	succeed(dofi_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG));
+	quiesce();
+	ended_with(DAT_CONNECTION_EVENT_DISCONNECTED);
+	cr_expect_eq(fake_eps.shutdowns, 0);
+}
+
+Test(msg, a_fabric_that_fails_to_close_does_not_stop_the_end)
+{
+	make_established();
+	fake_eps.fault.close = -FI_EBUSY;
+	succeed(dofi_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG));
+	quiesce();
+	ended_with(DAT_CONNECTION_EVENT_DISCONNECTED);
+}
+
+Test(msg, a_disconnect_gives_the_attempt_up)
+{
+	connect_to(ep, PORT);
+	succeed(dofi_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG));
+	quiesce();
+	ended_with(DAT_CONNECTION_EVENT_DISCONNECTED);
+}
+
+Test(msg, a_disconnect_before_the_attempt_opens_nothing)
+{
+	shut_gate();
+	succeed(dofi_ep_connect(ep, some_address(), PORT, DAT_TIMEOUT_INFINITE, 0, NULL,
+				DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
+	succeed(dofi_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG));
+	open_gate();
+	quiesce();
+	ended_with(DAT_CONNECTION_EVENT_DISCONNECTED);
+	cr_expect_eq(fake_eps.opened, 0);
+}
+
+Test(msg, a_disconnect_between_two_ports_tries_no_more)
+{
+	connect_to(ep, MAPPED);
+	shut_gate();
+	fake_event_add(&(struct fake_event){
+		.err = ECONNREFUSED, .entry.fid = &fake_eps.last->fid });
+	succeed(dofi_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG));
+	open_gate();
+	quiesce();
+	ended_with(DAT_CONNECTION_EVENT_DISCONNECTED);
+	cr_expect_eq(fake_eps.connects, 1);
+}
+
+Test(msg, freeing_a_connected_endpoint_is_silent)
+{
+	make_established();
+	succeed(dofi_ep_free(ep));
+	quiesce();
+	cr_expect(event_none(evd));
+	cr_expect_eq(fake_eps.open, 0);
+}
+
+Test(msg, closing_the_ia_closes_what_is_connecting)
+{
+	connect_to(ep, PORT);
+	succeed(dofi_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG));
+	cr_expect_eq(fake.open, 0);
+}
+
+Test(msg, many_connections_are_told_apart)
+{
+	enum { N = 20 };
+	DAT_EP_HANDLE eps[N];
+	struct fid_ep *fid[N];
+	int i;
+
+	for (i = 0; i < N; i++) {
+		eps[i] = ep_make();
+		connect_to(eps[i], PORT);
+		fid[i] = fake_eps.last;
+	}
+	for (i = N - 1; i >= 0; i -= 2)
+		cm_event(FI_CONNECTED, fid[i], wire(DOFI_WIRE_ACCEPT, 0, NULL, 0));
+	for (i = N - 1; i >= 0; i -= 2) {
+		DAT_EVENT event = event_take(evd, DAT_CONNECTION_EVENT_ESTABLISHED);
+
+		cr_expect_eq(event.event_data.connect_event_data.ep_handle, eps[i]);
+	}
+	for (i = 0; i < N; i++)
+		cr_expect_eq(state_of(eps[i]), i % 2 ? DAT_EP_STATE_CONNECTED :
+						       DAT_EP_STATE_ACTIVE_CONNECTION_PENDING);
+}
+
+/* Accepting */
+
+static DAT_PSP_HANDLE psp;
+static DAT_CR_HANDLE cr;
+
+static void init_request(void)
+{
+	init();
+	psp = psp_make(PORT);
+	cm_request(fake_eps.last_pep, wire(DOFI_WIRE_REQUEST, 0, payload, 10));
+	cr = cr_take();
+}
+
+TestSuite(msg_accept, .init = init_request, .fini = xport_fini);
+
+static void accept_request(void)
+{
+	succeed(dofi_cr_accept(cr, ep, 3, payload));
+	quiesce();
+}
+
+static void accepting_fails(void)
+{
+	accept_request();
+	ended_with(DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR);
+}
+
+Test(msg_accept, without_an_endpoint)
+{
+	fake_eps.fault.endpoint = -FI_ENOMEM;
+	accepting_fails();
+}
+
+Test(msg_accept, without_the_event_queue)
+{
+	fake_eps.fault.bind_eq = -FI_ENOMEM;
+	accepting_fails();
+}
+
+Test(msg_accept, without_the_completion_queue)
+{
+	fake_eps.fault.bind_cq = -FI_ENOMEM;
+	accepting_fails();
+}
+
+Test(msg_accept, without_enabling)
+{
+	fake_eps.fault.enable = -FI_ENOMEM;
+	accepting_fails();
+}
+
+Test(msg_accept, that_the_fabric_refuses)
+{
+	fake_eps.fault.accept = -FI_ECONNRESET;
+	accepting_fails();
+	cr_expect_eq(fake_eps.accepts, 1);
+}
+
+Test(msg_accept, the_requester_leaves_meanwhile)
+{
+	accept_request();
+	cm_event(FI_SHUTDOWN, fake_eps.last, NO_BYTES);
+	ended_with(DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR);
+}
+
+Test(msg_accept, an_error_meanwhile)
+{
+	accept_request();
+	cm_error(fake_eps.last, ECONNRESET, NO_BYTES);
+	ended_with(DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR);
+}
+
+/* Given up before the progress thread came to it: the requester must not wait. */
+Test(msg_accept, given_up_it_refuses)
+{
+	shut_gate();
+	succeed(dofi_cr_accept(cr, ep, 0, NULL));
+	succeed(dofi_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG));
+	open_gate();
+	quiesce();
+	ended_with(DAT_CONNECTION_EVENT_DISCONNECTED);
+	cr_expect_eq(fake_eps.opened, 0);
+	cr_expect_eq(fake_eps.rejects, 1);
+	cr_expect_eq(fake_eps.handle, &request_handle);
+	cr_expect_eq(sent().kind, DOFI_WIRE_REFUSE);
+}
+
+Test(msg_accept, the_answer_carries_its_data)
+{
+	accept_request();
+	cr_expect_eq(fake_eps.accepts, 1);
+	cr_expect_eq(sent().kind, DOFI_WIRE_ACCEPT);
+	cr_assert_eq(sent().data_size, 3);
+	cr_expect(!memcmp(sent().data, payload, 3));
+	cr_expect(event_none(evd), "not before the fabric says so");
+}
+
+/* The acceptor's event carries no data, whatever the fabric delivers. */
+Test(msg_accept, it_stands_when_the_fabric_says_so)
+{
+	accept_request();
+	cm_event(FI_CONNECTED, fake_eps.last, (struct bytes){ "stray", 5 });
+	carries(event_only(DAT_CONNECTION_EVENT_ESTABLISHED).event_data.connect_event_data, NULL, 0);
+	cr_expect_eq(state_of(ep), DAT_EP_STATE_CONNECTED);
+}
+
+Test(msg_accept, the_listener_may_be_gone)
+{
+	succeed(dofi_psp_free(psp));
+	cr_expect_eq(fake_eps.peps_open, 1, "the request needs it");
+	accept_request();
+	cr_expect_eq(fake_eps.peps_open, 0);
+	cm_event(FI_CONNECTED, fake_eps.last, NO_BYTES);
+	event_only(DAT_CONNECTION_EVENT_ESTABLISHED);
+}
+
+/* Operations */
+
+static const DAT_DTO_COOKIE cookie = { .as_64 = 1 };
+
+static void init_established(void)
+{
+	init();
+	make_established();
+}
+
+TestSuite(msg_submit, .init = init_established, .fini = xport_fini);
+
+/* The last operation was of @kind and had the segments that begin at 0, 64, ..., 8 long. */
+static void reached(enum fake_op kind, size_t count)
+{
+	size_t i;
+
+	cr_assert_eq(fake_eps.op, kind);
+	cr_assert_eq(fake_eps.count, count);
+	for (i = 0; i < count; i++) {
+		cr_expect_eq(fake_eps.iov[i].iov_base, memory + 64 * i);
+		cr_expect_eq(fake_eps.iov[i].iov_len, 8);
+	}
+}
+
+static DAT_LMR_TRIPLET *segments(void)
+{
+	static DAT_LMR_TRIPLET iov[3];
+	int i;
+
+	for (i = 0; i < 3; i++)
+		iov[i] = segment(64 * i, 8);
+	return iov;
+}
+
+static void empty(enum fake_op kind)
+{
+	cr_expect_eq(fake_eps.op, kind);
+	cr_expect_eq(fake_eps.iov[0].iov_len, 0);
+}
+
+Test(msg_submit, sends)
+{
+	succeed(dofi_ep_post_send(ep, 1, segments(), cookie, DAT_COMPLETION_DEFAULT_FLAG));
+	reached(FAKE_SEND, 1);
+	succeed(dofi_ep_post_send(ep, 3, segments(), cookie, DAT_COMPLETION_DEFAULT_FLAG));
+	reached(FAKE_SENDV, 3);
+	succeed(dofi_ep_post_send(ep, 0, NULL, cookie, DAT_COMPLETION_DEFAULT_FLAG));
+	empty(FAKE_SEND);
+}
+
+Test(msg_submit, receives)
+{
+	succeed(dofi_ep_post_recv(ep, 1, segments(), cookie, DAT_COMPLETION_DEFAULT_FLAG));
+	reached(FAKE_RECV, 1);
+	succeed(dofi_ep_post_recv(ep, 3, segments(), cookie, DAT_COMPLETION_DEFAULT_FLAG));
+	reached(FAKE_RECVV, 3);
+	succeed(dofi_ep_post_recv(ep, 0, NULL, cookie, DAT_COMPLETION_DEFAULT_FLAG));
+	empty(FAKE_RECV);
+}
+
+static void reached_remote(uint64_t len)
+{
+	DAT_RMR_TRIPLET remote = remote_segment(len);
+
+	cr_expect_eq(fake_eps.remote_key, remote.rmr_context);
+	cr_expect_eq(fake_eps.remote_addr, 0x5000);
+}
+
+Test(msg_submit, reads)
+{
+	DAT_RMR_TRIPLET one = remote_segment(8), three = remote_segment(24);
+
+	succeed(dofi_ep_post_rdma_read(ep, 1, segments(), cookie, &one, DAT_COMPLETION_DEFAULT_FLAG));
+	reached(FAKE_READ, 1);
+	reached_remote(8);
+	succeed(dofi_ep_post_rdma_read(ep, 3, segments(), cookie, &three, DAT_COMPLETION_DEFAULT_FLAG));
+	reached(FAKE_READV, 3);
+	reached_remote(24);
+}
+
+/* A write must be in the peer's memory when it completes: by the flags of the fabric. */
+Test(msg_submit, writes)
+{
+	DAT_RMR_TRIPLET one = remote_segment(8), three = remote_segment(24);
+
+	ia->fabric.write_flags = FI_DELIVERY_COMPLETE;
+	succeed(dofi_ep_post_rdma_write(ep, 1, segments(), cookie, &one, DAT_COMPLETION_DEFAULT_FLAG));
+	reached(FAKE_WRITE, 1);
+	reached_remote(8);
+	cr_expect_eq(fake_eps.remote_len, 8);
+	cr_expect_eq(fake_eps.flags, FI_DELIVERY_COMPLETE);
+	succeed(dofi_ep_post_rdma_write(ep, 3, segments(), cookie, &three, DAT_COMPLETION_DEFAULT_FLAG));
+	reached(FAKE_WRITE, 3);
+	cr_expect_eq(fake_eps.remote_len, 24);
+}
+
+Test(msg_submit, what_fails_breaks_the_connection)
+{
+	fake_eps.fault.op = -FI_EOTHER;
+	succeed(dofi_ep_post_send(ep, 1, segments(), cookie, DAT_COMPLETION_DEFAULT_FLAG));
+	quiesce();
+	event_take(evd, DAT_DTO_COMPLETION_EVENT);
+	ended_with(DAT_CONNECTION_EVENT_BROKEN);
+}
+
+Test(msg_submit, what_finds_no_room_waits_for_a_completion)
+{
+	void *context;
+
+	succeed(dofi_ep_post_send(ep, 1, segments(), cookie, DAT_COMPLETION_DEFAULT_FLAG));
+	context = fake_eps.context;
+	fake_eps.fault.op = -FI_EAGAIN;
+	succeed(dofi_ep_post_send(ep, 3, segments(), cookie, DAT_COMPLETION_DEFAULT_FLAG));
+	cr_expect_eq(fake_eps.ops, 1);
+	fake_eps.fault.op = 0;
+	fake_complete(context, 0);
+	event_take(evd, DAT_DTO_COMPLETION_EVENT);
+	cr_expect_eq(fake_eps.ops, 2);
+	reached(FAKE_SENDV, 3);
+}
+
+Test(msg_submit, the_end_flushes_what_is_outstanding)
+{
+	int i;
+
+	for (i = 0; i < 3; i++)
+		succeed(dofi_ep_post_recv(ep, 1, segments(), cookie, DAT_COMPLETION_DEFAULT_FLAG));
+	cm_event(FI_SHUTDOWN, fake_eps.last, NO_BYTES);
+	for (i = 0; i < 3; i++) {
+		DAT_EVENT event = event_take(evd, DAT_DTO_COMPLETION_EVENT);
+
+		cr_expect_eq(event.event_data.dto_completion_event_data.status, DAT_DTO_ERR_FLUSHED);
+	}
+	ended_with(DAT_CONNECTION_EVENT_DISCONNECTED);
+}
+
+/* What the fabric completed before the end counts, though nobody had read it. */
+Test(msg_submit, the_end_finds_what_was_completed)
+{
+	DAT_EVENT event;
+
+	succeed(dofi_ep_post_recv(ep, 1, segments(), cookie, DAT_COMPLETION_DEFAULT_FLAG));
+	shut_gate();
+	fake_complete(fake_eps.context, 0);
+	fake_event_add(&(struct fake_event){ .event = FI_SHUTDOWN, .entry.fid = &fake_eps.last->fid });
+	open_gate();
+	quiesce();
+	event = event_take(evd, DAT_DTO_COMPLETION_EVENT);
+	cr_expect_eq(event.event_data.dto_completion_event_data.status, DAT_DTO_SUCCESS);
+	ended_with(DAT_CONNECTION_EVENT_DISCONNECTED);
+}
+
+/* A refused attempt would take them with it. */
+Test(msg, receives_wait_until_an_attempt_succeeds)
+{
+	succeed(dofi_ep_post_recv(ep, 1, segments(), cookie, DAT_COMPLETION_DEFAULT_FLAG));
+	succeed(dofi_ep_post_recv(ep, 3, segments(), cookie, DAT_COMPLETION_DEFAULT_FLAG));
+	connect_to(ep, MAPPED);
+	cm_error(fake_eps.last, ECONNREFUSED, NO_BYTES);
+	cr_expect_eq(fake_eps.connects, 2);
+	cr_expect_eq(fake_eps.ops, 0);
+	cm_event(FI_CONNECTED, fake_eps.last, wire(DOFI_WIRE_ACCEPT, 0, NULL, 0));
+	event_only(DAT_CONNECTION_EVENT_ESTABLISHED);
+	cr_expect_eq(fake_eps.ops, 2);
+	reached(FAKE_RECVV, 3);
+}
+
+/* The peer may send as soon as it is accepted. */
+Test(msg_accept, receives_are_there_before_the_answer)
+{
+	succeed(dofi_ep_post_recv(ep, 1, segments(), cookie, DAT_COMPLETION_DEFAULT_FLAG));
+	succeed(dofi_ep_post_recv(ep, 1, segments(), cookie, DAT_COMPLETION_DEFAULT_FLAG));
+	accept_request();
+	cr_expect_eq(fake_eps.ops_at_connect, 2);
+}
