@@ -51,8 +51,9 @@ check-sanitized:
 	$(MAKE) $(AM_MAKEFLAGS) check TESTS='$(SANITIZED_TESTS)'
 
 # The two-process tests under valgrind. What it calls possibly lost is libfabric's lists, which
-# point into the middle of their elements, in the cases that end a process with all open.
-VALGRIND_COMMAND = $(VALGRIND) --quiet --error-exitcode=99 --leak-check=full \
+# point into the middle of their elements, in the cases that end a process with all open. Its
+# threads run one at a time; fairly, or a polling thread keeps the progress thread from running.
+VALGRIND_COMMAND = $(VALGRIND) --quiet --fair-sched=yes --error-exitcode=99 --leak-check=full \
 	--show-leak-kinds=definite,indirect --errors-for-leak-kinds=definite,indirect \
 	--suppressions=$(abs_top_srcdir)/test/valgrind.supp
 
