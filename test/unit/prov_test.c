@@ -4,6 +4,7 @@
 #include "obj/fixture.h"
 
 #include "capture.h"
+#include "nomem.h"
 #include "registry.h"
 
 #include <stdio.h>
@@ -64,6 +65,25 @@ Test(prov, the_registry_refuses)
 	cr_expect_eq(registry.removed, 0);
 	expect_ret(registry.provider->ia_open_func("refused-ia", 8, &async_evd, &opened),
 		   DOFI_RET(DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED));
+}
+
+Test(prov, loading_without_memory_registers_nothing)
+{
+	static DAT_PROVIDER_INFO other = { .ia_name = "other-ia" };
+	int n;
+
+	for (n = 0; n < NOMEM_MOST; n++) {
+		nomem_after(n);
+		DAT_PROVIDER_INIT_FUNC_NAME(&other, "");
+		if (!nomem_failed())
+			break;
+		cr_expect_eq(registry.added, 1);
+		DAT_PROVIDER_FINI_FUNC_NAME(&other);
+		cr_expect_eq(registry.removed, 0);
+	}
+	cr_expect_eq(n, 2, "the entry and its parameters: %d", n);
+	DAT_PROVIDER_FINI_FUNC_NAME(&other);
+	cr_expect_eq(registry.removed, 1);
 }
 
 /* Unloading an entry that differs from the one that was loaded changes nothing. */

@@ -263,6 +263,8 @@ static int endpoint(struct fi_info *info, struct fid_ep **out)
 	if (fake_eps.fault.endpoint)
 		return fake_eps.fault.endpoint;
 	ep = calloc(1, sizeof(*ep));
+	if (!ep)
+		return -FI_ENOMEM;
 	ep->fid = (struct fid_ep){
 		.fid = { .fclass = FI_CLASS_EP, .ops = &ep_fid_ops },
 		.cm = &cm_ops, .msg = &msg_ops, .rma = &rma_ops,
@@ -283,6 +285,8 @@ static int passive_ep(struct fi_info *info, struct fid_pep **out)
 	if (is_busy(port) && fake_eps.fault.busy_passive_ep)
 		return fake_eps.fault.busy_passive_ep;
 	pep = calloc(1, sizeof(*pep));
+	if (!pep)
+		return -FI_ENOMEM;
 	pep->fid = (struct fid_pep){
 		.fid = { .fclass = FI_CLASS_PEP, .ops = &pep_fid_ops }, .ops = &pep_ops, .cm = &cm_ops,
 	};

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 const char *fabric_name = "tcp";
+size_t fabric_cm_data = 256;
 struct fid request_handle;
 
 static int getinfo(const char *node, uint64_t flags, const struct fi_info *hints,
@@ -29,6 +30,7 @@ void xport_init(void)
 
 	fabric_init();
 	fake.getinfo = getinfo;
+	fake.cm_data_size = fabric_cm_data;
 	fake_ep_init();
 	cr_assert_eq(dofi_ia_open(&provider, &any, &dofi_msg_xport, true, &ia), 0);
 	fake_eps.peps_opened = 0;

@@ -3,6 +3,7 @@
 
 #include "xport/fabric.h"
 
+#include "nomem.h"
 #include "xport/msg_listen.h"
 
 #include <errno.h>
@@ -56,6 +57,24 @@ Test(msg_listen, without_the_event_queue)
 {
 	fake_eps.fault.pep_bind = -FI_ENOMEM;
 	fails();
+}
+
+Test(msg_listen, without_memory)
+{
+	int n;
+
+	for (n = 0; n < NOMEM_MOST; n++) {
+		DAT_RETURN ret;
+
+		nomem_after(n);
+		ret = listen_for(PORT);
+		if (!nomem_failed())
+			break;
+		cr_expect_eq(DAT_GET_TYPE(ret), (DAT_RETURN)DAT_INSUFFICIENT_RESOURCES, "%d", n);
+		cr_expect_eq(fake_eps.peps_open, 0);
+	}
+	cr_expect_eq(n, 4, "the listener, its fi_info, the address, the endpoint: %d", n);
+	cr_expect_eq(fake_eps.peps_open, 1);
 }
 
 Test(msg_listen, that_the_fabric_refuses)

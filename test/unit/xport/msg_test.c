@@ -3,6 +3,8 @@
 
 #include "xport/fabric.h"
 
+#include "nomem.h"
+
 #include <errno.h>
 
 #define PORT 4711
@@ -82,6 +84,23 @@ Test(msg, connect_without_enabling)
 	fake_eps.fault.enable = -FI_ENOMEM;
 	connecting_fails(DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
 	cr_expect_eq(fake_eps.opened, 1);
+}
+
+/* Memory runs out at the first allocation, then at the second, and so on. */
+Test(msg, connect_without_memory)
+{
+	int n;
+
+	for (n = 0; n < NOMEM_MOST; n++) {
+		nomem_after(n);
+		connect_to(ep, PORT);
+		if (!nomem_failed())
+			break;
+		ended_with(DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
+		succeed(dofi_ep_reset(ep));
+	}
+	cr_expect_eq(n, 5, "fi_info, its address, the endpoint, and twice to find it: %d", n);
+	cr_expect_eq(fake_eps.open, 1);
 }
 
 Test(msg, connect_that_the_fabric_refuses)
@@ -374,6 +393,38 @@ Test(msg, the_request_carries_the_most_private_data)
 	cr_expect(fake_eps.len <= fake.cm_data_size);
 }
 
+static void init_large(void)
+{
+	fabric_cm_data = 1000;
+	init();
+}
+
+Test(msg, no_more_private_data_than_the_message_can_tell, .init = init_large)
+{
+	cr_expect_eq(ia->max_private_data, DOFI_WIRE_MAX_DATA);
+}
+
+static void init_small(void)
+{
+	fabric_cm_data = 56;
+	init();
+}
+
+Test(msg, the_fabrics_private_data_less_the_header, .init = init_small)
+{
+	cr_expect_eq(ia->max_private_data, 56 - DOFI_WIRE_HEADER);
+}
+
+Test(msg, the_ias_state_without_memory)
+{
+	static struct dofi_ia other;
+
+	nomem_after(0);
+	cr_expect_eq(dofi_msg_xport.ia_init(&other), -ENOMEM);
+	cr_expect(nomem_failed());
+	cr_expect(!other.xport_ia);
+}
+
 Test(msg, an_acceptance_connects_with_its_data)
 {
 	connect_to(ep, PORT);
@@ -584,6 +635,24 @@ Test(msg_accept, without_enabling)
 {
 	fake_eps.fault.enable = -FI_ENOMEM;
 	accepting_fails();
+}
+
+Test(msg_accept, without_memory)
+{
+	int n;
+
+	for (n = 0; n < NOMEM_MOST; n++) {
+		nomem_after(n);
+		accept_request();
+		if (!nomem_failed())
+			break;
+		ended_with(DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR);
+		succeed(dofi_ep_reset(ep));
+		cm_request(fake_eps.last_pep, wire(DOFI_WIRE_REQUEST, 0, payload, 10));
+		cr = cr_take();
+	}
+	cr_expect_eq(n, 3, "the endpoint, and twice to find it: %d", n);
+	cr_expect_eq(fake_eps.accepts, 1);
 }
 
 Test(msg_accept, that_the_fabric_refuses)
