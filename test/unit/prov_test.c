@@ -383,6 +383,20 @@ Test(prov, a_given_async_evd_is_used_and_shown)
 	close_ia(opened);
 }
 
+Test(prov, a_given_async_evd_is_in_use_until_the_ia_closes)
+{
+	DAT_EVD_HANDLE given;
+	DAT_IA_HANDLE second;
+
+	succeed(open_ia());
+	succeed(dofi_evd_create(opened, 8, DAT_HANDLE_NULL, DAT_EVD_ASYNC_FLAG, &given));
+	succeed(registry.provider->ia_open_func("test-ia", 0, &given, &second));
+	expect_state(dofi_evd_free(given), EVD_IN_USE);
+	close_ia(second);
+	succeed(dofi_evd_free(given));
+	close_ia(opened);
+}
+
 Test(prov, one_name_opens_several_ias)
 {
 	DAT_EVD_HANDLE own = DAT_HANDLE_NULL;

@@ -259,7 +259,7 @@ static int endpoint(struct fi_info *info, struct fid_ep **out)
 {
 	struct fake_ep *ep;
 
-	(void)info;
+	fake_eps.source_len = info->src_addrlen;
 	if (fake_eps.fault.endpoint)
 		return fake_eps.fault.endpoint;
 	ep = calloc(1, sizeof(*ep));
@@ -284,6 +284,8 @@ static int passive_ep(struct fi_info *info, struct fid_pep **out)
 	fake_eps.tried[fake_eps.peps_opened++ % 32] = port;
 	if (is_busy(port) && fake_eps.fault.busy_passive_ep)
 		return fake_eps.fault.busy_passive_ep;
+	if (port && port == fake_eps.fault.forbidden)
+		return -FI_EACCES;
 	pep = calloc(1, sizeof(*pep));
 	if (!pep)
 		return -FI_ENOMEM;

@@ -31,6 +31,7 @@ struct fake_ep_faults {
 	int pep_bind, listen, getname, op;
 	uint16_t busy[8];		/* ports that are taken: */
 	int busy_passive_ep, busy_listen;	/* where it shows, and as what */
+	uint16_t forbidden;		/* a port that may not be bound */
 };
 
 struct fake_eps {
@@ -40,6 +41,7 @@ struct fake_eps {
 	struct fid_pep *last_pep;
 	uint16_t any_port;		/* given to a passive endpoint that asks for any */
 	int opened, open, shutdowns;	/* endpoints */
+	size_t source_len;		/* of the last's source address; 0 if it has none */
 	int peps_opened, peps_open;
 	uint16_t tried[32];		/* ports of fi_passive_ep, in order */
 

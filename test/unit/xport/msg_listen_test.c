@@ -148,6 +148,16 @@ Test(msg_listen, a_privileged_port_that_is_forbidden_leads_to_the_mapped_ones)
 	cr_expect_eq(fake_eps.peps_open, 1);
 }
 
+Test(msg_listen, a_forbidden_port_and_a_mapped_one_in_use)
+{
+	fake_eps.fault.forbidden = LOW;
+	make_busy(LOW, 1, 2);
+	fake_eps.fault.busy_listen = -FI_EADDRINUSE;
+	succeed(listen_for(LOW));
+	cr_expect_eq(fake_eps.peps_opened, 3);
+	cr_expect_eq(fake_eps.tried[2], dofi_wire_port(LOW, 2));
+}
+
 Test(msg_listen, a_privileged_port_with_all_mapped_ones_in_use)
 {
 	make_busy(LOW, 0, 5);

@@ -367,6 +367,17 @@ Test(msg, the_request_goes_to_the_address_and_port)
 	cr_expect_eq(sent().data_size, 0);
 }
 
+/* An IA on every interface leaves the choice to the route, one on an address keeps that. */
+Test(msg, the_source_is_the_ias_address)
+{
+	ia->fabric.wildcard = true;
+	connect_to(ep, PORT);
+	cr_expect_eq(fake_eps.source_len, 0);
+	ia->fabric.wildcard = false;
+	connect_to(ep_make(), PORT);
+	cr_expect_eq(fake_eps.source_len, sizeof(struct sockaddr_in));
+}
+
 Test(msg, an_ipv6_address_keeps_its_form)
 {
 	struct sockaddr_in6 to = { .sin6_family = AF_INET6, .sin6_addr = in6addr_loopback };
