@@ -7,6 +7,7 @@ dofi_core_sources = \
 	prov/ofi/base/pool.c \
 	prov/ofi/fab/cq.c \
 	prov/ofi/fab/domain.c \
+	prov/ofi/fab/fork.c \
 	prov/ofi/fab/info.c \
 	prov/ofi/fab/progress.c \
 	prov/ofi/fab/quirks.c \
@@ -40,6 +41,7 @@ noinst_HEADERS += \
 	prov/ofi/base/pool.h \
 	prov/ofi/fab/cq.h \
 	prov/ofi/fab/domain.h \
+	prov/ofi/fab/fork.h \
 	prov/ofi/fab/info.h \
 	prov/ofi/fab/progress.h \
 	prov/ofi/fab/quirks.h \

@@ -31,6 +31,7 @@ test_unit_fab_test_SOURCES = $(prov_test_runner) \
 	test/unit/fab/domain_test.c \
 	test/unit/fab/fake.c \
 	test/unit/fab/fake.h \
+	test/unit/fab/fork_test.c \
 	test/unit/fab/info_test.c \
 	test/unit/fab/progress_test.c \
 	test/unit/fab/quirks_test.c \

@@ -31,7 +31,8 @@ static int chunk_add(struct dofi_pool *pool)
 
 	if (n == DOFI_POOL_CHUNKS)
 		return -1;
-	pool->stride = sizeof(struct dofi_pool_head) + ((pool->obj_size + 63) & ~(size_t)63);
+	if (!n)
+		pool->stride = sizeof(struct dofi_pool_head) + ((pool->obj_size + 63) & ~(size_t)63);
 	base = aligned_alloc(64, count * pool->stride);
 	if (!base)
 		return -1;

@@ -146,7 +146,9 @@ static void wait_for_something(struct dofi_progress *p, int64_t deadline)
 
 	if (fi_trywait(p->fabric, &eq, 1) != FI_SUCCESS)
 		return;
+	dofi_fork_guard_rest(&p->fork_guard);
 	n = wait_until(p->epfd, ev, WAKEUPS, deadline);
+	dofi_fork_guard_work(&p->fork_guard);
 	p->eq_alone = n == 1 && ev[0].data.ptr == &p->eq_source;
 	for (i = 0; i < n; i++) {
 		struct dofi_source *source = ev[i].data.ptr;
@@ -186,6 +188,7 @@ static void *progress_run(void *arg)
 	struct dofi_progress *p = arg;
 
 	pthread_setname_np(pthread_self(), "dat-ofi");
+	dofi_fork_guard_work(&p->fork_guard);
 	while (!stopped(p)) {
 		int64_t now, next;
 
@@ -196,6 +199,7 @@ static void *progress_run(void *arg)
 		next = serve_cqs(p, now);
 		wait_for_something(p, next);
 	}
+	dofi_fork_guard_rest(&p->fork_guard);
 	return NULL;
 }
 
@@ -279,10 +283,12 @@ int dofi_progress_start(struct dofi_progress *p, const struct dofi_progress_ops 
 	ret = epoll_open(p);
 	if (ret)
 		goto close_eq;
+	dofi_fork_guard_add(&p->fork_guard);
 	ret = thread_start(p);
 	if (!ret)
 		return 0;
 
+	dofi_fork_guard_remove(&p->fork_guard);
 	close(p->doorbell);
 	close(p->epfd);
 close_eq:
@@ -304,6 +310,7 @@ void dofi_progress_stop(struct dofi_progress *p)
 	pthread_mutex_unlock(&p->lock);
 	dofi_progress_ring(p);
 	pthread_join(p->thread, NULL);
+	dofi_fork_guard_remove(&p->fork_guard);
 	close(p->doorbell);
 	close(p->epfd);
 	fi_close(&p->eq->fid);

@@ -13,6 +13,8 @@
 #ifndef DOFI_FAB_PROGRESS_H
 #define DOFI_FAB_PROGRESS_H
 
+#include "fab/fork.h"
+
 #include <pthread.h>
 #include <rdma/fabric.h>
 #include <rdma/fi_eq.h>
@@ -70,6 +72,7 @@ struct dofi_progress {
 	struct dofi_source doorbell_source;
 	pthread_t thread;
 	pid_t owner;			/* a forked child has no progress thread */
+	struct dofi_fork_guard fork_guard;
 
 	pthread_mutex_t lock;		/* the fields below */
 	STAILQ_HEAD(, dofi_work) work;

@@ -341,6 +341,7 @@ Test(block, is_reused_and_zeroed_again)
 		dofi_block_put(b, sizes[i]);
 		cr_assert_eq(dofi_block_get(sizes[i]), b);
 		cr_assert(zeroed(b, sizes[i]));
+		dofi_block_put(b, sizes[i]);
 	}
 }
 
@@ -352,6 +353,7 @@ Test(block, a_smaller_one_is_not_given_for_a_larger)
 	large = dofi_block_get(65);
 	cr_expect(large != small);
 	memset(large, 1, 65);
+	dofi_block_put(large, 65);
 }
 
 Test(block, impossible_sizes_give_nothing)

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* A forked child finds no lock that a thread of ours held. */
+
+#include "fab/fork.h"
+
+#include <criterion/criterion.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* A thread that works all the time and has a lock while it does. */
+struct worker {
+	struct dofi_fork_guard guard;
+	pthread_mutex_t lock;		/* what a child would need */
+	pthread_t thread;
+	_Atomic unsigned rounds;
+	_Atomic bool over;
+};
+
+static struct worker worker[2];
+
+static void *work(void *arg)
+{
+	struct worker *w = arg;
+	int i;
+
+	while (!w->over) {
+		dofi_fork_guard_work(&w->guard);
+		pthread_mutex_lock(&w->lock);
+		for (i = 0; i < 100; i++)
+			sched_yield();
+		pthread_mutex_unlock(&w->lock);
+		w->rounds++;
+		dofi_fork_guard_rest(&w->guard);
+	}
+	return NULL;
+}
+
+static void worker_start(struct worker *w)
+{
+	pthread_mutex_init(&w->lock, NULL);
+	w->over = false;
+	dofi_fork_guard_add(&w->guard);
+	cr_assert_eq(pthread_create(&w->thread, NULL, work, w), 0);
+	while (!w->rounds)
+		sched_yield();
+}
+
+static void worker_stop(struct worker *w)
+{
+	w->over = true;
+	pthread_join(w->thread, NULL);
+	dofi_fork_guard_remove(&w->guard);
+}
+
+static void forks_and_expects_free_locks(int workers)
+{
+	int status, i;
+	pid_t pid = fork();
+
+	if (!pid) {
+		alarm(10);
+		for (i = 0; i < workers; i++)
+			pthread_mutex_lock(&worker[i].lock);
+		_exit(0);
+	}
+	cr_assert(pid > 0);
+	cr_assert_eq(waitpid(pid, &status, 0), pid);
+	cr_assert(WIFEXITED(status) && !WEXITSTATUS(status), "%#x", status);
+}
+
+Test(fork, without_threads_nothing_is_waited_for, .timeout = 20)
+{
+	forks_and_expects_free_locks(0);
+}
+
+Test(fork, finds_every_thread_at_rest, .timeout = 60)
+{
+	int i;
+
+	worker_start(&worker[0]);
+	worker_start(&worker[1]);
+	for (i = 0; i < 50; i++)
+		forks_and_expects_free_locks(2);
+	worker_stop(&worker[0]);
+	worker_stop(&worker[1]);
+}
+
+Test(fork, threads_go_on_afterwards, .timeout = 20)
+{
+	unsigned before;
+
+	worker_start(&worker[0]);
+	forks_and_expects_free_locks(1);
+	before = worker[0].rounds;
+	while (worker[0].rounds == before)
+		sched_yield();
+	worker_stop(&worker[0]);
+}
+
+Test(fork, a_guard_that_was_removed_is_not_waited_for, .timeout = 20)
+{
+	worker_start(&worker[0]);
+	worker_stop(&worker[0]);
+	forks_and_expects_free_locks(1);
+}
+
+Test(fork, a_child_may_have_threads_of_its_own, .timeout = 20)
+{
+	int status;
+	pid_t pid;
+
+	worker_start(&worker[0]);
+	pid = fork();
+	if (!pid) {
+		alarm(10);
+		worker_start(&worker[1]);
+		forks_and_expects_free_locks(2);
+		worker_stop(&worker[1]);
+		_exit(0);
+	}
+	cr_assert_eq(waitpid(pid, &status, 0), pid);
+	cr_expect(WIFEXITED(status) && !WEXITSTATUS(status), "%#x", status);
+	worker_stop(&worker[0]);
+}
+
+/* A consumer's upcall runs on a thread of ours. */
+Test(fork, a_thread_may_fork_while_it_works, .timeout = 20)
+{
+	struct worker *w = &worker[0];
+
+	dofi_fork_guard_add(&w->guard);
+	dofi_fork_guard_work(&w->guard);
+	forks_and_expects_free_locks(0);
+	dofi_fork_guard_rest(&w->guard);
+	dofi_fork_guard_remove(&w->guard);
+}
+
+/* A fork in a connect() of a fabric, say: the program does not stand still for ever. */
+Test(fork, is_not_held_up_by_a_thread_that_is_stuck, .timeout = 20)
+{
+	struct worker *w = &worker[0];
+
+	worker_start(w);
+	pthread_mutex_lock(&w->lock);
+	forks_and_expects_free_locks(0);
+	pthread_mutex_unlock(&w->lock);
+	worker_stop(w);
+}
