@@ -5,7 +5,9 @@
 
 prov_unit_tests = \
 	test/unit/base_test \
-	test/unit/fab_test
+	test/unit/fab_test \
+	test/unit/obj1_test \
+	test/unit/obj2_test
 
 check_PROGRAMS += $(prov_unit_tests)
 PROV_UNIT_TESTS += $(prov_unit_tests)
@@ -40,3 +42,31 @@ test_unit_fab_test_CPPFLAGS = $(prov_test_cppflags)
 test_unit_fab_test_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=fi_fabric -Wl,--wrap=fi_getinfo -Wl,--wrap=getrandom
 test_unit_fab_test_LDADD = libdofi_core.la
+
+obj_test_sources = $(prov_test_runner) \
+	test/unit/fab/fake.c \
+	test/unit/fab/fake.h \
+	test/unit/obj/caps_test.c \
+	test/unit/obj/cno_test.c \
+	test/unit/obj/ep_state_test.c \
+	test/unit/obj/evd_test.c \
+	test/unit/obj/evd_wait_test.c \
+	test/unit/obj/fixture.c \
+	test/unit/obj/fixture.h \
+	test/unit/obj/ia_test.c \
+	test/unit/obj/lmr_test.c \
+	test/unit/obj/obj_test.c \
+	test/unit/obj/pz_test.c \
+	test/unit/registry.c \
+	test/unit/registry.h
+obj_test_ldflags = $(AM_LDFLAGS) -Wl,--wrap=fi_fabric -Wl,--wrap=fi_getinfo
+
+test_unit_obj1_test_SOURCES = $(obj_test_sources)
+test_unit_obj1_test_CPPFLAGS = $(prov_test_cppflags) -DDAT_API=1
+test_unit_obj1_test_LDFLAGS = $(obj_test_ldflags)
+test_unit_obj1_test_LDADD = libdofi1.la
+
+test_unit_obj2_test_SOURCES = $(obj_test_sources)
+test_unit_obj2_test_CPPFLAGS = $(prov_test_cppflags) -DDAT_API=2
+test_unit_obj2_test_LDFLAGS = $(obj_test_ldflags)
+test_unit_obj2_test_LDADD = libdofi2.la

@@ -1,17 +1,35 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# Unit tests of the transport, see test/unit/local.mk; and of
+# Unit tests of the transport and of the provider's outside, see test/unit/local.mk; and of
 # the runner of all these.
 
 xport_unit_tests = \
 	test/unit/xport1_test \
-	test/unit/xport2_test
+	test/unit/xport2_test \
+	test/unit/prov1_test \
+	test/unit/prov2_test
 
 check_PROGRAMS += $(xport_unit_tests)
 PROV_UNIT_TESTS += $(xport_unit_tests)
 
 xport_test_sources = $(prov_test_runner) \
+	test/unit/fab/fake.c \
+	test/unit/fab/fake.h \
+	test/unit/fab/fake_ep.c \
+	test/unit/fab/fake_ep.h \
+	test/unit/nomem.c \
+	test/unit/nomem.h \
+	test/unit/obj/fixture.c \
+	test/unit/obj/fixture.h \
+	test/unit/registry.c \
+	test/unit/registry.h \
+	test/unit/xport/fabric.c \
+	test/unit/xport/fabric.h \
+	test/unit/xport/msg_listen_test.c \
+	test/unit/xport/msg_test.c \
 	test/unit/xport/wire_test.c
-xport_test_ldflags = $(AM_LDFLAGS) -Wl,--wrap=fi_fabric -Wl,--wrap=fi_getinfo
+xport_test_ldflags = $(AM_LDFLAGS) -Wl,--wrap=fi_fabric -Wl,--wrap=fi_getinfo \
+	-Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=strdup -Wl,--wrap=tsearch \
+	-Wl,--wrap=fi_dupinfo
 
 test_unit_xport1_test_SOURCES = $(xport_test_sources)
 test_unit_xport1_test_CPPFLAGS = $(prov_test_cppflags) -DDAT_API=1
@@ -22,6 +40,29 @@ test_unit_xport2_test_SOURCES = $(xport_test_sources)
 test_unit_xport2_test_CPPFLAGS = $(prov_test_cppflags) -DDAT_API=2
 test_unit_xport2_test_LDFLAGS = $(xport_test_ldflags)
 test_unit_xport2_test_LDADD = libdofi2.la
+
+# The program finds NEWS, which is distributed, by top_srcdir.
+prov_test_sources = $(prov_test_runner) \
+	test/unit/fab/fake.c \
+	test/unit/fab/fake.h \
+	test/unit/nomem.c \
+	test/unit/nomem.h \
+	test/unit/obj/fixture.c \
+	test/unit/obj/fixture.h \
+	test/unit/prov_test.c \
+	test/unit/registry.c \
+	test/unit/registry.h \
+	test/unit/stubs_test.c
+
+test_unit_prov1_test_SOURCES = $(prov_test_sources)
+test_unit_prov1_test_CPPFLAGS = $(prov_test_cppflags) -DDAT_API=1
+test_unit_prov1_test_LDFLAGS = $(xport_test_ldflags)
+test_unit_prov1_test_LDADD = libdofi1.la
+
+test_unit_prov2_test_SOURCES = $(prov_test_sources)
+test_unit_prov2_test_CPPFLAGS = $(prov_test_cppflags) -DDAT_API=2
+test_unit_prov2_test_LDFLAGS = $(xport_test_ldflags)
+test_unit_prov2_test_LDADD = libdofi2.la
 
 # The runner itself: sanity has tests that must fail, and sanity.sh sees to it that they do.
 PROV_UNIT_TESTS += test/unit/sanity.sh

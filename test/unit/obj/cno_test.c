@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Consumer notification objects: triggers, waiters, agents, and their end. */
+
+#include "obj/fixture.h"
+
+#include "base/clock.h"
+
+#include <semaphore.h>
+#include <unistd.h>
+
+#define QUICK 2000	/* a time-out in microseconds */
+
+static DAT_CNO_HANDLE cno;
+static const DAT_OS_WAIT_PROXY_AGENT no_agent;
+
+static void init(void)
+{
+	objects_init();
+	succeed(dofi_cno_create(ia, no_agent, &cno));
+	succeed(dofi_evd_modify_cno(evd, cno));
+}
+
+static DAT_RETURN wait_for(DAT_TIMEOUT timeout, DAT_EVD_HANDLE *which)
+{
+	return dofi_cno_wait(cno, timeout, which);
+}
+
+static bool triggered(void)
+{
+	DAT_EVD_HANDLE which;
+
+	return wait_for(0, &which) == DAT_SUCCESS;
+}
+
+TestSuite(cno, .init = init, .fini = ia_fini);
+
+Test(cno, create_checks_its_arguments)
+{
+	const DAT_OS_WAIT_PROXY_AGENT headless = { .instance_data = memory };
+	DAT_CNO_HANDLE h;
+
+	expect_handle(dofi_cno_create(NULL, no_agent, &h), IA);
+	expect_arg(dofi_cno_create(ia, headless, &h), 2);
+	expect_arg(dofi_cno_create(ia, no_agent, NULL), 3);
+}
+
+Test(cno, wait_checks_its_arguments)
+{
+	DAT_EVD_HANDLE which;
+
+	expect_handle(dofi_cno_wait(NULL, 0, &which), CNO);
+	expect_handle(dofi_cno_wait(evd, 0, &which), CNO);
+	expect_arg(dofi_cno_wait(cno, 0, NULL), 3);
+}
+
+/* Programs compare with the bare code: no error bit. */
+Test(cno, a_wait_that_times_out_finds_the_queue_empty)
+{
+	DAT_EVD_HANDLE which = NOWHERE;
+	int64_t before = dofi_now();
+
+	cr_expect_eq(wait_for(QUICK, &which), (DAT_RETURN)DAT_QUEUE_EMPTY);
+	cr_expect_eq(which, DAT_HANDLE_NULL);
+	cr_expect(dofi_now() - before >= QUICK * 1000LL);
+}
+
+Test(cno, a_wait_of_no_time_does_not_wait)
+{
+	DAT_EVD_HANDLE which;
+
+	cr_expect_eq(wait_for(0, &which), (DAT_RETURN)DAT_QUEUE_EMPTY);
+}
+
+Test(cno, an_event_triggers_and_tells_its_evd)
+{
+	DAT_EVD_HANDLE which = NULL;
+
+	succeed(post_number(evd, 1));
+	succeed(wait_for(0, &which));
+	cr_expect_eq(which, evd);
+}
+
+Test(cno, one_trigger_is_for_one_wait)
+{
+	succeed(post_number(evd, 1));
+	succeed(post_number(evd, 2));
+	cr_expect(triggered());
+	cr_expect(!triggered());
+}
+
+Test(cno, a_wait_leaves_the_event_in_its_evd)
+{
+	succeed(post_number(evd, 1));
+	cr_expect(triggered());
+	event_take(evd, DAT_SOFTWARE_EVENT);
+}
+
+Test(cno, a_disabled_evd_does_not_trigger)
+{
+	succeed(dofi_evd_disable(evd));
+	succeed(post_number(evd, 1));
+	cr_expect(!triggered());
+}
+
+Test(cno, enabling_an_evd_tells_of_what_is_in_it)
+{
+	succeed(dofi_evd_disable(evd));
+	succeed(post_number(evd, 1));
+	succeed(dofi_evd_enable(evd));
+	cr_expect(triggered());
+	succeed(dofi_evd_enable(evd));
+	cr_expect(!triggered(), "it was enabled already");
+}
+
+Test(cno, enabling_an_empty_evd_tells_nothing)
+{
+	succeed(dofi_evd_disable(evd));
+	succeed(dofi_evd_enable(evd));
+	cr_expect(!triggered());
+}
+
+Test(cno, attaching_tells_of_what_is_in_the_evd)
+{
+	DAT_EVD_HANDLE other = evd_make(4, DAT_EVD_SOFTWARE_FLAG);
+
+	succeed(post_number(other, 1));
+	cr_expect(!triggered());
+	succeed(dofi_evd_modify_cno(other, cno));
+	cr_expect(triggered());
+}
+
+Test(cno, detached_evds_do_not_trigger)
+{
+	succeed(dofi_evd_modify_cno(evd, DAT_HANDLE_NULL));
+	succeed(post_number(evd, 1));
+	cr_expect(!triggered());
+}
+
+Test(cno, a_detached_evd_is_not_told_of)
+{
+	DAT_EVD_HANDLE which = NOWHERE;
+
+	succeed(post_number(evd, 1));
+	succeed(dofi_evd_modify_cno(evd, DAT_HANDLE_NULL));
+	succeed(wait_for(0, &which));
+	cr_expect_eq(which, DAT_HANDLE_NULL);
+}
+
+Test(cno, a_freed_evd_is_not_told_of)
+{
+	DAT_EVD_HANDLE other = evd_make(4, DAT_EVD_SOFTWARE_FLAG), which = NOWHERE;
+
+	succeed(dofi_evd_modify_cno(other, cno));
+	succeed(post_number(other, 1));
+	succeed(dofi_evd_free(other));
+	succeed(wait_for(0, &which));
+	cr_expect_eq(which, DAT_HANDLE_NULL);
+}
+
+/* Waiters */
+
+struct waiter {
+	pthread_t thread;
+	DAT_RETURN ret;
+	DAT_EVD_HANDLE which;
+};
+
+static void *waiter_run(void *arg)
+{
+	struct waiter *w = arg;
+
+	w->ret = dofi_cno_wait(cno, DAT_TIMEOUT_INFINITE, &w->which);
+	return NULL;
+}
+
+static int waiters(void)
+{
+	struct dofi_cno *c = cno;
+	int n;
+
+	pthread_mutex_lock(&c->lock);
+	n = c->waiters;
+	pthread_mutex_unlock(&c->lock);
+	return n;
+}
+
+static void waiters_start(struct waiter *w, int n)
+{
+	int i;
+
+	for (i = 0; i < n; i++)
+		pthread_create(&w[i].thread, NULL, waiter_run, &w[i]);
+	while (waiters() < n)
+		usleep(500);
+}
+
+Test(cno, a_sleeping_waiter_is_woken)
+{
+	struct waiter w;
+
+	waiters_start(&w, 1);
+	succeed(post_number(evd, 1));
+	pthread_join(w.thread, NULL);
+	succeed(w.ret);
+	cr_expect_eq(w.which, evd);
+}
+
+Test(cno, each_trigger_wakes_one_of_many)
+{
+	struct waiter w[3];
+	int left;
+
+	waiters_start(w, 3);
+	for (left = 2; left >= 0; left--) {
+		succeed(post_number(evd, 1));
+		while (waiters() > left)
+			usleep(500);
+	}
+	for (left = 0; left < 3; left++) {
+		pthread_join(w[left].thread, NULL);
+		succeed(w[left].ret);
+	}
+}
+
+Test(cno, with_a_waiter_it_is_not_freed)
+{
+	struct waiter w;
+
+	succeed(dofi_evd_modify_cno(evd, DAT_HANDLE_NULL));
+	waiters_start(&w, 1);
+	expect_state(dofi_cno_free(cno), CNO_IN_USE);
+	succeed(dofi_evd_modify_cno(evd, cno));
+	succeed(post_number(evd, 1));
+	pthread_join(w.thread, NULL);
+}
+
+Test(cno, closing_the_ia_wakes_all_waiters)
+{
+	struct waiter w[3];
+	int i;
+
+	waiters_start(w, 3);
+	succeed(dofi_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG));
+	for (i = 0; i < 3; i++) {
+		pthread_join(w[i].thread, NULL);
+		expect_state(w[i].ret, CNO_DEAD);
+		cr_expect_eq(w[i].which, DAT_HANDLE_NULL);
+	}
+}
+
+/* Agents */
+
+static sem_t called;
+static int calls;
+static DAT_EVD_HANDLE called_with;
+static DAT_PVOID called_data;
+static bool on_thread;
+
+static void agent_func(DAT_PVOID data, DAT_EVD_HANDLE which)
+{
+	calls++;
+	called_data = data;
+	called_with = which;
+	on_thread = dofi_progress_on_thread(&ia->progress);
+	sem_post(&called);
+}
+
+static const DAT_OS_WAIT_PROXY_AGENT agent = { memory, agent_func };
+
+Test(cno, an_agent_is_called_with_its_data)
+{
+	succeed(dofi_cno_modify_agent(cno, agent));
+	succeed(post_number(evd, 1));
+	sem_wait(&called);
+	cr_expect_eq(called_data, memory);
+	cr_expect_eq(called_with, evd);
+	cr_expect(on_thread, "with no lock of the poster's held");
+}
+
+Test(cno, an_agent_is_called_once_each_time_it_is_set)
+{
+	succeed(dofi_cno_modify_agent(cno, agent));
+	succeed(post_number(evd, 1));
+	sem_wait(&called);
+	succeed(post_number(evd, 2));
+	settle();
+	cr_expect_eq(calls, 1);
+}
+
+Test(cno, an_agent_set_after_the_trigger_is_called)
+{
+	succeed(post_number(evd, 1));
+	succeed(dofi_cno_modify_agent(cno, agent));
+	sem_wait(&called);
+	cr_expect_eq(calls, 1);
+	cr_expect(!triggered(), "the agent had it");
+}
+
+Test(cno, an_agent_taken_back_is_not_called)
+{
+	succeed(dofi_cno_modify_agent(cno, agent));
+	succeed(dofi_cno_modify_agent(cno, no_agent));
+	succeed(post_number(evd, 1));
+	settle();
+	cr_expect_eq(calls, 0);
+	cr_expect(triggered());
+}
+
+static void set_again(DAT_PVOID data, DAT_EVD_HANDLE which)
+{
+	(void)which;
+	if (++calls < 3)
+		dofi_cno_modify_agent(cno, (DAT_OS_WAIT_PROXY_AGENT){ data, set_again });
+	sem_post(&called);
+}
+
+Test(cno, an_agent_may_set_itself_again)
+{
+	int i;
+
+	succeed(dofi_cno_modify_agent(cno, (DAT_OS_WAIT_PROXY_AGENT){ memory, set_again }));
+	for (i = 0; i < 3; i++) {
+		succeed(post_number(evd, 1));
+		sem_wait(&called);
+	}
+	succeed(post_number(evd, 1));
+	settle();
+	cr_expect_eq(calls, 3);
+}
+
+Test(cno, an_agent_given_at_creation_is_called)
+{
+	DAT_CNO_HANDLE h;
+
+	succeed(dofi_cno_create(ia, agent, &h));
+	succeed(dofi_evd_modify_cno(evd, h));
+	succeed(post_number(evd, 1));
+	sem_wait(&called);
+}
+
+Test(cno, no_agent_is_called_after_the_free)
+{
+	succeed(dofi_cno_modify_agent(cno, agent));
+	succeed(post_number(evd, 1));
+	succeed(dofi_evd_modify_cno(evd, DAT_HANDLE_NULL));
+	succeed(dofi_cno_free(cno));
+	cr_expect(calls <= 1);
+	calls = 0;
+	settle();
+	cr_expect_eq(calls, 0);
+}
+
+Test(cno, modify_checks_its_arguments)
+{
+	const DAT_OS_WAIT_PROXY_AGENT headless = { .instance_data = memory };
+
+	expect_handle(dofi_cno_modify_agent(evd, agent), CNO);
+	expect_arg(dofi_cno_modify_agent(cno, headless), 2);
+}
+
+Test(cno, query_tells_ia_and_agent)
+{
+	DAT_CNO_PARAM p;
+
+	succeed(dofi_cno_modify_agent(cno, agent));
+	succeed(dofi_cno_query(cno, DAT_CNO_FIELD_ALL, &p));
+	cr_expect_eq(p.ia_handle, ia);
+#if DAT_VERSION_MAJOR >= 2
+	cr_expect_eq(p.proxy_type, DAT_PROXY_TYPE_AGENT);
+	cr_expect_eq(p.proxy.agent.proxy_agent_func, agent_func);
+#else
+	cr_expect_eq(p.agent.proxy_agent_func, agent_func);
+#endif
+}
+
+Test(cno, query_checks_its_arguments)
+{
+	DAT_CNO_PARAM p;
+
+	expect_handle(dofi_cno_query(evd, DAT_CNO_FIELD_ALL, &p), CNO);
+	expect_arg(dofi_cno_query(cno, (DAT_CNO_PARAM_MASK)8, &p), 2);
+	expect_arg(dofi_cno_query(cno, DAT_CNO_FIELD_ALL, NULL), 3);
+}
+
+Test(cno, in_use_by_an_evd_is_not_freed)
+{
+	expect_state(dofi_cno_free(cno), CNO_IN_USE);
+	succeed(dofi_evd_modify_cno(evd, DAT_HANDLE_NULL));
+	succeed(dofi_cno_free(cno));
+	expect_handle(dofi_cno_free(cno), CNO);
+}
+
+Test(cno, a_new_one_has_no_old_trigger)
+{
+	int i;
+
+	succeed(dofi_evd_modify_cno(evd, DAT_HANDLE_NULL));
+	for (i = 0; i < 2 * DOFI_POOL_FIRST; i++) {
+		dofi_cno_trigger(cno, evd);
+		succeed(dofi_cno_free(cno));
+		succeed(dofi_cno_create(ia, no_agent, &cno));
+		cr_assert(!triggered());
+	}
+}

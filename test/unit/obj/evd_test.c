@@ -1,0 +1,492 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The queue of an EVD: bounds, order, overflow, resizing, purging, the CQs that feed it. */
+
+#include "obj/fixture.h"
+
+#include <errno.h>
+#include <sched.h>
+
+static DAT_EVD_PARAM param;
+static DAT_EVD_HANDLE h;
+
+/* All events that are in @from carry the numbers from @first on. */
+static void expect_numbers(DAT_EVD_HANDLE from, uintptr_t first, unsigned n)
+{
+	DAT_EVENT event;
+
+	for (; n--; first++) {
+		event = event_take(from, DAT_SOFTWARE_EVENT);
+		cr_assert_eq(number_of(&event), first);
+	}
+	cr_expect(event_none(from));
+}
+
+static void post_numbers(DAT_EVD_HANDLE to, uintptr_t first, unsigned n)
+{
+	while (n--)
+		succeed(post_number(to, first++));
+}
+
+TestSuite(evd, .init = objects_init, .fini = ia_fini);
+
+/* Making */
+
+static DAT_RETURN make(DAT_COUNT qlen, DAT_CNO_HANDLE cno, int flags)
+{
+	return dofi_evd_create(ia, qlen, cno, (DAT_EVD_FLAGS)flags, &h);
+}
+
+Test(evd, create_checks_its_arguments)
+{
+	expect_handle(dofi_evd_create(pz, 1, NULL, DAT_EVD_DTO_FLAG, &h), IA);
+	expect_arg(make(0, NULL, DAT_EVD_DTO_FLAG), 2);
+	expect_arg(make(-1, NULL, DAT_EVD_DTO_FLAG), 2);
+	expect_handle(make(1, evd, DAT_EVD_DTO_FLAG), CNO);
+	expect_handle(make(1, NOWHERE, DAT_EVD_DTO_FLAG), CNO);
+	expect_arg(make(1, NULL, 0), 4);
+	expect_arg(make(1, NULL, 0x100000), 4);
+	expect_arg(dofi_evd_create(ia, 1, NULL, DAT_EVD_DTO_FLAG, NULL), 5);
+}
+
+Test(evd, a_length_beyond_the_ias_is_refused)
+{
+	DAT_IA_ATTR attr;
+
+	succeed(dofi_ia_query(ia, NULL, DAT_IA_FIELD_ALL, &attr, 0, NULL));
+	expect_type(make(attr.max_evd_qlen + 1, NULL, DAT_EVD_DTO_FLAG), DAT_INSUFFICIENT_RESOURCES);
+	expect_type(make(INT32_MAX, NULL, DAT_EVD_DTO_FLAG), DAT_INSUFFICIENT_RESOURCES);
+	succeed(make(attr.max_evd_qlen, NULL, DAT_EVD_DTO_FLAG));
+}
+
+Test(evd, query_tells_all)
+{
+	succeed(make(5, NULL, DAT_EVD_DTO_FLAG));
+	succeed(dofi_evd_query(h, DAT_EVD_FIELD_ALL, &param));
+	cr_expect_eq(param.ia_handle, ia);
+	cr_expect_eq(param.evd_qlen, 5);
+	cr_expect_eq(param.evd_flags, DAT_EVD_DTO_FLAG);
+	cr_expect_eq(param.cno_handle, DAT_HANDLE_NULL);
+	cr_expect_eq((int)param.evd_state, (int)(DAT_EVD_STATE_ENABLED | DAT_EVD_STATE_WAITABLE));
+}
+
+Test(evd, query_tells_what_was_switched_off)
+{
+	succeed(dofi_evd_disable(evd));
+	succeed(dofi_evd_set_unwaitable(evd));
+	succeed(dofi_evd_query(evd, DAT_EVD_FIELD_ALL, &param));
+	cr_expect_eq((int)param.evd_state, (int)(DAT_EVD_STATE_DISABLED | DAT_EVD_STATE_UNWAITABLE));
+}
+
+Test(evd, query_checks_its_arguments)
+{
+	expect_type(dofi_evd_query(pz, DAT_EVD_FIELD_ALL, &param), DAT_INVALID_HANDLE);
+	expect_arg(dofi_evd_query(evd, (DAT_EVD_PARAM_MASK)0x20, &param), 2);
+	expect_arg(dofi_evd_query(evd, DAT_EVD_FIELD_ALL, NULL), 3);
+}
+
+Test(evd, every_call_refuses_other_handles)
+{
+	DAT_EVENT event = { .event_number = DAT_SOFTWARE_EVENT };
+
+	expect_type(dofi_evd_enable(pz), DAT_INVALID_HANDLE);
+	expect_type(dofi_evd_disable(NULL), DAT_INVALID_HANDLE);
+	expect_type(dofi_evd_set_unwaitable(NOWHERE), DAT_INVALID_HANDLE);
+	expect_type(dofi_evd_clear_unwaitable((DAT_EVD_HANDLE)5), DAT_INVALID_HANDLE);
+	expect_type(dofi_evd_resize(lmr, 5), DAT_INVALID_HANDLE);
+	expect_type(dofi_evd_modify_cno(ia, NULL), DAT_INVALID_HANDLE);
+	expect_type(dofi_evd_post_se(pz, &event), DAT_INVALID_HANDLE);
+	expect_type(dofi_evd_free(pz), DAT_INVALID_HANDLE);
+}
+
+/* The queue */
+
+Test(evd, is_first_in_first_out)
+{
+	post_numbers(evd, 1, 64);
+	expect_numbers(evd, 1, 64);
+}
+
+Test(evd, holds_exactly_its_length)
+{
+	static const DAT_COUNT lengths[] = { 1, 2, 3, 4, 5, 7, 8, 9, 31, 33, 100 };
+	size_t i;
+
+	for (i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+		h = evd_make(lengths[i], DAT_EVD_SOFTWARE_FLAG);
+		post_numbers(h, 1, lengths[i]);
+		expect_type(post_number(h, 0), DAT_QUEUE_FULL);
+		expect_numbers(h, 1, lengths[i]);
+	}
+}
+
+Test(evd, wraps_around_its_ring)
+{
+	uintptr_t in = 1, out = 1;
+	DAT_EVENT event;
+	unsigned i;
+
+	h = evd_make(5, DAT_EVD_SOFTWARE_FLAG);
+	for (i = 0; i < 1000; i++) {
+		while (in - out < 1 + i % 5)
+			succeed(post_number(h, in++));
+		while (in - out > i % 3) {
+			event = event_take(h, DAT_SOFTWARE_EVENT);
+			cr_assert_eq(number_of(&event), out++);
+		}
+	}
+}
+
+Test(evd, survives_the_wrap_of_its_counter)
+{
+	h = evd_make(6, DAT_EVD_SOFTWARE_FLAG);
+	((struct dofi_evd *)h)->head = UINT32_MAX - 2;
+	post_numbers(h, 1, 6);
+	expect_numbers(h, 1, 6);
+	cr_expect_eq(((struct dofi_evd *)h)->head, 3);
+}
+
+Test(evd, dequeue_checks_its_arguments)
+{
+	DAT_EVENT event;
+
+	expect_type(dofi_evd_dequeue(pz, &event), DAT_INVALID_HANDLE);
+	expect_type(dofi_evd_dequeue(NULL, &event), DAT_INVALID_HANDLE);
+	expect_arg(dofi_evd_dequeue(evd, NULL), 2);
+}
+
+/* Programs compare with the bare code: no error bit. */
+Test(evd, an_empty_queue_is_no_error)
+{
+	DAT_EVENT event;
+
+	cr_expect_eq(dofi_evd_dequeue(evd, &event), (DAT_RETURN)DAT_QUEUE_EMPTY);
+}
+
+/* Software events */
+
+Test(evd, software_events_need_their_flag)
+{
+	h = evd_make(4, DAT_EVD_DTO_FLAG);
+	expect_arg(post_number(h, 1), 1);
+}
+
+Test(evd, only_software_events_are_posted)
+{
+	DAT_EVENT event = { .event_number = DAT_DTO_COMPLETION_EVENT };
+
+	expect_arg(dofi_evd_post_se(evd, NULL), 2);
+	expect_arg(dofi_evd_post_se(evd, &event), 2);
+	cr_expect(event_none(evd));
+}
+
+/* Overflow */
+
+static int push(DAT_EVD_HANDLE to)
+{
+	const struct dofi_event event = { .number = DAT_SOFTWARE_EVENT };
+
+	return dofi_evd_push(to, &event, true);
+}
+
+static void fill(DAT_EVD_HANDLE to, unsigned n)
+{
+	while (n--)
+		cr_assert_eq(push(to), 0);
+}
+
+static DAT_EVD_HANDLE async_make(DAT_COUNT qlen)
+{
+	ia->async_evd = evd_make(qlen, DAT_EVD_ASYNC_FLAG);
+	return ia->async_evd;
+}
+
+Test(evd, overflow_raises_one_asynchronous_event)
+{
+	DAT_EVD_HANDLE async = async_make(8);
+	DAT_EVENT event;
+
+	h = evd_make(2, DAT_EVD_DTO_FLAG);
+	fill(h, 2);
+	cr_expect_eq(push(h), -ENOSPC);
+	cr_expect_eq(push(h), -ENOSPC);
+	event = event_take(async, DAT_ASYNC_ERROR_EVD_OVERFLOW);
+	cr_expect_eq(event.event_data.asynch_error_event_data.dat_handle, h);
+	cr_expect(event_none(async));
+}
+
+Test(evd, overflow_after_relief_is_told_again)
+{
+	DAT_EVD_HANDLE async = async_make(8);
+
+	h = evd_make(2, DAT_EVD_DTO_FLAG);
+	fill(h, 2);
+	push(h);
+	event_take(h, DAT_SOFTWARE_EVENT);
+	fill(h, 1);
+	push(h);
+	event_take(async, DAT_ASYNC_ERROR_EVD_OVERFLOW);
+	event_take(async, DAT_ASYNC_ERROR_EVD_OVERFLOW);
+	cr_expect(event_none(async));
+}
+
+Test(evd, overflow_keeps_what_was_there)
+{
+	post_numbers(evd, 1, 64);
+	cr_expect_eq(push(evd), -ENOSPC);
+	expect_numbers(evd, 1, 64);
+}
+
+Test(evd, overflow_of_the_asynchronous_evd_ends_there)
+{
+	DAT_EVD_HANDLE async = async_make(1);
+
+	fill(async, 1);
+	cr_expect_eq(push(async), -ENOSPC);
+	h = evd_make(1, DAT_EVD_DTO_FLAG);
+	fill(h, 1);
+	cr_expect_eq(push(h), -ENOSPC);
+}
+
+Test(evd, overflow_without_asynchronous_evd_is_survived)
+{
+	h = evd_make(1, DAT_EVD_DTO_FLAG);
+	fill(h, 1);
+	cr_expect_eq(push(h), -ENOSPC);
+}
+
+Test(evd, a_full_post_is_told_to_the_poster_alone)
+{
+	DAT_EVD_HANDLE async = async_make(4);
+
+	h = evd_make(1, DAT_EVD_SOFTWARE_FLAG);
+	succeed(post_number(h, 1));
+	expect_type(post_number(h, 2), DAT_QUEUE_FULL);
+	cr_expect(event_none(async));
+}
+
+/* Resizing */
+
+Test(evd, resize_keeps_events_and_order)
+{
+	unsigned start, n;
+	static const DAT_COUNT to[] = { 7, 8, 9, 64, 500 };
+
+	for (start = 0; start < 8; start++)
+		for (n = 0; n < 5; n++) {
+			h = evd_make(7, DAT_EVD_SOFTWARE_FLAG);
+			post_numbers(h, 1, start % 8 < 7 ? start : 7);
+			expect_numbers(h, 1, start % 8 < 7 ? start : 7);
+			post_numbers(h, 100, 7);
+			succeed(dofi_evd_resize(h, to[n]));
+			post_numbers(h, 107, to[n] - 7);
+			expect_type(post_number(h, 0), DAT_QUEUE_FULL);
+			expect_numbers(h, 100, to[n]);
+			succeed(dofi_evd_free(h));
+		}
+}
+
+Test(evd, resize_may_shrink_to_what_is_in_it)
+{
+	post_numbers(evd, 1, 3);
+	expect_type(dofi_evd_resize(evd, 2), DAT_INVALID_STATE);
+	succeed(dofi_evd_resize(evd, 3));
+	expect_type(post_number(evd, 4), DAT_QUEUE_FULL);
+	expect_numbers(evd, 1, 3);
+}
+
+Test(evd, resize_checks_its_arguments)
+{
+	expect_arg(dofi_evd_resize(evd, 0), 2);
+	expect_arg(dofi_evd_resize(evd, -5), 2);
+	expect_arg(dofi_evd_resize(evd, INT32_MAX), 2);
+}
+
+Test(evd, query_tells_the_new_length)
+{
+	succeed(dofi_evd_resize(evd, 77));
+	succeed(dofi_evd_query(evd, DAT_EVD_FIELD_ALL, &param));
+	cr_expect_eq(param.evd_qlen, 77);
+}
+
+/* Purging */
+
+static void push_connection(DAT_EVENT_NUMBER number, DAT_EP_HANDLE ep)
+{
+	struct dofi_event event = { .number = number };
+
+	event.data.connect_event_data.ep_handle = ep;
+	cr_assert_eq(dofi_evd_push(evd, &event, true), 0);
+}
+
+Test(evd, purging_takes_the_endpoints_connection_events_only)
+{
+	DAT_EP_HANDLE mine = ep_make(), other = ep_make();
+	struct dofi_event dto = { .number = DAT_DTO_COMPLETION_EVENT };
+
+	dto.data.dto_completion_event_data.ep_handle = mine;
+	push_connection(DAT_CONNECTION_EVENT_ESTABLISHED, mine);
+	push_connection(DAT_CONNECTION_EVENT_ESTABLISHED, other);
+	cr_assert_eq(dofi_evd_push(evd, &dto, true), 0);
+	push_connection(DAT_CONNECTION_EVENT_UNREACHABLE, mine);
+	succeed(post_number(evd, 9));
+	push_connection(DAT_CONNECTION_EVENT_BROKEN, other);
+	dofi_evd_purge_ep(evd, mine);
+	event_take(evd, DAT_CONNECTION_EVENT_ESTABLISHED);
+	event_take(evd, DAT_DTO_COMPLETION_EVENT);
+	event_take(evd, DAT_SOFTWARE_EVENT);
+	event_take(evd, DAT_CONNECTION_EVENT_BROKEN);
+	cr_expect(event_none(evd));
+}
+
+Test(evd, purging_over_the_wrap_keeps_the_order)
+{
+	DAT_EP_HANDLE mine = ep_make();
+	unsigned i;
+
+	succeed(dofi_evd_resize(evd, 8));
+	((struct dofi_evd *)evd)->head = 5;
+	for (i = 0; i < 4; i++) {
+		succeed(post_number(evd, i + 1));
+		push_connection(DAT_CONNECTION_EVENT_ESTABLISHED, mine);
+	}
+	dofi_evd_purge_ep(evd, mine);
+	expect_numbers(evd, 1, 4);
+}
+
+/* Feeds */
+
+static struct dofi_cq queue[6];
+
+static unsigned feeds(void)
+{
+	const struct dofi_evd *e = evd;
+	unsigned i, n = 0;
+
+	for (i = 0; i < DOFI_EVD_FEEDS; i++)
+		n += e->feed[i] != NULL;
+	return n;
+}
+
+Test(evd, a_feed_stays_until_its_last_user)
+{
+	dofi_evd_feed_get(evd, &queue[0]);
+	dofi_evd_feed_get(evd, &queue[0]);
+	cr_expect_eq(feeds(), 1);
+	dofi_evd_feed_put(evd, &queue[0]);
+	cr_expect_eq(feeds(), 1);
+	dofi_evd_feed_put(evd, &queue[0]);
+	cr_expect_eq(feeds(), 0);
+}
+
+Test(evd, more_feeds_than_places_are_left_to_the_thread)
+{
+	unsigned i;
+
+	for (i = 0; i < 6; i++)
+		dofi_evd_feed_get(evd, &queue[i]);
+	cr_expect_eq(feeds(), DOFI_EVD_FEEDS);
+	for (i = 0; i < 6; i++)
+		dofi_evd_feed_put(evd, &queue[i]);
+	cr_expect_eq(feeds(), 0);
+}
+
+/* A feed that found no place, put while another one's users remain, takes nothing from it. */
+Test(evd, a_feed_without_place_takes_none_when_it_goes)
+{
+	unsigned i;
+
+	for (i = 0; i < DOFI_EVD_FEEDS; i++)
+		dofi_evd_feed_get(evd, &queue[i]);
+	dofi_evd_feed_get(evd, &queue[5]);
+	dofi_evd_feed_put(evd, &queue[0]);
+	dofi_evd_feed_put(evd, &queue[5]);
+	cr_expect_eq(feeds(), DOFI_EVD_FEEDS - 1);
+}
+
+/* Its end */
+
+Test(evd, in_use_it_is_not_freed)
+{
+	DAT_EP_HANDLE ep = ep_make();
+	DAT_PSP_HANDLE psp;
+
+	expect_state(dofi_evd_free(evd), EVD_IN_USE);
+	succeed(dofi_ep_free(ep));
+	succeed(dofi_psp_create(ia, 7, evd, DAT_PSP_CONSUMER_FLAG, &psp));
+	expect_state(dofi_evd_free(evd), EVD_IN_USE);
+	succeed(dofi_psp_free(psp));
+	succeed(dofi_evd_free(evd));
+}
+
+Test(evd, is_freed_once)
+{
+	succeed(dofi_evd_free(evd));
+	expect_type(dofi_evd_free(evd), DAT_INVALID_HANDLE);
+}
+
+Test(evd, a_new_one_is_empty_and_switched_on)
+{
+	DAT_EVENT event;
+	int i;
+
+	for (i = 0; i < 2 * DOFI_POOL_FIRST; i++) {
+		h = evd_make(4, DAT_EVD_SOFTWARE_FLAG);
+		cr_assert_eq(dofi_evd_dequeue(h, &event), (DAT_RETURN)DAT_QUEUE_EMPTY);
+		succeed(dofi_evd_query(h, DAT_EVD_FIELD_ALL, &param));
+		cr_assert_eq((int)param.evd_state,
+			     (int)(DAT_EVD_STATE_ENABLED | DAT_EVD_STATE_WAITABLE));
+		post_numbers(h, 1, 4);
+		succeed(dofi_evd_disable(h));
+		succeed(dofi_evd_set_unwaitable(h));
+		succeed(dofi_evd_free(h));
+	}
+}
+
+Test(evd, a_cno_of_another_ia_is_refused)
+{
+	const DAT_OS_WAIT_PROXY_AGENT no_agent = { 0 };
+	struct dofi_ia *second;
+	DAT_CNO_HANDLE cno;
+
+	cr_assert_eq(ia_try_open(&second), 0);
+	succeed(dofi_cno_create(second, no_agent, &cno));
+	expect_handle(dofi_evd_modify_cno(evd, cno), CNO);
+	expect_handle(make(1, cno, DAT_EVD_DTO_FLAG), CNO);
+	succeed(dofi_ia_close(second, DAT_CLOSE_ABRUPT_FLAG));
+}
+
+/* Threads that post while one takes: each event once, each thread's in order. */
+
+enum { THREADS = 3, EVENTS = 2000 };
+
+static void *post_all(void *arg)
+{
+	uintptr_t base = (uintptr_t)arg << 16, i;
+
+	for (i = 1; i <= EVENTS; i++)
+		while (post_number(evd, base | i) != DAT_SUCCESS)
+			sched_yield();
+	return NULL;
+}
+
+Test(evd, threads_post_while_one_takes)
+{
+	uintptr_t last[THREADS] = { 0 }, i;
+	pthread_t thread[THREADS];
+	unsigned taken = 0;
+	DAT_EVENT event;
+
+	for (i = 0; i < THREADS; i++)
+		pthread_create(&thread[i], NULL, post_all, (void *)i);
+	while (taken < THREADS * EVENTS) {
+		if (dofi_evd_dequeue(evd, &event) != DAT_SUCCESS) {
+			sched_yield();
+			continue;
+		}
+		cr_assert_eq((number_of(&event) & 0xffff), ++last[number_of(&event) >> 16]);
+		taken++;
+	}
+	for (i = 0; i < THREADS; i++)
+		pthread_join(thread[i], NULL);
+	cr_expect(event_none(evd));
+}

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Waiting for events: thresholds, time-outs, interruptions, one waiter at a time. */
+
+#include "obj/fixture.h"
+
+#include "base/clock.h"
+#include "base/env.h"
+
+#include <unistd.h>
+
+#define QUICK 2000	/* microseconds */
+#define LONG 60000000
+
+static DAT_EVENT event;
+static DAT_COUNT more;
+
+static DAT_RETURN wait_for(DAT_TIMEOUT timeout, DAT_COUNT threshold)
+{
+	event.event_number = (DAT_EVENT_NUMBER)0;
+	more = -1;
+	return dofi_evd_wait(evd, timeout, threshold, &event, &more);
+}
+
+/* A thread in dat_evd_wait. */
+struct waiter {
+	pthread_t thread;
+	DAT_COUNT threshold;
+	DAT_RETURN ret;
+	DAT_EVENT event;
+	DAT_COUNT more;
+};
+
+static void *waiter_run(void *arg)
+{
+	struct waiter *w = arg;
+
+	w->ret = dofi_evd_wait(evd, DAT_TIMEOUT_INFINITE, w->threshold, &w->event, &w->more);
+	return NULL;
+}
+
+static bool is_waiting(void)
+{
+	return ((struct dofi_evd *)evd)->waiting;
+}
+
+static void waiter_start(struct waiter *w, DAT_COUNT threshold)
+{
+	*w = (struct waiter){ .threshold = threshold, .more = -1 };
+	pthread_create(&w->thread, NULL, waiter_run, w);
+	while (!is_waiting())
+		usleep(200);
+}
+
+static DAT_RETURN waiter_end(struct waiter *w)
+{
+	pthread_join(w->thread, NULL);
+	return w->ret;
+}
+
+TestSuite(evd_wait, .init = objects_init, .fini = ia_fini);
+
+Test(evd_wait, checks_its_arguments)
+{
+	expect_type(dofi_evd_wait(pz, 0, 1, &event, &more), DAT_INVALID_HANDLE);
+	expect_arg(wait_for(0, 0), 3);
+	expect_arg(wait_for(0, -1), 3);
+	expect_arg(wait_for(0, 65), 3);
+	expect_arg(dofi_evd_wait(evd, 0, 1, NULL, &more), 4);
+	expect_arg(dofi_evd_wait(evd, 0, 1, &event, NULL), 5);
+}
+
+Test(evd_wait, times_out_not_too_early)
+{
+	int64_t before = dofi_now();
+
+	expect_type(wait_for(QUICK, 1), DAT_TIMEOUT_EXPIRED);
+	cr_expect(dofi_now() - before >= QUICK * 1000LL);
+	cr_expect_eq(more, 0);
+}
+
+Test(evd_wait, no_time_is_a_look)
+{
+	expect_type(wait_for(0, 1), DAT_TIMEOUT_EXPIRED);
+	succeed(post_number(evd, 1));
+	succeed(wait_for(0, 1));
+}
+
+Test(evd_wait, takes_the_oldest_and_counts_the_rest)
+{
+	succeed(post_number(evd, 1));
+	succeed(post_number(evd, 2));
+	succeed(post_number(evd, 3));
+	succeed(wait_for(LONG, 1));
+	cr_expect_eq(number_of(&event), 1);
+	cr_expect_eq(event.evd_handle, evd);
+	cr_expect_eq(more, 2);
+}
+
+Test(evd_wait, a_threshold_that_is_there_does_not_wait)
+{
+	succeed(post_number(evd, 1));
+	succeed(post_number(evd, 2));
+	succeed(wait_for(LONG, 2));
+	cr_expect_eq(more, 1);
+}
+
+Test(evd_wait, a_threshold_not_reached_takes_nothing)
+{
+	succeed(post_number(evd, 1));
+	expect_type(wait_for(QUICK, 2), DAT_TIMEOUT_EXPIRED);
+	cr_expect_eq(more, 1);
+	event_take(evd, DAT_SOFTWARE_EVENT);
+}
+
+Test(evd_wait, sleeps_until_an_event)
+{
+	struct waiter w;
+
+	waiter_start(&w, 1);
+	succeed(post_number(evd, 7));
+	succeed(waiter_end(&w));
+	cr_expect_eq(number_of(&w.event), 7);
+	cr_expect_eq(w.more, 0);
+}
+
+Test(evd_wait, sleeps_until_the_threshold)
+{
+	struct waiter w;
+
+	waiter_start(&w, 3);
+	succeed(post_number(evd, 1));
+	succeed(post_number(evd, 2));
+	cr_expect(is_waiting());
+	succeed(post_number(evd, 3));
+	succeed(waiter_end(&w));
+	cr_expect_eq(number_of(&w.event), 1);
+	cr_expect_eq(w.more, 2);
+}
+
+Test(evd_wait, is_for_one_thread)
+{
+	struct waiter w;
+
+	waiter_start(&w, 1);
+	expect_state(wait_for(0, 1), EVD_WAITER);
+	expect_state(dofi_evd_dequeue(evd, &event), EVD_WAITER);
+	succeed(post_number(evd, 1));
+	succeed(waiter_end(&w));
+}
+
+Test(evd_wait, can_be_done_again_after_a_time_out)
+{
+	expect_type(wait_for(QUICK, 1), DAT_TIMEOUT_EXPIRED);
+	cr_expect(event_none(evd), "dequeue is allowed again");
+	expect_type(wait_for(QUICK, 1), DAT_TIMEOUT_EXPIRED);
+}
+
+Test(evd_wait, unwaitable_wakes_the_waiter)
+{
+	struct waiter w;
+
+	waiter_start(&w, 1);
+	succeed(dofi_evd_set_unwaitable(evd));
+	expect_state(waiter_end(&w), EVD_UNWAITABLE);
+	expect_state(wait_for(0, 1), EVD_UNWAITABLE);
+	succeed(dofi_evd_clear_unwaitable(evd));
+	expect_type(wait_for(0, 1), DAT_TIMEOUT_EXPIRED);
+}
+
+Test(evd_wait, an_unwaitable_queue_can_still_be_polled)
+{
+	succeed(dofi_evd_set_unwaitable(evd));
+	succeed(post_number(evd, 1));
+	event_take(evd, DAT_SOFTWARE_EVENT);
+}
+
+Test(evd_wait, closing_the_ia_wakes_the_waiter)
+{
+	struct waiter w;
+
+	waiter_start(&w, 1);
+	succeed(dofi_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG));
+	expect_type(waiter_end(&w), DAT_ABORT);
+}
+
+Test(evd_wait, a_resize_below_the_waiters_threshold_is_refused)
+{
+	struct waiter w;
+
+	waiter_start(&w, 3);
+	expect_state(dofi_evd_resize(evd, 2), EVD_WAITER);
+	succeed(dofi_evd_resize(evd, 3));
+	succeed(post_number(evd, 1));
+	succeed(post_number(evd, 2));
+	succeed(post_number(evd, 3));
+	succeed(waiter_end(&w));
+}
+
+/* Events that notify nobody */
+
+static void push(DAT_EVENT_NUMBER number, bool notify)
+{
+	const struct dofi_event e = { .number = number };
+
+	cr_assert_eq(dofi_evd_push(evd, &e, notify), 0);
+}
+
+Test(evd_wait, an_unsignalled_event_wakes_nobody)
+{
+	struct waiter w;
+
+	waiter_start(&w, 1);
+	push(DAT_DTO_COMPLETION_EVENT, false);
+	cr_expect(is_waiting());
+	push(DAT_SOFTWARE_EVENT, true);
+	succeed(waiter_end(&w));
+	cr_expect_eq(w.event.event_number, DAT_DTO_COMPLETION_EVENT);
+	cr_expect_eq(w.more, 1);
+}
+
+Test(evd_wait, an_unsignalled_event_that_is_there_is_taken)
+{
+	push(DAT_DTO_COMPLETION_EVENT, false);
+	succeed(wait_for(LONG, 1));
+}
+
+/* With the fabric */
+
+static bool nobody_sleeps(void)
+{
+	return !((struct dofi_pz *)pz)->domain.cq.sleepers;
+}
+
+Test(evd_wait, completions_of_the_fabric_end_it)
+{
+	DAT_LMR_TRIPLET s = segment(0, 8);
+	DAT_EP_HANDLE ep = ep_make();
+	struct waiter w;
+
+	make_connected(ep);
+	succeed(dofi_ep_post_recv(ep, 1, &s, (DAT_DTO_COOKIE){ .as_64 = 5 },
+				  DAT_COMPLETION_DEFAULT_FLAG));
+	dofi_settings.spin_us = 0;
+	waiter_start(&w, 1);
+	fake_complete(transport.context[0], 0);
+	succeed(waiter_end(&w));
+	cr_expect_eq(w.event.event_number, DAT_DTO_COMPLETION_EVENT);
+	cr_expect_eq(w.event.event_data.dto_completion_event_data.user_cookie.as_64, 5);
+	cr_expect(nobody_sleeps());
+}
+
+Test(evd_wait, what_it_spins_on_it_reads_itself)
+{
+	DAT_LMR_TRIPLET s = segment(0, 8);
+	DAT_EP_HANDLE ep = ep_make();
+	int i;
+
+	make_connected(ep);
+	dofi_settings.spin_us = 1000000;
+	for (i = 0; i < 20; i++) {
+		succeed(dofi_ep_post_recv(ep, 1, &s, (DAT_DTO_COOKIE){ .as_64 = i },
+					  DAT_COMPLETION_DEFAULT_FLAG));
+		fake_complete(transport.context[i], 0);
+		succeed(wait_for(LONG, 1));
+		cr_assert_eq(event.event_data.dto_completion_event_data.user_cookie.as_64,
+			     (DAT_UINT64)i);
+	}
+}
+
+Test(evd_wait, leaves_no_sleeper_behind)
+{
+	ep_make();
+	expect_type(wait_for(QUICK, 1), DAT_TIMEOUT_EXPIRED);
+	cr_expect(nobody_sleeps());
+}

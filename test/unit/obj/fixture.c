@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* An IA on the fake fabric with a transport that only notes what it is asked for. */
+
+#include "fixture.h"
+
+#include "base/env.h"
+
+#include <netinet/in.h>
+
+struct transport transport = { .room = SUBMITS };
+struct dofi_ia *ia;
+DAT_PZ_HANDLE pz;
+DAT_EVD_HANDLE evd;
+DAT_LMR_HANDLE lmr;
+DAT_LMR_CONTEXT lmr_context;
+DAT_RMR_CONTEXT rmr_context;
+char memory[4096];
+
+/* An endpoint of the fabric that has no name: its socket is not looked for. */
+static int no_name(fid_t fid, void *address, size_t *len)
+{
+	(void)fid;
+	(void)address;
+	(void)len;
+	return -FI_ENOSYS;
+}
+
+static struct fi_ops_cm cm_ops = { .size = sizeof(cm_ops), .getname = no_name };
+static struct fid_ep fabric_ep = { .fid.fclass = FI_CLASS_EP, .cm = &cm_ops };
+
+static int t_ia_init(struct dofi_ia *of)
+{
+	transport.ia_inits++;
+	cr_expect(dofi_progress_on_thread(&of->progress));
+	return transport.ia_init_result;
+}
+
+static void t_ia_fini(struct dofi_ia *of)
+{
+	transport.ia_finis++;
+	cr_expect(dofi_progress_on_thread(&of->progress));
+}
+
+static int t_listen(struct dofi_psp *psp)
+{
+	transport.listens++;
+	cr_expect(dofi_progress_on_thread(&psp->obj.ia->progress));
+	if (!transport.listen_result && !psp->conn_qual)
+		psp->conn_qual = transport.any_qual;
+	return transport.listen_result;
+}
+
+static void t_unlisten(struct dofi_psp *psp)
+{
+	transport.unlistens++;
+	cr_expect(dofi_progress_on_thread(&psp->obj.ia->progress));
+}
+
+static void fabric_ep_open(struct dofi_ep *ep)
+{
+	cr_expect(dofi_progress_on_thread(&ep->obj.ia->progress));
+	pthread_mutex_lock(&ep->lock);
+	ep->fid = &fabric_ep;
+	dofi_ep_gate(ep);
+	dofi_dto_pump(ep);
+	pthread_mutex_unlock(&ep->lock);
+	transport.connecting = ep;
+}
+
+static void t_connect(struct dofi_ep *ep)
+{
+	transport.connects++;
+	fabric_ep_open(ep);
+}
+
+static void t_accept(struct dofi_ep *ep)
+{
+	transport.accepts++;
+	ep->accept_info = NULL;
+	fabric_ep_open(ep);
+}
+
+static void t_reject(struct dofi_cr *cr, enum dofi_reject why, const void *data, size_t size)
+{
+	cr_expect(dofi_progress_on_thread(&cr->obj.ia->progress));
+	transport.rejects++;
+	transport.why = why;
+	transport.reject_size = size;
+	if (size)
+		memcpy(transport.reject_data, data, size);
+	cr->info = NULL;
+}
+
+static void t_close(struct dofi_ep *ep)
+{
+	cr_expect(dofi_progress_on_thread(&ep->obj.ia->progress));
+	pthread_mutex_lock(&ep->lock);
+	transport.closes += ep->fid != NULL;
+	ep->fid = NULL;
+	dofi_ep_gate(ep);
+	pthread_mutex_unlock(&ep->lock);
+}
+
+static int t_submit(struct dofi_ep *ep, struct dofi_dto *dto)
+{
+	int fail = transport.fail;
+
+	(void)ep;
+	transport.fail = 0;
+	if (fail)
+		return fail;
+	if (!transport.room)
+		return -FI_EAGAIN;
+	transport.room--;
+	transport.dto[transport.n] = dto;
+	transport.context[transport.n++] = dofi_dto_context(dto);
+	cr_assert(transport.n < SUBMITS);
+	return 0;
+}
+
+static const struct dofi_progress_ops progress_ops = { .completed = dofi_dto_complete };
+
+const struct dofi_xport transport_ops = {
+	.name = "test",
+	.progress_ops = &progress_ops,
+	.header_size = 12,
+	.ia_init = t_ia_init,
+	.ia_fini = t_ia_fini,
+	.listen = t_listen,
+	.unlisten = t_unlisten,
+	.connect = t_connect,
+	.accept = t_accept,
+	.reject = t_reject,
+	.close = t_close,
+	.submit = t_submit,
+};
+
+static int getinfo(const char *node, uint64_t flags, const struct fi_info *hints,
+		   struct fi_info **info)
+{
+	(void)node;
+	(void)flags;
+	(void)hints;
+	*info = fake_info("tcp", "127.0.0.1");
+	(*info)->ep_attr->max_msg_size = 1 << 20;
+	(*info)->tx_attr->iov_limit = 6;
+	(*info)->rx_attr->iov_limit = 5;
+	return 0;
+}
+
+void fabric_init(void)
+{
+	dofi_settings_read();
+	fake_init();
+	fake.replace_fabric = true;
+	fake.getinfo = getinfo;
+}
+
+int ia_try_open(struct dofi_ia **out)
+{
+	static const DAT_PROVIDER provider = { .device_name = "test-ia" };
+	const struct dofi_params any = { .provider = "" };
+
+	return dofi_ia_open(&provider, &any, &transport_ops, true, out);
+}
+
+void ia_init(void)
+{
+	fabric_init();
+	cr_assert_eq(ia_try_open(&ia), 0);
+}
+
+/* With its IA all objects are gone, of the fabric and of ours. */
+void ia_fini(void)
+{
+	if (dofi_ia_check(ia))
+		succeed(dofi_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG));
+	cr_expect_eq(fake.open, 0);
+	cr_expect_eq(dofi_ia_pool.used, 0);
+	cr_expect_eq(dofi_pz_pool.used, 0);
+	cr_expect_eq(dofi_lmr_pool.used, 0);
+	cr_expect_eq(dofi_cno_pool.used, 0);
+	cr_expect_eq(dofi_evd_pool.used, 0);
+	cr_expect_eq(dofi_ep_pool.used, 0);
+	cr_expect_eq(dofi_psp_pool.used, 0);
+	cr_expect_eq(dofi_cr_pool.used, 0);
+}
+
+void objects_init(void)
+{
+	ia_init();
+	succeed(dofi_pz_create(ia, &pz));
+	evd = evd_make(64, EVD_ALL_FLAGS);
+	succeed(lmr_make(pz, memory, sizeof(memory), DAT_MEM_PRIV_ALL_FLAG, &lmr, &lmr_context,
+			 &rmr_context));
+}
+
+DAT_EVD_HANDLE evd_make(DAT_COUNT qlen, DAT_EVD_FLAGS flags)
+{
+	DAT_EVD_HANDLE handle;
+
+	succeed(dofi_evd_create(ia, qlen, DAT_HANDLE_NULL, flags, &handle));
+	return handle;
+}
+
+DAT_EP_HANDLE ep_make(void)
+{
+	DAT_EP_HANDLE handle;
+
+	succeed(dofi_ep_create(ia, pz, evd, evd, evd, NULL, &handle));
+	return handle;
+}
+
+DAT_RETURN lmr_make(DAT_PZ_HANDLE in_pz, void *addr, DAT_VLEN len, DAT_MEM_PRIV_FLAGS priv,
+		    DAT_LMR_HANDLE *out, DAT_LMR_CONTEXT *local, DAT_RMR_CONTEXT *remote)
+{
+	const DAT_REGION_DESCRIPTION region = { .for_va = addr };
+
+#if DAT_VERSION_MAJOR >= 2
+	return dofi_lmr_create(ia, DAT_MEM_TYPE_VIRTUAL, region, len, in_pz, priv, DAT_VA_TYPE_VA,
+			       out, local, remote, NULL, NULL);
+#else
+	return dofi_lmr_create(ia, DAT_MEM_TYPE_VIRTUAL, region, len, in_pz, priv, out, local,
+			       remote, NULL, NULL);
+#endif
+}
+
+static void nothing(void *arg)
+{
+	(void)arg;
+}
+
+void settle(void)
+{
+	dofi_progress_call(&ia->progress, nothing, NULL);
+}
+
+DAT_IA_ADDRESS_PTR some_address(void)
+{
+	static struct sockaddr_in in = { .sin_family = AF_INET };
+
+	in.sin_port = htons(99);
+	in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	return (DAT_IA_ADDRESS_PTR)&in;
+}
+
+void start_connecting(DAT_EP_HANDLE ep_handle)
+{
+	int before = transport.connects;
+
+	succeed(dofi_ep_connect(ep_handle, some_address(), 4711, DAT_TIMEOUT_INFINITE, 0, NULL,
+				DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
+	settle();
+	cr_assert_eq(transport.connects, before + 1);
+}
+
+struct establish_call {
+	struct dofi_ep *ep;
+	const void *data;
+	size_t size;
+};
+
+static void establish_on_thread(void *arg)
+{
+	struct establish_call *c = arg;
+
+	dofi_ep_established(c->ep, c->data, c->size);
+}
+
+void establish(DAT_EP_HANDLE ep_handle, const void *data, size_t size)
+{
+	struct establish_call call = { ep_handle, data, size };
+
+	dofi_progress_call(&ia->progress, establish_on_thread, &call);
+}
+
+void make_connected(DAT_EP_HANDLE ep_handle)
+{
+	struct dofi_ep *ep = ep_handle;
+
+	start_connecting(ep_handle);
+	establish(ep_handle, NULL, 0);
+	event_take(ep->connect_evd, DAT_CONNECTION_EVENT_ESTABLISHED);
+}
+
+void complete_with(unsigned i, int err, size_t len)
+{
+	const struct fi_cq_data_entry entry = { .op_context = transport.context[i], .len = len };
+
+	cr_assert(i < transport.n);
+	dofi_dto_complete(&entry, err, NULL);
+}
+
+void complete(unsigned i)
+{
+	complete_with(i, 0, 0);
+}
+
+DAT_EVENT event_take(DAT_EVD_HANDLE from, DAT_EVENT_NUMBER number)
+{
+	DAT_EVENT event;
+
+	succeed(dofi_evd_dequeue(from, &event));
+	cr_assert_eq(event.event_number, number, "%#x", event.event_number);
+	cr_assert_eq(event.evd_handle, from);
+	return event;
+}
+
+bool event_none(DAT_EVD_HANDLE from)
+{
+	DAT_EVENT event;
+
+	return dofi_evd_dequeue(from, &event) == DAT_QUEUE_EMPTY;
+}
+
+DAT_RETURN post_number(DAT_EVD_HANDLE to, uintptr_t n)
+{
+	DAT_EVENT event = { .event_number = DAT_SOFTWARE_EVENT };
+
+	event.event_data.software_event_data.pointer = (DAT_PVOID)n;
+	return dofi_evd_post_se(to, &event);
+}
+
+uintptr_t number_of(const DAT_EVENT *event)
+{
+	return (uintptr_t)event->event_data.software_event_data.pointer;
+}
+
+DAT_LMR_TRIPLET segment(size_t offset, size_t length)
+{
+	return (DAT_LMR_TRIPLET){
+		.lmr_context = lmr_context,
+		.virtual_address = (uintptr_t)memory + offset,
+		.segment_length = length,
+	};
+}
+
+DAT_RMR_TRIPLET remote_segment(size_t length)
+{
+	return (DAT_RMR_TRIPLET){
+		.rmr_context = 0x1234,
+#if DAT_VERSION_MAJOR >= 2
+		.virtual_address = 0x5000,
+#else
+		.target_address = 0x5000,
+#endif
+		.segment_length = length,
+	};
+}

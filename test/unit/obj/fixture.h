@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * An IA on the fake fabric with a transport that only notes what it is asked for.
+ * The test plays the fabric: it says when a connection stands, what completes, and
+ * what ends.
+ */
+#ifndef UNIT_OBJ_FIXTURE_H
+#define UNIT_OBJ_FIXTURE_H
+
+#include "fab/fake.h"
+#include "obj/cr.h"
+#include "obj/ep.h"
+#include "obj/lmr.h"
+#include "obj/psp.h"
+
+#include <criterion/criterion.h>
+
+#define SUBMITS 512
+
+struct transport {
+	int ia_init_result, listen_result;
+	int ia_inits, ia_finis, listens, unlistens, connects, accepts, rejects, closes;
+	DAT_CONN_QUAL any_qual;		/* given to a PSP that asks for any */
+	struct dofi_ep *connecting;
+	enum dofi_reject why;
+	unsigned char reject_data[64];
+	size_t reject_size;
+
+	/* operations, in the order in which they came */
+	int room;			/* so many are taken, then -FI_EAGAIN */
+	int fail;			/* if set, the next fails with it */
+	unsigned n;
+	struct dofi_dto *dto[SUBMITS];
+	void *context[SUBMITS];
+};
+
+extern struct transport transport;
+extern const struct dofi_xport transport_ops;
+
+#define EVD_ALL_FLAGS (DAT_EVD_SOFTWARE_FLAG | DAT_EVD_CR_FLAG | DAT_EVD_DTO_FLAG | \
+		       DAT_EVD_CONNECTION_FLAG | DAT_EVD_RMR_BIND_FLAG | DAT_EVD_ASYNC_FLAG)
+
+extern struct dofi_ia *ia;
+extern DAT_PZ_HANDLE pz;
+extern DAT_EVD_HANDLE evd;		/* of every stream, 64 events */
+extern DAT_LMR_HANDLE lmr;		/* of all privileges, over memory */
+extern DAT_LMR_CONTEXT lmr_context;
+extern DAT_RMR_CONTEXT rmr_context;
+extern char memory[4096];
+
+#define NOWHERE ((DAT_HANDLE)0x7fff00001000)	/* an address that no object has */
+
+/* The fake fabric, and what it says of itself. */
+void fabric_init(void);
+int ia_try_open(struct dofi_ia **out);
+/* The IA alone; for .init and .fini. Closing finds what was not given back. */
+void ia_init(void);
+void ia_fini(void);
+/* With a PZ, an EVD and an LMR. */
+void objects_init(void);
+
+DAT_EVD_HANDLE evd_make(DAT_COUNT qlen, DAT_EVD_FLAGS flags);
+DAT_EP_HANDLE ep_make(void);
+DAT_RETURN lmr_make(DAT_PZ_HANDLE in_pz, void *addr, DAT_VLEN len, DAT_MEM_PRIV_FLAGS priv,
+		    DAT_LMR_HANDLE *out, DAT_LMR_CONTEXT *local, DAT_RMR_CONTEXT *remote);
+
+/* Returns when the progress thread has done what was queued for it. */
+void settle(void);
+
+/* An address to connect to. */
+DAT_IA_ADDRESS_PTR some_address(void);
+
+/* Connects @ep_handle: to the end, event included. */
+void make_connected(DAT_EP_HANDLE ep_handle);
+/* Starts connecting, or says that it stands. */
+void start_connecting(DAT_EP_HANDLE ep_handle);
+void establish(DAT_EP_HANDLE ep_handle, const void *data, size_t size);
+
+/* The fabric completes the @i-th operation that it was given. */
+void complete(unsigned i);
+void complete_with(unsigned i, int err, size_t len);
+
+/* Takes the next event of @from, which must be @number, or finds none. */
+DAT_EVENT event_take(DAT_EVD_HANDLE from, DAT_EVENT_NUMBER number);
+bool event_none(DAT_EVD_HANDLE from);
+
+/* A software event that carries @n. */
+DAT_RETURN post_number(DAT_EVD_HANDLE to, uintptr_t n);
+uintptr_t number_of(const DAT_EVENT *event);
+
+/* A segment of memory[]; and the same as a peer's. */
+DAT_LMR_TRIPLET segment(size_t offset, size_t length);
+DAT_RMR_TRIPLET remote_segment(size_t length);
+
+#define expect_ret(call, want)                                                   \
+	do {                                                                     \
+		DAT_RETURN expect_got = (call);                                  \
+		cr_expect_eq(expect_got, want, "%#x", (unsigned)expect_got);     \
+	} while (0)
+#define expect_type(call, type) expect_ret(DAT_GET_TYPE(call), (DAT_RETURN)(type))
+#define expect_arg(call, n) expect_ret(call, DOFI_BAD_ARG(n))
+#define expect_handle(call, kind) expect_ret(call, DOFI_BAD_HANDLE(kind))
+#define expect_state(call, what) expect_ret(call, DOFI_BAD_STATE(what))
+#define succeed(call)                                                            \
+	do {                                                                     \
+		DAT_RETURN succeed_ret = (call);                                 \
+		cr_assert_eq(succeed_ret, DAT_SUCCESS, "%#x", (unsigned)succeed_ret); \
+	} while (0)
+
+#endif

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Opening an IA, asking it, and closing it with or without what is on it. */
+
+#include "obj/fixture.h"
+
+#include "registry.h"
+
+#include <errno.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static DAT_IA_ATTR attr;
+static DAT_PROVIDER_ATTR provider_attr;
+
+/* Opening */
+
+TestSuite(ia_open, .init = fabric_init);
+
+/* Opening fails with @err, and leaves nothing behind. */
+static void fails(int err)
+{
+	struct dofi_ia *opened = (struct dofi_ia *)NOWHERE;
+
+	cr_expect_eq(ia_try_open(&opened), err);
+	cr_expect_eq(opened, (struct dofi_ia *)NOWHERE);
+	cr_expect_eq(fake.open, 0);
+	cr_expect_eq(dofi_ia_pool.used, 0);
+}
+
+static int no_fabric(const char *node, uint64_t flags, const struct fi_info *hints, struct fi_info **info)
+{
+	(void)node;
+	(void)flags;
+	(void)hints;
+	(void)info;
+	return -FI_ENODATA;
+}
+
+Test(ia_open, without_a_matching_fabric)
+{
+	fake.getinfo = no_fabric;
+	fails(-FI_ENODATA);
+}
+
+Test(ia_open, without_opening_the_fabric)
+{
+	fake.fault.fabric = -FI_ENODEV;
+	fails(-FI_ENODEV);
+}
+
+Test(ia_open, without_an_event_queue)
+{
+	fake.fault.eq_open = -FI_EMFILE;
+	fails(-FI_EMFILE);
+}
+
+Test(ia_open, without_a_passive_endpoint_there_is_no_private_data)
+{
+	fake.fault.passive_ep = -FI_ENOSYS;
+	fails(-ENOTSUP);
+}
+
+Test(ia_open, without_the_size_of_private_data)
+{
+	fake.fault.getopt = -FI_ENOPROTOOPT;
+	fails(-ENOTSUP);
+}
+
+Test(ia_open, with_no_room_beyond_the_transports_header)
+{
+	fake.cm_data_size = 12;
+	fails(-ENOTSUP);
+}
+
+Test(ia_open, with_a_transport_that_fails)
+{
+	transport.ia_init_result = -ENOMEM;
+	fails(-ENOMEM);
+	cr_expect_eq(transport.ia_finis, 0);
+}
+
+Test(ia_open, works_again_after_it_failed)
+{
+	fake.fault.fabric = -FI_ENODEV;
+	fails(-FI_ENODEV);
+	fake.fault.fabric = 0;
+	cr_assert_eq(ia_try_open(&ia), 0);
+	ia_fini();
+}
+
+Test(ia_open, one_byte_of_private_data_is_enough)
+{
+	fake.cm_data_size = 13;
+	cr_assert_eq(ia_try_open(&ia), 0);
+	cr_expect_eq(ia->max_private_data, 1);
+	ia_fini();
+}
+
+Test(ia_open, opens_and_closes_often)
+{
+	int i;
+
+	for (i = 0; i < 100; i++) {
+		cr_assert_eq(ia_try_open(&ia), 0);
+		ia_fini();
+	}
+	cr_expect_eq(transport.ia_inits, 100);
+	cr_expect_eq(transport.ia_finis, 100);
+}
+
+/* Asking */
+
+TestSuite(ia, .init = objects_init, .fini = ia_fini);
+
+Test(ia, query_of_nothing_succeeds)
+{
+	succeed(dofi_ia_query(ia, NULL, 0, NULL, 0, NULL));
+}
+
+Test(ia, query_checks_its_arguments)
+{
+	expect_handle(dofi_ia_query(NULL, NULL, 0, NULL, 0, NULL), IA);
+	expect_handle(dofi_ia_query(pz, NULL, 0, NULL, 0, NULL), IA);
+	expect_arg(dofi_ia_query(ia, NULL, DAT_IA_FIELD_ALL + 1, &attr, 0, NULL), 3);
+	expect_arg(dofi_ia_query(ia, NULL, DAT_IA_FIELD_ALL, NULL, 0, NULL), 4);
+	expect_arg(dofi_ia_query(ia, NULL, 0, NULL, DAT_PROVIDER_FIELD_ALL + 1, &provider_attr), 5);
+	expect_arg(dofi_ia_query(ia, NULL, 0, NULL, DAT_PROVIDER_FIELD_ALL, NULL), 6);
+}
+
+Test(ia, query_tells_the_asynchronous_evd)
+{
+	DAT_EVD_HANDLE h = NOWHERE;
+
+	succeed(dofi_ia_query(ia, &h, 0, NULL, 0, NULL));
+	cr_expect_eq(h, DAT_HANDLE_NULL);
+	ia->async_evd = evd;
+	succeed(dofi_ia_query(ia, &h, 0, NULL, 0, NULL));
+	cr_expect_eq(h, evd);
+}
+
+Test(ia, anothers_asynchronous_evd_is_out_of_scope)
+{
+	DAT_EVD_HANDLE h;
+
+	ia->async_evd_shared = true;
+	succeed(dofi_ia_query(ia, &h, 0, NULL, 0, NULL));
+	cr_expect_eq(h, (DAT_EVD_HANDLE)DAT_EVD_OUT_OF_SCOPE);
+}
+
+Test(ia, is_exported_as_the_program_knows_it)
+{
+	cr_expect_eq(dofi_ia_export(ia), (DAT_IA_HANDLE)ia);
+#if DAT_VERSION_MAJOR >= 2
+	registry.shown = (DAT_IA_HANDLE)3;
+	cr_expect_eq(dofi_ia_export(ia), (DAT_IA_HANDLE)3);
+#endif
+}
+
+/* Closing */
+
+static void refuses_graceful(void)
+{
+	expect_state(dofi_ia_close(ia, DAT_CLOSE_GRACEFUL_FLAG), IA_IN_USE);
+	cr_expect(dofi_ia_check(ia));
+}
+
+Test(ia, close_checks_its_arguments)
+{
+	expect_handle(dofi_ia_close(NULL, DAT_CLOSE_ABRUPT_FLAG), IA);
+	expect_handle(dofi_ia_close(evd, DAT_CLOSE_ABRUPT_FLAG), IA);
+	expect_arg(dofi_ia_close(ia, (DAT_CLOSE_FLAGS)7), 2);
+}
+
+Test(ia, is_closed_once)
+{
+	succeed(dofi_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG));
+	expect_handle(dofi_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG), IA);
+}
+
+Test(ia, graceful_close_needs_every_kind_gone)
+{
+	const DAT_OS_WAIT_PROXY_AGENT no_agent = { 0 };
+	DAT_CNO_HANDLE cno;
+	DAT_PSP_HANDLE psp;
+	DAT_EP_HANDLE ep = ep_make();
+
+	succeed(dofi_cno_create(ia, no_agent, &cno));
+	succeed(dofi_psp_create(ia, 7, evd, DAT_PSP_CONSUMER_FLAG, &psp));
+	refuses_graceful();
+	succeed(dofi_ep_free(ep));
+	refuses_graceful();
+	succeed(dofi_psp_free(psp));
+	refuses_graceful();
+	succeed(dofi_evd_free(evd));
+	refuses_graceful();
+	succeed(dofi_cno_free(cno));
+	refuses_graceful();
+	succeed(dofi_lmr_free(lmr));
+	refuses_graceful();
+	succeed(dofi_pz_free(pz));
+	succeed(dofi_ia_close(ia, DAT_CLOSE_GRACEFUL_FLAG));
+}
+
+Test(ia, its_own_asynchronous_evd_does_not_keep_it_open)
+{
+	succeed(dofi_lmr_free(lmr));
+	succeed(dofi_pz_free(pz));
+	ia->async_evd = evd;
+	ia->async_evd_owned = true;
+	expect_state(dofi_evd_free(evd), EVD_IN_USE);
+	succeed(dofi_ia_close(ia, DAT_CLOSE_GRACEFUL_FLAG));
+}
+
+Test(ia, abrupt_close_ends_connected_endpoints)
+{
+	DAT_EP_HANDLE a = ep_make(), b = ep_make();
+
+	make_connected(a);
+	start_connecting(b);
+	succeed(dofi_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG));
+	cr_expect_eq(transport.closes, 2);
+	expect_handle(dofi_ep_free(a), EP);
+}
+
+Test(ia, abrupt_close_answers_waiting_requests)
+{
+	struct fi_info *info = fake_info("tcp", "");
+	const struct dofi_arrival arrival = { .info = info, .data = "" };
+	DAT_PSP_HANDLE psp;
+
+	succeed(dofi_psp_create(ia, 7, evd, DAT_PSP_CONSUMER_FLAG, &psp));
+	cr_assert_eq(dofi_cr_arrived(psp, &arrival), 0);
+	succeed(dofi_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG));
+	cr_expect_eq(transport.rejects, 1);
+	cr_expect_eq(transport.why, DOFI_REJECT_PROVIDER);
+	cr_expect_eq(transport.unlistens, 1);
+	fi_freeinfo(info);
+}
+
+Test(ia, a_forked_child_may_close_its_copy)
+{
+	int status;
+	pid_t pid = fork();
+
+	if (!pid) {
+		alarm(10);
+		_exit(dofi_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG) != DAT_SUCCESS);
+	}
+	cr_assert_eq(waitpid(pid, &status, 0), pid);
+	cr_expect(WIFEXITED(status) && !WEXITSTATUS(status), "status %#x", status);
+	cr_expect_eq(transport.ia_finis, 0);
+}

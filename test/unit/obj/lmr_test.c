@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Registrations, and the check of segments that name them. */
+
+#include "obj/fixture.h"
+
+#include <errno.h>
+
+static DAT_LMR_HANDLE h;
+static DAT_RETURN why;
+
+static DAT_RETURN make(void *addr, DAT_VLEN len, int priv)
+{
+	return lmr_make(pz, addr, len, (DAT_MEM_PRIV_FLAGS)priv, &h, NULL, NULL);
+}
+
+static struct dofi_lmr *find(uint64_t addr, uint64_t len, int priv)
+{
+	return dofi_lmr_find(lmr_context, addr, len, pz, (DAT_MEM_PRIV_FLAGS)priv, &why);
+}
+
+TestSuite(lmr, .init = objects_init, .fini = ia_fini);
+
+/* Making */
+
+Test(lmr, is_registered_as_asked)
+{
+	succeed(make(memory + 8, 100, DAT_MEM_PRIV_LOCAL_WRITE_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG));
+	cr_expect_eq(fake.mr_addr, memory + 8);
+	cr_expect_eq(fake.mr_len, 100);
+	cr_expect(fake.mr_access & FI_REMOTE_WRITE);
+	cr_expect(!(fake.mr_access & FI_REMOTE_READ));
+}
+
+Test(lmr, handles_are_checked)
+{
+	DAT_PZ_HANDLE good = pz;
+
+	pz = NULL;
+	expect_handle(make(memory, 8, 0), PZ);
+	pz = evd;
+	expect_handle(make(memory, 8, 0), PZ);
+	pz = good;
+	ia = (struct dofi_ia *)good;
+	expect_handle(make(memory, 8, 0), IA);
+	ia = ((struct dofi_obj *)good)->ia;
+}
+
+Test(lmr, needs_a_place_for_its_handle)
+{
+	expect_type(lmr_make(pz, memory, 8, DAT_MEM_PRIV_ALL_FLAG, NULL, NULL, NULL),
+		    DAT_INVALID_PARAMETER);
+}
+
+Test(lmr, a_pz_of_another_ia_is_refused)
+{
+	struct dofi_ia *first = ia, *second;
+
+	cr_assert_eq(ia_try_open(&second), 0);
+	ia = second;
+	expect_handle(make(memory, 8, 0), PZ);
+	ia = first;
+	succeed(dofi_ia_close(second, DAT_CLOSE_ABRUPT_FLAG));
+}
+
+Test(lmr, nothing_cannot_be_registered)
+{
+	expect_type(make(memory, 0, 0), DAT_LENGTH_ERROR);
+}
+
+Test(lmr, a_region_must_not_wrap)
+{
+	expect_arg(make(memory, UINT64_MAX, 0), 3);
+	expect_arg(make((void *)UINTPTR_MAX, 2, 0), 3);
+	expect_arg(make(NULL, 8, 0), 3);
+}
+
+Test(lmr, unknown_privileges_are_refused)
+{
+	expect_arg(make(memory, 8, 0x40000), 6);
+}
+
+Test(lmr, remote_write_needs_local_write)
+{
+	expect_arg(make(memory, 8, DAT_MEM_PRIV_REMOTE_WRITE_FLAG), 6);
+}
+
+Test(lmr, what_the_fabric_calls_a_bad_address_is_one)
+{
+	fake.fault.mr_times = 1;
+	fake.fault.mr = -FI_EFAULT;
+	expect_arg(make(memory, 8, 0), 3);
+}
+
+Test(lmr, without_resources_of_the_fabric_there_is_none)
+{
+	DAT_COUNT before = dofi_lmr_pool.used;
+
+	fake.fault.mr_times = 1;
+	fake.fault.mr = -FI_ENOMEM;
+	expect_type(make(memory, 8, 0), DAT_INSUFFICIENT_RESOURCES);
+	cr_expect_eq(dofi_lmr_pool.used, (size_t)before);
+}
+
+Test(lmr, without_remote_privilege_there_is_no_remote_key)
+{
+	DAT_RMR_CONTEXT key = 7;
+
+	succeed(lmr_make(pz, memory, 8, DAT_MEM_PRIV_LOCAL_WRITE_FLAG, &h, NULL, &key));
+	cr_expect_eq(key, 0);
+	cr_expect(rmr_context);
+}
+
+static DAT_RETURN make_type(DAT_MEM_TYPE type)
+{
+	const DAT_REGION_DESCRIPTION region = { .for_va = memory };
+
+#if DAT_VERSION_MAJOR >= 2
+	return dofi_lmr_create(ia, type, region, 8, pz, DAT_MEM_PRIV_ALL_FLAG, DAT_VA_TYPE_VA, &h,
+			       NULL, NULL, NULL, NULL);
+#else
+	return dofi_lmr_create(ia, type, region, 8, pz, DAT_MEM_PRIV_ALL_FLAG, &h, NULL, NULL, NULL,
+			       NULL);
+#endif
+}
+
+Test(lmr, other_memory_types_wait_for_a_later_release)
+{
+	expect_type(make_type(DAT_MEM_TYPE_LMR), DAT_NOT_IMPLEMENTED);
+	expect_type(make_type(DAT_MEM_TYPE_SHARED_VIRTUAL), DAT_NOT_IMPLEMENTED);
+	expect_arg(make_type((DAT_MEM_TYPE)0x55), 2);
+}
+
+#if DAT_VERSION_MAJOR >= 2
+Test(lmr, zero_based_addresses_wait_for_a_later_release)
+{
+	const DAT_REGION_DESCRIPTION region = { .for_va = memory };
+
+	expect_type(dofi_lmr_create(ia, DAT_MEM_TYPE_VIRTUAL, region, 8, pz, DAT_MEM_PRIV_ALL_FLAG,
+				    DAT_VA_TYPE_ZB, &h, NULL, NULL, NULL, NULL), DAT_NOT_IMPLEMENTED);
+	expect_arg(dofi_lmr_create(ia, DAT_MEM_TYPE_VIRTUAL, region, 8, pz, DAT_MEM_PRIV_ALL_FLAG,
+				   (DAT_VA_TYPE)9, &h, NULL, NULL, NULL, NULL), 7);
+}
+
+Test(lmr, infinibands_atomic_privilege_is_accepted)
+{
+	succeed(make(memory, 8, DAT_MEM_PRIV_ALL_FLAG | DAT_IB_MEM_PRIV_REMOTE_ATOMIC));
+}
+#endif
+
+Test(lmr, query_tells_all)
+{
+	DAT_LMR_PARAM p;
+
+	succeed(dofi_lmr_query(lmr, DAT_LMR_FIELD_ALL, &p));
+	cr_expect_eq(p.ia_handle, ia);
+	cr_expect_eq(p.pz_handle, pz);
+	cr_expect_eq(p.mem_type, DAT_MEM_TYPE_VIRTUAL);
+	cr_expect_eq(p.region_desc.for_va, memory);
+	cr_expect_eq(p.length, sizeof(memory));
+	cr_expect_eq(p.mem_priv, DAT_MEM_PRIV_ALL_FLAG);
+	cr_expect_eq(p.lmr_context, lmr_context);
+	cr_expect_eq(p.rmr_context, rmr_context);
+	cr_expect_eq(p.registered_size, sizeof(memory));
+	cr_expect_eq(p.registered_address, (uintptr_t)memory);
+}
+
+Test(lmr, query_checks_its_arguments)
+{
+	DAT_LMR_PARAM p;
+
+	expect_handle(dofi_lmr_query(pz, DAT_LMR_FIELD_ALL, &p), LMR);
+	expect_arg(dofi_lmr_query(lmr, (DAT_LMR_PARAM_MASK)(DAT_LMR_FIELD_ALL + 1), &p), 2);
+	expect_arg(dofi_lmr_query(lmr, DAT_LMR_FIELD_ALL, NULL), 3);
+}
+
+Test(lmr, is_freed_once)
+{
+	int before = fake.open;
+
+	succeed(dofi_lmr_free(lmr));
+	cr_expect_eq(fake.open, before - 1);
+	expect_handle(dofi_lmr_free(lmr), LMR);
+}
+
+/* Finding */
+
+TestSuite(lmr_find, .init = objects_init, .fini = ia_fini);
+
+#define BASE ((uint64_t)(uintptr_t)memory)
+
+Test(lmr_find, takes_the_whole_and_every_part)
+{
+	cr_expect_eq(find(BASE, sizeof(memory), 0), lmr);
+	cr_expect_eq(find(BASE, 1, 0), lmr);
+	cr_expect_eq(find(BASE + sizeof(memory) - 1, 1, 0), lmr);
+}
+
+Test(lmr_find, refuses_what_reaches_beyond)
+{
+	static const struct {
+		int64_t offset;
+		uint64_t len;
+	} bad[] = {
+		{ -1, 1 }, { -1, sizeof(memory) }, { 0, sizeof(memory) + 1 }, { 1, sizeof(memory) },
+		{ sizeof(memory), 1 }, { sizeof(memory) - 1, 2 }, { 0, UINT64_MAX },
+		{ 1, UINT64_MAX }, { sizeof(memory), UINT64_MAX }, { -4096, 8192 + sizeof(memory) },
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		cr_expect(!find(BASE + bad[i].offset, bad[i].len, 0), "%zu", i);
+		expect_type(why, DAT_PROTECTION_VIOLATION);
+	}
+}
+
+Test(lmr_find, lengths_that_wrap_the_address_are_refused)
+{
+	uint64_t addr;
+
+	for (addr = BASE; addr < BASE + 64; addr++) {
+		cr_expect(!find(addr, 0 - addr, 0));
+		cr_expect(!find(addr, 8 - addr, 0));
+		cr_expect(!find(addr, UINT64_MAX - addr + BASE, 0));
+	}
+}
+
+Test(lmr_find, every_bound_holds)
+{
+	uint64_t off, len;
+
+	for (off = 0; off < 48; off++)
+		for (len = 0; len < 48; len++) {
+			uint64_t addr = BASE + sizeof(memory) - 24 + off - 12;
+			bool inside = addr + len <= BASE + sizeof(memory);
+
+			cr_assert_eq(find(addr, len, 0) != NULL, inside);
+		}
+}
+
+Test(lmr_find, contexts_that_never_were_are_refused)
+{
+	unsigned i;
+
+	for (i = 0; i < 32; i++) {
+		cr_expect(!dofi_lmr_find(lmr_context ^ 1u << i, BASE, 1, pz, 0, &why), "bit %u", i);
+		expect_type(why, DAT_PROTECTION_VIOLATION);
+	}
+	cr_expect(!dofi_lmr_find(0, BASE, 1, pz, 0, &why));
+	cr_expect(!dofi_lmr_find(UINT32_MAX, BASE, 1, pz, 0, &why));
+}
+
+Test(lmr_find, a_freed_context_is_refused)
+{
+	succeed(dofi_lmr_free(lmr));
+	cr_expect(!find(BASE, 1, 0));
+}
+
+/* The pool gives the same LMR again after all others, with another context. */
+Test(lmr_find, a_stale_context_is_refused_when_its_place_is_taken)
+{
+	DAT_LMR_CONTEXT context = 0;
+	int i;
+
+	succeed(dofi_lmr_free(lmr));
+	for (i = 0; i < 2 * DOFI_POOL_FIRST; i++) {
+		succeed(lmr_make(pz, memory, sizeof(memory), DAT_MEM_PRIV_ALL_FLAG, &h, &context, NULL));
+		if (h == lmr)
+			break;
+		succeed(dofi_lmr_free(h));
+	}
+	cr_assert_eq(h, lmr);
+	cr_expect(context != lmr_context);
+	cr_expect(!find(BASE, 1, 0));
+	cr_expect_eq(dofi_lmr_find(context, BASE, 1, pz, 0, &why), lmr);
+}
+
+Test(lmr_find, another_zones_context_is_refused)
+{
+	DAT_PZ_HANDLE other;
+
+	succeed(dofi_pz_create(ia, &other));
+	cr_expect(!dofi_lmr_find(lmr_context, BASE, 1, other, 0, &why));
+	expect_type(why, DAT_PROTECTION_VIOLATION);
+	cr_expect(!dofi_lmr_find(lmr_context, BASE, 1, NULL, 0, &why));
+}
+
+Test(lmr_find, missing_privileges_are_told_apart)
+{
+	DAT_LMR_CONTEXT context;
+
+	succeed(lmr_make(pz, memory, 8, DAT_MEM_PRIV_LOCAL_READ_FLAG, &h, &context, NULL));
+	cr_expect_eq(dofi_lmr_find(context, BASE, 8, pz, DAT_MEM_PRIV_LOCAL_READ_FLAG, &why), h);
+	cr_expect(!dofi_lmr_find(context, BASE, 8, pz, DAT_MEM_PRIV_LOCAL_WRITE_FLAG, &why));
+	expect_type(why, DAT_PRIVILEGES_VIOLATION);
+}
+
+Test(lmr_find, sending_needs_no_privilege)
+{
+	DAT_LMR_CONTEXT context;
+
+	succeed(lmr_make(pz, memory, 8, DAT_MEM_PRIV_NONE_FLAG, &h, &context, NULL));
+	cr_expect_eq(dofi_lmr_find(context, BASE, 8, pz, DAT_MEM_PRIV_LOCAL_READ_FLAG, &why), h);
+}
+
+/* Synchronising */
+
+Test(lmr, sync_checks_each_segment)
+{
+	DAT_LMR_TRIPLET s[2] = { segment(0, 16), segment(sizeof(memory) - 8, 8) };
+
+	succeed(dofi_lmr_sync(ia, s, 2));
+	s[1] = segment(sizeof(memory) - 8, 9);
+	expect_arg(dofi_lmr_sync(ia, s, 2), 2);
+	succeed(dofi_lmr_sync(ia, s, 1));
+}
+
+Test(lmr, sync_checks_its_arguments)
+{
+	DAT_LMR_TRIPLET s = segment(0, 16);
+
+	expect_handle(dofi_lmr_sync(NULL, &s, 1), IA);
+	expect_arg(dofi_lmr_sync(ia, NULL, 1), 2);
+	succeed(dofi_lmr_sync(ia, NULL, 0));
+	s.lmr_context = 0;
+	expect_arg(dofi_lmr_sync(ia, &s, 1), 2);
+	s.lmr_context = UINT32_MAX;
+	expect_arg(dofi_lmr_sync(ia, &s, 1), 2);
+}
+
+Test(lmr, sync_of_a_freed_region_is_refused)
+{
+	DAT_LMR_TRIPLET s = segment(0, 16);
+
+	succeed(dofi_lmr_free(lmr));
+	expect_arg(dofi_lmr_sync(ia, &s, 1), 2);
+}

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Handles of every kind: which are valid, and what all of them can do. */
+
+#include "obj/fixture.h"
+
+#include "obj/caps.h"
+
+#include <errno.h>
+
+/* One object of each kind. */
+static struct {
+	DAT_HANDLE handle;
+	DAT_HANDLE_TYPE type;
+} each[8];
+static unsigned n_each;
+
+static void each_add(DAT_HANDLE handle, DAT_HANDLE_TYPE type)
+{
+	each[n_each].handle = handle;
+	each[n_each++].type = type;
+}
+
+static void init(void)
+{
+	const DAT_OS_WAIT_PROXY_AGENT no_agent = { 0 };
+	struct fi_info *info;
+	struct dofi_arrival arrival = { .data = "" };
+	DAT_HANDLE h;
+
+	objects_init();
+	each_add(ia, DAT_HANDLE_TYPE_IA);
+	each_add(pz, DAT_HANDLE_TYPE_PZ);
+	each_add(evd, DAT_HANDLE_TYPE_EVD);
+	each_add(lmr, DAT_HANDLE_TYPE_LMR);
+	each_add(ep_make(), DAT_HANDLE_TYPE_EP);
+	succeed(dofi_cno_create(ia, no_agent, &h));
+	each_add(h, DAT_HANDLE_TYPE_CNO);
+	succeed(dofi_psp_create(ia, 7, evd, DAT_PSP_CONSUMER_FLAG, &h));
+	each_add(h, DAT_HANDLE_TYPE_PSP);
+	info = fake_info("tcp", "");
+	arrival.info = info;
+	cr_assert_eq(dofi_cr_arrived(h, &arrival), 0);
+	fi_freeinfo(info);
+	each_add(event_take(evd, DAT_CONNECTION_REQUEST_EVENT).event_data.cr_arrival_event_data.cr_handle,
+		 DAT_HANDLE_TYPE_CR);
+}
+
+/* No kind of object is at @h. */
+static bool refused(DAT_HANDLE h)
+{
+	DAT_HANDLE_TYPE type;
+
+	return !dofi_obj_any(h) && !dofi_ia_check(h) && !dofi_pz_check(h) && !dofi_evd_check(h) &&
+	       !dofi_lmr_check(h) && !dofi_ep_check(h) && !dofi_cno_check(h) && !dofi_psp_check(h) &&
+	       !dofi_cr_check(h) && DAT_GET_TYPE(dofi_get_handle_type(h, &type)) == DAT_INVALID_HANDLE;
+}
+
+TestSuite(obj, .init = init, .fini = ia_fini);
+
+Test(obj, null_is_no_handle)
+{
+	cr_expect(refused(DAT_HANDLE_NULL));
+}
+
+Test(obj, small_numbers_are_no_handles)
+{
+	uintptr_t n;
+
+	for (n = 0; n < 100000; n++)
+		cr_assert(refused((DAT_HANDLE)n));
+}
+
+Test(obj, wild_pointers_are_no_handles)
+{
+	int here;
+
+	cr_expect(refused(&here));
+	cr_expect(refused((DAT_HANDLE)UINTPTR_MAX));
+	cr_expect(refused(NOWHERE));
+	cr_expect(refused(&refused));
+}
+
+Test(obj, addresses_inside_objects_are_no_handles)
+{
+	unsigned i, off;
+
+	for (i = 0; i < n_each; i++)
+		for (off = 1; off < 200; off++) {
+			char *p = (char *)each[i].handle + off;
+
+			cr_assert(refused(p) || dofi_pool_index(p), "%u+%u", i, off);
+		}
+}
+
+Test(obj, every_handle_has_its_type)
+{
+	DAT_HANDLE_TYPE type;
+	unsigned i;
+
+	for (i = 0; i < n_each; i++) {
+		succeed(dofi_get_handle_type(each[i].handle, &type));
+		cr_expect_eq(type, each[i].type);
+	}
+}
+
+Test(obj, a_handle_of_one_kind_is_none_of_another)
+{
+	unsigned i;
+
+	for (i = 0; i < n_each; i++) {
+		DAT_HANDLE h = each[i].handle;
+		DAT_HANDLE_TYPE t = each[i].type;
+
+		cr_expect_eq(dofi_ia_check(h) != NULL, t == DAT_HANDLE_TYPE_IA);
+		cr_expect_eq(dofi_pz_check(h) != NULL, t == DAT_HANDLE_TYPE_PZ);
+		cr_expect_eq(dofi_evd_check(h) != NULL, t == DAT_HANDLE_TYPE_EVD);
+		cr_expect_eq(dofi_lmr_check(h) != NULL, t == DAT_HANDLE_TYPE_LMR);
+		cr_expect_eq(dofi_ep_check(h) != NULL, t == DAT_HANDLE_TYPE_EP);
+		cr_expect_eq(dofi_cno_check(h) != NULL, t == DAT_HANDLE_TYPE_CNO);
+		cr_expect_eq(dofi_psp_check(h) != NULL, t == DAT_HANDLE_TYPE_PSP);
+		cr_expect_eq(dofi_cr_check(h) != NULL, t == DAT_HANDLE_TYPE_CR);
+	}
+}
+
+Test(obj, every_handle_is_dead_after_the_ia)
+{
+	unsigned i;
+
+	succeed(dofi_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG));
+	for (i = 0; i < n_each; i++)
+		cr_expect(refused(each[i].handle), "%u", i);
+}
+
+Test(obj, a_freed_handle_is_dead_though_its_neighbour_lives)
+{
+	DAT_EP_HANDLE a = ep_make(), b = ep_make();
+
+	succeed(dofi_ep_free(a));
+	cr_expect(refused(a));
+	expect_handle(dofi_ep_free(a), EP);
+	cr_expect(!refused(b));
+}
+
+Test(obj, the_consumers_context_is_kept_for_each)
+{
+	DAT_CONTEXT context;
+	unsigned i;
+
+	for (i = 0; i < n_each; i++) {
+		succeed(dofi_get_consumer_context(each[i].handle, &context));
+		cr_expect_eq(context.as_64, 0, "%u", i);
+		context.as_64 = 0x1122334455667788ull + i;
+		succeed(dofi_set_consumer_context(each[i].handle, context));
+	}
+	for (i = 0; i < n_each; i++) {
+		succeed(dofi_get_consumer_context(each[i].handle, &context));
+		cr_expect_eq(context.as_64, 0x1122334455667788ull + i);
+	}
+}
+
+Test(obj, a_new_object_has_no_old_context)
+{
+	DAT_CONTEXT context = { .as_64 = 5 };
+	DAT_PZ_HANDLE h;
+	int i;
+
+	for (i = 0; i < 200; i++) {	/* more than the pool's first chunk holds */
+		succeed(dofi_pz_create(ia, &h));
+		succeed(dofi_get_consumer_context(h, &context));
+		cr_assert_eq(context.as_64, 0);
+		context.as_64 = 5;
+		succeed(dofi_set_consumer_context(h, context));
+		succeed(dofi_pz_free(h));
+	}
+}
+
+Test(obj, context_calls_check_their_arguments)
+{
+	DAT_CONTEXT context = { .as_64 = 0 };
+
+	expect_type(dofi_set_consumer_context(NOWHERE, context), DAT_INVALID_HANDLE);
+	expect_type(dofi_get_consumer_context(DAT_HANDLE_NULL, &context), DAT_INVALID_HANDLE);
+	expect_arg(dofi_get_consumer_context(ia, NULL), 2);
+	expect_arg(dofi_get_handle_type(ia, NULL), 2);
+}
+
+Test(obj, the_ia_makes_as_many_as_it_promises)
+{
+	DAT_COUNT most = dofi_caps_max_objects(ia, DAT_HANDLE_TYPE_EVD), n;
+	DAT_EVD_HANDLE h = NULL, last;
+	DAT_IA_ATTR attr;
+
+	succeed(dofi_ia_query(ia, NULL, DAT_IA_FIELD_ALL, &attr, 0, NULL));
+	cr_expect_eq(attr.max_evds, most);
+	for (n = 1; n < most; n++)	/* one is there already */
+		h = evd_make(1, DAT_EVD_DTO_FLAG);
+	last = h;
+	expect_type(dofi_evd_create(ia, 1, NULL, DAT_EVD_DTO_FLAG, &h), DAT_INSUFFICIENT_RESOURCES);
+	cr_expect_eq(h, last);
+	succeed(dofi_evd_free(last));
+	succeed(dofi_evd_create(ia, 1, NULL, DAT_EVD_DTO_FLAG, &h));
+}
+
+Test(obj, failed_creations_do_not_use_up_the_limit)
+{
+	DAT_COUNT most = dofi_caps_max_objects(ia, DAT_HANDLE_TYPE_PZ), n;
+	DAT_PZ_HANDLE h;
+
+	fake.fault.domain = -FI_ENOMEM;
+	for (n = 0; n < 2 * most; n++)
+		cr_assert(dofi_pz_create(ia, &h) != DAT_SUCCESS);
+	fake.fault.domain = 0;
+	succeed(dofi_pz_create(ia, &h));
+}
+
+Test(obj, retiring_is_for_one_caller)
+{
+	struct dofi_obj *o = ep_make();
+	void (*destroy)(struct dofi_obj *) = o->destroy;
+
+	destroy(o);
+	cr_expect(!dofi_obj_retire(o));
+	destroy(o);		/* does nothing: the pools' counts are checked at the end */
+}
+
+enum { THREADS = 4, ROUNDS = 300 };
+
+static void *make_and_free(void *arg)
+{
+	DAT_EP_HANDLE h;
+	int i;
+
+	(void)arg;
+	for (i = 0; i < ROUNDS; i++) {
+		h = ep_make();
+		cr_assert(dofi_ep_check(h));
+		succeed(dofi_ep_free(h));
+	}
+	return NULL;
+}
+
+Test(obj, threads_make_and_free_at_once)
+{
+	pthread_t thread[THREADS];
+	int i;
+
+	for (i = 0; i < THREADS; i++)
+		pthread_create(&thread[i], NULL, make_and_free, NULL);
+	for (i = 0; i < THREADS; i++)
+		pthread_join(thread[i], NULL);
+	cr_expect_eq(dofi_ep_pool.used, 1);
+}
+
+Test(obj, errors_of_the_system_have_return_codes)
+{
+	cr_expect_eq(dofi_ret(0), DAT_SUCCESS);
+	expect_type(dofi_ret(-ENOMEM), DAT_INSUFFICIENT_RESOURCES);
+	expect_type(dofi_ret(-EMFILE), DAT_INSUFFICIENT_RESOURCES);
+	expect_type(dofi_ret(-ENODATA), DAT_PROVIDER_NOT_FOUND);
+	expect_type(dofi_ret(EINVAL), DAT_INVALID_PARAMETER);
+	expect_type(dofi_ret(-EIO), DAT_INTERNAL_ERROR);
+	cr_expect(dofi_ret(-EIO) & DAT_CLASS_ERROR);
+}
