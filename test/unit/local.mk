@@ -48,6 +48,7 @@ obj_test_sources = $(prov_test_runner) \
 	test/unit/fab/fake.h \
 	test/unit/obj/caps_test.c \
 	test/unit/obj/cno_test.c \
+	test/unit/obj/cr_test.c \
 	test/unit/obj/ep_state_test.c \
 	test/unit/obj/evd_test.c \
 	test/unit/obj/evd_wait_test.c \
@@ -56,6 +57,7 @@ obj_test_sources = $(prov_test_runner) \
 	test/unit/obj/ia_test.c \
 	test/unit/obj/lmr_test.c \
 	test/unit/obj/obj_test.c \
+	test/unit/obj/psp_test.c \
 	test/unit/obj/pz_test.c \
 	test/unit/registry.c \
 	test/unit/registry.h
