@@ -3,8 +3,7 @@
  * Type-stable memory: objects and blocks that are reused but never unmapped.
  *
  * A handle that its owner freed, or a number that never was a handle, can be
- * looked up without touching foreign memory, and a completion that a fabric
- * delivers too late still points at memory of ours.
+ * looked up without touching foreign memory.
  */
 #ifndef DOFI_BASE_POOL_H
 #define DOFI_BASE_POOL_H

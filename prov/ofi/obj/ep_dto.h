@@ -21,8 +21,9 @@ enum dofi_dto_kind {
 
 /*
  * A posted operation. Its address, with the generation in the low bits, is the
- * context that the fabric returns; slots are never unmapped, so a completion that
- * comes twice or too late finds another generation and is dropped.
+ * context that the fabric returns: a completion that comes twice finds another
+ * generation, or nothing at the fabric, and is dropped. None comes after the transport
+ * has closed the endpoint.
  */
 struct dofi_dto {
 	struct dofi_ep *ep;

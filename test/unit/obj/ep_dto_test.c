@@ -1,0 +1,671 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Operations: what may be posted, what the fabric is given, and how each completes once. */
+
+#include "obj/fixture.h"
+
+#include <rdma/fi_errno.h>
+
+#define CONSUMER_FLAGS(f) ((DAT_COMPLETION_FLAGS)(f))
+
+static DAT_EP_HANDLE ep;
+
+static void init_unconnected(void)
+{
+	objects_init();
+	ep = ep_make();
+}
+
+static void init(void)
+{
+	init_unconnected();
+	make_connected(ep);
+}
+
+TestSuite(ep_dto, .init = init, .fini = ia_fini);
+
+static struct dofi_ep *inside(void)
+{
+	return ep;
+}
+
+static DAT_DTO_COOKIE cookie_of(uint64_t n)
+{
+	return (DAT_DTO_COOKIE){ .as_64 = n };
+}
+
+static DAT_RETURN send_flags(uint64_t n, int flags)
+{
+	DAT_LMR_TRIPLET s = segment(0, 8);
+
+	return dofi_ep_post_send(ep, 1, &s, cookie_of(n), CONSUMER_FLAGS(flags));
+}
+
+static DAT_RETURN post_send(uint64_t n)
+{
+	return send_flags(n, 0);
+}
+
+static DAT_RETURN post_recv(uint64_t n)
+{
+	DAT_LMR_TRIPLET s = segment(0, 64);
+
+	return dofi_ep_post_recv(ep, 1, &s, cookie_of(n), DAT_COMPLETION_DEFAULT_FLAG);
+}
+
+static DAT_RETURN post_read(uint64_t n, size_t local, size_t remote, int flags)
+{
+	DAT_LMR_TRIPLET s = segment(0, local);
+	DAT_RMR_TRIPLET r = remote_segment(remote);
+
+	return dofi_ep_post_rdma_read(ep, 1, &s, cookie_of(n), &r, CONSUMER_FLAGS(flags));
+}
+
+static DAT_RETURN post_write(uint64_t n, size_t local, size_t remote)
+{
+	DAT_LMR_TRIPLET s = segment(0, local);
+	DAT_RMR_TRIPLET r = remote_segment(remote);
+
+	return dofi_ep_post_rdma_write(ep, 1, &s, cookie_of(n), &r, DAT_COMPLETION_DEFAULT_FLAG);
+}
+
+static DAT_RETURN send_segment(DAT_LMR_TRIPLET s)
+{
+	return dofi_ep_post_send(ep, 1, &s, cookie_of(1), DAT_COMPLETION_DEFAULT_FLAG);
+}
+
+static DAT_DTO_COMPLETION_EVENT_DATA take(uint64_t n, DAT_DTO_COMPLETION_STATUS status)
+{
+	DAT_EVENT event = event_take(evd, DAT_DTO_COMPLETION_EVENT);
+	DAT_DTO_COMPLETION_EVENT_DATA data = event.event_data.dto_completion_event_data;
+
+	cr_expect_eq(data.user_cookie.as_64, n, "%llu", (unsigned long long)data.user_cookie.as_64);
+	cr_expect_eq(data.status, status, "%d", data.status);
+	cr_expect_eq(data.ep_handle, ep);
+	return data;
+}
+
+/* What may be posted */
+
+Test(ep_dto, handles_are_checked)
+{
+	DAT_LMR_TRIPLET s = segment(0, 8);
+	DAT_RMR_TRIPLET r = remote_segment(8);
+	DAT_DTO_COOKIE c = cookie_of(0);
+
+	expect_handle(dofi_ep_post_send(NULL, 1, &s, c, 0), EP);
+	expect_handle(dofi_ep_post_recv(evd, 1, &s, c, 0), EP);
+	expect_handle(dofi_ep_post_rdma_read(NOWHERE, 1, &s, c, &r, 0), EP);
+	expect_handle(dofi_ep_post_rdma_write(pz, 1, &s, c, &r, 0), EP);
+}
+
+Test(ep_dto, segments_are_counted)
+{
+	DAT_LMR_TRIPLET s[8] = { { 0 } };
+	DAT_RMR_TRIPLET r = remote_segment(0);
+	DAT_DTO_COOKIE c = cookie_of(0);
+
+	expect_arg(dofi_ep_post_send(ep, inside()->attr.max_request_iov + 1, s, c, 0), 2);
+	expect_arg(dofi_ep_post_send(ep, -1, s, c, 0), 2);
+	expect_arg(dofi_ep_post_send(ep, 1, NULL, c, 0), 3);
+	expect_arg(dofi_ep_post_recv(ep, inside()->attr.max_recv_iov + 1, s, c, 0), 2);
+	expect_arg(dofi_ep_post_recv(ep, -1, s, c, 0), 2);
+	expect_arg(dofi_ep_post_recv(ep, 1, NULL, c, 0), 3);
+	expect_arg(dofi_ep_post_rdma_read(ep, inside()->attr.max_rdma_read_iov + 1, s, c, &r, 0), 2);
+	expect_arg(dofi_ep_post_rdma_write(ep, inside()->attr.max_rdma_write_iov + 1, s, c, &r, 0), 2);
+	cr_expect_eq(transport.n, 0);
+}
+
+Test(ep_dto, rdma_needs_a_remote_segment)
+{
+	DAT_LMR_TRIPLET s = segment(0, 8);
+
+	expect_arg(dofi_ep_post_rdma_read(ep, 1, &s, cookie_of(0), NULL, 0), 5);
+	expect_arg(dofi_ep_post_rdma_write(ep, 1, &s, cookie_of(0), NULL, 0), 5);
+}
+
+Test(ep_dto, flags_are_checked)
+{
+	DAT_LMR_TRIPLET s = segment(0, 8);
+
+	expect_arg(send_flags(1, 0x8000), 5);
+	expect_arg(send_flags(1, DAT_COMPLETION_UNSIGNALLED_FLAG), 5);
+	expect_arg(post_read(1, 8, 8, 0x8000), 6);
+	expect_arg(dofi_ep_post_recv(ep, 1, &s, cookie_of(1), DAT_COMPLETION_SUPPRESS_FLAG), 5);
+	expect_arg(dofi_ep_post_recv(ep, 1, &s, cookie_of(1), DAT_COMPLETION_UNSIGNALLED_FLAG), 5);
+	cr_expect_eq(transport.n, 0);
+}
+
+Test(ep_dto, requests_need_a_connection, .init = init_unconnected)
+{
+	expect_state(post_send(1), EP_UNCONNECTED);
+	expect_state(post_read(1, 8, 8, 0), EP_UNCONNECTED);
+	expect_state(post_write(1, 8, 8), EP_UNCONNECTED);
+	start_connecting(ep);
+	expect_state(post_send(1), EP_ACTCONNPENDING);
+	cr_expect(event_none(evd));
+}
+
+Test(ep_dto, receives_may_be_posted_at_any_time, .init = init_unconnected)
+{
+	succeed(post_recv(1));
+	start_connecting(ep);
+	succeed(post_recv(2));
+	cr_expect_eq(transport.n, 0);
+	establish(ep, NULL, 0);
+	cr_expect_eq(transport.n, 2);
+}
+
+Test(ep_dto, on_a_disconnected_endpoint_all_is_flushed_at_once)
+{
+	dofi_ep_end_with(inside(), DAT_CONNECTION_EVENT_DISCONNECTED, NULL, 0);
+	settle();
+	event_take(evd, DAT_CONNECTION_EVENT_DISCONNECTED);
+	succeed(post_send(1));
+	take(1, DAT_DTO_ERR_FLUSHED);
+	succeed(post_recv(2));
+	take(2, DAT_DTO_ERR_FLUSHED);
+	succeed(post_read(3, 8, 8, 0));
+	take(3, DAT_DTO_ERR_FLUSHED);
+	cr_expect(event_none(evd));
+	cr_expect_eq(transport.n, 0);
+}
+
+/* Segments */
+
+Test(ep_dto, the_fabric_is_given_what_was_posted)
+{
+	DAT_LMR_TRIPLET s[3] = { segment(16, 8), segment(100, 0), segment(32, 4) };
+	struct dofi_dto *dto;
+
+	succeed(dofi_ep_post_send(ep, 3, s, cookie_of(1), 0));
+	dto = transport.dto[0];
+	cr_expect_eq(dto->kind, DOFI_DTO_SEND);
+	cr_assert_eq(dto->n_iov, 2, "%d", dto->n_iov);
+	cr_expect_eq(dto->iov[0].iov_base, memory + 16);
+	cr_expect_eq(dto->iov[0].iov_len, 8);
+	cr_expect_eq(dto->iov[1].iov_base, memory + 32);
+	cr_expect_eq(dto->iov[1].iov_len, 4);
+	cr_expect_eq(dto->length, 12);
+}
+
+Test(ep_dto, nothing_may_be_sent)
+{
+	succeed(dofi_ep_post_send(ep, 0, NULL, cookie_of(1), 0));
+	cr_expect_eq(transport.dto[0]->n_iov, 0);
+	complete(0);
+	cr_expect_eq(take(1, DAT_DTO_SUCCESS).transfered_length, 0);
+}
+
+Test(ep_dto, memory_must_be_registered_in_the_zone_with_the_privilege)
+{
+	static char other_memory[64];
+	DAT_LMR_TRIPLET s = segment(0, 8);
+	DAT_LMR_CONTEXT context;
+	DAT_PZ_HANDLE zone;
+	DAT_LMR_HANDLE h;
+
+	s.lmr_context ^= 1;
+	expect_type(send_segment(s), DAT_PROTECTION_VIOLATION);
+	expect_type(send_segment(segment(sizeof(memory) - 4, 8)), DAT_PROTECTION_VIOLATION);
+	succeed(dofi_pz_create(ia, &zone));
+	succeed(lmr_make(zone, other_memory, 64, DAT_MEM_PRIV_ALL_FLAG, &h, &context, NULL));
+	s = (DAT_LMR_TRIPLET){ .lmr_context = context,
+			       .virtual_address = (uintptr_t)other_memory, .segment_length = 8 };
+	expect_type(send_segment(s), DAT_PROTECTION_VIOLATION);
+	succeed(lmr_make(pz, other_memory, 64, DAT_MEM_PRIV_LOCAL_READ_FLAG, &h, &context, NULL));
+	s.lmr_context = context;
+	expect_type(dofi_ep_post_recv(ep, 1, &s, cookie_of(1), 0), DAT_PRIVILEGES_VIOLATION);
+	succeed(send_segment(s));
+	cr_expect_eq(transport.n, 1);
+}
+
+Test(ep_dto, a_refused_post_takes_no_room)
+{
+	unsigned i, depth = inside()->sq.depth;
+	DAT_LMR_TRIPLET bad = segment(0, sizeof(memory) + 1);
+
+	for (i = 0; i < 3 * depth; i++)
+		expect_type(send_segment(bad), DAT_PROTECTION_VIOLATION);
+	for (i = 0; i < depth; i++)
+		succeed(post_send(i));
+}
+
+Test(ep_dto, a_write_must_fit_the_remote_segment)
+{
+	expect_type(post_write(1, 9, 8), DAT_LENGTH_ERROR);
+	succeed(post_write(1, 8, 8));
+	succeed(post_write(2, 4, 8));
+	cr_expect_eq(transport.dto[1]->length, 4);
+	cr_expect_eq(transport.dto[0]->remote_addr, 0x5000);
+	cr_expect_eq(transport.dto[0]->remote_key, 0x1234);
+}
+
+Test(ep_dto, a_read_moves_what_the_remote_segment_holds)
+{
+	DAT_LMR_TRIPLET s[2] = { segment(0, 8), segment(16, 8) };
+	DAT_RMR_TRIPLET r = remote_segment(12);
+
+	expect_type(post_read(1, 8, 9, 0), DAT_LENGTH_ERROR);
+	succeed(dofi_ep_post_rdma_read(ep, 2, s, cookie_of(1), &r, 0));
+	cr_expect_eq(transport.dto[0]->n_iov, 2);
+	cr_expect_eq(transport.dto[0]->iov[1].iov_len, 4);
+	complete(0);
+	cr_expect_eq(take(1, DAT_DTO_SUCCESS).transfered_length, 12);
+}
+
+Test(ep_dto, a_read_uses_no_more_segments_than_it_needs)
+{
+	DAT_LMR_TRIPLET s[2] = { segment(0, 8), segment(16, 8) };
+	DAT_RMR_TRIPLET r = remote_segment(8);
+
+	succeed(dofi_ep_post_rdma_read(ep, 2, s, cookie_of(1), &r, 0));
+	cr_expect_eq(transport.dto[0]->n_iov, 1);
+}
+
+/* Completing */
+
+Test(ep_dto, events_tell_what_ended)
+{
+	DAT_DTO_COMPLETION_EVENT_DATA d;
+
+	succeed(post_send(1));
+	succeed(post_recv(2));
+	succeed(post_write(3, 8, 8));
+	complete(0);
+	d = take(1, DAT_DTO_SUCCESS);
+	cr_expect_eq(d.transfered_length, 8);
+#if DAT_VERSION_MAJOR >= 2
+	cr_expect_eq(d.operation, DAT_DTO_SEND);
+#endif
+	complete_with(1, 0, 5);
+	d = take(2, DAT_DTO_SUCCESS);
+	cr_expect_eq(d.transfered_length, 5);	/* as the fabric says */
+#if DAT_VERSION_MAJOR >= 2
+	cr_expect_eq(d.operation, DAT_DTO_RECEIVE);
+#endif
+	complete(2);
+	d = take(3, DAT_DTO_SUCCESS);
+	cr_expect_eq(d.transfered_length, 8);
+#if DAT_VERSION_MAJOR >= 2
+	cr_expect_eq(d.operation, DAT_DTO_RDMA_WRITE);
+#endif
+}
+
+Test(ep_dto, requests_end_in_the_order_of_their_posting)
+{
+	succeed(post_read(1, 8, 8, 0));
+	succeed(post_send(2));
+	succeed(post_write(3, 8, 8));
+	complete(2);
+	complete(1);
+	cr_expect(event_none(evd));
+	complete(0);
+	take(1, DAT_DTO_SUCCESS);
+	take(2, DAT_DTO_SUCCESS);
+	take(3, DAT_DTO_SUCCESS);
+}
+
+Test(ep_dto, receives_do_not_wait_for_requests)
+{
+	succeed(post_send(1));
+	succeed(post_recv(2));
+	complete_with(1, 0, 8);
+	take(2, DAT_DTO_SUCCESS);
+}
+
+Test(ep_dto, a_suppressed_success_is_silent)
+{
+	succeed(send_flags(1, DAT_COMPLETION_SUPPRESS_FLAG));
+	succeed(post_send(2));
+	complete(0);
+	cr_expect(event_none(evd));
+	complete(1);
+	take(2, DAT_DTO_SUCCESS);
+}
+
+Test(ep_dto, a_suppressed_failure_is_not)
+{
+	succeed(send_flags(1, DAT_COMPLETION_SUPPRESS_FLAG));
+	complete_with(0, FI_EIO, 0);
+	take(1, DAT_DTO_ERR_TRANSPORT);
+}
+
+Test(ep_dto, without_an_event_queue_nobody_is_told)
+{
+	succeed(dofi_ep_create(ia, pz, NULL, NULL, evd, NULL, &ep));
+	make_connected(ep);
+	succeed(post_send(1));
+	complete(0);
+	cr_expect(event_none(evd));
+	cr_expect(dofi_queue_empty(&inside()->sq));
+}
+
+Test(ep_dto, a_completion_counts_once)
+{
+	succeed(post_send(1));
+	complete(0);
+	complete(0);
+	complete_with(0, FI_EIO, 0);
+	take(1, DAT_DTO_SUCCESS);
+	settle();
+	cr_expect(event_none(evd));
+	cr_expect_eq(inside()->state, DAT_EP_STATE_CONNECTED);
+}
+
+Test(ep_dto, a_completion_of_a_slots_former_user_is_dropped)
+{
+	unsigned i, slots = inside()->sq.mask + 1;
+
+	for (i = 0; i < slots; i++) {
+		succeed(post_send(i));
+		complete(i);
+		take(i, DAT_DTO_SUCCESS);
+	}
+	succeed(post_send(slots));
+	cr_assert_eq(transport.dto[slots], transport.dto[0]);
+	complete(0);
+	cr_expect(event_none(evd));
+	complete(slots);
+	take(slots, DAT_DTO_SUCCESS);
+}
+
+Test(ep_dto, a_completion_of_nothing_is_dropped)
+{
+	const struct fi_cq_data_entry entry = { 0 };
+
+	dofi_dto_complete(&entry, 0, NULL);
+	cr_expect(event_none(evd));
+}
+
+/* The thread that polls takes the event itself. */
+static DAT_EVENT taken;
+
+static bool complete_into_sink(unsigned i, DAT_EVD_HANDLE of)
+{
+	const struct fi_cq_data_entry entry = { .op_context = transport.context[i] };
+	struct dofi_sink sink = { .evd = of, .event = &taken };
+
+	dofi_dto_complete(&entry, 0, &sink);
+	return sink.taken;
+}
+
+Test(ep_dto, a_polling_thread_gets_the_event_at_once)
+{
+	succeed(post_send(7));
+	cr_expect(complete_into_sink(0, evd));
+	cr_expect_eq(taken.event_number, DAT_DTO_COMPLETION_EVENT);
+	cr_expect_eq(taken.evd_handle, evd);
+	cr_expect_eq(taken.event_data.dto_completion_event_data.user_cookie.as_64, 7);
+	cr_expect(event_none(evd));
+}
+
+Test(ep_dto, a_polling_thread_does_not_overtake)
+{
+	succeed(post_send(1));
+	succeed(post_send(2));
+	complete(0);
+	cr_expect(!complete_into_sink(1, evd));
+	take(1, DAT_DTO_SUCCESS);
+	take(2, DAT_DTO_SUCCESS);
+}
+
+Test(ep_dto, a_polling_thread_gets_only_what_it_polls_for)
+{
+	succeed(post_send(1));
+	cr_expect(!complete_into_sink(0, evd_make(4, EVD_ALL_FLAGS)));
+	take(1, DAT_DTO_SUCCESS);
+}
+
+Test(ep_dto, a_polling_thread_gets_one_of_several)
+{
+	succeed(post_send(1));
+	succeed(post_send(2));
+	complete(1);
+	cr_expect(complete_into_sink(0, evd));
+	cr_expect_eq(taken.event_data.dto_completion_event_data.user_cookie.as_64, 1);
+	take(2, DAT_DTO_SUCCESS);
+}
+
+/* Failing */
+
+static const struct {
+	int err;
+	DAT_DTO_COMPLETION_STATUS of_send, of_write, of_recv;
+	DAT_EVENT_NUMBER end;
+} errors[] = {
+	{ FI_ECANCELED, DAT_DTO_ERR_FLUSHED, DAT_DTO_ERR_FLUSHED, DAT_DTO_ERR_FLUSHED,
+	  DAT_CONNECTION_EVENT_DISCONNECTED },
+	{ FI_ECONNRESET, DAT_DTO_ERR_FLUSHED, DAT_DTO_ERR_FLUSHED, DAT_DTO_ERR_FLUSHED,
+	  DAT_CONNECTION_EVENT_DISCONNECTED },
+	{ FI_ETRUNC, DAT_DTO_ERR_REMOTE_RESPONDER, DAT_DTO_ERR_REMOTE_RESPONDER,
+	  DAT_DTO_ERR_LOCAL_LENGTH, DAT_CONNECTION_EVENT_BROKEN },
+	{ FI_EACCES, DAT_DTO_ERR_LOCAL_PROTECTION, DAT_DTO_ERR_REMOTE_ACCESS,
+	  DAT_DTO_ERR_LOCAL_PROTECTION, DAT_CONNECTION_EVENT_BROKEN },
+	{ FI_EKEYREJECTED, DAT_DTO_ERR_LOCAL_PROTECTION, DAT_DTO_ERR_REMOTE_ACCESS,
+	  DAT_DTO_ERR_LOCAL_PROTECTION, DAT_CONNECTION_EVENT_BROKEN },
+	{ FI_EIO, DAT_DTO_ERR_TRANSPORT, DAT_DTO_ERR_TRANSPORT, DAT_DTO_ERR_TRANSPORT,
+	  DAT_CONNECTION_EVENT_BROKEN },
+};
+
+static void fail_with(int err, DAT_DTO_COMPLETION_STATUS status, DAT_EVENT_NUMBER end)
+{
+	complete_with(transport.n - 1, err, 0);
+	settle();
+	take(1, status);
+	event_take(evd, end);
+	cr_expect(event_none(evd));
+	succeed(dofi_ep_reset(ep));
+	make_connected(ep);
+}
+
+Test(ep_dto, a_failure_has_its_status_and_ends_the_connection)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
+		succeed(post_send(1));
+		fail_with(errors[i].err, errors[i].of_send, errors[i].end);
+		succeed(post_write(1, 8, 8));
+		fail_with(errors[i].err, errors[i].of_write, errors[i].end);
+		succeed(post_recv(1));
+		fail_with(errors[i].err, errors[i].of_recv, errors[i].end);
+	}
+}
+
+Test(ep_dto, after_a_failure_the_rest_is_flushed)
+{
+	int i;
+
+	for (i = 0; i < 4; i++)
+		succeed(post_send(i));
+	succeed(post_recv(4));
+	complete_with(1, FI_EIO, 0);
+	settle();
+	take(0, DAT_DTO_ERR_FLUSHED);
+	take(1, DAT_DTO_ERR_TRANSPORT);
+	take(2, DAT_DTO_ERR_FLUSHED);
+	take(3, DAT_DTO_ERR_FLUSHED);
+	take(4, DAT_DTO_ERR_FLUSHED);
+	event_take(evd, DAT_CONNECTION_EVENT_BROKEN);
+	cr_expect(event_none(evd));
+}
+
+Test(ep_dto, what_the_fabric_refuses_has_failed)
+{
+	transport.fail = -FI_EIO;
+	succeed(post_send(1));
+	settle();
+	cr_expect_eq(inside()->state, DAT_EP_STATE_DISCONNECTED);
+	take(1, DAT_DTO_ERR_TRANSPORT);
+	event_take(evd, DAT_CONNECTION_EVENT_BROKEN);
+}
+
+/* Room, and the order in which the fabric is given work */
+
+Test(ep_dto, a_queue_takes_what_was_agreed_and_no_more)
+{
+	unsigned i, depth = inside()->sq.depth;
+
+	for (i = 0; i < depth; i++)
+		succeed(post_send(i));
+	expect_type(post_send(99), DAT_INSUFFICIENT_RESOURCES);
+	complete(0);
+	succeed(post_send(depth));
+	expect_type(post_send(99), DAT_INSUFFICIENT_RESOURCES);
+}
+
+Test(ep_dto, receives_have_room_of_their_own)
+{
+	unsigned i;
+
+	for (i = 0; i < inside()->sq.depth; i++)
+		succeed(post_send(i));
+	for (i = 0; i < inside()->rq.depth; i++)
+		succeed(post_recv(i));
+	expect_type(post_recv(99), DAT_INSUFFICIENT_RESOURCES);
+}
+
+Test(ep_dto, what_finds_no_room_at_the_fabric_waits_its_turn)
+{
+	int i;
+
+	transport.room = 2;
+	for (i = 0; i < 4; i++)
+		succeed(post_send(i));
+	cr_assert_eq(transport.n, 2);
+	transport.room = 1;
+	complete(0);
+	cr_assert_eq(transport.n, 3);
+	cr_expect_eq(transport.dto[2]->cookie, 2);
+	transport.room = 1;
+	complete(1);
+	cr_assert_eq(transport.n, 4);
+	cr_expect_eq(transport.dto[3]->cookie, 3);
+}
+
+Test(ep_dto, what_waits_is_flushed_too)
+{
+	transport.room = 0;
+	succeed(post_send(1));
+	dofi_ep_end_with(inside(), DAT_CONNECTION_EVENT_DISCONNECTED, NULL, 0);
+	settle();
+	take(1, DAT_DTO_ERR_FLUSHED);
+	event_take(evd, DAT_CONNECTION_EVENT_DISCONNECTED);
+	cr_expect_eq(transport.n, 0);
+}
+
+Test(ep_dto, no_more_reads_are_under_way_than_agreed)
+{
+	unsigned i, most = inside()->attr.max_rdma_read_out;
+
+	for (i = 0; i < most + 2; i++)
+		succeed(post_read(i, 8, 8, 0));
+	cr_assert_eq(transport.n, most);
+	complete(0);
+	cr_assert_eq(transport.n, most + 1);
+	complete(1);
+	cr_assert_eq(transport.n, most + 2);
+	for (i = 2; i < most + 2; i++)
+		complete(i);
+	for (i = 0; i < most + 2; i++)
+		take(i, DAT_DTO_SUCCESS);
+}
+
+Test(ep_dto, a_held_read_holds_what_is_behind_it)
+{
+	unsigned i, most = inside()->attr.max_rdma_read_out;
+
+	for (i = 0; i < most + 1; i++)
+		succeed(post_read(i, 8, 8, 0));
+	succeed(post_send(100));
+	cr_assert_eq(transport.n, most);
+	complete(0);
+	cr_assert_eq(transport.n, most + 2);
+	cr_expect_eq(transport.dto[most + 1]->cookie, 100);
+}
+
+Test(ep_dto, a_fence_waits_for_earlier_reads)
+{
+	succeed(post_read(1, 8, 8, 0));
+	succeed(post_write(2, 8, 8));
+	succeed(send_flags(3, DAT_COMPLETION_BARRIER_FENCE_FLAG));
+	cr_assert_eq(transport.n, 2);
+	complete(1);
+	cr_assert_eq(transport.n, 2);	/* a write is no read */
+	complete(0);
+	cr_assert_eq(transport.n, 3);
+	cr_expect_eq(transport.dto[2]->cookie, 3);
+}
+
+Test(ep_dto, a_fence_without_reads_waits_for_nothing)
+{
+	succeed(post_send(1));
+	succeed(send_flags(2, DAT_COMPLETION_BARRIER_FENCE_FLAG));
+	cr_expect_eq(transport.n, 2);
+}
+
+Test(ep_dto, after_an_end_no_read_is_counted)
+{
+	unsigned i, most = inside()->attr.max_rdma_read_out;
+
+	for (i = 0; i < most; i++)
+		succeed(post_read(i, 8, 8, 0));
+	dofi_ep_end_with(inside(), DAT_CONNECTION_EVENT_DISCONNECTED, NULL, 0);
+	settle();
+	while (!event_none(evd))
+		;
+	succeed(dofi_ep_reset(ep));
+	make_connected(ep);
+	for (i = 0; i < most; i++)
+		succeed(post_read(i, 8, 8, 0));
+	cr_expect_eq(transport.n, 2 * most);
+}
+
+/* Threads */
+
+#define THREADS 4
+#define POSTS 100
+
+static void *posts(void *arg)
+{
+	unsigned i;
+
+	for (i = 0; i < POSTS; i++)
+		succeed(post_send((uintptr_t)arg * POSTS + i));
+	return NULL;
+}
+
+static void big_ep(void)
+{
+	DAT_EVD_HANDLE big = evd_make(2 * THREADS * POSTS, EVD_ALL_FLAGS);
+	DAT_EP_PARAM param;
+
+	succeed(dofi_ep_query(ep, DAT_EP_FIELD_ALL, &param));
+	param.ep_attr.max_request_dtos = THREADS * POSTS;
+	succeed(dofi_ep_create(ia, pz, big, big, big, &param.ep_attr, &ep));
+	evd = big;
+	make_connected(ep);
+}
+
+Test(ep_dto, threads_post_at_once)
+{
+	unsigned next[THREADS] = { 0 }, i;
+	pthread_t thread[THREADS];
+	uintptr_t t;
+
+	big_ep();
+	for (t = 0; t < THREADS; t++)
+		pthread_create(&thread[t], NULL, posts, (void *)t);
+	for (t = 0; t < THREADS; t++)
+		pthread_join(thread[t], NULL);
+	cr_assert_eq(transport.n, THREADS * POSTS);
+	for (i = transport.n; i--; )
+		complete(i);
+	for (i = 0; i < transport.n; i++) {
+		DAT_EVENT event = event_take(evd, DAT_DTO_COMPLETION_EVENT);
+		uint64_t n = event.event_data.dto_completion_event_data.user_cookie.as_64;
+
+		cr_assert_eq(n % POSTS, next[n / POSTS]++);
+	}
+	cr_expect(event_none(evd));
+}
