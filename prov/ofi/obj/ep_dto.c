@@ -75,11 +75,20 @@ static DAT_MEM_PRIV_FLAGS local_privilege(uint8_t kind)
 								DAT_MEM_PRIV_LOCAL_READ_FLAG;
 }
 
+/* The longest message: what the fabric takes, as far as a DAT length can tell of it. */
+static uint64_t longest(const struct dofi_ep *ep)
+{
+	const uint64_t most = ep->obj.ia->limits.max_message_size;
+
+	return most < (dofi_seg_length)-1 ? most : (dofi_seg_length)-1;
+}
+
 /* Checks the consumer's segments and turns them into the slot's. */
 static DAT_RETURN load_segments(struct dofi_ep *ep, struct dofi_dto *dto, DAT_COUNT n,
 				const DAT_LMR_TRIPLET *iov)
 {
 	DAT_MEM_PRIV_FLAGS priv = local_privilege(dto->kind);
+	const uint64_t most = longest(ep);
 	uint64_t total = 0;
 	DAT_RETURN ret;
 	DAT_COUNT i;
@@ -95,14 +104,16 @@ static DAT_RETURN load_segments(struct dofi_ep *ep, struct dofi_dto *dto, DAT_CO
 				    ep->pz, priv, &ret);
 		if (!lmr)
 			return ret;
+		/* a sum would wrap: in 1.2 lengths have 64 bits */
+		if (s->segment_length > most - total)
+			return DOFI_RET(DAT_LENGTH_ERROR, 0);
+		total += s->segment_length;
 		dto->iov[dto->n_iov] = (struct iovec){ (void *)(uintptr_t)s->virtual_address,
 						       s->segment_length };
 		dto->desc[dto->n_iov++] = lmr->desc;
-		total += s->segment_length;
 	}
 	dto->length = total;
-	return total > ep->obj.ia->limits.max_message_size || total > (dofi_seg_length)-1 ?
-		DOFI_RET(DAT_LENGTH_ERROR, 0) : DAT_SUCCESS;
+	return DAT_SUCCESS;
 }
 
 /* A read moves as much as the remote segment holds, however large the local ones are. */

@@ -219,6 +219,52 @@ Test(ep_dto, memory_must_be_registered_in_the_zone_with_the_privilege)
 	cr_expect_eq(transport.n, 1);
 }
 
+/* Registers more memory than there is: the fake fabric does not look. */
+static DAT_LMR_CONTEXT vast(DAT_VLEN len)
+{
+	DAT_LMR_CONTEXT context;
+	DAT_LMR_HANDLE handle;
+
+	succeed(lmr_make(pz, (void *)0x10000, len, DAT_MEM_PRIV_ALL_FLAG, &handle, &context, NULL));
+	return context;
+}
+
+static DAT_LMR_TRIPLET vast_segment(DAT_LMR_CONTEXT context, uint64_t length)
+{
+	return (DAT_LMR_TRIPLET){
+		.lmr_context = context, .virtual_address = 0x10000, .segment_length = length,
+	};
+}
+
+Test(ep_dto, a_message_is_no_longer_than_the_fabric_takes)
+{
+	const uint64_t most = inside()->obj.ia->limits.max_message_size;
+	DAT_LMR_CONTEXT context = vast(2 * most);
+	DAT_LMR_TRIPLET s[2] = { vast_segment(context, most), vast_segment(context, 1) };
+
+	succeed(dofi_ep_post_send(ep, 1, s, cookie_of(1), 0));
+	expect_type(dofi_ep_post_send(ep, 2, s, cookie_of(1), 0), DAT_LENGTH_ERROR);
+	expect_type(dofi_ep_post_recv(ep, 2, s, cookie_of(1), 0), DAT_LENGTH_ERROR);
+	expect_type(send_segment(vast_segment(context, most + 1)), DAT_LENGTH_ERROR);
+	cr_expect_eq(transport.n, 1);
+}
+
+/* A sum of lengths that wraps must not look short. */
+Test(ep_dto, lengths_whose_sum_overflows_are_too_long)
+{
+	const unsigned bits = 8 * sizeof(((DAT_LMR_TRIPLET *)0)->segment_length);
+	const uint64_t quarter = (uint64_t)1 << (bits - 2);
+	DAT_LMR_CONTEXT context = vast(2 * quarter);
+	DAT_LMR_TRIPLET s[4];
+	int i;
+
+	for (i = 0; i < 4; i++)
+		s[i] = vast_segment(context, quarter);
+	expect_type(dofi_ep_post_send(ep, 4, s, cookie_of(1), 0), DAT_LENGTH_ERROR);
+	expect_type(dofi_ep_post_recv(ep, 4, s, cookie_of(1), 0), DAT_LENGTH_ERROR);
+	cr_expect_eq(transport.n, 0);
+}
+
 Test(ep_dto, a_refused_post_takes_no_room)
 {
 	unsigned i, depth = inside()->sq.depth;
