@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Operations: what may be posted, what the fabric is given, and how each completes once. */
 
+#include "obj/cno.h"
 #include "obj/fixture.h"
 
 #include <rdma/fi_errno.h>
+#include <sched.h>
 
 #define CONSUMER_FLAGS(f) ((DAT_COMPLETION_FLAGS)(f))
 
@@ -219,6 +221,37 @@ Test(ep_dto, memory_must_be_registered_in_the_zone_with_the_privilege)
 	cr_expect_eq(transport.n, 1);
 }
 
+Test(ep_dto, the_context_of_a_freed_lmr_is_refused)
+{
+	const DAT_LMR_TRIPLET s = segment(0, 8);
+
+	succeed(dofi_lmr_free(lmr));
+	expect_type(send_segment(s), DAT_PROTECTION_VIOLATION);
+	succeed(lmr_make(pz, memory, sizeof(memory), DAT_MEM_PRIV_ALL_FLAG, &lmr, NULL, NULL));
+	expect_type(send_segment(s), DAT_PROTECTION_VIOLATION);
+}
+
+Test(ep_dto, a_segment_does_not_wrap_around)
+{
+	DAT_LMR_TRIPLET s = segment(0, 8);
+
+	s.virtual_address = UINT64_MAX - 3;
+	expect_type(send_segment(s), DAT_PROTECTION_VIOLATION);
+	expect_type(send_segment(segment((size_t)-1, 8)), DAT_PROTECTION_VIOLATION);
+	succeed(send_segment(segment(sizeof(memory) - 8, 8)));
+}
+
+Test(ep_dto, empty_segments_are_passed_over)
+{
+	DAT_LMR_TRIPLET s[3] = { segment(0, 0), segment(16, 8), segment(0, 0) };
+
+	s[0].lmr_context = 0;		/* nothing that it could name is touched */
+	succeed(dofi_ep_post_send(ep, 3, s, cookie_of(1), 0));
+	cr_expect_eq(transport.dto[0]->n_iov, 1);
+	cr_expect_eq(transport.dto[0]->iov[0].iov_base, (void *)(memory + 16));
+	cr_expect_eq(transport.dto[0]->iov[0].iov_len, 8);
+}
+
 /* Registers more memory than there is: the fake fabric does not look. */
 static DAT_LMR_CONTEXT vast(DAT_VLEN len)
 {
@@ -376,6 +409,96 @@ Test(ep_dto, a_suppressed_failure_is_not)
 	take(1, DAT_DTO_ERR_TRANSPORT);
 }
 
+/* Puts another EP in the place of ep, of these EVDs and @attr, and connects it. */
+static void make_with(DAT_EVD_HANDLE recv, DAT_EVD_HANDLE request, const DAT_EP_ATTR *attr)
+{
+	succeed(dofi_ep_create(ia, pz, recv, request, evd, attr, &ep));
+	make_connected(ep);
+}
+
+static DAT_EP_ATTR attr_of_depth(DAT_COUNT depth)
+{
+	DAT_EP_ATTR attr = { .service_type = DAT_SERVICE_TYPE_RC };
+
+	attr.max_recv_dtos = attr.max_request_dtos = depth;
+	return attr;
+}
+
+static bool cno_triggered(DAT_CNO_HANDLE cno)
+{
+	DAT_EVD_HANDLE from;
+
+	return dofi_cno_wait(cno, 0, &from) == DAT_SUCCESS;
+}
+
+Test(ep_dto, only_an_unsignalled_success_wakes_nobody)
+{
+	DAT_EVD_HANDLE out = evd_make(8, DAT_EVD_DTO_FLAG);
+	DAT_EP_ATTR attr = attr_of_depth(8);
+	DAT_CNO_HANDLE cno;
+
+	attr.request_completion_flags = DAT_COMPLETION_UNSIGNALLED_FLAG;
+	make_with(evd, out, &attr);
+	succeed(dofi_cno_create(ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &cno));
+	succeed(dofi_evd_modify_cno(out, cno));
+	succeed(send_flags(1, DAT_COMPLETION_UNSIGNALLED_FLAG));
+	succeed(send_flags(2, 0));
+	complete(0);
+	cr_expect(!cno_triggered(cno));
+	complete(1);
+	cr_expect(cno_triggered(cno));
+	event_take(out, DAT_DTO_COMPLETION_EVENT);
+	event_take(out, DAT_DTO_COMPLETION_EVENT);
+	while (cno_triggered(cno))
+		;
+	succeed(send_flags(3, DAT_COMPLETION_UNSIGNALLED_FLAG));
+	complete_with(2, FI_EIO, 0);
+	cr_expect(cno_triggered(cno));
+}
+
+Test(ep_dto, unsignalled_is_agreed_for_each_stream)
+{
+	DAT_EP_ATTR attr = attr_of_depth(8);
+	DAT_LMR_TRIPLET s = segment(0, 8);
+
+	attr.recv_completion_flags = DAT_COMPLETION_UNSIGNALLED_FLAG;
+	make_with(evd, evd, &attr);
+	succeed(dofi_ep_post_recv(ep, 1, &s, cookie_of(1), DAT_COMPLETION_UNSIGNALLED_FLAG));
+	expect_arg(send_flags(1, DAT_COMPLETION_UNSIGNALLED_FLAG), 5);
+}
+
+Test(ep_dto, each_stream_has_its_own_event_queue)
+{
+	DAT_EVD_HANDLE in = evd_make(4, DAT_EVD_DTO_FLAG), out = evd_make(4, DAT_EVD_DTO_FLAG);
+
+	make_with(in, out, NULL);
+	succeed(post_recv(1));
+	succeed(post_send(2));
+	complete(0);
+	cr_expect(event_none(out));
+	complete(1);
+	event_take(in, DAT_DTO_COMPLETION_EVENT);
+	event_take(out, DAT_DTO_COMPLETION_EVENT);
+	cr_expect(event_none(in) && event_none(out) && event_none(evd));
+}
+
+Test(ep_dto, an_event_that_finds_no_room_still_gives_its_slot_back)
+{
+	DAT_EVD_HANDLE small = evd_make(1, DAT_EVD_DTO_FLAG);
+	DAT_EP_ATTR attr = attr_of_depth(4);
+	unsigned i;
+
+	make_with(small, small, &attr);
+	for (i = 0; i < 4; i++)
+		succeed(post_send(i));
+	for (i = 0; i < 4; i++)
+		complete(i);
+	event_take(small, DAT_DTO_COMPLETION_EVENT);
+	cr_expect(event_none(small));
+	for (i = 0; i < 4; i++)
+		succeed(post_send(i));
+}
+
 Test(ep_dto, without_an_event_queue_nobody_is_told)
 {
 	succeed(dofi_ep_create(ia, pz, NULL, NULL, evd, NULL, &ep));
@@ -413,6 +536,32 @@ Test(ep_dto, a_completion_of_a_slots_former_user_is_dropped)
 	cr_expect(event_none(evd));
 	complete(slots);
 	take(slots, DAT_DTO_SUCCESS);
+}
+
+/* What waits for room is not at the fabric, whatever the fabric says of it. */
+Test(ep_dto, a_completion_of_what_was_not_submitted_is_dropped)
+{
+	DAT_EP_ATTR attr = attr_of_depth(2);
+	struct dofi_dto *slot;
+
+	make_with(evd, evd, &attr);
+	succeed(post_send(1));
+	succeed(post_send(2));
+	complete(0);
+	take(1, DAT_DTO_SUCCESS);
+	slot = transport.dto[0];
+	transport.room = 0;
+	succeed(post_send(3));
+	cr_assert_eq(slot->cookie, 3);
+	transport.context[0] = dofi_dto_context(slot);
+	complete(0);
+	cr_expect(event_none(evd));
+	transport.room = 1;
+	complete(1);
+	take(2, DAT_DTO_SUCCESS);
+	cr_assert_eq(transport.n, 3);
+	complete(2);
+	take(3, DAT_DTO_SUCCESS);
 }
 
 Test(ep_dto, a_completion_of_nothing_is_dropped)
@@ -546,6 +695,59 @@ Test(ep_dto, what_the_fabric_refuses_has_failed)
 	event_take(evd, DAT_CONNECTION_EVENT_BROKEN);
 }
 
+Test(ep_dto, what_the_fabric_refuses_waits_for_its_elders)
+{
+	succeed(post_send(1));
+	transport.fail = -FI_EIO;
+	succeed(post_send(2));
+	settle();
+	take(1, DAT_DTO_ERR_FLUSHED);
+	take(2, DAT_DTO_ERR_TRANSPORT);
+	event_take(evd, DAT_CONNECTION_EVENT_BROKEN);
+}
+
+/* What a fabric cannot name when the connection is over has not failed by itself. */
+Test(ep_dto, an_unknown_error_at_the_end_is_a_flush)
+{
+	struct dofi_ep *e = inside();
+
+	succeed(post_send(1));
+	succeed(post_send(2));
+	pthread_mutex_lock(&e->lock);
+	e->closing = true;
+	dofi_ep_gate(e);
+	pthread_mutex_unlock(&e->lock);
+	complete_with(0, FI_EIO, 0);
+	complete_with(1, FI_EACCES, 0);
+	take(1, DAT_DTO_ERR_FLUSHED);
+	take(2, DAT_DTO_ERR_LOCAL_PROTECTION);
+}
+
+Test(ep_dto, the_next_connection_knows_nothing_of_the_last_ones_operations)
+{
+	DAT_EP_ATTR attr = attr_of_depth(2);
+
+	make_with(evd, evd, &attr);
+	succeed(post_send(1));
+	succeed(dofi_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG));
+	settle();
+	take(1, DAT_DTO_ERR_FLUSHED);
+	event_take(evd, DAT_CONNECTION_EVENT_DISCONNECTED);
+	complete(0);
+	complete_with(0, FI_EIO, 0);
+	cr_expect(event_none(evd));
+	succeed(dofi_ep_reset(ep));
+	make_connected(ep);
+	succeed(post_send(2));
+	succeed(post_send(3));
+	complete(0);
+	cr_expect(event_none(evd));
+	complete(1);
+	take(2, DAT_DTO_SUCCESS);
+	complete(2);
+	take(3, DAT_DTO_SUCCESS);
+}
+
 /* Room, and the order in which the fabric is given work */
 
 Test(ep_dto, a_queue_takes_what_was_agreed_and_no_more)
@@ -558,6 +760,60 @@ Test(ep_dto, a_queue_takes_what_was_agreed_and_no_more)
 	complete(0);
 	succeed(post_send(depth));
 	expect_type(post_send(99), DAT_INSUFFICIENT_RESOURCES);
+}
+
+Test(ep_dto, room_is_not_rounded)
+{
+	static const DAT_COUNT depths[] = { 0, 1, 2, 3, 5, 63 };
+	DAT_COUNT i, d;
+
+	for (d = 0; d < (DAT_COUNT)(sizeof(depths) / sizeof(depths[0])); d++) {
+		DAT_EP_ATTR attr = attr_of_depth(depths[d]);
+
+		make_with(evd, evd, &attr);
+		for (i = 0; i < depths[d]; i++) {
+			succeed(post_send(i));
+			succeed(post_recv(i));
+		}
+		expect_type(post_send(i), DAT_INSUFFICIENT_RESOURCES);
+		expect_type(post_recv(i), DAT_INSUFFICIENT_RESOURCES);
+	}
+}
+
+/* Slots are taken and left in order. */
+Test(ep_dto, a_later_completion_makes_no_room)
+{
+	DAT_EP_ATTR attr = attr_of_depth(2);
+
+	make_with(evd, evd, &attr);
+	succeed(post_send(1));
+	succeed(post_send(2));
+	complete(1);
+	expect_type(post_send(3), DAT_INSUFFICIENT_RESOURCES);
+	complete(0);
+	succeed(post_send(3));
+	succeed(post_send(4));
+	expect_type(post_send(5), DAT_INSUFFICIENT_RESOURCES);
+}
+
+Test(ep_dto, the_counters_wrap)
+{
+	DAT_EP_ATTR attr = attr_of_depth(5);
+	struct dofi_queue *q;
+	unsigned i;
+
+	make_with(evd, evd, &attr);
+	q = &inside()->sq;
+	q->head = q->next = q->tail = UINT32_MAX - 1;
+	for (i = 0; i < 5; i++)
+		succeed(post_send(i));
+	expect_type(post_send(9), DAT_INSUFFICIENT_RESOURCES);
+	for (i = 0; i < 5; i++) {
+		complete(i);
+		take(i, DAT_DTO_SUCCESS);
+	}
+	cr_expect(dofi_queue_empty(q));
+	cr_expect_eq(q->head, 3);
 }
 
 Test(ep_dto, receives_have_room_of_their_own)
@@ -587,6 +843,36 @@ Test(ep_dto, what_finds_no_room_at_the_fabric_waits_its_turn)
 	complete(1);
 	cr_assert_eq(transport.n, 4);
 	cr_expect_eq(transport.dto[3]->cookie, 3);
+}
+
+Test(ep_dto, what_waits_is_not_overtaken)
+{
+	transport.room = 1;
+	succeed(post_send(1));
+	succeed(post_send(2));
+	transport.room = 1;
+	succeed(post_send(3));
+	cr_assert_eq(transport.n, 2);
+	cr_expect_eq(transport.dto[1]->cookie, 2);
+}
+
+Test(ep_dto, a_read_that_found_no_room_is_counted_once)
+{
+	DAT_EP_ATTR attr = attr_of_depth(4);
+
+	attr.max_rdma_read_out = 1;
+	make_with(evd, evd, &attr);
+	transport.room = 1;
+	succeed(post_send(1));
+	succeed(post_read(2, 8, 8, 0));
+	cr_expect_eq(inside()->reads, 0);
+	transport.room = 2;
+	complete(0);
+	take(1, DAT_DTO_SUCCESS);
+	cr_expect_eq(inside()->reads, 1);
+	complete(1);
+	take(2, DAT_DTO_SUCCESS);
+	cr_expect_eq(inside()->reads, 0);
 }
 
 Test(ep_dto, what_waits_is_flushed_too)
@@ -667,6 +953,24 @@ Test(ep_dto, after_an_end_no_read_is_counted)
 	cr_expect_eq(transport.n, 2 * most);
 }
 
+/* Whoever reads the fabric's queue, this thread or the progress thread: each comes once. */
+Test(ep_dto, what_the_fabrics_queue_holds_arrives_in_order)
+{
+	DAT_COUNT more;
+	DAT_EVENT event;
+	uint64_t n;
+
+	for (n = 0; n < 32; n++)
+		succeed(post_send(n));
+	for (n = 0; n < 32; n++)
+		fake_complete(transport.context[n], 0);
+	for (n = 0; n < 32; n++) {
+		succeed(dofi_evd_wait(evd, DAT_TIMEOUT_INFINITE, 1, &event, &more));
+		cr_assert_eq(event.event_data.dto_completion_event_data.user_cookie.as_64, n);
+	}
+	cr_expect(event_none(evd));
+}
+
 /* Threads */
 
 #define THREADS 4
@@ -714,4 +1018,50 @@ Test(ep_dto, threads_post_at_once)
 		cr_assert_eq(n % POSTS, next[n / POSTS]++);
 	}
 	cr_expect(event_none(evd));
+}
+
+/* How many operations went to the fabric. */
+static unsigned submitted(void)
+{
+	unsigned n;
+
+	pthread_mutex_lock(&inside()->lock);
+	n = transport.n;
+	pthread_mutex_unlock(&inside()->lock);
+	return n;
+}
+
+/* The fabric, a thread of its own. */
+static void *completes(void *arg)
+{
+	unsigned i = 0;
+
+	(void)arg;
+	while (i < THREADS * POSTS) {
+		unsigned n = submitted();
+
+		while (i < n)
+			complete(i++);
+		sched_yield();
+	}
+	return NULL;
+}
+
+Test(ep_dto, completions_come_while_threads_post)
+{
+	pthread_t thread[THREADS], fabric;
+	uintptr_t t;
+	unsigned i;
+
+	big_ep();
+	pthread_create(&fabric, NULL, completes, NULL);
+	for (t = 0; t < THREADS; t++)
+		pthread_create(&thread[t], NULL, posts, (void *)t);
+	for (t = 0; t < THREADS; t++)
+		pthread_join(thread[t], NULL);
+	pthread_join(fabric, NULL);
+	for (i = 0; i < THREADS * POSTS; i++)
+		event_take(evd, DAT_DTO_COMPLETION_EVENT);
+	cr_expect(event_none(evd));
+	cr_expect(dofi_queue_empty(&inside()->sq));
 }

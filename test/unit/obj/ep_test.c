@@ -303,11 +303,53 @@ Test(ep, an_attempt_times_out)
 
 Test(ep, a_connection_that_stands_does_not_time_out)
 {
-	succeed(connect_to(some_address(), 1, 20000));
+	succeed(connect_to(some_address(), 1, 1000000000));
 	settle();
+	cr_expect(inside()->timer.at);
 	establish(ep, NULL, 0);
 	event_take(evd, DAT_CONNECTION_EVENT_ESTABLISHED);
 	cr_expect_eq(inside()->timer.at, 0);
+}
+
+/* The timer of an established connection runs when its peer was seen to be gone. */
+static void fire_on_thread(void *arg)
+{
+	bool *runs_anew = arg;
+
+	inside()->timer.fire(&inside()->timer);
+	*runs_anew = inside()->timer.at != 0;
+	dofi_timer_stop(&ia->progress, &inside()->timer);
+}
+
+static bool fired_it_runs_anew(void)
+{
+	bool anew;
+
+	dofi_progress_call(&ia->progress, fire_on_thread, &anew);
+	settle();
+	return anew;
+}
+
+Test(ep, a_peer_that_is_gone_is_waited_for_while_its_messages_come)
+{
+	make_connected(ep);
+	post_recv(1);
+	complete_with(0, 0, 8);
+	event_take(evd, DAT_DTO_COMPLETION_EVENT);
+	cr_expect(fired_it_runs_anew());
+	cr_expect_eq(state(), DAT_EP_STATE_CONNECTED);
+	cr_expect(!fired_it_runs_anew());
+	event_take(evd, DAT_CONNECTION_EVENT_DISCONNECTED);
+}
+
+Test(ep, a_peer_that_is_gone_and_silent_has_disconnected)
+{
+	make_connected(ep);
+	post_recv(1);
+	cr_expect(!fired_it_runs_anew());
+	expect_flushed(1);
+	event_take(evd, DAT_CONNECTION_EVENT_DISCONNECTED);
+	cr_expect(event_none(evd));
 }
 
 /* Ending */
