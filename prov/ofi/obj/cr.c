@@ -72,7 +72,8 @@ int dofi_cr_arrived(struct dofi_psp *psp, const struct dofi_arrival *a)
 	cr->info = a->info;
 	cr->listener = a->listener;
 	cr->data_size = a->data_size;
-	memcpy(cr->data, a->data, a->data_size);
+	if (a->data_size)
+		memcpy(cr->data, a->data, a->data_size);
 	peer_of(a->info, &cr->peer);
 	cr->peer_port = port_of(&cr->peer);
 	dofi_obj_publish(&cr->obj, DAT_HANDLE_TYPE_CR);
