@@ -33,7 +33,7 @@ static void agent_run(struct dofi_work *work)
 	pthread_mutex_lock(&cno->lock);
 	call = cno->agent_armed && cno->triggered;
 	if (call)
-		cno->agent_armed = cno->triggered = false;
+		cno->agent_armed = cno->triggered = cno->again = false;
 	agent = cno->agent;
 	evd = cno->evd;
 	pthread_mutex_unlock(&cno->lock);
@@ -41,13 +41,30 @@ static void agent_run(struct dofi_work *work)
 		agent.proxy_agent_func(agent.instance_data, evd);
 }
 
-void dofi_cno_trigger(struct dofi_cno *cno, struct dofi_evd *evd)
+void dofi_cno_attach(struct dofi_cno *cno, struct dofi_cno_source *source)
+{
+	pthread_mutex_lock(&cno->lock);
+	source->owed = false;
+	TAILQ_INSERT_TAIL(&cno->sources, source, link);
+	pthread_mutex_unlock(&cno->lock);
+}
+
+void dofi_cno_detach(struct dofi_cno *cno, struct dofi_cno_source *source)
+{
+	pthread_mutex_lock(&cno->lock);
+	TAILQ_REMOVE(&cno->sources, source, link);
+	if (cno->evd == source->evd)
+		cno->evd = NULL;
+	pthread_mutex_unlock(&cno->lock);
+}
+
+/* Triggers for @source. Needs the lock, and drops it. */
+static void trigger_and_unlock(struct dofi_cno *cno, struct dofi_cno_source *source)
 {
 	bool agent;
 
-	pthread_mutex_lock(&cno->lock);
 	cno->triggered = true;
-	cno->evd = evd;
+	cno->evd = source->evd;
 	agent = cno->agent_armed && !cno->dying;
 	pthread_cond_signal(&cno->cond);
 	pthread_mutex_unlock(&cno->lock);
@@ -55,11 +72,31 @@ void dofi_cno_trigger(struct dofi_cno *cno, struct dofi_evd *evd)
 		dofi_progress_post(&cno->obj.ia->progress, &cno->agent_work);
 }
 
-void dofi_cno_forget(struct dofi_cno *cno, struct dofi_evd *evd)
+void dofi_cno_trigger(struct dofi_cno *cno, struct dofi_cno_source *source)
 {
 	pthread_mutex_lock(&cno->lock);
-	if (cno->evd == evd)
-		cno->evd = NULL;
+	source->owed = true;
+	cno->again = false;
+	trigger_and_unlock(cno, source);
+}
+
+void dofi_cno_update(struct dofi_cno *cno, struct dofi_cno_source *source, bool more)
+{
+	struct dofi_cno_source *s;
+
+	pthread_mutex_lock(&cno->lock);
+	source->owed = more;
+	TAILQ_FOREACH(s, &cno->sources, link)
+		if (s->owed)
+			break;
+	if (s && !cno->triggered) {
+		cno->again = true;
+		trigger_and_unlock(cno, s);
+		return;
+	}
+	/* who has taken everything needs no reminder */
+	if (!s && cno->again)
+		cno->triggered = cno->again = false;
 	pthread_mutex_unlock(&cno->lock);
 }
 
@@ -108,8 +145,9 @@ DAT_RETURN dofi_cno_create(DAT_IA_HANDLE ia_handle, DAT_OS_WAIT_PROXY_AGENT agen
 	cno = dofi_obj_new(&dofi_cno_pool, DAT_HANDLE_TYPE_CNO, ia, cno_destroy);
 	if (!cno)
 		return DOFI_NO_RESOURCE(MEMORY);
-	cno->triggered = cno->dying = false;
+	cno->triggered = cno->again = cno->dying = false;
 	cno->evd = NULL;
+	TAILQ_INIT(&cno->sources);
 	cno->agent = agent;
 	cno->agent_armed = agent.proxy_agent_func != NULL;
 	cno->agent_work = (struct dofi_work){ .run = agent_run };
@@ -188,7 +226,7 @@ DAT_RETURN dofi_cno_wait(DAT_CNO_HANDLE cno_handle, DAT_TIMEOUT timeout, DAT_EVD
 	}
 	*evd_handle = ret ? DAT_HANDLE_NULL : (DAT_EVD_HANDLE)cno->evd;
 	if (!ret)
-		cno->triggered = false;
+		cno->triggered = cno->again = false;
 	pthread_mutex_unlock(&cno->lock);
 	return ret;
 }

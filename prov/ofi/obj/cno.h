@@ -7,13 +7,22 @@
 
 struct dofi_evd;
 
+/* An EVD's place at its CNO, whose lock guards it. */
+struct dofi_cno_source {
+	struct dofi_evd *evd;
+	bool owed;			/* it has events of which the CNO told, or is to tell */
+	TAILQ_ENTRY(dofi_cno_source) link;
+};
+
 struct dofi_cno {
 	struct dofi_obj obj;
 	pthread_mutex_t lock;		/* the fields below; nothing is locked under it */
 	pthread_cond_t cond;
 	bool triggered;			/* one sticky bit, consumed by one waiter */
+	bool again;			/* triggered for events that were told of before */
 	bool dying;
 	struct dofi_evd *evd;		/* the last that triggered: a hint */
+	TAILQ_HEAD(, dofi_cno_source) sources;
 	int waiters;
 	DAT_OS_WAIT_PROXY_AGENT agent;
 	bool agent_armed;		/* an agent is called once each time it is set */
@@ -25,10 +34,19 @@ static inline struct dofi_cno *dofi_cno_check(DAT_CNO_HANDLE handle)
 	return dofi_obj_check(&dofi_cno_pool, DAT_HANDLE_TYPE_CNO, handle);
 }
 
-/* Tells the CNO that @evd holds something. Any thread, EVD lock may be held. */
-void dofi_cno_trigger(struct dofi_cno *cno, struct dofi_evd *evd);
-/* Forgets @evd, which is about to be freed or detached. */
-void dofi_cno_forget(struct dofi_cno *cno, struct dofi_evd *evd);
+/* An EVD begins to trigger the CNO, or ends to. EVD lock may be held, here and below. */
+void dofi_cno_attach(struct dofi_cno *cno, struct dofi_cno_source *source);
+void dofi_cno_detach(struct dofi_cno *cno, struct dofi_cno_source *source);
+
+/* Tells the CNO that an EVD holds something. Any thread. */
+void dofi_cno_trigger(struct dofi_cno *cno, struct dofi_cno_source *source);
+
+/*
+ * After an event was taken from an EVD, which has @more to tell of or not. One trigger
+ * may have stood for several events, of several EVDs: a program that takes one for each
+ * trigger is told again.
+ */
+void dofi_cno_update(struct dofi_cno *cno, struct dofi_cno_source *source, bool more);
 
 DAT_RETURN dofi_cno_create(DAT_IA_HANDLE ia_handle, DAT_OS_WAIT_PROXY_AGENT agent,
 			   DAT_CNO_HANDLE *cno_handle);

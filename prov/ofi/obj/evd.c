@@ -49,7 +49,7 @@ static void notify(struct dofi_evd *evd, uint32_t count)
 		if ((DAT_COUNT)count >= evd->threshold)
 			pthread_cond_broadcast(&evd->cond);
 	} else if (evd->cno && evd->enabled) {
-		dofi_cno_trigger(evd->cno, evd);
+		dofi_cno_trigger(evd->cno, &evd->at_cno);
 	}
 }
 
@@ -144,23 +144,30 @@ void dofi_evd_purge_ep(struct dofi_evd *evd, DAT_EP_HANDLE ep)
 		if (!is_connection_event_of(ring_slot(evd, i), ep))
 			*ring_slot(evd, kept++) = *ring_slot(evd, i);
 	atomic_store(&evd->count, kept);
+	if (evd->cno && !kept)
+		dofi_cno_update(evd->cno, &evd->at_cno, false);
 	pthread_mutex_unlock(&evd->lock);
 }
 
 static void cno_attach(struct dofi_evd *evd, struct dofi_cno *cno)
 {
-	if (cno)
-		dofi_obj_get(&cno->obj);
 	evd->cno = cno;
+	if (!cno)
+		return;
+	dofi_obj_get(&cno->obj);
+	evd->at_cno.evd = evd;
+	dofi_cno_attach(cno, &evd->at_cno);
 }
 
 static void cno_detach(struct dofi_evd *evd)
 {
-	if (!evd->cno)
+	struct dofi_cno *cno = evd->cno;
+
+	if (!cno)
 		return;
-	dofi_cno_forget(evd->cno, evd);
-	dofi_obj_put(&evd->cno->obj);
 	evd->cno = NULL;
+	dofi_cno_detach(cno, &evd->at_cno);
+	dofi_obj_put(&cno->obj);
 }
 
 static void evd_destroy(struct dofi_obj *obj)
@@ -273,7 +280,7 @@ DAT_RETURN dofi_evd_query(DAT_EVD_HANDLE evd_handle, DAT_EVD_PARAM_MASK mask, DA
 		.evd_state = (DAT_EVD_STATE)
 			((evd->enabled ? DAT_EVD_STATE_ENABLED : DAT_EVD_STATE_DISABLED) |
 			 (evd->waitable ? DAT_EVD_STATE_WAITABLE : DAT_EVD_STATE_UNWAITABLE)),
-		.cno_handle = evd->cno,
+		.cno_handle = (DAT_CNO_HANDLE)evd->cno,
 		.evd_flags = evd->flags,
 	};
 	pthread_mutex_unlock(&evd->lock);
@@ -318,6 +325,8 @@ static DAT_RETURN set_enabled(DAT_EVD_HANDLE evd_handle, bool enabled)
 		tell_of_backlog(evd);
 	}
 	evd->enabled = enabled;
+	if (!enabled && evd->cno)
+		dofi_cno_update(evd->cno, &evd->at_cno, false);
 	pthread_mutex_unlock(&evd->lock);
 	return DAT_SUCCESS;
 }

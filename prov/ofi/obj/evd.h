@@ -39,7 +39,8 @@ struct dofi_evd {
 	_Atomic uint32_t count;		/* read without the lock to skip it when empty */
 	DAT_COUNT qlen;
 	int feed_users[DOFI_EVD_FEEDS];
-	struct dofi_cno *cno;
+	_Atomic(struct dofi_cno *) cno;	/* read without the lock to see whether there is one */
+	struct dofi_cno_source at_cno;
 	bool enabled, waitable, overflowed, dying;
 	_Atomic bool waiting;		/* a thread is in dat_evd_wait; read without the lock */
 	bool notified;			/* a notifying event came since it began */

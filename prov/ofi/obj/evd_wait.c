@@ -41,9 +41,17 @@ static void take(struct dofi_evd *evd, DAT_EVENT *event)
 	evd->head++;
 	evd->overflowed = false;
 	atomic_store_explicit(&evd->count, left, memory_order_release);
-	/* triggers coalesce: a program that takes one event for each is told of the others */
-	if (__builtin_expect(left && evd->cno && evd->enabled, 0))
-		dofi_cno_trigger(evd->cno, evd);
+	if (__builtin_expect(evd->cno != NULL, 0))
+		dofi_cno_update(evd->cno, &evd->at_cno, left && evd->enabled);
+}
+
+/* The consumer has its event without the queue: the CNO may have others to tell of. */
+static __attribute__((noinline)) void taken_at_once(struct dofi_evd *evd)
+{
+	pthread_mutex_lock(&evd->lock);
+	if (evd->cno)
+		dofi_cno_update(evd->cno, &evd->at_cno, pending(evd) && evd->enabled);
+	pthread_mutex_unlock(&evd->lock);
 }
 
 DAT_RETURN dofi_evd_dequeue(DAT_EVD_HANDLE evd_handle, DAT_EVENT *event)
@@ -58,8 +66,11 @@ DAT_RETURN dofi_evd_dequeue(DAT_EVD_HANDLE evd_handle, DAT_EVENT *event)
 		return DOFI_BAD_ARG(2);
 	if (!pending(evd) && !evd->waiting) {
 		poll_feeds(evd, &sink);
-		if (sink.taken)
+		if (sink.taken) {
+			if (__builtin_expect(evd->cno != NULL, 0))
+				taken_at_once(evd);
 			return DAT_SUCCESS;
+		}
 		if (!pending(evd))
 			return DAT_QUEUE_EMPTY;
 	}

@@ -392,13 +392,150 @@ Test(cno, in_use_by_an_evd_is_not_freed)
 
 Test(cno, a_new_one_has_no_old_trigger)
 {
+	DAT_EVENT event;
 	int i;
 
-	succeed(dofi_evd_modify_cno(evd, DAT_HANDLE_NULL));
 	for (i = 0; i < 2 * DOFI_POOL_FIRST; i++) {
-		dofi_cno_trigger(cno, evd);
+		succeed(post_number(evd, 1));
+		succeed(dofi_evd_dequeue(evd, &event));
+		succeed(dofi_evd_modify_cno(evd, DAT_HANDLE_NULL));
 		succeed(dofi_cno_free(cno));
 		succeed(dofi_cno_create(ia, no_agent, &cno));
+		succeed(dofi_evd_modify_cno(evd, cno));
 		cr_assert(!triggered());
 	}
+}
+
+/* One trigger for several events: dtest -c waits for one for each that it takes. */
+
+static bool told_of(DAT_EVD_HANDLE e)
+{
+	DAT_EVD_HANDLE which;
+
+	return wait_for(0, &which) == DAT_SUCCESS && which == e;
+}
+
+static DAT_EVD_HANDLE second_evd(void)
+{
+	DAT_EVD_HANDLE other = evd_make(4, EVD_ALL_FLAGS);
+
+	succeed(dofi_evd_modify_cno(other, cno));
+	return other;
+}
+
+Test(cno, tells_of_what_is_left_after_a_take)
+{
+	DAT_EVENT event;
+
+	succeed(post_number(evd, 1));
+	succeed(post_number(evd, 2));
+	cr_expect(told_of(evd));
+	cr_expect(!triggered());
+	succeed(dofi_evd_dequeue(evd, &event));
+	cr_expect(told_of(evd));
+	succeed(dofi_evd_dequeue(evd, &event));
+	cr_expect(!triggered());
+}
+
+Test(cno, tells_of_another_evd_whose_trigger_was_used_up)
+{
+	DAT_EVD_HANDLE other = second_evd();
+	DAT_EVENT event;
+
+	succeed(post_number(other, 1));
+	cr_expect(told_of(other));		/* but the program looks for another's event */
+	succeed(post_number(evd, 2));
+	cr_expect(told_of(evd));
+	succeed(dofi_evd_dequeue(evd, &event));
+	cr_expect(told_of(other));
+	succeed(dofi_evd_dequeue(other, &event));
+	cr_expect(!triggered());
+}
+
+static sem_t thread_gate;
+
+static void thread_stands_still(struct dofi_work *work)
+{
+	(void)work;
+	while (sem_wait(&thread_gate))
+		;
+}
+
+/* The program's own poll brings the event: it goes to the program without the queue. */
+Test(cno, tells_of_another_evd_after_an_event_that_was_never_queued)
+{
+	struct dofi_work gate_work = { .run = thread_stands_still };
+	DAT_EVD_HANDLE other = second_evd();
+	DAT_LMR_TRIPLET s = segment(0, 8);
+	DAT_EP_HANDLE ep = ep_make();
+	DAT_EVENT event;
+
+	make_connected(ep);
+	succeed(dofi_ep_post_recv(ep, 1, &s, (DAT_DTO_COOKIE){ .as_64 = 5 },
+				  DAT_COMPLETION_DEFAULT_FLAG));
+	while (triggered())
+		;
+	succeed(post_number(other, 1));
+	cr_expect(told_of(other));
+	sem_init(&thread_gate, 0, 0);
+	dofi_progress_post(&ia->progress, &gate_work);
+	fake_complete(transport.context[0], 0);
+	succeed(dofi_evd_dequeue(evd, &event));
+	cr_expect(told_of(other));
+	sem_post(&thread_gate);
+	settle();
+}
+
+Test(cno, tells_nothing_more_after_all_was_taken)
+{
+	DAT_EVD_HANDLE other = second_evd();
+	DAT_EVENT event;
+
+	succeed(post_number(evd, 1));
+	succeed(post_number(other, 2));
+	succeed(post_number(other, 3));
+	cr_expect(triggered());
+	succeed(dofi_evd_dequeue(evd, &event));
+	succeed(dofi_evd_dequeue(other, &event));
+	succeed(dofi_evd_dequeue(other, &event));
+	cr_expect(!triggered());
+}
+
+Test(cno, a_trigger_stays_although_its_event_was_taken)
+{
+	DAT_EVENT event;
+
+	succeed(post_number(evd, 1));
+	succeed(dofi_evd_dequeue(evd, &event));
+	cr_expect(triggered());
+}
+
+Test(cno, does_not_tell_of_a_disabled_evd)
+{
+	DAT_EVD_HANDLE other = second_evd();
+	DAT_EVENT event;
+
+	succeed(post_number(other, 1));
+	cr_expect(told_of(other));
+	succeed(dofi_evd_disable(other));
+	succeed(post_number(evd, 2));
+	cr_expect(told_of(evd));
+	succeed(dofi_evd_dequeue(evd, &event));
+	cr_expect(!triggered());
+	succeed(dofi_evd_enable(other));
+	cr_expect(told_of(other));
+}
+
+Test(cno, does_not_tell_of_a_detached_evd)
+{
+	DAT_EVD_HANDLE other = second_evd();
+	DAT_EVENT event;
+
+	succeed(post_number(other, 1));
+	cr_expect(told_of(other));
+	succeed(dofi_evd_modify_cno(other, DAT_HANDLE_NULL));
+	succeed(post_number(evd, 2));
+	cr_expect(told_of(evd));
+	succeed(dofi_evd_dequeue(evd, &event));
+	cr_expect(!triggered());
 }
