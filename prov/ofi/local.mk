@@ -19,6 +19,7 @@ dofi_api_sources = \
 	prov/ofi/obj/cno.c \
 	prov/ofi/obj/cr.c \
 	prov/ofi/obj/ep.c \
+	prov/ofi/obj/ep_attr.c \
 	prov/ofi/obj/ep_dto.c \
 	prov/ofi/obj/ep_state.c \
 	prov/ofi/obj/evd.c \
@@ -51,6 +52,7 @@ noinst_HEADERS += \
 	prov/ofi/obj/cr.h \
 	prov/ofi/obj/dat.h \
 	prov/ofi/obj/ep.h \
+	prov/ofi/obj/ep_attr.h \
 	prov/ofi/obj/ep_dto.h \
 	prov/ofi/obj/ep_state.h \
 	prov/ofi/obj/evd.h \

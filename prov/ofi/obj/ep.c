@@ -193,46 +193,6 @@ static void ep_work(struct dofi_work *work)
 
 /* Making and freeing */
 
-static void evd_get(struct dofi_evd *evd)
-{
-	if (evd)
-		dofi_obj_get(&evd->obj);
-}
-
-static void evd_put(struct dofi_evd *evd)
-{
-	if (evd)
-		dofi_obj_put(&evd->obj);
-}
-
-/* Counts the EP at everything it uses, and lets its EVDs poll its zone's CQ. */
-static void attach(struct dofi_ep *ep)
-{
-	evd_get(ep->recv_evd);
-	evd_get(ep->request_evd);
-	evd_get(ep->connect_evd);
-	if (!ep->pz)
-		return;
-	dofi_obj_get(&ep->pz->obj);
-	if (ep->recv_evd)
-		dofi_evd_feed_get(ep->recv_evd, &ep->pz->domain.cq);
-	if (ep->request_evd)
-		dofi_evd_feed_get(ep->request_evd, &ep->pz->domain.cq);
-}
-
-static void detach(struct dofi_ep *ep)
-{
-	if (ep->pz && ep->recv_evd)
-		dofi_evd_feed_put(ep->recv_evd, &ep->pz->domain.cq);
-	if (ep->pz && ep->request_evd)
-		dofi_evd_feed_put(ep->request_evd, &ep->pz->domain.cq);
-	if (ep->pz)
-		dofi_obj_put(&ep->pz->obj);
-	evd_put(ep->recv_evd);
-	evd_put(ep->request_evd);
-	evd_put(ep->connect_evd);
-}
-
 static void ep_destroy(struct dofi_obj *obj)
 {
 	struct dofi_ep *ep = (struct dofi_ep *)obj;
@@ -250,36 +210,15 @@ static void ep_destroy(struct dofi_obj *obj)
 		dofi_progress_call(&obj->ia->progress, ep_close, ep);
 	if (ep->connect_evd)
 		dofi_evd_purge_ep(ep->connect_evd, ep);
-	detach(ep);
-	dofi_queue_fini(&ep->sq);
-	dofi_queue_fini(&ep->rq);
+	dofi_ep_parts_drop(ep);
 	dofi_obj_free(&dofi_ep_pool, DAT_HANDLE_TYPE_EP, obj);
-}
-
-static uint32_t largest(uint32_t a, uint32_t b, uint32_t c)
-{
-	uint32_t m = a > b ? a : b;
-
-	return m > c ? m : c;
-}
-
-static int queues_init(struct dofi_ep *ep)
-{
-	const DAT_EP_ATTR *a = &ep->attr;
-	uint32_t iov = largest(a->max_request_iov, a->max_rdma_read_iov, a->max_rdma_write_iov);
-	int ret;
-
-	ret = dofi_queue_init(&ep->sq, ep, a->max_request_dtos, iov);
-	if (ret)
-		return ret;
-	ret = dofi_queue_init(&ep->rq, ep, a->max_recv_dtos, a->max_recv_iov);
-	if (ret)
-		dofi_queue_fini(&ep->sq);
-	return ret;
 }
 
 static void ep_reinit(struct dofi_ep *ep)
 {
+	ep->pz = NULL;
+	ep->recv_evd = ep->request_evd = ep->connect_evd = NULL;
+	ep->sq = ep->rq = (struct dofi_queue){ .slots = NULL };
 	ep->state = DAT_EP_STATE_UNCONNECTED;
 	ep->fid = NULL;
 	ep->closing = ep->graceful = ep->silent = false;
@@ -296,38 +235,18 @@ static void ep_reinit(struct dofi_ep *ep)
 	ep->local = ep->obj.ia->address;
 }
 
-/* @handle as an EVD of @ia that takes @flag; NULL stays NULL. */
-static bool evd_of(struct dofi_ia *ia, DAT_EVD_HANDLE handle, DAT_EVD_FLAGS flag,
-		   struct dofi_evd **evd)
-{
-	*evd = handle ? dofi_evd_check(handle) : NULL;
-	return !handle || (*evd && (*evd)->obj.ia == ia && ((*evd)->flags & flag));
-}
-
-/* What an EP is made of, checked. */
-struct ep_parts {
-	struct dofi_pz *pz;
-	struct dofi_evd *recv, *request, *connect;
-	DAT_EP_ATTR attr;
-};
-
-static DAT_RETURN ep_new(struct dofi_ia *ia, const struct ep_parts *parts, DAT_EP_HANDLE *handle)
+static DAT_RETURN ep_new(struct dofi_ia *ia, const struct dofi_ep_parts *parts,
+			 DAT_EP_HANDLE *handle)
 {
 	struct dofi_ep *ep = dofi_obj_new(&dofi_ep_pool, DAT_HANDLE_TYPE_EP, ia, ep_destroy);
 
 	if (!ep)
 		return DOFI_NO_RESOURCE(TEP);
 	ep_reinit(ep);
-	ep->pz = parts->pz;
-	ep->recv_evd = parts->recv;
-	ep->request_evd = parts->request;
-	ep->connect_evd = parts->connect;
-	ep->attr = parts->attr;
-	if (queues_init(ep)) {
+	if (dofi_ep_parts_set(ep, parts)) {
 		dofi_obj_free(&dofi_ep_pool, DAT_HANDLE_TYPE_EP, &ep->obj);
 		return DOFI_NO_RESOURCE(MEMORY);
 	}
-	attach(ep);
 	dofi_obj_publish(&ep->obj, DAT_HANDLE_TYPE_EP);
 	*handle = ep;
 	return DAT_SUCCESS;
@@ -339,7 +258,7 @@ DAT_RETURN dofi_ep_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
 			  DAT_EP_HANDLE *ep_handle)
 {
 	struct dofi_ia *ia = dofi_ia_check(ia_handle);
-	struct ep_parts parts;
+	struct dofi_ep_parts parts;
 	DAT_RETURN ret;
 
 	if (!ia)
@@ -347,11 +266,11 @@ DAT_RETURN dofi_ep_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
 	parts.pz = dofi_pz_check(pz_handle);
 	if (pz_handle && (!parts.pz || parts.pz->obj.ia != ia))
 		return DOFI_BAD_HANDLE(PZ);
-	if (!evd_of(ia, recv_evd, DAT_EVD_DTO_FLAG, &parts.recv))
+	if (!dofi_ep_evd(ia, recv_evd, DAT_EVD_DTO_FLAG, &parts.recv_evd))
 		return DOFI_BAD_HANDLE(EVD_RECV);
-	if (!evd_of(ia, request_evd, DAT_EVD_DTO_FLAG, &parts.request))
+	if (!dofi_ep_evd(ia, request_evd, DAT_EVD_DTO_FLAG, &parts.request_evd))
 		return DOFI_BAD_HANDLE(EVD_REQUEST);
-	if (!evd_of(ia, connect_evd, DAT_EVD_CONNECTION_FLAG, &parts.connect))
+	if (!dofi_ep_evd(ia, connect_evd, DAT_EVD_CONNECTION_FLAG, &parts.connect_evd))
 		return DOFI_BAD_HANDLE(EVD_CONN);
 	if (!ep_handle)
 		return DOFI_BAD_ARG(8);

@@ -4,6 +4,7 @@
 #define DOFI_OBJ_EP_H
 
 #include "fab/watch.h"
+#include "obj/ep_attr.h"
 #include "obj/ep_dto.h"
 #include "obj/ep_state.h"
 #include "obj/evd.h"

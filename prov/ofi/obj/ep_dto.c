@@ -26,15 +26,21 @@ static size_t slot_stride(uint32_t max_iov)
 	return (size + DOFI_DTO_GENERATIONS - 1) & ~(size_t)(DOFI_DTO_GENERATIONS - 1);
 }
 
-int dofi_queue_init(struct dofi_queue *q, struct dofi_ep *ep, uint32_t depth, uint32_t max_iov)
+static uint32_t slots_for(uint32_t depth)
+{
+	return depth < 2 ? 2 : 1u << (32 - __builtin_clz(depth - 1));
+}
+
+static int queue_init(struct dofi_queue *q, struct dofi_ep *ep, uint32_t depth, uint32_t max_iov)
 {
 	static _Atomic uint8_t first_generation;
 	/* blocks come zeroed: without another start a stale context could fit a new slot */
 	uint8_t generation = atomic_fetch_add(&first_generation, 7);
-	uint32_t slots = depth < 2 ? 2 : 1u << (32 - __builtin_clz(depth - 1));
+	uint32_t slots = slots_for(depth);
 	uint32_t i;
 
-	*q = (struct dofi_queue){ .stride = slot_stride(max_iov), .mask = slots - 1, .depth = depth };
+	*q = (struct dofi_queue){ .stride = slot_stride(max_iov), .mask = slots - 1, .depth = depth,
+				  .max_iov = max_iov };
 	q->slots = dofi_block_get(slots * q->stride);
 	if (!q->slots)
 		return -ENOMEM;
@@ -46,6 +52,50 @@ int dofi_queue_init(struct dofi_queue *q, struct dofi_ep *ep, uint32_t depth, ui
 		dto->desc = (void **)&dto->iov[max_iov];
 	}
 	return 0;
+}
+
+/* All of an operation but what belongs to its slot. */
+static void slot_copy(struct dofi_dto *to, const struct dofi_dto *from, uint32_t max_iov)
+{
+	const uint8_t generation = to->generation;
+	void **desc = to->desc;
+
+	*to = *from;
+	to->generation = generation;
+	to->desc = desc;
+	memcpy(to->iov, from->iov, max_iov * sizeof(*to->iov));
+	memcpy(to->desc, from->desc, max_iov * sizeof(*to->desc));
+}
+
+/* Slots never get smaller: a thread may just have checked a post against the old size. */
+int dofi_queue_renew(struct dofi_queue *next, const struct dofi_queue *q, struct dofi_ep *ep,
+		     uint32_t depth, uint32_t max_iov)
+{
+	uint32_t i;
+	int ret;
+
+	if (q->slots && slots_for(depth) == q->mask + 1 && max_iov <= q->max_iov) {
+		*next = *q;
+		next->depth = depth;
+		return 0;
+	}
+	ret = queue_init(next, ep, depth, max_iov > q->max_iov ? max_iov : q->max_iov);
+	if (ret)
+		return ret;
+	next->open = q->open;
+	next->head = q->head;
+	next->next = q->next;
+	next->tail = q->tail;
+	for (i = q->head; i != q->tail; i++)
+		slot_copy(slot_at(next, i), slot_at(q, i), q->max_iov);
+	return 0;
+}
+
+void dofi_queue_replace(struct dofi_queue *q, const struct dofi_queue *next)
+{
+	if (q->slots != next->slots)
+		dofi_queue_fini(q);
+	*q = *next;
 }
 
 void dofi_queue_fini(struct dofi_queue *q)

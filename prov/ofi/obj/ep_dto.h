@@ -58,11 +58,20 @@ struct dofi_queue {
 	size_t stride;
 	uint32_t mask;
 	uint32_t depth;			/* most operations outstanding */
+	uint32_t max_iov;		/* segments that a slot has room for */
 	uint32_t head, next, tail;
 	bool open;			/* operations may go to the fabric: dofi_ep_gate() */
 };
 
-int dofi_queue_init(struct dofi_queue *q, struct dofi_ep *ep, uint32_t depth, uint32_t max_iov);
+/*
+ * Makes @next a queue of these sizes with what is outstanding in @q, of which nothing may
+ * be at the fabric, and which may be all zero. @q stays as it is; the two may share their
+ * slots. 0 or -ENOMEM. EP lock held, as for the next.
+ */
+int dofi_queue_renew(struct dofi_queue *next, const struct dofi_queue *q, struct dofi_ep *ep,
+		     uint32_t depth, uint32_t max_iov);
+/* Puts @next, from dofi_queue_renew(), in the place of @q. */
+void dofi_queue_replace(struct dofi_queue *q, const struct dofi_queue *next);
 void dofi_queue_fini(struct dofi_queue *q);
 
 static inline bool dofi_queue_empty(const struct dofi_queue *q)
