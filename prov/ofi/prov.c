@@ -160,7 +160,7 @@ static const DAT_PROVIDER functions = {
 	dofi_evd_free,
 	dofi_ep_create,
 	dofi_ep_query,
-	dofi_stub_ep_modify,
+	dofi_ep_modify,
 	dofi_ep_connect,
 	dofi_stub_ep_dup_connect,
 	dofi_ep_disconnect,

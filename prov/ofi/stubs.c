@@ -10,11 +10,6 @@ DAT_RETURN dofi_stub_cr_handoff(DAT_CR_HANDLE cr, DAT_CONN_QUAL qual)
 	return DOFI_NOT_IMPLEMENTED;
 }
 
-DAT_RETURN dofi_stub_ep_modify(DAT_EP_HANDLE ep, DAT_EP_PARAM_MASK mask, const DAT_EP_PARAM *param)
-{
-	return DOFI_NOT_IMPLEMENTED;
-}
-
 DAT_RETURN dofi_stub_ep_dup_connect(DAT_EP_HANDLE ep, DAT_EP_HANDLE dup, DAT_TIMEOUT timeout,
 				    DAT_COUNT size, const DAT_PVOID data, DAT_QOS qos)
 {

@@ -28,4 +28,7 @@ int dofi_ep_parts_set(struct dofi_ep *ep, const struct dofi_ep_parts *parts);
 /* Gives everything back. */
 void dofi_ep_parts_drop(struct dofi_ep *ep);
 
+DAT_RETURN dofi_ep_modify(DAT_EP_HANDLE ep_handle, DAT_EP_PARAM_MASK mask,
+			  const DAT_EP_PARAM *param);
+
 #endif

@@ -104,6 +104,34 @@ void dofi_queue_fini(struct dofi_queue *q)
 	q->slots = NULL;
 }
 
+static void receive_bar(struct dofi_dto *dto, uint64_t zone)
+{
+	dto->flags |= DOFI_DTO_BARRED;
+	dto->remote_addr = zone;
+	dto->remote_key = dto->n_iov;
+	dto->n_iov = 0;
+}
+
+static void receive_unbar(struct dofi_dto *dto)
+{
+	dto->flags &= ~DOFI_DTO_BARRED;
+	dto->n_iov = dto->remote_key;
+}
+
+void dofi_queue_rezone(struct dofi_queue *q, uint64_t from, uint64_t to)
+{
+	uint32_t i;
+
+	for (i = q->head; i != q->tail; i++) {
+		struct dofi_dto *dto = slot_at(q, i);
+
+		if (dto->n_iov)
+			receive_bar(dto, from);
+		else if (dto->flags & DOFI_DTO_BARRED && dto->remote_addr == to)
+			receive_unbar(dto);
+	}
+}
+
 /* The slot that the next operation will take, or NULL when all are in use. */
 static struct dofi_dto *queue_reserve(struct dofi_queue *q)
 {
@@ -380,6 +408,8 @@ static DAT_DTO_COMPLETION_STATUS status_of(int err, uint8_t kind)
 static __attribute__((noinline)) void fail(struct dofi_ep *ep, struct dofi_dto *dto, int err)
 {
 	dto->status = status_of(err, dto->kind);
+	if (dto->status == DAT_DTO_ERR_LOCAL_LENGTH && dto->flags & DOFI_DTO_BARRED)
+		dto->status = DAT_DTO_ERR_LOCAL_PROTECTION;
 	/* what the fabric calls an operation that it gave up when the connection ended */
 	if (dto->status == DAT_DTO_ERR_TRANSPORT && ep->closing)
 		dto->status = DAT_DTO_ERR_FLUSHED;

@@ -42,6 +42,13 @@ struct dofi_dto {
 	struct iovec iov[];
 };
 
+/*
+ * In flags: a receive of another zone than the EP's. The fabric gets it without its segments:
+ * a message that needs them finds no room, and fails as the protection error that it is. Until
+ * the EP is of that zone again, remote_addr is the zone's id and remote_key what n_iov was.
+ */
+#define DOFI_DTO_BARRED 0x80
+
 #define DOFI_DTO_GENERATIONS 64		/* slots are aligned to as many bytes */
 
 static inline void *dofi_dto_context(const struct dofi_dto *dto)
@@ -73,6 +80,14 @@ int dofi_queue_renew(struct dofi_queue *next, const struct dofi_queue *q, struct
 /* Puts @next, from dofi_queue_renew(), in the place of @q. */
 void dofi_queue_replace(struct dofi_queue *q, const struct dofi_queue *next);
 void dofi_queue_fini(struct dofi_queue *q);
+/* The EP goes from the zone of one id to that of another: what its receives may still do. */
+void dofi_queue_rezone(struct dofi_queue *q, uint64_t from, uint64_t to);
+
+/* Operations outstanding. */
+static inline uint32_t dofi_queue_used(const struct dofi_queue *q)
+{
+	return q->tail - q->head;
+}
 
 static inline bool dofi_queue_empty(const struct dofi_queue *q)
 {
