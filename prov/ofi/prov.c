@@ -162,7 +162,7 @@ static const DAT_PROVIDER functions = {
 	dofi_ep_query,
 	dofi_ep_modify,
 	dofi_ep_connect,
-	dofi_stub_ep_dup_connect,
+	dofi_ep_dup_connect,
 	dofi_ep_disconnect,
 	dofi_ep_post_send,
 	dofi_ep_post_recv,

@@ -10,12 +10,6 @@ DAT_RETURN dofi_stub_cr_handoff(DAT_CR_HANDLE cr, DAT_CONN_QUAL qual)
 	return DOFI_NOT_IMPLEMENTED;
 }
 
-DAT_RETURN dofi_stub_ep_dup_connect(DAT_EP_HANDLE ep, DAT_EP_HANDLE dup, DAT_TIMEOUT timeout,
-				    DAT_COUNT size, const DAT_PVOID data, DAT_QOS qos)
-{
-	return DOFI_NOT_IMPLEMENTED;
-}
-
 DAT_RETURN dofi_stub_rmr_create(DAT_PZ_HANDLE pz, DAT_RMR_HANDLE *rmr)
 {
 	return DOFI_NOT_IMPLEMENTED;

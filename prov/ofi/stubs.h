@@ -6,8 +6,6 @@
 #include "obj/dat.h"
 
 DAT_RETURN dofi_stub_cr_handoff(DAT_CR_HANDLE cr, DAT_CONN_QUAL qual);
-DAT_RETURN dofi_stub_ep_dup_connect(DAT_EP_HANDLE ep, DAT_EP_HANDLE dup, DAT_TIMEOUT timeout,
-				    DAT_COUNT size, const DAT_PVOID data, DAT_QOS qos);
 DAT_RETURN dofi_stub_rmr_create(DAT_PZ_HANDLE pz, DAT_RMR_HANDLE *rmr);
 DAT_RETURN dofi_stub_rmr_query(DAT_RMR_HANDLE rmr, DAT_RMR_PARAM_MASK mask, DAT_RMR_PARAM *param);
 #if DAT_VERSION_MAJOR >= 2

@@ -30,7 +30,6 @@ struct stub {
 
 static const struct stub stubs[] = {
 	STUB(cr_handoff),
-	STUB(ep_dup_connect),
 	STUB(rmr_create),
 	STUB(rmr_query),
 	STUB(rmr_bind),

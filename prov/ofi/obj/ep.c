@@ -362,47 +362,111 @@ static DAT_RETURN address_take(const struct sockaddr *address, struct sockaddr_s
 	}
 }
 
-DAT_RETURN dofi_ep_connect(DAT_EP_HANDLE ep_handle, DAT_IA_ADDRESS_PTR address,
-			   DAT_CONN_QUAL conn_qual, DAT_TIMEOUT timeout, DAT_COUNT data_size,
-			   const DAT_PVOID data, DAT_QOS qos, DAT_CONNECT_FLAGS flags)
-{
-	struct dofi_ep *ep = dofi_ep_check(ep_handle);
+/* What is asked for in both calls that connect. */
+struct attempt {
 	struct sockaddr_storage peer;
-	DAT_RETURN ret;
+	DAT_CONN_QUAL conn_qual;
+	DAT_TIMEOUT timeout;
+	DAT_COUNT data_size;
+	const void *data;
+	DAT_QOS qos;
+	DAT_CONNECT_FLAGS flags;
+};
 
-	if (!ep)
-		return DOFI_BAD_HANDLE(EP);
-	ret = address_take((const struct sockaddr *)address, &peer);
-	if (ret)
-		return ret;
-	if (!conn_qual)
-		return DOFI_BAD_ARG(3);
-	if (!timeout)
-		return DOFI_BAD_ARG(4);
-	if (data_size < 0 || data_size > ep->obj.ia->max_private_data)
-		return DOFI_BAD_ARG(5);
-	if (data_size && !data)
-		return DOFI_BAD_ARG(6);
-	if (qos != DAT_QOS_BEST_EFFORT || flags != DAT_CONNECT_DEFAULT_FLAG)
+/* The time-out is argument @first of the call (DAT_INVALID_ARG...), the private data follows. */
+static DAT_RETURN attempt_check(const struct dofi_ep *ep, const struct attempt *a,
+				DAT_RETURN_SUBTYPE first)
+{
+	if (!a->timeout)
+		return DOFI_RET(DAT_INVALID_PARAMETER, first);
+	if (a->data_size < 0 || a->data_size > ep->obj.ia->max_private_data)
+		return DOFI_RET(DAT_INVALID_PARAMETER, first + 1);
+	if (a->data_size && !a->data)
+		return DOFI_RET(DAT_INVALID_PARAMETER, first + 2);
+	if (a->qos != DAT_QOS_BEST_EFFORT || a->flags != DAT_CONNECT_DEFAULT_FLAG)
 		return DOFI_NOT_SUPPORTED;
+	return DAT_SUCCESS;
+}
+
+static DAT_RETURN attempt_start(struct dofi_ep *ep, const struct attempt *a)
+{
+	DAT_RETURN ret = DAT_SUCCESS;
+
 	pthread_mutex_lock(&ep->lock);
 	if (ep->state != DAT_EP_STATE_UNCONNECTED) {
 		ret = dofi_ep_bad_state(ep);
 	} else if (!ep->pz || !ep->connect_evd) {
 		ret = DOFI_BAD_STATE(EP_NOTREADY);
 	} else {
-		ep->request.peer = peer;
-		ep->request.conn_qual = ep->remote_port = conn_qual;
-		ep->request.deadline = dofi_deadline(timeout);
+		ep->request.peer = a->peer;
+		ep->request.conn_qual = ep->remote_port = a->conn_qual;
+		ep->request.deadline = dofi_deadline(a->timeout);
 		ep->attempt = 0;
-		ep->request.data_size = data_size;
-		if (data_size)
-			memcpy(ep->request.data, data, data_size);
+		ep->request.data_size = a->data_size;
+		if (a->data_size)
+			memcpy(ep->request.data, a->data, a->data_size);
 		dofi_ep_state_set(ep, DAT_EP_STATE_ACTIVE_CONNECTION_PENDING);
 		dofi_ep_todo(ep, DOFI_EP_CONNECT);
 	}
 	pthread_mutex_unlock(&ep->lock);
 	return ret;
+}
+
+DAT_RETURN dofi_ep_connect(DAT_EP_HANDLE ep_handle, DAT_IA_ADDRESS_PTR address,
+			   DAT_CONN_QUAL conn_qual, DAT_TIMEOUT timeout, DAT_COUNT data_size,
+			   const DAT_PVOID data, DAT_QOS qos, DAT_CONNECT_FLAGS flags)
+{
+	struct dofi_ep *ep = dofi_ep_check(ep_handle);
+	struct attempt a = {
+		.conn_qual = conn_qual, .timeout = timeout, .data_size = data_size, .data = data,
+		.qos = qos, .flags = flags,
+	};
+	DAT_RETURN ret;
+
+	if (!ep)
+		return DOFI_BAD_HANDLE(EP);
+	ret = address_take((const struct sockaddr *)address, &a.peer);
+	if (!ret && !conn_qual)
+		ret = DOFI_BAD_ARG(3);
+	if (!ret)
+		ret = attempt_check(ep, &a, DAT_INVALID_ARG4);
+	return ret ? ret : attempt_start(ep, &a);
+}
+
+/* Where @dup is connected to, as a query of it tells. */
+static DAT_RETURN peer_take(struct dofi_ep *dup, struct attempt *a)
+{
+	DAT_RETURN ret = DAT_SUCCESS;
+
+	pthread_mutex_lock(&dup->lock);
+	if (dup->state == DAT_EP_STATE_CONNECTED) {
+		a->peer = dup->request.peer;
+		a->conn_qual = dup->remote_port;
+	} else {
+		ret = dofi_ep_bad_state(dup);
+	}
+	pthread_mutex_unlock(&dup->lock);
+	return ret;
+}
+
+/* Flags are the duplicated endpoint's, which has the only ones there are. */
+DAT_RETURN dofi_ep_dup_connect(DAT_EP_HANDLE ep_handle, DAT_EP_HANDLE dup_handle,
+			       DAT_TIMEOUT timeout, DAT_COUNT data_size, const DAT_PVOID data,
+			       DAT_QOS qos)
+{
+	struct dofi_ep *ep = dofi_ep_check(ep_handle), *dup = dofi_ep_check(dup_handle);
+	struct attempt a = {
+		.timeout = timeout, .data_size = data_size, .data = data, .qos = qos,
+		.flags = DAT_CONNECT_DEFAULT_FLAG,
+	};
+	DAT_RETURN ret;
+
+	if (!ep || !dup || dup->obj.ia != ep->obj.ia)
+		return DOFI_BAD_HANDLE(EP);
+	ret = attempt_check(ep, &a, DAT_INVALID_ARG3);
+	if (!ret)
+		ret = peer_take(dup, &a);
+	return ret ? ret : attempt_start(ep, &a);
 }
 
 static DAT_RETURN disconnect(struct dofi_ep *ep, DAT_CLOSE_FLAGS flags)
