@@ -27,8 +27,6 @@ DAT_RETURN dofi_stub_ep_create_with_srq(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, DAT_
 					DAT_EVD_HANDLE request, DAT_EVD_HANDLE connect,
 					DAT_SRQ_HANDLE srq, const DAT_EP_ATTR *attr,
 					DAT_EP_HANDLE *ep);
-DAT_RETURN dofi_stub_ep_recv_query(DAT_EP_HANDLE ep, DAT_COUNT *buffers, DAT_COUNT *span);
-DAT_RETURN dofi_stub_ep_set_watermark(DAT_EP_HANDLE ep, DAT_COUNT soft, DAT_COUNT hard);
 DAT_RETURN dofi_stub_srq_create(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, DAT_SRQ_ATTR *attr,
 				DAT_SRQ_HANDLE *srq);
 DAT_RETURN dofi_stub_srq_free(DAT_SRQ_HANDLE srq);

@@ -38,8 +38,6 @@ static const struct stub stubs[] = {
 	STUB(rsp_query),
 	STUB(rsp_free),
 	STUB(ep_create_with_srq),
-	STUB(ep_recv_query),
-	STUB(ep_set_watermark),
 	STUB(srq_create),
 	STUB(srq_free),
 	STUB(srq_post_recv),

@@ -114,6 +114,7 @@ void dofi_ep_established(struct dofi_ep *ep, const void *data, size_t size)
 		push_connection_event(ep, DAT_CONNECTION_EVENT_ESTABLISHED);
 		dofi_dto_retire(ep, NULL);
 		dofi_dto_pump(ep);
+		dofi_dto_watermarks(ep);
 	}
 	pthread_mutex_unlock(&ep->lock);
 	dofi_cq_kick(&ep->pz->domain.cq);
@@ -223,6 +224,7 @@ static void ep_reinit(struct dofi_ep *ep)
 	ep->fid = NULL;
 	ep->closing = ep->graceful = ep->silent = false;
 	ep->reads = 0;
+	ep->soft_watermark = ep->hard_watermark = DAT_WATERMARK_INFINITE;
 	ep->todo = 0;
 	ep->conn = NULL;
 	ep->accept_info = NULL;

@@ -46,6 +46,8 @@ struct dofi_ep {
 	bool silent;			/* being freed: no more events */
 	struct dofi_queue sq, rq;	/* requests and receives */
 	int reads;			/* RDMA reads at the fabric */
+	DAT_COUNT soft_watermark;	/* more receives than it are told of, once, */
+	DAT_COUNT hard_watermark;	/* and more than it break the connection */
 	unsigned todo;			/* DOFI_EP_CONNECT, ... */
 	DAT_EVENT_NUMBER end;		/* the event that will tell of the end */
 	struct dofi_work work;

@@ -109,6 +109,7 @@ int dofi_ep_parts_set(struct dofi_ep *ep, const struct dofi_ep_parts *parts)
 	ep->request_evd = parts->request_evd;
 	ep->connect_evd = parts->connect_evd;
 	ep->attr = parts->attr;
+	dofi_dto_watermarks(ep);
 	return 0;
 }
 
@@ -342,4 +343,42 @@ DAT_RETURN dofi_ep_modify(DAT_EP_HANDLE ep_handle, DAT_EP_PARAM_MASK mask, const
 		ret = modify(ep, mask, param);
 	pthread_mutex_unlock(&ep->lock);
 	return ret;
+}
+
+/* Receives */
+
+DAT_RETURN dofi_ep_recv_query(DAT_EP_HANDLE ep_handle, DAT_COUNT *buffers, DAT_COUNT *span)
+{
+	struct dofi_ep *ep = dofi_ep_check(ep_handle);
+	DAT_COUNT held;
+
+	if (!ep)
+		return DOFI_BAD_HANDLE(EP);
+	pthread_mutex_lock(&ep->lock);
+	held = dofi_queue_used(&ep->rq);
+	pthread_mutex_unlock(&ep->lock);
+	if (buffers)
+		*buffers = held;
+	/* an EP's own receives complete in the order in which they were posted */
+	if (span)
+		*span = held;
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dofi_ep_set_watermark(DAT_EP_HANDLE ep_handle, DAT_COUNT soft, DAT_COUNT hard)
+{
+	struct dofi_ep *ep = dofi_ep_check(ep_handle);
+
+	if (!ep)
+		return DOFI_BAD_HANDLE(EP);
+	if (soft < 0 && soft != DAT_WATERMARK_INFINITE)
+		return DOFI_BAD_ARG(2);
+	if (hard < 0 && hard != DAT_WATERMARK_INFINITE)
+		return DOFI_BAD_ARG(3);
+	pthread_mutex_lock(&ep->lock);
+	ep->soft_watermark = soft;
+	ep->hard_watermark = hard;
+	dofi_dto_watermarks(ep);
+	pthread_mutex_unlock(&ep->lock);
+	return DAT_SUCCESS;
 }

@@ -30,5 +30,7 @@ void dofi_ep_parts_drop(struct dofi_ep *ep);
 
 DAT_RETURN dofi_ep_modify(DAT_EP_HANDLE ep_handle, DAT_EP_PARAM_MASK mask,
 			  const DAT_EP_PARAM *param);
+DAT_RETURN dofi_ep_recv_query(DAT_EP_HANDLE ep_handle, DAT_COUNT *buffers, DAT_COUNT *span);
+DAT_RETURN dofi_ep_set_watermark(DAT_EP_HANDLE ep_handle, DAT_COUNT soft, DAT_COUNT hard);
 
 #endif

@@ -341,6 +341,43 @@ DAT_RETURN dofi_ep_post_rdma_write(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR
 	return post_request(ep, DOFI_DTO_WRITE, ep->attr.max_rdma_write_iov, &p);
 }
 
+/* A receive buffer more than a watermark is no reason not to take it. */
+static __attribute__((noinline)) struct dofi_dto *reserve_past_watermark(struct dofi_ep *ep)
+{
+	ep->rq.depth = ep->attr.max_recv_dtos;
+	return queue_reserve(&ep->rq);
+}
+
+static bool is_past(uint32_t held, DAT_COUNT watermark)
+{
+	return watermark != DAT_WATERMARK_INFINITE && held > (uint32_t)watermark;
+}
+
+static void depth_limit(struct dofi_queue *q, DAT_COUNT watermark)
+{
+	if (watermark != DAT_WATERMARK_INFINITE && q->depth > (uint32_t)watermark)
+		q->depth = watermark;
+}
+
+/* DAT has no event for the soft one: its reason is that of an EP's error. */
+void dofi_dto_watermarks(struct dofi_ep *ep)
+{
+	const bool hard = ep->state == DAT_EP_STATE_CONNECTED;
+	uint32_t held = dofi_queue_used(&ep->rq);
+
+	if (is_past(held, ep->soft_watermark)) {
+		ep->soft_watermark = DAT_WATERMARK_INFINITE;	/* once per arming */
+		dofi_async_error(ep->obj.ia, DAT_ASYNC_ERROR_EP_BROKEN, ep,
+				 DAT_SRQ_SOFT_HIGH_WATERMARK_EVENT);
+	}
+	if (hard && is_past(held, ep->hard_watermark))
+		dofi_ep_end(ep, DAT_CONNECTION_EVENT_BROKEN);
+	ep->rq.depth = ep->attr.max_recv_dtos;
+	depth_limit(&ep->rq, ep->soft_watermark);
+	if (hard)
+		depth_limit(&ep->rq, ep->hard_watermark);
+}
+
 /* Receives may be posted in every state; they wait here until there is a connection. */
 DAT_RETURN dofi_ep_post_recv(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
 			     DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
@@ -348,7 +385,7 @@ DAT_RETURN dofi_ep_post_recv(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPL
 	struct dofi_ep *ep = dofi_ep_check(ep_handle);
 	const struct post p = { n, iov, cookie, flags, NULL };
 	struct dofi_dto *dto;
-	bool first = false;
+	bool first = false, marked = false;
 	DAT_RETURN ret;
 
 	if (!ep)
@@ -361,6 +398,10 @@ DAT_RETURN dofi_ep_post_recv(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPL
 		return DOFI_BAD_ARG(5);
 	pthread_mutex_lock(&ep->lock);
 	dto = queue_reserve(&ep->rq);
+	if (__builtin_expect(!dto, 0)) {
+		marked = true;
+		dto = reserve_past_watermark(ep);
+	}
 	if (!dto) {
 		ret = DOFI_NO_RESOURCE(TEP);
 	} else {
@@ -369,6 +410,8 @@ DAT_RETURN dofi_ep_post_recv(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPL
 		if (!ret)
 			commit(ep, &ep->rq);
 	}
+	if (__builtin_expect(marked, 0))
+		dofi_dto_watermarks(ep);
 	pthread_mutex_unlock(&ep->lock);
 	if (first)
 		dofi_cq_kick(&ep->pz->domain.cq);

@@ -64,7 +64,7 @@ struct dofi_queue {
 	char *slots;
 	size_t stride;
 	uint32_t mask;
-	uint32_t depth;			/* most operations outstanding */
+	uint32_t depth;			/* most operations outstanding, or a watermark below */
 	uint32_t max_iov;		/* segments that a slot has room for */
 	uint32_t head, next, tail;
 	bool open;			/* operations may go to the fabric: dofi_ep_gate() */
@@ -93,6 +93,13 @@ static inline bool dofi_queue_empty(const struct dofi_queue *q)
 {
 	return q->head == q->tail;
 }
+
+/*
+ * Compares the receives that the EP holds with its watermarks, tells of those that are passed,
+ * and sets the queue's depth to where the next one is: posting up to there need not look. EP
+ * lock held, and again whenever receives, watermarks or their meaning in a new state change.
+ */
+void dofi_dto_watermarks(struct dofi_ep *ep);
 
 /*
  * Whether a queue's operations may go to the fabric follows from the EP's state;

@@ -719,3 +719,182 @@ Test(ep_attr, a_slot_that_was_barred_is_used_again)
 	event = event_take(evd, DAT_DTO_COMPLETION_EVENT);
 	cr_expect_eq(event.event_data.dto_completion_event_data.status, DAT_DTO_ERR_LOCAL_LENGTH);
 }
+
+/* How many receives it holds */
+
+Test(ep_attr, the_arguments_of_the_counts_are_checked)
+{
+	DAT_COUNT n;
+
+	expect_handle(dofi_ep_recv_query(NULL, &n, &n), EP);
+	expect_handle(dofi_ep_recv_query(evd, &n, &n), EP);
+	expect_handle(dofi_ep_set_watermark(NOWHERE, 1, 1), EP);
+	expect_arg(dofi_ep_set_watermark(ep, -2, 1), 2);
+	expect_arg(dofi_ep_set_watermark(ep, 1, INT32_MIN), 3);
+	succeed(dofi_ep_recv_query(ep, NULL, NULL));
+}
+
+static void holds(DAT_COUNT n)
+{
+	DAT_COUNT buffers = -7, span = -7;
+
+	succeed(dofi_ep_recv_query(ep, &buffers, &span));
+	cr_expect_eq(buffers, n);
+	cr_expect_eq(span, n);
+}
+
+Test(ep_attr, posted_receives_are_held_until_they_complete)
+{
+	holds(0);
+	succeed(post_recv(1));
+	succeed(post_recv(2));
+	holds(2);
+	make_connected(ep);
+	complete_with(0, 0, 8);
+	holds(1);
+	dofi_ep_end_with(ep, DAT_CONNECTION_EVENT_DISCONNECTED, NULL, 0);
+	settle();
+	holds(0);
+}
+
+/* Watermarks */
+
+#define INFINITE DAT_WATERMARK_INFINITE
+
+static DAT_EVD_HANDLE async;
+
+/* The IA's asynchronous EVD, which dat_ia_open makes; the fixture opens below it. */
+static void watch_async(void)
+{
+	async = evd_make(8, DAT_EVD_ASYNC_FLAG);
+	ia->async_evd = async;
+	dofi_obj_get(&ia->async_evd->obj);
+}
+
+static void expect_soft_event(void)
+{
+	DAT_ASYNCH_ERROR_EVENT_DATA data = event_take(async, DAT_ASYNC_ERROR_EP_BROKEN)
+						   .event_data.asynch_error_event_data;
+
+	cr_expect_eq(data.dat_handle, ep);
+	cr_expect_eq(data.reason, (DAT_COUNT)DAT_SRQ_SOFT_HIGH_WATERMARK_EVENT);
+	cr_expect(event_none(async));
+}
+
+Test(ep_attr, more_receives_than_the_soft_watermark_are_told_of_once)
+{
+	watch_async();
+	succeed(dofi_ep_set_watermark(ep, 2, INFINITE));
+	succeed(post_recv(1));
+	succeed(post_recv(2));
+	cr_expect(event_none(async));
+	succeed(post_recv(3));
+	expect_soft_event();
+	succeed(post_recv(4));
+	cr_expect(event_none(async));
+	cr_expect_eq(in_force().ep_state, DAT_EP_STATE_UNCONNECTED);
+}
+
+Test(ep_attr, a_soft_watermark_that_is_passed_already_is_told_of_at_once)
+{
+	watch_async();
+	succeed(post_recv(1));
+	succeed(dofi_ep_set_watermark(ep, 0, INFINITE));
+	expect_soft_event();
+	succeed(dofi_ep_set_watermark(ep, 0, INFINITE));
+	expect_soft_event();
+	succeed(dofi_ep_set_watermark(ep, 1, INFINITE));
+	cr_expect(event_none(async));
+}
+
+Test(ep_attr, a_refused_receive_passes_no_watermark)
+{
+	DAT_LMR_TRIPLET bad = segment(0, 2 * sizeof(memory));
+
+	watch_async();
+	succeed(dofi_ep_set_watermark(ep, 0, INFINITE));
+	expect_type(dofi_ep_post_recv(ep, 1, &bad, (DAT_DTO_COOKIE){ .as_64 = 1 }, 0),
+		    DAT_PROTECTION_VIOLATION);
+	cr_expect(event_none(async));
+	succeed(post_recv(1));
+	expect_soft_event();
+}
+
+Test(ep_attr, receives_that_complete_make_room_below_a_watermark)
+{
+	unsigned i;
+
+	watch_async();
+	succeed(dofi_ep_set_watermark(ep, 2, 2));
+	make_connected(ep);
+	for (i = 0; i < 100; i++) {
+		succeed(post_recv(i));
+		complete_with(i, 0, 8);
+		expect_dto(evd, i, DAT_DTO_SUCCESS);
+	}
+	cr_expect(event_none(async));
+	cr_expect_eq(in_force().ep_state, DAT_EP_STATE_CONNECTED);
+}
+
+Test(ep_attr, more_receives_than_the_hard_watermark_break_the_connection)
+{
+	make_connected(ep);
+	succeed(dofi_ep_set_watermark(ep, INFINITE, 1));
+	succeed(post_recv(1));
+	settle();
+	cr_expect(event_none(evd));
+	succeed(post_recv(2));
+	settle();
+	expect_dto(evd, 1, DAT_DTO_ERR_FLUSHED);
+	expect_dto(evd, 2, DAT_DTO_ERR_FLUSHED);
+	event_take(evd, DAT_CONNECTION_EVENT_BROKEN);
+	cr_expect(event_none(evd));
+}
+
+Test(ep_attr, a_hard_watermark_that_is_passed_already_breaks_at_once)
+{
+	make_connected(ep);
+	succeed(post_recv(1));
+	succeed(dofi_ep_set_watermark(ep, INFINITE, 0));
+	settle();
+	expect_dto(evd, 1, DAT_DTO_ERR_FLUSHED);
+	event_take(evd, DAT_CONNECTION_EVENT_BROKEN);
+}
+
+Test(ep_attr, the_hard_watermark_counts_once_connected)
+{
+	succeed(dofi_ep_set_watermark(ep, INFINITE, 1));
+	succeed(post_recv(1));
+	succeed(post_recv(2));
+	succeed(post_recv(3));
+	start_connecting(ep);
+	cr_expect(event_none(evd));
+	establish(ep, NULL, 0);
+	settle();
+	event_take(evd, DAT_CONNECTION_EVENT_ESTABLISHED);
+	expect_dto(evd, 1, DAT_DTO_ERR_FLUSHED);
+	expect_dto(evd, 2, DAT_DTO_ERR_FLUSHED);
+	expect_dto(evd, 3, DAT_DTO_ERR_FLUSHED);
+	event_take(evd, DAT_CONNECTION_EVENT_BROKEN);
+}
+
+Test(ep_attr, watermarks_do_not_make_a_queue_deeper_or_shallower)
+{
+	CHANGES(MAX_RECV_DTOS, max_recv_dtos, 3);
+	succeed(dofi_ep_set_watermark(ep, 1, 1));
+	fill_receives(0, 3);
+	succeed(dofi_ep_set_watermark(ep, 1000, 1000));
+	expect_type(post_recv(4), DAT_INSUFFICIENT_RESOURCES);
+	CHANGES(MAX_RECV_DTOS, max_recv_dtos, 5);
+	fill_receives(3, 2);
+}
+
+Test(ep_attr, a_modified_queue_keeps_its_watermark)
+{
+	watch_async();
+	succeed(dofi_ep_set_watermark(ep, 1, INFINITE));
+	succeed(post_recv(1));
+	CHANGES(MAX_RECV_DTOS, max_recv_dtos, 300);
+	succeed(post_recv(2));
+	expect_soft_event();
+}
