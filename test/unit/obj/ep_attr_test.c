@@ -585,14 +585,23 @@ Test(ep_attr, wider_slots_keep_every_segment)
 
 Test(ep_attr, fewer_segments_leave_posted_receives_whole)
 {
+	DAT_COUNT i;
+
+	((struct dofi_lmr *)lmr)->desc = memory;
 	CHANGES(MAX_RECV_IOV, max_recv_iov, 5);
 	succeed(post_recv_segments(1, 5));
+	succeed(post_recv_segments(2, 5));
 	CHANGES(MAX_RECV_IOV, max_recv_iov, 1);
 	CHANGES(MAX_RECV_DTOS, max_recv_dtos, 200);
-	expect_arg(post_recv_segments(2, 2), 2);
+	expect_arg(post_recv_segments(3, 2), 2);
 	make_connected(ep);
-	cr_expect_eq(transport.dto[0]->n_iov, 5);
-	cr_expect_eq(transport.dto[0]->iov[4].iov_base, (void *)(memory + 256));
+	for (i = 0; i < 10; i++) {
+		struct dofi_dto *dto = transport.dto[i / 5];
+
+		cr_expect_eq(dto->n_iov, 5);
+		cr_expect_eq(dto->iov[i % 5].iov_base, (void *)(memory + 64 * (i % 5)));
+		cr_expect_eq(dto->desc[i % 5], (void *)memory);
+	}
 }
 
 Test(ep_attr, a_deeper_request_queue_takes_more)
