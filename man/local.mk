@@ -9,6 +9,10 @@ dist_man_MANS += \
 	man/man3/dat_ep_disconnect.3 \
 	man/man3/dat_ep_free.3 \
 	man/man3/dat_ep_get_status.3 \
+	man/man3/dat_ep_post_rdma_read.3 \
+	man/man3/dat_ep_post_rdma_write.3 \
+	man/man3/dat_ep_post_recv.3 \
+	man/man3/dat_ep_post_send.3 \
 	man/man3/dat_ep_query.3 \
 	man/man3/dat_ep_reset.3 \
 	man/man3/dat_psp_create.3 \
