@@ -30,4 +30,5 @@ dist_man_MANS += \
 	man/man3/dat_registry_remove_provider.3 \
 	man/man3/dat_set_consumer_context.3 \
 	man/man3/dat_strerror.3 \
-	man/man3/dats_get_ia_handle.3
+	man/man3/dats_get_ia_handle.3 \
+	man/man7/dat_ofi.7
