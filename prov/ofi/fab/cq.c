@@ -57,6 +57,7 @@ int dofi_cq_open(struct dofi_cq *cq, struct dofi_progress *progress, struct fid_
 	atomic_store(&cq->mode, DOFI_CQ_ARMED);
 	atomic_store(&cq->sleepers, 0);
 	cq->seen = atomic_load(&cq->polls);
+	cq->ticks = 1;
 	cq->fired = true;	/* arms it in the next round */
 	TAILQ_INSERT_TAIL(&progress->cqs, cq, link);
 	return 0;
@@ -168,21 +169,42 @@ void dofi_cq_sleep_end(struct dofi_cq *cq)
 	atomic_fetch_sub(&cq->sleepers, 1);
 }
 
+/* One read may take longer than the time between two looks: it copies what has arrived. */
+static bool being_read(struct dofi_cq *cq)
+{
+	if (pthread_mutex_trylock(&cq->lock))
+		return true;
+	pthread_mutex_unlock(&cq->lock);
+	return false;
+}
+
 static bool program_polls(struct dofi_cq *cq)
 {
 	unsigned polls = atomic_load_explicit(&cq->polls, memory_order_relaxed);
 	bool changed = polls != cq->seen;
 
 	cq->seen = polls;
-	return changed && !atomic_load(&cq->sleepers);
+	return (changed || being_read(cq)) && !atomic_load(&cq->sleepers);
 }
+
+/*
+ * A look at a polling program costs it a switch of threads and some of its cache: a
+ * tenth of the bandwidth at one look in a millisecond. As long as it polls, looks
+ * become rarer, up to this many ticks. Who has polled for long is found to have
+ * stopped a little later.
+ */
+#define RAREST_LOOK 16
 
 /* Leaves the CQ to the polling program until look_at; false if a sleeper came meanwhile. */
 static bool yield_to_program(struct dofi_cq *cq, int64_t now)
 {
 	bool first = atomic_load(&cq->mode) == DOFI_CQ_ARMED;
-	long us = first ? dofi_settings.probe_us : dofi_settings.tick_us;
+	long us = first ? dofi_settings.probe_us : dofi_settings.tick_us * cq->ticks;
 
+	if (first)
+		cq->ticks = 1;
+	else if (cq->ticks < RAREST_LOOK)
+		cq->ticks *= 2;
 	cq->look_at = now + us * 1000;
 	atomic_store(&cq->mode, first ? DOFI_CQ_PROBED : DOFI_CQ_OWNED);
 	return !atomic_load(&cq->sleepers);

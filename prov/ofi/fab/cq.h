@@ -32,6 +32,7 @@ struct dofi_cq {
 
 	/* progress thread only */
 	unsigned seen;			/* polls when last looked */
+	int ticks;			/* until the next look but one */
 	bool fired;
 	int64_t look_at;		/* when PROBED or OWNED is looked at again */
 	TAILQ_ENTRY(dofi_cq) link;

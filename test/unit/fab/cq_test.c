@@ -194,6 +194,63 @@ Test(cq, owned_while_the_program_still_polls)
 	cr_expect_eq(cq.look_at, now + 1000 * US);
 }
 
+Test(cq, a_read_that_lasts_is_a_poll)
+{
+	make_probed();
+	now = cq.look_at;
+	pthread_mutex_lock(&cq.lock);		/* as dofi_cq_poll() has it in another thread */
+	serve();
+	pthread_mutex_unlock(&cq.lock);
+	cr_expect_eq(mode(), DOFI_CQ_OWNED);
+	cr_expect_eq(delivered, 1);
+	now = cq.look_at;
+	serve();
+	cr_expect_eq(mode(), DOFI_CQ_ARMED);
+	cr_expect_eq(delivered, 2);
+}
+
+Test(cq, looks_become_rarer_while_the_program_polls)
+{
+	static const int ticks[] = { 2, 4, 8, 16, 16, 16 };
+	size_t i;
+
+	make_owned();
+	for (i = 0; i < sizeof(ticks) / sizeof(ticks[0]); i++) {
+		poll_once();
+		now = cq.look_at;
+		serve();
+		cr_assert_eq(cq.look_at, now + ticks[i] * 1000 * US, "%zu", i);
+	}
+	now = cq.look_at;
+	serve();
+	cr_expect_eq(mode(), DOFI_CQ_ARMED);
+	complete(1);
+	poll_once();
+	complete(1);
+	epoll_fires();
+	serve();
+	poll_once();
+	now = cq.look_at;
+	serve();
+	cr_expect_eq(cq.look_at, now + 1000 * US);	/* begins anew */
+}
+
+Test(cq, a_sleeper_is_served_however_rare_the_looks)
+{
+	int i;
+
+	make_owned();
+	for (i = 0; i < 6; i++) {
+		poll_once();
+		now = cq.look_at;
+		serve();
+	}
+	dofi_cq_sleep_begin(&cq);
+	cr_expect(doorbell_rang());
+	serve();
+	cr_expect_eq(mode(), DOFI_CQ_ARMED);
+}
+
 Test(cq, owned_costs_no_read)
 {
 	int i;
