@@ -56,8 +56,9 @@ int dofi_cq_open(struct dofi_cq *cq, struct dofi_progress *progress, struct fid_
 	pthread_mutex_unlock(&cq->lock);
 	atomic_store(&cq->mode, DOFI_CQ_ARMED);
 	atomic_store(&cq->sleepers, 0);
-	cq->seen = atomic_load(&cq->polls);
+	cq->seen_polls = atomic_load(&cq->polls);
 	cq->ticks = 1;
+	cq->seen_uses = atomic_load(&cq->uses);
 	cq->fired = true;	/* arms it in the next round */
 	TAILQ_INSERT_TAIL(&progress->cqs, cq, link);
 	return 0;
@@ -121,6 +122,13 @@ static int read_batch(struct dofi_cq *cq, struct dofi_sink *sink)
 	return hand_over(cq, entry, fi_cq_read(cq->fid, entry, BATCH), sink);
 }
 
+/* A count that loses an increment to another thread still changes. */
+static void count(_Atomic unsigned *counter)
+{
+	atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + 1,
+			      memory_order_relaxed);
+}
+
 void dofi_cq_poll(struct dofi_cq *cq, struct dofi_sink *sink)
 {
 	/* The thread that holds the lock delivers to every EVD, ours included. */
@@ -132,11 +140,13 @@ void dofi_cq_poll(struct dofi_cq *cq, struct dofi_sink *sink)
 	 */
 	while (cq->fid && read_batch(cq, sink) == BATCH)
 		;
-	/* a count that loses an increment to another thread still changes */
-	atomic_store_explicit(&cq->polls,
-			      atomic_load_explicit(&cq->polls, memory_order_relaxed) + 1,
-			      memory_order_relaxed);
+	count(&cq->polls);
 	pthread_mutex_unlock(&cq->lock);
+}
+
+void dofi_cq_used(struct dofi_cq *cq)
+{
+	count(&cq->uses);
 }
 
 bool dofi_cq_drain(struct dofi_cq *cq)
@@ -178,24 +188,39 @@ static bool being_read(struct dofi_cq *cq)
 	return false;
 }
 
-static bool program_polls(struct dofi_cq *cq)
+static bool counts(_Atomic unsigned *counter, unsigned *seen)
 {
-	unsigned polls = atomic_load_explicit(&cq->polls, memory_order_relaxed);
-	bool changed = polls != cq->seen;
+	unsigned now = atomic_load_explicit(counter, memory_order_relaxed);
+	bool changed = now != *seen;
 
-	cq->seen = polls;
-	return (changed || being_read(cq)) && !atomic_load(&cq->sleepers);
+	*seen = now;
+	return changed;
 }
 
 /*
- * A look at a polling program costs it a switch of threads and some of its cache: a
- * tenth of the bandwidth at one look in a millisecond. As long as it polls, looks
- * become rarer, up to this many ticks. Who has polled for long is found to have
- * stopped a little later.
+ * Whether the program's threads are at work here. One that posts, or finds its EVDs
+ * full, has no need to poll: if that made this thread read for it, the EVDs would be
+ * full again the next time, and every completion cost two switches of threads.
  */
-#define RAREST_LOOK 16
+static bool program_at_work(struct dofi_cq *cq)
+{
+	bool polls = counts(&cq->polls, &cq->seen_polls) || being_read(cq);
+	bool uses = counts(&cq->uses, &cq->seen_uses);
 
-/* Leaves the CQ to the polling program until look_at; false if a sleeper came meanwhile. */
+	if (atomic_load(&cq->sleepers))
+		return false;
+	if (uses && !polls)
+		dofi_cq_drain(cq);	/* its other EVDs and its peers must not wait so long */
+	return polls || uses;
+}
+
+/*
+ * A look at a busy program takes ten microseconds from it. The longer it is at work,
+ * the longer it is left alone: up to so many ticks.
+ */
+#define RAREST_LOOK 4
+
+/* Leaves the CQ to the program until look_at; false if a sleeper came meanwhile. */
 static bool yield_to_program(struct dofi_cq *cq, int64_t now)
 {
 	bool first = atomic_load(&cq->mode) == DOFI_CQ_ARMED;
@@ -255,7 +280,7 @@ void dofi_cq_serve(struct dofi_cq *cq, int64_t now)
 		return;
 	}
 	cq->fired = false;
-	if (program_polls(cq) && yield_to_program(cq, now))
+	if (program_at_work(cq) && yield_to_program(cq, now))
 		return;
 	drain_and_arm(cq, now);
 }
