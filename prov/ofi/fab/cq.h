@@ -28,7 +28,7 @@ struct dofi_cq {
 
 	_Atomic unsigned polls;		/* counts reads by the program's threads */
 	_Atomic unsigned uses;		/* counts their posts, and events that others read for them */
-	_Atomic int sleepers;		/* threads that wait and do not poll */
+	_Atomic int sleepers;		/* those who wait and do not poll: threads, CNOs */
 	_Atomic int mode;		/* enum dofi_cq_mode, written by the progress thread */
 
 	/* progress thread only */
@@ -61,8 +61,8 @@ bool dofi_cq_drain(struct dofi_cq *cq);
 void dofi_cq_kick(struct dofi_cq *cq);
 
 /*
- * Around a program's thread that sleeps until an event arrives: the progress
- * thread serves the CQ meanwhile.
+ * Around a program's thread that sleeps until an event arrives, and as long as an
+ * event is to be told to a CNO: the progress thread serves the CQ meanwhile.
  */
 void dofi_cq_sleep_begin(struct dofi_cq *cq);
 void dofi_cq_sleep_end(struct dofi_cq *cq);
