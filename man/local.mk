@@ -1,6 +1,11 @@
 # Manual pages.
 
 dist_man_MANS += \
+	man/man3/dat_cno_create.3 \
+	man/man3/dat_cno_free.3 \
+	man/man3/dat_cno_modify_agent.3 \
+	man/man3/dat_cno_query.3 \
+	man/man3/dat_cno_wait.3 \
 	man/man3/dat_cr_accept.3 \
 	man/man3/dat_cr_query.3 \
 	man/man3/dat_cr_reject.3 \
@@ -15,15 +20,39 @@ dist_man_MANS += \
 	man/man3/dat_ep_post_send.3 \
 	man/man3/dat_ep_query.3 \
 	man/man3/dat_ep_reset.3 \
+	man/man3/dat_evd_clear_unwaitable.3 \
+	man/man3/dat_evd_create.3 \
+	man/man3/dat_evd_dequeue.3 \
+	man/man3/dat_evd_disable.3 \
+	man/man3/dat_evd_enable.3 \
+	man/man3/dat_evd_free.3 \
+	man/man3/dat_evd_modify_cno.3 \
+	man/man3/dat_evd_post_se.3 \
+	man/man3/dat_evd_query.3 \
+	man/man3/dat_evd_resize.3 \
+	man/man3/dat_evd_set_unwaitable.3 \
+	man/man3/dat_evd_wait.3 \
 	man/man3/dat_extension_op.3 \
 	man/man3/dat_get_consumer_context.3 \
 	man/man3/dat_get_handle_type.3 \
+	man/man3/dat_ia_close.3 \
+	man/man3/dat_ia_open.3 \
+	man/man3/dat_ia_openv.3 \
+	man/man3/dat_ia_query.3 \
+	man/man3/dat_lmr_create.3 \
+	man/man3/dat_lmr_free.3 \
+	man/man3/dat_lmr_query.3 \
+	man/man3/dat_lmr_sync_rdma_read.3 \
+	man/man3/dat_lmr_sync_rdma_write.3 \
 	man/man3/dat_provider_fini.3 \
 	man/man3/dat_provider_init.3 \
 	man/man3/dat_psp_create.3 \
 	man/man3/dat_psp_create_any.3 \
 	man/man3/dat_psp_free.3 \
 	man/man3/dat_psp_query.3 \
+	man/man3/dat_pz_create.3 \
+	man/man3/dat_pz_free.3 \
+	man/man3/dat_pz_query.3 \
 	man/man3/dat_registry_add_provider.3 \
 	man/man3/dat_registry_list_providers.3 \
 	man/man3/dat_registry_providers_related.3 \
@@ -31,4 +60,5 @@ dist_man_MANS += \
 	man/man3/dat_set_consumer_context.3 \
 	man/man3/dat_strerror.3 \
 	man/man3/dats_get_ia_handle.3 \
+	man/man5/dat.conf.5 \
 	man/man7/dat_ofi.7

@@ -2,11 +2,13 @@
 
 ABI_TESTS += \
 	test/abi/symbols.sh \
+	test/man.sh \
 	contrib/check-layers
 
 EXTRA_DIST += \
 	contrib/check-layers \
 	test/abi/symbols.sh \
+	test/man.sh \
 	test/run \
 	test/valgrind.supp
 
