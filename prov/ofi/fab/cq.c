@@ -28,6 +28,25 @@ static void cq_ready(struct dofi_source *source)
 	((struct dofi_cq *)source)->fired = true;
 }
 
+/* Lets epoll tell once when there is something to read. */
+static int watch(struct dofi_cq *cq)
+{
+	struct epoll_event ev = { .events = EPOLLIN | EPOLLONESHOT, .data.ptr = cq };
+
+	if (epoll_ctl(cq->progress->epfd, cq->watched ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, cq->fd, &ev))
+		return -errno;
+	cq->watched = true;
+	return 0;
+}
+
+/* A descriptor that epoll knows and ignores still costs the kernel time with each packet. */
+static void unwatch(struct dofi_cq *cq)
+{
+	if (cq->watched)
+		epoll_ctl(cq->progress->epfd, EPOLL_CTL_DEL, cq->fd, NULL);
+	cq->watched = false;
+}
+
 int dofi_cq_open(struct dofi_cq *cq, struct dofi_progress *progress, struct fid_domain *domain)
 {
 	struct fi_cq_attr attr = {
@@ -35,7 +54,6 @@ int dofi_cq_open(struct dofi_cq *cq, struct dofi_progress *progress, struct fid_
 		.format = FI_CQ_FORMAT_DATA,
 		.wait_obj = FI_WAIT_FD,	/* FI_WAIT_UNSPEC would make FI_GETWAIT write a larger thing */
 	};
-	struct epoll_event ev = { .events = EPOLLONESHOT, .data.ptr = cq };
 	struct fid_cq *fid;
 	int ret;
 
@@ -45,20 +63,20 @@ int dofi_cq_open(struct dofi_cq *cq, struct dofi_progress *progress, struct fid_
 	ret = fi_control(&fid->fid, FI_GETWAIT, &cq->fd);
 	if (ret)
 		goto close_cq;
-	if (epoll_ctl(progress->epfd, EPOLL_CTL_ADD, cq->fd, &ev)) {
-		ret = -errno;
-		goto close_cq;
-	}
 	cq->source.ready = cq_ready;
 	cq->progress = progress;
+	cq->watched = false;
+	ret = watch(cq);
+	if (ret)
+		goto close_cq;
 	pthread_mutex_lock(&cq->lock);
 	cq->fid = fid;
 	pthread_mutex_unlock(&cq->lock);
 	atomic_store(&cq->mode, DOFI_CQ_ARMED);
 	atomic_store(&cq->sleepers, 0);
 	cq->seen_polls = atomic_load(&cq->polls);
-	cq->ticks = 1;
 	cq->seen_uses = atomic_load(&cq->uses);
+	cq->ticks = 1;
 	cq->fired = true;	/* arms it in the next round */
 	TAILQ_INSERT_TAIL(&progress->cqs, cq, link);
 	return 0;
@@ -76,7 +94,7 @@ void dofi_cq_close(struct dofi_cq *cq)
 	int ret;
 
 	TAILQ_REMOVE(&cq->progress->cqs, cq, link);
-	epoll_ctl(cq->progress->epfd, EPOLL_CTL_DEL, cq->fd, NULL);
+	unwatch(cq);
 	pthread_mutex_lock(&cq->lock);
 	cq->fid = NULL;
 	pthread_mutex_unlock(&cq->lock);
@@ -230,6 +248,7 @@ static bool yield_to_program(struct dofi_cq *cq, int64_t now)
 		cq->ticks = 1;
 	else if (cq->ticks < RAREST_LOOK)
 		cq->ticks *= 2;
+	unwatch(cq);
 	cq->look_at = now + us * 1000;
 	atomic_store(&cq->mode, first ? DOFI_CQ_PROBED : DOFI_CQ_OWNED);
 	return !atomic_load(&cq->sleepers);
@@ -253,17 +272,19 @@ static void clear_signal(struct dofi_cq *cq)
 /* Empties the CQ and lets epoll tell of the next completion. */
 static void drain_and_arm(struct dofi_cq *cq, int64_t now)
 {
-	struct epoll_event ev = { .events = EPOLLIN | EPOLLONESHOT, .data.ptr = cq };
 	struct fid *fid = &cq->fid->fid;
 	int i;
 
+	/* before it is drained: whoever posts the first receive later sees it, see dofi_cq_kick() */
+	atomic_store(&cq->mode, DOFI_CQ_ARMED);
 	for (i = 0; i < ARM_TRIES; i++) {
 		if (!dofi_cq_drain(cq) && cq->progress->stale_signal)
 			clear_signal(cq);
 		if (fi_trywait(cq->progress->fabric, &fid, 1) == FI_SUCCESS) {
-			atomic_store(&cq->mode, DOFI_CQ_ARMED);
-			epoll_ctl(cq->progress->epfd, EPOLL_CTL_MOD, cq->fd, &ev);
-			return;
+			if (!watch(cq))
+				return;
+			now += dofi_settings.tick_us * 1000;	/* there may be memory again */
+			break;
 		}
 	}
 	/* traffic outruns us: come back after the other queues had their turn */

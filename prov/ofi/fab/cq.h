@@ -35,6 +35,7 @@ struct dofi_cq {
 	unsigned seen_polls;		/* when last looked */
 	unsigned seen_uses;
 	int ticks;			/* until the next look but one */
+	bool watched;			/* epoll knows its descriptor */
 	bool fired;
 	int64_t look_at;		/* when PROBED or OWNED is looked at again */
 	TAILQ_ENTRY(dofi_cq) link;

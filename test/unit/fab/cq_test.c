@@ -290,6 +290,40 @@ Test(cq, owned_costs_no_read)
 	cr_expect_eq(fake.cq_reads, 10);	/* the program's own */
 }
 
+/* epoll would be called for each packet, if only to ignore it. */
+Test(cq, what_the_program_owns_epoll_does_not_know)
+{
+	struct epoll_event ev = { .events = 0 };
+
+	serve();
+	cr_expect_eq(epoll_ctl(progress.epfd, EPOLL_CTL_ADD, cq.fd, &ev), -1);
+	cr_expect_eq(errno, EEXIST);
+	make_owned();
+	cr_expect_eq(epoll_ctl(progress.epfd, EPOLL_CTL_DEL, cq.fd, NULL), -1);
+	cr_expect_eq(errno, ENOENT);
+	dofi_cq_close(&cq);
+}
+
+Test(cq, without_memory_to_watch_with_it_is_looked_at_again)
+{
+	struct epoll_event ev = { .events = 0 };
+
+	make_owned();
+	complete(1);
+	cr_assert_eq(epoll_ctl(progress.epfd, EPOLL_CTL_ADD, cq.fd, &ev), 0);	/* so that it fails */
+	now = cq.look_at;
+	serve();
+	cr_expect_eq(mode(), DOFI_CQ_OWNED);
+	cr_expect_eq(fake_unread(), 0);
+	cr_expect_eq(cq.look_at, now + 1000 * US);
+	cr_assert_eq(epoll_ctl(progress.epfd, EPOLL_CTL_DEL, cq.fd, NULL), 0);
+	now = cq.look_at;
+	serve();
+	cr_expect_eq(mode(), DOFI_CQ_ARMED);
+	complete(1);
+	cr_expect(epoll_fires());
+}
+
 Test(cq, comes_back_when_the_program_stops_polling)
 {
 	make_owned();
