@@ -75,7 +75,8 @@ static DAT_RETURN ia_open(const DAT_PROVIDER *provider, const DAT_NAME_PTR name,
 	ret = ia_enter(provider, ia, given == DAT_HANDLE_NULL ? *async_evd : DAT_HANDLE_NULL);
 	if (ret != DAT_SUCCESS) {
 		dreg_handle_drop_owned(ia, UINT64_MAX);
-		provider->ia_close_func(ia, DAT_CLOSE_ABRUPT_FLAG);
+		if (provider->ia_close_func)
+			provider->ia_close_func(ia, DAT_CLOSE_ABRUPT_FLAG);
 		*async_evd = given;
 		return ret;
 	}

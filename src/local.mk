@@ -47,14 +47,30 @@ registry_unit_tests = \
 	test/unit/src/conf_test \
 	test/unit/src/dispatch1_test \
 	test/unit/src/dispatch2_test \
+	test/unit/src/entry1_test \
+	test/unit/src/entry2_test \
+	test/unit/src/event1_test \
+	test/unit/src/event2_test \
 	test/unit/src/handle_test \
+	test/unit/src/ia1_test \
+	test/unit/src/ia2_test \
+	test/unit/src/load1_test \
+	test/unit/src/load2_test \
+	test/unit/src/log1_test \
+	test/unit/src/log2_test \
+	test/unit/src/object1_test \
+	test/unit/src/object2_test \
 	test/unit/src/registry1_test \
 	test/unit/src/registry2_test \
 	test/unit/src/strerror1_test \
 	test/unit/src/strerror2_test
 
 check_PROGRAMS += $(registry_unit_tests)
-check_LTLIBRARIES += test/unit/src/stub1.la test/unit/src/stub2.la
+check_LTLIBRARIES += \
+	test/unit/src/lone.la \
+	test/unit/src/stub1.la \
+	test/unit/src/stub2.la \
+	test/unit/src/unresolved.la
 REGISTRY_TESTS += $(registry_unit_tests)
 endif
 
@@ -72,6 +88,70 @@ test_unit_src_handle_test_CPPFLAGS = -DDAT_API=2 $(registry_test_cppflags)
 test_unit_src_handle_test_LDADD = $(CRITERION_LIBS)
 test_unit_src_handle_threads_SOURCES = test/unit/src/handle_threads.c src/handle.c
 test_unit_src_handle_threads_CPPFLAGS = -DDAT_API=2 $(AM_CPPFLAGS) -I$(top_srcdir)/src
+
+# Those of one file each, for both API versions, with the test in the place of what it calls.
+registry_event_files = \
+	test/unit/src/handles.h test/unit/src/event_test.c src/event.c src/handle.c
+test_unit_src_event1_test_SOURCES = $(registry_event_files)
+test_unit_src_event1_test_CPPFLAGS = -DDAT_API=1 $(registry_test_cppflags)
+test_unit_src_event1_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dreg_handle_add
+test_unit_src_event1_test_LDADD = $(CRITERION_LIBS)
+test_unit_src_event2_test_SOURCES = $(registry_event_files)
+test_unit_src_event2_test_CPPFLAGS = -DDAT_API=2 $(registry_test_cppflags)
+test_unit_src_event2_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dreg_handle_add
+test_unit_src_event2_test_LDADD = $(CRITERION_LIBS)
+registry_ia_files = \
+	test/unit/src/handles.h test/unit/src/ia_test.c src/ia.c src/handle.c
+test_unit_src_ia1_test_SOURCES = $(registry_ia_files)
+test_unit_src_ia1_test_CPPFLAGS = -DDAT_API=1 $(registry_test_cppflags)
+test_unit_src_ia1_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dreg_handle_add
+test_unit_src_ia1_test_LDADD = $(CRITERION_LIBS)
+test_unit_src_ia2_test_SOURCES = $(registry_ia_files)
+test_unit_src_ia2_test_CPPFLAGS = -DDAT_API=2 $(registry_test_cppflags)
+test_unit_src_ia2_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dreg_handle_add
+test_unit_src_ia2_test_LDADD = $(CRITERION_LIBS)
+registry_object_files = \
+	test/unit/src/handles.h test/unit/src/object_test.c src/object.c src/handle.c
+test_unit_src_object1_test_SOURCES = $(registry_object_files)
+test_unit_src_object1_test_CPPFLAGS = -DDAT_API=1 $(registry_test_cppflags)
+test_unit_src_object1_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dreg_handle_add
+test_unit_src_object1_test_LDADD = $(CRITERION_LIBS)
+test_unit_src_object2_test_SOURCES = $(registry_object_files)
+test_unit_src_object2_test_CPPFLAGS = -DDAT_API=2 $(registry_test_cppflags)
+test_unit_src_object2_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dreg_handle_add
+test_unit_src_object2_test_LDADD = $(CRITERION_LIBS)
+registry_entry_files = test/unit/src/entry_test.c src/conf.c src/entry.c
+registry_entry_cppflags = $(registry_test_cppflags) -DDAT_CONFDIR='"."'
+registry_entry_ldflags = -Wl,--wrap=calloc -Wl,--wrap=strdup
+test_unit_src_entry1_test_SOURCES = $(registry_entry_files)
+test_unit_src_entry1_test_CPPFLAGS = -DDAT_API=1 $(registry_entry_cppflags)
+test_unit_src_entry1_test_LDFLAGS = $(AM_LDFLAGS) $(registry_entry_ldflags)
+test_unit_src_entry1_test_LDADD = $(CRITERION_LIBS)
+test_unit_src_entry2_test_SOURCES = $(registry_entry_files)
+test_unit_src_entry2_test_CPPFLAGS = -DDAT_API=2 $(registry_entry_cppflags)
+test_unit_src_entry2_test_LDFLAGS = $(AM_LDFLAGS) $(registry_entry_ldflags)
+test_unit_src_entry2_test_LDADD = $(CRITERION_LIBS)
+registry_log_files = test/unit/capture.h test/unit/src/log_test.c src/log.c
+test_unit_src_log1_test_SOURCES = $(registry_log_files)
+test_unit_src_log1_test_CPPFLAGS = -DDAT_API=1 $(registry_test_cppflags)
+test_unit_src_log1_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=syslog -Wl,--wrap=__syslog_chk
+test_unit_src_log1_test_LDADD = $(CRITERION_LIBS)
+test_unit_src_log2_test_SOURCES = $(registry_log_files)
+test_unit_src_log2_test_CPPFLAGS = -DDAT_API=2 $(registry_test_cppflags)
+test_unit_src_log2_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=syslog -Wl,--wrap=__syslog_chk
+test_unit_src_log2_test_LDADD = $(CRITERION_LIBS)
+registry_load_files = test/unit/src/load_test.c src/load.c
+registry_load_cppflags = $(registry_test_cppflags) \
+	-DDAT_LIBDIR='"$(abs_top_builddir)/test/unit/src/.libs"'
+registry_odd_libraries = test/unit/src/lone.la test/unit/src/unresolved.la
+test_unit_src_load1_test_SOURCES = $(registry_load_files)
+test_unit_src_load1_test_CPPFLAGS = -DDAT_API=1 $(registry_load_cppflags)
+test_unit_src_load1_test_LDADD = $(CRITERION_LIBS)
+EXTRA_test_unit_src_load1_test_DEPENDENCIES = $(registry_odd_libraries)
+test_unit_src_load2_test_SOURCES = $(registry_load_files)
+test_unit_src_load2_test_CPPFLAGS = -DDAT_API=2 $(registry_load_cppflags)
+test_unit_src_load2_test_LDADD = $(CRITERION_LIBS)
+EXTRA_test_unit_src_load2_test_DEPENDENCIES = $(registry_odd_libraries)
 
 # Those of the libraries.
 registry_dispatch_files = test/unit/src/calls.h test/unit/src/dispatch_test.c
@@ -110,6 +190,11 @@ test_unit_src_stub2_la_SOURCES = test/unit/src/stub_provider.c
 test_unit_src_stub2_la_CPPFLAGS = -DDAT_API=2 $(AM_CPPFLAGS)
 test_unit_src_stub2_la_LDFLAGS = $(registry_stub_ldflags)
 test_unit_src_stub2_la_LIBADD = libdat2.la
+test_unit_src_lone_la_SOURCES = test/unit/src/odd_library.c
+test_unit_src_lone_la_LDFLAGS = $(registry_stub_ldflags)
+test_unit_src_unresolved_la_SOURCES = test/unit/src/odd_library.c
+test_unit_src_unresolved_la_CPPFLAGS = -DUNRESOLVED $(AM_CPPFLAGS)
+test_unit_src_unresolved_la_LDFLAGS = $(registry_stub_ldflags)
 
 EXTRA_DIST += \
 	test/data/dat.conf/blanks.conf \

@@ -2,11 +2,13 @@
 
 ABI_TESTS += \
 	test/abi/symbols.sh \
+	test/man.sh \
 	contrib/check-layers
 
 EXTRA_DIST += \
 	contrib/check-layers \
 	test/abi/symbols.sh \
+	test/man.sh \
 	test/run \
 	test/valgrind.supp
 
@@ -37,7 +39,7 @@ AM_TESTS_ENVIRONMENT = \
 	CXX='$(CXX)'; export CXX; \
 	TEST_RUNNER='$(TEST_RUNNER)'; export TEST_RUNNER; \
 	TEST_TIMEOUT='$(TEST_TIMEOUT)'; export TEST_TIMEOUT; \
-	TSAN_OPTIONS="ignore_noninstrumented_modules=1:die_after_fork=0:$$TSAN_OPTIONS"; \
+	TSAN_OPTIONS="ignore_noninstrumented_modules=1:$$TSAN_OPTIONS"; \
 	export TSAN_OPTIONS; \
 	IPATH_NO_BACKTRACE=1; export IPATH_NO_BACKTRACE;
 

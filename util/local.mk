@@ -60,10 +60,15 @@ EXTRA_DIST += test/unit/util/programs.sh
 
 if HAVE_CRITERION
 util_unit_tests = \
+	test/unit/util/dat_text1_test \
+	test/unit/util/dat_text2_test \
 	test/unit/util/info_attr1_test \
 	test/unit/util/info_attr2_test \
 	test/unit/util/info_conf_test \
 	test/unit/util/json_test \
+	test/unit/util/perf_loop_test \
+	test/unit/util/perf_opts_test \
+	test/unit/util/perf_out_test \
 	test/unit/util/perf_run_test \
 	test/unit/util/perf_stat_test \
 	test/unit/util/perf_wire_test \
@@ -80,6 +85,14 @@ util_attr_files = \
 	util/info_attr.c \
 	util/json.c
 
+util_text_files = test/unit/util/dat_text_test.c util/dat_text.c
+
+test_unit_util_dat_text1_test_SOURCES = $(util_text_files)
+test_unit_util_dat_text1_test_CPPFLAGS = -DDAT_API=1 $(util_test_cppflags)
+test_unit_util_dat_text1_test_LDADD = $(CRITERION_LIBS)
+test_unit_util_dat_text2_test_SOURCES = $(util_text_files)
+test_unit_util_dat_text2_test_CPPFLAGS = -DDAT_API=2 $(util_test_cppflags)
+test_unit_util_dat_text2_test_LDADD = $(CRITERION_LIBS)
 test_unit_util_info_attr1_test_SOURCES = $(util_attr_files)
 test_unit_util_info_attr1_test_CPPFLAGS = -DDAT_API=1 $(util_test_cppflags)
 test_unit_util_info_attr1_test_LDADD = $(CRITERION_LIBS) -lm
@@ -93,6 +106,31 @@ test_unit_util_info_conf_test_LDADD = $(CRITERION_LIBS)
 test_unit_util_json_test_SOURCES = test/unit/util/json_test.c util/json.c
 test_unit_util_json_test_CPPFLAGS = $(util_test_cppflags)
 test_unit_util_json_test_LDADD = $(CRITERION_LIBS) -lm
+test_unit_util_perf_loop_test_SOURCES = \
+	test/unit/util/perf_loop_test.c \
+	util/perf_loop.c \
+	util/perf_stat.c \
+	util/perf_wire.c \
+	util/perf_xport.c
+test_unit_util_perf_loop_test_CPPFLAGS = $(util_test_cppflags)
+test_unit_util_perf_loop_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=perf_now_ns
+test_unit_util_perf_loop_test_LDADD = $(CRITERION_LIBS)
+test_unit_util_perf_opts_test_SOURCES = \
+	test/unit/capture.h \
+	test/unit/util/perf_opts_test.c \
+	util/json.c \
+	util/perf_opts.c \
+	util/perf_out.c \
+	util/perf_stat.c
+test_unit_util_perf_opts_test_CPPFLAGS = $(util_test_cppflags)
+test_unit_util_perf_opts_test_LDADD = $(CRITERION_LIBS) -lm
+test_unit_util_perf_out_test_SOURCES = \
+	test/unit/util/perf_out_test.c \
+	util/json.c \
+	util/perf_out.c \
+	util/perf_stat.c
+test_unit_util_perf_out_test_CPPFLAGS = $(util_test_cppflags)
+test_unit_util_perf_out_test_LDADD = $(CRITERION_LIBS) -lm
 test_unit_util_perf_run_test_SOURCES = \
 	test/unit/util/perf_run_test.c \
 	util/perf_loop.c \

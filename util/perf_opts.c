@@ -93,9 +93,12 @@ static int number(const char *text, unsigned long long low, unsigned long long h
 {
 	char *end;
 
+	/* strtoull() would skip blanks and a sign, and wrap what is below zero */
+	if (*text < '0' || *text > '9')
+		return -1;
 	errno = 0;
 	*value = strtoull(text, &end, 10);
-	return end == text || *end || *text == '-' || errno || *value < low || *value > high ? -1 : 0;
+	return *end || errno || *value < low || *value > high ? -1 : 0;
 }
 
 /* An option that takes a number: its limits and where it goes. */

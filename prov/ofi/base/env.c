@@ -20,7 +20,7 @@ const struct dofi_setting dofi_setting_table[] = {
 	  50, 0, 1000000, &dofi_settings.spin_us },
 	{ "DAT_OFI_PROBE_US", "us", "a queue not polled for this long is served for the program",
 	  100, 1, 100000, &dofi_settings.probe_us },
-	{ "DAT_OFI_TICK_US", "us", "how often a queue that the program polls is looked at",
+	{ "DAT_OFI_TICK_US", "us", "how soon a queue that the program polls is looked at again, at first",
 	  1000, 10, 1000000, &dofi_settings.tick_us },
 	{ NULL, NULL, NULL, 0, 0, 0, NULL },
 };

@@ -7,7 +7,7 @@ struct dofi_settings {
 	long log;	/* highest log level written, 0 (errors) to 3 (debug) */
 	long spin_us;	/* a blocking wait polls this long before it sleeps */
 	long probe_us;	/* how long a polling program may take between two polls */
-	long tick_us;	/* how often the progress thread looks at a polled queue */
+	long tick_us;	/* the progress thread's first pause between looks at a polled queue */
 };
 
 /* Valid after dofi_settings_read(). */

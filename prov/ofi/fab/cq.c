@@ -28,6 +28,25 @@ static void cq_ready(struct dofi_source *source)
 	((struct dofi_cq *)source)->fired = true;
 }
 
+/* Lets epoll tell once when there is something to read. */
+static int watch(struct dofi_cq *cq)
+{
+	struct epoll_event ev = { .events = EPOLLIN | EPOLLONESHOT, .data.ptr = cq };
+
+	if (epoll_ctl(cq->progress->epfd, cq->watched ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, cq->fd, &ev))
+		return -errno;
+	cq->watched = true;
+	return 0;
+}
+
+/* A descriptor that epoll knows and ignores still costs the kernel time with each packet. */
+static void unwatch(struct dofi_cq *cq)
+{
+	if (cq->watched)
+		epoll_ctl(cq->progress->epfd, EPOLL_CTL_DEL, cq->fd, NULL);
+	cq->watched = false;
+}
+
 int dofi_cq_open(struct dofi_cq *cq, struct dofi_progress *progress, struct fid_domain *domain)
 {
 	struct fi_cq_attr attr = {
@@ -35,7 +54,6 @@ int dofi_cq_open(struct dofi_cq *cq, struct dofi_progress *progress, struct fid_
 		.format = FI_CQ_FORMAT_DATA,
 		.wait_obj = FI_WAIT_FD,	/* FI_WAIT_UNSPEC would make FI_GETWAIT write a larger thing */
 	};
-	struct epoll_event ev = { .events = EPOLLONESHOT, .data.ptr = cq };
 	struct fid_cq *fid;
 	int ret;
 
@@ -45,18 +63,20 @@ int dofi_cq_open(struct dofi_cq *cq, struct dofi_progress *progress, struct fid_
 	ret = fi_control(&fid->fid, FI_GETWAIT, &cq->fd);
 	if (ret)
 		goto close_cq;
-	if (epoll_ctl(progress->epfd, EPOLL_CTL_ADD, cq->fd, &ev)) {
-		ret = -errno;
-		goto close_cq;
-	}
 	cq->source.ready = cq_ready;
 	cq->progress = progress;
+	cq->watched = false;
+	ret = watch(cq);
+	if (ret)
+		goto close_cq;
 	pthread_mutex_lock(&cq->lock);
 	cq->fid = fid;
 	pthread_mutex_unlock(&cq->lock);
 	atomic_store(&cq->mode, DOFI_CQ_ARMED);
 	atomic_store(&cq->sleepers, 0);
-	cq->seen = atomic_load(&cq->polls);
+	cq->seen_polls = atomic_load(&cq->polls);
+	cq->seen_uses = atomic_load(&cq->uses);
+	cq->ticks = 1;
 	cq->fired = true;	/* arms it in the next round */
 	TAILQ_INSERT_TAIL(&progress->cqs, cq, link);
 	return 0;
@@ -74,7 +94,7 @@ void dofi_cq_close(struct dofi_cq *cq)
 	int ret;
 
 	TAILQ_REMOVE(&cq->progress->cqs, cq, link);
-	epoll_ctl(cq->progress->epfd, EPOLL_CTL_DEL, cq->fd, NULL);
+	unwatch(cq);
 	pthread_mutex_lock(&cq->lock);
 	cq->fid = NULL;
 	pthread_mutex_unlock(&cq->lock);
@@ -120,6 +140,13 @@ static int read_batch(struct dofi_cq *cq, struct dofi_sink *sink)
 	return hand_over(cq, entry, fi_cq_read(cq->fid, entry, BATCH), sink);
 }
 
+/* A count that loses an increment to another thread still changes. */
+static void count(_Atomic unsigned *counter)
+{
+	atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + 1,
+			      memory_order_relaxed);
+}
+
 void dofi_cq_poll(struct dofi_cq *cq, struct dofi_sink *sink)
 {
 	/* The thread that holds the lock delivers to every EVD, ours included. */
@@ -131,11 +158,13 @@ void dofi_cq_poll(struct dofi_cq *cq, struct dofi_sink *sink)
 	 */
 	while (cq->fid && read_batch(cq, sink) == BATCH)
 		;
-	/* a count that loses an increment to another thread still changes */
-	atomic_store_explicit(&cq->polls,
-			      atomic_load_explicit(&cq->polls, memory_order_relaxed) + 1,
-			      memory_order_relaxed);
+	count(&cq->polls);
 	pthread_mutex_unlock(&cq->lock);
+}
+
+void dofi_cq_used(struct dofi_cq *cq)
+{
+	count(&cq->uses);
 }
 
 bool dofi_cq_drain(struct dofi_cq *cq)
@@ -168,21 +197,58 @@ void dofi_cq_sleep_end(struct dofi_cq *cq)
 	atomic_fetch_sub(&cq->sleepers, 1);
 }
 
-static bool program_polls(struct dofi_cq *cq)
+/* One read may take longer than the time between two looks: it copies what has arrived. */
+static bool being_read(struct dofi_cq *cq)
 {
-	unsigned polls = atomic_load_explicit(&cq->polls, memory_order_relaxed);
-	bool changed = polls != cq->seen;
-
-	cq->seen = polls;
-	return changed && !atomic_load(&cq->sleepers);
+	if (pthread_mutex_trylock(&cq->lock))
+		return true;
+	pthread_mutex_unlock(&cq->lock);
+	return false;
 }
 
-/* Leaves the CQ to the polling program until look_at; false if a sleeper came meanwhile. */
+static bool counts(_Atomic unsigned *counter, unsigned *seen)
+{
+	unsigned now = atomic_load_explicit(counter, memory_order_relaxed);
+	bool changed = now != *seen;
+
+	*seen = now;
+	return changed;
+}
+
+/*
+ * Whether the program's threads are at work here. One that posts, or finds its EVDs
+ * full, has no need to poll: if that made this thread read for it, the EVDs would be
+ * full again the next time, and every completion cost two switches of threads.
+ */
+static bool program_at_work(struct dofi_cq *cq)
+{
+	bool polls = counts(&cq->polls, &cq->seen_polls) || being_read(cq);
+	bool uses = counts(&cq->uses, &cq->seen_uses);
+
+	if (atomic_load(&cq->sleepers))
+		return false;
+	if (uses && !polls)
+		dofi_cq_drain(cq);	/* its other EVDs and its peers must not wait so long */
+	return polls || uses;
+}
+
+/*
+ * A look at a busy program takes ten microseconds from it. The longer it is at work,
+ * the longer it is left alone: up to so many ticks.
+ */
+#define RAREST_LOOK 4
+
+/* Leaves the CQ to the program until look_at; false if a sleeper came meanwhile. */
 static bool yield_to_program(struct dofi_cq *cq, int64_t now)
 {
 	bool first = atomic_load(&cq->mode) == DOFI_CQ_ARMED;
-	long us = first ? dofi_settings.probe_us : dofi_settings.tick_us;
+	long us = first ? dofi_settings.probe_us : dofi_settings.tick_us * cq->ticks;
 
+	if (first)
+		cq->ticks = 1;
+	else if (cq->ticks < RAREST_LOOK)
+		cq->ticks *= 2;
+	unwatch(cq);
 	cq->look_at = now + us * 1000;
 	atomic_store(&cq->mode, first ? DOFI_CQ_PROBED : DOFI_CQ_OWNED);
 	return !atomic_load(&cq->sleepers);
@@ -206,17 +272,19 @@ static void clear_signal(struct dofi_cq *cq)
 /* Empties the CQ and lets epoll tell of the next completion. */
 static void drain_and_arm(struct dofi_cq *cq, int64_t now)
 {
-	struct epoll_event ev = { .events = EPOLLIN | EPOLLONESHOT, .data.ptr = cq };
 	struct fid *fid = &cq->fid->fid;
 	int i;
 
+	/* before it is drained: whoever posts the first receive later sees it, see dofi_cq_kick() */
+	atomic_store(&cq->mode, DOFI_CQ_ARMED);
 	for (i = 0; i < ARM_TRIES; i++) {
 		if (!dofi_cq_drain(cq) && cq->progress->stale_signal)
 			clear_signal(cq);
 		if (fi_trywait(cq->progress->fabric, &fid, 1) == FI_SUCCESS) {
-			atomic_store(&cq->mode, DOFI_CQ_ARMED);
-			epoll_ctl(cq->progress->epfd, EPOLL_CTL_MOD, cq->fd, &ev);
-			return;
+			if (!watch(cq))
+				return;
+			now += dofi_settings.tick_us * 1000;	/* there may be memory again */
+			break;
 		}
 	}
 	/* traffic outruns us: come back after the other queues had their turn */
@@ -233,7 +301,7 @@ void dofi_cq_serve(struct dofi_cq *cq, int64_t now)
 		return;
 	}
 	cq->fired = false;
-	if (program_polls(cq) && yield_to_program(cq, now))
+	if (program_at_work(cq) && yield_to_program(cq, now))
 		return;
 	drain_and_arm(cq, now);
 }

@@ -11,7 +11,7 @@
 /*
  * Who reads a CQ. ARMED: nobody polls; epoll wakes the progress thread. PROBED:
  * it woke and found that a program polled since it last looked; it waits a moment
- * to see whether the program still does. OWNED: it does; look again each tick.
+ * to see whether the program still does. OWNED: it does; look again after some ticks.
  */
 enum dofi_cq_mode {
 	DOFI_CQ_ARMED,
@@ -27,11 +27,15 @@ struct dofi_cq {
 	int fd;
 
 	_Atomic unsigned polls;		/* counts reads by the program's threads */
-	_Atomic int sleepers;		/* threads that wait and do not poll */
+	_Atomic unsigned uses;		/* counts their posts, and events that others read for them */
+	_Atomic int sleepers;		/* those who wait and do not poll: threads, CNOs */
 	_Atomic int mode;		/* enum dofi_cq_mode, written by the progress thread */
 
 	/* progress thread only */
-	unsigned seen;			/* polls when last looked */
+	unsigned seen_polls;		/* when last looked */
+	unsigned seen_uses;
+	int ticks;			/* until the next look but one */
+	bool watched;			/* epoll knows its descriptor */
 	bool fired;
 	int64_t look_at;		/* when PROBED or OWNED is looked at again */
 	TAILQ_ENTRY(dofi_cq) link;
@@ -45,6 +49,9 @@ void dofi_cq_close(struct dofi_cq *cq);
 /* A program's thread: reads all that is there, unless another thread is at it. */
 void dofi_cq_poll(struct dofi_cq *cq, struct dofi_sink *sink);
 
+/* A program's thread posted something, or took an event that was read before it came. Any lock. */
+void dofi_cq_used(struct dofi_cq *cq);
+
 /* Reads until nothing is left, waiting for the lock; whether there was something. */
 bool dofi_cq_drain(struct dofi_cq *cq);
 
@@ -55,8 +62,8 @@ bool dofi_cq_drain(struct dofi_cq *cq);
 void dofi_cq_kick(struct dofi_cq *cq);
 
 /*
- * Around a program's thread that sleeps until an event arrives: the progress
- * thread serves the CQ meanwhile.
+ * Around a program's thread that sleeps until an event arrives, and as long as an
+ * event is to be told to a CNO: the progress thread serves the CQ meanwhile.
  */
 void dofi_cq_sleep_begin(struct dofi_cq *cq);
 void dofi_cq_sleep_end(struct dofi_cq *cq);

@@ -50,6 +50,7 @@ static bool eq_drain(struct dofi_progress *p)
 {
 	bool found = false;
 
+	p->eq_armed = false;
 	while (eq_take(p, 0))
 		found = true;
 	return found;
@@ -138,17 +139,26 @@ static int wait_until(int epfd, struct epoll_event *ev, int n, int64_t deadline)
 
 #define WAKEUPS 32
 
+static bool eq_arm(struct dofi_progress *p)
+{
+	struct fid *eq = &p->eq->fid;
+
+	if (!p->eq_armed)
+		p->eq_armed = fi_trywait(p->fabric, &eq, 1) == FI_SUCCESS;
+	return p->eq_armed;
+}
+
 static void wait_for_something(struct dofi_progress *p, int64_t deadline)
 {
 	struct epoll_event ev[WAKEUPS];
-	struct fid *eq = &p->eq->fid;
 	int i, n;
 
-	if (fi_trywait(p->fabric, &eq, 1) != FI_SUCCESS)
+	if (!eq_arm(p))
 		return;
 	dofi_fork_guard_rest(&p->fork_guard);
 	n = wait_until(p->epfd, ev, WAKEUPS, deadline);
 	dofi_fork_guard_work(&p->fork_guard);
+	p->eq_armed = n == 0;
 	p->eq_alone = n == 1 && ev[0].data.ptr == &p->eq_source;
 	for (i = 0; i < n; i++) {
 		struct dofi_source *source = ev[i].data.ptr;
@@ -157,7 +167,7 @@ static void wait_for_something(struct dofi_progress *p, int64_t deadline)
 	}
 }
 
-/* The event queue is read in every round anyway. */
+/* The event queue is read after every wake-up anyway. */
 static void eq_ready(struct dofi_source *source)
 {
 	(void)source;
@@ -195,7 +205,8 @@ static void *progress_run(void *arg)
 		run_work(p);
 		now = dofi_now();
 		run_timers(p, now);
-		eq_serve(p);
+		if (!p->eq_armed)
+			eq_serve(p);
 		next = serve_cqs(p, now);
 		wait_for_something(p, next);
 	}

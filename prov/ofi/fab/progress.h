@@ -82,6 +82,7 @@ struct dofi_progress {
 	TAILQ_HEAD(, dofi_cq) cqs;
 	TAILQ_HEAD(dofi_timers, dofi_timer) timers; /* soonest first */
 	int socket_hint;		/* where fab/watch.c begins to search */
+	bool eq_armed;			/* not read since fi_trywait() found it empty */
 	bool eq_alone;			/* epoll told of the event queue and of nothing else */
 };
 

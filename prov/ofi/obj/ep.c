@@ -275,7 +275,7 @@ DAT_RETURN dofi_ep_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
 	if (!dofi_ep_evd(ia, connect_evd, DAT_EVD_CONNECTION_FLAG, &parts.connect_evd))
 		return DOFI_BAD_HANDLE(EVD_CONN);
 	if (!ep_handle)
-		return DOFI_BAD_ARG(8);
+		return DOFI_BAD_ARG(7);
 	ret = dofi_caps_ep_attr(ia, attr, &parts.attr);
 	return ret ? ret : ep_new(ia, &parts, ep_handle);
 }

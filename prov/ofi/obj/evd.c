@@ -110,8 +110,11 @@ void dofi_evd_feed_get(struct dofi_evd *evd, struct dofi_cq *cq)
 
 	pthread_mutex_lock(&evd->lock);
 	i = feed_index(evd, cq);
-	if (i >= 0 && !evd->feed_users[i]++)
+	if (i >= 0 && !evd->feed_users[i]++) {
 		atomic_store(&evd->feed[i], cq);
+		if (evd->cno)
+			dofi_cq_sleep_begin(cq);
+	}
 	pthread_mutex_unlock(&evd->lock);
 }
 
@@ -122,9 +125,21 @@ void dofi_evd_feed_put(struct dofi_evd *evd, struct dofi_cq *cq)
 	pthread_mutex_lock(&evd->lock);
 	i = feed_index(evd, cq);
 	/* not there: it came when all places were taken */
-	if (i >= 0 && evd->feed_users[i] && !--evd->feed_users[i])
+	if (i >= 0 && evd->feed_users[i] && !--evd->feed_users[i]) {
 		atomic_store(&evd->feed[i], NULL);
+		if (evd->cno)
+			dofi_cq_sleep_end(cq);
+	}
 	pthread_mutex_unlock(&evd->lock);
+}
+
+static void for_each_feed(struct dofi_evd *evd, void (*fn)(struct dofi_cq *cq))
+{
+	int i;
+
+	for (i = 0; i < DOFI_EVD_FEEDS; i++)
+		if (evd->feed_users[i])
+			fn(atomic_load(&evd->feed[i]));
 }
 
 static bool is_connection_event_of(const struct dofi_event *e, DAT_EP_HANDLE ep)
@@ -149,6 +164,7 @@ void dofi_evd_purge_ep(struct dofi_evd *evd, DAT_EP_HANDLE ep)
 	pthread_mutex_unlock(&evd->lock);
 }
 
+/* Whoever waits at a CNO, or has an agent there, polls nothing: it counts as asleep. */
 static void cno_attach(struct dofi_evd *evd, struct dofi_cno *cno)
 {
 	evd->cno = cno;
@@ -157,6 +173,7 @@ static void cno_attach(struct dofi_evd *evd, struct dofi_cno *cno)
 	dofi_obj_get(&cno->obj);
 	evd->at_cno.evd = evd;
 	dofi_cno_attach(cno, &evd->at_cno);
+	for_each_feed(evd, dofi_cq_sleep_begin);
 }
 
 static void cno_detach(struct dofi_evd *evd)
@@ -166,6 +183,7 @@ static void cno_detach(struct dofi_evd *evd)
 	if (!cno)
 		return;
 	evd->cno = NULL;
+	for_each_feed(evd, dofi_cq_sleep_end);
 	dofi_cno_detach(cno, &evd->at_cno);
 	dofi_obj_put(&cno->obj);
 }

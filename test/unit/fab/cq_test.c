@@ -194,6 +194,87 @@ Test(cq, owned_while_the_program_still_polls)
 	cr_expect_eq(cq.look_at, now + 1000 * US);
 }
 
+Test(cq, a_read_that_lasts_is_a_poll)
+{
+	make_probed();
+	now = cq.look_at;
+	pthread_mutex_lock(&cq.lock);		/* as dofi_cq_poll() has it in another thread */
+	serve();
+	pthread_mutex_unlock(&cq.lock);
+	cr_expect_eq(mode(), DOFI_CQ_OWNED);
+	cr_expect_eq(delivered, 1);
+	now = cq.look_at;
+	serve();
+	cr_expect_eq(mode(), DOFI_CQ_ARMED);
+	cr_expect_eq(delivered, 2);
+}
+
+/* The program finds events that this thread read, and so has no need to poll. */
+Test(cq, who_posts_or_takes_is_at_work)
+{
+	serve();
+	complete(1);
+	cr_assert(epoll_fires());
+	dofi_cq_used(&cq);
+	serve();
+	cr_expect_eq(mode(), DOFI_CQ_PROBED);
+	dofi_cq_used(&cq);
+	now = cq.look_at;
+	serve();
+	cr_expect_eq(mode(), DOFI_CQ_OWNED);
+	cr_expect_eq(cq.look_at, now + 1000 * US);
+	now = cq.look_at;
+	serve();
+	cr_expect_eq(mode(), DOFI_CQ_ARMED);
+}
+
+Test(cq, who_only_posts_or_takes_is_read_for)
+{
+	make_owned();
+	complete(2);
+	dofi_cq_used(&cq);
+	now = cq.look_at;
+	serve();
+	cr_expect_eq(mode(), DOFI_CQ_OWNED);
+	cr_expect_eq(fake_unread(), 0);
+	cr_expect_eq(delivered, next_context - 1);
+}
+
+Test(cq, looks_become_rarer_while_the_program_polls)
+{
+	static const int ticks[] = { 2, 4, 4, 4 };
+	size_t i;
+
+	make_owned();
+	for (i = 0; i < sizeof(ticks) / sizeof(ticks[0]); i++) {
+		poll_once();
+		now = cq.look_at;
+		serve();
+		cr_assert_eq(cq.look_at, now + ticks[i] * 1000 * US, "%zu", i);
+	}
+	now = cq.look_at;
+	serve();
+	cr_expect_eq(mode(), DOFI_CQ_ARMED);
+	complete(1);
+	poll_once();
+	complete(1);
+	epoll_fires();
+	serve();
+	poll_once();
+	now = cq.look_at;
+	serve();
+	cr_expect_eq(cq.look_at, now + 1000 * US);	/* begins anew */
+}
+
+Test(cq, with_a_sleeper_uses_do_not_count)
+{
+	make_owned();
+	dofi_cq_sleep_begin(&cq);
+	dofi_cq_used(&cq);
+	serve();
+	cr_expect_eq(mode(), DOFI_CQ_ARMED);
+}
+
 Test(cq, owned_costs_no_read)
 {
 	int i;
@@ -207,6 +288,40 @@ Test(cq, owned_costs_no_read)
 		cr_assert_eq(mode(), DOFI_CQ_OWNED);
 	}
 	cr_expect_eq(fake.cq_reads, 10);	/* the program's own */
+}
+
+/* epoll would be called for each packet, if only to ignore it. */
+Test(cq, what_the_program_owns_epoll_does_not_know)
+{
+	struct epoll_event ev = { .events = 0 };
+
+	serve();
+	cr_expect_eq(epoll_ctl(progress.epfd, EPOLL_CTL_ADD, cq.fd, &ev), -1);
+	cr_expect_eq(errno, EEXIST);
+	make_owned();
+	cr_expect_eq(epoll_ctl(progress.epfd, EPOLL_CTL_DEL, cq.fd, NULL), -1);
+	cr_expect_eq(errno, ENOENT);
+	dofi_cq_close(&cq);
+}
+
+Test(cq, without_memory_to_watch_with_it_is_looked_at_again)
+{
+	struct epoll_event ev = { .events = 0 };
+
+	make_owned();
+	complete(1);
+	cr_assert_eq(epoll_ctl(progress.epfd, EPOLL_CTL_ADD, cq.fd, &ev), 0);	/* so that it fails */
+	now = cq.look_at;
+	serve();
+	cr_expect_eq(mode(), DOFI_CQ_OWNED);
+	cr_expect_eq(fake_unread(), 0);
+	cr_expect_eq(cq.look_at, now + 1000 * US);
+	cr_assert_eq(epoll_ctl(progress.epfd, EPOLL_CTL_DEL, cq.fd, NULL), 0);
+	now = cq.look_at;
+	serve();
+	cr_expect_eq(mode(), DOFI_CQ_ARMED);
+	complete(1);
+	cr_expect(epoll_fires());
 }
 
 Test(cq, comes_back_when_the_program_stops_polling)

@@ -603,12 +603,16 @@ Test(progress, completions_are_served_while_nobody_polls)
 /* Returns when the thread has stopped making rounds; a test's time limit is for one that never does. */
 static void wait_until_idle(void)
 {
-	unsigned before;
+	struct timespec before, now;
+	clockid_t cpu;
 
+	cr_assert_eq(pthread_getcpuclockid(progress.thread, &cpu), 0);
+	clock_gettime(cpu, &now);
 	do {
-		before = fake.trywaits;
+		before = now;
 		usleep(50000);
-	} while (fake.trywaits != before);
+		clock_gettime(cpu, &now);
+	} while (now.tv_nsec != before.tv_nsec || now.tv_sec != before.tv_sec);
 }
 
 Test(progress, an_idle_thread_makes_no_rounds, .timeout = 20)
@@ -648,6 +652,33 @@ Test(progress, the_doorbell_makes_a_round, .timeout = 20)
 	dofi_progress_ring(&progress);
 	while (fake.eq_reads == before)
 		usleep(1000);
+}
+
+/* A look at a CQ that the program polls is all that such a round does. */
+Test(progress, a_look_reads_no_events, .timeout = 20)
+{
+	int ret = -1, looks;
+
+	dofi_settings.tick_us = 2000;
+	dofi_settings.probe_us = 2000;
+	dofi_cq_init(&cq);
+	dofi_progress_call(&progress, cq_open_call, &ret);
+	cr_assert_eq(ret, 0);
+	wait_until_idle();
+	dofi_cq_used(&cq);
+	fake_complete((void *)(uintptr_t)'a', 0);
+	await(1);
+	while (cq.mode != DOFI_CQ_OWNED)
+		dofi_cq_used(&cq);
+	fake.eq_reads = 0;
+	for (looks = 0; looks < 20; looks++) {
+		unsigned reads = fake.cq_reads;
+
+		while (fake.cq_reads == reads && cq.mode == DOFI_CQ_OWNED)
+			dofi_cq_used(&cq);
+	}
+	cr_expect_eq(fake.eq_reads, 0);
+	dofi_progress_call(&progress, cq_close_call, NULL);
 }
 
 static void look_at_thread(void *arg)

@@ -91,7 +91,7 @@ Test(ep, handles_are_checked)
 	expect_handle(make(pz, evd, NOWHERE, evd, NULL), EVD_REQUEST);
 	expect_handle(make(pz, evd, cr, evd, NULL), EVD_REQUEST);
 	expect_handle(make(pz, evd, evd, dto, NULL), EVD_CONN);
-	expect_arg(dofi_ep_create(ia, pz, evd, evd, evd, NULL, NULL), 8);
+	expect_arg(dofi_ep_create(ia, pz, evd, evd, evd, NULL, NULL), 7);
 	cr_expect_eq(dofi_ep_pool.used, 1);
 }
 

@@ -403,6 +403,52 @@ Test(evd, a_feed_without_place_takes_none_when_it_goes)
 	cr_expect_eq(feeds(), DOFI_EVD_FEEDS - 1);
 }
 
+/* Only the CQ's reader knows otherwise that the program looks after its events. */
+Test(evd, an_event_found_there_is_told_to_the_feeds)
+{
+	DAT_EP_HANDLE mine = ep_make();
+	DAT_EVENT event;
+
+	dofi_evd_feed_get(evd, &queue[0]);
+	dofi_evd_feed_get(evd, &queue[1]);
+	cr_expect_eq(DAT_GET_TYPE(dofi_evd_dequeue(evd, &event)), DAT_QUEUE_EMPTY);
+	cr_expect_eq(queue[0].uses + queue[1].uses, 0);
+	push_connection(DAT_CONNECTION_EVENT_ESTABLISHED, mine);
+	cr_expect_eq(dofi_evd_dequeue(evd, &event), DAT_SUCCESS);
+	cr_expect_eq(queue[0].uses, 1);
+	cr_expect_eq(queue[1].uses, 1);
+	dofi_evd_feed_put(evd, &queue[0]);
+	dofi_evd_feed_put(evd, &queue[1]);
+}
+
+/* Nobody polls for a CNO: its events must not wait for somebody who stopped polling. */
+Test(evd, the_feeds_of_an_evd_with_a_cno_have_a_sleeper)
+{
+	const DAT_OS_WAIT_PROXY_AGENT no_agent = { 0 };
+	DAT_CNO_HANDLE cno, other;
+
+	succeed(dofi_cno_create(ia, no_agent, &cno));
+	succeed(dofi_cno_create(ia, no_agent, &other));
+	dofi_evd_feed_get(evd, &queue[0]);
+	cr_expect_eq(queue[0].sleepers, 0);
+	succeed(dofi_evd_modify_cno(evd, cno));
+	cr_expect_eq(queue[0].sleepers, 1);
+	dofi_evd_feed_get(evd, &queue[0]);
+	cr_expect_eq(queue[0].sleepers, 1);
+	dofi_evd_feed_get(evd, &queue[1]);
+	cr_expect_eq(queue[1].sleepers, 1);
+	succeed(dofi_evd_modify_cno(evd, other));
+	cr_expect_eq(queue[0].sleepers, 1);
+	cr_expect_eq(queue[1].sleepers, 1);
+	dofi_evd_feed_put(evd, &queue[1]);
+	cr_expect_eq(queue[1].sleepers, 0);
+	succeed(dofi_evd_modify_cno(evd, DAT_HANDLE_NULL));
+	cr_expect_eq(queue[0].sleepers, 0);
+	dofi_evd_feed_put(evd, &queue[0]);
+	dofi_evd_feed_put(evd, &queue[0]);
+	cr_expect_eq(queue[0].sleepers, 0);
+}
+
 /* Its end */
 
 Test(evd, in_use_it_is_not_freed)

@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The static registry: what becomes of a line of dat.conf, which file is read, and which
+ * lines serve a request. conf_test.c has the grammar.
+ */
+
+#include "entry.h"
+
+#include "log.h"
+
+#include <criterion/criterion.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#if DAT_VERSION_MAJOR >= 2
+#define OWN	"u2.0"
+#define OTHER	"u1.2"
+#else
+#define OWN	"u1.2"
+#define OTHER	"u2.0"
+#endif
+#define LINE(name, api, safe, lib) name " " api " " safe " default " lib " x.1.0 \"\" \"\"\n"
+#define PLAIN	"nonthreadsafe"
+#define SAFE	"threadsafe"
+
+static char errors[4096], others[4096];
+
+void dreg_log(enum dreg_log_type type, const char *fmt, ...)
+{
+	char *to = type == DREG_LOG_ERROR ? errors : others;
+	size_t len = strlen(to);
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(to + len, sizeof(errors) - len, fmt, ap);
+	va_end(ap);
+}
+
+/* Memory that runs out, by the linker's --wrap. */
+static int left = INT_MAX;
+
+void *__real_calloc(size_t n, size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_calloc(size_t n, size_t size)
+{
+	return left != INT_MAX && !left-- ? NULL : __real_calloc(n, size);
+}
+
+char *__real_strdup(const char *s);
+char *__wrap_strdup(const char *s);
+char *__wrap_strdup(const char *s)
+{
+	return left != INT_MAX && !left-- ? NULL : __real_strdup(s);
+}
+
+/*
+ * A directory of our own: dat.conf in it is the first to be looked for, as DAT_CONFDIR
+ * is "." here.
+ */
+
+static char dir[] = "/tmp/dat-entry-test-XXXXXX";
+
+static void set_up(void)
+{
+	unsetenv("DAT_OVERRIDE");
+	cr_assert(mkdtemp(dir));
+	cr_assert_eq(chdir(dir), 0);
+}
+
+static void tear_down(void)
+{
+	dreg_entries_free();
+	unlink("dat.conf");
+	unlink("other.conf");
+	cr_assert_eq(chdir("/"), 0);
+	rmdir(dir);
+}
+
+TestSuite(entry, .init = set_up, .fini = tear_down);
+
+static void write_conf(const char *name, const char *text)
+{
+	FILE *f = fopen(name, "w");
+
+	cr_assert(f);
+	fputs(text, f);
+	fclose(f);
+}
+
+/* The entries that @text gives: names and libraries. */
+static const char *entries_of(const char *text)
+{
+	static char list[1024];
+	const struct dreg_entry *e;
+
+	write_conf("dat.conf", text);
+	list[0] = '\0';
+	for (e = dreg_entries(); e; e = e->next)
+		sprintf(list + strlen(list), "%s=%s ", e->info.ia_name, e->library);
+	return list;
+}
+
+/*
+ * Lines
+ */
+
+Test(entry, bad_line_is_reported_and_skipped)
+{
+	cr_expect_str_eq(entries_of("broken\n" LINE("a", OWN, PLAIN, "/a.so")), "a=/a.so ");
+	cr_expect_str_eq(errors, "./dat.conf:1: fewer than eight fields");
+}
+
+#define BAD_FIELD(test, line)								\
+	Test(entry, test)								\
+	{										\
+		cr_expect_str_eq(entries_of(line LINE("b", OWN, PLAIN, "/b.so")), "b=/b.so ");	\
+		cr_expect(!strncmp(errors, "./dat.conf:1: ", 14), "%s", errors);	\
+	}
+
+BAD_FIELD(bad_api_kind, LINE("a", "x2.0", PLAIN, "/a.so"))
+BAD_FIELD(bad_api_version, LINE("a", "u2", PLAIN, "/a.so"))
+BAD_FIELD(bad_api_number, LINE("a", "u4294967296.0", PLAIN, "/a.so"))
+BAD_FIELD(bad_thread_safety, LINE("a", OWN, "safe", "/a.so"))
+BAD_FIELD(bad_default, "a " OWN " " PLAIN " maybe /a.so x.1.0 \"\" \"\"\n")
+BAD_FIELD(empty_name, LINE("\"\"", OWN, PLAIN, "/a.so"))
+BAD_FIELD(empty_library, LINE("a", OWN, PLAIN, "\"\""))
+BAD_FIELD(ninth_field, "a " OWN " " PLAIN " default /a.so x.1.0 \"\" \"\" more\n")
+BAD_FIELD(unclosed_quote, "a " OWN " " PLAIN " default /a.so x.1.0 \"\" \"\n")
+
+/* Of @len bytes: a name has DAT_NAME_MAX_LENGTH with its null. */
+static const char *conf_with_name(size_t len)
+{
+	static char text[1024];
+
+	memset(text, 'n', len);
+	strcpy(text + len, LINE("", OWN, PLAIN, "/a.so"));
+	return text;
+}
+
+Test(entry, name_too_long)
+{
+	cr_expect_str_eq(entries_of(conf_with_name(DAT_NAME_MAX_LENGTH)), "");
+	cr_expect(*errors);
+}
+
+Test(entry, longest_name)
+{
+	entries_of(conf_with_name(DAT_NAME_MAX_LENGTH - 1));
+	cr_assert(dreg_entries());
+	cr_expect_eq(strlen(dreg_entries()->info.ia_name), DAT_NAME_MAX_LENGTH - 1);
+}
+
+Test(entry, line_for_the_kernel_is_ignored)
+{
+	cr_expect_str_eq(entries_of(LINE("a", "k2.0", PLAIN, "/a.so")), "");
+	cr_expect_str_eq(errors, "");
+	cr_expect_str_eq(others, "./dat.conf:1: a is for the kernel, ignored");
+}
+
+Test(entry, nondefault_line_is_ignored)
+{
+	cr_expect_str_eq(entries_of("a " OWN " " PLAIN " nondefault /a.so x.1.0 \"\" \"\"\n"), "");
+	cr_expect_str_eq(others, "./dat.conf:1: a is not a default, ignored");
+}
+
+Test(entry, fields_are_kept)
+{
+	const struct dreg_entry *e;
+
+	entries_of("a u3.9 threadsafe default lib.so x.1.0 \"p \\\"q\\\"\" platform\n");
+	e = dreg_entries();
+	cr_assert(e);
+	cr_expect_str_eq(e->info.ia_name, "a");
+	cr_expect_eq(e->info.dapl_version_major, 3);
+	cr_expect_eq(e->info.dapl_version_minor, 9);
+	cr_expect_eq(e->info.is_thread_safe, DAT_TRUE);
+	cr_expect_str_eq(e->library, "lib.so");
+	cr_expect_str_eq(e->ia_params, "p \"q\"");
+	cr_expect_eq(e->users, 0);
+	cr_expect_null(e->lib.dl);
+}
+
+Test(entry, order_of_the_file_and_other_versions_stay)
+{
+	cr_expect_str_eq(entries_of(LINE("b", OTHER, PLAIN, "1") LINE("a", OWN, SAFE, "2")
+				    LINE("b", OWN, PLAIN, "3")), "b=1 a=2 b=3 ");
+}
+
+/* An entry takes three allocations; whichever fails, the lines around it stay. */
+static void one_without_memory(int n)
+{
+	left = 3 + n;
+	cr_expect_str_eq(entries_of(LINE("a", OWN, PLAIN, "1") LINE("b", OWN, PLAIN, "2")
+				    LINE("c", OWN, PLAIN, "3")), "a=1 c=3 ");
+	cr_expect_str_eq(errors, "./dat.conf:2: no memory for b");
+}
+
+Test(entry, no_memory_for_an_entry)
+{
+	one_without_memory(0);
+}
+
+Test(entry, no_memory_for_its_library)
+{
+	one_without_memory(1);
+}
+
+Test(entry, no_memory_for_its_parameters)
+{
+	one_without_memory(2);
+}
+
+/*
+ * Files
+ */
+
+Test(entry, override_that_is_missing_is_not_replaced)
+{
+	setenv("DAT_OVERRIDE", "other.conf", 1);
+	cr_expect_str_eq(entries_of(LINE("a", OWN, PLAIN, "1")), "");
+	cr_expect_str_eq(errors, "cannot read other.conf: No such file or directory");
+}
+
+Test(entry, override_that_is_a_directory)
+{
+	setenv("DAT_OVERRIDE", "/", 1);
+	cr_expect_str_eq(entries_of(""), "");
+}
+
+Test(entry, override_replaces_the_installed_file)
+{
+	setenv("DAT_OVERRIDE", "other.conf", 1);
+	write_conf("other.conf", LINE("o", OWN, PLAIN, "2"));
+	cr_expect_str_eq(entries_of(LINE("a", OWN, PLAIN, "1")), "o=2 ");
+}
+
+Test(entry, file_is_read_once)
+{
+	cr_expect_str_eq(entries_of(LINE("a", OWN, PLAIN, "1")), "a=1 ");
+	cr_expect_str_eq(entries_of(LINE("b", OWN, PLAIN, "2")), "a=1 ");
+}
+
+Test(entry, freed_entries_are_gone)
+{
+	cr_expect_str_eq(entries_of(LINE("a", OWN, PLAIN, "1")), "a=1 ");
+	dreg_entries_free();
+	cr_expect_null(dreg_entries());
+	dreg_entries_free();
+}
+
+/*
+ * Matching
+ */
+
+static const struct dreg_request request = { "a", DAT_VERSION_MAJOR, 5, false };
+static const struct dreg_request safe_request = { "a", DAT_VERSION_MAJOR, 5, true };
+
+static DAT_PROVIDER_INFO info_of(const char *name, DAT_UINT32 major, DAT_UINT32 minor, bool safe)
+{
+	DAT_PROVIDER_INFO info = {
+		.dapl_version_major = major,
+		.dapl_version_minor = minor,
+		.is_thread_safe = safe ? DAT_TRUE : DAT_FALSE,
+	};
+
+	strcpy(info.ia_name, name);
+	return info;
+}
+
+/* What a provider lacks for a request; DAT_NO_SUBTYPE if it serves. */
+static DAT_RETURN_SUBTYPE lacks(DAT_PROVIDER_INFO info, const struct dreg_request *rq)
+{
+	DAT_RETURN_SUBTYPE lacking = DAT_NO_SUBTYPE;
+	bool no = dreg_match(&info, rq, &lacking) == DREG_NO_MATCH;
+
+	cr_expect_eq(no, lacking != DAT_NO_SUBTYPE);
+	return lacking;
+}
+
+static uint64_t rank(DAT_UINT32 minor, bool safe, const struct dreg_request *rq)
+{
+	const DAT_PROVIDER_INFO info = info_of("a", DAT_VERSION_MAJOR, minor, safe);
+	DAT_RETURN_SUBTYPE lacking = DAT_NO_SUBTYPE;
+
+	return dreg_match(&info, rq, &lacking);
+}
+
+Test(entry, other_name)
+{
+	cr_expect_eq(lacks(info_of("A", DAT_VERSION_MAJOR, 5, true), &request),
+		     DAT_NAME_NOT_REGISTERED);
+}
+
+Test(entry, other_major_version)
+{
+	cr_expect_eq(lacks(info_of("a", 3 - DAT_VERSION_MAJOR, 5, true), &request),
+		     DAT_MAJOR_NOT_FOUND);
+}
+
+/* The program asks for the very version; this library cannot call it. */
+Test(entry, major_version_of_the_other_library)
+{
+	const struct dreg_request rq = { "a", 3 - DAT_VERSION_MAJOR, 5, false };
+
+	cr_expect_eq(lacks(info_of("a", 3 - DAT_VERSION_MAJOR, 5, true), &rq), DAT_MAJOR_NOT_FOUND);
+}
+
+Test(entry, lower_minor_version)
+{
+	cr_expect_eq(lacks(info_of("a", DAT_VERSION_MAJOR, 4, true), &request),
+		     DAT_MINOR_NOT_FOUND);
+}
+
+Test(entry, unsafe_for_a_safe_request)
+{
+	cr_expect_eq(lacks(info_of("a", DAT_VERSION_MAJOR, 5, false), &safe_request),
+		     DAT_THREAD_SAFETY_NOT_FOUND);
+}
+
+Test(entry, nearest_miss_is_remembered)
+{
+	DAT_PROVIDER_INFO near = info_of("a", DAT_VERSION_MAJOR, 4, true);
+	DAT_PROVIDER_INFO far = info_of("b", DAT_VERSION_MAJOR, 5, true);
+	DAT_RETURN_SUBTYPE lacking = DAT_NO_SUBTYPE;
+
+	dreg_match(&near, &request, &lacking);
+	dreg_match(&far, &request, &lacking);
+	cr_expect_eq(lacking, DAT_MINOR_NOT_FOUND);
+}
+
+Test(entry, exact_is_best)
+{
+	cr_expect_eq(rank(5, false, &request), 0);
+	cr_expect_eq(rank(5, true, &safe_request), 0);
+	cr_expect(rank(5, true, &request) > 0);
+}
+
+Test(entry, safety_without_need_before_a_later_version)
+{
+	cr_expect(rank(5, true, &request) < rank(6, false, &request));
+	cr_expect(rank(5, true, &request) < rank(UINT32_MAX, false, &request));
+}
+
+Test(entry, higher_minor_version_before_a_lower)
+{
+	cr_expect(rank(9, true, &request) < rank(6, false, &request));
+	cr_expect(rank(UINT32_MAX, true, &request) < rank(UINT32_MAX - 1, false, &request));
+}
+
+static const char *candidates(const struct dreg_request *rq)
+{
+	static char list[256];
+	DAT_RETURN_SUBTYPE lacking = DAT_NO_SUBTYPE;
+	struct dreg_entry **all = dreg_entry_candidates(rq, &lacking), **e;
+
+	cr_assert(all);
+	list[0] = '\0';
+	for (e = all; *e; e++)
+		strcat(strcat(list, (*e)->library), " ");
+	free(all);
+	return list;
+}
+
+#if DAT_VERSION_MAJOR >= 2
+#define MINOR(n) "u2." n
+#else
+#define MINOR(n) "u1." n
+#endif
+
+Test(entry, candidates_of_an_empty_registry)
+{
+	entries_of("");
+	cr_expect_str_eq(candidates(&request), "");
+}
+
+Test(entry, candidates_without_memory)
+{
+	DAT_RETURN_SUBTYPE lacking = DAT_NO_SUBTYPE;
+
+	entries_of(LINE("a", MINOR("5"), PLAIN, "1"));
+	left = 0;
+	cr_expect_null(dreg_entry_candidates(&request, &lacking));
+}
+
+Test(entry, candidates_best_first_and_equals_as_in_the_file)
+{
+	entries_of(LINE("a", MINOR("6"), PLAIN, "later") LINE("a", MINOR("5"), SAFE, "safe")
+		   LINE("b", MINOR("5"), PLAIN, "other") LINE("a", MINOR("5"), PLAIN, "one")
+		   LINE("a", MINOR("4"), PLAIN, "low") LINE("a", MINOR("8"), PLAIN, "last")
+		   LINE("a", MINOR("5"), PLAIN, "two"));
+	cr_expect_str_eq(candidates(&request), "one two safe last later ");
+	cr_expect_str_eq(candidates(&safe_request), "safe ");
+}
+
+Test(entry, same_info_differs_in_each_member)
+{
+	const DAT_PROVIDER_INFO a = info_of("a", 1, 2, true);
+	DAT_PROVIDER_INFO b = info_of("b", 1, 2, true);
+
+	cr_expect(!dreg_info_same(&a, &b));
+	b = info_of("a", 2, 2, true);
+	cr_expect(!dreg_info_same(&a, &b));
+	b = info_of("a", 1, 3, true);
+	cr_expect(!dreg_info_same(&a, &b));
+	b = info_of("a", 1, 2, false);
+	cr_expect(!dreg_info_same(&a, &b));
+	b = info_of("a", 1, 2, true);
+	b.is_thread_safe = (DAT_BOOLEAN)2; /* true is what is not zero */
+	cr_expect(dreg_info_same(&a, &b));
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Loading libraries that are missing, broken, or no providers, and what of a good one is
+ * found. registry_test.c has how often each is loaded.
+ */
+
+#include "load.h"
+
+#include "log.h"
+
+#include <criterion/criterion.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The directory that this program's copy of load.c takes for its own is DAT_LIBDIR. */
+#define LONE		"lone.so"
+#define UNRESOLVED	"unresolved.so"
+
+static char logged[2048];
+static enum dreg_log_type log_type;
+
+void dreg_log(enum dreg_log_type type, const char *fmt, ...)
+{
+	va_list ap;
+
+	log_type = type;
+	va_start(ap, fmt);
+	vsnprintf(logged, sizeof(logged), fmt, ap);
+	va_end(ap);
+}
+
+static struct dreg_library lib;
+
+static bool loaded(const char *path)
+{
+	void *dl = dlopen(path, RTLD_NOLOAD | RTLD_NOW);
+
+	if (dl)
+		dlclose(dl);
+	return dl;
+}
+
+static const char *whole(const char *name)
+{
+	static char path[4096];
+
+	snprintf(path, sizeof(path), "%s/%s", DAT_LIBDIR, name);
+	cr_assert_eq(access(path, R_OK), 0, "%s is missing", path);
+	return path;
+}
+
+static void check_failed(const char *name, int err)
+{
+	cr_expect_eq(dreg_library_open(&lib, name), err);
+	cr_expect_null(lib.dl);
+	cr_expect_eq(log_type, DREG_LOG_ERROR);
+	cr_expect(strstr(logged, name), "%s", logged);
+}
+
+/*
+ * What is no library
+ */
+
+static char path[] = "/tmp/dat-load-test-XXXXXX";
+
+static void write_file(const void *bytes, size_t len)
+{
+	int fd = mkstemp(path);
+
+	cr_assert(fd >= 0);
+	cr_assert_eq(write(fd, bytes, len), (ssize_t)len);
+	close(fd);
+}
+
+static void remove_file(void)
+{
+	unlink(path);
+}
+
+Test(load, missing_path)
+{
+	check_failed("/nowhere/libprovider.so", -ENOENT);
+	cr_expect(strstr(logged, strerror(ENOENT)), "%s", logged);
+}
+
+Test(load, missing_name)
+{
+	check_failed("libnoprovider.so.9", -ENOENT);
+	cr_expect(strstr(logged, strerror(ENOENT)), "%s", logged);
+}
+
+Test(load, directory)
+{
+	check_failed("/tmp/", -ENOENT);
+}
+
+Test(load, name_that_fits_no_path)
+{
+	char name[5000];
+
+	memset(name, 'x', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	cr_expect_eq(dreg_library_open(&lib, name), -ENOENT);
+	cr_expect_null(lib.dl);
+}
+
+Test(load, empty_file, .fini = remove_file)
+{
+	write_file("", 0);
+	check_failed(path, -ENOENT);
+}
+
+Test(load, text_file, .fini = remove_file)
+{
+	write_file("not a library\n", 14);
+	check_failed(path, -ENOENT);
+}
+
+Test(load, library_cut_off_behind_its_magic, .fini = remove_file)
+{
+	write_file("\177ELF\2\1\1", 7);
+	check_failed(path, -ENOENT);
+}
+
+Test(load, library_that_needs_what_nobody_has)
+{
+	check_failed(whole(UNRESOLVED), -ENOENT);
+	cr_expect(strstr(logged, "odd_library_needs"), "%s", logged);
+}
+
+Test(load, library_without_an_entry_point_is_unloaded)
+{
+	cr_assert(!loaded("libanl.so.1"));
+	check_failed("libanl.so.1", -ENOEXEC);
+	cr_expect(strstr(logged, "dat_provider_init"), "%s", logged);
+	cr_expect_null((void *)lib.init);
+	cr_expect(!loaded("libanl.so.1"));
+}
+
+/*
+ * The library directory
+ */
+
+Test(load, installed_library_by_name)
+{
+	cr_expect_eq(dreg_library_open(&lib, LONE), 0);
+	cr_expect(loaded(whole(LONE)));
+	dreg_library_close(&lib);
+}
+
+Test(load, broken_installed_library_says_why)
+{
+	check_failed(UNRESOLVED, -ENOENT);
+	cr_expect(strstr(logged, "odd_library_needs"), "%s", logged);
+}
+
+Test(load, name_with_a_slash_is_not_looked_for)
+{
+	check_failed("./" LONE, -ENOENT);
+}
+
+/*
+ * What is one
+ */
+
+Test(load, provider_that_cannot_be_stopped)
+{
+	cr_expect_eq(dreg_library_open(&lib, whole(LONE)), 0);
+	cr_expect_eq((void *)lib.init, dlsym(lib.dl, "dat_provider_init"));
+	cr_expect_null((void *)lib.fini);
+	cr_expect_eq(log_type, DREG_LOG_PROVIDER_API);
+	dreg_library_close(&lib);
+}
+
+Test(load, closed_library_is_forgotten)
+{
+	cr_assert_eq(dreg_library_open(&lib, whole(LONE)), 0);
+	dreg_library_close(&lib);
+	cr_expect_null(lib.dl);
+	cr_expect_null((void *)lib.init);
+	cr_expect(!loaded(whole(LONE)));
+	dreg_library_close(&lib);	/* has nothing to do */
+}
+
+Test(load, each_open_holds_the_library)
+{
+	struct dreg_library second;
+
+	cr_assert_eq(dreg_library_open(&lib, whole(LONE)), 0);
+	cr_assert_eq(dreg_library_open(&second, whole(LONE)), 0);
+	dreg_library_close(&lib);
+	cr_expect(loaded(whole(LONE)));
+	cr_expect_eq((void *)second.init, dlsym(second.dl, "dat_provider_init"));
+	dreg_library_close(&second);
+	cr_expect(!loaded(whole(LONE)));
+}
+
+Test(load, only_2_0_providers_show_their_symbols)
+{
+	cr_assert_eq(dreg_library_open(&lib, whole(LONE)), 0);
+	cr_expect_eq(!!dlsym(RTLD_DEFAULT, "odd_library_mark"), DAT_VERSION_MAJOR >= 2);
+	dreg_library_close(&lib);
+}

@@ -1,0 +1,627 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * One half of a measuring loop at a time, over a transport that writes down what is posted
+ * and completes it when polled. The clock ticks once each time it is read. perf_run_test.c
+ * has both halves together.
+ */
+#include "perf_loop.h"
+
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SIZE	8
+#define WINDOW	4
+#define SEED	7
+#define QUEUE	1024
+
+static struct perf_xport x;
+static struct perf_run r;
+static char trace[4096];	/* s: send, w: write, r: read, R: receive, n: note, c: control */
+
+static struct perf_comp queue[QUEUE];
+static unsigned int head, tail;
+static unsigned int under_way, most_under_way;
+static int busy;		/* so many posts find no room */
+static int fail_at = -1;	/* the n-th post fails */
+static int checks, check_result;
+static bool silent;		/* what is posted does not complete */
+static uint64_t now, tick = 10;
+
+uint64_t __wrap_perf_now_ns(void);
+uint64_t __wrap_perf_now_ns(void)
+{
+	return now += tick;
+}
+
+static void complete(uint64_t cookie, uint64_t len)
+{
+	cr_assert(tail - head < QUEUE);
+	queue[tail++ % QUEUE] = (struct perf_comp){ cookie, len };
+}
+
+static int posted(char op, uint64_t cookie)
+{
+	if (busy > 0) {
+		busy--;
+		strcat(trace, "-");
+		return -EAGAIN;
+	}
+	if (!fail_at--)
+		return perf_fail(&x, "no more posts");
+	strcat(trace, (char[]){ op, '\0' });
+	if (cookie & PERF_COOKIE_TX && !silent) {
+		if (++under_way > most_under_way)
+			most_under_way = under_way;
+		complete(cookie, 0);
+	}
+	return 0;
+}
+
+static int post_recv(struct perf_xport *xp, size_t off, size_t len, uint64_t cookie)
+{
+	(void)len;
+	return posted(cookie == PERF_COOKIE_CRX ? 'c' : off == xp->lay.note_rx ? 'n' : 'R', 0);
+}
+
+static void (*on_send)(size_t off); /* what the peer does */
+
+static int post_send(struct perf_xport *xp, size_t off, size_t len, uint64_t cookie)
+{
+	int rc = posted(off == xp->lay.note_tx ? 'n' : 's', cookie);
+
+	(void)len;
+	if (!rc && on_send)
+		on_send(off);
+	return rc;
+}
+
+static void (*on_write)(size_t off, size_t roff);
+
+static int post_write(struct perf_xport *xp, size_t off, size_t len, size_t roff, uint64_t cookie)
+{
+	int rc = posted('w', cookie);
+
+	(void)xp;
+	(void)len;
+	if (!rc && on_write)
+		on_write(off, roff);
+	return rc;
+}
+
+/* The peer's memory is our own. */
+static int post_read(struct perf_xport *xp, size_t off, size_t len, size_t roff, uint64_t cookie)
+{
+	int rc = posted('r', cookie);
+
+	if (!rc)
+		memcpy(xp->mem + off, xp->mem + roff, len);
+	return rc;
+}
+
+static void (*on_poll)(const struct perf_comp *comp);
+
+static int poll(struct perf_xport *xp, struct perf_comp *comp)
+{
+	(void)xp;
+	if (head == tail)
+		return 0;
+	*comp = queue[head++ % QUEUE];
+	under_way -= !!(comp->cookie & PERF_COOKIE_TX);
+	if (on_poll)
+		on_poll(comp);
+	return 1;
+}
+
+static int poll_fails(struct perf_xport *xp, struct perf_comp *comp)
+{
+	*comp = (struct perf_comp){ PERF_COOKIE_TX, 0 };
+	return perf_fail(xp, "no more polls");
+}
+
+static int check(struct perf_xport *xp)
+{
+	checks++;
+	return check_result ? perf_fail(xp, "the connection ended") : 0;
+}
+
+static const struct perf_ops ops = {
+	.name = "fake",
+	.post_recv = post_recv,
+	.post_send = post_send,
+	.post_write = post_write,
+	.post_read = post_read,
+	.poll = poll,
+	.check = check,
+};
+
+static uint64_t samples[64];
+
+static void set_up(void)
+{
+	x.ops = &ops;
+	x.timeout_ms = 3000;
+	x.size_max = SIZE;
+	perf_layout_init(&x.lay, SIZE, WINDOW);
+	x.mem = calloc(1, x.lay.total);
+	cr_assert(x.mem);
+	r = (struct perf_run){
+		.x = &x,
+		.poll = poll,
+		.size = SIZE,
+		.stride = perf_stride(SIZE),
+		.slots = WINDOW,
+		.seed = SEED,
+		.iters = 6,
+		.samples = samples,
+	};
+}
+
+static void tear_down(void)
+{
+	free(x.mem);
+}
+
+TestSuite(perf_loop, .init = set_up, .fini = tear_down);
+
+static const struct perf_kind *kind(enum perf_test test, enum perf_metric metric)
+{
+	return &perf_kinds[PERF_KIND(test, metric)];
+}
+
+/* The peer's answer to a message. */
+static void answer(size_t off)
+{
+	(void)off;
+	complete(PERF_COOKIE_RX, SIZE);
+}
+
+static unsigned char *tx_slot(uint64_t i)
+{
+	return x.mem + x.lay.tx + i % WINDOW * perf_stride(SIZE);
+}
+
+static unsigned char *rx_slot(uint64_t i)
+{
+	return x.mem + x.lay.rx + i % WINDOW * perf_stride(SIZE);
+}
+
+/*
+ * Steps
+ */
+
+Test(perf_loop, failed_poll_ends_a_step)
+{
+	r.poll = poll_fails;
+	cr_expect(perf_run_step(&r) < 0);
+	cr_expect_str_eq(x.err, "no more polls");
+	cr_expect_eq(r.tx, 0);
+}
+
+Test(perf_loop, completion_is_counted_by_its_cookie)
+{
+	complete(PERF_COOKIE_TX, 99);
+	complete(PERF_COOKIE_RX, 5);
+	complete(PERF_COOKIE_CRX, 99);
+	complete(PERF_COOKIE_CTX, 99);
+	while (head != tail)
+		cr_expect_eq(perf_run_step(&r), 0);
+	cr_expect_eq(r.tx, 1);
+	cr_expect_eq(r.rx, 1);
+	cr_expect_eq(r.rx_len, 5);
+	cr_expect_eq(x.crx, 1);
+	cr_expect_eq(x.ctx, 1);
+}
+
+/* Polls without result, @n times; the last result. */
+static int idle_steps(int n)
+{
+	int rc = 0;
+
+	while (n-- && !rc)
+		rc = perf_run_step(&r);
+	return rc;
+}
+
+Test(perf_loop, connection_is_not_checked_while_spinning)
+{
+	cr_expect_eq(idle_steps(4095), 0);
+	cr_expect_eq(checks, 0);
+	cr_expect_eq(now, 0);
+}
+
+Test(perf_loop, connection_is_checked_now_and_then)
+{
+	cr_expect_eq(idle_steps(3 * 4096), 0);
+	cr_expect_eq(checks, 3);
+}
+
+Test(perf_loop, connection_is_checked_after_each_sleep)
+{
+	x.blocking = true;
+	cr_expect_eq(idle_steps(3), 0);
+	cr_expect_eq(checks, 3);
+}
+
+Test(perf_loop, ended_connection_ends_a_step)
+{
+	x.blocking = true;
+	check_result = -1;
+	cr_expect_eq(perf_run_step(&r), -1);
+	cr_expect_str_eq(x.err, "the connection ended");
+}
+
+Test(perf_loop, silence_up_to_the_timeout_is_borne)
+{
+	x.blocking = true;
+	tick = 1000000000;
+	cr_expect_eq(idle_steps(4), 0);	/* 0, 1, 2 and 3 s since the first */
+	cr_expect_eq(idle_steps(1), -1);
+	cr_expect_str_eq(x.err, "fake: the peer has been silent for 3 s");
+}
+
+Test(perf_loop, any_completion_ends_a_silence)
+{
+	x.blocking = true;
+	tick = 1000000000;
+	cr_expect_eq(idle_steps(4), 0);
+	complete(PERF_COOKIE_TX, 0);
+	cr_expect_eq(idle_steps(1), 0);
+	cr_expect_eq(idle_steps(4), 0);
+	cr_expect_eq(idle_steps(1), -1);
+}
+
+/*
+ * Receives
+ */
+
+Test(perf_loop, control_receive_is_behind_the_last_data)
+{
+	cr_expect_eq(perf_run_refill(&r, 100), 0);
+	cr_expect_str_eq(trace, "RRRRRRc");
+	cr_expect_eq(perf_run_refill(&r, 100), 0);
+	cr_expect_str_eq(trace, "RRRRRRc");
+}
+
+Test(perf_loop, receives_are_posted_no_further_than_asked)
+{
+	cr_expect_eq(perf_run_refill(&r, 4), 0);
+	cr_expect_eq(perf_run_refill(&r, 3), 0);
+	cr_expect_str_eq(trace, "RRRR");
+	cr_expect_eq(r.rx_posted, 4);
+}
+
+Test(perf_loop, notifications_have_a_buffer_of_their_own)
+{
+	r.notes = true;
+	cr_expect_eq(perf_run_refill(&r, 2), 0);
+	cr_expect_str_eq(trace, "nn");
+}
+
+Test(perf_loop, failed_receive_ends_a_refill)
+{
+	fail_at = 2;
+	cr_expect_eq(perf_run_refill(&r, 4), -1);
+	cr_expect_str_eq(trace, "RR");
+	cr_expect_str_eq(x.err, "no more posts");
+}
+
+Test(perf_loop, full_queue_is_polled_and_tried_again)
+{
+	busy = 3;
+	complete(PERF_COOKIE_TX, 0);
+	cr_expect_eq(perf_run_refill(&r, 1), 0);
+	cr_expect_str_eq(trace, "---R");
+	cr_expect_eq(r.tx, 1);
+}
+
+/*
+ * Streams
+ */
+
+static void check_stream(enum perf_test test, enum perf_metric metric, const char *want)
+{
+	cr_expect_eq(kind(test, metric)->client(&r), 0);
+	cr_expect_str_eq(trace, want);
+	cr_expect_eq(r.tx, 6);
+	cr_expect_eq(most_under_way, WINDOW);
+	cr_expect_eq(under_way, 0);
+}
+
+Test(perf_loop, stream_fills_the_window_and_no_more)
+{
+	check_stream(PERF_WRITE, PERF_BW, "wwwwww");
+}
+
+Test(perf_loop, read_stream_fills_the_window_and_no_more)
+{
+	check_stream(PERF_READ, PERF_BW, "rrrrrr");
+}
+
+Test(perf_loop, stream_ends_with_a_failed_post)
+{
+	fail_at = 3;
+	cr_expect_eq(kind(PERF_WRITE, PERF_BW)->client(&r), -1);
+	cr_expect_str_eq(trace, "www");
+}
+
+Test(perf_loop, send_stream_waits_for_the_peers_word)
+{
+	x.blocking = true;
+	check_result = -1;	/* what ends it, as no word comes */
+	cr_expect_eq(kind(PERF_SEND, PERF_BW)->client(&r), -1);
+	cr_expect_eq(r.tx, 6);
+	cr_expect_str_eq(trace, "ssssss");
+}
+
+Test(perf_loop, send_stream_ends_with_the_peers_word)
+{
+	x.crx = 1;
+	check_stream(PERF_SEND, PERF_BW, "ssssss");
+}
+
+Test(perf_loop, receiver_of_a_stream_keeps_receives_posted)
+{
+	int i;
+
+	cr_assert_eq(perf_run_refill(&r, WINDOW), 0);
+	for (i = 0; i < 6; i++)
+		complete(PERF_COOKIE_RX, SIZE);
+	cr_expect_eq(kind(PERF_SEND, PERF_BW)->server(&r), 0);
+	cr_expect_str_eq(trace, "RRRRRRc");
+}
+
+/*
+ * Ping-pong
+ */
+
+Test(perf_loop, next_ping_waits_for_the_pong)
+{
+	x.blocking = true;
+	check_result = -1;
+	cr_expect_eq(kind(PERF_SEND, PERF_LAT)->client(&r), -1);
+	cr_expect_str_eq(trace, "s");
+}
+
+Test(perf_loop, next_ping_waits_for_its_own_completion)
+{
+	x.blocking = true;
+	check_result = -1;
+	silent = true;
+	on_send = answer;
+	cr_expect_eq(kind(PERF_SEND, PERF_LAT)->client(&r), -1);
+	cr_expect_str_eq(trace, "s");
+	cr_expect_eq(r.rx, 1);
+}
+
+Test(perf_loop, ping_posts_the_receive_of_a_later_pong)
+{
+	cr_assert_eq(perf_run_refill(&r, WINDOW), 0);
+	on_send = answer;
+	cr_expect_eq(kind(PERF_SEND, PERF_LAT)->client(&r), 0);
+	cr_expect_str_eq(trace, "RRRRsRsRcssss");
+}
+
+/* The clock is read once before, and once per round trip. */
+Test(perf_loop, sample_is_the_time_between_two_turns)
+{
+	int i;
+
+	on_send = answer;
+	cr_expect_eq(kind(PERF_SEND, PERF_LAT)->client(&r), 0);
+	for (i = 0; i < 6; i++)
+		cr_expect_eq(samples[i], 10, "%d", i);
+	cr_expect_eq(samples[6], 0);
+	cr_expect_eq(now, 70);
+}
+
+Test(perf_loop, pong_waits_for_its_ping)
+{
+	x.blocking = true;
+	check_result = -1;
+	cr_expect_eq(kind(PERF_SEND, PERF_LAT)->server(&r), -1);
+	cr_expect_str_eq(trace, "");
+}
+
+Test(perf_loop, reads_wait_for_one_another)
+{
+	cr_expect_eq(kind(PERF_READ, PERF_LAT)->client(&r), 0);
+	cr_expect_str_eq(trace, "rrrrrr");
+	cr_expect_eq(most_under_way, 1);
+	cr_expect_eq(samples[5], 10);
+}
+
+/* Echoes what is written into the watched area, as the server does. */
+static unsigned char turns[16];
+static int nturns;
+
+static void echo(size_t off, size_t roff)
+{
+	turns[nturns++] = x.mem[off + SIZE - 1];
+	cr_expect_eq(roff, x.lay.rx);
+	memcpy(x.mem + roff, x.mem + off, SIZE);
+}
+
+Test(perf_loop, each_write_of_a_ping_pong_differs_from_the_last)
+{
+	int i;
+
+	on_write = echo;
+	kind(PERF_WRITE, PERF_LAT)->client_prep(&r);
+	cr_expect_eq(kind(PERF_WRITE, PERF_LAT)->client(&r), 0);
+	cr_expect_str_eq(trace, "wwwwww");
+	cr_expect_eq(most_under_way, 1);
+	for (i = 0; i < 6; i++)
+		cr_expect_eq(turns[i], i + 1);
+}
+
+Test(perf_loop, what_an_earlier_phase_left_is_no_turn)
+{
+	rx_slot(0)[SIZE - 1] = 1;
+	kind(PERF_WRITE, PERF_LAT)->server_prep(&r);
+	x.blocking = true;
+	check_result = -1;
+	cr_expect_eq(kind(PERF_WRITE, PERF_LAT)->server(&r), -1);
+	cr_expect_str_eq(trace, "");
+}
+
+Test(perf_loop, sleeping_peer_gets_a_note_behind_each_write)
+{
+	r.notes = true;
+	r.iters = 3;
+	on_send = answer;
+	r.rx_posted = r.iters;
+	cr_expect_eq(kind(PERF_WRITE, PERF_LAT)->client(&r), 0);
+	cr_expect_str_eq(trace, "wnwnwn");
+	cr_expect_eq(r.tx, 6);
+}
+
+/*
+ * Verification
+ */
+
+/* What a faultless peer has sent lies in the receive slots. */
+static void fill_rx(void)
+{
+	uint64_t i;
+
+	for (i = 0; i < r.iters; i++)
+		perf_pattern_fill(rx_slot(i), SIZE, SEED, (uint32_t)i);
+}
+
+static void receive_all(uint64_t odd, uint64_t odd_len)
+{
+	uint64_t i;
+
+	for (i = 0; i < r.iters; i++)
+		complete(PERF_COOKIE_RX, i == odd ? odd_len : SIZE);
+	cr_expect_eq(kind(PERF_SEND, PERF_VERIFY)->server(&r), 0);
+}
+
+Test(perf_loop, received_messages_of_a_wrong_length_are_bad)
+{
+	r.iters = WINDOW;
+	fill_rx();
+	receive_all(2, SIZE - 1);
+	cr_expect_eq(r.bad, 1);
+}
+
+Test(perf_loop, received_messages_with_a_wrong_byte_are_bad)
+{
+	r.iters = WINDOW;
+	fill_rx();
+	rx_slot(1)[SIZE - 1] ^= 1;
+	rx_slot(3)[0] ^= 1;
+	receive_all(WINDOW, SIZE);
+	cr_expect_eq(r.bad, 2);
+}
+
+Test(perf_loop, received_messages_out_of_order_are_bad)
+{
+	r.iters = 2;
+	perf_pattern_fill(rx_slot(0), SIZE, SEED, 1);
+	perf_pattern_fill(rx_slot(1), SIZE, SEED, 0);
+	receive_all(2, SIZE);
+	cr_expect_eq(r.bad, 2);
+}
+
+Test(perf_loop, received_messages_of_another_run_are_bad)
+{
+	r.iters = WINDOW;
+	fill_rx();
+	r.seed++;
+	receive_all(WINDOW, SIZE);
+	cr_expect_eq(r.bad, WINDOW);
+}
+
+Test(perf_loop, received_messages_that_are_right)
+{
+	r.iters = WINDOW;
+	fill_rx();
+	receive_all(WINDOW, SIZE);
+	cr_expect_eq(r.bad, 0);
+}
+
+/* A slot is filled again only when what was sent from it is complete. */
+static uint64_t sent_upto;
+
+static void slot_is_intact(const struct perf_comp *comp)
+{
+	(void)comp;
+	cr_expect_eq(perf_pattern_check(tx_slot(sent_upto), SIZE, SEED, (uint32_t)sent_upto), -1,
+		     "message %d", (int)sent_upto);
+	sent_upto++;
+}
+
+Test(perf_loop, sent_messages_stay_until_they_are_complete)
+{
+	x.crx = 1;
+	on_poll = slot_is_intact;
+	cr_expect_eq(kind(PERF_SEND, PERF_VERIFY)->client(&r), 0);
+	cr_expect_eq(sent_upto, 6);
+	cr_expect_eq(most_under_way, WINDOW);
+}
+
+static void write_through(size_t off, size_t roff)
+{
+	memcpy(x.mem + roff, x.mem + off, SIZE);
+}
+
+static uint64_t bad_writes(void)
+{
+	r.iters = WINDOW;
+	cr_expect_eq(kind(PERF_WRITE, PERF_VERIFY)->client(&r), 0);
+	kind(PERF_WRITE, PERF_VERIFY)->server_fini(&r);
+	return r.bad;
+}
+
+Test(perf_loop, writes_that_did_not_happen_are_bad)
+{
+	cr_expect_eq(bad_writes(), WINDOW);
+}
+
+Test(perf_loop, writes_that_are_right)
+{
+	on_write = write_through;
+	cr_expect_eq(bad_writes(), 0);
+}
+
+Test(perf_loop, reads_of_a_wrong_byte_are_bad)
+{
+	r.iters = WINDOW;
+	kind(PERF_READ, PERF_VERIFY)->server_prep(&r);
+	tx_slot(2)[4] ^= 1;
+	cr_expect_eq(kind(PERF_READ, PERF_VERIFY)->client(&r), 0);
+	cr_expect_eq(r.bad, 1);
+}
+
+Test(perf_loop, reads_that_are_right)
+{
+	r.iters = WINDOW;
+	kind(PERF_READ, PERF_VERIFY)->server_prep(&r);
+	cr_expect_eq(kind(PERF_READ, PERF_VERIFY)->client(&r), 0);
+	cr_expect_eq(r.bad, 0);
+}
+
+/*
+ * Kinds
+ */
+
+Test(perf_loop, each_kind_has_a_client_and_a_name)
+{
+	int k;
+
+	for (k = 0; k < PERF_NKINDS; k++) {
+		cr_expect(perf_kinds[k].client, "%d", k);
+		cr_expect(perf_kinds[k].name, "%d", k);
+	}
+}
+
+/* Else neither side would learn of the end. */
+Test(perf_loop, one_sided_kinds_end_by_fin)
+{
+	int k;
+
+	for (k = 0; k < PERF_NKINDS; k++)
+		cr_expect(perf_kinds[k].fin != perf_kinds[k].server_recv, "%s", perf_kinds[k].name);
+}

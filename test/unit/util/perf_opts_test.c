@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* datperf's command line: each option, its limits, and what does not go together. */
+#include "datperf.h"
+
+#include "../capture.h"
+
+#include <criterion/criterion.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define GO_ON	(-1)
+#define USAGE	2
+
+const char *perf_dat_api(void)
+{
+	return "9.9";
+}
+
+static struct perf_opts opts;
+static struct capture err;
+static const char *said;
+
+/* Parses words separated by single blanks, behind the program's name. */
+static int parse(const char *words)
+{
+	static char text[1024], program[] = "datperf";
+	char *argv[32] = { program }, *word;
+	int argc = 1, status;
+
+	strcpy(text, words);
+	for (word = strtok(text, " "); word; word = strtok(NULL, " "))
+		argv[argc++] = word;
+	optind = 0; /* glibc: begin anew */
+	capture_begin(&err);
+	status = perf_opts_parse(argc, argv, &opts);
+	fflush(stderr);
+	said = capture_end(&err);
+	if (status == GO_ON)
+		cr_expect_str_eq(said, "");
+	return status;
+}
+
+static void check_refused(const char *words, const char *why)
+{
+	cr_expect_eq(parse(words), USAGE, "%s", words);
+	cr_expect(strstr(said, why), "%s: %s", words, said);
+}
+
+/*
+ * Roles
+ */
+
+Test(perf_opts, no_role)
+{
+	check_refused("", "give a host, --server or --local");
+	check_refused("--json", "give a host, --server or --local");
+}
+
+Test(perf_opts, roles_that_conflict)
+{
+	check_refused("--local --server", "choose one of");
+	check_refused("-s -l", "choose one of");
+	check_refused("-l host", "choose one of");
+	check_refused("--server host", "choose one of");
+	check_refused("-c host -s", "choose one of");
+	check_refused("-l -c host", "choose one of");
+}
+
+Test(perf_opts, more_than_one_host)
+{
+	check_refused("one two", "superfluous \"two\"");
+	check_refused("-c one two", "superfluous \"two\"");
+}
+
+Test(perf_opts, role_given_twice)
+{
+	cr_expect_eq(parse("-l --local"), GO_ON);
+	cr_expect_eq(opts.role, PERF_ROLE_LOCAL);
+}
+
+Test(perf_opts, server)
+{
+	cr_expect_eq(parse("--server"), GO_ON);
+	cr_expect_eq(opts.role, PERF_ROLE_SERVER);
+	cr_expect_eq(opts.port, DATPERF_PORT);
+}
+
+Test(perf_opts, local_takes_any_port)
+{
+	cr_expect_eq(parse("--local"), GO_ON);
+	cr_expect_eq(opts.port, 0);
+	cr_expect_eq(parse("--local -p 7"), GO_ON);
+	cr_expect_eq(opts.port, 7);
+}
+
+Test(perf_opts, host_as_an_option_or_not)
+{
+	cr_expect_eq(parse("-j host"), GO_ON);
+	cr_expect_eq(opts.role, PERF_ROLE_CLIENT);
+	cr_expect_str_eq(opts.host, "host");
+	cr_expect_eq(parse("--client=other"), GO_ON);
+	cr_expect_eq(opts.role, PERF_ROLE_CLIENT);
+	cr_expect_str_eq(opts.host, "other");
+	cr_expect_eq(opts.port, DATPERF_PORT);
+}
+
+Test(perf_opts, host_before_options)
+{
+	cr_expect_eq(parse("host -n 3"), GO_ON);
+	cr_expect_str_eq(opts.host, "host");
+	cr_expect_eq(opts.iters, 3);
+}
+
+Test(perf_opts, host_behind_dashes)
+{
+	cr_expect_eq(parse("-- -l"), GO_ON);
+	cr_expect_str_eq(opts.host, "-l");
+}
+
+/*
+ * Defaults
+ */
+
+Test(perf_opts, defaults)
+{
+	cr_expect_eq(parse("-l"), GO_ON);
+	cr_expect_null(opts.host);
+	cr_expect_str_eq(opts.device, "ofi");
+	cr_expect_str_eq(opts.provider, "tcp");
+	cr_expect_eq(opts.nsizes, 23);
+	cr_expect_eq(opts.sizes[22], 4u << 20);
+	cr_expect(opts.test[PERF_SEND] && opts.test[PERF_WRITE] && opts.test[PERF_READ]);
+	cr_expect(opts.side[PERF_SIDE_DAT] && !opts.side[PERF_SIDE_RAW]);
+	cr_expect_eq(opts.iters, 0);
+	cr_expect_eq(opts.time_ms, 40);
+	cr_expect_eq(opts.repeat, 1);
+	cr_expect_eq(opts.window, 64);
+	cr_expect_eq(opts.timeout_ms, 10000);
+	cr_expect(opts.verify);
+	cr_expect(!opts.wait && !opts.bind && !opts.json && !opts.verbose && !opts.bare_cq);
+}
+
+Test(perf_opts, nothing_is_left_of_an_earlier_parse)
+{
+	cr_expect_eq(parse("-j -v -n 5 -t read --raw-only host"), GO_ON);
+	cr_expect_eq(parse("-l"), GO_ON);
+	cr_expect(!opts.json && !opts.verbose && opts.test[PERF_SEND] && opts.side[PERF_SIDE_DAT]);
+	cr_expect_eq(opts.iters, 0);
+	cr_expect_null(opts.host);
+}
+
+/*
+ * Numbers
+ */
+
+static void check_limits(const char *option, unsigned long long low, unsigned long long high)
+{
+	static const char *const bad[] = { "x", "1x", "-1", "1.5", "0x10", "99999999999999999999999" };
+	char words[64];
+	size_t i;
+
+	sprintf(words, "-l %s%llu", option, low);
+	cr_expect_eq(parse(words), GO_ON, "%s", words);
+	sprintf(words, "-l %s%llu", option, high);
+	cr_expect_eq(parse(words), GO_ON, "%s", words);
+	sprintf(words, "-l %s%llu", option, low - 1);
+	check_refused(words, "out of range or no number");
+	sprintf(words, "-l %s%llu", option, high + 1);
+	check_refused(words, "out of range or no number");
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		sprintf(words, "-l %s%s", option, bad[i]);
+		check_refused(words, bad[i]);
+	}
+}
+
+Test(perf_opts, limits_of_each_number)
+{
+	check_limits("--port=", 1, 65535);
+	check_limits("--iters=", 1, 1000000);
+	check_limits("--time=", 1, 60000);
+	check_limits("--repeat=", 1, 1000);
+	check_limits("--window=", 2, PERF_WINDOW_MAX);
+	check_limits("--timeout=", 1, 3600);
+}
+
+Test(perf_opts, number_that_is_empty)
+{
+	check_refused("-l --iters=", "no number");
+}
+
+/* The difference to 2^64 would be within the limits. */
+Test(perf_opts, number_below_zero_behind_a_blank)
+{
+	char program[] = "datperf", local[] = "-l", option[] = "-n", value[] = " -18446744073709551611";
+	char *argv[] = { program, local, option, value, NULL };
+
+	capture_begin(&err);
+	cr_expect_eq(perf_opts_parse(4, argv, &opts), USAGE);
+	capture_end(&err);
+}
+
+Test(perf_opts, numbers_go_where_they_belong)
+{
+	cr_expect_eq(parse("-l -p 11 -n 12 -T 13 -r 14 -w 15 --timeout 16"), GO_ON);
+	cr_expect_eq(opts.port, 11);
+	cr_expect_eq(opts.iters, 12);
+	cr_expect_eq(opts.time_ms, 13);
+	cr_expect_eq(opts.repeat, 14);
+	cr_expect_eq(opts.window, 15);
+	cr_expect_eq(opts.timeout_ms, 16000);
+}
+
+Test(perf_opts, last_of_a_number_counts)
+{
+	cr_expect_eq(parse("-l -n 12 -n 13"), GO_ON);
+	cr_expect_eq(opts.iters, 13);
+}
+
+/*
+ * Lists and words
+ */
+
+Test(perf_opts, bad_sizes)
+{
+	check_refused("-l -S x", "bad sizes \"x\"");
+	check_refused("-l -S 0", "bad sizes \"0\"");
+	check_refused("-l --sizes=", "bad sizes \"\"");
+	check_refused("-l -S 8,", "bad sizes \"8,\"");
+	check_refused("-l -S 2G", "bad sizes \"2G\"");
+}
+
+Test(perf_opts, sizes)
+{
+	cr_expect_eq(parse("-l -S 8,1K-2K"), GO_ON);
+	cr_expect_eq(opts.nsizes, 3);
+	cr_expect_eq(opts.sizes[0], 8);
+	cr_expect_eq(opts.sizes[1], 1024);
+	cr_expect_eq(opts.sizes[2], 2048);
+}
+
+Test(perf_opts, bad_tests)
+{
+	check_refused("-l -t pull", "unknown test in \"pull\"");
+	check_refused("-l --tests=", "unknown test");
+	check_refused("-l -t send,", "unknown test");
+	check_refused("-l -t ,send", "unknown test");
+	check_refused("-l -t sen", "unknown test");
+	check_refused("-l -t sends", "unknown test");
+	check_refused("-l -t send;read", "unknown test");
+}
+
+Test(perf_opts, tests_in_any_order)
+{
+	cr_expect_eq(parse("-l -t read,send,read"), GO_ON);
+	cr_expect(opts.test[PERF_SEND] && !opts.test[PERF_WRITE] && opts.test[PERF_READ]);
+}
+
+Test(perf_opts, raw_cq)
+{
+	check_refused("-l --raw-cq=maybe", "fd or none, not \"maybe\"");
+	check_refused("-l --raw-cq=", "fd or none");
+	cr_expect_eq(parse("-l --raw-cq none"), GO_ON);
+	cr_expect(opts.bare_cq);
+	cr_expect_eq(parse("-l --raw-cq none --raw-cq fd"), GO_ON);
+	cr_expect(!opts.bare_cq);
+}
+
+Test(perf_opts, names)
+{
+	cr_expect_eq(parse("-l -D ofi-eth1 --provider verbs"), GO_ON);
+	cr_expect_str_eq(opts.device, "ofi-eth1");
+	cr_expect_str_eq(opts.provider, "verbs");
+}
+
+/*
+ * Flags
+ */
+
+Test(perf_opts, flags)
+{
+	cr_expect_eq(parse("-l --wait --no-verify --bind -j -v"), GO_ON);
+	cr_expect(opts.wait && !opts.verify && opts.bind && opts.json && opts.verbose);
+}
+
+Test(perf_opts, raw_is_beside_dat)
+{
+	cr_expect_eq(parse("-l --raw"), GO_ON);
+	cr_expect(opts.side[PERF_SIDE_DAT] && opts.side[PERF_SIDE_RAW]);
+}
+
+Test(perf_opts, raw_only_is_without_dat)
+{
+	cr_expect_eq(parse("-l --raw --raw-only"), GO_ON);
+	cr_expect(!opts.side[PERF_SIDE_DAT] && opts.side[PERF_SIDE_RAW]);
+	cr_expect_eq(parse("-l --raw-only --raw"), GO_ON);
+	cr_expect(!opts.side[PERF_SIDE_DAT] && opts.side[PERF_SIDE_RAW]);
+}
+
+Test(perf_opts, unknown_option)
+{
+	check_refused("-l -q", "q");
+	check_refused("-l --quick", "quick");
+}
+
+Test(perf_opts, missing_argument)
+{
+	check_refused("-l -n", "requires an argument");
+	check_refused("-l --sizes", "requires an argument");
+}
+
+Test(perf_opts, argument_of_a_flag)
+{
+	check_refused("--local=yes", "allow an argument");
+}
+
+/* stdout goes where capture.h looks. */
+static int parse_stdout(const char *words)
+{
+	int status, before = dup(STDOUT_FILENO), file = memfd_create("stdout", MFD_CLOEXEC);
+	static char text[8192];
+	ssize_t n;
+
+	fflush(stdout);
+	dup2(file, STDOUT_FILENO);
+	status = parse(words);
+	fflush(stdout);
+	n = pread(file, text, sizeof(text) - 1, 0);
+	dup2(before, STDOUT_FILENO);
+	close(before);
+	close(file);
+	text[n > 0 ? n : 0] = '\0';
+	cr_expect_str_eq(said, "");
+	said = text;
+	return status;
+}
+
+Test(perf_opts, help_names_every_option)
+{
+	static const char *const names[] = {
+		"server", "local", "device", "port", "sizes", "tests", "iters", "time", "repeat",
+		"window", "wait", "raw", "raw-only", "raw-cq", "provider", "no-verify", "bind",
+		"timeout", "json", "verbose", "help", "version",
+	};
+	char option[32];
+	size_t i;
+
+	cr_expect_eq(parse_stdout("-h"), EXIT_SUCCESS);
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		sprintf(option, "--%s ", names[i]);
+		cr_expect(strstr(said, option), "%s", option);
+	}
+}
+
+Test(perf_opts, version_names_the_api)
+{
+	cr_expect_eq(parse_stdout("--version --local -q"), EXIT_SUCCESS);
+	cr_expect(!strncmp(said, "datperf ", 8), "%s", said);
+	cr_expect(strstr(said, ", DAT 9.9\n"), "%s", said);
+}
