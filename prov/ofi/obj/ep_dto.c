@@ -247,11 +247,12 @@ static void queue_pump(struct dofi_ep *ep, struct dofi_queue *q);
 static inline void commit(struct dofi_ep *ep, struct dofi_queue *q)
 {
 	q->tail++;
-	dofi_cq_used(&ep->pz->domain.cq);
-	if (__builtin_expect(q->open, 1))
+	if (__builtin_expect(q->open, 1)) {
+		dofi_cq_used(&ep->pz->domain.cq);
 		queue_pump(ep, q);
-	else if (ep->state == DAT_EP_STATE_DISCONNECTED)
+	} else if (ep->state == DAT_EP_STATE_DISCONNECTED) {
 		dofi_dto_flush(ep);
+	}
 }
 
 /* A request as the consumer posted it. */

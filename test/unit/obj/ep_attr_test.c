@@ -446,6 +446,16 @@ Test(ep_attr, queues_poll_the_zone_that_feeds_them)
 	cr_expect_eq(feeds(evd, zone), 0);
 }
 
+Test(ep_attr, an_empty_receive_needs_no_zone)
+{
+	succeed(dofi_ep_create(ia, NULL, evd, evd, evd, NULL, &ep));
+	succeed(post_recv_segments(1, 0));
+	succeed(modify(DAT_EP_FIELD_PZ_HANDLE));
+	make_connected(ep);
+	complete_with(0, 0, 0);
+	expect_dto(evd, 1, DAT_DTO_SUCCESS);
+}
+
 Test(ep_attr, one_without_a_zone_is_given_one)
 {
 	succeed(dofi_ep_create(ia, NULL, NULL, NULL, NULL, NULL, &ep));
