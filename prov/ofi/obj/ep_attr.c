@@ -17,40 +17,46 @@ bool dofi_ep_evd(struct dofi_ia *ia, DAT_EVD_HANDLE handle, DAT_EVD_FLAGS flag,
 	return !handle || (*evd && (*evd)->obj.ia == ia && ((*evd)->flags & flag));
 }
 
-static void evd_get(struct dofi_evd *evd, struct dofi_pz *feed)
+static void evd_get(struct dofi_evd *evd)
 {
-	if (!evd)
-		return;
-	dofi_obj_get(&evd->obj);
-	if (feed)
-		dofi_evd_feed_get(evd, &feed->domain.cq);
+	if (evd)
+		dofi_obj_get(&evd->obj);
 }
 
-static void evd_put(struct dofi_evd *evd, struct dofi_pz *feed)
+static void evd_put(struct dofi_evd *evd)
 {
-	if (!evd)
-		return;
-	if (feed)
-		dofi_evd_feed_put(evd, &feed->domain.cq);
-	dofi_obj_put(&evd->obj);
+	if (evd)
+		dofi_obj_put(&evd->obj);
 }
 
-static void attach(const struct dofi_ep_parts *parts)
+static void parts_get(const struct dofi_ep_parts *parts)
 {
 	if (parts->pz)
 		dofi_obj_get(&parts->pz->obj);
-	evd_get(parts->recv_evd, parts->pz);
-	evd_get(parts->request_evd, parts->pz);
-	evd_get(parts->connect_evd, NULL);
+	evd_get(parts->recv_evd);
+	evd_get(parts->request_evd);
+	evd_get(parts->connect_evd);
 }
 
-static void detach(const struct dofi_ep_parts *parts)
+static void parts_put(const struct dofi_ep_parts *parts)
 {
-	evd_put(parts->recv_evd, parts->pz);
-	evd_put(parts->request_evd, parts->pz);
-	evd_put(parts->connect_evd, NULL);
+	evd_put(parts->recv_evd);
+	evd_put(parts->request_evd);
+	evd_put(parts->connect_evd);
 	if (parts->pz)
 		dofi_obj_put(&parts->pz->obj);
+}
+
+/* The EVDs of completions poll the zone's CQ from now on, or no more. */
+static void feeds(const struct dofi_ep_parts *parts,
+		  void (*change)(struct dofi_evd *evd, struct dofi_cq *cq))
+{
+	if (!parts->pz)
+		return;
+	if (parts->recv_evd)
+		change(parts->recv_evd, &parts->pz->domain.cq);
+	if (parts->request_evd)
+		change(parts->request_evd, &parts->pz->domain.cq);
 }
 
 static struct dofi_ep_parts parts_of(const struct dofi_ep *ep)
@@ -99,9 +105,11 @@ int dofi_ep_parts_set(struct dofi_ep *ep, const struct dofi_ep_parts *parts)
 
 	if (ret)
 		return ret;
-	/* in this order, so that what stays is never unused in between */
-	attach(parts);
-	detach(&old);
+	/* what stays is never unused in between; and an EVD has few places for CQs to poll */
+	parts_get(parts);
+	feeds(&old, dofi_evd_feed_put);
+	feeds(parts, dofi_evd_feed_get);
+	parts_put(&old);
 	if (old.pz && old.pz != parts->pz)
 		dofi_queue_rezone(&ep->rq, old.pz->id, parts->pz->id);
 	ep->pz = parts->pz;
@@ -117,7 +125,8 @@ void dofi_ep_parts_drop(struct dofi_ep *ep)
 {
 	const struct dofi_ep_parts parts = parts_of(ep);
 
-	detach(&parts);
+	feeds(&parts, dofi_evd_feed_put);
+	parts_put(&parts);
 	dofi_queue_fini(&ep->sq);
 	dofi_queue_fini(&ep->rq);
 }

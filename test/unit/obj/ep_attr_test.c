@@ -446,6 +446,21 @@ Test(ep_attr, queues_poll_the_zone_that_feeds_them)
 	cr_expect_eq(feeds(evd, zone), 0);
 }
 
+/* An EVD polls few zones: the one that the EP left makes room for the one it goes to. */
+Test(ep_attr, a_full_queue_of_zones_polls_the_new_one)
+{
+	DAT_EP_HANDLE others[DOFI_EVD_FEEDS - 1];
+	DAT_PZ_HANDLE zone = zone_make();
+	int i;
+
+	for (i = 0; i < DOFI_EVD_FEEDS - 1; i++)
+		succeed(dofi_ep_create(ia, zone_make(), evd, NULL, NULL, NULL, &others[i]));
+	param.pz_handle = zone;
+	succeed(modify(DAT_EP_FIELD_PZ_HANDLE));
+	cr_expect_eq(feeds(evd, pz), 0);
+	cr_expect_eq(feeds(evd, zone), 2);
+}
+
 Test(ep_attr, an_empty_receive_needs_no_zone)
 {
 	succeed(dofi_ep_create(ia, NULL, evd, evd, evd, NULL, &ep));
