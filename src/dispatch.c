@@ -122,7 +122,7 @@ DAT_RETURN dat_ep_query(DAT_EP_HANDLE ep_handle, DAT_EP_PARAM_MASK ep_param_mask
 	FORWARD(EP, ep_query_func, ep_handle, ep_param_mask, ep_param);
 }
 
-/* The handles in DAT_EP_PARAM. */
+/* The handles in DAT_EP_PARAM that can be modified: others are refused unseen. */
 static const struct {
 	DAT_EP_PARAM_MASK bit;
 	DAT_HANDLE_TYPE type;
@@ -135,7 +135,6 @@ static const struct {
 	  offsetof(DAT_EP_PARAM, request_evd_handle) },
 	{ DAT_EP_FIELD_CONNECT_EVD_HANDLE, DAT_HANDLE_TYPE_EVD,
 	  offsetof(DAT_EP_PARAM, connect_evd_handle) },
-	{ DAT_EP_FIELD_SRQ_HANDLE, DAT_HANDLE_TYPE_SRQ, offsetof(DAT_EP_PARAM, srq_handle) },
 };
 
 /* Whether those that @mask names fit the provider; no more of @param is read. */
