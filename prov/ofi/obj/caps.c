@@ -140,6 +140,12 @@ void dofi_caps_ia_attr(const struct dofi_ia *ia, DAT_IA_ATTR *attr)
 	attr->ia_address_ptr = (DAT_IA_ADDRESS_PTR)&ia->address;
 }
 
+/* Bits that providers agree on; the header files name none. */
+#define WATERMARK_SOFT_HIGH 0x010
+#define WATERMARK_HARD_HIGH 0x100
+#define RECV_INFO_BUFFERS 0x01
+#define RECV_INFO_SPAN 0x10
+
 void dofi_caps_provider_attr(const struct dofi_ia *ia, DAT_PROVIDER_ATTR *attr)
 {
 	const DAT_PROVIDER_ATTR fixed = {
@@ -166,6 +172,9 @@ void dofi_caps_provider_attr(const struct dofi_ia *ia, DAT_PROVIDER_ATTR *attr)
 			{ DAT_TRUE, DAT_TRUE, DAT_TRUE, DAT_TRUE, DAT_TRUE, DAT_TRUE },
 		},
 		.srq_supported = DAT_FALSE,
+		/* of an endpoint's own receives, too */
+		.srq_watermarks_supported = WATERMARK_SOFT_HIGH | WATERMARK_HARD_HIGH,
+		.ep_recv_info_supported = RECV_INFO_BUFFERS | RECV_INFO_SPAN,
 		.lmr_sync_req = DAT_FALSE,
 		.dto_async_return_guaranteed = DAT_TRUE,
 		.rdma_write_for_rdma_read_req = DAT_FALSE,
