@@ -34,6 +34,8 @@ enum {
 
 struct dofi_ep {
 	struct dofi_obj obj;
+
+	/* changed under the lock, and only while there is no connection: dofi_ep_modify() */
 	struct dofi_pz *pz;		/* may be NULL, like the EVDs */
 	struct dofi_evd *recv_evd, *request_evd, *connect_evd;
 	DAT_EP_ATTR attr;
