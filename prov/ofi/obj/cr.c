@@ -48,27 +48,27 @@ static void peer_of(const struct fi_info *info, struct sockaddr_storage *peer)
 		memcpy(peer, info->dest_addr, info->dest_addrlen);
 }
 
-static int announce(struct dofi_psp *psp, struct dofi_cr *cr)
+static int announce(struct dofi_sp *sp, struct dofi_cr *cr)
 {
 	struct dofi_event event = { .number = DAT_CONNECTION_REQUEST_EVENT };
 
 	event.data.cr_arrival_event_data = (DAT_CR_ARRIVAL_EVENT_DATA){
-		.sp_handle.psp_handle = psp,
-		.local_ia_address_ptr = (DAT_IA_ADDRESS_PTR)&psp->obj.ia->address,
-		.conn_qual = psp->conn_qual,
+		.sp_handle.psp_handle = sp,
+		.local_ia_address_ptr = (DAT_IA_ADDRESS_PTR)&sp->obj.ia->address,
+		.conn_qual = sp->conn_qual,
 		.cr_handle = cr,
 	};
-	return dofi_evd_push(psp->evd, &event, true);
+	return dofi_evd_push(sp->evd, &event, true);
 }
 
-int dofi_cr_arrived(struct dofi_psp *psp, const struct dofi_arrival *a)
+int dofi_cr_arrived(struct dofi_sp *sp, const struct dofi_arrival *a)
 {
-	struct dofi_cr *cr = dofi_obj_new(&dofi_cr_pool, DAT_HANDLE_TYPE_CR, psp->obj.ia, cr_destroy);
+	struct dofi_cr *cr = dofi_obj_new(&dofi_cr_pool, DAT_HANDLE_TYPE_CR, sp->obj.ia, cr_destroy);
 	int ret;
 
 	if (!cr)
 		return -ENOMEM;
-	cr->conn_qual = psp->conn_qual;
+	cr->conn_qual = sp->conn_qual;
 	cr->info = a->info;
 	cr->listener = a->listener;
 	cr->data_size = a->data_size;
@@ -77,7 +77,7 @@ int dofi_cr_arrived(struct dofi_psp *psp, const struct dofi_arrival *a)
 	peer_of(a->info, &cr->peer);
 	cr->peer_port = port_of(&cr->peer);
 	dofi_obj_publish(&cr->obj, DAT_HANDLE_TYPE_CR);
-	ret = announce(psp, cr);
+	ret = announce(sp, cr);
 	if (ret) {
 		dofi_obj_retire(&cr->obj);
 		dofi_obj_free(&dofi_cr_pool, DAT_HANDLE_TYPE_CR, &cr->obj);

@@ -32,9 +32,9 @@ struct dofi_arrival {
 
 /*
  * From the transport, on the progress thread: makes the CR and announces it at
- * @psp. A negative errno when there is no room: the transport then rejects.
+ * @sp. A negative errno when there is no room: the transport then rejects.
  */
-int dofi_cr_arrived(struct dofi_psp *psp, const struct dofi_arrival *arrival);
+int dofi_cr_arrived(struct dofi_sp *sp, const struct dofi_arrival *arrival);
 
 DAT_RETURN dofi_cr_query(DAT_CR_HANDLE cr_handle, DAT_CR_PARAM_MASK mask, DAT_CR_PARAM *param);
 DAT_RETURN dofi_cr_accept(DAT_CR_HANDLE cr_handle, DAT_EP_HANDLE ep_handle, DAT_COUNT data_size,

@@ -3,20 +3,9 @@
 #ifndef DOFI_OBJ_PSP_H
 #define DOFI_OBJ_PSP_H
 
-#include "obj/evd.h"
-#include "obj/xport.h"
+#include "obj/sp.h"
 
-struct dofi_psp {
-	struct dofi_obj obj;
-	DAT_CONN_QUAL conn_qual;
-	struct dofi_evd *evd;
-	DAT_PSP_FLAGS flags;
-	/* the transport's, on the progress thread */
-	void *listener;
-	TAILQ_ENTRY(dofi_psp) link;
-};
-
-static inline struct dofi_psp *dofi_psp_check(DAT_PSP_HANDLE handle)
+static inline struct dofi_sp *dofi_psp_check(DAT_PSP_HANDLE handle)
 {
 	return dofi_obj_check(&dofi_psp_pool, DAT_HANDLE_TYPE_PSP, handle);
 }

@@ -12,8 +12,8 @@ struct dofi_cr;
 struct dofi_dto;
 struct dofi_ep;
 struct dofi_ia;
-struct dofi_psp;
 struct dofi_progress_ops;
+struct dofi_sp;
 
 /* Why a connection request is turned down. */
 enum dofi_reject {
@@ -35,12 +35,12 @@ struct dofi_xport {
 	void (*ia_fini)(struct dofi_ia *ia);
 
 	/*
-	 * Listens for @psp->conn_qual, or picks one and stores it when that is 0.
+	 * Listens for @sp->conn_qual, or picks one and stores it when that is 0.
 	 * -EADDRINUSE when the qualifier is taken.
 	 */
-	int (*listen)(struct dofi_psp *psp);
+	int (*listen)(struct dofi_sp *sp);
 	/* Connection requests already delivered stay answerable. */
-	void (*unlisten)(struct dofi_psp *psp);
+	void (*unlisten)(struct dofi_sp *sp);
 
 	/* Starts to connect @ep as its request says; ends in dofi_ep_established or dofi_ep_end. */
 	void (*connect)(struct dofi_ep *ep);

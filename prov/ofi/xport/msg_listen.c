@@ -106,7 +106,7 @@ static int listener_open(struct dofi_ia *ia, uint16_t port, struct msg_listener 
 	if (ret)
 		goto close_pep;
 	l->ia = ia;
-	TAILQ_INIT(&l->psps);
+	TAILQ_INIT(&l->sps);
 	TAILQ_INSERT_TAIL(&mia->listeners, l, link);
 	*out = l;
 	return 0;
@@ -129,13 +129,13 @@ void msg_listener_put(struct msg_listener *l)
 	listener_free(l);
 }
 
-static struct dofi_psp *psp_of(struct msg_listener *l, DAT_CONN_QUAL conn_qual)
+static struct dofi_sp *sp_of(struct msg_listener *l, DAT_CONN_QUAL conn_qual)
 {
-	struct dofi_psp *psp;
+	struct dofi_sp *sp;
 
-	TAILQ_FOREACH(psp, &l->psps, link)
-		if (psp->conn_qual == conn_qual)
-			return psp;
+	TAILQ_FOREACH(sp, &l->sps, link)
+		if (sp->conn_qual == conn_qual)
+			return sp;
 	return NULL;
 }
 
@@ -155,70 +155,70 @@ static bool is_taken(struct msg_ia *mia, DAT_CONN_QUAL conn_qual)
 	struct msg_listener *l;
 
 	TAILQ_FOREACH(l, &mia->listeners, link)
-		if (psp_of(l, conn_qual))
+		if (sp_of(l, conn_qual))
 			return true;
 	return false;
 }
 
-static void join(struct msg_listener *l, struct dofi_psp *psp)
+static void join(struct msg_listener *l, struct dofi_sp *sp)
 {
 	l->users++;
-	psp->listener = l;
-	TAILQ_INSERT_TAIL(&l->psps, psp, link);
+	sp->listener = l;
+	TAILQ_INSERT_TAIL(&l->sps, sp, link);
 }
 
-static int listen_at(struct dofi_psp *psp, uint16_t port)
+static int listen_at(struct dofi_sp *sp, uint16_t port)
 {
-	struct msg_listener *l = listener_at(psp->obj.ia->xport_ia, port);
+	struct msg_listener *l = listener_at(sp->obj.ia->xport_ia, port);
 	int ret = 0;
 
 	if (!l)
-		ret = listener_open(psp->obj.ia, port, &l);
+		ret = listener_open(sp->obj.ia, port, &l);
 	if (!ret)
-		join(l, psp);
+		join(l, sp);
 	return ret;
 }
 
-static int listen_anywhere(struct dofi_psp *psp)
+static int listen_anywhere(struct dofi_sp *sp)
 {
 	struct msg_listener *l;
-	int ret = listener_open(psp->obj.ia, 0, &l);
+	int ret = listener_open(sp->obj.ia, 0, &l);
 
 	if (ret)
 		return ret;
-	psp->conn_qual = l->port;
-	join(l, psp);
+	sp->conn_qual = l->port;
+	join(l, sp);
 	return 0;
 }
 
 /* The first of the qualifier's ports that can be had; the peer tries them in the same order. */
-int msg_listen(struct dofi_psp *psp)
+int msg_listen(struct dofi_sp *sp)
 {
-	unsigned n = dofi_wire_ports(psp->conn_qual), i;
+	unsigned n = dofi_wire_ports(sp->conn_qual), i;
 	int ret = -EADDRINUSE;
 
-	if (!psp->conn_qual)
-		return listen_anywhere(psp);
-	if (is_taken(psp->obj.ia->xport_ia, psp->conn_qual))
+	if (!sp->conn_qual)
+		return listen_anywhere(sp);
+	if (is_taken(sp->obj.ia->xport_ia, sp->conn_qual))
 		return -EADDRINUSE;
 	for (i = 0; i < n; i++) {
-		ret = listen_at(psp, dofi_wire_port(psp->conn_qual, i));
+		ret = listen_at(sp, dofi_wire_port(sp->conn_qual, i));
 		/* a taken port that is the qualifier itself means that somebody else serves it */
-		if (!ret || (ret == -EADDRINUSE && !i && psp->conn_qual <= UINT16_MAX) ||
+		if (!ret || (ret == -EADDRINUSE && !i && sp->conn_qual <= UINT16_MAX) ||
 		    (ret != -EADDRINUSE && ret != -EACCES))
 			break;
 	}
 	if (ret)
 		dofi_log(DOFI_INFO, DOFI_CM, "listening for qualifier %llu: %s",
-			 (unsigned long long)psp->conn_qual, fi_strerror(-ret));
+			 (unsigned long long)sp->conn_qual, fi_strerror(-ret));
 	return ret == -EACCES ? -EADDRINUSE : ret;
 }
 
-void msg_unlisten(struct dofi_psp *psp)
+void msg_unlisten(struct dofi_sp *sp)
 {
-	struct msg_listener *l = psp->listener;
+	struct msg_listener *l = sp->listener;
 
-	TAILQ_REMOVE(&l->psps, psp, link);
+	TAILQ_REMOVE(&l->sps, sp, link);
 	msg_listener_put(l);
 }
 
@@ -254,7 +254,7 @@ void msg_request(struct dofi_ia *ia, struct fid *pep, struct fi_info *info,
 {
 	struct msg_listener *l = listener_of(ia->xport_ia, pep);
 	struct dofi_arrival arrival = { .info = info, .listener = l };
-	struct dofi_psp *psp;
+	struct dofi_sp *sp;
 	struct dofi_wire msg;
 
 	if (!l) {
@@ -266,11 +266,11 @@ void msg_request(struct dofi_ia *ia, struct fid *pep, struct fi_info *info,
 		msg_turn_down(l, info, DOFI_REJECT_PROVIDER, NULL, 0);
 		return;
 	}
-	psp = psp_of(l, msg.conn_qual ? msg.conn_qual : l->port);
+	sp = sp_of(l, msg.conn_qual ? msg.conn_qual : l->port);
 	arrival.data = msg.data;
 	arrival.data_size = msg.data_size;
 	l->users++;
-	if (!psp || dofi_cr_arrived(psp, &arrival)) {
+	if (!sp || dofi_cr_arrived(sp, &arrival)) {
 		msg_turn_down(l, info, DOFI_REJECT_PROVIDER, NULL, 0);
 		msg_listener_put(l);
 	}

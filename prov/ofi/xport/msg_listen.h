@@ -9,17 +9,17 @@
 #include <rdma/fi_endpoint.h>
 
 /*
- * A port that is listened on. Several PSPs share one when their qualifiers map to
- * it. It stays open while requests that came through it are unanswered: rejecting
- * one takes the passive endpoint. Progress thread only.
+ * A port that is listened on. Several service points share one when their qualifiers
+ * map to it. It stays open while requests that came through it are unanswered:
+ * rejecting one takes the passive endpoint. Progress thread only.
  */
 struct msg_listener {
 	struct dofi_ia *ia;
 	struct fid_pep *pep;
 	struct fi_info *info;		/* sockets goes on reading what it was opened with */
 	uint16_t port;
-	int users;			/* PSPs and unanswered requests */
-	TAILQ_HEAD(, dofi_psp) psps;
+	int users;			/* service points and unanswered requests */
+	TAILQ_HEAD(, dofi_sp) sps;
 	TAILQ_ENTRY(msg_listener) link;
 };
 
@@ -29,8 +29,8 @@ struct msg_ia {
 	void *endpoints;		/* tsearch tree of struct msg_conn, by fid */
 };
 
-int msg_listen(struct dofi_psp *psp);
-void msg_unlisten(struct dofi_psp *psp);
+int msg_listen(struct dofi_sp *sp);
+void msg_unlisten(struct dofi_sp *sp);
 void msg_listener_put(struct msg_listener *listener);
 
 /* A connection request of @size private bytes came in. Takes over @info. */

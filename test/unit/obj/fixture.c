@@ -41,19 +41,19 @@ static void t_ia_fini(struct dofi_ia *of)
 	cr_expect(dofi_progress_on_thread(&of->progress));
 }
 
-static int t_listen(struct dofi_psp *psp)
+static int t_listen(struct dofi_sp *sp)
 {
 	transport.listens++;
-	cr_expect(dofi_progress_on_thread(&psp->obj.ia->progress));
-	if (!transport.listen_result && !psp->conn_qual)
-		psp->conn_qual = transport.any_qual;
+	cr_expect(dofi_progress_on_thread(&sp->obj.ia->progress));
+	if (!transport.listen_result && !sp->conn_qual)
+		sp->conn_qual = transport.any_qual;
 	return transport.listen_result;
 }
 
-static void t_unlisten(struct dofi_psp *psp)
+static void t_unlisten(struct dofi_sp *sp)
 {
 	transport.unlistens++;
-	cr_expect(dofi_progress_on_thread(&psp->obj.ia->progress));
+	cr_expect(dofi_progress_on_thread(&sp->obj.ia->progress));
 }
 
 static void fabric_ep_open(struct dofi_ep *ep)
