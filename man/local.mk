@@ -7,6 +7,7 @@ dist_man_MANS += \
 	man/man3/dat_cno_query.3 \
 	man/man3/dat_cno_wait.3 \
 	man/man3/dat_cr_accept.3 \
+	man/man3/dat_cr_handoff.3 \
 	man/man3/dat_cr_query.3 \
 	man/man3/dat_cr_reject.3 \
 	man/man3/dat_ep_connect.3 \
@@ -61,6 +62,9 @@ dist_man_MANS += \
 	man/man3/dat_registry_list_providers.3 \
 	man/man3/dat_registry_providers_related.3 \
 	man/man3/dat_registry_remove_provider.3 \
+	man/man3/dat_rsp_create.3 \
+	man/man3/dat_rsp_free.3 \
+	man/man3/dat_rsp_query.3 \
 	man/man3/dat_set_consumer_context.3 \
 	man/man3/dat_strerror.3 \
 	man/man3/dats_get_ia_handle.3 \

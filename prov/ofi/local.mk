@@ -29,6 +29,7 @@ dofi_api_sources = \
 	prov/ofi/obj/obj.c \
 	prov/ofi/obj/psp.c \
 	prov/ofi/obj/pz.c \
+	prov/ofi/obj/rsp.c \
 	prov/ofi/obj/sp.c \
 	prov/ofi/xport/msg.c \
 	prov/ofi/xport/msg_listen.c \
@@ -62,6 +63,7 @@ noinst_HEADERS += \
 	prov/ofi/obj/obj.h \
 	prov/ofi/obj/psp.h \
 	prov/ofi/obj/pz.h \
+	prov/ofi/obj/rsp.h \
 	prov/ofi/obj/sp.h \
 	prov/ofi/obj/xport.h \
 	prov/ofi/stubs.h \

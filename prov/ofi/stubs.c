@@ -5,11 +5,6 @@
 
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
-DAT_RETURN dofi_stub_cr_handoff(DAT_CR_HANDLE cr, DAT_CONN_QUAL qual)
-{
-	return DOFI_NOT_IMPLEMENTED;
-}
-
 DAT_RETURN dofi_stub_rmr_create(DAT_PZ_HANDLE pz, DAT_RMR_HANDLE *rmr)
 {
 	return DOFI_NOT_IMPLEMENTED;
@@ -36,22 +31,6 @@ DAT_RETURN dofi_stub_rmr_bind(DAT_RMR_HANDLE rmr, const DAT_LMR_TRIPLET *triplet
 }
 #endif
 DAT_RETURN dofi_stub_rmr_free(DAT_RMR_HANDLE rmr)
-{
-	return DOFI_NOT_IMPLEMENTED;
-}
-
-DAT_RETURN dofi_stub_rsp_create(DAT_IA_HANDLE ia, DAT_CONN_QUAL qual, DAT_EP_HANDLE ep,
-				DAT_EVD_HANDLE evd, DAT_RSP_HANDLE *rsp)
-{
-	return DOFI_NOT_IMPLEMENTED;
-}
-
-DAT_RETURN dofi_stub_rsp_query(DAT_RSP_HANDLE rsp, DAT_RSP_PARAM_MASK mask, DAT_RSP_PARAM *param)
-{
-	return DOFI_NOT_IMPLEMENTED;
-}
-
-DAT_RETURN dofi_stub_rsp_free(DAT_RSP_HANDLE rsp)
 {
 	return DOFI_NOT_IMPLEMENTED;
 }

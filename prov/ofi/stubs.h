@@ -5,7 +5,6 @@
 
 #include "obj/dat.h"
 
-DAT_RETURN dofi_stub_cr_handoff(DAT_CR_HANDLE cr, DAT_CONN_QUAL qual);
 DAT_RETURN dofi_stub_rmr_create(DAT_PZ_HANDLE pz, DAT_RMR_HANDLE *rmr);
 DAT_RETURN dofi_stub_rmr_query(DAT_RMR_HANDLE rmr, DAT_RMR_PARAM_MASK mask, DAT_RMR_PARAM *param);
 #if DAT_VERSION_MAJOR >= 2
@@ -19,10 +18,6 @@ DAT_RETURN dofi_stub_rmr_bind(DAT_RMR_HANDLE rmr, const DAT_LMR_TRIPLET *triplet
 			      DAT_COMPLETION_FLAGS flags, DAT_RMR_CONTEXT *context);
 #endif
 DAT_RETURN dofi_stub_rmr_free(DAT_RMR_HANDLE rmr);
-DAT_RETURN dofi_stub_rsp_create(DAT_IA_HANDLE ia, DAT_CONN_QUAL qual, DAT_EP_HANDLE ep,
-				DAT_EVD_HANDLE evd, DAT_RSP_HANDLE *rsp);
-DAT_RETURN dofi_stub_rsp_query(DAT_RSP_HANDLE rsp, DAT_RSP_PARAM_MASK mask, DAT_RSP_PARAM *param);
-DAT_RETURN dofi_stub_rsp_free(DAT_RSP_HANDLE rsp);
 DAT_RETURN dofi_stub_ep_create_with_srq(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, DAT_EVD_HANDLE recv,
 					DAT_EVD_HANDLE request, DAT_EVD_HANDLE connect,
 					DAT_SRQ_HANDLE srq, const DAT_EP_ATTR *attr,

@@ -29,14 +29,10 @@ struct stub {
 #define STUB(name) { "dat_" #name, offsetof(DAT_PROVIDER, name##_func), (function)dofi_stub_##name, true }
 
 static const struct stub stubs[] = {
-	STUB(cr_handoff),
 	STUB(rmr_create),
 	STUB(rmr_query),
 	STUB(rmr_bind),
 	STUB(rmr_free),
-	STUB(rsp_create),
-	STUB(rsp_query),
-	STUB(rsp_free),
 	STUB(ep_create_with_srq),
 	STUB(srq_create),
 	STUB(srq_free),

@@ -160,7 +160,7 @@ void dofi_caps_provider_attr(const struct dofi_ia *ia, DAT_PROVIDER_ATTR *attr)
 		.is_thread_safe = ia->thread_safe ? DAT_TRUE : DAT_FALSE,
 		.max_private_data_size = ia->max_private_data,
 		.supports_multipath = DAT_FALSE,
-		.ep_creator = DAT_PSP_CREATES_EP_NEVER,
+		.ep_creator = DAT_PSP_CREATES_EP_IFASKED,
 		.pz_support = DAT_PZ_UNIQUE,
 		.optimal_buffer_alignment = 64,
 		.evd_stream_merging_supported = {

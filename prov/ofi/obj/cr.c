@@ -25,15 +25,29 @@ static void cr_reject_on_thread(void *arg)
 	c->cr->obj.ia->xport->reject(c->cr, c->why, c->data, c->size);
 }
 
+static void cr_free(struct dofi_cr *cr)
+{
+	dofi_obj_free(&dofi_cr_pool, DAT_HANDLE_TYPE_CR, &cr->obj);
+}
+
+/* Tells the peer no; after retiring. */
+static void turn_down(const struct reject_call *call)
+{
+	struct dofi_cr *cr = call->cr;
+
+	dofi_progress_call(&cr->obj.ia->progress, cr_reject_on_thread, (void *)call);
+	if (cr->ep)
+		dofi_ep_pass_over(cr->ep);
+	cr_free(cr);
+}
+
 /* The end of a CR that nobody answered: the peer must not wait for its time-out. */
 static void cr_destroy(struct dofi_obj *obj)
 {
-	struct reject_call call = { .cr = (struct dofi_cr *)obj, .why = DOFI_REJECT_PROVIDER };
+	const struct reject_call call = { .cr = (struct dofi_cr *)obj, .why = DOFI_REJECT_PROVIDER };
 
-	if (!dofi_obj_retire(obj))
-		return;
-	dofi_progress_call(&obj->ia->progress, cr_reject_on_thread, &call);
-	dofi_obj_free(&dofi_cr_pool, DAT_HANDLE_TYPE_CR, obj);
+	if (dofi_obj_retire(obj))
+		turn_down(&call);
 }
 
 static DAT_PORT_QUAL port_of(const struct sockaddr_storage *address)
@@ -48,7 +62,35 @@ static void peer_of(const struct fi_info *info, struct sockaddr_storage *peer)
 		memcpy(peer, info->dest_addr, info->dest_addrlen);
 }
 
-static int announce(struct dofi_sp *sp, struct dofi_cr *cr)
+/* What a query of the EP tells of the peer. EP lock held. */
+static void show_peer(struct dofi_ep *ep, const struct dofi_cr *cr)
+{
+	ep->request.peer = cr->peer;
+	ep->request.conn_qual = ep->local_port = cr->conn_qual;
+	ep->remote_port = cr->peer_port;
+}
+
+static struct dofi_cr *cr_new(struct dofi_sp *sp, const struct dofi_arrival *a, struct dofi_ep *ep)
+{
+	struct dofi_cr *cr = dofi_obj_new(&dofi_cr_pool, DAT_HANDLE_TYPE_CR, sp->obj.ia, cr_destroy);
+
+	if (!cr)
+		return NULL;
+	atomic_store(&cr->obj.provided, true);
+	cr->conn_qual = sp->conn_qual;
+	cr->ep = ep;
+	cr->info = a->info;
+	cr->listener = a->listener;
+	cr->data_size = a->data_size;
+	if (a->data_size)
+		memcpy(cr->data, a->data, a->data_size);
+	peer_of(a->info, &cr->peer);
+	cr->peer_port = port_of(&cr->peer);
+	dofi_obj_publish(&cr->obj, DAT_HANDLE_TYPE_CR);
+	return cr;
+}
+
+static int push_event(struct dofi_sp *sp, struct dofi_cr *cr)
 {
 	struct dofi_event event = { .number = DAT_CONNECTION_REQUEST_EVENT };
 
@@ -61,27 +103,57 @@ static int announce(struct dofi_sp *sp, struct dofi_cr *cr)
 	return dofi_evd_push(sp->evd, &event, true);
 }
 
-int dofi_cr_arrived(struct dofi_sp *sp, const struct dofi_arrival *a)
+/* Whoever has taken the event finds the EP in its new state. */
+static int announce(struct dofi_sp *sp, struct dofi_cr *cr)
 {
-	struct dofi_cr *cr = dofi_obj_new(&dofi_cr_pool, DAT_HANDLE_TYPE_CR, sp->obj.ia, cr_destroy);
+	struct dofi_ep *ep = cr->ep;
+	int ret;
+
+	if (!ep)
+		return push_event(sp, cr);
+	pthread_mutex_lock(&ep->lock);
+	ret = push_event(sp, cr);
+	if (!ret) {
+		show_peer(ep, cr);
+		if (ep->state == DAT_EP_STATE_RESERVED)
+			dofi_ep_state_set(ep, DAT_EP_STATE_PASSIVE_CONNECTION_PENDING);
+	}
+	pthread_mutex_unlock(&ep->lock);
+	return ret;
+}
+
+static int cr_make(struct dofi_sp *sp, const struct dofi_arrival *a, struct dofi_ep *ep)
+{
+	struct dofi_cr *cr = cr_new(sp, a, ep);
 	int ret;
 
 	if (!cr)
 		return -ENOMEM;
-	cr->conn_qual = sp->conn_qual;
-	cr->info = a->info;
-	cr->listener = a->listener;
-	cr->data_size = a->data_size;
-	if (a->data_size)
-		memcpy(cr->data, a->data, a->data_size);
-	peer_of(a->info, &cr->peer);
-	cr->peer_port = port_of(&cr->peer);
-	dofi_obj_publish(&cr->obj, DAT_HANDLE_TYPE_CR);
 	ret = announce(sp, cr);
 	if (ret) {
 		dofi_obj_retire(&cr->obj);
-		dofi_obj_free(&dofi_cr_pool, DAT_HANDLE_TYPE_CR, &cr->obj);
+		cr_free(cr);
 	}
+	return ret;
+}
+
+int dofi_cr_arrived(struct dofi_sp *sp, const struct dofi_arrival *a)
+{
+	struct dofi_ep *made = NULL;
+	int ret;
+
+	if (sp->spent)
+		return -EBUSY;
+	if (sp->makes_eps) {
+		made = dofi_ep_tentative(sp->obj.ia);
+		if (!made)
+			return -ENOMEM;
+	}
+	/* an EP is not freed while it is reserved, so that no lock is needed here */
+	ret = cr_make(sp, a, made ? made : sp->reserved);
+	sp->spent = !ret && sp->kind->once;
+	if (ret && made)
+		dofi_ep_pass_over(made);
 	return ret;
 }
 
@@ -100,7 +172,7 @@ DAT_RETURN dofi_cr_query(DAT_CR_HANDLE cr_handle, DAT_CR_PARAM_MASK mask, DAT_CR
 		.remote_port_qual = cr->peer_port,
 		.private_data_size = cr->data_size,
 		.private_data = cr->data_size ? cr->data : NULL,
-		.local_ep_handle = DAT_HANDLE_NULL,
+		.local_ep_handle = cr->ep,
 	};
 	return DAT_SUCCESS;
 }
@@ -108,18 +180,32 @@ DAT_RETURN dofi_cr_query(DAT_CR_HANDLE cr_handle, DAT_CR_PARAM_MASK mask, DAT_CR
 /* Moves the request from the CR to the EP. EP lock held. */
 static void take_over(struct dofi_ep *ep, struct dofi_cr *cr)
 {
-	ep->request.peer = cr->peer;
-	ep->request.conn_qual = ep->local_port = cr->conn_qual;
-	ep->remote_port = cr->peer_port;
+	show_peer(ep, cr);
 	ep->accept_info = cr->info;
 	ep->listener = cr->listener;
 	cr->info = NULL;
+	/* if it was not the consumer's, it is now */
+	atomic_store(&ep->obj.provided, false);
+}
+
+/* An EP that came with the request is the only one that may accept it. EP lock held. */
+static bool may_accept(const struct dofi_ep *ep, const struct dofi_cr *cr)
+{
+	switch (ep->state) {
+	case DAT_EP_STATE_UNCONNECTED:
+		return !cr->ep;
+	case DAT_EP_STATE_PASSIVE_CONNECTION_PENDING:
+	case DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING:
+		return cr->ep;
+	default:
+		return false;
+	}
 }
 
 static DAT_RETURN accept_with(struct dofi_cr *cr, struct dofi_ep *ep, DAT_COUNT size,
 			      const void *data)
 {
-	if (ep->state != DAT_EP_STATE_UNCONNECTED)
+	if (!may_accept(ep, cr))
 		return dofi_ep_bad_state(ep);
 	if (!ep->pz || !ep->connect_evd)
 		return DOFI_BAD_STATE(EP_NOTREADY);
@@ -136,16 +222,27 @@ static DAT_RETURN accept_with(struct dofi_cr *cr, struct dofi_ep *ep, DAT_COUNT 
 	return DAT_SUCCESS;
 }
 
+/* The EP to accept @cr with: its own, or else the consumer's. */
+static struct dofi_ep *acceptor(const struct dofi_cr *cr, DAT_EP_HANDLE ep_handle)
+{
+	struct dofi_ep *ep = dofi_ep_check(ep_handle);
+
+	if (cr->ep)
+		return ep_handle == DAT_HANDLE_NULL ? cr->ep : NULL;
+	return ep && ep->obj.ia == cr->obj.ia ? ep : NULL;
+}
+
 DAT_RETURN dofi_cr_accept(DAT_CR_HANDLE cr_handle, DAT_EP_HANDLE ep_handle, DAT_COUNT data_size,
 			  const DAT_PVOID data)
 {
 	struct dofi_cr *cr = dofi_cr_check(cr_handle);
-	struct dofi_ep *ep = dofi_ep_check(ep_handle);
+	struct dofi_ep *ep;
 	DAT_RETURN ret;
 
 	if (!cr)
 		return DOFI_BAD_HANDLE(CR);
-	if (!ep || ep->obj.ia != cr->obj.ia)
+	ep = acceptor(cr, ep_handle);
+	if (!ep)
 		return DOFI_BAD_HANDLE(EP);
 	if (data_size < 0 || data_size > cr->obj.ia->max_private_data)
 		return DOFI_BAD_ARG(3);
@@ -155,14 +252,14 @@ DAT_RETURN dofi_cr_accept(DAT_CR_HANDLE cr_handle, DAT_EP_HANDLE ep_handle, DAT_
 	ret = accept_with(cr, ep, data_size, data);
 	pthread_mutex_unlock(&ep->lock);
 	if (!ret)
-		dofi_obj_free(&dofi_cr_pool, DAT_HANDLE_TYPE_CR, &cr->obj);
+		cr_free(cr);
 	return ret;
 }
 
 static DAT_RETURN reject(DAT_CR_HANDLE cr_handle, DAT_COUNT data_size, const void *data)
 {
 	struct dofi_cr *cr = dofi_cr_check(cr_handle);
-	struct reject_call call = {
+	const struct reject_call call = {
 		.cr = cr, .why = DOFI_REJECT_CONSUMER, .data = data, .size = data_size,
 	};
 
@@ -174,8 +271,7 @@ static DAT_RETURN reject(DAT_CR_HANDLE cr_handle, DAT_COUNT data_size, const voi
 		return DOFI_BAD_ARG(3);
 	if (!dofi_obj_retire(&cr->obj))
 		return DOFI_BAD_HANDLE(CR);
-	dofi_progress_call(&cr->obj.ia->progress, cr_reject_on_thread, &call);
-	dofi_obj_free(&dofi_cr_pool, DAT_HANDLE_TYPE_CR, &cr->obj);
+	turn_down(&call);
 	return DAT_SUCCESS;
 }
 
@@ -190,3 +286,55 @@ DAT_RETURN dofi_cr_reject(DAT_CR_HANDLE cr_handle)
 	return reject(cr_handle, 0, NULL);
 }
 #endif
+
+struct handoff_call {
+	struct dofi_cr *cr;
+	DAT_CONN_QUAL conn_qual;
+	DAT_RETURN ret;
+};
+
+/*
+ * What arrives at the other service point is what the first one had. If that cannot take it
+ * now, it turns it down as it would have done with one from the peer.
+ */
+static void hand_off(struct dofi_cr *cr, struct dofi_sp *to)
+{
+	const struct dofi_arrival arrival = {
+		.info = cr->info, .listener = cr->listener,
+		.data = cr->data, .data_size = cr->data_size,
+	};
+
+	if (cr->ep)
+		dofi_ep_pass_over(cr->ep);
+	if (dofi_cr_arrived(to, &arrival))
+		cr->obj.ia->xport->reject(cr, DOFI_REJECT_PROVIDER, NULL, 0);
+}
+
+static void cr_handoff_on_thread(void *arg)
+{
+	struct handoff_call *c = arg;
+	struct dofi_sp *to = dofi_sp_find(c->cr->obj.ia, c->conn_qual);
+
+	if (!to) {
+		c->ret = DOFI_BAD_ARG(2);
+	} else if (!dofi_obj_retire(&c->cr->obj)) {
+		c->ret = DOFI_BAD_HANDLE(CR);
+	} else {
+		hand_off(c->cr, to);
+		c->ret = DAT_SUCCESS;
+	}
+}
+
+DAT_RETURN dofi_cr_handoff(DAT_CR_HANDLE cr_handle, DAT_CONN_QUAL conn_qual)
+{
+	struct handoff_call call = {
+		.cr = dofi_cr_check(cr_handle), .conn_qual = conn_qual, .ret = dofi_ret(-ENODEV),
+	};
+
+	if (!call.cr)
+		return DOFI_BAD_HANDLE(CR);
+	dofi_progress_call(&call.cr->obj.ia->progress, cr_handoff_on_thread, &call);
+	if (!call.ret)
+		cr_free(call.cr);
+	return call.ret;
+}

@@ -5,12 +5,14 @@
 
 #include "obj/ep.h"
 #include "obj/psp.h"
+#include "obj/rsp.h"
 
 struct dofi_cr {
 	struct dofi_obj obj;
 	DAT_CONN_QUAL conn_qual;
 	struct sockaddr_storage peer;
 	DAT_PORT_QUAL peer_port;
+	struct dofi_ep *ep;		/* that came with it, or NULL */
 	struct fi_info *info;		/* the fabric's part; NULL once taken over */
 	void *listener;			/* the transport's: what it came through */
 	DAT_COUNT data_size;
@@ -31,8 +33,9 @@ struct dofi_arrival {
 };
 
 /*
- * From the transport, on the progress thread: makes the CR and announces it at
- * @sp. A negative errno when there is no room: the transport then rejects.
+ * From the transport, on the progress thread: makes the CR, and the EP that is to
+ * come with it, and announces it at @sp. A negative errno when there is no room, or
+ * the request of its own was there already: the transport then rejects.
  */
 int dofi_cr_arrived(struct dofi_sp *sp, const struct dofi_arrival *arrival);
 
@@ -44,5 +47,6 @@ DAT_RETURN dofi_cr_reject(DAT_CR_HANDLE cr_handle, DAT_COUNT data_size, const DA
 #else
 DAT_RETURN dofi_cr_reject(DAT_CR_HANDLE cr_handle);
 #endif
+DAT_RETURN dofi_cr_handoff(DAT_CR_HANDLE cr_handle, DAT_CONN_QUAL conn_qual);
 
 #endif

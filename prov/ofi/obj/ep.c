@@ -194,6 +194,15 @@ static void ep_work(struct dofi_work *work)
 
 /* Making and freeing */
 
+static void forget_reservation(struct dofi_ep *ep)
+{
+	pthread_mutex_lock(&ep->obj.ia->lock);
+	if (ep->reserved_by)
+		*ep->reserved_by = NULL;
+	ep->reserved_by = NULL;
+	pthread_mutex_unlock(&ep->obj.ia->lock);
+}
+
 static void ep_destroy(struct dofi_obj *obj)
 {
 	struct dofi_ep *ep = (struct dofi_ep *)obj;
@@ -209,18 +218,20 @@ static void ep_destroy(struct dofi_obj *obj)
 	pthread_mutex_unlock(&ep->lock);
 	if (live)
 		dofi_progress_call(&obj->ia->progress, ep_close, ep);
+	forget_reservation(ep);
 	if (ep->connect_evd)
 		dofi_evd_purge_ep(ep->connect_evd, ep);
 	dofi_ep_parts_drop(ep);
 	dofi_obj_free(&dofi_ep_pool, DAT_HANDLE_TYPE_EP, obj);
 }
 
-static void ep_reinit(struct dofi_ep *ep)
+static void ep_reinit(struct dofi_ep *ep, DAT_EP_STATE first)
 {
 	ep->pz = NULL;
 	ep->recv_evd = ep->request_evd = ep->connect_evd = NULL;
 	ep->sq = ep->rq = (struct dofi_queue){ .slots = NULL };
-	ep->state = DAT_EP_STATE_UNCONNECTED;
+	ep->state = first;
+	ep->reserved_by = NULL;
 	ep->fid = NULL;
 	ep->closing = ep->graceful = ep->silent = false;
 	ep->reads = 0;
@@ -237,21 +248,34 @@ static void ep_reinit(struct dofi_ep *ep)
 	ep->local = ep->obj.ia->address;
 }
 
-static DAT_RETURN ep_new(struct dofi_ia *ia, const struct dofi_ep_parts *parts,
-			 DAT_EP_HANDLE *handle)
+/* In its @first state, not published. */
+static DAT_RETURN ep_new(struct dofi_ia *ia, DAT_EP_STATE first, const struct dofi_ep_parts *parts,
+			 struct dofi_ep **out)
 {
 	struct dofi_ep *ep = dofi_obj_new(&dofi_ep_pool, DAT_HANDLE_TYPE_EP, ia, ep_destroy);
 
 	if (!ep)
 		return DOFI_NO_RESOURCE(TEP);
-	ep_reinit(ep);
+	ep_reinit(ep, first);
 	if (dofi_ep_parts_set(ep, parts)) {
 		dofi_obj_free(&dofi_ep_pool, DAT_HANDLE_TYPE_EP, &ep->obj);
 		return DOFI_NO_RESOURCE(MEMORY);
 	}
-	dofi_obj_publish(&ep->obj, DAT_HANDLE_TYPE_EP);
-	*handle = ep;
+	*out = ep;
 	return DAT_SUCCESS;
+}
+
+struct dofi_ep *dofi_ep_tentative(struct dofi_ia *ia)
+{
+	struct dofi_ep_parts parts = { .pz = NULL };
+	struct dofi_ep *ep;
+
+	if (dofi_caps_ep_attr(ia, NULL, &parts.attr) ||
+	    ep_new(ia, DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING, &parts, &ep))
+		return NULL;
+	atomic_store(&ep->obj.provided, true);
+	dofi_obj_publish(&ep->obj, DAT_HANDLE_TYPE_EP);
+	return ep;
 }
 
 DAT_RETURN dofi_ep_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
@@ -261,6 +285,7 @@ DAT_RETURN dofi_ep_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
 {
 	struct dofi_ia *ia = dofi_ia_check(ia_handle);
 	struct dofi_ep_parts parts;
+	struct dofi_ep *ep;
 	DAT_RETURN ret;
 
 	if (!ia)
@@ -277,7 +302,13 @@ DAT_RETURN dofi_ep_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
 	if (!ep_handle)
 		return DOFI_BAD_ARG(7);
 	ret = dofi_caps_ep_attr(ia, attr, &parts.attr);
-	return ret ? ret : ep_new(ia, &parts, ep_handle);
+	if (!ret)
+		ret = ep_new(ia, DAT_EP_STATE_UNCONNECTED, &parts, &ep);
+	if (ret)
+		return ret;
+	dofi_obj_publish(&ep->obj, DAT_HANDLE_TYPE_EP);
+	*ep_handle = ep;
+	return DAT_SUCCESS;
 }
 
 DAT_RETURN dofi_ep_free(DAT_EP_HANDLE ep_handle)
@@ -294,6 +325,60 @@ DAT_RETURN dofi_ep_free(DAT_EP_HANDLE ep_handle)
 	if (!ret)
 		ep_destroy(&ep->obj);
 	return ret;
+}
+
+/* Waiting for a request, and having one */
+
+DAT_RETURN dofi_ep_reserve(struct dofi_ep *ep, struct dofi_ep **by)
+{
+	struct dofi_ia *ia = ep->obj.ia;
+	DAT_RETURN ret = DAT_SUCCESS;
+
+	pthread_mutex_lock(&ia->lock);
+	pthread_mutex_lock(&ep->lock);
+	if (ep->state == DAT_EP_STATE_UNCONNECTED) {
+		dofi_ep_state_set(ep, DAT_EP_STATE_RESERVED);
+		/* an earlier one, whose request was turned down */
+		if (ep->reserved_by)
+			*ep->reserved_by = NULL;
+		ep->reserved_by = by;
+		*by = ep;
+	} else {
+		ret = dofi_ep_bad_state(ep);
+	}
+	pthread_mutex_unlock(&ep->lock);
+	pthread_mutex_unlock(&ia->lock);
+	return ret;
+}
+
+void dofi_ep_unreserve(struct dofi_ia *ia, struct dofi_ep **by)
+{
+	struct dofi_ep *ep;
+
+	pthread_mutex_lock(&ia->lock);
+	ep = *by;
+	if (ep) {
+		pthread_mutex_lock(&ep->lock);
+		if (ep->state == DAT_EP_STATE_RESERVED)
+			dofi_ep_state_set(ep, DAT_EP_STATE_UNCONNECTED);
+		pthread_mutex_unlock(&ep->lock);
+		ep->reserved_by = NULL;
+		*by = NULL;
+	}
+	pthread_mutex_unlock(&ia->lock);
+}
+
+void dofi_ep_pass_over(struct dofi_ep *ep)
+{
+	bool made;
+
+	pthread_mutex_lock(&ep->lock);
+	made = ep->state == DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING;
+	if (!made)
+		dofi_ep_state_set(ep, DAT_EP_STATE_UNCONNECTED);
+	pthread_mutex_unlock(&ep->lock);
+	if (made)
+		ep_destroy(&ep->obj);
 }
 
 /* Asking */

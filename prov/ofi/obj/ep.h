@@ -54,6 +54,8 @@ struct dofi_ep {
 	DAT_EVENT_NUMBER end;		/* the event that will tell of the end */
 	struct dofi_work work;
 
+	struct dofi_ep **reserved_by;	/* where an RSP names this EP, or NULL; under the IA's lock */
+
 	/* the connection; progress thread, or the consumer while nothing is live */
 	struct dofi_request request;
 	void *conn;			/* the transport's state of the open endpoint */
@@ -79,6 +81,26 @@ static inline DAT_RETURN dofi_ep_bad_state(const struct dofi_ep *ep)
 {
 	return DOFI_RET(DAT_INVALID_STATE, dofi_ep_state_row(ep->state)->error);
 }
+
+/*
+ * An endpoint of the provider's own for a request that just came, with nothing but default
+ * attributes, TENTATIVE_CONNECTION_PENDING. NULL when there is no room.
+ */
+struct dofi_ep *dofi_ep_tentative(struct dofi_ia *ia);
+
+/*
+ * Makes an unconnected @ep wait for the request of the service point that names it in *@by.
+ * That becomes NULL when the EP is freed or reserved again.
+ */
+DAT_RETURN dofi_ep_reserve(struct dofi_ep *ep, struct dofi_ep **by);
+/* The service point goes; without a request, the EP is unconnected again. */
+void dofi_ep_unreserve(struct dofi_ia *ia, struct dofi_ep **by);
+
+/*
+ * The request that @ep was to accept (PASSIVE_ or TENTATIVE_CONNECTION_PENDING) is answered
+ * otherwise: an EP of the consumer's is unconnected again, one of the provider's is gone.
+ */
+void dofi_ep_pass_over(struct dofi_ep *ep);
 
 /*
  * From the transport, on the progress thread: the connection stands. On the

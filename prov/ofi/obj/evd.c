@@ -188,9 +188,31 @@ static void cno_detach(struct dofi_evd *evd)
 	dofi_obj_put(&cno->obj);
 }
 
+/*
+ * Connection requests that nobody can take any more: their senders must not wait. Nothing
+ * feeds the EVD, and what its events name is looked at with care: with an IA, requests go first.
+ */
+static void refuse_requests(struct dofi_evd *evd, uint32_t count)
+{
+	uint32_t i;
+
+	for (i = 0; i < count; i++) {
+		const struct dofi_event *event = ring_slot(evd, i);
+		struct dofi_obj *cr;
+
+		if (event->number != DAT_CONNECTION_REQUEST_EVENT)
+			continue;
+		cr = dofi_obj_check(&dofi_cr_pool, DAT_HANDLE_TYPE_CR,
+				    event->data.cr_arrival_event_data.cr_handle);
+		if (cr && cr->ia == evd->obj.ia)
+			cr->destroy(cr);
+	}
+}
+
 static void evd_destroy(struct dofi_obj *obj)
 {
 	struct dofi_evd *evd = (struct dofi_evd *)obj;
+	uint32_t count;
 
 	if (!dofi_obj_retire(obj))
 		return;
@@ -202,8 +224,9 @@ static void evd_destroy(struct dofi_obj *obj)
 	while (evd->waiting)	/* it leaves with DAT_ABORT and signals */
 		pthread_cond_wait(&evd->cond, &evd->lock);
 	cno_detach(evd);
-	atomic_store(&evd->count, 0);
+	count = atomic_exchange(&evd->count, 0);
 	pthread_mutex_unlock(&evd->lock);
+	refuse_requests(evd, count);
 	dofi_block_put(evd->ring, ring_bytes(evd->capacity));
 	dofi_obj_free(&dofi_evd_pool, DAT_HANDLE_TYPE_EVD, obj);
 }

@@ -27,8 +27,8 @@ struct dofi_pool dofi_ia_pool = DOFI_POOL_INIT("ia", struct dofi_ia, ia_ctor);
  * says which list a graceful close must find empty.
  */
 static const DAT_HANDLE_TYPE close_order[] = {
-	DAT_HANDLE_TYPE_CR, DAT_HANDLE_TYPE_EP, DAT_HANDLE_TYPE_PSP, DAT_HANDLE_TYPE_LMR,
-	DAT_HANDLE_TYPE_PZ, DAT_HANDLE_TYPE_EVD, DAT_HANDLE_TYPE_CNO,
+	DAT_HANDLE_TYPE_CR, DAT_HANDLE_TYPE_EP, DAT_HANDLE_TYPE_PSP, DAT_HANDLE_TYPE_RSP,
+	DAT_HANDLE_TYPE_LMR, DAT_HANDLE_TYPE_PZ, DAT_HANDLE_TYPE_EVD, DAT_HANDLE_TYPE_CNO,
 };
 
 #if DAT_VERSION_MAJOR >= 2
@@ -196,16 +196,26 @@ void dofi_ia_destroy(struct dofi_ia *ia)
 	dofi_pool_put(&dofi_ia_pool, ia);
 }
 
+/* Requests that nobody answered, and what came with them, keep no IA open. */
+static bool is_consumers(const struct dofi_ia *ia, struct dofi_obj *obj)
+{
+	return !atomic_load(&obj->provided) &&
+	       !(ia->async_evd_owned && obj == (struct dofi_obj *)ia->async_evd);
+}
+
 bool dofi_ia_in_use(struct dofi_ia *ia)
 {
-	DAT_COUNT n = 0;
+	struct dofi_obj *obj;
+	bool found = false;
 	size_t i;
 
 	pthread_mutex_lock(&ia->lock);
-	for (i = 0; i < DOFI_KINDS; i++)
-		n += ia->n_children[i];
+	for (i = 0; i < DOFI_KINDS && !found; i++)
+		TAILQ_FOREACH(obj, &ia->children[i], sibling)
+			if ((found = is_consumers(ia, obj)))
+				break;
 	pthread_mutex_unlock(&ia->lock);
-	return n > (ia->async_evd_owned ? 1 : 0);
+	return found;
 }
 
 DAT_RETURN dofi_ia_query(DAT_IA_HANDLE ia_handle, DAT_EVD_HANDLE *async_evd,

@@ -29,7 +29,7 @@ DAT_RETURN dofi_ret(int err)
 
 static struct dofi_pool *const pools[] = {
 	&dofi_ep_pool, &dofi_evd_pool, &dofi_lmr_pool, &dofi_pz_pool,
-	&dofi_cr_pool, &dofi_psp_pool, &dofi_cno_pool, &dofi_ia_pool,
+	&dofi_cr_pool, &dofi_psp_pool, &dofi_rsp_pool, &dofi_cno_pool, &dofi_ia_pool,
 };
 
 struct dofi_obj *dofi_obj_any(DAT_HANDLE handle)
@@ -81,6 +81,7 @@ void *dofi_obj_new(struct dofi_pool *pool, DAT_HANDLE_TYPE type, struct dofi_ia 
 	obj->context = (DAT_CONTEXT){ .as_64 = 0 };
 	obj->destroy = destroy;
 	atomic_store(&obj->users, 0);
+	atomic_store(&obj->provided, false);
 	return obj;
 }
 

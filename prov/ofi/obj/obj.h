@@ -7,6 +7,7 @@
 #include "obj/dat.h"
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <sys/queue.h>
 
 struct dofi_ia;
@@ -19,6 +20,7 @@ struct dofi_obj {
 	const DAT_PROVIDER *provider;	/* first: a registry finds our functions through it */
 	_Atomic int kind;		/* DOFI_KIND(), 0 while the memory is free */
 	_Atomic int users;		/* objects that would be harmed by its freeing */
+	_Atomic bool provided;		/* not made by the consumer, nor its to free */
 	struct dofi_ia *ia;
 	DAT_CONTEXT context;		/* the consumer's */
 	/* Ends the object with its IA, without events. Progress thread. */
@@ -29,7 +31,7 @@ struct dofi_obj {
 TAILQ_HEAD(dofi_obj_list, dofi_obj);
 
 extern struct dofi_pool dofi_ia_pool, dofi_pz_pool, dofi_lmr_pool, dofi_cno_pool, dofi_evd_pool,
-	dofi_ep_pool, dofi_psp_pool, dofi_cr_pool;
+	dofi_ep_pool, dofi_psp_pool, dofi_rsp_pool, dofi_cr_pool;
 
 /* @handle as an object of @pool if it is a live one of @type, else NULL; any value is safe. */
 static inline void *dofi_obj_check(struct dofi_pool *pool, DAT_HANDLE_TYPE type, DAT_HANDLE handle)

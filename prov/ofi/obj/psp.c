@@ -5,22 +5,23 @@
 
 struct dofi_pool dofi_psp_pool = DOFI_POOL_INIT("psp", struct dofi_sp, NULL);
 
-static const struct dofi_sp_kind psp_kind = { &dofi_psp_pool, DAT_HANDLE_TYPE_PSP };
+static const struct dofi_sp_kind psp_kind = { &dofi_psp_pool, DAT_HANDLE_TYPE_PSP, false };
 
 /* The arguments that both ways of creation have in common. */
-static DAT_RETURN arguments_check(DAT_IA_HANDLE ia_handle, DAT_EVD_HANDLE evd_handle,
-				  DAT_PSP_FLAGS flags, const void *out,
-				  struct dofi_ia **ia, struct dofi_evd **evd)
+static DAT_RETURN plan_make(DAT_IA_HANDLE ia_handle, DAT_EVD_HANDLE evd_handle, DAT_PSP_FLAGS flags,
+			    const void *out, struct dofi_sp_plan *plan)
 {
-	*ia = dofi_ia_check(ia_handle);
-	*evd = dofi_evd_check(evd_handle);
-	if (!*ia)
+	*plan = (struct dofi_sp_plan){
+		.kind = &psp_kind,
+		.ia = dofi_ia_check(ia_handle),
+		.evd = dofi_evd_check(evd_handle),
+		.makes_eps = flags == DAT_PSP_PROVIDER_FLAG,
+	};
+	if (!plan->ia)
 		return DOFI_BAD_HANDLE(IA);
-	if (!*evd || (*evd)->obj.ia != *ia || !((*evd)->flags & DAT_EVD_CR_FLAG))
+	if (!plan->evd || plan->evd->obj.ia != plan->ia || !(plan->evd->flags & DAT_EVD_CR_FLAG))
 		return DOFI_BAD_HANDLE(EVD_CR);
-	if (flags == DAT_PSP_PROVIDER_FLAG)
-		return DOFI_NOT_SUPPORTED;
-	if (flags != DAT_PSP_CONSUMER_FLAG)
+	if (flags != DAT_PSP_CONSUMER_FLAG && flags != DAT_PSP_PROVIDER_FLAG)
 		return DOFI_BAD_ARG(4);
 	return out ? DAT_SUCCESS : DOFI_BAD_ARG(5);
 }
@@ -28,16 +29,16 @@ static DAT_RETURN arguments_check(DAT_IA_HANDLE ia_handle, DAT_EVD_HANDLE evd_ha
 DAT_RETURN dofi_psp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn_qual,
 			   DAT_EVD_HANDLE evd_handle, DAT_PSP_FLAGS flags, DAT_PSP_HANDLE *psp_handle)
 {
-	struct dofi_ia *ia;
-	struct dofi_evd *evd;
+	struct dofi_sp_plan plan;
 	struct dofi_sp *psp;
-	DAT_RETURN ret = arguments_check(ia_handle, evd_handle, flags, psp_handle, &ia, &evd);
+	DAT_RETURN ret = plan_make(ia_handle, evd_handle, flags, psp_handle, &plan);
 
 	if (ret)
 		return ret;
 	if (!conn_qual)
 		return DOFI_BAD_ARG(2);
-	ret = dofi_sp_new(ia, &psp_kind, conn_qual, evd, &psp);
+	plan.conn_qual = conn_qual;
+	ret = dofi_sp_new(&plan, &psp);
 	if (!ret)
 		*psp_handle = psp;
 	return ret;
@@ -47,16 +48,15 @@ DAT_RETURN dofi_psp_create_any(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL *conn_qual
 			       DAT_EVD_HANDLE evd_handle, DAT_PSP_FLAGS flags,
 			       DAT_PSP_HANDLE *psp_handle)
 {
-	struct dofi_ia *ia;
-	struct dofi_evd *evd;
+	struct dofi_sp_plan plan;
 	struct dofi_sp *psp;
-	DAT_RETURN ret = arguments_check(ia_handle, evd_handle, flags, psp_handle, &ia, &evd);
+	DAT_RETURN ret = plan_make(ia_handle, evd_handle, flags, psp_handle, &plan);
 
 	if (ret)
 		return ret;
 	if (!conn_qual)
 		return DOFI_BAD_ARG(2);
-	ret = dofi_sp_new(ia, &psp_kind, 0, evd, &psp);
+	ret = dofi_sp_new(&plan, &psp);
 	if (DAT_GET_TYPE(ret) == DAT_CONN_QUAL_IN_USE)
 		return DOFI_RET(DAT_CONN_QUAL_UNAVAILABLE, 0);
 	if (ret)
@@ -80,7 +80,7 @@ DAT_RETURN dofi_psp_query(DAT_PSP_HANDLE psp_handle, DAT_PSP_PARAM_MASK mask, DA
 		.ia_handle = dofi_ia_export(psp->obj.ia),
 		.conn_qual = psp->conn_qual,
 		.evd_handle = psp->evd,
-		.psp_flags = DAT_PSP_CONSUMER_FLAG,
+		.psp_flags = psp->makes_eps ? DAT_PSP_PROVIDER_FLAG : DAT_PSP_CONSUMER_FLAG,
 	};
 	return DAT_SUCCESS;
 }

@@ -15,17 +15,20 @@ static void sp_listen(void *arg)
 	struct listen_call *c = arg;
 
 	c->ret = c->sp->obj.ia->xport->listen(c->sp);
+	c->sp->listening = !c->ret;
 }
 
 static void sp_unlisten(void *arg)
 {
 	struct dofi_sp *sp = arg;
 
+	sp->listening = false;
 	sp->obj.ia->xport->unlisten(sp);
 }
 
 static void sp_free(struct dofi_sp *sp)
 {
+	dofi_ep_unreserve(sp->obj.ia, &sp->reserved);
 	dofi_obj_put(&sp->evd->obj);
 	dofi_obj_free(sp->kind->pool, sp->kind->type, &sp->obj);
 }
@@ -40,26 +43,68 @@ void dofi_sp_destroy(struct dofi_obj *obj)
 	sp_free(sp);
 }
 
-DAT_RETURN dofi_sp_new(struct dofi_ia *ia, const struct dofi_sp_kind *kind, DAT_CONN_QUAL conn_qual,
-		       struct dofi_evd *evd, struct dofi_sp **out)
+static void sp_init(struct dofi_sp *sp, const struct dofi_sp_plan *plan)
 {
-	struct dofi_sp *sp = dofi_obj_new(kind->pool, kind->type, ia, dofi_sp_destroy);
+	sp->kind = plan->kind;
+	sp->conn_qual = plan->conn_qual;
+	sp->evd = plan->evd;
+	dofi_obj_get(&sp->evd->obj);
+	sp->makes_eps = plan->makes_eps;
+	sp->reserved = NULL;
+	sp->listening = sp->spent = false;
+}
+
+/* Publishes first: a request may arrive at once, and its event carries the handle. */
+static DAT_RETURN start(struct dofi_sp *sp)
+{
 	struct listen_call call = { .sp = sp, .ret = -ENODEV };
+
+	dofi_obj_publish(&sp->obj, sp->kind->type);
+	dofi_progress_call(&sp->obj.ia->progress, sp_listen, &call);
+	if (call.ret)
+		dofi_obj_retire(&sp->obj);
+	return call.ret == -EADDRINUSE ? DOFI_RET(DAT_CONN_QUAL_IN_USE, 0) : dofi_ret(call.ret);
+}
+
+DAT_RETURN dofi_sp_new(const struct dofi_sp_plan *plan, struct dofi_sp **out)
+{
+	struct dofi_sp *sp = dofi_obj_new(plan->kind->pool, plan->kind->type, plan->ia,
+					  dofi_sp_destroy);
+	DAT_RETURN ret = DAT_SUCCESS;
 
 	if (!sp)
 		return DOFI_NO_RESOURCE(MEMORY);
-	sp->kind = kind;
-	sp->conn_qual = conn_qual;
-	sp->evd = evd;
-	dofi_obj_get(&evd->obj);
-	/* a request may arrive at once, and its event carries the handle */
-	dofi_obj_publish(&sp->obj, kind->type);
-	dofi_progress_call(&ia->progress, sp_listen, &call);
-	if (!call.ret) {
+	sp_init(sp, plan);
+	if (plan->reserve)
+		ret = dofi_ep_reserve(plan->reserve, &sp->reserved);
+	if (!ret)
+		ret = start(sp);
+	if (ret)
+		sp_free(sp);
+	else
 		*out = sp;
-		return DAT_SUCCESS;
-	}
-	dofi_obj_retire(&sp->obj);
-	sp_free(sp);
-	return call.ret == -EADDRINUSE ? DOFI_RET(DAT_CONN_QUAL_IN_USE, 0) : dofi_ret(call.ret);
+	return ret;
+}
+
+static const DAT_HANDLE_TYPE types[] = { DAT_HANDLE_TYPE_PSP, DAT_HANDLE_TYPE_RSP };
+
+/* One that is being made or freed meanwhile waits for this thread, and so stays in place. */
+struct dofi_sp *dofi_sp_find(struct dofi_ia *ia, DAT_CONN_QUAL conn_qual)
+{
+	struct dofi_sp *found = NULL;
+	struct dofi_obj *obj;
+	size_t i;
+
+	pthread_mutex_lock(&ia->lock);
+	for (i = 0; i < sizeof(types) / sizeof(types[0]) && !found; i++)
+		TAILQ_FOREACH(obj, &ia->children[DOFI_KIND(types[i])], sibling) {
+			struct dofi_sp *sp = (struct dofi_sp *)obj;
+
+			if (sp->conn_qual == conn_qual && sp->listening && !sp->spent) {
+				found = sp;
+				break;
+			}
+		}
+	pthread_mutex_unlock(&ia->lock);
+	return found;
 }

@@ -3,13 +3,14 @@
 #ifndef DOFI_OBJ_SP_H
 #define DOFI_OBJ_SP_H
 
-#include "obj/evd.h"
+#include "obj/ep.h"
 #include "obj/xport.h"
 
 /* What tells the kinds apart. */
 struct dofi_sp_kind {
 	struct dofi_pool *pool;
 	DAT_HANDLE_TYPE type;
+	bool once;			/* it takes one request */
 };
 
 struct dofi_sp {
@@ -17,16 +18,34 @@ struct dofi_sp {
 	const struct dofi_sp_kind *kind;
 	DAT_CONN_QUAL conn_qual;
 	struct dofi_evd *evd;
+	bool makes_eps;			/* each request comes with an EP of the provider's */
+	struct dofi_ep *reserved;	/* the consumer's EP for it; under the IA's lock */
+
+	/* progress thread */
+	bool listening;
+	bool spent;			/* had the one request that its kind takes */
 
 	/* the transport's, on the progress thread */
 	void *listener;
 	TAILQ_ENTRY(dofi_sp) link;
 };
 
-/* Listens on return. @conn_qual 0 lets the transport choose. */
-DAT_RETURN dofi_sp_new(struct dofi_ia *ia, const struct dofi_sp_kind *kind, DAT_CONN_QUAL conn_qual,
-		       struct dofi_evd *evd, struct dofi_sp **sp);
+/* What a service point is to be, checked. */
+struct dofi_sp_plan {
+	const struct dofi_sp_kind *kind;
+	struct dofi_ia *ia;
+	DAT_CONN_QUAL conn_qual;	/* 0 lets the transport choose */
+	struct dofi_evd *evd;
+	bool makes_eps;
+	struct dofi_ep *reserve;	/* an EP that is to be reserved, or NULL */
+};
+
+/* Listens on return. */
+DAT_RETURN dofi_sp_new(const struct dofi_sp_plan *plan, struct dofi_sp **sp);
 /* Requests that were announced stay answerable. */
 void dofi_sp_destroy(struct dofi_obj *obj);
+
+/* The one of @ia that takes requests for @conn_qual, or NULL. Progress thread. */
+struct dofi_sp *dofi_sp_find(struct dofi_ia *ia, DAT_CONN_QUAL conn_qual);
 
 #endif

@@ -6,77 +6,22 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
-#include <stdlib.h>
 
 static DAT_PSP_HANDLE psp;
 static DAT_CR_HANDLE cr;
 static DAT_EP_HANDLE ep;
-static struct fi_info *info;
 
 static void init(void)
 {
 	objects_init();
 	succeed(dofi_psp_create(ia, 4711, evd, DAT_PSP_CONSUMER_FLAG, &psp));
-	info = fi_allocinfo();
 }
 
-static void fini(void)
-{
-	ia_fini();
-	fi_freeinfo(info);
-}
+TestSuite(cr, .init = init, .fini = ia_fini);
 
-TestSuite(cr, .init = init, .fini = fini);
-
-struct arrival_call {
-	const void *data;
-	size_t size;
-	int ret;
-};
-
-static void arrive_on_thread(void *arg)
-{
-	struct arrival_call *c = arg;
-	const struct dofi_arrival a = {
-		.info = info, .listener = &psp, .data = c->data, .data_size = c->size,
-	};
-
-	c->ret = dofi_cr_arrived(psp, &a);
-}
-
-static int arrive_with(const void *data, size_t size)
-{
-	struct arrival_call call = { data, size, 1 };
-
-	dofi_progress_call(&ia->progress, arrive_on_thread, &call);
-	return call.ret;
-}
-
-static void come_from(const char *ip, uint16_t port)
-{
-	struct sockaddr_in *in = calloc(1, sizeof(*in));
-
-	in->sin_family = AF_INET;
-	in->sin_port = htons(port);
-	inet_pton(AF_INET, ip, &in->sin_addr);
-	info->dest_addr = in;
-	info->dest_addrlen = sizeof(*in);
-}
-
-/* One request, and its handle from the event. */
 static void arrive(void)
 {
-	cr_assert_eq(arrive_with("hello", 5), 0);
-	cr = event_take(evd, DAT_CONNECTION_REQUEST_EVENT).event_data.cr_arrival_event_data.cr_handle;
-}
-
-static DAT_RETURN turn_down(void)
-{
-#if DAT_VERSION_MAJOR >= 2
-	return dofi_cr_reject(cr, 0, NULL);
-#else
-	return dofi_cr_reject(cr);
-#endif
+	cr = request_at(psp);
 }
 
 static DAT_RETURN take_it(DAT_COUNT size, const void *data)
@@ -90,7 +35,7 @@ Test(cr, is_announced_with_what_the_consumer_needs)
 {
 	DAT_CR_ARRIVAL_EVENT_DATA data;
 
-	cr_assert_eq(arrive_with(NULL, 0), 0);
+	cr_assert_eq(arrive_at(psp, NULL, 0), 0);
 	data = event_take(evd, DAT_CONNECTION_REQUEST_EVENT).event_data.cr_arrival_event_data;
 	cr_expect_eq(data.sp_handle.psp_handle, psp);
 	cr_expect_eq(data.conn_qual, 4711);
@@ -117,7 +62,7 @@ Test(cr, without_private_data_there_is_none)
 {
 	DAT_CR_PARAM param;
 
-	cr_assert_eq(arrive_with(NULL, 0), 0);
+	cr_assert_eq(arrive_at(psp, NULL, 0), 0);
 	cr = event_take(evd, DAT_CONNECTION_REQUEST_EVENT).event_data.cr_arrival_event_data.cr_handle;
 	succeed(dofi_cr_query(cr, DAT_CR_FIELD_ALL, &param));
 	cr_expect_eq(param.private_data_size, 0);
@@ -139,7 +84,7 @@ Test(cr, that_finds_no_room_is_nowhere)
 {
 	int n = 0, arrived = 0;
 
-	while (!arrive_with(NULL, 0))
+	while (!arrive_at(psp, NULL, 0))
 		arrived++;
 	cr_expect(arrived >= 64);
 	cr_expect_eq(dofi_cr_pool.used, (size_t)arrived);
@@ -251,10 +196,10 @@ Test(cr, a_message_before_the_event_waits_for_it)
 Test(cr, a_reject_is_the_consumers)
 {
 	arrive();
-	succeed(turn_down());
+	succeed(turn_down(cr));
 	cr_expect_eq(transport.rejects, 1);
 	cr_expect_eq(transport.why, DOFI_REJECT_CONSUMER);
-	expect_handle(turn_down(), CR);
+	expect_handle(turn_down(cr), CR);
 	cr_expect_eq(transport.rejects, 1);
 	cr_expect_eq(dofi_cr_pool.used, 0);
 }
@@ -279,7 +224,7 @@ Test(cr, nobody_answered_is_the_providers_reject)
 	succeed(dofi_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG));
 	cr_expect_eq(transport.rejects, 1);
 	cr_expect_eq(transport.why, DOFI_REJECT_PROVIDER);
-	expect_handle(turn_down(), CR);
+	expect_handle(turn_down(cr), CR);
 }
 
 Test(cr, outlives_its_service_point)
@@ -294,7 +239,7 @@ Test(cr, outlives_its_service_point)
 
 struct answer {
 	pthread_t thread;
-	bool accepts;
+	enum { ACCEPTS, REJECTS, HANDS_OFF } how;
 	DAT_RETURN ret;
 };
 
@@ -302,13 +247,23 @@ static void *answer(void *arg)
 {
 	struct answer *a = arg;
 
-	a->ret = a->accepts ? take_it(0, NULL) : turn_down();
+	switch (a->how) {
+	case ACCEPTS:
+		a->ret = take_it(0, NULL);
+		break;
+	case REJECTS:
+		a->ret = turn_down(cr);
+		break;
+	case HANDS_OFF:
+		a->ret = dofi_cr_handoff(cr, 4712);
+		break;
+	}
 	return NULL;
 }
 
 Test(cr, of_two_answers_one_counts)
 {
-	struct answer a[2] = { { .accepts = true }, { .accepts = false } };
+	struct answer a[2] = { { .how = ACCEPTS }, { .how = REJECTS } };
 	int round, i, answered;
 
 	for (round = 0; round < 100; round++) {
@@ -322,6 +277,248 @@ Test(cr, of_two_answers_one_counts)
 		settle();
 		cr_assert(!a[0].ret != !a[1].ret);
 		cr_assert_eq(transport.rejects + transport.accepts, answered + 1);
+		succeed(dofi_ep_free(ep));
+	}
+}
+
+/* Handing off */
+
+#define QUAL 4712
+
+static DAT_PSP_HANDLE other_psp;
+
+static void other_point(DAT_PSP_FLAGS flags)
+{
+	succeed(dofi_psp_create(ia, QUAL, evd, flags, &other_psp));
+}
+
+/* Hands @cr off and takes what arrives at @sp for it. */
+static void handed_to(DAT_HANDLE sp)
+{
+	DAT_CR_ARRIVAL_EVENT_DATA data;
+
+	succeed(dofi_cr_handoff(cr, QUAL));
+	expect_handle(dofi_cr_query(cr, 0, &(DAT_CR_PARAM){ 0 }), CR);
+	data = event_take(evd, DAT_CONNECTION_REQUEST_EVENT).event_data.cr_arrival_event_data;
+	cr_expect_eq(data.sp_handle.psp_handle, sp);
+	cr_expect_eq(data.conn_qual, QUAL);
+	cr_expect(data.cr_handle != cr);
+	cr = data.cr_handle;
+	cr_expect_eq(transport.rejects, 0);
+	cr_expect(event_none(evd));
+}
+
+static DAT_CR_PARAM asked(void)
+{
+	DAT_CR_PARAM param;
+
+	succeed(dofi_cr_query(cr, DAT_CR_FIELD_ALL, &param));
+	return param;
+}
+
+Test(cr, handed_off_arrives_elsewhere_as_it_was)
+{
+	DAT_CR_PARAM param;
+
+	other_point(DAT_PSP_CONSUMER_FLAG);
+	come_from("192.0.2.7", 999);
+	arrive();
+	handed_to(other_psp);
+	param = asked();
+	cr_expect_eq(param.private_data_size, 5);
+	cr_expect(!memcmp(param.private_data, "hello", 5));
+	cr_expect_eq(param.remote_port_qual, 999);
+	cr_expect_eq(((struct sockaddr_in *)param.remote_ia_address_ptr)->sin_addr.s_addr,
+		     inet_addr("192.0.2.7"));
+	cr_expect_eq(param.local_ep_handle, DAT_HANDLE_NULL);
+	cr_expect_eq(dofi_cr_pool.used, 1);
+}
+
+Test(cr, handed_off_is_accepted_as_any_other)
+{
+	struct dofi_ep *e;
+
+	other_point(DAT_PSP_CONSUMER_FLAG);
+	arrive();
+	handed_to(other_psp);
+	e = ep = ep_make();
+	succeed(take_it(0, NULL));
+	settle();
+	cr_expect_eq(transport.accepts, 1);
+	cr_expect_eq(e->local_port, QUAL);
+	establish(ep, NULL, 0);
+	event_take(evd, DAT_CONNECTION_EVENT_ESTABLISHED);
+	cr_expect_eq(transport.rejects, 0);
+}
+
+Test(cr, handed_off_is_turned_down_as_any_other)
+{
+	other_point(DAT_PSP_CONSUMER_FLAG);
+	arrive();
+	handed_to(other_psp);
+	succeed(turn_down(cr));
+	cr_expect_eq(transport.rejects, 1);
+	cr_expect_eq(transport.why, DOFI_REJECT_CONSUMER);
+}
+
+Test(cr, may_be_handed_back)
+{
+	other_point(DAT_PSP_CONSUMER_FLAG);
+	arrive();
+	handed_to(other_psp);
+	succeed(dofi_cr_handoff(cr, 4711));
+	cr_expect_eq(event_take(evd, DAT_CONNECTION_REQUEST_EVENT)
+		     .event_data.cr_arrival_event_data.sp_handle.psp_handle, psp);
+	cr_expect_eq(dofi_cr_pool.used, 1);
+	cr_expect_eq(transport.rejects, 0);
+}
+
+Test(cr, is_handed_to_its_own_service_point)
+{
+	arrive();
+	succeed(dofi_cr_handoff(cr, 4711));
+	expect_handle(turn_down(cr), CR);
+	cr_expect_eq(event_take(evd, DAT_CONNECTION_REQUEST_EVENT)
+		     .event_data.cr_arrival_event_data.sp_handle.psp_handle, psp);
+}
+
+Test(cr, that_nobody_listens_for_stays)
+{
+	DAT_PSP_HANDLE foreign;
+	DAT_EVD_HANDLE foreign_evd;
+	struct dofi_ia *other;
+
+	arrive();
+	expect_arg(dofi_cr_handoff(cr, QUAL), 2);
+	expect_arg(dofi_cr_handoff(cr, 0), 2);
+	other_point(DAT_PSP_CONSUMER_FLAG);
+	succeed(dofi_psp_free(other_psp));
+	expect_arg(dofi_cr_handoff(cr, QUAL), 2);
+	transport.listen_result = -EADDRINUSE;
+	expect_type(dofi_psp_create(ia, QUAL, evd, DAT_PSP_CONSUMER_FLAG, &other_psp),
+		    DAT_CONN_QUAL_IN_USE);
+	transport.listen_result = 0;
+	expect_arg(dofi_cr_handoff(cr, QUAL), 2);
+	cr_assert_eq(ia_try_open(&other), 0);
+	succeed(dofi_evd_create(other, 4, DAT_HANDLE_NULL, DAT_EVD_CR_FLAG, &foreign_evd));
+	succeed(dofi_psp_create(other, QUAL, foreign_evd, DAT_PSP_CONSUMER_FLAG, &foreign));
+	expect_arg(dofi_cr_handoff(cr, QUAL), 2);
+	succeed(dofi_ia_close(other, DAT_CLOSE_ABRUPT_FLAG));
+	cr_expect(event_none(evd));
+	succeed(turn_down(cr));
+	cr_expect_eq(transport.rejects, 1);
+}
+
+Test(cr, the_handle_of_a_handoff_is_checked)
+{
+	arrive();
+	expect_handle(dofi_cr_handoff(NULL, 4711), CR);
+	expect_handle(dofi_cr_handoff(psp, 4711), CR);
+	succeed(turn_down(cr));
+	expect_handle(dofi_cr_handoff(cr, 4711), CR);
+	expect_handle(dofi_cr_handoff(cr, QUAL), CR);
+}
+
+Test(cr, handed_to_a_reserved_point_spends_it)
+{
+	DAT_RSP_HANDLE rsp;
+
+	ep = ep_make();
+	succeed(dofi_rsp_create(ia, QUAL, ep, evd, &rsp));
+	arrive();
+	handed_to(rsp);
+	cr_expect_eq(asked().local_ep_handle, ep);
+	cr_expect_eq(state_of_ep(ep), DAT_EP_STATE_PASSIVE_CONNECTION_PENDING);
+	expect_arg(dofi_cr_handoff(cr, QUAL), 2);
+	cr_expect_eq(state_of_ep(ep), DAT_EP_STATE_PASSIVE_CONNECTION_PENDING);
+	succeed(dofi_cr_accept(cr, DAT_HANDLE_NULL, 0, NULL));
+	cr_expect_eq(state_of_ep(ep), DAT_EP_STATE_COMPLETION_PENDING);
+	arrive();
+	expect_arg(dofi_cr_handoff(cr, QUAL), 2);
+}
+
+Test(cr, handed_to_a_point_that_makes_endpoints_gets_one)
+{
+	other_point(DAT_PSP_PROVIDER_FLAG);
+	arrive();
+	handed_to(other_psp);
+	ep = asked().local_ep_handle;
+	cr_expect_eq(state_of_ep(ep), DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING);
+}
+
+Test(cr, handed_off_leaves_its_endpoint_behind)
+{
+	DAT_RSP_HANDLE rsp;
+
+	other_point(DAT_PSP_CONSUMER_FLAG);
+	ep = ep_make();
+	succeed(dofi_rsp_create(ia, 4713, ep, evd, &rsp));
+	cr = request_at(rsp);
+	handed_to(other_psp);
+	cr_expect_eq(state_of_ep(ep), DAT_EP_STATE_UNCONNECTED);
+	cr_expect_eq(asked().local_ep_handle, DAT_HANDLE_NULL);
+	/* and may be what it is accepted with */
+	succeed(take_it(0, NULL));
+}
+
+Test(cr, handed_off_takes_an_endpoint_that_was_made_for_it_along)
+{
+	DAT_PSP_HANDLE making;
+
+	other_point(DAT_PSP_CONSUMER_FLAG);
+	succeed(dofi_psp_create(ia, 4713, evd, DAT_PSP_PROVIDER_FLAG, &making));
+	cr = request_at(making);
+	ep = asked().local_ep_handle;
+	handed_to(other_psp);
+	expect_handle(dofi_ep_get_status(ep, NULL, NULL, NULL), EP);
+	cr_expect_eq(dofi_ep_pool.used, 0);
+}
+
+/* As if it had come to the full queue from the peer. */
+Test(cr, handed_to_a_full_queue_is_turned_down)
+{
+	DAT_EVD_HANDLE full = evd_make(1, DAT_EVD_CR_FLAG);
+	DAT_CR_HANDLE other;
+
+	succeed(dofi_psp_create(ia, QUAL, full, DAT_PSP_CONSUMER_FLAG, &other_psp));
+	while (!arrive_at(other_psp, NULL, 0))
+		;
+	arrive();
+	other = cr;
+	succeed(dofi_cr_handoff(cr, QUAL));
+	cr_expect_eq(transport.rejects, 1);
+	cr_expect_eq(transport.why, DOFI_REJECT_PROVIDER);
+	expect_handle(turn_down(other), CR);
+}
+
+Test(cr, handed_off_and_then_nobody_answers)
+{
+	other_point(DAT_PSP_CONSUMER_FLAG);
+	arrive();
+	handed_to(other_psp);
+	succeed(dofi_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG));
+	cr_expect_eq(transport.rejects, 1);
+	cr_expect_eq(transport.why, DOFI_REJECT_PROVIDER);
+}
+
+Test(cr, of_an_accept_and_a_handoff_one_counts)
+{
+	struct answer a[2] = { { .how = ACCEPTS }, { .how = HANDS_OFF } };
+	int round, i, accepts;
+
+	other_point(DAT_PSP_CONSUMER_FLAG);
+	for (round = 0; round < 100; round++) {
+		arrive();
+		ep = ep_make();
+		accepts = transport.accepts;
+		for (i = 0; i < 2; i++)
+			pthread_create(&a[i].thread, NULL, answer, &a[i]);
+		for (i = 0; i < 2; i++)
+			pthread_join(a[i].thread, NULL);
+		settle();
+		cr_assert(!a[0].ret != !a[1].ret);
+		cr_assert_eq(transport.accepts, accepts + !a[0].ret);
+		cr_assert_eq(event_none(evd), !a[0].ret);
 		succeed(dofi_ep_free(ep));
 	}
 }

@@ -5,7 +5,9 @@
 
 #include "base/env.h"
 
+#include <arpa/inet.h>
 #include <netinet/in.h>
+#include <stdlib.h>
 
 struct transport transport = { .room = SUBMITS };
 struct dofi_ia *ia;
@@ -170,6 +172,9 @@ void ia_init(void)
 	cr_assert_eq(ia_try_open(&ia), 0);
 }
 
+/* What the fabric says of requests; the transport here leaves it alone. */
+static struct fi_info *request_info;
+
 /* With its IA all objects are gone, of the fabric and of ours. */
 void ia_fini(void)
 {
@@ -183,7 +188,10 @@ void ia_fini(void)
 	cr_expect_eq(dofi_evd_pool.used, 0);
 	cr_expect_eq(dofi_ep_pool.used, 0);
 	cr_expect_eq(dofi_psp_pool.used, 0);
+	cr_expect_eq(dofi_rsp_pool.used, 0);
 	cr_expect_eq(dofi_cr_pool.used, 0);
+	fi_freeinfo(request_info);
+	request_info = NULL;
 }
 
 void objects_init(void)
@@ -281,6 +289,84 @@ void make_connected(DAT_EP_HANDLE ep_handle)
 	start_connecting(ep_handle);
 	establish(ep_handle, NULL, 0);
 	event_take(ep->connect_evd, DAT_CONNECTION_EVENT_ESTABLISHED);
+}
+
+/* Connection requests */
+
+static struct fi_info *request(void)
+{
+	if (!request_info)
+		request_info = fi_allocinfo();
+	return request_info;
+}
+
+void come_from(const char *ip, uint16_t port)
+{
+	struct sockaddr_in *in = calloc(1, sizeof(*in));
+
+	in->sin_family = AF_INET;
+	in->sin_port = htons(port);
+	inet_pton(AF_INET, ip, &in->sin_addr);
+	free(request()->dest_addr);
+	request()->dest_addr = in;
+	request()->dest_addrlen = sizeof(*in);
+}
+
+struct arrival_call {
+	struct dofi_sp *sp;
+	struct dofi_arrival arrival;
+	int ret;
+};
+
+static void arrive_on_thread(void *arg)
+{
+	struct arrival_call *c = arg;
+
+	c->ret = dofi_cr_arrived(c->sp, &c->arrival);
+}
+
+int arrive_at(DAT_HANDLE sp, const void *data, size_t size)
+{
+	struct arrival_call call = {
+		.sp = sp, .ret = 1,
+		.arrival = {
+			.info = request(), .listener = &transport, .data = data, .data_size = size,
+		},
+	};
+
+	dofi_progress_call(&ia->progress, arrive_on_thread, &call);
+	return call.ret;
+}
+
+DAT_CR_HANDLE request_at(DAT_HANDLE sp)
+{
+	cr_assert_eq(arrive_at(sp, "hello", 5), 0);
+	return event_take(evd, DAT_CONNECTION_REQUEST_EVENT).event_data.cr_arrival_event_data.cr_handle;
+}
+
+DAT_RETURN turn_down(DAT_CR_HANDLE cr)
+{
+#if DAT_VERSION_MAJOR >= 2
+	return dofi_cr_reject(cr, 0, NULL);
+#else
+	return dofi_cr_reject(cr);
+#endif
+}
+
+DAT_EP_STATE state_of_ep(DAT_EP_HANDLE ep_handle)
+{
+	DAT_EP_STATE state;
+
+	succeed(dofi_ep_get_status(ep_handle, &state, NULL, NULL));
+	return state;
+}
+
+void furnish(DAT_EP_HANDLE ep_handle)
+{
+	const DAT_EP_PARAM wanted = { .pz_handle = pz, .connect_evd_handle = evd };
+
+	succeed(dofi_ep_modify(ep_handle, DAT_EP_FIELD_PZ_HANDLE | DAT_EP_FIELD_CONNECT_EVD_HANDLE,
+			       &wanted));
 }
 
 void complete_with(unsigned i, int err, size_t len)

@@ -12,6 +12,7 @@
 #include "obj/ep.h"
 #include "obj/lmr.h"
 #include "obj/psp.h"
+#include "obj/rsp.h"
 
 #include <criterion/criterion.h>
 
@@ -75,6 +76,18 @@ void make_connected(DAT_EP_HANDLE ep_handle);
 /* Starts connecting, or says that it stands. */
 void start_connecting(DAT_EP_HANDLE ep_handle);
 void establish(DAT_EP_HANDLE ep_handle, const void *data, size_t size);
+
+/* A connection request comes in at a service point: 0, or why it was refused. */
+int arrive_at(DAT_HANDLE sp, const void *data, size_t size);
+/* Where those come from from now on. */
+void come_from(const char *ip, uint16_t port);
+/* One that arrives with the data "hello", and its CR as @evd tells of it. */
+DAT_CR_HANDLE request_at(DAT_HANDLE sp);
+DAT_RETURN turn_down(DAT_CR_HANDLE cr);
+DAT_EP_STATE state_of_ep(DAT_EP_HANDLE ep_handle);
+
+/* Gives an EP that came with a request the zone and EVD that it needs. */
+void furnish(DAT_EP_HANDLE ep_handle);
 
 /* The fabric completes the @i-th operation that it was given. */
 void complete(unsigned i);

@@ -68,6 +68,197 @@ Test(psp, tells_what_it_was_made_of)
 	cr_expect_eq(param.psp_flags, DAT_PSP_CONSUMER_FLAG);
 }
 
+/* With endpoints of the provider's */
+
+static DAT_EP_HANDLE made_with(DAT_CR_HANDLE cr)
+{
+	DAT_CR_PARAM param;
+
+	succeed(dofi_cr_query(cr, DAT_CR_FIELD_ALL, &param));
+	return param.local_ep_handle;
+}
+
+static void make_making(void)
+{
+	succeed(dofi_psp_create(ia, 7, evd, DAT_PSP_PROVIDER_FLAG, &psp));
+}
+
+Test(psp, the_provider_makes_endpoints_if_asked)
+{
+	DAT_PROVIDER_ATTR attr;
+	DAT_PSP_PARAM param;
+
+	make_making();
+	succeed(dofi_psp_query(psp, DAT_PSP_FIELD_ALL, &param));
+	cr_expect_eq(param.psp_flags, DAT_PSP_PROVIDER_FLAG);
+	succeed(dofi_psp_create_any(ia, &qual, evd, DAT_PSP_PROVIDER_FLAG, &psp));
+	succeed(dofi_psp_query(psp, DAT_PSP_FIELD_ALL, &param));
+	cr_expect_eq(param.psp_flags, DAT_PSP_PROVIDER_FLAG);
+	succeed(dofi_ia_query(ia, NULL, 0, NULL, DAT_PROVIDER_FIELD_ALL, &attr));
+	cr_expect_eq(attr.ep_creator, DAT_PSP_CREATES_EP_IFASKED);
+}
+
+Test(psp, an_endpoint_that_came_has_defaults_and_a_peer_but_no_parts)
+{
+	DAT_EP_HANDLE own, ep;
+	DAT_EP_PARAM usual, param;
+
+	come_from("192.0.2.7", 999);
+	make_making();
+	ep = made_with(request_at(psp));
+	own = ep_make();
+	succeed(dofi_ep_query(own, DAT_EP_FIELD_ALL, &usual));
+	succeed(dofi_ep_query(ep, DAT_EP_FIELD_ALL, &param));
+	cr_expect_eq(param.ep_state, DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING);
+	cr_expect(!param.pz_handle && !param.recv_evd_handle && !param.request_evd_handle &&
+		  !param.connect_evd_handle);
+	cr_expect(!memcmp(&param.ep_attr, &usual.ep_attr, sizeof(usual.ep_attr)));
+	cr_expect_eq(param.remote_port_qual, 999);
+	cr_expect_eq(param.local_port_qual, 7);
+	cr_expect(param.remote_ia_address_ptr);
+}
+
+Test(psp, each_request_comes_with_an_endpoint_of_its_own)
+{
+	DAT_EP_HANDLE a, b;
+
+	make_making();
+	a = made_with(request_at(psp));
+	b = made_with(request_at(psp));
+	cr_expect(a && b && a != b);
+	succeed(dofi_psp_free(psp));
+	cr_expect_eq(state_of_ep(a), DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING);
+}
+
+Test(psp, an_endpoint_that_came_is_accepted_with_when_it_has_its_parts)
+{
+	DAT_CR_HANDLE cr;
+	DAT_EP_HANDLE ep;
+
+	make_making();
+	cr = request_at(psp);
+	ep = made_with(cr);
+	expect_state(dofi_cr_accept(cr, DAT_HANDLE_NULL, 0, NULL), EP_NOTREADY);
+	expect_handle(dofi_cr_accept(cr, ep, 0, NULL), EP);
+	expect_handle(dofi_cr_accept(cr, ep_make(), 0, NULL), EP);
+	furnish(ep);
+	succeed(dofi_cr_accept(cr, DAT_HANDLE_NULL, 0, NULL));
+	settle();
+	cr_expect_eq(transport.accepts, 1);
+	establish(ep, NULL, 0);
+	cr_expect_eq(event_take(evd, DAT_CONNECTION_EVENT_ESTABLISHED)
+		     .event_data.connect_event_data.ep_handle, ep);
+	cr_expect_eq(state_of_ep(ep), DAT_EP_STATE_CONNECTED);
+	succeed(dofi_ep_free(ep));
+}
+
+Test(psp, an_endpoint_that_came_goes_with_its_request)
+{
+	DAT_CR_HANDLE cr;
+	DAT_EP_HANDLE ep;
+
+	make_making();
+	cr = request_at(psp);
+	ep = made_with(cr);
+	furnish(ep);
+	succeed(turn_down(cr));
+	expect_handle(dofi_ep_get_status(ep, NULL, NULL, NULL), EP);
+	cr_expect_eq(dofi_ep_pool.used, 0);
+	succeed(dofi_lmr_free(lmr));
+	succeed(dofi_pz_free(pz));
+}
+
+Test(psp, without_room_for_an_endpoint_a_request_is_refused)
+{
+	DAT_IA_ATTR attr;
+	DAT_EP_HANDLE ep;
+	DAT_COUNT i;
+
+	make_making();
+	succeed(dofi_ia_query(ia, NULL, DAT_IA_FIELD_ALL, &attr, 0, NULL));
+	for (i = 0; i < attr.max_eps; i++)
+		succeed(dofi_ep_create(ia, NULL, NULL, NULL, NULL, NULL, &ep));
+	cr_expect_eq(arrive_at(psp, NULL, 0), -ENOMEM);
+	cr_expect(event_none(evd));
+	cr_expect_eq(dofi_cr_pool.used, 0);
+	succeed(dofi_ep_free(ep));
+	cr_expect_eq(arrive_at(psp, NULL, 0), 0);
+}
+
+Test(psp, without_room_for_its_event_a_request_leaves_no_endpoint)
+{
+	DAT_EVD_HANDLE full = evd_make(1, DAT_EVD_CR_FLAG);
+	size_t arrived = 0;
+
+	succeed(dofi_psp_create(ia, 7, full, DAT_PSP_PROVIDER_FLAG, &psp));
+	while (!arrive_at(psp, NULL, 0))
+		arrived++;
+	cr_expect_eq(dofi_ep_pool.used, arrived);
+	cr_expect_eq(dofi_cr_pool.used, arrived);
+}
+
+/* Requests whose event nobody can take any more */
+Test(psp, a_freed_queue_turns_its_requests_down)
+{
+	DAT_EVD_HANDLE own = evd_make(8, EVD_ALL_FLAGS);
+	DAT_CR_HANDLE taken;
+
+	succeed(dofi_psp_create(ia, 7, own, DAT_PSP_PROVIDER_FLAG, &psp));
+	cr_assert_eq(arrive_at(psp, NULL, 0), 0);
+	taken = event_take(own, DAT_CONNECTION_REQUEST_EVENT)
+		.event_data.cr_arrival_event_data.cr_handle;
+	cr_assert_eq(arrive_at(psp, NULL, 0), 0);
+	succeed(post_number(own, 1));
+	cr_assert_eq(arrive_at(psp, NULL, 0), 0);
+	succeed(dofi_psp_free(psp));
+	cr_expect_eq(transport.rejects, 0);
+	succeed(dofi_evd_free(own));
+	cr_expect_eq(transport.rejects, 2);
+	cr_expect_eq(transport.why, DOFI_REJECT_PROVIDER);
+	cr_expect_eq(dofi_ep_pool.used, 1);
+	succeed(turn_down(taken));
+}
+
+Test(psp, unanswered_requests_do_not_keep_the_ia_open)
+{
+	DAT_CR_HANDLE taken;
+
+	make_making();
+	taken = request_at(psp);
+	cr_assert_eq(arrive_at(psp, NULL, 0), 0);
+	succeed(dofi_psp_free(psp));
+	expect_state(dofi_ia_close(ia, DAT_CLOSE_GRACEFUL_FLAG), IA_IN_USE);
+	succeed(dofi_lmr_free(lmr));
+	succeed(dofi_pz_free(pz));
+	succeed(dofi_evd_free(evd));
+	cr_expect_eq(transport.rejects, 1);
+	succeed(dofi_ia_close(ia, DAT_CLOSE_GRACEFUL_FLAG));
+	cr_expect_eq(transport.rejects, 2);
+	expect_handle(turn_down(taken), CR);
+}
+
+Test(psp, an_accepted_endpoint_keeps_the_ia_open)
+{
+	DAT_CR_HANDLE cr;
+	DAT_EP_HANDLE ep;
+
+	make_making();
+	cr = request_at(psp);
+	ep = made_with(cr);
+	furnish(ep);
+	succeed(dofi_cr_accept(cr, DAT_HANDLE_NULL, 0, NULL));
+	succeed(dofi_psp_free(psp));
+	succeed(dofi_lmr_free(lmr));
+	expect_type(dofi_pz_free(pz), DAT_INVALID_STATE);
+	expect_state(dofi_ia_close(ia, DAT_CLOSE_GRACEFUL_FLAG), IA_IN_USE);
+	succeed(dofi_ep_free(ep));
+	succeed(dofi_pz_free(pz));
+	succeed(dofi_evd_free(evd));
+	succeed(dofi_ia_close(ia, DAT_CLOSE_GRACEFUL_FLAG));
+}
+
+/* Any */
+
 Test(psp, any_tells_the_qualifier_that_the_transport_chose)
 {
 	DAT_PSP_PARAM param;

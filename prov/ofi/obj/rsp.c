@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Reserved Service Point: listens for one connection request, for one endpoint. */
+
+#include "obj/rsp.h"
+
+struct dofi_pool dofi_rsp_pool = DOFI_POOL_INIT("rsp", struct dofi_sp, NULL);
+
+static const struct dofi_sp_kind rsp_kind = { &dofi_rsp_pool, DAT_HANDLE_TYPE_RSP, true };
+
+DAT_RETURN dofi_rsp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn_qual,
+			   DAT_EP_HANDLE ep_handle, DAT_EVD_HANDLE evd_handle,
+			   DAT_RSP_HANDLE *rsp_handle)
+{
+	const struct dofi_sp_plan plan = {
+		.kind = &rsp_kind,
+		.ia = dofi_ia_check(ia_handle),
+		.conn_qual = conn_qual,
+		.evd = dofi_evd_check(evd_handle),
+		.makes_eps = ep_handle == DAT_HANDLE_NULL,
+		.reserve = dofi_ep_check(ep_handle),
+	};
+	struct dofi_sp *rsp;
+	DAT_RETURN ret;
+
+	if (!plan.ia)
+		return DOFI_BAD_HANDLE(IA);
+	if (!plan.makes_eps && (!plan.reserve || plan.reserve->obj.ia != plan.ia))
+		return DOFI_BAD_HANDLE(EP);
+	if (!plan.evd || plan.evd->obj.ia != plan.ia || !(plan.evd->flags & DAT_EVD_CR_FLAG))
+		return DOFI_BAD_HANDLE(EVD_CR);
+	if (!conn_qual)
+		return DOFI_BAD_ARG(2);
+	if (!rsp_handle)
+		return DOFI_BAD_ARG(5);
+	ret = dofi_sp_new(&plan, &rsp);
+	if (!ret)
+		*rsp_handle = rsp;
+	return ret;
+}
+
+static DAT_EP_HANDLE reserved(struct dofi_sp *rsp)
+{
+	DAT_EP_HANDLE ep;
+
+	pthread_mutex_lock(&rsp->obj.ia->lock);
+	ep = rsp->reserved;
+	pthread_mutex_unlock(&rsp->obj.ia->lock);
+	return ep;
+}
+
+DAT_RETURN dofi_rsp_query(DAT_RSP_HANDLE rsp_handle, DAT_RSP_PARAM_MASK mask, DAT_RSP_PARAM *param)
+{
+	struct dofi_sp *rsp = dofi_rsp_check(rsp_handle);
+
+	if (!rsp)
+		return DOFI_BAD_HANDLE(RSP);
+	if (mask & ~DAT_RSP_FIELD_ALL)
+		return DOFI_BAD_ARG(2);
+	if (!param)
+		return DOFI_BAD_ARG(3);
+	*param = (DAT_RSP_PARAM){
+		.ia_handle = dofi_ia_export(rsp->obj.ia),
+		.conn_qual = rsp->conn_qual,
+		.evd_handle = rsp->evd,
+		.ep_handle = reserved(rsp),
+	};
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dofi_rsp_free(DAT_RSP_HANDLE rsp_handle)
+{
+	struct dofi_sp *rsp = dofi_rsp_check(rsp_handle);
+
+	if (!rsp)
+		return DOFI_BAD_HANDLE(RSP);
+	dofi_sp_destroy(&rsp->obj);
+	return DAT_SUCCESS;
+}
