@@ -7,6 +7,8 @@ pair_cppflags2 = $(AM_CPPFLAGS) -DDAT_API=2
 PAIR_TESTS += \
 	test/pair/connect1 \
 	test/pair/connect2 \
+	test/pair/passive1 \
+	test/pair/passive2 \
 	test/pair/qualifier1 \
 	test/pair/qualifier2 \
 	test/pair/part1 \
@@ -29,6 +31,8 @@ PAIR_TESTS += \
 check_PROGRAMS += \
 	test/pair/connect1 \
 	test/pair/connect2 \
+	test/pair/passive1 \
+	test/pair/passive2 \
 	test/pair/qualifier1 \
 	test/pair/qualifier2 \
 	test/pair/part1 \
@@ -54,6 +58,13 @@ test_pair_connect1_LDADD = libdat.la
 test_pair_connect2_SOURCES = test/pair/connect.c $(pair_harness)
 test_pair_connect2_CPPFLAGS = $(pair_cppflags2)
 test_pair_connect2_LDADD = libdat2.la
+
+test_pair_passive1_SOURCES = test/pair/passive.c $(pair_harness)
+test_pair_passive1_CPPFLAGS = $(pair_cppflags1)
+test_pair_passive1_LDADD = libdat.la
+test_pair_passive2_SOURCES = test/pair/passive.c $(pair_harness)
+test_pair_passive2_CPPFLAGS = $(pair_cppflags2)
+test_pair_passive2_LDADD = libdat2.la
 
 test_pair_qualifier1_SOURCES = test/pair/qualifier.c $(pair_harness)
 test_pair_qualifier1_CPPFLAGS = $(pair_cppflags1)

@@ -192,12 +192,11 @@ void connect_fails(struct node *n, DAT_EP_HANDLE ep, const struct place *place,
 	expect_quiet(n->conn);
 }
 
-void accept_in_vain(struct node *n, DAT_CR_HANDLE cr, DAT_EP_HANDLE ep)
+static void expect_vain(struct node *n, DAT_EP_HANDLE ep)
 {
 	DAT_EVENT event;
 	DAT_COUNT more;
 
-	OK(dat_cr_accept(cr, ep, 0, NULL));
 	OK(dat_evd_wait(n->conn, pair_scaled(PAIR_LIMIT) * 1000, 1, &event, &more));
 	CHECK(event.event_data.connect_event_data.ep_handle == ep, "another EP");
 	if (event.event_number == DAT_CONNECTION_EVENT_ESTABLISHED)
@@ -206,6 +205,18 @@ void accept_in_vain(struct node *n, DAT_CR_HANDLE cr, DAT_EP_HANDLE ep)
 		SAME(event.event_number, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR);
 	SAME(ep_state(ep), DAT_EP_STATE_DISCONNECTED);
 	expect_quiet(n->conn);
+}
+
+void accept_in_vain(struct node *n, DAT_CR_HANDLE cr, DAT_EP_HANDLE ep)
+{
+	OK(dat_cr_accept(cr, ep, 0, NULL));
+	expect_vain(n, ep);
+}
+
+void accept_own_in_vain(struct node *n, DAT_CR_HANDLE cr, DAT_EP_HANDLE ep)
+{
+	OK(dat_cr_accept(cr, DAT_HANDLE_NULL, 0, NULL));
+	expect_vain(n, ep);
 }
 
 void check_data(DAT_COUNT size, const void *data, DAT_COUNT wanted, unsigned seed)

@@ -170,6 +170,8 @@ void connect_fails(struct node *n, DAT_EP_HANDLE ep, const struct place *place,
  * learns of that only afterwards: then the connection is made, and ends.
  */
 void accept_in_vain(struct node *n, DAT_CR_HANDLE cr, DAT_EP_HANDLE ep);
+/* The same for a request that came with @ep. */
+void accept_own_in_vain(struct node *n, DAT_CR_HANDLE cr, DAT_EP_HANDLE ep);
 /* Private data of this size, as fill() writes it. */
 void check_data(DAT_COUNT size, const void *data, DAT_COUNT wanted, unsigned seed);
 /* A connection request event and its CR, with private data of @size. */
