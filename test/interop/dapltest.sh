@@ -65,6 +65,8 @@ modes()
 			client "$1" "$2" "$stats" T "$verb${how:+ $how}" "$how $many $few"
 		done
 		client "$1" "$2" "$stats" T "all -V${how:+ $how}" "$how -V $many $ops"
+		# with reserved service points
+		client "$1" "$2" "$stats" T "all -r${how:+ $how}" "$how -r $many $ops"
 	done
 	for verb in RW RR; do
 		for how in b p; do
@@ -72,7 +74,7 @@ modes()
 				"-m $how -i $iterations $verb 4096 1"
 		done
 	done
-	quit "$1" "$2" 8 4
+	quit "$1" "$2" 10 4
 }
 
 need dapltest 62000

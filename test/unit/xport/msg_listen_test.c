@@ -467,6 +467,46 @@ Test(msg_request, left_unanswered_is_refused_when_the_ia_closes)
 	cr_expect_eq(fake_eps.peps_open, 0);
 }
 
+Test(msg_request, for_a_reserved_point_arrives_once)
+{
+	DAT_EP_HANDLE ep = ep_make();
+	DAT_RSP_HANDLE rsp;
+
+	succeed(dofi_rsp_create(ia, PORT + 1, ep, evd, &rsp));
+	cm_request(fake_eps.last_pep, wire(DOFI_WIRE_REQUEST, 0, NULL, 0));
+	cr_expect_eq(arrived_at(), rsp);
+	is_refused(wire(DOFI_WIRE_REQUEST, 0, NULL, 0));
+	succeed(dofi_rsp_free(rsp));
+	cr_expect_eq(state_of(ep), DAT_EP_STATE_PASSIVE_CONNECTION_PENDING);
+	/* rejecting what is pending takes the endpoint that it came through */
+	cr_expect_eq(fake_eps.peps_open, 2);
+	is_refused(wire(DOFI_WIRE_REQUEST, 0, NULL, 0));
+	succeed(dofi_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG));
+	cr_expect_eq(fake_eps.peps_open, 0);
+}
+
+Test(msg_request, handed_off_is_answered_where_it_came_in)
+{
+	DAT_PSP_HANDLE other;
+	DAT_CR_HANDLE cr;
+
+	cm_request(fake_eps.last_pep, wire(DOFI_WIRE_REQUEST, 0, "data", 4));
+	cr = cr_take();
+	other = psp_make(PORT + 1);
+	succeed(dofi_psp_free(psp));
+	cr_expect_eq(fake_eps.peps_open, 2);
+	succeed(dofi_cr_handoff(cr, PORT + 1));
+	cr = cr_take();
+	succeed(dofi_psp_free(other));
+	cr_expect_eq(fake_eps.peps_open, 1);
+	cr_expect_eq(fake_eps.rejects, 0);
+	succeed(reject(cr));
+	cr_expect_eq(fake_eps.rejects, 1);
+	cr_expect_eq(fake_eps.handle, &request_handle);
+	cr_expect_eq(sent().kind, DOFI_WIRE_REJECT);
+	cr_expect_eq(fake_eps.peps_open, 0);
+}
+
 /* Addresses */
 
 static struct sockaddr_storage address;
