@@ -47,6 +47,8 @@ static int t_listen(struct dofi_sp *sp)
 {
 	transport.listens++;
 	cr_expect(dofi_progress_on_thread(&sp->obj.ia->progress));
+	/* it is published by now, but nothing may be handed to it */
+	cr_expect(!dofi_sp_find(sp->obj.ia, sp->conn_qual));
 	if (!transport.listen_result && !sp->conn_qual)
 		sp->conn_qual = transport.any_qual;
 	return transport.listen_result;
