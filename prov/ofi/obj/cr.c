@@ -210,7 +210,7 @@ static DAT_RETURN accept_with(struct dofi_cr *cr, struct dofi_ep *ep, DAT_COUNT 
 	if (!ep->pz || !ep->connect_evd)
 		return DOFI_BAD_STATE(EP_NOTREADY);
 	/* only one of two threads that answer the request gets it */
-	if (!dofi_obj_retire(&cr->obj))
+	if (!dofi_obj_claim(&cr->obj))
 		return DOFI_BAD_HANDLE(CR);
 	take_over(ep, cr);
 	ep->request.deadline = DOFI_NEVER;
@@ -251,8 +251,10 @@ DAT_RETURN dofi_cr_accept(DAT_CR_HANDLE cr_handle, DAT_EP_HANDLE ep_handle, DAT_
 	pthread_mutex_lock(&ep->lock);
 	ret = accept_with(cr, ep, data_size, data);
 	pthread_mutex_unlock(&ep->lock);
-	if (!ret)
+	if (!ret) {
+		dofi_obj_unlink(&cr->obj, DOFI_KIND(DAT_HANDLE_TYPE_CR));
 		cr_free(cr);
+	}
 	return ret;
 }
 

@@ -95,17 +95,27 @@ void dofi_obj_publish(struct dofi_obj *obj, DAT_HANDLE_TYPE type)
 	atomic_store_explicit(&obj->kind, DOFI_KIND(type), memory_order_release);
 }
 
-int dofi_obj_retire(struct dofi_obj *obj)
+int dofi_obj_claim(struct dofi_obj *obj)
+{
+	return atomic_exchange(&obj->kind, 0);
+}
+
+void dofi_obj_unlink(struct dofi_obj *obj, int kind)
 {
 	struct dofi_ia *ia = obj->ia;
-	int kind = atomic_exchange(&obj->kind, 0);
 
-	if (!kind)
-		return 0;
 	pthread_mutex_lock(&ia->lock);
 	TAILQ_REMOVE(&ia->children[kind], obj, sibling);
 	pthread_mutex_unlock(&ia->lock);
-	return 1;
+}
+
+int dofi_obj_retire(struct dofi_obj *obj)
+{
+	int kind = dofi_obj_claim(obj);
+
+	if (kind)
+		dofi_obj_unlink(obj, kind);
+	return kind;
 }
 
 void dofi_obj_free(struct dofi_pool *pool, DAT_HANDLE_TYPE type, struct dofi_obj *obj)
