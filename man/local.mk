@@ -57,6 +57,11 @@ dist_man_MANS += \
 	man/man3/dat_registry_list_providers.3 \
 	man/man3/dat_registry_providers_related.3 \
 	man/man3/dat_registry_remove_provider.3 \
+	man/man3/dat_rmr_bind.3 \
+	man/man3/dat_rmr_create.3 \
+	man/man3/dat_rmr_create_for_ep.3 \
+	man/man3/dat_rmr_free.3 \
+	man/man3/dat_rmr_query.3 \
 	man/man3/dat_set_consumer_context.3 \
 	man/man3/dat_strerror.3 \
 	man/man3/dats_get_ia_handle.3 \

@@ -19,6 +19,7 @@ dofi_api_sources = \
 	prov/ofi/obj/cno.c \
 	prov/ofi/obj/cr.c \
 	prov/ofi/obj/ep.c \
+	prov/ofi/obj/ep_bind.c \
 	prov/ofi/obj/ep_dto.c \
 	prov/ofi/obj/ep_state.c \
 	prov/ofi/obj/evd.c \
@@ -28,6 +29,7 @@ dofi_api_sources = \
 	prov/ofi/obj/obj.c \
 	prov/ofi/obj/psp.c \
 	prov/ofi/obj/pz.c \
+	prov/ofi/obj/rmr.c \
 	prov/ofi/xport/msg.c \
 	prov/ofi/xport/msg_listen.c \
 	prov/ofi/xport/wire.c \
@@ -51,6 +53,7 @@ noinst_HEADERS += \
 	prov/ofi/obj/cr.h \
 	prov/ofi/obj/dat.h \
 	prov/ofi/obj/ep.h \
+	prov/ofi/obj/ep_bind.h \
 	prov/ofi/obj/ep_dto.h \
 	prov/ofi/obj/ep_state.h \
 	prov/ofi/obj/evd.h \
@@ -59,6 +62,7 @@ noinst_HEADERS += \
 	prov/ofi/obj/obj.h \
 	prov/ofi/obj/psp.h \
 	prov/ofi/obj/pz.h \
+	prov/ofi/obj/rmr.h \
 	prov/ofi/obj/xport.h \
 	prov/ofi/stubs.h \
 	prov/ofi/xport/msg.h \

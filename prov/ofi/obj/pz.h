@@ -9,6 +9,7 @@
 struct dofi_pz {
 	struct dofi_obj obj;
 	struct dofi_domain domain;
+	pthread_mutex_t rmr_lock;	/* its RMRs and their binds; taken under an EP's lock */
 };
 
 static inline struct dofi_pz *dofi_pz_check(DAT_PZ_HANDLE handle)
