@@ -12,14 +12,18 @@ dist_man_MANS += \
 	man/man3/dat_ep_connect.3 \
 	man/man3/dat_ep_create.3 \
 	man/man3/dat_ep_disconnect.3 \
+	man/man3/dat_ep_dup_connect.3 \
 	man/man3/dat_ep_free.3 \
 	man/man3/dat_ep_get_status.3 \
+	man/man3/dat_ep_modify.3 \
 	man/man3/dat_ep_post_rdma_read.3 \
 	man/man3/dat_ep_post_rdma_write.3 \
 	man/man3/dat_ep_post_recv.3 \
 	man/man3/dat_ep_post_send.3 \
 	man/man3/dat_ep_query.3 \
+	man/man3/dat_ep_recv_query.3 \
 	man/man3/dat_ep_reset.3 \
+	man/man3/dat_ep_set_watermark.3 \
 	man/man3/dat_evd_clear_unwaitable.3 \
 	man/man3/dat_evd_create.3 \
 	man/man3/dat_evd_dequeue.3 \

@@ -3,6 +3,8 @@
 
 #include "dispatch.h"
 
+#include <string.h>
+
 /*
  * Any handle
  */
@@ -120,22 +122,47 @@ DAT_RETURN dat_ep_query(DAT_EP_HANDLE ep_handle, DAT_EP_PARAM_MASK ep_param_mask
 	FORWARD(EP, ep_query_func, ep_handle, ep_param_mask, ep_param);
 }
 
+/* The handles in DAT_EP_PARAM that can be modified: others are refused unseen. */
+static const struct {
+	DAT_EP_PARAM_MASK bit;
+	DAT_HANDLE_TYPE type;
+	size_t offset;
+} ep_param_handles[] = {
+	{ DAT_EP_FIELD_PZ_HANDLE, DAT_HANDLE_TYPE_PZ, offsetof(DAT_EP_PARAM, pz_handle) },
+	{ DAT_EP_FIELD_RECV_EVD_HANDLE, DAT_HANDLE_TYPE_EVD,
+	  offsetof(DAT_EP_PARAM, recv_evd_handle) },
+	{ DAT_EP_FIELD_REQUEST_EVD_HANDLE, DAT_HANDLE_TYPE_EVD,
+	  offsetof(DAT_EP_PARAM, request_evd_handle) },
+	{ DAT_EP_FIELD_CONNECT_EVD_HANDLE, DAT_HANDLE_TYPE_EVD,
+	  offsetof(DAT_EP_PARAM, connect_evd_handle) },
+};
+
+/* Whether those that @mask names fit the provider; no more of @param is read. */
+static bool ep_param_fits(const DAT_PROVIDER *provider, DAT_EP_PARAM_MASK mask,
+			  const DAT_EP_PARAM *param)
+{
+	DAT_HANDLE handle;
+	size_t i;
+
+	for (i = 0; i < sizeof(ep_param_handles) / sizeof(ep_param_handles[0]); i++) {
+		if (!(mask & ep_param_handles[i].bit))
+			continue;
+		memcpy(&handle, (const char *)param + ep_param_handles[i].offset, sizeof(handle));
+		if (!dreg_handle_arg(provider, handle, ep_param_handles[i].type))
+			return false;
+	}
+	return true;
+}
+
+/* A handle within the parameter is a value of it: INVALID_HANDLE is for the endpoint alone. */
 DAT_RETURN dat_ep_modify(DAT_EP_HANDLE ep_handle, DAT_EP_PARAM_MASK ep_param_mask,
 			 const DAT_EP_PARAM *ep_param)
 {
 	struct dreg_handle ep;
 
 	LOOK_UP(&ep, EP, ep_handle);
-	if (ep_param && ep_param_mask & DAT_EP_FIELD_PZ_HANDLE)
-		CHECK_ARG(ep.provider, PZ, ep_param->pz_handle, PZ);
-	if (ep_param && ep_param_mask & DAT_EP_FIELD_RECV_EVD_HANDLE)
-		CHECK_ARG(ep.provider, EVD, ep_param->recv_evd_handle, EVD_RECV);
-	if (ep_param && ep_param_mask & DAT_EP_FIELD_REQUEST_EVD_HANDLE)
-		CHECK_ARG(ep.provider, EVD, ep_param->request_evd_handle, EVD_REQUEST);
-	if (ep_param && ep_param_mask & DAT_EP_FIELD_CONNECT_EVD_HANDLE)
-		CHECK_ARG(ep.provider, EVD, ep_param->connect_evd_handle, EVD_CONN);
-	if (ep_param && ep_param_mask & DAT_EP_FIELD_SRQ_HANDLE)
-		CHECK_ARG(ep.provider, SRQ, ep_param->srq_handle, SRQ);
+	if (ep_param && !ep_param_fits(ep.provider, ep_param_mask, ep_param))
+		return DREG_BAD_ARG(3);
 	NEEDS(ep.provider, ep_modify_func);
 	return ep.provider->ep_modify_func(ep_handle, ep_param_mask, ep_param);
 }

@@ -19,6 +19,7 @@ dofi_api_sources = \
 	prov/ofi/obj/cno.c \
 	prov/ofi/obj/cr.c \
 	prov/ofi/obj/ep.c \
+	prov/ofi/obj/ep_attr.c \
 	prov/ofi/obj/ep_bind.c \
 	prov/ofi/obj/ep_dto.c \
 	prov/ofi/obj/ep_state.c \
@@ -53,6 +54,7 @@ noinst_HEADERS += \
 	prov/ofi/obj/cr.h \
 	prov/ofi/obj/dat.h \
 	prov/ofi/obj/ep.h \
+	prov/ofi/obj/ep_attr.h \
 	prov/ofi/obj/ep_bind.h \
 	prov/ofi/obj/ep_dto.h \
 	prov/ofi/obj/ep_state.h \

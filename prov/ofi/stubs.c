@@ -10,17 +10,6 @@ DAT_RETURN dofi_stub_cr_handoff(DAT_CR_HANDLE cr, DAT_CONN_QUAL qual)
 	return DOFI_NOT_IMPLEMENTED;
 }
 
-DAT_RETURN dofi_stub_ep_modify(DAT_EP_HANDLE ep, DAT_EP_PARAM_MASK mask, const DAT_EP_PARAM *param)
-{
-	return DOFI_NOT_IMPLEMENTED;
-}
-
-DAT_RETURN dofi_stub_ep_dup_connect(DAT_EP_HANDLE ep, DAT_EP_HANDLE dup, DAT_TIMEOUT timeout,
-				    DAT_COUNT size, const DAT_PVOID data, DAT_QOS qos)
-{
-	return DOFI_NOT_IMPLEMENTED;
-}
-
 DAT_RETURN dofi_stub_rsp_create(DAT_IA_HANDLE ia, DAT_CONN_QUAL qual, DAT_EP_HANDLE ep,
 				DAT_EVD_HANDLE evd, DAT_RSP_HANDLE *rsp)
 {
@@ -41,16 +30,6 @@ DAT_RETURN dofi_stub_ep_create_with_srq(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, DAT_
 					DAT_EVD_HANDLE request, DAT_EVD_HANDLE connect,
 					DAT_SRQ_HANDLE srq, const DAT_EP_ATTR *attr,
 					DAT_EP_HANDLE *ep)
-{
-	return DOFI_NOT_IMPLEMENTED;
-}
-
-DAT_RETURN dofi_stub_ep_recv_query(DAT_EP_HANDLE ep, DAT_COUNT *buffers, DAT_COUNT *span)
-{
-	return DOFI_NOT_IMPLEMENTED;
-}
-
-DAT_RETURN dofi_stub_ep_set_watermark(DAT_EP_HANDLE ep, DAT_COUNT soft, DAT_COUNT hard)
 {
 	return DOFI_NOT_IMPLEMENTED;
 }

@@ -23,6 +23,8 @@ PAIR_TESTS += \
 	test/pair/cno2 \
 	test/pair/args1 \
 	test/pair/args2 \
+	test/pair/modify1 \
+	test/pair/modify2 \
 	test/pair/rmr1 \
 	test/pair/rmr2
 
@@ -45,6 +47,8 @@ check_PROGRAMS += \
 	test/pair/cno2 \
 	test/pair/args1 \
 	test/pair/args2 \
+	test/pair/modify1 \
+	test/pair/modify2 \
 	test/pair/rmr1 \
 	test/pair/rmr2
 
@@ -110,6 +114,13 @@ test_pair_args1_LDADD = libdat.la
 test_pair_args2_SOURCES = test/pair/args.c $(pair_harness)
 test_pair_args2_CPPFLAGS = $(pair_cppflags2)
 test_pair_args2_LDADD = libdat2.la
+
+test_pair_modify1_SOURCES = test/pair/modify.c $(pair_harness)
+test_pair_modify1_CPPFLAGS = $(pair_cppflags1)
+test_pair_modify1_LDADD = libdat.la
+test_pair_modify2_SOURCES = test/pair/modify.c $(pair_harness)
+test_pair_modify2_CPPFLAGS = $(pair_cppflags2)
+test_pair_modify2_LDADD = libdat2.la
 
 test_pair_rmr1_SOURCES = test/pair/rmr.c $(pair_harness)
 test_pair_rmr1_CPPFLAGS = $(pair_cppflags1)

@@ -30,14 +30,10 @@ struct stub {
 
 static const struct stub stubs[] = {
 	STUB(cr_handoff),
-	STUB(ep_modify),
-	STUB(ep_dup_connect),
 	STUB(rsp_create),
 	STUB(rsp_query),
 	STUB(rsp_free),
 	STUB(ep_create_with_srq),
-	STUB(ep_recv_query),
-	STUB(ep_set_watermark),
 	STUB(srq_create),
 	STUB(srq_free),
 	STUB(srq_post_recv),

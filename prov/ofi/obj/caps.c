@@ -141,6 +141,12 @@ void dofi_caps_ia_attr(const struct dofi_ia *ia, DAT_IA_ATTR *attr)
 	attr->ia_address_ptr = (DAT_IA_ADDRESS_PTR)&ia->address;
 }
 
+/* Bits that providers agree on; the header files name none. */
+#define WATERMARK_SOFT_HIGH 0x010
+#define WATERMARK_HARD_HIGH 0x100
+#define RECV_INFO_BUFFERS 0x01
+#define RECV_INFO_SPAN 0x10
+
 void dofi_caps_provider_attr(const struct dofi_ia *ia, DAT_PROVIDER_ATTR *attr)
 {
 	const DAT_PROVIDER_ATTR fixed = {
@@ -167,6 +173,9 @@ void dofi_caps_provider_attr(const struct dofi_ia *ia, DAT_PROVIDER_ATTR *attr)
 			{ DAT_TRUE, DAT_TRUE, DAT_TRUE, DAT_TRUE, DAT_TRUE, DAT_TRUE },
 		},
 		.srq_supported = DAT_FALSE,
+		/* of an endpoint's own receives, too */
+		.srq_watermarks_supported = WATERMARK_SOFT_HIGH | WATERMARK_HARD_HIGH,
+		.ep_recv_info_supported = RECV_INFO_BUFFERS | RECV_INFO_SPAN,
 		.lmr_sync_req = DAT_FALSE,
 		.dto_async_return_guaranteed = DAT_TRUE,
 		.rdma_write_for_rdma_read_req = DAT_FALSE,
@@ -215,31 +224,35 @@ void dofi_caps_named_attrs(struct dofi_ia *ia)
 
 /* An EP attribute: its default, and the IA attribute that bounds it. */
 struct ep_cap {
+	DAT_EP_PARAM_MASK field;
 	size_t offset, size;		/* in DAT_EP_ATTR */
 	size_t ia_offset, ia_size;	/* in DAT_IA_ATTR */
 	uint64_t def;			/* UINT64_MAX: as much as the IA offers */
 	bool zero_is_default;		/* programs pass 0 for "whatever you have" */
 };
 
-#define EP_CAP(member, ia_member, def, zero)                                         \
-	{ offsetof(DAT_EP_ATTR, member), MEMBER_SIZE(DAT_EP_ATTR, member),           \
+#define EP_CAP(member, FIELD, ia_member, def, zero)                                  \
+	{ DAT_EP_FIELD_EP_ATTR_##FIELD,                                              \
+	  offsetof(DAT_EP_ATTR, member), MEMBER_SIZE(DAT_EP_ATTR, member),           \
 	  offsetof(DAT_IA_ATTR, ia_member), MEMBER_SIZE(DAT_IA_ATTR, ia_member),     \
 	  def, zero }
 
 static const struct ep_cap ep_caps[] = {
-	EP_CAP(max_message_size, max_message_size, UINT64_MAX, true),
-	EP_CAP(max_rdma_size, max_rdma_size, UINT64_MAX, true),
-	EP_CAP(max_recv_dtos, max_dto_per_ep, 64, false),
-	EP_CAP(max_request_dtos, max_dto_per_ep, 64, false),
-	EP_CAP(max_recv_iov, max_iov_segments_per_dto, 4, true),
-	EP_CAP(max_request_iov, max_iov_segments_per_dto, 4, true),
-	EP_CAP(max_rdma_read_in, max_rdma_read_per_ep_in, 16, true),
-	EP_CAP(max_rdma_read_out, max_rdma_read_per_ep_out, 16, true),
-	EP_CAP(max_rdma_read_iov, max_iov_segments_per_rdma_read, 4, true),
-	EP_CAP(max_rdma_write_iov, max_iov_segments_per_rdma_write, 4, true),
+	EP_CAP(max_message_size, MAX_MESSAGE_SIZE, max_message_size, UINT64_MAX, true),
+	EP_CAP(max_rdma_size, MAX_RDMA_SIZE, max_rdma_size, UINT64_MAX, true),
+	EP_CAP(max_recv_dtos, MAX_RECV_DTOS, max_dto_per_ep, 64, false),
+	EP_CAP(max_request_dtos, MAX_REQUEST_DTOS, max_dto_per_ep, 64, false),
+	EP_CAP(max_recv_iov, MAX_RECV_IOV, max_iov_segments_per_dto, 4, true),
+	EP_CAP(max_request_iov, MAX_REQUEST_IOV, max_iov_segments_per_dto, 4, true),
+	EP_CAP(max_rdma_read_in, MAX_RDMA_READ_IN, max_rdma_read_per_ep_in, 16, true),
+	EP_CAP(max_rdma_read_out, MAX_RDMA_READ_OUT, max_rdma_read_per_ep_out, 16, true),
+	EP_CAP(max_rdma_read_iov, MAX_RDMA_READ_IOV, max_iov_segments_per_rdma_read, 4, true),
+	EP_CAP(max_rdma_write_iov, MAX_RDMA_WRITE_IOV, max_iov_segments_per_rdma_write, 4, true),
 };
 
-/* The value of one attribute in force, or an error when too much was asked for. */
+#define N_EP_CAPS (sizeof(ep_caps) / sizeof(ep_caps[0]))
+
+/* The value of one attribute in force, or false when too much was asked for. */
 static bool ep_cap_apply(const struct ep_cap *c, const DAT_IA_ATTR *ia_attr,
 			 const DAT_EP_ATTR *wanted, DAT_EP_ATTR *attr)
 {
@@ -256,17 +269,31 @@ static bool ep_cap_apply(const struct ep_cap *c, const DAT_IA_ATTR *ia_attr,
 	return true;
 }
 
-/* Which completion flags may be chosen for a whole stream. */
-static bool stream_flag_valid(DAT_COMPLETION_FLAGS flag)
+bool dofi_caps_stream_flag(DAT_COMPLETION_FLAGS flag)
 {
 	return flag == DAT_COMPLETION_DEFAULT_FLAG || flag == DAT_COMPLETION_UNSIGNALLED_FLAG ||
 	       flag == DAT_COMPLETION_EVD_THRESHOLD_FLAG;	/* the default's own name */
 }
 
+bool dofi_caps_ep_take(const struct dofi_ia *ia, DAT_EP_PARAM_MASK field,
+		       const DAT_EP_ATTR *wanted, DAT_EP_ATTR *attr)
+{
+	DAT_IA_ATTR ia_attr;
+	size_t i;
+
+	for (i = 0; i < N_EP_CAPS; i++) {
+		if (ep_caps[i].field != field)
+			continue;
+		dofi_caps_ia_attr(ia, &ia_attr);
+		return ep_cap_apply(&ep_caps[i], &ia_attr, wanted, attr);
+	}
+	return false;
+}
+
 static bool ep_flags_valid(const DAT_EP_ATTR *a)
 {
-	return stream_flag_valid(a->recv_completion_flags) &&
-	       stream_flag_valid(a->request_completion_flags);
+	return dofi_caps_stream_flag(a->recv_completion_flags) &&
+	       dofi_caps_stream_flag(a->request_completion_flags);
 }
 
 DAT_RETURN dofi_caps_ep_attr(const struct dofi_ia *ia, const DAT_EP_ATTR *wanted, DAT_EP_ATTR *attr)
@@ -285,7 +312,7 @@ DAT_RETURN dofi_caps_ep_attr(const struct dofi_ia *ia, const DAT_EP_ATTR *wanted
 		attr->qos = DAT_QOS_BEST_EFFORT;
 	}
 	dofi_caps_ia_attr(ia, &ia_attr);
-	for (i = 0; i < sizeof(ep_caps) / sizeof(ep_caps[0]); i++)
+	for (i = 0; i < N_EP_CAPS; i++)
 		if (!ep_cap_apply(&ep_caps[i], &ia_attr, wanted, attr))
 			return DOFI_BAD_ARG(7);
 	return DAT_SUCCESS;

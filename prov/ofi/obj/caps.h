@@ -5,6 +5,8 @@
 
 #include "obj/obj.h"
 
+#include <stdbool.h>
+
 /* Most segments of any operation on any fabric; sizes the slots. */
 #define DOFI_MAX_IOV 8
 
@@ -22,5 +24,15 @@ void dofi_caps_named_attrs(struct dofi_ia *ia);
  * the defaults). DAT_INVALID_PARAMETER when one is beyond the IA's limits.
  */
 DAT_RETURN dofi_caps_ep_attr(const struct dofi_ia *ia, const DAT_EP_ATTR *wanted, DAT_EP_ATTR *attr);
+
+/*
+ * The same for one attribute that is a size or a count, DAT_EP_FIELD_EP_ATTR_... @field:
+ * false when it is beyond the IA's limits, and then @attr stays as it is.
+ */
+bool dofi_caps_ep_take(const struct dofi_ia *ia, DAT_EP_PARAM_MASK field,
+		       const DAT_EP_ATTR *wanted, DAT_EP_ATTR *attr);
+
+/* Which completion flags may be chosen for a whole stream. */
+bool dofi_caps_stream_flag(DAT_COMPLETION_FLAGS flag);
 
 #endif

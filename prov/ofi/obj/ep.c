@@ -115,6 +115,7 @@ void dofi_ep_established(struct dofi_ep *ep, const void *data, size_t size)
 		push_connection_event(ep, DAT_CONNECTION_EVENT_ESTABLISHED);
 		dofi_dto_retire(ep, NULL);
 		dofi_dto_pump(ep);
+		dofi_dto_watermarks(ep);
 	}
 	pthread_mutex_unlock(&ep->lock);
 	dofi_cq_kick(&ep->pz->domain.cq);
@@ -208,46 +209,6 @@ static void ep_work(struct dofi_work *work)
 
 /* Making and freeing */
 
-static void evd_get(struct dofi_evd *evd)
-{
-	if (evd)
-		dofi_obj_get(&evd->obj);
-}
-
-static void evd_put(struct dofi_evd *evd)
-{
-	if (evd)
-		dofi_obj_put(&evd->obj);
-}
-
-/* Counts the EP at everything it uses, and lets its EVDs poll its zone's CQ. */
-static void attach(struct dofi_ep *ep)
-{
-	evd_get(ep->recv_evd);
-	evd_get(ep->request_evd);
-	evd_get(ep->connect_evd);
-	if (!ep->pz)
-		return;
-	dofi_obj_get(&ep->pz->obj);
-	if (ep->recv_evd)
-		dofi_evd_feed_get(ep->recv_evd, &ep->pz->domain.cq);
-	if (ep->request_evd)
-		dofi_evd_feed_get(ep->request_evd, &ep->pz->domain.cq);
-}
-
-static void detach(struct dofi_ep *ep)
-{
-	if (ep->pz && ep->recv_evd)
-		dofi_evd_feed_put(ep->recv_evd, &ep->pz->domain.cq);
-	if (ep->pz && ep->request_evd)
-		dofi_evd_feed_put(ep->request_evd, &ep->pz->domain.cq);
-	if (ep->pz)
-		dofi_obj_put(&ep->pz->obj);
-	evd_put(ep->recv_evd);
-	evd_put(ep->request_evd);
-	evd_put(ep->connect_evd);
-}
-
 static void ep_destroy(struct dofi_obj *obj)
 {
 	struct dofi_ep *ep = (struct dofi_ep *)obj;
@@ -265,40 +226,20 @@ static void ep_destroy(struct dofi_obj *obj)
 		dofi_progress_call(&obj->ia->progress, ep_close, ep);
 	if (ep->connect_evd)
 		dofi_evd_purge_ep(ep->connect_evd, ep);
-	detach(ep);
-	dofi_queue_fini(&ep->sq);
-	dofi_queue_fini(&ep->rq);
+	dofi_ep_parts_drop(ep);
 	dofi_obj_free(&dofi_ep_pool, DAT_HANDLE_TYPE_EP, obj);
-}
-
-static uint32_t largest(uint32_t a, uint32_t b, uint32_t c)
-{
-	uint32_t m = a > b ? a : b;
-
-	return m > c ? m : c;
-}
-
-static int queues_init(struct dofi_ep *ep)
-{
-	const DAT_EP_ATTR *a = &ep->attr;
-	uint32_t iov = largest(a->max_request_iov, a->max_rdma_read_iov, a->max_rdma_write_iov);
-	int ret;
-
-	ret = dofi_queue_init(&ep->sq, ep, a->max_request_dtos, iov);
-	if (ret)
-		return ret;
-	ret = dofi_queue_init(&ep->rq, ep, a->max_recv_dtos, a->max_recv_iov);
-	if (ret)
-		dofi_queue_fini(&ep->sq);
-	return ret;
 }
 
 static void ep_reinit(struct dofi_ep *ep)
 {
+	ep->pz = NULL;
+	ep->recv_evd = ep->request_evd = ep->connect_evd = NULL;
+	ep->sq = ep->rq = (struct dofi_queue){ .slots = NULL };
 	ep->state = DAT_EP_STATE_UNCONNECTED;
 	ep->fid = NULL;
 	ep->closing = ep->graceful = ep->silent = ep->scoped = false;
 	ep->reads = 0;
+	ep->soft_watermark = ep->hard_watermark = DAT_WATERMARK_INFINITE;
 	ep->todo = 0;
 	ep->conn = NULL;
 	ep->accept_info = NULL;
@@ -311,38 +252,18 @@ static void ep_reinit(struct dofi_ep *ep)
 	ep->local = ep->obj.ia->address;
 }
 
-/* @handle as an EVD of @ia that takes @flag; NULL stays NULL. */
-static bool evd_of(struct dofi_ia *ia, DAT_EVD_HANDLE handle, DAT_EVD_FLAGS flag,
-		   struct dofi_evd **evd)
-{
-	*evd = handle ? dofi_evd_check(handle) : NULL;
-	return !handle || (*evd && (*evd)->obj.ia == ia && ((*evd)->flags & flag));
-}
-
-/* What an EP is made of, checked. */
-struct ep_parts {
-	struct dofi_pz *pz;
-	struct dofi_evd *recv, *request, *connect;
-	DAT_EP_ATTR attr;
-};
-
-static DAT_RETURN ep_new(struct dofi_ia *ia, const struct ep_parts *parts, DAT_EP_HANDLE *handle)
+static DAT_RETURN ep_new(struct dofi_ia *ia, const struct dofi_ep_parts *parts,
+			 DAT_EP_HANDLE *handle)
 {
 	struct dofi_ep *ep = dofi_obj_new(&dofi_ep_pool, DAT_HANDLE_TYPE_EP, ia, ep_destroy);
 
 	if (!ep)
 		return DOFI_NO_RESOURCE(TEP);
 	ep_reinit(ep);
-	ep->pz = parts->pz;
-	ep->recv_evd = parts->recv;
-	ep->request_evd = parts->request;
-	ep->connect_evd = parts->connect;
-	ep->attr = parts->attr;
-	if (queues_init(ep)) {
+	if (dofi_ep_parts_set(ep, parts)) {
 		dofi_obj_free(&dofi_ep_pool, DAT_HANDLE_TYPE_EP, &ep->obj);
 		return DOFI_NO_RESOURCE(MEMORY);
 	}
-	attach(ep);
 	dofi_obj_publish(&ep->obj, DAT_HANDLE_TYPE_EP);
 	*handle = ep;
 	return DAT_SUCCESS;
@@ -354,7 +275,7 @@ DAT_RETURN dofi_ep_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
 			  DAT_EP_HANDLE *ep_handle)
 {
 	struct dofi_ia *ia = dofi_ia_check(ia_handle);
-	struct ep_parts parts;
+	struct dofi_ep_parts parts;
 	DAT_RETURN ret;
 
 	if (!ia)
@@ -362,11 +283,11 @@ DAT_RETURN dofi_ep_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
 	parts.pz = dofi_pz_check(pz_handle);
 	if (pz_handle && (!parts.pz || parts.pz->obj.ia != ia))
 		return DOFI_BAD_HANDLE(PZ);
-	if (!evd_of(ia, recv_evd, DAT_EVD_DTO_FLAG, &parts.recv))
+	if (!dofi_ep_evd(ia, recv_evd, DAT_EVD_DTO_FLAG, &parts.recv_evd))
 		return DOFI_BAD_HANDLE(EVD_RECV);
-	if (!evd_of(ia, request_evd, DAT_EVD_DTO_FLAG, &parts.request))
+	if (!dofi_ep_evd(ia, request_evd, DAT_EVD_DTO_FLAG, &parts.request_evd))
 		return DOFI_BAD_HANDLE(EVD_REQUEST);
-	if (!evd_of(ia, connect_evd, DAT_EVD_CONNECTION_FLAG, &parts.connect))
+	if (!dofi_ep_evd(ia, connect_evd, DAT_EVD_CONNECTION_FLAG, &parts.connect_evd))
 		return DOFI_BAD_HANDLE(EVD_CONN);
 	if (!ep_handle)
 		return DOFI_BAD_ARG(7);
@@ -458,47 +379,111 @@ static DAT_RETURN address_take(const struct sockaddr *address, struct sockaddr_s
 	}
 }
 
-DAT_RETURN dofi_ep_connect(DAT_EP_HANDLE ep_handle, DAT_IA_ADDRESS_PTR address,
-			   DAT_CONN_QUAL conn_qual, DAT_TIMEOUT timeout, DAT_COUNT data_size,
-			   const DAT_PVOID data, DAT_QOS qos, DAT_CONNECT_FLAGS flags)
-{
-	struct dofi_ep *ep = dofi_ep_check(ep_handle);
+/* What is asked for in both calls that connect. */
+struct attempt {
 	struct sockaddr_storage peer;
-	DAT_RETURN ret;
+	DAT_CONN_QUAL conn_qual;
+	DAT_TIMEOUT timeout;
+	DAT_COUNT data_size;
+	const void *data;
+	DAT_QOS qos;
+	DAT_CONNECT_FLAGS flags;
+};
 
-	if (!ep)
-		return DOFI_BAD_HANDLE(EP);
-	ret = address_take((const struct sockaddr *)address, &peer);
-	if (ret)
-		return ret;
-	if (!conn_qual)
-		return DOFI_BAD_ARG(3);
-	if (!timeout)
-		return DOFI_BAD_ARG(4);
-	if (data_size < 0 || data_size > ep->obj.ia->max_private_data)
-		return DOFI_BAD_ARG(5);
-	if (data_size && !data)
-		return DOFI_BAD_ARG(6);
-	if (qos != DAT_QOS_BEST_EFFORT || flags != DAT_CONNECT_DEFAULT_FLAG)
+/* The time-out is argument @first of the call (DAT_INVALID_ARG...), the private data follows. */
+static DAT_RETURN attempt_check(const struct dofi_ep *ep, const struct attempt *a,
+				DAT_RETURN_SUBTYPE first)
+{
+	if (!a->timeout)
+		return DOFI_RET(DAT_INVALID_PARAMETER, first);
+	if (a->data_size < 0 || a->data_size > ep->obj.ia->max_private_data)
+		return DOFI_RET(DAT_INVALID_PARAMETER, first + 1);
+	if (a->data_size && !a->data)
+		return DOFI_RET(DAT_INVALID_PARAMETER, first + 2);
+	if (a->qos != DAT_QOS_BEST_EFFORT || a->flags != DAT_CONNECT_DEFAULT_FLAG)
 		return DOFI_NOT_SUPPORTED;
+	return DAT_SUCCESS;
+}
+
+static DAT_RETURN attempt_start(struct dofi_ep *ep, const struct attempt *a)
+{
+	DAT_RETURN ret = DAT_SUCCESS;
+
 	pthread_mutex_lock(&ep->lock);
 	if (ep->state != DAT_EP_STATE_UNCONNECTED) {
 		ret = dofi_ep_bad_state(ep);
 	} else if (!ep->pz || !ep->connect_evd) {
 		ret = DOFI_BAD_STATE(EP_NOTREADY);
 	} else {
-		ep->request.peer = peer;
-		ep->request.conn_qual = ep->remote_port = conn_qual;
-		ep->request.deadline = dofi_deadline(timeout);
+		ep->request.peer = a->peer;
+		ep->request.conn_qual = ep->remote_port = a->conn_qual;
+		ep->request.deadline = dofi_deadline(a->timeout);
 		ep->attempt = 0;
-		ep->request.data_size = data_size;
-		if (data_size)
-			memcpy(ep->request.data, data, data_size);
+		ep->request.data_size = a->data_size;
+		if (a->data_size)
+			memcpy(ep->request.data, a->data, a->data_size);
 		dofi_ep_state_set(ep, DAT_EP_STATE_ACTIVE_CONNECTION_PENDING);
 		dofi_ep_todo(ep, DOFI_EP_CONNECT);
 	}
 	pthread_mutex_unlock(&ep->lock);
 	return ret;
+}
+
+DAT_RETURN dofi_ep_connect(DAT_EP_HANDLE ep_handle, DAT_IA_ADDRESS_PTR address,
+			   DAT_CONN_QUAL conn_qual, DAT_TIMEOUT timeout, DAT_COUNT data_size,
+			   const DAT_PVOID data, DAT_QOS qos, DAT_CONNECT_FLAGS flags)
+{
+	struct dofi_ep *ep = dofi_ep_check(ep_handle);
+	struct attempt a = {
+		.conn_qual = conn_qual, .timeout = timeout, .data_size = data_size, .data = data,
+		.qos = qos, .flags = flags,
+	};
+	DAT_RETURN ret;
+
+	if (!ep)
+		return DOFI_BAD_HANDLE(EP);
+	ret = address_take((const struct sockaddr *)address, &a.peer);
+	if (!ret && !conn_qual)
+		ret = DOFI_BAD_ARG(3);
+	if (!ret)
+		ret = attempt_check(ep, &a, DAT_INVALID_ARG4);
+	return ret ? ret : attempt_start(ep, &a);
+}
+
+/* Where @dup is connected to, as a query of it tells. */
+static DAT_RETURN peer_take(struct dofi_ep *dup, struct attempt *a)
+{
+	DAT_RETURN ret = DAT_SUCCESS;
+
+	pthread_mutex_lock(&dup->lock);
+	if (dup->state == DAT_EP_STATE_CONNECTED) {
+		a->peer = dup->request.peer;
+		a->conn_qual = dup->remote_port;
+	} else {
+		ret = dofi_ep_bad_state(dup);
+	}
+	pthread_mutex_unlock(&dup->lock);
+	return ret;
+}
+
+/* Flags are the duplicated endpoint's, which has the only ones there are. */
+DAT_RETURN dofi_ep_dup_connect(DAT_EP_HANDLE ep_handle, DAT_EP_HANDLE dup_handle,
+			       DAT_TIMEOUT timeout, DAT_COUNT data_size, const DAT_PVOID data,
+			       DAT_QOS qos)
+{
+	struct dofi_ep *ep = dofi_ep_check(ep_handle), *dup = dofi_ep_check(dup_handle);
+	struct attempt a = {
+		.timeout = timeout, .data_size = data_size, .data = data, .qos = qos,
+		.flags = DAT_CONNECT_DEFAULT_FLAG,
+	};
+	DAT_RETURN ret;
+
+	if (!ep || !dup || dup->obj.ia != ep->obj.ia)
+		return DOFI_BAD_HANDLE(EP);
+	ret = attempt_check(ep, &a, DAT_INVALID_ARG3);
+	if (!ret)
+		ret = peer_take(dup, &a);
+	return ret ? ret : attempt_start(ep, &a);
 }
 
 static DAT_RETURN disconnect(struct dofi_ep *ep, DAT_CLOSE_FLAGS flags)

@@ -4,6 +4,7 @@
 #define DOFI_OBJ_EP_H
 
 #include "fab/watch.h"
+#include "obj/ep_attr.h"
 #include "obj/ep_dto.h"
 #include "obj/ep_state.h"
 #include "obj/evd.h"
@@ -33,6 +34,8 @@ enum {
 
 struct dofi_ep {
 	struct dofi_obj obj;
+
+	/* changed under the lock, and only while there is no connection: dofi_ep_modify() */
 	struct dofi_pz *pz;		/* may be NULL, like the EVDs */
 	struct dofi_evd *recv_evd, *request_evd, *connect_evd;
 	DAT_EP_ATTR attr;
@@ -46,6 +49,8 @@ struct dofi_ep {
 	bool scoped;			/* RMRs of EP scope may be bound through it */
 	struct dofi_queue sq, rq;	/* requests and receives */
 	int reads;			/* RDMA reads at the fabric */
+	DAT_COUNT soft_watermark;	/* more receives than it are told of, once, */
+	DAT_COUNT hard_watermark;	/* and more than it break the connection */
 	unsigned todo;			/* DOFI_EP_CONNECT, ... */
 	DAT_EVENT_NUMBER end;		/* the event that will tell of the end */
 	struct dofi_work work;
@@ -104,6 +109,9 @@ DAT_RETURN dofi_ep_query(DAT_EP_HANDLE ep_handle, DAT_EP_PARAM_MASK mask, DAT_EP
 DAT_RETURN dofi_ep_connect(DAT_EP_HANDLE ep_handle, DAT_IA_ADDRESS_PTR address,
 			   DAT_CONN_QUAL conn_qual, DAT_TIMEOUT timeout, DAT_COUNT data_size,
 			   const DAT_PVOID data, DAT_QOS qos, DAT_CONNECT_FLAGS flags);
+DAT_RETURN dofi_ep_dup_connect(DAT_EP_HANDLE ep_handle, DAT_EP_HANDLE dup_handle,
+			       DAT_TIMEOUT timeout, DAT_COUNT data_size, const DAT_PVOID data,
+			       DAT_QOS qos);
 DAT_RETURN dofi_ep_disconnect(DAT_EP_HANDLE ep_handle, DAT_CLOSE_FLAGS flags);
 DAT_RETURN dofi_ep_get_status(DAT_EP_HANDLE ep_handle, DAT_EP_STATE *state,
 			      DAT_BOOLEAN *recv_idle, DAT_BOOLEAN *request_idle);

@@ -26,15 +26,21 @@ static size_t slot_stride(uint32_t max_iov)
 	return (size + DOFI_DTO_GENERATIONS - 1) & ~(size_t)(DOFI_DTO_GENERATIONS - 1);
 }
 
-int dofi_queue_init(struct dofi_queue *q, struct dofi_ep *ep, uint32_t depth, uint32_t max_iov)
+static uint32_t slots_for(uint32_t depth)
+{
+	return depth < 2 ? 2 : 1u << (32 - __builtin_clz(depth - 1));
+}
+
+static int queue_init(struct dofi_queue *q, struct dofi_ep *ep, uint32_t depth, uint32_t max_iov)
 {
 	static _Atomic uint8_t first_generation;
 	/* blocks come zeroed: without another start a stale context could fit a new slot */
 	uint8_t generation = atomic_fetch_add(&first_generation, 7);
-	uint32_t slots = depth < 2 ? 2 : 1u << (32 - __builtin_clz(depth - 1));
+	uint32_t slots = slots_for(depth);
 	uint32_t i;
 
-	*q = (struct dofi_queue){ .stride = slot_stride(max_iov), .mask = slots - 1, .depth = depth };
+	*q = (struct dofi_queue){ .stride = slot_stride(max_iov), .mask = slots - 1, .depth = depth,
+				  .max_iov = max_iov };
 	q->slots = dofi_block_get(slots * q->stride);
 	if (!q->slots)
 		return -ENOMEM;
@@ -48,10 +54,82 @@ int dofi_queue_init(struct dofi_queue *q, struct dofi_ep *ep, uint32_t depth, ui
 	return 0;
 }
 
+/* All of an operation but what belongs to its slot. */
+static void slot_copy(struct dofi_dto *to, const struct dofi_dto *from, uint32_t max_iov)
+{
+	const uint8_t generation = to->generation;
+	void **desc = to->desc;
+
+	*to = *from;
+	to->generation = generation;
+	to->desc = desc;
+	memcpy(to->iov, from->iov, max_iov * sizeof(*to->iov));
+	memcpy(to->desc, from->desc, max_iov * sizeof(*to->desc));
+}
+
+/* Slots never get smaller: a thread may just have checked a post against the old size. */
+int dofi_queue_renew(struct dofi_queue *next, const struct dofi_queue *q, struct dofi_ep *ep,
+		     uint32_t depth, uint32_t max_iov)
+{
+	uint32_t i;
+	int ret;
+
+	if (q->slots && slots_for(depth) == q->mask + 1 && max_iov <= q->max_iov) {
+		*next = *q;
+		next->depth = depth;
+		return 0;
+	}
+	ret = queue_init(next, ep, depth, max_iov > q->max_iov ? max_iov : q->max_iov);
+	if (ret)
+		return ret;
+	next->open = q->open;
+	next->head = q->head;
+	next->next = q->next;
+	next->tail = q->tail;
+	for (i = q->head; i != q->tail; i++)
+		slot_copy(slot_at(next, i), slot_at(q, i), q->max_iov);
+	return 0;
+}
+
+void dofi_queue_replace(struct dofi_queue *q, const struct dofi_queue *next)
+{
+	if (q->slots != next->slots)
+		dofi_queue_fini(q);
+	*q = *next;
+}
+
 void dofi_queue_fini(struct dofi_queue *q)
 {
 	dofi_block_put(q->slots, ((size_t)q->mask + 1) * q->stride);
 	q->slots = NULL;
+}
+
+static void receive_bar(struct dofi_dto *dto, uint64_t zone)
+{
+	dto->flags |= DOFI_DTO_BARRED;
+	dto->remote_addr = zone;
+	dto->remote_key = dto->n_iov;
+	dto->n_iov = 0;
+}
+
+static void receive_unbar(struct dofi_dto *dto)
+{
+	dto->flags &= ~DOFI_DTO_BARRED;
+	dto->n_iov = dto->remote_key;
+}
+
+void dofi_queue_rezone(struct dofi_queue *q, uint64_t from, uint64_t to)
+{
+	uint32_t i;
+
+	for (i = q->head; i != q->tail; i++) {
+		struct dofi_dto *dto = slot_at(q, i);
+
+		if (dto->n_iov)
+			receive_bar(dto, from);
+		else if (dto->flags & DOFI_DTO_BARRED && dto->remote_addr == to)
+			receive_unbar(dto);
+	}
 }
 
 /* The slot that the next operation will take, or NULL when all are in use. */
@@ -174,11 +252,12 @@ static void queue_pump(struct dofi_ep *ep, struct dofi_queue *q);
 static inline void commit(struct dofi_ep *ep, struct dofi_queue *q)
 {
 	q->tail++;
-	dofi_cq_used(&ep->pz->domain.cq);
-	if (__builtin_expect(q->open, 1))
+	if (__builtin_expect(q->open, 1)) {
+		dofi_cq_used(&ep->pz->domain.cq);
 		queue_pump(ep, q);
-	else if (ep->state == DAT_EP_STATE_DISCONNECTED)
+	} else if (ep->state == DAT_EP_STATE_DISCONNECTED) {
 		dofi_dto_flush(ep);
+	}
 }
 
 /* A request as the consumer posted it. */
@@ -309,6 +388,43 @@ DAT_RETURN dofi_ep_post_bind(struct dofi_ep *ep, struct dofi_bind *bind, DAT_RMR
 	return ret;
 }
 
+/* A receive buffer more than a watermark is no reason not to take it. */
+static __attribute__((noinline)) struct dofi_dto *reserve_past_watermark(struct dofi_ep *ep)
+{
+	ep->rq.depth = ep->attr.max_recv_dtos;
+	return queue_reserve(&ep->rq);
+}
+
+static bool is_past(uint32_t held, DAT_COUNT watermark)
+{
+	return watermark != DAT_WATERMARK_INFINITE && held > (uint32_t)watermark;
+}
+
+static void depth_limit(struct dofi_queue *q, DAT_COUNT watermark)
+{
+	if (watermark != DAT_WATERMARK_INFINITE && q->depth > (uint32_t)watermark)
+		q->depth = watermark;
+}
+
+/* DAT has no event for the soft one: its reason is that of an EP's error. */
+void dofi_dto_watermarks(struct dofi_ep *ep)
+{
+	const bool hard = ep->state == DAT_EP_STATE_CONNECTED;
+	uint32_t held = dofi_queue_used(&ep->rq);
+
+	if (is_past(held, ep->soft_watermark)) {
+		ep->soft_watermark = DAT_WATERMARK_INFINITE;	/* once per arming */
+		dofi_async_error(ep->obj.ia, DAT_ASYNC_ERROR_EP_BROKEN, ep,
+				 DAT_SRQ_SOFT_HIGH_WATERMARK_EVENT);
+	}
+	if (hard && is_past(held, ep->hard_watermark))
+		dofi_ep_end(ep, DAT_CONNECTION_EVENT_BROKEN);
+	ep->rq.depth = ep->attr.max_recv_dtos;
+	depth_limit(&ep->rq, ep->soft_watermark);
+	if (hard)
+		depth_limit(&ep->rq, ep->hard_watermark);
+}
+
 /* Receives may be posted in every state; they wait here until there is a connection. */
 DAT_RETURN dofi_ep_post_recv(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
 			     DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
@@ -316,7 +432,7 @@ DAT_RETURN dofi_ep_post_recv(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPL
 	struct dofi_ep *ep = dofi_ep_check(ep_handle);
 	const struct post p = { n, iov, cookie, flags, NULL };
 	struct dofi_dto *dto;
-	bool first = false;
+	bool first = false, marked = false;
 	DAT_RETURN ret;
 
 	if (!ep)
@@ -329,6 +445,10 @@ DAT_RETURN dofi_ep_post_recv(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPL
 		return DOFI_BAD_ARG(5);
 	pthread_mutex_lock(&ep->lock);
 	dto = queue_reserve(&ep->rq);
+	if (__builtin_expect(!dto, 0)) {
+		marked = true;
+		dto = reserve_past_watermark(ep);
+	}
 	if (!dto) {
 		ret = DOFI_NO_RESOURCE(TEP);
 	} else {
@@ -337,6 +457,8 @@ DAT_RETURN dofi_ep_post_recv(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPL
 		if (!ret)
 			commit(ep, &ep->rq);
 	}
+	if (__builtin_expect(marked, 0))
+		dofi_dto_watermarks(ep);
 	pthread_mutex_unlock(&ep->lock);
 	if (first)
 		dofi_cq_kick(&ep->pz->domain.cq);
@@ -378,6 +500,8 @@ static DAT_DTO_COMPLETION_STATUS status_of(int err, uint8_t kind)
 static __attribute__((noinline)) void fail(struct dofi_ep *ep, struct dofi_dto *dto, int err)
 {
 	dto->status = status_of(err, dto->kind);
+	if (dto->status == DAT_DTO_ERR_LOCAL_LENGTH && dto->flags & DOFI_DTO_BARRED)
+		dto->status = DAT_DTO_ERR_LOCAL_PROTECTION;
 	/* what the fabric calls an operation that it gave up when the connection ended */
 	if (dto->status == DAT_DTO_ERR_TRANSPORT && ep->closing)
 		dto->status = DAT_DTO_ERR_FLUSHED;

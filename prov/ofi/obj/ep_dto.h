@@ -46,6 +46,13 @@ struct dofi_dto {
 	struct iovec iov[];
 };
 
+/*
+ * In flags: a receive of another zone than the EP's. The fabric gets it without its segments:
+ * a message that needs them finds no room, and fails as the protection error that it is. Until
+ * the EP is of that zone again, remote_addr is the zone's id and remote_key what n_iov was.
+ */
+#define DOFI_DTO_BARRED 0x80
+
 #define DOFI_DTO_GENERATIONS 64		/* slots are aligned to as many bytes */
 
 static inline void *dofi_dto_context(const struct dofi_dto *dto)
@@ -61,18 +68,42 @@ struct dofi_queue {
 	char *slots;
 	size_t stride;
 	uint32_t mask;
-	uint32_t depth;			/* most operations outstanding */
+	uint32_t depth;			/* most operations outstanding, or a watermark below */
+	uint32_t max_iov;		/* segments that a slot has room for */
 	uint32_t head, next, tail;
 	bool open;			/* operations may go to the fabric: dofi_ep_gate() */
 };
 
-int dofi_queue_init(struct dofi_queue *q, struct dofi_ep *ep, uint32_t depth, uint32_t max_iov);
+/*
+ * Makes @next a queue of these sizes with what is outstanding in @q, of which nothing may
+ * be at the fabric, and which may be all zero. @q stays as it is; the two may share their
+ * slots. 0 or -ENOMEM. EP lock held, as for the next.
+ */
+int dofi_queue_renew(struct dofi_queue *next, const struct dofi_queue *q, struct dofi_ep *ep,
+		     uint32_t depth, uint32_t max_iov);
+/* Puts @next, from dofi_queue_renew(), in the place of @q. */
+void dofi_queue_replace(struct dofi_queue *q, const struct dofi_queue *next);
 void dofi_queue_fini(struct dofi_queue *q);
+/* The EP goes from the zone of one id to that of another: what its receives may still do. */
+void dofi_queue_rezone(struct dofi_queue *q, uint64_t from, uint64_t to);
+
+/* Operations outstanding. */
+static inline uint32_t dofi_queue_used(const struct dofi_queue *q)
+{
+	return q->tail - q->head;
+}
 
 static inline bool dofi_queue_empty(const struct dofi_queue *q)
 {
 	return q->head == q->tail;
 }
+
+/*
+ * Compares the receives that the EP holds with its watermarks, tells of those that are passed,
+ * and sets the queue's depth to where the next one is: posting up to there need not look. EP
+ * lock held, and again whenever receives, watermarks or their meaning in a new state change.
+ */
+void dofi_dto_watermarks(struct dofi_ep *ep);
 
 /*
  * Whether a queue's operations may go to the fabric follows from the EP's state;

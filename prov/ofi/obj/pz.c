@@ -48,6 +48,7 @@ static void pz_destroy(struct dofi_obj *obj)
 
 DAT_RETURN dofi_pz_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE *pz_handle)
 {
+	static _Atomic uint64_t last_id;
 	struct dofi_ia *ia = dofi_ia_check(ia_handle);
 	struct pz_call call = { .ret = -ENODEV };
 
@@ -58,6 +59,7 @@ DAT_RETURN dofi_pz_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE *pz_handle)
 	call.pz = dofi_obj_new(&dofi_pz_pool, DAT_HANDLE_TYPE_PZ, ia, pz_destroy);
 	if (!call.pz)
 		return DOFI_NO_RESOURCE(MEMORY);
+	call.pz->id = atomic_fetch_add(&last_id, 1) + 1;
 	dofi_progress_call(&ia->progress, pz_open, &call);
 	if (call.ret) {
 		dofi_obj_free(&dofi_pz_pool, DAT_HANDLE_TYPE_PZ, &call.pz->obj);

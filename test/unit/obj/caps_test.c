@@ -122,6 +122,12 @@ Test(caps, the_provider_tells_its_version_and_private_data)
 	cr_expect_str_eq(provider_attr.provider_name, "ofi");
 }
 
+Test(caps, the_provider_tells_what_it_counts_of_receives)
+{
+	cr_expect_eq(provider_attr.srq_watermarks_supported, 0x110);
+	cr_expect_eq(provider_attr.ep_recv_info_supported, 0x11);
+}
+
 Test(caps, the_ia_tells_its_name_and_address)
 {
 	cr_expect_str_eq(ia_attr.adapter_name, "test-ia");

@@ -352,6 +352,134 @@ Test(ep, a_peer_that_is_gone_and_silent_has_disconnected)
 	cr_expect(event_none(evd));
 }
 
+/* Connecting to where another is connected */
+
+static DAT_RETURN dup_connect(DAT_EP_HANDLE dup)
+{
+	return dofi_ep_dup_connect(ep, dup, DAT_TIMEOUT_INFINITE, 0, NULL, DAT_QOS_BEST_EFFORT);
+}
+
+static DAT_EP_HANDLE connected_one(void)
+{
+	DAT_EP_HANDLE one = ep_make();
+
+	make_connected(one);
+	return one;
+}
+
+Test(ep, the_arguments_of_a_duplicate_are_checked)
+{
+	const DAT_QOS good = DAT_QOS_BEST_EFFORT;
+	DAT_EP_HANDLE dup = connected_one();
+
+	expect_handle(dofi_ep_dup_connect(evd, dup, 1, 0, NULL, good), EP);
+	expect_handle(dup_connect(NULL), EP);
+	expect_handle(dup_connect(pz), EP);
+	expect_arg(dofi_ep_dup_connect(ep, dup, 0, 0, NULL, good), 3);
+	expect_arg(dofi_ep_dup_connect(ep, dup, 1, -1, memory, good), 4);
+	expect_arg(dofi_ep_dup_connect(ep, dup, 1, ia->max_private_data + 1, memory, good), 4);
+	expect_arg(dofi_ep_dup_connect(ep, dup, 1, 1, NULL, good), 5);
+	expect_type(dofi_ep_dup_connect(ep, dup, 1, 0, NULL, DAT_QOS_LOW_LATENCY),
+		    DAT_MODEL_NOT_SUPPORTED);
+	settle();
+	cr_expect_eq(transport.connects, 1);
+	cr_expect_eq(state(), DAT_EP_STATE_UNCONNECTED);
+	succeed(dofi_ep_free(dup));
+	expect_handle(dup_connect(dup), EP);
+}
+
+Test(ep, an_endpoint_of_another_ia_is_not_duplicated)
+{
+	DAT_EP_HANDLE foreign;
+	struct dofi_ia *other;
+
+	cr_assert_eq(ia_try_open(&other), 0);
+	succeed(dofi_ep_create(other, NULL, NULL, NULL, NULL, NULL, &foreign));
+	expect_handle(dup_connect(foreign), EP);
+	succeed(dofi_ia_close(other, DAT_CLOSE_ABRUPT_FLAG));
+}
+
+Test(ep, only_a_connected_endpoint_is_duplicated)
+{
+	DAT_EP_HANDLE dup = ep_make();
+
+	expect_state(dup_connect(dup), EP_UNCONNECTED);
+	expect_state(dup_connect(ep), EP_UNCONNECTED);
+	start_connecting(dup);
+	expect_state(dup_connect(dup), EP_ACTCONNPENDING);
+	establish(dup, NULL, 0);
+	succeed(dofi_ep_disconnect(dup, DAT_CLOSE_ABRUPT_FLAG));
+	settle();
+	expect_state(dup_connect(dup), EP_DISCONNECTED);
+	cr_expect_eq(state(), DAT_EP_STATE_UNCONNECTED);
+}
+
+Test(ep, only_an_unconnected_endpoint_becomes_a_duplicate)
+{
+	DAT_EP_HANDLE dup = connected_one();
+
+	make_connected(ep);
+	expect_state(dup_connect(dup), EP_CONNECTED);
+	expect_state(dup_connect(ep), EP_CONNECTED);
+	end(DAT_CONNECTION_EVENT_DISCONNECTED);
+	expect_state(dup_connect(dup), EP_DISCONNECTED);
+}
+
+Test(ep, a_duplicate_needs_a_zone_and_a_connect_queue)
+{
+	DAT_EP_HANDLE dup = connected_one();
+
+	succeed(make(NULL, evd, evd, evd, NULL));
+	expect_state(dup_connect(dup), EP_NOTREADY);
+	succeed(make(pz, evd, evd, NULL, NULL));
+	expect_state(dup_connect(dup), EP_NOTREADY);
+}
+
+Test(ep, a_duplicate_goes_to_the_same_peer_with_data_of_its_own)
+{
+	DAT_EP_HANDLE dup = connected_one();
+	DAT_EP_PARAM a, b;
+
+	succeed(dofi_ep_dup_connect(ep, dup, DAT_TIMEOUT_INFINITE, 5, (DAT_PVOID)"hello",
+				    DAT_QOS_BEST_EFFORT));
+	settle();
+	cr_expect_eq(transport.connecting, inside());
+	cr_expect_eq(inside()->request.conn_qual, 4711);
+	cr_expect_eq(inside()->request.data_size, 5);
+	cr_expect(!memcmp(inside()->request.data, "hello", 5));
+	establish(ep, "hi", 2);
+	cr_expect_eq(event_take(evd, DAT_CONNECTION_EVENT_ESTABLISHED)
+		     .event_data.connect_event_data.private_data_size, 2);
+	succeed(dofi_ep_query(ep, DAT_EP_FIELD_ALL, &a));
+	succeed(dofi_ep_query(dup, DAT_EP_FIELD_ALL, &b));
+	cr_expect_eq(a.remote_port_qual, b.remote_port_qual);
+	cr_expect(!memcmp(a.remote_ia_address_ptr, b.remote_ia_address_ptr,
+			  sizeof(struct sockaddr_in)));
+}
+
+Test(ep, a_duplicate_times_out)
+{
+	DAT_EP_HANDLE dup = connected_one();
+	DAT_EVENT event;
+	DAT_COUNT n;
+
+	succeed(dofi_ep_dup_connect(ep, dup, 1000, 0, NULL, DAT_QOS_BEST_EFFORT));
+	succeed(dofi_evd_wait(evd, DAT_TIMEOUT_INFINITE, 1, &event, &n));
+	cr_expect_eq(event.event_number, DAT_CONNECTION_EVENT_TIMED_OUT);
+	cr_expect_eq(event.event_data.connect_event_data.ep_handle, ep);
+}
+
+Test(ep, a_duplicate_outlives_its_model)
+{
+	DAT_EP_HANDLE dup = connected_one();
+
+	succeed(dup_connect(dup));
+	succeed(dofi_ep_free(dup));
+	establish(ep, NULL, 0);
+	event_take(evd, DAT_CONNECTION_EVENT_ESTABLISHED);
+	cr_expect_eq(state(), DAT_EP_STATE_CONNECTED);
+}
+
 /* Ending */
 
 static const DAT_EVENT_NUMBER failures[] = {
