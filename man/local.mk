@@ -62,6 +62,11 @@ dist_man_MANS += \
 	man/man3/dat_registry_list_providers.3 \
 	man/man3/dat_registry_providers_related.3 \
 	man/man3/dat_registry_remove_provider.3 \
+	man/man3/dat_rmr_bind.3 \
+	man/man3/dat_rmr_create.3 \
+	man/man3/dat_rmr_create_for_ep.3 \
+	man/man3/dat_rmr_free.3 \
+	man/man3/dat_rmr_query.3 \
 	man/man3/dat_rsp_create.3 \
 	man/man3/dat_rsp_free.3 \
 	man/man3/dat_rsp_query.3 \

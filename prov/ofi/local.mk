@@ -20,6 +20,7 @@ dofi_api_sources = \
 	prov/ofi/obj/cr.c \
 	prov/ofi/obj/ep.c \
 	prov/ofi/obj/ep_attr.c \
+	prov/ofi/obj/ep_bind.c \
 	prov/ofi/obj/ep_dto.c \
 	prov/ofi/obj/ep_state.c \
 	prov/ofi/obj/evd.c \
@@ -29,6 +30,7 @@ dofi_api_sources = \
 	prov/ofi/obj/obj.c \
 	prov/ofi/obj/psp.c \
 	prov/ofi/obj/pz.c \
+	prov/ofi/obj/rmr.c \
 	prov/ofi/obj/rsp.c \
 	prov/ofi/obj/sp.c \
 	prov/ofi/xport/msg.c \
@@ -55,6 +57,7 @@ noinst_HEADERS += \
 	prov/ofi/obj/dat.h \
 	prov/ofi/obj/ep.h \
 	prov/ofi/obj/ep_attr.h \
+	prov/ofi/obj/ep_bind.h \
 	prov/ofi/obj/ep_dto.h \
 	prov/ofi/obj/ep_state.h \
 	prov/ofi/obj/evd.h \
@@ -63,6 +66,7 @@ noinst_HEADERS += \
 	prov/ofi/obj/obj.h \
 	prov/ofi/obj/psp.h \
 	prov/ofi/obj/pz.h \
+	prov/ofi/obj/rmr.h \
 	prov/ofi/obj/rsp.h \
 	prov/ofi/obj/sp.h \
 	prov/ofi/obj/xport.h \

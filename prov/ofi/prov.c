@@ -4,8 +4,10 @@
 #include "base/env.h"
 #include "base/log.h"
 #include "obj/cr.h"
+#include "obj/ep_bind.h"
 #include "obj/ia.h"
 #include "obj/lmr.h"
+#include "obj/rmr.h"
 #include "stubs.h"
 #include "xport/msg.h"
 
@@ -173,10 +175,10 @@ static const DAT_PROVIDER functions = {
 	dofi_lmr_create,
 	dofi_lmr_query,
 	dofi_lmr_free,
-	dofi_stub_rmr_create,
-	dofi_stub_rmr_query,
-	dofi_stub_rmr_bind,
-	dofi_stub_rmr_free,
+	dofi_rmr_create,
+	dofi_rmr_query,
+	dofi_rmr_bind,
+	dofi_rmr_free,
 	dofi_psp_create,
 	dofi_psp_query,
 	dofi_psp_free,
@@ -206,7 +208,7 @@ static const DAT_PROVIDER functions = {
 	dofi_stub_csp_query,
 	dofi_stub_csp_free,
 	dofi_stub_ep_common_connect,
-	dofi_stub_rmr_create_for_ep,
+	dofi_rmr_create_for_ep,
 	dofi_stub_ep_post_send_with_invalidate,
 	dofi_stub_ep_post_rdma_read_to_rmr,
 	dofi_stub_cno_fd_create,

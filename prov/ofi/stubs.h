@@ -5,19 +5,6 @@
 
 #include "obj/dat.h"
 
-DAT_RETURN dofi_stub_rmr_create(DAT_PZ_HANDLE pz, DAT_RMR_HANDLE *rmr);
-DAT_RETURN dofi_stub_rmr_query(DAT_RMR_HANDLE rmr, DAT_RMR_PARAM_MASK mask, DAT_RMR_PARAM *param);
-#if DAT_VERSION_MAJOR >= 2
-DAT_RETURN dofi_stub_rmr_bind(DAT_RMR_HANDLE rmr, DAT_LMR_HANDLE lmr, const DAT_LMR_TRIPLET *triplet,
-			      DAT_MEM_PRIV_FLAGS priv, DAT_VA_TYPE va_type, DAT_EP_HANDLE ep,
-			      DAT_RMR_COOKIE cookie, DAT_COMPLETION_FLAGS flags,
-			      DAT_RMR_CONTEXT *context);
-#else
-DAT_RETURN dofi_stub_rmr_bind(DAT_RMR_HANDLE rmr, const DAT_LMR_TRIPLET *triplet,
-			      DAT_MEM_PRIV_FLAGS priv, DAT_EP_HANDLE ep, DAT_RMR_COOKIE cookie,
-			      DAT_COMPLETION_FLAGS flags, DAT_RMR_CONTEXT *context);
-#endif
-DAT_RETURN dofi_stub_rmr_free(DAT_RMR_HANDLE rmr);
 DAT_RETURN dofi_stub_ep_create_with_srq(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, DAT_EVD_HANDLE recv,
 					DAT_EVD_HANDLE request, DAT_EVD_HANDLE connect,
 					DAT_SRQ_HANDLE srq, const DAT_EP_ATTR *attr,
@@ -38,7 +25,6 @@ DAT_RETURN dofi_stub_csp_query(DAT_CSP_HANDLE csp, DAT_CSP_PARAM_MASK mask, DAT_
 DAT_RETURN dofi_stub_csp_free(DAT_CSP_HANDLE csp);
 DAT_RETURN dofi_stub_ep_common_connect(DAT_EP_HANDLE ep, DAT_IA_ADDRESS_PTR address,
 				       DAT_TIMEOUT timeout, DAT_COUNT size, const DAT_PVOID data);
-DAT_RETURN dofi_stub_rmr_create_for_ep(DAT_PZ_HANDLE pz, DAT_RMR_HANDLE *rmr);
 DAT_RETURN dofi_stub_ep_post_send_with_invalidate(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
 						  DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags,
 						  DAT_BOOLEAN invalidate, DAT_RMR_CONTEXT context);

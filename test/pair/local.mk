@@ -26,7 +26,9 @@ PAIR_TESTS += \
 	test/pair/args1 \
 	test/pair/args2 \
 	test/pair/modify1 \
-	test/pair/modify2
+	test/pair/modify2 \
+	test/pair/rmr1 \
+	test/pair/rmr2
 
 check_PROGRAMS += \
 	test/pair/connect1 \
@@ -50,7 +52,9 @@ check_PROGRAMS += \
 	test/pair/args1 \
 	test/pair/args2 \
 	test/pair/modify1 \
-	test/pair/modify2
+	test/pair/modify2 \
+	test/pair/rmr1 \
+	test/pair/rmr2
 
 test_pair_connect1_SOURCES = test/pair/connect.c $(pair_harness)
 test_pair_connect1_CPPFLAGS = $(pair_cppflags1)
@@ -128,6 +132,13 @@ test_pair_modify1_LDADD = libdat.la
 test_pair_modify2_SOURCES = test/pair/modify.c $(pair_harness)
 test_pair_modify2_CPPFLAGS = $(pair_cppflags2)
 test_pair_modify2_LDADD = libdat2.la
+
+test_pair_rmr1_SOURCES = test/pair/rmr.c $(pair_harness)
+test_pair_rmr1_CPPFLAGS = $(pair_cppflags1)
+test_pair_rmr1_LDADD = libdat.la
+test_pair_rmr2_SOURCES = test/pair/rmr.c $(pair_harness)
+test_pair_rmr2_CPPFLAGS = $(pair_cppflags2)
+test_pair_rmr2_LDADD = libdat2.la
 
 # The same over libfabric's other connected software fabrics.
 SLOW_TESTS += \

@@ -62,6 +62,7 @@ obj_test_sources = $(prov_test_runner) \
 	test/unit/obj/obj_test.c \
 	test/unit/obj/psp_test.c \
 	test/unit/obj/pz_test.c \
+	test/unit/obj/rmr_test.c \
 	test/unit/obj/rsp_test.c \
 	test/unit/registry.c \
 	test/unit/registry.h

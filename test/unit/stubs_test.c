@@ -29,10 +29,6 @@ struct stub {
 #define STUB(name) { "dat_" #name, offsetof(DAT_PROVIDER, name##_func), (function)dofi_stub_##name, true }
 
 static const struct stub stubs[] = {
-	STUB(rmr_create),
-	STUB(rmr_query),
-	STUB(rmr_bind),
-	STUB(rmr_free),
 	STUB(ep_create_with_srq),
 	STUB(srq_create),
 	STUB(srq_free),
@@ -45,7 +41,6 @@ static const struct stub stubs[] = {
 	STUB(csp_query),
 	STUB(csp_free),
 	STUB(ep_common_connect),
-	STUB(rmr_create_for_ep),
 	STUB(ep_post_send_with_invalidate),
 	STUB(ep_post_rdma_read_to_rmr),
 	STUB(cno_fd_create),

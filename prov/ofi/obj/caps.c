@@ -48,8 +48,8 @@ static const struct cap caps[] = {
 	CAP_FAB(max_pzs, 1024, max_pzs, "a fi_domain each"),
 	CAP_FAB(max_message_size, MAX_LENGTH, max_message_size, "fi_info.ep_attr.max_msg_size"),
 	CAP_FAB(max_rdma_size, MAX_LENGTH, max_rdma_size, "fi_info.ep_attr.max_msg_size"),
-	CAP(max_rmrs, 0, "not offered by this release"),
-	CAP(max_rmr_target_address, 0, "not offered by this release"),
+	CAP_FAB(max_rmrs, MAX_OBJECTS, max_lmrs, "fi_info.domain_attr.mr_cnt"),
+	CAP(max_rmr_target_address, UINT64_MAX, "no limit known"),
 	CAP(max_srqs, 0, "not offered by this release"),
 	CAP(max_ep_per_srq, 0, "not offered by this release"),
 	CAP(max_recv_per_srq, 0, "not offered by this release"),
@@ -113,6 +113,7 @@ static const size_t object_limit[DOFI_KINDS] = {
 	[DOFI_KIND(DAT_HANDLE_TYPE_EP)] = offsetof(DAT_IA_ATTR, max_eps),
 	[DOFI_KIND(DAT_HANDLE_TYPE_EVD)] = offsetof(DAT_IA_ATTR, max_evds),
 	[DOFI_KIND(DAT_HANDLE_TYPE_LMR)] = offsetof(DAT_IA_ATTR, max_lmrs),
+	[DOFI_KIND(DAT_HANDLE_TYPE_RMR)] = offsetof(DAT_IA_ATTR, max_rmrs),
 	[DOFI_KIND(DAT_HANDLE_TYPE_PZ)] = offsetof(DAT_IA_ATTR, max_pzs),
 };
 
@@ -180,6 +181,7 @@ void dofi_caps_provider_attr(const struct dofi_ia *ia, DAT_PROVIDER_ATTR *attr)
 		.rdma_write_for_rdma_read_req = DAT_FALSE,
 #if DAT_VERSION_MAJOR >= 2
 		.rdma_read_lmr_rmr_context_exposure = DAT_FALSE,
+		.rmr_scope_supported = DAT_RMR_SCOPE_ANY,
 		.is_signal_safe = DAT_FALSE,
 		.ha_supported = DAT_FALSE,
 		.ha_loadbalancing = DAT_HA_LB_NONE,

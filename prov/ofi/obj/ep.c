@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "fab/quirks.h"
 #include "obj/caps.h"
+#include "obj/rmr.h"
 
 #include <netinet/in.h>
 #include <stddef.h>
@@ -149,6 +150,19 @@ void dofi_ep_request_done(struct dofi_ep *ep)
 		dofi_ep_end(ep, DAT_CONNECTION_EVENT_DISCONNECTED);
 }
 
+/* Nobody but this connection's peer had a right to them. */
+static void end_scoped_grants(struct dofi_ep *ep)
+{
+	bool scoped;
+
+	pthread_mutex_lock(&ep->lock);
+	scoped = ep->scoped;
+	ep->scoped = false;
+	pthread_mutex_unlock(&ep->lock);
+	if (scoped)
+		dofi_rmr_end_scope(ep->obj.ia, ep);
+}
+
 /*
  * The end of a connection, whatever its cause: nothing more can complete at the
  * fabric, what it did not report is flushed, and only then the event tells.
@@ -160,6 +174,7 @@ static void ep_close(void *arg)
 	dofi_timer_stop(&ep->obj.ia->progress, &ep->timer);
 	dofi_watch_close(&ep->watch, &ep->obj.ia->progress);
 	ep->obj.ia->xport->close(ep);
+	end_scoped_grants(ep);
 	pthread_mutex_lock(&ep->lock);
 	if (is_live(ep)) {
 		dofi_dto_flush(ep);
@@ -233,7 +248,7 @@ static void ep_reinit(struct dofi_ep *ep, DAT_EP_STATE first)
 	ep->state = first;
 	ep->reserved_by = NULL;
 	ep->fid = NULL;
-	ep->closing = ep->graceful = ep->silent = false;
+	ep->closing = ep->graceful = ep->silent = ep->scoped = false;
 	ep->reads = 0;
 	ep->soft_watermark = ep->hard_watermark = DAT_WATERMARK_INFINITE;
 	ep->todo = 0;

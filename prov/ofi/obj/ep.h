@@ -46,6 +46,7 @@ struct dofi_ep {
 	bool closing;			/* it takes no more operations; they wait to be flushed */
 	bool graceful;			/* closes when the last request is done */
 	bool silent;			/* being freed: no more events */
+	bool scoped;			/* RMRs of EP scope may be bound through it */
 	struct dofi_queue sq, rq;	/* requests and receives */
 	int reads;			/* RDMA reads at the fabric */
 	DAT_COUNT soft_watermark;	/* more receives than it are told of, once, */

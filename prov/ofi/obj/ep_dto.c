@@ -5,7 +5,7 @@
 
 #include "base/log.h"
 #include "obj/ep.h"
-#include "obj/lmr.h"
+#include "obj/rmr.h"
 
 #include <errno.h>
 #include <rdma/fi_eq.h>
@@ -241,6 +241,11 @@ static bool flags_valid(unsigned flags, unsigned allowed, DAT_COMPLETION_FLAGS s
 	return !(flags & ~(allowed | (stream & DAT_COMPLETION_UNSIGNALLED_FLAG)));
 }
 
+bool dofi_dto_request_flags(const struct dofi_ep *ep, DAT_COMPLETION_FLAGS flags)
+{
+	return flags_valid(flags, REQUEST_FLAGS | VERSION_FLAGS, ep->attr.request_completion_flags);
+}
+
 static void queue_pump(struct dofi_ep *ep, struct dofi_queue *q);
 
 /* An EP that is disconnected accepts operations and flushes them at once. */
@@ -288,7 +293,7 @@ static inline DAT_RETURN post_request(struct dofi_ep *ep, uint8_t kind, DAT_COUN
 		return DOFI_BAD_ARG(2);
 	if (p->n && !p->iov)
 		return DOFI_BAD_ARG(3);
-	if (!flags_valid(p->flags, REQUEST_FLAGS | VERSION_FLAGS, ep->attr.request_completion_flags))
+	if (!dofi_dto_request_flags(ep, p->flags))
 		return p->remote ? DOFI_BAD_ARG(6) : DOFI_BAD_ARG(5);
 	pthread_mutex_lock(&ep->lock);
 	if (!(dofi_ep_state_row(ep->state)->may & DOFI_EP_MAY_REQUEST)) {
@@ -341,6 +346,46 @@ DAT_RETURN dofi_ep_post_rdma_write(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR
 	if (!remote)
 		return DOFI_BAD_ARG(5);
 	return post_request(ep, DOFI_DTO_WRITE, ep->attr.max_rdma_write_iov, &p);
+}
+
+/* Whether @bind may be posted through @ep, and then the slot for it. EP lock held. */
+static DAT_RETURN bind_admit(struct dofi_ep *ep, struct dofi_bind *bind, struct dofi_dto **dto)
+{
+	if (!(dofi_ep_state_row(ep->state)->may & DOFI_EP_MAY_REQUEST))
+		return dofi_ep_bad_state(ep);
+	if (ep->pz != bind->pz)
+		return DOFI_RET(DAT_PROTECTION_VIOLATION, 0);
+	if (ep->request_evd && !(ep->request_evd->flags & DAT_EVD_RMR_BIND_FLAG))
+		return DOFI_BAD_STATE(EP_EVD_REQUEST);
+	*dto = queue_reserve(&ep->sq);
+	return *dto ? dofi_bind_post(bind, ep) : DOFI_NO_RESOURCE(TEP);
+}
+
+DAT_RETURN dofi_ep_post_bind(struct dofi_ep *ep, struct dofi_bind *bind, DAT_RMR_COOKIE cookie,
+			     DAT_COMPLETION_FLAGS flags, DAT_RMR_CONTEXT *context)
+{
+	struct dofi_rmr *rmr = bind->rmr;
+	struct dofi_dto *dto;
+	DAT_RETURN ret;
+
+	pthread_mutex_lock(&ep->lock);
+	ret = bind_admit(ep, bind, &dto);
+	if (!ret) {
+		dto->kind = DOFI_DTO_BIND;
+		dto->flags = flags;
+		dto->cookie = cookie.as_64;
+		dto->length = 0;
+		dto->n_iov = 0;
+		dto->rmr = rmr;
+		dto->bind = bind;
+		ep->scoped |= rmr->ep_scope;
+		/* now: its completion may be seen before this returns */
+		if (context)
+			*context = bind->context;
+		commit(ep, &ep->sq);
+	}
+	pthread_mutex_unlock(&ep->lock);
+	return ret;
 }
 
 /* A receive buffer more than a watermark is no reason not to take it. */
@@ -424,6 +469,8 @@ DAT_RETURN dofi_ep_post_recv(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPL
 
 static DAT_DTO_COMPLETION_STATUS status_of(int err, uint8_t kind)
 {
+	if (err && kind == DOFI_DTO_BIND)
+		return DAT_RMR_OPERATION_FAILED;
 	switch (err) {
 	case 0:
 		return DAT_DTO_SUCCESS;
@@ -483,6 +530,14 @@ static bool held_back(const struct dofi_ep *ep, const struct dofi_dto *dto)
 	return dto->kind == DOFI_DTO_READ && ep->reads >= ep->attr.max_rdma_read_out;
 }
 
+/* A bind's turn has come: it is done here, and what is posted behind it finds it done. */
+static __attribute__((noinline)) void bind_execute(struct dofi_ep *ep, struct dofi_dto *dto)
+{
+	ep->sq.next++;
+	finish(ep, dto, -dofi_bind_execute(dto->bind));
+	dofi_dto_retire(ep, NULL);
+}
+
 static void queue_pump(struct dofi_ep *ep, struct dofi_queue *q)
 {
 	const struct dofi_xport *xport = ep->obj.ia->xport;
@@ -493,6 +548,10 @@ static void queue_pump(struct dofi_ep *ep, struct dofi_queue *q)
 
 		if (held_back(ep, dto))
 			return;
+		if (__builtin_expect(dto->kind == DOFI_DTO_BIND, 0)) {
+			bind_execute(ep, dto);
+			continue;
+		}
 		dto->at_fabric = true;
 		ret = xport->submit(ep, dto);
 		if (ret == -FI_EAGAIN) {
@@ -535,10 +594,24 @@ static const DAT_DTOS operation[] = {
 };
 #endif
 
-static inline void fill_event(DAT_EVENT_DATA *data, struct dofi_ep *ep, const struct dofi_dto *dto)
+static __attribute__((noinline)) DAT_EVENT_NUMBER fill_bind_event(DAT_EVENT_DATA *data,
+								  const struct dofi_dto *dto)
+{
+	DAT_RMR_BIND_COMPLETION_EVENT_DATA *d = &data->rmr_completion_event_data;
+
+	d->rmr_handle = dto->rmr;
+	d->user_cookie.as_64 = dto->cookie;
+	d->status = (DAT_RMR_BIND_COMPLETION_STATUS)dto->status;
+	return DAT_RMR_BIND_COMPLETION_EVENT;
+}
+
+static inline DAT_EVENT_NUMBER fill_event(DAT_EVENT_DATA *data, struct dofi_ep *ep,
+					  const struct dofi_dto *dto)
 {
 	DAT_DTO_COMPLETION_EVENT_DATA *d = &data->dto_completion_event_data;
 
+	if (__builtin_expect(dto->kind == DOFI_DTO_BIND, 0))
+		return fill_bind_event(data, dto);
 	d->ep_handle = ep;
 	d->user_cookie.as_64 = dto->cookie;
 	d->status = (DAT_DTO_COMPLETION_STATUS)dto->status;
@@ -547,15 +620,16 @@ static inline void fill_event(DAT_EVENT_DATA *data, struct dofi_ep *ep, const st
 	d->operation = operation[dto->kind];
 	d->rmr_context = 0;
 #endif
+	return DAT_DTO_COMPLETION_EVENT;
 }
 
 /* The event goes through the queue: nobody polls for it now, or others are before it. */
 static __attribute__((noinline)) void enqueue(struct dofi_evd *evd, struct dofi_ep *ep,
 					      const struct dofi_dto *dto)
 {
-	struct dofi_event event = { .number = DAT_DTO_COMPLETION_EVENT };
+	struct dofi_event event;
 
-	fill_event(&event.data, ep, dto);
+	event.number = fill_event(&event.data, ep, dto);
 	dofi_evd_push(evd, &event, dto->status != DAT_DTO_SUCCESS ||
 				   !(dto->flags & DAT_COMPLETION_UNSIGNALLED_FLAG));
 }
@@ -572,9 +646,8 @@ static inline void deliver(struct dofi_ep *ep, const struct dofi_dto *dto, struc
 		enqueue(evd, ep, dto);
 		return;
 	}
-	event->event_number = DAT_DTO_COMPLETION_EVENT;
+	event->event_number = fill_event(&event->event_data, ep, dto);
 	event->evd_handle = evd;
-	fill_event(&event->event_data, ep, dto);
 }
 
 static inline void queue_retire(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_sink *sink)
@@ -614,6 +687,9 @@ static void queue_flush(struct dofi_ep *ep, struct dofi_queue *q)
 
 		if (dto->done)
 			continue;
+		/* before its event: what it would have granted has ended */
+		if (dto->kind == DOFI_DTO_BIND)
+			dofi_bind_drop(dto->bind);
 		dto->done = true;
 		dto->at_fabric = false;
 		dto->status = DAT_DTO_ERR_FLUSHED;

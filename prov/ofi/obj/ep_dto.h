@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <sys/uio.h>
 
+struct dofi_bind;
 struct dofi_ep;
 struct dofi_sink;
 struct fi_cq_data_entry;
@@ -17,6 +18,7 @@ enum dofi_dto_kind {
 	DOFI_DTO_WRITE,
 	DOFI_DTO_READ,
 	DOFI_DTO_RECV,
+	DOFI_DTO_BIND,			/* of an RMR: never goes to the fabric */
 };
 
 /*
@@ -38,6 +40,8 @@ struct dofi_dto {
 	uint8_t generation;
 	bool at_fabric;
 	bool done;
+	DAT_RMR_HANDLE rmr;		/* of a bind, for its event: it may be gone by then */
+	struct dofi_bind *bind;		/* until its turn has come */
 	void **desc;			/* one per segment, behind the segments */
 	struct iovec iov[];
 };
@@ -118,6 +122,13 @@ void dofi_dto_flush(struct dofi_ep *ep);
 
 /* A completion from the fabric: dofi_progress_ops.completed. */
 void dofi_dto_complete(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink);
+
+/* Whether a request of @ep may be posted with these completion flags. */
+bool dofi_dto_request_flags(const struct dofi_ep *ep, DAT_COMPLETION_FLAGS flags);
+
+/* Posts @bind as a request of @ep, and stores its context if there is a place for it. */
+DAT_RETURN dofi_ep_post_bind(struct dofi_ep *ep, struct dofi_bind *bind, DAT_RMR_COOKIE cookie,
+			     DAT_COMPLETION_FLAGS flags, DAT_RMR_CONTEXT *context);
 
 DAT_RETURN dofi_ep_post_send(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
 			     DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags);

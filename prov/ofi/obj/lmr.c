@@ -11,13 +11,6 @@ struct dofi_pool dofi_lmr_pool = DOFI_POOL_INIT("lmr", struct dofi_lmr, NULL);
 
 #define REMOTE_PRIV (DAT_MEM_PRIV_REMOTE_READ_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG)
 
-#if DAT_VERSION_MAJOR >= 2
-/* Programs written for InfiniBand ask for remote atomics with all other privileges. */
-#define KNOWN_PRIV (DAT_MEM_PRIV_ALL_FLAG | DAT_IB_MEM_PRIV_REMOTE_ATOMIC)
-#else
-#define KNOWN_PRIV DAT_MEM_PRIV_ALL_FLAG
-#endif
-
 static void lmr_destroy(struct dofi_obj *obj)
 {
 	struct dofi_lmr *lmr = (struct dofi_lmr *)obj;
@@ -32,7 +25,7 @@ static void lmr_destroy(struct dofi_obj *obj)
 	dofi_obj_free(&dofi_lmr_pool, DAT_HANDLE_TYPE_LMR, obj);
 }
 
-static uint64_t remote_access(DAT_MEM_PRIV_FLAGS priv)
+uint64_t dofi_lmr_remote_access(DAT_MEM_PRIV_FLAGS priv)
 {
 	return (priv & DAT_MEM_PRIV_REMOTE_READ_FLAG ? FI_REMOTE_READ : 0) |
 	       (priv & DAT_MEM_PRIV_REMOTE_WRITE_FLAG ? FI_REMOTE_WRITE : 0);
@@ -70,7 +63,7 @@ static DAT_RETURN request_check(const struct lmr_request *r)
 		return DOFI_RET(DAT_LENGTH_ERROR, 0);
 	if (!addr || addr + r->length < addr)
 		return DOFI_BAD_ARG(3);
-	if (r->priv & ~KNOWN_PRIV)
+	if (r->priv & ~DOFI_LMR_PRIVILEGES)
 		return DOFI_BAD_ARG(6);
 	/* as on InfiniBand: who may write from afar may write here */
 	if ((r->priv & DAT_MEM_PRIV_REMOTE_WRITE_FLAG) && !(r->priv & DAT_MEM_PRIV_LOCAL_WRITE_FLAG))
@@ -94,7 +87,7 @@ static DAT_RETURN lmr_new(struct dofi_ia *ia, struct dofi_pz *pz, const struct l
 	lmr->len = r->length;
 	/* sending needs no privilege that could be withheld: InfiniBand's programs rely on it */
 	lmr->priv = (DAT_MEM_PRIV_FLAGS)(r->priv | DAT_MEM_PRIV_LOCAL_READ_FLAG);
-	ret = dofi_mr_open(&pz->domain, r->region.for_va, r->length, remote_access(r->priv),
+	ret = dofi_mr_open(&pz->domain, r->region.for_va, r->length, dofi_lmr_remote_access(r->priv),
 			   &lmr->mr, &key);
 	if (ret) {
 		dofi_log(DOFI_WARN, DOFI_MEM, "registering %llu bytes: %s",
@@ -237,13 +230,10 @@ DAT_RETURN dofi_lmr_sync(DAT_IA_HANDLE ia_handle, const DAT_LMR_TRIPLET *segment
 		return DOFI_BAD_ARG(2);
 	for (i = 0; i < count; i++) {
 		const DAT_LMR_TRIPLET *s = &segments[i];
-		struct dofi_lmr *lmr = dofi_pool_at(&dofi_lmr_pool,
-						    (s->lmr_context & DOFI_LMR_INDEX_MASK) - 1);
-		DAT_RETURN ret;
+		struct dofi_lmr *lmr = dofi_lmr_at(s->lmr_context);
 
 		if (!lmr || lmr->obj.ia != ia ||
-		    !dofi_lmr_find(s->lmr_context, s->virtual_address, s->segment_length, lmr->pz,
-				   DAT_MEM_PRIV_NONE_FLAG, &ret))
+		    !dofi_lmr_covers(lmr, s->virtual_address, s->segment_length))
 			return DOFI_BAD_ARG(2);
 	}
 	return DAT_SUCCESS;

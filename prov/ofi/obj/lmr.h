@@ -5,6 +5,8 @@
 
 #include "obj/pz.h"
 
+#include <stdbool.h>
+
 struct dofi_lmr {
 	struct dofi_obj obj;
 	struct dofi_pz *pz;
@@ -23,10 +25,36 @@ struct dofi_lmr {
 #define DOFI_LMR_GEN_SHIFT 24
 #define DOFI_LMR_INDEX_MASK 0xffffffu
 
+#if DAT_VERSION_MAJOR >= 2
+/* Programs written for InfiniBand ask for remote atomics with all other privileges. */
+#define DOFI_LMR_PRIVILEGES (DAT_MEM_PRIV_ALL_FLAG | DAT_IB_MEM_PRIV_REMOTE_ATOMIC)
+#else
+#define DOFI_LMR_PRIVILEGES DAT_MEM_PRIV_ALL_FLAG
+#endif
+
 static inline struct dofi_lmr *dofi_lmr_check(DAT_LMR_HANDLE handle)
 {
 	return dofi_obj_check(&dofi_lmr_pool, DAT_HANDLE_TYPE_LMR, handle);
 }
+
+/* The live LMR of @context, or NULL. */
+static inline struct dofi_lmr *dofi_lmr_at(DAT_LMR_CONTEXT context)
+{
+	struct dofi_lmr *lmr = dofi_pool_at(&dofi_lmr_pool, (context & DOFI_LMR_INDEX_MASK) - 1);
+
+	if (!lmr || !atomic_load_explicit(&lmr->obj.kind, memory_order_acquire) ||
+	    lmr->context != context)
+		return NULL;
+	return lmr;
+}
+
+static inline bool dofi_lmr_covers(const struct dofi_lmr *lmr, uint64_t addr, uint64_t len)
+{
+	return addr >= lmr->addr && len <= lmr->len && addr - lmr->addr <= lmr->len - len;
+}
+
+/* A fabric's access bits for what @priv grants to peers. */
+uint64_t dofi_lmr_remote_access(DAT_MEM_PRIV_FLAGS priv);
 
 /*
  * The LMR in which [@addr, @addr + @len) lies with privilege @priv for @pz, or
@@ -36,14 +64,13 @@ static inline struct dofi_lmr *dofi_lmr_find(DAT_LMR_CONTEXT context, uint64_t a
 					     const struct dofi_pz *pz, DAT_MEM_PRIV_FLAGS priv,
 					     DAT_RETURN *ret)
 {
-	struct dofi_lmr *lmr = dofi_pool_at(&dofi_lmr_pool, (context & DOFI_LMR_INDEX_MASK) - 1);
+	struct dofi_lmr *lmr = dofi_lmr_at(context);
 
-	if (!lmr || !atomic_load_explicit(&lmr->obj.kind, memory_order_acquire) ||
-	    lmr->context != context || lmr->pz != pz)
+	if (!lmr || lmr->pz != pz)
 		*ret = DOFI_RET(DAT_PROTECTION_VIOLATION,
 				priv & DAT_MEM_PRIV_LOCAL_WRITE_FLAG ? DAT_PROTECTION_WRITE :
 								       DAT_PROTECTION_READ);
-	else if (addr < lmr->addr || len > lmr->len || addr - lmr->addr > lmr->len - len)
+	else if (!dofi_lmr_covers(lmr, addr, len))
 		*ret = DOFI_RET(DAT_PROTECTION_VIOLATION,
 				priv & DAT_MEM_PRIV_LOCAL_WRITE_FLAG ? DAT_PROTECTION_WRITE :
 								       DAT_PROTECTION_READ);

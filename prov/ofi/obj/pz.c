@@ -11,6 +11,7 @@ static void pz_ctor(void *obj)
 
 	/* outlives the PZ: an EVD may poll a queue that is just being closed */
 	dofi_cq_init(&pz->domain.cq);
+	pthread_mutex_init(&pz->rmr_lock, NULL);
 }
 
 struct dofi_pool dofi_pz_pool = DOFI_POOL_INIT("pz", struct dofi_pz, pz_ctor);

@@ -10,6 +10,7 @@ struct dofi_pz {
 	struct dofi_obj obj;
 	uint64_t id;			/* no other zone ever has it */
 	struct dofi_domain domain;
+	pthread_mutex_t rmr_lock;	/* its RMRs and their binds; taken under an EP's lock */
 };
 
 static inline struct dofi_pz *dofi_pz_check(DAT_PZ_HANDLE handle)

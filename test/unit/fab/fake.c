@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/queue.h>
 #include <unistd.h>
 
 struct fake fake;
@@ -262,24 +263,75 @@ static int domain_open(struct fid_fabric *fabric, struct fi_info *info, struct f
 	return 0;
 }
 
+/* An open registration. */
+struct fake_mr {
+	struct fid_mr mr;
+	LIST_ENTRY(fake_mr) link;
+};
+
+static LIST_HEAD(, fake_mr) mrs = LIST_HEAD_INITIALIZER(mrs);	/* under fake.lock */
+
+static int mr_closed(struct fid *fid)
+{
+	struct fake_mr *m = (struct fake_mr *)fid;
+
+	if (fake.fault.mr_close)
+		return fake.fault.mr_close;
+	pthread_mutex_lock(&fake.lock);
+	LIST_REMOVE(m, link);
+	fake.open--;
+	pthread_mutex_unlock(&fake.lock);
+	free(m);
+	return 0;
+}
+
+static struct fi_ops mr_fid_ops = { .size = sizeof(mr_fid_ops), .close = mr_closed };
+
+static struct fid_mr *mr_new(uint64_t key)
+{
+	struct fake_mr *m = calloc(1, sizeof(*m));
+
+	m->mr.fid.ops = &mr_fid_ops;
+	m->mr.key = key;
+	pthread_mutex_lock(&fake.lock);
+	LIST_INSERT_HEAD(&mrs, m, link);
+	fake.open++;
+	pthread_mutex_unlock(&fake.lock);
+	return &m->mr;
+}
+
+bool fake_mr_live(uint64_t key)
+{
+	struct fake_mr *m;
+
+	pthread_mutex_lock(&fake.lock);
+	LIST_FOREACH(m, &mrs, link)
+		if (m->mr.key == key)
+			break;
+	pthread_mutex_unlock(&fake.lock);
+	return m;
+}
+
 static int mr_reg(struct fid *fid, const void *buf, size_t len, uint64_t access, uint64_t offset,
 		  uint64_t key, uint64_t flags, struct fid_mr **mr, void *context)
 {
+	bool fails;
+
 	(void)fid;
 	(void)offset;
 	(void)flags;
 	(void)context;
+	pthread_mutex_lock(&fake.lock);
 	fake.mr_key[fake.mrs++ % 256] = key;
 	fake.mr_access = access;
 	fake.mr_addr = buf;
 	fake.mr_len = len;
-	if (fake.fault.mr_times > 0) {
-		fake.fault.mr_times--;
+	fails = fake.fault.mr_times > 0;
+	fake.fault.mr_times -= fails;
+	pthread_mutex_unlock(&fake.lock);
+	if (fails)
 		return fake.fault.mr;
-	}
-	fake.open++;
-	fake.mr.key = fake.mr_native ? fake.native_key : key;
-	*mr = &fake.mr;
+	*mr = mr_new(fake.mr_native ? fake.native_key : key);
 	return 0;
 }
 
@@ -364,7 +416,6 @@ void fake_init(void)
 	fake.domain = (struct fid_domain){ .fid.ops = &domain_fid_ops, .ops = &domain_ops, .mr = &mr_ops };
 	fake.eq = (struct fid_eq){ .fid.ops = &eq_fid_ops, .ops = &eq_ops };
 	fake.cq = (struct fid_cq){ .fid.ops = &cq_fid_ops, .ops = &cq_ops };
-	fake.mr = (struct fid_mr){ .fid.ops = &plain_ops };
 	fake.pep = (struct fid_pep){ .fid.ops = &plain_ops, .ops = &pep_ops };
 	fake.cm_data_size = 256;
 }

@@ -38,6 +38,7 @@ struct fake_faults {
 	bool stale_signal;		/* descriptors stay readable until a read that waits */
 	int mr_times;			/* so many registrations fail ... */
 	int mr;				/* ... with this */
+	int mr_close;			/* and registrations stay open */
 };
 
 struct fake {
@@ -73,7 +74,6 @@ struct fake {
 	struct fid_domain domain;
 	struct fid_eq eq;
 	struct fid_cq cq;
-	struct fid_mr mr;
 	struct fid_pep pep;
 	size_t cm_data_size;		/* what a passive endpoint says */
 };
@@ -84,6 +84,8 @@ void fake_init(void);
 /* Another completion; @err as a fabric has it. */
 void fake_complete(void *context, int err);
 void fake_event_add(const struct fake_event *event);
+/* Whether a registration with this key is open. */
+bool fake_mr_live(uint64_t key);
 /* How many completions nobody has read. */
 unsigned fake_unread(void);
 

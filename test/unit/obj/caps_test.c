@@ -53,8 +53,8 @@ Test(caps, every_row_shows_in_ia_query_with_its_source)
 	SHOWS(max_pzs, true);
 	SHOWS(max_message_size, true);
 	SHOWS(max_rdma_size, true);
-	SHOWS(max_rmrs, false);
-	SHOWS(max_rmr_target_address, false);
+	SHOWS(max_rmrs, true);
+	SHOWS(max_rmr_target_address, true);
 	SHOWS(max_srqs, false);
 	SHOWS(max_ep_per_srq, false);
 	SHOWS(max_recv_per_srq, false);

@@ -186,6 +186,7 @@ void ia_fini(void)
 	cr_expect_eq(dofi_ia_pool.used, 0);
 	cr_expect_eq(dofi_pz_pool.used, 0);
 	cr_expect_eq(dofi_lmr_pool.used, 0);
+	cr_expect_eq(dofi_rmr_pool.used, 0);
 	cr_expect_eq(dofi_cno_pool.used, 0);
 	cr_expect_eq(dofi_evd_pool.used, 0);
 	cr_expect_eq(dofi_ep_pool.used, 0);

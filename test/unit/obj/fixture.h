@@ -12,6 +12,7 @@
 #include "obj/ep.h"
 #include "obj/lmr.h"
 #include "obj/psp.h"
+#include "obj/rmr.h"
 #include "obj/rsp.h"
 
 #include <criterion/criterion.h>

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Binding: the one call on an RMR that is a request of an EP. */
+
+#include "obj/ep_bind.h"
+
+#include "obj/ep.h"
+#include "obj/rmr.h"
+
+/* A bind as the consumer posted it, but for how the versions name its LMR. */
+struct bind_call {
+	const DAT_LMR_TRIPLET *triplet;
+	DAT_MEM_PRIV_FLAGS priv;
+	DAT_EP_HANDLE ep;
+	DAT_RMR_COOKIE cookie;
+	DAT_COMPLETION_FLAGS flags;
+	DAT_RMR_CONTEXT *context;
+};
+
+/* Where the arguments stand in the call. */
+#if DAT_VERSION_MAJOR >= 2
+#define BAD_TRIPLET DOFI_BAD_ARG(3)
+#define BAD_PRIVILEGE DOFI_BAD_ARG(4)
+#define BAD_FLAGS DOFI_BAD_ARG(8)
+#define BAD_CONTEXT DOFI_BAD_ARG(9)
+#else
+#define BAD_TRIPLET DOFI_BAD_ARG(2)
+#define BAD_PRIVILEGE DOFI_BAD_ARG(3)
+#define BAD_FLAGS DOFI_BAD_ARG(6)
+#define BAD_CONTEXT DOFI_BAD_ARG(7)
+#endif
+
+static DAT_RETURN protection(DAT_MEM_PRIV_FLAGS priv)
+{
+	return DOFI_RET(DAT_PROTECTION_VIOLATION,
+			priv & DAT_MEM_PRIV_REMOTE_WRITE_FLAG ? DAT_PROTECTION_RDMA_WRITE :
+								DAT_PROTECTION_RDMA_READ);
+}
+
+/* A peer may be granted what the program may do itself. */
+static DAT_RETURN privileges_check(DAT_MEM_PRIV_FLAGS wanted, DAT_MEM_PRIV_FLAGS has)
+{
+	if ((wanted & DAT_MEM_PRIV_REMOTE_READ_FLAG) && !(has & DAT_MEM_PRIV_LOCAL_READ_FLAG))
+		return DOFI_RET(DAT_PRIVILEGES_VIOLATION, DAT_PRIVILEGES_RDMA_READ);
+	if ((wanted & DAT_MEM_PRIV_REMOTE_WRITE_FLAG) && !(has & DAT_MEM_PRIV_LOCAL_WRITE_FLAG))
+		return DOFI_RET(DAT_PRIVILEGES_VIOLATION, DAT_PRIVILEGES_RDMA_WRITE);
+	return DAT_SUCCESS;
+}
+
+/* Whether @rmr may be bound as @c says, to @lmr; NULL for an unbind. */
+static DAT_RETURN grant_check(const struct dofi_rmr *rmr, const struct dofi_lmr *lmr,
+			      const struct bind_call *c)
+{
+	const DAT_LMR_TRIPLET *t = c->triplet;
+
+	if (!lmr)
+		return DAT_SUCCESS;
+	if (c->priv & ~DOFI_LMR_PRIVILEGES)
+		return BAD_PRIVILEGE;
+	if (!c->context)
+		return BAD_CONTEXT;
+	if (lmr->context != t->lmr_context)
+		return BAD_TRIPLET;
+	if (lmr->pz != rmr->pz)
+		return protection(c->priv);
+	if (!dofi_lmr_covers(lmr, t->virtual_address, t->segment_length))
+		return BAD_TRIPLET;
+	return privileges_check(c->priv, lmr->priv);
+}
+
+static DAT_RETURN rmr_bind(struct dofi_rmr *rmr, struct dofi_lmr *lmr, const struct bind_call *c)
+{
+	struct dofi_ep *ep = dofi_ep_check(c->ep);
+	struct dofi_bind *bind;
+	DAT_RETURN ret;
+
+	if (!ep)
+		return DOFI_BAD_HANDLE(EP);
+	if (!dofi_dto_request_flags(ep, c->flags))
+		return BAD_FLAGS;
+	ret = grant_check(rmr, lmr, c);
+	if (ret)
+		return ret;
+	ret = dofi_bind_new(rmr, lmr, c->triplet->virtual_address, c->triplet->segment_length,
+			    c->priv, &bind);
+	if (ret)
+		return ret;
+	ret = dofi_ep_post_bind(ep, bind, c->cookie, c->flags, c->context);
+	if (ret)
+		dofi_bind_free(bind);
+	return ret;
+}
+
+#if DAT_VERSION_MAJOR >= 2
+DAT_RETURN dofi_rmr_bind(DAT_RMR_HANDLE rmr_handle, DAT_LMR_HANDLE lmr_handle,
+			 const DAT_LMR_TRIPLET *triplet, DAT_MEM_PRIV_FLAGS priv,
+			 DAT_VA_TYPE va_type, DAT_EP_HANDLE ep_handle, DAT_RMR_COOKIE cookie,
+			 DAT_COMPLETION_FLAGS flags, DAT_RMR_CONTEXT *context)
+{
+	const struct bind_call c = { triplet, priv, ep_handle, cookie, flags, context };
+	struct dofi_rmr *rmr = dofi_rmr_check(rmr_handle);
+	struct dofi_lmr *lmr = NULL;
+
+	if (!rmr)
+		return DOFI_BAD_HANDLE(RMR);
+	if (!triplet)
+		return BAD_TRIPLET;
+	if (triplet->segment_length) {
+		lmr = dofi_lmr_check(lmr_handle);
+		if (!lmr)
+			return DOFI_BAD_HANDLE(LMR);
+		if (va_type == DAT_VA_TYPE_ZB)
+			return DOFI_NOT_SUPPORTED;
+		if (va_type != DAT_VA_TYPE_VA)
+			return DOFI_BAD_ARG(5);
+	}
+	return rmr_bind(rmr, lmr, &c);
+}
+#else
+DAT_RETURN dofi_rmr_bind(DAT_RMR_HANDLE rmr_handle, const DAT_LMR_TRIPLET *triplet,
+			 DAT_MEM_PRIV_FLAGS priv, DAT_EP_HANDLE ep_handle, DAT_RMR_COOKIE cookie,
+			 DAT_COMPLETION_FLAGS flags, DAT_RMR_CONTEXT *context)
+{
+	const struct bind_call c = { triplet, priv, ep_handle, cookie, flags, context };
+	struct dofi_rmr *rmr = dofi_rmr_check(rmr_handle);
+	struct dofi_lmr *lmr = NULL;
+
+	if (!rmr)
+		return DOFI_BAD_HANDLE(RMR);
+	if (!triplet)
+		return BAD_TRIPLET;
+	if (triplet->segment_length) {
+		lmr = dofi_lmr_at(triplet->lmr_context);
+		if (!lmr)
+			return BAD_TRIPLET;
+	}
+	return rmr_bind(rmr, lmr, &c);
+}
+#endif

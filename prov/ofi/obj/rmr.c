@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Remote Memory Region: a grant of a part of an LMR to peers, which binds make, change and end. */
+
+#include "obj/rmr.h"
+
+#include "base/log.h"
+
+#include <rdma/fi_errno.h>
+#include <stdlib.h>
+
+struct dofi_pool dofi_rmr_pool = DOFI_POOL_INIT("rmr", struct dofi_rmr, NULL);
+
+/* Grants */
+
+/* Nothing that begins from now on gets through. On failure the grant stands. */
+static int grant_end(struct dofi_bind *bind)
+{
+	int ret;
+
+	if (!bind || !bind->mr)
+		return 0;
+	ret = fi_close(&bind->mr->fid);
+	if (ret) {
+		dofi_log(DOFI_WARN, DOFI_MEM, "ending a grant: %s", fi_strerror(-ret));
+		return ret;
+	}
+	bind->mr = NULL;
+	dofi_obj_put(&bind->lmr->obj);
+	return 0;
+}
+
+/* For good: a registration that the fabric does not close is lost, as an LMR's is. */
+void dofi_bind_free(struct dofi_bind *bind)
+{
+	if (grant_end(bind))
+		dofi_obj_put(&bind->lmr->obj);
+	free(bind);
+}
+
+DAT_RETURN dofi_bind_new(struct dofi_rmr *rmr, struct dofi_lmr *lmr, uint64_t addr, uint64_t len,
+			 DAT_MEM_PRIV_FLAGS priv, struct dofi_bind **out)
+{
+	struct dofi_bind *bind = malloc(sizeof(*bind));
+	int ret;
+
+	if (!bind)
+		return DOFI_NO_RESOURCE(MEMORY);
+	*bind = (struct dofi_bind){
+		.rmr = rmr, .pz = rmr->pz, .lmr = lmr, .addr = addr, .len = len, .priv = priv,
+	};
+	*out = bind;
+	if (!lmr)
+		return DAT_SUCCESS;
+	ret = dofi_mr_open(&rmr->pz->domain, (const void *)(uintptr_t)addr, len,
+			   dofi_lmr_remote_access(priv), &bind->mr, &bind->context);
+	if (ret) {
+		dofi_log(DOFI_WARN, DOFI_MEM, "granting %llu bytes: %s", (unsigned long long)len,
+			 fi_strerror(-ret));
+		free(bind);
+		return DOFI_NO_RESOURCE(MEMORY);
+	}
+	dofi_obj_get(&lmr->obj);
+	return DAT_SUCCESS;
+}
+
+/* Pending binds and what is in force hold an RMR of EP scope to its EP. */
+static void scope_update(struct dofi_rmr *rmr)
+{
+	if (!rmr->bound && LIST_EMPTY(&rmr->pending))
+		rmr->ep = NULL;
+}
+
+DAT_RETURN dofi_bind_post(struct dofi_bind *bind, const struct dofi_ep *ep)
+{
+	struct dofi_rmr *rmr = bind->rmr;
+	DAT_RETURN ret = DAT_SUCCESS;
+
+	pthread_mutex_lock(&bind->pz->rmr_lock);
+	if (!dofi_rmr_check(rmr)) {
+		ret = DOFI_BAD_HANDLE(RMR);	/* freed meanwhile */
+	} else if (rmr->ep_scope && rmr->ep && rmr->ep != ep) {
+		ret = DOFI_RET(DAT_PROTECTION_VIOLATION, 0);
+	} else {
+		rmr->ep = rmr->ep_scope ? ep : NULL;
+		LIST_INSERT_HEAD(&rmr->pending, bind, link);
+	}
+	pthread_mutex_unlock(&bind->pz->rmr_lock);
+	return ret;
+}
+
+/* Puts @bind in force, and @spent is what is not, or no longer. */
+static int replace(struct dofi_rmr *rmr, struct dofi_bind *bind, struct dofi_bind **spent)
+{
+	int ret = grant_end(rmr->bound);
+
+	*spent = bind;
+	LIST_REMOVE(bind, link);
+	if (!ret && bind->lmr) {
+		*spent = rmr->bound;
+		rmr->bound = bind;
+	} else if (!ret) {
+		free(rmr->bound);
+		rmr->bound = NULL;
+	}
+	scope_update(rmr);
+	return ret;
+}
+
+int dofi_bind_execute(struct dofi_bind *bind)
+{
+	struct dofi_bind *spent = bind;
+	struct dofi_pz *pz = bind->pz;
+	int ret = 0;
+
+	pthread_mutex_lock(&pz->rmr_lock);
+	if (bind->rmr)
+		ret = replace(bind->rmr, bind, &spent);
+	pthread_mutex_unlock(&pz->rmr_lock);
+	if (spent)
+		dofi_bind_free(spent);
+	return ret;
+}
+
+void dofi_bind_drop(struct dofi_bind *bind)
+{
+	struct dofi_pz *pz = bind->pz;
+
+	pthread_mutex_lock(&pz->rmr_lock);
+	if (bind->rmr) {
+		LIST_REMOVE(bind, link);
+		scope_update(bind->rmr);
+	}
+	pthread_mutex_unlock(&pz->rmr_lock);
+	dofi_bind_free(bind);
+}
+
+/* RMRs */
+
+/* Ends what is in force. PZ's rmr_lock held. */
+static void unbind(struct dofi_rmr *rmr)
+{
+	if (rmr->bound)
+		dofi_bind_free(rmr->bound);
+	rmr->bound = NULL;
+	scope_update(rmr);
+}
+
+void dofi_rmr_end_scope(struct dofi_ia *ia, const struct dofi_ep *ep)
+{
+	struct dofi_obj *obj;
+
+	pthread_mutex_lock(&ia->lock);
+	TAILQ_FOREACH(obj, &ia->children[DOFI_KIND(DAT_HANDLE_TYPE_RMR)], sibling) {
+		struct dofi_rmr *rmr = (struct dofi_rmr *)obj;
+
+		pthread_mutex_lock(&rmr->pz->rmr_lock);
+		if (rmr->ep == ep)
+			unbind(rmr);
+		pthread_mutex_unlock(&rmr->pz->rmr_lock);
+	}
+	pthread_mutex_unlock(&ia->lock);
+}
+
+/* Binds still in an EP's queue complete in their turn, as if they had come before this. */
+static void rmr_destroy(struct dofi_obj *obj)
+{
+	struct dofi_rmr *rmr = (struct dofi_rmr *)obj;
+	struct dofi_bind *bind;
+
+	if (!dofi_obj_retire(obj))
+		return;
+	pthread_mutex_lock(&rmr->pz->rmr_lock);
+	while ((bind = LIST_FIRST(&rmr->pending))) {
+		LIST_REMOVE(bind, link);
+		bind->rmr = NULL;
+		grant_end(bind);
+	}
+	unbind(rmr);
+	pthread_mutex_unlock(&rmr->pz->rmr_lock);
+	dofi_obj_put(&rmr->pz->obj);
+	dofi_obj_free(&dofi_rmr_pool, DAT_HANDLE_TYPE_RMR, obj);
+}
+
+static DAT_RETURN rmr_new(DAT_PZ_HANDLE pz_handle, bool ep_scope, DAT_RMR_HANDLE *rmr_handle)
+{
+	struct dofi_pz *pz = dofi_pz_check(pz_handle);
+	struct dofi_rmr *rmr;
+
+	if (!pz)
+		return DOFI_BAD_HANDLE(PZ);
+	if (!rmr_handle)
+		return DOFI_BAD_ARG(2);
+	rmr = dofi_obj_new(&dofi_rmr_pool, DAT_HANDLE_TYPE_RMR, pz->obj.ia, rmr_destroy);
+	if (!rmr)
+		return DOFI_NO_RESOURCE(MEMORY);
+	rmr->pz = pz;
+	rmr->ep_scope = ep_scope;
+	rmr->bound = NULL;
+	LIST_INIT(&rmr->pending);
+	rmr->ep = NULL;
+	dofi_obj_get(&pz->obj);
+	dofi_obj_publish(&rmr->obj, DAT_HANDLE_TYPE_RMR);
+	*rmr_handle = rmr;
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dofi_rmr_create(DAT_PZ_HANDLE pz_handle, DAT_RMR_HANDLE *rmr_handle)
+{
+	return rmr_new(pz_handle, false, rmr_handle);
+}
+
+#if DAT_VERSION_MAJOR >= 2
+DAT_RETURN dofi_rmr_create_for_ep(DAT_PZ_HANDLE pz_handle, DAT_RMR_HANDLE *rmr_handle)
+{
+	return rmr_new(pz_handle, true, rmr_handle);
+}
+#endif
+
+static void tell_grant(const struct dofi_bind *bind, DAT_RMR_PARAM *param)
+{
+	param->lmr_triplet.lmr_context = bind->lmr->context;
+	param->lmr_triplet.virtual_address = bind->addr;
+	param->lmr_triplet.segment_length = bind->len;
+	param->mem_priv = bind->priv;
+	param->rmr_context = bind->context;
+}
+
+DAT_RETURN dofi_rmr_query(DAT_RMR_HANDLE rmr_handle, DAT_RMR_PARAM_MASK mask, DAT_RMR_PARAM *param)
+{
+	struct dofi_rmr *rmr = dofi_rmr_check(rmr_handle);
+	DAT_RMR_PARAM now = { .mem_priv = DAT_MEM_PRIV_NONE_FLAG };
+	bool bound;
+
+	if (!rmr)
+		return DOFI_BAD_HANDLE(RMR);
+	if (mask & ~DAT_RMR_FIELD_ALL)
+		return DOFI_BAD_ARG(2);
+	if (!param)
+		return DOFI_BAD_ARG(3);
+	now.ia_handle = dofi_ia_export(rmr->obj.ia);
+	now.pz_handle = rmr->pz;
+#if DAT_VERSION_MAJOR >= 2
+	now.rmr_scope = rmr->ep_scope ? DAT_RMR_SCOPE_EP : DAT_RMR_SCOPE_PZ;
+	now.va_type = DAT_VA_TYPE_VA;
+#endif
+	pthread_mutex_lock(&rmr->pz->rmr_lock);
+	bound = rmr->bound;
+	if (bound)
+		tell_grant(rmr->bound, &now);
+	pthread_mutex_unlock(&rmr->pz->rmr_lock);
+	if (!bound && (mask & DAT_RMR_FIELD_LMR_TRIPLET))
+		return DOFI_BAD_ARG(2);
+	*param = now;
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dofi_rmr_free(DAT_RMR_HANDLE rmr_handle)
+{
+	struct dofi_rmr *rmr = dofi_rmr_check(rmr_handle);
+
+	if (!rmr)
+		return DOFI_BAD_HANDLE(RMR);
+	rmr_destroy(&rmr->obj);
+	return DAT_SUCCESS;
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Remote Memory Region: a grant of a part of an LMR to peers, which binds make, change and end. */
+#ifndef DOFI_OBJ_RMR_H
+#define DOFI_OBJ_RMR_H
+
+#include "obj/lmr.h"
+
+#include <stdbool.h>
+#include <sys/queue.h>
+
+/*
+ * What one bind grants: a registration of its own, made when the bind is posted, so that its
+ * key is known then. It is pending until its turn among the EP's requests comes; then it takes
+ * the place of the grant before it, whose registration is closed. That is what revokes it.
+ */
+struct dofi_bind {
+	struct dofi_rmr *rmr;		/* NULL when that was freed; PZ's rmr_lock */
+	struct dofi_pz *pz;
+	struct dofi_lmr *lmr;		/* NULL: an unbind, which grants nothing */
+	struct fid_mr *mr;		/* NULL for an unbind, and when the grant has ended */
+	uint64_t addr, len;
+	DAT_MEM_PRIV_FLAGS priv;
+	DAT_RMR_CONTEXT context;	/* the fabric's key */
+	LIST_ENTRY(dofi_bind) link;	/* of the RMR's pending ones */
+};
+
+struct dofi_rmr {
+	struct dofi_obj obj;
+	struct dofi_pz *pz;
+	bool ep_scope;			/* bound through one EP at a time, while that is connected */
+
+	/* under the PZ's rmr_lock */
+	struct dofi_bind *bound;	/* in force, or NULL */
+	LIST_HEAD(, dofi_bind) pending;
+	const struct dofi_ep *ep;	/* of EP scope: through which it is, or is being, bound */
+};
+
+static inline struct dofi_rmr *dofi_rmr_check(DAT_RMR_HANDLE handle)
+{
+	return dofi_obj_check(&dofi_rmr_pool, DAT_HANDLE_TYPE_RMR, handle);
+}
+
+/*
+ * A bind of @rmr to [@addr, @addr + @len) of @lmr, or, if that is NULL, an unbind. Whoever
+ * has it posts it, or frees it. Registers memory: not under an EP's lock.
+ */
+DAT_RETURN dofi_bind_new(struct dofi_rmr *rmr, struct dofi_lmr *lmr, uint64_t addr, uint64_t len,
+			 DAT_MEM_PRIV_FLAGS priv, struct dofi_bind **bind);
+
+void dofi_bind_free(struct dofi_bind *bind);
+
+/* Makes it a pending one, posted through @ep, if its RMR may be bound there. EP lock held. */
+DAT_RETURN dofi_bind_post(struct dofi_bind *bind, const struct dofi_ep *ep);
+
+/*
+ * Its turn has come: it is in force, and the former context grants nothing more. With a
+ * negative errno the former grant could not be ended, and stays. Takes @bind over.
+ */
+int dofi_bind_execute(struct dofi_bind *bind);
+
+/* Pending, but not to be executed: what it grants ends, the RMR stays as it is. Frees @bind. */
+void dofi_bind_drop(struct dofi_bind *bind);
+
+/* The connection of @ep ends, and with it the grants of EP scope that were made through it. */
+void dofi_rmr_end_scope(struct dofi_ia *ia, const struct dofi_ep *ep);
+
+/* dat_rmr_bind is in ep_bind.h: it is a request of an EP. */
+DAT_RETURN dofi_rmr_create(DAT_PZ_HANDLE pz_handle, DAT_RMR_HANDLE *rmr_handle);
+DAT_RETURN dofi_rmr_query(DAT_RMR_HANDLE rmr_handle, DAT_RMR_PARAM_MASK mask, DAT_RMR_PARAM *param);
+DAT_RETURN dofi_rmr_free(DAT_RMR_HANDLE rmr_handle);
+#if DAT_VERSION_MAJOR >= 2
+DAT_RETURN dofi_rmr_create_for_ep(DAT_PZ_HANDLE pz_handle, DAT_RMR_HANDLE *rmr_handle);
+#endif
+
+#endif

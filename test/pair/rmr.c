@@ -1,0 +1,686 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Two processes and RMRs: what a bind grants, when it does, and that what has ended is felt. */
+
+#include "pair.h"
+
+#include <string.h>
+
+#define KIB 1024u
+#define SIZE (64 * KIB)		/* of the memory, */
+#define START (4 * KIB)		/* and the part of it that is granted */
+#define LENGTH (32 * KIB)
+
+#define LOCAL ((DAT_MEM_PRIV_FLAGS)(DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_LOCAL_WRITE_FLAG))
+#define READ DAT_MEM_PRIV_REMOTE_READ_FLAG
+#define WRITE DAT_MEM_PRIV_REMOTE_WRITE_FLAG
+#define BOTH ((DAT_MEM_PRIV_FLAGS)(READ | WRITE))
+
+/* dat_rmr_bind() in the form that both versions have. */
+static DAT_RETURN bind_flags(DAT_RMR_HANDLE rmr, const struct mem *m, DAT_LMR_TRIPLET part,
+			     DAT_MEM_PRIV_FLAGS priv, DAT_EP_HANDLE ep, uint64_t cookie, int flags,
+			     DAT_RMR_CONTEXT *context)
+{
+	const DAT_RMR_COOKIE c = { .as_64 = cookie };
+
+#if DAT_VERSION_MAJOR >= 2
+	return dat_rmr_bind(rmr, m->lmr, &part, priv, DAT_VA_TYPE_VA, ep, c,
+			    (DAT_COMPLETION_FLAGS)flags, context);
+#else
+	(void)m;
+	return dat_rmr_bind(rmr, &part, priv, ep, c, (DAT_COMPLETION_FLAGS)flags, context);
+#endif
+}
+
+static DAT_RETURN bind_part(DAT_RMR_HANDLE rmr, const struct mem *m, size_t offset, size_t length,
+			    DAT_MEM_PRIV_FLAGS priv, DAT_EP_HANDLE ep, uint64_t cookie,
+			    DAT_RMR_CONTEXT *context)
+{
+	return bind_flags(rmr, m, mem_segment(m, offset, length), priv, ep, cookie,
+			  DAT_COMPLETION_DEFAULT_FLAG, context);
+}
+
+static DAT_RETURN unbind(DAT_RMR_HANDLE rmr, const struct mem *m, DAT_EP_HANDLE ep, uint64_t cookie)
+{
+	DAT_RMR_CONTEXT none;
+
+	return bind_part(rmr, m, 0, 0, DAT_MEM_PRIV_NONE_FLAG, ep, cookie, &none);
+}
+
+static void expect_bind(DAT_EVD_HANDLE evd, DAT_RMR_HANDLE rmr, uint64_t cookie,
+			DAT_RMR_BIND_COMPLETION_STATUS status)
+{
+	const DAT_RMR_BIND_COMPLETION_EVENT_DATA *d;
+	DAT_EVENT event;
+
+	expect_event(evd, DAT_RMR_BIND_COMPLETION_EVENT, &event);
+	d = &event.event_data.rmr_completion_event_data;
+	SAME(d->user_cookie.as_64, cookie);
+	SAME(d->status, status);
+	CHECK(d->rmr_handle == rmr, "of another RMR");
+}
+
+/* Binds, waits for it, and says what the peer may use now. */
+static struct grant granted(struct node *n, DAT_EP_HANDLE ep, DAT_RMR_HANDLE rmr,
+			    const struct mem *m, DAT_MEM_PRIV_FLAGS priv)
+{
+	struct grant g;
+
+	memset(&g, 0, sizeof(g));
+	g.address = (uintptr_t)m->base + START;
+	g.size = LENGTH;
+	OK(bind_part(rmr, m, START, LENGTH, priv, ep, 77, &g.rmr_context));
+	CHECK(g.rmr_context, "no context");
+	expect_bind(n->req, rmr, 77, DAT_DTO_SUCCESS);
+	return g;
+}
+
+/* Memory of which the middle has a pattern and the rest another byte. */
+static void prepare(struct mem *m, unsigned seed)
+{
+	memset(m->base, 0xaa, m->size);
+	fill(m->base + START, LENGTH, seed);
+}
+
+static void inspect(const struct mem *m, unsigned seed)
+{
+	size_t i;
+
+	verify(m->base + START, LENGTH, seed);
+	for (i = 0; i < m->size; i++)
+		CHECK((i >= START && i < START + LENGTH) || m->base[i] == 0xaa,
+		      "byte %zu outside of what was granted is %#x", i, m->base[i]);
+}
+
+/* Memory that peers can reach through RMRs alone. */
+static void own_memory(struct node *n, DAT_PZ_HANDLE pz, struct mem *m)
+{
+	mem_get_with(n, pz, m, SIZE, LOCAL);
+	SAME(m->rmr_context, 0);
+	prepare(m, 1);
+}
+
+/* What is bound is used */
+
+static void use_server(struct pair *p)
+{
+	DAT_RMR_HANDLE rmr;
+	DAT_EP_HANDLE ep;
+	struct grant g;
+	struct node n;
+	struct mem m;
+
+	node_open(&n);
+	own_memory(&n, n.pz, &m);
+	OK(dat_rmr_create(n.pz, &rmr));
+	ep = node_ep(&n, NULL);
+	pair_link(p, &n, ep);
+	g = granted(&n, ep, rmr, &m, BOTH);
+	pair_send(p, &g, sizeof(g));
+	pair_sync(p);	/* the peer has read, and written */
+	inspect(&m, 2);
+	pair_unlink(p, &n, ep);
+	expect_quiet(n.req);
+	FAILS(dat_lmr_free(m.lmr), DAT_INVALID_STATE);
+	OK(dat_rmr_free(rmr));
+	OK(dat_ep_free(ep));
+	mem_put(&m);
+	node_close(&n);
+}
+
+static void use_client(struct pair *p)
+{
+	DAT_EP_HANDLE ep;
+	struct grant g;
+	struct node n;
+	struct mem m;
+
+	node_open(&n);
+	mem_get(&n, &m, LENGTH);
+	ep = node_ep(&n, NULL);
+	pair_link(p, &n, ep);
+	pair_granted(p, &g);
+	post_read(ep, &m, 0, LENGTH, 1, &g, 0);
+	expect_dto(n.req, 1, DAT_DTO_SUCCESS, LENGTH);
+	verify(m.base, LENGTH, 1);
+	fill(m.base, LENGTH, 2);
+	post_write(ep, &m, 0, LENGTH, 2, &g, 0);
+	expect_dto(n.req, 2, DAT_DTO_SUCCESS, LENGTH);
+	pair_sync(p);
+	pair_unlink(p, &n, ep);
+	OK(dat_ep_free(ep));
+	mem_put(&m);
+	node_close(&n);
+}
+
+/* A bind need not be waited for: what is posted behind it finds it done. */
+
+#define N_ROUNDS 100
+#define ROUND (LENGTH / N_ROUNDS)
+
+static void rounds_server(struct pair *p)
+{
+	DAT_RMR_HANDLE rmr;
+	struct grant *told;
+	struct link l;
+	uint64_t i;
+
+	link_open(p, &l, SIZE);
+	OK(dat_rmr_create(l.n.pz, &rmr));
+	told = (struct grant *)l.m.base;
+	for (i = 0; i < N_ROUNDS; i++) {
+		size_t at = START + i * ROUND;
+
+		post_recv(l.ep, &l.m, SIZE - 8, 8, i);
+		told->address = (uintptr_t)l.m.base + at;
+		told->size = ROUND;
+		OK(bind_flags(rmr, &l.m, mem_segment(&l.m, at, ROUND), WRITE, l.ep, 0,
+			      DAT_COMPLETION_SUPPRESS_FLAG, &told->rmr_context));
+		post_send(l.ep, &l.m, 0, sizeof(*told), i);
+		expect_dto(l.n.req, i, DAT_DTO_SUCCESS, sizeof(*told));
+		expect_dto(l.n.recv, i, DAT_DTO_SUCCESS, 8);
+		verify(l.m.base + at, ROUND, i);
+	}
+	OK(dat_rmr_free(rmr));
+	link_close(p, &l);
+}
+
+static void rounds_client(struct pair *p)
+{
+	struct link l;
+	uint64_t i;
+
+	link_open(p, &l, SIZE);
+	post_recv(l.ep, &l.m, 0, sizeof(struct grant), 0);
+	for (i = 0; i < N_ROUNDS; i++) {
+		struct grant told;
+
+		expect_dto(l.n.recv, i, DAT_DTO_SUCCESS, sizeof(told));
+		memcpy(&told, l.m.base, sizeof(told));
+		if (i + 1 < N_ROUNDS)
+			post_recv(l.ep, &l.m, 0, sizeof(told), i + 1);
+		fill(l.m.base + START, ROUND, i);
+		post_write(l.ep, &l.m, START, ROUND, i, &told, 0);
+		expect_dto(l.n.req, i, DAT_DTO_SUCCESS, ROUND);
+		post_send(l.ep, &l.m, 0, 8, i);
+		expect_dto(l.n.req, i, DAT_DTO_SUCCESS, 8);
+	}
+	link_close(p, &l);
+}
+
+/* What is not, or no longer, granted is refused, and nothing is written */
+
+enum fault {
+	BEHIND_END, BEFORE_START, NO_PRIVILEGE, REBOUND, UNBOUND, FREED, REBOUND_ELSEWHERE, N_FAULTS
+};
+
+static const char *const fault_names[N_FAULTS] = {
+	"behind the end", "before the start", "no privilege", "context of before a rebind",
+	"unbound", "freed", "rebound to other memory",
+};
+
+/* Binds as the fault wants it, and returns what the peer is told. */
+static struct grant grant_for(struct node *n, DAT_EP_HANDLE ep, DAT_RMR_HANDLE rmr,
+			      const struct mem *m, const struct mem *other, enum fault fault, bool read)
+{
+	struct grant g = granted(n, ep, rmr, m, fault != NO_PRIVILEGE ? BOTH : read ? WRITE : READ);
+
+	switch (fault) {
+	case BEHIND_END:
+		g.address += LENGTH - 32;
+		break;
+	case BEFORE_START:
+		g.address -= 32;
+		break;
+	case REBOUND:
+		granted(n, ep, rmr, m, BOTH);
+		break;
+	case REBOUND_ELSEWHERE:
+		g.rmr_context = granted(n, ep, rmr, other, BOTH).rmr_context;
+		break;
+	case UNBOUND:
+		OK(unbind(rmr, m, ep, 78));
+		expect_bind(n->req, rmr, 78, DAT_DTO_SUCCESS);
+		break;
+	case FREED:
+		OK(dat_rmr_free(rmr));
+		break;
+	default:
+		break;
+	}
+	return g;
+}
+
+static void refused_server(struct pair *p)
+{
+	bool read = *(const bool *)pair_arg();
+	struct mem m, other, spare;
+	struct node n;
+	int fault;
+
+	node_open(&n);
+	own_memory(&n, n.pz, &m);
+	own_memory(&n, n.pz, &other);
+	mem_get(&n, &spare, 64);
+	for (fault = 0; fault < N_FAULTS; fault++) {
+		DAT_EP_HANDLE ep = node_ep(&n, NULL);
+		DAT_RMR_HANDLE rmr, good;
+		struct grant g, usable;
+
+		OK(dat_rmr_create(n.pz, &rmr));
+		OK(dat_rmr_create(n.pz, &good));
+		post_recv(ep, &spare, 0, 64, 1);
+		pair_link(p, &n, ep);
+		usable = granted(&n, ep, good, &other, BOTH);
+		g = grant_for(&n, ep, rmr, &m, &other, (enum fault)fault, read);
+		pair_send(p, &usable, sizeof(usable));
+		pair_send(p, &g, sizeof(g));
+		expect_end(n.conn, ep);
+		expect_dto(n.recv, 1, DAT_DTO_ERR_FLUSHED, 0);
+		expect_quiet(n.recv);
+		pair_sync(p);
+		inspect(&m, 1);
+		expect_quiet(n.req);
+		OK(dat_ep_free(ep));
+		OK(dat_rmr_free(good));
+		if (fault != FREED)
+			OK(dat_rmr_free(rmr));
+	}
+	mem_put(&m);
+	mem_put(&other);
+	mem_put(&spare);
+	node_close(&n);
+}
+
+/* A request that must fail, and with it the connection. */
+static void expect_refused(struct node *n, DAT_EP_HANDLE ep, uint64_t cookie, const char *why)
+{
+	const DAT_DTO_COMPLETION_EVENT_DATA *d;
+	DAT_EVENT event;
+
+	expect_event(n->req, DAT_DTO_COMPLETION_EVENT, &event);
+	d = &event.event_data.dto_completion_event_data;
+	SAME(d->user_cookie.as_64, cookie);
+	CHECK(d->status != DAT_DTO_SUCCESS, "%s", why);
+	expect_quiet(n->req);
+	expect_end(n->conn, ep);
+}
+
+static void refused_client(struct pair *p)
+{
+	bool read = *(const bool *)pair_arg();
+	struct node n;
+	struct mem m;
+	int fault;
+
+	node_open(&n);
+	mem_get(&n, &m, 256);
+	for (fault = 0; fault < N_FAULTS; fault++) {
+		DAT_EP_HANDLE ep = node_ep(&n, NULL);
+		struct grant g, usable;
+
+		memset(m.base, 0xbb, m.size);
+		pair_link(p, &n, ep);
+		pair_granted(p, &usable);
+		pair_granted(p, &g);
+		/* one that is carried out, to show that it is the other's own fault */
+		post_read(ep, &m, 0, 64, 1, &usable, 0);
+		expect_dto(n.req, 1, DAT_DTO_SUCCESS, 64);
+		if (read)
+			post_read(ep, &m, 64, 64, 2, &g, 0);
+		else
+			post_write(ep, &m, 64, 64, 2, &g, 0);
+		expect_refused(&n, ep, 2, fault_names[fault]);
+		CHECK(m.base[64] == 0xbb, "%s: the read has brought something", fault_names[fault]);
+		pair_sync(p);
+		OK(dat_ep_free(ep));
+	}
+	mem_put(&m);
+	node_close(&n);
+}
+
+static const bool reading = true, writing = false;
+
+/* Several connections, in zones of their own or one */
+
+/* An EP in @pz, on the node's EVDs, connected. */
+static DAT_EP_HANDLE link_in(struct pair *p, struct node *n, DAT_PZ_HANDLE pz)
+{
+	DAT_EP_HANDLE ep;
+
+	OK(dat_ep_create(n->ia, pz, n->recv, n->req, n->conn, NULL, &ep));
+	pair_link(p, n, ep);
+	return ep;
+}
+
+/* Locally, all combinations of EP, LMR and RMR; remotely, the contexts of one in the other. */
+static void zones_server(struct pair *p)
+{
+	DAT_PZ_HANDLE pz[2];
+	DAT_RMR_HANDLE rmr[2];
+	DAT_EP_HANDLE ep[2];
+	DAT_RMR_CONTEXT none;
+	struct grant g[2];
+	struct mem m[2];
+	struct node n;
+	int i;
+
+	node_open(&n);
+	pz[0] = n.pz;
+	OK(dat_pz_create(n.ia, &pz[1]));
+	for (i = 0; i < 2; i++) {
+		own_memory(&n, pz[i], &m[i]);
+		OK(dat_rmr_create(pz[i], &rmr[i]));
+		ep[i] = link_in(p, &n, pz[i]);
+	}
+	for (i = 1; i < 7; i++)
+		FAILS(bind_part(rmr[i & 1], &m[i >> 1 & 1], START, LENGTH, BOTH, ep[i >> 2 & 1], 1,
+				&none), DAT_PROTECTION_VIOLATION);
+	FAILS(unbind(rmr[0], &m[0], ep[1], 1), DAT_PROTECTION_VIOLATION);
+	for (i = 0; i < 2; i++) {
+		g[i] = granted(&n, ep[i], rmr[i], &m[i], BOTH);
+		pair_send(p, &g[i], sizeof(g[i]));
+	}
+	expect_end(n.conn, ep[0]);	/* the peer has tried the other one's */
+	pair_sync(p);
+	expect_end(n.conn, ep[1]);
+	pair_sync(p);
+	for (i = 0; i < 2; i++) {
+		inspect(&m[i], 1);
+		OK(dat_ep_free(ep[i]));
+		FAILS(dat_pz_free(pz[i]), DAT_INVALID_STATE);
+		OK(dat_rmr_free(rmr[i]));
+		mem_put(&m[i]);
+	}
+	OK(dat_pz_free(pz[1]));
+	expect_quiet(n.req);
+	node_close(&n);
+}
+
+static void zones_client(struct pair *p)
+{
+	DAT_EP_HANDLE ep[2];
+	struct grant g[2];
+	struct node n;
+	struct mem m;
+	int i;
+
+	node_open(&n);
+	mem_get(&n, &m, 256);
+	memset(m.base, 0xbb, m.size);
+	for (i = 0; i < 2; i++)
+		ep[i] = link_in(p, &n, n.pz);
+	for (i = 0; i < 2; i++)
+		pair_granted(p, &g[i]);
+	for (i = 0; i < 2; i++) {
+		post_read(ep[i], &m, 128, 64, 1, &g[i], 0);
+		expect_dto(n.req, 1, DAT_DTO_SUCCESS, 64);
+	}
+	post_write(ep[0], &m, 0, 64, 2, &g[1], 0);
+	expect_refused(&n, ep[0], 2, "written into another zone");
+	pair_sync(p);
+	post_read(ep[1], &m, 0, 64, 2, &g[0], 0);
+	expect_refused(&n, ep[1], 2, "read from another zone");
+	CHECK(m.base[0] == 0xbb, "the read has brought something");
+	pair_sync(p);
+	for (i = 0; i < 2; i++)
+		OK(dat_ep_free(ep[i]));
+	mem_put(&m);
+	node_close(&n);
+}
+
+#if DAT_VERSION_MAJOR >= 2
+/* Of EP scope: through one connection, and no longer than that lasts. */
+static void scope_server(struct pair *p)
+{
+	DAT_RMR_PARAM param;
+	DAT_RMR_HANDLE rmr;
+	DAT_RMR_CONTEXT none;
+	DAT_EP_HANDLE ep[2];
+	struct grant g;
+	struct node n;
+	struct mem m;
+	int i;
+
+	node_open(&n);
+	SAME(n.prov.rmr_scope_supported, DAT_RMR_SCOPE_ANY);
+	own_memory(&n, n.pz, &m);
+	OK(dat_rmr_create_for_ep(n.pz, &rmr));
+	for (i = 0; i < 2; i++)
+		ep[i] = link_in(p, &n, n.pz);
+	g = granted(&n, ep[0], rmr, &m, BOTH);
+	OK(dat_rmr_query(rmr, DAT_RMR_FIELD_ALL, &param));
+	SAME(param.rmr_scope, DAT_RMR_SCOPE_EP);
+	SAME(param.rmr_context, g.rmr_context);
+	FAILS(bind_part(rmr, &m, START, LENGTH, BOTH, ep[1], 1, &none), DAT_PROTECTION_VIOLATION);
+	pair_send(p, &g, sizeof(g));
+	pair_unlink(p, &n, ep[0]);
+	FAILS(dat_rmr_query(rmr, DAT_RMR_FIELD_ALL, &param), DAT_INVALID_PARAMETER);
+	pair_sync(p);
+	expect_end(n.conn, ep[1]);	/* the peer has tried the former context there */
+	pair_sync(p);
+	inspect(&m, 2);
+	OK(dat_ep_free(ep[1]));
+	ep[1] = link_in(p, &n, n.pz);
+	g = granted(&n, ep[1], rmr, &m, READ);
+	pair_send(p, &g, sizeof(g));
+	pair_unlink(p, &n, ep[1]);
+	for (i = 0; i < 2; i++)
+		OK(dat_ep_free(ep[i]));
+	OK(dat_rmr_free(rmr));
+	mem_put(&m);
+	node_close(&n);
+}
+
+static void scope_client(struct pair *p)
+{
+	DAT_EP_HANDLE ep[2];
+	struct grant g;
+	struct node n;
+	struct mem m;
+	int i;
+
+	node_open(&n);
+	mem_get(&n, &m, LENGTH);
+	for (i = 0; i < 2; i++)
+		ep[i] = link_in(p, &n, n.pz);
+	pair_granted(p, &g);
+	fill(m.base, LENGTH, 2);
+	post_write(ep[0], &m, 0, LENGTH, 1, &g, 0);
+	expect_dto(n.req, 1, DAT_DTO_SUCCESS, LENGTH);
+	pair_unlink(p, &n, ep[0]);
+	pair_sync(p);
+	memset(m.base, 0, LENGTH);
+	post_write(ep[1], &m, 0, LENGTH, 2, &g, 0);
+	expect_refused(&n, ep[1], 2, "the former connection's context");
+	pair_sync(p);
+	OK(dat_ep_free(ep[1]));
+	ep[1] = link_in(p, &n, n.pz);
+	pair_granted(p, &g);
+	post_read(ep[1], &m, 0, LENGTH, 3, &g, 0);
+	expect_dto(n.req, 3, DAT_DTO_SUCCESS, LENGTH);
+	verify(m.base, LENGTH, 2);
+	pair_unlink(p, &n, ep[1]);
+	for (i = 0; i < 2; i++)
+		OK(dat_ep_free(ep[i]));
+	mem_put(&m);
+	node_close(&n);
+}
+#endif
+
+/* Taken away under writes that are on their way: each ends once, and then nothing is written. */
+
+static const bool by_unbinding = false, by_freeing = true;
+
+#define N_WRITES 32
+#define WRITE_SIZE (256 * KIB)
+
+static void traffic_server(struct pair *p)
+{
+	const bool freeing = *(const bool *)pair_arg();
+	volatile unsigned char *last;
+	DAT_RMR_HANDLE rmr;
+	int64_t deadline;
+	struct link l;
+	struct grant g;
+
+	link_open(p, &l, WRITE_SIZE);
+	OK(dat_rmr_create(l.n.pz, &rmr));
+	memset(&g, 0, sizeof(g));
+	g.address = (uintptr_t)l.m.base;
+	g.size = WRITE_SIZE;
+	OK(bind_part(rmr, &l.m, 0, WRITE_SIZE, WRITE, l.ep, 1, &g.rmr_context));
+	expect_bind(l.n.req, rmr, 1, DAT_DTO_SUCCESS);
+	pair_send(p, &g, sizeof(g));
+	last = l.m.base + WRITE_SIZE - 1;
+	for (deadline = pair_deadline(PAIR_LIMIT); !*last; )
+		CHECK(pair_now() < deadline, "nothing is written");
+	if (freeing) {
+		OK(dat_rmr_free(rmr));
+	} else {
+		OK(unbind(rmr, &l.m, l.ep, 2));
+		expect_bind(l.n.req, rmr, 2, DAT_DTO_SUCCESS);
+	}
+	pair_sync(p);
+	expect_end(l.n.conn, l.ep);
+	memset(l.m.base, 0xcc, WRITE_SIZE);
+	pair_sync(p);
+	CHECK(*last == 0xcc, "written after the end");
+	if (!freeing)
+		OK(dat_rmr_free(rmr));
+	OK(dat_ep_free(l.ep));
+	mem_put(&l.m);
+	node_close(&l.n);
+}
+
+static void traffic_client(struct pair *p)
+{
+	const DAT_DTO_COMPLETION_EVENT_DATA *d;
+	bool failed = false;
+	struct grant g;
+	struct link l;
+	uint64_t i;
+
+	link_open(p, &l, WRITE_SIZE);
+	memset(l.m.base, 0xff, WRITE_SIZE);
+	pair_granted(p, &g);
+	for (i = 0; i < N_WRITES; i++)
+		post_write(l.ep, &l.m, 0, WRITE_SIZE, i, &g, 0);
+	pair_sync(p);	/* it has been taken away: what comes now must fail */
+	post_write(l.ep, &l.m, 0, WRITE_SIZE, i, &g, 0);
+	for (i = 0; i <= N_WRITES; i++) {
+		DAT_EVENT event;
+
+		expect_event(l.n.req, DAT_DTO_COMPLETION_EVENT, &event);
+		d = &event.event_data.dto_completion_event_data;
+		SAME(d->user_cookie.as_64, i);
+		failed |= d->status != DAT_DTO_SUCCESS;
+	}
+	CHECK(failed, "all writes have succeeded");
+	expect_end(l.n.conn, l.ep);
+	expect_quiet(l.n.req);
+	pair_sync(p);
+	OK(dat_ep_free(l.ep));
+	mem_put(&l.m);
+	node_close(&l.n);
+}
+
+/* Order and flags */
+
+static void order(struct pair *p)
+{
+	DAT_RMR_CONTEXT context, before = 0;
+	DAT_RMR_HANDLE rmr;
+	struct link l;
+	uint64_t i;
+
+	link_open(p, &l, SIZE);
+	OK(dat_rmr_create(l.n.pz, &rmr));
+	for (i = 0; i < 16; i++)
+		post_recv(l.ep, &l.m, 64 * i, 64, i);
+	pair_sync(p);
+	for (i = 0; i < 16; i++) {
+		bool quiet = i % 4 == 3;
+
+		post_send(l.ep, &l.m, START, 64, i);
+		OK(bind_flags(rmr, &l.m, mem_segment(&l.m, START, LENGTH), READ, l.ep, 100 + i,
+			      DAT_COMPLETION_BARRIER_FENCE_FLAG |
+			      (quiet ? DAT_COMPLETION_SUPPRESS_FLAG : 0), &context));
+		CHECK(context && context != before, "the same context again");
+		before = context;
+	}
+	for (i = 0; i < 16; i++) {
+		expect_dto(l.n.req, i, DAT_DTO_SUCCESS, 64);
+		if (i % 4 != 3)
+			expect_bind(l.n.req, rmr, 100 + i, DAT_DTO_SUCCESS);
+	}
+	for (i = 0; i < 16; i++)
+		expect_dto(l.n.recv, i, DAT_DTO_SUCCESS, 64);
+	OK(dat_rmr_free(rmr));
+	pair_sync(p);
+	link_close(p, &l);
+}
+
+/* States, and what is in use */
+
+static void states(struct pair *p)
+{
+	DAT_RMR_CONTEXT context = 0;
+	DAT_RMR_PARAM param;
+	DAT_RMR_HANDLE rmr;
+	DAT_EP_HANDLE ep;
+	struct grant g;
+	struct node n;
+	struct mem m;
+
+	node_open(&n);
+	own_memory(&n, n.pz, &m);
+	OK(dat_rmr_create(n.pz, &rmr));
+	FAILS(dat_rmr_query(rmr, DAT_RMR_FIELD_ALL, &param), DAT_INVALID_PARAMETER);
+	OK(dat_rmr_query(rmr, (DAT_RMR_PARAM_MASK)(DAT_RMR_FIELD_ALL & ~DAT_RMR_FIELD_LMR_TRIPLET),
+			 &param));
+	CHECK(param.ia_handle == n.ia && param.pz_handle == n.pz, "another's");
+	ep = node_ep(&n, NULL);
+	FAILS(bind_part(rmr, &m, START, LENGTH, BOTH, ep, 1, &context), DAT_INVALID_STATE);
+	pair_link(p, &n, ep);
+	g = granted(&n, ep, rmr, &m, BOTH);
+	OK(dat_rmr_query(rmr, DAT_RMR_FIELD_ALL, &param));
+	SAME(param.rmr_context, g.rmr_context);
+	SAME(param.lmr_triplet.virtual_address, g.address);
+	SAME(param.lmr_triplet.segment_length, LENGTH);
+	SAME(param.lmr_triplet.lmr_context, m.lmr_context);
+	SAME(param.mem_priv, BOTH);
+	FAILS(dat_lmr_free(m.lmr), DAT_INVALID_STATE);
+	FAILS(dat_ia_close(n.ia, DAT_CLOSE_GRACEFUL_FLAG), DAT_INVALID_STATE);
+	FAILS(bind_part(rmr, &m, SIZE - 8, 16, BOTH, ep, 1, &context), DAT_INVALID_PARAMETER);
+	pair_unlink(p, &n, ep);
+	/* flushed, and the former grant stays */
+	OK(bind_part(rmr, &m, START, LENGTH, BOTH, ep, 2, &context));
+	expect_bind(n.req, rmr, 2, DAT_RMR_BIND_FAILURE);
+	OK(dat_rmr_query(rmr, DAT_RMR_FIELD_ALL, &param));
+	SAME(param.rmr_context, g.rmr_context);
+	OK(dat_ep_free(ep));
+	OK(dat_rmr_free(rmr));
+	FAILS(dat_rmr_free(rmr), DAT_INVALID_HANDLE);
+	FAILS(dat_rmr_query(rmr, DAT_RMR_FIELD_IA_HANDLE, &param), DAT_INVALID_HANDLE);
+	FAILS(dat_rmr_free(m.lmr), DAT_INVALID_HANDLE);
+	expect_quiet(n.req);
+	mem_put(&m);
+	node_close(&n);
+}
+
+static const struct pair_case cases[] = {
+	PAIR_CASE("bound memory is read and written", use_server, use_client),
+	PAIR_CASE("a bind is done for what is posted behind it", rounds_server, rounds_client),
+	PAIR_CASE("writes that are not granted", refused_server, refused_client, .arg = &writing),
+	PAIR_CASE("reads that are not granted", refused_server, refused_client, .arg = &reading),
+	PAIR_CASE("zones keep apart", zones_server, zones_client),
+#if DAT_VERSION_MAJOR >= 2
+	PAIR_CASE("scope of an EP", scope_server, scope_client),
+#endif
+	PAIR_CASE("unbound under writes", traffic_server, traffic_client, .arg = &by_unbinding),
+	PAIR_CASE("freed under writes", traffic_server, traffic_client, .arg = &by_freeing),
+	PAIR_CASE("order and flags", order, order),
+	PAIR_CASE("states", states, states),
+};
+
+PAIR_MAIN(cases)
