@@ -49,6 +49,12 @@ struct dofi_dto {
  */
 #define DOFI_DTO_BARRED 0x80
 
+/* Whether @dto, a receive, has no room for a single byte. */
+static inline bool dofi_dto_roomless(const struct dofi_dto *dto)
+{
+	return !dto->n_iov || (dto->n_iov == 1 && !dto->iov[0].iov_len);
+}
+
 #define DOFI_DTO_GENERATIONS 64		/* slots are aligned to as many bytes */
 
 static inline void *dofi_dto_context(const struct dofi_dto *dto)
