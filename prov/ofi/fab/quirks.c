@@ -8,16 +8,16 @@
 #include <string.h>
 
 /*
- * The order of preference is a policy, not a fact that libfabric offers: it
- * lists what was linked first. Hardware comes first, then the faster software.
- */
-/*
  * Programs poll the last byte of an RDMA write. These fabrics receive a message of up to
  * 9000 bytes in a buffer of theirs, and memcpy() from there stores the first bytes last.
  * What is beyond the setting is received in place, after what is below it was copied.
  */
 #define BUFFERED_BYTES "128"
 
+/*
+ * The order of preference is a policy, not a fact that libfabric offers: it
+ * lists what was linked first. Hardware comes first, then the faster software.
+ */
 static const struct dofi_quirk quirks[] = {
 	{ .provider = "verbs", .rank = 1, .reason = "RDMA hardware" },
 	{ .provider = "tcp", .rank = 2, .blind_when_blocked = true, .needs_room = true,

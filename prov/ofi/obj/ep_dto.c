@@ -646,8 +646,8 @@ void dofi_dto_complete(const struct fi_cq_data_entry *entry, int err, struct dof
 	pthread_mutex_lock(&ep->lock);
 	if (dto->at_fabric && dofi_dto_context(dto) == entry->op_context) {
 		if (dto->kind == DOFI_DTO_RECV && !err) {
-			if (__builtin_expect(entry->len && dofi_dto_roomless(dto), 0))
-				err = FI_ETRUNC;	/* it met the byte of receive_nothing() */
+			if (__builtin_expect(entry->len && !dto->n_iov, 0))
+				err = FI_ETRUNC;	/* a transport may give a byte of room */
 			else
 				dto->length = entry->len;
 		}

@@ -34,7 +34,7 @@ struct dofi_dto {
 	uint8_t kind;			/* enum dofi_dto_kind */
 	uint8_t flags;			/* DAT_COMPLETION_FLAGS of the post */
 	uint8_t status;			/* DAT_DTO_COMPLETION_STATUS, once done */
-	uint8_t n_iov;
+	uint8_t n_iov;			/* segments of no bytes are left out */
 	uint8_t generation;
 	bool at_fabric;
 	bool done;
@@ -48,12 +48,6 @@ struct dofi_dto {
  * the EP is of that zone again, remote_addr is the zone's id and remote_key what n_iov was.
  */
 #define DOFI_DTO_BARRED 0x80
-
-/* Whether @dto, a receive, has no room for a single byte. */
-static inline bool dofi_dto_roomless(const struct dofi_dto *dto)
-{
-	return !dto->n_iov || (dto->n_iov == 1 && !dto->iov[0].iov_len);
-}
 
 #define DOFI_DTO_GENERATIONS 64		/* slots are aligned to as many bytes */
 

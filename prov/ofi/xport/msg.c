@@ -427,7 +427,7 @@ static int msg_submit(struct dofi_ep *ep, struct dofi_dto *dto)
 {
 	if (dto->kind == DOFI_DTO_WRITE)
 		return submit_write(ep, dto);
-	if (dto->kind == DOFI_DTO_RECV && dofi_dto_roomless(dto))
+	if (dto->kind == DOFI_DTO_RECV && !dto->n_iov)
 		return receive_nothing(ep, dto);
 	return dto->n_iov <= 1 ? submit_one(ep, dto) : submit_many(ep, dto);
 }
