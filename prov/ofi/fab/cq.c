@@ -206,30 +206,12 @@ static bool being_read(struct dofi_cq *cq)
 	return false;
 }
 
-static bool counts(_Atomic unsigned *counter, unsigned *seen)
+static bool has_counted(_Atomic unsigned *counter, unsigned *seen)
 {
-	unsigned now = atomic_load_explicit(counter, memory_order_relaxed);
-	bool changed = now != *seen;
+	unsigned before = *seen;
 
-	*seen = now;
-	return changed;
-}
-
-/*
- * Whether the program's threads are at work here. One that posts, or finds its EVDs
- * full, has no need to poll: if that made this thread read for it, the EVDs would be
- * full again the next time, and every completion cost two switches of threads.
- */
-static bool program_at_work(struct dofi_cq *cq)
-{
-	bool polls = counts(&cq->polls, &cq->seen_polls) || being_read(cq);
-	bool uses = counts(&cq->uses, &cq->seen_uses);
-
-	if (atomic_load(&cq->sleepers))
-		return false;
-	if (uses && !polls)
-		dofi_cq_drain(cq);	/* its other EVDs and its peers must not wait so long */
-	return polls || uses;
+	*seen = atomic_load_explicit(counter, memory_order_relaxed);
+	return *seen != before;
 }
 
 /*
@@ -238,7 +220,7 @@ static bool program_at_work(struct dofi_cq *cq)
  */
 #define RAREST_LOOK 4
 
-/* Leaves the CQ to the program until look_at; false if a sleeper came meanwhile. */
+/* Until look_at; false if a sleeper came meanwhile. */
 static bool yield_to_program(struct dofi_cq *cq, int64_t now)
 {
 	bool first = atomic_load(&cq->mode) == DOFI_CQ_ARMED;
@@ -252,6 +234,24 @@ static bool yield_to_program(struct dofi_cq *cq, int64_t now)
 	cq->look_at = now + us * 1000;
 	atomic_store(&cq->mode, first ? DOFI_CQ_PROBED : DOFI_CQ_OWNED);
 	return !atomic_load(&cq->sleepers);
+}
+
+/*
+ * Leaves the CQ to the program's threads if they are at work here. One that posts, or
+ * finds its EVDs full, has no need to poll: if that made this thread read for it, the
+ * EVDs would be full again the next time, and every completion cost two switches of
+ * threads. Now and then it is read for, as its other EVDs and its peers need it.
+ */
+static bool leave_to_program(struct dofi_cq *cq, int64_t now)
+{
+	bool polls = has_counted(&cq->polls, &cq->seen_polls) || being_read(cq);
+	bool uses = has_counted(&cq->uses, &cq->seen_uses);
+
+	if (atomic_load(&cq->sleepers) || (!polls && !uses))
+		return false;
+	if (!polls)
+		dofi_cq_drain(cq);
+	return yield_to_program(cq, now);
 }
 
 /*
@@ -301,9 +301,8 @@ void dofi_cq_serve(struct dofi_cq *cq, int64_t now)
 		return;
 	}
 	cq->fired = false;
-	if (program_at_work(cq) && yield_to_program(cq, now))
-		return;
-	drain_and_arm(cq, now);
+	if (!leave_to_program(cq, now))
+		drain_and_arm(cq, now);
 }
 
 int64_t dofi_cq_next(const struct dofi_cq *cq)

@@ -8,21 +8,22 @@
 #include <string.h>
 
 /*
- * The order of preference is a policy, not a fact that libfabric offers: it
- * lists what was linked first. Hardware comes first, then the faster software.
- */
-/*
  * Programs poll the last byte of an RDMA write. These fabrics receive a message of up to
  * 9000 bytes in a buffer of theirs, and memcpy() from there stores the first bytes last.
  * What is beyond the setting is received in place, after what is below it was copied.
  */
 #define BUFFERED_BYTES "128"
 
+/*
+ * The order of preference is a policy, not a fact that libfabric offers: it
+ * lists what was linked first. Hardware comes first, then the faster software.
+ */
 static const struct dofi_quirk quirks[] = {
 	{ .provider = "verbs", .rank = 1, .reason = "RDMA hardware" },
-	{ .provider = "tcp", .rank = 2, .blind_when_blocked = true,
+	{ .provider = "tcp", .rank = 2, .blind_when_blocked = true, .needs_room = true,
 	  .setting = "FI_TCP_PREFETCH_RBUF_SIZE=" BUFFERED_BYTES,
-	  .reason = "the software fabric that is maintained; stops reading without a receive (1.17)" },
+	  .reason = "the software fabric that is maintained; stops reading without a receive (1.17), "
+		    "and at one of no bytes (2.1)" },
 	{ .provider = "net", .rank = 3, .blind_when_blocked = true, .stale_signal = true,
 	  .setting = "FI_NET_PREFETCH_RBUF_SIZE=" BUFFERED_BYTES,
 	  .reason = "libfabric 1.17's preview of the 2.x tcp provider; likewise, "

@@ -721,8 +721,12 @@ void dofi_dto_complete(const struct fi_cq_data_entry *entry, int err, struct dof
 	ep = dto->ep;
 	pthread_mutex_lock(&ep->lock);
 	if (dto->at_fabric && dofi_dto_context(dto) == entry->op_context) {
-		if (dto->kind == DOFI_DTO_RECV && !err)
-			dto->length = entry->len;
+		if (dto->kind == DOFI_DTO_RECV && !err) {
+			if (__builtin_expect(entry->len && !dto->n_iov, 0))
+				err = FI_ETRUNC;	/* a transport may give a byte of room */
+			else
+				dto->length = entry->len;
+		}
 		finish(ep, dto, err);
 		dofi_dto_retire(ep, sink);
 		if (waiting(ep))

@@ -36,7 +36,7 @@ struct dofi_dto {
 	uint8_t kind;			/* enum dofi_dto_kind */
 	uint8_t flags;			/* DAT_COMPLETION_FLAGS of the post */
 	uint8_t status;			/* DAT_DTO_COMPLETION_STATUS, once done */
-	uint8_t n_iov;
+	uint8_t n_iov;			/* segments of no bytes are left out */
 	uint8_t generation;
 	bool at_fabric;
 	bool done;

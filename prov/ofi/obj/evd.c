@@ -133,15 +133,6 @@ void dofi_evd_feed_put(struct dofi_evd *evd, struct dofi_cq *cq)
 	pthread_mutex_unlock(&evd->lock);
 }
 
-static void for_each_feed(struct dofi_evd *evd, void (*fn)(struct dofi_cq *cq))
-{
-	int i;
-
-	for (i = 0; i < DOFI_EVD_FEEDS; i++)
-		if (evd->feed_users[i])
-			fn(atomic_load(&evd->feed[i]));
-}
-
 static bool is_connection_event_of(const struct dofi_event *e, DAT_EP_HANDLE ep)
 {
 	return e->number >= DAT_CONNECTION_EVENT_ESTABLISHED &&
@@ -173,7 +164,7 @@ static void cno_attach(struct dofi_evd *evd, struct dofi_cno *cno)
 	dofi_obj_get(&cno->obj);
 	evd->at_cno.evd = evd;
 	dofi_cno_attach(cno, &evd->at_cno);
-	for_each_feed(evd, dofi_cq_sleep_begin);
+	dofi_evd_each_feed(evd, dofi_cq_sleep_begin);
 }
 
 static void cno_detach(struct dofi_evd *evd)
@@ -183,7 +174,7 @@ static void cno_detach(struct dofi_evd *evd)
 	if (!cno)
 		return;
 	evd->cno = NULL;
-	for_each_feed(evd, dofi_cq_sleep_end);
+	dofi_evd_each_feed(evd, dofi_cq_sleep_end);
 	dofi_cno_detach(cno, &evd->at_cno);
 	dofi_obj_put(&cno->obj);
 }

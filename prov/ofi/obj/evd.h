@@ -76,6 +76,16 @@ void dofi_async_error(struct dofi_ia *ia, DAT_EVENT_NUMBER number, DAT_HANDLE ha
 void dofi_evd_feed_get(struct dofi_evd *evd, struct dofi_cq *cq);
 void dofi_evd_feed_put(struct dofi_evd *evd, struct dofi_cq *cq);
 
+/* Calls @fn for each CQ that feeds @evd. Needs the lock. */
+static inline void dofi_evd_each_feed(struct dofi_evd *evd, void (*fn)(struct dofi_cq *cq))
+{
+	int i;
+
+	for (i = 0; i < DOFI_EVD_FEEDS; i++)
+		if (evd->feed_users[i])
+			fn(atomic_load_explicit(&evd->feed[i], memory_order_relaxed));
+}
+
 /* Drops queued connection events of the endpoint @ep, which is going away. */
 void dofi_evd_purge_ep(struct dofi_evd *evd, DAT_EP_HANDLE ep);
 

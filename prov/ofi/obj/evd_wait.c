@@ -29,18 +29,6 @@ static bool poll_feeds(struct dofi_evd *evd, struct dofi_sink *sink)
 	return any;
 }
 
-static void tell_feeds(struct dofi_evd *evd)
-{
-	int i;
-
-	for (i = 0; i < DOFI_EVD_FEEDS; i++) {
-		struct dofi_cq *cq = atomic_load_explicit(&evd->feed[i], memory_order_relaxed);
-
-		if (cq)
-			dofi_cq_used(cq);
-	}
-}
-
 /* Moves the oldest event to the consumer. Needs the lock and an event. */
 static void take(struct dofi_evd *evd, DAT_EVENT *event)
 {
@@ -52,7 +40,7 @@ static void take(struct dofi_evd *evd, DAT_EVENT *event)
 	event->event_data = e->data;
 	evd->head++;
 	evd->overflowed = false;
-	tell_feeds(evd);
+	dofi_evd_each_feed(evd, dofi_cq_used);
 	atomic_store_explicit(&evd->count, left, memory_order_release);
 	if (__builtin_expect(evd->cno != NULL, 0))
 		dofi_cno_update(evd->cno, &evd->at_cno, left && evd->enabled);

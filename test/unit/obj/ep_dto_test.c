@@ -667,6 +667,28 @@ Test(ep_dto, a_failure_has_its_status_and_ends_the_connection)
 	}
 }
 
+/* Where the fabric was given a byte of room for it, see the transport. */
+Test(ep_dto, a_byte_for_a_receive_of_none_is_too_long)
+{
+	DAT_LMR_TRIPLET none = segment(0, 0);
+
+	succeed(dofi_ep_post_recv(ep, 0, NULL, cookie_of(1), DAT_COMPLETION_DEFAULT_FLAG));
+	complete_with(transport.n - 1, 0, 0);
+	take(1, DAT_DTO_SUCCESS);
+	succeed(dofi_ep_post_recv(ep, 0, NULL, cookie_of(1), DAT_COMPLETION_DEFAULT_FLAG));
+	complete_with(transport.n - 1, 0, 1);
+	settle();
+	take(1, DAT_DTO_ERR_LOCAL_LENGTH);
+	event_take(evd, DAT_CONNECTION_EVENT_BROKEN);
+	succeed(dofi_ep_reset(ep));
+	make_connected(ep);
+	succeed(dofi_ep_post_recv(ep, 1, &none, cookie_of(2), DAT_COMPLETION_DEFAULT_FLAG));
+	complete_with(transport.n - 1, 0, 1);
+	settle();
+	take(2, DAT_DTO_ERR_LOCAL_LENGTH);
+	event_take(evd, DAT_CONNECTION_EVENT_BROKEN);
+}
+
 Test(ep_dto, after_a_failure_the_rest_is_flushed)
 {
 	int i;

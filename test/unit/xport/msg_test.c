@@ -789,6 +789,19 @@ Test(msg_submit, receives)
 	succeed(dofi_ep_post_recv(ep, 3, segments(), cookie, DAT_COMPLETION_DEFAULT_FLAG));
 	reached(FAKE_RECVV, 3);
 	succeed(dofi_ep_post_recv(ep, 0, NULL, cookie, DAT_COMPLETION_DEFAULT_FLAG));
+	cr_expect_eq(fake_eps.op, FAKE_RECV);
+	cr_expect_eq(fake_eps.iov[0].iov_len, 1, "tcp does not end a message that finds no room at all");
+}
+
+static void init_established_sockets(void)
+{
+	init_sockets();
+	make_established();
+}
+
+Test(msg_submit, an_empty_receive_is_empty_elsewhere, .init = init_established_sockets)
+{
+	succeed(dofi_ep_post_recv(ep, 0, NULL, cookie, DAT_COMPLETION_DEFAULT_FLAG));
 	empty(FAKE_RECV);
 }
 
