@@ -14,10 +14,9 @@
 /* The whole body of a call that only passes its arguments on. */
 #define FORWARD(KIND, func, handle, ...)						\
 	do {										\
-		const DAT_PROVIDER *to = dreg_handle_provider(handle,			\
-							      DAT_HANDLE_TYPE_##KIND);	\
+		const DAT_PROVIDER *to;							\
 											\
-		if (__builtin_expect(!to, 0))						\
+		if (__builtin_expect(!dreg_handle_route(handle, DAT_HANDLE_TYPE_##KIND, &to), 0)) \
 			return DREG_BAD_HANDLE(KIND);					\
 		NEEDS(to, func);							\
 		return to->func(handle, ##__VA_ARGS__);					\

@@ -25,29 +25,30 @@ static DAT_EP_HANDLE cr_ep(const DAT_PROVIDER *provider, DAT_CR_HANDLE cr)
  * The EP is looked for now, while the CR holds it, and not when later calls show it:
  * by then it may have been freed. One that the program made itself is known already.
  */
-static void __attribute__((noinline)) cr_arrived(DAT_EVD_HANDLE evd_handle,
-						 const DAT_EVENT *event)
+static DAT_RETURN __attribute__((noinline)) cr_arrived(DAT_EVD_HANDLE evd_handle,
+						       const DAT_EVENT *event)
 {
 	DAT_CR_HANDLE cr = event->event_data.cr_arrival_event_data.cr_handle;
 	struct dreg_handle evd, known, obj;
 	DAT_EP_HANDLE ep;
 
 	if (!dreg_handle_live(evd_handle, DAT_HANDLE_TYPE_EVD, &evd))
-		return;
+		return DAT_SUCCESS;
 	obj = evd;
 	obj.kind = DAT_HANDLE_TYPE_CR;
 	if (dreg_handle_add(cr, &obj)) {
 		dreg_log(DREG_LOG_ERROR, "a connection request is lost: no memory");
-		return;
+		return DAT_SUCCESS;
 	}
 
 	ep = cr_ep(evd.provider, cr);
 	if (ep == DAT_HANDLE_NULL || dreg_handle_live(ep, DAT_HANDLE_TYPE_EP, &known))
-		return;
+		return DAT_SUCCESS;
 	obj.kind = DAT_HANDLE_TYPE_EP;
 	obj.flags |= DREG_PROVIDER_MADE;
 	if (dreg_handle_add(ep, &obj))
 		dreg_log(DREG_LOG_ERROR, "an endpoint is lost: no memory");
+	return DAT_SUCCESS;
 }
 
 /* Before the program sees an event: costs transfers one comparison. */
@@ -55,15 +56,15 @@ static inline DAT_RETURN delivered(DAT_RETURN ret, DAT_EVD_HANDLE evd, const DAT
 {
 	if (ret == DAT_SUCCESS &&
 	    __builtin_expect(event->event_number == DAT_CONNECTION_REQUEST_EVENT, 0))
-		cr_arrived(evd, event);
+		return cr_arrived(evd, event);
 	return ret;
 }
 
 DAT_RETURN dat_evd_dequeue(DAT_EVD_HANDLE evd_handle, DAT_EVENT *event)
 {
-	const DAT_PROVIDER *to = dreg_handle_provider(evd_handle, DAT_HANDLE_TYPE_EVD);
+	const DAT_PROVIDER *to;
 
-	if (__builtin_expect(!to, 0))
+	if (__builtin_expect(!dreg_handle_route(evd_handle, DAT_HANDLE_TYPE_EVD, &to), 0))
 		return DREG_BAD_HANDLE(EVD);
 	NEEDS(to, evd_dequeue_func);
 	return delivered(to->evd_dequeue_func(evd_handle, event), evd_handle, event);
@@ -72,9 +73,9 @@ DAT_RETURN dat_evd_dequeue(DAT_EVD_HANDLE evd_handle, DAT_EVENT *event)
 DAT_RETURN dat_evd_wait(DAT_EVD_HANDLE evd_handle, DAT_TIMEOUT timeout, DAT_COUNT threshold,
 			DAT_EVENT *event, DAT_COUNT *n_more_events)
 {
-	const DAT_PROVIDER *to = dreg_handle_provider(evd_handle, DAT_HANDLE_TYPE_EVD);
+	const DAT_PROVIDER *to;
 
-	if (__builtin_expect(!to, 0))
+	if (__builtin_expect(!dreg_handle_route(evd_handle, DAT_HANDLE_TYPE_EVD, &to), 0))
 		return DREG_BAD_HANDLE(EVD);
 	NEEDS(to, evd_wait_func);
 	return delivered(to->evd_wait_func(evd_handle, timeout, threshold, event, n_more_events),

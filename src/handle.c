@@ -8,13 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FIRST_LOG2	8
-#define FIRST_SLOTS	(1 << FIRST_LOG2)
+#define FIRST_SLOTS	256
 
 /* The first table is static: the registry works before and without any allocation. */
 static struct dreg_table first_table = {
 	.mask = FIRST_SLOTS - 1,
-	.shift = 64 - FIRST_LOG2,
 	.slot = { [FIRST_SLOTS - 1] = { .meta = 0 } },
 };
 
@@ -90,7 +88,6 @@ static int make_room(void)
 		return -ENOMEM;
 	memset(larger, 0, size);
 	larger->mask = 2 * slots - 1;
-	larger->shift = t->shift - 1;
 	larger->older = t;
 	unempty = copy_used(larger, t);
 	/* Pairs with the acquire in dreg_table_now(). */
@@ -208,9 +205,8 @@ bool dreg_handle_arg(const DAT_PROVIDER *provider, DAT_HANDLE arg, DAT_HANDLE_TY
 
 	if (arg == DAT_HANDLE_NULL)
 		return true;
-	other = dreg_handle_provider(arg, kind);
 	/* Each IA name has a table of its own; one library fills them with the same functions. */
-	return other &&
+	return dreg_handle_route(arg, kind, &other) &&
 	       (other == provider || other->ia_close_func == provider->ia_close_func);
 }
 

@@ -78,18 +78,17 @@ struct dreg_slot {
 #define DREG_META_SERIAL(meta)	((meta) >> 16)
 
 struct dreg_table {
-	size_t mask;			/* slots - 1 */
-	unsigned int shift;		/* 64 - log2(slots) */
+	size_t mask;			/* slots - 1, at most 2^32 - 1 */
 	struct dreg_table *older;	/* the table this one replaced */
 	struct dreg_slot slot[];	/* at least half are empty, so searches end */
 };
 
 extern _Atomic(struct dreg_table *) dreg_table __attribute__((visibility("hidden")));
 
-/* Handles are aligned addresses: the multiplication spreads them over the upper bits. */
+/* Handles are aligned addresses: the multiplication spreads them over the upper half. */
 static inline size_t dreg_slot_home(const struct dreg_table *t, uintptr_t key)
 {
-	return (uint64_t)key * UINT64_C(0x9e3779b97f4a7c15) >> t->shift;
+	return (uint64_t)key * UINT64_C(0x9e3779b97f4a7c15) >> 32 & t->mask;
 }
 
 /*
@@ -117,18 +116,20 @@ static inline struct dreg_table *dreg_table_now(void)
 	return atomic_load_explicit(&dreg_table, memory_order_acquire);
 }
 
-/* dreg_handle_provider - the provider of a live handle of that kind, else null. */
-static inline const DAT_PROVIDER *dreg_handle_provider(DAT_HANDLE handle, DAT_HANDLE_TYPE kind)
+/* dreg_handle_route - the provider of a live handle of that kind; false if it is none. */
+static inline bool dreg_handle_route(DAT_HANDLE handle, DAT_HANDLE_TYPE kind,
+				     const DAT_PROVIDER **provider)
 {
 	struct dreg_slot *s = dreg_slot_find(dreg_table_now(), handle);
 	uint64_t meta;
 
 	if (__builtin_expect(!s, 0))
-		return NULL;
+		return false;
 	meta = atomic_load_explicit(&s->meta, memory_order_relaxed);
 	if (__builtin_expect(DREG_META_KIND(meta) != (unsigned int)kind + 1, 0))
-		return NULL;
-	return atomic_load_explicit(&s->provider, memory_order_relaxed);
+		return false;
+	*provider = atomic_load_explicit(&s->provider, memory_order_relaxed);
+	return true;
 }
 
 /* dreg_handle_find - all that is known of a handle; false if it is not live. */

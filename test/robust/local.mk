@@ -62,9 +62,11 @@ test_robust_quiet2_CPPFLAGS = $(pair_cppflags2)
 test_robust_quiet2_LDADD = libdat2.la
 
 SLOW_TESTS += \
+	test/robust/instructions.sh \
 	test/robust/syscalls.sh \
 	test/robust/fabrics.sh
 
 EXTRA_DIST += \
 	test/robust/fabrics.sh \
+	test/robust/instructions.sh \
 	test/robust/syscalls.sh

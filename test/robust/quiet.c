@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * What the steady state does not do: allocate, or burn a processor while it waits.
- * syscalls.sh runs a case of it to see which system calls the steady state makes.
+ * syscalls.sh runs a case of it to see which system calls the steady state makes, and
+ * instructions.sh another, to count what a send costs.
  *
  * DAT_TEST_IDLE: how long a wait is measured, in seconds (default 2).
  */
@@ -254,6 +255,53 @@ static void traced(struct pair *p)
 	player_close(p, &x);
 }
 
+/* Instructions */
+
+#define COUNTED_SENDS 4096
+#define COUNTED_BATCH 32
+#define COUNTED_SIZE 8
+
+static unsigned empty_polls;
+
+/* For instructions.sh, which counts what runs in here, and by its name. */
+__attribute__((noinline)) void counted_send(struct player *x, const DAT_LMR_TRIPLET *segment);
+void counted_send(struct player *x, const DAT_LMR_TRIPLET *segment)
+{
+	DAT_DTO_COOKIE cookie = { .as_64 = 1 };
+	DAT_EVENT event;
+
+	if (dat_ep_post_send(x->ep, 1, (DAT_LMR_TRIPLET *)segment, cookie,
+			     DAT_COMPLETION_DEFAULT_FLAG))
+		return;
+	while (dat_evd_dequeue(x->n.req, &event))
+		empty_polls++;
+}
+
+/* One side sends what the other side is already waiting for. */
+static void counted(struct pair *p)
+{
+	DAT_LMR_TRIPLET segment;
+	struct player x;
+	unsigned i, j;
+
+	player_open(p, &x);
+	segment = mem_segment(&x.m, 0, COUNTED_SIZE);
+	for (i = 0; i < COUNTED_SENDS; i += COUNTED_BATCH) {
+		for (j = 0; p->server && j < COUNTED_BATCH; j++)
+			post_recv(x.ep, &x.m, SIZE, COUNTED_SIZE, 1);
+		pair_sync(p);
+		for (j = 0; j < COUNTED_BATCH; j++)
+			if (p->server)
+				expect_dto(x.n.recv, 1, DAT_DTO_SUCCESS, COUNTED_SIZE);
+			else
+				counted_send(&x, &segment);
+		pair_sync(p);
+	}
+	if (!p->server)
+		pair_note("sends: %u, empty polls: %u", COUNTED_SENDS, empty_polls);
+	player_close(p, &x);
+}
+
 /* Waiting */
 
 static int64_t processor_time(void)
@@ -296,6 +344,7 @@ static struct pair_case cases[] = {
 	{ .name = "posting_allocates_nothing", .server = allocations, .client = allocations,
 	  .seconds = 120 },
 	{ .name = "waiting_costs_nothing", .server = idle, .client = idle },
+	{ .name = "counted_sends", .server = counted, .client = counted, .seconds = 120 },
 	{ .name = "steady_state", .server = traced, .client = traced },
 };
 

@@ -21,6 +21,13 @@ static int add(DAT_HANDLE h, DAT_HANDLE_TYPE kind, DAT_IA_HANDLE owner)
 	return dreg_handle_add(h, &obj);
 }
 
+static const DAT_PROVIDER *provider_of(DAT_HANDLE h, DAT_HANDLE_TYPE kind)
+{
+	const DAT_PROVIDER *to;
+
+	return dreg_handle_route(h, kind, &to) ? to : NULL;
+}
+
 static bool live(DAT_HANDLE h)
 {
 	struct dreg_handle obj;
@@ -48,8 +55,8 @@ Test(handle, empty_set_knows_nothing)
 	for (n = 0; n < 5000; n++)
 		cr_expect(!live((DAT_HANDLE)n));
 	cr_expect(!live((DAT_HANDLE)UINTPTR_MAX));
-	cr_expect_null(dreg_handle_provider(NULL, DAT_HANDLE_TYPE_CR));
-	cr_expect_null(dreg_handle_provider((DAT_HANDLE)1, DAT_HANDLE_TYPE_CR));
+	cr_expect_null(provider_of(NULL, DAT_HANDLE_TYPE_CR));
+	cr_expect_null(provider_of((DAT_HANDLE)1, DAT_HANDLE_TYPE_CR));
 }
 
 Test(handle, keeps_what_it_is_told)
@@ -67,7 +74,7 @@ Test(handle, keeps_what_it_is_told)
 	cr_expect_eq(out.provider, &other_provider);
 	cr_expect_eq(out.owner, nth(7));
 	cr_expect_eq(out.flags, DREG_PROVIDER_MADE);
-	cr_expect_eq(dreg_handle_provider(nth(1), DAT_HANDLE_TYPE_SRQ), &other_provider);
+	cr_expect_eq(provider_of(nth(1), DAT_HANDLE_TYPE_SRQ), &other_provider);
 }
 
 Test(handle, other_kinds_do_not_match)
@@ -75,10 +82,10 @@ Test(handle, other_kinds_do_not_match)
 	struct dreg_handle out;
 
 	add(nth(1), DAT_HANDLE_TYPE_EP, nth(0));
-	cr_expect_null(dreg_handle_provider(nth(1), DAT_HANDLE_TYPE_CR));
-	cr_expect_null(dreg_handle_provider(nth(1), DAT_HANDLE_TYPE_EVD));
+	cr_expect_null(provider_of(nth(1), DAT_HANDLE_TYPE_CR));
+	cr_expect_null(provider_of(nth(1), DAT_HANDLE_TYPE_EVD));
 	cr_expect(!dreg_handle_live(nth(1), DAT_HANDLE_TYPE_EVD, &out));
-	cr_expect(dreg_handle_provider(nth(1), DAT_HANDLE_TYPE_EP) == &provider);
+	cr_expect(provider_of(nth(1), DAT_HANDLE_TYPE_EP) == &provider);
 }
 
 Test(handle, sentinels_are_no_handles)
@@ -110,8 +117,8 @@ Test(handle, second_life_of_an_address_survives_the_end_of_the_first)
 	first = serial_of(nth(1));
 	add(nth(1), DAT_HANDLE_TYPE_LMR, nth(2));
 	dreg_handle_drop(nth(1), first);
-	cr_expect(dreg_handle_provider(nth(1), DAT_HANDLE_TYPE_LMR) == &provider);
-	cr_expect_null(dreg_handle_provider(nth(1), DAT_HANDLE_TYPE_EP));
+	cr_expect(provider_of(nth(1), DAT_HANDLE_TYPE_LMR) == &provider);
+	cr_expect_null(provider_of(nth(1), DAT_HANDLE_TYPE_EP));
 }
 
 Test(handle, owner_takes_its_own_along)

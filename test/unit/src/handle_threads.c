@@ -28,6 +28,13 @@ static int add(DAT_HANDLE h, DAT_HANDLE_TYPE kind)
 	return dreg_handle_add(h, &obj);
 }
 
+static const DAT_PROVIDER *provider_of(DAT_HANDLE h, DAT_HANDLE_TYPE kind)
+{
+	const DAT_PROVIDER *to;
+
+	return dreg_handle_route(h, kind, &to) ? to : NULL;
+}
+
 static bool live(DAT_HANDLE h)
 {
 	struct dreg_handle obj;
@@ -51,8 +58,8 @@ static void *come_and_go(void *arg)
 		for (n = 0; n < BATCH; n++)
 			wrong += add(nth(base + n), DAT_HANDLE_TYPE_EP) != 0;
 		for (n = 0; n < BATCH; n++) {
-			wrong += dreg_handle_provider(nth(base + n), DAT_HANDLE_TYPE_EP) != &provider;
-			wrong += dreg_handle_provider(nth(0), DAT_HANDLE_TYPE_IA) != &provider;
+			wrong += provider_of(nth(base + n), DAT_HANDLE_TYPE_EP) != &provider;
+			wrong += provider_of(nth(0), DAT_HANDLE_TYPE_IA) != &provider;
 			wrong += live(nth(base + BATCH + n));
 		}
 		/* One of each round stays, so that the table grows. */

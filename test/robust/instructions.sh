@@ -1,0 +1,73 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#
+# Instructions that a send of 8 bytes and its completion cost in the registry and the provider,
+# counted by callgrind. What the fabric and the C library do below them is not counted.
+set -u
+tmp=$(mktemp -d) || exit 99
+trap 'rm -rf "$tmp"' EXIT
+most=250
+n=0 bad=0
+
+skip_all()
+{
+	echo "1..0 # SKIP $1"
+	exit 77
+}
+
+# cost FILE... - instructions in our libraries, of one send: the profiles hold the sends only
+cost()
+{
+	awk '
+	/^c?ob=/ {
+		id = $1; sub(/^c?ob=/, "", id)
+		if (NF > 1) name[id] = $2
+		if ($1 ~ /^ob=/) ours = name[id] ~ /\/(libdat2?|libdaplofi)\.so/
+		next
+	}
+	/^calls=/ { getline; next }	# the line after is what the called function cost
+	/^[0-9+*-]/ { total += ours ? $2 : 0 }
+	END { printf "%.1f\n", total / sends }' sends="$sends" "$@"
+}
+
+check()
+{
+	name="a send and its completion, ${1##*/}"
+	n=$((n + 1))
+	rm -f "$tmp"/profile.*
+	if ! DAT_TEST_SCALE=16 valgrind --tool=callgrind --callgrind-out-file="$tmp/profile.%p" \
+			--toggle-collect=counted_send "$1" counted_sends >"$tmp/out" 2>&1; then
+		echo "not ok $n - $name"
+		sed 's/^/# /' "$tmp/out"
+		bad=1
+		return
+	fi
+	sends=$(sed -n 's/.*sends: \([0-9]*\),.*/\1/p' "$tmp/out")
+	empty=$(sed -n 's/.*empty polls: \([0-9]*\).*/\1/p' "$tmp/out")
+	each=$(cost "$tmp"/profile.*)
+	echo "# $each instructions, $empty of $sends sends had to be polled for again"
+	if [ "${each%.*}" -gt 50 ] && [ "${each%.*}" -le $most ]; then
+		echo "ok $n - $name"
+	else
+		echo "not ok $n - $name"
+		echo "# at most $most, and a count below 50 is a miscount"
+		bad=1
+	fi
+}
+
+export IPATH_NO_BACKTRACE=1
+
+[ -z "${TEST_RUNNER:-}" ] || skip_all "a checker's instructions are not ours"
+command -v valgrind >/dev/null || skip_all "no valgrind"
+
+build=${top_builddir:-.}
+grep -q '^CFLAGS = .*-O[2-9]' "$build/Makefile" || skip_all "not an optimised build"
+export LD_LIBRARY_PATH="$build/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+for api in 1 2; do
+	file=$build/test/robust/quiet$api
+	# the program, not the script that Libtool puts in its place
+	[ -x "$build/test/robust/.libs/quiet$api" ] && file=$build/test/robust/.libs/quiet$api
+	check "$file"
+done
+echo "1..$n"
+exit $bad
