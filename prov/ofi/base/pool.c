@@ -23,7 +23,7 @@ static void free_append(struct dofi_pool *pool, void *obj)
 
 static int chunk_add(struct dofi_pool *pool)
 {
-	unsigned n = atomic_load_explicit(&pool->n_chunks, memory_order_relaxed);
+	unsigned n = pool->n_chunks;
 	size_t count = (size_t)DOFI_POOL_FIRST << n;
 	uint32_t first = DOFI_POOL_FIRST * ((1u << n) - 1);
 	char *base;
@@ -31,8 +31,6 @@ static int chunk_add(struct dofi_pool *pool)
 
 	if (n == DOFI_POOL_CHUNKS)
 		return -1;
-	if (!n)
-		pool->stride = sizeof(struct dofi_pool_head) + ((pool->obj_size + 63) & ~(size_t)63);
 	base = aligned_alloc(64, count * pool->stride);
 	if (!base)
 		return -1;
@@ -41,17 +39,41 @@ static int chunk_add(struct dofi_pool *pool)
 		struct dofi_pool_head *h = (struct dofi_pool_head *)(base + i * pool->stride);
 		void *obj = h + 1;
 
-		h->self = (void *)((uintptr_t)obj ^ DOFI_POOL_SCRAMBLE);
+		h->self = (uintptr_t)obj ^ DOFI_POOL_SCRAMBLE;
 		h->index = first + i;
 		if (pool->ctor)
 			pool->ctor(obj);
 		free_append(pool, obj);
 	}
-	pool->chunk[n].base = base;
-	pool->chunk[n].bytes = count * pool->stride;
-	/* pairs with the acquire in dofi_pool_owns() and dofi_pool_at() */
-	atomic_store_explicit(&pool->n_chunks, n + 1, memory_order_release);
+	pool->n_chunks = n + 1;
+	pool->chunk[n].first = base + sizeof(struct dofi_pool_head);
+	/* pairs with the acquire in dofi_chunk_has() and dofi_pool_at() */
+	atomic_store_explicit(&pool->chunk[n].span,
+			      count * pool->stride - sizeof(struct dofi_pool_head),
+			      memory_order_release);
 	return 0;
+}
+
+bool dofi_pool_later_has(const struct dofi_pool *pool, const void *p)
+{
+	unsigned c;
+
+	for (c = 1; c < DOFI_POOL_CHUNKS; c++)
+		if (dofi_chunk_has(&pool->chunk[c], p))
+			return true;
+	return false;
+}
+
+void *dofi_pool_later_at(const struct dofi_pool *pool, uint32_t index)
+{
+	/* chunk c starts at number FIRST * (2^c - 1) */
+	unsigned c = 63 - __builtin_clzll((uint64_t)index / DOFI_POOL_FIRST + 1);
+	uint64_t within = index - DOFI_POOL_FIRST * ((1ull << c) - 1);
+
+	if (c >= DOFI_POOL_CHUNKS ||
+	    !atomic_load_explicit(&pool->chunk[c].span, memory_order_acquire))
+		return NULL;
+	return pool->chunk[c].first + within * pool->stride;
 }
 
 void *dofi_pool_get(struct dofi_pool *pool)

@@ -13,35 +13,37 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #define DOFI_POOL_CHUNKS 27 /* no 32-bit number lies beyond the last */
 #define DOFI_POOL_FIRST 64 /* objects in the first chunk; each next one doubles */
 
 struct dofi_pool_chunk {
-	char *base;
-	size_t bytes;
+	char *first;			/* its first object */
+	_Atomic size_t span;		/* bytes to the end of its last; released when all is filled in */
 };
 
 struct dofi_pool {
 	const char *name;
-	size_t obj_size;
+	size_t stride;			/* from one object to the next */
 	void (*ctor)(void *obj);	/* once per object, when its memory is made */
 
 	pthread_mutex_t lock;		/* the fields below */
-	size_t stride;			/* set before the first chunk is there */
 	void *free_head, *free_tail;	/* oldest first: a freed handle stays dead for long */
 	size_t used;
-	_Atomic unsigned n_chunks;	/* released after the chunk is filled in */
-	struct dofi_pool_chunk chunk[DOFI_POOL_CHUNKS];
+	unsigned n_chunks;
+
+	struct dofi_pool_chunk chunk[DOFI_POOL_CHUNKS];	/* read without the lock */
 };
 
 #define DOFI_POOL_INIT(name_, type_, ctor_)                                  \
-	{ .name = (name_), .obj_size = sizeof(type_), .ctor = (ctor_),       \
+	{ .name = (name_), .ctor = (ctor_),                                  \
+	  .stride = sizeof(struct dofi_pool_head) + ((sizeof(type_) + 63) & ~(size_t)63), \
 	  .lock = PTHREAD_MUTEX_INITIALIZER }
 
 /* Sits before each object, so that the object's own first word is free for its user. */
 struct dofi_pool_head {
-	void *self;		/* the object, scrambled: tells it from an address inside one */
+	uintptr_t self;		/* the object's address, scrambled: tells it from one inside */
 	void *next_free;
 	uint32_t index;
 	uint32_t pad[11];
@@ -55,17 +57,26 @@ _Static_assert(sizeof(struct dofi_pool_head) == 64, "objects start on cache line
 void *dofi_pool_get(struct dofi_pool *pool);
 void dofi_pool_put(struct dofi_pool *pool, void *obj);
 
-/* Object number @index, or NULL when there never was one. */
-static inline void *dofi_pool_at(struct dofi_pool *pool, uint32_t index)
+/* Whether @p lies in an object of @chunk, or between two. */
+static inline bool dofi_chunk_has(const struct dofi_pool_chunk *chunk, const void *p)
 {
-	unsigned n = atomic_load_explicit(&pool->n_chunks, memory_order_acquire);
-	/* chunk c starts at number FIRST * (2^c - 1) */
-	unsigned c = 63 - __builtin_clzll((uint64_t)index / DOFI_POOL_FIRST + 1);
-	uint64_t within = index - DOFI_POOL_FIRST * ((1ull << c) - 1);
+	/* pairs with the release in chunk_add() */
+	size_t span = atomic_load_explicit(&chunk->span, memory_order_acquire);
 
-	if (c >= n)
-		return NULL;
-	return pool->chunk[c].base + within * pool->stride + sizeof(struct dofi_pool_head);
+	return (uintptr_t)p - (uintptr_t)chunk->first < span;
+}
+
+/* What the next two do beyond the first chunk. */
+bool dofi_pool_later_has(const struct dofi_pool *pool, const void *p);
+void *dofi_pool_later_at(const struct dofi_pool *pool, uint32_t index);
+
+/* Object number @index, or NULL when there never was one. */
+static inline void *dofi_pool_at(const struct dofi_pool *pool, uint32_t index)
+{
+	size_t span = atomic_load_explicit(&pool->chunk[0].span, memory_order_acquire);
+	uint64_t at = index * (uint64_t)pool->stride;
+
+	return at < span ? pool->chunk[0].first + at : dofi_pool_later_at(pool, index);
 }
 
 static inline uint32_t dofi_pool_index(const void *obj)
@@ -74,25 +85,15 @@ static inline uint32_t dofi_pool_index(const void *obj)
 }
 
 /* Whether @p is the address of an object of @pool, free or in use; any @p is allowed. */
-static inline bool dofi_pool_owns(struct dofi_pool *pool, const void *p)
+static inline bool dofi_pool_owns(const struct dofi_pool *pool, const void *p)
 {
-	/* pairs with the release in chunk_add() */
-	unsigned n = atomic_load_explicit(&pool->n_chunks, memory_order_acquire);
-	unsigned i;
+	uintptr_t self;
 
-	for (i = 0; i < n; i++) {
-		const struct dofi_pool_chunk *c = &pool->chunk[i];
-		uintptr_t off = (uintptr_t)p - (uintptr_t)c->base;
-
-		if (off < c->bytes) {
-			const struct dofi_pool_head *h =
-				(const void *)((uintptr_t)p - sizeof(struct dofi_pool_head));
-
-			return off >= sizeof(*h) && !((uintptr_t)p & 63) &&
-			       (uintptr_t)h->self == ((uintptr_t)p ^ DOFI_POOL_SCRAMBLE);
-		}
-	}
-	return false;
+	if (!dofi_chunk_has(&pool->chunk[0], p) && !dofi_pool_later_has(pool, p))
+		return false;
+	/* which may lie anywhere in an object */
+	memcpy(&self, (const void *)((uintptr_t)p - sizeof(struct dofi_pool_head)), sizeof(self));
+	return self == ((uintptr_t)p ^ DOFI_POOL_SCRAMBLE);
 }
 
 /* Blocks of any size, zeroed, aligned to 64 bytes, never unmapped. NULL without memory. */

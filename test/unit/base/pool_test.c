@@ -90,8 +90,8 @@ Test(pool, no_address_inside_is_an_object)
 	size_t off, objects = 0;
 
 	get_all(1);
-	base = pool.chunk[0].base;
-	for (off = 0; off < pool.chunk[0].bytes; off++)
+	base = pool.chunk[0].first;
+	for (off = 0; off < pool.chunk[0].span; off++)
 		objects += dofi_pool_owns(&pool, base + off);
 	cr_expect_eq(objects, DOFI_POOL_FIRST);
 }
@@ -112,16 +112,17 @@ Test(pool, a_copy_of_an_object_is_none)
 
 Test(pool, ends_of_a_chunk_are_no_objects)
 {
-	char *base;
-	size_t bytes;
+	char *first;
+	size_t span;
 
 	get_all(1);
-	base = pool.chunk[0].base;
-	bytes = pool.chunk[0].bytes;
-	cr_expect(!dofi_pool_owns(&pool, base));
-	cr_expect(!dofi_pool_owns(&pool, (void *)((uintptr_t)base - 64)));
-	cr_expect(!dofi_pool_owns(&pool, base + bytes));
-	cr_expect(!dofi_pool_owns(&pool, (void *)((uintptr_t)base + bytes + 64)));
+	first = pool.chunk[0].first;
+	span = pool.chunk[0].span;
+	cr_expect(dofi_pool_owns(&pool, first));
+	cr_expect(!dofi_pool_owns(&pool, (void *)((uintptr_t)first - 64)));
+	cr_expect(!dofi_pool_owns(&pool, (void *)((uintptr_t)first - 128)));
+	cr_expect(!dofi_pool_owns(&pool, first + span));
+	cr_expect(!dofi_pool_owns(&pool, (void *)((uintptr_t)first + span + 64)));
 }
 
 Test(pool, wild_pointers_are_no_objects)
@@ -152,7 +153,8 @@ Test(pool, grows_and_doubles)
 	cr_expect_eq(pool.n_chunks, 3);
 	get_all(1);
 	cr_expect_eq(pool.n_chunks, 4);
-	cr_expect_eq(pool.chunk[3].bytes, 8 * pool.chunk[0].bytes);
+	cr_expect_eq(pool.chunk[3].span + sizeof(struct dofi_pool_head),
+		     8 * (pool.chunk[0].span + sizeof(struct dofi_pool_head)));
 	for (i = 1; i < THREE_CHUNKS; i++) {
 		cr_assert_eq((uintptr_t)thing[i] % 64, 0);
 		for (j = 0; j < i; j++)
