@@ -71,6 +71,7 @@ int dofi_cq_open(struct dofi_cq *cq, struct dofi_progress *progress, struct fid_
 		goto close_cq;
 	pthread_mutex_lock(&cq->lock);
 	cq->fid = fid;
+	cq->completed = progress->ops->completed;
 	pthread_mutex_unlock(&cq->lock);
 	atomic_store(&cq->mode, DOFI_CQ_ARMED);
 	atomic_store(&cq->sleepers, 0);
@@ -115,25 +116,24 @@ static bool read_error(struct dofi_cq *cq, struct dofi_sink *sink)
 		.op_context = e.op_context, .flags = e.flags, .len = e.len,
 	};
 	/* shm of libfabric 1.17 reports negative errors */
-	cq->progress->ops->completed(&entry, abs(e.err), sink);
+	cq->completed(&entry, abs(e.err), sink);
 	return true;
 }
 
-/*
- * Hands over what a read brought; how much it was, or BATCH if there may be more: a short
- * batch ends before a failed completion, which may have others behind it. Needs the lock.
- */
-static int hand_over(struct dofi_cq *cq, const struct fi_cq_data_entry *entry, ssize_t n,
-		     struct dofi_sink *sink)
+/* Hands over what a read brought; how much it was, or BATCH where more may be behind. */
+static inline ssize_t hand_over(struct dofi_cq *cq, const struct fi_cq_data_entry *entry,
+				ssize_t n, struct dofi_sink *sink)
 {
 	ssize_t i;
 
 	for (i = 0; i < n; i++)
-		cq->progress->ops->completed(&entry[i], 0, sink);
-	return (n > 0 || n == -FI_EAVAIL) && read_error(cq, sink) ? BATCH : n;
+		cq->completed(&entry[i], 0, sink);
+	if (__builtin_expect(n == -FI_EAVAIL, 0))
+		return read_error(cq, sink) ? BATCH : 0;
+	return n;
 }
 
-static int read_batch(struct dofi_cq *cq, struct dofi_sink *sink)
+static inline ssize_t read_batch(struct dofi_cq *cq, struct dofi_sink *sink)
 {
 	struct fi_cq_data_entry entry[BATCH];
 
@@ -147,16 +147,22 @@ static void count(_Atomic unsigned *counter)
 			      memory_order_relaxed);
 }
 
+/*
+ * A read may leave some behind: of a batch that was full, or that ended before a failed
+ * completion. And it took what would wake the progress thread for them.
+ */
+static inline bool left_behind(const struct dofi_cq *cq, ssize_t n)
+{
+	return n == BATCH || (n > 0 && __builtin_expect(atomic_load_explicit(
+		&cq->mode, memory_order_relaxed) == DOFI_CQ_ARMED, 0));
+}
+
 void dofi_cq_poll(struct dofi_cq *cq, struct dofi_sink *sink)
 {
 	/* The thread that holds the lock delivers to every EVD, ours included. */
 	if (pthread_mutex_trylock(&cq->lock))
 		return;
-	/*
-	 * A full batch may have left some behind, and took what would wake the progress
-	 * thread for them.
-	 */
-	while (cq->fid && read_batch(cq, sink) == BATCH)
+	while (cq->fid && left_behind(cq, read_batch(cq, sink)))
 		;
 	count(&cq->polls);
 	pthread_mutex_unlock(&cq->lock);

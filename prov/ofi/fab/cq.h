@@ -23,7 +23,8 @@ struct dofi_cq {
 	struct dofi_source source;
 	struct dofi_progress *progress;
 	pthread_mutex_t lock;		/* reading fid and handing over what was read; keeps order */
-	struct fid_cq *fid;		/* NULL when closed; under lock */
+	struct fid_cq *fid;		/* NULL when closed; under lock, like the next */
+	dofi_completed *completed;	/* the progress thread's, at hand */
 	int fd;
 
 	_Atomic unsigned polls;		/* counts reads by the program's threads */

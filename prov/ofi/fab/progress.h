@@ -45,14 +45,16 @@ struct dofi_progress;
 struct dofi_cq;
 struct dofi_sink;	/* where a polling thread wants its event, if it can have it at once */
 
+/*
+ * A completion: @entry->op_context is what was posted, @err 0 or a positive libfabric
+ * error, @sink of the thread that reads, or NULL. Any thread, CQ lock held; must not
+ * block or call back.
+ */
+typedef void dofi_completed(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink);
+
 /* What this layer calls upward. */
 struct dofi_progress_ops {
-	/*
-	 * A completion: @entry->op_context is what was posted, @err 0 or a positive
-	 * libfabric error, @sink of the thread that reads, or NULL. Any thread, CQ lock
-	 * held; must not block or call back.
-	 */
-	void (*completed)(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink);
+	dofi_completed *completed;
 	/* A connection event of @len bytes. Progress thread, no lock held. */
 	void (*cm_event)(struct dofi_progress *progress, uint32_t event,
 			 struct fi_eq_cm_entry *entry, size_t len);

@@ -20,9 +20,8 @@ struct dofi_event {
  * instead of through the queue, if that is empty.
  */
 struct dofi_sink {
-	struct dofi_evd *evd;
+	struct dofi_evd *evd;		/* NULL once it has its event */
 	DAT_EVENT *event;
-	bool taken;
 };
 
 struct dofi_evd {
@@ -61,10 +60,9 @@ int dofi_evd_push(struct dofi_evd *evd, const struct dofi_event *event, bool not
 /* Where an event for @evd may be written at once; NULL if it must be queued. */
 static inline DAT_EVENT *dofi_sink_take(struct dofi_sink *sink, struct dofi_evd *evd)
 {
-	if (!sink || sink->evd != evd || sink->taken ||
-	    atomic_load_explicit(&evd->count, memory_order_acquire))
+	if (!sink || sink->evd != evd || atomic_load_explicit(&evd->count, memory_order_acquire))
 		return NULL;
-	sink->taken = true;
+	sink->evd = NULL;
 	return sink->event;
 }
 

@@ -12,21 +12,41 @@ static uint32_t pending(struct dofi_evd *evd)
 	return atomic_load_explicit(&evd->count, memory_order_acquire);
 }
 
-/* Reads the CQs that deliver here, until @sink has its event; whether there are any. */
-static bool poll_feeds(struct dofi_evd *evd, struct dofi_sink *sink)
+static inline bool poll_feed(struct dofi_evd *evd, int i, struct dofi_sink *sink)
+{
+	struct dofi_cq *cq = atomic_load_explicit(&evd->feed[i], memory_order_relaxed);
+
+	if (cq)
+		dofi_cq_poll(cq, sink);
+	return cq;
+}
+
+/* Reads the CQs that deliver here; whether there are any. */
+static bool poll_feeds(struct dofi_evd *evd)
 {
 	bool any = false;
 	int i;
 
-	for (i = 0; i < DOFI_EVD_FEEDS && !(sink && sink->taken); i++) {
-		struct dofi_cq *cq = atomic_load_explicit(&evd->feed[i], memory_order_relaxed);
-
-		if (cq) {
-			dofi_cq_poll(cq, sink);
-			any = true;
-		}
-	}
+	for (i = 0; i < DOFI_EVD_FEEDS; i++)
+		any |= poll_feed(evd, i, NULL);
 	return any;
+}
+
+static __attribute__((noinline)) void poll_other_feeds(struct dofi_evd *evd, struct dofi_sink *sink)
+{
+	int i;
+
+	for (i = 1; i < DOFI_EVD_FEEDS && sink->evd; i++)
+		poll_feed(evd, i, sink);
+}
+
+/* The same until @sink has its event; most EVDs have one feed, the first. */
+static inline bool poll_into(struct dofi_evd *evd, struct dofi_sink *sink)
+{
+	poll_feed(evd, 0, sink);
+	if (sink->evd)
+		poll_other_feeds(evd, sink);
+	return !sink->evd;
 }
 
 /* Moves the oldest event to the consumer. Needs the lock and an event. */
@@ -55,26 +75,10 @@ static __attribute__((noinline)) void taken_at_once(struct dofi_evd *evd)
 	pthread_mutex_unlock(&evd->lock);
 }
 
-DAT_RETURN dofi_evd_dequeue(DAT_EVD_HANDLE evd_handle, DAT_EVENT *event)
+static __attribute__((noinline)) DAT_RETURN dequeue_queued(struct dofi_evd *evd, DAT_EVENT *event)
 {
-	struct dofi_evd *evd = dofi_evd_check(evd_handle);
-	struct dofi_sink sink = { .evd = evd, .event = event };
 	DAT_RETURN ret = DAT_QUEUE_EMPTY; /* without the error bit, as programs compare it */
 
-	if (!evd)
-		return DOFI_RET(DAT_INVALID_HANDLE, 0);
-	if (!event)
-		return DOFI_BAD_ARG(2);
-	if (!pending(evd) && !evd->waiting) {
-		poll_feeds(evd, &sink);
-		if (sink.taken) {
-			if (__builtin_expect(evd->cno != NULL, 0))
-				taken_at_once(evd);
-			return DAT_SUCCESS;
-		}
-		if (!pending(evd))
-			return DAT_QUEUE_EMPTY;
-	}
 	pthread_mutex_lock(&evd->lock);
 	if (evd->waiting) {
 		ret = DOFI_BAD_STATE(EVD_WAITER);
@@ -84,6 +88,25 @@ DAT_RETURN dofi_evd_dequeue(DAT_EVD_HANDLE evd_handle, DAT_EVENT *event)
 	}
 	pthread_mutex_unlock(&evd->lock);
 	return ret;
+}
+
+DAT_RETURN dofi_evd_dequeue(DAT_EVD_HANDLE evd_handle, DAT_EVENT *event)
+{
+	struct dofi_evd *evd = dofi_evd_check(evd_handle);
+	struct dofi_sink sink = { .evd = evd, .event = event };
+
+	if (!evd)
+		return DOFI_RET(DAT_INVALID_HANDLE, 0);
+	if (!event)
+		return DOFI_BAD_ARG(2);
+	if (pending(evd) || evd->waiting)
+		return dequeue_queued(evd, event);
+	if (poll_into(evd, &sink)) {
+		if (__builtin_expect(evd->cno != NULL, 0))
+			taken_at_once(evd);
+		return DAT_SUCCESS;
+	}
+	return pending(evd) ? dequeue_queued(evd, event) : DAT_QUEUE_EMPTY;
 }
 
 /* Whether the waiter has what it came for. Needs the lock. */
@@ -101,7 +124,7 @@ static void spin(struct dofi_evd *evd, int64_t deadline)
 	if (until > deadline)
 		until = deadline;
 	pthread_mutex_unlock(&evd->lock);
-	while ((DAT_COUNT)pending(evd) < threshold && poll_feeds(evd, NULL) && dofi_now() < until)
+	while ((DAT_COUNT)pending(evd) < threshold && poll_feeds(evd) && dofi_now() < until)
 		;
 	pthread_mutex_lock(&evd->lock);
 }

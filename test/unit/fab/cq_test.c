@@ -443,6 +443,25 @@ Test(cq, one_poll_reads_all_behind_an_error)
 	cr_expect_eq(out_of_order, 0);
 }
 
+/* Where the serving thread looks again by itself, a poll need not make sure: it is one read. */
+Test(cq, what_is_behind_an_error_is_read_at_the_next_look)
+{
+	poll_once();
+	cq.fired = true;
+	serve();
+	cr_assert_eq(mode(), DOFI_CQ_PROBED);
+	complete(5);
+	fake_complete((void *)next_context++, FI_ECANCELED);
+	poll_once();
+	cr_expect_eq(delivered, 5);
+	now += dofi_settings.probe_us * US;
+	serve();	/* it was polled */
+	now += dofi_settings.tick_us * US;
+	serve();
+	cr_expect_eq(delivered, 6);
+	cr_expect_eq(last_err, FI_ECANCELED);
+}
+
 /* net of libfabric 1.17: else the progress thread would spin for ever. */
 Test(cq, a_stale_signal_is_cleared)
 {

@@ -10,7 +10,8 @@
 #include <sys/epoll.h>
 #include <sys/random.h>
 
-static struct dofi_progress progress;
+static const struct dofi_progress_ops ops;
+static struct dofi_progress progress = { .ops = &ops };
 static struct dofi_domain domain;
 static struct dofi_fabric_choice choice = { .mr_style = DOFI_MR_VIRTUAL };
 static struct fid_mr *mr;
