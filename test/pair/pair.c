@@ -3,6 +3,7 @@
 
 #include "pair.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -458,6 +459,12 @@ static int list(const struct pair_case *cases, size_t n)
 static bool init(sigset_t *mask)
 {
 	sigset_t chld;
+
+	/*
+	 * What libfabric links to calibrates clocks as it is loaded, for a tenth of a second.
+	 * Loaded here it does so once and not in each role. It is not used before the fork.
+	 */
+	dlopen("libfabric.so.1", RTLD_NOW);
 
 	sigemptyset(&chld);
 	sigaddset(&chld, SIGCHLD);
