@@ -11,8 +11,16 @@ out=$(mktemp) || exit 99
 trap 'rm -f "$out"' EXIT
 n=0 bad=0 skipped=0
 
+# What sockets, which libfabric has given up, does when a peer dies while it connects, is up to
+# the moment: now and then it tells nobody, or frees something twice.
+tests()
+{
+	[ "$1" = sockets ] || echo death
+	echo cycles fork threads quiet
+}
+
 for fabric in ${ROBUST_FABRICS:-sockets net}; do
-	for test in death cycles fork threads quiet; do
+	for test in $(tests "$fabric"); do
 		n=$((n + 1))
 		name="$test, $fabric"
 		DAT_TEST_IA=ofi-$fabric "$build/test/robust/${test}2" >"$out" 2>&1
