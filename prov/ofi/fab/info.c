@@ -3,6 +3,7 @@
 
 #include "fab/info.h"
 
+#include "base/env.h"
 #include "base/log.h"
 #include "fab/quirks.h"
 
@@ -164,7 +165,7 @@ static int info_list(const struct dofi_params *params, uint64_t op_flags, struct
 	if (!hints)
 		return -FI_ENOMEM;
 	hints->tx_attr->op_flags = op_flags;
-	dofi_quirks_set();
+	dofi_settings_give();
 	ret = fi_getinfo(DOFI_FI_VERSION, node, NULL, node ? FI_SOURCE : 0, hints, list);
 	fi_freeinfo(hints);
 	return ret;
