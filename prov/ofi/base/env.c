@@ -79,6 +79,9 @@ const struct dofi_setting dofi_setting_table[] = {
 	  100, 1, 100000, &dofi_settings.probe_us, NULL, NULL },
 	{ "DAT_OFI_TICK_US", "us", "how soon a queue that the program polls is looked at again, at first",
 	  1000, 10, 1000000, &dofi_settings.tick_us, NULL, NULL },
+	{ "DAT_OFI_NUMA", "level",
+	  "0 nothing, 1 a near device is preferred, 2 and the progress thread runs near it",
+	  DOFI_NUMA_BIND, DOFI_NUMA_OFF, DOFI_NUMA_BIND, &dofi_settings.numa, NULL, NULL },
 	{ NULL, NULL, NULL, 0, 0, 0, NULL, NULL, NULL },
 };
 
@@ -319,5 +322,5 @@ void dofi_settings_give(void)
 
 const struct dofi_setting_line *dofi_settings_line(unsigned i)
 {
-	return i < sizeof(lines) / sizeof(lines[0]) ? &lines[i] : NULL;
+	return i < sizeof(lines) / sizeof(lines[0]) && lines[i].name[0] ? &lines[i] : NULL;
 }

@@ -10,7 +10,11 @@ struct dofi_settings {
 	long spin_us;	/* a blocking wait polls this long before it sleeps */
 	long probe_us;	/* how long a polling program may take between two polls */
 	long tick_us;	/* the progress thread's first pause between looks at a polled queue */
+	long numa;	/* enum dofi_numa */
 };
+
+/* What is made of the machine's topology. */
+enum dofi_numa { DOFI_NUMA_OFF, DOFI_NUMA_CHOOSE, DOFI_NUMA_BIND };
 
 /* Valid after dofi_settings_read(). */
 extern struct dofi_settings dofi_settings;
@@ -56,7 +60,7 @@ struct dofi_setting_line {
 
 #define DOFI_SETTING_PREFIX "OFI_SETTING:"
 
-/* The lines of both tables by number, NULL after the last. Valid after dofi_settings_read(). */
+/* The lines of both tables by number, NULL after the last; none before dofi_settings_read(). */
 const struct dofi_setting_line *dofi_settings_line(unsigned i);
 
 #endif

@@ -293,6 +293,7 @@ Test(env, every_row_has_a_line)
 	const struct dofi_foreign *f;
 	unsigned n = 0;
 
+	cr_expect(!dofi_settings_line(0), "before anything was read");
 	read_settings();
 	for (s = dofi_setting_table; s->name; s++, n++)
 		cr_expect(strstr(line_of(s->name), s->help), "%s", s->name);
