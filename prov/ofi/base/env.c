@@ -259,6 +259,17 @@ static void line_write(struct dofi_setting_line *line, const char *name, const c
 	snprintf(line->text, sizeof(line->text), "%s\t%s\t%s\t%s", unit, origin, help, value);
 }
 
+static void foreign_line_write(struct dofi_setting_line *line, const struct dofi_foreign *f)
+{
+	const char *value = getenv(f->name), *origin = by_environment;
+
+	if (!value) {
+		origin = f->given ? "provider" : by_default;
+		value = f->given ? f->given : "-";
+	}
+	line_write(line, f->name, f->unit, origin, f->help, value);
+}
+
 static void lines_write(void)
 {
 	char value[24];
@@ -270,14 +281,8 @@ static void lines_write(void)
 		snprintf(value, sizeof(value), "%ld", *s->value);
 		line_write(&lines[i], s->name, s->unit, found[i].origin, s->help, value);
 	}
-	for (i = 0; i < N_FOREIGN; i++) {
-		const struct dofi_foreign *f = &dofi_foreign_table[i];
-		const char *text = getenv(f->name);
-
-		line_write(&lines[N_SETTINGS + i], f->name, f->unit,
-			   text ? by_environment : f->given ? "provider" : by_default, f->help,
-			   text ? text : f->given ? f->given : "-");
-	}
+	for (i = 0; i < N_FOREIGN; i++)
+		foreign_line_write(&lines[N_SETTINGS + i], &dofi_foreign_table[i]);
 }
 
 static void settings_read_once(void)
