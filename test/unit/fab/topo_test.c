@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 /* What the linker's --wrap puts in the place of system and hwloc, once a test has a machine. */
 
@@ -95,6 +96,7 @@ static void machine(const char *file, const char *cpus)
 	char path[4096];
 
 	snprintf(path, sizeof(path), "%s/test/data/topo/%s", top ? top : ".", file);
+	cr_assert(!access(path, R_OK), "%s", path);	/* hwloc would take this machine instead */
 	setenv("HWLOC_XMLFILE", path, 1);
 	dofi_settings.numa = DOFI_NUMA_BIND;
 	allowed = cpus;
