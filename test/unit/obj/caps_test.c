@@ -3,7 +3,6 @@
 
 #include "obj/fixture.h"
 
-#include "base/env.h"
 #include "obj/caps.h"
 
 #include <stdio.h>
@@ -11,18 +10,6 @@
 static DAT_IA_ATTR ia_attr;
 static DAT_EP_ATTR attr, got;
 static DAT_PROVIDER_ATTR provider_attr;
-
-/* By the linker's --wrap: where the device is. */
-static const struct dofi_place *place_known;
-
-bool __wrap_dofi_topo_place(const struct fi_info *info, struct dofi_place *place);
-bool __wrap_dofi_topo_place(const struct fi_info *info, struct dofi_place *place)
-{
-	(void)info;
-	if (place_known)
-		*place = *place_known;
-	return place_known;
-}
 
 static void init(void)
 {
@@ -110,42 +97,6 @@ Test(caps, the_named_attributes_tell_the_fabric)
 	cr_expect_str_eq(named("OFI_FABRICS"), "tcp");
 	cr_expect(*named("OFI_LIBFABRIC"));
 	cr_expect_str_eq(named("DAT_IB_RDMA_READ"), "TRUE");
-}
-
-Test(caps, a_place_that_is_unknown_is_not_told)
-{
-	cr_expect(!named("OFI_NUMA_NODE"));
-	cr_expect(!named("OFI_NUMA_DISTANCE"));
-}
-
-static void init_placed(void)
-{
-	static const struct dofi_place place = { 3, 21 };
-
-	dofi_settings_read();
-	place_known = &place;
-	init();
-}
-
-TestSuite(caps_placed, .init = init_placed, .fini = ia_fini);
-
-Test(caps_placed, the_place_is_told)
-{
-	cr_assert(named("OFI_NUMA_NODE") && named("OFI_NUMA_DISTANCE"));
-	cr_expect_str_eq(named("OFI_NUMA_NODE"), "3");
-	cr_expect_str_eq(named("OFI_NUMA_DISTANCE"), "21");
-}
-
-Test(caps_placed, the_settings_are_told)
-{
-	const struct dofi_setting *s;
-	char name[64];
-
-	for (s = dofi_setting_table; s->name; s++) {
-		snprintf(name, sizeof(name), "OFI_SETTING:%s", s->name);
-		cr_expect(named(name) && strstr(named(name), s->help), "%s", name);
-	}
-	cr_expect(provider_attr.num_provider_specific_attr < DOFI_IA_NAMED_ATTRS);
 }
 
 Test(caps, names_are_not_given_twice)
