@@ -6,6 +6,7 @@
  */
 #include "info_attr.h"
 #include "info_conf.h"
+#include "info_settings.h"
 
 #include <getopt.h>
 #include <stdlib.h>
@@ -27,7 +28,7 @@
 
 struct opts {
 	const char *device; /* NULL: all of them */
-	bool list, conf, json;
+	bool list, conf, settings, json;
 };
 
 /* An opened IA and all that it told. */
@@ -43,6 +44,8 @@ static const char *const fabric_attrs[] = {
 	"OFI_DOMAIN",
 	"OFI_FABRICS",
 	"OFI_LIBFABRIC",
+	"OFI_NUMA_NODE",
+	"OFI_NUMA_DISTANCE",
 };
 
 static const char help_text[] =
@@ -54,6 +57,7 @@ static const char help_text[] =
 	"  -D, --device NAME    only this IA\n"
 	"  -l, --list           only names, fabrics and addresses, a line for each\n"
 	"      --conf           print dat.conf entries for the fabrics of this machine\n"
+	"      --settings       print the provider's settings, and where each comes from\n"
 	"  -j, --json           print JSON\n"
 	"  -h, --help           print this help\n"
 	"  -V, --version        print the version\n"
@@ -88,6 +92,19 @@ static const char *named(const struct ia *ia, const char *name)
 	return value ? value : "-";
 }
 
+/* Attributes that are shown in another way, or only when they are asked for. */
+static bool is_known_name(const char *name)
+{
+	size_t i;
+
+	if (!strncmp(name, "OFI_SOURCE:", strlen("OFI_SOURCE:")) || setting_is(name))
+		return true;
+	for (i = 0; i < sizeof(fabric_attrs) / sizeof(fabric_attrs[0]); i++)
+		if (!strcmp(name, fabric_attrs[i]))
+			return true;
+	return false;
+}
+
 /* --- text --------------------------------------------------------------- */
 
 static void print_attrs(const char *title, const struct attr *attrs, int n, const void *base,
@@ -104,18 +121,6 @@ static void print_attrs(const char *title, const struct attr *attrs, int n, cons
 		       attr_text(&attrs[i], base, text, sizeof(text)),
 		       source ? source : "the provider");
 	}
-}
-
-static bool is_known_name(const char *name)
-{
-	size_t i;
-
-	if (!strncmp(name, "OFI_SOURCE:", strlen("OFI_SOURCE:")))
-		return true;
-	for (i = 0; i < sizeof(fabric_attrs) / sizeof(fabric_attrs[0]); i++)
-		if (!strcmp(name, fabric_attrs[i]))
-			return true;
-	return false;
 }
 
 static void print_named(const char *title, const DAT_NAMED_ATTR *attr, int n)
@@ -141,6 +146,8 @@ static void print_ia(const DAT_PROVIDER_INFO *info, const struct ia *ia)
 	printf("  fabric    %s, domain %s, libfabric %s\n", named(ia, "OFI_PROVIDER"),
 	       named(ia, "OFI_DOMAIN"), named(ia, "OFI_LIBFABRIC"));
 	printf("  fabrics   %s\n", named(ia, "OFI_FABRICS"));
+	printf("  node      %s, distance %s\n", named(ia, "OFI_NUMA_NODE"),
+	       named(ia, "OFI_NUMA_DISTANCE"));
 	printf("  address   %s\n", dat_text_address(ia->attr.ia_address_ptr, addr, sizeof(addr)));
 	print_attrs("IA attributes", ia_attrs, ia_nattrs, &ia->attr, ia);
 	print_named("transport attributes", ia->attr.transport_attr, ia->attr.num_transport_attr);
@@ -187,7 +194,8 @@ static void json_named(struct json *j, const char *title, const DAT_NAMED_ATTR *
 
 	json_object(j, title);
 	for (i = 0; i < n; i++)
-		if (strncmp(attr[i].name, "OFI_SOURCE:", strlen("OFI_SOURCE:")))
+		if (strncmp(attr[i].name, "OFI_SOURCE:", strlen("OFI_SOURCE:")) &&
+		    !setting_is(attr[i].name))
 			json_string(j, attr[i].name, attr[i].value);
 	json_end(j, '}');
 }
@@ -343,40 +351,69 @@ static int show_all(const struct opts *opts, const struct registry *r)
 	return opened ? EXIT_SUCCESS : none_opened(opts, tried);
 }
 
-/* Any IA of our provider knows all fabrics of the machine. */
-static int show_conf(const struct opts *opts, const struct registry *r)
+static bool conf_of(const struct opts *opts, const struct ia *ia)
 {
-	const char *fabrics;
+	const char *fabrics = dat_named_attr(&ia->provider, "OFI_FABRICS");
+
+	(void)opts;
+	if (fabrics)
+		conf_render(stdout, PROVIDER_DIR, fabrics);
+	return fabrics;
+}
+
+static bool settings_of(const struct opts *opts, const struct ia *ia)
+{
+	struct json j = { .out = stdout };
+
+	if (!settings_told(&ia->provider))
+		return false;
+	if (!opts->json) {
+		settings_print(stdout, &ia->provider);
+		return true;
+	}
+	json_object(&j, NULL);
+	json_string(&j, "program", "datinfo");
+	json_array(&j, "settings");
+	settings_json(&j, &ia->provider);
+	json_end(&j, ']');
+	json_end(&j, '}');
+	return true;
+}
+
+/* Any IA of our provider knows all fabrics of the machine, and the settings of all. */
+static int show_one(const struct opts *opts, const struct registry *r,
+		    bool (*show_it)(const struct opts *opts, const struct ia *ia))
+{
 	char err[128];
 	struct ia ia;
+	bool shown;
 	int i;
 
 	for (i = 0; i < r->n; i++) {
 		if (!wanted(opts, r, i) || ia_open(&r->info[i], &ia, err, sizeof(err)))
 			continue;
-		fabrics = dat_named_attr(&ia.provider, "OFI_FABRICS");
-		if (fabrics)
-			conf_render(stdout, PROVIDER_DIR, fabrics);
+		shown = show_it(opts, &ia);
 		dat_ia_close(ia.handle, DAT_CLOSE_GRACEFUL_FLAG);
-		if (fabrics)
+		if (shown)
 			return EXIT_SUCCESS;
 	}
-	fputs("datinfo: no IA on libfabric could be opened to ask for the "
-	      "fabrics\n",
-	      stderr);
+	fprintf(stderr, "datinfo: no IA on libfabric could be opened to ask for the %s\n",
+		opts->settings ? "settings" : "fabrics");
 	return EXIT_FAILURE;
 }
 
 /* --- command line ------------------------------------------------------- */
 
 enum {
-	OPT_CONF = 256
+	OPT_CONF = 256,
+	OPT_SETTINGS,
 };
 
 static const struct option long_options[] = {
 	{ "device", required_argument, NULL, 'D' },
 	{ "list", no_argument, NULL, 'l' },
 	{ "conf", no_argument, NULL, OPT_CONF },
+	{ "settings", no_argument, NULL, OPT_SETTINGS },
 	{ "json", no_argument, NULL, 'j' },
 	{ "help", no_argument, NULL, 'h' },
 	{ "version", no_argument, NULL, 'V' },
@@ -398,6 +435,9 @@ static int parse(int argc, char **argv, struct opts *opts)
 			break;
 		case OPT_CONF:
 			opts->conf = true;
+			break;
+		case OPT_SETTINGS:
+			opts->settings = true;
 			break;
 		case 'j':
 			opts->json = true;
@@ -428,8 +468,12 @@ int main(int argc, char **argv)
 		return status;
 	if (registry_read(&registry))
 		status = EXIT_FAILURE;
+	else if (opts.settings)
+		status = show_one(&opts, &registry, settings_of);
+	else if (opts.conf)
+		status = show_one(&opts, &registry, conf_of);
 	else
-		status = opts.conf ? show_conf(&opts, &registry) : show_all(&opts, &registry);
+		status = show_all(&opts, &registry);
 	free(registry.info);
 	return status;
 }

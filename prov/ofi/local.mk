@@ -13,6 +13,12 @@ dofi_core_sources = \
 	prov/ofi/fab/quirks.c \
 	prov/ofi/fab/watch.c
 
+if HAVE_HWLOC
+dofi_core_sources += prov/ofi/fab/topo.c
+else
+dofi_core_sources += prov/ofi/fab/topo_none.c
+endif
+
 # These are compiled once per API version.
 dofi_api_sources = \
 	prov/ofi/obj/caps.c \
@@ -50,6 +56,7 @@ noinst_HEADERS += \
 	prov/ofi/fab/info.h \
 	prov/ofi/fab/progress.h \
 	prov/ofi/fab/quirks.h \
+	prov/ofi/fab/topo.h \
 	prov/ofi/fab/watch.h \
 	prov/ofi/obj/caps.h \
 	prov/ofi/obj/cno.h \
@@ -75,13 +82,14 @@ noinst_HEADERS += \
 	prov/ofi/xport/msg_listen.h \
 	prov/ofi/xport/wire.h
 
-dofi_cppflags = $(AM_CPPFLAGS) -I$(top_srcdir)/prov/ofi $(LIBFABRIC_CFLAGS) $(DEBUG_CPPFLAGS)
+dofi_cppflags = $(AM_CPPFLAGS) -I$(top_srcdir)/prov/ofi $(LIBFABRIC_CFLAGS) $(HWLOC_CFLAGS) \
+	$(DEBUG_CPPFLAGS)
 
 noinst_LTLIBRARIES += libdofi_core.la libdofi1.la libdofi2.la
 
 libdofi_core_la_SOURCES = $(dofi_core_sources)
 libdofi_core_la_CPPFLAGS = $(dofi_cppflags)
-libdofi_core_la_LIBADD = $(LIBFABRIC_LIBS)
+libdofi_core_la_LIBADD = $(LIBFABRIC_LIBS) $(HWLOC_LIBS)
 
 # All of a provider, for it and for unit tests of its inside.
 libdofi1_la_SOURCES = $(dofi_api_sources)

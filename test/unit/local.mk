@@ -25,7 +25,8 @@ test_unit_base_test_SOURCES = $(prov_test_runner) \
 	test/unit/base/log_test.c \
 	test/unit/base/pool_test.c
 test_unit_base_test_CPPFLAGS = $(prov_test_cppflags)
-test_unit_base_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=aligned_alloc
+test_unit_base_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=aligned_alloc \
+	-Wl,--wrap=syslog -Wl,--wrap=__syslog_chk
 test_unit_base_test_LDADD = libdofi_core.la
 
 test_unit_fab_test_SOURCES = $(prov_test_runner) \
@@ -40,8 +41,25 @@ test_unit_fab_test_SOURCES = $(prov_test_runner) \
 	test/unit/fab/watch_test.c
 test_unit_fab_test_CPPFLAGS = $(prov_test_cppflags)
 test_unit_fab_test_LDFLAGS = $(AM_LDFLAGS) \
-	-Wl,--wrap=fi_fabric -Wl,--wrap=fi_getinfo -Wl,--wrap=getrandom
+	-Wl,--wrap=fi_fabric -Wl,--wrap=fi_getinfo -Wl,--wrap=getrandom \
+	-Wl,--wrap=dofi_topo_place
 test_unit_fab_test_LDADD = libdofi_core.la
+
+EXTRA_DIST += \
+	test/data/topo/clusters.xml \
+	test/data/topo/no-distances.xml \
+	test/data/topo/one-node.xml \
+	test/data/topo/two-sockets.xml
+
+if HAVE_HWLOC
+test_unit_fab_test_SOURCES += test/unit/fab/topo_test.c
+test_unit_fab_test_LDFLAGS += -Wl,--wrap=fopen -Wl,--wrap=realpath \
+	-Wl,--wrap=hwloc_topology_load -Wl,--wrap=hwloc_get_cpubind \
+	-Wl,--wrap=hwloc_set_thread_cpubind
+test_unit_fab_test_LDADD += $(HWLOC_LIBS)
+else
+test_unit_fab_test_SOURCES += test/unit/fab/topo_none_test.c
+endif
 
 obj_test_sources = $(prov_test_runner) \
 	test/unit/fab/fake.c \
@@ -66,7 +84,8 @@ obj_test_sources = $(prov_test_runner) \
 	test/unit/obj/rsp_test.c \
 	test/unit/registry.c \
 	test/unit/registry.h
-obj_test_ldflags = $(AM_LDFLAGS) -Wl,--wrap=fi_fabric -Wl,--wrap=fi_getinfo
+obj_test_ldflags = $(AM_LDFLAGS) -Wl,--wrap=fi_fabric -Wl,--wrap=fi_getinfo \
+	-Wl,--wrap=dofi_topo_place
 
 test_unit_obj1_test_SOURCES = $(obj_test_sources)
 test_unit_obj1_test_CPPFLAGS = $(prov_test_cppflags) -DDAT_API=1

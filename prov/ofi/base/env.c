@@ -7,43 +7,159 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 struct dofi_settings dofi_settings;
 
-const struct dofi_setting dofi_setting_table[] = {
-	{ "DAT_OFI_LOG", "level", "0 errors, 1 warnings, 2 information, 3 debug",
-	  DOFI_ERR, DOFI_ERR, DOFI_DEBUG, &dofi_settings.log },
-	{ "DAT_OFI_SPIN_US", "us", "how long a blocking wait polls before it sleeps",
-	  50, 0, 1000000, &dofi_settings.spin_us },
-	{ "DAT_OFI_PROBE_US", "us", "a queue not polled for this long is served for the program",
-	  100, 1, 100000, &dofi_settings.probe_us },
-	{ "DAT_OFI_TICK_US", "us", "how soon a queue that the program polls is looked at again, at first",
-	  1000, 10, 1000000, &dofi_settings.tick_us },
-	{ NULL, NULL, NULL, 0, 0, 0, NULL },
+/* Bits of DAPL_DBG_TYPE, as programs for other providers of uDAPL set it. */
+enum {
+	DAPL_ERR = 0x1,
+	DAPL_WARN = 0x2,
+	DAPL_EVD = 0x4,
+	DAPL_CM = 0x8,
+	DAPL_EP = 0x10,
+	DAPL_DTO_COMP_ERR = 0x80,
+	DAPL_EXCEPTION = 0x400,
+	DAPL_CM_STATS = 0x40000,
+	/* a level each, of no part */
+	DAPL_LEVELS = DAPL_ERR | DAPL_WARN | DAPL_DTO_COMP_ERR | DAPL_EXCEPTION,
 };
 
-static const char prefix[] = "DAT_OFI_";
+#define PART(subsys) (1L << (subsys))
+#define ALL_PARTS (PART(DOFI_MEM + 1) - 1)
 
-static void setting_read(const struct dofi_setting *s)
+/* Whoever asks for one part wants to see what it does. */
+static long level_of_types(long types)
 {
-	const char *text = getenv(s->name);
+	if (types & ~(long)DAPL_LEVELS)
+		return DOFI_DEBUG;
+	if (types & ~(long)DAPL_ERR)
+		return DOFI_WARN;
+	return types ? DOFI_ERR : DOFI_SILENT;
+}
+
+static long parts_of_types(long types)
+{
+	const long ours = DAPL_EVD | DAPL_CM | DAPL_CM_STATS | DAPL_EP | DAPL_LEVELS;
+	long parts = 0;
+
+	if (types & DAPL_EVD)
+		parts |= PART(DOFI_EVD);
+	if (types & (DAPL_CM | DAPL_CM_STATS))
+		parts |= PART(DOFI_CM);
+	if (types & DAPL_EP)
+		parts |= PART(DOFI_EP);
+	if (types & ~ours)
+		parts |= PART(DOFI_CORE) | PART(DOFI_FAB) | PART(DOFI_MEM);
+	return parts;
+}
+
+/* Its standard output is our standard error output: a program's stdout is its own. */
+static long dest_of_dest(long dest)
+{
+	return dest & (DOFI_LOG_STDERR | DOFI_LOG_SYSLOG);
+}
+
+const struct dofi_setting dofi_setting_table[] = {
+	{ "DAT_OFI_LOG", "level", "-1 nothing, 0 errors, 1 warnings, 2 information, 3 debug",
+	  DOFI_ERR, DOFI_SILENT, DOFI_DEBUG, &dofi_settings.log, "DAPL_DBG_TYPE", level_of_types },
+	{ "DAT_OFI_LOG_PARTS", "bits",
+	  "levels 2 and 3 of which parts: 1 core, 2 fabric, 4 cm, 8 ep, 16 evd, 32 memory",
+	  ALL_PARTS, 0, ALL_PARTS, &dofi_settings.log_parts, "DAPL_DBG_TYPE", parts_of_types },
+	{ "DAT_OFI_LOG_DEST", "bits", "where the log goes: 1 standard error output, 2 system log",
+	  DOFI_LOG_STDERR, 0, DOFI_LOG_STDERR | DOFI_LOG_SYSLOG, &dofi_settings.log_dest,
+	  "DAPL_DBG_DEST", dest_of_dest },
+	{ "DAT_OFI_SPIN_US", "us", "how long a blocking wait polls before it sleeps",
+	  50, 0, 1000000, &dofi_settings.spin_us, NULL, NULL },
+	{ "DAT_OFI_PROBE_US", "us", "a queue not polled for this long is served for the program",
+	  100, 1, 100000, &dofi_settings.probe_us, NULL, NULL },
+	{ "DAT_OFI_TICK_US", "us", "how soon a queue that the program polls is looked at again, at first",
+	  1000, 10, 1000000, &dofi_settings.tick_us, NULL, NULL },
+	{ "DAT_OFI_NUMA", "level",
+	  "0 nothing, 1 a near device is preferred, 2 and the progress thread runs near it",
+	  DOFI_NUMA_BIND, DOFI_NUMA_OFF, DOFI_NUMA_BIND, &dofi_settings.numa, NULL, NULL },
+	{ NULL, NULL, NULL, 0, 0, 0, NULL, NULL, NULL },
+};
+
+/*
+ * Programs poll the last byte of an RDMA write. These fabrics receive a message of up to
+ * 9000 bytes in a buffer of theirs, and memcpy() from there stores the first bytes last.
+ * What is beyond the setting is received in place, after what is below it was copied.
+ */
+#define BUFFERED_BYTES "128"
+
+const struct dofi_foreign dofi_foreign_table[] = {
+	{ "FI_TCP_PREFETCH_RBUF_SIZE", "bytes",
+	  "of libfabric: so little is buffered that the last byte of an RDMA write lands last",
+	  BUFFERED_BYTES },
+	{ "FI_NET_PREFETCH_RBUF_SIZE", "bytes", "of libfabric: the same for net", BUFFERED_BYTES },
+	{ "FI_PROVIDER", "names", "of libfabric: which of its providers there are", NULL },
+	{ "DAT_OVERRIDE", "path", "of the registry: the file in place of dat.conf", NULL },
+	{ "DAT_DBG_TYPE", "bits", "of the registry: what its log tells", NULL },
+	{ "DAT_DBG_DEST", "bits", "of the registry: where its log goes", NULL },
+	{ NULL, NULL, NULL, NULL },
+};
+
+#define N_SETTINGS (sizeof(dofi_setting_table) / sizeof(dofi_setting_table[0]) - 1)
+#define N_FOREIGN (sizeof(dofi_foreign_table) / sizeof(dofi_foreign_table[0]) - 1)
+
+static const char by_default[] = "default", by_environment[] = "environment";
+
+/* What was found for a row of dofi_setting_table; written once, as all below. */
+static struct {
+	const char *origin;
+	const char *refused;	/* text that is no value, and of which variable */
+	const char *refused_name;
+} found[N_SETTINGS];
+
+static struct dofi_setting_line lines[N_SETTINGS + N_FOREIGN];
+
+static bool number(const char *text, long *v)
+{
 	char *end;
+
+	errno = 0;
+	*v = strtol(text, &end, 0);
+	return !errno && end != text && !*end;
+}
+
+static void setting_read(size_t i)
+{
+	const struct dofi_setting *s = &dofi_setting_table[i];
+	const char *text = getenv(s->name);
+	const char *alias = text || !s->alias ? NULL : getenv(s->alias);
 	long v;
 
 	*s->value = s->def;
-	if (!text)
-		return;
-	errno = 0;
-	v = strtol(text, &end, 0);
-	if (errno || end == text || *end || v < s->min || v > s->max) {
-		dofi_log(DOFI_ERR, DOFI_CORE, "%s=%s is not a number from %ld to %ld; using %ld",
-			 s->name, text, s->min, s->max, s->def);
-		return;
+	found[i].origin = by_default;
+	if (text && number(text, &v) && v >= s->min && v <= s->max) {
+		*s->value = v;
+		found[i].origin = by_environment;
+	} else if (alias && number(alias, &v) && v >= 0) {
+		*s->value = s->of_alias(v);
+		found[i].origin = s->alias;
+	} else if (text || alias) {
+		found[i].refused = text ? text : alias;
+		found[i].refused_name = text ? s->name : s->alias;
 	}
-	*s->value = v;
+}
+
+static void name_the_refused(size_t i)
+{
+	const struct dofi_setting *s = &dofi_setting_table[i];
+
+	if (!found[i].refused)
+		return;
+	if (found[i].refused_name == s->name)
+		dofi_log(DOFI_ERR, DOFI_CORE, "%s=%s is not a number from %ld to %ld; using %ld",
+			 s->name, found[i].refused, s->min, s->max, s->def);
+	else
+		dofi_log(DOFI_ERR, DOFI_CORE, "%s=%s is not a sum of bits; using %s=%ld",
+			 s->alias, found[i].refused, s->name, s->def);
 }
 
 static const struct dofi_setting *setting_find(const char *name, size_t len)
@@ -56,36 +172,133 @@ static const struct dofi_setting *setting_find(const char *name, size_t len)
 	return NULL;
 }
 
+#define MAX_NAME 64
+
+static unsigned least(unsigned a, unsigned b)
+{
+	return a < b ? a : b;
+}
+
+/* How many characters to add, drop or replace until @a is @b (Levenshtein's distance). */
+static unsigned edits(const char *a, size_t a_len, const char *b)
+{
+	size_t b_len = strlen(b), i, k;
+	unsigned row[MAX_NAME + 1], diagonal, above;
+
+	for (k = 0; k <= b_len; k++)
+		row[k] = k;
+	for (i = 1; i <= a_len; i++) {
+		diagonal = row[0];
+		row[0] = i;
+		for (k = 1; k <= b_len; k++) {
+			above = row[k];
+			row[k] = least(diagonal + (a[i - 1] != b[k - 1]),
+				       least(above, row[k - 1]) + 1);
+			diagonal = above;
+		}
+	}
+	return row[b_len];
+}
+
+/* The setting that somebody who wrote @name most likely meant, or NULL. */
+static const struct dofi_setting *setting_like(const char *name, size_t len)
+{
+	const struct dofi_setting *s, *best = NULL;
+	unsigned fewest = 4;	/* more of them make another word */
+
+	if (len > MAX_NAME)
+		return NULL;
+	for (s = dofi_setting_table; s->name; s++) {
+		unsigned n = edits(name, len, s->name);
+
+		if (n < fewest) {
+			fewest = n;
+			best = s;
+		}
+	}
+	return best;
+}
+
 /* A misspelt setting would otherwise be silently without effect. */
 static void name_the_unknown(void)
 {
+	static const char prefix[] = "DAT_OFI_";
 	char **e;
 
 	for (e = environ; e && *e; e++) {
 		size_t len = strcspn(*e, "=");
+		const struct dofi_setting *like;
 
-		if (!strncmp(*e, prefix, sizeof(prefix) - 1) && !setting_find(*e, len))
-			dofi_log(DOFI_ERR, DOFI_CORE, "unknown setting %.*s", (int)len, *e);
+		if (strncmp(*e, prefix, sizeof(prefix) - 1) || setting_find(*e, len))
+			continue;
+		like = setting_like(*e, len);
+		dofi_log(DOFI_ERR, DOFI_CORE, "unknown setting %.*s%s%s", (int)len, *e,
+			 like ? "; the nearest that there is: " : "", like ? like->name : "");
 	}
 }
 
 /* With one processor a spinning waiter only keeps the event's producer away. */
-static int one_processor(void)
+static void one_processor_never_spins(void)
 {
 	cpu_set_t set;
+	size_t i;
 
-	return !sched_getaffinity(0, sizeof(set), &set) && CPU_COUNT(&set) < 2;
+	if (sched_getaffinity(0, sizeof(set), &set) || CPU_COUNT(&set) > 1)
+		return;
+	dofi_settings.spin_us = 0;
+	for (i = 0; i < N_SETTINGS; i++)
+		if (dofi_setting_table[i].value == &dofi_settings.spin_us)
+			found[i].origin = "one processor";
+}
+
+/* The value is last: it may be anything, tabs too. */
+static void line_write(struct dofi_setting_line *line, const char *name, const char *unit,
+		       const char *origin, const char *help, const char *value)
+{
+	snprintf(line->name, sizeof(line->name), DOFI_SETTING_PREFIX "%s", name);
+	snprintf(line->text, sizeof(line->text), "%s\t%s\t%s\t%s", unit, origin, help, value);
+}
+
+static void foreign_line_write(struct dofi_setting_line *line, const struct dofi_foreign *f)
+{
+	const char *value = getenv(f->name), *origin = by_environment;
+
+	if (!value) {
+		origin = f->given ? "provider" : by_default;
+		value = f->given ? f->given : "-";
+	}
+	line_write(line, f->name, f->unit, origin, f->help, value);
+}
+
+static void lines_write(void)
+{
+	char value[24];
+	size_t i;
+
+	for (i = 0; i < N_SETTINGS; i++) {
+		const struct dofi_setting *s = &dofi_setting_table[i];
+
+		snprintf(value, sizeof(value), "%ld", *s->value);
+		line_write(&lines[i], s->name, s->unit, found[i].origin, s->help, value);
+	}
+	for (i = 0; i < N_FOREIGN; i++)
+		foreign_line_write(&lines[N_SETTINGS + i], &dofi_foreign_table[i]);
 }
 
 static void settings_read_once(void)
 {
-	const struct dofi_setting *s;
+	size_t i;
 
-	for (s = dofi_setting_table; s->name; s++)
-		setting_read(s);
+	for (i = 0; i < N_SETTINGS; i++)
+		setting_read(i);
+	/* before the first complaint, which must go where the user wants it */
 	dofi_log_max = (enum dofi_log_level)dofi_settings.log;
-	if (one_processor())
-		dofi_settings.spin_us = 0;
+	dofi_log_parts = dofi_settings.log_parts;
+	dofi_log_dest = dofi_settings.log_dest;
+	one_processor_never_spins();
+	lines_write();
+	for (i = 0; i < N_SETTINGS; i++)
+		name_the_refused(i);
 	name_the_unknown();
 }
 
@@ -94,4 +307,25 @@ void dofi_settings_read(void)
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 	pthread_once(&once, settings_read_once);
+}
+
+static void give_once(void)
+{
+	const struct dofi_foreign *f;
+
+	for (f = dofi_foreign_table; f->name; f++)
+		if (f->given)
+			setenv(f->name, f->given, 0);
+}
+
+void dofi_settings_give(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, give_once);
+}
+
+const struct dofi_setting_line *dofi_settings_line(unsigned i)
+{
+	return i < sizeof(lines) / sizeof(lines[0]) && lines[i].name[0] ? &lines[i] : NULL;
 }

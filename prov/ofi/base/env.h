@@ -4,11 +4,17 @@
 #define DOFI_BASE_ENV_H
 
 struct dofi_settings {
-	long log;	/* highest log level written, 0 (errors) to 3 (debug) */
+	long log;	/* highest log level written, -1 (nothing) to 3 (debug) */
+	long log_parts;	/* subsystems whose information and debugging is written, a bit each */
+	long log_dest;	/* DOFI_LOG_STDERR, DOFI_LOG_SYSLOG */
 	long spin_us;	/* a blocking wait polls this long before it sleeps */
 	long probe_us;	/* how long a polling program may take between two polls */
 	long tick_us;	/* the progress thread's first pause between looks at a polled queue */
+	long numa;	/* enum dofi_numa */
 };
+
+/* What is made of the machine's topology. */
+enum dofi_numa { DOFI_NUMA_OFF, DOFI_NUMA_CHOOSE, DOFI_NUMA_BIND };
 
 /* Valid after dofi_settings_read(). */
 extern struct dofi_settings dofi_settings;
@@ -19,12 +25,42 @@ struct dofi_setting {
 	const char *help;
 	long def, min, max;
 	long *value;
+	const char *alias;	/* read in its place where that is not set; may be NULL */
+	long (*of_alias)(long value); /* what the alias's value, never negative, means here */
 };
 
 /* Ends with a row whose name is NULL. */
 extern const struct dofi_setting dofi_setting_table[];
 
+/* A variable that libfabric or the registry reads, and that matters here. */
+struct dofi_foreign {
+	const char *name;
+	const char *unit;
+	const char *help;
+	const char *given;	/* what we set it to where the user did not; NULL: nothing */
+};
+
+/* Ends with a row whose name is NULL. */
+extern const struct dofi_foreign dofi_foreign_table[];
+
 /* Reads the environment; safe to call again and from several threads. */
 void dofi_settings_read(void);
+
+/*
+ * Sets the foreign variables that have a value in the table. Libfabric reads them when it
+ * is called first in a process; so this comes before. Once in a process.
+ */
+void dofi_settings_give(void);
+
+/* A row of either table as it is in force, for who lists them. */
+struct dofi_setting_line {
+	char name[64];		/* DOFI_SETTING_PREFIX and the variable */
+	char text[512];		/* unit, origin, help and value, with tabs between */
+};
+
+#define DOFI_SETTING_PREFIX "OFI_SETTING:"
+
+/* The lines of both tables by number, NULL after the last; none before dofi_settings_read(). */
+const struct dofi_setting_line *dofi_settings_line(unsigned i);
 
 #endif

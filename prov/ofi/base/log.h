@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The provider's log: one line per message on stderr, by subsystem and level. */
+/* The provider's log: one line per message, by subsystem and level, on stderr or to syslog. */
 #ifndef DOFI_BASE_LOG_H
 #define DOFI_BASE_LOG_H
 
 #include <stdbool.h>
 
 enum dofi_log_level {
+	DOFI_SILENT = -1,
 	DOFI_ERR,	/* a configuration is wrong: no return code can say how */
 	DOFI_WARN,	/* something was refused or lost, and the program was told */
 	DOFI_INFO,	/* once per object: opened, connected, closed */
@@ -21,21 +22,27 @@ enum dofi_log_subsys {
 	DOFI_MEM,	/* PZ, LMR, RMR */
 };
 
-/* Messages above this level are dropped. Written once, before the first IA opens. */
-extern enum dofi_log_level dofi_log_max;
+/* Bits of where lines go. */
+enum { DOFI_LOG_STDERR = 1, DOFI_LOG_SYSLOG = 2 };
+
+/* Written once, before the first IA opens. */
+extern enum dofi_log_level dofi_log_max;	/* messages above this level are dropped */
+extern unsigned dofi_log_parts;			/* and of others, information and debugging; a bit each */
+extern unsigned dofi_log_dest;
 
 void dofi_log_write(enum dofi_log_level level, enum dofi_log_subsys subsys,
 		    const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
-static inline bool dofi_log_on(enum dofi_log_level level)
+static inline bool dofi_log_on(enum dofi_log_level level, enum dofi_log_subsys subsys)
 {
-	return __builtin_expect(level <= dofi_log_max, 0);
+	return __builtin_expect(level <= dofi_log_max, 0) &&
+	       (level <= DOFI_WARN || dofi_log_parts & 1u << subsys);
 }
 
 /* Switched off, a message costs one compare and its arguments are not evaluated. */
 #define dofi_log(level, subsys, ...)                                   \
 	do {                                                           \
-		if (dofi_log_on(level))                                \
+		if (dofi_log_on(level, subsys))                        \
 			dofi_log_write(level, subsys, __VA_ARGS__);    \
 	} while (0)
 

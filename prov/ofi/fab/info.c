@@ -3,6 +3,7 @@
 
 #include "fab/info.h"
 
+#include "base/env.h"
 #include "base/log.h"
 #include "fab/quirks.h"
 
@@ -115,6 +116,36 @@ static int info_rank(const struct fi_info *info, const struct dofi_params *param
 	return rank;
 }
 
+/* Bits in a second, 0 if unknown. */
+static uint64_t link_speed(const struct fi_info *info)
+{
+	const struct fi_link_attr *link = info->nic ? info->nic->link_attr : NULL;
+	char path[PATH_MAX];
+	long mbit = 0;
+	FILE *f;
+
+	if (link)
+		return link->speed;
+	snprintf(path, sizeof(path), "/sys/class/net/%s/speed", info->domain_attr->name);
+	f = fopen(path, "re");
+	if (!f)
+		return 0;
+	if (fscanf(f, "%ld", &mbit) != 1 || mbit < 0)
+		mbit = 0;
+	fclose(f);
+	return mbit * UINT64_C(1000000);
+}
+
+/* Near is better than far, but not than fast; libfabric lists the fast ones first. */
+static bool nearer(const struct fi_info *a, const struct fi_info *b)
+{
+	struct dofi_place at, bt;
+
+	return strcmp(a->domain_attr->name, b->domain_attr->name) &&
+	       dofi_topo_place(a, &at) && dofi_topo_place(b, &bt) &&
+	       at.distance < bt.distance && link_speed(a) == link_speed(b);
+}
+
 static const struct fi_info *info_best(const struct fi_info *list, const struct dofi_params *params)
 {
 	const struct fi_info *best = NULL;
@@ -123,7 +154,7 @@ static const struct fi_info *info_best(const struct fi_info *list, const struct 
 	for (; list; list = list->next) {
 		int rank = info_rank(list, params);
 
-		if (rank && rank < best_rank) {
+		if (rank && (rank < best_rank || (rank == best_rank && nearer(list, best)))) {
 			best = list;
 			best_rank = rank;
 		}
@@ -164,7 +195,7 @@ static int info_list(const struct dofi_params *params, uint64_t op_flags, struct
 	if (!hints)
 		return -FI_ENOMEM;
 	hints->tx_attr->op_flags = op_flags;
-	dofi_quirks_set();
+	dofi_settings_give();
 	ret = fi_getinfo(DOFI_FI_VERSION, node, NULL, node ? FI_SOURCE : 0, hints, list);
 	fi_freeinfo(hints);
 	return ret;
@@ -251,6 +282,7 @@ int dofi_fabric_choose(const struct dofi_params *params, struct dofi_fabric_choi
 		return best ? -FI_ENOMEM : -FI_ENODATA;
 	}
 	choice->quirk = dofi_quirk_of(choice->info->fabric_attr->prov_name);
+	choice->placed = dofi_topo_place(choice->info, &choice->place);
 	choice->mr_style = mr_style_set(choice->info);
 	choice->write_flags = write_flags(choice->info);
 	/* a device has one domain for its own interface; a software fabric has no such tie */

@@ -3,6 +3,8 @@
 #ifndef DOFI_FAB_INFO_H
 #define DOFI_FAB_INFO_H
 
+#include "fab/topo.h"
+
 #include <rdma/fabric.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -40,6 +42,8 @@ struct dofi_fabric_choice {
 	uint64_t write_flags;		/* make an RDMA write complete when it is in memory */
 	bool wildcard;			/* listen on every interface, connect from any */
 	const struct dofi_quirk *quirk;
+	struct dofi_place place;	/* of its device, if that is known */
+	bool placed;
 };
 
 /*

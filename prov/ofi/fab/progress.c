@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "fab/cq.h"
 #include "fab/quirks.h"
+#include "fab/topo.h"
 
 #include <errno.h>
 #include <rdma/fi_errno.h>
@@ -296,8 +297,10 @@ int dofi_progress_start(struct dofi_progress *p, const struct dofi_progress_ops 
 		goto close_eq;
 	dofi_fork_guard_add(&p->fork_guard);
 	ret = thread_start(p);
-	if (!ret)
+	if (!ret) {
+		dofi_topo_bind(p->thread, info);
 		return 0;
+	}
 
 	dofi_fork_guard_remove(&p->fork_guard);
 	close(p->doorbell);

@@ -13,17 +13,10 @@ struct dofi_quirk {
 	bool shutdown_closes;	/* fi_shutdown closes a descriptor that fi_close closes again */
 	bool stale_signal;	/* a descriptor stays readable after its CQ or EQ was emptied */
 	bool needs_room;	/* never ends a message that meets a receive of no bytes */
-	const char *setting;	/* libfabric's, as "NAME=value", which the fabric is used with */
 	const char *reason;
 };
 
 /* The row of @provider, or a row of defaults for a fabric nobody measured. */
 const struct dofi_quirk *dofi_quirk_of(const char *provider);
-
-/*
- * Puts the settings of all rows into the environment, where the user has not set them.
- * Libfabric reads them when it is called first in a process. Once in a process.
- */
-void dofi_quirks_set(void);
 
 #endif

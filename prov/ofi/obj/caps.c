@@ -3,6 +3,7 @@
 
 #include "obj/caps.h"
 
+#include "base/env.h"
 #include "obj/ia.h"
 
 #include <stdio.h>
@@ -206,6 +207,7 @@ static void named_add(struct dofi_ia *ia, const char *name, const char *value)
 void dofi_caps_named_attrs(struct dofi_ia *ia)
 {
 	const struct fi_info *info = ia->fabric.info;
+	const struct dofi_setting_line *line;
 	size_t i;
 
 	ia->n_named = 0;
@@ -213,6 +215,10 @@ void dofi_caps_named_attrs(struct dofi_ia *ia)
 	named_add(ia, "OFI_DOMAIN", info->domain_attr->name);
 	named_add(ia, "OFI_FABRICS", ia->fabrics);
 	named_add(ia, "OFI_LIBFABRIC", ia->version);
+	if (ia->node[0]) {
+		named_add(ia, "OFI_NUMA_NODE", ia->node);
+		named_add(ia, "OFI_NUMA_DISTANCE", ia->distance);
+	}
 	/* what programs written for InfiniBand's providers look for */
 	named_add(ia, "DAT_IB_RDMA_READ", "TRUE");
 	named_add(ia, "DAT_IB_TRANSPORT_MTU", "4096");
@@ -220,6 +226,8 @@ void dofi_caps_named_attrs(struct dofi_ia *ia)
 		named_add(ia, caps[i].name, caps[i].source);
 	for (i = 0; i < sizeof(other_sources) / sizeof(other_sources[0]); i++)
 		named_add(ia, other_sources[i].name, other_sources[i].value);
+	for (i = 0; (line = dofi_settings_line(i)); i++)
+		named_add(ia, line->name, line->text);
 }
 
 /* An EP attribute: its default, and the IA attribute that bounds it. */

@@ -56,6 +56,15 @@ static void version_render(char *text, size_t size)
 	snprintf(text, size, "%u.%u", FI_MAJOR(v), FI_MINOR(v));
 }
 
+static void place_render(struct dofi_ia *ia)
+{
+	ia->node[0] = ia->distance[0] = 0;
+	if (!ia->fabric.placed)
+		return;
+	snprintf(ia->node, sizeof(ia->node), "%d", ia->fabric.place.node);
+	snprintf(ia->distance, sizeof(ia->distance), "%u", ia->fabric.place.distance);
+}
+
 static size_t cm_data_size(struct dofi_ia *ia)
 {
 	struct fid_pep *pep;
@@ -104,6 +113,7 @@ static void ia_describe(struct dofi_ia *ia)
 	dofi_info_address(ia->fabric.info, &ia->address);
 	dofi_fabric_list(ia->fabrics, sizeof(ia->fabrics));
 	version_render(ia->version, sizeof(ia->version));
+	place_render(ia);
 	dofi_caps_named_attrs(ia);
 }
 

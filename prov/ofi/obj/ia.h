@@ -32,6 +32,7 @@ struct dofi_ia {
 
 	char fabrics[128];		/* all that libfabric offers here */
 	char version[32];
+	char node[12], distance[12];	/* of the device, empty if unknown */
 	DAT_NAMED_ATTR named[DOFI_IA_NAMED_ATTRS];
 	DAT_COUNT n_named;
 

@@ -16,9 +16,15 @@ static struct capture capture;
 static void forget_all(void)
 {
 	const struct dofi_setting *s;
+	const struct dofi_foreign *f;
 
-	for (s = dofi_setting_table; s->name; s++)
+	for (s = dofi_setting_table; s->name; s++) {
 		unsetenv(s->name);
+		if (s->alias)
+			unsetenv(s->alias);
+	}
+	for (f = dofi_foreign_table; f->name; f++)
+		unsetenv(f->name);
 }
 
 /* Reads the settings; what was logged about them. */
@@ -46,6 +52,7 @@ Test(env, defaults_are_in_range)
 		cr_expect(s->def >= s->min && s->def <= s->max, "%s", s->name);
 		cr_expect(*s->help && *s->unit, "%s", s->name);
 		cr_expect(!strncmp(s->name, "DAT_OFI_", 8), "%s", s->name);
+		cr_expect(strlen(s->name) <= 40 && !strchr(s->help, '\t'), "%s", s->name);
 	}
 }
 
@@ -134,9 +141,42 @@ Test(env, unknown_names_are_logged)
 	setenv("DAT_OFI_LO", "3", 1);
 	setenv("DAT_OFI_", "", 1);
 	log = read_settings();
-	cr_expect(strstr(log, "unknown setting DAT_OFI_TICKS_US\n"), "%s", log);
-	cr_expect(strstr(log, "unknown setting DAT_OFI_LO\n"), "%s", log);
-	cr_expect(strstr(log, "unknown setting DAT_OFI_\n"), "%s", log);
+	cr_expect(strstr(log, "unknown setting DAT_OFI_TICKS_US; the nearest that there is: "
+			      "DAT_OFI_TICK_US\n"), "%s", log);
+	cr_expect(strstr(log, "unknown setting DAT_OFI_LO; the nearest that there is: DAT_OFI_LOG\n"),
+		  "%s", log);
+	cr_expect(strstr(log, "DAT_OFI_; the nearest that there is: DAT_OFI_LOG\n"), "%s", log);
+}
+
+/* @name is unknown, and @meant is named as the nearest. */
+static void guessed(const char *name, const char *meant)
+{
+	char expected[128];
+
+	setenv(name, "1", 1);
+	snprintf(expected, sizeof(expected), "%s; the nearest that there is: %s\n", name, meant);
+	cr_expect(strstr(read_settings(), expected), "%s", capture.text);
+}
+
+Test(env, a_letter_less_is_guessed) { guessed("DAT_OFI_SPN_US", "DAT_OFI_SPIN_US"); }
+Test(env, a_letter_more_is_guessed) { guessed("DAT_OFI_SPINN_US", "DAT_OFI_SPIN_US"); }
+Test(env, a_wrong_letter_is_guessed) { guessed("DAT_OFI_PROVE_US", "DAT_OFI_PROBE_US"); }
+Test(env, a_forgotten_unit_is_guessed) { guessed("DAT_OFI_TICK", "DAT_OFI_TICK_US"); }
+
+Test(env, another_word_is_not_guessed)
+{
+	setenv("DAT_OFI_WITHOUT_LIKENESS", "1", 1);
+	cr_expect(strstr(read_settings(), "unknown setting DAT_OFI_WITHOUT_LIKENESS\n"), "%s",
+		  capture.text);
+}
+
+Test(env, an_endless_name_is_survived)
+{
+	char name[1024] = "DAT_OFI_";
+
+	memset(name + 8, 'X', sizeof(name) - 9);
+	setenv(name, "1", 1);
+	cr_expect(strstr(read_settings(), "unknown setting DAT_OFI_XXX"), "%s", capture.text);
 }
 
 Test(env, other_variables_are_not_looked_at)
@@ -144,6 +184,254 @@ Test(env, other_variables_are_not_looked_at)
 	setenv("DAT_OFIX", "5", 1);
 	setenv("DAT_OVERRIDE", "/nowhere", 1);
 	cr_expect_str_eq(read_settings(), "");
+}
+
+/* What users of other providers set */
+
+/* DAPL_DBG_TYPE=@types leads to this level, and to these parts. */
+static void types(const char *text, int level, unsigned parts)
+{
+	setenv("DAPL_DBG_TYPE", text, 1);
+	cr_expect_str_eq(read_settings(), "");
+	cr_expect_eq((int)dofi_log_max, level);
+	cr_expect_eq(dofi_log_parts, parts);
+}
+
+Test(env, dapl_no_type_is_silence) { types("0", DOFI_SILENT, 0); }
+Test(env, dapl_errors) { types("1", DOFI_ERR, 0); }
+Test(env, dapl_warnings) { types("0x3", DOFI_WARN, 0); }
+Test(env, dapl_failed_transfers_are_warnings) { types("0x80", DOFI_WARN, 0); }
+Test(env, dapl_exceptions_are_warnings) { types("0x400", DOFI_WARN, 0); }
+Test(env, dapl_events) { types("0x7", DOFI_DEBUG, 1 << DOFI_EVD); }
+Test(env, dapl_connections) { types("0x8", DOFI_DEBUG, 1 << DOFI_CM); }
+Test(env, dapl_statistics_of_connections) { types("0x40000", DOFI_DEBUG, 1 << DOFI_CM); }
+Test(env, dapl_endpoints) { types("16", DOFI_DEBUG, 1 << DOFI_EP); }
+Test(env, dapl_the_rest)
+{
+	types("0x20", DOFI_DEBUG, 1 << DOFI_CORE | 1 << DOFI_FAB | 1 << DOFI_MEM);
+}
+Test(env, dapl_everything) { types("0xffffffff", DOFI_DEBUG, 63); }
+
+Test(env, our_name_is_stronger_than_the_alias)
+{
+	setenv("DAPL_DBG_TYPE", "0xffff", 1);
+	setenv("DAT_OFI_LOG", "1", 1);
+	cr_expect_str_eq(read_settings(), "");
+	cr_expect_eq(dofi_log_max, DOFI_WARN);
+}
+
+Test(env, an_alias_that_is_no_number_is_named)
+{
+	setenv("DAPL_DBG_DEST", "syslog", 1);
+	cr_expect(strstr(read_settings(), "DAPL_DBG_DEST=syslog is not a sum of bits; "
+					  "using DAT_OFI_LOG_DEST=1\n"), "%s", capture.text);
+	cr_expect_eq(dofi_log_dest, DOFI_LOG_STDERR);
+}
+
+Test(env, an_alias_is_never_negative)
+{
+	setenv("DAPL_DBG_TYPE", "-1", 1);
+	cr_expect(strstr(read_settings(), "DAPL_DBG_TYPE=-1 is not"), "%s", capture.text);
+	cr_expect_eq(dofi_log_max, DOFI_ERR);
+}
+
+Test(env, dapl_destinations_are_ours)
+{
+	setenv("DAPL_DBG_DEST", "3", 1);
+	cr_expect_str_eq(read_settings(), "");
+	cr_expect_eq(dofi_log_dest, DOFI_LOG_STDERR | DOFI_LOG_SYSLOG);
+}
+
+Test(env, unknown_destinations_are_none)
+{
+	setenv("DAPL_DBG_DEST", "4", 1);
+	cr_expect_str_eq(read_settings(), "");
+	cr_expect_eq(dofi_log_dest, 0);
+}
+
+/* Nothing is said on a channel that was turned off, not even about another setting. */
+Test(env, complaints_go_where_the_log_goes)
+{
+	setenv("DAT_OFI_LOG_DEST", "0", 1);
+	setenv("DAT_OFI_TICK_US", "x", 1);
+	setenv("DAT_OFI_NONSENSE", "x", 1);
+	cr_expect_str_eq(read_settings(), "");
+}
+
+/* The list of what is in force */
+
+/* The line of @name, which is there once. */
+static const char *line_of(const char *name)
+{
+	const struct dofi_setting_line *l;
+	const char *text = NULL;
+	unsigned i;
+
+	for (i = 0; (l = dofi_settings_line(i)); i++)
+		if (!strcmp(l->name + strlen(DOFI_SETTING_PREFIX), name)) {
+			cr_expect(!text, "%s twice", name);
+			text = l->text;
+		}
+	cr_assert(text, "%s", name);
+	return text;
+}
+
+static void expect_line(const char *name, const char *origin, const char *value)
+{
+	const char *text = line_of(name), *end = strrchr(text, '\t');
+	char expected[64];
+
+	snprintf(expected, sizeof(expected), "\t%s\t", origin);
+	cr_expect(strstr(text, expected), "%s: %s", name, text);
+	cr_assert(end);
+	cr_expect_str_eq(end + 1, value, "%s", name);
+}
+
+Test(env, every_row_has_a_line)
+{
+	const struct dofi_setting *s;
+	const struct dofi_foreign *f;
+	unsigned n = 0;
+
+	cr_expect(!dofi_settings_line(0), "before anything was read");
+	read_settings();
+	for (s = dofi_setting_table; s->name; s++, n++)
+		cr_expect(strstr(line_of(s->name), s->help), "%s", s->name);
+	for (f = dofi_foreign_table; f->name; f++, n++)
+		cr_expect(strstr(line_of(f->name), f->help), "%s", f->name);
+	cr_expect(dofi_settings_line(n - 1) && !dofi_settings_line(n));
+}
+
+Test(env, a_line_tells_value_and_origin)
+{
+	setenv("DAT_OFI_PROBE_US", "0x10", 1);
+	setenv("DAT_OFI_TICK_US", "wrong", 1);
+	setenv("DAPL_DBG_TYPE", "0xa", 1);
+	setenv("DAT_OVERRIDE", "/a\tb", 1);
+	setenv("FI_NET_PREFETCH_RBUF_SIZE", "7", 1);
+	read_settings();
+	expect_line("DAT_OFI_PROBE_US", "environment", "16");
+	expect_line("DAT_OFI_TICK_US", "default", "1000");
+	expect_line("DAT_OFI_LOG", "DAPL_DBG_TYPE", "3");
+	expect_line("DAT_OFI_LOG_PARTS", "DAPL_DBG_TYPE", "4");
+	expect_line("DAT_OFI_LOG_DEST", "default", "1");
+	expect_line("DAT_DBG_DEST", "default", "-");
+	expect_line("FI_TCP_PREFETCH_RBUF_SIZE", "provider", "128");
+	expect_line("FI_NET_PREFETCH_RBUF_SIZE", "environment", "7");
+	cr_expect(strstr(line_of("DAT_OVERRIDE"), "\t/a\tb"));
+}
+
+Test(env, a_long_value_is_cut)
+{
+	char path[4096];
+
+	memset(path, 'p', sizeof(path) - 1);
+	path[sizeof(path) - 1] = 0;
+	setenv("DAT_OVERRIDE", path, 1);
+	read_settings();
+	cr_expect_eq(strlen(line_of("DAT_OVERRIDE")), sizeof(((struct dofi_setting_line *)0)->text) - 1);
+}
+
+/* libfabric's settings */
+
+Test(env, what_libfabric_needs_is_given_where_the_user_gave_nothing)
+{
+	setenv("FI_NET_PREFETCH_RBUF_SIZE", "7", 1);
+	dofi_settings_give();
+	cr_assert(getenv("FI_TCP_PREFETCH_RBUF_SIZE"));
+	cr_expect_str_eq(getenv("FI_TCP_PREFETCH_RBUF_SIZE"), "128");
+	cr_expect_str_eq(getenv("FI_NET_PREFETCH_RBUF_SIZE"), "7");
+	cr_expect(!getenv("FI_PROVIDER"));
+}
+
+Test(env, is_given_once)
+{
+	dofi_settings_give();
+	unsetenv("FI_TCP_PREFETCH_RBUF_SIZE");
+	dofi_settings_give();
+	cr_expect(!getenv("FI_TCP_PREFETCH_RBUF_SIZE"));
+}
+
+/* The manual page has the same settings as the table. */
+
+static char *page(void)
+{
+	const char *top = getenv("top_srcdir");
+	static char text[1 << 20];
+	char path[4096];
+	size_t n;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/man/man7/dat_ofi.7", top ? top : ".");
+	f = fopen(path, "r");
+	cr_assert(f, "%s", path);
+	n = fread(text, 1, sizeof(text) - 1, f);
+	cr_assert(n > 0 && feof(f), "%s", path);
+	text[n] = 0;
+	fclose(f);
+	return text;
+}
+
+/* What the page says of the variable @name, with blanks where lines end. */
+static const char *entry_of(const char *name)
+{
+	char item[80], *entry, *end, *p;
+
+	snprintf(item, sizeof(item), "\n.It Ev %s\n", name);
+	entry = strstr(page(), item);
+	cr_assert(entry, "%s is not in dat_ofi(7)", name);
+	entry += strlen(item);
+	for (end = entry; *end && strncmp(end, "\n.It", 4) && strncmp(end, "\n.El", 4); end++)
+		;
+	*end = 0;
+	for (p = entry; *p; p++)
+		if (*p == '\n')
+			*p = ' ';
+	return entry;
+}
+
+Test(env, the_page_tells_default_and_range)
+{
+	const struct dofi_setting *s;
+	char expected[64];
+
+	for (s = dofi_setting_table; s->name; s++) {
+		const char *entry = entry_of(s->name);
+
+		snprintf(expected, sizeof(expected), "efault %ld", s->def);
+		cr_expect(strstr(entry, expected), "%s: %s: %s", s->name, expected, entry);
+		snprintf(expected, sizeof(expected), "%ld", s->max);
+		cr_expect(strstr(entry, expected), "%s: %s: %s", s->name, expected, entry);
+		if (s->alias)
+			cr_expect(strstr(entry, s->alias), "%s: %s: %s", s->name, s->alias, entry);
+	}
+}
+
+Test(env, the_page_tells_what_others_read)
+{
+	const struct dofi_foreign *f;
+
+	for (f = dofi_foreign_table; f->name; f++) {
+		const char *entry = entry_of(f->name);
+
+		cr_expect(!f->given || strstr(entry, f->given), "%s: %s", f->name, entry);
+	}
+}
+
+Test(env, the_page_has_no_other_settings)
+{
+	char *p = page();
+
+	while ((p = strstr(p, "DAT_OFI_"))) {
+		size_t len = strspn(p, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_");
+		const struct dofi_setting *s;
+
+		for (s = dofi_setting_table; s->name; s++)
+			if (strlen(s->name) == len && !strncmp(s->name, p, len))
+				break;
+		cr_expect(s->name || len == strlen("DAT_OFI_"), "%.*s", (int)len, p);
+		p += len;
+	}
 }
 
 Test(env, log_level_takes_effect)

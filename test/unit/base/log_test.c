@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The log: levels, the form of a line, one write(2) per line. */
+/* The log: levels, parts, destinations, the form of a line, one write(2) per line. */
 
 #include "base/log.h"
 #include "capture.h"
@@ -9,10 +9,39 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdarg.h>
 #include <sys/socket.h>
+#include <syslog.h>
 
 static struct capture capture;
 static int evaluated;
+static char syslogged[1024];
+static int syslog_priority = -1;
+
+/* By the linker's --wrap; the second is what fortified builds call. */
+void __wrap_syslog(int priority, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void __wrap_syslog(int priority, const char *fmt, ...)
+{
+	va_list ap;
+
+	syslog_priority = priority;
+	va_start(ap, fmt);
+	vsnprintf(syslogged, sizeof(syslogged), fmt, ap);
+	va_end(ap);
+}
+
+void __wrap___syslog_chk(int priority, int flag, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+void __wrap___syslog_chk(int priority, int flag, const char *fmt, ...)
+{
+	va_list ap;
+
+	(void)flag;
+	syslog_priority = priority;
+	va_start(ap, fmt);
+	vsnprintf(syslogged, sizeof(syslogged), fmt, ap);
+	va_end(ap);
+}
 
 static int argument(void)
 {
@@ -21,15 +50,15 @@ static int argument(void)
 
 Test(log, only_errors_by_default)
 {
-	cr_expect(dofi_log_on(DOFI_ERR));
-	cr_expect(!dofi_log_on(DOFI_WARN));
+	cr_expect(dofi_log_on(DOFI_ERR, DOFI_CORE));
+	cr_expect(!dofi_log_on(DOFI_WARN, DOFI_CORE));
 }
 
 Test(log, levels_above_the_highest_write_nothing)
 {
 	enum dofi_log_level max, level;
 
-	for (max = DOFI_ERR; max <= DOFI_DEBUG; max++)
+	for (max = DOFI_SILENT; max <= DOFI_DEBUG; max++)
 		for (level = DOFI_ERR; level <= DOFI_DEBUG; level++) {
 			bool written;
 
@@ -39,6 +68,54 @@ Test(log, levels_above_the_highest_write_nothing)
 			written = *capture_end(&capture);
 			cr_expect_eq(written, level <= max);
 		}
+}
+
+/* Information is asked for of single parts; what went wrong concerns everybody. */
+Test(log, parts_that_are_off_tell_what_went_wrong)
+{
+	enum dofi_log_level level;
+
+	dofi_log_max = DOFI_DEBUG;
+	dofi_log_parts = 1 << DOFI_CM | 1 << DOFI_MEM;
+	for (level = DOFI_ERR; level <= DOFI_DEBUG; level++) {
+		cr_expect(dofi_log_on(level, DOFI_CM) && dofi_log_on(level, DOFI_MEM));
+		cr_expect_eq(dofi_log_on(level, DOFI_EP), level <= DOFI_WARN);
+		cr_expect_eq(dofi_log_on(level, DOFI_CORE), level <= DOFI_WARN);
+	}
+}
+
+Test(log, the_system_log_has_its_own_priorities)
+{
+	static const int priority[] = { LOG_ERR, LOG_WARNING, LOG_INFO, LOG_DEBUG };
+	enum dofi_log_level level;
+
+	dofi_log_max = DOFI_DEBUG;
+	dofi_log_dest = DOFI_LOG_SYSLOG;
+	capture_begin(&capture);
+	for (level = DOFI_ERR; level <= DOFI_DEBUG; level++) {
+		dofi_log(level, DOFI_EP, "level %d", level);
+		cr_expect_eq(syslog_priority, priority[level]);
+		cr_expect_eq(syslogged[strlen(syslogged) - 2], '0' + (int)level, "%s", syslogged);
+	}
+	cr_expect_str_eq(capture_end(&capture), "");
+}
+
+Test(log, both_destinations_have_the_same_line)
+{
+	dofi_log_dest = DOFI_LOG_STDERR | DOFI_LOG_SYSLOG;
+	capture_begin(&capture);
+	dofi_log(DOFI_ERR, DOFI_EP, "x");
+	cr_expect_str_eq(capture_end(&capture), syslogged);
+	cr_expect(*syslogged);
+}
+
+Test(log, no_destination_is_silence)
+{
+	dofi_log_dest = 0;
+	capture_begin(&capture);
+	dofi_log(DOFI_ERR, DOFI_EP, "x");
+	cr_expect_str_eq(capture_end(&capture), "");
+	cr_expect_eq(syslog_priority, -1);
 }
 
 Test(log, arguments_are_not_evaluated_when_off)

@@ -469,6 +469,52 @@ struct fi_info *fake_info(const char *provider, const char *ip)
 	return info;
 }
 
+struct nic {
+	struct fid_nic nic;
+	struct fi_bus_attr bus;
+	struct fi_link_attr link;
+};
+
+static int nic_close(struct fid *fid)
+{
+	free(fid);
+	return 0;
+}
+
+static int nic_control(struct fid *fid, int command, void *arg);
+
+static struct fi_ops nic_ops = { .size = sizeof(nic_ops), .close = nic_close, .control = nic_control };
+
+static struct fid_nic *nic_new(uint8_t bus, uint64_t speed)
+{
+	struct nic *n = calloc(1, sizeof(*n));
+
+	n->nic.fid.fclass = FI_CLASS_NIC;
+	n->nic.fid.ops = &nic_ops;
+	n->nic.bus_attr = &n->bus;
+	n->nic.link_attr = &n->link;
+	n->bus.bus_type = FI_BUS_PCI;
+	n->bus.attr.pci.bus_id = bus;
+	n->link.speed = speed;
+	return &n->nic;
+}
+
+/* fi_dupinfo() asks for a copy in this way. */
+static int nic_control(struct fid *fid, int command, void *arg)
+{
+	const struct nic *n = (const struct nic *)fid;
+
+	if (command != FI_DUP)
+		return -FI_ENOSYS;
+	*(struct fid_nic **)arg = nic_new(n->bus.attr.pci.bus_id, n->link.speed);
+	return 0;
+}
+
+void fake_nic(struct fi_info *info, uint8_t bus, uint64_t speed)
+{
+	info->nic = nic_new(bus, speed);
+}
+
 /* libfabric's entry points, for the linker's --wrap. */
 
 int __real_fi_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,

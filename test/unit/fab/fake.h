@@ -91,5 +91,7 @@ unsigned fake_unread(void);
 
 /* An fi_info of @provider whose source is the IPv4 address @ip ("" for none). */
 struct fi_info *fake_info(const char *provider, const char *ip);
+/* Gives it a network card at this PCI bus, with a link of so many bits in a second. */
+void fake_nic(struct fi_info *info, uint8_t bus, uint64_t speed);
 
 #endif

@@ -259,6 +259,114 @@ Test(choose, loopback_of_the_better_fabric_wins)
 	cr_expect_str_eq(chosen(), "tcp");
 }
 
+/* Nearness: by the linker's --wrap, domains have the distances that a test gives them. */
+
+static struct {
+	const char *domain;
+	unsigned distance;		/* 0: unknown */
+} place_of[4];
+static bool placed;
+
+bool __real_dofi_topo_place(const struct fi_info *info, struct dofi_place *place);
+bool __wrap_dofi_topo_place(const struct fi_info *info, struct dofi_place *place);
+bool __wrap_dofi_topo_place(const struct fi_info *info, struct dofi_place *place)
+{
+	size_t i;
+
+	if (!placed)
+		return __real_dofi_topo_place(info, place);
+	for (i = 0; place_of[i].domain; i++)
+		if (!strcmp(place_of[i].domain, info->domain_attr->name) && place_of[i].distance) {
+			place->distance = place_of[i].distance;
+			return true;
+		}
+	return false;
+}
+
+static void offer_placed(const char *provider, const char *ip, const char *domain,
+			 unsigned distance, uint64_t speed)
+{
+	struct fi_info *info = offer(provider, ip);
+	size_t i = 0;
+
+	while (place_of[i].domain)
+		i++;
+	placed = true;
+	place_of[i].domain = domain;
+	place_of[i].distance = distance;
+	free(info->domain_attr->name);
+	info->domain_attr->name = strdup(domain);
+	if (speed)
+		fake_nic(info, 0, speed);
+}
+
+static void expect_domain(const char *domain)
+{
+	cr_assert_eq(choose(""), 0);
+	cr_expect_str_eq(choice.info->domain_attr->name, domain);
+}
+
+Test(choose, the_nearest_of_equals)
+{
+	offer_placed("tcp", "10.0.0.1", "far0", 21, 0);
+	offer_placed("tcp", "10.0.0.2", "near0", 10, 0);
+	offer_placed("tcp", "10.0.0.3", "farther0", 31, 0);
+	expect_domain("near0");
+	cr_expect(choice.placed);
+	cr_expect_eq(choice.place.distance, 10);
+}
+
+Test(choose, the_first_of_equally_near)
+{
+	offer_placed("tcp", "10.0.0.1", "a0", 10, 0);
+	offer_placed("tcp", "10.0.0.2", "b0", 10, 0);
+	expect_domain("a0");
+}
+
+Test(choose, a_better_fabric_before_a_nearer)
+{
+	offer_placed("tcp", "10.0.0.1", "near0", 10, 0);
+	offer_placed("verbs", "10.0.0.2", "far0", 31, 0);
+	expect_domain("far0");
+}
+
+Test(choose, an_interface_before_loopback_however_far)
+{
+	offer_placed("tcp", "127.0.0.1", "near0", 10, 0);
+	offer_placed("tcp", "10.0.0.2", "far0", 31, 0);
+	expect_domain("far0");
+}
+
+/* libfabric lists the fast ones first. */
+Test(choose, a_faster_device_before_a_nearer)
+{
+	offer_placed("verbs", "10.0.0.1", "fast0", 21, 200000000000);
+	offer_placed("verbs", "10.0.0.2", "slow0", 10, 100000000000);
+	expect_domain("fast0");
+}
+
+Test(choose, the_nearest_of_the_equally_fast)
+{
+	offer_placed("verbs", "10.0.0.1", "fast0", 21, 200000000000);
+	offer_placed("verbs", "10.0.0.2", "fast1", 10, 200000000000);
+	expect_domain("fast1");
+}
+
+Test(choose, what_is_at_no_known_place_keeps_its_turn)
+{
+	offer_placed("tcp", "10.0.0.1", "bond0", 0, 0);
+	offer_placed("tcp", "10.0.0.2", "near0", 10, 0);
+	expect_domain("bond0");
+	cr_expect(!choice.placed);
+}
+
+Test(choose, a_known_place_is_no_worse_than_an_unknown)
+{
+	offer_placed("tcp", "10.0.0.1", "far0", 31, 0);
+	offer_placed("tcp", "10.0.0.2", "bond0", 0, 0);
+	expect_domain("far0");
+}
+
 static void make_ipv6(struct fi_info *info)
 {
 	struct sockaddr_in6 *in6 = calloc(1, sizeof(*in6));

@@ -4,7 +4,6 @@
 #include "fab/quirks.h"
 
 #include <criterion/criterion.h>
-#include <stdlib.h>
 
 static const char *const measured[] = { "verbs", "tcp", "net", "sockets" };
 
@@ -32,24 +31,6 @@ Test(quirks, names_match_in_full)
 
 	for (i = 0; i < sizeof(other) / sizeof(other[0]); i++)
 		cr_expect_eq(dofi_quirk_of(other[i]), dofi_quirk_of("nosuch"), "%s", other[i]);
-}
-
-Test(quirks, settings_are_made_where_the_user_made_none)
-{
-	unsetenv("FI_TCP_PREFETCH_RBUF_SIZE");
-	setenv("FI_NET_PREFETCH_RBUF_SIZE", "7", 1);
-	dofi_quirks_set();
-	cr_assert(getenv("FI_TCP_PREFETCH_RBUF_SIZE"));
-	cr_expect_str_eq(getenv("FI_TCP_PREFETCH_RBUF_SIZE"), "128");
-	cr_expect_str_eq(getenv("FI_NET_PREFETCH_RBUF_SIZE"), "7");
-}
-
-Test(quirks, settings_are_made_once)
-{
-	dofi_quirks_set();
-	unsetenv("FI_TCP_PREFETCH_RBUF_SIZE");
-	dofi_quirks_set();
-	cr_expect(!getenv("FI_TCP_PREFETCH_RBUF_SIZE"));
 }
 
 Test(quirks, every_row_has_a_reason)

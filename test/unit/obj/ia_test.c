@@ -3,9 +3,11 @@
 
 #include "obj/fixture.h"
 
+#include "base/env.h"
 #include "registry.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -110,7 +112,67 @@ Test(ia_open, opens_and_closes_often)
 
 /* Asking */
 
+/* What an IA tells of its place and of the settings. The place is by the linker's --wrap. */
+
+static const struct dofi_place *place_known;
+
+bool __wrap_dofi_topo_place(const struct fi_info *info, struct dofi_place *place);
+bool __wrap_dofi_topo_place(const struct fi_info *info, struct dofi_place *place)
+{
+	(void)info;
+	if (place_known)
+		*place = *place_known;
+	return place_known;
+}
+
+static const char *named(const char *name)
+{
+	DAT_COUNT i;
+
+	succeed(dofi_ia_query(ia, NULL, 0, NULL, DAT_PROVIDER_FIELD_ALL, &provider_attr));
+	for (i = 0; i < provider_attr.num_provider_specific_attr; i++)
+		if (!strcmp(provider_attr.provider_specific_attr[i].name, name))
+			return provider_attr.provider_specific_attr[i].value;
+	return NULL;
+}
+
+static void init_placed(void)
+{
+	static const struct dofi_place place = { 3, 21 };
+
+	dofi_settings_read();
+	place_known = &place;
+	objects_init();
+}
+
+TestSuite(ia_placed, .init = init_placed, .fini = ia_fini);
+
+Test(ia_placed, the_place_is_told)
+{
+	cr_assert(named("OFI_NUMA_NODE") && named("OFI_NUMA_DISTANCE"));
+	cr_expect_str_eq(named("OFI_NUMA_NODE"), "3");
+	cr_expect_str_eq(named("OFI_NUMA_DISTANCE"), "21");
+}
+
+Test(ia_placed, the_settings_are_told)
+{
+	const struct dofi_setting *s;
+	char name[64];
+
+	for (s = dofi_setting_table; s->name; s++) {
+		snprintf(name, sizeof(name), "OFI_SETTING:%s", s->name);
+		cr_expect(named(name) && strstr(named(name), s->help), "%s", name);
+	}
+	cr_expect(provider_attr.num_provider_specific_attr < DOFI_IA_NAMED_ATTRS);
+}
+
 TestSuite(ia, .init = objects_init, .fini = ia_fini);
+
+Test(ia, a_place_that_is_unknown_is_not_told)
+{
+	cr_expect(!named("OFI_NUMA_NODE"));
+	cr_expect(!named("OFI_NUMA_DISTANCE"));
+}
 
 Test(ia, query_of_nothing_succeeds)
 {

@@ -81,6 +81,8 @@ info()
 	has out "^ofi-nosuch .* - "
 	run 0 "$prog" -D ofi-tcp
 	has out "fabric    tcp"
+	has out "^  node      "
+	grep -q SETTING "$tmp/out" && fail "settings among the attributes"
 	has out "max_message_size .*fi_info.ep_attr.max_msg_size"
 	has out "max_private_data_size "
 	run 0 "$prog" --json
@@ -94,6 +96,19 @@ info()
 	has out '^ofi-tcp u1.2 .* "provider=tcp" ""$'
 	DAT_OVERRIDE=/dev/null run 1 "$prog"
 	one_line datinfo
+	DAT_OVERRIDE=/dev/null run 1 "$prog" --settings
+	one_line datinfo
+	DAT_OFI_TICK_US=0x40 DAPL_DBG_TYPE=3 FI_PROVIDER=tcp run 0 "$prog" --settings
+	has out '^DAT_OFI_TICK_US  *64  *us  *environment  *'
+	has out '^DAT_OFI_PROBE_US  *100  *us  *default  *'
+	has out '^DAT_OFI_LOG  *1  *level  *DAPL_DBG_TYPE  *'
+	has out '^FI_TCP_PREFETCH_RBUF_SIZE  *128  *bytes  *provider  *'
+	has out '^FI_PROVIDER  *tcp  *names  *environment  *'
+	has out "^DAT_OVERRIDE  *$DAT_OVERRIDE  *path  *environment  *"
+	DAT_OFI_TICKS=64 run 0 "$prog" --settings --json
+	json
+	has out '"name": *"DAT_OFI_SPIN_US"'
+	has err 'unknown setting DAT_OFI_TICKS; .* DAT_OFI_TICK_US$'
 }
 
 perf()

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Where a fabric's device is in the machine. All that is asked of hwloc is asked here. */
+
+#include "fab/topo.h"
+
+#include "base/env.h"
+#include "base/log.h"
+
+#include <hwloc.h>
+#include <limits.h>
+#include <rdma/fabric.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* As firmware and kernel count: a node's distance to itself, and what is assumed to another. */
+#define LOCAL_DISTANCE 10
+#define REMOTE_DISTANCE 20
+
+/* Both written once, by machine_look(). */
+static hwloc_topology_t topology;	/* NULL: not looked at */
+static int only_node = -1;		/* the node of a machine that has no other */
+
+/*
+ * The node that has all processors, or -1 if there are several. Then all is near, and
+ * hwloc need not be asked; it may have been told to take another machine for this one.
+ */
+static int node_alone(void)
+{
+	int node = 0;
+	char more = '\n';
+	FILE *f;
+
+	if (getenv("HWLOC_XMLFILE"))
+		return -1;
+	f = fopen("/sys/devices/system/node/has_cpu", "re");
+	if (!f)
+		return 0;	/* a kernel without the notion of nodes */
+	if (fscanf(f, "%d%c", &node, &more) < 1 || more != '\n')
+		node = -1;
+	fclose(f);
+	return node;
+}
+
+/*
+ * Nodes, processors and devices, also those that this process may not use: a device near
+ * them is far, and not of an unknown place. Without hwloc's OS devices, since for them it
+ * would ask the libraries of all graphics cards.
+ */
+static hwloc_topology_t topology_read(void)
+{
+	hwloc_topology_t t;
+
+	if (hwloc_topology_init(&t))
+		return NULL;
+	hwloc_topology_set_flags(t, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
+	hwloc_topology_set_cache_types_filter(t, HWLOC_TYPE_FILTER_KEEP_NONE);
+	hwloc_topology_set_type_filter(t, HWLOC_OBJ_CORE, HWLOC_TYPE_FILTER_KEEP_NONE);
+	hwloc_topology_set_type_filter(t, HWLOC_OBJ_PCI_DEVICE, HWLOC_TYPE_FILTER_KEEP_ALL);
+	if (!hwloc_topology_load(t))
+		return t;
+	dofi_log(DOFI_WARN, DOFI_FAB, "hwloc cannot tell the nodes of this machine");
+	hwloc_topology_destroy(t);
+	return NULL;
+}
+
+static void machine_look(void)
+{
+	if (dofi_settings.numa == DOFI_NUMA_OFF)
+		return;
+	only_node = node_alone();
+	if (only_node < 0)
+		topology = topology_read();
+}
+
+static void machine_know(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, machine_look);
+}
+
+/* The device behind an interface's or adapter's name; what is only software has none. */
+static bool device_path(const char *name, char path[PATH_MAX])
+{
+	static const char *const class[] = { "infiniband", "net" };
+	char link[PATH_MAX];
+	size_t i;
+
+	if (!name || strchr(name, '/'))
+		return false;
+	for (i = 0; i < sizeof(class) / sizeof(class[0]); i++) {
+		snprintf(link, sizeof(link), "/sys/class/%s/%s/device", class[i], name);
+		if (realpath(link, path))
+			return true;
+	}
+	return false;
+}
+
+/* The last PCI address on the way to a device: a virtio device is below its own. */
+static bool pci_of_path(const char *path, struct fi_pci_attr *pci)
+{
+	unsigned domain, bus, device, function;
+	bool found = false;
+
+	for (path = strchr(path, '/'); path; path = strchr(path + 1, '/')) {
+		int len = 0;
+
+		if (sscanf(path, "/%4x:%2x:%2x.%1x%n", &domain, &bus, &device, &function, &len) < 4 ||
+		    (path[len] && path[len] != '/'))
+			continue;
+		*pci = (struct fi_pci_attr){ domain, bus, device, function };
+		found = true;
+	}
+	return found;
+}
+
+static bool pci_of(const struct fi_info *info, struct fi_pci_attr *pci)
+{
+	const struct fi_bus_attr *bus = info->nic ? info->nic->bus_attr : NULL;
+	char path[PATH_MAX];
+
+	if (bus && bus->bus_type == FI_BUS_PCI) {
+		*pci = bus->attr.pci;
+		return true;
+	}
+	return device_path(info->domain_attr->name, path) && pci_of_path(path, pci);
+}
+
+/*
+ * What the device of @info is attached to, with its nodes and processors. NULL if that is
+ * nothing in particular: a device of which the firmware tells no node is attached to all.
+ */
+static hwloc_obj_t near_obj(const struct fi_info *info)
+{
+	struct fi_pci_attr pci;
+	hwloc_obj_t obj;
+
+	if (!topology || !pci_of(info, &pci))
+		return NULL;
+	obj = hwloc_get_pcidev_by_busid(topology, pci.domain_id, pci.bus_id, pci.device_id,
+					pci.function_id);
+	if (!obj)
+		return NULL;
+	obj = hwloc_get_non_io_ancestor_obj(topology, obj);
+	if (hwloc_bitmap_iszero(obj->nodeset) ||
+	    (obj == hwloc_get_root_obj(topology) && hwloc_bitmap_weight(obj->nodeset) > 1))
+		return NULL;
+	return obj;
+}
+
+/* The least that the machine tells between any two nodes of the sets. */
+static unsigned told_distance(hwloc_const_nodeset_t from, hwloc_const_nodeset_t to)
+{
+	struct hwloc_distances_s *d;
+	hwloc_uint64_t least = REMOTE_DISTANCE;
+	unsigned n = 1, i, k;
+	bool told = false;
+
+	if (hwloc_distances_get_by_type(topology, HWLOC_OBJ_NUMANODE, &n, &d,
+					HWLOC_DISTANCES_KIND_MEANS_LATENCY, 0) || !n)
+		return REMOTE_DISTANCE;
+	for (i = 0; i < d->nbobjs; i++)
+		for (k = 0; k < d->nbobjs; k++) {
+			hwloc_uint64_t v = d->values[i * d->nbobjs + k];
+
+			if (hwloc_bitmap_isset(from, d->objs[i]->os_index) &&
+			    hwloc_bitmap_isset(to, d->objs[k]->os_index) && (!told || v < least)) {
+				least = v;
+				told = true;
+			}
+		}
+	hwloc_distances_release(topology, d);
+	return least;
+}
+
+/* Where the calling thread may run. The caller frees it; NULL without memory. */
+static hwloc_cpuset_t own_cpus(void)
+{
+	hwloc_cpuset_t cpus = hwloc_bitmap_alloc();
+
+	if (cpus && hwloc_get_cpubind(topology, cpus, HWLOC_CPUBIND_THREAD))
+		hwloc_bitmap_copy(cpus, hwloc_topology_get_topology_cpuset(topology));
+	return cpus;
+}
+
+static bool distance_to(hwloc_obj_t obj, unsigned *distance)
+{
+	hwloc_cpuset_t cpus = own_cpus();
+	hwloc_nodeset_t nodes = hwloc_bitmap_alloc();
+	bool known = cpus && nodes;
+
+	if (known) {
+		hwloc_cpuset_to_nodeset(topology, cpus, nodes);
+		*distance = hwloc_bitmap_intersects(nodes, obj->nodeset) ?
+			LOCAL_DISTANCE : told_distance(nodes, obj->nodeset);
+	}
+	hwloc_bitmap_free(nodes);
+	hwloc_bitmap_free(cpus);
+	return known;
+}
+
+bool dofi_topo_place(const struct fi_info *info, struct dofi_place *place)
+{
+	char path[PATH_MAX];
+	hwloc_obj_t obj;
+	unsigned distance;
+
+	machine_know();
+	if (only_node >= 0) {
+		if (!info->nic && !device_path(info->domain_attr->name, path))
+			return false;
+		*place = (struct dofi_place){ only_node, LOCAL_DISTANCE };
+		return true;
+	}
+	obj = near_obj(info);
+	if (!obj || !distance_to(obj, &distance))
+		return false;
+	*place = (struct dofi_place){ hwloc_bitmap_first(obj->nodeset), distance };
+	return true;
+}
+
+void dofi_topo_bind(pthread_t thread, const struct fi_info *info)
+{
+	hwloc_cpuset_t cpus;
+	hwloc_obj_t obj;
+
+	machine_know();
+	obj = dofi_settings.numa == DOFI_NUMA_BIND ? near_obj(info) : NULL;
+	cpus = obj ? own_cpus() : NULL;
+	/* a user who bound the program elsewhere, or more closely, knows why */
+	if (cpus && hwloc_bitmap_intersects(cpus, obj->cpuset) &&
+	    !hwloc_bitmap_isincluded(cpus, obj->cpuset)) {
+		hwloc_bitmap_and(cpus, cpus, obj->cpuset);
+		if (!hwloc_set_thread_cpubind(topology, thread, cpus, 0))
+			dofi_log(DOFI_INFO, DOFI_FAB, "the progress thread runs near node %d",
+				 hwloc_bitmap_first(obj->nodeset));
+	}
+	hwloc_bitmap_free(cpus);
+}
