@@ -18,9 +18,11 @@ dist_man_MANS += \
 	man/man3/dat_ep_get_status.3 \
 	man/man3/dat_ep_modify.3 \
 	man/man3/dat_ep_post_rdma_read.3 \
+	man/man3/dat_ep_post_rdma_read_to_rmr.3 \
 	man/man3/dat_ep_post_rdma_write.3 \
 	man/man3/dat_ep_post_recv.3 \
 	man/man3/dat_ep_post_send.3 \
+	man/man3/dat_ep_post_send_with_invalidate.3 \
 	man/man3/dat_ep_query.3 \
 	man/man3/dat_ep_recv_query.3 \
 	man/man3/dat_ep_reset.3 \

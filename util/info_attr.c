@@ -137,7 +137,7 @@ const struct attr provider_attrs[] = {
 	PR(provider_version_minor, ATTR_UINT, NULL),
 	PR(dapl_version_major, ATTR_UINT, NULL),
 	PR(dapl_version_minor, ATTR_UINT, NULL),
-	PR(lmr_mem_types_supported, ATTR_ENUM, mem_types),
+	PR(lmr_mem_types_supported, ATTR_FLAGS, mem_types),
 	PR(iov_ownership_on_return, ATTR_ENUM, iov_owners),
 	PR(dat_qos_supported, ATTR_FLAGS, qos_names),
 	PR(completion_flags_supported, ATTR_FLAGS, completion_flags),

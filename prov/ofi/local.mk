@@ -4,6 +4,7 @@
 dofi_core_sources = \
 	prov/ofi/base/env.c \
 	prov/ofi/base/log.c \
+	prov/ofi/base/maps.c \
 	prov/ofi/base/pool.c \
 	prov/ofi/fab/cq.c \
 	prov/ofi/fab/domain.c \
@@ -49,6 +50,7 @@ noinst_HEADERS += \
 	prov/ofi/base/clock.h \
 	prov/ofi/base/env.h \
 	prov/ofi/base/log.h \
+	prov/ofi/base/maps.h \
 	prov/ofi/base/pool.h \
 	prov/ofi/fab/cq.h \
 	prov/ofi/fab/domain.h \

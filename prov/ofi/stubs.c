@@ -68,20 +68,6 @@ DAT_RETURN dofi_stub_ep_common_connect(DAT_EP_HANDLE ep, DAT_IA_ADDRESS_PTR addr
 	return DOFI_NOT_IMPLEMENTED;
 }
 
-DAT_RETURN dofi_stub_ep_post_send_with_invalidate(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
-						  DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags,
-						  DAT_BOOLEAN invalidate, DAT_RMR_CONTEXT context)
-{
-	return DOFI_NOT_IMPLEMENTED;
-}
-
-DAT_RETURN dofi_stub_ep_post_rdma_read_to_rmr(DAT_EP_HANDLE ep, const DAT_RMR_TRIPLET *local,
-					      DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
-					      DAT_COMPLETION_FLAGS flags)
-{
-	return DOFI_NOT_IMPLEMENTED;
-}
-
 DAT_RETURN dofi_stub_cno_fd_create(DAT_IA_HANDLE ia, DAT_FD *fd, DAT_CNO_HANDLE *cno)
 {
 	return DOFI_NOT_IMPLEMENTED;

@@ -28,7 +28,12 @@ PAIR_TESTS += \
 	test/pair/modify1 \
 	test/pair/modify2 \
 	test/pair/rmr1 \
-	test/pair/rmr2
+	test/pair/rmr2 \
+	test/pair/memory1 \
+	test/pair/memory2 \
+	test/pair/zones1 \
+	test/pair/zones2 \
+	test/pair/invalidate2
 
 check_PROGRAMS += \
 	test/pair/connect1 \
@@ -54,7 +59,12 @@ check_PROGRAMS += \
 	test/pair/modify1 \
 	test/pair/modify2 \
 	test/pair/rmr1 \
-	test/pair/rmr2
+	test/pair/rmr2 \
+	test/pair/memory1 \
+	test/pair/memory2 \
+	test/pair/zones1 \
+	test/pair/zones2 \
+	test/pair/invalidate2
 
 test_pair_connect1_SOURCES = test/pair/connect.c $(pair_harness)
 test_pair_connect1_CPPFLAGS = $(pair_cppflags1)
@@ -139,6 +149,24 @@ test_pair_rmr1_LDADD = libdat.la
 test_pair_rmr2_SOURCES = test/pair/rmr.c $(pair_harness)
 test_pair_rmr2_CPPFLAGS = $(pair_cppflags2)
 test_pair_rmr2_LDADD = libdat2.la
+
+test_pair_memory1_SOURCES = test/pair/memory.c $(pair_harness)
+test_pair_memory1_CPPFLAGS = $(pair_cppflags1)
+test_pair_memory1_LDADD = libdat.la
+test_pair_memory2_SOURCES = test/pair/memory.c $(pair_harness)
+test_pair_memory2_CPPFLAGS = $(pair_cppflags2)
+test_pair_memory2_LDADD = libdat2.la
+
+test_pair_zones1_SOURCES = test/pair/zones.c $(pair_harness)
+test_pair_zones1_CPPFLAGS = $(pair_cppflags1)
+test_pair_zones1_LDADD = libdat.la
+test_pair_zones2_SOURCES = test/pair/zones.c $(pair_harness)
+test_pair_zones2_CPPFLAGS = $(pair_cppflags2)
+test_pair_zones2_LDADD = libdat2.la
+
+test_pair_invalidate2_SOURCES = test/pair/invalidate.c $(pair_harness)
+test_pair_invalidate2_CPPFLAGS = $(pair_cppflags2)
+test_pair_invalidate2_LDADD = libdat2.la
 
 # The same over libfabric's other connected software fabrics.
 SLOW_TESTS += \

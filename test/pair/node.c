@@ -564,7 +564,74 @@ void post_read(DAT_EP_HANDLE ep, const struct mem *m, size_t offset, size_t leng
 				 DAT_COMPLETION_DEFAULT_FLAG));
 }
 
+void expect_refused(struct node *n, DAT_EP_HANDLE ep, uint64_t cookie, const char *why)
+{
+	const DAT_DTO_COMPLETION_EVENT_DATA *d;
+	DAT_EVENT event;
+
+	expect_event(n->req, DAT_DTO_COMPLETION_EVENT, &event);
+	d = &event.event_data.dto_completion_event_data;
+	SAME(d->user_cookie.as_64, cookie);
+	CHECK(d->status != DAT_DTO_SUCCESS, "%s", why);
+	expect_quiet(n->req);
+	expect_end(n->conn, ep);
+}
+
+/* RMRs */
+
+DAT_RETURN bind_flags(DAT_RMR_HANDLE rmr, const struct mem *m, DAT_LMR_TRIPLET part,
+		      DAT_MEM_PRIV_FLAGS priv, DAT_EP_HANDLE ep, uint64_t cookie, int flags,
+		      DAT_RMR_CONTEXT *context)
+{
+	const DAT_RMR_COOKIE c = { .as_64 = cookie };
+
+#if DAT_VERSION_MAJOR >= 2
+	return dat_rmr_bind(rmr, m->lmr, &part, priv, DAT_VA_TYPE_VA, ep, c,
+			    (DAT_COMPLETION_FLAGS)flags, context);
+#else
+	(void)m;
+	return dat_rmr_bind(rmr, &part, priv, ep, c, (DAT_COMPLETION_FLAGS)flags, context);
+#endif
+}
+
+DAT_RETURN bind_part(DAT_RMR_HANDLE rmr, const struct mem *m, size_t offset, size_t length,
+		     DAT_MEM_PRIV_FLAGS priv, DAT_EP_HANDLE ep, uint64_t cookie,
+		     DAT_RMR_CONTEXT *context)
+{
+	return bind_flags(rmr, m, mem_segment(m, offset, length), priv, ep, cookie,
+			  DAT_COMPLETION_DEFAULT_FLAG, context);
+}
+
+DAT_RETURN unbind(DAT_RMR_HANDLE rmr, const struct mem *m, DAT_EP_HANDLE ep, uint64_t cookie)
+{
+	DAT_RMR_CONTEXT none;
+
+	return bind_part(rmr, m, 0, 0, DAT_MEM_PRIV_NONE_FLAG, ep, cookie, &none);
+}
+
+void expect_bind(DAT_EVD_HANDLE evd, DAT_RMR_HANDLE rmr, uint64_t cookie,
+		 DAT_RMR_BIND_COMPLETION_STATUS status)
+{
+	const DAT_RMR_BIND_COMPLETION_EVENT_DATA *d;
+	DAT_EVENT event;
+
+	expect_event(evd, DAT_RMR_BIND_COMPLETION_EVENT, &event);
+	d = &event.event_data.rmr_completion_event_data;
+	SAME(d->user_cookie.as_64, cookie);
+	SAME(d->status, status);
+	CHECK(d->rmr_handle == rmr, "of another RMR");
+}
+
 /* Links */
+
+DAT_EP_HANDLE link_in(struct pair *p, struct node *n, DAT_PZ_HANDLE pz)
+{
+	DAT_EP_HANDLE ep;
+
+	OK(dat_ep_create(n->ia, pz, n->recv, n->req, n->conn, NULL, &ep));
+	pair_link(p, n, ep);
+	return ep;
+}
 
 void link_open_with(struct pair *p, struct link *l, size_t size, const DAT_EP_ATTR *attr)
 {

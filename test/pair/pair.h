@@ -251,6 +251,29 @@ void post_write(DAT_EP_HANDLE ep, const struct mem *m, size_t offset, size_t len
 void post_read(DAT_EP_HANDLE ep, const struct mem *m, size_t offset, size_t length,
 	       uint64_t cookie, const struct grant *g, size_t remote_offset);
 
+/* A request that must fail, and with it the connection. */
+void expect_refused(struct node *n, DAT_EP_HANDLE ep, uint64_t cookie, const char *why);
+
+/* Privileges. */
+#define LOCAL ((DAT_MEM_PRIV_FLAGS)(DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_LOCAL_WRITE_FLAG))
+#define READ DAT_MEM_PRIV_REMOTE_READ_FLAG
+#define WRITE DAT_MEM_PRIV_REMOTE_WRITE_FLAG
+#define BOTH ((DAT_MEM_PRIV_FLAGS)(READ | WRITE))
+
+/* dat_rmr_bind() in the form that both versions have; and of a part of @m, or of nothing. */
+DAT_RETURN bind_flags(DAT_RMR_HANDLE rmr, const struct mem *m, DAT_LMR_TRIPLET part,
+		      DAT_MEM_PRIV_FLAGS priv, DAT_EP_HANDLE ep, uint64_t cookie, int flags,
+		      DAT_RMR_CONTEXT *context);
+DAT_RETURN bind_part(DAT_RMR_HANDLE rmr, const struct mem *m, size_t offset, size_t length,
+		     DAT_MEM_PRIV_FLAGS priv, DAT_EP_HANDLE ep, uint64_t cookie,
+		     DAT_RMR_CONTEXT *context);
+DAT_RETURN unbind(DAT_RMR_HANDLE rmr, const struct mem *m, DAT_EP_HANDLE ep, uint64_t cookie);
+void expect_bind(DAT_EVD_HANDLE evd, DAT_RMR_HANDLE rmr, uint64_t cookie,
+		 DAT_RMR_BIND_COMPLETION_STATUS status);
+
+/* An EP in this zone, connected to the peer's; both roles call it. */
+DAT_EP_HANDLE link_in(struct pair *p, struct node *n, DAT_PZ_HANDLE pz);
+
 /* A connected EP with memory, which most cases begin with. */
 struct link {
 	struct node n;

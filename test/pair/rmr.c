@@ -10,55 +10,6 @@
 #define START (4 * KIB)		/* and the part of it that is granted */
 #define LENGTH (32 * KIB)
 
-#define LOCAL ((DAT_MEM_PRIV_FLAGS)(DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_LOCAL_WRITE_FLAG))
-#define READ DAT_MEM_PRIV_REMOTE_READ_FLAG
-#define WRITE DAT_MEM_PRIV_REMOTE_WRITE_FLAG
-#define BOTH ((DAT_MEM_PRIV_FLAGS)(READ | WRITE))
-
-/* dat_rmr_bind() in the form that both versions have. */
-static DAT_RETURN bind_flags(DAT_RMR_HANDLE rmr, const struct mem *m, DAT_LMR_TRIPLET part,
-			     DAT_MEM_PRIV_FLAGS priv, DAT_EP_HANDLE ep, uint64_t cookie, int flags,
-			     DAT_RMR_CONTEXT *context)
-{
-	const DAT_RMR_COOKIE c = { .as_64 = cookie };
-
-#if DAT_VERSION_MAJOR >= 2
-	return dat_rmr_bind(rmr, m->lmr, &part, priv, DAT_VA_TYPE_VA, ep, c,
-			    (DAT_COMPLETION_FLAGS)flags, context);
-#else
-	(void)m;
-	return dat_rmr_bind(rmr, &part, priv, ep, c, (DAT_COMPLETION_FLAGS)flags, context);
-#endif
-}
-
-static DAT_RETURN bind_part(DAT_RMR_HANDLE rmr, const struct mem *m, size_t offset, size_t length,
-			    DAT_MEM_PRIV_FLAGS priv, DAT_EP_HANDLE ep, uint64_t cookie,
-			    DAT_RMR_CONTEXT *context)
-{
-	return bind_flags(rmr, m, mem_segment(m, offset, length), priv, ep, cookie,
-			  DAT_COMPLETION_DEFAULT_FLAG, context);
-}
-
-static DAT_RETURN unbind(DAT_RMR_HANDLE rmr, const struct mem *m, DAT_EP_HANDLE ep, uint64_t cookie)
-{
-	DAT_RMR_CONTEXT none;
-
-	return bind_part(rmr, m, 0, 0, DAT_MEM_PRIV_NONE_FLAG, ep, cookie, &none);
-}
-
-static void expect_bind(DAT_EVD_HANDLE evd, DAT_RMR_HANDLE rmr, uint64_t cookie,
-			DAT_RMR_BIND_COMPLETION_STATUS status)
-{
-	const DAT_RMR_BIND_COMPLETION_EVENT_DATA *d;
-	DAT_EVENT event;
-
-	expect_event(evd, DAT_RMR_BIND_COMPLETION_EVENT, &event);
-	d = &event.event_data.rmr_completion_event_data;
-	SAME(d->user_cookie.as_64, cookie);
-	SAME(d->status, status);
-	CHECK(d->rmr_handle == rmr, "of another RMR");
-}
-
 /* Binds, waits for it, and says what the peer may use now. */
 static struct grant granted(struct node *n, DAT_EP_HANDLE ep, DAT_RMR_HANDLE rmr,
 			    const struct mem *m, DAT_MEM_PRIV_FLAGS priv)
@@ -291,20 +242,6 @@ static void refused_server(struct pair *p)
 	node_close(&n);
 }
 
-/* A request that must fail, and with it the connection. */
-static void expect_refused(struct node *n, DAT_EP_HANDLE ep, uint64_t cookie, const char *why)
-{
-	const DAT_DTO_COMPLETION_EVENT_DATA *d;
-	DAT_EVENT event;
-
-	expect_event(n->req, DAT_DTO_COMPLETION_EVENT, &event);
-	d = &event.event_data.dto_completion_event_data;
-	SAME(d->user_cookie.as_64, cookie);
-	CHECK(d->status != DAT_DTO_SUCCESS, "%s", why);
-	expect_quiet(n->req);
-	expect_end(n->conn, ep);
-}
-
 static void refused_client(struct pair *p)
 {
 	bool read = *(const bool *)pair_arg();
@@ -341,16 +278,6 @@ static void refused_client(struct pair *p)
 static const bool reading = true, writing = false;
 
 /* Several connections, in zones of their own or one */
-
-/* An EP in @pz, on the node's EVDs, connected. */
-static DAT_EP_HANDLE link_in(struct pair *p, struct node *n, DAT_PZ_HANDLE pz)
-{
-	DAT_EP_HANDLE ep;
-
-	OK(dat_ep_create(n->ia, pz, n->recv, n->req, n->conn, NULL, &ep));
-	pair_link(p, n, ep);
-	return ep;
-}
 
 /* Locally, all combinations of EP, LMR and RMR; remotely, the contexts of one in the other. */
 static void zones_server(struct pair *p)
@@ -435,17 +362,21 @@ static void scope_server(struct pair *p)
 	DAT_RMR_PARAM param;
 	DAT_RMR_HANDLE rmr;
 	DAT_RMR_CONTEXT none;
-	DAT_EP_HANDLE ep[2];
+	DAT_EP_HANDLE ep[3];
 	struct grant g;
 	struct node n;
 	struct mem m;
 	int i;
 
 	node_open(&n);
+	if (n.prov.rmr_scope_supported == DAT_RMR_SCOPE_PZ) {
+		FAILS(dat_rmr_create_for_ep(n.pz, &rmr), DAT_MODEL_NOT_SUPPORTED);
+		pair_skip("no RMRs of the scope of an EP on this fabric");
+	}
 	SAME(n.prov.rmr_scope_supported, DAT_RMR_SCOPE_ANY);
 	own_memory(&n, n.pz, &m);
 	OK(dat_rmr_create_for_ep(n.pz, &rmr));
-	for (i = 0; i < 2; i++)
+	for (i = 0; i < 3; i++)
 		ep[i] = link_in(p, &n, n.pz);
 	g = granted(&n, ep[0], rmr, &m, BOTH);
 	OK(dat_rmr_query(rmr, DAT_RMR_FIELD_ALL, &param));
@@ -453,6 +384,10 @@ static void scope_server(struct pair *p)
 	SAME(param.rmr_context, g.rmr_context);
 	FAILS(bind_part(rmr, &m, START, LENGTH, BOTH, ep[1], 1, &none), DAT_PROTECTION_VIOLATION);
 	pair_send(p, &g, sizeof(g));
+	expect_end(n.conn, ep[2]);	/* the peer has tried the context of the first there */
+	pair_sync(p);
+	inspect(&m, 1);
+	pair_sync(p);
 	pair_unlink(p, &n, ep[0]);
 	FAILS(dat_rmr_query(rmr, DAT_RMR_FIELD_ALL, &param), DAT_INVALID_PARAMETER);
 	pair_sync(p);
@@ -464,7 +399,7 @@ static void scope_server(struct pair *p)
 	g = granted(&n, ep[1], rmr, &m, READ);
 	pair_send(p, &g, sizeof(g));
 	pair_unlink(p, &n, ep[1]);
-	for (i = 0; i < 2; i++)
+	for (i = 0; i < 3; i++)
 		OK(dat_ep_free(ep[i]));
 	OK(dat_rmr_free(rmr));
 	mem_put(&m);
@@ -473,18 +408,24 @@ static void scope_server(struct pair *p)
 
 static void scope_client(struct pair *p)
 {
-	DAT_EP_HANDLE ep[2];
+	DAT_EP_HANDLE ep[3];
 	struct grant g;
 	struct node n;
 	struct mem m;
 	int i;
 
 	node_open(&n);
+	if (n.prov.rmr_scope_supported == DAT_RMR_SCOPE_PZ)
+		pair_skip("no RMRs of the scope of an EP on this fabric");
 	mem_get(&n, &m, LENGTH);
-	for (i = 0; i < 2; i++)
+	for (i = 0; i < 3; i++)
 		ep[i] = link_in(p, &n, n.pz);
 	pair_granted(p, &g);
+	post_write(ep[2], &m, 0, LENGTH, 9, &g, 0);
+	expect_refused(&n, ep[2], 9, "the context of another connection");
+	pair_sync(p);
 	fill(m.base, LENGTH, 2);
+	pair_sync(p);
 	post_write(ep[0], &m, 0, LENGTH, 1, &g, 0);
 	expect_dto(n.req, 1, DAT_DTO_SUCCESS, LENGTH);
 	pair_unlink(p, &n, ep[0]);
@@ -500,7 +441,7 @@ static void scope_client(struct pair *p)
 	expect_dto(n.req, 3, DAT_DTO_SUCCESS, LENGTH);
 	verify(m.base, LENGTH, 2);
 	pair_unlink(p, &n, ep[1]);
-	for (i = 0; i < 2; i++)
+	for (i = 0; i < 3; i++)
 		OK(dat_ep_free(ep[i]));
 	mem_put(&m);
 	node_close(&n);

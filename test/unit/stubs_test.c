@@ -41,8 +41,6 @@ static const struct stub stubs[] = {
 	STUB(csp_query),
 	STUB(csp_free),
 	STUB(ep_common_connect),
-	STUB(ep_post_send_with_invalidate),
-	STUB(ep_post_rdma_read_to_rmr),
 	STUB(cno_fd_create),
 	STUB(cno_trigger),
 	STUB(ia_ha_related),

@@ -37,32 +37,66 @@ void dofi_domain_close(struct dofi_domain *domain)
 	domain->fid = NULL;
 }
 
-/* Key 0 means "no remote access" to DAT programs, so it is never given out. */
-static uint32_t random_key(void)
+uint32_t dofi_random(void)
 {
-	uint32_t key = 0;
+	uint32_t number = 0;
 
-	while (!key)
-		if (getrandom(&key, sizeof(key), 0) != sizeof(key) && errno != EINTR)
+	while (!number)
+		if (getrandom(&number, sizeof(number), 0) != sizeof(number) && errno != EINTR)
 			return 0;
-	return key;
+	return number;
+}
+
+/* Key 0 means "no remote access" to DAT programs, so it is never given out. */
+static uint32_t random_key(bool scoped)
+{
+	uint32_t number;
+
+	do {
+		number = dofi_random();
+		if (!number)
+			return 0;
+		number &= ~DOFI_KEY_SCOPED;
+	} while (!number);
+	return scoped ? number | DOFI_KEY_SCOPED : number;
+}
+
+static int mr_register(struct dofi_domain *domain, const struct dofi_mr_request *r, uint64_t key,
+		       struct fid_mr **mr)
+{
+	uint64_t access = FI_SEND | FI_RECV | FI_READ | FI_WRITE | r->remote;
+	uint64_t offset = r->zero_based ? (uintptr_t)r->addr : 0;
+
+	return fi_mr_reg(domain->fid, r->addr, r->len, access, offset, key, 0, mr, NULL);
 }
 
 #define KEY_TRIES 64
 
-int dofi_mr_open(struct dofi_domain *domain, const void *addr, size_t len, uint64_t remote,
-		 struct fid_mr **mr, uint32_t *key)
+static int mr_register_chosen(struct dofi_domain *domain, const struct dofi_mr_request *r,
+			      struct fid_mr **mr, uint32_t *key)
 {
-	uint64_t access = FI_SEND | FI_RECV | FI_READ | FI_WRITE | remote;
 	int ret, tries = 0;
+	uint32_t wanted;
 
 	do {
-		uint64_t wanted = domain->mr_style == DOFI_MR_VIRTUAL ? random_key() : 0;
-
-		if (domain->mr_style == DOFI_MR_VIRTUAL && !wanted)
+		wanted = random_key(r->scoped);
+		if (!wanted)
 			return -EIO;
-		ret = fi_mr_reg(domain->fid, addr, len, access, 0, wanted, 0, mr, NULL);
+		ret = mr_register(domain, r, dofi_mr_fabric_key(wanted, r->secret), mr);
 	} while (ret == -FI_ENOKEY && ++tries < KEY_TRIES);
+	if (!ret)
+		*key = wanted;
+	return ret;
+}
+
+int dofi_mr_open(struct dofi_domain *domain, const struct dofi_mr_request *r,
+		 struct fid_mr **mr, uint32_t *key)
+{
+	int ret;
+
+	if (domain->mr_style == DOFI_MR_VIRTUAL)
+		return mr_register_chosen(domain, r, mr, key);
+	ret = mr_register(domain, r, 0, mr);
 	if (ret)
 		return ret;
 	if (fi_mr_key(*mr) > UINT32_MAX) {

@@ -285,6 +285,10 @@ int dofi_fabric_choose(const struct dofi_params *params, struct dofi_fabric_choi
 	choice->placed = dofi_topo_place(choice->info, &choice->place);
 	choice->mr_style = mr_style_set(choice->info);
 	choice->write_flags = write_flags(choice->info);
+	choice->zero_based = choice->mr_style == DOFI_MR_VIRTUAL && choice->quirk->takes_offset;
+	choice->scoped_keys = choice->mr_style == DOFI_MR_VIRTUAL &&
+			      choice->info->domain_attr->mr_key_size >= sizeof(uint64_t);
+	choice->cq_data = choice->info->domain_attr->cq_data_size >= sizeof(uint64_t);
 	/* a device has one domain for its own interface; a software fabric has no such tie */
 	choice->wildcard = !choice->info->nic && !params->address[0] && !params->domain[0];
 	return 0;
@@ -347,8 +351,10 @@ static uint64_t least(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-void dofi_info_limits(const struct fi_info *info, size_t cm_data_size, struct dofi_limits *limits)
+void dofi_info_limits(const struct dofi_fabric_choice *choice, size_t cm_data_size,
+		      struct dofi_limits *limits)
 {
+	const struct fi_info *info = choice->info;
 	size_t rdma_iov = info->tx_attr->iov_limit;
 
 	*limits = (struct dofi_limits){
@@ -360,6 +366,7 @@ void dofi_info_limits(const struct fi_info *info, size_t cm_data_size, struct do
 		.max_eps = least(info->domain_attr->ep_cnt ? info->domain_attr->ep_cnt : 8192, 65536),
 		.max_pzs = 1024,
 		.max_lmrs = least(info->domain_attr->mr_cnt ? info->domain_attr->mr_cnt : 65536, 65536),
+		.zero_based = choice->zero_based,
 		.cm_data_size = cm_data_size,
 	};
 	if (limits->max_eps < 8192)

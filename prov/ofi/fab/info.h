@@ -41,6 +41,9 @@ struct dofi_fabric_choice {
 	enum dofi_mr_style mr_style;
 	uint64_t write_flags;		/* make an RDMA write complete when it is in memory */
 	bool wildcard;			/* listen on every interface, connect from any */
+	bool zero_based;		/* peers may count from the first byte of a registration */
+	bool scoped_keys;		/* a key may be of one connection: dofi_mr_fabric_key() */
+	bool cq_data;			/* 64 bits may travel beside a message */
 	const struct dofi_quirk *quirk;
 	struct dofi_place place;	/* of its device, if that is known */
 	bool placed;
@@ -68,9 +71,11 @@ struct dofi_limits {
 	uint32_t max_eps;
 	uint32_t max_pzs;
 	uint32_t max_lmrs;
+	uint32_t zero_based;		/* regions whose addresses count from 0: yes or no */
 	uint32_t cm_data_size;		/* bytes of private data that a connection request carries */
 };
 
-void dofi_info_limits(const struct fi_info *info, size_t cm_data_size, struct dofi_limits *limits);
+void dofi_info_limits(const struct dofi_fabric_choice *choice, size_t cm_data_size,
+		      struct dofi_limits *limits);
 
 #endif

@@ -8,16 +8,22 @@
 /*
  * The order of preference is a policy, not a fact that libfabric offers: it
  * lists what was linked first. Hardware comes first, then the faster software.
+ *
+ * The offset of a registration is reserved in libfabric's text. Fabrics that look addresses
+ * up in libfabric's own table have always added it to them (1.5 to 2.6).
  */
 static const struct dofi_quirk quirks[] = {
 	{ .provider = "verbs", .rank = 1, .reason = "RDMA hardware" },
 	{ .provider = "tcp", .rank = 2, .blind_when_blocked = true, .needs_room = true,
+	  .takes_offset = true,
 	  .reason = "the software fabric that is maintained; stops reading without a receive (1.17), "
 		    "and at one of no bytes (2.1)" },
 	{ .provider = "net", .rank = 3, .blind_when_blocked = true, .stale_signal = true,
+	  .takes_offset = true,
 	  .reason = "libfabric 1.17's preview of the 2.x tcp provider; likewise, "
 		    "and its fi_trywait clears nothing (libfabric issue 8947)" },
 	{ .provider = "sockets", .rank = 4, .late_listen_error = true, .shutdown_closes = true,
+	  .takes_offset = true,
 	  .reason = "deprecated; port in use is EINVAL from fi_listen (1.17, 2.6), "
 		    "descriptors closed twice after fi_shutdown (1.17)" },
 };

@@ -13,6 +13,7 @@ struct dofi_quirk {
 	bool shutdown_closes;	/* fi_shutdown closes a descriptor that fi_close closes again */
 	bool stale_signal;	/* a descriptor stays readable after its CQ or EQ was emptied */
 	bool needs_room;	/* never ends a message that meets a receive of no bytes */
+	bool takes_offset;	/* adds a registration's offset to the addresses that peers name */
 	const char *reason;
 };
 

@@ -60,6 +60,9 @@ static const struct cap caps[] = {
 	CAP(max_rdma_read_out, MAX_READS * 8192, "the provider's own throttle"),
 	CAP(max_rdma_read_per_ep_in_guaranteed, DAT_TRUE, "the provider's own throttle"),
 	CAP(max_rdma_read_per_ep_out_guaranteed, DAT_TRUE, "the provider's own throttle"),
+#if DAT_VERSION_MAJOR >= 2
+	CAP_FAB(zb_supported, DAT_TRUE, zero_based, "fi_info.domain_attr.mr_mode, and that fi_mr_reg takes an offset"),
+#endif
 };
 
 #define N_CAPS (sizeof(caps) / sizeof(caps[0]))
@@ -118,15 +121,25 @@ static const size_t object_limit[DOFI_KINDS] = {
 	[DOFI_KIND(DAT_HANDLE_TYPE_PZ)] = offsetof(DAT_IA_ATTR, max_pzs),
 };
 
-DAT_COUNT dofi_caps_max_objects(const struct dofi_ia *ia, DAT_HANDLE_TYPE type)
+/* The value of the attribute at @offset, or @without if there is none. */
+static uint64_t ia_limit(const struct dofi_ia *ia, size_t offset, uint64_t without)
 {
-	size_t offset = object_limit[DOFI_KIND(type)];
 	size_t i;
 
 	for (i = 0; offset && i < N_CAPS; i++)
 		if (caps[i].offset == offset)
 			return cap_value(&caps[i], &ia->limits);
-	return MAX_OBJECTS;
+	return without;
+}
+
+DAT_COUNT dofi_caps_max_objects(const struct dofi_ia *ia, DAT_HANDLE_TYPE type)
+{
+	return (DAT_COUNT)ia_limit(ia, object_limit[DOFI_KIND(type)], MAX_OBJECTS);
+}
+
+uint64_t dofi_caps_max_lmr_size(const struct dofi_ia *ia)
+{
+	return ia_limit(ia, offsetof(DAT_IA_ATTR, max_lmr_block_size), UINT64_MAX);
 }
 
 void dofi_caps_ia_attr(const struct dofi_ia *ia, DAT_IA_ATTR *attr)
@@ -148,12 +161,14 @@ void dofi_caps_ia_attr(const struct dofi_ia *ia, DAT_IA_ATTR *attr)
 #define RECV_INFO_BUFFERS 0x01
 #define RECV_INFO_SPAN 0x10
 
+#define MEM_TYPES (DAT_MEM_TYPE)(DAT_MEM_TYPE_VIRTUAL | DAT_MEM_TYPE_LMR | DAT_MEM_TYPE_SHARED_VIRTUAL)
+
 void dofi_caps_provider_attr(const struct dofi_ia *ia, DAT_PROVIDER_ATTR *attr)
 {
 	const DAT_PROVIDER_ATTR fixed = {
 		.dapl_version_major = DAT_VERSION_MAJOR,
 		.dapl_version_minor = DAT_VERSION_MINOR,
-		.lmr_mem_types_supported = DAT_MEM_TYPE_VIRTUAL,
+		.lmr_mem_types_supported = MEM_TYPES,
 		.iov_ownership_on_return = DAT_IOV_CONSUMER,
 		.dat_qos_supported = DAT_QOS_BEST_EFFORT,
 		.completion_flags_supported = (DAT_COMPLETION_FLAGS)
@@ -182,7 +197,8 @@ void dofi_caps_provider_attr(const struct dofi_ia *ia, DAT_PROVIDER_ATTR *attr)
 		.rdma_write_for_rdma_read_req = DAT_FALSE,
 #if DAT_VERSION_MAJOR >= 2
 		.rdma_read_lmr_rmr_context_exposure = DAT_FALSE,
-		.rmr_scope_supported = DAT_RMR_SCOPE_ANY,
+		.rmr_scope_supported = ia->fabric.scoped_keys ? DAT_RMR_SCOPE_ANY :
+								DAT_RMR_SCOPE_PZ,
 		.is_signal_safe = DAT_FALSE,
 		.ha_supported = DAT_FALSE,
 		.ha_loadbalancing = DAT_HA_LB_NONE,

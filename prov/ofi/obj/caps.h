@@ -13,6 +13,9 @@
 /* How many objects of @type an IA may have at once. */
 DAT_COUNT dofi_caps_max_objects(const struct dofi_ia *ia, DAT_HANDLE_TYPE type);
 
+/* The largest LMR, in bytes. */
+uint64_t dofi_caps_max_lmr_size(const struct dofi_ia *ia);
+
 void dofi_caps_ia_attr(const struct dofi_ia *ia, DAT_IA_ATTR *attr);
 void dofi_caps_provider_attr(const struct dofi_ia *ia, DAT_PROVIDER_ATTR *attr);
 

@@ -250,6 +250,7 @@ static void ep_reinit(struct dofi_ep *ep, DAT_EP_STATE first)
 	ep->fid = NULL;
 	ep->closing = ep->graceful = ep->silent = ep->scoped = false;
 	ep->reads = 0;
+	ep->secret = ep->peer_secret = 0;
 	ep->soft_watermark = ep->hard_watermark = DAT_WATERMARK_INFINITE;
 	ep->todo = 0;
 	ep->conn = NULL;

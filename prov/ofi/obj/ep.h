@@ -49,6 +49,7 @@ struct dofi_ep {
 	bool scoped;			/* RMRs of EP scope may be bound through it */
 	struct dofi_queue sq, rq;	/* requests and receives */
 	int reads;			/* RDMA reads at the fabric */
+	uint32_t secret, peer_secret;	/* the connection's, as told and as heard: dofi_mr_fabric_key() */
 	DAT_COUNT soft_watermark;	/* more receives than it are told of, once, */
 	DAT_COUNT hard_watermark;	/* and more than it break the connection */
 	unsigned todo;			/* DOFI_EP_CONNECT, ... */

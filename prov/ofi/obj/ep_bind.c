@@ -10,6 +10,7 @@
 struct bind_call {
 	const DAT_LMR_TRIPLET *triplet;
 	DAT_MEM_PRIV_FLAGS priv;
+	bool zero_based;
 	DAT_EP_HANDLE ep;
 	DAT_RMR_COOKIE cookie;
 	DAT_COMPLETION_FLAGS flags;
@@ -60,6 +61,8 @@ static DAT_RETURN grant_check(const struct dofi_rmr *rmr, const struct dofi_lmr 
 		return BAD_CONTEXT;
 	if (lmr->context != t->lmr_context)
 		return BAD_TRIPLET;
+	if (c->zero_based && !rmr->obj.ia->fabric.zero_based)
+		return DOFI_NOT_SUPPORTED;
 	if (lmr->pz != rmr->pz)
 		return protection(c->priv);
 	if (!dofi_lmr_covers(lmr, t->virtual_address, t->segment_length))
@@ -67,8 +70,23 @@ static DAT_RETURN grant_check(const struct dofi_rmr *rmr, const struct dofi_lmr 
 	return privileges_check(c->priv, lmr->priv);
 }
 
+/* What the peer of @ep tells by itself from those of other EPs, while they are connected. */
+static uint32_t secret_of(struct dofi_ep *ep)
+{
+	uint32_t secret;
+
+	pthread_mutex_lock(&ep->lock);
+	secret = ep->secret;
+	pthread_mutex_unlock(&ep->lock);
+	return secret;
+}
+
 static DAT_RETURN rmr_bind(struct dofi_rmr *rmr, struct dofi_lmr *lmr, const struct bind_call *c)
 {
+	const struct dofi_part part = {
+		.lmr = lmr, .addr = c->triplet->virtual_address, .len = c->triplet->segment_length,
+		.priv = c->priv, .zero_based = c->zero_based,
+	};
 	struct dofi_ep *ep = dofi_ep_check(c->ep);
 	struct dofi_bind *bind;
 	DAT_RETURN ret;
@@ -80,8 +98,7 @@ static DAT_RETURN rmr_bind(struct dofi_rmr *rmr, struct dofi_lmr *lmr, const str
 	ret = grant_check(rmr, lmr, c);
 	if (ret)
 		return ret;
-	ret = dofi_bind_new(rmr, lmr, c->triplet->virtual_address, c->triplet->segment_length,
-			    c->priv, &bind);
+	ret = dofi_bind_new(rmr, &part, secret_of(ep), &bind);
 	if (ret)
 		return ret;
 	ret = dofi_ep_post_bind(ep, bind, c->cookie, c->flags, c->context);
@@ -96,7 +113,9 @@ DAT_RETURN dofi_rmr_bind(DAT_RMR_HANDLE rmr_handle, DAT_LMR_HANDLE lmr_handle,
 			 DAT_VA_TYPE va_type, DAT_EP_HANDLE ep_handle, DAT_RMR_COOKIE cookie,
 			 DAT_COMPLETION_FLAGS flags, DAT_RMR_CONTEXT *context)
 {
-	const struct bind_call c = { triplet, priv, ep_handle, cookie, flags, context };
+	const struct bind_call c = {
+		triplet, priv, va_type == DAT_VA_TYPE_ZB, ep_handle, cookie, flags, context
+	};
 	struct dofi_rmr *rmr = dofi_rmr_check(rmr_handle);
 	struct dofi_lmr *lmr = NULL;
 
@@ -108,9 +127,7 @@ DAT_RETURN dofi_rmr_bind(DAT_RMR_HANDLE rmr_handle, DAT_LMR_HANDLE lmr_handle,
 		lmr = dofi_lmr_check(lmr_handle);
 		if (!lmr)
 			return DOFI_BAD_HANDLE(LMR);
-		if (va_type == DAT_VA_TYPE_ZB)
-			return DOFI_NOT_SUPPORTED;
-		if (va_type != DAT_VA_TYPE_VA)
+		if (va_type != DAT_VA_TYPE_VA && va_type != DAT_VA_TYPE_ZB)
 			return DOFI_BAD_ARG(5);
 	}
 	return rmr_bind(rmr, lmr, &c);
@@ -120,7 +137,7 @@ DAT_RETURN dofi_rmr_bind(DAT_RMR_HANDLE rmr_handle, const DAT_LMR_TRIPLET *tripl
 			 DAT_MEM_PRIV_FLAGS priv, DAT_EP_HANDLE ep_handle, DAT_RMR_COOKIE cookie,
 			 DAT_COMPLETION_FLAGS flags, DAT_RMR_CONTEXT *context)
 {
-	const struct bind_call c = { triplet, priv, ep_handle, cookie, flags, context };
+	const struct bind_call c = { triplet, priv, false, ep_handle, cookie, flags, context };
 	struct dofi_rmr *rmr = dofi_rmr_check(rmr_handle);
 	struct dofi_lmr *lmr = NULL;
 

@@ -186,13 +186,40 @@ static DAT_RETURN load_segments(struct dofi_ep *ep, struct dofi_dto *dto, DAT_CO
 		if (s->segment_length > most - total)
 			return DOFI_RET(DAT_LENGTH_ERROR, 0);
 		total += s->segment_length;
-		dto->iov[dto->n_iov] = (struct iovec){ (void *)(uintptr_t)s->virtual_address,
+		dto->iov[dto->n_iov] = (struct iovec){ dofi_lmr_memory(lmr, s->virtual_address),
 						       s->segment_length };
 		dto->desc[dto->n_iov++] = lmr->desc;
 	}
 	dto->length = total;
 	return DAT_SUCCESS;
 }
+
+#if DAT_VERSION_MAJOR >= 2
+/* The same with a segment that is named by an RMR's context; one of no bytes names nothing. */
+static DAT_RETURN load_grant(struct dofi_ep *ep, struct dofi_dto *dto, const DAT_RMR_TRIPLET *local)
+{
+	struct dofi_rmr_memory memory;
+	DAT_RETURN ret;
+
+	dto->n_iov = 0;
+	dto->length = local->segment_length;
+	dto->local_key = local->rmr_context;
+	if (!dto->length) {
+		dto->kind = DOFI_DTO_READ;
+		return DAT_SUCCESS;
+	}
+	ret = dofi_rmr_find(ep->pz, ep, local->rmr_context, local->virtual_address, dto->length,
+			    &memory);
+	if (ret)
+		return ret;
+	if (dto->length > longest(ep))
+		return DOFI_RET(DAT_LENGTH_ERROR, 0);
+	dto->iov[0] = (struct iovec){ memory.base, dto->length };
+	dto->desc[0] = memory.desc;
+	dto->n_iov = 1;
+	return DAT_SUCCESS;
+}
+#endif
 
 /* A read moves as much as the remote segment holds, however large the local ones are. */
 static void trim_segments(struct dofi_dto *dto, uint64_t length)
@@ -267,6 +294,8 @@ struct post {
 	DAT_DTO_COOKIE cookie;
 	DAT_COMPLETION_FLAGS flags;
 	const DAT_RMR_TRIPLET *remote;	/* NULL for sends and receives */
+	const DAT_RMR_TRIPLET *local;	/* of a read to an RMR, instead of iov */
+	DAT_RMR_CONTEXT context;	/* of a send: what it invalidates */
 };
 
 static inline DAT_RETURN fill(struct dofi_ep *ep, struct dofi_dto *dto, uint8_t kind,
@@ -277,9 +306,16 @@ static inline DAT_RETURN fill(struct dofi_ep *ep, struct dofi_dto *dto, uint8_t 
 	dto->kind = kind;
 	dto->flags = p->flags;
 	dto->cookie = p->cookie.as_64;
-	ret = load_segments(ep, dto, p->n, p->iov);
+#if DAT_VERSION_MAJOR >= 2
+	if (kind == DOFI_DTO_READ_TO_RMR)
+		ret = load_grant(ep, dto, p->local);
+	else
+#endif
+		ret = load_segments(ep, dto, p->n, p->iov);
 	if (!ret && p->remote)
 		ret = load_remote(dto, p->remote);
+	if (kind == DOFI_DTO_SEND_INVALIDATE)
+		dto->remote_key = p->context;
 	return ret;
 }
 
@@ -294,7 +330,7 @@ static inline DAT_RETURN post_request(struct dofi_ep *ep, uint8_t kind, DAT_COUN
 	if (p->n && !p->iov)
 		return DOFI_BAD_ARG(3);
 	if (!dofi_dto_request_flags(ep, p->flags))
-		return p->remote ? DOFI_BAD_ARG(6) : DOFI_BAD_ARG(5);
+		return p->remote && !p->local ? DOFI_BAD_ARG(6) : DOFI_BAD_ARG(5);
 	pthread_mutex_lock(&ep->lock);
 	if (!(dofi_ep_state_row(ep->state)->may & DOFI_EP_MAY_REQUEST)) {
 		ret = dofi_ep_bad_state(ep);
@@ -313,7 +349,7 @@ DAT_RETURN dofi_ep_post_send(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPL
 			     DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
 {
 	struct dofi_ep *ep = dofi_ep_check(ep_handle);
-	const struct post p = { n, iov, cookie, flags, NULL };
+	const struct post p = { .n = n, .iov = iov, .cookie = cookie, .flags = flags };
 
 	if (!ep)
 		return DOFI_BAD_HANDLE(EP);
@@ -325,7 +361,9 @@ DAT_RETURN dofi_ep_post_rdma_read(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_
 				  DAT_COMPLETION_FLAGS flags)
 {
 	struct dofi_ep *ep = dofi_ep_check(ep_handle);
-	const struct post p = { n, iov, cookie, flags, remote };
+	const struct post p = {
+		.n = n, .iov = iov, .cookie = cookie, .flags = flags, .remote = remote,
+	};
 
 	if (!ep)
 		return DOFI_BAD_HANDLE(EP);
@@ -339,7 +377,9 @@ DAT_RETURN dofi_ep_post_rdma_write(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR
 				   DAT_COMPLETION_FLAGS flags)
 {
 	struct dofi_ep *ep = dofi_ep_check(ep_handle);
-	const struct post p = { n, iov, cookie, flags, remote };
+	const struct post p = {
+		.n = n, .iov = iov, .cookie = cookie, .flags = flags, .remote = remote,
+	};
 
 	if (!ep)
 		return DOFI_BAD_HANDLE(EP);
@@ -347,6 +387,45 @@ DAT_RETURN dofi_ep_post_rdma_write(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR
 		return DOFI_BAD_ARG(5);
 	return post_request(ep, DOFI_DTO_WRITE, ep->attr.max_rdma_write_iov, &p);
 }
+
+#if DAT_VERSION_MAJOR >= 2
+DAT_RETURN dofi_ep_post_send_with_invalidate(DAT_EP_HANDLE ep_handle, DAT_COUNT n,
+					     DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
+					     DAT_COMPLETION_FLAGS flags, DAT_BOOLEAN invalidate,
+					     DAT_RMR_CONTEXT context)
+{
+	struct dofi_ep *ep = dofi_ep_check(ep_handle);
+	const struct post p = {
+		.n = n, .iov = iov, .cookie = cookie, .flags = flags, .context = context,
+	};
+
+	if (!ep)
+		return DOFI_BAD_HANDLE(EP);
+	if (!invalidate)
+		return dofi_ep_post_send(ep_handle, n, iov, cookie, flags);
+	if (!ep->obj.ia->fabric.cq_data)
+		return DOFI_NOT_SUPPORTED;
+	return post_request(ep, DOFI_DTO_SEND_INVALIDATE, ep->attr.max_request_iov, &p);
+}
+
+DAT_RETURN dofi_ep_post_rdma_read_to_rmr(DAT_EP_HANDLE ep_handle, const DAT_RMR_TRIPLET *local,
+					 DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
+					 DAT_COMPLETION_FLAGS flags)
+{
+	struct dofi_ep *ep = dofi_ep_check(ep_handle);
+	const struct post p = {
+		.cookie = cookie, .flags = flags, .remote = remote, .local = local,
+	};
+
+	if (!ep)
+		return DOFI_BAD_HANDLE(EP);
+	if (!local)
+		return DOFI_BAD_ARG(2);
+	if (!remote)
+		return DOFI_BAD_ARG(4);
+	return post_request(ep, DOFI_DTO_READ_TO_RMR, 0, &p);
+}
+#endif
 
 /* Whether @bind may be posted through @ep, and then the slot for it. EP lock held. */
 static DAT_RETURN bind_admit(struct dofi_ep *ep, struct dofi_bind *bind, struct dofi_dto **dto)
@@ -430,7 +509,7 @@ DAT_RETURN dofi_ep_post_recv(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPL
 			     DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
 {
 	struct dofi_ep *ep = dofi_ep_check(ep_handle);
-	const struct post p = { n, iov, cookie, flags, NULL };
+	const struct post p = { .n = n, .iov = iov, .cookie = cookie, .flags = flags };
 	struct dofi_dto *dto;
 	bool first = false, marked = false;
 	DAT_RETURN ret;
@@ -485,6 +564,8 @@ static DAT_DTO_COMPLETION_STATUS status_of(int err, uint8_t kind)
 	case FI_ETRUNC:
 	case FI_ETOOSMALL:
 		return kind == DOFI_DTO_RECV ? DAT_DTO_ERR_LOCAL_LENGTH : DAT_DTO_ERR_REMOTE_RESPONDER;
+	case EFAULT:		/* ours: an RMR that is not bound */
+		return DAT_DTO_ERR_LOCAL_PROTECTION;
 	case FI_EACCES:
 	case FI_EPERM:
 	case FI_ENOKEY:
@@ -531,11 +612,31 @@ static bool held_back(const struct dofi_ep *ep, const struct dofi_dto *dto)
 }
 
 /* A bind's turn has come: it is done here, and what is posted behind it finds it done. */
-static __attribute__((noinline)) void bind_execute(struct dofi_ep *ep, struct dofi_dto *dto)
+static void bind_execute(struct dofi_ep *ep, struct dofi_dto *dto)
 {
 	ep->sq.next++;
 	finish(ep, dto, -dofi_bind_execute(dto->bind));
 	dofi_dto_retire(ep, NULL);
+}
+
+/* So has that of a read to an RMR: it is a read like any other if what it names is bound. */
+static void read_to_rmr_execute(struct dofi_ep *ep, struct dofi_dto *dto)
+{
+	if (dofi_rmr_in_force(ep->pz, ep, dto->local_key)) {
+		dto->kind = DOFI_DTO_READ;
+		return;
+	}
+	ep->sq.next++;
+	finish(ep, dto, EFAULT);
+	dofi_dto_retire(ep, NULL);
+}
+
+static __attribute__((noinline)) void special_execute(struct dofi_ep *ep, struct dofi_dto *dto)
+{
+	if (dto->kind == DOFI_DTO_BIND)
+		bind_execute(ep, dto);
+	else
+		read_to_rmr_execute(ep, dto);
 }
 
 static void queue_pump(struct dofi_ep *ep, struct dofi_queue *q)
@@ -548,8 +649,8 @@ static void queue_pump(struct dofi_ep *ep, struct dofi_queue *q)
 
 		if (held_back(ep, dto))
 			return;
-		if (__builtin_expect(dto->kind == DOFI_DTO_BIND, 0)) {
-			bind_execute(ep, dto);
+		if (__builtin_expect(dto->kind >= DOFI_DTO_BIND, 0)) {
+			special_execute(ep, dto);
 			continue;
 		}
 		dto->at_fabric = true;
@@ -591,6 +692,8 @@ static const DAT_DTOS operation[] = {
 	[DOFI_DTO_WRITE] = DAT_DTO_RDMA_WRITE,
 	[DOFI_DTO_READ] = DAT_DTO_RDMA_READ,
 	[DOFI_DTO_RECV] = DAT_DTO_RECEIVE,
+	[DOFI_DTO_SEND_INVALIDATE] = DAT_DTO_SEND,
+	[DOFI_DTO_READ_TO_RMR] = DAT_DTO_RDMA_READ,
 };
 #endif
 
@@ -619,6 +722,10 @@ static inline DAT_EVENT_NUMBER fill_event(DAT_EVENT_DATA *data, struct dofi_ep *
 #if DAT_VERSION_MAJOR >= 2
 	d->operation = operation[dto->kind];
 	d->rmr_context = 0;
+	if (__builtin_expect(dto->flags & DOFI_DTO_INVALIDATED, 0)) {
+		d->operation = DAT_DTO_RECEIVE_WITH_INVALIDATE;
+		d->rmr_context = dto->remote_key;
+	}
 #endif
 	return DAT_DTO_COMPLETION_EVENT;
 }
@@ -710,6 +817,24 @@ static inline bool waiting(const struct dofi_ep *ep)
 	return ep->sq.next != ep->sq.tail || ep->rq.next != ep->rq.tail;
 }
 
+/*
+ * What came beside the message that @dto received: 0, or why that must not be. The grant has
+ * ended before the completion tells of it, and before a receive behind this one completes.
+ */
+static __attribute__((noinline)) int data_came(struct dofi_ep *ep, struct dofi_dto *dto, uint64_t data)
+{
+	int ret;
+
+	if (data >> 32 != DOFI_CQ_DATA_INVALIDATE)
+		return FI_EACCES;
+	ret = -dofi_rmr_invalidate(ep->pz, ep, (uint32_t)data);
+	if (ret)
+		return ret;
+	dto->flags |= DOFI_DTO_INVALIDATED;
+	dto->remote_key = (uint32_t)data;
+	return 0;
+}
+
 void dofi_dto_complete(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink)
 {
 	uintptr_t context = (uintptr_t)entry->op_context;
@@ -726,6 +851,8 @@ void dofi_dto_complete(const struct fi_cq_data_entry *entry, int err, struct dof
 				err = FI_ETRUNC;	/* a transport may give a byte of room */
 			else
 				dto->length = entry->len;
+			if (__builtin_expect(entry->flags & FI_REMOTE_CQ_DATA && !err, 0))
+				err = data_came(ep, dto, entry->data);
 		}
 		finish(ep, dto, err);
 		dofi_dto_retire(ep, sink);

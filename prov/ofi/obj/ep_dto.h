@@ -18,7 +18,10 @@ enum dofi_dto_kind {
 	DOFI_DTO_WRITE,
 	DOFI_DTO_READ,
 	DOFI_DTO_RECV,
-	DOFI_DTO_BIND,			/* of an RMR: never goes to the fabric */
+	DOFI_DTO_SEND_INVALIDATE,	/* remote_key is the context that the receiver is to end */
+	/* from here on: not the fabric's, or not yet */
+	DOFI_DTO_BIND,			/* of an RMR */
+	DOFI_DTO_READ_TO_RMR,		/* a read once its turn has come and local_key is in force */
 };
 
 /*
@@ -40,6 +43,7 @@ struct dofi_dto {
 	uint8_t generation;
 	bool at_fabric;
 	bool done;
+	uint32_t local_key;		/* of a read to an RMR */
 	DAT_RMR_HANDLE rmr;		/* of a bind, for its event: it may be gone by then */
 	struct dofi_bind *bind;		/* until its turn has come */
 	void **desc;			/* one per segment, behind the segments */
@@ -52,6 +56,9 @@ struct dofi_dto {
  * the EP is of that zone again, remote_addr is the zone's id and remote_key what n_iov was.
  */
 #define DOFI_DTO_BARRED 0x80
+
+/* In flags: a receive whose message has ended what remote_key names. */
+#define DOFI_DTO_INVALIDATED 0x40
 
 #define DOFI_DTO_GENERATIONS 64		/* slots are aligned to as many bytes */
 
@@ -137,6 +144,15 @@ DAT_RETURN dofi_ep_post_recv(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPL
 DAT_RETURN dofi_ep_post_rdma_read(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
 				  DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
 				  DAT_COMPLETION_FLAGS flags);
+#if DAT_VERSION_MAJOR >= 2
+DAT_RETURN dofi_ep_post_send_with_invalidate(DAT_EP_HANDLE ep_handle, DAT_COUNT n,
+					     DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
+					     DAT_COMPLETION_FLAGS flags, DAT_BOOLEAN invalidate,
+					     DAT_RMR_CONTEXT context);
+DAT_RETURN dofi_ep_post_rdma_read_to_rmr(DAT_EP_HANDLE ep_handle, const DAT_RMR_TRIPLET *local,
+					 DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
+					 DAT_COMPLETION_FLAGS flags);
+#endif
 DAT_RETURN dofi_ep_post_rdma_write(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
 				   DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
 				   DAT_COMPLETION_FLAGS flags);

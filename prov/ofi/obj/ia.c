@@ -108,7 +108,7 @@ static void ia_reset(struct dofi_ia *ia)
 /* Everything that follows from the chosen fabric. */
 static void ia_describe(struct dofi_ia *ia)
 {
-	dofi_info_limits(ia->fabric.info, cm_data_size(ia), &ia->limits);
+	dofi_info_limits(&ia->fabric, cm_data_size(ia), &ia->limits);
 	ia->max_private_data = (DAT_COUNT)(ia->limits.cm_data_size - ia->xport->header_size);
 	dofi_info_address(ia->fabric.info, &ia->address);
 	dofi_fabric_list(ia->fabrics, sizeof(ia->fabrics));

@@ -4,8 +4,11 @@
 #include "obj/lmr.h"
 
 #include "base/log.h"
+#include "obj/caps.h"
 
+#include <errno.h>
 #include <rdma/fi_errno.h>
+#include <string.h>
 
 struct dofi_pool dofi_lmr_pool = DOFI_POOL_INIT("lmr", struct dofi_lmr, NULL);
 
@@ -44,60 +47,162 @@ struct lmr_request {
 	DAT_REGION_DESCRIPTION region;
 	DAT_VLEN length;
 	DAT_MEM_PRIV_FLAGS priv;
+	bool zero_based;
+	/* what follows from these */
+	const void *base;
+	struct dofi_shared shared;
 };
 
-static DAT_RETURN request_check(const struct lmr_request *r)
+static DAT_RETURN range_check(const struct lmr_request *r, const struct dofi_ia *ia)
 {
-	uint64_t addr = (uintptr_t)r->region.for_va;
+	const uint64_t base = (uintptr_t)r->base;
 
+	if (!r->length)
+		return DOFI_RET(DAT_LENGTH_ERROR, 0);
+	if (!base || base + r->length < base)
+		return DOFI_BAD_ARG(3);
+	return r->length > dofi_caps_max_lmr_size(ia) ? DOFI_BAD_ARG(4) : DAT_SUCCESS;
+}
+
+/* The memory of another LMR, whose zone, privileges and way to count may differ. */
+static DAT_RETURN lmr_resolve(struct lmr_request *r, const struct dofi_ia *ia)
+{
+	const struct dofi_lmr *of = dofi_lmr_check(r->region.for_lmr_handle);
+
+	if (!of || of->obj.ia != ia)
+		return DOFI_BAD_HANDLE(LMR);
+	r->base = dofi_lmr_memory(of, of->addr);
+	r->length = of->len;
+	return DAT_SUCCESS;
+}
+
+static bool same_memory(const struct dofi_shared *a, const struct dofi_shared *b)
+{
+	return a->major == b->major && a->minor == b->minor && a->inode == b->inode &&
+	       a->offset == b->offset;
+}
+
+/* Whether a cookie that was used before stands for the same memory as then. */
+static bool cookie_fits(struct dofi_ia *ia, const struct lmr_request *r)
+{
+	const struct dofi_obj *obj;
+	bool fits = true;
+
+	pthread_mutex_lock(&ia->lock);
+	TAILQ_FOREACH(obj, &ia->children[DOFI_KIND(DAT_HANDLE_TYPE_LMR)], sibling) {
+		const struct dofi_lmr *lmr = (const struct dofi_lmr *)obj;
+
+		if (lmr->type == DAT_MEM_TYPE_SHARED_VIRTUAL &&
+		    !memcmp(lmr->cookie, *r->region.for_shared_memory.shared_memory_id,
+			    sizeof(lmr->cookie)))
+			fits &= lmr->len == r->length && same_memory(&lmr->shared, &r->shared);
+	}
+	pthread_mutex_unlock(&ia->lock);
+	return fits;
+}
+
+/*
+ * Memory that other processes register by the same cookie. No fabric shares its translations
+ * among processes, so each has a registration of its own; the memory is the same.
+ */
+static DAT_RETURN shared_resolve(struct lmr_request *r, struct dofi_ia *ia)
+{
+	const DAT_SHARED_MEMORY *m = &r->region.for_shared_memory;
+	DAT_RETURN ret;
+	int err;
+
+	if (!m->shared_memory_id)
+		return DOFI_BAD_ARG(3);
+	r->base = m->virtual_address;
+	ret = range_check(r, ia);
+	if (ret)
+		return ret;
+	err = dofi_shared_find(r->base, r->length, &r->shared);
+	if (err)
+		dofi_log(DOFI_INFO, DOFI_MEM, "memory to share: %s", strerror(-err));
+	if (err == -EFAULT)
+		return DOFI_BAD_ARG(3);
+	return err || !cookie_fits(ia, r) ? DOFI_RET(DAT_INVALID_STATE, 0) : DAT_SUCCESS;
+}
+
+/* Finds the memory that is meant. */
+static DAT_RETURN request_resolve(struct lmr_request *r, struct dofi_ia *ia)
+{
 	switch (r->type) {
 	case DAT_MEM_TYPE_VIRTUAL:
-		break;
+		r->base = r->region.for_va;
+		return range_check(r, ia);
 	case DAT_MEM_TYPE_LMR:
+		return lmr_resolve(r, ia);
 	case DAT_MEM_TYPE_SHARED_VIRTUAL:
-		return DOFI_NOT_IMPLEMENTED;
+		return shared_resolve(r, ia);
 	default:
 		return DOFI_BAD_ARG(2);
 	}
-	if (!r->length)
-		return DOFI_RET(DAT_LENGTH_ERROR, 0);
-	if (!addr || addr + r->length < addr)
-		return DOFI_BAD_ARG(3);
-	if (r->priv & ~DOFI_LMR_PRIVILEGES)
+}
+
+static DAT_RETURN privileges_check(DAT_MEM_PRIV_FLAGS priv)
+{
+	if (priv & ~DOFI_LMR_PRIVILEGES)
 		return DOFI_BAD_ARG(6);
 	/* as on InfiniBand: who may write from afar may write here */
-	if ((r->priv & DAT_MEM_PRIV_REMOTE_WRITE_FLAG) && !(r->priv & DAT_MEM_PRIV_LOCAL_WRITE_FLAG))
+	if ((priv & DAT_MEM_PRIV_REMOTE_WRITE_FLAG) && !(priv & DAT_MEM_PRIV_LOCAL_WRITE_FLAG))
 		return DOFI_BAD_ARG(6);
 	return DAT_SUCCESS;
+}
+
+static DAT_RETURN lmr_register(struct dofi_lmr *lmr, const struct lmr_request *r)
+{
+	const struct dofi_mr_request mr = {
+		.addr = r->base, .len = r->length, .remote = dofi_lmr_remote_access(r->priv),
+		.zero_based = r->zero_based,
+	};
+	uint32_t key;
+	int ret = dofi_mr_open(&lmr->pz->domain, &mr, &lmr->mr, &key);
+
+	if (ret) {
+		dofi_log(DOFI_WARN, DOFI_MEM, "registering %llu bytes: %s",
+			 (unsigned long long)r->length, fi_strerror(-ret));
+		return ret == -FI_EINVAL || ret == -FI_EFAULT ? DOFI_BAD_ARG(3) :
+								DOFI_NO_RESOURCE(MEMORY);
+	}
+	lmr->key = r->priv & REMOTE_PRIV ? key : 0;
+	lmr->desc = fi_mr_desc(lmr->mr);
+	return DAT_SUCCESS;
+}
+
+static void lmr_describe(struct dofi_lmr *lmr, const struct lmr_request *r)
+{
+	lmr->type = r->type;
+	lmr->region = r->region;
+	lmr->addr = r->zero_based ? 0 : (uintptr_t)r->base;
+	lmr->origin = r->zero_based ? (uintptr_t)r->base : 0;
+	lmr->len = r->length;
+	/* sending needs no privilege that could be withheld: InfiniBand's programs rely on it */
+	lmr->priv = (DAT_MEM_PRIV_FLAGS)(r->priv | DAT_MEM_PRIV_LOCAL_READ_FLAG);
+	lmr->shared = r->shared;
+	if (r->type == DAT_MEM_TYPE_SHARED_VIRTUAL) {
+		memcpy(lmr->cookie, *r->region.for_shared_memory.shared_memory_id,
+		       sizeof(lmr->cookie));
+		lmr->region.for_shared_memory.shared_memory_id = &lmr->cookie;
+	}
 }
 
 static DAT_RETURN lmr_new(struct dofi_ia *ia, struct dofi_pz *pz, const struct lmr_request *r,
 			  struct dofi_lmr **out)
 {
 	struct dofi_lmr *lmr = dofi_obj_new(&dofi_lmr_pool, DAT_HANDLE_TYPE_LMR, ia, lmr_destroy);
-	uint32_t key;
-	int ret;
+	DAT_RETURN ret;
 
 	if (!lmr)
 		return DOFI_NO_RESOURCE(MEMORY);
 	lmr->pz = pz;
-	lmr->type = r->type;
-	lmr->region = r->region;
-	lmr->addr = (uintptr_t)r->region.for_va;
-	lmr->len = r->length;
-	/* sending needs no privilege that could be withheld: InfiniBand's programs rely on it */
-	lmr->priv = (DAT_MEM_PRIV_FLAGS)(r->priv | DAT_MEM_PRIV_LOCAL_READ_FLAG);
-	ret = dofi_mr_open(&pz->domain, r->region.for_va, r->length, dofi_lmr_remote_access(r->priv),
-			   &lmr->mr, &key);
+	lmr_describe(lmr, r);
+	ret = lmr_register(lmr, r);
 	if (ret) {
-		dofi_log(DOFI_WARN, DOFI_MEM, "registering %llu bytes: %s",
-			 (unsigned long long)r->length, fi_strerror(-ret));
 		dofi_obj_free(&dofi_lmr_pool, DAT_HANDLE_TYPE_LMR, &lmr->obj);
-		return ret == -FI_EINVAL || ret == -FI_EFAULT ? DOFI_BAD_ARG(3) :
-								DOFI_NO_RESOURCE(MEMORY);
+		return ret;
 	}
-	lmr->key = r->priv & REMOTE_PRIV ? key : 0;
-	lmr->desc = fi_mr_desc(lmr->mr);
 	context_renew(lmr);
 	dofi_obj_get(&pz->obj);
 	dofi_obj_publish(&lmr->obj, DAT_HANDLE_TYPE_LMR);
@@ -106,7 +211,7 @@ static DAT_RETURN lmr_new(struct dofi_ia *ia, struct dofi_pz *pz, const struct l
 }
 
 static DAT_RETURN lmr_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
-			     const struct lmr_request *r, DAT_LMR_HANDLE *lmr_handle,
+			     struct lmr_request *r, DAT_LMR_HANDLE *lmr_handle,
 			     struct dofi_lmr **lmr)
 {
 	struct dofi_ia *ia = dofi_ia_check(ia_handle);
@@ -115,9 +220,13 @@ static DAT_RETURN lmr_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
 
 	if (!ia)
 		return DOFI_BAD_HANDLE(IA);
-	ret = request_check(r);
+	ret = privileges_check(r->priv);
+	if (!ret)
+		ret = request_resolve(r, ia);
 	if (ret)
 		return ret;
+	if (r->zero_based && !ia->fabric.zero_based)
+		return DOFI_NOT_SUPPORTED;
 	if (!pz || pz->obj.ia != ia)
 		return DOFI_BAD_HANDLE(PZ);
 	if (!lmr_handle)
@@ -138,7 +247,7 @@ static void lmr_report(const struct dofi_lmr *lmr, DAT_LMR_CONTEXT *lmr_context,
 	if (length)
 		*length = lmr->len;
 	if (address)
-		*address = lmr->addr;
+		*address = lmr->origin + lmr->addr;
 }
 
 #if DAT_VERSION_MAJOR >= 2
@@ -148,13 +257,14 @@ DAT_RETURN dofi_lmr_create(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE mem_type,
 			   DAT_LMR_CONTEXT *lmr_context, DAT_RMR_CONTEXT *rmr_context,
 			   DAT_VLEN *registered_length, DAT_VADDR *registered_address)
 {
-	const struct lmr_request request = { mem_type, region, length, priv };
+	struct lmr_request request = {
+		.type = mem_type, .region = region, .length = length, .priv = priv,
+		.zero_based = va_type == DAT_VA_TYPE_ZB,
+	};
 	struct dofi_lmr *lmr;
 	DAT_RETURN ret;
 
-	if (va_type == DAT_VA_TYPE_ZB)
-		return DOFI_NOT_IMPLEMENTED;
-	if (va_type != DAT_VA_TYPE_VA)
+	if (va_type != DAT_VA_TYPE_VA && va_type != DAT_VA_TYPE_ZB)
 		return DOFI_BAD_ARG(7);
 	ret = lmr_create(ia_handle, pz_handle, &request, lmr_handle, &lmr);
 	if (!ret)
@@ -168,7 +278,9 @@ DAT_RETURN dofi_lmr_create(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE mem_type,
 			   DAT_LMR_CONTEXT *lmr_context, DAT_RMR_CONTEXT *rmr_context,
 			   DAT_VLEN *registered_length, DAT_VADDR *registered_address)
 {
-	const struct lmr_request request = { mem_type, region, length, priv };
+	struct lmr_request request = {
+		.type = mem_type, .region = region, .length = length, .priv = priv,
+	};
 	struct dofi_lmr *lmr;
 	DAT_RETURN ret = lmr_create(ia_handle, pz_handle, &request, lmr_handle, &lmr);
 
@@ -196,12 +308,12 @@ DAT_RETURN dofi_lmr_query(DAT_LMR_HANDLE lmr_handle, DAT_LMR_PARAM_MASK mask, DA
 		.pz_handle = lmr->pz,
 		.mem_priv = lmr->priv,
 #if DAT_VERSION_MAJOR >= 2
-		.va_type = DAT_VA_TYPE_VA,
+		.va_type = lmr->origin ? DAT_VA_TYPE_ZB : DAT_VA_TYPE_VA,
 #endif
 		.lmr_context = lmr->context,
 		.rmr_context = lmr->key,
 		.registered_size = lmr->len,
-		.registered_address = lmr->addr,
+		.registered_address = lmr->origin + lmr->addr,
 	};
 	return DAT_SUCCESS;
 }

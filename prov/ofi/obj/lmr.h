@@ -3,6 +3,7 @@
 #ifndef DOFI_OBJ_LMR_H
 #define DOFI_OBJ_LMR_H
 
+#include "base/maps.h"
 #include "obj/pz.h"
 
 #include <stdbool.h>
@@ -10,7 +11,8 @@
 struct dofi_lmr {
 	struct dofi_obj obj;
 	struct dofi_pz *pz;
-	uint64_t addr, len;
+	uint64_t addr, len;		/* addr is 0 where segments count from the first byte */
+	uint64_t origin;		/* to be added to a segment's address: 0, or the first byte's */
 	DAT_LMR_CONTEXT context;	/* pool index and generation */
 	DAT_RMR_CONTEXT key;		/* the fabric's; 0 without remote privilege */
 	DAT_MEM_PRIV_FLAGS priv;
@@ -19,6 +21,8 @@ struct dofi_lmr {
 	struct fid_mr *mr;
 	void *desc;
 	uint8_t generation;
+	char cookie[DAT_LMR_COOKIE_SIZE];	/* of shared memory: for region to point to */
+	struct dofi_shared shared;	/* and what that is */
 };
 
 /* A context is the LMR's place in its pool, and a generation to catch a stale one. */
@@ -51,6 +55,12 @@ static inline struct dofi_lmr *dofi_lmr_at(DAT_LMR_CONTEXT context)
 static inline bool dofi_lmr_covers(const struct dofi_lmr *lmr, uint64_t addr, uint64_t len)
 {
 	return addr >= lmr->addr && len <= lmr->len && addr - lmr->addr <= lmr->len - len;
+}
+
+/* The address in this process of what segments call @addr. */
+static inline void *dofi_lmr_memory(const struct dofi_lmr *lmr, uint64_t addr)
+{
+	return (void *)(uintptr_t)(lmr->origin + addr);
 }
 
 /* A fabric's access bits for what @priv grants to peers. */

@@ -8,10 +8,13 @@
 static void pz_ctor(void *obj)
 {
 	struct dofi_pz *pz = obj;
+	int i;
 
 	/* outlives the PZ: an EVD may poll a queue that is just being closed */
 	dofi_cq_init(&pz->domain.cq);
 	pthread_mutex_init(&pz->rmr_lock, NULL);
+	for (i = 0; i < DOFI_PZ_GRANTS; i++)
+		LIST_INIT(&pz->grants[i]);
 }
 
 struct dofi_pool dofi_pz_pool = DOFI_POOL_INIT("pz", struct dofi_pz, pz_ctor);

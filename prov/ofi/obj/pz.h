@@ -6,11 +6,18 @@
 #include "fab/domain.h"
 #include "obj/ia.h"
 
+#include <sys/queue.h>
+
+struct dofi_bind;
+
+#define DOFI_PZ_GRANTS 64		/* a power of two */
+
 struct dofi_pz {
 	struct dofi_obj obj;
 	uint64_t id;			/* no other zone ever has it */
 	struct dofi_domain domain;
 	pthread_mutex_t rmr_lock;	/* its RMRs and their binds; taken under an EP's lock */
+	LIST_HEAD(, dofi_bind) grants[DOFI_PZ_GRANTS]; /* by context; under rmr_lock */
 };
 
 static inline struct dofi_pz *dofi_pz_check(DAT_PZ_HANDLE handle)

@@ -5,12 +5,32 @@
 
 #include "base/log.h"
 
+#include <errno.h>
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
 
 struct dofi_pool dofi_rmr_pool = DOFI_POOL_INIT("rmr", struct dofi_rmr, NULL);
 
 /* Grants */
+
+static inline unsigned place_of(DAT_RMR_CONTEXT context)
+{
+	return context & (DOFI_PZ_GRANTS - 1);
+}
+
+/* PZ's rmr_lock held, as for the next. */
+static void list(struct dofi_bind *bind)
+{
+	LIST_INSERT_HEAD(&bind->pz->grants[place_of(bind->context)], bind, by_context);
+	bind->listed = true;
+}
+
+static void unlist(struct dofi_bind *bind)
+{
+	if (bind->listed)
+		LIST_REMOVE(bind, by_context);
+	bind->listed = false;
+}
 
 /* Nothing that begins from now on gets through. On failure the grant stands. */
 static int grant_end(struct dofi_bind *bind)
@@ -25,7 +45,8 @@ static int grant_end(struct dofi_bind *bind)
 		return ret;
 	}
 	bind->mr = NULL;
-	dofi_obj_put(&bind->lmr->obj);
+	unlist(bind);
+	dofi_obj_put(&bind->part.lmr->obj);
 	return 0;
 }
 
@@ -33,33 +54,36 @@ static int grant_end(struct dofi_bind *bind)
 void dofi_bind_free(struct dofi_bind *bind)
 {
 	if (grant_end(bind))
-		dofi_obj_put(&bind->lmr->obj);
+		dofi_obj_put(&bind->part.lmr->obj);
 	free(bind);
 }
 
-DAT_RETURN dofi_bind_new(struct dofi_rmr *rmr, struct dofi_lmr *lmr, uint64_t addr, uint64_t len,
-			 DAT_MEM_PRIV_FLAGS priv, struct dofi_bind **out)
+DAT_RETURN dofi_bind_new(struct dofi_rmr *rmr, const struct dofi_part *part, uint32_t secret,
+			 struct dofi_bind **out)
 {
 	struct dofi_bind *bind = malloc(sizeof(*bind));
+	struct dofi_mr_request mr;
 	int ret;
 
 	if (!bind)
 		return DOFI_NO_RESOURCE(MEMORY);
-	*bind = (struct dofi_bind){
-		.rmr = rmr, .pz = rmr->pz, .lmr = lmr, .addr = addr, .len = len, .priv = priv,
-	};
+	*bind = (struct dofi_bind){ .rmr = rmr, .pz = rmr->pz, .part = *part };
 	*out = bind;
-	if (!lmr)
+	if (!part->lmr)
 		return DAT_SUCCESS;
-	ret = dofi_mr_open(&rmr->pz->domain, (const void *)(uintptr_t)addr, len,
-			   dofi_lmr_remote_access(priv), &bind->mr, &bind->context);
+	mr = (struct dofi_mr_request){
+		.addr = dofi_lmr_memory(part->lmr, part->addr), .len = part->len,
+		.remote = dofi_lmr_remote_access(part->priv), .zero_based = part->zero_based,
+		.scoped = rmr->ep_scope, .secret = secret,
+	};
+	ret = dofi_mr_open(&rmr->pz->domain, &mr, &bind->mr, &bind->context);
 	if (ret) {
-		dofi_log(DOFI_WARN, DOFI_MEM, "granting %llu bytes: %s", (unsigned long long)len,
-			 fi_strerror(-ret));
+		dofi_log(DOFI_WARN, DOFI_MEM, "granting %llu bytes: %s",
+			 (unsigned long long)part->len, fi_strerror(-ret));
 		free(bind);
 		return DOFI_NO_RESOURCE(MEMORY);
 	}
-	dofi_obj_get(&lmr->obj);
+	dofi_obj_get(&part->lmr->obj);
 	return DAT_SUCCESS;
 }
 
@@ -83,6 +107,8 @@ DAT_RETURN dofi_bind_post(struct dofi_bind *bind, const struct dofi_ep *ep)
 	} else {
 		rmr->ep = rmr->ep_scope ? ep : NULL;
 		LIST_INSERT_HEAD(&rmr->pending, bind, link);
+		if (bind->mr)
+			list(bind);
 	}
 	pthread_mutex_unlock(&bind->pz->rmr_lock);
 	return ret;
@@ -95,7 +121,9 @@ static int replace(struct dofi_rmr *rmr, struct dofi_bind *bind, struct dofi_bin
 
 	*spent = bind;
 	LIST_REMOVE(bind, link);
-	if (!ret && bind->lmr) {
+	if (ret)
+		unlist(bind);
+	if (!ret && bind->part.lmr) {
 		*spent = rmr->bound;
 		rmr->bound = bind;
 	} else if (!ret) {
@@ -128,10 +156,72 @@ void dofi_bind_drop(struct dofi_bind *bind)
 	pthread_mutex_lock(&pz->rmr_lock);
 	if (bind->rmr) {
 		LIST_REMOVE(bind, link);
+		unlist(bind);
 		scope_update(bind->rmr);
 	}
 	pthread_mutex_unlock(&pz->rmr_lock);
 	dofi_bind_free(bind);
+}
+
+/* By their contexts */
+
+/* The one of @context, in force or pending, if its scope lets @ep use it. rmr_lock held. */
+static struct dofi_bind *grant_of(struct dofi_pz *pz, const struct dofi_ep *ep,
+				  DAT_RMR_CONTEXT context)
+{
+	struct dofi_bind *bind;
+
+	LIST_FOREACH(bind, &pz->grants[place_of(context)], by_context)
+		if (bind->context == context && (!bind->rmr->ep_scope || bind->rmr->ep == ep))
+			return bind;
+	return NULL;
+}
+
+static bool in_force(const struct dofi_bind *bind)
+{
+	return bind && bind->rmr->bound == bind;
+}
+
+bool dofi_rmr_in_force(struct dofi_pz *pz, const struct dofi_ep *ep, DAT_RMR_CONTEXT context)
+{
+	bool is;
+
+	pthread_mutex_lock(&pz->rmr_lock);
+	is = in_force(grant_of(pz, ep, context));
+	pthread_mutex_unlock(&pz->rmr_lock);
+	return is;
+}
+
+/* Whether @len bytes at what peers call @addr lie in @bind, and where that is in its LMR. */
+static bool grant_covers(const struct dofi_bind *bind, uint64_t addr, uint64_t len, uint64_t *at)
+{
+	const struct dofi_part *part = &bind->part;
+	uint64_t first = part->zero_based ? 0 : (uintptr_t)dofi_lmr_memory(part->lmr, part->addr);
+
+	*at = part->addr + (addr - first);
+	return addr >= first && len <= part->len && addr - first <= part->len - len;
+}
+
+/* A peer's answer writes there, as any peer may that is granted it. */
+DAT_RETURN dofi_rmr_find(struct dofi_pz *pz, const struct dofi_ep *ep, DAT_RMR_CONTEXT context,
+			 uint64_t addr, uint64_t len, struct dofi_rmr_memory *memory)
+{
+	DAT_RETURN ret = DAT_SUCCESS;
+	struct dofi_bind *bind;
+	uint64_t at;
+
+	pthread_mutex_lock(&pz->rmr_lock);
+	bind = grant_of(pz, ep, context);
+	if (!bind || !grant_covers(bind, addr, len, &at)) {
+		ret = DOFI_RET(DAT_PROTECTION_VIOLATION, DAT_PROTECTION_WRITE);
+	} else if (!(bind->part.priv & DAT_MEM_PRIV_REMOTE_WRITE_FLAG)) {
+		ret = DOFI_RET(DAT_PRIVILEGES_VIOLATION, DAT_PRIVILEGES_WRITE);
+	} else {
+		memory->base = dofi_lmr_memory(bind->part.lmr, at);
+		memory->desc = bind->part.lmr->desc;
+	}
+	pthread_mutex_unlock(&pz->rmr_lock);
+	return ret;
 }
 
 /* RMRs */
@@ -139,10 +229,28 @@ void dofi_bind_drop(struct dofi_bind *bind)
 /* Ends what is in force. PZ's rmr_lock held. */
 static void unbind(struct dofi_rmr *rmr)
 {
-	if (rmr->bound)
+	if (rmr->bound) {
+		unlist(rmr->bound);
 		dofi_bind_free(rmr->bound);
+	}
 	rmr->bound = NULL;
 	scope_update(rmr);
+}
+
+int dofi_rmr_invalidate(struct dofi_pz *pz, const struct dofi_ep *ep, DAT_RMR_CONTEXT context)
+{
+	struct dofi_bind *bind;
+	int ret = -EACCES;
+
+	pthread_mutex_lock(&pz->rmr_lock);
+	bind = grant_of(pz, ep, context);
+	if (in_force(bind)) {
+		ret = grant_end(bind);
+		if (!ret)
+			unbind(bind->rmr);
+	}
+	pthread_mutex_unlock(&pz->rmr_lock);
+	return ret;
 }
 
 void dofi_rmr_end_scope(struct dofi_ia *ia, const struct dofi_ep *ep)
@@ -172,6 +280,7 @@ static void rmr_destroy(struct dofi_obj *obj)
 	pthread_mutex_lock(&rmr->pz->rmr_lock);
 	while ((bind = LIST_FIRST(&rmr->pending))) {
 		LIST_REMOVE(bind, link);
+		unlist(bind);
 		bind->rmr = NULL;
 		grant_end(bind);
 	}
@@ -210,19 +319,27 @@ DAT_RETURN dofi_rmr_create(DAT_PZ_HANDLE pz_handle, DAT_RMR_HANDLE *rmr_handle)
 }
 
 #if DAT_VERSION_MAJOR >= 2
+/* Where a key is everybody's in the zone there is no such scope. */
 DAT_RETURN dofi_rmr_create_for_ep(DAT_PZ_HANDLE pz_handle, DAT_RMR_HANDLE *rmr_handle)
 {
+	const struct dofi_pz *pz = dofi_pz_check(pz_handle);
+
+	if (pz && !pz->obj.ia->fabric.scoped_keys)
+		return DOFI_NOT_SUPPORTED;
 	return rmr_new(pz_handle, true, rmr_handle);
 }
 #endif
 
 static void tell_grant(const struct dofi_bind *bind, DAT_RMR_PARAM *param)
 {
-	param->lmr_triplet.lmr_context = bind->lmr->context;
-	param->lmr_triplet.virtual_address = bind->addr;
-	param->lmr_triplet.segment_length = bind->len;
-	param->mem_priv = bind->priv;
+	param->lmr_triplet.lmr_context = bind->part.lmr->context;
+	param->lmr_triplet.virtual_address = bind->part.addr;
+	param->lmr_triplet.segment_length = bind->part.len;
+	param->mem_priv = bind->part.priv;
 	param->rmr_context = bind->context;
+#if DAT_VERSION_MAJOR >= 2
+	param->va_type = bind->part.zero_based ? DAT_VA_TYPE_ZB : DAT_VA_TYPE_VA;
+#endif
 }
 
 DAT_RETURN dofi_rmr_query(DAT_RMR_HANDLE rmr_handle, DAT_RMR_PARAM_MASK mask, DAT_RMR_PARAM *param)

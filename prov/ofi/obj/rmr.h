@@ -8,6 +8,14 @@
 #include <stdbool.h>
 #include <sys/queue.h>
 
+/* A part of an LMR, and what peers may do with it. */
+struct dofi_part {
+	struct dofi_lmr *lmr;		/* NULL: an unbind, which grants nothing */
+	uint64_t addr, len;		/* as the LMR's segments count */
+	DAT_MEM_PRIV_FLAGS priv;
+	bool zero_based;		/* peers count from its first byte */
+};
+
 /*
  * What one bind grants: a registration of its own, made when the bind is posted, so that its
  * key is known then. It is pending until its turn among the EP's requests comes; then it takes
@@ -16,11 +24,11 @@
 struct dofi_bind {
 	struct dofi_rmr *rmr;		/* NULL when that was freed; PZ's rmr_lock */
 	struct dofi_pz *pz;
-	struct dofi_lmr *lmr;		/* NULL: an unbind, which grants nothing */
+	struct dofi_part part;
 	struct fid_mr *mr;		/* NULL for an unbind, and when the grant has ended */
-	uint64_t addr, len;
-	DAT_MEM_PRIV_FLAGS priv;
-	DAT_RMR_CONTEXT context;	/* the fabric's key */
+	DAT_RMR_CONTEXT context;	/* what peers call it */
+	bool listed;			/* among the PZ's grants */
+	LIST_ENTRY(dofi_bind) by_context; /* of those */
 	LIST_ENTRY(dofi_bind) link;	/* of the RMR's pending ones */
 };
 
@@ -41,11 +49,11 @@ static inline struct dofi_rmr *dofi_rmr_check(DAT_RMR_HANDLE handle)
 }
 
 /*
- * A bind of @rmr to [@addr, @addr + @len) of @lmr, or, if that is NULL, an unbind. Whoever
+ * A bind of @rmr to @part, and if it is of EP scope, for the peer that knows @secret. Whoever
  * has it posts it, or frees it. Registers memory: not under an EP's lock.
  */
-DAT_RETURN dofi_bind_new(struct dofi_rmr *rmr, struct dofi_lmr *lmr, uint64_t addr, uint64_t len,
-			 DAT_MEM_PRIV_FLAGS priv, struct dofi_bind **bind);
+DAT_RETURN dofi_bind_new(struct dofi_rmr *rmr, const struct dofi_part *part, uint32_t secret,
+			 struct dofi_bind **bind);
 
 void dofi_bind_free(struct dofi_bind *bind);
 
@@ -60,6 +68,28 @@ int dofi_bind_execute(struct dofi_bind *bind);
 
 /* Pending, but not to be executed: what it grants ends, the RMR stays as it is. Frees @bind. */
 void dofi_bind_drop(struct dofi_bind *bind);
+
+/*
+ * The peer of @ep wants the grant of @context to end. 0 when it has, or -EACCES if there is
+ * none that is in force and @ep's to use, or what the fabric says. EP lock held.
+ */
+int dofi_rmr_invalidate(struct dofi_pz *pz, const struct dofi_ep *ep, DAT_RMR_CONTEXT context);
+
+/* Memory that a grant is for: @len bytes at what @context calls @addr. */
+struct dofi_rmr_memory {
+	void *base;
+	void *desc;			/* the LMR's */
+};
+
+/*
+ * Finds it for an RDMA read of @ep that is to write there. A grant will do that is not in
+ * force yet: its bind may be before the read in the EP's queue. EP lock held.
+ */
+DAT_RETURN dofi_rmr_find(struct dofi_pz *pz, const struct dofi_ep *ep, DAT_RMR_CONTEXT context,
+			 uint64_t addr, uint64_t len, struct dofi_rmr_memory *memory);
+
+/* Whether @context is in force, for @ep. EP lock held. */
+bool dofi_rmr_in_force(struct dofi_pz *pz, const struct dofi_ep *ep, DAT_RMR_CONTEXT context);
 
 /* The connection of @ep ends, and with it the grants of EP scope that were made through it. */
 void dofi_rmr_end_scope(struct dofi_ia *ia, const struct dofi_ep *ep);

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct dofi_cr;
 struct dofi_dto;
@@ -20,6 +21,21 @@ enum dofi_reject {
 	DOFI_REJECT_CONSUMER,	/* dat_cr_reject: the peer sees PEER_REJECTED */
 	DOFI_REJECT_PROVIDER,	/* nobody listens, no room: NON_PEER_REJECTED */
 };
+
+/*
+ * The 64 bits that travel beside a message, or a write, on fabrics that carry so many: the
+ * upper half says what the lower is.
+ */
+enum dofi_cq_data_kind {
+	DOFI_CQ_DATA_INVALIDATE = 1,	/* of a message: a context of the receiver's to be ended */
+	DOFI_CQ_DATA_IMMEDIATE = 2,	/* of a message: the consumer's */
+	DOFI_CQ_DATA_WRITTEN = 3,	/* of a write: the consumer's */
+};
+
+static inline uint64_t dofi_cq_data(enum dofi_cq_data_kind kind, uint32_t value)
+{
+	return (uint64_t)kind << 32 | value;
+}
 
 struct dofi_xport {
 	const char *name;

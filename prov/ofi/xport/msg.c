@@ -53,6 +53,8 @@ static int msg_ia_init(struct dofi_ia *ia)
 		return -ENOMEM;
 	TAILQ_INIT(&mia->listeners);
 	ia->xport_ia = mia;
+	if (!ia->fabric.scoped_keys)
+		ia->max_private_data += DOFI_WIRE_SECRET;
 	if (ia->max_private_data > DOFI_WIRE_MAX_DATA)
 		ia->max_private_data = DOFI_WIRE_MAX_DATA;
 	return 0;
@@ -167,6 +169,17 @@ static struct fi_info *connect_info(struct dofi_ia *ia, const struct sockaddr_st
 	return info;
 }
 
+/* A new one for each connection. */
+static uint32_t secret_make(struct dofi_ep *ep)
+{
+	uint32_t secret = ep->obj.ia->fabric.scoped_keys ? dofi_random() : 0;
+
+	pthread_mutex_lock(&ep->lock);
+	ep->secret = secret;
+	pthread_mutex_unlock(&ep->lock);
+	return secret;
+}
+
 static int connect_once(struct dofi_ep *ep)
 {
 	const struct dofi_request *r = &ep->request;
@@ -174,6 +187,7 @@ static int connect_once(struct dofi_ep *ep)
 	const struct dofi_wire msg = {
 		.kind = DOFI_WIRE_REQUEST,
 		.conn_qual = port == r->conn_qual ? 0 : r->conn_qual,
+		.secret = secret_make(ep),
 		.data = r->data,
 		.data_size = r->data_size,
 	};
@@ -247,6 +261,7 @@ static void msg_accept(struct dofi_ep *ep)
 {
 	const struct dofi_wire msg = {
 		.kind = DOFI_WIRE_ACCEPT,
+		.secret = secret_make(ep),
 		.data = ep->request.data,
 		.data_size = ep->request.data_size,
 	};
@@ -292,17 +307,27 @@ static DAT_EP_STATE state_of(struct dofi_ep *ep)
 	return state;
 }
 
-static void connected(struct dofi_ep *ep, const void *data, size_t size)
+static void accepted(struct dofi_ep *ep, const void *data, size_t size)
 {
-	struct dofi_wire msg = { .data_size = 0 };
+	struct dofi_wire msg;
 
-	if (state_of(ep) == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING &&
-	    (dofi_wire_unpack(data, size, &msg) || msg.kind != DOFI_WIRE_ACCEPT)) {
+	if (dofi_wire_unpack(data, size, &msg) || msg.kind != DOFI_WIRE_ACCEPT) {
 		dofi_log(DOFI_WARN, DOFI_CM, "ep %p: the acceptor is not this provider", (void *)ep);
 		dofi_ep_end_with(ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, NULL, 0);
 		return;
 	}
+	pthread_mutex_lock(&ep->lock);
+	ep->peer_secret = msg.secret;
+	pthread_mutex_unlock(&ep->lock);
 	dofi_ep_established(ep, msg.data, msg.data_size);
+}
+
+static void connected(struct dofi_ep *ep, const void *data, size_t size)
+{
+	if (state_of(ep) == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING)
+		accepted(ep, data, size);
+	else
+		dofi_ep_established(ep, NULL, 0);
 }
 
 /* The peer, or the path to it, is gone. */
@@ -365,10 +390,15 @@ static void msg_error(struct dofi_progress *p, const struct fi_eq_err_entry *e)
 
 /* Operations */
 
+static uint64_t remote_key(const struct dofi_ep *ep, const struct dofi_dto *dto)
+{
+	return dofi_mr_fabric_key(dto->remote_key, ep->peer_secret);
+}
+
 static int submit_write(struct dofi_ep *ep, struct dofi_dto *dto)
 {
 	const struct fi_rma_iov remote = {
-		.addr = dto->remote_addr, .len = dto->length, .key = dto->remote_key,
+		.addr = dto->remote_addr, .len = dto->length, .key = remote_key(ep, dto),
 	};
 	const struct fi_msg_rma msg = {
 		.msg_iov = dto->iov,
@@ -381,6 +411,20 @@ static int submit_write(struct dofi_ep *ep, struct dofi_dto *dto)
 
 	/* the endpoint's default flags do not reach plain fi_write on every fabric */
 	return fi_writemsg(ep->fid, &msg, ep->obj.ia->fabric.write_flags);
+}
+
+/* The peer's completion tells it what to invalidate. */
+static int submit_invalidate(struct dofi_ep *ep, struct dofi_dto *dto)
+{
+	const struct fi_msg msg = {
+		.msg_iov = dto->iov,
+		.desc = dto->desc,
+		.iov_count = dto->n_iov,
+		.context = dofi_dto_context(dto),
+		.data = dofi_cq_data(DOFI_CQ_DATA_INVALIDATE, dto->remote_key),
+	};
+
+	return fi_sendmsg(ep->fid, &msg, FI_REMOTE_CQ_DATA);
 }
 
 /* With room for a byte, where it does no harm: the status is written when all is over. */
@@ -403,8 +447,11 @@ static int submit_one(struct dofi_ep *ep, struct dofi_dto *dto)
 		return fi_send(ep->fid, buf, len, desc, 0, context);
 	case DOFI_DTO_RECV:
 		return fi_recv(ep->fid, buf, len, desc, 0, context);
+	case DOFI_DTO_SEND_INVALIDATE:
+		return submit_invalidate(ep, dto);
 	default:
-		return fi_read(ep->fid, buf, len, desc, 0, dto->remote_addr, dto->remote_key, context);
+		return fi_read(ep->fid, buf, len, desc, 0, dto->remote_addr, remote_key(ep, dto),
+			       context);
 	}
 }
 
@@ -417,9 +464,11 @@ static int submit_many(struct dofi_ep *ep, struct dofi_dto *dto)
 		return fi_sendv(ep->fid, dto->iov, dto->desc, dto->n_iov, 0, context);
 	case DOFI_DTO_RECV:
 		return fi_recvv(ep->fid, dto->iov, dto->desc, dto->n_iov, 0, context);
+	case DOFI_DTO_SEND_INVALIDATE:
+		return submit_invalidate(ep, dto);
 	default:
 		return fi_readv(ep->fid, dto->iov, dto->desc, dto->n_iov, 0, dto->remote_addr,
-				dto->remote_key, context);
+				remote_key(ep, dto), context);
 	}
 }
 

@@ -4,31 +4,44 @@
 #include "xport/wire.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <string.h>
 
 #define MAGIC 0xda
 #define VERSION 1
 #define FLAG_QUAL 0x01
+#define FLAG_SECRET 0x02
 
 #define FIXED 4
 #define QUAL 8
+#define SECRET DOFI_WIRE_SECRET
 
-static void put_be64(unsigned char *p, uint64_t v)
+/* @n bytes of @v, the most significant first; 0 takes none. Where the next goes. */
+static size_t put_number(unsigned char *buf, size_t at, uint64_t v, size_t n)
 {
-	int i;
+	size_t i;
 
-	for (i = 7; i >= 0; i--, v >>= 8)
-		p[i] = (unsigned char)v;
+	if (!v)
+		return at;
+	for (i = n; i; i--, v >>= 8)
+		buf[at + i - 1] = (unsigned char)v;
+	return at + n;
 }
 
-static uint64_t get_be64(const unsigned char *p)
+/* The same if @there, from the @len bytes in @buf. False if they end before, or it is 0. */
+static bool get_number(const unsigned char *buf, size_t len, size_t *at, bool there, size_t n,
+		       uint64_t *v)
 {
-	uint64_t v = 0;
-	int i;
+	size_t end = *at + n;
 
-	for (i = 0; i < 8; i++)
-		v = v << 8 | p[i];
-	return v;
+	*v = 0;
+	if (!there)
+		return true;
+	if (len < end)
+		return false;
+	while (*at < end)
+		*v = *v << 8 | buf[(*at)++];
+	return *v;
 }
 
 size_t dofi_wire_pack(unsigned char buf[DOFI_WIRE_MAX], const struct dofi_wire *msg)
@@ -37,12 +50,10 @@ size_t dofi_wire_pack(unsigned char buf[DOFI_WIRE_MAX], const struct dofi_wire *
 
 	buf[0] = MAGIC;
 	buf[1] = VERSION << 4 | msg->kind;
-	buf[2] = msg->conn_qual ? FLAG_QUAL : 0;
+	buf[2] = (msg->conn_qual ? FLAG_QUAL : 0) | (msg->secret ? FLAG_SECRET : 0);
 	buf[3] = (unsigned char)msg->data_size;
-	if (msg->conn_qual) {
-		put_be64(buf + at, msg->conn_qual);
-		at += QUAL;
-	}
+	at = put_number(buf, at, msg->conn_qual, QUAL);
+	at = put_number(buf, at, msg->secret, SECRET);
 	if (msg->data_size)
 		memcpy(buf + at, msg->data, msg->data_size);
 	return at + msg->data_size;
@@ -52,20 +63,18 @@ int dofi_wire_unpack(const void *buf, size_t len, struct dofi_wire *msg)
 {
 	const unsigned char *p = buf;
 	size_t at = FIXED;
+	uint64_t secret;
 
-	if (len < FIXED || p[0] != MAGIC || p[1] >> 4 != VERSION || (p[2] & ~FLAG_QUAL))
+	if (len < FIXED || p[0] != MAGIC || p[1] >> 4 != VERSION ||
+	    (p[2] & ~(FLAG_QUAL | FLAG_SECRET)))
 		return -EPROTO;
 	if ((p[1] & 0xf) < DOFI_WIRE_REQUEST || (p[1] & 0xf) > DOFI_WIRE_REFUSE)
 		return -EPROTO;
 	*msg = (struct dofi_wire){ .kind = (enum dofi_wire_kind)(p[1] & 0xf) };
-	if (p[2] & FLAG_QUAL) {
-		if (len < at + QUAL)
-			return -EPROTO;
-		msg->conn_qual = get_be64(p + at);
-		at += QUAL;
-		if (!msg->conn_qual)
-			return -EPROTO;
-	}
+	if (!get_number(p, len, &at, p[2] & FLAG_QUAL, QUAL, &msg->conn_qual) ||
+	    !get_number(p, len, &at, p[2] & FLAG_SECRET, SECRET, &secret))
+		return -EPROTO;
+	msg->secret = (uint32_t)secret;
 	msg->data_size = p[3];
 	if (msg->data_size > DOFI_WIRE_MAX_DATA || len < at + msg->data_size)
 		return -EPROTO;

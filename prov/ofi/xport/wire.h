@@ -6,11 +6,13 @@
  *	byte 1     version in the high, kind in the low half
  *	byte 2     flags
  *	byte 3     length of the consumer's private data
- *	byte 4-11  connection qualifier, big-endian, if the flag says so
+ *	8 bytes    connection qualifier, big-endian, if flag 1 says so
+ *	4 bytes    the sender's secret, likewise, if flag 2 does
  *	then       the consumer's private data
  *
  * A qualifier that is the port itself is not repeated: fabrics carry as few as
- * 55 bytes. The length is explicit because some of them pad.
+ * 55 bytes. The length is explicit because some of them pad. The secret is a part of the
+ * sender's keys of EP scope, where the fabric has room for it: dofi_mr_fabric_key().
  */
 #ifndef DOFI_XPORT_WIRE_H
 #define DOFI_XPORT_WIRE_H
@@ -18,8 +20,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define DOFI_WIRE_HEADER 12		/* most bytes added to the consumer's data */
-#define DOFI_WIRE_MAX_DATA 244
+#define DOFI_WIRE_HEADER 16		/* most bytes added to the consumer's data, */
+#define DOFI_WIRE_SECRET 4		/* of which so many only if there is a secret */
+#define DOFI_WIRE_MAX_DATA 240
 #define DOFI_WIRE_MAX (DOFI_WIRE_HEADER + DOFI_WIRE_MAX_DATA)
 
 enum dofi_wire_kind {
@@ -32,6 +35,7 @@ enum dofi_wire_kind {
 struct dofi_wire {
 	enum dofi_wire_kind kind;
 	uint64_t conn_qual;		/* of a request; 0 stands for the port */
+	uint32_t secret;		/* of a request or an acceptance; 0 is none */
 	const void *data;
 	size_t data_size;
 };

@@ -17,6 +17,9 @@ static struct dofi_fabric_choice choice = { .mr_style = DOFI_MR_VIRTUAL };
 static struct fid_mr *mr;
 static uint32_t key;
 static char memory[64];
+static struct dofi_mr_request request = {
+	.addr = memory, .len = sizeof(memory), .remote = FI_REMOTE_READ,
+};
 
 /* Randomness that fails: so many calls are interrupted, or all fail. */
 static int interruptions;
@@ -52,7 +55,7 @@ static void init(void)
 
 static int reg(void)
 {
-	return dofi_mr_open(&domain, memory, sizeof(memory), FI_REMOTE_READ, &mr, &key);
+	return dofi_mr_open(&domain, &request, &mr, &key);
 }
 
 TestSuite(domain, .init = init);
@@ -107,6 +110,33 @@ Test(domain, keys_fit_32_bits_and_are_never_zero)
 	}
 }
 
+Test(domain, peers_count_by_addresses_or_from_the_first_byte)
+{
+	cr_assert_eq(reg(), 0);
+	cr_expect_eq(fake.mr_offset, 0);
+	request.zero_based = true;
+	cr_assert_eq(reg(), 0);
+	cr_expect_eq(fake.mr_offset, (uintptr_t)memory);
+}
+
+/* To the fabric a scoped key is one that no key without that secret equals. */
+Test(domain, the_scope_of_a_key_is_in_the_key)
+{
+	int i;
+
+	request.secret = 0x12345678;
+	for (i = 0; i < 200; i++) {
+		request.scoped = i & 1;
+		cr_assert_eq(reg(), 0);
+		cr_expect_eq(!!(key & DOFI_KEY_SCOPED), request.scoped);
+		cr_expect_eq(fake.mr_key[(fake.mrs - 1) % 256],
+			     request.scoped ? 0x1234567800000000ULL | key : key);
+		cr_expect_eq(dofi_mr_fabric_key(key, request.secret),
+			     fake.mr_key[(fake.mrs - 1) % 256]);
+		cr_expect_eq(dofi_mr_fabric_key(key, 0), key);
+	}
+}
+
 Test(domain, zero_is_drawn_again)
 {
 	zeros = 3;
@@ -114,7 +144,7 @@ Test(domain, zero_is_drawn_again)
 	cr_expect(key);
 }
 
-/* 64 keys: all bits occur in both values, and no two neighbours are alike or in sequence. */
+/* 64 keys: all bits but that of the scope occur in both values, and no two neighbours are alike or in sequence. */
 Test(domain, keys_cannot_be_guessed)
 {
 	uint32_t all_or = 0, all_and = UINT32_MAX, last = 0;
@@ -127,7 +157,7 @@ Test(domain, keys_cannot_be_guessed)
 		cr_expect(key != last && key != last + 1);
 		last = key;
 	}
-	cr_expect_eq(all_or, UINT32_MAX);
+	cr_expect_eq(all_or, ~DOFI_KEY_SCOPED);
 	cr_expect_eq(all_and, 0);
 }
 

@@ -318,7 +318,6 @@ static int mr_reg(struct fid *fid, const void *buf, size_t len, uint64_t access,
 	bool fails;
 
 	(void)fid;
-	(void)offset;
 	(void)flags;
 	(void)context;
 	pthread_mutex_lock(&fake.lock);
@@ -326,6 +325,7 @@ static int mr_reg(struct fid *fid, const void *buf, size_t len, uint64_t access,
 	fake.mr_access = access;
 	fake.mr_addr = buf;
 	fake.mr_len = len;
+	fake.mr_offset = offset;
 	fails = fake.fault.mr_times > 0;
 	fake.fault.mr_times -= fails;
 	pthread_mutex_unlock(&fake.lock);
@@ -456,6 +456,8 @@ struct fi_info *fake_info(const char *provider, const char *ip)
 	info->fabric_attr->prov_name = strdup(provider);
 	info->fabric_attr->name = strdup("fake");
 	info->domain_attr->name = strdup("fake0");
+	info->domain_attr->mr_key_size = sizeof(uint64_t);
+	info->domain_attr->cq_data_size = sizeof(uint64_t);
 	info->ep_attr->type = FI_EP_MSG;
 	if (*ip) {
 		in = calloc(1, sizeof(*in));

@@ -58,6 +58,7 @@ struct fake {
 	uint64_t mr_access;
 	const void *mr_addr;
 	size_t mr_len;
+	uint64_t mr_offset;
 	uint64_t native_key;		/* of a fabric that makes its own */
 	bool mr_native;
 

@@ -502,6 +502,31 @@ Test(choose, a_fabric_of_offsets_is_told_to_take_addresses)
 	cr_expect_eq(choice.info->domain_attr->mr_mode, FI_MR_VIRT_ADDR);
 }
 
+Test(choose, what_keys_and_addresses_can_do_follows_from_their_style)
+{
+	struct fi_info *info = offer("tcp", "10.0.0.1");
+
+	cr_assert_eq(choose(""), 0);
+	cr_expect(choice.zero_based && choice.scoped_keys && choice.cq_data);
+	info->domain_attr->mr_key_size = 4;
+	info->domain_attr->cq_data_size = 4;
+	cr_assert_eq(choose(""), 0);
+	cr_expect(choice.zero_based && !choice.scoped_keys && !choice.cq_data);
+	info->domain_attr->mr_key_size = 8;
+	info->domain_attr->mr_mode = FI_MR_VIRT_ADDR | FI_MR_PROV_KEY;
+	cr_assert_eq(choose(""), 0);
+	cr_expect(!choice.zero_based && !choice.scoped_keys);
+}
+
+/* That it adds the offset is known of those alone that were measured. */
+Test(choose, an_unknown_fabric_counts_by_addresses)
+{
+	offer("nosuch", "10.0.0.1");
+	cr_assert_eq(choose(""), 0);
+	cr_expect_eq(choice.mr_style, DOFI_MR_VIRTUAL);
+	cr_expect(!choice.zero_based);
+}
+
 Test(choose, software_listens_everywhere)
 {
 	offer("tcp", "10.0.0.1");
@@ -709,9 +734,10 @@ Test(address, an_oversized_one_is_loopback)
 
 static struct dofi_limits limits_of(struct fi_info *info)
 {
+	const struct dofi_fabric_choice choice = { .info = info };
 	struct dofi_limits limits;
 
-	dofi_info_limits(info, 100, &limits);
+	dofi_info_limits(&choice, 100, &limits);
 	fi_freeinfo(info);
 	return limits;
 }

@@ -64,7 +64,26 @@ Test(caps, every_row_shows_in_ia_query_with_its_source)
 	SHOWS(max_rdma_read_out, true);
 	SHOWS(max_rdma_read_per_ep_in_guaranteed, true);
 	SHOWS(max_rdma_read_per_ep_out_guaranteed, true);
+#if DAT_VERSION_MAJOR >= 2
+	SHOWS(zb_supported, true);
+#endif
 }
+
+Test(caps, memory_of_all_kinds_may_be_registered)
+{
+	cr_expect_eq((int)provider_attr.lmr_mem_types_supported,
+		     DAT_MEM_TYPE_LMR | DAT_MEM_TYPE_SHARED_VIRTUAL);
+}
+
+#if DAT_VERSION_MAJOR >= 2
+Test(caps, a_scope_is_offered_where_it_is_kept)
+{
+	cr_expect_eq(provider_attr.rmr_scope_supported, DAT_RMR_SCOPE_ANY);
+	ia->fabric.scoped_keys = false;
+	succeed(dofi_ia_query(ia, NULL, 0, NULL, DAT_PROVIDER_FIELD_ALL, &provider_attr));
+	cr_expect_eq(provider_attr.rmr_scope_supported, DAT_RMR_SCOPE_PZ);
+}
+#endif
 
 Test(caps, counts_are_not_negative)
 {

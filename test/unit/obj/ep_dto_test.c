@@ -2,6 +2,7 @@
 /* Operations: what may be posted, what the fabric is given, and how each completes once. */
 
 #include "obj/cno.h"
+#include "obj/ep_bind.h"
 #include "obj/fixture.h"
 
 #include <rdma/fi_errno.h>
@@ -1088,3 +1089,316 @@ Test(ep_dto, completions_come_while_threads_post)
 	cr_expect(event_none(evd));
 	cr_expect(dofi_queue_empty(&inside()->sq));
 }
+
+/* What travels beside a message */
+
+static DAT_RMR_HANDLE rmr;
+static DAT_RMR_CONTEXT granted;		/* memory[0..63] */
+
+static void bind_with(int priv, int flags, size_t length, DAT_RMR_CONTEXT *context)
+{
+	const DAT_LMR_TRIPLET part = segment(0, length);
+
+#if DAT_VERSION_MAJOR >= 2
+	succeed(dofi_rmr_bind(rmr, lmr, &part, (DAT_MEM_PRIV_FLAGS)priv, DAT_VA_TYPE_VA, ep,
+			      (DAT_RMR_COOKIE){ .as_64 = 90 }, (DAT_COMPLETION_FLAGS)flags, context));
+#else
+	succeed(dofi_rmr_bind(rmr, &part, (DAT_MEM_PRIV_FLAGS)priv, ep,
+			      (DAT_RMR_COOKIE){ .as_64 = 90 }, (DAT_COMPLETION_FLAGS)flags, context));
+#endif
+}
+
+static void init_granted(void)
+{
+	init();
+	succeed(dofi_rmr_create(pz, &rmr));
+	bind_with(DAT_MEM_PRIV_REMOTE_WRITE_FLAG, DAT_COMPLETION_SUPPRESS_FLAG, 64, &granted);
+}
+
+TestSuite(ep_data, .init = init_granted, .fini = ia_fini);
+
+/* The fabric has received a message with @data, into the @i-th operation. */
+static void arrive_with(unsigned i, uint64_t data)
+{
+	const struct fi_cq_data_entry entry = {
+		.op_context = transport.context[i], .flags = FI_RECV | FI_REMOTE_CQ_DATA,
+		.len = 8, .data = data,
+	};
+
+	dofi_dto_complete(&entry, 0, NULL);
+}
+
+static bool is_granted(void)
+{
+	return dofi_rmr_in_force(pz, ep, granted);
+}
+
+Test(ep_data, an_invalidation_is_done_before_its_event)
+{
+	DAT_DTO_COMPLETION_EVENT_DATA d;
+
+	succeed(post_recv(1));
+	succeed(post_recv(2));
+	arrive_with(1, dofi_cq_data(DOFI_CQ_DATA_INVALIDATE, granted));
+	cr_expect(!is_granted());
+	cr_expect(!fake_mr_live(granted));
+	cr_expect(event_none(evd), "the first is not done");
+	complete_with(0, 0, 8);
+	d = take(1, DAT_DTO_SUCCESS);
+#if DAT_VERSION_MAJOR >= 2
+	cr_expect_eq(d.operation, DAT_DTO_RECEIVE);
+	cr_expect_eq(d.rmr_context, 0);
+#endif
+	d = take(2, DAT_DTO_SUCCESS);
+	cr_expect_eq(d.transfered_length, 8);
+#if DAT_VERSION_MAJOR >= 2
+	cr_expect_eq(d.operation, DAT_DTO_RECEIVE_WITH_INVALIDATE);
+	cr_expect_eq(d.rmr_context, granted);
+#endif
+	/* the slot's next user has nothing of it */
+	bind_with(0, DAT_COMPLETION_SUPPRESS_FLAG, 64, &granted);
+	for (unsigned n = 0; n < 64; n++) {
+		succeed(post_recv(n));
+		complete_with(2 + n, 0, 8);
+		d = take(n, DAT_DTO_SUCCESS);
+#if DAT_VERSION_MAJOR >= 2
+		cr_assert_eq(d.operation, DAT_DTO_RECEIVE);
+#endif
+	}
+}
+
+/* Whatever a hostile peer sends there: nothing changes but that its connection breaks. */
+Test(ep_data, what_is_no_grant_of_ours_breaks_the_connection)
+{
+	const uint64_t bad[] = {
+		0, granted, dofi_cq_data(DOFI_CQ_DATA_INVALIDATE, granted ^ 1),
+		dofi_cq_data(DOFI_CQ_DATA_INVALIDATE, 0),
+		dofi_cq_data(DOFI_CQ_DATA_INVALIDATE, rmr_context),
+		dofi_cq_data(DOFI_CQ_DATA_INVALIDATE, lmr_context),
+		dofi_cq_data((enum dofi_cq_data_kind)4, granted),
+		(uint64_t)UINT32_MAX << 32 | granted, UINT64_MAX,
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		succeed(post_recv(1));
+		arrive_with(transport.n - 1, bad[i]);
+		settle();
+		take(1, DAT_DTO_ERR_LOCAL_PROTECTION);
+		event_take(evd, DAT_CONNECTION_EVENT_BROKEN);
+		cr_expect(event_none(evd));
+		cr_expect(is_granted());
+		succeed(dofi_ep_reset(ep));
+		make_connected(ep);
+	}
+}
+
+Test(ep_data, a_failed_receive_invalidates_nothing)
+{
+	const struct fi_cq_data_entry entry = {
+		.flags = FI_RECV | FI_REMOTE_CQ_DATA,
+		.data = dofi_cq_data(DOFI_CQ_DATA_INVALIDATE, granted),
+	};
+	struct fi_cq_data_entry e = entry;
+
+	succeed(post_recv(1));
+	e.op_context = transport.context[0];
+	dofi_dto_complete(&e, FI_ETRUNC, NULL);
+	settle();
+	take(1, DAT_DTO_ERR_LOCAL_LENGTH);
+	event_take(evd, DAT_CONNECTION_EVENT_BROKEN);
+	cr_expect(is_granted());
+}
+
+Test(ep_data, without_its_flag_there_is_none)
+{
+	const struct fi_cq_data_entry entry = {
+		.flags = FI_RECV, .len = 8, .data = dofi_cq_data(DOFI_CQ_DATA_INVALIDATE, granted),
+	};
+	struct fi_cq_data_entry e = entry;
+
+	succeed(post_recv(1));
+	e.op_context = transport.context[0];
+	dofi_dto_complete(&e, 0, NULL);	/* sockets leaves what was there before */
+	take(1, DAT_DTO_SUCCESS);
+	cr_expect(is_granted());
+}
+
+#if DAT_VERSION_MAJOR >= 2
+static DAT_RETURN send_invalidate(DAT_COUNT n, int flags, DAT_BOOLEAN invalidate)
+{
+	DAT_LMR_TRIPLET s[2] = { segment(0, 8), segment(64, 8) };
+
+	return dofi_ep_post_send_with_invalidate(ep, n, n ? s : NULL, cookie_of(1),
+						 (DAT_COMPLETION_FLAGS)flags, invalidate, 0x1234);
+}
+
+Test(ep_data, a_send_tells_what_to_invalidate)
+{
+	struct dofi_dto *dto;
+
+	succeed(send_invalidate(2, 0, DAT_TRUE));
+	dto = transport.dto[0];
+	cr_expect_eq(dto->kind, DOFI_DTO_SEND_INVALIDATE);
+	cr_expect_eq(dto->remote_key, 0x1234);
+	cr_expect_eq(dto->n_iov, 2);
+	complete(0);
+	cr_expect_eq(take(1, DAT_DTO_SUCCESS).operation, DAT_DTO_SEND);
+	succeed(send_invalidate(0, 0, DAT_TRUE));
+	cr_expect_eq(transport.dto[1]->n_iov, 0);
+	succeed(send_invalidate(1, 0, DAT_FALSE));
+	cr_expect_eq(transport.dto[2]->kind, DOFI_DTO_SEND, "nothing is to be invalidated");
+}
+
+Test(ep_data, a_send_that_invalidates_is_checked_as_any)
+{
+	DAT_LMR_TRIPLET s = { .lmr_context = 77, .segment_length = 8 };
+
+	expect_handle(dofi_ep_post_send_with_invalidate(NOWHERE, 0, NULL, cookie_of(1), 0, DAT_TRUE, 1),
+		      EP);
+	expect_handle(dofi_ep_post_send_with_invalidate(NOWHERE, 0, NULL, cookie_of(1), 0, DAT_FALSE, 1),
+		      EP);
+	expect_arg(send_invalidate(1000, 0, DAT_TRUE), 2);
+	expect_arg(dofi_ep_post_send_with_invalidate(ep, 1, NULL, cookie_of(1), 0, DAT_TRUE, 1), 3);
+	expect_arg(send_invalidate(1, 0x4000, DAT_TRUE), 5);
+	expect_type(dofi_ep_post_send_with_invalidate(ep, 1, &s, cookie_of(1), 0, DAT_TRUE, 1),
+		    DAT_PROTECTION_VIOLATION);
+	ia->fabric.cq_data = false;
+	expect_type(send_invalidate(1, 0, DAT_TRUE), DAT_MODEL_NOT_SUPPORTED);
+	succeed(send_invalidate(1, 0, DAT_FALSE));
+	cr_expect_eq(transport.n, 1);
+}
+
+/* Reads into an RMR */
+
+static DAT_RMR_TRIPLET target(size_t offset, size_t length)
+{
+	return (DAT_RMR_TRIPLET){
+		.rmr_context = granted, .virtual_address = (uintptr_t)memory + offset,
+		.segment_length = length,
+	};
+}
+
+static DAT_RETURN read_into(DAT_RMR_TRIPLET local, size_t remote, int flags)
+{
+	const DAT_RMR_TRIPLET r = remote_segment(remote);
+
+	return dofi_ep_post_rdma_read_to_rmr(ep, &local, cookie_of(1), &r, (DAT_COMPLETION_FLAGS)flags);
+}
+
+Test(ep_data, a_read_goes_where_the_rmr_says)
+{
+	struct dofi_dto *dto;
+
+	succeed(read_into(target(8, 56), 40, 0));
+	dto = transport.dto[0];
+	cr_expect_eq(dto->kind, DOFI_DTO_READ);
+	cr_expect_eq(dto->n_iov, 1);
+	cr_expect_eq(dto->iov[0].iov_base, memory + 8);
+	cr_expect_eq(dto->iov[0].iov_len, 40);
+	cr_expect_eq(dto->desc[0], ((struct dofi_lmr *)lmr)->desc);
+	cr_expect_eq(dto->remote_addr, 0x5000);
+	cr_expect_eq(inside()->reads, 1);
+	complete(0);
+	cr_expect_eq(take(1, DAT_DTO_SUCCESS).operation, DAT_DTO_RDMA_READ);
+	cr_expect_eq(inside()->reads, 0);
+	succeed(read_into((DAT_RMR_TRIPLET){ 0 }, 0, 0));	/* nothing to name */
+	complete(1);
+	take(1, DAT_DTO_SUCCESS);
+}
+
+Test(ep_data, a_read_into_an_rmr_is_checked)
+{
+	const DAT_RMR_TRIPLET r = remote_segment(8), l = target(0, 8);
+	DAT_RMR_TRIPLET other = target(0, 8);
+
+	expect_handle(dofi_ep_post_rdma_read_to_rmr(NOWHERE, &l, cookie_of(1), &r, 0), EP);
+	expect_arg(dofi_ep_post_rdma_read_to_rmr(ep, NULL, cookie_of(1), &r, 0), 2);
+	expect_arg(dofi_ep_post_rdma_read_to_rmr(ep, &l, cookie_of(1), NULL, 0), 4);
+	expect_arg(read_into(l, 8, 0x4000), 5);
+	expect_type(read_into(l, 9, 0), DAT_LENGTH_ERROR);
+	expect_type(read_into(target(60, 8), 8, 0), DAT_PROTECTION_VIOLATION);
+	expect_type(read_into(target(0, 65), 8, 0), DAT_PROTECTION_VIOLATION);
+	other.rmr_context = rmr_context;	/* an LMR's */
+	expect_type(read_into(other, 8, 0), DAT_PROTECTION_VIOLATION);
+	other.rmr_context = 0;
+	expect_type(read_into(other, 8, 0), DAT_PROTECTION_VIOLATION);
+	bind_with(DAT_MEM_PRIV_REMOTE_READ_FLAG, DAT_COMPLETION_SUPPRESS_FLAG, 64, &granted);
+	expect_type(read_into(l, 8, 0), DAT_PROTECTION_VIOLATION);
+	expect_type(read_into(target(0, 8), 8, 0), DAT_PRIVILEGES_VIOLATION);
+	cr_expect_eq(transport.n, 0);
+	cr_expect(event_none(evd));
+	succeed(dofi_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG));
+	settle();
+	event_take(evd, DAT_CONNECTION_EVENT_DISCONNECTED);
+	bind_with(DAT_MEM_PRIV_REMOTE_WRITE_FLAG, DAT_COMPLETION_SUPPRESS_FLAG, 0, NULL);
+	event_take(evd, DAT_RMR_BIND_COMPLETION_EVENT);
+	succeed(dofi_ep_reset(ep));
+	expect_type(read_into(l, 8, 0), DAT_INVALID_STATE);
+}
+
+Test(ep_data, a_read_may_follow_its_bind_at_once)
+{
+	transport.room = 0;
+	succeed(post_send(7));
+	bind_with(DAT_MEM_PRIV_REMOTE_WRITE_FLAG, DAT_COMPLETION_SUPPRESS_FLAG, 32, &granted);
+	cr_expect(!is_granted());
+	succeed(read_into(target(0, 32), 32, 0));
+	transport.room = 8;
+	pthread_mutex_lock(&inside()->lock);
+	dofi_dto_pump(inside());
+	pthread_mutex_unlock(&inside()->lock);
+	cr_assert_eq(transport.n, 2);
+	cr_expect_eq(transport.dto[1]->kind, DOFI_DTO_READ);
+	complete(0);
+	complete(1);
+	take(7, DAT_DTO_SUCCESS);
+	take(1, DAT_DTO_SUCCESS);
+}
+
+/* Its RMR was bound when it was posted, and is not when its turn comes. */
+Test(ep_data, a_read_into_what_was_unbound_fails_in_its_turn)
+{
+	succeed(post_read(7, 8, 8, 0));
+	bind_with(0, DAT_COMPLETION_BARRIER_FENCE_FLAG | DAT_COMPLETION_SUPPRESS_FLAG, 0, NULL);
+	succeed(read_into(target(0, 8), 8, 0));
+	cr_expect_eq(transport.n, 1);
+	complete(0);
+	settle();
+	take(7, DAT_DTO_SUCCESS);
+	take(1, DAT_DTO_ERR_LOCAL_PROTECTION);
+	event_take(evd, DAT_CONNECTION_EVENT_BROKEN);
+	cr_expect_eq(transport.n, 1);
+	cr_expect_eq(inside()->reads, 0);
+}
+
+Test(ep_data, a_read_into_an_rmr_waits_for_its_turn)
+{
+	DAT_COUNT most = inside()->attr.max_rdma_read_out, i;
+
+	for (i = 0; i < most; i++)
+		succeed(post_read(i, 8, 8, 0));
+	succeed(read_into(target(0, 8), 8, 0));
+	cr_expect_eq(transport.n, (unsigned)most);
+	complete(0);
+	cr_expect_eq(transport.n, (unsigned)most + 1);
+	cr_expect_eq(inside()->reads, most);
+	succeed(read_into(target(0, 8), 8, DAT_COMPLETION_BARRIER_FENCE_FLAG));
+	for (i = 1; i <= most; i++) {
+		cr_expect_eq(transport.n, (unsigned)most + 1);
+		complete(i);
+	}
+	cr_expect_eq(transport.n, (unsigned)most + 2);
+}
+
+Test(ep_data, a_read_into_an_rmr_is_flushed_as_any)
+{
+	transport.room = 0;
+	succeed(post_send(7));
+	succeed(read_into(target(0, 8), 8, 0));
+	succeed(dofi_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG));
+	settle();
+	take(7, DAT_DTO_ERR_FLUSHED);
+	cr_expect_eq(take(1, DAT_DTO_ERR_FLUSHED).operation, DAT_DTO_RDMA_READ);
+}
+#endif

@@ -4,6 +4,7 @@
 #include "obj/fixture.h"
 
 #include <errno.h>
+#include <sys/mman.h>
 
 static DAT_LMR_HANDLE h;
 static DAT_RETURN why;
@@ -110,35 +111,284 @@ Test(lmr, without_remote_privilege_there_is_no_remote_key)
 	cr_expect(rmr_context);
 }
 
-static DAT_RETURN make_type(DAT_MEM_TYPE type)
+/* All that may be asked for, in the form that both versions have. */
+struct wish {
+	DAT_MEM_TYPE type;
+	DAT_REGION_DESCRIPTION region;
+	DAT_VLEN length;
+	int priv;
+	bool zero_based;		/* 2.0 only */
+	DAT_PZ_HANDLE zone;
+};
+
+static DAT_LMR_CONTEXT local;
+static DAT_RMR_CONTEXT remote;
+static DAT_VLEN size;
+static DAT_VADDR address;
+
+static DAT_RETURN make_wish(const struct wish *w)
 {
-	const DAT_REGION_DESCRIPTION region = { .for_va = memory };
+	const DAT_PZ_HANDLE zone = w->zone ? w->zone : pz;
 
 #if DAT_VERSION_MAJOR >= 2
-	return dofi_lmr_create(ia, type, region, 8, pz, DAT_MEM_PRIV_ALL_FLAG, DAT_VA_TYPE_VA, &h,
-			       NULL, NULL, NULL, NULL);
+	return dofi_lmr_create(ia, w->type, w->region, w->length, zone, (DAT_MEM_PRIV_FLAGS)w->priv,
+			       w->zero_based ? DAT_VA_TYPE_ZB : DAT_VA_TYPE_VA, &h, &local, &remote,
+			       &size, &address);
 #else
-	return dofi_lmr_create(ia, type, region, 8, pz, DAT_MEM_PRIV_ALL_FLAG, &h, NULL, NULL, NULL,
-			       NULL);
+	return dofi_lmr_create(ia, w->type, w->region, w->length, zone, (DAT_MEM_PRIV_FLAGS)w->priv,
+			       &h, &local, &remote, &size, &address);
 #endif
 }
 
-Test(lmr, other_memory_types_wait_for_a_later_release)
+static struct wish wish_of_lmr(DAT_LMR_HANDLE of)
 {
-	expect_type(make_type(DAT_MEM_TYPE_LMR), DAT_NOT_IMPLEMENTED);
-	expect_type(make_type(DAT_MEM_TYPE_SHARED_VIRTUAL), DAT_NOT_IMPLEMENTED);
-	expect_arg(make_type((DAT_MEM_TYPE)0x55), 2);
+	return (struct wish){ .type = DAT_MEM_TYPE_LMR, .region.for_lmr_handle = of };
+}
+
+static DAT_LMR_PARAM query(DAT_LMR_HANDLE of)
+{
+	DAT_LMR_PARAM p;
+
+	succeed(dofi_lmr_query(of, DAT_LMR_FIELD_ALL, &p));
+	return p;
+}
+
+Test(lmr, unknown_memory_types_are_refused)
+{
+	expect_arg(make_wish(&(struct wish){ .type = (DAT_MEM_TYPE)0x55, .length = 8 }), 2);
+	expect_arg(make_wish(&(struct wish){ .type = (DAT_MEM_TYPE)-1, .length = 8 }), 2);
+}
+
+Test(lmr, is_no_larger_than_the_attribute_says)
+{
+	const uint64_t most = (dofi_seg_length)-1;
+	DAT_IA_ATTR attr;
+
+	succeed(dofi_ia_query(ia, NULL, DAT_IA_FIELD_ALL, &attr, 0, NULL));
+	cr_expect_eq(attr.max_lmr_block_size, most);
+	if (DAT_VERSION_MAJOR >= 2) {
+		expect_arg(make((void *)4096, most + 1, 0), 4);
+		succeed(make((void *)4096, most, 0));
+	}
+}
+
+/* Of another LMR */
+
+Test(lmr, one_of_another_has_its_memory)
+{
+	struct wish w = wish_of_lmr(lmr);
+	DAT_LMR_PARAM p;
+
+	w.length = 3;			/* is not looked at */
+	w.priv = DAT_MEM_PRIV_REMOTE_READ_FLAG;
+	succeed(make_wish(&w));
+	cr_expect_eq(fake.mr_addr, memory);
+	cr_expect_eq(fake.mr_len, sizeof(memory));
+	cr_expect_eq(size, sizeof(memory));
+	cr_expect_eq(address, (uintptr_t)memory);
+	cr_expect(local != lmr_context && remote && remote != rmr_context);
+	p = query(h);
+	cr_expect_eq(p.mem_type, DAT_MEM_TYPE_LMR);
+	cr_expect_eq(p.region_desc.for_lmr_handle, lmr);
+	cr_expect_eq(p.length, sizeof(memory));
+	cr_expect_eq(p.mem_priv, DAT_MEM_PRIV_REMOTE_READ_FLAG | DAT_MEM_PRIV_LOCAL_READ_FLAG);
+}
+
+Test(lmr, one_of_another_has_a_life_of_its_own)
+{
+	struct wish w = wish_of_lmr(lmr);
+	DAT_LMR_HANDLE derived, again;
+
+	succeed(make_wish(&w));
+	derived = h;
+	succeed(dofi_lmr_free(lmr));
+	cr_expect_eq(find((uintptr_t)memory, 8, 0), NULL);
+	lmr_context = local;
+	cr_expect_eq(find((uintptr_t)memory, sizeof(memory), 0), derived);
+	w = wish_of_lmr(derived);
+	succeed(make_wish(&w));
+	again = h;
+	succeed(dofi_lmr_free(derived));
+	cr_expect_eq(query(again).length, sizeof(memory));
+}
+
+Test(lmr, one_of_another_may_be_of_another_zone)
+{
+	struct wish w = wish_of_lmr(lmr);
+
+	succeed(dofi_pz_create(ia, &w.zone));
+	succeed(make_wish(&w));
+	lmr_context = local;
+	cr_expect_eq(find((uintptr_t)memory, 8, 0), NULL);
+	pz = w.zone;
+	cr_expect_eq(find((uintptr_t)memory, 8, 0), h);
+}
+
+Test(lmr, what_another_is_made_of_must_be_a_live_lmr_of_the_ia)
+{
+	const DAT_HANDLE bad[] = { NULL, pz, evd, NOWHERE, memory, ia };
+	struct dofi_ia *first = ia, *second;
+	struct wish w;
+	size_t i;
+
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		w = wish_of_lmr(bad[i]);
+		expect_handle(make_wish(&w), LMR);
+	}
+	w = wish_of_lmr(lmr);
+	w.priv = 0x40000;
+	expect_arg(make_wish(&w), 6);
+	w.priv = 0;
+	cr_assert_eq(ia_try_open(&second), 0);
+	ia = second;
+	expect_handle(make_wish(&w), LMR);
+	ia = first;
+	succeed(dofi_ia_close(second, DAT_CLOSE_ABRUPT_FLAG));
+	succeed(dofi_lmr_free(lmr));
+	expect_handle(make_wish(&w), LMR);
+}
+
+/* Shared */
+
+#define SHARED_SIZE 8192u
+
+static char cookie[DAT_LMR_COOKIE_SIZE];
+
+static char *map_shared(void)
+{
+	return mmap(NULL, SHARED_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+}
+
+static struct wish wish_of_shared(void *at, DAT_VLEN length)
+{
+	return (struct wish){
+		.type = DAT_MEM_TYPE_SHARED_VIRTUAL, .length = length,
+		.region.for_shared_memory = { .virtual_address = at, .shared_memory_id = &cookie },
+	};
+}
+
+Test(lmr, shared_memory_keeps_its_cookie)
+{
+	char *at = map_shared(), given[DAT_LMR_COOKIE_SIZE];
+	struct wish w = wish_of_shared(at + 8, SHARED_SIZE - 8);
+	DAT_SHARED_MEMORY told;
+	DAT_LMR_PARAM p;
+
+	memset(cookie, 0x5a, sizeof(cookie));
+	memcpy(given, cookie, sizeof(given));
+	succeed(make_wish(&w));
+	memset(cookie, 0, sizeof(cookie));	/* the consumer's own */
+	cr_expect_eq(fake.mr_addr, at + 8);
+	cr_expect_eq(fake.mr_len, SHARED_SIZE - 8);
+	p = query(h);
+	told = p.region_desc.for_shared_memory;
+	cr_expect_eq(p.mem_type, DAT_MEM_TYPE_SHARED_VIRTUAL);
+	cr_expect_eq(told.virtual_address, at + 8);
+	cr_expect(!memcmp(*told.shared_memory_id, given, sizeof(given)));
+	/* and another LMR of it */
+	w = wish_of_lmr(h);
+	succeed(make_wish(&w));
+	cr_expect_eq(address, (uintptr_t)at + 8);
+}
+
+Test(lmr, shared_memory_must_be_there_and_shared)
+{
+	char *at = map_shared();
+	struct wish w = wish_of_shared(at, SHARED_SIZE);
+
+	w.region.for_shared_memory.shared_memory_id = NULL;
+	expect_arg(make_wish(&w), 3);
+	w = wish_of_shared(NULL, SHARED_SIZE);
+	expect_arg(make_wish(&w), 3);
+	w = wish_of_shared(at, 0);
+	expect_type(make_wish(&w), DAT_LENGTH_ERROR);
+	w = wish_of_shared(memory, 8);
+	expect_type(make_wish(&w), DAT_INVALID_STATE);
+	munmap(at + SHARED_SIZE / 2, SHARED_SIZE / 2);
+	w = wish_of_shared(at + SHARED_SIZE / 2, 8);
+	expect_arg(make_wish(&w), 3);
+	w = wish_of_shared(at, SHARED_SIZE / 2);
+	succeed(make_wish(&w));
+}
+
+/* All 40 bytes count, zeros as any other. */
+Test(lmr, a_cookie_stands_for_one_memory)
+{
+	char *a = map_shared(), *b = map_shared();
+	struct wish w = wish_of_shared(a, SHARED_SIZE);
+	DAT_LMR_HANDLE first;
+
+	succeed(make_wish(&w));
+	first = h;
+	succeed(make_wish(&w));
+	w = wish_of_shared(b, SHARED_SIZE);
+	expect_type(make_wish(&w), DAT_INVALID_STATE);
+	w = wish_of_shared(a, SHARED_SIZE / 2);
+	expect_type(make_wish(&w), DAT_INVALID_STATE);
+	w = wish_of_shared(b, SHARED_SIZE);
+	cookie[DAT_LMR_COOKIE_SIZE - 1] = 1;
+	succeed(make_wish(&w));
+	cookie[DAT_LMR_COOKIE_SIZE - 1] = 0;
+	succeed(dofi_lmr_free(first));
+	expect_type(make_wish(&w), DAT_INVALID_STATE);
 }
 
 #if DAT_VERSION_MAJOR >= 2
-Test(lmr, zero_based_addresses_wait_for_a_later_release)
-{
-	const DAT_REGION_DESCRIPTION region = { .for_va = memory };
+/* Zero-based */
 
-	expect_type(dofi_lmr_create(ia, DAT_MEM_TYPE_VIRTUAL, region, 8, pz, DAT_MEM_PRIV_ALL_FLAG,
-				    DAT_VA_TYPE_ZB, &h, NULL, NULL, NULL, NULL), DAT_NOT_IMPLEMENTED);
-	expect_arg(dofi_lmr_create(ia, DAT_MEM_TYPE_VIRTUAL, region, 8, pz, DAT_MEM_PRIV_ALL_FLAG,
+Test(lmr, addresses_are_virtual_or_offsets_where_the_fabric_can)
+{
+	const struct wish w = {
+		.region.for_va = memory + 64, .length = 100, .zero_based = true,
+	};
+	DAT_IA_ATTR attr;
+
+	expect_arg(dofi_lmr_create(ia, DAT_MEM_TYPE_VIRTUAL, w.region, 8, pz, DAT_MEM_PRIV_ALL_FLAG,
 				   (DAT_VA_TYPE)9, &h, NULL, NULL, NULL, NULL), 7);
+	succeed(dofi_ia_query(ia, NULL, DAT_IA_FIELD_ALL, &attr, 0, NULL));
+	cr_expect_eq(attr.zb_supported, DAT_TRUE);
+	ia->fabric.zero_based = false;
+	expect_type(make_wish(&w), DAT_MODEL_NOT_SUPPORTED);
+}
+
+Test(lmr, zero_based_segments_count_from_the_first_byte)
+{
+	const struct wish w = {
+		.region.for_va = memory + 64, .length = 100, .zero_based = true,
+	};
+	struct dofi_lmr *found;
+
+	succeed(make_wish(&w));
+	cr_expect_eq(fake.mr_addr, memory + 64);
+	cr_expect_eq(fake.mr_offset, (uintptr_t)memory + 64);
+	cr_expect_eq(address, (uintptr_t)memory + 64);
+	cr_expect_eq(query(h).va_type, DAT_VA_TYPE_ZB);
+	cr_expect_eq(query(lmr).va_type, DAT_VA_TYPE_VA);
+	lmr_context = local;
+	found = find(0, 100, 0);
+	cr_assert_eq(found, h);
+	cr_expect_eq(dofi_lmr_memory(found, 7), memory + 71);
+	cr_expect_eq(find(99, 1, 0), h);
+	cr_expect_eq(find(99, 2, 0), NULL);
+	cr_expect_eq(find((uintptr_t)memory + 64, 1, 0), NULL);
+	cr_expect_eq(find(UINT64_MAX, 2, 0), NULL);
+}
+
+Test(lmr, one_of_another_counts_in_its_own_way)
+{
+	struct wish w = wish_of_lmr(lmr);
+	DAT_LMR_HANDLE zero_based;
+
+	w.zero_based = true;
+	succeed(make_wish(&w));
+	zero_based = h;
+	cr_expect_eq(fake.mr_offset, (uintptr_t)memory);
+	w = wish_of_lmr(zero_based);
+	succeed(make_wish(&w));
+	cr_expect_eq(fake.mr_addr, memory);
+	cr_expect_eq(fake.mr_offset, 0);
+	lmr_context = local;
+	cr_expect_eq(find((uintptr_t)memory, sizeof(memory), 0), h);
 }
 
 Test(lmr, infinibands_atomic_privilege_is_accepted)

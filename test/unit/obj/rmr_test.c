@@ -295,7 +295,7 @@ Test(rmr, contexts_are_random_and_never_zero)
 		ones |= seen[i];
 		zeros |= ~seen[i];
 	}
-	cr_expect_eq(ones & zeros, UINT32_MAX, "bits that never change: %#x", ~(ones & zeros));
+	cr_expect_eq(ones & zeros, ~DOFI_KEY_SCOPED, "bits that never change: %#x", ~(ones & zeros));
 }
 
 Test(rmr, a_rebind_revokes_the_former_context)
@@ -600,14 +600,48 @@ Test(rmr, needs_a_triplet_and_a_place_for_its_context)
 }
 
 #if DAT_VERSION_MAJOR >= 2
-Test(rmr, addresses_are_virtual)
+Test(rmr, addresses_are_virtual_or_offsets_where_the_fabric_can)
 {
 	const DAT_RMR_COOKIE cookie = { .as_64 = 1 };
-	DAT_LMR_TRIPLET part = segment(0, 8);
+	DAT_LMR_TRIPLET part = segment(16, 64);
 
+	refused(va, expect_arg(dofi_rmr_bind(rmr, lmr, &part, 0, (DAT_VA_TYPE)9, ep, cookie, 0, &new), 5));
+	ia->fabric.zero_based = false;
 	refused(zb, expect_type(dofi_rmr_bind(rmr, lmr, &part, 0, DAT_VA_TYPE_ZB, ep, cookie, 0, &new),
 				DAT_MODEL_NOT_SUPPORTED));
-	refused(va, expect_arg(dofi_rmr_bind(rmr, lmr, &part, 0, (DAT_VA_TYPE)9, ep, cookie, 0, &new), 5));
+	ia->fabric.zero_based = true;
+	succeed(dofi_rmr_bind(rmr, lmr, &part, 0, DAT_VA_TYPE_ZB, ep, cookie, 0, &new));
+	take_bind(1, DAT_DTO_SUCCESS);
+	cr_expect_eq(fake.mr_addr, memory + 16);
+	cr_expect_eq(fake.mr_offset, (uintptr_t)memory + 16);
+	cr_expect_eq(query().va_type, DAT_VA_TYPE_ZB);
+	cr_expect_eq(query().lmr_triplet.virtual_address, part.virtual_address);
+	bind_first();
+	cr_expect_eq(fake.mr_offset, 0);
+	cr_expect_eq(query().va_type, DAT_VA_TYPE_VA);
+}
+
+/* A part of an LMR whose own addresses are offsets. */
+Test(rmr, a_part_is_named_as_its_lmr_counts)
+{
+	const DAT_REGION_DESCRIPTION region = { .for_va = memory };
+	const DAT_RMR_COOKIE cookie = { .as_64 = 1 };
+	DAT_LMR_TRIPLET part = { .virtual_address = 100, .segment_length = 50 };
+	DAT_LMR_HANDLE of;
+
+	succeed(dofi_lmr_create(ia, DAT_MEM_TYPE_VIRTUAL, region, 150, pz, DAT_MEM_PRIV_ALL_FLAG,
+				DAT_VA_TYPE_ZB, &of, &part.lmr_context, NULL, NULL, NULL));
+	succeed(dofi_rmr_bind(rmr, of, &part, 0, DAT_VA_TYPE_VA, ep, cookie, 0, &new));
+	take_bind(1, DAT_DTO_SUCCESS);
+	cr_expect_eq(fake.mr_addr, memory + 100);
+	cr_expect_eq(fake.mr_offset, 0);
+	succeed(dofi_rmr_bind(rmr, of, &part, 0, DAT_VA_TYPE_ZB, ep, cookie, 0, &new));
+	take_bind(1, DAT_DTO_SUCCESS);
+	cr_expect_eq(fake.mr_offset, (uintptr_t)memory + 100);
+	part.virtual_address++;
+	expect_arg(dofi_rmr_bind(rmr, of, &part, 0, DAT_VA_TYPE_VA, ep, cookie, 0, &new), 3);
+	part.virtual_address = (uintptr_t)memory;
+	expect_arg(dofi_rmr_bind(rmr, of, &part, 0, DAT_VA_TYPE_VA, ep, cookie, 0, &new), 3);
 }
 #endif
 
@@ -916,6 +950,101 @@ Test(rmr, an_abrupt_close_ends_grants_and_pending_binds)
 	succeed(bind_n(2, &new));
 }
 
+/* By its context */
+
+Test(rmr, invalidating_revokes_and_unbinds)
+{
+	bind_first();
+	cr_expect_eq(dofi_rmr_invalidate(pz, ep, old), 0);
+	cr_expect(!fake_mr_live(old));
+	cr_expect_eq(in_force(), 0);
+	cr_expect(!dofi_obj_in_use(&((struct dofi_lmr *)lmr)->obj));
+	cr_expect_eq(dofi_rmr_invalidate(pz, ep, old), -EACCES);
+	cr_expect(event_none(evd));
+	succeed(bind_n(2, &new));
+	take_bind(2, DAT_DTO_SUCCESS);
+	cr_expect_eq(in_force(), new);
+}
+
+Test(rmr, only_what_is_bound_is_invalidated)
+{
+	const DAT_RMR_CONTEXT none[] = { 0, rmr_context, 12345, UINT32_MAX };
+	DAT_PZ_HANDLE elsewhere_pz;
+	size_t i;
+
+	bind_first();
+	for (i = 0; i < sizeof(none) / sizeof(none[0]); i++)
+		cr_expect_eq(dofi_rmr_invalidate(pz, ep, none[i]), -EACCES, "%zu", i);
+	succeed(dofi_pz_create(ia, &elsewhere_pz));
+	cr_expect_eq(dofi_rmr_invalidate(elsewhere_pz, ep, old), -EACCES);
+	transport.room = 0;
+	succeed(send_n(2, 0));
+	succeed(bind_n(3, &new));	/* its turn has not come */
+	cr_expect_eq(dofi_rmr_invalidate(pz, ep, new), -EACCES);
+	cr_expect_eq(in_force(), old);
+	cr_expect(fake_mr_live(new));
+}
+
+Test(rmr, a_grant_that_cannot_be_ended_is_not_invalidated)
+{
+	bind_first();
+	fake.fault.mr_close = -FI_EBUSY;
+	cr_expect_eq(dofi_rmr_invalidate(pz, ep, old), -FI_EBUSY);
+	cr_expect_eq(in_force(), old);
+	fake.fault.mr_close = 0;
+	cr_expect_eq(dofi_rmr_invalidate(pz, ep, old), 0);
+}
+
+/* More than the PZ has places for, so that some share one; each way a grant ends leaves its place. */
+Test(rmr, many_are_told_apart_by_their_contexts)
+{
+	enum { N = 4 * DOFI_PZ_GRANTS };
+	static DAT_RMR_HANDLE many[N];
+	static DAT_RMR_CONTEXT context[N];
+	struct bind b = good();
+	int i, j;
+
+	for (i = 0; i < N; i++) {
+		succeed(dofi_rmr_create(pz, &many[i]));
+		b.rmr = many[i];
+		b.context = &context[i];
+		succeed(post(&b));
+		event_take(evd, DAT_RMR_BIND_COMPLETION_EVENT);
+	}
+	for (i = 0; i < N; i++) {
+		if (i % 3 == 0) {
+			cr_expect_eq(dofi_rmr_invalidate(pz, ep, context[i]), 0);
+		} else if (i % 3 == 1) {
+			succeed(dofi_rmr_free(many[i]));
+		} else {
+			b.rmr = many[i];
+			b.context = NULL;
+			b.part.segment_length = 0;
+			succeed(post(&b));
+			event_take(evd, DAT_RMR_BIND_COMPLETION_EVENT);
+		}
+		for (j = 0; j < N; j += 7)
+			cr_assert_eq(dofi_rmr_in_force(pz, ep, context[j]), j > i, "%d %d", i, j);
+	}
+}
+
+Test(rmr, memory_is_found_by_the_context)
+{
+	struct dofi_rmr_memory m;
+	const uint64_t at = (uintptr_t)memory + 16;	/* see good() */
+
+	bind_first();
+	succeed(dofi_rmr_find(pz, ep, old, at, 64, &m));
+	cr_expect_eq(m.base, memory + 16);
+	cr_expect_eq(m.desc, ((struct dofi_lmr *)lmr)->desc);
+	succeed(dofi_rmr_find(pz, ep, old, at + 63, 1, &m));
+	cr_expect_eq(m.base, memory + 79);
+	expect_type(dofi_rmr_find(pz, ep, old, at - 1, 8, &m), DAT_PROTECTION_VIOLATION);
+	expect_type(dofi_rmr_find(pz, ep, old, at + 60, 5, &m), DAT_PROTECTION_VIOLATION);
+	expect_type(dofi_rmr_find(pz, ep, old, at, UINT64_MAX, &m), DAT_PROTECTION_VIOLATION);
+	expect_type(dofi_rmr_find(pz, ep, rmr_context, at, 8, &m), DAT_PROTECTION_VIOLATION);
+}
+
 Test(rmr, may_be_rebound_through_any_endpoint_of_its_zone)
 {
 	struct bind b = good();
@@ -962,6 +1091,41 @@ Test(rmr_of_ep, says_so)
 	cr_expect_eq(query().rmr_scope, DAT_RMR_SCOPE_EP);
 	expect_handle(dofi_rmr_create_for_ep(NULL, &other), PZ);
 	expect_arg(dofi_rmr_create_for_ep(pz, NULL), 2);
+}
+
+/* The fabric's key is not what the consumer is told: the rest, one peer knows. */
+Test(rmr_of_ep, its_key_is_for_one_peer)
+{
+	((struct dofi_ep *)ep)->secret = 0xabcdef01;
+	succeed(bind_n(1, &old));
+	take_bind(1, DAT_DTO_SUCCESS);
+	cr_expect(old & DOFI_KEY_SCOPED);
+	cr_expect(fake_mr_live(0xabcdef0100000000ULL | old));
+	cr_expect(!fake_mr_live(old));
+	succeed(unbind_n(2));
+	cr_expect(!fake_mr_live(0xabcdef0100000000ULL | old));
+}
+
+Test(rmr_of_ep, is_not_there_where_keys_are_everybodys)
+{
+	DAT_RMR_HANDLE other;
+
+	ia->fabric.scoped_keys = false;
+	expect_type(dofi_rmr_create_for_ep(pz, &other), DAT_MODEL_NOT_SUPPORTED);
+	expect_handle(dofi_rmr_create_for_ep(NULL, &other), PZ);
+}
+
+Test(rmr_of_ep, only_its_own_peer_may_end_it)
+{
+	bind_first();
+	cr_expect_eq(dofi_rmr_invalidate(pz, second, old), -EACCES);
+	cr_expect_eq(in_force(), old);
+	cr_expect(!dofi_rmr_in_force(pz, second, old));
+	cr_expect(dofi_rmr_in_force(pz, ep, old));
+	cr_expect_eq(dofi_rmr_invalidate(pz, ep, old), 0);
+	cr_expect_eq(in_force(), 0);
+	/* and it may be bound elsewhere now */
+	succeed(bind_through(second));
 }
 
 Test(rmr_of_ep, is_bound_through_one_endpoint_at_a_time)

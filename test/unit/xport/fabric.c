@@ -8,6 +8,7 @@
 
 const char *fabric_name = "tcp";
 size_t fabric_cm_data = 256;
+uint32_t peer_secret;
 struct fid request_handle;
 
 static int getinfo(const char *node, uint64_t flags, const struct fi_info *hints,
@@ -88,7 +89,8 @@ struct bytes wire(enum dofi_wire_kind kind, DAT_CONN_QUAL conn_qual, const void 
 {
 	static unsigned char buf[DOFI_WIRE_MAX];
 	const struct dofi_wire msg = {
-		.kind = kind, .conn_qual = conn_qual, .data = data, .data_size = size,
+		.kind = kind, .conn_qual = conn_qual, .secret = peer_secret,
+		.data = data, .data_size = size,
 	};
 
 	return (struct bytes){ buf, dofi_wire_pack(buf, &msg) };

@@ -10,6 +10,7 @@
 #include "xport/wire.h"
 
 extern const char *fabric_name;		/* whose quirks the fake has: tcp */
+extern uint32_t peer_secret;		/* what wire() tells as such; 0 is none */
 extern size_t fabric_cm_data;		/* bytes of private data that it carries */
 
 /* The IA with a PZ, an EVD and an LMR; and all of it gone again. */

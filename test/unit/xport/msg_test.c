@@ -6,6 +6,7 @@
 #include "nomem.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 #define PORT 4711
 #define MAPPED 70000			/* a qualifier that is no port */
@@ -426,6 +427,19 @@ Test(msg, the_fabrics_private_data_less_the_header, .init = init_small)
 	cr_expect_eq(ia->max_private_data, 56 - DOFI_WIRE_HEADER);
 }
 
+/* No room is kept for a secret where there will be none. */
+Test(msg, the_same_where_keys_are_short, .init = init_small)
+{
+	DAT_COUNT before = ia->max_private_data;
+	void *xport_ia = ia->xport_ia;
+
+	ia->fabric.scoped_keys = false;
+	cr_assert_eq(dofi_msg_xport.ia_init(ia), 0);
+	cr_expect_eq(ia->max_private_data, before + DOFI_WIRE_SECRET);
+	free(ia->xport_ia);
+	ia->xport_ia = xport_ia;
+}
+
 Test(msg, the_ias_state_without_memory)
 {
 	static struct dofi_ia other;
@@ -434,6 +448,35 @@ Test(msg, the_ias_state_without_memory)
 	cr_expect_eq(dofi_msg_xport.ia_init(&other), -ENOMEM);
 	cr_expect(nomem_failed());
 	cr_expect(!other.xport_ia);
+}
+
+/* Each end tells the other a secret, a new one for each connection; see dofi_mr_fabric_key(). */
+Test(msg, secrets_are_told_and_kept)
+{
+	struct dofi_ep *e = ep;
+	uint32_t first;
+
+	peer_secret = 0xcafe0001;
+	make_established();
+	first = sent().secret;
+	cr_expect(first);
+	cr_expect_eq(e->secret, first);
+	cr_expect_eq(e->peer_secret, 0xcafe0001);
+	succeed(dofi_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG));
+	quiesce();
+	event_only(DAT_CONNECTION_EVENT_DISCONNECTED);
+	succeed(dofi_ep_reset(ep));
+	peer_secret = 0;		/* it has none */
+	make_established();
+	cr_expect(sent().secret && sent().secret != first);
+	cr_expect_eq(e->peer_secret, 0);
+}
+
+Test(msg, where_keys_have_no_room_for_a_secret_there_is_none)
+{
+	ia->fabric.scoped_keys = false;
+	connect_to(ep, PORT);
+	cr_expect_eq(sent().secret, 0);
 }
 
 Test(msg, an_acceptance_connects_with_its_data)
@@ -712,6 +755,22 @@ Test(msg_accept, the_answer_carries_its_data)
 	cr_expect(event_none(evd), "not before the fabric says so");
 }
 
+static void init_request_with_secret(void)
+{
+	peer_secret = 0xcafe0002;
+	init_request();
+}
+
+Test(msg_accept, secrets_are_told_and_kept, .init = init_request_with_secret)
+{
+	struct dofi_ep *e = ep;
+
+	accept_request();
+	cr_expect(sent().secret);
+	cr_expect_eq(e->secret, sent().secret);
+	cr_expect_eq(e->peer_secret, 0xcafe0002);
+}
+
 /* The acceptor's event carries no data, whatever the fabric delivers. */
 Test(msg_accept, it_stands_when_the_fabric_says_so)
 {
@@ -782,6 +841,22 @@ Test(msg_submit, sends)
 	empty(FAKE_SEND);
 }
 
+#if DAT_VERSION_MAJOR >= 2
+Test(msg_submit, sends_that_invalidate)
+{
+	DAT_COUNT n;
+
+	for (n = 0; n <= 3; n++) {
+		succeed(dofi_ep_post_send_with_invalidate(ep, n, n ? segments() : NULL, cookie,
+							  DAT_COMPLETION_DEFAULT_FLAG, DAT_TRUE,
+							  0x87654321));
+		reached(FAKE_SENDMSG, (size_t)n);
+		cr_expect_eq(fake_eps.flags, FI_REMOTE_CQ_DATA);
+		cr_expect_eq(fake_eps.cq_data, 0x187654321);
+	}
+}
+#endif
+
 Test(msg_submit, receives)
 {
 	succeed(dofi_ep_post_recv(ep, 1, segments(), cookie, DAT_COMPLETION_DEFAULT_FLAG));
@@ -839,6 +914,24 @@ Test(msg_submit, writes)
 	succeed(dofi_ep_post_rdma_write(ep, 3, segments(), cookie, &three, DAT_COMPLETION_DEFAULT_FLAG));
 	reached(FAKE_WRITE, 3);
 	cr_expect_eq(fake_eps.remote_len, 24);
+}
+
+/* A context whose scope is the connection is whole with what the peer told of it. */
+Test(msg_submit, keys_of_one_connection)
+{
+	DAT_RMR_TRIPLET one = remote_segment(8), three = remote_segment(24);
+
+	((struct dofi_ep *)ep)->peer_secret = 0xcafe0003;
+	succeed(dofi_ep_post_rdma_write(ep, 1, segments(), cookie, &one, DAT_COMPLETION_DEFAULT_FLAG));
+	reached_remote(8);
+	one.rmr_context |= DOFI_KEY_SCOPED;
+	three.rmr_context |= DOFI_KEY_SCOPED;
+	succeed(dofi_ep_post_rdma_write(ep, 1, segments(), cookie, &one, DAT_COMPLETION_DEFAULT_FLAG));
+	cr_expect_eq(fake_eps.remote_key, 0xcafe000300000000ULL | one.rmr_context);
+	succeed(dofi_ep_post_rdma_read(ep, 1, segments(), cookie, &one, DAT_COMPLETION_DEFAULT_FLAG));
+	cr_expect_eq(fake_eps.remote_key, 0xcafe000300000000ULL | one.rmr_context);
+	succeed(dofi_ep_post_rdma_read(ep, 3, segments(), cookie, &three, DAT_COMPLETION_DEFAULT_FLAG));
+	cr_expect_eq(fake_eps.remote_key, 0xcafe000300000000ULL | three.rmr_context);
 }
 
 Test(msg_submit, what_fails_breaks_the_connection)

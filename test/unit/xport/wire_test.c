@@ -9,6 +9,7 @@
 
 static unsigned char buf[DOFI_WIRE_MAX];
 static unsigned char payload[DOFI_WIRE_MAX_DATA];
+static uint32_t secret;			/* of what is packed; 0 is none */
 
 /* @msg from a block that ends where its bytes do, so that tools see what is read beyond. */
 static int unpack(const void *bytes, size_t len, struct dofi_wire *msg)
@@ -40,7 +41,8 @@ static void init(void)
 static size_t pack(enum dofi_wire_kind kind, uint64_t conn_qual, size_t size)
 {
 	const struct dofi_wire msg = {
-		.kind = kind, .conn_qual = conn_qual, .data = payload, .data_size = size,
+		.kind = kind, .conn_qual = conn_qual, .secret = secret,
+		.data = payload, .data_size = size,
 	};
 
 	return dofi_wire_pack(buf, &msg);
@@ -125,7 +127,7 @@ Test(wire, unknown_flags_are_refused)
 	size_t n = pack(DOFI_WIRE_REQUEST, 5, 8);
 	int flags;
 
-	for (flags = 2; flags < 256; flags++) {
+	for (flags = 4; flags < 256; flags++) {
 		buf[2] = (unsigned char)flags;
 		refused(buf, n);
 	}
@@ -172,13 +174,13 @@ Test(wire, hostile_headers_of_every_length_yield_nothing_outside)
 	bytes[0] = 0xda;
 	for (len = 0; len <= sizeof(bytes); len += len < 20 ? 1 : 47)
 		for (kind = 0; kind < 256; kind++)
-			for (flags = 0; flags < 4; flags++)
+			for (flags = 0; flags < 8; flags++)
 				for (size = 0; size < 256; size += size < 20 ? 1 : 59) {
 					bytes[1] = (unsigned char)kind;
 					bytes[2] = (unsigned char)flags;
 					bytes[3] = (unsigned char)size;
 					if (!unpack(bytes, len, &msg))
-						cr_assert(msg.data_size == size && !(flags & ~1u));
+						cr_assert(msg.data_size == size && !(flags & ~3u));
 				}
 }
 
@@ -200,6 +202,33 @@ Test(wire, the_bytes_without_qualifier_are_as_documented)
 	cr_expect(!memcmp(buf, want, sizeof(want)));
 }
 
+Test(wire, the_bytes_of_a_secret_are_as_documented)
+{
+	static const unsigned char with_both[] = {
+		0xda, 0x11, 0x03, 0x01, 0x01, 0x23, 0x45, 0x67, 0x89, 0xab, 0xcd, 0xef,
+		0xfe, 0xdc, 0xba, 0x98, 1,
+	};
+	static const unsigned char alone[] = { 0xda, 0x12, 0x02, 0x01, 0xfe, 0xdc, 0xba, 0x98, 1 };
+
+	secret = 0xfedcba98;
+	cr_assert_eq(pack(DOFI_WIRE_REQUEST, 0x0123456789abcdefULL, 1), sizeof(with_both));
+	cr_expect(!memcmp(buf, with_both, sizeof(with_both)));
+	cr_assert_eq(pack(DOFI_WIRE_ACCEPT, 0, 1), sizeof(alone));
+	cr_expect(!memcmp(buf, alone, sizeof(alone)));
+}
+
+Test(wire, a_secret_of_zero_or_cut_off_is_refused)
+{
+	size_t n, len;
+
+	secret = 0x80000001;
+	n = pack(DOFI_WIRE_REQUEST, 5, 3);
+	for (len = 0; len < n; len++)
+		refused(buf, len);
+	memset(buf + 12, 0, 4);
+	refused(buf, n);
+}
+
 /* What is packed comes out again, at every size, of every kind, with and without qualifier. */
 Test(wire, messages_survive)
 {
@@ -211,12 +240,15 @@ Test(wire, messages_survive)
 	for (kind = DOFI_WIRE_REQUEST; kind <= DOFI_WIRE_REFUSE; kind++)
 		for (i = 0; i < sizeof(quals) / sizeof(quals[0]); i++)
 			for (size = 0; size <= sizeof(payload); size++) {
-				size_t n = pack((enum dofi_wire_kind)kind, quals[i], size);
+				size_t n;
 
-				cr_assert_eq(n, (quals[i] ? 12 : 4) + size);
+				secret = size & 1 ? 0xdeadbeef : 0;
+				n = pack((enum dofi_wire_kind)kind, quals[i], size);
+				cr_assert_eq(n, (quals[i] ? 12 : 4) + (secret ? 4 : 0) + size);
 				cr_assert_eq(unpack(buf, n, &msg), 0);
 				cr_assert_eq((int)msg.kind, kind);
 				cr_assert_eq(msg.conn_qual, quals[i]);
+				cr_assert_eq(msg.secret, secret);
 				cr_assert_eq(msg.data_size, size);
 				cr_assert(!memcmp(msg.data, payload, size));
 			}
@@ -224,6 +256,7 @@ Test(wire, messages_survive)
 
 Test(wire, the_largest_message_fills_the_buffer)
 {
+	secret = 1;
 	cr_expect_eq(pack(DOFI_WIRE_REQUEST, 1, DOFI_WIRE_MAX_DATA), DOFI_WIRE_MAX);
 }
 

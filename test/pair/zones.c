@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Zones keep apart: every wrong combination of EP, LMR and RMR is refused, here and from afar. */
+
+#include "pair.h"
+
+#include <string.h>
+
+#define PART 512u
+
+/*
+ * The zones are two of one IA and one of another instance of it. Each has an LMR, an LMR made
+ * of the one of the zone before, an RMR, and for what is tried an EP.
+ */
+#define ZONES 3
+
+enum kind { PLAIN, DERIVED, GRANTED, KINDS };
+
+struct zone {
+	struct node *n;
+	DAT_PZ_HANDLE pz;
+	struct mem m, derived;
+	DAT_RMR_HANDLE rmr;
+	DAT_EP_HANDLE ep;
+	struct grant grant[KINDS];
+};
+
+static struct node node[2];
+static struct zone zone[ZONES];
+
+static DAT_DTO_COOKIE cookie_of(uint64_t n)
+{
+	return (DAT_DTO_COOKIE){ .as_64 = n };
+}
+
+/* From an LMR of the same IA, of whichever zone. */
+static void derive(struct zone *z, const struct zone *of)
+{
+	const DAT_REGION_DESCRIPTION region = { .for_lmr_handle = of->m.lmr };
+
+	z->derived = of->m;
+#if DAT_VERSION_MAJOR >= 2
+	OK(dat_lmr_create(z->n->ia, DAT_MEM_TYPE_LMR, region, 0, z->pz, DAT_MEM_PRIV_ALL_FLAG,
+			  DAT_VA_TYPE_VA, &z->derived.lmr, &z->derived.lmr_context,
+			  &z->derived.rmr_context, NULL, NULL));
+#else
+	OK(dat_lmr_create(z->n->ia, DAT_MEM_TYPE_LMR, region, 0, z->pz, DAT_MEM_PRIV_ALL_FLAG,
+			  &z->derived.lmr, &z->derived.lmr_context, &z->derived.rmr_context,
+			  NULL, NULL));
+#endif
+}
+
+static struct grant grant_of(const struct mem *m)
+{
+	return (struct grant){ (uintptr_t)m->base, PART, m->rmr_context };
+}
+
+static void zones_open(struct pair *p)
+{
+	int i;
+
+	for (i = 0; i < 2; i++)
+		node_open(&node[i]);
+	for (i = 0; i < ZONES; i++) {
+		struct zone *z = &zone[i];
+
+		z->n = &node[i == 2];
+		OK(dat_pz_create(z->n->ia, &z->pz));
+		mem_get_with(z->n, z->pz, &z->m, PART, DAT_MEM_PRIV_ALL_FLAG);
+		memset(z->m.base, 0xa0 + i, PART);
+		OK(dat_rmr_create(z->pz, &z->rmr));
+		z->ep = link_in(p, z->n, z->pz);
+	}
+	derive(&zone[0], &zone[1]);
+	derive(&zone[1], &zone[0]);
+	derive(&zone[2], &zone[2]);
+	for (i = 0; i < ZONES; i++) {
+		struct zone *z = &zone[i];
+
+		z->grant[PLAIN] = grant_of(&z->m);
+		z->grant[DERIVED] = grant_of(&z->derived);
+		z->grant[GRANTED] = grant_of(&z->m);
+		OK(bind_part(z->rmr, &z->m, 0, PART, BOTH, z->ep, 1, &z->grant[GRANTED].rmr_context));
+		expect_bind(z->n->req, z->rmr, 1, DAT_DTO_SUCCESS);
+	}
+}
+
+static void zones_close(struct pair *p)
+{
+	int i;
+
+	for (i = 0; i < ZONES; i++) {
+		struct zone *z = &zone[i];
+
+		pair_unlink(p, z->n, z->ep);
+		OK(dat_ep_free(z->ep));
+		FAILS(dat_pz_free(z->pz), DAT_INVALID_STATE);
+		OK(dat_rmr_free(z->rmr));
+		FAILS(dat_pz_free(z->pz), DAT_INVALID_STATE);
+		OK(dat_lmr_free(z->derived.lmr));
+	}
+	for (i = 0; i < ZONES; i++) {
+		mem_put(&zone[i].m);
+		OK(dat_pz_free(zone[i].pz));
+	}
+	for (i = 0; i < 2; i++)
+		node_close(&node[i]);
+}
+
+/* Local: what an EP is given must be of its zone, every segment of it */
+
+static void ops_fail(const struct zone *of, DAT_LMR_TRIPLET *iov, DAT_COUNT n)
+{
+	const DAT_RMR_TRIPLET remote = remote_segment(&of->grant[PLAIN], 0, n * 16);
+	const DAT_COMPLETION_FLAGS none = DAT_COMPLETION_DEFAULT_FLAG;
+
+	FAILS(dat_ep_post_send(of->ep, n, iov, cookie_of(1), none), DAT_PROTECTION_VIOLATION);
+	FAILS(dat_ep_post_recv(of->ep, n, iov, cookie_of(1), none), DAT_PROTECTION_VIOLATION);
+	FAILS(dat_ep_post_rdma_write(of->ep, n, iov, cookie_of(1), &remote, none),
+	      DAT_PROTECTION_VIOLATION);
+	FAILS(dat_ep_post_rdma_read(of->ep, n, iov, cookie_of(1), &remote, none),
+	      DAT_PROTECTION_VIOLATION);
+#if DAT_VERSION_MAJOR >= 2
+	/* where it is not supported at all, there is nothing to protect */
+	FAILS(dat_ep_post_send_with_invalidate(of->ep, n, iov, cookie_of(1), none, DAT_FALSE, 0),
+	      DAT_PROTECTION_VIOLATION);
+#endif
+}
+
+static void segments_fail(const struct zone *of, const struct zone *other)
+{
+	const struct mem *const wrong[] = { &other->m, &other->derived };
+	size_t i;
+
+	for (i = 0; i < 2; i++) {
+		DAT_LMR_TRIPLET iov[2] = {
+			mem_segment(wrong[i], 0, 16), mem_segment(&of->m, 0, 16),
+		};
+
+		ops_fail(of, iov, 1);
+		ops_fail(of, iov, 2);
+		iov[1] = iov[0];
+		iov[0] = mem_segment(&of->derived, 16, 16);
+		ops_fail(of, iov, 2);
+	}
+}
+
+/* All that a bind names: at least one is of another zone than the rest. */
+static void binds_fail(int rmr, int lmr, int ep)
+{
+	DAT_RMR_CONTEXT none;
+
+	FAILS(bind_part(zone[rmr].rmr, &zone[lmr].m, 0, PART, BOTH, zone[ep].ep, 1, &none),
+	      DAT_PROTECTION_VIOLATION);
+	FAILS(bind_part(zone[rmr].rmr, &zone[lmr].derived, 0, PART, BOTH, zone[ep].ep, 1, &none),
+	      DAT_PROTECTION_VIOLATION);
+}
+
+#if DAT_VERSION_MAJOR >= 2
+static void reads_fail(const struct zone *of, const struct zone *other)
+{
+	const DAT_RMR_TRIPLET remote = remote_segment(&of->grant[PLAIN], 0, 16);
+	DAT_RMR_TRIPLET local;
+	int kind;
+
+	for (kind = 0; kind < KINDS; kind++) {
+		local = remote_segment(&other->grant[kind], 0, 16);
+		FAILS(dat_ep_post_rdma_read_to_rmr(of->ep, &local, cookie_of(1), &remote,
+						   DAT_COMPLETION_DEFAULT_FLAG),
+		      DAT_PROTECTION_VIOLATION);
+	}
+}
+#endif
+
+static void local_server(struct pair *p)
+{
+	int ep, lmr, rmr;
+
+	zones_open(p);
+	for (ep = 0; ep < ZONES; ep++)
+		for (lmr = 0; lmr < ZONES; lmr++) {
+			if (ep != lmr) {
+				segments_fail(&zone[ep], &zone[lmr]);
+#if DAT_VERSION_MAJOR >= 2
+				reads_fail(&zone[ep], &zone[lmr]);
+#endif
+				FAILS(unbind(zone[lmr].rmr, &zone[lmr].m, zone[ep].ep, 1),
+				      DAT_PROTECTION_VIOLATION);
+			}
+			for (rmr = 0; rmr < ZONES; rmr++)
+				if (ep != lmr || lmr != rmr)
+					binds_fail(rmr, lmr, ep);
+		}
+	for (ep = 0; ep < ZONES; ep++) {
+		expect_quiet(zone[ep].n->req);
+		expect_quiet(zone[ep].n->recv);
+	}
+	pair_sync(p);
+	zones_close(p);
+}
+
+/* The other end of a zone's connections; all of its own is of one zone. */
+static void peers_open(struct pair *p, struct node *n, DAT_EP_HANDLE ep[ZONES])
+{
+	int i;
+
+	node_open(n);
+	for (i = 0; i < ZONES; i++)
+		ep[i] = link_in(p, n, n->pz);
+}
+
+static void peers_close(struct pair *p, struct node *n, DAT_EP_HANDLE ep[ZONES])
+{
+	int i;
+
+	for (i = 0; i < ZONES; i++) {
+		pair_unlink(p, n, ep[i]);
+		OK(dat_ep_free(ep[i]));
+	}
+	node_close(n);
+}
+
+static void local_client(struct pair *p)
+{
+	DAT_EP_HANDLE ep[ZONES];
+	struct node n;
+
+	peers_open(p, &n, ep);
+	pair_sync(p);
+	peers_close(p, &n, ep);
+}
+
+/* As expect_end(), but does not look for more: there are many to come. */
+static void ended(DAT_EVD_HANDLE evd, DAT_EP_HANDLE ep)
+{
+	DAT_EVENT event;
+	DAT_COUNT more;
+
+	OK(dat_evd_wait(evd, pair_scaled(PAIR_LIMIT) * 1000, 1, &event, &more));
+	CHECK(event.event_data.connect_event_data.ep_handle == ep, "of another EP");
+	SAME(ep_state(ep), DAT_EP_STATE_DISCONNECTED);
+}
+
+/* Remote: a context is good through connections of its zone, and ends any other's */
+
+static void remote_server(struct pair *p)
+{
+	int i, j, kind, reads;
+	DAT_EP_HANDLE ep;
+
+	zones_open(p);
+	for (i = 0; i < ZONES; i++)
+		pair_send(p, zone[i].grant, sizeof(zone[i].grant));
+	for (i = 0; i < ZONES; i++)
+		for (j = 0; j < ZONES; j++)
+			for (kind = 0; kind < KINDS * (i != j); kind++)
+				for (reads = 0; reads < 2; reads++) {
+					ep = link_in(p, zone[i].n, zone[i].pz);
+					pair_sync(p);
+					OK(dat_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG));
+					ended(zone[i].n->conn, ep);
+					OK(dat_ep_free(ep));
+				}
+	pair_sync(p);
+	for (i = 0; i < ZONES; i++) {
+		/* what was granted was written by its own zone's peer, and by no other */
+		SAME(zone[i].m.base[0], 0xb0 + i);
+		SAME(zone[i].m.base[PART - 1], 0xa0 + i);
+	}
+	zones_close(p);
+}
+
+/* Through its own zone's connection everything works. */
+static void use_own(struct node *n, DAT_EP_HANDLE ep, struct mem *m, const struct grant *g, int i)
+{
+	int kind;
+
+	for (kind = 0; kind < KINDS; kind++) {
+		post_read(ep, m, 16, 16, 1, &g[kind], 16);
+		expect_dto(n->req, 1, DAT_DTO_SUCCESS, 16);
+	}
+	SAME(m->base[16], 0xa0 + i);
+	m->base[0] = 0xb0 + i;
+	post_write(ep, m, 0, 1, 2, &g[GRANTED], 0);
+	expect_dto(n->req, 2, DAT_DTO_SUCCESS, 1);
+}
+
+/* What follows a use that is right has its own fault alone. */
+static void try_other(struct pair *p, struct node *n, struct mem *m, const struct grant *right,
+		      const struct grant *g, bool reads)
+{
+	DAT_EP_HANDLE ep = link_in(p, n, n->pz);
+	DAT_EVENT event;
+
+	post_read(ep, m, 0, 16, 3, right, 16);
+	expect_dto(n->req, 3, DAT_DTO_SUCCESS, 16);
+	memset(m->base, 0xcc, PART);
+	if (reads)
+		post_read(ep, m, 0, PART, 4, g, 0);
+	else
+		post_write(ep, m, 0, PART, 4, g, 0);
+	expect_event(n->req, DAT_DTO_COMPLETION_EVENT, &event);
+	CHECK(event.event_data.dto_completion_event_data.status != DAT_DTO_SUCCESS,
+	      "the context is of another zone");
+	ended(n->conn, ep);
+	SAME(m->base[0], 0xcc);
+	pair_sync(p);	/* sockets may lose the end of a connection */
+	OK(dat_ep_free(ep));
+}
+
+static void remote_client(struct pair *p)
+{
+	struct grant g[ZONES][KINDS];
+	DAT_EP_HANDLE ep[ZONES];
+	struct node n;
+	struct mem m;
+	int i, j, kind, reads;
+
+	peers_open(p, &n, ep);
+	mem_get(&n, &m, PART);
+	for (i = 0; i < ZONES; i++)
+		pair_recv(p, g[i], sizeof(g[i]));
+	for (i = 0; i < ZONES; i++)
+		use_own(&n, ep[i], &m, g[i], i);
+	for (i = 0; i < ZONES; i++)
+		for (j = 0; j < ZONES; j++)
+			for (kind = 0; kind < KINDS * (i != j); kind++)
+				for (reads = 0; reads < 2; reads++)
+					try_other(p, &n, &m, &g[i][PLAIN], &g[j][kind], reads);
+	expect_quiet(n.req);
+	pair_sync(p);
+	mem_put(&m);
+	peers_close(p, &n, ep);
+}
+
+static const struct pair_case cases[] = {
+	PAIR_CASE("here", local_server, local_client),
+	PAIR_CASE("from afar", remote_server, remote_client),
+};
+
+PAIR_MAIN(cases)
