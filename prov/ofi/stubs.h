@@ -34,7 +34,6 @@ DAT_RETURN dofi_stub_ep_post_rdma_read_to_rmr(DAT_EP_HANDLE ep, const DAT_RMR_TR
 DAT_RETURN dofi_stub_cno_fd_create(DAT_IA_HANDLE ia, DAT_FD *fd, DAT_CNO_HANDLE *cno);
 DAT_RETURN dofi_stub_cno_trigger(DAT_CNO_HANDLE cno, DAT_EVD_HANDLE *evd);
 DAT_RETURN dofi_stub_ia_ha_related(DAT_IA_HANDLE ia, const DAT_NAME_PTR name, DAT_BOOLEAN *related);
-DAT_RETURN dofi_stub_extendedop(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args);
 #endif
 
 #endif

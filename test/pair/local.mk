@@ -28,7 +28,8 @@ PAIR_TESTS += \
 	test/pair/modify1 \
 	test/pair/modify2 \
 	test/pair/rmr1 \
-	test/pair/rmr2
+	test/pair/rmr2 \
+	test/pair/ext2
 
 check_PROGRAMS += \
 	test/pair/connect1 \
@@ -54,7 +55,8 @@ check_PROGRAMS += \
 	test/pair/modify1 \
 	test/pair/modify2 \
 	test/pair/rmr1 \
-	test/pair/rmr2
+	test/pair/rmr2 \
+	test/pair/ext2
 
 test_pair_connect1_SOURCES = test/pair/connect.c $(pair_harness)
 test_pair_connect1_CPPFLAGS = $(pair_cppflags1)
@@ -139,6 +141,11 @@ test_pair_rmr1_LDADD = libdat.la
 test_pair_rmr2_SOURCES = test/pair/rmr.c $(pair_harness)
 test_pair_rmr2_CPPFLAGS = $(pair_cppflags2)
 test_pair_rmr2_LDADD = libdat2.la
+
+# 1.2 has no extensions.
+test_pair_ext2_SOURCES = test/pair/ext.c $(pair_harness)
+test_pair_ext2_CPPFLAGS = $(pair_cppflags2)
+test_pair_ext2_LDADD = libdat2.la
 
 # The same over libfabric's other connected software fabrics.
 SLOW_TESTS += \

@@ -4,12 +4,18 @@
 #include "obj/lmr.h"
 
 #include "base/log.h"
+#include "obj/lmr_atomic.h"
 
 #include <rdma/fi_errno.h>
 
 struct dofi_pool dofi_lmr_pool = DOFI_POOL_INIT("lmr", struct dofi_lmr, NULL);
 
-#define REMOTE_PRIV (DAT_MEM_PRIV_REMOTE_READ_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG)
+#if DAT_VERSION_MAJOR >= 2
+#define REMOTE_CHANGE (DAT_MEM_PRIV_REMOTE_WRITE_FLAG | DAT_IB_MEM_PRIV_REMOTE_ATOMIC)
+#else
+#define REMOTE_CHANGE DAT_MEM_PRIV_REMOTE_WRITE_FLAG
+#endif
+#define REMOTE_PRIV (DAT_MEM_PRIV_REMOTE_READ_FLAG | REMOTE_CHANGE)
 
 static void lmr_destroy(struct dofi_obj *obj)
 {
@@ -18,6 +24,7 @@ static void lmr_destroy(struct dofi_obj *obj)
 
 	if (!dofi_obj_retire(obj))
 		return;
+	dofi_lmr_atomic_close(lmr);
 	ret = fi_close(&lmr->mr->fid);
 	if (ret)
 		dofi_log(DOFI_WARN, DOFI_MEM, "closing a registration: %s", fi_strerror(-ret));
@@ -66,7 +73,7 @@ static DAT_RETURN request_check(const struct lmr_request *r)
 	if (r->priv & ~DOFI_LMR_PRIVILEGES)
 		return DOFI_BAD_ARG(6);
 	/* as on InfiniBand: who may write from afar may write here */
-	if ((r->priv & DAT_MEM_PRIV_REMOTE_WRITE_FLAG) && !(r->priv & DAT_MEM_PRIV_LOCAL_WRITE_FLAG))
+	if ((r->priv & REMOTE_CHANGE) && !(r->priv & DAT_MEM_PRIV_LOCAL_WRITE_FLAG))
 		return DOFI_BAD_ARG(6);
 	return DAT_SUCCESS;
 }
@@ -100,6 +107,7 @@ static DAT_RETURN lmr_new(struct dofi_ia *ia, struct dofi_pz *pz, const struct l
 	lmr->desc = fi_mr_desc(lmr->mr);
 	context_renew(lmr);
 	dofi_obj_get(&pz->obj);
+	dofi_lmr_atomic_open(lmr);
 	dofi_obj_publish(&lmr->obj, DAT_HANDLE_TYPE_LMR);
 	*out = lmr;
 	return DAT_SUCCESS;

@@ -19,6 +19,7 @@ struct dofi_lmr {
 	struct fid_mr *mr;
 	void *desc;
 	uint8_t generation;
+	LIST_ENTRY(dofi_lmr) atomic_link; /* under the PZ's atomic_lock */
 };
 
 /* A context is the LMR's place in its pool, and a generation to catch a stale one. */

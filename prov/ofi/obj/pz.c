@@ -12,6 +12,8 @@ static void pz_ctor(void *obj)
 	/* outlives the PZ: an EVD may poll a queue that is just being closed */
 	dofi_cq_init(&pz->domain.cq);
 	pthread_mutex_init(&pz->rmr_lock, NULL);
+	pthread_mutex_init(&pz->atomic_lock, NULL);
+	LIST_INIT(&pz->atomic_lmrs);
 }
 
 struct dofi_pool dofi_pz_pool = DOFI_POOL_INIT("pz", struct dofi_pz, pz_ctor);

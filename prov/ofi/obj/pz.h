@@ -6,10 +6,14 @@
 #include "fab/domain.h"
 #include "obj/ia.h"
 
+struct dofi_lmr;
+
 struct dofi_pz {
 	struct dofi_obj obj;
 	uint64_t id;			/* no other zone ever has it */
 	struct dofi_domain domain;
+	pthread_mutex_t atomic_lock;	/* LMRs that peers may use atomics on; a leaf, held while they do */
+	LIST_HEAD(, dofi_lmr) atomic_lmrs;
 	pthread_mutex_t rmr_lock;	/* its RMRs and their binds; taken under an EP's lock */
 };
 

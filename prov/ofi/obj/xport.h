@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct dofi_cr;
 struct dofi_dto;
@@ -14,6 +15,16 @@ struct dofi_ep;
 struct dofi_ia;
 struct dofi_progress_ops;
 struct dofi_sp;
+
+/* Most bytes of an RDMA write with immediate data. */
+#define DOFI_WRITE_IMMED_MAX ((1u << 30) - 1)
+
+/* Memory of a peer that its transport lets us write; key 0 if there is none. */
+struct dofi_mailbox {
+	uint64_t addr;
+	uint32_t key;
+	uint32_t id;			/* what the peer knows it by */
+};
 
 /* Why a connection request is turned down. */
 enum dofi_reject {
@@ -61,6 +72,9 @@ struct dofi_xport {
 	 * errno: the operation failed.
 	 */
 	int (*submit)(struct dofi_ep *ep, struct dofi_dto *dto);
+
+	/* Goes on with what it owes the peer, when an operation has completed. EP lock held. */
+	void (*resume)(struct dofi_ep *ep);
 };
 
 #endif

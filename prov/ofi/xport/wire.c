@@ -9,67 +9,87 @@
 #define MAGIC 0xda
 #define VERSION 1
 #define FLAG_QUAL 0x01
+#define FLAG_MAILBOX 0x02
+#define FLAGS (FLAG_QUAL | FLAG_MAILBOX)
 
 #define FIXED 4
-#define QUAL 8
 
-static void put_be64(unsigned char *p, uint64_t v)
+/* Writes the low @n bytes of @v, and returns what is behind them. */
+static unsigned char *put(unsigned char *p, int n, uint64_t v)
 {
 	int i;
 
-	for (i = 7; i >= 0; i--, v >>= 8)
+	for (i = n - 1; i >= 0; i--, v >>= 8)
 		p[i] = (unsigned char)v;
+	return p + n;
 }
 
-static uint64_t get_be64(const unsigned char *p)
+static uint64_t get(const unsigned char **p, int n)
 {
 	uint64_t v = 0;
-	int i;
 
-	for (i = 0; i < 8; i++)
-		v = v << 8 | p[i];
+	while (n--)
+		v = v << 8 | *(*p)++;
 	return v;
 }
 
 size_t dofi_wire_pack(unsigned char buf[DOFI_WIRE_MAX], const struct dofi_wire *msg)
 {
-	size_t at = FIXED;
+	unsigned char *p = buf + FIXED;
 
 	buf[0] = MAGIC;
 	buf[1] = VERSION << 4 | msg->kind;
-	buf[2] = msg->conn_qual ? FLAG_QUAL : 0;
+	buf[2] = (msg->conn_qual ? FLAG_QUAL : 0) | (msg->mailbox.key ? FLAG_MAILBOX : 0);
 	buf[3] = (unsigned char)msg->data_size;
-	if (msg->conn_qual) {
-		put_be64(buf + at, msg->conn_qual);
-		at += QUAL;
+	if (msg->conn_qual)
+		p = put(p, 8, msg->conn_qual);
+	if (msg->mailbox.key) {
+		p = put(p, 8, msg->mailbox.addr);
+		p = put(p, 4, msg->mailbox.key);
+		p = put(p, 4, msg->mailbox.id);
 	}
 	if (msg->data_size)
-		memcpy(buf + at, msg->data, msg->data_size);
-	return at + msg->data_size;
+		memcpy(p, msg->data, msg->data_size);
+	return p - buf + msg->data_size;
+}
+
+/* What the flags announce, of which all bytes are there; a number of 0 is left out instead. */
+static int unpack_numbers(const unsigned char **p, uint8_t flags, struct dofi_wire *msg)
+{
+	if (flags & FLAG_QUAL) {
+		msg->conn_qual = get(p, 8);
+		if (!msg->conn_qual)
+			return -EPROTO;
+	}
+	if (flags & FLAG_MAILBOX) {
+		msg->mailbox.addr = get(p, 8);
+		msg->mailbox.key = (uint32_t)get(p, 4);
+		msg->mailbox.id = (uint32_t)get(p, 4);
+		if (!msg->mailbox.key)
+			return -EPROTO;
+	}
+	return 0;
 }
 
 int dofi_wire_unpack(const void *buf, size_t len, struct dofi_wire *msg)
 {
 	const unsigned char *p = buf;
-	size_t at = FIXED;
+	size_t size = FIXED;
+	uint8_t flags;
 
-	if (len < FIXED || p[0] != MAGIC || p[1] >> 4 != VERSION || (p[2] & ~FLAG_QUAL))
+	if (len < FIXED || p[0] != MAGIC || p[1] >> 4 != VERSION || (p[2] & ~FLAGS))
 		return -EPROTO;
 	if ((p[1] & 0xf) < DOFI_WIRE_REQUEST || (p[1] & 0xf) > DOFI_WIRE_REFUSE)
 		return -EPROTO;
-	*msg = (struct dofi_wire){ .kind = (enum dofi_wire_kind)(p[1] & 0xf) };
-	if (p[2] & FLAG_QUAL) {
-		if (len < at + QUAL)
-			return -EPROTO;
-		msg->conn_qual = get_be64(p + at);
-		at += QUAL;
-		if (!msg->conn_qual)
-			return -EPROTO;
-	}
-	msg->data_size = p[3];
-	if (msg->data_size > DOFI_WIRE_MAX_DATA || len < at + msg->data_size)
+	flags = p[2];
+	*msg = (struct dofi_wire){ .kind = (enum dofi_wire_kind)(p[1] & 0xf), .data_size = p[3] };
+	size += (flags & FLAG_QUAL ? 8 : 0) + (flags & FLAG_MAILBOX ? DOFI_WIRE_MAILBOX : 0);
+	if (msg->data_size > DOFI_WIRE_MAX_DATA || len < size + msg->data_size)
 		return -EPROTO;
-	msg->data = p + at;
+	p += FIXED;
+	if (unpack_numbers(&p, flags, msg))
+		return -EPROTO;
+	msg->data = p;
 	return 0;
 }
 
