@@ -82,6 +82,7 @@ typedef enum dat_ib_op {
 	DAT_IB_STOP_COUNTERS_OP			= 27,
 	DAT_IB_UD_CM_FREE_OP			= 28,
 	DAT_IB_UD_AH_FREE_OP			= 29,
+	DAT_IB_SEND_IMMED_OP			= 0x100,	/* of this implementation */
 	DAT_IB_OPEN_QUERY_OP			= 0x1000,	/* opens an IA for a query only */
 	DAT_IB_CLOSE_QUERY_OP			= 0x2000	/* closes it */
 } DAT_IB_OP;
@@ -483,6 +484,16 @@ typedef struct dat_ib_extension_event_data {
 			 (DAT_COUNT)(size), (DAT_LMR_TRIPLET *)(lbuf), (cookie), \
 			 (DAT_RMR_TRIPLET *)(rbuf), (DAT_UINT32)(idata), \
 			 (DAT_COMPLETION_FLAGS)(flgs))
+
+/*
+ * A send that gives the peer idata along with the message: the receive completes as
+ * DAT_IB_RECV_IMMED_DATA. Other implementations receive such messages but have no call
+ * that sends one.
+ */
+#define dat_ib_post_send_immed(ep, size, lbuf, cookie, idata, flgs) \
+	dat_extension_op((DAT_EP_HANDLE)(ep), DAT_IB_SEND_IMMED_OP, \
+			 (DAT_COUNT)(size), (DAT_LMR_TRIPLET *)(lbuf), (cookie), \
+			 (DAT_UINT32)(idata), (DAT_COMPLETION_FLAGS)(flgs))
 
 /* Sends a datagram to ah_ptr. The receiver's buffer begins with 40 bytes of header. */
 #define dat_ib_post_send_ud(ep, segments, lbuf, ah_ptr, cookie, flgs) \

@@ -29,11 +29,13 @@ dofi_api_sources = \
 	prov/ofi/obj/ep_attr.c \
 	prov/ofi/obj/ep_bind.c \
 	prov/ofi/obj/ep_dto.c \
+	prov/ofi/obj/ep_ext.c \
 	prov/ofi/obj/ep_state.c \
 	prov/ofi/obj/evd.c \
 	prov/ofi/obj/evd_wait.c \
 	prov/ofi/obj/ia.c \
 	prov/ofi/obj/lmr.c \
+	prov/ofi/obj/lmr_atomic.c \
 	prov/ofi/obj/obj.c \
 	prov/ofi/obj/psp.c \
 	prov/ofi/obj/pz.c \
@@ -42,7 +44,9 @@ dofi_api_sources = \
 	prov/ofi/obj/sp.c \
 	prov/ofi/xport/msg.c \
 	prov/ofi/xport/msg_listen.c \
+	prov/ofi/xport/msg_mail.c \
 	prov/ofi/xport/wire.c \
+	prov/ofi/ext.c \
 	prov/ofi/prov.c \
 	prov/ofi/stubs.c
 
@@ -68,10 +72,12 @@ noinst_HEADERS += \
 	prov/ofi/obj/ep_attr.h \
 	prov/ofi/obj/ep_bind.h \
 	prov/ofi/obj/ep_dto.h \
+	prov/ofi/obj/ep_ext.h \
 	prov/ofi/obj/ep_state.h \
 	prov/ofi/obj/evd.h \
 	prov/ofi/obj/ia.h \
 	prov/ofi/obj/lmr.h \
+	prov/ofi/obj/lmr_atomic.h \
 	prov/ofi/obj/obj.h \
 	prov/ofi/obj/psp.h \
 	prov/ofi/obj/pz.h \
@@ -79,9 +85,11 @@ noinst_HEADERS += \
 	prov/ofi/obj/rsp.h \
 	prov/ofi/obj/sp.h \
 	prov/ofi/obj/xport.h \
+	prov/ofi/ext.h \
 	prov/ofi/stubs.h \
 	prov/ofi/xport/msg.h \
 	prov/ofi/xport/msg_listen.h \
+	prov/ofi/xport/msg_mail.h \
 	prov/ofi/xport/wire.h
 
 dofi_cppflags = $(AM_CPPFLAGS) -I$(top_srcdir)/prov/ofi $(LIBFABRIC_CFLAGS) $(HWLOC_CFLAGS) \

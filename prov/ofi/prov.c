@@ -3,6 +3,7 @@
 
 #include "base/env.h"
 #include "base/log.h"
+#include "ext.h"
 #include "obj/cr.h"
 #include "obj/ep_bind.h"
 #include "obj/ia.h"
@@ -73,13 +74,10 @@ static DAT_RETURN async_evd_set(struct dofi_ia *ia, const struct entry *e, DAT_C
 	return DAT_SUCCESS;
 }
 
-static DAT_RETURN open_entry(const struct entry *e, DAT_COUNT qlen, DAT_EVD_HANDLE *async_evd,
-			     DAT_IA_HANDLE *ia_handle)
+static DAT_RETURN open_bare(const struct entry *e, struct dofi_ia **ia)
 {
 	struct dofi_params params;
-	struct dofi_ia *ia;
 	char why[160];
-	DAT_RETURN ret;
 	int err;
 
 	err = dofi_params_parse(e->ia_params, &params, why, sizeof(why));
@@ -87,9 +85,18 @@ static DAT_RETURN open_entry(const struct entry *e, DAT_COUNT qlen, DAT_EVD_HAND
 		dofi_log(DOFI_ERR, DOFI_CORE, "%s: ia_params: %s", e->info.ia_name, why);
 		return DOFI_RET(DAT_INVALID_PARAMETER, 0);
 	}
-	err = dofi_ia_open(&e->table, &params, &dofi_msg_xport, e->info.is_thread_safe, &ia);
-	if (err)
-		return dofi_ret(err);
+	err = dofi_ia_open(&e->table, &params, &dofi_msg_xport, e->info.is_thread_safe, ia);
+	return err ? dofi_ret(err) : DAT_SUCCESS;
+}
+
+static DAT_RETURN open_entry(const struct entry *e, DAT_COUNT qlen, DAT_EVD_HANDLE *async_evd,
+			     DAT_IA_HANDLE *ia_handle)
+{
+	struct dofi_ia *ia;
+	DAT_RETURN ret = open_bare(e, &ia);
+
+	if (ret)
+		return ret;
 	ret = async_evd_set(ia, e, qlen, async_evd);
 	if (ret) {
 		dofi_ia_destroy(ia);
@@ -117,6 +124,16 @@ static DAT_RETURN ia_open(const char *name, bool thread_safe, DAT_COUNT qlen,
 	if (!e)
 		return DOFI_RET(DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED);
 	return open_entry(e, qlen, async_evd, ia_handle);
+}
+
+DAT_RETURN dofi_prov_open_bare(const char *name, struct dofi_ia **ia)
+{
+	struct entry *e = entry_find(name, true);
+
+	dofi_settings_read();
+	if (!e)
+		e = entry_find(name, false);
+	return e ? open_bare(e, ia) : DOFI_RET(DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED);
 }
 
 static DAT_RETURN ia_open_threadsafe(const DAT_NAME_PTR name, DAT_COUNT qlen,
@@ -214,7 +231,7 @@ static const DAT_PROVIDER functions = {
 	dofi_stub_cno_fd_create,
 	dofi_stub_cno_trigger,
 	dofi_stub_ia_ha_related,
-	dofi_stub_extendedop,
+	dofi_extension_op,
 #endif
 };
 

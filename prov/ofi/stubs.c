@@ -82,9 +82,4 @@ DAT_RETURN dofi_stub_ia_ha_related(DAT_IA_HANDLE ia, const DAT_NAME_PTR name, DA
 {
 	return DOFI_NOT_IMPLEMENTED;
 }
-
-DAT_RETURN dofi_stub_extendedop(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args)
-{
-	return DOFI_NOT_IMPLEMENTED;
-}
 #endif

@@ -28,7 +28,6 @@ DAT_RETURN dofi_stub_ep_common_connect(DAT_EP_HANDLE ep, DAT_IA_ADDRESS_PTR addr
 DAT_RETURN dofi_stub_cno_fd_create(DAT_IA_HANDLE ia, DAT_FD *fd, DAT_CNO_HANDLE *cno);
 DAT_RETURN dofi_stub_cno_trigger(DAT_CNO_HANDLE cno, DAT_EVD_HANDLE *evd);
 DAT_RETURN dofi_stub_ia_ha_related(DAT_IA_HANDLE ia, const DAT_NAME_PTR name, DAT_BOOLEAN *related);
-DAT_RETURN dofi_stub_extendedop(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args);
 #endif
 
 #endif

@@ -63,7 +63,7 @@ static struct grant grant_part(struct node *n, DAT_EP_HANDLE ep, DAT_RMR_HANDLE 
 	struct grant g = { .size = PART };
 
 	g.address = zero_based ? 0 : part.virtual_address;
-	OK(dat_rmr_bind(rmr, m->lmr, &part, BOTH, zero_based ? DAT_VA_TYPE_ZB : DAT_VA_TYPE_VA, ep,
+	OK(dat_rmr_bind(rmr, m->lmr, &part, PRIV_BOTH, zero_based ? DAT_VA_TYPE_ZB : DAT_VA_TYPE_VA, ep,
 			(DAT_RMR_COOKIE){ .as_64 = i }, DAT_COMPLETION_DEFAULT_FLAG, &g.rmr_context));
 	expect_bind(n->req, rmr, i, DAT_DTO_SUCCESS);
 	return g;
@@ -188,9 +188,9 @@ static void wrong_server(struct pair *p)
 	for (fault = 0; fault < N_FAULTS; fault++) {
 		bad = fault == AN_LMR ? m.rmr_context : fault == NOTHING ? 0 : 0x12345;
 		if (fault == OTHER_ZONE)
-			OK(bind_part(elsewhere, &other, 0, PART, BOTH, far, 1, &bad));
+			OK(bind_part(elsewhere, &other, 0, PART, PRIV_BOTH, far, 1, &bad));
 		if (fault == OTHER_EP && n.prov.rmr_scope_supported != DAT_RMR_SCOPE_PZ)
-			OK(bind_part(of_ep, &m, 0, PART, BOTH, good, 1, &bad));
+			OK(bind_part(of_ep, &m, 0, PART, PRIV_BOTH, good, 1, &bad));
 		if (bad != m.rmr_context && bad && bad != 0x12345)
 			expect_bind(n.req, fault == OTHER_ZONE ? elsewhere : of_ep, 1, DAT_DTO_SUCCESS);
 		ep = node_ep(&n, NULL);
@@ -302,7 +302,7 @@ static void into_reader(struct pair *p)
 			g = grant_part(&l.n, l.ep, rmr, &l.m, i % 4);
 		} else {
 			g.address = (uintptr_t)at;
-			OK(bind_flags(rmr, &l.m, mem_segment(&l.m, i % 4 * PART, PART), WRITE, l.ep, 0,
+			OK(bind_flags(rmr, &l.m, mem_segment(&l.m, i % 4 * PART, PART), PRIV_WRITE, l.ep, 0,
 				      DAT_COMPLETION_SUPPRESS_FLAG, &g.rmr_context));
 		}
 		OK(read_into(l.ep, g, PART, i, &l.theirs, DAT_COMPLETION_BARRIER_FENCE_FLAG));
@@ -313,11 +313,11 @@ static void into_reader(struct pair *p)
 	}
 	/* the bind's privileges, its bounds, and whose context it is */
 	rmr = rmr_make(&l.n, false);
-	OK(bind_part(rmr, &l.m, 0, PART, READ, l.ep, 1, &g.rmr_context));
+	OK(bind_part(rmr, &l.m, 0, PART, PRIV_READ, l.ep, 1, &g.rmr_context));
 	expect_bind(l.n.req, rmr, 1, DAT_DTO_SUCCESS);
 	g.address = (uintptr_t)l.m.base;
 	FAILS(read_into(l.ep, g, PART, 2, &l.theirs, 0), DAT_PRIVILEGES_VIOLATION);
-	OK(bind_part(rmr, &l.m, 0, PART, BOTH, l.ep, 1, &g.rmr_context));
+	OK(bind_part(rmr, &l.m, 0, PART, PRIV_BOTH, l.ep, 1, &g.rmr_context));
 	expect_bind(l.n.req, rmr, 1, DAT_DTO_SUCCESS);
 	FAILS(read_into(l.ep, g, PART + 1, 2, &l.theirs, 0), DAT_PROTECTION_VIOLATION);
 	FAILS(read_into(l.ep, l.theirs, PART, 2, &l.theirs, 0), DAT_PROTECTION_VIOLATION);

@@ -33,7 +33,8 @@ PAIR_TESTS += \
 	test/pair/memory2 \
 	test/pair/zones1 \
 	test/pair/zones2 \
-	test/pair/invalidate2
+	test/pair/invalidate2 \
+	test/pair/ext2
 
 check_PROGRAMS += \
 	test/pair/connect1 \
@@ -64,7 +65,8 @@ check_PROGRAMS += \
 	test/pair/memory2 \
 	test/pair/zones1 \
 	test/pair/zones2 \
-	test/pair/invalidate2
+	test/pair/invalidate2 \
+	test/pair/ext2
 
 test_pair_connect1_SOURCES = test/pair/connect.c $(pair_harness)
 test_pair_connect1_CPPFLAGS = $(pair_cppflags1)
@@ -167,6 +169,10 @@ test_pair_zones2_LDADD = libdat2.la
 test_pair_invalidate2_SOURCES = test/pair/invalidate.c $(pair_harness)
 test_pair_invalidate2_CPPFLAGS = $(pair_cppflags2)
 test_pair_invalidate2_LDADD = libdat2.la
+# 1.2 has no extensions.
+test_pair_ext2_SOURCES = test/pair/ext.c $(pair_harness)
+test_pair_ext2_CPPFLAGS = $(pair_cppflags2)
+test_pair_ext2_LDADD = libdat2.la
 
 # The same over libfabric's other connected software fabrics.
 SLOW_TESTS += \

@@ -101,7 +101,7 @@ static void derived_server(struct pair *p)
 
 	node_open(&n);
 	SAME(n.prov.lmr_mem_types_supported, DAT_MEM_TYPE_LMR | DAT_MEM_TYPE_SHARED_VIRTUAL);
-	mem_get_with(&n, n.pz, &first, SIZE, LOCAL);
+	mem_get_with(&n, n.pz, &first, SIZE, PRIV_LOCAL);
 	OK(dat_pz_create(n.ia, &pz));
 	OK(make(&n, &(struct wish){ DAT_MEM_TYPE_LMR, { .for_lmr_handle = first.lmr }, 0, pz,
 				    DAT_MEM_PRIV_ALL_FLAG, false }, &second));
@@ -114,7 +114,7 @@ static void derived_server(struct pair *p)
 	FAILS(make(&n, &(struct wish){ DAT_MEM_TYPE_LMR, { .for_lmr_handle = first.lmr }, SIZE, pz,
 				       DAT_MEM_PRIV_ALL_FLAG, false }, &third), DAT_INVALID_HANDLE);
 	OK(make(&n, &(struct wish){ DAT_MEM_TYPE_LMR, { .for_lmr_handle = second.lmr }, 0, n.pz,
-				    LOCAL, false }, &third));
+				    PRIV_LOCAL, false }, &third));
 	SAME(third.rmr_context, 0);
 	ep = link_in(p, &n, pz);
 	host(p, &n, ep, &second, first.base, 5);
@@ -274,7 +274,7 @@ static bool has_zero_based(struct node *n)
 
 	if (n->attr.zb_supported)
 		return true;
-	FAILS(make(n, &(struct wish){ DAT_MEM_TYPE_VIRTUAL, { .for_va = &none }, 8, n->pz, LOCAL, true },
+	FAILS(make(n, &(struct wish){ DAT_MEM_TYPE_VIRTUAL, { .for_va = &none }, 8, n->pz, PRIV_LOCAL, true },
 		   &none), DAT_MODEL_NOT_SUPPORTED);
 	return false;
 }
@@ -286,7 +286,7 @@ static DAT_RMR_CONTEXT bound(struct node *n, DAT_EP_HANDLE ep, DAT_RMR_HANDLE rm
 	DAT_RMR_CONTEXT context;
 	DAT_RMR_PARAM param;
 
-	OK(dat_rmr_bind(rmr, m->lmr, &part, BOTH, type, ep, (DAT_RMR_COOKIE){ .as_64 = 9 },
+	OK(dat_rmr_bind(rmr, m->lmr, &part, PRIV_BOTH, type, ep, (DAT_RMR_COOKIE){ .as_64 = 9 },
 			DAT_COMPLETION_DEFAULT_FLAG, &context));
 	expect_bind(n->req, rmr, 9, DAT_DTO_SUCCESS);
 	OK(dat_rmr_query(rmr, DAT_RMR_FIELD_ALL, &param));
@@ -417,13 +417,13 @@ static void limits(struct pair *p)
 	most = n.attr.max_lmr_block_size;
 	if (most + 1)	/* in 1.2 there is no more than the limit */
 		most++;
-	FAILS(make(&n, &(struct wish){ DAT_MEM_TYPE_VIRTUAL, { .for_va = &n }, most, n.pz, LOCAL, false },
+	FAILS(make(&n, &(struct wish){ DAT_MEM_TYPE_VIRTUAL, { .for_va = &n }, most, n.pz, PRIV_LOCAL, false },
 		   &m), DAT_INVALID_PARAMETER);
-	FAILS(make(&n, &(struct wish){ DAT_MEM_TYPE_LMR, { .for_lmr_handle = n.pz }, 8, n.pz, LOCAL,
+	FAILS(make(&n, &(struct wish){ DAT_MEM_TYPE_LMR, { .for_lmr_handle = n.pz }, 8, n.pz, PRIV_LOCAL,
 				       false }, &m), DAT_INVALID_HANDLE);
-	FAILS(make(&n, &(struct wish){ DAT_MEM_TYPE_LMR, { .for_lmr_handle = NULL }, 8, n.pz, LOCAL,
+	FAILS(make(&n, &(struct wish){ DAT_MEM_TYPE_LMR, { .for_lmr_handle = NULL }, 8, n.pz, PRIV_LOCAL,
 				       false }, &m), DAT_INVALID_HANDLE);
-	FAILS(make(&n, &(struct wish){ (DAT_MEM_TYPE)3, { .for_va = &n }, 8, n.pz, LOCAL, false }, &m),
+	FAILS(make(&n, &(struct wish){ (DAT_MEM_TYPE)3, { .for_va = &n }, 8, n.pz, PRIV_LOCAL, false }, &m),
 	      DAT_INVALID_PARAMETER);
 	node_close(&n);
 }

@@ -255,10 +255,10 @@ void post_read(DAT_EP_HANDLE ep, const struct mem *m, size_t offset, size_t leng
 void expect_refused(struct node *n, DAT_EP_HANDLE ep, uint64_t cookie, const char *why);
 
 /* Privileges. */
-#define LOCAL ((DAT_MEM_PRIV_FLAGS)(DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_LOCAL_WRITE_FLAG))
-#define READ DAT_MEM_PRIV_REMOTE_READ_FLAG
-#define WRITE DAT_MEM_PRIV_REMOTE_WRITE_FLAG
-#define BOTH ((DAT_MEM_PRIV_FLAGS)(READ | WRITE))
+#define PRIV_LOCAL ((DAT_MEM_PRIV_FLAGS)(DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_LOCAL_WRITE_FLAG))
+#define PRIV_READ DAT_MEM_PRIV_REMOTE_READ_FLAG
+#define PRIV_WRITE DAT_MEM_PRIV_REMOTE_WRITE_FLAG
+#define PRIV_BOTH ((DAT_MEM_PRIV_FLAGS)(PRIV_READ | PRIV_WRITE))
 
 /* dat_rmr_bind() in the form that both versions have; and of a part of @m, or of nothing. */
 DAT_RETURN bind_flags(DAT_RMR_HANDLE rmr, const struct mem *m, DAT_LMR_TRIPLET part,

@@ -45,7 +45,7 @@ static void inspect(const struct mem *m, unsigned seed)
 /* Memory that peers can reach through RMRs alone. */
 static void own_memory(struct node *n, DAT_PZ_HANDLE pz, struct mem *m)
 {
-	mem_get_with(n, pz, m, SIZE, LOCAL);
+	mem_get_with(n, pz, m, SIZE, PRIV_LOCAL);
 	SAME(m->rmr_context, 0);
 	prepare(m, 1);
 }
@@ -65,7 +65,7 @@ static void use_server(struct pair *p)
 	OK(dat_rmr_create(n.pz, &rmr));
 	ep = node_ep(&n, NULL);
 	pair_link(p, &n, ep);
-	g = granted(&n, ep, rmr, &m, BOTH);
+	g = granted(&n, ep, rmr, &m, PRIV_BOTH);
 	pair_send(p, &g, sizeof(g));
 	pair_sync(p);	/* the peer has read, and written */
 	inspect(&m, 2);
@@ -124,7 +124,7 @@ static void rounds_server(struct pair *p)
 		post_recv(l.ep, &l.m, SIZE - 8, 8, i);
 		told->address = (uintptr_t)l.m.base + at;
 		told->size = ROUND;
-		OK(bind_flags(rmr, &l.m, mem_segment(&l.m, at, ROUND), WRITE, l.ep, 0,
+		OK(bind_flags(rmr, &l.m, mem_segment(&l.m, at, ROUND), PRIV_WRITE, l.ep, 0,
 			      DAT_COMPLETION_SUPPRESS_FLAG, &told->rmr_context));
 		post_send(l.ep, &l.m, 0, sizeof(*told), i);
 		expect_dto(l.n.req, i, DAT_DTO_SUCCESS, sizeof(*told));
@@ -173,7 +173,7 @@ static const char *const fault_names[N_FAULTS] = {
 static struct grant grant_for(struct node *n, DAT_EP_HANDLE ep, DAT_RMR_HANDLE rmr,
 			      const struct mem *m, const struct mem *other, enum fault fault, bool read)
 {
-	struct grant g = granted(n, ep, rmr, m, fault != NO_PRIVILEGE ? BOTH : read ? WRITE : READ);
+	struct grant g = granted(n, ep, rmr, m, fault != NO_PRIVILEGE ? PRIV_BOTH : read ? PRIV_WRITE : PRIV_READ);
 
 	switch (fault) {
 	case BEHIND_END:
@@ -183,10 +183,10 @@ static struct grant grant_for(struct node *n, DAT_EP_HANDLE ep, DAT_RMR_HANDLE r
 		g.address -= 32;
 		break;
 	case REBOUND:
-		granted(n, ep, rmr, m, BOTH);
+		granted(n, ep, rmr, m, PRIV_BOTH);
 		break;
 	case REBOUND_ELSEWHERE:
-		g.rmr_context = granted(n, ep, rmr, other, BOTH).rmr_context;
+		g.rmr_context = granted(n, ep, rmr, other, PRIV_BOTH).rmr_context;
 		break;
 	case UNBOUND:
 		OK(unbind(rmr, m, ep, 78));
@@ -221,7 +221,7 @@ static void refused_server(struct pair *p)
 		OK(dat_rmr_create(n.pz, &good));
 		post_recv(ep, &spare, 0, 64, 1);
 		pair_link(p, &n, ep);
-		usable = granted(&n, ep, good, &other, BOTH);
+		usable = granted(&n, ep, good, &other, PRIV_BOTH);
 		g = grant_for(&n, ep, rmr, &m, &other, (enum fault)fault, read);
 		pair_send(p, &usable, sizeof(usable));
 		pair_send(p, &g, sizeof(g));
@@ -300,11 +300,11 @@ static void zones_server(struct pair *p)
 		ep[i] = link_in(p, &n, pz[i]);
 	}
 	for (i = 1; i < 7; i++)
-		FAILS(bind_part(rmr[i & 1], &m[i >> 1 & 1], START, LENGTH, BOTH, ep[i >> 2 & 1], 1,
+		FAILS(bind_part(rmr[i & 1], &m[i >> 1 & 1], START, LENGTH, PRIV_BOTH, ep[i >> 2 & 1], 1,
 				&none), DAT_PROTECTION_VIOLATION);
 	FAILS(unbind(rmr[0], &m[0], ep[1], 1), DAT_PROTECTION_VIOLATION);
 	for (i = 0; i < 2; i++) {
-		g[i] = granted(&n, ep[i], rmr[i], &m[i], BOTH);
+		g[i] = granted(&n, ep[i], rmr[i], &m[i], PRIV_BOTH);
 		pair_send(p, &g[i], sizeof(g[i]));
 	}
 	expect_end(n.conn, ep[0]);	/* the peer has tried the other one's */
@@ -378,11 +378,11 @@ static void scope_server(struct pair *p)
 	OK(dat_rmr_create_for_ep(n.pz, &rmr));
 	for (i = 0; i < 3; i++)
 		ep[i] = link_in(p, &n, n.pz);
-	g = granted(&n, ep[0], rmr, &m, BOTH);
+	g = granted(&n, ep[0], rmr, &m, PRIV_BOTH);
 	OK(dat_rmr_query(rmr, DAT_RMR_FIELD_ALL, &param));
 	SAME(param.rmr_scope, DAT_RMR_SCOPE_EP);
 	SAME(param.rmr_context, g.rmr_context);
-	FAILS(bind_part(rmr, &m, START, LENGTH, BOTH, ep[1], 1, &none), DAT_PROTECTION_VIOLATION);
+	FAILS(bind_part(rmr, &m, START, LENGTH, PRIV_BOTH, ep[1], 1, &none), DAT_PROTECTION_VIOLATION);
 	pair_send(p, &g, sizeof(g));
 	expect_end(n.conn, ep[2]);	/* the peer has tried the context of the first there */
 	pair_sync(p);
@@ -396,7 +396,7 @@ static void scope_server(struct pair *p)
 	inspect(&m, 2);
 	OK(dat_ep_free(ep[1]));
 	ep[1] = link_in(p, &n, n.pz);
-	g = granted(&n, ep[1], rmr, &m, READ);
+	g = granted(&n, ep[1], rmr, &m, PRIV_READ);
 	pair_send(p, &g, sizeof(g));
 	pair_unlink(p, &n, ep[1]);
 	for (i = 0; i < 3; i++)
@@ -469,7 +469,7 @@ static void traffic_server(struct pair *p)
 	memset(&g, 0, sizeof(g));
 	g.address = (uintptr_t)l.m.base;
 	g.size = WRITE_SIZE;
-	OK(bind_part(rmr, &l.m, 0, WRITE_SIZE, WRITE, l.ep, 1, &g.rmr_context));
+	OK(bind_part(rmr, &l.m, 0, WRITE_SIZE, PRIV_WRITE, l.ep, 1, &g.rmr_context));
 	expect_bind(l.n.req, rmr, 1, DAT_DTO_SUCCESS);
 	pair_send(p, &g, sizeof(g));
 	last = l.m.base + WRITE_SIZE - 1;
@@ -543,7 +543,7 @@ static void order(struct pair *p)
 		bool quiet = i % 4 == 3;
 
 		post_send(l.ep, &l.m, START, 64, i);
-		OK(bind_flags(rmr, &l.m, mem_segment(&l.m, START, LENGTH), READ, l.ep, 100 + i,
+		OK(bind_flags(rmr, &l.m, mem_segment(&l.m, START, LENGTH), PRIV_READ, l.ep, 100 + i,
 			      DAT_COMPLETION_BARRIER_FENCE_FLAG |
 			      (quiet ? DAT_COMPLETION_SUPPRESS_FLAG : 0), &context));
 		CHECK(context && context != before, "the same context again");
@@ -581,21 +581,21 @@ static void states(struct pair *p)
 			 &param));
 	CHECK(param.ia_handle == n.ia && param.pz_handle == n.pz, "another's");
 	ep = node_ep(&n, NULL);
-	FAILS(bind_part(rmr, &m, START, LENGTH, BOTH, ep, 1, &context), DAT_INVALID_STATE);
+	FAILS(bind_part(rmr, &m, START, LENGTH, PRIV_BOTH, ep, 1, &context), DAT_INVALID_STATE);
 	pair_link(p, &n, ep);
-	g = granted(&n, ep, rmr, &m, BOTH);
+	g = granted(&n, ep, rmr, &m, PRIV_BOTH);
 	OK(dat_rmr_query(rmr, DAT_RMR_FIELD_ALL, &param));
 	SAME(param.rmr_context, g.rmr_context);
 	SAME(param.lmr_triplet.virtual_address, g.address);
 	SAME(param.lmr_triplet.segment_length, LENGTH);
 	SAME(param.lmr_triplet.lmr_context, m.lmr_context);
-	SAME(param.mem_priv, BOTH);
+	SAME(param.mem_priv, PRIV_BOTH);
 	FAILS(dat_lmr_free(m.lmr), DAT_INVALID_STATE);
 	FAILS(dat_ia_close(n.ia, DAT_CLOSE_GRACEFUL_FLAG), DAT_INVALID_STATE);
-	FAILS(bind_part(rmr, &m, SIZE - 8, 16, BOTH, ep, 1, &context), DAT_INVALID_PARAMETER);
+	FAILS(bind_part(rmr, &m, SIZE - 8, 16, PRIV_BOTH, ep, 1, &context), DAT_INVALID_PARAMETER);
 	pair_unlink(p, &n, ep);
 	/* flushed, and the former grant stays */
-	OK(bind_part(rmr, &m, START, LENGTH, BOTH, ep, 2, &context));
+	OK(bind_part(rmr, &m, START, LENGTH, PRIV_BOTH, ep, 2, &context));
 	expect_bind(n.req, rmr, 2, DAT_RMR_BIND_FAILURE);
 	OK(dat_rmr_query(rmr, DAT_RMR_FIELD_ALL, &param));
 	SAME(param.rmr_context, g.rmr_context);

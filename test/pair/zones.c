@@ -79,7 +79,7 @@ static void zones_open(struct pair *p)
 		z->grant[PLAIN] = grant_of(&z->m);
 		z->grant[DERIVED] = grant_of(&z->derived);
 		z->grant[GRANTED] = grant_of(&z->m);
-		OK(bind_part(z->rmr, &z->m, 0, PART, BOTH, z->ep, 1, &z->grant[GRANTED].rmr_context));
+		OK(bind_part(z->rmr, &z->m, 0, PART, PRIV_BOTH, z->ep, 1, &z->grant[GRANTED].rmr_context));
 		expect_bind(z->n->req, z->rmr, 1, DAT_DTO_SUCCESS);
 	}
 }
@@ -149,9 +149,9 @@ static void binds_fail(int rmr, int lmr, int ep)
 {
 	DAT_RMR_CONTEXT none;
 
-	FAILS(bind_part(zone[rmr].rmr, &zone[lmr].m, 0, PART, BOTH, zone[ep].ep, 1, &none),
+	FAILS(bind_part(zone[rmr].rmr, &zone[lmr].m, 0, PART, PRIV_BOTH, zone[ep].ep, 1, &none),
 	      DAT_PROTECTION_VIOLATION);
-	FAILS(bind_part(zone[rmr].rmr, &zone[lmr].derived, 0, PART, BOTH, zone[ep].ep, 1, &none),
+	FAILS(bind_part(zone[rmr].rmr, &zone[lmr].derived, 0, PART, PRIV_BOTH, zone[ep].ep, 1, &none),
 	      DAT_PROTECTION_VIOLATION);
 }
 

@@ -70,6 +70,7 @@ obj_test_sources = $(prov_test_runner) \
 	test/unit/obj/cr_test.c \
 	test/unit/obj/ep_attr_test.c \
 	test/unit/obj/ep_dto_test.c \
+	test/unit/obj/ep_ext_test.c \
 	test/unit/obj/ep_state_test.c \
 	test/unit/obj/ep_test.c \
 	test/unit/obj/evd_test.c \
@@ -77,6 +78,7 @@ obj_test_sources = $(prov_test_runner) \
 	test/unit/obj/fixture.c \
 	test/unit/obj/fixture.h \
 	test/unit/obj/ia_test.c \
+	test/unit/obj/lmr_atomic_test.c \
 	test/unit/obj/lmr_test.c \
 	test/unit/obj/obj_test.c \
 	test/unit/obj/psp_test.c \

@@ -23,10 +23,9 @@ struct stub {
 	const char *call;
 	size_t at;			/* in DAT_PROVIDER */
 	function stub;
-	bool in_news;			/* by its name */
 };
 
-#define STUB(name) { "dat_" #name, offsetof(DAT_PROVIDER, name##_func), (function)dofi_stub_##name, true }
+#define STUB(name) { "dat_" #name, offsetof(DAT_PROVIDER, name##_func), (function)dofi_stub_##name }
 
 static const struct stub stubs[] = {
 	STUB(ep_create_with_srq),
@@ -44,9 +43,6 @@ static const struct stub stubs[] = {
 	STUB(cno_fd_create),
 	STUB(cno_trigger),
 	STUB(ia_ha_related),
-	/* NEWS names the extension calls as a whole: the registry has many for this one */
-	{ "dat_extension_op", offsetof(DAT_PROVIDER, handle_extendedop_func),
-	  (function)dofi_stub_extendedop, false },
 #endif
 };
 
@@ -102,6 +98,17 @@ Test(stubs, each_is_in_its_place)
 		cr_expect_eq(member(stubs[i].at), stubs[i].stub, "%s", stubs[i].call);
 }
 
+/* One takes a va_list, of which no zero can be made: ext_test.c calls it. */
+static bool takes_zeros(size_t at)
+{
+#if DAT_VERSION_MAJOR >= 2
+	return at != offsetof(DAT_PROVIDER, handle_extendedop_func);
+#else
+	(void)at;
+	return true;
+#endif
+}
+
 /*
  * Every call is tried with nothing but zeros. One that exists refuses the handle or an
  * argument. The C ABIs that we run on pass a caller's surplus words where they do no harm.
@@ -113,9 +120,12 @@ Test(stubs, they_and_no_others_answer_not_implemented)
 	for (i = 0; i < MEMBERS; i++) {
 		size_t at = FIRST + i * sizeof(function);
 		call_of_words call = (call_of_words)member(at);
-		DAT_RETURN ret = call(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
 		const struct stub *stub = stub_at(at);
+		DAT_RETURN ret;
 
+		if (!takes_zeros(at))
+			continue;
+		ret = call(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
 		if (stub)
 			cr_expect_eq(ret, DOFI_NOT_IMPLEMENTED, "%s: %#x", stub->call, (unsigned)ret);
 		else
@@ -191,7 +201,7 @@ Test(stubs, news_names_each_once)
 			len = name_at(list, p);
 			times += len == strlen(stubs[i].call) && !memcmp(p, stubs[i].call, len);
 		}
-		cr_expect_eq(times, stubs[i].in_news, "%s", stubs[i].call);
+		cr_expect_eq(times, 1, "%s", stubs[i].call);
 	}
 }
 
@@ -204,9 +214,4 @@ Test(stubs, news_names_no_other)
 		len = name_at(list, p);
 		cr_expect(!len || stub_named(p, len), "%.*s", (int)len, p);
 	}
-}
-
-Test(stubs, news_names_the_extensions_where_there_are_any)
-{
-	cr_expect_eq(!!strstr(news_list(), "extension calls"), DAT_VERSION_MAJOR >= 2);
 }

@@ -288,7 +288,8 @@ int dofi_fabric_choose(const struct dofi_params *params, struct dofi_fabric_choi
 	choice->zero_based = choice->mr_style == DOFI_MR_VIRTUAL && choice->quirk->takes_offset;
 	choice->scoped_keys = choice->mr_style == DOFI_MR_VIRTUAL &&
 			      choice->info->domain_attr->mr_key_size >= sizeof(uint64_t);
-	choice->cq_data = choice->info->domain_attr->cq_data_size >= sizeof(uint64_t);
+	choice->cq_data = choice->info->domain_attr->cq_data_size >= sizeof(uint64_t) &&
+			  !(choice->info->mode & FI_RX_CQ_DATA);
 	/* a device has one domain for its own interface; a software fabric has no such tie */
 	choice->wildcard = !choice->info->nic && !params->address[0] && !params->domain[0];
 	return 0;

@@ -40,10 +40,10 @@ struct dofi_fabric_choice {
 	struct fi_info *info;		/* with domain_attr->mr_mode as fi_domain needs it */
 	enum dofi_mr_style mr_style;
 	uint64_t write_flags;		/* make an RDMA write complete when it is in memory */
+	bool cq_data;			/* 64 bits of ours go along with messages and writes */
 	bool wildcard;			/* listen on every interface, connect from any */
 	bool zero_based;		/* peers may count from the first byte of a registration */
 	bool scoped_keys;		/* a key may be of one connection: dofi_mr_fabric_key() */
-	bool cq_data;			/* 64 bits may travel beside a message */
 	const struct dofi_quirk *quirk;
 	struct dofi_place place;	/* of its device, if that is known */
 	bool placed;

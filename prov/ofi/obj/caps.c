@@ -62,6 +62,8 @@ static const struct cap caps[] = {
 	CAP(max_rdma_read_per_ep_out_guaranteed, DAT_TRUE, "the provider's own throttle"),
 #if DAT_VERSION_MAJOR >= 2
 	CAP_FAB(zb_supported, DAT_TRUE, zero_based, "fi_info.domain_attr.mr_mode, and that fi_mr_reg takes an offset"),
+	CAP(extension_supported, DAT_EXTENSION_IB, "the provider's InfiniBand extension"),
+	CAP(extension_version, DAT_IB_EXTENSION_VERSION, "the provider's InfiniBand extension"),
 #endif
 };
 
@@ -220,6 +222,25 @@ static void named_add(struct dofi_ia *ia, const char *name, const char *value)
 		ia->named[ia->n_named++] = (DAT_NAMED_ATTR){ name, value };
 }
 
+#if DAT_VERSION_MAJOR >= 2
+/* What of the extension is there; datagrams are not, on connected endpoints. */
+static void named_extension(struct dofi_ia *ia)
+{
+	const char *by_cq_data = ia->fabric.cq_data ? "TRUE" : "FALSE";
+
+	named_add(ia, "DAT_EXTENSION_INTERFACE", "TRUE");
+	named_add(ia, DAT_IB_ATTR_IMMED_DATA, by_cq_data);
+	named_add(ia, DAT_IB_ATTR_FETCH_AND_ADD, by_cq_data);
+	named_add(ia, DAT_IB_ATTR_CMP_AND_SWAP, by_cq_data);
+	named_add(ia, DAT_IB_ATTR_UD, "FALSE");
+}
+#else
+static void named_extension(struct dofi_ia *ia)
+{
+	(void)ia;
+}
+#endif
+
 void dofi_caps_named_attrs(struct dofi_ia *ia)
 {
 	const struct fi_info *info = ia->fabric.info;
@@ -238,6 +259,7 @@ void dofi_caps_named_attrs(struct dofi_ia *ia)
 	/* what programs written for InfiniBand's providers look for */
 	named_add(ia, "DAT_IB_RDMA_READ", "TRUE");
 	named_add(ia, "DAT_IB_TRANSPORT_MTU", "4096");
+	named_extension(ia);
 	for (i = 0; i < N_CAPS; i++)
 		named_add(ia, caps[i].name, caps[i].source);
 	for (i = 0; i < sizeof(other_sources) / sizeof(other_sources[0]); i++)

@@ -82,6 +82,7 @@ static struct dofi_cr *cr_new(struct dofi_sp *sp, const struct dofi_arrival *a, 
 	cr->info = a->info;
 	cr->listener = a->listener;
 	cr->secret = a->secret;
+	cr->mailbox = a->mailbox;
 	cr->data_size = a->data_size;
 	if (a->data_size)
 		memcpy(cr->data, a->data, a->data_size);
@@ -183,6 +184,7 @@ static void take_over(struct dofi_ep *ep, struct dofi_cr *cr)
 {
 	show_peer(ep, cr);
 	ep->accept_info = cr->info;
+	ep->mailbox = cr->mailbox;
 	ep->listener = cr->listener;
 	ep->peer_secret = cr->secret;
 	cr->info = NULL;
@@ -305,6 +307,7 @@ static void hand_off(struct dofi_cr *cr, struct dofi_sp *to)
 {
 	const struct dofi_arrival arrival = {
 		.info = cr->info, .listener = cr->listener, .secret = cr->secret,
+		.mailbox = cr->mailbox,
 		.data = cr->data, .data_size = cr->data_size,
 	};
 

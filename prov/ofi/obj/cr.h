@@ -16,6 +16,7 @@ struct dofi_cr {
 	struct fi_info *info;		/* the fabric's part; NULL once taken over */
 	void *listener;			/* the transport's: what it came through */
 	uint32_t secret;		/* the peer's */
+	struct dofi_mailbox mailbox;
 	DAT_COUNT data_size;
 	unsigned char data[DOFI_PRIVATE_DATA]; /* the program may write here (dtest does) */
 };
@@ -30,6 +31,7 @@ struct dofi_arrival {
 	struct fi_info *info;
 	void *listener;
 	uint32_t secret;
+	struct dofi_mailbox mailbox;
 	const void *data;
 	size_t data_size;
 };

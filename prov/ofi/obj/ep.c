@@ -248,8 +248,11 @@ static void ep_reinit(struct dofi_ep *ep, DAT_EP_STATE first)
 	ep->state = first;
 	ep->reserved_by = NULL;
 	ep->fid = NULL;
+	ep->mailbox.key = 0;
+	ep->mail = NULL;
+	ep->owes = false;
 	ep->closing = ep->graceful = ep->silent = ep->scoped = false;
-	ep->reads = 0;
+	ep->reads = ep->atomics = 0;
 	ep->secret = ep->peer_secret = 0;
 	ep->soft_watermark = ep->hard_watermark = DAT_WATERMARK_INFINITE;
 	ep->todo = 0;

@@ -12,6 +12,7 @@
 #include "obj/xport.h"
 
 struct fid_ep;
+struct msg_mail;
 
 /* No fabric carries more private data than this. */
 #define DOFI_PRIVATE_DATA 256
@@ -48,7 +49,11 @@ struct dofi_ep {
 	bool silent;			/* being freed: no more events */
 	bool scoped;			/* RMRs of EP scope may be bound through it */
 	struct dofi_queue sq, rq;	/* requests and receives */
-	int reads;			/* RDMA reads at the fabric */
+	int reads;			/* RDMA reads and atomics at the fabric */
+	int atomics;			/* of them, atomics */
+	struct dofi_mailbox mailbox;	/* the peer's */
+	struct msg_mail *mail;		/* the transport's side of it, or NULL */
+	bool owes;			/* dofi_xport.resume() has something to do */
 	uint32_t secret, peer_secret;	/* the connection's, as told and as heard: dofi_mr_fabric_key() */
 	DAT_COUNT soft_watermark;	/* more receives than it are told of, once, */
 	DAT_COUNT hard_watermark;	/* and more than it break the connection */

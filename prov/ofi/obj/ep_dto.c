@@ -142,6 +142,7 @@ static struct dofi_dto *queue_reserve(struct dofi_queue *q)
 	dto = slot_at(q, q->tail);
 	dto->generation++;
 	dto->at_fabric = dto->done = false;
+	dto->parts = 0;
 	return dto;
 }
 
@@ -149,8 +150,8 @@ static struct dofi_dto *queue_reserve(struct dofi_queue *q)
 
 static DAT_MEM_PRIV_FLAGS local_privilege(uint8_t kind)
 {
-	return kind == DOFI_DTO_RECV || kind == DOFI_DTO_READ ? DAT_MEM_PRIV_LOCAL_WRITE_FLAG :
-								DAT_MEM_PRIV_LOCAL_READ_FLAG;
+	return dofi_dto_is(kind, DOFI_DTO_READS | 1u << DOFI_DTO_RECV) ?
+		DAT_MEM_PRIV_LOCAL_WRITE_FLAG : DAT_MEM_PRIV_LOCAL_READ_FLAG;
 }
 
 /* The longest message: what the fabric takes, as far as a DAT length can tell of it. */
@@ -244,7 +245,7 @@ static DAT_RETURN load_remote(struct dofi_dto *dto, const DAT_RMR_TRIPLET *remot
 	dto->remote_addr = remote->target_address;
 #endif
 	dto->remote_key = remote->rmr_context;
-	if (dto->kind == DOFI_DTO_WRITE)
+	if (!dofi_dto_is(dto->kind, DOFI_DTO_READS | 1u << DOFI_DTO_READ_TO_RMR))
 		return dto->length > remote->segment_length ? DOFI_RET(DAT_LENGTH_ERROR, 0) :
 							      DAT_SUCCESS;
 	if (dto->length < remote->segment_length)
@@ -287,19 +288,27 @@ static inline void commit(struct dofi_ep *ep, struct dofi_queue *q)
 	}
 }
 
-/* A request as the consumer posted it. */
-struct post {
-	DAT_COUNT n;
-	const DAT_LMR_TRIPLET *iov;
-	DAT_DTO_COOKIE cookie;
-	DAT_COMPLETION_FLAGS flags;
-	const DAT_RMR_TRIPLET *remote;	/* NULL for sends and receives */
-	const DAT_RMR_TRIPLET *local;	/* of a read to an RMR, instead of iov */
-	DAT_RMR_CONTEXT context;	/* of a send: what it invalidates */
-};
+/* What the less usual requests have besides. */
+static __attribute__((noinline)) DAT_RETURN fill_more(struct dofi_ep *ep, struct dofi_dto *dto,
+						      const struct dofi_post *p)
+{
+	/* a peer of uDAPL 1.2 has no memory for atomics */
+	if (dofi_dto_is(dto->kind, DOFI_DTO_ATOMICS) && ep->state == DAT_EP_STATE_CONNECTED &&
+	    !ep->mailbox.key)
+		return DOFI_NOT_SUPPORTED;
+	if (dto->kind == DOFI_DTO_WRITE_IMMED && dto->length > DOFI_WRITE_IMMED_MAX)
+		return DOFI_RET(DAT_LENGTH_ERROR, 0);
+	dto->submitted = false;
+	dto->immed = p->immed;
+	if (dofi_dto_is(dto->kind, DOFI_DTO_ATOMICS)) {
+		dto->operand = p->operand;
+		dto->compare = p->compare;
+	}
+	return DAT_SUCCESS;
+}
 
 static inline DAT_RETURN fill(struct dofi_ep *ep, struct dofi_dto *dto, uint8_t kind,
-			      const struct post *p)
+			      const struct dofi_post *p)
 {
 	DAT_RETURN ret;
 
@@ -314,23 +323,17 @@ static inline DAT_RETURN fill(struct dofi_ep *ep, struct dofi_dto *dto, uint8_t 
 		ret = load_segments(ep, dto, p->n, p->iov);
 	if (!ret && p->remote)
 		ret = load_remote(dto, p->remote);
-	if (kind == DOFI_DTO_SEND_INVALIDATE)
-		dto->remote_key = p->context;
+	if (!ret && __builtin_expect(kind > DOFI_DTO_BIND, 0))
+		ret = fill_more(ep, dto, p);
 	return ret;
 }
 
-static inline DAT_RETURN post_request(struct dofi_ep *ep, uint8_t kind, DAT_COUNT max_iov,
-				      const struct post *p)
+/* A request whose arguments are good, but for what the segments name. */
+static inline DAT_RETURN post(struct dofi_ep *ep, uint8_t kind, const struct dofi_post *p)
 {
 	struct dofi_dto *dto;
 	DAT_RETURN ret;
 
-	if ((unsigned)p->n > (unsigned)max_iov)
-		return DOFI_BAD_ARG(2);
-	if (p->n && !p->iov)
-		return DOFI_BAD_ARG(3);
-	if (!dofi_dto_request_flags(ep, p->flags))
-		return p->remote && !p->local ? DOFI_BAD_ARG(6) : DOFI_BAD_ARG(5);
 	pthread_mutex_lock(&ep->lock);
 	if (!(dofi_ep_state_row(ep->state)->may & DOFI_EP_MAY_REQUEST)) {
 		ret = dofi_ep_bad_state(ep);
@@ -345,11 +348,28 @@ static inline DAT_RETURN post_request(struct dofi_ep *ep, uint8_t kind, DAT_COUN
 	return ret;
 }
 
+static inline DAT_RETURN post_request(struct dofi_ep *ep, uint8_t kind, DAT_COUNT max_iov,
+				      const struct dofi_post *p)
+{
+	if ((unsigned)p->n > (unsigned)max_iov)
+		return DOFI_BAD_ARG(2);
+	if (p->n && !p->iov)
+		return DOFI_BAD_ARG(3);
+	if (!dofi_dto_request_flags(ep, p->flags))
+		return p->remote && !p->local ? DOFI_BAD_ARG(6) : DOFI_BAD_ARG(5);
+	return post(ep, kind, p);
+}
+
+DAT_RETURN dofi_ep_post_ext(struct dofi_ep *ep, uint8_t kind, const struct dofi_post *p)
+{
+	return post(ep, kind, p);
+}
+
 DAT_RETURN dofi_ep_post_send(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
 			     DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
 {
 	struct dofi_ep *ep = dofi_ep_check(ep_handle);
-	const struct post p = { .n = n, .iov = iov, .cookie = cookie, .flags = flags };
+	const struct dofi_post p = { .n = n, .iov = iov, .cookie = cookie, .flags = flags };
 
 	if (!ep)
 		return DOFI_BAD_HANDLE(EP);
@@ -361,7 +381,7 @@ DAT_RETURN dofi_ep_post_rdma_read(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_
 				  DAT_COMPLETION_FLAGS flags)
 {
 	struct dofi_ep *ep = dofi_ep_check(ep_handle);
-	const struct post p = {
+	const struct dofi_post p = {
 		.n = n, .iov = iov, .cookie = cookie, .flags = flags, .remote = remote,
 	};
 
@@ -377,7 +397,7 @@ DAT_RETURN dofi_ep_post_rdma_write(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR
 				   DAT_COMPLETION_FLAGS flags)
 {
 	struct dofi_ep *ep = dofi_ep_check(ep_handle);
-	const struct post p = {
+	const struct dofi_post p = {
 		.n = n, .iov = iov, .cookie = cookie, .flags = flags, .remote = remote,
 	};
 
@@ -395,8 +415,8 @@ DAT_RETURN dofi_ep_post_send_with_invalidate(DAT_EP_HANDLE ep_handle, DAT_COUNT 
 					     DAT_RMR_CONTEXT context)
 {
 	struct dofi_ep *ep = dofi_ep_check(ep_handle);
-	const struct post p = {
-		.n = n, .iov = iov, .cookie = cookie, .flags = flags, .context = context,
+	const struct dofi_post p = {
+		.n = n, .iov = iov, .cookie = cookie, .flags = flags, .immed = context,
 	};
 
 	if (!ep)
@@ -413,7 +433,7 @@ DAT_RETURN dofi_ep_post_rdma_read_to_rmr(DAT_EP_HANDLE ep_handle, const DAT_RMR_
 					 DAT_COMPLETION_FLAGS flags)
 {
 	struct dofi_ep *ep = dofi_ep_check(ep_handle);
-	const struct post p = {
+	const struct dofi_post p = {
 		.cookie = cookie, .flags = flags, .remote = remote, .local = local,
 	};
 
@@ -509,7 +529,7 @@ DAT_RETURN dofi_ep_post_recv(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPL
 			     DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
 {
 	struct dofi_ep *ep = dofi_ep_check(ep_handle);
-	const struct post p = { .n = n, .iov = iov, .cookie = cookie, .flags = flags };
+	const struct dofi_post p = { .n = n, .iov = iov, .cookie = cookie, .flags = flags };
 	struct dofi_dto *dto;
 	bool first = false, marked = false;
 	DAT_RETURN ret;
@@ -546,6 +566,9 @@ DAT_RETURN dofi_ep_post_recv(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPL
 
 /* To the fabric */
 
+/* Requests that name memory of the peer. */
+#define RDMA (DOFI_DTO_READS | 1u << DOFI_DTO_WRITE | 1u << DOFI_DTO_WRITE_IMMED)
+
 static DAT_DTO_COMPLETION_STATUS status_of(int err, uint8_t kind)
 {
 	if (err && kind == DOFI_DTO_BIND)
@@ -570,8 +593,8 @@ static DAT_DTO_COMPLETION_STATUS status_of(int err, uint8_t kind)
 	case FI_EPERM:
 	case FI_ENOKEY:
 	case FI_EKEYREJECTED:
-		return kind == DOFI_DTO_READ || kind == DOFI_DTO_WRITE ? DAT_DTO_ERR_REMOTE_ACCESS :
-									 DAT_DTO_ERR_LOCAL_PROTECTION;
+		return dofi_dto_is(kind, RDMA) ? DAT_DTO_ERR_REMOTE_ACCESS :
+						 DAT_DTO_ERR_LOCAL_PROTECTION;
 	default:
 		return DAT_DTO_ERR_TRANSPORT;
 	}
@@ -598,17 +621,28 @@ static inline void finish(struct dofi_ep *ep, struct dofi_dto *dto, int err)
 	dto->done = true;
 	dto->at_fabric = false;
 	dto->status = DAT_DTO_SUCCESS;
-	ep->reads -= dto->kind == DOFI_DTO_READ;
+	ep->reads -= dofi_dto_is(dto->kind, DOFI_DTO_READS);
 	if (__builtin_expect(err, 0))
 		fail(ep, dto, err);
 }
 
-/* A fence waits for earlier reads; a read waits while as many as agreed are under way. */
-static bool held_back(const struct dofi_ep *ep, const struct dofi_dto *dto)
+/*
+ * A fence waits for earlier reads, atomics among them; a read waits while as many as agreed
+ * are under way. The target's program does the atomics, when it reads of them: what would go
+ * straight to its memory waits here, to come after them.
+ */
+static __attribute__((noinline)) bool must_wait(const struct dofi_ep *ep, const struct dofi_dto *dto)
 {
-	if ((dto->flags & DAT_COMPLETION_BARRIER_FENCE_FLAG) && ep->reads)
+	if (dto->flags & DAT_COMPLETION_BARRIER_FENCE_FLAG)
 		return true;
-	return dto->kind == DOFI_DTO_READ && ep->reads >= ep->attr.max_rdma_read_out;
+	if (dofi_dto_is(dto->kind, DOFI_DTO_READS) && ep->reads >= ep->attr.max_rdma_read_out)
+		return true;
+	return ep->atomics && dofi_dto_is(dto->kind, RDMA & ~DOFI_DTO_ATOMICS);
+}
+
+static inline bool held_back(const struct dofi_ep *ep, const struct dofi_dto *dto)
+{
+	return __builtin_expect(ep->reads, 0) && must_wait(ep, dto);
 }
 
 /* A bind's turn has come: it is done here, and what is posted behind it finds it done. */
@@ -639,6 +673,9 @@ static __attribute__((noinline)) void special_execute(struct dofi_ep *ep, struct
 		read_to_rmr_execute(ep, dto);
 }
 
+/* What is not the fabric's, or not yet. */
+#define OURS (1u << DOFI_DTO_BIND | 1u << DOFI_DTO_READ_TO_RMR)
+
 static void queue_pump(struct dofi_ep *ep, struct dofi_queue *q)
 {
 	const struct dofi_xport *xport = ep->obj.ia->xport;
@@ -649,18 +686,18 @@ static void queue_pump(struct dofi_ep *ep, struct dofi_queue *q)
 
 		if (held_back(ep, dto))
 			return;
-		if (__builtin_expect(dto->kind >= DOFI_DTO_BIND, 0)) {
+		if (__builtin_expect(dofi_dto_is(dto->kind, OURS), 0)) {
 			special_execute(ep, dto);
 			continue;
 		}
 		dto->at_fabric = true;
 		ret = xport->submit(ep, dto);
 		if (ret == -FI_EAGAIN) {
-			dto->at_fabric = false;
+			dto->at_fabric = dto->parts;
 			return;
 		}
 		q->next++;
-		ep->reads += dto->kind == DOFI_DTO_READ;
+		ep->reads += dofi_dto_is(dto->kind, DOFI_DTO_READS);
 		if (__builtin_expect(ret, 0))
 			finish(ep, dto, -ret);
 	}
@@ -670,6 +707,8 @@ void dofi_dto_pump(struct dofi_ep *ep)
 {
 	queue_pump(ep, &ep->rq);
 	queue_pump(ep, &ep->sq);
+	if (__builtin_expect(ep->owes, 0))
+		ep->obj.ia->xport->resume(ep);
 }
 
 /*
@@ -687,14 +726,34 @@ void dofi_ep_gate(struct dofi_ep *ep)
 /* From the fabric */
 
 #if DAT_VERSION_MAJOR >= 2
-static const DAT_DTOS operation[] = {
+static const DAT_DTOS operation[DOFI_DTO_KINDS] = {
 	[DOFI_DTO_SEND] = DAT_DTO_SEND,
 	[DOFI_DTO_WRITE] = DAT_DTO_RDMA_WRITE,
 	[DOFI_DTO_READ] = DAT_DTO_RDMA_READ,
 	[DOFI_DTO_RECV] = DAT_DTO_RECEIVE,
 	[DOFI_DTO_SEND_INVALIDATE] = DAT_DTO_SEND,
 	[DOFI_DTO_READ_TO_RMR] = DAT_DTO_RDMA_READ,
+	/* DAT_IB_DTOS has no name for it */
+	[DOFI_DTO_SEND_IMMED] = DAT_DTO_SEND,
+	[DOFI_DTO_WRITE_IMMED] = (DAT_DTOS)DAT_IB_DTO_RDMA_WRITE_IMMED,
+	[DOFI_DTO_FETCH_ADD] = (DAT_DTOS)DAT_IB_DTO_FETCH_ADD,
+	[DOFI_DTO_CMP_SWAP] = (DAT_DTOS)DAT_IB_DTO_CMP_SWAP,
+	[DOFI_DTO_RECV_INVALIDATE] = DAT_DTO_RECEIVE_WITH_INVALIDATE,
+	[DOFI_DTO_RECV_IMMED] = (DAT_DTOS)DAT_IB_DTO_RECV_MSG_IMMED,
+	[DOFI_DTO_RECV_WRITE_IMMED] = (DAT_DTOS)DAT_IB_DTO_RECV_IMMED,
 };
+
+static inline DAT_EVENT_NUMBER completion_number(const struct dofi_dto *dto)
+{
+	return dofi_dto_is(dto->kind, DOFI_DTO_EXTENDED) ? (DAT_EVENT_NUMBER)DAT_IB_DTO_EVENT :
+						 DAT_DTO_COMPLETION_EVENT;
+}
+#else
+static inline DAT_EVENT_NUMBER completion_number(const struct dofi_dto *dto)
+{
+	(void)dto;
+	return DAT_DTO_COMPLETION_EVENT;
+}
 #endif
 
 static __attribute__((noinline)) DAT_EVENT_NUMBER fill_bind_event(DAT_EVENT_DATA *data,
@@ -721,13 +780,9 @@ static inline DAT_EVENT_NUMBER fill_event(DAT_EVENT_DATA *data, struct dofi_ep *
 	d->transfered_length = dto->length;
 #if DAT_VERSION_MAJOR >= 2
 	d->operation = operation[dto->kind];
-	d->rmr_context = 0;
-	if (__builtin_expect(dto->flags & DOFI_DTO_INVALIDATED, 0)) {
-		d->operation = DAT_DTO_RECEIVE_WITH_INVALIDATE;
-		d->rmr_context = dto->remote_key;
-	}
+	d->rmr_context = dto->kind == DOFI_DTO_RECV_INVALIDATE ? dto->immed : 0;
 #endif
-	return DAT_DTO_COMPLETION_EVENT;
+	return completion_number(dto);
 }
 
 /* The event goes through the queue: nobody polls for it now, or others are before it. */
@@ -737,13 +792,14 @@ static __attribute__((noinline)) void enqueue(struct dofi_evd *evd, struct dofi_
 	struct dofi_event event;
 
 	event.number = fill_event(&event.data, ep, dto);
+	event.immed = dto->immed;
 	dofi_evd_push(evd, &event, dto->status != DAT_DTO_SUCCESS ||
 				   !(dto->flags & DAT_COMPLETION_UNSIGNALLED_FLAG));
 }
 
-static inline void deliver(struct dofi_ep *ep, const struct dofi_dto *dto, struct dofi_sink *sink)
+static inline void deliver(struct dofi_ep *ep, struct dofi_evd *evd, const struct dofi_dto *dto,
+			   struct dofi_sink *sink)
 {
-	struct dofi_evd *evd = dto->kind == DOFI_DTO_RECV ? ep->recv_evd : ep->request_evd;
 	DAT_EVENT *event;
 
 	if (!evd || ((dto->flags & DAT_COMPLETION_SUPPRESS_FLAG) && dto->status == DAT_DTO_SUCCESS))
@@ -755,16 +811,19 @@ static inline void deliver(struct dofi_ep *ep, const struct dofi_dto *dto, struc
 	}
 	event->event_number = fill_event(&event->event_data, ep, dto);
 	event->evd_handle = evd;
+	dofi_event_extend(event, dto->immed);
 }
 
 static inline void queue_retire(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_sink *sink)
 {
+	struct dofi_evd *evd = q == &ep->rq ? ep->recv_evd : ep->request_evd;
+
 	while (q->head != q->next) {
 		struct dofi_dto *dto = slot_at(q, q->head);
 
 		if (!dto->done)
 			return;
-		deliver(ep, dto, sink);
+		deliver(ep, evd, dto, sink);
 		q->head++;
 	}
 }
@@ -809,33 +868,60 @@ void dofi_dto_flush(struct dofi_ep *ep)
 {
 	queue_flush(ep, &ep->sq);
 	queue_flush(ep, &ep->rq);
-	ep->reads = 0;
+	ep->reads = ep->atomics = 0;
 }
 
 static inline bool waiting(const struct dofi_ep *ep)
 {
-	return ep->sq.next != ep->sq.tail || ep->rq.next != ep->rq.tail;
+	return ep->sq.next != ep->sq.tail || ep->rq.next != ep->rq.tail || ep->owes;
+}
+
+void dofi_dto_end(struct dofi_ep *ep, struct dofi_dto *dto, int err, struct dofi_sink *sink)
+{
+	finish(ep, dto, err);
+	dofi_dto_retire(ep, sink);
+	if (waiting(ep))
+		dofi_dto_pump(ep);
 }
 
 /*
- * What came beside the message that @dto received: 0, or why that must not be. The grant has
- * ended before the completion tells of it, and before a receive behind this one completes.
+ * A receive of which the transport knows more: 0, or a positive error. A grant has ended
+ * before the completion tells of it, and before a receive behind this one completes.
  */
-static __attribute__((noinline)) int data_came(struct dofi_ep *ep, struct dofi_dto *dto, uint64_t data)
+static __attribute__((noinline)) int receive_more(struct dofi_ep *ep, struct dofi_dto *dto,
+						  const struct dofi_arrived *arrived)
 {
-	int ret;
+	int err = arrived->err;
 
-	if (data >> 32 != DOFI_CQ_DATA_INVALIDATE)
-		return FI_EACCES;
-	ret = -dofi_rmr_invalidate(ep->pz, ep, (uint32_t)data);
-	if (ret)
-		return ret;
-	dto->flags |= DOFI_DTO_INVALIDATED;
-	dto->remote_key = (uint32_t)data;
+	if (!err && arrived->kind == DOFI_DTO_RECV_INVALIDATE)
+		err = -dofi_rmr_invalidate(ep->pz, ep, arrived->immed);
+	if (err)
+		return err;
+	dto->kind = arrived->kind;
+	dto->immed = arrived->immed;
+	dto->length = arrived->length;
 	return 0;
 }
 
-void dofi_dto_complete(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink)
+/* How a receive ended; a positive error if it did not end well. */
+static inline int receive(struct dofi_ep *ep, struct dofi_dto *dto,
+			  const struct fi_cq_data_entry *entry, const struct dofi_arrived *arrived)
+{
+	if (__builtin_expect(entry->len && !dto->n_iov, 0))
+		return FI_ETRUNC;	/* a transport may give a byte of room */
+	dto->length = entry->len;
+	return __builtin_expect(arrived != NULL, 0) ? receive_more(ep, dto, arrived) : 0;
+}
+
+/* A part of the operation is done; others are to come, or to be submitted. */
+static __attribute__((noinline)) void part_done(struct dofi_ep *ep, struct dofi_dto *dto)
+{
+	dto->parts--;
+	dofi_dto_pump(ep);
+}
+
+static inline void complete(const struct fi_cq_data_entry *entry, int err,
+			    const struct dofi_arrived *arrived, struct dofi_sink *sink)
 {
 	uintptr_t context = (uintptr_t)entry->op_context;
 	struct dofi_dto *dto = (struct dofi_dto *)(context & ~(uintptr_t)(DOFI_DTO_GENERATIONS - 1));
@@ -846,18 +932,23 @@ void dofi_dto_complete(const struct fi_cq_data_entry *entry, int err, struct dof
 	ep = dto->ep;
 	pthread_mutex_lock(&ep->lock);
 	if (dto->at_fabric && dofi_dto_context(dto) == entry->op_context) {
-		if (dto->kind == DOFI_DTO_RECV && !err) {
-			if (__builtin_expect(entry->len && !dto->n_iov, 0))
-				err = FI_ETRUNC;	/* a transport may give a byte of room */
-			else
-				dto->length = entry->len;
-			if (__builtin_expect(entry->flags & FI_REMOTE_CQ_DATA && !err, 0))
-				err = data_came(ep, dto, entry->data);
-		}
-		finish(ep, dto, err);
-		dofi_dto_retire(ep, sink);
-		if (waiting(ep))
-			dofi_dto_pump(ep);
+		if (dto->kind == DOFI_DTO_RECV && !err)
+			err = receive(ep, dto, entry, arrived);
+		if (__builtin_expect(dto->parts && !err, 0))
+			part_done(ep, dto);
+		else
+			dofi_dto_end(ep, dto, err, sink);
 	}
 	pthread_mutex_unlock(&ep->lock);
+}
+
+void dofi_dto_complete(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink)
+{
+	complete(entry, err, NULL, sink);
+}
+
+void dofi_dto_complete_as(const struct fi_cq_data_entry *entry, const struct dofi_arrived *arrived,
+			  struct dofi_sink *sink)
+{
+	complete(entry, 0, arrived, sink);
 }

@@ -18,11 +18,35 @@ enum dofi_dto_kind {
 	DOFI_DTO_WRITE,
 	DOFI_DTO_READ,
 	DOFI_DTO_RECV,
-	DOFI_DTO_SEND_INVALIDATE,	/* remote_key is the context that the receiver is to end */
-	/* from here on: not the fabric's, or not yet */
+	/* from here on: less usual, and some of them not the fabric's */
 	DOFI_DTO_BIND,			/* of an RMR */
 	DOFI_DTO_READ_TO_RMR,		/* a read once its turn has come and local_key is in force */
+	DOFI_DTO_SEND_INVALIDATE,	/* immed is the context that the receiver is to end */
+	/* of the extension, see ep_ext.h */
+	DOFI_DTO_SEND_IMMED,
+	DOFI_DTO_WRITE_IMMED,
+	DOFI_DTO_FETCH_ADD,
+	DOFI_DTO_CMP_SWAP,
+	/* what a receive becomes when a peer's message, or write, with such data ends it */
+	DOFI_DTO_RECV_INVALIDATE,
+	DOFI_DTO_RECV_IMMED,
+	DOFI_DTO_RECV_WRITE_IMMED,
+	DOFI_DTO_KINDS,
 };
+
+/* Requests that bring something back: they wait for each other, and a fence for them. */
+#define DOFI_DTO_READS \
+	(1u << DOFI_DTO_READ | 1u << DOFI_DTO_FETCH_ADD | 1u << DOFI_DTO_CMP_SWAP)
+/* Whose completions are events of the extension. */
+#define DOFI_DTO_EXTENDED                                                                   \
+	(1u << DOFI_DTO_WRITE_IMMED | DOFI_DTO_ATOMICS | 1u << DOFI_DTO_RECV_IMMED |         \
+	 1u << DOFI_DTO_RECV_WRITE_IMMED)
+#define DOFI_DTO_ATOMICS (1u << DOFI_DTO_FETCH_ADD | 1u << DOFI_DTO_CMP_SWAP)
+
+static inline bool dofi_dto_is(uint8_t kind, unsigned kinds)
+{
+	return kinds >> kind & 1;
+}
 
 /*
  * A posted operation. Its address, with the generation in the low bits, is the
@@ -43,9 +67,20 @@ struct dofi_dto {
 	uint8_t generation;
 	bool at_fabric;
 	bool done;
-	uint32_t local_key;		/* of a read to an RMR */
-	DAT_RMR_HANDLE rmr;		/* of a bind, for its event: it may be gone by then */
-	struct dofi_bind *bind;		/* until its turn has come */
+	uint8_t parts;			/* completions to come from the fabric before the last one */
+	bool submitted;			/* the first part of several is at the fabric, or was */
+	uint32_t immed;			/* data that travels beside a message */
+	union {
+		struct {
+			DAT_RMR_HANDLE rmr;	/* of a bind, for its event: it may be gone by then */
+			struct dofi_bind *bind;	/* until its turn has come */
+		};
+		struct {
+			uint64_t operand;	/* of an atomic: what is added, or stored, */
+			uint64_t compare;	/* and what must be there for that */
+		};
+		uint32_t local_key;	/* of a read to an RMR */
+	};
 	void **desc;			/* one per segment, behind the segments */
 	struct iovec iov[];
 };
@@ -56,9 +91,6 @@ struct dofi_dto {
  * the EP is of that zone again, remote_addr is the zone's id and remote_key what n_iov was.
  */
 #define DOFI_DTO_BARRED 0x80
-
-/* In flags: a receive whose message has ended what remote_key names. */
-#define DOFI_DTO_INVALIDATED 0x40
 
 #define DOFI_DTO_GENERATIONS 64		/* slots are aligned to as many bytes */
 
@@ -132,6 +164,36 @@ void dofi_dto_complete(const struct fi_cq_data_entry *entry, int err, struct dof
 
 /* Whether a request of @ep may be posted with these completion flags. */
 bool dofi_dto_request_flags(const struct dofi_ep *ep, DAT_COMPLETION_FLAGS flags);
+
+/* A request as the consumer posted it. */
+struct dofi_post {
+	DAT_COUNT n;
+	const DAT_LMR_TRIPLET *iov;
+	DAT_DTO_COOKIE cookie;
+	DAT_COMPLETION_FLAGS flags;
+	const DAT_RMR_TRIPLET *remote;	/* NULL for sends and receives */
+	const DAT_RMR_TRIPLET *local;	/* of a read to an RMR, instead of iov */
+	uint32_t immed;			/* what is sent along: data, or a context to be ended */
+	uint64_t operand, compare;
+};
+
+/* Posts a request of the extension, whose count of segments, pointers and flags are good. */
+DAT_RETURN dofi_ep_post_ext(struct dofi_ep *ep, uint8_t kind, const struct dofi_post *p);
+
+/* What a transport found out about a receive that ended: @kind and @immed of its slot. */
+struct dofi_arrived {
+	uint8_t kind;			/* enum dofi_dto_kind */
+	uint32_t immed;
+	uint64_t length;
+	int err;			/* positive, if what arrived is not what a peer may send */
+};
+
+/* As dofi_dto_complete(), for a receive that @arrived tells about. */
+void dofi_dto_complete_as(const struct fi_cq_data_entry *entry, const struct dofi_arrived *arrived,
+			  struct dofi_sink *sink);
+
+/* Ends a request that the transport keeps track of itself; a positive @err. EP lock held. */
+void dofi_dto_end(struct dofi_ep *ep, struct dofi_dto *dto, int err, struct dofi_sink *sink);
 
 /* Posts @bind as a request of @ep, and stores its context if there is a place for it. */
 DAT_RETURN dofi_ep_post_bind(struct dofi_ep *ep, struct dofi_bind *bind, DAT_RMR_COOKIE cookie,

@@ -23,8 +23,15 @@ static void evd_ctor(void *obj)
 
 struct dofi_pool dofi_evd_pool = DOFI_POOL_INIT("evd", struct dofi_evd, evd_ctor);
 
+#if DAT_VERSION_MAJOR >= 2
+/* Completions of the extension are completions: with or without it they go where those go. */
+#define EXTENSION_FLAGS DAT_IB_EVD_EXTENSION_FLAG
+#else
+#define EXTENSION_FLAGS 0
+#endif
 #define KNOWN_FLAGS (DAT_EVD_SOFTWARE_FLAG | DAT_EVD_CR_FLAG | DAT_EVD_DTO_FLAG | \
-		     DAT_EVD_CONNECTION_FLAG | DAT_EVD_RMR_BIND_FLAG | DAT_EVD_ASYNC_FLAG)
+		     DAT_EVD_CONNECTION_FLAG | DAT_EVD_RMR_BIND_FLAG | DAT_EVD_ASYNC_FLAG | \
+		     EXTENSION_FLAGS)
 
 static size_t ring_bytes(uint32_t capacity)
 {
@@ -454,7 +461,9 @@ DAT_RETURN dofi_evd_post_se(DAT_EVD_HANDLE evd_handle, const DAT_EVENT *event)
 		/* the poster is told at once, so nothing is lost unseen */
 		ret = DOFI_RET(DAT_QUEUE_FULL, 0);
 	} else {
-		*ring_slot(evd, count) = (struct dofi_event){ event->event_number, event->event_data };
+		*ring_slot(evd, count) = (struct dofi_event){
+			.number = event->event_number, .data = event->event_data,
+		};
 		atomic_store_explicit(&evd->count, count + 1, memory_order_release);
 		notify(evd, count + 1);
 	}

@@ -9,11 +9,29 @@
 /* More zones than this feeding one EVD are served by the progress thread alone. */
 #define DOFI_EVD_FEEDS 4
 
-/* What is queued of a DAT_EVENT: the handle is known, an extension is rare. */
+/* What is queued of a DAT_EVENT: the handle is known, and dofi_event_extend() adds the rest. */
 struct dofi_event {
 	DAT_EVENT_NUMBER number;
+	uint32_t immed;			/* immediate data of the extension's completions */
 	DAT_EVENT_DATA data;
 };
+
+/* What the extension adds to a completion of its own follows from that, but for @immed. */
+#if DAT_VERSION_MAJOR >= 2
+void dofi_completion_extend(DAT_EVENT *event, uint32_t immed);
+
+static inline void dofi_event_extend(DAT_EVENT *event, uint32_t immed)
+{
+	if (__builtin_expect(event->event_number == (DAT_EVENT_NUMBER)DAT_IB_DTO_EVENT, 0))
+		dofi_completion_extend(event, immed);
+}
+#else
+static inline void dofi_event_extend(DAT_EVENT *event, uint32_t immed)
+{
+	(void)event;
+	(void)immed;
+}
+#endif
 
 /*
  * The event of a thread that polls: a completion for its EVD goes straight there

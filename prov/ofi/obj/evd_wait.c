@@ -6,6 +6,7 @@
 #include "obj/evd.h"
 
 #include <errno.h>
+#include <string.h>
 
 static uint32_t pending(struct dofi_evd *evd)
 {
@@ -48,6 +49,26 @@ static inline bool poll_into(struct dofi_evd *evd, struct dofi_sink *sink)
 		poll_other_feeds(evd, sink);
 	return !sink->evd;
 }
+#if DAT_VERSION_MAJOR >= 2
+void dofi_completion_extend(DAT_EVENT *event, uint32_t immed)
+{
+	static const DAT_IB_EXT_TYPE type[] = {
+		[DAT_IB_DTO_RDMA_WRITE_IMMED] = DAT_IB_RDMA_WRITE_IMMED,
+		[DAT_IB_DTO_RECV_IMMED] = DAT_IB_RDMA_WRITE_IMMED_DATA,
+		[DAT_IB_DTO_FETCH_ADD] = DAT_IB_FETCH_AND_ADD,
+		[DAT_IB_DTO_CMP_SWAP] = DAT_IB_CMP_AND_SWAP,
+		[DAT_IB_DTO_RECV_MSG_IMMED] = DAT_IB_RECV_IMMED_DATA,
+	};
+	const DAT_DTO_COMPLETION_EVENT_DATA *d = &event->event_data.dto_completion_event_data;
+	const DAT_IB_EXTENSION_EVENT_DATA extension = {
+		.type = type[d->operation],
+		.status = d->status == DAT_DTO_SUCCESS ? DAT_OP_SUCCESS : DAT_IB_OP_ERR,
+		.val.immed.data = immed,
+	};
+
+	memcpy(event->event_extension_data, &extension, sizeof(extension));
+}
+#endif
 
 /* Moves the oldest event to the consumer. Needs the lock and an event. */
 static void take(struct dofi_evd *evd, DAT_EVENT *event)
@@ -58,6 +79,7 @@ static void take(struct dofi_evd *evd, DAT_EVENT *event)
 	event->event_number = e->number;
 	event->evd_handle = evd;
 	event->event_data = e->data;
+	dofi_event_extend(event, e->immed);
 	evd->head++;
 	evd->overflowed = false;
 	dofi_evd_each_feed(evd, dofi_cq_used);

@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "obj/caps.h"
+#include "obj/lmr_atomic.h"
 
 #include <errno.h>
 #include <rdma/fi_errno.h>
@@ -12,7 +13,12 @@
 
 struct dofi_pool dofi_lmr_pool = DOFI_POOL_INIT("lmr", struct dofi_lmr, NULL);
 
-#define REMOTE_PRIV (DAT_MEM_PRIV_REMOTE_READ_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG)
+#if DAT_VERSION_MAJOR >= 2
+#define REMOTE_CHANGE (DAT_MEM_PRIV_REMOTE_WRITE_FLAG | DAT_IB_MEM_PRIV_REMOTE_ATOMIC)
+#else
+#define REMOTE_CHANGE DAT_MEM_PRIV_REMOTE_WRITE_FLAG
+#endif
+#define REMOTE_PRIV (DAT_MEM_PRIV_REMOTE_READ_FLAG | REMOTE_CHANGE)
 
 static void lmr_destroy(struct dofi_obj *obj)
 {
@@ -21,6 +27,7 @@ static void lmr_destroy(struct dofi_obj *obj)
 
 	if (!dofi_obj_retire(obj))
 		return;
+	dofi_lmr_atomic_close(lmr);
 	ret = fi_close(&lmr->mr->fid);
 	if (ret)
 		dofi_log(DOFI_WARN, DOFI_MEM, "closing a registration: %s", fi_strerror(-ret));
@@ -146,7 +153,7 @@ static DAT_RETURN privileges_check(DAT_MEM_PRIV_FLAGS priv)
 	if (priv & ~DOFI_LMR_PRIVILEGES)
 		return DOFI_BAD_ARG(6);
 	/* as on InfiniBand: who may write from afar may write here */
-	if ((priv & DAT_MEM_PRIV_REMOTE_WRITE_FLAG) && !(priv & DAT_MEM_PRIV_LOCAL_WRITE_FLAG))
+	if ((priv & REMOTE_CHANGE) && !(priv & DAT_MEM_PRIV_LOCAL_WRITE_FLAG))
 		return DOFI_BAD_ARG(6);
 	return DAT_SUCCESS;
 }
@@ -205,6 +212,7 @@ static DAT_RETURN lmr_new(struct dofi_ia *ia, struct dofi_pz *pz, const struct l
 	}
 	context_renew(lmr);
 	dofi_obj_get(&pz->obj);
+	dofi_lmr_atomic_open(lmr);
 	dofi_obj_publish(&lmr->obj, DAT_HANDLE_TYPE_LMR);
 	*out = lmr;
 	return DAT_SUCCESS;

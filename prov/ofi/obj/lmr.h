@@ -23,6 +23,7 @@ struct dofi_lmr {
 	uint8_t generation;
 	char cookie[DAT_LMR_COOKIE_SIZE];	/* of shared memory: for region to point to */
 	struct dofi_shared shared;	/* and what that is */
+	LIST_ENTRY(dofi_lmr) atomic_link; /* under the PZ's atomic_lock */
 };
 
 /* A context is the LMR's place in its pool, and a generation to catch a stale one. */

@@ -15,6 +15,8 @@ static void pz_ctor(void *obj)
 	pthread_mutex_init(&pz->rmr_lock, NULL);
 	for (i = 0; i < DOFI_PZ_GRANTS; i++)
 		LIST_INIT(&pz->grants[i]);
+	pthread_mutex_init(&pz->atomic_lock, NULL);
+	LIST_INIT(&pz->atomic_lmrs);
 }
 
 struct dofi_pool dofi_pz_pool = DOFI_POOL_INIT("pz", struct dofi_pz, pz_ctor);

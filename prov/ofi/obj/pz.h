@@ -9,6 +9,7 @@
 #include <sys/queue.h>
 
 struct dofi_bind;
+struct dofi_lmr;
 
 #define DOFI_PZ_GRANTS 64		/* a power of two */
 
@@ -16,6 +17,8 @@ struct dofi_pz {
 	struct dofi_obj obj;
 	uint64_t id;			/* no other zone ever has it */
 	struct dofi_domain domain;
+	pthread_mutex_t atomic_lock;	/* LMRs that peers may use atomics on; a leaf, held while they do */
+	LIST_HEAD(, dofi_lmr) atomic_lmrs;
 	pthread_mutex_t rmr_lock;	/* its RMRs and their binds; taken under an EP's lock */
 	LIST_HEAD(, dofi_bind) grants[DOFI_PZ_GRANTS]; /* by context; under rmr_lock */
 };

@@ -16,26 +16,21 @@ struct dofi_ia;
 struct dofi_progress_ops;
 struct dofi_sp;
 
+/* Most bytes of an RDMA write with immediate data. */
+#define DOFI_WRITE_IMMED_MAX ((1u << 30) - 1)
+
+/* Memory of a peer that its transport lets us write; key 0 if there is none. */
+struct dofi_mailbox {
+	uint64_t addr;
+	uint32_t key;
+	uint32_t id;			/* what the peer knows it by */
+};
+
 /* Why a connection request is turned down. */
 enum dofi_reject {
 	DOFI_REJECT_CONSUMER,	/* dat_cr_reject: the peer sees PEER_REJECTED */
 	DOFI_REJECT_PROVIDER,	/* nobody listens, no room: NON_PEER_REJECTED */
 };
-
-/*
- * The 64 bits that travel beside a message, or a write, on fabrics that carry so many: the
- * upper half says what the lower is.
- */
-enum dofi_cq_data_kind {
-	DOFI_CQ_DATA_INVALIDATE = 1,	/* of a message: a context of the receiver's to be ended */
-	DOFI_CQ_DATA_IMMEDIATE = 2,	/* of a message: the consumer's */
-	DOFI_CQ_DATA_WRITTEN = 3,	/* of a write: the consumer's */
-};
-
-static inline uint64_t dofi_cq_data(enum dofi_cq_data_kind kind, uint32_t value)
-{
-	return (uint64_t)kind << 32 | value;
-}
 
 struct dofi_xport {
 	const char *name;
@@ -77,6 +72,9 @@ struct dofi_xport {
 	 * errno: the operation failed.
 	 */
 	int (*submit)(struct dofi_ep *ep, struct dofi_dto *dto);
+
+	/* Goes on with what it owes the peer, when an operation has completed. EP lock held. */
+	void (*resume)(struct dofi_ep *ep);
 };
 
 #endif

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "fab/quirks.h"
 #include "xport/msg_listen.h"
+#include "xport/msg_mail.h"
 #include "xport/wire.h"
 
 #include <errno.h>
@@ -55,6 +56,8 @@ static int msg_ia_init(struct dofi_ia *ia)
 	ia->xport_ia = mia;
 	if (!ia->fabric.scoped_keys)
 		ia->max_private_data += DOFI_WIRE_SECRET;
+	if (msg_mail_offered(ia))
+		ia->max_private_data -= DOFI_WIRE_MAILBOX;
 	if (ia->max_private_data > DOFI_WIRE_MAX_DATA)
 		ia->max_private_data = DOFI_WIRE_MAX_DATA;
 	return 0;
@@ -93,8 +96,7 @@ static void conn_remove(struct dofi_ep *ep)
 	ep->conn = NULL;
 }
 
-/* Opens the fabric endpoint that @info describes and gives it the receives that wait. */
-static int endpoint_open(struct dofi_ep *ep, struct fi_info *info)
+static int endpoint_make(struct dofi_ep *ep, struct fi_info *info, struct fid_ep **out)
 {
 	struct dofi_domain *domain = &ep->pz->domain;
 	struct fid_ep *fid;
@@ -114,8 +116,31 @@ static int endpoint_open(struct dofi_ep *ep, struct fi_info *info)
 		fi_close(&fid->fid);
 		return ret;
 	}
+	*out = fid;
+	return 0;
+}
+
+/*
+ * Opens the fabric endpoint that @info describes and gives it the receives that wait. The
+ * peer is to be told of @own.
+ */
+static int endpoint_open(struct dofi_ep *ep, struct fi_info *info, struct dofi_mailbox *own)
+{
+	struct msg_mail *mail;
+	struct fid_ep *fid;
+	int ret;
+
+	ret = msg_mail_open(ep, &mail, own);
+	if (ret)
+		return ret;
+	ret = endpoint_make(ep, info, &fid);
+	if (ret) {
+		msg_mail_close(mail);
+		return ret;
+	}
 	pthread_mutex_lock(&ep->lock);
 	ep->fid = fid;
+	ep->mail = mail;
 	dofi_ep_gate(ep);
 	dofi_dto_pump(ep);
 	pthread_mutex_unlock(&ep->lock);
@@ -124,12 +149,16 @@ static int endpoint_open(struct dofi_ep *ep, struct fi_info *info)
 
 static void endpoint_close(struct dofi_ep *ep)
 {
+	struct msg_mail *mail;
 	struct fid_ep *fid;
 	int ret;
 
 	pthread_mutex_lock(&ep->lock);
 	fid = ep->fid;
+	mail = ep->mail;
 	ep->fid = NULL;
+	ep->mail = NULL;
+	ep->owes = false;
 	dofi_ep_gate(ep);
 	pthread_mutex_unlock(&ep->lock);
 	if (!fid)
@@ -140,6 +169,7 @@ static void endpoint_close(struct dofi_ep *ep)
 	ret = fi_close(&fid->fid);
 	if (ret)
 		dofi_log(DOFI_WARN, DOFI_CM, "closing an endpoint: %s", fi_strerror(-ret));
+	msg_mail_close(mail);
 	dofi_cq_drain(&ep->pz->domain.cq);
 }
 
@@ -184,7 +214,7 @@ static int connect_once(struct dofi_ep *ep)
 {
 	const struct dofi_request *r = &ep->request;
 	uint16_t port = dofi_wire_port(r->conn_qual, ep->attempt);
-	const struct dofi_wire msg = {
+	struct dofi_wire msg = {
 		.kind = DOFI_WIRE_REQUEST,
 		.conn_qual = port == r->conn_qual ? 0 : r->conn_qual,
 		.secret = secret_make(ep),
@@ -199,7 +229,7 @@ static int connect_once(struct dofi_ep *ep)
 
 	if (!info)
 		return -ENOMEM;
-	ret = endpoint_open(ep, info);
+	ret = endpoint_open(ep, info, &msg.mailbox);
 	if (!ret)
 		ret = fi_connect(ep->fid, info->dest_addr, buf, dofi_wire_pack(buf, &msg));
 	fi_freeinfo(info);
@@ -259,14 +289,14 @@ static void release_request(struct dofi_ep *ep)
 
 static void msg_accept(struct dofi_ep *ep)
 {
-	const struct dofi_wire msg = {
+	struct dofi_wire msg = {
 		.kind = DOFI_WIRE_ACCEPT,
 		.secret = secret_make(ep),
 		.data = ep->request.data,
 		.data_size = ep->request.data_size,
 	};
 	unsigned char buf[DOFI_WIRE_MAX];
-	int ret = endpoint_open(ep, ep->accept_info);
+	int ret = endpoint_open(ep, ep->accept_info, &msg.mailbox);
 
 	if (!ret)
 		ret = fi_accept(ep->fid, buf, dofi_wire_pack(buf, &msg));
@@ -318,6 +348,7 @@ static void accepted(struct dofi_ep *ep, const void *data, size_t size)
 	}
 	pthread_mutex_lock(&ep->lock);
 	ep->peer_secret = msg.secret;
+	ep->mailbox = msg.mailbox;
 	pthread_mutex_unlock(&ep->lock);
 	dofi_ep_established(ep, msg.data, msg.data_size);
 }
@@ -413,20 +444,6 @@ static int submit_write(struct dofi_ep *ep, struct dofi_dto *dto)
 	return fi_writemsg(ep->fid, &msg, ep->obj.ia->fabric.write_flags);
 }
 
-/* The peer's completion tells it what to invalidate. */
-static int submit_invalidate(struct dofi_ep *ep, struct dofi_dto *dto)
-{
-	const struct fi_msg msg = {
-		.msg_iov = dto->iov,
-		.desc = dto->desc,
-		.iov_count = dto->n_iov,
-		.context = dofi_dto_context(dto),
-		.data = dofi_cq_data(DOFI_CQ_DATA_INVALIDATE, dto->remote_key),
-	};
-
-	return fi_sendmsg(ep->fid, &msg, FI_REMOTE_CQ_DATA);
-}
-
 /* With room for a byte, where it does no harm: the status is written when all is over. */
 static int receive_nothing(struct dofi_ep *ep, struct dofi_dto *dto)
 {
@@ -447,11 +464,55 @@ static int submit_one(struct dofi_ep *ep, struct dofi_dto *dto)
 		return fi_send(ep->fid, buf, len, desc, 0, context);
 	case DOFI_DTO_RECV:
 		return fi_recv(ep->fid, buf, len, desc, 0, context);
-	case DOFI_DTO_SEND_INVALIDATE:
-		return submit_invalidate(ep, dto);
 	default:
 		return fi_read(ep->fid, buf, len, desc, 0, dto->remote_addr, remote_key(ep, dto),
 			       context);
+	}
+}
+
+static int send_data(struct dofi_ep *ep, struct dofi_dto *dto, size_t n_iov, uint64_t data)
+{
+	const struct fi_msg msg = {
+		.msg_iov = dto->iov,
+		.desc = dto->desc,
+		.iov_count = n_iov,
+		.context = dofi_dto_context(dto),
+		.data = data,
+	};
+
+	return fi_sendmsg(ep->fid, &msg, FI_REMOTE_CQ_DATA);
+}
+
+/* The write, and the message behind it that tells of it; where need be, once it is done. */
+static int submit_write_immed(struct dofi_ep *ep, struct dofi_dto *dto)
+{
+	int ret;
+
+	if (!dto->submitted) {
+		ret = submit_write(ep, dto);
+		if (ret)
+			return ret;
+		dto->submitted = true;
+		dto->parts = 1;
+	}
+	if (dto->parts && ep->obj.ia->fabric.quirk->goes_on)
+		return -FI_EAGAIN;
+	return send_data(ep, dto, 0,
+			 dofi_cq_data(DOFI_CQ_WRITE_IMMED, (uint32_t)dto->length, dto->immed));
+}
+
+static int submit_more(struct dofi_ep *ep, struct dofi_dto *dto)
+{
+	switch (dto->kind) {
+	case DOFI_DTO_SEND_INVALIDATE:
+		return send_data(ep, dto, dto->n_iov,
+				 dofi_cq_data(DOFI_CQ_INVALIDATE, 0, dto->immed));
+	case DOFI_DTO_SEND_IMMED:
+		return send_data(ep, dto, dto->n_iov, dofi_cq_data(DOFI_CQ_IMMED, 0, dto->immed));
+	case DOFI_DTO_WRITE_IMMED:
+		return submit_write_immed(ep, dto);
+	default:
+		return msg_mail_submit(ep, dto);
 	}
 }
 
@@ -464,8 +525,6 @@ static int submit_many(struct dofi_ep *ep, struct dofi_dto *dto)
 		return fi_sendv(ep->fid, dto->iov, dto->desc, dto->n_iov, 0, context);
 	case DOFI_DTO_RECV:
 		return fi_recvv(ep->fid, dto->iov, dto->desc, dto->n_iov, 0, context);
-	case DOFI_DTO_SEND_INVALIDATE:
-		return submit_invalidate(ep, dto);
 	default:
 		return fi_readv(ep->fid, dto->iov, dto->desc, dto->n_iov, 0, dto->remote_addr,
 				remote_key(ep, dto), context);
@@ -478,11 +537,61 @@ static int msg_submit(struct dofi_ep *ep, struct dofi_dto *dto)
 		return submit_write(ep, dto);
 	if (dto->kind == DOFI_DTO_RECV && !dto->n_iov)
 		return receive_nothing(ep, dto);
+	if (__builtin_expect(dto->kind > DOFI_DTO_BIND, 0))
+		return submit_more(ep, dto);
 	return dto->n_iov <= 1 ? submit_one(ep, dto) : submit_many(ep, dto);
 }
 
+/* Completions */
+
+/* What arrived for a receive. The peer may be anybody: what makes no sense is an error. */
+static void received_with_data(const struct fi_cq_data_entry *entry, struct dofi_sink *sink)
+{
+	struct dofi_arrived a = { .immed = (uint32_t)entry->data, .length = entry->len };
+	uint32_t length = dofi_cq_data_length(entry->data);
+
+	switch (dofi_cq_data_kind(entry->data)) {
+	case DOFI_CQ_INVALIDATE:
+		a.kind = DOFI_DTO_RECV_INVALIDATE;
+		a.err = length ? FI_EIO : 0;
+		break;
+	case DOFI_CQ_IMMED:
+		a.kind = DOFI_DTO_RECV_IMMED;
+		a.err = length ? FI_EIO : 0;
+		break;
+	case DOFI_CQ_WRITE_IMMED:
+		a.kind = DOFI_DTO_RECV_WRITE_IMMED;
+		a.err = entry->len ? FI_EIO : 0;
+		/* uDAPL 1.2 has no such event: its receive got nothing */
+		a.length = DAT_VERSION_MAJOR >= 2 ? length : 0;
+		break;
+	default:
+		a.err = FI_EIO;
+	}
+	dofi_dto_complete_as(entry, &a, sink);
+}
+
+static __attribute__((noinline)) void completed_with_data(const struct fi_cq_data_entry *entry,
+							  int err, struct dofi_sink *sink)
+{
+	if (!err && entry->flags & FI_REMOTE_WRITE)
+		msg_mail_rung(entry->data, sink);
+	else if (!err && entry->flags & FI_RECV)
+		received_with_data(entry, sink);
+	else	/* sockets says it of our own sends, too */
+		dofi_dto_complete(entry, err, sink);
+}
+
+static void msg_completed(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink)
+{
+	if (__builtin_expect(entry->flags & FI_REMOTE_CQ_DATA, 0))
+		completed_with_data(entry, err, sink);
+	else
+		dofi_dto_complete(entry, err, sink);
+}
+
 static const struct dofi_progress_ops msg_progress_ops = {
-	.completed = dofi_dto_complete,
+	.completed = msg_completed,
 	.cm_event = msg_event,
 	.cm_error = msg_error,
 };
@@ -500,4 +609,5 @@ const struct dofi_xport dofi_msg_xport = {
 	.reject = msg_reject,
 	.close = msg_close,
 	.submit = msg_submit,
+	.resume = msg_mail_resume,
 };

@@ -11,74 +11,103 @@
 #define VERSION 1
 #define FLAG_QUAL 0x01
 #define FLAG_SECRET 0x02
+#define FLAG_MAILBOX 0x04
+#define FLAGS (FLAG_QUAL | FLAG_SECRET | FLAG_MAILBOX)
 
 #define FIXED 4
 #define QUAL 8
 #define SECRET DOFI_WIRE_SECRET
+#define MAILBOX DOFI_WIRE_MAILBOX
 
-/* @n bytes of @v, the most significant first; 0 takes none. Where the next goes. */
-static size_t put_number(unsigned char *buf, size_t at, uint64_t v, size_t n)
+/* Writes the low @n bytes of @v, and returns what is behind them. */
+static unsigned char *put(unsigned char *p, int n, uint64_t v)
 {
-	size_t i;
+	int i;
 
-	if (!v)
-		return at;
-	for (i = n; i; i--, v >>= 8)
-		buf[at + i - 1] = (unsigned char)v;
-	return at + n;
+	for (i = n - 1; i >= 0; i--, v >>= 8)
+		p[i] = (unsigned char)v;
+	return p + n;
 }
 
-/* The same if @there, from the @len bytes in @buf. False if they end before, or it is 0. */
-static bool get_number(const unsigned char *buf, size_t len, size_t *at, bool there, size_t n,
-		       uint64_t *v)
+static uint64_t get(const unsigned char **p, int n)
 {
-	size_t end = *at + n;
+	uint64_t v = 0;
 
-	*v = 0;
-	if (!there)
-		return true;
-	if (len < end)
-		return false;
-	while (*at < end)
-		*v = *v << 8 | buf[(*at)++];
-	return *v;
+	while (n--)
+		v = v << 8 | *(*p)++;
+	return v;
 }
 
 size_t dofi_wire_pack(unsigned char buf[DOFI_WIRE_MAX], const struct dofi_wire *msg)
 {
-	size_t at = FIXED;
+	unsigned char *p = buf + FIXED;
 
 	buf[0] = MAGIC;
 	buf[1] = VERSION << 4 | msg->kind;
-	buf[2] = (msg->conn_qual ? FLAG_QUAL : 0) | (msg->secret ? FLAG_SECRET : 0);
+	buf[2] = (msg->conn_qual ? FLAG_QUAL : 0) | (msg->secret ? FLAG_SECRET : 0) |
+		 (msg->mailbox.key ? FLAG_MAILBOX : 0);
 	buf[3] = (unsigned char)msg->data_size;
-	at = put_number(buf, at, msg->conn_qual, QUAL);
-	at = put_number(buf, at, msg->secret, SECRET);
+	if (msg->conn_qual)
+		p = put(p, QUAL, msg->conn_qual);
+	if (msg->secret)
+		p = put(p, SECRET, msg->secret);
+	if (msg->mailbox.key) {
+		p = put(p, 8, msg->mailbox.addr);
+		p = put(p, 4, msg->mailbox.key);
+		p = put(p, 4, msg->mailbox.id);
+	}
 	if (msg->data_size)
-		memcpy(buf + at, msg->data, msg->data_size);
-	return at + msg->data_size;
+		memcpy(p, msg->data, msg->data_size);
+	return p - buf + msg->data_size;
+}
+
+static size_t numbers_size(uint8_t flags)
+{
+	return (flags & FLAG_QUAL ? QUAL : 0) + (flags & FLAG_SECRET ? SECRET : 0) +
+	       (flags & FLAG_MAILBOX ? MAILBOX : 0);
+}
+
+/* What the flags announce, of which all bytes are there; a number of 0 is left out instead. */
+static int unpack_numbers(const unsigned char **p, uint8_t flags, struct dofi_wire *msg)
+{
+	if (flags & FLAG_QUAL) {
+		msg->conn_qual = get(p, QUAL);
+		if (!msg->conn_qual)
+			return -EPROTO;
+	}
+	if (flags & FLAG_SECRET) {
+		msg->secret = (uint32_t)get(p, SECRET);
+		if (!msg->secret)
+			return -EPROTO;
+	}
+	if (flags & FLAG_MAILBOX) {
+		msg->mailbox.addr = get(p, 8);
+		msg->mailbox.key = (uint32_t)get(p, 4);
+		msg->mailbox.id = (uint32_t)get(p, 4);
+		if (!msg->mailbox.key)
+			return -EPROTO;
+	}
+	return 0;
 }
 
 int dofi_wire_unpack(const void *buf, size_t len, struct dofi_wire *msg)
 {
 	const unsigned char *p = buf;
-	size_t at = FIXED;
-	uint64_t secret;
+	uint8_t flags;
 
-	if (len < FIXED || p[0] != MAGIC || p[1] >> 4 != VERSION ||
-	    (p[2] & ~(FLAG_QUAL | FLAG_SECRET)))
+	if (len < FIXED || p[0] != MAGIC || p[1] >> 4 != VERSION || (p[2] & ~FLAGS))
 		return -EPROTO;
 	if ((p[1] & 0xf) < DOFI_WIRE_REQUEST || (p[1] & 0xf) > DOFI_WIRE_REFUSE)
 		return -EPROTO;
-	*msg = (struct dofi_wire){ .kind = (enum dofi_wire_kind)(p[1] & 0xf) };
-	if (!get_number(p, len, &at, p[2] & FLAG_QUAL, QUAL, &msg->conn_qual) ||
-	    !get_number(p, len, &at, p[2] & FLAG_SECRET, SECRET, &secret))
+	flags = p[2];
+	*msg = (struct dofi_wire){ .kind = (enum dofi_wire_kind)(p[1] & 0xf), .data_size = p[3] };
+	if (msg->data_size > DOFI_WIRE_MAX_DATA ||
+	    len < FIXED + numbers_size(flags) + msg->data_size)
 		return -EPROTO;
-	msg->secret = (uint32_t)secret;
-	msg->data_size = p[3];
-	if (msg->data_size > DOFI_WIRE_MAX_DATA || len < at + msg->data_size)
+	p += FIXED;
+	if (unpack_numbers(&p, flags, msg))
 		return -EPROTO;
-	msg->data = p + at;
+	msg->data = p;
 	return 0;
 }
 

@@ -6,24 +6,28 @@
  *	byte 1     version in the high, kind in the low half
  *	byte 2     flags
  *	byte 3     length of the consumer's private data
- *	8 bytes    connection qualifier, big-endian, if flag 1 says so
- *	4 bytes    the sender's secret, likewise, if flag 2 does
+ *	8 bytes    connection qualifier, if flag 1 says so
+ *	4 bytes    the sender's secret, if flag 2 does
+ *	16 bytes   address, key and number of the sender's mailbox, if flag 4 does
  *	then       the consumer's private data
  *
- * A qualifier that is the port itself is not repeated: fabrics carry as few as
- * 55 bytes. The length is explicit because some of them pad. The secret is a part of the
- * sender's keys of EP scope, where the fabric has room for it: dofi_mr_fabric_key().
+ * Numbers are big-endian. A qualifier that is the port itself is not repeated: fabrics
+ * carry as few as 55 bytes. The length is explicit because some of them pad. The secret is a
+ * part of the sender's keys of EP scope, where the fabric has room for it: dofi_mr_fabric_key().
  */
 #ifndef DOFI_XPORT_WIRE_H
 #define DOFI_XPORT_WIRE_H
+
+#include "obj/xport.h"
 
 #include <stddef.h>
 #include <stdint.h>
 
 #define DOFI_WIRE_HEADER 16		/* most bytes added to the consumer's data, */
 #define DOFI_WIRE_SECRET 4		/* of which so many only if there is a secret */
+#define DOFI_WIRE_MAILBOX 16		/* of a mailbox, besides */
 #define DOFI_WIRE_MAX_DATA 240
-#define DOFI_WIRE_MAX (DOFI_WIRE_HEADER + DOFI_WIRE_MAX_DATA)
+#define DOFI_WIRE_MAX (DOFI_WIRE_HEADER + DOFI_WIRE_MAILBOX + DOFI_WIRE_MAX_DATA)
 
 enum dofi_wire_kind {
 	DOFI_WIRE_REQUEST = 1,
@@ -36,6 +40,7 @@ struct dofi_wire {
 	enum dofi_wire_kind kind;
 	uint64_t conn_qual;		/* of a request; 0 stands for the port */
 	uint32_t secret;		/* of a request or an acceptance; 0 is none */
+	struct dofi_mailbox mailbox;	/* of a request or an acceptance; key 0 is none */
 	const void *data;
 	size_t data_size;
 };
@@ -48,6 +53,35 @@ size_t dofi_wire_pack(unsigned char buf[DOFI_WIRE_MAX], const struct dofi_wire *
  * our version. @msg->data points into @buf.
  */
 int dofi_wire_unpack(const void *buf, size_t len, struct dofi_wire *msg);
+
+/*
+ * What comes with a message or an RDMA write as remote CQ data, where that has 64 bits: in the
+ * upper half a kind, in the lower a value. Writes complete no receive of the fabric's, so a write
+ * with immediate data is followed by a message of no bytes, whose kind tells in its upper bits
+ * how many were written.
+ */
+enum dofi_cq_data_kind {
+	DOFI_CQ_INVALIDATE = 1,		/* a message: the context to be invalidated */
+	DOFI_CQ_IMMED = 2,		/* a message: its immediate data */
+	DOFI_CQ_WRITE_IMMED = 3,	/* a message of no bytes: the immediate data of a write */
+};
+
+#define DOFI_CQ_KIND_BITS 2
+
+static inline uint64_t dofi_cq_data(enum dofi_cq_data_kind kind, uint32_t length, uint32_t value)
+{
+	return (uint64_t)(length << DOFI_CQ_KIND_BITS | kind) << 32 | value;
+}
+
+static inline enum dofi_cq_data_kind dofi_cq_data_kind(uint64_t data)
+{
+	return (enum dofi_cq_data_kind)(data >> 32 & ((1u << DOFI_CQ_KIND_BITS) - 1));
+}
+
+static inline uint32_t dofi_cq_data_length(uint64_t data)
+{
+	return (uint32_t)(data >> (32 + DOFI_CQ_KIND_BITS));
+}
 
 /*
  * The port on which a qualifier is listened for. A qualifier that fits a port is

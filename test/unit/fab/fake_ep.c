@@ -110,6 +110,7 @@ static ssize_t op(enum fake_op kind, const struct iovec *iov, size_t count, void
 	memcpy(fake_eps.iov, iov, count * sizeof(*iov));
 	fake_eps.context = context;
 	fake_eps.remote_addr = fake_eps.remote_key = fake_eps.remote_len = fake_eps.flags = 0;
+	fake_eps.cq_data = 0;
 	return 0;
 }
 
@@ -132,16 +133,6 @@ static ssize_t ep_sendv(struct fid_ep *ep, const struct iovec *iov, void **desc,
 {
 	(void)ep, (void)desc, (void)to;
 	return op(FAKE_SENDV, iov, count, context);
-}
-
-static ssize_t ep_sendmsg(struct fid_ep *ep, const struct fi_msg *msg, uint64_t flags)
-{
-	ssize_t ret = op(FAKE_SENDMSG, msg->msg_iov, msg->iov_count, msg->context);
-
-	(void)ep;
-	fake_eps.flags = flags;
-	fake_eps.cq_data = msg->data;
-	return ret;
 }
 
 static ssize_t ep_recv(struct fid_ep *ep, void *buf, size_t len, void *desc, fi_addr_t from,
@@ -187,6 +178,35 @@ static ssize_t ep_writemsg(struct fid_ep *ep, const struct fi_msg_rma *msg, uint
 	fake_eps.flags = flags;
 	fake_eps.remote_len = msg->rma_iov_count == 1 ? msg->rma_iov->len : 0;
 	return note_remote(ret, msg->rma_iov->addr, msg->rma_iov->key);
+}
+
+static ssize_t ep_sendmsg(struct fid_ep *ep, const struct fi_msg *msg, uint64_t flags)
+{
+	ssize_t ret = fake_eps.fault.sendmsg;
+
+	(void)ep;
+	if (!ret)
+		ret = op(FAKE_SENDMSG, msg->msg_iov, msg->iov_count, msg->context);
+	if (ret)
+		return ret;
+	fake_eps.flags = flags;
+	fake_eps.cq_data = msg->data;
+	return ret;
+}
+
+static ssize_t ep_letter(struct fid_ep *ep, const void *buf, size_t len, uint64_t data, fi_addr_t to,
+			 uint64_t addr, uint64_t key)
+{
+	ssize_t ret = fake_eps.fault.letter;
+
+	(void)ep, (void)to;
+	if (!ret)
+		ret = op_flat(FAKE_LETTER, buf, len, NULL);
+	if (ret)
+		return ret;
+	memcpy(fake_eps.letter, buf, len);
+	fake_eps.cq_data = data;
+	return note_remote(ret, addr, key);
 }
 
 /* Passive endpoints */
@@ -257,10 +277,12 @@ static struct fi_ops_cm cm_ops = {
 	.shutdown = ep_shutdown, .listen = pep_listen, .reject = pep_reject,
 };
 static struct fi_ops_msg msg_ops = {
-	.size = sizeof(msg_ops), .send = ep_send, .sendv = ep_sendv, .sendmsg = ep_sendmsg, .recv = ep_recv, .recvv = ep_recvv,
+	.size = sizeof(msg_ops), .send = ep_send, .sendv = ep_sendv, .recv = ep_recv, .recvv = ep_recvv,
+	.sendmsg = ep_sendmsg,
 };
 static struct fi_ops_rma rma_ops = {
 	.size = sizeof(rma_ops), .read = ep_read, .readv = ep_readv, .writemsg = ep_writemsg,
+	.injectdata = ep_letter,
 };
 static struct fi_ops pep_fid_ops = { .size = sizeof(pep_fid_ops), .close = pep_close, .bind = pep_bind };
 static struct fi_ops_ep pep_ops = { .size = sizeof(pep_ops), .getopt = pep_getopt };

@@ -24,12 +24,12 @@ struct fake_ep {
 };
 
 enum fake_op { FAKE_NONE, FAKE_SEND, FAKE_SENDV, FAKE_RECV, FAKE_RECVV, FAKE_READ, FAKE_READV, FAKE_WRITE,
-	       FAKE_SENDMSG };
+	       FAKE_SENDMSG, FAKE_LETTER };
 
 /* Set by tests; all zero is endpoints that work. */
 struct fake_ep_faults {
 	int endpoint, bind_eq, bind_cq, enable, connect, accept, reject, close;
-	int pep_bind, listen, getname, op;
+	int pep_bind, listen, getname, op, letter, sendmsg;
 	uint16_t busy[8];		/* ports that are taken: */
 	int busy_passive_ep, busy_listen;	/* where it shows, and as what */
 	uint16_t forbidden;		/* a port that may not be bound */
@@ -62,6 +62,7 @@ struct fake_eps {
 	size_t count;
 	uint64_t remote_addr, remote_key, remote_len, flags, cq_data;
 	void *context;
+	unsigned char letter[64];	/* what fi_inject_writedata was given */
 };
 
 extern struct fake_eps fake_eps;

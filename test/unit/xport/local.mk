@@ -25,6 +25,7 @@ xport_test_sources = $(prov_test_runner) \
 	test/unit/xport/fabric.c \
 	test/unit/xport/fabric.h \
 	test/unit/xport/msg_listen_test.c \
+	test/unit/xport/msg_mail_test.c \
 	test/unit/xport/msg_test.c \
 	test/unit/xport/wire_test.c
 xport_test_ldflags = $(AM_LDFLAGS) -Wl,--wrap=fi_fabric -Wl,--wrap=fi_getinfo \
@@ -49,6 +50,7 @@ prov_test_sources = $(prov_test_runner) \
 	test/unit/nomem.h \
 	test/unit/obj/fixture.c \
 	test/unit/obj/fixture.h \
+	test/unit/ext_test.c \
 	test/unit/prov_test.c \
 	test/unit/registry.c \
 	test/unit/registry.h \

@@ -846,6 +846,7 @@ Test(msg_submit, sends_that_invalidate)
 {
 	DAT_COUNT n;
 
+	ia->fabric.cq_data = true;
 	for (n = 0; n <= 3; n++) {
 		succeed(dofi_ep_post_send_with_invalidate(ep, n, n ? segments() : NULL, cookie,
 							  DAT_COMPLETION_DEFAULT_FLAG, DAT_TRUE,

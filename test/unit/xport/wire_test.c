@@ -48,6 +48,17 @@ static size_t pack(enum dofi_wire_kind kind, uint64_t conn_qual, size_t size)
 	return dofi_wire_pack(buf, &msg);
 }
 
+static size_t pack_with_mailbox(uint64_t conn_qual, size_t size)
+{
+	const struct dofi_wire msg = {
+		.kind = DOFI_WIRE_ACCEPT, .conn_qual = conn_qual, .secret = secret,
+		.data = payload, .data_size = size,
+		.mailbox = { .addr = 0x1122334455667788, .key = 0x99aabbcc, .id = 0xddeeff00 },
+	};
+
+	return dofi_wire_pack(buf, &msg);
+}
+
 static void refused(const void *bytes, size_t len)
 {
 	struct dofi_wire msg;
@@ -172,15 +183,15 @@ Test(wire, hostile_headers_of_every_length_yield_nothing_outside)
 
 	memset(bytes, 0xff, sizeof(bytes));
 	bytes[0] = 0xda;
-	for (len = 0; len <= sizeof(bytes); len += len < 20 ? 1 : 47)
+	for (len = 0; len <= sizeof(bytes); len += len < 36 ? 1 : 47)
 		for (kind = 0; kind < 256; kind++)
-			for (flags = 0; flags < 8; flags++)
+			for (flags = 0; flags < 16; flags++)
 				for (size = 0; size < 256; size += size < 20 ? 1 : 59) {
 					bytes[1] = (unsigned char)kind;
 					bytes[2] = (unsigned char)flags;
 					bytes[3] = (unsigned char)size;
 					if (!unpack(bytes, len, &msg))
-						cr_assert(msg.data_size == size && !(flags & ~3u));
+						cr_assert(msg.data_size == size && !(flags & ~7u));
 				}
 }
 
@@ -257,7 +268,67 @@ Test(wire, messages_survive)
 Test(wire, the_largest_message_fills_the_buffer)
 {
 	secret = 1;
-	cr_expect_eq(pack(DOFI_WIRE_REQUEST, 1, DOFI_WIRE_MAX_DATA), DOFI_WIRE_MAX);
+	cr_expect_eq(pack_with_mailbox(1, DOFI_WIRE_MAX_DATA), DOFI_WIRE_MAX);
+}
+
+Test(wire, the_bytes_of_a_mailbox_are_as_documented)
+{
+	static const unsigned char want[] = {
+		0xda, 0x12, 0x04, 0x01, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88,
+		0x99, 0xaa, 0xbb, 0xcc, 0xdd, 0xee, 0xff, 0x00, 1,
+	};
+
+	cr_assert_eq(pack_with_mailbox(0, 1), sizeof(want));
+	cr_expect(!memcmp(buf, want, sizeof(want)));
+}
+
+Test(wire, a_mailbox_survives_at_every_size)
+{
+	struct dofi_wire msg;
+	size_t size, n, len;
+
+	for (size = 0; size <= sizeof(payload); size += 61) {
+		n = pack_with_mailbox(7, size);
+		for (len = 0; len < n; len++)
+			refused(buf, len);
+		cr_assert_eq(unpack(buf, n, &msg), 0);
+		cr_expect_eq(msg.conn_qual, 7);
+		cr_expect_eq(msg.mailbox.addr, 0x1122334455667788);
+		cr_expect_eq(msg.mailbox.key, 0x99aabbcc);
+		cr_expect_eq(msg.mailbox.id, 0xddeeff00);
+		cr_expect_eq(msg.data_size, size);
+	}
+}
+
+Test(wire, a_mailbox_without_key_is_refused)
+{
+	size_t n = pack_with_mailbox(0, 3);
+
+	memset(buf + 12, 0, 4);
+	refused(buf, n);
+}
+
+/* Remote CQ data */
+
+Test(wire, cq_data_is_as_documented)
+{
+	cr_expect_eq(dofi_cq_data(DOFI_CQ_INVALIDATE, 0, 0xabcdef01), 0x1abcdef01);
+	cr_expect_eq(dofi_cq_data(DOFI_CQ_IMMED, 0, UINT32_MAX), 0x2ffffffff);
+	cr_expect_eq(dofi_cq_data(DOFI_CQ_WRITE_IMMED, 0, 0), 0x300000000);
+}
+
+Test(wire, the_length_of_a_write_survives)
+{
+	static const uint32_t lengths[] = { 0, 1, 4096, DOFI_WRITE_IMMED_MAX };
+	size_t i;
+
+	for (i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+		uint64_t data = dofi_cq_data(DOFI_CQ_WRITE_IMMED, lengths[i], 0x89abcdef);
+
+		cr_expect_eq(dofi_cq_data_kind(data), DOFI_CQ_WRITE_IMMED);
+		cr_expect_eq(dofi_cq_data_length(data), lengths[i]);
+		cr_expect_eq((uint32_t)data, 0x89abcdef);
+	}
 }
 
 Test(wire, without_data_none_is_looked_at)

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The InfiniBand extension of DAT 2.0: taking the arguments of each operation apart. */
+
+#include "ext.h"
+
+#include "obj/ep_ext.h"
+
+#if DAT_VERSION_MAJOR >= 2
+
+/* dat_ib_post_rdma_write_immed(): size, lbuf, cookie, rbuf, idata, flags */
+static DAT_RETURN write_immed(DAT_HANDLE handle, va_list *args)
+{
+	struct dofi_post p = { .n = va_arg(*args, DAT_COUNT) };
+
+	p.iov = va_arg(*args, DAT_LMR_TRIPLET *);
+	p.cookie = va_arg(*args, DAT_DTO_COOKIE);
+	p.remote = va_arg(*args, DAT_RMR_TRIPLET *);
+	p.immed = va_arg(*args, DAT_UINT32);
+	p.flags = va_arg(*args, DAT_COMPLETION_FLAGS);
+	return dofi_ep_post_write_immed(handle, &p);
+}
+
+/* dat_ib_post_send_immed(): size, lbuf, cookie, idata, flags */
+static DAT_RETURN send_immed(DAT_HANDLE handle, va_list *args)
+{
+	struct dofi_post p = { .n = va_arg(*args, DAT_COUNT) };
+
+	p.iov = va_arg(*args, DAT_LMR_TRIPLET *);
+	p.cookie = va_arg(*args, DAT_DTO_COOKIE);
+	p.immed = va_arg(*args, DAT_UINT32);
+	p.flags = va_arg(*args, DAT_COMPLETION_FLAGS);
+	return dofi_ep_post_send_immed(handle, &p);
+}
+
+static void take_atomic(struct dofi_post *p, va_list *args)
+{
+	p->n = 1;
+	p->iov = va_arg(*args, DAT_LMR_TRIPLET *);
+	p->cookie = va_arg(*args, DAT_DTO_COOKIE);
+	p->remote = va_arg(*args, DAT_RMR_TRIPLET *);
+	p->flags = va_arg(*args, DAT_COMPLETION_FLAGS);
+}
+
+/* dat_ib_post_fetch_and_add(): add_val, lbuf, cookie, rbuf, flags */
+static DAT_RETURN fetch_add(DAT_HANDLE handle, va_list *args)
+{
+	struct dofi_post p = { .operand = va_arg(*args, DAT_UINT64) };
+
+	take_atomic(&p, args);
+	return dofi_ep_post_fetch_add(handle, &p);
+}
+
+/* dat_ib_post_cmp_and_swap(): cmp_val, swap_val, lbuf, cookie, rbuf, flags */
+static DAT_RETURN cmp_swap(DAT_HANDLE handle, va_list *args)
+{
+	struct dofi_post p = { .compare = va_arg(*args, DAT_UINT64) };
+
+	p.operand = va_arg(*args, DAT_UINT64);
+	take_atomic(&p, args);
+	return dofi_ep_post_cmp_swap(handle, &p);
+}
+
+/* What dat_ib_open_query() asks for. */
+struct query {
+	const char *name;
+	DAT_HANDLE *ia_handle;
+	DAT_IA_ATTR_MASK ia_mask;
+	DAT_IA_ATTR *ia_attr;
+	DAT_PROVIDER_ATTR_MASK provider_mask;
+	DAT_PROVIDER_ATTR *provider_attr;
+};
+
+static DAT_RETURN open_and_query(const struct query *q)
+{
+	struct dofi_ia *ia;
+	DAT_RETURN ret;
+
+	if (!q->name)
+		return DOFI_BAD_ARG(3);
+	if (!q->ia_handle)
+		return DOFI_BAD_ARG(4);
+	ret = dofi_prov_open_bare(q->name, &ia);
+	if (ret)
+		return ret;
+	ret = dofi_ia_query(ia, NULL, q->ia_mask, q->ia_attr, q->provider_mask, q->provider_attr);
+	if (ret) {
+		dofi_ia_destroy(ia);
+		return ret;
+	}
+	*q->ia_handle = ia;
+	return DAT_SUCCESS;
+}
+
+static DAT_RETURN open_query(va_list *args)
+{
+	struct query q = { .name = va_arg(*args, DAT_NAME_PTR) };
+
+	q.ia_handle = va_arg(*args, DAT_HANDLE *);
+	q.ia_mask = va_arg(*args, DAT_IA_ATTR_MASK);
+	q.ia_attr = va_arg(*args, DAT_IA_ATTR *);
+	q.provider_mask = va_arg(*args, DAT_PROVIDER_ATTR_MASK);
+	q.provider_attr = va_arg(*args, DAT_PROVIDER_ATTR *);
+	return open_and_query(&q);
+}
+
+/* Handles of other IAs are not taken: those are closed by dat_ia_close(). */
+static DAT_RETURN close_query(DAT_HANDLE handle)
+{
+	struct dofi_ia *ia = dofi_ia_check(handle);
+
+	if (!ia || ia->async_evd)
+		return DOFI_BAD_HANDLE(IA);
+	return dofi_ia_close(handle, DAT_CLOSE_ABRUPT_FLAG);
+}
+
+static DAT_RETURN extension_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list *args)
+{
+	switch ((unsigned)op) {
+	case DAT_IB_FETCH_AND_ADD_OP:
+		return fetch_add(handle, args);
+	case DAT_IB_CMP_AND_SWAP_OP:
+		return cmp_swap(handle, args);
+	case DAT_IB_RDMA_WRITE_IMMED_OP:
+		return write_immed(handle, args);
+	case DAT_IB_SEND_IMMED_OP:
+		return send_immed(handle, args);
+	case DAT_IB_OPEN_QUERY_OP:
+		return open_query(args);
+	case DAT_IB_CLOSE_QUERY_OP:
+		return close_query(handle);
+	default:
+		return handle ? DOFI_NOT_SUPPORTED : DOFI_RET(DAT_INVALID_HANDLE, 0);
+	}
+}
+
+/* A va_list that is a parameter may be an array, which cannot be passed on by address. */
+DAT_RETURN dofi_extension_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args)
+{
+	va_list copy;
+	DAT_RETURN ret;
+
+	va_copy(copy, args);
+	ret = extension_op(handle, op, &copy);
+	va_end(copy);
+	return ret;
+}
+#endif

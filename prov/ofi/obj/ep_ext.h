@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The requests of the InfiniBand extension. Only 2.0 programs can ask for them. */
+#ifndef DOFI_OBJ_EP_EXT_H
+#define DOFI_OBJ_EP_EXT_H
+
+#include "obj/ep.h"
+
+/*
+ * Each posts @p as its name says. Wrong arguments are told by their places in dat_extension_op(),
+ * whose third is the operation's first. DAT_MODEL_NOT_SUPPORTED where the fabric, or for an
+ * atomic the peer, has no way to do it.
+ */
+DAT_RETURN dofi_ep_post_send_immed(DAT_EP_HANDLE ep_handle, const struct dofi_post *p);
+DAT_RETURN dofi_ep_post_write_immed(DAT_EP_HANDLE ep_handle, const struct dofi_post *p);
+DAT_RETURN dofi_ep_post_fetch_add(DAT_EP_HANDLE ep_handle, const struct dofi_post *p);
+DAT_RETURN dofi_ep_post_cmp_swap(DAT_EP_HANDLE ep_handle, const struct dofi_post *p);
+
+#endif

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Atomic operations of peers on memory of this process. */
+
+#include "obj/lmr_atomic.h"
+
+#include <errno.h>
+
+#if DAT_VERSION_MAJOR >= 2
+static bool is_target(const struct dofi_lmr *lmr)
+{
+	return lmr->priv & DAT_IB_MEM_PRIV_REMOTE_ATOMIC;
+}
+#else
+static bool is_target(const struct dofi_lmr *lmr)
+{
+	(void)lmr;
+	return false;
+}
+#endif
+
+void dofi_lmr_atomic_open(struct dofi_lmr *lmr)
+{
+	if (!is_target(lmr))
+		return;
+	pthread_mutex_lock(&lmr->pz->atomic_lock);
+	LIST_INSERT_HEAD(&lmr->pz->atomic_lmrs, lmr, atomic_link);
+	pthread_mutex_unlock(&lmr->pz->atomic_lock);
+}
+
+void dofi_lmr_atomic_close(struct dofi_lmr *lmr)
+{
+	if (!is_target(lmr))
+		return;
+	pthread_mutex_lock(&lmr->pz->atomic_lock);
+	LIST_REMOVE(lmr, atomic_link);
+	pthread_mutex_unlock(&lmr->pz->atomic_lock);
+}
+
+/* Few regions are the target of atomics: a list does. Needs the lock. */
+static uint64_t *target(struct dofi_pz *pz, const struct dofi_atomic *a)
+{
+	struct dofi_lmr *lmr;
+
+	LIST_FOREACH(lmr, &pz->atomic_lmrs, atomic_link)
+		if (lmr->key == a->key)
+			break;
+	if (!lmr || a->addr % sizeof(uint64_t) || !dofi_lmr_covers(lmr, a->addr, sizeof(uint64_t)))
+		return NULL;
+	return (uint64_t *)(uintptr_t)a->addr;
+}
+
+/* The processor's own atomics: other zones, processes and the program may use the same memory. */
+static uint64_t perform(uint64_t *at, const struct dofi_atomic *a)
+{
+	uint64_t seen = a->compare;
+
+	if (!a->swap)
+		return __atomic_fetch_add(at, a->operand, __ATOMIC_SEQ_CST);
+	__atomic_compare_exchange_n(at, &seen, a->operand, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+	return seen;
+}
+
+int dofi_lmr_atomic(struct dofi_pz *pz, const struct dofi_atomic *a, uint64_t *old)
+{
+	uint64_t *at;
+
+	/* held throughout: the region must not be freed meanwhile */
+	pthread_mutex_lock(&pz->atomic_lock);
+	at = target(pz, a);
+	if (at)
+		*old = perform(at, a);
+	pthread_mutex_unlock(&pz->atomic_lock);
+	return at ? 0 : -EACCES;
+}

@@ -1,0 +1,578 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The InfiniBand extension between two processes: immediate data and atomics. 2.0 only. */
+
+#include "pair.h"
+
+#include <dat2/dat_ib_extensions.h>
+#include <string.h>
+
+#define KIB 1024u
+#define MIB (1024u * KIB)
+#define PRIVILEGES ((DAT_MEM_PRIV_FLAGS)(DAT_MEM_PRIV_ALL_FLAG | DAT_IB_MEM_PRIV_REMOTE_ATOMIC))
+
+static DAT_DTO_COOKIE cookie_of(uint64_t n)
+{
+	return (DAT_DTO_COOKIE){ .as_64 = n };
+}
+
+/* A link whose memory peers may use atomics on. */
+static void atomic_link_open(struct pair *p, struct link *l, size_t size)
+{
+	node_open(&l->n);
+	l->ep = node_ep(&l->n, NULL);
+	mem_get_with(&l->n, l->n.pz, &l->m, size, PRIVILEGES);
+	pair_link(p, &l->n, l->ep);
+	pair_grant(p, &l->m);
+	pair_granted(p, &l->theirs);
+}
+
+/* The next completion is one of the extension's; returns its immediate data. */
+static uint32_t expect_ext(DAT_EVD_HANDLE evd, uint64_t cookie, DAT_IB_EXT_TYPE type,
+			   DAT_DTO_COMPLETION_STATUS status, uint64_t length)
+{
+	const DAT_DTO_COMPLETION_EVENT_DATA *d;
+	DAT_IB_EXTENSION_EVENT_DATA x;
+	DAT_EVENT event;
+
+	expect_event(evd, (DAT_EVENT_NUMBER)DAT_IB_DTO_EVENT, &event);
+	d = &event.event_data.dto_completion_event_data;
+	memcpy(&x, event.event_extension_data, sizeof(x));
+	SAME(d->user_cookie.as_64, cookie);
+	SAME(d->status, status);
+	SAME(x.type, type);
+	SAME(x.status, status == DAT_DTO_SUCCESS ? DAT_OP_SUCCESS : DAT_IB_OP_ERR);
+	if (status == DAT_DTO_SUCCESS)
+		SAME(d->transfered_length, length);
+	return x.val.immed.data;
+}
+
+static DAT_RETURN write_immed(struct link *l, size_t length, uint32_t immed, uint64_t cookie,
+			      DAT_COMPLETION_FLAGS flags)
+{
+	DAT_LMR_TRIPLET from = mem_segment(&l->m, 0, length);
+	DAT_RMR_TRIPLET to = remote_segment(&l->theirs, 0, length);
+
+	return dat_ib_post_rdma_write_immed(l->ep, 1, &from, cookie_of(cookie), &to, immed, flags);
+}
+
+static DAT_RETURN send_immed(struct link *l, size_t length, uint32_t immed, uint64_t cookie)
+{
+	DAT_LMR_TRIPLET from = mem_segment(&l->m, 0, length);
+
+	return dat_ib_post_send_immed(l->ep, 1, &from, cookie_of(cookie), immed,
+				      DAT_COMPLETION_DEFAULT_FLAG);
+}
+
+static DAT_RETURN fetch_add_at(DAT_EP_HANDLE ep, const struct mem *m, size_t at,
+			       const struct grant *g, size_t remote_at, uint64_t add, uint64_t cookie)
+{
+	DAT_LMR_TRIPLET old = mem_segment(m, at, 8);
+	DAT_RMR_TRIPLET there = remote_segment(g, remote_at, 8);
+
+	return dat_ib_post_fetch_and_add(ep, add, &old, cookie_of(cookie), &there,
+					 DAT_COMPLETION_DEFAULT_FLAG);
+}
+
+static DAT_RETURN cmp_swap(struct link *l, size_t at, uint64_t compare, uint64_t swap, uint64_t cookie)
+{
+	DAT_LMR_TRIPLET old = mem_segment(&l->m, at, 8);
+	DAT_RMR_TRIPLET there = remote_segment(&l->theirs, 0, 8);
+
+	return dat_ib_post_cmp_and_swap(l->ep, compare, swap, &old, cookie_of(cookie), &there,
+					DAT_COMPLETION_DEFAULT_FLAG);
+}
+
+static uint64_t *word(const struct mem *m, size_t at)
+{
+	return (uint64_t *)(void *)(m->base + at);
+}
+
+static uint64_t read_word(const struct mem *m, size_t at)
+{
+	return __atomic_load_n(word(m, at), __ATOMIC_SEQ_CST);
+}
+
+/* Immediate data */
+
+static const uint32_t immed_sizes[] = { 0, 1, 256, 64 * KIB + 1, 4 * MIB };
+#define N_IMMED (sizeof(immed_sizes) / sizeof(immed_sizes[0]))
+#define N_ROUNDS 4
+
+/* The receive takes no bytes, but tells how many were written, and they are there. */
+static void immed_server(struct pair *p)
+{
+	struct link l;
+	struct mem in;
+	size_t i;
+
+	link_open(p, &l, 4 * MIB);
+	mem_get(&l.n, &in, 16);
+	for (i = 0; i < N_ROUNDS * N_IMMED; i++) {
+		uint32_t size = immed_sizes[i % N_IMMED];
+
+		memset(in.base, 0x55, in.size);
+		post_recv(l.ep, &in, 0, 16, i);
+		pair_sync(p);
+		SAME(expect_ext(l.n.recv, i, DAT_IB_RDMA_WRITE_IMMED_DATA, DAT_DTO_SUCCESS, size),
+		     0xfffffff0u + (uint32_t)i);
+		verify(l.m.base, size, i);
+		CHECK(in.base[0] == 0x55, "the receive's memory was written");
+	}
+	mem_put(&in);
+	link_close(p, &l);
+}
+
+static void immed_client(struct pair *p)
+{
+	struct link l;
+	size_t i;
+
+	link_open(p, &l, 4 * MIB);
+	for (i = 0; i < N_ROUNDS * N_IMMED; i++) {
+		uint32_t size = immed_sizes[i % N_IMMED];
+
+		fill(l.m.base, size, i);
+		pair_sync(p);
+		OK(write_immed(&l, size, 0xfffffff0u + (uint32_t)i, i, DAT_COMPLETION_DEFAULT_FLAG));
+		expect_ext(l.n.req, i, DAT_IB_RDMA_WRITE_IMMED, DAT_DTO_SUCCESS, size);
+	}
+	link_close(p, &l);
+}
+
+#define N_STREAM 300
+#define N_POSTED 16
+
+/* All kinds of messages in a row, more than the queues hold. */
+static void stream_server(struct pair *p)
+{
+	struct link l;
+	unsigned i;
+
+	link_open_depth(p, &l, N_POSTED * 64, N_POSTED);
+	for (i = 0; i < N_POSTED; i++)
+		post_recv(l.ep, &l.m, 0, 64, i);
+	for (i = 0; i < N_STREAM; i++) {
+		if (i % 3 == 0)
+			SAME(expect_ext(l.n.recv, i, DAT_IB_RDMA_WRITE_IMMED_DATA, DAT_DTO_SUCCESS, 32), i);
+		else if (i % 3 == 1)
+			SAME(expect_ext(l.n.recv, i, DAT_IB_RECV_IMMED_DATA, DAT_DTO_SUCCESS, 48), i);
+		else
+			expect_dto(l.n.recv, i, DAT_DTO_SUCCESS, 16);
+		if (i + N_POSTED < N_STREAM)
+			post_recv(l.ep, &l.m, 0, 64, i + N_POSTED);
+	}
+	link_close(p, &l);
+}
+
+static void stream_reap(struct link *l, unsigned i)
+{
+	if (i % 3 == 0)
+		expect_ext(l->n.req, i, DAT_IB_RDMA_WRITE_IMMED, DAT_DTO_SUCCESS, 32);
+	else	/* the extension has no completion of its own for a send */
+		expect_dto(l->n.req, i, DAT_DTO_SUCCESS, i % 3 == 1 ? 48 : 16);
+}
+
+static void stream_client(struct pair *p)
+{
+	struct link l;
+	unsigned i;
+
+	link_open_depth(p, &l, N_POSTED * 64, N_POSTED);
+	for (i = 0; i < N_STREAM; i++) {
+		if (i >= N_POSTED)
+			stream_reap(&l, i - N_POSTED);
+		if (i % 3 == 0)
+			OK(write_immed(&l, 32, i, i, DAT_COMPLETION_DEFAULT_FLAG));
+		else if (i % 3 == 1)
+			OK(send_immed(&l, 48, i, i));
+		else
+			post_send(l.ep, &l.m, 0, 16, i);
+	}
+	for (i = N_STREAM - N_POSTED; i < N_STREAM; i++)
+		stream_reap(&l, i);
+	link_close(p, &l);
+}
+
+/* No event of a success that was not to be told of. */
+static void suppressed_server(struct pair *p)
+{
+	struct link l;
+
+	link_open(p, &l, 64);
+	post_recv(l.ep, &l.m, 0, 64, 1);
+	post_recv(l.ep, &l.m, 0, 64, 2);
+	pair_sync(p);
+	expect_ext(l.n.recv, 1, DAT_IB_RDMA_WRITE_IMMED_DATA, DAT_DTO_SUCCESS, 8);
+	expect_dto(l.n.recv, 2, DAT_DTO_SUCCESS, 8);
+	link_close(p, &l);
+}
+
+static void suppressed_client(struct pair *p)
+{
+	struct link l;
+
+	link_open(p, &l, 64);
+	pair_sync(p);
+	OK(write_immed(&l, 8, 1, 1, DAT_COMPLETION_SUPPRESS_FLAG));
+	post_send(l.ep, &l.m, 0, 8, 2);
+	expect_dto(l.n.req, 2, DAT_DTO_SUCCESS, 8);
+	link_close(p, &l);
+}
+
+/* A write that the target refuses announces nothing there. */
+static void refused_server(struct pair *p)
+{
+	struct link l;
+
+	link_open(p, &l, 4 * KIB);
+	post_recv(l.ep, &l.m, 0, 16, 1);
+	pair_sync(p);
+	expect_end(l.n.conn, l.ep);
+	expect_dto(l.n.recv, 1, DAT_DTO_ERR_FLUSHED, 0);
+	OK(dat_ep_free(l.ep));
+	mem_put(&l.m);
+	node_close(&l.n);
+}
+
+static void refused_client(struct pair *p)
+{
+	struct link l;
+	DAT_EVENT event;
+
+	link_open(p, &l, 4 * KIB);
+	l.theirs.rmr_context ^= 0x5a5a5a5a;
+	pair_sync(p);
+	OK(write_immed(&l, 64, 7, 1, DAT_COMPLETION_DEFAULT_FLAG));
+	expect_event(l.n.req, (DAT_EVENT_NUMBER)DAT_IB_DTO_EVENT, &event);
+	CHECK(event.event_data.dto_completion_event_data.status != DAT_DTO_SUCCESS, "it succeeded");
+	expect_end(l.n.conn, l.ep);
+	/* what is posted now is flushed, and told of as what it is */
+	OK(write_immed(&l, 64, 7, 2, DAT_COMPLETION_DEFAULT_FLAG));
+	expect_ext(l.n.req, 2, DAT_IB_RDMA_WRITE_IMMED, DAT_DTO_ERR_FLUSHED, 0);
+	OK(fetch_add_at(l.ep, &l.m, 0, &l.theirs, 0, 1, 3));
+	expect_ext(l.n.req, 3, DAT_IB_FETCH_AND_ADD, DAT_DTO_ERR_FLUSHED, 0);
+	OK(send_immed(&l, 8, 1, 4));
+	expect_dto(l.n.req, 4, DAT_DTO_ERR_FLUSHED, 0);
+	OK(dat_ep_free(l.ep));
+	mem_put(&l.m);
+	node_close(&l.n);
+}
+
+/* Atomics */
+
+/* A target that makes no DAT call while the peer works. */
+static void target_server(struct pair *p)
+{
+	struct link l;
+
+	atomic_link_open(p, &l, 4 * KIB);
+	*word(&l.m, 0) = 40;
+	*word(&l.m, 8) = 0x1122334455667788;
+	pair_sync(p);
+	pair_sync(p);
+	SAME(read_word(&l.m, 0), 99);
+	SAME(read_word(&l.m, 8), 0x1122334455667788);
+	link_close(p, &l);
+}
+
+static void target_client(struct pair *p)
+{
+	struct link l;
+
+	atomic_link_open(p, &l, 4 * KIB);
+	pair_sync(p);
+	OK(fetch_add_at(l.ep, &l.m, 0, &l.theirs, 0, 2, 1));
+	expect_ext(l.n.req, 1, DAT_IB_FETCH_AND_ADD, DAT_DTO_SUCCESS, 8);
+	SAME(read_word(&l.m, 0), 40);
+	OK(cmp_swap(&l, 8, 42, 99, 2));
+	expect_ext(l.n.req, 2, DAT_IB_CMP_AND_SWAP, DAT_DTO_SUCCESS, 8);
+	SAME(read_word(&l.m, 8), 42);
+	OK(cmp_swap(&l, 16, 42, 7, 3));		/* not there any more */
+	expect_ext(l.n.req, 3, DAT_IB_CMP_AND_SWAP, DAT_DTO_SUCCESS, 8);
+	SAME(read_word(&l.m, 16), 99);
+	OK(fetch_add_at(l.ep, &l.m, 24, &l.theirs, 8, 0, 4));
+	expect_ext(l.n.req, 4, DAT_IB_FETCH_AND_ADD, DAT_DTO_SUCCESS, 8);
+	SAME(read_word(&l.m, 24), 0x1122334455667788);
+	pair_sync(p);
+	link_close(p, &l);
+}
+
+#define N_ADDS 600
+#define N_LANES 60
+
+/*
+ * Both add to each other's counter and to their own, as fast as their queues take it, more than
+ * mailboxes hold; each sees the counter grow, and nothing is lost.
+ */
+static void crossing(struct pair *p)
+{
+	uint64_t last = 0;
+	struct link l;
+	unsigned i;
+
+	atomic_link_open(p, &l, 4 * KIB);
+	pair_sync(p);
+	for (i = 0; i < N_ADDS; i++) {
+		size_t lane = 8 + i % N_LANES * 8;
+
+		if (i >= N_LANES) {
+			expect_ext(l.n.req, i - N_LANES, DAT_IB_FETCH_AND_ADD, DAT_DTO_SUCCESS, 8);
+			CHECK(read_word(&l.m, lane) >= last, "counted backwards");
+			last = read_word(&l.m, lane);
+		}
+		OK(fetch_add_at(l.ep, &l.m, lane, &l.theirs, 0, 1, i));
+		__atomic_fetch_add(word(&l.m, 0), 1, __ATOMIC_SEQ_CST);
+	}
+	for (i = N_ADDS - N_LANES; i < N_ADDS; i++)
+		expect_ext(l.n.req, i, DAT_IB_FETCH_AND_ADD, DAT_DTO_SUCCESS, 8);
+	pair_sync(p);
+	SAME(read_word(&l.m, 0), 2 * N_ADDS);
+	link_close(p, &l);
+}
+
+/* Requests behind an atomic take effect after it, those before it before it. */
+static void order_server(struct pair *p)
+{
+	struct link l;
+	unsigned i;
+
+	atomic_link_open(p, &l, 4 * KIB);
+	pair_sync(p);
+	for (i = 0; i < 50; i++) {
+		post_recv(l.ep, &l.m, 64, 8, i);
+		pair_sync(p);
+		expect_dto(l.n.recv, i, DAT_DTO_SUCCESS, 8);
+		/* the message came behind the atomic that was behind the write */
+		SAME(read_word(&l.m, 0), 1001 + i);
+		pair_sync(p);
+		pair_sync(p);
+	}
+	link_close(p, &l);
+}
+
+static void order_client(struct pair *p)
+{
+	struct link l;
+	unsigned i;
+
+	atomic_link_open(p, &l, 4 * KIB);
+	pair_sync(p);
+	for (i = 0; i < 50; i++) {
+		pair_sync(p);
+		*word(&l.m, 8) = 1000 + i;
+		post_write(l.ep, &l.m, 8, 8, 1, &l.theirs, 0);
+		OK(fetch_add_at(l.ep, &l.m, 16, &l.theirs, 0, 1, 2));
+		post_send(l.ep, &l.m, 8, 8, 3);
+		expect_dto(l.n.req, 1, DAT_DTO_SUCCESS, 8);
+		expect_ext(l.n.req, 2, DAT_IB_FETCH_AND_ADD, DAT_DTO_SUCCESS, 8);
+		expect_dto(l.n.req, 3, DAT_DTO_SUCCESS, 8);
+		SAME(read_word(&l.m, 16), 1000 + i);
+		pair_sync(p);
+		/* a read, and a write, right behind an atomic */
+		OK(fetch_add_at(l.ep, &l.m, 16, &l.theirs, 0, 1, 4));
+		post_read(l.ep, &l.m, 24, 8, 5, &l.theirs, 0);
+		OK(fetch_add_at(l.ep, &l.m, 16, &l.theirs, 0, 1, 6));
+		post_write(l.ep, &l.m, 8, 8, 7, &l.theirs, 0);
+		post_read(l.ep, &l.m, 32, 8, 8, &l.theirs, 0);
+		expect_ext(l.n.req, 4, DAT_IB_FETCH_AND_ADD, DAT_DTO_SUCCESS, 8);
+		expect_dto(l.n.req, 5, DAT_DTO_SUCCESS, 8);
+		expect_ext(l.n.req, 6, DAT_IB_FETCH_AND_ADD, DAT_DTO_SUCCESS, 8);
+		expect_dto(l.n.req, 7, DAT_DTO_SUCCESS, 8);
+		expect_dto(l.n.req, 8, DAT_DTO_SUCCESS, 8);
+		SAME(read_word(&l.m, 24), 1002 + i);
+		SAME(read_word(&l.m, 32), 1000 + i);
+		pair_sync(p);
+	}
+	link_close(p, &l);
+}
+
+/* What grants no atomics: each refusal ends a connection, and changes no byte. */
+enum wrong { NO_PRIVILEGE, BAD_KEY, BEHIND, FREED, OTHER_ZONE, N_WRONG };
+
+static void wrong_server(struct pair *p)
+{
+	struct node n;
+	struct mem m[N_WRONG];
+	DAT_PZ_HANDLE other;
+	int i;
+
+	node_open(&n);
+	OK(dat_pz_create(n.ia, &other));
+	for (i = 0; i < N_WRONG; i++) {
+		DAT_EP_HANDLE ep = node_ep(&n, NULL);
+
+		mem_get_with(&n, i == OTHER_ZONE ? other : n.pz, &m[i], 4 * KIB,
+			     i == NO_PRIVILEGE ? DAT_MEM_PRIV_ALL_FLAG : PRIVILEGES);
+		pair_link(p, &n, ep);
+		pair_grant(p, &m[i]);
+		if (i == FREED)
+			OK(dat_lmr_free(m[i].lmr));
+		pair_sync(p);
+		expect_end(n.conn, ep);
+		SAME(read_word(&m[i], 0), 0);
+		OK(dat_ep_free(ep));
+		if (i == FREED)	/* so that it can be put like the others */
+			OK(lmr_create(n.ia, m[i].base, 4 * KIB, n.pz, DAT_MEM_PRIV_ALL_FLAG, &m[i].lmr,
+				      &m[i].lmr_context, &m[i].rmr_context));
+		mem_put(&m[i]);
+	}
+	OK(dat_pz_free(other));
+	node_close(&n);
+}
+
+static void wrong_client(struct pair *p)
+{
+	struct node n;
+	struct mem m;
+	int i;
+
+	node_open(&n);
+	mem_get(&n, &m, 64);
+	*word(&m, 0) = 77;
+	for (i = 0; i < N_WRONG; i++) {
+		DAT_EP_HANDLE ep = node_ep(&n, NULL);
+		struct grant g;
+
+		pair_link(p, &n, ep);
+		pair_granted(p, &g);
+		pair_sync(p);
+		if (i == BAD_KEY)
+			g.rmr_context ^= 0x01010101;
+		OK(fetch_add_at(ep, &m, 0, &g, i == BEHIND ? 4 * KIB : 0, 1, i));
+		expect_ext(n.req, i, DAT_IB_FETCH_AND_ADD, DAT_DTO_ERR_REMOTE_ACCESS, 0);
+		SAME(expect_end(n.conn, ep), DAT_CONNECTION_EVENT_BROKEN);
+		SAME(read_word(&m, 0), 77);
+		OK(dat_ep_free(ep));
+	}
+	mem_put(&m);
+	node_close(&n);
+}
+
+/* Arguments */
+
+static void args_client(struct pair *p)
+{
+	DAT_LMR_TRIPLET s, many[64];
+	DAT_RMR_TRIPLET r, odd, shorter;
+	const DAT_DTO_COOKIE c = cookie_of(1);
+	const DAT_COMPLETION_FLAGS none = DAT_COMPLETION_DEFAULT_FLAG;
+	DAT_EP_HANDLE ep;
+	struct grant g;
+	struct node n;
+	struct mem m;
+
+	(void)p;
+	node_open(&n);
+	mem_get_with(&n, n.pz, &m, 64, PRIVILEGES);
+	ep = node_ep(&n, NULL);
+	g = (struct grant){ (uintptr_t)m.base, m.size, m.rmr_context };
+	memset(many, 0, sizeof(many));
+	s = mem_segment(&m, 0, 8);
+	r = remote_segment(&g, 0, 8);
+	odd = remote_segment(&g, 4, 8);
+	shorter = remote_segment(&g, 0, 4);
+
+	SAME(n.attr.extension_supported, DAT_EXTENSION_IB);
+	SAME(n.attr.extension_version, DAT_IB_EXTENSION_VERSION);
+#define ARG(call, number) SAME(call, DAT_CLASS_ERROR | DAT_INVALID_PARAMETER | DAT_INVALID_ARG##number)
+#define HANDLE(call) SAME(call, DAT_CLASS_ERROR | DAT_INVALID_HANDLE | DAT_INVALID_HANDLE_EP)
+	FAILS(dat_ib_post_rdma_write_immed(NULL, 1, &s, c, &r, 1, none), DAT_INVALID_HANDLE);
+	HANDLE(dat_ib_post_rdma_write_immed(n.req, 1, &s, c, &r, 1, none));
+	ARG(dat_ib_post_rdma_write_immed(ep, 64, many, c, &r, 1, none), 3);
+	ARG(dat_ib_post_rdma_write_immed(ep, -1, many, c, &r, 1, none), 3);
+	ARG(dat_ib_post_rdma_write_immed(ep, 1, NULL, c, &r, 1, none), 4);
+	ARG(dat_ib_post_rdma_write_immed(ep, 1, &s, c, NULL, 1, none), 6);
+	ARG(dat_ib_post_rdma_write_immed(ep, 1, &s, c, &r, 1, 0x8000), 8);
+	HANDLE(dat_ib_post_send_immed(n.req, 1, &s, c, 1, none));
+	ARG(dat_ib_post_send_immed(ep, 64, many, c, 1, none), 3);
+	ARG(dat_ib_post_send_immed(ep, 1, NULL, c, 1, none), 4);
+	ARG(dat_ib_post_send_immed(ep, 1, &s, c, 1, 0x8000), 7);
+	HANDLE(dat_ib_post_fetch_and_add(n.req, 1, &s, c, &r, none));
+	ARG(dat_ib_post_fetch_and_add(ep, 1, NULL, c, &r, none), 4);
+	ARG(dat_ib_post_fetch_and_add(ep, 1, &s, c, NULL, none), 6);
+	ARG(dat_ib_post_fetch_and_add(ep, 1, &s, c, &odd, none), 6);
+	ARG(dat_ib_post_fetch_and_add(ep, 1, &s, c, &r, 0x8000), 7);
+	FAILS(dat_ib_post_fetch_and_add(ep, 1, &s, c, &shorter, none), DAT_LENGTH_ERROR);
+	HANDLE(dat_ib_post_cmp_and_swap(n.req, 1, 2, &s, c, &r, none));
+	ARG(dat_ib_post_cmp_and_swap(ep, 1, 2, NULL, c, &r, none), 5);
+	ARG(dat_ib_post_cmp_and_swap(ep, 1, 2, &s, c, NULL, none), 7);
+	ARG(dat_ib_post_cmp_and_swap(ep, 1, 2, &s, c, &r, 0x8000), 8);
+	s.segment_length = 16;
+	FAILS(dat_ib_post_cmp_and_swap(ep, 1, 2, &s, c, &r, none), DAT_LENGTH_ERROR);
+	s.segment_length = 8;
+	/* all is well but the state */
+	FAILS(dat_ib_post_rdma_write_immed(ep, 1, &s, c, &r, 1, none), DAT_INVALID_STATE);
+	FAILS(dat_ib_post_fetch_and_add(ep, 1, &s, c, &r, none), DAT_INVALID_STATE);
+	/* what connected endpoints do not have */
+	FAILS(dat_ib_post_send_ud(ep, 1, &s, NULL, c, none), DAT_MODEL_NOT_SUPPORTED);
+	FAILS(dat_extension_op(ep, (DAT_EXTENDED_OP)0x77), DAT_MODEL_NOT_SUPPORTED);
+	OK(dat_ep_free(ep));
+	mem_put(&m);
+	node_close(&n);
+}
+
+static void connected_args(struct pair *p)
+{
+	DAT_LMR_TRIPLET s;
+	DAT_RMR_TRIPLET r;
+	const DAT_DTO_COOKIE c = cookie_of(1);
+	const DAT_COMPLETION_FLAGS none = DAT_COMPLETION_DEFAULT_FLAG;
+	struct link l;
+	struct mem ro;
+
+	link_open(p, &l, 64);
+	mem_get_with(&l.n, l.n.pz, &ro, 64, DAT_MEM_PRIV_LOCAL_READ_FLAG);
+	r = remote_segment(&l.theirs, 0, 8);
+	s = mem_segment(&ro, 0, 8);	/* the old value cannot be stored there */
+	FAILS(dat_ib_post_fetch_and_add(l.ep, 1, &s, c, &r, none), DAT_PRIVILEGES_VIOLATION);
+	s.lmr_context ^= 0x40;
+	FAILS(dat_ib_post_cmp_and_swap(l.ep, 1, 2, &s, c, &r, none), DAT_PROTECTION_VIOLATION);
+	FAILS(dat_ib_post_rdma_write_immed(l.ep, 1, &s, c, &r, 1, none), DAT_PROTECTION_VIOLATION);
+	s = mem_segment(&l.m, 0, 16);	/* longer than where it goes */
+	FAILS(dat_ib_post_rdma_write_immed(l.ep, 1, &s, c, &r, 1, none), DAT_LENGTH_ERROR);
+	mem_put(&ro);
+	link_close(p, &l);
+}
+
+/* An IA that is opened only to be asked. */
+static void query_client(struct pair *p)
+{
+	DAT_HANDLE query = DAT_HANDLE_NULL;
+	DAT_PROVIDER_ATTR prov;
+	DAT_IA_ATTR attr;
+	struct node n;
+
+	(void)p;
+	OK(dat_ib_open_query(pair_ia_name(), &query, DAT_IA_FIELD_ALL, &attr, DAT_PROVIDER_FIELD_ALL,
+			     &prov));
+	SAME(attr.extension_supported, DAT_EXTENSION_IB);
+	CHECK(!strcmp(attr.adapter_name, pair_ia_name()), "%s", attr.adapter_name);
+	CHECK(prov.num_provider_specific_attr > 0, "no named attributes");
+	OK(dat_ib_close_query(query));
+	FAILS(dat_ib_close_query(query), DAT_INVALID_HANDLE);
+	FAILS(dat_ib_open_query("ofi-nosuch", &query, 0, NULL, 0, NULL), DAT_PROVIDER_NOT_FOUND);
+	FAILS(dat_ib_open_query(NULL, &query, 0, NULL, 0, NULL), DAT_INVALID_PARAMETER);
+	FAILS(dat_ib_open_query(pair_ia_name(), NULL, 0, NULL, 0, NULL), DAT_INVALID_PARAMETER);
+	FAILS(dat_ib_open_query(pair_ia_name(), &query, DAT_IA_FIELD_ALL, NULL, 0, NULL),
+	      DAT_INVALID_PARAMETER);
+	/* one that is open for good is not closed so */
+	node_open(&n);
+	FAILS(dat_ib_close_query(n.ia), DAT_INVALID_HANDLE);
+	node_close(&n);
+}
+
+static const struct pair_case cases[] = {
+	PAIR_CASE("arguments", NULL, args_client),
+	PAIR_CASE("arguments_of_a_connection", connected_args, connected_args),
+	PAIR_CASE("a_query_needs_no_evd", NULL, query_client),
+	PAIR_CASE("a_write_brings_immediate_data", immed_server, immed_client),
+	PAIR_CASE("messages_of_all_kinds_in_order", stream_server, stream_client),
+	PAIR_CASE("suppressed_successes", suppressed_server, suppressed_client),
+	PAIR_CASE("a_refused_write_announces_nothing", refused_server, refused_client),
+	PAIR_CASE("atomics_need_no_call_of_the_target", target_server, target_client),
+	PAIR_CASE("atomics_crossing", crossing, crossing),
+	PAIR_CASE("atomics_have_their_place", order_server, order_client),
+	PAIR_CASE("atomics_need_a_grant", wrong_server, wrong_client),
+};
+
+PAIR_MAIN(cases)
