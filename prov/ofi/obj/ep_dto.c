@@ -153,11 +153,19 @@ static DAT_MEM_PRIV_FLAGS local_privilege(uint8_t kind)
 								DAT_MEM_PRIV_LOCAL_READ_FLAG;
 }
 
-/* The longest message: what the fabric takes, as far as a DAT length can tell of it. */
-static uint64_t longest(const struct dofi_ep *ep)
+/*
+ * Sends are held to what the EP was made for. Receives may be larger than any message, and
+ * programs write and read more than the max_rdma_size that they asked for: what the fabric
+ * takes is their limit, as far as a DAT length can tell of it.
+ */
+static uint64_t longest(const struct dofi_ep *ep, uint8_t kind)
 {
-	const uint64_t most = ep->obj.ia->limits.max_message_size;
+	const struct dofi_limits *limits = &ep->obj.ia->limits;
+	uint64_t most;
 
+	if (kind == DOFI_DTO_SEND)
+		return ep->attr.max_message_size;
+	most = kind == DOFI_DTO_RECV ? limits->max_message_size : limits->max_rdma_size;
 	return most < (dofi_seg_length)-1 ? most : (dofi_seg_length)-1;
 }
 
@@ -166,7 +174,7 @@ static DAT_RETURN load_segments(struct dofi_ep *ep, struct dofi_dto *dto, DAT_CO
 				const DAT_LMR_TRIPLET *iov)
 {
 	DAT_MEM_PRIV_FLAGS priv = local_privilege(dto->kind);
-	const uint64_t most = longest(ep);
+	const uint64_t most = longest(ep, dto->kind);
 	uint64_t total = 0;
 	DAT_RETURN ret;
 	DAT_COUNT i;
