@@ -4,7 +4,7 @@
  * with where it comes from. The public API only; the same source for uDAPL 1.2
  * and DAT 2.0.
  */
-#include "info_attr.h"
+#include "info_caps.h"
 #include "info_conf.h"
 #include "info_settings.h"
 
@@ -28,7 +28,7 @@
 
 struct opts {
 	const char *device; /* NULL: all of them */
-	bool list, conf, settings, json;
+	bool list, conf, caps, settings, json;
 };
 
 /* An opened IA and all that it told. */
@@ -37,6 +37,8 @@ struct ia {
 	DAT_EVD_HANDLE async_evd;
 	DAT_IA_ATTR attr;
 	DAT_PROVIDER_ATTR provider;
+	DAT_EP_PARAM ep; /* one that was made with its defaults */
+	bool has_ep;
 };
 
 static const char *const fabric_attrs[] = {
@@ -57,12 +59,29 @@ static const char help_text[] =
 	"  -D, --device NAME    only this IA\n"
 	"  -l, --list           only names, fabrics and addresses, a line for each\n"
 	"      --conf           print dat.conf entries for the fabrics of this machine\n"
+	"      --capabilities   for every attribute: libfabric's source, value, default,\n"
+	"                       states in which it may be modified, what the provider adds;\n"
+	"                       an IA may be named after the options, too\n"
 	"      --settings       print the provider's settings, and where each comes from\n"
 	"  -j, --json           print JSON\n"
 	"  -h, --help           print this help\n"
 	"  -V, --version        print the version\n"
 	"\n"
 	"Exit status: 0, 1 when no IA could be opened, 2 when used wrongly.\n";
+
+/* What an endpoint is that nobody asked for anything. */
+static bool ep_ask(struct ia *ia)
+{
+	DAT_EP_HANDLE ep;
+	DAT_RETURN ret;
+
+	if (dat_ep_create(ia->handle, DAT_HANDLE_NULL, DAT_HANDLE_NULL, DAT_HANDLE_NULL,
+			  DAT_HANDLE_NULL, NULL, &ep) != DAT_SUCCESS)
+		return false;
+	ret = dat_ep_query(ep, DAT_EP_FIELD_ALL, &ia->ep);
+	dat_ep_free(ep);
+	return ret == DAT_SUCCESS;
+}
 
 static int ia_open(const DAT_PROVIDER_INFO *info, struct ia *ia, char *err, size_t errlen)
 {
@@ -82,6 +101,7 @@ static int ia_open(const DAT_PROVIDER_INFO *info, struct ia *ia, char *err, size
 		dat_ia_close(ia->handle, DAT_CLOSE_ABRUPT_FLAG);
 		return -1;
 	}
+	ia->has_ep = ep_ask(ia);
 	return 0;
 }
 
@@ -97,7 +117,7 @@ static bool is_known_name(const char *name)
 {
 	size_t i;
 
-	if (!strncmp(name, "OFI_SOURCE:", strlen("OFI_SOURCE:")) || setting_is(name))
+	if (caps_tells(name) || setting_is(name))
 		return true;
 	for (i = 0; i < sizeof(fabric_attrs) / sizeof(fabric_attrs[0]); i++)
 		if (!strcmp(name, fabric_attrs[i]))
@@ -116,7 +136,7 @@ static void print_attrs(const char *title, const struct attr *attrs, int n, cons
 
 	printf("  %-38s %-24s %s\n", title, "value", "where it comes from");
 	for (i = 0; i < n; i++) {
-		source = attr_source(&attrs[i], &ia->provider);
+		source = attr_told(&attrs[i], "OFI_SOURCE", &ia->provider);
 		printf("    %-36s %-24s %s\n", attrs[i].name,
 		       attr_text(&attrs[i], base, text, sizeof(text)),
 		       source ? source : "the provider");
@@ -158,6 +178,16 @@ static void print_ia(const DAT_PROVIDER_INFO *info, const struct ia *ia)
 	printf("\n");
 }
 
+static void print_capabilities(const DAT_PROVIDER_INFO *info, const struct ia *ia)
+{
+	printf("%s on %s\n", info->ia_name, named(ia, "OFI_PROVIDER"));
+	caps_print(stdout, "IA attributes", ia_attrs, ia_nattrs, &ia->attr, &ia->provider);
+	caps_print(stdout, "provider attributes", provider_attrs, provider_nattrs, &ia->provider,
+		   &ia->provider);
+	caps_print_ep(stdout, "endpoints", &ia->attr, ia->has_ep ? &ia->ep : NULL, &ia->provider);
+	printf("\n");
+}
+
 static void print_line(const DAT_PROVIDER_INFO *info, const struct ia *ia, const char *err)
 {
 	char addr[64];
@@ -173,29 +203,13 @@ static void print_line(const DAT_PROVIDER_INFO *info, const struct ia *ia, const
 
 /* --- JSON --------------------------------------------------------------- */
 
-static void json_attrs(struct json *j, const char *title, const struct attr *attrs, int n,
-		       const void *base, const struct ia *ia)
-{
-	int i;
-
-	json_object(j, title);
-	for (i = 0; i < n; i++) {
-		json_object(j, attrs[i].name);
-		attr_json(&attrs[i], base, j);
-		json_string(j, "source", attr_source(&attrs[i], &ia->provider));
-		json_end(j, '}');
-	}
-	json_end(j, '}');
-}
-
 static void json_named(struct json *j, const char *title, const DAT_NAMED_ATTR *attr, int n)
 {
 	int i;
 
 	json_object(j, title);
 	for (i = 0; i < n; i++)
-		if (strncmp(attr[i].name, "OFI_SOURCE:", strlen("OFI_SOURCE:")) &&
-		    !setting_is(attr[i].name))
+		if (!caps_tells(attr[i].name) && !setting_is(attr[i].name))
 			json_string(j, attr[i].name, attr[i].value);
 	json_end(j, '}');
 }
@@ -205,10 +219,12 @@ static void json_opened(struct json *j, const struct ia *ia)
 	char addr[64];
 
 	json_string(j, "address", dat_text_address(ia->attr.ia_address_ptr, addr, sizeof(addr)));
-	json_attrs(j, "ia_attributes", ia_attrs, ia_nattrs, &ia->attr, ia);
+	caps_json(j, "ia_attributes", ia_attrs, ia_nattrs, &ia->attr, &ia->provider);
 	json_named(j, "transport_attributes", ia->attr.transport_attr, ia->attr.num_transport_attr);
 	json_named(j, "vendor_attributes", ia->attr.vendor_attr, ia->attr.num_vendor_attr);
-	json_attrs(j, "provider_attributes", provider_attrs, provider_nattrs, &ia->provider, ia);
+	caps_json(j, "provider_attributes", provider_attrs, provider_nattrs, &ia->provider,
+		  &ia->provider);
+	caps_json_ep(j, "endpoint_attributes", &ia->attr, ia->has_ep ? &ia->ep : NULL, &ia->provider);
 	json_named(j, "provider_specific_attributes", ia->provider.provider_specific_attr,
 		   ia->provider.num_provider_specific_attr);
 }
@@ -296,6 +312,8 @@ static void show(const struct opts *opts, struct json *j, const DAT_PROVIDER_INF
 		json_ia(j, info, ia, err);
 	else if (opts->list)
 		print_line(info, ia, err);
+	else if (ia && opts->caps)
+		print_capabilities(info, ia);
 	else if (ia)
 		print_ia(info, ia);
 	else
@@ -406,6 +424,7 @@ static int show_one(const struct opts *opts, const struct registry *r,
 
 enum {
 	OPT_CONF = 256,
+	OPT_CAPS,
 	OPT_SETTINGS,
 };
 
@@ -413,6 +432,7 @@ static const struct option long_options[] = {
 	{ "device", required_argument, NULL, 'D' },
 	{ "list", no_argument, NULL, 'l' },
 	{ "conf", no_argument, NULL, OPT_CONF },
+	{ "capabilities", no_argument, NULL, OPT_CAPS },
 	{ "settings", no_argument, NULL, OPT_SETTINGS },
 	{ "json", no_argument, NULL, 'j' },
 	{ "help", no_argument, NULL, 'h' },
@@ -436,6 +456,9 @@ static int parse(int argc, char **argv, struct opts *opts)
 		case OPT_CONF:
 			opts->conf = true;
 			break;
+		case OPT_CAPS:
+			opts->caps = true;
+			break;
 		case OPT_SETTINGS:
 			opts->settings = true;
 			break;
@@ -452,6 +475,8 @@ static int parse(int argc, char **argv, struct opts *opts)
 			return EXIT_USAGE;
 		}
 	}
+	if (opts->caps && !opts->device && optind < argc)
+		opts->device = argv[optind++];
 	if (optind == argc)
 		return -1;
 	fprintf(stderr, "datinfo: superfluous \"%s\" (see datinfo --help)\n", argv[optind]);

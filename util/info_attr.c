@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Every attribute that dat_ia_query() returns, by name. */
+/* Every attribute that dat_ia_query() and dat_ep_query() return, by name. */
 #include "info_attr.h"
 
 #include <inttypes.h>
@@ -41,6 +41,11 @@ static const struct attr_name completion_flags[] = {
 #if DAT_VERSION_MAJOR >= 2
 	{ DAT_COMPLETION_LMR_INVALIDATE_FENCE_FLAG, "lmr invalidate fence" },
 #endif
+	{ 0, NULL },
+};
+
+static const struct attr_name services[] = {
+	{ DAT_SERVICE_TYPE_RC, "reliable connection" },
 	{ 0, NULL },
 };
 
@@ -90,6 +95,9 @@ static const struct attr_name ha_balances[] = {
 #define PR(member, kind, names)                                           \
 	{ #member, offsetof(DAT_PROVIDER_ATTR, member),                   \
 	  SIZE_OF(DAT_PROVIDER_ATTR, member), kind, names }
+#define EP(member, kind, names)                                           \
+	{ #member, offsetof(DAT_EP_PARAM, member),                        \
+	  SIZE_OF(DAT_EP_PARAM, member), kind, names }
 
 const struct attr ia_attrs[] = {
 	IA(adapter_name, ATTR_TEXT, NULL),
@@ -128,6 +136,8 @@ const struct attr ia_attrs[] = {
 	IA(extension_supported, ATTR_ENUM, extensions),
 	IA(extension_version, ATTR_COUNT, NULL),
 #endif
+	IA(num_transport_attr, ATTR_COUNT, NULL),
+	IA(num_vendor_attr, ATTR_COUNT, NULL),
 };
 const int ia_nattrs = sizeof(ia_attrs) / sizeof(ia_attrs[0]);
 
@@ -163,8 +173,46 @@ const struct attr provider_attrs[] = {
 	PR(ha_supported, ATTR_BOOL, NULL),
 	PR(ha_loadbalancing, ATTR_ENUM, ha_balances),
 #endif
+	PR(num_provider_specific_attr, ATTR_COUNT, NULL),
 };
 const int provider_nattrs = sizeof(provider_attrs) / sizeof(provider_attrs[0]);
+
+const struct attr ep_attrs[] = {
+	EP(ia_handle, ATTR_OPAQUE, NULL),
+	EP(ep_state, ATTR_OPAQUE, NULL),
+#if DAT_VERSION_MAJOR >= 2
+	EP(comm, ATTR_OPAQUE, NULL),
+#endif
+	EP(local_ia_address_ptr, ATTR_OPAQUE, NULL),
+	EP(local_port_qual, ATTR_OPAQUE, NULL),
+	EP(remote_ia_address_ptr, ATTR_OPAQUE, NULL),
+	EP(remote_port_qual, ATTR_OPAQUE, NULL),
+	EP(pz_handle, ATTR_OPAQUE, NULL),
+	EP(recv_evd_handle, ATTR_OPAQUE, NULL),
+	EP(request_evd_handle, ATTR_OPAQUE, NULL),
+	EP(connect_evd_handle, ATTR_OPAQUE, NULL),
+	EP(srq_handle, ATTR_OPAQUE, NULL),
+	EP(ep_attr.service_type, ATTR_ENUM, services),
+	EP(ep_attr.max_message_size, ATTR_UINT, NULL),
+	EP(ep_attr.max_rdma_size, ATTR_UINT, NULL),
+	EP(ep_attr.qos, ATTR_FLAGS, qos_names),
+	EP(ep_attr.recv_completion_flags, ATTR_FLAGS, completion_flags),
+	EP(ep_attr.request_completion_flags, ATTR_FLAGS, completion_flags),
+	EP(ep_attr.max_recv_dtos, ATTR_COUNT, NULL),
+	EP(ep_attr.max_request_dtos, ATTR_COUNT, NULL),
+	EP(ep_attr.max_recv_iov, ATTR_COUNT, NULL),
+	EP(ep_attr.max_request_iov, ATTR_COUNT, NULL),
+	EP(ep_attr.max_rdma_read_in, ATTR_COUNT, NULL),
+	EP(ep_attr.max_rdma_read_out, ATTR_COUNT, NULL),
+	EP(ep_attr.srq_soft_hw, ATTR_COUNT, NULL),
+	EP(ep_attr.max_rdma_read_iov, ATTR_COUNT, NULL),
+	EP(ep_attr.max_rdma_write_iov, ATTR_COUNT, NULL),
+	EP(ep_attr.ep_transport_specific_count, ATTR_COUNT, NULL),
+	EP(ep_attr.ep_transport_specific, ATTR_OPAQUE, NULL),
+	EP(ep_attr.ep_provider_specific_count, ATTR_COUNT, NULL),
+	EP(ep_attr.ep_provider_specific, ATTR_OPAQUE, NULL),
+};
+const int ep_nattrs = sizeof(ep_attrs) / sizeof(ep_attrs[0]);
 
 static const void *member(const struct attr *attr, const void *base)
 {
@@ -265,33 +313,38 @@ const char *attr_text(const struct attr *attr, const void *base, char *buf, size
 		return flags_text(attr, load(attr, base), buf, len);
 	case ATTR_MATRIX:
 		return matrix_text(at, buf, len);
+	case ATTR_OPAQUE:
+		return "-";
 	}
 	return buf;
 }
 
-void attr_json(const struct attr *attr, const void *base, struct json *j)
+void attr_json(const struct attr *attr, const char *name, const void *base, struct json *j)
 {
 	char buf[ATTR_TEXT_MAX];
 
 	switch (attr->kind) {
 	case ATTR_UINT:
-		json_uint(j, "value", load(attr, base));
+		json_uint(j, name, load(attr, base));
 		break;
 	case ATTR_COUNT:
-		json_int(j, "value", *(const DAT_COUNT *)member(attr, base));
+		json_int(j, name, *(const DAT_COUNT *)member(attr, base));
 		break;
 	case ATTR_BOOL:
-		json_bool(j, "value", load(attr, base) != DAT_FALSE);
+		json_bool(j, name, load(attr, base) != DAT_FALSE);
+		break;
+	case ATTR_OPAQUE:
+		json_string(j, name, NULL);
 		break;
 	default:
-		json_string(j, "value", attr_text(attr, base, buf, sizeof(buf)));
+		json_string(j, name, attr_text(attr, base, buf, sizeof(buf)));
 	}
 }
 
-const char *attr_source(const struct attr *attr, const DAT_PROVIDER_ATTR *pa)
+const char *attr_told(const struct attr *attr, const char *prefix, const DAT_PROVIDER_ATTR *pa)
 {
 	char name[96];
 
-	snprintf(name, sizeof(name), "OFI_SOURCE:%s", attr->name);
+	snprintf(name, sizeof(name), "%s:%s", prefix, attr->name);
 	return dat_named_attr(pa, name);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Every attribute that dat_ia_query() returns, by name: what datinfo prints is
- * a walk through these tables.
+ * Every attribute that dat_ia_query() and dat_ep_query() return, by name: what datinfo
+ * prints is a walk through these tables.
  */
 #ifndef INFO_ATTR_H
 #define INFO_ATTR_H
@@ -20,6 +20,7 @@ enum attr_kind {
 	ATTR_ENUM,    /* one of names[] */
 	ATTR_FLAGS,   /* a sum of names[] */
 	ATTR_MATRIX,  /* EVD stream merging */
+	ATTR_OPAQUE,  /* a handle, or what else says nothing by itself */
 };
 
 struct attr_name {
@@ -38,16 +39,18 @@ extern const struct attr ia_attrs[];
 extern const int ia_nattrs;
 extern const struct attr provider_attrs[];
 extern const int provider_nattrs;
+extern const struct attr ep_attrs[]; /* of DAT_EP_PARAM */
+extern const int ep_nattrs;
 
 #define ATTR_TEXT_MAX 320
 
 /* The value of @attr in the structure at @base; written to @buf, returned. */
 const char *attr_text(const struct attr *attr, const void *base, char *buf, size_t len);
 
-/* The same as a JSON member "value": a number or a boolean where it is one. */
-void attr_json(const struct attr *attr, const void *base, struct json *j);
+/* The same as a JSON member @name: a number, a boolean or null where it is one. */
+void attr_json(const struct attr *attr, const char *name, const void *base, struct json *j);
 
-/* Where the value comes from: what the provider tells, NULL if it does not. */
-const char *attr_source(const struct attr *attr, const DAT_PROVIDER_ATTR *pa);
+/* What the provider tells of it under this prefix ("OFI_SOURCE"), NULL if nothing. */
+const char *attr_told(const struct attr *attr, const char *prefix, const DAT_PROVIDER_ATTR *pa);
 
 #endif

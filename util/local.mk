@@ -8,6 +8,8 @@ datinfo_files = \
 	util/datinfo.c \
 	util/info_attr.c \
 	util/info_attr.h \
+	util/info_caps.c \
+	util/info_caps.h \
 	util/info_conf.c \
 	util/info_conf.h \
 	util/info_settings.c \
@@ -66,6 +68,8 @@ util_unit_tests = \
 	test/unit/util/dat_text2_test \
 	test/unit/util/info_attr1_test \
 	test/unit/util/info_attr2_test \
+	test/unit/util/info_caps1_test \
+	test/unit/util/info_caps2_test \
 	test/unit/util/info_conf_test \
 	test/unit/util/info_settings_test \
 	test/unit/util/json_test \
@@ -88,6 +92,13 @@ util_attr_files = \
 	util/info_attr.c \
 	util/json.c
 
+util_caps_files = \
+	test/unit/util/info_caps_test.c \
+	util/dat_text.c \
+	util/info_attr.c \
+	util/info_caps.c \
+	util/json.c
+
 util_text_files = test/unit/util/dat_text_test.c util/dat_text.c
 
 test_unit_util_dat_text1_test_SOURCES = $(util_text_files)
@@ -102,6 +113,12 @@ test_unit_util_info_attr1_test_LDADD = $(CRITERION_LIBS) -lm
 test_unit_util_info_attr2_test_SOURCES = $(util_attr_files)
 test_unit_util_info_attr2_test_CPPFLAGS = -DDAT_API=2 $(util_test_cppflags)
 test_unit_util_info_attr2_test_LDADD = $(CRITERION_LIBS) -lm
+test_unit_util_info_caps1_test_SOURCES = $(util_caps_files)
+test_unit_util_info_caps1_test_CPPFLAGS = -DDAT_API=1 $(util_test_cppflags)
+test_unit_util_info_caps1_test_LDADD = $(CRITERION_LIBS) -lm
+test_unit_util_info_caps2_test_SOURCES = $(util_caps_files)
+test_unit_util_info_caps2_test_CPPFLAGS = -DDAT_API=2 $(util_test_cppflags)
+test_unit_util_info_caps2_test_LDADD = $(CRITERION_LIBS) -lm
 test_unit_util_info_conf_test_SOURCES = \
 	test/unit/util/info_conf_test.c util/info_conf.c
 test_unit_util_info_conf_test_CPPFLAGS = $(util_test_cppflags)

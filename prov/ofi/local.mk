@@ -23,6 +23,7 @@ endif
 # These are compiled once per API version.
 dofi_api_sources = \
 	prov/ofi/obj/caps.c \
+	prov/ofi/obj/caps_use.c \
 	prov/ofi/obj/cno.c \
 	prov/ofi/obj/cr.c \
 	prov/ofi/obj/ep.c \

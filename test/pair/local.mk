@@ -34,7 +34,9 @@ PAIR_TESTS += \
 	test/pair/zones1 \
 	test/pair/zones2 \
 	test/pair/invalidate2 \
-	test/pair/ext2
+	test/pair/ext2 \
+	test/pair/limits1 \
+	test/pair/limits2
 
 check_PROGRAMS += \
 	test/pair/connect1 \
@@ -66,7 +68,9 @@ check_PROGRAMS += \
 	test/pair/zones1 \
 	test/pair/zones2 \
 	test/pair/invalidate2 \
-	test/pair/ext2
+	test/pair/ext2 \
+	test/pair/limits1 \
+	test/pair/limits2
 
 test_pair_connect1_SOURCES = test/pair/connect.c $(pair_harness)
 test_pair_connect1_CPPFLAGS = $(pair_cppflags1)
@@ -169,10 +173,18 @@ test_pair_zones2_LDADD = libdat2.la
 test_pair_invalidate2_SOURCES = test/pair/invalidate.c $(pair_harness)
 test_pair_invalidate2_CPPFLAGS = $(pair_cppflags2)
 test_pair_invalidate2_LDADD = libdat2.la
+
 # 1.2 has no extensions.
 test_pair_ext2_SOURCES = test/pair/ext.c $(pair_harness)
 test_pair_ext2_CPPFLAGS = $(pair_cppflags2)
 test_pair_ext2_LDADD = libdat2.la
+
+test_pair_limits1_SOURCES = test/pair/limits.c $(pair_harness)
+test_pair_limits1_CPPFLAGS = $(pair_cppflags1)
+test_pair_limits1_LDADD = libdat.la
+test_pair_limits2_SOURCES = test/pair/limits.c $(pair_harness)
+test_pair_limits2_CPPFLAGS = $(pair_cppflags2)
+test_pair_limits2_LDADD = libdat2.la
 
 # The same over libfabric's other connected software fabrics.
 SLOW_TESTS += \

@@ -66,6 +66,7 @@ obj_test_sources = $(prov_test_runner) \
 	test/unit/fab/fake.c \
 	test/unit/fab/fake.h \
 	test/unit/obj/caps_test.c \
+	test/unit/obj/caps_use_test.c \
 	test/unit/obj/cno_test.c \
 	test/unit/obj/cr_test.c \
 	test/unit/obj/ep_attr_test.c \

@@ -367,7 +367,6 @@ void dofi_info_limits(const struct dofi_fabric_choice *choice, size_t cm_data_si
 		.max_eps = least(info->domain_attr->ep_cnt ? info->domain_attr->ep_cnt : 8192, 65536),
 		.max_pzs = 1024,
 		.max_lmrs = least(info->domain_attr->mr_cnt ? info->domain_attr->mr_cnt : 65536, 65536),
-		.zero_based = choice->zero_based,
 		.cm_data_size = cm_data_size,
 	};
 	if (limits->max_eps < 8192)

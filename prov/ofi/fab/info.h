@@ -71,7 +71,6 @@ struct dofi_limits {
 	uint32_t max_eps;
 	uint32_t max_pzs;
 	uint32_t max_lmrs;
-	uint32_t zero_based;		/* regions whose addresses count from 0: yes or no */
 	uint32_t cm_data_size;		/* bytes of private data that a connection request carries */
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The capability table: each DAT attribute, its value on a fabric, and where that comes from. */
+/* The capability table: one row for each DAT attribute. What is done with them is in caps_use.c. */
 
 #include "obj/caps.h"
 
@@ -9,357 +9,315 @@
 #include <stdio.h>
 #include <string.h>
 
-#define NO_LIMIT ((size_t)-1)
+/* Values that are no numbers */
 
-/* An IA attribute: the smaller of our ceiling and the fabric's limit. */
-struct cap {
-	const char *name;		/* of the named attribute that tells the source */
-	size_t offset, size;		/* in DAT_IA_ATTR */
-	uint64_t ceiling;
-	size_t limit, limit_size;	/* in struct dofi_limits, or NO_LIMIT */
-	const char *source;
-};
+static void fill_adapter_name(const struct dofi_ia *ia, void *member)
+{
+	snprintf(member, DAT_NAME_MAX_LENGTH, "%s", ia->obj.provider->device_name);
+}
 
-#define SOURCE_PREFIX "OFI_SOURCE:"
-#define MEMBER_SIZE(type, member) sizeof(((type *)0)->member)
-#define CAP(member, ceiling, source)                                             \
-	{ SOURCE_PREFIX #member, offsetof(DAT_IA_ATTR, member), MEMBER_SIZE(DAT_IA_ATTR, member), \
-	  ceiling, NO_LIMIT, 0, source }
-#define CAP_FAB(member, ceiling, lim, source)                                    \
-	{ SOURCE_PREFIX #member, offsetof(DAT_IA_ATTR, member), MEMBER_SIZE(DAT_IA_ATTR, member), \
-	  ceiling, offsetof(struct dofi_limits, lim),                            \
-	  MEMBER_SIZE(struct dofi_limits, lim), source }
+static void fill_vendor_name(const struct dofi_ia *ia, void *member)
+{
+	snprintf(member, DAT_NAME_MAX_LENGTH, "libfabric %s",
+		 ia->fabric.info->fabric_attr->prov_name);
+}
 
+static void fill_provider_name(const struct dofi_ia *ia, void *member)
+{
+	(void)ia;
+	snprintf(member, DAT_NAME_MAX_LENGTH, "ofi");
+}
+
+static void fill_address(const struct dofi_ia *ia, void *member)
+{
+	const void *address = &ia->address;
+
+	memcpy(member, &address, sizeof(address));
+}
+
+static void fill_named(const struct dofi_ia *ia, void *member)
+{
+	const DAT_NAMED_ATTR *named = ia->named;
+
+	memcpy(member, &named, sizeof(named));
+}
+
+/* In the order of the streams that DAT gives: each with each. */
+static void fill_merging(const struct dofi_ia *ia, void *member)
+{
+	static const DAT_BOOLEAN merging[6][6] = {
+		{ DAT_TRUE, DAT_TRUE, DAT_TRUE, DAT_TRUE, DAT_TRUE, DAT_TRUE },
+		{ DAT_TRUE, DAT_TRUE, DAT_TRUE, DAT_TRUE, DAT_TRUE, DAT_TRUE },
+		{ DAT_TRUE, DAT_TRUE, DAT_TRUE, DAT_TRUE, DAT_TRUE, DAT_TRUE },
+		{ DAT_TRUE, DAT_TRUE, DAT_TRUE, DAT_TRUE, DAT_TRUE, DAT_TRUE },
+		{ DAT_TRUE, DAT_TRUE, DAT_TRUE, DAT_TRUE, DAT_TRUE, DAT_TRUE },
+		{ DAT_TRUE, DAT_TRUE, DAT_TRUE, DAT_TRUE, DAT_TRUE, DAT_TRUE },
+	};
+
+	(void)ia;
+	memcpy(member, merging, sizeof(merging));
+}
+
+/* What an endpoint may be asked for, beside limits */
+
+/* The default's other name is that of the threshold that an EVD has. */
+static bool take_stream_flag(uint64_t *value)
+{
+	return *value == DAT_COMPLETION_DEFAULT_FLAG || *value == DAT_COMPLETION_UNSIGNALLED_FLAG ||
+	       *value == DAT_COMPLETION_EVD_THRESHOLD_FLAG;
+}
+
+/* There are no such attributes, and so no array of them. */
+static bool take_no_array(uint64_t *value)
+{
+	*value = 0;
+	return true;
+}
+
+/* Means nothing without a shared receive queue. */
+static bool take_any(uint64_t *value)
+{
+	(void)value;
+	return true;
+}
+
+/* When an endpoint may be modified */
+
+#define STATE(state) (1u << DAT_EP_STATE_##state)
+
+static const struct dofi_cap_states unconnected = {
+	STATE(UNCONNECTED), "UNCONNECTED" };
+/* The endpoint is nobody's peer yet, or the provider made it without a zone. */
+static const struct dofi_cap_states making = {
+	STATE(UNCONNECTED) | STATE(TENTATIVE_CONNECTION_PENDING),
+	"UNCONNECTED TENTATIVE_CONNECTION_PENDING" };
+/* No connection is being made by this side. */
+static const struct dofi_cap_states waiting = {
+	STATE(UNCONNECTED) | STATE(RESERVED) | STATE(PASSIVE_CONNECTION_PENDING) |
+		STATE(TENTATIVE_CONNECTION_PENDING),
+	"UNCONNECTED RESERVED PASSIVE_CONNECTION_PENDING TENTATIVE_CONNECTION_PENDING" };
+
+/* How rows are written */
+
+#define NAMES(text)                                                              \
+	.name = text,                                                            \
+	.tell = { "OFI_SOURCE:" text, "OFI_ADDS:" text, "OFI_LIMIT:" text, "OFI_MODIFY:" text }
+#define MEMBER(type, m) .offset = offsetof(type, m), .size = sizeof(((type *)0)->m)
+#define FROM(m) .from = offsetof(struct dofi_ia, m), .from_size = sizeof(((struct dofi_ia *)0)->m)
+#define WHERE(m) .where = offsetof(struct dofi_ia, m)
+#define IS(value) .most = (value), .word = #value
+
+#define IA(m, FIELD, ...)                                                        \
+	{ NAMES(#m), .of = DOFI_CAP_IA, .field = DAT_IA_FIELD_IA_##FIELD,        \
+	  MEMBER(DAT_IA_ATTR, m), __VA_ARGS__ }
+#define PROVIDER(m, FIELD, ...)                                                  \
+	{ NAMES(#m), .of = DOFI_CAP_PROVIDER, .field = DAT_PROVIDER_FIELD_##FIELD, \
+	  MEMBER(DAT_PROVIDER_ATTR, m), __VA_ARGS__ }
+#define EP(m, FIELD, ...)                                                        \
+	{ NAMES(#m), .of = DOFI_CAP_EP, .field = DAT_EP_FIELD_##FIELD, __VA_ARGS__ }
+#define EP_ATTR(m, FIELD, ...)                                                   \
+	{ NAMES("ep_attr." #m), .of = DOFI_CAP_EP, .field = DAT_EP_FIELD_EP_ATTR_##FIELD, \
+	  MEMBER(DAT_EP_ATTR, m), __VA_ARGS__ }
+
+/* Of an endpoint, as much as the IA offers; of the IA, what it holds. */
+#define ALL UINT64_MAX
 /* Beyond it a DAT length of this version would overflow. */
 #define MAX_LENGTH ((dofi_seg_length)-1)
 #define MAX_OBJECTS 65536
 #define MAX_READS 64
 
-static const struct cap caps[] = {
-	CAP_FAB(max_eps, MAX_OBJECTS, max_eps, "fi_info.domain_attr.ep_cnt, at least 8192"),
-	CAP(max_dto_per_ep, 8192, "the provider's operation slots"),
-	CAP(max_rdma_read_per_ep_in, MAX_READS, "the provider's own throttle"),
-	CAP(max_rdma_read_per_ep_out, MAX_READS, "the provider's own throttle"),
-	CAP(max_evds, 8192, "the provider's event queues"),
-	CAP(max_evd_qlen, 1 << 20, "the provider's event queues"),
-	CAP_FAB(max_iov_segments_per_dto, DOFI_MAX_IOV, max_iov, "fi_info.tx_attr.iov_limit and rx_attr.iov_limit"),
-	CAP_FAB(max_lmrs, MAX_OBJECTS, max_lmrs, "fi_info.domain_attr.mr_cnt"),
-	CAP(max_lmr_block_size, MAX_LENGTH, "the width of a DAT length"),
-	CAP(max_lmr_virtual_address, UINT64_MAX, "no limit known"),
-	CAP_FAB(max_pzs, 1024, max_pzs, "a fi_domain each"),
-	CAP_FAB(max_message_size, MAX_LENGTH, max_message_size, "fi_info.ep_attr.max_msg_size"),
-	CAP_FAB(max_rdma_size, MAX_LENGTH, max_rdma_size, "fi_info.ep_attr.max_msg_size"),
-	CAP_FAB(max_rmrs, MAX_OBJECTS, max_lmrs, "fi_info.domain_attr.mr_cnt"),
-	CAP(max_rmr_target_address, UINT64_MAX, "no limit known"),
-	CAP(max_srqs, 0, "not offered by this release"),
-	CAP(max_ep_per_srq, 0, "not offered by this release"),
-	CAP(max_recv_per_srq, 0, "not offered by this release"),
-	CAP_FAB(max_iov_segments_per_rdma_read, DOFI_MAX_IOV, max_rdma_iov, "fi_info.tx_attr.iov_limit"),
-	CAP_FAB(max_iov_segments_per_rdma_write, DOFI_MAX_IOV, max_rdma_iov, "fi_info.tx_attr.iov_limit"),
-	CAP(max_rdma_read_in, MAX_READS * 8192, "the provider's own throttle"),
-	CAP(max_rdma_read_out, MAX_READS * 8192, "the provider's own throttle"),
-	CAP(max_rdma_read_per_ep_in_guaranteed, DAT_TRUE, "the provider's own throttle"),
-	CAP(max_rdma_read_per_ep_out_guaranteed, DAT_TRUE, "the provider's own throttle"),
+#define OWN_QUEUES "event queues of its own"
+#define SERVES_ALL "serves more, too: the side that reads has the throttle"
+#define READS_WAIT "a throttle of its own: further reads wait in their slots"
+#define OWN_FLAGS "all of it: every operation completes at the fabric"
+#define NO_VERSION "0: libfabric has it as text alone"
+#define NO_LIMIT "knows of no limit"
+#define NO_SRQ "not offered by this release"
+
+const struct dofi_cap dofi_caps[] = {
+	/* the IA */
+
+	IA(adapter_name, ADAPTER_NAME, .fill = fill_adapter_name,
+	   .source = "the entry in dat.conf"),
+	IA(vendor_name, VENDOR_NAME, .fill = fill_vendor_name,
+	   .source = "fi_info.fabric_attr.prov_name"),
+	IA(hardware_version_major, HARDWARE_MAJOR_VERSION, .adds = NO_VERSION),
+	IA(hardware_version_minor, HARDWARE_MINOR_VERSION, .adds = NO_VERSION),
+	IA(firmware_version_major, FIRMWARE_MAJOR_VERSION, .adds = NO_VERSION),
+	IA(firmware_version_minor, FIRMWARE_MINOR_VERSION, .adds = NO_VERSION),
+	IA(ia_address_ptr, ADDRESS_PTR, .fill = fill_address,
+	   .source = "fi_info.src_addr", .adds = "127.0.0.1 where there is none"),
+	IA(max_eps, MAX_EPS, .most = MAX_OBJECTS, FROM(limits.max_eps),
+	   .source = "fi_info.domain_attr.ep_cnt",
+	   .adds = "at least 8192: what software fabrics name is no limit of theirs"),
+	IA(max_dto_per_ep, MAX_DTO_PER_EP, .most = 8192,
+	   .adds = "slots of its own, in which operations wait while the fabric has no room"),
+	IA(max_rdma_read_per_ep_in, MAX_RDMA_READ_PER_EP_IN, .most = MAX_READS,
+	   .adds = SERVES_ALL),
+	IA(max_rdma_read_per_ep_out, MAX_RDMA_READ_PER_EP_OUT, .most = MAX_READS,
+	   .adds = READS_WAIT),
+	IA(max_evds, MAX_EVDS, .most = 8192, .adds = OWN_QUEUES),
+	IA(max_evd_qlen, MAX_EVD_QLEN, .most = 1 << 20, .adds = OWN_QUEUES),
+	IA(max_iov_segments_per_dto, MAX_IOV_SEGMENTS_PER_DTO,
+	   .most = DOFI_MAX_IOV, FROM(limits.max_iov),
+	   .source = "fi_info.tx_attr.iov_limit and rx_attr.iov_limit"),
+	IA(max_lmrs, MAX_LMRS, .most = MAX_OBJECTS, FROM(limits.max_lmrs),
+	   .source = "fi_info.domain_attr.mr_cnt"),
+	IA(max_lmr_block_size, MAX_LMR_BLOCK_SIZE, .most = MAX_LENGTH, .adds = NO_LIMIT),
+	IA(max_lmr_virtual_address, MAX_LMR_VIRTUAL_ADDRESS, .most = UINT64_MAX,
+	   .adds = NO_LIMIT),
+	IA(max_pzs, MAX_PZS, .most = 1024, FROM(limits.max_pzs), .adds = "a fi_domain for each"),
+	IA(max_message_size, MAX_MESSAGE_SIZE, .most = MAX_LENGTH, FROM(limits.max_message_size),
+	   .source = "fi_info.ep_attr.max_msg_size"),
+	IA(max_rdma_size, MAX_RDMA_SIZE, .most = MAX_LENGTH, FROM(limits.max_rdma_size),
+	   .source = "fi_info.ep_attr.max_msg_size"),
+	IA(max_rmrs, MAX_RMRS, .most = MAX_OBJECTS, FROM(limits.max_lmrs),
+	   .source = "fi_info.domain_attr.mr_cnt", .adds = "a registration for each bind"),
+	IA(max_rmr_target_address, MAX_RMR_TARGET_ADDRESS, .most = UINT64_MAX, .adds = NO_LIMIT),
+	IA(max_srqs, MAX_SRQS, .adds = NO_SRQ),
+	IA(max_ep_per_srq, MAX_EP_PER_SRQ, .adds = NO_SRQ),
+	IA(max_recv_per_srq, MAX_RECV_PER_SRQ, .adds = NO_SRQ),
+	IA(max_iov_segments_per_rdma_read, MAX_IOV_SEGMENTS_PER_RDMA_READ,
+	   .most = DOFI_MAX_IOV, FROM(limits.max_rdma_iov), .source = "fi_info.tx_attr.iov_limit"),
+	IA(max_iov_segments_per_rdma_write, MAX_IOV_SEGMENTS_PER_RDMA_WRITE,
+	   .most = DOFI_MAX_IOV, FROM(limits.max_rdma_iov), .source = "fi_info.tx_attr.iov_limit"),
+	/* all endpoints may have their guaranteed number */
+	IA(max_rdma_read_in, MAX_RDMA_READ_IN, .most = MAX_READS * MAX_OBJECTS,
+	   .adds = SERVES_ALL),
+	IA(max_rdma_read_out, MAX_RDMA_READ_OUT, .most = MAX_READS * MAX_OBJECTS,
+	   .adds = "a throttle for each endpoint, whatever the others do"),
+	IA(max_rdma_read_per_ep_in_guaranteed, MAX_RDMA_READ_PER_EP_IN_GUARANTEED, IS(DAT_TRUE),
+	   .adds = SERVES_ALL),
+	IA(max_rdma_read_per_ep_out_guaranteed, MAX_RDMA_READ_PER_EP_OUT_GUARANTEED, IS(DAT_TRUE),
+	   .adds = READS_WAIT),
 #if DAT_VERSION_MAJOR >= 2
-	CAP_FAB(zb_supported, DAT_TRUE, zero_based, "fi_info.domain_attr.mr_mode, and that fi_mr_reg takes an offset"),
-	CAP(extension_supported, DAT_EXTENSION_IB, "the provider's InfiniBand extension"),
-	CAP(extension_version, DAT_IB_EXTENSION_VERSION, "the provider's InfiniBand extension"),
+	IA(zb_supported, ZB_SUPPORTED, IS(DAT_TRUE), WHERE(fabric.zero_based), .without = DAT_FALSE,
+	   .source = "fi_info.domain_attr.mr_mode, and that fi_mr_reg takes an offset"),
+	IA(extension_supported, EXTENSION, IS(DAT_EXTENSION_IB),
+	   .adds = "immediate data and atomics on fabrics without them"),
+	IA(extension_version, EXTENSION_VERSION, IS(DAT_IB_EXTENSION_VERSION)),
 #endif
-};
+	IA(num_transport_attr, NUM_TRANSPORT_ATTR, .most = 0),
+	IA(transport_attr, TRANSPORT_ATTR, .most = 0),
+	IA(num_vendor_attr, NUM_VENDOR_ATTR, .most = 0),
+	IA(vendor_attr, VENDOR_ATTR, .most = 0),
 
-#define N_CAPS (sizeof(caps) / sizeof(caps[0]))
+	/* the provider */
 
-/* Where the attributes come from that are no single number of the table above. */
-static const DAT_NAMED_ATTR other_sources[] = {
-	{ "OFI_SOURCE:adapter_name", "the name that was opened" },
-	{ "OFI_SOURCE:ia_address_ptr", "fi_info.src_addr" },
-	{ "OFI_SOURCE:max_private_data_size", "fi_getopt(FI_OPT_CM_DATA_SIZE) less the provider's header" },
-	{ "OFI_SOURCE:is_thread_safe", "the dat.conf entry" },
-	{ "OFI_SOURCE:provider_version_major", "the dat.conf entry" },
-	{ "OFI_SOURCE:pz_support", "one fi_domain for each PZ" },
-};
-
-static uint64_t load(const void *base, size_t offset, size_t size)
-{
-	const char *p = (const char *)base + offset;
-	uint32_t v32;
-	uint64_t v64;
-
-	if (size == sizeof(v32)) {
-		memcpy(&v32, p, sizeof(v32));
-		return v32;
-	}
-	memcpy(&v64, p, sizeof(v64));
-	return v64;
-}
-
-static void store(void *base, size_t offset, size_t size, uint64_t value)
-{
-	char *p = (char *)base + offset;
-	uint32_t v32 = value;
-
-	if (size == sizeof(v32))
-		memcpy(p, &v32, sizeof(v32));
-	else
-		memcpy(p, &value, sizeof(value));
-}
-
-static uint64_t cap_value(const struct cap *cap, const struct dofi_limits *limits)
-{
-	uint64_t limit;
-
-	if (cap->limit == NO_LIMIT)
-		return cap->ceiling;
-	limit = load(limits, cap->limit, cap->limit_size);
-	return limit < cap->ceiling ? limit : cap->ceiling;
-}
-
-/* The IA attribute that counts objects of a type; 0 where no attribute does. */
-static const size_t object_limit[DOFI_KINDS] = {
-	[DOFI_KIND(DAT_HANDLE_TYPE_EP)] = offsetof(DAT_IA_ATTR, max_eps),
-	[DOFI_KIND(DAT_HANDLE_TYPE_EVD)] = offsetof(DAT_IA_ATTR, max_evds),
-	[DOFI_KIND(DAT_HANDLE_TYPE_LMR)] = offsetof(DAT_IA_ATTR, max_lmrs),
-	[DOFI_KIND(DAT_HANDLE_TYPE_RMR)] = offsetof(DAT_IA_ATTR, max_rmrs),
-	[DOFI_KIND(DAT_HANDLE_TYPE_PZ)] = offsetof(DAT_IA_ATTR, max_pzs),
-};
-
-/* The value of the attribute at @offset, or @without if there is none. */
-static uint64_t ia_limit(const struct dofi_ia *ia, size_t offset, uint64_t without)
-{
-	size_t i;
-
-	for (i = 0; offset && i < N_CAPS; i++)
-		if (caps[i].offset == offset)
-			return cap_value(&caps[i], &ia->limits);
-	return without;
-}
-
-DAT_COUNT dofi_caps_max_objects(const struct dofi_ia *ia, DAT_HANDLE_TYPE type)
-{
-	return (DAT_COUNT)ia_limit(ia, object_limit[DOFI_KIND(type)], MAX_OBJECTS);
-}
-
-uint64_t dofi_caps_max_lmr_size(const struct dofi_ia *ia)
-{
-	return ia_limit(ia, offsetof(DAT_IA_ATTR, max_lmr_block_size), UINT64_MAX);
-}
-
-void dofi_caps_ia_attr(const struct dofi_ia *ia, DAT_IA_ATTR *attr)
-{
-	size_t i;
-
-	memset(attr, 0, sizeof(*attr));
-	for (i = 0; i < N_CAPS; i++)
-		store(attr, caps[i].offset, caps[i].size, cap_value(&caps[i], &ia->limits));
-	snprintf(attr->adapter_name, sizeof(attr->adapter_name), "%s", ia->obj.provider->device_name);
-	snprintf(attr->vendor_name, sizeof(attr->vendor_name), "libfabric %s",
-		 ia->fabric.info->fabric_attr->prov_name);
-	attr->ia_address_ptr = (DAT_IA_ADDRESS_PTR)&ia->address;
-}
-
-/* Bits that providers agree on; the header files name none. */
-#define WATERMARK_SOFT_HIGH 0x010
-#define WATERMARK_HARD_HIGH 0x100
-#define RECV_INFO_BUFFERS 0x01
-#define RECV_INFO_SPAN 0x10
-
-#define MEM_TYPES (DAT_MEM_TYPE)(DAT_MEM_TYPE_VIRTUAL | DAT_MEM_TYPE_LMR | DAT_MEM_TYPE_SHARED_VIRTUAL)
-
-void dofi_caps_provider_attr(const struct dofi_ia *ia, DAT_PROVIDER_ATTR *attr)
-{
-	const DAT_PROVIDER_ATTR fixed = {
-		.dapl_version_major = DAT_VERSION_MAJOR,
-		.dapl_version_minor = DAT_VERSION_MINOR,
-		.lmr_mem_types_supported = MEM_TYPES,
-		.iov_ownership_on_return = DAT_IOV_CONSUMER,
-		.dat_qos_supported = DAT_QOS_BEST_EFFORT,
-		.completion_flags_supported = (DAT_COMPLETION_FLAGS)
-			(DAT_COMPLETION_SUPPRESS_FLAG | DAT_COMPLETION_UNSIGNALLED_FLAG |
-			 DAT_COMPLETION_BARRIER_FENCE_FLAG),
-		.is_thread_safe = ia->thread_safe ? DAT_TRUE : DAT_FALSE,
-		.max_private_data_size = ia->max_private_data,
-		.supports_multipath = DAT_FALSE,
-		.ep_creator = DAT_PSP_CREATES_EP_IFASKED,
-		.pz_support = DAT_PZ_UNIQUE,
-		.optimal_buffer_alignment = 64,
-		.evd_stream_merging_supported = {
-			{ DAT_TRUE, DAT_TRUE, DAT_TRUE, DAT_TRUE, DAT_TRUE, DAT_TRUE },
-			{ DAT_TRUE, DAT_TRUE, DAT_TRUE, DAT_TRUE, DAT_TRUE, DAT_TRUE },
-			{ DAT_TRUE, DAT_TRUE, DAT_TRUE, DAT_TRUE, DAT_TRUE, DAT_TRUE },
-			{ DAT_TRUE, DAT_TRUE, DAT_TRUE, DAT_TRUE, DAT_TRUE, DAT_TRUE },
-			{ DAT_TRUE, DAT_TRUE, DAT_TRUE, DAT_TRUE, DAT_TRUE, DAT_TRUE },
-			{ DAT_TRUE, DAT_TRUE, DAT_TRUE, DAT_TRUE, DAT_TRUE, DAT_TRUE },
-		},
-		.srq_supported = DAT_FALSE,
-		/* of an endpoint's own receives, too */
-		.srq_watermarks_supported = WATERMARK_SOFT_HIGH | WATERMARK_HARD_HIGH,
-		.ep_recv_info_supported = RECV_INFO_BUFFERS | RECV_INFO_SPAN,
-		.lmr_sync_req = DAT_FALSE,
-		.dto_async_return_guaranteed = DAT_TRUE,
-		.rdma_write_for_rdma_read_req = DAT_FALSE,
+	PROVIDER(provider_name, PROVIDER_NAME, .fill = fill_provider_name, .adds = "ofi"),
+	PROVIDER(provider_version_major, PROVIDER_VERSION_MAJOR, IS(DAT_VERSION_MAJOR)),
+	PROVIDER(provider_version_minor, PROVIDER_VERSION_MINOR, IS(DAT_VERSION_MINOR)),
+	PROVIDER(dapl_version_major, DAPL_VERSION_MAJOR, IS(DAT_VERSION_MAJOR),
+		 .source = "the entry in dat.conf"),
+	PROVIDER(dapl_version_minor, DAPL_VERSION_MINOR, IS(DAT_VERSION_MINOR),
+		 .source = "the entry in dat.conf"),
+	PROVIDER(lmr_mem_types_supported, LMR_MEM_TYPE_SUPPORTED,
+		 IS(DAT_MEM_TYPE_VIRTUAL | DAT_MEM_TYPE_LMR | DAT_MEM_TYPE_SHARED_VIRTUAL)),
+	PROVIDER(iov_ownership_on_return, IOV_OWNERSHIP, IS(DAT_IOV_CONSUMER),
+		 .adds = "a copy of the segments in the slot of the operation"),
+	PROVIDER(dat_qos_supported, DAT_QOS_SUPPORTED, IS(DAT_QOS_BEST_EFFORT)),
+	PROVIDER(completion_flags_supported, COMPLETION_FLAGS_SUPPORTED,
+		 IS(DAT_COMPLETION_SUPPRESS_FLAG | DAT_COMPLETION_UNSIGNALLED_FLAG |
+		    DAT_COMPLETION_BARRIER_FENCE_FLAG),
+		 .adds = OWN_FLAGS),
+	PROVIDER(is_thread_safe, IS_THREAD_SAFE, IS(DAT_TRUE), WHERE(thread_safe), .without = DAT_FALSE,
+		 .source = "the entry in dat.conf",
+		 .adds = "locks its objects, whatever the entry says"),
+	PROVIDER(max_private_data_size, MAX_PRIVATE_DATA_SIZE, .most = ALL, FROM(max_private_data),
+		 .source = "fi_getopt(FI_OPT_CM_DATA_SIZE)", .adds = "a header, which is taken off it"),
+	PROVIDER(supports_multipath, SUPPORTS_MULTIPATH, IS(DAT_FALSE)),
+	PROVIDER(ep_creator, EP_CREATOR, IS(DAT_PSP_CREATES_EP_IFASKED)),
+	PROVIDER(pz_support, PZ_SUPPORT, IS(DAT_PZ_UNIQUE), .adds = "a fi_domain for each PZ"),
+	PROVIDER(optimal_buffer_alignment, OPTIMAL_BUFFER_ALIGNMENT, .most = 64,
+		 .adds = "a cache line; nothing depends on it"),
+	PROVIDER(evd_stream_merging_supported, EVD_STREAM_MERGING_SUPPORTED, .fill = fill_merging,
+		 .adds = OWN_QUEUES),
+	PROVIDER(srq_supported, SRQ_SUPPORTED, IS(DAT_FALSE), .adds = NO_SRQ),
+	/* header files have no names for these bits, nor for those of the next but two */
+	PROVIDER(srq_watermarks_supported, SRQ_WATERMARKS_SUPPORTED, .most = 0x010 | 0x100,
+		 .adds = "soft (0x010) and hard (0x100) watermark, of endpoints without SRQ"),
+	PROVIDER(srq_ep_pz_difference_supported, SRQ_EP_PZ_DIFFERENCE_SUPPORTED, IS(DAT_FALSE)),
+	PROVIDER(srq_info_supported, SRQ_INFO_SUPPORTED, .most = 0, .adds = NO_SRQ),
+	PROVIDER(ep_recv_info_supported, EP_RECV_INFO_SUPPORTED, .most = 0x01 | 0x10,
+		 .adds = "number (0x01) and span (0x10) of the receives that an endpoint holds"),
+	PROVIDER(lmr_sync_req, LMR_SYNC_REQ, IS(DAT_FALSE)),
+	/* in the state DISCONNECTED the post itself flushes what it posts */
+	PROVIDER(dto_async_return_guaranteed, DTO_ASYNC_RETURN_GUARANTEED, IS(DAT_FALSE)),
+	PROVIDER(rdma_write_for_rdma_read_req, RDMA_WRITE_FOR_RDMA_READ_REQ, IS(DAT_FALSE)),
 #if DAT_VERSION_MAJOR >= 2
-		.rdma_read_lmr_rmr_context_exposure = DAT_FALSE,
-		.rmr_scope_supported = ia->fabric.scoped_keys ? DAT_RMR_SCOPE_ANY :
-								DAT_RMR_SCOPE_PZ,
-		.is_signal_safe = DAT_FALSE,
-		.ha_supported = DAT_FALSE,
-		.ha_loadbalancing = DAT_HA_LB_NONE,
+	PROVIDER(rdma_read_lmr_rmr_context_exposure, RDMA_READ_LMR_RMR_CONTEXT_EXPOSURE, IS(DAT_FALSE)),
+	PROVIDER(rmr_scope_supported, RMR_SCOPE_SUPPORTED, IS(DAT_RMR_SCOPE_ANY),
+		 WHERE(fabric.scoped_keys), .without = DAT_RMR_SCOPE_PZ,
+		 .source = "fi_info.domain_attr.mr_key_size",
+		 .adds = "a secret of the connection in the key, for the scope of an EP"),
+	PROVIDER(is_signal_safe, IS_SIGNAL_SAFE, IS(DAT_FALSE)),
+	PROVIDER(ha_supported, HA_SUPPORTED, IS(DAT_FALSE)),
+	PROVIDER(ha_loadbalancing, HA_LB, IS(DAT_HA_LB_NONE)),
 #endif
-		.num_provider_specific_attr = ia->n_named,
-		.provider_specific_attr = (DAT_NAMED_ATTR *)ia->named,
-	};
+	PROVIDER(num_provider_specific_attr, NUM_PROVIDER_SPECIFIC_ATTR, .most = ALL, FROM(n_named),
+		 .adds = "as many as there are"),
+	PROVIDER(provider_specific_attr, PROVIDER_SPECIFIC_ATTR, .fill = fill_named,
+		 .source = "fi_info, fi_version and this table"),
 
-	/* a member is const, so the structure cannot be assigned */
-	memcpy(attr, &fixed, sizeof(*attr));
-	snprintf(attr->provider_name, sizeof(attr->provider_name), "ofi");
-	attr->provider_version_major = DAT_VERSION_MAJOR;
-	attr->provider_version_minor = DAT_VERSION_MINOR;
-}
+	/* an endpoint */
 
-static void named_add(struct dofi_ia *ia, const char *name, const char *value)
-{
-	if (ia->n_named < DOFI_IA_NAMED_ATTRS)
-		ia->named[ia->n_named++] = (DAT_NAMED_ATTR){ name, value };
-}
-
+	EP(ia_handle, IA_HANDLE),
+	EP(ep_state, EP_STATE),
 #if DAT_VERSION_MAJOR >= 2
-/* What of the extension is there; datagrams are not, on connected endpoints. */
-static void named_extension(struct dofi_ia *ia)
-{
-	const char *by_cq_data = ia->fabric.cq_data ? "TRUE" : "FALSE";
-
-	named_add(ia, "DAT_EXTENSION_INTERFACE", "TRUE");
-	named_add(ia, DAT_IB_ATTR_IMMED_DATA, by_cq_data);
-	named_add(ia, DAT_IB_ATTR_FETCH_AND_ADD, by_cq_data);
-	named_add(ia, DAT_IB_ATTR_CMP_AND_SWAP, by_cq_data);
-	named_add(ia, DAT_IB_ATTR_UD, "FALSE");
-}
-#else
-static void named_extension(struct dofi_ia *ia)
-{
-	(void)ia;
-}
+	EP(comm, COMM),
 #endif
-
-void dofi_caps_named_attrs(struct dofi_ia *ia)
-{
-	const struct fi_info *info = ia->fabric.info;
-	const struct dofi_setting_line *line;
-	size_t i;
-
-	ia->n_named = 0;
-	named_add(ia, "OFI_PROVIDER", info->fabric_attr->prov_name);
-	named_add(ia, "OFI_DOMAIN", info->domain_attr->name);
-	named_add(ia, "OFI_FABRICS", ia->fabrics);
-	named_add(ia, "OFI_LIBFABRIC", ia->version);
-	if (ia->node[0]) {
-		named_add(ia, "OFI_NUMA_NODE", ia->node);
-		named_add(ia, "OFI_NUMA_DISTANCE", ia->distance);
-	}
-	/* what programs written for InfiniBand's providers look for */
-	named_add(ia, "DAT_IB_RDMA_READ", "TRUE");
-	named_add(ia, "DAT_IB_TRANSPORT_MTU", "4096");
-	named_extension(ia);
-	for (i = 0; i < N_CAPS; i++)
-		named_add(ia, caps[i].name, caps[i].source);
-	for (i = 0; i < sizeof(other_sources) / sizeof(other_sources[0]); i++)
-		named_add(ia, other_sources[i].name, other_sources[i].value);
-	for (i = 0; (line = dofi_settings_line(i)); i++)
-		named_add(ia, line->name, line->text);
-}
-
-/* An EP attribute: its default, and the IA attribute that bounds it. */
-struct ep_cap {
-	DAT_EP_PARAM_MASK field;
-	size_t offset, size;		/* in DAT_EP_ATTR */
-	size_t ia_offset, ia_size;	/* in DAT_IA_ATTR */
-	uint64_t def;			/* UINT64_MAX: as much as the IA offers */
-	bool zero_is_default;		/* programs pass 0 for "whatever you have" */
+	EP(local_ia_address_ptr, LOCAL_IA_ADDRESS_PTR, .source = "fi_info.src_addr"),
+	EP(local_port_qual, LOCAL_PORT_QUAL, .adds = "the qualifier that the request came to"),
+	EP(remote_ia_address_ptr, REMOTE_IA_ADDRESS_PTR,
+	   .source = "fi_info.dest_addr of the request that came"),
+	EP(remote_port_qual, REMOTE_PORT_QUAL, .source = "fi_info.dest_addr of the request that came",
+	   .adds = "the qualifier that was asked for"),
+	EP(pz_handle, PZ_HANDLE, .when = &making, .source = "the fi_domain of the fi_endpoint"),
+	EP(recv_evd_handle, RECV_EVD_HANDLE, .when = &waiting, .adds = OWN_QUEUES),
+	EP(request_evd_handle, REQUEST_EVD_HANDLE, .when = &waiting, .adds = OWN_QUEUES),
+	EP(connect_evd_handle, CONNECT_EVD_HANDLE, .when = &waiting, .adds = OWN_QUEUES),
+	EP(srq_handle, SRQ_HANDLE, .adds = NO_SRQ),
+	EP_ATTR(service_type, SERVICE_TYPE, IS(DAT_SERVICE_TYPE_RC), .when = &waiting,
+		.source = "fi_info.ep_attr.type, which is FI_EP_MSG"),
+	EP_ATTR(max_message_size, MAX_MESSAGE_SIZE, .limit = DAT_IA_FIELD_IA_MAX_MESSAGE_SIZE,
+		.def = ALL, .zero_is_default = true, .when = &waiting,
+		.adds = "a check of each send"),
+	EP_ATTR(max_rdma_size, MAX_RDMA_SIZE, .limit = DAT_IA_FIELD_IA_MAX_RDMA_SIZE,
+		.def = ALL, .zero_is_default = true, .when = &waiting,
+		.adds = "lets programs use more than they asked for, up to the limit"),
+	EP_ATTR(qos, QOS, IS(DAT_QOS_BEST_EFFORT), .when = &waiting),
+	EP_ATTR(recv_completion_flags, RECV_COMPLETION_FLAGS, .take = take_stream_flag,
+		.when = &waiting, .no_receives = true,
+		.adds = OWN_FLAGS),
+	EP_ATTR(request_completion_flags, REQUEST_COMPLETION_FLAGS, .take = take_stream_flag,
+		.when = &waiting, .adds = OWN_FLAGS),
+	EP_ATTR(max_recv_dtos, MAX_RECV_DTOS, .limit = DAT_IA_FIELD_IA_MAX_DTO_PER_EP,
+		.def = 64, .when = &waiting, .adds = "slots of its own"),
+	EP_ATTR(max_request_dtos, MAX_REQUEST_DTOS, .limit = DAT_IA_FIELD_IA_MAX_DTO_PER_EP,
+		.def = 64, .when = &waiting, .adds = "slots of its own"),
+	EP_ATTR(max_recv_iov, MAX_RECV_IOV, .limit = DAT_IA_FIELD_IA_MAX_IOV_SEGMENTS_PER_DTO,
+		.def = 4, .zero_is_default = true, .when = &waiting),
+	EP_ATTR(max_request_iov, MAX_REQUEST_IOV, .limit = DAT_IA_FIELD_IA_MAX_IOV_SEGMENTS_PER_DTO,
+		.def = 4, .zero_is_default = true, .when = &waiting),
+	EP_ATTR(max_rdma_read_in, MAX_RDMA_READ_IN, .limit = DAT_IA_FIELD_IA_MAX_RDMA_READ_PER_EP_IN,
+		.def = 16, .zero_is_default = true, .when = &waiting,
+		.adds = SERVES_ALL),
+	EP_ATTR(max_rdma_read_out, MAX_RDMA_READ_OUT, .limit = DAT_IA_FIELD_IA_MAX_RDMA_READ_PER_EP_OUT,
+		.def = 16, .zero_is_default = true, .when = &waiting, .adds = READS_WAIT),
+	/* of the next three, the DAT text does not say when they may be modified */
+	EP_ATTR(srq_soft_hw, SRQ_SOFT_HW, .take = take_any, .when = &waiting, .adds = NO_SRQ),
+	EP_ATTR(max_rdma_read_iov, MAX_RDMA_READ_IOV,
+		.limit = DAT_IA_FIELD_IA_MAX_IOV_SEGMENTS_PER_RDMA_READ,
+		.def = 4, .zero_is_default = true, .when = &waiting),
+	EP_ATTR(max_rdma_write_iov, MAX_RDMA_WRITE_IOV,
+		.limit = DAT_IA_FIELD_IA_MAX_IOV_SEGMENTS_PER_RDMA_WRITE,
+		.def = 4, .zero_is_default = true, .when = &waiting),
+	EP_ATTR(ep_transport_specific_count, NUM_TRANSPORT_ATTR, .most = 0, .when = &unconnected),
+	EP_ATTR(ep_transport_specific, TRANSPORT_SPECIFIC_ATTR, .take = take_no_array,
+		.when = &unconnected),
+	EP_ATTR(ep_provider_specific_count, NUM_PROVIDER_ATTR, .most = 0, .when = &unconnected),
+	EP_ATTR(ep_provider_specific, PROVIDER_SPECIFIC_ATTR, .take = take_no_array,
+		.when = &unconnected),
 };
 
-#define EP_CAP(member, FIELD, ia_member, def, zero)                                  \
-	{ DAT_EP_FIELD_EP_ATTR_##FIELD,                                              \
-	  offsetof(DAT_EP_ATTR, member), MEMBER_SIZE(DAT_EP_ATTR, member),           \
-	  offsetof(DAT_IA_ATTR, ia_member), MEMBER_SIZE(DAT_IA_ATTR, ia_member),     \
-	  def, zero }
-
-static const struct ep_cap ep_caps[] = {
-	EP_CAP(max_message_size, MAX_MESSAGE_SIZE, max_message_size, UINT64_MAX, true),
-	EP_CAP(max_rdma_size, MAX_RDMA_SIZE, max_rdma_size, UINT64_MAX, true),
-	EP_CAP(max_recv_dtos, MAX_RECV_DTOS, max_dto_per_ep, 64, false),
-	EP_CAP(max_request_dtos, MAX_REQUEST_DTOS, max_dto_per_ep, 64, false),
-	EP_CAP(max_recv_iov, MAX_RECV_IOV, max_iov_segments_per_dto, 4, true),
-	EP_CAP(max_request_iov, MAX_REQUEST_IOV, max_iov_segments_per_dto, 4, true),
-	EP_CAP(max_rdma_read_in, MAX_RDMA_READ_IN, max_rdma_read_per_ep_in, 16, true),
-	EP_CAP(max_rdma_read_out, MAX_RDMA_READ_OUT, max_rdma_read_per_ep_out, 16, true),
-	EP_CAP(max_rdma_read_iov, MAX_RDMA_READ_IOV, max_iov_segments_per_rdma_read, 4, true),
-	EP_CAP(max_rdma_write_iov, MAX_RDMA_WRITE_IOV, max_iov_segments_per_rdma_write, 4, true),
-};
-
-#define N_EP_CAPS (sizeof(ep_caps) / sizeof(ep_caps[0]))
-
-/* The value of one attribute in force, or false when too much was asked for. */
-static bool ep_cap_apply(const struct ep_cap *c, const DAT_IA_ATTR *ia_attr,
-			 const DAT_EP_ATTR *wanted, DAT_EP_ATTR *attr)
-{
-	uint64_t most = load(ia_attr, c->ia_offset, c->ia_size);
-	uint64_t value = wanted ? load(wanted, c->offset, c->size) : c->def;
-
-	if (wanted && !value && c->zero_is_default)
-		value = c->def;
-	if (value == UINT64_MAX || (value == c->def && value > most))
-		value = most;
-	if (value > most)
-		return false;
-	store(attr, c->offset, c->size, value);
-	return true;
-}
-
-bool dofi_caps_stream_flag(DAT_COMPLETION_FLAGS flag)
-{
-	return flag == DAT_COMPLETION_DEFAULT_FLAG || flag == DAT_COMPLETION_UNSIGNALLED_FLAG ||
-	       flag == DAT_COMPLETION_EVD_THRESHOLD_FLAG;	/* the default's own name */
-}
-
-bool dofi_caps_ep_take(const struct dofi_ia *ia, DAT_EP_PARAM_MASK field,
-		       const DAT_EP_ATTR *wanted, DAT_EP_ATTR *attr)
-{
-	DAT_IA_ATTR ia_attr;
-	size_t i;
-
-	for (i = 0; i < N_EP_CAPS; i++) {
-		if (ep_caps[i].field != field)
-			continue;
-		dofi_caps_ia_attr(ia, &ia_attr);
-		return ep_cap_apply(&ep_caps[i], &ia_attr, wanted, attr);
-	}
-	return false;
-}
-
-static bool ep_flags_valid(const DAT_EP_ATTR *a)
-{
-	return dofi_caps_stream_flag(a->recv_completion_flags) &&
-	       dofi_caps_stream_flag(a->request_completion_flags);
-}
-
-DAT_RETURN dofi_caps_ep_attr(const struct dofi_ia *ia, const DAT_EP_ATTR *wanted, DAT_EP_ATTR *attr)
-{
-	DAT_IA_ATTR ia_attr;
-	size_t i;
-
-	if (wanted) {
-		if (wanted->service_type != DAT_SERVICE_TYPE_RC || !ep_flags_valid(wanted) ||
-		    wanted->ep_transport_specific_count || wanted->ep_provider_specific_count)
-			return DOFI_BAD_ARG(7);
-		*attr = *wanted;
-	} else {
-		memset(attr, 0, sizeof(*attr));
-		attr->service_type = DAT_SERVICE_TYPE_RC;
-		attr->qos = DAT_QOS_BEST_EFFORT;
-	}
-	dofi_caps_ia_attr(ia, &ia_attr);
-	for (i = 0; i < N_EP_CAPS; i++)
-		if (!ep_cap_apply(&ep_caps[i], &ia_attr, wanted, attr))
-			return DOFI_BAD_ARG(7);
-	return DAT_SUCCESS;
-}
+const size_t dofi_n_caps = sizeof(dofi_caps) / sizeof(dofi_caps[0]);

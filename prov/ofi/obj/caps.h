@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The capability table: each DAT attribute, its value on a fabric, and where that comes from. */
+/* The capability table: one row for each DAT attribute, and what it says of an IA. */
 #ifndef DOFI_OBJ_CAPS_H
 #define DOFI_OBJ_CAPS_H
 
@@ -10,16 +10,79 @@
 /* Most segments of any operation on any fabric; sizes the slots. */
 #define DOFI_MAX_IOV 8
 
+/* Whose member a row is about: what dat_ia_query, or dat_ep_query and dat_ep_modify, tell. */
+enum dofi_cap_of {
+	DOFI_CAP_IA,
+	DOFI_CAP_PROVIDER,
+	DOFI_CAP_EP,
+};
+
+/* EP states, as bits and as the words for them. */
+struct dofi_cap_states {
+	uint32_t bits;
+	const char *words;
+};
+
+/* The named attributes, by their prefixes, that tell of a row: what datinfo shows. */
+enum {
+	DOFI_TELL_SOURCE,
+	DOFI_TELL_ADDS,
+	DOFI_TELL_LIMIT,
+	DOFI_TELL_MODIFY,
+	DOFI_TELLS
+};
+
+/*
+ * An attribute. Of the members that do not apply, which are most, nothing is set.
+ *
+ * The value of a row of the IA or provider is what fill() writes; else the value of `most`, or
+ * what the IA holds at `from` if that is less, or `without` if the IA has not what is told by
+ * the bool at `where`.
+ *
+ * A row of the EP is an attribute that may be asked for if it has a size. What is asked for goes
+ * through take(), and may be up to the value of the IA's row `limit`, or up to `most`.
+ */
+struct dofi_cap {
+	const char *name;			/* of the member */
+	const char *tell[DOFI_TELLS];		/* the prefixes with that name */
+	enum dofi_cap_of of;
+	uint64_t field;				/* its bit in the masks of query and modify */
+	uint16_t offset, size;			/* in DAT_IA_ATTR, DAT_PROVIDER_ATTR or DAT_EP_ATTR */
+
+	void (*fill)(const struct dofi_ia *ia, void *member);
+	uint64_t most;
+	const char *word;			/* the name of `most` */
+	uint16_t from, from_size;		/* in struct dofi_ia */
+	uint16_t where;				/* in struct dofi_ia */
+	uint64_t without;
+
+	uint64_t limit;				/* the field of the row of the IA */
+	uint64_t def;				/* what NULL asks for, cut to the limit */
+	bool zero_is_default;			/* programs pass 0 for "whatever you have" */
+	bool (*take)(uint64_t *value);
+	const struct dofi_cap_states *when;	/* it may be modified; NULL: never */
+	bool no_receives;			/* and only while no receive is posted */
+
+	const char *source;			/* in libfabric, or where else; NULL: nowhere */
+	const char *adds;			/* what the provider does where the fabric lacks it */
+};
+
+extern const struct dofi_cap dofi_caps[];
+extern const size_t dofi_n_caps;
+
+/* The row of one bit of a mask; NULL if no member has that bit. */
+const struct dofi_cap *dofi_caps_row(enum dofi_cap_of of, uint64_t field);
+
+/* The value of the IA attribute DAT_IA_FIELD_... @field, which is a number. */
+uint64_t dofi_caps_value(const struct dofi_ia *ia, uint64_t field);
+
 /* How many objects of @type an IA may have at once. */
 DAT_COUNT dofi_caps_max_objects(const struct dofi_ia *ia, DAT_HANDLE_TYPE type);
-
-/* The largest LMR, in bytes. */
-uint64_t dofi_caps_max_lmr_size(const struct dofi_ia *ia);
 
 void dofi_caps_ia_attr(const struct dofi_ia *ia, DAT_IA_ATTR *attr);
 void dofi_caps_provider_attr(const struct dofi_ia *ia, DAT_PROVIDER_ATTR *attr);
 
-/* Renders the named attributes of @ia: the fabric, and the source of every value. */
+/* Renders the named attributes of @ia: the fabric, and all that the rows tell. */
 void dofi_caps_named_attrs(struct dofi_ia *ia);
 
 /*
@@ -29,13 +92,10 @@ void dofi_caps_named_attrs(struct dofi_ia *ia);
 DAT_RETURN dofi_caps_ep_attr(const struct dofi_ia *ia, const DAT_EP_ATTR *wanted, DAT_EP_ATTR *attr);
 
 /*
- * The same for one attribute that is a size or a count, DAT_EP_FIELD_EP_ATTR_... @field:
- * false when it is beyond the IA's limits, and then @attr stays as it is.
+ * The same for the one attribute of @row: false when it cannot be had, and then @attr
+ * stays as it is.
  */
-bool dofi_caps_ep_take(const struct dofi_ia *ia, DAT_EP_PARAM_MASK field,
+bool dofi_caps_ep_take(const struct dofi_ia *ia, const struct dofi_cap *row,
 		       const DAT_EP_ATTR *wanted, DAT_EP_ATTR *attr);
-
-/* Which completion flags may be chosen for a whole stream. */
-bool dofi_caps_stream_flag(DAT_COMPLETION_FLAGS flag);
 
 #endif

@@ -133,78 +133,16 @@ void dofi_ep_parts_drop(struct dofi_ep *ep)
 
 /* Modifying */
 
-/* One field of a modification, and what becomes of the EP by all of them. */
+/* One row of a modification, and what becomes of the EP by all of them. */
 struct change {
 	const struct dofi_ep *ep;
-	DAT_EP_PARAM_MASK bit;
+	const struct dofi_cap *row;
 	const DAT_EP_PARAM *wanted;
 	struct dofi_ep_parts parts;
 };
 
-/* Puts what is wanted of the field into the parts; false when it cannot be had. */
+/* Puts what is wanted of the row into the parts; false when it cannot be had. */
 typedef bool take_fn(struct change *c);
-
-/* What dat_ep_modify may do to a field of DAT_EP_PARAM. */
-struct field {
-	DAT_EP_PARAM_MASK bit;
-	uint32_t states;		/* bits of those in which it may change; 0: never */
-	bool no_receives;		/* and only while no receive is posted */
-	take_fn *take;
-};
-
-static take_fn take_pz, take_recv_evd, take_request_evd, take_connect_evd, take_service_type,
-	take_number, take_qos, take_recv_flags, take_request_flags, take_recv_dtos,
-	take_request_dtos, take_srq_mark, take_transport_attr, take_provider_attr;
-
-#define STATE(state) (1u << DAT_EP_STATE_##state)
-#define NEVER 0
-#define UNCONNECTED STATE(UNCONNECTED)
-/* The endpoint is nobody's peer yet, or the provider made it without a zone. */
-#define MAKING (UNCONNECTED | STATE(TENTATIVE_CONNECTION_PENDING))
-/* No connection is being made by this side. */
-#define WAITING (MAKING | STATE(RESERVED) | STATE(PASSIVE_CONNECTION_PENDING))
-
-#define FIELD(name, states, ...) { DAT_EP_FIELD_##name, states, __VA_ARGS__ }
-#define ATTR(name, ...) FIELD(EP_ATTR_##name, __VA_ARGS__)
-
-static const struct field fields[] = {
-	FIELD(IA_HANDLE, NEVER, false, NULL),
-	FIELD(EP_STATE, NEVER, false, NULL),
-#if DAT_VERSION_MAJOR >= 2
-	FIELD(COMM, NEVER, false, NULL),
-#endif
-	FIELD(LOCAL_IA_ADDRESS_PTR, NEVER, false, NULL),
-	FIELD(LOCAL_PORT_QUAL, NEVER, false, NULL),
-	FIELD(REMOTE_IA_ADDRESS_PTR, NEVER, false, NULL),
-	FIELD(REMOTE_PORT_QUAL, NEVER, false, NULL),
-	FIELD(PZ_HANDLE, MAKING, false, take_pz),
-	FIELD(RECV_EVD_HANDLE, WAITING, false, take_recv_evd),
-	FIELD(REQUEST_EVD_HANDLE, WAITING, false, take_request_evd),
-	FIELD(CONNECT_EVD_HANDLE, WAITING, false, take_connect_evd),
-	FIELD(SRQ_HANDLE, NEVER, false, NULL),
-	ATTR(SERVICE_TYPE, WAITING, false, take_service_type),
-	ATTR(MAX_MESSAGE_SIZE, WAITING, false, take_number),
-	ATTR(MAX_RDMA_SIZE, WAITING, false, take_number),
-	ATTR(QOS, WAITING, false, take_qos),
-	ATTR(RECV_COMPLETION_FLAGS, WAITING, true, take_recv_flags),
-	ATTR(REQUEST_COMPLETION_FLAGS, WAITING, false, take_request_flags),
-	ATTR(MAX_RECV_DTOS, WAITING, false, take_recv_dtos),
-	ATTR(MAX_REQUEST_DTOS, WAITING, false, take_request_dtos),
-	ATTR(MAX_RECV_IOV, WAITING, false, take_number),
-	ATTR(MAX_REQUEST_IOV, WAITING, false, take_number),
-	ATTR(MAX_RDMA_READ_IN, WAITING, false, take_number),
-	ATTR(MAX_RDMA_READ_OUT, WAITING, false, take_number),
-	/* the DAT text does not mention these three here */
-	ATTR(SRQ_SOFT_HW, WAITING, false, take_srq_mark),
-	ATTR(MAX_RDMA_READ_IOV, WAITING, false, take_number),
-	ATTR(MAX_RDMA_WRITE_IOV, WAITING, false, take_number),
-	ATTR(NUM_TRANSPORT_ATTR, UNCONNECTED, false, take_transport_attr),
-	ATTR(TRANSPORT_SPECIFIC_ATTR, UNCONNECTED, false, take_transport_attr),
-	ATTR(NUM_PROVIDER_ATTR, UNCONNECTED, false, take_provider_attr),
-	ATTR(PROVIDER_SPECIFIC_ATTR, UNCONNECTED, false, take_provider_attr),
-};
-
-#define N_FIELDS (sizeof(fields) / sizeof(fields[0]))
 
 static bool take_pz(struct change *c)
 {
@@ -230,43 +168,20 @@ static bool take_connect_evd(struct change *c)
 			   &c->parts.connect_evd);
 }
 
-static bool take_service_type(struct change *c)
+static bool take_attr(struct change *c)
 {
-	return c->wanted->ep_attr.service_type == DAT_SERVICE_TYPE_RC;
-}
-
-static bool take_number(struct change *c)
-{
-	return dofi_caps_ep_take(c->ep->obj.ia, c->bit, &c->wanted->ep_attr, &c->parts.attr);
-}
-
-static bool take_qos(struct change *c)
-{
-	c->parts.attr.qos = c->wanted->ep_attr.qos;
-	return c->parts.attr.qos == DAT_QOS_BEST_EFFORT;
-}
-
-static bool take_recv_flags(struct change *c)
-{
-	c->parts.attr.recv_completion_flags = c->wanted->ep_attr.recv_completion_flags;
-	return dofi_caps_stream_flag(c->parts.attr.recv_completion_flags);
-}
-
-static bool take_request_flags(struct change *c)
-{
-	c->parts.attr.request_completion_flags = c->wanted->ep_attr.request_completion_flags;
-	return dofi_caps_stream_flag(c->parts.attr.request_completion_flags);
+	return dofi_caps_ep_take(c->ep->obj.ia, c->row, &c->wanted->ep_attr, &c->parts.attr);
 }
 
 static bool take_recv_dtos(struct change *c)
 {
-	return take_number(c) &&
+	return take_attr(c) &&
 	       dofi_queue_used(&c->ep->rq) <= (uint32_t)c->parts.attr.max_recv_dtos;
 }
 
 static bool take_request_dtos(struct change *c)
 {
-	return take_number(c) &&
+	return take_attr(c) &&
 	       dofi_queue_used(&c->ep->sq) <= (uint32_t)c->parts.attr.max_request_dtos;
 }
 
@@ -277,44 +192,59 @@ static bool take_srq_mark(struct change *c)
 	return false;
 }
 
-/* No named attributes are known, so only none can be given; then their address is nothing. */
-static bool take_transport_attr(struct change *c)
-{
-	c->parts.attr.ep_transport_specific = NULL;
-	return c->bit != DAT_EP_FIELD_EP_ATTR_NUM_TRANSPORT_ATTR ||
-	       !c->wanted->ep_attr.ep_transport_specific_count;
-}
+/* What is more than an attribute with a limit. */
+static const struct {
+	DAT_EP_PARAM_MASK field;
+	take_fn *take;
+} takes[] = {
+	{ DAT_EP_FIELD_PZ_HANDLE, take_pz },
+	{ DAT_EP_FIELD_RECV_EVD_HANDLE, take_recv_evd },
+	{ DAT_EP_FIELD_REQUEST_EVD_HANDLE, take_request_evd },
+	{ DAT_EP_FIELD_CONNECT_EVD_HANDLE, take_connect_evd },
+	{ DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS, take_recv_dtos },
+	{ DAT_EP_FIELD_EP_ATTR_MAX_REQUEST_DTOS, take_request_dtos },
+	{ DAT_EP_FIELD_EP_ATTR_SRQ_SOFT_HW, take_srq_mark },
+};
 
-static bool take_provider_attr(struct change *c)
-{
-	c->parts.attr.ep_provider_specific = NULL;
-	return c->bit != DAT_EP_FIELD_EP_ATTR_NUM_PROVIDER_ATTR ||
-	       !c->wanted->ep_attr.ep_provider_specific_count;
-}
-
-/* Whether the text lets any of @mask be modified at all. */
-static bool modifiable(DAT_EP_PARAM_MASK mask)
+static take_fn *take_of(const struct dofi_cap *row)
 {
 	size_t i;
 
-	for (i = 0; i < N_FIELDS; i++)
-		if (fields[i].states)
-			mask &= ~fields[i].bit;
-	return !mask;
+	for (i = 0; i < sizeof(takes) / sizeof(takes[0]); i++)
+		if (takes[i].field == row->field)
+			return takes[i].take;
+	return take_attr;
+}
+
+/* The row of the lowest bit of @mask, which is taken out; NULL when there is no such row. */
+static const struct dofi_cap *row_next(DAT_EP_PARAM_MASK *mask)
+{
+	const DAT_EP_PARAM_MASK field = *mask & -*mask;
+
+	*mask &= ~field;
+	return dofi_caps_row(DOFI_CAP_EP, field);
+}
+
+/* Whether all of @mask may be modified, in one state or another. */
+static bool modifiable(DAT_EP_PARAM_MASK mask)
+{
+	while (mask) {
+		const struct dofi_cap *row = row_next(&mask);
+
+		if (!row || !row->when)
+			return false;
+	}
+	return true;
 }
 
 static bool modifiable_now(const struct dofi_ep *ep, DAT_EP_PARAM_MASK mask)
 {
-	size_t i;
+	while (mask) {
+		const struct dofi_cap *row = row_next(&mask);
 
-	for (i = 0; i < N_FIELDS; i++) {
-		const struct field *f = &fields[i];
-
-		if (!(mask & f->bit))
-			continue;
-		if (!(f->states & (1u << ep->state)))
+		if (!(row->when->bits & (1u << ep->state)))
 			return false;
-		if (f->no_receives && !dofi_queue_empty(&ep->rq))
+		if (row->no_receives && !dofi_queue_empty(&ep->rq))
 			return false;
 	}
 	return true;
@@ -324,11 +254,10 @@ static bool modifiable_now(const struct dofi_ep *ep, DAT_EP_PARAM_MASK mask)
 static DAT_RETURN modify(struct dofi_ep *ep, DAT_EP_PARAM_MASK mask, const DAT_EP_PARAM *wanted)
 {
 	struct change c = { .ep = ep, .wanted = wanted, .parts = parts_of(ep) };
-	size_t i;
 
-	for (i = 0; i < N_FIELDS; i++) {
-		c.bit = mask & fields[i].bit;
-		if (c.bit && !fields[i].take(&c))
+	while (mask) {
+		c.row = row_next(&mask);
+		if (!take_of(c.row)(&c))
 			return DOFI_BAD_ARG(3);
 	}
 	return dofi_ep_parts_set(ep, &c.parts) ? DOFI_NO_RESOURCE(MEMORY) : DAT_SUCCESS;

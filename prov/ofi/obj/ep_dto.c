@@ -154,11 +154,21 @@ static DAT_MEM_PRIV_FLAGS local_privilege(uint8_t kind)
 		DAT_MEM_PRIV_LOCAL_WRITE_FLAG : DAT_MEM_PRIV_LOCAL_READ_FLAG;
 }
 
-/* The longest message: what the fabric takes, as far as a DAT length can tell of it. */
-static uint64_t longest(const struct dofi_ep *ep)
-{
-	const uint64_t most = ep->obj.ia->limits.max_message_size;
+#define SENDS (1u << DOFI_DTO_SEND | 1u << DOFI_DTO_SEND_INVALIDATE | 1u << DOFI_DTO_SEND_IMMED)
 
+/*
+ * Sends are held to what the EP was made for. Receives may be larger than any message, and
+ * programs write and read more than the max_rdma_size that they asked for: what the fabric
+ * takes is their limit, as far as a DAT length can tell of it.
+ */
+static uint64_t longest(const struct dofi_ep *ep, uint8_t kind)
+{
+	const struct dofi_limits *limits = &ep->obj.ia->limits;
+	uint64_t most;
+
+	if (dofi_dto_is(kind, SENDS))
+		return ep->attr.max_message_size;
+	most = kind == DOFI_DTO_RECV ? limits->max_message_size : limits->max_rdma_size;
 	return most < (dofi_seg_length)-1 ? most : (dofi_seg_length)-1;
 }
 
@@ -167,7 +177,7 @@ static DAT_RETURN load_segments(struct dofi_ep *ep, struct dofi_dto *dto, DAT_CO
 				const DAT_LMR_TRIPLET *iov)
 {
 	DAT_MEM_PRIV_FLAGS priv = local_privilege(dto->kind);
-	const uint64_t most = longest(ep);
+	const uint64_t most = longest(ep, dto->kind);
 	uint64_t total = 0;
 	DAT_RETURN ret;
 	DAT_COUNT i;
@@ -213,7 +223,7 @@ static DAT_RETURN load_grant(struct dofi_ep *ep, struct dofi_dto *dto, const DAT
 			    &memory);
 	if (ret)
 		return ret;
-	if (dto->length > longest(ep))
+	if (dto->length > longest(ep, dto->kind))
 		return DOFI_RET(DAT_LENGTH_ERROR, 0);
 	dto->iov[0] = (struct iovec){ memory.base, dto->length };
 	dto->desc[0] = memory.desc;

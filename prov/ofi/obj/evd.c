@@ -231,10 +231,7 @@ static void evd_destroy(struct dofi_obj *obj)
 
 static DAT_COUNT max_qlen(const struct dofi_ia *ia)
 {
-	DAT_IA_ATTR attr;
-
-	dofi_caps_ia_attr(ia, &attr);
-	return attr.max_evd_qlen;
+	return dofi_caps_value(ia, DAT_IA_FIELD_IA_MAX_EVD_QLEN);
 }
 
 DAT_RETURN dofi_evd_new(struct dofi_ia *ia, DAT_COUNT qlen, struct dofi_cno *cno,

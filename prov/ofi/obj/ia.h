@@ -13,7 +13,7 @@
 struct dofi_evd;
 struct dofi_xport;
 
-#define DOFI_IA_NAMED_ATTRS 96
+#define DOFI_IA_NAMED_ATTRS 384
 
 struct dofi_ia {
 	struct dofi_obj obj;

@@ -68,7 +68,7 @@ static DAT_RETURN range_check(const struct lmr_request *r, const struct dofi_ia 
 		return DOFI_RET(DAT_LENGTH_ERROR, 0);
 	if (!base || base + r->length < base)
 		return DOFI_BAD_ARG(3);
-	return r->length > dofi_caps_max_lmr_size(ia) ? DOFI_BAD_ARG(4) : DAT_SUCCESS;
+	return r->length > dofi_caps_value(ia, DAT_IA_FIELD_IA_MAX_LMR_BLOCK_SIZE) ? DOFI_BAD_ARG(4) : DAT_SUCCESS;
 }
 
 /* The memory of another LMR, whose zone, privileges and way to count may differ. */

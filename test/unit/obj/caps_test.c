@@ -1,293 +1,234 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The capability table: what it promises, where that comes from, what may be asked for. */
+/* The rows of the capability table: that none is missing, and that dat_ofi(7) tells of each. */
 
 #include "obj/fixture.h"
 
 #include "obj/caps.h"
+#include "obj/ep_state.h"
 
+#include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
-static DAT_IA_ATTR ia_attr;
-static DAT_EP_ATTR attr, got;
-static DAT_PROVIDER_ATTR provider_attr;
+TestSuite(caps);
 
-static void init(void)
+#define each_row(row) (row) = dofi_caps; (row) < dofi_caps + dofi_n_caps; (row)++
+
+static const struct {
+	uint64_t fields;	/* all that a query may be asked for */
+	size_t size;		/* of what holds them */
+} whole[] = {
+	[DOFI_CAP_IA] = { DAT_IA_FIELD_ALL, sizeof(DAT_IA_ATTR) },
+	[DOFI_CAP_PROVIDER] = { DAT_PROVIDER_FIELD_ALL, sizeof(DAT_PROVIDER_ATTR) },
+	[DOFI_CAP_EP] = { DAT_EP_FIELD_ALL, sizeof(DAT_EP_ATTR) },
+};
+
+Test(caps, every_bit_of_every_mask_has_its_row)
 {
-	objects_init();
-	succeed(dofi_ia_query(ia, NULL, DAT_IA_FIELD_ALL, &ia_attr, DAT_PROVIDER_FIELD_ALL,
-			      &provider_attr));
-	succeed(dofi_caps_ep_attr(ia, NULL, &attr));
+	uint64_t found[] = { 0, 0, 0 };
+	const struct dofi_cap *row;
+	int of;
+
+	for (each_row(row)) {
+		cr_expect(!(row->field & (row->field - 1)), "%s is of several bits", row->name);
+		cr_expect(!(found[row->of] & row->field), "%s has the bit of another", row->name);
+		found[row->of] |= row->field;
+	}
+	for (of = DOFI_CAP_IA; of <= DOFI_CAP_EP; of++)
+		cr_expect_eq(found[of], whole[of].fields, "%#" PRIx64, found[of] ^ whole[of].fields);
 }
 
-static const char *named(const char *name)
+/* The rows of a structure in its order leave no gap that could be a member. */
+Test(caps, every_member_has_its_row)
 {
-	DAT_COUNT i;
+	size_t end[] = { 0, 0, 0 };
+	const struct dofi_cap *row;
+	int of;
 
-	for (i = 0; i < provider_attr.num_provider_specific_attr; i++)
-		if (!strcmp(provider_attr.provider_specific_attr[i].name, name))
-			return provider_attr.provider_specific_attr[i].value;
-	return NULL;
+	for (each_row(row)) {
+		if (!row->size)
+			continue;
+		cr_expect(row->offset >= end[row->of], "%s", row->name);
+		cr_expect(row->offset - end[row->of] < sizeof(uint64_t), "before %s", row->name);
+		end[row->of] = row->offset + row->size;
+	}
+	for (of = DOFI_CAP_IA; of <= DOFI_CAP_EP; of++)
+		cr_expect(whole[of].size - end[of] < sizeof(uint64_t));
 }
 
-TestSuite(caps, .init = init, .fini = ia_fini);
-
-/* Each attribute that the table has, and whether this release offers it. */
-#define SHOWS(member, offered)                                                   \
-	do {                                                                     \
-		cr_expect_eq(ia_attr.member > 0, offered, #member);              \
-		cr_expect(named("OFI_SOURCE:" #member), "no source of " #member); \
-	} while (0)
-
-Test(caps, every_row_shows_in_ia_query_with_its_source)
+Test(caps, a_row_is_found_by_its_bit)
 {
-	SHOWS(max_eps, true);
-	SHOWS(max_dto_per_ep, true);
-	SHOWS(max_rdma_read_per_ep_in, true);
-	SHOWS(max_rdma_read_per_ep_out, true);
-	SHOWS(max_evds, true);
-	SHOWS(max_evd_qlen, true);
-	SHOWS(max_iov_segments_per_dto, true);
-	SHOWS(max_lmrs, true);
-	SHOWS(max_lmr_block_size, true);
-	SHOWS(max_lmr_virtual_address, true);
-	SHOWS(max_pzs, true);
-	SHOWS(max_message_size, true);
-	SHOWS(max_rdma_size, true);
-	SHOWS(max_rmrs, true);
-	SHOWS(max_rmr_target_address, true);
-	SHOWS(max_srqs, false);
-	SHOWS(max_ep_per_srq, false);
-	SHOWS(max_recv_per_srq, false);
-	SHOWS(max_iov_segments_per_rdma_read, true);
-	SHOWS(max_iov_segments_per_rdma_write, true);
-	SHOWS(max_rdma_read_in, true);
-	SHOWS(max_rdma_read_out, true);
-	SHOWS(max_rdma_read_per_ep_in_guaranteed, true);
-	SHOWS(max_rdma_read_per_ep_out_guaranteed, true);
+	const struct dofi_cap *row;
+
+	for (each_row(row))
+		cr_expect_eq(dofi_caps_row(row->of, row->field), row);
+	cr_expect(!dofi_caps_row(DOFI_CAP_EP, (uint64_t)1 << 63));
+}
+
+Test(caps, the_prefixes_stand_before_the_names)
+{
+	static const char *const prefix[] = { "OFI_SOURCE:", "OFI_ADDS:", "OFI_LIMIT:", "OFI_MODIFY:" };
+	const struct dofi_cap *row;
+	char name[96];
+	int i;
+
+	for (each_row(row)) {
+		for (i = 0; i < DOFI_TELLS; i++) {
+			snprintf(name, sizeof(name), "%s%s", prefix[i], row->name);
+			cr_expect_str_eq(row->tell[i], name);
+		}
+	}
+}
+
+Test(caps, states_are_called_by_their_names)
+{
+	const struct dofi_cap *row;
+	char words[256];
+	int state;
+
+	for (each_row(row)) {
+		if (!row->when)
+			continue;
+		words[0] = 0;
+		for (state = 0; state < 32; state++) {
+			if (!(row->when->bits & (1u << state)))
+				continue;
+			snprintf(words + strlen(words), sizeof(words) - strlen(words), "%s%s",
+				 words[0] ? " " : "", dofi_ep_states[state].name);
+		}
+		cr_expect_eq(strlen(words), strlen(row->when->words), "%s", row->name);
+		for (state = 0; state < 32; state++)
+			if (row->when->bits & (1u << state))
+				cr_expect(strstr(row->when->words, dofi_ep_states[state].name),
+					  "%s", row->name);
+	}
+}
+
+Test(caps, limits_are_numbers_of_the_ia)
+{
+	const struct dofi_cap *row, *limit;
+
+	for (each_row(row)) {
+		if (!row->limit)
+			continue;
+		limit = dofi_caps_row(DOFI_CAP_IA, row->limit);
+		cr_assert(limit && !limit->fill, "%s", row->name);
+		cr_expect_eq(limit->size, row->size, "%s", row->name);
+	}
+}
+
+/* What dat_ofi(7) says */
+
 #if DAT_VERSION_MAJOR >= 2
-	SHOWS(zb_supported, true);
+
+static void render_most(FILE *out, const struct dofi_cap *row)
+{
+	if (row->word)
+		fprintf(out, "%s.Dv %s .\n", row->from_size || row->where ? "At most\n" : "", row->word);
+	else if (row->most == UINT64_MAX || row->most == (dofi_seg_length)-1)
+		fputs("At most what its type holds.\n", out);
+	else if (row->from_size)
+		fprintf(out, "At most %" PRIu64 ".\n", row->most);
+	else
+		fprintf(out, "%" PRIu64 ".\n", row->most);
+}
+
+/* The states by their initials, as datinfo shows them. */
+static void render_states(FILE *out, const char *words)
+{
+	fputs("Modified in", out);
+	for (; words; words = strchr(words, ' ')) {
+		words += *words == ' ';
+		fprintf(out, " %c", *words);
+	}
+	fputs(".\n", out);
+}
+
+static bool has_most(const struct dofi_cap *row)
+{
+	if (row->word)
+		return true;
+	return row->size && !row->fill && !row->take && !(row->from_size && row->most == UINT64_MAX);
+}
+
+static void render_row(FILE *out, const struct dofi_cap *row)
+{
+	fprintf(out, ".It Fa %s\n", row->name);
+	if (row->source)
+		fprintf(out, "From %s.\n", row->source);
+	if (row->limit)
+		fprintf(out, "At most\n.Fa %s .\n", dofi_caps_row(DOFI_CAP_IA, row->limit)->name);
+	else if (has_most(row))
+		render_most(out, row);
+	if (row->limit && row->def == UINT64_MAX)
+		fputs("Default: all of that.\n", out);
+	else if (row->limit)
+		fprintf(out, "Default %" PRIu64 ".\n", row->def);
+	if (row->adds)
+		fprintf(out, "Provider: %s.\n", row->adds);
+	if (row->when)
+		render_states(out, row->when->words);
+	else if (row->of == DOFI_CAP_EP)
+		fputs("Never modified.\n", out);
+}
+
+static void render(FILE *out)
+{
+	static const char *const title[] = { "The IA", "The provider", "An endpoint" };
+	const struct dofi_cap *row;
+	int of = -1;
+
+	for (each_row(row)) {
+		if ((int)row->of != of) {
+			if (of >= 0)
+				fputs(".El\n.Pp\n", out);
+			of = row->of;
+			fprintf(out, "%s:\n.Bl -tag -width Ds\n", title[of]);
+		}
+		render_row(out, row);
+	}
+	fputs(".El\n", out);
+}
+
+/* The page from after the line @begin to before the line @end. */
+static char *part_of_page(const char *begin, const char *end)
+{
+	const char *top = getenv("top_srcdir");
+	char path[4096], *text = calloc(1, 1 << 18), *from, *to;
+	FILE *in;
+
+	snprintf(path, sizeof(path), "%s/man/man7/dat_ofi.7", top ? top : ".");
+	in = fopen(path, "r");
+	cr_assert(in && text, "%s", path);
+	cr_expect(fread(text, 1, (1 << 18) - 1, in));
+	fclose(in);
+	from = strstr(text, begin);
+	to = strstr(text, end);
+	cr_assert(from && to, "no capability table");
+	*to = 0;
+	memmove(text, from + strlen(begin), strlen(from + strlen(begin)) + 1);
+	return text;
+}
+
+#define TABLE_NOW "dat_ofi.7.table"
+
+Test(caps, the_manual_page_has_the_table_as_it_is)
+{
+	char *page = part_of_page(".\\\" the capability table\n", ".\\\" its end\n");
+	char *now = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&now, &size);
+
+	render(out);
+	fclose(out);
+	if (strcmp(page, now)) {
+		out = fopen(TABLE_NOW, "w");
+		fputs(now, out);
+		fclose(out);
+	}
+	cr_expect(!strcmp(page, now), "put " TABLE_NOW " in the place of the table in man/man7/dat_ofi.7");
+	free(page);
+	free(now);
+}
+
 #endif
-}
-
-Test(caps, memory_of_all_kinds_may_be_registered)
-{
-	cr_expect_eq((int)provider_attr.lmr_mem_types_supported,
-		     DAT_MEM_TYPE_LMR | DAT_MEM_TYPE_SHARED_VIRTUAL);
-}
-
-#if DAT_VERSION_MAJOR >= 2
-Test(caps, a_scope_is_offered_where_it_is_kept)
-{
-	cr_expect_eq(provider_attr.rmr_scope_supported, DAT_RMR_SCOPE_ANY);
-	ia->fabric.scoped_keys = false;
-	succeed(dofi_ia_query(ia, NULL, 0, NULL, DAT_PROVIDER_FIELD_ALL, &provider_attr));
-	cr_expect_eq(provider_attr.rmr_scope_supported, DAT_RMR_SCOPE_PZ);
-}
-#endif
-
-Test(caps, counts_are_not_negative)
-{
-	cr_expect(ia_attr.max_eps > 0 && ia_attr.max_evds > 0 && ia_attr.max_lmrs > 0);
-	cr_expect(ia_attr.max_rdma_read_in > 0 && ia_attr.max_evd_qlen > 0);
-}
-
-Test(caps, the_fabrics_limits_come_through)
-{
-	cr_expect_eq(ia_attr.max_message_size, 1 << 20);
-	cr_expect_eq(ia_attr.max_rdma_size, 1 << 20);
-	cr_expect_eq(ia_attr.max_iov_segments_per_dto, 5);
-	cr_expect_eq(ia_attr.max_iov_segments_per_rdma_read, 6);
-	cr_expect_eq(ia_attr.max_iov_segments_per_rdma_write, 6);
-}
-
-Test(caps, a_large_limit_of_the_fabric_is_cut_to_ours)
-{
-	ia->limits.max_message_size = UINT64_MAX;
-	ia->limits.max_iov = 1000;
-	succeed(dofi_ia_query(ia, NULL, DAT_IA_FIELD_ALL, &ia_attr, 0, NULL));
-	cr_expect_eq(ia_attr.max_iov_segments_per_dto, DOFI_MAX_IOV);
-	cr_expect_eq(ia_attr.max_message_size, (dofi_seg_length)-1);
-}
-
-Test(caps, the_named_attributes_tell_the_fabric)
-{
-	cr_expect_str_eq(named("OFI_PROVIDER"), "tcp");
-	cr_expect_str_eq(named("OFI_DOMAIN"), "fake0");
-	cr_expect_str_eq(named("OFI_FABRICS"), "tcp");
-	cr_expect(*named("OFI_LIBFABRIC"));
-	cr_expect_str_eq(named("DAT_IB_RDMA_READ"), "TRUE");
-}
-
-Test(caps, names_are_not_given_twice)
-{
-	DAT_COUNT i, j;
-
-	for (i = 0; i < provider_attr.num_provider_specific_attr; i++)
-		for (j = 0; j < i; j++)
-			cr_expect(strcmp(provider_attr.provider_specific_attr[i].name,
-					 provider_attr.provider_specific_attr[j].name));
-}
-
-Test(caps, all_named_attributes_have_room)
-{
-	cr_expect(provider_attr.num_provider_specific_attr < DOFI_IA_NAMED_ATTRS);
-}
-
-Test(caps, the_provider_tells_its_version_and_private_data)
-{
-	cr_expect_eq(provider_attr.dapl_version_major, DAT_VERSION_MAJOR);
-	cr_expect_eq(provider_attr.max_private_data_size, 256 - 12);
-	cr_expect_eq(provider_attr.is_thread_safe, DAT_TRUE);
-	cr_expect_str_eq(provider_attr.provider_name, "ofi");
-}
-
-Test(caps, the_provider_tells_what_it_counts_of_receives)
-{
-	cr_expect_eq(provider_attr.srq_watermarks_supported, 0x110);
-	cr_expect_eq(provider_attr.ep_recv_info_supported, 0x11);
-}
-
-Test(caps, the_ia_tells_its_name_and_address)
-{
-	cr_expect_str_eq(ia_attr.adapter_name, "test-ia");
-	cr_expect_str_eq(ia_attr.vendor_name, "libfabric tcp");
-	cr_expect_eq(ia_attr.ia_address_ptr, (DAT_IA_ADDRESS_PTR)&ia->address);
-}
-
-/* Endpoint attributes */
-
-static DAT_RETURN ask(void)
-{
-	return dofi_caps_ep_attr(ia, &attr, &got);
-}
-
-Test(caps, defaults_are_within_the_limits)
-{
-	cr_expect(attr.max_recv_dtos > 0 && attr.max_recv_dtos <= ia_attr.max_dto_per_ep);
-	cr_expect(attr.max_request_iov > 0 && attr.max_request_iov <= ia_attr.max_iov_segments_per_dto);
-	cr_expect_eq(attr.max_message_size, ia_attr.max_message_size);
-	cr_expect_eq(attr.service_type, DAT_SERVICE_TYPE_RC);
-}
-
-Test(caps, defaults_shrink_to_a_small_fabric)
-{
-	ia->limits.max_iov = ia->limits.max_rdma_iov = 1;
-	succeed(dofi_caps_ep_attr(ia, NULL, &got));
-	cr_expect_eq(got.max_recv_iov, 1);
-	cr_expect_eq(got.max_rdma_write_iov, 1);
-}
-
-Test(caps, what_was_queried_is_accepted_back)
-{
-	DAT_EP_ATTR again;
-
-	succeed(ask());
-	succeed(dofi_caps_ep_attr(ia, &got, &again));
-	cr_expect(!memcmp(&got, &again, sizeof(got)));
-}
-
-/* The most is accepted as it is, one more is refused, and so is a negative number. */
-#define BOUNDED(member, most)                                                    \
-	do {                                                                     \
-		DAT_EP_ATTR before = attr;                                       \
-		attr.member = (most);                                            \
-		succeed(ask());                                                  \
-		cr_expect_eq(got.member, (most), #member);                       \
-		attr.member = (most) + 1;                                        \
-		expect_arg(ask(), 7);                                            \
-		attr = before;                                                   \
-	} while (0)
-
-#define COUNTED(member, most)                                                    \
-	do {                                                                     \
-		DAT_EP_ATTR before = attr;                                       \
-		BOUNDED(member, most);                                           \
-		attr.member = 1;                                                 \
-		succeed(ask());                                                  \
-		cr_expect_eq(got.member, 1, #member);                            \
-		attr.member = -1;                                                \
-		expect_arg(ask(), 7);                                            \
-		attr.member = INT32_MIN;                                         \
-		expect_arg(ask(), 7);                                            \
-		attr.member = INT32_MAX;                                         \
-		expect_arg(ask(), 7);                                            \
-		attr = before;                                                   \
-	} while (0)
-
-Test(caps, endpoint_attributes_are_bounded_by_the_ias)
-{
-	BOUNDED(max_message_size, ia_attr.max_message_size);
-	BOUNDED(max_rdma_size, ia_attr.max_rdma_size);
-	COUNTED(max_recv_dtos, ia_attr.max_dto_per_ep);
-	COUNTED(max_request_dtos, ia_attr.max_dto_per_ep);
-	COUNTED(max_recv_iov, ia_attr.max_iov_segments_per_dto);
-	COUNTED(max_request_iov, ia_attr.max_iov_segments_per_dto);
-	COUNTED(max_rdma_read_in, ia_attr.max_rdma_read_per_ep_in);
-	COUNTED(max_rdma_read_out, ia_attr.max_rdma_read_per_ep_out);
-	COUNTED(max_rdma_read_iov, ia_attr.max_iov_segments_per_rdma_read);
-	COUNTED(max_rdma_write_iov, ia_attr.max_iov_segments_per_rdma_write);
-}
-
-#define ZERO_IS_DEFAULT(member)                                                  \
-	do {                                                                     \
-		attr.member = 0;                                                 \
-		succeed(ask());                                                  \
-		cr_expect(got.member > 0, #member);                              \
-	} while (0)
-
-Test(caps, zero_asks_for_what_there_is)
-{
-	ZERO_IS_DEFAULT(max_message_size);
-	ZERO_IS_DEFAULT(max_rdma_size);
-	ZERO_IS_DEFAULT(max_recv_iov);
-	ZERO_IS_DEFAULT(max_request_iov);
-	ZERO_IS_DEFAULT(max_rdma_read_in);
-	ZERO_IS_DEFAULT(max_rdma_read_out);
-	ZERO_IS_DEFAULT(max_rdma_read_iov);
-	ZERO_IS_DEFAULT(max_rdma_write_iov);
-}
-
-Test(caps, an_endpoint_may_do_without_a_queue)
-{
-	attr.max_recv_dtos = attr.max_request_dtos = 0;
-	succeed(ask());
-	cr_expect_eq(got.max_recv_dtos, 0);
-	cr_expect_eq(got.max_request_dtos, 0);
-}
-
-Test(caps, a_stream_may_be_unsignalled)
-{
-	attr.recv_completion_flags = DAT_COMPLETION_UNSIGNALLED_FLAG;
-	attr.request_completion_flags = DAT_COMPLETION_UNSIGNALLED_FLAG;
-	succeed(ask());
-}
-
-Test(caps, other_flags_are_not_for_a_stream)
-{
-	attr.recv_completion_flags = DAT_COMPLETION_SUPPRESS_FLAG;
-	expect_arg(ask(), 7);
-	attr.recv_completion_flags = DAT_COMPLETION_DEFAULT_FLAG;
-	attr.request_completion_flags = DAT_COMPLETION_BARRIER_FENCE_FLAG;
-	expect_arg(ask(), 7);
-}
-
-Test(caps, other_services_are_refused)
-{
-	attr.service_type = (DAT_SERVICE_TYPE)(DAT_SERVICE_TYPE_RC + 1);
-	expect_arg(ask(), 7);
-}
-
-Test(caps, unknown_specific_attributes_are_refused)
-{
-	attr.ep_provider_specific_count = 1;
-	expect_arg(ask(), 7);
-	attr.ep_provider_specific_count = 0;
-	attr.ep_transport_specific_count = 1;
-	expect_arg(ask(), 7);
-}
-
-Test(caps, kinds_without_an_attribute_are_limited_too)
-{
-	cr_expect(dofi_caps_max_objects(ia, DAT_HANDLE_TYPE_CNO) > 0);
-	cr_expect(dofi_caps_max_objects(ia, DAT_HANDLE_TYPE_CR) > 0);
-}

@@ -283,6 +283,27 @@ Test(ep_dto, a_message_is_no_longer_than_the_fabric_takes)
 	cr_expect_eq(transport.n, 1);
 }
 
+Test(ep_dto, a_send_is_no_longer_than_the_endpoint_was_made_for)
+{
+	DAT_LMR_TRIPLET s[2] = { segment(0, 60), segment(100, 41) };
+	DAT_EP_PARAM param = { .ep_attr = { .max_message_size = 100, .max_rdma_size = 100 } };
+
+	succeed(dofi_ep_create(ia, pz, evd, evd, evd, NULL, &ep));
+	succeed(dofi_ep_modify(ep, DAT_EP_FIELD_EP_ATTR_MAX_MESSAGE_SIZE |
+			       DAT_EP_FIELD_EP_ATTR_MAX_RDMA_SIZE, &param));
+	make_connected(ep);
+	expect_type(dofi_ep_post_send(ep, 2, s, cookie_of(1), 0), DAT_LENGTH_ERROR);
+	expect_type(send_segment(segment(0, 101)), DAT_LENGTH_ERROR);
+	s[1].segment_length--;
+	succeed(dofi_ep_post_send(ep, 2, s, cookie_of(1), 0));
+	cr_expect_eq(transport.n, 1);
+	/* a buffer may be larger; and programs that say how much they write do not keep to it */
+	s[1].segment_length++;
+	succeed(dofi_ep_post_recv(ep, 2, s, cookie_of(2), 0));
+	succeed(post_write(3, 101, 101));
+	succeed(post_read(4, 101, 101, 0));
+}
+
 /* A sum of lengths that wraps must not look short. */
 Test(ep_dto, lengths_whose_sum_overflows_are_too_long)
 {

@@ -34,15 +34,23 @@ static void no_gaps(const struct attr *attrs, int n, size_t end)
 	cr_assert_lt(end - at, 8, "something is missing at the end");
 }
 
+/* The arrays of named attributes are shown by themselves, and so not listed. */
 Test(attr, every_ia_attribute_is_listed)
 {
-	no_gaps(ia_attrs, ia_nattrs, offsetof(DAT_IA_ATTR, num_transport_attr));
+	cr_assert_str_eq(ia_attrs[ia_nattrs - 2].name, "num_transport_attr");
+	no_gaps(ia_attrs, ia_nattrs - 1, offsetof(DAT_IA_ATTR, transport_attr));
+	cr_assert_str_eq(ia_attrs[ia_nattrs - 1].name, "num_vendor_attr");
 }
 
 Test(attr, every_provider_attribute_is_listed)
 {
 	no_gaps(provider_attrs, provider_nattrs,
-		offsetof(DAT_PROVIDER_ATTR, num_provider_specific_attr));
+		offsetof(DAT_PROVIDER_ATTR, provider_specific_attr));
+}
+
+Test(attr, every_endpoint_attribute_is_listed)
+{
+	no_gaps(ep_attrs, ep_nattrs, sizeof(DAT_EP_PARAM));
 }
 
 static const struct attr *find(const struct attr *attrs, int n, const char *name)
@@ -159,8 +167,8 @@ Test(attr, source_is_what_the_provider_names)
 	memset(&attr, 0, sizeof(attr));
 	attr.num_provider_specific_attr = 2;
 	attr.provider_specific_attr = named;
-	cr_assert_str_eq(attr_source(find(ia_attrs, ia_nattrs, "max_eps"), &attr), "ep_cnt");
-	cr_assert_null(attr_source(find(ia_attrs, ia_nattrs, "max_evds"), &attr));
+	cr_assert_str_eq(attr_told(find(ia_attrs, ia_nattrs, "max_eps"), "OFI_SOURCE", &attr), "ep_cnt");
+	cr_assert_null(attr_told(find(ia_attrs, ia_nattrs, "max_evds"), "OFI_SOURCE", &attr));
 	cr_assert_str_eq(dat_named_attr(&attr, "OFI_PROVIDER"), "tcp");
 	cr_assert_null(dat_named_attr(&attr, "OFI"));
 }

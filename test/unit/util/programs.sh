@@ -88,6 +88,16 @@ info()
 	run 0 "$prog" --json
 	json
 	has out '"max_eps"'
+	run 0 "$prog" --capabilities ofi-tcp
+	has out '^    max_message_size  *[0-9]*  *fi_info.ep_attr.max_msg_size$'
+	has out '^    ep_attr.max_recv_dtos  *8192  *64  *U R P T  *-  *slots of its own$'
+	run 0 "$prog" --capabilities --json -D ofi-tcp
+	json
+	has out '"ep_attr.max_recv_dtos"'
+	run 2 "$prog" --capabilities ofi-tcp superfluous
+	one_line datinfo
+	run 1 "$prog" --capabilities missing
+	one_line datinfo
 	run 1 "$prog" -D ofi-nosuch
 	run 1 "$prog" -D missing
 	one_line datinfo

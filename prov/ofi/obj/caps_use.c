@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What the rows of the capability table come to on an IA, and for an endpoint of it. */
+
+#include "obj/caps.h"
+
+#include "base/env.h"
+#include "obj/ia.h"
+
+#include <string.h>
+
+static uint64_t load(const void *base, size_t offset, size_t size)
+{
+	const char *p = (const char *)base + offset;
+	uint32_t v32;
+	uint64_t v64;
+
+	if (size == sizeof(v32)) {
+		memcpy(&v32, p, sizeof(v32));
+		return v32;
+	}
+	memcpy(&v64, p, sizeof(v64));
+	return v64;
+}
+
+static void store(void *base, size_t offset, size_t size, uint64_t value)
+{
+	char *p = (char *)base + offset;
+	uint32_t v32 = value;
+
+	if (size == sizeof(v32))
+		memcpy(p, &v32, sizeof(v32));
+	else
+		memcpy(p, &value, sizeof(value));
+}
+
+const struct dofi_cap *dofi_caps_row(enum dofi_cap_of of, uint64_t field)
+{
+	size_t i;
+
+	for (i = 0; i < dofi_n_caps; i++)
+		if (dofi_caps[i].of == of && dofi_caps[i].field == field)
+			return &dofi_caps[i];
+	return NULL;
+}
+
+/* Attributes of the IA and the provider */
+
+static uint64_t row_value(const struct dofi_ia *ia, const struct dofi_cap *row)
+{
+	uint64_t here;
+
+	if (row->where && !*(const bool *)((const char *)ia + row->where))
+		return row->without;
+	if (!row->from_size)
+		return row->most;
+	here = load(ia, row->from, row->from_size);
+	return here < row->most ? here : row->most;
+}
+
+uint64_t dofi_caps_value(const struct dofi_ia *ia, uint64_t field)
+{
+	return row_value(ia, dofi_caps_row(DOFI_CAP_IA, field));
+}
+
+static void rows_fill(const struct dofi_ia *ia, enum dofi_cap_of of, void *base)
+{
+	const struct dofi_cap *row;
+
+	for (row = dofi_caps; row < dofi_caps + dofi_n_caps; row++) {
+		if (row->of != of)
+			continue;
+		if (row->fill)
+			row->fill(ia, (char *)base + row->offset);
+		else
+			store(base, row->offset, row->size, row_value(ia, row));
+	}
+}
+
+void dofi_caps_ia_attr(const struct dofi_ia *ia, DAT_IA_ATTR *attr)
+{
+	memset(attr, 0, sizeof(*attr));
+	rows_fill(ia, DOFI_CAP_IA, attr);
+}
+
+void dofi_caps_provider_attr(const struct dofi_ia *ia, DAT_PROVIDER_ATTR *attr)
+{
+	memset(attr, 0, sizeof(*attr));
+	rows_fill(ia, DOFI_CAP_PROVIDER, attr);
+}
+
+/* The IA attribute that counts objects of a type; 0 where no attribute does. */
+static const uint64_t object_limit[DOFI_KINDS] = {
+	[DOFI_KIND(DAT_HANDLE_TYPE_EP)] = DAT_IA_FIELD_IA_MAX_EPS,
+	[DOFI_KIND(DAT_HANDLE_TYPE_EVD)] = DAT_IA_FIELD_IA_MAX_EVDS,
+	[DOFI_KIND(DAT_HANDLE_TYPE_LMR)] = DAT_IA_FIELD_IA_MAX_LMRS,
+	[DOFI_KIND(DAT_HANDLE_TYPE_RMR)] = DAT_IA_FIELD_IA_MAX_RMRS,
+	[DOFI_KIND(DAT_HANDLE_TYPE_PZ)] = DAT_IA_FIELD_IA_MAX_PZS,
+};
+
+#define MOST_OF_OTHERS 65536
+
+DAT_COUNT dofi_caps_max_objects(const struct dofi_ia *ia, DAT_HANDLE_TYPE type)
+{
+	const uint64_t field = object_limit[DOFI_KIND(type)];
+
+	return field ? dofi_caps_value(ia, field) : MOST_OF_OTHERS;
+}
+
+/* Named attributes */
+
+static void named_add(struct dofi_ia *ia, const char *name, const char *value)
+{
+	if (value && ia->n_named < DOFI_IA_NAMED_ATTRS)
+		ia->named[ia->n_named++] = (DAT_NAMED_ATTR){ name, value };
+}
+
+static void named_add_row(struct dofi_ia *ia, const struct dofi_cap *row)
+{
+	named_add(ia, row->tell[DOFI_TELL_SOURCE], row->source);
+	named_add(ia, row->tell[DOFI_TELL_ADDS], row->adds);
+	if (row->limit)
+		named_add(ia, row->tell[DOFI_TELL_LIMIT], dofi_caps_row(DOFI_CAP_IA, row->limit)->name);
+	if (row->when)
+		named_add(ia, row->tell[DOFI_TELL_MODIFY], row->when->words);
+}
+
+#if DAT_VERSION_MAJOR >= 2
+/* What of the extension is there; datagrams are not, on connected endpoints. */
+static void named_extension(struct dofi_ia *ia)
+{
+	const char *by_cq_data = ia->fabric.cq_data ? "TRUE" : "FALSE";
+
+	named_add(ia, "DAT_EXTENSION_INTERFACE", "TRUE");
+	named_add(ia, DAT_IB_ATTR_IMMED_DATA, by_cq_data);
+	named_add(ia, DAT_IB_ATTR_FETCH_AND_ADD, by_cq_data);
+	named_add(ia, DAT_IB_ATTR_CMP_AND_SWAP, by_cq_data);
+	named_add(ia, DAT_IB_ATTR_UD, "FALSE");
+}
+#else
+static void named_extension(struct dofi_ia *ia)
+{
+	(void)ia;
+}
+#endif
+
+void dofi_caps_named_attrs(struct dofi_ia *ia)
+{
+	const struct fi_info *info = ia->fabric.info;
+	const struct dofi_setting_line *line;
+	size_t i;
+
+	ia->n_named = 0;
+	named_add(ia, "OFI_PROVIDER", info->fabric_attr->prov_name);
+	named_add(ia, "OFI_DOMAIN", info->domain_attr->name);
+	named_add(ia, "OFI_FABRICS", ia->fabrics);
+	named_add(ia, "OFI_LIBFABRIC", ia->version);
+	if (ia->node[0]) {
+		named_add(ia, "OFI_NUMA_NODE", ia->node);
+		named_add(ia, "OFI_NUMA_DISTANCE", ia->distance);
+	}
+	/* what programs written for InfiniBand's providers look for */
+	named_add(ia, "DAT_IB_RDMA_READ", "TRUE");
+	named_add(ia, "DAT_IB_TRANSPORT_MTU", "4096");
+	named_extension(ia);
+	for (i = 0; i < dofi_n_caps; i++)
+		named_add_row(ia, &dofi_caps[i]);
+	for (i = 0; (line = dofi_settings_line(i)); i++)
+		named_add(ia, line->name, line->text);
+}
+
+/* Attributes of endpoints */
+
+static uint64_t most_of(const struct dofi_ia *ia, const struct dofi_cap *row)
+{
+	return row->limit ? dofi_caps_value(ia, row->limit) : row->most;
+}
+
+static uint64_t default_of(const struct dofi_ia *ia, const struct dofi_cap *row)
+{
+	const uint64_t most = most_of(ia, row);
+
+	return row->def < most ? row->def : most;
+}
+
+bool dofi_caps_ep_take(const struct dofi_ia *ia, const struct dofi_cap *row,
+		       const DAT_EP_ATTR *wanted, DAT_EP_ATTR *attr)
+{
+	uint64_t value = wanted ? load(wanted, row->offset, row->size) : default_of(ia, row);
+
+	if (!value && row->zero_is_default)
+		value = default_of(ia, row);
+	/* a negative count is a large one here */
+	if (row->take ? !row->take(&value) : value > most_of(ia, row))
+		return false;
+	store(attr, row->offset, row->size, value);
+	return true;
+}
+
+DAT_RETURN dofi_caps_ep_attr(const struct dofi_ia *ia, const DAT_EP_ATTR *wanted, DAT_EP_ATTR *attr)
+{
+	size_t i;
+
+	memset(attr, 0, sizeof(*attr));
+	for (i = 0; i < dofi_n_caps; i++) {
+		const struct dofi_cap *row = &dofi_caps[i];
+
+		if (row->of == DOFI_CAP_EP && row->size && !dofi_caps_ep_take(ia, row, wanted, attr))
+			return DOFI_BAD_ARG(7);
+	}
+	return DAT_SUCCESS;
+}
