@@ -259,6 +259,12 @@ static void waiters(struct pair *p)
 	OK(dat_evd_clear_unwaitable(evd));
 	FAILS(dat_evd_wait(evd, 0, 1, &event, &more), DAT_TIMEOUT_EXPIRED);
 
+	/* a moment of it is enough */
+	waiter_start(&w, evd, DAT_TIMEOUT_INFINITE, 1);
+	OK(dat_evd_set_unwaitable(evd));
+	OK(dat_evd_clear_unwaitable(evd));
+	FAILS(waiter_end(&w), DAT_INVALID_STATE);
+
 	waiter_start(&w, evd, DAT_TIMEOUT_INFINITE, 1);
 	OK(dat_evd_free(evd));
 	FAILS(waiter_end(&w), DAT_ABORT);

@@ -381,6 +381,8 @@ static DAT_RETURN set_waitable(DAT_EVD_HANDLE evd_handle, bool waitable)
 		return DOFI_RET(DAT_INVALID_HANDLE, 0);
 	pthread_mutex_lock(&evd->lock);
 	evd->waitable = waitable;
+	/* it leaves though the EVD may be waitable again before it runs */
+	evd->evicted |= !waitable;
 	pthread_cond_broadcast(&evd->cond);
 	pthread_mutex_unlock(&evd->lock);
 	return DAT_SUCCESS;

@@ -44,6 +44,7 @@ struct dofi_evd {
 	bool enabled, waitable, overflowed, dying;
 	_Atomic bool waiting;		/* a thread is in dat_evd_wait; read without the lock */
 	bool notified;			/* a notifying event came since it began */
+	bool evicted;			/* the EVD became unwaitable since it began */
 	DAT_COUNT threshold;		/* of the waiter */
 };
 

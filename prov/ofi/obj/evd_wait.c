@@ -138,7 +138,7 @@ static bool sleep_until(struct dofi_evd *evd, int64_t deadline)
 
 static bool must_leave(struct dofi_evd *evd)
 {
-	return evd->dying || !evd->waitable || satisfied(evd);
+	return evd->dying || evd->evicted || satisfied(evd);
 }
 
 /* Waits for the threshold, the deadline or an interruption. Needs the lock. */
@@ -160,9 +160,10 @@ static DAT_RETURN wait_result(struct dofi_evd *evd, DAT_EVENT *event, DAT_COUNT 
 {
 	if (evd->dying)
 		return DOFI_RET(DAT_ABORT, 0);
-	if (!evd->waitable)
+	if (evd->evicted)
 		return DOFI_BAD_STATE(EVD_UNWAITABLE);
-	if (!satisfied(evd)) {
+	/* events that notify nobody are there all the same when the time is over */
+	if ((DAT_COUNT)pending(evd) < evd->threshold) {
 		*nmore = pending(evd);
 		return DOFI_RET(DAT_TIMEOUT_EXPIRED, 0);
 	}
@@ -184,6 +185,7 @@ static DAT_RETURN wait_locked(struct dofi_evd *evd, DAT_TIMEOUT timeout, DAT_COU
 		return DOFI_BAD_ARG(3);
 	evd->waiting = true;
 	evd->threshold = threshold;
+	evd->evicted = false;
 	/* what is queued already counts as announced */
 	evd->notified = pending(evd) > 0;
 	if (!satisfied(evd))

@@ -25,6 +25,7 @@ static DAT_RETURN wait_for(DAT_TIMEOUT timeout, DAT_COUNT threshold)
 struct waiter {
 	pthread_t thread;
 	DAT_COUNT threshold;
+	DAT_TIMEOUT timeout;
 	DAT_RETURN ret;
 	DAT_EVENT event;
 	DAT_COUNT more;
@@ -34,7 +35,7 @@ static void *waiter_run(void *arg)
 {
 	struct waiter *w = arg;
 
-	w->ret = dofi_evd_wait(evd, DAT_TIMEOUT_INFINITE, w->threshold, &w->event, &w->more);
+	w->ret = dofi_evd_wait(evd, w->timeout, w->threshold, &w->event, &w->more);
 	return NULL;
 }
 
@@ -43,12 +44,17 @@ static bool is_waiting(void)
 	return ((struct dofi_evd *)evd)->waiting;
 }
 
-static void waiter_start(struct waiter *w, DAT_COUNT threshold)
+static void waiter_start_for(struct waiter *w, DAT_COUNT threshold, DAT_TIMEOUT timeout)
 {
-	*w = (struct waiter){ .threshold = threshold, .more = -1 };
+	*w = (struct waiter){ .threshold = threshold, .timeout = timeout, .more = -1 };
 	pthread_create(&w->thread, NULL, waiter_run, w);
 	while (!is_waiting())
 		usleep(200);
+}
+
+static void waiter_start(struct waiter *w, DAT_COUNT threshold)
+{
+	waiter_start_for(w, threshold, DAT_TIMEOUT_INFINITE);
 }
 
 static DAT_RETURN waiter_end(struct waiter *w)
@@ -164,6 +170,21 @@ Test(evd_wait, unwaitable_wakes_the_waiter)
 	expect_state(waiter_end(&w), EVD_UNWAITABLE);
 	expect_state(wait_for(0, 1), EVD_UNWAITABLE);
 	succeed(dofi_evd_clear_unwaitable(evd));
+	expect_type(wait_for(0, 1), DAT_TIMEOUT_EXPIRED);
+}
+
+/* However soon the EVD is waitable again. */
+Test(evd_wait, a_moment_of_unwaitable_is_enough_to_wake_the_waiter)
+{
+	struct waiter w;
+	int i;
+
+	for (i = 0; i < 50; i++) {
+		waiter_start(&w, 1);
+		succeed(dofi_evd_set_unwaitable(evd));
+		succeed(dofi_evd_clear_unwaitable(evd));
+		expect_state(waiter_end(&w), EVD_UNWAITABLE);
+	}
 	expect_type(wait_for(0, 1), DAT_TIMEOUT_EXPIRED);
 }
 
