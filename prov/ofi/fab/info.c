@@ -253,6 +253,8 @@ int dofi_fabric_choose(const struct dofi_params *params, struct dofi_fabric_choi
 	choice->quirk = dofi_quirk_of(choice->info->fabric_attr->prov_name);
 	choice->mr_style = mr_style_set(choice->info);
 	choice->write_flags = write_flags(choice->info);
+	choice->cq_data = choice->info->domain_attr->cq_data_size >= sizeof(uint64_t) &&
+			  !(choice->info->mode & FI_RX_CQ_DATA);
 	/* a device has one domain for its own interface; a software fabric has no such tie */
 	choice->wildcard = !choice->info->nic && !params->address[0] && !params->domain[0];
 	return 0;

@@ -38,6 +38,7 @@ struct dofi_fabric_choice {
 	struct fi_info *info;		/* with domain_attr->mr_mode as fi_domain needs it */
 	enum dofi_mr_style mr_style;
 	uint64_t write_flags;		/* make an RDMA write complete when it is in memory */
+	bool cq_data;			/* 64 bits of ours may travel beside a message */
 	bool wildcard;			/* listen on every interface, connect from any */
 	const struct dofi_quirk *quirk;
 };

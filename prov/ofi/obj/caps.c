@@ -157,7 +157,8 @@ void dofi_caps_provider_attr(const struct dofi_ia *ia, DAT_PROVIDER_ATTR *attr)
 		.dat_qos_supported = DAT_QOS_BEST_EFFORT,
 		.completion_flags_supported = (DAT_COMPLETION_FLAGS)
 			(DAT_COMPLETION_SUPPRESS_FLAG | DAT_COMPLETION_UNSIGNALLED_FLAG |
-			 DAT_COMPLETION_BARRIER_FENCE_FLAG),
+			 DAT_COMPLETION_BARRIER_FENCE_FLAG |
+			 (ia->fabric.cq_data ? DAT_COMPLETION_SOLICITED_WAIT_FLAG : 0)),
 		.is_thread_safe = ia->thread_safe ? DAT_TRUE : DAT_FALSE,
 		.max_private_data_size = ia->max_private_data,
 		.supports_multipath = DAT_FALSE,
@@ -275,6 +276,11 @@ bool dofi_caps_stream_flag(DAT_COMPLETION_FLAGS flag)
 	       flag == DAT_COMPLETION_EVD_THRESHOLD_FLAG;	/* the default's own name */
 }
 
+bool dofi_caps_recv_flag(DAT_COMPLETION_FLAGS flag)
+{
+	return dofi_caps_stream_flag(flag) || flag == DAT_COMPLETION_SOLICITED_WAIT_FLAG;
+}
+
 bool dofi_caps_ep_take(const struct dofi_ia *ia, DAT_EP_PARAM_MASK field,
 		       const DAT_EP_ATTR *wanted, DAT_EP_ATTR *attr)
 {
@@ -292,7 +298,7 @@ bool dofi_caps_ep_take(const struct dofi_ia *ia, DAT_EP_PARAM_MASK field,
 
 static bool ep_flags_valid(const DAT_EP_ATTR *a)
 {
-	return dofi_caps_stream_flag(a->recv_completion_flags) &&
+	return dofi_caps_recv_flag(a->recv_completion_flags) &&
 	       dofi_caps_stream_flag(a->request_completion_flags);
 }
 

@@ -32,7 +32,8 @@ DAT_RETURN dofi_caps_ep_attr(const struct dofi_ia *ia, const DAT_EP_ATTR *wanted
 bool dofi_caps_ep_take(const struct dofi_ia *ia, DAT_EP_PARAM_MASK field,
 		       const DAT_EP_ATTR *wanted, DAT_EP_ATTR *attr);
 
-/* Which completion flags may be chosen for a whole stream. */
+/* Which completion flags may be chosen for a whole stream, and for one of receives. */
 bool dofi_caps_stream_flag(DAT_COMPLETION_FLAGS flag);
+bool dofi_caps_recv_flag(DAT_COMPLETION_FLAGS flag);
 
 #endif

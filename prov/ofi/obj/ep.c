@@ -9,6 +9,7 @@
 #include "obj/caps.h"
 #include "obj/rmr.h"
 
+#include <errno.h>
 #include <netinet/in.h>
 #include <stddef.h>
 #include <string.h>
@@ -268,13 +269,15 @@ static DAT_RETURN ep_new(struct dofi_ia *ia, DAT_EP_STATE first, const struct do
 			 struct dofi_ep **out)
 {
 	struct dofi_ep *ep = dofi_obj_new(&dofi_ep_pool, DAT_HANDLE_TYPE_EP, ia, ep_destroy);
+	int ret;
 
 	if (!ep)
 		return DOFI_NO_RESOURCE(TEP);
 	ep_reinit(ep, first);
-	if (dofi_ep_parts_set(ep, parts)) {
+	ret = dofi_ep_parts_set(ep, parts);
+	if (ret) {
 		dofi_obj_free(&dofi_ep_pool, DAT_HANDLE_TYPE_EP, &ep->obj);
-		return DOFI_NO_RESOURCE(MEMORY);
+		return ret == -EINVAL ? DOFI_BAD_ARG(7) : DOFI_NO_RESOURCE(MEMORY);
 	}
 	*out = ep;
 	return DAT_SUCCESS;

@@ -623,6 +623,17 @@ static inline DAT_EVENT_NUMBER fill_event(DAT_EVENT_DATA *data, struct dofi_ep *
 	return DAT_DTO_COMPLETION_EVENT;
 }
 
+/* Whether the completion may wake anybody. A receive has the flag of the message's sender. */
+static bool notifies(const struct dofi_ep *ep, const struct dofi_dto *dto)
+{
+	if (dto->status != DAT_DTO_SUCCESS)
+		return true;
+	if (dto->kind == DOFI_DTO_RECV &&
+	    ep->attr.recv_completion_flags == DAT_COMPLETION_SOLICITED_WAIT_FLAG)
+		return dto->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG;
+	return !(dto->flags & DAT_COMPLETION_UNSIGNALLED_FLAG);
+}
+
 /* The event goes through the queue: nobody polls for it now, or others are before it. */
 static __attribute__((noinline)) void enqueue(struct dofi_evd *evd, struct dofi_ep *ep,
 					      const struct dofi_dto *dto)
@@ -630,8 +641,7 @@ static __attribute__((noinline)) void enqueue(struct dofi_evd *evd, struct dofi_
 	struct dofi_event event;
 
 	event.number = fill_event(&event.data, ep, dto);
-	dofi_evd_push(evd, &event, dto->status != DAT_DTO_SUCCESS ||
-				   !(dto->flags & DAT_COMPLETION_UNSIGNALLED_FLAG));
+	dofi_evd_push(evd, &event, notifies(ep, dto));
 }
 
 static inline void deliver(struct dofi_ep *ep, const struct dofi_dto *dto, struct dofi_sink *sink)
@@ -710,7 +720,8 @@ static inline bool waiting(const struct dofi_ep *ep)
 	return ep->sq.next != ep->sq.tail || ep->rq.next != ep->rq.tail;
 }
 
-void dofi_dto_complete(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink)
+static inline void complete(const struct fi_cq_data_entry *entry, int err,
+			    const struct dofi_arrived *arrived, struct dofi_sink *sink)
 {
 	uintptr_t context = (uintptr_t)entry->op_context;
 	struct dofi_dto *dto = (struct dofi_dto *)(context & ~(uintptr_t)(DOFI_DTO_GENERATIONS - 1));
@@ -726,6 +737,8 @@ void dofi_dto_complete(const struct fi_cq_data_entry *entry, int err, struct dof
 				err = FI_ETRUNC;	/* a transport may give a byte of room */
 			else
 				dto->length = entry->len;
+			if (arrived && arrived->solicited)
+				dto->flags |= DAT_COMPLETION_SOLICITED_WAIT_FLAG;
 		}
 		finish(ep, dto, err);
 		dofi_dto_retire(ep, sink);
@@ -733,4 +746,15 @@ void dofi_dto_complete(const struct fi_cq_data_entry *entry, int err, struct dof
 			dofi_dto_pump(ep);
 	}
 	pthread_mutex_unlock(&ep->lock);
+}
+
+void dofi_dto_complete(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink)
+{
+	complete(entry, err, NULL, sink);
+}
+
+void dofi_dto_complete_as(const struct fi_cq_data_entry *entry, const struct dofi_arrived *arrived,
+			  struct dofi_sink *sink)
+{
+	complete(entry, 0, arrived, sink);
 }

@@ -123,6 +123,15 @@ void dofi_dto_flush(struct dofi_ep *ep);
 /* A completion from the fabric: dofi_progress_ops.completed. */
 void dofi_dto_complete(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink);
 
+/* What came beside a message, as the transport reads it. */
+struct dofi_arrived {
+	bool solicited;			/* the sender wants its receiver to be notified */
+};
+
+/* The same for a receive that ended well, of a message with something beside it. */
+void dofi_dto_complete_as(const struct fi_cq_data_entry *entry, const struct dofi_arrived *arrived,
+			  struct dofi_sink *sink);
+
 /* Whether a request of @ep may be posted with these completion flags. */
 bool dofi_dto_request_flags(const struct dofi_ep *ep, DAT_COMPLETION_FLAGS flags);
 

@@ -133,6 +133,68 @@ void dofi_evd_feed_put(struct dofi_evd *evd, struct dofi_cq *cq)
 	pthread_mutex_unlock(&evd->lock);
 }
 
+/* Streams: few come and go at the same time, so one lock does, that needs no other. */
+static pthread_mutex_t streams_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* Software and asynchronous events come without an object that would say so. Needs the lock. */
+static bool stream_fits(const struct dofi_stream *s)
+{
+	if (s->notice && s->evd->flags & (DAT_EVD_SOFTWARE_FLAG | DAT_EVD_ASYNC_FLAG))
+		return false;
+	return !s->evd->streams || s->evd->notice == s->notice;
+}
+
+/* False if it does not notify like the others there. Needs the lock. */
+static bool stream_join(const struct dofi_stream *s)
+{
+	if (!s->evd)
+		return true;
+	if (!stream_fits(s))
+		return false;
+	s->evd->streams++;
+	s->evd->notice = s->notice;
+	return true;
+}
+
+/* Needs the lock. */
+static void stream_leave(const struct dofi_stream *s)
+{
+	if (s->evd && !--s->evd->streams)
+		s->evd->notice = DAT_COMPLETION_DEFAULT_FLAG;
+}
+
+/* How many of @n have joined: all, or those before one that does not fit. Needs the lock. */
+static int streams_join(const struct dofi_stream *s, int n)
+{
+	int i;
+
+	for (i = 0; i < n && stream_join(&s[i]); i++)
+		;
+	return i;
+}
+
+/* Needs the lock. */
+static void streams_leave(const struct dofi_stream *s, int n)
+{
+	while (n--)
+		stream_leave(&s[n]);
+}
+
+bool dofi_evd_streams_swap(const struct dofi_stream *from, const struct dofi_stream *to, int n)
+{
+	int joined;
+
+	pthread_mutex_lock(&streams_lock);
+	streams_leave(from, n);
+	joined = streams_join(to, n);
+	if (joined < n) {
+		streams_leave(to, joined);
+		streams_join(from, n);	/* as they did before */
+	}
+	pthread_mutex_unlock(&streams_lock);
+	return joined == n;
+}
+
 static bool is_connection_event_of(const struct dofi_event *e, DAT_EP_HANDLE ep)
 {
 	return e->number >= DAT_CONNECTION_EVENT_ESTABLISHED &&
@@ -253,6 +315,8 @@ DAT_RETURN dofi_evd_new(struct dofi_ia *ia, DAT_COUNT qlen, struct dofi_cno *cno
 	atomic_store(&evd->count, 0);
 	evd->enabled = evd->waitable = true;
 	evd->overflowed = evd->dying = false;
+	evd->streams = 0;
+	evd->notice = DAT_COMPLETION_DEFAULT_FLAG;
 	evd->waiting = false;
 	for (i = 0; i < DOFI_EVD_FEEDS; i++) {
 		atomic_store(&evd->feed[i], NULL);

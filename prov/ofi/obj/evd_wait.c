@@ -172,6 +172,18 @@ static DAT_RETURN wait_result(struct dofi_evd *evd, DAT_EVENT *event, DAT_COUNT 
 	return DAT_SUCCESS;
 }
 
+/* Where not all events notify, to wait for several means nothing. */
+static DAT_RETURN threshold_check(struct dofi_evd *evd, DAT_COUNT threshold)
+{
+	if (threshold > evd->qlen)
+		return DOFI_BAD_ARG(3);
+	if (threshold > 1 && evd->notice == DAT_COMPLETION_UNSIGNALLED_FLAG)
+		return DOFI_BAD_STATE(EVD_CONFIG_NOTIFY);
+	if (threshold > 1 && evd->notice == DAT_COMPLETION_SOLICITED_WAIT_FLAG)
+		return DOFI_BAD_STATE(EVD_CONFIG_SOLICITED);
+	return DAT_SUCCESS;
+}
+
 static DAT_RETURN wait_locked(struct dofi_evd *evd, DAT_TIMEOUT timeout, DAT_COUNT threshold,
 			      DAT_EVENT *event, DAT_COUNT *nmore)
 {
@@ -181,8 +193,9 @@ static DAT_RETURN wait_locked(struct dofi_evd *evd, DAT_TIMEOUT timeout, DAT_COU
 		return DOFI_BAD_STATE(EVD_UNWAITABLE);
 	if (evd->waiting)
 		return DOFI_BAD_STATE(EVD_WAITER);
-	if (threshold > evd->qlen)
-		return DOFI_BAD_ARG(3);
+	ret = threshold_check(evd, threshold);
+	if (ret)
+		return ret;
 	evd->waiting = true;
 	evd->threshold = threshold;
 	evd->evicted = false;

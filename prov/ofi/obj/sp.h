@@ -10,6 +10,7 @@
 struct dofi_sp_kind {
 	struct dofi_pool *pool;
 	DAT_HANDLE_TYPE type;
+	DAT_RETURN evd_taken;		/* what its call says when its EVD may not take requests */
 	bool once;			/* it takes one request */
 };
 

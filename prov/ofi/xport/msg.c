@@ -391,6 +391,20 @@ static int receive_nothing(struct dofi_ep *ep, struct dofi_dto *dto)
 	return fi_recv(ep->fid, room ? &dto->status : NULL, room, NULL, 0, dofi_dto_context(dto));
 }
 
+/* The flag reaches who asked for it where the fabric carries anything beside a message. */
+static __attribute__((noinline)) int send_solicited(struct dofi_ep *ep, struct dofi_dto *dto)
+{
+	const struct fi_msg msg = {
+		.msg_iov = dto->iov,
+		.desc = dto->desc,
+		.iov_count = dto->n_iov,
+		.context = dofi_dto_context(dto),
+		.data = DOFI_CQ_SOLICITED,
+	};
+
+	return fi_sendmsg(ep->fid, &msg, ep->obj.ia->fabric.cq_data ? FI_REMOTE_CQ_DATA : 0);
+}
+
 static int submit_one(struct dofi_ep *ep, struct dofi_dto *dto)
 {
 	void *buf = dto->n_iov ? dto->iov[0].iov_base : NULL;
@@ -400,6 +414,8 @@ static int submit_one(struct dofi_ep *ep, struct dofi_dto *dto)
 
 	switch (dto->kind) {
 	case DOFI_DTO_SEND:
+		if (__builtin_expect(dto->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG, 0))
+			return send_solicited(ep, dto);
 		return fi_send(ep->fid, buf, len, desc, 0, context);
 	case DOFI_DTO_RECV:
 		return fi_recv(ep->fid, buf, len, desc, 0, context);
@@ -414,6 +430,8 @@ static int submit_many(struct dofi_ep *ep, struct dofi_dto *dto)
 
 	switch (dto->kind) {
 	case DOFI_DTO_SEND:
+		if (__builtin_expect(dto->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG, 0))
+			return send_solicited(ep, dto);
 		return fi_sendv(ep->fid, dto->iov, dto->desc, dto->n_iov, 0, context);
 	case DOFI_DTO_RECV:
 		return fi_recvv(ep->fid, dto->iov, dto->desc, dto->n_iov, 0, context);
@@ -432,8 +450,28 @@ static int msg_submit(struct dofi_ep *ep, struct dofi_dto *dto)
 	return dto->n_iov <= 1 ? submit_one(ep, dto) : submit_many(ep, dto);
 }
 
+/* The peer may be anybody: what makes no sense beside its message is an error of it. */
+static __attribute__((noinline)) void completed_with_data(const struct fi_cq_data_entry *entry,
+							  int err, struct dofi_sink *sink)
+{
+	const struct dofi_arrived arrived = { .solicited = true };
+
+	if (!err && entry->data == DOFI_CQ_SOLICITED)
+		dofi_dto_complete_as(entry, &arrived, sink);
+	else
+		dofi_dto_complete(entry, err ? err : FI_EIO, sink);
+}
+
+static void msg_completed(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink)
+{
+	if (__builtin_expect(entry->flags & FI_REMOTE_CQ_DATA, 0))
+		completed_with_data(entry, err, sink);
+	else
+		dofi_dto_complete(entry, err, sink);
+}
+
 static const struct dofi_progress_ops msg_progress_ops = {
-	.completed = dofi_dto_complete,
+	.completed = msg_completed,
 	.cm_event = msg_event,
 	.cm_error = msg_error,
 };

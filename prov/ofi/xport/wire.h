@@ -46,6 +46,12 @@ size_t dofi_wire_pack(unsigned char buf[DOFI_WIRE_MAX], const struct dofi_wire *
 int dofi_wire_unpack(const void *buf, size_t len, struct dofi_wire *msg);
 
 /*
+ * What comes with a message as remote CQ data, where that has 64 bits: in the upper half a
+ * kind (1 to 3, of which this release sends none) and this flag beside it, in the lower a value.
+ */
+#define DOFI_CQ_SOLICITED (UINT64_C(1) << 34)	/* DAT_COMPLETION_SOLICITED_WAIT_FLAG of the send */
+
+/*
  * The port on which a qualifier is listened for. A qualifier that fits a port is
  * that port. Any other, and one below 1024 that an ordinary user may not bind,
  * maps to a few ports outside the ephemeral range that both sides try in order.

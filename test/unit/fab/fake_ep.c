@@ -134,6 +134,16 @@ static ssize_t ep_sendv(struct fid_ep *ep, const struct iovec *iov, void **desc,
 	return op(FAKE_SENDV, iov, count, context);
 }
 
+static ssize_t ep_sendmsg(struct fid_ep *ep, const struct fi_msg *msg, uint64_t flags)
+{
+	ssize_t ret = op(FAKE_SENDMSG, msg->msg_iov, msg->iov_count, msg->context);
+
+	(void)ep;
+	fake_eps.flags = flags;
+	fake_eps.cq_data = msg->data;
+	return ret;
+}
+
 static ssize_t ep_recv(struct fid_ep *ep, void *buf, size_t len, void *desc, fi_addr_t from,
 		       void *context)
 {
@@ -247,7 +257,8 @@ static struct fi_ops_cm cm_ops = {
 	.shutdown = ep_shutdown, .listen = pep_listen, .reject = pep_reject,
 };
 static struct fi_ops_msg msg_ops = {
-	.size = sizeof(msg_ops), .send = ep_send, .sendv = ep_sendv, .recv = ep_recv, .recvv = ep_recvv,
+	.size = sizeof(msg_ops), .send = ep_send, .sendv = ep_sendv, .sendmsg = ep_sendmsg,
+	.recv = ep_recv, .recvv = ep_recvv,
 };
 static struct fi_ops_rma rma_ops = {
 	.size = sizeof(rma_ops), .read = ep_read, .readv = ep_readv, .writemsg = ep_writemsg,

@@ -23,7 +23,7 @@ struct fake_ep {
 	bool eq_bound, cq_bound, enabled;
 };
 
-enum fake_op { FAKE_NONE, FAKE_SEND, FAKE_SENDV, FAKE_RECV, FAKE_RECVV, FAKE_READ, FAKE_READV, FAKE_WRITE };
+enum fake_op { FAKE_NONE, FAKE_SEND, FAKE_SENDV, FAKE_SENDMSG, FAKE_RECV, FAKE_RECVV, FAKE_READ, FAKE_READV, FAKE_WRITE };
 
 /* Set by tests; all zero is endpoints that work. */
 struct fake_ep_faults {
@@ -59,7 +59,7 @@ struct fake_eps {
 	enum fake_op op;		/* the last, and its arguments */
 	struct iovec iov[8];
 	size_t count;
-	uint64_t remote_addr, remote_key, remote_len, flags;
+	uint64_t remote_addr, remote_key, remote_len, flags, cq_data;
 	void *context;
 };
 

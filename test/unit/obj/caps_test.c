@@ -243,6 +243,28 @@ Test(caps, a_stream_may_be_unsignalled)
 	succeed(ask());
 }
 
+/* Where the fabric can tell it; else an endpoint with it is refused later. */
+Test(caps, receives_may_notify_as_the_peer_says)
+{
+	attr.recv_completion_flags = DAT_COMPLETION_SOLICITED_WAIT_FLAG;
+	succeed(ask());
+	attr.request_completion_flags = DAT_COMPLETION_SOLICITED_WAIT_FLAG;
+	expect_arg(ask(), 7);
+}
+
+Test(caps, the_flags_that_work_are_told)
+{
+	const int always = DAT_COMPLETION_SUPPRESS_FLAG | DAT_COMPLETION_UNSIGNALLED_FLAG |
+			   DAT_COMPLETION_BARRIER_FENCE_FLAG;
+	DAT_PROVIDER_ATTR told;
+
+	dofi_caps_provider_attr(ia, &told);
+	cr_expect_eq((int)told.completion_flags_supported, always);
+	ia->fabric.cq_data = true;
+	dofi_caps_provider_attr(ia, &told);
+	cr_expect_eq((int)told.completion_flags_supported, always | DAT_COMPLETION_SOLICITED_WAIT_FLAG);
+}
+
 Test(caps, other_flags_are_not_for_a_stream)
 {
 	attr.recv_completion_flags = DAT_COMPLETION_SUPPRESS_FLAG;

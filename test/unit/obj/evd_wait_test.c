@@ -245,6 +245,37 @@ Test(evd_wait, an_unsignalled_event_that_is_there_is_taken)
 	succeed(wait_for(LONG, 1));
 }
 
+/* It ended no wait, but is there when the time is over. */
+Test(evd_wait, a_time_out_takes_what_notified_nobody)
+{
+	struct waiter w;
+
+	waiter_start_for(&w, 1, 200000);
+	push(DAT_DTO_COMPLETION_EVENT, false);
+	succeed(waiter_end(&w));
+	cr_expect_eq(w.event.event_number, DAT_DTO_COMPLETION_EVENT);
+	cr_expect_eq(w.more, 0);
+}
+
+/* Where only some events notify, a number of them cannot be waited for. */
+Test(evd_wait, the_only_threshold_of_chosen_notices_is_one)
+{
+	const struct dofi_stream none = { 0 };
+	struct dofi_stream s = { .evd = evd_make(8, DAT_EVD_DTO_FLAG) };
+
+	s.notice = DAT_COMPLETION_UNSIGNALLED_FLAG;
+	cr_assert(dofi_evd_streams_swap(&none, &s, 1));
+	expect_state(dofi_evd_wait(s.evd, 0, 2, &event, &more), EVD_CONFIG_NOTIFY);
+	expect_arg(dofi_evd_wait(s.evd, 0, 9, &event, &more), 3);
+	expect_type(dofi_evd_wait(s.evd, 0, 1, &event, &more), DAT_TIMEOUT_EXPIRED);
+	cr_assert(dofi_evd_streams_swap(&s, &none, 1));
+	expect_type(dofi_evd_wait(s.evd, 0, 2, &event, &more), DAT_TIMEOUT_EXPIRED);
+	s.notice = DAT_COMPLETION_SOLICITED_WAIT_FLAG;
+	cr_assert(dofi_evd_streams_swap(&none, &s, 1));
+	expect_state(dofi_evd_wait(s.evd, 0, 2, &event, &more), EVD_CONFIG_SOLICITED);
+	cr_assert(dofi_evd_streams_swap(&s, &none, 1));
+}
+
 /* With the fabric */
 
 static bool nobody_sleeps(void)
