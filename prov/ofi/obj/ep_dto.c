@@ -132,12 +132,17 @@ void dofi_queue_rezone(struct dofi_queue *q, uint64_t from, uint64_t to)
 	}
 }
 
+static inline bool queue_full(const struct dofi_queue *q)
+{
+	return q->tail - q->head >= q->depth;
+}
+
 /* The slot that the next operation will take, or NULL when all are in use. */
 static struct dofi_dto *queue_reserve(struct dofi_queue *q)
 {
 	struct dofi_dto *dto;
 
-	if (q->tail - q->head >= q->depth)
+	if (queue_full(q))
 		return NULL;
 	dto = slot_at(q, q->tail);
 	dto->generation++;
@@ -283,6 +288,21 @@ static inline DAT_RETURN fill(struct dofi_ep *ep, struct dofi_dto *dto, uint8_t 
 	return ret;
 }
 
+/*
+ * A program that wants no event of its requests has no reason to poll for any: that they are
+ * done is seen here at the latest. Drops the EP lock meanwhile.
+ */
+static __attribute__((noinline)) void make_room(struct dofi_ep *ep)
+{
+	struct dofi_cq *cq = ep->sq.open ? &ep->pz->domain.cq : NULL;
+
+	if (!cq)
+		return;
+	pthread_mutex_unlock(&ep->lock);
+	dofi_cq_poll(cq, NULL);
+	pthread_mutex_lock(&ep->lock);
+}
+
 static inline DAT_RETURN post_request(struct dofi_ep *ep, uint8_t kind, DAT_COUNT max_iov,
 				      const struct post *p)
 {
@@ -296,6 +316,8 @@ static inline DAT_RETURN post_request(struct dofi_ep *ep, uint8_t kind, DAT_COUN
 	if (!dofi_dto_request_flags(ep, p->flags))
 		return p->remote ? DOFI_BAD_ARG(6) : DOFI_BAD_ARG(5);
 	pthread_mutex_lock(&ep->lock);
+	if (__builtin_expect(queue_full(&ep->sq), 0))
+		make_room(ep);
 	if (!(dofi_ep_state_row(ep->state)->may & DOFI_EP_MAY_REQUEST)) {
 		ret = dofi_ep_bad_state(ep);
 	} else if (!(dto = queue_reserve(&ep->sq))) {
@@ -369,6 +391,8 @@ DAT_RETURN dofi_ep_post_bind(struct dofi_ep *ep, struct dofi_bind *bind, DAT_RMR
 	DAT_RETURN ret;
 
 	pthread_mutex_lock(&ep->lock);
+	if (queue_full(&ep->sq))
+		make_room(ep);
 	ret = bind_admit(ep, bind, &dto);
 	if (!ret) {
 		dto->kind = DOFI_DTO_BIND;
