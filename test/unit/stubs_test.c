@@ -37,15 +37,8 @@ static const struct stub stubs[] = {
 	STUB(srq_resize),
 	STUB(srq_set_lw),
 #if DAT_VERSION_MAJOR >= 2
-	STUB(csp_create),
-	STUB(csp_query),
-	STUB(csp_free),
-	STUB(ep_common_connect),
 	STUB(ep_post_send_with_invalidate),
 	STUB(ep_post_rdma_read_to_rmr),
-	STUB(cno_fd_create),
-	STUB(cno_trigger),
-	STUB(ia_ha_related),
 	/* NEWS names the extension calls as a whole: the registry has many for this one */
 	{ "dat_extension_op", offsetof(DAT_PROVIDER, handle_extendedop_func),
 	  (function)dofi_stub_extendedop, false },

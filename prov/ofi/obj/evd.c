@@ -49,7 +49,7 @@ static void notify(struct dofi_evd *evd, uint32_t count)
 		if ((DAT_COUNT)count >= evd->threshold)
 			pthread_cond_broadcast(&evd->cond);
 	} else if (evd->cno && evd->enabled) {
-		dofi_cno_trigger(evd->cno, &evd->at_cno);
+		dofi_cno_raise(evd->cno, &evd->at_cno);
 	}
 }
 
@@ -229,7 +229,7 @@ static void cno_attach(struct dofi_evd *evd, struct dofi_cno *cno)
 	dofi_evd_each_feed(evd, dofi_cq_sleep_begin);
 }
 
-static void cno_detach(struct dofi_evd *evd)
+static void cno_detach(struct dofi_evd *evd, bool freed)
 {
 	struct dofi_cno *cno = evd->cno;
 
@@ -237,7 +237,7 @@ static void cno_detach(struct dofi_evd *evd)
 		return;
 	evd->cno = NULL;
 	dofi_evd_each_feed(evd, dofi_cq_sleep_end);
-	dofi_cno_detach(cno, &evd->at_cno);
+	dofi_cno_detach(cno, &evd->at_cno, freed);
 	dofi_obj_put(&cno->obj);
 }
 
@@ -276,7 +276,7 @@ static void evd_destroy(struct dofi_obj *obj)
 	pthread_cond_broadcast(&evd->cond);
 	while (evd->waiting)	/* it leaves with DAT_ABORT and signals */
 		pthread_cond_wait(&evd->cond, &evd->lock);
-	cno_detach(evd);
+	cno_detach(evd, true);
 	count = atomic_exchange(&evd->count, 0);
 	pthread_mutex_unlock(&evd->lock);
 	refuse_requests(evd, count);
@@ -402,7 +402,7 @@ DAT_RETURN dofi_evd_modify_cno(DAT_EVD_HANDLE evd_handle, DAT_CNO_HANDLE cno_han
 	if (!cno_of(evd->obj.ia, cno_handle, &cno))
 		return DOFI_BAD_HANDLE(CNO);
 	pthread_mutex_lock(&evd->lock);
-	cno_detach(evd);
+	cno_detach(evd, false);
 	cno_attach(evd, cno);
 	tell_of_backlog(evd);
 	pthread_mutex_unlock(&evd->lock);

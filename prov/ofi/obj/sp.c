@@ -61,6 +61,8 @@ static void sp_init(struct dofi_sp *sp, const struct dofi_sp_plan *plan)
 	sp->makes_eps = plan->makes_eps;
 	sp->reserved = NULL;
 	sp->listening = sp->spent = false;
+	if (sp->kind->describe)
+		sp->kind->describe(sp);
 }
 
 /* Publishes first: a request may arrive at once, and its event carries the handle. */
@@ -99,7 +101,12 @@ DAT_RETURN dofi_sp_new(const struct dofi_sp_plan *plan, struct dofi_sp **out)
 	return ret;
 }
 
-static const DAT_HANDLE_TYPE types[] = { DAT_HANDLE_TYPE_PSP, DAT_HANDLE_TYPE_RSP };
+static const DAT_HANDLE_TYPE types[] = {
+	DAT_HANDLE_TYPE_PSP, DAT_HANDLE_TYPE_RSP,
+#if DAT_VERSION_MAJOR >= 2
+	DAT_HANDLE_TYPE_CSP,
+#endif
+};
 
 /* One that is being made or freed meanwhile waits for this thread, and so stays in place. */
 struct dofi_sp *dofi_sp_find(struct dofi_ia *ia, DAT_CONN_QUAL conn_qual)
