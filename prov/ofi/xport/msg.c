@@ -363,6 +363,16 @@ static void msg_error(struct dofi_progress *p, const struct fi_eq_err_entry *e)
 		gone(ep, DAT_CONNECTION_EVENT_BROKEN);
 }
 
+/* Connections may end without an event, and operations not complete: the IA is lost. */
+static void msg_failed(struct dofi_progress *p, int err)
+{
+	struct dofi_ia *ia = ia_of(p);
+
+	(void)err;
+	dofi_async_error(ia, DAT_ASYNC_ERROR_IA_CATASTROPHIC, dofi_ia_export(ia),
+			 DAT_IA_CATASTROPHIC_ERROR);
+}
+
 /* Operations */
 
 static int submit_write(struct dofi_ep *ep, struct dofi_dto *dto)
@@ -474,6 +484,7 @@ static const struct dofi_progress_ops msg_progress_ops = {
 	.completed = msg_completed,
 	.cm_event = msg_event,
 	.cm_error = msg_error,
+	.failed = msg_failed,
 };
 
 const struct dofi_xport dofi_msg_xport = {

@@ -731,6 +731,23 @@ Test(msg_accept, the_listener_may_be_gone)
 	event_only(DAT_CONNECTION_EVENT_ESTABLISHED);
 }
 
+/* The whole fabric */
+
+Test(msg, a_fabric_that_fails_is_the_end_of_the_ia)
+{
+	DAT_ASYNCH_ERROR_EVENT_DATA d;
+
+	ia->async_evd = evd_make(4, DAT_EVD_ASYNC_FLAG);
+	fake.fault.eq_read = -FI_EIO;
+	quiesce();
+	quiesce();
+	d = event_take(ia->async_evd, DAT_ASYNC_ERROR_IA_CATASTROPHIC).event_data.asynch_error_event_data;
+	cr_expect_eq(d.dat_handle, (DAT_HANDLE)ia);
+	cr_expect_eq(d.reason, DAT_IA_CATASTROPHIC_ERROR);
+	cr_expect(event_none(ia->async_evd));
+	fake.fault.eq_read = 0;
+}
+
 /* Operations */
 
 static const DAT_DTO_COOKIE cookie = { .as_64 = 1 };
