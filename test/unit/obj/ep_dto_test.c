@@ -833,6 +833,28 @@ Test(ep_dto, a_queue_takes_what_was_agreed_and_no_more)
 	expect_type(post_send(99), DAT_INSUFFICIENT_RESOURCES);
 }
 
+/* On the progress thread, so that nobody else reads what is done. */
+static void fill_and_post(void *arg)
+{
+	unsigned i, depth = inside()->sq.depth;
+	DAT_RETURN *ret = arg;
+
+	for (i = 0; i < depth; i++)
+		succeed(send_flags(i, DAT_COMPLETION_SUPPRESS_FLAG));
+	expect_type(send_flags(i, DAT_COMPLETION_SUPPRESS_FLAG), DAT_INSUFFICIENT_RESOURCES);
+	fake_complete(transport.context[0], 0);
+	*ret = send_flags(i, DAT_COMPLETION_SUPPRESS_FLAG);
+}
+
+Test(ep_dto, a_full_queue_is_read_for_who_never_polls)
+{
+	DAT_RETURN ret = DAT_INTERNAL_ERROR;
+
+	dofi_progress_call(&ia->progress, fill_and_post, &ret);
+	succeed(ret);
+	cr_expect(event_none(evd));
+}
+
 Test(ep_dto, room_is_not_rounded)
 {
 	static const DAT_COUNT depths[] = { 0, 1, 2, 3, 5, 63 };
