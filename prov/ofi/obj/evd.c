@@ -136,10 +136,13 @@ void dofi_evd_feed_put(struct dofi_evd *evd, struct dofi_cq *cq)
 /* Streams: few come and go at the same time, so one lock does, that needs no other. */
 static pthread_mutex_t streams_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Software and asynchronous events come without an object that would say so. Needs the lock. */
+/*
+ * Software events come without an object that would say so. Needs the lock. Not looked at
+ * is an EVD that another IA was given for its asynchronous events.
+ */
 static bool stream_fits(const struct dofi_stream *s)
 {
-	if (s->notice && s->evd->flags & (DAT_EVD_SOFTWARE_FLAG | DAT_EVD_ASYNC_FLAG))
+	if (s->notice && s->evd->flags & DAT_EVD_SOFTWARE_FLAG)
 		return false;
 	return !s->evd->streams || s->evd->notice == s->notice;
 }

@@ -509,16 +509,14 @@ Test(evd, one_endpoint_cannot_mix_either)
 /* Other events always notify. */
 Test(evd, chosen_notices_share_with_completions_alone)
 {
-	DAT_EVD_HANDLE both = evd_make(8, (DAT_EVD_FLAGS)(DAT_EVD_DTO_FLAG | DAT_EVD_CONNECTION_FLAG |
-							   DAT_EVD_CR_FLAG));
+	DAT_EVD_HANDLE both = evd_make(8, DAT_EVD_DEFAULT_FLAG);	/* all but software */
 	DAT_EVD_HANDLE software = evd_make(8, (DAT_EVD_FLAGS)(DAT_EVD_DTO_FLAG | DAT_EVD_SOFTWARE_FLAG));
-	DAT_EVD_HANDLE async = evd_make(8, (DAT_EVD_FLAGS)(DAT_EVD_DTO_FLAG | DAT_EVD_ASYNC_FLAG));
 	DAT_PSP_HANDLE psp;
 	DAT_RSP_HANDLE rsp;
 	DAT_EP_HANDLE ep;
 
 	expect_arg(ep_of(software, CHOSEN, NULL, ALL, evd, &ep), 7);
-	expect_arg(ep_of(NULL, ALL, async, CHOSEN, evd, &ep), 7);
+	expect_arg(ep_of(NULL, ALL, software, CHOSEN, evd, &ep), 7);
 	expect_arg(ep_of(both, CHOSEN, NULL, ALL, both, &ep), 7);
 	succeed(ep_of(both, CHOSEN, NULL, ALL, evd, &ep));
 	expect_arg(dofi_psp_create(ia, 7, both, DAT_PSP_CONSUMER_FLAG, &psp), 3);
