@@ -2,14 +2,20 @@
 
 dist_man_MANS += \
 	man/man3/dat_cno_create.3 \
+	man/man3/dat_cno_fd_create.3 \
 	man/man3/dat_cno_free.3 \
 	man/man3/dat_cno_modify_agent.3 \
 	man/man3/dat_cno_query.3 \
+	man/man3/dat_cno_trigger.3 \
 	man/man3/dat_cno_wait.3 \
 	man/man3/dat_cr_accept.3 \
 	man/man3/dat_cr_handoff.3 \
 	man/man3/dat_cr_query.3 \
 	man/man3/dat_cr_reject.3 \
+	man/man3/dat_csp_create.3 \
+	man/man3/dat_csp_free.3 \
+	man/man3/dat_csp_query.3 \
+	man/man3/dat_ep_common_connect.3 \
 	man/man3/dat_ep_connect.3 \
 	man/man3/dat_ep_create.3 \
 	man/man3/dat_ep_disconnect.3 \

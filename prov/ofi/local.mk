@@ -26,6 +26,7 @@ dofi_api_sources = \
 	prov/ofi/obj/caps_use.c \
 	prov/ofi/obj/cno.c \
 	prov/ofi/obj/cr.c \
+	prov/ofi/obj/csp.c \
 	prov/ofi/obj/ep.c \
 	prov/ofi/obj/ep_attr.c \
 	prov/ofi/obj/ep_bind.c \
@@ -68,6 +69,7 @@ noinst_HEADERS += \
 	prov/ofi/obj/caps.h \
 	prov/ofi/obj/cno.h \
 	prov/ofi/obj/cr.h \
+	prov/ofi/obj/csp.h \
 	prov/ofi/obj/dat.h \
 	prov/ofi/obj/ep.h \
 	prov/ofi/obj/ep_attr.h \

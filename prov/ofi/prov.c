@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "ext.h"
 #include "obj/cr.h"
+#include "obj/csp.h"
 #include "obj/ep_bind.h"
 #include "obj/ia.h"
 #include "obj/lmr.h"
@@ -221,16 +222,16 @@ static const DAT_PROVIDER functions = {
 	dofi_stub_srq_resize,
 	dofi_stub_srq_set_lw,
 #if DAT_VERSION_MAJOR >= 2
-	dofi_stub_csp_create,
-	dofi_stub_csp_query,
-	dofi_stub_csp_free,
-	dofi_stub_ep_common_connect,
+	dofi_csp_create,
+	dofi_csp_query,
+	dofi_csp_free,
+	dofi_ep_common_connect,
 	dofi_rmr_create_for_ep,
 	dofi_ep_post_send_with_invalidate,
 	dofi_ep_post_rdma_read_to_rmr,
-	dofi_stub_cno_fd_create,
-	dofi_stub_cno_trigger,
-	dofi_stub_ia_ha_related,
+	dofi_cno_fd_create,
+	dofi_cno_trigger,
+	dofi_ia_ha_related,
 	dofi_extension_op,
 #endif
 };

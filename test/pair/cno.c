@@ -3,8 +3,12 @@
 
 #include "pair.h"
 
+#include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
+#include <sys/epoll.h>
 #include <time.h>
+#include <unistd.h>
 
 static DAT_CNO_HANDLE cno_new(struct node *n)
 {
@@ -155,11 +159,15 @@ struct cno_waiter {
 	DAT_EVD_HANDLE evd;
 };
 
+static _Atomic int waiting;	/* threads that wait, or are about to */
+
 static void *cno_waiter_run(void *arg)
 {
 	struct cno_waiter *w = arg;
 
+	waiting++;
 	w->ret = dat_cno_wait(w->cno, DAT_TIMEOUT_INFINITE, &w->evd);
+	waiting--;
 	return NULL;
 }
 
@@ -265,11 +273,137 @@ static void cno_pair_client(struct pair *p)
 	node_close(&n);
 }
 
+/* Each of many waiters gets one of as many triggers; without EVDs all leave. */
+#define WAITERS 8
+
+static void cno_crowd(struct pair *p)
+{
+	struct cno_waiter w[WAITERS];
+	DAT_EVD_HANDLE evd[2];
+	DAT_CNO_HANDLE cno;
+	struct node n;
+	int i;
+
+	(void)p;
+	node_open(&n);
+	cno = cno_new(&n);
+	for (i = 0; i < 2; i++)
+		OK(dat_evd_create(n.ia, WAITERS, cno, DAT_EVD_SOFTWARE_FLAG, &evd[i]));
+	for (i = 0; i < WAITERS; i++)
+		cno_waiter_start(&w[i], cno);
+	while (waiting < WAITERS)
+		sched_yield();
+	for (i = 0; i < WAITERS; i++) {
+		OK(post_se(evd[i & 1], i));
+		while (waiting > WAITERS - 1 - i)
+			sched_yield();
+	}
+	for (i = 0; i < WAITERS; i++) {
+		OK(cno_waiter_end(&w[i]));
+		CHECK(w[i].evd == evd[0] || w[i].evd == evd[1], "another EVD");
+	}
+	cno_quiet(cno);
+	OK(dat_evd_free(evd[0]));
+	FAILS(dat_cno_free(cno), DAT_INVALID_STATE);
+	OK(dat_evd_free(evd[1]));
+	for (i = 0; i < WAITERS; i++)
+		cno_waiter_start(&w[i], cno);
+	while (waiting < WAITERS)
+		sched_yield();
+	/* some may only begin to wait after one was freed */
+	while (waiting) {
+		OK(dat_evd_create(n.ia, 1, cno, DAT_EVD_SOFTWARE_FLAG, &evd[0]));
+		OK(dat_evd_free(evd[0]));
+	}
+	for (i = 0; i < WAITERS; i++) {
+		OK(cno_waiter_end(&w[i]));
+		CHECK(!w[i].evd, "an EVD that is gone");
+	}
+	OK(dat_cno_free(cno));
+	node_close(&n);
+}
+
+#if DAT_VERSION_MAJOR >= 2
+/* A program that waits for everything in one epoll. */
+static void fd_expect(int epoll, DAT_CNO_HANDLE cno, DAT_EVD_HANDLE wanted)
+{
+	struct epoll_event ready;
+	DAT_EVD_HANDLE evd;
+
+	SAME(epoll_wait(epoll, &ready, 1, (int)pair_scaled(PAIR_LIMIT)), 1);
+	CHECK(ready.data.ptr == cno && ready.events == EPOLLIN, "events %#x", ready.events);
+	OK(dat_cno_trigger(cno, &evd));
+	CHECK(evd == wanted, "another EVD");
+	SAME(epoll_wait(epoll, &ready, 1, 0), 0);
+	FAILS(dat_cno_trigger(cno, &evd), DAT_QUEUE_EMPTY);
+	CHECK(!evd, "an EVD without a trigger");
+}
+
+static void cno_fd(struct pair *p)
+{
+	struct epoll_event ready = { .events = EPOLLIN };
+	DAT_CNO_HANDLE cno = NULL;
+	DAT_CNO_PARAM param;
+	DAT_HANDLE_TYPE type;
+	DAT_CONTEXT context = { .as_64 = 77 };
+	DAT_EP_HANDLE ep;
+	struct node n;
+	struct mem m;
+	DAT_FD fd;
+	int epoll;
+
+	node_open(&n);
+	mem_get(&n, &m, 64);
+	OK(dat_cno_fd_create(n.ia, &fd, &cno));
+	FAILS(dat_cno_fd_create(n.ia, NULL, &cno), DAT_INVALID_PARAMETER);
+	FAILS(dat_cno_modify_agent(cno, DAT_OS_WAIT_PROXY_AGENT_NULL), DAT_INVALID_PARAMETER);
+	OK(dat_cno_query(cno, DAT_CNO_FIELD_ALL, &param));
+	CHECK(param.proxy_type == DAT_PROXY_TYPE_FD && param.proxy.fd == fd, "another descriptor");
+	OK(dat_get_handle_type(cno, &type));
+	SAME(type, DAT_HANDLE_TYPE_CNO);
+	OK(dat_set_consumer_context(cno, context));
+	epoll = epoll_create1(EPOLL_CLOEXEC);
+	CHECK(epoll >= 0, "epoll");
+	ready.data.ptr = cno;
+	SAME(epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &ready), 0);
+	ep = node_ep(&n, NULL);
+	post_recv(ep, &m, 0, 64, 1);
+	pair_link(p, &n, ep);
+	OK(dat_evd_modify_cno(n.recv, cno));
+	OK(dat_evd_modify_cno(n.conn, cno));
+	SAME(epoll_wait(epoll, &ready, 1, 0), 0);
+	pair_sync(p);
+	post_send(ep, &m, 0, 64, 2);
+	fd_expect(epoll, cno, n.recv);
+	expect_dto(n.recv, 1, DAT_DTO_SUCCESS, 64);
+	expect_dto(n.req, 2, DAT_DTO_SUCCESS, 64);
+	pair_sync(p);
+	OK(dat_ep_disconnect(ep, DAT_CLOSE_GRACEFUL_FLAG));
+	fd_expect(epoll, cno, n.conn);
+	expect_conn(n.conn, DAT_CONNECTION_EVENT_DISCONNECTED, ep);
+	OK(dat_ep_free(ep));
+	OK(dat_evd_modify_cno(n.recv, DAT_HANDLE_NULL));
+	OK(dat_evd_modify_cno(n.conn, DAT_HANDLE_NULL));
+	OK(dat_get_consumer_context(cno, &context));
+	SAME(context.as_64, 77);
+	OK(dat_cno_free(cno));
+	CHECK(fcntl(fd, F_GETFD) == -1, "the descriptor is still there");
+	FAILS(dat_cno_trigger(cno, &n.recv), DAT_INVALID_HANDLE);
+	close(epoll);
+	mem_put(&m);
+	node_close(&n);
+}
+#endif
+
 static const struct pair_case cases[] = {
 	PAIR_CASE("triggers", NULL, cno_triggers),
 	PAIR_CASE("agent", NULL, cno_agent),
 	PAIR_CASE("blocked waiters", NULL, cno_blocked),
+	PAIR_CASE("many waiters", NULL, cno_crowd),
 	PAIR_CASE("a whole connection", cno_pair_server, cno_pair_client),
+#if DAT_VERSION_MAJOR >= 2
+	PAIR_CASE("file descriptor", cno_fd, cno_fd),
+#endif
 };
 
 PAIR_MAIN(cases)

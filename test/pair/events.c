@@ -259,6 +259,12 @@ static void waiters(struct pair *p)
 	OK(dat_evd_clear_unwaitable(evd));
 	FAILS(dat_evd_wait(evd, 0, 1, &event, &more), DAT_TIMEOUT_EXPIRED);
 
+	/* a moment of it is enough */
+	waiter_start(&w, evd, DAT_TIMEOUT_INFINITE, 1);
+	OK(dat_evd_set_unwaitable(evd));
+	OK(dat_evd_clear_unwaitable(evd));
+	FAILS(waiter_end(&w), DAT_INVALID_STATE);
+
 	waiter_start(&w, evd, DAT_TIMEOUT_INFINITE, 1);
 	OK(dat_evd_free(evd));
 	FAILS(waiter_end(&w), DAT_ABORT);
@@ -597,6 +603,116 @@ static void unsignalled(struct pair *p)
 	node_close(&n);
 }
 
+/* What wakes a receiver is the sender's choice, if it asked for that. */
+#define SOLICITED DAT_COMPLETION_SOLICITED_WAIT_FLAG
+
+static void solicited_server(struct pair *p)
+{
+	DAT_EP_ATTR attr;
+	DAT_EP_HANDLE ep;
+	DAT_COUNT more;
+	DAT_EVENT event;
+	struct waiter w;
+	struct node n;
+	struct mem m;
+	unsigned i;
+
+	node_open(&n);
+	mem_get(&n, &m, 64);
+	node_ep_attr(&n, &attr);
+	attr.recv_completion_flags = SOLICITED;
+	ep = node_ep(&n, &attr);
+	for (i = 0; i < 5; i++)
+		post_recv(ep, &m, 0, 64, i);
+	pair_link(p, &n, ep);
+	FAILS(dat_evd_wait(n.recv, 0, 2, &event, &more), DAT_INVALID_STATE);
+	waiter_start(&w, n.recv, DAT_TIMEOUT_INFINITE, 1);
+	pair_sync(p);
+	pair_sync(p);	/* two messages have come, and woke nobody */
+	FAILS(dat_evd_dequeue(n.recv, &event), DAT_INVALID_STATE);
+	pair_sync(p);	/* now one that does */
+	OK(waiter_end(&w));
+	SAME(w.event.event_data.dto_completion_event_data.user_cookie.as_64, 0);
+	SAME(w.more, 2);
+	expect_dto(n.recv, 1, DAT_DTO_SUCCESS, 64);
+	expect_dto(n.recv, 2, DAT_DTO_SUCCESS, 0);
+	/* a failure wakes always */
+	waiter_start(&w, n.recv, DAT_TIMEOUT_INFINITE, 1);
+	pair_sync(p);
+	OK(waiter_end(&w));
+	SAME(w.event.event_data.dto_completion_event_data.status, DAT_DTO_ERR_FLUSHED);
+	expect_dto(n.recv, 4, DAT_DTO_ERR_FLUSHED, 0);
+	expect_conn(n.conn, DAT_CONNECTION_EVENT_DISCONNECTED, ep);
+	OK(dat_ep_free(ep));
+	mem_put(&m);
+	node_close(&n);
+}
+
+static void solicited_client(struct pair *p)
+{
+	const DAT_DTO_COOKIE cookie = { .as_64 = 1 };
+	DAT_LMR_TRIPLET iov;
+	DAT_EP_HANDLE ep;
+	struct node n;
+	struct mem m;
+	int i;
+
+	node_open(&n);
+	mem_get(&n, &m, 64);
+	ep = node_ep(&n, NULL);
+	pair_link(p, &n, ep);
+	pair_sync(p);
+	for (i = 0; i < 2; i++) {
+		post_send(ep, &m, 0, 64, 1);
+		expect_dto(n.req, 1, DAT_DTO_SUCCESS, 64);
+	}
+	pair_sync(p);
+	pair_sync(p);
+	OK(dat_ep_post_send(ep, 0, NULL, cookie, SOLICITED));
+	expect_dto(n.req, 1, DAT_DTO_SUCCESS, 0);
+	iov = mem_segment(&m, 0, 64);
+	pair_sync(p);
+	OK(dat_ep_disconnect(ep, DAT_CLOSE_GRACEFUL_FLAG));
+	expect_conn(n.conn, DAT_CONNECTION_EVENT_DISCONNECTED, ep);
+	OK(dat_ep_post_send(ep, 1, &iov, cookie,
+			    (DAT_COMPLETION_FLAGS)(SOLICITED | DAT_COMPLETION_SUPPRESS_FLAG)));
+	expect_dto(n.req, 1, DAT_DTO_ERR_FLUSHED, 0);
+	OK(dat_ep_free(ep));
+	mem_put(&m);
+	node_close(&n);
+}
+
+/* Completions of which not all notify share an EVD with no others. */
+static void mixed(struct pair *p)
+{
+	DAT_EP_HANDLE ep, other;
+	DAT_EVD_HANDLE all;
+	DAT_PSP_HANDLE psp;
+	DAT_CONN_QUAL qual;
+	DAT_EP_ATTR attr;
+	struct node n;
+
+	(void)p;
+	node_open(&n);
+	all = node_evd(&n, 8, DAT_EVD_DEFAULT_FLAG);
+	node_ep_attr(&n, &attr);
+	attr.recv_completion_flags = DAT_COMPLETION_UNSIGNALLED_FLAG;
+	FAILS(dat_ep_create(n.ia, n.pz, n.recv, n.recv, n.conn, &attr, &ep), DAT_INVALID_PARAMETER);
+	OK(dat_ep_create(n.ia, n.pz, n.recv, n.req, n.conn, &attr, &ep));
+	FAILS(dat_ep_create(n.ia, n.pz, n.recv, n.req, n.conn, NULL, &other), DAT_INVALID_PARAMETER);
+	OK(dat_ep_create(n.ia, n.pz, n.recv, n.req, n.conn, &attr, &other));
+	OK(dat_ep_free(other));
+	OK(dat_ep_free(ep));
+	OK(dat_ep_create(n.ia, n.pz, n.recv, n.recv, n.conn, NULL, &ep));
+	OK(dat_ep_free(ep));
+	FAILS(dat_ep_create(n.ia, n.pz, all, n.req, all, &attr, &ep), DAT_INVALID_PARAMETER);
+	OK(dat_psp_create_any(n.ia, &qual, all, DAT_PSP_CONSUMER_FLAG, &psp));
+	FAILS(dat_ep_create(n.ia, n.pz, all, n.req, n.conn, &attr, &ep), DAT_INVALID_PARAMETER);
+	OK(dat_psp_free(psp));
+	OK(dat_evd_free(all));
+	node_close(&n);
+}
+
 /* A wait with a threshold sleeps through the completions before the last. */
 #define THRESHOLD 16
 
@@ -661,6 +777,8 @@ static const struct pair_case cases[] = {
 	PAIR_CASE("all streams in one EVD", merged, merged),
 	PAIR_CASE("EVD of EPs of two PZs", shared, shared),
 	PAIR_CASE("unsignalled completions wake nobody", unsignalled, unsignalled),
+	PAIR_CASE("solicited messages wake their receiver", solicited_server, solicited_client),
+	PAIR_CASE("completions that notify differently stay apart", NULL, mixed),
 #if DAT_VERSION_MAJOR >= 2
 	PAIR_CASE("completions name their operation", operations, operations),
 #endif

@@ -473,12 +473,157 @@ static void strangers_client(struct pair *p)
 	node_close(&n);
 }
 
+#if DAT_VERSION_MAJOR >= 2
+/* Common service points: plain ports */
+
+static DAT_COMM tcp = { .domain = AF_INET, .type = SOCK_STREAM, .protocol = IPPROTO_TCP };
+
+/* The IA's own address with a port, which is in the same place in both families. */
+static struct sockaddr_storage at_port(const struct node *n, DAT_CONN_QUAL port)
+{
+	struct sockaddr_storage address = n->address;
+
+	((struct sockaddr_in *)&address)->sin_port = htons(port);
+	tcp.domain = address.ss_family;
+	return address;
+}
+
+static DAT_RETURN csp_create(struct node *n, DAT_CONN_QUAL port, DAT_CSP_HANDLE *csp)
+{
+	struct sockaddr_storage address = at_port(n, port);
+
+	return dat_csp_create(n->ia, &tcp, (DAT_IA_ADDRESS_PTR)&address, n->cr, csp);
+}
+
+/* At a port that was free a moment ago. */
+static DAT_CSP_HANDLE csp_make(struct node *n, DAT_CONN_QUAL *port)
+{
+	DAT_CSP_HANDLE csp;
+	DAT_RETURN ret;
+	int i;
+
+	for (i = 0; i < 8; i++) {
+		OK(dat_psp_free(node_listen(n, port)));
+		ret = csp_create(n, *port, &csp);
+		if (DAT_GET_TYPE(ret) != DAT_PORT_IN_USE)
+			break;
+	}
+	OK(ret);
+	return csp;
+}
+
+static void csp_refusals(struct node *n, DAT_CSP_HANDLE csp, DAT_CONN_QUAL port)
+{
+	struct sockaddr_storage address = at_port(n, port);
+	DAT_IA_ADDRESS_PTR a = (DAT_IA_ADDRESS_PTR)&address;
+	DAT_COMM udp = { .domain = tcp.domain, .type = SOCK_DGRAM, .protocol = IPPROTO_UDP };
+	DAT_CSP_PARAM param;
+	DAT_PSP_HANDLE other;
+
+	FAILS(csp_create(n, port, &other), DAT_PORT_IN_USE);
+	FAILS(dat_psp_create(n->ia, port, n->cr, DAT_PSP_CONSUMER_FLAG, &other), DAT_CONN_QUAL_IN_USE);
+	FAILS(csp_create(n, 0, &other), DAT_INVALID_PARAMETER);
+	FAILS(dat_csp_create(n->ia, &udp, a, n->cr, &other), DAT_COMM_NOT_SUPPORTED);
+	FAILS(dat_csp_create(n->ia, NULL, a, n->cr, &other), DAT_INVALID_PARAMETER);
+	FAILS(dat_csp_create(n->ia, &tcp, NULL, n->cr, &other), DAT_INVALID_PARAMETER);
+	FAILS(dat_csp_create(n->ia, &tcp, a, n->conn, &other), DAT_INVALID_HANDLE);
+	FAILS(dat_csp_create(n->ia, &tcp, a, n->cr, NULL), DAT_INVALID_PARAMETER);
+	FAILS(dat_csp_query(csp, (DAT_CSP_PARAM_MASK)0x100, &param), DAT_INVALID_PARAMETER);
+	FAILS(dat_csp_query(csp, DAT_CSP_FIELD_ALL, NULL), DAT_INVALID_PARAMETER);
+	OK(dat_csp_query(csp, DAT_CSP_FIELD_ALL, &param));
+	CHECK(param.ia_handle == n->ia && param.evd_handle == n->cr, "other handles");
+	CHECK(!memcmp(param.comm, &tcp, sizeof(tcp)), "another kind of address");
+	CHECK(!memcmp(param.address_ptr, &address, sizeof(struct sockaddr_in)), "another address");
+}
+
+static void common_server(struct pair *p)
+{
+	DAT_CONTEXT context = { .as_64 = 5 };
+	DAT_CSP_HANDLE csp;
+	DAT_HANDLE_TYPE type;
+	DAT_CONN_QUAL port;
+	DAT_EP_HANDLE ep;
+	DAT_EVENT event;
+	struct node n;
+
+	node_open(&n);
+	ep = node_ep(&n, NULL);
+	csp = csp_make(&n, &port);
+	csp_refusals(&n, csp, port);
+	OK(dat_get_handle_type(csp, &type));
+	SAME(type, DAT_HANDLE_TYPE_CSP);
+	OK(dat_set_consumer_context(csp, context));
+	FAILS(dat_ia_close(n.ia, DAT_CLOSE_GRACEFUL_FLAG), DAT_INVALID_STATE);
+	pair_tell_place(p, &n, port);
+	expect_event(n.cr, DAT_CONNECTION_REQUEST_EVENT, &event);
+	CHECK(event.event_data.cr_arrival_event_data.sp_handle.csp_handle == csp, "another point");
+	check_cr(&n, &event, csp, port, 8, 1);
+	OK(dat_cr_accept(event.event_data.cr_arrival_event_data.cr_handle, ep, 0, NULL));
+	expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, ep);
+	pair_unlink(p, &n, ep);
+	OK(dat_get_consumer_context(csp, &context));
+	SAME(context.as_64, 5);
+	OK(dat_csp_free(csp));
+	FAILS(dat_csp_free(csp), DAT_INVALID_HANDLE);
+	FAILS(dat_csp_query(csp, DAT_CSP_FIELD_ALL, &(DAT_CSP_PARAM){ 0 }), DAT_INVALID_HANDLE);
+	pair_sync(p);
+	pair_sync(p);
+	OK(dat_ep_free(ep));
+	node_close(&n);
+}
+
+static DAT_RETURN common_connect(DAT_EP_HANDLE ep, const struct sockaddr_storage *address)
+{
+	unsigned char data[8];
+
+	fill(data, sizeof(data), 1);
+	return dat_ep_common_connect(ep, (DAT_IA_ADDRESS_PTR)address, pair_scaled(PAIR_LIMIT) * 1000,
+				     sizeof(data), data);
+}
+
+static void common_client(struct pair *p)
+{
+	struct sockaddr_storage address;
+	DAT_EP_PARAM param;
+	struct place place;
+	DAT_EP_HANDLE ep;
+	struct node n;
+
+	node_open(&n);
+	ep = node_ep(&n, NULL);
+	pair_learn_place(p, &place);
+	address = place.address;
+	((struct sockaddr_in *)&address)->sin_port = 0;
+	FAILS(common_connect(ep, &address), DAT_INVALID_ADDRESS);
+	FAILS(common_connect(ep, NULL), DAT_INVALID_ADDRESS);
+	((struct sockaddr_in *)&address)->sin_port = htons(place.qual);
+	OK(common_connect(ep, &address));
+	expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, ep);
+	FAILS(common_connect(ep, &address), DAT_INVALID_STATE);
+	OK(dat_ep_query(ep, DAT_EP_FIELD_ALL, &param));
+	SAME(param.comm.domain, address.ss_family);
+	SAME(param.comm.type, SOCK_STREAM);
+	SAME(param.remote_port_qual, place.qual);
+	pair_unlink(p, &n, ep);
+	OK(dat_ep_reset(ep));
+	pair_sync(p);	/* nobody listens any more */
+	OK(common_connect(ep, &address));
+	expect_conn(n.conn, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, ep);
+	pair_sync(p);
+	OK(dat_ep_free(ep));
+	node_close(&n);
+}
+#endif
+
 static const struct pair_case cases[] = {
 	PAIR_CASE("qualifiers of every size", quals_server, quals_client),
 	PAIR_CASE("many large qualifiers", mapped_server, mapped_client, .seconds = 60),
 	PAIR_CASE("port of the address is ignored", port_server, port_client),
 	PAIR_CASE("qualifier in use", in_use_server, in_use_client),
 	PAIR_CASE("any qualifier", any_server, any_client),
+#if DAT_VERSION_MAJOR >= 2
+	PAIR_CASE("common service point", common_server, common_client),
+#endif
 	PAIR_CASE("foreign listener", foreign_server, foreign_client),
 	PAIR_CASE("strangers at our port", strangers_server, strangers_client,
 		  .not_sockets = "a stranger's bytes make it use freed memory"),

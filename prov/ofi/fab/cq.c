@@ -137,7 +137,11 @@ static inline ssize_t read_batch(struct dofi_cq *cq, struct dofi_sink *sink)
 {
 	struct fi_cq_data_entry entry[BATCH];
 
-	return hand_over(cq, entry, fi_cq_read(cq->fid, entry, BATCH), sink);
+	ssize_t n = fi_cq_read(cq->fid, entry, BATCH);
+
+	if (__builtin_expect(n < 0 && n != -FI_EAGAIN && n != -FI_EAVAIL, 0))
+		dofi_progress_fail(cq->progress, n);
+	return hand_over(cq, entry, n, sink);
 }
 
 /* A count that loses an increment to another thread still changes. */

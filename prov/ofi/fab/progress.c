@@ -44,6 +44,8 @@ static bool eq_take(struct dofi_progress *p, int ms)
 		eq_read_error(p);
 	else if (n >= 0)
 		p->ops->cm_event(p, event, (struct fi_eq_cm_entry *)buf, n);
+	else if (n != -FI_EAGAIN && !ms)
+		dofi_progress_fail(p, n);
 	return n >= 0 || n == -FI_EAVAIL;
 }
 
@@ -140,6 +142,17 @@ static int wait_until(int epfd, struct epoll_event *ev, int n, int64_t deadline)
 
 #define WAKEUPS 32
 
+/* Without epoll, as after a program has closed all descriptors, nothing can be waited for. */
+static void epoll_failed(struct dofi_progress *p)
+{
+	const struct timespec rest = { .tv_nsec = 10 * 1000000 };
+
+	if (errno == EINTR)
+		return;
+	dofi_progress_fail(p, -errno);
+	nanosleep(&rest, NULL);
+}
+
 static bool eq_arm(struct dofi_progress *p)
 {
 	struct fid *eq = &p->eq->fid;
@@ -159,6 +172,8 @@ static void wait_for_something(struct dofi_progress *p, int64_t deadline)
 	dofi_fork_guard_rest(&p->fork_guard);
 	n = wait_until(p->epfd, ev, WAKEUPS, deadline);
 	dofi_fork_guard_work(&p->fork_guard);
+	if (n < 0)
+		epoll_failed(p);
 	p->eq_armed = n == 0;
 	p->eq_alone = n == 1 && ev[0].data.ptr == &p->eq_source;
 	for (i = 0; i < n; i++) {
@@ -273,6 +288,15 @@ static int thread_start(struct dofi_progress *p)
 	return ret;
 }
 
+static void failure_tell(struct dofi_work *work)
+{
+	struct dofi_progress *p = (struct dofi_progress *)
+		((char *)work - offsetof(struct dofi_progress, failure_work));
+
+	dofi_log(DOFI_ERR, DOFI_FAB, "the fabric works no more: %s", fi_strerror(-p->failure));
+	p->ops->failed(p, p->failure);
+}
+
 int dofi_progress_start(struct dofi_progress *p, const struct dofi_progress_ops *ops,
 			struct fi_info *info)
 {
@@ -282,6 +306,7 @@ int dofi_progress_start(struct dofi_progress *p, const struct dofi_progress_ops 
 	p->ops = ops;
 	p->owner = getpid();
 	p->stale_signal = dofi_quirk_of(info->fabric_attr->prov_name)->stale_signal;
+	p->failure_work.run = failure_tell;
 	pthread_mutex_init(&p->lock, NULL);
 	STAILQ_INIT(&p->work);
 	TAILQ_INIT(&p->cqs);
@@ -354,6 +379,14 @@ void dofi_progress_post(struct dofi_progress *p, struct dofi_work *work)
 	pthread_mutex_unlock(&p->lock);
 	if (!was_queued)
 		dofi_progress_ring(p);
+}
+
+void dofi_progress_fail(struct dofi_progress *p, int err)
+{
+	int none = 0;
+
+	if (atomic_compare_exchange_strong(&p->failure, &none, err))
+		dofi_progress_post(p, &p->failure_work);
 }
 
 struct call {

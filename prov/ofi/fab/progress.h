@@ -60,6 +60,8 @@ struct dofi_progress_ops {
 			 struct fi_eq_cm_entry *entry, size_t len);
 	/* A failed connection attempt. Progress thread, no lock held. */
 	void (*cm_error)(struct dofi_progress *progress, const struct fi_eq_err_entry *entry);
+	/* The fabric works no more, see dofi_progress_fail(). Progress thread, no lock held. */
+	void (*failed)(struct dofi_progress *progress, int err);
 };
 
 struct dofi_progress {
@@ -75,6 +77,8 @@ struct dofi_progress {
 	pthread_t thread;
 	pid_t owner;			/* a forked child has no progress thread */
 	struct dofi_fork_guard fork_guard;
+	_Atomic int failure;		/* a negative errno, once the fabric works no more */
+	struct dofi_work failure_work;
 
 	pthread_mutex_t lock;		/* the fields below */
 	STAILQ_HEAD(, dofi_work) work;
@@ -102,6 +106,12 @@ void dofi_progress_post(struct dofi_progress *p, struct dofi_work *work);
  * there. In a forked child, which has no such thread, nothing runs.
  */
 void dofi_progress_call(struct dofi_progress *p, void (*fn)(void *arg), void *arg);
+
+/*
+ * A queue of the fabric cannot be read, or not be waited for: what the program waits for may
+ * never come. It is told of the first such error, @err, a negative errno. Any thread.
+ */
+void dofi_progress_fail(struct dofi_progress *p, int err);
 
 /* Makes the progress thread look at everything once. Any thread. */
 void dofi_progress_ring(struct dofi_progress *p);

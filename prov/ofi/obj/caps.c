@@ -67,6 +67,11 @@ static bool take_stream_flag(uint64_t *value)
 	       *value == DAT_COMPLETION_EVD_THRESHOLD_FLAG;
 }
 
+static bool take_recv_flag(uint64_t *value)
+{
+	return take_stream_flag(value) || *value == DAT_COMPLETION_SOLICITED_WAIT_FLAG;
+}
+
 /* There are no such attributes, and so no array of them. */
 static bool take_no_array(uint64_t *value)
 {
@@ -217,8 +222,12 @@ const struct dofi_cap dofi_caps[] = {
 		 .adds = "a copy of the segments in the slot of the operation"),
 	PROVIDER(dat_qos_supported, DAT_QOS_SUPPORTED, IS(DAT_QOS_BEST_EFFORT)),
 	PROVIDER(completion_flags_supported, COMPLETION_FLAGS_SUPPORTED,
-		 IS(DAT_COMPLETION_SUPPRESS_FLAG | DAT_COMPLETION_UNSIGNALLED_FLAG |
-		    DAT_COMPLETION_BARRIER_FENCE_FLAG),
+		 IS(DAT_COMPLETION_SUPPRESS_FLAG | DAT_COMPLETION_SOLICITED_WAIT_FLAG |
+		    DAT_COMPLETION_UNSIGNALLED_FLAG | DAT_COMPLETION_BARRIER_FENCE_FLAG),
+		 WHERE(fabric.cq_data),
+		 .without = DAT_COMPLETION_SUPPRESS_FLAG | DAT_COMPLETION_UNSIGNALLED_FLAG |
+			    DAT_COMPLETION_BARRIER_FENCE_FLAG,
+		 .source = "fi_info.domain_attr.cq_data_size, for DAT_COMPLETION_SOLICITED_WAIT_FLAG",
 		 .adds = OWN_FLAGS),
 	PROVIDER(is_thread_safe, IS_THREAD_SAFE, IS(DAT_TRUE), WHERE(thread_safe), .without = DAT_FALSE,
 		 .source = "the entry in dat.conf",
@@ -286,7 +295,7 @@ const struct dofi_cap dofi_caps[] = {
 		.def = ALL, .zero_is_default = true, .when = &waiting,
 		.adds = "lets programs use more than they asked for, up to the limit"),
 	EP_ATTR(qos, QOS, IS(DAT_QOS_BEST_EFFORT), .when = &waiting),
-	EP_ATTR(recv_completion_flags, RECV_COMPLETION_FLAGS, .take = take_stream_flag,
+	EP_ATTR(recv_completion_flags, RECV_COMPLETION_FLAGS, .take = take_recv_flag,
 		.when = &waiting, .no_receives = true,
 		.adds = OWN_FLAGS),
 	EP_ATTR(request_completion_flags, REQUEST_COMPLETION_FLAGS, .take = take_stream_flag,

@@ -7,6 +7,8 @@
 
 #include <errno.h>
 #include <stddef.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 static void cno_ctor(void *obj)
 {
@@ -22,6 +24,25 @@ static void cno_ctor(void *obj)
 
 struct dofi_pool dofi_cno_pool = DOFI_POOL_INIT("cno", struct dofi_cno, cno_ctor);
 
+/*
+ * Whoever triggers and whoever takes the trigger sets it here; the descriptor follows. A
+ * forked child shares that with its parent, and leaves it alone. Needs the lock.
+ */
+static void triggered_set(struct dofi_cno *cno, bool triggered)
+{
+	const bool changed = cno->triggered != triggered;
+	uint64_t n = 1;
+	ssize_t ret;
+
+	cno->triggered = triggered;
+	if (!triggered)
+		cno->again = false;
+	if (!changed || cno->fd < 0 || dofi_progress_orphaned(&cno->obj.ia->progress))
+		return;
+	ret = triggered ? write(cno->fd, &n, sizeof(n)) : read(cno->fd, &n, sizeof(n));
+	(void)ret;	/* never full; and empty already if the program has read it */
+}
+
 /* Calls the agent, on the progress thread and with no lock held. */
 static void agent_run(struct dofi_work *work)
 {
@@ -32,8 +53,10 @@ static void agent_run(struct dofi_work *work)
 
 	pthread_mutex_lock(&cno->lock);
 	call = cno->agent_armed && cno->triggered;
-	if (call)
-		cno->agent_armed = cno->triggered = cno->again = false;
+	if (call) {
+		cno->agent_armed = false;
+		triggered_set(cno, false);
+	}
 	agent = cno->agent;
 	evd = cno->evd;
 	pthread_mutex_unlock(&cno->lock);
@@ -49,22 +72,13 @@ void dofi_cno_attach(struct dofi_cno *cno, struct dofi_cno_source *source)
 	pthread_mutex_unlock(&cno->lock);
 }
 
-void dofi_cno_detach(struct dofi_cno *cno, struct dofi_cno_source *source)
-{
-	pthread_mutex_lock(&cno->lock);
-	TAILQ_REMOVE(&cno->sources, source, link);
-	if (cno->evd == source->evd)
-		cno->evd = NULL;
-	pthread_mutex_unlock(&cno->lock);
-}
-
-/* Triggers for @source. Needs the lock, and drops it. */
-static void trigger_and_unlock(struct dofi_cno *cno, struct dofi_cno_source *source)
+/* Triggers for @evd, or none. Needs the lock, and drops it. */
+static void trigger_and_unlock(struct dofi_cno *cno, struct dofi_evd *evd)
 {
 	bool agent;
 
-	cno->triggered = true;
-	cno->evd = source->evd;
+	triggered_set(cno, true);
+	cno->evd = evd;
 	agent = cno->agent_armed && !cno->dying;
 	pthread_cond_signal(&cno->cond);
 	pthread_mutex_unlock(&cno->lock);
@@ -72,12 +86,36 @@ static void trigger_and_unlock(struct dofi_cno *cno, struct dofi_cno_source *sou
 		dofi_progress_post(&cno->obj.ia->progress, &cno->agent_work);
 }
 
-void dofi_cno_trigger(struct dofi_cno *cno, struct dofi_cno_source *source)
+/* Whoever waits leaves. Needs the lock. */
+static void waiters_release(struct dofi_cno *cno)
+{
+	cno->released++;
+	pthread_cond_broadcast(&cno->cond);
+}
+
+void dofi_cno_detach(struct dofi_cno *cno, struct dofi_cno_source *source, bool freed)
+{
+	pthread_mutex_lock(&cno->lock);
+	TAILQ_REMOVE(&cno->sources, source, link);
+	if (cno->evd == source->evd)
+		cno->evd = NULL;
+	if (!freed || !TAILQ_EMPTY(&cno->sources)) {
+		pthread_mutex_unlock(&cno->lock);
+		return;
+	}
+	waiters_release(cno);
+	if (cno->agent_armed)
+		trigger_and_unlock(cno, NULL);
+	else
+		pthread_mutex_unlock(&cno->lock);
+}
+
+void dofi_cno_raise(struct dofi_cno *cno, struct dofi_cno_source *source)
 {
 	pthread_mutex_lock(&cno->lock);
 	source->owed = true;
 	cno->again = false;
-	trigger_and_unlock(cno, source);
+	trigger_and_unlock(cno, source->evd);
 }
 
 void dofi_cno_update(struct dofi_cno *cno, struct dofi_cno_source *source, bool more)
@@ -91,12 +129,12 @@ void dofi_cno_update(struct dofi_cno *cno, struct dofi_cno_source *source, bool 
 			break;
 	if (s && !cno->triggered) {
 		cno->again = true;
-		trigger_and_unlock(cno, s);
+		trigger_and_unlock(cno, s->evd);
 		return;
 	}
 	/* who has taken everything needs no reminder */
 	if (!s && cno->again)
-		cno->triggered = cno->again = false;
+		triggered_set(cno, false);
 	pthread_mutex_unlock(&cno->lock);
 }
 
@@ -114,11 +152,14 @@ static void cno_destroy(struct dofi_obj *obj)
 		return;
 	pthread_mutex_lock(&cno->lock);
 	cno->dying = true;
-	cno->evd = NULL;
-	pthread_cond_broadcast(&cno->cond);
+	waiters_release(cno);
 	while (cno->waiters)
 		pthread_cond_wait(&cno->cond, &cno->lock);
 	cno->agent_armed = false;
+	/* wakes who polls it, and closes */
+	triggered_set(cno, true);
+	if (cno->fd >= 0)
+		close(cno->fd);
 	pthread_mutex_unlock(&cno->lock);
 	/* an agent call that was queued before has run when this returns */
 	dofi_progress_call(&obj->ia->progress, nothing, NULL);
@@ -128,6 +169,25 @@ static void cno_destroy(struct dofi_obj *obj)
 static DAT_RETURN agent_check(const DAT_OS_WAIT_PROXY_AGENT *agent)
 {
 	return agent->instance_data && !agent->proxy_agent_func ? DOFI_BAD_ARG(2) : DAT_SUCCESS;
+}
+
+/* With an agent, or with the descriptor @fd, which the CNO is to close. */
+static struct dofi_cno *cno_new(struct dofi_ia *ia, const DAT_OS_WAIT_PROXY_AGENT *agent, int fd)
+{
+	struct dofi_cno *cno = dofi_obj_new(&dofi_cno_pool, DAT_HANDLE_TYPE_CNO, ia, cno_destroy);
+
+	if (!cno)
+		return NULL;
+	cno->triggered = cno->again = cno->dying = false;
+	cno->released = 0;
+	cno->fd = fd;
+	cno->evd = NULL;
+	TAILQ_INIT(&cno->sources);
+	cno->agent = *agent;
+	cno->agent_armed = agent->proxy_agent_func != NULL;
+	cno->agent_work = (struct dofi_work){ .run = agent_run };
+	dofi_obj_publish(&cno->obj, DAT_HANDLE_TYPE_CNO);
+	return cno;
 }
 
 DAT_RETURN dofi_cno_create(DAT_IA_HANDLE ia_handle, DAT_OS_WAIT_PROXY_AGENT agent,
@@ -142,19 +202,40 @@ DAT_RETURN dofi_cno_create(DAT_IA_HANDLE ia_handle, DAT_OS_WAIT_PROXY_AGENT agen
 		return agent_check(&agent);
 	if (!cno_handle)
 		return DOFI_BAD_ARG(3);
-	cno = dofi_obj_new(&dofi_cno_pool, DAT_HANDLE_TYPE_CNO, ia, cno_destroy);
+	cno = cno_new(ia, &agent, -1);
 	if (!cno)
 		return DOFI_NO_RESOURCE(MEMORY);
-	cno->triggered = cno->again = cno->dying = false;
-	cno->evd = NULL;
-	TAILQ_INIT(&cno->sources);
-	cno->agent = agent;
-	cno->agent_armed = agent.proxy_agent_func != NULL;
-	cno->agent_work = (struct dofi_work){ .run = agent_run };
-	dofi_obj_publish(&cno->obj, DAT_HANDLE_TYPE_CNO);
 	*cno_handle = cno;
 	return DAT_SUCCESS;
 }
+
+#if DAT_VERSION_MAJOR >= 2
+DAT_RETURN dofi_cno_fd_create(DAT_IA_HANDLE ia_handle, DAT_FD *fd, DAT_CNO_HANDLE *cno_handle)
+{
+	static const DAT_OS_WAIT_PROXY_AGENT no_agent;
+	struct dofi_ia *ia = dofi_ia_check(ia_handle);
+	struct dofi_cno *cno;
+	int event_fd;
+
+	if (!ia)
+		return DOFI_BAD_HANDLE(IA);
+	if (!fd)
+		return DOFI_BAD_ARG(2);
+	if (!cno_handle)
+		return DOFI_BAD_ARG(3);
+	event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (event_fd < 0)
+		return dofi_ret(-errno);
+	cno = cno_new(ia, &no_agent, event_fd);
+	if (!cno) {
+		close(event_fd);
+		return DOFI_NO_RESOURCE(MEMORY);
+	}
+	*fd = event_fd;
+	*cno_handle = cno;
+	return DAT_SUCCESS;
+}
+#endif
 
 DAT_RETURN dofi_cno_modify_agent(DAT_CNO_HANDLE cno_handle, DAT_OS_WAIT_PROXY_AGENT agent)
 {
@@ -163,6 +244,9 @@ DAT_RETURN dofi_cno_modify_agent(DAT_CNO_HANDLE cno_handle, DAT_OS_WAIT_PROXY_AG
 
 	if (!cno)
 		return DOFI_BAD_HANDLE(CNO);
+	/* it has its descriptor instead */
+	if (cno->fd >= 0)
+		return DOFI_BAD_ARG(1);
 	if (agent_check(&agent))
 		return agent_check(&agent);
 	pthread_mutex_lock(&cno->lock);
@@ -189,13 +273,30 @@ DAT_RETURN dofi_cno_query(DAT_CNO_HANDLE cno_handle, DAT_CNO_PARAM_MASK mask, DA
 	param->ia_handle = dofi_ia_export(cno->obj.ia);
 	pthread_mutex_lock(&cno->lock);
 #if DAT_VERSION_MAJOR >= 2
-	param->proxy_type = cno->agent.proxy_agent_func ? DAT_PROXY_TYPE_AGENT : DAT_PROXY_TYPE_NONE;
 	param->proxy.agent = cno->agent;
+	if (cno->fd >= 0) {
+		param->proxy_type = DAT_PROXY_TYPE_FD;
+		param->proxy.fd = cno->fd;
+	} else {
+		param->proxy_type = cno->agent.proxy_agent_func ? DAT_PROXY_TYPE_AGENT :
+								  DAT_PROXY_TYPE_NONE;
+	}
 #else
 	param->agent = cno->agent;
 #endif
 	pthread_mutex_unlock(&cno->lock);
 	return DAT_SUCCESS;
+}
+
+/* Uses the trigger up, if there is one, and tells whose it was. Needs the lock. */
+static DAT_RETURN trigger_take(struct dofi_cno *cno, DAT_EVD_HANDLE *evd_handle)
+{
+	/* as programs know it: without the error bit */
+	DAT_RETURN ret = cno->triggered ? DAT_SUCCESS : DAT_QUEUE_EMPTY;
+
+	*evd_handle = cno->triggered ? (DAT_EVD_HANDLE)cno->evd : DAT_HANDLE_NULL;
+	triggered_set(cno, false);
+	return ret;
 }
 
 DAT_RETURN dofi_cno_wait(DAT_CNO_HANDLE cno_handle, DAT_TIMEOUT timeout, DAT_EVD_HANDLE *evd_handle)
@@ -204,6 +305,7 @@ DAT_RETURN dofi_cno_wait(DAT_CNO_HANDLE cno_handle, DAT_TIMEOUT timeout, DAT_EVD
 	int64_t deadline = dofi_deadline(timeout);
 	struct timespec until = dofi_timespec(deadline);
 	DAT_RETURN ret = DAT_SUCCESS;
+	unsigned before;
 	int err = 0;
 
 	if (!cno)
@@ -211,25 +313,40 @@ DAT_RETURN dofi_cno_wait(DAT_CNO_HANDLE cno_handle, DAT_TIMEOUT timeout, DAT_EVD
 	if (!evd_handle)
 		return DOFI_BAD_ARG(3);
 	pthread_mutex_lock(&cno->lock);
+	before = cno->released - cno->dying;	/* too late to begin a wait */
 	cno->waiters++;
-	while (!cno->triggered && !cno->dying && !err)
+	while (!cno->triggered && cno->released == before && !err)
 		err = deadline == DOFI_NEVER ?
 			pthread_cond_wait(&cno->cond, &cno->lock) :
 			pthread_cond_timedwait(&cno->cond, &cno->lock, &until);
 	cno->waiters--;
-	if (cno->dying) {
-		ret = DOFI_BAD_STATE(CNO_DEAD);
+	/* sent away, it returns no error but no EVD either */
+	if (cno->triggered || cno->released == before)
+		ret = trigger_take(cno, evd_handle);
+	else
+		*evd_handle = DAT_HANDLE_NULL;
+	if (cno->dying)
 		pthread_cond_broadcast(&cno->cond);
-	} else if (!cno->triggered) {
-		/* as programs know it: without the error bit */
-		ret = DAT_QUEUE_EMPTY;
-	}
-	*evd_handle = ret ? DAT_HANDLE_NULL : (DAT_EVD_HANDLE)cno->evd;
-	if (!ret)
-		cno->triggered = cno->again = false;
 	pthread_mutex_unlock(&cno->lock);
 	return ret;
 }
+
+#if DAT_VERSION_MAJOR >= 2
+DAT_RETURN dofi_cno_trigger(DAT_CNO_HANDLE cno_handle, DAT_EVD_HANDLE *evd_handle)
+{
+	struct dofi_cno *cno = dofi_cno_check(cno_handle);
+	DAT_RETURN ret;
+
+	if (!cno)
+		return DOFI_BAD_HANDLE(CNO);
+	if (!evd_handle)
+		return DOFI_BAD_ARG(2);
+	pthread_mutex_lock(&cno->lock);
+	ret = trigger_take(cno, evd_handle);
+	pthread_mutex_unlock(&cno->lock);
+	return ret;
+}
+#endif
 
 DAT_RETURN dofi_cno_free(DAT_CNO_HANDLE cno_handle)
 {

@@ -19,11 +19,13 @@ struct dofi_cno {
 	pthread_mutex_t lock;		/* the fields below; nothing is locked under it */
 	pthread_cond_t cond;
 	bool triggered;			/* one sticky bit, consumed by one waiter */
+	int fd;				/* an eventfd, readable while triggered; or -1 */
 	bool again;			/* triggered for events that were told of before */
 	bool dying;
 	struct dofi_evd *evd;		/* the last that triggered: a hint */
 	TAILQ_HEAD(, dofi_cno_source) sources;
 	int waiters;
+	unsigned released;		/* how often all waiters were sent away */
 	DAT_OS_WAIT_PROXY_AGENT agent;
 	bool agent_armed;		/* an agent is called once each time it is set */
 	struct dofi_work agent_work;
@@ -34,12 +36,15 @@ static inline struct dofi_cno *dofi_cno_check(DAT_CNO_HANDLE handle)
 	return dofi_obj_check(&dofi_cno_pool, DAT_HANDLE_TYPE_CNO, handle);
 }
 
-/* An EVD begins to trigger the CNO, or ends to. EVD lock may be held, here and below. */
+/*
+ * An EVD begins to trigger the CNO, or ends to; if it does because it is @freed and was the
+ * last, nobody waits any more. EVD lock may be held, here and below.
+ */
 void dofi_cno_attach(struct dofi_cno *cno, struct dofi_cno_source *source);
-void dofi_cno_detach(struct dofi_cno *cno, struct dofi_cno_source *source);
+void dofi_cno_detach(struct dofi_cno *cno, struct dofi_cno_source *source, bool freed);
 
 /* Tells the CNO that an EVD holds something. Any thread. */
-void dofi_cno_trigger(struct dofi_cno *cno, struct dofi_cno_source *source);
+void dofi_cno_raise(struct dofi_cno *cno, struct dofi_cno_source *source);
 
 /*
  * After an event was taken from an EVD, which has @more to tell of or not. One trigger
@@ -50,6 +55,10 @@ void dofi_cno_update(struct dofi_cno *cno, struct dofi_cno_source *source, bool 
 
 DAT_RETURN dofi_cno_create(DAT_IA_HANDLE ia_handle, DAT_OS_WAIT_PROXY_AGENT agent,
 			   DAT_CNO_HANDLE *cno_handle);
+#if DAT_VERSION_MAJOR >= 2
+DAT_RETURN dofi_cno_fd_create(DAT_IA_HANDLE ia_handle, DAT_FD *fd, DAT_CNO_HANDLE *cno_handle);
+DAT_RETURN dofi_cno_trigger(DAT_CNO_HANDLE cno_handle, DAT_EVD_HANDLE *evd_handle);
+#endif
 DAT_RETURN dofi_cno_modify_agent(DAT_CNO_HANDLE cno_handle, DAT_OS_WAIT_PROXY_AGENT agent);
 DAT_RETURN dofi_cno_query(DAT_CNO_HANDLE cno_handle, DAT_CNO_PARAM_MASK mask, DAT_CNO_PARAM *param);
 DAT_RETURN dofi_cno_wait(DAT_CNO_HANDLE cno_handle, DAT_TIMEOUT timeout, DAT_EVD_HANDLE *evd_handle);

@@ -9,6 +9,7 @@
 #include "obj/caps.h"
 #include "obj/rmr.h"
 
+#include <errno.h>
 #include <netinet/in.h>
 #include <stddef.h>
 #include <string.h>
@@ -272,13 +273,15 @@ static DAT_RETURN ep_new(struct dofi_ia *ia, DAT_EP_STATE first, const struct do
 			 struct dofi_ep **out)
 {
 	struct dofi_ep *ep = dofi_obj_new(&dofi_ep_pool, DAT_HANDLE_TYPE_EP, ia, ep_destroy);
+	int ret;
 
 	if (!ep)
 		return DOFI_NO_RESOURCE(TEP);
 	ep_reinit(ep, first);
-	if (dofi_ep_parts_set(ep, parts)) {
+	ret = dofi_ep_parts_set(ep, parts);
+	if (ret) {
 		dofi_obj_free(&dofi_ep_pool, DAT_HANDLE_TYPE_EP, &ep->obj);
-		return DOFI_NO_RESOURCE(MEMORY);
+		return ret == -EINVAL ? DOFI_BAD_ARG(7) : DOFI_NO_RESOURCE(MEMORY);
 	}
 	*out = ep;
 	return DAT_SUCCESS;
@@ -418,6 +421,9 @@ DAT_RETURN dofi_ep_query(DAT_EP_HANDLE ep_handle, DAT_EP_PARAM_MASK mask, DAT_EP
 	has_peer = dofi_ep_state_row(ep->state)->may & DOFI_EP_HAS_PEER;
 	param->ia_handle = dofi_ia_export(ep->obj.ia);
 	param->ep_state = ep->state;
+#if DAT_VERSION_MAJOR >= 2
+	param->comm = dofi_ia_comm(ep->obj.ia);
+#endif
 	param->local_ia_address_ptr = (DAT_IA_ADDRESS_PTR)&ep->local;
 	param->local_port_qual = ep->local_port;
 	param->remote_ia_address_ptr = has_peer ? (DAT_IA_ADDRESS_PTR)&ep->request.peer : NULL;
@@ -538,6 +544,32 @@ DAT_RETURN dofi_ep_connect(DAT_EP_HANDLE ep_handle, DAT_IA_ADDRESS_PTR address,
 		ret = attempt_check(ep, &a, DAT_INVALID_ARG4);
 	return ret ? ret : attempt_start(ep, &a);
 }
+
+#if DAT_VERSION_MAJOR >= 2
+/* A common service point's qualifier is the port of the address. */
+DAT_RETURN dofi_ep_common_connect(DAT_EP_HANDLE ep_handle, DAT_IA_ADDRESS_PTR address,
+				  DAT_TIMEOUT timeout, DAT_COUNT data_size, const DAT_PVOID data)
+{
+	struct dofi_ep *ep = dofi_ep_check(ep_handle);
+	struct attempt a = {
+		.timeout = timeout, .data_size = data_size, .data = data,
+		.qos = DAT_QOS_BEST_EFFORT, .flags = DAT_CONNECT_DEFAULT_FLAG,
+	};
+	DAT_RETURN ret;
+
+	if (!ep)
+		return DOFI_BAD_HANDLE(EP);
+	ret = address_take((const struct sockaddr *)address, &a.peer);
+	if (ret)
+		return ret;
+	/* in the same place in the addresses of both families */
+	a.conn_qual = ntohs(((struct sockaddr_in *)&a.peer)->sin_port);
+	if (!a.conn_qual)
+		return DOFI_RET(DAT_INVALID_ADDRESS, DAT_INVALID_ADDRESS_MALFORMED);
+	ret = attempt_check(ep, &a, DAT_INVALID_ARG3);
+	return ret ? ret : attempt_start(ep, &a);
+}
+#endif
 
 /* Where @dup is connected to, as a query of it tells. */
 static DAT_RETURN peer_take(struct dofi_ep *dup, struct attempt *a)

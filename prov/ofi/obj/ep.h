@@ -137,6 +137,10 @@ DAT_RETURN dofi_ep_query(DAT_EP_HANDLE ep_handle, DAT_EP_PARAM_MASK mask, DAT_EP
 DAT_RETURN dofi_ep_connect(DAT_EP_HANDLE ep_handle, DAT_IA_ADDRESS_PTR address,
 			   DAT_CONN_QUAL conn_qual, DAT_TIMEOUT timeout, DAT_COUNT data_size,
 			   const DAT_PVOID data, DAT_QOS qos, DAT_CONNECT_FLAGS flags);
+#if DAT_VERSION_MAJOR >= 2
+DAT_RETURN dofi_ep_common_connect(DAT_EP_HANDLE ep_handle, DAT_IA_ADDRESS_PTR address,
+				  DAT_TIMEOUT timeout, DAT_COUNT data_size, const DAT_PVOID data);
+#endif
 DAT_RETURN dofi_ep_dup_connect(DAT_EP_HANDLE ep_handle, DAT_EP_HANDLE dup_handle,
 			       DAT_TIMEOUT timeout, DAT_COUNT data_size, const DAT_PVOID data,
 			       DAT_QOS qos);

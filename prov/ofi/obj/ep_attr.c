@@ -6,6 +6,7 @@
 #include "obj/caps.h"
 #include "obj/ep.h"
 
+#include <errno.h>
 #include <string.h>
 
 /* Parts */
@@ -77,34 +78,77 @@ static uint32_t largest(uint32_t a, uint32_t b, uint32_t c)
 	return m > c ? m : c;
 }
 
-/* Queues of the sizes that @a says. */
-static int queues_set(struct dofi_ep *ep, const DAT_EP_ATTR *a)
+struct queues {
+	struct dofi_queue sq, rq;
+};
+
+/* Undoes dofi_queue_renew(), if that made slots. */
+static void queue_discard(struct dofi_queue *next, const struct dofi_queue *q)
+{
+	if (next->slots != q->slots)
+		dofi_queue_fini(next);
+}
+
+/* Queues of the sizes that @a says, to be put into @ep or discarded. */
+static int queues_make(struct dofi_ep *ep, const DAT_EP_ATTR *a, struct queues *next)
 {
 	uint32_t iov = largest(a->max_request_iov, a->max_rdma_read_iov, a->max_rdma_write_iov);
-	struct dofi_queue sq, rq;
 	int ret;
 
-	ret = dofi_queue_renew(&sq, &ep->sq, ep, a->max_request_dtos, iov);
+	ret = dofi_queue_renew(&next->sq, &ep->sq, ep, a->max_request_dtos, iov);
 	if (ret)
 		return ret;
-	ret = dofi_queue_renew(&rq, &ep->rq, ep, a->max_recv_dtos, a->max_recv_iov);
-	if (ret) {
-		if (sq.slots != ep->sq.slots)
-			dofi_queue_fini(&sq);
-		return ret;
-	}
-	dofi_queue_replace(&ep->sq, &sq);
-	dofi_queue_replace(&ep->rq, &rq);
-	return 0;
+	ret = dofi_queue_renew(&next->rq, &ep->rq, ep, a->max_recv_dtos, a->max_recv_iov);
+	if (ret)
+		queue_discard(&next->sq, &ep->sq);
+	return ret;
+}
+
+/* EVD_THRESHOLD is the default's own name. */
+static DAT_COMPLETION_FLAGS notice_of(DAT_COMPLETION_FLAGS flags)
+{
+	return flags == DAT_COMPLETION_EVD_THRESHOLD_FLAG ? DAT_COMPLETION_DEFAULT_FLAG : flags;
+}
+
+#define STREAMS 3
+
+static bool streams_swap(const struct dofi_ep_parts *old, const struct dofi_ep_parts *parts)
+{
+	const struct dofi_stream from[STREAMS] = {
+		{ old->recv_evd, notice_of(old->attr.recv_completion_flags) },
+		{ old->request_evd, notice_of(old->attr.request_completion_flags) },
+		{ old->connect_evd, DAT_COMPLETION_DEFAULT_FLAG },
+	}, to[STREAMS] = {
+		{ parts->recv_evd, notice_of(parts->attr.recv_completion_flags) },
+		{ parts->request_evd, notice_of(parts->attr.request_completion_flags) },
+		{ parts->connect_evd, DAT_COMPLETION_DEFAULT_FLAG },
+	};
+
+	return dofi_evd_streams_swap(from, to, STREAMS);
+}
+
+/* Whether a peer's flag can be told to its receiver, if that is wanted. */
+static bool solicits(const struct dofi_ep *ep, const DAT_EP_ATTR *a)
+{
+	return a->recv_completion_flags != DAT_COMPLETION_SOLICITED_WAIT_FLAG ||
+	       ep->obj.ia->fabric.cq_data;
 }
 
 int dofi_ep_parts_set(struct dofi_ep *ep, const struct dofi_ep_parts *parts)
 {
 	const struct dofi_ep_parts old = parts_of(ep);
-	int ret = queues_set(ep, &parts->attr);
+	struct queues next;
+	int ret = queues_make(ep, &parts->attr, &next);
 
 	if (ret)
 		return ret;
+	if (!solicits(ep, &parts->attr) || !streams_swap(&old, parts)) {
+		queue_discard(&next.sq, &ep->sq);
+		queue_discard(&next.rq, &ep->rq);
+		return -EINVAL;
+	}
+	dofi_queue_replace(&ep->sq, &next.sq);
+	dofi_queue_replace(&ep->rq, &next.rq);
 	/* what stays is never unused in between; and an EVD has few places for CQs to poll */
 	parts_get(parts);
 	feeds(&old, dofi_evd_feed_put);
@@ -123,9 +167,11 @@ int dofi_ep_parts_set(struct dofi_ep *ep, const struct dofi_ep_parts *parts)
 
 void dofi_ep_parts_drop(struct dofi_ep *ep)
 {
+	static const struct dofi_ep_parts none;
 	const struct dofi_ep_parts parts = parts_of(ep);
 
 	feeds(&parts, dofi_evd_feed_put);
+	streams_swap(&parts, &none);
 	parts_put(&parts);
 	dofi_queue_fini(&ep->sq);
 	dofi_queue_fini(&ep->rq);
@@ -260,7 +306,14 @@ static DAT_RETURN modify(struct dofi_ep *ep, DAT_EP_PARAM_MASK mask, const DAT_E
 		if (!take_of(c.row)(&c))
 			return DOFI_BAD_ARG(3);
 	}
-	return dofi_ep_parts_set(ep, &c.parts) ? DOFI_NO_RESOURCE(MEMORY) : DAT_SUCCESS;
+	switch (dofi_ep_parts_set(ep, &c.parts)) {
+	case 0:
+		return DAT_SUCCESS;
+	case -EINVAL:
+		return DOFI_BAD_ARG(3);
+	default:
+		return DOFI_NO_RESOURCE(MEMORY);
+	}
 }
 
 DAT_RETURN dofi_ep_modify(DAT_EP_HANDLE ep_handle, DAT_EP_PARAM_MASK mask, const DAT_EP_PARAM *param)

@@ -132,12 +132,17 @@ void dofi_queue_rezone(struct dofi_queue *q, uint64_t from, uint64_t to)
 	}
 }
 
+static inline bool queue_full(const struct dofi_queue *q)
+{
+	return q->tail - q->head >= q->depth;
+}
+
 /* The slot that the next operation will take, or NULL when all are in use. */
 static struct dofi_dto *queue_reserve(struct dofi_queue *q)
 {
 	struct dofi_dto *dto;
 
-	if (q->tail - q->head >= q->depth)
+	if (queue_full(q))
 		return NULL;
 	dto = slot_at(q, q->tail);
 	dto->generation++;
@@ -338,6 +343,21 @@ static inline DAT_RETURN fill(struct dofi_ep *ep, struct dofi_dto *dto, uint8_t 
 	return ret;
 }
 
+/*
+ * A program that wants no event of its requests has no reason to poll for any: that they are
+ * done is seen here at the latest. Drops the EP lock meanwhile.
+ */
+static __attribute__((noinline)) void make_room(struct dofi_ep *ep)
+{
+	struct dofi_cq *cq = ep->sq.open ? &ep->pz->domain.cq : NULL;
+
+	if (!cq)
+		return;
+	pthread_mutex_unlock(&ep->lock);
+	dofi_cq_poll(cq, NULL);
+	pthread_mutex_lock(&ep->lock);
+}
+
 /* A request whose arguments are good, but for what the segments name. */
 static inline DAT_RETURN post(struct dofi_ep *ep, uint8_t kind, const struct dofi_post *p)
 {
@@ -345,6 +365,8 @@ static inline DAT_RETURN post(struct dofi_ep *ep, uint8_t kind, const struct dof
 	DAT_RETURN ret;
 
 	pthread_mutex_lock(&ep->lock);
+	if (__builtin_expect(queue_full(&ep->sq), 0))
+		make_room(ep);
 	if (!(dofi_ep_state_row(ep->state)->may & DOFI_EP_MAY_REQUEST)) {
 		ret = dofi_ep_bad_state(ep);
 	} else if (!(dto = queue_reserve(&ep->sq))) {
@@ -478,6 +500,8 @@ DAT_RETURN dofi_ep_post_bind(struct dofi_ep *ep, struct dofi_bind *bind, DAT_RMR
 	DAT_RETURN ret;
 
 	pthread_mutex_lock(&ep->lock);
+	if (queue_full(&ep->sq))
+		make_room(ep);
 	ret = bind_admit(ep, bind, &dto);
 	if (!ret) {
 		dto->kind = DOFI_DTO_BIND;
@@ -795,6 +819,17 @@ static inline DAT_EVENT_NUMBER fill_event(DAT_EVENT_DATA *data, struct dofi_ep *
 	return completion_number(dto);
 }
 
+/* Whether the completion may wake anybody. A receive has the flag of the message's sender. */
+static bool notifies(const struct dofi_ep *ep, const struct dofi_dto *dto)
+{
+	if (dto->status != DAT_DTO_SUCCESS)
+		return true;
+	if (dofi_dto_is(dto->kind, DOFI_DTO_RECVS) &&
+	    ep->attr.recv_completion_flags == DAT_COMPLETION_SOLICITED_WAIT_FLAG)
+		return dto->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG;
+	return !(dto->flags & DAT_COMPLETION_UNSIGNALLED_FLAG);
+}
+
 /* The event goes through the queue: nobody polls for it now, or others are before it. */
 static __attribute__((noinline)) void enqueue(struct dofi_evd *evd, struct dofi_ep *ep,
 					      const struct dofi_dto *dto)
@@ -803,8 +838,7 @@ static __attribute__((noinline)) void enqueue(struct dofi_evd *evd, struct dofi_
 
 	event.number = fill_event(&event.data, ep, dto);
 	event.immed = dto->immed;
-	dofi_evd_push(evd, &event, dto->status != DAT_DTO_SUCCESS ||
-				   !(dto->flags & DAT_COMPLETION_UNSIGNALLED_FLAG));
+	dofi_evd_push(evd, &event, notifies(ep, dto));
 }
 
 static inline void deliver(struct dofi_ep *ep, struct dofi_evd *evd, const struct dofi_dto *dto,
@@ -907,6 +941,8 @@ static __attribute__((noinline)) int receive_more(struct dofi_ep *ep, struct dof
 		err = -dofi_rmr_invalidate(ep->pz, ep, arrived->immed);
 	if (err)
 		return err;
+	if (arrived->solicited)
+		dto->flags |= DAT_COMPLETION_SOLICITED_WAIT_FLAG;
 	dto->kind = arrived->kind;
 	dto->immed = arrived->immed;
 	dto->length = arrived->length;

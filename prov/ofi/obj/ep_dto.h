@@ -37,6 +37,9 @@ enum dofi_dto_kind {
 /* Requests that bring something back: they wait for each other, and a fence for them. */
 #define DOFI_DTO_READS \
 	(1u << DOFI_DTO_READ | 1u << DOFI_DTO_FETCH_ADD | 1u << DOFI_DTO_CMP_SWAP)
+#define DOFI_DTO_RECVS                                                                      \
+	(1u << DOFI_DTO_RECV | 1u << DOFI_DTO_RECV_INVALIDATE | 1u << DOFI_DTO_RECV_IMMED |   \
+	 1u << DOFI_DTO_RECV_WRITE_IMMED)
 /* Whose completions are events of the extension. */
 #define DOFI_DTO_EXTENDED                                                                   \
 	(1u << DOFI_DTO_WRITE_IMMED | DOFI_DTO_ATOMICS | 1u << DOFI_DTO_RECV_IMMED |         \
@@ -183,6 +186,7 @@ DAT_RETURN dofi_ep_post_ext(struct dofi_ep *ep, uint8_t kind, const struct dofi_
 /* What a transport found out about a receive that ended: @kind and @immed of its slot. */
 struct dofi_arrived {
 	uint8_t kind;			/* enum dofi_dto_kind */
+	bool solicited;			/* the sender wants its receiver to be notified */
 	uint32_t immed;
 	uint64_t length;
 	int err;			/* positive, if what arrived is not what a peer may send */

@@ -56,7 +56,7 @@ static void notify(struct dofi_evd *evd, uint32_t count)
 		if ((DAT_COUNT)count >= evd->threshold)
 			pthread_cond_broadcast(&evd->cond);
 	} else if (evd->cno && evd->enabled) {
-		dofi_cno_trigger(evd->cno, &evd->at_cno);
+		dofi_cno_raise(evd->cno, &evd->at_cno);
 	}
 }
 
@@ -140,6 +140,71 @@ void dofi_evd_feed_put(struct dofi_evd *evd, struct dofi_cq *cq)
 	pthread_mutex_unlock(&evd->lock);
 }
 
+/* Streams: few come and go at the same time, so one lock does, that needs no other. */
+static pthread_mutex_t streams_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/*
+ * Software events come without an object that would say so. Needs the lock. Not looked at
+ * is an EVD that another IA was given for its asynchronous events.
+ */
+static bool stream_fits(const struct dofi_stream *s)
+{
+	if (s->notice && s->evd->flags & DAT_EVD_SOFTWARE_FLAG)
+		return false;
+	return !s->evd->streams || s->evd->notice == s->notice;
+}
+
+/* False if it does not notify like the others there. Needs the lock. */
+static bool stream_join(const struct dofi_stream *s)
+{
+	if (!s->evd)
+		return true;
+	if (!stream_fits(s))
+		return false;
+	s->evd->streams++;
+	s->evd->notice = s->notice;
+	return true;
+}
+
+/* Needs the lock. */
+static void stream_leave(const struct dofi_stream *s)
+{
+	if (s->evd && !--s->evd->streams)
+		s->evd->notice = DAT_COMPLETION_DEFAULT_FLAG;
+}
+
+/* How many of @n have joined: all, or those before one that does not fit. Needs the lock. */
+static int streams_join(const struct dofi_stream *s, int n)
+{
+	int i;
+
+	for (i = 0; i < n && stream_join(&s[i]); i++)
+		;
+	return i;
+}
+
+/* Needs the lock. */
+static void streams_leave(const struct dofi_stream *s, int n)
+{
+	while (n--)
+		stream_leave(&s[n]);
+}
+
+bool dofi_evd_streams_swap(const struct dofi_stream *from, const struct dofi_stream *to, int n)
+{
+	int joined;
+
+	pthread_mutex_lock(&streams_lock);
+	streams_leave(from, n);
+	joined = streams_join(to, n);
+	if (joined < n) {
+		streams_leave(to, joined);
+		streams_join(from, n);	/* as they did before */
+	}
+	pthread_mutex_unlock(&streams_lock);
+	return joined == n;
+}
+
 static bool is_connection_event_of(const struct dofi_event *e, DAT_EP_HANDLE ep)
 {
 	return e->number >= DAT_CONNECTION_EVENT_ESTABLISHED &&
@@ -174,7 +239,7 @@ static void cno_attach(struct dofi_evd *evd, struct dofi_cno *cno)
 	dofi_evd_each_feed(evd, dofi_cq_sleep_begin);
 }
 
-static void cno_detach(struct dofi_evd *evd)
+static void cno_detach(struct dofi_evd *evd, bool freed)
 {
 	struct dofi_cno *cno = evd->cno;
 
@@ -182,7 +247,7 @@ static void cno_detach(struct dofi_evd *evd)
 		return;
 	evd->cno = NULL;
 	dofi_evd_each_feed(evd, dofi_cq_sleep_end);
-	dofi_cno_detach(cno, &evd->at_cno);
+	dofi_cno_detach(cno, &evd->at_cno, freed);
 	dofi_obj_put(&cno->obj);
 }
 
@@ -221,7 +286,7 @@ static void evd_destroy(struct dofi_obj *obj)
 	pthread_cond_broadcast(&evd->cond);
 	while (evd->waiting)	/* it leaves with DAT_ABORT and signals */
 		pthread_cond_wait(&evd->cond, &evd->lock);
-	cno_detach(evd);
+	cno_detach(evd, true);
 	count = atomic_exchange(&evd->count, 0);
 	pthread_mutex_unlock(&evd->lock);
 	refuse_requests(evd, count);
@@ -257,6 +322,8 @@ DAT_RETURN dofi_evd_new(struct dofi_ia *ia, DAT_COUNT qlen, struct dofi_cno *cno
 	atomic_store(&evd->count, 0);
 	evd->enabled = evd->waitable = true;
 	evd->overflowed = evd->dying = false;
+	evd->streams = 0;
+	evd->notice = DAT_COMPLETION_DEFAULT_FLAG;
 	evd->waiting = false;
 	for (i = 0; i < DOFI_EVD_FEEDS; i++) {
 		atomic_store(&evd->feed[i], NULL);
@@ -342,7 +409,7 @@ DAT_RETURN dofi_evd_modify_cno(DAT_EVD_HANDLE evd_handle, DAT_CNO_HANDLE cno_han
 	if (!cno_of(evd->obj.ia, cno_handle, &cno))
 		return DOFI_BAD_HANDLE(CNO);
 	pthread_mutex_lock(&evd->lock);
-	cno_detach(evd);
+	cno_detach(evd, false);
 	cno_attach(evd, cno);
 	tell_of_backlog(evd);
 	pthread_mutex_unlock(&evd->lock);
@@ -385,6 +452,8 @@ static DAT_RETURN set_waitable(DAT_EVD_HANDLE evd_handle, bool waitable)
 		return DOFI_RET(DAT_INVALID_HANDLE, 0);
 	pthread_mutex_lock(&evd->lock);
 	evd->waitable = waitable;
+	/* it leaves though the EVD may be waitable again before it runs */
+	evd->evicted |= !waitable;
 	pthread_cond_broadcast(&evd->cond);
 	pthread_mutex_unlock(&evd->lock);
 	return DAT_SUCCESS;

@@ -48,6 +48,9 @@ struct dofi_evd {
 	/* The CQs to poll. PZs are never unmapped, so a stale one is harmless to poll. */
 	_Atomic(struct dofi_cq *) feed[DOFI_EVD_FEEDS];
 
+	int streams;			/* what delivers here; under a lock of evd.c's, as is */
+	_Atomic DAT_COMPLETION_FLAGS notice;	/* how all of it notifies, see below; read freely */
+
 	pthread_mutex_t lock;		/* the fields below; only a CNO's lock is taken under it */
 	pthread_cond_t cond;
 	struct dofi_event *ring;
@@ -61,6 +64,7 @@ struct dofi_evd {
 	bool enabled, waitable, overflowed, dying;
 	_Atomic bool waiting;		/* a thread is in dat_evd_wait; read without the lock */
 	bool notified;			/* a notifying event came since it began */
+	bool evicted;			/* the EVD became unwaitable since it began */
 	DAT_COUNT threshold;		/* of the waiter */
 };
 
@@ -87,6 +91,22 @@ static inline DAT_EVENT *dofi_sink_take(struct dofi_sink *sink, struct dofi_evd 
 /* Queues an asynchronous error of @ia about @handle. */
 void dofi_async_error(struct dofi_ia *ia, DAT_EVENT_NUMBER number, DAT_HANDLE handle,
 		      DAT_COUNT reason);
+
+/*
+ * A stream of events, and when its events wake a waiter or trigger a CNO: always
+ * (DAT_COMPLETION_DEFAULT_FLAG, of all that are not completions), as the posted flag says
+ * (..._UNSIGNALLED_FLAG), or as the peer says (..._SOLICITED_WAIT_FLAG, of receives).
+ */
+struct dofi_stream {
+	struct dofi_evd *evd;		/* NULL: none */
+	DAT_COMPLETION_FLAGS notice;
+};
+
+/*
+ * The @n streams of @to deliver from now on in place of those of @from. False, and nothing has
+ * changed, if streams of one EVD would not notify alike.
+ */
+bool dofi_evd_streams_swap(const struct dofi_stream *from, const struct dofi_stream *to, int n);
 
 /* An endpoint begins or ends to deliver what @cq completes to @evd. */
 void dofi_evd_feed_get(struct dofi_evd *evd, struct dofi_cq *cq);

@@ -183,7 +183,7 @@ static bool sleep_until(struct dofi_evd *evd, int64_t deadline)
 
 static bool must_leave(struct dofi_evd *evd)
 {
-	return evd->dying || !evd->waitable || satisfied(evd);
+	return evd->dying || evd->evicted || satisfied(evd);
 }
 
 /* Waits for the threshold, the deadline or an interruption. Needs the lock. */
@@ -205,14 +205,27 @@ static DAT_RETURN wait_result(struct dofi_evd *evd, DAT_EVENT *event, DAT_COUNT 
 {
 	if (evd->dying)
 		return DOFI_RET(DAT_ABORT, 0);
-	if (!evd->waitable)
+	if (evd->evicted)
 		return DOFI_BAD_STATE(EVD_UNWAITABLE);
-	if (!satisfied(evd)) {
+	/* events that notify nobody are there all the same when the time is over */
+	if ((DAT_COUNT)pending(evd) < evd->threshold) {
 		*nmore = pending(evd);
 		return DOFI_RET(DAT_TIMEOUT_EXPIRED, 0);
 	}
 	take(evd, event);
 	*nmore = pending(evd);
+	return DAT_SUCCESS;
+}
+
+/* Where not all events notify, to wait for several means nothing. */
+static DAT_RETURN threshold_check(struct dofi_evd *evd, DAT_COUNT threshold)
+{
+	if (threshold > evd->qlen)
+		return DOFI_BAD_ARG(3);
+	if (threshold > 1 && evd->notice == DAT_COMPLETION_UNSIGNALLED_FLAG)
+		return DOFI_BAD_STATE(EVD_CONFIG_NOTIFY);
+	if (threshold > 1 && evd->notice == DAT_COMPLETION_SOLICITED_WAIT_FLAG)
+		return DOFI_BAD_STATE(EVD_CONFIG_SOLICITED);
 	return DAT_SUCCESS;
 }
 
@@ -225,10 +238,12 @@ static DAT_RETURN wait_locked(struct dofi_evd *evd, DAT_TIMEOUT timeout, DAT_COU
 		return DOFI_BAD_STATE(EVD_UNWAITABLE);
 	if (evd->waiting)
 		return DOFI_BAD_STATE(EVD_WAITER);
-	if (threshold > evd->qlen)
-		return DOFI_BAD_ARG(3);
+	ret = threshold_check(evd, threshold);
+	if (ret)
+		return ret;
 	evd->waiting = true;
 	evd->threshold = threshold;
+	evd->evicted = false;
 	/* what is queued already counts as announced */
 	evd->notified = pending(evd) > 0;
 	if (!satisfied(evd))

@@ -8,6 +8,7 @@
 #include "obj/xport.h"
 
 #include <errno.h>
+#include <netinet/in.h>
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
 #include <stdio.h>
@@ -27,7 +28,11 @@ struct dofi_pool dofi_ia_pool = DOFI_POOL_INIT("ia", struct dofi_ia, ia_ctor);
  * says which list a graceful close must find empty.
  */
 static const DAT_HANDLE_TYPE close_order[] = {
-	DAT_HANDLE_TYPE_CR, DAT_HANDLE_TYPE_EP, DAT_HANDLE_TYPE_PSP, DAT_HANDLE_TYPE_RSP, DAT_HANDLE_TYPE_RMR,
+	DAT_HANDLE_TYPE_CR, DAT_HANDLE_TYPE_EP, DAT_HANDLE_TYPE_PSP, DAT_HANDLE_TYPE_RSP,
+#if DAT_VERSION_MAJOR >= 2
+	DAT_HANDLE_TYPE_CSP,
+#endif
+	DAT_HANDLE_TYPE_RMR,
 	DAT_HANDLE_TYPE_LMR, DAT_HANDLE_TYPE_PZ, DAT_HANDLE_TYPE_EVD, DAT_HANDLE_TYPE_CNO,
 };
 
@@ -41,6 +46,13 @@ DAT_IA_HANDLE dofi_ia_export(struct dofi_ia *ia)
 	DAT_IA_HANDLE public;
 
 	return dats_get_ia_handle(ia, &public) == DAT_SUCCESS ? public : (DAT_IA_HANDLE)ia;
+}
+
+DAT_COMM dofi_ia_comm(const struct dofi_ia *ia)
+{
+	return (DAT_COMM){
+		.domain = ia->address.ss_family, .type = SOCK_STREAM, .protocol = IPPROTO_TCP,
+	};
 }
 #else
 DAT_IA_HANDLE dofi_ia_export(struct dofi_ia *ia)
@@ -267,3 +279,19 @@ DAT_RETURN dofi_ia_close(DAT_IA_HANDLE ia_handle, DAT_CLOSE_FLAGS flags)
 	dofi_ia_destroy(ia);
 	return DAT_SUCCESS;
 }
+
+#if DAT_VERSION_MAJOR >= 2
+/* No IA takes over what another began, as ha_supported says. */
+DAT_RETURN dofi_ia_ha_related(DAT_IA_HANDLE ia_handle, const DAT_NAME_PTR name,
+			      DAT_BOOLEAN *related)
+{
+	if (!dofi_ia_check(ia_handle))
+		return DOFI_BAD_HANDLE(IA);
+	if (!name)
+		return DOFI_BAD_ARG(2);
+	if (!related)
+		return DOFI_BAD_ARG(3);
+	*related = DAT_FALSE;
+	return DAT_SUCCESS;
+}
+#endif

@@ -46,6 +46,11 @@ static inline struct dofi_ia *dofi_ia_check(DAT_IA_HANDLE handle)
 	return dofi_obj_check(&dofi_ia_pool, DAT_HANDLE_TYPE_IA, handle);
 }
 
+#if DAT_VERSION_MAJOR >= 2
+/* The kind of address that its connections have: a port of a host. */
+DAT_COMM dofi_ia_comm(const struct dofi_ia *ia);
+#endif
+
 /* The IA handle that the program knows; a 2.0 registry may use another than ours. */
 DAT_IA_HANDLE dofi_ia_export(struct dofi_ia *ia);
 
@@ -65,5 +70,9 @@ DAT_RETURN dofi_ia_query(DAT_IA_HANDLE ia_handle, DAT_EVD_HANDLE *async_evd,
 			 DAT_IA_ATTR_MASK ia_mask, DAT_IA_ATTR *ia_attr,
 			 DAT_PROVIDER_ATTR_MASK provider_mask, DAT_PROVIDER_ATTR *provider_attr);
 DAT_RETURN dofi_ia_close(DAT_IA_HANDLE ia_handle, DAT_CLOSE_FLAGS flags);
+#if DAT_VERSION_MAJOR >= 2
+DAT_RETURN dofi_ia_ha_related(DAT_IA_HANDLE ia_handle, const DAT_NAME_PTR name,
+			      DAT_BOOLEAN *related);
+#endif
 
 #endif

@@ -5,7 +5,11 @@
 
 struct dofi_pool dofi_psp_pool = DOFI_POOL_INIT("psp", struct dofi_sp, NULL);
 
-static const struct dofi_sp_kind psp_kind = { &dofi_psp_pool, DAT_HANDLE_TYPE_PSP, false };
+static const struct dofi_sp_kind psp_kind = {
+	.pool = &dofi_psp_pool,
+	.type = DAT_HANDLE_TYPE_PSP,
+	.evd_taken = DOFI_BAD_ARG(3),
+};
 
 /* The arguments that both ways of creation have in common. */
 static DAT_RETURN plan_make(DAT_IA_HANDLE ia_handle, DAT_EVD_HANDLE evd_handle, DAT_PSP_FLAGS flags,

@@ -5,7 +5,12 @@
 
 struct dofi_pool dofi_rsp_pool = DOFI_POOL_INIT("rsp", struct dofi_sp, NULL);
 
-static const struct dofi_sp_kind rsp_kind = { &dofi_rsp_pool, DAT_HANDLE_TYPE_RSP, true };
+static const struct dofi_sp_kind rsp_kind = {
+	.pool = &dofi_rsp_pool,
+	.type = DAT_HANDLE_TYPE_RSP,
+	.evd_taken = DOFI_BAD_ARG(4),
+	.once = true,
+};
 
 DAT_RETURN dofi_rsp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn_qual,
 			   DAT_EP_HANDLE ep_handle, DAT_EVD_HANDLE evd_handle,

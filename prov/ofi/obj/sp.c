@@ -26,9 +26,18 @@ static void sp_unlisten(void *arg)
 	sp->obj.ia->xport->unlisten(sp);
 }
 
+/* Requests go to @to and no more to @from; either may be NULL. */
+static bool requests_move(struct dofi_evd *from, struct dofi_evd *to)
+{
+	const struct dofi_stream old = { .evd = from }, next = { .evd = to };
+
+	return dofi_evd_streams_swap(&old, &next, 1);
+}
+
 static void sp_free(struct dofi_sp *sp)
 {
 	dofi_ep_unreserve(sp->obj.ia, &sp->reserved);
+	requests_move(sp->evd, NULL);
 	dofi_obj_put(&sp->evd->obj);
 	dofi_obj_free(sp->kind->pool, sp->kind->type, &sp->obj);
 }
@@ -52,6 +61,8 @@ static void sp_init(struct dofi_sp *sp, const struct dofi_sp_plan *plan)
 	sp->makes_eps = plan->makes_eps;
 	sp->reserved = NULL;
 	sp->listening = sp->spent = false;
+	if (sp->kind->describe)
+		sp->kind->describe(sp);
 }
 
 /* Publishes first: a request may arrive at once, and its event carries the handle. */
@@ -68,12 +79,16 @@ static DAT_RETURN start(struct dofi_sp *sp)
 
 DAT_RETURN dofi_sp_new(const struct dofi_sp_plan *plan, struct dofi_sp **out)
 {
-	struct dofi_sp *sp = dofi_obj_new(plan->kind->pool, plan->kind->type, plan->ia,
-					  dofi_sp_destroy);
 	DAT_RETURN ret = DAT_SUCCESS;
+	struct dofi_sp *sp;
 
-	if (!sp)
+	if (!requests_move(NULL, plan->evd))
+		return plan->kind->evd_taken;
+	sp = dofi_obj_new(plan->kind->pool, plan->kind->type, plan->ia, dofi_sp_destroy);
+	if (!sp) {
+		requests_move(plan->evd, NULL);
 		return DOFI_NO_RESOURCE(MEMORY);
+	}
 	sp_init(sp, plan);
 	if (plan->reserve)
 		ret = dofi_ep_reserve(plan->reserve, &sp->reserved);
@@ -86,7 +101,12 @@ DAT_RETURN dofi_sp_new(const struct dofi_sp_plan *plan, struct dofi_sp **out)
 	return ret;
 }
 
-static const DAT_HANDLE_TYPE types[] = { DAT_HANDLE_TYPE_PSP, DAT_HANDLE_TYPE_RSP };
+static const DAT_HANDLE_TYPE types[] = {
+	DAT_HANDLE_TYPE_PSP, DAT_HANDLE_TYPE_RSP,
+#if DAT_VERSION_MAJOR >= 2
+	DAT_HANDLE_TYPE_CSP,
+#endif
+};
 
 /* One that is being made or freed meanwhile waits for this thread, and so stays in place. */
 struct dofi_sp *dofi_sp_find(struct dofi_ia *ia, DAT_CONN_QUAL conn_qual)

@@ -10,7 +10,10 @@
 struct dofi_sp_kind {
 	struct dofi_pool *pool;
 	DAT_HANDLE_TYPE type;
+	DAT_RETURN evd_taken;		/* what its call says when its EVD may not take requests */
 	bool once;			/* it takes one request */
+	/* Fills in what others of its kind have besides, before anybody knows it; or NULL. */
+	void (*describe)(struct dofi_sp *sp);
 };
 
 struct dofi_sp {

@@ -17,7 +17,7 @@ struct dofi_progress_ops;
 struct dofi_sp;
 
 /* Most bytes of an RDMA write with immediate data. */
-#define DOFI_WRITE_IMMED_MAX ((1u << 30) - 1)
+#define DOFI_WRITE_IMMED_MAX ((1u << 29) - 1)
 
 /* Memory of a peer that its transport lets us write; key 0 if there is none. */
 struct dofi_mailbox {

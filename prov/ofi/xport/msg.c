@@ -419,6 +419,16 @@ static void msg_error(struct dofi_progress *p, const struct fi_eq_err_entry *e)
 		gone(ep, DAT_CONNECTION_EVENT_BROKEN);
 }
 
+/* Connections may end without an event, and operations not complete: the IA is lost. */
+static void msg_failed(struct dofi_progress *p, int err)
+{
+	struct dofi_ia *ia = ia_of(p);
+
+	(void)err;
+	dofi_async_error(ia, DAT_ASYNC_ERROR_IA_CATASTROPHIC, dofi_ia_export(ia),
+			 DAT_IA_CATASTROPHIC_ERROR);
+}
+
 /* Operations */
 
 static uint64_t remote_key(const struct dofi_ep *ep, const struct dofi_dto *dto)
@@ -452,6 +462,23 @@ static int receive_nothing(struct dofi_ep *ep, struct dofi_dto *dto)
 	return fi_recv(ep->fid, room ? &dto->status : NULL, room, NULL, 0, dofi_dto_context(dto));
 }
 
+/* A message, and beside it what it is and @value, where the fabric carries such a thing. */
+static __attribute__((noinline)) int send_data(struct dofi_ep *ep, struct dofi_dto *dto,
+					       enum dofi_cq_data_kind kind, uint32_t value)
+{
+	const bool written = kind == DOFI_CQ_WRITE_IMMED;
+	const struct fi_msg msg = {
+		.msg_iov = dto->iov,
+		.desc = dto->desc,
+		.iov_count = written ? 0 : dto->n_iov,
+		.context = dofi_dto_context(dto),
+		.data = dofi_cq_data(kind, dto->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG,
+				     written ? (uint32_t)dto->length : 0, value),
+	};
+
+	return fi_sendmsg(ep->fid, &msg, ep->obj.ia->fabric.cq_data ? FI_REMOTE_CQ_DATA : 0);
+}
+
 static int submit_one(struct dofi_ep *ep, struct dofi_dto *dto)
 {
 	void *buf = dto->n_iov ? dto->iov[0].iov_base : NULL;
@@ -461,6 +488,8 @@ static int submit_one(struct dofi_ep *ep, struct dofi_dto *dto)
 
 	switch (dto->kind) {
 	case DOFI_DTO_SEND:
+		if (__builtin_expect(dto->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG, 0))
+			return send_data(ep, dto, DOFI_CQ_PLAIN, 0);
 		return fi_send(ep->fid, buf, len, desc, 0, context);
 	case DOFI_DTO_RECV:
 		return fi_recv(ep->fid, buf, len, desc, 0, context);
@@ -468,19 +497,6 @@ static int submit_one(struct dofi_ep *ep, struct dofi_dto *dto)
 		return fi_read(ep->fid, buf, len, desc, 0, dto->remote_addr, remote_key(ep, dto),
 			       context);
 	}
-}
-
-static int send_data(struct dofi_ep *ep, struct dofi_dto *dto, size_t n_iov, uint64_t data)
-{
-	const struct fi_msg msg = {
-		.msg_iov = dto->iov,
-		.desc = dto->desc,
-		.iov_count = n_iov,
-		.context = dofi_dto_context(dto),
-		.data = data,
-	};
-
-	return fi_sendmsg(ep->fid, &msg, FI_REMOTE_CQ_DATA);
 }
 
 /* The write, and the message behind it that tells of it; where need be, once it is done. */
@@ -497,18 +513,16 @@ static int submit_write_immed(struct dofi_ep *ep, struct dofi_dto *dto)
 	}
 	if (dto->parts && ep->obj.ia->fabric.quirk->goes_on)
 		return -FI_EAGAIN;
-	return send_data(ep, dto, 0,
-			 dofi_cq_data(DOFI_CQ_WRITE_IMMED, (uint32_t)dto->length, dto->immed));
+	return send_data(ep, dto, DOFI_CQ_WRITE_IMMED, dto->immed);
 }
 
 static int submit_more(struct dofi_ep *ep, struct dofi_dto *dto)
 {
 	switch (dto->kind) {
 	case DOFI_DTO_SEND_INVALIDATE:
-		return send_data(ep, dto, dto->n_iov,
-				 dofi_cq_data(DOFI_CQ_INVALIDATE, 0, dto->immed));
+		return send_data(ep, dto, DOFI_CQ_INVALIDATE, dto->immed);
 	case DOFI_DTO_SEND_IMMED:
-		return send_data(ep, dto, dto->n_iov, dofi_cq_data(DOFI_CQ_IMMED, 0, dto->immed));
+		return send_data(ep, dto, DOFI_CQ_IMMED, dto->immed);
 	case DOFI_DTO_WRITE_IMMED:
 		return submit_write_immed(ep, dto);
 	default:
@@ -522,6 +536,8 @@ static int submit_many(struct dofi_ep *ep, struct dofi_dto *dto)
 
 	switch (dto->kind) {
 	case DOFI_DTO_SEND:
+		if (__builtin_expect(dto->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG, 0))
+			return send_data(ep, dto, DOFI_CQ_PLAIN, 0);
 		return fi_sendv(ep->fid, dto->iov, dto->desc, dto->n_iov, 0, context);
 	case DOFI_DTO_RECV:
 		return fi_recvv(ep->fid, dto->iov, dto->desc, dto->n_iov, 0, context);
@@ -550,7 +566,12 @@ static void received_with_data(const struct fi_cq_data_entry *entry, struct dofi
 	struct dofi_arrived a = { .immed = (uint32_t)entry->data, .length = entry->len };
 	uint32_t length = dofi_cq_data_length(entry->data);
 
+	a.solicited = dofi_cq_data_solicited(entry->data);
 	switch (dofi_cq_data_kind(entry->data)) {
+	case DOFI_CQ_PLAIN:
+		a.kind = DOFI_DTO_RECV;
+		a.err = !a.solicited || length || a.immed ? FI_EIO : 0;
+		break;
 	case DOFI_CQ_INVALIDATE:
 		a.kind = DOFI_DTO_RECV_INVALIDATE;
 		a.err = length ? FI_EIO : 0;
@@ -594,6 +615,7 @@ static const struct dofi_progress_ops msg_progress_ops = {
 	.completed = msg_completed,
 	.cm_event = msg_event,
 	.cm_error = msg_error,
+	.failed = msg_failed,
 };
 
 const struct dofi_xport dofi_msg_xport = {

@@ -20,6 +20,7 @@
 
 #include "obj/xport.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -56,31 +57,41 @@ int dofi_wire_unpack(const void *buf, size_t len, struct dofi_wire *msg);
 
 /*
  * What comes with a message or an RDMA write as remote CQ data, where that has 64 bits: in the
- * upper half a kind, in the lower a value. Writes complete no receive of the fabric's, so a write
- * with immediate data is followed by a message of no bytes, whose kind tells in its upper bits
- * how many were written.
+ * upper half a kind and a flag, in the lower a value. Writes complete no receive of the fabric's,
+ * so a write with immediate data is followed by a message of no bytes, which tells in the upper
+ * bits how many were written.
  */
 enum dofi_cq_data_kind {
+	DOFI_CQ_PLAIN = 0,		/* a message that has the flag alone */
 	DOFI_CQ_INVALIDATE = 1,		/* a message: the context to be invalidated */
 	DOFI_CQ_IMMED = 2,		/* a message: its immediate data */
 	DOFI_CQ_WRITE_IMMED = 3,	/* a message of no bytes: the immediate data of a write */
 };
 
-#define DOFI_CQ_KIND_BITS 2
+#define DOFI_CQ_KIND_MASK UINT64_C(3)
+#define DOFI_CQ_SOLICITED UINT64_C(4)	/* DAT_COMPLETION_SOLICITED_WAIT_FLAG of the send */
+#define DOFI_CQ_LENGTH_SHIFT 35
 
-static inline uint64_t dofi_cq_data(enum dofi_cq_data_kind kind, uint32_t length, uint32_t value)
+static inline uint64_t dofi_cq_data(enum dofi_cq_data_kind kind, bool solicited, uint32_t length,
+				    uint32_t value)
 {
-	return (uint64_t)(length << DOFI_CQ_KIND_BITS | kind) << 32 | value;
+	return (uint64_t)length << DOFI_CQ_LENGTH_SHIFT |
+	       (kind | (solicited ? DOFI_CQ_SOLICITED : 0)) << 32 | value;
 }
 
 static inline enum dofi_cq_data_kind dofi_cq_data_kind(uint64_t data)
 {
-	return (enum dofi_cq_data_kind)(data >> 32 & ((1u << DOFI_CQ_KIND_BITS) - 1));
+	return (enum dofi_cq_data_kind)(data >> 32 & DOFI_CQ_KIND_MASK);
+}
+
+static inline bool dofi_cq_data_solicited(uint64_t data)
+{
+	return data >> 32 & DOFI_CQ_SOLICITED;
 }
 
 static inline uint32_t dofi_cq_data_length(uint64_t data)
 {
-	return (uint32_t)(data >> (32 + DOFI_CQ_KIND_BITS));
+	return (uint32_t)(data >> DOFI_CQ_LENGTH_SHIFT);
 }
 
 /*

@@ -48,6 +48,7 @@ static void init(void)
 	progress.doorbell = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	progress.epfd = epoll_create1(EPOLL_CLOEXEC);
 	TAILQ_INIT(&progress.cqs);
+	STAILQ_INIT(&progress.work);
 	dofi_cq_init(&cq);
 	cr_assert_eq(dofi_cq_open(&cq, &progress, &fake.domain), 0);
 }
@@ -724,4 +725,18 @@ Test(cq, threads_that_poll_and_serve_share_it)
 	dofi_cq_drain(&cq);
 	cr_expect_eq(delivered, MANY);
 	cr_expect_eq(out_of_order, 0);
+}
+
+Test(cq, one_that_cannot_be_read_is_told_of)
+{
+	dofi_cq_poll(&cq, NULL);
+	cr_expect_eq(progress.failure, 0);
+	fake.fault.cq_read = -FI_EIO;
+	dofi_cq_poll(&cq, NULL);
+	cr_expect_eq(progress.failure, -FI_EIO);
+	fake.fault.cq_read = -FI_EOTHER;
+	dofi_cq_poll(&cq, NULL);
+	cr_expect_eq(progress.failure, -FI_EIO, "the first counts");
+	cr_expect_eq(STAILQ_FIRST(&progress.work), &progress.failure_work);
+	fake.fault.cq_read = 0;
 }

@@ -101,6 +101,8 @@ static ssize_t eq_read(struct fid_eq *eq, uint32_t *event, void *buf, size_t len
 	(void)eq;
 	(void)flags;
 	fake.eq_reads++;
+	if (fake.fault.eq_read)
+		return fake.fault.eq_read;
 	pthread_mutex_lock(&fake.lock);
 	e = &fake.event[fake.eq_head % 16];
 	if (fake.eq_head != fake.eq_tail && e->err) {
@@ -167,6 +169,8 @@ static ssize_t cq_read(struct fid_cq *cq, void *buf, size_t count)
 	if (cq != &fake.cq)
 		return -FI_EAGAIN;
 	fake.cq_reads++;
+	if (fake.fault.cq_read)
+		return fake.fault.cq_read;
 	pthread_mutex_lock(&fake.lock);
 	while ((size_t)n < count && fake.cq_head != fake.cq_tail) {
 		struct fake_completion *c = &fake.completion[fake.cq_head % FAKE_QUEUE];

@@ -33,6 +33,7 @@ struct fake_event {
 struct fake_faults {
 	int fabric, passive_ep, getopt, eq_open, eq_control, domain, cq_open, cq_control, cq_close, domain_close;
 	bool eq_fd_bad, cq_fd_bad;	/* a descriptor that epoll does not take */
+	_Atomic int cq_read, eq_read;	/* what reading says instead; may be set at any time */
 	int cq_readerr;			/* what reading the error says instead */
 	int trywait;			/* so often there is something to read first */
 	bool stale_signal;		/* descriptors stay readable until a read that waits */

@@ -486,6 +486,25 @@ Test(choose, no_delivery_complete_where_it_is_refused)
 	cr_expect_eq(choice.write_flags, 0);
 }
 
+/* All of it is used, and writes must not need receives for it. */
+Test(choose, data_beside_messages_where_there_are_64_bits)
+{
+	struct fi_info *info = offer("tcp", "10.0.0.1");
+
+	info->domain_attr->cq_data_size = 8;
+	cr_assert_eq(choose(""), 0);
+	cr_expect(choice.cq_data);
+	dofi_fabric_release(&choice);
+	info->domain_attr->cq_data_size = 4;
+	cr_assert_eq(choose(""), 0);
+	cr_expect(!choice.cq_data);
+	dofi_fabric_release(&choice);
+	info->domain_attr->cq_data_size = 8;
+	info->mode |= FI_RX_CQ_DATA;
+	cr_assert_eq(choose(""), 0);
+	cr_expect(!choice.cq_data);
+}
+
 Test(choose, a_fabric_of_virtual_addresses_keeps_its_mode)
 {
 	offer("verbs", "10.0.0.1")->domain_attr->mr_mode = FI_MR_VIRT_ADDR | FI_MR_PROV_KEY;

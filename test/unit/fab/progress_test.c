@@ -68,8 +68,17 @@ static void completed(const struct fi_cq_data_entry *entry, int err, struct dofi
 	trace_add((char)(uintptr_t)entry->op_context);
 }
 
+static int failure;
+
+static void failed(struct dofi_progress *p, int err)
+{
+	cr_expect(dofi_progress_on_thread(p));
+	failure = err;
+	trace_add('X');
+}
+
 static const struct dofi_progress_ops ops = {
-	.completed = completed, .cm_event = cm_event, .cm_error = cm_error,
+	.completed = completed, .cm_event = cm_event, .cm_error = cm_error, .failed = failed,
 };
 
 static int start_as(const char *provider)
@@ -774,6 +783,32 @@ Test(progress, after_a_stop_nothing_runs, .fini = NULL)
 	cr_expect_eq(strlen(trace), ran, "a new thread inherits no work");
 	fini();
 	init();		/* for the suite's fini */
+}
+
+/* The fabric fails */
+
+static void told_once(int err)
+{
+	await(1);
+	cr_expect_eq(failure, err);
+	dofi_progress_ring(&progress);
+	dofi_progress_call(&progress, nothing, NULL);
+	cr_expect_str_eq(trace, "X");
+}
+
+Test(progress, an_event_queue_that_cannot_be_read_is_told_once)
+{
+	fake.fault.eq_read = -FI_EIO;
+	dofi_progress_ring(&progress);
+	told_once(-FI_EIO);
+}
+
+/* The thread goes on with its work, and does not spin meanwhile. */
+Test(progress, without_its_descriptors_it_tells_once)
+{
+	close(progress.epfd);
+	dofi_progress_ring(&progress);
+	told_once(-EBADF);
 }
 
 TestSuite(start);

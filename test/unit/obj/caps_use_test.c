@@ -87,6 +87,34 @@ Test(caps_use, the_provider_tells_its_version_and_private_data)
 	cr_expect_str_eq(provider_attr.provider_name, "ofi");
 }
 
+static DAT_RETURN ask(void)
+{
+	return dofi_caps_ep_attr(ia, &attr, &got);
+}
+
+/* Where the fabric can tell it; else an endpoint with it is refused later. */
+Test(caps_use, receives_may_notify_as_the_peer_says)
+{
+	attr.recv_completion_flags = DAT_COMPLETION_SOLICITED_WAIT_FLAG;
+	succeed(ask());
+	attr.request_completion_flags = DAT_COMPLETION_SOLICITED_WAIT_FLAG;
+	expect_arg(ask(), 7);
+}
+
+Test(caps_use, the_flags_that_work_are_told)
+{
+	const int always = DAT_COMPLETION_SUPPRESS_FLAG | DAT_COMPLETION_UNSIGNALLED_FLAG |
+			   DAT_COMPLETION_BARRIER_FENCE_FLAG;
+	DAT_PROVIDER_ATTR told;
+
+	ia->fabric.cq_data = false;
+	dofi_caps_provider_attr(ia, &told);
+	cr_expect_eq((int)told.completion_flags_supported, always);
+	ia->fabric.cq_data = true;
+	dofi_caps_provider_attr(ia, &told);
+	cr_expect_eq((int)told.completion_flags_supported, always | DAT_COMPLETION_SOLICITED_WAIT_FLAG);
+}
+
 Test(caps_use, memory_of_all_kinds_may_be_registered)
 {
 	cr_expect_eq((int)provider_attr.lmr_mem_types_supported,
@@ -200,11 +228,6 @@ Test(caps_use, the_ia_tells_its_name_and_address)
 }
 
 /* Endpoint attributes */
-
-static DAT_RETURN ask(void)
-{
-	return dofi_caps_ep_attr(ia, &attr, &got);
-}
 
 Test(caps_use, defaults_are_within_the_limits)
 {

@@ -5,7 +5,11 @@
 
 #include "base/clock.h"
 
+#include <fcntl.h>
+#include <poll.h>
 #include <semaphore.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define QUICK 2000	/* a time-out in microseconds */
@@ -243,9 +247,42 @@ Test(cno, closing_the_ia_wakes_all_waiters)
 	succeed(dofi_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG));
 	for (i = 0; i < 3; i++) {
 		pthread_join(w[i].thread, NULL);
-		expect_state(w[i].ret, CNO_DEAD);
+		succeed(w[i].ret);
 		cr_expect_eq(w[i].which, DAT_HANDLE_NULL);
 	}
+}
+
+/* There is nothing left to wait for. */
+Test(cno, with_its_last_evd_freed_all_waiters_leave)
+{
+	DAT_EVD_HANDLE other = evd_make(4, DAT_EVD_SOFTWARE_FLAG);
+	struct waiter w[3];
+	int i;
+
+	succeed(dofi_evd_modify_cno(other, cno));
+	waiters_start(w, 3);
+	succeed(dofi_evd_free(other));
+	cr_expect_eq(waiters(), 3);
+	succeed(dofi_evd_free(evd));
+	for (i = 0; i < 3; i++) {
+		pthread_join(w[i].thread, NULL);
+		succeed(w[i].ret);
+		cr_expect_eq(w[i].which, DAT_HANDLE_NULL);
+	}
+	cr_expect(!triggered(), "that was for those who waited");
+}
+
+Test(cno, with_its_last_evd_detached_waiters_stay)
+{
+	struct waiter w;
+
+	waiters_start(&w, 1);
+	succeed(dofi_evd_modify_cno(evd, DAT_HANDLE_NULL));
+	cr_expect_eq(waiters(), 1);
+	succeed(dofi_evd_modify_cno(evd, cno));
+	succeed(post_number(evd, 1));
+	pthread_join(w.thread, NULL);
+	cr_expect_eq(w.which, evd);
 }
 
 /* Agents */
@@ -304,6 +341,16 @@ Test(cno, an_agent_taken_back_is_not_called)
 	settle();
 	cr_expect_eq(calls, 0);
 	cr_expect(triggered());
+}
+
+Test(cno, an_agent_is_told_of_no_evd_when_the_last_is_freed)
+{
+	succeed(dofi_cno_modify_agent(cno, agent));
+	called_with = evd;
+	succeed(dofi_evd_free(evd));
+	sem_wait(&called);
+	cr_expect_eq(called_with, DAT_HANDLE_NULL);
+	cr_expect(!triggered());
 }
 
 static void set_again(DAT_PVOID data, DAT_EVD_HANDLE which)
@@ -372,6 +419,175 @@ Test(cno, query_tells_ia_and_agent)
 	cr_expect_eq(p.agent.proxy_agent_func, agent_func);
 #endif
 }
+
+#if DAT_VERSION_MAJOR >= 2
+/* A file descriptor */
+
+static DAT_FD fd;
+
+static void fd_cno_init(void)
+{
+	objects_init();
+	succeed(dofi_cno_fd_create(ia, &fd, &cno));
+	succeed(dofi_evd_modify_cno(evd, cno));
+}
+
+static bool readable(void)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	return poll(&p, 1, 0) == 1 && p.revents == POLLIN;
+}
+
+TestSuite(cno_fd, .init = fd_cno_init, .fini = ia_fini);
+
+Test(cno_fd, create_checks_its_arguments)
+{
+	DAT_CNO_HANDLE h;
+
+	expect_handle(dofi_cno_fd_create(evd, &fd, &h), IA);
+	expect_arg(dofi_cno_fd_create(ia, NULL, &h), 2);
+	expect_arg(dofi_cno_fd_create(ia, &fd, NULL), 3);
+}
+
+Test(cno_fd, without_a_descriptor_left_there_is_none)
+{
+	struct rlimit limit, none;
+	DAT_CNO_HANDLE h = NOWHERE;
+	DAT_FD other = -7;
+
+	cr_assert(!getrlimit(RLIMIT_NOFILE, &limit));
+	none = limit;
+	none.rlim_cur = 0;
+	cr_assert(!setrlimit(RLIMIT_NOFILE, &none));
+	expect_type(dofi_cno_fd_create(ia, &other, &h), DAT_INSUFFICIENT_RESOURCES);
+	cr_assert(!setrlimit(RLIMIT_NOFILE, &limit));
+	cr_expect_eq(other, -7);
+	cr_expect_eq(h, NOWHERE);
+}
+
+Test(cno_fd, is_readable_while_triggered)
+{
+	DAT_EVD_HANDLE which = NULL;
+
+	cr_expect(!readable());
+	succeed(post_number(evd, 1));
+	succeed(post_number(evd, 2));
+	cr_expect(readable());
+	cr_expect(readable(), "a look takes nothing");
+	succeed(dofi_cno_trigger(cno, &which));
+	cr_expect_eq(which, evd);
+	cr_expect(!readable());
+	cr_expect_eq(dofi_cno_trigger(cno, &which), (DAT_RETURN)DAT_QUEUE_EMPTY);
+	cr_expect_eq(which, DAT_HANDLE_NULL);
+}
+
+Test(cno_fd, a_wait_uses_the_trigger_up_too)
+{
+	succeed(post_number(evd, 1));
+	cr_expect(triggered());
+	cr_expect(!readable());
+}
+
+Test(cno_fd, tells_again_of_what_is_left)
+{
+	DAT_EVD_HANDLE which;
+	DAT_EVENT event;
+
+	succeed(post_number(evd, 1));
+	succeed(post_number(evd, 2));
+	succeed(dofi_cno_trigger(cno, &which));
+	succeed(dofi_evd_dequeue(evd, &event));
+	cr_expect(readable());
+	succeed(dofi_evd_dequeue(evd, &event));
+	cr_expect(!readable(), "who has taken everything needs no reminder");
+}
+
+/* The descriptor is not the program's to read, but no harm comes of it. */
+Test(cno_fd, survives_a_program_that_reads_it)
+{
+	DAT_EVD_HANDLE which;
+	uint64_t n;
+
+	succeed(post_number(evd, 1));
+	cr_assert_eq(read(fd, &n, sizeof(n)), (ssize_t)sizeof(n));
+	cr_expect(!readable());
+	succeed(dofi_cno_trigger(cno, &which));
+	succeed(post_number(evd, 2));
+	cr_expect(readable());
+}
+
+Test(cno_fd, query_tells_the_descriptor)
+{
+	DAT_CNO_PARAM p;
+
+	succeed(dofi_cno_query(cno, DAT_CNO_FIELD_ALL, &p));
+	cr_expect_eq(p.proxy_type, DAT_PROXY_TYPE_FD);
+	cr_expect_eq(p.proxy.fd, fd);
+}
+
+Test(cno_fd, has_no_agent)
+{
+	expect_arg(dofi_cno_modify_agent(cno, agent), 1);
+	expect_arg(dofi_cno_modify_agent(cno, no_agent), 1);
+}
+
+Test(cno_fd, takes_its_descriptor_with_it)
+{
+	int still = dup(fd);
+	struct pollfd p = { .fd = still, .events = POLLIN };
+
+	succeed(dofi_evd_modify_cno(evd, DAT_HANDLE_NULL));
+	succeed(dofi_cno_free(cno));
+	cr_expect_eq(fcntl(fd, F_GETFD), -1);
+	cr_expect_eq(poll(&p, 1, 0), 1, "who waited at it is woken");
+	close(still);
+}
+
+Test(cno_fd, goes_with_the_ia)
+{
+	succeed(dofi_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG));
+	cr_expect_eq(fcntl(fd, F_GETFD), -1);
+}
+
+/* What a child takes from the descriptor they share, its parent would miss. */
+Test(cno_fd, a_forked_child_leaves_it_alone)
+{
+	DAT_EVD_HANDLE which;
+	int status;
+	pid_t pid;
+
+	succeed(post_number(evd, 1));
+	pid = fork();
+	if (!pid) {
+		alarm(10);
+		_exit(dofi_cno_trigger(cno, &which) != DAT_SUCCESS);
+	}
+	cr_assert_eq(waitpid(pid, &status, 0), pid);
+	cr_expect(WIFEXITED(status) && !WEXITSTATUS(status), "status %#x", status);
+	cr_expect(readable());
+}
+
+Test(cno, trigger_checks_its_arguments)
+{
+	DAT_EVD_HANDLE which;
+
+	expect_handle(dofi_cno_trigger(evd, &which), CNO);
+	expect_arg(dofi_cno_trigger(cno, NULL), 2);
+}
+
+Test(cno, its_trigger_is_taken_without_a_wait)
+{
+	DAT_EVD_HANDLE which = NOWHERE;
+
+	cr_expect_eq(dofi_cno_trigger(cno, &which), (DAT_RETURN)DAT_QUEUE_EMPTY);
+	cr_expect_eq(which, DAT_HANDLE_NULL);
+	succeed(post_number(evd, 1));
+	succeed(dofi_cno_trigger(cno, &which));
+	cr_expect_eq(which, evd);
+	cr_expect(!triggered());
+}
+#endif
 
 Test(cno, query_checks_its_arguments)
 {

@@ -360,10 +360,13 @@ Test(ep_attr, what_is_not_asked_for_is_not_looked_at)
 
 Test(ep_attr, a_query_tells_the_new_values)
 {
+	param.recv_evd_handle = param.request_evd_handle = evd_make(8, DAT_EVD_DTO_FLAG);
+	succeed(modify(DAT_EP_FIELD_RECV_EVD_HANDLE | DAT_EP_FIELD_REQUEST_EVD_HANDLE));
+	param.ep_attr.recv_completion_flags = param.ep_attr.request_completion_flags =
+		DAT_COMPLETION_UNSIGNALLED_FLAG;
+	succeed(modify(ATTR(RECV_COMPLETION_FLAGS) | ATTR(REQUEST_COMPLETION_FLAGS)));
 	CHANGES(MAX_MESSAGE_SIZE, max_message_size, 4000);
 	CHANGES(MAX_RDMA_SIZE, max_rdma_size, 5000);
-	CHANGES(RECV_COMPLETION_FLAGS, recv_completion_flags, DAT_COMPLETION_UNSIGNALLED_FLAG);
-	CHANGES(REQUEST_COMPLETION_FLAGS, request_completion_flags, DAT_COMPLETION_UNSIGNALLED_FLAG);
 	CHANGES(MAX_RECV_DTOS, max_recv_dtos, 3);
 	CHANGES(MAX_REQUEST_DTOS, max_request_dtos, 1000);
 	CHANGES(MAX_RECV_IOV, max_recv_iov, 5);

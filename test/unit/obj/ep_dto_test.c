@@ -478,13 +478,64 @@ Test(ep_dto, only_an_unsignalled_success_wakes_nobody)
 	cr_expect(cno_triggered(cno));
 }
 
+static void arrive_as(unsigned i, bool solicited)
+{
+	const struct fi_cq_data_entry entry = { .op_context = transport.context[i], .len = 8 };
+	const struct dofi_arrived arrived = {
+		.kind = DOFI_DTO_RECV, .solicited = solicited, .length = 8,
+	};
+
+	dofi_dto_complete_as(&entry, &arrived, NULL);
+}
+
+/* The sender decides, but not over failures. */
+Test(ep_dto, a_solicited_receive_wakes_when_its_sender_says_so)
+{
+	DAT_EVD_HANDLE in = evd_make(8, DAT_EVD_DTO_FLAG);
+	DAT_EP_ATTR attr = attr_of_depth(8);
+	DAT_CNO_HANDLE cno;
+	int i;
+
+	ia->fabric.cq_data = true;
+	attr.recv_completion_flags = DAT_COMPLETION_SOLICITED_WAIT_FLAG;
+	make_with(in, evd, &attr);
+	succeed(dofi_cno_create(ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &cno));
+	succeed(dofi_evd_modify_cno(in, cno));
+	for (i = 0; i < 4; i++)
+		succeed(post_recv(i));
+	complete(0);
+	arrive_as(1, false);
+	cr_expect(!cno_triggered(cno));
+	arrive_as(2, true);
+	cr_expect(cno_triggered(cno));
+	for (i = 0; i < 3; i++)
+		cr_expect_eq(event_take(in, DAT_DTO_COMPLETION_EVENT)
+			     .event_data.dto_completion_event_data.user_cookie.as_64, (DAT_UINT64)i);
+	while (cno_triggered(cno))
+		;
+	complete_with(3, FI_EIO, 0);
+	cr_expect(cno_triggered(cno));
+}
+
+Test(ep_dto, what_a_sender_says_is_for_who_asked)
+{
+	DAT_CNO_HANDLE cno;
+
+	succeed(post_recv(1));
+	succeed(dofi_cno_create(ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &cno));
+	succeed(dofi_evd_modify_cno(evd, cno));
+	arrive_as(0, false);
+	cr_expect(cno_triggered(cno));
+	cr_expect_eq(take(1, DAT_DTO_SUCCESS).transfered_length, 8);
+}
+
 Test(ep_dto, unsignalled_is_agreed_for_each_stream)
 {
 	DAT_EP_ATTR attr = attr_of_depth(8);
 	DAT_LMR_TRIPLET s = segment(0, 8);
 
 	attr.recv_completion_flags = DAT_COMPLETION_UNSIGNALLED_FLAG;
-	make_with(evd, evd, &attr);
+	make_with(evd_make(8, DAT_EVD_DTO_FLAG), evd, &attr);
 	succeed(dofi_ep_post_recv(ep, 1, &s, cookie_of(1), DAT_COMPLETION_UNSIGNALLED_FLAG));
 	expect_arg(send_flags(1, DAT_COMPLETION_UNSIGNALLED_FLAG), 5);
 }
@@ -804,6 +855,28 @@ Test(ep_dto, a_queue_takes_what_was_agreed_and_no_more)
 	complete(0);
 	succeed(post_send(depth));
 	expect_type(post_send(99), DAT_INSUFFICIENT_RESOURCES);
+}
+
+/* On the progress thread, so that nobody else reads what is done. */
+static void fill_and_post(void *arg)
+{
+	unsigned i, depth = inside()->sq.depth;
+	DAT_RETURN *ret = arg;
+
+	for (i = 0; i < depth; i++)
+		succeed(send_flags(i, DAT_COMPLETION_SUPPRESS_FLAG));
+	expect_type(send_flags(i, DAT_COMPLETION_SUPPRESS_FLAG), DAT_INSUFFICIENT_RESOURCES);
+	fake_complete(transport.context[0], 0);
+	*ret = send_flags(i, DAT_COMPLETION_SUPPRESS_FLAG);
+}
+
+Test(ep_dto, a_full_queue_is_read_for_who_never_polls)
+{
+	DAT_RETURN ret = DAT_INTERNAL_ERROR;
+
+	dofi_progress_call(&ia->progress, fill_and_post, &ret);
+	succeed(ret);
+	cr_expect(event_none(evd));
 }
 
 Test(ep_dto, room_is_not_rounded)

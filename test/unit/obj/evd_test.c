@@ -449,6 +449,126 @@ Test(evd, the_feeds_of_an_evd_with_a_cno_have_a_sleeper)
 	cr_expect_eq(queue[0].sleepers, 0);
 }
 
+/* Streams: how each notifies */
+
+#define ALL DAT_COMPLETION_DEFAULT_FLAG
+#define CHOSEN DAT_COMPLETION_UNSIGNALLED_FLAG
+#define SOLICITED DAT_COMPLETION_SOLICITED_WAIT_FLAG
+
+/* An endpoint of these streams, connection events going to @conn. */
+static DAT_RETURN ep_of(DAT_EVD_HANDLE recv, DAT_COMPLETION_FLAGS recv_flags, DAT_EVD_HANDLE request,
+			DAT_COMPLETION_FLAGS request_flags, DAT_EVD_HANDLE conn, DAT_EP_HANDLE *ep)
+{
+	DAT_EP_ATTR attr = { .service_type = DAT_SERVICE_TYPE_RC };
+
+	attr.max_recv_dtos = attr.max_request_dtos = 4;
+	attr.recv_completion_flags = recv_flags;
+	attr.request_completion_flags = request_flags;
+	return dofi_ep_create(ia, pz, recv, request, conn, &attr, ep);
+}
+
+Test(evd, completions_that_notify_alike_share)
+{
+	DAT_EVD_HANDLE dto = evd_make(8, DAT_EVD_DTO_FLAG);
+	DAT_EP_HANDLE a, b;
+
+	succeed(ep_of(dto, CHOSEN, dto, CHOSEN, evd, &a));
+	succeed(ep_of(dto, CHOSEN, dto, CHOSEN, evd, &b));
+	expect_arg(ep_of(dto, ALL, NULL, ALL, evd, &b), 7);
+	expect_arg(ep_of(NULL, ALL, dto, ALL, evd, &b), 7);
+	expect_arg(ep_of(evd, ALL, dto, DAT_COMPLETION_EVD_THRESHOLD_FLAG, evd, &b), 7);
+	succeed(ep_of(NULL, ALL, NULL, ALL, evd, &b));
+	succeed(dofi_ep_free(a));
+	expect_arg(ep_of(dto, ALL, dto, ALL, evd, &a), 7);
+}
+
+Test(evd, the_last_to_leave_frees_the_choice)
+{
+	DAT_EVD_HANDLE dto = evd_make(8, DAT_EVD_DTO_FLAG);
+	DAT_EP_HANDLE a, b;
+
+	succeed(ep_of(dto, CHOSEN, evd, ALL, evd, &a));
+	expect_arg(ep_of(dto, ALL, dto, ALL, evd, &b), 7);
+	succeed(dofi_ep_free(a));
+	succeed(ep_of(dto, ALL, dto, DAT_COMPLETION_EVD_THRESHOLD_FLAG, evd, &b));
+	expect_arg(ep_of(dto, CHOSEN, evd, ALL, evd, &a), 7);
+}
+
+Test(evd, one_endpoint_cannot_mix_either)
+{
+	DAT_EVD_HANDLE dto = evd_make(8, DAT_EVD_DTO_FLAG);
+	DAT_EP_HANDLE ep;
+
+	expect_arg(ep_of(dto, CHOSEN, dto, ALL, evd, &ep), 7);
+	expect_arg(ep_of(dto, ALL, dto, CHOSEN, evd, &ep), 7);
+	succeed(ep_of(dto, ALL, dto, ALL, evd, &ep));
+	succeed(dofi_ep_free(ep));
+	succeed(dofi_evd_free(dto));
+}
+
+/* Other events always notify. */
+Test(evd, chosen_notices_share_with_completions_alone)
+{
+	DAT_EVD_HANDLE both = evd_make(8, DAT_EVD_DEFAULT_FLAG);	/* all but software */
+	DAT_EVD_HANDLE software = evd_make(8, (DAT_EVD_FLAGS)(DAT_EVD_DTO_FLAG | DAT_EVD_SOFTWARE_FLAG));
+	DAT_PSP_HANDLE psp;
+	DAT_RSP_HANDLE rsp;
+	DAT_EP_HANDLE ep;
+
+	expect_arg(ep_of(software, CHOSEN, NULL, ALL, evd, &ep), 7);
+	expect_arg(ep_of(NULL, ALL, software, CHOSEN, evd, &ep), 7);
+	expect_arg(ep_of(both, CHOSEN, NULL, ALL, both, &ep), 7);
+	succeed(ep_of(both, CHOSEN, NULL, ALL, evd, &ep));
+	expect_arg(dofi_psp_create(ia, 7, both, DAT_PSP_CONSUMER_FLAG, &psp), 3);
+	expect_arg(dofi_rsp_create(ia, 7, DAT_HANDLE_NULL, both, &rsp), 4);
+	cr_expect_eq(transport.listens, 0);
+	succeed(dofi_ep_free(ep));
+	succeed(dofi_psp_create(ia, 7, both, DAT_PSP_CONSUMER_FLAG, &psp));
+	expect_arg(ep_of(both, CHOSEN, NULL, ALL, evd, &ep), 7);
+	succeed(dofi_psp_free(psp));
+	transport.listen_result = -EADDRINUSE;
+	expect_type(dofi_psp_create(ia, 7, both, DAT_PSP_CONSUMER_FLAG, &psp), DAT_CONN_QUAL_IN_USE);
+	succeed(ep_of(both, CHOSEN, NULL, ALL, evd, &ep));
+}
+
+Test(evd, solicited_notices_share_with_receives_alone)
+{
+	DAT_EVD_HANDLE dto = evd_make(8, DAT_EVD_DTO_FLAG);
+	DAT_EP_HANDLE a, b;
+
+	ia->fabric.cq_data = false;
+	expect_arg(ep_of(dto, SOLICITED, evd, ALL, evd, &a), 7);	/* the fabric tells nothing */
+	ia->fabric.cq_data = true;
+	expect_arg(ep_of(dto, SOLICITED, dto, ALL, evd, &a), 7);
+	expect_arg(ep_of(evd, ALL, dto, SOLICITED, evd, &a), 7);	/* not of requests */
+	succeed(ep_of(dto, SOLICITED, evd, ALL, evd, &a));
+	succeed(ep_of(dto, SOLICITED, evd, ALL, evd, &b));
+	expect_arg(ep_of(dto, CHOSEN, evd, ALL, evd, &b), 7);
+	expect_arg(ep_of(evd, ALL, dto, CHOSEN, evd, &b), 7);
+}
+
+/* A modification counts what is to be, not what was; and what is refused changes nothing. */
+Test(evd, streams_may_change_with_their_endpoint)
+{
+	DAT_EVD_HANDLE dto = evd_make(8, DAT_EVD_DTO_FLAG), other = evd_make(8, DAT_EVD_DTO_FLAG);
+	const DAT_EP_PARAM_MASK flags = DAT_EP_FIELD_EP_ATTR_RECV_COMPLETION_FLAGS;
+	DAT_EP_PARAM wanted = { .recv_evd_handle = other };
+	DAT_EP_HANDLE ep, second;
+
+	succeed(ep_of(dto, ALL, evd, ALL, evd, &ep));
+	wanted.ep_attr.recv_completion_flags = CHOSEN;
+	succeed(dofi_ep_modify(ep, flags, &wanted));
+	expect_arg(ep_of(dto, ALL, evd, ALL, evd, &second), 7);
+	succeed(ep_of(dto, CHOSEN, evd, ALL, evd, &second));
+	wanted.ep_attr.recv_completion_flags = ALL;
+	expect_arg(dofi_ep_modify(ep, flags, &wanted), 3);
+	expect_arg(ep_of(dto, ALL, evd, ALL, evd, &second), 7);
+	succeed(dofi_ep_modify(ep, flags | DAT_EP_FIELD_RECV_EVD_HANDLE, &wanted));
+	succeed(dofi_ep_free(second));
+	succeed(ep_of(dto, ALL, evd, ALL, evd, &second));
+	expect_arg(ep_of(other, CHOSEN, evd, ALL, evd, &second), 7);
+}
+
 /* Its end */
 
 Test(evd, in_use_it_is_not_freed)

@@ -25,6 +25,7 @@ static DAT_RETURN wait_for(DAT_TIMEOUT timeout, DAT_COUNT threshold)
 struct waiter {
 	pthread_t thread;
 	DAT_COUNT threshold;
+	DAT_TIMEOUT timeout;
 	DAT_RETURN ret;
 	DAT_EVENT event;
 	DAT_COUNT more;
@@ -34,7 +35,7 @@ static void *waiter_run(void *arg)
 {
 	struct waiter *w = arg;
 
-	w->ret = dofi_evd_wait(evd, DAT_TIMEOUT_INFINITE, w->threshold, &w->event, &w->more);
+	w->ret = dofi_evd_wait(evd, w->timeout, w->threshold, &w->event, &w->more);
 	return NULL;
 }
 
@@ -43,12 +44,17 @@ static bool is_waiting(void)
 	return ((struct dofi_evd *)evd)->waiting;
 }
 
-static void waiter_start(struct waiter *w, DAT_COUNT threshold)
+static void waiter_start_for(struct waiter *w, DAT_COUNT threshold, DAT_TIMEOUT timeout)
 {
-	*w = (struct waiter){ .threshold = threshold, .more = -1 };
+	*w = (struct waiter){ .threshold = threshold, .timeout = timeout, .more = -1 };
 	pthread_create(&w->thread, NULL, waiter_run, w);
 	while (!is_waiting())
 		usleep(200);
+}
+
+static void waiter_start(struct waiter *w, DAT_COUNT threshold)
+{
+	waiter_start_for(w, threshold, DAT_TIMEOUT_INFINITE);
 }
 
 static DAT_RETURN waiter_end(struct waiter *w)
@@ -167,6 +173,21 @@ Test(evd_wait, unwaitable_wakes_the_waiter)
 	expect_type(wait_for(0, 1), DAT_TIMEOUT_EXPIRED);
 }
 
+/* However soon the EVD is waitable again. */
+Test(evd_wait, a_moment_of_unwaitable_is_enough_to_wake_the_waiter)
+{
+	struct waiter w;
+	int i;
+
+	for (i = 0; i < 50; i++) {
+		waiter_start(&w, 1);
+		succeed(dofi_evd_set_unwaitable(evd));
+		succeed(dofi_evd_clear_unwaitable(evd));
+		expect_state(waiter_end(&w), EVD_UNWAITABLE);
+	}
+	expect_type(wait_for(0, 1), DAT_TIMEOUT_EXPIRED);
+}
+
 Test(evd_wait, an_unwaitable_queue_can_still_be_polled)
 {
 	succeed(dofi_evd_set_unwaitable(evd));
@@ -222,6 +243,37 @@ Test(evd_wait, an_unsignalled_event_that_is_there_is_taken)
 {
 	push(DAT_DTO_COMPLETION_EVENT, false);
 	succeed(wait_for(LONG, 1));
+}
+
+/* It ended no wait, but is there when the time is over. */
+Test(evd_wait, a_time_out_takes_what_notified_nobody)
+{
+	struct waiter w;
+
+	waiter_start_for(&w, 1, 200000);
+	push(DAT_DTO_COMPLETION_EVENT, false);
+	succeed(waiter_end(&w));
+	cr_expect_eq(w.event.event_number, DAT_DTO_COMPLETION_EVENT);
+	cr_expect_eq(w.more, 0);
+}
+
+/* Where only some events notify, a number of them cannot be waited for. */
+Test(evd_wait, the_only_threshold_of_chosen_notices_is_one)
+{
+	const struct dofi_stream none = { 0 };
+	struct dofi_stream s = { .evd = evd_make(8, DAT_EVD_DTO_FLAG) };
+
+	s.notice = DAT_COMPLETION_UNSIGNALLED_FLAG;
+	cr_assert(dofi_evd_streams_swap(&none, &s, 1));
+	expect_state(dofi_evd_wait(s.evd, 0, 2, &event, &more), EVD_CONFIG_NOTIFY);
+	expect_arg(dofi_evd_wait(s.evd, 0, 9, &event, &more), 3);
+	expect_type(dofi_evd_wait(s.evd, 0, 1, &event, &more), DAT_TIMEOUT_EXPIRED);
+	cr_assert(dofi_evd_streams_swap(&s, &none, 1));
+	expect_type(dofi_evd_wait(s.evd, 0, 2, &event, &more), DAT_TIMEOUT_EXPIRED);
+	s.notice = DAT_COMPLETION_SOLICITED_WAIT_FLAG;
+	cr_assert(dofi_evd_streams_swap(&none, &s, 1));
+	expect_state(dofi_evd_wait(s.evd, 0, 2, &event, &more), EVD_CONFIG_SOLICITED);
+	cr_assert(dofi_evd_streams_swap(&s, &none, 1));
 }
 
 /* With the fabric */

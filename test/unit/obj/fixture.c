@@ -192,6 +192,9 @@ void ia_fini(void)
 	cr_expect_eq(dofi_ep_pool.used, 0);
 	cr_expect_eq(dofi_psp_pool.used, 0);
 	cr_expect_eq(dofi_rsp_pool.used, 0);
+#if DAT_VERSION_MAJOR >= 2
+	cr_expect_eq(dofi_csp_pool.used, 0);
+#endif
 	cr_expect_eq(dofi_cr_pool.used, 0);
 	fi_freeinfo(request_info);
 	request_info = NULL;

@@ -209,6 +209,23 @@ Test(ia, anothers_asynchronous_evd_is_out_of_scope)
 	cr_expect_eq(h, (DAT_EVD_HANDLE)DAT_EVD_OUT_OF_SCOPE);
 }
 
+#if DAT_VERSION_MAJOR >= 2
+Test(ia, stands_in_for_no_other)
+{
+	char self[] = "test-ia", other[] = "some-ia";
+	DAT_BOOLEAN related = DAT_TRUE;
+
+	succeed(dofi_ia_ha_related(ia, self, &related));
+	cr_expect_eq(related, DAT_FALSE);
+	related = DAT_TRUE;
+	succeed(dofi_ia_ha_related(ia, other, &related));
+	cr_expect_eq(related, DAT_FALSE);
+	expect_handle(dofi_ia_ha_related(evd, other, &related), IA);
+	expect_arg(dofi_ia_ha_related(ia, NULL, &related), 2);
+	expect_arg(dofi_ia_ha_related(ia, other, NULL), 3);
+}
+#endif
+
 Test(ia, is_exported_as_the_program_knows_it)
 {
 	cr_expect_eq(dofi_ia_export(ia), (DAT_IA_HANDLE)ia);

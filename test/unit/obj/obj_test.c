@@ -4,6 +4,7 @@
 #include "obj/fixture.h"
 
 #include "obj/caps.h"
+#include "obj/csp.h"
 
 #include <errno.h>
 
@@ -11,7 +12,7 @@
 static struct {
 	DAT_HANDLE handle;
 	DAT_HANDLE_TYPE type;
-} each[8];
+} each[11];
 static unsigned n_each;
 
 static void each_add(DAT_HANDLE handle, DAT_HANDLE_TYPE type)
@@ -23,6 +24,9 @@ static void each_add(DAT_HANDLE handle, DAT_HANDLE_TYPE type)
 static void init(void)
 {
 	const DAT_OS_WAIT_PROXY_AGENT no_agent = { 0 };
+#if DAT_VERSION_MAJOR >= 2
+	DAT_COMM comm = { .domain = AF_INET, .type = SOCK_STREAM };
+#endif
 	struct fi_info *info;
 	struct dofi_arrival arrival = { .data = "" };
 	DAT_HANDLE h;
@@ -35,6 +39,14 @@ static void init(void)
 	each_add(ep_make(), DAT_HANDLE_TYPE_EP);
 	succeed(dofi_cno_create(ia, no_agent, &h));
 	each_add(h, DAT_HANDLE_TYPE_CNO);
+	succeed(dofi_rmr_create(pz, &h));
+	each_add(h, DAT_HANDLE_TYPE_RMR);
+	succeed(dofi_rsp_create(ia, 8, DAT_HANDLE_NULL, evd, &h));
+	each_add(h, DAT_HANDLE_TYPE_RSP);
+#if DAT_VERSION_MAJOR >= 2
+	succeed(dofi_csp_create(ia, &comm, some_address(), evd, &h));
+	each_add(h, DAT_HANDLE_TYPE_CSP);
+#endif
 	succeed(dofi_psp_create(ia, 7, evd, DAT_PSP_CONSUMER_FLAG, &h));
 	each_add(h, DAT_HANDLE_TYPE_PSP);
 	info = fake_info("tcp", "");

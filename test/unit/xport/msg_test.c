@@ -790,6 +790,23 @@ Test(msg_accept, the_listener_may_be_gone)
 	event_only(DAT_CONNECTION_EVENT_ESTABLISHED);
 }
 
+/* The whole fabric */
+
+Test(msg, a_fabric_that_fails_is_the_end_of_the_ia)
+{
+	DAT_ASYNCH_ERROR_EVENT_DATA d;
+
+	ia->async_evd = evd_make(4, DAT_EVD_ASYNC_FLAG);
+	fake.fault.eq_read = -FI_EIO;
+	quiesce();
+	quiesce();
+	d = event_take(ia->async_evd, DAT_ASYNC_ERROR_IA_CATASTROPHIC).event_data.asynch_error_event_data;
+	cr_expect_eq(d.dat_handle, (DAT_HANDLE)ia);
+	cr_expect_eq(d.reason, DAT_IA_CATASTROPHIC_ERROR);
+	cr_expect(event_none(ia->async_evd));
+	fake.fault.eq_read = 0;
+}
+
 /* Operations */
 
 static const DAT_DTO_COOKIE cookie = { .as_64 = 1 };
@@ -867,6 +884,63 @@ Test(msg_submit, receives)
 	succeed(dofi_ep_post_recv(ep, 0, NULL, cookie, DAT_COMPLETION_DEFAULT_FLAG));
 	cr_expect_eq(fake_eps.op, FAKE_RECV);
 	cr_expect_eq(fake_eps.iov[0].iov_len, 1, "tcp does not end a message that finds no room at all");
+}
+
+#define FLAG DAT_COMPLETION_SOLICITED_WAIT_FLAG
+
+Test(msg_submit, a_solicited_message_says_so)
+{
+	ia->fabric.cq_data = true;
+	succeed(dofi_ep_post_send(ep, 1, segments(), cookie, FLAG));
+	reached(FAKE_SENDMSG, 1);
+	cr_expect_eq(fake_eps.flags, FI_REMOTE_CQ_DATA);
+	cr_expect_eq(fake_eps.cq_data, dofi_cq_data(DOFI_CQ_PLAIN, true, 0, 0));
+	succeed(dofi_ep_post_send(ep, 3, segments(), cookie, FLAG));
+	reached(FAKE_SENDMSG, 3);
+	succeed(dofi_ep_post_send(ep, 0, NULL, cookie, FLAG));
+	cr_expect_eq(fake_eps.op, FAKE_SENDMSG);
+	cr_expect_eq(fake_eps.count, 0);
+}
+
+/* There, no receiver can have asked for it. */
+Test(msg_submit, a_fabric_that_cannot_tell_it_carries_the_message)
+{
+	succeed(dofi_ep_post_send(ep, 1, segments(), cookie, FLAG));
+	reached(FAKE_SENDMSG, 1);
+	cr_expect_eq(fake_eps.flags, 0);
+}
+
+static void receive_beside(uint64_t data)
+{
+	struct fake_completion *c;
+
+	succeed(dofi_ep_post_recv(ep, 1, segments(), cookie, DAT_COMPLETION_DEFAULT_FLAG));
+	shut_gate();
+	c = &fake.completion[fake.cq_tail % FAKE_QUEUE];
+	fake_complete(fake_eps.context, 0);
+	c->entry.flags = FI_RECV | FI_REMOTE_CQ_DATA;
+	c->entry.data = data;
+	open_gate();
+	quiesce();
+}
+
+static DAT_DTO_COMPLETION_STATUS status_next(void)
+{
+	return event_take(evd, DAT_DTO_COMPLETION_EVENT).event_data.dto_completion_event_data.status;
+}
+
+Test(msg_submit, a_solicited_message_is_received)
+{
+	receive_beside(dofi_cq_data(DOFI_CQ_PLAIN, true, 0, 0));
+	cr_expect_eq(status_next(), DAT_DTO_SUCCESS);
+	cr_expect_eq(state_of(ep), DAT_EP_STATE_CONNECTED);
+}
+
+Test(msg_submit, what_no_peer_of_ours_sends_breaks_the_connection)
+{
+	receive_beside(0xdead000000000000);
+	cr_expect_eq(status_next(), DAT_DTO_ERR_TRANSPORT);
+	ended_with(DAT_CONNECTION_EVENT_BROKEN);
 }
 
 static void init_established_sockets(void)

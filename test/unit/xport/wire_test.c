@@ -312,9 +312,9 @@ Test(wire, a_mailbox_without_key_is_refused)
 
 Test(wire, cq_data_is_as_documented)
 {
-	cr_expect_eq(dofi_cq_data(DOFI_CQ_INVALIDATE, 0, 0xabcdef01), 0x1abcdef01);
-	cr_expect_eq(dofi_cq_data(DOFI_CQ_IMMED, 0, UINT32_MAX), 0x2ffffffff);
-	cr_expect_eq(dofi_cq_data(DOFI_CQ_WRITE_IMMED, 0, 0), 0x300000000);
+	cr_expect_eq(dofi_cq_data(DOFI_CQ_INVALIDATE, false, 0, 0xabcdef01), 0x1abcdef01);
+	cr_expect_eq(dofi_cq_data(DOFI_CQ_IMMED, false, 0, UINT32_MAX), 0x2ffffffff);
+	cr_expect_eq(dofi_cq_data(DOFI_CQ_WRITE_IMMED, false, 0, 0), 0x300000000);
 }
 
 Test(wire, the_length_of_a_write_survives)
@@ -323,7 +323,7 @@ Test(wire, the_length_of_a_write_survives)
 	size_t i;
 
 	for (i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
-		uint64_t data = dofi_cq_data(DOFI_CQ_WRITE_IMMED, lengths[i], 0x89abcdef);
+		uint64_t data = dofi_cq_data(DOFI_CQ_WRITE_IMMED, false, lengths[i], 0x89abcdef);
 
 		cr_expect_eq(dofi_cq_data_kind(data), DOFI_CQ_WRITE_IMMED);
 		cr_expect_eq(dofi_cq_data_length(data), lengths[i]);
