@@ -435,50 +435,53 @@ static int receive_nothing(struct dofi_ep *ep, struct dofi_dto *dto)
 	return fi_recv(ep->fid, room ? &dto->status : NULL, room, NULL, 0, dofi_dto_context(dto));
 }
 
-static int submit_one(struct dofi_ep *ep, struct dofi_dto *dto)
+/* Most operations have one segment. */
+static int submit_send(struct dofi_ep *ep, struct dofi_dto *dto)
 {
-	void *buf = dto->n_iov ? dto->iov[0].iov_base : NULL;
-	void *desc = dto->n_iov ? dto->desc[0] : NULL;
 	void *context = dofi_dto_context(dto);
-	size_t len = dto->n_iov ? dto->iov[0].iov_len : 0;
 
-	switch (dto->kind) {
-	case DOFI_DTO_SEND:
-		return fi_send(ep->fid, buf, len, desc, 0, context);
-	case DOFI_DTO_RECV:
-		return fi_recv(ep->fid, buf, len, desc, 0, context);
-	case DOFI_DTO_SEND_INVALIDATE:
-		return submit_invalidate(ep, dto);
-	default:
-		return fi_read(ep->fid, buf, len, desc, 0, dto->remote_addr, remote_key(ep, dto),
-			       context);
-	}
+	if (dto->n_iov == 1)
+		return fi_send(ep->fid, dto->iov->iov_base, dto->iov->iov_len, *dto->desc, 0, context);
+	return dto->n_iov ? fi_sendv(ep->fid, dto->iov, dto->desc, dto->n_iov, 0, context) :
+			    fi_send(ep->fid, NULL, 0, NULL, 0, context);
 }
 
-static int submit_many(struct dofi_ep *ep, struct dofi_dto *dto)
+static int submit_recv(struct dofi_ep *ep, struct dofi_dto *dto)
 {
 	void *context = dofi_dto_context(dto);
 
-	switch (dto->kind) {
-	case DOFI_DTO_SEND:
-		return fi_sendv(ep->fid, dto->iov, dto->desc, dto->n_iov, 0, context);
-	case DOFI_DTO_RECV:
-		return fi_recvv(ep->fid, dto->iov, dto->desc, dto->n_iov, 0, context);
-	case DOFI_DTO_SEND_INVALIDATE:
-		return submit_invalidate(ep, dto);
-	default:
-		return fi_readv(ep->fid, dto->iov, dto->desc, dto->n_iov, 0, dto->remote_addr,
-				remote_key(ep, dto), context);
-	}
+	if (dto->n_iov == 1)
+		return fi_recv(ep->fid, dto->iov->iov_base, dto->iov->iov_len, *dto->desc, 0, context);
+	return dto->n_iov ? fi_recvv(ep->fid, dto->iov, dto->desc, dto->n_iov, 0, context) :
+			    receive_nothing(ep, dto);
+}
+
+static int submit_read(struct dofi_ep *ep, struct dofi_dto *dto)
+{
+	const uint64_t addr = dto->remote_addr, key = remote_key(ep, dto);
+	void *context = dofi_dto_context(dto);
+
+	if (dto->n_iov == 1)
+		return fi_read(ep->fid, dto->iov->iov_base, dto->iov->iov_len, *dto->desc, 0, addr,
+			       key, context);
+	return dto->n_iov ? fi_readv(ep->fid, dto->iov, dto->desc, dto->n_iov, 0, addr, key, context) :
+			    fi_read(ep->fid, NULL, 0, NULL, 0, addr, key, context);
 }
 
 static int msg_submit(struct dofi_ep *ep, struct dofi_dto *dto)
 {
-	if (dto->kind == DOFI_DTO_WRITE)
+	if (__builtin_expect(dto->kind == DOFI_DTO_SEND, 1))
+		return submit_send(ep, dto);
+	switch (dto->kind) {
+	case DOFI_DTO_RECV:
+		return submit_recv(ep, dto);
+	case DOFI_DTO_WRITE:
 		return submit_write(ep, dto);
-	if (dto->kind == DOFI_DTO_RECV && !dto->n_iov)
-		return receive_nothing(ep, dto);
-	return dto->n_iov <= 1 ? submit_one(ep, dto) : submit_many(ep, dto);
+	case DOFI_DTO_READ:
+		return submit_read(ep, dto);
+	default:
+		return submit_invalidate(ep, dto);
+	}
 }
 
 static const struct dofi_progress_ops msg_progress_ops = {
