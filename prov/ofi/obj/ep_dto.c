@@ -825,7 +825,7 @@ static __attribute__((noinline)) int data_came(struct dofi_ep *ep, struct dofi_d
 {
 	int ret;
 
-	if (data >> 32 != DOFI_CQ_DATA_INVALIDATE)
+	if (data >> 32 != DOFI_CQ_INVALIDATE)
 		return FI_EACCES;
 	ret = -dofi_rmr_invalidate(ep->pz, ep, (uint32_t)data);
 	if (ret)

@@ -27,9 +27,9 @@ enum dofi_reject {
  * upper half says what the lower is.
  */
 enum dofi_cq_data_kind {
-	DOFI_CQ_DATA_INVALIDATE = 1,	/* of a message: a context of the receiver's to be ended */
-	DOFI_CQ_DATA_IMMEDIATE = 2,	/* of a message: the consumer's */
-	DOFI_CQ_DATA_WRITTEN = 3,	/* of a write: the consumer's */
+	DOFI_CQ_INVALIDATE = 1,		/* of a message: a context of the receiver's to be ended */
+	DOFI_CQ_IMMED = 2,		/* of a message: the consumer's */
+	DOFI_CQ_WRITE_IMMED = 3,	/* of a write: the consumer's */
 };
 
 static inline uint64_t dofi_cq_data(enum dofi_cq_data_kind kind, uint32_t value)

@@ -421,7 +421,7 @@ static int submit_invalidate(struct dofi_ep *ep, struct dofi_dto *dto)
 		.desc = dto->desc,
 		.iov_count = dto->n_iov,
 		.context = dofi_dto_context(dto),
-		.data = dofi_cq_data(DOFI_CQ_DATA_INVALIDATE, dto->remote_key),
+		.data = dofi_cq_data(DOFI_CQ_INVALIDATE, dto->remote_key),
 	};
 
 	return fi_sendmsg(ep->fid, &msg, FI_REMOTE_CQ_DATA);

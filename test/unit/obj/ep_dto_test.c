@@ -1139,7 +1139,7 @@ Test(ep_data, an_invalidation_is_done_before_its_event)
 
 	succeed(post_recv(1));
 	succeed(post_recv(2));
-	arrive_with(1, dofi_cq_data(DOFI_CQ_DATA_INVALIDATE, granted));
+	arrive_with(1, dofi_cq_data(DOFI_CQ_INVALIDATE, granted));
 	cr_expect(!is_granted());
 	cr_expect(!fake_mr_live(granted));
 	cr_expect(event_none(evd), "the first is not done");
@@ -1171,10 +1171,10 @@ Test(ep_data, an_invalidation_is_done_before_its_event)
 Test(ep_data, what_is_no_grant_of_ours_breaks_the_connection)
 {
 	const uint64_t bad[] = {
-		0, granted, dofi_cq_data(DOFI_CQ_DATA_INVALIDATE, granted ^ 1),
-		dofi_cq_data(DOFI_CQ_DATA_INVALIDATE, 0),
-		dofi_cq_data(DOFI_CQ_DATA_INVALIDATE, rmr_context),
-		dofi_cq_data(DOFI_CQ_DATA_INVALIDATE, lmr_context),
+		0, granted, dofi_cq_data(DOFI_CQ_INVALIDATE, granted ^ 1),
+		dofi_cq_data(DOFI_CQ_INVALIDATE, 0),
+		dofi_cq_data(DOFI_CQ_INVALIDATE, rmr_context),
+		dofi_cq_data(DOFI_CQ_INVALIDATE, lmr_context),
 		dofi_cq_data((enum dofi_cq_data_kind)4, granted),
 		(uint64_t)UINT32_MAX << 32 | granted, UINT64_MAX,
 	};
@@ -1197,7 +1197,7 @@ Test(ep_data, a_failed_receive_invalidates_nothing)
 {
 	const struct fi_cq_data_entry entry = {
 		.flags = FI_RECV | FI_REMOTE_CQ_DATA,
-		.data = dofi_cq_data(DOFI_CQ_DATA_INVALIDATE, granted),
+		.data = dofi_cq_data(DOFI_CQ_INVALIDATE, granted),
 	};
 	struct fi_cq_data_entry e = entry;
 
@@ -1213,7 +1213,7 @@ Test(ep_data, a_failed_receive_invalidates_nothing)
 Test(ep_data, without_its_flag_there_is_none)
 {
 	const struct fi_cq_data_entry entry = {
-		.flags = FI_RECV, .len = 8, .data = dofi_cq_data(DOFI_CQ_DATA_INVALIDATE, granted),
+		.flags = FI_RECV, .len = 8, .data = dofi_cq_data(DOFI_CQ_INVALIDATE, granted),
 	};
 	struct fi_cq_data_entry e = entry;
 
