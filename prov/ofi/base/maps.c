@@ -17,7 +17,7 @@ struct mapping {
 
 static bool mapping_read(FILE *maps, struct mapping *m)
 {
-	char kind;
+	char kind = 0;
 	int n;
 
 	n = fscanf(maps, "%" SCNx64 "-%" SCNx64 " %*c%*c%*c%c %" SCNx64 " %" SCNx32 ":%" SCNx32

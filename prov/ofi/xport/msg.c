@@ -479,24 +479,39 @@ static __attribute__((noinline)) int send_data(struct dofi_ep *ep, struct dofi_d
 	return fi_sendmsg(ep->fid, &msg, ep->obj.ia->fabric.cq_data ? FI_REMOTE_CQ_DATA : 0);
 }
 
-static int submit_one(struct dofi_ep *ep, struct dofi_dto *dto)
+/* Most operations have one segment. */
+static int submit_send(struct dofi_ep *ep, struct dofi_dto *dto)
 {
-	void *buf = dto->n_iov ? dto->iov[0].iov_base : NULL;
-	void *desc = dto->n_iov ? dto->desc[0] : NULL;
 	void *context = dofi_dto_context(dto);
-	size_t len = dto->n_iov ? dto->iov[0].iov_len : 0;
 
-	switch (dto->kind) {
-	case DOFI_DTO_SEND:
-		if (__builtin_expect(dto->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG, 0))
-			return send_data(ep, dto, DOFI_CQ_PLAIN, 0);
-		return fi_send(ep->fid, buf, len, desc, 0, context);
-	case DOFI_DTO_RECV:
-		return fi_recv(ep->fid, buf, len, desc, 0, context);
-	default:
-		return fi_read(ep->fid, buf, len, desc, 0, dto->remote_addr, remote_key(ep, dto),
-			       context);
-	}
+	if (__builtin_expect(dto->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG, 0))
+		return send_data(ep, dto, DOFI_CQ_PLAIN, 0);
+	if (dto->n_iov == 1)
+		return fi_send(ep->fid, dto->iov->iov_base, dto->iov->iov_len, *dto->desc, 0, context);
+	return dto->n_iov ? fi_sendv(ep->fid, dto->iov, dto->desc, dto->n_iov, 0, context) :
+			    fi_send(ep->fid, NULL, 0, NULL, 0, context);
+}
+
+static int submit_recv(struct dofi_ep *ep, struct dofi_dto *dto)
+{
+	void *context = dofi_dto_context(dto);
+
+	if (dto->n_iov == 1)
+		return fi_recv(ep->fid, dto->iov->iov_base, dto->iov->iov_len, *dto->desc, 0, context);
+	return dto->n_iov ? fi_recvv(ep->fid, dto->iov, dto->desc, dto->n_iov, 0, context) :
+			    receive_nothing(ep, dto);
+}
+
+static int submit_read(struct dofi_ep *ep, struct dofi_dto *dto)
+{
+	const uint64_t addr = dto->remote_addr, key = remote_key(ep, dto);
+	void *context = dofi_dto_context(dto);
+
+	if (dto->n_iov == 1)
+		return fi_read(ep->fid, dto->iov->iov_base, dto->iov->iov_len, *dto->desc, 0, addr,
+			       key, context);
+	return dto->n_iov ? fi_readv(ep->fid, dto->iov, dto->desc, dto->n_iov, 0, addr, key, context) :
+			    fi_read(ep->fid, NULL, 0, NULL, 0, addr, key, context);
 }
 
 /* The write, and the message behind it that tells of it; where need be, once it is done. */
@@ -530,32 +545,20 @@ static int submit_more(struct dofi_ep *ep, struct dofi_dto *dto)
 	}
 }
 
-static int submit_many(struct dofi_ep *ep, struct dofi_dto *dto)
-{
-	void *context = dofi_dto_context(dto);
-
-	switch (dto->kind) {
-	case DOFI_DTO_SEND:
-		if (__builtin_expect(dto->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG, 0))
-			return send_data(ep, dto, DOFI_CQ_PLAIN, 0);
-		return fi_sendv(ep->fid, dto->iov, dto->desc, dto->n_iov, 0, context);
-	case DOFI_DTO_RECV:
-		return fi_recvv(ep->fid, dto->iov, dto->desc, dto->n_iov, 0, context);
-	default:
-		return fi_readv(ep->fid, dto->iov, dto->desc, dto->n_iov, 0, dto->remote_addr,
-				remote_key(ep, dto), context);
-	}
-}
-
 static int msg_submit(struct dofi_ep *ep, struct dofi_dto *dto)
 {
-	if (dto->kind == DOFI_DTO_WRITE)
+	if (__builtin_expect(dto->kind == DOFI_DTO_SEND, 1))
+		return submit_send(ep, dto);
+	switch (dto->kind) {
+	case DOFI_DTO_RECV:
+		return submit_recv(ep, dto);
+	case DOFI_DTO_WRITE:
 		return submit_write(ep, dto);
-	if (dto->kind == DOFI_DTO_RECV && !dto->n_iov)
-		return receive_nothing(ep, dto);
-	if (__builtin_expect(dto->kind > DOFI_DTO_BIND, 0))
+	case DOFI_DTO_READ:
+		return submit_read(ep, dto);
+	default:
 		return submit_more(ep, dto);
-	return dto->n_iov <= 1 ? submit_one(ep, dto) : submit_many(ep, dto);
+	}
 }
 
 /* Completions */

@@ -527,10 +527,12 @@ Test(choose, what_keys_and_addresses_can_do_follows_from_their_style)
 
 	cr_assert_eq(choose(""), 0);
 	cr_expect(choice.zero_based && choice.scoped_keys && choice.cq_data);
+	dofi_fabric_release(&choice);
 	info->domain_attr->mr_key_size = 4;
 	info->domain_attr->cq_data_size = 4;
 	cr_assert_eq(choose(""), 0);
 	cr_expect(choice.zero_based && !choice.scoped_keys && !choice.cq_data);
+	dofi_fabric_release(&choice);
 	info->domain_attr->mr_key_size = 8;
 	info->domain_attr->mr_mode = FI_MR_VIRT_ADDR | FI_MR_PROV_KEY;
 	cr_assert_eq(choose(""), 0);

@@ -155,6 +155,7 @@ Test(cr, an_accept_hands_the_request_over)
 	cr_expect(!memcmp(e->request.data, "abc", 3));
 	cr_expect_eq(e->local_port, 4711);
 	cr_expect_eq(e->remote_port, 999);
+	cr_expect_eq(e->peer_secret, PEER_SECRET);
 	cr_expect_eq(e->state, DAT_EP_STATE_COMPLETION_PENDING);
 	expect_handle(take_it(0, NULL), CR);
 	cr_expect_eq(transport.rejects, 0);
@@ -304,6 +305,7 @@ static void handed_to(DAT_HANDLE sp)
 	cr_expect_eq(data.conn_qual, QUAL);
 	cr_expect(data.cr_handle != cr);
 	cr = data.cr_handle;
+	cr_expect_eq(((struct dofi_cr *)cr)->secret, PEER_SECRET);
 	cr_expect_eq(transport.rejects, 0);
 	cr_expect(event_none(evd));
 }

@@ -336,7 +336,8 @@ int arrive_at(DAT_HANDLE sp, const void *data, size_t size)
 	struct arrival_call call = {
 		.sp = sp, .ret = 1,
 		.arrival = {
-			.info = request(), .listener = &transport, .data = data, .data_size = size,
+			.info = request(), .listener = &transport, .secret = PEER_SECRET,
+			.data = data, .data_size = size,
 		},
 	};
 

@@ -50,6 +50,7 @@ extern DAT_LMR_CONTEXT lmr_context;
 extern DAT_RMR_CONTEXT rmr_context;
 extern char memory[4096];
 
+#define PEER_SECRET 0x5ec2e7		/* what every request comes with */
 #define NOWHERE ((DAT_HANDLE)0x7fff00001000)	/* an address that no object has */
 
 /* The fake fabric, and what it says of itself. */
