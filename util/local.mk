@@ -10,6 +10,8 @@ datinfo_files = \
 	util/info_attr.h \
 	util/info_conf.c \
 	util/info_conf.h \
+	util/info_count.c \
+	util/info_count.h \
 	util/json.c \
 	util/json.h
 
@@ -65,6 +67,7 @@ util_unit_tests = \
 	test/unit/util/info_attr1_test \
 	test/unit/util/info_attr2_test \
 	test/unit/util/info_conf_test \
+	test/unit/util/info_count_test \
 	test/unit/util/json_test \
 	test/unit/util/perf_loop_test \
 	test/unit/util/perf_opts_test \
@@ -103,6 +106,10 @@ test_unit_util_info_conf_test_SOURCES = \
 	test/unit/util/info_conf_test.c util/info_conf.c
 test_unit_util_info_conf_test_CPPFLAGS = $(util_test_cppflags)
 test_unit_util_info_conf_test_LDADD = $(CRITERION_LIBS)
+test_unit_util_info_count_test_SOURCES = \
+	test/unit/util/info_count_test.c util/info_count.c
+test_unit_util_info_count_test_CPPFLAGS = $(util_test_cppflags)
+test_unit_util_info_count_test_LDADD = $(CRITERION_LIBS)
 test_unit_util_json_test_SOURCES = test/unit/util/json_test.c util/json.c
 test_unit_util_json_test_CPPFLAGS = $(util_test_cppflags)
 test_unit_util_json_test_LDADD = $(CRITERION_LIBS) -lm

@@ -11,12 +11,14 @@ dofi_core_sources = \
 	prov/ofi/fab/info.c \
 	prov/ofi/fab/progress.c \
 	prov/ofi/fab/quirks.c \
+	prov/ofi/fab/tell.c \
 	prov/ofi/fab/watch.c
 
 # These are compiled once per API version.
 dofi_api_sources = \
 	prov/ofi/obj/caps.c \
 	prov/ofi/obj/cno.c \
+	prov/ofi/obj/counters.c \
 	prov/ofi/obj/cr.c \
 	prov/ofi/obj/ep.c \
 	prov/ofi/obj/ep_attr.c \
@@ -54,9 +56,11 @@ noinst_HEADERS += \
 	prov/ofi/fab/info.h \
 	prov/ofi/fab/progress.h \
 	prov/ofi/fab/quirks.h \
+	prov/ofi/fab/tell.h \
 	prov/ofi/fab/watch.h \
 	prov/ofi/obj/caps.h \
 	prov/ofi/obj/cno.h \
+	prov/ofi/obj/counters.h \
 	prov/ofi/obj/cr.h \
 	prov/ofi/obj/dat.h \
 	prov/ofi/obj/ep.h \
@@ -75,6 +79,7 @@ noinst_HEADERS += \
 	prov/ofi/obj/rmr.h \
 	prov/ofi/obj/rsp.h \
 	prov/ofi/obj/sp.h \
+	prov/ofi/obj/tally.h \
 	prov/ofi/obj/xport.h \
 	prov/ofi/ext.h \
 	prov/ofi/stubs.h \

@@ -22,6 +22,8 @@ const struct dofi_setting dofi_setting_table[] = {
 	  100, 1, 100000, &dofi_settings.probe_us },
 	{ "DAT_OFI_TICK_US", "us", "how soon a queue that the program polls is looked at again, at first",
 	  1000, 10, 1000000, &dofi_settings.tick_us },
+	{ "DAT_OFI_COUNTERS", "level", "1 shows them to datinfo --counters, 2 writes them when an IA is closed, too",
+	  1, 0, 2, &dofi_settings.counters },
 	{ NULL, NULL, NULL, 0, 0, 0, NULL },
 };
 

@@ -271,6 +271,8 @@ static __attribute__((noinline)) DAT_RETURN fill_ext(struct dofi_ep *ep, struct 
 		return DOFI_NOT_SUPPORTED;
 	if (dto->kind == DOFI_DTO_WRITE_IMMED && dto->length > DOFI_WRITE_IMMED_MAX)
 		return DOFI_RET(DAT_LENGTH_ERROR, 0);
+	if (dto->kind == DOFI_DTO_SEND_IMMED)
+		dofi_tally_add(&ep->posted[DOFI_DTO_SEND], dto->length);	/* it is one */
 	dto->submitted = false;
 	dto->immed = p->immed;
 	dto->operand = p->operand;
@@ -307,8 +309,10 @@ static inline DAT_RETURN post(struct dofi_ep *ep, uint8_t kind, const struct dof
 		ret = DOFI_NO_RESOURCE(TEP);
 	} else {
 		ret = fill(ep, dto, kind, p);
-		if (!ret)
+		if (!ret) {
+			dofi_tally_add(&ep->posted[kind], dto->length);
 			commit(ep, &ep->sq);
+		}
 	}
 	pthread_mutex_unlock(&ep->lock);
 	return ret;
@@ -476,8 +480,10 @@ DAT_RETURN dofi_ep_post_recv(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPL
 	} else {
 		ret = fill(ep, dto, DOFI_DTO_RECV, &p);
 		first = !ret && ep->rq.open && ep->rq.head == ep->rq.tail;
-		if (!ret)
+		if (!ret) {
+			dofi_tally_add(&ep->posted[DOFI_DTO_RECV], dto->length);
 			commit(ep, &ep->rq);
+		}
 	}
 	if (__builtin_expect(marked, 0))
 		dofi_dto_watermarks(ep);
@@ -780,20 +786,21 @@ void dofi_dto_end(struct dofi_ep *ep, struct dofi_dto *dto, int err, struct dofi
 }
 
 /* How a receive ended; a positive error if it did not end well. */
-static inline int receive(struct dofi_dto *dto, const struct fi_cq_data_entry *entry,
+static inline int receive(struct dofi_ep *ep, struct dofi_dto *dto, const struct fi_cq_data_entry *entry,
 			  const struct dofi_arrived *arrived)
 {
 	if (__builtin_expect(entry->len && !dto->n_iov, 0))
 		return FI_ETRUNC;	/* a transport may give a byte of room */
 	dto->length = entry->len;
-	if (!arrived)
-		return 0;
-	if (!arrived->err) {
+	if (__builtin_expect(arrived != NULL, 0)) {
+		if (arrived->err)
+			return arrived->err;
 		dto->kind = arrived->kind;
 		dto->immed = arrived->immed;
 		dto->length = arrived->length;
 	}
-	return arrived->err;
+	dofi_tally_add(&ep->receipts[dto->kind], dto->length);
+	return 0;
 }
 
 /* A part of the operation is done; others are to come, or to be submitted. */
@@ -816,7 +823,7 @@ static inline void complete(const struct fi_cq_data_entry *entry, int err,
 	pthread_mutex_lock(&ep->lock);
 	if (dto->at_fabric && dofi_dto_context(dto) == entry->op_context) {
 		if (dto->kind == DOFI_DTO_RECV && !err)
-			err = receive(dto, entry, arrived);
+			err = receive(ep, dto, entry, arrived);
 		if (__builtin_expect(dto->parts && !err, 0))
 			part_done(ep, dto);
 		else

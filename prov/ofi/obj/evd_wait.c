@@ -88,15 +88,20 @@ DAT_RETURN dofi_evd_dequeue(DAT_EVD_HANDLE evd_handle, DAT_EVENT *event)
 		return DOFI_RET(DAT_INVALID_HANDLE, 0);
 	if (!event)
 		return DOFI_BAD_ARG(2);
+	dofi_count(&evd->count_of.dequeue);
 	if (!pending(evd) && !evd->waiting) {
+		dofi_count(&evd->count_of.poll);
 		poll_feeds(evd, &sink);
 		if (sink.taken) {
+			dofi_count(&evd->count_of.poll_found);
 			if (__builtin_expect(evd->cno != NULL, 0))
 				taken_at_once(evd);
 			return DAT_SUCCESS;
 		}
-		if (!pending(evd))
+		if (!pending(evd)) {
+			dofi_count(&evd->count_of.not_found);
 			return DAT_QUEUE_EMPTY;
+		}
 	}
 	pthread_mutex_lock(&evd->lock);
 	if (evd->waiting) {
@@ -105,6 +110,8 @@ DAT_RETURN dofi_evd_dequeue(DAT_EVD_HANDLE evd_handle, DAT_EVENT *event)
 		take(evd, event);
 		ret = DAT_SUCCESS;
 	}
+	if (ret)
+		dofi_count(&evd->count_of.not_found);
 	pthread_mutex_unlock(&evd->lock);
 	return ret;
 }
@@ -173,6 +180,7 @@ static void wait_for_events(struct dofi_evd *evd, int64_t deadline)
 		spin(evd, deadline);
 	if (must_leave(evd) || dofi_now() >= deadline)
 		return;
+	dofi_count(&evd->count_of.blocked);
 	feeds_sleep(evd, slept);
 	while (!must_leave(evd) && sleep_until(evd, deadline))
 		;
@@ -205,6 +213,7 @@ static DAT_RETURN wait_locked(struct dofi_evd *evd, DAT_TIMEOUT timeout, DAT_COU
 		return DOFI_BAD_STATE(EVD_WAITER);
 	if (threshold > evd->qlen)
 		return DOFI_BAD_ARG(3);
+	dofi_count(&evd->count_of.wait);
 	evd->waiting = true;
 	evd->threshold = threshold;
 	/* what is queued already counts as announced */
