@@ -213,9 +213,10 @@ DAT_RETURN dats_get_ia_handle(DAT_IA_HANDLE handle, DAT_IA_HANDLE *ia_handle_p)
 
 /*
  * An operation that opens an IA has none to go to: its first arguments are the name to
- * find the provider by, and where that puts the handle.
+ * find the provider by, and where that puts the handle. As with OFED's registry, the provider
+ * gets the name in the place of the handle, and the arguments from there on.
  */
-static DAT_RETURN extension_open(DAT_EXTENDED_OP op, va_list args)
+static DAT_RETURN extension_open(DAT_EXTENDED_OP op, va_list *args)
 {
 	struct dreg_request request = { .major = DAT_VERSION_MAJOR, .minor = DAT_VERSION_MINOR };
 	const DAT_PROVIDER *provider;
@@ -224,8 +225,8 @@ static DAT_RETURN extension_open(DAT_EXTENDED_OP op, va_list args)
 	va_list look;
 	DAT_RETURN ret;
 
-	va_copy(look, args);
-	request.name = va_arg(look, char *);
+	request.name = va_arg(*args, char *);
+	va_copy(look, *args);
 	ia_handle = va_arg(look, DAT_HANDLE *);
 	va_end(look);
 	if (!request.name || strnlen(request.name, DAT_NAME_MAX_LENGTH) == DAT_NAME_MAX_LENGTH)
@@ -239,7 +240,7 @@ static DAT_RETURN extension_open(DAT_EXTENDED_OP op, va_list args)
 	provider = dreg_use_provider(use);
 	atomic_fetch_add(&opening, 1);
 	ret = provider->handle_extendedop_func ?
-		provider->handle_extendedop_func(DAT_HANDLE_NULL, op, args) :
+		provider->handle_extendedop_func((DAT_HANDLE)(uintptr_t)request.name, op, *args) :
 		DREG_NOT_IMPLEMENTED;
 	if (ret == DAT_SUCCESS)
 		ret = dreg_handle_add(*ia_handle, &(struct dreg_handle){
@@ -276,7 +277,7 @@ static DAT_RETURN extension_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list *a
 	struct dreg_handle obj;
 
 	if (handle == DAT_HANDLE_NULL && op & DAT_OPEN_EXTENSION_BASE)
-		return extension_open(op, *args);
+		return extension_open(op, args);
 	if (!dreg_handle_find(handle, &obj))
 		return DREG_BAD_ANY_HANDLE;
 	if (!(obj.flags & DREG_EXTENSIONS))

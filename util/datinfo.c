@@ -6,9 +6,12 @@
  */
 #include "info_caps.h"
 #include "info_conf.h"
+#include "info_count.h"
 #include "info_settings.h"
 
+#include <errno.h>
 #include <getopt.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,6 +32,7 @@
 struct opts {
 	const char *device; /* NULL: all of them */
 	bool list, conf, caps, settings, json;
+	pid_t counters;		/* of this process; 0: none asked for */
 };
 
 /* An opened IA and all that it told. */
@@ -58,6 +62,7 @@ static const char help_text[] =
 	"\n"
 	"  -D, --device NAME    only this IA\n"
 	"  -l, --list           only names, fabrics and addresses, a line for each\n"
+	"      --counters PID   what a process that uses our provider has counted\n"
 	"      --conf           print dat.conf entries for the fabrics of this machine\n"
 	"      --capabilities   for every attribute: libfabric's source, value, default,\n"
 	"                       states in which it may be modified, what the provider adds;\n"
@@ -425,12 +430,14 @@ static int show_one(const struct opts *opts, const struct registry *r,
 enum {
 	OPT_CONF = 256,
 	OPT_CAPS,
+	OPT_COUNTERS,
 	OPT_SETTINGS,
 };
 
 static const struct option long_options[] = {
 	{ "device", required_argument, NULL, 'D' },
 	{ "list", no_argument, NULL, 'l' },
+	{ "counters", required_argument, NULL, OPT_COUNTERS },
 	{ "conf", no_argument, NULL, OPT_CONF },
 	{ "capabilities", no_argument, NULL, OPT_CAPS },
 	{ "settings", no_argument, NULL, OPT_SETTINGS },
@@ -439,6 +446,29 @@ static const struct option long_options[] = {
 	{ "version", no_argument, NULL, 'V' },
 	{ NULL, 0, NULL, 0 },
 };
+
+static int parse_pid(const char *text, pid_t *pid)
+{
+	char *end;
+	long v;
+
+	errno = 0;
+	v = strtol(text, &end, 10);
+	if (errno || end == text || *end || v < 1 || v > INT_MAX) {
+		fprintf(stderr, "datinfo: \"%s\" is no process\n", text);
+		return EXIT_USAGE;
+	}
+	*pid = (pid_t)v;
+	return -1;
+}
+
+static int show_counters(pid_t pid)
+{
+	if (count_show(stdout, pid))
+		return EXIT_SUCCESS;
+	fprintf(stderr, "datinfo: process %d tells no counters\n", (int)pid);
+	return EXIT_FAILURE;
+}
 
 /* Returns -1 to go on, else the exit status. */
 static int parse(int argc, char **argv, struct opts *opts)
@@ -452,6 +482,10 @@ static int parse(int argc, char **argv, struct opts *opts)
 			break;
 		case 'l':
 			opts->list = true;
+			break;
+		case OPT_COUNTERS:
+			if (parse_pid(optarg, &opts->counters) >= 0)
+				return EXIT_USAGE;
 			break;
 		case OPT_CONF:
 			opts->conf = true;
@@ -491,6 +525,8 @@ int main(int argc, char **argv)
 
 	if (status >= 0)
 		return status;
+	if (opts.counters)
+		return show_counters(opts.counters);
 	if (registry_read(&registry))
 		status = EXIT_FAILURE;
 	else if (opts.settings)

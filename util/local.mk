@@ -14,6 +14,8 @@ datinfo_files = \
 	util/info_conf.h \
 	util/info_settings.c \
 	util/info_settings.h \
+	util/info_count.c \
+	util/info_count.h \
 	util/json.c \
 	util/json.h
 
@@ -72,6 +74,7 @@ util_unit_tests = \
 	test/unit/util/info_caps2_test \
 	test/unit/util/info_conf_test \
 	test/unit/util/info_settings_test \
+	test/unit/util/info_count_test \
 	test/unit/util/json_test \
 	test/unit/util/perf_loop_test \
 	test/unit/util/perf_opts_test \
@@ -127,6 +130,11 @@ test_unit_util_info_settings_test_SOURCES = \
 	test/unit/util/info_settings_test.c util/info_settings.c util/json.c
 test_unit_util_info_settings_test_CPPFLAGS = -DDAT_API=2 $(util_test_cppflags)
 test_unit_util_info_settings_test_LDADD = $(CRITERION_LIBS) -lm
+
+test_unit_util_info_count_test_SOURCES = \
+	test/unit/util/info_count_test.c util/info_count.c
+test_unit_util_info_count_test_CPPFLAGS = $(util_test_cppflags)
+test_unit_util_info_count_test_LDADD = $(CRITERION_LIBS)
 test_unit_util_json_test_SOURCES = test/unit/util/json_test.c util/json.c
 test_unit_util_json_test_CPPFLAGS = $(util_test_cppflags)
 test_unit_util_json_test_LDADD = $(CRITERION_LIBS) -lm

@@ -3,6 +3,7 @@
 
 #include "ext.h"
 
+#include "obj/counters.h"
 #include "obj/ep_ext.h"
 
 #if DAT_VERSION_MAJOR >= 2
@@ -91,9 +92,13 @@ static DAT_RETURN open_and_query(const struct query *q)
 	return DAT_SUCCESS;
 }
 
-static DAT_RETURN open_query(va_list *args)
+/*
+ * dat_ib_open_query(): name, ia_handle, ia_mask, ia_attr, prov_mask, prov_attr. A registry took
+ * the name to find us, and hands it over in the place of a handle.
+ */
+static DAT_RETURN open_query(DAT_HANDLE name, va_list *args)
 {
-	struct query q = { .name = va_arg(*args, DAT_NAME_PTR) };
+	struct query q = { .name = name };
 
 	q.ia_handle = va_arg(*args, DAT_HANDLE *);
 	q.ia_mask = va_arg(*args, DAT_IA_ATTR_MASK);
@@ -113,6 +118,31 @@ static DAT_RETURN close_query(DAT_HANDLE handle)
 	return dofi_ia_close(handle, DAT_CLOSE_ABRUPT_FLAG);
 }
 
+/* dat_ib_query_counters(): cntr, p_cntrs_out, reset */
+static DAT_RETURN query_counters(DAT_HANDLE handle, va_list *args)
+{
+	int which = va_arg(*args, int);
+	DAT_UINT64 *out = va_arg(*args, DAT_UINT64 *);
+
+	return dofi_counters_query(handle, which, out, va_arg(*args, int));
+}
+
+/* dat_ib_print_counters(): cntr, reset */
+static DAT_RETURN print_counters(DAT_HANDLE handle, va_list *args)
+{
+	int which = va_arg(*args, int);
+
+	return dofi_counters_print(stdout, handle, which, va_arg(*args, int));
+}
+
+/* dat_ib_start_counter(): type. Those of connections always run; there are no others. */
+static DAT_RETURN start_counters(DAT_HANDLE handle, va_list *args)
+{
+	if (!dofi_ia_check(handle))
+		return DOFI_BAD_HANDLE(IA);
+	return va_arg(*args, int) == DCNT_IA_CM ? DAT_SUCCESS : DOFI_NOT_SUPPORTED;
+}
+
 static DAT_RETURN extension_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list *args)
 {
 	switch ((unsigned)op) {
@@ -124,8 +154,14 @@ static DAT_RETURN extension_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list *a
 		return write_immed(handle, args);
 	case DAT_IB_SEND_IMMED_OP:
 		return send_immed(handle, args);
+	case DAT_IB_QUERY_COUNTERS_OP:
+		return query_counters(handle, args);
+	case DAT_IB_PRINT_COUNTERS_OP:
+		return print_counters(handle, args);
+	case DAT_IB_START_COUNTERS_OP:
+		return start_counters(handle, args);
 	case DAT_IB_OPEN_QUERY_OP:
-		return open_query(args);
+		return open_query(handle, args);
 	case DAT_IB_CLOSE_QUERY_OP:
 		return close_query(handle);
 	default:

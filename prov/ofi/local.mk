@@ -12,6 +12,7 @@ dofi_core_sources = \
 	prov/ofi/fab/info.c \
 	prov/ofi/fab/progress.c \
 	prov/ofi/fab/quirks.c \
+	prov/ofi/fab/tell.c \
 	prov/ofi/fab/watch.c
 
 if HAVE_HWLOC
@@ -25,6 +26,7 @@ dofi_api_sources = \
 	prov/ofi/obj/caps.c \
 	prov/ofi/obj/caps_use.c \
 	prov/ofi/obj/cno.c \
+	prov/ofi/obj/counters.c \
 	prov/ofi/obj/cr.c \
 	prov/ofi/obj/csp.c \
 	prov/ofi/obj/ep.c \
@@ -65,9 +67,11 @@ noinst_HEADERS += \
 	prov/ofi/fab/progress.h \
 	prov/ofi/fab/quirks.h \
 	prov/ofi/fab/topo.h \
+	prov/ofi/fab/tell.h \
 	prov/ofi/fab/watch.h \
 	prov/ofi/obj/caps.h \
 	prov/ofi/obj/cno.h \
+	prov/ofi/obj/counters.h \
 	prov/ofi/obj/cr.h \
 	prov/ofi/obj/csp.h \
 	prov/ofi/obj/dat.h \
@@ -87,6 +91,7 @@ noinst_HEADERS += \
 	prov/ofi/obj/rmr.h \
 	prov/ofi/obj/rsp.h \
 	prov/ofi/obj/sp.h \
+	prov/ofi/obj/tally.h \
 	prov/ofi/obj/xport.h \
 	prov/ofi/ext.h \
 	prov/ofi/stubs.h \

@@ -4,6 +4,7 @@
 #include "base/env.h"
 #include "base/log.h"
 #include "ext.h"
+#include "obj/counters.h"
 #include "obj/cr.h"
 #include "obj/csp.h"
 #include "obj/ep_bind.h"
@@ -87,7 +88,10 @@ static DAT_RETURN open_bare(const struct entry *e, struct dofi_ia **ia)
 		return DOFI_RET(DAT_INVALID_PARAMETER, 0);
 	}
 	err = dofi_ia_open(&e->table, &params, &dofi_msg_xport, e->info.is_thread_safe, ia);
-	return err ? dofi_ret(err) : DAT_SUCCESS;
+	if (err)
+		return dofi_ret(err);
+	dofi_tell_open(&(*ia)->tell, &(*ia)->progress, dofi_counters_render, *ia);
+	return DAT_SUCCESS;
 }
 
 static DAT_RETURN open_entry(const struct entry *e, DAT_COUNT qlen, DAT_EVD_HANDLE *async_evd,

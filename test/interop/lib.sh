@@ -235,11 +235,11 @@ run_client()
 # Judgement
 
 # Words that these programs use when something is wrong.
-bad_words='error|err[ :]|fail|wrong|mismatch|bad (dis)?connect|unexpected|abort|cannot|could ?n.t|could not|warning|swallowing|invalid|version mismatch|timed out|not expected|segmentation'
+bad_words='error|err[ :]|fail|wrong|mismatch|bad (dis)?connect|unexpected|abort|cannot|could ?n.t|could not|warning|swallowing|invalid|version mismatch|timed out|not expected|segmentation|returned DAT_'
 
 # What they say when nothing is wrong: dtest -c waits at one CNO for two EVDs, looks at one of
-# them, and says so when it was woken for the other.
-harmless='^NOTE: Adding OP|^ WARNING: CNO notification: without EVD\?'
+# them, and says so when it was woken for the other; dtestx -p prints counters of errors.
+harmless='^NOTE: Adding OP|^ WARNING: CNO notification: without EVD\?|(async_error|cm_err[a-z_]*) 0$'
 
 # judge NAME FILE STATUS PATTERN... - sets why and fails unless the program ended well, said
 # each of the patterns and nothing bad

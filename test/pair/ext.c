@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The InfiniBand extension between two processes: immediate data and atomics. 2.0 only. */
+/* The InfiniBand extension between two processes: immediate data, atomics, counters. 2.0 only. */
 
 #include "pair.h"
 
@@ -561,6 +561,55 @@ static void query_client(struct pair *p)
 	node_close(&n);
 }
 
+/* Counters, by the public call. */
+
+static void counted(struct pair *p)
+{
+	DAT_UINT64 ep[DCNT_EP_ALL_COUNTERS], ia[DCNT_IA_ALL_COUNTERS], v;
+	struct link l;
+	struct mem in;
+	unsigned i;
+
+	link_open(p, &l, 64);
+	mem_get(&l.n, &in, 64);
+	for (i = 0; i < 3; i++)
+		post_recv(l.ep, &in, 0, 64, i);
+	pair_sync(p);
+	post_send(l.ep, &l.m, 0, 11, 0);
+	OK(send_immed(&l, 12, 1, 1));
+	OK(write_immed(&l, 13, 1, 2, DAT_COMPLETION_DEFAULT_FLAG));
+	expect_dto(l.n.recv, 0, DAT_DTO_SUCCESS, 11);
+	expect_ext(l.n.recv, 1, DAT_IB_RECV_IMMED_DATA, DAT_DTO_SUCCESS, 12);
+	expect_ext(l.n.recv, 2, DAT_IB_RDMA_WRITE_IMMED_DATA, DAT_DTO_SUCCESS, 13);
+	expect_dto(l.n.req, 0, DAT_DTO_SUCCESS, 11);
+	expect_dto(l.n.req, 1, DAT_DTO_SUCCESS, 12);
+	expect_ext(l.n.req, 2, DAT_IB_RDMA_WRITE_IMMED, DAT_DTO_SUCCESS, 13);
+	OK(dat_ib_query_counters(l.ep, DCNT_EP_ALL_COUNTERS, ep, 1));
+	SAME(ep[DCNT_EP_POST_RECV], 3);
+	SAME(ep[DCNT_EP_POST_SEND_DATA], 11 + 12);
+	SAME(ep[DCNT_EP_POST_WRITE_IMM_DATA], 13);
+	SAME(ep[DCNT_EP_RECV_DATA], 11);
+	SAME(ep[DCNT_EP_RECV_IMM_DATA], 12);
+	SAME(ep[DCNT_EP_RECV_RDMA_IMM], 1);
+	SAME(ep[DCNT_EP_RECV_RDMA_IMM_DATA], 13);
+	OK(dat_ib_query_counters(l.ep, DCNT_EP_POST_RECV, &v, 0));
+	SAME(v, 0);
+	OK(dat_ib_query_counters(l.n.ia, DCNT_IA_ALL_COUNTERS, ia, 0));
+	SAME(ia[DCNT_IA_EP_CREATE], 1);
+	SAME(ia[DCNT_IA_LMR_CREATE], 2);
+	SAME(ia[DCNT_IA_CM_ACTIVE_EST] + ia[DCNT_IA_CM_PASSIVE_EST], 1);
+	OK(dat_ib_query_counters(l.n.recv, DCNT_EVD_WAIT, &v, 0));
+	CHECK(v >= 3, "three waits");
+	FAILS(dat_ib_query_counters(l.n.pz, 0, &v, 0), DAT_INVALID_HANDLE);
+	FAILS(dat_ib_query_counters(l.ep, DCNT_EP_ALL_COUNTERS + 1, &v, 0), DAT_INVALID_PARAMETER);
+	FAILS(dat_ib_query_counters(l.ep, 0, NULL, 0), DAT_INVALID_PARAMETER);
+	OK(dat_ib_start_counter(l.n.ia, DCNT_IA_CM));
+	FAILS(dat_ib_start_counter(l.n.ia, DCNT_IA_LNK), DAT_MODEL_NOT_SUPPORTED);
+	FAILS(dat_ib_stop_counter(l.n.ia, DCNT_IA_CM), DAT_MODEL_NOT_SUPPORTED);
+	mem_put(&in);
+	link_close(p, &l);
+}
+
 static const struct pair_case cases[] = {
 	PAIR_CASE("arguments", NULL, args_client),
 	PAIR_CASE("arguments_of_a_connection", connected_args, connected_args),
@@ -573,6 +622,7 @@ static const struct pair_case cases[] = {
 	PAIR_CASE("atomics_crossing", crossing, crossing),
 	PAIR_CASE("atomics_have_their_place", order_server, order_client),
 	PAIR_CASE("atomics_need_a_grant", wrong_server, wrong_client),
+	PAIR_CASE("operations_are_counted", counted, counted),
 };
 
 PAIR_MAIN(cases)

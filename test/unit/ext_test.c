@@ -31,13 +31,15 @@ static void fini(void)
 
 TestSuite(ext, .init = init, .fini = fini);
 
-/* What the macros of dat_ib_extensions.h call. */
+/* What the macros of dat_ib_extensions.h call; as a registry does it. */
 DAT_RETURN dat_extension_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, ...)
 {
 	va_list args;
 	DAT_RETURN ret;
 
 	va_start(args, op);
+	if (op == (DAT_EXTENDED_OP)DAT_IB_OPEN_QUERY_OP)
+		handle = va_arg(args, DAT_NAME_PTR);
 	ret = dofi_extension_op(handle, op, args);
 	va_end(args);
 	return ret;

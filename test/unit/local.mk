@@ -39,6 +39,7 @@ test_unit_fab_test_SOURCES = $(prov_test_runner) \
 	test/unit/fab/info_test.c \
 	test/unit/fab/progress_test.c \
 	test/unit/fab/quirks_test.c \
+	test/unit/fab/tell_test.c \
 	test/unit/fab/watch_test.c
 test_unit_fab_test_CPPFLAGS = $(prov_test_cppflags)
 test_unit_fab_test_LDFLAGS = $(AM_LDFLAGS) \
@@ -68,6 +69,7 @@ obj_test_sources = $(prov_test_runner) \
 	test/unit/obj/caps_test.c \
 	test/unit/obj/caps_use_test.c \
 	test/unit/obj/cno_test.c \
+	test/unit/obj/counters_test.c \
 	test/unit/obj/cr_test.c \
 	test/unit/obj/csp_test.c \
 	test/unit/obj/ep_attr_test.c \

@@ -9,6 +9,7 @@ struct dofi_settings {
 	long log_dest;	/* DOFI_LOG_STDERR, DOFI_LOG_SYSLOG */
 	long spin_us;	/* a blocking wait polls this long before it sleeps */
 	long probe_us;	/* how long a polling program may take between two polls */
+	long counters;	/* 0 to tell nobody of them, 1 to tell who asks, 2 to write them at the end too */
 	long tick_us;	/* the progress thread's first pause between looks at a polled queue */
 	long numa;	/* enum dofi_numa */
 };

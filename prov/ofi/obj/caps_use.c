@@ -131,6 +131,7 @@ static void named_extension(struct dofi_ia *ia)
 	const char *by_cq_data = ia->fabric.cq_data ? "TRUE" : "FALSE";
 
 	named_add(ia, "DAT_EXTENSION_INTERFACE", "TRUE");
+	named_add(ia, DAT_IB_ATTR_COUNTERS, "TRUE");
 	named_add(ia, DAT_IB_ATTR_IMMED_DATA, by_cq_data);
 	named_add(ia, DAT_IB_ATTR_FETCH_AND_ADD, by_cq_data);
 	named_add(ia, DAT_IB_ATTR_CMP_AND_SWAP, by_cq_data);

@@ -256,6 +256,7 @@ DAT_RETURN dofi_cr_accept(DAT_CR_HANDLE cr_handle, DAT_EP_HANDLE ep_handle, DAT_
 	ret = accept_with(cr, ep, data_size, data);
 	pthread_mutex_unlock(&ep->lock);
 	if (!ret) {
+		dofi_count_exactly(&cr->obj.ia->count.cr_accepted);
 		dofi_obj_unlink(&cr->obj, DOFI_KIND(DAT_HANDLE_TYPE_CR));
 		cr_free(cr);
 	}
@@ -277,6 +278,7 @@ static DAT_RETURN reject(DAT_CR_HANDLE cr_handle, DAT_COUNT data_size, const voi
 		return DOFI_BAD_ARG(3);
 	if (!dofi_obj_retire(&cr->obj))
 		return DOFI_BAD_HANDLE(CR);
+	dofi_count_exactly(&cr->obj.ia->count.cr_rejected);
 	turn_down(&call);
 	return DAT_SUCCESS;
 }

@@ -111,6 +111,8 @@ void dofi_ep_established(struct dofi_ep *ep, const void *data, size_t size)
 		dofi_log(DOFI_INFO, DOFI_CM, "ep %p: its socket was not found", (void *)ep);
 	pthread_mutex_lock(&ep->lock);
 	if (!ep->closing) {
+		dofi_count_exactly(ep->state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING ?
+				   &ia->count.active : &ia->count.passive);
 		keep_peer_data(ep, data, size);
 		dofi_ep_state_set(ep, DAT_EP_STATE_CONNECTED);
 		push_connection_event(ep, DAT_CONNECTION_EVENT_ESTABLISHED);
@@ -164,6 +166,29 @@ static void end_scoped_grants(struct dofi_ep *ep)
 		dofi_rmr_end_scope(ep->obj.ia, ep);
 }
 
+static void count_end(struct dofi_ep *ep)
+{
+	struct dofi_ia *ia = ep->obj.ia;
+
+	switch (ep->end) {
+	case DAT_CONNECTION_EVENT_PEER_REJECTED:
+		dofi_count_exactly(&ia->count.rejected);
+		break;
+	case DAT_CONNECTION_EVENT_NON_PEER_REJECTED:
+	case DAT_CONNECTION_EVENT_UNREACHABLE:
+		dofi_count_exactly(&ia->count.refused);
+		break;
+	case DAT_CONNECTION_EVENT_TIMED_OUT:
+		dofi_count_exactly(&ia->count.timeout);
+		break;
+	case DAT_CONNECTION_EVENT_DISCONNECTED:
+		dofi_count_exactly(&ia->count.disconnected);
+		break;
+	default:
+		dofi_count_exactly(&ia->count.broken);
+	}
+}
+
 /*
  * The end of a connection, whatever its cause: nothing more can complete at the
  * fabric, what it did not report is flushed, and only then the event tells.
@@ -182,6 +207,7 @@ static void ep_close(void *arg)
 		dofi_ep_state_set(ep, DAT_EP_STATE_DISCONNECTED);
 		ep->closing = ep->graceful = false;
 		dofi_ep_gate(ep);
+		count_end(ep);
 		push_connection_event(ep, ep->end);
 	}
 	pthread_mutex_unlock(&ep->lock);
@@ -256,6 +282,10 @@ static void ep_reinit(struct dofi_ep *ep, DAT_EP_STATE first)
 	ep->reads = ep->atomics = 0;
 	ep->secret = ep->peer_secret = 0;
 	ep->soft_watermark = ep->hard_watermark = DAT_WATERMARK_INFINITE;
+	memset(ep->posted, 0, sizeof(ep->posted));
+	memset(ep->receipts, 0, sizeof(ep->receipts));
+	memset(ep->base, 0, sizeof(ep->base));
+	ep->n_connect = ep->n_disconnect = 0;
 	ep->todo = 0;
 	ep->conn = NULL;
 	ep->accept_info = NULL;
@@ -517,6 +547,8 @@ static DAT_RETURN attempt_start(struct dofi_ep *ep, const struct attempt *a)
 		ep->request.data_size = a->data_size;
 		if (a->data_size)
 			memcpy(ep->request.data, a->data, a->data_size);
+		ep->n_connect++;
+		dofi_count_exactly(&ep->obj.ia->count.connect);
 		dofi_ep_state_set(ep, DAT_EP_STATE_ACTIVE_CONNECTION_PENDING);
 		dofi_ep_todo(ep, DOFI_EP_CONNECT);
 	}
@@ -642,6 +674,8 @@ DAT_RETURN dofi_ep_disconnect(DAT_EP_HANDLE ep_handle, DAT_CLOSE_FLAGS flags)
 	if (flags != DAT_CLOSE_ABRUPT_FLAG && flags != DAT_CLOSE_GRACEFUL_FLAG)
 		return DOFI_BAD_ARG(2);
 	pthread_mutex_lock(&ep->lock);
+	ep->n_disconnect++;
+	dofi_count_exactly(&ep->obj.ia->count.disconnect);
 	ret = disconnect(ep, flags);
 	pthread_mutex_unlock(&ep->lock);
 	return ret;

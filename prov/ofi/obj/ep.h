@@ -33,6 +33,8 @@ enum {
 	DOFI_EP_CLOSE = 1 << 2,
 };
 
+#define DOFI_EP_COUNTERS 24
+
 struct dofi_ep {
 	struct dofi_obj obj;
 
@@ -57,6 +59,9 @@ struct dofi_ep {
 	uint32_t secret, peer_secret;	/* the connection's, as told and as heard: dofi_mr_fabric_key() */
 	DAT_COUNT soft_watermark;	/* more receives than it are told of, once, */
 	DAT_COUNT hard_watermark;	/* and more than it break the connection */
+	struct dofi_tally posted[DOFI_DTO_KINDS], receipts[DOFI_DTO_KINDS];
+	uint64_t n_connect, n_disconnect;
+	uint64_t base[DOFI_EP_COUNTERS]; /* see counters.c */
 	unsigned todo;			/* DOFI_EP_CONNECT, ... */
 	DAT_EVENT_NUMBER end;		/* the event that will tell of the end */
 	struct dofi_work work;

@@ -313,6 +313,8 @@ static __attribute__((noinline)) DAT_RETURN fill_more(struct dofi_ep *ep, struct
 		return DOFI_NOT_SUPPORTED;
 	if (dto->kind == DOFI_DTO_WRITE_IMMED && dto->length > DOFI_WRITE_IMMED_MAX)
 		return DOFI_RET(DAT_LENGTH_ERROR, 0);
+	if (dto->kind == DOFI_DTO_SEND_IMMED)
+		dofi_tally_add(&ep->posted[DOFI_DTO_SEND], dto->length);	/* it is one */
 	dto->submitted = false;
 	dto->immed = p->immed;
 	if (dofi_dto_is(dto->kind, DOFI_DTO_ATOMICS)) {
@@ -373,8 +375,10 @@ static inline DAT_RETURN post(struct dofi_ep *ep, uint8_t kind, const struct dof
 		ret = DOFI_NO_RESOURCE(TEP);
 	} else {
 		ret = fill(ep, dto, kind, p);
-		if (!ret)
+		if (!ret) {
+			dofi_tally_add(&ep->posted[kind], dto->length);
 			commit(ep, &ep->sq);
+		}
 	}
 	pthread_mutex_unlock(&ep->lock);
 	return ret;
@@ -587,8 +591,10 @@ DAT_RETURN dofi_ep_post_recv(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPL
 	} else {
 		ret = fill(ep, dto, DOFI_DTO_RECV, &p);
 		first = !ret && ep->rq.open && ep->rq.head == ep->rq.tail;
-		if (!ret)
+		if (!ret) {
+			dofi_tally_add(&ep->posted[DOFI_DTO_RECV], dto->length);
 			commit(ep, &ep->rq);
+		}
 	}
 	if (__builtin_expect(marked, 0))
 		dofi_dto_watermarks(ep);
@@ -956,7 +962,14 @@ static inline int receive(struct dofi_ep *ep, struct dofi_dto *dto,
 	if (__builtin_expect(entry->len && !dto->n_iov, 0))
 		return FI_ETRUNC;	/* a transport may give a byte of room */
 	dto->length = entry->len;
-	return __builtin_expect(arrived != NULL, 0) ? receive_more(ep, dto, arrived) : 0;
+	if (__builtin_expect(arrived != NULL, 0)) {
+		int err = receive_more(ep, dto, arrived);
+
+		if (err)
+			return err;
+	}
+	dofi_tally_add(&ep->receipts[dto->kind], dto->length);
+	return 0;
 }
 
 /* A part of the operation is done; others are to come, or to be submitted. */

@@ -53,11 +53,21 @@ static void notify(struct dofi_evd *evd, uint32_t count)
 {
 	if (evd->waiting) {
 		evd->notified = true;
-		if ((DAT_COUNT)count >= evd->threshold)
+		if ((DAT_COUNT)count >= evd->threshold) {
+			dofi_count(&evd->count_of.notify);
 			pthread_cond_broadcast(&evd->cond);
+		}
 	} else if (evd->cno && evd->enabled) {
 		dofi_cno_raise(evd->cno, &evd->at_cno);
 	}
+}
+
+static void count_event(struct dofi_evd *evd, DAT_EVENT_NUMBER number)
+{
+	if (number >= DAT_CONNECTION_REQUEST_EVENT && number <= DAT_CONNECTION_EVENT_UNREACHABLE)
+		dofi_count(&evd->count_of.connection);
+	else if (number != DAT_SOFTWARE_EVENT)
+		dofi_count(&evd->count_of.completion);
 }
 
 int dofi_evd_push(struct dofi_evd *evd, const struct dofi_event *event, bool wake)
@@ -77,6 +87,7 @@ int dofi_evd_push(struct dofi_evd *evd, const struct dofi_event *event, bool wak
 		return -ENOSPC;
 	}
 	*ring_slot(evd, count) = *event;
+	count_event(evd, event->number);
 	/* pairs with the acquire of a thread that looks before it locks */
 	atomic_store_explicit(&evd->count, count + 1, memory_order_release);
 	if (wake)
@@ -90,6 +101,7 @@ void dofi_async_error(struct dofi_ia *ia, DAT_EVENT_NUMBER number, DAT_HANDLE ha
 {
 	struct dofi_event event = { .number = number };
 
+	dofi_count_exactly(&ia->count.async_error);
 	dofi_log(DOFI_WARN, DOFI_EVD, "asynchronous error %#x, reason %d", number, reason);
 	event.data.asynch_error_event_data.dat_handle = handle;
 	event.data.asynch_error_event_data.reason = reason;
@@ -325,6 +337,8 @@ DAT_RETURN dofi_evd_new(struct dofi_ia *ia, DAT_COUNT qlen, struct dofi_cno *cno
 	evd->streams = 0;
 	evd->notice = DAT_COMPLETION_DEFAULT_FLAG;
 	evd->waiting = false;
+	memset(&evd->count_of, 0, sizeof(evd->count_of));
+	memset(evd->base, 0, sizeof(evd->base));
 	for (i = 0; i < DOFI_EVD_FEEDS; i++) {
 		atomic_store(&evd->feed[i], NULL);
 		evd->feed_users[i] = 0;

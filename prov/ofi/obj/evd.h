@@ -42,6 +42,8 @@ struct dofi_sink {
 	DAT_EVENT *event;
 };
 
+#define DOFI_EVD_COUNTERS 10
+
 struct dofi_evd {
 	struct dofi_obj obj;
 	DAT_EVD_FLAGS flags;
@@ -66,6 +68,15 @@ struct dofi_evd {
 	bool notified;			/* a notifying event came since it began */
 	bool evicted;			/* the EVD became unwaitable since it began */
 	DAT_COUNT threshold;		/* of the waiter */
+
+	/* written by any thread, with dofi_count() */
+	struct {
+		uint64_t wait, blocked, notify;
+		uint64_t dequeue, not_found;
+		uint64_t poll, poll_found;	/* looks at the fabric, and events taken straight from it */
+		uint64_t connection, completion; /* events queued */
+	} count_of;
+	uint64_t base[DOFI_EVD_COUNTERS]; /* see counters.c; under the lock */
 };
 
 static inline struct dofi_evd *dofi_evd_check(DAT_EVD_HANDLE handle)

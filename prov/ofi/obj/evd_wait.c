@@ -108,6 +108,8 @@ static __attribute__((noinline)) DAT_RETURN dequeue_queued(struct dofi_evd *evd,
 		take(evd, event);
 		ret = DAT_SUCCESS;
 	}
+	if (ret)
+		dofi_count(&evd->count_of.not_found);
 	pthread_mutex_unlock(&evd->lock);
 	return ret;
 }
@@ -121,14 +123,20 @@ DAT_RETURN dofi_evd_dequeue(DAT_EVD_HANDLE evd_handle, DAT_EVENT *event)
 		return DOFI_RET(DAT_INVALID_HANDLE, 0);
 	if (!event)
 		return DOFI_BAD_ARG(2);
+	dofi_count(&evd->count_of.dequeue);
 	if (pending(evd) || evd->waiting)
 		return dequeue_queued(evd, event);
+	dofi_count(&evd->count_of.poll);
 	if (poll_into(evd, &sink)) {
+		dofi_count(&evd->count_of.poll_found);
 		if (__builtin_expect(evd->cno != NULL, 0))
 			taken_at_once(evd);
 		return DAT_SUCCESS;
 	}
-	return pending(evd) ? dequeue_queued(evd, event) : DAT_QUEUE_EMPTY;
+	if (pending(evd))
+		return dequeue_queued(evd, event);
+	dofi_count(&evd->count_of.not_found);
+	return DAT_QUEUE_EMPTY;
 }
 
 /* Whether the waiter has what it came for. Needs the lock. */
@@ -195,6 +203,7 @@ static void wait_for_events(struct dofi_evd *evd, int64_t deadline)
 		spin(evd, deadline);
 	if (must_leave(evd) || dofi_now() >= deadline)
 		return;
+	dofi_count(&evd->count_of.blocked);
 	feeds_sleep(evd, slept);
 	while (!must_leave(evd) && sleep_until(evd, deadline))
 		;
@@ -241,6 +250,7 @@ static DAT_RETURN wait_locked(struct dofi_evd *evd, DAT_TIMEOUT timeout, DAT_COU
 	ret = threshold_check(evd, threshold);
 	if (ret)
 		return ret;
+	dofi_count(&evd->count_of.wait);
 	evd->waiting = true;
 	evd->threshold = threshold;
 	evd->evicted = false;

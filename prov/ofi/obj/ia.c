@@ -111,6 +111,11 @@ static void ia_reset(struct dofi_ia *ia)
 	ia->async_evd = NULL;
 	ia->async_evd_owned = ia->async_evd_shared = false;
 	ia->xport_ia = NULL;
+	dofi_tell_init(&ia->tell);
+	memset(&ia->count, 0, sizeof(ia->count));
+	memset(ia->made, 0, sizeof(ia->made));
+	memset(ia->freed, 0, sizeof(ia->freed));
+	memset(ia->base, 0, sizeof(ia->base));
 	for (i = 0; i < DOFI_KINDS; i++) {
 		TAILQ_INIT(&ia->children[i]);
 		ia->n_children[i] = 0;
@@ -190,6 +195,7 @@ static void destroy_children(void *arg)
 	struct dofi_obj *obj;
 	size_t i;
 
+	dofi_tell_close(&ia->tell);
 	for (i = 0; i < sizeof(close_order) / sizeof(close_order[0]); i++)
 		while ((obj = first_child(ia, close_order[i])))
 			obj->destroy(obj);

@@ -5,6 +5,7 @@
 
 #include "fab/info.h"
 #include "fab/progress.h"
+#include "fab/tell.h"
 #include "obj/obj.h"
 
 #include <pthread.h>
@@ -14,6 +15,7 @@ struct dofi_evd;
 struct dofi_xport;
 
 #define DOFI_IA_NAMED_ATTRS 384
+#define DOFI_IA_COUNTERS 85
 
 struct dofi_ia {
 	struct dofi_obj obj;
@@ -36,7 +38,20 @@ struct dofi_ia {
 	DAT_NAMED_ATTR named[DOFI_IA_NAMED_ATTRS];
 	DAT_COUNT n_named;
 
+	struct dofi_tell tell;
+
+	/* written by any thread, with dofi_count_exactly() */
+	struct {
+		uint64_t psp_any, cr_accepted, cr_rejected, async_error;
+		uint64_t connect, active, passive;	/* attempts, and those that made it */
+		uint64_t rejected, refused, timeout;	/* and those that did not */
+		uint64_t disconnect;			/* asked for here, */
+		uint64_t disconnected, broken;		/* seen */
+	} count;
+
 	pthread_mutex_t lock;		/* the fields below */
+	uint64_t made[DOFI_KINDS], freed[DOFI_KINDS];
+	uint64_t base[DOFI_IA_COUNTERS]; /* see counters.c */
 	struct dofi_obj_list children[DOFI_KINDS];
 	DAT_COUNT n_children[DOFI_KINDS];
 };

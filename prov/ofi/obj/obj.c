@@ -94,6 +94,7 @@ void dofi_obj_publish(struct dofi_obj *obj, DAT_HANDLE_TYPE type)
 
 	pthread_mutex_lock(&ia->lock);
 	TAILQ_INSERT_TAIL(&ia->children[DOFI_KIND(type)], obj, sibling);
+	ia->made[DOFI_KIND(type)]++;
 	pthread_mutex_unlock(&ia->lock);
 	atomic_store_explicit(&obj->kind, DOFI_KIND(type), memory_order_release);
 }
@@ -109,6 +110,7 @@ void dofi_obj_unlink(struct dofi_obj *obj, int kind)
 
 	pthread_mutex_lock(&ia->lock);
 	TAILQ_REMOVE(&ia->children[kind], obj, sibling);
+	ia->freed[kind]++;
 	pthread_mutex_unlock(&ia->lock);
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/pool.h"
 #include "obj/dat.h"
+#include "obj/tally.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>

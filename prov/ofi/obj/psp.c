@@ -65,6 +65,7 @@ DAT_RETURN dofi_psp_create_any(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL *conn_qual
 		return DOFI_RET(DAT_CONN_QUAL_UNAVAILABLE, 0);
 	if (ret)
 		return ret;
+	dofi_count_exactly(&psp->obj.ia->count.psp_any);
 	*conn_qual = psp->conn_qual;
 	*psp_handle = psp;
 	return DAT_SUCCESS;

@@ -408,8 +408,7 @@ static DAT_RETURN extendedop(DAT_HANDLE h, DAT_EXTENDED_OP op, va_list args)
 {
 	strcat(trace, "extension ");
 	if (op == OPEN_OP && outcome == DAT_SUCCESS) {
-		cr_expect_eq(h, DAT_HANDLE_NULL);
-		cr_expect_str_eq(va_arg(args, char *), name);
+		cr_expect_str_eq((const char *)h, name);
 		*va_arg(args, DAT_HANDLE *) = IA;
 		cr_expect_eq(va_arg(args, int), 99);
 	}

@@ -69,6 +69,10 @@ json()
 info()
 {
 	prog=$UTIL_DIR/$1
+	run 2 "$prog" --counters nobody
+	one_line datinfo
+	run 1 "$prog" --counters 1
+	one_line datinfo
 	run 0 "$prog" --help
 	has out "^Usage: datinfo"
 	run 0 "$prog" --version
@@ -159,6 +163,18 @@ raw()
 	one_line datperf
 }
 
+# What a process that is connected tells of itself to another program, of either version.
+counters()
+{
+	for asker in datinfo datinfo1; do
+		run 0 "$UTIL_DIR/$asker" --counters "$1"
+		has out '^ia [^ ]* name ofi-tcp$'
+		has out '^ia [^ ]* cm_passive_est 1$'
+		has out '^ep [^ ]* post_recv [1-9]'
+		has out '^evd [^ ]* dequeue [1-9]'
+	done
+}
+
 # Either end must notice within a second that the other one was killed.
 death()
 {
@@ -174,6 +190,7 @@ death()
 		client=$!
 		exec 4<"$tmp/client"
 		read -r line <&4	# the table's head: both are connected
+		[ $# -eq 1 ] || counters $server
 		eval "kill -9 \$$victim"
 		begin=$(date +%s%N)
 		if [ $victim = server ]; then other=$client; else other=$server; fi

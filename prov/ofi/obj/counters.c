@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Reading the counters of IAs, EPs and EVDs: what each of the extension's numbers counts here. */
+
+#include "obj/counters.h"
+
+#include "obj/ep.h"
+
+#include <inttypes.h>
+#include <stddef.h>
+
+/* A counter is a field of its object, less another where that is counted among it. */
+struct counter {
+	const char *name;
+	size_t at, less;		/* offsets; @less 0 is none */
+};
+
+#define IA(name_, member) { name_, offsetof(struct dofi_ia, member), 0 }
+#define MADE(name_, type) IA(name_, made[DOFI_KIND(DAT_HANDLE_TYPE_##type)])
+#define FREED(name_, type) IA(name_, freed[DOFI_KIND(DAT_HANDLE_TYPE_##type)])
+
+/*
+ * By the numbers of DAT_IA_COUNTERS, which 1.2 does not have. What has no row counts what only
+ * InfiniBand has, and is 0.
+ */
+static const struct counter ia_counters[DOFI_IA_COUNTERS] = {
+	[0] = MADE("pz_create", PZ),
+	[1] = FREED("pz_free", PZ),
+	[2] = MADE("lmr_create", LMR),
+	[3] = FREED("lmr_free", LMR),
+	[4] = MADE("rmr_create", RMR),
+	[5] = FREED("rmr_free", RMR),
+	[6] = { "psp_create", offsetof(struct dofi_ia, made[DOFI_KIND(DAT_HANDLE_TYPE_PSP)]),
+		offsetof(struct dofi_ia, count.psp_any) },
+	[7] = IA("psp_create_any", count.psp_any),
+	[8] = FREED("psp_free", PSP),
+	[9] = MADE("rsp_create", RSP),
+	[10] = FREED("rsp_free", RSP),
+	[11] = MADE("evd_create", EVD),
+	[12] = FREED("evd_free", EVD),
+	[13] = MADE("ep_create", EP),
+	[14] = FREED("ep_free", EP),
+	[15] = MADE("srq_create", SRQ),
+	[16] = FREED("srq_free", SRQ),
+	[17] = MADE("cr", CR),
+	[18] = IA("cr_accepted", count.cr_accepted),
+	[19] = IA("cr_rejected", count.cr_rejected),
+	[23] = IA("async_error", count.async_error),
+	[27] = IA("cm_req_tx", count.connect),
+	[28] = MADE("cm_req_rx", CR),
+	[29] = IA("cm_rep_tx", count.cr_accepted),
+	[30] = IA("cm_rep_rx", count.active),
+	[33] = IA("cm_user_rej_tx", count.cr_rejected),
+	[34] = IA("cm_user_rej_rx", count.rejected),
+	[35] = IA("cm_active_est", count.active),
+	[36] = IA("cm_passive_est", count.passive),
+	[40] = IA("cm_dreq_tx", count.disconnect),
+	[41] = IA("cm_dreq_rx", count.disconnected),
+	[47] = IA("cm_err", count.broken),
+	[55] = IA("cm_err_refused", count.refused),
+	[57] = IA("cm_err_timeout", count.timeout),
+};
+
+#define POSTED(name_, kind)                                                               \
+	{ name_, offsetof(struct dofi_ep, posted[DOFI_DTO_##kind].ops), 0 },              \
+	{ name_ "_data", offsetof(struct dofi_ep, posted[DOFI_DTO_##kind].bytes), 0 }
+#define POSTS(name_, kind) { name_, offsetof(struct dofi_ep, posted[DOFI_DTO_##kind].ops), 0 }
+#define RECEIVED(name_, kind)                                                             \
+	{ name_, offsetof(struct dofi_ep, receipts[DOFI_DTO_##kind].ops), 0 },            \
+	{ name_ "_data", offsetof(struct dofi_ep, receipts[DOFI_DTO_##kind].bytes), 0 }
+#define NO_DATAGRAMS { NULL, 0, 0 }, { NULL, 0, 0 }
+
+/* In the order of DAT_EP_COUNTERS. */
+static const struct counter ep_counters[DOFI_EP_COUNTERS] = {
+	{ "connect", offsetof(struct dofi_ep, n_connect), 0 },
+	{ "disconnect", offsetof(struct dofi_ep, n_disconnect), 0 },
+	POSTED("post_send", SEND),
+	NO_DATAGRAMS,
+	POSTED("post_recv", RECV),
+	POSTED("post_write", WRITE),
+	POSTED("post_write_imm", WRITE_IMMED),
+	POSTED("post_read", READ),
+	POSTS("post_cmp_swap", CMP_SWAP),
+	POSTS("post_fetch_add", FETCH_ADD),
+	RECEIVED("recv", RECV),
+	NO_DATAGRAMS,
+	RECEIVED("recv_imm", RECV_IMMED),
+	RECEIVED("recv_rdma_imm", RECV_WRITE_IMMED),
+};
+
+#define EVD(name_, member) { name_, offsetof(struct dofi_evd, count_of.member), 0 }
+
+/* In the order of DAT_EVD_COUNTERS. */
+static const struct counter evd_counters[DOFI_EVD_COUNTERS] = {
+	EVD("wait", wait),
+	EVD("wait_blocked", blocked),
+	EVD("wait_notify", notify),
+	EVD("dequeue", dequeue),
+	{ "dequeue_found", offsetof(struct dofi_evd, count_of.dequeue),
+	  offsetof(struct dofi_evd, count_of.not_found) },
+	EVD("dequeue_not_found", not_found),
+	EVD("dequeue_poll", poll),
+	EVD("dequeue_poll_found", poll_found),
+	EVD("conn_callback", connection),
+	EVD("dto_callback", completion),
+};
+
+#if DAT_VERSION_MAJOR >= 2
+_Static_assert((int)DOFI_IA_COUNTERS == (int)DCNT_IA_ALL_COUNTERS &&
+	       (int)DOFI_EP_COUNTERS == (int)DCNT_EP_ALL_COUNTERS &&
+	       (int)DOFI_EVD_COUNTERS == (int)DCNT_EVD_ALL_COUNTERS, "as the extension has them");
+_Static_assert(DCNT_IA_SP_CR == 17 && DCNT_IA_ASYNC_ERROR == 23 && DCNT_IA_CM_REQ_TX == 27 &&
+	       DCNT_IA_CM_USER_REJ_TX == 33 && DCNT_IA_CM_DREQ_TX == 40 && DCNT_IA_CM_ERR == 47 &&
+	       DCNT_IA_CM_ERR_REFUSED == 55 && DCNT_IA_CM_ERR_TIMEOUT == 57, "and numbers them");
+#endif
+
+/* An object that has counters. */
+struct counted {
+	const char *kind;
+	void *obj;
+	const struct counter *counter;
+	int n;
+	pthread_mutex_t *lock;		/* of the object */
+	uint64_t *base;			/* what the counters were when they were reset */
+};
+
+static bool counted_of(struct dofi_obj *obj, struct counted *c)
+{
+	struct dofi_ia *ia = (struct dofi_ia *)obj;
+	struct dofi_ep *ep = (struct dofi_ep *)obj;
+	struct dofi_evd *evd = (struct dofi_evd *)obj;
+
+	switch (obj ? atomic_load(&obj->kind) : 0) {
+	case DOFI_KIND(DAT_HANDLE_TYPE_IA):
+		*c = (struct counted){ "ia", obj, ia_counters, DOFI_IA_COUNTERS, &ia->lock, ia->base };
+		return true;
+	case DOFI_KIND(DAT_HANDLE_TYPE_EP):
+		*c = (struct counted){ "ep", obj, ep_counters, DOFI_EP_COUNTERS, &ep->lock, ep->base };
+		return true;
+	case DOFI_KIND(DAT_HANDLE_TYPE_EVD):
+		*c = (struct counted){ "evd", obj, evd_counters, DOFI_EVD_COUNTERS, &evd->lock, evd->base };
+		return true;
+	default:
+		return false;
+	}
+}
+
+static uint64_t field(const struct counted *c, size_t at)
+{
+	return at ? __atomic_load_n((uint64_t *)(uintptr_t)((char *)c->obj + at), __ATOMIC_RELAXED) : 0;
+}
+
+/* What counter @i has counted since the reset. Needs the object's lock. */
+static uint64_t value(const struct counted *c, int i, bool reset)
+{
+	uint64_t now = field(c, c->counter[i].at) - field(c, c->counter[i].less);
+	uint64_t v = now - c->base[i];
+
+	if (reset)
+		c->base[i] = now;
+	return v;
+}
+
+static DAT_RETURN choose(DAT_HANDLE handle, int which, struct counted *c, int *first, int *end)
+{
+	if (!counted_of(dofi_obj_any(handle), c))
+		return DOFI_RET(DAT_INVALID_HANDLE, 0);
+	if (which < 0 || which > c->n)
+		return DOFI_BAD_ARG(3);
+	*first = which == c->n ? 0 : which;
+	*end = which == c->n ? c->n : which + 1;
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dofi_counters_query(DAT_HANDLE handle, int which, DAT_UINT64 *out, bool reset)
+{
+	struct counted c;
+	int i, first, end;
+	DAT_RETURN ret = choose(handle, which, &c, &first, &end);
+
+	if (ret)
+		return ret;
+	if (!out)
+		return DOFI_BAD_ARG(4);
+	pthread_mutex_lock(c.lock);
+	for (i = first; i < end; i++)
+		out[i - first] = value(&c, i, reset);
+	pthread_mutex_unlock(c.lock);
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dofi_counters_print(FILE *to, DAT_HANDLE handle, int which, bool reset)
+{
+	struct counted c;
+	int i, first, end;
+	DAT_RETURN ret = choose(handle, which, &c, &first, &end);
+
+	if (ret)
+		return ret;
+	pthread_mutex_lock(c.lock);
+	for (i = first; i < end; i++) {
+		uint64_t v = value(&c, i, reset);
+
+		if (c.counter[i].name)
+			fprintf(to, "%s %p %s %" PRIu64 "\n", c.kind, c.obj, c.counter[i].name, v);
+	}
+	pthread_mutex_unlock(c.lock);
+	return DAT_SUCCESS;
+}
+
+static void render(FILE *to, const struct counted *c)
+{
+	int i;
+
+	for (i = 0; i < c->n; i++) {
+		uint64_t v = value(c, i, false);
+
+		if (v)
+			fprintf(to, "%s %p %s %" PRIu64 "\n", c->kind, c->obj, c->counter[i].name, v);
+	}
+}
+
+/* The IA's lock keeps its objects from going away. */
+static void render_children(FILE *to, struct dofi_ia *ia, DAT_HANDLE_TYPE type)
+{
+	struct dofi_obj *obj;
+	struct counted c;
+
+	TAILQ_FOREACH(obj, &ia->children[DOFI_KIND(type)], sibling) {
+		if (!counted_of(obj, &c))
+			continue;
+		pthread_mutex_lock(c.lock);
+		render(to, &c);
+		pthread_mutex_unlock(c.lock);
+	}
+}
+
+void dofi_counters_render(FILE *to, void *arg)
+{
+	struct dofi_ia *ia = arg;
+	struct counted c;
+
+	pthread_mutex_lock(&ia->lock);
+	fprintf(to, "ia %p name %s\n", (void *)ia, ia->obj.provider->device_name);
+	if (counted_of(&ia->obj, &c))
+		render(to, &c);
+	render_children(to, ia, DAT_HANDLE_TYPE_EP);
+	render_children(to, ia, DAT_HANDLE_TYPE_EVD);
+	pthread_mutex_unlock(&ia->lock);
+}

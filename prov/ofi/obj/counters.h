@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Reading the counters of IAs, EPs and EVDs. Their numbers are those of the extension. */
+#ifndef DOFI_OBJ_COUNTERS_H
+#define DOFI_OBJ_COUNTERS_H
+
+#include "obj/ia.h"
+
+#include <stdio.h>
+
+/*
+ * Stores counter @which of the object @handle in *@out, or all of them if @which is their number;
+ * then lets them begin at 0 again if @reset. DAT_INVALID_HANDLE for another kind of object,
+ * DAT_INVALID_PARAMETER as dat_extension_op() counts its arguments.
+ */
+DAT_RETURN dofi_counters_query(DAT_HANDLE handle, int which, DAT_UINT64 *out, bool reset);
+
+/* Writes the counter of that number, or all, as lines of a name and a value; likewise. */
+DAT_RETURN dofi_counters_print(FILE *to, DAT_HANDLE handle, int which, bool reset);
+
+/* Writes all counters of the IA @arg and its EPs and EVDs that are not 0: dofi_tell.render. */
+void dofi_counters_render(FILE *to, void *arg);
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Counters that are always on: how they are kept. What each means is in counters.c. */
+#ifndef DOFI_OBJ_TALLY_H
+#define DOFI_OBJ_TALLY_H
+
+#include <stdint.h>
+
+/* Operations of one kind. */
+struct dofi_tally {
+	uint64_t ops, bytes;
+};
+
+static inline void dofi_tally_add(struct dofi_tally *t, uint64_t bytes)
+{
+	t->ops++;
+	t->bytes += bytes;
+}
+
+/*
+ * A counter that several threads may write without a lock. It may lose a count to another
+ * thread, and costs no more than a plain one.
+ */
+static inline void dofi_count(uint64_t *counter)
+{
+	__atomic_store_n(counter, __atomic_load_n(counter, __ATOMIC_RELAXED) + 1, __ATOMIC_RELAXED);
+}
+
+/* The same for what is rare and must be exact. */
+static inline void dofi_count_exactly(uint64_t *counter)
+{
+	__atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
+}
+
+#endif

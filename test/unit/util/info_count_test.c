@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Asking a process for its counters: this one, which answers well, badly or not at all. */
+#include "info_count.h"
+
+#include <criterion/criterion.h>
+#include <criterion/redirect.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+static int listener = -1;
+static pthread_t server;
+static bool with_descriptor;
+
+static void *serve(void *arg)
+{
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control = { .head = { .cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET,
+				.cmsg_type = SCM_RIGHTS } };
+	struct iovec iov = { .iov_base = (char[]){ 'c' }, .iov_len = 1 };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+	int to = accept(listener, NULL, NULL), fd = memfd_create("t", 0);
+
+	(void)arg;
+	if (dprintf(fd, "ia x pz_create 3\n") > 0)
+		memcpy(CMSG_DATA(&control.head), &fd, sizeof(fd));
+	if (with_descriptor) {
+		msg.msg_control = &control;
+		msg.msg_controllen = sizeof(control.room);
+	}
+	/* an asker that trusts nobody is gone already */
+	sendmsg(to, &msg, MSG_NOSIGNAL);
+	close(to);
+	close(fd);
+	return NULL;
+}
+
+static void start(int pid, bool good)
+{
+	struct sockaddr_un at = { .sun_family = AF_UNIX };
+	int len = snprintf(at.sun_path + 1, sizeof(at.sun_path) - 1, "dat-ofi/%d/0", pid);
+
+	with_descriptor = good;
+	listener = socket(AF_UNIX, SOCK_STREAM, 0);
+	cr_assert_eq(bind(listener, (struct sockaddr *)&at,
+			  offsetof(struct sockaddr_un, sun_path) + 1 + len), 0);
+	cr_assert_eq(listen(listener, 1), 0);
+	cr_assert_eq(pthread_create(&server, NULL, serve, NULL), 0);
+}
+
+static int ask(pid_t pid, char **text)
+{
+	size_t len;
+	FILE *out = open_memstream(text, &len);
+	int n = count_show(out, pid);
+
+	fclose(out);
+	return n;
+}
+
+TestSuite(count, .init = cr_redirect_stderr);
+
+Test(count, the_answer_is_copied)
+{
+	char *text;
+
+	start(getpid(), true);
+	cr_expect_eq(ask(getpid(), &text), 1);
+	cr_expect_str_eq(text, "ia x pz_create 3\n");
+	pthread_join(server, NULL);
+	free(text);
+}
+
+Test(count, an_answer_without_file_is_none)
+{
+	char *text;
+
+	start(getpid(), false);
+	cr_expect_eq(ask(getpid(), &text), 0);
+	cr_expect_str_eq(text, "");
+	pthread_join(server, NULL);
+	free(text);
+}
+
+Test(count, a_process_without_us_tells_nothing)
+{
+	char *text;
+
+	cr_expect_eq(ask(getpid(), &text), 0);
+	cr_expect_eq(ask(1 << 30, &text), 0);
+}
+
+/* A name is not believed: who listens there must be the process. */
+Test(count, another_process_under_the_name)
+{
+	char *text;
+
+	start(1 << 30, true);
+	cr_expect_eq(ask(1 << 30, &text), 0);
+	cr_expect_str_eq(text, "");
+	pthread_join(server, NULL);
+	free(text);
+}

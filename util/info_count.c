@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Asking a process for the counters of its IAs: the other end of the provider's fab/tell.c. The
+ * answer is a descriptor of a file in memory.
+ */
+#include "info_count.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+/* A process that is stopped does not answer. */
+#define PATIENCE_SECONDS 5
+
+/* The name must be the process's own: anybody could have taken it. */
+static bool is_of(int fd, pid_t pid)
+{
+	struct ucred who;
+	socklen_t len = sizeof(who);
+
+	return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len) && who.pid == pid;
+}
+
+static int ask(const char *name, pid_t pid)
+{
+	const struct timeval patience = { .tv_sec = PATIENCE_SECONDS };
+	struct sockaddr_un at = { .sun_family = AF_UNIX };
+	size_t len = strlen(name);
+	int fd;
+
+	if (len >= sizeof(at.sun_path))
+		return -1;
+	memcpy(at.sun_path + 1, name, len);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -1;
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+	if (connect(fd, (struct sockaddr *)&at, offsetof(struct sockaddr_un, sun_path) + 1 + len) ||
+	    !is_of(fd, pid)) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+/* The descriptor that comes over @from; -1 if none does. */
+static int take(int from)
+{
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control;
+	char byte;
+	struct iovec iov = { .iov_base = &byte, .iov_len = 1 };
+	struct msghdr msg = {
+		.msg_iov = &iov, .msg_iovlen = 1,
+		.msg_control = &control, .msg_controllen = sizeof(control.room),
+	};
+	int fd;
+
+	if (recvmsg(from, &msg, MSG_CMSG_CLOEXEC) != 1 || !CMSG_FIRSTHDR(&msg) ||
+	    control.head.cmsg_level != SOL_SOCKET || control.head.cmsg_type != SCM_RIGHTS ||
+	    control.head.cmsg_len != CMSG_LEN(sizeof(int)))
+		return -1;
+	memcpy(&fd, CMSG_DATA(&control.head), sizeof(fd));
+	return fd;
+}
+
+static void copy(FILE *out, int fd)
+{
+	char buf[4096];
+	off_t at = 0;
+	ssize_t n;
+
+	while ((n = pread(fd, buf, sizeof(buf), at)) > 0) {
+		fwrite(buf, 1, (size_t)n, out);
+		at += n;
+	}
+}
+
+static bool show_one(FILE *out, const char *name, pid_t pid)
+{
+	int from = ask(name, pid), fd;
+
+	if (from < 0) {
+		fprintf(stderr, "datinfo: %s: %s\n", name, errno ? strerror(errno) : "not of that process");
+		return false;
+	}
+	fd = take(from);
+	close(from);
+	if (fd < 0) {
+		fprintf(stderr, "datinfo: %s does not answer: is it another user's?\n", name);
+		return false;
+	}
+	copy(out, fd);
+	close(fd);
+	return true;
+}
+
+#define LISTENS 0x10000
+
+/* The name in a line of /proc/net/unix if one of ours listens there for that process. */
+static const char *name_in(char *line, const char *prefix)
+{
+	char *name = strchr(line, '@');
+	unsigned long flags;
+
+	if (!name || strncmp(name + 1, prefix, strlen(prefix)) ||
+	    sscanf(line, "%*s %*s %*s %lx", &flags) != 1 || !(flags & LISTENS))
+		return NULL;
+	name[strcspn(name, "\n")] = 0;
+	return name + 1;
+}
+
+int count_show(FILE *out, pid_t pid)
+{
+	FILE *f = fopen("/proc/net/unix", "r");
+	char line[512], prefix[32];
+	const char *name;
+	int shown = 0;
+
+	if (!f) {
+		fprintf(stderr, "datinfo: /proc/net/unix: %s\n", strerror(errno));
+		return 0;
+	}
+	snprintf(prefix, sizeof(prefix), "dat-ofi/%d/", (int)pid);
+	while (fgets(line, sizeof(line), f)) {
+		name = name_in(line, prefix);
+		errno = 0;
+		if (name)
+			shown += show_one(out, name, pid);
+	}
+	fclose(f);
+	return shown;
+}
