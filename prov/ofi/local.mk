@@ -22,9 +22,11 @@ dofi_api_sources = \
 	prov/ofi/obj/ep_attr.c \
 	prov/ofi/obj/ep_bind.c \
 	prov/ofi/obj/ep_dto.c \
+	prov/ofi/obj/ep_srq.c \
 	prov/ofi/obj/ep_state.c \
 	prov/ofi/obj/evd.c \
 	prov/ofi/obj/evd_wait.c \
+	prov/ofi/obj/frame.c \
 	prov/ofi/obj/ia.c \
 	prov/ofi/obj/lmr.c \
 	prov/ofi/obj/obj.c \
@@ -33,6 +35,7 @@ dofi_api_sources = \
 	prov/ofi/obj/rmr.c \
 	prov/ofi/obj/rsp.c \
 	prov/ofi/obj/sp.c \
+	prov/ofi/obj/srq.c \
 	prov/ofi/xport/msg.c \
 	prov/ofi/xport/msg_listen.c \
 	prov/ofi/xport/wire.c \
@@ -59,8 +62,10 @@ noinst_HEADERS += \
 	prov/ofi/obj/ep_attr.h \
 	prov/ofi/obj/ep_bind.h \
 	prov/ofi/obj/ep_dto.h \
+	prov/ofi/obj/ep_srq.h \
 	prov/ofi/obj/ep_state.h \
 	prov/ofi/obj/evd.h \
+	prov/ofi/obj/frame.h \
 	prov/ofi/obj/ia.h \
 	prov/ofi/obj/lmr.h \
 	prov/ofi/obj/obj.h \
@@ -69,6 +74,7 @@ noinst_HEADERS += \
 	prov/ofi/obj/rmr.h \
 	prov/ofi/obj/rsp.h \
 	prov/ofi/obj/sp.h \
+	prov/ofi/obj/srq.h \
 	prov/ofi/obj/xport.h \
 	prov/ofi/stubs.h \
 	prov/ofi/xport/msg.h \

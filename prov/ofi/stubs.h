@@ -5,19 +5,6 @@
 
 #include "obj/dat.h"
 
-DAT_RETURN dofi_stub_ep_create_with_srq(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, DAT_EVD_HANDLE recv,
-					DAT_EVD_HANDLE request, DAT_EVD_HANDLE connect,
-					DAT_SRQ_HANDLE srq, const DAT_EP_ATTR *attr,
-					DAT_EP_HANDLE *ep);
-DAT_RETURN dofi_stub_srq_create(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, DAT_SRQ_ATTR *attr,
-				DAT_SRQ_HANDLE *srq);
-DAT_RETURN dofi_stub_srq_free(DAT_SRQ_HANDLE srq);
-DAT_RETURN dofi_stub_srq_post_recv(DAT_SRQ_HANDLE srq, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
-				   DAT_DTO_COOKIE cookie);
-DAT_RETURN dofi_stub_srq_query(DAT_SRQ_HANDLE srq, DAT_SRQ_PARAM_MASK mask, DAT_SRQ_PARAM *param);
-DAT_RETURN dofi_stub_srq_resize(DAT_SRQ_HANDLE srq, DAT_COUNT n);
-DAT_RETURN dofi_stub_srq_set_lw(DAT_SRQ_HANDLE srq, DAT_COUNT low);
-
 #if DAT_VERSION_MAJOR >= 2
 DAT_RETURN dofi_stub_csp_create(DAT_IA_HANDLE ia, DAT_COMM *comm, DAT_IA_ADDRESS_PTR address,
 				DAT_EVD_HANDLE evd, DAT_CSP_HANDLE *csp);

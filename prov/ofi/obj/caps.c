@@ -50,9 +50,9 @@ static const struct cap caps[] = {
 	CAP_FAB(max_rdma_size, MAX_LENGTH, max_rdma_size, "fi_info.ep_attr.max_msg_size"),
 	CAP_FAB(max_rmrs, MAX_OBJECTS, max_lmrs, "fi_info.domain_attr.mr_cnt"),
 	CAP(max_rmr_target_address, UINT64_MAX, "no limit known"),
-	CAP(max_srqs, 0, "not offered by this release"),
-	CAP(max_ep_per_srq, 0, "not offered by this release"),
-	CAP(max_recv_per_srq, 0, "not offered by this release"),
+	CAP_FAB(max_srqs, MAX_OBJECTS, max_srqs, "the provider's, where fi_info.tx_attr.inject_size announces a message"),
+	CAP_FAB(max_ep_per_srq, MAX_OBJECTS, max_srq_eps, "as many as there are endpoints"),
+	CAP_FAB(max_recv_per_srq, MAX_OBJECTS, max_srqs, "the provider's operation slots"),
 	CAP_FAB(max_iov_segments_per_rdma_read, DOFI_MAX_IOV, max_rdma_iov, "fi_info.tx_attr.iov_limit"),
 	CAP_FAB(max_iov_segments_per_rdma_write, DOFI_MAX_IOV, max_rdma_iov, "fi_info.tx_attr.iov_limit"),
 	CAP(max_rdma_read_in, MAX_READS * 8192, "the provider's own throttle"),
@@ -114,6 +114,7 @@ static const size_t object_limit[DOFI_KINDS] = {
 	[DOFI_KIND(DAT_HANDLE_TYPE_EVD)] = offsetof(DAT_IA_ATTR, max_evds),
 	[DOFI_KIND(DAT_HANDLE_TYPE_LMR)] = offsetof(DAT_IA_ATTR, max_lmrs),
 	[DOFI_KIND(DAT_HANDLE_TYPE_RMR)] = offsetof(DAT_IA_ATTR, max_rmrs),
+	[DOFI_KIND(DAT_HANDLE_TYPE_SRQ)] = offsetof(DAT_IA_ATTR, max_srqs),
 	[DOFI_KIND(DAT_HANDLE_TYPE_PZ)] = offsetof(DAT_IA_ATTR, max_pzs),
 };
 
@@ -142,10 +143,13 @@ void dofi_caps_ia_attr(const struct dofi_ia *ia, DAT_IA_ATTR *attr)
 }
 
 /* Bits that providers agree on; the header files name none. */
+#define WATERMARK_LOW 0x001
 #define WATERMARK_SOFT_HIGH 0x010
 #define WATERMARK_HARD_HIGH 0x100
 #define RECV_INFO_BUFFERS 0x01
 #define RECV_INFO_SPAN 0x10
+#define SRQ_INFO_AVAILABLE 0x01
+#define SRQ_INFO_OUTSTANDING 0x10
 
 void dofi_caps_provider_attr(const struct dofi_ia *ia, DAT_PROVIDER_ATTR *attr)
 {
@@ -172,9 +176,11 @@ void dofi_caps_provider_attr(const struct dofi_ia *ia, DAT_PROVIDER_ATTR *attr)
 			{ DAT_TRUE, DAT_TRUE, DAT_TRUE, DAT_TRUE, DAT_TRUE, DAT_TRUE },
 			{ DAT_TRUE, DAT_TRUE, DAT_TRUE, DAT_TRUE, DAT_TRUE, DAT_TRUE },
 		},
-		.srq_supported = DAT_FALSE,
-		/* of an endpoint's own receives, too */
-		.srq_watermarks_supported = WATERMARK_SOFT_HIGH | WATERMARK_HARD_HIGH,
+		.srq_supported = ia->limits.max_srqs ? DAT_TRUE : DAT_FALSE,
+		/* the high ones of an endpoint's own receives, too */
+		.srq_watermarks_supported = WATERMARK_LOW | WATERMARK_SOFT_HIGH | WATERMARK_HARD_HIGH,
+		.srq_ep_pz_difference_supported = DAT_FALSE,
+		.srq_info_supported = SRQ_INFO_AVAILABLE | SRQ_INFO_OUTSTANDING,
 		.ep_recv_info_supported = RECV_INFO_BUFFERS | RECV_INFO_SPAN,
 		.lmr_sync_req = DAT_FALSE,
 		.dto_async_return_guaranteed = DAT_TRUE,

@@ -81,6 +81,7 @@ static struct dofi_cr *cr_new(struct dofi_sp *sp, const struct dofi_arrival *a, 
 	cr->ep = ep;
 	cr->info = a->info;
 	cr->listener = a->listener;
+	cr->framed = a->framed;
 	cr->data_size = a->data_size;
 	if (a->data_size)
 		memcpy(cr->data, a->data, a->data_size);
@@ -183,6 +184,7 @@ static void take_over(struct dofi_ep *ep, struct dofi_cr *cr)
 	show_peer(ep, cr);
 	ep->accept_info = cr->info;
 	ep->listener = cr->listener;
+	ep->framed = cr->framed;
 	cr->info = NULL;
 	/* if it was not the consumer's, it is now */
 	atomic_store(&ep->obj.provided, false);
@@ -302,7 +304,7 @@ struct handoff_call {
 static void hand_off(struct dofi_cr *cr, struct dofi_sp *to)
 {
 	const struct dofi_arrival arrival = {
-		.info = cr->info, .listener = cr->listener,
+		.info = cr->info, .listener = cr->listener, .framed = cr->framed,
 		.data = cr->data, .data_size = cr->data_size,
 	};
 

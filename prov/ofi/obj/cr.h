@@ -15,6 +15,7 @@ struct dofi_cr {
 	struct dofi_ep *ep;		/* that came with it, or NULL */
 	struct fi_info *info;		/* the fabric's part; NULL once taken over */
 	void *listener;			/* the transport's: what it came through */
+	bool framed;			/* its sender receives from an SRQ */
 	DAT_COUNT data_size;
 	unsigned char data[DOFI_PRIVATE_DATA]; /* the program may write here (dtest does) */
 };
@@ -28,6 +29,7 @@ static inline struct dofi_cr *dofi_cr_check(DAT_CR_HANDLE handle)
 struct dofi_arrival {
 	struct fi_info *info;
 	void *listener;
+	bool framed;
 	const void *data;
 	size_t data_size;
 };

@@ -55,12 +55,14 @@ static int queue_init(struct dofi_queue *q, struct dofi_ep *ep, uint32_t depth, 
 }
 
 /* All of an operation but what belongs to its slot. */
-static void slot_copy(struct dofi_dto *to, const struct dofi_dto *from, uint32_t max_iov)
+void dofi_dto_copy(struct dofi_dto *to, const struct dofi_dto *from, uint32_t max_iov)
 {
 	const uint8_t generation = to->generation;
+	struct dofi_ep *ep = to->ep;
 	void **desc = to->desc;
 
 	*to = *from;
+	to->ep = ep;
 	to->generation = generation;
 	to->desc = desc;
 	memcpy(to->iov, from->iov, max_iov * sizeof(*to->iov));
@@ -87,7 +89,7 @@ int dofi_queue_renew(struct dofi_queue *next, const struct dofi_queue *q, struct
 	next->next = q->next;
 	next->tail = q->tail;
 	for (i = q->head; i != q->tail; i++)
-		slot_copy(slot_at(next, i), slot_at(q, i), q->max_iov);
+		dofi_dto_copy(slot_at(next, i), slot_at(q, i), q->max_iov);
 	return 0;
 }
 
@@ -141,8 +143,18 @@ static struct dofi_dto *queue_reserve(struct dofi_queue *q)
 		return NULL;
 	dto = slot_at(q, q->tail);
 	dto->generation++;
-	dto->at_fabric = dto->done = false;
+	dto->at_fabric = dto->done = dto->announced = false;
 	return dto;
+}
+
+struct dofi_dto *dofi_queue_reserve(struct dofi_queue *q)
+{
+	return queue_reserve(q);
+}
+
+struct dofi_dto *dofi_queue_oldest(const struct dofi_queue *q)
+{
+	return slot_at(q, q->head);
 }
 
 /* Posting */
@@ -154,19 +166,19 @@ static DAT_MEM_PRIV_FLAGS local_privilege(uint8_t kind)
 }
 
 /* The longest message: what the fabric takes, as far as a DAT length can tell of it. */
-static uint64_t longest(const struct dofi_ep *ep)
+static uint64_t longest(const struct dofi_ia *ia)
 {
-	const uint64_t most = ep->obj.ia->limits.max_message_size;
+	const uint64_t most = ia->limits.max_message_size;
 
 	return most < (dofi_seg_length)-1 ? most : (dofi_seg_length)-1;
 }
 
-/* Checks the consumer's segments and turns them into the slot's. */
-static DAT_RETURN load_segments(struct dofi_ep *ep, struct dofi_dto *dto, DAT_COUNT n,
-				const DAT_LMR_TRIPLET *iov)
+/* Checks the consumer's segments, which are to be of @pz, and turns them into the slot's. */
+static DAT_RETURN load_segments(const struct dofi_ia *ia, const struct dofi_pz *pz,
+				struct dofi_dto *dto, DAT_COUNT n, const DAT_LMR_TRIPLET *iov)
 {
 	DAT_MEM_PRIV_FLAGS priv = local_privilege(dto->kind);
-	const uint64_t most = longest(ep);
+	const uint64_t most = longest(ia);
 	uint64_t total = 0;
 	DAT_RETURN ret;
 	DAT_COUNT i;
@@ -179,7 +191,7 @@ static DAT_RETURN load_segments(struct dofi_ep *ep, struct dofi_dto *dto, DAT_CO
 		if (!s->segment_length)
 			continue;
 		lmr = dofi_lmr_find(s->lmr_context, s->virtual_address, s->segment_length,
-				    ep->pz, priv, &ret);
+				    pz, priv, &ret);
 		if (!lmr)
 			return ret;
 		/* a sum would wrap: in 1.2 lengths have 64 bits */
@@ -195,7 +207,7 @@ static DAT_RETURN load_segments(struct dofi_ep *ep, struct dofi_dto *dto, DAT_CO
 }
 
 /* A read moves as much as the remote segment holds, however large the local ones are. */
-static void trim_segments(struct dofi_dto *dto, uint64_t length)
+void dofi_dto_trim(struct dofi_dto *dto, uint64_t length)
 {
 	uint64_t left = length;
 	uint8_t i;
@@ -222,7 +234,7 @@ static DAT_RETURN load_remote(struct dofi_dto *dto, const DAT_RMR_TRIPLET *remot
 							      DAT_SUCCESS;
 	if (dto->length < remote->segment_length)
 		return DOFI_RET(DAT_LENGTH_ERROR, 0);
-	trim_segments(dto, remote->segment_length);
+	dofi_dto_trim(dto, remote->segment_length);
 	return DAT_SUCCESS;
 }
 
@@ -277,7 +289,7 @@ static inline DAT_RETURN fill(struct dofi_ep *ep, struct dofi_dto *dto, uint8_t 
 	dto->kind = kind;
 	dto->flags = p->flags;
 	dto->cookie = p->cookie.as_64;
-	ret = load_segments(ep, dto, p->n, p->iov);
+	ret = load_segments(ep->obj.ia, ep->pz, dto, p->n, p->iov);
 	if (!ret && p->remote)
 		ret = load_remote(dto, p->remote);
 	return ret;
@@ -388,6 +400,15 @@ DAT_RETURN dofi_ep_post_bind(struct dofi_ep *ep, struct dofi_bind *bind, DAT_RMR
 	return ret;
 }
 
+DAT_RETURN dofi_dto_receive(struct dofi_dto *dto, const struct dofi_pz *pz, DAT_COUNT n,
+			    const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie)
+{
+	dto->kind = DOFI_DTO_RECV;
+	dto->flags = 0;
+	dto->cookie = cookie.as_64;
+	return load_segments(pz->obj.ia, pz, dto, n, iov);
+}
+
 /* A receive buffer more than a watermark is no reason not to take it. */
 static __attribute__((noinline)) struct dofi_dto *reserve_past_watermark(struct dofi_ep *ep)
 {
@@ -437,6 +458,8 @@ DAT_RETURN dofi_ep_post_recv(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPL
 
 	if (!ep)
 		return DOFI_BAD_HANDLE(EP);
+	if (ep->srq)
+		return DOFI_BAD_STATE(SRQ_IN_USE);
 	if ((unsigned)n > (unsigned)ep->attr.max_recv_iov)
 		return DOFI_BAD_ARG(2);
 	if (n && !iov)
@@ -522,6 +545,11 @@ static inline void finish(struct dofi_ep *ep, struct dofi_dto *dto, int err)
 		fail(ep, dto, err);
 }
 
+void dofi_dto_finish(struct dofi_ep *ep, struct dofi_dto *dto, int err)
+{
+	finish(ep, dto, err);
+}
+
 /* A fence waits for earlier reads; a read waits while as many as agreed are under way. */
 static bool held_back(const struct dofi_ep *ep, const struct dofi_dto *dto)
 {
@@ -565,10 +593,17 @@ static void queue_pump(struct dofi_ep *ep, struct dofi_queue *q)
 	}
 }
 
+void dofi_queue_pump(struct dofi_ep *ep, struct dofi_queue *q)
+{
+	queue_pump(ep, q);
+}
+
 void dofi_dto_pump(struct dofi_ep *ep)
 {
 	queue_pump(ep, &ep->rq);
 	queue_pump(ep, &ep->sq);
+	if (ep->srq)
+		dofi_inbox_listen(ep);
 }
 
 /*
@@ -629,6 +664,7 @@ static __attribute__((noinline)) void enqueue(struct dofi_evd *evd, struct dofi_
 {
 	struct dofi_event event;
 
+	event.shared = dto->flags & DOFI_DTO_SHARED ? ep->srq->id : 0;
 	event.number = fill_event(&event.data, ep, dto);
 	dofi_evd_push(evd, &event, dto->status != DAT_DTO_SUCCESS ||
 				   !(dto->flags & DAT_COMPLETION_UNSIGNALLED_FLAG));
@@ -639,6 +675,8 @@ static inline void deliver(struct dofi_ep *ep, const struct dofi_dto *dto, struc
 	struct dofi_evd *evd = dto->kind == DOFI_DTO_RECV ? ep->recv_evd : ep->request_evd;
 	DAT_EVENT *event;
 
+	if (dto->flags & DOFI_DTO_SHARED)
+		atomic_fetch_sub_explicit(&ep->srq->taken, 1, memory_order_relaxed);
 	if (!evd || ((dto->flags & DAT_COMPLETION_SUPPRESS_FLAG) && dto->status == DAT_DTO_SUCCESS))
 		return;
 	event = dofi_sink_take(sink, evd);
@@ -702,12 +740,30 @@ void dofi_dto_flush(struct dofi_ep *ep)
 {
 	queue_flush(ep, &ep->sq);
 	queue_flush(ep, &ep->rq);
+	if (ep->srq)
+		dofi_inbox_clear(ep);
 	ep->reads = 0;
 }
 
 static inline bool waiting(const struct dofi_ep *ep)
 {
 	return ep->sq.next != ep->sq.tail || ep->rq.next != ep->rq.tail;
+}
+
+static inline void completed(struct dofi_ep *ep, struct dofi_dto *dto,
+			     const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink)
+{
+	if (dto->kind == DOFI_DTO_RECV && !err) {
+		if (__builtin_expect(entry->len && !dto->n_iov, 0))
+			err = FI_ETRUNC;	/* a transport may give a byte of room */
+		else
+			dto->length = entry->len;
+	}
+	finish(ep, dto, err);
+	dofi_dto_retire(ep, sink);
+	/* a message from an SRQ's buffer made room for the next */
+	if (waiting(ep) || dto->flags & DOFI_DTO_SHARED)
+		dofi_dto_pump(ep);
 }
 
 void dofi_dto_complete(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink)
@@ -721,16 +777,10 @@ void dofi_dto_complete(const struct fi_cq_data_entry *entry, int err, struct dof
 	ep = dto->ep;
 	pthread_mutex_lock(&ep->lock);
 	if (dto->at_fabric && dofi_dto_context(dto) == entry->op_context) {
-		if (dto->kind == DOFI_DTO_RECV && !err) {
-			if (__builtin_expect(entry->len && !dto->n_iov, 0))
-				err = FI_ETRUNC;	/* a transport may give a byte of room */
-			else
-				dto->length = entry->len;
-		}
-		finish(ep, dto, err);
-		dofi_dto_retire(ep, sink);
-		if (waiting(ep))
-			dofi_dto_pump(ep);
+		if (__builtin_expect(dto->kind == DOFI_DTO_FRAME, 0))
+			dofi_inbox_frame(ep, dto, entry->len, err, sink);
+		else
+			completed(ep, dto, entry, err, sink);
 	}
 	pthread_mutex_unlock(&ep->lock);
 }

@@ -10,6 +10,7 @@
 
 struct dofi_bind;
 struct dofi_ep;
+struct dofi_pz;
 struct dofi_sink;
 struct fi_cq_data_entry;
 
@@ -19,6 +20,7 @@ enum dofi_dto_kind {
 	DOFI_DTO_READ,
 	DOFI_DTO_RECV,
 	DOFI_DTO_BIND,			/* of an RMR: never goes to the fabric */
+	DOFI_DTO_FRAME,			/* the provider's own receive, see frame.h */
 };
 
 /*
@@ -40,6 +42,7 @@ struct dofi_dto {
 	uint8_t generation;
 	bool at_fabric;
 	bool done;
+	bool announced;			/* of a send: the peer knows that it comes */
 	DAT_RMR_HANDLE rmr;		/* of a bind, for its event: it may be gone by then */
 	struct dofi_bind *bind;		/* until its turn has come */
 	void **desc;			/* one per segment, behind the segments */
@@ -52,6 +55,9 @@ struct dofi_dto {
  * the EP is of that zone again, remote_addr is the zone's id and remote_key what n_iov was.
  */
 #define DOFI_DTO_BARRED 0x80
+
+/* In flags: a receive that was posted to an SRQ. */
+#define DOFI_DTO_SHARED 0x40
 
 #define DOFI_DTO_GENERATIONS 64		/* slots are aligned to as many bytes */
 
@@ -87,6 +93,10 @@ void dofi_queue_fini(struct dofi_queue *q);
 /* The EP goes from the zone of one id to that of another: what its receives may still do. */
 void dofi_queue_rezone(struct dofi_queue *q, uint64_t from, uint64_t to);
 
+/* The slot that the next operation will take, or NULL when all are in use; and the oldest. */
+struct dofi_dto *dofi_queue_reserve(struct dofi_queue *q);
+struct dofi_dto *dofi_queue_oldest(const struct dofi_queue *q);
+
 /* Operations outstanding. */
 static inline uint32_t dofi_queue_used(const struct dofi_queue *q)
 {
@@ -110,6 +120,22 @@ void dofi_dto_watermarks(struct dofi_ep *ep);
  * worked out when that changes, so that a post only looks at one flag. EP lock held.
  */
 void dofi_ep_gate(struct dofi_ep *ep);
+
+/* Makes @to, of another queue, the operation @from, whose slots have room for @max_iov segments. */
+void dofi_dto_copy(struct dofi_dto *to, const struct dofi_dto *from, uint32_t max_iov);
+
+/* Fills in a receive into memory of @pz; no flags. */
+DAT_RETURN dofi_dto_receive(struct dofi_dto *dto, const struct dofi_pz *pz, DAT_COUNT n,
+			    const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie);
+
+/* Shortens @dto to @length bytes; it has as many. */
+void dofi_dto_trim(struct dofi_dto *dto, uint64_t length);
+
+/* Records how @dto ended: a positive @err ends the connection, too. EP lock held. */
+void dofi_dto_finish(struct dofi_ep *ep, struct dofi_dto *dto, int err);
+
+/* Sends what waits in @q, of @ep, to the fabric. EP lock held. */
+void dofi_queue_pump(struct dofi_ep *ep, struct dofi_queue *q);
 
 /* Sends waiting operations to the fabric, as far as it and the rules allow. EP lock held. */
 void dofi_dto_pump(struct dofi_ep *ep);

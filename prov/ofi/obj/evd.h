@@ -12,6 +12,7 @@
 /* What is queued of a DAT_EVENT: the handle is known, an extension is rare. */
 struct dofi_event {
 	DAT_EVENT_NUMBER number;
+	uint32_t shared;		/* the id of the SRQ whose buffer this completes, or 0 */
 	DAT_EVENT_DATA data;
 };
 
@@ -68,9 +69,14 @@ static inline DAT_EVENT *dofi_sink_take(struct dofi_sink *sink, struct dofi_evd 
 	return sink->event;
 }
 
-/* Queues an asynchronous error of @ia about @handle. */
+/* Queues an asynchronous event of @ia about @handle; and one that is worth a warning. */
+void dofi_async_event(struct dofi_ia *ia, DAT_EVENT_NUMBER number, DAT_HANDLE handle,
+		      DAT_COUNT reason);
 void dofi_async_error(struct dofi_ia *ia, DAT_EVENT_NUMBER number, DAT_HANDLE handle,
 		      DAT_COUNT reason);
+
+/* How many completions of buffers of the SRQ with this id are queued in EVDs of @ia. */
+uint32_t dofi_evd_count_shared(struct dofi_ia *ia, uint32_t id);
 
 /* An endpoint begins or ends to deliver what @cq completes to @evd. */
 void dofi_evd_feed_get(struct dofi_evd *evd, struct dofi_cq *cq);

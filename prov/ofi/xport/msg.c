@@ -174,6 +174,7 @@ static int connect_once(struct dofi_ep *ep)
 	const struct dofi_wire msg = {
 		.kind = DOFI_WIRE_REQUEST,
 		.conn_qual = port == r->conn_qual ? 0 : r->conn_qual,
+		.framed = ep->srq,
 		.data = r->data,
 		.data_size = r->data_size,
 	};
@@ -247,6 +248,7 @@ static void msg_accept(struct dofi_ep *ep)
 {
 	const struct dofi_wire msg = {
 		.kind = DOFI_WIRE_ACCEPT,
+		.framed = ep->srq,
 		.data = ep->request.data,
 		.data_size = ep->request.data_size,
 	};
@@ -292,12 +294,23 @@ static DAT_EP_STATE state_of(struct dofi_ep *ep)
 	return state;
 }
 
+/* What the acceptor says in its answer. False when it is not one of ours. */
+static bool answer_take(struct dofi_ep *ep, const void *data, size_t size, struct dofi_wire *msg)
+{
+	if (dofi_wire_unpack(data, size, msg) || msg->kind != DOFI_WIRE_ACCEPT)
+		return false;
+	pthread_mutex_lock(&ep->lock);
+	ep->framed = msg->framed;
+	pthread_mutex_unlock(&ep->lock);
+	return true;
+}
+
 static void connected(struct dofi_ep *ep, const void *data, size_t size)
 {
 	struct dofi_wire msg = { .data_size = 0 };
 
 	if (state_of(ep) == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING &&
-	    (dofi_wire_unpack(data, size, &msg) || msg.kind != DOFI_WIRE_ACCEPT)) {
+	    !answer_take(ep, data, size, &msg)) {
 		dofi_log(DOFI_WARN, DOFI_CM, "ep %p: the acceptor is not this provider", (void *)ep);
 		dofi_ep_end_with(ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, NULL, 0);
 		return;
@@ -320,6 +333,19 @@ static void gone(struct dofi_ep *ep, DAT_EVENT_NUMBER when_connected)
 	}
 }
 
+/*
+ * An endpoint of an SRQ receives one frame after the other, and so may still have messages to
+ * come that another's posted receives would have held by now.
+ */
+static void peer_left(struct dofi_ep *ep)
+{
+	if (ep->srq && ep->obj.ia->fabric.quirk->shutdown_overtakes &&
+	    state_of(ep) == DAT_EP_STATE_CONNECTED)
+		dofi_ep_last_receives(ep);
+	else
+		gone(ep, DAT_CONNECTION_EVENT_DISCONNECTED);
+}
+
 static void msg_event(struct dofi_progress *p, uint32_t event, struct fi_eq_cm_entry *entry, size_t len)
 {
 	struct dofi_ia *ia = ia_of(p);
@@ -336,7 +362,7 @@ static void msg_event(struct dofi_progress *p, uint32_t event, struct fi_eq_cm_e
 	if (event == FI_CONNECTED)
 		connected(ep, entry->data, data_size);
 	else if (event == FI_SHUTDOWN)
-		gone(ep, DAT_CONNECTION_EVENT_DISCONNECTED);
+		peer_left(ep);
 }
 
 /* A refusal and a rejection look alike but for our header in the data. */
@@ -402,6 +428,7 @@ static int submit_one(struct dofi_ep *ep, struct dofi_dto *dto)
 	case DOFI_DTO_SEND:
 		return fi_send(ep->fid, buf, len, desc, 0, context);
 	case DOFI_DTO_RECV:
+	case DOFI_DTO_FRAME:
 		return fi_recv(ep->fid, buf, len, desc, 0, context);
 	default:
 		return fi_read(ep->fid, buf, len, desc, 0, dto->remote_addr, dto->remote_key, context);
@@ -423,12 +450,62 @@ static int submit_many(struct dofi_ep *ep, struct dofi_dto *dto)
 	}
 }
 
+/* Copies as much as an endpoint of an SRQ is sent in one frame. */
+static void gather(unsigned char *to, const struct dofi_dto *dto)
+{
+	uint8_t i;
+
+	for (i = 0; i < dto->n_iov; i++) {
+		memcpy(to, dto->iov[i].iov_base, dto->iov[i].iov_len);
+		to += dto->iov[i].iov_len;
+	}
+}
+
+/* The frame is the message: injected, as it has no memory of its own, and yet completed. */
+static int send_whole(struct dofi_ep *ep, struct dofi_dto *dto, unsigned char buf[DOFI_FRAME_MAX])
+{
+	const struct iovec iov = { buf, DOFI_FRAME_HEADER + dto->length };
+	const struct fi_msg msg = {
+		.msg_iov = &iov,
+		.iov_count = 1,
+		.context = dofi_dto_context(dto),
+	};
+
+	gather(buf + DOFI_FRAME_HEADER, dto);
+	return fi_sendmsg(ep->fid, &msg, FI_INJECT | FI_COMPLETION);
+}
+
+/* The peer receives from an SRQ: it is told of a message, and finds a buffer for it. */
+static __attribute__((noinline)) int submit_framed(struct dofi_ep *ep, struct dofi_dto *dto)
+{
+	const size_t room = ep->obj.ia->limits.inject_size < DOFI_FRAME_MAX ?
+				    ep->obj.ia->limits.inject_size : DOFI_FRAME_MAX;
+	const struct dofi_frame frame = {
+		.length = dto->length, .whole = dto->length <= room - DOFI_FRAME_HEADER,
+	};
+	unsigned char buf[DOFI_FRAME_MAX];
+	int ret;
+
+	dofi_frame_pack(buf, &frame);
+	if (frame.whole)
+		return send_whole(ep, dto, buf);
+	if (!dto->announced) {
+		ret = fi_inject(ep->fid, buf, DOFI_FRAME_HEADER, 0);
+		if (ret)
+			return ret;
+		dto->announced = true;
+	}
+	return dto->n_iov <= 1 ? submit_one(ep, dto) : submit_many(ep, dto);
+}
+
 static int msg_submit(struct dofi_ep *ep, struct dofi_dto *dto)
 {
 	if (dto->kind == DOFI_DTO_WRITE)
 		return submit_write(ep, dto);
 	if (dto->kind == DOFI_DTO_RECV && !dto->n_iov)
 		return receive_nothing(ep, dto);
+	if (__builtin_expect(ep->framed, 0) && dto->kind == DOFI_DTO_SEND)
+		return submit_framed(ep, dto);
 	return dto->n_iov <= 1 ? submit_one(ep, dto) : submit_many(ep, dto);
 }
 

@@ -9,6 +9,7 @@
 #define MAGIC 0xda
 #define VERSION 1
 #define FLAG_QUAL 0x01
+#define FLAG_FRAMED 0x02
 
 #define FIXED 4
 #define QUAL 8
@@ -37,7 +38,7 @@ size_t dofi_wire_pack(unsigned char buf[DOFI_WIRE_MAX], const struct dofi_wire *
 
 	buf[0] = MAGIC;
 	buf[1] = VERSION << 4 | msg->kind;
-	buf[2] = msg->conn_qual ? FLAG_QUAL : 0;
+	buf[2] = (msg->conn_qual ? FLAG_QUAL : 0) | (msg->framed ? FLAG_FRAMED : 0);
 	buf[3] = (unsigned char)msg->data_size;
 	if (msg->conn_qual) {
 		put_be64(buf + at, msg->conn_qual);
@@ -53,11 +54,12 @@ int dofi_wire_unpack(const void *buf, size_t len, struct dofi_wire *msg)
 	const unsigned char *p = buf;
 	size_t at = FIXED;
 
-	if (len < FIXED || p[0] != MAGIC || p[1] >> 4 != VERSION || (p[2] & ~FLAG_QUAL))
+	if (len < FIXED || p[0] != MAGIC || p[1] >> 4 != VERSION || (p[2] & ~(FLAG_QUAL | FLAG_FRAMED)))
 		return -EPROTO;
 	if ((p[1] & 0xf) < DOFI_WIRE_REQUEST || (p[1] & 0xf) > DOFI_WIRE_REFUSE)
 		return -EPROTO;
-	*msg = (struct dofi_wire){ .kind = (enum dofi_wire_kind)(p[1] & 0xf) };
+	*msg = (struct dofi_wire){ .kind = (enum dofi_wire_kind)(p[1] & 0xf),
+				   .framed = p[2] & FLAG_FRAMED };
 	if (p[2] & FLAG_QUAL) {
 		if (len < at + QUAL)
 			return -EPROTO;

@@ -4,7 +4,7 @@
  *
  *	byte 0     magic
  *	byte 1     version in the high, kind in the low half
- *	byte 2     flags
+ *	byte 2     flags: 1, a qualifier follows; 2, what is sent to me is to be framed
  *	byte 3     length of the consumer's private data
  *	byte 4-11  connection qualifier, big-endian, if the flag says so
  *	then       the consumer's private data
@@ -15,6 +15,7 @@
 #ifndef DOFI_XPORT_WIRE_H
 #define DOFI_XPORT_WIRE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -32,6 +33,7 @@ enum dofi_wire_kind {
 struct dofi_wire {
 	enum dofi_wire_kind kind;
 	uint64_t conn_qual;		/* of a request; 0 stands for the port */
+	bool framed;			/* who sends it receives from an SRQ: see obj/frame.h */
 	const void *data;
 	size_t data_size;
 };

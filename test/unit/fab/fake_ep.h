@@ -23,12 +23,14 @@ struct fake_ep {
 	bool eq_bound, cq_bound, enabled;
 };
 
-enum fake_op { FAKE_NONE, FAKE_SEND, FAKE_SENDV, FAKE_RECV, FAKE_RECVV, FAKE_READ, FAKE_READV, FAKE_WRITE };
+enum fake_op { FAKE_NONE, FAKE_SEND, FAKE_SENDV, FAKE_RECV, FAKE_RECVV, FAKE_READ, FAKE_READV, FAKE_WRITE,
+	       FAKE_INJECT, FAKE_SENDMSG };
 
 /* Set by tests; all zero is endpoints that work. */
 struct fake_ep_faults {
 	int endpoint, bind_eq, bind_cq, enable, connect, accept, reject, close;
 	int pep_bind, listen, getname, op;
+	enum fake_op op_only;		/* if set, only operations of this kind fail */
 	uint16_t busy[8];		/* ports that are taken: */
 	int busy_passive_ep, busy_listen;	/* where it shows, and as what */
 	uint16_t forbidden;		/* a port that may not be bound */
@@ -58,6 +60,7 @@ struct fake_eps {
 	int ops;
 	enum fake_op op;		/* the last, and its arguments */
 	struct iovec iov[8];
+	unsigned char injected[128];	/* what was sent from memory that is gone by now */
 	size_t count;
 	uint64_t remote_addr, remote_key, remote_len, flags;
 	void *context;

@@ -55,9 +55,9 @@ Test(caps, every_row_shows_in_ia_query_with_its_source)
 	SHOWS(max_rdma_size, true);
 	SHOWS(max_rmrs, true);
 	SHOWS(max_rmr_target_address, true);
-	SHOWS(max_srqs, false);
-	SHOWS(max_ep_per_srq, false);
-	SHOWS(max_recv_per_srq, false);
+	SHOWS(max_srqs, true);
+	SHOWS(max_ep_per_srq, true);
+	SHOWS(max_recv_per_srq, true);
 	SHOWS(max_iov_segments_per_rdma_read, true);
 	SHOWS(max_iov_segments_per_rdma_write, true);
 	SHOWS(max_rdma_read_in, true);
@@ -124,7 +124,10 @@ Test(caps, the_provider_tells_its_version_and_private_data)
 
 Test(caps, the_provider_tells_what_it_counts_of_receives)
 {
-	cr_expect_eq(provider_attr.srq_watermarks_supported, 0x110);
+	cr_expect_eq(provider_attr.srq_supported, DAT_TRUE);
+	cr_expect_eq(provider_attr.srq_ep_pz_difference_supported, DAT_FALSE);
+	cr_expect_eq(provider_attr.srq_watermarks_supported, 0x111);
+	cr_expect_eq(provider_attr.srq_info_supported, 0x11);
 	cr_expect_eq(provider_attr.ep_recv_info_supported, 0x11);
 }
 

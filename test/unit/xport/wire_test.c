@@ -120,12 +120,26 @@ Test(wire, unknown_kinds_are_refused)
 	}
 }
 
+Test(wire, what_an_srq_wants_survives)
+{
+	struct dofi_wire msg = { .kind = DOFI_WIRE_ACCEPT, .framed = true, .data = payload, .data_size = 9 };
+	struct dofi_wire got;
+
+	cr_assert_eq(unpack(buf, dofi_wire_pack(buf, &msg), &got), 0);
+	cr_expect(got.framed);
+	cr_expect_eq(got.data_size, 9);
+	cr_expect_eq(buf[2], 2);
+	msg.framed = false;
+	cr_assert_eq(unpack(buf, dofi_wire_pack(buf, &msg), &got), 0);
+	cr_expect(!got.framed);
+}
+
 Test(wire, unknown_flags_are_refused)
 {
 	size_t n = pack(DOFI_WIRE_REQUEST, 5, 8);
 	int flags;
 
-	for (flags = 2; flags < 256; flags++) {
+	for (flags = 4; flags < 256; flags++) {
 		buf[2] = (unsigned char)flags;
 		refused(buf, n);
 	}
@@ -178,7 +192,7 @@ Test(wire, hostile_headers_of_every_length_yield_nothing_outside)
 					bytes[2] = (unsigned char)flags;
 					bytes[3] = (unsigned char)size;
 					if (!unpack(bytes, len, &msg))
-						cr_assert(msg.data_size == size && !(flags & ~1u));
+						cr_assert(msg.data_size == size && msg.framed == !!(flags & 2));
 				}
 }
 
