@@ -51,6 +51,12 @@ static struct dofi_evd *existing_async_evd(const struct entry *e)
 	return NULL;
 }
 
+/*
+ * What a program asks for is a minimum. One with a hundred endpoints on an SRQ asks for 8, and
+ * then each of them tells of its last receive.
+ */
+#define ASYNC_QLEN 256
+
 /* Gives @ia the EVD that *@handle asks for, and makes one if that is none. */
 static DAT_RETURN async_evd_set(struct dofi_ia *ia, const struct entry *e, DAT_COUNT qlen,
 				DAT_EVD_HANDLE *handle)
@@ -58,6 +64,8 @@ static DAT_RETURN async_evd_set(struct dofi_ia *ia, const struct entry *e, DAT_C
 	DAT_RETURN ret;
 
 	if (*handle == DAT_HANDLE_NULL) {
+		if (qlen < ASYNC_QLEN)
+			qlen = ASYNC_QLEN;
 		ret = dofi_evd_new(ia, qlen, NULL, DAT_EVD_ASYNC_FLAG, &ia->async_evd);
 		ia->async_evd_owned = !ret;
 		*handle = ret ? DAT_HANDLE_NULL : (DAT_EVD_HANDLE)ia->async_evd;

@@ -3,6 +3,7 @@
 INTEROP_TESTS += \
 	test/interop/dtest.sh \
 	test/interop/dtestcm.sh \
+	test/interop/dtestsrq.sh \
 	test/interop/dapltest.sh
 
 EXTRA_DIST += \

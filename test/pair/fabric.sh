@@ -19,7 +19,7 @@ run()
 	fi
 }
 
-for program in connect passive qualifier part data rdma errors events cno args modify rmr; do
+for program in connect passive qualifier part data rdma errors events cno args modify rmr srq; do
 	for api in 1 2; do
 		echo "# $program$api"
 		run "$top_builddir/test/pair/$program$api"

@@ -28,7 +28,9 @@ PAIR_TESTS += \
 	test/pair/modify1 \
 	test/pair/modify2 \
 	test/pair/rmr1 \
-	test/pair/rmr2
+	test/pair/rmr2 \
+	test/pair/srq1 \
+	test/pair/srq2
 
 check_PROGRAMS += \
 	test/pair/connect1 \
@@ -54,7 +56,9 @@ check_PROGRAMS += \
 	test/pair/modify1 \
 	test/pair/modify2 \
 	test/pair/rmr1 \
-	test/pair/rmr2
+	test/pair/rmr2 \
+	test/pair/srq1 \
+	test/pair/srq2
 
 test_pair_connect1_SOURCES = test/pair/connect.c $(pair_harness)
 test_pair_connect1_CPPFLAGS = $(pair_cppflags1)
@@ -139,6 +143,13 @@ test_pair_rmr1_LDADD = libdat.la
 test_pair_rmr2_SOURCES = test/pair/rmr.c $(pair_harness)
 test_pair_rmr2_CPPFLAGS = $(pair_cppflags2)
 test_pair_rmr2_LDADD = libdat2.la
+
+test_pair_srq1_SOURCES = test/pair/srq.c $(pair_harness)
+test_pair_srq1_CPPFLAGS = $(pair_cppflags1)
+test_pair_srq1_LDADD = libdat.la
+test_pair_srq2_SOURCES = test/pair/srq.c $(pair_harness)
+test_pair_srq2_CPPFLAGS = $(pair_cppflags2)
+test_pair_srq2_LDADD = libdat2.la
 
 # The same over libfabric's other connected software fabrics.
 SLOW_TESTS += \
