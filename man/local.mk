@@ -18,6 +18,7 @@ dist_man_MANS += \
 	man/man3/dat_ep_common_connect.3 \
 	man/man3/dat_ep_connect.3 \
 	man/man3/dat_ep_create.3 \
+	man/man3/dat_ep_create_with_srq.3 \
 	man/man3/dat_ep_disconnect.3 \
 	man/man3/dat_ep_dup_connect.3 \
 	man/man3/dat_ep_free.3 \
@@ -79,6 +80,12 @@ dist_man_MANS += \
 	man/man3/dat_rsp_free.3 \
 	man/man3/dat_rsp_query.3 \
 	man/man3/dat_set_consumer_context.3 \
+	man/man3/dat_srq_create.3 \
+	man/man3/dat_srq_free.3 \
+	man/man3/dat_srq_post_recv.3 \
+	man/man3/dat_srq_query.3 \
+	man/man3/dat_srq_resize.3 \
+	man/man3/dat_srq_set_lw.3 \
 	man/man3/dat_strerror.3 \
 	man/man3/dats_get_ia_handle.3 \
 	man/man5/dat.conf.5 \

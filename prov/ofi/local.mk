@@ -34,9 +34,11 @@ dofi_api_sources = \
 	prov/ofi/obj/ep_bind.c \
 	prov/ofi/obj/ep_dto.c \
 	prov/ofi/obj/ep_ext.c \
+	prov/ofi/obj/ep_srq.c \
 	prov/ofi/obj/ep_state.c \
 	prov/ofi/obj/evd.c \
 	prov/ofi/obj/evd_wait.c \
+	prov/ofi/obj/frame.c \
 	prov/ofi/obj/ia.c \
 	prov/ofi/obj/lmr.c \
 	prov/ofi/obj/lmr_atomic.c \
@@ -46,13 +48,13 @@ dofi_api_sources = \
 	prov/ofi/obj/rmr.c \
 	prov/ofi/obj/rsp.c \
 	prov/ofi/obj/sp.c \
+	prov/ofi/obj/srq.c \
 	prov/ofi/xport/msg.c \
 	prov/ofi/xport/msg_listen.c \
 	prov/ofi/xport/msg_mail.c \
 	prov/ofi/xport/wire.c \
 	prov/ofi/ext.c \
-	prov/ofi/prov.c \
-	prov/ofi/stubs.c
+	prov/ofi/prov.c
 
 noinst_HEADERS += \
 	prov/ofi/base/clock.h \
@@ -80,8 +82,10 @@ noinst_HEADERS += \
 	prov/ofi/obj/ep_bind.h \
 	prov/ofi/obj/ep_dto.h \
 	prov/ofi/obj/ep_ext.h \
+	prov/ofi/obj/ep_srq.h \
 	prov/ofi/obj/ep_state.h \
 	prov/ofi/obj/evd.h \
+	prov/ofi/obj/frame.h \
 	prov/ofi/obj/ia.h \
 	prov/ofi/obj/lmr.h \
 	prov/ofi/obj/lmr_atomic.h \
@@ -91,10 +95,11 @@ noinst_HEADERS += \
 	prov/ofi/obj/rmr.h \
 	prov/ofi/obj/rsp.h \
 	prov/ofi/obj/sp.h \
+	prov/ofi/obj/beside.h \
+	prov/ofi/obj/srq.h \
 	prov/ofi/obj/tally.h \
 	prov/ofi/obj/xport.h \
 	prov/ofi/ext.h \
-	prov/ofi/stubs.h \
 	prov/ofi/xport/msg.h \
 	prov/ofi/xport/msg_listen.h \
 	prov/ofi/xport/msg_mail.h \

@@ -11,7 +11,6 @@
 #include "obj/ia.h"
 #include "obj/lmr.h"
 #include "obj/rmr.h"
-#include "stubs.h"
 #include "xport/msg.h"
 
 #include <stdlib.h>
@@ -54,6 +53,12 @@ static struct dofi_evd *existing_async_evd(const struct entry *e)
 	return NULL;
 }
 
+/*
+ * What a program asks for is a minimum. One with a hundred endpoints on an SRQ asks for 8, and
+ * then each of them tells of its last receive.
+ */
+#define ASYNC_QLEN 256
+
 /* Gives @ia the EVD that *@handle asks for, and makes one if that is none. */
 static DAT_RETURN async_evd_set(struct dofi_ia *ia, const struct entry *e, DAT_COUNT qlen,
 				DAT_EVD_HANDLE *handle)
@@ -61,6 +66,8 @@ static DAT_RETURN async_evd_set(struct dofi_ia *ia, const struct entry *e, DAT_C
 	DAT_RETURN ret;
 
 	if (*handle == DAT_HANDLE_NULL) {
+		if (qlen < ASYNC_QLEN)
+			qlen = ASYNC_QLEN;
 		ret = dofi_evd_new(ia, qlen, NULL, DAT_EVD_ASYNC_FLAG, &ia->async_evd);
 		ia->async_evd_owned = !ret;
 		*handle = ret ? DAT_HANDLE_NULL : (DAT_EVD_HANDLE)ia->async_evd;
@@ -216,15 +223,15 @@ static const DAT_PROVIDER functions = {
 	dofi_evd_clear_unwaitable,
 	dofi_lmr_sync,
 	dofi_lmr_sync,
-	dofi_stub_ep_create_with_srq,
+	dofi_ep_create_with_srq,
 	dofi_ep_recv_query,
 	dofi_ep_set_watermark,
-	dofi_stub_srq_create,
-	dofi_stub_srq_free,
-	dofi_stub_srq_post_recv,
-	dofi_stub_srq_query,
-	dofi_stub_srq_resize,
-	dofi_stub_srq_set_lw,
+	dofi_srq_create,
+	dofi_srq_free,
+	dofi_srq_post_recv,
+	dofi_srq_query,
+	dofi_srq_resize,
+	dofi_srq_set_lw,
 #if DAT_VERSION_MAJOR >= 2
 	dofi_csp_create,
 	dofi_csp_query,

@@ -4,6 +4,7 @@ INTEROP_TESTS += \
 	test/interop/dtest.sh \
 	test/interop/dtestcm.sh \
 	test/interop/dtestx.sh \
+	test/interop/dtestsrq.sh \
 	test/interop/dapltest.sh
 
 EXTRA_DIST += \

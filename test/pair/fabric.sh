@@ -20,7 +20,7 @@ run()
 }
 
 for program in connect passive qualifier part data rdma errors events cno args modify rmr memory \
-	zones invalidate ext limits; do
+	zones invalidate ext limits srq; do
 	for api in 1 2; do
 		# what a version lacks has no program
 		[ -x "$top_builddir/test/pair/$program$api" ] || continue

@@ -36,7 +36,9 @@ PAIR_TESTS += \
 	test/pair/invalidate2 \
 	test/pair/ext2 \
 	test/pair/limits1 \
-	test/pair/limits2
+	test/pair/limits2 \
+	test/pair/srq1 \
+	test/pair/srq2
 
 check_PROGRAMS += \
 	test/pair/connect1 \
@@ -70,7 +72,9 @@ check_PROGRAMS += \
 	test/pair/invalidate2 \
 	test/pair/ext2 \
 	test/pair/limits1 \
-	test/pair/limits2
+	test/pair/limits2 \
+	test/pair/srq1 \
+	test/pair/srq2
 
 test_pair_connect1_SOURCES = test/pair/connect.c $(pair_harness)
 test_pair_connect1_CPPFLAGS = $(pair_cppflags1)
@@ -185,6 +189,13 @@ test_pair_limits1_LDADD = libdat.la
 test_pair_limits2_SOURCES = test/pair/limits.c $(pair_harness)
 test_pair_limits2_CPPFLAGS = $(pair_cppflags2)
 test_pair_limits2_LDADD = libdat2.la
+
+test_pair_srq1_SOURCES = test/pair/srq.c $(pair_harness)
+test_pair_srq1_CPPFLAGS = $(pair_cppflags1)
+test_pair_srq1_LDADD = libdat.la
+test_pair_srq2_SOURCES = test/pair/srq.c $(pair_harness)
+test_pair_srq2_CPPFLAGS = $(pair_cppflags2)
+test_pair_srq2_LDADD = libdat2.la
 
 # The same over libfabric's other connected software fabrics.
 SLOW_TESTS += \

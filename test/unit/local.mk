@@ -75,12 +75,14 @@ obj_test_sources = $(prov_test_runner) \
 	test/unit/obj/ep_attr_test.c \
 	test/unit/obj/ep_dto_test.c \
 	test/unit/obj/ep_ext_test.c \
+	test/unit/obj/ep_srq_test.c \
 	test/unit/obj/ep_state_test.c \
 	test/unit/obj/ep_test.c \
 	test/unit/obj/evd_test.c \
 	test/unit/obj/evd_wait_test.c \
 	test/unit/obj/fixture.c \
 	test/unit/obj/fixture.h \
+	test/unit/obj/frame_test.c \
 	test/unit/obj/ia_test.c \
 	test/unit/obj/lmr_atomic_test.c \
 	test/unit/obj/lmr_test.c \
@@ -89,6 +91,7 @@ obj_test_sources = $(prov_test_runner) \
 	test/unit/obj/pz_test.c \
 	test/unit/obj/rmr_test.c \
 	test/unit/obj/rsp_test.c \
+	test/unit/obj/srq_test.c \
 	test/unit/registry.c \
 	test/unit/registry.h
 obj_test_ldflags = $(AM_LDFLAGS) -Wl,--wrap=fi_fabric -Wl,--wrap=fi_getinfo \

@@ -344,6 +344,21 @@ Test(prov, an_async_evd_is_made)
 	close_ia(opened);
 }
 
+Test(prov, an_async_evd_has_room_for_a_hundred_endpoints_of_an_srq)
+{
+	DAT_EVD_PARAM param;
+
+	succeed(open_ia());
+	succeed(dofi_evd_query(async_evd, DAT_EVD_FIELD_ALL, &param));
+	cr_expect(param.evd_qlen >= 100);
+	close_ia(opened);
+	async_evd = DAT_HANDLE_NULL;
+	succeed(registry.provider->ia_open_func("test-ia", 1000, &async_evd, &opened));
+	succeed(dofi_evd_query(async_evd, DAT_EVD_FIELD_ALL, &param));
+	cr_expect(param.evd_qlen >= 1000);
+	close_ia(opened);
+}
+
 Test(prov, an_existing_async_evd_is_shared_and_not_shown)
 {
 	DAT_EVD_HANDLE exists = DAT_EVD_ASYNC_EXISTS;

@@ -266,15 +266,18 @@ static bool leave_to_program(struct dofi_cq *cq, int64_t now)
 
 /*
  * Where signals are stale epoll tells of what was read long ago, again and again, unless
- * a read that may wait finds nothing. It waits for the shortest time there is.
+ * a read that may wait finds nothing. It waits for the shortest time there is. True if it
+ * found something: what comes of that may be there to be read at once.
  */
-static void clear_signal(struct dofi_cq *cq)
+static bool clear_signal(struct dofi_cq *cq)
 {
 	struct fi_cq_data_entry entry[BATCH];
+	bool found;
 
 	pthread_mutex_lock(&cq->lock);
-	hand_over(cq, entry, fi_cq_sread(cq->fid, entry, BATCH, NULL, 1), NULL);
+	found = hand_over(cq, entry, fi_cq_sread(cq->fid, entry, BATCH, NULL, 1), NULL) > 0;
 	pthread_mutex_unlock(&cq->lock);
+	return found;
 }
 
 #define ARM_TRIES 8
@@ -288,8 +291,8 @@ static void drain_and_arm(struct dofi_cq *cq, int64_t now)
 	/* before it is drained: whoever posts the first receive later sees it, see dofi_cq_kick() */
 	atomic_store(&cq->mode, DOFI_CQ_ARMED);
 	for (i = 0; i < ARM_TRIES; i++) {
-		if (!dofi_cq_drain(cq) && cq->progress->stale_signal)
-			clear_signal(cq);
+		if (!dofi_cq_drain(cq) && cq->progress->stale_signal && clear_signal(cq))
+			continue;
 		if (fi_trywait(cq->progress->fabric, &fid, 1) == FI_SUCCESS) {
 			if (!watch(cq))
 				return;

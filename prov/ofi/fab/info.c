@@ -352,6 +352,9 @@ static uint64_t least(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
+/* What announces a message to an endpoint of an SRQ has less than that. */
+#define MIN_INJECT 20
+
 void dofi_info_limits(const struct dofi_fabric_choice *choice, size_t cm_data_size,
 		      struct dofi_limits *limits)
 {
@@ -367,8 +370,11 @@ void dofi_info_limits(const struct dofi_fabric_choice *choice, size_t cm_data_si
 		.max_eps = least(info->domain_attr->ep_cnt ? info->domain_attr->ep_cnt : 8192, 65536),
 		.max_pzs = 1024,
 		.max_lmrs = least(info->domain_attr->mr_cnt ? info->domain_attr->mr_cnt : 65536, 65536),
+		.max_srqs = info->tx_attr->inject_size < MIN_INJECT ? 0 : 65536,
+		.inject_size = least(info->tx_attr->inject_size, UINT32_MAX),
 		.cm_data_size = cm_data_size,
 	};
 	if (limits->max_eps < 8192)
 		limits->max_eps = 8192; /* the count a software fabric names is no limit of it */
+	limits->max_srq_eps = limits->max_srqs ? limits->max_eps : 0;
 }

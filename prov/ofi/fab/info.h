@@ -71,6 +71,9 @@ struct dofi_limits {
 	uint32_t max_eps;
 	uint32_t max_pzs;
 	uint32_t max_lmrs;
+	uint32_t max_srqs;		/* none where a message cannot be announced */
+	uint32_t max_srq_eps;
+	uint32_t inject_size;		/* bytes that are taken from memory of no registration */
 	uint32_t cm_data_size;		/* bytes of private data that a connection request carries */
 };
 

@@ -23,8 +23,9 @@ static const struct dofi_quirk quirks[] = {
 	  .reason = "libfabric 1.17's preview of the 2.x tcp provider; likewise, "
 		    "and its fi_trywait clears nothing (libfabric issue 8947)" },
 	{ .provider = "sockets", .rank = 4, .late_listen_error = true, .shutdown_closes = true,
-	  .takes_offset = true, .goes_on = true,
+	  .takes_offset = true, .goes_on = true, .shutdown_overtakes = true,
 	  .reason = "deprecated; port in use is EINVAL from fi_listen (1.17, 2.6), "
+		    "ends by another socket than data (1.17), "
 		    "a connection outlives a refused write, "
 		    "descriptors closed twice after fi_shutdown (1.17)" },
 };

@@ -10,6 +10,7 @@ struct dofi_quirk {
 	int rank;		/* the policy's preference, lowest first; 0 is never chosen by itself */
 	bool late_listen_error;	/* an address in use shows at fi_listen, as EINVAL */
 	bool blind_when_blocked; /* does not see the peer's end behind a message nobody receives */
+	bool shutdown_overtakes; /* tells of the peer's end before all that it sent was received */
 	bool shutdown_closes;	/* fi_shutdown closes a descriptor that fi_close closes again */
 	bool stale_signal;	/* a descriptor stays readable after its CQ or EQ was emptied */
 	bool goes_on;		/* a refused RDMA write does not keep what was sent after it from arriving */

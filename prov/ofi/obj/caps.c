@@ -137,7 +137,7 @@ static const struct dofi_cap_states waiting = {
 #define OWN_FLAGS "all of it: every operation completes at the fabric"
 #define NO_VERSION "0: libfabric has it as text alone"
 #define NO_LIMIT "knows of no limit"
-#define NO_SRQ "not offered by this release"
+#define OWN_SRQ "a queue of its own: peers send frames that tell of messages"
 
 const struct dofi_cap dofi_caps[] = {
 	/* the IA */
@@ -179,9 +179,12 @@ const struct dofi_cap dofi_caps[] = {
 	IA(max_rmrs, MAX_RMRS, .most = MAX_OBJECTS, FROM(limits.max_lmrs),
 	   .source = "fi_info.domain_attr.mr_cnt", .adds = "a registration for each bind"),
 	IA(max_rmr_target_address, MAX_RMR_TARGET_ADDRESS, .most = UINT64_MAX, .adds = NO_LIMIT),
-	IA(max_srqs, MAX_SRQS, .adds = NO_SRQ),
-	IA(max_ep_per_srq, MAX_EP_PER_SRQ, .adds = NO_SRQ),
-	IA(max_recv_per_srq, MAX_RECV_PER_SRQ, .adds = NO_SRQ),
+	IA(max_srqs, MAX_SRQS, .most = MAX_OBJECTS, FROM(limits.max_srqs),
+	   .source = "fi_info.tx_attr.inject_size", .adds = OWN_SRQ),
+	IA(max_ep_per_srq, MAX_EP_PER_SRQ, .most = MAX_OBJECTS, FROM(limits.max_srq_eps),
+	   .source = "fi_info.tx_attr.inject_size", .adds = "as many as there are endpoints"),
+	IA(max_recv_per_srq, MAX_RECV_PER_SRQ, .most = MAX_OBJECTS, FROM(limits.max_srqs),
+	   .source = "fi_info.tx_attr.inject_size", .adds = OWN_SRQ),
 	IA(max_iov_segments_per_rdma_read, MAX_IOV_SEGMENTS_PER_RDMA_READ,
 	   .most = DOFI_MAX_IOV, FROM(limits.max_rdma_iov), .source = "fi_info.tx_attr.iov_limit"),
 	IA(max_iov_segments_per_rdma_write, MAX_IOV_SEGMENTS_PER_RDMA_WRITE,
@@ -241,12 +244,13 @@ const struct dofi_cap dofi_caps[] = {
 		 .adds = "a cache line; nothing depends on it"),
 	PROVIDER(evd_stream_merging_supported, EVD_STREAM_MERGING_SUPPORTED, .fill = fill_merging,
 		 .adds = OWN_QUEUES),
-	PROVIDER(srq_supported, SRQ_SUPPORTED, IS(DAT_FALSE), .adds = NO_SRQ),
+	PROVIDER(srq_supported, SRQ_SUPPORTED, IS(DAT_TRUE), FROM(limits.max_srqs), .adds = OWN_SRQ),
 	/* header files have no names for these bits, nor for those of the next but two */
-	PROVIDER(srq_watermarks_supported, SRQ_WATERMARKS_SUPPORTED, .most = 0x010 | 0x100,
-		 .adds = "soft (0x010) and hard (0x100) watermark, of endpoints without SRQ"),
+	PROVIDER(srq_watermarks_supported, SRQ_WATERMARKS_SUPPORTED, .most = 0x001 | 0x010 | 0x100,
+		 .adds = "low watermark (0x001); soft (0x010) and hard (0x100), without an SRQ, too"),
 	PROVIDER(srq_ep_pz_difference_supported, SRQ_EP_PZ_DIFFERENCE_SUPPORTED, IS(DAT_FALSE)),
-	PROVIDER(srq_info_supported, SRQ_INFO_SUPPORTED, .most = 0, .adds = NO_SRQ),
+	PROVIDER(srq_info_supported, SRQ_INFO_SUPPORTED, .most = 0x01 | 0x10,
+		 .adds = "buffers available (0x01) and outstanding (0x10)"),
 	PROVIDER(ep_recv_info_supported, EP_RECV_INFO_SUPPORTED, .most = 0x01 | 0x10,
 		 .adds = "number (0x01) and span (0x10) of the receives that an endpoint holds"),
 	PROVIDER(lmr_sync_req, LMR_SYNC_REQ, IS(DAT_FALSE)),
@@ -285,7 +289,7 @@ const struct dofi_cap dofi_caps[] = {
 	EP(recv_evd_handle, RECV_EVD_HANDLE, .when = &waiting, .adds = OWN_QUEUES),
 	EP(request_evd_handle, REQUEST_EVD_HANDLE, .when = &waiting, .adds = OWN_QUEUES),
 	EP(connect_evd_handle, CONNECT_EVD_HANDLE, .when = &waiting, .adds = OWN_QUEUES),
-	EP(srq_handle, SRQ_HANDLE, .adds = NO_SRQ),
+	EP(srq_handle, SRQ_HANDLE, .adds = OWN_SRQ),
 	EP_ATTR(service_type, SERVICE_TYPE, IS(DAT_SERVICE_TYPE_RC), .when = &waiting,
 		.source = "fi_info.ep_attr.type, which is FI_EP_MSG"),
 	EP_ATTR(max_message_size, MAX_MESSAGE_SIZE, .limit = DAT_IA_FIELD_IA_MAX_MESSAGE_SIZE,
@@ -314,7 +318,7 @@ const struct dofi_cap dofi_caps[] = {
 	EP_ATTR(max_rdma_read_out, MAX_RDMA_READ_OUT, .limit = DAT_IA_FIELD_IA_MAX_RDMA_READ_PER_EP_OUT,
 		.def = 16, .zero_is_default = true, .when = &waiting, .adds = READS_WAIT),
 	/* of the next three, the DAT text does not say when they may be modified */
-	EP_ATTR(srq_soft_hw, SRQ_SOFT_HW, .take = take_any, .when = &waiting, .adds = NO_SRQ),
+	EP_ATTR(srq_soft_hw, SRQ_SOFT_HW, .take = take_any, .when = &waiting, .adds = OWN_SRQ),
 	EP_ATTR(max_rdma_read_iov, MAX_RDMA_READ_IOV,
 		.limit = DAT_IA_FIELD_IA_MAX_IOV_SEGMENTS_PER_RDMA_READ,
 		.def = 4, .zero_is_default = true, .when = &waiting),

@@ -83,6 +83,7 @@ static struct dofi_cr *cr_new(struct dofi_sp *sp, const struct dofi_arrival *a, 
 	cr->listener = a->listener;
 	cr->secret = a->secret;
 	cr->mailbox = a->mailbox;
+	cr->framed = a->framed;
 	cr->data_size = a->data_size;
 	if (a->data_size)
 		memcpy(cr->data, a->data, a->data_size);
@@ -187,6 +188,7 @@ static void take_over(struct dofi_ep *ep, struct dofi_cr *cr)
 	ep->mailbox = cr->mailbox;
 	ep->listener = cr->listener;
 	ep->peer_secret = cr->secret;
+	ep->framed = cr->framed;
 	cr->info = NULL;
 	/* if it was not the consumer's, it is now */
 	atomic_store(&ep->obj.provided, false);
@@ -309,7 +311,7 @@ static void hand_off(struct dofi_cr *cr, struct dofi_sp *to)
 {
 	const struct dofi_arrival arrival = {
 		.info = cr->info, .listener = cr->listener, .secret = cr->secret,
-		.mailbox = cr->mailbox,
+		.mailbox = cr->mailbox, .framed = cr->framed,
 		.data = cr->data, .data_size = cr->data_size,
 	};
 

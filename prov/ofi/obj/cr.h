@@ -17,6 +17,7 @@ struct dofi_cr {
 	void *listener;			/* the transport's: what it came through */
 	uint32_t secret;		/* the peer's */
 	struct dofi_mailbox mailbox;
+	bool framed;			/* its sender receives from an SRQ */
 	DAT_COUNT data_size;
 	unsigned char data[DOFI_PRIVATE_DATA]; /* the program may write here (dtest does) */
 };
@@ -32,6 +33,7 @@ struct dofi_arrival {
 	void *listener;
 	uint32_t secret;
 	struct dofi_mailbox mailbox;
+	bool framed;
 	const void *data;
 	size_t data_size;
 };

@@ -22,6 +22,7 @@ static void ep_ctor(void *obj)
 
 	pthread_mutex_init(&ep->lock, NULL);
 	ep->work.run = ep_work;
+	dofi_inbox_ctor(&ep->inbox);
 }
 
 struct dofi_pool dofi_ep_pool = DOFI_POOL_INIT("ep", struct dofi_ep, ep_ctor);
@@ -65,8 +66,7 @@ static void keep_peer_data(struct dofi_ep *ep, const void *data, size_t size)
 /* What a consumer that is slow to post receives gets after its peer is gone. */
 #define LAST_RECEIVE_NS (500 * 1000000LL)
 
-/* The peer is gone. Messages that it sent are still received, as long as receives come. */
-static void await_last_receives(struct dofi_ep *ep)
+void dofi_ep_last_receives(struct dofi_ep *ep)
 {
 	pthread_mutex_lock(&ep->lock);
 	ep->received = ep->rq.head;
@@ -81,7 +81,7 @@ static void peer_ended(struct dofi_source *source)
 
 	/* a fabric that sees it too is about to say so, and then the timer never fires */
 	if (watch->fd >= 0)
-		await_last_receives(ep);
+		dofi_ep_last_receives(ep);
 }
 
 static void ep_timeout(struct dofi_timer *timer)
@@ -96,7 +96,7 @@ static void ep_timeout(struct dofi_timer *timer)
 	if (connecting)
 		dofi_ep_end_with(ep, DAT_CONNECTION_EVENT_TIMED_OUT, NULL, 0);
 	else if (receiving)
-		await_last_receives(ep);
+		dofi_ep_last_receives(ep);
 	else
 		dofi_ep_end_with(ep, DAT_CONNECTION_EVENT_DISCONNECTED, NULL, 0);
 }
@@ -190,6 +190,19 @@ static void count_end(struct dofi_ep *ep)
 }
 
 /*
+ * InfiniBand's providers tell thus that a connection will take no more from an SRQ, once for
+ * each; programs wait for it before they free an endpoint.
+ */
+static void tell_last_receive(struct dofi_ep *ep)
+{
+	const bool stood = ep->state == DAT_EP_STATE_CONNECTED ||
+			   ep->state == DAT_EP_STATE_DISCONNECT_PENDING;
+
+	if (ep->srq && stood && !ep->silent)
+		dofi_async_event(ep->obj.ia, DAT_ASYNC_ERROR_EP_BROKEN, ep, DAT_EP_TRANSFER_TO_ERROR);
+}
+
+/*
  * The end of a connection, whatever its cause: nothing more can complete at the
  * fabric, what it did not report is flushed, and only then the event tells.
  */
@@ -204,6 +217,7 @@ static void ep_close(void *arg)
 	pthread_mutex_lock(&ep->lock);
 	if (is_live(ep)) {
 		dofi_dto_flush(ep);
+		tell_last_receive(ep);
 		dofi_ep_state_set(ep, DAT_EP_STATE_DISCONNECTED);
 		ep->closing = ep->graceful = false;
 		dofi_ep_gate(ep);
@@ -263,6 +277,8 @@ static void ep_destroy(struct dofi_obj *obj)
 	forget_reservation(ep);
 	if (ep->connect_evd)
 		dofi_evd_purge_ep(ep->connect_evd, ep);
+	if (ep->srq)
+		dofi_inbox_close(ep);
 	dofi_ep_parts_drop(ep);
 	dofi_obj_free(&dofi_ep_pool, DAT_HANDLE_TYPE_EP, obj);
 }
@@ -271,6 +287,8 @@ static void ep_reinit(struct dofi_ep *ep, DAT_EP_STATE first)
 {
 	ep->pz = NULL;
 	ep->recv_evd = ep->request_evd = ep->connect_evd = NULL;
+	ep->srq = NULL;
+	ep->inbox.arrived = false;
 	ep->sq = ep->rq = (struct dofi_queue){ .slots = NULL };
 	ep->state = first;
 	ep->reserved_by = NULL;
@@ -278,7 +296,7 @@ static void ep_reinit(struct dofi_ep *ep, DAT_EP_STATE first)
 	ep->mailbox.key = 0;
 	ep->mail = NULL;
 	ep->owes = false;
-	ep->closing = ep->graceful = ep->silent = ep->scoped = false;
+	ep->closing = ep->graceful = ep->silent = ep->scoped = ep->framed = false;
 	ep->reads = ep->atomics = 0;
 	ep->secret = ep->peer_secret = 0;
 	ep->soft_watermark = ep->hard_watermark = DAT_WATERMARK_INFINITE;
@@ -309,12 +327,22 @@ static DAT_RETURN ep_new(struct dofi_ia *ia, DAT_EP_STATE first, const struct do
 		return DOFI_NO_RESOURCE(TEP);
 	ep_reinit(ep, first);
 	ret = dofi_ep_parts_set(ep, parts);
-	if (ret) {
-		dofi_obj_free(&dofi_ep_pool, DAT_HANDLE_TYPE_EP, &ep->obj);
-		return ret == -EINVAL ? DOFI_BAD_ARG(7) : DOFI_NO_RESOURCE(MEMORY);
+	if (ret)
+		goto free_ep;
+	if (ep->srq && dofi_inbox_open(ep)) {
+		ret = -ENOMEM;
+		goto drop_parts;
 	}
 	*out = ep;
 	return DAT_SUCCESS;
+
+drop_parts:
+	dofi_ep_parts_drop(ep);
+free_ep:
+	dofi_obj_free(&dofi_ep_pool, DAT_HANDLE_TYPE_EP, &ep->obj);
+	if (ret != -EINVAL)
+		return DOFI_NO_RESOURCE(MEMORY);
+	return parts->srq ? DOFI_BAD_ARG(8) : DOFI_BAD_ARG(7);
 }
 
 struct dofi_ep *dofi_ep_tentative(struct dofi_ia *ia)
@@ -330,6 +358,36 @@ struct dofi_ep *dofi_ep_tentative(struct dofi_ia *ia)
 	return ep;
 }
 
+/* The objects of @ia that both ways of creating an EP name. */
+static DAT_RETURN parts_find(struct dofi_ia *ia, DAT_PZ_HANDLE pz_handle, DAT_EVD_HANDLE recv_evd,
+			     DAT_EVD_HANDLE request_evd, DAT_EVD_HANDLE connect_evd,
+			     struct dofi_ep_parts *parts)
+{
+	*parts = (struct dofi_ep_parts){ .pz = dofi_pz_check(pz_handle) };
+	if (pz_handle && (!parts->pz || parts->pz->obj.ia != ia))
+		return DOFI_BAD_HANDLE(PZ);
+	if (!dofi_ep_evd(ia, recv_evd, DAT_EVD_DTO_FLAG, &parts->recv_evd))
+		return DOFI_BAD_HANDLE(EVD_RECV);
+	if (!dofi_ep_evd(ia, request_evd, DAT_EVD_DTO_FLAG, &parts->request_evd))
+		return DOFI_BAD_HANDLE(EVD_REQUEST);
+	if (!dofi_ep_evd(ia, connect_evd, DAT_EVD_CONNECTION_FLAG, &parts->connect_evd))
+		return DOFI_BAD_HANDLE(EVD_CONN);
+	return DAT_SUCCESS;
+}
+
+static DAT_RETURN create(struct dofi_ia *ia, const struct dofi_ep_parts *parts,
+			 DAT_EP_HANDLE *ep_handle)
+{
+	struct dofi_ep *ep;
+	DAT_RETURN ret = ep_new(ia, DAT_EP_STATE_UNCONNECTED, parts, &ep);
+
+	if (ret)
+		return ret;
+	dofi_obj_publish(&ep->obj, DAT_HANDLE_TYPE_EP);
+	*ep_handle = ep;
+	return DAT_SUCCESS;
+}
+
 DAT_RETURN dofi_ep_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
 			  DAT_EVD_HANDLE recv_evd, DAT_EVD_HANDLE request_evd,
 			  DAT_EVD_HANDLE connect_evd, const DAT_EP_ATTR *attr,
@@ -337,30 +395,62 @@ DAT_RETURN dofi_ep_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
 {
 	struct dofi_ia *ia = dofi_ia_check(ia_handle);
 	struct dofi_ep_parts parts;
-	struct dofi_ep *ep;
 	DAT_RETURN ret;
 
 	if (!ia)
 		return DOFI_BAD_HANDLE(IA);
-	parts.pz = dofi_pz_check(pz_handle);
-	if (pz_handle && (!parts.pz || parts.pz->obj.ia != ia))
-		return DOFI_BAD_HANDLE(PZ);
-	if (!dofi_ep_evd(ia, recv_evd, DAT_EVD_DTO_FLAG, &parts.recv_evd))
-		return DOFI_BAD_HANDLE(EVD_RECV);
-	if (!dofi_ep_evd(ia, request_evd, DAT_EVD_DTO_FLAG, &parts.request_evd))
-		return DOFI_BAD_HANDLE(EVD_REQUEST);
-	if (!dofi_ep_evd(ia, connect_evd, DAT_EVD_CONNECTION_FLAG, &parts.connect_evd))
-		return DOFI_BAD_HANDLE(EVD_CONN);
+	ret = parts_find(ia, pz_handle, recv_evd, request_evd, connect_evd, &parts);
+	if (ret)
+		return ret;
 	if (!ep_handle)
 		return DOFI_BAD_ARG(7);
 	ret = dofi_caps_ep_attr(ia, attr, &parts.attr);
-	if (!ret)
-		ret = ep_new(ia, DAT_EP_STATE_UNCONNECTED, &parts, &ep);
+	return ret ? ret : create(ia, &parts, ep_handle);
+}
+
+/*
+ * The attributes of an EP of @srq: what it may hold at a time is counted in what it takes, and
+ * the SRQ has the say on segments. Programs that set no watermark leave 0 there.
+ */
+static DAT_RETURN srq_attr(struct dofi_srq *srq, const DAT_EP_ATTR *wanted, DAT_EP_ATTR *attr)
+{
+	DAT_EP_ATTR w = *wanted;
+
+	if (w.srq_soft_hw < DAT_HW_DEFAULT || w.srq_soft_hw > dofi_srq_depth(srq))
+		return DOFI_BAD_ARG(7);
+	if (!w.srq_soft_hw)
+		w.srq_soft_hw = DAT_HW_DEFAULT;
+	if (!w.max_recv_dtos || w.max_recv_dtos == DAT_HW_DEFAULT)
+		w.max_recv_dtos = dofi_srq_depth(srq);
+	w.max_recv_iov = srq->max_recv_iov;
+	return dofi_caps_ep_attr(srq->obj.ia, &w, attr);
+}
+
+DAT_RETURN dofi_ep_create_with_srq(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
+				   DAT_EVD_HANDLE recv_evd, DAT_EVD_HANDLE request_evd,
+				   DAT_EVD_HANDLE connect_evd, DAT_SRQ_HANDLE srq_handle,
+				   const DAT_EP_ATTR *attr, DAT_EP_HANDLE *ep_handle)
+{
+	struct dofi_ia *ia = dofi_ia_check(ia_handle);
+	struct dofi_ep_parts parts;
+	DAT_RETURN ret;
+
+	if (!ia)
+		return DOFI_BAD_HANDLE(IA);
+	ret = parts_find(ia, pz_handle, recv_evd, request_evd, connect_evd, &parts);
 	if (ret)
 		return ret;
-	dofi_obj_publish(&ep->obj, DAT_HANDLE_TYPE_EP);
-	*ep_handle = ep;
-	return DAT_SUCCESS;
+	parts.srq = dofi_srq_check(srq_handle);
+	if (!parts.srq || parts.srq->obj.ia != ia)
+		return DOFI_BAD_HANDLE(SRQ);
+	if (parts.pz != parts.srq->pz)
+		return DOFI_BAD_ARG(2);
+	if (!attr)
+		return DOFI_BAD_ARG(7);
+	if (!ep_handle)
+		return DOFI_BAD_ARG(8);
+	ret = srq_attr(parts.srq, attr, &parts.attr);
+	return ret ? ret : create(ia, &parts, ep_handle);
 }
 
 DAT_RETURN dofi_ep_free(DAT_EP_HANDLE ep_handle)
@@ -462,6 +552,7 @@ DAT_RETURN dofi_ep_query(DAT_EP_HANDLE ep_handle, DAT_EP_PARAM_MASK mask, DAT_EP
 	param->recv_evd_handle = ep->recv_evd;
 	param->request_evd_handle = ep->request_evd;
 	param->connect_evd_handle = ep->connect_evd;
+	param->srq_handle = ep->srq;
 	param->ep_attr = ep->attr;
 	pthread_mutex_unlock(&ep->lock);
 	return DAT_SUCCESS;

@@ -6,6 +6,7 @@
 #include "fab/watch.h"
 #include "obj/ep_attr.h"
 #include "obj/ep_dto.h"
+#include "obj/ep_srq.h"
 #include "obj/ep_state.h"
 #include "obj/evd.h"
 #include "obj/pz.h"
@@ -41,6 +42,7 @@ struct dofi_ep {
 	/* changed under the lock, and only while there is no connection: dofi_ep_modify() */
 	struct dofi_pz *pz;		/* may be NULL, like the EVDs */
 	struct dofi_evd *recv_evd, *request_evd, *connect_evd;
+	struct dofi_srq *srq;		/* for good, or none */
 	DAT_EP_ATTR attr;
 
 	pthread_mutex_t lock;		/* the fields below */
@@ -50,6 +52,7 @@ struct dofi_ep {
 	bool graceful;			/* closes when the last request is done */
 	bool silent;			/* being freed: no more events */
 	bool scoped;			/* RMRs of EP scope may be bound through it */
+	bool framed;			/* the peer receives from an SRQ: see frame.h */
 	struct dofi_queue sq, rq;	/* requests and receives */
 	int reads;			/* RDMA reads and atomics at the fabric */
 	int atomics;			/* of them, atomics */
@@ -65,6 +68,7 @@ struct dofi_ep {
 	unsigned todo;			/* DOFI_EP_CONNECT, ... */
 	DAT_EVENT_NUMBER end;		/* the event that will tell of the end */
 	struct dofi_work work;
+	struct dofi_inbox inbox;	/* with an SRQ: what it receives through */
 
 	struct dofi_ep **reserved_by;	/* where an RSP names this EP, or NULL; under the IA's lock */
 
@@ -128,6 +132,12 @@ void dofi_ep_end(struct dofi_ep *ep, DAT_EVENT_NUMBER event);
 /* The same from the transport, without the lock; @data arrives with the event. */
 void dofi_ep_end_with(struct dofi_ep *ep, DAT_EVENT_NUMBER event, const void *data, size_t size);
 
+/*
+ * On the progress thread: the peer of connected @ep is gone. Messages that it sent are still
+ * received, as long as receives come; then the connection ends.
+ */
+void dofi_ep_last_receives(struct dofi_ep *ep);
+
 /* A request retired: a graceful disconnect may have waited for it. EP lock held. */
 void dofi_ep_request_done(struct dofi_ep *ep);
 
@@ -138,6 +148,10 @@ DAT_RETURN dofi_ep_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
 			  DAT_EVD_HANDLE recv_evd, DAT_EVD_HANDLE request_evd,
 			  DAT_EVD_HANDLE connect_evd, const DAT_EP_ATTR *attr,
 			  DAT_EP_HANDLE *ep_handle);
+DAT_RETURN dofi_ep_create_with_srq(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
+				   DAT_EVD_HANDLE recv_evd, DAT_EVD_HANDLE request_evd,
+				   DAT_EVD_HANDLE connect_evd, DAT_SRQ_HANDLE srq_handle,
+				   const DAT_EP_ATTR *attr, DAT_EP_HANDLE *ep_handle);
 DAT_RETURN dofi_ep_query(DAT_EP_HANDLE ep_handle, DAT_EP_PARAM_MASK mask, DAT_EP_PARAM *param);
 DAT_RETURN dofi_ep_connect(DAT_EP_HANDLE ep_handle, DAT_IA_ADDRESS_PTR address,
 			   DAT_CONN_QUAL conn_qual, DAT_TIMEOUT timeout, DAT_COUNT data_size,

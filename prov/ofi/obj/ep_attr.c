@@ -37,6 +37,8 @@ static void parts_get(const struct dofi_ep_parts *parts)
 	evd_get(parts->recv_evd);
 	evd_get(parts->request_evd);
 	evd_get(parts->connect_evd);
+	if (parts->srq)
+		dofi_obj_get(&parts->srq->obj);
 }
 
 static void parts_put(const struct dofi_ep_parts *parts)
@@ -44,6 +46,8 @@ static void parts_put(const struct dofi_ep_parts *parts)
 	evd_put(parts->recv_evd);
 	evd_put(parts->request_evd);
 	evd_put(parts->connect_evd);
+	if (parts->srq)
+		dofi_obj_put(&parts->srq->obj);
 	if (parts->pz)
 		dofi_obj_put(&parts->pz->obj);
 }
@@ -67,6 +71,7 @@ static struct dofi_ep_parts parts_of(const struct dofi_ep *ep)
 		.recv_evd = ep->recv_evd,
 		.request_evd = ep->request_evd,
 		.connect_evd = ep->connect_evd,
+		.srq = ep->srq,
 		.attr = ep->attr,
 	};
 }
@@ -160,6 +165,7 @@ int dofi_ep_parts_set(struct dofi_ep *ep, const struct dofi_ep_parts *parts)
 	ep->recv_evd = parts->recv_evd;
 	ep->request_evd = parts->request_evd;
 	ep->connect_evd = parts->connect_evd;
+	ep->srq = parts->srq;
 	ep->attr = parts->attr;
 	dofi_dto_watermarks(ep);
 	return 0;
@@ -193,7 +199,8 @@ typedef bool take_fn(struct change *c);
 static bool take_pz(struct change *c)
 {
 	c->parts.pz = dofi_pz_check(c->wanted->pz_handle);
-	return c->parts.pz && c->parts.pz->obj.ia == c->ep->obj.ia;
+	return c->parts.pz && c->parts.pz->obj.ia == c->ep->obj.ia &&
+	       (!c->parts.srq || c->parts.srq->pz == c->parts.pz);
 }
 
 static bool take_recv_evd(struct change *c)
@@ -231,11 +238,14 @@ static bool take_request_dtos(struct change *c)
 	       dofi_queue_used(&c->ep->sq) <= (uint32_t)c->parts.attr.max_request_dtos;
 }
 
-/* Only for endpoints with a shared receive queue, of which there are none. */
+/* Of what an endpoint takes from its SRQ, which has no more than its depth to be taken. */
 static bool take_srq_mark(struct change *c)
 {
-	(void)c;
-	return false;
+	DAT_COUNT mark = c->wanted->ep_attr.srq_soft_hw;
+
+	c->parts.attr.srq_soft_hw = mark;
+	return c->parts.srq && (mark == DAT_HW_DEFAULT ||
+				(mark > 0 && mark <= dofi_srq_depth(c->parts.srq)));
 }
 
 /* What is more than an attribute with a limit. */
@@ -300,12 +310,15 @@ static bool modifiable_now(const struct dofi_ep *ep, DAT_EP_PARAM_MASK mask)
 static DAT_RETURN modify(struct dofi_ep *ep, DAT_EP_PARAM_MASK mask, const DAT_EP_PARAM *wanted)
 {
 	struct change c = { .ep = ep, .wanted = wanted, .parts = parts_of(ep) };
+	DAT_EP_PARAM_MASK left = mask;
 
-	while (mask) {
-		c.row = row_next(&mask);
+	while (left) {
+		c.row = row_next(&left);
 		if (!take_of(c.row)(&c))
 			return DOFI_BAD_ARG(3);
 	}
+	if (mask & DAT_EP_FIELD_EP_ATTR_SRQ_SOFT_HW)
+		ep->soft_watermark = c.parts.attr.srq_soft_hw;
 	switch (dofi_ep_parts_set(ep, &c.parts)) {
 	case 0:
 		return DAT_SUCCESS;

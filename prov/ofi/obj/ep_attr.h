@@ -7,11 +7,13 @@
 #include "obj/pz.h"
 
 struct dofi_ep;
+struct dofi_srq;
 
 /* All but the attributes may be NULL. */
 struct dofi_ep_parts {
 	struct dofi_pz *pz;
 	struct dofi_evd *recv_evd, *request_evd, *connect_evd;
+	struct dofi_srq *srq;
 	DAT_EP_ATTR attr;
 };
 

@@ -4,6 +4,7 @@
 #include "obj/ep_dto.h"
 
 #include "base/log.h"
+#include "obj/beside.h"
 #include "obj/ep.h"
 #include "obj/rmr.h"
 
@@ -55,12 +56,14 @@ static int queue_init(struct dofi_queue *q, struct dofi_ep *ep, uint32_t depth, 
 }
 
 /* All of an operation but what belongs to its slot. */
-static void slot_copy(struct dofi_dto *to, const struct dofi_dto *from, uint32_t max_iov)
+void dofi_dto_copy(struct dofi_dto *to, const struct dofi_dto *from, uint32_t max_iov)
 {
 	const uint8_t generation = to->generation;
+	struct dofi_ep *ep = to->ep;
 	void **desc = to->desc;
 
 	*to = *from;
+	to->ep = ep;
 	to->generation = generation;
 	to->desc = desc;
 	memcpy(to->iov, from->iov, max_iov * sizeof(*to->iov));
@@ -87,7 +90,7 @@ int dofi_queue_renew(struct dofi_queue *next, const struct dofi_queue *q, struct
 	next->next = q->next;
 	next->tail = q->tail;
 	for (i = q->head; i != q->tail; i++)
-		slot_copy(slot_at(next, i), slot_at(q, i), q->max_iov);
+		dofi_dto_copy(slot_at(next, i), slot_at(q, i), q->max_iov);
 	return 0;
 }
 
@@ -146,9 +149,19 @@ static struct dofi_dto *queue_reserve(struct dofi_queue *q)
 		return NULL;
 	dto = slot_at(q, q->tail);
 	dto->generation++;
-	dto->at_fabric = dto->done = false;
+	dto->at_fabric = dto->done = dto->announced = false;
 	dto->parts = 0;
 	return dto;
+}
+
+struct dofi_dto *dofi_queue_reserve(struct dofi_queue *q)
+{
+	return queue_reserve(q);
+}
+
+struct dofi_dto *dofi_queue_oldest(const struct dofi_queue *q)
+{
+	return slot_at(q, q->head);
 }
 
 /* Posting */
@@ -161,6 +174,11 @@ static DAT_MEM_PRIV_FLAGS local_privilege(uint8_t kind)
 
 #define SENDS (1u << DOFI_DTO_SEND | 1u << DOFI_DTO_SEND_INVALIDATE | 1u << DOFI_DTO_SEND_IMMED)
 
+static inline uint64_t longest_of(uint64_t most)
+{
+	return most < (dofi_seg_length)-1 ? most : (dofi_seg_length)-1;
+}
+
 /*
  * Sends are held to what the EP was made for. Receives may be larger than any message, and
  * programs write and read more than the max_rdma_size that they asked for: what the fabric
@@ -169,20 +187,20 @@ static DAT_MEM_PRIV_FLAGS local_privilege(uint8_t kind)
 static uint64_t longest(const struct dofi_ep *ep, uint8_t kind)
 {
 	const struct dofi_limits *limits = &ep->obj.ia->limits;
-	uint64_t most;
 
 	if (dofi_dto_is(kind, SENDS))
 		return ep->attr.max_message_size;
-	most = kind == DOFI_DTO_RECV ? limits->max_message_size : limits->max_rdma_size;
-	return most < (dofi_seg_length)-1 ? most : (dofi_seg_length)-1;
+	return longest_of(kind == DOFI_DTO_RECV ? limits->max_message_size : limits->max_rdma_size);
 }
 
-/* Checks the consumer's segments and turns them into the slot's. */
-static DAT_RETURN load_segments(struct dofi_ep *ep, struct dofi_dto *dto, DAT_COUNT n,
-				const DAT_LMR_TRIPLET *iov)
+/*
+ * Checks the consumer's segments, which are to be of @pz and together of @most bytes, and turns
+ * them into the slot's.
+ */
+static DAT_RETURN load_segments(const struct dofi_pz *pz, uint64_t most, struct dofi_dto *dto,
+				DAT_COUNT n, const DAT_LMR_TRIPLET *iov)
 {
 	DAT_MEM_PRIV_FLAGS priv = local_privilege(dto->kind);
-	const uint64_t most = longest(ep, dto->kind);
 	uint64_t total = 0;
 	DAT_RETURN ret;
 	DAT_COUNT i;
@@ -195,7 +213,7 @@ static DAT_RETURN load_segments(struct dofi_ep *ep, struct dofi_dto *dto, DAT_CO
 		if (!s->segment_length)
 			continue;
 		lmr = dofi_lmr_find(s->lmr_context, s->virtual_address, s->segment_length,
-				    ep->pz, priv, &ret);
+				    pz, priv, &ret);
 		if (!lmr)
 			return ret;
 		/* a sum would wrap: in 1.2 lengths have 64 bits */
@@ -238,7 +256,7 @@ static DAT_RETURN load_grant(struct dofi_ep *ep, struct dofi_dto *dto, const DAT
 #endif
 
 /* A read moves as much as the remote segment holds, however large the local ones are. */
-static void trim_segments(struct dofi_dto *dto, uint64_t length)
+void dofi_dto_trim(struct dofi_dto *dto, uint64_t length)
 {
 	uint64_t left = length;
 	uint8_t i;
@@ -265,7 +283,7 @@ static DAT_RETURN load_remote(struct dofi_dto *dto, const DAT_RMR_TRIPLET *remot
 							      DAT_SUCCESS;
 	if (dto->length < remote->segment_length)
 		return DOFI_RET(DAT_LENGTH_ERROR, 0);
-	trim_segments(dto, remote->segment_length);
+	dofi_dto_trim(dto, remote->segment_length);
 	return DAT_SUCCESS;
 }
 
@@ -337,7 +355,7 @@ static inline DAT_RETURN fill(struct dofi_ep *ep, struct dofi_dto *dto, uint8_t 
 		ret = load_grant(ep, dto, p->local);
 	else
 #endif
-		ret = load_segments(ep, dto, p->n, p->iov);
+		ret = load_segments(ep->pz, longest(ep, kind), dto, p->n, p->iov);
 	if (!ret && p->remote)
 		ret = load_remote(dto, p->remote);
 	if (!ret && __builtin_expect(kind > DOFI_DTO_BIND, 0))
@@ -525,6 +543,15 @@ DAT_RETURN dofi_ep_post_bind(struct dofi_ep *ep, struct dofi_bind *bind, DAT_RMR
 	return ret;
 }
 
+DAT_RETURN dofi_dto_receive(struct dofi_dto *dto, const struct dofi_pz *pz, DAT_COUNT n,
+			    const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie)
+{
+	dto->kind = DOFI_DTO_RECV;
+	dto->flags = 0;
+	dto->cookie = cookie.as_64;
+	return load_segments(pz, longest_of(pz->obj.ia->limits.max_message_size), dto, n, iov);
+}
+
 /* A receive buffer more than a watermark is no reason not to take it. */
 static __attribute__((noinline)) struct dofi_dto *reserve_past_watermark(struct dofi_ep *ep)
 {
@@ -574,6 +601,8 @@ DAT_RETURN dofi_ep_post_recv(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPL
 
 	if (!ep)
 		return DOFI_BAD_HANDLE(EP);
+	if (ep->srq)
+		return DOFI_BAD_STATE(SRQ_IN_USE);
 	if ((unsigned)n > (unsigned)ep->attr.max_recv_iov)
 		return DOFI_BAD_ARG(2);
 	if (n && !iov)
@@ -666,6 +695,11 @@ static inline void finish(struct dofi_ep *ep, struct dofi_dto *dto, int err)
 		fail(ep, dto, err);
 }
 
+void dofi_dto_finish(struct dofi_ep *ep, struct dofi_dto *dto, int err)
+{
+	finish(ep, dto, err);
+}
+
 /*
  * A fence waits for earlier reads, atomics among them; a read waits while as many as agreed
  * are under way. The target's program does the atomics, when it reads of them: what would go
@@ -743,10 +777,17 @@ static void queue_pump(struct dofi_ep *ep, struct dofi_queue *q)
 	}
 }
 
+void dofi_queue_pump(struct dofi_ep *ep, struct dofi_queue *q)
+{
+	queue_pump(ep, q);
+}
+
 void dofi_dto_pump(struct dofi_ep *ep)
 {
 	queue_pump(ep, &ep->rq);
 	queue_pump(ep, &ep->sq);
+	if (__builtin_expect(ep->srq != NULL, 0))
+		dofi_inbox_listen(ep);
 	if (__builtin_expect(ep->owes, 0))
 		ep->obj.ia->xport->resume(ep);
 }
@@ -842,6 +883,7 @@ static __attribute__((noinline)) void enqueue(struct dofi_evd *evd, struct dofi_
 {
 	struct dofi_event event;
 
+	event.shared = dto->flags & DOFI_DTO_SHARED ? ep->srq->id : 0;
 	event.number = fill_event(&event.data, ep, dto);
 	event.immed = dto->immed;
 	dofi_evd_push(evd, &event, notifies(ep, dto));
@@ -852,6 +894,8 @@ static inline void deliver(struct dofi_ep *ep, struct dofi_evd *evd, const struc
 {
 	DAT_EVENT *event;
 
+	if (dto->flags & DOFI_DTO_SHARED)
+		atomic_fetch_sub_explicit(&ep->srq->taken, 1, memory_order_relaxed);
 	if (!evd || ((dto->flags & DAT_COMPLETION_SUPPRESS_FLAG) && dto->status == DAT_DTO_SUCCESS))
 		return;
 	event = dofi_sink_take(sink, evd);
@@ -918,6 +962,8 @@ void dofi_dto_flush(struct dofi_ep *ep)
 {
 	queue_flush(ep, &ep->sq);
 	queue_flush(ep, &ep->rq);
+	if (ep->srq)
+		dofi_inbox_clear(ep);
 	ep->reads = ep->atomics = 0;
 }
 
@@ -930,13 +976,43 @@ void dofi_dto_end(struct dofi_ep *ep, struct dofi_dto *dto, int err, struct dofi
 {
 	finish(ep, dto, err);
 	dofi_dto_retire(ep, sink);
-	if (waiting(ep))
+	/* a message from an SRQ's buffer made room for the next */
+	if (waiting(ep) || __builtin_expect(dto->flags & DOFI_DTO_SHARED, 0))
 		dofi_dto_pump(ep);
 }
 
+void dofi_arrived_read(struct dofi_arrived *a, uint64_t beside, uint64_t length)
+{
+	const uint32_t written = dofi_beside_length(beside);
+
+	*a = (struct dofi_arrived){
+		.solicited = dofi_beside_solicited(beside), .immed = (uint32_t)beside,
+		.length = length, .err = written ? FI_EIO : 0,
+	};
+	switch (dofi_beside_kind(beside)) {
+	case DOFI_BESIDE_PLAIN:
+		a->kind = DOFI_DTO_RECV;
+		if (!a->solicited || a->immed)
+			a->err = FI_EIO;
+		break;
+	case DOFI_BESIDE_INVALIDATE:
+		a->kind = DOFI_DTO_RECV_INVALIDATE;
+		break;
+	case DOFI_BESIDE_IMMED:
+		a->kind = DOFI_DTO_RECV_IMMED;
+		break;
+	case DOFI_BESIDE_WRITE_IMMED:
+		a->kind = DOFI_DTO_RECV_WRITE_IMMED;
+		a->err = length ? FI_EIO : 0;
+		/* uDAPL 1.2 has no such event: its receive got nothing */
+		a->length = DAT_VERSION_MAJOR >= 2 ? written : 0;
+		break;
+	}
+}
+
 /*
- * A receive of which the transport knows more: 0, or a positive error. A grant has ended
- * before the completion tells of it, and before a receive behind this one completes.
+ * A receive of which more is known: 0, or a positive error. A grant has ended before the
+ * completion tells of it, and before a receive behind this one completes.
  */
 static __attribute__((noinline)) int receive_more(struct dofi_ep *ep, struct dofi_dto *dto,
 						  const struct dofi_arrived *arrived)
@@ -955,16 +1031,33 @@ static __attribute__((noinline)) int receive_more(struct dofi_ep *ep, struct dof
 	return 0;
 }
 
+int dofi_dto_received(struct dofi_ep *ep, struct dofi_dto *dto)
+{
+	struct dofi_arrived arrived;
+	int err = 0;
+
+	if (dto->beside) {
+		dofi_arrived_read(&arrived, dto->beside, dto->length);
+		err = receive_more(ep, dto, &arrived);
+	}
+	if (!err)
+		dofi_tally_add(&ep->receipts[dto->kind], dto->length);
+	return err;
+}
+
 /* How a receive ended; a positive error if it did not end well. */
 static inline int receive(struct dofi_ep *ep, struct dofi_dto *dto,
 			  const struct fi_cq_data_entry *entry, const struct dofi_arrived *arrived)
 {
+	int err;
+
 	if (__builtin_expect(entry->len && !dto->n_iov, 0))
 		return FI_ETRUNC;	/* a transport may give a byte of room */
 	dto->length = entry->len;
+	if (__builtin_expect(dto->flags & DOFI_DTO_SHARED, 0))
+		return dofi_dto_received(ep, dto);
 	if (__builtin_expect(arrived != NULL, 0)) {
-		int err = receive_more(ep, dto, arrived);
-
+		err = receive_more(ep, dto, arrived);
 		if (err)
 			return err;
 	}
@@ -991,6 +1084,10 @@ static inline void complete(const struct fi_cq_data_entry *entry, int err,
 	ep = dto->ep;
 	pthread_mutex_lock(&ep->lock);
 	if (dto->at_fabric && dofi_dto_context(dto) == entry->op_context) {
+		if (__builtin_expect(dto->kind == DOFI_DTO_FRAME, 0)) {
+			dofi_inbox_frame(ep, dto, entry->len, err, sink);
+			goto unlock;
+		}
 		if (dto->kind == DOFI_DTO_RECV && !err)
 			err = receive(ep, dto, entry, arrived);
 		if (__builtin_expect(dto->parts && !err, 0))
@@ -998,6 +1095,7 @@ static inline void complete(const struct fi_cq_data_entry *entry, int err,
 		else
 			dofi_dto_end(ep, dto, err, sink);
 	}
+unlock:
 	pthread_mutex_unlock(&ep->lock);
 }
 

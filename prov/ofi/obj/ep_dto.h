@@ -10,6 +10,7 @@
 
 struct dofi_bind;
 struct dofi_ep;
+struct dofi_pz;
 struct dofi_sink;
 struct fi_cq_data_entry;
 
@@ -21,6 +22,7 @@ enum dofi_dto_kind {
 	/* from here on: less usual, and some of them not the fabric's */
 	DOFI_DTO_BIND,			/* of an RMR */
 	DOFI_DTO_READ_TO_RMR,		/* a read once its turn has come and local_key is in force */
+	DOFI_DTO_FRAME,			/* the provider's own receive, see frame.h */
 	DOFI_DTO_SEND_INVALIDATE,	/* immed is the context that the receiver is to end */
 	/* of the extension, see ep_ext.h */
 	DOFI_DTO_SEND_IMMED,
@@ -72,6 +74,7 @@ struct dofi_dto {
 	bool done;
 	uint8_t parts;			/* completions to come from the fabric before the last one */
 	bool submitted;			/* the first part of several is at the fabric, or was */
+	bool announced;			/* of a send: the peer knows that it comes */
 	uint32_t immed;			/* data that travels beside a message */
 	union {
 		struct {
@@ -82,6 +85,7 @@ struct dofi_dto {
 			uint64_t operand;	/* of an atomic: what is added, or stored, */
 			uint64_t compare;	/* and what must be there for that */
 		};
+		uint64_t beside;	/* of an SRQ's receive: what came with its message */
 		uint32_t local_key;	/* of a read to an RMR */
 	};
 	void **desc;			/* one per segment, behind the segments */
@@ -94,6 +98,9 @@ struct dofi_dto {
  * the EP is of that zone again, remote_addr is the zone's id and remote_key what n_iov was.
  */
 #define DOFI_DTO_BARRED 0x80
+
+/* In flags: a receive that was posted to an SRQ. */
+#define DOFI_DTO_SHARED 0x40
 
 #define DOFI_DTO_GENERATIONS 64		/* slots are aligned to as many bytes */
 
@@ -129,6 +136,10 @@ void dofi_queue_fini(struct dofi_queue *q);
 /* The EP goes from the zone of one id to that of another: what its receives may still do. */
 void dofi_queue_rezone(struct dofi_queue *q, uint64_t from, uint64_t to);
 
+/* The slot that the next operation will take, or NULL when all are in use; and the oldest. */
+struct dofi_dto *dofi_queue_reserve(struct dofi_queue *q);
+struct dofi_dto *dofi_queue_oldest(const struct dofi_queue *q);
+
 /* Operations outstanding. */
 static inline uint32_t dofi_queue_used(const struct dofi_queue *q)
 {
@@ -152,6 +163,22 @@ void dofi_dto_watermarks(struct dofi_ep *ep);
  * worked out when that changes, so that a post only looks at one flag. EP lock held.
  */
 void dofi_ep_gate(struct dofi_ep *ep);
+
+/* Makes @to, of another queue, the operation @from, whose slots have room for @max_iov segments. */
+void dofi_dto_copy(struct dofi_dto *to, const struct dofi_dto *from, uint32_t max_iov);
+
+/* Fills in a receive into memory of @pz; no flags. */
+DAT_RETURN dofi_dto_receive(struct dofi_dto *dto, const struct dofi_pz *pz, DAT_COUNT n,
+			    const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie);
+
+/* Shortens @dto to @length bytes; it has as many. */
+void dofi_dto_trim(struct dofi_dto *dto, uint64_t length);
+
+/* Records how @dto ended: a positive @err ends the connection, too. EP lock held. */
+void dofi_dto_finish(struct dofi_ep *ep, struct dofi_dto *dto, int err);
+
+/* Sends what waits in @q, of @ep, to the fabric. EP lock held. */
+void dofi_queue_pump(struct dofi_ep *ep, struct dofi_queue *q);
 
 /* Sends waiting operations to the fabric, as far as it and the rules allow. EP lock held. */
 void dofi_dto_pump(struct dofi_ep *ep);
@@ -192,9 +219,15 @@ struct dofi_arrived {
 	int err;			/* positive, if what arrived is not what a peer may send */
 };
 
+/* Reads what came beside a message of @length bytes; not 0. */
+void dofi_arrived_read(struct dofi_arrived *arrived, uint64_t beside, uint64_t length);
+
 /* As dofi_dto_complete(), for a receive that @arrived tells about. */
 void dofi_dto_complete_as(const struct fi_cq_data_entry *entry, const struct dofi_arrived *arrived,
 			  struct dofi_sink *sink);
+
+/* An SRQ's receive ended well: what came beside its message is done. A positive error if not so. */
+int dofi_dto_received(struct dofi_ep *ep, struct dofi_dto *dto);
 
 /* Ends a request that the transport keeps track of itself; a positive @err. EP lock held. */
 void dofi_dto_end(struct dofi_ep *ep, struct dofi_dto *dto, int err, struct dofi_sink *sink);

@@ -96,7 +96,7 @@ int dofi_evd_push(struct dofi_evd *evd, const struct dofi_event *event, bool wak
 	return 0;
 }
 
-void dofi_async_error(struct dofi_ia *ia, DAT_EVENT_NUMBER number, DAT_HANDLE handle,
+void dofi_async_event(struct dofi_ia *ia, DAT_EVENT_NUMBER number, DAT_HANDLE handle,
 		      DAT_COUNT reason)
 {
 	struct dofi_event event = { .number = number };
@@ -108,6 +108,37 @@ void dofi_async_error(struct dofi_ia *ia, DAT_EVENT_NUMBER number, DAT_HANDLE ha
 	/* nobody can be told of the overflow of the EVD that tells of overflows */
 	if (ia->async_evd && handle != ia->async_evd && dofi_evd_check(ia->async_evd))
 		dofi_evd_push(ia->async_evd, &event, true);
+}
+
+void dofi_async_error(struct dofi_ia *ia, DAT_EVENT_NUMBER number, DAT_HANDLE handle,
+		      DAT_COUNT reason)
+{
+	dofi_log(DOFI_WARN, DOFI_EVD, "asynchronous error %#x, reason %d", number, reason);
+	dofi_async_event(ia, number, handle, reason);
+}
+
+static uint32_t count_shared(struct dofi_evd *evd, uint32_t id)
+{
+	uint32_t i, n = 0, count;
+
+	pthread_mutex_lock(&evd->lock);
+	count = atomic_load(&evd->count);
+	for (i = 0; i < count; i++)
+		n += ring_slot(evd, i)->shared == id;
+	pthread_mutex_unlock(&evd->lock);
+	return n;
+}
+
+uint32_t dofi_evd_count_shared(struct dofi_ia *ia, uint32_t id)
+{
+	struct dofi_obj *obj;
+	uint32_t n = 0;
+
+	pthread_mutex_lock(&ia->lock);
+	TAILQ_FOREACH(obj, &ia->children[DOFI_KIND(DAT_HANDLE_TYPE_EVD)], sibling)
+		n += count_shared((struct dofi_evd *)obj, id);
+	pthread_mutex_unlock(&ia->lock);
+	return n;
 }
 
 static int feed_index(struct dofi_evd *evd, struct dofi_cq *cq)

@@ -13,6 +13,7 @@
 struct dofi_event {
 	DAT_EVENT_NUMBER number;
 	uint32_t immed;			/* immediate data of the extension's completions */
+	uint32_t shared;		/* the id of the SRQ whose buffer this completes, or 0 */
 	DAT_EVENT_DATA data;
 };
 
@@ -99,7 +100,9 @@ static inline DAT_EVENT *dofi_sink_take(struct dofi_sink *sink, struct dofi_evd 
 	return sink->event;
 }
 
-/* Queues an asynchronous error of @ia about @handle. */
+/* Queues an asynchronous event of @ia about @handle; and one that is worth a warning. */
+void dofi_async_event(struct dofi_ia *ia, DAT_EVENT_NUMBER number, DAT_HANDLE handle,
+		      DAT_COUNT reason);
 void dofi_async_error(struct dofi_ia *ia, DAT_EVENT_NUMBER number, DAT_HANDLE handle,
 		      DAT_COUNT reason);
 
@@ -118,6 +121,8 @@ struct dofi_stream {
  * changed, if streams of one EVD would not notify alike.
  */
 bool dofi_evd_streams_swap(const struct dofi_stream *from, const struct dofi_stream *to, int n);
+/* How many completions of buffers of the SRQ with this id are queued in EVDs of @ia. */
+uint32_t dofi_evd_count_shared(struct dofi_ia *ia, uint32_t id);
 
 /* An endpoint begins or ends to deliver what @cq completes to @evd. */
 void dofi_evd_feed_get(struct dofi_evd *evd, struct dofi_cq *cq);

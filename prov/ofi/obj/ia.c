@@ -28,7 +28,8 @@ struct dofi_pool dofi_ia_pool = DOFI_POOL_INIT("ia", struct dofi_ia, ia_ctor);
  * says which list a graceful close must find empty.
  */
 static const DAT_HANDLE_TYPE close_order[] = {
-	DAT_HANDLE_TYPE_CR, DAT_HANDLE_TYPE_EP, DAT_HANDLE_TYPE_PSP, DAT_HANDLE_TYPE_RSP,
+	DAT_HANDLE_TYPE_CR, DAT_HANDLE_TYPE_EP, DAT_HANDLE_TYPE_SRQ, DAT_HANDLE_TYPE_PSP,
+	DAT_HANDLE_TYPE_RSP,
 #if DAT_VERSION_MAJOR >= 2
 	DAT_HANDLE_TYPE_CSP,
 #endif

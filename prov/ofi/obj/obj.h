@@ -32,7 +32,8 @@ struct dofi_obj {
 TAILQ_HEAD(dofi_obj_list, dofi_obj);
 
 extern struct dofi_pool dofi_ia_pool, dofi_pz_pool, dofi_lmr_pool, dofi_rmr_pool, dofi_cno_pool,
-	dofi_evd_pool, dofi_ep_pool, dofi_psp_pool, dofi_rsp_pool, dofi_csp_pool, dofi_cr_pool;
+	dofi_evd_pool, dofi_ep_pool, dofi_srq_pool, dofi_psp_pool, dofi_rsp_pool, dofi_csp_pool,
+	dofi_cr_pool;
 
 /* @handle as an object of @pool if it is a live one of @type, else NULL; any value is safe. */
 static inline void *dofi_obj_check(struct dofi_pool *pool, DAT_HANDLE_TYPE type, DAT_HANDLE handle)

@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "fab/quirks.h"
+#include "obj/beside.h"
 #include "xport/msg_listen.h"
 #include "xport/msg_mail.h"
 #include "xport/wire.h"
@@ -218,6 +219,7 @@ static int connect_once(struct dofi_ep *ep)
 		.kind = DOFI_WIRE_REQUEST,
 		.conn_qual = port == r->conn_qual ? 0 : r->conn_qual,
 		.secret = secret_make(ep),
+		.framed = ep->srq,
 		.data = r->data,
 		.data_size = r->data_size,
 	};
@@ -292,6 +294,7 @@ static void msg_accept(struct dofi_ep *ep)
 	struct dofi_wire msg = {
 		.kind = DOFI_WIRE_ACCEPT,
 		.secret = secret_make(ep),
+		.framed = ep->srq,
 		.data = ep->request.data,
 		.data_size = ep->request.data_size,
 	};
@@ -349,6 +352,7 @@ static void accepted(struct dofi_ep *ep, const void *data, size_t size)
 	pthread_mutex_lock(&ep->lock);
 	ep->peer_secret = msg.secret;
 	ep->mailbox = msg.mailbox;
+	ep->framed = msg.framed;
 	pthread_mutex_unlock(&ep->lock);
 	dofi_ep_established(ep, msg.data, msg.data_size);
 }
@@ -376,6 +380,19 @@ static void gone(struct dofi_ep *ep, DAT_EVENT_NUMBER when_connected)
 	}
 }
 
+/*
+ * An endpoint of an SRQ receives one frame after the other, and so may still have messages to
+ * come that another's posted receives would have held by now.
+ */
+static void peer_left(struct dofi_ep *ep)
+{
+	if (ep->srq && ep->obj.ia->fabric.quirk->shutdown_overtakes &&
+	    state_of(ep) == DAT_EP_STATE_CONNECTED)
+		dofi_ep_last_receives(ep);
+	else
+		gone(ep, DAT_CONNECTION_EVENT_DISCONNECTED);
+}
+
 static void msg_event(struct dofi_progress *p, uint32_t event, struct fi_eq_cm_entry *entry, size_t len)
 {
 	struct dofi_ia *ia = ia_of(p);
@@ -392,7 +409,7 @@ static void msg_event(struct dofi_progress *p, uint32_t event, struct fi_eq_cm_e
 	if (event == FI_CONNECTED)
 		connected(ep, entry->data, data_size);
 	else if (event == FI_SHUTDOWN)
-		gone(ep, DAT_CONNECTION_EVENT_DISCONNECTED);
+		peer_left(ep);
 }
 
 /* A refusal and a rejection look alike but for our header in the data. */
@@ -462,34 +479,97 @@ static int receive_nothing(struct dofi_ep *ep, struct dofi_dto *dto)
 	return fi_recv(ep->fid, room ? &dto->status : NULL, room, NULL, 0, dofi_dto_context(dto));
 }
 
-/* A message, and beside it what it is and @value, where the fabric carries such a thing. */
-static __attribute__((noinline)) int send_data(struct dofi_ep *ep, struct dofi_dto *dto,
-					       enum dofi_cq_data_kind kind, uint32_t value)
+/* The memory of @dto, as it is. */
+static int send_plain(struct dofi_ep *ep, struct dofi_dto *dto)
 {
-	const bool written = kind == DOFI_CQ_WRITE_IMMED;
+	void *context = dofi_dto_context(dto);
+
+	if (dto->n_iov == 1)
+		return fi_send(ep->fid, dto->iov->iov_base, dto->iov->iov_len, *dto->desc, 0, context);
+	return dto->n_iov ? fi_sendv(ep->fid, dto->iov, dto->desc, dto->n_iov, 0, context) :
+			    fi_send(ep->fid, NULL, 0, NULL, 0, context);
+}
+
+/* Copies as much as an endpoint of an SRQ is sent in one frame. */
+static void gather(unsigned char *to, const struct dofi_dto *dto)
+{
+	uint8_t i;
+
+	for (i = 0; i < dto->n_iov; i++) {
+		memcpy(to, dto->iov[i].iov_base, dto->iov[i].iov_len);
+		to += dto->iov[i].iov_len;
+	}
+}
+
+/* The frame is the message: injected, as it has no memory of its own, and yet completed. */
+static int send_whole(struct dofi_ep *ep, struct dofi_dto *dto, const struct dofi_frame *frame,
+		      unsigned char buf[DOFI_FRAME_MAX])
+{
+	const struct iovec iov = { buf, DOFI_FRAME_HEADER + frame->length };
+	const struct fi_msg msg = {
+		.msg_iov = &iov,
+		.iov_count = 1,
+		.context = dofi_dto_context(dto),
+	};
+
+	if (frame->length)
+		gather(buf + DOFI_FRAME_HEADER, dto);
+	return fi_sendmsg(ep->fid, &msg, FI_INJECT | FI_COMPLETION);
+}
+
+/*
+ * The peer receives from an SRQ: it is told of a message of @length bytes, none or all of @dto,
+ * and of what goes with it, and finds a buffer.
+ */
+static __attribute__((noinline)) int send_framed(struct dofi_ep *ep, struct dofi_dto *dto,
+						 uint64_t length, uint64_t beside)
+{
+	const size_t room = ep->obj.ia->limits.inject_size < DOFI_FRAME_MAX ?
+				    ep->obj.ia->limits.inject_size : DOFI_FRAME_MAX;
+	const struct dofi_frame frame = {
+		.length = length, .beside = beside, .whole = length <= room - DOFI_FRAME_HEADER,
+	};
+	unsigned char buf[DOFI_FRAME_MAX];
+	int ret;
+
+	dofi_frame_pack(buf, &frame);
+	if (frame.whole)
+		return send_whole(ep, dto, &frame, buf);
+	if (!dto->announced) {
+		ret = fi_inject(ep->fid, buf, DOFI_FRAME_HEADER, 0);
+		if (ret)
+			return ret;
+		dto->announced = true;
+	}
+	return send_plain(ep, dto);
+}
+
+/* A message, and beside it what it is and @value, where that can be carried. */
+static __attribute__((noinline)) int send_beside(struct dofi_ep *ep, struct dofi_dto *dto,
+						 enum dofi_beside_kind kind, uint32_t value)
+{
+	const bool written = kind == DOFI_BESIDE_WRITE_IMMED;
 	const struct fi_msg msg = {
 		.msg_iov = dto->iov,
 		.desc = dto->desc,
 		.iov_count = written ? 0 : dto->n_iov,
 		.context = dofi_dto_context(dto),
-		.data = dofi_cq_data(kind, dto->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG,
-				     written ? (uint32_t)dto->length : 0, value),
+		.data = dofi_beside(kind, dto->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG,
+				    written ? (uint32_t)dto->length : 0, value),
 	};
 
+	if (ep->framed)
+		return send_framed(ep, dto, written ? 0 : dto->length, msg.data);
 	return fi_sendmsg(ep->fid, &msg, ep->obj.ia->fabric.cq_data ? FI_REMOTE_CQ_DATA : 0);
 }
 
-/* Most operations have one segment. */
-static int submit_send(struct dofi_ep *ep, struct dofi_dto *dto)
+static inline int submit_send(struct dofi_ep *ep, struct dofi_dto *dto)
 {
-	void *context = dofi_dto_context(dto);
-
 	if (__builtin_expect(dto->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG, 0))
-		return send_data(ep, dto, DOFI_CQ_PLAIN, 0);
-	if (dto->n_iov == 1)
-		return fi_send(ep->fid, dto->iov->iov_base, dto->iov->iov_len, *dto->desc, 0, context);
-	return dto->n_iov ? fi_sendv(ep->fid, dto->iov, dto->desc, dto->n_iov, 0, context) :
-			    fi_send(ep->fid, NULL, 0, NULL, 0, context);
+		return send_beside(ep, dto, DOFI_BESIDE_PLAIN, 0);
+	if (__builtin_expect(ep->framed, 0))
+		return send_framed(ep, dto, dto->length, 0);
+	return send_plain(ep, dto);
 }
 
 static int submit_recv(struct dofi_ep *ep, struct dofi_dto *dto)
@@ -528,16 +608,16 @@ static int submit_write_immed(struct dofi_ep *ep, struct dofi_dto *dto)
 	}
 	if (dto->parts && ep->obj.ia->fabric.quirk->goes_on)
 		return -FI_EAGAIN;
-	return send_data(ep, dto, DOFI_CQ_WRITE_IMMED, dto->immed);
+	return send_beside(ep, dto, DOFI_BESIDE_WRITE_IMMED, dto->immed);
 }
 
 static int submit_more(struct dofi_ep *ep, struct dofi_dto *dto)
 {
 	switch (dto->kind) {
 	case DOFI_DTO_SEND_INVALIDATE:
-		return send_data(ep, dto, DOFI_CQ_INVALIDATE, dto->immed);
+		return send_beside(ep, dto, DOFI_BESIDE_INVALIDATE, dto->immed);
 	case DOFI_DTO_SEND_IMMED:
-		return send_data(ep, dto, DOFI_CQ_IMMED, dto->immed);
+		return send_beside(ep, dto, DOFI_BESIDE_IMMED, dto->immed);
 	case DOFI_DTO_WRITE_IMMED:
 		return submit_write_immed(ep, dto);
 	default:
@@ -551,6 +631,7 @@ static int msg_submit(struct dofi_ep *ep, struct dofi_dto *dto)
 		return submit_send(ep, dto);
 	switch (dto->kind) {
 	case DOFI_DTO_RECV:
+	case DOFI_DTO_FRAME:
 		return submit_recv(ep, dto);
 	case DOFI_DTO_WRITE:
 		return submit_write(ep, dto);
@@ -566,33 +647,10 @@ static int msg_submit(struct dofi_ep *ep, struct dofi_dto *dto)
 /* What arrived for a receive. The peer may be anybody: what makes no sense is an error. */
 static void received_with_data(const struct fi_cq_data_entry *entry, struct dofi_sink *sink)
 {
-	struct dofi_arrived a = { .immed = (uint32_t)entry->data, .length = entry->len };
-	uint32_t length = dofi_cq_data_length(entry->data);
+	struct dofi_arrived arrived;
 
-	a.solicited = dofi_cq_data_solicited(entry->data);
-	switch (dofi_cq_data_kind(entry->data)) {
-	case DOFI_CQ_PLAIN:
-		a.kind = DOFI_DTO_RECV;
-		a.err = !a.solicited || length || a.immed ? FI_EIO : 0;
-		break;
-	case DOFI_CQ_INVALIDATE:
-		a.kind = DOFI_DTO_RECV_INVALIDATE;
-		a.err = length ? FI_EIO : 0;
-		break;
-	case DOFI_CQ_IMMED:
-		a.kind = DOFI_DTO_RECV_IMMED;
-		a.err = length ? FI_EIO : 0;
-		break;
-	case DOFI_CQ_WRITE_IMMED:
-		a.kind = DOFI_DTO_RECV_WRITE_IMMED;
-		a.err = entry->len ? FI_EIO : 0;
-		/* uDAPL 1.2 has no such event: its receive got nothing */
-		a.length = DAT_VERSION_MAJOR >= 2 ? length : 0;
-		break;
-	default:
-		a.err = FI_EIO;
-	}
-	dofi_dto_complete_as(entry, &a, sink);
+	dofi_arrived_read(&arrived, entry->data, entry->len);
+	dofi_dto_complete_as(entry, &arrived, sink);
 }
 
 static __attribute__((noinline)) void completed_with_data(const struct fi_cq_data_entry *entry,

@@ -269,6 +269,7 @@ void msg_request(struct dofi_ia *ia, struct fid *pep, struct fi_info *info,
 	sp = sp_of(l, msg.conn_qual ? msg.conn_qual : l->port);
 	arrival.secret = msg.secret;
 	arrival.mailbox = msg.mailbox;
+	arrival.framed = msg.framed;
 	arrival.data = msg.data;
 	arrival.data_size = msg.data_size;
 	l->users++;

@@ -12,7 +12,8 @@
 #define FLAG_QUAL 0x01
 #define FLAG_SECRET 0x02
 #define FLAG_MAILBOX 0x04
-#define FLAGS (FLAG_QUAL | FLAG_SECRET | FLAG_MAILBOX)
+#define FLAG_FRAMED 0x08
+#define FLAGS (FLAG_QUAL | FLAG_SECRET | FLAG_MAILBOX | FLAG_FRAMED)
 
 #define FIXED 4
 #define QUAL 8
@@ -45,7 +46,7 @@ size_t dofi_wire_pack(unsigned char buf[DOFI_WIRE_MAX], const struct dofi_wire *
 	buf[0] = MAGIC;
 	buf[1] = VERSION << 4 | msg->kind;
 	buf[2] = (msg->conn_qual ? FLAG_QUAL : 0) | (msg->secret ? FLAG_SECRET : 0) |
-		 (msg->mailbox.key ? FLAG_MAILBOX : 0);
+		 (msg->mailbox.key ? FLAG_MAILBOX : 0) | (msg->framed ? FLAG_FRAMED : 0);
 	buf[3] = (unsigned char)msg->data_size;
 	if (msg->conn_qual)
 		p = put(p, QUAL, msg->conn_qual);
@@ -100,7 +101,10 @@ int dofi_wire_unpack(const void *buf, size_t len, struct dofi_wire *msg)
 	if ((p[1] & 0xf) < DOFI_WIRE_REQUEST || (p[1] & 0xf) > DOFI_WIRE_REFUSE)
 		return -EPROTO;
 	flags = p[2];
-	*msg = (struct dofi_wire){ .kind = (enum dofi_wire_kind)(p[1] & 0xf), .data_size = p[3] };
+	*msg = (struct dofi_wire){
+		.kind = (enum dofi_wire_kind)(p[1] & 0xf), .framed = flags & FLAG_FRAMED,
+		.data_size = p[3],
+	};
 	if (msg->data_size > DOFI_WIRE_MAX_DATA ||
 	    len < FIXED + numbers_size(flags) + msg->data_size)
 		return -EPROTO;

@@ -4,7 +4,7 @@
  *
  *	byte 0     magic
  *	byte 1     version in the high, kind in the low half
- *	byte 2     flags
+ *	byte 2     flags: 1, a qualifier follows; 2, what is sent to me is to be framed
  *	byte 3     length of the consumer's private data
  *	8 bytes    connection qualifier, if flag 1 says so
  *	4 bytes    the sender's secret, if flag 2 does
@@ -42,6 +42,7 @@ struct dofi_wire {
 	uint64_t conn_qual;		/* of a request; 0 stands for the port */
 	uint32_t secret;		/* of a request or an acceptance; 0 is none */
 	struct dofi_mailbox mailbox;	/* of a request or an acceptance; key 0 is none */
+	bool framed;			/* who sends it receives from an SRQ: see obj/frame.h */
 	const void *data;
 	size_t data_size;
 };
@@ -54,45 +55,6 @@ size_t dofi_wire_pack(unsigned char buf[DOFI_WIRE_MAX], const struct dofi_wire *
  * our version. @msg->data points into @buf.
  */
 int dofi_wire_unpack(const void *buf, size_t len, struct dofi_wire *msg);
-
-/*
- * What comes with a message or an RDMA write as remote CQ data, where that has 64 bits: in the
- * upper half a kind and a flag, in the lower a value. Writes complete no receive of the fabric's,
- * so a write with immediate data is followed by a message of no bytes, which tells in the upper
- * bits how many were written.
- */
-enum dofi_cq_data_kind {
-	DOFI_CQ_PLAIN = 0,		/* a message that has the flag alone */
-	DOFI_CQ_INVALIDATE = 1,		/* a message: the context to be invalidated */
-	DOFI_CQ_IMMED = 2,		/* a message: its immediate data */
-	DOFI_CQ_WRITE_IMMED = 3,	/* a message of no bytes: the immediate data of a write */
-};
-
-#define DOFI_CQ_KIND_MASK UINT64_C(3)
-#define DOFI_CQ_SOLICITED UINT64_C(4)	/* DAT_COMPLETION_SOLICITED_WAIT_FLAG of the send */
-#define DOFI_CQ_LENGTH_SHIFT 35
-
-static inline uint64_t dofi_cq_data(enum dofi_cq_data_kind kind, bool solicited, uint32_t length,
-				    uint32_t value)
-{
-	return (uint64_t)length << DOFI_CQ_LENGTH_SHIFT |
-	       (kind | (solicited ? DOFI_CQ_SOLICITED : 0)) << 32 | value;
-}
-
-static inline enum dofi_cq_data_kind dofi_cq_data_kind(uint64_t data)
-{
-	return (enum dofi_cq_data_kind)(data >> 32 & DOFI_CQ_KIND_MASK);
-}
-
-static inline bool dofi_cq_data_solicited(uint64_t data)
-{
-	return data >> 32 & DOFI_CQ_SOLICITED;
-}
-
-static inline uint32_t dofi_cq_data_length(uint64_t data)
-{
-	return (uint32_t)(data >> DOFI_CQ_LENGTH_SHIFT);
-}
 
 /*
  * The port on which a qualifier is listened for. A qualifier that fits a port is

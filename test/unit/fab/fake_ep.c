@@ -102,7 +102,7 @@ static int get_name(fid_t fid, void *address, size_t *len)
 
 static ssize_t op(enum fake_op kind, const struct iovec *iov, size_t count, void *context)
 {
-	if (fake_eps.fault.op)
+	if (fake_eps.fault.op && (!fake_eps.fault.op_only || fake_eps.fault.op_only == kind))
 		return fake_eps.fault.op;
 	fake_eps.ops++;
 	fake_eps.op = kind;
@@ -133,6 +133,24 @@ static ssize_t ep_sendv(struct fid_ep *ep, const struct iovec *iov, void **desc,
 {
 	(void)ep, (void)desc, (void)to;
 	return op(FAKE_SENDV, iov, count, context);
+}
+
+/* What the consumer's memory is not needed for any more. */
+static void keep(const struct iovec *iov)
+{
+	if (iov->iov_len > sizeof(fake_eps.injected))
+		abort();
+	memcpy(fake_eps.injected, iov->iov_base, iov->iov_len);
+}
+
+static ssize_t ep_inject(struct fid_ep *ep, const void *buf, size_t len, fi_addr_t to)
+{
+	ssize_t ret = op_flat(FAKE_INJECT, buf, len, NULL);
+
+	(void)ep, (void)to;
+	if (!ret)
+		keep(&fake_eps.iov[0]);
+	return ret;
 }
 
 static ssize_t ep_recv(struct fid_ep *ep, void *buf, size_t len, void *desc, fi_addr_t from,
@@ -189,6 +207,7 @@ static ssize_t ep_sendmsg(struct fid_ep *ep, const struct fi_msg *msg, uint64_t 
 		ret = op(FAKE_SENDMSG, msg->msg_iov, msg->iov_count, msg->context);
 	if (ret)
 		return ret;
+	keep(&fake_eps.iov[0]);
 	fake_eps.flags = flags;
 	fake_eps.cq_data = msg->data;
 	return ret;
@@ -278,7 +297,7 @@ static struct fi_ops_cm cm_ops = {
 };
 static struct fi_ops_msg msg_ops = {
 	.size = sizeof(msg_ops), .send = ep_send, .sendv = ep_sendv, .recv = ep_recv, .recvv = ep_recvv,
-	.sendmsg = ep_sendmsg,
+	.inject = ep_inject, .sendmsg = ep_sendmsg,
 };
 static struct fi_ops_rma rma_ops = {
 	.size = sizeof(rma_ops), .read = ep_read, .readv = ep_readv, .writemsg = ep_writemsg,

@@ -24,12 +24,13 @@ struct fake_ep {
 };
 
 enum fake_op { FAKE_NONE, FAKE_SEND, FAKE_SENDV, FAKE_RECV, FAKE_RECVV, FAKE_READ, FAKE_READV, FAKE_WRITE,
-	       FAKE_SENDMSG, FAKE_LETTER };
+	       FAKE_INJECT, FAKE_SENDMSG, FAKE_LETTER };
 
 /* Set by tests; all zero is endpoints that work. */
 struct fake_ep_faults {
 	int endpoint, bind_eq, bind_cq, enable, connect, accept, reject, close;
 	int pep_bind, listen, getname, op, letter, sendmsg;
+	enum fake_op op_only;		/* if set, only operations of this kind fail */
 	uint16_t busy[8];		/* ports that are taken: */
 	int busy_passive_ep, busy_listen;	/* where it shows, and as what */
 	uint16_t forbidden;		/* a port that may not be bound */
@@ -59,6 +60,7 @@ struct fake_eps {
 	int ops;
 	enum fake_op op;		/* the last, and its arguments */
 	struct iovec iov[8];
+	unsigned char injected[128];	/* what was sent from memory that is gone by now */
 	size_t count;
 	uint64_t remote_addr, remote_key, remote_len, flags, cq_data;
 	void *context;

@@ -831,6 +831,21 @@ Test(limits, unknown_counts_have_a_default)
 	cr_expect(l.max_eps > 0 && l.max_lmrs > 0 && l.max_pzs > 0);
 }
 
+Test(limits, shared_receive_queues_need_injection)
+{
+	struct fi_info *info = fake_info("tcp", "");
+	struct dofi_limits l;
+
+	info->tx_attr->inject_size = 19;
+	l = limits_of(fi_dupinfo(info));
+	cr_expect(!l.max_srqs && !l.max_srq_eps);
+	info->tx_attr->inject_size = 20;
+	l = limits_of(info);
+	cr_expect(l.max_srqs > 0);
+	cr_expect_eq(l.max_srq_eps, l.max_eps);
+	cr_expect_eq(l.inject_size, 20);
+}
+
 Test(limits, private_data_is_what_was_asked)
 {
 	cr_expect_eq(limits_of(fake_info("tcp", "")).cm_data_size, 100);

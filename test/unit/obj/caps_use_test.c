@@ -140,7 +140,9 @@ Test(caps_use, without_what_it_needs_an_attribute_says_so)
 
 Test(caps_use, the_provider_tells_what_it_counts_of_receives)
 {
-	cr_expect_eq(provider_attr.srq_watermarks_supported, 0x110);
+	cr_expect_eq(provider_attr.srq_supported, DAT_TRUE);
+	cr_expect_eq(provider_attr.srq_watermarks_supported, 0x111);
+	cr_expect_eq(provider_attr.srq_info_supported, 0x11);
 	cr_expect_eq(provider_attr.ep_recv_info_supported, 0x11);
 }
 

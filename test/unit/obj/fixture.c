@@ -148,6 +148,7 @@ static int getinfo(const char *node, uint64_t flags, const struct fi_info *hints
 	*info = fake_info("tcp", "127.0.0.1");
 	(*info)->ep_attr->max_msg_size = 1 << 20;
 	(*info)->tx_attr->iov_limit = 6;
+	(*info)->tx_attr->inject_size = 128;
 	(*info)->rx_attr->iov_limit = 5;
 	return 0;
 }

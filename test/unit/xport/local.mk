@@ -54,7 +54,7 @@ prov_test_sources = $(prov_test_runner) \
 	test/unit/prov_test.c \
 	test/unit/registry.c \
 	test/unit/registry.h \
-	test/unit/stubs_test.c
+	test/unit/table_test.c
 
 test_unit_prov1_test_SOURCES = $(prov_test_sources)
 test_unit_prov1_test_CPPFLAGS = $(prov_test_cppflags) -DDAT_API=1

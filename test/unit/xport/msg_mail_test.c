@@ -3,6 +3,7 @@
 
 #include "xport/fabric.h"
 
+#include "obj/beside.h"
 #include "obj/ep_ext.h"
 #include "xport/msg_mail.h"
 
@@ -416,12 +417,12 @@ static void immediate(uint64_t data, size_t len, DAT_IB_EXT_TYPE type, uint64_t 
 
 Test(msg_mail, immediate_data_of_a_message)
 {
-	immediate(dofi_cq_data(DOFI_CQ_IMMED, false, 0, 0xcafebabe), 5, DAT_IB_RECV_IMMED_DATA, 5);
+	immediate(dofi_beside(DOFI_BESIDE_IMMED, false, 0, 0xcafebabe), 5, DAT_IB_RECV_IMMED_DATA, 5);
 }
 
 Test(msg_mail, immediate_data_of_a_write)
 {
-	immediate(dofi_cq_data(DOFI_CQ_WRITE_IMMED, false, 1 << 20, 0xcafebabe), 0,
+	immediate(dofi_beside(DOFI_BESIDE_WRITE_IMMED, false, 1 << 20, 0xcafebabe), 0,
 		  DAT_IB_RDMA_WRITE_IMMED_DATA, 1 << 20);
 }
 
@@ -444,12 +445,12 @@ Test(msg_mail, a_message_of_no_kind)
 
 Test(msg_mail, a_message_with_the_length_of_a_write)
 {
-	nonsense(dofi_cq_data(DOFI_CQ_IMMED, false, 5, 0), 5);
+	nonsense(dofi_beside(DOFI_BESIDE_IMMED, false, 5, 0), 5);
 }
 
 Test(msg_mail, a_message_with_bytes_that_tells_of_a_write)
 {
-	nonsense(dofi_cq_data(DOFI_CQ_WRITE_IMMED, false, 5, 0), 5);
+	nonsense(dofi_beside(DOFI_BESIDE_WRITE_IMMED, false, 5, 0), 5);
 }
 
 /* A write with immediate data is two operations of the fabric. */
@@ -472,7 +473,7 @@ Test(msg_mail, a_write_with_immediate_data_is_done_when_both_are)
 	cr_expect_eq(fake_eps.op, FAKE_SENDMSG);
 	cr_expect_eq(fake_eps.count, 0);
 	cr_expect_eq(fake_eps.flags, FI_REMOTE_CQ_DATA);
-	cr_expect_eq(fake_eps.cq_data, dofi_cq_data(DOFI_CQ_WRITE_IMMED, false, 32, 0xabcd));
+	cr_expect_eq(fake_eps.cq_data, dofi_beside(DOFI_BESIDE_WRITE_IMMED, false, 32, 0xabcd));
 	fake_complete(fake_eps.context, 0);
 	cr_expect(event_none(evd));
 	fake_complete(fake_eps.context, 0);

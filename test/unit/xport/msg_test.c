@@ -4,6 +4,7 @@
 #include "xport/fabric.h"
 
 #include "nomem.h"
+#include "obj/beside.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -23,6 +24,11 @@ static void init(void)
 	ep = ep_make();
 	for (i = 0; i < sizeof(payload); i++)
 		payload[i] = (char)(i + 1);
+}
+
+static struct dofi_ep *inside(void)
+{
+	return ep;
 }
 
 TestSuite(msg, .init = init, .fini = xport_fini);
@@ -661,6 +667,19 @@ static void accept_request(void)
 	quiesce();
 }
 
+Test(msg_accept, a_requester_with_an_srq_is_sent_frames)
+{
+	static unsigned char buf[DOFI_WIRE_MAX];
+	const struct dofi_wire msg = { .kind = DOFI_WIRE_REQUEST, .framed = true };
+
+	cr_expect(!((struct dofi_cr *)cr)->framed);
+	cm_request(fake_eps.last_pep, (struct bytes){ buf, dofi_wire_pack(buf, &msg) });
+	cr = cr_take();
+	accept_request();
+	cr_expect(inside()->framed);
+	cr_expect(!sent().framed);
+}
+
 static void accepting_fails(void)
 {
 	accept_request();
@@ -894,7 +913,7 @@ Test(msg_submit, a_solicited_message_says_so)
 	succeed(dofi_ep_post_send(ep, 1, segments(), cookie, FLAG));
 	reached(FAKE_SENDMSG, 1);
 	cr_expect_eq(fake_eps.flags, FI_REMOTE_CQ_DATA);
-	cr_expect_eq(fake_eps.cq_data, dofi_cq_data(DOFI_CQ_PLAIN, true, 0, 0));
+	cr_expect_eq(fake_eps.cq_data, dofi_beside(DOFI_BESIDE_PLAIN, true, 0, 0));
 	succeed(dofi_ep_post_send(ep, 3, segments(), cookie, FLAG));
 	reached(FAKE_SENDMSG, 3);
 	succeed(dofi_ep_post_send(ep, 0, NULL, cookie, FLAG));
@@ -921,6 +940,8 @@ static void receive_beside(uint64_t data)
 	c->entry.flags = FI_RECV | FI_REMOTE_CQ_DATA;
 	c->entry.data = data;
 	open_gate();
+	/* the thread may have left the queue to the program, or be at it just now */
+	dofi_cq_drain(&((struct dofi_ep *)ep)->pz->domain.cq);
 	quiesce();
 }
 
@@ -931,7 +952,7 @@ static DAT_DTO_COMPLETION_STATUS status_next(void)
 
 Test(msg_submit, a_solicited_message_is_received)
 {
-	receive_beside(dofi_cq_data(DOFI_CQ_PLAIN, true, 0, 0));
+	receive_beside(dofi_beside(DOFI_BESIDE_PLAIN, true, 0, 0));
 	cr_expect_eq(status_next(), DAT_DTO_SUCCESS);
 	cr_expect_eq(state_of(ep), DAT_EP_STATE_CONNECTED);
 }
@@ -1032,6 +1053,145 @@ Test(msg_submit, what_finds_no_room_waits_for_a_completion)
 	event_take(evd, DAT_DTO_COMPLETION_EVENT);
 	cr_expect_eq(fake_eps.ops, 2);
 	reached(FAKE_SENDV, 3);
+}
+
+/* The peer receives from an SRQ, and said so when it was connected. */
+
+static struct bytes framed_answer(void)
+{
+	static unsigned char buf[DOFI_WIRE_MAX];
+	const struct dofi_wire msg = { .kind = DOFI_WIRE_ACCEPT, .framed = true };
+
+	return (struct bytes){ buf, dofi_wire_pack(buf, &msg) };
+}
+
+static void init_framed(void)
+{
+	init();
+	connect_to(ep, PORT);
+	cm_event(FI_CONNECTED, fake_eps.last, framed_answer());
+	event_only(DAT_CONNECTION_EVENT_ESTABLISHED);
+}
+
+static DAT_RETURN send_bytes(size_t length)
+{
+	DAT_LMR_TRIPLET s = segment(0, length);
+
+	return dofi_ep_post_send(ep, 1, &s, cookie, DAT_COMPLETION_DEFAULT_FLAG);
+}
+
+static struct dofi_frame frame_sent(size_t len)
+{
+	struct dofi_frame frame = { .length = 0 };
+
+	cr_expect_eq(dofi_frame_unpack(fake_eps.injected, len, &frame), 0);
+	return frame;
+}
+
+Test(msg_submit, a_short_message_goes_along_with_its_frame, .init = init_framed)
+{
+	size_t i;
+
+	for (i = 0; i < 3; i++)
+		memset(memory + 64 * i, 'a' + (int)i, 8);
+	succeed(dofi_ep_post_send(ep, 3, segments(), cookie, DAT_COMPLETION_DEFAULT_FLAG));
+	cr_assert_eq(fake_eps.op, FAKE_SENDMSG);
+	cr_expect_eq(fake_eps.ops, 1);
+	cr_expect(fake_eps.flags & FI_INJECT && fake_eps.flags & FI_COMPLETION);
+	cr_expect(frame_sent(DOFI_FRAME_HEADER + 24).whole);
+	cr_expect(!memcmp(fake_eps.injected + DOFI_FRAME_HEADER, "aaaaaaaabbbbbbbbcccccccc", 24));
+	fake_complete(fake_eps.context, 0);
+	event_take(evd, DAT_DTO_COMPLETION_EVENT);
+}
+
+Test(msg_submit, the_longest_that_goes_along_fills_what_can_be_injected, .init = init_framed)
+{
+	succeed(send_bytes(DOFI_FRAME_MAX - DOFI_FRAME_HEADER));
+	cr_expect_eq(fake_eps.op, FAKE_SENDMSG);
+	succeed(send_bytes(DOFI_FRAME_MAX - DOFI_FRAME_HEADER + 1));
+	cr_expect_eq(fake_eps.op, FAKE_SEND);
+	ia->limits.inject_size = DOFI_FRAME_HEADER + 8;
+	succeed(send_bytes(8));
+	cr_expect_eq(fake_eps.op, FAKE_SENDMSG);
+	succeed(send_bytes(9));
+	cr_expect_eq(fake_eps.op, FAKE_SEND);
+}
+
+Test(msg_submit, a_long_message_is_announced_and_sent_from_where_it_is, .init = init_framed)
+{
+	succeed(send_bytes(1000));
+	cr_expect_eq(fake_eps.ops, 2);
+	cr_assert_eq(fake_eps.op, FAKE_SEND);
+	cr_expect_eq(fake_eps.iov[0].iov_base, memory);
+	cr_expect_eq(fake_eps.iov[0].iov_len, 1000);
+	cr_expect_eq(frame_sent(DOFI_FRAME_HEADER).length, 1000);
+	cr_expect(!frame_sent(DOFI_FRAME_HEADER).whole);
+}
+
+Test(msg_submit, a_message_is_announced_once, .init = init_framed)
+{
+	void *context;
+
+	succeed(send_bytes(8));
+	context = fake_eps.context;
+	fake_eps.fault.op = -FI_EAGAIN;
+	succeed(send_bytes(1000));
+	cr_expect_eq(fake_eps.ops, 1, "not even announced");
+	fake_eps.fault.op_only = FAKE_SEND;
+	fake_complete(context, 0);
+	event_take(evd, DAT_DTO_COMPLETION_EVENT);
+	cr_expect_eq(fake_eps.ops, 2, "announced");
+	succeed(dofi_ep_post_recv(ep, 1, segments(), cookie, DAT_COMPLETION_DEFAULT_FLAG));
+	context = fake_eps.context;
+	fake_eps.fault.op = 0;
+	fake_complete(context, 0);
+	event_take(evd, DAT_DTO_COMPLETION_EVENT);
+	cr_expect_eq(fake_eps.op, FAKE_SEND);
+	cr_expect_eq(fake_eps.ops, 4, "and then sent");
+}
+
+Test(msg_submit, only_sends_are_framed, .init = init_framed)
+{
+	DAT_RMR_TRIPLET r = remote_segment(8);
+
+	succeed(dofi_ep_post_recv(ep, 1, segments(), cookie, DAT_COMPLETION_DEFAULT_FLAG));
+	reached(FAKE_RECV, 1);
+	succeed(dofi_ep_post_rdma_write(ep, 1, segments(), cookie, &r, DAT_COMPLETION_DEFAULT_FLAG));
+	reached(FAKE_WRITE, 1);
+}
+
+/* Our own endpoint of an SRQ says so to its peer, and listens for frames. */
+static void make_shared(void)
+{
+	DAT_SRQ_ATTR srq_attr = { .max_recv_dtos = 4, .max_recv_iov = 1 };
+	DAT_EP_ATTR ep_attr = inside()->attr;
+	DAT_SRQ_HANDLE srq;
+
+	succeed(dofi_srq_create(ia, pz, &srq_attr, &srq));
+	succeed(dofi_ep_free(ep));
+	succeed(dofi_ep_create_with_srq(ia, pz, evd, evd, evd, srq, &ep_attr, &ep));
+}
+
+Test(msg_submit, an_endpoint_of_an_srq_asks_for_frames, .init = init)
+{
+	make_shared();
+	connect_to(ep, PORT);
+	cr_expect(sent().framed);
+	cm_event(FI_CONNECTED, fake_eps.last, wire(DOFI_WIRE_ACCEPT, 0, NULL, 0));
+	event_only(DAT_CONNECTION_EVENT_ESTABLISHED);
+	cr_expect_eq(fake_eps.op, FAKE_RECV);
+	cr_expect_eq(fake_eps.iov[0].iov_len, DOFI_FRAME_MAX);
+	cr_expect(!inside()->framed, "its peer does not");
+}
+
+Test(msg_submit, where_an_end_overtakes_what_was_sent_the_last_of_it_is_awaited, .init = init_sockets)
+{
+	make_shared();
+	make_established();
+	cm_event(FI_SHUTDOWN, fake_eps.last, NO_BYTES);
+	cr_expect_eq(state_of(ep), DAT_EP_STATE_CONNECTED);
+	cr_expect(event_none(evd));
+	cr_expect(inside()->timer.at);
 }
 
 Test(msg_submit, the_end_flushes_what_is_outstanding)

@@ -133,12 +133,26 @@ Test(wire, unknown_kinds_are_refused)
 	}
 }
 
+Test(wire, what_an_srq_wants_survives)
+{
+	struct dofi_wire msg = { .kind = DOFI_WIRE_ACCEPT, .framed = true, .data = payload, .data_size = 9 };
+	struct dofi_wire got;
+
+	cr_assert_eq(unpack(buf, dofi_wire_pack(buf, &msg), &got), 0);
+	cr_expect(got.framed);
+	cr_expect_eq(got.data_size, 9);
+	cr_expect_eq(buf[2], 8);
+	msg.framed = false;
+	cr_assert_eq(unpack(buf, dofi_wire_pack(buf, &msg), &got), 0);
+	cr_expect(!got.framed);
+}
+
 Test(wire, unknown_flags_are_refused)
 {
 	size_t n = pack(DOFI_WIRE_REQUEST, 5, 8);
 	int flags;
 
-	for (flags = 4; flags < 256; flags++) {
+	for (flags = 16; flags < 256; flags++) {
 		buf[2] = (unsigned char)flags;
 		refused(buf, n);
 	}
@@ -191,7 +205,8 @@ Test(wire, hostile_headers_of_every_length_yield_nothing_outside)
 					bytes[2] = (unsigned char)flags;
 					bytes[3] = (unsigned char)size;
 					if (!unpack(bytes, len, &msg))
-						cr_assert(msg.data_size == size && !(flags & ~7u));
+						cr_assert(msg.data_size == size && !(flags & ~15u) &&
+							  msg.framed == !!(flags & 8));
 				}
 }
 
@@ -306,29 +321,6 @@ Test(wire, a_mailbox_without_key_is_refused)
 
 	memset(buf + 12, 0, 4);
 	refused(buf, n);
-}
-
-/* Remote CQ data */
-
-Test(wire, cq_data_is_as_documented)
-{
-	cr_expect_eq(dofi_cq_data(DOFI_CQ_INVALIDATE, false, 0, 0xabcdef01), 0x1abcdef01);
-	cr_expect_eq(dofi_cq_data(DOFI_CQ_IMMED, false, 0, UINT32_MAX), 0x2ffffffff);
-	cr_expect_eq(dofi_cq_data(DOFI_CQ_WRITE_IMMED, false, 0, 0), 0x300000000);
-}
-
-Test(wire, the_length_of_a_write_survives)
-{
-	static const uint32_t lengths[] = { 0, 1, 4096, DOFI_WRITE_IMMED_MAX };
-	size_t i;
-
-	for (i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
-		uint64_t data = dofi_cq_data(DOFI_CQ_WRITE_IMMED, false, lengths[i], 0x89abcdef);
-
-		cr_expect_eq(dofi_cq_data_kind(data), DOFI_CQ_WRITE_IMMED);
-		cr_expect_eq(dofi_cq_data_length(data), lengths[i]);
-		cr_expect_eq((uint32_t)data, 0x89abcdef);
-	}
 }
 
 Test(wire, without_data_none_is_looked_at)

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What goes with a message beside its bytes. */
+#ifndef DOFI_OBJ_BESIDE_H
+#define DOFI_OBJ_BESIDE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/*
+ * 64 bits that go with a message: as remote CQ data, where that is so long, or in the frame that
+ * tells an endpoint of an SRQ of it. In the upper half are a kind and a flag, in the lower is a
+ * value; 0 is nothing. Writes complete no receive of the fabric's, so a write with immediate data
+ * is followed by a message of no bytes, which tells in the upper bits how many were written.
+ */
+enum dofi_beside_kind {
+	DOFI_BESIDE_PLAIN = 0,		/* a message that has the flag alone */
+	DOFI_BESIDE_INVALIDATE = 1,	/* a message: the context to be invalidated */
+	DOFI_BESIDE_IMMED = 2,		/* a message: its immediate data */
+	DOFI_BESIDE_WRITE_IMMED = 3,	/* a message of no bytes: the immediate data of a write */
+};
+
+#define DOFI_BESIDE_KIND_MASK UINT64_C(3)
+#define DOFI_BESIDE_SOLICITED UINT64_C(4)	/* DAT_COMPLETION_SOLICITED_WAIT_FLAG of the send */
+#define DOFI_BESIDE_LENGTH_SHIFT 35
+
+static inline uint64_t dofi_beside(enum dofi_beside_kind kind, bool solicited, uint32_t length,
+				   uint32_t value)
+{
+	return (uint64_t)length << DOFI_BESIDE_LENGTH_SHIFT |
+	       (kind | (solicited ? DOFI_BESIDE_SOLICITED : 0)) << 32 | value;
+}
+
+static inline enum dofi_beside_kind dofi_beside_kind(uint64_t data)
+{
+	return (enum dofi_beside_kind)(data >> 32 & DOFI_BESIDE_KIND_MASK);
+}
+
+static inline bool dofi_beside_solicited(uint64_t data)
+{
+	return data >> 32 & DOFI_BESIDE_SOLICITED;
+}
+
+static inline uint32_t dofi_beside_length(uint64_t data)
+{
+	return (uint32_t)(data >> DOFI_BESIDE_LENGTH_SHIFT);
+}
+
+#endif

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What precedes a message to an endpoint of a shared receive queue. Pure functions. */
+
+#include "obj/frame.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <string.h>
+
+#define MAGIC 0xdb
+#define KIND_WHOLE 1
+#define KIND_NEXT 2
+
+#define LENGTH_AT 4
+#define BESIDE_AT 12
+
+static void put(unsigned char *to, uint64_t v)
+{
+	v = htobe64(v);
+	memcpy(to, &v, sizeof(v));
+}
+
+static uint64_t get(const unsigned char *from)
+{
+	uint64_t v;
+
+	memcpy(&v, from, sizeof(v));
+	return be64toh(v);
+}
+
+void dofi_frame_pack(unsigned char buf[DOFI_FRAME_HEADER], const struct dofi_frame *frame)
+{
+	buf[0] = MAGIC;
+	buf[1] = frame->whole ? KIND_WHOLE : KIND_NEXT;
+	buf[2] = buf[3] = 0;
+	put(buf + LENGTH_AT, frame->length);
+	put(buf + BESIDE_AT, frame->beside);
+}
+
+int dofi_frame_unpack(const void *buf, size_t len, struct dofi_frame *frame)
+{
+	const unsigned char *p = buf;
+	uint64_t length;
+
+	if (len < DOFI_FRAME_HEADER || len > DOFI_FRAME_MAX || p[0] != MAGIC || p[2] || p[3])
+		return -EPROTO;
+	length = get(p + LENGTH_AT);
+	len -= DOFI_FRAME_HEADER;
+	/* a message of no bytes would have fit into the frame */
+	if (p[1] == KIND_WHOLE ? length != len : p[1] != KIND_NEXT || len || !length)
+		return -EPROTO;
+	*frame = (struct dofi_frame){
+		.length = length, .beside = get(p + BESIDE_AT), .whole = p[1] == KIND_WHOLE,
+	};
+	return 0;
+}

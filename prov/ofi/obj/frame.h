@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What precedes a message to an endpoint of a shared receive queue.
+ *
+ *	byte 0     magic
+ *	byte 1     1: the message follows in the same frame; 2: it is the next message
+ *	byte 2-3   zero
+ *	byte 4-11  length of the message, big-endian
+ *	byte 12-19 what goes with it (beside.h), likewise
+ *
+ * A fabric's own shared receive context names the buffer in its completions but not the
+ * endpoint that took it (measured on tcp, net and sockets of 1.17), and it takes buffers where
+ * no watermark can be kept and none be given back. A frame arrives at its endpoint; that takes a
+ * buffer only when it knows that there is a message, and how long it is. Peers are told when
+ * they connect that they are to send frames, and to nobody else are any sent.
+ */
+#ifndef DOFI_OBJ_FRAME_H
+#define DOFI_OBJ_FRAME_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define DOFI_FRAME_HEADER 20
+#define DOFI_FRAME_MAX 128		/* header and message; what software fabrics can inject */
+
+struct dofi_frame {
+	uint64_t length;		/* of the message */
+	uint64_t beside;		/* what goes with it */
+	bool whole;			/* it is in the frame */
+};
+
+/* Renders the header of @frame. */
+void dofi_frame_pack(unsigned char buf[DOFI_FRAME_HEADER], const struct dofi_frame *frame);
+
+/* Parses @len bytes of a peer. 0, or -EPROTO when they are no frame. */
+int dofi_frame_unpack(const void *buf, size_t len, struct dofi_frame *frame);
+
+#endif

@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Shared Receive Queue: buffers for whichever of its endpoints a message arrives at. */
+
+#include "obj/srq.h"
+
+#include "obj/caps.h"
+
+#include <string.h>
+
+static void srq_ctor(void *obj)
+{
+	struct dofi_srq *srq = obj;
+
+	pthread_mutex_init(&srq->lock, NULL);
+}
+
+struct dofi_pool dofi_srq_pool = DOFI_POOL_INIT("srq", struct dofi_srq, srq_ctor);
+
+/* Buffers leave */
+
+/* Whether the low watermark is passed and that is to be told: once per arming. Needs the lock. */
+static bool falls_low(struct dofi_srq *srq)
+{
+	bool low = srq->low_armed && dofi_queue_used(&srq->queue) < (uint32_t)srq->low_watermark;
+
+	srq->low_armed &= !low;
+	return low;
+}
+
+/* DAT has no event for it: its reason is that of an SRQ's error. */
+static void tell_low(struct dofi_srq *srq)
+{
+	dofi_async_event(srq->obj.ia, DAT_ASYNC_ERROR_EP_BROKEN, srq, DAT_SRQ_LOW_WATERMARK_EVENT);
+}
+
+/* Needs the lock. */
+static void line_leave(struct dofi_srq *srq, struct dofi_srq_user *user)
+{
+	if (user->waiting)
+		TAILQ_REMOVE(&srq->line, user, link);
+	user->waiting = false;
+}
+
+static void line_join(struct dofi_srq *srq, struct dofi_srq_user *user)
+{
+	if (!user->waiting)
+		TAILQ_INSERT_TAIL(&srq->line, user, link);
+	user->waiting = true;
+}
+
+void dofi_srq_leave(struct dofi_srq *srq, struct dofi_srq_user *user)
+{
+	pthread_mutex_lock(&srq->lock);
+	line_leave(srq, user);
+	pthread_mutex_unlock(&srq->lock);
+}
+
+bool dofi_srq_take(struct dofi_srq *srq, struct dofi_srq_user *user, struct dofi_dto *dto)
+{
+	struct dofi_srq_user *first;
+	bool got, low = false;
+
+	pthread_mutex_lock(&srq->lock);
+	first = TAILQ_FIRST(&srq->line);
+	got = !dofi_queue_empty(&srq->queue) && (!first || first == user);
+	if (got) {
+		line_leave(srq, user);
+		dofi_dto_copy(dto, dofi_queue_oldest(&srq->queue), srq->queue.max_iov);
+		srq->queue.head++;
+		atomic_fetch_add_explicit(&srq->taken, 1, memory_order_relaxed);
+		low = falls_low(srq);
+	} else {
+		line_join(srq, user);
+	}
+	pthread_mutex_unlock(&srq->lock);
+	if (low)
+		tell_low(srq);
+	return got;
+}
+
+DAT_COUNT dofi_srq_depth(struct dofi_srq *srq)
+{
+	DAT_COUNT depth;
+
+	pthread_mutex_lock(&srq->lock);
+	depth = srq->queue.depth;
+	pthread_mutex_unlock(&srq->lock);
+	return depth;
+}
+
+/* Buffers come */
+
+/* The endpoint to be fed next, if there is one and something for it. */
+static struct dofi_srq_user *next_fed(struct dofi_srq *srq)
+{
+	struct dofi_srq_user *user;
+
+	pthread_mutex_lock(&srq->lock);
+	user = dofi_queue_empty(&srq->queue) ? NULL : TAILQ_FIRST(&srq->line);
+	pthread_mutex_unlock(&srq->lock);
+	return user;
+}
+
+/*
+ * Whoever is fed leaves the line, even if that is for another reason; so this ends. Endpoints
+ * are never unmapped: one that is freed meanwhile only finds that it waits for nothing.
+ */
+static void serve_line(struct dofi_srq *srq)
+{
+	struct dofi_srq_user *user = next_fed(srq);
+
+	if (!user)
+		return;
+	do
+		user->feed(user);
+	while ((user = next_fed(srq)));
+	/* the messages behind those may be in the fabric's hands already */
+	dofi_cq_kick(&srq->pz->domain.cq);
+}
+
+/* What may become of the memory until a message comes is known only then. */
+static void keep_contexts(struct dofi_dto *dto, DAT_COUNT n, const DAT_LMR_TRIPLET *iov)
+{
+	DAT_COUNT i;
+	uint8_t at = 0;
+
+	for (i = 0; i < n; i++)
+		if (iov[i].segment_length)
+			dto->desc[at++] = (void *)(uintptr_t)iov[i].lmr_context;
+}
+
+DAT_RETURN dofi_srq_post_recv(DAT_SRQ_HANDLE srq_handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+			      DAT_DTO_COOKIE cookie)
+{
+	struct dofi_srq *srq = dofi_srq_check(srq_handle);
+	struct dofi_dto *dto;
+	DAT_RETURN ret;
+
+	if (!srq)
+		return DOFI_BAD_HANDLE(SRQ);
+	if ((unsigned)n > (unsigned)srq->max_recv_iov)
+		return DOFI_BAD_ARG(2);
+	if (n && !iov)
+		return DOFI_BAD_ARG(3);
+	pthread_mutex_lock(&srq->lock);
+	dto = dofi_queue_reserve(&srq->queue);
+	ret = dto ? dofi_dto_receive(dto, srq->pz, n, iov, cookie) : DOFI_NO_RESOURCE(SRQ);
+	if (!ret) {
+		keep_contexts(dto, n, iov);
+		srq->queue.tail++;
+	}
+	pthread_mutex_unlock(&srq->lock);
+	if (!ret)
+		serve_line(srq);
+	return ret;
+}
+
+/* Making and freeing */
+
+static void srq_destroy(struct dofi_obj *obj)
+{
+	struct dofi_srq *srq = (struct dofi_srq *)obj;
+
+	if (!dofi_obj_retire(obj))
+		return;
+	dofi_obj_put(&srq->pz->obj);
+	dofi_queue_fini(&srq->queue);
+	dofi_obj_free(&dofi_srq_pool, DAT_HANDLE_TYPE_SRQ, obj);
+}
+
+static DAT_RETURN srq_new(struct dofi_ia *ia, struct dofi_pz *pz, const DAT_SRQ_ATTR *attr,
+			  struct dofi_srq **out)
+{
+	static _Atomic uint32_t last_id;
+	const struct dofi_queue nothing = { .slots = NULL };
+	struct dofi_srq *srq = dofi_obj_new(&dofi_srq_pool, DAT_HANDLE_TYPE_SRQ, ia, srq_destroy);
+
+	if (!srq)
+		return DOFI_NO_RESOURCE(SRQ);
+	/* no segments are enough for messages of no bytes, but not for the slots */
+	srq->max_recv_iov = attr->max_recv_iov ? attr->max_recv_iov : 1;
+	if (dofi_queue_renew(&srq->queue, &nothing, NULL, attr->max_recv_dtos, srq->max_recv_iov)) {
+		dofi_obj_free(&dofi_srq_pool, DAT_HANDLE_TYPE_SRQ, &srq->obj);
+		return DOFI_NO_RESOURCE(MEMORY);
+	}
+	srq->id = atomic_fetch_add(&last_id, 1) + 1;
+	srq->pz = pz;
+	atomic_store(&srq->taken, 0);
+	srq->low_watermark = DAT_SRQ_LW_DEFAULT;
+	srq->low_armed = false;
+	TAILQ_INIT(&srq->line);
+	dofi_obj_get(&pz->obj);
+	*out = srq;
+	return DAT_SUCCESS;
+}
+
+static bool attr_valid(const DAT_SRQ_ATTR *attr, const DAT_IA_ATTR *most)
+{
+	return attr && attr->max_recv_dtos > 0 && attr->max_recv_dtos <= most->max_recv_per_srq &&
+	       attr->max_recv_iov >= 0 && attr->max_recv_iov <= most->max_iov_segments_per_dto &&
+	       attr->low_watermark == DAT_SRQ_LW_DEFAULT;
+}
+
+DAT_RETURN dofi_srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DAT_SRQ_ATTR *attr,
+			   DAT_SRQ_HANDLE *srq_handle)
+{
+	struct dofi_ia *ia = dofi_ia_check(ia_handle);
+	struct dofi_pz *pz = dofi_pz_check(pz_handle);
+	DAT_IA_ATTR most;
+	struct dofi_srq *srq;
+	DAT_RETURN ret;
+
+	if (!ia)
+		return DOFI_BAD_HANDLE(IA);
+	if (!pz || pz->obj.ia != ia)
+		return DOFI_BAD_HANDLE(PZ);
+	dofi_caps_ia_attr(ia, &most);
+	if (!most.max_srqs)
+		return DOFI_NOT_SUPPORTED;
+	if (!attr_valid(attr, &most))
+		return DOFI_BAD_ARG(3);
+	if (!srq_handle)
+		return DOFI_BAD_ARG(4);
+	ret = srq_new(ia, pz, attr, &srq);
+	if (ret)
+		return ret;
+	dofi_obj_publish(&srq->obj, DAT_HANDLE_TYPE_SRQ);
+	*srq_handle = srq;
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dofi_srq_free(DAT_SRQ_HANDLE srq_handle)
+{
+	struct dofi_srq *srq = dofi_srq_check(srq_handle);
+
+	if (!srq)
+		return DOFI_BAD_HANDLE(SRQ);
+	if (dofi_obj_in_use(&srq->obj))
+		return DOFI_BAD_STATE(SRQ_IN_USE);
+	srq_destroy(&srq->obj);
+	return DAT_SUCCESS;
+}
+
+/* Asking and changing */
+
+/* Buffers that the consumer has not got back, besides those in the queue. */
+static uint32_t given_away(struct dofi_srq *srq)
+{
+	return atomic_load(&srq->taken) + dofi_evd_count_shared(srq->obj.ia, srq->id);
+}
+
+DAT_RETURN dofi_srq_query(DAT_SRQ_HANDLE srq_handle, DAT_SRQ_PARAM_MASK mask, DAT_SRQ_PARAM *param)
+{
+	struct dofi_srq *srq = dofi_srq_check(srq_handle);
+	uint32_t away;
+
+	if (!srq)
+		return DOFI_BAD_HANDLE(SRQ);
+	if (mask & ~DAT_SRQ_FIELD_ALL)
+		return DOFI_BAD_ARG(2);
+	if (!param)
+		return DOFI_BAD_ARG(3);
+	away = mask & DAT_SRQ_FIELD_OUTSTANDING_DTO_COUNT ? given_away(srq) : 0;
+	pthread_mutex_lock(&srq->lock);
+	*param = (DAT_SRQ_PARAM){
+		.ia_handle = dofi_ia_export(srq->obj.ia),
+		.srq_state = DAT_SRQ_STATE_OPERATIONAL,
+		.pz_handle = srq->pz,
+		.max_recv_dtos = srq->queue.depth,
+		.max_recv_iov = srq->max_recv_iov,
+		.low_watermark = srq->low_watermark,
+		.available_dto_count = dofi_queue_used(&srq->queue),
+		.outstanding_dto_count = dofi_queue_used(&srq->queue) + away,
+	};
+	pthread_mutex_unlock(&srq->lock);
+	return DAT_SUCCESS;
+}
+
+/* Needs the lock; @away buffers are elsewhere. */
+static DAT_RETURN resize(struct dofi_srq *srq, uint32_t depth, uint32_t away)
+{
+	struct dofi_queue next;
+
+	if (depth < dofi_queue_used(&srq->queue) + away || depth < (uint32_t)srq->low_watermark)
+		return DOFI_BAD_STATE(SRQ_OPERATIONAL);
+	if (dofi_queue_renew(&next, &srq->queue, NULL, depth, srq->max_recv_iov))
+		return DOFI_NO_RESOURCE(MEMORY);
+	dofi_queue_replace(&srq->queue, &next);
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dofi_srq_resize(DAT_SRQ_HANDLE srq_handle, DAT_COUNT depth)
+{
+	struct dofi_srq *srq = dofi_srq_check(srq_handle);
+	DAT_IA_ATTR most;
+	uint32_t away;
+	DAT_RETURN ret;
+
+	if (!srq)
+		return DOFI_BAD_HANDLE(SRQ);
+	dofi_caps_ia_attr(srq->obj.ia, &most);
+	if (depth <= 0 || depth > most.max_recv_per_srq)
+		return DOFI_BAD_ARG(2);
+	away = given_away(srq);
+	pthread_mutex_lock(&srq->lock);
+	ret = resize(srq, depth, away);
+	pthread_mutex_unlock(&srq->lock);
+	return ret;
+}
+
+DAT_RETURN dofi_srq_set_lw(DAT_SRQ_HANDLE srq_handle, DAT_COUNT low_watermark)
+{
+	struct dofi_srq *srq = dofi_srq_check(srq_handle);
+	bool valid, low = false;
+
+	if (!srq)
+		return DOFI_BAD_HANDLE(SRQ);
+	pthread_mutex_lock(&srq->lock);
+	valid = low_watermark >= 0 && (uint32_t)low_watermark <= srq->queue.depth;
+	if (valid) {
+		srq->low_watermark = low_watermark;
+		srq->low_armed = true;
+		low = falls_low(srq);
+	}
+	pthread_mutex_unlock(&srq->lock);
+	if (low)
+		tell_low(srq);
+	return valid ? DAT_SUCCESS : DOFI_BAD_ARG(2);
+}

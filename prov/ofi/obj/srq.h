@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Shared Receive Queue: buffers for whichever of its endpoints a message arrives at. */
+#ifndef DOFI_OBJ_SRQ_H
+#define DOFI_OBJ_SRQ_H
+
+#include "obj/ep_dto.h"
+#include "obj/evd.h"
+#include "obj/lmr.h"
+
+/* An endpoint, as the SRQ knows it while a message of its waits for a buffer. */
+struct dofi_srq_user {
+	/* A buffer is there: takes it, or leaves the line. No lock held. */
+	void (*feed)(struct dofi_srq_user *user);
+	bool waiting;			/* the SRQ's lock, as for the next */
+	TAILQ_ENTRY(dofi_srq_user) link;
+};
+
+struct dofi_srq {
+	struct dofi_obj obj;
+	struct dofi_pz *pz;
+	uint32_t id;			/* marks the completions of its buffers; not 0 */
+	DAT_COUNT max_recv_iov;
+	_Atomic uint32_t taken;		/* buffers that EPs have and did not complete yet */
+
+	pthread_mutex_t lock;		/* the fields below; taken under an EP's lock */
+	struct dofi_queue queue;	/* buffers; their desc are contexts of LMRs */
+	DAT_COUNT low_watermark;
+	bool low_armed;			/* falling below it is to be told, once */
+	TAILQ_HEAD(, dofi_srq_user) line; /* messages wait for buffers in the order they came */
+};
+
+static inline struct dofi_srq *dofi_srq_check(DAT_SRQ_HANDLE handle)
+{
+	return dofi_obj_check(&dofi_srq_pool, DAT_HANDLE_TYPE_SRQ, handle);
+}
+
+/*
+ * Moves the oldest buffer to @dto, a free slot with room for its segments. False when there is
+ * none, or others wait for it: then @user stands in line. An EP's lock held.
+ */
+bool dofi_srq_take(struct dofi_srq *srq, struct dofi_srq_user *user, struct dofi_dto *dto);
+/* @user waits no longer. Its EP's lock held. */
+void dofi_srq_leave(struct dofi_srq *srq, struct dofi_srq_user *user);
+/* Most buffers it holds now. An EP's lock may be held. */
+DAT_COUNT dofi_srq_depth(struct dofi_srq *srq);
+
+DAT_RETURN dofi_srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DAT_SRQ_ATTR *attr,
+			   DAT_SRQ_HANDLE *srq_handle);
+DAT_RETURN dofi_srq_query(DAT_SRQ_HANDLE srq_handle, DAT_SRQ_PARAM_MASK mask, DAT_SRQ_PARAM *param);
+DAT_RETURN dofi_srq_resize(DAT_SRQ_HANDLE srq_handle, DAT_COUNT depth);
+DAT_RETURN dofi_srq_set_lw(DAT_SRQ_HANDLE srq_handle, DAT_COUNT low_watermark);
+DAT_RETURN dofi_srq_post_recv(DAT_SRQ_HANDLE srq_handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+			      DAT_DTO_COOKIE cookie);
+DAT_RETURN dofi_srq_free(DAT_SRQ_HANDLE srq_handle);
+
+#endif

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Frames: what is written is read again, and nothing else is a frame. */
+
+#include "obj/frame.h"
+
+#include "obj/beside.h"
+#include "obj/xport.h"
+
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static unsigned char buf[DOFI_FRAME_MAX + 1];
+
+static size_t pack(uint64_t length, bool whole)
+{
+	const struct dofi_frame frame = { .length = length, .whole = whole };
+
+	memset(buf, 0xee, sizeof(buf));
+	dofi_frame_pack(buf, &frame);
+	return DOFI_FRAME_HEADER + (whole ? length : 0);
+}
+
+/* From memory of just that size, so that a sanitizer sees what is read beyond. */
+static int unpack(const void *bytes, size_t len, struct dofi_frame *frame)
+{
+	void *exact = malloc(len ? len : 1);
+	int ret;
+
+	cr_assert(exact);
+	memcpy(exact, bytes, len);
+	ret = dofi_frame_unpack(exact, len, frame);
+	free(exact);
+	return ret;
+}
+
+static void survives(uint64_t length, bool whole)
+{
+	size_t len = pack(length, whole);
+	struct dofi_frame frame;
+
+	cr_assert_eq(unpack(buf, len, &frame), 0);
+	cr_expect_eq(frame.length, length);
+	cr_expect_eq(frame.whole, whole);
+}
+
+static void refused(size_t len)
+{
+	struct dofi_frame frame;
+
+	cr_expect_eq(unpack(buf, len, &frame), -EPROTO, "%zu bytes", len);
+}
+
+Test(frame, every_message_that_fits_goes_along)
+{
+	size_t length;
+
+	for (length = 0; length <= DOFI_FRAME_MAX - DOFI_FRAME_HEADER; length++)
+		survives(length, true);
+}
+
+Test(frame, any_length_is_announced)
+{
+	survives(1, false);
+	survives(DOFI_FRAME_MAX, false);
+	survives(UINT64_MAX, false);
+}
+
+Test(frame, a_message_of_no_bytes_is_not_announced)
+{
+	refused(pack(0, false));
+}
+
+Test(frame, lengths_that_are_not_the_frames_are_refused)
+{
+	size_t len;
+
+	pack(40, true);
+	for (len = 0; len < sizeof(buf); len++)
+		if (len != DOFI_FRAME_HEADER + 40)
+			refused(len);
+	pack(40, false);
+	for (len = 0; len < sizeof(buf); len++)
+		if (len != DOFI_FRAME_HEADER)
+			refused(len);
+	pack(DOFI_FRAME_MAX + 1 - DOFI_FRAME_HEADER, true);
+	refused(DOFI_FRAME_MAX + 1);
+}
+
+/* All that can stand in the first bytes. */
+Test(frame, other_headers_are_refused)
+{
+	size_t len, at;
+	unsigned value;
+
+	for (at = 0; at < 4; at++)
+		for (value = 0; value < 256; value++) {
+			len = pack(0, true);
+			if (buf[at] == value)
+				continue;
+			buf[at] = (unsigned char)value;
+			refused(len);
+		}
+}
+
+Test(frame, the_bytes_are_as_documented)
+{
+	static const unsigned char whole[] = { 0xdb, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3 };
+	static const unsigned char next[] = { 0xdb, 2, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8 };
+
+	pack(3, true);
+	cr_expect(!memcmp(buf, whole, sizeof(whole)));
+	pack(0x0102030405060708ULL, false);
+	cr_expect(!memcmp(buf, next, sizeof(next)));
+}
+
+/* What goes beside a message */
+
+Test(frame, what_goes_beside_is_as_documented)
+{
+	cr_expect_eq(dofi_beside(DOFI_BESIDE_INVALIDATE, false, 0, 0xabcdef01), 0x1abcdef01);
+	cr_expect_eq(dofi_beside(DOFI_BESIDE_IMMED, false, 0, UINT32_MAX), 0x2ffffffff);
+	cr_expect_eq(dofi_beside(DOFI_BESIDE_WRITE_IMMED, false, 0, 0), 0x300000000);
+}
+
+Test(frame, the_length_of_a_write_survives)
+{
+	static const uint32_t lengths[] = { 0, 1, 4096, DOFI_WRITE_IMMED_MAX };
+	size_t i;
+
+	for (i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+		uint64_t data = dofi_beside(DOFI_BESIDE_WRITE_IMMED, false, lengths[i], 0x89abcdef);
+
+		cr_expect_eq(dofi_beside_kind(data), DOFI_BESIDE_WRITE_IMMED);
+		cr_expect_eq(dofi_beside_length(data), lengths[i]);
+		cr_expect_eq((uint32_t)data, 0x89abcdef);
+	}
+}
