@@ -87,6 +87,12 @@ static uint64_t *word(const struct mem *m, size_t at)
 	return (uint64_t *)(void *)(m->base + at);
 }
 
+/* Atomic: other threads of the process do the peer's operations there. */
+static void write_word(const struct mem *m, size_t at, uint64_t value)
+{
+	__atomic_store_n(word(m, at), value, __ATOMIC_SEQ_CST);
+}
+
 static uint64_t read_word(const struct mem *m, size_t at)
 {
 	return __atomic_load_n(word(m, at), __ATOMIC_SEQ_CST);
@@ -266,8 +272,8 @@ static void target_server(struct pair *p)
 	struct link l;
 
 	atomic_link_open(p, &l, 4 * KIB);
-	*word(&l.m, 0) = 40;
-	*word(&l.m, 8) = 0x1122334455667788;
+	write_word(&l.m, 0, 40);
+	write_word(&l.m, 8, 0x1122334455667788);
 	pair_sync(p);
 	pair_sync(p);
 	SAME(read_word(&l.m, 0), 99);
@@ -359,7 +365,7 @@ static void order_client(struct pair *p)
 	pair_sync(p);
 	for (i = 0; i < 50; i++) {
 		pair_sync(p);
-		*word(&l.m, 8) = 1000 + i;
+		write_word(&l.m, 8, 1000 + i);
 		post_write(l.ep, &l.m, 8, 8, 1, &l.theirs, 0);
 		OK(fetch_add_at(l.ep, &l.m, 16, &l.theirs, 0, 1, 2));
 		post_send(l.ep, &l.m, 8, 8, 3);
@@ -428,7 +434,7 @@ static void wrong_client(struct pair *p)
 
 	node_open(&n);
 	mem_get(&n, &m, 64);
-	*word(&m, 0) = 77;
+	write_word(&m, 0, 77);
 	for (i = 0; i < N_WRONG; i++) {
 		DAT_EP_HANDLE ep = node_ep(&n, NULL);
 		struct grant g;
