@@ -57,6 +57,7 @@ int dofi_wire_unpack(const void *buf, size_t len, struct dofi_wire *msg);
  * how many were written.
  */
 enum dofi_cq_data_kind {
+	DOFI_CQ_NOTHING = 0,		/* a message, where each must say what it is */
 	DOFI_CQ_INVALIDATE = 1,		/* a message: the context to be invalidated */
 	DOFI_CQ_IMMED = 2,		/* a message: its immediate data */
 	DOFI_CQ_WRITE_IMMED = 3,	/* a message of no bytes: the immediate data of a write */
