@@ -777,12 +777,17 @@ static inline bool waiting(const struct dofi_ep *ep)
 	return ep->sq.next != ep->sq.tail || ep->rq.next != ep->rq.tail || ep->owes;
 }
 
-void dofi_dto_end(struct dofi_ep *ep, struct dofi_dto *dto, int err, struct dofi_sink *sink)
+static inline void end(struct dofi_ep *ep, struct dofi_dto *dto, int err, struct dofi_sink *sink)
 {
 	finish(ep, dto, err);
 	dofi_dto_retire(ep, sink);
 	if (waiting(ep))
 		dofi_dto_pump(ep);
+}
+
+void dofi_dto_end(struct dofi_ep *ep, struct dofi_dto *dto, int err, struct dofi_sink *sink)
+{
+	end(ep, dto, err, sink);
 }
 
 /* How a receive ended; a positive error if it did not end well. */
@@ -827,7 +832,7 @@ static inline void complete(const struct fi_cq_data_entry *entry, int err,
 		if (__builtin_expect(dto->parts && !err, 0))
 			part_done(ep, dto);
 		else
-			dofi_dto_end(ep, dto, err, sink);
+			end(ep, dto, err, sink);
 	}
 	pthread_mutex_unlock(&ep->lock);
 }
