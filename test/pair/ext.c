@@ -87,6 +87,12 @@ static uint64_t *word(const struct mem *m, size_t at)
 	return (uint64_t *)(void *)(m->base + at);
 }
 
+/* Atomic: other threads of the process do the peer's operations there. */
+static void write_word(const struct mem *m, size_t at, uint64_t value)
+{
+	__atomic_store_n(word(m, at), value, __ATOMIC_SEQ_CST);
+}
+
 static uint64_t read_word(const struct mem *m, size_t at)
 {
 	return __atomic_load_n(word(m, at), __ATOMIC_SEQ_CST);
@@ -193,6 +199,42 @@ static void stream_client(struct pair *p)
 	link_close(p, &l);
 }
 
+/* Messages that find no receive lose nothing while they wait for one. */
+static void late_server(struct pair *p)
+{
+	struct link l;
+	unsigned i;
+
+	link_open(p, &l, 64);
+	pair_sync(p);
+	pair_sync(p);	/* they are sent */
+	for (i = 0; i < 4; i++)
+		post_recv(l.ep, &l.m, 0, 64, i);
+	for (i = 0; i < 4; i++)
+		SAME(expect_ext(l.n.recv, i, i & 1 ? DAT_IB_RECV_IMMED_DATA : DAT_IB_RDMA_WRITE_IMMED_DATA,
+				DAT_DTO_SUCCESS, 8), 100 + i);
+	link_close(p, &l);
+}
+
+static void late_client(struct pair *p)
+{
+	struct link l;
+	unsigned i;
+
+	link_open(p, &l, 64);
+	pair_sync(p);
+	for (i = 0; i < 4; i++)
+		OK(i & 1 ? send_immed(&l, 8, 100 + i, i) :
+			   write_immed(&l, 8, 100 + i, i, DAT_COMPLETION_DEFAULT_FLAG));
+	pair_sync(p);
+	for (i = 0; i < 4; i++)
+		if (i & 1)
+			expect_dto(l.n.req, i, DAT_DTO_SUCCESS, 8);
+		else
+			expect_ext(l.n.req, i, DAT_IB_RDMA_WRITE_IMMED, DAT_DTO_SUCCESS, 8);
+	link_close(p, &l);
+}
+
 /* No event of a success that was not to be told of. */
 static void suppressed_server(struct pair *p)
 {
@@ -266,8 +308,8 @@ static void target_server(struct pair *p)
 	struct link l;
 
 	atomic_link_open(p, &l, 4 * KIB);
-	*word(&l.m, 0) = 40;
-	*word(&l.m, 8) = 0x1122334455667788;
+	write_word(&l.m, 0, 40);
+	write_word(&l.m, 8, 0x1122334455667788);
 	pair_sync(p);
 	pair_sync(p);
 	SAME(read_word(&l.m, 0), 99);
@@ -359,7 +401,7 @@ static void order_client(struct pair *p)
 	pair_sync(p);
 	for (i = 0; i < 50; i++) {
 		pair_sync(p);
-		*word(&l.m, 8) = 1000 + i;
+		write_word(&l.m, 8, 1000 + i);
 		post_write(l.ep, &l.m, 8, 8, 1, &l.theirs, 0);
 		OK(fetch_add_at(l.ep, &l.m, 16, &l.theirs, 0, 1, 2));
 		post_send(l.ep, &l.m, 8, 8, 3);
@@ -428,7 +470,7 @@ static void wrong_client(struct pair *p)
 
 	node_open(&n);
 	mem_get(&n, &m, 64);
-	*word(&m, 0) = 77;
+	write_word(&m, 0, 77);
 	for (i = 0; i < N_WRONG; i++) {
 		DAT_EP_HANDLE ep = node_ep(&n, NULL);
 		struct grant g;
@@ -616,6 +658,7 @@ static const struct pair_case cases[] = {
 	PAIR_CASE("a_query_needs_no_evd", NULL, query_client),
 	PAIR_CASE("a_write_brings_immediate_data", immed_server, immed_client),
 	PAIR_CASE("messages_of_all_kinds_in_order", stream_server, stream_client),
+	PAIR_CASE("immediate_data_waits_for_a_receive", late_server, late_client),
 	PAIR_CASE("suppressed_successes", suppressed_server, suppressed_client),
 	PAIR_CASE("a_refused_write_announces_nothing", refused_server, refused_client),
 	PAIR_CASE("atomics_need_no_call_of_the_target", target_server, target_client),

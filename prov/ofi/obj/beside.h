@@ -13,7 +13,7 @@
  * is followed by a message of no bytes, which tells in the upper bits how many were written.
  */
 enum dofi_beside_kind {
-	DOFI_BESIDE_PLAIN = 0,		/* a message that has the flag alone */
+	DOFI_BESIDE_PLAIN = 0,		/* a message that has at most the flag */
 	DOFI_BESIDE_INVALIDATE = 1,	/* a message: the context to be invalidated */
 	DOFI_BESIDE_IMMED = 2,		/* a message: its immediate data */
 	DOFI_BESIDE_WRITE_IMMED = 3,	/* a message of no bytes: the immediate data of a write */

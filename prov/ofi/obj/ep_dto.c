@@ -972,13 +972,18 @@ static inline bool waiting(const struct dofi_ep *ep)
 	return ep->sq.next != ep->sq.tail || ep->rq.next != ep->rq.tail || ep->owes;
 }
 
-void dofi_dto_end(struct dofi_ep *ep, struct dofi_dto *dto, int err, struct dofi_sink *sink)
+static inline void end(struct dofi_ep *ep, struct dofi_dto *dto, int err, struct dofi_sink *sink)
 {
 	finish(ep, dto, err);
 	dofi_dto_retire(ep, sink);
 	/* a message from an SRQ's buffer made room for the next */
 	if (waiting(ep) || __builtin_expect(dto->flags & DOFI_DTO_SHARED, 0))
 		dofi_dto_pump(ep);
+}
+
+void dofi_dto_end(struct dofi_ep *ep, struct dofi_dto *dto, int err, struct dofi_sink *sink)
+{
+	end(ep, dto, err, sink);
 }
 
 void dofi_arrived_read(struct dofi_arrived *a, uint64_t beside, uint64_t length)
@@ -1093,7 +1098,7 @@ static inline void complete(const struct fi_cq_data_entry *entry, int err,
 		if (__builtin_expect(dto->parts && !err, 0))
 			part_done(ep, dto);
 		else
-			dofi_dto_end(ep, dto, err, sink);
+			end(ep, dto, err, sink);
 	}
 unlock:
 	pthread_mutex_unlock(&ep->lock);

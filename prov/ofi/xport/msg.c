@@ -47,6 +47,8 @@ static struct dofi_ia *ia_of(struct dofi_progress *p)
 	return (struct dofi_ia *)((char *)p - offsetof(struct dofi_ia, progress));
 }
 
+static void choose_ops(struct dofi_ia *ia);
+
 static int msg_ia_init(struct dofi_ia *ia)
 {
 	struct msg_ia *mia = calloc(1, sizeof(*mia));
@@ -55,6 +57,7 @@ static int msg_ia_init(struct dofi_ia *ia)
 		return -ENOMEM;
 	TAILQ_INIT(&mia->listeners);
 	ia->xport_ia = mia;
+	choose_ops(ia);
 	if (!ia->fabric.scoped_keys)
 		ia->max_private_data += DOFI_WIRE_SECRET;
 	if (msg_mail_offered(ia))
@@ -672,6 +675,32 @@ static void msg_completed(const struct fi_cq_data_entry *entry, int err, struct 
 		dofi_dto_complete(entry, err, sink);
 }
 
+/* Where the mark may be lost every message has data, and only that tells. */
+static void marked_completed(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink)
+{
+	if (!err && entry->flags & FI_RECV && entry->data)
+		received_with_data(entry, sink);
+	else if (!err && entry->flags & FI_RECV)
+		dofi_dto_complete(entry, err, sink);
+	else
+		msg_completed(entry, err, sink);
+}
+
+static int marked_submit(struct dofi_ep *ep, struct dofi_dto *dto)
+{
+	/* frames have a place of their own for it */
+	if (dto->kind == DOFI_DTO_SEND && !ep->framed)
+		return send_beside(ep, dto, DOFI_BESIDE_PLAIN, 0);
+	return msg_submit(ep, dto);
+}
+
+static const struct dofi_progress_ops marked_progress_ops = {
+	.completed = marked_completed,
+	.cm_event = msg_event,
+	.cm_error = msg_error,
+	.failed = msg_failed,
+};
+
 static const struct dofi_progress_ops msg_progress_ops = {
 	.completed = msg_completed,
 	.cm_event = msg_event,
@@ -679,18 +708,25 @@ static const struct dofi_progress_ops msg_progress_ops = {
 	.failed = msg_failed,
 };
 
+#define OPS                                                                               \
+	.name = "msg", .header_size = DOFI_WIRE_HEADER, .ia_init = msg_ia_init,           \
+	.ia_fini = msg_ia_fini, .listen = msg_listen, .unlisten = msg_unlisten,           \
+	.connect = msg_connect, .accept = msg_accept, .reject = msg_reject,               \
+	.close = msg_close, .resume = msg_mail_resume
+
 const struct dofi_xport dofi_msg_xport = {
-	.name = "msg",
-	.progress_ops = &msg_progress_ops,
-	.header_size = DOFI_WIRE_HEADER,
-	.ia_init = msg_ia_init,
-	.ia_fini = msg_ia_fini,
-	.listen = msg_listen,
-	.unlisten = msg_unlisten,
-	.connect = msg_connect,
-	.accept = msg_accept,
-	.reject = msg_reject,
-	.close = msg_close,
-	.submit = msg_submit,
-	.resume = msg_mail_resume,
+	OPS, .progress_ops = &msg_progress_ops, .submit = msg_submit,
 };
+
+static const struct dofi_xport marked_xport = {
+	OPS, .progress_ops = &marked_progress_ops, .submit = marked_submit,
+};
+
+/* Before there is anything that could complete. */
+static void choose_ops(struct dofi_ia *ia)
+{
+	if (!ia->fabric.cq_data || !ia->fabric.quirk->loses_mark)
+		return;
+	ia->xport = &marked_xport;
+	ia->progress.ops = marked_xport.progress_ops;
+}

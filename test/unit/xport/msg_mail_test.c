@@ -531,4 +531,25 @@ Test(msg_mail, a_message_waits_for_its_write_where_need_be, .init = init_sockets
 	cr_expect(event_none(evd));
 	cr_expect_eq(fake_eps.ops, 3, "the message, and what was behind");
 }
+
+/* Where the mark of data may be lost, each message has some, and the data alone counts. */
+Test(msg_mail, every_message_says_what_it_is_where_need_be, .init = init_sockets, .fini = fini_sockets)
+{
+	DAT_LMR_TRIPLET s = segment(0, 8);
+	struct fi_cq_data_entry entry = { .flags = FI_RECV | FI_MSG, .len = 8 };
+
+	succeed(dofi_ep_post_send(ep, 1, &s, (DAT_DTO_COOKIE){ .as_64 = 1 }, DAT_COMPLETION_DEFAULT_FLAG));
+	cr_expect_eq(fake_eps.op, FAKE_SENDMSG);
+	cr_expect_eq(fake_eps.flags, FI_REMOTE_CQ_DATA);
+	cr_expect_eq(fake_eps.cq_data, 0);
+	receive_posted(2);
+	entry.op_context = fake_eps.context;
+	ia->progress.ops->completed(&entry, 0, NULL);
+	event_take(evd, DAT_DTO_COMPLETION_EVENT);
+	receive_posted(3);
+	entry.op_context = fake_eps.context;
+	entry.data = dofi_beside(DOFI_BESIDE_IMMED, false, 0, 5);
+	ia->progress.ops->completed(&entry, 0, NULL);
+	cr_expect_eq(completed(3), DAT_DTO_SUCCESS);
+}
 #endif
