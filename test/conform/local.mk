@@ -1,0 +1,44 @@
+# The conformance suite, for both API versions; it uses nothing but dat_* calls.
+
+conform_runner = test/conform/conform.c test/conform/conform.h test/conform/couple.c $(pair_harness)
+conform_sources = $(conform_runner) \
+	test/conform/chapter_pz.c \
+	test/conform/pending.c
+
+conform_programs = test/conform/conform1 test/conform/conform2
+check_PROGRAMS += $(conform_programs)
+
+test_conform_conform1_SOURCES = $(conform_sources)
+test_conform_conform1_CPPFLAGS = $(pair_cppflags1)
+test_conform_conform1_LDADD = libdat.la
+test_conform_conform2_SOURCES = $(conform_sources)
+test_conform_conform2_CPPFLAGS = $(pair_cppflags2)
+test_conform_conform2_LDADD = libdat2.la
+
+# The runner itself: sanity2 has clauses that must fail, and sanity.sh sees to it that they do.
+check_PROGRAMS += test/conform/sanity2
+test_conform_sanity2_SOURCES = test/conform/self.c $(conform_runner)
+test_conform_sanity2_CPPFLAGS = $(pair_cppflags2)
+test_conform_sanity2_LDADD = libdat2.la
+
+# Over tcp with sanitizers and under valgrind, too; over the other fabrics once.
+CONFORM_TESTS += $(conform_programs) test/conform/sanity.sh
+SLOW_TESTS += \
+	test/conform/net.sh \
+	test/conform/sockets.sh
+
+EXTRA_DIST += \
+	test/conform/fabric.sh \
+	test/conform/net.sh \
+	test/conform/sanity.sh \
+	test/conform/sockets.sh
+
+# What was tried, passed and skipped, for each version and fabric.
+conform: $(conform_programs) all
+	@$(AM_TESTS_ENVIRONMENT) for ia in ofi-tcp ofi-sockets ofi-net; do \
+		for api in 1 2; do \
+			test/conform/conform$$api --ia $$ia || test $$? -eq 77 || exit; \
+		done; \
+	done
+
+.PHONY: conform
