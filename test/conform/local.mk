@@ -3,6 +3,9 @@
 conform_runner = test/conform/conform.c test/conform/conform.h test/conform/couple.c $(pair_harness)
 conform_sources = $(conform_runner) \
 	test/conform/chapter_pz.c \
+	test/conform/chapter_state.c \
+	test/conform/stage.c \
+	test/conform/stage.h \
 	test/conform/pending.c
 
 conform_programs = test/conform/conform1 test/conform/conform2
