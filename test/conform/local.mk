@@ -2,6 +2,8 @@
 
 conform_runner = test/conform/conform.c test/conform/conform.h test/conform/couple.c $(pair_harness)
 conform_sources = $(conform_runner) \
+	test/conform/chapter_connect.c \
+	test/conform/chapter_ep.c \
 	test/conform/chapter_modify.c \
 	test/conform/chapter_pz.c \
 	test/conform/chapter_state.c \
