@@ -100,6 +100,7 @@ static void item_run(const struct item *item, struct node *n)
 	DAT_EVENT event;
 	DAT_RETURN ret;
 
+	objects_forget();
 	node_open(n);
 	if (setjmp(skipped)) {
 		shared->results[shared->current].outcome = SKIPPED;
@@ -249,6 +250,7 @@ static void name_item(struct item *item, const struct clause *c, unsigned i)
 {
 	item->clause = c;
 	item->i = i;
+	item->name[0] = '\0';
 	if (c->count)
 		c->name_of(i, item->name, sizeof(item->name));
 	else
@@ -271,7 +273,7 @@ static bool select_items(const char *chapter, const char *pattern)
 			struct item *item = &items[n_items];
 
 			name_item(item, c, i);
-			if ((!chapter || !strcmp(c->chapter, chapter)) &&
+			if (*item->name && (!chapter || !strcmp(c->chapter, chapter)) &&
 			    (!pattern || !fnmatch(pattern, item->name, 0)))
 				n_items++;
 		}

@@ -24,7 +24,8 @@ struct clause {
 	int line;			/* the order within the chapter */
 	const char *name;		/* call/return/case; of a family, what fits all of it */
 	unsigned count;			/* of clauses in the family; 0 is no family */
-	void (*name_of)(unsigned i, char *name, size_t size);	/* of the i-th of the family */
+	/* the i-th of the family; left empty: there is no such clause */
+	void (*name_of)(unsigned i, char *name, size_t size);
 	void (*run)(struct node *n, unsigned i);
 	struct clause *next;
 };
@@ -58,12 +59,18 @@ void conform_add(struct clause *c);
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* The clause cannot be tried here; the reason names the attribute that says so. */
+/* The clause cannot be tried here. */
 void skip(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
+/* It needs this member of DAT_IA_ATTR, or of DAT_PROVIDER_ATTR; the reason names it. */
 #define NEEDS(attribute)                                                             \
 	do {                                                                         \
-		if (!(attribute))                                                    \
-			skip("%s is %lld", #attribute, (long long)(attribute));      \
+		if (!n->attr.attribute)                                              \
+			skip("%s is 0", #attribute);                                 \
+	} while (0)
+#define NEEDS_PROVIDER(attribute)                                                    \
+	do {                                                                         \
+		if (!n->prov.attribute)                                              \
+			skip("%s is 0", #attribute);                                 \
 	} while (0)
 
 /* As in pair.h, but that a call of pending.c may answer DAT_NOT_IMPLEMENTED: a skip. */
@@ -104,6 +111,29 @@ void couple_part(struct couple *c, struct end *first);
 DAT_CR_HANDLE end_request(struct node *n, struct end *e, DAT_PSP_HANDLE *psp);
 /* Memory of the couple as the peer addresses it. */
 DAT_RMR_TRIPLET mem_remote(const struct mem *m, size_t offset, size_t length);
+
+/* Objects by DAT_HANDLE_TYPE. */
+#define N_TYPES (DAT_HANDLE_TYPE_SRQ + (DAT_VERSION_MAJOR >= 2 ? 2 : 1))
+const char *type_name(DAT_HANDLE_TYPE type);
+/* Whether this provider has such objects; if not, making one skips the clause. */
+bool type_is_there(struct node *n, DAT_HANDLE_TYPE type);
+/* A new one. */
+DAT_HANDLE object_make(struct node *n, DAT_HANDLE_TYPE type);
+void object_free(DAT_HANDLE_TYPE type, DAT_HANDLE handle);
+/* The clause's own one, made when it is first asked for. */
+DAT_HANDLE object(struct node *n, DAT_HANDLE_TYPE type);
+/* A new clause begins. */
+void objects_forget(void);
+/* A connection qualifier that nobody listens on. */
+DAT_CONN_QUAL free_qualifier(struct node *n);
+
+/* Calls in a form that both API versions have. */
+DAT_RETURN rmr_bind(DAT_RMR_HANDLE rmr, DAT_LMR_HANDLE lmr, const DAT_LMR_TRIPLET *part,
+		    DAT_MEM_PRIV_FLAGS priv, DAT_EP_HANDLE ep, uint64_t cookie,
+		    DAT_RMR_CONTEXT *context);
+DAT_RETURN lmr_create_as(DAT_IA_HANDLE ia, DAT_MEM_TYPE type, DAT_REGION_DESCRIPTION region,
+			 DAT_VLEN length, DAT_PZ_HANDLE pz, DAT_MEM_PRIV_FLAGS priv,
+			 DAT_LMR_HANDLE *lmr);
 
 /* Posts one software event, which the EVD must take. */
 void put_se(DAT_EVD_HANDLE evd, uintptr_t pointer);

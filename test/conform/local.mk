@@ -1,8 +1,12 @@
 # The conformance suite, for both API versions; it uses nothing but dat_* calls.
 
-conform_runner = test/conform/conform.c test/conform/conform.h test/conform/couple.c $(pair_harness)
+conform_runner = test/conform/conform.c test/conform/conform.h test/conform/couple.c \
+	test/conform/object.c $(pair_harness)
 conform_sources = $(conform_runner) \
+	test/conform/chapter_handle.c \
+	test/conform/chapter_ia.c \
 	test/conform/chapter_pz.c \
+	test/conform/chapter_registry.c \
 	test/conform/pending.c
 
 conform_programs = test/conform/conform1 test/conform/conform2

@@ -5,6 +5,7 @@
 
 const char *const conform_pending[] = {
 	"dat_ep_create_with_srq",
+	"dat_lmr_create",	/* of an LMR, and of shared memory */
 	"dat_srq_create",
 	"dat_srq_free",
 	"dat_srq_post_recv",

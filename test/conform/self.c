@@ -13,7 +13,7 @@ const char *const conform_pending[] = { "dat_cno_trigger", "dat_srq_create", NUL
 
 CLAUSE("good/first")
 {
-	NEEDS(n->attr.max_pzs);
+	NEEDS(max_pzs);
 }
 
 CLAUSE("bad/value")
@@ -67,9 +67,8 @@ CLAUSE("bad/unexpected DAT_NOT_IMPLEMENTED")
 
 CLAUSE("skip/attribute")
 {
-	const int max_zebras = 0;
-
-	NEEDS(max_zebras);
+	n->attr.max_pzs = 0;
+	NEEDS(max_pzs);
 }
 
 CLAUSE("skip/call that is not there yet")
