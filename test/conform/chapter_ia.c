@@ -4,7 +4,6 @@
 #include "conform.h"
 
 #include <netinet/in.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -355,28 +354,25 @@ FAMILY(N_TYPES, name_keeper)
 	OK(dat_ia_close(other.ia, DAT_CLOSE_ABRUPT_FLAG));
 }
 
-/* A thread that waits while its IA is closed. */
+/* Threads that wait while their IA is closed. */
 
-static void *wait_on_evd(void *evd)
+CLAUSE("dat_ia_close/SUCCESS/a waiter on an EVD gets DAT_ABORT")
 {
-	static DAT_EVENT event;
-	DAT_COUNT more;
+	struct waiter w;
 
-	return (void *)(uintptr_t)dat_evd_wait(evd, DAT_TIMEOUT_INFINITE, 1, &event, &more);
-}
-
-CLAUSE("dat_ia_close/SUCCESS/the waiter on an EVD gets DAT_ABORT")
-{
-	pthread_t thread;
-	DAT_EVENT event;
-	void *ret;
-
-	SAME(pthread_create(&thread, NULL, wait_on_evd, n->recv), 0);
-	/* it waits as soon as nobody else may look */
-	while (DAT_GET_TYPE(dat_evd_dequeue(n->recv, &event)) == DAT_QUEUE_EMPTY)
-		sched_yield();
+	evd_waiter_start(&w, n->recv, 1);
 	OK(dat_ia_close(n->ia, DAT_CLOSE_ABRUPT_FLAG));
 	n->ia = DAT_HANDLE_NULL;
-	SAME(pthread_join(thread, &ret), 0);
-	SAME(DAT_GET_TYPE((DAT_RETURN)(uintptr_t)ret), DAT_ABORT);
+	waiter_ends(&w, DAT_ABORT);
+}
+
+CLAUSE("dat_ia_close/SUCCESS/a waiter on a CNO gets no EVD")
+{
+	struct waiter w;
+
+	cno_waiter_start(&w, object(n, DAT_HANDLE_TYPE_CNO));
+	OK(dat_ia_close(n->ia, DAT_CLOSE_ABRUPT_FLAG));
+	n->ia = DAT_HANDLE_NULL;
+	waiter_joins(&w);	/* with which code, no page says */
+	CHECK(!w.evd, "EVD %p", w.evd);
 }

@@ -19,6 +19,8 @@
 
 #include "../pair/pair.h"
 
+#include <pthread.h>
+
 struct clause {
 	const char *chapter;
 	int line;			/* the order within the chapter */
@@ -80,7 +82,10 @@ void skip(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn
 #define FAILS(call, type) conform_ret(__FILE__, __LINE__, #call, (call), (type))
 void conform_ret(const char *file, int line, const char *call, DAT_RETURN ret, DAT_RETURN type);
 
-/* The calls that are not there yet; NULL ends them. */
+/*
+ * What is not there yet: calls, whose DAT_NOT_IMPLEMENTED is a skip, and patterns of clauses,
+ * which are not tried; those have a slash. NULL ends them.
+ */
 extern const char *const conform_pending[];
 
 /* Two EPs of one IA, connected to each other; each has EVDs of its own. */
@@ -134,6 +139,27 @@ DAT_RETURN rmr_bind(DAT_RMR_HANDLE rmr, DAT_LMR_HANDLE lmr, const DAT_LMR_TRIPLE
 DAT_RETURN lmr_create_as(DAT_IA_HANDLE ia, DAT_MEM_TYPE type, DAT_REGION_DESCRIPTION region,
 			 DAT_VLEN length, DAT_PZ_HANDLE pz, DAT_MEM_PRIV_FLAGS priv,
 			 DAT_LMR_HANDLE *lmr);
+
+/* A thread that is blocked in dat_evd_wait() or dat_cno_wait(), and what it got. */
+struct waiter {
+	pthread_t thread;
+	DAT_HANDLE handle;
+	DAT_COUNT threshold;	/* 0: of a CNO */
+	pid_t tid;
+	DAT_RETURN ret;
+	DAT_EVENT event;
+	DAT_COUNT more;
+	DAT_EVD_HANDLE evd;	/* that the CNO told */
+	bool done;		/* atomic */
+};
+
+/* Each returns when the thread sleeps. */
+void evd_waiter_start(struct waiter *w, DAT_EVD_HANDLE evd, DAT_COUNT threshold);
+void cno_waiter_start(struct waiter *w, DAT_CNO_HANDLE cno);
+/* The thread's call returns. */
+void waiter_joins(struct waiter *w);
+/* With this. */
+void waiter_ends(struct waiter *w, DAT_RETURN type);
 
 /* Posts one software event, which the EVD must take. */
 void put_se(DAT_EVD_HANDLE evd, uintptr_t pointer);

@@ -1,8 +1,10 @@
 # The conformance suite, for both API versions; it uses nothing but dat_* calls.
 
 conform_runner = test/conform/conform.c test/conform/conform.h test/conform/couple.c \
-	test/conform/object.c $(pair_harness)
+	test/conform/object.c test/conform/waiter.c $(robust_harness)
 conform_sources = $(conform_runner) \
+	test/conform/chapter_cno.c \
+	test/conform/chapter_evd.c \
 	test/conform/chapter_handle.c \
 	test/conform/chapter_ia.c \
 	test/conform/chapter_pz.c \
