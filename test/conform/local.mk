@@ -4,11 +4,15 @@ conform_runner = test/conform/conform.c test/conform/conform.h test/conform/coup
 	test/conform/object.c test/conform/waiter.c $(robust_harness)
 conform_sources = $(conform_runner) \
 	test/conform/chapter_cno.c \
+	test/conform/chapter_cr.c \
 	test/conform/chapter_evd.c \
 	test/conform/chapter_handle.c \
 	test/conform/chapter_ia.c \
+	test/conform/chapter_lmr.c \
 	test/conform/chapter_pz.c \
 	test/conform/chapter_registry.c \
+	test/conform/chapter_rmr.c \
+	test/conform/chapter_sp.c \
 	test/conform/pending.c
 
 conform_programs = test/conform/conform1 test/conform/conform2
