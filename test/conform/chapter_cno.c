@@ -83,6 +83,14 @@ CLAUSE("dat_cno_query/INVALID_PARAMETER/cno_param NULL")
 	      DAT_INVALID_PARAMETER);
 }
 
+CLAUSE("dat_cno_free/SUCCESS")
+{
+	DAT_CNO_HANDLE cno = object(n, DAT_HANDLE_TYPE_CNO);
+
+	OK(dat_cno_free(cno));
+	FAILS(dat_cno_free(cno), DAT_INVALID_HANDLE);
+}
+
 CLAUSE("dat_cno_free/INVALID_STATE/an EVD is attached")
 {
 	DAT_CNO_HANDLE cno = object(n, DAT_HANDLE_TYPE_CNO);

@@ -163,6 +163,19 @@ CLAUSE("dat_evd_create/INVALID_PARAMETER/evd_handle NULL")
 
 /* dat_evd_query */
 
+CLAUSE("dat_evd_query/SUCCESS/single fields")
+{
+	DAT_EVD_PARAM param;
+
+	OK(dat_evd_query(n->recv, DAT_EVD_FIELD_EVD_QLEN, &param));
+	CHECK(param.evd_qlen >= NODE_QLEN, "%d", (int)param.evd_qlen);
+	OK(dat_evd_query(n->recv, DAT_EVD_FIELD_EVD_FLAGS, &param));
+	SAME(param.evd_flags, DAT_EVD_DTO_FLAG);
+	OK(dat_evd_query(n->recv, DAT_EVD_FIELD_CNO, &param));
+	CHECK(!param.cno_handle, "a CNO");
+	OK(dat_evd_query(n->recv, (DAT_EVD_PARAM_MASK)0, &param));
+}
+
 CLAUSE("dat_evd_query/INVALID_PARAMETER/mask")
 {
 	DAT_EVD_PARAM param;
@@ -483,33 +496,35 @@ CLAUSE("dat_evd_wait/ABORT/freed meanwhile")
 
 /* The states */
 
-CLAUSE("dat_evd_disable/SUCCESS/and enabled again, as often as wanted")
-{
-	DAT_EVD_HANDLE evd = software(n);
-	int k;
+static const struct {
+	const char *name;
+	DAT_RETURN (*call)(DAT_EVD_HANDLE evd);
+	int state;		/* after which the EVD is in this state, from whichever */
+} changes[] = {
+	{ "disable", dat_evd_disable, DAT_EVD_STATE_DISABLED | DAT_EVD_STATE_WAITABLE },
+	{ "enable", dat_evd_enable, DAT_EVD_STATE_ENABLED | DAT_EVD_STATE_WAITABLE },
+	{ "set_unwaitable", dat_evd_set_unwaitable,
+	  DAT_EVD_STATE_ENABLED | DAT_EVD_STATE_UNWAITABLE },
+	{ "clear_unwaitable", dat_evd_clear_unwaitable,
+	  DAT_EVD_STATE_ENABLED | DAT_EVD_STATE_WAITABLE },
+};
 
-	for (k = 0; k < 2; k++) {
-		OK(dat_evd_disable(evd));
-		SAME(query(evd).evd_state, DAT_EVD_STATE_DISABLED | DAT_EVD_STATE_WAITABLE);
-	}
-	for (k = 0; k < 2; k++) {
-		OK(dat_evd_enable(evd));
-		SAME(query(evd).evd_state, DAT_EVD_STATE_ENABLED | DAT_EVD_STATE_WAITABLE);
-	}
+static void name_change(unsigned i, char *name, size_t size)
+{
+	snprintf(name, size, "dat_evd_%s/SUCCESS/as often as wanted", changes[i].name);
 }
 
-CLAUSE("dat_evd_set_unwaitable/SUCCESS/and waitable again, as often as wanted")
+FAMILY(COUNT(changes), name_change)
 {
 	DAT_EVD_HANDLE evd = software(n);
+	unsigned before = i & ~1u;	/* the first of a pair undoes the second */
 	int k;
 
-	for (k = 0; k < 2; k++) {
-		OK(dat_evd_set_unwaitable(evd));
-		SAME(query(evd).evd_state, DAT_EVD_STATE_ENABLED | DAT_EVD_STATE_UNWAITABLE);
-	}
-	for (k = 0; k < 2; k++) {
-		OK(dat_evd_clear_unwaitable(evd));
-		SAME(query(evd).evd_state, DAT_EVD_STATE_ENABLED | DAT_EVD_STATE_WAITABLE);
+	for (k = 0; k < 4; k++) {
+		if (k == 2)
+			OK(changes[before].call(evd));
+		OK(changes[i].call(evd));
+		SAME(query(evd).evd_state, changes[i].state);
 	}
 }
 

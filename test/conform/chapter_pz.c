@@ -31,8 +31,7 @@ CLAUSE("dat_pz_create/INSUFFICIENT_RESOURCES/max_pzs")
 	DAT_PZ_HANDLE pz;
 	DAT_COUNT k;
 
-	if (n->attr.max_pzs > 4096)
-		skip("max_pzs is %d", (int)n->attr.max_pzs);
+	AFFORD(max_pzs);
 	for (k = 1; k < n->attr.max_pzs; k++)
 		OK(dat_pz_create(n->ia, &pz));
 	FAILS(dat_pz_create(n->ia, &pz), DAT_INSUFFICIENT_RESOURCES);

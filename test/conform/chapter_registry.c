@@ -94,9 +94,16 @@ CLAUSE("dat_registry_add_provider/SUCCESS")
 {
 	OK(dat_registry_add_provider(&table, &info));
 	OK(dat_registry_remove_provider(&table, &info));
-	/* as often as wanted */
-	OK(dat_registry_add_provider(&table, &info));
-	OK(dat_registry_remove_provider(&table, &info));
+}
+
+CLAUSE("dat_registry_remove_provider/SUCCESS/and it can be added again")
+{
+	int k;
+
+	for (k = 0; k < 3; k++) {
+		OK(dat_registry_add_provider(&table, &info));
+		OK(dat_registry_remove_provider(&table, &info));
+	}
 }
 
 CLAUSE("dat_registry_add_provider/INVALID_PARAMETER/NULL")

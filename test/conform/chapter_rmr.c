@@ -74,8 +74,7 @@ CLAUSE("dat_rmr_create/INSUFFICIENT_RESOURCES/max_rmrs")
 	DAT_RMR_HANDLE rmr;
 	DAT_COUNT k;
 
-	if (n->attr.max_rmrs > 4096)
-		skip("max_rmrs is %d", (int)n->attr.max_rmrs);
+	AFFORD(max_rmrs);
 	for (k = 0; !ret && k <= n->attr.max_rmrs; k++)
 		ret = dat_rmr_create(n->pz, &rmr);
 	SAME(k, n->attr.max_rmrs + 1);
@@ -428,8 +427,10 @@ CLAUSE("dat_rmr_create_for_ep/SUCCESS")
 	DAT_RMR_HANDLE rmr;
 	DAT_RMR_PARAM param;
 
-	if (n->prov.rmr_scope_supported == DAT_RMR_SCOPE_PZ)
+	if (n->prov.rmr_scope_supported == DAT_RMR_SCOPE_PZ) {
+		FAILS(dat_rmr_create_for_ep(n->pz, &rmr), DAT_MODEL_NOT_SUPPORTED);
 		skip("rmr_scope_supported is %d", n->prov.rmr_scope_supported);
+	}
 	OK(dat_rmr_create_for_ep(n->pz, &rmr));
 	OK(dat_rmr_query(rmr, DAT_RMR_FIELD_RMR_SCOPE, &param));
 	SAME(param.rmr_scope, DAT_RMR_SCOPE_EP);
@@ -439,6 +440,19 @@ CLAUSE("dat_rmr_create_for_ep/SUCCESS")
 CLAUSE("dat_rmr_create_for_ep/INVALID_PARAMETER/rmr_handle NULL")
 {
 	FAILS(dat_rmr_create_for_ep(n->pz, NULL), DAT_INVALID_PARAMETER);
+}
+
+CLAUSE("dat_rmr_create_for_ep/INSUFFICIENT_RESOURCES/max_rmrs")
+{
+	DAT_RETURN ret = DAT_SUCCESS;
+	DAT_RMR_HANDLE rmr;
+	DAT_COUNT k;
+
+	AFFORD(max_rmrs);
+	for (k = 0; !ret && k <= n->attr.max_rmrs; k++)
+		ret = dat_rmr_create_for_ep(n->pz, &rmr);
+	SAME(k, n->attr.max_rmrs + 1);
+	FAILS(ret, DAT_INSUFFICIENT_RESOURCES);
 }
 
 CLAUSE("dat_rmr_bind/PROTECTION_VIOLATION/an RMR of another EP")

@@ -11,7 +11,7 @@ static DAT_PSP_HANDLE out;
 
 /* dat_psp_create */
 
-CLAUSE("dat_psp_create/SUCCESS/what it tells of itself")
+CLAUSE("dat_psp_query/SUCCESS/as dat_psp_create() was told")
 {
 	DAT_CONN_QUAL qual = free_qualifier(n);
 	DAT_PSP_HANDLE psp;
@@ -26,24 +26,29 @@ CLAUSE("dat_psp_create/SUCCESS/what it tells of itself")
 	OK(dat_psp_free(psp));
 }
 
-CLAUSE("dat_psp_create/SUCCESS/provider's EPs, or MODEL_NOT_SUPPORTED")
+CLAUSE("dat_psp_create/MODEL_NOT_SUPPORTED")
+{
+	if (n->prov.ep_creator != DAT_PSP_CREATES_EP_NEVER)
+		skip("ep_creator is %d", n->prov.ep_creator);
+	FAILS(dat_psp_create(n->ia, free_qualifier(n), n->cr, DAT_PSP_PROVIDER_FLAG, &out),
+	      DAT_MODEL_NOT_SUPPORTED);
+}
+
+CLAUSE("dat_psp_create/SUCCESS/the provider's EPs")
 {
 	DAT_CONN_QUAL qual = free_qualifier(n);
 	DAT_PSP_HANDLE psp;
 	DAT_PSP_PARAM param;
 
-	if (n->prov.ep_creator == DAT_PSP_CREATES_EP_NEVER) {
-		FAILS(dat_psp_create(n->ia, qual, n->cr, DAT_PSP_PROVIDER_FLAG, &psp),
-		      DAT_MODEL_NOT_SUPPORTED);
-		return;
-	}
+	if (n->prov.ep_creator == DAT_PSP_CREATES_EP_NEVER)
+		skip("ep_creator is %d", n->prov.ep_creator);
 	OK(dat_psp_create(n->ia, qual, n->cr, DAT_PSP_PROVIDER_FLAG, &psp));
 	OK(dat_psp_query(psp, DAT_PSP_FIELD_ALL, &param));
 	SAME(param.psp_flags, DAT_PSP_PROVIDER_FLAG);
 	OK(dat_psp_free(psp));
 }
 
-CLAUSE("dat_psp_create/SUCCESS/at a qualifier that is free again")
+CLAUSE("dat_psp_free/SUCCESS/the qualifier is free again")
 {
 	DAT_CONN_QUAL qual = free_qualifier(n);
 	DAT_PSP_HANDLE psp;
@@ -94,6 +99,16 @@ CLAUSE("dat_psp_create/INVALID_HANDLE/an EVD of other streams")
 }
 
 /* dat_psp_create_any */
+
+CLAUSE("dat_psp_create_any/MODEL_NOT_SUPPORTED")
+{
+	DAT_CONN_QUAL qual;
+
+	if (n->prov.ep_creator != DAT_PSP_CREATES_EP_NEVER)
+		skip("ep_creator is %d", n->prov.ep_creator);
+	FAILS(dat_psp_create_any(n->ia, &qual, n->cr, DAT_PSP_PROVIDER_FLAG, &out),
+	      DAT_MODEL_NOT_SUPPORTED);
+}
 
 CLAUSE("dat_psp_create_any/SUCCESS/each has another qualifier")
 {
@@ -152,7 +167,7 @@ CLAUSE("dat_psp_query/INVALID_PARAMETER/psp_param NULL")
 
 /* dat_rsp_create */
 
-CLAUSE("dat_rsp_create/SUCCESS/what it tells of itself")
+CLAUSE("dat_rsp_query/SUCCESS/as dat_rsp_create() was told")
 {
 	DAT_EP_HANDLE ep = object(n, DAT_HANDLE_TYPE_EP);
 	DAT_CONN_QUAL qual = free_qualifier(n);
@@ -168,7 +183,7 @@ CLAUSE("dat_rsp_create/SUCCESS/what it tells of itself")
 	OK(dat_rsp_free(rsp));
 }
 
-CLAUSE("dat_rsp_create/SUCCESS/the EP is reserved until the RSP is freed")
+CLAUSE("dat_rsp_create/SUCCESS/the EP is reserved")
 {
 	DAT_EP_HANDLE ep = object(n, DAT_HANDLE_TYPE_EP);
 	DAT_RSP_HANDLE rsp;
@@ -176,6 +191,14 @@ CLAUSE("dat_rsp_create/SUCCESS/the EP is reserved until the RSP is freed")
 	OK(dat_rsp_create(n->ia, free_qualifier(n), ep, n->cr, &rsp));
 	SAME(ep_state(ep), DAT_EP_STATE_RESERVED);
 	FAILS(dat_ep_free(ep), DAT_INVALID_STATE);
+}
+
+CLAUSE("dat_rsp_free/SUCCESS/the EP is unconnected again")
+{
+	DAT_EP_HANDLE ep = object(n, DAT_HANDLE_TYPE_EP);
+	DAT_RSP_HANDLE rsp;
+
+	OK(dat_rsp_create(n->ia, free_qualifier(n), ep, n->cr, &rsp));
 	OK(dat_rsp_free(rsp));
 	SAME(ep_state(ep), DAT_EP_STATE_UNCONNECTED);
 	OK(dat_ep_free(ep));

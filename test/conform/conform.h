@@ -75,6 +75,10 @@ void skip(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn
 			skip("%s is 0", #attribute);                                 \
 	} while (0)
 
+/* So many objects are made, which takes a while: of more than a few with --thorough only. */
+#define AFFORD(attribute) afford(#attribute, n->attr.attribute)
+void afford(const char *attribute, DAT_COUNT count);
+
 /* As in pair.h, but that a call of pending.c may answer DAT_NOT_IMPLEMENTED: a skip. */
 #undef OK
 #undef FAILS

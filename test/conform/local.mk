@@ -40,14 +40,16 @@ SLOW_TESTS += \
 EXTRA_DIST += \
 	test/conform/fabric.sh \
 	test/conform/net.sh \
+	test/conform/returns.sh \
 	test/conform/sanity.sh \
-	test/conform/sockets.sh
+	test/conform/sockets.sh \
+	test/conform/unprovoked
 
 # What was tried, passed and skipped, for each version and fabric.
 conform: $(conform_programs) all
 	@$(AM_TESTS_ENVIRONMENT) for ia in ofi-tcp ofi-sockets ofi-net; do \
 		for api in 1 2; do \
-			test/conform/conform$$api --ia $$ia || test $$? -eq 77 || exit; \
+			test/conform/conform$$api --ia $$ia --thorough || test $$? -eq 77 || exit; \
 		done; \
 	done
 
