@@ -9,8 +9,7 @@
 CHAPTER("evd");
 
 #define QLEN 8
-
-static const struct timeval brief = { 0, 2000 };
+#define BRIEF 2000	/* microseconds */
 
 static DAT_EVD_HANDLE software(struct node *n)
 {
@@ -137,6 +136,19 @@ CLAUSE("dat_evd_create/INSUFFICIENT_RESOURCES/max_evd_qlen")
 		skip("max_evd_qlen is %d", INT32_MAX);
 	FAILS(dat_evd_create(n->ia, n->attr.max_evd_qlen + 1, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &evd),
 	      DAT_INSUFFICIENT_RESOURCES);
+}
+
+CLAUSE("dat_evd_create/INSUFFICIENT_RESOURCES/max_evds")
+{
+	DAT_RETURN ret = DAT_SUCCESS;
+	DAT_EVD_HANDLE evd;
+	DAT_COUNT k;
+
+	AFFORD(max_evds);
+	for (k = 0; !ret && k <= n->attr.max_evds; k++)
+		ret = dat_evd_create(n->ia, 1, DAT_HANDLE_NULL, DAT_EVD_SOFTWARE_FLAG, &evd);
+	FAILS(ret, DAT_INSUFFICIENT_RESOURCES);
+	SAME(k, n->attr.max_evds - 5 + 1);	/* it has five already */
 }
 
 CLAUSE("dat_evd_create/INVALID_PARAMETER/no flags")
@@ -365,8 +377,8 @@ CLAUSE("dat_evd_wait/TIMEOUT_EXPIRED/microseconds")
 	DAT_COUNT more;
 	DAT_EVENT event;
 
-	FAILS(dat_evd_wait(n->recv, brief.tv_usec, 1, &event, &more), DAT_TIMEOUT_EXPIRED);
-	CHECK(pair_now() - start >= brief.tv_usec, "too early");
+	FAILS(dat_evd_wait(n->recv, BRIEF, 1, &event, &more), DAT_TIMEOUT_EXPIRED);
+	CHECK(pair_now() - start >= BRIEF, "too early");
 }
 
 CLAUSE("dat_evd_wait/TIMEOUT_EXPIRED/below the threshold")
@@ -377,7 +389,7 @@ CLAUSE("dat_evd_wait/TIMEOUT_EXPIRED/below the threshold")
 
 	put_se(evd, 1);
 	put_se(evd, 2);
-	FAILS(dat_evd_wait(evd, brief.tv_usec, 3, &event, &more), DAT_TIMEOUT_EXPIRED);
+	FAILS(dat_evd_wait(evd, BRIEF, 3, &event, &more), DAT_TIMEOUT_EXPIRED);
 	SAME(more, 2);
 	expect_software(evd, 1);	/* nothing is gone */
 	expect_software(evd, 2);
@@ -673,4 +685,27 @@ CLAUSE("asynchronous event/EVD_OVERFLOW/a connection request does not fit")
 	expect_event(n->async, DAT_ASYNC_ERROR_EVD_OVERFLOW, &event);
 	CHECK(event.event_data.asynch_error_event_data.dat_handle == evd, "of another EVD");
 	SAME(event.event_data.asynch_error_event_data.reason, DAT_EVD_OVERFLOW_ERROR);
+}
+
+CLAUSE("asynchronous event/EVD_OVERFLOW/completions do not fit")
+{
+	struct couple c;
+	DAT_EVD_HANDLE small = node_evd(n, 1, DAT_EVD_DTO_FLAG);
+	DAT_COUNT count = qlen(small) + 3, k;
+	DAT_EVENT event;
+
+	couple_make(n, &c, NULL, NULL);
+	OK(dat_ep_free(c.b.ep));
+	OK(dat_ep_create(n->ia, n->pz, small, c.b.req, c.b.conn, NULL, &c.b.ep));
+	for (k = 0; k < count; k++)
+		post_recv(c.b.ep, &c.m, 64 * k, 64, k);
+	couple_connect(n, &c);
+	for (k = 0; k < count; k++) {
+		post_send(c.a.ep, &c.m, 0, 64, k);
+		expect_dto(c.a.req, k, DAT_DTO_SUCCESS, 64);
+	}
+	expect_event(n->async, DAT_ASYNC_ERROR_EVD_OVERFLOW, &event);
+	CHECK(event.event_data.asynch_error_event_data.dat_handle == small, "of another EVD");
+	SAME(event.event_data.asynch_error_event_data.reason, DAT_EVD_OVERFLOW_ERROR);
+	/* once: the runner looks whether there is another */
 }

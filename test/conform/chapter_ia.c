@@ -316,6 +316,29 @@ CLAUSE("dat_ia_close/SUCCESS/abruptly with everything")
 	n->ia = DAT_HANDLE_NULL;
 }
 
+CLAUSE("dat_ia_close/SUCCESS/the consumer's asynchronous EVD stays")
+{
+	DAT_EVD_HANDLE async = node_evd(n, 4, DAT_EVD_ASYNC_FLAG);
+	DAT_IA_HANDLE ia = open_with(&async);
+
+	FAILS(dat_evd_free(async), DAT_INVALID_STATE);
+	OK(dat_ia_close(ia, DAT_CLOSE_GRACEFUL_FLAG));
+	OK(dat_evd_free(async));
+}
+
+CLAUSE("dat_ia_close/SUCCESS/abruptly, with the asynchronous EVD of another instance")
+{
+	DAT_IA_HANDLE ia = open_with(&n->async);
+	DAT_PZ_HANDLE pz;
+
+	OK(dat_ia_close(n->ia, DAT_CLOSE_ABRUPT_FLAG));
+	n->ia = DAT_HANDLE_NULL;
+	/* which goes on without it */
+	OK(dat_pz_create(ia, &pz));
+	OK(dat_pz_free(pz));
+	OK(dat_ia_close(ia, DAT_CLOSE_GRACEFUL_FLAG));
+}
+
 CLAUSE("dat_ia_close/INVALID_PARAMETER/flags")
 {
 	FAILS(dat_ia_close(n->ia, (DAT_CLOSE_FLAGS)5), DAT_INVALID_PARAMETER);

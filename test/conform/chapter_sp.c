@@ -120,6 +120,17 @@ CLAUSE("dat_psp_create_any/SUCCESS/each has another qualifier")
 	OK(dat_psp_free(psp[1]));
 }
 
+CLAUSE("dat_psp_create_any/SUCCESS/the provider's EPs")
+{
+	DAT_CONN_QUAL qual;
+	DAT_PSP_HANDLE psp;
+
+	if (n->prov.ep_creator == DAT_PSP_CREATES_EP_NEVER)
+		skip("ep_creator is %d", n->prov.ep_creator);
+	OK(dat_psp_create_any(n->ia, &qual, n->cr, DAT_PSP_PROVIDER_FLAG, &psp));
+	OK(dat_psp_free(psp));
+}
+
 CLAUSE("dat_psp_create_any/INVALID_PARAMETER/conn_qual NULL")
 {
 	FAILS(dat_psp_create_any(n->ia, NULL, n->cr, DAT_PSP_CONSUMER_FLAG, &out),
