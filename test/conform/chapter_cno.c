@@ -69,20 +69,6 @@ CLAUSE("dat_cno_query/SUCCESS/ia_handle")
 	CHECK(param.ia_handle == n->ia, "another IA");
 }
 
-CLAUSE("dat_cno_query/INVALID_PARAMETER/mask")
-{
-	DAT_CNO_PARAM param;
-
-	FAILS(dat_cno_query(object(n, DAT_HANDLE_TYPE_CNO), (DAT_CNO_PARAM_MASK)0x100, &param),
-	      DAT_INVALID_PARAMETER);
-}
-
-CLAUSE("dat_cno_query/INVALID_PARAMETER/cno_param NULL")
-{
-	FAILS(dat_cno_query(object(n, DAT_HANDLE_TYPE_CNO), DAT_CNO_FIELD_IA_HANDLE, NULL),
-	      DAT_INVALID_PARAMETER);
-}
-
 CLAUSE("dat_cno_free/SUCCESS")
 {
 	DAT_CNO_HANDLE cno = object(n, DAT_HANDLE_TYPE_CNO);

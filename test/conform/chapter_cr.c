@@ -25,20 +25,6 @@ CLAUSE("dat_cr_query/SUCCESS")
 	CHECK(address && address->sa_family == n->address.ss_family, "another address");
 }
 
-CLAUSE("dat_cr_query/INVALID_PARAMETER/mask")
-{
-	DAT_CR_PARAM param;
-
-	FAILS(dat_cr_query(object(n, DAT_HANDLE_TYPE_CR), (DAT_CR_PARAM_MASK)(DAT_CR_FIELD_ALL + 1),
-			   &param), DAT_INVALID_PARAMETER);
-}
-
-CLAUSE("dat_cr_query/INVALID_PARAMETER/cr_param NULL")
-{
-	FAILS(dat_cr_query(object(n, DAT_HANDLE_TYPE_CR), DAT_CR_FIELD_ALL, NULL),
-	      DAT_INVALID_PARAMETER);
-}
-
 /* What does not answer a request leaves it as it is. */
 static void is_left(DAT_CR_HANDLE cr)
 {

@@ -188,19 +188,6 @@ CLAUSE("dat_evd_query/SUCCESS/single fields")
 	OK(dat_evd_query(n->recv, (DAT_EVD_PARAM_MASK)0, &param));
 }
 
-CLAUSE("dat_evd_query/INVALID_PARAMETER/mask")
-{
-	DAT_EVD_PARAM param;
-
-	FAILS(dat_evd_query(n->recv, (DAT_EVD_PARAM_MASK)(DAT_EVD_FIELD_ALL + 1), &param),
-	      DAT_INVALID_PARAMETER);
-}
-
-CLAUSE("dat_evd_query/INVALID_PARAMETER/evd_param NULL")
-{
-	FAILS(dat_evd_query(n->recv, DAT_EVD_FIELD_ALL, NULL), DAT_INVALID_PARAMETER);
-}
-
 /* dat_evd_post_se and dat_evd_dequeue */
 
 CLAUSE("dat_evd_post_se/SUCCESS/delivered as it is, in order")

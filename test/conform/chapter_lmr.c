@@ -301,22 +301,6 @@ CLAUSE("dat_lmr_create/INVALID_PARAMETER/va_type")
 }
 #endif
 
-/* dat_lmr_query */
-
-CLAUSE("dat_lmr_query/INVALID_PARAMETER/mask")
-{
-	DAT_LMR_PARAM param;
-
-	FAILS(dat_lmr_query(object(n, DAT_HANDLE_TYPE_LMR), (DAT_LMR_PARAM_MASK)(DAT_LMR_FIELD_ALL + 1),
-			    &param), DAT_INVALID_PARAMETER);
-}
-
-CLAUSE("dat_lmr_query/INVALID_PARAMETER/lmr_param NULL")
-{
-	FAILS(dat_lmr_query(object(n, DAT_HANDLE_TYPE_LMR), DAT_LMR_FIELD_ALL, NULL),
-	      DAT_INVALID_PARAMETER);
-}
-
 /* dat_lmr_free */
 
 CLAUSE("dat_lmr_free/SUCCESS/a receive is posted to it")

@@ -45,18 +45,6 @@ CLAUSE("dat_pz_query/SUCCESS/ia_handle")
 	CHECK(param.ia_handle == n->ia, "another IA");
 }
 
-CLAUSE("dat_pz_query/INVALID_PARAMETER/mask")
-{
-	DAT_PZ_PARAM param;
-
-	FAILS(dat_pz_query(n->pz, (DAT_PZ_PARAM_MASK)0x100, &param), DAT_INVALID_PARAMETER);
-}
-
-CLAUSE("dat_pz_query/INVALID_PARAMETER/pz_param NULL")
-{
-	FAILS(dat_pz_query(n->pz, DAT_PZ_FIELD_ALL, NULL), DAT_INVALID_PARAMETER);
-}
-
 CLAUSE("dat_pz_free/SUCCESS")
 {
 	DAT_PZ_HANDLE pz = object_make(n, DAT_HANDLE_TYPE_PZ);

@@ -68,7 +68,7 @@ CLAUSE("dat_rmr_create/INVALID_PARAMETER/rmr_handle NULL")
 	FAILS(dat_rmr_create(n->pz, NULL), DAT_INVALID_PARAMETER);
 }
 
-CLAUSE("dat_rmr_create/INSUFFICIENT_RESOURCES/max_rmrs")
+static void exhaust(struct node *n, DAT_RETURN (*create)(DAT_PZ_HANDLE, DAT_RMR_HANDLE *))
 {
 	DAT_RETURN ret = DAT_SUCCESS;
 	DAT_RMR_HANDLE rmr;
@@ -76,22 +76,14 @@ CLAUSE("dat_rmr_create/INSUFFICIENT_RESOURCES/max_rmrs")
 
 	AFFORD(max_rmrs);
 	for (k = 0; !ret && k <= n->attr.max_rmrs; k++)
-		ret = dat_rmr_create(n->pz, &rmr);
+		ret = create(n->pz, &rmr);
 	SAME(k, n->attr.max_rmrs + 1);
 	FAILS(ret, DAT_INSUFFICIENT_RESOURCES);
 }
 
-CLAUSE("dat_rmr_query/INVALID_PARAMETER/mask")
+CLAUSE("dat_rmr_create/INSUFFICIENT_RESOURCES/max_rmrs")
 {
-	DAT_RMR_PARAM param;
-
-	FAILS(dat_rmr_query(made(n), (DAT_RMR_PARAM_MASK)(DAT_RMR_FIELD_ALL + 1), &param),
-	      DAT_INVALID_PARAMETER);
-}
-
-CLAUSE("dat_rmr_query/INVALID_PARAMETER/rmr_param NULL")
-{
-	FAILS(dat_rmr_query(made(n), DAT_RMR_FIELD_PZ_HANDLE, NULL), DAT_INVALID_PARAMETER);
+	exhaust(n, dat_rmr_create);
 }
 
 CLAUSE("dat_rmr_query/INVALID_PARAMETER/the triplet of an unbound one")
@@ -444,15 +436,7 @@ CLAUSE("dat_rmr_create_for_ep/INVALID_PARAMETER/rmr_handle NULL")
 
 CLAUSE("dat_rmr_create_for_ep/INSUFFICIENT_RESOURCES/max_rmrs")
 {
-	DAT_RETURN ret = DAT_SUCCESS;
-	DAT_RMR_HANDLE rmr;
-	DAT_COUNT k;
-
-	AFFORD(max_rmrs);
-	for (k = 0; !ret && k <= n->attr.max_rmrs; k++)
-		ret = dat_rmr_create_for_ep(n->pz, &rmr);
-	SAME(k, n->attr.max_rmrs + 1);
-	FAILS(ret, DAT_INSUFFICIENT_RESOURCES);
+	exhaust(n, dat_rmr_create_for_ep);
 }
 
 CLAUSE("dat_rmr_bind/PROTECTION_VIOLATION/an RMR of another EP")

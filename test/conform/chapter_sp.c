@@ -160,22 +160,6 @@ CLAUSE("dat_psp_create_any/INVALID_HANDLE/an EVD of other streams")
 	      DAT_INVALID_HANDLE);
 }
 
-/* dat_psp_query */
-
-CLAUSE("dat_psp_query/INVALID_PARAMETER/mask")
-{
-	DAT_PSP_PARAM param;
-
-	FAILS(dat_psp_query(object(n, DAT_HANDLE_TYPE_PSP),
-			    (DAT_PSP_PARAM_MASK)(DAT_PSP_FIELD_ALL + 1), &param), DAT_INVALID_PARAMETER);
-}
-
-CLAUSE("dat_psp_query/INVALID_PARAMETER/psp_param NULL")
-{
-	FAILS(dat_psp_query(object(n, DAT_HANDLE_TYPE_PSP), DAT_PSP_FIELD_ALL, NULL),
-	      DAT_INVALID_PARAMETER);
-}
-
 /* dat_rsp_create */
 
 CLAUSE("dat_rsp_query/SUCCESS/as dat_rsp_create() was told")
@@ -275,18 +259,4 @@ CLAUSE("dat_rsp_create/INVALID_HANDLE/an EVD of other streams")
 {
 	FAILS(dat_rsp_create(n->ia, 4711, object(n, DAT_HANDLE_TYPE_EP), n->recv, &out),
 	      DAT_INVALID_HANDLE);
-}
-
-CLAUSE("dat_rsp_query/INVALID_PARAMETER/mask")
-{
-	DAT_RSP_PARAM param;
-
-	FAILS(dat_rsp_query(object(n, DAT_HANDLE_TYPE_RSP),
-			    (DAT_RSP_PARAM_MASK)(DAT_RSP_FIELD_ALL + 1), &param), DAT_INVALID_PARAMETER);
-}
-
-CLAUSE("dat_rsp_query/INVALID_PARAMETER/rsp_param NULL")
-{
-	FAILS(dat_rsp_query(object(n, DAT_HANDLE_TYPE_RSP), DAT_RSP_FIELD_ALL, NULL),
-	      DAT_INVALID_PARAMETER);
 }

@@ -25,7 +25,7 @@
 
 /* The chapters in the order of the report. */
 static const char *const chapters[] = {
-	"self", "registry", "ia", "handle", "pz", "lmr", "rmr", "evd", "cno", "sp", "cr",
+	"self", "registry", "ia", "handle", "query", "pz", "lmr", "rmr", "evd", "cno", "sp", "cr",
 	"ep", "modify", "connect", "state", "dto", "flags", "srq", "v2",
 };
 

@@ -10,6 +10,7 @@ conform_sources = $(conform_runner) \
 	test/conform/chapter_ia.c \
 	test/conform/chapter_lmr.c \
 	test/conform/chapter_pz.c \
+	test/conform/chapter_query.c \
 	test/conform/chapter_registry.c \
 	test/conform/chapter_rmr.c \
 	test/conform/chapter_sp.c \
