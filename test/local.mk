@@ -69,8 +69,8 @@ check-valgrind:
 .PHONY: check-sanitized check-valgrind
 
 include test/pair/local.mk
-include test/conform/local.mk
 include test/robust/local.mk
+include test/conform/local.mk
 include test/interop/local.mk
 include test/unit/local.mk
 include test/unit/xport/local.mk

@@ -19,12 +19,15 @@
 
 #include "../pair/pair.h"
 
+#include <pthread.h>
+
 struct clause {
 	const char *chapter;
 	int line;			/* the order within the chapter */
 	const char *name;		/* call/return/case; of a family, what fits all of it */
 	unsigned count;			/* of clauses in the family; 0 is no family */
-	void (*name_of)(unsigned i, char *name, size_t size);	/* of the i-th of the family */
+	/* the i-th of the family; left empty: there is no such clause */
+	void (*name_of)(unsigned i, char *name, size_t size);
 	void (*run)(struct node *n, unsigned i);
 	struct clause *next;
 };
@@ -58,13 +61,23 @@ void conform_add(struct clause *c);
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* The clause cannot be tried here; the reason names the attribute that says so. */
+/* The clause cannot be tried here. */
 void skip(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
+/* It needs this member of DAT_IA_ATTR, or of DAT_PROVIDER_ATTR; the reason names it. */
 #define NEEDS(attribute)                                                             \
 	do {                                                                         \
-		if (!(attribute))                                                    \
-			skip("%s is %lld", #attribute, (long long)(attribute));      \
+		if (!n->attr.attribute)                                              \
+			skip("%s is 0", #attribute);                                 \
 	} while (0)
+#define NEEDS_PROVIDER(attribute)                                                    \
+	do {                                                                         \
+		if (!n->prov.attribute)                                              \
+			skip("%s is 0", #attribute);                                 \
+	} while (0)
+
+/* So many objects are made, which takes a while: of more than a few with --thorough only. */
+#define AFFORD(attribute) afford(#attribute, n->attr.attribute)
+void afford(const char *attribute, DAT_COUNT count);
 
 /* As in pair.h, but that a call of pending.c may answer DAT_NOT_IMPLEMENTED: a skip. */
 #undef OK
@@ -73,7 +86,10 @@ void skip(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn
 #define FAILS(call, type) conform_ret(__FILE__, __LINE__, #call, (call), (type))
 void conform_ret(const char *file, int line, const char *call, DAT_RETURN ret, DAT_RETURN type);
 
-/* The calls that are not there yet; NULL ends them. */
+/*
+ * What is not there yet: calls, whose DAT_NOT_IMPLEMENTED is a skip, and patterns of clauses,
+ * which are not tried; those have a slash. NULL ends them.
+ */
 extern const char *const conform_pending[];
 
 /* Two EPs of one IA, connected to each other; each has EVDs of its own. */
@@ -104,6 +120,50 @@ void couple_part(struct couple *c, struct end *first);
 DAT_CR_HANDLE end_request(struct node *n, struct end *e, DAT_PSP_HANDLE *psp);
 /* Memory of the couple as the peer addresses it. */
 DAT_RMR_TRIPLET mem_remote(const struct mem *m, size_t offset, size_t length);
+
+/* Objects by DAT_HANDLE_TYPE. */
+#define N_TYPES (DAT_HANDLE_TYPE_SRQ + (DAT_VERSION_MAJOR >= 2 ? 2 : 1))
+const char *type_name(DAT_HANDLE_TYPE type);
+/* Whether this provider has such objects; if not, making one skips the clause. */
+bool type_is_there(struct node *n, DAT_HANDLE_TYPE type);
+/* A new one. */
+DAT_HANDLE object_make(struct node *n, DAT_HANDLE_TYPE type);
+void object_free(DAT_HANDLE_TYPE type, DAT_HANDLE handle);
+/* The clause's own one, made when it is first asked for. */
+DAT_HANDLE object(struct node *n, DAT_HANDLE_TYPE type);
+/* A new clause begins. */
+void objects_forget(void);
+/* A connection qualifier that nobody listens on. */
+DAT_CONN_QUAL free_qualifier(struct node *n);
+
+/* Calls in a form that both API versions have. */
+DAT_RETURN rmr_bind(DAT_RMR_HANDLE rmr, DAT_LMR_HANDLE lmr, const DAT_LMR_TRIPLET *part,
+		    DAT_MEM_PRIV_FLAGS priv, DAT_EP_HANDLE ep, uint64_t cookie,
+		    DAT_RMR_CONTEXT *context);
+DAT_RETURN lmr_create_as(DAT_IA_HANDLE ia, DAT_MEM_TYPE type, DAT_REGION_DESCRIPTION region,
+			 DAT_VLEN length, DAT_PZ_HANDLE pz, DAT_MEM_PRIV_FLAGS priv,
+			 DAT_LMR_HANDLE *lmr);
+
+/* A thread that is blocked in dat_evd_wait() or dat_cno_wait(), and what it got. */
+struct waiter {
+	pthread_t thread;
+	DAT_HANDLE handle;
+	DAT_COUNT threshold;	/* 0: of a CNO */
+	pid_t tid;
+	DAT_RETURN ret;
+	DAT_EVENT event;
+	DAT_COUNT more;
+	DAT_EVD_HANDLE evd;	/* that the CNO told */
+	bool done;		/* atomic */
+};
+
+/* Each returns when the thread sleeps. */
+void evd_waiter_start(struct waiter *w, DAT_EVD_HANDLE evd, DAT_COUNT threshold);
+void cno_waiter_start(struct waiter *w, DAT_CNO_HANDLE cno);
+/* The thread's call returns. */
+void waiter_joins(struct waiter *w);
+/* With this. */
+void waiter_ends(struct waiter *w, DAT_RETURN type);
 
 /* Posts one software event, which the EVD must take. */
 void put_se(DAT_EVD_HANDLE evd, uintptr_t pointer);

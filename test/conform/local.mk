@@ -1,15 +1,26 @@
 # The conformance suite, for both API versions; it uses nothing but dat_* calls.
 
-conform_runner = test/conform/conform.c test/conform/conform.h test/conform/couple.c $(pair_harness)
+conform_runner = test/conform/conform.c test/conform/conform.h test/conform/couple.c \
+	test/conform/object.c test/conform/waiter.c $(robust_harness)
 conform_sources = $(conform_runner) \
+	test/conform/chapter_cno.c \
 	test/conform/chapter_connect.c \
+	test/conform/chapter_cr.c \
 	test/conform/chapter_ep.c \
+	test/conform/chapter_evd.c \
+	test/conform/chapter_handle.c \
+	test/conform/chapter_ia.c \
+	test/conform/chapter_lmr.c \
 	test/conform/chapter_modify.c \
 	test/conform/chapter_pz.c \
+	test/conform/chapter_query.c \
+	test/conform/chapter_registry.c \
+	test/conform/chapter_rmr.c \
+	test/conform/chapter_sp.c \
 	test/conform/chapter_state.c \
+	test/conform/pending.c \
 	test/conform/stage.c \
-	test/conform/stage.h \
-	test/conform/pending.c
+	test/conform/stage.h
 
 conform_programs = test/conform/conform1 test/conform/conform2
 check_PROGRAMS += $(conform_programs)
@@ -36,14 +47,16 @@ SLOW_TESTS += \
 EXTRA_DIST += \
 	test/conform/fabric.sh \
 	test/conform/net.sh \
+	test/conform/returns.sh \
 	test/conform/sanity.sh \
-	test/conform/sockets.sh
+	test/conform/sockets.sh \
+	test/conform/unprovoked
 
 # What was tried, passed and skipped, for each version and fabric.
 conform: $(conform_programs) all
 	@$(AM_TESTS_ENVIRONMENT) for ia in ofi-tcp ofi-sockets ofi-net; do \
 		for api in 1 2; do \
-			test/conform/conform$$api --ia $$ia || test $$? -eq 77 || exit; \
+			test/conform/conform$$api --ia $$ia --thorough || test $$? -eq 77 || exit; \
 		done; \
 	done
 

@@ -34,7 +34,7 @@ says "^DAT 2\.0 .* $((bad + good + skip)) tried, *$good passed, *$skip skipped, 
 says '^FAILED bad/hang: not done after'
 says '^FAILED bad/crash: ended by signal 11'
 says '^# bad/value: .*self\.c:[0-9]+: 1 is 1, not 2$'
-says '^skipped skip/attribute: max_zebras is 0$'
+says '^skipped skip/attribute: max_pzs is 0$'
 says '^skipped skip/call.*: not there yet: dat_cno_trigger$'
 
 "$program" --only 'good/*' >"$out" || wrong "the good clauses alone end with $?"
