@@ -163,7 +163,7 @@ CLAUSE("dat_ep_connect/NON_PEER_REJECTED/the EVD of requests is full")
 	DAT_EVENT event;
 	struct end a;
 
-	NEEDS(n->prov.evd_stream_merging_supported[0][1]);
+	NEEDS_PROVIDER(evd_stream_merging_supported[0][1]);
 	end_open(n, &a, NULL);
 	while (post_se(evd, 1) == DAT_SUCCESS)
 		;
@@ -753,7 +753,7 @@ CLAUSE("dat_cr_accept/INVALID_STATE/TENTATIVE_CONNECTION_PENDING, nothing given"
 	DAT_RETURN ret;
 	struct end a;
 
-	NEEDS(n->prov.ep_creator);
+	NEEDS_PROVIDER(ep_creator);
 	end_open(n, &a, NULL);
 	OK(dat_psp_create_any(n->ia, &qual, n->cr, DAT_PSP_PROVIDER_FLAG, &psp));
 	end_connect(n, &a, qual);
@@ -790,7 +790,7 @@ CLAUSE("dat_rsp_create/SUCCESS/no EP")
 	DAT_RSP_HANDLE rsp;
 	DAT_CR_HANDLE cr;
 
-	NEEDS(n->prov.ep_creator);
+	NEEDS_PROVIDER(ep_creator);
 	end_open(n, &a, NULL);
 	end_open(n, &b, NULL);
 	OK(dat_ep_free(b.ep));

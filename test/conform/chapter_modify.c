@@ -250,7 +250,7 @@ static DAT_RETURN expected(const struct field *f, const struct stage_row *row)
 	return f->kind == SRQ_MARK ? DAT_INVALID_PARAMETER : DAT_SUCCESS;
 }
 
-static const char *type_name(DAT_RETURN type)
+static const char *return_name(DAT_RETURN type)
 {
 	return type == DAT_SUCCESS ? "SUCCESS" :
 	       type == DAT_INVALID_STATE ? "INVALID_STATE" : "INVALID_PARAMETER";
@@ -261,7 +261,7 @@ static void name_cell(unsigned i, char *name, size_t size)
 	const struct field *f = &fields[i / N_STAGES];
 	const struct stage_row *row = &stage_rows[i % N_STAGES];
 
-	snprintf(name, size, "dat_ep_modify/%s/%s/%s", type_name(expected(f, row)), f->name, row->name);
+	snprintf(name, size, "dat_ep_modify/%s/%s/%s", return_name(expected(f, row)), f->name, row->name);
 }
 
 /* Returns false when the state was over too soon. */

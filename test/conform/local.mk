@@ -6,8 +6,10 @@ conform_sources = $(conform_runner) \
 	test/conform/chapter_cno.c \
 	test/conform/chapter_connect.c \
 	test/conform/chapter_cr.c \
+	test/conform/chapter_dto.c \
 	test/conform/chapter_ep.c \
 	test/conform/chapter_evd.c \
+	test/conform/chapter_flags.c \
 	test/conform/chapter_handle.c \
 	test/conform/chapter_ia.c \
 	test/conform/chapter_lmr.c \

@@ -69,14 +69,15 @@ static void reserve_and_request(struct stage *s)
 
 static void let_provider_make(struct stage *s)
 {
+	struct node *n = s->n;
 	DAT_CONN_QUAL qual;
 
-	NEEDS(s->n->prov.ep_creator);
+	NEEDS_PROVIDER(ep_creator);
 	OK(dat_ep_free(s->e.ep));
-	OK(dat_psp_create_any(s->n->ia, &qual, s->n->cr, DAT_PSP_PROVIDER_FLAG, &s->psp));
-	end_connect(s->n, &s->peer, qual);
-	s->cr = node_request(s->n);
-	end_adopt(s->n, &s->e, s->cr);
+	OK(dat_psp_create_any(n->ia, &qual, n->cr, DAT_PSP_PROVIDER_FLAG, &s->psp));
+	end_connect(n, &s->peer, qual);
+	s->cr = node_request(n);
+	end_adopt(n, &s->e, s->cr);
 }
 
 static void accept_peer(struct stage *s)
