@@ -19,6 +19,7 @@ conform_sources = $(conform_runner) \
 	test/conform/chapter_registry.c \
 	test/conform/chapter_rmr.c \
 	test/conform/chapter_sp.c \
+	test/conform/chapter_srq.c \
 	test/conform/chapter_state.c \
 	test/conform/pending.c \
 	test/conform/stage.c \
