@@ -192,19 +192,12 @@ static DAT_RETURN post_a_write(struct stage *s, struct prop *p UNUSED)
 
 static DAT_RETURN post_a_bind(struct stage *s, struct prop *p UNUSED)
 {
-	const DAT_RMR_COOKIE none = { .as_64 = 0 };
 	DAT_LMR_TRIPLET part = mem_segment(&s->m, 0, 64);
 	DAT_RMR_CONTEXT context;
 	DAT_RMR_HANDLE rmr;
 
 	OK(dat_rmr_create(s->n->pz, &rmr));
-#if DAT_VERSION_MAJOR >= 2
-	return dat_rmr_bind(rmr, s->m.lmr, &part, DAT_MEM_PRIV_ALL_FLAG, DAT_VA_TYPE_VA, s->e.ep,
-			    none, DAT_COMPLETION_DEFAULT_FLAG, &context);
-#else
-	return dat_rmr_bind(rmr, &part, DAT_MEM_PRIV_ALL_FLAG, s->e.ep, none,
-			    DAT_COMPLETION_DEFAULT_FLAG, &context);
-#endif
+	return rmr_bind(rmr, s->m.lmr, &part, DAT_MEM_PRIV_ALL_FLAG, s->e.ep, 0, &context);
 }
 
 /* The table */

@@ -21,6 +21,7 @@ conform_sources = $(conform_runner) \
 	test/conform/chapter_sp.c \
 	test/conform/chapter_srq.c \
 	test/conform/chapter_state.c \
+	test/conform/chapter_v2.c \
 	test/conform/pending.c \
 	test/conform/stage.c \
 	test/conform/stage.h
