@@ -448,7 +448,7 @@ static void name_fault(unsigned i, char *name, size_t size)
 			 c->which ? ": " : "", faults[fault].name);
 }
 
-FAMILY(COUNT(calls) * COUNT(faults), name_fault)
+FAMILY(COUNT(calls) * COUNT(faults), name_fault, .shared_ia = true)
 {
 	const struct call *c = &calls[i / COUNT(faults)];
 
