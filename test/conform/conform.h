@@ -138,6 +138,11 @@ void objects_forget(void);
 /* A connection qualifier that nobody listens on. */
 DAT_CONN_QUAL free_qualifier(struct node *n);
 
+#if DAT_VERSION_MAJOR >= 2
+/* What addresses of the IA's kind are of. */
+DAT_COMM *stream_comm(struct node *n);
+#endif
+
 /* Calls in a form that both API versions have. */
 DAT_RETURN rmr_bind(DAT_RMR_HANDLE rmr, DAT_LMR_HANDLE lmr, const DAT_LMR_TRIPLET *part,
 		    DAT_MEM_PRIV_FLAGS priv, DAT_EP_HANDLE ep, uint64_t cookie,
