@@ -141,6 +141,8 @@ DAT_CONN_QUAL free_qualifier(struct node *n);
 #if DAT_VERSION_MAJOR >= 2
 /* What addresses of the IA's kind are of. */
 DAT_COMM *stream_comm(struct node *n);
+/* One with a port that nobody listens on. */
+DAT_IA_ADDRESS_PTR free_address(struct node *n);
 #endif
 
 /* Calls in a form that both API versions have. */

@@ -115,13 +115,21 @@ DAT_COMM *stream_comm(struct node *n)
 	return &comm;
 }
 
+DAT_IA_ADDRESS_PTR free_address(struct node *n)
+{
+	static struct sockaddr_storage address;
+
+	address = n->address;
+	/* at the same place in both kinds of address */
+	((struct sockaddr_in *)&address)->sin_port = htons((uint16_t)free_qualifier(n));
+	return (DAT_IA_ADDRESS_PTR)&address;
+}
+
 static DAT_HANDLE csp_make(struct node *n)
 {
-	struct sockaddr_storage address = n->address;
 	DAT_CSP_HANDLE csp;
 
-	((struct sockaddr_in *)&address)->sin_port = htons((uint16_t)free_qualifier(n));
-	OK(dat_csp_create(n->ia, stream_comm(n), (DAT_IA_ADDRESS_PTR)&address, n->cr, &csp));
+	OK(dat_csp_create(n->ia, stream_comm(n), free_address(n), n->cr, &csp));
 	return csp;
 }
 #endif
