@@ -189,7 +189,6 @@ CALL(cr_handoff, dat_cr_handoff(h, QUAL))
 
 #if DAT_VERSION_MAJOR >= 2
 static const DAT_LMR_TRIPLET part = { .segment_length = 1 };
-static DAT_COMM comm;
 
 CALL(rmr_bind_lmr, rmr_bind(LIVE(RMR), h, &part, DAT_MEM_PRIV_NONE_FLAG, LIVE(EP), 0,
 			    &out.rmr_context))
@@ -200,9 +199,8 @@ CALL(ep_common_connect, dat_ep_common_connect(h, (DAT_IA_ADDRESS_PTR)&n->address
 CALL(ep_send_invalidate, dat_ep_post_send_with_invalidate(h, 0, NULL, no_cookie, DEFAULT,
 							  DAT_FALSE, 0))
 CALL(ep_read_to_rmr, dat_ep_post_rdma_read_to_rmr(h, &no_remote, no_cookie, &no_remote, DEFAULT))
-CALL(csp_create, dat_csp_create(h, &comm, (DAT_IA_ADDRESS_PTR)&n->address, n->cr, &new_handle))
-CALL(csp_create_evd, dat_csp_create(n->ia, &comm, (DAT_IA_ADDRESS_PTR)&n->address, h,
-				    &new_handle))
+CALL(csp_create, dat_csp_create(h, stream_comm(n), free_address(n), n->cr, &new_handle))
+CALL(csp_create_evd, dat_csp_create(n->ia, stream_comm(n), free_address(n), h, &new_handle))
 CALL(csp_query, dat_csp_query(h, DAT_CSP_FIELD_ALL, &out.csp))
 CALL(csp_free, dat_csp_free(h))
 #endif
@@ -448,7 +446,7 @@ static void name_fault(unsigned i, char *name, size_t size)
 			 c->which ? ": " : "", faults[fault].name);
 }
 
-FAMILY(COUNT(calls) * COUNT(faults), name_fault)
+FAMILY(COUNT(calls) * COUNT(faults), name_fault, .shared_ia = true)
 {
 	const struct call *c = &calls[i / COUNT(faults)];
 

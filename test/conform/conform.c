@@ -119,8 +119,10 @@ static void item_run(const struct item *item, struct node *n)
 	DAT_EVENT event;
 	DAT_RETURN ret;
 
-	objects_forget();
-	node_open(n);
+	if (!n->ia) {
+		objects_forget();
+		node_open(n);
+	}
 	if (setjmp(skipped)) {
 		shared->results[shared->current].outcome = SKIPPED;
 	} else {
@@ -132,8 +134,10 @@ static void item_run(const struct item *item, struct node *n)
 		      event_name(event.event_number), event.event_number);
 		shared->results[shared->current].outcome = PASSED;
 	}
-	if (n->ia)
+	if (n->ia && !(item->clause->shared_ia && item->clause == item[1].clause)) {
 		OK(dat_ia_close(n->ia, DAT_CLOSE_ABRUPT_FLAG));
+		n->ia = DAT_HANDLE_NULL;
+	}
 }
 
 static void child(const sigset_t *mask)
@@ -286,7 +290,7 @@ static bool select_items(const char *chapter, const char *pattern)
 
 	for (c = clauses; c; c = c->next)
 		most += c->count ? c->count : 1;
-	items = calloc(most, sizeof(*items));
+	items = calloc(most + 1, sizeof(*items));	/* one without a name: the process's end */
 	if (!items)
 		return false;
 	for (c = clauses; c; c = c->next)
@@ -298,6 +302,7 @@ static bool select_items(const char *chapter, const char *pattern)
 			    (!pattern || !fnmatch(pattern, item->name, 0)))
 				n_items++;
 		}
+	items[n_items] = (struct item){ .clause = NULL };
 	qsort(items, n_items, sizeof(*items), in_order);
 	return n_items > 0;
 }

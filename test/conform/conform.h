@@ -6,7 +6,7 @@
  * "dat_evd_resize/INVALID_PARAMETER/zero". CLAUSE() names it and is followed by the function
  * body that tries it. That function gets an open IA with a PZ and EVDs of its own (struct node,
  * test/pair/pair.h) and need not free anything: afterwards the runner checks that the
- * asynchronous EVD is empty, and closes the IA abruptly.
+ * asynchronous EVD is empty, and closes the IA abruptly before the next clause.
  *
  * All clauses run in one process, one after the other. One that fails a check, crashes or
  * hangs ends that process; the runner says which it was and goes on behind it in a new one.
@@ -26,6 +26,7 @@ struct clause {
 	int line;			/* the order within the chapter */
 	const char *name;		/* call/return/case; of a family, what fits all of it */
 	unsigned count;			/* of clauses in the family; 0 is no family */
+	bool shared_ia;			/* one IA for all of the family, which leaves nothing behind */
 	/* the i-th of the family; left empty: there is no such clause */
 	void (*name_of)(unsigned i, char *name, size_t size);
 	void (*run)(struct node *n, unsigned i);
@@ -57,7 +58,8 @@ void conform_add(struct clause *c);
 #define CLAUSE(clause_name) CONFORM_CLAUSE(.name = (clause_name))
 
 /* FAMILY(the number of clauses, the function that names each) { ... n, i ... } */
-#define FAMILY(clauses, namer) CONFORM_CLAUSE(.count = (clauses), .name_of = (namer))
+#define FAMILY(clauses, namer, ...) \
+	CONFORM_CLAUSE(.count = (clauses), .name_of = (namer), ##__VA_ARGS__)
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -135,6 +137,13 @@ DAT_HANDLE object(struct node *n, DAT_HANDLE_TYPE type);
 void objects_forget(void);
 /* A connection qualifier that nobody listens on. */
 DAT_CONN_QUAL free_qualifier(struct node *n);
+
+#if DAT_VERSION_MAJOR >= 2
+/* What addresses of the IA's kind are of. */
+DAT_COMM *stream_comm(struct node *n);
+/* One with a port that nobody listens on. */
+DAT_IA_ADDRESS_PTR free_address(struct node *n);
+#endif
 
 /* Calls in a form that both API versions have. */
 DAT_RETURN rmr_bind(DAT_RMR_HANDLE rmr, DAT_LMR_HANDLE lmr, const DAT_LMR_TRIPLET *part,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Objects of every type, for what holds for all of them; and calls that the versions spell apart. */
+/* Objects of every type, for what holds for all of them; calls that the versions spell apart. */
 
 #include "conform.h"
 
@@ -107,14 +107,29 @@ static DAT_HANDLE srq_make(struct node *n)
 }
 
 #if DAT_VERSION_MAJOR >= 2
+DAT_COMM *stream_comm(struct node *n)
+{
+	static DAT_COMM comm = { .type = SOCK_STREAM };
+
+	comm.domain = n->address.ss_family;
+	return &comm;
+}
+
+DAT_IA_ADDRESS_PTR free_address(struct node *n)
+{
+	static struct sockaddr_storage address;
+
+	address = n->address;
+	/* at the same place in both kinds of address */
+	((struct sockaddr_in *)&address)->sin_port = htons((uint16_t)free_qualifier(n));
+	return (DAT_IA_ADDRESS_PTR)&address;
+}
+
 static DAT_HANDLE csp_make(struct node *n)
 {
-	DAT_COMM comm = { .domain = n->address.ss_family, .type = SOCK_STREAM };
-	struct sockaddr_storage address = n->address;
 	DAT_CSP_HANDLE csp;
 
-	((struct sockaddr_in *)&address)->sin_port = htons((uint16_t)free_qualifier(n));
-	OK(dat_csp_create(n->ia, &comm, (DAT_IA_ADDRESS_PTR)&address, n->cr, &csp));
+	OK(dat_csp_create(n->ia, stream_comm(n), free_address(n), n->cr, &csp));
 	return csp;
 }
 #endif

@@ -32,7 +32,7 @@ skip=$("$program" --list --only '*skip*' | wc -l)
 ! grep -qE '^(FAILED|skipped) good|^passed (bad|skip)|^FAILED skip' "$out" || wrong "taken for another"
 says "^DAT 2\.0 .* $((bad + good + skip)) tried, *$good passed, *$skip skipped, *$bad failed\$"
 says '^FAILED bad/hang: not done after'
-says '^FAILED bad/crash: ended by signal 11'
+says '^FAILED bad/crash: ended by signal 6'
 says '^# bad/value: .*self\.c:[0-9]+: 1 is 1, not 2$'
 says '^skipped skip/attribute: max_pzs is 0$'
 says '^skipped skip/call.*: not there yet: dat_cno_trigger$'

@@ -35,7 +35,7 @@ CLAUSE("bad/error")
 
 CLAUSE("bad/crash")
 {
-	raise(SIGSEGV);
+	raise(SIGABRT);
 }
 
 CLAUSE("bad/hang")
