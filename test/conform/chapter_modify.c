@@ -101,7 +101,7 @@ static uint64_t load(const void *base, size_t offset, size_t size)
 		memcpy(&wide, (const char *)base + offset, size);
 		return wide;
 	}
-	memcpy(&narrow, (const char *)base + offset, size);
+	memcpy(&narrow, (const char *)base + offset, sizeof(narrow));
 	return narrow;
 }
 
@@ -112,7 +112,7 @@ static void store(DAT_EP_PARAM *param, const struct field *f, uint64_t value)
 	if (f->size == sizeof(value))
 		memcpy((char *)param + f->offset, &value, f->size);
 	else
-		memcpy((char *)param + f->offset, &narrow, f->size);
+		memcpy((char *)param + f->offset, &narrow, sizeof(narrow));
 }
 
 static uint64_t value_of(const DAT_EP_PARAM *param, const struct field *f)
