@@ -22,6 +22,7 @@ conform_sources = $(conform_runner) \
 	test/conform/chapter_srq.c \
 	test/conform/chapter_state.c \
 	test/conform/chapter_v2.c \
+	test/conform/number.h \
 	test/conform/pending.c \
 	test/conform/stage.c \
 	test/conform/stage.h
