@@ -4,17 +4,27 @@ conform_runner = test/conform/conform.c test/conform/conform.h test/conform/coup
 	test/conform/object.c test/conform/waiter.c $(robust_harness)
 conform_sources = $(conform_runner) \
 	test/conform/chapter_cno.c \
+	test/conform/chapter_connect.c \
 	test/conform/chapter_cr.c \
+	test/conform/chapter_dto.c \
+	test/conform/chapter_ep.c \
 	test/conform/chapter_evd.c \
+	test/conform/chapter_flags.c \
 	test/conform/chapter_handle.c \
 	test/conform/chapter_ia.c \
 	test/conform/chapter_lmr.c \
+	test/conform/chapter_modify.c \
 	test/conform/chapter_pz.c \
 	test/conform/chapter_query.c \
 	test/conform/chapter_registry.c \
 	test/conform/chapter_rmr.c \
 	test/conform/chapter_sp.c \
-	test/conform/pending.c
+	test/conform/chapter_srq.c \
+	test/conform/chapter_state.c \
+	test/conform/chapter_v2.c \
+	test/conform/pending.c \
+	test/conform/stage.c \
+	test/conform/stage.h
 
 conform_programs = test/conform/conform1 test/conform/conform2
 check_PROGRAMS += $(conform_programs)

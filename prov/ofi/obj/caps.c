@@ -305,6 +305,8 @@ DAT_RETURN dofi_caps_ep_attr(const struct dofi_ia *ia, const DAT_EP_ATTR *wanted
 		if (wanted->service_type != DAT_SERVICE_TYPE_RC || !ep_flags_valid(wanted) ||
 		    wanted->ep_transport_specific_count || wanted->ep_provider_specific_count)
 			return DOFI_BAD_ARG(7);
+		if (wanted->qos != DAT_QOS_BEST_EFFORT)
+			return DOFI_NOT_SUPPORTED;
 		*attr = *wanted;
 	} else {
 		memset(attr, 0, sizeof(*attr));

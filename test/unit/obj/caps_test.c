@@ -258,6 +258,12 @@ Test(caps, other_services_are_refused)
 	expect_arg(ask(), 7);
 }
 
+Test(caps, other_qualities_of_service_are_refused)
+{
+	attr.qos = DAT_QOS_LOW_LATENCY;
+	expect_type(ask(), DAT_MODEL_NOT_SUPPORTED);
+}
+
 Test(caps, unknown_specific_attributes_are_refused)
 {
 	attr.ep_provider_specific_count = 1;
