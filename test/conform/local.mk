@@ -44,7 +44,7 @@ test_conform_sanity2_CPPFLAGS = $(pair_cppflags2)
 test_conform_sanity2_LDADD = libdat2.la
 
 # Over tcp with sanitizers and under valgrind, too; over the other fabrics once.
-CONFORM_TESTS += $(conform_programs) test/conform/sanity.sh
+CONFORM_TESTS += $(conform_programs) test/conform/returns.sh test/conform/sanity.sh
 SLOW_TESTS += \
 	test/conform/net.sh \
 	test/conform/sockets.sh
