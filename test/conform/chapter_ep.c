@@ -2,11 +2,9 @@
 /* Endpoints without a connection: making them, their attributes, queries, receives, freeing. */
 
 #include "conform.h"
+#include "number.h"
 
-#include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 CHAPTER("ep");
 
@@ -142,30 +140,9 @@ static const struct number numbers[] = {
 	NUMBER(max_rdma_write_iov, max_iov_segments_per_rdma_write, false),
 };
 
-static uint64_t load(const void *base, size_t offset, size_t size)
-{
-	uint64_t wide;
-	uint32_t narrow;
-
-	if (size == sizeof(wide)) {
-		memcpy(&wide, (const char *)base + offset, size);
-		return wide;
-	}
-	memcpy(&narrow, (const char *)base + offset, size);
-	return narrow;
-}
-
-static void store(DAT_EP_ATTR *attr, const struct number *a, uint64_t value)
-{
-	uint32_t narrow = (uint32_t)value;
-
-	memcpy((char *)attr + a->offset, a->size == sizeof(value) ? (void *)&value : (void *)&narrow,
-	       a->size);
-}
-
 static uint64_t limit_of(struct node *n, const struct number *a)
 {
-	return load(&n->attr, a->limit, a->limit_size);
+	return number_get(&n->attr, a->limit, a->limit_size);
 }
 
 /* Makes an EP with one attribute of this value, and returns what is in force. */
@@ -176,11 +153,11 @@ static uint64_t in_force(struct node *n, const struct number *a, uint64_t value)
 	DAT_EP_HANDLE ep;
 
 	node_ep_attr(n, &attr);
-	store(&attr, a, value);
+	number_set(&attr, a->offset, a->size, value);
 	OK(create_with(n, &attr, &ep));
 	OK(dat_ep_query(ep, DAT_EP_FIELD_ALL, &param));
 	OK(dat_ep_free(ep));
-	return load(&param.ep_attr, a->offset, a->size);
+	return number_get(&param.ep_attr, a->offset, a->size);
 }
 
 static void check_in_force(struct node *n, const struct number *a, uint64_t value)
@@ -199,7 +176,7 @@ static void refused(struct node *n, const struct number *a, uint64_t value)
 	DAT_RETURN ret;
 
 	node_ep_attr(n, &attr);
-	store(&attr, a, value);
+	number_set(&attr, a->offset, a->size, value);
 	ret = create_with(n, &attr, &ep);
 	CHECK(DAT_GET_TYPE(ret) == DAT_INVALID_PARAMETER ||
 	      DAT_GET_TYPE(ret) == DAT_INSUFFICIENT_RESOURCES, "%s of %#llx: %#x", a->name,

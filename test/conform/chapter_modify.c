@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* dat_ep_modify: which parameter may change in which state, to what, and all or nothing. */
 
+#include "number.h"
 #include "stage.h"
 
 #include <stddef.h>
 #include <stdio.h>
-#include <string.h>
 
 CHAPTER("modify");
 
@@ -92,32 +92,9 @@ static const struct field fields[] = {
 
 /* Values */
 
-static uint64_t load(const void *base, size_t offset, size_t size)
-{
-	uint64_t wide = 0;
-	uint32_t narrow;
-
-	if (size == sizeof(wide)) {
-		memcpy(&wide, (const char *)base + offset, size);
-		return wide;
-	}
-	memcpy(&narrow, (const char *)base + offset, size);
-	return narrow;
-}
-
-static void store(DAT_EP_PARAM *param, const struct field *f, uint64_t value)
-{
-	uint32_t narrow = (uint32_t)value;
-
-	if (f->size == sizeof(value))
-		memcpy((char *)param + f->offset, &value, f->size);
-	else
-		memcpy((char *)param + f->offset, &narrow, f->size);
-}
-
 static uint64_t value_of(const DAT_EP_PARAM *param, const struct field *f)
 {
-	return load(param, f->offset, f->size);
+	return number_get(param, f->offset, f->size);
 }
 
 static uint64_t handle_value(DAT_HANDLE handle)
@@ -174,7 +151,7 @@ static uint64_t good_value(const struct field *f, const DAT_EP_PARAM *param, DAT
 
 static uint64_t beyond_limit(struct node *n, const struct field *f)
 {
-	uint64_t limit = load(&n->attr, f->limit, f->limit_size);
+	uint64_t limit = number_get(&n->attr, f->limit, f->limit_size);
 	uint64_t largest = f->kind == NUMBER ? INT32_MAX :
 					       UINT64_MAX >> (64 - 8 * f->size);
 
@@ -272,7 +249,7 @@ static bool cell(struct stage *s, const struct field *f, DAT_HANDLE object)
 
 	query(s->e.ep, &before);
 	wanted = before;
-	store(&wanted, f, good_value(f, &before, object));
+	number_set(&wanted, f->offset, f->size, good_value(f, &before, object));
 	ret = dat_ep_modify(s->e.ep, f->bit, &wanted);
 	query(s->e.ep, &after);
 	if (s->row->fleeting && after.ep_state != s->row->state)
@@ -322,7 +299,7 @@ FAMILY(COUNT(fields) - N_WITHOUT_BAD, name_bad)
 	end_open(n, &e, NULL);
 	query(e.ep, &before);
 	wanted = before;
-	store(&wanted, f, bad_value(n, f));
+	number_set(&wanted, f->offset, f->size, bad_value(n, f));
 	FAILS(dat_ep_modify(e.ep, f->bit, &wanted), DAT_INVALID_PARAMETER);
 	query(e.ep, &after);
 	check_unchanged(&before, &after);
@@ -341,7 +318,8 @@ FAMILY(N_BOUNDED, name_limit)
 
 	end_open(n, &e, NULL);
 	query(e.ep, &wanted);
-	store(&wanted, f, load(&n->attr, f->limit, f->limit_size));
+	number_set(&wanted, f->offset, f->size,
+		   number_get(&n->attr, f->limit, f->limit_size));
 	OK(dat_ep_modify(e.ep, f->bit, &wanted));
 	query(e.ep, &after);
 	check_field(f, &wanted, &after);

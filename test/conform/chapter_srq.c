@@ -345,6 +345,21 @@ CLAUSE("dat_ep_create_with_srq/INVALID_PARAMETER")
 	      DAT_INVALID_PARAMETER);
 }
 
+CLAUSE("dat_ep_create_with_srq/INSUFFICIENT_RESOURCES/max_eps")
+{
+	DAT_SRQ_HANDLE srq = srq_open(n);
+	DAT_RETURN ret = DAT_SUCCESS;
+	DAT_EP_ATTR attr;
+	DAT_EP_HANDLE ep;
+	DAT_COUNT k;
+
+	AFFORD(max_eps);
+	node_ep_attr(n, &attr);
+	for (k = 0; k <= n->attr.max_eps && ret == DAT_SUCCESS; k++)
+		ret = dat_ep_create_with_srq(n->ia, n->pz, n->recv, n->req, n->conn, srq, &attr, &ep);
+	SAME(DAT_GET_TYPE(ret), DAT_INSUFFICIENT_RESOURCES);
+}
+
 CLAUSE("dat_ep_reset/SUCCESS/the SRQ stays")
 {
 	struct couple c;
@@ -405,6 +420,8 @@ CLAUSE("dat_srq_resize/INVALID_PARAMETER")
 
 	FAILS(dat_srq_resize(srq, 0), DAT_INVALID_PARAMETER);
 	FAILS(dat_srq_resize(srq, -1), DAT_INVALID_PARAMETER);
+	if (n->attr.max_recv_per_srq < INT32_MAX)
+		FAILS(dat_srq_resize(srq, n->attr.max_recv_per_srq + 1), DAT_INVALID_PARAMETER);
 }
 
 static void expect_low(struct node *n, DAT_SRQ_HANDLE srq)

@@ -7,7 +7,6 @@
 
 #include <netinet/in.h>
 #include <stdio.h>
-#include <string.h>
 
 CHAPTER("v2");
 
@@ -528,37 +527,46 @@ CLAUSE("dat_extension_op/SUCCESS/RDMA write with immediate data")
 	verify(c.m.base + HALF, 64, 4);
 }
 
-/* Memory that atomics may change: the couple's has no such privilege. */
-static struct mem atomic_memory(struct node *n)
+/* A word of the peer's that atomics may change, and one here that gets what was in it. */
+struct atomic {
+	struct couple c;
+	uint64_t *word, *old;
+	DAT_RMR_TRIPLET remote;
+	DAT_LMR_TRIPLET local;
+};
+
+static void atomic_open(struct node *n, struct atomic *a, uint64_t value)
 {
+	unsigned privileges = DAT_MEM_PRIV_ALL_FLAG | (unsigned)DAT_IB_MEM_PRIV_REMOTE_ATOMIC;
 	struct mem m;
 
-	mem_get_with(n, n->pz, &m, 4096,
-		     (DAT_MEM_PRIV_FLAGS)(DAT_MEM_PRIV_ALL_FLAG | (unsigned)DAT_IB_MEM_PRIV_REMOTE_ATOMIC));
-	return m;
+	needs_extensions(n);
+	couple_open(n, &a->c);
+	mem_get_with(n, n->pz, &m, 4096, (DAT_MEM_PRIV_FLAGS)privileges);
+	a->word = (uint64_t *)m.base;
+	a->old = a->word + 8;
+	*a->word = value;
+	a->remote = mem_remote(&m, 0, 8);
+	a->local = mem_segment(&m, 64, 8);
+}
+
+static void atomic_done(struct atomic *a, DAT_IB_EXT_TYPE type, uint64_t was, uint64_t is)
+{
+	DAT_EVENT event;
+
+	expect_extension(a->c.a.req, 1, type, &event);
+	SAME(*a->old, was);
+	SAME(*a->word, is);
 }
 
 CLAUSE("dat_extension_op/SUCCESS/fetch and add")
 {
-	uint64_t *word;
-	DAT_RMR_TRIPLET remote;
-	DAT_LMR_TRIPLET iov;
-	DAT_EVENT event;
-	struct couple c;
-	struct mem m;
+	struct atomic a;
 
-	needs_extensions(n);
-	couple_open(n, &c);
-	m = atomic_memory(n);
-	word = (uint64_t *)m.base;
-	word[0] = 40;
-	iov = mem_segment(&m, 64, 8);
-	remote = mem_remote(&m, 0, 8);
-	OK(dat_ib_post_fetch_and_add(c.a.ep, 2, &iov, cookie_of(1), &remote,
+	atomic_open(n, &a, 40);
+	OK(dat_ib_post_fetch_and_add(a.c.a.ep, 2, &a.local, cookie_of(1), &a.remote,
 				     DAT_COMPLETION_DEFAULT_FLAG));
-	expect_extension(c.a.req, 1, DAT_IB_FETCH_AND_ADD, &event);
-	SAME(word[0], 42);
-	SAME(word[8], 40);
+	atomic_done(&a, DAT_IB_FETCH_AND_ADD, 40, 42);
 }
 
 static void name_swap(unsigned i, char *name, size_t size)
@@ -568,25 +576,12 @@ static void name_swap(unsigned i, char *name, size_t size)
 
 FAMILY(2, name_swap)
 {
-	uint64_t *word;
-	DAT_RMR_TRIPLET remote;
-	DAT_LMR_TRIPLET iov;
-	DAT_EVENT event;
-	struct couple c;
-	struct mem m;
+	struct atomic a;
 
-	needs_extensions(n);
-	couple_open(n, &c);
-	m = atomic_memory(n);
-	word = (uint64_t *)m.base;
-	word[0] = 40;
-	iov = mem_segment(&m, 64, 8);
-	remote = mem_remote(&m, 0, 8);
-	OK(dat_ib_post_cmp_and_swap(c.a.ep, i ? 40 : 41, 7, &iov, cookie_of(1), &remote,
+	atomic_open(n, &a, 40);
+	OK(dat_ib_post_cmp_and_swap(a.c.a.ep, i ? 40 : 41, 7, &a.local, cookie_of(1), &a.remote,
 				    DAT_COMPLETION_DEFAULT_FLAG));
-	expect_extension(c.a.req, 1, DAT_IB_CMP_AND_SWAP, &event);
-	SAME(word[0], i ? 7 : 40);
-	SAME(word[8], 40);
+	atomic_done(&a, DAT_IB_CMP_AND_SWAP, 40, i ? 7 : 40);
 }
 
 #endif
