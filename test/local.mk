@@ -47,26 +47,30 @@ LOG_COMPILER = $(SHELL) $(top_srcdir)/test/run
 
 # The tests for which a sanitizer build is worth its time: those that run our code in
 # programs of our own. Debian's programs would have to load a sanitizer first.
-SANITIZED_TESTS = $(REGISTRY_TESTS) $(PROV_UNIT_TESTS) $(UTIL_TESTS) $(PAIR_TESTS)
+SANITIZED_TESTS = $(REGISTRY_TESTS) $(PROV_UNIT_TESTS) $(UTIL_TESTS) $(PAIR_TESTS) \
+	$(CONFORM_TESTS)
 
 check-sanitized:
 	$(MAKE) $(AM_MAKEFLAGS) check TESTS='$(SANITIZED_TESTS)'
 
-# The two-process tests under valgrind. What it calls possibly lost is libfabric's lists, which
-# point into the middle of their elements, in the cases that end a process with all open. Its
-# threads run one at a time; fairly, or a polling thread keeps the progress thread from running.
+# The two-process tests and the conformance suite under valgrind. What it calls possibly lost is
+# libfabric's lists, which point into the middle of their elements, in the cases that end a
+# process with all open. Its threads run one at a time; fairly, or a polling thread keeps the
+# progress thread from running.
 VALGRIND_COMMAND = $(VALGRIND) --quiet --fair-sched=yes --error-exitcode=99 --leak-check=full \
 	--show-leak-kinds=definite,indirect --errors-for-leak-kinds=definite,indirect \
 	--suppressions=$(abs_top_srcdir)/test/valgrind.supp
 
 check-valgrind:
 	test -n '$(VALGRIND)' || { echo 'valgrind was not found by configure'; exit 1; }
-	$(MAKE) $(AM_MAKEFLAGS) check TESTS='$(PAIR_TESTS)' TEST_RUNNER='$(VALGRIND_COMMAND)'
+	$(MAKE) $(AM_MAKEFLAGS) check TESTS='$(PAIR_TESTS) $(CONFORM_TESTS)' \
+		TEST_RUNNER='$(VALGRIND_COMMAND)'
 
 .PHONY: check-sanitized check-valgrind
 
 include test/pair/local.mk
 include test/robust/local.mk
+include test/conform/local.mk
 include test/interop/local.mk
 include test/unit/local.mk
 include test/unit/xport/local.mk

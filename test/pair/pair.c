@@ -31,6 +31,7 @@ struct shared {
 
 static struct shared *shared;
 static const struct pair_case *current;
+static const char *subject = "";	/* where there is no current case */
 static struct pair *self;
 static unsigned scale = 1;
 static char conf_path[4096];
@@ -58,8 +59,8 @@ bool pair_fabric_is(const char *provider)
 static void say(const char *format, va_list args, const char *file, int line)
 {
 	char text[1024];
-	int n = snprintf(text, sizeof(text), "# %s, %s: ", current ? current->name : "",
-			 self ? self->role : "");
+	int n = current ? snprintf(text, sizeof(text), "# %s, %s: ", current->name, self ? self->role : "") :
+			  snprintf(text, sizeof(text), "# %s: ", subject);
 
 	if (file)
 		n += snprintf(text + n, sizeof(text) - n, "%s:%d: ", file, line);
@@ -67,6 +68,11 @@ static void say(const char *format, va_list args, const char *file, int line)
 	strcat(text, "\n");
 	if (write(STDOUT_FILENO, text, strlen(text)) < 0)
 		return;
+}
+
+void pair_subject(const char *name)
+{
+	subject = name;
 }
 
 void pair_note(const char *format, ...)
@@ -404,8 +410,8 @@ static bool case_run(const struct pair_case *which, unsigned number, unsigned ti
 	return ok;
 }
 
-/* Whether there is the fabric that was asked for; without a word about it there has to be. */
-static bool fabric_missing(void)
+/* Without a word about the fabric there has to be one. */
+bool pair_fabric_missing(void)
 {
 	int status = 0;
 	pid_t pid;
@@ -456,7 +462,7 @@ static int list(const struct pair_case *cases, size_t n)
 	return EXIT_SUCCESS;
 }
 
-static bool init(sigset_t *mask)
+bool pair_init(sigset_t *mask)
 {
 	sigset_t chld;
 
@@ -493,11 +499,11 @@ int pair_main(const struct pair_case *cases, size_t n, int argc, char **argv)
 	argc -= optind;
 	argv += optind;
 	count = count_wanted(cases, n, argc, argv);
-	if (!count || !init(&mask)) {
+	if (!count || !pair_init(&mask)) {
 		fprintf(stderr, "%s\n", count ? "cannot set up" : "no such case");
 		return 2;
 	}
-	if (fabric_missing()) {
+	if (pair_fabric_missing()) {
 		printf("1..0 # SKIP no fabric for %s\n", pair_ia_name());
 		return EXIT_SKIP;
 	}

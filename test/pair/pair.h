@@ -18,6 +18,7 @@
 
 #include "dat_select.h"
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -59,6 +60,15 @@ int pair_main(const struct pair_case *cases, size_t n, int argc, char **argv);
 	{                                                                            \
 		return pair_main(cases, sizeof(cases) / sizeof((cases)[0]), argc, argv); \
 	}
+
+/*
+ * For a runner of its own, test/conform: sets up time limits and dat.conf and blocks SIGCHLD,
+ * with the signal mask of before in @mask; tells whether the fabric that was asked for is
+ * missing; and says what messages are about from now on.
+ */
+bool pair_init(sigset_t *mask);
+bool pair_fabric_missing(void);
+void pair_subject(const char *name);
 
 /* The member arg of the case that is running. */
 const void *pair_arg(void);

@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Consumer notification objects. */
+
+#include "conform.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <string.h>
+#include <time.h>
+
+CHAPTER("cno");
+
+#define NO_AGENT DAT_OS_WAIT_PROXY_AGENT_NULL
+#define BRIEF 2000	/* microseconds */
+
+static DAT_EVD_HANDLE evd_at(struct node *n, DAT_CNO_HANDLE cno)
+{
+	DAT_EVD_HANDLE evd;
+
+	OK(dat_evd_create(n->ia, 8, cno, DAT_EVD_SOFTWARE_FLAG, &evd));
+	return evd;
+}
+
+static void expect_trigger(DAT_CNO_HANDLE cno, DAT_EVD_HANDLE wanted)
+{
+	DAT_EVD_HANDLE evd = DAT_HANDLE_NULL;
+
+	OK(dat_cno_wait(cno, pair_scaled(PAIR_LIMIT) * 1000, &evd));
+	CHECK(evd == wanted, "another EVD");
+}
+
+static void expect_none(DAT_CNO_HANDLE cno)
+{
+	DAT_EVD_HANDLE evd = cno;
+
+	FAILS(dat_cno_wait(cno, 0, &evd), DAT_QUEUE_EMPTY);
+	CHECK(!evd, "an EVD");
+}
+
+/* dat_cno_create, query, free */
+
+CLAUSE("dat_cno_create/SUCCESS/untriggered")
+{
+	DAT_CNO_HANDLE cno;
+
+	OK(dat_cno_create(n->ia, NO_AGENT, &cno));
+	expect_none(cno);
+	OK(dat_cno_free(cno));
+}
+
+CLAUSE("dat_cno_create/INVALID_PARAMETER/cno_handle NULL")
+{
+	FAILS(dat_cno_create(n->ia, NO_AGENT, NULL), DAT_INVALID_PARAMETER);
+}
+
+CLAUSE("dat_cno_create/INVALID_PARAMETER/agent with data and no function")
+{
+	DAT_OS_WAIT_PROXY_AGENT agent = { .instance_data = n };
+	DAT_CNO_HANDLE cno;
+
+	FAILS(dat_cno_create(n->ia, agent, &cno), DAT_INVALID_PARAMETER);
+}
+
+CLAUSE("dat_cno_query/SUCCESS/ia_handle")
+{
+	DAT_CNO_PARAM param;
+
+	OK(dat_cno_query(object(n, DAT_HANDLE_TYPE_CNO), DAT_CNO_FIELD_IA_HANDLE, &param));
+	CHECK(param.ia_handle == n->ia, "another IA");
+}
+
+CLAUSE("dat_cno_free/SUCCESS")
+{
+	DAT_CNO_HANDLE cno = object(n, DAT_HANDLE_TYPE_CNO);
+
+	OK(dat_cno_free(cno));
+	FAILS(dat_cno_free(cno), DAT_INVALID_HANDLE);
+}
+
+CLAUSE("dat_cno_free/INVALID_STATE/an EVD is attached")
+{
+	DAT_CNO_HANDLE cno = object(n, DAT_HANDLE_TYPE_CNO);
+	DAT_EVD_HANDLE evd = evd_at(n, cno);
+
+	FAILS(dat_cno_free(cno), DAT_INVALID_STATE);
+	OK(dat_evd_free(evd));
+	OK(dat_cno_free(cno));
+}
+
+CLAUSE("dat_cno_free/INVALID_STATE/a thread waits")
+{
+	DAT_CNO_HANDLE cno = object(n, DAT_HANDLE_TYPE_CNO);
+	DAT_EVD_HANDLE evd;
+	struct waiter w;
+
+	cno_waiter_start(&w, cno);
+	FAILS(dat_cno_free(cno), DAT_INVALID_STATE);
+	evd = evd_at(n, cno);
+	put_se(evd, 1);
+	waiter_ends(&w, DAT_SUCCESS);
+	OK(dat_evd_free(evd));
+	OK(dat_cno_free(cno));
+}
+
+/* dat_cno_wait */
+
+CLAUSE("dat_cno_wait/SUCCESS/triggered before")
+{
+	DAT_CNO_HANDLE cno = object(n, DAT_HANDLE_TYPE_CNO);
+	DAT_EVD_HANDLE evd = evd_at(n, cno);
+
+	put_se(evd, 1);
+	expect_trigger(cno, evd);
+	expect_software(evd, 1);
+	expect_none(cno);
+}
+
+CLAUSE("dat_cno_wait/SUCCESS/triggered meanwhile")
+{
+	DAT_CNO_HANDLE cno = object(n, DAT_HANDLE_TYPE_CNO);
+	DAT_EVD_HANDLE evd = evd_at(n, cno);
+	struct waiter w;
+
+	cno_waiter_start(&w, cno);
+	put_se(evd, 1);
+	waiter_ends(&w, DAT_SUCCESS);
+	CHECK(w.evd == evd, "another EVD");
+}
+
+CLAUSE("dat_cno_wait/SUCCESS/several EVDs")
+{
+	DAT_CNO_HANDLE cno = object(n, DAT_HANDLE_TYPE_CNO);
+	DAT_EVD_HANDLE a = evd_at(n, cno), b = evd_at(n, cno);
+
+	put_se(b, 1);
+	expect_trigger(cno, b);
+	expect_software(b, 1);
+	put_se(a, 2);
+	expect_trigger(cno, a);
+	expect_software(a, 2);
+	expect_none(cno);
+}
+
+static unsigned count_done(const struct waiter *w, size_t count)
+{
+	unsigned done = 0;
+
+	while (count--)
+		done += __atomic_load_n(&w[count].done, __ATOMIC_ACQUIRE);
+	return done;
+}
+
+CLAUSE("dat_cno_wait/SUCCESS/each trigger is for one of several waiters")
+{
+	int64_t deadline = pair_deadline(PAIR_LIMIT);
+	DAT_CNO_HANDLE cno = object(n, DAT_HANDLE_TYPE_CNO);
+	DAT_EVD_HANDLE evd = evd_at(n, cno);
+	struct waiter w[3];
+	size_t k;
+
+	for (k = 0; k < COUNT(w); k++)
+		cno_waiter_start(&w[k], cno);
+	for (k = 1; k <= COUNT(w); k++) {
+		put_se(evd, k);
+		while (count_done(w, COUNT(w)) < k) {
+			CHECK(pair_now() < deadline, "trigger %zu wakes nobody", k);
+			sched_yield();
+		}
+		expect_software(evd, k);
+	}
+	for (k = 0; k < COUNT(w); k++)
+		waiter_ends(&w[k], DAT_SUCCESS);
+}
+
+CLAUSE("dat_cno_wait/QUEUE_EMPTY/timeout 0")
+{
+	DAT_CNO_HANDLE cno = object(n, DAT_HANDLE_TYPE_CNO);
+	DAT_EVD_HANDLE evd = cno;
+
+	/* programs compare it as it is */
+	SAME(dat_cno_wait(cno, 0, &evd), DAT_QUEUE_EMPTY);
+	CHECK(!evd, "an EVD");
+}
+
+CLAUSE("dat_cno_wait/QUEUE_EMPTY/microseconds")
+{
+	DAT_CNO_HANDLE cno = object(n, DAT_HANDLE_TYPE_CNO);
+	int64_t start = pair_now();
+	DAT_EVD_HANDLE evd;
+
+	FAILS(dat_cno_wait(cno, BRIEF, &evd), DAT_QUEUE_EMPTY);
+	CHECK(pair_now() - start >= BRIEF, "too early");
+}
+
+CLAUSE("dat_cno_wait/INVALID_PARAMETER/evd_handle NULL")
+{
+	FAILS(dat_cno_wait(object(n, DAT_HANDLE_TYPE_CNO), 0, NULL), DAT_INVALID_PARAMETER);
+}
+
+CLAUSE("dat_cno_wait/SUCCESS/no EVD when all are freed")
+{
+	DAT_CNO_HANDLE cno = object(n, DAT_HANDLE_TYPE_CNO);
+	DAT_EVD_HANDLE a = evd_at(n, cno), b = evd_at(n, cno);
+	struct waiter w;
+
+	cno_waiter_start(&w, cno);
+	OK(dat_evd_free(a));
+	OK(dat_evd_free(b));
+	waiter_ends(&w, DAT_SUCCESS);
+	CHECK(!w.evd, "EVD %p", w.evd);
+}
+
+/* What triggers */
+
+CLAUSE("dat_evd_disable/SUCCESS/no trigger")
+{
+	DAT_CNO_HANDLE cno = object(n, DAT_HANDLE_TYPE_CNO);
+	DAT_EVD_HANDLE evd = evd_at(n, cno);
+
+	OK(dat_evd_disable(evd));
+	put_se(evd, 1);
+	expect_none(cno);
+	/* what waits there must not be forgotten */
+	OK(dat_evd_enable(evd));
+	expect_trigger(cno, evd);
+}
+
+CLAUSE("dat_evd_modify_cno/SUCCESS/triggers for what waits")
+{
+	DAT_CNO_HANDLE cno = object(n, DAT_HANDLE_TYPE_CNO);
+	DAT_EVD_HANDLE evd = evd_at(n, DAT_HANDLE_NULL);
+
+	put_se(evd, 1);
+	OK(dat_evd_modify_cno(evd, cno));
+	expect_trigger(cno, evd);
+}
+
+CLAUSE("dat_evd_wait/SUCCESS/a waiter's event does not trigger")
+{
+	DAT_CNO_HANDLE cno = object(n, DAT_HANDLE_TYPE_CNO);
+	DAT_EVD_HANDLE evd = evd_at(n, cno);
+	struct waiter w;
+
+	evd_waiter_start(&w, evd, 1);
+	put_se(evd, 1);
+	waiter_ends(&w, DAT_SUCCESS);
+	expect_none(cno);
+}
+
+CLAUSE("dat_evd_set_unwaitable/SUCCESS/triggers all the same")
+{
+	DAT_CNO_HANDLE cno = object(n, DAT_HANDLE_TYPE_CNO);
+	DAT_EVD_HANDLE evd = evd_at(n, cno);
+
+	OK(dat_evd_set_unwaitable(evd));
+	put_se(evd, 1);
+	expect_trigger(cno, evd);
+}
+
+/* Agents */
+
+static struct {
+	pthread_mutex_t lock;
+	pthread_cond_t cond;
+	unsigned count;
+	DAT_EVD_HANDLE evd;
+} calls = { .lock = PTHREAD_MUTEX_INITIALIZER, .cond = PTHREAD_COND_INITIALIZER };
+
+static void agent_function(DAT_PVOID data, DAT_EVD_HANDLE evd)
+{
+	pthread_mutex_lock(&calls.lock);
+	calls.count += data == &calls;
+	calls.evd = evd;
+	pthread_cond_broadcast(&calls.cond);
+	pthread_mutex_unlock(&calls.lock);
+}
+
+static const DAT_OS_WAIT_PROXY_AGENT agent = {
+	.instance_data = &calls,
+	.proxy_agent_func = agent_function,
+};
+
+static void expect_calls(unsigned count, DAT_EVD_HANDLE evd)
+{
+	struct timespec until;
+	int err = 0;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += pair_scaled(PAIR_LIMIT) / 1000;
+	pthread_mutex_lock(&calls.lock);
+	while (calls.count < count && !err)
+		err = pthread_cond_timedwait(&calls.cond, &calls.lock, &until);
+	SAME(calls.count, count);
+	CHECK(calls.evd == evd, "another EVD");
+	pthread_mutex_unlock(&calls.lock);
+}
+
+static DAT_CNO_HANDLE with_agent(struct node *n)
+{
+	DAT_CNO_HANDLE cno;
+
+	calls.count = 0;
+	OK(dat_cno_create(n->ia, agent, &cno));
+	return cno;
+}
+
+CLAUSE("dat_cno_create/SUCCESS/agent called once")
+{
+	DAT_CNO_HANDLE cno = with_agent(n);
+	DAT_EVD_HANDLE evd = evd_at(n, cno);
+
+	put_se(evd, 1);
+	expect_calls(1, evd);
+	drain(evd);
+	put_se(evd, 2);		/* it is dissociated: this one is a waiter's */
+	expect_trigger(cno, evd);
+	expect_calls(1, evd);
+}
+
+CLAUSE("dat_cno_modify_agent/SUCCESS/armed again")
+{
+	DAT_CNO_HANDLE cno = with_agent(n);
+	DAT_EVD_HANDLE evd = evd_at(n, cno);
+
+	put_se(evd, 1);
+	expect_calls(1, evd);
+	drain(evd);
+	OK(dat_cno_modify_agent(cno, agent));
+	put_se(evd, 2);
+	expect_calls(2, evd);
+}
+
+CLAUSE("dat_cno_modify_agent/SUCCESS/none")
+{
+	DAT_CNO_HANDLE cno = with_agent(n);
+	DAT_EVD_HANDLE evd = evd_at(n, cno);
+
+	OK(dat_cno_modify_agent(cno, NO_AGENT));
+	put_se(evd, 1);
+	expect_trigger(cno, evd);
+	SAME(calls.count, 0);
+}
+
+CLAUSE("dat_cno_modify_agent/INVALID_PARAMETER/agent with data and no function")
+{
+	DAT_OS_WAIT_PROXY_AGENT bad = { .instance_data = n };
+
+	FAILS(dat_cno_modify_agent(object(n, DAT_HANDLE_TYPE_CNO), bad), DAT_INVALID_PARAMETER);
+}
+
+CLAUSE("dat_cno_query/SUCCESS/agent")
+{
+	DAT_CNO_HANDLE cno = with_agent(n);
+	DAT_CNO_PARAM param;
+
+	memset(&param, 0, sizeof(param));
+	OK(dat_cno_query(cno, DAT_CNO_FIELD_ALL, &param));
+#if DAT_VERSION_MAJOR >= 2
+	SAME(param.proxy_type, DAT_PROXY_TYPE_AGENT);
+	CHECK(param.proxy.agent.proxy_agent_func == agent_function, "another agent");
+#else
+	CHECK(param.agent.proxy_agent_func == agent_function, "another agent");
+#endif
+}
+
+#if DAT_VERSION_MAJOR >= 2
+/* File descriptors and triggers */
+
+static bool readable(DAT_FD fd)
+{
+	struct pollfd pfd = { .fd = (int)(intptr_t)fd, .events = POLLIN };
+
+	return poll(&pfd, 1, 0) == 1;
+}
+
+CLAUSE("dat_cno_fd_create/SUCCESS/readable while triggered")
+{
+	DAT_CNO_HANDLE cno;
+	DAT_EVD_HANDLE evd, told;
+	DAT_FD fd;
+
+	OK(dat_cno_fd_create(n->ia, &fd, &cno));
+	evd = evd_at(n, cno);
+	CHECK(!readable(fd), "untriggered");
+	put_se(evd, 1);
+	CHECK(readable(fd), "triggered");
+	OK(dat_cno_trigger(cno, &told));
+	CHECK(told == evd, "another EVD");
+	drain(evd);
+	CHECK(!readable(fd), "the trigger is taken");
+	OK(dat_evd_free(evd));
+	OK(dat_cno_free(cno));
+}
+
+CLAUSE("dat_cno_fd_create/INVALID_PARAMETER/NULL")
+{
+	DAT_CNO_HANDLE cno;
+	DAT_FD fd;
+
+	FAILS(dat_cno_fd_create(n->ia, NULL, &cno), DAT_INVALID_PARAMETER);
+	FAILS(dat_cno_fd_create(n->ia, &fd, NULL), DAT_INVALID_PARAMETER);
+}
+
+CLAUSE("dat_cno_modify_agent/INVALID_PARAMETER/a CNO with a file descriptor")
+{
+	DAT_CNO_HANDLE cno;
+	DAT_FD fd;
+
+	OK(dat_cno_fd_create(n->ia, &fd, &cno));
+	FAILS(dat_cno_modify_agent(cno, agent), DAT_INVALID_PARAMETER);
+}
+
+CLAUSE("dat_cno_trigger/QUEUE_EMPTY")
+{
+	DAT_EVD_HANDLE evd;
+
+	FAILS(dat_cno_trigger(object(n, DAT_HANDLE_TYPE_CNO), &evd), DAT_QUEUE_EMPTY);
+}
+
+CLAUSE("dat_cno_trigger/SUCCESS")
+{
+	DAT_CNO_HANDLE cno = object(n, DAT_HANDLE_TYPE_CNO);
+	DAT_EVD_HANDLE evd = evd_at(n, cno), told;
+
+	put_se(evd, 1);
+	OK(dat_cno_trigger(cno, &told));
+	CHECK(told == evd, "another EVD");
+}
+
+CLAUSE("dat_cno_trigger/INVALID_PARAMETER/evd_handle NULL")
+{
+	FAILS(dat_cno_trigger(object(n, DAT_HANDLE_TYPE_CNO), NULL), DAT_INVALID_PARAMETER);
+}
+#endif

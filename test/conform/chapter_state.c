@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Each call on an EP in each of its states: what it returns, and which state and event follow. */
+
+#include "stage.h"
+
+#include <stdio.h>
+#include <string.h>
+
+CHAPTER("state");
+
+/* Of a call in a state. */
+struct outcome {
+	enum { REFUSED, DONE, GONE } what;	/* DAT_INVALID_STATE; success; and the EP freed */
+	DAT_EP_STATE next;
+	DAT_EVENT_NUMBER event;		/* on the EVD of connections, or 0 */
+	bool flushed;			/* and what was posted completes so */
+};
+
+#define LAST_STATE DAT_EP_STATE_COMPLETION_PENDING
+
+/* What a call needs besides the EP. It is made before, for a state may be over in no time. */
+struct prop {
+	DAT_CONN_QUAL qual;		/* where somebody listens */
+	struct end end, peer;
+	DAT_CR_HANDLE cr;		/* the request of @end to @qual */
+};
+
+struct dat_call {
+	const char *name;
+	void (*prepare)(struct node *n, struct prop *p);	/* or NULL */
+	DAT_RETURN (*make)(struct stage *s, struct prop *p);
+	struct outcome in[LAST_STATE + 1];	/* what is not there is REFUSED */
+};
+
+#define UNUSED __attribute__((unused))
+
+static const DAT_DTO_COOKIE cookie = { .as_64 = 4711 };
+
+/* Connecting */
+
+static void listen_anywhere(struct node *n, struct prop *p)
+{
+	node_listen(n, &p->qual);
+}
+
+static DAT_RETURN connect_there(struct stage *s, struct prop *p)
+{
+	return dat_ep_connect(s->e.ep, (DAT_IA_ADDRESS_PTR)&s->n->address, p->qual,
+			      pair_scaled(PAIR_LIMIT) * 1000, 0, NULL, DAT_QOS_BEST_EFFORT,
+			      DAT_CONNECT_DEFAULT_FLAG);
+}
+
+static void open_end(struct node *n, struct prop *p)
+{
+	end_open(n, &p->end, NULL);
+}
+
+static void get_request(struct node *n, struct prop *p)
+{
+	DAT_PSP_HANDLE psp;
+
+	end_open(n, &p->end, NULL);
+	p->cr = end_request(n, &p->end, &psp);
+}
+
+/* Connected through a service point that goes on listening. */
+static void connect_ends(struct node *n, struct prop *p)
+{
+	get_request(n, p);
+	end_open(n, &p->peer, NULL);
+	OK(dat_cr_accept(p->cr, p->peer.ep, 0, NULL));
+	expect_conn(p->end.conn, DAT_CONNECTION_EVENT_ESTABLISHED, p->end.ep);
+}
+
+static DAT_RETURN duplicate(DAT_EP_HANDLE ep, DAT_EP_HANDLE of)
+{
+	return dat_ep_dup_connect(ep, of, pair_scaled(PAIR_LIMIT) * 1000, 0, NULL,
+				  DAT_QOS_BEST_EFFORT);
+}
+
+static DAT_RETURN connect_as_another(struct stage *s, struct prop *p)
+{
+	return duplicate(s->e.ep, p->end.ep);
+}
+
+static DAT_RETURN be_duplicated(struct stage *s, struct prop *p)
+{
+	return duplicate(p->end.ep, s->e.ep);
+}
+
+static DAT_RETURN accept_request(struct stage *s, struct prop *p)
+{
+	return dat_cr_accept(p->cr, s->e.ep, 0, NULL);
+}
+
+static DAT_RETURN reserve(struct stage *s, struct prop *p UNUSED)
+{
+	DAT_RSP_HANDLE rsp;
+
+	return dat_rsp_create(s->n->ia, fresh_qualifier(), s->e.ep, s->n->cr, &rsp);
+}
+
+/* Ending */
+
+static DAT_RETURN disconnect_abruptly(struct stage *s, struct prop *p UNUSED)
+{
+	return dat_ep_disconnect(s->e.ep, DAT_CLOSE_ABRUPT_FLAG);
+}
+
+static DAT_RETURN disconnect_gracefully(struct stage *s, struct prop *p UNUSED)
+{
+	return dat_ep_disconnect(s->e.ep, DAT_CLOSE_GRACEFUL_FLAG);
+}
+
+static DAT_RETURN reset(struct stage *s, struct prop *p UNUSED)
+{
+	return dat_ep_reset(s->e.ep);
+}
+
+static DAT_RETURN free_it(struct stage *s, struct prop *p UNUSED)
+{
+	return dat_ep_free(s->e.ep);
+}
+
+/* Asking */
+
+static DAT_RETURN get_status(struct stage *s, struct prop *p UNUSED)
+{
+	DAT_BOOLEAN recv_idle, request_idle;
+	DAT_EP_STATE state;
+
+	return dat_ep_get_status(s->e.ep, &state, &recv_idle, &request_idle);
+}
+
+static DAT_RETURN query(struct stage *s, struct prop *p UNUSED)
+{
+	DAT_EP_PARAM param;
+	DAT_RETURN ret = dat_ep_query(s->e.ep, DAT_EP_FIELD_ALL, &param);
+
+	if (ret == DAT_SUCCESS && !s->row->fleeting) {
+		SAME(param.ep_state, s->row->state);
+		SAME(!!param.remote_ia_address_ptr, s->row->has_peer);
+	}
+	return ret;
+}
+
+static DAT_RETURN recv_query(struct stage *s, struct prop *p UNUSED)
+{
+	DAT_COUNT buffers, span;
+
+	return dat_ep_recv_query(s->e.ep, &buffers, &span);
+}
+
+static DAT_RETURN set_watermark(struct stage *s, struct prop *p UNUSED)
+{
+	return dat_ep_set_watermark(s->e.ep, DAT_WATERMARK_INFINITE, DAT_WATERMARK_INFINITE);
+}
+
+/* Data transfer */
+
+static DAT_RETURN post_a_recv(struct stage *s, struct prop *p UNUSED)
+{
+	DAT_LMR_TRIPLET iov = mem_segment(&s->m, 0, 8);
+
+	return dat_ep_post_recv(s->e.ep, 1, &iov, cookie, DAT_COMPLETION_DEFAULT_FLAG);
+}
+
+static DAT_RETURN post_a_send(struct stage *s, struct prop *p UNUSED)
+{
+	DAT_LMR_TRIPLET iov = mem_segment(&s->m, 0, 8);
+
+	return dat_ep_post_send(s->e.ep, 1, &iov, cookie, DAT_COMPLETION_DEFAULT_FLAG);
+}
+
+static DAT_RETURN post_a_read(struct stage *s, struct prop *p UNUSED)
+{
+	DAT_LMR_TRIPLET iov = mem_segment(&s->m, 0, 8);
+	DAT_RMR_TRIPLET remote = mem_remote(&s->m, 64, 8);
+
+	return dat_ep_post_rdma_read(s->e.ep, 1, &iov, cookie, &remote,
+				     DAT_COMPLETION_DEFAULT_FLAG);
+}
+
+static DAT_RETURN post_a_write(struct stage *s, struct prop *p UNUSED)
+{
+	DAT_LMR_TRIPLET iov = mem_segment(&s->m, 0, 8);
+	DAT_RMR_TRIPLET remote = mem_remote(&s->m, 64, 8);
+
+	return dat_ep_post_rdma_write(s->e.ep, 1, &iov, cookie, &remote,
+				      DAT_COMPLETION_DEFAULT_FLAG);
+}
+
+static DAT_RETURN post_a_bind(struct stage *s, struct prop *p UNUSED)
+{
+	DAT_LMR_TRIPLET part = mem_segment(&s->m, 0, 64);
+	DAT_RMR_CONTEXT context;
+	DAT_RMR_HANDLE rmr;
+
+	OK(dat_rmr_create(s->n->pz, &rmr));
+	return rmr_bind(rmr, s->m.lmr, &part, DAT_MEM_PRIV_ALL_FLAG, s->e.ep, 0, &context);
+}
+
+/* The table */
+
+#define CELL(state, what, then, event, flushed) \
+	[DAT_EP_STATE_##state] = { what, DAT_EP_STATE_##then, event, flushed }
+#define NO_EVENT ((DAT_EVENT_NUMBER)0)
+#define TURNS(state, then) CELL(state, DONE, then, NO_EVENT, false)
+#define STAYS(state) TURNS(state, state)
+#define FLUSHES(state) CELL(state, DONE, state, NO_EVENT, true)
+#define ENDS(state) CELL(state, DONE, DISCONNECTED, DAT_CONNECTION_EVENT_DISCONNECTED, false)
+#define FREES(state) CELL(state, GONE, DISCONNECTED, NO_EVENT, false)
+
+#define STAYS_IN_ALL                                                                           \
+	STAYS(UNCONNECTED), STAYS(RESERVED), STAYS(PASSIVE_CONNECTION_PENDING),                \
+	STAYS(ACTIVE_CONNECTION_PENDING), STAYS(TENTATIVE_CONNECTION_PENDING),                 \
+	STAYS(COMPLETION_PENDING), STAYS(CONNECTED), STAYS(DISCONNECT_PENDING)
+
+static const struct dat_call calls[] = {
+	{ "dat_ep_connect", listen_anywhere, connect_there, {
+		 TURNS(UNCONNECTED, ACTIVE_CONNECTION_PENDING) } },
+	{ "dat_ep_dup_connect", connect_ends, connect_as_another, {
+		 TURNS(UNCONNECTED, ACTIVE_CONNECTION_PENDING) } },
+	{ "dat_ep_dup_connect/of an EP", open_end, be_duplicated, { STAYS(CONNECTED) } },
+	{ "dat_cr_accept", get_request, accept_request, {
+		 TURNS(UNCONNECTED, COMPLETION_PENDING) } },
+	{ "dat_rsp_create", NULL, reserve, { TURNS(UNCONNECTED, RESERVED) } },
+	{ "dat_ep_disconnect/abruptly", NULL, disconnect_abruptly, {
+		ENDS(ACTIVE_CONNECTION_PENDING), ENDS(COMPLETION_PENDING), ENDS(CONNECTED),
+		ENDS(DISCONNECT_PENDING), STAYS(DISCONNECTED) } },
+	{ "dat_ep_disconnect/gracefully", NULL, disconnect_gracefully, {
+		ENDS(ACTIVE_CONNECTION_PENDING), ENDS(COMPLETION_PENDING), ENDS(CONNECTED),
+		STAYS(DISCONNECT_PENDING), STAYS(DISCONNECTED) } },
+	{ "dat_ep_reset", NULL, reset, { STAYS(UNCONNECTED), TURNS(DISCONNECTED, UNCONNECTED) } },
+	{ "dat_ep_free", NULL, free_it, {
+		FREES(UNCONNECTED), FREES(ACTIVE_CONNECTION_PENDING), FREES(COMPLETION_PENDING),
+		FREES(CONNECTED), FREES(DISCONNECT_PENDING), FREES(DISCONNECTED) } },
+	{ "dat_ep_get_status", NULL, get_status, { STAYS_IN_ALL, STAYS(DISCONNECTED) } },
+	{ "dat_ep_query", NULL, query, { STAYS_IN_ALL, STAYS(DISCONNECTED) } },
+	{ "dat_ep_recv_query", NULL, recv_query, { STAYS_IN_ALL, STAYS(DISCONNECTED) } },
+	{ "dat_ep_set_watermark", NULL, set_watermark, { STAYS_IN_ALL, STAYS(DISCONNECTED) } },
+	{ "dat_ep_post_recv", NULL, post_a_recv, { STAYS_IN_ALL, FLUSHES(DISCONNECTED) } },
+	{ "dat_ep_post_send", NULL, post_a_send, { STAYS(CONNECTED), FLUSHES(DISCONNECTED) } },
+	{ "dat_ep_post_rdma_read", NULL, post_a_read, { STAYS(CONNECTED), FLUSHES(DISCONNECTED) } },
+	{ "dat_ep_post_rdma_write", NULL, post_a_write, { STAYS(CONNECTED), FLUSHES(DISCONNECTED) } },
+	{ "dat_rmr_bind", NULL, post_a_bind, { STAYS(CONNECTED), STAYS(DISCONNECTED) } },
+};
+
+/* One cell */
+
+static void check_return(const struct dat_call *c, const struct stage *s, DAT_RETURN ret)
+{
+	const struct outcome *o = &c->in[s->row->state];
+
+	if (o->what != REFUSED) {
+		conform_ret(__FILE__, __LINE__, c->name, ret, DAT_SUCCESS);
+		return;
+	}
+	conform_ret(__FILE__, __LINE__, c->name, ret, DAT_INVALID_STATE);
+	SAME(DAT_GET_SUBTYPE(ret), s->row->subtype);
+}
+
+static void check_flush(struct stage *s)
+{
+	DAT_EVENT event;
+	DAT_EVD_HANDLE evd = dat_evd_dequeue(s->e.recv, &event) == DAT_SUCCESS ? s->e.recv :
+										s->e.req;
+
+	if (evd == s->e.req)
+		OK(dat_evd_dequeue(evd, &event));
+	SAME(event.event_number, DAT_DTO_COMPLETION_EVENT);
+	SAME(event.event_data.dto_completion_event_data.status, DAT_DTO_ERR_FLUSHED);
+	SAME(event.event_data.dto_completion_event_data.user_cookie.as_64, cookie.as_64);
+	SAME(drain(evd), 0);
+}
+
+static void check_effect(struct stage *s, const struct outcome *o)
+{
+	if (o->what == REFUSED) {
+		SAME(ep_state(s->e.ep), s->row->state);
+	} else if (o->what == DONE) {
+		if (o->event)
+			expect_conn(s->e.conn, o->event, s->e.ep);
+		/* what becomes of an accepted request is soon seen */
+		if (o->next != DAT_EP_STATE_COMPLETION_PENDING)
+			SAME(ep_state(s->e.ep), o->next);
+	} else {
+		FAILS(dat_ep_free(s->e.ep), DAT_INVALID_HANDLE);
+		expect_quiet(s->e.conn);
+	}
+	if (o->flushed)
+		check_flush(s);
+	if (o->next != DAT_EP_STATE_COMPLETION_PENDING)
+		SAME(drain(s->e.conn), 0);
+	if (o->what == DONE && o->next == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING &&
+	    o->next != s->row->state)
+		node_request(s->n);	/* it arrives */
+}
+
+/* Returns false when the state was over before the call was. */
+static bool cell(const struct dat_call *c, struct stage *s, struct prop *p)
+{
+	const struct outcome *o = &c->in[s->row->state];
+	bool leaves = o->what == GONE || (o->what == DONE && o->next != s->row->state);
+	DAT_RETURN ret;
+
+	if (s->row->fleeting && ep_state(s->e.ep) != s->row->state)
+		return false;
+	ret = c->make(s, p);
+	if (s->row->fleeting && !leaves && ep_state(s->e.ep) != s->row->state)
+		return false;
+	check_return(c, s, ret);
+	if (!s->row->fleeting || leaves)
+		check_effect(s, o);
+	return true;
+}
+
+#define TRIES 20
+
+static void name_cell(unsigned i, char *name, size_t size)
+{
+	const struct dat_call *c = &calls[i / N_STAGES];
+	const struct stage_row *row = &stage_rows[i % N_STAGES];
+	size_t call_length = strcspn(c->name, "/");
+	const char *tail = c->name + call_length;
+
+	snprintf(name, size, "%.*s/%s%s/%s", (int)call_length, c->name,
+		 c->in[row->state].what == REFUSED ? "INVALID_STATE" : "SUCCESS", tail, row->name);
+}
+
+FAMILY(COUNT(calls) * N_STAGES, name_cell)
+{
+	const struct stage_row *row = &stage_rows[i % N_STAGES];
+	const struct dat_call *c = &calls[i / N_STAGES];
+	unsigned tries;
+	struct prop p;
+	struct stage s;
+
+	for (tries = 0; tries < TRIES; tries++) {
+		if (c->prepare)
+			c->prepare(n, &p);
+		stage_set(n, row, &s);
+		if (cell(c, &s, &p))
+			return;
+	}
+	skip("%s is over too soon", row->name);
+}

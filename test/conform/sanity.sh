@@ -1,0 +1,44 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#
+# Whether the runner of the conformance suite tells what it is for: sanity2's good clauses must
+# pass, its bad ones fail, each with the reason and none instead of another.
+
+program=${top_builddir:-.}/test/conform/sanity2
+out=$(mktemp) || exit 1
+trap 'rm -f "$out"' EXIT
+
+wrong()
+{
+	echo "$*"
+	exit 1
+}
+
+# says PATTERN - a line of the report fits
+says()
+{
+	grep -qE "$1" "$out" || wrong "the report lacks: $1"
+}
+
+DAT_TEST_SCALE=1 "$program" --verbose >"$out"
+code=$?
+sed 's/^/# /' "$out"
+[ $code -eq 1 ] || wrong "exit code $code, not 1"
+bad=$("$program" --list --only 'bad/*' | wc -l)
+good=$("$program" --list --only 'good/*' | wc -l)
+skip=$("$program" --list --only '*skip*' | wc -l)
+[ "$bad" -gt 0 ] && [ "$(grep -c '^FAILED bad/.*: ended\|^FAILED bad/.*: not done' "$out")" -ge "$bad" ] ||
+	wrong "a bad clause did not fail"
+! grep -qE '^(FAILED|skipped) good|^passed (bad|skip)|^FAILED skip' "$out" || wrong "taken for another"
+says "^DAT 2\.0 .* $((bad + good + skip)) tried, *$good passed, *$skip skipped, *$bad failed\$"
+says '^FAILED bad/hang: not done after'
+says '^FAILED bad/crash: ended by signal 6'
+says '^# bad/value: .*self\.c:[0-9]+: 1 is 1, not 2$'
+says '^skipped skip/attribute: max_pzs is 0$'
+says '^skipped skip/call.*: not there yet: dat_cno_trigger$'
+
+"$program" --only 'good/*' >"$out" || wrong "the good clauses alone end with $?"
+says ' '"$good"' tried, *'"$good"' passed'
+"$program" --only 'nothing' >"$out" 2>&1 && wrong "an empty choice is no error"
+"$program" --ia no-such-ia --only 'good/*' >"$out"
+[ $? -eq 77 ] || wrong "an IA that is not there is no skip"

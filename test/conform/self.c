@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Clauses that must pass, be skipped or fail, as their names say: sanity.sh tries the runner. */
+
+#include "conform.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <unistd.h>
+
+CHAPTER("self");
+
+const char *const conform_pending[] = {
+	"dat_cno_trigger", "dat_srq_create", "skip/await*", NULL
+};
+
+CLAUSE("good/first")
+{
+	NEEDS(max_pzs);
+}
+
+CLAUSE("bad/value")
+{
+	SAME(1, 2);
+}
+
+CLAUSE("bad/success")
+{
+	OK(dat_pz_free(n->cr));
+}
+
+CLAUSE("bad/error")
+{
+	FAILS(dat_pz_free(n->pz), DAT_INVALID_STATE);
+}
+
+CLAUSE("bad/crash")
+{
+	raise(SIGABRT);
+}
+
+CLAUSE("bad/hang")
+{
+	alarm(1);	/* sooner than the runner would */
+	for (;;)
+		pause();
+}
+
+CLAUSE("bad/asynchronous event")
+{
+	DAT_EVD_HANDLE evd = node_evd(n, 1, DAT_EVD_SOFTWARE_FLAG | DAT_EVD_CR_FLAG);
+	struct end e;
+	DAT_CONN_QUAL qual;
+	DAT_PSP_HANDLE psp;
+	struct place place = { .address = n->address };
+
+	while (post_se(evd, 1) == DAT_SUCCESS)
+		;
+	end_open(n, &e, NULL);
+	OK(dat_psp_create_any(n->ia, &qual, evd, DAT_PSP_CONSUMER_FLAG, &psp));
+	place.qual = qual;
+	ep_connect(e.ep, &place);
+	expect_conn(e.conn, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, e.ep);
+}
+
+CLAUSE("bad/unexpected DAT_NOT_IMPLEMENTED")
+{
+	conform_ret(__FILE__, __LINE__, "dat_pz_create(", DAT_NOT_IMPLEMENTED, DAT_SUCCESS);
+}
+
+CLAUSE("skip/attribute")
+{
+	n->attr.max_pzs = 0;
+	NEEDS(max_pzs);
+}
+
+CLAUSE("skip/call that is not there yet")
+{
+	conform_ret(__FILE__, __LINE__, "dat_cno_trigger(", DAT_NOT_IMPLEMENTED, DAT_SUCCESS);
+}
+
+CLAUSE("skip/awaited")
+{
+	SAME(1, 2);
+}
+
+CLAUSE("dat_srq_create/skip")
+{
+	conform_ret(__FILE__, __LINE__, "wrapper(", DAT_NOT_IMPLEMENTED, DAT_SUCCESS);
+}
+
+static void name_good(unsigned i, char *name, size_t size)
+{
+	snprintf(name, size, "good/family %u", i);
+}
+
+FAMILY(3, name_good)
+{
+	CHECK(i < 3, "%u", i);
+}
+
+CLAUSE("good/last")
+{
+	struct couple c;
+
+	couple_open(n, &c);
+	couple_part(&c, &c.b);
+}

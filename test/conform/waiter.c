@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Threads that are blocked in a call. */
+
+#include "conform.h"
+
+#include "../robust/robust.h"
+
+#include <time.h>
+#include <unistd.h>
+
+static void *waiter_run(void *arg)
+{
+	struct waiter *w = arg;
+
+	__atomic_store_n(&w->tid, gettid(), __ATOMIC_RELEASE);
+	if (w->threshold)
+		w->ret = dat_evd_wait(w->handle, DAT_TIMEOUT_INFINITE, w->threshold, &w->event,
+				      &w->more);
+	else
+		w->ret = dat_cno_wait(w->handle, DAT_TIMEOUT_INFINITE, &w->evd);
+	__atomic_store_n(&w->done, true, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+static void waiter_start(struct waiter *w)
+{
+	pid_t tid;
+
+	SAME(pthread_create(&w->thread, NULL, waiter_run, w), 0);
+	while (!(tid = __atomic_load_n(&w->tid, __ATOMIC_ACQUIRE)))
+		sched_yield();
+	wait_asleep(tid);
+}
+
+void evd_waiter_start(struct waiter *w, DAT_EVD_HANDLE evd, DAT_COUNT threshold)
+{
+	*w = (struct waiter){ .handle = evd, .threshold = threshold };
+	waiter_start(w);
+}
+
+void cno_waiter_start(struct waiter *w, DAT_CNO_HANDLE cno)
+{
+	*w = (struct waiter){ .handle = cno, .evd = (DAT_EVD_HANDLE)w };
+	waiter_start(w);
+}
+
+void waiter_joins(struct waiter *w)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += pair_scaled(PAIR_LIMIT) / 1000;
+	CHECK(!pthread_timedjoin_np(w->thread, NULL, &until), "the thread still waits");
+}
+
+void waiter_ends(struct waiter *w, DAT_RETURN type)
+{
+	waiter_joins(w);
+	pair_ret(__FILE__, __LINE__, "the wait", w->ret, type);
+}
