@@ -188,7 +188,93 @@ CLAUSE("dat_ep_post_recv/SUCCESS/unsignalled wakes when it is flushed")
 	SAME(w.event.event_data.dto_completion_event_data.status, DAT_DTO_ERR_FLUSHED);
 }
 
-/* SOLICITED_WAIT and fences */
+/* SOLICITED_WAIT: the sender decides whether the receive wakes */
+
+CLAUSE("dat_ep_post_send/SUCCESS/only a soliciting one wakes")
+{
+	struct waiter w;
+	struct couple c;
+
+	if (!(n->prov.completion_flags_supported & DAT_COMPLETION_SOLICITED_WAIT_FLAG))
+		skip("completion_flags_supported is %#x", n->prov.completion_flags_supported);
+	couple_of(n, &c, DAT_COMPLETION_SOLICITED_WAIT_FLAG, DAT_COMPLETION_DEFAULT_FLAG, DEPTH);
+	post_recv(c.b.ep, &c.m, HALF, 8, 1);
+	post_recv(c.b.ep, &c.m, HALF, 8, 2);
+	evd_waiter_start(&w, c.b.recv, 1);
+	OK(send_with(c.a.ep, &c.m, 3, DAT_COMPLETION_DEFAULT_FLAG));
+	expect_dto(c.a.req, 3, DAT_DTO_SUCCESS, 8);
+	CHECK(!__atomic_load_n(&w.done, __ATOMIC_ACQUIRE), "woken by the first");
+	OK(send_with(c.a.ep, &c.m, 4, DAT_COMPLETION_SOLICITED_WAIT_FLAG));
+	waiter_ends(&w, DAT_SUCCESS);
+	SAME(w.event.event_data.dto_completion_event_data.user_cookie.as_64, 1);
+	SAME(w.more, 1);
+}
+
+/* What goes to one EVD notifies alike */
+
+static DAT_RETURN create_of(struct node *n, DAT_EVD_HANDLE recv, DAT_EVD_HANDLE req,
+			    DAT_EVD_HANDLE conn, DAT_COMPLETION_FLAGS recv_flags,
+			    DAT_COMPLETION_FLAGS request_flags, DAT_EP_HANDLE *ep)
+{
+	DAT_EP_ATTR attr;
+
+	node_ep_attr(n, &attr);
+	attr.recv_completion_flags = recv_flags;
+	attr.request_completion_flags = request_flags;
+	return dat_ep_create(n->ia, n->pz, recv, req, conn, &attr, ep);
+}
+
+CLAUSE("dat_ep_create/INVALID_PARAMETER/an EVD for receives and requests that differ")
+{
+	DAT_EVD_HANDLE evd = node_evd(n, 8, DAT_EVD_DTO_FLAG | DAT_EVD_RMR_BIND_FLAG);
+	DAT_EP_HANDLE ep;
+
+	FAILS(create_of(n, evd, evd, n->conn, DAT_COMPLETION_UNSIGNALLED_FLAG,
+			DAT_COMPLETION_DEFAULT_FLAG, &ep), DAT_INVALID_PARAMETER);
+	OK(create_of(n, evd, evd, n->conn, DAT_COMPLETION_UNSIGNALLED_FLAG,
+		     DAT_COMPLETION_UNSIGNALLED_FLAG, &ep));
+}
+
+CLAUSE("dat_ep_create/INVALID_PARAMETER/an EVD for two EPs that differ")
+{
+	DAT_EVD_HANDLE evd = node_evd(n, 8, DAT_EVD_DTO_FLAG);
+	DAT_EP_HANDLE ep, other;
+
+	OK(create_of(n, evd, DAT_HANDLE_NULL, n->conn, DAT_COMPLETION_UNSIGNALLED_FLAG,
+		     DAT_COMPLETION_DEFAULT_FLAG, &ep));
+	FAILS(create_of(n, evd, DAT_HANDLE_NULL, n->conn, DAT_COMPLETION_DEFAULT_FLAG,
+			DAT_COMPLETION_DEFAULT_FLAG, &other), DAT_INVALID_PARAMETER);
+	OK(dat_ep_free(ep));
+	OK(create_of(n, evd, DAT_HANDLE_NULL, n->conn, DAT_COMPLETION_DEFAULT_FLAG,
+		     DAT_COMPLETION_DEFAULT_FLAG, &other));
+}
+
+CLAUSE("dat_ep_create/INVALID_PARAMETER/an EVD for connections and receives that do not all notify")
+{
+	DAT_EVD_HANDLE evd = node_evd(n, 8, DAT_EVD_DTO_FLAG | DAT_EVD_CONNECTION_FLAG);
+	DAT_EP_HANDLE ep;
+
+	FAILS(create_of(n, evd, n->req, evd, DAT_COMPLETION_UNSIGNALLED_FLAG,
+			DAT_COMPLETION_DEFAULT_FLAG, &ep), DAT_INVALID_PARAMETER);
+	OK(create_of(n, evd, n->req, evd, DAT_COMPLETION_DEFAULT_FLAG,
+		     DAT_COMPLETION_DEFAULT_FLAG, &ep));
+}
+
+CLAUSE("dat_ep_modify/INVALID_PARAMETER/an EVD for what does not notify alike")
+{
+	DAT_EVD_HANDLE evd = node_evd(n, 8, DAT_EVD_DTO_FLAG | DAT_EVD_RMR_BIND_FLAG);
+	DAT_EP_PARAM param;
+	DAT_EP_HANDLE ep;
+
+	OK(create_of(n, evd, evd, n->conn, DAT_COMPLETION_DEFAULT_FLAG, DAT_COMPLETION_DEFAULT_FLAG,
+		     &ep));
+	OK(dat_ep_query(ep, DAT_EP_FIELD_ALL, &param));
+	param.ep_attr.recv_completion_flags = DAT_COMPLETION_UNSIGNALLED_FLAG;
+	FAILS(dat_ep_modify(ep, DAT_EP_FIELD_EP_ATTR_RECV_COMPLETION_FLAGS, &param),
+	      DAT_INVALID_PARAMETER);
+}
+
+/* Flags that may be used on any request */
 
 static void name_flagged(unsigned i, char *name, size_t size)
 {

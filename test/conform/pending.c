@@ -27,6 +27,8 @@ const char *const conform_pending[] = {
 	"dat_registry_providers_related",
 #endif
 	"dat_evd_wait/INVALID_STATE/threshold 2 with *",
+	"dat_ep_create/INVALID_PARAMETER/an EVD for *",
+	"dat_ep_modify/INVALID_PARAMETER/an EVD for *",
 	"dat_cno_wait/SUCCESS/no EVD when all are freed",
 	NULL
 };
