@@ -103,14 +103,17 @@ Test(ext, what_there_is_not)
 {
 	static const int absent[] = {
 		DAT_IB_UD_SEND_OP, DAT_IB_COLLECTIVE_CREATE_MEMBER_OP, DAT_IB_COLLECTIVE_BARRIER_OP,
-		DAT_IB_UD_CM_FREE_OP, DAT_IB_UD_AH_FREE_OP, 99, -1,
+		DAT_IB_UD_CM_FREE_OP, DAT_IB_UD_AH_FREE_OP,
 	};
+	static const int unknown[] = { 30, 99, 0xfff, -1 };
 	size_t i;
 
 	for (i = 0; i < sizeof(absent) / sizeof(absent[0]); i++) {
 		expect_type(dat_extension_op(ep, (DAT_EXTENDED_OP)absent[i]), DAT_MODEL_NOT_SUPPORTED);
 		expect_type(dat_extension_op(NULL, (DAT_EXTENDED_OP)absent[i]), DAT_INVALID_HANDLE);
 	}
+	for (i = 0; i < sizeof(unknown) / sizeof(unknown[0]); i++)
+		expect_type(dat_extension_op(ep, (DAT_EXTENDED_OP)unknown[i]), DAT_NOT_IMPLEMENTED);
 }
 
 Test(ext, a_query_opens_and_closes)
