@@ -29,8 +29,10 @@ static const struct dofi_quirk quirks[] = {
 	  .reason = "libfabric 1.17's preview of the 2.x tcp provider; likewise, "
 		    "and its fi_trywait clears nothing (libfabric issue 8947)" },
 	{ .provider = "sockets", .rank = 4, .late_listen_error = true, .shutdown_closes = true,
+	  .silent_errors = true,
 	  .reason = "deprecated; port in use is EINVAL from fi_listen (1.17, 2.6), "
-		    "descriptors closed twice after fi_shutdown (1.17)" },
+		    "descriptors closed twice after fi_shutdown (1.17), "
+		    "wakes nobody for a failed completion (1.17)" },
 };
 
 #define N_QUIRKS (sizeof(quirks) / sizeof(quirks[0]))

@@ -12,6 +12,7 @@ struct dofi_quirk {
 	bool blind_when_blocked; /* does not see the peer's end behind a message nobody receives */
 	bool shutdown_closes;	/* fi_shutdown closes a descriptor that fi_close closes again */
 	bool stale_signal;	/* a descriptor stays readable after its CQ or EQ was emptied */
+	bool silent_errors;	/* a failed completion does not make its CQ's descriptor readable */
 	bool needs_room;	/* never ends a message that meets a receive of no bytes */
 	const char *setting;	/* libfabric's, as "NAME=value", which the fabric is used with */
 	const char *reason;
