@@ -527,9 +527,11 @@ static DAT_RMR_TRIPLET far_segment(const struct mem *m, enum far_fault fault)
 static void post_far(DAT_EP_HANDLE ep, DAT_LMR_TRIPLET *iov, const DAT_RMR_TRIPLET *remote, bool read)
 {
 	if (read)
-		OK(dat_ep_post_rdma_read(ep, 1, iov, cookie_of(1), remote, DAT_COMPLETION_DEFAULT_FLAG));
+		OK(dat_ep_post_rdma_read(ep, 1, iov, cookie_of(1), remote,
+					 DAT_COMPLETION_DEFAULT_FLAG));
 	else
-		OK(dat_ep_post_rdma_write(ep, 1, iov, cookie_of(1), remote, DAT_COMPLETION_DEFAULT_FLAG));
+		OK(dat_ep_post_rdma_write(ep, 1, iov, cookie_of(1), remote,
+					  DAT_COMPLETION_DEFAULT_FLAG));
 }
 
 FAMILY(2 * N_FAR_FAULTS, name_far)
@@ -649,7 +651,8 @@ CLAUSE("dat_ep_post_rdma_read/SUCCESS/more than max_rdma_read_out")
 
 static void name_flush(unsigned i, char *name, size_t size)
 {
-	snprintf(name, size, "dat_ep_disconnect/SUCCESS/%s are flushed once", i ? "requests" : "receives");
+	snprintf(name, size, "dat_ep_disconnect/SUCCESS/%s are flushed once",
+		 i ? "requests" : "receives");
 }
 
 #define FLUSHED 20

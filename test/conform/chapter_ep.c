@@ -101,10 +101,14 @@ CLAUSE("dat_ep_create/INVALID_HANDLE/EVDs")
 	FAILS(dat_ep_create(n->ia, n->pz, freed, n->req, n->conn, NULL, &ep), DAT_INVALID_HANDLE);
 	FAILS(dat_ep_create(n->ia, n->pz, n->recv, freed, n->conn, NULL, &ep), DAT_INVALID_HANDLE);
 	FAILS(dat_ep_create(n->ia, n->pz, n->recv, n->req, freed, NULL, &ep), DAT_INVALID_HANDLE);
-	FAILS(dat_ep_create(n->ia, n->pz, other.recv, n->req, n->conn, NULL, &ep), DAT_INVALID_HANDLE);
-	FAILS(dat_ep_create(n->ia, n->pz, n->recv, other.req, n->conn, NULL, &ep), DAT_INVALID_HANDLE);
-	FAILS(dat_ep_create(n->ia, n->pz, n->recv, n->req, other.conn, NULL, &ep), DAT_INVALID_HANDLE);
-	FAILS(dat_ep_create(n->ia, other.pz, n->recv, n->req, n->conn, NULL, &ep), DAT_INVALID_HANDLE);
+	FAILS(dat_ep_create(n->ia, n->pz, other.recv, n->req, n->conn, NULL, &ep),
+	      DAT_INVALID_HANDLE);
+	FAILS(dat_ep_create(n->ia, n->pz, n->recv, other.req, n->conn, NULL, &ep),
+	      DAT_INVALID_HANDLE);
+	FAILS(dat_ep_create(n->ia, n->pz, n->recv, n->req, other.conn, NULL, &ep),
+	      DAT_INVALID_HANDLE);
+	FAILS(dat_ep_create(n->ia, other.pz, n->recv, n->req, n->conn, NULL, &ep),
+	      DAT_INVALID_HANDLE);
 	node_close(&other);
 }
 

@@ -283,7 +283,8 @@ static void name_flagged(unsigned i, char *name, size_t size)
 
 FAMILY(2 * COUNT(kinds), name_flagged)
 {
-	unsigned flags = i % 2 ? DAT_COMPLETION_BARRIER_FENCE_FLAG : DAT_COMPLETION_SOLICITED_WAIT_FLAG;
+	unsigned flags = i % 2 ? DAT_COMPLETION_BARRIER_FENCE_FLAG :
+				 DAT_COMPLETION_SOLICITED_WAIT_FLAG;
 	const struct kind *k = &kinds[i / 2];
 	struct couple c;
 

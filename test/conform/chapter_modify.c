@@ -238,7 +238,8 @@ static void name_cell(unsigned i, char *name, size_t size)
 	const struct field *f = &fields[i / N_STAGES];
 	const struct stage_row *row = &stage_rows[i % N_STAGES];
 
-	snprintf(name, size, "dat_ep_modify/%s/%s/%s", return_name(expected(f, row)), f->name, row->name);
+	snprintf(name, size, "dat_ep_modify/%s/%s/%s", return_name(expected(f, row)), f->name,
+		 row->name);
 }
 
 /* Returns false when the state was over too soon. */

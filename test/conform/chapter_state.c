@@ -25,7 +25,7 @@ struct prop {
 	DAT_CR_HANDLE cr;		/* the request of @end to @qual */
 };
 
-struct call {
+struct dat_call {
 	const char *name;
 	void (*prepare)(struct node *n, struct prop *p);	/* or NULL */
 	DAT_RETURN (*make)(struct stage *s, struct prop *p);
@@ -216,7 +216,7 @@ static DAT_RETURN post_a_bind(struct stage *s, struct prop *p UNUSED)
 	STAYS(ACTIVE_CONNECTION_PENDING), STAYS(TENTATIVE_CONNECTION_PENDING),                 \
 	STAYS(COMPLETION_PENDING), STAYS(CONNECTED), STAYS(DISCONNECT_PENDING)
 
-static const struct call calls[] = {
+static const struct dat_call calls[] = {
 	{ "dat_ep_connect", listen_anywhere, connect_there, {
 		 TURNS(UNCONNECTED, ACTIVE_CONNECTION_PENDING) } },
 	{ "dat_ep_dup_connect", connect_ends, connect_as_another, {
@@ -248,7 +248,7 @@ static const struct call calls[] = {
 
 /* One cell */
 
-static void check_return(const struct call *c, const struct stage *s, DAT_RETURN ret)
+static void check_return(const struct dat_call *c, const struct stage *s, DAT_RETURN ret)
 {
 	const struct outcome *o = &c->in[s->row->state];
 
@@ -298,7 +298,7 @@ static void check_effect(struct stage *s, const struct outcome *o)
 }
 
 /* Returns false when the state was over before the call was. */
-static bool cell(const struct call *c, struct stage *s, struct prop *p)
+static bool cell(const struct dat_call *c, struct stage *s, struct prop *p)
 {
 	const struct outcome *o = &c->in[s->row->state];
 	bool leaves = o->what == GONE || (o->what == DONE && o->next != s->row->state);
@@ -319,7 +319,7 @@ static bool cell(const struct call *c, struct stage *s, struct prop *p)
 
 static void name_cell(unsigned i, char *name, size_t size)
 {
-	const struct call *c = &calls[i / N_STAGES];
+	const struct dat_call *c = &calls[i / N_STAGES];
 	const struct stage_row *row = &stage_rows[i % N_STAGES];
 	size_t call_length = strcspn(c->name, "/");
 	const char *tail = c->name + call_length;
@@ -331,7 +331,7 @@ static void name_cell(unsigned i, char *name, size_t size)
 FAMILY(COUNT(calls) * N_STAGES, name_cell)
 {
 	const struct stage_row *row = &stage_rows[i % N_STAGES];
-	const struct call *c = &calls[i / N_STAGES];
+	const struct dat_call *c = &calls[i / N_STAGES];
 	unsigned tries;
 	struct prop p;
 	struct stage s;

@@ -11,7 +11,8 @@
 CHAPTER("v2");
 
 #define HALF (COUPLE_MEMORY / 2)
-#define REMOTE ((DAT_MEM_PRIV_FLAGS)(DAT_MEM_PRIV_REMOTE_READ_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG))
+#define REMOTE \
+	((DAT_MEM_PRIV_FLAGS)(DAT_MEM_PRIV_REMOTE_READ_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG))
 
 static DAT_DTO_COOKIE cookie_of(uint64_t value)
 {
@@ -28,7 +29,7 @@ static DAT_COMM comm_of(struct node *n)
 
 static void set_port(struct sockaddr_storage *address, unsigned port)
 {
-	((struct sockaddr_in *)address)->sin_port = htons(port);	/* in IPv6 at the same place */
+	((struct sockaddr_in *)address)->sin_port = htons(port); /* in IPv6 at the same place */
 }
 
 #define FIRST_PORT 39000
@@ -55,8 +56,8 @@ static DAT_CSP_HANDLE csp_open(struct node *n, struct sockaddr_storage *address)
 
 static DAT_RETURN common_connect(DAT_EP_HANDLE ep, const struct sockaddr_storage *address)
 {
-	return dat_ep_common_connect(ep, (DAT_IA_ADDRESS_PTR)address, pair_scaled(PAIR_LIMIT) * 1000,
-				     0, NULL);
+	return dat_ep_common_connect(ep, (DAT_IA_ADDRESS_PTR)address,
+				     pair_scaled(PAIR_LIMIT) * 1000, 0, NULL);
 }
 
 CLAUSE("dat_csp_create/SUCCESS")
@@ -197,8 +198,8 @@ CLAUSE("dat_ep_common_connect/INVALID_STATE/CONNECTED")
 /* RMRs */
 
 /* An RMR of b's, bound to the second half of the memory; its context. */
-static DAT_RMR_CONTEXT bound(struct node *n, struct end *e, const struct mem *m, DAT_RMR_HANDLE *rmr,
-			     DAT_MEM_PRIV_FLAGS privileges)
+static DAT_RMR_CONTEXT bound(struct node *n, struct end *e, const struct mem *m,
+			     DAT_RMR_HANDLE *rmr, DAT_MEM_PRIV_FLAGS privileges)
 {
 	DAT_LMR_TRIPLET part = mem_segment(m, HALF, 4096);
 	DAT_RMR_CONTEXT context = 0;
@@ -219,8 +220,8 @@ static DAT_RMR_TRIPLET segment_of(const struct mem *m, DAT_RMR_CONTEXT context, 
 
 static DAT_RETURN send_invalidate(DAT_EP_HANDLE ep, DAT_BOOLEAN invalidate, DAT_RMR_CONTEXT context)
 {
-	return dat_ep_post_send_with_invalidate(ep, 0, NULL, cookie_of(2), DAT_COMPLETION_DEFAULT_FLAG,
-						invalidate, context);
+	return dat_ep_post_send_with_invalidate(ep, 0, NULL, cookie_of(2),
+						DAT_COMPLETION_DEFAULT_FLAG, invalidate, context);
 }
 
 static void may_lack(DAT_RETURN ret, const char *what)
@@ -255,7 +256,8 @@ CLAUSE("dat_ep_post_send_with_invalidate/SUCCESS")
 	/* what was granted is granted no more */
 	iov = mem_segment(&c.m, 0, 8);
 	remote = segment_of(&c.m, context, 8);
-	OK(dat_ep_post_rdma_write(c.a.ep, 1, &iov, cookie_of(3), &remote, DAT_COMPLETION_DEFAULT_FLAG));
+	OK(dat_ep_post_rdma_write(c.a.ep, 1, &iov, cookie_of(3), &remote,
+				  DAT_COMPLETION_DEFAULT_FLAG));
 	expect_event(c.a.req, DAT_DTO_COMPLETION_EVENT, &event);
 	CHECK(event.event_data.dto_completion_event_data.status != DAT_DTO_SUCCESS, "it was written");
 	OK(dat_rmr_free(rmr));
@@ -323,9 +325,11 @@ CLAUSE("dat_ep_post_send_with_invalidate/PROTECTION_VIOLATION")
 	      DAT_PROTECTION_VIOLATION);
 }
 
-static DAT_RETURN read_to(DAT_EP_HANDLE ep, const DAT_RMR_TRIPLET *local, const DAT_RMR_TRIPLET *remote)
+static DAT_RETURN read_to(DAT_EP_HANDLE ep, const DAT_RMR_TRIPLET *local,
+			  const DAT_RMR_TRIPLET *remote)
 {
-	return dat_ep_post_rdma_read_to_rmr(ep, local, cookie_of(4), remote, DAT_COMPLETION_DEFAULT_FLAG);
+	return dat_ep_post_rdma_read_to_rmr(ep, local, cookie_of(4), remote,
+					    DAT_COMPLETION_DEFAULT_FLAG);
 }
 
 /* Reads what is at the start of the memory into its second half. */
@@ -571,7 +575,8 @@ CLAUSE("dat_extension_op/SUCCESS/fetch and add")
 
 static void name_swap(unsigned i, char *name, size_t size)
 {
-	snprintf(name, size, "dat_extension_op/SUCCESS/compare and swap, %s", i ? "equal" : "another");
+	snprintf(name, size, "dat_extension_op/SUCCESS/compare and swap, %s",
+		 i ? "equal" : "another");
 }
 
 FAMILY(2, name_swap)

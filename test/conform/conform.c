@@ -26,7 +26,7 @@
 /* The chapters in the order of the report. */
 static const char *const chapters[] = {
 	"self", "registry", "ia", "handle", "query", "pz", "lmr", "rmr", "evd", "cno", "sp", "cr",
-	"ep", "modify", "connect", "state", "dto", "flags", "srq", "v2",
+	"ep", "modify", "connect", "request", "state", "dto", "flags", "srq", "v2",
 };
 
 enum outcome { UNTRIED, PASSED, SKIPPED, FAILED, N_OUTCOMES };

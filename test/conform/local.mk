@@ -17,6 +17,7 @@ conform_sources = $(conform_runner) \
 	test/conform/chapter_pz.c \
 	test/conform/chapter_query.c \
 	test/conform/chapter_registry.c \
+	test/conform/chapter_request.c \
 	test/conform/chapter_rmr.c \
 	test/conform/chapter_sp.c \
 	test/conform/chapter_srq.c \

@@ -28,9 +28,14 @@ DAT_CONN_QUAL fresh_qualifier(void)
 	return UINT64_C(0xc0f0) << 48 | (uint64_t)getpid() << 16 | ++number;
 }
 
+struct place place_of(const struct node *n, DAT_CONN_QUAL qual)
+{
+	return (struct place){ .address = n->address, .qual = qual };
+}
+
 void end_connect(struct node *n, struct end *e, DAT_CONN_QUAL qual)
 {
-	const struct place place = { .address = n->address, .qual = qual };
+	const struct place place = place_of(n, qual);
 
 	ep_connect(e->ep, &place);
 }
@@ -159,4 +164,26 @@ void stage_set(struct node *n, const struct stage_row *row, struct stage *s)
 	OK(lmr_create(n->ia, memory, sizeof(memory), n->pz, DAT_MEM_PRIV_ALL_FLAG, &s->m.lmr,
 		      &s->m.lmr_context, &s->m.rmr_context));
 	reach(s, row->state);
+}
+
+/* Calls */
+
+void call_open(struct node *n, struct call *c)
+{
+	end_open(n, &c->a, NULL);
+	end_open(n, &c->b, NULL);
+	c->psp = node_listen(n, &c->qual);
+}
+
+DAT_CR_HANDLE call_make(struct node *n, struct call *c)
+{
+	call_open(n, c);
+	end_connect(n, &c->a, c->qual);
+	return node_request(n);
+}
+
+void expect_established(struct call *c)
+{
+	expect_conn(c->a.conn, DAT_CONNECTION_EVENT_ESTABLISHED, c->a.ep);
+	expect_conn(c->b.conn, DAT_CONNECTION_EVENT_ESTABLISHED, c->b.ep);
 }

@@ -41,4 +41,18 @@ void end_connect(struct node *n, struct end *e, DAT_CONN_QUAL qual);
 /* EVDs and a zone for an EP that the provider made. */
 void end_adopt(struct node *n, struct end *e, DAT_CR_HANDLE cr);
 
+
+/* An end that may be connected, one to accept with, and a service point of the IA. */
+struct call {
+	struct end a, b;
+	DAT_PSP_HANDLE psp;
+	DAT_CONN_QUAL qual;
+};
+
+void call_open(struct node *n, struct call *c);
+/* And begins to connect; returns the request. */
+DAT_CR_HANDLE call_make(struct node *n, struct call *c);
+void expect_established(struct call *c);
+struct place place_of(const struct node *n, DAT_CONN_QUAL qual);
+
 #endif
