@@ -393,20 +393,20 @@ CLAUSE("dat_rmr_bind/PROTECTION_VIOLATION/an RMR of another PZ than the EP's")
 /* Sends that find no receive fill it, as soon as nothing between the two holds more. */
 CLAUSE("dat_rmr_bind/INSUFFICIENT_RESOURCES/the request queue is full")
 {
-	DAT_RMR_HANDLE rmr = made(n);
+	const DAT_DTO_COOKIE cookie = { .as_64 = 1 };
 	DAT_RETURN ret = DAT_SUCCESS;
 	DAT_LMR_TRIPLET part, iov;
 	DAT_RMR_CONTEXT context;
+	DAT_RMR_HANDLE rmr;
 	struct couple c;
 	unsigned k;
 
 	couple_open(n, &c);
 	part = mem_segment(&c.m, 0, 64);
 	iov = mem_segment(&c.m, 0, COUPLE_MEMORY);
-	/* messages that find no receive fill it, though the first ones may still make room */
-	for (k = 0; k < 4096 && !ret; k++)
-		if (dat_ep_post_send(c.a.ep, 1, &iov, (DAT_DTO_COOKIE){ .as_64 = 1 },
-				     DAT_COMPLETION_SUPPRESS_FLAG))
+	rmr = made(n);
+	for (k = 0; k < 2000 && ret == DAT_SUCCESS; k++)
+		if (dat_ep_post_send(c.a.ep, 1, &iov, cookie, DAT_COMPLETION_SUPPRESS_FLAG))
 			ret = bind_rmr(&c, rmr, &part, REMOTE, &context);
 	FAILS(ret, DAT_INSUFFICIENT_RESOURCES);
 	SAME(ep_state(c.a.ep), DAT_EP_STATE_CONNECTED);

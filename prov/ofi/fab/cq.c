@@ -198,7 +198,7 @@ void dofi_cq_sleep_begin(struct dofi_cq *cq)
 {
 	/* pairs with the check of sleepers after mode is stored in yield_to_program() */
 	atomic_fetch_add(&cq->sleepers, 1);
-	if (atomic_load(&cq->mode) != DOFI_CQ_ARMED)
+	if (atomic_load(&cq->mode) != DOFI_CQ_ARMED || cq->progress->silent_errors)
 		dofi_progress_ring(cq->progress);
 }
 
@@ -281,6 +281,13 @@ static bool clear_signal(struct dofi_cq *cq)
 }
 
 #define ARM_TRIES 8
+#define SILENT_TICKS 200	/* or an idle program would feel it */
+
+/* Where epoll tells of no failure, a CQ that somebody sleeps for is looked at now and then. */
+static bool looked_at(const struct dofi_cq *cq)
+{
+	return cq->progress->silent_errors && atomic_load(&cq->sleepers);
+}
 
 /* Empties the CQ and lets epoll tell of the next completion. */
 static void drain_and_arm(struct dofi_cq *cq, int64_t now)
@@ -294,8 +301,10 @@ static void drain_and_arm(struct dofi_cq *cq, int64_t now)
 		if (!dofi_cq_drain(cq) && cq->progress->stale_signal && clear_signal(cq))
 			continue;
 		if (fi_trywait(cq->progress->fabric, &fid, 1) == FI_SUCCESS) {
-			if (!watch(cq))
+			if (!watch(cq)) {
+				cq->look_at = now + dofi_settings.tick_us * 1000 * SILENT_TICKS;
 				return;
+			}
 			now += dofi_settings.tick_us * 1000;	/* there may be memory again */
 			break;
 		}
@@ -308,7 +317,7 @@ static void drain_and_arm(struct dofi_cq *cq, int64_t now)
 void dofi_cq_serve(struct dofi_cq *cq, int64_t now)
 {
 	if (atomic_load(&cq->mode) == DOFI_CQ_ARMED) {
-		if (!cq->fired)
+		if (!cq->fired && !(looked_at(cq) && now >= cq->look_at))
 			return;
 	} else if (now < cq->look_at && !atomic_load(&cq->sleepers)) {
 		return;
@@ -320,5 +329,7 @@ void dofi_cq_serve(struct dofi_cq *cq, int64_t now)
 
 int64_t dofi_cq_next(const struct dofi_cq *cq)
 {
-	return atomic_load(&cq->mode) == DOFI_CQ_ARMED && !cq->fired ? DOFI_NEVER : cq->look_at;
+	if (atomic_load(&cq->mode) == DOFI_CQ_ARMED && !cq->fired && !looked_at(cq))
+		return DOFI_NEVER;
+	return cq->look_at;
 }

@@ -38,7 +38,7 @@ struct dofi_cq {
 	int ticks;			/* until the next look but one */
 	bool watched;			/* epoll knows its descriptor */
 	bool fired;
-	int64_t look_at;		/* when PROBED or OWNED is looked at again */
+	int64_t look_at;		/* when PROBED, OWNED, or one of silent errors is looked at again */
 	TAILQ_ENTRY(dofi_cq) link;
 };
 

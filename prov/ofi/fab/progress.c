@@ -307,6 +307,7 @@ int dofi_progress_start(struct dofi_progress *p, const struct dofi_progress_ops 
 	p->owner = getpid();
 	p->stale_signal = dofi_quirk_of(info->fabric_attr->prov_name)->stale_signal;
 	p->failure_work.run = failure_tell;
+	p->silent_errors = dofi_quirk_of(info->fabric_attr->prov_name)->silent_errors;
 	pthread_mutex_init(&p->lock, NULL);
 	STAILQ_INIT(&p->work);
 	TAILQ_INIT(&p->cqs);

@@ -70,6 +70,7 @@ struct dofi_progress {
 	struct fid_eq *eq;
 	int eq_fd;
 	bool stale_signal;		/* see struct dofi_quirk */
+	bool silent_errors;		/* likewise */
 	int epfd;
 	struct dofi_source eq_source;
 	int doorbell;

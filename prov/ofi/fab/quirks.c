@@ -24,10 +24,12 @@ static const struct dofi_quirk quirks[] = {
 		    "and its fi_trywait clears nothing (libfabric issue 8947)" },
 	{ .provider = "sockets", .rank = 4, .late_listen_error = true, .shutdown_closes = true,
 	  .takes_offset = true, .goes_on = true, .shutdown_overtakes = true, .loses_mark = true,
+	  .silent_errors = true,
 	  .reason = "deprecated; port in use is EINVAL from fi_listen (1.17, 2.6), "
 		    "ends by another socket than data (1.17), "
 		    "a connection outlives a refused write, "
 		    "a message that waits for a receive loses FI_REMOTE_CQ_DATA but not the data (1.17), "
+		    "wakes nobody for a failed completion (1.17), "
 		    "descriptors closed twice after fi_shutdown (1.17)" },
 };
 

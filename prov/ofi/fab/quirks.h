@@ -15,6 +15,7 @@ struct dofi_quirk {
 	bool stale_signal;	/* a descriptor stays readable after its CQ or EQ was emptied */
 	bool goes_on;		/* a refused RDMA write does not keep what was sent after it from arriving */
 	bool loses_mark;	/* does not tell of a message that waited that CQ data came with it */
+	bool silent_errors;	/* a failed completion does not make its CQ's descriptor readable */
 	bool needs_room;	/* never ends a message that meets a receive of no bytes */
 	bool takes_offset;	/* adds a registration's offset to the addresses that peers name */
 	const char *reason;

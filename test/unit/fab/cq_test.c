@@ -482,6 +482,26 @@ Test(cq, a_stale_signal_is_cleared)
 	cr_expect_eq(delivered, 4);
 }
 
+/* Epoll is never asked: it would tell of nothing. */
+Test(cq, silent_errors_reach_who_sleeps)
+{
+	progress.silent_errors = true;
+	serve();
+	cr_expect_eq(dofi_cq_next(&cq), DOFI_NEVER);	/* nobody waits */
+	dofi_cq_sleep_begin(&cq);
+	complete(1);
+	cr_assert(dofi_cq_next(&cq) != DOFI_NEVER);
+	now = dofi_cq_next(&cq) - 1;
+	serve();
+	cr_expect_eq(delivered, 0);
+	now++;
+	serve();
+	cr_expect_eq(delivered, 1);
+	cr_expect(dofi_cq_next(&cq) > now);		/* and again */
+	dofi_cq_sleep_end(&cq);
+	cr_expect_eq(dofi_cq_next(&cq), DOFI_NEVER);
+}
+
 Test(cq, a_signal_that_told_of_something_costs_no_wait)
 {
 	progress.stale_signal = true;
