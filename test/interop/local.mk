@@ -5,7 +5,8 @@ INTEROP_TESTS += \
 	test/interop/dtestcm.sh \
 	test/interop/dtestx.sh \
 	test/interop/dtestsrq.sh \
-	test/interop/dapltest.sh
+	test/interop/dapltest.sh \
+	test/interop/daplfft.sh
 
 EXTRA_DIST += \
 	$(INTEROP_TESTS) \

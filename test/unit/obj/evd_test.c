@@ -427,6 +427,7 @@ Test(evd, the_feeds_of_an_evd_with_a_cno_have_a_sleeper)
 	const DAT_OS_WAIT_PROXY_AGENT no_agent = { 0 };
 	DAT_CNO_HANDLE cno, other;
 
+	queue[0].progress = queue[1].progress = &ia->progress;
 	succeed(dofi_cno_create(ia, no_agent, &cno));
 	succeed(dofi_cno_create(ia, no_agent, &other));
 	dofi_evd_feed_get(evd, &queue[0]);
