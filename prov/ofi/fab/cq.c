@@ -133,7 +133,7 @@ static inline ssize_t hand_over(struct dofi_cq *cq, const struct fi_cq_data_entr
 	return n;
 }
 
-static inline ssize_t read_batch(struct dofi_cq *cq, struct dofi_sink *sink)
+static inline __attribute__((always_inline)) ssize_t read_batch(struct dofi_cq *cq, struct dofi_sink *sink)
 {
 	struct fi_cq_data_entry entry[BATCH];
 
@@ -142,13 +142,6 @@ static inline ssize_t read_batch(struct dofi_cq *cq, struct dofi_sink *sink)
 	if (__builtin_expect(n < 0 && n != -FI_EAGAIN && n != -FI_EAVAIL, 0))
 		dofi_progress_fail(cq->progress, n);
 	return hand_over(cq, entry, n, sink);
-}
-
-/* A count that loses an increment to another thread still changes. */
-static void count(_Atomic unsigned *counter)
-{
-	atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + 1,
-			      memory_order_relaxed);
 }
 
 /*
@@ -168,13 +161,10 @@ void dofi_cq_poll(struct dofi_cq *cq, struct dofi_sink *sink)
 		return;
 	while (cq->fid && left_behind(cq, read_batch(cq, sink)))
 		;
-	count(&cq->polls);
+	/* no other thread has the lock */
+	atomic_store_explicit(&cq->polls, atomic_load_explicit(&cq->polls, memory_order_relaxed) + 1,
+			      memory_order_relaxed);
 	pthread_mutex_unlock(&cq->lock);
-}
-
-void dofi_cq_used(struct dofi_cq *cq)
-{
-	count(&cq->uses);
 }
 
 bool dofi_cq_drain(struct dofi_cq *cq)

@@ -51,7 +51,12 @@ void dofi_cq_close(struct dofi_cq *cq);
 void dofi_cq_poll(struct dofi_cq *cq, struct dofi_sink *sink);
 
 /* A program's thread posted something, or took an event that was read before it came. Any lock. */
-void dofi_cq_used(struct dofi_cq *cq);
+static inline void dofi_cq_used(struct dofi_cq *cq)
+{
+	/* a count that loses an increment to another thread still changes */
+	atomic_store_explicit(&cq->uses, atomic_load_explicit(&cq->uses, memory_order_relaxed) + 1,
+			      memory_order_relaxed);
+}
 
 /* Reads until nothing is left, waiting for the lock; whether there was something. */
 bool dofi_cq_drain(struct dofi_cq *cq);

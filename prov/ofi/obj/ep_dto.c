@@ -13,9 +13,12 @@
 #include <rdma/fi_errno.h>
 #include <string.h>
 
+/* Of the data path: into each caller, where most of it falls away with what is constant there. */
+#define ALWAYS inline __attribute__((always_inline))
+
 /* Queues */
 
-static struct dofi_dto *slot_at(const struct dofi_queue *q, uint32_t i)
+static inline struct dofi_dto *slot_at(const struct dofi_queue *q, uint32_t i)
 {
 	return (struct dofi_dto *)(q->slots + (i & q->mask) * q->stride);
 }
@@ -141,7 +144,7 @@ static inline bool queue_full(const struct dofi_queue *q)
 }
 
 /* The slot that the next operation will take, or NULL when all are in use. */
-static struct dofi_dto *queue_reserve(struct dofi_queue *q)
+static inline struct dofi_dto *queue_reserve(struct dofi_queue *q)
 {
 	struct dofi_dto *dto;
 
@@ -166,7 +169,7 @@ struct dofi_dto *dofi_queue_oldest(const struct dofi_queue *q)
 
 /* Posting */
 
-static DAT_MEM_PRIV_FLAGS local_privilege(uint8_t kind)
+static inline DAT_MEM_PRIV_FLAGS local_privilege(uint8_t kind)
 {
 	return dofi_dto_is(kind, DOFI_DTO_READS | 1u << DOFI_DTO_RECV) ?
 		DAT_MEM_PRIV_LOCAL_WRITE_FLAG : DAT_MEM_PRIV_LOCAL_READ_FLAG;
@@ -184,7 +187,7 @@ static inline uint64_t longest_of(uint64_t most)
  * programs write and read more than the max_rdma_size that they asked for: what the fabric
  * takes is their limit, as far as a DAT length can tell of it.
  */
-static uint64_t longest(const struct dofi_ep *ep, uint8_t kind)
+static inline uint64_t longest(const struct dofi_ep *ep, uint8_t kind)
 {
 	const struct dofi_limits *limits = &ep->obj.ia->limits;
 
@@ -193,39 +196,59 @@ static uint64_t longest(const struct dofi_ep *ep, uint8_t kind)
 	return longest_of(kind == DOFI_DTO_RECV ? limits->max_message_size : limits->max_rdma_size);
 }
 
-/*
- * Checks the consumer's segments, which are to be of @pz and together of @most bytes, and turns
- * them into the slot's.
- */
-static DAT_RETURN load_segments(const struct dofi_pz *pz, uint64_t most, struct dofi_dto *dto,
-				DAT_COUNT n, const DAT_LMR_TRIPLET *iov)
+/* Checks a segment, which is to be of @pz and of @most bytes, and makes it the slot's next. */
+static inline DAT_RETURN load_segment(const struct dofi_pz *pz, uint64_t most, struct dofi_dto *dto,
+				      DAT_MEM_PRIV_FLAGS priv, const DAT_LMR_TRIPLET *s)
 {
-	DAT_MEM_PRIV_FLAGS priv = local_privilege(dto->kind);
-	uint64_t total = 0;
+	struct dofi_lmr *lmr;
+	DAT_RETURN ret;
+
+	lmr = dofi_lmr_find(s->lmr_context, s->virtual_address, s->segment_length, pz, priv, &ret);
+	if (__builtin_expect(!lmr, 0))
+		return ret;
+	if (__builtin_expect(s->segment_length > most, 0))
+		return DOFI_RET(DAT_LENGTH_ERROR, 0);
+	dto->iov[dto->n_iov] = (struct iovec){ dofi_lmr_memory(lmr, s->virtual_address),
+					       s->segment_length };
+	dto->desc[dto->n_iov] = lmr->desc;
+	dto->n_iov++;
+	return DAT_SUCCESS;
+}
+
+/* The same of any number, together of @most bytes. */
+static __attribute__((noinline)) DAT_RETURN load_many(const struct dofi_pz *pz, uint64_t most,
+						      struct dofi_dto *dto, DAT_MEM_PRIV_FLAGS priv,
+						      DAT_COUNT n, const DAT_LMR_TRIPLET *iov)
+{
+	uint64_t left = most;
 	DAT_RETURN ret;
 	DAT_COUNT i;
 
 	dto->n_iov = 0;
 	for (i = 0; i < n; i++) {
-		const DAT_LMR_TRIPLET *s = &iov[i];
-		struct dofi_lmr *lmr;
-
-		if (!s->segment_length)
+		if (!iov[i].segment_length)
 			continue;
-		lmr = dofi_lmr_find(s->lmr_context, s->virtual_address, s->segment_length,
-				    pz, priv, &ret);
-		if (!lmr)
+		/* what is left, as a sum would wrap: in 1.2 lengths have 64 bits */
+		ret = load_segment(pz, left, dto, priv, &iov[i]);
+		if (ret)
 			return ret;
-		/* a sum would wrap: in 1.2 lengths have 64 bits */
-		if (s->segment_length > most - total)
-			return DOFI_RET(DAT_LENGTH_ERROR, 0);
-		total += s->segment_length;
-		dto->iov[dto->n_iov] = (struct iovec){ dofi_lmr_memory(lmr, s->virtual_address),
-						       s->segment_length };
-		dto->desc[dto->n_iov++] = lmr->desc;
+		left -= iov[i].segment_length;
 	}
-	dto->length = total;
+	dto->length = most - left;
 	return DAT_SUCCESS;
+}
+
+/* Turns the consumer's segments into the slot's. */
+static ALWAYS DAT_RETURN load_segments(const struct dofi_pz *pz, uint64_t most, struct dofi_dto *dto,
+				       uint8_t kind, DAT_COUNT n, const DAT_LMR_TRIPLET *iov)
+{
+	const DAT_MEM_PRIV_FLAGS priv = local_privilege(kind);
+
+	if (__builtin_expect(n != 1 || !iov->segment_length, 0))
+		return load_many(pz, most, dto, priv, n, iov);
+	dto->n_iov = 0;
+	dto->length = iov->segment_length;
+	return load_segment(pz, most, dto, priv, iov);
 }
 
 #if DAT_VERSION_MAJOR >= 2
@@ -297,28 +320,60 @@ static DAT_RETURN load_remote(struct dofi_dto *dto, const DAT_RMR_TRIPLET *remot
 #endif
 
 /* UNSIGNALLED may be used where the EP chose it for the whole stream. */
-static bool flags_valid(unsigned flags, unsigned allowed, DAT_COMPLETION_FLAGS stream)
+static inline bool flags_valid(unsigned flags, unsigned allowed, DAT_COMPLETION_FLAGS stream)
 {
 	return !(flags & ~(allowed | (stream & DAT_COMPLETION_UNSIGNALLED_FLAG)));
 }
 
-bool dofi_dto_request_flags(const struct dofi_ep *ep, DAT_COMPLETION_FLAGS flags)
+static inline bool request_flags_valid(const struct dofi_ep *ep, DAT_COMPLETION_FLAGS flags)
 {
-	return flags_valid(flags, REQUEST_FLAGS | VERSION_FLAGS, ep->attr.request_completion_flags);
+	return !flags || flags_valid(flags, REQUEST_FLAGS | VERSION_FLAGS,
+				     ep->attr.request_completion_flags);
 }
 
+bool dofi_dto_request_flags(const struct dofi_ep *ep, DAT_COMPLETION_FLAGS flags)
+{
+	return request_flags_valid(ep, flags);
+}
+
+static void finish(struct dofi_ep *ep, struct dofi_dto *dto, int err);
 static void queue_pump(struct dofi_ep *ep, struct dofi_queue *q);
 
-/* An EP that is disconnected accepts operations and flushes them at once. */
-static inline void commit(struct dofi_ep *ep, struct dofi_queue *q)
+/* Hands @dto, which is the next, to the fabric. False if that has no room for it now. */
+static ALWAYS bool submit(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *dto, uint8_t kind)
 {
-	q->tail++;
-	if (__builtin_expect(q->open, 1)) {
-		dofi_cq_used(&ep->pz->domain.cq);
-		queue_pump(ep, q);
-	} else if (ep->state == DAT_EP_STATE_DISCONNECTED) {
-		dofi_dto_flush(ep);
+	int ret;
+
+	dto->at_fabric = true;
+	ret = ep->obj.ia->xport->submit(ep, dto);
+	if (__builtin_expect(ret == -FI_EAGAIN, 0)) {
+		dto->at_fabric = dto->parts;
+		return false;
 	}
+	q->next++;
+	ep->reads += dofi_dto_is(kind, DOFI_DTO_READS);
+	if (__builtin_expect(ret, 0))
+		finish(ep, dto, -ret);
+	return true;
+}
+
+/* An EP that is disconnected accepts operations and flushes them at once. */
+static ALWAYS void commit(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *dto, uint8_t kind)
+{
+	const bool first = q->next == q->tail;
+
+	q->tail++;
+	if (__builtin_expect(!q->open, 0)) {
+		if (ep->state == DAT_EP_STATE_DISCONNECTED)
+			dofi_dto_flush(ep);
+		return;
+	}
+	dofi_cq_used(&ep->pz->domain.cq);
+	/* nothing is before it, and there is nothing that it might have to wait for */
+	if (__builtin_expect(kind < DOFI_DTO_BIND && first && !ep->reads, 1))
+		submit(ep, q, dto, kind);
+	else
+		queue_pump(ep, q);
 }
 
 /* What the less usual requests have besides. */
@@ -342,7 +397,7 @@ static __attribute__((noinline)) DAT_RETURN fill_more(struct dofi_ep *ep, struct
 	return DAT_SUCCESS;
 }
 
-static inline DAT_RETURN fill(struct dofi_ep *ep, struct dofi_dto *dto, uint8_t kind,
+static ALWAYS DAT_RETURN fill(struct dofi_ep *ep, struct dofi_dto *dto, uint8_t kind,
 			      const struct dofi_post *p)
 {
 	DAT_RETURN ret;
@@ -355,7 +410,7 @@ static inline DAT_RETURN fill(struct dofi_ep *ep, struct dofi_dto *dto, uint8_t 
 		ret = load_grant(ep, dto, p->local);
 	else
 #endif
-		ret = load_segments(ep->pz, longest(ep, kind), dto, p->n, p->iov);
+		ret = load_segments(ep->pz, longest(ep, kind), dto, kind, p->n, p->iov);
 	if (!ret && p->remote)
 		ret = load_remote(dto, p->remote);
 	if (!ret && __builtin_expect(kind > DOFI_DTO_BIND, 0))
@@ -379,7 +434,7 @@ static __attribute__((noinline)) void make_room(struct dofi_ep *ep)
 }
 
 /* A request whose arguments are good, but for what the segments name. */
-static inline DAT_RETURN post(struct dofi_ep *ep, uint8_t kind, const struct dofi_post *p)
+static ALWAYS DAT_RETURN post(struct dofi_ep *ep, uint8_t kind, const struct dofi_post *p)
 {
 	struct dofi_dto *dto;
 	DAT_RETURN ret;
@@ -387,7 +442,8 @@ static inline DAT_RETURN post(struct dofi_ep *ep, uint8_t kind, const struct dof
 	pthread_mutex_lock(&ep->lock);
 	if (__builtin_expect(queue_full(&ep->sq), 0))
 		make_room(ep);
-	if (!(dofi_ep_state_row(ep->state)->may & DOFI_EP_MAY_REQUEST)) {
+	if (ep->state != DAT_EP_STATE_CONNECTED &&
+	    !(dofi_ep_state_row(ep->state)->may & DOFI_EP_MAY_REQUEST)) {
 		ret = dofi_ep_bad_state(ep);
 	} else if (!(dto = queue_reserve(&ep->sq))) {
 		ret = DOFI_NO_RESOURCE(TEP);
@@ -395,21 +451,21 @@ static inline DAT_RETURN post(struct dofi_ep *ep, uint8_t kind, const struct dof
 		ret = fill(ep, dto, kind, p);
 		if (!ret) {
 			dofi_tally_add(&ep->posted[kind], dto->length);
-			commit(ep, &ep->sq);
+			commit(ep, &ep->sq, dto, kind);
 		}
 	}
 	pthread_mutex_unlock(&ep->lock);
 	return ret;
 }
 
-static inline DAT_RETURN post_request(struct dofi_ep *ep, uint8_t kind, DAT_COUNT max_iov,
+static ALWAYS DAT_RETURN post_request(struct dofi_ep *ep, uint8_t kind, DAT_COUNT max_iov,
 				      const struct dofi_post *p)
 {
 	if ((unsigned)p->n > (unsigned)max_iov)
 		return DOFI_BAD_ARG(2);
 	if (p->n && !p->iov)
 		return DOFI_BAD_ARG(3);
-	if (!dofi_dto_request_flags(ep, p->flags))
+	if (!request_flags_valid(ep, p->flags))
 		return p->remote && !p->local ? DOFI_BAD_ARG(6) : DOFI_BAD_ARG(5);
 	return post(ep, kind, p);
 }
@@ -537,7 +593,7 @@ DAT_RETURN dofi_ep_post_bind(struct dofi_ep *ep, struct dofi_bind *bind, DAT_RMR
 		/* now: its completion may be seen before this returns */
 		if (context)
 			*context = bind->context;
-		commit(ep, &ep->sq);
+		commit(ep, &ep->sq, dto, DOFI_DTO_BIND);
 	}
 	pthread_mutex_unlock(&ep->lock);
 	return ret;
@@ -549,7 +605,8 @@ DAT_RETURN dofi_dto_receive(struct dofi_dto *dto, const struct dofi_pz *pz, DAT_
 	dto->kind = DOFI_DTO_RECV;
 	dto->flags = 0;
 	dto->cookie = cookie.as_64;
-	return load_segments(pz, longest_of(pz->obj.ia->limits.max_message_size), dto, n, iov);
+	return load_segments(pz, longest_of(pz->obj.ia->limits.max_message_size), dto,
+			     DOFI_DTO_RECV, n, iov);
 }
 
 /* A receive buffer more than a watermark is no reason not to take it. */
@@ -622,7 +679,7 @@ DAT_RETURN dofi_ep_post_recv(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPL
 		first = !ret && ep->rq.open && ep->rq.head == ep->rq.tail;
 		if (!ret) {
 			dofi_tally_add(&ep->posted[DOFI_DTO_RECV], dto->length);
-			commit(ep, &ep->rq);
+			commit(ep, &ep->rq, dto, DOFI_DTO_RECV);
 		}
 	}
 	if (__builtin_expect(marked, 0))
@@ -685,12 +742,13 @@ static __attribute__((noinline)) void fail(struct dofi_ep *ep, struct dofi_dto *
 }
 
 /* Records how @dto ended. */
-static inline void finish(struct dofi_ep *ep, struct dofi_dto *dto, int err)
+static ALWAYS void finish(struct dofi_ep *ep, struct dofi_dto *dto, int err)
 {
 	dto->done = true;
 	dto->at_fabric = false;
 	dto->status = DAT_DTO_SUCCESS;
-	ep->reads -= dofi_dto_is(dto->kind, DOFI_DTO_READS);
+	if (__builtin_expect(ep->reads, 0))
+		ep->reads -= dofi_dto_is(dto->kind, DOFI_DTO_READS);
 	if (__builtin_expect(err, 0))
 		fail(ep, dto, err);
 }
@@ -752,28 +810,15 @@ static __attribute__((noinline)) void special_execute(struct dofi_ep *ep, struct
 
 static void queue_pump(struct dofi_ep *ep, struct dofi_queue *q)
 {
-	const struct dofi_xport *xport = ep->obj.ia->xport;
-
 	while (q->next != q->tail && q->open) {
 		struct dofi_dto *dto = slot_at(q, q->next);
-		int ret;
 
 		if (held_back(ep, dto))
 			return;
-		if (__builtin_expect(dofi_dto_is(dto->kind, OURS), 0)) {
+		if (__builtin_expect(dofi_dto_is(dto->kind, OURS), 0))
 			special_execute(ep, dto);
-			continue;
-		}
-		dto->at_fabric = true;
-		ret = xport->submit(ep, dto);
-		if (ret == -FI_EAGAIN) {
-			dto->at_fabric = dto->parts;
+		else if (!submit(ep, q, dto, dto->kind))
 			return;
-		}
-		q->next++;
-		ep->reads += dofi_dto_is(dto->kind, DOFI_DTO_READS);
-		if (__builtin_expect(ret, 0))
-			finish(ep, dto, -ret);
 	}
 }
 
@@ -823,18 +868,6 @@ static const DAT_DTOS operation[DOFI_DTO_KINDS] = {
 	[DOFI_DTO_RECV_IMMED] = (DAT_DTOS)DAT_IB_DTO_RECV_MSG_IMMED,
 	[DOFI_DTO_RECV_WRITE_IMMED] = (DAT_DTOS)DAT_IB_DTO_RECV_IMMED,
 };
-
-static inline DAT_EVENT_NUMBER completion_number(const struct dofi_dto *dto)
-{
-	return dofi_dto_is(dto->kind, DOFI_DTO_EXTENDED) ? (DAT_EVENT_NUMBER)DAT_IB_DTO_EVENT :
-						 DAT_DTO_COMPLETION_EVENT;
-}
-#else
-static inline DAT_EVENT_NUMBER completion_number(const struct dofi_dto *dto)
-{
-	(void)dto;
-	return DAT_DTO_COMPLETION_EVENT;
-}
 #endif
 
 static __attribute__((noinline)) DAT_EVENT_NUMBER fill_bind_event(DAT_EVENT_DATA *data,
@@ -848,22 +881,42 @@ static __attribute__((noinline)) DAT_EVENT_NUMBER fill_bind_event(DAT_EVENT_DATA
 	return DAT_RMR_BIND_COMPLETION_EVENT;
 }
 
-static inline DAT_EVENT_NUMBER fill_event(DAT_EVENT_DATA *data, struct dofi_ep *ep,
-					  const struct dofi_dto *dto)
+static ALWAYS void fill_dto_event(DAT_DTO_COMPLETION_EVENT_DATA *d, struct dofi_ep *ep,
+				  const struct dofi_dto *dto)
 {
-	DAT_DTO_COMPLETION_EVENT_DATA *d = &data->dto_completion_event_data;
-
-	if (__builtin_expect(dto->kind == DOFI_DTO_BIND, 0))
-		return fill_bind_event(data, dto);
 	d->ep_handle = ep;
 	d->user_cookie.as_64 = dto->cookie;
 	d->status = (DAT_DTO_COMPLETION_STATUS)dto->status;
 	d->transfered_length = dto->length;
 #if DAT_VERSION_MAJOR >= 2
 	d->operation = operation[dto->kind];
-	d->rmr_context = dto->kind == DOFI_DTO_RECV_INVALIDATE ? dto->immed : 0;
+	d->rmr_context = 0;
 #endif
-	return completion_number(dto);
+}
+
+static __attribute__((noinline)) DAT_EVENT_NUMBER fill_other_event(DAT_EVENT_DATA *data,
+								   struct dofi_ep *ep,
+								   const struct dofi_dto *dto)
+{
+	if (dto->kind == DOFI_DTO_BIND)
+		return fill_bind_event(data, dto);
+	fill_dto_event(&data->dto_completion_event_data, ep, dto);
+#if DAT_VERSION_MAJOR >= 2
+	if (dto->kind == DOFI_DTO_RECV_INVALIDATE)
+		data->dto_completion_event_data.rmr_context = dto->immed;
+	if (dofi_dto_is(dto->kind, DOFI_DTO_EXTENDED))
+		return (DAT_EVENT_NUMBER)DAT_IB_DTO_EVENT;
+#endif
+	return DAT_DTO_COMPLETION_EVENT;
+}
+
+static ALWAYS DAT_EVENT_NUMBER fill_event(DAT_EVENT_DATA *data, struct dofi_ep *ep,
+					  const struct dofi_dto *dto)
+{
+	if (__builtin_expect(dto->kind >= DOFI_DTO_BIND, 0))
+		return fill_other_event(data, ep, dto);
+	fill_dto_event(&data->dto_completion_event_data, ep, dto);
+	return DAT_DTO_COMPLETION_EVENT;
 }
 
 /* Whether the completion may wake anybody. A receive has the flag of the message's sender. */
@@ -889,14 +942,23 @@ static __attribute__((noinline)) void enqueue(struct dofi_evd *evd, struct dofi_
 	dofi_evd_push(evd, &event, notifies(ep, dto));
 }
 
-static inline void deliver(struct dofi_ep *ep, struct dofi_evd *evd, const struct dofi_dto *dto,
+/* What else there is to do with some; whether there is an event. */
+static __attribute__((noinline)) bool deliver_flagged(struct dofi_ep *ep, const struct dofi_dto *dto)
+{
+	if (dto->flags & DOFI_DTO_SHARED)
+		atomic_fetch_sub_explicit(&ep->srq->taken, 1, memory_order_relaxed);
+	return !(dto->flags & DAT_COMPLETION_SUPPRESS_FLAG) || dto->status != DAT_DTO_SUCCESS;
+}
+
+static ALWAYS void deliver(struct dofi_ep *ep, struct dofi_evd *evd, const struct dofi_dto *dto,
 			   struct dofi_sink *sink)
 {
 	DAT_EVENT *event;
 
-	if (dto->flags & DOFI_DTO_SHARED)
-		atomic_fetch_sub_explicit(&ep->srq->taken, 1, memory_order_relaxed);
-	if (!evd || ((dto->flags & DAT_COMPLETION_SUPPRESS_FLAG) && dto->status == DAT_DTO_SUCCESS))
+	if (__builtin_expect(dto->flags & (DOFI_DTO_SHARED | DAT_COMPLETION_SUPPRESS_FLAG), 0) &&
+	    !deliver_flagged(ep, dto))
+		return;
+	if (__builtin_expect(!evd, 0))
 		return;
 	event = dofi_sink_take(sink, evd);
 	if (!event) {
@@ -905,13 +967,13 @@ static inline void deliver(struct dofi_ep *ep, struct dofi_evd *evd, const struc
 	}
 	event->event_number = fill_event(&event->event_data, ep, dto);
 	event->evd_handle = evd;
-	dofi_event_extend(event, dto->immed);
+	if (__builtin_expect(dto->kind >= DOFI_DTO_BIND, 0))
+		dofi_event_extend(event, dto->immed);
 }
 
-static inline void queue_retire(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_sink *sink)
+static ALWAYS void queue_retire(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_evd *evd,
+				struct dofi_sink *sink)
 {
-	struct dofi_evd *evd = q == &ep->rq ? ep->recv_evd : ep->request_evd;
-
 	while (q->head != q->next) {
 		struct dofi_dto *dto = slot_at(q, q->head);
 
@@ -920,6 +982,16 @@ static inline void queue_retire(struct dofi_ep *ep, struct dofi_queue *q, struct
 		deliver(ep, evd, dto, sink);
 		q->head++;
 	}
+}
+
+static __attribute__((noinline)) void requests_retire(struct dofi_ep *ep, struct dofi_sink *sink)
+{
+	queue_retire(ep, &ep->sq, ep->request_evd, sink);
+}
+
+static __attribute__((noinline)) void receives_retire(struct dofi_ep *ep, struct dofi_sink *sink)
+{
+	queue_retire(ep, &ep->rq, ep->recv_evd, sink);
 }
 
 /* A message may arrive before the event that tells of the connection: it waits. */
@@ -931,9 +1003,9 @@ static bool announced(const struct dofi_ep *ep)
 
 void dofi_dto_retire(struct dofi_ep *ep, struct dofi_sink *sink)
 {
-	queue_retire(ep, &ep->sq, sink);
+	requests_retire(ep, sink);
 	if (announced(ep))
-		queue_retire(ep, &ep->rq, sink);
+		receives_retire(ep, sink);
 	if (__builtin_expect(ep->graceful, 0))
 		dofi_ep_request_done(ep);
 }
@@ -955,7 +1027,10 @@ static void queue_flush(struct dofi_ep *ep, struct dofi_queue *q)
 		dto->status = DAT_DTO_ERR_FLUSHED;
 	}
 	q->next = q->tail;
-	queue_retire(ep, q, NULL);
+	if (q == &ep->sq)
+		requests_retire(ep, NULL);
+	else
+		receives_retire(ep, NULL);
 }
 
 void dofi_dto_flush(struct dofi_ep *ep)
@@ -972,10 +1047,17 @@ static inline bool waiting(const struct dofi_ep *ep)
 	return ep->sq.next != ep->sq.tail || ep->rq.next != ep->rq.tail || ep->owes;
 }
 
-static inline void end(struct dofi_ep *ep, struct dofi_dto *dto, int err, struct dofi_sink *sink)
+static ALWAYS void end(struct dofi_ep *ep, struct dofi_dto *dto, int err, struct dofi_sink *sink)
 {
 	finish(ep, dto, err);
-	dofi_dto_retire(ep, sink);
+	if (dofi_dto_is(dto->kind, DOFI_DTO_RECVS)) {
+		if (announced(ep))
+			receives_retire(ep, sink);
+	} else {
+		queue_retire(ep, &ep->sq, ep->request_evd, sink);
+		if (__builtin_expect(ep->graceful, 0))
+			dofi_ep_request_done(ep);
+	}
 	/* a message from an SRQ's buffer made room for the next */
 	if (waiting(ep) || __builtin_expect(dto->flags & DOFI_DTO_SHARED, 0))
 		dofi_dto_pump(ep);

@@ -13,6 +13,16 @@
 
 struct dofi_pool dofi_lmr_pool = DOFI_POOL_INIT("lmr", struct dofi_lmr, NULL);
 
+DAT_RETURN dofi_lmr_refusal(const struct dofi_lmr *lmr, uint64_t addr, uint64_t len,
+			    const struct dofi_pz *pz, DAT_MEM_PRIV_FLAGS priv)
+{
+	if (lmr && lmr->pz == pz && dofi_lmr_covers(lmr, addr, len))
+		return DOFI_RET(DAT_PRIVILEGES_VIOLATION, DAT_PRIVILEGES_WRITE);
+	return DOFI_RET(DAT_PROTECTION_VIOLATION,
+			priv & DAT_MEM_PRIV_LOCAL_WRITE_FLAG ? DAT_PROTECTION_WRITE :
+							       DAT_PROTECTION_READ);
+}
+
 #if DAT_VERSION_MAJOR >= 2
 #define REMOTE_CHANGE (DAT_MEM_PRIV_REMOTE_WRITE_FLAG | DAT_IB_MEM_PRIV_REMOTE_ATOMIC)
 #else

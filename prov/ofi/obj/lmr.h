@@ -67,6 +67,10 @@ static inline void *dofi_lmr_memory(const struct dofi_lmr *lmr, uint64_t addr)
 /* A fabric's access bits for what @priv grants to peers. */
 uint64_t dofi_lmr_remote_access(DAT_MEM_PRIV_FLAGS priv);
 
+/* Why @lmr, which may be NULL, is not what dofi_lmr_find() was asked for. */
+DAT_RETURN dofi_lmr_refusal(const struct dofi_lmr *lmr, uint64_t addr, uint64_t len,
+			    const struct dofi_pz *pz, DAT_MEM_PRIV_FLAGS priv);
+
 /*
  * The LMR in which [@addr, @addr + @len) lies with privilege @priv for @pz, or
  * NULL and the DAT error in @ret. On the data path.
@@ -77,18 +81,10 @@ static inline struct dofi_lmr *dofi_lmr_find(DAT_LMR_CONTEXT context, uint64_t a
 {
 	struct dofi_lmr *lmr = dofi_lmr_at(context);
 
-	if (!lmr || lmr->pz != pz)
-		*ret = DOFI_RET(DAT_PROTECTION_VIOLATION,
-				priv & DAT_MEM_PRIV_LOCAL_WRITE_FLAG ? DAT_PROTECTION_WRITE :
-								       DAT_PROTECTION_READ);
-	else if (!dofi_lmr_covers(lmr, addr, len))
-		*ret = DOFI_RET(DAT_PROTECTION_VIOLATION,
-				priv & DAT_MEM_PRIV_LOCAL_WRITE_FLAG ? DAT_PROTECTION_WRITE :
-								       DAT_PROTECTION_READ);
-	else if ((lmr->priv & priv) != priv)
-		*ret = DOFI_RET(DAT_PRIVILEGES_VIOLATION, DAT_PRIVILEGES_WRITE);
-	else
+	if (__builtin_expect(lmr && lmr->pz == pz && dofi_lmr_covers(lmr, addr, len) &&
+			     (lmr->priv & priv) == priv, 1))
 		return lmr;
+	*ret = dofi_lmr_refusal(lmr, addr, len, pz, priv);
 	return NULL;
 }
 
