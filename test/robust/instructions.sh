@@ -30,21 +30,31 @@ cost()
 	END { printf "%.1f\n", total / sends }' sends="$sends" "$@"
 }
 
+# count PROGRAM - sets sends, empty and each
+count()
+{
+	rm -f "$tmp"/profile.*
+	DAT_TEST_SCALE=16 valgrind --tool=callgrind --callgrind-out-file="$tmp/profile.%p" \
+		--toggle-collect=counted_send "$1" counted_sends >"$tmp/out" 2>&1 || return
+	sends=$(sed -n 's/.*sends: \([0-9]*\),.*/\1/p' "$tmp/out")
+	empty=$(sed -n 's/.*empty polls: \([0-9]*\).*/\1/p' "$tmp/out")
+	each=$(cost "$tmp"/profile.*)
+}
+
 check()
 {
 	name="a send and its completion, ${1##*/}"
 	n=$((n + 1))
-	rm -f "$tmp"/profile.*
-	if ! DAT_TEST_SCALE=16 valgrind --tool=callgrind --callgrind-out-file="$tmp/profile.%p" \
-			--toggle-collect=counted_send "$1" counted_sends >"$tmp/out" 2>&1; then
-		echo "not ok $n - $name"
-		sed 's/^/# /' "$tmp/out"
-		bad=1
-		return
-	fi
-	sends=$(sed -n 's/.*sends: \([0-9]*\),.*/\1/p' "$tmp/out")
-	empty=$(sed -n 's/.*empty polls: \([0-9]*\).*/\1/p' "$tmp/out")
-	each=$(cost "$tmp"/profile.*)
+	# polls that find nothing are no part of it: again, if the threads met
+	for try in 1 2 3 4 5; do
+		if ! count "$1"; then
+			echo "not ok $n - $name"
+			sed 's/^/# /' "$tmp/out"
+			bad=1
+			return
+		fi
+		[ "$empty" -gt $((sends / 100)) ] || break
+	done
 	echo "# $each instructions, $empty of $sends sends had to be polled for again"
 	if [ "${each%.*}" -gt 50 ] && [ "${each%.*}" -le $most ]; then
 		echo "ok $n - $name"

@@ -10,6 +10,7 @@
 #include "robust.h"
 
 #include <link.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -273,8 +274,11 @@ void counted_send(struct player *x, const DAT_LMR_TRIPLET *segment)
 	if (dat_ep_post_send(x->ep, 1, (DAT_LMR_TRIPLET *)segment, cookie,
 			     DAT_COMPLETION_DEFAULT_FLAG))
 		return;
-	while (dat_evd_dequeue(x->n.req, &event))
+	/* the progress thread may be at the queue, and a checker lets one thread run at a time */
+	while (dat_evd_dequeue(x->n.req, &event)) {
 		empty_polls++;
+		sched_yield();
+	}
 }
 
 /* One side sends what the other side is already waiting for. */
