@@ -207,7 +207,8 @@ static ssize_t ep_sendmsg(struct fid_ep *ep, const struct fi_msg *msg, uint64_t 
 		ret = op(FAKE_SENDMSG, msg->msg_iov, msg->iov_count, msg->context);
 	if (ret)
 		return ret;
-	keep(&fake_eps.iov[0]);
+	if (msg->iov_count)
+		keep(&fake_eps.iov[0]);
 	fake_eps.flags = flags;
 	fake_eps.cq_data = msg->data;
 	return ret;
