@@ -274,13 +274,32 @@ static void check_flush(struct stage *s)
 	SAME(drain(evd), 0);
 }
 
-static void check_effect(struct stage *s, const struct outcome *o)
+/* False if it comes after one that tells that the state was over before the call was. */
+static bool check_event(struct stage *s, const struct outcome *o)
+{
+	DAT_EVENT event;
+	DAT_COUNT more;
+
+	if (!s->row->fleeting) {
+		expect_conn(s->e.conn, o->event, s->e.ep);
+		return true;
+	}
+	OK(dat_evd_wait(s->e.conn, pair_scaled(PAIR_LIMIT) * 1000, 1, &event, &more));
+	if (event.event_number == DAT_CONNECTION_EVENT_ESTABLISHED)
+		return false;
+	SAME(event.event_number, o->event);
+	SAME(event.event_data.connect_event_data.ep_handle, s->e.ep);
+	return true;
+}
+
+/* False as above. */
+static bool check_effect(struct stage *s, const struct outcome *o)
 {
 	if (o->what == REFUSED) {
 		SAME(ep_state(s->e.ep), s->row->state);
 	} else if (o->what == DONE) {
-		if (o->event)
-			expect_conn(s->e.conn, o->event, s->e.ep);
+		if (o->event && !check_event(s, o))
+			return false;
 		/* what becomes of an accepted request is soon seen */
 		if (o->next != DAT_EP_STATE_COMPLETION_PENDING)
 			SAME(ep_state(s->e.ep), o->next);
@@ -295,6 +314,7 @@ static void check_effect(struct stage *s, const struct outcome *o)
 	if (o->what == DONE && o->next == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING &&
 	    o->next != s->row->state)
 		node_request(s->n);	/* it arrives */
+	return true;
 }
 
 /* Returns false when the state was over before the call was. */
@@ -310,9 +330,7 @@ static bool cell(const struct dat_call *c, struct stage *s, struct prop *p)
 	if (s->row->fleeting && !leaves && ep_state(s->e.ep) != s->row->state)
 		return false;
 	check_return(c, s, ret);
-	if (!s->row->fleeting || leaves)
-		check_effect(s, o);
-	return true;
+	return (s->row->fleeting && !leaves) || check_effect(s, o);
 }
 
 #define TRIES 20

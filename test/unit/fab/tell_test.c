@@ -174,9 +174,8 @@ Test(tell, the_last_word_goes_to_stderr_if_asked_for)
 
 Test(tell, no_descriptor_is_left_for_it)
 {
-	struct dofi_progress none = progress;
+	struct dofi_progress none = { .epfd = -1 };
 
-	none.epfd = -1;
 	dofi_tell_open(&tell, &none, render, NULL);
 	cr_expect_eq(tell.fd, -1);
 	cr_expect_eq(asker(0), -1);
