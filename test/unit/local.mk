@@ -75,6 +75,8 @@ obj_test_sources = $(prov_test_runner) \
 	test/unit/obj/ep_attr_test.c \
 	test/unit/obj/ep_dto_test.c \
 	test/unit/obj/ep_ext_test.c \
+	test/unit/obj/ep_post_test.c \
+	test/unit/obj/ep_queue_test.c \
 	test/unit/obj/ep_srq_test.c \
 	test/unit/obj/ep_state_test.c \
 	test/unit/obj/ep_test.c \
@@ -87,6 +89,8 @@ obj_test_sources = $(prov_test_runner) \
 	test/unit/obj/lmr_atomic_test.c \
 	test/unit/obj/lmr_test.c \
 	test/unit/obj/obj_test.c \
+	test/unit/obj/ops.c \
+	test/unit/obj/ops.h \
 	test/unit/obj/psp_test.c \
 	test/unit/obj/pz_test.c \
 	test/unit/obj/rmr_test.c \

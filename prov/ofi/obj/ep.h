@@ -5,7 +5,7 @@
 
 #include "fab/watch.h"
 #include "obj/ep_attr.h"
-#include "obj/ep_dto.h"
+#include "obj/ep_post.h"
 #include "obj/ep_srq.h"
 #include "obj/ep_state.h"
 #include "obj/evd.h"

@@ -3,7 +3,7 @@
 #ifndef DOFI_OBJ_SRQ_H
 #define DOFI_OBJ_SRQ_H
 
-#include "obj/ep_dto.h"
+#include "obj/ep_post.h"
 #include "obj/evd.h"
 #include "obj/lmr.h"
 

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Posting operations. */
+#ifndef DOFI_OBJ_EP_POST_H
+#define DOFI_OBJ_EP_POST_H
+
+#include "obj/ep_queue.h"
+
+struct dofi_pz;
+
+/* Whether a request of @ep may be posted with these completion flags. */
+bool dofi_dto_request_flags(const struct dofi_ep *ep, DAT_COMPLETION_FLAGS flags);
+
+/* A request as the consumer posted it. */
+struct dofi_post {
+	DAT_COUNT n;
+	const DAT_LMR_TRIPLET *iov;
+	DAT_DTO_COOKIE cookie;
+	DAT_COMPLETION_FLAGS flags;
+	const DAT_RMR_TRIPLET *remote;	/* NULL for sends and receives */
+	const DAT_RMR_TRIPLET *local;	/* of a read to an RMR, instead of iov */
+	uint32_t immed;			/* what is sent along: data, or a context to be ended */
+	uint64_t operand, compare;
+};
+
+/* Posts a request of the extension, whose count of segments, pointers and flags are good. */
+DAT_RETURN dofi_ep_post_ext(struct dofi_ep *ep, uint8_t kind, const struct dofi_post *p);
+
+/* Fills in a receive into memory of @pz; no flags. */
+DAT_RETURN dofi_dto_receive(struct dofi_dto *dto, const struct dofi_pz *pz, DAT_COUNT n,
+			    const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie);
+
+/* Shortens @dto to @length bytes; it has as many. */
+void dofi_dto_trim(struct dofi_dto *dto, uint64_t length);
+
+/*
+ * Compares the receives that the EP holds with its watermarks, tells of those that are passed,
+ * and sets the queue's depth to where the next one is: posting up to there need not look. EP
+ * lock held, and again whenever receives, watermarks or their meaning in a new state change.
+ */
+void dofi_dto_watermarks(struct dofi_ep *ep);
+
+/* Posts @bind as a request of @ep, and stores its context if there is a place for it. */
+DAT_RETURN dofi_ep_post_bind(struct dofi_ep *ep, struct dofi_bind *bind, DAT_RMR_COOKIE cookie,
+			     DAT_COMPLETION_FLAGS flags, DAT_RMR_CONTEXT *context);
+
+DAT_RETURN dofi_ep_post_send(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+			     DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags);
+DAT_RETURN dofi_ep_post_recv(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+			     DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags);
+DAT_RETURN dofi_ep_post_rdma_read(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+				  DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
+				  DAT_COMPLETION_FLAGS flags);
+#if DAT_VERSION_MAJOR >= 2
+DAT_RETURN dofi_ep_post_send_with_invalidate(DAT_EP_HANDLE ep_handle, DAT_COUNT n,
+					     DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
+					     DAT_COMPLETION_FLAGS flags, DAT_BOOLEAN invalidate,
+					     DAT_RMR_CONTEXT context);
+DAT_RETURN dofi_ep_post_rdma_read_to_rmr(DAT_EP_HANDLE ep_handle, const DAT_RMR_TRIPLET *local,
+					 DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
+					 DAT_COMPLETION_FLAGS flags);
+#endif
+DAT_RETURN dofi_ep_post_rdma_write(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+				   DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
+				   DAT_COMPLETION_FLAGS flags);
+
+#endif

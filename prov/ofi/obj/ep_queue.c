@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The queues of an endpoint's operations: their slots, and in which order these go to the fabric. */
+
+#include "obj/ep_queue.h"
+
+#include "obj/ep.h"
+#include "obj/rmr.h"
+
+#include <errno.h>
+#include <rdma/fi_errno.h>
+#include <string.h>
+
+static size_t slot_stride(uint32_t max_iov)
+{
+	size_t size = sizeof(struct dofi_dto) + max_iov * (sizeof(struct iovec) + sizeof(void *));
+
+	return (size + DOFI_DTO_GENERATIONS - 1) & ~(size_t)(DOFI_DTO_GENERATIONS - 1);
+}
+
+static uint32_t slots_for(uint32_t depth)
+{
+	return depth < 2 ? 2 : 1u << (32 - __builtin_clz(depth - 1));
+}
+
+static int queue_init(struct dofi_queue *q, struct dofi_ep *ep, uint32_t depth, uint32_t max_iov)
+{
+	static _Atomic uint8_t first_generation;
+	/* blocks come zeroed: without another start a stale context could fit a new slot */
+	uint8_t generation = atomic_fetch_add(&first_generation, 7);
+	uint32_t slots = slots_for(depth);
+	uint32_t i;
+
+	*q = (struct dofi_queue){ .stride = slot_stride(max_iov), .mask = slots - 1, .depth = depth,
+				  .max_iov = max_iov };
+	q->slots = dofi_block_get(slots * q->stride);
+	if (!q->slots)
+		return -ENOMEM;
+	for (i = 0; i < slots; i++) {
+		struct dofi_dto *dto = dofi_queue_at(q, i);
+
+		dto->ep = ep;
+		dto->generation = generation;
+		dto->desc = (void **)&dto->iov[max_iov];
+	}
+	return 0;
+}
+
+/* All of an operation but what belongs to its slot. */
+void dofi_dto_copy(struct dofi_dto *to, const struct dofi_dto *from, uint32_t max_iov)
+{
+	const uint8_t generation = to->generation;
+	struct dofi_ep *ep = to->ep;
+	void **desc = to->desc;
+
+	*to = *from;
+	to->ep = ep;
+	to->generation = generation;
+	to->desc = desc;
+	memcpy(to->iov, from->iov, max_iov * sizeof(*to->iov));
+	memcpy(to->desc, from->desc, max_iov * sizeof(*to->desc));
+}
+
+/* Slots never get smaller: a thread may just have checked a post against the old size. */
+int dofi_queue_renew(struct dofi_queue *next, const struct dofi_queue *q, struct dofi_ep *ep,
+		     uint32_t depth, uint32_t max_iov)
+{
+	uint32_t i;
+	int ret;
+
+	if (q->slots && slots_for(depth) == q->mask + 1 && max_iov <= q->max_iov) {
+		*next = *q;
+		next->depth = depth;
+		return 0;
+	}
+	ret = queue_init(next, ep, depth, max_iov > q->max_iov ? max_iov : q->max_iov);
+	if (ret)
+		return ret;
+	next->open = q->open;
+	next->head = q->head;
+	next->next = q->next;
+	next->tail = q->tail;
+	for (i = q->head; i != q->tail; i++)
+		dofi_dto_copy(dofi_queue_at(next, i), dofi_queue_at(q, i), q->max_iov);
+	return 0;
+}
+
+void dofi_queue_replace(struct dofi_queue *q, const struct dofi_queue *next)
+{
+	if (q->slots != next->slots)
+		dofi_queue_fini(q);
+	*q = *next;
+}
+
+void dofi_queue_fini(struct dofi_queue *q)
+{
+	dofi_block_put(q->slots, ((size_t)q->mask + 1) * q->stride);
+	q->slots = NULL;
+}
+
+static void receive_bar(struct dofi_dto *dto, uint64_t zone)
+{
+	dto->flags |= DOFI_DTO_BARRED;
+	dto->remote_addr = zone;
+	dto->remote_key = dto->n_iov;
+	dto->n_iov = 0;
+}
+
+static void receive_unbar(struct dofi_dto *dto)
+{
+	dto->flags &= ~DOFI_DTO_BARRED;
+	dto->n_iov = dto->remote_key;
+}
+
+void dofi_queue_rezone(struct dofi_queue *q, uint64_t from, uint64_t to)
+{
+	uint32_t i;
+
+	for (i = q->head; i != q->tail; i++) {
+		struct dofi_dto *dto = dofi_queue_at(q, i);
+
+		if (dto->n_iov)
+			receive_bar(dto, from);
+		else if (dto->flags & DOFI_DTO_BARRED && dto->remote_addr == to)
+			receive_unbar(dto);
+	}
+}
+
+/* To the fabric */
+
+/*
+ * A fence waits for earlier reads, atomics among them; a read waits while as many as agreed
+ * are under way. The target's program does the atomics, when it reads of them: what would go
+ * straight to its memory waits here, to come after them.
+ */
+static __attribute__((noinline)) bool must_wait(const struct dofi_ep *ep, const struct dofi_dto *dto)
+{
+	if (dto->flags & DAT_COMPLETION_BARRIER_FENCE_FLAG)
+		return true;
+	if (dofi_dto_is(dto->kind, DOFI_DTO_READS) && ep->reads >= ep->attr.max_rdma_read_out)
+		return true;
+	return ep->atomics && dofi_dto_is(dto->kind, DOFI_DTO_RDMA & ~DOFI_DTO_ATOMICS);
+}
+
+static inline bool held_back(const struct dofi_ep *ep, const struct dofi_dto *dto)
+{
+	return __builtin_expect(ep->reads, 0) && must_wait(ep, dto);
+}
+
+/* A bind's turn has come: it is done here, and what is posted behind it finds it done. */
+static void bind_execute(struct dofi_ep *ep, struct dofi_dto *dto)
+{
+	ep->sq.next++;
+	dofi_dto_finish(ep, dto, -dofi_bind_execute(dto->bind));
+	dofi_dto_retire(ep, NULL);
+}
+
+/* So has that of a read to an RMR: it is a read like any other if what it names is bound. */
+static void read_to_rmr_execute(struct dofi_ep *ep, struct dofi_dto *dto)
+{
+	if (dofi_rmr_in_force(ep->pz, ep, dto->local_key)) {
+		dto->kind = DOFI_DTO_READ;
+		return;
+	}
+	ep->sq.next++;
+	dofi_dto_finish(ep, dto, EFAULT);
+	dofi_dto_retire(ep, NULL);
+}
+
+static __attribute__((noinline)) void special_execute(struct dofi_ep *ep, struct dofi_dto *dto)
+{
+	if (dto->kind == DOFI_DTO_BIND)
+		bind_execute(ep, dto);
+	else
+		read_to_rmr_execute(ep, dto);
+}
+
+/* What is not the fabric's, or not yet. */
+#define OURS (1u << DOFI_DTO_BIND | 1u << DOFI_DTO_READ_TO_RMR)
+
+/* Hands @dto, which is the next, to the fabric. False if that has no room for it now. */
+static DOFI_INTO_CALLER bool submit(struct dofi_ep *ep, struct dofi_queue *q,
+				    struct dofi_dto *dto, uint8_t kind)
+{
+	int ret;
+
+	dto->at_fabric = true;
+	ret = ep->obj.ia->xport->submit(ep, dto);
+	if (__builtin_expect(ret == -FI_EAGAIN, 0)) {
+		dto->at_fabric = dto->parts;
+		return false;
+	}
+	q->next++;
+	ep->reads += dofi_dto_is(kind, DOFI_DTO_READS);
+	if (__builtin_expect(ret, 0))
+		dofi_dto_finish(ep, dto, -ret);
+	return true;
+}
+
+void dofi_queue_pump(struct dofi_ep *ep, struct dofi_queue *q)
+{
+	while (q->next != q->tail && q->open) {
+		struct dofi_dto *dto = dofi_queue_at(q, q->next);
+
+		if (held_back(ep, dto))
+			return;
+		if (__builtin_expect(dofi_dto_is(dto->kind, OURS), 0))
+			special_execute(ep, dto);
+		else if (!submit(ep, q, dto, dto->kind))
+			return;
+	}
+}
+
+/* An EP that is disconnected accepts operations and flushes them at once. */
+void dofi_queue_commit(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *dto, uint8_t kind)
+{
+	const bool first = q->next == q->tail;
+
+	q->tail++;
+	if (__builtin_expect(!q->open, 0)) {
+		if (ep->state == DAT_EP_STATE_DISCONNECTED)
+			dofi_dto_flush(ep);
+		return;
+	}
+	dofi_cq_used(&ep->pz->domain.cq);
+	/* nothing is before it, and there is nothing that it might have to wait for */
+	if (__builtin_expect(kind < DOFI_DTO_BIND && first && !ep->reads, 1))
+		submit(ep, q, dto, kind);
+	else
+		dofi_queue_pump(ep, q);
+}
+
+void dofi_dto_pump(struct dofi_ep *ep)
+{
+	dofi_queue_pump(ep, &ep->rq);
+	dofi_queue_pump(ep, &ep->sq);
+	if (__builtin_expect(ep->srq != NULL, 0))
+		dofi_inbox_listen(ep);
+	if (__builtin_expect(ep->owes, 0))
+		ep->obj.ia->xport->resume(ep);
+}
+
+/*
+ * Receives must be there before the peer may send, but not while a connection is
+ * still being tried: a refused attempt would take them with it.
+ */
+void dofi_ep_gate(struct dofi_ep *ep)
+{
+	bool open = ep->fid && !ep->closing;
+
+	ep->rq.open = open && ep->state != DAT_EP_STATE_ACTIVE_CONNECTION_PENDING;
+	ep->sq.open = ep->rq.open && ep->state != DAT_EP_STATE_COMPLETION_PENDING;
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The queues of an endpoint's operations, and in which order these go to the fabric. */
+#ifndef DOFI_OBJ_EP_QUEUE_H
+#define DOFI_OBJ_EP_QUEUE_H
+
+#include "obj/ep_dto.h"
+
+/*
+ * A ring of slots. Operations enter at tail, go to the fabric at next, leave at
+ * head: head <= next <= tail, as counters that wrap.
+ */
+struct dofi_queue {
+	char *slots;
+	size_t stride;
+	uint32_t mask;
+	uint32_t depth;			/* most operations outstanding, or a watermark below */
+	uint32_t max_iov;		/* segments that a slot has room for */
+	uint32_t head, next, tail;
+	bool open;			/* operations may go to the fabric: dofi_ep_gate() */
+};
+
+/*
+ * Makes @next a queue of these sizes with what is outstanding in @q, of which nothing may
+ * be at the fabric, and which may be all zero. @q stays as it is; the two may share their
+ * slots. 0 or -ENOMEM. EP lock held, as for the next.
+ */
+int dofi_queue_renew(struct dofi_queue *next, const struct dofi_queue *q, struct dofi_ep *ep,
+		     uint32_t depth, uint32_t max_iov);
+/* Puts @next, from dofi_queue_renew(), in the place of @q. */
+void dofi_queue_replace(struct dofi_queue *q, const struct dofi_queue *next);
+void dofi_queue_fini(struct dofi_queue *q);
+/* The EP goes from the zone of one id to that of another: what its receives may still do. */
+void dofi_queue_rezone(struct dofi_queue *q, uint64_t from, uint64_t to);
+
+static inline struct dofi_dto *dofi_queue_at(const struct dofi_queue *q, uint32_t i)
+{
+	return (struct dofi_dto *)(q->slots + (i & q->mask) * q->stride);
+}
+
+static inline struct dofi_dto *dofi_queue_oldest(const struct dofi_queue *q)
+{
+	return dofi_queue_at(q, q->head);
+}
+
+static inline bool dofi_queue_full(const struct dofi_queue *q)
+{
+	return q->tail - q->head >= q->depth;
+}
+
+/* The slot that the next operation will take, or NULL when all are in use. */
+static inline struct dofi_dto *dofi_queue_reserve(struct dofi_queue *q)
+{
+	struct dofi_dto *dto;
+
+	if (dofi_queue_full(q))
+		return NULL;
+	dto = dofi_queue_at(q, q->tail);
+	dto->generation++;
+	dto->at_fabric = dto->done = dto->announced = false;
+	dto->parts = 0;
+	return dto;
+}
+
+/* Operations outstanding. */
+static inline uint32_t dofi_queue_used(const struct dofi_queue *q)
+{
+	return q->tail - q->head;
+}
+
+static inline bool dofi_queue_empty(const struct dofi_queue *q)
+{
+	return q->head == q->tail;
+}
+
+/*
+ * Whether a queue's operations may go to the fabric follows from the EP's state;
+ * worked out when that changes, so that a post only looks at one flag. EP lock held.
+ */
+void dofi_ep_gate(struct dofi_ep *ep);
+
+/* Makes @to, of another queue, the operation @from, whose slots have room for @max_iov segments. */
+void dofi_dto_copy(struct dofi_dto *to, const struct dofi_dto *from, uint32_t max_iov);
+
+/* Enters @dto, of @kind, the slot that was reserved in @q of @ep and is filled in. EP lock held. */
+void dofi_queue_commit(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *dto, uint8_t kind);
+
+/* Sends what waits in @q, of @ep, to the fabric. EP lock held. */
+void dofi_queue_pump(struct dofi_ep *ep, struct dofi_queue *q);
+
+/* Sends waiting operations to the fabric, as far as it and the rules allow. EP lock held. */
+void dofi_dto_pump(struct dofi_ep *ep);
+
+#endif

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Room for operations, and the order in which the fabric is given them. */
+
+#include "obj/ops.h"
+
+#include <sched.h>
+
+TestSuite(ep_queue, .init = ops_init, .fini = ia_fini);
+
+/* Room, and the order in which the fabric is given work */
+
+Test(ep_queue, a_queue_takes_what_was_agreed_and_no_more)
+{
+	unsigned i, depth = inside()->sq.depth;
+
+	for (i = 0; i < depth; i++)
+		succeed(post_send(i));
+	expect_type(post_send(99), DAT_INSUFFICIENT_RESOURCES);
+	complete(0);
+	succeed(post_send(depth));
+	expect_type(post_send(99), DAT_INSUFFICIENT_RESOURCES);
+}
+
+/* On the progress thread, so that nobody else reads what is done. */
+static void fill_and_post(void *arg)
+{
+	unsigned i, depth = inside()->sq.depth;
+	DAT_RETURN *ret = arg;
+
+	for (i = 0; i < depth; i++)
+		succeed(send_flags(i, DAT_COMPLETION_SUPPRESS_FLAG));
+	expect_type(send_flags(i, DAT_COMPLETION_SUPPRESS_FLAG), DAT_INSUFFICIENT_RESOURCES);
+	fake_complete(transport.context[0], 0);
+	*ret = send_flags(i, DAT_COMPLETION_SUPPRESS_FLAG);
+}
+
+Test(ep_queue, a_full_queue_is_read_for_who_never_polls)
+{
+	DAT_RETURN ret = DAT_INTERNAL_ERROR;
+
+	dofi_progress_call(&ia->progress, fill_and_post, &ret);
+	succeed(ret);
+	cr_expect(event_none(evd));
+}
+
+Test(ep_queue, room_is_not_rounded)
+{
+	static const DAT_COUNT depths[] = { 0, 1, 2, 3, 5, 63 };
+	DAT_COUNT i, d;
+
+	for (d = 0; d < (DAT_COUNT)(sizeof(depths) / sizeof(depths[0])); d++) {
+		DAT_EP_ATTR attr = attr_of_depth(depths[d]);
+
+		make_with(evd, evd, &attr);
+		for (i = 0; i < depths[d]; i++) {
+			succeed(post_send(i));
+			succeed(post_recv(i));
+		}
+		expect_type(post_send(i), DAT_INSUFFICIENT_RESOURCES);
+		expect_type(post_recv(i), DAT_INSUFFICIENT_RESOURCES);
+	}
+}
+
+/* Slots are taken and left in order. */
+Test(ep_queue, a_later_completion_makes_no_room)
+{
+	DAT_EP_ATTR attr = attr_of_depth(2);
+
+	make_with(evd, evd, &attr);
+	succeed(post_send(1));
+	succeed(post_send(2));
+	complete(1);
+	expect_type(post_send(3), DAT_INSUFFICIENT_RESOURCES);
+	complete(0);
+	succeed(post_send(3));
+	succeed(post_send(4));
+	expect_type(post_send(5), DAT_INSUFFICIENT_RESOURCES);
+}
+
+Test(ep_queue, the_counters_wrap)
+{
+	DAT_EP_ATTR attr = attr_of_depth(5);
+	struct dofi_queue *q;
+	unsigned i;
+
+	make_with(evd, evd, &attr);
+	q = &inside()->sq;
+	q->head = q->next = q->tail = UINT32_MAX - 1;
+	for (i = 0; i < 5; i++)
+		succeed(post_send(i));
+	expect_type(post_send(9), DAT_INSUFFICIENT_RESOURCES);
+	for (i = 0; i < 5; i++) {
+		complete(i);
+		take(i, DAT_DTO_SUCCESS);
+	}
+	cr_expect(dofi_queue_empty(q));
+	cr_expect_eq(q->head, 3);
+}
+
+Test(ep_queue, receives_have_room_of_their_own)
+{
+	unsigned i;
+
+	for (i = 0; i < inside()->sq.depth; i++)
+		succeed(post_send(i));
+	for (i = 0; i < inside()->rq.depth; i++)
+		succeed(post_recv(i));
+	expect_type(post_recv(99), DAT_INSUFFICIENT_RESOURCES);
+}
+
+Test(ep_queue, what_finds_no_room_at_the_fabric_waits_its_turn)
+{
+	int i;
+
+	transport.room = 2;
+	for (i = 0; i < 4; i++)
+		succeed(post_send(i));
+	cr_assert_eq(transport.n, 2);
+	transport.room = 1;
+	complete(0);
+	cr_assert_eq(transport.n, 3);
+	cr_expect_eq(transport.dto[2]->cookie, 2);
+	transport.room = 1;
+	complete(1);
+	cr_assert_eq(transport.n, 4);
+	cr_expect_eq(transport.dto[3]->cookie, 3);
+}
+
+Test(ep_queue, what_waits_is_not_overtaken)
+{
+	transport.room = 1;
+	succeed(post_send(1));
+	succeed(post_send(2));
+	transport.room = 1;
+	succeed(post_send(3));
+	cr_assert_eq(transport.n, 2);
+	cr_expect_eq(transport.dto[1]->cookie, 2);
+}
+
+Test(ep_queue, a_read_that_found_no_room_is_counted_once)
+{
+	DAT_EP_ATTR attr = attr_of_depth(4);
+
+	attr.max_rdma_read_out = 1;
+	make_with(evd, evd, &attr);
+	transport.room = 1;
+	succeed(post_send(1));
+	succeed(post_read(2, 8, 8, 0));
+	cr_expect_eq(inside()->reads, 0);
+	transport.room = 2;
+	complete(0);
+	take(1, DAT_DTO_SUCCESS);
+	cr_expect_eq(inside()->reads, 1);
+	complete(1);
+	take(2, DAT_DTO_SUCCESS);
+	cr_expect_eq(inside()->reads, 0);
+}
+
+Test(ep_queue, what_waits_is_flushed_too)
+{
+	transport.room = 0;
+	succeed(post_send(1));
+	dofi_ep_end_with(inside(), DAT_CONNECTION_EVENT_DISCONNECTED, NULL, 0);
+	settle();
+	take(1, DAT_DTO_ERR_FLUSHED);
+	event_take(evd, DAT_CONNECTION_EVENT_DISCONNECTED);
+	cr_expect_eq(transport.n, 0);
+}
+
+Test(ep_queue, no_more_reads_are_under_way_than_agreed)
+{
+	unsigned i, most = inside()->attr.max_rdma_read_out;
+
+	for (i = 0; i < most + 2; i++)
+		succeed(post_read(i, 8, 8, 0));
+	cr_assert_eq(transport.n, most);
+	complete(0);
+	cr_assert_eq(transport.n, most + 1);
+	complete(1);
+	cr_assert_eq(transport.n, most + 2);
+	for (i = 2; i < most + 2; i++)
+		complete(i);
+	for (i = 0; i < most + 2; i++)
+		take(i, DAT_DTO_SUCCESS);
+}
+
+Test(ep_queue, a_held_read_holds_what_is_behind_it)
+{
+	unsigned i, most = inside()->attr.max_rdma_read_out;
+
+	for (i = 0; i < most + 1; i++)
+		succeed(post_read(i, 8, 8, 0));
+	succeed(post_send(100));
+	cr_assert_eq(transport.n, most);
+	complete(0);
+	cr_assert_eq(transport.n, most + 2);
+	cr_expect_eq(transport.dto[most + 1]->cookie, 100);
+}
+
+Test(ep_queue, a_fence_waits_for_earlier_reads)
+{
+	succeed(post_read(1, 8, 8, 0));
+	succeed(post_write(2, 8, 8));
+	succeed(send_flags(3, DAT_COMPLETION_BARRIER_FENCE_FLAG));
+	cr_assert_eq(transport.n, 2);
+	complete(1);
+	cr_assert_eq(transport.n, 2);	/* a write is no read */
+	complete(0);
+	cr_assert_eq(transport.n, 3);
+	cr_expect_eq(transport.dto[2]->cookie, 3);
+}
+
+Test(ep_queue, a_fence_without_reads_waits_for_nothing)
+{
+	succeed(post_send(1));
+	succeed(send_flags(2, DAT_COMPLETION_BARRIER_FENCE_FLAG));
+	cr_expect_eq(transport.n, 2);
+}
+
+Test(ep_queue, after_an_end_no_read_is_counted)
+{
+	unsigned i, most = inside()->attr.max_rdma_read_out;
+
+	for (i = 0; i < most; i++)
+		succeed(post_read(i, 8, 8, 0));
+	dofi_ep_end_with(inside(), DAT_CONNECTION_EVENT_DISCONNECTED, NULL, 0);
+	settle();
+	while (!event_none(evd))
+		;
+	succeed(dofi_ep_reset(ep));
+	make_connected(ep);
+	for (i = 0; i < most; i++)
+		succeed(post_read(i, 8, 8, 0));
+	cr_expect_eq(transport.n, 2 * most);
+}
+
+/* Threads */
+
+#define THREADS 4
+#define POSTS 100
+
+static void *posts(void *arg)
+{
+	unsigned i;
+
+	for (i = 0; i < POSTS; i++)
+		succeed(post_send((uintptr_t)arg * POSTS + i));
+	return NULL;
+}
+
+static void big_ep(void)
+{
+	DAT_EVD_HANDLE big = evd_make(2 * THREADS * POSTS, EVD_ALL_FLAGS);
+	DAT_EP_PARAM param;
+
+	succeed(dofi_ep_query(ep, DAT_EP_FIELD_ALL, &param));
+	param.ep_attr.max_request_dtos = THREADS * POSTS;
+	succeed(dofi_ep_create(ia, pz, big, big, big, &param.ep_attr, &ep));
+	evd = big;
+	make_connected(ep);
+}
+
+Test(ep_queue, threads_post_at_once)
+{
+	unsigned next[THREADS] = { 0 }, i;
+	pthread_t thread[THREADS];
+	uintptr_t t;
+
+	big_ep();
+	for (t = 0; t < THREADS; t++)
+		pthread_create(&thread[t], NULL, posts, (void *)t);
+	for (t = 0; t < THREADS; t++)
+		pthread_join(thread[t], NULL);
+	cr_assert_eq(transport.n, THREADS * POSTS);
+	for (i = transport.n; i--; )
+		complete(i);
+	for (i = 0; i < transport.n; i++) {
+		DAT_EVENT event = event_take(evd, DAT_DTO_COMPLETION_EVENT);
+		uint64_t n = event.event_data.dto_completion_event_data.user_cookie.as_64;
+
+		cr_assert_eq(n % POSTS, next[n / POSTS]++);
+	}
+	cr_expect(event_none(evd));
+}
+
+/* The context of the @i-th operation at the fabric, NULL while there is none. */
+static void *submitted(unsigned i)
+{
+	void *context;
+
+	pthread_mutex_lock(&inside()->lock);
+	context = i < transport.n ? transport.context[i] : NULL;
+	pthread_mutex_unlock(&inside()->lock);
+	return context;
+}
+
+/* The fabric, a thread of its own. */
+static void *completes(void *arg)
+{
+	struct fi_cq_data_entry entry = { .len = 0 };
+	unsigned i = 0;
+
+	(void)arg;
+	while (i < THREADS * POSTS) {
+		entry.op_context = submitted(i);
+		i += entry.op_context != NULL;
+		dofi_dto_complete(&entry, 0, NULL);
+		if (!entry.op_context)
+			sched_yield();
+	}
+	return NULL;
+}
+
+Test(ep_queue, completions_come_while_threads_post)
+{
+	pthread_t thread[THREADS], fabric;
+	uintptr_t t;
+	unsigned i;
+
+	big_ep();
+	pthread_create(&fabric, NULL, completes, NULL);
+	for (t = 0; t < THREADS; t++)
+		pthread_create(&thread[t], NULL, posts, (void *)t);
+	for (t = 0; t < THREADS; t++)
+		pthread_join(thread[t], NULL);
+	pthread_join(fabric, NULL);
+	for (i = 0; i < THREADS * POSTS; i++)
+		event_take(evd, DAT_DTO_COMPLETION_EVENT);
+	cr_expect(event_none(evd));
+	cr_expect(dofi_queue_empty(&inside()->sq));
+}

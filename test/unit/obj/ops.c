@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Operations of one connected endpoint. */
+
+#include "obj/ops.h"
+
+DAT_EP_HANDLE ep;
+
+void ops_init_unconnected(void)
+{
+	objects_init();
+	ep = ep_make();
+}
+
+void ops_init(void)
+{
+	ops_init_unconnected();
+	make_connected(ep);
+}
+
+struct dofi_ep *inside(void)
+{
+	return ep;
+}
+
+DAT_DTO_COOKIE cookie_of(uint64_t n)
+{
+	return (DAT_DTO_COOKIE){ .as_64 = n };
+}
+
+DAT_RETURN send_flags(uint64_t n, int flags)
+{
+	DAT_LMR_TRIPLET s = segment(0, 8);
+
+	return dofi_ep_post_send(ep, 1, &s, cookie_of(n), CONSUMER_FLAGS(flags));
+}
+
+DAT_RETURN post_send(uint64_t n)
+{
+	return send_flags(n, 0);
+}
+
+DAT_RETURN post_recv(uint64_t n)
+{
+	DAT_LMR_TRIPLET s = segment(0, 64);
+
+	return dofi_ep_post_recv(ep, 1, &s, cookie_of(n), DAT_COMPLETION_DEFAULT_FLAG);
+}
+
+DAT_RETURN post_read(uint64_t n, size_t local, size_t remote, int flags)
+{
+	DAT_LMR_TRIPLET s = segment(0, local);
+	DAT_RMR_TRIPLET r = remote_segment(remote);
+
+	return dofi_ep_post_rdma_read(ep, 1, &s, cookie_of(n), &r, CONSUMER_FLAGS(flags));
+}
+
+DAT_RETURN post_write(uint64_t n, size_t local, size_t remote)
+{
+	DAT_LMR_TRIPLET s = segment(0, local);
+	DAT_RMR_TRIPLET r = remote_segment(remote);
+
+	return dofi_ep_post_rdma_write(ep, 1, &s, cookie_of(n), &r, DAT_COMPLETION_DEFAULT_FLAG);
+}
+
+DAT_RETURN send_segment(DAT_LMR_TRIPLET s)
+{
+	return dofi_ep_post_send(ep, 1, &s, cookie_of(1), DAT_COMPLETION_DEFAULT_FLAG);
+}
+
+DAT_DTO_COMPLETION_EVENT_DATA take(uint64_t n, DAT_DTO_COMPLETION_STATUS status)
+{
+	DAT_EVENT event = event_take(evd, DAT_DTO_COMPLETION_EVENT);
+	DAT_DTO_COMPLETION_EVENT_DATA data = event.event_data.dto_completion_event_data;
+
+	cr_expect_eq(data.user_cookie.as_64, n, "%llu", (unsigned long long)data.user_cookie.as_64);
+	cr_expect_eq(data.status, status, "%d", data.status);
+	cr_expect_eq(data.ep_handle, ep);
+	return data;
+}
+
+void make_with(DAT_EVD_HANDLE recv, DAT_EVD_HANDLE request, const DAT_EP_ATTR *attr)
+{
+	succeed(dofi_ep_create(ia, pz, recv, request, evd, attr, &ep));
+	make_connected(ep);
+}
+
+DAT_EP_ATTR attr_of_depth(DAT_COUNT depth)
+{
+	DAT_EP_ATTR attr = { .service_type = DAT_SERVICE_TYPE_RC };
+
+	attr.max_recv_dtos = attr.max_request_dtos = depth;
+	return attr;
+}
