@@ -11,12 +11,17 @@
 #include "err.h"
 #include "handle.h"
 
-/* The whole body of a call that only passes its arguments on. */
+/* The whole body of a call that only passes its arguments on; the first branch nearly always does. */
 #define FORWARD(KIND, func, handle, ...)						\
 	do {										\
 		const DAT_PROVIDER *to;							\
 											\
-		if (__builtin_expect(!dreg_handle_route(handle, DAT_HANDLE_TYPE_##KIND, &to), 0)) \
+		if (__builtin_expect(							\
+			dreg_handle_route_first(handle, DAT_HANDLE_TYPE_##KIND, 0, &to) && \
+			to->func, 1))							\
+			return to->func(handle, ##__VA_ARGS__);				\
+		to = dreg_handle_route(handle, DAT_HANDLE_TYPE_##KIND);			\
+		if (!to)								\
 			return DREG_BAD_HANDLE(KIND);					\
 		NEEDS(to, func);							\
 		return to->func(handle, ##__VA_ARGS__);					\

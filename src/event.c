@@ -25,8 +25,7 @@ static DAT_EP_HANDLE cr_ep(const DAT_PROVIDER *provider, DAT_CR_HANDLE cr)
  * The EP is looked for now, while the CR holds it, and not when later calls show it:
  * by then it may have been freed. One that the program made itself is known already.
  */
-static DAT_RETURN __attribute__((noinline)) cr_arrived(DAT_EVD_HANDLE evd_handle,
-						       const DAT_EVENT *event)
+static DAT_RETURN cr_arrived(DAT_EVD_HANDLE evd_handle, const DAT_EVENT *event)
 {
 	DAT_CR_HANDLE cr = event->event_data.cr_arrival_event_data.cr_handle;
 	struct dreg_handle evd, known, obj;
@@ -36,6 +35,7 @@ static DAT_RETURN __attribute__((noinline)) cr_arrived(DAT_EVD_HANDLE evd_handle
 		return DAT_SUCCESS;
 	obj = evd;
 	obj.kind = DAT_HANDLE_TYPE_CR;
+	obj.flags &= DREG_EXTENSIONS;
 	if (dreg_handle_add(cr, &obj)) {
 		dreg_log(DREG_LOG_ERROR, "a connection request is lost: no memory");
 		return DAT_SUCCESS;
@@ -51,20 +51,25 @@ static DAT_RETURN __attribute__((noinline)) cr_arrived(DAT_EVD_HANDLE evd_handle
 	return DAT_SUCCESS;
 }
 
-/* Before the program sees an event: costs transfers one comparison. */
-static inline DAT_RETURN delivered(DAT_RETURN ret, DAT_EVD_HANDLE evd, const DAT_EVENT *event)
+/* Before the program sees an event. */
+static DAT_RETURN delivered(DAT_RETURN ret, DAT_EVD_HANDLE evd, const DAT_EVENT *event)
 {
-	if (ret == DAT_SUCCESS &&
-	    __builtin_expect(event->event_number == DAT_CONNECTION_REQUEST_EVENT, 0))
+	if (ret == DAT_SUCCESS && event->event_number == DAT_CONNECTION_REQUEST_EVENT)
 		return cr_arrived(evd, event);
 	return ret;
 }
 
+/* Most EVDs bring no requests: what theirs bring need not be looked at. */
 DAT_RETURN dat_evd_dequeue(DAT_EVD_HANDLE evd_handle, DAT_EVENT *event)
 {
 	const DAT_PROVIDER *to;
 
-	if (__builtin_expect(!dreg_handle_route(evd_handle, DAT_HANDLE_TYPE_EVD, &to), 0))
+	if (__builtin_expect(dreg_handle_route_first(evd_handle, DAT_HANDLE_TYPE_EVD,
+						     DREG_TAKES_REQUESTS, &to) &&
+			     to->evd_dequeue_func, 1))
+		return to->evd_dequeue_func(evd_handle, event);
+	to = dreg_handle_route(evd_handle, DAT_HANDLE_TYPE_EVD);
+	if (!to)
 		return DREG_BAD_HANDLE(EVD);
 	NEEDS(to, evd_dequeue_func);
 	return delivered(to->evd_dequeue_func(evd_handle, event), evd_handle, event);
@@ -73,9 +78,9 @@ DAT_RETURN dat_evd_dequeue(DAT_EVD_HANDLE evd_handle, DAT_EVENT *event)
 DAT_RETURN dat_evd_wait(DAT_EVD_HANDLE evd_handle, DAT_TIMEOUT timeout, DAT_COUNT threshold,
 			DAT_EVENT *event, DAT_COUNT *n_more_events)
 {
-	const DAT_PROVIDER *to;
+	const DAT_PROVIDER *to = dreg_handle_route(evd_handle, DAT_HANDLE_TYPE_EVD);
 
-	if (__builtin_expect(!dreg_handle_route(evd_handle, DAT_HANDLE_TYPE_EVD, &to), 0))
+	if (!to)
 		return DREG_BAD_HANDLE(EVD);
 	NEEDS(to, evd_wait_func);
 	return delivered(to->evd_wait_func(evd_handle, timeout, threshold, event, n_more_events),

@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FIRST_SLOTS	256
+#define FIRST_SLOTS	1024	/* of which a program rarely has two handles in one place */
 
 /* The first table is static: the registry works before and without any allocation. */
 static struct dreg_table first_table = {
-	.mask = FIRST_SLOTS - 1,
+	.mask = (FIRST_SLOTS - 1) * sizeof(struct dreg_slot),
 	.slot = { [FIRST_SLOTS - 1] = { .meta = 0 } },
 };
 
@@ -28,7 +28,7 @@ static void slot_fill(struct dreg_slot *s, uintptr_t key, const DAT_PROVIDER *pr
 	atomic_store_explicit(&s->provider, provider, memory_order_relaxed);
 	atomic_store_explicit(&s->owner, owner, memory_order_relaxed);
 	atomic_store_explicit(&s->meta, meta, memory_order_relaxed);
-	/* Pairs with the acquire in dreg_slot_find(). */
+	/* Pairs with the acquire in dreg_slot_find() and dreg_handle_route_first(). */
 	atomic_store_explicit(&s->key, key, memory_order_release);
 }
 
@@ -36,25 +36,32 @@ static void slot_fill(struct dreg_slot *s, uintptr_t key, const DAT_PROVIDER *pr
 static struct dreg_slot *slot_for(struct dreg_table *t, uintptr_t key)
 {
 	struct dreg_slot *vacated = NULL;
-	size_t i = dreg_slot_home(t, key);
+	size_t at = dreg_slot_home(t, key);
+	struct dreg_slot *s;
 	uintptr_t k;
 
-	for (;; i = (i + 1) & t->mask) {
-		k = atomic_load_explicit(&t->slot[i].key, memory_order_relaxed);
+	for (;; at = dreg_slot_after(t, at)) {
+		s = dreg_slot_at(t, at);
+		k = atomic_load_explicit(&s->key, memory_order_relaxed);
 		if (k == key)
-			return &t->slot[i];
+			return s;
 		if (k == DREG_KEY_VACATED && !vacated)
-			vacated = &t->slot[i];
+			vacated = s;
 		if (k == DREG_KEY_EMPTY)
-			return vacated ? vacated : &t->slot[i];
+			return vacated ? vacated : s;
 	}
+}
+
+static size_t slots_of(const struct dreg_table *t)
+{
+	return t->mask / sizeof(t->slot[0]) + 1;
 }
 
 static size_t copy_used(struct dreg_table *to, struct dreg_table *from)
 {
 	size_t i, n = 0;
 
-	for (i = 0; i <= from->mask; i++) {
+	for (i = 0; i < slots_of(from); i++) {
 		struct dreg_slot *s = &from->slot[i];
 		uint64_t meta = atomic_load_explicit(&s->meta, memory_order_relaxed);
 		uintptr_t key = atomic_load_explicit(&s->key, memory_order_relaxed);
@@ -79,7 +86,7 @@ static size_t copy_used(struct dreg_table *to, struct dreg_table *from)
 static int make_room(void)
 {
 	struct dreg_table *t = dreg_table_now(), *larger;
-	size_t slots = t->mask + 1, size = sizeof(*larger) + 2 * slots * sizeof(t->slot[0]);
+	size_t slots = slots_of(t), size = sizeof(*larger) + 2 * slots * sizeof(t->slot[0]);
 
 	if (unempty < slots / 2)
 		return 0;
@@ -87,7 +94,7 @@ static int make_room(void)
 	if (!larger)
 		return -ENOMEM;
 	memset(larger, 0, size);
-	larger->mask = 2 * slots - 1;
+	larger->mask = (2 * slots - 1) * sizeof(t->slot[0]);
 	larger->older = t;
 	unempty = copy_used(larger, t);
 	/* Pairs with the acquire in dreg_table_now(). */
@@ -122,16 +129,16 @@ int dreg_handle_add(DAT_HANDLE handle, const struct dreg_handle *h)
  */
 static void slot_vacate(struct dreg_table *t, struct dreg_slot *s)
 {
-	size_t i = s - t->slot;
+	size_t last = slots_of(t) - 1, i = s - t->slot;
 
 	atomic_store_explicit(&s->meta, 0, memory_order_relaxed);
 	atomic_store_explicit(&s->key, DREG_KEY_VACATED, memory_order_release);
 
-	if (atomic_load_explicit(&t->slot[(i + 1) & t->mask].key, memory_order_relaxed) !=
+	if (atomic_load_explicit(&t->slot[(i + 1) & last].key, memory_order_relaxed) !=
 	    DREG_KEY_EMPTY)
 		return;
 	for (; atomic_load_explicit(&t->slot[i].key, memory_order_relaxed) == DREG_KEY_VACATED;
-	     i = (i - 1) & t->mask) {
+	     i = (i - 1) & last) {
 		atomic_store_explicit(&t->slot[i].key, DREG_KEY_EMPTY, memory_order_release);
 		unempty--;
 	}
@@ -160,12 +167,25 @@ void dreg_handle_drop_owned(DAT_IA_HANDLE owner, uint64_t serial_max)
 
 	pthread_mutex_lock(&lock);
 	t = dreg_table_now();
-	for (i = 0; i <= t->mask; i++) {
+	for (i = 0; i < slots_of(t); i++) {
 		meta = atomic_load_explicit(&t->slot[i].meta, memory_order_relaxed);
 		if (meta && DREG_META_SERIAL(meta) <= serial_max &&
 		    atomic_load_explicit(&t->slot[i].owner, memory_order_relaxed) == owner)
 			slot_vacate(t, &t->slot[i]);
 	}
+	pthread_mutex_unlock(&lock);
+}
+
+void dreg_handle_flag(DAT_HANDLE handle, DAT_HANDLE_TYPE kind, unsigned int flags)
+{
+	struct dreg_slot *s;
+	uint64_t meta;
+
+	pthread_mutex_lock(&lock);
+	s = dreg_slot_find(dreg_table_now(), handle);
+	meta = s ? atomic_load_explicit(&s->meta, memory_order_relaxed) : 0;
+	if (DREG_META_KIND(meta) == (unsigned int)kind + 1)
+		atomic_store_explicit(&s->meta, meta | flags << 8, memory_order_relaxed);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -201,12 +221,12 @@ bool dreg_handle_live(DAT_HANDLE handle, DAT_HANDLE_TYPE kind, struct dreg_handl
 
 bool dreg_handle_arg(const DAT_PROVIDER *provider, DAT_HANDLE arg, DAT_HANDLE_TYPE kind)
 {
-	const DAT_PROVIDER *other;
+	const DAT_PROVIDER *other = dreg_handle_route(arg, kind);
 
 	if (arg == DAT_HANDLE_NULL)
 		return true;
 	/* Each IA name has a table of its own; one library fills them with the same functions. */
-	return dreg_handle_route(arg, kind, &other) &&
+	return other &&
 	       (other == provider || other->ia_close_func == provider->ia_close_func);
 }
 
@@ -216,7 +236,7 @@ static void __attribute__((destructor)) tables_free(void)
 	struct dreg_table *t = dreg_table_now(), *older;
 	size_t i;
 
-	for (i = 0; i <= t->mask; i++)
+	for (i = 0; i < slots_of(t); i++)
 		if (atomic_load_explicit(&t->slot[i].meta, memory_order_relaxed))
 			return;
 	atomic_store_explicit(&dreg_table, &first_table, memory_order_release);

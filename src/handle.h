@@ -33,6 +33,7 @@ struct dreg_handle {
 /* Flags. What an object creates inherits DREG_EXTENSIONS. */
 #define DREG_EXTENSIONS		0x1u	/* the IA supports dat_extension_op() */
 #define DREG_PROVIDER_MADE	0x2u	/* an EP that the provider made for a CR */
+#define DREG_TAKES_REQUESTS	0x4u	/* an EVD that may bring connection requests */
 
 /*
  * dreg_handle_add - enters a handle that a provider has made.
@@ -57,6 +58,9 @@ void dreg_handle_drop_owned(DAT_IA_HANDLE owner, uint64_t serial);
 /* The serial of the youngest handle. */
 uint64_t dreg_handle_serial(void);
 
+/* dreg_handle_flag - sets flags of a live handle of a kind; any other value is passed over. */
+void dreg_handle_flag(DAT_HANDLE handle, DAT_HANDLE_TYPE kind, unsigned int flags);
+
 /*
  * Lookup
  */
@@ -78,17 +82,30 @@ struct dreg_slot {
 #define DREG_META_SERIAL(meta)	((meta) >> 16)
 
 struct dreg_table {
-	size_t mask;			/* slots - 1, at most 2^32 - 1 */
+	size_t mask;			/* slots - 1, times the size of one */
 	struct dreg_table *older;	/* the table this one replaced */
 	struct dreg_slot slot[];	/* at least half are empty, so searches end */
 };
 
 extern _Atomic(struct dreg_table *) dreg_table __attribute__((visibility("hidden")));
 
-/* Handles are aligned addresses: the multiplication spreads them over the upper half. */
+/*
+ * Slots are found by their distance from the first, in bytes, which needs no arithmetic on the
+ * data path. Handles are aligned addresses: the multiplication spreads them over the upper half.
+ */
 static inline size_t dreg_slot_home(const struct dreg_table *t, uintptr_t key)
 {
-	return (uint64_t)key * UINT64_C(0x9e3779b97f4a7c15) >> 32 & t->mask;
+	return (uint64_t)key * UINT64_C(0xd6e8feb86659fd93) >> 32 & t->mask;
+}
+
+static inline size_t dreg_slot_after(const struct dreg_table *t, size_t at)
+{
+	return (at + sizeof(struct dreg_slot)) & t->mask;
+}
+
+static inline struct dreg_slot *dreg_slot_at(struct dreg_table *t, size_t at)
+{
+	return (struct dreg_slot *)((char *)t->slot + at);
 }
 
 /*
@@ -98,13 +115,15 @@ static inline size_t dreg_slot_home(const struct dreg_table *t, uintptr_t key)
 static inline struct dreg_slot *dreg_slot_find(struct dreg_table *t, DAT_HANDLE handle)
 {
 	uintptr_t key = (uintptr_t)handle, k;
-	size_t i = dreg_slot_home(t, key);
+	size_t at = dreg_slot_home(t, key);
+	struct dreg_slot *s;
 
-	for (;; i = (i + 1) & t->mask) {
+	for (;; at = dreg_slot_after(t, at)) {
+		s = dreg_slot_at(t, at);
 		/* Pairs with the release that publishes key after the other fields. */
-		k = atomic_load_explicit(&t->slot[i].key, memory_order_acquire);
-		if (__builtin_expect(k == key, 1))
-			return &t->slot[i];
+		k = atomic_load_explicit(&s->key, memory_order_acquire);
+		if (k == key)
+			return s;
 		if (k == DREG_KEY_EMPTY)
 			return NULL;
 	}
@@ -116,17 +135,34 @@ static inline struct dreg_table *dreg_table_now(void)
 	return atomic_load_explicit(&dreg_table, memory_order_acquire);
 }
 
-/* dreg_handle_route - the provider of a live handle of that kind; false if it is none. */
-static inline bool dreg_handle_route(DAT_HANDLE handle, DAT_HANDLE_TYPE kind,
-				     const DAT_PROVIDER **provider)
+/* dreg_handle_route - the provider of a live handle of that kind; null if it is none. */
+static inline const DAT_PROVIDER *dreg_handle_route(DAT_HANDLE handle, DAT_HANDLE_TYPE kind)
 {
 	struct dreg_slot *s = dreg_slot_find(dreg_table_now(), handle);
+
+	if (!s || DREG_META_KIND(atomic_load_explicit(&s->meta, memory_order_relaxed)) !=
+		  (unsigned int)kind + 1)
+		return NULL;
+	return atomic_load_explicit(&s->provider, memory_order_relaxed);
+}
+
+/*
+ * dreg_handle_route_first - the same for a handle with none of @flags, as far as one look tells.
+ *
+ * Nearly always it does; false says nothing.
+ */
+static inline bool dreg_handle_route_first(DAT_HANDLE handle, DAT_HANDLE_TYPE kind,
+					   unsigned int flags, const DAT_PROVIDER **provider)
+{
+	struct dreg_table *t = dreg_table_now();
+	struct dreg_slot *s = dreg_slot_at(t, dreg_slot_home(t, (uintptr_t)handle));
 	uint64_t meta;
 
-	if (__builtin_expect(!s, 0))
+	/* Pairs with the release that publishes key after the other fields. */
+	if (atomic_load_explicit(&s->key, memory_order_acquire) != (uintptr_t)handle)
 		return false;
 	meta = atomic_load_explicit(&s->meta, memory_order_relaxed);
-	if (__builtin_expect(DREG_META_KIND(meta) != (unsigned int)kind + 1, 0))
+	if ((meta & (flags << 8 | 0xff)) != (unsigned int)kind + 1)
 		return false;
 	*provider = atomic_load_explicit(&s->provider, memory_order_relaxed);
 	return true;

@@ -244,6 +244,13 @@ DAT_RETURN dat_rmr_free(DAT_RMR_HANDLE rmr_handle)
  * Service points
  */
 
+/* Before the first request can come: see dat_evd_dequeue(). */
+#define CHECK_REQUEST_EVD(provider, evd)						\
+	do {										\
+		CHECK_ARG(provider, EVD, evd, EVD_CR);					\
+		dreg_handle_flag(evd, DAT_HANDLE_TYPE_EVD, DREG_TAKES_REQUESTS);	\
+	} while (0)
+
 DAT_RETURN dat_psp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn_qual,
 			  DAT_EVD_HANDLE evd_handle, DAT_PSP_FLAGS psp_flags,
 			  DAT_PSP_HANDLE *psp_handle)
@@ -251,7 +258,7 @@ DAT_RETURN dat_psp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn_qual,
 	struct dreg_handle ia;
 
 	LOOK_UP(&ia, IA, ia_handle);
-	CHECK_ARG(ia.provider, EVD, evd_handle, EVD_CR);
+	CHECK_REQUEST_EVD(ia.provider, evd_handle);
 	CREATE(&ia, PSP, psp_handle, psp_create_func, ia_handle, conn_qual, evd_handle, psp_flags);
 }
 
@@ -262,7 +269,7 @@ DAT_RETURN dat_psp_create_any(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL *conn_qual,
 	struct dreg_handle ia;
 
 	LOOK_UP(&ia, IA, ia_handle);
-	CHECK_ARG(ia.provider, EVD, evd_handle, EVD_CR);
+	CHECK_REQUEST_EVD(ia.provider, evd_handle);
 	CREATE(&ia, PSP, psp_handle, psp_create_any_func, ia_handle, conn_qual, evd_handle,
 	       psp_flags);
 }
@@ -280,7 +287,7 @@ DAT_RETURN dat_rsp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn_qual,
 
 	LOOK_UP(&ia, IA, ia_handle);
 	CHECK_ARG(ia.provider, EP, ep_handle, EP);
-	CHECK_ARG(ia.provider, EVD, evd_handle, EVD_CR);
+	CHECK_REQUEST_EVD(ia.provider, evd_handle);
 	CREATE(&ia, RSP, rsp_handle, rsp_create_func, ia_handle, conn_qual, ep_handle, evd_handle);
 }
 
@@ -297,7 +304,7 @@ DAT_RETURN dat_csp_create(DAT_IA_HANDLE ia_handle, DAT_COMM *communicator,
 	struct dreg_handle ia;
 
 	LOOK_UP(&ia, IA, ia_handle);
-	CHECK_ARG(ia.provider, EVD, evd_handle, EVD_CR);
+	CHECK_REQUEST_EVD(ia.provider, evd_handle);
 	CREATE(&ia, CSP, csp_handle, csp_create_func, ia_handle, communicator, address, evd_handle);
 }
 

@@ -124,7 +124,7 @@ static void set_up(void)
 	arriving.event_number = DAT_CONNECTION_REQUEST_EVENT;
 	arriving.event_data.cr_arrival_event_data.cr_handle = CR;
 	enter(IA, DAT_HANDLE_TYPE_IA, &table, IA, DREG_EXTENSIONS);
-	enter(EVD, DAT_HANDLE_TYPE_EVD, &table, IA, DREG_EXTENSIONS);
+	enter(EVD, DAT_HANDLE_TYPE_EVD, &table, IA, DREG_EXTENSIONS | DREG_TAKES_REQUESTS);
 }
 
 TestSuite(event, .init = set_up);
@@ -196,6 +196,14 @@ Test(event, other_events_enter_nothing)
 	cr_expect_eq(take(), DAT_SUCCESS);
 	cr_expect(!is_live(CR));
 	cr_expect_eq(asked_for, 0);
+}
+
+/* It is not even looked at, see dat_evd_dequeue(). */
+Test(event, without_a_service_point_an_evd_brings_no_cr)
+{
+	enter(EVD, DAT_HANDLE_TYPE_EVD, &table, IA, DREG_EXTENSIONS);
+	cr_expect_eq(take(), DAT_SUCCESS);
+	cr_expect(!is_live(CR));
 }
 
 Test(event, cr_belongs_to_the_evds_ia)

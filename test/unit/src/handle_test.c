@@ -23,9 +23,11 @@ static int add(DAT_HANDLE h, DAT_HANDLE_TYPE kind, DAT_IA_HANDLE owner)
 
 static const DAT_PROVIDER *provider_of(DAT_HANDLE h, DAT_HANDLE_TYPE kind)
 {
-	const DAT_PROVIDER *to;
+	const DAT_PROVIDER *to = dreg_handle_route(h, kind), *first;
 
-	return dreg_handle_route(h, kind, &to) ? to : NULL;
+	if (dreg_handle_route_first(h, kind, 0, &first))
+		cr_assert_eq(first, to);
+	return to;
 }
 
 static bool live(DAT_HANDLE h)
@@ -97,6 +99,53 @@ Test(handle, sentinels_are_no_handles)
 	add(nth(1), DAT_HANDLE_TYPE_EP, nth(0));
 	drop(nth(1)); /* leaves a vacated slot, whose key is 1 */
 	cr_expect(!live((DAT_HANDLE)1));
+}
+
+/* The first look finds most handles, and none that is not there. */
+Test(handle, one_look_is_mostly_enough)
+{
+	const DAT_PROVIDER *to;
+	int i, found = 0;
+
+	for (i = 0; i < 100; i++)
+		cr_assert_eq(add(nth(i), DAT_HANDLE_TYPE_EP, nth(0)), 0);
+	for (i = 0; i < 100; i++)
+		found += dreg_handle_route_first(nth(i), DAT_HANDLE_TYPE_EP, 0, &to);
+	cr_expect_gt(found, 75, "%d", found);
+	for (i = 100; i < 5000; i++)
+		cr_assert(!dreg_handle_route_first(nth(i), DAT_HANDLE_TYPE_EP, 0, &to));
+	cr_expect(!dreg_handle_route_first(NULL, DAT_HANDLE_TYPE_EP, 0, &to));
+}
+
+Test(handle, flags_are_set_for_good)
+{
+	struct dreg_handle before, after;
+	const DAT_PROVIDER *to;
+
+	cr_assert_eq(add(nth(1), DAT_HANDLE_TYPE_EVD, nth(0)), 0);
+	cr_assert(dreg_handle_find(nth(1), &before));
+	cr_expect(dreg_handle_route_first(nth(1), DAT_HANDLE_TYPE_EVD, DREG_TAKES_REQUESTS, &to));
+	dreg_handle_flag(nth(1), DAT_HANDLE_TYPE_EVD, DREG_TAKES_REQUESTS);
+	dreg_handle_flag(nth(1), DAT_HANDLE_TYPE_EVD, DREG_EXTENSIONS);
+	cr_assert(dreg_handle_find(nth(1), &after));
+	cr_expect_eq(after.flags, DREG_TAKES_REQUESTS | DREG_EXTENSIONS);
+	cr_expect_eq(after.serial, before.serial);
+	cr_expect_eq(after.kind, DAT_HANDLE_TYPE_EVD);
+	cr_expect(dreg_handle_route_first(nth(1), DAT_HANDLE_TYPE_EVD, 0, &to));
+	cr_expect(!dreg_handle_route_first(nth(1), DAT_HANDLE_TYPE_EVD, DREG_TAKES_REQUESTS, &to));
+}
+
+Test(handle, what_is_no_such_handle_gets_no_flags)
+{
+	struct dreg_handle obj;
+
+	cr_assert_eq(add(nth(1), DAT_HANDLE_TYPE_EP, nth(0)), 0);
+	dreg_handle_flag(nth(1), DAT_HANDLE_TYPE_EVD, DREG_TAKES_REQUESTS);
+	dreg_handle_flag(nth(2), DAT_HANDLE_TYPE_EVD, DREG_TAKES_REQUESTS);
+	dreg_handle_flag(NULL, DAT_HANDLE_TYPE_EVD, DREG_TAKES_REQUESTS);
+	cr_assert(dreg_handle_find(nth(1), &obj));
+	cr_expect_eq(obj.flags, 0);
+	cr_expect(!live(nth(2)));
 }
 
 Test(handle, dropped_is_gone)

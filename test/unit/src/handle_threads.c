@@ -30,9 +30,7 @@ static int add(DAT_HANDLE h, DAT_HANDLE_TYPE kind)
 
 static const DAT_PROVIDER *provider_of(DAT_HANDLE h, DAT_HANDLE_TYPE kind)
 {
-	const DAT_PROVIDER *to;
-
-	return dreg_handle_route(h, kind, &to) ? to : NULL;
+	return dreg_handle_route(h, kind);
 }
 
 static bool live(DAT_HANDLE h)

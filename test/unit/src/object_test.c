@@ -250,6 +250,18 @@ Test(object, ep_with_srq_gets_each_handle)
 	cr_expect_eq(found(NEW).kind, DAT_HANDLE_TYPE_EP);
 }
 
+/* Even if it fails: a request may have come before. */
+Test(object, the_evd_of_a_service_point_takes_requests)
+{
+	DAT_PSP_HANDLE psp;
+
+	cr_expect_eq(found(CONN).flags & DREG_TAKES_REQUESTS, 0);
+	outcome = FAILED;
+	cr_expect_eq(dat_psp_create(IA, 1, CONN, DAT_PSP_CONSUMER_FLAG, &psp), FAILED);
+	cr_expect_neq(found(CONN).flags & DREG_TAKES_REQUESTS, 0);
+	cr_expect_eq(found(RECV).flags & DREG_TAKES_REQUESTS, 0);
+}
+
 Test(object, psp_gets_all_64_bits_of_its_qualifier)
 {
 	DAT_PSP_HANDLE psp;
