@@ -38,6 +38,14 @@ AC_DEFUN([DAT_WARNINGS], [
 	AC_SUBST([WARN_CFLAGS])
 ])
 
+# DAT_CODE - sets CODE_CFLAGS: what makes the way of a transfer shorter. Calls to other libraries
+# go straight through the table of addresses, and two stores are not made one by way of a vector.
+AC_DEFUN([DAT_CODE], [
+	CODE_CFLAGS=
+	DAT_CC_FLAGS([CODE_CFLAGS], [-fno-plt -fno-tree-slp-vectorize])
+	AC_SUBST([CODE_CFLAGS])
+])
+
 # DAT_INSTRUMENT - --enable-sanitizer=LIST and --enable-coverage. They must reach every
 # object and every link, a test's with flags of its own too, and so go to CFLAGS and LDFLAGS.
 # Sets LIB_LDFLAGS, which refuses libraries with undefined symbols, where that can be.

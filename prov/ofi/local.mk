@@ -32,6 +32,7 @@ dofi_api_sources = \
 	prov/ofi/obj/ep.c \
 	prov/ofi/obj/ep_attr.c \
 	prov/ofi/obj/ep_bind.c \
+	prov/ofi/obj/dequeue.c \
 	prov/ofi/obj/ep_dto.c \
 	prov/ofi/obj/ep_post.c \
 	prov/ofi/obj/ep_queue.c \
@@ -83,6 +84,7 @@ noinst_HEADERS += \
 	prov/ofi/obj/ep_attr.h \
 	prov/ofi/obj/ep_bind.h \
 	prov/ofi/obj/ep_dto.h \
+	prov/ofi/obj/ep_plain.h \
 	prov/ofi/obj/ep_post.h \
 	prov/ofi/obj/ep_queue.h \
 	prov/ofi/obj/ep_ext.h \

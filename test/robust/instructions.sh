@@ -6,7 +6,7 @@
 set -u
 tmp=$(mktemp -d) || exit 99
 trap 'rm -rf "$tmp"' EXIT
-most=500
+most=250
 n=0 bad=0
 
 skip_all()

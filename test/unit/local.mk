@@ -72,6 +72,7 @@ obj_test_sources = $(prov_test_runner) \
 	test/unit/obj/counters_test.c \
 	test/unit/obj/cr_test.c \
 	test/unit/obj/csp_test.c \
+	test/unit/obj/dequeue_test.c \
 	test/unit/obj/ep_attr_test.c \
 	test/unit/obj/ep_dto_test.c \
 	test/unit/obj/ep_ext_test.c \

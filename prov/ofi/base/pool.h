@@ -84,16 +84,26 @@ static inline uint32_t dofi_pool_index(const void *obj)
 	return ((const struct dofi_pool_head *)obj - 1)->index;
 }
 
-/* Whether @p is the address of an object of @pool, free or in use; any @p is allowed. */
-static inline bool dofi_pool_owns(const struct dofi_pool *pool, const void *p)
+/* Whether an object begins at @p, which may lie anywhere in one. */
+static inline bool dofi_pool_begins(const void *p)
 {
 	uintptr_t self;
 
-	if (!dofi_chunk_has(&pool->chunk[0], p) && !dofi_pool_later_has(pool, p))
-		return false;
-	/* which may lie anywhere in an object */
 	memcpy(&self, (const void *)((uintptr_t)p - sizeof(struct dofi_pool_head)), sizeof(self));
 	return self == ((uintptr_t)p ^ DOFI_POOL_SCRAMBLE);
+}
+
+/* Whether @p is the address of an object of @pool, free or in use; any @p is allowed. */
+static inline bool dofi_pool_owns(const struct dofi_pool *pool, const void *p)
+{
+	return (dofi_chunk_has(&pool->chunk[0], p) || dofi_pool_later_has(pool, p)) &&
+	       dofi_pool_begins(p);
+}
+
+/* The same of the first objects, which is all that most programs have. */
+static inline bool dofi_pool_owns_first(const struct dofi_pool *pool, const void *p)
+{
+	return dofi_chunk_has(&pool->chunk[0], p) && dofi_pool_begins(p);
 }
 
 /* Blocks of any size, zeroed, aligned to 64 bytes, never unmapped. NULL without memory. */

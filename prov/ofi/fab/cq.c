@@ -9,11 +9,10 @@
 
 #include <errno.h>
 #include <rdma/fi_errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-
-#define BATCH 16
 
 /* More than any EP's queues hold; software CQs grow beyond it by themselves. */
 #define CQ_SIZE 4096
@@ -25,13 +24,15 @@ void dofi_cq_init(struct dofi_cq *cq)
 
 static void cq_ready(struct dofi_source *source)
 {
-	((struct dofi_cq *)source)->fired = true;
+	struct dofi_cq *cq = (struct dofi_cq *)((char *)source - offsetof(struct dofi_cq, source));
+
+	cq->fired = true;
 }
 
 /* Lets epoll tell once when there is something to read. */
 static int watch(struct dofi_cq *cq)
 {
-	struct epoll_event ev = { .events = EPOLLIN | EPOLLONESHOT, .data.ptr = cq };
+	struct epoll_event ev = { .events = EPOLLIN | EPOLLONESHOT, .data.ptr = &cq->source };
 
 	if (epoll_ctl(cq->progress->epfd, cq->watched ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, cq->fd, &ev))
 		return -errno;
@@ -45,6 +46,17 @@ static void unwatch(struct dofi_cq *cq)
 	if (cq->watched)
 		epoll_ctl(cq->progress->epfd, EPOLL_CTL_DEL, cq->fd, NULL);
 	cq->watched = false;
+}
+
+/*
+ * When ARMED, a read takes what would have woken the progress thread for completions behind it.
+ * After that store whoever arms it drains it, with the lock, and so behind a read that was begun
+ * before.
+ */
+static void set_mode(struct dofi_cq *cq, enum dofi_cq_mode mode)
+{
+	atomic_store(&cq->programs_fid, mode == DOFI_CQ_ARMED ? NULL : cq->fid);
+	atomic_store(&cq->mode, mode);
 }
 
 int dofi_cq_open(struct dofi_cq *cq, struct dofi_progress *progress, struct fid_domain *domain)
@@ -73,7 +85,7 @@ int dofi_cq_open(struct dofi_cq *cq, struct dofi_progress *progress, struct fid_
 	cq->fid = fid;
 	cq->completed = progress->ops->completed;
 	pthread_mutex_unlock(&cq->lock);
-	atomic_store(&cq->mode, DOFI_CQ_ARMED);
+	set_mode(cq, DOFI_CQ_ARMED);
 	atomic_store(&cq->sleepers, 0);
 	cq->seen_polls = atomic_load(&cq->polls);
 	cq->seen_uses = atomic_load(&cq->uses);
@@ -98,6 +110,7 @@ void dofi_cq_close(struct dofi_cq *cq)
 	unwatch(cq);
 	pthread_mutex_lock(&cq->lock);
 	cq->fid = NULL;
+	atomic_store(&cq->programs_fid, NULL);
 	pthread_mutex_unlock(&cq->lock);
 	ret = fi_close(&fid->fid);
 	if (ret)
@@ -120,51 +133,46 @@ static bool read_error(struct dofi_cq *cq, struct dofi_sink *sink)
 	return true;
 }
 
-/* Hands over what a read brought; how much it was, or BATCH where more may be behind. */
-static inline ssize_t hand_over(struct dofi_cq *cq, const struct fi_cq_data_entry *entry,
-				ssize_t n, struct dofi_sink *sink)
+/* Hands over what a read brought; how much it was, or DOFI_CQ_BATCH where more may be behind. */
+static ssize_t hand_over(struct dofi_cq *cq, ssize_t n, struct dofi_sink *sink)
 {
 	ssize_t i;
 
 	for (i = 0; i < n; i++)
-		cq->completed(&entry[i], 0, sink);
-	if (__builtin_expect(n == -FI_EAVAIL, 0))
-		return read_error(cq, sink) ? BATCH : 0;
+		cq->completed(&cq->entry[i], 0, sink);
+	if (n == -FI_EAVAIL)
+		return read_error(cq, sink) ? DOFI_CQ_BATCH : 0;
 	return n;
 }
 
-static inline __attribute__((always_inline)) ssize_t read_batch(struct dofi_cq *cq, struct dofi_sink *sink)
+static ssize_t deal_with(struct dofi_cq *cq, ssize_t n, struct dofi_sink *sink)
 {
-	struct fi_cq_data_entry entry[BATCH];
-
-	ssize_t n = fi_cq_read(cq->fid, entry, BATCH);
-
-	if (__builtin_expect(n < 0 && n != -FI_EAGAIN && n != -FI_EAVAIL, 0))
+	if (n < 0 && n != -FI_EAGAIN && n != -FI_EAVAIL)
 		dofi_progress_fail(cq->progress, n);
-	return hand_over(cq, entry, n, sink);
+	return hand_over(cq, n, sink);
 }
 
 /*
  * A read may leave some behind: of a batch that was full, or that ended before a failed
- * completion. And it took what would wake the progress thread for them.
+ * completion. And it may have taken what would wake the progress thread for them.
  */
-static inline bool left_behind(const struct dofi_cq *cq, ssize_t n)
+static bool left_behind(const struct dofi_cq *cq, ssize_t n)
 {
-	return n == BATCH || (n > 0 && __builtin_expect(atomic_load_explicit(
-		&cq->mode, memory_order_relaxed) == DOFI_CQ_ARMED, 0));
+	return n == DOFI_CQ_BATCH || (n > 0 && atomic_load(&cq->mode) == DOFI_CQ_ARMED);
+}
+
+void dofi_cq_go_on(struct dofi_cq *cq, ssize_t n, struct dofi_sink *sink)
+{
+	while (left_behind(cq, deal_with(cq, n, sink)))
+		n = dofi_cq_read(cq);
+	dofi_cq_leave(cq);
 }
 
 void dofi_cq_poll(struct dofi_cq *cq, struct dofi_sink *sink)
 {
 	/* The thread that holds the lock delivers to every EVD, ours included. */
-	if (pthread_mutex_trylock(&cq->lock))
-		return;
-	while (cq->fid && left_behind(cq, read_batch(cq, sink)))
-		;
-	/* no other thread has the lock */
-	atomic_store_explicit(&cq->polls, atomic_load_explicit(&cq->polls, memory_order_relaxed) + 1,
-			      memory_order_relaxed);
-	pthread_mutex_unlock(&cq->lock);
+	if (dofi_cq_try(cq))
+		dofi_cq_go_on(cq, dofi_cq_read(cq), sink);
 }
 
 bool dofi_cq_drain(struct dofi_cq *cq)
@@ -172,7 +180,7 @@ bool dofi_cq_drain(struct dofi_cq *cq)
 	bool found = false;
 
 	pthread_mutex_lock(&cq->lock);
-	while (cq->fid && read_batch(cq, NULL) > 0)
+	while (deal_with(cq, dofi_cq_read(cq), NULL) > 0)
 		found = true;
 	pthread_mutex_unlock(&cq->lock);
 	return found;
@@ -232,7 +240,7 @@ static bool yield_to_program(struct dofi_cq *cq, int64_t now)
 		cq->ticks *= 2;
 	unwatch(cq);
 	cq->look_at = now + us * 1000;
-	atomic_store(&cq->mode, first ? DOFI_CQ_PROBED : DOFI_CQ_OWNED);
+	set_mode(cq, first ? DOFI_CQ_PROBED : DOFI_CQ_OWNED);
 	return !atomic_load(&cq->sleepers);
 }
 
@@ -261,11 +269,10 @@ static bool leave_to_program(struct dofi_cq *cq, int64_t now)
  */
 static bool clear_signal(struct dofi_cq *cq)
 {
-	struct fi_cq_data_entry entry[BATCH];
 	bool found;
 
 	pthread_mutex_lock(&cq->lock);
-	found = hand_over(cq, entry, fi_cq_sread(cq->fid, entry, BATCH, NULL, 1), NULL) > 0;
+	found = hand_over(cq, fi_cq_sread(cq->fid, cq->entry, DOFI_CQ_BATCH, NULL, 1), NULL) > 0;
 	pthread_mutex_unlock(&cq->lock);
 	return found;
 }
@@ -286,7 +293,7 @@ static void drain_and_arm(struct dofi_cq *cq, int64_t now)
 	int i;
 
 	/* before it is drained: whoever posts the first receive later sees it, see dofi_cq_kick() */
-	atomic_store(&cq->mode, DOFI_CQ_ARMED);
+	set_mode(cq, DOFI_CQ_ARMED);
 	for (i = 0; i < ARM_TRIES; i++) {
 		if (!dofi_cq_drain(cq) && cq->progress->stale_signal && clear_signal(cq))
 			continue;
@@ -301,7 +308,7 @@ static void drain_and_arm(struct dofi_cq *cq, int64_t now)
 	}
 	/* traffic outruns us: come back after the other queues had their turn */
 	cq->look_at = now;
-	atomic_store(&cq->mode, DOFI_CQ_OWNED);
+	set_mode(cq, DOFI_CQ_OWNED);
 }
 
 void dofi_cq_serve(struct dofi_cq *cq, int64_t now)

@@ -6,7 +6,11 @@
 #include "fab/progress.h"
 
 #include <rdma/fi_domain.h>
+#include <rdma/fi_errno.h>
 #include <stdatomic.h>
+
+/* Most completions that one read brings. */
+#define DOFI_CQ_BATCH 16
 
 /*
  * Who reads a CQ. ARMED: nobody polls; epoll wakes the progress thread. PROBED:
@@ -20,17 +24,19 @@ enum dofi_cq_mode {
 };
 
 struct dofi_cq {
+	pthread_mutex_t lock;		/* reading fid and handing over what was read; keeps order */
 	struct dofi_source source;
 	struct dofi_progress *progress;
-	pthread_mutex_t lock;		/* reading fid and handing over what was read; keeps order */
 	struct fid_cq *fid;		/* NULL when closed; under lock, like the next */
 	dofi_completed *completed;	/* the progress thread's, at hand */
+	struct fi_cq_data_entry entry[DOFI_CQ_BATCH]; /* what the last read brought */
 	int fd;
 
 	_Atomic unsigned polls;		/* counts reads by the program's threads */
 	_Atomic unsigned uses;		/* counts their posts, and events that others read for them */
 	_Atomic int sleepers;		/* those who wait and do not poll: threads, CNOs */
 	_Atomic int mode;		/* enum dofi_cq_mode, written by the progress thread */
+	_Atomic(struct fid_cq *) programs_fid; /* fid, unless ARMED or closed */
 
 	/* progress thread only */
 	unsigned seen_polls;		/* when last looked */
@@ -49,6 +55,38 @@ void dofi_cq_close(struct dofi_cq *cq);
 
 /* A program's thread: reads all that is there, unless another thread is at it. */
 void dofi_cq_poll(struct dofi_cq *cq, struct dofi_sink *sink);
+
+/*
+ * The same in parts, for who looks at a completion first. dofi_cq_try() is false if another
+ * thread is at the CQ, which delivers to every EVD. After it comes dofi_cq_read(), which fills
+ * cq->entry and whose result is fi_cq_read()'s, and then dofi_cq_go_on() with that; or, where
+ * one completion came while programs_fid was set and was dealt with, dofi_cq_leave().
+ */
+static inline bool dofi_cq_try(struct dofi_cq *cq)
+{
+	return !pthread_mutex_trylock(&cq->lock);
+}
+
+static inline ssize_t dofi_cq_read_from(struct dofi_cq *cq, struct fid_cq *fid)
+{
+	return fi_cq_read(fid, cq->entry, DOFI_CQ_BATCH);
+}
+
+static inline ssize_t dofi_cq_read(struct dofi_cq *cq)
+{
+	return cq->fid ? dofi_cq_read_from(cq, cq->fid) : -FI_EAGAIN;
+}
+
+static inline void dofi_cq_leave(struct dofi_cq *cq)
+{
+	/* no other thread has the lock */
+	atomic_store_explicit(&cq->polls, atomic_load_explicit(&cq->polls, memory_order_relaxed) + 1,
+			      memory_order_relaxed);
+	pthread_mutex_unlock(&cq->lock);
+}
+
+/* Hands over what a read brought, reads on until nothing is left behind, and leaves. */
+void dofi_cq_go_on(struct dofi_cq *cq, ssize_t n, struct dofi_sink *sink);
 
 /* A program's thread posted something, or took an event that was read before it came. Any lock. */
 static inline void dofi_cq_used(struct dofi_cq *cq)

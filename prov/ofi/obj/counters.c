@@ -8,13 +8,13 @@
 #include <inttypes.h>
 #include <stddef.h>
 
-/* A counter is a field of its object, less another where that is counted among it. */
+/* A counter is a field of its object, or the sum of some, less another that is counted in it. */
 struct counter {
 	const char *name;
-	size_t at, less;		/* offsets; @less 0 is none */
+	size_t less, at[3];		/* offsets; 0 is none */
 };
 
-#define IA(name_, member) { name_, offsetof(struct dofi_ia, member), 0 }
+#define IA(name_, member) { name_, 0, { offsetof(struct dofi_ia, member) } }
 #define MADE(name_, type) IA(name_, made[DOFI_KIND(DAT_HANDLE_TYPE_##type)])
 #define FREED(name_, type) IA(name_, freed[DOFI_KIND(DAT_HANDLE_TYPE_##type)])
 
@@ -29,8 +29,8 @@ static const struct counter ia_counters[DOFI_IA_COUNTERS] = {
 	[3] = FREED("lmr_free", LMR),
 	[4] = MADE("rmr_create", RMR),
 	[5] = FREED("rmr_free", RMR),
-	[6] = { "psp_create", offsetof(struct dofi_ia, made[DOFI_KIND(DAT_HANDLE_TYPE_PSP)]),
-		offsetof(struct dofi_ia, count.psp_any) },
+	[6] = { "psp_create", offsetof(struct dofi_ia, count.psp_any),
+		{ offsetof(struct dofi_ia, made[DOFI_KIND(DAT_HANDLE_TYPE_PSP)]) } },
 	[7] = IA("psp_create_any", count.psp_any),
 	[8] = FREED("psp_free", PSP),
 	[9] = MADE("rsp_create", RSP),
@@ -60,19 +60,19 @@ static const struct counter ia_counters[DOFI_IA_COUNTERS] = {
 	[57] = IA("cm_err_timeout", count.timeout),
 };
 
+#define EP(name_, member) { name_, 0, { offsetof(struct dofi_ep, member) } }
+#define POSTS(name_, kind) EP(name_, posted[DOFI_DTO_##kind].ops)
 #define POSTED(name_, kind)                                                               \
-	{ name_, offsetof(struct dofi_ep, posted[DOFI_DTO_##kind].ops), 0 },              \
-	{ name_ "_data", offsetof(struct dofi_ep, posted[DOFI_DTO_##kind].bytes), 0 }
-#define POSTS(name_, kind) { name_, offsetof(struct dofi_ep, posted[DOFI_DTO_##kind].ops), 0 }
+	POSTS(name_, kind), EP(name_ "_data", posted[DOFI_DTO_##kind].bytes)
 #define RECEIVED(name_, kind)                                                             \
-	{ name_, offsetof(struct dofi_ep, receipts[DOFI_DTO_##kind].ops), 0 },            \
-	{ name_ "_data", offsetof(struct dofi_ep, receipts[DOFI_DTO_##kind].bytes), 0 }
-#define NO_DATAGRAMS { NULL, 0, 0 }, { NULL, 0, 0 }
+	EP(name_, receipts[DOFI_DTO_##kind].ops),                                         \
+	EP(name_ "_data", receipts[DOFI_DTO_##kind].bytes)
+#define NO_DATAGRAMS { NULL, 0, { 0 } }, { NULL, 0, { 0 } }
 
 /* In the order of DAT_EP_COUNTERS. */
 static const struct counter ep_counters[DOFI_EP_COUNTERS] = {
-	{ "connect", offsetof(struct dofi_ep, n_connect), 0 },
-	{ "disconnect", offsetof(struct dofi_ep, n_disconnect), 0 },
+	EP("connect", n_connect),
+	EP("disconnect", n_disconnect),
 	POSTED("post_send", SEND),
 	NO_DATAGRAMS,
 	POSTED("post_recv", RECV),
@@ -87,19 +87,19 @@ static const struct counter ep_counters[DOFI_EP_COUNTERS] = {
 	RECEIVED("recv_rdma_imm", RECV_WRITE_IMMED),
 };
 
-#define EVD(name_, member) { name_, offsetof(struct dofi_evd, count_of.member), 0 }
+#define COUNT_OF(member) offsetof(struct dofi_evd, count_of.member)
+#define EVD(name_, member) { name_, 0, { COUNT_OF(member) } }
 
 /* In the order of DAT_EVD_COUNTERS. */
 static const struct counter evd_counters[DOFI_EVD_COUNTERS] = {
 	EVD("wait", wait),
 	EVD("wait_blocked", blocked),
 	EVD("wait_notify", notify),
-	EVD("dequeue", dequeue),
-	{ "dequeue_found", offsetof(struct dofi_evd, count_of.dequeue),
-	  offsetof(struct dofi_evd, count_of.not_found) },
+	{ "dequeue", 0, { COUNT_OF(found), COUNT_OF(straight), COUNT_OF(not_found) } },
+	{ "dequeue_found", 0, { COUNT_OF(found), COUNT_OF(straight) } },
 	EVD("dequeue_not_found", not_found),
-	EVD("dequeue_poll", poll),
-	EVD("dequeue_poll_found", poll_found),
+	{ "dequeue_poll", 0, { COUNT_OF(poll), COUNT_OF(straight) } },
+	EVD("dequeue_poll_found", straight),
 	EVD("conn_callback", connection),
 	EVD("dto_callback", completion),
 };
@@ -152,7 +152,9 @@ static uint64_t field(const struct counted *c, size_t at)
 /* What counter @i has counted since the reset. Needs the object's lock. */
 static uint64_t value(const struct counted *c, int i, bool reset)
 {
-	uint64_t now = field(c, c->counter[i].at) - field(c, c->counter[i].less);
+	const struct counter *counter = &c->counter[i];
+	uint64_t now = field(c, counter->at[0]) + field(c, counter->at[1]) +
+		       field(c, counter->at[2]) - field(c, counter->less);
 	uint64_t v = now - c->base[i];
 
 	if (reset)

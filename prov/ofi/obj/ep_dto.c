@@ -388,8 +388,7 @@ static __attribute__((noinline)) void part_done(struct dofi_ep *ep, struct dofi_
 static inline void complete(const struct fi_cq_data_entry *entry, int err,
 			    const struct dofi_arrived *arrived, struct dofi_sink *sink)
 {
-	uintptr_t context = (uintptr_t)entry->op_context;
-	struct dofi_dto *dto = (struct dofi_dto *)(context & ~(uintptr_t)(DOFI_DTO_GENERATIONS - 1));
+	struct dofi_dto *dto = dofi_dto_of(entry->op_context);
 	struct dofi_ep *ep;
 
 	if (!dto)

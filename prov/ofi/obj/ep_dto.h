@@ -67,19 +67,22 @@ struct dofi_dto {
 	struct dofi_ep *ep;
 	uint64_t cookie;
 	uint64_t length;		/* fabrics do not report it for requests */
+	uintptr_t context;		/* its address and generation */
 	uint64_t remote_addr;
 	uint32_t remote_key;
+	uint32_t immed;			/* data that travels beside a message */
+	uint32_t number;		/* its place in the queue: tail, when it was posted */
+	/* together, to be written at once */
 	uint8_t kind;			/* enum dofi_dto_kind */
 	uint8_t flags;			/* DAT_COMPLETION_FLAGS of the post */
-	uint8_t status;			/* DAT_DTO_COMPLETION_STATUS, once done */
 	uint8_t n_iov;			/* segments of no bytes are left out */
-	uint8_t generation;
+	uint8_t parts;			/* completions to come from the fabric before the last one */
 	bool at_fabric;
 	bool done;
-	uint8_t parts;			/* completions to come from the fabric before the last one */
-	bool submitted;			/* the first part of several is at the fabric, or was */
+	bool plain;			/* a send of one segment without flags, see ep_plain.h */
 	bool announced;			/* of a send: the peer knows that it comes */
-	uint32_t immed;			/* data that travels beside a message */
+	bool submitted;			/* the first part of several is at the fabric, or was */
+	uint8_t status;			/* DAT_DTO_COMPLETION_STATUS, once done */
 	union {
 		struct {
 			DAT_RMR_HANDLE rmr;	/* of a bind, for its event: it may be gone by then */
@@ -110,7 +113,18 @@ struct dofi_dto {
 
 static inline void *dofi_dto_context(const struct dofi_dto *dto)
 {
-	return (void *)((uintptr_t)dto | (dto->generation & (DOFI_DTO_GENERATIONS - 1)));
+	return (void *)dto->context;
+}
+
+static inline struct dofi_dto *dofi_dto_of(const void *context)
+{
+	return (struct dofi_dto *)((uintptr_t)context & ~(uintptr_t)(DOFI_DTO_GENERATIONS - 1));
+}
+
+/* The slot begins another life. */
+static inline void dofi_dto_renew(struct dofi_dto *dto)
+{
+	dto->context = (uintptr_t)dto | ((dto->context + 1) & (DOFI_DTO_GENERATIONS - 1));
 }
 
 /* Records how @dto ended: a positive @err ends the connection, too. EP lock held. */

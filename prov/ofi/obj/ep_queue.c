@@ -26,7 +26,7 @@ static int queue_init(struct dofi_queue *q, struct dofi_ep *ep, uint32_t depth, 
 {
 	static _Atomic uint8_t first_generation;
 	/* blocks come zeroed: without another start a stale context could fit a new slot */
-	uint8_t generation = atomic_fetch_add(&first_generation, 7);
+	const uint8_t generation = atomic_fetch_add(&first_generation, 7);
 	uint32_t slots = slots_for(depth);
 	uint32_t i;
 
@@ -39,7 +39,7 @@ static int queue_init(struct dofi_queue *q, struct dofi_ep *ep, uint32_t depth, 
 		struct dofi_dto *dto = dofi_queue_at(q, i);
 
 		dto->ep = ep;
-		dto->generation = generation;
+		dto->context = (uintptr_t)dto | (generation & (DOFI_DTO_GENERATIONS - 1));
 		dto->desc = (void **)&dto->iov[max_iov];
 	}
 	return 0;
@@ -48,13 +48,15 @@ static int queue_init(struct dofi_queue *q, struct dofi_ep *ep, uint32_t depth, 
 /* All of an operation but what belongs to its slot. */
 void dofi_dto_copy(struct dofi_dto *to, const struct dofi_dto *from, uint32_t max_iov)
 {
-	const uint8_t generation = to->generation;
+	const uintptr_t context = to->context;
+	const uint32_t number = to->number;
 	struct dofi_ep *ep = to->ep;
 	void **desc = to->desc;
 
 	*to = *from;
 	to->ep = ep;
-	to->generation = generation;
+	to->context = context;
+	to->number = number;
 	to->desc = desc;
 	memcpy(to->iov, from->iov, max_iov * sizeof(*to->iov));
 	memcpy(to->desc, from->desc, max_iov * sizeof(*to->desc));
@@ -79,8 +81,10 @@ int dofi_queue_renew(struct dofi_queue *next, const struct dofi_queue *q, struct
 	next->head = q->head;
 	next->next = q->next;
 	next->tail = q->tail;
-	for (i = q->head; i != q->tail; i++)
+	for (i = q->head; i != q->tail; i++) {
+		dofi_queue_at(next, i)->number = i;
 		dofi_dto_copy(dofi_queue_at(next, i), dofi_queue_at(q, i), q->max_iov);
+	}
 	return 0;
 }
 
@@ -196,9 +200,25 @@ static DOFI_INTO_CALLER bool submit(struct dofi_ep *ep, struct dofi_queue *q,
 	return true;
 }
 
-void dofi_queue_pump(struct dofi_ep *ep, struct dofi_queue *q)
+static inline bool waits(const struct dofi_queue *q)
 {
-	while (q->next != q->tail && q->open) {
+	return q->next != q->tail;
+}
+
+/* Worked out when something of it changes, so that a plain send need not look at it all. */
+static void plain_renew(struct dofi_ep *ep)
+{
+	const bool plain = ep->sq.open && ep->state == DAT_EP_STATE_CONNECTED && !ep->framed &&
+			   !waits(&ep->sq) && !waits(&ep->rq) && !ep->owes;
+
+	ep->send = plain ? ep->obj.ia->xport->send : NULL;
+	if (!ep->send)
+		ep->lmr = &dofi_lmr_none;	/* so that the LMR alone tells */
+}
+
+static void queue_pump(struct dofi_ep *ep, struct dofi_queue *q)
+{
+	while (waits(q) && q->open) {
 		struct dofi_dto *dto = dofi_queue_at(q, q->next);
 
 		if (held_back(ep, dto))
@@ -210,10 +230,16 @@ void dofi_queue_pump(struct dofi_ep *ep, struct dofi_queue *q)
 	}
 }
 
+void dofi_queue_pump(struct dofi_ep *ep, struct dofi_queue *q)
+{
+	queue_pump(ep, q);
+	plain_renew(ep);
+}
+
 /* An EP that is disconnected accepts operations and flushes them at once. */
 void dofi_queue_commit(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *dto, uint8_t kind)
 {
-	const bool first = q->next == q->tail;
+	const bool first = !waits(q);
 
 	q->tail++;
 	if (__builtin_expect(!q->open, 0)) {
@@ -223,10 +249,10 @@ void dofi_queue_commit(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto
 	}
 	dofi_cq_used(&ep->pz->domain.cq);
 	/* nothing is before it, and there is nothing that it might have to wait for */
-	if (__builtin_expect(kind < DOFI_DTO_BIND && first && !ep->reads, 1))
-		submit(ep, q, dto, kind);
-	else
+	if (__builtin_expect(kind >= DOFI_DTO_BIND || !first || ep->reads, 0))
 		dofi_queue_pump(ep, q);
+	else if (__builtin_expect(!submit(ep, q, dto, kind), 0))
+		plain_renew(ep);
 }
 
 void dofi_dto_pump(struct dofi_ep *ep)
@@ -249,4 +275,5 @@ void dofi_ep_gate(struct dofi_ep *ep)
 
 	ep->rq.open = open && ep->state != DAT_EP_STATE_ACTIVE_CONNECTION_PENDING;
 	ep->sq.open = ep->rq.open && ep->state != DAT_EP_STATE_COMPLETION_PENDING;
+	plain_renew(ep);
 }

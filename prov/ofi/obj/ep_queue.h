@@ -55,9 +55,10 @@ static inline struct dofi_dto *dofi_queue_reserve(struct dofi_queue *q)
 	if (dofi_queue_full(q))
 		return NULL;
 	dto = dofi_queue_at(q, q->tail);
-	dto->generation++;
-	dto->at_fabric = dto->done = dto->announced = false;
+	dofi_dto_renew(dto);
+	dto->number = q->tail;
 	dto->parts = 0;
+	dto->at_fabric = dto->done = dto->plain = dto->announced = false;
 	return dto;
 }
 

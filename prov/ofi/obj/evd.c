@@ -89,7 +89,7 @@ int dofi_evd_push(struct dofi_evd *evd, const struct dofi_event *event, bool wak
 	*ring_slot(evd, count) = *event;
 	count_event(evd, event->number);
 	/* pairs with the acquire of a thread that looks before it locks */
-	atomic_store_explicit(&evd->count, count + 1, memory_order_release);
+	dofi_evd_set_count(evd, count + 1);
 	if (wake)
 		notify(evd, count + 1);
 	pthread_mutex_unlock(&evd->lock);
@@ -154,6 +154,21 @@ static int feed_index(struct dofi_evd *evd, struct dofi_cq *cq)
 	return free_index;
 }
 
+void dofi_evd_route(struct dofi_evd *evd)
+{
+	struct dofi_cq *only = NULL;
+	int i, n = 0;
+
+	for (i = 0; i < DOFI_EVD_FEEDS; i++) {
+		if (!evd->feed_users[i])
+			continue;
+		only = atomic_load(&evd->feed[i]);
+		n++;
+	}
+	evd->only_feed = n == 1 && !evd->cno && !evd->waiting ? only : NULL;
+	dofi_evd_set_count(evd, atomic_load(&evd->count));
+}
+
 void dofi_evd_feed_get(struct dofi_evd *evd, struct dofi_cq *cq)
 {
 	int i;
@@ -162,6 +177,7 @@ void dofi_evd_feed_get(struct dofi_evd *evd, struct dofi_cq *cq)
 	i = feed_index(evd, cq);
 	if (i >= 0 && !evd->feed_users[i]++) {
 		atomic_store(&evd->feed[i], cq);
+		dofi_evd_route(evd);
 		if (evd->cno)
 			dofi_cq_sleep_begin(cq);
 	}
@@ -177,6 +193,7 @@ void dofi_evd_feed_put(struct dofi_evd *evd, struct dofi_cq *cq)
 	/* not there: it came when all places were taken */
 	if (i >= 0 && evd->feed_users[i] && !--evd->feed_users[i]) {
 		atomic_store(&evd->feed[i], NULL);
+		dofi_evd_route(evd);
 		if (evd->cno)
 			dofi_cq_sleep_end(cq);
 	}
@@ -264,7 +281,7 @@ void dofi_evd_purge_ep(struct dofi_evd *evd, DAT_EP_HANDLE ep)
 	for (i = 0; i < count; i++)
 		if (!is_connection_event_of(ring_slot(evd, i), ep))
 			*ring_slot(evd, kept++) = *ring_slot(evd, i);
-	atomic_store(&evd->count, kept);
+	dofi_evd_set_count(evd, kept);
 	if (evd->cno && !kept)
 		dofi_cno_update(evd->cno, &evd->at_cno, false);
 	pthread_mutex_unlock(&evd->lock);
@@ -274,6 +291,7 @@ void dofi_evd_purge_ep(struct dofi_evd *evd, DAT_EP_HANDLE ep)
 static void cno_attach(struct dofi_evd *evd, struct dofi_cno *cno)
 {
 	evd->cno = cno;
+	dofi_evd_route(evd);
 	if (!cno)
 		return;
 	dofi_obj_get(&cno->obj);
@@ -289,6 +307,7 @@ static void cno_detach(struct dofi_evd *evd, bool freed)
 	if (!cno)
 		return;
 	evd->cno = NULL;
+	dofi_evd_route(evd);
 	dofi_evd_each_feed(evd, dofi_cq_sleep_end);
 	dofi_cno_detach(cno, &evd->at_cno, freed);
 	dofi_obj_put(&cno->obj);
@@ -330,7 +349,8 @@ static void evd_destroy(struct dofi_obj *obj)
 	while (evd->waiting)	/* it leaves with DAT_ABORT and signals */
 		pthread_cond_wait(&evd->cond, &evd->lock);
 	cno_detach(evd, true);
-	count = atomic_exchange(&evd->count, 0);
+	count = atomic_load(&evd->count);
+	dofi_evd_set_count(evd, 0);
 	pthread_mutex_unlock(&evd->lock);
 	refuse_requests(evd, count);
 	dofi_block_put(evd->ring, ring_bytes(evd->capacity));
@@ -362,7 +382,8 @@ DAT_RETURN dofi_evd_new(struct dofi_ia *ia, DAT_COUNT qlen, struct dofi_cno *cno
 	evd->qlen = qlen;
 	evd->flags = flags;
 	evd->head = 0;
-	atomic_store(&evd->count, 0);
+	evd->only_feed = NULL;
+	dofi_evd_set_count(evd, 0);
 	evd->enabled = evd->waitable = true;
 	evd->overflowed = evd->dying = false;
 	evd->streams = 0;
@@ -575,7 +596,7 @@ DAT_RETURN dofi_evd_post_se(DAT_EVD_HANDLE evd_handle, const DAT_EVENT *event)
 		*ring_slot(evd, count) = (struct dofi_event){
 			.number = event->event_number, .data = event->event_data,
 		};
-		atomic_store_explicit(&evd->count, count + 1, memory_order_release);
+		dofi_evd_set_count(evd, count + 1);
 		notify(evd, count + 1);
 	}
 	pthread_mutex_unlock(&evd->lock);

@@ -51,6 +51,13 @@ struct dofi_evd {
 	/* The CQs to poll. PZs are never unmapped, so a stale one is harmless to poll. */
 	_Atomic(struct dofi_cq *) feed[DOFI_EVD_FEEDS];
 
+	/*
+	 * The only one, where nobody but who polls need be told of its events, and while none is
+	 * queued: a completion may go straight to the consumer. Written by dofi_evd_route() and
+	 * dofi_evd_set_count(), read freely.
+	 */
+	_Atomic(struct dofi_cq *) straight_feed;
+
 	int streams;			/* what delivers here; under a lock of evd.c's, as is */
 	_Atomic DAT_COMPLETION_FLAGS notice;	/* how all of it notifies, see below; read freely */
 
@@ -60,6 +67,7 @@ struct dofi_evd {
 	uint32_t capacity;		/* a power of two, at least qlen */
 	uint32_t head;
 	_Atomic uint32_t count;		/* read without the lock to skip it when empty */
+	struct dofi_cq *only_feed;	/* straight_feed, whatever is queued */
 	DAT_COUNT qlen;
 	int feed_users[DOFI_EVD_FEEDS];
 	_Atomic(struct dofi_cno *) cno;	/* read without the lock to see whether there is one */
@@ -73,8 +81,9 @@ struct dofi_evd {
 	/* written by any thread, with dofi_count() */
 	struct {
 		uint64_t wait, blocked, notify;
-		uint64_t dequeue, not_found;
-		uint64_t poll, poll_found;	/* looks at the fabric, and events taken straight from it */
+		/* of dequeues: events from the queue, straight from the fabric, and none */
+		uint64_t found, straight, not_found;
+		uint64_t poll;		/* looks at the fabric, but for those whose event came straight */
 		uint64_t connection, completion; /* events queued */
 	} count_of;
 	uint64_t base[DOFI_EVD_COUNTERS]; /* see counters.c; under the lock */
@@ -98,6 +107,21 @@ static inline DAT_EVENT *dofi_sink_take(struct dofi_sink *sink, struct dofi_evd 
 		return NULL;
 	sink->evd = NULL;
 	return sink->event;
+}
+
+/* Moves the oldest event to the consumer. Needs the lock and an event. */
+void dofi_evd_take(struct dofi_evd *evd, DAT_EVENT *event);
+
+/* Works out only_feed, after the feeds, the CNO or the waiter changed. Needs the lock. */
+void dofi_evd_route(struct dofi_evd *evd);
+
+/* So many events are queued from now on. Needs the lock. */
+static inline void dofi_evd_set_count(struct dofi_evd *evd, uint32_t count)
+{
+	atomic_store_explicit(&evd->straight_feed, count ? NULL : evd->only_feed,
+			      memory_order_relaxed);
+	/* releases what is written to the queue */
+	atomic_store_explicit(&evd->count, count, memory_order_release);
 }
 
 /* Queues an asynchronous event of @ia about @handle; and one that is worth a warning. */

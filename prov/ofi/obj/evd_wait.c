@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Taking events from an EVD: dat_evd_dequeue and dat_evd_wait. */
+/* Taking events from an EVD, and dat_evd_wait. */
 
 #include "base/clock.h"
 #include "base/env.h"
@@ -13,42 +13,22 @@ static uint32_t pending(struct dofi_evd *evd)
 	return atomic_load_explicit(&evd->count, memory_order_acquire);
 }
 
-static inline bool poll_feed(struct dofi_evd *evd, int i, struct dofi_sink *sink)
-{
-	struct dofi_cq *cq = atomic_load_explicit(&evd->feed[i], memory_order_relaxed);
-
-	if (cq)
-		dofi_cq_poll(cq, sink);
-	return cq;
-}
-
 /* Reads the CQs that deliver here; whether there are any. */
 static bool poll_feeds(struct dofi_evd *evd)
 {
+	struct dofi_cq *cq;
 	bool any = false;
 	int i;
 
-	for (i = 0; i < DOFI_EVD_FEEDS; i++)
-		any |= poll_feed(evd, i, NULL);
+	for (i = 0; i < DOFI_EVD_FEEDS; i++) {
+		cq = atomic_load_explicit(&evd->feed[i], memory_order_relaxed);
+		if (cq)
+			dofi_cq_poll(cq, NULL);
+		any |= cq != NULL;
+	}
 	return any;
 }
 
-static __attribute__((noinline)) void poll_other_feeds(struct dofi_evd *evd, struct dofi_sink *sink)
-{
-	int i;
-
-	for (i = 1; i < DOFI_EVD_FEEDS && sink->evd; i++)
-		poll_feed(evd, i, sink);
-}
-
-/* The same until @sink has its event; most EVDs have one feed, the first. */
-static inline bool poll_into(struct dofi_evd *evd, struct dofi_sink *sink)
-{
-	poll_feed(evd, 0, sink);
-	if (sink->evd)
-		poll_other_feeds(evd, sink);
-	return !sink->evd;
-}
 #if DAT_VERSION_MAJOR >= 2
 void dofi_completion_extend(DAT_EVENT *event, uint32_t immed)
 {
@@ -70,8 +50,7 @@ void dofi_completion_extend(DAT_EVENT *event, uint32_t immed)
 }
 #endif
 
-/* Moves the oldest event to the consumer. Needs the lock and an event. */
-static void take(struct dofi_evd *evd, DAT_EVENT *event)
+void dofi_evd_take(struct dofi_evd *evd, DAT_EVENT *event)
 {
 	const struct dofi_event *e = &evd->ring[evd->head & (evd->capacity - 1)];
 	uint32_t left = pending(evd) - 1;
@@ -83,60 +62,9 @@ static void take(struct dofi_evd *evd, DAT_EVENT *event)
 	evd->head++;
 	evd->overflowed = false;
 	dofi_evd_each_feed(evd, dofi_cq_used);
-	atomic_store_explicit(&evd->count, left, memory_order_release);
+	dofi_evd_set_count(evd, left);
 	if (__builtin_expect(evd->cno != NULL, 0))
 		dofi_cno_update(evd->cno, &evd->at_cno, left && evd->enabled);
-}
-
-/* The consumer has its event without the queue: the CNO may have others to tell of. */
-static __attribute__((noinline)) void taken_at_once(struct dofi_evd *evd)
-{
-	pthread_mutex_lock(&evd->lock);
-	if (evd->cno)
-		dofi_cno_update(evd->cno, &evd->at_cno, pending(evd) && evd->enabled);
-	pthread_mutex_unlock(&evd->lock);
-}
-
-static __attribute__((noinline)) DAT_RETURN dequeue_queued(struct dofi_evd *evd, DAT_EVENT *event)
-{
-	DAT_RETURN ret = DAT_QUEUE_EMPTY; /* without the error bit, as programs compare it */
-
-	pthread_mutex_lock(&evd->lock);
-	if (evd->waiting) {
-		ret = DOFI_BAD_STATE(EVD_WAITER);
-	} else if (pending(evd)) {
-		take(evd, event);
-		ret = DAT_SUCCESS;
-	}
-	if (ret)
-		dofi_count(&evd->count_of.not_found);
-	pthread_mutex_unlock(&evd->lock);
-	return ret;
-}
-
-DAT_RETURN dofi_evd_dequeue(DAT_EVD_HANDLE evd_handle, DAT_EVENT *event)
-{
-	struct dofi_evd *evd = dofi_evd_check(evd_handle);
-	struct dofi_sink sink = { .evd = evd, .event = event };
-
-	if (!evd)
-		return DOFI_RET(DAT_INVALID_HANDLE, 0);
-	if (!event)
-		return DOFI_BAD_ARG(2);
-	dofi_count(&evd->count_of.dequeue);
-	if (pending(evd) || evd->waiting)
-		return dequeue_queued(evd, event);
-	dofi_count(&evd->count_of.poll);
-	if (poll_into(evd, &sink)) {
-		dofi_count(&evd->count_of.poll_found);
-		if (__builtin_expect(evd->cno != NULL, 0))
-			taken_at_once(evd);
-		return DAT_SUCCESS;
-	}
-	if (pending(evd))
-		return dequeue_queued(evd, event);
-	dofi_count(&evd->count_of.not_found);
-	return DAT_QUEUE_EMPTY;
 }
 
 /* Whether the waiter has what it came for. Needs the lock. */
@@ -221,7 +149,7 @@ static DAT_RETURN wait_result(struct dofi_evd *evd, DAT_EVENT *event, DAT_COUNT 
 		*nmore = pending(evd);
 		return DOFI_RET(DAT_TIMEOUT_EXPIRED, 0);
 	}
-	take(evd, event);
+	dofi_evd_take(evd, event);
 	*nmore = pending(evd);
 	return DAT_SUCCESS;
 }
@@ -252,6 +180,7 @@ static DAT_RETURN wait_locked(struct dofi_evd *evd, DAT_TIMEOUT timeout, DAT_COU
 		return ret;
 	dofi_count(&evd->count_of.wait);
 	evd->waiting = true;
+	dofi_evd_route(evd);
 	evd->threshold = threshold;
 	evd->evicted = false;
 	/* what is queued already counts as announced */
@@ -260,6 +189,7 @@ static DAT_RETURN wait_locked(struct dofi_evd *evd, DAT_TIMEOUT timeout, DAT_COU
 		wait_for_events(evd, dofi_deadline(timeout));
 	ret = wait_result(evd, event, nmore);
 	evd->waiting = false;
+	dofi_evd_route(evd);
 	if (evd->dying)
 		pthread_cond_broadcast(&evd->cond);
 	return ret;

@@ -33,15 +33,19 @@ DAT_RETURN dofi_lmr_refusal(const struct dofi_lmr *lmr, uint64_t addr, uint64_t 
 static void lmr_destroy(struct dofi_obj *obj)
 {
 	struct dofi_lmr *lmr = (struct dofi_lmr *)obj;
+	struct dofi_pz *pz = lmr->pz;
 	int ret;
 
 	if (!dofi_obj_retire(obj))
 		return;
 	dofi_lmr_atomic_close(lmr);
+	/* an EP may remember it: as dofi_lmr_none, of no use */
+	atomic_store_explicit(&lmr->context, 0, memory_order_relaxed);
+	lmr->pz = NULL;
 	ret = fi_close(&lmr->mr->fid);
 	if (ret)
 		dofi_log(DOFI_WARN, DOFI_MEM, "closing a registration: %s", fi_strerror(-ret));
-	dofi_obj_put(&lmr->pz->obj);
+	dofi_obj_put(&pz->obj);
 	dofi_obj_free(&dofi_lmr_pool, DAT_HANDLE_TYPE_LMR, obj);
 }
 
@@ -51,11 +55,15 @@ uint64_t dofi_lmr_remote_access(DAT_MEM_PRIV_FLAGS priv)
 	       (priv & DAT_MEM_PRIV_REMOTE_WRITE_FLAG ? FI_REMOTE_WRITE : 0);
 }
 
+const struct dofi_lmr dofi_lmr_none;
+
 static void context_renew(struct dofi_lmr *lmr)
 {
 	lmr->generation++;
-	lmr->context = ((DAT_LMR_CONTEXT)lmr->generation << DOFI_LMR_GEN_SHIFT) |
-		       (dofi_pool_index(lmr) + 1);
+	/* releases what the data path reads of it */
+	atomic_store_explicit(&lmr->context,
+			      (DAT_LMR_CONTEXT)lmr->generation << DOFI_LMR_GEN_SHIFT |
+				      (dofi_pool_index(lmr) + 1), memory_order_release);
 }
 
 /* What a registration is asked for, without the differences between the versions. */

@@ -13,7 +13,7 @@ struct dofi_lmr {
 	struct dofi_pz *pz;
 	uint64_t addr, len;		/* addr is 0 where segments count from the first byte */
 	uint64_t origin;		/* to be added to a segment's address: 0, or the first byte's */
-	DAT_LMR_CONTEXT context;	/* pool index and generation */
+	_Atomic DAT_LMR_CONTEXT context; /* pool index and generation; 0 while there is no such LMR */
 	DAT_RMR_CONTEXT key;		/* the fabric's; 0 without remote privilege */
 	DAT_MEM_PRIV_FLAGS priv;
 	DAT_REGION_DESCRIPTION region;
@@ -42,20 +42,29 @@ static inline struct dofi_lmr *dofi_lmr_check(DAT_LMR_HANDLE handle)
 	return dofi_obj_check(&dofi_lmr_pool, DAT_HANDLE_TYPE_LMR, handle);
 }
 
+/* Whether @lmr, which may be any that ever was, is the live one of @context. */
+static inline bool dofi_lmr_is(const struct dofi_lmr *lmr, DAT_LMR_CONTEXT context)
+{
+	/* pairs with the release in context_renew() */
+	return atomic_load_explicit(&lmr->context, memory_order_acquire) == context;
+}
+
+/* An LMR of no context and no zone. */
+extern const struct dofi_lmr dofi_lmr_none;
+
 /* The live LMR of @context, or NULL. */
 static inline struct dofi_lmr *dofi_lmr_at(DAT_LMR_CONTEXT context)
 {
 	struct dofi_lmr *lmr = dofi_pool_at(&dofi_lmr_pool, (context & DOFI_LMR_INDEX_MASK) - 1);
 
-	if (!lmr || !atomic_load_explicit(&lmr->obj.kind, memory_order_acquire) ||
-	    lmr->context != context)
-		return NULL;
-	return lmr;
+	return lmr && dofi_lmr_is(lmr, context) ? lmr : NULL;
 }
 
 static inline bool dofi_lmr_covers(const struct dofi_lmr *lmr, uint64_t addr, uint64_t len)
 {
-	return addr >= lmr->addr && len <= lmr->len && addr - lmr->addr <= lmr->len - len;
+	const uint64_t offset = addr - lmr->addr;	/* huge if it begins before */
+
+	return offset <= lmr->len && len <= lmr->len - offset;
 }
 
 /* The address in this process of what segments call @addr. */

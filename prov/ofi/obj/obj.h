@@ -45,6 +45,16 @@ static inline void *dofi_obj_check(struct dofi_pool *pool, DAT_HANDLE_TYPE type,
 	return atomic_load_explicit(&obj->kind, memory_order_acquire) == DOFI_KIND(type) ? obj : NULL;
 }
 
+/* Whether it is, as far as a short look tells; false says nothing. */
+static inline bool dofi_obj_among_first(const struct dofi_pool *pool, DAT_HANDLE_TYPE type,
+					DAT_HANDLE handle)
+{
+	const struct dofi_obj *obj = handle;
+
+	return dofi_pool_owns_first(pool, obj) &&
+	       atomic_load_explicit(&obj->kind, memory_order_acquire) == DOFI_KIND(type);
+}
+
 /* @handle as an object of any type, or NULL. */
 struct dofi_obj *dofi_obj_any(DAT_HANDLE handle);
 

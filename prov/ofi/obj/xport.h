@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct dofi_cr;
 struct dofi_dto;
@@ -32,6 +33,10 @@ enum dofi_reject {
 	DOFI_REJECT_PROVIDER,	/* nobody listens, no room: NON_PEER_REJECTED */
 };
 
+/* Sends @len bytes at @buf, whose completion will have @context. 0 or a negative errno. */
+typedef ssize_t dofi_send(struct dofi_ep *ep, const void *buf, size_t len, void *desc,
+			  void *context);
+
 struct dofi_xport {
 	const char *name;
 	/* What the progress thread calls; its completed member leads to dofi_dto_complete(). */
@@ -39,7 +44,7 @@ struct dofi_xport {
 	/* Asked of fabrics besides private data: bytes that the transport adds to it. */
 	size_t header_size;
 
-	/* All below run on the progress thread with no lock held, but for submit. */
+	/* All below run on the progress thread with no lock held, but for the last three. */
 
 	/* The IA's own state: made before, freed after all else. 0 or negative errno. */
 	int (*ia_init)(struct dofi_ia *ia);
@@ -72,6 +77,12 @@ struct dofi_xport {
 	 * errno: the operation failed.
 	 */
 	int (*submit)(struct dofi_ep *ep, struct dofi_dto *dto);
+
+	/*
+	 * The same for a message of one piece of memory, beside which nothing travels, to a
+	 * connected peer without an SRQ. NULL if that is not simpler.
+	 */
+	dofi_send *send;
 
 	/* Goes on with what it owes the peer, when an operation has completed. EP lock held. */
 	void (*resume)(struct dofi_ep *ep);

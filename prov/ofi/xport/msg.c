@@ -493,6 +493,11 @@ static int send_plain(struct dofi_ep *ep, struct dofi_dto *dto)
 			    fi_send(ep->fid, NULL, 0, NULL, 0, context);
 }
 
+static ssize_t msg_send(struct dofi_ep *ep, const void *buf, size_t len, void *desc, void *context)
+{
+	return fi_send(ep->fid, buf, len, desc, 0, context);
+}
+
 /* Copies as much as an endpoint of an SRQ is sent in one frame. */
 static void gather(unsigned char *to, const struct dofi_dto *dto)
 {
@@ -715,7 +720,7 @@ static const struct dofi_progress_ops msg_progress_ops = {
 	.close = msg_close, .resume = msg_mail_resume
 
 const struct dofi_xport dofi_msg_xport = {
-	OPS, .progress_ops = &msg_progress_ops, .submit = msg_submit,
+	OPS, .progress_ops = &msg_progress_ops, .submit = msg_submit, .send = msg_send,
 };
 
 static const struct dofi_xport marked_xport = {

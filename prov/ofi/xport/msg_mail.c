@@ -137,7 +137,10 @@ void msg_mail_resume(struct dofi_ep *ep)
 			break;
 		m->replied++;
 	}
-	ep->owes = m->replied != m->served;
+	if (ep->owes != (m->replied != m->served)) {
+		ep->owes = !ep->owes;
+		dofi_ep_gate(ep);
+	}
 }
 
 static struct reply serve(struct dofi_ep *ep, const struct request *r)

@@ -4,6 +4,7 @@
 #include "obj/ops.h"
 
 TestSuite(ep_post, .init = ops_init, .fini = ia_fini);
+TestSuite(ep_plain, .init = ops_init, .fini = ia_fini);
 
 /* What may be posted */
 
@@ -279,4 +280,122 @@ Test(ep_post, a_read_uses_no_more_segments_than_it_needs)
 
 	succeed(dofi_ep_post_rdma_read(ep, 2, s, cookie_of(1), &r, 0));
 	cr_expect_eq(transport.dto[0]->n_iov, 1);
+}
+
+/* Plain sends */
+
+Test(ep_plain, a_send_of_one_segment_takes_the_short_way)
+{
+	succeed(post_send(1));
+	succeed(post_send(2));
+	cr_expect_eq(transport.plain, 2);
+	cr_expect_eq(transport.dto[0]->iov[0].iov_base, (void *)memory);
+	cr_expect_eq(transport.dto[0]->iov[0].iov_len, 8);
+	cr_expect_eq(inside()->posted[DOFI_DTO_SEND].ops, 2);
+	cr_expect_eq(inside()->posted[DOFI_DTO_SEND].bytes, 16);
+	complete(0);
+	complete(1);
+	take(1, DAT_DTO_SUCCESS);
+	take(2, DAT_DTO_SUCCESS);
+}
+
+Test(ep_plain, all_others_do_not)
+{
+	DAT_LMR_TRIPLET two[] = { segment(0, 8), segment(8, 8) };
+
+	succeed(send_flags(1, DAT_COMPLETION_SOLICITED_WAIT_FLAG));
+	succeed(dofi_ep_post_send(ep, 2, two, cookie_of(2), DAT_COMPLETION_DEFAULT_FLAG));
+	succeed(dofi_ep_post_send(ep, 0, NULL, cookie_of(3), DAT_COMPLETION_DEFAULT_FLAG));
+	succeed(send_segment(segment(0, 0)));
+	succeed(post_write(5, 8, 8));
+	succeed(post_recv(6));
+	cr_expect_eq(transport.n, 6);
+	cr_expect_eq(transport.plain, 0);
+}
+
+Test(ep_plain, the_peers_srq_needs_frames)
+{
+	pthread_mutex_lock(&inside()->lock);
+	inside()->framed = true;
+	dofi_ep_gate(inside());
+	pthread_mutex_unlock(&inside()->lock);
+	succeed(post_send(1));
+	cr_expect_eq(transport.n, 1);
+	cr_expect_eq(transport.plain, 0);
+}
+
+/* What an LMR refuses is refused no matter which was used before. */
+Test(ep_plain, memory_is_checked_each_time)
+{
+	static char more[64];
+	DAT_LMR_CONTEXT second, unused, foreign;
+	DAT_LMR_HANDLE lmrs[2];
+	DAT_LMR_TRIPLET s = segment(0, 8);
+	DAT_PZ_HANDLE zone;
+
+	succeed(dofi_pz_create(dofi_ia_export(ia), &zone));
+	succeed(lmr_make(pz, more, sizeof(more), DAT_MEM_PRIV_LOCAL_READ_FLAG, &lmrs[0], &second,
+			 &unused));
+	succeed(lmr_make(zone, memory, sizeof(memory), DAT_MEM_PRIV_ALL_FLAG, &lmrs[1], &foreign,
+			 &unused));
+	succeed(send_segment(s));
+	s.lmr_context = second;
+	expect_type(send_segment(s), DAT_PROTECTION_VIOLATION);
+	s.virtual_address = (uintptr_t)more;
+	succeed(send_segment(s));
+	s.virtual_address += sizeof(more) - 7;
+	expect_type(send_segment(s), DAT_PROTECTION_VIOLATION);
+	s.virtual_address = (uintptr_t)more - 1;
+	expect_type(send_segment(s), DAT_PROTECTION_VIOLATION);
+	s = segment(0, 8);
+	s.lmr_context = foreign;
+	expect_type(send_segment(s), DAT_PROTECTION_VIOLATION);
+	s.lmr_context = 0;
+	expect_type(send_segment(s), DAT_PROTECTION_VIOLATION);
+	succeed(send_segment(segment(0, 8)));
+	cr_expect_eq(transport.plain, 3);
+}
+
+/* Neither by its context nor by that of no LMR. */
+Test(ep_plain, a_freed_lmr_is_forgotten)
+{
+	DAT_LMR_TRIPLET s = segment(0, 8);
+
+	succeed(send_segment(s));
+	succeed(dofi_lmr_free(lmr));
+	expect_type(send_segment(s), DAT_PROTECTION_VIOLATION);
+	s.lmr_context = 0;
+	expect_type(send_segment(s), DAT_PROTECTION_VIOLATION);
+	cr_expect_eq(transport.n, 1);
+}
+
+Test(ep_plain, what_waits_is_not_overtaken)
+{
+	uint64_t n;
+
+	transport.room = 1;
+	for (n = 0; n < 3; n++)
+		succeed(post_send(n));
+	cr_expect_eq(transport.n, 1);
+	transport.room = SUBMITS;
+	succeed(post_send(3));
+	cr_expect_eq(transport.n, 4);
+	cr_expect_eq(transport.plain, 1);
+	succeed(post_send(4));
+	cr_expect_eq(transport.plain, 2);
+	for (n = 0; n < 5; n++)
+		complete(n);
+	for (n = 0; n < 5; n++)
+		take(n, DAT_DTO_SUCCESS);
+}
+
+Test(ep_plain, nor_is_a_receive_kept_waiting)
+{
+	transport.room = 0;
+	succeed(post_recv(1));
+	transport.room = SUBMITS;
+	succeed(post_send(2));
+	complete(0);
+	cr_expect_eq(transport.n, 2, "its completion makes room for the receive");
+	take(2, DAT_DTO_SUCCESS);
 }

@@ -122,6 +122,23 @@ static int t_submit(struct dofi_ep *ep, struct dofi_dto *dto)
 	return 0;
 }
 
+/* As the other, so that a test sees no difference: with the memory where it would have been. */
+static ssize_t t_send(struct dofi_ep *ep, const void *buf, size_t len, void *desc, void *context)
+{
+	struct dofi_dto *dto = dofi_dto_of(context);
+	ssize_t ret;
+
+	/* what comes next is asked again, by the way of all operations */
+	if (transport.fail || !transport.room)
+		return transport.fail ? transport.fail : -FI_EAGAIN;
+	ret = t_submit(ep, dto);
+	dto->n_iov = 1;
+	dto->iov[0] = (struct iovec){ (void *)(uintptr_t)buf, len };
+	dto->desc[0] = desc;
+	transport.plain++;
+	return ret;
+}
+
 static const struct dofi_progress_ops progress_ops = { .completed = dofi_dto_complete };
 
 const struct dofi_xport transport_ops = {
@@ -137,6 +154,7 @@ const struct dofi_xport transport_ops = {
 	.reject = t_reject,
 	.close = t_close,
 	.submit = t_submit,
+	.send = t_send,
 };
 
 static int getinfo(const char *node, uint64_t flags, const struct fi_info *hints,

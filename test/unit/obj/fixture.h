@@ -32,6 +32,7 @@ struct transport {
 	int room;			/* so many are taken, then -FI_EAGAIN */
 	int fail;			/* if set, the next fails with it */
 	unsigned n;
+	unsigned plain;			/* of them, such as came by the short way */
 	struct dofi_dto *dto[SUBMITS];
 	void *context[SUBMITS];
 };

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* dat_evd_dequeue: from the EVD's queue, or else straight from the fabric. */
+
+#include "obj/ep_plain.h"
+
+static uint32_t pending(const struct dofi_evd *evd)
+{
+	return atomic_load_explicit(&evd->count, memory_order_acquire);
+}
+
+/* What is queued now, if anything is, whoever brought it there. */
+static DAT_RETURN dequeue_queued(struct dofi_evd *evd, DAT_EVENT *event)
+{
+	DAT_RETURN ret = DAT_QUEUE_EMPTY; /* without the error bit, as programs compare it */
+
+	if (!pending(evd) && !evd->waiting) {
+		dofi_count(&evd->count_of.not_found);
+		return ret;
+	}
+	pthread_mutex_lock(&evd->lock);
+	if (evd->waiting) {
+		ret = DOFI_BAD_STATE(EVD_WAITER);
+	} else if (pending(evd)) {
+		dofi_evd_take(evd, event);
+		dofi_count(&evd->count_of.found);
+		ret = DAT_SUCCESS;
+	}
+	if (ret)
+		dofi_count(&evd->count_of.not_found);
+	pthread_mutex_unlock(&evd->lock);
+	return ret;
+}
+
+/* The consumer has its event without the queue: the CNO may have others to tell of. */
+static DAT_RETURN taken_at_once(struct dofi_evd *evd)
+{
+	dofi_count(&evd->count_of.straight);
+	if (evd->cno) {
+		pthread_mutex_lock(&evd->lock);
+		if (evd->cno)
+			dofi_cno_update(evd->cno, &evd->at_cno, pending(evd) && evd->enabled);
+		pthread_mutex_unlock(&evd->lock);
+	}
+	return DAT_SUCCESS;
+}
+
+static DAT_RETURN dequeue_polled(struct dofi_evd *evd, DAT_EVENT *event, const struct dofi_sink *sink)
+{
+	if (!sink->evd)
+		return taken_at_once(evd);
+	dofi_count(&evd->count_of.poll);
+	return dequeue_queued(evd, event);
+}
+
+/* The way of all EVDs: reads each CQ that feeds it, until there is an event for it. */
+static __attribute__((noinline)) DAT_RETURN dequeue(DAT_EVD_HANDLE evd_handle, DAT_EVENT *event)
+{
+	struct dofi_evd *evd = dofi_evd_check(evd_handle);
+	struct dofi_sink sink = { .evd = evd, .event = event };
+	struct dofi_cq *cq;
+	int i;
+
+	if (!evd)
+		return DOFI_RET(DAT_INVALID_HANDLE, 0);
+	if (!event)
+		return DOFI_BAD_ARG(2);
+	if (pending(evd) || evd->waiting)
+		return dequeue_queued(evd, event);
+	for (i = 0; i < DOFI_EVD_FEEDS && sink.evd; i++) {
+		cq = atomic_load_explicit(&evd->feed[i], memory_order_relaxed);
+		if (cq)
+			dofi_cq_poll(cq, &sink);
+	}
+	return dequeue_polled(evd, event, &sink);
+}
+
+/* The same from where a read of its only feed has brought @n completions, or an error. */
+static __attribute__((noinline)) DAT_RETURN dequeue_read(struct dofi_evd *evd, DAT_EVENT *event,
+							 struct dofi_cq *cq, ssize_t n)
+{
+	struct dofi_sink sink = { .evd = evd, .event = event };
+
+	dofi_cq_go_on(cq, n, &sink);
+	return dequeue_polled(evd, event, &sink);
+}
+
+/* The short way, of a plain send's completion. */
+DAT_RETURN dofi_evd_dequeue(DAT_EVD_HANDLE evd_handle, DAT_EVENT *event)
+{
+	struct dofi_evd *evd = evd_handle;
+	struct dofi_cq *cq;
+	struct fid_cq *fid;
+	ssize_t n;
+
+	if (!dofi_obj_among_first(&dofi_evd_pool, DAT_HANDLE_TYPE_EVD, evd_handle) || !event)
+		return dequeue(evd_handle, event);
+	cq = atomic_load_explicit(&evd->straight_feed, memory_order_relaxed);
+	if (!cq || !dofi_cq_try(cq))
+		return dequeue(evd, event);
+	fid = atomic_load_explicit(&cq->programs_fid, memory_order_relaxed);
+	if (!fid)
+		return dequeue_read(evd, event, cq, dofi_cq_read(cq));
+	n = dofi_cq_read_from(cq, fid);
+	if (n != 1)
+		return dequeue_read(evd, event, cq, n);
+	if (!dofi_plain_take(cq->entry, evd, event))
+		return dequeue_read(evd, event, cq, 1);
+	dofi_count(&evd->count_of.straight);
+	dofi_cq_leave(cq);
+	return DAT_SUCCESS;
+}

@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Dequeueing: a plain send's completion goes straight to the consumer, all others in order. */
+
+#include "obj/cno.h"
+#include "obj/ops.h"
+
+#include <rdma/fi_errno.h>
+
+TestSuite(dequeue, .init = ops_init, .fini = ia_fini);
+
+static struct dofi_evd *evd_inside(void)
+{
+	return evd;
+}
+
+static struct dofi_cq *cq(void)
+{
+	return &((struct dofi_pz *)pz)->domain.cq;
+}
+
+/* On the progress thread, so that nobody else reads what the fabric completes. */
+static void alone(void (*body)(void *))
+{
+	dofi_progress_call(&ia->progress, body, NULL);
+}
+
+static void poll_as_a_program(void)
+{
+	atomic_store(&cq()->mode, DOFI_CQ_OWNED);
+	atomic_store(&cq()->programs_fid, cq()->fid);
+}
+
+static void send_and_complete(unsigned i, uint64_t n)
+{
+	succeed(post_send(n));
+	fake_complete(transport.context[i], 0);
+}
+
+static bool nothing(void)
+{
+	DAT_EVENT event;
+
+	return dofi_evd_dequeue(evd, &event) == DAT_QUEUE_EMPTY;
+}
+
+static void one_send(void *arg)
+{
+	DAT_DTO_COMPLETION_EVENT_DATA data;
+
+	(void)arg;
+	poll_as_a_program();
+	send_and_complete(0, 7);
+	data = take(7, DAT_DTO_SUCCESS);
+	cr_expect_eq(data.transfered_length, 8);
+#if DAT_VERSION_MAJOR >= 2
+	cr_expect_eq(data.operation, DAT_DTO_SEND);
+	cr_expect_eq(data.rmr_context, 0);
+#endif
+	cr_expect_eq(evd_inside()->count_of.straight, 1);
+	cr_expect_eq(evd_inside()->count_of.completion, 0);
+	cr_expect(dofi_queue_empty(&inside()->sq));
+	cr_expect(nothing());
+	cr_expect_eq(evd_inside()->count_of.not_found, 1);
+	cr_expect_eq(evd_inside()->count_of.straight, 1);
+}
+
+Test(dequeue, a_plain_send_ends_without_the_queue)
+{
+	alone(one_send);
+	cr_expect_eq(transport.plain, 1);
+}
+
+static void pipelined(void *arg)
+{
+	uint64_t n;
+
+	(void)arg;
+	poll_as_a_program();
+	for (n = 0; n < 4; n++)
+		succeed(post_send(n));
+	for (n = 0; n < 4; n++) {
+		fake_complete(transport.context[n], 0);
+		take(n, DAT_DTO_SUCCESS);
+	}
+	cr_expect_eq(evd_inside()->count_of.straight, 4);
+}
+
+Test(dequeue, others_may_be_under_way)
+{
+	alone(pipelined);
+}
+
+static void in_a_batch(void *arg)
+{
+	uint64_t n;
+
+	(void)arg;
+	poll_as_a_program();
+	for (n = 0; n < 20; n++)
+		send_and_complete(n, n);
+	for (n = 0; n < 20; n++)
+		take(n, DAT_DTO_SUCCESS);
+	cr_expect(nothing());
+}
+
+Test(dequeue, several_at_once_come_in_order)
+{
+	alone(in_a_batch);
+}
+
+static void second_first(void *arg)
+{
+	(void)arg;
+	poll_as_a_program();
+	succeed(post_send(1));
+	succeed(post_send(2));
+	fake_complete(transport.context[1], 0);
+	cr_expect(nothing());
+	fake_complete(transport.context[0], 0);
+	take(1, DAT_DTO_SUCCESS);
+	take(2, DAT_DTO_SUCCESS);
+	cr_expect(nothing());
+}
+
+Test(dequeue, nothing_overtakes)
+{
+	alone(second_first);
+}
+
+static void second_behind_a_read(void *arg)
+{
+	(void)arg;
+	poll_as_a_program();
+	succeed(post_send(1));
+	succeed(post_read(2, 8, 8, 0));
+	fake_complete(transport.context[1], 0);
+	cr_expect(nothing());
+	fake_complete(transport.context[0], 0);
+	take(1, DAT_DTO_SUCCESS);
+	take(2, DAT_DTO_SUCCESS);
+}
+
+Test(dequeue, what_ended_before_its_turn_is_not_left_behind)
+{
+	alone(second_behind_a_read);
+}
+
+static void behind_an_event(void *arg)
+{
+	(void)arg;
+	poll_as_a_program();
+	succeed(post_number(evd, 5));
+	send_and_complete(0, 1);
+	event_take(evd, DAT_SOFTWARE_EVENT);
+	cr_expect_eq(fake_unread(), 1);	/* there was no need to look */
+	take(1, DAT_DTO_SUCCESS);
+}
+
+Test(dequeue, what_is_queued_comes_first)
+{
+	alone(behind_an_event);
+}
+
+static void twice_and_stale(void *arg)
+{
+	void *first;
+
+	(void)arg;
+	poll_as_a_program();
+	send_and_complete(0, 1);
+	take(1, DAT_DTO_SUCCESS);
+	first = transport.context[0];
+	fake_complete(first, 0);
+	fake_complete(NULL, 0);
+	cr_expect(nothing());
+	cr_expect(nothing());
+	/* nor when the slot has its next operation */
+	while (dofi_dto_of(transport.context[transport.n - 1]) != dofi_dto_of(first) ||
+	       transport.n == 1) {
+		send_and_complete(transport.n, 2);
+		if (dofi_dto_of(transport.context[transport.n - 1]) != dofi_dto_of(first))
+			take(2, DAT_DTO_SUCCESS);
+	}
+	while (fake_unread())
+		take(2, DAT_DTO_SUCCESS);
+	succeed(post_send(3));
+	fake_complete(first, 0);
+	cr_expect(nothing());
+}
+
+Test(dequeue, a_completion_counts_once)
+{
+	alone(twice_and_stale);
+}
+
+static void failed(void *arg)
+{
+	(void)arg;
+	poll_as_a_program();
+	succeed(post_send(1));
+	fake_complete(transport.context[0], FI_EIO);
+	take(1, DAT_DTO_ERR_TRANSPORT);
+	cr_expect_eq(evd_inside()->count_of.completion, 0);
+}
+
+Test(dequeue, a_failure_goes_the_way_of_all)
+{
+	alone(failed);
+	settle();
+	event_take(evd, DAT_CONNECTION_EVENT_BROKEN);
+}
+
+static void while_armed(void *arg)
+{
+	uint64_t n;
+
+	(void)arg;
+	cr_assert_eq(cq()->mode, DOFI_CQ_ARMED);
+	for (n = 0; n < 3; n++)
+		send_and_complete(n, n);
+	take(0, DAT_DTO_SUCCESS);
+	cr_expect_eq(fake_unread(), 0);	/* nobody would be told of the rest */
+	take(1, DAT_DTO_SUCCESS);
+	take(2, DAT_DTO_SUCCESS);
+}
+
+Test(dequeue, an_armed_cq_is_emptied)
+{
+	alone(while_armed);
+}
+
+static DAT_EVD_HANDLE other;
+
+static void of_another(void *arg)
+{
+	DAT_EVENT event;
+
+	(void)arg;
+	poll_as_a_program();
+	send_and_complete(0, 1);
+	cr_expect(nothing());
+	succeed(dofi_evd_dequeue(other, &event));
+	cr_expect_eq(event.evd_handle, other);
+	cr_expect_eq(event.event_data.dto_completion_event_data.user_cookie.as_64, 1);
+}
+
+Test(dequeue, an_event_goes_to_its_own_queue)
+{
+	other = evd_make(8, DAT_EVD_DTO_FLAG);
+	make_with(evd, other, NULL);
+	alone(of_another);
+}
+
+static void one_of_two_feeds(void *arg)
+{
+	(void)arg;
+	poll_as_a_program();
+	cr_expect_eq(evd_inside()->only_feed, NULL);
+	send_and_complete(0, 1);
+	take(1, DAT_DTO_SUCCESS);
+	cr_expect_eq(evd_inside()->count_of.straight, 1);	/* into the event all the same */
+}
+
+Test(dequeue, two_zones_may_feed_an_event_queue)
+{
+	DAT_EP_HANDLE second;
+	DAT_PZ_HANDLE zone;
+
+	cr_expect_eq(evd_inside()->only_feed, cq());
+	succeed(dofi_pz_create(dofi_ia_export(ia), &zone));
+	succeed(dofi_ep_create(ia, zone, evd, evd, evd, NULL, &second));
+	alone(one_of_two_feeds);
+	succeed(dofi_ep_free(second));
+	cr_expect_eq(evd_inside()->only_feed, cq());
+}
+
+static void with_a_cno(void *arg)
+{
+	(void)arg;
+	poll_as_a_program();
+	cr_expect_eq(evd_inside()->only_feed, NULL);
+	send_and_complete(0, 1);
+	take(1, DAT_DTO_SUCCESS);
+}
+
+Test(dequeue, a_cno_is_told_of_what_is_left)
+{
+	DAT_CNO_HANDLE cno;
+	DAT_EVD_HANDLE of;
+
+	succeed(dofi_cno_create(dofi_ia_export(ia), DAT_OS_WAIT_PROXY_AGENT_NULL, &cno));
+	succeed(dofi_evd_modify_cno(evd, cno));
+	alone(with_a_cno);
+	expect_type(dofi_cno_wait(cno, 0, &of), DAT_QUEUE_EMPTY);
+	succeed(dofi_evd_modify_cno(evd, DAT_HANDLE_NULL));
+	cr_expect_eq(evd_inside()->only_feed, cq());
+}
+
+/* Those of the first chunk are looked up in fewer steps. */
+Test(dequeue, later_objects_are_as_good)
+{
+	enum { MANY = DOFI_POOL_FIRST };
+	DAT_EVD_HANDLE evds[MANY];
+	DAT_EP_HANDLE eps[MANY];
+	DAT_EVENT event;
+	int i;
+
+	for (i = 0; i < MANY; i++) {
+		evds[i] = evd_make(8, DAT_EVD_DTO_FLAG);
+		succeed(dofi_ep_create(ia, pz, evds[i], evds[i], evd, NULL, &eps[i]));
+	}
+	ep = eps[MANY - 1];
+	other = evds[MANY - 1];
+	make_connected(ep);
+	succeed(post_send(9));
+	complete(0);
+	cr_expect_eq(transport.plain, 1);
+	succeed(dofi_evd_dequeue(other, &event));
+	cr_expect_eq(event.event_data.dto_completion_event_data.user_cookie.as_64, 9);
+	cr_expect_eq(dofi_evd_dequeue(other, &event), DAT_QUEUE_EMPTY);
+	expect_arg(dofi_evd_dequeue(other, NULL), 2);
+}
