@@ -37,9 +37,12 @@ static bool eq_take(struct dofi_progress *p, int ms)
 {
 	_Alignas(struct fi_eq_cm_entry) char buf[EVENT_BYTES];
 	uint32_t event;
-	ssize_t n = ms ? fi_eq_sread(p->eq, &event, buf, sizeof(buf), ms, 0) :
-			 fi_eq_read(p->eq, &event, buf, sizeof(buf), 0);
+	ssize_t n;
 
+	/* tcp and net (1.17) take it for the reason why a request is too short, and EAGAIN for none */
+	errno = 0;
+	n = ms ? fi_eq_sread(p->eq, &event, buf, sizeof(buf), ms, 0) :
+		 fi_eq_read(p->eq, &event, buf, sizeof(buf), 0);
 	if (n == -FI_EAVAIL)
 		eq_read_error(p);
 	else if (n >= 0)
@@ -57,6 +60,11 @@ static bool eq_drain(struct dofi_progress *p)
 	while (eq_take(p, 0))
 		found = true;
 	return found;
+}
+
+void dofi_progress_events(struct dofi_progress *p)
+{
+	eq_drain(p);
 }
 
 /* After a wake-up: epoll that told of nothing may do so for ever, see clear_signal() in cq.c. */

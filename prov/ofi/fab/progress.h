@@ -117,6 +117,12 @@ void dofi_progress_fail(struct dofi_progress *p, int err);
 /* Makes the progress thread look at everything once. Any thread. */
 void dofi_progress_ring(struct dofi_progress *p);
 
+/*
+ * Handles all events that the queue has, and lets the fabric do what it does only then. Progress
+ * thread only, not within an event.
+ */
+void dofi_progress_events(struct dofi_progress *p);
+
 bool dofi_progress_on_thread(const struct dofi_progress *p);
 
 /* Whether this process lost the thread by fork: nothing of the fabric may be touched. */

@@ -215,6 +215,8 @@ static void ep_close(void *arg)
 	ep->obj.ia->xport->close(ep);
 	end_scoped_grants(ep);
 	pthread_mutex_lock(&ep->lock);
+	/* what an event asked for meanwhile: the EP may be freed before that work has its turn */
+	ep->todo = 0;
 	if (is_live(ep)) {
 		dofi_dto_flush(ep);
 		tell_last_receive(ep);
