@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "fab/cq.h"
+#include "fab/linger.h"
 #include "fab/quirks.h"
 #include "fab/topo.h"
 
@@ -320,6 +321,7 @@ int dofi_progress_start(struct dofi_progress *p, const struct dofi_progress_ops 
 	STAILQ_INIT(&p->work);
 	TAILQ_INIT(&p->cqs);
 	TAILQ_INIT(&p->timers);
+	TAILQ_INIT(&p->lingering);
 	ret = fi_fabric(info->fabric_attr, &p->fabric, NULL);
 	if (ret)
 		goto log;
@@ -358,6 +360,7 @@ void dofi_progress_stop(struct dofi_progress *p)
 	pthread_mutex_unlock(&p->lock);
 	dofi_progress_ring(p);
 	pthread_join(p->thread, NULL);
+	dofi_linger_end(p);
 	dofi_fork_guard_remove(&p->fork_guard);
 	close(p->doorbell);
 	close(p->epfd);
