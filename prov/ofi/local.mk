@@ -9,7 +9,9 @@ dofi_core_sources = \
 	prov/ofi/fab/cq.c \
 	prov/ofi/fab/domain.c \
 	prov/ofi/fab/fork.c \
+	prov/ofi/fab/halfopen.c \
 	prov/ofi/fab/info.c \
+	prov/ofi/fab/linger.c \
 	prov/ofi/fab/progress.c \
 	prov/ofi/fab/quirks.c \
 	prov/ofi/fab/tell.c \
@@ -68,7 +70,9 @@ noinst_HEADERS += \
 	prov/ofi/fab/cq.h \
 	prov/ofi/fab/domain.h \
 	prov/ofi/fab/fork.h \
+	prov/ofi/fab/halfopen.h \
 	prov/ofi/fab/info.h \
+	prov/ofi/fab/linger.h \
 	prov/ofi/fab/progress.h \
 	prov/ofi/fab/quirks.h \
 	prov/ofi/fab/topo.h \

@@ -3,8 +3,4 @@
 
 #include "conform.h"
 
-const char *const conform_pending[] = {
-	/* tcp and net: the end is behind the data, and nobody reads that */
-	"dat_ep_disconnect/DISCONNECTED/the peer receives nothing of much",
-	NULL
-};
+const char *const conform_pending[] = { NULL };

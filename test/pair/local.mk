@@ -13,6 +13,8 @@ PAIR_TESTS += \
 	test/pair/qualifier2 \
 	test/pair/part1 \
 	test/pair/part2 \
+	test/pair/linger1 \
+	test/pair/linger2 \
 	test/pair/data1 \
 	test/pair/data2 \
 	test/pair/rdma1 \
@@ -49,6 +51,8 @@ check_PROGRAMS += \
 	test/pair/qualifier2 \
 	test/pair/part1 \
 	test/pair/part2 \
+	test/pair/linger1 \
+	test/pair/linger2 \
 	test/pair/data1 \
 	test/pair/data2 \
 	test/pair/rdma1 \
@@ -103,6 +107,13 @@ test_pair_part1_LDADD = libdat.la
 test_pair_part2_SOURCES = test/pair/part.c $(pair_harness)
 test_pair_part2_CPPFLAGS = $(pair_cppflags2)
 test_pair_part2_LDADD = libdat2.la
+
+test_pair_linger1_SOURCES = test/pair/linger.c $(pair_harness)
+test_pair_linger1_CPPFLAGS = $(pair_cppflags1)
+test_pair_linger1_LDADD = libdat.la
+test_pair_linger2_SOURCES = test/pair/linger.c $(pair_harness)
+test_pair_linger2_CPPFLAGS = $(pair_cppflags2)
+test_pair_linger2_LDADD = libdat2.la
 
 test_pair_data1_SOURCES = test/pair/data.c $(pair_harness)
 test_pair_data1_CPPFLAGS = $(pair_cppflags1)

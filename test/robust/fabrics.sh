@@ -16,7 +16,7 @@ n=0 bad=0 skipped=0
 tests()
 {
 	[ "$1" = sockets ] || echo death
-	echo cycles fork threads quiet
+	echo cycles fork threads quiet stranger
 }
 
 for fabric in ${ROBUST_FABRICS:-sockets net}; do

@@ -12,7 +12,9 @@ PAIR_TESTS += \
 	test/robust/threads1 \
 	test/robust/threads2 \
 	test/robust/quiet1 \
-	test/robust/quiet2
+	test/robust/quiet2 \
+	test/robust/stranger1 \
+	test/robust/stranger2
 
 check_PROGRAMS += \
 	test/robust/death1 \
@@ -24,7 +26,9 @@ check_PROGRAMS += \
 	test/robust/threads1 \
 	test/robust/threads2 \
 	test/robust/quiet1 \
-	test/robust/quiet2
+	test/robust/quiet2 \
+	test/robust/stranger1 \
+	test/robust/stranger2
 
 test_robust_death1_SOURCES = test/robust/death.c $(robust_harness)
 test_robust_death1_CPPFLAGS = $(pair_cppflags1)
@@ -60,6 +64,13 @@ test_robust_quiet1_LDADD = libdat.la
 test_robust_quiet2_SOURCES = test/robust/quiet.c $(robust_harness)
 test_robust_quiet2_CPPFLAGS = $(pair_cppflags2)
 test_robust_quiet2_LDADD = libdat2.la
+
+test_robust_stranger1_SOURCES = test/robust/stranger.c $(robust_harness)
+test_robust_stranger1_CPPFLAGS = $(pair_cppflags1)
+test_robust_stranger1_LDADD = libdat.la
+test_robust_stranger2_SOURCES = test/robust/stranger.c $(robust_harness)
+test_robust_stranger2_CPPFLAGS = $(pair_cppflags2)
+test_robust_stranger2_LDADD = libdat2.la
 
 SLOW_TESTS += \
 	test/robust/instructions.sh \

@@ -36,7 +36,9 @@ test_unit_fab_test_SOURCES = $(prov_test_runner) \
 	test/unit/fab/fake.c \
 	test/unit/fab/fake.h \
 	test/unit/fab/fork_test.c \
+	test/unit/fab/halfopen_test.c \
 	test/unit/fab/info_test.c \
+	test/unit/fab/linger_test.c \
 	test/unit/fab/progress_test.c \
 	test/unit/fab/quirks_test.c \
 	test/unit/fab/tell_test.c \

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "fab/cq.h"
+#include "fab/linger.h"
 #include "fab/quirks.h"
 #include "fab/topo.h"
 
@@ -37,9 +38,12 @@ static bool eq_take(struct dofi_progress *p, int ms)
 {
 	_Alignas(struct fi_eq_cm_entry) char buf[EVENT_BYTES];
 	uint32_t event;
-	ssize_t n = ms ? fi_eq_sread(p->eq, &event, buf, sizeof(buf), ms, 0) :
-			 fi_eq_read(p->eq, &event, buf, sizeof(buf), 0);
+	ssize_t n;
 
+	/* tcp and net (1.17) take it for the reason why a request is too short, and EAGAIN for none */
+	errno = 0;
+	n = ms ? fi_eq_sread(p->eq, &event, buf, sizeof(buf), ms, 0) :
+		 fi_eq_read(p->eq, &event, buf, sizeof(buf), 0);
 	if (n == -FI_EAVAIL)
 		eq_read_error(p);
 	else if (n >= 0)
@@ -57,6 +61,11 @@ static bool eq_drain(struct dofi_progress *p)
 	while (eq_take(p, 0))
 		found = true;
 	return found;
+}
+
+void dofi_progress_events(struct dofi_progress *p)
+{
+	eq_drain(p);
 }
 
 /* After a wake-up: epoll that told of nothing may do so for ever, see clear_signal() in cq.c. */
@@ -312,6 +321,7 @@ int dofi_progress_start(struct dofi_progress *p, const struct dofi_progress_ops 
 	STAILQ_INIT(&p->work);
 	TAILQ_INIT(&p->cqs);
 	TAILQ_INIT(&p->timers);
+	TAILQ_INIT(&p->lingering);
 	ret = fi_fabric(info->fabric_attr, &p->fabric, NULL);
 	if (ret)
 		goto log;
@@ -350,6 +360,7 @@ void dofi_progress_stop(struct dofi_progress *p)
 	pthread_mutex_unlock(&p->lock);
 	dofi_progress_ring(p);
 	pthread_join(p->thread, NULL);
+	dofi_linger_end(p);
 	dofi_fork_guard_remove(&p->fork_guard);
 	close(p->doorbell);
 	close(p->epfd);

@@ -43,6 +43,7 @@ struct dofi_timer {
 
 struct dofi_progress;
 struct dofi_cq;
+struct dofi_linger;
 struct dofi_sink;	/* where a polling thread wants its event, if it can have it at once */
 
 /*
@@ -88,6 +89,7 @@ struct dofi_progress {
 	/* progress thread only */
 	TAILQ_HEAD(, dofi_cq) cqs;
 	TAILQ_HEAD(dofi_timers, dofi_timer) timers; /* soonest first */
+	TAILQ_HEAD(, dofi_linger) lingering;
 	int socket_hint;		/* where fab/watch.c begins to search */
 	bool eq_armed;			/* not read since fi_trywait() found it empty */
 	bool eq_alone;			/* epoll told of the event queue and of nothing else */
@@ -116,6 +118,12 @@ void dofi_progress_fail(struct dofi_progress *p, int err);
 
 /* Makes the progress thread look at everything once. Any thread. */
 void dofi_progress_ring(struct dofi_progress *p);
+
+/*
+ * Handles all events that the queue has, and lets the fabric do what it does only then. Progress
+ * thread only, not within an event.
+ */
+void dofi_progress_events(struct dofi_progress *p);
 
 bool dofi_progress_on_thread(const struct dofi_progress *p);
 

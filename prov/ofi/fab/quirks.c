@@ -15,11 +15,12 @@
 static const struct dofi_quirk quirks[] = {
 	{ .provider = "verbs", .rank = 1, .reason = "RDMA hardware" },
 	{ .provider = "tcp", .rank = 2, .blind_when_blocked = true, .needs_room = true,
-	  .takes_offset = true,
+	  .takes_offset = true, .forgets_strangers = true,
 	  .reason = "the software fabric that is maintained; stops reading without a receive (1.17), "
-		    "and at one of no bytes (2.1)" },
+		    "and at one of no bytes (2.1); uses a passive endpoint that is closed for a "
+		    "connection without a request (libfabric pull request 12709)" },
 	{ .provider = "net", .rank = 3, .blind_when_blocked = true, .stale_signal = true,
-	  .takes_offset = true,
+	  .takes_offset = true, .forgets_strangers = true,
 	  .reason = "libfabric 1.17's preview of the 2.x tcp provider; likewise, "
 		    "and its fi_trywait clears nothing (libfabric issue 8947)" },
 	{ .provider = "sockets", .rank = 4, .late_listen_error = true, .shutdown_closes = true,

@@ -17,6 +17,7 @@ struct dofi_quirk {
 	bool loses_mark;	/* does not tell of a message that waited that CQ data came with it */
 	bool silent_errors;	/* a failed completion does not make its CQ's descriptor readable */
 	bool needs_room;	/* never ends a message that meets a receive of no bytes */
+	bool forgets_strangers;	/* closes a passive endpoint that connections still refer to: halfopen.h */
 	bool takes_offset;	/* adds a registration's offset to the addresses that peers name */
 	const char *reason;
 };

@@ -3,9 +3,12 @@
 
 #include "fab/watch.h"
 
+#include "base/env.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <rdma/fi_cm.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,6 +90,22 @@ static int find_socket(struct dofi_progress *p, struct fid_ep *ep)
 	return fd;
 }
 
+#define KEEPALIVE_PROBES 6
+
+/* A host that is gone without a word answers none of so many probes, in as long again. */
+static void keep_alive(int fd)
+{
+	int idle = dofi_settings.keepalive_s, yes = 1, probes = KEEPALIVE_PROBES;
+	int interval = (idle + KEEPALIVE_PROBES - 1) / KEEPALIVE_PROBES;
+
+	if (!idle)
+		return;
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof(interval));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof(probes));
+	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof(yes));
+}
+
 int dofi_watch_open(struct dofi_watch *w, struct dofi_progress *p, struct fid_ep *ep,
 		    void (*ended)(struct dofi_source *source))
 {
@@ -100,6 +119,7 @@ int dofi_watch_open(struct dofi_watch *w, struct dofi_progress *p, struct fid_ep
 		w->fd = -1;
 		return -errno;
 	}
+	keep_alive(w->fd);
 	return 0;
 }
 

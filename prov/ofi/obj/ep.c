@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "fab/linger.h"
 #include "fab/quirks.h"
 #include "obj/caps.h"
 #include "obj/rmr.h"
@@ -202,6 +203,17 @@ static void tell_last_receive(struct dofi_ep *ep)
 		dofi_async_event(ep->obj.ia, DAT_ASYNC_ERROR_EP_BROKEN, ep, DAT_EP_TRANSFER_TO_ERROR);
 }
 
+/* All that a graceful end waited for is to arrive, however long the peer takes. */
+static bool may_lose_data(struct dofi_ep *ep)
+{
+	bool all_sent;
+
+	pthread_mutex_lock(&ep->lock);
+	all_sent = ep->graceful && dofi_queue_empty(&ep->sq);
+	pthread_mutex_unlock(&ep->lock);
+	return !all_sent;
+}
+
 /*
  * The end of a connection, whatever its cause: nothing more can complete at the
  * fabric, what it did not report is flushed, and only then the event tells.
@@ -211,10 +223,14 @@ static void ep_close(void *arg)
 	struct dofi_ep *ep = arg;
 
 	dofi_timer_stop(&ep->obj.ia->progress, &ep->timer);
+	if (may_lose_data(ep))
+		dofi_linger_begin(&ep->obj.ia->progress, ep->watch.fd);
 	dofi_watch_close(&ep->watch, &ep->obj.ia->progress);
 	ep->obj.ia->xport->close(ep);
 	end_scoped_grants(ep);
 	pthread_mutex_lock(&ep->lock);
+	/* what an event asked for meanwhile: the EP may be freed before that work has its turn */
+	ep->todo = 0;
 	if (is_live(ep)) {
 		dofi_dto_flush(ep);
 		tell_last_receive(ep);

@@ -24,16 +24,15 @@ static void ia_ctor(void *obj)
 struct dofi_pool dofi_ia_pool = DOFI_POOL_INIT("ia", struct dofi_ia, ia_ctor);
 
 /*
- * Dependents first: what uses other objects goes before them. The order also
- * says which list a graceful close must find empty.
+ * Dependents first: what uses other objects goes before them. And before all, what makes
+ * others by itself. The order also says which list a graceful close must find empty.
  */
 static const DAT_HANDLE_TYPE close_order[] = {
-	DAT_HANDLE_TYPE_CR, DAT_HANDLE_TYPE_EP, DAT_HANDLE_TYPE_SRQ, DAT_HANDLE_TYPE_PSP,
-	DAT_HANDLE_TYPE_RSP,
+	DAT_HANDLE_TYPE_PSP, DAT_HANDLE_TYPE_RSP,
 #if DAT_VERSION_MAJOR >= 2
 	DAT_HANDLE_TYPE_CSP,
 #endif
-	DAT_HANDLE_TYPE_RMR,
+	DAT_HANDLE_TYPE_CR, DAT_HANDLE_TYPE_EP, DAT_HANDLE_TYPE_SRQ, DAT_HANDLE_TYPE_RMR,
 	DAT_HANDLE_TYPE_LMR, DAT_HANDLE_TYPE_PZ, DAT_HANDLE_TYPE_EVD, DAT_HANDLE_TYPE_CNO,
 };
 

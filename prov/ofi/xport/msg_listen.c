@@ -4,6 +4,7 @@
 #include "xport/msg_listen.h"
 
 #include "base/log.h"
+#include "fab/halfopen.h"
 #include "fab/quirks.h"
 #include "xport/wire.h"
 
@@ -118,15 +119,23 @@ free_listener:
 	return ret;
 }
 
-void msg_listener_put(struct msg_listener *l)
+static void listener_close(struct msg_listener *l)
 {
 	struct msg_ia *mia = l->ia->xport_ia;
 
-	if (--l->users)
-		return;
+	/* requests that come to nobody now go through it, and must not close it again */
+	l->users++;
+	if (l->ia->fabric.quirk->forgets_strangers)
+		dofi_halfopen_end(&l->ia->progress, l->port);
 	TAILQ_REMOVE(&mia->listeners, l, link);
 	fi_close(&l->pep->fid);
 	listener_free(l);
+}
+
+void msg_listener_put(struct msg_listener *l)
+{
+	if (!--l->users)
+		listener_close(l);
 }
 
 static struct dofi_sp *sp_of(struct msg_listener *l, DAT_CONN_QUAL conn_qual)

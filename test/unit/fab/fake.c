@@ -5,6 +5,7 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -100,6 +101,7 @@ static ssize_t eq_read(struct fid_eq *eq, uint32_t *event, void *buf, size_t len
 
 	(void)eq;
 	(void)flags;
+	fake.eq_errno |= errno;
 	fake.eq_reads++;
 	if (fake.fault.eq_read)
 		return fake.fault.eq_read;

@@ -51,6 +51,7 @@ struct fake {
 	unsigned cq_head, cq_tail;
 	struct fake_event event[16];
 	unsigned eq_head, eq_tail;
+	_Atomic int eq_errno;		/* errno's bits when the event queue was read */
 	_Atomic unsigned cq_reads, cq_sreads, eq_reads, eq_sreads, trywaits;
 
 	/* registrations */

@@ -579,6 +579,37 @@ Test(progress, events_are_read_between_two_works)
 	cr_expect_str_eq(trace, "1b2");
 }
 
+static void events_run(struct dofi_work *work)
+{
+	event_add(1, 0);
+	dofi_progress_events(&progress);
+	letter_run(work);
+}
+
+Test(progress, events_are_read_when_asked_for)
+{
+	struct letter one = { { .run = events_run }, '1' };
+
+	dofi_progress_post(&progress, &one.work);
+	await(2);
+	cr_expect_str_eq(trace, "b1");
+}
+
+static void errno_run(struct dofi_work *work)
+{
+	(void)work;
+	errno = EAGAIN;
+}
+
+Test(progress, events_are_read_without_an_old_error)
+{
+	struct dofi_work work = { .run = errno_run };
+
+	dofi_progress_post(&progress, &work);
+	settle();
+	cr_expect_eq(fake.eq_errno, 0);
+}
+
 static struct dofi_cq cq;
 
 static void cq_open_call(void *arg)

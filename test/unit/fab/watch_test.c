@@ -3,12 +3,14 @@
 
 #include "fab/watch.h"
 
+#include "base/env.h"
 #include "fab/fake.h"
 
 #include <arpa/inet.h>
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -170,6 +172,31 @@ Test(watch, closing_twice_is_harmless)
 	dofi_watch_close(&watch, &progress);
 	dofi_watch_close(&watch, &progress);
 	cr_expect_eq(watch.fd, -1);
+}
+
+static int option(int level, int name)
+{
+	int value = -1;
+	socklen_t len = sizeof(value);
+
+	cr_expect_eq(getsockopt(mine, level, name, &value, &len), 0);
+	return value;
+}
+
+Test(watch, a_silent_peer_is_asked_for_a_sign_of_life)
+{
+	dofi_settings.keepalive_s = 13;
+	cr_assert_eq(watch_open(), 0);
+	cr_expect_eq(option(SOL_SOCKET, SO_KEEPALIVE), 1);
+	cr_expect_eq(option(IPPROTO_TCP, TCP_KEEPIDLE), 13);
+	cr_expect(option(IPPROTO_TCP, TCP_KEEPINTVL) * option(IPPROTO_TCP, TCP_KEEPCNT) >= 13);
+}
+
+Test(watch, or_is_not_asked)
+{
+	dofi_settings.keepalive_s = 0;
+	cr_assert_eq(watch_open(), 0);
+	cr_expect_eq(option(SOL_SOCKET, SO_KEEPALIVE), 0);
 }
 
 Test(watch, an_endpoint_without_name_has_no_socket)

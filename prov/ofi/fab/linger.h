@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Sees to it that a peer learns of a connection's end.
+ *
+ * The kernel tells the peer of a closed socket behind the data that is still to be sent. A peer that
+ * posts no receives lets the stream fabrics read no data, and then would never know. So the socket
+ * is kept here for a while: as long as the peer takes data it gets it all, and when nothing has
+ * moved for DAT_OFI_LINGER_MS the connection is reset, which the peer's kernel sees at once.
+ */
+#ifndef DOFI_FAB_LINGER_H
+#define DOFI_FAB_LINGER_H
+
+#include "fab/progress.h"
+
+/*
+ * Keeps @fd, a connection's socket that the fabric is about to close; -1 is none. Nothing is
+ * promised where there is no descriptor or memory left for it. Progress thread only.
+ */
+void dofi_linger_begin(struct dofi_progress *progress, int fd);
+
+/* Leaves all that still lingers to the kernel. Once the progress thread is gone. */
+void dofi_linger_end(struct dofi_progress *progress);
+
+#endif

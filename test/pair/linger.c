@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A connection ends abruptly while much is under way, more than the fabric holds: the peer gets all
+ * that was said to be done as long as it receives, and learns of the end if it does not.
+ */
+
+#include "pair.h"
+
+#include <stdlib.h>
+
+#define N_MESSAGES 24
+#define MESSAGE (256 << 10)
+
+struct way {
+	void (*end)(struct link *l);	/* leaves the IA open, or not */
+	const char *patience_ms;	/* or the default */
+};
+
+static void disconnect(struct link *l)
+{
+	OK(dat_ep_disconnect(l->ep, DAT_CLOSE_ABRUPT_FLAG));
+}
+
+static void free_ep(struct link *l)
+{
+	OK(dat_ep_free(l->ep));
+	l->ep = DAT_HANDLE_NULL;
+}
+
+static void close_ia(struct link *l)
+{
+	OK(dat_ia_close(l->n.ia, DAT_CLOSE_ABRUPT_FLAG));
+	l->n.ia = DAT_HANDLE_NULL;
+}
+
+static void open_both(struct pair *p, struct link *l)
+{
+	const struct way *way = pair_arg();
+
+	if (way->patience_ms)
+		setenv("DAT_OFI_LINGER_MS", way->patience_ms, 1);
+	link_open_depth(p, l, (size_t)N_MESSAGES * MESSAGE, N_MESSAGES);
+}
+
+/* How many sends are done, when no more of them will be without the peer. */
+static unsigned count_done(struct link *l)
+{
+	DAT_EVENT event;
+	DAT_COUNT more;
+	unsigned n = 0;
+
+	while (dat_evd_wait(l->n.req, PAIR_QUIET * 1000, 1, &event, &more) == DAT_SUCCESS) {
+		SAME(event.event_data.dto_completion_event_data.status, DAT_DTO_SUCCESS);
+		n++;
+	}
+	return n;
+}
+
+static void client(struct pair *p)
+{
+	const struct way *way = pair_arg();
+	unsigned i, done;
+	struct link l;
+
+	open_both(p, &l);
+	for (i = 0; i < N_MESSAGES; i++) {
+		fill(l.m.base + i * MESSAGE, MESSAGE, i);
+		post_send(l.ep, &l.m, i * MESSAGE, MESSAGE, i);
+	}
+	done = count_done(&l);
+	way->end(&l);
+	pair_send(p, &done, sizeof(done));
+	pair_sync(p);
+	if (l.n.ia)
+		OK(dat_ia_close(l.n.ia, DAT_CLOSE_ABRUPT_FLAG));
+}
+
+static void late_server(struct pair *p)
+{
+	unsigned i, done;
+	struct link l;
+
+	open_both(p, &l);
+	pair_recv(p, &done, sizeof(done));
+	CHECK(done > 0 && done < N_MESSAGES, "%u", done);
+	for (i = 0; i < done; i++) {
+		expect_quiet(l.n.conn);
+		post_recv(l.ep, &l.m, i * MESSAGE, MESSAGE, i);
+		expect_dto(l.n.recv, i, DAT_DTO_SUCCESS, MESSAGE);
+		verify(l.m.base + i * MESSAGE, MESSAGE, i);
+	}
+	/* what is left is part of a message, if anything, and the end */
+	post_recv(l.ep, &l.m, 0, MESSAGE, i);
+	expect_end(l.n.conn, l.ep);
+	expect_dto(l.n.recv, i, DAT_DTO_ERR_FLUSHED, 0);
+	pair_sync(p);
+	OK(dat_ep_free(l.ep));
+	mem_put(&l.m);
+	node_close(&l.n);
+}
+
+static void deaf_server(struct pair *p)
+{
+	unsigned done;
+	struct link l;
+
+	open_both(p, &l);
+	pair_recv(p, &done, sizeof(done));
+	expect_end(l.n.conn, l.ep);
+	pair_sync(p);
+	OK(dat_ep_free(l.ep));
+	mem_put(&l.m);
+	node_close(&l.n);
+}
+
+static const struct way disconnecting = { disconnect, NULL };
+static const struct way closing = { close_ia, NULL };
+static const struct way freeing = { free_ep, "300" };
+
+#define NOT_SOCKETS .not_sockets = "with many messages under way it loses one now and then"
+
+static const struct pair_case cases[] = {
+	PAIR_CASE("disconnected, and received late", late_server, client, .arg = &disconnecting,
+		  NOT_SOCKETS),
+	PAIR_CASE("IA closed, and received late", late_server, client, .arg = &closing, NOT_SOCKETS),
+	PAIR_CASE("freed, and not received", deaf_server, client, .arg = &freeing, NOT_SOCKETS),
+};
+
+PAIR_MAIN(cases)

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Strangers at a listening port: they open a TCP connection and say nothing, or not enough.
+ *
+ * Fabrics on TCP take such a connection in and wait for what it says. When the service point goes
+ * they must let go of it, too: what comes over it later may touch nothing that is freed, which
+ * valgrind sees, and its descriptor is not to be left behind.
+ */
+
+#include "robust.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MESSAGE 64
+#define HALF 5			/* bytes of a request that are none */
+
+/* A connection of the program's own to the qualifier's port. */
+static int stranger(const struct place *to)
+{
+	struct sockaddr_storage address = to->address;
+	const bool six = address.ss_family == AF_INET6;
+	int fd = socket(address.ss_family, SOCK_STREAM, 0);
+
+	((struct sockaddr_in *)&address)->sin_port = htons((uint16_t)to->qual);
+	CHECK(fd >= 0, "%s", strerror(errno));
+	CHECK(!connect(fd, (struct sockaddr *)&address,
+		       six ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in)),
+	      "%s", strerror(errno));
+	return fd;
+}
+
+/* The other side lets go of @fd. */
+static void expect_cut(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	char byte;
+
+	CHECK(poll(&p, 1, pair_scaled(PAIR_LIMIT)) == 1, "a connection to nobody stays open");
+	CHECK(recv(fd, &byte, 1, 0) <= 0, "a connection to nobody is answered");
+}
+
+/* What a fabric sends to ask for a connection. */
+static unsigned char request[1024];
+static size_t request_size;
+
+/* Has @ep connect to a socket of ours that writes it down, and tells it no. */
+static void request_learn(struct node *n, DAT_EP_HANDLE ep)
+{
+	struct place place = { .address = n->address };
+	socklen_t len = sizeof(place.address);
+	int door = socket(place.address.ss_family, SOCK_STREAM, 0), fd;
+	ssize_t got;
+
+	((struct sockaddr_in *)&place.address)->sin_port = 0;
+	CHECK(!bind(door, (struct sockaddr *)&place.address, len) && !listen(door, 1), "%s",
+	      strerror(errno));
+	CHECK(!getsockname(door, (struct sockaddr *)&place.address, &len), "%s", strerror(errno));
+	place.qual = ntohs(((struct sockaddr_in *)&place.address)->sin_port);
+	ep_connect(ep, &place);
+	fd = accept(door, NULL, NULL);
+	got = recv(fd, request, sizeof(request), 0);
+	CHECK(got > HALF, "a request of %zd bytes", got);
+	request_size = got;
+	close(fd);
+	close(door);
+	expect_conn(n->conn, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, ep);
+	OK(dat_ep_reset(ep));
+}
+
+static void say(int fd, size_t size)
+{
+	if (send(fd, request, size, MSG_NOSIGNAL) < 0)
+		CHECK(errno == EPIPE || errno == ECONNRESET, "%s", strerror(errno));
+}
+
+static DAT_PSP_HANDLE listen_at(struct node *n, DAT_CONN_QUAL qual)
+{
+	DAT_PSP_HANDLE psp;
+
+	OK(dat_psp_create(n->ia, qual, n->cr, DAT_PSP_CONSUMER_FLAG, &psp));
+	return psp;
+}
+
+/* A request that comes after all strangers were taken in. */
+static DAT_CR_HANDLE request_behind(struct node *n, DAT_EP_HANDLE ep, const struct place *place)
+{
+	ep_connect(ep, place);
+	return node_request(n);
+}
+
+static void reject(struct node *n, DAT_CR_HANDLE cr, DAT_EP_HANDLE ep)
+{
+	OK(cr_reject(cr, 0, NULL));
+	expect_conn(n->conn, DAT_CONNECTION_EVENT_PEER_REJECTED, ep);
+	OK(dat_ep_reset(ep));
+}
+
+/* Everything that the fabric puts off has its turn. */
+static void go_round(struct node *n, DAT_EP_HANDLE ep)
+{
+	struct place place = { .address = n->address };
+	DAT_PSP_HANDLE psp = node_listen(n, &place.qual);
+
+	reject(n, request_behind(n, ep, &place), ep);
+	OK(dat_psp_free(psp));
+}
+
+/* Two endpoints of one node, connected through @place, and a message between them. */
+struct couple {
+	DAT_EP_HANDLE active, passive;
+};
+
+static void expect_both(struct node *n, DAT_EVENT_NUMBER number)
+{
+	DAT_EVENT event;
+
+	expect_event(n->conn, number, &event);
+	expect_event(n->conn, number, &event);
+}
+
+static void couple_join(struct couple *c, struct node *n, const struct place *place)
+{
+	c->active = node_ep(n, NULL);
+	c->passive = node_ep(n, NULL);
+	OK(dat_cr_accept(request_behind(n, c->active, place), c->passive, 0, NULL));
+	expect_both(n, DAT_CONNECTION_EVENT_ESTABLISHED);
+}
+
+static void couple_talk(struct couple *c, struct node *n, struct mem *m)
+{
+	post_recv(c->passive, m, 0, MESSAGE, 1);
+	post_send(c->active, m, MESSAGE, MESSAGE, 2);
+	expect_dto(n->req, 2, DAT_DTO_SUCCESS, MESSAGE);
+	expect_dto(n->recv, 1, DAT_DTO_SUCCESS, MESSAGE);
+}
+
+static void couple_part(struct couple *c, struct node *n)
+{
+	OK(dat_ep_disconnect(c->active, DAT_CLOSE_ABRUPT_FLAG));
+	expect_both(n, DAT_CONNECTION_EVENT_DISCONNECTED);
+	OK(dat_ep_free(c->active));
+	OK(dat_ep_free(c->passive));
+}
+
+#define SILENT 5
+#define HASTY 5
+
+/* They come, and some leave at once, before and after a word. */
+static void strangers_come(int fds[SILENT], const struct place *place)
+{
+	int i, fd;
+
+	for (i = 0; i < SILENT; i++)
+		fds[i] = stranger(place);
+	for (i = 0; i < HASTY; i++) {
+		fd = stranger(place);
+		say(fd, i % 2 ? HALF : 0);
+		close(fd);
+	}
+}
+
+/* What the others have to say, a whole request, comes too late. */
+static void strangers_cut(int fds[SILENT])
+{
+	int i;
+
+	for (i = 0; i < SILENT; i++) {
+		expect_cut(fds[i]);
+		say(fds[i], request_size);
+		close(fds[i]);
+	}
+}
+
+/* A node with an endpoint, in a process that has seen a connection come and go. */
+static DAT_EP_HANDLE begin(struct node *n, struct place *place)
+{
+	DAT_EP_HANDLE ep;
+
+	node_open(n);
+	memset(place, 0, sizeof(*place));
+	place->address = n->address;
+	ep = node_ep(n, NULL);
+	request_learn(n, ep);
+	go_round(n, ep);
+	return ep;
+}
+
+static void end(struct node *n, DAT_EP_HANDLE ep)
+{
+	go_round(n, ep);
+	OK(dat_ep_free(ep));
+	node_close(n);
+}
+
+/* They are let go of; a connection through the same port stays, and the port is free at once. */
+static void freed_with_strangers(struct pair *p)
+{
+	struct holdings before;
+	struct place place;
+	struct couple c;
+	DAT_PSP_HANDLE psp;
+	DAT_EP_HANDLE ep;
+	struct node n;
+	struct mem m;
+	int fds[SILENT];
+
+	(void)p;
+	ep = begin(&n, &place);
+	mem_get(&n, &m, 2 * MESSAGE);
+	before = holdings_settled();
+	psp = node_listen(&n, &place.qual);
+	strangers_come(fds, &place);
+	couple_join(&c, &n, &place);
+	OK(dat_psp_free(psp));
+	psp = listen_at(&n, place.qual);
+	strangers_cut(fds);
+	couple_talk(&c, &n, &m);
+	reject(&n, request_behind(&n, ep, &place), ep);
+	OK(dat_psp_free(psp));
+	connect_fails(&n, ep, &place, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
+	OK(dat_ep_reset(ep));
+	couple_talk(&c, &n, &m);
+	couple_part(&c, &n);
+	expect_holdings(&before, 64 << 20);
+	mem_put(&m);
+	end(&n, ep);
+}
+
+/* Those that leave by themselves are forgotten while the service point stays. */
+static void strangers_leave(struct pair *p)
+{
+	struct holdings before;
+	struct place place;
+	DAT_PSP_HANDLE psp;
+	DAT_EP_HANDLE ep;
+	struct node n;
+	int fds[SILENT], i;
+
+	(void)p;
+	ep = begin(&n, &place);
+	psp = node_listen(&n, &place.qual);
+	before = holdings_settled();
+	strangers_come(fds, &place);
+	for (i = 0; i < SILENT; i++)
+		close(fds[i]);
+	reject(&n, request_behind(&n, ep, &place), ep);
+	expect_holdings(&before, 64 << 20);
+	OK(dat_psp_free(psp));
+	end(&n, ep);
+}
+
+/* A request that is answered only after the service point is freed keeps the port till then. */
+static void answered_after(struct pair *p)
+{
+	struct place place;
+	DAT_PSP_HANDLE psp;
+	DAT_CR_HANDLE cr;
+	DAT_EP_HANDLE ep;
+	struct node n;
+	int fds[SILENT];
+
+	(void)p;
+	ep = begin(&n, &place);
+	psp = node_listen(&n, &place.qual);
+	strangers_come(fds, &place);
+	cr = request_behind(&n, ep, &place);
+	OK(dat_psp_free(psp));
+	reject(&n, cr, ep);
+	strangers_cut(fds);
+	OK(dat_psp_free(listen_at(&n, place.qual)));
+	end(&n, ep);
+}
+
+/* The service point that takes one request goes the same way. */
+static void rsp_with_strangers(struct pair *p)
+{
+	struct place place;
+	DAT_EP_HANDLE ep, reserved;
+	DAT_RSP_HANDLE rsp;
+	struct node n;
+	int fds[SILENT];
+
+	(void)p;
+	ep = begin(&n, &place);
+	reserved = node_ep(&n, NULL);
+	OK(dat_psp_free(node_listen(&n, &place.qual)));
+	OK(dat_rsp_create(n.ia, place.qual, reserved, n.cr, &rsp));
+	strangers_come(fds, &place);
+	reject(&n, request_behind(&n, ep, &place), ep);
+	OK(dat_rsp_free(rsp));
+	strangers_cut(fds);
+	OK(dat_ep_free(reserved));
+	end(&n, ep);
+}
+
+/*
+ * The end of the IA ends what waits at its ports. Requests that nobody answered, and one more
+ * service point with its own strangers, are there to be met on the way.
+ */
+static void closed_with_strangers(struct pair *p)
+{
+	struct place place, other;
+	DAT_EP_HANDLE ep;
+	struct node n;
+	int fds[SILENT], more[SILENT], asks;
+
+	(void)p;
+	ep = begin(&n, &place);
+	other = place;
+	node_listen(&n, &place.qual);
+	node_listen(&n, &other.qual);
+	strangers_come(fds, &place);
+	strangers_come(more, &other);
+	asks = stranger(&other);
+	say(asks, request_size);
+	request_behind(&n, ep, &place);
+	OK(dat_ia_close(n.ia, DAT_CLOSE_ABRUPT_FLAG));
+	strangers_cut(fds);
+	strangers_cut(more);
+	close(asks);
+}
+
+#define HOLDS .not_sockets = "it waits for strangers for ever"
+
+static const struct pair_case cases[] = {
+	PAIR_CASE("strangers wait when a PSP is freed", NULL, freed_with_strangers, HOLDS),
+	PAIR_CASE("strangers leave by themselves", NULL, strangers_leave, HOLDS),
+	PAIR_CASE("strangers wait when a request is answered late", NULL, answered_after, HOLDS),
+	PAIR_CASE("strangers wait when an RSP is freed", NULL, rsp_with_strangers, HOLDS),
+	PAIR_CASE("strangers wait when an IA is closed", NULL, closed_with_strangers, HOLDS),
+};
+
+PAIR_MAIN(cases)
