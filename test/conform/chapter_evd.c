@@ -483,6 +483,26 @@ CLAUSE("dat_evd_wait/INVALID_STATE/threshold 2 with unsignalled requests")
 	only_threshold_1(n, n->req, &attr);
 }
 
+CLAUSE("dat_evd_wait/INTERRUPTED_CALL/a signal")
+{
+	DAT_EVD_HANDLE evd = software(n);
+	struct waiter w;
+
+	evd_waiter_start(&w, evd, 2);
+	put_se(evd, 1);
+	waiter_interrupted(&w);
+	expect_software(evd, 1);
+}
+
+CLAUSE("dat_evd_wait/SUCCESS/signals with SA_RESTART")
+{
+	DAT_EVD_HANDLE evd = software(n);
+	struct waiter w;
+
+	evd_waiter_start(&w, evd, 1);
+	waiter_restarted(&w, evd);
+}
+
 CLAUSE("dat_evd_wait/ABORT/freed meanwhile")
 {
 	DAT_EVD_HANDLE evd = software(n);
