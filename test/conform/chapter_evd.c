@@ -163,6 +163,8 @@ CLAUSE("dat_evd_create/INVALID_PARAMETER/unknown flag")
 {
 	DAT_EVD_HANDLE evd;
 
+	FAILS(dat_evd_create(n->ia, QLEN, DAT_HANDLE_NULL, (DAT_EVD_FLAGS)0x10000, &evd),
+	      DAT_INVALID_PARAMETER);
 	FAILS(dat_evd_create(n->ia, QLEN, DAT_HANDLE_NULL, (DAT_EVD_FLAGS)(DAT_EVD_DTO_FLAG | 0x10000),
 			     &evd), DAT_INVALID_PARAMETER);
 }
