@@ -283,7 +283,7 @@ CLAUSE("dat_ep_create/MODEL_NOT_SUPPORTED/quality of service")
 		if (n->prov.dat_qos_supported & qualities[q])
 			OK(create_with(n, &attr, &ep));
 		else
-			refuse_attr(n, &attr);
+			FAILS(create_with(n, &attr, &ep), DAT_MODEL_NOT_SUPPORTED);
 	}
 }
 
