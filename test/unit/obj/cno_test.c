@@ -308,6 +308,27 @@ Test(cno, a_signal_ends_the_wait_of_its_thread)
 	succeed(w[1].ret);
 }
 
+Test(cno, a_trigger_that_comes_with_a_signal_is_taken)
+{
+	struct dofi_cno *c = cno;
+	struct waiter w;
+
+	thread_handles(0);
+	waiters_start(&w, 1);
+	while (!thread_rests(atomic_load(&w.tid)))
+		usleep(100);
+	/* the signal ends the sleep, and then the waiter waits for the lock */
+	pthread_mutex_lock(&c->lock);
+	thread_disturb(w.thread, atomic_load(&w.tid), 1);
+	c->triggered = true;
+	c->evd = evd;
+	pthread_mutex_unlock(&c->lock);
+	pthread_join(w.thread, NULL);
+	succeed(w.ret);
+	cr_expect_eq(w.which, evd);
+	cr_expect(!triggered());
+}
+
 Test(cno, a_wait_goes_on_after_a_handler_that_asks_for_a_restart)
 {
 	struct waiter w;

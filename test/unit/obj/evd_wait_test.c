@@ -326,6 +326,45 @@ Test(evd_wait, a_signal_leaves_what_notified_nobody)
 	event_take(evd, DAT_DTO_COMPLETION_EVENT);
 }
 
+/* A signal has ended the sleep, and the waiter has not yet looked why. */
+static struct dofi_evd *waiter_stopped(struct waiter *w)
+{
+	struct dofi_evd *e = evd;
+
+	thread_handles(0);
+	waiter_start(w, 1);
+	waiter_sleeps(w);
+	pthread_mutex_lock(&e->lock);
+	thread_disturb(w->thread, atomic_load(&w->tid), 1);
+	return e;
+}
+
+Test(evd_wait, an_event_that_comes_with_a_signal_is_taken)
+{
+	struct waiter w;
+	struct dofi_evd *e = waiter_stopped(&w);
+
+	/* as dofi_evd_push() does it, which needs the lock */
+	e->ring[0].number = DAT_SOFTWARE_EVENT;
+	e->ring[0].data.software_event_data.pointer = memory;
+	atomic_store(&e->count, 1);
+	e->notified = true;
+	pthread_mutex_unlock(&e->lock);
+	succeed(waiter_end(&w));
+	cr_expect_eq(w.event.event_data.software_event_data.pointer, memory);
+	cr_expect_eq(w.more, 0);
+}
+
+Test(evd_wait, what_else_ends_it_comes_before_a_signal)
+{
+	struct waiter w;
+	struct dofi_evd *e = waiter_stopped(&w);
+
+	e->evicted = true;
+	pthread_mutex_unlock(&e->lock);
+	expect_state(waiter_end(&w), EVD_UNWAITABLE);
+}
+
 Test(evd_wait, it_goes_on_after_a_handler_that_asks_for_a_restart)
 {
 	static const DAT_TIMEOUT timeout[] = { DAT_TIMEOUT_INFINITE, LONG };
