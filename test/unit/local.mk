@@ -29,7 +29,7 @@ test_unit_base_test_SOURCES = $(prov_test_runner) \
 	test/unit/base/pool_test.c
 test_unit_base_test_CPPFLAGS = $(prov_test_cppflags)
 test_unit_base_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=aligned_alloc \
-	-Wl,--wrap=syslog -Wl,--wrap=__syslog_chk
+	-Wl,--wrap=syslog -Wl,--wrap=__syslog_chk -Wl,--wrap=pthread_mutex_unlock
 test_unit_base_test_LDADD = libdofi_core.la
 
 test_unit_fab_test_SOURCES = $(prov_test_runner) \

@@ -58,6 +58,32 @@ Test(bell, rung_for_nobody_it_wakes_nobody)
 	cr_expect_eq(sleep_for(BRIEF), -ETIMEDOUT);
 }
 
+int __real_pthread_mutex_unlock(pthread_mutex_t *mutex);
+int __wrap_pthread_mutex_unlock(pthread_mutex_t *mutex);
+
+static bool ring_at_unlock;
+
+int __wrap_pthread_mutex_unlock(pthread_mutex_t *mutex)
+{
+	int err = __real_pthread_mutex_unlock(mutex);
+
+	if (mutex == &lock && ring_at_unlock) {
+		ring_at_unlock = false;
+		pthread_mutex_lock(&lock);
+		dofi_bell_ring(&bell);
+		__real_pthread_mutex_unlock(&lock);
+	}
+	return err;
+}
+
+Test(bell, a_ring_before_the_thread_sleeps_is_heard)
+{
+	ring_at_unlock = true;
+	cr_expect_eq(sleep_for(LONG), 0);
+	ring_at_unlock = true;
+	cr_expect_eq(sleep_for(UINT32_MAX), 0);
+}
+
 /* Each token is for one taker, who is woken by its ring; with no deadline, or one far away. */
 static void *take_tokens(void *arg)
 {
@@ -123,6 +149,12 @@ static void sleeper_start(struct sleeper *s, uint32_t us)
 	pthread_create(&s->thread, NULL, sleeper_run, s);
 }
 
+static void sleeper_rests(const struct sleeper *s)
+{
+	while (!thread_rests(atomic_load(&s->tid)))
+		usleep(100);
+}
+
 static int sleeper_end(struct sleeper *s)
 {
 	pthread_mutex_lock(&lock);
@@ -140,6 +172,8 @@ Test(bell, all_are_woken_at_once)
 
 	for (i = 0; i < 3; i++)
 		sleeper_start(&s[i], i ? LONG : UINT32_MAX);
+	for (i = 0; i < 3; i++)
+		sleeper_rests(&s[i]);
 	pthread_mutex_lock(&lock);
 	for (i = 0; i < 3; i++)
 		s[i].let_go = true;
@@ -158,8 +192,7 @@ static int disturbed(uint32_t us, int flags)
 
 	thread_handles(flags);
 	sleeper_start(&s, us);
-	while (!thread_rests(atomic_load(&s.tid)))
-		usleep(100);
+	sleeper_rests(&s);
 	thread_disturb(s.thread, atomic_load(&s.tid), 20);
 	return sleeper_end(&s);
 }
