@@ -135,12 +135,10 @@ static DAT_RETURN print_counters(DAT_HANDLE handle, va_list *args)
 	return dofi_counters_print(stdout, handle, which, va_arg(*args, int));
 }
 
-/* dat_ib_start_counter(): type. Those of connections always run; there are no others. */
-static DAT_RETURN start_counters(DAT_HANDLE handle, va_list *args)
+/* dat_ib_start_counter(), dat_ib_stop_counter(): type */
+static DAT_RETURN run_counters(DAT_HANDLE handle, va_list *args, bool run)
 {
-	if (!dofi_ia_check(handle))
-		return DOFI_BAD_HANDLE(IA);
-	return va_arg(*args, int) == DCNT_IA_CM ? DAT_SUCCESS : DOFI_NOT_SUPPORTED;
+	return dofi_counters_run(handle, va_arg(*args, int), run);
 }
 
 static DAT_RETURN extension_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list *args)
@@ -159,7 +157,9 @@ static DAT_RETURN extension_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list *a
 	case DAT_IB_PRINT_COUNTERS_OP:
 		return print_counters(handle, args);
 	case DAT_IB_START_COUNTERS_OP:
-		return start_counters(handle, args);
+		return run_counters(handle, args, true);
+	case DAT_IB_STOP_COUNTERS_OP:
+		return run_counters(handle, args, false);
 	case DAT_IB_OPEN_QUERY_OP:
 		return open_query(handle, args);
 	case DAT_IB_CLOSE_QUERY_OP:

@@ -2,6 +2,7 @@
 
 # base and fab see no DAT type and are compiled once.
 dofi_core_sources = \
+	prov/ofi/base/bell.c \
 	prov/ofi/base/env.c \
 	prov/ofi/base/log.c \
 	prov/ofi/base/maps.c \
@@ -62,6 +63,7 @@ dofi_api_sources = \
 	prov/ofi/prov.c
 
 noinst_HEADERS += \
+	prov/ofi/base/bell.h \
 	prov/ofi/base/clock.h \
 	prov/ofi/base/env.h \
 	prov/ofi/base/log.h \

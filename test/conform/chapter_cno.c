@@ -192,6 +192,28 @@ CLAUSE("dat_cno_wait/QUEUE_EMPTY/microseconds")
 	CHECK(pair_now() - start >= BRIEF, "too early");
 }
 
+CLAUSE("dat_cno_wait/INTERRUPTED_CALL/a signal")
+{
+	DAT_CNO_HANDLE cno = object(n, DAT_HANDLE_TYPE_CNO);
+	DAT_EVD_HANDLE evd = evd_at(n, cno);
+	struct waiter w;
+
+	cno_waiter_start(&w, cno);
+	waiter_interrupted(&w);
+	put_se(evd, 1);
+	expect_trigger(cno, evd);
+}
+
+CLAUSE("dat_cno_wait/SUCCESS/signals with SA_RESTART")
+{
+	DAT_CNO_HANDLE cno = object(n, DAT_HANDLE_TYPE_CNO);
+	DAT_EVD_HANDLE evd = evd_at(n, cno);
+	struct waiter w;
+
+	cno_waiter_start(&w, cno);
+	waiter_restarted(&w, evd);
+}
+
 CLAUSE("dat_cno_wait/INVALID_PARAMETER/evd_handle NULL")
 {
 	FAILS(dat_cno_wait(object(n, DAT_HANDLE_TYPE_CNO), 0, NULL), DAT_INVALID_PARAMETER);

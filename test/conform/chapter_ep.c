@@ -226,6 +226,8 @@ FAMILY(COUNT(numbers), name_beyond)
 	if (limit >= (a->exact ? UINT64_MAX >> (64 - 8 * a->size) : INT32_MAX))
 		skip("the IA's limit is %#llx", (unsigned long long)limit);
 	refused(n, a, limit + 1);
+	if (!a->exact)
+		refused(n, a, INT32_MAX);
 }
 
 CLAUSE("dat_ep_create/SUCCESS/the attributes of another EP")
@@ -281,7 +283,7 @@ CLAUSE("dat_ep_create/MODEL_NOT_SUPPORTED/quality of service")
 		if (n->prov.dat_qos_supported & qualities[q])
 			OK(create_with(n, &attr, &ep));
 		else
-			refuse_attr(n, &attr);
+			FAILS(create_with(n, &attr, &ep), DAT_MODEL_NOT_SUPPORTED);
 	}
 }
 
@@ -292,21 +294,22 @@ CLAUSE("dat_ep_create/INVALID_PARAMETER/completion flags")
 		(DAT_COMPLETION_FLAGS)0x1000,
 	};
 	DAT_EP_ATTR good, attr;
+	DAT_EP_HANDLE ep;
 	size_t k;
 
 	node_ep_attr(n, &good);
 	for (k = 0; k < COUNT(bad); k++) {
 		attr = good;
 		attr.recv_completion_flags = bad[k];
-		refuse_attr(n, &attr);
+		FAILS(create_with(n, &attr, &ep), DAT_INVALID_PARAMETER);
 		attr = good;
 		attr.request_completion_flags = bad[k];
-		refuse_attr(n, &attr);
+		FAILS(create_with(n, &attr, &ep), DAT_INVALID_PARAMETER);
 	}
 	/* to be solicited is for receives only */
 	attr = good;
 	attr.request_completion_flags = DAT_COMPLETION_SOLICITED_WAIT_FLAG;
-	refuse_attr(n, &attr);
+	FAILS(create_with(n, &attr, &ep), DAT_INVALID_PARAMETER);
 }
 
 CLAUSE("dat_ep_create/SUCCESS/completion flags")
@@ -405,6 +408,7 @@ CLAUSE("dat_ep_get_status/SUCCESS")
 	SAME(state, DAT_EP_STATE_UNCONNECTED);
 	SAME(recv_idle, DAT_TRUE);
 	SAME(request_idle, DAT_TRUE);
+	OK(dat_ep_get_status(ep, NULL, NULL, NULL));
 	OK(post_nothing(ep));
 	OK(dat_ep_get_status(ep, &state, &recv_idle, &request_idle));
 	SAME(recv_idle, DAT_FALSE);

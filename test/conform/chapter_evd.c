@@ -163,6 +163,8 @@ CLAUSE("dat_evd_create/INVALID_PARAMETER/unknown flag")
 {
 	DAT_EVD_HANDLE evd;
 
+	FAILS(dat_evd_create(n->ia, QLEN, DAT_HANDLE_NULL, (DAT_EVD_FLAGS)0x10000, &evd),
+	      DAT_INVALID_PARAMETER);
 	FAILS(dat_evd_create(n->ia, QLEN, DAT_HANDLE_NULL, (DAT_EVD_FLAGS)(DAT_EVD_DTO_FLAG | 0x10000),
 			     &evd), DAT_INVALID_PARAMETER);
 }
@@ -481,6 +483,26 @@ CLAUSE("dat_evd_wait/INVALID_STATE/threshold 2 with unsignalled requests")
 	node_ep_attr(n, &attr);
 	attr.request_completion_flags = DAT_COMPLETION_UNSIGNALLED_FLAG;
 	only_threshold_1(n, n->req, &attr);
+}
+
+CLAUSE("dat_evd_wait/INTERRUPTED_CALL/a signal")
+{
+	DAT_EVD_HANDLE evd = software(n);
+	struct waiter w;
+
+	evd_waiter_start(&w, evd, 2);
+	put_se(evd, 1);
+	waiter_interrupted(&w);
+	expect_software(evd, 1);
+}
+
+CLAUSE("dat_evd_wait/SUCCESS/signals with SA_RESTART")
+{
+	DAT_EVD_HANDLE evd = software(n);
+	struct waiter w;
+
+	evd_waiter_start(&w, evd, 1);
+	waiter_restarted(&w, evd);
 }
 
 CLAUSE("dat_evd_wait/ABORT/freed meanwhile")

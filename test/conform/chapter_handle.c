@@ -335,26 +335,31 @@ static void null(struct node *n, const struct call *c)
 	refuses(n, c, DAT_HANDLE_NULL);
 }
 
+static uint64_t zeroes[64];
+
 /* Has the objects made that the call needs besides. */
 static void prepare(struct node *n, const struct call *c)
 {
-	static uint64_t zeroes[64];
-
 	refuses(n, c, zeroes);
 }
 
 static void never_a_handle(struct node *n, const struct call *c)
 {
-	static const uintptr_t numbers[] = { 0x7ffffff0, 0xdeadbee8, UINTPTR_MAX, UINTPTR_MAX - 7 };
+	static const uintptr_t numbers[] = {
+		2, 7, 42, 0x7ffffff0, 0xdeadbee8, UINTPTR_MAX, UINTPTR_MAX - 7,
+	};
+	const bool may_be_ia = c->type == DAT_HANDLE_TYPE_IA || c->type == (int)ANY;
 	static uint64_t ones[64];
 	size_t k;
 
 	prepare(n, c);
 	for (k = 0; k < COUNT(numbers); k++)
-		refuses(n, c, (DAT_HANDLE)numbers[k]);
+		if (numbers[k] >= 8 || !may_be_ia)	/* a registry may number its IAs from 1 */
+			refuses(n, c, (DAT_HANDLE)numbers[k]);
 	memset(ones, 0xff, sizeof(ones));
 	refuses(n, c, ones);
 	refuses(n, c, (char *)ones + 3);
+	refuses(n, c, (char *)zeroes + 3);
 	refuses(n, c, &k);
 }
 
@@ -455,6 +460,28 @@ FAMILY(COUNT(calls) * COUNT(faults), name_fault, .shared_ia = true)
 	faults[i % COUNT(faults)].try(n, c);
 }
 
+/* Not only the one that would be right. */
+CLAUSE("dat_ia_close/SUCCESS/every call refuses every handle of the IA")
+{
+	DAT_HANDLE dead[N_TYPES] = { DAT_HANDLE_NULL };
+	struct node other;
+	unsigned type;
+	size_t k;
+
+	for (k = 0; k < COUNT(calls); k++)
+		prepare(n, &calls[k]);
+	node_open(&other);
+	for (type = 0; type < N_TYPES; type++)
+		if (type_is_there(&other, (DAT_HANDLE_TYPE)type))
+			dead[type] = object_make(&other, (DAT_HANDLE_TYPE)type);
+	OK(dat_ia_close(dead[DAT_HANDLE_TYPE_IA], DAT_CLOSE_ABRUPT_FLAG));
+	OK(dat_ia_close(other.ia, DAT_CLOSE_ABRUPT_FLAG));
+	for (k = 0; k < COUNT(calls); k++)
+		for (type = 0; type < N_TYPES; type++)
+			if (dead[type])
+				refuses(n, &calls[k], dead[type]);
+}
+
 /* Types and contexts */
 
 static void name_type(unsigned i, char *name, size_t size)
@@ -522,14 +549,48 @@ CLAUSE("dat_get_consumer_context/SUCCESS/not inherited")
 	CHECK(!context.as_64, "the IA's");
 }
 
+CLAUSE("dat_get_consumer_context/SUCCESS/each object has its own")
+{
+	DAT_CONTEXT context;
+	unsigned type;
+
+	for (type = 0; type < N_TYPES; type++)
+		if (type_is_there(n, (DAT_HANDLE_TYPE)type))
+			OK(dat_set_consumer_context(object(n, (DAT_HANDLE_TYPE)type),
+						    (DAT_CONTEXT){ .as_64 = 1000 + type }));
+	for (type = 0; type < N_TYPES; type++)
+		if (type_is_there(n, (DAT_HANDLE_TYPE)type)) {
+			OK(dat_get_consumer_context(object(n, (DAT_HANDLE_TYPE)type), &context));
+			SAME(context.as_64, 1000 + type);
+		}
+}
+
+/* Wherever the result does not go. */
+static void without_result(struct node *n, DAT_RETURN (*get)(DAT_HANDLE h))
+{
+	unsigned type;
+
+	for (type = 0; type < N_TYPES; type++)
+		if (type_is_there(n, (DAT_HANDLE_TYPE)type))
+			FAILS(get(object(n, (DAT_HANDLE_TYPE)type)), DAT_INVALID_PARAMETER);
+}
+
+static DAT_RETURN no_context(DAT_HANDLE h)
+{
+	return dat_get_consumer_context(h, NULL);
+}
+
 CLAUSE("dat_get_consumer_context/INVALID_PARAMETER/context NULL")
 {
-	FAILS(dat_get_consumer_context(n->pz, NULL), DAT_INVALID_PARAMETER);
-	FAILS(dat_get_consumer_context(n->ia, NULL), DAT_INVALID_PARAMETER);
+	without_result(n, no_context);
+}
+
+static DAT_RETURN no_type(DAT_HANDLE h)
+{
+	return dat_get_handle_type(h, NULL);
 }
 
 CLAUSE("dat_get_handle_type/INVALID_PARAMETER/type NULL")
 {
-	FAILS(dat_get_handle_type(n->pz, NULL), DAT_INVALID_PARAMETER);
-	FAILS(dat_get_handle_type(n->ia, NULL), DAT_INVALID_PARAMETER);
+	without_result(n, no_type);
 }

@@ -377,6 +377,16 @@ FAMILY(N_TYPES, name_keeper)
 	OK(dat_ia_close(other.ia, DAT_CLOSE_ABRUPT_FLAG));
 }
 
+CLAUSE("dat_ia_close/INVALID_STATE/gracefully with an EP whose request is not answered")
+{
+	struct node other;
+
+	node_open(&other);
+	object_make(&other, DAT_HANDLE_TYPE_CR);
+	FAILS(dat_ia_close(other.ia, DAT_CLOSE_GRACEFUL_FLAG), DAT_INVALID_STATE);
+	OK(dat_ia_close(other.ia, DAT_CLOSE_ABRUPT_FLAG));
+}
+
 /* Threads that wait while their IA is closed. */
 
 CLAUSE("dat_ia_close/SUCCESS/a waiter on an EVD gets DAT_ABORT")

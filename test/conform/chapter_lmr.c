@@ -158,6 +158,7 @@ CLAUSE("dat_lmr_create/INVALID_PARAMETER/unknown privilege")
 	DAT_LMR_HANDLE lmr;
 
 	FAILS(register_it(n, memory, SIZE, DAT_MEM_PRIV_ALL_FLAG | 0x1000, &lmr), DAT_INVALID_PARAMETER);
+	FAILS(register_it(n, memory, SIZE, 0x1000, &lmr), DAT_INVALID_PARAMETER);
 }
 
 CLAUSE("dat_lmr_create/INVALID_PARAMETER/remote write without local write")

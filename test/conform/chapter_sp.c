@@ -98,6 +98,16 @@ CLAUSE("dat_psp_create/INVALID_HANDLE/an EVD of other streams")
 	FAILS(dat_psp_create(n->ia, 4711, n->recv, DAT_PSP_CONSUMER_FLAG, &out), DAT_INVALID_HANDLE);
 }
 
+/* The right one but for that. */
+CLAUSE("dat_psp_create/INVALID_HANDLE/an EVD for requests to another IA")
+{
+	struct node other;
+
+	node_open(&other);
+	FAILS(dat_psp_create(n->ia, 4711, other.cr, DAT_PSP_CONSUMER_FLAG, &out), DAT_INVALID_HANDLE);
+	node_close(&other);
+}
+
 /* dat_psp_create_any */
 
 CLAUSE("dat_psp_create_any/MODEL_NOT_SUPPORTED")
@@ -158,6 +168,17 @@ CLAUSE("dat_psp_create_any/INVALID_HANDLE/an EVD of other streams")
 
 	FAILS(dat_psp_create_any(n->ia, &qual, n->recv, DAT_PSP_CONSUMER_FLAG, &out),
 	      DAT_INVALID_HANDLE);
+}
+
+CLAUSE("dat_psp_create_any/INVALID_HANDLE/an EVD for requests to another IA")
+{
+	DAT_CONN_QUAL qual;
+	struct node other;
+
+	node_open(&other);
+	FAILS(dat_psp_create_any(n->ia, &qual, other.cr, DAT_PSP_CONSUMER_FLAG, &out),
+	      DAT_INVALID_HANDLE);
+	node_close(&other);
 }
 
 /* dat_rsp_create */

@@ -173,6 +173,10 @@ void cno_waiter_start(struct waiter *w, DAT_CNO_HANDLE cno);
 void waiter_joins(struct waiter *w);
 /* With this. */
 void waiter_ends(struct waiter *w, DAT_RETURN type);
+/* A signal ends it. */
+void waiter_interrupted(struct waiter *w);
+/* Signals whose handler asks for a restart do not, an event of @evd does. */
+void waiter_restarted(struct waiter *w, DAT_EVD_HANDLE evd);
 
 /* Posts one software event, which the EVD must take. */
 void put_se(DAT_EVD_HANDLE evd, uintptr_t pointer);

@@ -5,6 +5,8 @@
 
 #include "../robust/robust.h"
 
+#include <poll.h>
+#include <signal.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -57,4 +59,53 @@ void waiter_ends(struct waiter *w, DAT_RETURN type)
 {
 	waiter_joins(w);
 	pair_ret(__FILE__, __LINE__, "the wait", w->ret, type);
+}
+
+static _Atomic unsigned handled;
+
+static void on_signal(int sig)
+{
+	(void)sig;
+	handled++;
+}
+
+static void handle(struct sigaction *old, int flags)
+{
+	struct sigaction action = { .sa_handler = on_signal, .sa_flags = flags };
+
+	handled = 0;
+	SAME(sigaction(SIGUSR1, &action, old), 0);
+}
+
+void waiter_interrupted(struct waiter *w)
+{
+	int64_t deadline = pair_deadline(PAIR_LIMIT);
+	struct sigaction old;
+
+	handle(&old, 0);
+	/* one that came before the thread slept would be in vain */
+	while (!__atomic_load_n(&w->done, __ATOMIC_ACQUIRE)) {
+		CHECK(pair_now() < deadline, "signals do not end the wait");
+		pthread_kill(w->thread, SIGUSR1);
+		poll(NULL, 0, 1);
+	}
+	waiter_ends(w, DAT_INTERRUPTED_CALL);
+	CHECK(handled, "no signal");
+	sigaction(SIGUSR1, &old, NULL);
+}
+
+void waiter_restarted(struct waiter *w, DAT_EVD_HANDLE evd)
+{
+	struct sigaction old;
+	int i;
+
+	handle(&old, SA_RESTART);
+	for (i = 0; i < 3; i++) {
+		pthread_kill(w->thread, SIGUSR1);
+		wait_asleep(w->tid);
+	}
+	put_se(evd, 1);
+	waiter_ends(w, DAT_SUCCESS);
+	CHECK(handled, "no signal");
+	sigaction(SIGUSR1, &old, NULL);
 }

@@ -648,7 +648,12 @@ static void counted(struct pair *p)
 	FAILS(dat_ib_query_counters(l.ep, 0, NULL, 0), DAT_INVALID_PARAMETER);
 	OK(dat_ib_start_counter(l.n.ia, DCNT_IA_CM));
 	FAILS(dat_ib_start_counter(l.n.ia, DCNT_IA_LNK), DAT_MODEL_NOT_SUPPORTED);
-	FAILS(dat_ib_stop_counter(l.n.ia, DCNT_IA_CM), DAT_MODEL_NOT_SUPPORTED);
+	OK(dat_ib_query_counters(l.n.ia, DCNT_IA_ALL_COUNTERS, ia, 0));
+	SAME(ia[DCNT_IA_CM_ACTIVE_EST] + ia[DCNT_IA_CM_PASSIVE_EST], 0);
+	OK(dat_ib_stop_counter(l.n.ia, DCNT_IA_CM));
+	FAILS(dat_ib_stop_counter(l.n.ia, DCNT_IA_DIAG), DAT_MODEL_NOT_SUPPORTED);
+	FAILS(dat_ib_stop_counter(l.n.ia, 3), DAT_INVALID_PARAMETER);
+	FAILS(dat_ib_stop_counter(l.ep, DCNT_IA_CM), DAT_INVALID_HANDLE);
 	mem_put(&in);
 	link_close(p, &l);
 }

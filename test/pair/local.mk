@@ -25,8 +25,6 @@ PAIR_TESTS += \
 	test/pair/events2 \
 	test/pair/cno1 \
 	test/pair/cno2 \
-	test/pair/args1 \
-	test/pair/args2 \
 	test/pair/modify1 \
 	test/pair/modify2 \
 	test/pair/rmr1 \
@@ -63,8 +61,6 @@ check_PROGRAMS += \
 	test/pair/events2 \
 	test/pair/cno1 \
 	test/pair/cno2 \
-	test/pair/args1 \
-	test/pair/args2 \
 	test/pair/modify1 \
 	test/pair/modify2 \
 	test/pair/rmr1 \
@@ -149,13 +145,6 @@ test_pair_cno1_LDADD = libdat.la
 test_pair_cno2_SOURCES = test/pair/cno.c $(pair_harness)
 test_pair_cno2_CPPFLAGS = $(pair_cppflags2)
 test_pair_cno2_LDADD = libdat2.la
-
-test_pair_args1_SOURCES = test/pair/args.c $(pair_harness)
-test_pair_args1_CPPFLAGS = $(pair_cppflags1)
-test_pair_args1_LDADD = libdat.la
-test_pair_args2_SOURCES = test/pair/args.c $(pair_harness)
-test_pair_args2_CPPFLAGS = $(pair_cppflags2)
-test_pair_args2_LDADD = libdat2.la
 
 test_pair_modify1_SOURCES = test/pair/modify.c $(pair_harness)
 test_pair_modify1_CPPFLAGS = $(pair_cppflags1)

@@ -16,10 +16,12 @@ prov_test_cppflags = $(AM_CPPFLAGS) -I$(top_srcdir)/prov/ofi -I$(top_srcdir)/tes
 	-I$(top_srcdir)/test/unit/plain $(LIBFABRIC_CFLAGS)
 prov_test_runner = \
 	test/unit/capture.h \
+	test/unit/thread.h \
 	test/unit/plain/criterion/criterion.h \
 	test/unit/plain/plain.c
 
 test_unit_base_test_SOURCES = $(prov_test_runner) \
+	test/unit/base/bell_test.c \
 	test/unit/base/clock_test.c \
 	test/unit/base/env_test.c \
 	test/unit/base/log_test.c \
@@ -27,7 +29,7 @@ test_unit_base_test_SOURCES = $(prov_test_runner) \
 	test/unit/base/pool_test.c
 test_unit_base_test_CPPFLAGS = $(prov_test_cppflags)
 test_unit_base_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=aligned_alloc \
-	-Wl,--wrap=syslog -Wl,--wrap=__syslog_chk
+	-Wl,--wrap=syslog -Wl,--wrap=__syslog_chk -Wl,--wrap=pthread_mutex_unlock
 test_unit_base_test_LDADD = libdofi_core.la
 
 test_unit_fab_test_SOURCES = $(prov_test_runner) \

@@ -87,7 +87,8 @@ void dofi_caps_named_attrs(struct dofi_ia *ia);
 
 /*
  * The attributes that an endpoint gets when the consumer asks for @wanted (NULL:
- * the defaults). DAT_INVALID_PARAMETER when one is beyond the IA's limits.
+ * the defaults). DAT_INVALID_PARAMETER when one is beyond the IA's limits, for a quality of
+ * service DAT_MODEL_NOT_SUPPORTED.
  */
 DAT_RETURN dofi_caps_ep_attr(const struct dofi_ia *ia, const DAT_EP_ATTR *wanted, DAT_EP_ATTR *attr);
 

@@ -207,7 +207,8 @@ DAT_RETURN dofi_caps_ep_attr(const struct dofi_ia *ia, const DAT_EP_ATTR *wanted
 		const struct dofi_cap *row = &dofi_caps[i];
 
 		if (row->of == DOFI_CAP_EP && row->size && !dofi_caps_ep_take(ia, row, wanted, attr))
-			return DOFI_BAD_ARG(7);
+			return row->field == DAT_EP_FIELD_EP_ATTR_QOS ? DOFI_NOT_SUPPORTED :
+									DOFI_BAD_ARG(7);
 	}
 	return DAT_SUCCESS;
 }

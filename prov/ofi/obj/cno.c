@@ -13,13 +13,9 @@
 static void cno_ctor(void *obj)
 {
 	struct dofi_cno *cno = obj;
-	pthread_condattr_t attr;
 
 	pthread_mutex_init(&cno->lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&cno->cond, &attr);
-	pthread_condattr_destroy(&attr);
+	dofi_bell_init(&cno->bell);
 }
 
 struct dofi_pool dofi_cno_pool = DOFI_POOL_INIT("cno", struct dofi_cno, cno_ctor);
@@ -80,7 +76,7 @@ static void trigger_and_unlock(struct dofi_cno *cno, struct dofi_evd *evd)
 	triggered_set(cno, true);
 	cno->evd = evd;
 	agent = cno->agent_armed && !cno->dying;
-	pthread_cond_signal(&cno->cond);
+	dofi_bell_ring(&cno->bell);
 	pthread_mutex_unlock(&cno->lock);
 	if (agent)
 		dofi_progress_post(&cno->obj.ia->progress, &cno->agent_work);
@@ -90,7 +86,7 @@ static void trigger_and_unlock(struct dofi_cno *cno, struct dofi_evd *evd)
 static void waiters_release(struct dofi_cno *cno)
 {
 	cno->released++;
-	pthread_cond_broadcast(&cno->cond);
+	dofi_bell_ring_all(&cno->bell);
 }
 
 void dofi_cno_detach(struct dofi_cno *cno, struct dofi_cno_source *source, bool freed)
@@ -154,7 +150,7 @@ static void cno_destroy(struct dofi_obj *obj)
 	cno->dying = true;
 	waiters_release(cno);
 	while (cno->waiters)
-		pthread_cond_wait(&cno->cond, &cno->lock);
+		dofi_bell_wait(&cno->bell, &cno->lock, DOFI_NEVER);
 	cno->agent_armed = false;
 	/* wakes who polls it, and closes */
 	triggered_set(cno, true);
@@ -303,7 +299,6 @@ DAT_RETURN dofi_cno_wait(DAT_CNO_HANDLE cno_handle, DAT_TIMEOUT timeout, DAT_EVD
 {
 	struct dofi_cno *cno = dofi_cno_check(cno_handle);
 	int64_t deadline = dofi_deadline(timeout);
-	struct timespec until = dofi_timespec(deadline);
 	DAT_RETURN ret = DAT_SUCCESS;
 	unsigned before;
 	int err = 0;
@@ -316,17 +311,17 @@ DAT_RETURN dofi_cno_wait(DAT_CNO_HANDLE cno_handle, DAT_TIMEOUT timeout, DAT_EVD
 	before = cno->released - cno->dying;	/* too late to begin a wait */
 	cno->waiters++;
 	while (!cno->triggered && cno->released == before && !err)
-		err = deadline == DOFI_NEVER ?
-			pthread_cond_wait(&cno->cond, &cno->lock) :
-			pthread_cond_timedwait(&cno->cond, &cno->lock, &until);
+		err = dofi_bell_wait(&cno->bell, &cno->lock, deadline);
 	cno->waiters--;
 	/* sent away, it returns no error but no EVD either */
 	if (cno->triggered || cno->released == before)
 		ret = trigger_take(cno, evd_handle);
 	else
 		*evd_handle = DAT_HANDLE_NULL;
+	if (ret == DAT_QUEUE_EMPTY && err == -EINTR)
+		ret = DOFI_RET(DAT_INTERRUPTED_CALL, 0);
 	if (cno->dying)
-		pthread_cond_broadcast(&cno->cond);
+		dofi_bell_ring_all(&cno->bell);
 	pthread_mutex_unlock(&cno->lock);
 	return ret;
 }

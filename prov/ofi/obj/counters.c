@@ -60,6 +60,10 @@ static const struct counter ia_counters[DOFI_IA_COUNTERS] = {
 	[57] = IA("cm_err_timeout", count.timeout),
 };
 
+/* Those of connections, which can be stopped. */
+#define CM_FIRST 26
+#define CM_END 67
+
 #define EP(name_, member) { name_, 0, { offsetof(struct dofi_ep, member) } }
 #define POSTS(name_, kind) EP(name_, posted[DOFI_DTO_##kind].ops)
 #define POSTED(name_, kind)                                                               \
@@ -111,6 +115,8 @@ _Static_assert((int)DOFI_IA_COUNTERS == (int)DCNT_IA_ALL_COUNTERS &&
 _Static_assert(DCNT_IA_SP_CR == 17 && DCNT_IA_ASYNC_ERROR == 23 && DCNT_IA_CM_REQ_TX == 27 &&
 	       DCNT_IA_CM_USER_REJ_TX == 33 && DCNT_IA_CM_DREQ_TX == 40 && DCNT_IA_CM_ERR == 47 &&
 	       DCNT_IA_CM_ERR_REFUSED == 55 && DCNT_IA_CM_ERR_TIMEOUT == 57, "and numbers them");
+_Static_assert(CM_FIRST == DCNT_IA_CM_LISTEN &&
+	       CM_END == DCNT_IA_CM_ERR_UNEXPECTED + 1, "those of connections");
 #endif
 
 /* An object that has counters. */
@@ -149,13 +155,29 @@ static uint64_t field(const struct counted *c, size_t at)
 	return at ? __atomic_load_n((uint64_t *)(uintptr_t)((char *)c->obj + at), __ATOMIC_RELAXED) : 0;
 }
 
+static uint64_t total(const struct counted *c, int i)
+{
+	const struct counter *counter = &c->counter[i];
+
+	return field(c, counter->at[0]) + field(c, counter->at[1]) + field(c, counter->at[2]) -
+	       field(c, counter->less);
+}
+
+/* The base of a counter that was stopped is its value. */
+static bool is_stopped(const struct counted *c, int i)
+{
+	const struct dofi_ia *ia = c->obj;
+
+	return c->counter == ia_counters && ia->cm_stopped &&
+	       i >= CM_FIRST && i < CM_END;
+}
+
 /* What counter @i has counted since the reset. Needs the object's lock. */
 static uint64_t value(const struct counted *c, int i, bool reset)
 {
-	const struct counter *counter = &c->counter[i];
-	uint64_t now = field(c, counter->at[0]) + field(c, counter->at[1]) +
-		       field(c, counter->at[2]) - field(c, counter->less);
-	uint64_t v = now - c->base[i];
+	const bool stopped = is_stopped(c, i);
+	uint64_t now = stopped ? 0 : total(c, i);
+	uint64_t v = stopped ? c->base[i] : now - c->base[i];
 
 	if (reset)
 		c->base[i] = now;
@@ -206,6 +228,37 @@ DAT_RETURN dofi_counters_print(FILE *to, DAT_HANDLE handle, int which, bool rese
 			fprintf(to, "%s %p %s %" PRIu64 "\n", c.kind, c.obj, c.counter[i].name, v);
 	}
 	pthread_mutex_unlock(c.lock);
+	return DAT_SUCCESS;
+}
+
+static DAT_RETURN group_check(int group)
+{
+	switch (group) {
+	case 0:		/* DCNT_IA_CM */
+		return DAT_SUCCESS;
+	case 1:		/* DCNT_IA_LNK */
+	case 2:		/* DCNT_IA_DIAG */
+		return DOFI_NOT_SUPPORTED;
+	default:
+		return DOFI_BAD_ARG(3);
+	}
+}
+
+DAT_RETURN dofi_counters_run(DAT_IA_HANDLE ia_handle, int group, bool run)
+{
+	struct dofi_ia *ia = dofi_ia_check(ia_handle);
+	struct counted c;
+	int i;
+
+	if (!ia || !counted_of(&ia->obj, &c))
+		return DOFI_BAD_HANDLE(IA);
+	if (group_check(group))
+		return group_check(group);
+	pthread_mutex_lock(&ia->lock);
+	for (i = CM_FIRST; i < CM_END; i++)
+		c.base[i] = run ? total(&c, i) : value(&c, i, false);
+	ia->cm_stopped = !run;
+	pthread_mutex_unlock(&ia->lock);
 	return DAT_SUCCESS;
 }
 

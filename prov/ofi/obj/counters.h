@@ -17,6 +17,12 @@ DAT_RETURN dofi_counters_query(DAT_HANDLE handle, int which, DAT_UINT64 *out, bo
 /* Writes the counter of that number, or all, as lines of a name and a value; likewise. */
 DAT_RETURN dofi_counters_print(FILE *to, DAT_HANDLE handle, int which, bool reset);
 
+/*
+ * Lets an IA's counters of @group, a DAT_IA_COUNTER_TYPE, count from 0, or keep their values.
+ * Those of connections count from the beginning; there are no others.
+ */
+DAT_RETURN dofi_counters_run(DAT_IA_HANDLE ia_handle, int group, bool run);
+
 /* Writes all counters of the IA @arg and its EPs and EVDs that are not 0: dofi_tell.render. */
 void dofi_counters_render(FILE *to, void *arg);
 

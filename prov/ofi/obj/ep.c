@@ -358,9 +358,7 @@ drop_parts:
 	dofi_ep_parts_drop(ep);
 free_ep:
 	dofi_obj_free(&dofi_ep_pool, DAT_HANDLE_TYPE_EP, &ep->obj);
-	if (ret != -EINVAL)
-		return DOFI_NO_RESOURCE(MEMORY);
-	return parts->srq ? DOFI_BAD_ARG(8) : DOFI_BAD_ARG(7);
+	return ret == -EINVAL ? DOFI_BAD_ARG(7) : DOFI_NO_RESOURCE(MEMORY);
 }
 
 struct dofi_ep *dofi_ep_tentative(struct dofi_ia *ia)

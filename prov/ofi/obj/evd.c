@@ -3,6 +3,7 @@
 
 #include "obj/evd.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "obj/caps.h"
 
@@ -12,13 +13,9 @@
 static void evd_ctor(void *obj)
 {
 	struct dofi_evd *evd = obj;
-	pthread_condattr_t attr;
 
 	pthread_mutex_init(&evd->lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&evd->cond, &attr);
-	pthread_condattr_destroy(&attr);
+	dofi_bell_init(&evd->bell);
 }
 
 struct dofi_pool dofi_evd_pool = DOFI_POOL_INIT("evd", struct dofi_evd, evd_ctor);
@@ -55,7 +52,7 @@ static void notify(struct dofi_evd *evd, uint32_t count)
 		evd->notified = true;
 		if ((DAT_COUNT)count >= evd->threshold) {
 			dofi_count(&evd->count_of.notify);
-			pthread_cond_broadcast(&evd->cond);
+			dofi_bell_ring_all(&evd->bell);
 		}
 	} else if (evd->cno && evd->enabled) {
 		dofi_cno_raise(evd->cno, &evd->at_cno);
@@ -345,9 +342,9 @@ static void evd_destroy(struct dofi_obj *obj)
 		obj->ia->async_evd = NULL;
 	pthread_mutex_lock(&evd->lock);
 	evd->dying = true;
-	pthread_cond_broadcast(&evd->cond);
+	dofi_bell_ring_all(&evd->bell);
 	while (evd->waiting)	/* it leaves with DAT_ABORT and signals */
-		pthread_cond_wait(&evd->cond, &evd->lock);
+		dofi_bell_wait(&evd->bell, &evd->lock, DOFI_NEVER);
 	cno_detach(evd, true);
 	count = atomic_load(&evd->count);
 	dofi_evd_set_count(evd, 0);
@@ -520,7 +517,7 @@ static DAT_RETURN set_waitable(DAT_EVD_HANDLE evd_handle, bool waitable)
 	evd->waitable = waitable;
 	/* it leaves though the EVD may be waitable again before it runs */
 	evd->evicted |= !waitable;
-	pthread_cond_broadcast(&evd->cond);
+	dofi_bell_ring_all(&evd->bell);
 	pthread_mutex_unlock(&evd->lock);
 	return DAT_SUCCESS;
 }

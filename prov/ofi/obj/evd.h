@@ -3,6 +3,7 @@
 #ifndef DOFI_OBJ_EVD_H
 #define DOFI_OBJ_EVD_H
 
+#include "base/bell.h"
 #include "fab/cq.h"
 #include "obj/cno.h"
 
@@ -62,7 +63,7 @@ struct dofi_evd {
 	_Atomic DAT_COMPLETION_FLAGS notice;	/* how all of it notifies, see below; read freely */
 
 	pthread_mutex_t lock;		/* the fields below; only a CNO's lock is taken under it */
-	pthread_cond_t cond;
+	struct dofi_bell bell;
 	struct dofi_event *ring;
 	uint32_t capacity;		/* a power of two, at least qlen */
 	uint32_t head;

@@ -107,43 +107,37 @@ static void feeds_wake(struct dofi_cq *slept[])
 			dofi_cq_sleep_end(slept[i]);
 }
 
-/* Sleeps until something changes. Needs the lock. False when the time is over. */
-static bool sleep_until(struct dofi_evd *evd, int64_t deadline)
-{
-	struct timespec until = dofi_timespec(deadline);
-
-	if (deadline == DOFI_NEVER)
-		return !pthread_cond_wait(&evd->cond, &evd->lock);
-	return pthread_cond_timedwait(&evd->cond, &evd->lock, &until) != ETIMEDOUT;
-}
-
 static bool must_leave(struct dofi_evd *evd)
 {
 	return evd->dying || evd->evicted || satisfied(evd);
 }
 
-/* Waits for the threshold, the deadline or an interruption. Needs the lock. */
-static void wait_for_events(struct dofi_evd *evd, int64_t deadline)
+/* Waits for the threshold, the deadline or what else ends it; -EINTR: a signal. Needs the lock. */
+static int wait_for_events(struct dofi_evd *evd, int64_t deadline)
 {
 	struct dofi_cq *slept[DOFI_EVD_FEEDS];
+	int err = 0;
 
 	if (!must_leave(evd))
 		spin(evd, deadline);
 	if (must_leave(evd) || dofi_now() >= deadline)
-		return;
+		return 0;
 	dofi_count(&evd->count_of.blocked);
 	feeds_sleep(evd, slept);
-	while (!must_leave(evd) && sleep_until(evd, deadline))
-		;
+	while (!must_leave(evd) && !err)
+		err = dofi_bell_wait(&evd->bell, &evd->lock, deadline);
 	feeds_wake(slept);
+	return err;
 }
 
-static DAT_RETURN wait_result(struct dofi_evd *evd, DAT_EVENT *event, DAT_COUNT *nmore)
+static DAT_RETURN wait_result(struct dofi_evd *evd, int err, DAT_EVENT *event, DAT_COUNT *nmore)
 {
 	if (evd->dying)
 		return DOFI_RET(DAT_ABORT, 0);
 	if (evd->evicted)
 		return DOFI_BAD_STATE(EVD_UNWAITABLE);
+	if (err == -EINTR && !satisfied(evd))
+		return DOFI_RET(DAT_INTERRUPTED_CALL, 0);
 	/* events that notify nobody are there all the same when the time is over */
 	if ((DAT_COUNT)pending(evd) < evd->threshold) {
 		*nmore = pending(evd);
@@ -170,6 +164,7 @@ static DAT_RETURN wait_locked(struct dofi_evd *evd, DAT_TIMEOUT timeout, DAT_COU
 			      DAT_EVENT *event, DAT_COUNT *nmore)
 {
 	DAT_RETURN ret;
+	int err = 0;
 
 	if (!evd->waitable)
 		return DOFI_BAD_STATE(EVD_UNWAITABLE);
@@ -186,12 +181,12 @@ static DAT_RETURN wait_locked(struct dofi_evd *evd, DAT_TIMEOUT timeout, DAT_COU
 	/* what is queued already counts as announced */
 	evd->notified = pending(evd) > 0;
 	if (!satisfied(evd))
-		wait_for_events(evd, dofi_deadline(timeout));
-	ret = wait_result(evd, event, nmore);
+		err = wait_for_events(evd, dofi_deadline(timeout));
+	ret = wait_result(evd, err, event, nmore);
 	evd->waiting = false;
 	dofi_evd_route(evd);
 	if (evd->dying)
-		pthread_cond_broadcast(&evd->cond);
+		dofi_bell_ring_all(&evd->bell);
 	return ret;
 }
 

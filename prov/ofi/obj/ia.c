@@ -116,6 +116,7 @@ static void ia_reset(struct dofi_ia *ia)
 	memset(ia->made, 0, sizeof(ia->made));
 	memset(ia->freed, 0, sizeof(ia->freed));
 	memset(ia->base, 0, sizeof(ia->base));
+	ia->cm_stopped = false;
 	for (i = 0; i < DOFI_KINDS; i++) {
 		TAILQ_INIT(&ia->children[i]);
 		ia->n_children[i] = 0;

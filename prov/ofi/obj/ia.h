@@ -51,7 +51,8 @@ struct dofi_ia {
 
 	pthread_mutex_t lock;		/* the fields below */
 	uint64_t made[DOFI_KINDS], freed[DOFI_KINDS];
-	uint64_t base[DOFI_IA_COUNTERS]; /* see counters.c */
+	uint64_t base[DOFI_IA_COUNTERS]; /* see counters.c, as for */
+	bool cm_stopped;
 	struct dofi_obj_list children[DOFI_KINDS];
 	DAT_COUNT n_children[DOFI_KINDS];
 };

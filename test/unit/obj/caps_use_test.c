@@ -358,7 +358,7 @@ Test(caps_use, other_services_are_refused)
 Test(caps_use, other_qualities_of_service_are_refused)
 {
 	attr.qos = DAT_QOS_LOW_LATENCY;
-	expect_arg(ask(), 7);
+	expect_type(ask(), DAT_MODEL_NOT_SUPPORTED);
 }
 
 Test(caps_use, an_array_of_no_attributes_is_not_kept)

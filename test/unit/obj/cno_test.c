@@ -4,6 +4,7 @@
 #include "obj/fixture.h"
 
 #include "base/clock.h"
+#include "thread.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -167,12 +168,15 @@ struct waiter {
 	pthread_t thread;
 	DAT_RETURN ret;
 	DAT_EVD_HANDLE which;
+	_Atomic pid_t tid;
 };
 
 static void *waiter_run(void *arg)
 {
 	struct waiter *w = arg;
 
+	w->which = NOWHERE;
+	atomic_store(&w->tid, gettid());
 	w->ret = dofi_cno_wait(cno, DAT_TIMEOUT_INFINITE, &w->which);
 	return NULL;
 }
@@ -192,8 +196,10 @@ static void waiters_start(struct waiter *w, int n)
 {
 	int i;
 
-	for (i = 0; i < n; i++)
+	for (i = 0; i < n; i++) {
+		atomic_init(&w[i].tid, 0);
 		pthread_create(&w[i].thread, NULL, waiter_run, &w[i]);
+	}
 	while (waiters() < n)
 		usleep(500);
 }
@@ -283,6 +289,100 @@ Test(cno, with_its_last_evd_detached_waiters_stay)
 	succeed(post_number(evd, 1));
 	pthread_join(w.thread, NULL);
 	cr_expect_eq(w.which, evd);
+}
+
+/* Signals */
+
+Test(cno, a_signal_ends_the_wait_of_its_thread)
+{
+	struct waiter w[2];
+
+	thread_handles(0);
+	waiters_start(w, 2);
+	thread_pester(w[0].thread);
+	expect_ret(w[0].ret, DOFI_RET(DAT_INTERRUPTED_CALL, 0));
+	cr_expect_eq(w[0].which, DAT_HANDLE_NULL);
+	cr_expect_eq(waiters(), 1);
+	succeed(post_number(evd, 1));
+	pthread_join(w[1].thread, NULL);
+	succeed(w[1].ret);
+}
+
+Test(cno, a_trigger_that_comes_with_a_signal_is_taken)
+{
+	struct dofi_cno *c = cno;
+	struct waiter w;
+
+	thread_handles(0);
+	waiters_start(&w, 1);
+	while (!thread_rests(atomic_load(&w.tid)))
+		usleep(100);
+	/* the signal ends the sleep, and then the waiter waits for the lock */
+	pthread_mutex_lock(&c->lock);
+	thread_disturb(w.thread, atomic_load(&w.tid), 1);
+	c->triggered = true;
+	c->evd = evd;
+	pthread_mutex_unlock(&c->lock);
+	pthread_join(w.thread, NULL);
+	succeed(w.ret);
+	cr_expect_eq(w.which, evd);
+	cr_expect(!triggered());
+}
+
+Test(cno, a_wait_goes_on_after_a_handler_that_asks_for_a_restart)
+{
+	struct waiter w;
+
+	thread_handles(SA_RESTART);
+	waiters_start(&w, 1);
+	while (!thread_rests(atomic_load(&w.tid)))
+		usleep(100);
+	thread_disturb(w.thread, atomic_load(&w.tid), 10);
+	succeed(post_number(evd, 1));
+	pthread_join(w.thread, NULL);
+	succeed(w.ret);
+}
+
+#define TRIGGERS 500
+
+static _Atomic unsigned taken;
+
+/* Each trigger is for one event. */
+static void *take_triggered(void *arg)
+{
+	DAT_EVD_HANDLE which;
+	DAT_RETURN ret;
+
+	(void)arg;
+	while (atomic_load(&taken) < TRIGGERS) {
+		ret = dofi_cno_wait(cno, DAT_TIMEOUT_INFINITE, &which);
+		if (DAT_GET_TYPE(ret) == DAT_INTERRUPTED_CALL)
+			continue;
+		succeed(ret);
+		event_take(evd, DAT_SOFTWARE_EVENT);
+		atomic_fetch_add(&taken, 1);
+	}
+	return NULL;
+}
+
+Test(cno, no_trigger_is_lost_to_signals)
+{
+	pthread_t thread[2];
+	unsigned i, k;
+
+	thread_handles(0);
+	for (k = 0; k < 2; k++)
+		pthread_create(&thread[k], NULL, take_triggered, NULL);
+	for (i = 0; i < TRIGGERS; i++) {
+		succeed(post_number(evd, i));
+		/* one of them may be the one that is woken */
+		pthread_kill(thread[i % 2], SIGUSR1);
+		while (atomic_load(&taken) <= i)
+			sched_yield();
+	}
+	for (k = 0; k < 2; k++)
+		thread_pester(thread[k]);
+	cr_expect(!triggered());
 }
 
 /* Agents */

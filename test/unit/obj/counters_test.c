@@ -71,6 +71,39 @@ Test(counters, objects_made_and_freed)
 	cr_expect_eq(one(ia, LMR_FREE), 1);
 }
 
+Test(counters, those_of_connections_can_be_stopped)
+{
+	DAT_EP_HANDLE other = ep_make();
+
+	cr_expect_eq(one(ia, ACTIVE), 1, "counted from the beginning");
+	succeed(dofi_counters_run(ia, 0, false));
+	make_connected(other);
+	cr_expect_eq(one(ia, ACTIVE), 1);
+	evd_make(4, DAT_EVD_DTO_FLAG);
+	cr_expect_eq(one(ia, EVD_CREATE), 2, "another kind");
+	succeed(dofi_counters_run(ia, 0, false));
+	cr_expect_eq(reset(ia, ACTIVE), 1);
+	cr_expect_eq(one(ia, ACTIVE), 0);
+	succeed(dofi_counters_run(ia, 0, true));
+	cr_expect_eq(one(ia, REQ_TX), 0, "they begin again");
+	make_connected(ep_make());
+	cr_expect_eq(one(ia, ACTIVE), 1);
+	succeed(dofi_counters_run(ia, 0, false));
+	make_connected(ep_make());
+	cr_expect_eq(one(ia, ACTIVE), 1, "what happened in between");
+	cr_expect_eq(one(ep, CONNECT), 1, "not a counter of the IA");
+}
+
+Test(counters, what_cannot_be_stopped)
+{
+	expect_handle(dofi_counters_run(NULL, 0, false), IA);
+	expect_handle(dofi_counters_run(ep, 0, false), IA);
+	expect_type(dofi_counters_run(ia, 1, true), DAT_MODEL_NOT_SUPPORTED);
+	expect_type(dofi_counters_run(ia, 2, false), DAT_MODEL_NOT_SUPPORTED);
+	expect_arg(dofi_counters_run(ia, 3, false), 3);
+	expect_arg(dofi_counters_run(ia, -1, true), 3);
+}
+
 Test(counters, service_points_and_requests)
 {
 	DAT_CONN_QUAL qual;

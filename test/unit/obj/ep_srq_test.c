@@ -145,6 +145,13 @@ Test(ep_srq, creating_checks_what_it_is_given)
 	expect_arg(dofi_ep_create_with_srq(ia, NULL, evd, evd, evd, srq, &attr, &other), 2);
 	expect_arg(dofi_ep_create_with_srq(ia, pz, evd, evd, evd, srq, NULL, &other), 7);
 	expect_arg(dofi_ep_create_with_srq(ia, pz, evd, evd, evd, srq, &attr, NULL), 8);
+	/* the EVD takes software events, which always notify */
+	attr.request_completion_flags = DAT_COMPLETION_UNSIGNALLED_FLAG;
+	expect_arg(create(&other), 7);
+	attr.request_completion_flags = DAT_COMPLETION_DEFAULT_FLAG;
+	attr.qos = DAT_QOS_PREMIUM;
+	expect_type(create(&other), DAT_MODEL_NOT_SUPPORTED);
+	attr.qos = DAT_QOS_BEST_EFFORT;
 	attr.srq_soft_hw = DEPTH + 1;
 	expect_arg(create(&other), 7);
 	attr.srq_soft_hw = -2;

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/env.h"
+#include "thread.h"
 
 #include <unistd.h>
 
@@ -29,12 +30,14 @@ struct waiter {
 	DAT_RETURN ret;
 	DAT_EVENT event;
 	DAT_COUNT more;
+	_Atomic pid_t tid;
 };
 
 static void *waiter_run(void *arg)
 {
 	struct waiter *w = arg;
 
+	atomic_store(&w->tid, gettid());
 	w->ret = dofi_evd_wait(evd, w->timeout, w->threshold, &w->event, &w->more);
 	return NULL;
 }
@@ -274,6 +277,146 @@ Test(evd_wait, the_only_threshold_of_chosen_notices_is_one)
 	cr_assert(dofi_evd_streams_swap(&none, &s, 1));
 	expect_state(dofi_evd_wait(s.evd, 0, 2, &event, &more), EVD_CONFIG_SOLICITED);
 	cr_assert(dofi_evd_streams_swap(&s, &none, 1));
+}
+
+/* Signals */
+
+static void waiter_sleeps(const struct waiter *w)
+{
+	while (!thread_rests(atomic_load(&w->tid)))
+		usleep(100);
+}
+
+Test(evd_wait, a_signal_ends_it)
+{
+	struct waiter w;
+
+	thread_handles(0);
+	waiter_start(&w, 1);
+	thread_pester(w.thread);
+	expect_ret(w.ret, DOFI_RET(DAT_INTERRUPTED_CALL, 0));
+	cr_expect_eq(w.more, -1, "nothing is told");
+	cr_expect(event_none(evd), "dequeue is allowed again");
+	succeed(post_number(evd, 1));
+	succeed(wait_for(0, 1));
+}
+
+Test(evd_wait, a_signal_before_the_threshold_takes_nothing)
+{
+	struct waiter w;
+
+	thread_handles(0);
+	waiter_start(&w, 2);
+	succeed(post_number(evd, 1));
+	thread_pester(w.thread);
+	expect_type(w.ret, DAT_INTERRUPTED_CALL);
+	succeed(wait_for(0, 1));
+	cr_expect_eq(number_of(&event), 1);
+}
+
+Test(evd_wait, a_signal_leaves_what_notified_nobody)
+{
+	struct waiter w;
+
+	thread_handles(0);
+	waiter_start(&w, 1);
+	push(DAT_DTO_COMPLETION_EVENT, false);
+	thread_pester(w.thread);
+	expect_type(w.ret, DAT_INTERRUPTED_CALL);
+	event_take(evd, DAT_DTO_COMPLETION_EVENT);
+}
+
+/* A signal has ended the sleep, and the waiter has not yet looked why. */
+static struct dofi_evd *waiter_stopped(struct waiter *w)
+{
+	struct dofi_evd *e = evd;
+
+	thread_handles(0);
+	waiter_start(w, 1);
+	waiter_sleeps(w);
+	pthread_mutex_lock(&e->lock);
+	thread_disturb(w->thread, atomic_load(&w->tid), 1);
+	return e;
+}
+
+Test(evd_wait, an_event_that_comes_with_a_signal_is_taken)
+{
+	struct waiter w;
+	struct dofi_evd *e = waiter_stopped(&w);
+
+	/* as dofi_evd_push() does it, which needs the lock */
+	e->ring[0].number = DAT_SOFTWARE_EVENT;
+	e->ring[0].data.software_event_data.pointer = memory;
+	atomic_store(&e->count, 1);
+	e->notified = true;
+	pthread_mutex_unlock(&e->lock);
+	succeed(waiter_end(&w));
+	cr_expect_eq(w.event.event_data.software_event_data.pointer, memory);
+	cr_expect_eq(w.more, 0);
+}
+
+Test(evd_wait, what_else_ends_it_comes_before_a_signal)
+{
+	struct waiter w;
+	struct dofi_evd *e = waiter_stopped(&w);
+
+	e->evicted = true;
+	pthread_mutex_unlock(&e->lock);
+	expect_state(waiter_end(&w), EVD_UNWAITABLE);
+}
+
+Test(evd_wait, it_goes_on_after_a_handler_that_asks_for_a_restart)
+{
+	static const DAT_TIMEOUT timeout[] = { DAT_TIMEOUT_INFINITE, LONG };
+	struct waiter w;
+	int i;
+
+	thread_handles(SA_RESTART);
+	for (i = 0; i < 2; i++) {
+		waiter_start_for(&w, 1, timeout[i]);
+		waiter_sleeps(&w);
+		thread_disturb(w.thread, atomic_load(&w.tid), 10);
+		succeed(post_number(evd, i));
+		succeed(waiter_end(&w));
+		cr_expect_eq(number_of(&w.event), (uintptr_t)i);
+	}
+}
+
+#define NUMBERS 1000
+
+static void *take_numbers(void *arg)
+{
+	DAT_EVENT e;
+	DAT_RETURN ret;
+	DAT_COUNT left;
+	uintptr_t i;
+
+	(void)arg;
+	for (i = 0; i < NUMBERS; i++) {
+		do
+			ret = dofi_evd_wait(evd, i % 2 ? DAT_TIMEOUT_INFINITE : LONG, 1, &e, &left);
+		while (DAT_GET_TYPE(ret) == DAT_INTERRUPTED_CALL);
+		succeed(ret);
+		cr_assert_eq(number_of(&e), i);
+	}
+	return NULL;
+}
+
+Test(evd_wait, no_event_is_lost_to_signals)
+{
+	pthread_t thread;
+	uintptr_t i;
+
+	thread_handles(0);
+	dofi_settings.spin_us = 0;
+	pthread_create(&thread, NULL, take_numbers, NULL);
+	for (i = 0; i < NUMBERS; i++) {
+		while (post_number(evd, i))
+			sched_yield();
+		pthread_kill(thread, SIGUSR1);
+	}
+	pthread_join(thread, NULL);
+	cr_expect(event_none(evd));
 }
 
 /* With the fabric */

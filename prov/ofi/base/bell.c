@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Sleeping on a futex, by way of the system calls: those tell of signals. */
+
+#include "base/bell.h"
+
+#include "base/clock.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <stdbool.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* 0 or -errno; @until may be NULL. */
+static int futex_wait(struct dofi_bell *bell, uint32_t rings, const struct timespec *until)
+{
+	return syscall(SYS_futex, &bell->rings, FUTEX_WAIT_BITSET_PRIVATE, rings, until, NULL,
+		       FUTEX_BITSET_MATCH_ANY) < 0 ? -errno : 0;
+}
+
+#ifdef SYS_futex_waitv
+static int futex_waitv(struct dofi_bell *bell, uint32_t rings, const struct timespec *until)
+{
+	struct futex_waitv wait = {
+		.val = rings, .uaddr = (uintptr_t)&bell->rings,
+		.flags = FUTEX_32 | FUTEX_PRIVATE_FLAG,
+	};
+
+	return syscall(SYS_futex_waitv, &wait, 1, 0, until, CLOCK_MONOTONIC) < 0 ? -errno : 0;
+}
+#else
+static int futex_waitv(struct dofi_bell *bell, uint32_t rings, const struct timespec *until)
+{
+	(void)bell;
+	(void)rings;
+	(void)until;
+	return -ENOSYS;
+}
+#endif
+
+/*
+ * Any handler ends a plain futex wait that has a deadline, though it asks for a restart; only
+ * futex_waitv, since Linux 5.16, heeds that. Elsewhere such waits go on: a program that wants its
+ * calls restarted, or is profiled by signals, must not see them fail.
+ */
+static int wait_until(struct dofi_bell *bell, uint32_t rings, int64_t deadline)
+{
+	static _Atomic bool missing;
+	const struct timespec until = dofi_timespec(deadline);
+	int err = missing ? -ENOSYS : futex_waitv(bell, rings, &until);
+
+	/* EPERM: a sandbox that does not know it */
+	if (err != -ENOSYS && err != -EPERM)
+		return err;
+	missing = true;
+	err = futex_wait(bell, rings, &until);
+	return err == -EINTR ? 0 : err;
+}
+
+int dofi_bell_wait(struct dofi_bell *bell, pthread_mutex_t *lock, int64_t deadline)
+{
+	/* who rings from now on changes it, be that before the thread sleeps */
+	const uint32_t rings = atomic_load_explicit(&bell->rings, memory_order_relaxed);
+	int err;
+
+	bell->sleepers++;
+	pthread_mutex_unlock(lock);
+	err = deadline == DOFI_NEVER ? futex_wait(bell, rings, NULL) :
+				       wait_until(bell, rings, deadline);
+	pthread_mutex_lock(lock);
+	bell->sleepers--;
+	return err == -EINTR || err == -ETIMEDOUT ? err : 0;
+}
+
+static void ring(struct dofi_bell *bell, int n)
+{
+	if (!bell->sleepers)
+		return;
+	atomic_fetch_add_explicit(&bell->rings, 1, memory_order_relaxed);
+	syscall(SYS_futex, &bell->rings, FUTEX_WAKE_PRIVATE, n);
+}
+
+void dofi_bell_ring(struct dofi_bell *bell)
+{
+	ring(bell, 1);
+}
+
+void dofi_bell_ring_all(struct dofi_bell *bell)
+{
+	ring(bell, INT_MAX);
+}

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Sleeping and ringing: no ring is lost, and which signals end a sleep. */
+
+#include "base/bell.h"
+
+#include "base/clock.h"
+#include "thread.h"
+
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define BRIEF 2000		/* microseconds */
+#define LONG 60000000
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct dofi_bell bell;	/* and what the lock guards besides: */
+static unsigned tokens, taken;
+
+static void init(void)
+{
+	dofi_bell_init(&bell);
+}
+
+TestSuite(bell, .init = init, .timeout = 30);
+
+static int sleep_for(uint32_t us)
+{
+	int err;
+
+	pthread_mutex_lock(&lock);
+	err = dofi_bell_wait(&bell, &lock, dofi_deadline(us));
+	pthread_mutex_unlock(&lock);
+	return err;
+}
+
+Test(bell, a_sleep_ends_at_its_deadline)
+{
+	int64_t before = dofi_now();
+
+	cr_expect_eq(sleep_for(BRIEF), -ETIMEDOUT);
+	cr_expect(dofi_now() - before >= BRIEF * 1000LL);
+	cr_expect_eq(sleep_for(0), -ETIMEDOUT);
+	cr_expect_eq(bell.sleepers, 0);
+}
+
+Test(bell, rung_for_nobody_it_wakes_nobody)
+{
+	pthread_mutex_lock(&lock);
+	dofi_bell_ring(&bell);
+	dofi_bell_ring_all(&bell);
+	pthread_mutex_unlock(&lock);
+	cr_expect_eq(sleep_for(BRIEF), -ETIMEDOUT);
+}
+
+int __real_pthread_mutex_unlock(pthread_mutex_t *mutex);
+int __wrap_pthread_mutex_unlock(pthread_mutex_t *mutex);
+
+static bool ring_at_unlock;
+
+int __wrap_pthread_mutex_unlock(pthread_mutex_t *mutex)
+{
+	int err = __real_pthread_mutex_unlock(mutex);
+
+	if (mutex == &lock && ring_at_unlock) {
+		ring_at_unlock = false;
+		pthread_mutex_lock(&lock);
+		dofi_bell_ring(&bell);
+		__real_pthread_mutex_unlock(&lock);
+	}
+	return err;
+}
+
+Test(bell, a_ring_before_the_thread_sleeps_is_heard)
+{
+	ring_at_unlock = true;
+	cr_expect_eq(sleep_for(LONG), 0);
+	ring_at_unlock = true;
+	cr_expect_eq(sleep_for(UINT32_MAX), 0);
+}
+
+/* Each token is for one taker, who is woken by its ring; with no deadline, or one far away. */
+static void *take_tokens(void *arg)
+{
+	const uint32_t us = *(const uint32_t *)arg;
+	int i;
+
+	for (i = 0; i < 1000; i++) {
+		pthread_mutex_lock(&lock);
+		while (!tokens)
+			cr_expect_eq(dofi_bell_wait(&bell, &lock, dofi_deadline(us)), 0);
+		tokens--;
+		taken++;
+		pthread_mutex_unlock(&lock);
+	}
+	return NULL;
+}
+
+Test(bell, no_ring_is_lost)
+{
+	static const uint32_t us[] = { UINT32_MAX, LONG, UINT32_MAX };
+	pthread_t thread[3];
+	int i;
+
+	for (i = 0; i < 3; i++)
+		pthread_create(&thread[i], NULL, take_tokens, (void *)(uintptr_t)&us[i]);
+	for (i = 0; i < 3000; i++) {
+		pthread_mutex_lock(&lock);
+		tokens++;
+		dofi_bell_ring(&bell);
+		pthread_mutex_unlock(&lock);
+	}
+	for (i = 0; i < 3; i++)
+		pthread_join(thread[i], NULL);
+	cr_expect_eq(taken, 3000);
+	cr_expect_eq(tokens, 0);
+	cr_expect_eq(bell.sleepers, 0);
+}
+
+/* A thread that sleeps until it is let go or disturbed. */
+struct sleeper {
+	pthread_t thread;
+	uint32_t us;
+	bool let_go;			/* under the lock, as is */
+	int err;
+	_Atomic pid_t tid;
+};
+
+static void *sleeper_run(void *arg)
+{
+	struct sleeper *s = arg;
+
+	pthread_mutex_lock(&lock);
+	atomic_store(&s->tid, gettid());
+	while (!s->let_go && !s->err)
+		s->err = dofi_bell_wait(&bell, &lock, dofi_deadline(s->us));
+	pthread_mutex_unlock(&lock);
+	return NULL;
+}
+
+static void sleeper_start(struct sleeper *s, uint32_t us)
+{
+	*s = (struct sleeper){ .us = us };
+	pthread_create(&s->thread, NULL, sleeper_run, s);
+}
+
+static void sleeper_rests(const struct sleeper *s)
+{
+	while (!thread_rests(atomic_load(&s->tid)))
+		usleep(100);
+}
+
+static int sleeper_end(struct sleeper *s)
+{
+	pthread_mutex_lock(&lock);
+	s->let_go = true;
+	dofi_bell_ring_all(&bell);
+	pthread_mutex_unlock(&lock);
+	pthread_join(s->thread, NULL);
+	return s->err;
+}
+
+Test(bell, all_are_woken_at_once)
+{
+	struct sleeper s[3];
+	int i;
+
+	for (i = 0; i < 3; i++)
+		sleeper_start(&s[i], i ? LONG : UINT32_MAX);
+	for (i = 0; i < 3; i++)
+		sleeper_rests(&s[i]);
+	pthread_mutex_lock(&lock);
+	for (i = 0; i < 3; i++)
+		s[i].let_go = true;
+	dofi_bell_ring_all(&bell);
+	pthread_mutex_unlock(&lock);
+	for (i = 0; i < 3; i++) {
+		pthread_join(s[i].thread, NULL);
+		cr_expect_eq(s[i].err, 0);
+	}
+}
+
+/* A sleep that signals do not end. */
+static int disturbed(uint32_t us, int flags)
+{
+	struct sleeper s;
+
+	thread_handles(flags);
+	sleeper_start(&s, us);
+	sleeper_rests(&s);
+	thread_disturb(s.thread, atomic_load(&s.tid), 20);
+	return sleeper_end(&s);
+}
+
+/* One that they end, or its deadline. */
+static int pestered(uint32_t us, int flags)
+{
+	struct sleeper s;
+
+	thread_handles(flags);
+	sleeper_start(&s, us);
+	thread_pester(s.thread);
+	cr_expect_eq(bell.sleepers, 0);
+	return s.err;
+}
+
+/* Whether the kernel has futex_waitv. */
+static bool has_waitv(void)
+{
+#ifdef SYS_futex_waitv
+	return syscall(SYS_futex_waitv, NULL, 0, 0, NULL, 0) < 0 && errno == EINVAL;
+#else
+	return false;
+#endif
+}
+
+Test(bell, a_handler_ends_a_sleep)
+{
+	cr_expect_eq(pestered(UINT32_MAX, 0), -EINTR);
+	if (has_waitv())
+		cr_expect_eq(pestered(LONG, 0), -EINTR);
+}
+
+Test(bell, a_handler_that_asks_for_a_restart_does_not)
+{
+	cr_expect_eq(disturbed(UINT32_MAX, SA_RESTART), 0);
+	cr_expect_eq(disturbed(LONG, SA_RESTART), 0);
+}
+
+Test(bell, a_deadline_holds_in_spite_of_signals)
+{
+	cr_expect_eq(pestered(BRIEF, SA_RESTART), -ETIMEDOUT);
+}
+
+#ifdef SYS_futex_waitv
+/* As on a kernel before 5.16, or in a sandbox that does not know the call. */
+static bool forbid_waitv(int err)
+{
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_futex_waitv, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | err),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { .len = sizeof(filter) / sizeof(filter[0]), .filter = filter };
+
+	return !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) &&
+	       !prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+}
+
+static void old_kernel(int err)
+{
+	struct sleeper s;
+
+	if (!forbid_waitv(err))
+		return;
+	cr_expect(!has_waitv());
+	cr_expect_eq(sleep_for(BRIEF), -ETIMEDOUT);
+	sleeper_start(&s, LONG);
+	cr_expect_eq(sleeper_end(&s), 0);
+	cr_expect_eq(pestered(UINT32_MAX, 0), -EINTR);
+	cr_expect_eq(disturbed(LONG, 0), 0, "not known which handler it was");
+	cr_expect_eq(disturbed(LONG, SA_RESTART), 0);
+	cr_expect_eq(pestered(BRIEF, 0), -ETIMEDOUT);
+}
+
+Test(bell, without_futex_waitv_a_sleep_with_a_deadline_goes_on)
+{
+	old_kernel(ENOSYS);
+}
+
+Test(bell, so_it_does_where_that_is_forbidden)
+{
+	old_kernel(EPERM);
+}
+#endif
