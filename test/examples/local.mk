@@ -15,6 +15,7 @@ examples_sources = $(conform_runner) \
 examples_programs = test/examples/examples1 test/examples/examples2
 check_PROGRAMS += $(examples_programs)
 CONFORM_TESTS += $(examples_programs)
+UTIL_TESTS += test/examples/commands.sh
 
 # An example has to pass with more warnings than a build may ask for, and no function in it may
 # be left out.
@@ -39,4 +40,5 @@ test/examples/pages/stamp: $(dist_man_MANS) test/examples/extract
 MOSTLYCLEANFILES += test/examples/pages/*
 
 EXTRA_DIST += \
+	test/examples/commands.sh \
 	test/examples/extract
