@@ -71,6 +71,7 @@ check-valgrind:
 include test/pair/local.mk
 include test/robust/local.mk
 include test/conform/local.mk
+include test/examples/local.mk
 include test/interop/local.mk
 include test/unit/local.mk
 include test/unit/xport/local.mk

@@ -3,12 +3,13 @@
 #
 # The manual pages: mandoc finds no fault with them, every call that this release carries out has
 # one, none is left out of the installation, their references to each other lead somewhere, and
-# their examples compile with both API versions.
+# their examples compile with both API versions and are run by test/examples.
 #
-# Environment: top_srcdir and CC as Automake gives them. Skipped, after the rest has passed, where
-# mandoc is missing.
+# Environment: top_srcdir, top_builddir and CC as Automake gives them. Skipped, after the rest has
+# passed, where mandoc is missing.
 
 top_srcdir=${top_srcdir:-.}
+top_builddir=${top_builddir:-.}
 man=$top_srcdir/man
 status=0
 skipped=0
@@ -113,14 +114,10 @@ done
 # Examples
 #
 
-# example FILE - the program in its EXAMPLES, if the first display there is one
+# example FILE - the program in its EXAMPLES
 example()
 {
-	awk '/^\.Sh/ { in_examples = $2 == "EXAMPLES" }
-	     /^\.Ed/ { in_display = 0 }
-	     in_display { print }
-	     in_examples && /^\.Bd -literal/ { in_display = 1 }' "$1" |
-		sed 's/^\\&//; s/\\e/\\/g'
+	sh "$top_srcdir/test/examples/extract" "$1"
 }
 
 # compiles FILE - without a warning
@@ -129,21 +126,54 @@ compiles()
 	${CC:-cc} -std=gnu11 -Wall -Wextra -Werror -fsyntax-only -I"$top_srcdir/include" "$1"
 }
 
-n=0
-for page in "$man"/man3/*.3; do
+# is_for VERSION PAGE - the example in two.c is; uDAPL 1.2 lacks some calls, and all extensions
+is_for()
+{
+	[ "$1" = 2 ] && return
+	! grep -qE '^(Not in uDAPL 1.2|DAT 2.0 only)' "$2" && ! grep -q dat_ib_extensions "$dir/two.c"
+}
+
+# included NAME - a test includes the page's example, and so must call what it defines
+included()
+{
+	grep -q "^#include \"pages/$1.h\"" "$top_srcdir"/test/examples/*.c
+}
+
+# clauses VERSION - the pages whose examples are run
+clauses()
+{
+	"$top_builddir/test/examples/examples$1" --list |
+		awk '{ sub(/\/.*/, "", $2); print $2 }' | sort -u
+}
+
+: >"$dir/have1"
+: >"$dir/have2"
+for page in $(grep -l '^\.Sh EXAMPLES' "$man"/man3/*.3); do
+	name=${page##*/}
+	name=${name%.3}
 	example "$page" >"$dir/two.c"
-	grep -q '^#include <dat2/udat.h>' "$dir/two.c" || continue
-	n=$((n + 1))
 	sed 's|<dat2/|<dat/|' "$dir/two.c" >"$dir/one.c"
-	# uDAPL 1.2 has no extensions, and lacks some calls
-	grep -qE '^(Not in uDAPL 1.2|DAT 2.0 only)' "$page" || grep -q dat_ib_extensions "$dir/two.c" ||
-		compiles "$dir/one.c" || fail "the example in $page does not compile for uDAPL 1.2"
-	compiles "$dir/two.c" || fail "the example in $page does not compile for DAT 2.0"
+	included "$name" || fail "no test includes the example in $page"
+	for version in 1 2; do
+		is_for $version "$page" || continue
+		echo "$name" >>"$dir/have$version"
+		[ $version = 1 ] && file=one.c || file=two.c
+		compiles "$dir/$file" || fail "the example in $page does not compile for version $version"
+	done
 done
-[ $n -ge 8 ] || fail "only $n examples were found"
+for version in 1 2; do
+	for name in $(clauses $version | comm -3 "$dir/have$version" -); do
+		fail "$name has an example and no clause in test/examples, or the reverse"
+	done
+done
+echo dat_no_such_call | comm -3 - "$dir/have2" | grep -q '^dat_no_such_call$' ||
+	fail "a page without clause is not noticed"
+included dat_no_such_call && fail "a page that is not included is not noticed"
+n=$(wc -l <"$dir/have2")
+[ "$n" -ge 50 ] || fail "only $n examples were found"
 example "$man/man3/dat_evd_wait.3" | sed 's/, 1, &event/, \&event/' >"$dir/bad.c"
 compiles "$dir/bad.c" 2>/dev/null && fail "an example with an argument missing compiles"
 
-echo "$(echo "$needed" | wc -l) calls have pages, $n examples compile"
+echo "$(echo "$needed" | wc -l) calls have pages, $n of them with examples that are tried"
 [ $status -ne 0 ] || [ $skipped -eq 0 ] || exit 77
 exit $status

@@ -1,0 +1,44 @@
+# The manual pages' examples, each run over a connection, for both API versions; and their
+# command lines and lines of dat.conf.
+
+examples_sources = $(conform_runner) \
+	test/conform/pending.c \
+	test/conform/stage.c \
+	test/conform/stage.h \
+	test/examples/common.c \
+	test/examples/connect.c \
+	test/examples/data.c \
+	test/examples/event.c \
+	test/examples/examples.h \
+	test/examples/ia.c
+
+examples_programs = test/examples/examples1 test/examples/examples2
+check_PROGRAMS += $(examples_programs)
+CONFORM_TESTS += $(examples_programs)
+UTIL_TESTS += test/examples/commands.sh
+
+# An example has to pass with more warnings than a build may ask for, and no function in it may
+# be left out.
+examples_cflags = $(AM_CFLAGS) -Wall -Wextra -Werror
+
+test_examples_examples1_SOURCES = $(examples_sources)
+test_examples_examples1_CPPFLAGS = $(pair_cppflags1) -Itest/examples
+test_examples_examples1_CFLAGS = $(examples_cflags)
+test_examples_examples1_LDADD = libdat.la
+test_examples_examples2_SOURCES = $(examples_sources)
+test_examples_examples2_CPPFLAGS = $(pair_cppflags2) -Itest/examples
+test_examples_examples2_CFLAGS = $(examples_cflags)
+test_examples_examples2_LDADD = libdat2.la
+
+$(test_examples_examples1_OBJECTS) $(test_examples_examples2_OBJECTS): test/examples/pages/stamp
+
+test/examples/pages/stamp: $(dist_man_MANS) test/examples/extract
+	$(AM_V_GEN)$(MKDIR_P) test/examples/pages && rm -f test/examples/pages/* && \
+	$(SHELL) $(top_srcdir)/test/examples/extract -d test/examples/pages \
+		$(top_srcdir)/man/man3/*.3 && touch $@
+
+MOSTLYCLEANFILES += test/examples/pages/*
+
+EXTRA_DIST += \
+	test/examples/commands.sh \
+	test/examples/extract
