@@ -11,7 +11,7 @@
 #include "err.h"
 #include "handle.h"
 
-/* The whole body of a call that only passes its arguments on; the first branch nearly always does. */
+/* The whole body of a call that only passes its arguments on, nearly always by its first branch. */
 #define FORWARD(KIND, func, handle, ...)						\
 	do {										\
 		const DAT_PROVIDER *to;							\

@@ -32,14 +32,14 @@ dofi_api_sources = \
 	prov/ofi/obj/counters.c \
 	prov/ofi/obj/cr.c \
 	prov/ofi/obj/csp.c \
+	prov/ofi/obj/dequeue.c \
 	prov/ofi/obj/ep.c \
 	prov/ofi/obj/ep_attr.c \
 	prov/ofi/obj/ep_bind.c \
-	prov/ofi/obj/dequeue.c \
 	prov/ofi/obj/ep_dto.c \
+	prov/ofi/obj/ep_ext.c \
 	prov/ofi/obj/ep_post.c \
 	prov/ofi/obj/ep_queue.c \
-	prov/ofi/obj/ep_ext.c \
 	prov/ofi/obj/ep_srq.c \
 	prov/ofi/obj/ep_state.c \
 	prov/ofi/obj/evd.c \
@@ -90,10 +90,10 @@ noinst_HEADERS += \
 	prov/ofi/obj/ep_attr.h \
 	prov/ofi/obj/ep_bind.h \
 	prov/ofi/obj/ep_dto.h \
+	prov/ofi/obj/ep_ext.h \
 	prov/ofi/obj/ep_plain.h \
 	prov/ofi/obj/ep_post.h \
 	prov/ofi/obj/ep_queue.h \
-	prov/ofi/obj/ep_ext.h \
 	prov/ofi/obj/ep_srq.h \
 	prov/ofi/obj/ep_state.h \
 	prov/ofi/obj/evd.h \

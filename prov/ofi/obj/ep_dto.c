@@ -108,7 +108,7 @@ static __attribute__((noinline)) DAT_EVENT_NUMBER fill_bind_event(DAT_EVENT_DATA
 }
 
 static DOFI_INTO_CALLER void fill_dto_event(DAT_DTO_COMPLETION_EVENT_DATA *d, struct dofi_ep *ep,
-				  const struct dofi_dto *dto)
+					    const struct dofi_dto *dto)
 {
 	d->ep_handle = ep;
 	d->user_cookie.as_64 = dto->cookie;
@@ -137,7 +137,7 @@ static __attribute__((noinline)) DAT_EVENT_NUMBER fill_other_event(DAT_EVENT_DAT
 }
 
 static DOFI_INTO_CALLER DAT_EVENT_NUMBER fill_event(DAT_EVENT_DATA *data, struct dofi_ep *ep,
-					  const struct dofi_dto *dto)
+						    const struct dofi_dto *dto)
 {
 	if (__builtin_expect(dto->kind >= DOFI_DTO_BIND, 0))
 		return fill_other_event(data, ep, dto);
@@ -169,15 +169,16 @@ static __attribute__((noinline)) void enqueue(struct dofi_evd *evd, struct dofi_
 }
 
 /* What else there is to do with some; whether there is an event. */
-static __attribute__((noinline)) bool deliver_flagged(struct dofi_ep *ep, const struct dofi_dto *dto)
+static __attribute__((noinline)) bool deliver_flagged(struct dofi_ep *ep,
+						      const struct dofi_dto *dto)
 {
 	if (dto->flags & DOFI_DTO_SHARED)
 		atomic_fetch_sub_explicit(&ep->srq->taken, 1, memory_order_relaxed);
 	return !(dto->flags & DAT_COMPLETION_SUPPRESS_FLAG) || dto->status != DAT_DTO_SUCCESS;
 }
 
-static DOFI_INTO_CALLER void deliver(struct dofi_ep *ep, struct dofi_evd *evd, const struct dofi_dto *dto,
-			   struct dofi_sink *sink)
+static DOFI_INTO_CALLER void deliver(struct dofi_ep *ep, struct dofi_evd *evd,
+				     const struct dofi_dto *dto, struct dofi_sink *sink)
 {
 	DAT_EVENT *event;
 
@@ -197,8 +198,8 @@ static DOFI_INTO_CALLER void deliver(struct dofi_ep *ep, struct dofi_evd *evd, c
 		dofi_event_extend(event, dto->immed);
 }
 
-static DOFI_INTO_CALLER void queue_retire(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_evd *evd,
-				struct dofi_sink *sink)
+static DOFI_INTO_CALLER void queue_retire(struct dofi_ep *ep, struct dofi_queue *q,
+					  struct dofi_evd *evd, struct dofi_sink *sink)
 {
 	while (q->head != q->next) {
 		struct dofi_dto *dto = dofi_queue_at(q, q->head);
@@ -273,7 +274,8 @@ static inline bool waiting(const struct dofi_ep *ep)
 	return ep->sq.next != ep->sq.tail || ep->rq.next != ep->rq.tail || ep->owes;
 }
 
-static DOFI_INTO_CALLER void end(struct dofi_ep *ep, struct dofi_dto *dto, int err, struct dofi_sink *sink)
+static DOFI_INTO_CALLER void end(struct dofi_ep *ep, struct dofi_dto *dto, int err,
+				 struct dofi_sink *sink)
 {
 	finish(ep, dto, err);
 	if (dofi_dto_is(dto->kind, DOFI_DTO_RECVS)) {

@@ -78,8 +78,9 @@ static __attribute__((noinline)) DAT_RETURN load_many(const struct dofi_pz *pz, 
 }
 
 /* Turns the consumer's segments into the slot's. */
-static DOFI_INTO_CALLER DAT_RETURN load_segments(const struct dofi_pz *pz, uint64_t most, struct dofi_dto *dto,
-				       uint8_t kind, DAT_COUNT n, const DAT_LMR_TRIPLET *iov)
+static DOFI_INTO_CALLER DAT_RETURN load_segments(const struct dofi_pz *pz, uint64_t most,
+						 struct dofi_dto *dto, uint8_t kind, DAT_COUNT n,
+						 const DAT_LMR_TRIPLET *iov)
 {
 	const DAT_MEM_PRIV_FLAGS priv = local_privilege(kind);
 
@@ -197,7 +198,7 @@ static __attribute__((noinline)) DAT_RETURN fill_more(struct dofi_ep *ep, struct
 }
 
 static DOFI_INTO_CALLER DAT_RETURN fill(struct dofi_ep *ep, struct dofi_dto *dto, uint8_t kind,
-			      const struct dofi_post *p)
+					const struct dofi_post *p)
 {
 	DAT_RETURN ret;
 
@@ -258,7 +259,7 @@ static DOFI_INTO_CALLER DAT_RETURN post(struct dofi_ep *ep, uint8_t kind, const 
 }
 
 static DOFI_INTO_CALLER DAT_RETURN post_request(struct dofi_ep *ep, uint8_t kind, DAT_COUNT max_iov,
-				      const struct dofi_post *p)
+						const struct dofi_post *p)
 {
 	if ((unsigned)p->n > (unsigned)max_iov)
 		return DOFI_BAD_ARG(2);

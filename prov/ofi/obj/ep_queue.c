@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The queues of an endpoint's operations: their slots, and in which order these go to the fabric. */
+/* The queues of an endpoint's operations: their slots, and their order to the fabric. */
 
 #include "obj/ep_queue.h"
 
@@ -136,7 +136,8 @@ void dofi_queue_rezone(struct dofi_queue *q, uint64_t from, uint64_t to)
  * are under way. The target's program does the atomics, when it reads of them: what would go
  * straight to its memory waits here, to come after them.
  */
-static __attribute__((noinline)) bool must_wait(const struct dofi_ep *ep, const struct dofi_dto *dto)
+static __attribute__((noinline)) bool must_wait(const struct dofi_ep *ep,
+						const struct dofi_dto *dto)
 {
 	if (dto->flags & DAT_COMPLETION_BARRIER_FENCE_FLAG)
 		return true;
@@ -182,8 +183,8 @@ static __attribute__((noinline)) void special_execute(struct dofi_ep *ep, struct
 #define OURS (1u << DOFI_DTO_BIND | 1u << DOFI_DTO_READ_TO_RMR)
 
 /* Hands @dto, which is the next, to the fabric. False if that has no room for it now. */
-static DOFI_INTO_CALLER bool submit(struct dofi_ep *ep, struct dofi_queue *q,
-				    struct dofi_dto *dto, uint8_t kind)
+static DOFI_INTO_CALLER bool submit(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *dto,
+				    uint8_t kind)
 {
 	int ret;
 
@@ -237,7 +238,8 @@ void dofi_queue_pump(struct dofi_ep *ep, struct dofi_queue *q)
 }
 
 /* An EP that is disconnected accepts operations and flushes them at once. */
-void dofi_queue_commit(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *dto, uint8_t kind)
+void dofi_queue_commit(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *dto,
+		       uint8_t kind)
 {
 	const bool first = !waits(q);
 

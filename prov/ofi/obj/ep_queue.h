@@ -83,7 +83,8 @@ void dofi_ep_gate(struct dofi_ep *ep);
 void dofi_dto_copy(struct dofi_dto *to, const struct dofi_dto *from, uint32_t max_iov);
 
 /* Enters @dto, of @kind, the slot that was reserved in @q of @ep and is filled in. EP lock held. */
-void dofi_queue_commit(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *dto, uint8_t kind);
+void dofi_queue_commit(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *dto,
+		       uint8_t kind);
 
 /* Sends what waits in @q, of @ep, to the fabric. EP lock held. */
 void dofi_queue_pump(struct dofi_ep *ep, struct dofi_queue *q);
