@@ -122,19 +122,22 @@ void dofi_tell_init(struct dofi_tell *t)
 	*t = (struct dofi_tell){ .fd = -1 };
 }
 
+static void open_on_thread(void *arg)
+{
+	int ret = listen_at(arg);
+
+	if (ret)
+		dofi_log(DOFI_INFO, DOFI_CORE, "counters cannot be asked for: %s", strerror(-ret));
+}
+
 void dofi_tell_open(struct dofi_tell *t, struct dofi_progress *progress,
 		    void (*render)(FILE *to, void *arg), void *arg)
 {
-	int ret;
-
 	*t = (struct dofi_tell){
 		.source.ready = asked, .progress = progress, .fd = -1, .render = render, .arg = arg,
 	};
-	if (!dofi_settings.counters)
-		return;
-	ret = listen_at(t);
-	if (ret)
-		dofi_log(DOFI_INFO, DOFI_CORE, "counters cannot be asked for: %s", strerror(-ret));
+	if (dofi_settings.counters)
+		dofi_progress_call(progress, open_on_thread, t);
 }
 
 void dofi_tell_close(struct dofi_tell *t)
