@@ -5,6 +5,7 @@
  * instructions.sh another, to count what a send costs.
  *
  * DAT_TEST_IDLE: how long a wait is measured, in seconds (default 2).
+ * DAT_TEST_TURNS: how many messages go to and fro (default 1000).
  */
 
 #include "robust.h"
@@ -18,7 +19,6 @@
 #include <unistd.h>
 
 #define SIZE 256
-#define WARM_UP 200
 #define TURNS 1000
 
 /*
@@ -183,6 +183,11 @@ static void pong(struct player *x)
 	post_recv(x->ep, &x->m, SIZE, SIZE, 1);
 }
 
+static unsigned turns(void)
+{
+	return env_count("DAT_TEST_TURNS", TURNS);
+}
+
 static void play(struct player *x, unsigned turns)
 {
 	unsigned i;
@@ -213,13 +218,13 @@ static void allocations(struct pair *p)
 	player_open(p, &x);
 	in_setup = calls_of_ours;
 	CHECK(in_setup, "the counter does not count");
-	play(&x, WARM_UP);
+	play(&x, turns() / 5);
 	pair_sync(p);
 	calls_of_ours = calls_of_others = 0;
-	play(&x, TURNS);
+	play(&x, turns());
 	others = calls_of_others;
 	SAME(calls_of_ours, 0);
-	pair_note("%u turns: none of ours (%lu while connecting), %lu of others", TURNS, in_setup, others);
+	pair_note("%u turns: none of ours (%lu while connecting), %lu of others", turns(), in_setup, others);
 	pair_sync(p);
 	player_close(p, &x);
 }
@@ -240,7 +245,7 @@ static void traced(struct pair *p)
 	struct player x;
 
 	player_open(p, &x);
-	play(&x, WARM_UP);
+	play(&x, turns() / 5);
 	pair_sync(p);
 	if (getenv("DAT_TEST_STOP")) {
 		pair_note("stops as process %d", (int)getpid());
@@ -258,7 +263,6 @@ static void traced(struct pair *p)
 
 /* Instructions */
 
-#define COUNTED_SENDS 4096
 #define COUNTED_BATCH 32
 #define COUNTED_SIZE 8
 
@@ -284,13 +288,14 @@ void counted_send(struct player *x, const DAT_LMR_TRIPLET *segment)
 /* One side sends what the other side is already waiting for. */
 static void counted(struct pair *p)
 {
+	const unsigned sends = 4 * turns() / COUNTED_BATCH * COUNTED_BATCH;
 	DAT_LMR_TRIPLET segment;
 	struct player x;
 	unsigned i, j;
 
 	player_open(p, &x);
 	segment = mem_segment(&x.m, 0, COUNTED_SIZE);
-	for (i = 0; i < COUNTED_SENDS; i += COUNTED_BATCH) {
+	for (i = 0; i < sends; i += COUNTED_BATCH) {
 		for (j = 0; p->server && j < COUNTED_BATCH; j++)
 			post_recv(x.ep, &x.m, SIZE, COUNTED_SIZE, 1);
 		pair_sync(p);
@@ -302,7 +307,7 @@ static void counted(struct pair *p)
 		pair_sync(p);
 	}
 	if (!p->server)
-		pair_note("sends: %u, empty polls: %u", COUNTED_SENDS, empty_polls);
+		pair_note("sends: %u, empty polls: %u", sends, empty_polls);
 	player_close(p, &x);
 }
 
@@ -326,7 +331,7 @@ static void idle(struct pair *p)
 	DAT_COUNT more;
 
 	player_open(p, &x);
-	play(&x, WARM_UP);
+	play(&x, turns() / 5);
 	pair_sync(p);
 	/* what followed the last message is over when a first wait is */
 	FAILS(dat_evd_wait(x.n.recv, 100000, 1, &event, &more), DAT_TIMEOUT_EXPIRED);
