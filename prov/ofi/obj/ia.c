@@ -12,6 +12,7 @@
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static void ia_ctor(void *obj)
@@ -77,17 +78,36 @@ static void place_render(struct dofi_ia *ia)
 	snprintf(ia->distance, sizeof(ia->distance), "%u", ia->fabric.place.distance);
 }
 
+/* One that is only asked something: without an address it takes no port, of which none may be free. */
+static int pep_open(struct dofi_ia *ia, struct fid_pep **pep)
+{
+	struct fi_info *info = fi_dupinfo(ia->fabric.info);
+	int ret;
+
+	if (!info)
+		return -ENOMEM;
+	free(info->src_addr);
+	info->src_addr = NULL;
+	info->src_addrlen = 0;
+	ret = fi_passive_ep(ia->progress.fabric, info, pep, NULL);
+	fi_freeinfo(info);
+	return ret;
+}
+
 static size_t cm_data_size(struct dofi_ia *ia)
 {
 	struct fid_pep *pep;
 	size_t size = 0, len = sizeof(size);
+	int ret = pep_open(ia, &pep);
 
-	if (fi_passive_ep(ia->progress.fabric, ia->fabric.info, &pep, NULL))
-		return 0;
-	if (fi_getopt(&pep->fid, FI_OPT_ENDPOINT, FI_OPT_CM_DATA_SIZE, &size, &len))
-		size = 0;
-	fi_close(&pep->fid);
-	return size;
+	if (!ret) {
+		ret = fi_getopt(&pep->fid, FI_OPT_ENDPOINT, FI_OPT_CM_DATA_SIZE, &size, &len);
+		fi_close(&pep->fid);
+	}
+	if (ret)
+		dofi_log(DOFI_ERR, DOFI_FAB, "how much private data the fabric carries: %s",
+			 fi_strerror(-ret));
+	return ret ? 0 : size;
 }
 
 struct init_call {

@@ -68,6 +68,25 @@ Test(ia_open, without_the_size_of_private_data)
 	fails(-ENOTSUP);
 }
 
+static int asked, with_address;
+
+static int note_address(struct fi_info *info, struct fid_pep **pep)
+{
+	(void)pep;
+	asked++;
+	with_address += info->src_addr != NULL;
+	return -FI_ENOSYS;
+}
+
+/* With an address it would need a port, and there may be none. */
+Test(ia_open, asks_for_the_size_of_private_data_without_an_address)
+{
+	fake.passive_ep = note_address;
+	fails(-ENOTSUP);
+	cr_expect_eq(asked, 1);
+	cr_expect_eq(with_address, 0);
+}
+
 Test(ia_open, with_no_room_beyond_the_transports_header)
 {
 	fake.cm_data_size = 12;
