@@ -3,6 +3,9 @@
 
 #include "pair.h"
 
+#if DAT_API >= 2
+#include <dat2/dat_ib_extensions.h>
+#endif
 #include <signal.h>
 #include <string.h>
 
@@ -135,10 +138,15 @@ static unsigned expect_message(struct side *s, DAT_EP_HANDLE ep, uint64_t length
 	return (unsigned)d->user_cookie.as_64;
 }
 
+/* Something goes with every other message. */
 static void send_pattern(struct side *s, DAT_EP_HANDLE ep, size_t length, unsigned seed)
 {
+	DAT_LMR_TRIPLET iov = mem_segment(&s->m, 0, length);
+	const DAT_DTO_COOKIE cookie = { .as_64 = seed };
+
 	fill(s->m.base, length, seed);
-	post_send(ep, &s->m, 0, length, seed);
+	OK(dat_ep_post_send(ep, 1, &iov, cookie, seed & 1 ? DAT_COMPLETION_SOLICITED_WAIT_FLAG :
+								    DAT_COMPLETION_DEFAULT_FLAG));
 	expect_dto(s->n.req, seed, DAT_DTO_SUCCESS, length);
 }
 
@@ -179,6 +187,57 @@ static void messages_client(struct pair *p)
 		}
 	side_close(p, &s);
 }
+
+#if DAT_API >= 2
+/* Immediate data finds its way past the queue, too. */
+static void immediate_server(struct pair *p)
+{
+	struct side s;
+	unsigned i;
+
+	side_open(p, &s, 1, true);
+	for (i = 0; i < SLOTS; i++)
+		post_slot(&s, i);
+	pair_sync(p);
+	for (i = 0; i < SIZES; i++) {
+		const DAT_DTO_COMPLETION_EVENT_DATA *d;
+		DAT_IB_EXTENSION_EVENT_DATA x;
+		DAT_EVENT event;
+
+		expect_event(s.n.recv, (DAT_EVENT_NUMBER)DAT_IB_DTO_EVENT, &event);
+		d = &event.event_data.dto_completion_event_data;
+		memcpy(&x, event.event_extension_data, sizeof(x));
+		SAME(d->status, DAT_DTO_SUCCESS);
+		SAME(d->transfered_length, sizes[i]);
+		SAME(x.type, DAT_IB_RECV_IMMED_DATA);
+		SAME(x.val.immed.data, 1000 + i);
+		verify(s.m.base + d->user_cookie.as_64 * SLOT, sizes[i], i);
+		post_slot(&s, (unsigned)d->user_cookie.as_64);
+		pair_sync(p);
+	}
+	side_close(p, &s);
+}
+
+static void immediate_client(struct pair *p)
+{
+	struct side s;
+	unsigned i;
+
+	side_open(p, &s, 1, false);
+	pair_sync(p);
+	for (i = 0; i < SIZES; i++) {
+		DAT_LMR_TRIPLET iov = mem_segment(&s.m, 0, sizes[i]);
+		const DAT_DTO_COOKIE cookie = { .as_64 = i };
+
+		fill(s.m.base, sizes[i], i);
+		OK(dat_ib_post_send_immed(s.ep[0], 1, &iov, cookie, 1000 + i,
+					  DAT_COMPLETION_DEFAULT_FLAG));
+		expect_dto(s.n.req, i, DAT_DTO_SUCCESS, sizes[i]);
+		pair_sync(p);
+	}
+	side_close(p, &s);
+}
+#endif
 
 /* Messages that find no buffer wait, on every endpoint; each buffer that comes takes one. */
 static void waits_server(struct pair *p)
@@ -603,6 +662,9 @@ static void closed(struct pair *p)
 
 static const struct pair_case cases[] = {
 	PAIR_CASE("messages", messages_server, messages_client),
+#if DAT_API >= 2
+	PAIR_CASE("immediate", immediate_server, immediate_client),
+#endif
 	PAIR_CASE("waits", waits_server, waits_client),
 	PAIR_CASE("crossfire", crossfire, crossfire),
 	PAIR_CASE("last_words", last_words_server, last_words_client),
