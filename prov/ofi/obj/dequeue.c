@@ -3,24 +3,19 @@
 
 #include "obj/ep_plain.h"
 
-static uint32_t pending(const struct dofi_evd *evd)
-{
-	return atomic_load_explicit(&evd->count, memory_order_acquire);
-}
-
 /* What is queued now, if anything is, whoever brought it there. */
 static DAT_RETURN dequeue_queued(struct dofi_evd *evd, DAT_EVENT *event)
 {
 	DAT_RETURN ret = DAT_QUEUE_EMPTY; /* without the error bit, as programs compare it */
 
-	if (!pending(evd) && !evd->waiting) {
+	if (!dofi_evd_pending(evd) && !evd->waiting) {
 		dofi_count(&evd->count_of.not_found);
 		return ret;
 	}
 	pthread_mutex_lock(&evd->lock);
 	if (evd->waiting) {
 		ret = DOFI_BAD_STATE(EVD_WAITER);
-	} else if (pending(evd)) {
+	} else if (dofi_evd_pending(evd)) {
 		dofi_evd_take(evd, event);
 		dofi_count(&evd->count_of.found);
 		ret = DAT_SUCCESS;
@@ -38,7 +33,7 @@ static DAT_RETURN taken_at_once(struct dofi_evd *evd)
 	if (evd->cno) {
 		pthread_mutex_lock(&evd->lock);
 		if (evd->cno)
-			dofi_cno_update(evd->cno, &evd->at_cno, pending(evd) && evd->enabled);
+			dofi_cno_update(evd->cno, &evd->at_cno, dofi_evd_pending(evd) && evd->enabled);
 		pthread_mutex_unlock(&evd->lock);
 	}
 	return DAT_SUCCESS;
@@ -64,7 +59,7 @@ static __attribute__((noinline)) DAT_RETURN dequeue(DAT_EVD_HANDLE evd_handle, D
 		return DOFI_RET(DAT_INVALID_HANDLE, 0);
 	if (!event)
 		return DOFI_BAD_ARG(2);
-	if (pending(evd) || evd->waiting)
+	if (dofi_evd_pending(evd) || evd->waiting)
 		return dequeue_queued(evd, event);
 	for (i = 0; i < DOFI_EVD_FEEDS && sink.evd; i++) {
 		cq = atomic_load_explicit(&evd->feed[i], memory_order_relaxed);

@@ -368,36 +368,39 @@ DAT_RETURN dofi_ep_post_send(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPL
 	return post_send(ep_handle, n, iov, cookie, flags);
 }
 
+static DOFI_INTO_CALLER DAT_RETURN post_rdma(DAT_EP_HANDLE ep_handle, uint8_t kind,
+					     const struct dofi_post *p)
+{
+	struct dofi_ep *ep = dofi_ep_check(ep_handle);
+
+	if (!ep)
+		return DOFI_BAD_HANDLE(EP);
+	if (!p->remote)
+		return DOFI_BAD_ARG(5);
+	return post_request(ep, kind, kind == DOFI_DTO_READ ? ep->attr.max_rdma_read_iov :
+							      ep->attr.max_rdma_write_iov, p);
+}
+
 DAT_RETURN dofi_ep_post_rdma_read(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
 				  DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
 				  DAT_COMPLETION_FLAGS flags)
 {
-	struct dofi_ep *ep = dofi_ep_check(ep_handle);
 	const struct dofi_post p = {
 		.n = n, .iov = iov, .cookie = cookie, .flags = flags, .remote = remote,
 	};
 
-	if (!ep)
-		return DOFI_BAD_HANDLE(EP);
-	if (!remote)
-		return DOFI_BAD_ARG(5);
-	return post_request(ep, DOFI_DTO_READ, ep->attr.max_rdma_read_iov, &p);
+	return post_rdma(ep_handle, DOFI_DTO_READ, &p);
 }
 
 DAT_RETURN dofi_ep_post_rdma_write(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
 				   DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
 				   DAT_COMPLETION_FLAGS flags)
 {
-	struct dofi_ep *ep = dofi_ep_check(ep_handle);
 	const struct dofi_post p = {
 		.n = n, .iov = iov, .cookie = cookie, .flags = flags, .remote = remote,
 	};
 
-	if (!ep)
-		return DOFI_BAD_HANDLE(EP);
-	if (!remote)
-		return DOFI_BAD_ARG(5);
-	return post_request(ep, DOFI_DTO_WRITE, ep->attr.max_rdma_write_iov, &p);
+	return post_rdma(ep_handle, DOFI_DTO_WRITE, &p);
 }
 
 #if DAT_VERSION_MAJOR >= 2

@@ -110,6 +110,13 @@ static inline DAT_EVENT *dofi_sink_take(struct dofi_sink *sink, struct dofi_evd 
 	return sink->event;
 }
 
+/* How many events are queued: at least what the lock's holder has put there. */
+static inline uint32_t dofi_evd_pending(const struct dofi_evd *evd)
+{
+	/* pairs with the release of dofi_evd_set_count() */
+	return atomic_load_explicit(&evd->count, memory_order_acquire);
+}
+
 /* Moves the oldest event to the consumer. Needs the lock and an event. */
 void dofi_evd_take(struct dofi_evd *evd, DAT_EVENT *event);
 

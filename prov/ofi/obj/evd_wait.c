@@ -8,11 +8,6 @@
 #include <errno.h>
 #include <string.h>
 
-static uint32_t pending(struct dofi_evd *evd)
-{
-	return atomic_load_explicit(&evd->count, memory_order_acquire);
-}
-
 /* Reads the CQs that deliver here; whether there are any. */
 static bool poll_feeds(struct dofi_evd *evd)
 {
@@ -53,7 +48,7 @@ void dofi_completion_extend(DAT_EVENT *event, uint32_t immed)
 void dofi_evd_take(struct dofi_evd *evd, DAT_EVENT *event)
 {
 	const struct dofi_event *e = &evd->ring[evd->head & (evd->capacity - 1)];
-	uint32_t left = pending(evd) - 1;
+	uint32_t left = dofi_evd_pending(evd) - 1;
 
 	event->event_number = e->number;
 	event->evd_handle = evd;
@@ -70,7 +65,7 @@ void dofi_evd_take(struct dofi_evd *evd, DAT_EVENT *event)
 /* Whether the waiter has what it came for. Needs the lock. */
 static bool satisfied(struct dofi_evd *evd)
 {
-	return evd->notified && (DAT_COUNT)pending(evd) >= evd->threshold;
+	return evd->notified && (DAT_COUNT)dofi_evd_pending(evd) >= evd->threshold;
 }
 
 /* Polls for a while before sleeping: a wake-up costs ten times a short wait. Drops the lock. */
@@ -82,7 +77,7 @@ static void spin(struct dofi_evd *evd, int64_t deadline)
 	if (until > deadline)
 		until = deadline;
 	pthread_mutex_unlock(&evd->lock);
-	while ((DAT_COUNT)pending(evd) < threshold && poll_feeds(evd) && dofi_now() < until)
+	while ((DAT_COUNT)dofi_evd_pending(evd) < threshold && poll_feeds(evd) && dofi_now() < until)
 		;
 	pthread_mutex_lock(&evd->lock);
 }
@@ -139,12 +134,12 @@ static DAT_RETURN wait_result(struct dofi_evd *evd, int err, DAT_EVENT *event, D
 	if (err == -EINTR && !satisfied(evd))
 		return DOFI_RET(DAT_INTERRUPTED_CALL, 0);
 	/* events that notify nobody are there all the same when the time is over */
-	if ((DAT_COUNT)pending(evd) < evd->threshold) {
-		*nmore = pending(evd);
+	if ((DAT_COUNT)dofi_evd_pending(evd) < evd->threshold) {
+		*nmore = dofi_evd_pending(evd);
 		return DOFI_RET(DAT_TIMEOUT_EXPIRED, 0);
 	}
 	dofi_evd_take(evd, event);
-	*nmore = pending(evd);
+	*nmore = dofi_evd_pending(evd);
 	return DAT_SUCCESS;
 }
 
@@ -179,7 +174,7 @@ static DAT_RETURN wait_locked(struct dofi_evd *evd, DAT_TIMEOUT timeout, DAT_COU
 	evd->threshold = threshold;
 	evd->evicted = false;
 	/* what is queued already counts as announced */
-	evd->notified = pending(evd) > 0;
+	evd->notified = dofi_evd_pending(evd) > 0;
 	if (!satisfied(evd))
 		err = wait_for_events(evd, dofi_deadline(timeout));
 	ret = wait_result(evd, err, event, nmore);
