@@ -36,6 +36,7 @@ dofi_api_sources = \
 	prov/ofi/obj/ep.c \
 	prov/ofi/obj/ep_attr.c \
 	prov/ofi/obj/ep_bind.c \
+	prov/ofi/obj/ep_connect.c \
 	prov/ofi/obj/ep_dto.c \
 	prov/ofi/obj/ep_ext.c \
 	prov/ofi/obj/ep_post.c \
@@ -89,6 +90,7 @@ noinst_HEADERS += \
 	prov/ofi/obj/ep.h \
 	prov/ofi/obj/ep_attr.h \
 	prov/ofi/obj/ep_bind.h \
+	prov/ofi/obj/ep_connect.h \
 	prov/ofi/obj/ep_dto.h \
 	prov/ofi/obj/ep_ext.h \
 	prov/ofi/obj/ep_plain.h \

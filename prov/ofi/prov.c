@@ -8,6 +8,7 @@
 #include "obj/cr.h"
 #include "obj/csp.h"
 #include "obj/ep_bind.h"
+#include "obj/ep_connect.h"
 #include "obj/ia.h"
 #include "obj/lmr.h"
 #include "obj/rmr.h"

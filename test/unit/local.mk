@@ -78,8 +78,10 @@ obj_test_sources = $(prov_test_runner) \
 	test/unit/obj/csp_test.c \
 	test/unit/obj/dequeue_test.c \
 	test/unit/obj/ep_attr_test.c \
+	test/unit/obj/ep_connect_test.c \
 	test/unit/obj/ep_dto_test.c \
 	test/unit/obj/ep_ext_test.c \
+	test/unit/obj/ep_one.h \
 	test/unit/obj/ep_post_test.c \
 	test/unit/obj/ep_queue_test.c \
 	test/unit/obj/ep_srq_test.c \

@@ -156,20 +156,8 @@ DAT_RETURN dofi_ep_create_with_srq(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_han
 				   DAT_EVD_HANDLE connect_evd, DAT_SRQ_HANDLE srq_handle,
 				   const DAT_EP_ATTR *attr, DAT_EP_HANDLE *ep_handle);
 DAT_RETURN dofi_ep_query(DAT_EP_HANDLE ep_handle, DAT_EP_PARAM_MASK mask, DAT_EP_PARAM *param);
-DAT_RETURN dofi_ep_connect(DAT_EP_HANDLE ep_handle, DAT_IA_ADDRESS_PTR address,
-			   DAT_CONN_QUAL conn_qual, DAT_TIMEOUT timeout, DAT_COUNT data_size,
-			   const DAT_PVOID data, DAT_QOS qos, DAT_CONNECT_FLAGS flags);
-#if DAT_VERSION_MAJOR >= 2
-DAT_RETURN dofi_ep_common_connect(DAT_EP_HANDLE ep_handle, DAT_IA_ADDRESS_PTR address,
-				  DAT_TIMEOUT timeout, DAT_COUNT data_size, const DAT_PVOID data);
-#endif
-DAT_RETURN dofi_ep_dup_connect(DAT_EP_HANDLE ep_handle, DAT_EP_HANDLE dup_handle,
-			       DAT_TIMEOUT timeout, DAT_COUNT data_size, const DAT_PVOID data,
-			       DAT_QOS qos);
-DAT_RETURN dofi_ep_disconnect(DAT_EP_HANDLE ep_handle, DAT_CLOSE_FLAGS flags);
 DAT_RETURN dofi_ep_get_status(DAT_EP_HANDLE ep_handle, DAT_EP_STATE *state,
 			      DAT_BOOLEAN *recv_idle, DAT_BOOLEAN *request_idle);
-DAT_RETURN dofi_ep_reset(DAT_EP_HANDLE ep_handle);
 DAT_RETURN dofi_ep_free(DAT_EP_HANDLE ep_handle);
 
 #endif

@@ -9,7 +9,7 @@
 
 #include "fab/fake.h"
 #include "obj/cr.h"
-#include "obj/ep.h"
+#include "obj/ep_connect.h"
 #include "obj/lmr.h"
 #include "obj/psp.h"
 #include "obj/rmr.h"

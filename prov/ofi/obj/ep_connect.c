@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Endpoint: what the consumer asks for its connection: one, another like it, its end, a new start. */
+
+#include "obj/ep_connect.h"
+
+#include "base/clock.h"
+
+#include <netinet/in.h>
+#include <string.h>
+
+static DAT_RETURN address_take(const struct sockaddr *address, struct sockaddr_storage *peer)
+{
+	if (!address)
+		return DOFI_RET(DAT_INVALID_ADDRESS, DAT_INVALID_ADDRESS_MALFORMED);
+	memset(peer, 0, sizeof(*peer));
+	switch (address->sa_family) {
+	case AF_INET:
+		memcpy(peer, address, sizeof(struct sockaddr_in));
+		return DAT_SUCCESS;
+	case AF_INET6:
+		memcpy(peer, address, sizeof(struct sockaddr_in6));
+		return DAT_SUCCESS;
+	default:
+		return DOFI_RET(DAT_INVALID_ADDRESS, DAT_INVALID_ADDRESS_UNSUPPORTED);
+	}
+}
+
+/* What is asked for in both calls that connect. */
+struct attempt {
+	struct sockaddr_storage peer;
+	DAT_CONN_QUAL conn_qual;
+	DAT_TIMEOUT timeout;
+	DAT_COUNT data_size;
+	const void *data;
+	DAT_QOS qos;
+	DAT_CONNECT_FLAGS flags;
+};
+
+/* The time-out is argument @first of the call (DAT_INVALID_ARG...), the private data follows. */
+static DAT_RETURN attempt_check(const struct dofi_ep *ep, const struct attempt *a,
+				DAT_RETURN_SUBTYPE first)
+{
+	if (!a->timeout)
+		return DOFI_RET(DAT_INVALID_PARAMETER, first);
+	if (a->data_size < 0 || a->data_size > ep->obj.ia->max_private_data)
+		return DOFI_RET(DAT_INVALID_PARAMETER, first + 1);
+	if (a->data_size && !a->data)
+		return DOFI_RET(DAT_INVALID_PARAMETER, first + 2);
+	if (a->qos != DAT_QOS_BEST_EFFORT || a->flags != DAT_CONNECT_DEFAULT_FLAG)
+		return DOFI_NOT_SUPPORTED;
+	return DAT_SUCCESS;
+}
+
+static DAT_RETURN attempt_start(struct dofi_ep *ep, const struct attempt *a)
+{
+	DAT_RETURN ret = DAT_SUCCESS;
+
+	pthread_mutex_lock(&ep->lock);
+	if (ep->state != DAT_EP_STATE_UNCONNECTED) {
+		ret = dofi_ep_bad_state(ep);
+	} else if (!ep->pz || !ep->connect_evd) {
+		ret = DOFI_BAD_STATE(EP_NOTREADY);
+	} else {
+		ep->request.peer = a->peer;
+		ep->request.conn_qual = ep->remote_port = a->conn_qual;
+		ep->request.deadline = dofi_deadline(a->timeout);
+		ep->attempt = 0;
+		ep->request.data_size = a->data_size;
+		if (a->data_size)
+			memcpy(ep->request.data, a->data, a->data_size);
+		ep->n_connect++;
+		dofi_count_exactly(&ep->obj.ia->count.connect);
+		dofi_ep_state_set(ep, DAT_EP_STATE_ACTIVE_CONNECTION_PENDING);
+		dofi_ep_todo(ep, DOFI_EP_CONNECT);
+	}
+	pthread_mutex_unlock(&ep->lock);
+	return ret;
+}
+
+DAT_RETURN dofi_ep_connect(DAT_EP_HANDLE ep_handle, DAT_IA_ADDRESS_PTR address,
+			   DAT_CONN_QUAL conn_qual, DAT_TIMEOUT timeout, DAT_COUNT data_size,
+			   const DAT_PVOID data, DAT_QOS qos, DAT_CONNECT_FLAGS flags)
+{
+	struct dofi_ep *ep = dofi_ep_check(ep_handle);
+	struct attempt a = {
+		.conn_qual = conn_qual, .timeout = timeout, .data_size = data_size, .data = data,
+		.qos = qos, .flags = flags,
+	};
+	DAT_RETURN ret;
+
+	if (!ep)
+		return DOFI_BAD_HANDLE(EP);
+	ret = address_take((const struct sockaddr *)address, &a.peer);
+	if (!ret && !conn_qual)
+		ret = DOFI_BAD_ARG(3);
+	if (!ret)
+		ret = attempt_check(ep, &a, DAT_INVALID_ARG4);
+	return ret ? ret : attempt_start(ep, &a);
+}
+
+#if DAT_VERSION_MAJOR >= 2
+/* A common service point's qualifier is the port of the address. */
+DAT_RETURN dofi_ep_common_connect(DAT_EP_HANDLE ep_handle, DAT_IA_ADDRESS_PTR address,
+				  DAT_TIMEOUT timeout, DAT_COUNT data_size, const DAT_PVOID data)
+{
+	struct dofi_ep *ep = dofi_ep_check(ep_handle);
+	struct attempt a = {
+		.timeout = timeout, .data_size = data_size, .data = data,
+		.qos = DAT_QOS_BEST_EFFORT, .flags = DAT_CONNECT_DEFAULT_FLAG,
+	};
+	DAT_RETURN ret;
+
+	if (!ep)
+		return DOFI_BAD_HANDLE(EP);
+	ret = address_take((const struct sockaddr *)address, &a.peer);
+	if (ret)
+		return ret;
+	/* in the same place in the addresses of both families */
+	a.conn_qual = ntohs(((struct sockaddr_in *)&a.peer)->sin_port);
+	if (!a.conn_qual)
+		return DOFI_RET(DAT_INVALID_ADDRESS, DAT_INVALID_ADDRESS_MALFORMED);
+	ret = attempt_check(ep, &a, DAT_INVALID_ARG3);
+	return ret ? ret : attempt_start(ep, &a);
+}
+#endif
+
+/* Where @dup is connected to, as a query of it tells. */
+static DAT_RETURN peer_take(struct dofi_ep *dup, struct attempt *a)
+{
+	DAT_RETURN ret = DAT_SUCCESS;
+
+	pthread_mutex_lock(&dup->lock);
+	if (dup->state == DAT_EP_STATE_CONNECTED) {
+		a->peer = dup->request.peer;
+		a->conn_qual = dup->remote_port;
+	} else {
+		ret = dofi_ep_bad_state(dup);
+	}
+	pthread_mutex_unlock(&dup->lock);
+	return ret;
+}
+
+/* Flags are the duplicated endpoint's, which has the only ones there are. */
+DAT_RETURN dofi_ep_dup_connect(DAT_EP_HANDLE ep_handle, DAT_EP_HANDLE dup_handle,
+			       DAT_TIMEOUT timeout, DAT_COUNT data_size, const DAT_PVOID data,
+			       DAT_QOS qos)
+{
+	struct dofi_ep *ep = dofi_ep_check(ep_handle), *dup = dofi_ep_check(dup_handle);
+	struct attempt a = {
+		.timeout = timeout, .data_size = data_size, .data = data, .qos = qos,
+		.flags = DAT_CONNECT_DEFAULT_FLAG,
+	};
+	DAT_RETURN ret;
+
+	if (!ep || !dup || dup->obj.ia != ep->obj.ia)
+		return DOFI_BAD_HANDLE(EP);
+	ret = attempt_check(ep, &a, DAT_INVALID_ARG3);
+	if (!ret)
+		ret = peer_take(dup, &a);
+	return ret ? ret : attempt_start(ep, &a);
+}
+
+static DAT_RETURN disconnect(struct dofi_ep *ep, DAT_CLOSE_FLAGS flags)
+{
+	switch (ep->state) {
+	case DAT_EP_STATE_DISCONNECTED:
+		return DAT_SUCCESS;
+	case DAT_EP_STATE_ACTIVE_CONNECTION_PENDING:
+	case DAT_EP_STATE_COMPLETION_PENDING:
+		dofi_ep_end(ep, DAT_CONNECTION_EVENT_DISCONNECTED);
+		return DAT_SUCCESS;
+	case DAT_EP_STATE_CONNECTED:
+		dofi_ep_state_set(ep, DAT_EP_STATE_DISCONNECT_PENDING);
+		ep->graceful = flags == DAT_CLOSE_GRACEFUL_FLAG;
+		break;
+	case DAT_EP_STATE_DISCONNECT_PENDING:
+		break;
+	default:
+		return dofi_ep_bad_state(ep);
+	}
+	if (flags == DAT_CLOSE_ABRUPT_FLAG)
+		dofi_ep_end(ep, DAT_CONNECTION_EVENT_DISCONNECTED);
+	else
+		dofi_ep_request_done(ep);
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dofi_ep_disconnect(DAT_EP_HANDLE ep_handle, DAT_CLOSE_FLAGS flags)
+{
+	struct dofi_ep *ep = dofi_ep_check(ep_handle);
+	DAT_RETURN ret;
+
+	if (!ep)
+		return DOFI_BAD_HANDLE(EP);
+	if (flags != DAT_CLOSE_ABRUPT_FLAG && flags != DAT_CLOSE_GRACEFUL_FLAG)
+		return DOFI_BAD_ARG(2);
+	pthread_mutex_lock(&ep->lock);
+	ep->n_disconnect++;
+	dofi_count_exactly(&ep->obj.ia->count.disconnect);
+	ret = disconnect(ep, flags);
+	pthread_mutex_unlock(&ep->lock);
+	return ret;
+}
+
+DAT_RETURN dofi_ep_reset(DAT_EP_HANDLE ep_handle)
+{
+	struct dofi_ep *ep = dofi_ep_check(ep_handle);
+	DAT_RETURN ret = DAT_SUCCESS;
+
+	if (!ep)
+		return DOFI_BAD_HANDLE(EP);
+	pthread_mutex_lock(&ep->lock);
+	if (ep->state == DAT_EP_STATE_DISCONNECTED) {
+		dofi_ep_state_set(ep, DAT_EP_STATE_UNCONNECTED);
+		ep->peer_data_size = 0;
+		ep->remote_port = 0;
+	} else if (ep->state != DAT_EP_STATE_UNCONNECTED) {
+		ret = dofi_ep_bad_state(ep);
+	}
+	pthread_mutex_unlock(&ep->lock);
+	return ret;
+}
