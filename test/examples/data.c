@@ -136,6 +136,18 @@ CLAUSE("dat_lmr_create")
 	      DAT_INVALID_HANDLE);
 }
 
+/* By the example of dat_ep_post_rdma_write: who is told finds the second half written. */
+static void written_and_told(struct couple *c, const DAT_RMR_TRIPLET *to)
+{
+	DAT_LMR_TRIPLET from = mem_segment(&c->m, 0, 64);
+
+	fill(c->m.base, 64, 1);
+	post_recv(c->b.ep, &c->m, 0, 0, 2);
+	OK(put_and_tell(c->a.ep, &from, to, cookie_of(3)));
+	expect_dto(c->b.recv, 2, DAT_DTO_SUCCESS, 0);
+	verify(c->m.base + HALF, 64, 1);
+}
+
 CLAUSE("dat_ep_post_rdma_write")
 {
 	DAT_LMR_TRIPLET from;
@@ -143,13 +155,9 @@ CLAUSE("dat_ep_post_rdma_write")
 	struct couple c;
 
 	couple_open(n, &c);
-	fill(c.m.base, 64, 1);
 	from = mem_segment(&c.m, 0, 64);
 	to = mem_remote(&c.m, HALF, 64);
-	post_recv(c.b.ep, &c.m, 0, 0, 2);
-	OK(put_and_tell(c.a.ep, &from, &to, cookie_of(3)));
-	expect_dto(c.b.recv, 2, DAT_DTO_SUCCESS, 0);
-	verify(c.m.base + HALF, 64, 1);
+	written_and_told(&c, &to);
 	expect_dto(c.a.req, 3, DAT_DTO_SUCCESS, 0);
 	expect_quiet(c.a.req);
 	FAILS(put_and_tell(node_ep(n, NULL), &from, &to, cookie_of(3)), DAT_INVALID_STATE);
@@ -223,7 +231,6 @@ static DAT_RMR_CONTEXT opened(struct couple *c, struct end *e, DAT_RMR_HANDLE rm
 
 CLAUSE("dat_rmr_bind")
 {
-	DAT_LMR_TRIPLET from;
 	DAT_RMR_TRIPLET to;
 	DAT_RMR_HANDLE rmr;
 	struct couple c;
@@ -232,12 +239,7 @@ CLAUSE("dat_rmr_bind")
 	OK(dat_rmr_create(n->pz, &rmr));
 	to = mem_remote(&c.m, HALF, 64);
 	to.rmr_context = opened(&c, &c.b, rmr);
-	fill(c.m.base, 64, 1);
-	from = mem_segment(&c.m, 0, 64);
-	post_recv(c.b.ep, &c.m, 0, 0, 2);
-	OK(put_and_tell(c.a.ep, &from, &to, cookie_of(3)));
-	expect_dto(c.b.recv, 2, DAT_DTO_SUCCESS, 0);
-	verify(c.m.base + HALF, 64, 1);
+	written_and_told(&c, &to);
 	FAILS(open_to_peer(rmr, c.m.lmr, c.m.lmr_context, c.m.base + COUPLE_MEMORY, 64, c.b.ep,
 			   &to.rmr_context), DAT_INVALID_PARAMETER);
 }
