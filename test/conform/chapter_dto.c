@@ -768,15 +768,21 @@ CLAUSE("dat_ep_create/SUCCESS/data without EVDs of completions")
 	OK(dat_ep_free(c.b.ep));
 	OK(dat_ep_create(n->ia, n->pz, DAT_HANDLE_NULL, DAT_HANDLE_NULL, c.b.conn, NULL, &c.b.ep));
 	couple_connect(n, &c);
-	fill(c.m.base, 64, 2);
-	post_recv(c.b.ep, &c.m, HALF, 64, 1);
-	post_send(c.a.ep, &c.m, 0, 64, 2);
+	fill(c.m.base + 64, 64, 2);
+	post_recv(c.b.ep, &c.m, HALF + 64, 64, 1);
+	post_send(c.a.ep, &c.m, 64, 64, 2);
 	expect_dto(c.a.req, 2, DAT_DTO_SUCCESS, 64);
+	fill(c.m.base + HALF, 64, 3);
 	iov = mem_segment(&c.m, 0, 64);
 	OK(do_read(c.b.ep, &c.m, 1, &iov, 64, 3, 0));
-	/* a message behind both tells that they are done */
+	/* a message behind it tells that the read is done */
 	post_recv(c.a.ep, &c.m, 4096, 8, 4);
 	OK(do_send(c.b.ep, NULL, 0, NULL, 0, 5, DAT_COMPLETION_BARRIER_FENCE_FLAG));
 	expect_dto(c.a.recv, 4, DAT_DTO_SUCCESS, 0);
-	verify(c.m.base, 64, 2);
+	verify(c.m.base, 64, 3);
+	/* and the end that the receive is */
+	OK(dat_ep_disconnect(c.a.ep, DAT_CLOSE_GRACEFUL_FLAG));
+	expect_end(c.a.conn, c.a.ep);
+	expect_end(c.b.conn, c.b.ep);
+	verify(c.m.base + HALF + 64, 64, 2);
 }

@@ -25,7 +25,7 @@ static DAT_RETURN address_take(const struct sockaddr *address, struct sockaddr_s
 	}
 }
 
-/* What is asked for in both calls that connect. */
+/* What is asked for in every call that connects. */
 struct attempt {
 	struct sockaddr_storage peer;
 	DAT_CONN_QUAL conn_qual;

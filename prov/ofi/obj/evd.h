@@ -101,20 +101,20 @@ static inline struct dofi_evd *dofi_evd_check(DAT_EVD_HANDLE handle)
  */
 int dofi_evd_push(struct dofi_evd *evd, const struct dofi_event *event, bool notify);
 
-/* Where an event for @evd may be written at once; NULL if it must be queued. */
-static inline DAT_EVENT *dofi_sink_take(struct dofi_sink *sink, struct dofi_evd *evd)
-{
-	if (!sink || sink->evd != evd || atomic_load_explicit(&evd->count, memory_order_acquire))
-		return NULL;
-	sink->evd = NULL;
-	return sink->event;
-}
-
 /* How many events are queued: at least what the lock's holder has put there. */
 static inline uint32_t dofi_evd_pending(const struct dofi_evd *evd)
 {
 	/* pairs with the release of dofi_evd_set_count() */
 	return atomic_load_explicit(&evd->count, memory_order_acquire);
+}
+
+/* Where an event for @evd may be written at once; NULL if it must be queued. */
+static inline DAT_EVENT *dofi_sink_take(struct dofi_sink *sink, struct dofi_evd *evd)
+{
+	if (!sink || sink->evd != evd || dofi_evd_pending(evd))
+		return NULL;
+	sink->evd = NULL;
+	return sink->event;
 }
 
 /* Moves the oldest event to the consumer. Needs the lock and an event. */
