@@ -50,8 +50,9 @@ LOG_COMPILER = $(SHELL) $(top_srcdir)/test/run
 SANITIZED_TESTS = $(REGISTRY_TESTS) $(PROV_UNIT_TESTS) $(UTIL_TESTS) $(PAIR_TESTS) \
 	$(CONFORM_TESTS)
 
+# Checkers are slow where libfabric looks for devices: once for each program (test/pair/pair.h).
 check-sanitized:
-	$(MAKE) $(AM_MAKEFLAGS) check TESTS='$(SANITIZED_TESTS)'
+	DAT_TEST_WARM=1 $(MAKE) $(AM_MAKEFLAGS) check TESTS='$(SANITIZED_TESTS)'
 
 # The two-process tests and the conformance suite under valgrind. What it calls possibly lost is
 # libfabric's lists, which point into the middle of their elements, in the cases that end a
@@ -63,7 +64,7 @@ VALGRIND_COMMAND = $(VALGRIND) --quiet --fair-sched=yes --error-exitcode=99 --le
 
 check-valgrind:
 	test -n '$(VALGRIND)' || { echo 'valgrind was not found by configure'; exit 1; }
-	$(MAKE) $(AM_MAKEFLAGS) check TESTS='$(PAIR_TESTS) $(CONFORM_TESTS)' \
+	DAT_TEST_WARM=1 $(MAKE) $(AM_MAKEFLAGS) check TESTS='$(PAIR_TESTS) $(CONFORM_TESTS)' \
 		TEST_RUNNER='$(VALGRIND_COMMAND)'
 
 .PHONY: check-sanitized check-valgrind
@@ -75,3 +76,4 @@ include test/examples/local.mk
 include test/interop/local.mk
 include test/unit/local.mk
 include test/unit/xport/local.mk
+include test/fuzz/local.mk

@@ -49,6 +49,7 @@ static const char *const fabric_attrs[] = {
 	"OFI_PROVIDER",
 	"OFI_DOMAIN",
 	"OFI_FABRICS",
+	"OFI_FABRICS_RDM",
 	"OFI_LIBFABRIC",
 	"OFI_NUMA_NODE",
 	"OFI_NUMA_DISTANCE",
@@ -171,6 +172,7 @@ static void print_ia(const DAT_PROVIDER_INFO *info, const struct ia *ia)
 	printf("  fabric    %s, domain %s, libfabric %s\n", named(ia, "OFI_PROVIDER"),
 	       named(ia, "OFI_DOMAIN"), named(ia, "OFI_LIBFABRIC"));
 	printf("  fabrics   %s\n", named(ia, "OFI_FABRICS"));
+	printf("  rdm       %s\n", named(ia, "OFI_FABRICS_RDM"));
 	printf("  node      %s, distance %s\n", named(ia, "OFI_NUMA_NODE"),
 	       named(ia, "OFI_NUMA_DISTANCE"));
 	printf("  address   %s\n", dat_text_address(ia->attr.ia_address_ptr, addr, sizeof(addr)));
@@ -186,6 +188,7 @@ static void print_ia(const DAT_PROVIDER_INFO *info, const struct ia *ia)
 static void print_capabilities(const DAT_PROVIDER_INFO *info, const struct ia *ia)
 {
 	printf("%s on %s\n", info->ia_name, named(ia, "OFI_PROVIDER"));
+	caps_print_transport(stdout, &ia->provider);
 	caps_print(stdout, "IA attributes", ia_attrs, ia_nattrs, &ia->attr, &ia->provider);
 	caps_print(stdout, "provider attributes", provider_attrs, provider_nattrs, &ia->provider,
 		   &ia->provider);
@@ -377,10 +380,11 @@ static int show_all(const struct opts *opts, const struct registry *r)
 static bool conf_of(const struct opts *opts, const struct ia *ia)
 {
 	const char *fabrics = dat_named_attr(&ia->provider, "OFI_FABRICS");
+	const char *rdm = dat_named_attr(&ia->provider, "OFI_FABRICS_RDM");
 
 	(void)opts;
 	if (fabrics)
-		conf_render(stdout, PROVIDER_DIR, fabrics);
+		conf_render(stdout, PROVIDER_DIR, fabrics, rdm ? rdm : "");
 	return fabrics;
 }
 

@@ -20,6 +20,7 @@ struct perf_opts {
 	const char *host;     /* client: the server's name or address */
 	const char *device;   /* IA name */
 	const char *provider; /* raw only: libfabric's provider name */
+	bool rdm;	      /* raw only: connectionless endpoints */
 	unsigned int port;    /* 0: any (local) */
 	bool side[PERF_NSIDES];
 	bool test[PERF_NTESTS];

@@ -67,6 +67,28 @@ static const char *or(const char *text, const char *otherwise)
 	return text ? text : otherwise;
 }
 
+void caps_print_transport(FILE *out, const DAT_PROVIDER_ATTR *pa)
+{
+	static const struct {
+		const char *name, *text;
+	} told[] = {
+		{ "OFI_ENDPOINT", "endpoints: msg connected, rdm not" },
+		{ "OFI_FRAME_SIZE", "bytes of a frame, at most" },
+		{ "OFI_LOCAL", "peers on the same host reached by" },
+		{ "OFI_RDMA", "RDMA carried out by" },
+		{ "OFI_WRITES_ORDERED", "sends stay behind writes" },
+	};
+	size_t i;
+
+	fputs("  transport\n", out);
+	for (i = 0; i < sizeof(told) / sizeof(told[0]); i++) {
+		const char *value = dat_named_attr(pa, told[i].name);
+
+		if (value)
+			fprintf(out, "    %-38s %s\n", told[i].text, value);
+	}
+}
+
 void caps_print(FILE *out, const char *title, const struct attr *attrs, int n, const void *base,
 		const DAT_PROVIDER_ATTR *pa)
 {

@@ -8,6 +8,9 @@
 /* Whether a named attribute tells of another attribute, and nothing by itself. */
 bool caps_tells(const char *name);
 
+/* How the IA's transport is, as far as the provider tells. */
+void caps_print_transport(FILE *out, const DAT_PROVIDER_ATTR *pa);
+
 /* One table of attributes of the structure at @base, under its title. */
 void caps_print(FILE *out, const char *title, const struct attr *attrs, int n, const void *base,
 		const DAT_PROVIDER_ATTR *pa);

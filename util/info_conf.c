@@ -38,26 +38,68 @@ static bool is_word(const char *name, size_t len)
 	       !memchr(name, '\\', len);
 }
 
-int conf_render(FILE *out, const char *libdir, const char *fabrics)
+/* The next of blank-separated words that can be one of the grammar's; NULL behind the last. */
+static const char *next_word(const char **list, char *word)
 {
-	char name[NAME_MAX_LEN + 8], params[NAME_MAX_LEN + 16];
-	int n = 1;
 	size_t len;
+
+	for (;; *list += len) {
+		*list += strspn(*list, " \t");
+		len = strcspn(*list, " \t");
+		if (!len)
+			return NULL;
+		if (!is_word(*list, len))
+			continue;
+		snprintf(word, NAME_MAX_LEN, "%.*s", (int)len, *list);
+		*list += len;
+		return word;
+	}
+}
+
+static bool holds(const char *list, const char *name)
+{
+	char word[NAME_MAX_LEN];
+
+	while (next_word(&list, word))
+		if (!strcmp(word, name))
+			return true;
+	return false;
+}
+
+/* A layer's name begins alike everywhere, and over tcp it is what one means by it. */
+static void rdm_name(char *name, size_t size, const char *fabric, bool both)
+{
+	const char *layer = strstr(fabric, ";ofi_");
+
+	if (!layer)
+		snprintf(name, size, "ofi-%s%s", fabric, both ? "-rdm" : "");
+	else if (!strncmp(fabric, "tcp;", 4))
+		snprintf(name, size, "ofi-%s", layer + 5);
+	else
+		snprintf(name, size, "ofi-%.*s-%s", (int)(layer - fabric), fabric, layer + 5);
+}
+
+int conf_render(FILE *out, const char *libdir, const char *fabrics, const char *rdm)
+{
+	char word[NAME_MAX_LEN], name[NAME_MAX_LEN + 8], params[NAME_MAX_LEN + 32];
+	const char *rest = fabrics;
+	int n = 1;
 
 	fputs("# name api thread-safety default library version ia-params "
 	      "platform-params\n",
 	      out);
 	entries(out, libdir, "ofi", "");
-	for (;; fabrics += len) {
-		fabrics += strspn(fabrics, " \t");
-		len = strcspn(fabrics, " \t");
-		if (!len)
-			return n;
-		if (!is_word(fabrics, len))
-			continue;
-		snprintf(name, sizeof(name), "ofi-%.*s", (int)len, fabrics);
-		snprintf(params, sizeof(params), "provider=%.*s", (int)len, fabrics);
+	for (; next_word(&rest, word); n++) {
+		snprintf(name, sizeof(name), "ofi-%s", word);
+		snprintf(params, sizeof(params), "provider=%s", word);
 		entries(out, libdir, name, params);
-		n++;
 	}
+	for (; next_word(&rdm, word); n++) {
+		bool both = holds(fabrics, word);
+
+		rdm_name(name, sizeof(name), word, both);
+		snprintf(params, sizeof(params), "provider=%s%s", word, both ? " endpoint=rdm" : "");
+		entries(out, libdir, name, params);
+	}
+	return n;
 }

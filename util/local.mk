@@ -31,9 +31,15 @@ datperf_files = \
 	util/perf_dat.c \
 	util/perf_loop.c \
 	util/perf_loop.h \
+	util/perf_meet.c \
+	util/perf_meet.h \
 	util/perf_opts.c \
 	util/perf_out.c \
 	util/perf_raw.c \
+	util/perf_raw.h \
+	util/perf_raw_io.c \
+	util/perf_raw_msg.c \
+	util/perf_raw_rdm.c \
 	util/perf_run.c \
 	util/perf_server.c \
 	util/perf_stat.c \
@@ -77,6 +83,7 @@ util_unit_tests = \
 	test/unit/util/info_count_test \
 	test/unit/util/json_test \
 	test/unit/util/perf_loop_test \
+	test/unit/util/perf_meet_test \
 	test/unit/util/perf_opts_test \
 	test/unit/util/perf_out_test \
 	test/unit/util/perf_run_test \
@@ -147,6 +154,13 @@ test_unit_util_perf_loop_test_SOURCES = \
 test_unit_util_perf_loop_test_CPPFLAGS = $(util_test_cppflags)
 test_unit_util_perf_loop_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=perf_now_ns
 test_unit_util_perf_loop_test_LDADD = $(CRITERION_LIBS)
+test_unit_util_perf_meet_test_SOURCES = \
+	test/unit/util/perf_meet_test.c \
+	util/perf_meet.c \
+	util/perf_wire.c \
+	util/perf_xport.c
+test_unit_util_perf_meet_test_CPPFLAGS = $(util_test_cppflags)
+test_unit_util_perf_meet_test_LDADD = $(CRITERION_LIBS)
 test_unit_util_perf_opts_test_SOURCES = \
 	test/unit/capture.h \
 	test/unit/util/perf_opts_test.c \

@@ -120,6 +120,7 @@ struct perf_xport {
 struct perf_fabric {
 	char provider[64];
 	char domain[64];
+	bool rdm; /* its endpoints are of no connection */
 	struct sockaddr_storage addr; /* ss_family 0: any */
 };
 

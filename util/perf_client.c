@@ -40,7 +40,7 @@ struct series {
 struct perf_xport *perf_xport_new(const struct perf_opts *opts, enum perf_side side,
 				  const struct perf_fabric *fabric)
 {
-	struct perf_fabric named = { .provider = "" };
+	struct perf_fabric named = { .rdm = opts->rdm };
 	struct perf_xport *x;
 
 	if (!fabric)

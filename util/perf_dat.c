@@ -68,11 +68,13 @@ static void fabric_note(struct perf_dat *dat, const DAT_PROVIDER_ATTR *attr)
 {
 	const char *provider = dat_named_attr(attr, "OFI_PROVIDER");
 	const char *domain = dat_named_attr(attr, "OFI_DOMAIN");
+	const char *endpoint = dat_named_attr(attr, "OFI_ENDPOINT");
 	const struct sockaddr *addr = dat->ia_attr.ia_address_ptr;
 	size_t len = 0;
 
 	snprintf(dat->fabric.provider, sizeof(dat->fabric.provider), "%s", provider ? provider : "");
 	snprintf(dat->fabric.domain, sizeof(dat->fabric.domain), "%s", domain ? domain : "");
+	dat->fabric.rdm = endpoint && !strcmp(endpoint, "rdm");
 	if (addr && addr->sa_family == AF_INET)
 		len = sizeof(struct sockaddr_in);
 	else if (addr && addr->sa_family == AF_INET6)

@@ -19,6 +19,7 @@ enum {
 	OPT_RAW_ONLY,
 	OPT_RAW_CQ,
 	OPT_PROVIDER,
+	OPT_ENDPOINT,
 	OPT_NO_VERIFY,
 	OPT_BIND,
 	OPT_TIMEOUT
@@ -41,6 +42,7 @@ static const struct option long_options[] = {
 	{ "raw-only", no_argument, NULL, OPT_RAW_ONLY },
 	{ "raw-cq", required_argument, NULL, OPT_RAW_CQ },
 	{ "provider", required_argument, NULL, OPT_PROVIDER },
+	{ "endpoint", required_argument, NULL, OPT_ENDPOINT },
 	{ "no-verify", no_argument, NULL, OPT_NO_VERIFY },
 	{ "bind", no_argument, NULL, OPT_BIND },
 	{ "timeout", required_argument, NULL, OPT_TIMEOUT },
@@ -72,6 +74,7 @@ static const char help_text[] =
 	"      --raw-cq KIND    bare libfabric's completion queue: fd, one that can be\n"
 	"                       waited for, as DAT's must be; or none, which is faster (fd)\n"
 	"      --provider NAME  libfabric provider of --raw-only (tcp)\n"
+	"      --endpoint KIND  its endpoints: msg, connected; or rdm, connectionless (msg)\n"
 	"      --no-verify      do not check the data\n"
 	"      --bind           client on the first CPU, server on the last\n"
 	"      --timeout SEC    longest silence of the peer (10)\n"
@@ -178,6 +181,14 @@ static int raw_cq_option(struct perf_opts *opts, const char *text)
 	return -1;
 }
 
+static int endpoint_option(struct perf_opts *opts, const char *text)
+{
+	opts->rdm = !strcmp(text, "rdm");
+	if (!opts->rdm && strcmp(text, "msg"))
+		return usage("--endpoint is msg or rdm, not \"%s\"", text);
+	return -1;
+}
+
 static int role_option(struct perf_opts *opts, enum perf_role role)
 {
 	if (opts->role != PERF_ROLE_NONE && opts->role != role)
@@ -240,6 +251,8 @@ static int one_option(struct perf_opts *opts, int opt)
 	case OPT_PROVIDER:
 		opts->provider = optarg;
 		return -1;
+	case OPT_ENDPOINT:
+		return endpoint_option(opts, optarg);
 	case OPT_RAW_CQ:
 		return raw_cq_option(opts, optarg);
 	case 'S':

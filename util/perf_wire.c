@@ -51,6 +51,27 @@ int perf_hello_decode(struct perf_hello *hello, const void *buf, size_t len)
 	return 0;
 }
 
+void perf_card_encode(const struct perf_card *card, unsigned char *buf)
+{
+	perf_hello_encode(&card->hello, buf);
+	buf = put(buf + PERF_HELLO_LEN, card->len, 4);
+	memcpy(buf, card->address, PERF_ADDRESS_MAX);
+}
+
+int perf_card_decode(struct perf_card *card, const void *buf, size_t len)
+{
+	const unsigned char *in = (const unsigned char *)buf + PERF_HELLO_LEN;
+
+	if (len < PERF_CARD_LEN || perf_hello_decode(&card->hello, buf, len))
+		return -1;
+	card->len = (uint32_t)get(&in, 4);
+	if (!card->len || card->len > PERF_ADDRESS_MAX)
+		return -1;
+	memset(card->address, 0, sizeof(card->address));
+	memcpy(card->address, in, card->len);
+	return 0;
+}
+
 void perf_ctl_encode(const struct perf_ctl *ctl, unsigned char *buf)
 {
 	buf = put(buf, CTL_MAGIC, 4);

@@ -12,6 +12,8 @@
 
 #define PERF_HELLO_LEN 32
 #define PERF_CTL_LEN 48
+#define PERF_ADDRESS_MAX 256
+#define PERF_CARD_LEN (PERF_HELLO_LEN + 4 + PERF_ADDRESS_MAX)
 
 /* The client's greeting in its connect request, the server's in its accept. */
 struct perf_hello {
@@ -24,6 +26,13 @@ struct perf_hello {
 
 #define PERF_HELLO_WAIT 0x1    /* block for completions instead of polling */
 #define PERF_HELLO_BARE_CQ 0x2 /* raw: a completion queue one cannot wait for */
+
+/* What stands for it where there is no connection: the greeting, and where to send to. */
+struct perf_card {
+	struct perf_hello hello;
+	uint32_t len;
+	unsigned char address[PERF_ADDRESS_MAX]; /* as the fabric has it; zero behind @len */
+};
 
 enum perf_ctl_type {
 	PERF_CTL_START = 1, /* client: begin a phase */
@@ -50,6 +59,9 @@ void perf_hello_encode(const struct perf_hello *hello, unsigned char *buf);
 
 /* Returns 0, or -1 if the bytes are not a greeting of this version. */
 int perf_hello_decode(struct perf_hello *hello, const void *buf, size_t len);
+
+void perf_card_encode(const struct perf_card *card, unsigned char *buf);
+int perf_card_decode(struct perf_card *card, const void *buf, size_t len);
 
 void perf_ctl_encode(const struct perf_ctl *ctl, unsigned char *buf);
 int perf_ctl_decode(struct perf_ctl *ctl, const void *buf, size_t len);

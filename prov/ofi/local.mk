@@ -4,17 +4,28 @@
 dofi_core_sources = \
 	prov/ofi/base/bell.c \
 	prov/ofi/base/env.c \
+	prov/ofi/base/iov.c \
 	prov/ofi/base/log.c \
 	prov/ofi/base/maps.c \
 	prov/ofi/base/pool.c \
 	prov/ofi/fab/cq.c \
 	prov/ofi/fab/domain.c \
 	prov/ofi/fab/fork.c \
+	prov/ofi/fab/gate.c \
+	prov/ofi/fab/grant.c \
 	prov/ofi/fab/halfopen.c \
+	prov/ofi/fab/host.c \
 	prov/ofi/fab/info.c \
 	prov/ofi/fab/linger.c \
+	prov/ofi/fab/params.c \
+	prov/ofi/fab/peer_mem.c \
+	prov/ofi/fab/places.c \
 	prov/ofi/fab/progress.c \
 	prov/ofi/fab/quirks.c \
+	prov/ofi/fab/rdm.c \
+	prov/ofi/fab/shm.c \
+	prov/ofi/fab/shm_files.c \
+	prov/ofi/fab/signals.c \
 	prov/ofi/fab/tell.c \
 	prov/ofi/fab/watch.c
 
@@ -39,6 +50,7 @@ dofi_api_sources = \
 	prov/ofi/obj/ep_connect.c \
 	prov/ofi/obj/ep_dto.c \
 	prov/ofi/obj/ep_ext.c \
+	prov/ofi/obj/ep_inbox.c \
 	prov/ofi/obj/ep_post.c \
 	prov/ofi/obj/ep_queue.c \
 	prov/ofi/obj/ep_srq.c \
@@ -56,9 +68,25 @@ dofi_api_sources = \
 	prov/ofi/obj/rsp.c \
 	prov/ofi/obj/sp.c \
 	prov/ofi/obj/srq.c \
+	prov/ofi/xport/both.c \
 	prov/ofi/xport/msg.c \
 	prov/ofi/xport/msg_listen.c \
 	prov/ofi/xport/msg_mail.c \
+	prov/ofi/xport/ports.c \
+	prov/ofi/xport/rdm.c \
+	prov/ofi/xport/rdm_conn.c \
+	prov/ofi/xport/rdm_frame.c \
+	prov/ofi/xport/rdm_op.c \
+	prov/ofi/xport/rdm_peer.c \
+	prov/ofi/xport/rdm_recv.c \
+	prov/ofi/xport/rdm_request.c \
+	prov/ofi/xport/rdm_rma.c \
+	prov/ofi/xport/rdm_send.c \
+	prov/ofi/xport/rdm_target.c \
+	prov/ofi/xport/side.c \
+	prov/ofi/xport/side_listen.c \
+	prov/ofi/xport/side_local.c \
+	prov/ofi/xport/side_wire.c \
 	prov/ofi/xport/wire.c \
 	prov/ofi/ext.c \
 	prov/ofi/prov.c
@@ -67,17 +95,28 @@ noinst_HEADERS += \
 	prov/ofi/base/bell.h \
 	prov/ofi/base/clock.h \
 	prov/ofi/base/env.h \
+	prov/ofi/base/iov.h \
 	prov/ofi/base/log.h \
 	prov/ofi/base/maps.h \
 	prov/ofi/base/pool.h \
 	prov/ofi/fab/cq.h \
 	prov/ofi/fab/domain.h \
 	prov/ofi/fab/fork.h \
+	prov/ofi/fab/gate.h \
+	prov/ofi/fab/grant.h \
 	prov/ofi/fab/halfopen.h \
+	prov/ofi/fab/host.h \
 	prov/ofi/fab/info.h \
 	prov/ofi/fab/linger.h \
+	prov/ofi/fab/params.h \
+	prov/ofi/fab/peer_mem.h \
+	prov/ofi/fab/places.h \
 	prov/ofi/fab/progress.h \
 	prov/ofi/fab/quirks.h \
+	prov/ofi/fab/rdm.h \
+	prov/ofi/fab/shm.h \
+	prov/ofi/fab/shm_files.h \
+	prov/ofi/fab/signals.h \
 	prov/ofi/fab/topo.h \
 	prov/ofi/fab/tell.h \
 	prov/ofi/fab/watch.h \
@@ -93,6 +132,7 @@ noinst_HEADERS += \
 	prov/ofi/obj/ep_connect.h \
 	prov/ofi/obj/ep_dto.h \
 	prov/ofi/obj/ep_ext.h \
+	prov/ofi/obj/ep_inbox.h \
 	prov/ofi/obj/ep_plain.h \
 	prov/ofi/obj/ep_post.h \
 	prov/ofi/obj/ep_queue.h \
@@ -114,9 +154,17 @@ noinst_HEADERS += \
 	prov/ofi/obj/tally.h \
 	prov/ofi/obj/xport.h \
 	prov/ofi/ext.h \
+	prov/ofi/xport/both.h \
 	prov/ofi/xport/msg.h \
 	prov/ofi/xport/msg_listen.h \
 	prov/ofi/xport/msg_mail.h \
+	prov/ofi/xport/ports.h \
+	prov/ofi/xport/rdm.h \
+	prov/ofi/xport/rdm_frame.h \
+	prov/ofi/xport/rdm_peer.h \
+	prov/ofi/xport/side.h \
+	prov/ofi/xport/side_local.h \
+	prov/ofi/xport/side_wire.h \
 	prov/ofi/xport/wire.h
 
 dofi_cppflags = $(AM_CPPFLAGS) -I$(top_srcdir)/prov/ofi $(LIBFABRIC_CFLAGS) $(HWLOC_CFLAGS) \

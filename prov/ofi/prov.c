@@ -12,7 +12,9 @@
 #include "obj/ia.h"
 #include "obj/lmr.h"
 #include "obj/rmr.h"
+#include "xport/both.h"
 #include "xport/msg.h"
+#include "xport/rdm.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -84,6 +86,11 @@ static DAT_RETURN async_evd_set(struct dofi_ia *ia, const struct entry *e, DAT_C
 	return DAT_SUCCESS;
 }
 
+static const struct dofi_xports xports = {
+	.connected = &dofi_msg_xport, .connectionless = &dofi_rdm_xport,
+	.add_local = dofi_both_add_local,
+};
+
 static DAT_RETURN open_bare(const struct entry *e, struct dofi_ia **ia)
 {
 	struct dofi_params params;
@@ -95,7 +102,7 @@ static DAT_RETURN open_bare(const struct entry *e, struct dofi_ia **ia)
 		dofi_log(DOFI_ERR, DOFI_CORE, "%s: ia_params: %s", e->info.ia_name, why);
 		return DOFI_RET(DAT_INVALID_PARAMETER, 0);
 	}
-	err = dofi_ia_open(&e->table, &params, &dofi_msg_xport, e->info.is_thread_safe, ia);
+	err = dofi_ia_open(&e->table, &params, &xports, e->info.is_thread_safe, ia);
 	if (err)
 		return dofi_ret(err);
 	dofi_tell_open(&(*ia)->tell, &(*ia)->progress, dofi_counters_render, *ia);

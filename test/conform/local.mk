@@ -47,20 +47,33 @@ test_conform_sanity2_LDADD = libdat2.la
 # Over tcp with sanitizers and under valgrind, too; over the other fabrics once.
 CONFORM_TESTS += $(conform_programs) test/conform/returns.sh test/conform/sanity.sh
 SLOW_TESTS += \
+	test/conform/both.sh \
 	test/conform/net.sh \
-	test/conform/sockets.sh
+	test/conform/net-rdm.sh \
+	test/conform/rxm.sh \
+	test/conform/shm.sh \
+	test/conform/sockets.sh \
+	test/conform/sockets-rdm.sh \
+	test/conform/tcp-rdm.sh
 
 EXTRA_DIST += \
+	test/conform/both.sh \
 	test/conform/fabric.sh \
 	test/conform/net.sh \
+	test/conform/net-rdm.sh \
 	test/conform/returns.sh \
+	test/conform/rxm.sh \
 	test/conform/sanity.sh \
+	test/conform/shm.sh \
 	test/conform/sockets.sh \
+	test/conform/sockets-rdm.sh \
+	test/conform/tcp-rdm.sh \
 	test/conform/unprovoked
 
 # What was tried, passed and skipped, for each version and fabric.
 conform: $(conform_programs) all
-	@$(AM_TESTS_ENVIRONMENT) failed=0; for ia in ofi-tcp ofi-sockets ofi-net; do \
+	@$(AM_TESTS_ENVIRONMENT) failed=0; for ia in ofi-tcp ofi-sockets ofi-net ofi-net-rdm ofi-rxm \
+			ofi-shm ofi-sockets-rdm; do \
 		for api in 1 2; do \
 			test/conform/conform$$api --ia $$ia --thorough; \
 			case $$? in 0|77) ;; *) failed=1 ;; esac; \

@@ -6,12 +6,12 @@
 set -u
 . "${srcdir:-.}/test/interop/lib.sh"
 
-# client REGISTRY FABRIC PATTERN TYPE NAME ARGUMENTS - one test against the running server
+# client REGISTRY IA PATTERN TYPE NAME ARGUMENTS - one test against the running server
 client()
 {
 	name="dapltest -T $4 $5, $2, $1 libdat2"
 	expected=$3
-	run_client "$1" dapltest -T "$4" -D "ofi-$2" -s 127.0.0.1 $6
+	run_client "$1" dapltest -T "$4" -D "$2" -s 127.0.0.1 $6
 	if judge client "$tmp/client" "$client_status" 'End of Work -- Client Exiting' "$expected" &&
 	   judge server "$tmp/server" 0; then
 		passed "$name"
@@ -24,7 +24,7 @@ client()
 quit()
 {
 	name="dapltest -T Q after $3 transaction and $4 performance tests, $2, $1 libdat2"
-	run_client "$1" dapltest -T Q -D "ofi-$2" -s 127.0.0.1
+	run_client "$1" dapltest -T Q -D "$2" -s 127.0.0.1
 	[ "$client_status" -eq 0 ] || kill "$server_job"
 	end_server
 	if judge client "$tmp/client" "$client_status" 'End of Work -- Client Exiting' &&
@@ -45,18 +45,31 @@ said()
 	[ "$n" -eq "$1" ]
 }
 
-# modes REGISTRY FABRIC
-modes()
+# serve REGISTRY IA
+serve()
 {
-	if ! start_server "$1" dapltest -T S -D "ofi-$2"; then
+	start_server "$1" dapltest -T S -D "$2" || {
 		failed "dapltest -T S, $2, $1 libdat2" "$why"
-		return
-	fi
-	iterations=${full:+1000}
-	: "${iterations:=200}"
-	many="-t 2 -w 4 -i $iterations"
-	ops='client SR 4096 1 server SR 4096 2 client RW 8192 2 server RW 4096 1 client RR 4096 2 server RR 65536 1'
-	stats='Stats ---- : 2 threads, 4 EPs'
+		return 1
+	}
+}
+
+iterations=${full:+1000}
+: "${iterations:=200}"
+many="-t 2 -w 4 -i $iterations"
+ops='client SR 4096 1 server SR 4096 2 client RW 8192 2 server RW 4096 1 client RR 4096 2 server RR 65536 1'
+stats='Stats ---- : 2 threads, 4 EPs'
+
+# performance REGISTRY IA OPERATION HOW
+performance()
+{
+	client "$1" "$2" "Operation Type +: $3" P "$3 -m $4" "-m $4 -i $iterations $3 4096 1"
+}
+
+# all REGISTRY IA
+all()
+{
+	serve "$1" "$2" || return
 	for how in '' '-P'; do
 		for verb in SR RW RR; do
 			# a transaction needs a send each way
@@ -69,14 +82,21 @@ modes()
 		client "$1" "$2" "$stats" T "all -r${how:+ $how}" "$how -r $many $ops"
 	done
 	for verb in RW RR; do
-		for how in b p; do
-			client "$1" "$2" "Operation Type +: $verb" P "$verb -m $how" \
-				"-m $how -i $iterations $verb 4096 1"
-		done
+		performance "$1" "$2" $verb b
+		performance "$1" "$2" $verb p
 	done
 	quit "$1" "$2" 10 4
 }
 
+few()
+{
+	serve "$1" "$2" || return
+	client "$1" "$2" "$stats" T "all -V" "-V $many $ops"
+	performance "$1" "$2" RW b
+	performance "$1" "$2" RR p
+	quit "$1" "$2" 1 2
+}
+
 need dapltest 62000
-everywhere modes
+everywhere all few
 finish

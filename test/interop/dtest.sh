@@ -16,17 +16,29 @@ server_says()
 	judge server "$tmp/server" "$server_status" 'CONNECTED!' 'DAPL Test Complete\. PASSED'
 }
 
-# modes REGISTRY FABRIC
-modes()
+# mode REGISTRY IA MODE
+mode()
 {
 	size=${full:+4194304}
-	for mode in '' -c -p -u -D -W '-W -D' '-B 20' -w '-w -D'; do
-		args="-P ofi-$2 -b ${size:-65536} $mode"
-		once "$1" "$2" "${mode:-default}" "dtest $args -s" "dtest $args -h 127.0.0.1"
+	args="-P $2 -b ${size:-65536} $3"
+	once "$1" "$2" "${3:-default}" "dtest $args -s" "dtest $args -h 127.0.0.1"
+}
+
+# all REGISTRY IA, as for few
+all()
+{
+	for m in '' -c -p -u -D -W '-W -D' '-B 20' -w '-w -D'; do
+		mode "$1" "$2" "$m"
 	done
+}
+
+few()
+{
+	mode "$1" "$2" ''
+	mode "$1" "$2" '-W -D'
 }
 
 # the port of its service point comes after it has told the client of it
 need dtest 15828
-everywhere modes
+everywhere all few
 finish

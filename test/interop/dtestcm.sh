@@ -20,16 +20,26 @@ server_says()
 		"ALL $connections CONNECTED on Server!" 'DAPL Connection Test Complete\.'
 }
 
-# modes REGISTRY FABRIC - by polling and by waiting, and one server on many service points
-modes()
+# mode REGISTRY IA MODE
+mode()
 {
-	for mode in '' -w; do
-		args="-P ofi-$2 -c $connections $mode"
-		once "$1" "$2" "$connections connections${mode:+, $mode}" \
-			"dtestcm $args -s" "dtestcm $args -h 127.0.0.1"
-	done
+	args="-P $2 -c $connections $3"
+	once "$1" "$2" "$connections connections${3:+, $3}" "dtestcm $args -s" \
+		"dtestcm $args -h 127.0.0.1"
+}
+
+# all REGISTRY IA - by polling and by waiting, and one server on many service points
+all()
+{
+	mode "$1" "$2" ''
+	mode "$1" "$2" -w
+}
+
+few()
+{
+	mode "$1" "$2" ''
 }
 
 need dtestcm 15828 45248
-everywhere modes
+everywhere all few
 finish

@@ -20,17 +20,28 @@ server_says()
 		"ALL $connections CONNECTED on server!" 'DAPL RC SRQ Test Complete\.'
 }
 
-# modes REGISTRY FABRIC - buffers of the "device MTU" and of a size that is smaller than what
-# goes along with its announcement, and larger; one message in flight and many
-modes()
+# mode REGISTRY IA MODE
+mode()
 {
-	for mode in '' '-b 64' '-b 100000 -B 10'; do
-		args="-P ofi-$2 -c $connections $mode"
-		once "$1" "$2" "$connections connections${mode:+, $mode}" \
-			"dtestsrq $args -s" "dtestsrq $args -h 127.0.0.1"
+	args="-P $2 -c $connections $3"
+	once "$1" "$2" "$connections connections${3:+, $3}" "dtestsrq $args -s" \
+		"dtestsrq $args -h 127.0.0.1"
+}
+
+# all REGISTRY IA - buffers of the "device MTU" and of a size that is smaller than what goes along
+# with its announcement, and larger; one message in flight and many
+all()
+{
+	for m in '' '-b 64' '-b 100000 -B 10'; do
+		mode "$1" "$2" "$m"
 	done
 }
 
+few()
+{
+	mode "$1" "$2" ''
+}
+
 need dtestsrq 45248
-everywhere modes
+everywhere all few
 finish

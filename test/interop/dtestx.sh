@@ -18,7 +18,7 @@ server_says()
 		'CMP_SWAP test - PASSED' 'FETCH_ADD test - PASSED' 'immed/atomic test PASSED'
 }
 
-# in_time REGISTRY FABRIC NAME SERVER CLIENT - as once; but dtestx tells the client where it is
+# in_time REGISTRY IA NAME SERVER CLIENT - as once; but dtestx tells the client where it is
 # before it listens there, and a client that is quicker is refused: that one tries again
 in_time()
 {
@@ -33,14 +33,24 @@ in_time()
 	echo "$verdict"
 }
 
-# modes REGISTRY FABRIC
-modes()
+# mode REGISTRY IA MODE
+mode()
 {
-	for mode in '' -p; do
-		args="-P ofi-$2 $mode"
-		in_time "$1" "$2" "${mode:-default}" "dtestx $args -s" "dtestx $args -h 127.0.0.1"
-	done
+	args="-P $2 $3"
+	in_time "$1" "$2" "${3:-default}" "dtestx $args -s" "dtestx $args -h 127.0.0.1"
+}
+
+# all REGISTRY IA
+all()
+{
+	mode "$1" "$2" ''
+	mode "$1" "$2" -p
 	query "$1" "$2"
+}
+
+few()
+{
+	mode "$1" "$2" ''
 }
 
 # It tells the attributes of an IA, and no more.
@@ -48,8 +58,8 @@ query()
 {
 	name="dtestx, -q, $2, $1 libdat2"
 	rm -f "$tmp/server"
-	run_client "$1" dtestx -P "ofi-$2" -q -s
-	if judge client "$tmp/client" "$client_status" "Open_Query: ofi-$2 num_attrs" \
+	run_client "$1" dtestx -P "$2" -q -s
+	if judge client "$tmp/client" "$client_status" "Open_Query: $2 num_attrs" \
 		'DAT_IB_IMMED_DATA=TRUE' 'DAT_IB_FETCH_AND_ADD=TRUE' 'DAT_IB_CMP_AND_SWAP=TRUE'; then
 		passed "$name"
 	else
@@ -58,5 +68,5 @@ query()
 }
 
 need dtestx 15828
-everywhere modes
+everywhere all few
 finish

@@ -5,7 +5,10 @@
 # exit with 0 whatever happened. Sourced by the tests. Output is TAP.
 #
 # Environment:
-#   INTEROP_FABRICS  fabrics to run on (default "tcp", and "tcp sockets net" if INTEROP_FULL)
+#   INTEROP_FABRICS  fabrics to run on, of which "any" is what the provider chooses (default "tcp",
+#                    and "tcp sockets net shm rxm any" if INTEROP_FULL)
+#   INTEROP_BRIEF    more of them, with a few modes each, on our registry (default "shm rxm", and
+#                    none if INTEROP_FULL or INTEROP_FABRICS)
 #   INTEROP_FULL     non-empty: every mode on every fabric, with the programs' own sizes
 #   INTEROP_LIBS     registries: "ours", "debian" or both (default)
 #   INTEROP_SECONDS  limit on each program (default 60, and 180 if INTEROP_FULL)
@@ -15,7 +18,9 @@ export IPATH_NO_BACKTRACE=1
 unset FI_PROVIDER LD_LIBRARY_PATH
 
 full=${INTEROP_FULL:+yes}
-fabrics=${INTEROP_FABRICS:-tcp${full:+ sockets net}}
+fabrics=${INTEROP_FABRICS:-tcp${full:+ sockets net shm rxm any}}
+brief=${INTEROP_BRIEF-shm rxm}
+[ -z "$full${INTEROP_FABRICS:-}" ] || brief=${INTEROP_BRIEF:-}
 registries=${INTEROP_LIBS:-ours debian}
 build=$(cd "${top_builddir:-.}" && pwd) || exit 99
 our_registry=$build/.libs/libdat2.so.2
@@ -131,7 +136,18 @@ have_registry()
 # have_fabric FABRIC - whether the provider finds it here
 have_fabric()
 {
-	fi_info -p "$1" -t FI_EP_MSG >/dev/null 2>&1 || ! command -v fi_info >/dev/null
+	case $1 in
+	any) return 0 ;;
+	rxm) set -- 'tcp;ofi_rxm' ;;
+	*-rdm) set -- "${1%-rdm}" ;;
+	esac
+	fi_info -p "$1" >/dev/null 2>&1 || ! command -v fi_info >/dev/null
+}
+
+# ia FABRIC - the name of its IA
+ia()
+{
+	[ "$1" = any ] && echo ofi || echo "ofi-$1"
 }
 
 # listening PORT - whether a socket of this machine does
@@ -287,7 +303,7 @@ judge_is_awake()
 	rm -f "$tmp/client"
 }
 
-# once REGISTRY FABRIC NAME SERVER CLIENT - one server and one client, which the caller's
+# once REGISTRY IA NAME SERVER CLIENT - one server and one client, which the caller's
 # functions server_says and client_says judge
 once()
 {
@@ -308,7 +324,17 @@ once()
 	fi
 }
 
-# everywhere FUNCTION NAME... - calls it with each registry and fabric
+# on FABRIC REGISTRY FUNCTION - calls it with the registry and the IA
+on()
+{
+	if have_fabric "$1"; then
+		"$3" "$2" "$(ia "$1")"
+	else
+		skipped "$program, $1, $2 libdat2" "libfabric has no $1 here"
+	fi
+}
+
+# everywhere ALL FEW - calls one for each registry and fabric, and the other for the brief ones
 everywhere()
 {
 	for r in $registries; do
@@ -317,11 +343,10 @@ everywhere()
 			continue
 		fi
 		for f in $fabrics; do
-			if have_fabric "$f"; then
-				"$@" "$r" "$f"
-			else
-				skipped "$program, $f, $r libdat2" "libfabric has no $f here"
-			fi
+			on "$f" "$r" "$1"
 		done
+	done
+	for f in $brief; do
+		on "$f" ours "$2"
 	done
 }

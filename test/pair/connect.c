@@ -223,6 +223,7 @@ static void refused_client(struct pair *p)
 
 #define TIMEOUT_MS 300
 #define TOLERANCE_MS 700
+#define AMPLE_MS 1000		/* for an attempt that is awaited */
 
 static void timeout_server(struct pair *p)
 {
@@ -240,6 +241,7 @@ static void timeout_server(struct pair *p)
 	ep = node_ep(&n, NULL);
 	accept_in_vain(&n, cr, ep);
 	OK(dat_ep_reset(ep));
+	pair_sync(p);
 	OK(dat_cr_accept(node_request(&n), ep, 0, NULL));
 	expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, ep);
 	pair_unlink(p, &n, ep);
@@ -270,8 +272,10 @@ static void timeout_client(struct pair *p)
 	SAME(ep_state(ep), DAT_EP_STATE_DISCONNECTED);
 	expect_quiet(n.conn);
 	pair_sync(p);
+	pair_sync(p);
 	/* the time-out is for the attempt only */
 	OK(dat_ep_reset(ep));
+	ms = pair_scaled(AMPLE_MS);
 	connect_with(ep, &place, ms, 0, NULL);
 	expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, ep);
 	FAILS(dat_evd_wait(n.conn, 2 * ms * 1000, 1, &event, &more), DAT_TIMEOUT_EXPIRED);

@@ -1,12 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
-# The two-process tests over another fabric than tcp: fabric.sh NAME.
+# The two-process tests over another fabric than tcp: fabric.sh NAME; or, without a name, over
+# what the provider takes by itself.
 # Exits with 77 where libfabric has no such fabric.
 
 : "${top_builddir:=.}"
-DAT_TEST_IA=ofi-$1
-export DAT_TEST_IA
+DAT_TEST_IA=ofi${1:+-$1} DAT_TEST_WARM=1
+export DAT_TEST_IA DAT_TEST_WARM
 failed=0 passed=0
 
 # The way test/run does: under $TEST_RUNNER if there is one.
@@ -34,5 +35,5 @@ for program in connect passive qualifier part linger data rdma errors events cno
 	done
 done
 
-[ $failed -eq 0 ] || { echo "# $failed programs failed over $1"; exit 1; }
+[ $failed -eq 0 ] || { echo "# $failed programs failed over $DAT_TEST_IA"; exit 1; }
 [ $passed -gt 0 ] || exit 77

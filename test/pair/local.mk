@@ -1,6 +1,7 @@
 # The two-process tests, each for both API versions.
 
 pair_harness = test/pair/pair.c test/pair/pair.h test/pair/node.c
+pair_cable = test/pair/cable.c test/pair/cable.h
 pair_cppflags1 = $(AM_CPPFLAGS) -DDAT_API=1
 pair_cppflags2 = $(AM_CPPFLAGS) -DDAT_API=2
 
@@ -15,6 +16,8 @@ PAIR_TESTS += \
 	test/pair/part2 \
 	test/pair/linger1 \
 	test/pair/linger2 \
+	test/pair/local1 \
+	test/pair/local2 \
 	test/pair/data1 \
 	test/pair/data2 \
 	test/pair/rdma1 \
@@ -51,6 +54,8 @@ check_PROGRAMS += \
 	test/pair/part2 \
 	test/pair/linger1 \
 	test/pair/linger2 \
+	test/pair/local1 \
+	test/pair/local2 \
 	test/pair/data1 \
 	test/pair/data2 \
 	test/pair/rdma1 \
@@ -110,6 +115,13 @@ test_pair_linger1_LDADD = libdat.la
 test_pair_linger2_SOURCES = test/pair/linger.c $(pair_harness)
 test_pair_linger2_CPPFLAGS = $(pair_cppflags2)
 test_pair_linger2_LDADD = libdat2.la
+
+test_pair_local1_SOURCES = test/pair/local.c $(pair_cable) $(pair_harness)
+test_pair_local1_CPPFLAGS = $(pair_cppflags1)
+test_pair_local1_LDADD = libdat.la
+test_pair_local2_SOURCES = test/pair/local.c $(pair_cable) $(pair_harness)
+test_pair_local2_CPPFLAGS = $(pair_cppflags2)
+test_pair_local2_LDADD = libdat2.la
 
 test_pair_data1_SOURCES = test/pair/data.c $(pair_harness)
 test_pair_data1_CPPFLAGS = $(pair_cppflags1)
@@ -197,15 +209,27 @@ test_pair_srq2_SOURCES = test/pair/srq.c $(pair_harness)
 test_pair_srq2_CPPFLAGS = $(pair_cppflags2)
 test_pair_srq2_LDADD = libdat2.la
 
-# The same over libfabric's other connected software fabrics.
+# The same over libfabric's other software fabrics.
 SLOW_TESTS += \
+	test/pair/both.sh \
 	test/pair/net.sh \
-	test/pair/sockets.sh
+	test/pair/net-rdm.sh \
+	test/pair/rxm.sh \
+	test/pair/shm.sh \
+	test/pair/sockets.sh \
+	test/pair/sockets-rdm.sh \
+	test/pair/tcp-rdm.sh
 
 EXTRA_DIST += \
+	test/pair/both.sh \
 	test/pair/fabric.sh \
 	test/pair/net.sh \
-	test/pair/sockets.sh
+	test/pair/net-rdm.sh \
+	test/pair/rxm.sh \
+	test/pair/shm.sh \
+	test/pair/sockets.sh \
+	test/pair/sockets-rdm.sh \
+	test/pair/tcp-rdm.sh
 
 # The harness itself: sanity2 has cases that must fail, and sanity.sh sees to it that they do.
 PAIR_TESTS += test/pair/sanity.sh

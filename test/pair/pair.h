@@ -62,6 +62,11 @@ int pair_main(const struct pair_case *cases, size_t n, int argc, char **argv);
 	}
 
 /*
+ * With DAT_TEST_WARM in the environment an IA is opened and closed before the roles are forked, who
+ * then need not look for fabrics again. Not for roles that tell libfabric what there is.
+ */
+
+/*
  * For a runner of its own, test/conform: sets up time limits and dat.conf and blocks SIGCHLD,
  * with the signal mask of before in @mask; tells whether the fabric that was asked for is
  * missing; and says what messages are about from now on.

@@ -16,7 +16,7 @@
 #define FRESH_EP 16		/* cycles after which the EP is freed without a goodbye */
 #define SIZE 1024
 /* what the allocators may keep of their own accord, and not more with more cycles */
-#define GROWTH (1024 * 1024)
+#define GROWTH (512 * 1024)
 #define IA_CYCLES 15
 
 /* One connection with a message each way. It ends in one of four ways by turns. */
@@ -238,6 +238,17 @@ static void all_part(struct pair *p, struct crowd *c)
 		OK(dat_ep_free(c->ep[i]));
 }
 
+/* What a connected endpoint takes, of memory and descriptors, with its part of what all share. */
+static void note_costs(const struct crowd *c, const struct holdings *before)
+{
+	struct holdings now = holdings_settled();
+
+	pair_note("%u connected endpoints: %zu KiB and %u descriptors, of each %zu bytes and %.2f descriptors",
+		  c->count, (now.resident - before->resident) >> 10, now.fds - before->fds,
+		  (now.resident - before->resident) / c->count,
+		  (double)(now.fds - before->fds) / c->count);
+}
+
 static void crowd(struct pair *p)
 {
 	struct holdings before;
@@ -267,6 +278,7 @@ static void crowd(struct pair *p)
 	}
 	one_each(&c, DAT_CONNECTION_EVENT_ESTABLISHED, 0);
 	all_talk(&c);
+	note_costs(&c, &before);
 	all_part(p, &c);
 	if (psp)
 		OK(dat_psp_free(psp));

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A peer that is killed at any moment: one end, every operation completed once, and the
- * endpoint usable again. A peer that is only stopped is none of that.
+ * A peer that is killed at any moment: one end, every operation completed once, the endpoint
+ * usable again, and nothing left of the dead. A peer that is only stopped is none of that.
  *
  * DAT_TEST_ROUNDS: how many peers die (default 20).
  */
 
 #include "robust.h"
 
+#include <dirent.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -20,8 +21,14 @@
 #define END_LIMIT 1000		/* ms from the death to its event */
 #define OPS 100			/* outstanding when the peer dies */
 #define OPS_MAX 20000		/* in one round */
-#define MEM (64 * 1024)
-#define PART 4096
+#define MEM (256 * 1024)
+#define PART (16 * 1024)		/* more than goes in a frame, and less, by chance */
+#define GROWTH (8 * 1024 * 1024)	/* what the allocators and the memory of the dead may take */
+
+/* Files of an IA begin with this and as many letters more. */
+#define SHM_FOLDER "/dev/shm/"
+#define SHM_NAME "dat-ofi-"
+#define SHM_LETTERS 16
 
 /* When the victim dies. */
 enum moment {
@@ -67,6 +74,7 @@ struct hello {
 	struct grant grant;
 	unsigned round;
 	enum moment moment;	/* the survivor's choice */
+	char file[sizeof(SHM_NAME) + SHM_LETTERS];	/* what its IA has in SHM_FOLDER, or "" */
 };
 
 static struct grant grant_of(const struct mem *m)
@@ -78,6 +86,35 @@ static struct grant grant_of(const struct mem *m)
 	g.size = m->size;
 	g.rmr_context = m->rmr_context;
 	return g;
+}
+
+/* Whether this process has mapped a file of SHM_FOLDER, which may have got its name afterwards. */
+static bool is_mapped(unsigned long inode)
+{
+	FILE *f = fopen("/proc/self/maps", "r");
+	char line[512], path[512];
+	unsigned long found;
+	bool is = false;
+
+	CHECK(f, "no /proc/self/maps");
+	while (!is && fgets(line, sizeof(line), f))
+		is = sscanf(line, "%*s %*s %*s %*s %lu %511s", &found, path) == 2 &&
+		     found == inode && !strncmp(path, SHM_FOLDER, strlen(SHM_FOLDER));
+	fclose(f);
+	return is;
+}
+
+/* The name that all begin with that this process' IA has in SHM_FOLDER. */
+static void note_file(struct hello *mine)
+{
+	DIR *dir = opendir(SHM_FOLDER);
+	const struct dirent *e;
+
+	while (dir && !mine->file[0] && (e = readdir(dir)))
+		if (!strncmp(e->d_name, SHM_NAME, strlen(SHM_NAME)) && is_mapped(e->d_ino))
+			memcpy(mine->file, e->d_name, sizeof(mine->file) - 1);
+	if (dir)
+		closedir(dir);
 }
 
 /* Connecting with the number of the round as private data, by which requests are told apart. */
@@ -276,6 +313,7 @@ static void victim(struct pair *p)
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	worker_open(w);
+	note_file(&mine);
 	psp = node_listen(&w->n, &mine.place.qual);
 	mine.place.address = w->n.address;
 	mine.grant = grant_of(&w->mem);
@@ -332,6 +370,8 @@ struct survivor {
 	enum moment moment;
 	int64_t killed;		/* when; for a victim that kills itself, at the latest */
 	int64_t slowest;	/* us from the death to the event */
+	struct holdings before;	/* when it had seen each kind of death */
+	struct hello *dead;
 };
 
 static void kill_victim(struct survivor *s)
@@ -512,30 +552,67 @@ static void meet_victim(struct survivor *s, unsigned round)
 	pair_send(s->p, &mine, sizeof(mine));
 }
 
-static void survivor(struct pair *p)
+/* Of the dead nothing is there any more when an IA has been opened. */
+static void expect_no_files(const struct hello *dead, unsigned n)
 {
-	struct survivor *s = calloc(1, sizeof(*s));
-	unsigned rounds = env_count("DAT_TEST_ROUNDS", 20), i;
-	DAT_PSP_HANDLE psp;
+	const struct dirent *e;
+	struct node node;
+	unsigned i;
+	DIR *dir;
 
-	s->p = p;
-	worker_open(&s->w);
-	psp = node_listen(&s->w.n, &s->place.qual);
-	s->place.address = s->w.n.address;
+	node_open(&node);
+	node_close(&node);
+	if (pair_fabric_is("shm"))
+		CHECK(dead[0].file[0], "it is not known what it had");
+	dir = opendir(SHM_FOLDER);
+	while (dir && (e = readdir(dir)))
+		for (i = 0; i < n; i++)
+			CHECK(!dead[i].file[0] || strncmp(e->d_name, dead[i].file, strlen(dead[i].file)),
+			      "%s of one who died %s", e->d_name, moment_name[dead[i].moment]);
+	if (dir)
+		closedir(dir);
+}
+
+static void storm(struct survivor *s, unsigned rounds)
+{
+	unsigned i;
+
 	for (i = 0; i < rounds; i++) {
+		if (i == MOMENTS)
+			s->before = holdings_settled();
 		s->moment = (enum moment)(i % MOMENTS);
 		meet_victim(s, i);
 		round_of[s->moment](s, i);
 		if (ep_state(s->w.ep) != DAT_EP_STATE_UNCONNECTED)
 			settle(s);
+		s->dead[i] = s->victim;
+		s->dead[i].moment = s->moment;
 	}
+	if (rounds > MOMENTS)
+		expect_holdings(&s->before, GROWTH);
+}
+
+static void survivor(struct pair *p)
+{
+	struct survivor *s = calloc(1, sizeof(*s));
+	unsigned rounds = env_count("DAT_TEST_ROUNDS", 20);
+	DAT_PSP_HANDLE psp;
+
+	s->p = p;
+	s->dead = calloc(rounds, sizeof(*s->dead));
+	worker_open(&s->w);
+	psp = node_listen(&s->w.n, &s->place.qual);
+	s->place.address = s->w.n.address;
+	storm(s, rounds);
 	s->moment = AT_THE_END;
-	meet_victim(s, i);
-	survivor_link(s, i);
+	meet_victim(s, rounds);
+	survivor_link(s, rounds);
 	expect_conn(s->w.n.conn, DAT_CONNECTION_EVENT_DISCONNECTED, s->w.ep);
 	OK(dat_psp_free(psp));
 	worker_close(&s->w);
+	expect_no_files(s->dead, rounds);
 	pair_note("%u deaths, each known within %lld us", rounds, (long long)s->slowest);
+	free(s->dead);
 	free(s);
 }
 

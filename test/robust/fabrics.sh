@@ -23,10 +23,10 @@ turns()
 tests()
 {
 	[ "$1" = sockets ] || echo death
-	echo cycles fork threads quiet stranger
+	echo cycles peers fork threads quiet stranger
 }
 
-for fabric in ${ROBUST_FABRICS:-sockets net}; do
+for fabric in ${ROBUST_FABRICS:-sockets net shm rxm}; do
 	for test in $(tests "$fabric"); do
 		n=$((n + 1))
 		name="$test, $fabric"

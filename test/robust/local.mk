@@ -13,6 +13,8 @@ PAIR_TESTS += \
 	test/robust/threads2 \
 	test/robust/quiet1 \
 	test/robust/quiet2 \
+	test/robust/peers1 \
+	test/robust/peers2 \
 	test/robust/stranger1 \
 	test/robust/stranger2
 
@@ -27,6 +29,8 @@ check_PROGRAMS += \
 	test/robust/threads2 \
 	test/robust/quiet1 \
 	test/robust/quiet2 \
+	test/robust/peers1 \
+	test/robust/peers2 \
 	test/robust/stranger1 \
 	test/robust/stranger2
 
@@ -65,6 +69,13 @@ test_robust_quiet2_SOURCES = test/robust/quiet.c $(robust_harness)
 test_robust_quiet2_CPPFLAGS = $(pair_cppflags2)
 test_robust_quiet2_LDADD = libdat2.la
 
+test_robust_peers1_SOURCES = test/robust/peers.c $(robust_harness)
+test_robust_peers1_CPPFLAGS = $(pair_cppflags1)
+test_robust_peers1_LDADD = libdat.la
+test_robust_peers2_SOURCES = test/robust/peers.c $(robust_harness)
+test_robust_peers2_CPPFLAGS = $(pair_cppflags2)
+test_robust_peers2_LDADD = libdat2.la
+
 test_robust_stranger1_SOURCES = test/robust/stranger.c $(robust_harness)
 test_robust_stranger1_CPPFLAGS = $(pair_cppflags1)
 test_robust_stranger1_LDADD = libdat.la
@@ -72,12 +83,23 @@ test_robust_stranger2_SOURCES = test/robust/stranger.c $(robust_harness)
 test_robust_stranger2_CPPFLAGS = $(pair_cppflags2)
 test_robust_stranger2_LDADD = libdat2.la
 
+# Run by hosts.sh alone.
+check_PROGRAMS += test/robust/hosts1 test/robust/hosts2
+test_robust_hosts1_SOURCES = test/robust/hosts.c $(pair_cable) $(robust_harness)
+test_robust_hosts1_CPPFLAGS = $(pair_cppflags1)
+test_robust_hosts1_LDADD = libdat.la
+test_robust_hosts2_SOURCES = test/robust/hosts.c $(pair_cable) $(robust_harness)
+test_robust_hosts2_CPPFLAGS = $(pair_cppflags2)
+test_robust_hosts2_LDADD = libdat2.la
+
 SLOW_TESTS += \
+	test/robust/hosts.sh \
 	test/robust/instructions.sh \
 	test/robust/syscalls.sh \
 	test/robust/fabrics.sh
 
 EXTRA_DIST += \
 	test/robust/fabrics.sh \
+	test/robust/hosts.sh \
 	test/robust/instructions.sh \
 	test/robust/syscalls.sh

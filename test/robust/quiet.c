@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the steady state does not do: allocate, or burn a processor while it waits.
+ * What the steady state does not do: allocate, burn a processor while it waits, or wake late.
  * syscalls.sh runs a case of it to see which system calls the steady state makes, and
  * instructions.sh another, to count what a send costs.
  *
@@ -349,10 +349,66 @@ static void idle(struct pair *p)
 	player_close(p, &x);
 }
 
+#define WAKES 201
+#define LULL_US 2000		/* after which nobody polls any more */
+#define WAKE_LIMIT_US 5000	/* on a machine that has other work */
+
+static int by_size(const void *a, const void *b)
+{
+	const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* A message to a peer that sleeps in its wait, and the answer, for which this side sleeps in its own. */
+static int64_t wake(struct player *x)
+{
+	const int64_t begun = pair_now();
+
+	post_send(x->ep, &x->m, 0, SIZE, 4);
+	expect_dto(x->n.recv, 1, DAT_DTO_SUCCESS, SIZE);
+	return pair_now() - begun;
+}
+
+static void wakes(struct pair *p)
+{
+	int64_t took[WAKES], median;
+	struct player x;
+	DAT_EVENT event;
+	DAT_COUNT more;
+	unsigned i;
+
+	player_open(p, &x);
+	for (i = 0; i < WAKES; i++) {
+		if (x.server) {
+			expect_dto(x.n.recv, 1, DAT_DTO_SUCCESS, SIZE);
+			post_recv(x.ep, &x.m, SIZE, SIZE, 1);
+			post_send(x.ep, &x.m, 0, SIZE, 4);
+		} else {
+			FAILS(dat_evd_wait(x.n.recv, LULL_US, 1, &event, &more), DAT_TIMEOUT_EXPIRED);
+			took[i] = wake(&x);
+			post_recv(x.ep, &x.m, SIZE, SIZE, 1);
+		}
+		expect_dto(x.n.req, 4, DAT_DTO_SUCCESS, SIZE);
+	}
+	pair_sync(p);
+	player_close(p, &x);
+	if (x.server)
+		return;
+	qsort(took, WAKES, sizeof(took[0]), by_size);
+	median = took[WAKES / 2] / 2;
+	pair_note("from a send until the peer is awake: median %lld us, 90 of 100 within %lld us",
+		  (long long)median, (long long)took[WAKES * 9 / 10] / 2);
+	if (memory_is_telling())
+		CHECK(median < WAKE_LIMIT_US, "more than %u us", WAKE_LIMIT_US);
+}
+
 static struct pair_case cases[] = {
 	{ .name = "posting_allocates_nothing", .server = allocations, .client = allocations,
 	  .seconds = 120 },
 	{ .name = "waiting_costs_nothing", .server = idle, .client = idle },
+	{ .name = "a_message_wakes", .server = wakes, .client = wakes,
+	  .not_sockets = "its threads wake when they come to it" },
 	{ .name = "counted_sends", .server = counted, .client = counted, .seconds = 120 },
 	{ .name = "steady_state", .server = traced, .client = traced },
 };

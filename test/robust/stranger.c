@@ -211,6 +211,11 @@ static void freed_with_strangers(struct pair *p)
 	(void)p;
 	ep = begin(&n, &place);
 	mem_get(&n, &m, 2 * MESSAGE);
+	psp = node_listen(&n, &place.qual);
+	/* rxm keeps what it has to a peer, which is this process, for the next connection */
+	couple_join(&c, &n, &place);
+	couple_part(&c, &n);
+	OK(dat_psp_free(psp));
 	before = holdings_settled();
 	psp = node_listen(&n, &place.qual);
 	strangers_come(fds, &place);

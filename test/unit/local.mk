@@ -16,14 +16,18 @@ prov_test_cppflags = $(AM_CPPFLAGS) -I$(top_srcdir)/prov/ofi -I$(top_srcdir)/tes
 	-I$(top_srcdir)/test/unit/plain $(LIBFABRIC_CFLAGS)
 prov_test_runner = \
 	test/unit/capture.h \
+	test/unit/child.h \
 	test/unit/thread.h \
 	test/unit/plain/criterion/criterion.h \
 	test/unit/plain/plain.c
+nomem_ldflags = -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc -Wl,--wrap=strdup \
+	-Wl,--wrap=tsearch -Wl,--wrap=fi_dupinfo
 
 test_unit_base_test_SOURCES = $(prov_test_runner) \
 	test/unit/base/bell_test.c \
 	test/unit/base/clock_test.c \
 	test/unit/base/env_test.c \
+	test/unit/base/iov_test.c \
 	test/unit/base/log_test.c \
 	test/unit/base/maps_test.c \
 	test/unit/base/pool_test.c
@@ -35,20 +39,35 @@ test_unit_base_test_LDADD = libdofi_core.la
 test_unit_fab_test_SOURCES = $(prov_test_runner) \
 	test/unit/fab/cq_test.c \
 	test/unit/fab/domain_test.c \
+	test/unit/fab/draw.c \
+	test/unit/fab/draw.h \
 	test/unit/fab/fake.c \
 	test/unit/fab/fake.h \
 	test/unit/fab/fork_test.c \
+	test/unit/fab/gate_test.c \
+	test/unit/fab/grant_test.c \
 	test/unit/fab/halfopen_test.c \
+	test/unit/fab/host_test.c \
 	test/unit/fab/info_test.c \
 	test/unit/fab/linger_test.c \
+	test/unit/fab/params_test.c \
+	test/unit/fab/peer_mem_test.c \
+	test/unit/fab/places_test.c \
 	test/unit/fab/progress_test.c \
 	test/unit/fab/quirks_test.c \
+	test/unit/fab/rdm_test.c \
+	test/unit/fab/shm_files_test.c \
+	test/unit/fab/shm_real.h \
+	test/unit/fab/shm_test.c \
+	test/unit/fab/signals_test.c \
 	test/unit/fab/tell_test.c \
-	test/unit/fab/watch_test.c
+	test/unit/fab/watch_test.c \
+	test/unit/nomem.c \
+	test/unit/nomem.h
 test_unit_fab_test_CPPFLAGS = $(prov_test_cppflags)
 test_unit_fab_test_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=fi_fabric -Wl,--wrap=fi_getinfo -Wl,--wrap=getrandom \
-	-Wl,--wrap=dofi_topo_place
+	-Wl,--wrap=dofi_topo_place -Wl,--wrap=process_vm_readv $(nomem_ldflags)
 test_unit_fab_test_LDADD = libdofi_core.la
 
 EXTRA_DIST += \
@@ -81,6 +100,7 @@ obj_test_sources = $(prov_test_runner) \
 	test/unit/obj/ep_connect_test.c \
 	test/unit/obj/ep_dto_test.c \
 	test/unit/obj/ep_ext_test.c \
+	test/unit/obj/ep_inbox_test.c \
 	test/unit/obj/ep_one.h \
 	test/unit/obj/ep_post_test.c \
 	test/unit/obj/ep_queue_test.c \

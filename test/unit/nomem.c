@@ -39,6 +39,7 @@ static bool fails(void)
 
 WRAP(void *, malloc, (size_t size), size)
 WRAP(void *, calloc, (size_t n, size_t size), n, size)
+WRAP(void *, realloc, (void *p, size_t size), p, size)
 WRAP(char *, strdup, (const char *s), s)
 WRAP(void *, tsearch, (const void *key, void **root, int (*compare)(const void *, const void *)),
      key, root, compare)

@@ -82,6 +82,12 @@ const struct dofi_setting dofi_setting_table[] = {
 	{ "DAT_OFI_LINGER_MS", "ms",
 	  "how long data that a peer does not take outlives its connection; tcp and net",
 	  2000, 0, 600000, &dofi_settings.linger_ms, NULL, NULL },
+	{ "DAT_OFI_LOCAL", "0/1",
+	  "1: peers on this host are reached by shared memory where the IA names no fabric; 0: not",
+	  1, 0, 1, &dofi_settings.local, NULL, NULL },
+	{ "DAT_OFI_CMA", "0/1",
+	  "1: where both processes are on one host, one may read the other's memory; 0: never",
+	  1, 0, 1, &dofi_settings.cma, NULL, NULL },
 	{ "DAT_OFI_KEEPALIVE_S", "s",
 	  "a peer silent for so long is asked for a sign of life, 0 never; tcp and net",
 	  60, 0, 32767, &dofi_settings.keepalive_s, NULL, NULL },
@@ -101,11 +107,34 @@ const struct dofi_setting dofi_setting_table[] = {
  */
 #define BUFFERED_BYTES "128"
 
+/*
+ * Of an endpoint of that layer this makes 5 MB in place of 70. What is longer than a buffer, or
+ * than the limit where tcp does without buffers, is overtaken by what is sent later: fab/quirks.c
+ * has the same sizes. Unlike the buffers', the limit is read with each endpoint: it holds even if
+ * the program used libfabric before.
+ */
+#define LAYER_BUFFER_BYTES "4096"
+#define LAYER_EAGER_BYTES "65600"
+#define LAYER_QUEUE "256"
+#define LAYER_MSG_QUEUE "64"
+
 const struct dofi_foreign dofi_foreign_table[] = {
 	{ "FI_TCP_PREFETCH_RBUF_SIZE", "bytes",
 	  "of libfabric: so little is buffered that the last byte of an RDMA write lands last",
 	  BUFFERED_BYTES },
 	{ "FI_NET_PREFETCH_RBUF_SIZE", "bytes", "of libfabric: the same for net", BUFFERED_BYTES },
+	{ "FI_OFI_RXM_BUFFER_SIZE", "bytes",
+	  "of libfabric: a buffer of the rxm layer, and most of its memory is buffers",
+	  LAYER_BUFFER_BYTES },
+	{ "FI_OFI_RXM_TX_SIZE", "operations", "of libfabric: the layer's send queue", LAYER_QUEUE },
+	{ "FI_OFI_RXM_RX_SIZE", "operations", "of libfabric: its receive queue", LAYER_QUEUE },
+	{ "FI_OFI_RXM_MSG_TX_SIZE", "operations", "of libfabric: the send queue below the layer",
+	  LAYER_MSG_QUEUE },
+	{ "FI_OFI_RXM_MSG_RX_SIZE", "operations", "of libfabric: the receive queue below the layer",
+	  LAYER_MSG_QUEUE },
+	{ "FI_OFI_RXM_EAGER_LIMIT", "bytes",
+	  "of libfabric: the longest message that the layer sends over tcp without a buffer",
+	  LAYER_EAGER_BYTES },
 	{ "FI_PROVIDER", "names", "of libfabric: which of its providers there are", NULL },
 	{ "DAT_OVERRIDE", "path", "of the registry: the file in place of dat.conf", NULL },
 	{ "DAT_DBG_TYPE", "bits", "of the registry: what its log tells", NULL },

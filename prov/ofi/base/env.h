@@ -12,8 +12,10 @@ struct dofi_settings {
 	long counters;	/* 0 to tell nobody of them, 1 to tell who asks, 2 to write them at the end too */
 	long tick_us;	/* the progress thread's first pause between looks at a polled queue */
 	long linger_ms;	/* data of a closed connection that stands still this long is given up */
+	long cma;	/* whether processes on one host read each other's memory */
 	long keepalive_s; /* a silent peer is asked for a sign of life after this long; 0 never */
 	long numa;	/* enum dofi_numa */
+	long local;	/* whether shared memory is taken to peers on this host by itself */
 };
 
 /* What is made of the machine's topology. */

@@ -34,6 +34,8 @@ static int watch(struct dofi_cq *cq)
 {
 	struct epoll_event ev = { .events = EPOLLIN | EPOLLONESHOT, .data.ptr = &cq->source };
 
+	if (cq->fd < 0)
+		return 0;
 	if (epoll_ctl(cq->progress->epfd, cq->watched ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, cq->fd, &ev))
 		return -errno;
 	cq->watched = true;
@@ -55,26 +57,56 @@ static void unwatch(struct dofi_cq *cq)
  */
 static void set_mode(struct dofi_cq *cq, enum dofi_cq_mode mode)
 {
-	atomic_store(&cq->programs_fid, mode == DOFI_CQ_ARMED ? NULL : cq->fid);
+	atomic_store(&cq->programs_fid, mode == DOFI_CQ_ARMED || cq->gate ? NULL : cq->fid);
 	atomic_store(&cq->mode, mode);
 }
 
-int dofi_cq_open(struct dofi_cq *cq, struct dofi_progress *progress, struct fid_domain *domain)
+void dofi_cq_set_gate(struct dofi_cq *cq, struct dofi_gate *gate)
+{
+	pthread_mutex_lock(&cq->lock);
+	cq->gate = gate;
+	cq->empty = false;
+	atomic_store(&cq->programs_fid, NULL);
+	pthread_mutex_unlock(&cq->lock);
+}
+
+/* Memory that is shared, and some devices, have nothing that epoll could watch. */
+static int fid_open(struct fid_domain *domain, struct fid_cq **fid, int *fd)
 {
 	struct fi_cq_attr attr = {
 		.size = CQ_SIZE,
 		.format = FI_CQ_FORMAT_DATA,
 		.wait_obj = FI_WAIT_FD,	/* FI_WAIT_UNSPEC would make FI_GETWAIT write a larger thing */
 	};
+	int ret = fi_cq_open(domain, &attr, fid, NULL);
+
+	if (ret == -FI_ENOSYS) {
+		*fd = -1;
+		attr.wait_obj = FI_WAIT_NONE;
+		return fi_cq_open(domain, &attr, fid, NULL);
+	}
+	if (ret)
+		return ret;
+	ret = fi_control(&(*fid)->fid, FI_GETWAIT, fd);
+	if (ret)
+		fi_close(&(*fid)->fid);
+	return ret;
+}
+
+int dofi_cq_open(struct dofi_cq *cq, struct dofi_progress *progress, struct fid_domain *domain)
+{
+	return dofi_cq_open_for(cq, progress, domain, progress->ops);
+}
+
+int dofi_cq_open_for(struct dofi_cq *cq, struct dofi_progress *progress, struct fid_domain *domain,
+		     const struct dofi_progress_ops *ops)
+{
 	struct fid_cq *fid;
 	int ret;
 
-	ret = fi_cq_open(domain, &attr, &fid, NULL);
+	ret = fid_open(domain, &fid, &cq->fd);
 	if (ret)
 		goto log;
-	ret = fi_control(&fid->fid, FI_GETWAIT, &cq->fd);
-	if (ret)
-		goto close_cq;
 	cq->source.ready = cq_ready;
 	cq->progress = progress;
 	cq->watched = false;
@@ -83,10 +115,15 @@ int dofi_cq_open(struct dofi_cq *cq, struct dofi_progress *progress, struct fid_
 		goto close_cq;
 	pthread_mutex_lock(&cq->lock);
 	cq->fid = fid;
-	cq->completed = progress->ops->completed;
+	cq->gate = NULL;
+	cq->ops = ops;
+	cq->completed = ops->completed;
+	cq->mixed = ops->mixed;
+	cq->owner = NULL;
 	pthread_mutex_unlock(&cq->lock);
 	set_mode(cq, DOFI_CQ_ARMED);
 	atomic_store(&cq->sleepers, 0);
+	atomic_store(&cq->sweeps_done, atomic_load(&cq->sweeps_wanted));
 	cq->seen_polls = atomic_load(&cq->polls);
 	cq->seen_uses = atomic_load(&cq->uses);
 	cq->ticks = 1;
@@ -161,10 +198,36 @@ static bool left_behind(const struct dofi_cq *cq, ssize_t n)
 	return n == DOFI_CQ_BATCH || (n > 0 && atomic_load(&cq->mode) == DOFI_CQ_ARMED);
 }
 
+/* Who asks from here on, swept() itself too, asks for another one. Needs the lock. */
+static void sweep(struct dofi_cq *cq)
+{
+	unsigned wanted;
+
+	if (!dofi_cq_wants_sweep(cq) || !cq->fid)
+		return;
+	wanted = atomic_load(&cq->sweeps_wanted);
+	cq->ops->swept(cq);
+	atomic_store(&cq->sweeps_done, wanted);
+}
+
+void dofi_cq_want_sweep(struct dofi_cq *cq)
+{
+	unsigned before = atomic_fetch_add(&cq->sweeps_wanted, 1);
+
+	/*
+	 * Where one was wanted before, the progress thread knows. Else it sleeps, or is about to:
+	 * it stores the mode before it looks at what is wanted.
+	 */
+	if (before == atomic_load(&cq->sweeps_done) && atomic_load(&cq->mode) == DOFI_CQ_ARMED &&
+	    !dofi_progress_on_thread(cq->progress))
+		dofi_progress_ring(cq->progress);
+}
+
 void dofi_cq_go_on(struct dofi_cq *cq, ssize_t n, struct dofi_sink *sink)
 {
 	while (left_behind(cq, deal_with(cq, n, sink)))
 		n = dofi_cq_read(cq);
+	sweep(cq);
 	dofi_cq_leave(cq);
 }
 
@@ -175,13 +238,26 @@ void dofi_cq_poll(struct dofi_cq *cq, struct dofi_sink *sink)
 		dofi_cq_go_on(cq, dofi_cq_read(cq), sink);
 }
 
+/* Whoever sees that there is nothing may sleep, and not because somebody else was at the gate. */
+static ssize_t read_patiently(struct dofi_cq *cq)
+{
+	ssize_t n = -FI_EAGAIN;
+
+	if (cq->fid && dofi_gate_enter(cq->gate)) {
+		n = dofi_cq_read_from(cq, cq->fid);
+		dofi_gate_leave(cq->gate);
+	}
+	return n;
+}
+
 bool dofi_cq_drain(struct dofi_cq *cq)
 {
 	bool found = false;
 
 	pthread_mutex_lock(&cq->lock);
-	while (deal_with(cq, dofi_cq_read(cq), NULL) > 0)
+	while (deal_with(cq, read_patiently(cq), NULL) > 0)
 		found = true;
+	sweep(cq);
 	pthread_mutex_unlock(&cq->lock);
 	return found;
 }
@@ -280,26 +356,39 @@ static bool clear_signal(struct dofi_cq *cq)
 #define ARM_TRIES 8
 #define SILENT_TICKS 200	/* or an idle program would feel it */
 
-/* Where epoll tells of no failure, a CQ that somebody sleeps for is looked at now and then. */
-static bool looked_at(const struct dofi_cq *cq)
+/*
+ * After how many ticks an armed CQ is looked at though nothing told of it; 0 is never. Where epoll
+ * tells of no failure, one that somebody sleeps for is looked at now and then.
+ */
+static int armed_ticks(const struct dofi_cq *cq)
 {
-	return cq->progress->silent_errors && atomic_load(&cq->sleepers);
+	if (atomic_load(&cq->sweeps_wanted) != atomic_load(&cq->sweeps_done))
+		return 1;
+	return cq->progress->silent_errors && atomic_load(&cq->sleepers) ? SILENT_TICKS : 0;
 }
 
-/* Empties the CQ and lets epoll tell of the next completion. */
-static void drain_and_arm(struct dofi_cq *cq, int64_t now)
+static bool can_sleep(const struct dofi_cq *cq)
 {
 	struct fid *fid = &cq->fid->fid;
+
+	/* without a descriptor it is looked at again before the thread sleeps */
+	return cq->fd < 0 || fi_trywait(cq->progress->fabric, &fid, 1) == FI_SUCCESS;
+}
+
+/* Empties the CQ and lets epoll, or a bell, tell of the next completion. */
+static void drain_and_arm(struct dofi_cq *cq, int64_t now)
+{
 	int i;
 
 	/* before it is drained: whoever posts the first receive later sees it, see dofi_cq_kick() */
 	set_mode(cq, DOFI_CQ_ARMED);
 	for (i = 0; i < ARM_TRIES; i++) {
-		if (!dofi_cq_drain(cq) && cq->progress->stale_signal && clear_signal(cq))
+		if (!dofi_cq_drain(cq) && cq->fd >= 0 && cq->progress->stale_signal &&
+		    clear_signal(cq))
 			continue;
-		if (fi_trywait(cq->progress->fabric, &fid, 1) == FI_SUCCESS) {
+		if (can_sleep(cq)) {
 			if (!watch(cq)) {
-				cq->look_at = now + dofi_settings.tick_us * 1000 * SILENT_TICKS;
+				cq->look_at = now;
 				return;
 			}
 			now += dofi_settings.tick_us * 1000;	/* there may be memory again */
@@ -311,22 +400,23 @@ static void drain_and_arm(struct dofi_cq *cq, int64_t now)
 	set_mode(cq, DOFI_CQ_OWNED);
 }
 
+int64_t dofi_cq_next(const struct dofi_cq *cq)
+{
+	int ticks;
+
+	if (atomic_load(&cq->mode) != DOFI_CQ_ARMED || cq->fired)
+		return cq->look_at;
+	ticks = armed_ticks(cq);
+	return ticks ? cq->look_at + dofi_settings.tick_us * 1000 * ticks : DOFI_NEVER;
+}
+
 void dofi_cq_serve(struct dofi_cq *cq, int64_t now)
 {
-	if (atomic_load(&cq->mode) == DOFI_CQ_ARMED) {
-		if (!cq->fired && !(looked_at(cq) && now >= cq->look_at))
-			return;
-	} else if (now < cq->look_at && !atomic_load(&cq->sleepers)) {
+	bool armed = atomic_load(&cq->mode) == DOFI_CQ_ARMED;
+
+	if (now < dofi_cq_next(cq) && (armed || !atomic_load(&cq->sleepers)))
 		return;
-	}
 	cq->fired = false;
 	if (!leave_to_program(cq, now))
 		drain_and_arm(cq, now);
-}
-
-int64_t dofi_cq_next(const struct dofi_cq *cq)
-{
-	if (atomic_load(&cq->mode) == DOFI_CQ_ARMED && !cq->fired && !looked_at(cq))
-		return DOFI_NEVER;
-	return cq->look_at;
 }

@@ -3,6 +3,7 @@
 #ifndef DOFI_FAB_CQ_H
 #define DOFI_FAB_CQ_H
 
+#include "fab/gate.h"
 #include "fab/progress.h"
 
 #include <rdma/fi_domain.h>
@@ -13,7 +14,8 @@
 #define DOFI_CQ_BATCH 16
 
 /*
- * Who reads a CQ. ARMED: nobody polls; epoll wakes the progress thread. PROBED:
+ * Who reads a CQ. ARMED: nobody polls; epoll wakes the progress thread, or, where the CQ
+ * has no descriptor, whoever rings while it rests (struct dofi_progress_ops). PROBED:
  * it woke and found that a program polled since it last looked; it waits a moment
  * to see whether the program still does. OWNED: it does; look again after some ticks.
  */
@@ -28,15 +30,23 @@ struct dofi_cq {
 	struct dofi_source source;
 	struct dofi_progress *progress;
 	struct fid_cq *fid;		/* NULL when closed; under lock, like the next */
-	dofi_completed *completed;	/* the progress thread's, at hand */
+	struct dofi_gate *gate;		/* to be passed by who reads it, or NULL; where it is one: */
+	bool empty;			/* nothing was there, and nothing done here since that is told of, */
+	uint32_t given;			/* when this much had been given */
+	const struct dofi_progress_ops *ops;	/* what completes here is for; and of them, at hand, */
+	dofi_completed *completed;	/* this one */
+	bool mixed;			/* their member of that name */
+	void *owner;			/* theirs, to be set with the lock; NULL at first */
 	struct fi_cq_data_entry entry[DOFI_CQ_BATCH]; /* what the last read brought */
-	int fd;
+	int fd;				/* -1 if it has none */
 
 	_Atomic unsigned polls;		/* counts reads by the program's threads */
 	_Atomic unsigned uses;		/* counts their posts, and events that others read for them */
 	_Atomic int sleepers;		/* those who wait and do not poll: threads, CNOs */
 	_Atomic int mode;		/* enum dofi_cq_mode, written by the progress thread */
-	_Atomic(struct fid_cq *) programs_fid; /* fid, unless ARMED or closed */
+	_Atomic(struct fid_cq *) programs_fid; /* fid, unless ARMED or closed, or with a gate */
+	_Atomic unsigned sweeps_wanted;	/* see dofi_cq_want_sweep() */
+	_Atomic unsigned sweeps_done;	/* of these; written with the lock */
 
 	/* progress thread only */
 	unsigned seen_polls;		/* when last looked */
@@ -44,14 +54,23 @@ struct dofi_cq {
 	int ticks;			/* until the next look but one */
 	bool watched;			/* epoll knows its descriptor */
 	bool fired;
-	int64_t look_at;		/* when PROBED, OWNED, or one of silent errors is looked at again */
+	int64_t look_at;		/* ARMED: was looked at; else when it will be again */
 	TAILQ_ENTRY(dofi_cq) link;
 };
 
 /* Once in a CQ's life of memory; its lock outlives every open and close. */
 void dofi_cq_init(struct dofi_cq *cq);
 int dofi_cq_open(struct dofi_cq *cq, struct dofi_progress *progress, struct fid_domain *domain);
+/* The same for another's completions than the progress thread's own. */
+int dofi_cq_open_for(struct dofi_cq *cq, struct dofi_progress *progress, struct fid_domain *domain,
+		     const struct dofi_progress_ops *ops);
 void dofi_cq_close(struct dofi_cq *cq);
+
+/*
+ * From now on it is read behind @gate. Whoever sends to its endpoints is to see to it that the
+ * progress thread is awake after he left that. Before the first endpoint; progress thread.
+ */
+void dofi_cq_set_gate(struct dofi_cq *cq, struct dofi_gate *gate);
 
 /* A program's thread: reads all that is there, unless another thread is at it. */
 void dofi_cq_poll(struct dofi_cq *cq, struct dofi_sink *sink);
@@ -72,9 +91,36 @@ static inline ssize_t dofi_cq_read_from(struct dofi_cq *cq, struct fid_cq *fid)
 	return fi_cq_read(fid, cq->entry, DOFI_CQ_BATCH);
 }
 
+static inline bool dofi_cq_wants_sweep(const struct dofi_cq *cq)
+{
+	return atomic_load_explicit(&cq->sweeps_wanted, memory_order_relaxed) !=
+	       atomic_load_explicit(&cq->sweeps_done, memory_order_relaxed);
+}
+
+/*
+ * Who polls for what is to come would hold up at the gate who brings it, and take the lock's cache
+ * line from him: so as long as nothing was given there is nothing. Where the fabric did not take
+ * something it may be this read that makes room for it.
+ */
+static inline ssize_t dofi_cq_read_behind(struct dofi_cq *cq, struct fid_cq *fid)
+{
+	uint32_t given = atomic_load_explicit(cq->gate->given, memory_order_acquire);
+	ssize_t n;
+
+	if ((cq->empty && given == cq->given && !dofi_cq_wants_sweep(cq)) || !dofi_gate_try(cq->gate))
+		return -FI_EAGAIN;
+	n = dofi_cq_read_from(cq, fid);
+	dofi_gate_leave(cq->gate);
+	cq->empty = n == -FI_EAGAIN;
+	cq->given = given;
+	return n;
+}
+
 static inline ssize_t dofi_cq_read(struct dofi_cq *cq)
 {
-	return cq->fid ? dofi_cq_read_from(cq, cq->fid) : -FI_EAGAIN;
+	if (!cq->fid)
+		return -FI_EAGAIN;
+	return cq->gate ? dofi_cq_read_behind(cq, cq->fid) : dofi_cq_read_from(cq, cq->fid);
 }
 
 static inline void dofi_cq_leave(struct dofi_cq *cq)
@@ -96,6 +142,12 @@ static inline void dofi_cq_used(struct dofi_cq *cq)
 			      memory_order_relaxed);
 }
 
+/* Whether epoll knows nothing of it, and the progress thread sleeps all the same. */
+static inline bool dofi_cq_relies_on_bell(const struct dofi_cq *cq)
+{
+	return cq->fd < 0 && atomic_load(&cq->mode) == DOFI_CQ_ARMED;
+}
+
 /* Reads until nothing is left, waiting for the lock; whether there was something. */
 bool dofi_cq_drain(struct dofi_cq *cq);
 
@@ -104,6 +156,13 @@ bool dofi_cq_drain(struct dofi_cq *cq);
  * hands already, and nothing more will arrive to wake anybody. Any thread, no lock.
  */
 void dofi_cq_kick(struct dofi_cq *cq);
+
+/*
+ * The fabric did not take something and says to try again: until ops->swept() has
+ * looked at it and does not ask again, the progress thread comes by every tick, and the program's
+ * reads come by too. Any thread, any lock; the call comes after what swept() looks at.
+ */
+void dofi_cq_want_sweep(struct dofi_cq *cq);
 
 /*
  * Around a program's thread that sleeps until an event arrives, and as long as an

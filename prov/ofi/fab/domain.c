@@ -7,22 +7,33 @@
 
 #include <errno.h>
 #include <rdma/fi_errno.h>
-#include <sys/random.h>
 
 int dofi_domain_open(struct dofi_domain *domain, struct dofi_progress *progress,
 		     const struct dofi_fabric_choice *choice)
 {
+	return dofi_domain_open_on(domain, progress, progress->fabric, progress->ops, choice);
+}
+
+int dofi_domain_open_on(struct dofi_domain *domain, struct dofi_progress *progress,
+			struct fid_fabric *fabric, const struct dofi_progress_ops *ops,
+			const struct dofi_fabric_choice *choice)
+{
 	int ret;
 
-	ret = fi_domain(progress->fabric, choice->info, &domain->fid, NULL);
+	ret = fi_domain(fabric, choice->info, &domain->fid, NULL);
 	if (ret) {
 		dofi_log(DOFI_WARN, DOFI_MEM, "fi_domain: %s", fi_strerror(-ret));
 		return ret;
 	}
 	domain->mr_style = choice->mr_style;
-	ret = dofi_cq_open(&domain->cq, progress, domain->fid);
+	domain->target_rdma = choice->target_rdma;
+	domain->registers = choice->target_rdma && choice->info->domain_attr->mr_mode & FI_MR_LOCAL;
+	domain->also_granted = choice->also_granted;
+	ret = dofi_cq_open_for(&domain->cq, progress, domain->fid, ops);
 	if (ret)
 		fi_close(&domain->fid->fid);
+	else
+		dofi_grants_init(&domain->grants);
 	return ret;
 }
 
@@ -31,34 +42,11 @@ void dofi_domain_close(struct dofi_domain *domain)
 	int ret;
 
 	dofi_cq_close(&domain->cq);
+	dofi_grants_fini(&domain->grants);
 	ret = fi_close(&domain->fid->fid);
 	if (ret)
 		dofi_log(DOFI_WARN, DOFI_MEM, "closing a domain: %s", fi_strerror(-ret));
 	domain->fid = NULL;
-}
-
-uint32_t dofi_random(void)
-{
-	uint32_t number = 0;
-
-	while (!number)
-		if (getrandom(&number, sizeof(number), 0) != sizeof(number) && errno != EINTR)
-			return 0;
-	return number;
-}
-
-/* Key 0 means "no remote access" to DAT programs, so it is never given out. */
-static uint32_t random_key(bool scoped)
-{
-	uint32_t number;
-
-	do {
-		number = dofi_random();
-		if (!number)
-			return 0;
-		number &= ~DOFI_KEY_SCOPED;
-	} while (!number);
-	return scoped ? number | DOFI_KEY_SCOPED : number;
 }
 
 static int mr_register(struct dofi_domain *domain, const struct dofi_mr_request *r, uint64_t key,
@@ -72,38 +60,110 @@ static int mr_register(struct dofi_domain *domain, const struct dofi_mr_request 
 
 #define KEY_TRIES 64
 
-static int mr_register_chosen(struct dofi_domain *domain, const struct dofi_mr_request *r,
-			      struct fid_mr **mr, uint32_t *key)
+static int register_chosen(struct dofi_domain *domain, const struct dofi_mr_request *r,
+			   struct dofi_mr *mr)
 {
 	int ret, tries = 0;
-	uint32_t wanted;
 
 	do {
-		wanted = random_key(r->scoped);
-		if (!wanted)
+		mr->key = dofi_key_random(r->scoped);
+		if (!mr->key)
 			return -EIO;
-		ret = mr_register(domain, r, dofi_mr_fabric_key(wanted, r->secret), mr);
+		ret = mr_register(domain, r, dofi_mr_fabric_key(mr->key, r->secret), &mr->fid);
 	} while (ret == -FI_ENOKEY && ++tries < KEY_TRIES);
-	if (!ret)
-		*key = wanted;
 	return ret;
 }
 
-int dofi_mr_open(struct dofi_domain *domain, const struct dofi_mr_request *r,
-		 struct fid_mr **mr, uint32_t *key)
+static int register_native(struct dofi_domain *domain, const struct dofi_mr_request *r,
+			   struct dofi_mr *mr)
 {
-	int ret;
+	int ret = mr_register(domain, r, 0, &mr->fid);
 
-	if (domain->mr_style == DOFI_MR_VIRTUAL)
-		return mr_register_chosen(domain, r, mr, key);
-	ret = mr_register(domain, r, 0, mr);
 	if (ret)
 		return ret;
-	if (fi_mr_key(*mr) > UINT32_MAX) {
+	if (fi_mr_key(mr->fid) > UINT32_MAX) {
 		dofi_log(DOFI_ERR, DOFI_MEM, "the fabric's key does not fit 32 bits");
-		fi_close(&(*mr)->fid);
+		fi_close(&mr->fid->fid);
 		return -EOVERFLOW;
 	}
-	*key = fi_mr_key(*mr);
+	mr->key = fi_mr_key(mr->fid);
 	return 0;
+}
+
+static int fabric_open(struct dofi_domain *domain, const struct dofi_mr_request *r,
+		       struct dofi_mr *mr)
+{
+	int ret = domain->mr_style == DOFI_MR_VIRTUAL ? register_chosen(domain, r, mr) :
+							register_native(domain, r, mr);
+
+	if (!ret)
+		mr->desc = fi_mr_desc(mr->fid);
+	return ret;
+}
+
+/* What the fabric has, if anything, is for local use. */
+static int granted_open(struct dofi_domain *domain, const struct dofi_mr_request *r,
+			struct dofi_mr *mr)
+{
+	const struct dofi_mr_request local = { .addr = r->addr, .len = r->len };
+	int ret;
+
+	if (domain->registers) {
+		ret = fabric_open(domain, &local, mr);
+		if (ret)
+			return ret;
+	}
+	ret = dofi_grant_open(&domain->grants, r, &mr->grant, &mr->key);
+	if (ret && mr->fid)
+		fi_close(&mr->fid->fid);
+	return ret;
+}
+
+/* The fabric's key, if no grant has it: of two scopes it may have one twice. */
+static int twofold_open(struct dofi_domain *domain, const struct dofi_mr_request *r,
+			struct dofi_mr *mr)
+{
+	int ret, tries = 0;
+
+	do {
+		ret = fabric_open(domain, r, mr);
+		if (ret)
+			return ret;
+		ret = dofi_grant_open_as(&domain->grants, r, mr->key, &mr->grant);
+		if (ret)
+			fi_close(&mr->fid->fid);
+	} while (ret == -EEXIST && ++tries < KEY_TRIES);
+	return ret;
+}
+
+static int mr_open(struct dofi_domain *domain, const struct dofi_mr_request *r, struct dofi_mr *mr)
+{
+	if (domain->target_rdma)
+		return granted_open(domain, r, mr);
+	return domain->also_granted && r->remote ? twofold_open(domain, r, mr) :
+						   fabric_open(domain, r, mr);
+}
+
+int dofi_mr_open(struct dofi_domain *domain, const struct dofi_mr_request *r, struct dofi_mr *out)
+{
+	struct dofi_mr mr = { .fid = NULL };
+	int ret = mr_open(domain, r, &mr);
+
+	if (!ret)
+		*out = mr;
+	return ret;
+}
+
+int dofi_mr_close(struct dofi_mr *mr)
+{
+	int ret = 0;
+
+	if (mr->grant)
+		dofi_grant_close(mr->grant);
+	mr->grant = NULL;
+	if (mr->fid)
+		ret = fi_close(&mr->fid->fid);
+	if (!ret)
+		mr->fid = NULL;
+	return ret;
 }

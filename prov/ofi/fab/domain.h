@@ -4,6 +4,7 @@
 #define DOFI_FAB_DOMAIN_H
 
 #include "fab/cq.h"
+#include "fab/grant.h"
 #include "fab/info.h"
 
 #include <rdma/fi_domain.h>
@@ -11,6 +12,10 @@
 struct dofi_domain {
 	struct fid_domain *fid;
 	enum dofi_mr_style mr_style;
+	bool target_rdma;		/* dofi_fabric_choice.target_rdma: */
+	struct dofi_grants grants;	/* what peers may do, */
+	bool registers;			/* and whether the fabric is told of memory all the same */
+	bool also_granted;		/* dofi_fabric_choice.also_granted: by them, too */
 	struct dofi_cq cq;
 };
 
@@ -18,40 +23,42 @@ struct dofi_domain {
 int dofi_domain_open(struct dofi_domain *domain, struct dofi_progress *progress,
 		     const struct dofi_fabric_choice *choice);
 
+/* The same on @fabric, which is not the thread's own; what completes there is for @ops. */
+int dofi_domain_open_on(struct dofi_domain *domain, struct dofi_progress *progress,
+			struct fid_fabric *fabric, const struct dofi_progress_ops *ops,
+			const struct dofi_fabric_choice *choice);
+
 /* All endpoints and registrations must be closed. Progress thread only. */
 void dofi_domain_close(struct dofi_domain *domain);
 
-/* Memory to register. */
-struct dofi_mr_request {
-	const void *addr;
-	size_t len;
-	uint64_t remote;	/* FI_REMOTE_READ, FI_REMOTE_WRITE: for peers of the domain's endpoints */
-	bool zero_based;	/* peers count from its first byte; dofi_fabric_choice.zero_based */
-	bool scoped;		/* for the peer alone that knows @secret; likewise scoped_keys */
-	uint32_t secret;
+/*
+ * A registration, for local use and for peers. Where the target moves the bytes (target_rdma), it
+ * is a grant of ours for these, and one of the fabric's only if that wants local memory registered.
+ * Where both do (also_granted) it is one of each, of the same key.
+ */
+struct dofi_mr {
+	struct fid_mr *fid;		/* the fabric's, or NULL */
+	struct dofi_grant *grant;	/* ours, or NULL */
+	uint32_t key;			/* what peers name it by */
+	void *desc;			/* what the fabric wants beside its local addresses */
 };
 
-/*
- * Registers memory for local use and for peers. What they name it by, @key, fits 32 bits,
- * and cannot be guessed where the fabric lets us choose it.
- */
-int dofi_mr_open(struct dofi_domain *domain, const struct dofi_mr_request *request,
-		 struct fid_mr **mr, uint32_t *key);
-
-/*
- * The keys that we choose say whether their scope is one connection. To the fabric such a
- * key is twice as long: the other half is a secret that the two ends of the connection told
- * each other when they made it, so that the key is of no use to anybody else who learns it.
- */
-#define DOFI_KEY_SCOPED 0x80000000u
-
-/* The fabric's key of what the peer whose secret is @secret calls @key; no secret is 0. */
-static inline uint64_t dofi_mr_fabric_key(uint32_t key, uint32_t secret)
+static inline bool dofi_mr_is_open(const struct dofi_mr *mr)
 {
-	return key & DOFI_KEY_SCOPED ? (uint64_t)secret << 32 | key : key;
+	return mr->fid || mr->grant;
 }
 
-/* A number that nobody guesses, and not 0; or 0 if the system has none. */
-uint32_t dofi_random(void);
+/*
+ * Registers memory. The key fits 32 bits, and cannot be guessed where the fabric lets us choose
+ * it. Any thread. 0 or a negative errno.
+ */
+int dofi_mr_open(struct dofi_domain *domain, const struct dofi_mr_request *request,
+		 struct dofi_mr *mr);
+
+/*
+ * Ends it: peers have no access any more on return. A negative errno if the fabric does not close
+ * its part; then that is still open. One that is not open is left alone.
+ */
+int dofi_mr_close(struct dofi_mr *mr);
 
 #endif

@@ -4,6 +4,7 @@
 #include "fab/fork.h"
 
 #include <time.h>
+#include <unistd.h>
 
 /* A fabric's connect() or a consumer's agent may block a thread; a fork must not wait as long. */
 #define PATIENCE_S 1
@@ -11,6 +12,10 @@
 /* Held during a fork, and by a thread that begins to work. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static TAILQ_HEAD(, dofi_fork_guard) guards = TAILQ_HEAD_INITIALIZER(guards);	/* under lock */
+
+/* The same for descriptors, which threads that work open and close: taken behind their guards. */
+static pthread_mutex_t fds_lock = PTHREAD_MUTEX_INITIALIZER;
+static TAILQ_HEAD(, dofi_fork_fd) fds = TAILQ_HEAD_INITIALIZER(fds);	/* under fds_lock */
 
 static void before_fork(void)
 {
@@ -22,22 +27,30 @@ static void before_fork(void)
 	pthread_mutex_lock(&lock);
 	TAILQ_FOREACH(g, &guards, link)
 		g->held = !pthread_mutex_timedlock(&g->busy, &deadline);
+	pthread_mutex_lock(&fds_lock);
 }
 
 static void release(void)
 {
 	struct dofi_fork_guard *g;
 
+	pthread_mutex_unlock(&fds_lock);
 	TAILQ_FOREACH(g, &guards, link)
 		if (g->held)
 			pthread_mutex_unlock(&g->busy);
 	pthread_mutex_unlock(&lock);
 }
 
-/* The child has none of the threads. */
+/* The child has none of the threads, and shall not have the descriptors. */
 static void in_child(void)
 {
+	struct dofi_fork_fd *f;
+
+	TAILQ_FOREACH(f, &fds, link)
+		close(f->fd);
+	TAILQ_INIT(&fds);
 	TAILQ_INIT(&guards);
+	pthread_mutex_unlock(&fds_lock);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -46,12 +59,18 @@ static void handlers_install(void)
 	pthread_atfork(before_fork, release, in_child);
 }
 
-void dofi_fork_guard_add(struct dofi_fork_guard *guard)
+static void handlers_need(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
-	pthread_mutexattr_t attr;
 
 	pthread_once(&once, handlers_install);
+}
+
+void dofi_fork_guard_add(struct dofi_fork_guard *guard)
+{
+	pthread_mutexattr_t attr;
+
+	handlers_need();
 	/* a thread that forks in a consumer's upcall finds its own guard busy and goes on */
 	pthread_mutexattr_init(&attr);
 	pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_ERRORCHECK);
@@ -81,4 +100,19 @@ void dofi_fork_guard_work(struct dofi_fork_guard *guard)
 void dofi_fork_guard_rest(struct dofi_fork_guard *guard)
 {
 	pthread_mutex_unlock(&guard->busy);
+}
+
+void dofi_fork_fd_add(struct dofi_fork_fd *fd)
+{
+	handlers_need();
+	pthread_mutex_lock(&fds_lock);
+	TAILQ_INSERT_TAIL(&fds, fd, link);
+	pthread_mutex_unlock(&fds_lock);
+}
+
+void dofi_fork_fd_remove(struct dofi_fork_fd *fd)
+{
+	pthread_mutex_lock(&fds_lock);
+	TAILQ_REMOVE(&fds, fd, link);
+	pthread_mutex_unlock(&fds_lock);
 }

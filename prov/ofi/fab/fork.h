@@ -28,4 +28,17 @@ void dofi_fork_guard_remove(struct dofi_fork_guard *guard);
 void dofi_fork_guard_work(struct dofi_fork_guard *guard);
 void dofi_fork_guard_rest(struct dofi_fork_guard *guard);
 
+/*
+ * A descriptor that a forked child shall not have: it would keep open, or locked, what must
+ * end with this process.
+ */
+struct dofi_fork_fd {
+	int fd;
+	TAILQ_ENTRY(dofi_fork_fd) link;
+};
+
+/* After it was opened, and before it is closed. A forked child has none to remove. */
+void dofi_fork_fd_add(struct dofi_fork_fd *fd);
+void dofi_fork_fd_remove(struct dofi_fork_fd *fd);
+
 #endif

@@ -22,68 +22,9 @@
 /* Most segments we offer: each operation's slot keeps room for that many. */
 #define MAX_IOV 8
 
-static char *param_slot(struct dofi_params *p, const char *key, size_t len)
+static uint64_t least(uint64_t a, uint64_t b)
 {
-	static const struct {
-		const char *key;
-		size_t offset;
-	} slot[] = {
-		{ "provider", offsetof(struct dofi_params, provider) },
-		{ "domain", offsetof(struct dofi_params, domain) },
-		{ "address", offsetof(struct dofi_params, address) },
-	};
-	size_t i;
-
-	for (i = 0; i < sizeof(slot) / sizeof(slot[0]); i++)
-		if (strlen(slot[i].key) == len && !strncmp(slot[i].key, key, len))
-			return (char *)p + slot[i].offset;
-	return NULL;
-}
-
-static int param_word(struct dofi_params *p, const char *word, size_t len,
-		      char *why, size_t why_size)
-{
-	const char *eq = memchr(word, '=', len);
-	size_t value_len;
-	char *slot;
-
-	if (!eq || eq == word) {
-		snprintf(why, why_size, "\"%.*s\" is not key=value", (int)len, word);
-		return -EINVAL;
-	}
-	slot = param_slot(p, word, eq - word);
-	if (!slot) {
-		snprintf(why, why_size, "unknown key \"%.*s\" (known: provider, domain, address)",
-			 (int)(eq - word), word);
-		return -EINVAL;
-	}
-	value_len = len - (eq + 1 - word);
-	if (!value_len || value_len >= sizeof(p->provider)) {
-		snprintf(why, why_size, "the value of \"%.*s\" has %zu characters, not 1 to %zu",
-			 (int)(eq - word), word, value_len, sizeof(p->provider) - 1);
-		return -EINVAL;
-	}
-	memcpy(slot, eq + 1, value_len);
-	slot[value_len] = 0;
-	return 0;
-}
-
-int dofi_params_parse(const char *text, struct dofi_params *params, char *why, size_t why_size)
-{
-	static const char blank[] = " \t";
-
-	memset(params, 0, sizeof(*params));
-	if (!text)
-		return 0;
-	for (text += strspn(text, blank); *text; text += strspn(text, blank)) {
-		size_t len = strcspn(text, blank);
-		int ret = param_word(params, text, len, why, why_size);
-
-		if (ret)
-			return ret;
-		text += len;
-	}
-	return 0;
+	return a < b ? a : b;
 }
 
 static bool loopback(const struct sockaddr *sa)
@@ -100,12 +41,38 @@ static bool has_ipv4(const struct fi_info *info)
 	       ((const struct sockaddr *)info->src_addr)->sa_family == AF_INET;
 }
 
+static const struct dofi_quirk *quirk_of(const struct fi_info *info)
+{
+	return dofi_quirk_of(info->fabric_attr->prov_name);
+}
+
+static bool is_layered(const struct fi_info *info)
+{
+	return strchr(info->fabric_attr->prov_name, ';');
+}
+
+/* Connected endpoints have rules of their own; what the others do is known of those measured. */
+static bool is_usable(const struct fi_info *info)
+{
+	if (info->ep_attr->type == FI_EP_MSG)
+		return !is_layered(info);
+	return info->ep_attr->type == FI_EP_RDM && quirk_of(info)->rdm;
+}
+
+/* A layer over another fabric is a detour to where most fabrics go by themselves. */
+static bool names_a_layer(const struct dofi_params *params)
+{
+	const char *filter = getenv("FI_PROVIDER");
+
+	return strchr(params->provider, ';') || (filter && filter[0] != '^' && strchr(filter, ';'));
+}
+
 /* Lower is better; 0 means unusable. */
 static int info_rank(const struct fi_info *info, const struct dofi_params *params)
 {
-	int rank = dofi_quirk_of(info->fabric_attr->prov_name)->rank * 4;
+	int rank = quirk_of(info)->rank * 4;
 
-	if (info->ep_attr->type != FI_EP_MSG || strchr(info->fabric_attr->prov_name, ';'))
+	if (!is_usable(info) || (is_layered(info) && !names_a_layer(params)))
 		return 0;
 	if (params->domain[0] && strcmp(info->domain_attr->name, params->domain))
 		return 0;
@@ -162,20 +129,65 @@ static const struct fi_info *info_best(const struct fi_info *list, const struct 
 	return best;
 }
 
-/* What the connected transport asks of a fabric. */
-static struct fi_info *hints_make(const char *provider)
+/* What a transport asks of a fabric. */
+struct query {
+	enum fi_ep_type type;
+	uint64_t caps;
+	uint64_t order;
+	uint64_t op_flags;
+	int mr_mode;
+};
+
+#define MR_MODES (FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY)
+
+/* A send announces what was written before it. */
+#define WRITES_ORDERED (FI_ORDER_SAS | FI_ORDER_SAW | FI_ORDER_WAW)
+
+static const struct query connected = {
+	.type = FI_EP_MSG, .caps = FI_MSG | FI_RMA, .order = WRITES_ORDERED, .mr_mode = MR_MODES,
+};
+
+/* What every one of them has; rdm_query() is what is asked of one. */
+static const struct query connectionless = {
+	.type = FI_EP_RDM, .caps = FI_MSG | FI_TAGGED, .order = FI_ORDER_SAS, .mr_mode = MR_MODES,
+};
+
+/*
+ * Whether the target's program does what its fabric is no good for: to keep a peer off memory that
+ * it has no right to, or to go on when it has.
+ */
+static bool is_target_rdma(const struct dofi_quirk *quirk)
+{
+	return quirk->no_keys || quirk->refusal_ends_all;
+}
+
+static struct query rdm_query(const struct dofi_quirk *quirk)
+{
+	struct query q = connectionless;
+
+	if (is_target_rdma(quirk)) {
+		q.mr_mode = 0;	/* nothing is registered */
+		return q;
+	}
+	q.caps |= FI_RMA;
+	q.order = WRITES_ORDERED;
+	return q;
+}
+
+static struct fi_info *hints_make(const struct query *q, const char *provider)
 {
 	struct fi_info *h = fi_allocinfo();
 
 	if (!h)
 		return NULL;
-	h->caps = FI_MSG | FI_RMA;
-	h->ep_attr->type = FI_EP_MSG;
+	h->caps = q->caps;
+	h->ep_attr->type = q->type;
 	h->domain_attr->threading = FI_THREAD_SAFE;
-	h->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
-	/* a send announces what was written before it */
-	h->tx_attr->msg_order = FI_ORDER_SAS | FI_ORDER_SAW | FI_ORDER_WAW;
-	h->rx_attr->msg_order = h->tx_attr->msg_order;
+	h->domain_attr->mr_mode = q->mr_mode;
+	h->domain_attr->av_type = q->type == FI_EP_RDM ? FI_AV_TABLE : FI_AV_UNSPEC;
+	h->tx_attr->op_flags = q->op_flags;
+	h->tx_attr->msg_order = q->order;
+	h->rx_attr->msg_order = q->order;
 	if (provider && *provider) {
 		h->fabric_attr->prov_name = strdup(provider);
 		if (!h->fabric_attr->prov_name) {
@@ -186,18 +198,70 @@ static struct fi_info *hints_make(const char *provider)
 	return h;
 }
 
-static int info_list(const struct dofi_params *params, uint64_t op_flags, struct fi_info **list)
+static int info_list(const struct dofi_params *params, const struct query *q, struct fi_info **list)
 {
-	struct fi_info *hints = hints_make(params->provider);
+	struct fi_info *hints = hints_make(q, params->provider);
 	const char *node = params->address[0] ? params->address : NULL;
 	int ret;
 
 	if (!hints)
 		return -FI_ENOMEM;
-	hints->tx_attr->op_flags = op_flags;
 	dofi_settings_give();
 	ret = fi_getinfo(DOFI_FI_VERSION, node, NULL, node ? FI_SOURCE : 0, hints, list);
 	fi_freeinfo(hints);
+	return ret;
+}
+
+/* One that was named and is there, but not used: the reason is all that is logged. */
+static bool log_refused(const struct fi_info *list, const struct dofi_params *params)
+{
+	for (; list; list = list->next)
+		if (quirk_of(list)->refused && names_a_layer(params)) {
+			dofi_log(DOFI_WARN, DOFI_FAB, "fabric %s is not used: %s",
+				 list->fabric_attr->prov_name, quirk_of(list)->reason);
+			return true;
+		}
+	return false;
+}
+
+static int info_find(const struct dofi_params *params, const struct query *q, struct fi_info **info)
+{
+	const struct fi_info *best;
+	struct fi_info *list;
+	int ret;
+
+	ret = info_list(params, q, &list);
+	if (ret)
+		return ret;
+	best = info_best(list, params);
+	if (best) {
+		*info = fi_dupinfo(best);
+		ret = *info ? 0 : -FI_ENOMEM;
+	} else {
+		ret = log_refused(list, params) ? -FI_EOPNOTSUPP : -FI_ENODATA;
+	}
+	fi_freeinfo(list);
+	return ret;
+}
+
+/* Which fabric it is decides what is asked of it. */
+static int rdm_find(const struct dofi_params *params, struct query *q, struct fi_info **info)
+{
+	struct dofi_params same = *params;
+	struct fi_info *any;
+	int ret;
+
+	ret = info_find(params, &connectionless, &any);
+	if (ret)
+		return ret;
+	snprintf(same.provider, sizeof(same.provider), "%s", any->fabric_attr->prov_name);
+	*q = rdm_query(quirk_of(any));
+	fi_freeinfo(any);
+	ret = info_find(&same, q, info);
+	if (ret == -FI_ENODATA && q->order != FI_ORDER_SAS) {
+		q->order = FI_ORDER_SAS;	/* efa */
+		ret = info_find(&same, q, info);
+	}
 	return ret;
 }
 
@@ -205,13 +269,14 @@ static int info_list(const struct dofi_params *params, uint64_t op_flags, struct
  * Software fabrics complete a write when it is in a socket unless asked for
  * delivery; hardware has no such flag, because its acknowledgement says as much.
  */
-static uint64_t write_flags(const struct fi_info *info)
+static uint64_t write_flags(const struct fi_info *info, struct query q)
 {
 	struct dofi_params same = { .provider = "" };
 	struct fi_info *list;
 
 	snprintf(same.provider, sizeof(same.provider), "%s", info->fabric_attr->prov_name);
-	if (info_list(&same, FI_DELIVERY_COMPLETE, &list))
+	q.op_flags = FI_DELIVERY_COMPLETE;
+	if (info_list(&same, &q, &list))
 		return 0;
 	fi_freeinfo(list);
 	return FI_DELIVERY_COMPLETE;
@@ -228,6 +293,26 @@ static enum dofi_mr_style mr_style_set(struct fi_info *info)
 		return DOFI_MR_NATIVE;
 	info->domain_attr->mr_mode = FI_MR_VIRT_ADDR;
 	return DOFI_MR_VIRTUAL;
+}
+
+/* How the bytes of an RDMA operation are moved, and what keys there are. */
+static void choose_rdma(struct dofi_fabric_choice *choice, const struct query *q)
+{
+	struct fi_info *info = choice->info;
+
+	choice->target_rdma = choice->rdm && is_target_rdma(choice->quirk);
+	if (choice->target_rdma) {
+		choice->mr_style = DOFI_MR_VIRTUAL;	/* of a table that is ours */
+		choice->write_flags = 0;
+		choice->write_ordered = choice->zero_based = choice->scoped_keys = true;
+		return;
+	}
+	choice->mr_style = mr_style_set(info);
+	choice->write_flags = write_flags(info, *q);
+	choice->write_ordered = q->order & FI_ORDER_SAW && !(choice->rdm && choice->quirk->goes_on);
+	choice->zero_based = choice->mr_style == DOFI_MR_VIRTUAL && choice->quirk->takes_offset;
+	choice->scoped_keys = choice->mr_style == DOFI_MR_VIRTUAL &&
+			      info->domain_attr->mr_key_size >= sizeof(uint64_t);
 }
 
 /*
@@ -251,48 +336,142 @@ static bool address_is_local(const char *text)
 	return local;
 }
 
+/* What names a fabric has no port or interface: the endpoints' names are given to them later. */
+static int address_replace(struct fi_info *info, const char *text)
+{
+	const struct addrinfo hints = { .ai_flags = AI_NUMERICHOST, .ai_socktype = SOCK_DGRAM };
+	struct addrinfo *a;
+
+	free(info->src_addr);
+	free(info->dest_addr);
+	info->src_addr = info->dest_addr = NULL;
+	info->src_addrlen = info->dest_addrlen = 0;
+	if (!text[0])
+		return 0;
+	if (getaddrinfo(text, NULL, &hints, &a))
+		return -FI_ENODATA;
+	info->src_addr = malloc(a->ai_addrlen);
+	if (info->src_addr) {
+		memcpy(info->src_addr, a->ai_addr, a->ai_addrlen);
+		info->src_addrlen = a->ai_addrlen;
+	}
+	freeaddrinfo(a);
+	return info->src_addr ? 0 : -FI_ENOMEM;
+}
+
+#define FRAME_BYTES 16384	/* where nothing says less */
+#define LEAST_FRAME 512		/* or a message's head would not fit */
+
+static size_t frame_size(const struct fi_info *info, const struct dofi_quirk *quirk)
+{
+	size_t size = quirk->frame_size ? quirk->frame_size : FRAME_BYTES;
+	const char *limit = quirk->frame_variable ? getenv(quirk->frame_variable) : NULL;
+
+	if (quirk->frame_injected)
+		size = least(size, info->tx_attr->inject_size);
+	if (limit)
+		size = least(size, strtoul(limit, NULL, 0));
+	return least(size, info->ep_attr->max_msg_size);
+}
+
+/* What only a connectionless endpoint has. */
+static int choose_rdm(const struct dofi_params *params, struct dofi_fabric_choice *choice)
+{
+	struct fi_info *info = choice->info;
+
+	choice->frame_size = frame_size(info, choice->quirk);
+	if (choice->frame_size < LEAST_FRAME) {
+		dofi_log(DOFI_WARN, DOFI_FAB, "fabric %s takes messages of %zu bytes in order, "
+			 "which is less than %d", info->fabric_attr->prov_name, choice->frame_size,
+			 LEAST_FRAME);
+		return -FI_EOPNOTSUPP;
+	}
+	choice->cq_data = true;		/* frames have room for it */
+	choice->shared_memory = choice->quirk->shared_memory;
+	return info->addr_format == FI_ADDR_STR ? address_replace(info, params->address) : 0;
+}
+
 static void log_nothing(const struct dofi_params *p)
 {
 	const char *filter = getenv("FI_PROVIDER");
 
 	dofi_log(DOFI_WARN, DOFI_FAB,
-		 "no connected fabric for provider=%s domain=%s address=%s%s%s",
+		 "no %s fabric for provider=%s domain=%s address=%s%s%s",
+		 !p->endpoint[0] ? "usable" :
+		 p->endpoint[0] == 'm' ? "connected" : "connectionless",
 		 p->provider[0] ? p->provider : "any", p->domain[0] ? p->domain : "any",
 		 p->address[0] ? p->address : "any", filter ? " with FI_PROVIDER=" : "",
 		 filter ? filter : "");
 }
 
-int dofi_fabric_choose(const struct dofi_params *params, struct dofi_fabric_choice *choice)
+/* Connected endpoints are preferred: libfabric manages them, and tells of their end. */
+static int fabric_find(const struct dofi_params *params, struct query *q, struct fi_info **info)
 {
-	const struct fi_info *best;
-	struct fi_info *list;
+	int ret = -FI_ENODATA;
+
+	if (params->address[0] && !address_is_local(params->address))
+		return ret;
+	*q = connected;
+	if (strcmp(params->endpoint, "rdm"))
+		ret = info_find(params, q, info);
+	if (ret == -FI_ENODATA && strcmp(params->endpoint, "msg"))
+		ret = rdm_find(params, q, info);
+	return ret;
+}
+
+/* Takes over @info, which answered @q. */
+static int choice_make(const struct dofi_params *params, const struct query *q,
+		       struct fi_info *info, struct dofi_fabric_choice *choice)
+{
 	int ret;
 
-	ret = params->address[0] && !address_is_local(params->address) ?
-		-FI_ENODATA : info_list(params, 0, &list);
+	*choice = (struct dofi_fabric_choice){
+		.info = info,
+		.rdm = q->type == FI_EP_RDM,
+		.quirk = quirk_of(info),
+		.cq_data = info->domain_attr->cq_data_size >= sizeof(uint64_t) &&
+			   !(info->mode & FI_RX_CQ_DATA),
+		/* a device has one domain for its own interface; software has no such tie */
+		.wildcard = !info->nic && !params->address[0] && !params->domain[0],
+	};
+	choice->placed = dofi_topo_place(info, &choice->place);
+	choose_rdma(choice, q);
+	ret = choice->rdm ? choose_rdm(params, choice) : 0;
+	if (ret)
+		dofi_fabric_release(choice);
+	return ret;
+}
+
+int dofi_fabric_choose(const struct dofi_params *params, struct dofi_fabric_choice *choice)
+{
+	struct fi_info *info;
+	struct query q;
+	int ret;
+
+	ret = fabric_find(params, &q, &info);
 	if (ret) {
-		log_nothing(params);
+		if (ret != -FI_EOPNOTSUPP)
+			log_nothing(params);
 		return ret;
 	}
-	best = info_best(list, params);
-	choice->info = best ? fi_dupinfo(best) : NULL;
-	fi_freeinfo(list);
-	if (!choice->info) {
-		log_nothing(params);
-		return best ? -FI_ENOMEM : -FI_ENODATA;
-	}
-	choice->quirk = dofi_quirk_of(choice->info->fabric_attr->prov_name);
-	choice->placed = dofi_topo_place(choice->info, &choice->place);
-	choice->mr_style = mr_style_set(choice->info);
-	choice->write_flags = write_flags(choice->info);
-	choice->zero_based = choice->mr_style == DOFI_MR_VIRTUAL && choice->quirk->takes_offset;
-	choice->scoped_keys = choice->mr_style == DOFI_MR_VIRTUAL &&
-			      choice->info->domain_attr->mr_key_size >= sizeof(uint64_t);
-	choice->cq_data = choice->info->domain_attr->cq_data_size >= sizeof(uint64_t) &&
-			  !(choice->info->mode & FI_RX_CQ_DATA);
-	/* a device has one domain for its own interface; a software fabric has no such tie */
-	choice->wildcard = !choice->info->nic && !params->address[0] && !params->domain[0];
-	return 0;
+	return choice_make(params, &q, info, choice);
+}
+
+int dofi_fabric_choose_local(struct dofi_fabric_choice *choice)
+{
+	const struct dofi_params local = { .provider = "shm", .endpoint = "rdm" };
+	struct fi_info *info;
+	struct query q;
+	int ret;
+
+	choice->info = NULL;
+	ret = fabric_find(&local, &q, &info);
+	if (!ret)
+		ret = choice_make(&local, &q, info, choice);
+	if (ret || (choice->shared_memory && choice->target_rdma))
+		return ret;
+	dofi_fabric_release(choice);
+	return -FI_ENODATA;
 }
 
 void dofi_fabric_release(struct dofi_fabric_choice *choice)
@@ -312,18 +491,18 @@ static bool listed(const char *names, const char *name)
 	return false;
 }
 
-void dofi_fabric_list(char *names, size_t size)
+void dofi_fabric_list(bool rdm, char *names, size_t size)
 {
 	const struct dofi_params any = { .provider = "" };
 	struct fi_info *list, *i;
 
 	names[0] = 0;
-	if (info_list(&any, 0, &list))
+	if (info_list(&any, rdm ? &connectionless : &connected, &list))
 		return;
 	for (i = list; i; i = i->next) {
 		size_t used = strlen(names);
 
-		if (info_rank(i, &any) && !listed(names, i->fabric_attr->prov_name))
+		if (is_usable(i) && !listed(names, i->fabric_attr->prov_name))
 			snprintf(names + used, size - used, "%s%s", used ? " " : "",
 				 i->fabric_attr->prov_name);
 	}
@@ -347,11 +526,6 @@ void dofi_info_address(const struct fi_info *info, struct sockaddr_storage *addr
 	in->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 }
 
-static uint64_t least(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
 /* What announces a message to an endpoint of an SRQ has less than that. */
 #define MIN_INJECT 20
 
@@ -359,22 +533,44 @@ void dofi_info_limits(const struct dofi_fabric_choice *choice, size_t cm_data_si
 		      struct dofi_limits *limits)
 {
 	const struct fi_info *info = choice->info;
-	size_t rdma_iov = info->tx_attr->iov_limit;
+	/* what we move by ourselves has as many segments as we like */
+	size_t tx_iov = choice->shared_memory ? MAX_IOV : info->tx_attr->iov_limit;
+	size_t rx_iov = choice->shared_memory ? MAX_IOV : info->rx_attr->iov_limit;
+	size_t rdma_iov = choice->target_rdma ? MAX_IOV : info->tx_attr->iov_limit;
+	bool announces = choice->rdm || info->tx_attr->inject_size >= MIN_INJECT;
 
 	*limits = (struct dofi_limits){
 		/* room to add an offset to any size without overflow */
 		.max_message_size = least(info->ep_attr->max_msg_size, INT64_MAX),
 		.max_rdma_size = least(info->ep_attr->max_msg_size, INT64_MAX),
-		.max_iov = least(MAX_IOV, least(info->tx_attr->iov_limit, info->rx_attr->iov_limit)),
+		.max_iov = least(MAX_IOV, least(tx_iov, rx_iov)),
 		.max_rdma_iov = least(MAX_IOV, rdma_iov),
 		.max_eps = least(info->domain_attr->ep_cnt ? info->domain_attr->ep_cnt : 8192, 65536),
 		.max_pzs = 1024,
 		.max_lmrs = least(info->domain_attr->mr_cnt ? info->domain_attr->mr_cnt : 65536, 65536),
-		.max_srqs = info->tx_attr->inject_size < MIN_INJECT ? 0 : 65536,
+		.max_srqs = announces ? 65536 : 0,
 		.inject_size = least(info->tx_attr->inject_size, UINT32_MAX),
 		.cm_data_size = cm_data_size,
 	};
 	if (limits->max_eps < 8192)
 		limits->max_eps = 8192; /* the count a software fabric names is no limit of it */
 	limits->max_srq_eps = limits->max_srqs ? limits->max_eps : 0;
+}
+
+static void lower(uint32_t *limit, uint32_t other)
+{
+	*limit = least(*limit, other);
+}
+
+void dofi_limits_lower(struct dofi_limits *limits, const struct dofi_limits *other)
+{
+	limits->max_message_size = least(limits->max_message_size, other->max_message_size);
+	limits->max_rdma_size = least(limits->max_rdma_size, other->max_rdma_size);
+	lower(&limits->max_iov, other->max_iov);
+	lower(&limits->max_rdma_iov, other->max_rdma_iov);
+	lower(&limits->max_eps, other->max_eps);
+	lower(&limits->max_pzs, other->max_pzs);
+	lower(&limits->max_lmrs, other->max_lmrs);
+	lower(&limits->max_srqs, other->max_srqs);
+	lower(&limits->max_srq_eps, other->max_srq_eps);
 }

@@ -3,6 +3,7 @@
 #ifndef DOFI_FAB_INFO_H
 #define DOFI_FAB_INFO_H
 
+#include "fab/params.h"
 #include "fab/topo.h"
 
 #include <rdma/fabric.h>
@@ -13,19 +14,6 @@
 
 /* The libfabric interface this code is written to; any newer library offers it too. */
 #define DOFI_FI_VERSION FI_VERSION(1, 17)
-
-/* ia_params of a dat.conf entry: `key=value` words. Empty means "any". */
-struct dofi_params {
-	char provider[64];
-	char domain[64];
-	char address[64];	/* numeric, of a local interface */
-};
-
-/*
- * Parses @text into @params. On a word that is no `key=value`, an unknown key or
- * an overlong value: -EINVAL and a sentence naming it in @why.
- */
-int dofi_params_parse(const char *text, struct dofi_params *params, char *why, size_t why_size);
 
 /* How remote memory is addressed and keyed on the chosen fabric. */
 enum dofi_mr_style {
@@ -39,11 +27,17 @@ struct dofi_quirk;
 struct dofi_fabric_choice {
 	struct fi_info *info;		/* with domain_attr->mr_mode as fi_domain needs it */
 	enum dofi_mr_style mr_style;
+	bool rdm;			/* endpoints are of no connection: fab/rdm.h */
+	bool shared_memory;		/* its peers are on this host: fab/shm.h */
+	bool target_rdma;		/* the target checks keys and moves bytes, not the fabric */
+	bool write_ordered;		/* a send does not overtake the writes before it */
+	size_t frame_size;		/* rdm: longest message that none sent later overtakes */
 	uint64_t write_flags;		/* make an RDMA write complete when it is in memory */
-	bool cq_data;			/* 64 bits of ours go along with messages and writes */
+	bool cq_data;			/* 64 bits of ours can go along with messages and writes */
 	bool wildcard;			/* listen on every interface, connect from any */
 	bool zero_based;		/* peers may count from the first byte of a registration */
 	bool scoped_keys;		/* a key may be of one connection: dofi_mr_fabric_key() */
+	bool also_granted;		/* peers get to memory on another fabric, too, by its keys */
 	const struct dofi_quirk *quirk;
 	struct dofi_place place;	/* of its device, if that is known */
 	bool placed;
@@ -54,10 +48,18 @@ struct dofi_fabric_choice {
  * asked for), or another negative errno of fi_getinfo.
  */
 int dofi_fabric_choose(const struct dofi_params *params, struct dofi_fabric_choice *choice);
+/*
+ * The fabric for peers on this host, if there is one by which the target's program moves the
+ * bytes. 0 or a negative errno, not logged, and @choice has no info.
+ */
+int dofi_fabric_choose_local(struct dofi_fabric_choice *choice);
 void dofi_fabric_release(struct dofi_fabric_choice *choice);
 
-/* Blank-separated names of the libfabric providers that dofi_fabric_choose could choose. */
-void dofi_fabric_list(char *names, size_t size);
+/*
+ * Blank-separated names of the libfabric providers that dofi_fabric_choose could choose, for
+ * connected or for connectionless endpoints.
+ */
+void dofi_fabric_list(bool rdm, char *names, size_t size);
 
 /* The address of the interface that @info stands for, 127.0.0.1 if it has none. */
 void dofi_info_address(const struct fi_info *info, struct sockaddr_storage *address);
@@ -79,5 +81,7 @@ struct dofi_limits {
 
 void dofi_info_limits(const struct dofi_fabric_choice *choice, size_t cm_data_size,
 		      struct dofi_limits *limits);
+/* To what the other fabric can do as well; what is not promised to programs stays. */
+void dofi_limits_lower(struct dofi_limits *limits, const struct dofi_limits *other);
 
 #endif

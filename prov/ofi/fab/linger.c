@@ -7,11 +7,13 @@
 #include "base/env.h"
 #include "base/log.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -30,6 +32,9 @@ struct dofi_linger {
 	int64_t moved;			/* when data was last seen to move, */
 	int left;			/* and what the peer had yet to take then */
 	TAILQ_ENTRY(dofi_linger) link;
+	size_t rest;			/* bytes that are not sent, the last ones of @data */
+	size_t size;
+	unsigned char data[];
 };
 
 static void linger_close(struct dofi_linger *l)
@@ -39,24 +44,38 @@ static void linger_close(struct dofi_linger *l)
 	free(l);
 }
 
+/* Sends of the rest what our kernel takes. A connection that is over needs none of it. */
+static void rest_send(struct dofi_linger *l)
+{
+	ssize_t n;
+
+	if (!l->rest)
+		return;
+	n = send(l->fd, l->data + l->size - l->rest, l->rest, MSG_DONTWAIT | MSG_NOSIGNAL);
+	if (n >= 0)
+		l->rest -= n;
+	else if (errno != EAGAIN && errno != EINTR)
+		l->rest = 0;
+}
+
 /* Whether the peer's kernel has yet to take something, if only the end itself; how much, in @left. */
-static bool is_unheard(int fd, int *left)
+static bool is_unheard(const struct dofi_linger *l, int *left)
 {
 	struct tcp_info info = { .tcpi_state = TCP_CLOSE };
 	socklen_t len = sizeof(info);
 
-	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) || ioctl(fd, SIOCOUTQ, left))
+	if (getsockopt(l->fd, IPPROTO_TCP, TCP_INFO, &info, &len) || ioctl(l->fd, SIOCOUTQ, left))
 		return false;
-	return info.tcpi_state == TCP_FIN_WAIT1 || info.tcpi_state == TCP_CLOSING ||
+	*left += (int)l->rest;
+	return l->rest || info.tcpi_state == TCP_FIN_WAIT1 || info.tcpi_state == TCP_CLOSING ||
 	       info.tcpi_state == TCP_LAST_ACK;
 }
 
-/* Ends the connection itself; a forked child may have the socket, too, and keep it open. */
-static void cut(struct dofi_linger *l)
+void dofi_linger_cut(int fd)
 {
 	const struct sockaddr none = { .sa_family = AF_UNSPEC };
 
-	if (connect(l->fd, &none, sizeof(none)))
+	if (connect(fd, &none, sizeof(none)))
 		dofi_log(DOFI_INFO, DOFI_CM, "a closed connection's peer cannot be told");
 }
 
@@ -66,9 +85,11 @@ static void look(struct dofi_timer *timer)
 	int64_t now = dofi_now(), patience = dofi_settings.linger_ms * MS, next;
 	int left;
 
+	rest_send(l);
 	/* the fabric may have closed it without a word */
-	shutdown(l->fd, SHUT_RDWR);
-	if (!is_unheard(l->fd, &left)) {
+	if (!l->rest)
+		shutdown(l->fd, SHUT_RDWR);
+	if (!is_unheard(l, &left)) {
 		linger_close(l);
 		return;
 	}
@@ -76,7 +97,7 @@ static void look(struct dofi_timer *timer)
 		l->left = left;
 		l->moved = now;
 	} else if (now - l->moved >= patience) {
-		cut(l);
+		dofi_linger_cut(l->fd);
 		linger_close(l);
 		return;
 	}
@@ -89,18 +110,26 @@ static void look(struct dofi_timer *timer)
 void dofi_linger_begin(struct dofi_progress *p, int fd)
 {
 	int own = fd >= 0 ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1;
-	struct dofi_linger *l;
 
-	if (own < 0)
-		return;
-	l = malloc(sizeof(*l));
+	if (own >= 0)
+		dofi_linger_adopt(p, own, NULL, 0);
+}
+
+void dofi_linger_adopt(struct dofi_progress *p, int fd, const void *rest, size_t size)
+{
+	struct dofi_linger *l = malloc(sizeof(*l) + size);
+
 	if (!l) {
-		close(own);
+		shutdown(fd, SHUT_RDWR);
+		close(fd);
 		return;
 	}
 	*l = (struct dofi_linger){
-		.timer.fire = look, .progress = p, .fd = own, .step = FIRST_STEP, .moved = dofi_now(),
+		.timer.fire = look, .progress = p, .fd = fd, .step = FIRST_STEP, .moved = dofi_now(),
+		.rest = size, .size = size,
 	};
+	if (size)
+		memcpy(l->data, rest, size);
 	TAILQ_INSERT_TAIL(&p->lingering, l, link);
 	dofi_timer_start(p, &l->timer, l->moved);
 }
@@ -112,6 +141,8 @@ void dofi_linger_end(struct dofi_progress *p)
 	struct dofi_linger *l;
 
 	while ((l = TAILQ_FIRST(&p->lingering))) {
+		rest_send(l);
+		shutdown(l->fd, SHUT_RDWR);
 		setsockopt(l->fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &patience, sizeof(patience));
 		dofi_timer_stop(p, &l->timer);
 		linger_close(l);

@@ -18,6 +18,15 @@
  */
 void dofi_linger_begin(struct dofi_progress *progress, int fd);
 
+/*
+ * Takes over @fd, a connection's socket, to send the @size bytes at @rest, which are copied, and then
+ * to end the connection in the same way. Without memory it ends at once. Progress thread only.
+ */
+void dofi_linger_adopt(struct dofi_progress *progress, int fd, const void *rest, size_t size);
+
+/* Resets the connection itself: a forked child may have its socket, too, and keep it open. */
+void dofi_linger_cut(int fd);
+
 /* Leaves all that still lingers to the kernel. Once the progress thread is gone. */
 void dofi_linger_end(struct dofi_progress *progress);
 

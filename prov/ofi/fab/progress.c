@@ -4,6 +4,7 @@
 #include "fab/progress.h"
 
 #include "base/clock.h"
+#include "base/env.h"
 #include "base/log.h"
 #include "fab/cq.h"
 #include "fab/linger.h"
@@ -40,6 +41,8 @@ static bool eq_take(struct dofi_progress *p, int ms)
 	uint32_t event;
 	ssize_t n;
 
+	if (!p->eq)
+		return false;
 	/* tcp and net (1.17) take it for the reason why a request is too short, and EAGAIN for none */
 	errno = 0;
 	n = ms ? fi_eq_sread(p->eq, &event, buf, sizeof(buf), ms, 0) :
@@ -164,11 +167,62 @@ static void epoll_failed(struct dofi_progress *p)
 
 static bool eq_arm(struct dofi_progress *p)
 {
-	struct fid *eq = &p->eq->fid;
+	struct fid *eq = p->eq ? &p->eq->fid : NULL;
 
 	if (!p->eq_armed)
-		p->eq_armed = fi_trywait(p->fabric, &eq, 1) == FI_SUCCESS;
+		p->eq_armed = !eq || fi_trywait(p->fabric, &eq, 1) == FI_SUCCESS;
 	return p->eq_armed;
+}
+
+static bool program_has_one(const struct dofi_progress *p)
+{
+	const struct dofi_cq *cq;
+
+	TAILQ_FOREACH(cq, &p->cqs, link)
+		if (cq->fd < 0 && !dofi_cq_relies_on_bell(cq))
+			return true;
+	return false;
+}
+
+#define NO_BELL_TICKS 4
+
+/*
+ * Before the thread sleeps on CQs that have no descriptor, when to wake if nothing happens. Peers
+ * are asked to ring first and the CQs looked at after that, so that nothing comes unnoticed in
+ * between. The peers of a program that polls are not asked: they would ring for what it finds by
+ * itself, and while the thread looks after its CQ it can after the others.
+ */
+static int64_t rest(struct dofi_progress *p, int64_t deadline)
+{
+	bool polled = program_has_one(p), relies = false, found = false;
+	int64_t look;
+	struct dofi_cq *cq;
+
+	TAILQ_FOREACH(cq, &p->cqs, link)
+		relies |= dofi_cq_relies_on_bell(cq);
+	if (!relies)
+		return deadline;
+	p->resting = !polled && p->ops->rest && p->ops->rest(p);
+	if (!p->resting) {
+		look = dofi_now() + dofi_settings.tick_us * 1000 * (polled ? 1 : NO_BELL_TICKS);
+		return look < deadline ? look : deadline;
+	}
+	TAILQ_FOREACH(cq, &p->cqs, link)
+		if (dofi_cq_relies_on_bell(cq))
+			found |= dofi_cq_drain(cq);
+	return found ? 0 : deadline;
+}
+
+static void rise(struct dofi_progress *p)
+{
+	struct dofi_cq *cq;
+
+	if (p->resting)
+		p->ops->rise(p);
+	p->resting = false;
+	TAILQ_FOREACH(cq, &p->cqs, link)
+		if (dofi_cq_relies_on_bell(cq))
+			cq->fired = true;
 }
 
 static void wait_for_something(struct dofi_progress *p, int64_t deadline)
@@ -178,11 +232,13 @@ static void wait_for_something(struct dofi_progress *p, int64_t deadline)
 
 	if (!eq_arm(p))
 		return;
+	deadline = rest(p, deadline);
 	dofi_fork_guard_rest(&p->fork_guard);
 	n = wait_until(p->epfd, ev, WAKEUPS, deadline);
 	dofi_fork_guard_work(&p->fork_guard);
 	if (n < 0)
 		epoll_failed(p);
+	rise(p);
 	p->eq_armed = n == 0;
 	p->eq_alone = n == 1 && ev[0].data.ptr == &p->eq_source;
 	for (i = 0; i < n; i++) {
@@ -239,11 +295,15 @@ static void *progress_run(void *arg)
 	return NULL;
 }
 
-static int eq_open(struct dofi_progress *p)
+/* Endpoints that do not connect have no events. */
+static int eq_open(struct dofi_progress *p, const struct fi_info *info)
 {
 	struct fi_eq_attr attr = { .size = 1024, .wait_obj = FI_WAIT_FD };
-	int ret = fi_eq_open(p->fabric, &attr, &p->eq, NULL);
+	int ret;
 
+	if (info->ep_attr->type != FI_EP_MSG)
+		return 0;
+	ret = fi_eq_open(p->fabric, &attr, &p->eq, NULL);
 	if (ret)
 		return ret;
 	ret = fi_control(&p->eq->fid, FI_GETWAIT, &p->eq_fd);
@@ -252,11 +312,10 @@ static int eq_open(struct dofi_progress *p)
 	return ret;
 }
 
-static int epoll_add(int epfd, int fd, struct dofi_source *source)
+static void eq_close(struct dofi_progress *p)
 {
-	struct epoll_event ev = { .events = EPOLLIN, .data.ptr = source };
-
-	return epoll_ctl(epfd, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
+	if (p->eq)
+		fi_close(&p->eq->fid);
 }
 
 static int epoll_open(struct dofi_progress *p)
@@ -273,9 +332,9 @@ static int epoll_open(struct dofi_progress *p)
 	}
 	p->doorbell_source.ready = doorbell_ready;
 	p->eq_source.ready = eq_ready;
-	ret = epoll_add(p->epfd, p->doorbell, &p->doorbell_source);
-	if (!ret)
-		ret = epoll_add(p->epfd, p->eq_fd, &p->eq_source);
+	ret = dofi_source_add(p, &p->doorbell_source, p->doorbell, EPOLLIN);
+	if (!ret && p->eq)
+		ret = dofi_source_add(p, &p->eq_source, p->eq_fd, EPOLLIN);
 	if (!ret)
 		return 0;
 	close(p->doorbell);
@@ -325,7 +384,7 @@ int dofi_progress_start(struct dofi_progress *p, const struct dofi_progress_ops 
 	ret = fi_fabric(info->fabric_attr, &p->fabric, NULL);
 	if (ret)
 		goto log;
-	ret = eq_open(p);
+	ret = eq_open(p, info);
 	if (ret)
 		goto close_fabric;
 	ret = epoll_open(p);
@@ -342,7 +401,7 @@ int dofi_progress_start(struct dofi_progress *p, const struct dofi_progress_ops 
 	close(p->doorbell);
 	close(p->epfd);
 close_eq:
-	fi_close(&p->eq->fid);
+	eq_close(p);
 close_fabric:
 	fi_close(&p->fabric->fid);
 log:
@@ -364,7 +423,7 @@ void dofi_progress_stop(struct dofi_progress *p)
 	dofi_fork_guard_remove(&p->fork_guard);
 	close(p->doorbell);
 	close(p->epfd);
-	fi_close(&p->eq->fid);
+	eq_close(p);
 	fi_close(&p->fabric->fid);
 	pthread_mutex_destroy(&p->lock);
 }
@@ -441,6 +500,29 @@ bool dofi_progress_on_thread(const struct dofi_progress *p)
 bool dofi_progress_orphaned(const struct dofi_progress *p)
 {
 	return p->owner != getpid();
+}
+
+static int source_set(struct dofi_progress *p, int op, int fd, struct dofi_source *source,
+		      uint32_t events)
+{
+	struct epoll_event ev = { .events = events, .data.ptr = source };
+
+	return epoll_ctl(p->epfd, op, fd, &ev) ? -errno : 0;
+}
+
+int dofi_source_add(struct dofi_progress *p, struct dofi_source *source, int fd, uint32_t events)
+{
+	return source_set(p, EPOLL_CTL_ADD, fd, source, events);
+}
+
+int dofi_source_change(struct dofi_progress *p, struct dofi_source *source, int fd, uint32_t events)
+{
+	return source_set(p, EPOLL_CTL_MOD, fd, source, events);
+}
+
+void dofi_source_remove(struct dofi_progress *p, int fd)
+{
+	source_set(p, EPOLL_CTL_DEL, fd, NULL, 0);
 }
 
 void dofi_timer_start(struct dofi_progress *p, struct dofi_timer *timer, int64_t at)

@@ -56,6 +56,8 @@ typedef void dofi_completed(const struct fi_cq_data_entry *entry, int err, struc
 /* What this layer calls upward. */
 struct dofi_progress_ops {
 	dofi_completed *completed;
+	/* Not all contexts are those of the program's operations. */
+	bool mixed;
 	/* A connection event of @len bytes. Progress thread, no lock held. */
 	void (*cm_event)(struct dofi_progress *progress, uint32_t event,
 			 struct fi_eq_cm_entry *entry, size_t len);
@@ -63,12 +65,26 @@ struct dofi_progress_ops {
 	void (*cm_error)(struct dofi_progress *progress, const struct fi_eq_err_entry *entry);
 	/* The fabric works no more, see dofi_progress_fail(). Progress thread, no lock held. */
 	void (*failed)(struct dofi_progress *progress, int err);
+	/*
+	 * After dofi_cq_want_sweep(), once a read has left nothing: time to try again what the
+	 * fabric did not take. Any thread, CQ lock held; must not block or call back. May be NULL.
+	 */
+	void (*swept)(struct dofi_cq *cq);
+	/*
+	 * The thread goes to sleep on CQs that have no descriptor. From here on peers must ring:
+	 * whoever sends after this was stored makes some descriptor of epoll's readable. The store
+	 * is sequentially consistent, for the CQs are looked at once more after it. False if nobody
+	 * rings; rise() is not called then. Progress thread, no lock held. NULL: nobody rings.
+	 */
+	bool (*rest)(struct dofi_progress *progress);
+	/* It is up again, peers need not ring. Progress thread, no lock held; NULL if rest is. */
+	void (*rise)(struct dofi_progress *progress);
 };
 
 struct dofi_progress {
 	const struct dofi_progress_ops *ops;
 	struct fid_fabric *fabric;
-	struct fid_eq *eq;
+	struct fid_eq *eq;		/* NULL where endpoints do not connect */
 	int eq_fd;
 	bool stale_signal;		/* see struct dofi_quirk */
 	bool silent_errors;		/* likewise */
@@ -93,6 +109,7 @@ struct dofi_progress {
 	int socket_hint;		/* where fab/watch.c begins to search */
 	bool eq_armed;			/* not read since fi_trywait() found it empty */
 	bool eq_alone;			/* epoll told of the event queue and of nothing else */
+	bool resting;			/* peers ring, see struct dofi_progress_ops */
 };
 
 int dofi_progress_start(struct dofi_progress *p, const struct dofi_progress_ops *ops,
@@ -129,6 +146,15 @@ bool dofi_progress_on_thread(const struct dofi_progress *p);
 
 /* Whether this process lost the thread by fork: nothing of the fabric may be touched. */
 bool dofi_progress_orphaned(const struct dofi_progress *p);
+
+/*
+ * @source is told, on the progress thread, while one of @events (EPOLLIN, ...) is true of @fd; of
+ * those that are not asked for: errors and the end. Once it is removed it may still be told until
+ * the next work runs. Any thread.
+ */
+int dofi_source_add(struct dofi_progress *p, struct dofi_source *source, int fd, uint32_t events);
+int dofi_source_change(struct dofi_progress *p, struct dofi_source *source, int fd, uint32_t events);
+void dofi_source_remove(struct dofi_progress *p, int fd);
 
 /* Progress thread only; @at as of dofi_now(). DOFI_NEVER starts nothing. */
 void dofi_timer_start(struct dofi_progress *p, struct dofi_timer *timer, int64_t at);

@@ -3,7 +3,15 @@
 
 #include "fab/quirks.h"
 
+#include <rdma/fabric.h>
+#include <stdlib.h>
 #include <string.h>
+
+/*
+ * Has room for 64 KiB and a head. What a frame costs is little beside its bytes then, and they are
+ * still in the cache when they are copied out of it.
+ */
+#define LONG_FRAME (65536 + 64)
 
 /*
  * The order of preference is a policy, not a fact that libfabric offers: it
@@ -11,39 +19,82 @@
  *
  * The offset of a registration is reserved in libfabric's text. Fabrics that look addresses
  * up in libfabric's own table have always added it to them (1.5 to 2.6).
+ *
+ * A layer over one fabric comes before the layer over any.
  */
 static const struct dofi_quirk quirks[] = {
 	{ .provider = "verbs", .rank = 1, .reason = "RDMA hardware" },
 	{ .provider = "tcp", .rank = 2, .blind_when_blocked = true, .needs_room = true,
-	  .takes_offset = true, .forgets_strangers = true,
+	  .takes_offset = true, .forgets_strangers = true, .rdm = true, .refusal_ends_all = true,
+	  .frame_size = LONG_FRAME,
 	  .reason = "the software fabric that is maintained; stops reading without a receive (1.17), "
 		    "and at one of no bytes (2.1); uses a passive endpoint that is closed for a "
 		    "connection without a request (libfabric pull request 12709)" },
 	{ .provider = "net", .rank = 3, .blind_when_blocked = true, .stale_signal = true,
-	  .takes_offset = true, .forgets_strangers = true,
+	  .takes_offset = true, .forgets_strangers = true, .rdm = true, .refusal_ends_all = true,
+	  .frame_size = LONG_FRAME,
 	  .reason = "libfabric 1.17's preview of the 2.x tcp provider; likewise, "
 		    "and its fi_trywait clears nothing (libfabric issue 8947)" },
 	{ .provider = "sockets", .rank = 4, .late_listen_error = true, .shutdown_closes = true,
 	  .takes_offset = true, .goes_on = true, .shutdown_overtakes = true, .loses_mark = true,
-	  .silent_errors = true,
+	  .silent_errors = true, .rdm = true,
 	  .reason = "deprecated; port in use is EINVAL from fi_listen (1.17, 2.6), "
 		    "ends by another socket than data (1.17), "
 		    "a connection outlives a refused write, "
 		    "a message that waits for a receive loses FI_REMOTE_CQ_DATA but not the data (1.17), "
 		    "wakes nobody for a failed completion (1.17), "
 		    "descriptors closed twice after fi_shutdown (1.17)" },
+	{ .provider = "efa", .rank = 1, .rdm = true, .frame_size = 4096,
+	  .reason = "RDMA hardware; messages of several packets end in any order" },
+	{ .provider = "shm", .rank = 5, .rdm = true, .shared_memory = true, .no_keys = true,
+	  .frame_injected = true, .frame_size = 4096, .max_peers = 256,
+	  .reason = "this host's memory; ignores keys, or an endpoint hangs at a bad one (1.17), "
+		    "and both processes do at a message above 4096 bytes that is too long for its "
+		    "receive (1.17, 2.6)" },
+	{ .provider = "tcp;ofi_rxm", .up_to = FI_VERSION(1, 17),
+	  .unless = { "FI_OFI_RXM_ENABLE_DYN_RBUF", "FI_OFI_RXM_ENABLE_DIRECT_SEND",
+		      "FI_OFI_RXM_ENABLE_PASSTHRU" },
+	  .rank = 6, .rdm = true, .refusal_ends_all = true,
+	  .frame_size = LONG_FRAME, .frame_variable = "FI_OFI_RXM_EAGER_LIMIT",
+	  .reason = "as over any fabric, below; but tcp of 1.17 (not of 2.1) sends and receives what "
+		    "is up to the layer's eager limit without a buffer, and nothing overtakes it" },
+	{ .provider = ";ofi_rxm", .rank = 6, .rdm = true, .refusal_ends_all = true,
+	  .frame_size = 4096, .frame_variable = "FI_OFI_RXM_BUFFER_SIZE",
+	  .reason = "a layer over connected endpoints, of which it makes another when one ends, and "
+		    "tells nobody what was lost; what does not fit a buffer of it is overtaken; "
+		    "lets peers read all that may be sent" },
+	{ .provider = ";ofi_rxd", .rank = 9, .refused = true,
+	  .reason = "a refused RDMA operation never ends, and its completion queue has no "
+		    "descriptor though it says so (1.17, 2.6)" },
 };
 
 #define N_QUIRKS (sizeof(quirks) / sizeof(quirks[0]))
 
 static const struct dofi_quirk unmeasured = { .provider = "", .rank = 9, .reason = "not measured" };
 
-const struct dofi_quirk *dofi_quirk_of(const char *provider)
+/* What a user sets may make a fabric another one: the row after it is for that. */
+static bool holds(const struct dofi_quirk *q)
 {
 	size_t i;
 
-	for (i = 0; i < N_QUIRKS; i++)
-		if (!strcmp(quirks[i].provider, provider))
+	if (q->up_to && !FI_VERSION_GE(q->up_to, fi_version()))
+		return false;
+	for (i = 0; i < DOFI_QUIRK_SETTINGS && q->unless[i]; i++)
+		if (getenv(q->unless[i]))
+			return false;
+	return true;
+}
+
+const struct dofi_quirk *dofi_quirk_of(const char *provider)
+{
+	const char *layer = strchr(provider, ';');
+	size_t i;
+
+	for (i = 0; i < N_QUIRKS; i++) {
+		const char *name = quirks[i].provider;
+
+		if ((!strcmp(name, provider) || (layer && !strcmp(name, layer))) && holds(&quirks[i]))
 			return &quirks[i];
+	}
 	return &unmeasured;
 }

@@ -4,9 +4,16 @@
 #define DOFI_FAB_QUIRKS_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Most settings of libfabric's that a row depends on. */
+#define DOFI_QUIRK_SETTINGS 3
 
 struct dofi_quirk {
-	const char *provider;	/* libfabric's provider name */
+	const char *provider;	/* libfabric's provider name, or of a layer from its ';' on */
+	uint32_t up_to;		/* the last version of libfabric that it is for; 0: all */
+	const char *unless[DOFI_QUIRK_SETTINGS]; /* nor is it, where the user has set one of these */
 	int rank;		/* the policy's preference, lowest first; 0 is never chosen by itself */
 	bool late_listen_error;	/* an address in use shows at fi_listen, as EINVAL */
 	bool blind_when_blocked; /* does not see the peer's end behind a message nobody receives */
@@ -20,6 +27,17 @@ struct dofi_quirk {
 	bool forgets_strangers;	/* closes a passive endpoint that connections still refer to: halfopen.h */
 	bool takes_offset;	/* adds a registration's offset to the addresses that peers name */
 	const char *reason;
+
+	/* of connectionless endpoints */
+	bool rdm;		/* they can be used */
+	bool refused;		/* never, even if named */
+	bool shared_memory;	/* of processes on one host: shm.h */
+	bool no_keys;		/* moves a peer's bytes without a look at the key */
+	bool refusal_ends_all;	/* a refused RDMA operation ends all that two endpoints have under way */
+	bool frame_injected;	/* only what can be injected is sure to end */
+	size_t frame_size;	/* what is longer is overtaken, or costs more than it saves; 0: unknown */
+	const char *frame_variable; /* in the environment, what the user made of that */
+	unsigned max_peers;	/* 0: no limit is known */
 };
 
 /* The row of @provider, or a row of defaults for a fabric nobody measured. */

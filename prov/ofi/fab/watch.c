@@ -3,13 +3,17 @@
 
 #include "fab/watch.h"
 
+#include "base/clock.h"
 #include "base/env.h"
+#include "base/log.h"
+#include "fab/linger.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <rdma/fi_cm.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -92,11 +96,12 @@ static int find_socket(struct dofi_progress *p, struct fid_ep *ep)
 
 #define KEEPALIVE_PROBES 6
 
-/* A host that is gone without a word answers none of so many probes, in as long again. */
-static void keep_alive(int fd)
+/* A host that is gone without a word answers none of up to so many probes, in as long again. */
+void dofi_watch_keep_alive(int fd)
 {
-	int idle = dofi_settings.keepalive_s, yes = 1, probes = KEEPALIVE_PROBES;
+	int idle = dofi_settings.keepalive_s, yes = 1;
 	int interval = (idle + KEEPALIVE_PROBES - 1) / KEEPALIVE_PROBES;
+	int probes = idle ? idle / interval : 0;
 
 	if (!idle)
 		return;
@@ -104,6 +109,41 @@ static void keep_alive(int fd)
 	setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof(interval));
 	setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof(probes));
 	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof(yes));
+}
+
+/*
+ * Whether the peer's system has yet to acknowledge something. One that is alive does so at once; if
+ * it has no room, as it reads nothing, it answers who asks for room.
+ */
+static bool owes(const struct tcp_info *info)
+{
+	return info->tcpi_unacked || info->tcpi_probes > 1;
+}
+
+static void look_again(struct dofi_watch *w)
+{
+	if (dofi_settings.keepalive_s)
+		dofi_timer_start(w->progress, &w->timer,
+				 dofi_now() + dofi_settings.keepalive_s * 1000000000LL);
+}
+
+/* From one look to the next nothing came from a peer that had to answer. */
+static void look(struct dofi_timer *timer)
+{
+	struct dofi_watch *w = (struct dofi_watch *)((char *)timer - offsetof(struct dofi_watch, timer));
+	const uint32_t period_ms = dofi_settings.keepalive_s * 1000;
+	struct tcp_info info = { .tcpi_unacked = 0 };
+	socklen_t len = sizeof(info);
+	const bool owed = w->owes;
+
+	getsockopt(w->fd, IPPROTO_TCP, TCP_INFO, &info, &len);
+	w->owes = owes(&info);
+	if (owed && w->owes && info.tcpi_last_ack_recv >= period_ms) {
+		dofi_log(DOFI_INFO, DOFI_CM, "a peer gives no sign of life");
+		dofi_linger_cut(w->fd);
+	} else {
+		look_again(w);
+	}
 }
 
 int dofi_watch_open(struct dofi_watch *w, struct dofi_progress *p, struct fid_ep *ep,
@@ -119,7 +159,11 @@ int dofi_watch_open(struct dofi_watch *w, struct dofi_progress *p, struct fid_ep
 		w->fd = -1;
 		return -errno;
 	}
-	keep_alive(w->fd);
+	dofi_watch_keep_alive(w->fd);
+	w->progress = p;
+	w->owes = false;
+	w->timer = (struct dofi_timer){ .fire = look };
+	look_again(w);
 	return 0;
 }
 
@@ -128,5 +172,6 @@ void dofi_watch_close(struct dofi_watch *w, struct dofi_progress *p)
 	if (w->fd < 0)
 		return;
 	epoll_ctl(p->epfd, EPOLL_CTL_DEL, w->fd, NULL);
+	dofi_timer_stop(p, &w->timer);
 	w->fd = -1;
 }

@@ -7,7 +7,9 @@
  * then a dead peer would stay connected for ever. The kernel knows: the watch
  * finds the endpoint's socket and lets epoll tell of the peer's end of it. It also has the kernel
  * ask a peer that is silent for DAT_OFI_KEEPALIVE_S for a sign of life: a host that lost its power
- * or its cable, or forgot the connection, does not end it otherwise.
+ * or its cable, or forgot the connection, does not end it otherwise. While something is under way to
+ * the peer the kernel does not ask, and goes on for a quarter of an hour; so the watch looks whether
+ * any of it is acknowledged.
  */
 #ifndef DOFI_FAB_WATCH_H
 #define DOFI_FAB_WATCH_H
@@ -15,10 +17,14 @@
 #include "fab/progress.h"
 
 #include <rdma/fi_endpoint.h>
+#include <stdbool.h>
 
 struct dofi_watch {
 	struct dofi_source source;	/* its ready() is called once, when the peer ended */
 	int fd;				/* the fabric's, not ours to close; -1 when not watching */
+	struct dofi_progress *progress;
+	struct dofi_timer timer;	/* to the next look */
+	bool owes;			/* at the last one the peer had yet to acknowledge something */
 };
 
 /*
@@ -27,6 +33,9 @@ struct dofi_watch {
  */
 int dofi_watch_open(struct dofi_watch *watch, struct dofi_progress *progress, struct fid_ep *ep,
 		    void (*ended)(struct dofi_source *source));
+/* Has the kernel ask the peer of @fd, a connected socket, as above. */
+void dofi_watch_keep_alive(int fd);
+
 /* Before the endpoint is closed. */
 void dofi_watch_close(struct dofi_watch *watch, struct dofi_progress *progress);
 

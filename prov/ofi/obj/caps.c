@@ -137,6 +137,8 @@ static const struct dofi_cap_states waiting = {
 #define OWN_FLAGS "all of it: every operation completes at the fabric"
 #define NO_VERSION "0: libfabric has it as text alone"
 #define NO_LIMIT "knows of no limit"
+#define OWN_IOV "8 where it moves the bytes itself"
+#define REQUEST_ADDRESS "fi_info.dest_addr of the request that came, or whence it came by TCP"
 #define OWN_SRQ "a queue of its own: peers send frames that tell of messages"
 
 const struct dofi_cap dofi_caps[] = {
@@ -165,7 +167,8 @@ const struct dofi_cap dofi_caps[] = {
 	IA(max_evd_qlen, MAX_EVD_QLEN, .most = 1 << 20, .adds = OWN_QUEUES),
 	IA(max_iov_segments_per_dto, MAX_IOV_SEGMENTS_PER_DTO,
 	   .most = DOFI_MAX_IOV, FROM(limits.max_iov),
-	   .source = "fi_info.tx_attr.iov_limit and rx_attr.iov_limit"),
+	   .source = "fi_info.tx_attr.iov_limit and rx_attr.iov_limit",
+	   .adds = OWN_IOV),
 	IA(max_lmrs, MAX_LMRS, .most = MAX_OBJECTS, FROM(limits.max_lmrs),
 	   .source = "fi_info.domain_attr.mr_cnt"),
 	IA(max_lmr_block_size, MAX_LMR_BLOCK_SIZE, .most = MAX_LENGTH, .adds = NO_LIMIT),
@@ -186,9 +189,11 @@ const struct dofi_cap dofi_caps[] = {
 	IA(max_recv_per_srq, MAX_RECV_PER_SRQ, .most = MAX_OBJECTS, FROM(limits.max_srqs),
 	   .source = "fi_info.tx_attr.inject_size", .adds = OWN_SRQ),
 	IA(max_iov_segments_per_rdma_read, MAX_IOV_SEGMENTS_PER_RDMA_READ,
-	   .most = DOFI_MAX_IOV, FROM(limits.max_rdma_iov), .source = "fi_info.tx_attr.iov_limit"),
+	   .most = DOFI_MAX_IOV, FROM(limits.max_rdma_iov), .source = "fi_info.tx_attr.iov_limit",
+	   .adds = OWN_IOV),
 	IA(max_iov_segments_per_rdma_write, MAX_IOV_SEGMENTS_PER_RDMA_WRITE,
-	   .most = DOFI_MAX_IOV, FROM(limits.max_rdma_iov), .source = "fi_info.tx_attr.iov_limit"),
+	   .most = DOFI_MAX_IOV, FROM(limits.max_rdma_iov), .source = "fi_info.tx_attr.iov_limit",
+	   .adds = OWN_IOV),
 	/* all endpoints may have their guaranteed number */
 	IA(max_rdma_read_in, MAX_RDMA_READ_IN, .most = MAX_READS * MAX_OBJECTS,
 	   .adds = SERVES_ALL),
@@ -236,7 +241,8 @@ const struct dofi_cap dofi_caps[] = {
 		 .source = "the entry in dat.conf",
 		 .adds = "locks its objects, whatever the entry says"),
 	PROVIDER(max_private_data_size, MAX_PRIVATE_DATA_SIZE, .most = ALL, FROM(max_private_data),
-		 .source = "fi_getopt(FI_OPT_CM_DATA_SIZE)", .adds = "a header, which is taken off it"),
+		 .source = "fi_getopt(FI_OPT_CM_DATA_SIZE)",
+		 .adds = "a header, which is taken off it; 240 bytes where connections are its own"),
 	PROVIDER(supports_multipath, SUPPORTS_MULTIPATH, IS(DAT_FALSE)),
 	PROVIDER(ep_creator, EP_CREATOR, IS(DAT_PSP_CREATES_EP_IFASKED)),
 	PROVIDER(pz_support, PZ_SUPPORT, IS(DAT_PZ_UNIQUE), .adds = "a fi_domain for each PZ"),
@@ -282,8 +288,8 @@ const struct dofi_cap dofi_caps[] = {
 	EP(local_ia_address_ptr, LOCAL_IA_ADDRESS_PTR, .source = "fi_info.src_addr"),
 	EP(local_port_qual, LOCAL_PORT_QUAL, .adds = "the qualifier that the request came to"),
 	EP(remote_ia_address_ptr, REMOTE_IA_ADDRESS_PTR,
-	   .source = "fi_info.dest_addr of the request that came"),
-	EP(remote_port_qual, REMOTE_PORT_QUAL, .source = "fi_info.dest_addr of the request that came",
+	   .source = REQUEST_ADDRESS),
+	EP(remote_port_qual, REMOTE_PORT_QUAL, .source = REQUEST_ADDRESS,
 	   .adds = "the qualifier that was asked for"),
 	EP(pz_handle, PZ_HANDLE, .when = &making, .source = "the fi_domain of the fi_endpoint"),
 	EP(recv_evd_handle, RECV_EVD_HANDLE, .when = &waiting, .adds = OWN_QUEUES),
@@ -291,7 +297,8 @@ const struct dofi_cap dofi_caps[] = {
 	EP(connect_evd_handle, CONNECT_EVD_HANDLE, .when = &waiting, .adds = OWN_QUEUES),
 	EP(srq_handle, SRQ_HANDLE, .adds = OWN_SRQ),
 	EP_ATTR(service_type, SERVICE_TYPE, IS(DAT_SERVICE_TYPE_RC), .when = &waiting,
-		.source = "fi_info.ep_attr.type, which is FI_EP_MSG"),
+		.source = "fi_info.ep_attr.type",
+		.adds = "connections of its own, where endpoints are FI_EP_RDM"),
 	EP_ATTR(max_message_size, MAX_MESSAGE_SIZE, .limit = DAT_IA_FIELD_IA_MAX_MESSAGE_SIZE,
 		.def = ALL, .zero_is_default = true, .when = &waiting,
 		.adds = "a check of each send"),

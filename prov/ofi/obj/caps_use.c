@@ -145,6 +145,18 @@ static void named_extension(struct dofi_ia *ia)
 }
 #endif
 
+/* How its transport is, which decides what the rows' values cost. */
+static void named_transport(struct dofi_ia *ia)
+{
+	named_add(ia, "OFI_ENDPOINT", ia->fabric.rdm ? "rdm" : "msg");
+	if (ia->local.info)
+		named_add(ia, "OFI_LOCAL", ia->local.info->fabric_attr->prov_name);
+	named_add(ia, "OFI_RDMA", ia->fabric.target_rdma ? "target" : "fabric");
+	named_add(ia, "OFI_WRITES_ORDERED", ia->fabric.write_ordered ? "TRUE" : "FALSE");
+	if (ia->frame_size[0])
+		named_add(ia, "OFI_FRAME_SIZE", ia->frame_size);
+}
+
 void dofi_caps_named_attrs(struct dofi_ia *ia)
 {
 	const struct fi_info *info = ia->fabric.info;
@@ -154,7 +166,9 @@ void dofi_caps_named_attrs(struct dofi_ia *ia)
 	ia->n_named = 0;
 	named_add(ia, "OFI_PROVIDER", info->fabric_attr->prov_name);
 	named_add(ia, "OFI_DOMAIN", info->domain_attr->name);
+	named_transport(ia);
 	named_add(ia, "OFI_FABRICS", ia->fabrics);
+	named_add(ia, "OFI_FABRICS_RDM", ia->rdm_fabrics);
 	named_add(ia, "OFI_LIBFABRIC", ia->version);
 	if (ia->node[0]) {
 		named_add(ia, "OFI_NUMA_NODE", ia->node);

@@ -22,7 +22,7 @@ static void cr_reject_on_thread(void *arg)
 {
 	struct reject_call *c = arg;
 
-	c->cr->obj.ia->xport->reject(c->cr, c->why, c->data, c->size);
+	c->cr->xport->reject(c->cr, c->why, c->data, c->size);
 }
 
 static void cr_free(struct dofi_cr *cr)
@@ -55,13 +55,6 @@ static DAT_PORT_QUAL port_of(const struct sockaddr_storage *address)
 	return ntohs(((const struct sockaddr_in *)address)->sin_port);
 }
 
-static void peer_of(const struct fi_info *info, struct sockaddr_storage *peer)
-{
-	memset(peer, 0, sizeof(*peer));
-	if (info->dest_addr && info->dest_addrlen <= sizeof(*peer))
-		memcpy(peer, info->dest_addr, info->dest_addrlen);
-}
-
 /* What a query of the EP tells of the peer. EP lock held. */
 static void show_peer(struct dofi_ep *ep, const struct dofi_cr *cr)
 {
@@ -79,15 +72,15 @@ static struct dofi_cr *cr_new(struct dofi_sp *sp, const struct dofi_arrival *a, 
 	atomic_store(&cr->obj.provided, true);
 	cr->conn_qual = sp->conn_qual;
 	cr->ep = ep;
-	cr->info = a->info;
-	cr->listener = a->listener;
+	cr->xport = a->xport ? a->xport : sp->obj.ia->xport;
+	cr->request = a->request;
 	cr->secret = a->secret;
 	cr->mailbox = a->mailbox;
 	cr->framed = a->framed;
 	cr->data_size = a->data_size;
 	if (a->data_size)
 		memcpy(cr->data, a->data, a->data_size);
-	peer_of(a->info, &cr->peer);
+	cr->peer = a->peer;
 	cr->peer_port = port_of(&cr->peer);
 	dofi_obj_publish(&cr->obj, DAT_HANDLE_TYPE_CR);
 	return cr;
@@ -184,12 +177,12 @@ DAT_RETURN dofi_cr_query(DAT_CR_HANDLE cr_handle, DAT_CR_PARAM_MASK mask, DAT_CR
 static void take_over(struct dofi_ep *ep, struct dofi_cr *cr)
 {
 	show_peer(ep, cr);
-	ep->accept_info = cr->info;
+	ep->xport = cr->xport;
+	ep->accepting = cr->request;
 	ep->mailbox = cr->mailbox;
-	ep->listener = cr->listener;
 	ep->peer_secret = cr->secret;
 	ep->framed = cr->framed;
-	cr->info = NULL;
+	cr->request = NULL;
 	/* if it was not the consumer's, it is now */
 	atomic_store(&ep->obj.provided, false);
 }
@@ -310,7 +303,7 @@ struct handoff_call {
 static void hand_off(struct dofi_cr *cr, struct dofi_sp *to)
 {
 	const struct dofi_arrival arrival = {
-		.info = cr->info, .listener = cr->listener, .secret = cr->secret,
+		.xport = cr->xport, .request = cr->request, .peer = cr->peer, .secret = cr->secret,
 		.mailbox = cr->mailbox, .framed = cr->framed,
 		.data = cr->data, .data_size = cr->data_size,
 	};
@@ -318,7 +311,7 @@ static void hand_off(struct dofi_cr *cr, struct dofi_sp *to)
 	if (cr->ep)
 		dofi_ep_pass_over(cr->ep);
 	if (dofi_cr_arrived(to, &arrival))
-		cr->obj.ia->xport->reject(cr, DOFI_REJECT_PROVIDER, NULL, 0);
+		cr->xport->reject(cr, DOFI_REJECT_PROVIDER, NULL, 0);
 }
 
 static void cr_handoff_on_thread(void *arg)

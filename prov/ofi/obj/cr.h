@@ -13,8 +13,8 @@ struct dofi_cr {
 	struct sockaddr_storage peer;
 	DAT_PORT_QUAL peer_port;
 	struct dofi_ep *ep;		/* that came with it, or NULL */
-	struct fi_info *info;		/* the fabric's part; NULL once taken over */
-	void *listener;			/* the transport's: what it came through */
+	const struct dofi_xport *xport;	/* that it came by */
+	void *request;			/* that transport's part; NULL once taken over */
 	uint32_t secret;		/* the peer's */
 	struct dofi_mailbox mailbox;
 	bool framed;			/* its sender receives from an SRQ */
@@ -29,8 +29,9 @@ static inline struct dofi_cr *dofi_cr_check(DAT_CR_HANDLE handle)
 
 /* What a transport knows of an arriving request. */
 struct dofi_arrival {
-	struct fi_info *info;
-	void *listener;
+	const struct dofi_xport *xport;	/* itself; NULL: the IA's */
+	void *request;			/* its own part of it, for dofi_xport.accept and reject */
+	struct sockaddr_storage peer;	/* its address and port, all zero if unknown */
 	uint32_t secret;
 	struct dofi_mailbox mailbox;
 	bool framed;

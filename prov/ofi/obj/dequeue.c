@@ -96,7 +96,7 @@ DAT_RETURN dofi_evd_dequeue(DAT_EVD_HANDLE evd_handle, DAT_EVENT *event)
 	if (!fid)
 		return dequeue_read(evd, event, cq, dofi_cq_read(cq));
 	n = dofi_cq_read_from(cq, fid);
-	if (n != 1)
+	if (n != 1 || cq->mixed)
 		return dequeue_read(evd, event, cq, n);
 	if (!dofi_plain_take(cq->entry, evd, event))
 		return dequeue_read(evd, event, cq, 1);

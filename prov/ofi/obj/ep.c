@@ -22,7 +22,7 @@ static void ep_ctor(void *obj)
 
 	pthread_mutex_init(&ep->lock, NULL);
 	ep->work.run = ep_work;
-	dofi_inbox_ctor(&ep->inbox);
+	dofi_ep_srq_ctor(&ep->srq_user);
 }
 
 struct dofi_pool dofi_ep_pool = DOFI_POOL_INIT("ep", struct dofi_ep, ep_ctor);
@@ -38,6 +38,13 @@ void dofi_ep_todo(struct dofi_ep *ep, unsigned what)
 {
 	ep->todo |= what;
 	dofi_progress_post(&ep->obj.ia->progress, &ep->work);
+}
+
+void dofi_ep_connect_again(struct dofi_ep *ep)
+{
+	pthread_mutex_lock(&ep->lock);
+	dofi_ep_todo(ep, DOFI_EP_CONNECT);
+	pthread_mutex_unlock(&ep->lock);
 }
 
 static void push_connection_event(struct dofi_ep *ep, DAT_EVENT_NUMBER number)
@@ -106,7 +113,8 @@ void dofi_ep_established(struct dofi_ep *ep, const void *data, size_t size)
 	struct dofi_ia *ia = ep->obj.ia;
 
 	dofi_timer_stop(&ia->progress, &ep->timer);
-	if (ia->fabric.quirk->blind_when_blocked &&
+	/* only a connection of the fabric's own has a socket */
+	if (!ep->xport->matches && ia->fabric.quirk->blind_when_blocked &&
 	    dofi_watch_open(&ep->watch, &ia->progress, ep->fid, peer_ended))
 		dofi_log(DOFI_INFO, DOFI_CM, "ep %p: its socket was not found", (void *)ep);
 	pthread_mutex_lock(&ep->lock);
@@ -121,7 +129,7 @@ void dofi_ep_established(struct dofi_ep *ep, const void *data, size_t size)
 		dofi_dto_watermarks(ep);
 	}
 	pthread_mutex_unlock(&ep->lock);
-	dofi_cq_kick(&ep->pz->domain.cq);
+	dofi_cq_kick(ep->cq);
 }
 
 void dofi_ep_end(struct dofi_ep *ep, DAT_EVENT_NUMBER event)
@@ -225,9 +233,10 @@ static void ep_close(void *arg)
 	if (may_lose_data(ep))
 		dofi_linger_begin(&ep->obj.ia->progress, ep->watch.fd);
 	dofi_watch_close(&ep->watch, &ep->obj.ia->progress);
-	ep->obj.ia->xport->close(ep);
+	ep->xport->close(ep);
 	end_scoped_grants(ep);
 	pthread_mutex_lock(&ep->lock);
+	ep->xport = ep->obj.ia->xport;
 	/* what an event asked for meanwhile: the EP may be freed before that work has its turn */
 	ep->todo = 0;
 	if (is_live(ep)) {
@@ -257,9 +266,9 @@ static void ep_work(struct dofi_work *work)
 		ep_close(ep);
 	} else if (todo & DOFI_EP_CONNECT) {
 		dofi_timer_start(&ep->obj.ia->progress, &ep->timer, ep->request.deadline);
-		ep->obj.ia->xport->connect(ep);
+		ep->xport->connect(ep);
 	} else if (todo & DOFI_EP_ACCEPT) {
-		ep->obj.ia->xport->accept(ep);
+		ep->xport->accept(ep);
 	}
 }
 
@@ -306,6 +315,8 @@ static void ep_reinit(struct dofi_ep *ep, DAT_EP_STATE first)
 	ep->inbox.arrived = false;
 	ep->sq = ep->rq = (struct dofi_queue){ .slots = NULL };
 	ep->state = first;
+	ep->xport = ep->obj.ia->xport;
+	ep->cq = NULL;
 	ep->reserved_by = NULL;
 	ep->fid = NULL;
 	ep->send = NULL;
@@ -323,8 +334,7 @@ static void ep_reinit(struct dofi_ep *ep, DAT_EP_STATE first)
 	ep->n_connect = ep->n_disconnect = 0;
 	ep->todo = 0;
 	ep->conn = NULL;
-	ep->accept_info = NULL;
-	ep->listener = NULL;
+	ep->accepting = NULL;
 	ep->timer = (struct dofi_timer){ .fire = ep_timeout };
 	ep->watch.fd = -1;
 	ep->peer_data_size = 0;
@@ -346,6 +356,8 @@ static DAT_RETURN ep_new(struct dofi_ia *ia, DAT_EP_STATE first, const struct do
 	ret = dofi_ep_parts_set(ep, parts);
 	if (ret)
 		goto free_ep;
+	if (ep->srq)
+		ep->soft_watermark = ep->attr.srq_soft_hw;
 	if (ep->srq && dofi_inbox_open(ep)) {
 		ret = -ENOMEM;
 		goto drop_parts;

@@ -5,6 +5,7 @@
 
 #include "fab/watch.h"
 #include "obj/ep_attr.h"
+#include "obj/ep_inbox.h"
 #include "obj/ep_post.h"
 #include "obj/ep_srq.h"
 #include "obj/ep_state.h"
@@ -43,11 +44,14 @@ struct dofi_ep {
 	struct dofi_pz *pz;		/* may be NULL, like the EVDs */
 	struct dofi_evd *recv_evd, *request_evd, *connect_evd;
 	struct dofi_srq *srq;		/* for good, or none */
+	struct dofi_srq_user srq_user;	/* its own lock */
 	DAT_EP_ATTR attr;
 
 	pthread_mutex_t lock;		/* the fields below */
 	DAT_EP_STATE state;
-	struct fid_ep *fid;		/* the open fabric endpoint, or NULL */
+	const struct dofi_xport *xport;	/* by which it reaches its peer, or is to; the IA's without one */
+	struct dofi_cq *cq;		/* where its operations complete; the zone's without a peer */
+	struct fid_ep *fid;		/* the fabric endpoint, its own or its zone's; NULL unless open */
 	bool closing;			/* it takes no more operations; they wait to be flushed */
 	bool graceful;			/* closes when the last request is done */
 	bool silent;			/* being freed: no more events */
@@ -71,7 +75,7 @@ struct dofi_ep {
 	unsigned todo;			/* DOFI_EP_CONNECT, ... */
 	DAT_EVENT_NUMBER end;		/* the event that will tell of the end */
 	struct dofi_work work;
-	struct dofi_inbox inbox;	/* with an SRQ: what it receives through */
+	struct dofi_inbox inbox;	/* with an SRQ, where the transport does not match */
 
 	struct dofi_ep **reserved_by;	/* where an RSP names this EP, or NULL; under the IA's lock */
 
@@ -79,8 +83,7 @@ struct dofi_ep {
 	struct dofi_request request;
 	void *conn;			/* the transport's state of the open endpoint */
 	unsigned attempt;		/* which of the qualifier's ports is being tried */
-	struct fi_info *accept_info;	/* of the request being accepted, */
-	void *listener;			/* and what it came through */
+	void *accepting;		/* the transport's part of the request being accepted */
 	struct dofi_timer timer;	/* of the attempt, then of a peer that ended unseen */
 	struct dofi_watch watch;
 	uint32_t received;		/* rq.head when the timer was started */
@@ -99,6 +102,12 @@ static inline struct dofi_ep *dofi_ep_check(DAT_EP_HANDLE handle)
 static inline DAT_RETURN dofi_ep_bad_state(const struct dofi_ep *ep)
 {
 	return DOFI_RET(DAT_INVALID_STATE, dofi_ep_state_row(ep->state)->error);
+}
+
+/* What the fabric knows the key of a request by. */
+static inline uint64_t dofi_ep_remote_key(const struct dofi_ep *ep, const struct dofi_dto *dto)
+{
+	return dofi_mr_fabric_key(dto->remote_key, ep->peer_secret);
 }
 
 /*
@@ -146,6 +155,8 @@ void dofi_ep_request_done(struct dofi_ep *ep);
 
 /* Queues work for the progress thread. EP lock held. */
 void dofi_ep_todo(struct dofi_ep *ep, unsigned what);
+/* Its attempt begins anew, at what ep->xport and ep->attempt are now. No lock held. */
+void dofi_ep_connect_again(struct dofi_ep *ep);
 
 DAT_RETURN dofi_ep_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
 			  DAT_EVD_HANDLE recv_evd, DAT_EVD_HANDLE request_evd,

@@ -52,16 +52,16 @@ static void parts_put(const struct dofi_ep_parts *parts)
 		dofi_obj_put(&parts->pz->obj);
 }
 
-/* The EVDs of completions poll the zone's CQ from now on, or no more. */
-static void feeds(const struct dofi_ep_parts *parts,
+/* The EVDs of completions poll @cq, which may be NULL, from now on, or no more. */
+static void feeds(const struct dofi_ep_parts *parts, struct dofi_cq *cq,
 		  void (*change)(struct dofi_evd *evd, struct dofi_cq *cq))
 {
-	if (!parts->pz)
+	if (!cq)
 		return;
 	if (parts->recv_evd)
-		change(parts->recv_evd, &parts->pz->domain.cq);
+		change(parts->recv_evd, cq);
 	if (parts->request_evd)
-		change(parts->request_evd, &parts->pz->domain.cq);
+		change(parts->request_evd, cq);
 }
 
 static struct dofi_ep_parts parts_of(const struct dofi_ep *ep)
@@ -139,9 +139,29 @@ static bool solicits(const struct dofi_ep *ep, const DAT_EP_ATTR *a)
 	       ep->obj.ia->fabric.cq_data;
 }
 
+/* Where its operations complete if its zone is @pz. */
+static struct dofi_cq *cq_with(const struct dofi_ep *ep, struct dofi_pz *pz)
+{
+	if (pz && pz == ep->pz)
+		return ep->cq;
+	return pz ? &pz->domain.cq : NULL;
+}
+
+void dofi_ep_set_cq(struct dofi_ep *ep, struct dofi_cq *cq)
+{
+	const struct dofi_ep_parts parts = parts_of(ep);
+
+	if (cq == ep->cq)
+		return;
+	feeds(&parts, ep->cq, dofi_evd_feed_put);
+	feeds(&parts, cq, dofi_evd_feed_get);
+	ep->cq = cq;
+}
+
 int dofi_ep_parts_set(struct dofi_ep *ep, const struct dofi_ep_parts *parts)
 {
 	const struct dofi_ep_parts old = parts_of(ep);
+	struct dofi_cq *cq = cq_with(ep, parts->pz);
 	struct queues next;
 	int ret = queues_make(ep, &parts->attr, &next);
 
@@ -156,12 +176,13 @@ int dofi_ep_parts_set(struct dofi_ep *ep, const struct dofi_ep_parts *parts)
 	dofi_queue_replace(&ep->rq, &next.rq);
 	/* what stays is never unused in between; and an EVD has few places for CQs to poll */
 	parts_get(parts);
-	feeds(&old, dofi_evd_feed_put);
-	feeds(parts, dofi_evd_feed_get);
+	feeds(&old, ep->cq, dofi_evd_feed_put);
+	feeds(parts, cq, dofi_evd_feed_get);
 	parts_put(&old);
 	if (old.pz && old.pz != parts->pz)
 		dofi_queue_rezone(&ep->rq, old.pz->id, parts->pz->id);
 	ep->pz = parts->pz;
+	ep->cq = cq;
 	ep->recv_evd = parts->recv_evd;
 	ep->request_evd = parts->request_evd;
 	ep->connect_evd = parts->connect_evd;
@@ -176,7 +197,7 @@ void dofi_ep_parts_drop(struct dofi_ep *ep)
 	static const struct dofi_ep_parts none;
 	const struct dofi_ep_parts parts = parts_of(ep);
 
-	feeds(&parts, dofi_evd_feed_put);
+	feeds(&parts, ep->cq, dofi_evd_feed_put);
 	streams_swap(&parts, &none);
 	parts_put(&parts);
 	dofi_queue_fini(&ep->sq);

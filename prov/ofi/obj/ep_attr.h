@@ -23,12 +23,17 @@ bool dofi_ep_evd(struct dofi_ia *ia, DAT_EVD_HANDLE handle, DAT_EVD_FLAGS flag,
 
 /*
  * Makes @ep consist of @parts in place of what it had, if anything; posted receives stay.
- * Counts it at everything it uses, and lets its EVDs poll its zone's CQ. 0, or nothing has
+ * Counts it at everything it uses, and lets its EVDs poll its CQ. 0, or nothing has
  * changed: -ENOMEM, or -EINVAL when completions cannot notify as @parts have it, because of
  * what else goes to their EVDs, or of the fabric. EP lock held, or the EP not yet published;
  * nothing at the fabric.
  */
 int dofi_ep_parts_set(struct dofi_ep *ep, const struct dofi_ep_parts *parts);
+/*
+ * Its operations complete at @cq, of its zone, from now on, and its EVDs poll that. EP lock held;
+ * nothing at the fabric.
+ */
+void dofi_ep_set_cq(struct dofi_ep *ep, struct dofi_cq *cq);
 /* Gives everything back. */
 void dofi_ep_parts_drop(struct dofi_ep *ep);
 

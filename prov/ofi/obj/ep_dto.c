@@ -264,8 +264,10 @@ void dofi_dto_flush(struct dofi_ep *ep)
 {
 	queue_flush(ep, &ep->sq);
 	queue_flush(ep, &ep->rq);
-	if (ep->srq)
+	if (ep->srq) {
+		dofi_srq_leave(ep->srq, &ep->srq_user);
 		dofi_inbox_clear(ep);
+	}
 	ep->reads = ep->atomics = 0;
 }
 
@@ -369,7 +371,7 @@ static inline int receive(struct dofi_ep *ep, struct dofi_dto *dto,
 	if (__builtin_expect(entry->len && !dto->n_iov, 0))
 		return FI_ETRUNC;	/* a transport may give a byte of room */
 	dto->length = entry->len;
-	if (__builtin_expect(dto->flags & DOFI_DTO_SHARED, 0))
+	if (__builtin_expect(dto->flags & (DOFI_DTO_SHARED | DOFI_DTO_MATCHED), 0))
 		return dofi_dto_received(ep, dto);
 	if (__builtin_expect(arrived != NULL, 0)) {
 		err = receive_more(ep, dto, arrived);

@@ -92,8 +92,12 @@ struct dofi_dto {
 			uint64_t operand;	/* of an atomic: what is added, or stored, */
 			uint64_t compare;	/* and what must be there for that */
 		};
-		uint64_t beside;	/* of an SRQ's receive: what came with its message */
-		uint32_t local_key;	/* of a read to an RMR */
+		uint64_t beside;	/* of a receive SHARED or MATCHED: what came with its message */
+		uint32_t local_key;	/* of a read to an RMR, before it is a read */
+		struct {
+			uint64_t asked;		/* of RDMA in parts: bytes that the peer was asked for, */
+			uint64_t got;		/* and that it read for us */
+		};
 	};
 	void **desc;			/* one per segment, behind the segments */
 	struct iovec iov[];
@@ -108,6 +112,12 @@ struct dofi_dto {
 
 /* In flags: a receive that was posted to an SRQ. */
 #define DOFI_DTO_SHARED 0x40
+
+/*
+ * In flags: a receive to which the transport itself matched a message, and set beside. Of a
+ * request the bit is DAT_COMPLETION_LMR_INVALIDATE_FENCE_FLAG.
+ */
+#define DOFI_DTO_MATCHED 0x20
 
 #define DOFI_DTO_GENERATIONS 64		/* slots are aligned to as many bytes */
 
@@ -155,7 +165,10 @@ void dofi_arrived_read(struct dofi_arrived *arrived, uint64_t beside, uint64_t l
 void dofi_dto_complete_as(const struct fi_cq_data_entry *entry, const struct dofi_arrived *arrived,
 			  struct dofi_sink *sink);
 
-/* An SRQ's receive ended well: what came beside its message is done. A positive error if not so. */
+/*
+ * A receive whose beside is valid ended well: what came beside its message is done. A positive
+ * error if not so.
+ */
 int dofi_dto_received(struct dofi_ep *ep, struct dofi_dto *dto);
 
 /* Ends a request that the transport keeps track of itself; a positive @err. EP lock held. */

@@ -224,7 +224,7 @@ static DOFI_INTO_CALLER DAT_RETURN fill(struct dofi_ep *ep, struct dofi_dto *dto
  */
 static __attribute__((noinline)) void make_room(struct dofi_ep *ep)
 {
-	struct dofi_cq *cq = ep->sq.open ? &ep->pz->domain.cq : NULL;
+	struct dofi_cq *cq = ep->sq.open ? ep->cq : NULL;
 
 	if (!cq)
 		return;
@@ -279,6 +279,23 @@ static __attribute__((noinline)) const struct dofi_lmr *lmr_change(struct dofi_e
 	return lmr ? (ep->lmr = lmr) : &dofi_lmr_none;
 }
 
+/* A plain send is the fabric's. */
+static DOFI_INTO_CALLER void plain_sent(struct dofi_ep *ep, const struct dofi_dto *dto)
+{
+	ep->sq.tail++;
+	ep->sq.next++;
+	dofi_tally_add(&ep->posted[DOFI_DTO_SEND], dto->length);
+	dofi_cq_used(ep->cq);
+}
+
+/* Of which nothing more will be heard. */
+static __attribute__((noinline)) bool plain_done(struct dofi_ep *ep, struct dofi_dto *dto)
+{
+	plain_sent(ep, dto);
+	dofi_dto_end(ep, dto, 0, NULL);
+	return true;
+}
+
 /*
  * The commonest post: a message of one segment, of which nothing is said but that it be sent,
  * through a connection on which nothing is unusual and nothing waits. What its slot needs in
@@ -291,6 +308,7 @@ static DOFI_INTO_CALLER bool send_plain(struct dofi_ep *ep, const DAT_LMR_TRIPLE
 	const struct dofi_lmr *lmr = ep->lmr;
 	struct dofi_queue *q = &ep->sq;
 	struct dofi_dto *dto;
+	ssize_t ret;
 
 	if (dofi_queue_full(q))
 		return false;
@@ -311,13 +329,11 @@ static DOFI_INTO_CALLER bool send_plain(struct dofi_ep *ep, const DAT_LMR_TRIPLE
 	dto->done = dto->announced = false;
 	dto->cookie = cookie.as_64;
 	dto->length = s->segment_length;
-	if (ep->send(ep, dofi_lmr_memory(lmr, s->virtual_address), s->segment_length, lmr->desc,
-		     dofi_dto_context(dto)))
-		return false;
-	q->tail++;
-	q->next++;
-	dofi_tally_add(&ep->posted[DOFI_DTO_SEND], s->segment_length);
-	dofi_cq_used(&ep->pz->domain.cq);
+	ret = ep->send(ep, dofi_lmr_memory(lmr, s->virtual_address), s->segment_length, lmr->desc,
+		       dofi_dto_context(dto));
+	if (__builtin_expect(ret, 0))
+		return ret == DOFI_DONE && plain_done(ep, dto);
+	plain_sent(ep, dto);
 	return true;
 }
 
@@ -531,14 +547,24 @@ void dofi_dto_watermarks(struct dofi_ep *ep)
 		depth_limit(&ep->rq, ep->hard_watermark);
 }
 
+/* A watermark is passed, or a message waits for the receive that was posted. */
+static __attribute__((noinline)) void receive_posted(struct dofi_ep *ep, bool marked)
+{
+	if (marked)
+		dofi_dto_watermarks(ep);
+	if (ep->owes)
+		ep->xport->resume(ep);
+}
+
 /* Receives may be posted in every state; they wait here until there is a connection. */
 DAT_RETURN dofi_ep_post_recv(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
 			     DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
 {
 	struct dofi_ep *ep = dofi_ep_check(ep_handle);
 	const struct dofi_post p = { .n = n, .iov = iov, .cookie = cookie, .flags = flags };
+	struct dofi_cq *first = NULL;	/* where it is the only one */
 	struct dofi_dto *dto;
-	bool first = false, marked = false;
+	bool marked = false;
 	DAT_RETURN ret;
 
 	if (!ep)
@@ -561,16 +587,17 @@ DAT_RETURN dofi_ep_post_recv(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPL
 		ret = DOFI_NO_RESOURCE(TEP);
 	} else {
 		ret = fill(ep, dto, DOFI_DTO_RECV, &p);
-		first = !ret && ep->rq.open && ep->rq.head == ep->rq.tail;
+		if (!ret && ep->rq.open && ep->rq.head == ep->rq.tail)
+			first = ep->cq;
 		if (!ret) {
 			dofi_tally_add(&ep->posted[DOFI_DTO_RECV], dto->length);
 			dofi_queue_commit(ep, &ep->rq, dto, DOFI_DTO_RECV);
 		}
 	}
-	if (__builtin_expect(marked, 0))
-		dofi_dto_watermarks(ep);
+	if (__builtin_expect(marked | ep->owes, 0))
+		receive_posted(ep, marked);
 	pthread_mutex_unlock(&ep->lock);
 	if (first)
-		dofi_cq_kick(&ep->pz->domain.cq);
+		dofi_cq_kick(first);
 	return ret;
 }

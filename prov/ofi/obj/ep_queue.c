@@ -182,6 +182,14 @@ static __attribute__((noinline)) void special_execute(struct dofi_ep *ep, struct
 /* What is not the fabric's, or not yet. */
 #define OURS (1u << DOFI_DTO_BIND | 1u << DOFI_DTO_READ_TO_RMR)
 
+/* Nothing more comes of @dto from the fabric: it failed, or is done. */
+static __attribute__((noinline)) void ended(struct dofi_ep *ep, struct dofi_dto *dto, int ret)
+{
+	dofi_dto_finish(ep, dto, ret == DOFI_DONE ? 0 : -ret);
+	if (ret == DOFI_DONE)
+		dofi_dto_retire(ep, NULL);
+}
+
 /* Hands @dto, which is the next, to the fabric. False if that has no room for it now. */
 static DOFI_INTO_CALLER bool submit(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *dto,
 				    uint8_t kind)
@@ -189,7 +197,7 @@ static DOFI_INTO_CALLER bool submit(struct dofi_ep *ep, struct dofi_queue *q, st
 	int ret;
 
 	dto->at_fabric = true;
-	ret = ep->obj.ia->xport->submit(ep, dto);
+	ret = ep->xport->submit(ep, dto);
 	if (__builtin_expect(ret == -FI_EAGAIN, 0)) {
 		dto->at_fabric = dto->parts;
 		return false;
@@ -197,7 +205,7 @@ static DOFI_INTO_CALLER bool submit(struct dofi_ep *ep, struct dofi_queue *q, st
 	q->next++;
 	ep->reads += dofi_dto_is(kind, DOFI_DTO_READS);
 	if (__builtin_expect(ret, 0))
-		dofi_dto_finish(ep, dto, -ret);
+		ended(ep, dto, ret);
 	return true;
 }
 
@@ -212,7 +220,7 @@ static void plain_renew(struct dofi_ep *ep)
 	const bool plain = ep->sq.open && ep->state == DAT_EP_STATE_CONNECTED && !ep->framed &&
 			   !waits(&ep->sq) && !waits(&ep->rq) && !ep->owes;
 
-	ep->send = plain ? ep->obj.ia->xport->send : NULL;
+	ep->send = plain ? ep->xport->send : NULL;
 	if (!ep->send)
 		ep->lmr = &dofi_lmr_none;	/* so that the LMR alone tells */
 }
@@ -249,7 +257,7 @@ void dofi_queue_commit(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto
 			dofi_dto_flush(ep);
 		return;
 	}
-	dofi_cq_used(&ep->pz->domain.cq);
+	dofi_cq_used(ep->cq);
 	/* nothing is before it, and there is nothing that it might have to wait for */
 	if (__builtin_expect(kind >= DOFI_DTO_BIND || !first || ep->reads, 0))
 		dofi_queue_pump(ep, q);
@@ -264,7 +272,7 @@ void dofi_dto_pump(struct dofi_ep *ep)
 	if (__builtin_expect(ep->srq != NULL, 0))
 		dofi_inbox_listen(ep);
 	if (__builtin_expect(ep->owes, 0))
-		ep->obj.ia->xport->resume(ep);
+		ep->xport->resume(ep);
 }
 
 /*

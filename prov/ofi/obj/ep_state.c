@@ -52,3 +52,13 @@ void dofi_ep_state_set(struct dofi_ep *ep, DAT_EP_STATE next)
 	ep->state = next;
 	dofi_ep_gate(ep);
 }
+
+DAT_EP_STATE dofi_ep_state_now(struct dofi_ep *ep)
+{
+	DAT_EP_STATE state;
+
+	pthread_mutex_lock(&ep->lock);
+	state = ep->state;
+	pthread_mutex_unlock(&ep->lock);
+	return state;
+}

@@ -32,4 +32,7 @@ static inline const struct dofi_ep_state *dofi_ep_state_row(DAT_EP_STATE state)
 /* Moves @ep to @next, which its table must allow. EP lock held. */
 void dofi_ep_state_set(struct dofi_ep *ep, DAT_EP_STATE next);
 
+/* Takes the EP's lock to look. */
+DAT_EP_STATE dofi_ep_state_now(struct dofi_ep *ep);
+
 #endif

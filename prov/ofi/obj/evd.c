@@ -114,6 +114,15 @@ void dofi_async_error(struct dofi_ia *ia, DAT_EVENT_NUMBER number, DAT_HANDLE ha
 	dofi_async_event(ia, number, handle, reason);
 }
 
+void dofi_async_ia_failed(struct dofi_progress *progress, int err)
+{
+	struct dofi_ia *ia = dofi_ia_of(progress);
+
+	(void)err;
+	dofi_async_error(ia, DAT_ASYNC_ERROR_IA_CATASTROPHIC, dofi_ia_export(ia),
+			 DAT_IA_CATASTROPHIC_ERROR);
+}
+
 static uint32_t count_shared(struct dofi_evd *evd, uint32_t id)
 {
 	uint32_t i, n = 0, count;
@@ -162,7 +171,9 @@ void dofi_evd_route(struct dofi_evd *evd)
 		only = atomic_load(&evd->feed[i]);
 		n++;
 	}
-	evd->only_feed = n == 1 && !evd->cno && !evd->waiting ? only : NULL;
+	if (evd->cno || evd->waiting)
+		n = 0;
+	evd->only_feed = n == 1 ? only : NULL;
 	dofi_evd_set_count(evd, atomic_load(&evd->count));
 }
 

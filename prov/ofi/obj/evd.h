@@ -137,6 +137,11 @@ void dofi_async_event(struct dofi_ia *ia, DAT_EVENT_NUMBER number, DAT_HANDLE ha
 		      DAT_COUNT reason);
 void dofi_async_error(struct dofi_ia *ia, DAT_EVENT_NUMBER number, DAT_HANDLE handle,
 		      DAT_COUNT reason);
+/*
+ * Of the IA whose progress thread this is, as dofi_progress_ops.failed: connections may end without
+ * an event from here on, and operations not complete.
+ */
+void dofi_async_ia_failed(struct dofi_progress *progress, int err);
 
 /*
  * A stream of events, and when its events wake a waiter or trigger a CNO: always

@@ -3,6 +3,7 @@
 
 #include "obj/ia.h"
 
+#include "base/env.h"
 #include "base/log.h"
 #include "obj/caps.h"
 #include "obj/xport.h"
@@ -94,7 +95,7 @@ static int pep_open(struct dofi_ia *ia, struct fid_pep **pep)
 	return ret;
 }
 
-static size_t cm_data_size(struct dofi_ia *ia)
+static size_t fabric_data_size(struct dofi_ia *ia)
 {
 	struct fid_pep *pep;
 	size_t size = 0, len = sizeof(size);
@@ -110,16 +111,28 @@ static size_t cm_data_size(struct dofi_ia *ia)
 	return ret ? 0 : size;
 }
 
+/* Without it all peers are reached by the fabric. */
+static void local_drop(struct dofi_ia *ia)
+{
+	if (ia->local.info)
+		dofi_fabric_release(&ia->local);
+	ia->fabric.also_granted = false;
+}
+
 struct init_call {
 	struct dofi_ia *ia;
+	const struct dofi_xports *xports;
 	int ret;
 };
 
 static void ia_init_on_thread(void *arg)
 {
 	struct init_call *c = arg;
+	struct dofi_ia *ia = c->ia;
 
-	c->ret = c->ia->xport->ia_init(c->ia);
+	c->ret = ia->xport->ia_init(ia);
+	if (!c->ret && ia->local.info && c->xports->add_local(ia))
+		local_drop(ia);
 }
 
 static void ia_reset(struct dofi_ia *ia)
@@ -130,7 +143,7 @@ static void ia_reset(struct dofi_ia *ia)
 	ia->obj.context = (DAT_CONTEXT){ .as_64 = 0 };
 	ia->async_evd = NULL;
 	ia->async_evd_owned = ia->async_evd_shared = false;
-	ia->xport_ia = NULL;
+	ia->xport_ia = ia->local_ia = NULL;
 	dofi_tell_init(&ia->tell);
 	memset(&ia->count, 0, sizeof(ia->count));
 	memset(ia->made, 0, sizeof(ia->made));
@@ -143,39 +156,85 @@ static void ia_reset(struct dofi_ia *ia)
 	}
 }
 
+/* What both fabrics can do is promised, for who connects does not know which it will be. */
+static void limits_find(struct dofi_ia *ia)
+{
+	const size_t own = ia->xport->cm_data_size;
+	struct dofi_limits local;
+
+	dofi_info_limits(&ia->fabric, own ? own : fabric_data_size(ia), &ia->limits);
+	if (!ia->local.info)
+		return;
+	dofi_info_limits(&ia->local, 0, &local);
+	dofi_limits_lower(&ia->limits, &local);
+}
+
+static void frame_size_render(struct dofi_ia *ia)
+{
+	ia->frame_size[0] = 0;
+	if (ia->fabric.rdm)
+		snprintf(ia->frame_size, sizeof(ia->frame_size), "%zu", ia->fabric.frame_size);
+}
+
 /* Everything that follows from the chosen fabric. */
 static void ia_describe(struct dofi_ia *ia)
 {
-	dofi_info_limits(&ia->fabric, cm_data_size(ia), &ia->limits);
+	limits_find(ia);
 	ia->max_private_data = (DAT_COUNT)(ia->limits.cm_data_size - ia->xport->header_size);
 	dofi_info_address(ia->fabric.info, &ia->address);
-	dofi_fabric_list(ia->fabrics, sizeof(ia->fabrics));
+	dofi_fabric_list(false, ia->fabrics, sizeof(ia->fabrics));
+	dofi_fabric_list(true, ia->rdm_fabrics, sizeof(ia->rdm_fabrics));
+	frame_size_render(ia);
 	version_render(ia->version, sizeof(ia->version));
 	place_render(ia);
-	dofi_caps_named_attrs(ia);
+}
+
+/* An address is one of several that this host has: there may be another IA at each. */
+static bool names_something(const struct dofi_params *p)
+{
+	return p->provider[0] || p->domain[0] || p->address[0] || p->endpoint[0];
+}
+
+static int fabrics_choose(struct dofi_ia *ia, const struct dofi_params *params,
+			  const struct dofi_xports *xports)
+{
+	int ret = dofi_fabric_choose(params, &ia->fabric);
+
+	ia->local.info = NULL;
+	if (ret)
+		return ret;
+	ia->xport = ia->fabric.rdm ? xports->connectionless : xports->connected;
+	if (!ia->fabric.rdm && xports->add_local && dofi_settings.local && !names_something(params))
+		ia->fabric.also_granted = !dofi_fabric_choose_local(&ia->local);
+	return 0;
+}
+
+static void fabrics_release(struct dofi_ia *ia)
+{
+	local_drop(ia);
+	dofi_fabric_release(&ia->fabric);
 }
 
 int dofi_ia_open(const DAT_PROVIDER *provider, const struct dofi_params *params,
-		 const struct dofi_xport *xport, bool thread_safe, struct dofi_ia **out)
+		 const struct dofi_xports *xports, bool thread_safe, struct dofi_ia **out)
 {
 	struct dofi_ia *ia = dofi_pool_get(&dofi_ia_pool);
-	struct init_call call = { .ia = ia, .ret = -ENODEV };
+	struct init_call call = { .ia = ia, .xports = xports, .ret = -ENODEV };
 	int ret;
 
 	if (!ia)
 		return -ENOMEM;
 	ia_reset(ia);
 	ia->obj.provider = provider;
-	ia->xport = xport;
 	ia->thread_safe = thread_safe;
-	ret = dofi_fabric_choose(params, &ia->fabric);
+	ret = fabrics_choose(ia, params, xports);
 	if (ret)
 		goto put_ia;
-	ret = dofi_progress_start(&ia->progress, xport->progress_ops, ia->fabric.info);
+	ret = dofi_progress_start(&ia->progress, ia->xport->progress_ops, ia->fabric.info);
 	if (ret)
-		goto release_fabric;
+		goto release_fabrics;
 	ia_describe(ia);
-	if (ia->limits.cm_data_size <= xport->header_size) {
+	if (ia->limits.cm_data_size <= ia->xport->header_size) {
 		dofi_log(DOFI_ERR, DOFI_FAB, "fabric %s carries too little private data (%u bytes)",
 			 ia->fabric.info->fabric_attr->prov_name, ia->limits.cm_data_size);
 		ret = -ENOTSUP;
@@ -185,16 +244,19 @@ int dofi_ia_open(const DAT_PROVIDER *provider, const struct dofi_params *params,
 	ret = call.ret;
 	if (ret)
 		goto stop_progress;
+	dofi_caps_named_attrs(ia);
 	atomic_store_explicit(&ia->obj.kind, DOFI_KIND(DAT_HANDLE_TYPE_IA), memory_order_release);
-	dofi_log(DOFI_INFO, DOFI_CORE, "%s opened on fabric %s, domain %s", provider->device_name,
-		 ia->fabric.info->fabric_attr->prov_name, ia->fabric.info->domain_attr->name);
+	dofi_log(DOFI_INFO, DOFI_CORE, "%s opened on fabric %s, domain %s%s%s", provider->device_name,
+		 ia->fabric.info->fabric_attr->prov_name, ia->fabric.info->domain_attr->name,
+		 ia->local.info ? "; on this host " : "",
+		 ia->local.info ? ia->local.info->fabric_attr->prov_name : "");
 	*out = ia;
 	return 0;
 
 stop_progress:
 	dofi_progress_stop(&ia->progress);
-release_fabric:
-	dofi_fabric_release(&ia->fabric);
+release_fabrics:
+	fabrics_release(ia);
 put_ia:
 	dofi_pool_put(&dofi_ia_pool, ia);
 	return ret;
@@ -240,7 +302,7 @@ void dofi_ia_destroy(struct dofi_ia *ia)
 	if (!dofi_progress_orphaned(&ia->progress)) {
 		dofi_progress_call(&ia->progress, destroy_children, ia);
 		dofi_progress_stop(&ia->progress);
-		dofi_fabric_release(&ia->fabric);
+		fabrics_release(ia);
 	}
 	dofi_pool_put(&dofi_ia_pool, ia);
 }

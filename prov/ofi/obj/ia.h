@@ -9,10 +9,12 @@
 #include "obj/obj.h"
 
 #include <pthread.h>
+#include <stddef.h>
 #include <sys/socket.h>
 
 struct dofi_evd;
 struct dofi_xport;
+struct dofi_xports;
 
 #define DOFI_IA_NAMED_ATTRS 384
 #define DOFI_IA_COUNTERS 85
@@ -22,6 +24,12 @@ struct dofi_ia {
 	const struct dofi_xport *xport;
 	void *xport_ia;			/* the transport's own state of this IA */
 	struct dofi_fabric_choice fabric;
+	/*
+	 * Beside a fabric that connects, and that nobody chose by name: memory of this host for the
+	 * peers on it, and the state of the transport that leads there. No info if there is none.
+	 */
+	struct dofi_fabric_choice local;
+	void *local_ia;
 	struct dofi_limits limits;
 	DAT_COUNT max_private_data;
 	struct dofi_progress progress;
@@ -32,7 +40,9 @@ struct dofi_ia {
 	bool async_evd_owned;		/* made by dat_ia_open */
 	bool async_evd_shared;		/* another instance's: not shown by dat_ia_query */
 
-	char fabrics[128];		/* all that libfabric offers here */
+	char fabrics[128];		/* all that libfabric offers here, connected, */
+	char rdm_fabrics[128];		/* and connectionless */
+	char frame_size[24];		/* empty where there are connections */
 	char version[32];
 	char node[12], distance[12];	/* of the device, empty if unknown */
 	DAT_NAMED_ATTR named[DOFI_IA_NAMED_ATTRS];
@@ -62,6 +72,11 @@ static inline struct dofi_ia *dofi_ia_check(DAT_IA_HANDLE handle)
 	return dofi_obj_check(&dofi_ia_pool, DAT_HANDLE_TYPE_IA, handle);
 }
 
+static inline struct dofi_ia *dofi_ia_of(struct dofi_progress *p)
+{
+	return (struct dofi_ia *)((char *)p - offsetof(struct dofi_ia, progress));
+}
+
 #if DAT_VERSION_MAJOR >= 2
 /* The kind of address that its connections have: a port of a host. */
 DAT_COMM dofi_ia_comm(const struct dofi_ia *ia);
@@ -71,11 +86,12 @@ DAT_COMM dofi_ia_comm(const struct dofi_ia *ia);
 DAT_IA_HANDLE dofi_ia_export(struct dofi_ia *ia);
 
 /*
- * Opens the fabric that @params name, with @xport as the way to peers.
+ * Opens the fabric that @params name, with that of @xports as the way to peers that fits it. If
+ * they name none, and it connects, peers on this host may be reached by another, local.
  * 0 or a negative errno, logged.
  */
 int dofi_ia_open(const DAT_PROVIDER *provider, const struct dofi_params *params,
-		 const struct dofi_xport *xport, bool thread_safe, struct dofi_ia **ia);
+		 const struct dofi_xports *xports, bool thread_safe, struct dofi_ia **ia);
 /* Destroys every child and the IA itself. */
 void dofi_ia_destroy(struct dofi_ia *ia);
 

@@ -42,7 +42,7 @@ static void lmr_destroy(struct dofi_obj *obj)
 	/* an EP may remember it: as dofi_lmr_none, of no use */
 	atomic_store_explicit(&lmr->context, 0, memory_order_relaxed);
 	lmr->pz = NULL;
-	ret = fi_close(&lmr->mr->fid);
+	ret = dofi_mr_close(&lmr->mr);
 	if (ret)
 		dofi_log(DOFI_WARN, DOFI_MEM, "closing a registration: %s", fi_strerror(-ret));
 	dofi_obj_put(&pz->obj);
@@ -182,8 +182,7 @@ static DAT_RETURN lmr_register(struct dofi_lmr *lmr, const struct lmr_request *r
 		.addr = r->base, .len = r->length, .remote = dofi_lmr_remote_access(r->priv),
 		.zero_based = r->zero_based,
 	};
-	uint32_t key;
-	int ret = dofi_mr_open(&lmr->pz->domain, &mr, &lmr->mr, &key);
+	int ret = dofi_mr_open(&lmr->pz->domain, &mr, &lmr->mr);
 
 	if (ret) {
 		dofi_log(DOFI_WARN, DOFI_MEM, "registering %llu bytes: %s",
@@ -191,8 +190,8 @@ static DAT_RETURN lmr_register(struct dofi_lmr *lmr, const struct lmr_request *r
 		return ret == -FI_EINVAL || ret == -FI_EFAULT ? DOFI_BAD_ARG(3) :
 								DOFI_NO_RESOURCE(MEMORY);
 	}
-	lmr->key = r->priv & REMOTE_PRIV ? key : 0;
-	lmr->desc = fi_mr_desc(lmr->mr);
+	lmr->key = r->priv & REMOTE_PRIV ? lmr->mr.key : 0;
+	lmr->desc = lmr->mr.desc;
 	return DAT_SUCCESS;
 }
 

@@ -18,8 +18,8 @@ struct dofi_lmr {
 	DAT_MEM_PRIV_FLAGS priv;
 	DAT_REGION_DESCRIPTION region;
 	DAT_MEM_TYPE type;
-	struct fid_mr *mr;
-	void *desc;
+	struct dofi_mr mr;
+	void *desc;			/* its, for the data path */
 	uint8_t generation;
 	char cookie[DAT_LMR_COOKIE_SIZE];	/* of shared memory: for region to point to */
 	struct dofi_shared shared;	/* and what that is */

@@ -3,6 +3,8 @@
 
 #include "obj/pz.h"
 
+#include "obj/xport.h"
+
 #include <errno.h>
 
 static void pz_ctor(void *obj)
@@ -12,6 +14,7 @@ static void pz_ctor(void *obj)
 
 	/* outlives the PZ: an EVD may poll a queue that is just being closed */
 	dofi_cq_init(&pz->domain.cq);
+	dofi_cq_init(&pz->local.cq);
 	pthread_mutex_init(&pz->rmr_lock, NULL);
 	for (i = 0; i < DOFI_PZ_GRANTS; i++)
 		LIST_INIT(&pz->grants[i]);
@@ -37,7 +40,10 @@ static void pz_open(void *arg)
 static void pz_close(void *arg)
 {
 	struct dofi_pz *pz = arg;
+	const struct dofi_xport *xport = pz->obj.ia->xport;
 
+	if (xport->pz_close)
+		xport->pz_close(pz);
 	dofi_domain_close(&pz->domain);
 }
 
@@ -64,6 +70,7 @@ DAT_RETURN dofi_pz_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE *pz_handle)
 	call.pz = dofi_obj_new(&dofi_pz_pool, DAT_HANDLE_TYPE_PZ, ia, pz_destroy);
 	if (!call.pz)
 		return DOFI_NO_RESOURCE(MEMORY);
+	call.pz->xport_pz = NULL;
 	call.pz->id = atomic_fetch_add(&last_id, 1) + 1;
 	dofi_progress_call(&ia->progress, pz_open, &call);
 	if (call.ret) {

@@ -17,6 +17,8 @@ struct dofi_pz {
 	struct dofi_obj obj;
 	uint64_t id;			/* no other zone ever has it */
 	struct dofi_domain domain;
+	struct dofi_domain local;	/* of the IA's local fabric, once a connection needed it */
+	void *xport_pz;			/* the transport's own state of this zone; NULL at first */
 	pthread_mutex_t atomic_lock;	/* LMRs that peers may use atomics on; a leaf, held while they do */
 	LIST_HEAD(, dofi_lmr) atomic_lmrs;
 	pthread_mutex_t rmr_lock;	/* its RMRs and their binds; taken under an EP's lock */

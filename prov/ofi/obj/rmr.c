@@ -37,14 +37,13 @@ static int grant_end(struct dofi_bind *bind)
 {
 	int ret;
 
-	if (!bind || !bind->mr)
+	if (!bind || !dofi_mr_is_open(&bind->mr))
 		return 0;
-	ret = fi_close(&bind->mr->fid);
+	ret = dofi_mr_close(&bind->mr);
 	if (ret) {
 		dofi_log(DOFI_WARN, DOFI_MEM, "ending a grant: %s", fi_strerror(-ret));
 		return ret;
 	}
-	bind->mr = NULL;
 	unlist(bind);
 	dofi_obj_put(&bind->part.lmr->obj);
 	return 0;
@@ -76,13 +75,14 @@ DAT_RETURN dofi_bind_new(struct dofi_rmr *rmr, const struct dofi_part *part, uin
 		.remote = dofi_lmr_remote_access(part->priv), .zero_based = part->zero_based,
 		.scoped = rmr->ep_scope, .secret = secret,
 	};
-	ret = dofi_mr_open(&rmr->pz->domain, &mr, &bind->mr, &bind->context);
+	ret = dofi_mr_open(&rmr->pz->domain, &mr, &bind->mr);
 	if (ret) {
 		dofi_log(DOFI_WARN, DOFI_MEM, "granting %llu bytes: %s",
 			 (unsigned long long)part->len, fi_strerror(-ret));
 		free(bind);
 		return DOFI_NO_RESOURCE(MEMORY);
 	}
+	bind->context = bind->mr.key;
 	dofi_obj_get(&part->lmr->obj);
 	return DAT_SUCCESS;
 }
@@ -107,7 +107,7 @@ DAT_RETURN dofi_bind_post(struct dofi_bind *bind, const struct dofi_ep *ep)
 	} else {
 		rmr->ep = rmr->ep_scope ? ep : NULL;
 		LIST_INSERT_HEAD(&rmr->pending, bind, link);
-		if (bind->mr)
+		if (dofi_mr_is_open(&bind->mr))
 			list(bind);
 	}
 	pthread_mutex_unlock(&bind->pz->rmr_lock);

@@ -25,7 +25,7 @@ struct dofi_bind {
 	struct dofi_rmr *rmr;		/* NULL when that was freed; PZ's rmr_lock */
 	struct dofi_pz *pz;
 	struct dofi_part part;
-	struct fid_mr *mr;		/* NULL for an unbind, and when the grant has ended */
+	struct dofi_mr mr;		/* not open for an unbind, and when the grant has ended */
 	DAT_RMR_CONTEXT context;	/* what peers call it */
 	bool listed;			/* among the PZ's grants */
 	LIST_ENTRY(dofi_bind) by_context; /* of those */

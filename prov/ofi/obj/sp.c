@@ -61,6 +61,7 @@ static void sp_init(struct dofi_sp *sp, const struct dofi_sp_plan *plan)
 	sp->makes_eps = plan->makes_eps;
 	sp->reserved = NULL;
 	sp->listening = sp->spent = false;
+	sp->local_listener = NULL;
 	if (sp->kind->describe)
 		sp->kind->describe(sp);
 }

@@ -30,6 +30,7 @@ struct dofi_sp {
 
 	/* the transport's, on the progress thread */
 	void *listener;
+	void *local_listener;		/* for peers on this host, where the IA has a local fabric */
 	TAILQ_ENTRY(dofi_sp) link;
 };
 

@@ -55,6 +55,16 @@ void dofi_srq_leave(struct dofi_srq *srq, struct dofi_srq_user *user)
 	pthread_mutex_unlock(&srq->lock);
 }
 
+bool dofi_srq_waits(struct dofi_srq *srq, const struct dofi_srq_user *user)
+{
+	bool waits;
+
+	pthread_mutex_lock(&srq->lock);
+	waits = user->waiting;
+	pthread_mutex_unlock(&srq->lock);
+	return waits;
+}
+
 bool dofi_srq_take(struct dofi_srq *srq, struct dofi_srq_user *user, struct dofi_dto *dto)
 {
 	struct dofi_srq_user *first;
@@ -71,6 +81,7 @@ bool dofi_srq_take(struct dofi_srq *srq, struct dofi_srq_user *user, struct dofi
 		low = falls_low(srq);
 	} else {
 		line_join(srq, user);
+		user->asked = true;
 	}
 	pthread_mutex_unlock(&srq->lock);
 	if (low)

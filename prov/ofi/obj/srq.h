@@ -13,6 +13,7 @@ struct dofi_srq_user {
 	void (*feed)(struct dofi_srq_user *user);
 	bool waiting;			/* the SRQ's lock, as for the next */
 	TAILQ_ENTRY(dofi_srq_user) link;
+	bool asked;			/* in vain, since it was fed last; its EP's lock */
 };
 
 struct dofi_srq {
@@ -41,6 +42,8 @@ static inline struct dofi_srq *dofi_srq_check(DAT_SRQ_HANDLE handle)
 bool dofi_srq_take(struct dofi_srq *srq, struct dofi_srq_user *user, struct dofi_dto *dto);
 /* @user waits no longer. Its EP's lock held. */
 void dofi_srq_leave(struct dofi_srq *srq, struct dofi_srq_user *user);
+/* Whether @user stands in line. Its EP's lock held. */
+bool dofi_srq_waits(struct dofi_srq *srq, const struct dofi_srq_user *user);
 /* Most buffers it holds now. An EP's lock may be held. */
 DAT_COUNT dofi_srq_depth(struct dofi_srq *srq);
 

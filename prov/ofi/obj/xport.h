@@ -15,6 +15,7 @@ struct dofi_dto;
 struct dofi_ep;
 struct dofi_ia;
 struct dofi_progress_ops;
+struct dofi_pz;
 struct dofi_sp;
 
 /* Most bytes of an RDMA write with immediate data. */
@@ -33,7 +34,13 @@ enum dofi_reject {
 	DOFI_REJECT_PROVIDER,	/* nobody listens, no room: NON_PEER_REJECTED */
 };
 
-/* Sends @len bytes at @buf, whose completion will have @context. 0 or a negative errno. */
+/* What dofi_xport.submit() and dofi_send say of an operation that is done. */
+#define DOFI_DONE 1
+
+/*
+ * Sends @len bytes at @buf, whose completion will have @context. 0; DOFI_DONE, without a completion;
+ * or a negative errno: nothing has been sent, and submit() knows better.
+ */
 typedef ssize_t dofi_send(struct dofi_ep *ep, const void *buf, size_t len, void *desc,
 			  void *context);
 
@@ -43,12 +50,22 @@ struct dofi_xport {
 	const struct dofi_progress_ops *progress_ops;
 	/* Asked of fabrics besides private data: bytes that the transport adds to it. */
 	size_t header_size;
+	/* Bytes that it carries with a request, if it does so itself; 0: the fabric is asked. */
+	size_t cm_data_size;
+	/*
+	 * It matches messages to receives itself, those of an SRQ too, which it takes with
+	 * dofi_srq_receive(); so it needs no frames (frame.h).
+	 */
+	bool matches;
 
-	/* All below run on the progress thread with no lock held, but for the last three. */
+	/* All below run on the progress thread with no lock held, but for the last four. */
 
 	/* The IA's own state: made before, freed after all else. 0 or negative errno. */
 	int (*ia_init)(struct dofi_ia *ia);
 	void (*ia_fini)(struct dofi_ia *ia);
+
+	/* The end of what it keeps of a zone, before its domain closes. May be NULL. */
+	void (*pz_close)(struct dofi_pz *pz);
 
 	/*
 	 * Listens for @sp->conn_qual, or picks one and stores it when that is 0.
@@ -60,21 +77,27 @@ struct dofi_xport {
 
 	/* Starts to connect @ep as its request says; ends in dofi_ep_established or dofi_ep_end. */
 	void (*connect)(struct dofi_ep *ep);
-	/* Accepts @cr with @ep, takes over the request's fabric part; ends likewise. */
+	/* Accepts ep->accepting with @ep, takes that over; ends likewise. */
 	void (*accept)(struct dofi_ep *ep);
-	/* Turns @cr down; its fabric part is gone then. */
+	/*
+	 * Where there are two: @ep, which is connecting, has not got to its peer by the first of
+	 * them, has nothing open there, and is to try the second. NULL if there is one.
+	 */
+	void (*connect_otherwise)(struct dofi_ep *ep);
+	/* Turns @cr down; cr->request is gone then. */
 	void (*reject)(struct dofi_cr *cr, enum dofi_reject why, const void *data, size_t size);
 
 	/*
-	 * Closes what @ep has open at the fabric; idempotent. When it returns, every
+	 * Closes what @ep has open at the fabric, and the request that it did not get to
+	 * accept; idempotent. When it returns, every
 	 * completion the fabric had to give was handed to dofi_dto_complete().
 	 */
 	void (*close)(struct dofi_ep *ep);
 
 	/*
 	 * Hands one operation to the fabric. EP lock held; no allocation. 0,
-	 * -FI_EAGAIN to be called again after a completion, or another negative
-	 * errno: the operation failed.
+	 * -FI_EAGAIN to be called again after a completion, another negative errno: the
+	 * operation failed; or DOFI_DONE: it has ended well, and no completion comes.
 	 */
 	int (*submit)(struct dofi_ep *ep, struct dofi_dto *dto);
 
@@ -84,8 +107,27 @@ struct dofi_xport {
 	 */
 	dofi_send *send;
 
-	/* Goes on with what it owes the peer, when an operation has completed. EP lock held. */
+	/*
+	 * Goes on with what it owes the peer (ep->owes), when an operation has completed or a
+	 * receive was posted. EP lock held.
+	 */
 	void (*resume)(struct dofi_ep *ep);
+
+	/*
+	 * Where it matches: the SRQ has a buffer for @ep, which stood in line. It takes that, by
+	 * dofi_srq_receive(), or leaves, by dofi_srq_leave(). EP lock held, any thread.
+	 */
+	void (*fed)(struct dofi_ep *ep);
+};
+
+/* One for each kind of endpoint that fabrics have. */
+struct dofi_xports {
+	const struct dofi_xport *connected, *connectionless;
+	/*
+	 * Adds a way over ia->local to an IA whose connected transport is there. 0, or a negative
+	 * errno, and there is none. Progress thread. NULL: not to be done.
+	 */
+	int (*add_local)(struct dofi_ia *ia);
 };
 
 #endif

@@ -3,6 +3,7 @@
 
 #include "xport/msg.h"
 
+#include "base/iov.h"
 #include "base/log.h"
 #include "fab/quirks.h"
 #include "obj/beside.h"
@@ -42,11 +43,6 @@ static struct dofi_ep *ep_of(struct dofi_ia *ia, const struct fid *fid)
 	return found ? (*found)->ep : NULL;
 }
 
-static struct dofi_ia *ia_of(struct dofi_progress *p)
-{
-	return (struct dofi_ia *)((char *)p - offsetof(struct dofi_ia, progress));
-}
-
 static void choose_ops(struct dofi_ia *ia);
 
 static int msg_ia_init(struct dofi_ia *ia)
@@ -55,7 +51,7 @@ static int msg_ia_init(struct dofi_ia *ia)
 
 	if (!mia)
 		return -ENOMEM;
-	TAILQ_INIT(&mia->listeners);
+	dofi_ports_init(&mia->ports, &msg_ports_ops);
 	ia->xport_ia = mia;
 	choose_ops(ia);
 	if (!ia->fabric.scoped_keys)
@@ -228,7 +224,7 @@ static int connect_once(struct dofi_ep *ep)
 	};
 	unsigned char buf[DOFI_WIRE_MAX];
 	struct sockaddr_storage peer;
-	size_t len = msg_address(&peer, &r->peer, false, port);
+	size_t len = dofi_port_address(&peer, &r->peer, false, port);
 	struct fi_info *info = connect_info(ep->obj.ia, &peer, len);
 	int ret;
 
@@ -241,37 +237,13 @@ static int connect_once(struct dofi_ep *ep)
 	return ret;
 }
 
-static DAT_EVENT_NUMBER failure_event(int err)
-{
-	switch (err) {
-	case ENETUNREACH:
-	case EHOSTUNREACH:
-	case EHOSTDOWN:
-	case ENETDOWN:
-	case ETIMEDOUT:		/* the kernel's, long after ours would have come */
-	case EADDRNOTAVAIL:
-	case EINVAL:		/* an address that no route can have */
-		return DAT_CONNECTION_EVENT_UNREACHABLE;
-	default:
-		return DAT_CONNECTION_EVENT_NON_PEER_REJECTED;
-	}
-}
-
 /* One port did not answer for the qualifier: the next may, once this endpoint is gone. */
 static void connect_failed(struct dofi_ep *ep, int err)
 {
-	bool again = failure_event(err) == DAT_CONNECTION_EVENT_NON_PEER_REJECTED &&
-		     ++ep->attempt < dofi_wire_ports(ep->request.conn_qual);
-
-	dofi_log(DOFI_DEBUG, DOFI_CM, "ep %p: connecting: %s", (void *)ep, fi_strerror(err));
-	if (!again) {
-		dofi_ep_end_with(ep, failure_event(err), NULL, 0);
+	if (!dofi_port_next(ep, err))
 		return;
-	}
 	endpoint_close(ep);
-	pthread_mutex_lock(&ep->lock);
-	dofi_ep_todo(ep, DOFI_EP_CONNECT);
-	pthread_mutex_unlock(&ep->lock);
+	dofi_ep_connect_again(ep);
 }
 
 static void msg_connect(struct dofi_ep *ep)
@@ -284,14 +256,6 @@ static void msg_connect(struct dofi_ep *ep)
 
 /* The passive side */
 
-static void release_request(struct dofi_ep *ep)
-{
-	fi_freeinfo(ep->accept_info);
-	ep->accept_info = NULL;
-	msg_listener_put(ep->listener);
-	ep->listener = NULL;
-}
-
 static void msg_accept(struct dofi_ep *ep)
 {
 	struct dofi_wire msg = {
@@ -301,12 +265,14 @@ static void msg_accept(struct dofi_ep *ep)
 		.data = ep->request.data,
 		.data_size = ep->request.data_size,
 	};
+	struct msg_request *request = ep->accepting;
 	unsigned char buf[DOFI_WIRE_MAX];
-	int ret = endpoint_open(ep, ep->accept_info, &msg.mailbox);
+	int ret = endpoint_open(ep, request->info, &msg.mailbox);
 
 	if (!ret)
 		ret = fi_accept(ep->fid, buf, dofi_wire_pack(buf, &msg));
-	release_request(ep);
+	ep->accepting = NULL;
+	msg_request_free(request);
 	if (ret) {
 		dofi_log(DOFI_INFO, DOFI_CM, "ep %p: accept: %s", (void *)ep, fi_strerror(-ret));
 		dofi_ep_end_with(ep, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, NULL, 0);
@@ -315,33 +281,19 @@ static void msg_accept(struct dofi_ep *ep)
 
 static void msg_reject(struct dofi_cr *cr, enum dofi_reject why, const void *data, size_t size)
 {
-	msg_turn_down(cr->listener, cr->info, why, data, size);
-	cr->info = NULL;
-	msg_listener_put(cr->listener);
+	msg_turn_down(cr->request, why, data, size);
+	cr->request = NULL;
 }
 
 static void msg_close(struct dofi_ep *ep)
 {
-	if (ep->accept_info) {
-		msg_turn_down(ep->listener, ep->accept_info, DOFI_REJECT_PROVIDER, NULL, 0);
-		ep->accept_info = NULL;
-		msg_listener_put(ep->listener);
-		ep->listener = NULL;
-	}
+	if (ep->accepting)
+		msg_turn_down(ep->accepting, DOFI_REJECT_PROVIDER, NULL, 0);
+	ep->accepting = NULL;
 	endpoint_close(ep);
 }
 
 /* Events */
-
-static DAT_EP_STATE state_of(struct dofi_ep *ep)
-{
-	DAT_EP_STATE state;
-
-	pthread_mutex_lock(&ep->lock);
-	state = ep->state;
-	pthread_mutex_unlock(&ep->lock);
-	return state;
-}
 
 static void accepted(struct dofi_ep *ep, const void *data, size_t size)
 {
@@ -362,7 +314,7 @@ static void accepted(struct dofi_ep *ep, const void *data, size_t size)
 
 static void connected(struct dofi_ep *ep, const void *data, size_t size)
 {
-	if (state_of(ep) == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING)
+	if (dofi_ep_state_now(ep) == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING)
 		accepted(ep, data, size);
 	else
 		dofi_ep_established(ep, NULL, 0);
@@ -371,7 +323,7 @@ static void connected(struct dofi_ep *ep, const void *data, size_t size)
 /* The peer, or the path to it, is gone. */
 static void gone(struct dofi_ep *ep, DAT_EVENT_NUMBER when_connected)
 {
-	switch (state_of(ep)) {
+	switch (dofi_ep_state_now(ep)) {
 	case DAT_EP_STATE_ACTIVE_CONNECTION_PENDING:
 		dofi_ep_end_with(ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, NULL, 0);
 		break;
@@ -390,7 +342,7 @@ static void gone(struct dofi_ep *ep, DAT_EVENT_NUMBER when_connected)
 static void peer_left(struct dofi_ep *ep)
 {
 	if (ep->srq && ep->obj.ia->fabric.quirk->shutdown_overtakes &&
-	    state_of(ep) == DAT_EP_STATE_CONNECTED)
+	    dofi_ep_state_now(ep) == DAT_EP_STATE_CONNECTED)
 		dofi_ep_last_receives(ep);
 	else
 		gone(ep, DAT_CONNECTION_EVENT_DISCONNECTED);
@@ -398,12 +350,12 @@ static void peer_left(struct dofi_ep *ep)
 
 static void msg_event(struct dofi_progress *p, uint32_t event, struct fi_eq_cm_entry *entry, size_t len)
 {
-	struct dofi_ia *ia = ia_of(p);
+	struct dofi_ia *ia = dofi_ia_of(p);
 	size_t data_size = len > sizeof(*entry) ? len - sizeof(*entry) : 0;
 	struct dofi_ep *ep;
 
 	if (event == FI_CONNREQ) {
-		msg_request(ia, entry->fid, entry->info, entry->data, data_size);
+		msg_arrived(ia, entry->fid, entry->info, entry->data, data_size);
 		return;
 	}
 	ep = ep_of(ia, entry->fid);
@@ -429,37 +381,22 @@ static void attempt_failed(struct dofi_ep *ep, const struct fi_eq_err_entry *e)
 
 static void msg_error(struct dofi_progress *p, const struct fi_eq_err_entry *e)
 {
-	struct dofi_ep *ep = ep_of(ia_of(p), e->fid);
+	struct dofi_ep *ep = ep_of(dofi_ia_of(p), e->fid);
 
 	if (!ep)
 		return;
-	if (state_of(ep) == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING)
+	if (dofi_ep_state_now(ep) == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING)
 		attempt_failed(ep, e);
 	else
 		gone(ep, DAT_CONNECTION_EVENT_BROKEN);
 }
 
-/* Connections may end without an event, and operations not complete: the IA is lost. */
-static void msg_failed(struct dofi_progress *p, int err)
-{
-	struct dofi_ia *ia = ia_of(p);
-
-	(void)err;
-	dofi_async_error(ia, DAT_ASYNC_ERROR_IA_CATASTROPHIC, dofi_ia_export(ia),
-			 DAT_IA_CATASTROPHIC_ERROR);
-}
-
 /* Operations */
-
-static uint64_t remote_key(const struct dofi_ep *ep, const struct dofi_dto *dto)
-{
-	return dofi_mr_fabric_key(dto->remote_key, ep->peer_secret);
-}
 
 static int submit_write(struct dofi_ep *ep, struct dofi_dto *dto)
 {
 	const struct fi_rma_iov remote = {
-		.addr = dto->remote_addr, .len = dto->length, .key = remote_key(ep, dto),
+		.addr = dto->remote_addr, .len = dto->length, .key = dofi_ep_remote_key(ep, dto),
 	};
 	const struct fi_msg_rma msg = {
 		.msg_iov = dto->iov,
@@ -498,17 +435,6 @@ static ssize_t msg_send(struct dofi_ep *ep, const void *buf, size_t len, void *d
 	return fi_send(ep->fid, buf, len, desc, 0, context);
 }
 
-/* Copies as much as an endpoint of an SRQ is sent in one frame. */
-static void gather(unsigned char *to, const struct dofi_dto *dto)
-{
-	uint8_t i;
-
-	for (i = 0; i < dto->n_iov; i++) {
-		memcpy(to, dto->iov[i].iov_base, dto->iov[i].iov_len);
-		to += dto->iov[i].iov_len;
-	}
-}
-
 /* The frame is the message: injected, as it has no memory of its own, and yet completed. */
 static int send_whole(struct dofi_ep *ep, struct dofi_dto *dto, const struct dofi_frame *frame,
 		      unsigned char buf[DOFI_FRAME_MAX])
@@ -520,8 +446,7 @@ static int send_whole(struct dofi_ep *ep, struct dofi_dto *dto, const struct dof
 		.context = dofi_dto_context(dto),
 	};
 
-	if (frame->length)
-		gather(buf + DOFI_FRAME_HEADER, dto);
+	dofi_iov_gather(buf + DOFI_FRAME_HEADER, dto->iov, dto->n_iov, 0, frame->length);
 	return fi_sendmsg(ep->fid, &msg, FI_INJECT | FI_COMPLETION);
 }
 
@@ -592,7 +517,7 @@ static int submit_recv(struct dofi_ep *ep, struct dofi_dto *dto)
 
 static int submit_read(struct dofi_ep *ep, struct dofi_dto *dto)
 {
-	const uint64_t addr = dto->remote_addr, key = remote_key(ep, dto);
+	const uint64_t addr = dto->remote_addr, key = dofi_ep_remote_key(ep, dto);
 	void *context = dofi_dto_context(dto);
 
 	if (dto->n_iov == 1)
@@ -703,14 +628,14 @@ static const struct dofi_progress_ops marked_progress_ops = {
 	.completed = marked_completed,
 	.cm_event = msg_event,
 	.cm_error = msg_error,
-	.failed = msg_failed,
+	.failed = dofi_async_ia_failed,
 };
 
 static const struct dofi_progress_ops msg_progress_ops = {
 	.completed = msg_completed,
 	.cm_event = msg_event,
 	.cm_error = msg_error,
-	.failed = msg_failed,
+	.failed = dofi_async_ia_failed,
 };
 
 #define OPS                                                                               \

@@ -36,7 +36,7 @@ struct msg_mail {
 		struct reply reply[MSG_MAIL_PLACES];
 	} in;
 
-	struct fid_mr *mr;		/* of that */
+	struct dofi_mr mr;		/* of that */
 	/* under the EP's lock */
 	uint32_t asked, answered;	/* the numbers of our last request, and of its last reply */
 	uint32_t served, replied;	/* the same of the peer's */
@@ -68,12 +68,13 @@ int msg_mail_open(struct dofi_ep *ep, struct msg_mail **mail, struct dofi_mailbo
 	if (!m)
 		return -ENOMEM;
 	memory.addr = &m->in;
-	ret = dofi_mr_open(&ep->pz->domain, &memory, &m->mr, &own->key);
+	ret = dofi_mr_open(&ep->pz->domain, &memory, &m->mr);
 	if (ret) {
 		dofi_block_put(m, sizeof(*m));
 		return ret;
 	}
 	own->addr = (uintptr_t)&m->in;
+	own->key = m->mr.key;
 	own->id = dofi_pool_index(ep);
 	*mail = m;
 	return 0;
@@ -85,7 +86,7 @@ void msg_mail_close(struct msg_mail *mail)
 
 	if (!mail)
 		return;
-	ret = fi_close(&mail->mr->fid);
+	ret = dofi_mr_close(&mail->mr);
 	if (ret)
 		dofi_log(DOFI_WARN, DOFI_CM, "closing a mailbox: %s", fi_strerror(-ret));
 	dofi_block_put(mail, sizeof(*mail));

@@ -10,6 +10,7 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -34,7 +35,21 @@ static void completed(const struct fi_cq_data_entry *entry, int err, struct dofi
 	last_sink = sink;
 }
 
-static const struct dofi_progress_ops ops = { .completed = completed };
+static unsigned sweeps, sweeps_in_vain;
+
+/* Finds that the fabric takes nothing yet so many times as the test says. */
+static void swept(struct dofi_cq *q)
+{
+	cr_assert(q == &cq && pthread_mutex_trylock(&q->lock));
+	cr_expect_eq(fake_unread(), 0);
+	sweeps++;
+	if (sweeps_in_vain) {
+		sweeps_in_vain--;
+		dofi_cq_want_sweep(q);
+	}
+}
+
+static const struct dofi_progress_ops ops = { .completed = completed, .swept = swept };
 
 static void init(void)
 {
@@ -759,4 +774,213 @@ Test(cq, one_that_cannot_be_read_is_told_of)
 	cr_expect_eq(progress.failure, -FI_EIO, "the first counts");
 	cr_expect_eq(STAILQ_FIRST(&progress.work), &progress.failure_work);
 	fake.fault.cq_read = 0;
+}
+
+/* What the fabric did not take */
+
+Test(cq, is_swept_if_wanted_by_whoever_reads)
+{
+	serve();
+	poll_once();
+	dofi_cq_drain(&cq);
+	cr_expect_eq(sweeps, 0);
+	dofi_cq_want_sweep(&cq);
+	complete(3);
+	poll_once();
+	cr_expect_eq(sweeps, 1);
+	poll_once();
+	cr_expect_eq(sweeps, 1);
+	dofi_cq_want_sweep(&cq);
+	dofi_cq_want_sweep(&cq);
+	dofi_cq_drain(&cq);
+	cr_expect_eq(sweeps, 2);
+}
+
+Test(cq, a_sweep_in_vain_is_made_again)
+{
+	sweeps_in_vain = 2;
+	dofi_cq_want_sweep(&cq);
+	poll_once();
+	poll_once();
+	poll_once();
+	poll_once();
+	cr_expect_eq(sweeps, 3);
+}
+
+/* The bell is a system call: only who finds the thread asleep, and nobody who tries again. */
+Test(cq, a_wanted_sweep_wakes_who_sleeps)
+{
+	serve();
+	sweeps_in_vain = 1;
+	dofi_cq_want_sweep(&cq);
+	cr_expect(doorbell_rang());
+	dofi_cq_want_sweep(&cq);
+	poll_once();
+	cr_expect(!doorbell_rang());
+	poll_once();
+	cr_expect_eq(sweeps, 2);
+	dofi_cq_want_sweep(&cq);
+	cr_expect(doorbell_rang());
+}
+
+Test(cq, a_wanted_sweep_does_not_disturb_who_reads)
+{
+	make_owned();
+	dofi_cq_want_sweep(&cq);
+	cr_expect(!doorbell_rang());
+	poll_once();
+	cr_expect_eq(sweeps, 1);
+}
+
+Test(cq, a_wanted_sweep_is_made_every_tick)
+{
+	serve();
+	sweeps_in_vain = 1;
+	dofi_cq_want_sweep(&cq);
+	cr_expect_eq(dofi_cq_next(&cq), now + 1000 * US);
+	now += 1000 * US - 1;
+	serve();
+	cr_expect_eq(sweeps, 0);
+	now++;
+	serve();
+	cr_expect_eq(sweeps, 1);
+	cr_expect_eq(dofi_cq_next(&cq), now + 1000 * US);
+	now += 1000 * US;
+	serve();
+	cr_expect_eq(sweeps, 2);
+	cr_expect_eq(dofi_cq_next(&cq), DOFI_NEVER);
+}
+
+Test(cq, what_is_closed_is_not_swept)
+{
+	dofi_cq_want_sweep(&cq);
+	dofi_cq_close(&cq);
+	poll_once();
+	dofi_cq_drain(&cq);
+	cr_expect_eq(sweeps, 0);
+	cr_assert_eq(dofi_cq_open(&cq, &progress, &fake.domain), 0);
+	serve();
+	cr_expect_eq(sweeps, 0);
+}
+
+/* Without a descriptor */
+
+static void open_without_fd(void)
+{
+	dofi_cq_close(&cq);
+	fake.fault.no_cq_fd = true;
+	cr_assert_eq(dofi_cq_open(&cq, &progress, &fake.domain), 0);
+	cr_expect_eq(cq.fd, -1);
+}
+
+Test(cq, without_a_descriptor_it_is_armed_all_the_same)
+{
+	open_without_fd();
+	complete(3);
+	serve();
+	cr_expect_eq(delivered, 3);
+	cr_expect_eq(mode(), DOFI_CQ_ARMED);
+	cr_expect_eq(dofi_cq_next(&cq), DOFI_NEVER);
+	cr_expect_eq(fake.trywaits, 0);
+	cr_expect(dofi_cq_relies_on_bell(&cq));
+	dofi_cq_close(&cq);
+	cr_expect_eq(fake.open, 0);
+}
+
+Test(cq, without_a_descriptor_the_program_owns_it_when_it_polls)
+{
+	open_without_fd();
+	serve();
+	poll_once();
+	cq.fired = true;	/* as after the thread slept */
+	serve();
+	cr_expect_eq(mode(), DOFI_CQ_PROBED);
+	cr_expect(!dofi_cq_relies_on_bell(&cq));
+	now = cq.look_at;
+	complete(2);
+	dofi_cq_sleep_begin(&cq);
+	cr_expect(doorbell_rang());
+	serve();
+	cr_expect_eq(mode(), DOFI_CQ_ARMED);
+	cr_expect_eq(delivered, 2);
+}
+
+/* Another process, at the gate of memory that is shared. */
+static pthread_mutex_t mutex;
+static _Atomic uint32_t given;
+static struct dofi_gate gate = { .mutex = &mutex, .given = &given };
+static sem_t inside, leave;
+
+static void *somebody(void *arg)
+{
+	(void)arg;
+	cr_assert(dofi_gate_try(&gate));
+	sem_post(&inside);
+	while (sem_wait(&leave))
+		;
+	dofi_gate_leave(&gate);
+	return NULL;
+}
+
+Test(cq, at_a_gate_a_poll_comes_back_and_a_drain_waits)
+{
+	pthread_t thread;
+
+	make_owned();
+	cr_assert_eq(dofi_gate_init(&mutex), 0);
+	dofi_cq_set_gate(&cq, &gate);
+	cr_expect(!atomic_load(&cq.programs_fid));
+	cr_assert_eq(pthread_create(&thread, NULL, somebody, NULL), 0);
+	while (sem_wait(&inside))
+		;
+	complete(1);
+	poll_once();
+	cr_expect_eq(delivered, next_context - 2);
+	sem_post(&leave);
+	/* not for ever: he may not have left yet */
+	while (!dofi_cq_drain(&cq))
+		;
+	pthread_join(thread, NULL);
+	cr_expect_eq(delivered, next_context - 1);
+	serve();
+	cr_expect(!atomic_load(&cq.programs_fid));
+	dofi_cq_close(&cq);
+}
+
+/* Completes, and is read if @read. */
+static void complete_behind_gate(bool read, const char *why)
+{
+	uintptr_t before = next_context - 1;
+
+	complete(1);
+	poll_once();
+	cr_expect_eq(delivered, read ? before + 1 : before, "%s", why);
+	dofi_cq_drain(&cq);
+	cr_expect_eq(delivered, before + 1, "%s", why);
+}
+
+Test(cq, behind_a_gate_a_poll_looks_when_there_may_be_something)
+{
+	make_owned();
+	cr_assert_eq(dofi_gate_init(&mutex), 0);
+	dofi_cq_set_gate(&cq, &gate);
+	complete_behind_gate(true, "the first look");
+	poll_once();
+	complete_behind_gate(false, "nothing was given");
+	atomic_fetch_add(&given, 1);
+	complete_behind_gate(true, "something was");
+	poll_once();
+	dofi_cq_want_sweep(&cq);
+	complete_behind_gate(true, "the fabric had no room");
+	poll_once();
+	cq.empty = false;
+	complete_behind_gate(true, "a buffer was posted");
+	dofi_cq_close(&cq);
+}
+
+Test(cq, without_any_queue_there_is_an_error)
+{
+	fake.fault.no_cq_fd = true;
+	fake.fault.cq_open = -FI_ENOMEM;
+	refuses_to_open(-FI_ENOMEM);
 }

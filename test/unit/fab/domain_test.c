@@ -3,45 +3,23 @@
 
 #include "fab/domain.h"
 
+#include "fab/draw.h"
 #include "fab/fake.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <sys/epoll.h>
-#include <sys/random.h>
 
 static const struct dofi_progress_ops ops;
 static struct dofi_progress progress = { .ops = &ops };
 static struct dofi_domain domain;
 static struct dofi_fabric_choice choice = { .mr_style = DOFI_MR_VIRTUAL };
-static struct fid_mr *mr;
+static struct dofi_mr mr;
 static uint32_t key;
 static char memory[64];
 static struct dofi_mr_request request = {
 	.addr = memory, .len = sizeof(memory), .remote = FI_REMOTE_READ,
 };
-
-/* Randomness that fails: so many calls are interrupted, or all fail. */
-static int interruptions;
-static bool no_random;
-static int zeros;
-ssize_t __real_getrandom(void *buf, size_t len, unsigned flags);
-ssize_t __wrap_getrandom(void *buf, size_t len, unsigned flags);
-
-ssize_t __wrap_getrandom(void *buf, size_t len, unsigned flags)
-{
-	if (zeros > 0) {
-		zeros--;
-		memset(buf, 0, len);
-		return len;
-	}
-	if (no_random || interruptions > 0) {
-		interruptions--;
-		errno = no_random ? EIO : EINTR;
-		return -1;
-	}
-	return __real_getrandom(buf, len, flags);
-}
 
 static void init(void)
 {
@@ -55,7 +33,10 @@ static void init(void)
 
 static int reg(void)
 {
-	return dofi_mr_open(&domain, &request, &mr, &key);
+	int ret = dofi_mr_open(&domain, &request, &mr);
+
+	key = mr.key;
+	return ret;
 }
 
 TestSuite(domain, .init = init);
@@ -139,7 +120,7 @@ Test(domain, the_scope_of_a_key_is_in_the_key)
 
 Test(domain, zero_is_drawn_again)
 {
-	zeros = 3;
+	draw.zeros = 3;
 	cr_assert_eq(reg(), 0);
 	cr_expect(key);
 }
@@ -174,7 +155,7 @@ Test(domain, gives_up_when_every_key_is_taken)
 {
 	fake.fault.mr = -FI_ENOKEY;
 	fake.fault.mr_times = 1000000;
-	key = 77;
+	mr.key = 77;
 	cr_expect_eq(reg(), -FI_ENOKEY);
 	cr_expect(fake.mrs < 1000);
 	cr_expect_eq(key, 77);
@@ -190,14 +171,14 @@ Test(domain, other_errors_are_not_tried_again)
 
 Test(domain, an_interrupted_draw_goes_on)
 {
-	interruptions = 5;
+	draw.interruptions = 5;
 	cr_assert_eq(reg(), 0);
 	cr_expect(key);
 }
 
 Test(domain, without_randomness_nothing_is_registered)
 {
-	no_random = true;
+	draw.none = true;
 	cr_expect_eq(reg(), -EIO);
 	cr_expect_eq(fake.mrs, 0);
 }
@@ -212,7 +193,7 @@ static void make_native(uint64_t native_key)
 Test(domain, a_fabric_that_makes_keys_is_not_told_one)
 {
 	make_native(0x1234);
-	no_random = true;
+	draw.none = true;
 	cr_assert_eq(reg(), 0);
 	cr_expect_eq(fake.mr_key[0], 0);
 	cr_expect_eq(key, 0x1234);
@@ -231,5 +212,223 @@ Test(domain, a_key_beyond_32_bits_is_refused_and_closed)
 
 	make_native(1ull << 32);
 	cr_expect_eq(reg(), -EOVERFLOW);
+	cr_expect_eq(fake.open, before);
+}
+
+Test(domain, a_registration_is_closed_once)
+{
+	const int before = fake.open;
+
+	cr_assert_eq(reg(), 0);
+	cr_expect(dofi_mr_is_open(&mr));
+	cr_expect_eq(dofi_mr_close(&mr), 0);
+	cr_expect(!dofi_mr_is_open(&mr));
+	cr_expect_eq(fake.open, before);
+	cr_expect_eq(dofi_mr_close(&mr), 0);
+	cr_expect_eq(fake.open, before);
+}
+
+Test(domain, what_the_fabric_does_not_close_is_open)
+{
+	cr_assert_eq(reg(), 0);
+	fake.fault.mr_close = -FI_EBUSY;
+	cr_expect_eq(dofi_mr_close(&mr), -FI_EBUSY);
+	cr_expect(dofi_mr_is_open(&mr));
+	fake.fault.mr_close = 0;
+	cr_expect_eq(dofi_mr_close(&mr), 0);
+}
+
+/* Where the target moves the bytes */
+
+static void init_granting(void)
+{
+	static struct fi_domain_attr attr;
+	static struct fi_info info = { .domain_attr = &attr };
+
+	choice.target_rdma = true;
+	choice.info = &info;
+	init();
+	cr_expect(!domain.registers);
+}
+
+static void fini(void)
+{
+	dofi_domain_close(&domain);
+	cr_expect_eq(fake.open, 0);
+}
+
+TestSuite(domain_granting, .init = init_granting, .fini = fini);
+
+static bool is_granted(uint64_t access)
+{
+	const struct dofi_use use = {
+		.key = key, .addr = (uintptr_t)memory, .len = sizeof(memory), .access = access,
+	};
+	void *where;
+
+	if (dofi_grant_enter(&domain.grants, &use, &where))
+		return false;
+	dofi_grant_leave(&domain.grants);
+	return true;
+}
+
+Test(domain_granting, registers_nothing)
+{
+	cr_assert_eq(reg(), 0);
+	cr_expect_eq(fake.mrs, 0);
+	cr_expect(!mr.fid && !mr.desc && dofi_mr_is_open(&mr));
+	cr_expect(is_granted(FI_REMOTE_READ));
+	cr_expect(!is_granted(FI_REMOTE_WRITE));
+	cr_expect_eq(dofi_mr_close(&mr), 0);
+	cr_expect(!dofi_mr_is_open(&mr) && !is_granted(FI_REMOTE_READ));
+}
+
+Test(domain_granting, without_a_key_there_is_nothing)
+{
+	draw.none = true;
+	cr_expect_eq(reg(), -EIO);
+	cr_expect(!dofi_mr_is_open(&mr));
+}
+
+/* A fabric that is told of memory for local use only. */
+static void want_local(void)
+{
+	domain.registers = true;
+}
+
+Test(domain_granting, a_fabric_may_want_local_memory_registered)
+{
+	dofi_domain_close(&domain);
+	choice.info->domain_attr->mr_mode = FI_MR_LOCAL;
+	init();
+	cr_expect(domain.registers);
+	cr_assert_eq(reg(), 0);
+	cr_expect_eq(fake.mrs, 1);
+	cr_expect_eq(fake.mr_access, FI_SEND | FI_RECV | FI_READ | FI_WRITE);
+	cr_expect(mr.fid && mr.grant && mr.desc == fi_mr_desc(mr.fid));
+	cr_expect(is_granted(FI_REMOTE_READ));
+	cr_expect_eq(dofi_mr_close(&mr), 0);
+	cr_expect(!is_granted(FI_REMOTE_READ));
+}
+
+Test(domain_granting, what_fails_leaves_nothing_open)
+{
+	int before = fake.open;
+
+	want_local();
+	fake.fault.mr = -FI_ENOMEM;
+	fake.fault.mr_times = 1;
+	cr_expect_eq(reg(), -FI_ENOMEM);
+	make_native(5);
+	draw.none = true;
+	cr_expect_eq(reg(), -EIO);
+	cr_expect_eq(fake.mrs, 2);
+	cr_expect_eq(fake.open, before);
+}
+
+Test(domain_granting, peers_are_out_even_if_the_fabric_does_not_close)
+{
+	want_local();
+	cr_assert_eq(reg(), 0);
+	fake.fault.mr_close = -FI_EBUSY;
+	cr_expect_eq(dofi_mr_close(&mr), -FI_EBUSY);
+	cr_expect(!is_granted(FI_REMOTE_READ));
+	cr_expect(dofi_mr_is_open(&mr));
+	fake.fault.mr_close = 0;
+	cr_expect_eq(dofi_mr_close(&mr), 0);
+}
+
+/* Peers get there by the fabric, and by another that knows its keys. */
+static void init_twofold(void)
+{
+	choice.also_granted = true;
+	init();
+}
+
+TestSuite(domain_twofold, .init = init_twofold);
+
+Test(domain_twofold, both_have_one_key)
+{
+	cr_assert_eq(reg(), 0);
+	cr_expect_eq(fake.mrs, 1);
+	cr_expect(mr.fid && mr.grant && mr.desc == fi_mr_desc(mr.fid));
+	cr_expect_eq(fake.mr_access, FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ);
+	cr_expect_eq(fake.mr_key[0], key);
+	cr_expect(is_granted(FI_REMOTE_READ));
+	cr_expect(!is_granted(FI_REMOTE_WRITE));
+	cr_expect_eq(dofi_mr_close(&mr), 0);
+	cr_expect(!dofi_mr_is_open(&mr) && !is_granted(FI_REMOTE_READ));
+}
+
+Test(domain_twofold, the_fabrics_own_key_is_taken_over)
+{
+	make_native(5);
+	cr_assert_eq(reg(), 0);
+	cr_expect_eq(key, 5);
+	cr_expect(mr.fid && mr.grant && is_granted(FI_REMOTE_READ));
+}
+
+Test(domain_twofold, what_peers_may_not_use_is_no_grant)
+{
+	request.remote = 0;
+	cr_assert_eq(reg(), 0);
+	cr_expect(mr.fid && !mr.grant);
+	cr_expect_eq(dofi_mr_close(&mr), 0);
+}
+
+/* For the fabric two keys of different secrets differ. */
+Test(domain_twofold, a_key_that_is_granted_is_tried_again_with_another)
+{
+	struct dofi_mr first;
+	int open;
+
+	request.scoped = true;
+	request.secret = 1;
+	draw.fixed = 1;
+	draw.number = 4711;
+	cr_assert_eq(reg(), 0);
+	first = mr;
+	open = fake.open;
+	request.secret = 2;
+	draw.fixed = 1;
+	cr_assert_eq(reg(), 0);
+	cr_expect(key != first.key);
+	cr_expect_eq(fake.mrs, 3);
+	cr_expect_eq(fake.open, open + 1);
+}
+
+Test(domain_twofold, what_fails_leaves_nothing_open)
+{
+	int before = fake.open;
+
+	fake.fault.mr = -FI_ENOMEM;
+	fake.fault.mr_times = 1;
+	cr_expect_eq(reg(), -FI_ENOMEM);
+	cr_expect_eq(fake.open, before);
+	request.scoped = true;
+	request.secret = 1;
+	draw.fixed = 1;
+	draw.number = 4711;
+	cr_assert_eq(reg(), 0);
+	before = fake.open;
+	draw.fixed = INT32_MAX;
+	request.secret = 2;
+	cr_expect_eq(reg(), -EEXIST);
+	cr_expect(fake.mrs < 1000);
+	cr_expect_eq(fake.open, before);
+}
+
+/* What completes on another fabric is for its own transport. */
+Test(domain, one_on_another_fabric_has_its_own_completions)
+{
+	static const struct dofi_progress_ops others = { .mixed = true };
+	struct dofi_domain second;
+	const int before = fake.open;
+
+	dofi_cq_init(&second.cq);
+	cr_assert_eq(dofi_domain_open_on(&second, &progress, &fake.fabric, &others, &choice), 0);
+	cr_expect(second.cq.ops == &others && second.cq.mixed && !second.cq.owner);
+	cr_expect(domain.cq.ops == &ops && !domain.cq.mixed);
+	dofi_domain_close(&second);
 	cr_expect_eq(fake.open, before);
 }

@@ -70,6 +70,8 @@ static int cq_control(struct fid *fid, int command, void *arg)
 {
 	if (fake.fault.cq_control || command != FI_GETWAIT)
 		return fake.fault.cq_control;
+	if (fake.fault.no_cq_fd)
+		return -FI_ENOSYS;
 	*(int *)arg = fake.fault.cq_fd_bad ? unpollable() :
 		      fid == &fake.cq.fid ? fake.cq_fd : ((struct other_cq *)fid)->fd;
 	return 0;
@@ -390,8 +392,9 @@ static struct fid_cq *other_cq_new(void)
 static int cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **cq, void *context)
 {
 	(void)domain;
-	(void)attr;
 	(void)context;
+	if (fake.fault.no_cq_fd && attr->wait_obj != FI_WAIT_NONE)
+		return -FI_ENOSYS;
 	if (fake.fault.cq_open)
 		return fake.fault.cq_open;
 	fake.open++;
@@ -408,8 +411,17 @@ static int endpoint_open(struct fid_domain *domain, struct fi_info *info, struct
 	return fake.endpoint ? fake.endpoint(info, ep) : -FI_ENOSYS;
 }
 
+static int av_open(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_av **av,
+		   void *context)
+{
+	(void)domain;
+	(void)context;
+	return fake.av_open ? fake.av_open(attr, av) : -FI_ENOSYS;
+}
+
 static struct fi_ops_domain domain_ops = {
 	.size = sizeof(domain_ops), .cq_open = cq_open, .endpoint = endpoint_open,
+	.av_open = av_open,
 };
 static struct fi_ops_cq cq_ops = { .size = sizeof(cq_ops), .read = cq_read, .sread = cq_sread, .readerr = cq_readerr };
 

@@ -33,6 +33,7 @@ struct fake_event {
 struct fake_faults {
 	int fabric, passive_ep, getopt, eq_open, eq_control, domain, cq_open, cq_control, cq_close, domain_close;
 	bool eq_fd_bad, cq_fd_bad;	/* a descriptor that epoll does not take */
+	bool no_cq_fd;			/* completion queues have none */
 	_Atomic int cq_read, eq_read;	/* what reading says instead; may be set at any time */
 	int cq_readerr;			/* what reading the error says instead */
 	int trywait;			/* so often there is something to read first */
@@ -72,6 +73,7 @@ struct fake {
 	/* endpoints, where a test has some: see fake_ep.h */
 	int (*endpoint)(struct fi_info *info, struct fid_ep **ep);
 	int (*passive_ep)(struct fi_info *info, struct fid_pep **pep);
+	int (*av_open)(struct fi_av_attr *attr, struct fid_av **av);
 
 	struct fid_fabric fabric;
 	struct fid_domain domain;

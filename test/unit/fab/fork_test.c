@@ -4,6 +4,7 @@
 #include "fab/fork.h"
 
 #include <criterion/criterion.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -14,6 +15,7 @@
 struct worker {
 	struct dofi_fork_guard guard;
 	pthread_mutex_t lock;		/* what a child would need */
+	struct dofi_fork_fd fd;		/* opened and closed at work */
 	pthread_t thread;
 	_Atomic unsigned rounds;
 	_Atomic bool over;
@@ -31,6 +33,9 @@ static void *work(void *arg)
 		pthread_mutex_lock(&w->lock);
 		for (i = 0; i < 100; i++)
 			sched_yield();
+		/* while a fork waits for this thread as likely as not */
+		dofi_fork_fd_add(&w->fd);
+		dofi_fork_fd_remove(&w->fd);
 		pthread_mutex_unlock(&w->lock);
 		w->rounds++;
 		dofi_fork_guard_rest(&w->guard);
@@ -41,6 +46,7 @@ static void *work(void *arg)
 static void worker_start(struct worker *w)
 {
 	pthread_mutex_init(&w->lock, NULL);
+	w->fd.fd = -1;
 	w->over = false;
 	dofi_fork_guard_add(&w->guard);
 	cr_assert_eq(pthread_create(&w->thread, NULL, work, w), 0);
@@ -149,4 +155,37 @@ Test(fork, is_not_held_up_by_a_thread_that_is_stuck, .timeout = 20)
 	forks_and_expects_free_locks(0);
 	pthread_mutex_unlock(&w->lock);
 	worker_stop(w);
+}
+
+static bool is_open(int fd)
+{
+	return fcntl(fd, F_GETFD) >= 0;
+}
+
+Test(fork, a_child_does_not_have_what_it_must_not, .timeout = 20)
+{
+	struct dofi_fork_fd one = { .fd = dup(2) }, two = { .fd = dup(2) }, gone = { .fd = dup(2) };
+	int status;
+	pid_t pid;
+
+	dofi_fork_fd_add(&one);
+	dofi_fork_fd_add(&gone);
+	dofi_fork_fd_add(&two);
+	dofi_fork_fd_remove(&gone);
+	pid = fork();
+	if (!pid) {
+		bool ok = !is_open(one.fd) && !is_open(two.fd) && is_open(gone.fd);
+
+		/* once: the numbers may be those of other files now */
+		dup2(2, one.fd);
+		pid = fork();
+		if (!pid)
+			_exit(!ok || !is_open(one.fd));
+		waitpid(pid, &status, 0);
+		_exit(!!status);
+	}
+	cr_assert_eq(waitpid(pid, &status, 0), pid);
+	cr_expect_eq(status, 0);
+	cr_expect(is_open(one.fd));
+	cr_expect(is_open(two.fd));
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* ia_params, the choice of a fabric, and what is read from its fi_info. */
+/* The choice of a fabric, and what is read from its fi_info. */
 
 #include "fab/info.h"
 
@@ -12,123 +12,18 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 static struct capture capture;
-static struct dofi_params params;
-static char why[160];
-
-static int parse(const char *text)
-{
-	memset(&params, 'x', sizeof(params));
-	memset(why, 0, sizeof(why));
-	return dofi_params_parse(text, &params, why, sizeof(why));
-}
-
-/* ia_params */
-
-static void empty(const char *text)
-{
-	cr_expect_eq(parse(text), 0);
-	cr_expect_str_eq(params.provider, "");
-	cr_expect_str_eq(params.domain, "");
-	cr_expect_str_eq(params.address, "");
-}
-
-Test(params, none_is_any) { empty(NULL); }
-Test(params, empty_is_any) { empty(""); }
-Test(params, blanks_are_any) { empty(" \t  \t"); }
-
-Test(params, all_keys)
-{
-	cr_assert_eq(parse("\tprovider=tcp  domain=eth0 address=10.0.0.1 "), 0);
-	cr_expect_str_eq(params.provider, "tcp");
-	cr_expect_str_eq(params.domain, "eth0");
-	cr_expect_str_eq(params.address, "10.0.0.1");
-}
-
-Test(params, a_value_may_have_equal_signs)
-{
-	cr_assert_eq(parse("domain=a=b="), 0);
-	cr_expect_str_eq(params.domain, "a=b=");
-}
-
-Test(params, the_last_of_a_key_counts)
-{
-	cr_assert_eq(parse("provider=sockets provider=tcp"), 0);
-	cr_expect_str_eq(params.provider, "tcp");
-}
-
-/* @text is refused, and the reason has @word in it. */
-static void refused(const char *text, const char *word)
-{
-	cr_expect_eq(parse(text), -EINVAL, "%s", text);
-	cr_expect(strstr(why, word), "%s: %s", text, why);
-}
-
-Test(params, a_bare_word_is_named) { refused("tcp", "\"tcp\""); }
-Test(params, a_missing_key_is_named) { refused("=tcp", "\"=tcp\""); }
-Test(params, an_unknown_key_is_named) { refused("fabric=tcp", "\"fabric\""); }
-Test(params, a_shortened_key_is_unknown) { refused("prov=tcp", "\"prov\""); }
-Test(params, a_longer_key_is_unknown) { refused("providers=tcp", "\"providers\""); }
-Test(params, keys_have_small_letters) { refused("Provider=tcp", "\"Provider\""); }
-Test(params, known_keys_are_listed) { refused("a=b", "provider, domain, address"); }
-Test(params, an_empty_value_is_refused) { refused("domain=", "\"domain\" has 0 characters"); }
-Test(params, a_later_word_is_checked) { refused("provider=tcp  oops", "\"oops\""); }
-
-Test(params, the_longest_value_fits)
-{
-	char text[128] = "provider=";
-
-	memset(text + 9, 'p', 63);
-	cr_assert_eq(parse(text), 0);
-	cr_expect_eq(strlen(params.provider), 63);
-}
-
-Test(params, a_longer_value_is_refused)
-{
-	char text[128] = "provider=";
-
-	memset(text + 9, 'p', 64);
-	refused(text, "\"provider\" has 64 characters, not 1 to 63");
-}
-
-Test(params, the_reason_fits_any_buffer)
-{
-	char small[9] = "........";
-
-	cr_expect_eq(dofi_params_parse("nosuch=1", &params, small, 8), -EINVAL);
-	cr_expect_eq(strlen(small), 7);
-	cr_expect_eq(small[8], 0);
-}
-
-Test(params, any_text_is_safe)
-{
-	static const char letter[] = "provider=domain \tadrs;%\n";
-	unsigned seed = 7;
-	int i, n;
-
-	for (i = 0; i < 200000; i++) {
-		char text[100];
-		int len = rand_r(&seed) % (int)sizeof(text);
-
-		for (n = 0; n < len; n++)
-			text[n] = letter[rand_r(&seed) % (sizeof(letter) - 1)];
-		text[len ? len - 1 : 0] = 0;
-		if (parse(text))
-			cr_assert(*why, "%s", text);
-		else
-			cr_assert(strlen(params.provider) < 64 && strlen(params.domain) < 64);
-	}
-}
-
-/* The choice. fi_getinfo answers with copies of this list. */
+/* The choice. fi_getinfo answers with copies of those in this list that have such endpoints. */
 
 static struct fi_info *offered, **offered_end = &offered;
 static struct fi_info *asked;		/* a copy of the first hints */
 static char asked_node[64];
 static uint64_t asked_flags;
 static int answer;			/* to any question */
+static int order_answer;		/* to the question for writes that sends do not overtake */
 static int delivery_answer;		/* to the question for FI_DELIVERY_COMPLETE */
 
 static int getinfo(const char *node, uint64_t flags, const struct fi_info *hints,
@@ -144,11 +39,17 @@ static int getinfo(const char *node, uint64_t flags, const struct fi_info *hints
 		strncpy(asked_node, node ? node : "", sizeof(asked_node) - 1);
 		asked_flags = flags;
 	}
+	if (hints->tx_attr->msg_order & FI_ORDER_SAW && order_answer)
+		return order_answer;
 	if (hints->tx_attr->op_flags & FI_DELIVERY_COMPLETE && delivery_answer)
 		return delivery_answer;
 	*info = NULL;
-	for (i = offered; i; i = i->next, end = &(*end)->next)
+	for (i = offered; i; i = i->next) {
+		if (i->ep_attr->type != hints->ep_attr->type)
+			continue;
 		*end = fi_dupinfo(i);
+		end = &(*end)->next;
+	}
 	return *info ? 0 : -FI_ENODATA;
 }
 
@@ -167,9 +68,11 @@ static struct dofi_fabric_choice choice;
 /* Chooses with ia_params @text; the log in capture.text. */
 static int choose(const char *text)
 {
+	struct dofi_params params;
+	char why[160];
 	int ret;
 
-	cr_assert_eq(parse(text), 0);
+	cr_assert_eq(dofi_params_parse(text, &params, why, sizeof(why)), 0);
 	dofi_log_max = DOFI_WARN;
 	capture_begin(&capture);
 	ret = dofi_fabric_choose(&params, &choice);
@@ -407,11 +310,201 @@ Test(choose, layered_fabrics_are_not_used)
 	cr_expect_eq(choose(""), -FI_ENODATA);
 }
 
-Test(choose, unconnected_endpoints_are_not_used)
+Test(choose, endpoints_of_other_kinds_are_not_used)
 {
-	offer("tcp", "10.0.0.1")->ep_attr->type = FI_EP_RDM;
+	offer("tcp", "10.0.0.1")->ep_attr->type = FI_EP_DGRAM;
 	cr_expect_eq(choose(""), -FI_ENODATA);
+	cr_expect(strstr(capture.text, "no usable fabric"), "%s", capture.text);
+}
+
+/* Endpoints that do not connect */
+
+static struct fi_info *offer_rdm(const char *provider)
+{
+	struct fi_info *info = offer(provider, "10.0.0.1");
+
+	info->ep_attr->type = FI_EP_RDM;
+	info->ep_attr->max_msg_size = SIZE_MAX;
+	info->tx_attr->inject_size = 4096;
+	return info;
+}
+
+Test(choose, connected_endpoints_come_first)
+{
+	offer_rdm("efa");
+	offer("sockets", "127.0.0.1");
+	cr_assert_eq(choose(""), 0);
+	cr_expect_str_eq(chosen(), "sockets");
+	cr_expect(!choice.rdm && !choice.target_rdma && choice.write_ordered);
+}
+
+Test(choose, without_them_the_others_serve)
+{
+	offer_rdm("tcp");
+	cr_assert_eq(choose(""), 0);
+	cr_expect(choice.rdm);
+}
+
+Test(choose, connected_ones_alone_if_asked_for)
+{
+	offer_rdm("tcp");
+	cr_expect_eq(choose("endpoint=msg"), -FI_ENODATA);
 	cr_expect(strstr(capture.text, "no connected fabric"), "%s", capture.text);
+}
+
+Test(choose, the_others_alone_if_asked_for)
+{
+	offer("tcp", "10.0.0.1");
+	cr_expect_eq(choose("endpoint=rdm"), -FI_ENODATA);
+	cr_expect(strstr(capture.text, "no connectionless fabric"), "%s", capture.text);
+	offer_rdm("net");
+	cr_assert_eq(choose("endpoint=rdm"), 0);
+	cr_expect(choice.rdm);
+}
+
+Test(choose, of_those_the_best)
+{
+	offer_rdm("nosuch");	/* nobody knows whether it checks keys */
+	offer_rdm("tcp;ofi_rxm");
+	offer_rdm("shm");
+	offer_rdm("sockets");
+	offer_rdm("tcp");
+	cr_assert_eq(choose("endpoint=rdm"), 0);
+	cr_expect_str_eq(chosen(), "tcp");
+}
+
+Test(choose, an_unmeasured_one_is_not_used)
+{
+	offer_rdm("nosuch");
+	cr_expect_eq(choose("provider=nosuch endpoint=rdm"), -FI_ENODATA);
+}
+
+Test(choose, a_layer_is_used_if_named)
+{
+	offer_rdm("tcp;ofi_rxm");
+	cr_expect_eq(choose("endpoint=rdm"), -FI_ENODATA);
+	cr_assert_eq(choose("provider=tcp;ofi_rxm"), 0);
+	cr_expect(choice.rdm);
+	dofi_fabric_release(&choice);
+	setenv("FI_PROVIDER", "^tcp;ofi_rxm", 1);
+	cr_expect_eq(choose(""), -FI_ENODATA);
+	setenv("FI_PROVIDER", "tcp;ofi_rxm", 1);
+	cr_expect_eq(choose(""), 0);
+}
+
+Test(choose, a_refused_layer_has_one_line)
+{
+	offer_rdm("udp;ofi_rxd");
+	cr_expect_eq(choose("provider=udp;ofi_rxd"), -FI_EOPNOTSUPP);
+	cr_expect(strstr(capture.text, "udp;ofi_rxd is not used: a refused RDMA operation"), "%s",
+		  capture.text);
+	cr_expect(!strstr(capture.text, "no usable"), "%s", capture.text);
+	cr_expect(!choice.info);
+}
+
+Test(choose, without_writes_ordered_it_says_so)
+{
+	offer_rdm("efa")->tx_attr->msg_order = FI_ORDER_SAS;
+	order_answer = -FI_ENODATA;
+	cr_assert_eq(choose("provider=efa"), 0);
+	cr_expect(!choice.write_ordered);
+	cr_expect_eq(choice.frame_size, 4096);
+	dofi_fabric_release(&choice);
+	order_answer = 0;
+	cr_assert_eq(choose("provider=efa"), 0);
+	cr_expect(choice.write_ordered);
+}
+
+/* 64 KiB and a head. */
+#define LONG_FRAME (65536 + 64)
+
+/* The layer over tcp needs no buffers up to here. */
+static bool has_long_rxm_frames(void)
+{
+	return FI_VERSION_GE(FI_VERSION(1, 17), fi_version());
+}
+
+Test(choose, frames_are_no_longer_than_the_fabric_keeps_in_order)
+{
+	offer_rdm("net");
+	cr_assert_eq(choose("provider=net"), 0);
+	cr_expect_eq(choice.frame_size, LONG_FRAME);
+	dofi_fabric_release(&choice);
+	offered->ep_attr->max_msg_size = 1000;
+	cr_assert_eq(choose("provider=net"), 0);
+	cr_expect_eq(choice.frame_size, 1000);
+	dofi_fabric_release(&choice);
+	free(offered->fabric_attr->prov_name);
+	offered->fabric_attr->prov_name = strdup("shm");
+	offered->ep_attr->max_msg_size = SIZE_MAX;
+	offered->tx_attr->inject_size = 1024;
+	cr_assert_eq(choose("provider=shm"), 0);
+	cr_expect_eq(choice.frame_size, 1024);
+}
+
+/* What is longer would be overtaken. */
+static void expect_frames(const char *layer, const char *variable, size_t most)
+{
+	char params[64];
+
+	offer_rdm(layer);
+	snprintf(params, sizeof(params), "provider=%s", layer);
+	setenv(variable, "1048576", 1);
+	cr_assert_eq(choose(params), 0);
+	cr_expect_eq(choice.frame_size, most);
+	dofi_fabric_release(&choice);
+	setenv(variable, "2048", 1);
+	cr_assert_eq(choose(params), 0);
+	cr_expect_eq(choice.frame_size, 2048);
+	dofi_fabric_release(&choice);
+	setenv(variable, "100", 1);
+	cr_expect_eq(choose(params), -FI_EOPNOTSUPP);
+	cr_expect(strstr(capture.text, "messages of 100 bytes"), "%s", capture.text);
+	cr_expect(!choice.info);
+}
+
+Test(choose, frames_fit_the_buffers_that_the_user_gave_a_layer)
+{
+	expect_frames("net;ofi_rxm", "FI_OFI_RXM_BUFFER_SIZE", 4096);
+}
+
+Test(choose, frames_fit_the_limit_where_a_layer_needs_no_buffers)
+{
+	if (has_long_rxm_frames())
+		expect_frames("tcp;ofi_rxm", "FI_OFI_RXM_EAGER_LIMIT", LONG_FRAME);
+	else
+		expect_frames("tcp;ofi_rxm", "FI_OFI_RXM_BUFFER_SIZE", 4096);
+}
+
+static void name_endpoint(struct fi_info *info)
+{
+	free(info->src_addr);
+	info->src_addr = strdup("fi_shm://4711-and-more");
+	info->src_addrlen = strlen(info->src_addr) + 1;
+	info->dest_addr = strdup("fi_shm://4711");
+	info->dest_addrlen = strlen(info->dest_addr) + 1;
+	info->addr_format = FI_ADDR_STR;
+}
+
+Test(choose, a_fabric_of_names_has_the_address_that_was_given)
+{
+	struct sockaddr_storage address;
+
+	name_endpoint(offer_rdm("shm"));
+	cr_assert_eq(choose("provider=shm"), 0);
+	cr_expect(!choice.info->src_addr && !choice.info->dest_addr);
+	dofi_info_address(choice.info, &address);
+	cr_expect_eq(((struct sockaddr_in *)&address)->sin_addr.s_addr, htonl(INADDR_LOOPBACK));
+	dofi_fabric_release(&choice);
+	cr_assert_eq(choose("provider=shm address=127.0.0.1"), 0);
+	dofi_info_address(choice.info, &address);
+	cr_expect_eq(address.ss_family, AF_INET);
+	cr_expect(!choice.wildcard);
+	dofi_fabric_release(&choice);
+	cr_assert_eq(choose("provider=shm address=::1"), 0);
+	dofi_info_address(choice.info, &address);
+	cr_expect_eq(address.ss_family, AF_INET6);
+	cr_expect(IN6_IS_ADDR_LOOPBACK(&((struct sockaddr_in6 *)&address)->sin6_addr));
 }
 
 Test(choose, a_named_domain_is_taken)
@@ -625,6 +718,80 @@ Test(choose, loopback_can_be_asked_for)
 	cr_expect_str_eq(chosen_address(), "127.0.0.1");
 }
 
+/*
+ * Each fabric that does not connect, as libfabric has it here: what is expected of one that
+ * libfabric offers; one that it does not is a line in the log.
+ */
+static const struct {
+	const char *provider;
+	bool shared_memory, target_rdma, write_ordered;
+	enum dofi_mr_style style;
+	uint64_t write_flags;
+	int mr_mode;
+	size_t frame_size;
+} real[] = {
+	{ "shm", true, true, true, DOFI_MR_VIRTUAL, 0, 0, 4096 },
+	{ "tcp;ofi_rxm", false, true, true, DOFI_MR_VIRTUAL, 0, 0, LONG_FRAME },
+	{ "net;ofi_rxm", false, true, true, DOFI_MR_VIRTUAL, 0, 0, 4096 },
+	{ "net", false, true, true, DOFI_MR_VIRTUAL, 0, 0, LONG_FRAME },
+	{ "sockets", false, false, false, DOFI_MR_VIRTUAL, FI_DELIVERY_COMPLETE, FI_MR_VIRT_ADDR, 16384 },
+};
+
+Test(choose, real_fabrics_are_what_they_are)
+{
+	struct sockaddr_storage address;
+	struct dofi_limits l;
+	char text[64];
+	bool is_short;
+	size_t i;
+
+	for (i = 0; i < sizeof(real) / sizeof(real[0]); i++) {
+		snprintf(text, sizeof(text), "provider=%s endpoint=rdm", real[i].provider);
+		is_short = strchr(real[i].provider, ';') && !has_long_rxm_frames();
+		if (choose(text)) {
+			dofi_log(DOFI_ERR, DOFI_FAB, "no %s in this libfabric", real[i].provider);
+			continue;
+		}
+		cr_expect_str_eq(chosen(), real[i].provider);
+		cr_expect(choice.rdm && choice.cq_data, "%s", text);
+		cr_expect(choice.scoped_keys && choice.zero_based, "%s", text);
+		cr_expect_eq(choice.shared_memory, real[i].shared_memory, "%s", text);
+		cr_expect_eq(choice.write_ordered, real[i].write_ordered, "%s", text);
+		cr_expect_eq(choice.target_rdma, real[i].target_rdma, "%s", text);
+		cr_expect_eq(choice.mr_style, real[i].style, "%s", text);
+		cr_expect_eq(choice.write_flags, real[i].write_flags, "%s", text);
+		cr_expect_eq(choice.info->domain_attr->mr_mode, real[i].mr_mode, "%s", text);
+		cr_expect_eq(choice.frame_size, is_short ? 4096 : real[i].frame_size, "%s", text);
+		cr_expect_eq(choice.info->domain_attr->av_type, FI_AV_TABLE, "%s", text);
+		dofi_info_address(choice.info, &address);
+		cr_expect_eq(address.ss_family, AF_INET, "%s", text);
+		dofi_info_limits(&choice, 100, &l);
+		cr_expect(l.max_message_size >= INT64_MAX - 4096, "%s", text);
+		cr_expect(l.max_iov >= 4 && l.max_rdma_iov >= 4, "%s", text);
+		cr_expect(l.max_srqs && l.inject_size, "%s", text);
+		dofi_fabric_release(&choice);
+	}
+}
+
+Test(choose, the_real_shm_has_no_need_of_its_own_address)
+{
+	if (choose("provider=shm"))
+		return;		/* the test above tells */
+	cr_expect(!choice.info->src_addr && !choice.info->dest_addr);
+	dofi_fabric_release(&choice);
+	cr_assert_eq(choose("provider=shm address=127.0.0.1"), 0);
+	cr_expect_eq(((struct sockaddr *)choice.info->src_addr)->sa_family, AF_INET);
+}
+
+Test(choose, the_real_rxd_is_refused)
+{
+	int ret = choose("provider=udp;ofi_rxd");
+
+	cr_expect(ret == -FI_EOPNOTSUPP || ret == -FI_ENODATA, "%d", ret);
+	cr_expect(strstr(capture.text, ret == -FI_ENODATA ? "no usable" : "is not used"), "%s",
+		  capture.text);
+}
+
 /* The list of fabrics */
 
 TestSuite(list, .fini = done);
@@ -636,7 +803,7 @@ Test(list, names_each_fabric_once)
 	offer("tcp", "10.0.0.1");
 	offer("tcp", "127.0.0.1");
 	offer("sockets", "10.0.0.1");
-	dofi_fabric_list(names, sizeof(names));
+	dofi_fabric_list(false, names, sizeof(names));
 	cr_expect_str_eq(names, "tcp sockets");
 }
 
@@ -647,7 +814,7 @@ Test(list, a_name_within_another_counts)
 	offer("tcpx", "10.0.0.1");
 	offer("xtcp", "10.0.0.1");
 	offer("tcp", "10.0.0.1");
-	dofi_fabric_list(names, sizeof(names));
+	dofi_fabric_list(false, names, sizeof(names));
 	cr_expect_str_eq(names, "tcpx xtcp tcp");
 }
 
@@ -656,9 +823,26 @@ Test(list, what_cannot_be_used_is_left_out)
 	char names[64];
 
 	offer("tcp;ofi_rxm", "10.0.0.1");
-	offer("shm", "10.0.0.1")->ep_attr->type = FI_EP_RDM;
-	dofi_fabric_list(names, sizeof(names));
+	offer_rdm("udp;ofi_rxd");
+	offer_rdm("nosuch");
+	dofi_fabric_list(false, names, sizeof(names));
 	cr_expect_str_eq(names, "");
+	dofi_fabric_list(true, names, sizeof(names));
+	cr_expect_str_eq(names, "");
+}
+
+Test(list, tells_those_that_do_not_connect_from_those_that_do)
+{
+	char names[64];
+
+	offer("tcp", "10.0.0.1");
+	offer_rdm("tcp");
+	offer_rdm("tcp;ofi_rxm");
+	offer_rdm("shm");
+	dofi_fabric_list(true, names, sizeof(names));
+	cr_expect_str_eq(names, "tcp tcp;ofi_rxm shm");
+	dofi_fabric_list(false, names, sizeof(names));
+	cr_expect_str_eq(names, "tcp");
 }
 
 Test(list, nothing_is_an_empty_text)
@@ -666,7 +850,7 @@ Test(list, nothing_is_an_empty_text)
 	char names[64] = "old";
 
 	fake.getinfo = getinfo;
-	dofi_fabric_list(names, sizeof(names));
+	dofi_fabric_list(false, names, sizeof(names));
 	cr_expect_str_eq(names, "");
 }
 
@@ -676,7 +860,7 @@ Test(list, is_cut_to_its_buffer)
 
 	offer("tcp", "10.0.0.1");
 	offer("sockets", "10.0.0.1");
-	dofi_fabric_list(names, 7);
+	dofi_fabric_list(false, names, 7);
 	cr_expect(strlen(names) <= 6);
 	cr_expect(!strncmp(names, "tcp", 3));
 }
@@ -831,6 +1015,24 @@ Test(limits, unknown_counts_have_a_default)
 	cr_expect(l.max_eps > 0 && l.max_lmrs > 0 && l.max_pzs > 0);
 }
 
+Test(choose, this_hosts_memory_is_the_local_fabric)
+{
+	offer("tcp", "10.0.0.1");
+	offer_rdm("shm");
+	cr_assert_eq(dofi_fabric_choose_local(&choice), 0);
+	cr_expect_str_eq(chosen(), "shm");
+	cr_expect(choice.rdm && choice.target_rdma && choice.shared_memory);
+	cr_expect_str_eq(asked->fabric_attr->prov_name, "shm");
+}
+
+Test(choose, no_other_is_the_local_fabric)
+{
+	choice.info = (struct fi_info *)&choice;
+	offer_rdm("tcp");
+	cr_expect_eq(dofi_fabric_choose_local(&choice), -FI_ENODATA);
+	cr_expect(!choice.info);
+}
+
 Test(limits, shared_receive_queues_need_injection)
 {
 	struct fi_info *info = fake_info("tcp", "");
@@ -846,7 +1048,43 @@ Test(limits, shared_receive_queues_need_injection)
 	cr_expect_eq(l.inject_size, 20);
 }
 
+Test(limits, what_is_gathered_here_has_as_many_segments_as_there_is_room_for)
+{
+	struct dofi_fabric_choice c = { .rdm = true, .shared_memory = true, .target_rdma = true };
+	struct dofi_limits l;
+
+	c.info = fake_info("shm", "");
+	c.info->tx_attr->iov_limit = c.info->rx_attr->iov_limit = 1;
+	dofi_info_limits(&c, 100, &l);
+	cr_expect(l.max_iov == 8 && l.max_rdma_iov == 8);
+	cr_expect(l.max_srqs > 0);	/* messages are ours, without injection too */
+	c.shared_memory = false;	/* large ones go by the fabric */
+	dofi_info_limits(&c, 100, &l);
+	cr_expect(l.max_iov == 1 && l.max_rdma_iov == 8);
+	fi_freeinfo(c.info);
+}
+
 Test(limits, private_data_is_what_was_asked)
 {
 	cr_expect_eq(limits_of(fake_info("tcp", "")).cm_data_size, 100);
+}
+
+Test(limits, two_fabrics_promise_what_both_can)
+{
+	struct dofi_limits l = {
+		.max_message_size = 100, .max_rdma_size = 2, .max_iov = 3, .max_rdma_iov = 400,
+		.max_eps = 5, .max_pzs = 600, .max_lmrs = 7, .max_srqs = 800, .max_srq_eps = 9,
+		.inject_size = 10, .cm_data_size = 11,
+	};
+	const struct dofi_limits other = {
+		.max_message_size = 1, .max_rdma_size = 200, .max_iov = 300, .max_rdma_iov = 4,
+		.max_eps = 500, .max_pzs = 6, .max_lmrs = 700, .max_srqs = 8, .max_srq_eps = 900,
+	};
+
+	dofi_limits_lower(&l, &other);
+	cr_expect(l.max_message_size == 1 && l.max_rdma_size == 2 && l.max_iov == 3);
+	cr_expect(l.max_rdma_iov == 4 && l.max_eps == 5 && l.max_pzs == 6 && l.max_lmrs == 7);
+	cr_expect(l.max_srqs == 8 && l.max_srq_eps == 9);
+	/* no program is told of these */
+	cr_expect(l.inject_size == 10 && l.cm_data_size == 11);
 }

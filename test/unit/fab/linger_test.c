@@ -88,12 +88,18 @@ static void all_turns(void)
 	cr_expect(TAILQ_EMPTY(&progress.lingering));
 }
 
+#define REST 3000
+static char rest[REST];			/* what is handed over: ones after the zeros */
+static size_t ones;
+
 /* Reads at most @most bytes; 0 at the end, or a negative errno. */
 static ssize_t take(size_t most)
 {
 	static char data[1 << 20];
-	ssize_t n = recv(its, data, most < sizeof(data) ? most : sizeof(data), 0);
+	ssize_t n = recv(its, data, most < sizeof(data) ? most : sizeof(data), 0), i;
 
+	for (i = 0; i < n; i++)
+		ones += data[i];
 	return n < 0 ? -errno : n;
 }
 
@@ -229,6 +235,76 @@ Test(linger, at_the_end_the_kernel_is_told_how_long)
 	dofi_linger_end(&progress);
 	cr_expect_eq(getsockopt(copy, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout, &len), 0);
 	cr_expect_eq(timeout, PATIENCE);
+	close(copy);
+}
+
+static void hand_over(void)
+{
+	memset(rest, 1, REST);
+	dofi_linger_adopt(&progress, mine, rest, REST);
+	memset(rest, 0, REST);
+}
+
+Test(linger, what_is_handed_over_is_sent_before_the_end)
+{
+	size_t got;
+
+	hand_over();
+	all_turns();
+	cr_expect_eq(take_all(&got), 0);
+	cr_expect_eq(got, REST);
+	cr_expect_eq(ones, REST);
+	cr_expect(fcntl(mine, F_GETFD) < 0);
+}
+
+Test(linger, what_is_handed_over_waits_for_a_slow_peer)
+{
+	struct taken taken = { 0 };
+	pthread_t peer;
+
+	dofi_settings.linger_ms = 60000;
+	fill_up();
+	hand_over();
+	cr_assert(turn());
+	cr_assert(turn());
+	cr_assert(!TAILQ_EMPTY(&progress.lingering));
+	pthread_create(&peer, NULL, take_slowly, &taken);
+	all_turns();
+	pthread_join(peer, NULL);
+	cr_expect_eq(taken.end, 0);
+	cr_expect_eq(taken.bytes, sent + REST);
+	cr_expect_eq(ones, REST);
+}
+
+Test(linger, what_is_handed_over_for_nobody_is_given_up)
+{
+	size_t got;
+
+	fill_up();
+	hand_over();
+	all_turns();
+	cr_expect_eq(take_all(&got), -ECONNRESET);
+	cr_expect(!ones);
+}
+
+Test(linger, what_is_handed_over_to_a_dead_peer_is_dropped)
+{
+	dofi_settings.linger_ms = 60000;
+	fill_up();
+	close(its);
+	hand_over();
+	all_turns();
+}
+
+Test(linger, at_the_end_what_is_handed_over_is_sent)
+{
+	int copy = dup(mine);
+	size_t got;
+
+	hand_over();
+	dofi_linger_end(&progress);
+	cr_expect_eq(take_all(&got), 0);
+	cr_expect_eq(ones, REST);
 	close(copy);
 }
 

@@ -4,8 +4,12 @@
 #include "fab/quirks.h"
 
 #include <criterion/criterion.h>
+#include <rdma/fabric.h>
+#include <stdlib.h>
 
-static const char *const measured[] = { "verbs", "tcp", "net", "sockets" };
+static const char *const measured[] = { "verbs", "tcp", "net", "sockets", "efa", "shm",
+					"tcp;ofi_rxm", "udp;ofi_rxd" };
+#define MEASURED (sizeof(measured) / sizeof(measured[0]))
 
 Test(quirks, preference_is_hardware_then_faster_software)
 {
@@ -26,7 +30,8 @@ Test(quirks, unknown_fabrics_come_last)
 
 Test(quirks, names_match_in_full)
 {
-	static const char *const other[] = { "", "tc", "tcpx", "tcp;ofi_rxm", "TCP", "sockets " };
+	static const char *const other[] = { "", "tc", "tcpx", "tcp;ofi_rx", "TCP", "sockets ",
+					     "ofi_rxm", "tcp;ofi_rxm2" };
 	size_t i;
 
 	for (i = 0; i < sizeof(other) / sizeof(other[0]); i++)
@@ -35,9 +40,57 @@ Test(quirks, names_match_in_full)
 
 Test(quirks, every_row_has_a_reason)
 {
-	int i;
+	size_t i;
 
-	for (i = 0; i < 4; i++)
+	for (i = 0; i < MEASURED; i++)
 		cr_expect(*dofi_quirk_of(measured[i])->reason, "%s", measured[i]);
 	cr_expect(*dofi_quirk_of("nosuch")->reason);
+}
+
+Test(quirks, a_layer_is_the_same_over_any_fabric)
+{
+	cr_expect_eq(dofi_quirk_of("net;ofi_rxm"), dofi_quirk_of("verbs;ofi_rxm"));
+	cr_expect(dofi_quirk_of("net;ofi_rxm") != dofi_quirk_of("nosuch"));
+}
+
+/* Or frames that only that fabric keeps in order would be sent where they are overtaken. */
+Test(quirks, a_layer_over_one_fabric_is_another_where_it_was_seen)
+{
+	const struct dofi_quirk *any = dofi_quirk_of("verbs;ofi_rxm");
+	const bool seen = FI_VERSION_GE(FI_VERSION(1, 17), fi_version());
+
+	cr_expect_eq(dofi_quirk_of("tcp;ofi_rxm") != any, seen);
+	cr_expect_eq(dofi_quirk_of("tcp;ofi_rxm")->frame_size > 64 * 1024, seen);
+	cr_expect_eq(any->frame_size, 4096);
+}
+
+Test(quirks, a_user_can_make_it_the_layer_over_any)
+{
+	static const char *const setting[] = {
+		"FI_OFI_RXM_ENABLE_DYN_RBUF", "FI_OFI_RXM_ENABLE_DIRECT_SEND",
+		"FI_OFI_RXM_ENABLE_PASSTHRU",
+	};
+	const struct dofi_quirk *itself = dofi_quirk_of("tcp;ofi_rxm");
+	size_t i;
+
+	for (i = 0; i < sizeof(setting) / sizeof(setting[0]); i++) {
+		setenv(setting[i], "0", 1);
+		cr_expect_eq(dofi_quirk_of("tcp;ofi_rxm"), dofi_quirk_of("verbs;ofi_rxm"), "%s",
+			     setting[i]);
+		unsetenv(setting[i]);
+		cr_expect_eq(dofi_quirk_of("tcp;ofi_rxm"), itself, "%s", setting[i]);
+	}
+}
+
+/* A refused fabric is never used, and of one that is used it is known how far to trust it. */
+Test(quirks, connectionless_endpoints_are_used_or_refused_where_measured)
+{
+	size_t i;
+
+	for (i = 1; i < MEASURED; i++) {
+		const struct dofi_quirk *q = dofi_quirk_of(measured[i]);
+
+		cr_expect(q->rdm != q->refused, "%s", measured[i]);
+	}
+	cr_expect(!dofi_quirk_of("nosuch")->rdm);
 }

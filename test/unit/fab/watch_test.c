@@ -3,12 +3,14 @@
 
 #include "fab/watch.h"
 
+#include "base/clock.h"
 #include "base/env.h"
 #include "fab/fake.h"
 
 #include <arpa/inet.h>
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <linux/filter.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/epoll.h>
@@ -73,6 +75,7 @@ static void connect_pair(int family)
 static void init(void)
 {
 	progress.epfd = epoll_create1(EPOLL_CLOEXEC);
+	TAILQ_INIT(&progress.timers);
 	connect_pair(AF_INET);
 }
 
@@ -183,13 +186,27 @@ static int option(int level, int name)
 	return value;
 }
 
+static int asking(void)
+{
+	return option(IPPROTO_TCP, TCP_KEEPINTVL) * option(IPPROTO_TCP, TCP_KEEPCNT);
+}
+
 Test(watch, a_silent_peer_is_asked_for_a_sign_of_life)
 {
 	dofi_settings.keepalive_s = 13;
 	cr_assert_eq(watch_open(), 0);
 	cr_expect_eq(option(SOL_SOCKET, SO_KEEPALIVE), 1);
 	cr_expect_eq(option(IPPROTO_TCP, TCP_KEEPIDLE), 13);
-	cr_expect(option(IPPROTO_TCP, TCP_KEEPINTVL) * option(IPPROTO_TCP, TCP_KEEPCNT) >= 13);
+	cr_expect(asking() <= 13 && asking() > 13 / 2);
+}
+
+/* Whoever is asked for has as long again, and no longer. */
+Test(watch, however_short_its_time)
+{
+	dofi_settings.keepalive_s = 1;
+	cr_assert_eq(watch_open(), 0);
+	cr_expect_eq(option(IPPROTO_TCP, TCP_KEEPIDLE), 1);
+	cr_expect_eq(asking(), 1);
 }
 
 Test(watch, or_is_not_asked)
@@ -197,6 +214,89 @@ Test(watch, or_is_not_asked)
 	dofi_settings.keepalive_s = 0;
 	cr_assert_eq(watch_open(), 0);
 	cr_expect_eq(option(SOL_SOCKET, SO_KEEPALIVE), 0);
+}
+
+/* What is sent to @fd is lost before its kernel sees it. */
+static void host_die(int fd)
+{
+	struct sock_filter nothing = BPF_STMT(BPF_RET | BPF_K, 0);
+	const struct sock_fprog filter = { .len = 1, .filter = &nothing };
+
+	cr_assert_eq(setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof(filter)), 0);
+}
+
+/* So many looks of the watch itself, in their time, unless there is none any more. */
+static void looks(int n)
+{
+	int64_t left;
+
+	for (; n && watch.timer.at; n--) {
+		while ((left = watch.timer.at - dofi_now()) > 0)
+			look((int)(left / 1000000 + 1));
+		dofi_timer_stop(&progress, &watch.timer);
+		watch.timer.fire(&watch.timer);
+	}
+	look(0);
+}
+
+static void keep_alive_watch(void)
+{
+	dofi_settings.keepalive_s = 1;
+	cr_assert_eq(watch_open(), 0);
+}
+
+/* It keeps what is under way from asking. */
+Test(watch, a_host_that_acknowledges_nothing_is_gone)
+{
+	char byte;
+
+	keep_alive_watch();
+	host_die(its);
+	cr_assert_eq(write(mine, "data", 4), 4);
+	looks(2);
+	cr_expect_eq(ended_times, 1);
+	cr_expect_eq(recv(mine, &byte, 1, MSG_DONTWAIT), -1);
+}
+
+/* Also one that reads nothing, so that much is never taken. */
+Test(watch, a_host_that_acknowledges_is_there)
+{
+	static char much[1 << 20];
+
+	keep_alive_watch();
+	while (send(mine, much, sizeof(much), MSG_DONTWAIT) > 0)
+		;
+	looks(2);
+	cr_expect_eq(ended_times, 0);
+	cr_expect(watch.timer.at > 0);
+}
+
+/* What was lost once comes again. */
+Test(watch, a_host_may_be_silent_from_one_look_to_the_next)
+{
+	const int none = 0;
+
+	keep_alive_watch();
+	host_die(its);
+	cr_assert_eq(write(mine, "data", 4), 4);
+	looks(1);
+	cr_assert_eq(setsockopt(its, SOL_SOCKET, SO_DETACH_FILTER, &none, sizeof(none)), 0);
+	looks(1);
+	cr_expect_eq(ended_times, 0);
+}
+
+Test(watch, nobody_looks_at_who_is_not_asked)
+{
+	dofi_settings.keepalive_s = 0;
+	cr_assert_eq(watch_open(), 0);
+	cr_expect_eq(watch.timer.at, 0);
+}
+
+Test(watch, nobody_looks_after_the_close)
+{
+	keep_alive_watch();
+	dofi_watch_close(&watch, &progress);
+	cr_expect_eq(watch.timer.at, 0);
 }
 
 Test(watch, an_endpoint_without_name_has_no_socket)

@@ -60,8 +60,32 @@ Test(caps_use, the_named_attributes_tell_the_fabric)
 	cr_expect_str_eq(named("OFI_PROVIDER"), "tcp");
 	cr_expect_str_eq(named("OFI_DOMAIN"), "fake0");
 	cr_expect_str_eq(named("OFI_FABRICS"), "tcp");
+	cr_expect(named("OFI_FABRICS_RDM"));
 	cr_expect(*named("OFI_LIBFABRIC"));
 	cr_expect_str_eq(named("DAT_IB_RDMA_READ"), "TRUE");
+}
+
+/* As they were when the IA was opened; how it is chosen is a test of fab/info.c. */
+Test(caps_use, the_named_attributes_tell_the_transport)
+{
+	cr_expect_str_eq(named("OFI_ENDPOINT"), "msg");
+	cr_expect_str_eq(named("OFI_RDMA"), "fabric");
+	cr_expect_str_eq(named("OFI_WRITES_ORDERED"), "TRUE");
+	cr_expect(!named("OFI_FRAME_SIZE"));
+	cr_expect(!named("OFI_LOCAL"));
+	ia->local.info = ia->fabric.info;
+	ia->fabric.rdm = ia->fabric.target_rdma = true;
+	ia->fabric.write_ordered = false;
+	strcpy(ia->frame_size, "4096");
+	dofi_caps_named_attrs(ia);
+	succeed(dofi_ia_query(ia, NULL, 0, NULL, DAT_PROVIDER_FIELD_ALL, &provider_attr));
+	ia->local.info = NULL;
+	ia->fabric.rdm = ia->fabric.target_rdma = false;
+	cr_expect_str_eq(named("OFI_ENDPOINT"), "rdm");
+	cr_expect_str_eq(named("OFI_RDMA"), "target");
+	cr_expect_str_eq(named("OFI_WRITES_ORDERED"), "FALSE");
+	cr_expect_str_eq(named("OFI_FRAME_SIZE"), "4096");
+	cr_expect_str_eq(named("OFI_LOCAL"), "tcp");
 }
 
 Test(caps_use, names_are_not_given_twice)

@@ -296,6 +296,34 @@ Test(dequeue, a_cno_is_told_of_what_is_left)
 	cr_expect_eq(evd_inside()->only_feed, cq());
 }
 
+static unsigned looked_at;
+
+static void look(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink)
+{
+	looked_at++;
+	dofi_dto_complete(entry, err, sink);
+}
+
+static void frames(void *arg)
+{
+	(void)arg;
+	poll_as_a_program();
+	cq()->completed = look;
+	cq()->mixed = true;
+	send_and_complete(0, 1);
+	take(1, DAT_DTO_SUCCESS);
+	cr_expect_eq(looked_at, 1);
+	cr_expect_eq(evd_inside()->count_of.straight, 1);	/* into the event all the same */
+	cr_expect(nothing());
+}
+
+/* What has completed is then no slot of an endpoint, whatever it looks like. */
+Test(dequeue, a_transport_with_frames_looks_at_them_itself)
+{
+	looked_at = 0;
+	alone(frames);
+}
+
 /* Those of the first chunk are looked up in fewer steps. */
 Test(dequeue, later_objects_are_as_good)
 {

@@ -429,6 +429,24 @@ static int feeds(DAT_EVD_HANDLE handle, DAT_PZ_HANDLE zone)
 	return 0;
 }
 
+Test(ep_attr, queues_poll_where_their_endpoint_is)
+{
+	struct dofi_ep *inner = ep;
+	struct dofi_pz *zone = pz;
+	struct dofi_evd *e = evd;
+
+	cr_expect(inner->cq == &zone->domain.cq);
+	cr_expect_eq(feeds(evd, pz), 2);
+	dofi_ep_set_cq(inner, &zone->local.cq);
+	cr_expect(inner->cq == &zone->local.cq);
+	cr_expect_eq(feeds(evd, pz), 0);
+	cr_expect(e->only_feed == &zone->local.cq);
+	dofi_ep_set_cq(inner, &zone->local.cq);
+	dofi_ep_set_cq(inner, &zone->domain.cq);
+	cr_expect_eq(feeds(evd, pz), 2);
+	cr_expect(e->only_feed == &zone->domain.cq);
+}
+
 Test(ep_attr, queues_poll_the_zone_that_feeds_them)
 {
 	DAT_EVD_HANDLE other = evd_make(8, DAT_EVD_DTO_FLAG);

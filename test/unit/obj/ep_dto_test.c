@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Operations end: how each completes once, what its event tells, and how they fail. */
 
+#include "obj/beside.h"
 #include "obj/cno.h"
 #include "obj/ep_bind.h"
 #include "obj/ops.h"
@@ -533,6 +534,47 @@ static void arrive_with(unsigned i, uint32_t context)
 static bool is_granted(void)
 {
 	return dofi_rmr_in_force(pz, ep, granted);
+}
+
+/* The transport matches a message of @len bytes, with @beside, to the @i-th operation. */
+static void match_with(unsigned i, size_t len, uint64_t beside)
+{
+	transport.dto[i]->flags |= DOFI_DTO_MATCHED;
+	transport.dto[i]->beside = beside;
+	complete_with(i, 0, len);
+}
+
+Test(ep_data, a_matched_receive_tells_what_came_beside_it)
+{
+	const unsigned first = transport.n;
+	DAT_DTO_COMPLETION_EVENT_DATA d;
+
+	succeed(post_recv(1));
+	succeed(post_recv(2));
+	match_with(first, 5, 0);
+	d = take(1, DAT_DTO_SUCCESS);
+	cr_expect_eq(d.transfered_length, 5);
+	match_with(first + 1, 6, dofi_beside(DOFI_BESIDE_INVALIDATE, false, 0, granted));
+	d = take(2, DAT_DTO_SUCCESS);
+	cr_expect_eq(d.transfered_length, 6);
+	cr_expect(!is_granted());
+}
+
+Test(ep_data, a_matched_receive_of_nonsense_breaks_the_connection)
+{
+	const unsigned first = transport.n;
+
+	succeed(post_recv(1));
+	match_with(first, 5, dofi_beside(DOFI_BESIDE_PLAIN, true, 3, 0));
+	take(1, DAT_DTO_ERR_TRANSPORT);
+	settle();
+	event_take(evd, DAT_CONNECTION_EVENT_BROKEN);
+	/* beside is of a matched one only */
+	make_with(evd, evd, NULL);
+	succeed(post_recv(2));
+	transport.dto[transport.n - 1]->beside = 1;
+	complete_with(transport.n - 1, 0, 5);
+	take(2, DAT_DTO_SUCCESS);
 }
 
 Test(ep_data, an_invalidation_is_done_before_its_event)

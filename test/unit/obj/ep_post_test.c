@@ -67,6 +67,30 @@ Test(ep_post, requests_need_a_connection, .init = ops_init_unconnected)
 	cr_expect(event_none(evd));
 }
 
+/* The transport owes something until it is reminded of it. */
+static unsigned receives_when_reminded;
+
+static void pay(struct dofi_ep *of)
+{
+	of->owes = false;
+	receives_when_reminded = dofi_queue_used(&of->rq);
+}
+
+Test(ep_post, a_receive_reminds_a_transport_that_owes)
+{
+	struct dofi_xport reminded = transport_ops;
+
+	reminded.resume = pay;
+	inside()->xport = &reminded;
+	succeed(post_recv(1));
+	cr_expect_eq(receives_when_reminded, 0);
+	inside()->owes = true;
+	succeed(post_recv(2));
+	cr_expect_eq(receives_when_reminded, 2);
+	cr_expect(!inside()->owes);
+	inside()->xport = &transport_ops;
+}
+
 Test(ep_post, receives_may_be_posted_at_any_time, .init = ops_init_unconnected)
 {
 	succeed(post_recv(1));

@@ -137,6 +137,68 @@ Test(ep_queue, what_waits_is_not_overtaken)
 	cr_expect_eq(transport.dto[1]->cookie, 2);
 }
 
+/* What the transport has done at once */
+
+Test(ep_queue, what_is_done_at_once_completes)
+{
+	transport.fail = DOFI_DONE;
+	succeed(post_read(1, 8, 8, 0));
+	take(1, DAT_DTO_SUCCESS);
+	cr_expect(dofi_queue_empty(&inside()->sq));
+	cr_expect_eq(inside()->reads, 0);
+	transport.fail = DOFI_DONE;
+	succeed(post_recv(2));
+	take(2, DAT_DTO_SUCCESS);
+	cr_expect(dofi_queue_empty(&inside()->rq));
+	transport.fail = DOFI_DONE;
+	succeed(post_send(3));
+	take(3, DAT_DTO_SUCCESS);
+	cr_expect_eq(transport.n, 0);
+}
+
+Test(ep_queue, what_is_done_at_once_waits_for_its_elders)
+{
+	succeed(post_write(1, 8, 8));
+	transport.fail = DOFI_DONE;
+	succeed(post_write(2, 8, 8));
+	cr_expect(event_none(evd));
+	complete(0);
+	take(1, DAT_DTO_SUCCESS);
+	take(2, DAT_DTO_SUCCESS);
+}
+
+Test(ep_queue, what_is_done_at_once_makes_way_for_a_fence)
+{
+	transport.room = 0;
+	succeed(post_read(1, 8, 8, 0));
+	succeed(send_flags(2, DAT_COMPLETION_BARRIER_FENCE_FLAG));
+	transport.room = 10;
+	transport.fail = DOFI_DONE;
+	pthread_mutex_lock(&inside()->lock);
+	dofi_dto_pump(inside());
+	pthread_mutex_unlock(&inside()->lock);
+	take(1, DAT_DTO_SUCCESS);
+	cr_assert_eq(transport.n, 1);
+	complete(0);
+	take(2, DAT_DTO_SUCCESS);
+}
+
+Test(ep_queue, the_last_that_is_done_at_once_ends_a_graceful_disconnect)
+{
+	transport.room = 0;
+	succeed(post_write(1, 8, 8));
+	succeed(dofi_ep_disconnect(ep, DAT_CLOSE_GRACEFUL_FLAG));
+	settle();
+	cr_expect(event_none(evd));
+	transport.fail = DOFI_DONE;
+	pthread_mutex_lock(&inside()->lock);
+	dofi_dto_pump(inside());
+	pthread_mutex_unlock(&inside()->lock);
+	settle();
+	take(1, DAT_DTO_SUCCESS);
+	event_take(evd, DAT_CONNECTION_EVENT_DISCONNECTED);
+}
+
 Test(ep_queue, a_read_that_found_no_room_is_counted_once)
 {
 	DAT_EP_ATTR attr = attr_of_depth(4);

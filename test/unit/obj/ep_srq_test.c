@@ -1,40 +1,90 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Endpoints of an SRQ: what becomes of each frame, of its buffer, and of both at the end. */
+/* Buffers of an SRQ for endpoints whose transport matches messages to them itself. */
 
 #include "obj/caps.h"
 #include "obj/fixture.h"
 
-#include <rdma/fi_errno.h>
-
 #define DEPTH 8
-#define LARGE 200			/* bytes: more than go along with a frame */
 
 static DAT_SRQ_HANDLE srq;
 static DAT_EP_HANDLE ep;
-static DAT_EVD_HANDLE async;		/* apart from the others: they tell of receives */
+static DAT_EVD_HANDLE async;
 static DAT_EP_ATTR attr;
 
-static DAT_RETURN create(DAT_EP_HANDLE *out)
+/* The transport of these tests: messages that wait for a buffer, of each endpoint. */
+static struct dofi_xport matching;
+static struct { struct dofi_ep *ep; int messages; } waiting[2];
+static int resumed, fed;
+
+static int *messages_of(const struct dofi_ep *of)
 {
-	return dofi_ep_create_with_srq(ia, pz, evd, evd, evd, srq, &attr, out);
+	return &waiting[waiting[0].ep == of ? 0 : 1].messages;
 }
 
-static void init_unconnected(void)
+/* Receives a message of 8 bytes as far as there are buffers. */
+static void match(struct dofi_ep *of)
+{
+	struct dofi_dto *dto;
+
+	while (*messages_of(of) && (dto = dofi_srq_receive(of))) {
+		of->owes = --*messages_of(of);
+		cr_expect(dto->at_fabric && !dto->done && !dto->beside);
+		cr_expect_eq(dto->flags, DOFI_DTO_SHARED);
+		cr_expect_eq(dto->kind, DOFI_DTO_RECV);
+		cr_expect_eq(dto->ep, of);
+		dofi_dto_trim(dto, 8);
+		dofi_dto_end(of, dto, dofi_dto_received(of, dto), NULL);
+	}
+	of->owes = *messages_of(of);
+}
+
+static void resume(struct dofi_ep *of)
+{
+	resumed++;
+	match(of);
+}
+
+static void feed(struct dofi_ep *of)
+{
+	fed++;
+	match(of);
+}
+
+static void message_at(DAT_EP_HANDLE handle)
+{
+	struct dofi_ep *of = handle;
+
+	pthread_mutex_lock(&of->lock);
+	++*messages_of(of);
+	match(of);
+	pthread_mutex_unlock(&of->lock);
+}
+
+static DAT_EP_HANDLE create(void)
+{
+	DAT_EP_HANDLE made;
+
+	succeed(dofi_ep_create_with_srq(ia, pz, evd, evd, evd, srq, &attr, &made));
+	return made;
+}
+
+static void init(void)
 {
 	DAT_SRQ_ATTR srq_attr = { .max_recv_dtos = DEPTH, .max_recv_iov = 2,
 				  .low_watermark = DAT_SRQ_LW_DEFAULT };
 
 	objects_init();
+	matching = transport_ops;
+	matching.matches = true;
+	matching.fed = feed;
+	matching.resume = resume;
+	ia->xport = &matching;
 	async = evd_make(64, DAT_EVD_ASYNC_FLAG);
 	ia->async_evd = dofi_evd_check(async);
 	succeed(dofi_srq_create(ia, pz, &srq_attr, &srq));
 	succeed(dofi_caps_ep_attr(ia, NULL, &attr));
-	succeed(create(&ep));
-}
-
-static void init(void)
-{
-	init_unconnected();
+	ep = create();
+	waiting[0].ep = ep;
 	make_connected(ep);
 }
 
@@ -58,55 +108,210 @@ static DAT_RETURN post_at(size_t offset, size_t length, uint64_t n)
 	return dofi_srq_post_recv(srq, 1, &s, (DAT_DTO_COOKIE){ .as_64 = n });
 }
 
-static DAT_RETURN post(uint64_t n)
+static void post(uint64_t n)
 {
-	return post_at(256 * n, 256, n);
+	succeed(post_at(256 * n, 256, n));
 }
 
-static DAT_SRQ_PARAM counts(void)
+static DAT_COUNT available(void)
 {
 	DAT_SRQ_PARAM param;
 
 	succeed(dofi_srq_query(srq, DAT_SRQ_FIELD_ALL, &param));
-	return param;
+	return param.available_dto_count;
 }
 
-/* The operation that the fabric was given last is a receive for a frame. */
-static bool listens(void)
-{
-	return transport.n && transport.dto[transport.n - 1]->kind == DOFI_DTO_FRAME &&
-	       transport.dto[transport.n - 1]->at_fabric;
-}
-
-/* A frame comes, of @length bytes of @with; @whole, or with them to follow. */
-static void frame_of(uint64_t length, bool whole, int with)
-{
-	const struct dofi_frame frame = { .length = length, .whole = whole };
-	unsigned last = transport.n - 1;
-	unsigned char *buf;
-
-	cr_assert(listens());
-	buf = transport.dto[last]->iov[0].iov_base;
-	dofi_frame_pack(buf, &frame);
-	if (whole)
-		memset(buf + DOFI_FRAME_HEADER, with, length);
-	complete_with(last, 0, DOFI_FRAME_HEADER + (whole ? length : 0));
-}
-
-static void short_message(int with)
-{
-	frame_of(16, true, with);
-}
-
-static void expect_dto(uint64_t n, DAT_DTO_COMPLETION_STATUS status, uint64_t length)
+static void expect_of(DAT_EP_HANDLE of, uint64_t n, DAT_DTO_COMPLETION_STATUS status)
 {
 	DAT_EVENT event = event_take(evd, DAT_DTO_COMPLETION_EVENT);
 	const DAT_DTO_COMPLETION_EVENT_DATA *d = &event.event_data.dto_completion_event_data;
 
-	cr_expect_eq(d->ep_handle, ep);
+	cr_expect_eq(d->ep_handle, of);
 	cr_expect_eq(d->user_cookie.as_64, n);
 	cr_expect_eq(d->status, status);
-	cr_expect(status || d->transfered_length == length);
+	cr_expect(status || d->transfered_length == 8);
+}
+
+static void expect_dto(uint64_t n)
+{
+	expect_of(ep, n, DAT_DTO_SUCCESS);
+}
+
+static void expect_broken(void)
+{
+	settle();
+	event_take(evd, DAT_CONNECTION_EVENT_BROKEN);
+	cr_expect(event_none(evd));
+	cr_expect_eq(state_of_ep(ep), DAT_EP_STATE_DISCONNECTED);
+}
+
+Test(ep_srq, it_needs_no_frames)
+{
+	const int before = fake.open;
+	DAT_EP_HANDLE other = create();
+
+	cr_expect_eq(fake.open, before, "no memory for them is registered");
+	waiting[1].ep = other;
+	make_connected(other);
+	cr_expect_eq(transport.n, 0, "none is listened for");
+	succeed(dofi_ep_disconnect(other, DAT_CLOSE_ABRUPT_FLAG));
+	settle();
+	event_take(evd, DAT_CONNECTION_EVENT_DISCONNECTED);
+	succeed(dofi_ep_free(other));
+}
+
+Test(ep_srq, a_message_takes_the_oldest_buffer)
+{
+	post(1);
+	post(2);
+	message_at(ep);
+	expect_dto(1);
+	cr_expect_eq(available(), 1);
+	message_at(ep);
+	expect_dto(2);
+	cr_expect(event_none(evd));
+}
+
+Test(ep_srq, what_the_transport_has_is_not_given_to_it)
+{
+	struct dofi_dto *dto;
+
+	post(1);
+	pthread_mutex_lock(&inside()->lock);
+	dto = dofi_srq_receive(ep);
+	cr_assert(dto);
+	cr_expect_eq(dto->iov[0].iov_base, memory + 256);
+	cr_expect_eq(dto->iov[0].iov_len, 256);
+	dofi_dto_pump(ep);
+	cr_expect_eq(transport.n, 0);
+	pthread_mutex_unlock(&inside()->lock);
+	succeed(dofi_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG));
+	settle();
+	expect_of(ep, 1, DAT_DTO_ERR_FLUSHED);
+	event_take(evd, DAT_CONNECTION_EVENT_DISCONNECTED);
+}
+
+Test(ep_srq, messages_wait_for_buffers_in_turn)
+{
+	DAT_EP_HANDLE other = create();
+	int i;
+
+	waiting[1].ep = other;
+	make_connected(other);
+	message_at(ep);
+	message_at(other);
+	message_at(ep);
+	cr_expect(event_none(evd));
+	for (i = 0; i < 3; i++)
+		post(i);
+	expect_of(ep, 0, DAT_DTO_SUCCESS);
+	/* for its second message the first endpoint stands in line again, behind the other */
+	expect_of(other, 1, DAT_DTO_SUCCESS);
+	expect_of(ep, 2, DAT_DTO_SUCCESS);
+	cr_expect(event_none(evd));
+	cr_expect_eq(fed, 3);
+}
+
+Test(ep_srq, who_ends_leaves_the_line)
+{
+	DAT_EP_HANDLE other = create();
+
+	waiting[1].ep = other;
+	make_connected(other);
+	message_at(ep);
+	message_at(other);
+	succeed(dofi_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG));
+	settle();
+	event_take(evd, DAT_CONNECTION_EVENT_DISCONNECTED);
+	post(1);
+	expect_of(other, 1, DAT_DTO_SUCCESS);
+}
+
+/* Closing, but not closed: the progress thread has not come to it. */
+static void end_and_post(void *arg)
+{
+	(void)arg;
+	pthread_mutex_lock(&inside()->lock);
+	dofi_ep_end(ep, DAT_CONNECTION_EVENT_DISCONNECTED);
+	pthread_mutex_unlock(&inside()->lock);
+	post(1);
+	cr_expect_eq(available(), 1);
+	cr_expect(!dofi_srq_waits(dofi_srq_check(srq), &inside()->srq_user));
+}
+
+Test(ep_srq, who_is_just_ending_takes_none)
+{
+	message_at(ep);
+	dofi_progress_call(&ia->progress, end_and_post, NULL);
+	settle();
+	event_take(evd, DAT_CONNECTION_EVENT_DISCONNECTED);
+	cr_expect(event_none(evd));
+}
+
+/* Whoever was about to feed an endpoint that is gone finds its successor, which waits for nothing. */
+Test(ep_srq, a_late_feeding_is_harmless)
+{
+	struct dofi_srq_user *user = &inside()->srq_user;
+
+	post(1);
+	user->feed(user);
+	cr_expect_eq(available(), 1);
+	cr_expect_eq(fed, 0);
+	succeed(dofi_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG));
+	settle();
+	succeed(dofi_ep_free(ep));
+	user->feed(user);
+	cr_expect_eq(available(), 1);
+	cr_expect_eq(fed, 0);
+}
+
+Test(ep_srq, an_endpoint_takes_no_more_than_it_may_hold)
+{
+	struct dofi_dto *dto;
+
+	succeed(dofi_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG));
+	settle();
+	event_take(evd, DAT_CONNECTION_EVENT_DISCONNECTED);
+	succeed(dofi_ep_free(ep));
+	attr.max_recv_dtos = 1;
+	ep = waiting[0].ep = create();
+	make_connected(ep);
+	post(1);
+	post(2);
+	pthread_mutex_lock(&inside()->lock);
+	dto = dofi_srq_receive(ep);
+	cr_assert(dto);
+	/* a message waits for the first to be done, and not in line */
+	++*messages_of(ep);
+	match(ep);
+	cr_expect(inside()->owes);
+	cr_expect(!dofi_srq_waits(dofi_srq_check(srq), &inside()->srq_user));
+	cr_expect_eq(resumed, 0);
+	dofi_dto_trim(dto, 8);
+	dofi_dto_end(ep, dto, dofi_dto_received(ep, dto), NULL);
+	cr_expect_eq(resumed, 1);
+	pthread_mutex_unlock(&inside()->lock);
+	expect_dto(1);
+	expect_dto(2);
+}
+
+Test(ep_srq, memory_that_was_freed_is_not_received_into)
+{
+	static char own[64];
+	DAT_LMR_TRIPLET s = segment(0, 64);
+	DAT_LMR_HANDLE gone;
+	DAT_RMR_CONTEXT remote;
+
+	succeed(lmr_make(pz, own, 64, DAT_MEM_PRIV_ALL_FLAG, &gone, &s.lmr_context, &remote));
+	s.virtual_address = (uintptr_t)own;
+	succeed(dofi_srq_post_recv(srq, 1, &s, (DAT_DTO_COOKIE){ .as_64 = 6 }));
+	post(1);
+	succeed(dofi_lmr_free(gone));
+	message_at(ep);
+	settle();
+	expect_of(ep, 6, DAT_DTO_ERR_LOCAL_PROTECTION);
+	expect_broken();
+	cr_expect_eq(available(), 1);
 }
 
 static void expect_async(DAT_COUNT reason)
@@ -117,481 +322,35 @@ static void expect_async(DAT_COUNT reason)
 	cr_expect_eq(event.event_data.asynch_error_event_data.reason, reason);
 }
 
-/* The connection has ended so, and all was told. */
-static void expect_end(DAT_EVENT_NUMBER number)
+Test(ep_srq, the_hard_watermark_breaks_the_connection)
 {
-	settle();
-	event_take(evd, number);
-	expect_async(DAT_EP_TRANSFER_TO_ERROR);
-	cr_expect(event_none(evd) && event_none(async));
-}
-
-/* Creating */
-
-Test(ep_srq, creating_checks_what_it_is_given)
-{
-	DAT_PZ_HANDLE other_pz;
-	DAT_EP_HANDLE other;
-
-	succeed(dofi_pz_create(ia, &other_pz));
-	expect_handle(dofi_ep_create_with_srq(NOWHERE, pz, evd, evd, evd, srq, &attr, &other), IA);
-	expect_handle(dofi_ep_create_with_srq(ia, evd, evd, evd, evd, srq, &attr, &other), PZ);
-	expect_handle(dofi_ep_create_with_srq(ia, pz, pz, evd, evd, srq, &attr, &other), EVD_RECV);
-	expect_handle(dofi_ep_create_with_srq(ia, pz, evd, pz, evd, srq, &attr, &other), EVD_REQUEST);
-	expect_handle(dofi_ep_create_with_srq(ia, pz, evd, evd, pz, srq, &attr, &other), EVD_CONN);
-	expect_handle(dofi_ep_create_with_srq(ia, pz, evd, evd, evd, NULL, &attr, &other), SRQ);
-	expect_handle(dofi_ep_create_with_srq(ia, pz, evd, evd, evd, evd, &attr, &other), SRQ);
-	expect_arg(dofi_ep_create_with_srq(ia, other_pz, evd, evd, evd, srq, &attr, &other), 2);
-	expect_arg(dofi_ep_create_with_srq(ia, NULL, evd, evd, evd, srq, &attr, &other), 2);
-	expect_arg(dofi_ep_create_with_srq(ia, pz, evd, evd, evd, srq, NULL, &other), 7);
-	expect_arg(dofi_ep_create_with_srq(ia, pz, evd, evd, evd, srq, &attr, NULL), 8);
-	/* the EVD takes software events, which always notify */
-	attr.request_completion_flags = DAT_COMPLETION_UNSIGNALLED_FLAG;
-	expect_arg(create(&other), 7);
-	attr.request_completion_flags = DAT_COMPLETION_DEFAULT_FLAG;
-	attr.qos = DAT_QOS_PREMIUM;
-	expect_type(create(&other), DAT_MODEL_NOT_SUPPORTED);
-	attr.qos = DAT_QOS_BEST_EFFORT;
-	attr.srq_soft_hw = DEPTH + 1;
-	expect_arg(create(&other), 7);
-	attr.srq_soft_hw = -2;
-	expect_arg(create(&other), 7);
-}
-
-Test(ep_srq, its_attributes_have_defaults_and_are_accepted_back)
-{
-	DAT_EP_PARAM param;
-	DAT_EP_HANDLE other;
-
-	attr.max_recv_dtos = DAT_HW_DEFAULT;
-	attr.max_recv_iov = 1000;	/* the SRQ's are what counts */
-	attr.srq_soft_hw = 0;
-	succeed(create(&other));
-	succeed(dofi_ep_query(other, DAT_EP_FIELD_ALL, &param));
-	cr_expect_eq(param.srq_handle, srq);
-	cr_expect_eq(param.ep_attr.max_recv_dtos, DEPTH);
-	cr_expect_eq(param.ep_attr.max_recv_iov, 2);
-	cr_expect_eq(param.ep_attr.srq_soft_hw, DAT_HW_DEFAULT);
-	succeed(dofi_ep_free(other));
-	attr = param.ep_attr;
-	succeed(create(&other));
-	succeed(dofi_ep_free(other));
-}
-
-Test(ep_srq, without_memory_nothing_is_left)
-{
-	DAT_EP_HANDLE other;
-
-	fake.fault.mr_times = 1;
-	fake.fault.mr = -FI_ENOMEM;
-	expect_ret(create(&other), DOFI_NO_RESOURCE(MEMORY));
-	succeed(create(&other));
-	succeed(dofi_ep_free(other));
-}
-
-Test(ep_srq, an_srq_in_use_is_not_freed)
-{
-	expect_state(dofi_srq_free(srq), SRQ_IN_USE);
-	succeed(dofi_ep_free(ep));
-	succeed(dofi_srq_free(srq));
-}
-
-Test(ep_srq, it_has_no_receives_of_its_own)
-{
-	DAT_LMR_TRIPLET s = segment(0, 8);
-
-	expect_state(dofi_ep_post_recv(ep, 1, &s, (DAT_DTO_COOKIE){ .as_64 = 1 },
-				       DAT_COMPLETION_DEFAULT_FLAG), SRQ_IN_USE);
-}
-
-/* Modifying */
-
-static DAT_RETURN modify(DAT_EP_PARAM_MASK mask, const DAT_EP_PARAM *param)
-{
-	return dofi_ep_modify(ep, mask, param);
-}
-
-Test(ep_srq, its_zone_stays_the_srqs, .init = init_unconnected)
-{
-	DAT_EP_PARAM param = { .pz_handle = pz };
-
-	succeed(modify(DAT_EP_FIELD_PZ_HANDLE, &param));
-	succeed(dofi_pz_create(ia, &param.pz_handle));
-	expect_arg(modify(DAT_EP_FIELD_PZ_HANDLE, &param), 3);
-	expect_arg(modify(DAT_EP_FIELD_SRQ_HANDLE, &param), 2);
-}
-
-Test(ep_srq, its_watermark_may_be_changed, .init = init_unconnected)
-{
-	DAT_EP_PARAM param = { .pz_handle = pz };
-
-	param.ep_attr.srq_soft_hw = 0;
-	expect_arg(modify(DAT_EP_FIELD_EP_ATTR_SRQ_SOFT_HW, &param), 3);
-	param.ep_attr.srq_soft_hw = DEPTH + 1;
-	expect_arg(modify(DAT_EP_FIELD_EP_ATTR_SRQ_SOFT_HW, &param), 3);
-	param.ep_attr.srq_soft_hw = DEPTH;
-	succeed(modify(DAT_EP_FIELD_EP_ATTR_SRQ_SOFT_HW, &param));
-	cr_expect_eq(inside()->soft_watermark, DEPTH);
-	param.ep_attr.srq_soft_hw = DAT_HW_DEFAULT;
-	succeed(modify(DAT_EP_FIELD_EP_ATTR_SRQ_SOFT_HW, &param));
-	cr_expect_eq(inside()->soft_watermark, DAT_WATERMARK_INFINITE);
-}
-
-/* Messages */
-
-Test(ep_srq, listens_when_it_may_be_sent_to, .init = init_unconnected)
-{
-	start_connecting(ep);
-	cr_expect_eq(transport.n, 0, "a refused attempt would take it along");
-	establish(ep, NULL, 0);
-	cr_expect(listens());
-	cr_expect_eq(transport.n, 1);
-}
-
-Test(ep_srq, a_message_in_its_frame_is_copied)
-{
-	succeed(post(0));
-	succeed(post(1));
-	short_message('a');
-	expect_dto(0, DAT_DTO_SUCCESS, 16);
-	cr_expect(memory[0] == 'a' && memory[15] == 'a' && memory[16] != 'a');
-	cr_expect(listens());
-	short_message('b');
-	expect_dto(1, DAT_DTO_SUCCESS, 16);
-	cr_expect_eq(memory[256], 'b');
-}
-
-Test(ep_srq, a_message_is_spread_over_segments)
-{
-	DAT_LMR_TRIPLET s[2] = { segment(0, 10), segment(100, 10) };
-
-	succeed(dofi_srq_post_recv(srq, 2, s, (DAT_DTO_COOKIE){ .as_64 = 3 }));
-	short_message('c');
-	expect_dto(3, DAT_DTO_SUCCESS, 16);
-	cr_expect(memory[9] == 'c' && memory[10] != 'c');
-	cr_expect(memory[105] == 'c' && memory[106] != 'c');
-}
-
-Test(ep_srq, a_message_of_no_bytes_takes_a_buffer)
-{
-	succeed(dofi_srq_post_recv(srq, 0, NULL, (DAT_DTO_COOKIE){ .as_64 = 4 }));
-	frame_of(0, true, 0);
-	expect_dto(4, DAT_DTO_SUCCESS, 0);
-}
-
-Test(ep_srq, a_long_message_is_received_in_place_and_no_further)
-{
-	unsigned receive = transport.n;
-	struct dofi_dto *dto;
-
-	succeed(post(2));
-	frame_of(LARGE, false, 0);
-	cr_assert_eq(transport.n, receive + 2, "the receive, and one for the next frame");
-	dto = transport.dto[receive];
-	cr_expect_eq(dto->kind, DOFI_DTO_RECV);
-	cr_expect_eq(dto->iov[0].iov_base, memory + 512);
-	cr_expect_eq(dto->iov[0].iov_len, LARGE, "the peer may send no more than it said");
-	cr_expect(event_none(evd));
-	cr_expect_eq(counts().available_dto_count, 0);
-	cr_expect_eq(counts().outstanding_dto_count, 1);
-	complete_with(receive, 0, LARGE);
-	expect_dto(2, DAT_DTO_SUCCESS, LARGE);
-	cr_expect_eq(counts().outstanding_dto_count, 0);
-}
-
-Test(ep_srq, what_was_not_dequeued_is_outstanding)
-{
-	succeed(post(0));
-	succeed(post(1));
-	succeed(post(2));
-	short_message('a');
-	cr_expect_eq(counts().available_dto_count, 2);
-	cr_expect_eq(counts().outstanding_dto_count, 3);
-	expect_dto(0, DAT_DTO_SUCCESS, 16);
-	cr_expect_eq(counts().outstanding_dto_count, 2);
-}
-
-Test(ep_srq, a_message_without_a_buffer_waits_for_one)
-{
-	unsigned before = transport.n;
-
-	short_message('w');
-	cr_expect(event_none(evd));
-	cr_expect_eq(transport.n, before, "no more is received until then");
-	succeed(post(1));
-	expect_dto(1, DAT_DTO_SUCCESS, 16);
-	cr_expect_eq(memory[256], 'w');
-	cr_expect(listens());
-	frame_of(LARGE, false, 0);
-	succeed(post(2));
-	cr_assert_eq(transport.n, before + 3);
-	complete_with(before + 1, 0, LARGE);
-	expect_dto(2, DAT_DTO_SUCCESS, LARGE);
-}
-
-Test(ep_srq, what_the_fabric_cannot_take_yet_is_tried_again)
-{
-	DAT_LMR_TRIPLET s = segment(0, 8);
-	unsigned sent;
-
-	succeed(dofi_ep_post_send(ep, 1, &s, (DAT_DTO_COOKIE){ .as_64 = 9 }, DAT_COMPLETION_DEFAULT_FLAG));
-	sent = transport.n - 1;
-	cr_assert_eq(transport.dto[sent]->kind, DOFI_DTO_SEND);
-	succeed(post(0));
-	transport.room = 0;
-	{
-		/* the frame is the operation before */
-		const struct dofi_frame frame = { .length = LARGE, .whole = false };
-
-		dofi_frame_pack(transport.dto[sent - 1]->iov[0].iov_base, &frame);
-		complete_with(sent - 1, 0, DOFI_FRAME_HEADER);
-	}
-	cr_expect_eq(transport.n, sent + 1);
-	transport.room = 100;
-	complete(sent);
-	expect_dto(9, DAT_DTO_SUCCESS, 8);
-	cr_assert_eq(transport.n, sent + 3);
-	cr_expect_eq(transport.dto[sent + 1]->kind, DOFI_DTO_RECV);
-	cr_expect(listens());
-}
-
-Test(ep_srq, an_endpoint_takes_no_more_than_it_may_hold, .init = init_unconnected)
-{
-	unsigned receive;
-
-	succeed(dofi_ep_free(ep));
-	attr.max_recv_dtos = 1;
-	succeed(create(&ep));
-	make_connected(ep);
-	succeed(post(0));
-	succeed(post(1));
-	receive = transport.n;
-	frame_of(LARGE, false, 0);
-	cr_expect_eq(transport.n, receive + 1, "the next frame is not listened for");
-	complete_with(receive, 0, LARGE);
-	expect_dto(0, DAT_DTO_SUCCESS, LARGE);
-	cr_expect(listens());
-}
-
-/* Failures */
-
-Test(ep_srq, a_message_that_is_too_long_breaks_the_connection)
-{
-	succeed(post_at(0, 8, 5));
-	succeed(post(1));
-	frame_of(LARGE, false, 0);
-	expect_dto(5, DAT_DTO_ERR_LOCAL_LENGTH, 0);
-	expect_end(DAT_CONNECTION_EVENT_BROKEN);
-	cr_expect_eq(counts().available_dto_count, 1);
-	cr_expect_eq(counts().outstanding_dto_count, 1);
-}
-
-Test(ep_srq, a_short_one_that_is_too_long_leaves_the_memory_alone)
-{
-	succeed(post_at(0, 8, 5));
-	memory[0] = memory[8] = 'x';
-	short_message('y');
-	expect_dto(5, DAT_DTO_ERR_LOCAL_LENGTH, 0);
-	expect_end(DAT_CONNECTION_EVENT_BROKEN);
-	cr_expect(memory[0] == 'x' && memory[8] == 'x');
-}
-
-Test(ep_srq, memory_that_was_freed_is_not_written)
-{
-	static char own[64];
-	DAT_LMR_TRIPLET s = segment(0, 64);
-	DAT_LMR_HANDLE gone;
-	DAT_RMR_CONTEXT remote;
-
-	succeed(lmr_make(pz, own, 64, DAT_MEM_PRIV_ALL_FLAG, &gone, &s.lmr_context, &remote));
-	s.virtual_address = (uintptr_t)own;
-	succeed(dofi_srq_post_recv(srq, 1, &s, (DAT_DTO_COOKIE){ .as_64 = 6 }));
-	succeed(dofi_lmr_free(gone));
-	short_message('z');
-	cr_expect_eq(own[0], 0);
-	expect_dto(6, DAT_DTO_ERR_LOCAL_PROTECTION, 0);
-	expect_end(DAT_CONNECTION_EVENT_BROKEN);
-}
-
-Test(ep_srq, what_is_no_frame_breaks_the_connection_and_takes_no_buffer)
-{
-	unsigned last = transport.n - 1;
-
-	succeed(post(0));
-	memset(transport.dto[last]->iov[0].iov_base, 'q', DOFI_FRAME_MAX);
-	complete_with(last, 0, DOFI_FRAME_MAX);
-	expect_end(DAT_CONNECTION_EVENT_BROKEN);
-	cr_expect_eq(counts().available_dto_count, 1);
-}
-
-Test(ep_srq, a_frame_that_fails_ends_the_connection)
-{
-	complete_with(transport.n - 1, FI_ETRUNC, 0);
-	expect_end(DAT_CONNECTION_EVENT_BROKEN);
-}
-
-Test(ep_srq, a_frame_that_the_end_takes_along_is_no_error)
-{
-	complete_with(transport.n - 1, FI_ECANCELED, 0);
-	expect_end(DAT_CONNECTION_EVENT_DISCONNECTED);
-}
-
-/* The end */
-
-Test(ep_srq, only_what_it_took_is_flushed)
-{
-	succeed(post(0));
-	succeed(post(1));
-	frame_of(LARGE, false, 0);
-	succeed(dofi_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG));
-	settle();
-	expect_dto(0, DAT_DTO_ERR_FLUSHED, 0);
-	expect_end(DAT_CONNECTION_EVENT_DISCONNECTED);
-	cr_expect_eq(counts().available_dto_count, 1);
-	cr_expect_eq(counts().outstanding_dto_count, 1);
-}
-
-Test(ep_srq, who_waited_for_a_buffer_leaves_the_line)
-{
-	short_message('g');
-	succeed(dofi_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG));
-	expect_end(DAT_CONNECTION_EVENT_DISCONNECTED);
-	succeed(post(0));
-	cr_expect_eq(counts().available_dto_count, 1);
-}
-
-Test(ep_srq, who_is_just_ending_lets_the_next_have_the_buffer)
-{
-	short_message('g');
+	post(1);
 	pthread_mutex_lock(&inside()->lock);
-	inside()->closing = true;
-	dofi_ep_gate(ep);
+	inside()->hard_watermark = 0;
+	cr_expect(!dofi_srq_receive(ep));
 	pthread_mutex_unlock(&inside()->lock);
-	succeed(post(0));
-	cr_expect_eq(counts().available_dto_count, 1);
-	pthread_mutex_lock(&inside()->lock);
-	inside()->closing = false;
-	dofi_ep_end(ep, DAT_CONNECTION_EVENT_DISCONNECTED);
-	pthread_mutex_unlock(&inside()->lock);
-	expect_end(DAT_CONNECTION_EVENT_DISCONNECTED);
+	settle();
+	expect_of(ep, 1, DAT_DTO_ERR_FLUSHED);
+	expect_broken();
 }
 
-Test(ep_srq, it_is_connected_again)
+Test(ep_srq, the_soft_watermark_of_the_attributes_is_told)
 {
-	short_message('g');
-	succeed(dofi_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG));
-	expect_end(DAT_CONNECTION_EVENT_DISCONNECTED);
-	succeed(dofi_ep_reset(ep));
-	make_connected(ep);
-	succeed(post(0));
-	short_message('h');
-	expect_dto(0, DAT_DTO_SUCCESS, 16);
-	cr_expect_eq(memory[0], 'h');
-}
-
-Test(ep_srq, an_attempt_that_fails_has_no_last_receive, .init = init_unconnected)
-{
-	start_connecting(ep);
 	succeed(dofi_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG));
 	settle();
 	event_take(evd, DAT_CONNECTION_EVENT_DISCONNECTED);
-	cr_expect(event_none(async));
-}
-
-Test(ep_srq, freeing_tells_nothing)
-{
-	succeed(post(0));
-	frame_of(LARGE, false, 0);
-	succeed(dofi_ep_free(ep));
-	expect_dto(0, DAT_DTO_ERR_FLUSHED, 0);
-	cr_expect(event_none(async));
-	succeed(dofi_srq_free(srq));
-}
-
-Test(ep_srq, closing_the_ia_frees_all)
-{
-	succeed(post(0));
-	succeed(post(1));
-	frame_of(LARGE, false, 0);
-	expect_state(dofi_ia_close(ia, DAT_CLOSE_GRACEFUL_FLAG), IA_IN_USE);
-}
-
-/* Watermarks */
-
-Test(ep_srq, it_tells_what_it_holds)
-{
-	DAT_COUNT buffers, span;
-	unsigned receive = transport.n;
-
-	succeed(dofi_ep_recv_query(ep, &buffers, &span));
-	cr_expect(!buffers && !span);
-	succeed(post(0));
-	frame_of(LARGE, false, 0);
-	succeed(dofi_ep_recv_query(ep, &buffers, &span));
-	cr_expect(buffers == 1 && span == 1);
-	complete_with(receive, 0, LARGE);
-	succeed(dofi_ep_recv_query(ep, &buffers, &span));
-	cr_expect(!buffers && !span);
-}
-
-Test(ep_srq, the_soft_watermark_is_told_once)
-{
-	unsigned i;
-
-	succeed(dofi_ep_set_watermark(ep, 0, DAT_WATERMARK_INFINITE));
-	for (i = 0; i < 3; i++) {
-		succeed(post(i));
-		short_message('s');
-		expect_dto(i, DAT_DTO_SUCCESS, 16);
-	}
-	expect_async(DAT_SRQ_SOFT_HIGH_WATERMARK_EVENT);
-	cr_expect(event_none(async));
-}
-
-Test(ep_srq, the_soft_watermark_of_the_attributes_counts, .init = init_unconnected)
-{
+	expect_async(DAT_EP_TRANSFER_TO_ERROR);
 	succeed(dofi_ep_free(ep));
 	attr.srq_soft_hw = 1;
-	succeed(create(&ep));
+	ep = waiting[0].ep = create();
 	make_connected(ep);
-	succeed(post(0));
-	short_message('s');
-	expect_dto(0, DAT_DTO_SUCCESS, 16);
-	cr_expect(event_none(async), "one is not more than one");
-	cr_expect_eq(inside()->soft_watermark, 1);
-}
-
-Test(ep_srq, the_hard_watermark_breaks_the_connection_and_flushes_the_buffer)
-{
-	succeed(dofi_ep_set_watermark(ep, DAT_WATERMARK_INFINITE, 0));
-	succeed(post(0));
-	short_message('h');
-	settle();
-	expect_dto(0, DAT_DTO_ERR_FLUSHED, 0);
-	expect_end(DAT_CONNECTION_EVENT_BROKEN);
-}
-
-/* Accepting: messages may be there before the event that tells of the connection */
-
-static void init_accepting(void)
-{
-	DAT_PSP_HANDLE psp;
-
-	init_unconnected();
-	succeed(dofi_psp_create(ia, 4711, evd, DAT_PSP_CONSUMER_FLAG, &psp));
-	succeed(dofi_cr_accept(request_at(psp), ep, 0, NULL));
-	settle();
-}
-
-Test(ep_srq, early_messages_wait_for_the_event, .init = init_accepting)
-{
-	cr_expect(listens());
-	succeed(post(0));
-	short_message('e');
-	cr_expect(event_none(evd));
-	cr_expect_eq(counts().outstanding_dto_count, 1);
-	establish(ep, NULL, 0);
-	event_take(evd, DAT_CONNECTION_EVENT_ESTABLISHED);
-	expect_dto(0, DAT_DTO_SUCCESS, 16);
-	cr_expect(listens());
+	post(1);
+	post(2);
+	pthread_mutex_lock(&inside()->lock);
+	cr_expect(dofi_srq_receive(ep));
+	cr_expect(event_none(async));
+	cr_expect(dofi_srq_receive(ep));
+	pthread_mutex_unlock(&inside()->lock);
+	expect_async(DAT_SRQ_SOFT_HIGH_WATERMARK_EVENT);
+	cr_expect(event_none(async));
 }

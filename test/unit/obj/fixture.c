@@ -80,7 +80,7 @@ static void t_connect(struct dofi_ep *ep)
 static void t_accept(struct dofi_ep *ep)
 {
 	transport.accepts++;
-	ep->accept_info = NULL;
+	ep->accepting = NULL;
 	fabric_ep_open(ep);
 }
 
@@ -92,7 +92,7 @@ static void t_reject(struct dofi_cr *cr, enum dofi_reject why, const void *data,
 	transport.reject_size = size;
 	if (size)
 		memcpy(transport.reject_data, data, size);
-	cr->info = NULL;
+	cr->request = NULL;
 }
 
 static void t_close(struct dofi_ep *ep)
@@ -182,9 +182,10 @@ void fabric_init(void)
 int ia_try_open(struct dofi_ia **out)
 {
 	static const DAT_PROVIDER provider = { .device_name = "test-ia" };
+	static const struct dofi_xports xports = { .connected = &transport_ops };
 	const struct dofi_params any = { .provider = "" };
 
-	return dofi_ia_open(&provider, &any, &transport_ops, true, out);
+	return dofi_ia_open(&provider, &any, &xports, true, out);
 }
 
 void ia_init(void)
@@ -193,8 +194,8 @@ void ia_init(void)
 	cr_assert_eq(ia_try_open(&ia), 0);
 }
 
-/* What the fabric says of requests; the transport here leaves it alone. */
-static struct fi_info *request_info;
+/* Where requests come from. */
+static struct sockaddr_storage request_peer;
 
 /* With its IA all objects are gone, of the fabric and of ours. */
 void ia_fini(void)
@@ -215,17 +216,43 @@ void ia_fini(void)
 	cr_expect_eq(dofi_csp_pool.used, 0);
 #endif
 	cr_expect_eq(dofi_cr_pool.used, 0);
-	fi_freeinfo(request_info);
-	request_info = NULL;
+	memset(&request_peer, 0, sizeof(request_peer));
+}
+
+static void objects_make(void)
+{
+	succeed(dofi_pz_create(ia, &pz));
+	evd = evd_make(64, EVD_ALL_FLAGS);
+	succeed(lmr_make(pz, memory, sizeof(memory), DAT_MEM_PRIV_ALL_FLAG, &lmr, &lmr_context,
+			 &rmr_context));
 }
 
 void objects_init(void)
 {
 	ia_init();
-	succeed(dofi_pz_create(ia, &pz));
-	evd = evd_make(64, EVD_ALL_FLAGS);
-	succeed(lmr_make(pz, memory, sizeof(memory), DAT_MEM_PRIV_ALL_FLAG, &lmr, &lmr_context,
-			 &rmr_context));
+	objects_make();
+}
+
+void objects_init_granting(void)
+{
+	ia_init();
+	ia->fabric.target_rdma = true;
+	objects_make();
+}
+
+bool peer_may(DAT_RMR_CONTEXT context, uint32_t secret, uint64_t addr, uint64_t len,
+		uint64_t access)
+{
+	struct dofi_grants *grants = &((struct dofi_pz *)pz)->domain.grants;
+	const struct dofi_use use = {
+		.key = context, .secret = secret, .addr = addr, .len = len, .access = access,
+	};
+	void *where;
+
+	if (dofi_grant_enter(grants, &use, &where))
+		return false;
+	dofi_grant_leave(grants);
+	return true;
 }
 
 DAT_EVD_HANDLE evd_make(DAT_COUNT qlen, DAT_EVD_FLAGS flags)
@@ -318,23 +345,13 @@ void make_connected(DAT_EP_HANDLE ep_handle)
 
 /* Connection requests */
 
-static struct fi_info *request(void)
-{
-	if (!request_info)
-		request_info = fi_allocinfo();
-	return request_info;
-}
-
 void come_from(const char *ip, uint16_t port)
 {
-	struct sockaddr_in *in = calloc(1, sizeof(*in));
+	struct sockaddr_in *in = (struct sockaddr_in *)&request_peer;
 
 	in->sin_family = AF_INET;
 	in->sin_port = htons(port);
 	inet_pton(AF_INET, ip, &in->sin_addr);
-	free(request()->dest_addr);
-	request()->dest_addr = in;
-	request()->dest_addrlen = sizeof(*in);
 }
 
 struct arrival_call {
@@ -355,7 +372,7 @@ int arrive_at(DAT_HANDLE sp, const void *data, size_t size)
 	struct arrival_call call = {
 		.sp = sp, .ret = 1,
 		.arrival = {
-			.info = request(), .listener = &transport, .secret = PEER_SECRET,
+			.request = &transport, .peer = request_peer, .secret = PEER_SECRET,
 			.data = data, .data_size = size,
 		},
 	};

@@ -62,6 +62,12 @@ void ia_init(void);
 void ia_fini(void);
 /* With a PZ, an EVD and an LMR. */
 void objects_init(void);
+/* The same on a fabric where the target of RDMA moves the bytes. */
+void objects_init_granting(void);
+
+/* Whether a peer may do that there, through a connection with this secret. */
+bool peer_may(DAT_RMR_CONTEXT context, uint32_t secret, uint64_t addr, uint64_t len,
+		uint64_t access);
 
 DAT_EVD_HANDLE evd_make(DAT_COUNT qlen, DAT_EVD_FLAGS flags);
 DAT_EP_HANDLE ep_make(void);

@@ -117,6 +117,21 @@ Test(ia_open, one_byte_of_private_data_is_enough)
 	ia_fini();
 }
 
+Test(ia_open, a_transport_that_carries_requests_itself_says_how_much)
+{
+	static const DAT_PROVIDER provider = { .device_name = "test-ia" };
+	const struct dofi_params any = { .provider = "" };
+	struct dofi_xport own = transport_ops;
+	const struct dofi_xports xports = { .connected = &own };
+	struct dofi_ia *opened;
+
+	fake.cm_data_size = 99;
+	own.cm_data_size = own.header_size + 7;
+	cr_assert_eq(dofi_ia_open(&provider, &any, &xports, true, &opened), 0);
+	cr_expect_eq(opened->max_private_data, 7);
+	succeed(dofi_ia_close(opened, DAT_CLOSE_ABRUPT_FLAG));
+}
+
 Test(ia_open, opens_and_closes_often)
 {
 	int i;
@@ -322,8 +337,7 @@ Test(ia, abrupt_close_ends_connected_endpoints)
 
 Test(ia, abrupt_close_answers_waiting_requests)
 {
-	struct fi_info *info = fake_info("tcp", "");
-	const struct dofi_arrival arrival = { .info = info, .data = "" };
+	const struct dofi_arrival arrival = { .data = "" };
 	DAT_PSP_HANDLE psp;
 
 	succeed(dofi_psp_create(ia, 7, evd, DAT_PSP_CONSUMER_FLAG, &psp));
@@ -332,7 +346,6 @@ Test(ia, abrupt_close_answers_waiting_requests)
 	cr_expect_eq(transport.rejects, 1);
 	cr_expect_eq(transport.why, DOFI_REJECT_PROVIDER);
 	cr_expect_eq(transport.unlistens, 1);
-	fi_freeinfo(info);
 }
 
 Test(ia, a_forked_child_may_close_its_copy)

@@ -584,3 +584,67 @@ Test(lmr, sync_of_a_freed_region_is_refused)
 	succeed(dofi_lmr_free(lmr));
 	expect_arg(dofi_lmr_sync(ia, &s, 1), 2);
 }
+
+/* Where the target of RDMA moves the bytes */
+
+TestSuite(lmr_granting, .init = objects_init_granting, .fini = ia_fini);
+
+Test(lmr_granting, it_is_granted_while_it_lives)
+{
+	const uint64_t at = (uintptr_t)memory, size = sizeof(memory);
+
+	cr_expect_eq(fake.mrs, 0, "nothing is registered");
+	cr_expect(peer_may(rmr_context, 0, at, size, FI_REMOTE_READ));
+	cr_expect(peer_may(rmr_context, 0, at, size, FI_REMOTE_WRITE));
+	cr_expect(!peer_may(rmr_context, 0, at + 1, size, FI_REMOTE_WRITE));
+	cr_expect(!peer_may(lmr_context, 0, at, size, FI_REMOTE_READ));
+	succeed(dofi_lmr_free(lmr));
+	cr_expect(!peer_may(rmr_context, 0, at, size, FI_REMOTE_READ));
+}
+
+Test(lmr_granting, its_privileges_are_what_is_granted)
+{
+	const uint64_t at = (uintptr_t)memory;
+	DAT_LMR_CONTEXT local;
+	DAT_RMR_CONTEXT remote;
+	DAT_LMR_HANDLE other;
+
+	succeed(lmr_make(pz, memory, 8, DAT_MEM_PRIV_REMOTE_READ_FLAG, &other, &local, &remote));
+	cr_expect(peer_may(remote, 0, at, 8, FI_REMOTE_READ));
+	cr_expect(!peer_may(remote, 0, at, 8, FI_REMOTE_WRITE));
+	succeed(dofi_lmr_free(other));
+	succeed(lmr_make(pz, memory, 8, DAT_MEM_PRIV_LOCAL_WRITE_FLAG, &other, &local, &remote));
+	cr_expect_eq(remote, 0);
+	cr_expect(!peer_may(((struct dofi_lmr *)other)->mr.key, 0, at, 8, FI_REMOTE_READ));
+}
+
+Test(lmr_granting, another_zones_key_is_refused)
+{
+	const uint64_t at = (uintptr_t)memory;
+	DAT_LMR_CONTEXT local;
+	DAT_RMR_CONTEXT remote;
+	DAT_LMR_HANDLE other;
+	DAT_PZ_HANDLE other_pz;
+
+	succeed(dofi_pz_create(ia, &other_pz));
+	succeed(lmr_make(other_pz, memory, 8, DAT_MEM_PRIV_ALL_FLAG, &other, &local, &remote));
+	cr_expect(!peer_may(remote, 0, at, 8, FI_REMOTE_READ));
+	pz = other_pz;
+	cr_expect(peer_may(remote, 0, at, 8, FI_REMOTE_READ));
+}
+
+#if DAT_VERSION_MAJOR >= 2
+Test(lmr_granting, peers_may_count_from_its_first_byte)
+{
+	const DAT_REGION_DESCRIPTION region = { .for_va = memory + 64 };
+	DAT_RMR_CONTEXT remote;
+	DAT_LMR_HANDLE other;
+
+	ia->fabric.zero_based = true;
+	succeed(dofi_lmr_create(ia, DAT_MEM_TYPE_VIRTUAL, region, 100, pz, DAT_MEM_PRIV_ALL_FLAG,
+				DAT_VA_TYPE_ZB, &other, NULL, &remote, NULL, NULL));
+	cr_expect(peer_may(remote, 0, 0, 100, FI_REMOTE_WRITE));
+	cr_expect(!peer_may(remote, 0, 1, 100, FI_REMOTE_WRITE));
+	cr_expect(!peer_may(remote, 0, (uintptr_t)memory + 64, 1, FI_REMOTE_WRITE));
+}
+#endif

@@ -98,3 +98,38 @@ Test(pz, is_freed_once)
 	succeed(dofi_pz_free(pz));
 	expect_handle(dofi_pz_free(pz), PZ);
 }
+
+/* The transport's part */
+
+static struct dofi_xport keeping;
+static int kept;
+
+static void let_go(struct dofi_pz *of)
+{
+	cr_expect(dofi_progress_on_thread(&ia->progress));
+	cr_expect(of->domain.fid, "before the domain");
+	cr_expect_eq(of->xport_pz, &kept);
+	kept--;
+}
+
+Test(pz, the_transport_lets_go_of_it_first)
+{
+	struct dofi_pz *of;
+	DAT_PZ_HANDLE h;
+	int i;
+
+	keeping = transport_ops;
+	keeping.pz_close = let_go;
+	ia->xport = &keeping;
+	/* so often that its memory is used again */
+	for (i = 0; i < 2 * DOFI_POOL_FIRST; i++) {
+		succeed(dofi_pz_create(ia, &h));
+		of = h;
+		cr_expect(!of->xport_pz);
+		of->xport_pz = &kept;
+		kept++;
+		succeed(dofi_pz_free(h));
+		cr_expect_eq(kept, 0);
+	}
+	ia->xport = &transport_ops;
+}

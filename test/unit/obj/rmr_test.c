@@ -1222,6 +1222,69 @@ Test(rmr_of_ep, the_next_connection_may_bind_it_again)
 }
 #endif
 
+/* Where the target of RDMA moves the bytes */
+
+static void init_granting(void)
+{
+	objects_init_granting();
+	ep = ep_make();
+	make_connected(ep);
+	succeed(dofi_rmr_create(pz, &rmr));
+}
+
+TestSuite(rmr_granting, .init = init_granting, .fini = ia_fini);
+
+static bool part_granted(DAT_RMR_CONTEXT context, uint32_t secret)
+{
+	const uint64_t at = (uintptr_t)memory + 16;
+
+	cr_expect(!peer_may(context, secret, at - 1, 1, FI_REMOTE_WRITE));
+	cr_expect(!peer_may(context, secret, at, 65, FI_REMOTE_WRITE));
+	return peer_may(context, secret, at, 64, FI_REMOTE_WRITE);
+}
+
+Test(rmr_granting, a_bind_grants_a_part_until_the_next)
+{
+	succeed(bind_n(1, &old));
+	take_bind(1, DAT_DTO_SUCCESS);
+	cr_expect(part_granted(old, 0));
+	succeed(bind_n(2, &new));
+	take_bind(2, DAT_DTO_SUCCESS);
+	cr_expect(part_granted(new, 0) && !part_granted(old, 0));
+	succeed(unbind_n(3));
+	take_bind(3, DAT_DTO_SUCCESS);
+	cr_expect(!part_granted(new, 0));
+	cr_expect_eq(fake.mrs, 0);
+}
+
+Test(rmr_granting, who_frees_it_ends_its_grant)
+{
+	succeed(bind_n(1, &new));
+	take_bind(1, DAT_DTO_SUCCESS);
+	succeed(dofi_rmr_free(rmr));
+	cr_expect(!part_granted(new, 0));
+	succeed(dofi_lmr_free(lmr));
+}
+
+#if DAT_VERSION_MAJOR >= 2
+Test(rmr_granting, of_ep_scope_it_is_granted_to_that_peer)
+{
+	const uint32_t secret = 0xabcdef01;
+
+	succeed(dofi_rmr_free(rmr));
+	succeed(dofi_rmr_create_for_ep(pz, &rmr));
+	inside()->secret = secret;
+	succeed(bind_n(1, &new));
+	take_bind(1, DAT_DTO_SUCCESS);
+	cr_expect(part_granted(new, secret));
+	cr_expect(!part_granted(new, 0) && !part_granted(new, secret + 1));
+	succeed(dofi_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG));
+	settle();
+	event_take(evd, DAT_CONNECTION_EVENT_DISCONNECTED);
+	cr_expect(!part_granted(new, secret));
+}
+#endif
+
 /* Threads */
 
 #define THREADS 4

@@ -15,6 +15,10 @@ DAT_RETURN dat_strerror(DAT_RETURN ret, const char **major, const char **minor)
 
 static DAT_NAMED_ATTR named[] = {
 	{ "OFI_PROVIDER", "tcp" },
+	{ "OFI_ENDPOINT", "rdm" },
+	{ "OFI_RDMA", "target" },
+	{ "OFI_LOCAL", "shm" },
+	{ "OFI_FRAME_SIZE", "4096" },
 	{ "OFI_SOURCE:max_dto_per_ep", "tx_attr.size" },
 	{ "OFI_ADDS:max_dto_per_ep", "slots" },
 	{ "OFI_SOURCE:max_eps", "ep_cnt" },
@@ -79,6 +83,17 @@ Test(caps, the_names_that_tell_are_known)
 	cr_assert(caps_tells("OFI_MODIFY:pz_handle"));
 	cr_assert_not(caps_tells("OFI_PROVIDER"));
 	cr_assert_not(caps_tells("OFI_SOURCE"));
+}
+
+Test(caps, the_transport_is_told_as_far_as_it_is_known)
+{
+	caps_print_transport(out, &pa);
+	has_line("transport");
+	has_line("endpoints: msg connected, rdm not rdm");
+	has_line("RDMA carried out by target");
+	has_line("peers on the same host reached by shm");
+	has_line("bytes of a frame, at most 4096");
+	cr_expect_null(strstr(text, "behind writes"));
 }
 
 Test(caps, an_attribute_of_the_ia_is_a_line)

@@ -6,15 +6,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-static char *render(const char *fabrics, int *n)
+static char *render_both(const char *fabrics, const char *rdm, int *n)
 {
 	char *text;
 	size_t len;
 	FILE *out = open_memstream(&text, &len);
 
-	*n = conf_render(out, "/lib", fabrics);
+	*n = conf_render(out, "/lib", fabrics, rdm);
 	fclose(out);
 	return text;
+}
+
+static char *render(const char *fabrics, int *n)
+{
+	return render_both(fabrics, "", n);
 }
 
 static int count(const char *text, const char *part)
@@ -46,7 +51,7 @@ Test(conf, no_directory_leaves_the_search_to_the_linker)
 	size_t len;
 	FILE *out = open_memstream(&text, &len);
 
-	conf_render(out, "", "");
+	conf_render(out, "", "", "");
 	fclose(out);
 	cr_assert_eq(count(text, " default libdaplofi.so."), 4);
 	free(text);
@@ -92,4 +97,45 @@ Test(conf, names_that_would_break_the_grammar_are_left_out)
 	name[sizeof(name) - 1] = '\0';
 	free(render(name, &n));
 	cr_assert_eq(n, 1);
+}
+
+Test(conf, connectionless_fabrics_have_names_of_their_own)
+{
+	static const struct {
+		const char *name, *params;
+	} lines[] = {
+		{ "ofi-tcp", "provider=tcp" },
+		{ "ofi-tcp-rdm", "provider=tcp endpoint=rdm" },
+		{ "ofi-sockets-rdm", "provider=sockets endpoint=rdm" },
+		{ "ofi-shm", "provider=shm" },
+		{ "ofi-efa", "provider=efa" },
+		{ "ofi-rxm", "provider=tcp;ofi_rxm" },
+		{ "ofi-verbs-rxm", "provider=verbs;ofi_rxm" },
+	};
+	char *text, line[160];
+	size_t i;
+	int n;
+
+	text = render_both("tcp sockets", "tcp sockets shm\tefa tcp;ofi_rxm verbs;ofi_rxm", &n);
+	cr_assert_eq(n, 9);
+	for (i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+		snprintf(line, sizeof(line), "\n%s ", lines[i].name);
+		cr_expect_eq(count(text, line), 4, "%s", line);
+		snprintf(line, sizeof(line), "\n%s u2.0 threadsafe default /lib/libdaplofi.so.2 "
+					     "dapl.2.0 \"%s\" \"\"\n",
+			 lines[i].name, lines[i].params);
+		cr_expect_eq(count(text, line), 1, "%s", line);
+	}
+	free(text);
+}
+
+/* "tcp" is no connected fabric because "tcpx" is one. */
+Test(conf, a_name_within_another_is_not_both)
+{
+	int n;
+	char *text = render_both("tcpx", "tcp", &n);
+
+	cr_expect_eq(count(text, "\nofi-tcp "), 4);
+	cr_expect_eq(count(text, "-rdm"), 0);
+	free(text);
 }

@@ -128,6 +128,7 @@ Test(perf_opts, defaults)
 	cr_expect_null(opts.host);
 	cr_expect_str_eq(opts.device, "ofi");
 	cr_expect_str_eq(opts.provider, "tcp");
+	cr_expect(!opts.rdm);
 	cr_expect_eq(opts.nsizes, 23);
 	cr_expect_eq(opts.sizes[22], 4u << 20);
 	cr_expect(opts.test[PERF_SEND] && opts.test[PERF_WRITE] && opts.test[PERF_READ]);
@@ -266,6 +267,16 @@ Test(perf_opts, raw_cq)
 	cr_expect(!opts.bare_cq);
 }
 
+Test(perf_opts, endpoint)
+{
+	check_refused("-l --endpoint=dgram", "msg or rdm, not \"dgram\"");
+	check_refused("-l --endpoint=", "msg or rdm");
+	cr_expect_eq(parse("-l --endpoint rdm"), GO_ON);
+	cr_expect(opts.rdm);
+	cr_expect_eq(parse("-l --endpoint rdm --endpoint msg"), GO_ON);
+	cr_expect(!opts.rdm);
+}
+
 Test(perf_opts, names)
 {
 	cr_expect_eq(parse("-l -D ofi-eth1 --provider verbs"), GO_ON);
@@ -339,8 +350,8 @@ Test(perf_opts, help_names_every_option)
 {
 	static const char *const names[] = {
 		"server", "local", "device", "port", "sizes", "tests", "iters", "time", "repeat",
-		"window", "wait", "raw", "raw-only", "raw-cq", "provider", "no-verify", "bind",
-		"timeout", "json", "verbose", "help", "version",
+		"window", "wait", "raw", "raw-only", "raw-cq", "provider", "endpoint", "no-verify",
+		"bind", "timeout", "json", "verbose", "help", "version",
 	};
 	char option[32];
 	size_t i;

@@ -72,6 +72,49 @@ Test(perf_hello, other_programs_and_versions_are_refused)
 	}
 }
 
+static void card_make(unsigned char *buf, uint32_t len)
+{
+	struct perf_card card = { .hello = hello, .len = len };
+
+	memset(card.address, 'a', sizeof(card.address));
+	perf_card_encode(&card, buf);
+}
+
+Test(perf_card, comes_back_as_it_was)
+{
+	unsigned char buf[PERF_CARD_LEN];
+	struct perf_card got;
+	uint32_t len;
+	size_t i;
+
+	for (len = 1; len <= PERF_ADDRESS_MAX; len += 51) {
+		card_make(buf, len);
+		memset(&got, 'x', sizeof(got));
+		cr_assert_eq(perf_card_decode(&got, buf, sizeof(buf)), 0);
+		cr_assert_eq(got.len, len);
+		cr_assert_eq(got.hello.key, hello.key);
+		for (i = 0; i < PERF_ADDRESS_MAX; i++)
+			cr_assert_eq(got.address[i], i < len ? 'a' : 0);
+	}
+}
+
+Test(perf_card, what_is_none_is_refused)
+{
+	static const uint32_t lens[] = { 0, PERF_ADDRESS_MAX + 1, UINT32_MAX };
+	unsigned char buf[PERF_CARD_LEN];
+	struct perf_card got;
+	size_t i;
+
+	for (i = 0; i < sizeof(lens) / sizeof(lens[0]); i++) {
+		card_make(buf, lens[i]);
+		cr_expect_eq(perf_card_decode(&got, buf, sizeof(buf)), -1);
+	}
+	card_make(buf, 16);
+	cr_expect_eq(perf_card_decode(&got, buf, sizeof(buf) - 1), -1);
+	buf[0] ^= 1;
+	cr_expect_eq(perf_card_decode(&got, buf, sizeof(buf)), -1);
+}
+
 Test(perf_ctl, comes_back_as_it_was)
 {
 	const struct perf_ctl ctl = {

@@ -22,7 +22,7 @@ DAT_OVERRIDE=$tmp/dat.conf
 export DAT_OVERRIDE
 for v in "2.0 2" "1.2 1"; do
 	set -- $v
-	for p in "" -tcp -nosuch; do
+	for p in "" -tcp -shm -nosuch; do
 		params=${p:+provider=${p#-}}
 		echo "ofi$p u$1 nonthreadsafe default" \
 		     "$PROV_DIR/v$2/.libs/libdaplofi.so.$2 dapl.$1 \"$params\" \"\""
@@ -93,6 +93,12 @@ info()
 	json
 	has out '"max_eps"'
 	run 0 "$prog" --capabilities ofi-tcp
+	has out '^    RDMA carried out by  *fabric$'
+	run 0 "$prog" --capabilities ofi-shm
+	has out '^    endpoints: msg connected, rdm not  *rdm$'
+	has out '^    bytes of a frame, at most  *4096$'
+	has out '^    RDMA carried out by  *target$'
+	has out '^    sends stay behind writes  *TRUE$'
 	has out '^    max_message_size  *[0-9]*  *fi_info.ep_attr.max_msg_size$'
 	has out '^    ep_attr.max_recv_dtos  *8192  *64  *U R P T  *-  *slots of its own$'
 	run 0 "$prog" --capabilities --json -D ofi-tcp
@@ -108,6 +114,8 @@ info()
 	run 0 "$prog" --conf
 	has out '^ofi u2.0 nonthreadsafe default [^ ]*libdaplofi.so.2 dapl.2.0 "" ""$'
 	has out '^ofi-tcp u1.2 .* "provider=tcp" ""$'
+	has out '^ofi-shm u2.0 .* "provider=shm" ""$'
+	has out '^ofi-sockets-rdm u2.0 .* "provider=sockets endpoint=rdm" ""$'
 	DAT_OVERRIDE=/dev/null run 1 "$prog"
 	one_line datinfo
 	DAT_OVERRIDE=/dev/null run 1 "$prog" --settings
@@ -148,6 +156,9 @@ perf()
 	run 0 "$prog" --local -D ofi-tcp -S 3,4097 -T 5 --raw -r 3 --json
 	json
 	has out '"lat_ratio"'
+	run 0 "$prog" --local -D ofi-shm -S 8,64K -n 8 --raw --json
+	json
+	has out '"lat_ratio"'
 	run 1 "$prog" --local -D missing
 	one_line datperf
 	run 1 "$prog" -D ofi-tcp -p 1 127.0.0.1
@@ -161,6 +172,15 @@ raw()
 	has out "^ *1M read  raw"
 	run 1 "$prog" --local --raw-only --provider nosuch
 	one_line datperf
+	run 1 "$prog" --local --raw-only --provider nosuch --endpoint rdm
+	one_line datperf
+	"$UTIL_DIR/datinfo" -D ofi-tcp >"$tmp/fabrics"
+	for fabric in shm "tcp;ofi_rxm"; do
+		grep -q "^  rdm .*\b$fabric\b" "$tmp/fabrics" || continue
+		run 0 "$prog" --local --raw-only --provider "$fabric" --endpoint rdm -S 8,64K -n 8 -v
+		has out "^ *64K read  raw"
+	done
+	run 0 "$prog" --local --raw-only --provider shm --endpoint rdm -S 8 -n 8 --wait
 }
 
 # What a process that is connected tells of itself to another program, of either version.
@@ -190,7 +210,7 @@ death()
 		client=$!
 		exec 4<"$tmp/client"
 		read -r line <&4	# the table's head: both are connected
-		[ $# -eq 1 ] || counters $server
+		[ $1 != -D ] || counters $server
 		eval "kill -9 \$$victim"
 		begin=$(date +%s%N)
 		if [ $victim = server ]; then other=$client; else other=$server; fi
@@ -211,6 +231,7 @@ death()
 
 raw
 death --raw-only
+death --raw-only --provider sockets --endpoint rdm
 info datinfo 2.0
 info datinfo1 1.2
 perf datperf 2.0

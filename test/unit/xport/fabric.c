@@ -30,13 +30,14 @@ static int getinfo(const char *node, uint64_t flags, const struct fi_info *hints
 void xport_init(void)
 {
 	static const DAT_PROVIDER provider = { .device_name = "test-ia" };
+	static const struct dofi_xports xports = { .connected = &dofi_msg_xport };
 	const struct dofi_params any = { .provider = "" };
 
 	fabric_init();
 	fake.getinfo = getinfo;
 	fake.cm_data_size = fabric_cm_data;
 	fake_ep_init();
-	cr_assert_eq(dofi_ia_open(&provider, &any, &dofi_msg_xport, true, &ia), 0);
+	cr_assert_eq(dofi_ia_open(&provider, &any, &xports, true, &ia), 0);
 	fake_eps.peps_opened = 0;
 	succeed(dofi_pz_create(ia, &pz));
 	evd = evd_make(64, EVD_ALL_FLAGS);

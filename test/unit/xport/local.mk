@@ -3,6 +3,7 @@
 # the runner of all these.
 
 xport_unit_tests = \
+	test/unit/side_test \
 	test/unit/xport1_test \
 	test/unit/xport2_test \
 	test/unit/prov1_test \
@@ -22,15 +23,31 @@ xport_test_sources = $(prov_test_runner) \
 	test/unit/obj/fixture.h \
 	test/unit/registry.c \
 	test/unit/registry.h \
+	test/unit/xport/both_test.c \
+	test/unit/xport/coupled.c \
+	test/unit/xport/coupled.h \
 	test/unit/xport/fabric.c \
 	test/unit/xport/fabric.h \
 	test/unit/xport/msg_listen_test.c \
 	test/unit/xport/msg_mail_test.c \
 	test/unit/xport/msg_test.c \
+	test/unit/xport/peer.c \
+	test/unit/xport/peer.h \
+	test/unit/xport/ports_test.c \
+	test/unit/xport/rdm_conn_test.c \
+	test/unit/xport/rdm_op_test.c \
+	test/unit/xport/rdm_peer_test.c \
+	test/unit/xport/rdm_recv_test.c \
+	test/unit/xport/rdm_request_test.c \
+	test/unit/xport/rdm_rma_test.c \
+	test/unit/xport/rdm_send_test.c \
+	test/unit/xport/rdm_target_test.c \
+	test/unit/xport/rdm_test.c \
+	test/unit/xport/talk.c \
+	test/unit/xport/talk.h \
 	test/unit/xport/wire_test.c
 xport_test_ldflags = $(AM_LDFLAGS) -Wl,--wrap=fi_fabric -Wl,--wrap=fi_getinfo \
-	-Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=strdup -Wl,--wrap=tsearch \
-	-Wl,--wrap=fi_dupinfo
+	$(nomem_ldflags)
 
 test_unit_xport1_test_SOURCES = $(xport_test_sources)
 test_unit_xport1_test_CPPFLAGS = $(prov_test_cppflags) -DDAT_API=1
@@ -41,6 +58,24 @@ test_unit_xport2_test_SOURCES = $(xport_test_sources)
 test_unit_xport2_test_CPPFLAGS = $(prov_test_cppflags) -DDAT_API=2
 test_unit_xport2_test_LDFLAGS = $(xport_test_ldflags)
 test_unit_xport2_test_LDADD = libdofi2.la
+
+# Side connections and frames see no DAT type: one version's are the other's.
+test_unit_side_test_SOURCES = $(prov_test_runner) \
+	test/unit/fab/fake.c \
+	test/unit/fab/fake.h \
+	test/unit/nomem.c \
+	test/unit/nomem.h \
+	test/unit/xport/rdm_frame_test.c \
+	test/unit/xport/side.c \
+	test/unit/xport/side.h \
+	test/unit/xport/side_listen_test.c \
+	test/unit/xport/side_local_test.c \
+	test/unit/xport/side_test.c \
+	test/unit/xport/side_wire_test.c
+test_unit_side_test_CPPFLAGS = $(prov_test_cppflags)
+test_unit_side_test_LDFLAGS = $(xport_test_ldflags) \
+	-Wl,--wrap=accept4 -Wl,--wrap=connect -Wl,--wrap=epoll_ctl -Wl,--wrap=send
+test_unit_side_test_LDADD = libdofi2.la
 
 # The program finds NEWS, which is distributed, by top_srcdir.
 prov_test_sources = $(prov_test_runner) \

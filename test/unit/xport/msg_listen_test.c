@@ -351,6 +351,27 @@ Test(msg_request, at_a_passive_endpoint_that_is_gone_is_dropped)
 	cr_expect(event_none(evd));
 }
 
+static void arrive_without_memory(void *arg)
+{
+	const struct bytes bytes = wire(DOFI_WIRE_REQUEST, 0, NULL, 0);
+	struct fi_info *info = fake_info("tcp", "127.0.0.1");
+
+	(void)arg;
+	info->handle = &request_handle;
+	nomem_after(0);
+	msg_arrived(ia, &fake_eps.last_pep->fid, info, bytes.data, bytes.len);
+	cr_expect(nomem_failed());
+}
+
+Test(msg_request, without_memory_is_refused)
+{
+	dofi_progress_call(&ia->progress, arrive_without_memory, NULL);
+	cr_assert_eq(fake_eps.rejects, 1);
+	cr_expect_eq(fake_eps.handle, &request_handle);
+	cr_expect_eq(sent().kind, DOFI_WIRE_REFUSE);
+	cr_expect(event_none(evd));
+}
+
 Test(msg_request, without_room_for_its_event_is_refused)
 {
 	DAT_EVD_HANDLE one = evd_make(1, DAT_EVD_CR_FLAG);
@@ -520,10 +541,10 @@ Test(msg_address, takes_the_port)
 	const struct sockaddr_in *in = (const struct sockaddr_in *)&address;
 
 	memcpy(&from, &base, sizeof(base));
-	cr_expect_eq(msg_address(&address, &from, false, 0x1234), sizeof(*in));
+	cr_expect_eq(dofi_port_address(&address, &from, false, 0x1234), sizeof(*in));
 	cr_expect_eq(in->sin_port, htons(0x1234));
 	cr_expect_eq(in->sin_addr.s_addr, htonl(0x0a000001));
-	msg_address(&address, &from, true, 0x1234);
+	dofi_port_address(&address, &from, true, 0x1234);
 	cr_expect_eq(in->sin_addr.s_addr, htonl(INADDR_ANY));
 }
 
@@ -534,9 +555,9 @@ Test(msg_address, takes_the_port_of_ipv6)
 	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)&address;
 
 	memcpy(&from, &base, sizeof(base));
-	cr_expect_eq(msg_address(&address, &from, false, 0x1234), sizeof(*in6));
+	cr_expect_eq(dofi_port_address(&address, &from, false, 0x1234), sizeof(*in6));
 	cr_expect_eq(in6->sin6_port, htons(0x1234));
 	cr_expect(!memcmp(&in6->sin6_addr, &in6addr_loopback, sizeof(in6addr_loopback)));
-	msg_address(&address, &from, true, 0x1234);
+	dofi_port_address(&address, &from, true, 0x1234);
 	cr_expect(!memcmp(&in6->sin6_addr, &in6addr_any, sizeof(in6addr_any)));
 }

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What peers may do with this process's memory, and the keys that they name it by. */
+
+#include "fab/grant.h"
+
+#include "base/pool.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/random.h>
+
+#define FIRST_PLACES 64
+#define KEY_TRIES 64
+
+struct dofi_grant {
+	_Atomic uint64_t word;		/* the key and a number, while it stands; else 0 */
+	uint32_t number;		/* how many this memory has been of before */
+	uint32_t key;
+	struct dofi_grants *table;
+	uint64_t fabric_key;		/* with its scope */
+	uint64_t first;			/* what peers call its first byte */
+	char *memory;			/* which is here */
+	uint64_t len;
+	uint64_t access;
+	LIST_ENTRY(dofi_grant) link;	/* of its place; the table's lock */
+};
+
+/* Peers read words at any time, of grants that ended long ago, too. */
+static struct dofi_pool pool = DOFI_POOL_INIT("grant", struct dofi_grant, NULL);
+
+/* Keys */
+
+uint32_t dofi_random(void)
+{
+	uint32_t number = 0;
+
+	while (!number)
+		if (getrandom(&number, sizeof(number), 0) != sizeof(number) && errno != EINTR)
+			return 0;
+	return number;
+}
+
+/* Key 0 means "no remote access" to DAT programs, so it is never given out. */
+uint32_t dofi_key_random(bool scoped)
+{
+	uint32_t number;
+
+	do {
+		number = dofi_random();
+		if (!number)
+			return 0;
+		number &= ~DOFI_KEY_SCOPED;
+	} while (!number);
+	return scoped ? number | DOFI_KEY_SCOPED : number;
+}
+
+/* The table */
+
+void dofi_grants_init(struct dofi_grants *t)
+{
+	pthread_mutex_init(&t->lock, NULL);
+	t->place = NULL;
+	t->places = t->used = 0;
+}
+
+void dofi_grants_fini(struct dofi_grants *t)
+{
+	free(t->place);
+	pthread_mutex_destroy(&t->lock);
+}
+
+/* Keys are random: their low bits will do. Needs the lock, as do the next. */
+static struct dofi_grant_list *place_of(const struct dofi_grants *t, uint32_t key)
+{
+	return &t->place[key & (t->places - 1)];
+}
+
+static struct dofi_grant *find(const struct dofi_grants *t, uint32_t key)
+{
+	struct dofi_grant *g;
+
+	if (!t->places)
+		return NULL;
+	LIST_FOREACH(g, place_of(t, key), link)
+		if (g->key == key)
+			return g;
+	return NULL;
+}
+
+/* Without memory the lists get longer, unless there are none yet. */
+static int grow(struct dofi_grants *t)
+{
+	struct dofi_grants next = { .places = t->places ? 2 * t->places : FIRST_PLACES };
+	struct dofi_grant *g;
+	size_t i;
+
+	if (t->used < t->places)
+		return 0;
+	next.place = calloc(next.places, sizeof(*next.place));
+	if (!next.place)
+		return t->places ? 0 : -ENOMEM;
+	for (i = 0; i < t->places; i++)
+		while ((g = LIST_FIRST(&t->place[i]))) {
+			LIST_REMOVE(g, link);
+			LIST_INSERT_HEAD(place_of(&next, g->key), g, link);
+		}
+	free(t->place);
+	t->place = next.place;
+	t->places = next.places;
+	return 0;
+}
+
+static int key_choose(const struct dofi_grants *t, bool scoped, uint32_t *key)
+{
+	int tries;
+
+	for (tries = 0; tries < KEY_TRIES; tries++) {
+		*key = dofi_key_random(scoped);
+		if (!*key)
+			return -EIO;
+		if (!find(t, *key))
+			return 0;
+	}
+	return -EAGAIN;
+}
+
+/* Under @key, or any if that is 0. */
+static int enlist(struct dofi_grants *t, struct dofi_grant *g, const struct dofi_mr_request *r,
+		  uint32_t key)
+{
+	int ret = grow(t);
+
+	g->key = key;
+	if (!ret && !key)
+		ret = key_choose(t, r->scoped, &g->key);
+	else if (!ret && find(t, key))
+		ret = -EEXIST;
+	if (ret)
+		return ret;
+	g->fabric_key = dofi_mr_fabric_key(g->key, r->secret);
+	atomic_store(&g->word, (uint64_t)g->key << 32 | ++g->number);
+	LIST_INSERT_HEAD(place_of(t, g->key), g, link);
+	t->used++;
+	return 0;
+}
+
+int dofi_grant_open_as(struct dofi_grants *t, const struct dofi_mr_request *r, uint32_t key,
+		       struct dofi_grant **out)
+{
+	struct dofi_grant *g = dofi_pool_get(&pool);
+	int ret;
+
+	if (!g)
+		return -ENOMEM;
+	g->table = t;
+	g->memory = (char *)(uintptr_t)r->addr;
+	g->first = r->zero_based ? 0 : (uintptr_t)r->addr;
+	g->len = r->len;
+	g->access = r->remote;
+	pthread_mutex_lock(&t->lock);
+	ret = enlist(t, g, r, key);
+	pthread_mutex_unlock(&t->lock);
+	if (ret) {
+		dofi_pool_put(&pool, g);
+		return ret;
+	}
+	*out = g;
+	return 0;
+}
+
+int dofi_grant_open(struct dofi_grants *t, const struct dofi_mr_request *r,
+		    struct dofi_grant **out, uint32_t *key)
+{
+	int ret = dofi_grant_open_as(t, r, 0, out);
+
+	if (!ret)
+		*key = (*out)->key;
+	return ret;
+}
+
+void dofi_grant_close(struct dofi_grant *g)
+{
+	struct dofi_grants *t = g->table;
+
+	pthread_mutex_lock(&t->lock);
+	LIST_REMOVE(g, link);
+	t->used--;
+	pthread_mutex_unlock(&t->lock);
+	atomic_store(&g->word, 0);
+	/* whoever reads what the memory is used for next then finds the word changed */
+	atomic_thread_fence(memory_order_seq_cst);
+	dofi_pool_put(&pool, g);
+}
+
+/* Uses */
+
+static bool allows(const struct dofi_grant *g, const struct dofi_use *use)
+{
+	const uint64_t offset = use->addr - g->first;	/* huge if it begins before */
+
+	return g->fabric_key == dofi_mr_fabric_key(use->key, use->secret) &&
+	       offset < g->len && use->len <= g->len - offset &&
+	       use->access && !(use->access & ~g->access);
+}
+
+/* The grant for @use, and where that is; or NULL. Needs the lock. */
+static struct dofi_grant *admit(const struct dofi_grants *t, const struct dofi_use *use,
+				void **memory)
+{
+	struct dofi_grant *g = find(t, use->key);
+
+	if (!g || !allows(g, use))
+		return NULL;
+	*memory = g->memory + (use->addr - g->first);
+	return g;
+}
+
+int dofi_grant_enter(struct dofi_grants *t, const struct dofi_use *use, void **memory)
+{
+	pthread_mutex_lock(&t->lock);
+	if (admit(t, use, memory))
+		return 0;
+	pthread_mutex_unlock(&t->lock);
+	return -EACCES;
+}
+
+void dofi_grant_leave(struct dofi_grants *t)
+{
+	pthread_mutex_unlock(&t->lock);
+}
+
+int dofi_grant_word(struct dofi_grants *t, const struct dofi_use *use, void **memory,
+		    struct dofi_grant_word *word)
+{
+	const struct dofi_grant *g;
+
+	pthread_mutex_lock(&t->lock);
+	g = admit(t, use, memory);
+	if (g)
+		*word = (struct dofi_grant_word){ .at = (const uint64_t *)&g->word,
+						  .value = atomic_load(&g->word) };
+	pthread_mutex_unlock(&t->lock);
+	return g ? 0 : -EACCES;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What tells whether two processes may share memory. */
+
+#include "fab/host.h"
+
+#include "fab/shm_files.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Sixteen bytes in hexadecimal, with a dash here and there. */
+static void boot_read(uint8_t boot[16])
+{
+	FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
+	int i;
+
+	if (!f)
+		return;
+	for (i = 0; i < 16; i++)
+		if (fscanf(f, "%*1[-]") == EOF || fscanf(f, "%2hhx", &boot[i]) != 1)
+			break;
+	fclose(f);
+}
+
+int dofi_host_read(struct dofi_host *host)
+{
+	struct dofi_host h;
+	struct stat st;
+
+	/* what Linux does not tell is like nobody else's */
+	if (getrandom(&h, sizeof(h), 0) != sizeof(h))
+		return -EIO;
+	if (stat(DOFI_SHM_FOLDER, &st))
+		return -errno;
+	boot_read(h.boot);
+	h.shm_device = st.st_dev;
+	h.shm_inode = st.st_ino;
+	if (!stat("/proc/self/ns/pid", &st))
+		h.pid_space = st.st_ino;
+	h.uid = geteuid();
+	h.pid = (uint32_t)getpid();
+	*host = h;
+	return 0;
+}
+
+bool dofi_host_shares_memory(const struct dofi_host *a, const struct dofi_host *b)
+{
+	return !memcmp(a->boot, b->boot, sizeof(a->boot)) && a->shm_device == b->shm_device &&
+	       a->shm_inode == b->shm_inode && a->pid_space == b->pid_space && a->uid == b->uid;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Room for who is not a peer yet: claims, of which the same one's count once. */
+
+#include "fab/places.h"
+
+#include <string.h>
+
+void dofi_places_init(struct dofi_places *places)
+{
+	TAILQ_INIT(&places->claims);
+	places->claimed = 0;
+}
+
+static struct dofi_claim *claim_find(struct dofi_places *places, const void *key, size_t len)
+{
+	struct dofi_claim *claim;
+
+	TAILQ_FOREACH(claim, &places->claims, link)
+		if (claim->key_len == len && !memcmp(claim->key, key, len))
+			return claim;
+	return NULL;
+}
+
+bool dofi_place_claim(struct dofi_places *places, struct dofi_claim *claim, unsigned room,
+		      const void *key, size_t len)
+{
+	claim->counts = !claim_find(places, key, len);
+	if (claim->counts && places->claimed >= room)
+		return false;
+	claim->key_len = len;
+	memcpy(claim->key, key, len);
+	claim->stands = true;
+	places->claimed += claim->counts;
+	TAILQ_INSERT_TAIL(&places->claims, claim, link);
+	return true;
+}
+
+void dofi_place_let_go(struct dofi_places *places, struct dofi_claim *claim)
+{
+	struct dofi_claim *other;
+
+	if (!claim->stands)
+		return;
+	claim->stands = false;
+	TAILQ_REMOVE(&places->claims, claim, link);
+	other = claim->counts ? claim_find(places, claim->key, claim->key_len) : NULL;
+	if (other)
+		other->counts = true;
+	else
+		places->claimed -= claim->counts;
+}

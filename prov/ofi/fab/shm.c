@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What an IA has in /dev/shm: a page that tells its peers that it lives, and whether it sleeps. */
+
+#include "fab/shm.h"
+
+#include "base/log.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#define MAGIC 0x646174206f666920ull
+#define VERSION 3
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static LIST_HEAD(, dofi_shm_peer) peers = LIST_HEAD_INITIALIZER(peers);	/* under lock */
+
+/* So few bytes come together or not at all. */
+static int random_get(void *buf, size_t len)
+{
+	return getrandom(buf, len, 0) == (ssize_t)len ? 0 : -EIO;
+}
+
+int dofi_shm_open(struct dofi_shm *shm)
+{
+	struct dofi_shm_page page = { .magic = MAGIC, .version = VERSION };
+	struct dofi_shm made = { .page = NULL };
+	int ret = random_get(page.cookie, sizeof(page.cookie));
+	void *at;
+
+	dofi_shm_files_reap();
+	if (!ret)
+		ret = dofi_shm_file_make(made.name, &at);
+	if (ret < 0) {
+		dofi_log(DOFI_WARN, DOFI_FAB, "no page in %s: %s", DOFI_SHM_FOLDER, strerror(-ret));
+		return ret;
+	}
+	made.fd.fd = ret;
+	made.owner = getpid();
+	made.page = at;
+	*made.page = page;
+	ret = dofi_gate_init(&made.page->gate);
+	if (ret)
+		goto remove;
+	made.gate.mutex = &made.page->gate;
+	made.gate.given = &made.page->given;
+	memcpy(made.gate.name, made.name, sizeof(made.gate.name));
+	*shm = made;
+	dofi_fork_fd_add(&shm->fd);
+	return 0;
+remove:
+	munmap(at, DOFI_SHM_FILE_LEN);
+	dofi_shm_file_remove(made.name);
+	close(made.fd.fd);
+	return ret;
+}
+
+void dofi_shm_close(struct dofi_shm *shm)
+{
+	if (!shm->page)
+		return;
+	if (shm->owner == getpid()) {
+		dofi_shm_file_remove(shm->name);
+		dofi_fork_fd_remove(&shm->fd);
+		close(shm->fd.fd);
+	}
+	munmap(shm->page, DOFI_SHM_FILE_LEN);
+	shm->page = NULL;
+}
+
+int dofi_shm_endpoint(struct dofi_shm *shm, char *address, size_t size)
+{
+	int len = snprintf(address, size, "fi_shm://%s.%u", shm->name, shm->endpoints);
+
+	if (len < 0 || (size_t)len >= size)
+		return -ENOSPC;
+	shm->endpoints++;
+	return 0;
+}
+
+static bool cookie_is(const struct dofi_shm_page *page, const uint8_t cookie[DOFI_SHM_COOKIE])
+{
+	return !memcmp(page->cookie, cookie, DOFI_SHM_COOKIE);
+}
+
+static struct dofi_shm_peer *peer_find(const char *name, const uint8_t cookie[DOFI_SHM_COOKIE])
+{
+	struct dofi_shm_peer *peer;
+
+	LIST_FOREACH(peer, &peers, link)
+		if (!strcmp(peer->gate.name, name) && cookie_is(peer->page, cookie))
+			break;
+	return peer;
+}
+
+static int peer_new(int fd, const char *name, const uint8_t cookie[DOFI_SHM_COOKIE],
+		    struct dofi_shm_peer **peer)
+{
+	struct dofi_shm_peer *p = calloc(1, sizeof(*p));
+	void *at;
+	int ret;
+
+	if (!p)
+		return -ENOMEM;
+	ret = dofi_shm_file_map(fd, &at);
+	if (ret)
+		goto free_peer;
+	p->page = at;
+	if (p->page->magic != MAGIC || p->page->version != VERSION ||
+	    !cookie_is(p->page, cookie)) {
+		ret = -EPROTO;
+		goto unmap;
+	}
+	p->gate.mutex = &p->page->gate;
+	p->gate.given = &p->page->given;
+	strcpy(p->gate.name, name);
+	LIST_INSERT_HEAD(&peers, p, link);
+	*peer = p;
+	return 0;
+unmap:
+	munmap(at, DOFI_SHM_FILE_LEN);
+free_peer:
+	free(p);
+	return ret;
+}
+
+static int peer_get(int fd, const char *name, const uint8_t cookie[DOFI_SHM_COOKIE],
+		    struct dofi_shm_peer **peer)
+{
+	struct dofi_shm_peer *p;
+	int ret = 0;
+
+	pthread_mutex_lock(&lock);
+	p = peer_find(name, cookie);
+	if (!p)
+		ret = peer_new(fd, name, cookie, &p);
+	if (!ret) {
+		p->users++;
+		*peer = p;
+	}
+	pthread_mutex_unlock(&lock);
+	return ret;
+}
+
+int dofi_shm_map(const char *name, const uint8_t cookie[DOFI_SHM_COOKIE],
+		 struct dofi_shm_peer **peer)
+{
+	int fd = dofi_shm_file_open(name), ret;
+
+	if (fd < 0)
+		return fd;
+	ret = peer_get(fd, name, cookie, peer);
+	close(fd);
+	return ret;
+}
+
+void dofi_shm_unmap(struct dofi_shm_peer *peer)
+{
+	pthread_mutex_lock(&lock);
+	if (!--peer->users) {
+		LIST_REMOVE(peer, link);
+		munmap(peer->page, DOFI_SHM_FILE_LEN);
+		free(peer);
+	}
+	pthread_mutex_unlock(&lock);
+}

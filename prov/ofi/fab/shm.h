@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What an IA has in /dev/shm: a page that tells its peers that it lives, and whether it sleeps.
+ *
+ * Nobody but the kernel says who lives: fab/shm_files.h. Mapping a peer's page, and finding in
+ * it what the peer said is there, proves that the two share memory.
+ */
+#ifndef DOFI_FAB_SHM_H
+#define DOFI_FAB_SHM_H
+
+#include "fab/fork.h"
+#include "fab/gate.h"
+#include "fab/shm_files.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/queue.h>
+#include <sys/types.h>
+
+#define DOFI_SHM_COOKIE 16
+
+/* The file. Peers are of the same user; all up to the cookie stays as it was made. */
+struct dofi_shm_page {
+	uint64_t magic;
+	uint32_t version;
+	uint32_t unused;
+	uint8_t cookie[DOFI_SHM_COOKIE];
+	/* a cache line of its own: whoever has given the owner something counts it here; */
+	_Alignas(64) _Atomic uint32_t given;
+	_Atomic uint32_t asleep;		/* and if this is 1 sets it to 0, and rings */
+	_Alignas(64) pthread_mutex_t gate;	/* to the fabric's endpoints of the owner */
+};
+
+struct dofi_shm {
+	struct dofi_shm_page *page;	/* NULL when there is none */
+	char name[DOFI_SHM_NAME];
+	unsigned endpoints;		/* addresses given */
+	struct dofi_gate gate;		/* to them */
+	struct dofi_fork_fd fd;		/* has the lock */
+	pid_t owner;
+};
+
+/* Makes the page, and removes what the dead have left. Any thread. */
+int dofi_shm_open(struct dofi_shm *shm);
+
+/*
+ * After the endpoints: removes the page, and the fabric's files if it left any. What is all zero
+ * may be closed. In a forked child nothing of its parent's goes.
+ */
+void dofi_shm_close(struct dofi_shm *shm);
+
+/* The next endpoint's address for libfabric, "fi_shm://NAME.NUMBER". */
+int dofi_shm_endpoint(struct dofi_shm *shm, char *address, size_t size);
+
+/*
+ * The owner is about to wait; what its peers gave it before is to be looked at after this, and not
+ * only what is counted.
+ */
+static inline void dofi_shm_sleep(struct dofi_shm *shm)
+{
+	atomic_exchange(&shm->page->asleep, 1);	/* a barrier, as dofi_shm_wakes() has one */
+}
+
+static inline void dofi_shm_rise(struct dofi_shm *shm)
+{
+	atomic_store_explicit(&shm->page->asleep, 0, memory_order_relaxed);
+}
+
+/* A peer's page. Connections to the same one share it. */
+struct dofi_shm_peer {
+	struct dofi_shm_page *page;
+	struct dofi_gate gate;		/* with its name */
+	unsigned users;			/* under the list's lock */
+	LIST_ENTRY(dofi_shm_peer) link;
+};
+
+/*
+ * Maps the page of a peer, or of this process. @name and @cookie may be anything that the network
+ * brought; @name has an end. Errors are those of dofi_shm_file_open(); another cookie is -EPROTO.
+ */
+int dofi_shm_map(const char *name, const uint8_t cookie[DOFI_SHM_COOKIE],
+		 struct dofi_shm_peer **peer);
+void dofi_shm_unmap(struct dofi_shm_peer *peer);
+
+/* Whether the peer, who was just given something, sleeps and is to be woken by the caller. */
+static inline bool dofi_shm_wakes(struct dofi_shm_peer *peer)
+{
+	/* either this sees that it sleeps, or it sees what it was given: dofi_shm_sleep() */
+	atomic_fetch_add(&peer->page->given, 1);
+	return atomic_load_explicit(&peer->page->asleep, memory_order_relaxed) &&
+	       atomic_exchange_explicit(&peer->page->asleep, 0, memory_order_relaxed);
+}
+
+/* Removes what the owner of this page left, if it is dead; -EBUSY: it lives. */
+static inline int dofi_shm_reap_one(const char *name)
+{
+	return dofi_shm_file_reap(name);
+}
+
+#endif

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Gives back to the program the signals that libfabric's shm takes. */
+
+#include "fab/signals.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <rdma/fabric.h>
+#include <stdbool.h>
+#include <string.h>
+
+/* From save to restore: who opens what. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static const int taken[DOFI_SIGNALS] = { SIGINT, SIGTERM, SIGBUS, SIGSEGV };
+
+/* In libfabric itself, or in a provider of it that is a library of its own (fabric(7)). */
+static bool is_libfabrics(const struct sigaction *action)
+{
+	Dl_info handler, libfabric;
+
+	/* SIG_DFL and SIG_IGN are in no library */
+	if (!dladdr((void *)action->sa_sigaction, &handler) ||
+	    !dladdr((void *)fi_version, &libfabric))
+		return false;
+	return handler.dli_fbase == libfabric.dli_fbase || strstr(handler.dli_fname, "-fi.so");
+}
+
+void dofi_signals_save(struct dofi_signals *s)
+{
+	int i;
+
+	pthread_mutex_lock(&lock);
+	for (i = 0; i < DOFI_SIGNALS; i++)
+		sigaction(taken[i], NULL, &s->before[i]);
+}
+
+void dofi_signals_restore(const struct dofi_signals *s)
+{
+	struct sigaction now;
+	int i;
+
+	for (i = 0; i < DOFI_SIGNALS; i++)
+		if (!sigaction(taken[i], NULL, &now) && is_libfabrics(&now))
+			sigaction(taken[i], &s->before[i], NULL);
+	pthread_mutex_unlock(&lock);
+}

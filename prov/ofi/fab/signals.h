@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Gives back to the program the signals that libfabric's shm takes.
+ *
+ * As it opens an endpoint it installs a handler for SIGINT, SIGTERM, SIGBUS and SIGSEGV that
+ * removes the files of this process's endpoints (seen in 1.17 and 2.1). A signal that the program
+ * ignores is not ignored any more then; and a forked child that is ended by one removes the files
+ * of its parent, who lives on and is not found by a new peer again.
+ */
+#ifndef DOFI_FAB_SIGNALS_H
+#define DOFI_FAB_SIGNALS_H
+
+#include <signal.h>
+
+#define DOFI_SIGNALS 4
+
+struct dofi_signals {
+	struct sigaction before[DOFI_SIGNALS];
+};
+
+/*
+ * Around fi_endpoint(), of any fabric: some have shm within. Others who save wait for the restore,
+ * or they would take libfabric's for the program's. What the program changes meanwhile stays.
+ */
+void dofi_signals_save(struct dofi_signals *signals);
+void dofi_signals_restore(const struct dofi_signals *signals);
+
+#endif

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Two transports for one IA: memory of this host, and the connected fabric. */
+
+#include "xport/both.h"
+
+#include "base/log.h"
+#include "fab/progress.h"
+#include "obj/sp.h"
+#include "xport/msg.h"
+#include "xport/rdm.h"
+#include "xport/side_local.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* An IA's own: what it is told besides goes to the connected transport. */
+struct both {
+	struct dofi_xport xport;
+	struct dofi_progress_ops progress_ops;
+	const struct dofi_xport *far;	/* the connected one, in the variant that the IA has */
+};
+
+static struct both *both_of(const struct dofi_ia *ia)
+{
+	return (struct both *)ia->xport;
+}
+
+/* Who has the qualifier has its name, too, unless there are several networks or hosts in one. */
+static int both_listen(struct dofi_sp *sp)
+{
+	int ret = both_of(sp->obj.ia)->far->listen(sp), local;
+
+	if (ret)
+		return ret;
+	local = dofi_rdm_xport.listen(sp);
+	if (local)
+		dofi_log(DOFI_INFO, DOFI_CM, "qualifier %llu: not for shared memory: %s",
+			 (unsigned long long)sp->conn_qual, strerror(-local));
+	return 0;
+}
+
+static void both_unlisten(struct dofi_sp *sp)
+{
+	dofi_rdm_xport.unlisten(sp);
+	both_of(sp->obj.ia)->far->unlisten(sp);
+}
+
+static void xport_set(struct dofi_ep *ep, const struct dofi_xport *xport)
+{
+	pthread_mutex_lock(&ep->lock);
+	ep->xport = xport;
+	pthread_mutex_unlock(&ep->lock);
+}
+
+static void both_connect(struct dofi_ep *ep)
+{
+	const bool local = dofi_local_has(&ep->request.peer);
+
+	xport_set(ep, local ? &dofi_rdm_xport : both_of(ep->obj.ia)->far);
+	ep->xport->connect(ep);
+}
+
+static void both_connect_otherwise(struct dofi_ep *ep)
+{
+	dofi_log(DOFI_DEBUG, DOFI_CM, "ep %p: not by shared memory", (void *)ep);
+	xport_set(ep, both_of(ep->obj.ia)->far);
+	dofi_ep_connect_again(ep);
+}
+
+static void both_ia_fini(struct dofi_ia *ia)
+{
+	struct both *b = both_of(ia);
+
+	dofi_rdm_xport.ia_fini(ia);
+	/* the progress thread goes on for a while */
+	ia->xport = b->far;
+	ia->progress.ops = b->far->progress_ops;
+	free(b);
+	ia->xport->ia_fini(ia);
+}
+
+static void both_init(struct both *b, const struct dofi_xport *far)
+{
+	b->far = far;
+	b->progress_ops = *far->progress_ops;
+	b->progress_ops.rest = dofi_rdm_xport.progress_ops->rest;
+	b->progress_ops.rise = dofi_rdm_xport.progress_ops->rise;
+	b->xport = *far;
+	b->xport.name = "both";
+	b->xport.progress_ops = &b->progress_ops;
+	b->xport.ia_fini = both_ia_fini;
+	b->xport.pz_close = dofi_rdm_xport.pz_close;
+	b->xport.listen = both_listen;
+	b->xport.unlisten = both_unlisten;
+	b->xport.connect = both_connect;
+	b->xport.connect_otherwise = both_connect_otherwise;
+}
+
+int dofi_both_add_local(struct dofi_ia *ia)
+{
+	struct both *b = malloc(sizeof(*b));
+	int ret;
+
+	if (!b)
+		return -ENOMEM;
+	ret = dofi_rdm_xport.ia_init(ia);
+	if (ret) {
+		free(b);
+		return ret;
+	}
+	both_init(b, ia->xport);
+	ia->xport = &b->xport;
+	ia->progress.ops = &b->progress_ops;
+	return 0;
+}

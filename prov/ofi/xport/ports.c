@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Qualifiers at ports: who listens where, and where to try next. */
+
+#include "xport/ports.h"
+
+#include "base/log.h"
+#include "xport/wire.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <rdma/fi_errno.h>
+#include <stdlib.h>
+
+size_t dofi_port_address(struct sockaddr_storage *address, const struct sockaddr_storage *base,
+			 bool wildcard, uint16_t port)
+{
+	struct sockaddr_in *in = (struct sockaddr_in *)address;
+	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)address;
+
+	*address = *base;
+	if (address->ss_family == AF_INET6) {
+		if (wildcard)
+			in6->sin6_addr = in6addr_any;
+		in6->sin6_port = htons(port);
+		return sizeof(*in6);
+	}
+	if (wildcard)
+		in->sin_addr.s_addr = htonl(INADDR_ANY);
+	in->sin_port = htons(port);
+	return sizeof(*in);
+}
+
+void dofi_ports_init(struct dofi_ports *ports, const struct dofi_ports_ops *ops)
+{
+	ports->ops = ops;
+	TAILQ_INIT(&ports->list);
+}
+
+static int port_open(struct dofi_ports *ports, struct dofi_ia *ia, uint16_t number,
+		     struct dofi_port **out)
+{
+	struct dofi_port *port;
+	int ret = ports->ops->open(ia, number, &port);
+
+	if (ret)
+		return ret;
+	port->users = 0;
+	TAILQ_INIT(&port->sps);
+	TAILQ_INSERT_TAIL(&ports->list, port, link);
+	*out = port;
+	return 0;
+}
+
+void dofi_port_put(struct dofi_ports *ports, struct dofi_port *port)
+{
+	if (--port->users)
+		return;
+	/* requests that come meanwhile are for nobody, and must not close it again */
+	port->users++;
+	ports->ops->close(port);
+	TAILQ_REMOVE(&ports->list, port, link);
+	free(port);
+}
+
+static struct dofi_sp *sp_of(const struct dofi_port *port, DAT_CONN_QUAL conn_qual)
+{
+	struct dofi_sp *sp;
+
+	TAILQ_FOREACH(sp, &port->sps, link)
+		if (sp->conn_qual == conn_qual)
+			return sp;
+	return NULL;
+}
+
+struct dofi_sp *dofi_port_sp(struct dofi_port *port, DAT_CONN_QUAL conn_qual)
+{
+	return sp_of(port, conn_qual ? conn_qual : port->number);
+}
+
+static struct dofi_port *port_at(struct dofi_ports *ports, uint16_t number)
+{
+	struct dofi_port *port;
+
+	TAILQ_FOREACH(port, &ports->list, link)
+		if (port->number == number)
+			return port;
+	return NULL;
+}
+
+/* Whether this IA listens for @conn_qual already, at whichever of its ports. */
+static bool is_taken(struct dofi_ports *ports, DAT_CONN_QUAL conn_qual)
+{
+	struct dofi_port *port;
+
+	TAILQ_FOREACH(port, &ports->list, link)
+		if (sp_of(port, conn_qual))
+			return true;
+	return false;
+}
+
+static void join(struct dofi_port *port, struct dofi_sp *sp)
+{
+	port->users++;
+	sp->listener = port;
+	TAILQ_INSERT_TAIL(&port->sps, sp, link);
+}
+
+static int listen_at(struct dofi_ports *ports, struct dofi_sp *sp, uint16_t number)
+{
+	struct dofi_port *port = port_at(ports, number);
+	int ret = 0;
+
+	if (!port)
+		ret = port_open(ports, sp->obj.ia, number, &port);
+	if (!ret)
+		join(port, sp);
+	return ret;
+}
+
+static int listen_anywhere(struct dofi_ports *ports, struct dofi_sp *sp)
+{
+	struct dofi_port *port;
+	int ret = port_open(ports, sp->obj.ia, 0, &port);
+
+	if (ret)
+		return ret;
+	sp->conn_qual = port->number;
+	join(port, sp);
+	return 0;
+}
+
+/* The peer tries them in the same order. */
+int dofi_ports_listen(struct dofi_ports *ports, struct dofi_sp *sp)
+{
+	unsigned n = dofi_wire_ports(sp->conn_qual), i;
+	int ret = -EADDRINUSE;
+
+	if (!sp->conn_qual)
+		return listen_anywhere(ports, sp);
+	if (is_taken(ports, sp->conn_qual))
+		return -EADDRINUSE;
+	for (i = 0; i < n; i++) {
+		ret = listen_at(ports, sp, dofi_wire_port(sp->conn_qual, i));
+		/* a taken port that is the qualifier itself means that somebody else serves it */
+		if (!ret || (ret == -EADDRINUSE && !i && sp->conn_qual <= UINT16_MAX) ||
+		    (ret != -EADDRINUSE && ret != -EACCES))
+			break;
+	}
+	if (ret)
+		dofi_log(DOFI_INFO, DOFI_CM, "listening for qualifier %llu: %s",
+			 (unsigned long long)sp->conn_qual, fi_strerror(-ret));
+	return ret == -EACCES ? -EADDRINUSE : ret;
+}
+
+void dofi_ports_unlisten(struct dofi_ports *ports, struct dofi_sp *sp)
+{
+	struct dofi_port *port = sp->listener;
+
+	TAILQ_REMOVE(&port->sps, sp, link);
+	dofi_port_put(ports, port);
+}
+
+/* Attempts */
+
+static DAT_EVENT_NUMBER failure_event(int err)
+{
+	switch (err) {
+	case ENETUNREACH:
+	case EHOSTUNREACH:
+	case EHOSTDOWN:
+	case ENETDOWN:
+	case ETIMEDOUT:		/* the kernel's, long after ours would have come */
+	case EADDRNOTAVAIL:
+	case EINVAL:		/* an address that no route can have */
+		return DAT_CONNECTION_EVENT_UNREACHABLE;
+	default:
+		return DAT_CONNECTION_EVENT_NON_PEER_REJECTED;
+	}
+}
+
+bool dofi_port_next(struct dofi_ep *ep, int err)
+{
+	const DAT_EVENT_NUMBER event = failure_event(err);
+
+	dofi_log(DOFI_DEBUG, DOFI_CM, "ep %p: connecting: %s", (void *)ep, fi_strerror(err));
+	if (event == DAT_CONNECTION_EVENT_NON_PEER_REJECTED &&
+	    ++ep->attempt < dofi_wire_ports(ep->request.conn_qual))
+		return true;
+	dofi_ep_end_with(ep, event, NULL, 0);
+	return false;
+}

@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The connectionless transport: what an IA and a zone have of it, and what arrives there. */
+
+#include "xport/rdm.h"
+
+#include "base/log.h"
+#include "fab/quirks.h"
+#include "xport/side_wire.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <rdma/fi_errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The IA */
+
+/* Without a local fabric there is still the other. */
+static int host_open(struct rdm_ia *ria, const struct dofi_ia *ia,
+		     const struct dofi_fabric_choice *choice)
+{
+	int ret = dofi_host_read(&ria->host);
+
+	if (!ret && choice->shared_memory)
+		ret = dofi_shm_open(&ria->shm);
+	if (ret)
+		dofi_log(choice == &ia->local ? DOFI_INFO : DOFI_ERR, DOFI_FAB, "shared memory: %s",
+			 strerror(-ret));
+	return ret;
+}
+
+static int rdm_ia_init(struct dofi_ia *ia)
+{
+	const struct dofi_fabric_choice *choice = rdm_fabric_of(ia);
+	struct rdm_ia *ria = calloc(1, sizeof(*ria));
+	int ret;
+
+	if (!ria)
+		return -ENOMEM;
+	ret = host_open(ria, ia, choice);
+	if (ret)
+		goto free_ria;
+	if (!rdm_is_alone(ia))
+		ret = fi_fabric(choice->info->fabric_attr, &ria->fabric, NULL);
+	if (ret)
+		goto close_shm;
+	dofi_ports_init(&ria->ports, &rdm_ports_ops);
+	dofi_places_init(&ria->places);
+	LIST_INIT(&ria->zones);
+	*(rdm_is_alone(ia) ? &ia->xport_ia : &ia->local_ia) = ria;
+	return 0;
+
+close_shm:
+	dofi_shm_close(&ria->shm);
+free_ria:
+	free(ria);
+	return ret;
+}
+
+static void rdm_ia_fini(struct dofi_ia *ia)
+{
+	struct rdm_ia *ria = rdm_ia_of(ia);
+
+	if (ria->fabric)
+		fi_close(&ria->fabric->fid);
+	dofi_shm_close(&ria->shm);
+	free(ria);
+	*(rdm_is_alone(ia) ? &ia->xport_ia : &ia->local_ia) = NULL;
+}
+
+/* Peers ring as long as the page says that we sleep. */
+static bool rdm_rest(struct dofi_progress *p)
+{
+	struct rdm_ia *ria = rdm_ia_of(dofi_ia_of(p));
+
+	if (!ria || !ria->shm.page)
+		return false;
+	dofi_shm_sleep(&ria->shm);
+	return true;
+}
+
+static void rdm_rise(struct dofi_progress *p)
+{
+	dofi_shm_rise(&rdm_ia_of(dofi_ia_of(p))->shm);
+}
+
+/* Zones */
+
+static int endpoint_open(struct rdm_zone *zone)
+{
+	struct dofi_ia *ia = zone->pz->obj.ia;
+	struct rdm_ia *ria = rdm_ia_of(ia);
+	char name[DOFI_RDM_ADDRESS];
+	int ret = 0;
+
+	if (ria->shm.page) {
+		dofi_cq_set_gate(&zone->domain->cq, &ria->shm.gate);
+		ret = dofi_shm_endpoint(&ria->shm, name, sizeof(name));
+	}
+	return ret ? ret : dofi_rdm_open(&zone->rdm, zone->domain, rdm_fabric_of(ia),
+					 ria->shm.page ? name : NULL);
+}
+
+/* Whose CQ @zone is told of; or that is told nobody any more. */
+static void owner_set(struct dofi_cq *cq, struct rdm_zone *zone)
+{
+	pthread_mutex_lock(&cq->lock);
+	cq->owner = zone;
+	pthread_mutex_unlock(&cq->lock);
+}
+
+static const struct dofi_progress_ops rdm_progress_ops;
+
+static int domain_open(struct rdm_zone *zone)
+{
+	struct dofi_pz *pz = zone->pz;
+	struct dofi_ia *ia = pz->obj.ia;
+
+	zone->domain = rdm_is_alone(ia) ? &pz->domain : &pz->local;
+	return rdm_is_alone(ia) ? 0 : dofi_domain_open_on(zone->domain, &ia->progress,
+							  rdm_ia_of(ia)->fabric,
+							  &rdm_progress_ops, &ia->local);
+}
+
+static void domain_close(struct rdm_zone *zone)
+{
+	if (zone->domain == &zone->pz->local)
+		dofi_domain_close(zone->domain);
+}
+
+static int zone_init(struct rdm_zone *zone)
+{
+	int ret = domain_open(zone);
+
+	if (ret)
+		return ret;
+	ret = rdm_ops_open(zone);
+	if (ret)
+		goto close_domain;
+	ret = endpoint_open(zone);
+	if (ret)
+		goto close_ops;
+	return 0;
+
+close_ops:
+	rdm_ops_close(zone);
+close_domain:
+	domain_close(zone);
+	return ret;
+}
+
+int rdm_zone_open(struct dofi_pz *pz, struct rdm_zone **out)
+{
+	struct rdm_zone *zone = pz->xport_pz;
+	int ret;
+
+	if (zone) {
+		*out = zone;
+		return 0;
+	}
+	zone = calloc(1, sizeof(*zone));
+	if (!zone)
+		return -ENOMEM;
+	zone->pz = pz;
+	ret = zone_init(zone);
+	if (ret) {
+		free(zone);
+		return ret;
+	}
+	owner_set(&zone->domain->cq, zone);
+	pz->xport_pz = zone;
+	LIST_INSERT_HEAD(&rdm_ia_of(pz->obj.ia)->zones, zone, link);
+	*out = zone;
+	return 0;
+}
+
+unsigned rdm_room(const struct dofi_ia *ia, const void *address, size_t len)
+{
+	const unsigned most = rdm_fabric_of(ia)->quirk->max_peers;
+	const struct rdm_zone *zone;
+	unsigned taken = 0;
+
+	if (!most || rdm_is_alone(ia))
+		return UINT_MAX;
+	LIST_FOREACH(zone, &rdm_ia_of(ia)->zones, link) {
+		if (dofi_rdm_has_peer(&zone->rdm, address, len))
+			return UINT_MAX;
+		if (zone->rdm.n_peers > taken)
+			taken = zone->rdm.n_peers;
+	}
+	return most - taken;
+}
+
+static void rdm_pz_close(struct dofi_pz *pz)
+{
+	struct rdm_zone *zone = pz->xport_pz;
+
+	if (!zone)
+		return;
+	LIST_REMOVE(zone, link);
+	dofi_rdm_close(&zone->rdm);
+	owner_set(&zone->domain->cq, NULL);
+	pz->xport_pz = NULL;
+	rdm_ops_close(zone);
+	domain_close(zone);
+	free(zone->conn);
+	free(zone);
+}
+
+/* A free place for a connection. CQ lock held. */
+static int place_find(struct rdm_zone *zone, uint32_t *place)
+{
+	uint32_t n = zone->n_conns ? 2 * zone->n_conns : 16, i;
+	struct rdm_conn **more;
+
+	for (i = 0; i < zone->n_conns; i++)
+		if (!zone->conn[i])
+			break;
+	if (i == zone->n_conns) {
+		more = realloc(zone->conn, n * sizeof(*more));
+		if (!more)
+			return -ENOMEM;
+		memset(more + i, 0, (n - i) * sizeof(*more));
+		zone->conn = more;
+		zone->n_conns = n;
+	}
+	*place = i;
+	return 0;
+}
+
+int rdm_zone_enter(struct rdm_zone *zone, struct rdm_conn *conn)
+{
+	struct dofi_cq *cq = &zone->domain->cq;
+	const uint32_t number = dofi_random();
+	uint32_t place;
+	int ret;
+
+	if (!number)
+		return -EIO;
+	pthread_mutex_lock(&cq->lock);
+	ret = place_find(zone, &place);
+	if (!ret) {
+		atomic_store(&conn->id, (uint64_t)number << 32 | place);
+		zone->conn[place] = conn;
+	}
+	pthread_mutex_unlock(&cq->lock);
+	return ret;
+}
+
+void rdm_zone_leave(struct rdm_conn *conn)
+{
+	struct rdm_zone *zone = conn->zone;
+	struct dofi_cq *cq = &zone->domain->cq;
+	uint32_t i;
+
+	pthread_mutex_lock(&cq->lock);
+	for (i = 0; i < zone->n_conns; i++)
+		if (zone->conn[i] == conn)
+			zone->conn[i] = NULL;
+	rdm_ops_abandon(conn);
+	pthread_mutex_unlock(&cq->lock);
+}
+
+/* What a peer calls a connection. CQ lock held. */
+static struct rdm_conn *conn_find(const struct rdm_zone *zone, uint64_t id)
+{
+	const uint32_t place = (uint32_t)id;
+	struct rdm_conn *conn = place < zone->n_conns ? zone->conn[place] : NULL;
+
+	return conn && atomic_load_explicit(&conn->id, memory_order_relaxed) == id ? conn : NULL;
+}
+
+/* Completions */
+
+static void stray(struct rdm_zone *zone, const char *what)
+{
+	struct rdm_ia *ria = rdm_ia_of(zone->pz->obj.ia);
+
+	if (!atomic_fetch_add_explicit(&ria->strays, 1, memory_order_relaxed))
+		dofi_log(DOFI_WARN, DOFI_EP, "the fabric brought %s; told once", what);
+}
+
+static void task_begin(struct rdm_task *task)
+{
+	rdm_frame_clear(&task->frame);
+	task->matched = task->carried_out = false;
+	task->result = RDM_OK;
+	task->old = 0;
+}
+
+static void frame_take(struct rdm_zone *zone, const void *data, size_t len, struct dofi_sink *sink)
+{
+	struct rdm_task task;
+	struct rdm_conn *conn;
+
+	task_begin(&task);
+	if (rdm_frame_unpack(data, len, &task.frame)) {
+		stray(zone, "what is no frame");
+		return;
+	}
+	conn = conn_find(zone, task.frame.conn);
+	if (!conn) {
+		stray(zone, "a frame for no connection");
+		return;
+	}
+	pthread_mutex_lock(&conn->ep->lock);
+	rdm_arrived(conn, &task, sink);
+	pthread_mutex_unlock(&conn->ep->lock);
+}
+
+static struct rdm_zone *zone_of(const struct dofi_rdm_buffer *buffer)
+{
+	return (struct rdm_zone *)((char *)buffer->rdm - offsetof(struct rdm_zone, rdm));
+}
+
+static void buffer_completed(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink)
+{
+	struct dofi_rdm_buffer *buffer = dofi_rdm_buffer_of(entry->op_context);
+
+	if (!err)
+		frame_take(zone_of(buffer), buffer->data, entry->len, sink);
+	else if (err != FI_ECANCELED)
+		dofi_log(DOFI_WARN, DOFI_EP, "a frame was lost: %s", fi_strerror(err));
+	dofi_rdm_repost(buffer);
+}
+
+static void rdm_completed(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink)
+{
+	if (dofi_rdm_is_buffer(entry->op_context))
+		buffer_completed(entry, err, sink);
+	else if (entry->op_context)
+		rdm_op_completed(entry, err, sink);
+}
+
+static void rdm_swept(struct dofi_cq *cq)
+{
+	struct rdm_zone *zone = cq->owner;
+
+	if (!zone)
+		return;
+	dofi_rdm_sweep(&zone->rdm);
+	rdm_go_on_stalled(zone);
+}
+
+static void rdm_resume(struct dofi_ep *ep)
+{
+	if (ep->conn)
+		rdm_catch_up(ep->conn, NULL);
+}
+
+/*
+ * The SRQ has a buffer. What waits first may not be a message that takes it; or there are several,
+ * and one that now stands in line for the next buffer.
+ */
+static void rdm_fed(struct dofi_ep *ep)
+{
+	ep->srq_user.asked = false;
+	rdm_resume(ep);
+	if (!ep->srq_user.asked)
+		dofi_srq_leave(ep->srq, &ep->srq_user);
+}
+
+static const struct dofi_progress_ops rdm_progress_ops = {
+	.completed = rdm_completed,
+	.mixed = true,
+	.failed = dofi_async_ia_failed,
+	.swept = rdm_swept,
+	.rest = rdm_rest,
+	.rise = rdm_rise,
+};
+
+const struct dofi_xport dofi_rdm_xport = {
+	.name = "rdm",
+	.progress_ops = &rdm_progress_ops,
+	.cm_data_size = DOFI_SIDE_MAX_DATA,
+	.matches = true,
+	.ia_init = rdm_ia_init,
+	.ia_fini = rdm_ia_fini,
+	.pz_close = rdm_pz_close,
+	.listen = rdm_listen,
+	.unlisten = rdm_unlisten,
+	.connect = rdm_connect,
+	.accept = rdm_accept,
+	.reject = rdm_reject,
+	.close = rdm_close,
+	.submit = rdm_submit,
+	.send = rdm_send,
+	.resume = rdm_resume,
+	.fed = rdm_fed,
+};

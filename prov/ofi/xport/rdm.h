@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The connectionless transport, for fabrics whose endpoints do not connect.
+ *
+ * The EPs of a zone share one endpoint of the fabric. What they send each other is frames
+ * (rdm_frame.h), which name the connection they are for; messages meet the EP's receives here and
+ * not at the fabric. Requests, answers and ends of connections go by a side connection (side.h).
+ *
+ * A peer may have so many frames under way as we have room to keep if they must wait: its credits.
+ * Messages that a frame has no room for are announced. They are sent when a receive was found for
+ * them; or the receiver reads them from the sender's memory, where both are on one host. RDMA is
+ * the fabric's, where a request that the peer must refuse hurts nobody else; elsewhere it is asked
+ * of the peer by frames, too.
+ *
+ *	rdm.c		the IA's and the zones' part; the way in of what the fabric brings
+ *	rdm_op.c	operations that the fabric carries out; what waits, or stalls, for it
+ *	rdm_request.c	requests and answers
+ *	rdm_peer.c	what the two ends tell each other of themselves
+ *	rdm_conn.c	the life of a connection
+ *	rdm_send.c	frames and messages that are handed to the fabric
+ *	rdm_rma.c	RDMA and atomics that are asked of it, or of the peer
+ *	rdm_recv.c	what arrives from it
+ *	rdm_target.c	RDMA and atomics that it does not do, carried out for the peer
+ */
+#ifndef DOFI_XPORT_RDM_H
+#define DOFI_XPORT_RDM_H
+
+#include "fab/host.h"
+#include "fab/peer_mem.h"
+#include "fab/places.h"
+#include "fab/rdm.h"
+#include "fab/shm.h"
+#include "obj/ep.h"
+#include "xport/ports.h"
+#include "xport/rdm_frame.h"
+
+#include <rdma/fi_domain.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <sys/queue.h>
+
+/* Frames of a peer that we have room for. */
+#define RDM_WINDOW 32
+
+/* No fabric is asked to inject more bytes. */
+#define RDM_INJECT_MAX 4096
+
+extern const struct dofi_xport dofi_rdm_xport;
+
+/* An IA's part. */
+struct rdm_ia {
+	struct dofi_ports ports;
+	struct dofi_shm shm;		/* where the fabric is shared memory */
+	struct dofi_host host;
+	struct fid_fabric *fabric;	/* the IA's local one; NULL where it has no other */
+	LIST_HEAD(, rdm_zone) zones;	/* progress thread, as for the next */
+	struct dofi_places places;
+	_Atomic uint64_t strays;	/* frames for no connection, and what is no frame */
+};
+
+/* A zone's part, made with its first connection. */
+struct rdm_zone {
+	LIST_ENTRY(rdm_zone) link;
+	struct dofi_pz *pz;
+	struct dofi_domain *domain;	/* its own, or its local one */
+	struct dofi_rdm rdm;
+
+	/* under the CQ's lock */
+	struct rdm_conn **conn;		/* by the lower half of their ids */
+	uint32_t n_conns;
+
+	pthread_mutex_t lock;		/* a leaf, for the fields below */
+	TAILQ_HEAD(rdm_conns, rdm_conn) stalled;	/* the fabric did not take something of theirs */
+	SLIST_HEAD(rdm_ops, rdm_op) ops, copies; /* free ones; and those that have a copy */
+	STAILQ_HEAD(, rdm_waiting) spare;	/* for frames that have to wait */
+
+	/* all of them, and copies, in memory that is registered where need be */
+	struct rdm_op *op;
+	unsigned char *copy;
+	struct fid_mr *ops_mr, *copies_mr;
+	unsigned char *spares;
+};
+
+/*
+ * What the fabric carries out by itself, as it knows it: as long as the zone, for a completion
+ * may come when the connection is gone.
+ */
+struct rdm_op {
+	struct rdm_zone *zone;
+	struct rdm_conn *conn;		/* NULL when it is of no interest any more; CQ lock */
+	uint32_t number;		/* of the operation in its queue */
+	bool receives;			/* it is in the queue of receives */
+	bool blocks;			/* what is behind it waits for it */
+	unsigned char *copy;		/* of the frame that it sends, or NULL */
+	bool ends;			/* with it the operation of that number does */
+	unsigned char header[RDM_FRAME_HEADER];	/* of a message sent from the program's memory */
+	SLIST_ENTRY(rdm_op) free;
+	LIST_ENTRY(rdm_op) link;	/* of the connection's */
+};
+
+/* A frame that asks for something, and what was done of it. */
+struct rdm_task {
+	struct rdm_frame frame;
+	bool matched;			/* a receive has been found, */
+	uint32_t receive;		/* of this number */
+	bool carried_out;		/* all is done but the answer: */
+	enum rdm_result result;
+	uint64_t old;			/* of an atomic */
+};
+
+/* One that waits for its turn. */
+struct rdm_waiting {
+	STAILQ_ENTRY(rdm_waiting) link;
+	bool is_spare;			/* one of the zone's own */
+	struct rdm_task task;
+	unsigned char data[];
+};
+
+/* What the progress thread is to do for a connection. */
+enum {
+	RDM_ESTABLISHED = 1 << 0,
+	RDM_OVER = 1 << 1,		/* all that the peer sent before it left was dealt with */
+	RDM_FREE = 1 << 2,
+};
+
+/* In memory that is never unmapped. */
+struct rdm_conn {
+	_Atomic uint64_t id;		/* peers read it behind what they read of our memory */
+	struct dofi_ep *ep;
+	struct rdm_zone *zone;
+	struct rdm_peer *peer;
+	struct dofi_work work;
+	struct dofi_shm_peer *page;	/* the peer's, to wake it by, or NULL */
+	struct dofi_gate *gate;		/* to its endpoint, or NULL; what goes there is injected */
+	fi_addr_t to;			/* the peer's endpoint */
+	bool reached;			/* it is known to ours */
+
+	/* under the EP's lock */
+	_Atomic unsigned todo;		/* RDM_ESTABLISHED, ... */
+	uint64_t peer_id;
+	size_t inject;			/* most bytes of a frame that is injected, */
+	size_t room;			/* of one of which a copy may be sent, */
+	size_t frame_size;		/* and of one at all */
+	pid_t pid;			/* of a peer whose memory we can read, or 0 */
+	struct dofi_peer_word alive;	/* we may as long as this is so there */
+	bool peer_reads;		/* it can read ours */
+	bool hello_due, hello_back_due;	/* frames to be sent */
+	bool stalled;			/* it is in the zone's list; the zone's lock, as for */
+	TAILQ_ENTRY(rdm_conn) stall;	/* its place there */
+	bool catching_up;
+	bool refused;			/* it was told so of a request: nothing behind that is done */
+	bool left;			/* the peer has, after so many frames: */
+	uint32_t last_frame;
+	DAT_EVENT_NUMBER left_event;
+	uint32_t sent;			/* frames to the peer, */
+	uint32_t untaken;		/* the last of them that the fabric did not take at once, */
+	uint32_t seen;			/* and frames from it */
+	uint32_t window, most;		/* credited frames that it takes now, and at most */
+	uint32_t owed;			/* credits that it is to get back */
+	uint32_t matched;		/* the number of the next receive that a message meets */
+	uint32_t n_waiting;
+	STAILQ_HEAD(, rdm_waiting) waiting;
+	LIST_HEAD(, rdm_op) ops;	/* at the fabric */
+	uint32_t blocking;		/* of them, those that block */
+	uint32_t cleared;		/* announced messages that are to be sent now */
+};
+
+/* An IA has this transport alone, or has it for its local fabric. */
+static inline bool rdm_is_alone(const struct dofi_ia *ia)
+{
+	return ia->fabric.rdm;
+}
+
+static inline struct rdm_ia *rdm_ia_of(const struct dofi_ia *ia)
+{
+	return rdm_is_alone(ia) ? ia->xport_ia : ia->local_ia;
+}
+
+static inline const struct dofi_fabric_choice *rdm_fabric_of(const struct dofi_ia *ia)
+{
+	return rdm_is_alone(ia) ? &ia->fabric : &ia->local;
+}
+
+static inline struct rdm_conn *rdm_conn_of(const struct dofi_ep *ep)
+{
+	return ep->conn;
+}
+
+static inline const struct dofi_fabric_choice *rdm_fabric(const struct rdm_conn *conn)
+{
+	return rdm_fabric_of(conn->ep->obj.ia);
+}
+
+/* rdm.c */
+
+/* The zone's part of @pz, made if there is none. Progress thread, as for the next three. */
+int rdm_zone_open(struct dofi_pz *pz, struct rdm_zone **zone);
+/*
+ * How many more peers every zone of @ia has room for, that at @address among them. As many as may
+ * be where there is no limit, and where those beyond it can be reached no other way.
+ */
+unsigned rdm_room(const struct dofi_ia *ia, const void *address, size_t len);
+/* Gives @conn an id, by which frames find it. */
+int rdm_zone_enter(struct rdm_zone *zone, struct rdm_conn *conn);
+/* Neither a frame nor a completion finds @conn any more. */
+void rdm_zone_leave(struct rdm_conn *conn);
+
+/* rdm_op.c */
+
+/*
+ * What @zone has for its operations, frames that wait and connections that stall; with its domain.
+ * Without an endpoint nothing of it is in use. Progress thread, as for the next.
+ */
+int rdm_ops_open(struct rdm_zone *zone);
+void rdm_ops_close(struct rdm_zone *zone);
+
+/* An operation for the fabric to carry out, or NULL: none is free now. EP lock held. */
+struct rdm_op *rdm_op_get(struct rdm_conn *conn, const struct dofi_dto *dto, bool receives);
+/* The same for a frame, which is to be put into its copy. */
+struct rdm_op *rdm_op_get_copy(struct rdm_conn *conn);
+/* It was not handed to the fabric. EP lock held. */
+void rdm_op_put(struct rdm_op *op);
+/* The fabric is done with the one that is @entry's context. CQ lock held, as for the next. */
+void rdm_op_completed(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink);
+/* How those of @conn end is of no interest any more, nor that it stalled. */
+void rdm_ops_abandon(struct rdm_conn *conn);
+
+/*
+ * Room for a frame with @size bytes of data; allocated only if many wait. NULL without memory. EP
+ * lock held, as for the next two.
+ */
+struct rdm_waiting *rdm_waiting_get(struct rdm_zone *zone, size_t size);
+void rdm_waiting_put(struct rdm_zone *zone, struct rdm_waiting *waiting);
+
+/* The fabric did not take something: rdm_go_on() will be called. */
+void rdm_stall(struct rdm_conn *conn);
+/* Calls it, once for each connection that has stalled by now. CQ lock held. */
+void rdm_go_on_stalled(struct rdm_zone *zone);
+
+/* rdm_request.c; progress thread */
+
+extern const struct dofi_ports_ops rdm_ports_ops;
+
+int rdm_listen(struct dofi_sp *sp);
+void rdm_unlisten(struct dofi_sp *sp);
+void rdm_connect(struct dofi_ep *ep);
+void rdm_accept(struct dofi_ep *ep);
+void rdm_reject(struct dofi_cr *cr, enum dofi_reject why, const void *data, size_t size);
+void rdm_close(struct dofi_ep *ep);
+
+/* rdm_conn.c; progress thread and no lock held, but for the last */
+
+/* A connection for @ep, in its zone. Only if that is made, @peer goes with it. */
+int rdm_conn_open(struct dofi_ep *ep, struct rdm_peer *peer);
+/* From here on frames go to the peer, which told where, and its own are for us. */
+int rdm_conn_reach(struct rdm_conn *conn);
+/*
+ * The peer is gone, having sent all frames up to @last, or as many as have come if that is NULL.
+ * When those were dealt with the connection ends: with @event, or as one that was never made.
+ */
+void rdm_conn_gone(struct rdm_conn *conn, const uint32_t *last, DAT_EVENT_NUMBER event);
+/*
+ * The connection of @ep, if it has one, is gone: for the fabric, and for the peer, which may not
+ * read our memory from here on.
+ */
+void rdm_conn_close(struct dofi_ep *ep);
+/* The progress thread is to do something. Any thread, with any lock. */
+void rdm_conn_todo(struct rdm_conn *conn, unsigned what);
+
+/* rdm_send.c; EP lock held */
+
+/*
+ * Sends a frame, behind which are @size bytes of @iov from @offset on. 0, -FI_EAGAIN when it is to
+ * be tried again, or another negative errno.
+ */
+int rdm_transmit(struct rdm_conn *conn, struct rdm_frame *frame, const struct iovec *iov,
+		 size_t n, size_t offset, size_t size);
+/* Names the memory of @dto, for the peer to read it. */
+void rdm_tell_segments(struct rdm_frame *frame, const struct dofi_dto *dto);
+int rdm_submit(struct dofi_ep *ep, struct dofi_dto *dto);
+/* A message of no bytes that only @beside tells something; as rdm_submit(). */
+int rdm_send_empty(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t beside);
+dofi_send rdm_send;
+/* The peer has a receive for the message that @dto announced. */
+void rdm_clear(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t tag);
+/* Does what the fabric did not take before. */
+void rdm_go_on(struct rdm_conn *conn);
+
+/* rdm_rma.c; EP lock held */
+
+/* RDMA or an atomic; as rdm_submit(). */
+int rdm_rma(struct rdm_conn *conn, struct dofi_dto *dto);
+/*
+ * The peer answers that the read @dto, or its next part, is done: @frame has the bytes, or tells
+ * where they are. 0 when they have been stored, or a positive error.
+ */
+int rdm_take_data(struct rdm_conn *conn, struct dofi_dto *dto, const struct rdm_frame *frame);
+
+/* rdm_recv.c; EP lock held */
+
+void rdm_arrived(struct rdm_conn *conn, struct rdm_task *task, struct dofi_sink *sink);
+/* Deals with frames that wait, as far as that is possible now. */
+void rdm_catch_up(struct rdm_conn *conn, struct dofi_sink *sink);
+/* What the peer asked for first is done, and may be seen to be, but it was not told. */
+bool rdm_owes_answer(const struct rdm_conn *conn);
+/* Ends the connection with a peer that is not what it says. */
+void rdm_offend(struct rdm_conn *conn, const char *how);
+/* How what @task asked for has ended. False if the peer cannot be told yet. */
+bool rdm_answer(struct rdm_conn *conn, const struct rdm_task *task);
+/* The peer's memory that @frame names, as long as the peer lets us read. 0 or a negative errno. */
+int rdm_pull(struct rdm_conn *conn, const struct iovec *to, size_t n,
+	     const struct rdm_frame *frame);
+
+/* rdm_target.c; EP lock held */
+
+/*
+ * Does what @task asks for, once, and answers. False if that is to be tried again. When it has
+ * become a message, which tells of a write, it is to be taken as that.
+ */
+bool rdm_carry_out(struct rdm_conn *conn, struct rdm_task *task);
+
+#endif

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What endpoints of a connectionless fabric send each other: rendered and parsed. Pure functions. */
+
+#include "xport/rdm_frame.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <string.h>
+
+#define VERSION 1
+
+#define FLAG_SEGMENTS 0x01		/* what follows is segments */
+
+struct header {
+	uint64_t conn;
+	uint8_t version_kind;
+	uint8_t flags;
+	uint16_t credits;
+	uint32_t sequence;
+	uint64_t beside;
+};
+
+struct body {
+	uint32_t number;
+	uint32_t key;
+	uint64_t addr;
+	uint64_t length;
+	uint64_t value[2];
+};
+
+_Static_assert(sizeof(struct header) == RDM_FRAME_HEADER, "the header has no gaps");
+_Static_assert(sizeof(struct header) + sizeof(struct body) == RDM_FRAME_FULL, "nor has the body");
+
+/* What each kind may have behind its body. */
+enum tail { TAIL_NONE, TAIL_DATA = 1, TAIL_SEGMENTS = 2 };
+
+static const uint8_t tails[RDM_FRAME_KINDS] = {
+	[RDM_FRAME_SEND] = TAIL_DATA,
+	[RDM_FRAME_ANNOUNCE] = TAIL_SEGMENTS,
+	[RDM_FRAME_PART] = TAIL_DATA,
+	[RDM_FRAME_WRITE] = TAIL_DATA | TAIL_SEGMENTS,
+	[RDM_FRAME_DONE] = TAIL_DATA,
+};
+
+static size_t pack_segments(unsigned char *p, const struct rdm_frame *f)
+{
+	uint32_t i;
+
+	for (i = 0; i < f->n_segments; i++, p += RDM_FRAME_SEGMENT) {
+		const uint64_t pair[2] = {
+			htobe64((uintptr_t)f->segment[i].iov_base),
+			htobe64(f->segment[i].iov_len),
+		};
+
+		memcpy(p, pair, sizeof(pair));
+	}
+	return (size_t)f->n_segments * RDM_FRAME_SEGMENT;
+}
+
+size_t rdm_frame_pack(unsigned char *buf, const struct rdm_frame *f)
+{
+	const struct header header = {
+		.conn = htobe64(f->conn),
+		.version_kind = VERSION << 4 | f->kind,
+		.flags = f->n_segments ? FLAG_SEGMENTS : 0,
+		.credits = htobe16(f->credits),
+		.sequence = htobe32(f->sequence),
+		.beside = htobe64(f->beside),
+	};
+	const struct body body = {
+		.number = htobe32(f->number),
+		.key = htobe32(f->key),
+		.addr = htobe64(f->addr),
+		.length = htobe64(f->length),
+		.value = { htobe64(f->value[0]), htobe64(f->value[1]) },
+	};
+
+	memcpy(buf, &header, sizeof(header));
+	if (f->kind == RDM_FRAME_SEND)
+		return RDM_FRAME_HEADER;
+	memcpy(buf + RDM_FRAME_HEADER, &body, sizeof(body));
+	return RDM_FRAME_FULL + pack_segments(buf + RDM_FRAME_FULL, f);
+}
+
+/* Together they are as long as the frame says. */
+static int unpack_segments(const unsigned char *p, size_t len, struct rdm_frame *f)
+{
+	uint64_t total = 0;
+	uint32_t i;
+
+	if (!len || len % RDM_FRAME_SEGMENT || len > RDM_FRAME_SEGMENTS * RDM_FRAME_SEGMENT)
+		return -EPROTO;
+	f->n_segments = len / RDM_FRAME_SEGMENT;
+	for (i = 0; i < f->n_segments; i++, p += RDM_FRAME_SEGMENT) {
+		uint64_t pair[2];
+
+		memcpy(pair, p, sizeof(pair));
+		f->segment[i].iov_base = (void *)(uintptr_t)be64toh(pair[0]);
+		f->segment[i].iov_len = be64toh(pair[1]);
+		if (f->segment[i].iov_len > f->length - total)
+			return -EPROTO;
+		total += f->segment[i].iov_len;
+	}
+	return total == f->length ? 0 : -EPROTO;
+}
+
+static int unpack_tail(const unsigned char *p, size_t len, uint8_t flags, struct rdm_frame *f)
+{
+	if (flags & FLAG_SEGMENTS)
+		return tails[f->kind] & TAIL_SEGMENTS ? unpack_segments(p, len, f) : -EPROTO;
+	if (len && !(tails[f->kind] & TAIL_DATA))
+		return -EPROTO;
+	f->data = p;
+	f->data_size = len;
+	/* a write's data is all of it, or elsewhere */
+	return f->kind == RDM_FRAME_WRITE && f->length != len ? -EPROTO : 0;
+}
+
+static void unpack_body(const unsigned char *p, struct rdm_frame *f)
+{
+	struct body body;
+
+	memcpy(&body, p, sizeof(body));
+	f->number = be32toh(body.number);
+	f->key = be32toh(body.key);
+	f->addr = be64toh(body.addr);
+	f->length = be64toh(body.length);
+	f->value[0] = be64toh(body.value[0]);
+	f->value[1] = be64toh(body.value[1]);
+}
+
+int rdm_frame_unpack(const void *buf, size_t len, struct rdm_frame *f)
+{
+	const unsigned char *p = buf;
+	struct header header;
+
+	if (len < sizeof(header))
+		return -EPROTO;
+	memcpy(&header, p, sizeof(header));
+	f->conn = be64toh(header.conn);
+	f->kind = header.version_kind & 0xf;
+	f->credits = be16toh(header.credits);
+	f->sequence = be32toh(header.sequence);
+	f->beside = be64toh(header.beside);
+	f->n_segments = 0;
+	if (header.version_kind >> 4 != VERSION || header.flags & ~FLAG_SEGMENTS ||
+	    !f->kind || f->kind >= RDM_FRAME_KINDS)
+		return -EPROTO;
+	if (f->kind == RDM_FRAME_SEND) {
+		f->data = p + RDM_FRAME_HEADER;
+		f->data_size = f->length = len - RDM_FRAME_HEADER;
+		return header.flags ? -EPROTO : 0;
+	}
+	if (len < RDM_FRAME_FULL)
+		return -EPROTO;
+	unpack_body(p + RDM_FRAME_HEADER, f);
+	if (f->kind == RDM_FRAME_DONE && f->key >= RDM_RESULTS)
+		return -EPROTO;
+	return unpack_tail(p + RDM_FRAME_FULL, len - RDM_FRAME_FULL, header.flags, f);
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What endpoints of a connectionless fabric send each other.
+ *
+ *	byte 0-7   the receiver's connection, as it told in the side connection
+ *	byte 8     version in the high, kind in the low half
+ *	byte 9     flags
+ *	byte 10-11 credits: so many of the receiver's frames were dealt with since the last one
+ *	byte 12-15 number of the frame among those of the connection, from 1
+ *	byte 16-23 what goes with a message (obj/beside.h)
+ *
+ * A message that is SENT whole follows. Every other frame goes on with
+ *
+ *	byte 24-27 number of the request that it is, or is about
+ *	byte 28-31 key, or result
+ *	byte 32-39 address
+ *	byte 40-47 length
+ *	byte 48-63 two values
+ *
+ * and behind that may be data, or segments of the sender's memory (address and length of each).
+ * Numbers are big-endian.
+ */
+#ifndef DOFI_XPORT_RDM_FRAME_H
+#define DOFI_XPORT_RDM_FRAME_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+#define RDM_FRAME_HEADER 24
+#define RDM_FRAME_FULL 64		/* of all kinds but SEND */
+#define RDM_FRAME_SEGMENT 16
+#define RDM_FRAME_SEGMENTS 8		/* most in a frame */
+#define RDM_FRAME_LEAST 256		/* who takes no frame of this size takes none */
+
+enum rdm_frame_kind {
+	/* The fabric carries frames in this direction. Value 0 is 1: the sender can read our memory. */
+	RDM_FRAME_HELLO = 1,
+	RDM_FRAME_HELLO_BACK,		/* and in that; likewise */
+	RDM_FRAME_CREDIT,		/* nothing but credits */
+	RDM_FRAME_SEND,			/* a message */
+	RDM_FRAME_ANNOUNCE,		/* length; with segments: where it is; else it waits for a CLEAR */
+	/* Value 0: the tag under which to send what was announced, or the number of its PARTs. */
+	RDM_FRAME_CLEAR,
+	RDM_FRAME_PART,			/* number; data that is at address of the message */
+	/*
+	 * Key, address, length; data, or segments where it is. Value 1 is how much of the operation
+	 * follows in other frames: it is refused as a whole.
+	 */
+	RDM_FRAME_WRITE,
+	/* Key, address, length. Value 0 is how much was asked for before, value 1 how much follows. */
+	RDM_FRAME_READ,
+	RDM_FRAME_FETCH_ADD,		/* key, address; value 0 is added */
+	RDM_FRAME_CMP_SWAP,		/* key, address; value 0 is stored if value 1 is there */
+	/*
+	 * The end of a request. Result; of a read data, and in its address what the READ had in value
+	 * 0; or address and length where it is, as long as the word at value 0 is value 1; of an
+	 * atomic the former value in value 0.
+	 */
+	RDM_FRAME_DONE,
+	RDM_FRAME_KINDS,
+};
+
+/* Frames that take of the receiver's room until it has dealt with them. */
+#define RDM_FRAME_CREDITED                                                                 \
+	(1u << RDM_FRAME_SEND | 1u << RDM_FRAME_ANNOUNCE | 1u << RDM_FRAME_PART |            \
+	 1u << RDM_FRAME_WRITE | 1u << RDM_FRAME_READ | 1u << RDM_FRAME_FETCH_ADD | 1u << RDM_FRAME_CMP_SWAP)
+
+enum rdm_result {
+	RDM_OK,
+	RDM_NO_ACCESS,			/* key, bounds, right or zone */
+	RDM_TOO_LONG,			/* for the receive that it met */
+	RDM_NO_MEMORY,			/* the sender's own memory could not be read */
+	RDM_RESULTS,
+};
+
+struct rdm_frame {
+	uint64_t conn;
+	uint64_t beside;
+	uint32_t sequence;
+	uint16_t credits;
+	uint8_t kind;			/* enum rdm_frame_kind */
+	uint32_t number;
+	uint32_t key;			/* or enum rdm_result */
+	uint64_t addr;
+	uint64_t length;
+	uint64_t value[2];
+	const unsigned char *data;	/* what follows, where that is no segments */
+	size_t data_size;
+	uint32_t n_segments;
+	struct iovec segment[RDM_FRAME_SEGMENTS]; /* addresses in the sender's memory */
+};
+
+/*
+ * For frames that are many: clears all but the segments, of which there are none. One by one,
+ * for compilers fill what is long by an instruction that is slow to begin.
+ */
+static inline void rdm_frame_clear(struct rdm_frame *frame)
+{
+	frame->conn = frame->beside = 0;
+	frame->sequence = 0;
+	frame->credits = 0;
+	frame->kind = 0;
+	frame->number = frame->key = 0;
+	frame->addr = frame->length = 0;
+	frame->value[0] = frame->value[1] = 0;
+	frame->data = NULL;
+	frame->data_size = 0;
+	frame->n_segments = 0;
+}
+
+/* Renders all but the data; how long that is. */
+size_t rdm_frame_pack(unsigned char *buf, const struct rdm_frame *frame);
+
+/* Parses @len bytes of anybody: 0, or -EPROTO. @frame->data points into @buf. */
+int rdm_frame_unpack(const void *buf, size_t len, struct rdm_frame *frame);
+
+#endif

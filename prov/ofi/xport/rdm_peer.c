@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The connectionless transport: what the two ends of a connection know of each other. */
+
+#include "xport/rdm_peer.h"
+
+#include "base/log.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct rdm_peer *rdm_peer_new(struct dofi_side *side)
+{
+	struct rdm_peer *peer = calloc(1, sizeof(*peer));
+
+	if (peer)
+		peer->side = side;
+	return peer;
+}
+
+void rdm_peer_answered(struct dofi_ia *ia, struct rdm_peer *peer)
+{
+	dofi_place_let_go(&rdm_ia_of(ia)->places, &peer->claim);
+	if (peer->port)
+		dofi_port_put(&rdm_ia_of(ia)->ports, peer->port);
+	peer->port = NULL;
+}
+
+void rdm_peer_free(struct dofi_ia *ia, struct rdm_peer *peer)
+{
+	rdm_peer_answered(ia, peer);
+	dofi_side_close(peer->side);
+	if (peer->page)
+		dofi_shm_unmap(peer->page);
+	free(peer);
+}
+
+bool rdm_peer_claim(struct dofi_ia *ia, struct rdm_peer *peer, const void *who, size_t len)
+{
+	struct dofi_places *places = &rdm_ia_of(ia)->places;
+	const unsigned room = rdm_room(ia, who, len);
+
+	return room == UINT_MAX || dofi_place_claim(places, &peer->claim, room, who, len);
+}
+
+/* Its page proves that it is the memory of one host. */
+static int share_memory(struct dofi_ia *ia, struct rdm_peer *peer, const struct dofi_side_msg *msg)
+{
+	struct rdm_ia *ria = rdm_ia_of(ia);
+
+	if (!ria->shm.page)
+		return 0;
+	if (!dofi_host_shares_memory(&ria->host, &msg->host))
+		return -EHOSTUNREACH;
+	return peer->page ? 0 : dofi_shm_map(msg->page, msg->page_cookie, &peer->page);
+}
+
+/* It is on our fabric, and takes what we send there. */
+static bool is_of_ours(const struct dofi_ia *ia, const struct dofi_side_msg *msg)
+{
+	return !strcmp(msg->fabric, rdm_fabric_of(ia)->info->fabric_attr->prov_name) &&
+	       msg->window && msg->frame_size >= RDM_FRAME_LEAST &&
+	       msg->addr_len <= DOFI_RDM_ADDRESS;
+}
+
+static void keep(struct rdm_peer *peer, const struct dofi_side_msg *msg)
+{
+	peer->id = msg->conn_id;
+	peer->secret = msg->secret;
+	peer->window = msg->window < UINT16_MAX ? msg->window : UINT16_MAX;
+	peer->frame_size = msg->frame_size;
+	peer->alive_addr = msg->alive_addr;
+	peer->host = msg->host;
+	peer->addr_len = msg->addr_len;
+	memcpy(peer->addr, msg->addr, msg->addr_len);
+	peer->data_size = msg->data_size;
+	if (msg->data_size)
+		memcpy(peer->data, msg->data, msg->data_size);
+}
+
+int rdm_peer_learn(struct dofi_ia *ia, struct rdm_peer *peer, const struct dofi_side_msg *msg)
+{
+	int ret;
+
+	if (!is_of_ours(ia, msg))
+		return -EHOSTUNREACH;
+	ret = share_memory(ia, peer, msg);
+	if (ret) {
+		dofi_log(DOFI_INFO, DOFI_CM, "a peer shares no memory: %s", strerror(-ret));
+		return ret;
+	}
+	keep(peer, msg);
+	return 0;
+}
+
+void rdm_peer_turn_down(struct dofi_ia *ia, struct rdm_peer *peer, enum dofi_side_reason reason)
+{
+	const struct dofi_side_msg msg = { .kind = DOFI_SIDE_REFUSE, .reason = reason };
+
+	if (!peer->gone)
+		dofi_side_send(peer->side, &msg);
+	rdm_peer_free(ia, peer);
+}
+
+/* Where memory is shared, our page, by which the peer knows that. */
+static void show_page(const struct dofi_shm *shm, struct dofi_side_msg *msg)
+{
+	if (!shm->page)
+		return;
+	memcpy(msg->page, shm->name, sizeof(shm->name));
+	memcpy(msg->page_cookie, shm->page->cookie, sizeof(msg->page_cookie));
+}
+
+void rdm_introduce(const struct rdm_conn *conn, enum dofi_side_kind kind,
+		   struct dofi_side_msg *msg)
+{
+	const struct dofi_ep *ep = conn->ep;
+	const struct dofi_rdm *rdm = &conn->zone->rdm;
+	const struct rdm_ia *ria = rdm_ia_of(ep->obj.ia);
+	const char *fabric = rdm_fabric(conn)->info->fabric_attr->prov_name;
+
+	*msg = (struct dofi_side_msg){
+		.kind = kind,
+		.conn_id = conn->id,
+		.secret = ep->secret,
+		.window = RDM_WINDOW,
+		.frame_size = rdm->frame_size,
+		.srq = ep->srq,
+		.alive_addr = (uintptr_t)&conn->id,
+		.addr_format = rdm->address_format,
+		.addr_len = rdm->address_len,
+		.addr = rdm->address,
+		.host = ria->host,
+		.data_size = ep->request.data_size,
+		.data = ep->request.data,
+	};
+	strncpy(msg->fabric, fabric, sizeof(msg->fabric) - 1);
+	show_page(&ria->shm, msg);
+}

@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The connectionless transport: frames and messages that are handed to the fabric. */
+
+#include "xport/rdm.h"
+
+#include "base/iov.h"
+#include "base/log.h"
+#include "obj/beside.h"
+#include "xport/rdm_peer.h"
+
+#include <rdma/fi_errno.h>
+#include <rdma/fi_tagged.h>
+#include <string.h>
+
+/* Frames */
+
+static bool is_credited(uint8_t kind)
+{
+	return 1u << kind & RDM_FRAME_CREDITED;
+}
+
+/* Whatever it was handed, or has to do before it can be, a peer that sleeps does not see it. */
+static void wake(struct rdm_conn *conn)
+{
+	if (conn->page && dofi_shm_wakes(conn->page))
+		dofi_side_ring(conn->peer->side);
+}
+
+/* What the fabric said of a frame. */
+static int handed_over(struct rdm_conn *conn, const struct rdm_frame *f, ssize_t ret)
+{
+	wake(conn);
+	if (ret == -FI_EAGAIN) {
+		conn->untaken = f->sequence;
+		rdm_stall(conn);
+		return -FI_EAGAIN;
+	}
+	if (ret) {
+		dofi_log(DOFI_WARN, DOFI_EP, "ep %p: sending a frame: %s", (void *)conn->ep,
+			 fi_strerror((int)-ret));
+		return (int)ret;
+	}
+	conn->sent++;
+	conn->owed -= f->credits;
+	conn->window -= is_credited(f->kind);
+	return 0;
+}
+
+static void address(const struct rdm_conn *conn, struct rdm_frame *f)
+{
+	f->conn = conn->peer_id;
+	f->sequence = conn->sent + 1;
+	f->credits = (uint16_t)conn->owed;
+}
+
+/* @frame, too long to be injected: the fabric takes it from a copy of ours. */
+static ssize_t send_copy(struct rdm_conn *conn, struct rdm_op *op, const struct rdm_frame *f,
+			 const struct iovec *from, size_t n, size_t offset, size_t size)
+{
+	struct iovec iov;
+	void *desc;
+	struct fi_msg msg = {
+		.msg_iov = &iov, .desc = &desc, .iov_count = 1, .addr = conn->to, .context = op,
+	};
+	ssize_t ret;
+
+	if (!op)
+		return -FI_EAGAIN;
+	desc = conn->zone->copies_mr ? fi_mr_desc(conn->zone->copies_mr) : NULL;
+	iov = (struct iovec){ op->copy, rdm_frame_pack(op->copy, f) };
+	iov.iov_len += dofi_iov_gather(op->copy + iov.iov_len, from, n, offset, size);
+	ret = fi_sendmsg(conn->ep->fid, &msg, FI_COMPLETION);
+	if (ret)
+		rdm_op_put(op);
+	return ret;
+}
+
+static inline ssize_t inject(struct rdm_conn *conn, const unsigned char *frame, size_t len)
+{
+	ssize_t ret;
+
+	if (!dofi_gate_try(conn->gate))
+		return -FI_EAGAIN;
+	ret = fi_inject(conn->ep->fid, frame, len, conn->to);
+	dofi_gate_leave(conn->gate);
+	return ret;
+}
+
+static ssize_t gather_and_inject(struct rdm_conn *conn, const struct rdm_frame *f,
+				 const struct iovec *from, size_t n, size_t offset, size_t size)
+{
+	unsigned char frame[RDM_INJECT_MAX];
+	size_t len = rdm_frame_pack(frame, f);
+
+	len += dofi_iov_gather(frame + len, from, n, offset, size);
+	return inject(conn, frame, len);
+}
+
+int rdm_transmit(struct rdm_conn *conn, struct rdm_frame *f, const struct iovec *iov, size_t n,
+		 size_t offset, size_t size)
+{
+	const size_t head = f->kind == RDM_FRAME_SEND ? RDM_FRAME_HEADER : RDM_FRAME_FULL;
+	ssize_t ret;
+
+	address(conn, f);
+	if (head + size <= conn->inject)
+		ret = gather_and_inject(conn, f, iov, n, offset, size);
+	else
+		ret = send_copy(conn, rdm_op_get_copy(conn), f, iov, n, offset, size);
+	return handed_over(conn, f, ret);
+}
+
+/* Messages */
+
+/* One frame, but too long to be injected: the fabric takes it from the program's memory. */
+static int send_in_place(struct rdm_conn *conn, struct dofi_dto *dto, struct rdm_frame *f)
+{
+	struct iovec iov[1 + RDM_FRAME_SEGMENTS];
+	void *desc[1 + RDM_FRAME_SEGMENTS];
+	struct fi_msg msg = {
+		.msg_iov = iov, .desc = desc, .iov_count = 1 + dto->n_iov, .addr = conn->to,
+	};
+	struct rdm_op *op = rdm_op_get(conn, dto, false);
+	uint8_t i;
+	int ret;
+
+	if (!op) {
+		rdm_stall(conn);
+		return -FI_EAGAIN;
+	}
+	address(conn, f);
+	iov[0] = (struct iovec){ op->header, rdm_frame_pack(op->header, f) };
+	desc[0] = conn->zone->ops_mr ? fi_mr_desc(conn->zone->ops_mr) : NULL;
+	for (i = 0; i < dto->n_iov; i++) {
+		iov[1 + i] = dto->iov[i];
+		desc[1 + i] = dto->desc[i];
+	}
+	msg.context = op;
+	ret = handed_over(conn, f, fi_sendmsg(conn->ep->fid, &msg, FI_COMPLETION));
+	if (ret)
+		rdm_op_put(op);
+	return ret;
+}
+
+void rdm_tell_segments(struct rdm_frame *f, const struct dofi_dto *dto)
+{
+	uint8_t i;
+
+	f->n_segments = dto->n_iov;
+	for (i = 0; i < dto->n_iov; i++)
+		f->segment[i] = dto->iov[i];
+}
+
+static int announce(struct rdm_conn *conn, struct dofi_dto *dto, struct rdm_frame *f)
+{
+	int ret;
+
+	f->kind = RDM_FRAME_ANNOUNCE;
+	f->number = dto->number;
+	f->length = dto->length;
+	if (conn->peer_reads)
+		rdm_tell_segments(f, dto);
+	ret = rdm_transmit(conn, f, NULL, 0, 0, 0);
+	dto->announced = !ret;
+	dto->submitted = false;
+	return ret;
+}
+
+/* From a copy of @size bytes; @dto is done when the fabric has passed them on, not before. */
+static int send_last_copy(struct rdm_conn *conn, const struct dofi_dto *dto, struct rdm_frame *f,
+			  size_t offset, size_t size)
+{
+	struct rdm_op *op = rdm_op_get_copy(conn);
+
+	if (op) {
+		op->ends = true;
+		op->number = dto->number;
+	}
+	address(conn, f);
+	return handed_over(conn, f, send_copy(conn, op, f, dto->iov, dto->n_iov, offset, size));
+}
+
+/*
+ * Software fabrics keep what a peer does not take, for as long as it likes: memory of the program
+ * is not to be there when the connection has ended.
+ */
+static bool goes_in_place(const struct rdm_conn *conn, const struct dofi_dto *dto)
+{
+	const struct dofi_fabric_choice *fabric = rdm_fabric(conn);
+
+	return !fabric->target_rdma && dto->n_iov < fabric->info->tx_attr->iov_limit;
+}
+
+/* A message of @length bytes, none or all of @dto. */
+static int send_message(struct rdm_conn *conn, struct dofi_dto *dto, size_t length, uint64_t beside)
+{
+	const size_t size = RDM_FRAME_HEADER + length;
+	struct rdm_frame f;
+	int ret;
+
+	if (!conn->window || conn->blocking)
+		return -FI_EAGAIN;
+	rdm_frame_clear(&f);
+	f.kind = RDM_FRAME_SEND;
+	f.beside = beside;
+	if (size > conn->frame_size)
+		return announce(conn, dto, &f);
+	if (size > conn->inject)
+		return goes_in_place(conn, dto) ? send_in_place(conn, dto, &f) :
+						  send_last_copy(conn, dto, &f, 0, length);
+	ret = rdm_transmit(conn, &f, dto->iov, dto->n_iov, 0, length);
+	return ret ? ret : DOFI_DONE;
+}
+
+/* What can be injected. */
+ssize_t rdm_send(struct dofi_ep *ep, const void *buf, size_t len, void *desc, void *context)
+{
+	struct rdm_conn *conn = rdm_conn_of(ep);
+	unsigned char frame[RDM_INJECT_MAX];
+	struct rdm_frame f;
+	int ret;
+
+	(void)desc;
+	(void)context;
+	if (!conn->window || conn->blocking || RDM_FRAME_HEADER + len > conn->inject)
+		return -FI_EAGAIN;
+	rdm_frame_clear(&f);
+	f.kind = RDM_FRAME_SEND;
+	address(conn, &f);
+	rdm_frame_pack(frame, &f);
+	memcpy(frame + RDM_FRAME_HEADER, buf, len);
+	ret = handed_over(conn, &f, inject(conn, frame, RDM_FRAME_HEADER + len));
+	return ret ? ret : DOFI_DONE;
+}
+
+static uint64_t beside_of(const struct dofi_dto *dto, enum dofi_beside_kind kind)
+{
+	const bool solicited = dto->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG;
+	const uint32_t value = kind == DOFI_BESIDE_PLAIN ? 0 : dto->immed;
+
+	return kind == DOFI_BESIDE_PLAIN && !solicited ? 0 : dofi_beside(kind, solicited, 0, value);
+}
+
+static int submit_send(struct rdm_conn *conn, struct dofi_dto *dto, enum dofi_beside_kind kind)
+{
+	return send_message(conn, dto, dto->length, beside_of(dto, kind));
+}
+
+int rdm_send_empty(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t beside)
+{
+	return send_message(conn, dto, 0, beside);
+}
+
+/* What was announced goes to the receive that was found for it. */
+static int send_tagged(struct rdm_conn *conn, struct dofi_dto *dto)
+{
+	struct rdm_op *op = rdm_op_get(conn, dto, false);
+	const struct fi_msg_tagged msg = {
+		.msg_iov = dto->iov,
+		.desc = dto->desc,
+		.iov_count = dto->n_iov,
+		.addr = conn->to,
+		.tag = dto->remote_addr,
+		.context = op,
+	};
+	ssize_t ret = op ? fi_tsendmsg(conn->ep->fid, &msg, FI_COMPLETION) : -FI_EAGAIN;
+
+	if (ret && op)
+		rdm_op_put(op);
+	if (ret == -FI_EAGAIN)
+		rdm_stall(conn);
+	return (int)ret;
+}
+
+/*
+ * The same by frames, as goes_in_place() says why. Besides, shared memory goes to sleep here and
+ * there without the fabric's knowledge: nobody would wake the peer for messages that the fabric
+ * sends by itself.
+ */
+static int send_part(struct rdm_conn *conn, struct dofi_dto *dto)
+{
+	const size_t room = conn->room - RDM_FRAME_FULL, left = dto->length - dto->asked;
+	const size_t size = left < room ? left : room;
+	struct rdm_frame f = {
+		.kind = RDM_FRAME_PART, .number = (uint32_t)dto->remote_addr, .addr = dto->asked,
+	};
+	int ret;
+
+	if (!conn->window)
+		return -FI_EAGAIN;
+	if (size == left && conn->zone->copy)
+		ret = send_last_copy(conn, dto, &f, dto->asked, size);
+	else
+		ret = rdm_transmit(conn, &f, dto->iov, dto->n_iov, dto->asked, size);
+	if (!ret)
+		dto->asked += size;
+	return ret;
+}
+
+static int send_parts(struct rdm_conn *conn, struct dofi_dto *dto)
+{
+	int ret = 0;
+
+	while (!ret && dto->asked < dto->length)
+		ret = send_part(conn, dto);
+	return ret || conn->zone->copy ? ret : DOFI_DONE;
+}
+
+static void send_cleared(struct rdm_conn *conn, struct dofi_dto *dto)
+{
+	const bool by_frames = rdm_fabric(conn)->target_rdma;
+	int ret = by_frames ? send_parts(conn, dto) : send_tagged(conn, dto);
+
+	if (ret == -FI_EAGAIN)
+		return;
+	dto->announced = false;
+	conn->cleared--;
+	if (ret)
+		dofi_dto_finish(conn->ep, dto, ret == DOFI_DONE ? 0 : -ret);
+}
+
+static bool is_cleared(const struct dofi_dto *dto)
+{
+	return !dto->done && !dofi_dto_is(dto->kind, DOFI_DTO_RDMA) && dto->announced &&
+	       dto->submitted;
+}
+
+static void send_all_cleared(struct rdm_conn *conn)
+{
+	struct dofi_queue *q = &conn->ep->sq;
+	uint32_t i;
+
+	if (!conn->cleared)
+		return;
+	for (i = q->head; i != q->next; i++)
+		if (is_cleared(dofi_queue_at(q, i)))
+			send_cleared(conn, dofi_queue_at(q, i));
+	dofi_dto_retire(conn->ep, NULL);
+}
+
+void rdm_clear(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t tag)
+{
+	dto->remote_addr = tag;
+	dto->submitted = true;
+	dto->asked = 0;
+	conn->cleared++;
+	send_all_cleared(conn);
+}
+
+/* Any operation */
+
+int rdm_submit(struct dofi_ep *ep, struct dofi_dto *dto)
+{
+	struct rdm_conn *conn = rdm_conn_of(ep);
+
+	switch (dto->kind) {
+	case DOFI_DTO_RECV:
+		return 0;	/* a message will meet it */
+	case DOFI_DTO_SEND:
+		return submit_send(conn, dto, DOFI_BESIDE_PLAIN);
+	case DOFI_DTO_SEND_INVALIDATE:
+		return submit_send(conn, dto, DOFI_BESIDE_INVALIDATE);
+	case DOFI_DTO_SEND_IMMED:
+		return submit_send(conn, dto, DOFI_BESIDE_IMMED);
+	default:
+		return rdm_rma(conn, dto);
+	}
+}
+
+/* What could not be done before */
+
+static void greet(struct rdm_conn *conn)
+{
+	struct rdm_frame hello = { .kind = RDM_FRAME_HELLO, .value = { conn->pid != 0 } };
+	struct rdm_frame back = { .kind = RDM_FRAME_HELLO_BACK, .value = { conn->pid != 0 } };
+
+	if (conn->hello_due)
+		conn->hello_due = rdm_transmit(conn, &hello, NULL, 0, 0, 0);
+	if (conn->hello_back_due)
+		conn->hello_back_due = rdm_transmit(conn, &back, NULL, 0, 0, 0);
+}
+
+void rdm_go_on(struct rdm_conn *conn)
+{
+	if (!conn->ep->fid)
+		return;
+	greet(conn);
+	send_all_cleared(conn);
+	rdm_catch_up(conn, NULL);
+	dofi_dto_pump(conn->ep);
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What a fuzz target is and may expect: run by libFuzzer (see run), or on its seeds (replay.c). */
+#ifndef FUZZ_FUZZ_H
+#define FUZZ_FUZZ_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Given any bytes; what must not be does not return. */
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
+
+#define fuzz_expect(condition)                                                             \
+	do {                                                                               \
+		if (!(condition)) {                                                        \
+			fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
+			abort();                                                           \
+		}                                                                          \
+	} while (0)
+
+#endif

@@ -1,0 +1,43 @@
+# Parsers of what strangers send, given any bytes. "make fuzz" lets libFuzzer try for a while;
+# "make check" gives each target its seeds, which needs no clang.
+
+FUZZ_SECONDS = 60
+FUZZ_CC = clang
+fuzz_run = top_srcdir='$(top_srcdir)' FUZZ_SECONDS='$(FUZZ_SECONDS)' FUZZ_CC='$(FUZZ_CC)' \
+	$(SHELL) $(top_srcdir)/test/fuzz/run
+
+# A target: its line here, its program below, and its seeds.
+fuzz: fuzz-rdm_frame fuzz-side_wire
+fuzz-rdm_frame fuzz-side_wire:
+	$(fuzz_run) $(@:fuzz-%=%) prov/ofi/xport/$(@:fuzz-%=%).c
+
+.PHONY: fuzz fuzz-rdm_frame fuzz-side_wire
+
+fuzz_replays = \
+	test/fuzz/rdm_frame_replay \
+	test/fuzz/side_wire_replay
+check_PROGRAMS += $(fuzz_replays)
+PROV_UNIT_TESTS += $(fuzz_replays)
+
+fuzz_cppflags = $(AM_CPPFLAGS) -I$(top_srcdir)/prov/ofi
+
+test_fuzz_rdm_frame_replay_SOURCES = \
+	test/fuzz/fuzz.h \
+	test/fuzz/rdm_frame_fuzz.c \
+	test/fuzz/replay.c
+test_fuzz_rdm_frame_replay_CPPFLAGS = $(fuzz_cppflags) -DFUZZ_SEEDS='"rdm_frame"'
+test_fuzz_rdm_frame_replay_LDADD = libdofi2.la
+
+test_fuzz_side_wire_replay_SOURCES = \
+	test/fuzz/fuzz.h \
+	test/fuzz/replay.c \
+	test/fuzz/side_wire_fuzz.c
+test_fuzz_side_wire_replay_CPPFLAGS = $(fuzz_cppflags) -DFUZZ_SEEDS='"side_wire"'
+test_fuzz_side_wire_replay_LDADD = libdofi2.la
+
+EXTRA_DIST += \
+	test/fuzz/run \
+	test/fuzz/seeds
+
+clean-local:
+	rm -rf test/fuzz/found test/fuzz/corpus test/fuzz/*_fuzz test/fuzz/*.log

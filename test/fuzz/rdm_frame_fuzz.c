@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Any bytes as a frame of a connectionless fabric: what is taken for one says the same when sent on. */
+
+#include "fuzz.h"
+#include "xport/rdm_frame.h"
+
+#include <string.h>
+
+#define MOST (RDM_FRAME_FULL + RDM_FRAME_SEGMENTS * RDM_FRAME_SEGMENT)
+
+/* The whole of it is accounted for. */
+static void is_sound(const struct rdm_frame *f, const uint8_t *bytes, size_t len)
+{
+	const size_t head = f->kind == RDM_FRAME_SEND ? RDM_FRAME_HEADER : RDM_FRAME_FULL;
+	uint64_t sum = 0;
+	uint32_t i;
+
+	fuzz_expect(f->kind && f->kind < RDM_FRAME_KINDS && f->n_segments <= RDM_FRAME_SEGMENTS);
+	fuzz_expect(head + f->n_segments * RDM_FRAME_SEGMENT + f->data_size == len);
+	fuzz_expect(!f->data_size || f->data == bytes + head);
+	for (i = 0; i < f->n_segments; i++) {
+		fuzz_expect(f->segment[i].iov_len <= f->length - sum);
+		sum += f->segment[i].iov_len;
+	}
+	fuzz_expect(!f->n_segments || sum == f->length);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
+{
+	unsigned char buf[MOST];
+	struct rdm_frame f = { .kind = 0 };
+	size_t packed;
+
+	if (rdm_frame_unpack(bytes, len, &f))
+		return 0;
+	is_sound(&f, bytes, len);
+	packed = rdm_frame_pack(buf, &f);
+	fuzz_expect(packed + f.data_size == len);
+	fuzz_expect(!memcmp(buf, bytes, packed));
+	return 0;
+}

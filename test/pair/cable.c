@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The two roles as two hosts: each has a network of its own, and there is a cable between them. */
+
+#include "cable.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <net/if.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#define NETWORK 0xc6120000	/* of the range for tests of networks */
+
+void command(const char *format, ...)
+{
+	char text[200];
+	va_list ap;
+
+	va_start(ap, format);
+	vsnprintf(text, sizeof(text), format, ap);
+	va_end(ap);
+	if (system(text))
+		pair_skip("cannot: %s", text);
+}
+
+static void interface_ask(unsigned long what, struct ifreq *ifr)
+{
+	int fd = socket(AF_INET, SOCK_DGRAM, 0);
+
+	CHECK(!ioctl(fd, what, ifr), "%s: %s", ifr->ifr_name, strerror(errno));
+	close(fd);
+}
+
+void network_make(void)
+{
+	struct ifreq lo = { .ifr_name = "lo", .ifr_flags = IFF_UP };
+
+	if (unshare(CLONE_NEWNET))
+		pair_skip("unshare: %s", strerror(errno));
+	interface_ask(SIOCSIFFLAGS, &lo);
+}
+
+struct sockaddr_in cable_address(unsigned number)
+{
+	return (struct sockaddr_in){ .sin_family = AF_INET, .sin_addr.s_addr = htonl(NETWORK | number) };
+}
+
+/* Until the kernel has noticed that there is another end, libfabric does not count the interface. */
+static void wait_running(void)
+{
+	struct ifreq ifr = { .ifr_name = "cable" };
+	int64_t deadline = pair_deadline(PAIR_LIMIT);
+
+	for (;;) {
+		interface_ask(SIOCGIFFLAGS, &ifr);
+		if (ifr.ifr_flags & IFF_RUNNING)
+			return;
+		CHECK(pair_now() < deadline, "the cable does not come up");
+		poll(NULL, 0, 1);
+	}
+}
+
+static void end_up(unsigned number)
+{
+	const struct sockaddr_in a = cable_address(number);
+	char ip[INET_ADDRSTRLEN];
+
+	inet_ntop(AF_INET, &a.sin_addr, ip, sizeof(ip));
+	command("ip addr add %s/24 dev cable && ip link set cable up", ip);
+	wait_running();
+}
+
+void cable_lay(struct pair *p)
+{
+	network_make();
+	pair_sync(p);
+	if (p->server)
+		command("ip link add cable type veth peer name cable netns %d", (int)p->peer);
+	pair_sync(p);
+	end_up(p->server ? 1 : 2);
+	pair_sync(p);
+}
+
+void cable_lay_alone(void)
+{
+	network_make();
+	command("ip link add cable type veth peer name end && ip link set end up");
+	end_up(1);
+}
+
+void cable_pull(void)
+{
+	command("ip link set cable down");
+}
+
+/* What the kernel has found out in vain about who is at the other end would last for seconds. */
+void cable_mend(struct pair *p)
+{
+	if (p->server)
+		command("ip link set cable up");
+	wait_running();
+	pair_sync(p);
+	command("ip neigh flush dev cable");
+}

@@ -1,0 +1,496 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Which way two processes of one host reach each other over an IA that names no fabric: through
+ * shared memory, or, where that is not to be had, over TCP, and the program is told neither.
+ *
+ * The kernel is asked: a process whose data goes over TCP has an established connection.
+ */
+
+#include "cable.h"
+
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <netinet/in.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define SIZE 65536
+#define NOBODY 65534
+
+#if DAT_VERSION_MAJOR >= 2
+#define PROVIDER "libdaplofi.so.2"
+#else
+#define PROVIDER "libdaplofi.so.1"
+#endif
+
+/* What is unlike in the two processes, before any DAT call; and whether they share memory then. */
+struct way {
+	void (*server)(void), (*client)(void);
+	bool shared;
+};
+
+/* Connections over TCP */
+
+static bool is_established(const char *table, unsigned long inode)
+{
+	unsigned long found;
+	bool is = false;
+	unsigned state;
+	char line[512];
+	FILE *f = fopen(table, "re");
+
+	if (!f)
+		return false;
+	while (!is && fgets(line, sizeof(line), f))
+		is = sscanf(line, " %*d: %*s %*s %x %*s %*s %*s %*d %*d %lu", &state, &found) == 2 &&
+		     state == 1 && found == inode;
+	fclose(f);
+	return is;
+}
+
+static unsigned tcp_connections(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	const struct dirent *e;
+	unsigned n = 0;
+
+	CHECK(dir, "/proc/self/fd: %s", strerror(errno));
+	while ((e = readdir(dir))) {
+		char path[300], target[64];
+		unsigned long inode;
+		ssize_t len;
+
+		snprintf(path, sizeof(path), "/proc/self/fd/%s", e->d_name);
+		len = readlink(path, target, sizeof(target) - 1);
+		if (len < 0)
+			continue;
+		target[len] = 0;
+		if (sscanf(target, "socket:[%lu]", &inode) == 1)
+			n += is_established("/proc/self/net/tcp", inode) ||
+			     is_established("/proc/self/net/tcp6", inode);
+	}
+	closedir(dir);
+	return n;
+}
+
+/* The check itself: it must see a connection that is there. */
+static void counting(struct pair *p)
+{
+	struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	int listener = socket(AF_INET, SOCK_STREAM, 0), fd = socket(AF_INET, SOCK_STREAM, 0);
+	socklen_t len = sizeof(a);
+
+	(void)p;
+	CHECK(!bind(listener, (struct sockaddr *)&a, len) && !listen(listener, 1) &&
+	      !getsockname(listener, (struct sockaddr *)&a, &len), "%s", strerror(errno));
+	SAME(tcp_connections(), 0);
+	CHECK(!connect(fd, (struct sockaddr *)&a, len), "%s", strerror(errno));
+	SAME(tcp_connections(), 1);
+	close(fd);
+	close(listener);
+}
+
+/* Messages and RDMA both ways, with nothing on the EVDs left. */
+static void use(struct pair *p, struct link *l)
+{
+	struct mem in;
+
+	mem_get(&l->n, &in, SIZE);
+	post_recv(l->ep, &in, 0, SIZE, 1);
+	fill(l->m.base, SIZE / 2, p->server);
+	pair_sync(p);
+	post_send(l->ep, &l->m, 0, SIZE / 2, 2);
+	expect_dto(l->n.req, 2, DAT_DTO_SUCCESS, SIZE / 2);
+	expect_dto(l->n.recv, 1, DAT_DTO_SUCCESS, SIZE / 2);
+	verify(in.base, SIZE / 2, !p->server);
+	post_write(l->ep, &l->m, 0, SIZE / 2, 3, &l->theirs, SIZE / 2);
+	expect_dto(l->n.req, 3, DAT_DTO_SUCCESS, SIZE / 2);
+	pair_sync(p);
+	verify(l->m.base + SIZE / 2, SIZE / 2, !p->server);
+	memset(in.base, 0, SIZE);
+	post_read(l->ep, &in, 0, SIZE / 2, 4, &l->theirs, 0);
+	expect_dto(l->n.req, 4, DAT_DTO_SUCCESS, SIZE / 2);
+	verify(in.base, SIZE / 2, !p->server);
+	pair_sync(p);
+	mem_put(&in);
+}
+
+static void either(struct pair *p)
+{
+	const struct way *way = pair_arg();
+	void (*prepare)(void) = p->server ? way->server : way->client;
+	struct link l;
+
+	if (prepare)
+		prepare();
+	link_open(p, &l, SIZE);
+	use(p, &l);
+	if (way->shared)
+		SAME(tcp_connections(), 0);
+	else
+		CHECK(tcp_connections(), "not over TCP");
+	link_close(p, &l);
+}
+
+/* Over shared memory alone there is no other way, and that shows at once. */
+static void apart(struct pair *p)
+{
+	const struct way *way = pair_arg();
+	struct place place;
+	struct node n;
+	DAT_EP_HANDLE ep;
+
+	setenv("DAT_TEST_IA", "ofi-shm", 1);
+	(p->server ? way->server : way->client)();
+	node_open(&n);
+	if (p->server) {
+		node_listen(&n, &place.qual);
+		pair_tell_place(p, &n, place.qual);
+		pair_sync(p);
+		expect_quiet(n.cr);
+	} else {
+		pair_learn_place(p, &place);
+		ep = node_ep(&n, NULL);
+		connect_fails(&n, ep, &place, DAT_CONNECTION_EVENT_UNREACHABLE);
+		OK(dat_ep_free(ep));
+		pair_sync(p);
+	}
+	OK(dat_ia_close(n.ia, DAT_CLOSE_ABRUPT_FLAG));
+}
+
+/* What is unlike */
+
+static void must_be_root(void)
+{
+	if (geteuid())
+		pair_skip("not root");
+}
+
+static void without_local(void)
+{
+	setenv("DAT_OFI_LOCAL", "0", 1);
+}
+
+static void without_shm(void)
+{
+	setenv("FI_PROVIDER", "tcp", 1);
+}
+
+static void without_reading(void)
+{
+	setenv("DAT_OFI_CMA", "0", 1);
+}
+
+/* What an IA is opened with may be for the first user alone: it is read before. */
+static void as_another_user(void)
+{
+	struct node n;
+
+	node_open(&n);
+	CHECK(dlopen(PROVIDER, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE), "%s", dlerror());
+	node_close(&n);
+	CHECK(!setgid(NOBODY) && !setuid(NOBODY), "%s", strerror(errno));
+}
+
+static void leave(int namespace)
+{
+	if (unshare(namespace))
+		pair_skip("unshare: %s", strerror(errno));
+}
+
+/* The role goes on in a child, which alone is in there. */
+static void with_other_pids(void)
+{
+	int status;
+	pid_t pid;
+
+	leave(CLONE_NEWPID);
+	pid = fork();
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		return;
+	}
+	CHECK(pid > 0 && waitpid(pid, &status, 0) == pid, "%s", strerror(errno));
+	_exit(WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAILURE);
+}
+
+/* /dev/shm is none of what is in it. */
+static void with_other_ipc(void)
+{
+	leave(CLONE_NEWIPC);
+}
+
+static void with_another_dev_shm(void)
+{
+	leave(CLONE_NEWNS);
+	if (mount("none", "/", "none", MS_REC | MS_PRIVATE, NULL) ||
+	    mount("none", "/dev/shm", "tmpfs", 0, NULL))
+		pair_skip("another /dev/shm: %s", strerror(errno));
+}
+
+static const struct way shared = { .shared = true }, copying = { without_reading, NULL, true },
+	deaf = { without_local, NULL, false }, mute = { NULL, without_local, false },
+	neither = { without_local, without_local, false }, excluded = { NULL, without_shm, false },
+	users = { must_be_root, as_another_user, false },
+	pids = { must_be_root, with_other_pids, false }, ipc = { must_be_root, with_other_ipc, true },
+	mounts = { must_be_root, with_another_dev_shm, false };
+
+/* Other sockets */
+
+static socklen_t name_of(struct sockaddr_un *name, DAT_CONN_QUAL qual)
+{
+	*name = (struct sockaddr_un){ .sun_family = AF_UNIX };
+	return offsetof(struct sockaddr_un, sun_path) + 1 +
+	       snprintf(name->sun_path + 1, sizeof(name->sun_path) - 1, "dat-ofi/side/%" PRIu64,
+			(uint64_t)qual);
+}
+
+/* Another user is told nothing. */
+static void squat(int fd, const char *says)
+{
+	for (;;) {
+		int peer = accept(fd, NULL, NULL);
+		char c;
+
+		if (peer < 0 || (geteuid() == NOBODY && recv(peer, &c, 1, 0) > 0))
+			_exit(1);
+		send(peer, says, strlen(says), MSG_NOSIGNAL);
+		close(peer);
+	}
+}
+
+/* A process that listens under the name of @qual before the provider does. */
+static pid_t squatter(DAT_CONN_QUAL qual, const char *says)
+{
+	struct sockaddr_un name;
+	socklen_t len = name_of(&name, qual);
+	int ready[2], fd;
+	char c;
+	pid_t pid;
+
+	CHECK(!pipe(ready), "%s", strerror(errno));
+	pid = fork();
+	if (!pid) {
+		if (!*says && !geteuid() && setuid(NOBODY))
+			_exit(1);
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		fd = socket(AF_UNIX, SOCK_STREAM, 0);
+		if (bind(fd, (struct sockaddr *)&name, len) || listen(fd, 8) ||
+		    write(ready[1], "", 1) < 1)
+			_exit(1);
+		squat(fd, says);
+	}
+	close(ready[1]);
+	SAME(read(ready[0], &c, 1), 1);
+	close(ready[0]);
+	return pid;
+}
+
+static DAT_CONN_QUAL free_qual(struct node *n)
+{
+	DAT_CONN_QUAL qual;
+
+	OK(dat_psp_free(node_listen(n, &qual)));
+	return qual;
+}
+
+/* The connection of @ep stands, by shared memory or not; and ends. */
+static void stands(struct pair *p, struct node *n, DAT_EP_HANDLE ep, bool by_memory)
+{
+	DAT_EVENT event;
+
+	expect_event(n->conn, DAT_CONNECTION_EVENT_ESTABLISHED, &event);
+	SAME(tcp_connections() == 0, by_memory);
+	pair_unlink(p, n, ep);
+	OK(dat_ep_free(ep));
+}
+
+static void accept_one(struct pair *p, struct node *n, bool by_memory)
+{
+	DAT_EP_HANDLE ep = node_ep(n, NULL);
+
+	OK(dat_cr_accept(node_request(n), ep, 0, NULL));
+	stands(p, n, ep, by_memory);
+}
+
+static void connect_one(struct pair *p, struct node *n, const struct place *place, bool by_memory)
+{
+	DAT_EP_HANDLE ep = node_ep(n, NULL);
+
+	ep_connect(ep, place);
+	stands(p, n, ep, by_memory);
+}
+
+static void squatted_server(struct pair *p)
+{
+	const char *says = pair_arg();
+	DAT_CONN_QUAL qual;
+	DAT_PSP_HANDLE psp;
+	struct node n;
+	int status;
+	pid_t pid;
+
+	node_open(&n);
+	qual = free_qual(&n);
+	pid = squatter(qual, says);
+	OK(dat_psp_create(n.ia, qual, n.cr, DAT_PSP_CONSUMER_FLAG, &psp));
+	pair_tell_place(p, &n, qual);
+	accept_one(p, &n, false);
+	OK(dat_psp_free(psp));
+	kill(pid, SIGKILL);
+	SAME(waitpid(pid, &status, 0), pid);
+	CHECK(WIFSIGNALED(status), "it was told something");
+	node_close(&n);
+}
+
+static void squatted_client(struct pair *p)
+{
+	struct place place;
+	struct node n;
+
+	node_open(&n);
+	pair_learn_place(p, &place);
+	connect_one(p, &n, &place, false);
+	node_close(&n);
+}
+
+/* Who speaks another protocol is sent away, and the next is served. */
+static void stranger_server(struct pair *p)
+{
+	DAT_CONN_QUAL qual;
+	DAT_PSP_HANDLE psp;
+	struct node n;
+
+	node_open(&n);
+	psp = node_listen(&n, &qual);
+	pair_tell_place(p, &n, qual);
+	accept_one(p, &n, true);
+	OK(dat_psp_free(psp));
+	node_close(&n);
+}
+
+static void stranger_client(struct pair *p)
+{
+	static const char words[] = "GET / HTTP/1.0\r\n\r\n";
+	struct sockaddr_un name;
+	struct place place;
+	struct node n;
+	socklen_t len;
+	char answer;
+	int fd;
+
+	node_open(&n);
+	pair_learn_place(p, &place);
+	len = name_of(&name, place.qual);
+	fd = socket(AF_UNIX, SOCK_STREAM, 0);
+	CHECK(!connect(fd, (struct sockaddr *)&name, len), "%s", strerror(errno));
+	SAME(write(fd, words, strlen(words)), strlen(words));
+	CHECK(read(fd, &answer, 1) <= 0, "an answer");
+	close(fd);
+	connect_one(p, &n, &place, true);
+	node_close(&n);
+}
+
+/* Another network is another host, though the address is the same. */
+static void network_server(struct pair *p)
+{
+	DAT_CONN_QUAL qual;
+	DAT_PSP_HANDLE psp;
+	struct node n;
+
+	must_be_root();
+	node_open(&n);
+	psp = node_listen(&n, &qual);
+	pair_tell_place(p, &n, qual);
+	pair_sync(p);
+	expect_quiet(n.cr);
+	OK(dat_psp_free(psp));
+	node_close(&n);
+}
+
+static void network_client(struct pair *p)
+{
+	struct sockaddr_in loopback = { .sin_family = AF_INET };
+	struct place place;
+	struct node n;
+	DAT_EP_HANDLE ep;
+
+	network_make();
+	node_open(&n);
+	pair_learn_place(p, &place);
+	loopback.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	memcpy(&place.address, &loopback, sizeof(loopback));
+	ep = node_ep(&n, NULL);
+	connect_fails(&n, ep, &place, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
+	pair_sync(p);
+	OK(dat_ep_free(ep));
+	node_close(&n);
+}
+
+static void cable_server(struct pair *p)
+{
+	DAT_CONN_QUAL qual;
+	DAT_PSP_HANDLE psp;
+	struct node n;
+
+	must_be_root();
+	cable_lay(p);
+	node_open(&n);
+	psp = node_listen(&n, &qual);
+	pair_tell_place(p, &n, qual);
+	accept_one(p, &n, false);
+	OK(dat_psp_free(psp));
+	node_close(&n);
+}
+
+static void cable_client(struct pair *p)
+{
+	struct place place;
+	struct node n;
+
+	must_be_root();
+	cable_lay(p);
+	node_open(&n);
+	pair_learn_place(p, &place);
+	connect_one(p, &n, &place, false);
+	node_close(&n);
+}
+
+static const struct pair_case cases[] = {
+	PAIR_CASE("a connection over TCP is seen", NULL, counting),
+	PAIR_CASE("by shared memory", either, either, .arg = &shared),
+	PAIR_CASE("by shared memory, without reading each other's", either, either, .arg = &copying),
+	PAIR_CASE("the server without", either, either, .arg = &deaf),
+	PAIR_CASE("the client without", either, either, .arg = &mute),
+	PAIR_CASE("both without", either, either, .arg = &neither),
+	PAIR_CASE("excluded by FI_PROVIDER", either, either, .arg = &excluded),
+	PAIR_CASE("different users", either, either, .arg = &users),
+	PAIR_CASE("different /dev/shm", either, either, .arg = &mounts),
+	PAIR_CASE("different PID namespaces", either, either, .arg = &pids),
+	PAIR_CASE("different IPC namespaces", either, either, .arg = &ipc),
+	PAIR_CASE("different users, only shared memory", apart, apart, .arg = &users),
+	PAIR_CASE("different /dev/shm, only shared memory", apart, apart, .arg = &mounts),
+	PAIR_CASE("different PID namespaces, only shared memory", apart, apart, .arg = &pids),
+	PAIR_CASE("another user has the name", squatted_server, squatted_client, .arg = ""),
+	PAIR_CASE("something else has the name", squatted_server, squatted_client, .arg = "SSH-2.0-x\n"),
+	PAIR_CASE("a stranger comes first", stranger_server, stranger_client),
+	PAIR_CASE("different networks", network_server, network_client),
+	PAIR_CASE("different networks with a cable", cable_server, cable_client),
+};
+
+int main(int argc, char **argv)
+{
+	setenv("DAT_TEST_IA", "ofi", 1);
+	unsetenv("DAT_TEST_WARM");	/* roles differ in what libfabric finds */
+	return pair_main(cases, sizeof(cases) / sizeof(cases[0]), argc, argv);
+}

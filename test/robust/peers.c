@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Many processes that are connected to one at the same time, twice: those that left, by a goodbye
+ * or by a death, have made room.
+ *
+ * DAT_TEST_PEERS: how many processes (default 8). Above 256 shared memory is full.
+ */
+
+#include "robust.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define SHM_PEERS 256
+#define WAVES 2
+#define MANY_LIMIT (12 * PAIR_LIMIT)	/* ms for what waits for all of the processes */
+
+static unsigned peers(void)
+{
+	return env_count("DAT_TEST_PEERS", 8);
+}
+
+/* How many of them are to be connected. */
+static unsigned places(void)
+{
+	return pair_fabric_is("shm") && peers() > SHM_PEERS ? SHM_PEERS : peers();
+}
+
+/* One of the many. It tells what became of its request, and stays until it is told to leave. */
+
+struct member {
+	pid_t pid;
+	int fd;
+};
+
+static void member_talk(struct node *n, DAT_EP_HANDLE ep, uint64_t number)
+{
+	struct mem m;
+
+	mem_get(n, &m, sizeof(number));
+	memcpy(m.base, &number, sizeof(number));
+	post_send(ep, &m, 0, sizeof(number), number);
+	expect_dto(n->req, number, DAT_DTO_SUCCESS, sizeof(number));
+	mem_put(&m);
+}
+
+static void member_run(int fd, const struct place *place, uint64_t number)
+{
+	DAT_EP_HANDLE ep;
+	DAT_EVENT event;
+	DAT_COUNT more;
+	struct node n;
+	char byte;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	node_open(&n);
+	ep = node_ep(&n, NULL);
+	connect_with(ep, place, MANY_LIMIT, 0, NULL);
+	OK(dat_evd_wait(n.conn, 2 * pair_scaled(MANY_LIMIT) * 1000, 1, &event, &more));
+	if (event.event_number == DAT_CONNECTION_EVENT_ESTABLISHED)
+		member_talk(&n, ep, number);
+	CHECK(write(fd, &event.event_number, sizeof(event.event_number)) > 0, "%s", strerror(errno));
+	if (read(fd, &byte, 1) == 1)
+		raise(SIGKILL);
+	OK(dat_ep_free(ep));
+	node_close(&n);
+	exit(EXIT_SUCCESS);
+}
+
+static void member_start(struct member *all, unsigned i, const struct place *place)
+{
+	struct member *m = &all[i];
+	int fd[2];
+
+	CHECK(!socketpair(AF_UNIX, SOCK_STREAM, 0, fd), "%s", strerror(errno));
+	m->pid = fork();
+	CHECK(m->pid >= 0, "fork: %s", strerror(errno));
+	if (!m->pid) {
+		while (m > all)
+			close((--m)->fd);
+		free(all);
+		close(fd[0]);
+		member_run(fd[1], place, i);
+	}
+	close(fd[1]);
+	m->fd = fd[0];
+}
+
+/* One of two is killed. */
+static void member_end(struct member *m, bool killed)
+{
+	int status;
+
+	if (killed)
+		CHECK(write(m->fd, "", 1) == 1, "%s", strerror(errno));
+	close(m->fd);
+	CHECK(waitpid(m->pid, &status, 0) == m->pid, "%s", strerror(errno));
+	CHECK(killed ? WIFSIGNALED(status) : WIFEXITED(status) && !WEXITSTATUS(status),
+	      "a process ended with %#x", status);
+}
+
+static unsigned count_connected(const struct member *m)
+{
+	unsigned n = peers(), connected = 0, i;
+	DAT_EVENT_NUMBER number;
+
+	for (i = 0; i < n; i++) {
+		CHECK(read(m[i].fd, &number, sizeof(number)) == sizeof(number), "process %u is gone", i);
+		connected += number == DAT_CONNECTION_EVENT_ESTABLISHED;
+		if (number != DAT_CONNECTION_EVENT_ESTABLISHED)
+			CHECK(number == DAT_CONNECTION_EVENT_UNREACHABLE, "%s", event_name(number));
+	}
+	return connected;
+}
+
+/* The process that they are forked from makes no DAT call. */
+static void crowd(struct pair *p)
+{
+	struct member *m = calloc(peers(), sizeof(*m));
+	struct place place;
+	unsigned wave, i;
+
+	need_fds(peers() + 100);
+	pair_learn_place(p, &place);
+	for (wave = 0; wave < WAVES; wave++) {
+		for (i = 0; i < peers(); i++)
+			member_start(m, i, &place);
+		SAME(count_connected(m), places());
+		pair_sync(p);
+		for (i = 0; i < peers(); i++)
+			member_end(&m[i], i & 1);
+		pair_sync(p);
+	}
+	free(m);
+}
+
+/* The one */
+
+struct host {
+	struct node n;
+	struct mem m;		/* a number of each */
+	DAT_EP_HANDLE *ep;
+};
+
+static void host_accept(struct host *h)
+{
+	DAT_EVENT event;
+	unsigned i;
+
+	for (i = 0; i < peers(); i++) {
+		expect_event_in(h->n.cr, DAT_CONNECTION_REQUEST_EVENT, MANY_LIMIT, &event);
+		h->ep[i] = node_ep(&h->n, NULL);
+		post_recv(h->ep[i], &h->m, i * sizeof(uint64_t), sizeof(uint64_t), i);
+		OK(dat_cr_accept(event.event_data.cr_arrival_event_data.cr_handle, h->ep[i], 0, NULL));
+	}
+}
+
+/* What became of each that was accepted; those that there was no room for end in an error. */
+static void host_connected(struct host *h)
+{
+	unsigned connected = 0, i;
+	DAT_EVENT event;
+	DAT_COUNT more;
+
+	for (i = 0; i < peers(); i++) {
+		OK(dat_evd_wait(h->n.conn, pair_scaled(MANY_LIMIT) * 1000, 1, &event, &more));
+		connected += event.event_number == DAT_CONNECTION_EVENT_ESTABLISHED;
+		if (event.event_number != DAT_CONNECTION_EVENT_ESTABLISHED)
+			SAME(event.event_number, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR);
+	}
+	SAME(connected, places());
+	expect_quiet(h->n.cr);
+}
+
+/* One message of each that is connected, and of the others none. */
+static void host_talk(struct host *h)
+{
+	uint64_t *number = (uint64_t *)h->m.base;
+	unsigned connected = 0, i;
+	DAT_EVENT event;
+	bool *seen = calloc(peers(), sizeof(*seen));
+
+	for (i = 0; i < peers(); i++) {
+		const DAT_DTO_COMPLETION_EVENT_DATA *d = &event.event_data.dto_completion_event_data;
+
+		expect_event_in(h->n.recv, DAT_DTO_COMPLETION_EVENT, MANY_LIMIT, &event);
+		if (d->status != DAT_DTO_SUCCESS) {
+			SAME(d->status, DAT_DTO_ERR_FLUSHED);
+			continue;
+		}
+		connected++;
+		CHECK(number[d->user_cookie.as_64] < peers() && !seen[number[d->user_cookie.as_64]],
+		      "not a number of one of them, or twice");
+		seen[number[d->user_cookie.as_64]] = true;
+	}
+	SAME(connected, places());
+	free(seen);
+}
+
+static void host_parted(struct host *h)
+{
+	DAT_EVENT event;
+	unsigned i;
+
+	for (i = 0; i < places(); i++)
+		expect_event_in(h->n.conn, DAT_CONNECTION_EVENT_DISCONNECTED, MANY_LIMIT, &event);
+	expect_quiet(h->n.conn);
+	for (i = 0; i < peers(); i++)
+		OK(dat_ep_free(h->ep[i]));
+}
+
+static void host(struct pair *p)
+{
+	struct host h = { .ep = calloc(peers(), sizeof(*h.ep)) };
+	DAT_CONN_QUAL qual;
+	DAT_PSP_HANDLE psp;
+	unsigned wave;
+
+	need_fds(8 * peers() + 100);
+	node_open(&h.n);
+	mem_get(&h.n, &h.m, peers() * sizeof(uint64_t));
+	psp = node_listen(&h.n, &qual);
+	pair_tell_place(p, &h.n, qual);
+	for (wave = 0; wave < WAVES; wave++) {
+		host_accept(&h);
+		host_connected(&h);
+		host_talk(&h);
+		pair_sync(p);
+		host_parted(&h);
+		pair_sync(p);
+	}
+	OK(dat_psp_free(psp));
+	mem_put(&h.m);
+	node_close(&h.n);
+	/* what the last of the killed had is removed by who opens an IA after them */
+	node_open(&h.n);
+	node_close(&h.n);
+	free(h.ep);
+}
+
+static struct pair_case cases[] = {
+	{ .name = "many_processes", .server = host, .client = crowd },
+};
+
+int main(int argc, char **argv)
+{
+	cases[0].seconds = 60 + peers();
+	return pair_main(cases, sizeof(cases) / sizeof(cases[0]), argc, argv);
+}

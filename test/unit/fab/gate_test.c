@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The gate to endpoints in shared memory: who waits, who does not, and who died in there. */
+
+#include "fab/gate.h"
+
+#include "base/clock.h"
+#include "child.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+
+TestSuite(gate, .timeout = 30);
+
+/* As an endpoint's memory of libfabric 1.17 begins. */
+struct region {
+	uint8_t version;
+	uint8_t unused[23];
+	pthread_spinlock_t lock;
+};
+
+#define NAME "dat-ofi-00000000gate0000"
+
+/* What processes share. */
+static struct page {
+	pthread_mutex_t mutex;
+} *page;
+static struct region *region, *another;
+static struct dofi_gate gate = { .name = NAME };
+
+/* A file that is mapped and has no name any more, as one whose owner was reaped. */
+static struct region *region_map(const char *path, uint8_t version)
+{
+	int fd = open(path, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
+	struct region *r;
+
+	cr_assert(fd >= 0, "%s", strerror(errno));
+	cr_assert_eq(unlink(path), 0);
+	cr_assert_eq(ftruncate(fd, 4096), 0);
+	r = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	cr_assert(r != MAP_FAILED);
+	close(fd);
+	r->version = version;
+	pthread_spin_init(&r->lock, PTHREAD_PROCESS_SHARED);
+	return r;
+}
+
+static void set_up(uint8_t version)
+{
+	page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	cr_assert(page != MAP_FAILED);
+	cr_assert_eq(dofi_gate_init(&page->mutex), 0);
+	gate.mutex = &page->mutex;
+	region = region_map(DOFI_SHM_FOLDER "/" NAME ".0:0:0", version);
+	another = region_map(DOFI_SHM_FOLDER "/" NAME "1.0:0:0", version);
+}
+
+static void tear_down(void)
+{
+	munmap(region, 4096);
+	munmap(another, 4096);
+	munmap(page, 4096);
+}
+
+static bool is_free(struct region *r)
+{
+	if (pthread_spin_trylock(&r->lock))
+		return false;
+	pthread_spin_unlock(&r->lock);
+	return true;
+}
+
+/* Enters, calls the fabric, and is there until it is told otherwise. */
+static void stays(int fd)
+{
+	bool entered = dofi_gate_try(&gate);
+
+	pthread_spin_lock(&region->lock);
+	pthread_spin_lock(&another->lock);
+	say(fd, &entered, sizeof(entered));
+	child_rest(fd);
+}
+
+static struct child somebody(void)
+{
+	struct child c = child_start(stays);
+	bool entered = false;
+
+	hear(c.fd, &entered, sizeof(entered));
+	cr_assert(entered);
+	return c;
+}
+
+Test(gate, none_is_open)
+{
+	cr_expect(dofi_gate_try(NULL));
+	dofi_gate_leave(NULL);
+	cr_expect(dofi_gate_enter(NULL));
+	dofi_gate_leave(NULL);
+}
+
+Test(gate, who_is_in_there_is_not_waited_for_long)
+{
+	int64_t begun;
+	struct child c;
+
+	set_up(4);
+	c = somebody();
+	begun = dofi_now();
+	cr_expect(!dofi_gate_try(&gate));
+	cr_expect(dofi_now() - begun < 50 * 1000000LL);
+	cr_expect(!dofi_gate_enter(&gate));
+	cr_expect(dofi_now() - begun >= 90 * 1000000LL);
+	cr_expect(!is_free(region), "somebody lives");
+	child_kill(&c);
+	tear_down();
+}
+
+Test(gate, who_dies_in_there_leaves_nothing_locked)
+{
+	struct child c;
+	int i;
+
+	set_up(4);
+	for (i = 0; i < 4; i++) {
+		c = somebody();
+		child_kill(&c);
+		cr_expect(!is_free(region));
+		cr_expect(i % 2 ? dofi_gate_try(&gate) : dofi_gate_enter(&gate));
+		cr_expect(is_free(region));
+		cr_expect(!is_free(another), "it is behind another gate");
+		pthread_spin_unlock(&another->lock);
+		dofi_gate_leave(&gate);
+		cr_expect(dofi_gate_try(&gate));
+		dofi_gate_leave(&gate);
+	}
+	tear_down();
+}
+
+Test(gate, an_unknown_fabric_is_left_alone)
+{
+	struct child c;
+
+	set_up(5);
+	c = somebody();
+	child_kill(&c);
+	cr_expect(dofi_gate_try(&gate));
+	dofi_gate_leave(&gate);
+	cr_expect(!is_free(region));
+	tear_down();
+}
+
+static bool got_in;
+
+static void *enters(void *arg)
+{
+	(void)arg;
+	got_in = dofi_gate_enter(&gate);
+	if (got_in)
+		dofi_gate_leave(&gate);
+	return NULL;
+}
+
+Test(gate, who_waits_gets_in_when_the_other_leaves)
+{
+	pthread_t thread;
+
+	set_up(4);
+	cr_assert(dofi_gate_try(&gate));
+	cr_assert_eq(pthread_create(&thread, NULL, enters, NULL), 0);
+	dofi_gate_leave(&gate);
+	pthread_join(thread, NULL);
+	cr_expect(got_in);
+	tear_down();
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* ia_params: words, and what is said of wrong ones. */
+
+#include "fab/params.h"
+
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <stdlib.h>
+
+static struct dofi_params params;
+static char why[160];
+
+static int parse(const char *text)
+{
+	memset(&params, 'x', sizeof(params));
+	memset(why, 0, sizeof(why));
+	return dofi_params_parse(text, &params, why, sizeof(why));
+}
+
+static void empty(const char *text)
+{
+	cr_expect_eq(parse(text), 0);
+	cr_expect_str_eq(params.provider, "");
+	cr_expect_str_eq(params.domain, "");
+	cr_expect_str_eq(params.address, "");
+	cr_expect_str_eq(params.endpoint, "");
+}
+
+Test(params, none_is_any) { empty(NULL); }
+Test(params, empty_is_any) { empty(""); }
+Test(params, blanks_are_any) { empty(" \t  \t"); }
+
+Test(params, all_keys)
+{
+	cr_assert_eq(parse("\tprovider=tcp  domain=eth0 endpoint=rdm address=10.0.0.1 "), 0);
+	cr_expect_str_eq(params.provider, "tcp");
+	cr_expect_str_eq(params.domain, "eth0");
+	cr_expect_str_eq(params.address, "10.0.0.1");
+	cr_expect_str_eq(params.endpoint, "rdm");
+}
+
+Test(params, a_value_may_have_equal_signs)
+{
+	cr_assert_eq(parse("domain=a=b="), 0);
+	cr_expect_str_eq(params.domain, "a=b=");
+}
+
+Test(params, the_last_of_a_key_counts)
+{
+	cr_assert_eq(parse("provider=sockets provider=tcp"), 0);
+	cr_expect_str_eq(params.provider, "tcp");
+}
+
+/* @text is refused, and the reason has @word in it. */
+static void refused(const char *text, const char *word)
+{
+	cr_expect_eq(parse(text), -EINVAL, "%s", text);
+	cr_expect(strstr(why, word), "%s: %s", text, why);
+}
+
+Test(params, a_bare_word_is_named) { refused("tcp", "\"tcp\""); }
+Test(params, a_missing_key_is_named) { refused("=tcp", "\"=tcp\""); }
+Test(params, an_unknown_key_is_named) { refused("fabric=tcp", "\"fabric\""); }
+Test(params, a_shortened_key_is_unknown) { refused("prov=tcp", "\"prov\""); }
+Test(params, a_longer_key_is_unknown) { refused("providers=tcp", "\"providers\""); }
+Test(params, keys_have_small_letters) { refused("Provider=tcp", "\"Provider\""); }
+Test(params, known_keys_are_listed) { refused("a=b", "provider, domain, address, endpoint"); }
+Test(params, an_empty_value_is_refused) { refused("domain=", "\"domain\" has 0 characters"); }
+Test(params, an_unknown_endpoint_is_named) { refused("endpoint=dgram", "=dgram is neither msg"); }
+Test(params, endpoints_have_small_letters) { refused("endpoint=RDM domain=a", "endpoint=RDM"); }
+Test(params, a_later_word_is_checked) { refused("provider=tcp  oops", "\"oops\""); }
+
+Test(params, the_longest_value_fits)
+{
+	char text[128] = "provider=";
+
+	memset(text + 9, 'p', 63);
+	cr_assert_eq(parse(text), 0);
+	cr_expect_eq(strlen(params.provider), 63);
+}
+
+Test(params, a_longer_value_is_refused)
+{
+	char text[128] = "provider=";
+
+	memset(text + 9, 'p', 64);
+	refused(text, "\"provider\" has 64 characters, not 1 to 63");
+}
+
+Test(params, the_reason_fits_any_buffer)
+{
+	char small[9] = "........";
+
+	cr_expect_eq(dofi_params_parse("nosuch=1", &params, small, 8), -EINVAL);
+	cr_expect_eq(strlen(small), 7);
+	cr_expect_eq(small[8], 0);
+}
+
+Test(params, any_text_is_safe)
+{
+	static const char letter[] = "provider=domain \tadrs;%\n";
+	unsigned seed = 7;
+	int i, n;
+
+	for (i = 0; i < 200000; i++) {
+		char text[100];
+		int len = rand_r(&seed) % (int)sizeof(text);
+
+		for (n = 0; n < len; n++)
+			text[n] = letter[rand_r(&seed) % (sizeof(letter) - 1)];
+		text[len ? len - 1 : 0] = 0;
+		if (parse(text))
+			cr_assert(*why, "%s", text);
+		else
+			cr_assert(strlen(params.provider) < 64 && strlen(params.domain) < 64);
+	}
+}

@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The pages of IAs: whom they prove to be near, who sleeps, and what is left in /dev/shm. */
+
+#include "fab/shm.h"
+
+#include "child.h"
+#include "fab/shm_real.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+static struct dofi_shm shm;
+
+TestSuite(shm, .timeout = 30);
+
+/* What a process tells of its page over the network. */
+struct said {
+	char name[DOFI_SHM_NAME];
+	uint8_t cookie[DOFI_SHM_COOKIE];
+};
+
+static struct said said_of(const struct dofi_shm *s)
+{
+	struct said said;
+
+	memcpy(said.name, s->name, sizeof(said.name));
+	memcpy(said.cookie, s->page->cookie, sizeof(said.cookie));
+	return said;
+}
+
+/* How many files in /dev/shm begin with @name. */
+static int files(const char *name)
+{
+	DIR *folder = opendir(DOFI_SHM_FOLDER);
+	const struct dirent *e;
+	int n = 0;
+
+	cr_assert(folder);
+	while ((e = readdir(folder)))
+		n += !strncmp(e->d_name, name, strlen(name));
+	closedir(folder);
+	return n;
+}
+
+static void put(const char *name, const char *rest)
+{
+	char path[128];
+	int fd;
+
+	snprintf(path, sizeof(path), DOFI_SHM_FOLDER "/%s%s", name, rest);
+	fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+	cr_assert(fd >= 0);
+	close(fd);
+}
+
+Test(shm, comes_and_goes)
+{
+	struct dofi_shm other = { .page = NULL };
+	char name[DOFI_SHM_NAME];
+
+	dofi_shm_close(&other);
+	cr_assert_eq(dofi_shm_open(&shm), 0);
+	cr_assert_eq(dofi_shm_open(&other), 0);
+	memcpy(name, shm.name, sizeof(name));
+	cr_expect(strcmp(name, other.name));
+	cr_expect(memcmp(shm.page->cookie, other.page->cookie, DOFI_SHM_COOKIE));
+	cr_expect_eq(shm.page->asleep, 0);
+	cr_expect_eq(dofi_shm_reap_one(name), -EBUSY);
+	put(name, ".5:0:0");	/* that the fabric forgot */
+	dofi_shm_close(&shm);
+	dofi_shm_close(&shm);
+	cr_expect_eq(files(name), 0);
+	cr_expect_eq(files(other.name), 1);
+	dofi_shm_close(&other);
+}
+
+Test(shm, endpoints_are_numbered)
+{
+	char first[64], second[64], expected[64];
+
+	cr_assert_eq(dofi_shm_open(&shm), 0);
+	snprintf(expected, sizeof(expected), "fi_shm://%s.0", shm.name);
+	cr_expect_eq(dofi_shm_endpoint(&shm, first, strlen(expected)), -ENOSPC);
+	cr_expect_eq(dofi_shm_endpoint(&shm, first, strlen(expected) + 1), 0);
+	cr_expect_str_eq(first, expected);
+	cr_expect_eq(dofi_shm_endpoint(&shm, second, sizeof(second)), 0);
+	cr_expect(strcmp(first, second));
+	dofi_shm_close(&shm);
+}
+
+/* Loop-back, and the provider of the other API version in the same process. */
+Test(shm, a_page_of_ones_own_may_be_mapped)
+{
+	struct dofi_shm_peer *one, *two;
+
+	cr_assert_eq(dofi_shm_open(&shm), 0);
+	cr_assert_eq(dofi_shm_map(shm.name, shm.page->cookie, &one), 0);
+	cr_assert_eq(dofi_shm_map(shm.name, shm.page->cookie, &two), 0);
+	cr_expect(one == two, "one mapping for all");
+	cr_expect_eq(dofi_shm_reap_one(shm.name), -EBUSY, "it still has its lock");
+	cr_expect(!dofi_shm_wakes(one));
+	dofi_shm_sleep(&shm);
+	cr_expect(dofi_shm_wakes(one));
+	cr_expect(!dofi_shm_wakes(two), "once is enough");
+	dofi_shm_sleep(&shm);
+	dofi_shm_rise(&shm);
+	cr_expect(!dofi_shm_wakes(two));
+	dofi_shm_unmap(one);
+	dofi_shm_sleep(&shm);
+	cr_expect(dofi_shm_wakes(two));
+	cr_expect_eq(atomic_load(shm.gate.given), 5, "asked whether it sleeps so often");
+	dofi_shm_unmap(two);
+	dofi_shm_close(&shm);
+}
+
+/* Opens a page, sleeps, and waits until it is woken. */
+static void sleeper(int fd)
+{
+	struct dofi_shm mine;
+	struct said said;
+
+	cr_assert_eq(dofi_shm_open(&mine), 0);
+	dofi_shm_sleep(&mine);
+	said = said_of(&mine);
+	say(fd, &said, sizeof(said));
+	while (atomic_load(&mine.page->asleep))
+		sched_yield();
+	say(fd, "", 1);
+	child_rest(fd);
+}
+
+Test(shm, another_process_is_woken_and_its_death_is_seen)
+{
+	struct child c = child_start(sleeper);
+	struct dofi_shm_peer *peer, *late;
+	struct said said;
+	char byte;
+
+	hear(c.fd, &said, sizeof(said));
+	cr_assert_eq(dofi_shm_map(said.name, said.cookie, &peer), 0);
+	cr_expect(dofi_shm_wakes(peer));
+	hear(c.fd, &byte, 1);
+	cr_expect_eq(dofi_shm_reap_one(said.name), -EBUSY);
+	child_kill(&c);
+	cr_expect_eq(dofi_shm_map(said.name, said.cookie, &late), -ESTALE);
+	cr_expect_eq(dofi_shm_reap_one(said.name), 0);
+	cr_expect_eq(dofi_shm_map(said.name, said.cookie, &late), -ENOENT);
+	cr_expect(!dofi_shm_wakes(peer), "the mapping outlives it");
+	dofi_shm_unmap(peer);
+	cr_expect_eq(files(said.name), 0);
+}
+
+Test(shm, a_page_that_is_not_as_said_is_refused)
+{
+	struct dofi_shm_peer *peer = NULL, *good;
+	char name[DOFI_SHM_NAME];
+	struct said said;
+	void *at;
+	int fd;
+
+	cr_assert_eq(dofi_shm_open(&shm), 0);
+	said = said_of(&shm);
+	said.cookie[DOFI_SHM_COOKIE - 1] ^= 1;
+	cr_expect_eq(dofi_shm_map(said.name, said.cookie, &peer), -EPROTO);
+	cr_assert_eq(dofi_shm_map(said.name, shm.page->cookie, &good), 0);
+	cr_expect_eq(dofi_shm_map(said.name, said.cookie, &peer), -EPROTO, "nor beside a good one");
+	dofi_shm_unmap(good);
+	shm.page->version++;
+	cr_expect_eq(dofi_shm_map(said.name, shm.page->cookie, &peer), -EPROTO);
+	cr_expect_eq(dofi_shm_map("../shm/dat-ofi-012345678", said.cookie, &peer), -EINVAL);
+	fd = dofi_shm_file_make(name, &at);
+	memset(said.cookie, 0, sizeof(said.cookie));
+	cr_expect_eq(dofi_shm_map(name, said.cookie, &peer), -EPROTO);
+	dofi_shm_file_remove(name);
+	close(fd);
+	cr_expect(!peer);
+	dofi_shm_close(&shm);
+}
+
+/* A child forked while the IA is open, that lives longer than its parent. */
+static int grandchild[2];
+
+static void parent_of_survivor(int fd)
+{
+	struct dofi_shm mine;
+	struct said said;
+
+	cr_assert_eq(dofi_shm_open(&mine), 0);
+	if (!fork()) {
+		close(grandchild[0]);
+		say(grandchild[1], "", 1);
+		child_rest(grandchild[1]);
+	}
+	said = said_of(&mine);
+	say(fd, &said, sizeof(said));
+	child_rest(fd);
+}
+
+Test(shm, a_forked_child_keeps_nobody_alive)
+{
+	struct dofi_shm_peer *peer;
+	struct child c;
+	struct said said;
+	char byte;
+
+	cr_assert_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, grandchild), 0);
+	c = child_start(parent_of_survivor);
+	close(grandchild[1]);
+	hear(c.fd, &said, sizeof(said));
+	cr_expect_eq(dofi_shm_map(said.name, said.cookie, &peer), 0);
+	dofi_shm_unmap(peer);
+	hear(grandchild[0], &byte, 1);
+	child_kill(&c);
+	cr_expect_eq(dofi_shm_map(said.name, said.cookie, &peer), -ESTALE);
+	cr_expect_eq(dofi_shm_reap_one(said.name), 0);
+	cr_expect_eq(send(grandchild[0], "", 1, MSG_NOSIGNAL), 1, "the grandchild lives");
+	close(grandchild[0]);
+}
+
+static void closes(int fd)
+{
+	struct dofi_shm mine;
+
+	(void)fd;
+	cr_assert_eq(dofi_shm_open(&mine), 0);
+	dofi_shm_close(&shm);
+	cr_assert(!shm.page);
+	cr_assert_eq(dofi_shm_reap_one(mine.name), -EBUSY, "its own lock is its own");
+	dofi_shm_close(&mine);
+	exit(0);
+}
+
+Test(shm, a_forked_child_takes_nothing_of_its_parents)
+{
+	struct child c;
+
+	cr_assert_eq(dofi_shm_open(&shm), 0);
+	put(shm.name, ".0:0:0");
+	c = child_start(closes);
+	cr_expect_eq(child_end(&c), 0);
+	cr_expect_eq(dofi_shm_reap_one(shm.name), -EBUSY);
+	cr_expect_eq(files(shm.name), 2);
+	dofi_shm_close(&shm);
+}
+
+/* Everything an IA has, and then no more. */
+static void crasher(int fd)
+{
+	struct shm_real real;
+	char address[64];
+
+	if (!shm_real_open(&real))
+		_exit(77);
+	cr_assert_eq(dofi_shm_open(&shm), 0);
+	cr_assert_eq(dofi_shm_endpoint(&shm, address, sizeof(address)), 0);
+	shm_real_endpoint(&real, address);
+	cr_assert_eq(dofi_shm_endpoint(&shm, address, sizeof(address)), 0);
+	shm_real_endpoint(&real, address);
+	say(fd, shm.name, sizeof(shm.name));
+	child_rest(fd);
+}
+
+Test(shm, a_killed_ia_leaves_nothing_behind)
+{
+	char name[DOFI_SHM_NAME];
+	struct child c;
+	int i;
+
+	for (i = 0; i < 4; i++) {
+		c = child_start(crasher);
+		if (recv(c.fd, name, sizeof(name), MSG_WAITALL) != sizeof(name)) {
+			cr_expect_eq(WEXITSTATUS(child_end(&c)), 77);
+			return;
+		}
+		cr_expect_eq(files(name), 3, "the fabric's files have our name: %d", files(name));
+		child_kill(&c);
+		/* the peer that lost it, and an IA that opens */
+		if (i % 2) {
+			cr_expect_eq(dofi_shm_reap_one(name), 0);
+		} else {
+			cr_assert_eq(dofi_shm_open(&shm), 0);
+			dofi_shm_close(&shm);
+		}
+		cr_expect_eq(files(name), 0);
+	}
+}
+
+/* With a /dev/shm of its own: the page that the test tells of is not in it. */
+static void map_from_afar(int fd)
+{
+	struct dofi_shm_peer *peer;
+	struct said said;
+	int ret;
+
+	hear(fd, &said, sizeof(said));
+	child_enter_dev_shm();
+	ret = dofi_shm_map(said.name, said.cookie, &peer);
+	say(fd, &ret, sizeof(ret));
+}
+
+Test(shm, a_page_in_another_dev_shm_is_not_there)
+{
+	struct child c = child_start(map_from_afar);
+	struct said said;
+	int ret;
+
+	cr_assert_eq(dofi_shm_open(&shm), 0);
+	said = said_of(&shm);
+	say(c.fd, &said, sizeof(said));
+	if (recv(c.fd, &ret, sizeof(ret), MSG_WAITALL) == sizeof(ret))
+		cr_expect_eq(ret, -ENOENT);
+	child_end(&c);
+	dofi_shm_close(&shm);
+}

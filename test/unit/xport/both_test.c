@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* An IA with two ways to its peers, on real fabrics: which one a connection takes. */
+
+#include "xport/both.h"
+
+#include "base/env.h"
+#include "nomem.h"
+#include "xport/msg.h"
+#include "xport/peer.h"
+#include "xport/side_local.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static const DAT_PROVIDER provider = { .device_name = "test-ia" };
+static const struct dofi_xports xports = {
+	.connected = &dofi_msg_xport, .connectionless = &dofi_rdm_xport,
+	.add_local = dofi_both_add_local,
+};
+static const struct dofi_params nothing = { .provider = "" };
+
+static DAT_EP_HANDLE active, passive;
+static DAT_CONN_QUAL qual;
+static DAT_PSP_HANDLE psp;
+
+static void need_both(void)
+{
+	const struct dofi_params tcp = { .provider = "tcp", .endpoint = "msg" };
+	struct dofi_fabric_choice choice;
+
+	if (!dofi_fabric_choose(&tcp, &choice)) {
+		dofi_fabric_release(&choice);
+		if (!dofi_fabric_choose_local(&choice)) {
+			dofi_fabric_release(&choice);
+			return;
+		}
+	}
+	fprintf(stderr, "skipped: libfabric has no tcp, or no shm, here\n");
+	exit(0);
+}
+
+static void init(void)
+{
+	dofi_settings_read();
+	dofi_settings.tick_us = 100;
+	need_both();
+	cr_assert_eq(dofi_ia_open(&provider, &nothing, &xports, true, &ia), 0);
+	succeed(dofi_pz_create(ia, &pz));
+	evd = evd_make(256, EVD_ALL_FLAGS);
+	succeed(lmr_make(pz, memory, sizeof(memory), DAT_MEM_PRIV_ALL_FLAG, &lmr, &lmr_context,
+			 &rmr_context));
+	active = ep_make();
+	passive = ep_make();
+}
+
+TestSuite(both, .init = init, .fini = ia_fini);
+
+static struct dofi_ep *inside(DAT_EP_HANDLE ep)
+{
+	return ep;
+}
+
+static struct dofi_cq *far_cq(void)
+{
+	return &((struct dofi_pz *)pz)->domain.cq;
+}
+
+static struct dofi_cq *local_cq(void)
+{
+	return &((struct dofi_pz *)pz)->local.cq;
+}
+
+/* How often @evd is fed from there. */
+static int feeds(const struct dofi_cq *cq)
+{
+	const struct dofi_evd *e = evd;
+	int i;
+
+	for (i = 0; i < DOFI_EVD_FEEDS; i++)
+		if (atomic_load(&e->feed[i]) == cq)
+			return e->feed_users[i];
+	return 0;
+}
+
+static bool is_local(DAT_EP_HANDLE ep)
+{
+	return inside(ep)->xport == &dofi_rdm_xport && inside(ep)->cq == local_cq();
+}
+
+static bool is_far(DAT_EP_HANDLE ep)
+{
+	return inside(ep)->xport != &dofi_rdm_xport && inside(ep)->cq == far_cq();
+}
+
+static void disconnect(void)
+{
+	succeed(dofi_ep_disconnect(active, DAT_CLOSE_ABRUPT_FLAG));
+	event_await(evd, DAT_CONNECTION_EVENT_DISCONNECTED);
+	event_await(evd, DAT_CONNECTION_EVENT_DISCONNECTED);
+}
+
+static void begin_to_connect(void)
+{
+	succeed(dofi_ep_connect(active, some_address(), qual, DAT_TIMEOUT_INFINITE, 0, NULL,
+				DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
+}
+
+static void take_request(void)
+{
+	succeed(dofi_cr_accept(request_await(), passive, 0, NULL));
+	event_await(evd, DAT_CONNECTION_EVENT_ESTABLISHED);
+	event_await(evd, DAT_CONNECTION_EVENT_ESTABLISHED);
+	succeed(dofi_psp_free(psp));
+}
+
+Test(both, peers_on_this_host_share_memory)
+{
+	pair_connect(active, passive);
+	cr_expect(is_local(active));
+	cr_expect(is_local(passive));
+	pair_works(active, passive);
+	pair_works(passive, active);
+	disconnect();
+	cr_expect(is_far(active));
+	cr_expect(is_far(passive));
+	cr_expect_eq(inside(active)->xport, ia->xport);
+}
+
+Test(both, an_endpoint_may_go_either_way_in_turn)
+{
+	int i;
+
+	for (i = 0; i < 4; i++) {
+		psp = listen_any(&qual);
+		if (i % 2)
+			dofi_progress_call(&ia->progress, (void (*)(void *))dofi_rdm_xport.unlisten, psp);
+		begin_to_connect();
+		take_request();
+		cr_expect(i % 2 ? is_far(active) && is_far(passive) :
+				  is_local(active) && is_local(passive));
+		pair_works(active, passive);
+		disconnect();
+		succeed(dofi_ep_reset(active));
+		succeed(dofi_ep_reset(passive));
+	}
+}
+
+/* All places are promised to others, and one too many for both ends, which are here. */
+Test(both, without_room_it_is_the_fabric)
+{
+	struct rdm_ia *ria = ia->local_ia;
+
+	ria->places.claimed = 256;
+	pair_connect(active, passive);
+	cr_expect(is_far(active));
+	cr_expect(is_far(passive));
+	pair_works(active, passive);
+	disconnect();
+	ria->places.claimed = 254;
+	succeed(dofi_ep_reset(active));
+	succeed(dofi_ep_reset(passive));
+	pair_connect(active, passive);
+	cr_expect(is_local(active));
+	cr_expect_eq(ria->places.claimed, 254);
+	disconnect();
+	ria->places.claimed = 0;
+}
+
+Test(both, queues_are_fed_from_where_their_endpoints_are)
+{
+	cr_expect_eq(feeds(far_cq()), 4);
+	cr_expect_eq(feeds(local_cq()), 0);
+	pair_connect(active, passive);
+	cr_expect_eq(feeds(far_cq()), 0);
+	cr_expect_eq(feeds(local_cq()), 4);
+	cr_expect_eq(((struct dofi_evd *)evd)->only_feed, local_cq());
+	disconnect();
+	cr_expect_eq(feeds(far_cq()), 4);
+	cr_expect_eq(feeds(local_cq()), 0);
+	cr_expect_eq(((struct dofi_evd *)evd)->only_feed, far_cq());
+}
+
+Test(both, a_key_is_for_both)
+{
+	const struct dofi_lmr *inner = lmr;
+
+	cr_expect(inner->mr.fid && inner->mr.grant);
+	cr_expect_eq(fi_mr_key(inner->mr.fid), rmr_context);
+	cr_expect(peer_may(rmr_context, 0, (uintptr_t)memory, 1, FI_REMOTE_WRITE));
+}
+
+Test(both, the_request_tells_where_it_is_from)
+{
+	const struct sockaddr_in *peer;
+	DAT_CR_PARAM param;
+	DAT_CR_HANDLE cr;
+
+	psp = listen_any(&qual);
+	begin_to_connect();
+	cr = request_await();
+	succeed(dofi_cr_query(cr, DAT_CR_FIELD_ALL, &param));
+	peer = (const struct sockaddr_in *)param.remote_ia_address_ptr;
+	cr_expect_eq(peer->sin_family, AF_INET);
+	cr_expect_eq(peer->sin_addr.s_addr, htonl(INADDR_LOOPBACK));
+	cr_expect(param.remote_port_qual);
+	succeed(turn_down(cr));
+	event_await(evd, DAT_CONNECTION_EVENT_PEER_REJECTED);
+	cr_expect(event_none(evd), "a rejection is the last word");
+	cr_expect(is_far(active));
+}
+
+/* Whoever listens there instead */
+
+static int listener;
+static struct peer other;
+
+/* Has the name of a qualifier at which the IA then listens, by the fabric alone. */
+static void take_name(void)
+{
+	struct sockaddr_un name = { .sun_family = AF_UNIX };
+
+	succeed(dofi_psp_free(listen_any(&qual)));
+	snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "dat-ofi/side/%" PRIu64,
+		 (uint64_t)qual);
+	listener = socket(AF_UNIX, SOCK_STREAM, 0);
+	cr_assert_eq(bind(listener, (struct sockaddr *)&name, dofi_local_len(&name)), 0);
+	cr_assert_eq(listen(listener, 1), 0);
+	succeed(dofi_psp_create(ia, qual, evd, DAT_PSP_CONSUMER_FLAG, &psp));
+	cr_expect(!((struct dofi_sp *)psp)->local_listener);
+	begin_to_connect();
+	peer_adopt(&other, accept(listener, NULL, NULL));
+	cr_assert_eq(peer_hear(&other), DOFI_SIDE_REQUEST);
+	cr_expect_eq(other.heard.conn_qual, qual);
+}
+
+static void expect_far(void)
+{
+	take_request();
+	cr_expect(is_far(active));
+	cr_expect(is_far(passive));
+	pair_works(active, passive);
+	close(listener);
+}
+
+static void answer(enum dofi_side_kind kind, enum dofi_side_reason reason)
+{
+	const struct dofi_side_msg msg = { .kind = kind, .reason = reason };
+
+	peer_tell(&other, &msg);
+}
+
+Test(both, who_closes_without_a_word_is_passed_by)
+{
+	take_name();
+	peer_hang_up(&other);
+	expect_far();
+}
+
+Test(both, who_shares_no_memory_is_passed_by)
+{
+	take_name();
+	answer(DOFI_SIDE_REFUSE, DOFI_SIDE_APART);
+	expect_far();
+	peer_hang_up(&other);
+}
+
+Test(both, who_speaks_otherwise_is_passed_by)
+{
+	static const char words[] = "220 mail.example.org ESMTP\r\n";
+
+	take_name();
+	cr_assert_eq(send(other.fd, words, strlen(words), MSG_NOSIGNAL), (ssize_t)strlen(words));
+	expect_far();
+	peer_hang_up(&other);
+}
+
+/* An acceptance of which nothing is true. */
+Test(both, who_lies_is_passed_by)
+{
+	const struct dofi_side_msg msg = {
+		.kind = DOFI_SIDE_ACCEPT, .conn_id = 1, .window = 1, .frame_size = 4096, .fabric = "shm",
+		.addr = "fi_shm://1:2", .addr_len = sizeof("fi_shm://1:2"), .page = "nothing-there",
+	};
+
+	take_name();
+	peer_tell(&other, &msg);
+	expect_far();
+	peer_hang_up(&other);
+}
+
+/* It would be asked twice otherwise. */
+Test(both, who_took_the_request_has_the_say)
+{
+	take_name();
+	answer(DOFI_SIDE_READY, 0);
+	peer_hang_up(&other);
+	event_await(evd, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
+	settle();
+	cr_expect(event_none(evd));
+	close(listener);
+}
+
+Test(both, who_is_busy_has_the_say)
+{
+	take_name();
+	answer(DOFI_SIDE_REFUSE, DOFI_SIDE_BUSY);
+	event_await(evd, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
+	settle();
+	cr_expect(event_none(evd));
+	peer_hang_up(&other);
+	close(listener);
+}
+
+Test(both, nobody_is_found_by_neither)
+{
+	psp = listen_any(&qual);
+	succeed(dofi_psp_free(psp));
+	begin_to_connect();
+	event_await(evd, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
+	cr_expect(is_far(active));
+}
+
+/* IAs */
+
+static bool tells_local(const struct dofi_ia *of)
+{
+	int i;
+
+	for (i = 0; i < of->n_named; i++)
+		if (!strcmp(of->named[i].name, "OFI_LOCAL"))
+			return true;
+	return false;
+}
+
+static void expect_one_way(const struct dofi_params *params, const struct dofi_xports *with)
+{
+	struct dofi_ia *one;
+
+	cr_assert_eq(dofi_ia_open(&provider, params, with, true, &one), 0);
+	cr_expect(!one->local.info);
+	cr_expect(!one->local_ia);
+	cr_expect(!one->fabric.also_granted);
+	cr_expect(!tells_local(one));
+	dofi_ia_destroy(one);
+}
+
+Test(both, the_other_way_is_told)
+{
+	cr_expect(tells_local(ia));
+}
+
+Test(both, who_names_something_gets_that)
+{
+	const struct dofi_params tcp = { .provider = "tcp" }, msg = { .endpoint = "msg" },
+				 here = { .address = "127.0.0.1" };
+
+	expect_one_way(&tcp, &xports);
+	expect_one_way(&msg, &xports);
+	expect_one_way(&here, &xports);
+}
+
+Test(both, it_can_be_turned_off)
+{
+	dofi_settings.local = 0;
+	expect_one_way(&nothing, &xports);
+}
+
+static int add_none(struct dofi_ia *to)
+{
+	(void)to;
+	return -ENOENT;
+}
+
+Test(both, without_shared_memory_there_is_the_fabric)
+{
+	struct dofi_xports without = xports;
+
+	without.add_local = add_none;
+	expect_one_way(&nothing, &without);
+}
+
+Test(both, memory_may_run_out_while_it_opens)
+{
+	struct dofi_ia *one;
+	int i, ret;
+
+	for (i = 0; i < NOMEM_MOST; i++) {
+		nomem_after(i);
+		ret = dofi_ia_open(&provider, &nothing, &xports, true, &one);
+		if (!ret)
+			dofi_ia_destroy(one);
+		if (!nomem_failed())
+			break;
+	}
+	cr_expect(i > 2 && i < NOMEM_MOST);
+	cr_expect_eq(ret, 0);
+}

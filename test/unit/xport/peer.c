@@ -1,0 +1,508 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* An IA with the connectionless transport on a real fabric, and peers that are the test's own. */
+
+#include "xport/peer.h"
+
+#include "base/env.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#define PATIENCE_S 10			/* nothing that is to come takes so long */
+#define PEERS 4
+
+unsigned char big[BIG];
+DAT_LMR_CONTEXT big_context;
+DAT_RMR_CONTEXT big_remote;
+uint64_t done_length;
+
+static DAT_LMR_HANDLE big_lmr;
+
+/* Where all peers' frames come. */
+static struct {
+	struct dofi_fabric_choice choice;
+	struct dofi_progress progress;
+	struct dofi_domain domain;
+	struct dofi_rdm rdm;
+	struct dofi_shm shm;
+	struct dofi_host host;
+	struct peer *peer[PEERS];
+	unsigned n_peers;
+	int ret;
+	bool open;
+} hub;
+
+static void frame_keep(struct peer *p, const struct rdm_frame *f)
+{
+	struct peer_frame *kept = &p->got[p->n_came % PEER_FRAMES];
+
+	cr_assert(p->n_came - p->n_taken < PEER_FRAMES);
+	cr_assert(f->data_size <= sizeof(kept->data));
+	kept->frame = *f;
+	if (f->data_size)
+		memcpy(kept->data, f->data, f->data_size);
+	kept->frame.data = kept->data;
+	p->n_came++;
+	sem_post(&p->came);
+}
+
+static void frame_came(const void *bytes, size_t len)
+{
+	struct rdm_frame f = { .kind = 0 };
+	unsigned i;
+
+	cr_assert_eq(rdm_frame_unpack(bytes, len, &f), 0);
+	for (i = 0; i < hub.n_peers; i++)
+		if (hub.peer[i]->id == f.conn)
+			break;
+	cr_assert(i < hub.n_peers, "for nobody: %#llx", (unsigned long long)f.conn);
+	frame_keep(hub.peer[i], &f);
+}
+
+static void hub_completed(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink)
+{
+	struct dofi_rdm_buffer *buffer = dofi_rdm_buffer_of(entry->op_context);
+
+	(void)sink;
+	if (!dofi_rdm_is_buffer(entry->op_context))
+		return;
+	if (!err)
+		frame_came(buffer->data, entry->len);
+	dofi_rdm_repost(buffer);
+}
+
+static void hub_swept(struct dofi_cq *cq)
+{
+	(void)cq;
+	dofi_rdm_sweep(&hub.rdm);
+}
+
+static void hub_failed(struct dofi_progress *p, int err)
+{
+	(void)p;
+	cr_assert(!err, "%d", err);
+}
+
+static const struct dofi_progress_ops hub_ops = {
+	.completed = hub_completed, .swept = hub_swept, .failed = hub_failed,
+};
+
+static void hub_open(void *arg)
+{
+	char name[DOFI_RDM_ADDRESS];
+
+	(void)arg;
+	hub.ret = dofi_host_read(&hub.host);
+	if (!hub.ret && hub.choice.shared_memory) {
+		hub.ret = dofi_shm_open(&hub.shm);
+		cr_assert_eq(dofi_shm_endpoint(&hub.shm, name, sizeof(name)), 0);
+	}
+	dofi_cq_init(&hub.domain.cq);
+	if (!hub.ret)
+		hub.ret = dofi_domain_open(&hub.domain, &hub.progress, &hub.choice);
+	if (!hub.ret)
+		hub.ret = dofi_rdm_open(&hub.rdm, &hub.domain, &hub.choice, hub.shm.page ? name : NULL);
+}
+
+static void hub_close(void *arg)
+{
+	(void)arg;
+	dofi_rdm_close(&hub.rdm);
+	dofi_domain_close(&hub.domain);
+	dofi_shm_close(&hub.shm);
+}
+
+static void hub_start(const struct dofi_params *params)
+{
+	cr_assert_eq(dofi_fabric_choose(params, &hub.choice), 0);
+	cr_assert_eq(dofi_progress_start(&hub.progress, &hub_ops, hub.choice.info), 0);
+	dofi_progress_call(&hub.progress, hub_open, NULL);
+	cr_assert_eq(hub.ret, 0);
+	hub.open = true;
+}
+
+static void hub_stop(void)
+{
+	unsigned i;
+
+	dofi_progress_call(&hub.progress, hub_close, NULL);
+	dofi_progress_stop(&hub.progress);
+	dofi_fabric_release(&hub.choice);
+	for (i = 0; i < hub.n_peers; i++)
+		if (hub.peer[i]->fd >= 0)
+			close(hub.peer[i]->fd);
+}
+
+/* The IA */
+
+/* Libfabric looks around at its first call, which takes long: once, and not in each test. */
+__attribute__((constructor)) static void fabrics_find(void)
+{
+	struct fi_info *info;
+
+	if (!fi_getinfo(DOFI_FI_VERSION, NULL, NULL, 0, NULL, &info))
+		fi_freeinfo(info);
+}
+
+static void ia_open_on(const char *provider)
+{
+	static const DAT_PROVIDER p = { .device_name = "test-ia" };
+	static const struct dofi_xports xports = { .connectionless = &dofi_rdm_xport };
+	struct dofi_params params = { .endpoint = "rdm" };
+
+	dofi_settings_read();
+	dofi_settings.tick_us = 100;
+	snprintf(params.provider, sizeof(params.provider), "%s", provider);
+	if (dofi_ia_open(&p, &params, &xports, true, &ia)) {
+		fprintf(stderr, "skipped: libfabric has no %s here\n", provider);
+		exit(0);
+	}
+	hub_start(&params);
+}
+
+void rdm_init_on(const char *provider)
+{
+	ia_open_on(provider);
+	succeed(dofi_pz_create(ia, &pz));
+	evd = evd_make(256, EVD_ALL_FLAGS);
+	succeed(lmr_make(pz, memory, sizeof(memory), DAT_MEM_PRIV_ALL_FLAG, &lmr, &lmr_context,
+			 &rmr_context));
+	succeed(lmr_make(pz, big, sizeof(big), DAT_MEM_PRIV_ALL_FLAG, &big_lmr, &big_context,
+			 &big_remote));
+}
+
+void rdm_init(void)
+{
+	rdm_init_on("shm");
+}
+
+void rdm_fini(void)
+{
+	ia_fini();
+	if (hub.open)
+		hub_stop();
+}
+
+DAT_LMR_TRIPLET big_segment(size_t offset, size_t length)
+{
+	return (DAT_LMR_TRIPLET){
+		.lmr_context = big_context,
+		.virtual_address = (uintptr_t)big + offset,
+		.segment_length = length,
+	};
+}
+
+DAT_RMR_TRIPLET there(DAT_RMR_CONTEXT context, const void *at, size_t length)
+{
+	return (DAT_RMR_TRIPLET){
+		.rmr_context = context,
+#if DAT_VERSION_MAJOR >= 2
+		.virtual_address = (uintptr_t)at,
+#else
+		.target_address = (uintptr_t)at,
+#endif
+		.segment_length = length,
+	};
+}
+
+DAT_EVENT event_await(DAT_EVD_HANDLE with, DAT_EVENT_NUMBER number)
+{
+	DAT_EVENT event;
+	DAT_COUNT more;
+
+	succeed(dofi_evd_wait(with, PATIENCE_S * 1000000, 1, &event, &more));
+	cr_assert_eq(event.event_number, number, "%#x", event.event_number);
+	return event;
+}
+
+uint64_t done_await(DAT_EVD_HANDLE with, DAT_DTO_COMPLETION_STATUS status)
+{
+	const DAT_EVENT event = event_await(with, DAT_DTO_COMPLETION_EVENT);
+	const DAT_DTO_COMPLETION_EVENT_DATA *d = &event.event_data.dto_completion_event_data;
+
+	cr_expect_eq(d->status, status, "%d", d->status);
+	done_length = d->transfered_length;
+	return d->user_cookie.as_64;
+}
+
+DAT_PSP_HANDLE listen_any(DAT_CONN_QUAL *conn_qual)
+{
+	DAT_PSP_HANDLE psp;
+
+	succeed(dofi_psp_create_any(ia, conn_qual, evd, DAT_PSP_CONSUMER_FLAG, &psp));
+	return psp;
+}
+
+DAT_CR_HANDLE request_await(void)
+{
+	const DAT_EVENT event = event_await(evd, DAT_CONNECTION_REQUEST_EVENT);
+
+	return event.event_data.cr_arrival_event_data.cr_handle;
+}
+
+void pair_connect(DAT_EP_HANDLE active, DAT_EP_HANDLE passive)
+{
+	DAT_CONN_QUAL qual;
+	DAT_PSP_HANDLE psp = listen_any(&qual);
+
+	succeed(dofi_ep_connect(active, some_address(), qual, DAT_TIMEOUT_INFINITE, 0, NULL,
+				DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
+	succeed(dofi_cr_accept(request_await(), passive, 0, NULL));
+	event_await(evd, DAT_CONNECTION_EVENT_ESTABLISHED);
+	event_await(evd, DAT_CONNECTION_EVENT_ESTABLISHED);
+	succeed(dofi_psp_free(psp));
+}
+
+void pair_works(DAT_EP_HANDLE from, DAT_EP_HANDLE to)
+{
+	static unsigned char number;
+	DAT_LMR_TRIPLET out = segment(sizeof(memory) - 2, 1), in = segment(sizeof(memory) - 1, 1);
+	const DAT_DTO_COOKIE cookie = { .as_64 = 4242 };
+
+	memory[sizeof(memory) - 2] = (char)++number;
+	succeed(dofi_ep_post_recv(to, 1, &in, cookie, DAT_COMPLETION_DEFAULT_FLAG));
+	succeed(dofi_ep_post_send(from, 1, &out, cookie, DAT_COMPLETION_DEFAULT_FLAG));
+	cr_expect_eq(done_await(evd, DAT_DTO_SUCCESS), 4242);
+	cr_expect_eq(done_await(evd, DAT_DTO_SUCCESS), 4242);
+	cr_expect_eq(memory[sizeof(memory) - 1], (char)number);
+}
+
+/* Side connections */
+
+static void peer_enlist(struct peer *p)
+{
+	cr_assert(hub.n_peers < PEERS);
+	sem_init(&p->came, 0, 0);
+	p->fd = -1;
+	p->id = 0xabcd0000 + hub.n_peers;
+	hub.peer[hub.n_peers++] = p;
+}
+
+struct dofi_side_msg peer_msg(struct peer *p, enum dofi_side_kind kind)
+{
+	struct dofi_side_msg msg;
+
+	if (!p->id)
+		peer_enlist(p);
+	msg = (struct dofi_side_msg){
+		.kind = kind, .conn_id = p->id, .secret = PEER_SECRET, .window = RDM_WINDOW,
+		.frame_size = (uint32_t)hub.rdm.frame_size, .alive_addr = (uintptr_t)&p->id,
+		.addr_format = hub.rdm.address_format, .addr_len = (uint16_t)hub.rdm.address_len,
+		.addr = hub.rdm.address,
+		.host = hub.host,
+	};
+
+	strncpy(msg.fabric, hub.choice.info->fabric_attr->prov_name, sizeof(msg.fabric) - 1);
+	if (hub.shm.page) {
+		memcpy(msg.page, hub.shm.name, sizeof(hub.shm.name));
+		memcpy(msg.page_cookie, hub.shm.page->cookie, sizeof(msg.page_cookie));
+	}
+	return msg;
+}
+
+void peer_tell(struct peer *p, const struct dofi_side_msg *msg)
+{
+	unsigned char buf[DOFI_SIDE_MAX];
+	size_t n = dofi_side_pack(buf, msg);
+
+	cr_assert_eq(send(p->fd, buf, n, MSG_NOSIGNAL), (ssize_t)n);
+}
+
+void peer_adopt(struct peer *p, int fd)
+{
+	const struct timeval patience = { .tv_sec = PATIENCE_S };
+	int yes = 1;
+
+	if (!p->id)
+		peer_enlist(p);
+	cr_assert(p->fd < 0 && fd >= 0);
+	p->fd = fd;
+	p->in_len = p->in_used = 0;
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
+}
+
+void peer_dial(struct peer *p, DAT_CONN_QUAL port)
+{
+	struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons((uint16_t)port) };
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	cr_assert_eq(connect(fd, (struct sockaddr *)&in, sizeof(in)), 0);
+	peer_adopt(p, fd);
+}
+
+void peer_hang_up(struct peer *p)
+{
+	close(p->fd);
+	p->fd = -1;
+}
+
+/* The next message, into p->heard: its kind, or 0 at the end. */
+static int hear(struct peer *p)
+{
+	ssize_t n;
+
+	p->in_len -= p->in_used;
+	memmove(p->in, p->in + p->in_used, p->in_len);
+	p->in_used = 0;
+	while (!(n = dofi_side_unpack(p->in, p->in_len, &p->heard))) {
+		n = recv(p->fd, p->in + p->in_len, sizeof(p->in) - p->in_len, 0);
+		cr_assert(n >= 0 || errno == ECONNRESET, "%d", errno);
+		if (n <= 0)
+			return 0;
+		p->in_len += (size_t)n;
+	}
+	cr_assert(n > 0);
+	p->in_used = (size_t)n;
+	return p->heard.kind;
+}
+
+int peer_hear(struct peer *p)
+{
+	int kind;
+
+	do
+		kind = hear(p);
+	while (kind == DOFI_SIDE_BELL);
+	return kind;
+}
+
+static void learn_on_thread(void *arg)
+{
+	struct peer *p = arg;
+
+	hub.ret = dofi_rdm_peer_add(&hub.rdm, p->heard.addr, p->heard.addr_len, &p->to);
+}
+
+void peer_learn(struct peer *p)
+{
+	p->conn = p->heard.conn_id;
+	p->secret = p->heard.secret;
+	p->sent = p->seen = 0;
+	dofi_progress_call(&hub.progress, learn_on_thread, p);
+	cr_assert_eq(hub.ret, 0);
+}
+
+/* Frames */
+
+struct rdm_frame peer_frame(const struct peer *p, enum rdm_frame_kind kind)
+{
+	return (struct rdm_frame){ .kind = (uint8_t)kind, .conn = p->conn, .sequence = p->sent + 1 };
+}
+
+/* The IA is told as by a bell: of a first message shm tells it before it takes that. */
+void peer_send_bytes(struct peer *p, const void *bytes, size_t size)
+{
+	ssize_t ret;
+
+	do {
+		ret = fi_inject(hub.rdm.fid, bytes, size, p->to);
+		dofi_progress_ring(&ia->progress);
+		if (ret == -FI_EAGAIN)
+			dofi_cq_poll(&hub.domain.cq, NULL);
+	} while (ret == -FI_EAGAIN);
+	cr_assert_eq(ret, 0);
+}
+
+void peer_send(struct peer *p, const struct rdm_frame *f, const void *data, size_t size)
+{
+	unsigned char buf[4096];
+	size_t len = rdm_frame_pack(buf, f);
+
+	cr_assert(len + size <= sizeof(buf));
+	if (size)
+		memcpy(buf + len, data, size);
+	p->sent++;
+	peer_send_bytes(p, buf, len + size);
+}
+
+static const struct peer_frame *take(struct peer *p)
+{
+	struct timespec until;
+	const struct peer_frame *got;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += PATIENCE_S;
+	cr_assert_eq(sem_timedwait(&p->came, &until), 0, "no frame came");
+	got = &p->got[p->n_taken++ % PEER_FRAMES];
+	cr_assert_eq(got->frame.sequence, ++p->seen);
+	return got;
+}
+
+const struct peer_frame *peer_take(struct peer *p, enum rdm_frame_kind kind)
+{
+	const struct peer_frame *got;
+
+	do
+		got = take(p);
+	while (got->frame.kind == RDM_FRAME_CREDIT && kind != RDM_FRAME_CREDIT);
+	cr_assert_eq(got->frame.kind, kind, "%d", got->frame.kind);
+	return got;
+}
+
+static void drain(void *arg)
+{
+	dofi_cq_drain(arg);
+}
+
+bool peer_has_none(struct peer *p)
+{
+	dofi_progress_call(&ia->progress, drain, &((struct dofi_pz *)pz)->domain.cq);
+	dofi_progress_call(&hub.progress, drain, &hub.domain.cq);
+	return p->n_came == p->n_taken;
+}
+
+/* Both */
+
+static void expect_introduction(const struct peer *p)
+{
+	cr_expect_str_eq(p->heard.fabric, hub.choice.info->fabric_attr->prov_name);
+	cr_expect_eq(p->heard.window, RDM_WINDOW);
+	cr_expect_eq(p->heard.host.pid, (uint32_t)getpid());
+	cr_expect_eq(*(const uint64_t *)(uintptr_t)p->heard.alive_addr, p->heard.conn_id);
+	cr_expect_eq(!!p->heard.secret, hub.choice.scoped_keys);
+}
+
+void peer_couple_as(struct peer *p, DAT_EP_HANDLE ep, const struct dofi_side_msg *request,
+		    bool readable)
+{
+	struct rdm_frame hello;
+	DAT_CONN_QUAL qual;
+	DAT_PSP_HANDLE psp = listen_any(&qual);
+
+	peer_dial(p, qual);
+	peer_tell(p, request);
+	succeed(dofi_cr_accept(request_await(), ep, 0, NULL));
+	cr_assert_eq(peer_hear(p), DOFI_SIDE_ACCEPT);
+	expect_introduction(p);
+	peer_learn(p);
+	hello = peer_frame(p, RDM_FRAME_HELLO);
+	hello.value[0] = hub.choice.shared_memory && !p->blind;
+	peer_send(p, &hello, NULL, 0);
+	cr_expect_eq(peer_take(p, RDM_FRAME_HELLO_BACK)->frame.value[0], readable);
+	event_await(evd, DAT_CONNECTION_EVENT_ESTABLISHED);
+	succeed(dofi_psp_free(psp));
+}
+
+void peer_couple(struct peer *p, DAT_EP_HANDLE ep)
+{
+	const struct dofi_side_msg request = peer_msg(p, DOFI_SIDE_REQUEST);
+
+	peer_couple_as(p, ep, &request, hub.choice.shared_memory);
+}
+
+void peer_sees_break(struct peer *p)
+{
+	event_await(evd, DAT_CONNECTION_EVENT_BROKEN);
+	cr_expect(event_none(evd));
+	cr_expect_eq(peer_hear(p), DOFI_SIDE_BYE);
+	cr_expect_eq(p->heard.reason, 1, "it is told that it broke");
+	cr_expect_eq(peer_hear(p), 0);
+}

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* RDMA and atomics that are asked of a connectionless fabric, or of the peer; and the answers. */
+
+#include "xport/coupled.h"
+
+#include "obj/beside.h"
+#include "obj/ep_ext.h"
+
+static DAT_EP_HANDLE other;		/* of the IA, where there is no peer of the test's own */
+
+#define ROOM (4096 - RDM_FRAME_FULL)	/* of a frame of shm, for what goes with it */
+
+static void init(void)
+{
+	coupled_init();
+	fill(big, 7);
+}
+
+static void init_apart(void)
+{
+	coupled_init_apart();
+	fill(big, 7);
+}
+
+/* On a fabric that does RDMA itself */
+static void init_pair(void)
+{
+	rdm_init_on("sockets");
+	ep = ep_make();
+	other = ep_make();
+	pair_connect(ep, other);
+	fill(big, 7);
+}
+
+TestSuite(rdm_rma, .init = init, .fini = rdm_fini, .timeout = 60);
+TestSuite(rdm_rma_apart, .init = init_apart, .fini = rdm_fini, .timeout = 60);
+TestSuite(rdm_rma_fabric, .init = init_pair, .fini = rdm_fini, .timeout = 60);
+TestSuite(rdm_rma_data, .init = coupled_init, .fini = rdm_fini, .timeout = 60);
+
+/* RDMA by the fabric */
+
+Test(rdm_rma_fabric, writes_and_reads)
+{
+	const DAT_RMR_TRIPLET remote = there(big_remote, big + 10000, 5000);
+	DAT_LMR_TRIPLET from = big_segment(1, 5000), to = big_segment(20000, 5000);
+	const DAT_DTO_COOKIE one = { .as_64 = 1 }, two = { .as_64 = 2 };
+	const DAT_COMPLETION_FLAGS plain = DAT_COMPLETION_DEFAULT_FLAG;
+
+	succeed(dofi_ep_post_rdma_write(ep, 1, &from, one, &remote, plain));
+	done(1);
+	pair_works(ep, other);
+	cr_expect(!memcmp(big + 10000, big + 1, 5000));
+	succeed(dofi_ep_post_rdma_read(ep, 1, &to, two, &remote, plain));
+	done(2);
+	cr_expect(!memcmp(big + 20000, big + 1, 5000));
+}
+
+#if DAT_VERSION_MAJOR >= 2
+/* What tells of it comes behind it, though the fabric knows nothing of that. */
+Test(rdm_rma_fabric, tells_of_a_write_when_it_is_done)
+{
+	DAT_RMR_TRIPLET remote = there(big_remote, big + 10000, 5000);
+	DAT_LMR_TRIPLET from = big_segment(1, 5000);
+	const struct dofi_post p = {
+		.n = 1, .iov = &from, .remote = &remote, .cookie.as_64 = 1, .immed = 0xfeed,
+	};
+	const DAT_EVENT_NUMBER number = (DAT_EVENT_NUMBER)DAT_IB_DTO_EVENT;
+	bool told = false;
+	DAT_EVENT event;
+	int i;
+
+	receive_with(other, 0, 1, 2);
+	succeed(dofi_ep_post_write_immed(ep, &p));
+	for (i = 0; i < 2; i++) {
+		event = event_await(evd, number);
+		told |= event.event_data.dto_completion_event_data.user_cookie.as_64 == 2;
+	}
+	cr_expect(told && !memcmp(big + 10000, big + 1, 5000));
+}
+#endif
+
+/* RDMA by the peer */
+
+Test(rdm_rma, a_short_write_brings_its_bytes)
+{
+	const struct peer_frame *f;
+
+	post_write(10, ROOM, 1);
+	f = peer_take(&peer, RDM_FRAME_WRITE);
+	cr_expect(f->frame.key == THEIR_KEY && f->frame.addr == (uintptr_t)theirs);
+	cr_expect_eq(f->frame.value[1], 0, "nothing follows");
+	cr_expect(f->frame.length == ROOM && f->frame.data_size == ROOM);
+	cr_expect(!memcmp(f->data, big + 10, ROOM));
+	cr_expect(event_none(evd), "it is done when the peer says so");
+	answer(f->frame.number, NULL, 0);
+	done(1);
+}
+
+Test(rdm_rma, a_long_one_says_where_they_are)
+{
+	const struct rdm_frame *f;
+
+	post_write(10, ROOM + 1, 1);
+	f = &peer_take(&peer, RDM_FRAME_WRITE)->frame;
+	cr_expect(f->key == THEIR_KEY && f->addr == (uintptr_t)theirs && f->length == ROOM + 1);
+	cr_expect(f->n_segments == 1 && names(f, 0, big + 10, ROOM + 1));
+	answer(f->number, NULL, 0);
+	done(1);
+}
+
+Test(rdm_rma, a_read_is_brought_or_fetched)
+{
+	struct rdm_frame f, a;
+
+	post_read(10, 100, 1);
+	f = peer_take(&peer, RDM_FRAME_READ)->frame;
+	cr_expect(f.key == THEIR_KEY && f.addr == (uintptr_t)theirs && f.length == 100);
+	answer(f.number, theirs, 100);
+	done(1);
+	cr_expect(!memcmp(big + 10, theirs, 100) && big[110] == (unsigned char)(110 * 7));
+
+	post_read(10, 30000, 2);
+	f = peer_take(&peer, RDM_FRAME_READ)->frame;
+	cr_expect_eq(f.length, 30000);
+	a = peer_frame(&peer, RDM_FRAME_DONE);
+	a.number = f.number;
+	a.addr = (uintptr_t)theirs + 1000;
+	a.length = 30000;
+	a.value[0] = (uintptr_t)&peer.id;
+	a.value[1] = peer.id;
+	peer_send(&peer, &a, NULL, 0);
+	done(2);
+	cr_expect(!memcmp(big + 10, theirs + 1000, 30000));
+
+	/* of no bytes */
+	post_read(10, 0, 3);
+	answer(peer_take(&peer, RDM_FRAME_READ)->frame.number, NULL, 0);
+	done(3);
+}
+
+#if DAT_VERSION_MAJOR >= 2
+static DAT_EVENT extended(void)
+{
+	return event_await(evd, (DAT_EVENT_NUMBER)DAT_IB_DTO_EVENT);
+}
+
+static struct dofi_post ext_post(DAT_LMR_TRIPLET *iov, DAT_RMR_TRIPLET *to, size_t length)
+{
+	*iov = big_segment(0, length);
+	*to = there(THEIR_KEY, theirs, length);
+	return (struct dofi_post){
+		.n = 1, .iov = iov, .remote = to, .cookie.as_64 = 1, .immed = 0xfeed,
+	};
+}
+
+Test(rdm_rma, data_goes_beside_writes)
+{
+	DAT_LMR_TRIPLET iov;
+	DAT_RMR_TRIPLET to;
+	const struct dofi_post p = ext_post(&iov, &to, 100);
+	const struct rdm_frame *f;
+
+	succeed(dofi_ep_post_write_immed(ep, &p));
+	f = &peer_take(&peer, RDM_FRAME_WRITE)->frame;
+	cr_expect_eq(f->beside, dofi_beside(DOFI_BESIDE_WRITE_IMMED, false, 100, 0xfeed));
+	answer(f->number, NULL, 0);
+	extended();
+}
+
+static void atomic_done(uint32_t number, uint64_t old)
+{
+	struct rdm_frame f = peer_frame(&peer, RDM_FRAME_DONE);
+
+	f.number = number;
+	f.value[0] = old;
+	peer_send(&peer, &f, NULL, 0);
+	extended();
+	cr_expect(!memcmp(big, &old, sizeof(old)));
+}
+
+Test(rdm_rma, atomics_say_what_is_to_be_done)
+{
+	DAT_LMR_TRIPLET iov;
+	DAT_RMR_TRIPLET to;
+	struct dofi_post p = ext_post(&iov, &to, 8);
+	const struct rdm_frame *f;
+
+	p.operand = 5;
+	p.compare = 6;
+	succeed(dofi_ep_post_fetch_add(ep, &p));
+	f = &peer_take(&peer, RDM_FRAME_FETCH_ADD)->frame;
+	cr_expect(f->key == THEIR_KEY && f->addr == (uintptr_t)theirs && f->value[0] == 5);
+	atomic_done(f->number, 0x1122334455667788);
+	succeed(dofi_ep_post_cmp_swap(ep, &p));
+	f = &peer_take(&peer, RDM_FRAME_CMP_SWAP)->frame;
+	cr_expect(f->value[0] == 5 && f->value[1] == 6);
+	atomic_done(f->number, 42);
+}
+#endif
+
+/* Where neither reads the other's memory: all of it goes by frames */
+
+Test(rdm_rma_apart, a_write_goes_in_parts)
+{
+	static unsigned char came[BIG];
+	const struct peer_frame *f = NULL;
+	size_t n;
+
+	post_write(0, BIG, 1);
+	for (n = 0; n < BIG; n += f->frame.data_size) {
+		f = peer_take(&peer, RDM_FRAME_WRITE);
+		cr_expect(f->frame.addr == (uintptr_t)theirs + n && f->frame.key == THEIR_KEY);
+		cr_expect(!f->frame.n_segments && f->frame.data_size);
+		cr_expect_eq(f->frame.value[1], BIG - n - f->frame.data_size, "what follows");
+		memcpy(came + n, f->data, f->frame.data_size);
+	}
+	cr_expect(n == BIG && !memcmp(came, big, BIG));
+	cr_expect(event_none(evd));
+	answer(f->frame.number, NULL, 0);
+	done(1);
+}
+
+Test(rdm_rma_apart, so_does_a_read)
+{
+	const struct rdm_frame *f;
+	struct rdm_frame a;
+	size_t n, length;
+
+	memset(big, 0, BIG);
+	post_read(0, 10000, 1);
+	for (n = 0; n < 10000; n += length) {
+		f = &peer_take(&peer, RDM_FRAME_READ)->frame;
+		length = f->length;
+		cr_expect(f->addr == (uintptr_t)theirs + n && f->value[0] == n);
+		cr_expect_eq(f->value[1], 10000 - n - length);
+		cr_expect(event_none(evd));
+		a = peer_frame(&peer, RDM_FRAME_DONE);
+		a.number = f->number;
+		a.addr = n;
+		peer_send(&peer, &a, theirs + n, length);
+	}
+	done(1);
+	cr_expect(!memcmp(big, theirs, 10000) && !big[10000]);
+}
+
+/* A part that was not asked for yet is not taken. */
+Test(rdm_rma_apart, but_not_by_more_than_was_asked)
+{
+	struct rdm_frame f, a;
+
+	memset(big, 0, BIG);
+	post_read(0, 5000, 1);
+	f = peer_take(&peer, RDM_FRAME_READ)->frame;
+	peer_take(&peer, RDM_FRAME_READ);
+	a = peer_frame(&peer, RDM_FRAME_DONE);
+	a.number = f.number;
+	a.addr = f.length;
+	peer_send(&peer, &a, theirs, 100);
+	done_await(evd, DAT_DTO_ERR_TRANSPORT);
+	event_await(evd, DAT_CONNECTION_EVENT_BROKEN);
+	cr_expect(!big[0] && !memcmp(big, big + 1, BIG - 1));
+}
+
+/* What a read brings is as long as it was asked for: nothing is written beyond. */
+static void read_fails_with(struct rdm_frame *f, size_t size)
+{
+	post_read(100, 50, 2);
+	f->number = peer_take(&peer, RDM_FRAME_READ)->frame.number;
+	peer_send(&peer, f, theirs, size);
+	cr_expect_eq(done_await(evd, DAT_DTO_ERR_TRANSPORT), 2);
+	peer_sees_break(&peer);
+	cr_expect(all_zero(big, 100) && all_zero(big + 150, BIG - 150));
+}
+
+Test(rdm_rma_data, a_read_does_not_bring_more)
+{
+	struct rdm_frame f = about(RDM_FRAME_DONE, 0);
+
+	read_fails_with(&f, 51);
+}
+
+Test(rdm_rma_data, nor_what_belongs_elsewhere)
+{
+	struct rdm_frame f = about(RDM_FRAME_DONE, 0);
+
+	f.addr = 10;
+	read_fails_with(&f, 10);
+}
+
+Test(rdm_rma_data, nor_nothing)
+{
+	struct rdm_frame f = about(RDM_FRAME_DONE, 0);
+
+	read_fails_with(&f, 0);
+}
+
+Test(rdm_rma_data, nor_memory_of_another_length)
+{
+	struct rdm_frame f = about(RDM_FRAME_DONE, 0);
+
+	f.addr = (uintptr_t)theirs;
+	f.length = 51;
+	f.value[0] = (uintptr_t)&peer.id;
+	f.value[1] = peer.id;
+	read_fails_with(&f, 0);
+}
+
+Test(rdm_rma_data, nor_memory_that_is_not_there)
+{
+	struct rdm_frame f = about(RDM_FRAME_DONE, 0);
+
+	f.addr = 0x10;
+	f.length = 50;
+	f.value[0] = (uintptr_t)&peer.id;
+	f.value[1] = peer.id;
+	read_fails_with(&f, 0);
+}
+
+Test(rdm_rma_data, a_read_whose_grant_ends_meanwhile_is_refused)
+{
+	struct rdm_frame f;
+
+	post_read(100, 30000, 2);
+	f = about(RDM_FRAME_DONE, peer_take(&peer, RDM_FRAME_READ)->frame.number);
+	f.addr = (uintptr_t)theirs;
+	f.length = 30000;
+	f.value[0] = (uintptr_t)&peer.id;
+	f.value[1] = peer.id + 1;
+	peer_send(&peer, &f, NULL, 0);
+	cr_expect_eq(done_await(evd, DAT_DTO_ERR_REMOTE_ACCESS), 2);
+	peer_sees_break(&peer);
+}

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Messages that are handed to a connectionless fabric: their frames, and when they go. */
+
+#include "xport/coupled.h"
+
+#include "obj/beside.h"
+#include "obj/ep_ext.h"
+
+#define FRAME 4096			/* of shm */
+
+static void init(void)
+{
+	coupled_init();
+	fill(big, 7);
+}
+
+static void init_apart(void)
+{
+	coupled_init_apart();
+	fill(big, 7);
+}
+
+/* With one that has room for @window frames. */
+static void couple_narrow(uint32_t window)
+{
+	struct dofi_side_msg request = peer_msg(&peer, DOFI_SIDE_REQUEST);
+
+	ep = ep_make();
+	request.window = window;
+	peer_couple_as(&peer, ep, &request, true);
+	fill(big, 7);
+}
+
+TestSuite(rdm_send, .init = init, .fini = rdm_fini, .timeout = 60);
+TestSuite(rdm_send_apart, .init = init_apart, .fini = rdm_fini, .timeout = 60);
+
+static const DAT_COMPLETION_FLAGS plain = DAT_COMPLETION_DEFAULT_FLAG;
+
+static DAT_DTO_COOKIE cookie_of(uint64_t cookie)
+{
+	return (DAT_DTO_COOKIE){ .as_64 = cookie };
+}
+
+static void give_credits(uint16_t n)
+{
+	struct rdm_frame f = peer_frame(&peer, RDM_FRAME_CREDIT);
+
+	f.credits = n;
+	peer_send(&peer, &f, NULL, 0);
+}
+
+/* Messages */
+
+Test(rdm_send, a_short_message_is_a_frame)
+{
+	DAT_LMR_TRIPLET iov[2] = { big_segment(0, 10), big_segment(100, 5) };
+	const struct peer_frame *f;
+
+	succeed(dofi_ep_post_send(ep, 2, iov, cookie_of(1), plain));
+	done(1);
+	f = peer_take(&peer, RDM_FRAME_SEND);
+	cr_expect_eq(f->frame.length, 15);
+	cr_expect(!memcmp(f->data, big, 10) && !memcmp(f->data + 10, big + 100, 5));
+	cr_expect_eq(f->frame.beside, 0);
+
+	post_send(0, FRAME - RDM_FRAME_HEADER, 2);
+	done(2);
+	f = peer_take(&peer, RDM_FRAME_SEND);
+	cr_expect_eq(f->frame.length, FRAME - RDM_FRAME_HEADER);
+	cr_expect(!memcmp(f->data, big, f->frame.length));
+
+	succeed(dofi_ep_post_send(ep, 0, NULL, cookie_of(3), plain));
+	done(3);
+	cr_expect_eq(peer_take(&peer, RDM_FRAME_SEND)->frame.length, 0);
+}
+
+Test(rdm_send, a_solicited_one_says_so)
+{
+	DAT_LMR_TRIPLET iov = big_segment(0, 10);
+
+	succeed(dofi_ep_post_send(ep, 1, &iov, cookie_of(1), DAT_COMPLETION_SOLICITED_WAIT_FLAG));
+	done(1);
+	cr_expect(dofi_beside_solicited(peer_take(&peer, RDM_FRAME_SEND)->frame.beside));
+}
+
+Test(rdm_send, a_long_message_is_announced_with_its_place)
+{
+	DAT_LMR_TRIPLET iov[2] = { big_segment(0, 5000), big_segment(6000, 10000) };
+	const struct rdm_frame *f;
+	uint32_t first;
+
+	succeed(dofi_ep_post_send(ep, 2, iov, cookie_of(1), plain));
+	post_send(20000, FRAME - RDM_FRAME_HEADER + 1, 2);
+	f = &peer_take(&peer, RDM_FRAME_ANNOUNCE)->frame;
+	first = f->number;
+	cr_expect_eq(f->length, 15000);
+	cr_expect(f->n_segments == 2 && names(f, 0, big, 5000) && names(f, 1, big + 6000, 10000));
+	f = &peer_take(&peer, RDM_FRAME_ANNOUNCE)->frame;
+	cr_expect(f->n_segments == 1 && names(f, 0, big + 20000, FRAME - RDM_FRAME_HEADER + 1));
+	cr_expect(event_none(evd));
+	/* completions come in order, whatever the answers do */
+	answer(f->number, NULL, 0);
+	cr_expect(peer_has_none(&peer));
+	cr_expect(event_none(evd));
+	answer(first, NULL, 0);
+	done(1);
+	done(2);
+}
+
+Test(rdm_send, no_more_goes_than_the_peer_has_room_for, .init = rdm_init)
+{
+	uint64_t i;
+
+	couple_narrow(3);
+	for (i = 0; i < 6; i++)
+		post_send(i, 1, i);
+	for (i = 0; i < 3; i++) {
+		done(i);
+		cr_expect_eq(*peer_take(&peer, RDM_FRAME_SEND)->data, big[i]);
+	}
+	cr_expect(peer_has_none(&peer));
+	cr_expect(event_none(evd));
+	give_credits(1);
+	done(3);
+	peer_take(&peer, RDM_FRAME_SEND);
+	cr_expect(peer_has_none(&peer));
+	give_credits(3);
+	done(4);
+	done(5);
+	peer_take(&peer, RDM_FRAME_SEND);
+	peer_take(&peer, RDM_FRAME_SEND);
+}
+
+/* Who makes it waits for the lock until that is done with what it was about. */
+static bool is_short(struct dofi_ep *e)
+{
+	bool is;
+
+	pthread_mutex_lock(&e->lock);
+	is = e->send == rdm_send;
+	cr_expect(is || !e->send);
+	pthread_mutex_unlock(&e->lock);
+	return is;
+}
+
+/* Of plain messages: ep_plain.h. */
+Test(rdm_send, the_short_way_is_left_for_what_is_unusual, .init = rdm_init)
+{
+	const struct peer_frame *f;
+	struct dofi_ep *e;
+
+	couple_narrow(1);
+	e = ep;
+	cr_expect(is_short(e));
+	pthread_mutex_lock(&e->lock);
+	cr_expect_eq(rdm_send(e, big, FRAME - RDM_FRAME_HEADER + 1, NULL, NULL), -FI_EAGAIN);
+	cr_expect_eq(rdm_send(e, big, 8, NULL, NULL), DOFI_DONE);
+	cr_expect_eq(rdm_send(e, big, 8, NULL, NULL), -FI_EAGAIN, "the peer has room for one");
+	pthread_mutex_unlock(&e->lock);
+	f = peer_take(&peer, RDM_FRAME_SEND);
+	cr_expect(f->frame.length == 8 && !memcmp(f->data, big, 8));
+	cr_expect(peer_has_none(&peer));
+	post_send(0, 8, 1);
+	cr_expect(!is_short(e), "something waits");
+	give_credits(1);
+	done(1);
+	cr_expect(is_short(e));
+}
+
+Test(rdm_send, answers_need_no_room, .init = rdm_init)
+{
+	struct rdm_frame f;
+
+	couple_narrow(1);
+	post_send(0, 1, 1);
+	done(1);
+	peer_take(&peer, RDM_FRAME_SEND);
+	f = peer_frame(&peer, RDM_FRAME_READ);
+	f.key = big_remote;
+	f.addr = (uintptr_t)big;
+	f.length = 10;
+	peer_send(&peer, &f, NULL, 0);
+	cr_expect(!memcmp(peer_take(&peer, RDM_FRAME_DONE)->data, big, 10));
+}
+
+#if DAT_VERSION_MAJOR >= 2
+Test(rdm_send, data_goes_beside_messages)
+{
+	DAT_LMR_TRIPLET iov = big_segment(0, 100);
+	const struct dofi_post p = {
+		.n = 1, .iov = &iov, .cookie.as_64 = 1, .immed = 0xfeed,
+	};
+
+	succeed(dofi_ep_post_send_immed(ep, &p));
+	done(1);
+	cr_expect_eq(peer_take(&peer, RDM_FRAME_SEND)->frame.beside,
+		     dofi_beside(DOFI_BESIDE_IMMED, false, 0, 0xfeed));
+}
+#endif
+
+/* Where neither reads the other's memory: all of it goes by frames */
+
+Test(rdm_send_apart, a_long_message_goes_in_parts)
+{
+	static unsigned char came[BIG];
+	struct rdm_frame clear;
+	const struct peer_frame *f;
+	size_t n;
+
+	post_send(0, BIG, 1);
+	f = peer_take(&peer, RDM_FRAME_ANNOUNCE);
+	cr_expect(f->frame.length == BIG && !f->frame.n_segments);
+	cr_expect(peer_has_none(&peer), "it waits for its receive");
+	clear = peer_frame(&peer, RDM_FRAME_CLEAR);
+	clear.number = f->frame.number;
+	clear.value[0] = 4711;
+	peer_send(&peer, &clear, NULL, 0);
+	for (n = 0; n < BIG; n += f->frame.data_size) {
+		f = peer_take(&peer, RDM_FRAME_PART);
+		cr_expect(f->frame.number == 4711 && f->frame.addr == n && f->frame.data_size);
+		memcpy(came + n, f->data, f->frame.data_size);
+	}
+	cr_expect(n == BIG && !memcmp(came, big, BIG));
+	done(1);
+}
+
+Test(rdm_send_apart, and_is_cleared_once)
+{
+	struct rdm_frame clear;
+
+	post_send(0, BIG, 1);
+	clear = peer_frame(&peer, RDM_FRAME_CLEAR);
+	clear.number = peer_take(&peer, RDM_FRAME_ANNOUNCE)->frame.number;
+	peer_send(&peer, &clear, NULL, 0);
+	done(1);
+	clear.sequence++;
+	peer_send(&peer, &clear, NULL, 0);
+	event_await(evd, DAT_CONNECTION_EVENT_BROKEN);
+}
+
+/* An answer ends no message of which parts are under way. */
+Test(rdm_send_apart, nor_is_it_answered_then)
+{
+	struct rdm_frame f;
+	unsigned i;
+
+	/* to leave room for a few parts */
+	for (i = 0; i < RDM_WINDOW - 4; i++) {
+		post_send(0, 1, 0);
+		done(0);
+	}
+	post_send(0, BIG, 1);
+	for (i = 0; i < RDM_WINDOW - 4; i++)
+		peer_take(&peer, RDM_FRAME_SEND);
+	f = peer_frame(&peer, RDM_FRAME_CLEAR);
+	f.number = peer_take(&peer, RDM_FRAME_ANNOUNCE)->frame.number;
+	peer_send(&peer, &f, NULL, 0);
+	for (i = 0; i < 3; i++)
+		peer_take(&peer, RDM_FRAME_PART);
+	answer(f.number, NULL, 0);
+	cr_expect_eq(done_await(evd, DAT_DTO_ERR_FLUSHED), 1);
+	event_await(evd, DAT_CONNECTION_EVENT_BROKEN);
+}

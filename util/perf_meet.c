@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Two datperf processes meet by TCP where the fabric has no connections. */
+#include "perf_meet.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+void perf_meet_init(struct perf_meet *meet)
+{
+	meet->listener = meet->fd = -1;
+}
+
+static void shut(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+void perf_meet_close(struct perf_meet *meet)
+{
+	shut(&meet->fd);
+	shut(&meet->listener);
+}
+
+static int meet_fail(struct perf_xport *x, const char *what, int err)
+{
+	return perf_fail(x, "raw: %s: %s", what, strerror(err));
+}
+
+/* Of both families where there are two. */
+static int any_address(struct sockaddr_in6 *any, unsigned int port)
+{
+	const int off = 0;
+	int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	memset(any, 0, sizeof(*any));
+	any->sin6_family = fd < 0 ? AF_INET : AF_INET6;
+	any->sin6_port = htons((uint16_t)port); /* at the same place in both */
+	if (fd < 0)
+		return socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
+	return fd;
+}
+
+int perf_meet_listen(struct perf_meet *meet, struct perf_xport *x, unsigned int *port)
+{
+	const int on = 1;
+	struct sockaddr_in6 addr;
+	socklen_t len = sizeof(addr);
+
+	meet->listener = any_address(&addr, *port);
+	if (meet->listener < 0)
+		return meet_fail(x, "cannot listen", errno);
+	setsockopt(meet->listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	if (bind(meet->listener, (struct sockaddr *)&addr, sizeof(addr)) ||
+	    listen(meet->listener, 1) ||
+	    getsockname(meet->listener, (struct sockaddr *)&addr, &len))
+		return meet_fail(x, "cannot listen", errno);
+	*port = ntohs(addr.sin6_port);
+	return 0;
+}
+
+/* A peer that is silent for longer is an error of the call that waits for it. */
+static void bound(int fd, unsigned int timeout_ms)
+{
+	const struct timeval tv = { timeout_ms / 1000, timeout_ms % 1000 * 1000 };
+
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv));
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv));
+}
+
+int perf_meet_accept(struct perf_meet *meet, struct perf_xport *x)
+{
+	struct pollfd pfd = { .fd = meet->listener, .events = POLLIN };
+	int n;
+
+	do {
+		n = poll(&pfd, 1, x->wait_client_ms);
+	} while (n < 0 && errno == EINTR);
+	if (n == 0)
+		return meet_fail(x, "no client", ETIMEDOUT);
+	meet->fd = accept4(meet->listener, NULL, NULL, SOCK_CLOEXEC);
+	if (meet->fd < 0)
+		return meet_fail(x, "no client", errno);
+	bound(meet->fd, x->timeout_ms);
+	return 0;
+}
+
+int perf_meet_connect(struct perf_meet *meet, struct perf_xport *x, const struct sockaddr *addr,
+		      unsigned int port)
+{
+	struct sockaddr_storage to;
+
+	memcpy(&to, addr, sizeof(to));
+	((struct sockaddr_in *)&to)->sin_port = htons((uint16_t)port);
+	meet->fd = socket(to.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (meet->fd < 0)
+		return meet_fail(x, "cannot connect", errno);
+	bound(meet->fd, x->timeout_ms);
+	if (connect(meet->fd, (struct sockaddr *)&to,
+		    to.ss_family == AF_INET6 ? sizeof(struct sockaddr_in6) :
+					       sizeof(struct sockaddr_in)))
+		/* Linux: what is still going on when the time is over */
+		return meet_fail(x, "cannot connect", errno == EINPROGRESS ? ETIMEDOUT : errno);
+	return 0;
+}
+
+/* It is far less than a socket holds: it goes at once or not at all. */
+int perf_meet_send(struct perf_meet *meet, struct perf_xport *x, const void *buf, size_t len)
+{
+	if (send(meet->fd, buf, len, MSG_NOSIGNAL) != (ssize_t)len)
+		return perf_fail(x, "raw: the peer closed the connection");
+	return 0;
+}
+
+int perf_meet_recv(struct perf_meet *meet, struct perf_xport *x, void *buf, size_t len)
+{
+	ssize_t n = recv(meet->fd, buf, len, MSG_WAITALL);
+
+	if (n == (ssize_t)len)
+		return 0;
+	if (n < 0 && errno == EAGAIN)
+		return meet_fail(x, "no answer from the peer", ETIMEDOUT);
+	return perf_fail(x, "raw: the peer is not a datperf of this version, or gave up");
+}
+
+bool perf_meet_over(const struct perf_meet *meet)
+{
+	char byte;
+
+	return recv(meet->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0 ||
+	       (errno != EAGAIN && errno != EINTR);
+}
