@@ -144,6 +144,7 @@ noinst_HEADERS += \
 	prov/ofi/obj/ia.h \
 	prov/ofi/obj/lmr.h \
 	prov/ofi/obj/lmr_atomic.h \
+	prov/ofi/obj/mailbox.h \
 	prov/ofi/obj/obj.h \
 	prov/ofi/obj/psp.h \
 	prov/ofi/obj/pz.h \

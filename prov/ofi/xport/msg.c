@@ -43,6 +43,36 @@ static struct dofi_ep *ep_of(struct dofi_ia *ia, const struct fid *fid)
 
 static void choose_ops(struct dofi_ia *ia);
 
+/* What the DAT text promises programs, where a fabric can carry it. */
+#define PLENTY 64
+
+/*
+ * Private data besides our own. Where there is little, requests for a qualifier that is no port
+ * carry less than others; else all carry the same.
+ */
+static void room_find(struct dofi_ia *ia)
+{
+	struct msg_ia *mia = ia->xport_ia;
+	DAT_COUNT room = (DAT_COUNT)ia->limits.cm_data_size - DOFI_WIRE_FIXED;
+
+	if (ia->fabric.scoped_keys)
+		room -= DOFI_WIRE_SECRET;
+	if (msg_mail_offered(ia))
+		room -= DOFI_WIRE_MAILBOX;
+	mia->room = room;
+	if (room - DOFI_WIRE_QUAL >= PLENTY)
+		room -= DOFI_WIRE_QUAL;
+	ia->max_private_data = room < DOFI_WIRE_MAX_DATA ? room : DOFI_WIRE_MAX_DATA;
+}
+
+static DAT_COUNT msg_request_room(const struct dofi_ia *ia, DAT_CONN_QUAL conn_qual)
+{
+	const struct msg_ia *mia = ia->xport_ia;
+	DAT_COUNT room = mia->room - (DAT_COUNT)dofi_wire_qual_size(conn_qual);
+
+	return room < ia->max_private_data ? room : ia->max_private_data;
+}
+
 static int msg_ia_init(struct dofi_ia *ia)
 {
 	struct msg_ia *mia = calloc(1, sizeof(*mia));
@@ -52,12 +82,7 @@ static int msg_ia_init(struct dofi_ia *ia)
 	dofi_ports_init(&mia->ports, &msg_ports_ops);
 	ia->xport_ia = mia;
 	choose_ops(ia);
-	if (!ia->fabric.scoped_keys)
-		ia->max_private_data += DOFI_WIRE_SECRET;
-	if (msg_mail_offered(ia))
-		ia->max_private_data -= DOFI_WIRE_MAILBOX;
-	if (ia->max_private_data > DOFI_WIRE_MAX_DATA)
-		ia->max_private_data = DOFI_WIRE_MAX_DATA;
+	room_find(ia);
 	return 0;
 }
 
@@ -404,10 +429,10 @@ static const struct dofi_progress_ops msg_progress_ops = {
 };
 
 #define OPS                                                                               \
-	.name = "msg", .header_size = DOFI_WIRE_HEADER, .ia_init = msg_ia_init,           \
+	.name = "msg", .header_size = DOFI_WIRE_FIXED, .ia_init = msg_ia_init,            \
 	.ia_fini = msg_ia_fini, .listen = msg_listen, .unlisten = msg_unlisten,           \
 	.connect = msg_connect, .accept = msg_accept, .reject = msg_reject,               \
-	.close = msg_close, .resume = msg_mail_resume
+	.close = msg_close, .resume = msg_mail_resume, .request_room = msg_request_room
 
 const struct dofi_xport dofi_msg_xport = {
 	OPS, .progress_ops = &msg_progress_ops, .submit = msg_submit, .send = msg_send,

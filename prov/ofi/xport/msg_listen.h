@@ -19,6 +19,7 @@ struct msg_listener {
 /* The IA's state of this transport. */
 struct msg_ia {
 	struct dofi_ports ports;
+	DAT_COUNT room;			/* for a qualifier and private data in a request */
 	void *endpoints;		/* tsearch tree of struct msg_conn, by fid */
 };
 

@@ -9,6 +9,7 @@
 const char *fabric_name = "tcp";
 size_t fabric_cm_data = 256;
 uint32_t peer_secret;
+size_t fabric_key_size = 8;
 size_t fabric_cq_data;
 struct fid request_handle;
 
@@ -20,6 +21,7 @@ static int getinfo(const char *node, uint64_t flags, const struct fi_info *hints
 	(void)hints;
 	*info = fake_info(fabric_name, "127.0.0.1");
 	(*info)->ep_attr->max_msg_size = 1 << 20;
+	(*info)->domain_attr->mr_key_size = fabric_key_size;
 	(*info)->domain_attr->cq_data_size = fabric_cq_data;
 	(*info)->tx_attr->iov_limit = 4;
 	(*info)->tx_attr->inject_size = 128;

@@ -430,7 +430,51 @@ static void init_small(void)
 
 Test(msg, the_fabrics_private_data_less_the_header, .init = init_small)
 {
-	cr_expect_eq(ia->max_private_data, 56 - DOFI_WIRE_HEADER);
+	cr_expect_eq(ia->max_private_data, 56 - DOFI_WIRE_FIXED - DOFI_WIRE_SECRET);
+}
+
+/* as verbs has it */
+static void init_least(void)
+{
+	fabric_cm_data = 55;
+	fabric_key_size = 4;
+	init();
+}
+
+/* dat_ep_connect of @size bytes to @conn_qual, which the header's room decides. */
+static DAT_RETURN connect_of(DAT_CONN_QUAL conn_qual, DAT_COUNT size)
+{
+	DAT_RETURN ret = dofi_ep_connect(ep, some_address(), conn_qual, DAT_TIMEOUT_INFINITE, size,
+					 payload, DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG);
+
+	quiesce();
+	if (!ret) {
+		cr_expect_eq(sent().data_size, (size_t)size);
+		cr_expect(fake_eps.len <= fake.cm_data_size);
+		dofi_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG);
+		quiesce();
+		event_only(DAT_CONNECTION_EVENT_DISCONNECTED);
+		succeed(dofi_ep_reset(ep));
+	}
+	return ret;
+}
+
+Test(msg, where_there_is_little_a_qualifier_that_is_no_port_takes_its_part, .init = init_least)
+{
+	static const struct {
+		DAT_CONN_QUAL qual;
+		DAT_COUNT room;
+	} rows[] = {
+		{ PORT, 51 }, { UINT16_MAX, 51 }, { 1023, 49 }, { UINT16_MAX + 1, 43 }, { MAPPED, 43 },
+	};
+	size_t i;
+
+	cr_expect_eq(ia->max_private_data, 51);
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		succeed(connect_of(rows[i].qual, rows[i].room));
+		cr_expect_eq(DAT_GET_TYPE(connect_of(rows[i].qual, rows[i].room + 1)),
+			     DAT_INVALID_PARAMETER);
+	}
 }
 
 /* No room is kept for a secret where there will be none. */
