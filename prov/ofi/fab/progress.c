@@ -34,6 +34,15 @@ static void eq_read_error(struct dofi_progress *p)
 		p->ops->cm_error(p, &e);
 }
 
+/* Which connection it was is not told; its attempt is timed out. */
+static void eq_failed(struct dofi_progress *p, ssize_t err)
+{
+	if (p->eq_fails_for_one && err != -EBADF)
+		dofi_log(DOFI_INFO, DOFI_FAB, "an event's connection failed: %s", fi_strerror(-err));
+	else
+		dofi_progress_fail(p, err);
+}
+
 /* Handles one event, for which it waits up to @ms; whether there was one. */
 static bool eq_take(struct dofi_progress *p, int ms)
 {
@@ -52,7 +61,7 @@ static bool eq_take(struct dofi_progress *p, int ms)
 	else if (n >= 0)
 		p->ops->cm_event(p, event, (struct fi_eq_cm_entry *)buf, n);
 	else if (n != -FI_EAGAIN && !ms)
-		dofi_progress_fail(p, n);
+		eq_failed(p, n);
 	return n >= 0 || n == -FI_EAVAIL;
 }
 
@@ -376,6 +385,7 @@ int dofi_progress_start(struct dofi_progress *p, const struct dofi_progress_ops 
 	p->stale_signal = dofi_quirk_of(info->fabric_attr->prov_name)->stale_signal;
 	p->failure_work.run = failure_tell;
 	p->silent_errors = dofi_quirk_of(info->fabric_attr->prov_name)->silent_errors;
+	p->eq_fails_for_one = dofi_quirk_of(info->fabric_attr->prov_name)->eq_fails_for_one;
 	pthread_mutex_init(&p->lock, NULL);
 	STAILQ_INIT(&p->work);
 	TAILQ_INIT(&p->cqs);

@@ -23,7 +23,10 @@
  * A layer over one fabric comes before the layer over any.
  */
 static const struct dofi_quirk quirks[] = {
-	{ .provider = "verbs", .rank = 1, .reason = "RDMA hardware" },
+	{ .provider = "verbs", .rank = 1, .waits_to_open = true, .eq_fails_for_one = true,
+	  .reason = "RDMA hardware; resolves the peer's address when an endpoint is opened (1.17), "
+		    "and what it cannot do for a connection that it meets in the event queue it "
+		    "returns from reading that (1.17)" },
 	{ .provider = "tcp", .rank = 2, .blind_when_blocked = true, .needs_room = true,
 	  .takes_offset = true, .forgets_strangers = true, .rdm = true, .refusal_ends_all = true,
 	  .frame_size = LONG_FRAME,

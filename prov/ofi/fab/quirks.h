@@ -25,6 +25,8 @@ struct dofi_quirk {
 	bool silent_errors;	/* a failed completion does not make its CQ's descriptor readable */
 	bool needs_room;	/* never ends a message that meets a receive of no bytes */
 	bool forgets_strangers;	/* closes a passive endpoint that connections still refer to: halfopen.h */
+	bool eq_fails_for_one;	/* an error of the event queue may be one connection's alone */
+	bool waits_to_open;	/* looks for the peer within fi_endpoint, for seconds if it is not there */
 	bool takes_offset;	/* adds a registration's offset to the addresses that peers name */
 	const char *reason;
 

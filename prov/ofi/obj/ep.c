@@ -334,6 +334,7 @@ static void ep_reinit(struct dofi_ep *ep, DAT_EP_STATE first)
 	ep->n_connect = ep->n_disconnect = 0;
 	ep->todo = 0;
 	ep->conn = NULL;
+	ep->opening = NULL;
 	ep->accepting = NULL;
 	ep->timer = (struct dofi_timer){ .fire = ep_timeout };
 	ep->watch.fd = -1;

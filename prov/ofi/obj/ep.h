@@ -15,6 +15,7 @@
 
 struct fid_ep;
 struct msg_mail;
+struct msg_opening;
 
 /* No fabric carries more private data than this. */
 #define DOFI_PRIVATE_DATA 256
@@ -81,7 +82,8 @@ struct dofi_ep {
 
 	/* the connection; progress thread, or the consumer while nothing is live */
 	struct dofi_request request;
-	void *conn;			/* the transport's state of the open endpoint */
+	void *conn;			/* the transport's state of the open endpoint, */
+	struct msg_opening *opening;	/* and of one that is being opened, or NULL */
 	unsigned attempt;		/* which of the qualifier's ports is being tried */
 	void *accepting;		/* the transport's part of the request being accepted */
 	struct dofi_timer timer;	/* of the attempt, then of a peer that ended unseen */

@@ -8,6 +8,7 @@
 #include "xport/msg_listen.h"
 #include "xport/msg_mail.h"
 #include "xport/msg_op.h"
+#include "xport/msg_open.h"
 #include "xport/wire.h"
 
 #include <errno.h>
@@ -80,6 +81,7 @@ static int msg_ia_init(struct dofi_ia *ia)
 	if (!mia)
 		return -ENOMEM;
 	dofi_ports_init(&mia->ports, &msg_ports_ops);
+	TAILQ_INIT(&mia->openings);
 	ia->xport_ia = mia;
 	choose_ops(ia);
 	room_find(ia);
@@ -119,15 +121,11 @@ static void conn_remove(struct dofi_ep *ep)
 	ep->conn = NULL;
 }
 
-static int endpoint_make(struct dofi_ep *ep, struct fi_info *info, struct fid_ep **out)
+static int endpoint_enable(struct dofi_ep *ep, struct fid_ep *fid)
 {
 	struct dofi_domain *domain = &ep->pz->domain;
-	struct fid_ep *fid;
 	int ret;
 
-	ret = fi_endpoint(domain->fid, info, &fid, NULL);
-	if (ret)
-		return ret;
 	ret = fi_ep_bind(fid, &ep->obj.ia->progress.eq->fid, 0);
 	if (!ret)
 		ret = fi_ep_bind(fid, &domain->cq.fid->fid, FI_TRANSMIT | FI_RECV);
@@ -135,32 +133,24 @@ static int endpoint_make(struct dofi_ep *ep, struct fi_info *info, struct fid_ep
 		ret = fi_enable(fid);
 	if (!ret)
 		ret = conn_add(ep, fid);
-	if (ret) {
-		fi_close(&fid->fid);
-		return ret;
-	}
-	*out = fid;
-	return 0;
+	return ret;
 }
 
 /*
- * Opens the fabric endpoint that @info describes and gives it the receives that wait. The
+ * Takes over @fid, an endpoint that was just opened, and gives it the receives that wait. The
  * peer is to be told of @own.
  */
-static int endpoint_open(struct dofi_ep *ep, struct fi_info *info, struct dofi_mailbox *own)
+static int endpoint_take(struct dofi_ep *ep, struct fid_ep *fid, struct dofi_mailbox *own)
 {
 	struct msg_mail *mail;
-	struct fid_ep *fid;
 	int ret;
 
 	ret = msg_mail_open(ep, &mail, own);
 	if (ret)
-		return ret;
-	ret = endpoint_make(ep, info, &fid);
-	if (ret) {
-		msg_mail_close(mail);
-		return ret;
-	}
+		goto close_endpoint;
+	ret = endpoint_enable(ep, fid);
+	if (ret)
+		goto close_mail;
 	pthread_mutex_lock(&ep->lock);
 	ep->fid = fid;
 	ep->mail = mail;
@@ -168,6 +158,12 @@ static int endpoint_open(struct dofi_ep *ep, struct fi_info *info, struct dofi_m
 	dofi_dto_pump(ep);
 	pthread_mutex_unlock(&ep->lock);
 	return 0;
+
+close_mail:
+	msg_mail_close(mail);
+close_endpoint:
+	fi_close(&fid->fid);
+	return ret;
 }
 
 static void endpoint_close(struct dofi_ep *ep)
@@ -176,6 +172,7 @@ static void endpoint_close(struct dofi_ep *ep)
 	struct fid_ep *fid;
 	int ret;
 
+	msg_open_cancel(ep);
 	pthread_mutex_lock(&ep->lock);
 	fid = ep->fid;
 	mail = ep->mail;
@@ -233,7 +230,16 @@ static uint32_t secret_make(struct dofi_ep *ep)
 	return secret;
 }
 
-static int connect_once(struct dofi_ep *ep)
+/* One port did not answer for the qualifier: the next may, once this endpoint is gone. */
+static void connect_failed(struct dofi_ep *ep, int err)
+{
+	if (!dofi_port_next(ep, err))
+		return;
+	endpoint_close(ep);
+	dofi_ep_connect_again(ep);
+}
+
+static int connect_with(struct dofi_ep *ep, struct fid_ep *fid, const void *address)
 {
 	const struct dofi_request *r = &ep->request;
 	uint16_t port = dofi_wire_port(r->conn_qual, ep->attempt);
@@ -246,35 +252,36 @@ static int connect_once(struct dofi_ep *ep)
 		.data_size = r->data_size,
 	};
 	unsigned char buf[DOFI_WIRE_MAX];
-	struct sockaddr_storage peer;
-	size_t len = dofi_port_address(&peer, &r->peer, false, port);
-	struct fi_info *info = connect_info(ep->obj.ia, &peer, len);
-	int ret;
+	int ret = endpoint_take(ep, fid, &msg.mailbox);
 
-	if (!info)
-		return -ENOMEM;
-	ret = endpoint_open(ep, info, &msg.mailbox);
-	if (!ret)
-		ret = fi_connect(ep->fid, info->dest_addr, buf, dofi_wire_pack(buf, &msg));
-	fi_freeinfo(info);
-	return ret;
+	return ret ? ret : fi_connect(ep->fid, address, buf, dofi_wire_pack(buf, &msg));
 }
 
-/* One port did not answer for the qualifier: the next may, once this endpoint is gone. */
-static void connect_failed(struct dofi_ep *ep, int err)
+static void connect_opened(struct dofi_ep *ep, struct fi_info *info, struct fid_ep *fid, int ret)
 {
-	if (!dofi_port_next(ep, err))
-		return;
-	endpoint_close(ep);
-	dofi_ep_connect_again(ep);
+	if (!ret)
+		ret = connect_with(ep, fid, info->dest_addr);
+	if (ret)
+		connect_failed(ep, -ret);
 }
 
 static void msg_connect(struct dofi_ep *ep)
 {
-	int ret = connect_once(ep);
+	const struct dofi_request *r = &ep->request;
+	uint16_t port = dofi_wire_port(r->conn_qual, ep->attempt);
+	struct sockaddr_storage peer;
+	size_t len = dofi_port_address(&peer, &r->peer, false, port);
+	struct fi_info *info;
 
-	if (ret)
-		connect_failed(ep, -ret);
+	if (dofi_port_address_of_none(&r->peer)) {
+		connect_failed(ep, ENETUNREACH);
+		return;
+	}
+	info = connect_info(ep->obj.ia, &peer, len);
+	if (info)
+		msg_open(ep, info, connect_opened);
+	else
+		connect_failed(ep, ENOMEM);
 }
 
 /* The passive side */
@@ -290,8 +297,13 @@ static void msg_accept(struct dofi_ep *ep)
 	};
 	struct msg_request *request = ep->accepting;
 	unsigned char buf[DOFI_WIRE_MAX];
-	int ret = endpoint_open(ep, request->info, &msg.mailbox);
+	struct fid_ep *fid;
+	int ret;
 
+	/* the request knows the way */
+	ret = fi_endpoint(ep->pz->domain.fid, request->info, &fid, NULL);
+	if (!ret)
+		ret = endpoint_take(ep, fid, &msg.mailbox);
 	if (!ret)
 		ret = fi_accept(ep->fid, buf, dofi_wire_pack(buf, &msg));
 	ep->accepting = NULL;
@@ -432,7 +444,7 @@ static const struct dofi_progress_ops msg_progress_ops = {
 	.name = "msg", .header_size = DOFI_WIRE_FIXED, .ia_init = msg_ia_init,            \
 	.ia_fini = msg_ia_fini, .listen = msg_listen, .unlisten = msg_unlisten,           \
 	.connect = msg_connect, .accept = msg_accept, .reject = msg_reject,               \
-	.close = msg_close, .resume = msg_mail_resume, .request_room = msg_request_room
+	.close = msg_close, .pz_close = msg_open_pz_close, .resume = msg_mail_resume, .request_room = msg_request_room
 
 const struct dofi_xport dofi_msg_xport = {
 	OPS, .progress_ops = &msg_progress_ops, .submit = msg_submit, .send = msg_send,

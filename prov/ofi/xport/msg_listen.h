@@ -20,6 +20,7 @@ struct msg_listener {
 struct msg_ia {
 	struct dofi_ports ports;
 	DAT_COUNT room;			/* for a qualifier and private data in a request */
+	TAILQ_HEAD(msg_openings, msg_opening) openings; /* of all zones */
 	void *endpoints;		/* tsearch tree of struct msg_conn, by fid */
 };
 

@@ -311,6 +311,11 @@ static int endpoint(struct fi_info *info, struct fid_ep **out)
 {
 	struct fake_ep *ep;
 
+	if (fake_eps.fault.endpoint_waits) {
+		sem_post(&fake_eps.waits);
+		while (sem_wait(&fake_eps.go))
+			;
+	}
 	fake_eps.source_len = info->src_addrlen;
 	if (fake_eps.fault.endpoint)
 		return fake_eps.fault.endpoint;
@@ -355,4 +360,6 @@ void fake_ep_init(void)
 {
 	fake.endpoint = endpoint;
 	fake.passive_ep = passive_ep;
+	sem_init(&fake_eps.waits, 0, 0);
+	sem_init(&fake_eps.go, 0, 0);
 }

@@ -11,6 +11,7 @@
 
 #include <netinet/in.h>
 #include <rdma/fi_rma.h>
+#include <semaphore.h>
 
 struct fake_pep {
 	struct fid_pep fid;
@@ -33,12 +34,14 @@ struct fake_ep_faults {
 	enum fake_op op_only;		/* if set, only operations of this kind fail */
 	uint16_t busy[8];		/* ports that are taken: */
 	int busy_passive_ep, busy_listen;	/* where it shows, and as what */
+	bool endpoint_waits;		/* fi_endpoint: until the test posts fake_eps.go */
 	uint16_t forbidden;		/* a port that may not be bound */
 };
 
 struct fake_eps {
 	struct fake_ep_faults fault;
 
+	sem_t waits, go;		/* of fi_endpoint, see above: it does; and it is to go on */
 	struct fid_ep *last;		/* that was opened */
 	struct fid_pep *last_pep;
 	uint16_t any_port;		/* given to a passive endpoint that asks for any */

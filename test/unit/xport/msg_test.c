@@ -6,6 +6,7 @@
 #include "nomem.h"
 #include "obj/beside.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <stdlib.h>
 
@@ -132,6 +133,136 @@ Test(msg, a_failed_endpoint_can_be_used_again)
 	make_established();
 }
 
+/* Connecting: nobody's addresses */
+
+static void connect_to_address(const char *text)
+{
+	struct sockaddr_in in = { .sin_family = AF_INET };
+
+	cr_assert_eq(inet_pton(AF_INET, text, &in.sin_addr), 1);
+	succeed(dofi_ep_connect(ep, (DAT_IA_ADDRESS_PTR)&in, PORT, DAT_TIMEOUT_INFINITE, 0, NULL,
+				DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
+	quiesce();
+}
+
+/* Hardware would ask there for a minute. */
+Test(msg, connect_to_addresses_of_no_host)
+{
+	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6 };
+
+	connect_to_address("224.0.0.1");
+	ended_with(DAT_CONNECTION_EVENT_UNREACHABLE);
+	succeed(dofi_ep_reset(ep));
+	connect_to_address("255.255.255.255");
+	ended_with(DAT_CONNECTION_EVENT_UNREACHABLE);
+	succeed(dofi_ep_reset(ep));
+	cr_assert_eq(inet_pton(AF_INET6, "ff05::1", &in6.sin6_addr), 1);
+	succeed(dofi_ep_connect(ep, (DAT_IA_ADDRESS_PTR)&in6, PORT, DAT_TIMEOUT_INFINITE, 0, NULL,
+				DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
+	quiesce();
+	ended_with(DAT_CONNECTION_EVENT_UNREACHABLE);
+	cr_expect_eq(fake_eps.opened, 0);
+}
+
+/* Connecting: a fabric that takes its time to open an endpoint */
+
+static void init_slow(void)
+{
+	fabric_name = "verbs";
+	init();
+	fake_eps.fault.endpoint_waits = true;
+}
+
+static void connect_slowly(DAT_TIMEOUT timeout)
+{
+	succeed(dofi_ep_connect(ep, some_address(), PORT, timeout, 0, NULL, DAT_QOS_BEST_EFFORT,
+				DAT_CONNECT_DEFAULT_FLAG));
+	while (sem_wait(&fake_eps.waits))
+		;
+}
+
+static DAT_EVENT_NUMBER event_awaited(void)
+{
+	DAT_EVENT event;
+	DAT_COUNT more;
+
+	succeed(dofi_evd_wait(evd, 10 * 1000000, 1, &event, &more));
+	return event.event_number;
+}
+
+/* The thread aside is done a little after it may go on. */
+static void go_on_until(const int *count, int value)
+{
+	sem_post(&fake_eps.go);
+	do
+		quiesce();
+	while (*count != value);
+}
+
+Test(msg, who_waits_to_open_holds_up_nobody, .init = init_slow)
+{
+	connect_slowly(DAT_TIMEOUT_INFINITE);
+	quiesce();
+	cr_expect_eq(state_of(ep), DAT_EP_STATE_ACTIVE_CONNECTION_PENDING);
+	cr_expect_eq(fake_eps.connects, 0);
+	go_on_until(&fake_eps.connects, 1);
+	cm_event(FI_CONNECTED, fake_eps.last, wire(DOFI_WIRE_ACCEPT, 0, NULL, 0));
+	event_only(DAT_CONNECTION_EVENT_ESTABLISHED);
+}
+
+Test(msg, who_waits_to_open_is_timed_out, .init = init_slow)
+{
+	connect_slowly(1000);
+	cr_expect_eq(event_awaited(), DAT_CONNECTION_EVENT_TIMED_OUT);
+	sem_post(&fake_eps.go);
+}
+
+Test(msg, what_opens_after_the_end_is_closed, .init = init_slow)
+{
+	connect_slowly(DAT_TIMEOUT_INFINITE);
+	succeed(dofi_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG));
+	quiesce();
+	ended_with(DAT_CONNECTION_EVENT_DISCONNECTED);
+	go_on_until(&fake_eps.opened, 1);
+	do
+		quiesce();
+	while (fake_eps.open);
+	cr_expect_eq(fake_eps.connects, 0);
+}
+
+/* What waits for one attempt is not the next one's. */
+Test(msg, another_attempt_while_the_last_still_opens, .init = init_slow)
+{
+	connect_slowly(DAT_TIMEOUT_INFINITE);
+	succeed(dofi_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG));
+	quiesce();
+	event_only(DAT_CONNECTION_EVENT_DISCONNECTED);
+	succeed(dofi_ep_reset(ep));
+	connect_slowly(DAT_TIMEOUT_INFINITE);
+	sem_post(&fake_eps.go);
+	go_on_until(&fake_eps.connects, 1);
+	do
+		quiesce();
+	while (fake_eps.open != 1);
+	cr_expect_eq(state_of(ep), DAT_EP_STATE_ACTIVE_CONNECTION_PENDING);
+}
+
+Test(msg, the_end_of_a_zone_waits_for_what_is_opened_there, .init = init_slow)
+{
+	connect_slowly(DAT_TIMEOUT_INFINITE);
+	succeed(dofi_ep_free(ep));
+	sem_post(&fake_eps.go);
+}
+
+Test(msg, what_cannot_be_opened_in_time_is_unreachable, .init = init_slow)
+{
+	fake_eps.fault.endpoint = -FI_ENODEV;
+	connect_slowly(DAT_TIMEOUT_INFINITE);
+	sem_post(&fake_eps.go);
+	cr_expect_eq(event_awaited(), DAT_CONNECTION_EVENT_UNREACHABLE);
+	cr_expect_eq(state_of(ep), DAT_EP_STATE_DISCONNECTED);
+}
+
 /* Connecting: what the fabric says later */
 
 Test(msg, what_errors_mean)
@@ -147,6 +278,7 @@ Test(msg, what_errors_mean)
 		{ ETIMEDOUT, DAT_CONNECTION_EVENT_UNREACHABLE },
 		{ EADDRNOTAVAIL, DAT_CONNECTION_EVENT_UNREACHABLE },
 		{ EINVAL, DAT_CONNECTION_EVENT_UNREACHABLE },
+		{ ENODEV, DAT_CONNECTION_EVENT_UNREACHABLE },
 		{ ECONNREFUSED, DAT_CONNECTION_EVENT_NON_PEER_REJECTED },
 		{ ECONNRESET, DAT_CONNECTION_EVENT_NON_PEER_REJECTED },
 		{ FI_EOTHER, DAT_CONNECTION_EVENT_NON_PEER_REJECTED },
