@@ -9,6 +9,7 @@ dofi_core_sources = \
 	prov/ofi/base/maps.c \
 	prov/ofi/base/pool.c \
 	prov/ofi/fab/cq.c \
+	prov/ofi/fab/device.c \
 	prov/ofi/fab/domain.c \
 	prov/ofi/fab/fork.c \
 	prov/ofi/fab/gate.c \
@@ -102,6 +103,7 @@ noinst_HEADERS += \
 	prov/ofi/base/maps.h \
 	prov/ofi/base/pool.h \
 	prov/ofi/fab/cq.h \
+	prov/ofi/fab/device.h \
 	prov/ofi/fab/domain.h \
 	prov/ofi/fab/fork.h \
 	prov/ofi/fab/gate.h \

@@ -38,6 +38,7 @@ test_unit_base_test_LDADD = libdofi_core.la
 
 test_unit_fab_test_SOURCES = $(prov_test_runner) \
 	test/unit/fab/cq_test.c \
+	test/unit/fab/device_test.c \
 	test/unit/fab/domain_test.c \
 	test/unit/fab/draw.c \
 	test/unit/fab/draw.h \

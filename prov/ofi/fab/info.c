@@ -552,8 +552,9 @@ void dofi_info_limits(const struct dofi_fabric_choice *choice, size_t cm_data_si
 		.inject_size = least(info->tx_attr->inject_size, UINT32_MAX),
 		.cm_data_size = cm_data_size,
 	};
-	if (limits->max_eps < 8192)
-		limits->max_eps = 8192; /* the count a software fabric names is no limit of it */
+	/* the count a software fabric names is no limit of it, but a device's is */
+	if (limits->max_eps < 8192 && !info->nic)
+		limits->max_eps = 8192;
 	limits->max_srq_eps = limits->max_srqs ? limits->max_eps : 0;
 }
 

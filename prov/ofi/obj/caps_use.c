@@ -157,6 +157,25 @@ static void named_transport(struct dofi_ia *ia)
 		named_add(ia, "OFI_FRAME_SIZE", ia->frame_size);
 }
 
+static void named_known(struct dofi_ia *ia, const char *name, const char *value)
+{
+	if (value[0])
+		named_add(ia, name, value);
+}
+
+/* What programs written for InfiniBand's providers look for; without an MTU some do not start. */
+static void named_device(struct dofi_ia *ia)
+{
+	const struct dofi_device *d = &ia->device;
+
+	named_known(ia, "DAT_IB_DEVICE_NAME", d->name);
+	named_known(ia, "DAT_IB_PORT_NUMBER", d->port);
+	named_known(ia, "DAT_IB_PORT_STATUS", d->state);
+	named_known(ia, "DAT_IB_GID", d->gid);
+	named_known(ia, "DAT_IB_NODE_GUID", d->guid);
+	named_add(ia, "DAT_IB_TRANSPORT_MTU", d->mtu[0] ? d->mtu : "4096");
+}
+
 void dofi_caps_named_attrs(struct dofi_ia *ia)
 {
 	const struct fi_info *info = ia->fabric.info;
@@ -174,9 +193,8 @@ void dofi_caps_named_attrs(struct dofi_ia *ia)
 		named_add(ia, "OFI_NUMA_NODE", ia->node);
 		named_add(ia, "OFI_NUMA_DISTANCE", ia->distance);
 	}
-	/* what programs written for InfiniBand's providers look for */
 	named_add(ia, "DAT_IB_RDMA_READ", "TRUE");
-	named_add(ia, "DAT_IB_TRANSPORT_MTU", "4096");
+	named_device(ia);
 	named_extension(ia);
 	for (i = 0; i < dofi_n_caps; i++)
 		named_add_row(ia, &dofi_caps[i]);
