@@ -67,12 +67,43 @@ static bool names_a_layer(const struct dofi_params *params)
 	return strchr(params->provider, ';') || (filter && filter[0] != '^' && strchr(filter, ';'));
 }
 
+static bool same_address(const struct sockaddr *a, const struct sockaddr *b)
+{
+	const struct sockaddr_in6 *a6 = (const struct sockaddr_in6 *)a;
+	const struct sockaddr_in6 *b6 = (const struct sockaddr_in6 *)b;
+	const struct sockaddr_in *a4 = (const struct sockaddr_in *)a;
+	const struct sockaddr_in *b4 = (const struct sockaddr_in *)b;
+
+	if (a->sa_family != b->sa_family)
+		return false;
+	return a->sa_family == AF_INET6 ? IN6_ARE_ADDR_EQUAL(&a6->sin6_addr, &b6->sin6_addr) :
+					  a4->sin_addr.s_addr == b4->sin_addr.s_addr;
+}
+
+/* A device that does not have the address that was asked for is offered with another. */
+static bool has_address(const struct fi_info *info, const char *text)
+{
+	const struct addrinfo hints = { .ai_flags = AI_NUMERICHOST, .ai_socktype = SOCK_DGRAM };
+	const struct sockaddr *own = info->src_addr;
+	struct addrinfo *a;
+	bool same;
+
+	if (!text[0] || !own || (own->sa_family != AF_INET && own->sa_family != AF_INET6) ||
+	    info->addr_format == FI_ADDR_STR || getaddrinfo(text, NULL, &hints, &a))
+		return true;
+	same = same_address(own, a->ai_addr);
+	freeaddrinfo(a);
+	return same;
+}
+
 /* Lower is better; 0 means unusable. */
 static int info_rank(const struct fi_info *info, const struct dofi_params *params)
 {
 	int rank = quirk_of(info)->rank * 4;
 
 	if (!is_usable(info) || (is_layered(info) && !names_a_layer(params)))
+		return 0;
+	if (!has_address(info, params->address))
 		return 0;
 	if (params->domain[0] && strcmp(info->domain_attr->name, params->domain))
 		return 0;
@@ -208,6 +239,9 @@ static int info_list(const struct dofi_params *params, const struct query *q, st
 		return -FI_ENOMEM;
 	dofi_settings_give();
 	ret = fi_getinfo(DOFI_FI_VERSION, node, NULL, node ? FI_SOURCE : 0, hints, list);
+	/* verbs (1.17) lists its IPv6 addresses, but does not find one that is asked for */
+	if (ret == -FI_ENODATA && node)
+		ret = fi_getinfo(DOFI_FI_VERSION, NULL, NULL, 0, hints, list);
 	fi_freeinfo(hints);
 	return ret;
 }

@@ -548,7 +548,7 @@ Test(choose, any_provider_is_not_asked_for)
 
 Test(choose, the_address_is_asked_for_as_source)
 {
-	offer("tcp", "10.0.0.1");
+	offer("tcp", "127.0.0.1");
 	cr_assert_eq(choose("address=127.0.0.1"), 0);
 	cr_expect_str_eq(asked_node, "127.0.0.1");
 	cr_expect_eq(asked_flags, FI_SOURCE);
@@ -657,7 +657,7 @@ Test(choose, a_named_domain_listens_for_itself)
 
 Test(choose, a_named_address_listens_for_itself)
 {
-	offer("tcp", "10.0.0.1");
+	offer("tcp", "127.0.0.1");
 	cr_assert_eq(choose("address=127.0.0.1"), 0);
 	cr_expect(!choice.wildcard);
 }
@@ -702,6 +702,16 @@ Test(choose, a_foreign_address_is_no_interface)
 	setenv("FI_PROVIDER", "tcp", 1);
 	cr_expect(choose("address=203.0.113.7") < 0);
 	cr_expect(strstr(capture.text, "address=203.0.113.7"), "%s", capture.text);
+}
+
+/* As verbs does with the loopback address. */
+Test(choose, a_device_of_another_address_is_not_taken)
+{
+	offer("verbs", "10.0.0.1");
+	cr_expect_eq(choose("address=127.0.0.1"), -FI_ENODATA);
+	offer("tcp", "127.0.0.1");
+	cr_assert_eq(choose("address=127.0.0.1"), 0);
+	cr_expect_str_eq(chosen(), "tcp");
 }
 
 Test(choose, an_address_that_is_none_is_logged)
