@@ -81,7 +81,7 @@ static int msg_ia_init(struct dofi_ia *ia)
 	if (!mia)
 		return -ENOMEM;
 	dofi_ports_init(&mia->ports, &msg_ports_ops);
-	TAILQ_INIT(&mia->openings);
+	TAILQ_INIT(&mia->openings.list);
 	ia->xport_ia = mia;
 	choose_ops(ia);
 	room_find(ia);

@@ -10,12 +10,17 @@
 #include <signal.h>
 #include <stdlib.h>
 
+/* At once, of an IA: who waits for nobody is done in a millisecond. */
+#define MOST_THREADS 16
+
 struct msg_opening {
 	struct dofi_work work;		/* once it is done; frees it, even without a zone */
 	struct dofi_progress *progress;
 	struct fid_domain *domain;
 	struct fi_info *info;
 	msg_opened *opened;
+	bool begun;			/* the work is queued or will be */
+	bool has_thread;
 	pthread_t thread;
 	struct fid_ep *fid;		/* the thread's, until it ends */
 	int ret;			/* likewise */
@@ -36,17 +41,64 @@ static void *opening_run(void *arg)
 {
 	struct msg_opening *o = arg;
 
-	pthread_setname_np(pthread_self(), "dat-ofi-open");
 	o->ret = fi_endpoint(o->domain, o->info, &o->fid, NULL);
 	dofi_progress_post(o->progress, &o->work);
 	return NULL;
 }
 
-static void opening_join(struct msg_opening *o)
+/* The program's signal handlers must not run on a thread it does not know. */
+static int thread_start(struct msg_opening *o)
 {
-	pthread_join(o->thread, NULL);
-	TAILQ_REMOVE(openings_of(o->pz), o, link);
+	sigset_t all, old;
+	int ret;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	ret = -pthread_create(&o->thread, NULL, opening_run, o);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return ret;
+}
+
+static void opening_begin(struct msg_openings *all, struct msg_opening *o)
+{
+	o->begun = true;
+	o->has_thread = !thread_start(o);
+	if (o->has_thread)
+		all->threads++;
+	else
+		opening_run(o);		/* then it has to be waited for */
+}
+
+/* Takes it out of the list, when its thread has ended. */
+static void opening_end(struct msg_openings *all, struct msg_opening *o)
+{
+	if (o->has_thread) {
+		pthread_join(o->thread, NULL);
+		all->threads--;
+	}
+	TAILQ_REMOVE(&all->list, o, link);
 	o->pz = NULL;
+}
+
+static void opening_free(struct msg_opening *o)
+{
+	fi_freeinfo(o->info);
+	free(o);
+}
+
+static void openings_continue(struct msg_openings *all)
+{
+	struct msg_opening *o, *next;
+
+	for (o = TAILQ_FIRST(&all->list); o && all->threads < MOST_THREADS; o = next) {
+		next = TAILQ_NEXT(o, link);
+		if (!o->begun && o->ep) {
+			opening_begin(all, o);
+		} else if (!o->begun) {
+			opening_end(all, o);
+			opening_free(o);
+		}
+	}
 }
 
 static void opening_drop(struct msg_opening *o)
@@ -61,51 +113,33 @@ static void opening_done(struct dofi_work *work)
 	struct msg_opening *o = (struct msg_opening *)work;
 	struct dofi_ep *ep = o->ep;
 
-	if (o->pz)
-		opening_join(o);
+	if (o->pz) {
+		struct msg_openings *all = openings_of(o->pz);
+
+		opening_end(all, o);
+		openings_continue(all);
+	}
 	if (ep) {
 		ep->opening = NULL;
 		o->opened(ep, o->info, o->ret ? NULL : o->fid, o->ret);
 	} else {
 		opening_drop(o);
 	}
-	fi_freeinfo(o->info);
-	free(o);
+	opening_free(o);
 }
 
-/* The program's signal handlers must not run on a thread it does not know. */
-static int opening_start(struct msg_opening *o)
-{
-	sigset_t all, old;
-	int ret;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	ret = -pthread_create(&o->thread, NULL, opening_run, o);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	return ret;
-}
-
-/* 0 if @opened will be told. */
-static int open_aside(struct dofi_ep *ep, struct fi_info *info, msg_opened *opened)
+static struct msg_opening *opening_add(struct dofi_ep *ep, struct fi_info *info, msg_opened *opened)
 {
 	struct msg_opening *o = malloc(sizeof(*o));
-	int ret;
 
 	if (!o)
-		return -ENOMEM;
+		return NULL;
 	*o = (struct msg_opening){
 		.work.run = opening_done, .progress = &ep->obj.ia->progress, .info = info,
 		.domain = ep->pz->domain.fid, .opened = opened, .ep = ep, .pz = ep->pz,
 	};
-	ret = opening_start(o);
-	if (ret) {
-		free(o);
-		return ret;
-	}
-	TAILQ_INSERT_TAIL(openings_of(ep->pz), o, link);
-	ep->opening = o;
-	return 0;
+	TAILQ_INSERT_TAIL(&openings_of(ep->pz)->list, o, link);
+	return o;
 }
 
 void msg_open(struct dofi_ep *ep, struct fi_info *info, msg_opened *opened)
@@ -113,9 +147,12 @@ void msg_open(struct dofi_ep *ep, struct fi_info *info, msg_opened *opened)
 	struct fid_ep *fid;
 	int ret;
 
-	/* without a thread it has to be waited for */
-	if (ep->obj.ia->fabric.quirk->waits_to_open && !open_aside(ep, info, opened))
+	if (ep->obj.ia->fabric.quirk->waits_to_open)
+		ep->opening = opening_add(ep, info, opened);
+	if (ep->opening) {
+		openings_continue(openings_of(ep->pz));
 		return;
+	}
 	ret = fi_endpoint(ep->pz->domain.fid, info, &fid, NULL);
 	opened(ep, info, ret ? NULL : fid, ret);
 	fi_freeinfo(info);
@@ -133,13 +170,18 @@ void msg_open_cancel(struct dofi_ep *ep)
 
 void msg_open_pz_close(struct dofi_pz *pz)
 {
+	struct msg_openings *all = openings_of(pz);
 	struct msg_opening *o, *next;
 
-	for (o = TAILQ_FIRST(openings_of(pz)); o; o = next) {
+	for (o = TAILQ_FIRST(&all->list); o; o = next) {
 		next = TAILQ_NEXT(o, link);
 		if (o->pz != pz)
 			continue;
-		opening_join(o);
-		opening_drop(o);
+		opening_end(all, o);
+		if (o->begun)
+			opening_drop(o);
+		else
+			opening_free(o);
 	}
+	openings_continue(all);
 }

@@ -3,8 +3,8 @@
  * The connected transport: endpoints that the fabric takes its time to open.
  *
  * Verbs looks for the way to the peer within fi_endpoint, and waits up to two seconds for it. So
- * that nothing else of the IA waits, too, each such call has a thread of its own, and the progress
- * thread goes on when it is done. All of the below is for the progress thread alone.
+ * that nothing else of the IA waits, too, such calls have threads of their own, and the progress
+ * thread goes on when they are done. All of the below is for the progress thread alone.
  */
 #ifndef DOFI_XPORT_MSG_OPEN_H
 #define DOFI_XPORT_MSG_OPEN_H

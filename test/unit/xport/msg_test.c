@@ -254,6 +254,48 @@ Test(msg, the_end_of_a_zone_waits_for_what_is_opened_there, .init = init_slow)
 	sem_post(&fake_eps.go);
 }
 
+#define CROWD 40			/* more than open at once */
+
+/* Those that do not fit wait for their turn, and all get it but who has given up. */
+Test(msg, many_wait_to_open, .init = init_slow)
+{
+	DAT_EP_HANDLE eps[CROWD];
+	int i, inside = 0;
+
+	for (i = 0; i < CROWD; i++) {
+		eps[i] = ep_make();
+		connect_to(eps[i], PORT);
+	}
+	while (!sem_trywait(&fake_eps.waits))
+		inside++;
+	cr_expect(inside < CROWD, "%d at once", inside);
+	succeed(dofi_ep_free(eps[CROWD - 1]));
+	for (i = 0; i < CROWD - 1; i++)
+		sem_post(&fake_eps.go);
+	do
+		quiesce();
+	while (fake_eps.connects != CROWD - 1);
+	quiesce();
+	cr_expect_eq(fake_eps.opened, CROWD - 1);
+	for (i = 0; i < CROWD - 1; i++)
+		succeed(dofi_ep_free(eps[i]));
+}
+
+Test(msg, the_end_of_a_zone_forgets_what_waits_to_open_there, .init = init_slow)
+{
+	DAT_EP_HANDLE eps[CROWD];
+	int i;
+
+	for (i = 0; i < CROWD; i++) {
+		eps[i] = ep_make();
+		connect_to(eps[i], PORT);
+	}
+	for (i = 0; i < CROWD; i++) {
+		succeed(dofi_ep_free(eps[i]));
+		sem_post(&fake_eps.go);
+	}
+}
+
 Test(msg, what_cannot_be_opened_in_time_is_unreachable, .init = init_slow)
 {
 	fake_eps.fault.endpoint = -FI_ENODEV;
