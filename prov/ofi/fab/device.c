@@ -15,8 +15,8 @@
 #define MOST_GIDS 256
 
 /* The first line of an attribute of @device below @sysfs. */
-static bool attribute_read(const char *sysfs, const struct dofi_device *device, const char *attribute,
-			   char *text, size_t size)
+static bool attribute_read(const char *sysfs, const struct dofi_device *device,
+			   const char *attribute, char *text, size_t size)
 {
 	char path[PATH_MAX], line[64];
 	bool found;
