@@ -180,22 +180,30 @@ static void needs_fabric(void)
 
 /* Strangers ask us */
 
+/* Who they are, and how many lines their asking leaves. */
+struct strangers {
+	void (*ask)(const struct place *place);
+	void (*need)(void);
+	size_t lines;
+};
+
 static void asked_server(struct pair *p)
 {
+	const struct strangers *strangers = pair_arg();
 	int log = log_begin();
 	DAT_CONN_QUAL qual;
 	DAT_PSP_HANDLE psp;
 	DAT_EP_HANDLE ep;
 	struct node n;
 
-	needs_fabric();
+	strangers->need();
 	node_open(&n);
 	psp = node_listen(&n, &qual);
 	pair_tell_place(p, &n, qual);
 	ep = node_ep(&n, NULL);
 	pair_sync(p);	/* all have asked */
 	expect_quiet(n.cr);
-	log_has(log, "a connection request that is not ours", N_SAYINGS);
+	log_has(log, "a connection request that is not ours", strangers->lines);
 	pair_sync(p);
 	OK(dat_cr_accept(node_request(&n), ep, 0, NULL));
 	expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, ep);
@@ -217,19 +225,43 @@ static void ask(const struct place *place, const struct saying *s)
 	bare_close(&b);
 }
 
+static void libfabric_asks(const struct place *place)
+{
+	size_t i;
+
+	for (i = 0; i < N_SAYINGS; i++)
+		ask(place, &sayings[i]);
+}
+
+/* Of rdma-core's: a connection of librdmacm, with private data or without. */
+static void rping_asks(const struct place *place)
+{
+	char command[128], node[INET_ADDRSTRLEN];
+
+	inet_ntop(AF_INET, &((const struct sockaddr_in *)&place->address)->sin_addr, node, sizeof(node));
+	snprintf(command, sizeof(command), "timeout 20 rping -c -a %s -p %u -C 1 >/dev/null 2>&1", node,
+		 (unsigned)place->qual);
+	CHECK(system(command), "rping is content");
+}
+
+static void needs_rping(void)
+{
+	if (!pair_fabric_is("verbs") || system("command -v rping >/dev/null"))
+		pair_skip("rping and an RDMA device are needed");
+}
+
 static void asked_client(struct pair *p)
 {
+	const struct strangers *strangers = pair_arg();
 	struct place place;
 	DAT_EP_HANDLE ep;
 	struct node n;
-	size_t i;
 
-	needs_fabric();
+	strangers->need();
 	node_open(&n);
 	ep = node_ep(&n, NULL);
 	pair_learn_place(p, &place);
-	for (i = 0; i < N_SAYINGS; i++)
-		ask(&place, &sayings[i]);
+	strangers->ask(&place);
 	pair_sync(p);
 	pair_sync(p);
 	ep_connect(ep, &place);
@@ -325,8 +357,12 @@ static void answering_client(struct pair *p)
 	node_close(&n);
 }
 
+static const struct strangers libfabric = { libfabric_asks, needs_fabric, N_SAYINGS };
+static const struct strangers rping = { rping_asks, needs_rping, 1 };
+
 static const struct pair_case cases[] = {
-	PAIR_CASE("strangers ask us", asked_server, asked_client, .seconds = 60),
+	PAIR_CASE("strangers ask us", asked_server, asked_client, .arg = &libfabric, .seconds = 60),
+	PAIR_CASE("rping asks us", asked_server, asked_client, .arg = &rping, .seconds = 60),
 	PAIR_CASE("we ask strangers", answering_server, answering_client, .seconds = 60),
 };
 
