@@ -45,7 +45,7 @@ struct fake_faults {
 
 struct fake {
 	struct fake_faults fault;
-	int open;			/* fids that were opened and not closed */
+	_Atomic int open;		/* fids that were opened and not closed */
 	pthread_mutex_t lock;		/* the queues */
 	int cq_fd, eq_fd;		/* eventfds, readable while there is something */
 	struct fake_completion completion[FAKE_QUEUE];

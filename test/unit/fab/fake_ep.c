@@ -4,10 +4,14 @@
 #include "fake_ep.h"
 
 #include <arpa/inet.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 struct fake_eps fake_eps;
+
+/* what is noted of the last endpoint that was opened, when several open at once */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static uint16_t port_of(const void *address)
 {
@@ -316,7 +320,9 @@ static int endpoint(struct fi_info *info, struct fid_ep **out)
 		while (sem_wait(&fake_eps.go))
 			;
 	}
+	pthread_mutex_lock(&lock);
 	fake_eps.source_len = info->src_addrlen;
+	pthread_mutex_unlock(&lock);
 	if (fake_eps.fault.endpoint)
 		return fake_eps.fault.endpoint;
 	ep = calloc(1, sizeof(*ep));
@@ -329,7 +335,9 @@ static int endpoint(struct fi_info *info, struct fid_ep **out)
 	fake.open++;
 	fake_eps.open++;
 	fake_eps.opened++;
+	pthread_mutex_lock(&lock);
 	fake_eps.last = *out = &ep->fid;
+	pthread_mutex_unlock(&lock);
 	return 0;
 }
 

@@ -45,7 +45,8 @@ struct fake_eps {
 	struct fid_ep *last;		/* that was opened */
 	struct fid_pep *last_pep;
 	uint16_t any_port;		/* given to a passive endpoint that asks for any */
-	int opened, open, shutdowns;	/* endpoints */
+	_Atomic int opened, open;	/* endpoints: on any thread, as are the last's */
+	int shutdowns;
 	size_t source_len;		/* of the last's source address; 0 if it has none */
 	int peps_opened, peps_open;
 	uint16_t tried[32];		/* ports of fi_passive_ep, in order */
