@@ -400,6 +400,7 @@ static const char *status_name(DAT_DTO_COMPLETION_STATUS status)
 		[DAT_DTO_ERR_LOCAL_LENGTH] = "LOCAL_LENGTH",
 		[DAT_DTO_ERR_REMOTE_ACCESS] = "REMOTE_ACCESS",
 		[DAT_DTO_ERR_REMOTE_RESPONDER] = "REMOTE_RESPONDER",
+		[DAT_DTO_ERR_TRANSPORT] = "TRANSPORT",
 	};
 
 	CHECK((size_t)status < sizeof(name) / sizeof(name[0]) && name[status],

@@ -16,4 +16,14 @@ size_t dofi_iov_scatter(const struct iovec *iov, size_t n, size_t offset, const 
 /* The other way. */
 size_t dofi_iov_gather(void *to, const struct iovec *iov, size_t n, size_t offset, size_t len);
 
+/*
+ * Programs poll the last word that a peer writes, and expect to find all before it when that has
+ * changed, as on hardware. memcpy() promises no order, and glibc's stores the first bytes last.
+ * How many of @len bytes at @to are to be written behind the rest: they are in one aligned word.
+ */
+size_t dofi_iov_tail(const void *to, size_t len);
+
+/* memcpy() that ends with the last word: who sees that it has changed sees the rest. */
+void dofi_iov_land(void *to, const void *from, size_t len);
+
 #endif

@@ -3,10 +3,10 @@
 
 #include "xport/rdm.h"
 
+#include "base/iov.h"
 #include "obj/lmr_atomic.h"
 
 #include <rdma/fi_errno.h>
-#include <string.h>
 
 static struct dofi_grants *grants_of(const struct rdm_conn *conn)
 {
@@ -25,18 +25,30 @@ static struct dofi_use use_of(const struct rdm_conn *conn, const struct rdm_fram
 	};
 }
 
+/* Out of the peer's memory; Linux copies one piece behind the other. */
+static int pull_in_order(struct rdm_conn *conn, void *to, const struct rdm_frame *f)
+{
+	const size_t tail = dofi_iov_tail(to, f->length);
+	const struct iovec pieces[] = {
+		{ to, f->length - tail },
+		{ (char *)to + f->length - tail, tail },
+	};
+
+	return rdm_pull(conn, pieces, 2, f);
+}
+
 static enum rdm_result write_here(struct rdm_conn *conn, const struct rdm_frame *f)
 {
 	const struct dofi_use use = use_of(conn, f, FI_REMOTE_WRITE);
-	struct iovec to = { .iov_len = f->length };
+	void *to;
 	int ret = 0;
 
-	if (dofi_grant_enter(grants_of(conn), &use, &to.iov_base))
+	if (dofi_grant_enter(grants_of(conn), &use, &to))
 		return RDM_NO_ACCESS;
 	if (f->n_segments)
-		ret = rdm_pull(conn, &to, 1, f);
+		ret = pull_in_order(conn, to, f);
 	else if (f->length)
-		memcpy(to.iov_base, f->data, f->length);
+		dofi_iov_land(to, f->data, f->length);
 	dofi_grant_leave(grants_of(conn));
 	return ret ? RDM_NO_MEMORY : RDM_OK;
 }

@@ -4,6 +4,10 @@
 #include "base/iov.h"
 
 #include <criterion/criterion.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <string.h>
 
 #define TOTAL 8
 #define MOST 12				/* beyond what there is */
@@ -93,4 +97,101 @@ Test(iov, no_pieces_hold_nothing)
 	cr_expect_eq(dofi_iov_scatter(NULL, 0, 0, "y", 1), 0);
 	cr_expect_eq(dofi_iov_gather(&c, NULL, 0, 0, 1), 0);
 	cr_expect_eq(c, 'x');
+}
+
+/* Landing: its last word changes last */
+
+#define AREA 16384
+#define LANDINGS 20000
+
+/* As they lie to each other here, glibc's memcpy() is caught. */
+_Alignas(4096) static unsigned char from[AREA], memory_to[AREA + 16];
+static unsigned char *const to = memory_to + 8;
+
+Test(iov, the_tail_is_in_one_aligned_word)
+{
+	size_t begin, len, tail, end;
+
+	for (begin = 0; begin < 8; begin++)
+		for (len = 0; len < 40; len++) {
+			tail = dofi_iov_tail(to + begin, len);
+			end = begin + len;
+			cr_expect(tail <= len);
+			cr_expect_eq(tail > 0, len > 0);
+			if (tail)
+				cr_expect_eq((end - tail) / 8, (end - 1) / 8);
+			if (tail < len)
+				cr_expect_eq((end - tail) % 8, 0);
+		}
+}
+
+Test(iov, what_lands_is_what_was_sent_and_no_more)
+{
+	size_t begin, len, i;
+
+	for (i = 0; i < sizeof(from); i++)
+		from[i] = (unsigned char)(i * 7 + 1);
+	for (begin = 0; begin < 8; begin++)
+		for (len = 0; begin + len <= 100; len++) {
+			memset(to, 0, AREA);
+			dofi_iov_land(to + begin, from, len);
+			cr_expect(!memcmp(to + begin, from, len));
+			for (i = 0; i < begin; i++)
+				cr_expect_eq(to[i], 0);
+			cr_expect_eq(to[begin + len], 0);
+		}
+}
+
+/* Lands one round after the other, each when the last has been seen. */
+static _Atomic unsigned seen;
+static size_t area;
+
+static void *land_all(void *arg)
+{
+	unsigned round;
+
+	(void)arg;
+	for (round = 1; round <= LANDINGS; round++) {
+		memset(from, (unsigned char)round, sizeof(from));
+		dofi_iov_land(to, from, area);
+		while (atomic_load(&seen) != round)
+			sched_yield();
+	}
+	return NULL;
+}
+
+/* Looks closely, but does not keep the only processor from who is to write. */
+static void await_landing(const unsigned char *last, unsigned round)
+{
+	unsigned looks = 0;
+
+	while (__atomic_load_n(last, __ATOMIC_ACQUIRE) != (unsigned char)round)
+		if (!(++looks % 1000))
+			sched_yield();
+}
+
+static void watch_landings(size_t size)
+{
+	pthread_t thread;
+	unsigned round;
+
+	area = size;
+	cr_assert_eq(pthread_create(&thread, NULL, land_all, NULL), 0);
+	for (round = 1; round <= LANDINGS; round++) {
+		await_landing(&to[size - 1], round);
+		cr_assert_eq(__atomic_load_n(&to[0], __ATOMIC_RELAXED), (unsigned char)round);
+		cr_assert_eq(__atomic_load_n(&to[size / 2], __ATOMIC_RELAXED), (unsigned char)round);
+		atomic_store(&seen, round);
+	}
+	pthread_join(thread, NULL);
+}
+
+Test(iov, who_sees_the_last_byte_sees_the_rest, .timeout = 60)
+{
+	watch_landings(AREA);
+}
+
+Test(iov, who_sees_the_last_byte_of_an_odd_number_sees_the_rest, .timeout = 60)
+{
+	watch_landings(AREA - 3);
 }
