@@ -3,9 +3,11 @@
 
 #include "fab/gate.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -14,6 +16,7 @@
 
 /* As long as a few calls of the fabric by somebody who has a processor. */
 #define TRIES 2000
+#define LOOK_NS 10000000L
 #define WAIT_NS 100000000L
 
 /* How the memory of libfabric's shm endpoints begins in the version that has the lock. */
@@ -26,22 +29,6 @@ struct region {
 #define REGION_VERSION 4
 
 _Static_assert(offsetof(struct region, lock) == 24, "where libfabric 1.17 has it");
-
-int dofi_gate_init(pthread_mutex_t *mutex)
-{
-	pthread_mutexattr_t attr;
-	int err = pthread_mutexattr_init(&attr);
-
-	if (err)
-		return -err;
-	err = pthread_mutexattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
-	if (!err)
-		err = pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST);
-	if (!err)
-		err = pthread_mutex_init(mutex, &attr);
-	pthread_mutexattr_destroy(&attr);
-	return -err;
-}
 
 /* Nobody is in there: if it is locked, that was by the one who died. */
 static void region_open(struct region *region, const char *name)
@@ -71,36 +58,58 @@ static void regions_open(const char *name)
 	fclose(maps);
 }
 
-/* Whether the gate is ours, after a try that came to @err. */
-static bool is_entered(struct dofi_gate *gate, int err)
+/*
+ * Whether the owner of page @number has died. That a file is missing says so only where one sees
+ * one's own: a program may have changed its root, or an administrator removed them all.
+ */
+static bool is_dead(uint64_t number, uint64_t self)
 {
-	if (err == EOWNERDEAD) {
-		regions_open(gate->name);
-		err = pthread_mutex_consistent(gate->mutex);
-	}
-	return !err;
+	int ret = dofi_shm_file_is_alive(number);
+
+	return ret == -ESTALE || (ret == -ENOENT && !dofi_shm_file_is_alive(self));
 }
 
-bool dofi_gate_try_again(struct dofi_gate *gate, int err)
+/* Whether somebody, who may be the same as before, has been in there for long, and is dead. */
+static bool died_in_there(struct dofi_gate *gate, uint64_t holder)
 {
+	const int64_t now = dofi_now();
+
+	if (atomic_exchange(&gate->suspect, holder) != holder) {
+		atomic_store(&gate->seen_at, now);
+		return false;
+	}
+	if (now - atomic_load(&gate->seen_at) < LOOK_NS)
+		return false;
+	atomic_store(&gate->seen_at, now);
+	return is_dead(holder, gate->self);
+}
+
+bool dofi_gate_try_again(struct dofi_gate *gate)
+{
+	uint64_t holder;
 	int i;
 
-	for (i = 0; err == EBUSY && i < TRIES; i++)
-		err = pthread_mutex_trylock(gate->mutex);
-	return is_entered(gate, err);
+	for (i = 0; i < TRIES; i++)
+		if (!atomic_load_explicit(gate->holder, memory_order_relaxed) &&
+		    dofi_gate_take(gate, 0))
+			return true;
+	holder = atomic_load(gate->holder);
+	if (!holder || !died_in_there(gate, holder) || !dofi_gate_take(gate, holder))
+		return false;
+	regions_open(gate->name);
+	return true;
 }
 
 bool dofi_gate_enter(struct dofi_gate *gate)
 {
-	struct timespec until;
+	const struct timespec moment = { .tv_nsec = 50000 };
+	const int64_t until = dofi_now() + WAIT_NS;
 
-	if (dofi_gate_try(gate))
-		return true;
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_nsec += WAIT_NS;
-	if (until.tv_nsec >= 1000000000L) {
-		until.tv_nsec -= 1000000000L;
-		until.tv_sec++;
+	while (!dofi_gate_try(gate)) {
+		if (dofi_now() >= until)
+			return false;
+		/* who leaves does not know who waits: that would cost everybody who passes */
+		nanosleep(&moment, NULL);
 	}
-	return is_entered(gate, pthread_mutex_timedlock(gate->mutex, &until));
+	return true;
 }

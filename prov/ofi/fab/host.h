@@ -20,7 +20,7 @@ int dofi_host_read(struct dofi_host *host);
 
 /*
  * Whether the two can share memory. A process's number has to mean the same to both: by it they
- * read each other's memory, and by a thread's the kernel knows the dead holder of a gate.
+ * read each other's memory.
  */
 bool dofi_host_shares_memory(const struct dofi_host *a, const struct dofi_host *b);
 

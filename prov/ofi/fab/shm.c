@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #define MAGIC 0x646174206f666920ull
-#define VERSION 3
+#define VERSION 4
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static LIST_HEAD(, dofi_shm_peer) peers = LIST_HEAD_INITIALIZER(peers);	/* under lock */
@@ -24,6 +24,16 @@ static LIST_HEAD(, dofi_shm_peer) peers = LIST_HEAD_INITIALIZER(peers);	/* under
 static int random_get(void *buf, size_t len)
 {
 	return getrandom(buf, len, 0) == (ssize_t)len ? 0 : -EIO;
+}
+
+/* @name, for who has the page with number @self. */
+static void gate_init(struct dofi_gate *gate, struct dofi_shm_page *page, const char *name,
+		      uint64_t self)
+{
+	gate->holder = &page->gate;
+	gate->given = &page->given;
+	gate->self = self;
+	strcpy(gate->name, name);
 }
 
 int dofi_shm_open(struct dofi_shm *shm)
@@ -44,20 +54,10 @@ int dofi_shm_open(struct dofi_shm *shm)
 	made.owner = getpid();
 	made.page = at;
 	*made.page = page;
-	ret = dofi_gate_init(&made.page->gate);
-	if (ret)
-		goto remove;
-	made.gate.mutex = &made.page->gate;
-	made.gate.given = &made.page->given;
-	memcpy(made.gate.name, made.name, sizeof(made.gate.name));
+	gate_init(&made.gate, made.page, made.name, dofi_shm_file_number(made.name));
 	*shm = made;
 	dofi_fork_fd_add(&shm->fd);
 	return 0;
-remove:
-	munmap(at, DOFI_SHM_FILE_LEN);
-	dofi_shm_file_remove(made.name);
-	close(made.fd.fd);
-	return ret;
 }
 
 void dofi_shm_close(struct dofi_shm *shm)
@@ -88,18 +88,20 @@ static bool cookie_is(const struct dofi_shm_page *page, const uint8_t cookie[DOF
 	return !memcmp(page->cookie, cookie, DOFI_SHM_COOKIE);
 }
 
-static struct dofi_shm_peer *peer_find(const char *name, const uint8_t cookie[DOFI_SHM_COOKIE])
+static struct dofi_shm_peer *peer_find(uint64_t self, const char *name,
+				       const uint8_t cookie[DOFI_SHM_COOKIE])
 {
 	struct dofi_shm_peer *peer;
 
 	LIST_FOREACH(peer, &peers, link)
-		if (!strcmp(peer->gate.name, name) && cookie_is(peer->page, cookie))
+		if (peer->gate.self == self && !strcmp(peer->gate.name, name) &&
+		    cookie_is(peer->page, cookie))
 			break;
 	return peer;
 }
 
-static int peer_new(int fd, const char *name, const uint8_t cookie[DOFI_SHM_COOKIE],
-		    struct dofi_shm_peer **peer)
+static int peer_new(int fd, uint64_t self, const char *name,
+		    const uint8_t cookie[DOFI_SHM_COOKIE], struct dofi_shm_peer **peer)
 {
 	struct dofi_shm_peer *p = calloc(1, sizeof(*p));
 	void *at;
@@ -116,9 +118,7 @@ static int peer_new(int fd, const char *name, const uint8_t cookie[DOFI_SHM_COOK
 		ret = -EPROTO;
 		goto unmap;
 	}
-	p->gate.mutex = &p->page->gate;
-	p->gate.given = &p->page->given;
-	strcpy(p->gate.name, name);
+	gate_init(&p->gate, p->page, name, self);
 	LIST_INSERT_HEAD(&peers, p, link);
 	*peer = p;
 	return 0;
@@ -129,16 +129,16 @@ free_peer:
 	return ret;
 }
 
-static int peer_get(int fd, const char *name, const uint8_t cookie[DOFI_SHM_COOKIE],
-		    struct dofi_shm_peer **peer)
+static int peer_get(int fd, uint64_t self, const char *name,
+		    const uint8_t cookie[DOFI_SHM_COOKIE], struct dofi_shm_peer **peer)
 {
 	struct dofi_shm_peer *p;
 	int ret = 0;
 
 	pthread_mutex_lock(&lock);
-	p = peer_find(name, cookie);
+	p = peer_find(self, name, cookie);
 	if (!p)
-		ret = peer_new(fd, name, cookie, &p);
+		ret = peer_new(fd, self, name, cookie, &p);
 	if (!ret) {
 		p->users++;
 		*peer = p;
@@ -147,14 +147,14 @@ static int peer_get(int fd, const char *name, const uint8_t cookie[DOFI_SHM_COOK
 	return ret;
 }
 
-int dofi_shm_map(const char *name, const uint8_t cookie[DOFI_SHM_COOKIE],
-		 struct dofi_shm_peer **peer)
+int dofi_shm_map(const struct dofi_shm *shm, const char *name,
+		 const uint8_t cookie[DOFI_SHM_COOKIE], struct dofi_shm_peer **peer)
 {
 	int fd = dofi_shm_file_open(name), ret;
 
 	if (fd < 0)
 		return fd;
-	ret = peer_get(fd, name, cookie, peer);
+	ret = peer_get(fd, shm->gate.self, name, cookie, peer);
 	close(fd);
 	return ret;
 }

@@ -30,7 +30,7 @@ struct dofi_shm_page {
 	/* a cache line of its own: whoever has given the owner something counts it here; */
 	_Alignas(64) _Atomic uint32_t given;
 	_Atomic uint32_t asleep;		/* and if this is 1 sets it to 0, and rings */
-	_Alignas(64) pthread_mutex_t gate;	/* to the fabric's endpoints of the owner */
+	_Alignas(64) _Atomic uint64_t gate;	/* to the fabric's endpoints of the owner */
 };
 
 struct dofi_shm {
@@ -68,7 +68,7 @@ static inline void dofi_shm_rise(struct dofi_shm *shm)
 	atomic_store_explicit(&shm->page->asleep, 0, memory_order_relaxed);
 }
 
-/* A peer's page. Connections to the same one share it. */
+/* A peer's page. An IA's connections to the same one share it. */
 struct dofi_shm_peer {
 	struct dofi_shm_page *page;
 	struct dofi_gate gate;		/* with its name */
@@ -77,11 +77,11 @@ struct dofi_shm_peer {
 };
 
 /*
- * Maps the page of a peer, or of this process. @name and @cookie may be anything that the network
+ * Maps the page of a peer, or of this process, for an IA that has its own open. @name and @cookie may be anything that the network
  * brought; @name has an end. Errors are those of dofi_shm_file_open(); another cookie is -EPROTO.
  */
-int dofi_shm_map(const char *name, const uint8_t cookie[DOFI_SHM_COOKIE],
-		 struct dofi_shm_peer **peer);
+int dofi_shm_map(const struct dofi_shm *shm, const char *name,
+		 const uint8_t cookie[DOFI_SHM_COOKIE], struct dofi_shm_peer **peer);
 void dofi_shm_unmap(struct dofi_shm_peer *peer);
 
 /* Whether the peer, who was just given something, sleeps and is to be woken by the caller. */

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
@@ -185,6 +186,29 @@ int dofi_shm_file_open(const char *name)
 	return fd;
 }
 
+uint64_t dofi_shm_file_number(const char *name)
+{
+	return is_page(name) ? strtoull(name + strlen(PREFIX), NULL, 16) : 0;
+}
+
+static void name_of(uint64_t number, char name[DOFI_SHM_NAME])
+{
+	snprintf(name, DOFI_SHM_NAME, PREFIX "%016llx", (unsigned long long)number);
+}
+
+int dofi_shm_file_is_alive(uint64_t number)
+{
+	char name[DOFI_SHM_NAME];
+	int fd;
+
+	name_of(number, name);
+	fd = dofi_shm_file_open(name);
+	if (fd < 0)
+		return fd;
+	close(fd);
+	return 0;
+}
+
 /* A file without a name, as a descriptor or a negative errno. */
 static int nameless_make(void **at)
 {
@@ -210,7 +234,7 @@ static int link_by_random(const char *file, char name[DOFI_SHM_NAME])
 	/* so few bytes come together or not at all */
 	if (getrandom(&number, sizeof(number), 0) != sizeof(number))
 		return -EIO;
-	snprintf(name, DOFI_SHM_NAME, PREFIX "%016llx", (unsigned long long)number);
+	name_of(number, name);
 	snprintf(path, sizeof(path), DOFI_SHM_FOLDER "/%s", name);
 	return linkat(AT_FDCWD, file, AT_FDCWD, path, AT_SYMLINK_FOLLOW) ? -errno : 0;
 }

@@ -13,6 +13,8 @@
 #ifndef DOFI_FAB_SHM_FILES_H
 #define DOFI_FAB_SHM_FILES_H
 
+#include <stdint.h>
+
 /* Where shm_open() of the C library puts its files, and so the fabric. */
 #define DOFI_SHM_FOLDER "/dev/shm"
 #define DOFI_SHM_NAME 25		/* of a file, with its end */
@@ -34,6 +36,12 @@ void dofi_shm_file_remove(const char *name);
  */
 int dofi_shm_file_open(const char *name);
 int dofi_shm_file_map(int fd, void **at);
+
+/* The random number that a page's name ends with; 0 if @name is none of a page. */
+uint64_t dofi_shm_file_number(const char *name);
+
+/* Whether the owner of the page with this number lives: 0, or as dofi_shm_file_open(). */
+int dofi_shm_file_is_alive(uint64_t number);
 
 /* Removes what is left of one owner if it is dead; -EBUSY: it lives, or as dofi_shm_file_open(). */
 int dofi_shm_file_reap(const char *name);

@@ -53,7 +53,8 @@ static int share_memory(struct dofi_ia *ia, struct rdm_peer *peer, const struct 
 		return 0;
 	if (!dofi_host_shares_memory(&ria->host, &msg->host))
 		return -EHOSTUNREACH;
-	return peer->page ? 0 : dofi_shm_map(msg->page, msg->page_cookie, &peer->page);
+	return peer->page ? 0 : dofi_shm_map(&ria->shm, msg->page, msg->page_cookie,
+					      &peer->page);
 }
 
 /* It is on our fabric, and takes what we send there. */

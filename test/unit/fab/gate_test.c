@@ -7,6 +7,7 @@
 #include "child.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -23,7 +24,7 @@ struct region {
 
 /* What processes share. */
 static struct page {
-	pthread_mutex_t mutex;
+	_Atomic uint64_t holder;
 } *page;
 static struct region *region, *another;
 static struct dofi_gate gate = { .name = NAME };
@@ -45,18 +46,41 @@ static struct region *region_map(const char *path, uint8_t version)
 	return r;
 }
 
+/* Without one it is not known who lives. The number of the one who goes through is the page's. */
+static int own_page(void)
+{
+	char name[DOFI_SHM_NAME];
+	void *at;
+	int fd = dofi_shm_file_make(name, &at);
+
+	cr_assert(fd >= 0);
+	munmap(at, DOFI_SHM_FILE_LEN);
+	gate.self = dofi_shm_file_number(name);
+	cr_assert(gate.self);
+	return fd;
+}
+
+static int own_fd;
+
 static void set_up(uint8_t version)
 {
 	page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	cr_assert(page != MAP_FAILED);
-	cr_assert_eq(dofi_gate_init(&page->mutex), 0);
-	gate.mutex = &page->mutex;
+	gate.holder = &page->holder;
+	own_fd = own_page();
 	region = region_map(DOFI_SHM_FOLDER "/" NAME ".0:0:0", version);
 	another = region_map(DOFI_SHM_FOLDER "/" NAME "1.0:0:0", version);
 }
 
 static void tear_down(void)
 {
+	char name[DOFI_SHM_NAME];
+
+	cr_expect_eq(page->holder, 0);
+	snprintf(name, sizeof(name), "dat-ofi-%016llx", (unsigned long long)gate.self);
+	dofi_shm_file_remove(name);
+	close(own_fd);
+	dofi_shm_files_reap();
 	munmap(region, 4096);
 	munmap(another, 4096);
 	munmap(page, 4096);
@@ -73,8 +97,10 @@ static bool is_free(struct region *r)
 /* Enters, calls the fabric, and is there until it is told otherwise. */
 static void stays(int fd)
 {
-	bool entered = dofi_gate_try(&gate);
+	bool entered;
 
+	own_page();
+	entered = dofi_gate_try(&gate);
 	pthread_spin_lock(&region->lock);
 	pthread_spin_lock(&another->lock);
 	say(fd, &entered, sizeof(entered));
@@ -89,6 +115,22 @@ static struct child somebody(void)
 	hear(c.fd, &entered, sizeof(entered));
 	cr_assert(entered);
 	return c;
+}
+
+/* That somebody died is not asked at once, but soon. */
+static bool try_in_time(void)
+{
+	const int64_t until = dofi_now() + 10 * 1000000000LL;
+
+	while (!dofi_gate_try(&gate))
+		if (dofi_now() > until)
+			return false;
+	return true;
+}
+
+static bool enter_in_time(void)
+{
+	return dofi_gate_enter(&gate) || try_in_time();
 }
 
 Test(gate, none_is_open)
@@ -113,6 +155,8 @@ Test(gate, who_is_in_there_is_not_waited_for_long)
 	cr_expect(dofi_now() - begun >= 90 * 1000000LL);
 	cr_expect(!is_free(region), "somebody lives");
 	child_kill(&c);
+	cr_expect(enter_in_time());
+	dofi_gate_leave(&gate);
 	tear_down();
 }
 
@@ -126,7 +170,7 @@ Test(gate, who_dies_in_there_leaves_nothing_locked)
 		c = somebody();
 		child_kill(&c);
 		cr_expect(!is_free(region));
-		cr_expect(i % 2 ? dofi_gate_try(&gate) : dofi_gate_enter(&gate));
+		cr_expect(i % 2 ? try_in_time() : enter_in_time());
 		cr_expect(is_free(region));
 		cr_expect(!is_free(another), "it is behind another gate");
 		pthread_spin_unlock(&another->lock);
@@ -144,9 +188,28 @@ Test(gate, an_unknown_fabric_is_left_alone)
 	set_up(5);
 	c = somebody();
 	child_kill(&c);
-	cr_expect(dofi_gate_try(&gate));
+	cr_expect(try_in_time());
 	dofi_gate_leave(&gate);
 	cr_expect(!is_free(region));
+	tear_down();
+}
+
+/* A living one's page that was removed by somebody, and with it that of who asks. */
+Test(gate, who_sees_no_page_calls_nobody_dead)
+{
+	char name[DOFI_SHM_NAME];
+	struct child c;
+
+	set_up(4);
+	c = somebody();
+	snprintf(name, sizeof(name), "dat-ofi-%016llx", (unsigned long long)page->holder);
+	dofi_shm_file_remove(name);
+	snprintf(name, sizeof(name), "dat-ofi-%016llx", (unsigned long long)gate.self);
+	dofi_shm_file_remove(name);
+	cr_expect(!dofi_gate_enter(&gate));
+	cr_expect(!is_free(region));
+	child_kill(&c);
+	page->holder = 0;
 	tear_down();
 }
 

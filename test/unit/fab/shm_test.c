@@ -96,8 +96,8 @@ Test(shm, a_page_of_ones_own_may_be_mapped)
 	struct dofi_shm_peer *one, *two;
 
 	cr_assert_eq(dofi_shm_open(&shm), 0);
-	cr_assert_eq(dofi_shm_map(shm.name, shm.page->cookie, &one), 0);
-	cr_assert_eq(dofi_shm_map(shm.name, shm.page->cookie, &two), 0);
+	cr_assert_eq(dofi_shm_map(&shm, shm.name, shm.page->cookie, &one), 0);
+	cr_assert_eq(dofi_shm_map(&shm, shm.name, shm.page->cookie, &two), 0);
 	cr_expect(one == two, "one mapping for all");
 	cr_expect_eq(dofi_shm_reap_one(shm.name), -EBUSY, "it still has its lock");
 	cr_expect(!dofi_shm_wakes(one));
@@ -131,6 +131,29 @@ static void sleeper(int fd)
 	child_rest(fd);
 }
 
+/* A gate says whose thread is behind it, and that IA's page says whether it lives. */
+Test(shm, each_ia_has_a_gate_of_its_own_to_a_peer)
+{
+	struct dofi_shm_peer *one, *two;
+	struct dofi_shm other;
+
+	cr_assert_eq(dofi_shm_open(&shm), 0);
+	cr_assert_eq(dofi_shm_open(&other), 0);
+	cr_assert_eq(dofi_shm_map(&shm, other.name, other.page->cookie, &one), 0);
+	cr_assert_eq(dofi_shm_map(&other, other.name, other.page->cookie, &two), 0);
+	cr_expect(one->gate.self == shm.gate.self && two->gate.self == other.gate.self);
+	cr_expect(shm.gate.self != other.gate.self);
+	cr_expect(dofi_gate_try(&one->gate));
+	cr_expect(!dofi_gate_try(&two->gate) && !dofi_gate_try(&other.gate));
+	dofi_gate_leave(&one->gate);
+	cr_expect(dofi_gate_try(&other.gate));
+	dofi_gate_leave(&other.gate);
+	dofi_shm_unmap(one);
+	dofi_shm_unmap(two);
+	dofi_shm_close(&other);
+	dofi_shm_close(&shm);
+}
+
 Test(shm, another_process_is_woken_and_its_death_is_seen)
 {
 	struct child c = child_start(sleeper);
@@ -139,14 +162,14 @@ Test(shm, another_process_is_woken_and_its_death_is_seen)
 	char byte;
 
 	hear(c.fd, &said, sizeof(said));
-	cr_assert_eq(dofi_shm_map(said.name, said.cookie, &peer), 0);
+	cr_assert_eq(dofi_shm_map(&shm, said.name, said.cookie, &peer), 0);
 	cr_expect(dofi_shm_wakes(peer));
 	hear(c.fd, &byte, 1);
 	cr_expect_eq(dofi_shm_reap_one(said.name), -EBUSY);
 	child_kill(&c);
-	cr_expect_eq(dofi_shm_map(said.name, said.cookie, &late), -ESTALE);
+	cr_expect_eq(dofi_shm_map(&shm, said.name, said.cookie, &late), -ESTALE);
 	cr_expect_eq(dofi_shm_reap_one(said.name), 0);
-	cr_expect_eq(dofi_shm_map(said.name, said.cookie, &late), -ENOENT);
+	cr_expect_eq(dofi_shm_map(&shm, said.name, said.cookie, &late), -ENOENT);
 	cr_expect(!dofi_shm_wakes(peer), "the mapping outlives it");
 	dofi_shm_unmap(peer);
 	cr_expect_eq(files(said.name), 0);
@@ -163,16 +186,16 @@ Test(shm, a_page_that_is_not_as_said_is_refused)
 	cr_assert_eq(dofi_shm_open(&shm), 0);
 	said = said_of(&shm);
 	said.cookie[DOFI_SHM_COOKIE - 1] ^= 1;
-	cr_expect_eq(dofi_shm_map(said.name, said.cookie, &peer), -EPROTO);
-	cr_assert_eq(dofi_shm_map(said.name, shm.page->cookie, &good), 0);
-	cr_expect_eq(dofi_shm_map(said.name, said.cookie, &peer), -EPROTO, "nor beside a good one");
+	cr_expect_eq(dofi_shm_map(&shm, said.name, said.cookie, &peer), -EPROTO);
+	cr_assert_eq(dofi_shm_map(&shm, said.name, shm.page->cookie, &good), 0);
+	cr_expect_eq(dofi_shm_map(&shm, said.name, said.cookie, &peer), -EPROTO, "nor beside a good one");
 	dofi_shm_unmap(good);
 	shm.page->version++;
-	cr_expect_eq(dofi_shm_map(said.name, shm.page->cookie, &peer), -EPROTO);
-	cr_expect_eq(dofi_shm_map("../shm/dat-ofi-012345678", said.cookie, &peer), -EINVAL);
+	cr_expect_eq(dofi_shm_map(&shm, said.name, shm.page->cookie, &peer), -EPROTO);
+	cr_expect_eq(dofi_shm_map(&shm, "../shm/dat-ofi-012345678", said.cookie, &peer), -EINVAL);
 	fd = dofi_shm_file_make(name, &at);
 	memset(said.cookie, 0, sizeof(said.cookie));
-	cr_expect_eq(dofi_shm_map(name, said.cookie, &peer), -EPROTO);
+	cr_expect_eq(dofi_shm_map(&shm, name, said.cookie, &peer), -EPROTO);
 	dofi_shm_file_remove(name);
 	close(fd);
 	cr_expect(!peer);
@@ -209,11 +232,11 @@ Test(shm, a_forked_child_keeps_nobody_alive)
 	c = child_start(parent_of_survivor);
 	close(grandchild[1]);
 	hear(c.fd, &said, sizeof(said));
-	cr_expect_eq(dofi_shm_map(said.name, said.cookie, &peer), 0);
+	cr_expect_eq(dofi_shm_map(&shm, said.name, said.cookie, &peer), 0);
 	dofi_shm_unmap(peer);
 	hear(grandchild[0], &byte, 1);
 	child_kill(&c);
-	cr_expect_eq(dofi_shm_map(said.name, said.cookie, &peer), -ESTALE);
+	cr_expect_eq(dofi_shm_map(&shm, said.name, said.cookie, &peer), -ESTALE);
 	cr_expect_eq(dofi_shm_reap_one(said.name), 0);
 	cr_expect_eq(send(grandchild[0], "", 1, MSG_NOSIGNAL), 1, "the grandchild lives");
 	close(grandchild[0]);
@@ -296,7 +319,7 @@ static void map_from_afar(int fd)
 
 	hear(fd, &said, sizeof(said));
 	child_enter_dev_shm();
-	ret = dofi_shm_map(said.name, said.cookie, &peer);
+	ret = dofi_shm_map(&shm, said.name, said.cookie, &peer);
 	say(fd, &ret, sizeof(ret));
 }
 

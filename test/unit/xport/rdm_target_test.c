@@ -75,13 +75,14 @@ Test(rdm_target, a_write_that_was_done_is_answered_at_the_end_too)
 	const struct dofi_use use = use_of(big, 100);
 
 	cr_assert(gate);
-	pthread_mutex_lock(gate->mutex);
+	while (!dofi_gate_enter(gate))
+		;
 	ask(RDM_FRAME_WRITE, &use, 0);
 	while (!owes())
 		dofi_progress_ring(&ia->progress);
 	cr_expect(!memcmp(big, theirs, 100));
 	set_closing(true);
-	pthread_mutex_unlock(gate->mutex);
+	dofi_gate_leave(gate);
 	answered(peer.sent, RDM_OK);
 	cr_expect(!owes());
 	set_closing(false);
