@@ -27,6 +27,7 @@ dofi_core_sources = \
 	prov/ofi/fab/shm_files.c \
 	prov/ofi/fab/signals.c \
 	prov/ofi/fab/tell.c \
+	prov/ofi/fab/wc.c \
 	prov/ofi/fab/watch.c
 
 if HAVE_HWLOC
@@ -120,6 +121,7 @@ noinst_HEADERS += \
 	prov/ofi/fab/signals.h \
 	prov/ofi/fab/topo.h \
 	prov/ofi/fab/tell.h \
+	prov/ofi/fab/wc.h \
 	prov/ofi/fab/watch.h \
 	prov/ofi/obj/caps.h \
 	prov/ofi/obj/cno.h \

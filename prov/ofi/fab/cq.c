@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/env.h"
 #include "base/log.h"
+#include "fab/wc.h"
 
 #include <errno.h>
 #include <rdma/fi_errno.h>
@@ -160,13 +161,14 @@ static bool read_error(struct dofi_cq *cq, struct dofi_sink *sink)
 	struct fi_cq_err_entry e = { 0 };
 	struct fi_cq_data_entry entry;
 
-	if (fi_cq_readerr(cq->fid, &e, 0) != 1)
+	if (fi_cq_readerr(cq->fid, &e, 0) < 1)
 		return false;
 	entry = (struct fi_cq_data_entry){
 		.op_context = e.op_context, .flags = e.flags, .len = e.len,
 	};
 	/* shm of libfabric 1.17 reports negative errors */
-	cq->completed(&entry, abs(e.err), sink);
+	cq->completed(&entry, cq->progress->wc_errors ? dofi_wc_errno(e.prov_errno, e.err) : abs(e.err),
+		      sink);
 	return true;
 }
 

@@ -368,14 +368,16 @@ static void failure_tell(struct dofi_work *work)
 int dofi_progress_start(struct dofi_progress *p, const struct dofi_progress_ops *ops,
 			struct fi_info *info)
 {
+	const struct dofi_quirk *quirk = dofi_quirk_of(info->fabric_attr->prov_name);
 	int ret;
 
 	memset(p, 0, sizeof(*p));
 	p->ops = ops;
 	p->owner = getpid();
-	p->stale_signal = dofi_quirk_of(info->fabric_attr->prov_name)->stale_signal;
+	p->stale_signal = quirk->stale_signal;
 	p->failure_work.run = failure_tell;
-	p->silent_errors = dofi_quirk_of(info->fabric_attr->prov_name)->silent_errors;
+	p->silent_errors = quirk->silent_errors;
+	p->wc_errors = quirk->wc_errors;
 	pthread_mutex_init(&p->lock, NULL);
 	STAILQ_INIT(&p->work);
 	TAILQ_INIT(&p->cqs);

@@ -23,7 +23,8 @@
  * A layer over one fabric comes before the layer over any.
  */
 static const struct dofi_quirk quirks[] = {
-	{ .provider = "verbs", .rank = 1, .reason = "RDMA hardware" },
+	{ .provider = "verbs", .rank = 1, .wc_errors = true,
+	  .reason = "RDMA hardware; calls most failures EIO, with the reason beside it" },
 	{ .provider = "tcp", .rank = 2, .blind_when_blocked = true, .needs_room = true,
 	  .takes_offset = true, .forgets_strangers = true, .rdm = true, .refusal_ends_all = true,
 	  .frame_size = LONG_FRAME,

@@ -29,8 +29,15 @@ static DAT_DTO_COMPLETION_STATUS status_of(int err, uint8_t kind)
 		return DAT_DTO_ERR_FLUSHED;
 	case FI_ETRUNC:
 	case FI_ETOOSMALL:
+	case EREMOTEIO:		/* of a message that is too long, for both ends, with soft-RoCE */
 		return kind == DOFI_DTO_RECV ? DAT_DTO_ERR_LOCAL_LENGTH : DAT_DTO_ERR_REMOTE_RESPONDER;
-	case EFAULT:		/* ours: an RMR that is not bound */
+	case EMSGSIZE:
+		return DAT_DTO_ERR_LOCAL_LENGTH;
+	case EBADMSG:
+		return DAT_DTO_ERR_BAD_RESPONSE;
+	case EBADFD:
+		return DAT_DTO_ERR_LOCAL_EP;
+	case EFAULT:		/* also ours: an RMR that is not bound */
 		return DAT_DTO_ERR_LOCAL_PROTECTION;
 	case FI_EACCES:
 	case FI_EPERM:

@@ -218,6 +218,7 @@ static ssize_t cq_readerr(struct fid_cq *cq, struct fi_cq_err_entry *buf, uint64
 	if (fake.cq_head != fake.cq_tail && c->err) {
 		buf->op_context = c->entry.op_context;
 		buf->err = c->err;
+		buf->prov_errno = c->prov_errno;
 		fake.cq_head++;
 		ret = 1;
 	}

@@ -19,6 +19,7 @@
 struct fake_completion {
 	struct fi_cq_data_entry entry;
 	int err;			/* 0, or a failed completion's, of any sign */
+	int prov_errno;
 };
 
 struct fake_event {
