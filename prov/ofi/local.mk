@@ -74,6 +74,7 @@ dofi_api_sources = \
 	prov/ofi/xport/msg_listen.c \
 	prov/ofi/xport/msg_mail.c \
 	prov/ofi/xport/msg_op.c \
+	prov/ofi/xport/msg_native.c \
 	prov/ofi/xport/ports.c \
 	prov/ofi/xport/rdm.c \
 	prov/ofi/xport/rdm_conn.c \
@@ -162,6 +163,7 @@ noinst_HEADERS += \
 	prov/ofi/xport/msg_listen.h \
 	prov/ofi/xport/msg_mail.h \
 	prov/ofi/xport/msg_op.h \
+	prov/ofi/xport/msg_native.h \
 	prov/ofi/xport/ports.h \
 	prov/ofi/xport/rdm.h \
 	prov/ofi/xport/rdm_frame.h \

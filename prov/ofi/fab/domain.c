@@ -52,7 +52,7 @@ void dofi_domain_close(struct dofi_domain *domain)
 static int mr_register(struct dofi_domain *domain, const struct dofi_mr_request *r, uint64_t key,
 		       struct fid_mr **mr)
 {
-	uint64_t access = FI_SEND | FI_RECV | FI_READ | FI_WRITE | r->remote;
+	uint64_t access = FI_SEND | FI_WRITE | (r->read_only ? 0 : FI_RECV | FI_READ) | r->remote;
 	uint64_t offset = r->zero_based ? (uintptr_t)r->addr : 0;
 
 	return fi_mr_reg(domain->fid, r->addr, r->len, access, offset, key, 0, mr, NULL);
@@ -105,7 +105,9 @@ static int fabric_open(struct dofi_domain *domain, const struct dofi_mr_request 
 static int granted_open(struct dofi_domain *domain, const struct dofi_mr_request *r,
 			struct dofi_mr *mr)
 {
-	const struct dofi_mr_request local = { .addr = r->addr, .len = r->len };
+	const struct dofi_mr_request local = {
+		.addr = r->addr, .len = r->len, .read_only = r->read_only,
+	};
 	int ret;
 
 	if (domain->registers) {

@@ -135,6 +135,7 @@ struct query {
 	uint64_t caps;
 	uint64_t order;
 	uint64_t op_flags;
+	uint64_t mode;
 	int mr_mode;
 };
 
@@ -144,7 +145,8 @@ struct query {
 #define WRITES_ORDERED (FI_ORDER_SAS | FI_ORDER_SAW | FI_ORDER_WAW)
 
 static const struct query connected = {
-	.type = FI_EP_MSG, .caps = FI_MSG | FI_RMA, .order = WRITES_ORDERED, .mr_mode = MR_MODES,
+	.type = FI_EP_MSG, .caps = FI_MSG | FI_RMA, .order = WRITES_ORDERED, .mode = FI_RX_CQ_DATA,
+	.mr_mode = MR_MODES,
 };
 
 /* What every one of them has; rdm_query() is what is asked of one. */
@@ -181,6 +183,7 @@ static struct fi_info *hints_make(const struct query *q, const char *provider)
 	if (!h)
 		return NULL;
 	h->caps = q->caps;
+	h->mode = q->mode;
 	h->ep_attr->type = q->type;
 	h->domain_attr->threading = FI_THREAD_SAFE;
 	h->domain_attr->mr_mode = q->mr_mode;
@@ -265,21 +268,27 @@ static int rdm_find(const struct dofi_params *params, struct query *q, struct fi
 	return ret;
 }
 
+/* Whether the fabric of @info answers @q, too. */
+static bool also_offers(const struct fi_info *info, const struct query *q)
+{
+	struct dofi_params same = { .provider = "" };
+	struct fi_info *list;
+
+	snprintf(same.provider, sizeof(same.provider), "%s", info->fabric_attr->prov_name);
+	if (info_list(&same, q, &list))
+		return false;
+	fi_freeinfo(list);
+	return true;
+}
+
 /*
  * Software fabrics complete a write when it is in a socket unless asked for
  * delivery; hardware has no such flag, because its acknowledgement says as much.
  */
 static uint64_t write_flags(const struct fi_info *info, struct query q)
 {
-	struct dofi_params same = { .provider = "" };
-	struct fi_info *list;
-
-	snprintf(same.provider, sizeof(same.provider), "%s", info->fabric_attr->prov_name);
 	q.op_flags = FI_DELIVERY_COMPLETE;
-	if (info_list(&same, &q, &list))
-		return 0;
-	fi_freeinfo(list);
-	return FI_DELIVERY_COMPLETE;
+	return also_offers(info, &q) ? FI_DELIVERY_COMPLETE : 0;
 }
 
 /*
@@ -313,6 +322,22 @@ static void choose_rdma(struct dofi_fabric_choice *choice, const struct query *q
 	choice->zero_based = choice->mr_style == DOFI_MR_VIRTUAL && choice->quirk->takes_offset;
 	choice->scoped_keys = choice->mr_style == DOFI_MR_VIRTUAL &&
 			      info->domain_attr->mr_key_size >= sizeof(uint64_t);
+}
+
+/* What hardware does by itself. FI_RX_CQ_DATA: a write's data ends a receive of the target. */
+static void choose_native(struct dofi_fabric_choice *choice, struct query q)
+{
+	struct fi_info *info = choice->info;
+
+	choice->immed = !choice->rdm && info->mode & FI_RX_CQ_DATA &&
+			info->domain_attr->cq_data_size >= sizeof(uint32_t);
+	if (!choice->immed)
+		return;
+	q.caps |= FI_ATOMIC;
+	choice->atomics = also_offers(info, &q);
+	if (choice->atomics)
+		info->caps |= FI_ATOMIC;	/* registrations are for them, too */
+	choice->fences = choice->quirk->takes_fence;
 }
 
 /*
@@ -436,6 +461,7 @@ static int choice_make(const struct dofi_params *params, const struct query *q,
 	};
 	choice->placed = dofi_topo_place(info, &choice->place);
 	choose_rdma(choice, q);
+	choose_native(choice, *q);
 	ret = choice->rdm ? choose_rdm(params, choice) : 0;
 	if (ret)
 		dofi_fabric_release(choice);

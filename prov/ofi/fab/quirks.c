@@ -13,6 +13,8 @@
  */
 #define LONG_FRAME (65536 + 64)
 
+#define VERBS .wc_errors = true, .takes_fence = true
+
 /*
  * The order of preference is a policy, not a fact that libfabric offers: it
  * lists what was linked first. Hardware comes first, then the faster software.
@@ -23,8 +25,12 @@
  * A layer over one fabric comes before the layer over any.
  */
 static const struct dofi_quirk quirks[] = {
-	{ .provider = "verbs", .rank = 1, .wc_errors = true,
-	  .reason = "RDMA hardware; calls most failures EIO, with the reason beside it" },
+	{ .provider = "verbs", .up_to = FI_VERSION(2, 1), .rank = 1, VERBS, .operand_is_address = true,
+	  .reason = "RDMA hardware, as below; gives the device the addresses of operands in their "
+		    "place (1.17, 2.1)" },
+	{ .provider = "verbs", .rank = 1, VERBS,
+	  .reason = "RDMA hardware; calls most failures EIO, with the reason beside it; "
+		    "has fences, without saying so" },
 	{ .provider = "tcp", .rank = 2, .blind_when_blocked = true, .needs_room = true,
 	  .takes_offset = true, .forgets_strangers = true, .rdm = true, .refusal_ends_all = true,
 	  .frame_size = LONG_FRAME,

@@ -129,13 +129,14 @@ static void named_add_row(struct dofi_ia *ia, const struct dofi_cap *row)
 /* What of the extension is there; datagrams are not, on connected endpoints. */
 static void named_extension(struct dofi_ia *ia)
 {
-	const char *by_cq_data = ia->fabric.cq_data ? "TRUE" : "FALSE";
+	const char *immed = dofi_fabric_has_immed(&ia->fabric) ? "TRUE" : "FALSE";
+	const char *atomics = dofi_fabric_has_atomics(&ia->fabric) ? "TRUE" : "FALSE";
 
 	named_add(ia, "DAT_EXTENSION_INTERFACE", "TRUE");
 	named_add(ia, DAT_IB_ATTR_COUNTERS, "TRUE");
-	named_add(ia, DAT_IB_ATTR_IMMED_DATA, by_cq_data);
-	named_add(ia, DAT_IB_ATTR_FETCH_AND_ADD, by_cq_data);
-	named_add(ia, DAT_IB_ATTR_CMP_AND_SWAP, by_cq_data);
+	named_add(ia, DAT_IB_ATTR_IMMED_DATA, immed);
+	named_add(ia, DAT_IB_ATTR_FETCH_AND_ADD, atomics);
+	named_add(ia, DAT_IB_ATTR_CMP_AND_SWAP, atomics);
 	named_add(ia, DAT_IB_ATTR_UD, "FALSE");
 }
 #else

@@ -104,6 +104,16 @@ static inline DAT_RETURN dofi_ep_bad_state(const struct dofi_ep *ep)
 	return DOFI_RET(DAT_INVALID_STATE, dofi_ep_state_row(ep->state)->error);
 }
 
+/*
+ * Whether the fabric holds @dto, which has DAT_COMPLETION_BARRIER_FENCE_FLAG, back by itself. A
+ * message in a frame is two of its own; and what has no bytes, and atomics, are posted without flags.
+ */
+static inline bool dofi_fenced_by_fabric(const struct dofi_ep *ep, const struct dofi_dto *dto)
+{
+	return ep->obj.ia->fabric.fences && !ep->framed && dto->n_iov &&
+	       !dofi_dto_is(dto->kind, DOFI_DTO_ATOMICS);
+}
+
 /* What the fabric knows the key of a request by. */
 static inline uint64_t dofi_ep_remote_key(const struct dofi_ep *ep, const struct dofi_dto *dto)
 {

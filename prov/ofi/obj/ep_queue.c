@@ -139,7 +139,7 @@ void dofi_queue_rezone(struct dofi_queue *q, uint64_t from, uint64_t to)
 static __attribute__((noinline)) bool must_wait(const struct dofi_ep *ep,
 						const struct dofi_dto *dto)
 {
-	if (dto->flags & DAT_COMPLETION_BARRIER_FENCE_FLAG)
+	if (dto->flags & DAT_COMPLETION_BARRIER_FENCE_FLAG && !dofi_fenced_by_fabric(ep, dto))
 		return true;
 	if (dofi_dto_is(dto->kind, DOFI_DTO_READS) && ep->reads >= ep->attr.max_rdma_read_out)
 		return true;

@@ -7,6 +7,7 @@
 #include "fab/quirks.h"
 #include "xport/msg_listen.h"
 #include "xport/msg_mail.h"
+#include "xport/msg_native.h"
 #include "xport/msg_op.h"
 #include "xport/wire.h"
 
@@ -403,6 +404,13 @@ static const struct dofi_progress_ops msg_progress_ops = {
 	.failed = dofi_async_ia_failed,
 };
 
+static const struct dofi_progress_ops native_progress_ops = {
+	.completed = msg_native_completed,
+	.cm_event = msg_event,
+	.cm_error = msg_error,
+	.failed = dofi_async_ia_failed,
+};
+
 #define OPS                                                                               \
 	.name = "msg", .header_size = DOFI_WIRE_HEADER, .ia_init = msg_ia_init,           \
 	.ia_fini = msg_ia_fini, .listen = msg_listen, .unlisten = msg_unlisten,           \
@@ -417,11 +425,16 @@ static const struct dofi_xport marked_xport = {
 	OPS, .progress_ops = &marked_progress_ops, .submit = msg_marked_submit,
 };
 
+static const struct dofi_xport native_xport = {
+	OPS, .progress_ops = &native_progress_ops, .submit = msg_native_submit, .send = msg_send,
+};
+
 /* Before there is anything that could complete. */
 static void choose_ops(struct dofi_ia *ia)
 {
-	if (!ia->fabric.cq_data || !ia->fabric.quirk->loses_mark)
-		return;
-	ia->xport = &marked_xport;
-	ia->progress.ops = marked_xport.progress_ops;
+	if (ia->fabric.immed)
+		ia->xport = &native_xport;
+	else if (ia->fabric.cq_data && ia->fabric.quirk->loses_mark)
+		ia->xport = &marked_xport;
+	ia->progress.ops = ia->xport->progress_ops;
 }

@@ -10,6 +10,7 @@
 #include "fab/fake.h"
 
 #include <netinet/in.h>
+#include <rdma/fi_atomic.h>
 #include <rdma/fi_rma.h>
 
 struct fake_pep {
@@ -24,7 +25,8 @@ struct fake_ep {
 };
 
 enum fake_op { FAKE_NONE, FAKE_SEND, FAKE_SENDV, FAKE_RECV, FAKE_RECVV, FAKE_READ, FAKE_READV, FAKE_WRITE,
-	       FAKE_INJECT, FAKE_SENDMSG, FAKE_LETTER };
+	       FAKE_INJECT, FAKE_SENDMSG, FAKE_LETTER, FAKE_READMSG,
+	       FAKE_FETCH_ADD, FAKE_CMP_SWAP };
 
 /* Set by tests; all zero is endpoints that work. */
 struct fake_ep_faults {
@@ -64,6 +66,7 @@ struct fake_eps {
 	size_t count;
 	uint64_t remote_addr, remote_key, remote_len, flags, cq_data;
 	void *context;
+	const void *operand, *compare;	/* of an atomic, as they were passed */
 	unsigned char letter[64];	/* what fi_inject_writedata was given */
 };
 

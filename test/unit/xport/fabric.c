@@ -10,6 +10,7 @@ const char *fabric_name = "tcp";
 size_t fabric_cm_data = 256;
 uint32_t peer_secret;
 size_t fabric_cq_data;
+uint64_t fabric_mode;
 struct fid request_handle;
 
 static int getinfo(const char *node, uint64_t flags, const struct fi_info *hints,
@@ -21,6 +22,7 @@ static int getinfo(const char *node, uint64_t flags, const struct fi_info *hints
 	*info = fake_info(fabric_name, "127.0.0.1");
 	(*info)->ep_attr->max_msg_size = 1 << 20;
 	(*info)->domain_attr->cq_data_size = fabric_cq_data;
+	(*info)->mode = fabric_mode;
 	(*info)->tx_attr->iov_limit = 4;
 	(*info)->tx_attr->inject_size = 128;
 	(*info)->rx_attr->iov_limit = 4;
