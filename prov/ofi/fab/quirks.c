@@ -13,7 +13,7 @@
  */
 #define LONG_FRAME (65536 + 64)
 
-#define VERBS .wc_errors = true, .takes_fence = true
+#define VERBS .wc_errors = true, .takes_fence = true, .late_receives_cost = true
 
 /*
  * The order of preference is a policy, not a fact that libfabric offers: it
@@ -30,7 +30,8 @@ static const struct dofi_quirk quirks[] = {
 		    "place (1.17, 2.1)" },
 	{ .provider = "verbs", .rank = 1, VERBS,
 	  .reason = "RDMA hardware; calls most failures EIO, with the reason beside it; "
-		    "has fences, without saying so" },
+		    "has fences, without saying so; a receiver that is not ready is asked again "
+		    "after up to 655 ms" },
 	{ .provider = "tcp", .rank = 2, .blind_when_blocked = true, .needs_room = true,
 	  .takes_offset = true, .forgets_strangers = true, .rdm = true, .refusal_ends_all = true,
 	  .frame_size = LONG_FRAME,

@@ -39,10 +39,13 @@ static DAT_DTO_COMPLETION_STATUS status_of(int err, uint8_t kind)
 		return DAT_DTO_ERR_LOCAL_EP;
 	case EFAULT:		/* also ours: an RMR that is not bound */
 		return DAT_DTO_ERR_LOCAL_PROTECTION;
+	case FI_EKEYREJECTED:	/* of a receive: what was to end it, a write with data, was refused */
+		if (kind == DOFI_DTO_RECV)
+			return DAT_DTO_ERR_FLUSHED;
+		/* fall through */
 	case FI_EACCES:
 	case FI_EPERM:
 	case FI_ENOKEY:
-	case FI_EKEYREJECTED:
 		return dofi_dto_is(kind, DOFI_DTO_RDMA) ? DAT_DTO_ERR_REMOTE_ACCESS :
 						 DAT_DTO_ERR_LOCAL_PROTECTION;
 	default:
@@ -407,6 +410,9 @@ static inline void complete(const struct fi_cq_data_entry *entry, int err,
 	ep = dto->ep;
 	pthread_mutex_lock(&ep->lock);
 	if (dto->at_fabric && dofi_dto_context(dto) == entry->op_context) {
+		/* the attempt has failed, which is about to be told: see dofi_dto_recall() */
+		if (__builtin_expect(err && ep->state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING, 0))
+			goto unlock;
 		if (__builtin_expect(dto->kind == DOFI_DTO_FRAME, 0)) {
 			dofi_inbox_frame(ep, dto, entry->len, err, sink);
 			goto unlock;

@@ -159,6 +159,8 @@ static void endpoint_close(struct dofi_ep *ep)
 	ep->mail = NULL;
 	ep->owes = false;
 	dofi_ep_gate(ep);
+	if (ep->state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING)
+		dofi_dto_recall(ep);
 	pthread_mutex_unlock(&ep->lock);
 	if (!fid)
 		return;

@@ -582,7 +582,7 @@ Test(cq, what_verbs_say_of_a_failure_is_told)
 	fake.cq_tail = 1;
 	progress.wc_errors = true;
 	dofi_cq_poll(&cq, NULL);
-	cr_expect_eq(last_err, FI_EACCES);
+	cr_expect_eq(last_err, FI_EKEYREJECTED);
 }
 
 Test(cq, an_error_that_cannot_be_read_ends_the_drain, .timeout = 20)

@@ -12,7 +12,7 @@ Test(wc, what_verbs_say_is_taken_apart)
 	cr_expect_eq(dofi_wc_errno(4, EIO), EFAULT);
 	cr_expect_eq(dofi_wc_errno(5, EIO), ECANCELED);
 	cr_expect_eq(dofi_wc_errno(9, EIO), EREMOTEIO);
-	cr_expect_eq(dofi_wc_errno(10, EIO), EACCES);
+	cr_expect_eq(dofi_wc_errno(10, EIO), EKEYREJECTED);
 	cr_expect_eq(dofi_wc_errno(13, EIO), ETIMEDOUT);
 }
 

@@ -341,7 +341,7 @@ static const struct {
 	  DAT_DTO_ERR_LOCAL_LENGTH, DAT_CONNECTION_EVENT_BROKEN },
 	{ FI_EACCES, DAT_DTO_ERR_LOCAL_PROTECTION, DAT_DTO_ERR_REMOTE_ACCESS,
 	  DAT_DTO_ERR_LOCAL_PROTECTION, DAT_CONNECTION_EVENT_BROKEN },
-	{ FI_EKEYREJECTED, DAT_DTO_ERR_LOCAL_PROTECTION, DAT_DTO_ERR_REMOTE_ACCESS,
+	{ FI_ENOKEY, DAT_DTO_ERR_LOCAL_PROTECTION, DAT_DTO_ERR_REMOTE_ACCESS,
 	  DAT_DTO_ERR_LOCAL_PROTECTION, DAT_CONNECTION_EVENT_BROKEN },
 	{ EREMOTEIO, DAT_DTO_ERR_REMOTE_RESPONDER, DAT_DTO_ERR_REMOTE_RESPONDER,
 	  DAT_DTO_ERR_LOCAL_LENGTH, DAT_CONNECTION_EVENT_BROKEN },
@@ -382,6 +382,15 @@ Test(ep_dto, a_failure_has_its_status_and_ends_the_connection)
 		succeed(post_recv(1));
 		fail_with(errors[i].err, errors[i].of_recv, errors[i].end);
 	}
+}
+
+/* soft-RoCE ends a receive so, for which the peer's bad write had data. */
+Test(ep_dto, a_write_that_is_refused_leaves_its_receive_to_be_flushed)
+{
+	succeed(post_recv(1));
+	fail_with(FI_EKEYREJECTED, DAT_DTO_ERR_FLUSHED, DAT_CONNECTION_EVENT_DISCONNECTED);
+	succeed(post_write(1, 8, 8));
+	fail_with(FI_EKEYREJECTED, DAT_DTO_ERR_REMOTE_ACCESS, DAT_CONNECTION_EVENT_BROKEN);
 }
 
 /* Where the fabric was given a byte of room for it, see the transport. */

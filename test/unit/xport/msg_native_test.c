@@ -69,6 +69,80 @@ static void read_flagged(DAT_COMPLETION_FLAGS flags)
 	succeed(dofi_ep_post_rdma_read(ep, 1, &s, cookie(3), &r, flags));
 }
 
+static void receive(DAT_COUNT n)
+{
+	DAT_LMR_TRIPLET s = segment(0, 16);
+
+	succeed(dofi_ep_post_recv(ep, n, &s, cookie(4), DAT_COMPLETION_DEFAULT_FLAG));
+}
+
+/* Connecting */
+
+#define MAPPED 70000			/* a qualifier that several ports stand for */
+
+static void init_unconnected(void)
+{
+	fabric_name = "verbs";
+	xport_init();
+	ep = ep_make();
+	receive(1);
+	receive(1);
+	connect_to(ep, MAPPED);
+}
+
+TestSuite(msg_native_connect, .init = init_unconnected, .fini = xport_fini);
+
+static void failed_receive(void *context)
+{
+	fake_complete(context, FI_ECANCELED);
+	dofi_cq_drain(inside()->cq);
+}
+
+Test(msg_native_connect, receives_are_there_before_a_message_can_come)
+{
+	cr_expect_eq(fake_eps.ops_at_connect, 2);
+	fake_complete(fake_eps.context, 0);
+	cm_event(FI_CONNECTED, fake_eps.last, wire(DOFI_WIRE_ACCEPT, 0, NULL, 0));
+	cr_expect_eq(fake_eps.ops, 2);
+	event_only(DAT_CONNECTION_EVENT_ESTABLISHED);
+}
+
+Test(msg_native_connect, receives_are_not_lost_with_an_attempt)
+{
+	void *stale = fake_eps.context;
+
+	failed_receive(stale);
+	cr_expect(event_none(evd));
+	cr_expect_eq(state_of(ep), DAT_EP_STATE_ACTIVE_CONNECTION_PENDING);
+	cm_error(fake_eps.last, ECONNREFUSED, NO_BYTES);
+	cr_expect_eq(fake_eps.connects, 2);
+	cr_expect_eq(fake_eps.ops_at_connect, 4);
+	cr_expect(fake_eps.context != stale);
+	cm_event(FI_CONNECTED, fake_eps.last, wire(DOFI_WIRE_ACCEPT, 0, NULL, 0));
+	event_only(DAT_CONNECTION_EVENT_ESTABLISHED);
+	failed_receive(stale);
+	cr_expect(event_none(evd));
+}
+
+Test(msg_native_connect, receives_end_with_the_last_attempt)
+{
+	int i;
+
+	for (i = 0; i < 8 && state_of(ep) == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING; i++) {
+		failed_receive(fake_eps.context);
+		cm_error(fake_eps.last, ECONNREFUSED, NO_BYTES);
+	}
+	for (i = 0; i < 2; i++) {
+		DAT_EVENT event = event_take(evd, DAT_DTO_COMPLETION_EVENT);
+
+		cr_expect_eq(event.event_data.dto_completion_event_data.status,
+			     DAT_DTO_ERR_FLUSHED);
+	}
+	event_only(DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
+}
+
+/* Operations */
+
 Test(msg_native, what_is_usual_goes_the_usual_way)
 {
 	send_flagged(DAT_COMPLETION_DEFAULT_FLAG);
@@ -133,13 +207,6 @@ static void arrives(uint64_t flags, uint32_t data, size_t len)
 	pthread_mutex_lock(&fake.lock);
 	fake.completion[fake.cq_tail++ % FAKE_QUEUE] = c;
 	pthread_mutex_unlock(&fake.lock);
-}
-
-static void receive(DAT_COUNT n)
-{
-	DAT_LMR_TRIPLET s = segment(0, 16);
-
-	succeed(dofi_ep_post_recv(ep, n, &s, cookie(4), DAT_COMPLETION_DEFAULT_FLAG));
 }
 
 #if DAT_VERSION_MAJOR >= 2
