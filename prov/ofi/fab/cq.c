@@ -15,8 +15,15 @@
 #include <string.h>
 #include <sys/epoll.h>
 
-/* More than any EP's queues hold; software CQs grow beyond it by themselves. */
+/* Software CQs grow beyond it by themselves. */
 #define CQ_SIZE 4096
+
+/*
+ * Of those that do not: no more than every device has, and 2 MB. The least has room for the
+ * largest queues of an EP, as msg.c makes them.
+ */
+#define FIXED_SIZE 32767
+#define LEAST_FIXED_SIZE 8192
 
 void dofi_cq_init(struct dofi_cq *cq)
 {
@@ -72,10 +79,10 @@ void dofi_cq_set_gate(struct dofi_cq *cq, struct dofi_gate *gate)
 }
 
 /* Memory that is shared, and some devices, have nothing that epoll could watch. */
-static int fid_open(struct fid_domain *domain, struct fid_cq **fid, int *fd)
+static int fid_open_of(struct fid_domain *domain, size_t size, struct fid_cq **fid, int *fd)
 {
 	struct fi_cq_attr attr = {
-		.size = CQ_SIZE,
+		.size = size,
 		.format = FI_CQ_FORMAT_DATA,
 		.wait_obj = FI_WAIT_FD,	/* FI_WAIT_UNSPEC would make FI_GETWAIT write a larger thing */
 	};
@@ -94,6 +101,23 @@ static int fid_open(struct fid_domain *domain, struct fid_cq **fid, int *fd)
 	return ret;
 }
 
+static int fid_open(struct dofi_cq *cq, struct fid_domain *domain, struct fid_cq **fid)
+{
+	unsigned size = FIXED_SIZE;
+	int ret;
+
+	if (!cq->fixed)
+		return fid_open_of(domain, CQ_SIZE, fid, &cq->fd);
+	for (;;) {
+		ret = fid_open_of(domain, size, fid, &cq->fd);
+		if (!ret || size == LEAST_FIXED_SIZE)
+			break;
+		size = size / 2 > LEAST_FIXED_SIZE ? size / 2 : LEAST_FIXED_SIZE;
+	}
+	cq->places = size;
+	return ret;
+}
+
 int dofi_cq_open(struct dofi_cq *cq, struct dofi_progress *progress, struct fid_domain *domain)
 {
 	return dofi_cq_open_for(cq, progress, domain, progress->ops);
@@ -105,7 +129,7 @@ int dofi_cq_open_for(struct dofi_cq *cq, struct dofi_progress *progress, struct 
 	struct fid_cq *fid;
 	int ret;
 
-	ret = fid_open(domain, &fid, &cq->fd);
+	ret = fid_open(cq, domain, &fid);
 	if (ret)
 		goto log;
 	cq->source.ready = cq_ready;
@@ -167,7 +191,7 @@ static bool read_error(struct dofi_cq *cq, struct dofi_sink *sink)
 		.op_context = e.op_context, .flags = e.flags, .len = e.len,
 	};
 	/* shm of libfabric 1.17 reports negative errors */
-	cq->completed(&entry, cq->progress->wc_errors ? dofi_wc_errno(e.prov_errno, e.err) : abs(e.err),
+	cq->completed(&entry, cq->wc_errors ? dofi_wc_errno(e.prov_errno, e.err) : abs(e.err),
 		      sink);
 	return true;
 }

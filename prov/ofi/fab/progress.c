@@ -377,7 +377,6 @@ int dofi_progress_start(struct dofi_progress *p, const struct dofi_progress_ops 
 	p->stale_signal = quirk->stale_signal;
 	p->failure_work.run = failure_tell;
 	p->silent_errors = quirk->silent_errors;
-	p->wc_errors = quirk->wc_errors;
 	pthread_mutex_init(&p->lock, NULL);
 	STAILQ_INIT(&p->work);
 	TAILQ_INIT(&p->cqs);

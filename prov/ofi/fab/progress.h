@@ -88,7 +88,6 @@ struct dofi_progress {
 	int eq_fd;
 	bool stale_signal;		/* see struct dofi_quirk */
 	bool silent_errors;		/* likewise */
-	bool wc_errors;			/* likewise */
 	int epfd;
 	struct dofi_source eq_source;
 	int doorbell;

@@ -13,7 +13,8 @@
  */
 #define LONG_FRAME (65536 + 64)
 
-#define VERBS .wc_errors = true, .takes_fence = true, .late_receives_cost = true
+#define VERBS .wc_errors = true, .takes_fence = true, .late_receives_cost = true, \
+	      .fixed_queues = true
 
 /*
  * The order of preference is a policy, not a fact that libfabric offers: it

@@ -29,14 +29,14 @@ static DAT_DTO_COMPLETION_STATUS status_of(int err, uint8_t kind)
 		return DAT_DTO_ERR_FLUSHED;
 	case FI_ETRUNC:
 	case FI_ETOOSMALL:
-	case EREMOTEIO:		/* of a message that is too long, for both ends, with soft-RoCE */
+	case EREMOTEIO:
 		return kind == DOFI_DTO_RECV ? DAT_DTO_ERR_LOCAL_LENGTH : DAT_DTO_ERR_REMOTE_RESPONDER;
 	case EMSGSIZE:
 		return DAT_DTO_ERR_LOCAL_LENGTH;
 	case EBADMSG:
 		return DAT_DTO_ERR_BAD_RESPONSE;
-	case EBADFD:
-		return DAT_DTO_ERR_LOCAL_EP;
+	case EBADFD:		/* soft-RoCE says so of a receive that is too short */
+		return kind == DOFI_DTO_RECV ? DAT_DTO_ERR_LOCAL_LENGTH : DAT_DTO_ERR_LOCAL_EP;
 	case EFAULT:		/* also ours: an RMR that is not bound */
 		return DAT_DTO_ERR_LOCAL_PROTECTION;
 	case FI_EKEYREJECTED:	/* of a receive: what was to end it, a write with data, was refused */

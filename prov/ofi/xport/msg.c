@@ -22,6 +22,8 @@
 struct msg_conn {
 	const struct fid *fid;
 	struct dofi_ep *ep;
+	struct dofi_cq *cq;
+	unsigned places;		/* that it has there */
 };
 
 static int conn_compare(const void *a, const void *b)
@@ -70,14 +72,14 @@ static void msg_ia_fini(struct dofi_ia *ia)
 
 /* Endpoints */
 
-static int conn_add(struct dofi_ep *ep, struct fid_ep *fid)
+static int conn_add(struct dofi_ep *ep, struct fid_ep *fid, struct dofi_cq *cq, unsigned places)
 {
 	struct msg_ia *mia = ep->obj.ia->xport_ia;
 	struct msg_conn *conn = malloc(sizeof(*conn));
 
 	if (!conn)
 		return -ENOMEM;
-	*conn = (struct msg_conn){ .fid = &fid->fid, .ep = ep };
+	*conn = (struct msg_conn){ .fid = &fid->fid, .ep = ep, .cq = cq, .places = places };
 	if (!tsearch(conn, &mia->endpoints, conn_compare)) {
 		free(conn);
 		return -ENOMEM;
@@ -89,34 +91,75 @@ static int conn_add(struct dofi_ep *ep, struct fid_ep *fid)
 static void conn_remove(struct dofi_ep *ep)
 {
 	struct msg_ia *mia = ep->obj.ia->xport_ia;
+	struct msg_conn *conn = ep->conn;
 
-	tdelete(ep->conn, &mia->endpoints, conn_compare);
-	free(ep->conn);
+	tdelete(conn, &mia->endpoints, conn_compare);
+	dofi_domain_cq_give(conn->cq, conn->places);
+	free(conn);
 	ep->conn = NULL;
+}
+
+/* The least has room for a message and its announcement; what is more than the most waits in the EP. */
+#define LEAST_QUEUE 4
+#define MOST_QUEUE 4096
+
+static unsigned queue_size(DAT_COUNT dtos)
+{
+	return dtos < LEAST_QUEUE ? LEAST_QUEUE : dtos > MOST_QUEUE ? MOST_QUEUE : dtos;
+}
+
+/*
+ * Where queues are of a fixed size, the endpoint's are made as @ep needs them, so that many find
+ * room in a CQ. How many completions there may be of it at a time.
+ */
+static unsigned places_of(const struct dofi_ep *ep, struct fi_info *info)
+{
+	if (ep->obj.ia->fabric.quirk->fixed_queues) {
+		info->tx_attr->size = queue_size(ep->attr.max_request_dtos);
+		info->rx_attr->size = ep->srq ? LEAST_QUEUE : queue_size(ep->attr.max_recv_dtos);
+	}
+	return info->tx_attr->size + info->rx_attr->size;
+}
+
+static int endpoint_setup(struct dofi_ep *ep, struct fid_ep *fid, struct dofi_cq *cq)
+{
+	int ret = fi_ep_bind(fid, &ep->obj.ia->progress.eq->fid, 0);
+
+	if (!ret)
+		ret = fi_ep_bind(fid, &cq->fid->fid, FI_TRANSMIT | FI_RECV);
+	return ret ? ret : fi_enable(fid);
+}
+
+static int endpoint_make_at(struct dofi_ep *ep, struct fi_info *info, struct dofi_cq *cq,
+			    unsigned places, struct fid_ep **out)
+{
+	struct fid_ep *fid;
+	int ret = fi_endpoint(ep->pz->domain.fid, info, &fid, NULL);
+
+	if (ret)
+		return ret;
+	ret = endpoint_setup(ep, fid, cq);
+	if (!ret)
+		ret = conn_add(ep, fid, cq, places);
+	if (ret)
+		fi_close(&fid->fid);
+	else
+		*out = fid;
+	return ret;
 }
 
 static int endpoint_make(struct dofi_ep *ep, struct fi_info *info, struct fid_ep **out)
 {
-	struct dofi_domain *domain = &ep->pz->domain;
-	struct fid_ep *fid;
+	const unsigned places = places_of(ep, info);
+	struct dofi_cq *cq = dofi_domain_cq_take(&ep->pz->domain, places);
 	int ret;
 
-	ret = fi_endpoint(domain->fid, info, &fid, NULL);
+	if (!cq)
+		return -FI_ENOSPC;
+	ret = endpoint_make_at(ep, info, cq, places, out);
 	if (ret)
-		return ret;
-	ret = fi_ep_bind(fid, &ep->obj.ia->progress.eq->fid, 0);
-	if (!ret)
-		ret = fi_ep_bind(fid, &domain->cq.fid->fid, FI_TRANSMIT | FI_RECV);
-	if (!ret)
-		ret = fi_enable(fid);
-	if (!ret)
-		ret = conn_add(ep, fid);
-	if (ret) {
-		fi_close(&fid->fid);
-		return ret;
-	}
-	*out = fid;
-	return 0;
+		dofi_domain_cq_give(cq, places);
+	return ret;
 }
 
 /*
@@ -140,6 +183,7 @@ static int endpoint_open(struct dofi_ep *ep, struct fi_info *info, struct dofi_m
 	pthread_mutex_lock(&ep->lock);
 	ep->fid = fid;
 	ep->mail = mail;
+	dofi_ep_set_cq(ep, ((struct msg_conn *)ep->conn)->cq);
 	dofi_ep_gate(ep);
 	dofi_dto_pump(ep);
 	pthread_mutex_unlock(&ep->lock);
@@ -164,14 +208,17 @@ static void endpoint_close(struct dofi_ep *ep)
 	pthread_mutex_unlock(&ep->lock);
 	if (!fid)
 		return;
-	conn_remove(ep);
 	if (!ep->obj.ia->fabric.quirk->shutdown_closes)
 		fi_shutdown(fid, 0);
 	ret = fi_close(&fid->fid);
 	if (ret)
 		dofi_log(DOFI_WARN, DOFI_CM, "closing an endpoint: %s", fi_strerror(-ret));
 	msg_mail_close(mail);
-	dofi_cq_drain(&ep->pz->domain.cq);
+	dofi_cq_drain(ep->cq);
+	conn_remove(ep);
+	pthread_mutex_lock(&ep->lock);
+	dofi_ep_set_cq(ep, &ep->pz->domain.cq);
+	pthread_mutex_unlock(&ep->lock);
 }
 
 /* The active side */

@@ -580,7 +580,7 @@ Test(cq, what_verbs_say_of_a_failure_is_told)
 		.entry.op_context = (void *)1, .err = FI_EIO, .prov_errno = 10,
 	};
 	fake.cq_tail = 1;
-	progress.wc_errors = true;
+	cq.wc_errors = true;
 	dofi_cq_poll(&cq, NULL);
 	cr_expect_eq(last_err, FI_EKEYREJECTED);
 }

@@ -398,6 +398,8 @@ static int cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fi
 		return -FI_ENOSYS;
 	if (fake.fault.cq_open)
 		return fake.fault.cq_open;
+	if (fake.fault.cq_most && attr->size > fake.fault.cq_most)
+		return -FI_EINVAL;
 	fake.open++;
 	*cq = first_cq_open ? other_cq_new() : &fake.cq;
 	first_cq_open = true;

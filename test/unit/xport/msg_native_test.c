@@ -141,6 +141,35 @@ Test(msg_native_connect, receives_end_with_the_last_attempt)
 	event_only(DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
 }
 
+/* A default endpoint's queues are not the fabric's default. */
+Test(msg_native_connect, queues_have_their_places_until_the_end)
+{
+	struct dofi_cq *cq = inside()->cq;
+	unsigned before = cq->places + inside()->attr.max_recv_dtos + inside()->attr.max_request_dtos;
+
+	cr_expect(cq->fixed);
+	succeed(dofi_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG));
+	quiesce();
+	cr_expect_eq(cq->places, before);
+}
+
+Test(msg_native_connect, a_zone_without_room_connects_no_more)
+{
+	DAT_EP_HANDLE other = ep_make();
+
+	inside()->pz->domain.cq.places = 5;
+	fake.fault.cq_open = -FI_ENOMEM;
+	connect_to(other, PORT);
+	event_only(DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
+	cr_expect_eq(inside()->pz->domain.cq.places, 5);
+	fake.fault.cq_open = 0;
+	succeed(dofi_ep_reset(other));
+	connect_to(other, PORT);
+	cr_expect(((struct dofi_ep *)other)->cq != inside()->cq);
+	succeed(dofi_ep_free(other));
+	cr_expect_eq(inside()->pz->domain.cq.places, 5);
+}
+
 /* Operations */
 
 Test(msg_native, what_is_usual_goes_the_usual_way)
