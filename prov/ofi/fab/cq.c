@@ -18,10 +18,7 @@
 /* Software CQs grow beyond it by themselves. */
 #define CQ_SIZE 4096
 
-/*
- * Of those that do not: no more than every device has, and 2 MB. The least has room for the
- * largest queues of an EP, as msg.c makes them.
- */
+/* Of those that do not: as many as even soft-RoCE has, in 2 MB; and far more than an endpoint takes. */
 #define FIXED_SIZE 32767
 #define LEAST_FIXED_SIZE 8192
 

@@ -99,13 +99,14 @@ static void conn_remove(struct dofi_ep *ep)
 	ep->conn = NULL;
 }
 
-/* The least has room for a message and its announcement; what is more than the most waits in the EP. */
-#define LEAST_QUEUE 4
-#define MOST_QUEUE 4096
+#define LEAST_QUEUE 4			/* a message and its announcement */
 
-static unsigned queue_size(DAT_COUNT dtos)
+/* What is more than the fabric's own choice, @most, waits in the EP. */
+static size_t queue_size(size_t dtos, size_t most)
 {
-	return dtos < LEAST_QUEUE ? LEAST_QUEUE : dtos > MOST_QUEUE ? MOST_QUEUE : dtos;
+	if (dtos < LEAST_QUEUE)
+		dtos = LEAST_QUEUE;
+	return dtos < most ? dtos : most;
 }
 
 /*
@@ -114,9 +115,13 @@ static unsigned queue_size(DAT_COUNT dtos)
  */
 static unsigned places_of(const struct dofi_ep *ep, struct fi_info *info)
 {
-	if (ep->obj.ia->fabric.quirk->fixed_queues) {
-		info->tx_attr->size = queue_size(ep->attr.max_request_dtos);
-		info->rx_attr->size = ep->srq ? LEAST_QUEUE : queue_size(ep->attr.max_recv_dtos);
+	const struct dofi_fabric_choice *fabric = &ep->obj.ia->fabric;
+
+	if (fabric->quirk->fixed_queues) {
+		info->tx_attr->size = queue_size(ep->attr.max_request_dtos,
+						 fabric->info->tx_attr->size);
+		info->rx_attr->size = queue_size(ep->srq ? 0 : ep->attr.max_recv_dtos,
+						 fabric->info->rx_attr->size);
 	}
 	return info->tx_attr->size + info->rx_attr->size;
 }

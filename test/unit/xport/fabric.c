@@ -23,6 +23,7 @@ static int getinfo(const char *node, uint64_t flags, const struct fi_info *hints
 	(*info)->ep_attr->max_msg_size = 1 << 20;
 	(*info)->domain_attr->cq_data_size = fabric_cq_data;
 	(*info)->mode = fabric_mode;
+	(*info)->tx_attr->size = (*info)->rx_attr->size = 384;
 	(*info)->tx_attr->iov_limit = 4;
 	(*info)->tx_attr->inject_size = 128;
 	(*info)->rx_attr->iov_limit = 4;

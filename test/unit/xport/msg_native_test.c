@@ -170,6 +170,20 @@ Test(msg_native_connect, a_zone_without_room_connects_no_more)
 	cr_expect_eq(inside()->pz->domain.cq.places, 5);
 }
 
+Test(msg_native_connect, what_is_longer_than_the_fabrics_queues_waits_here)
+{
+	const DAT_EP_ATTR attr = { .max_recv_dtos = 1000, .max_request_dtos = 1 };
+	DAT_EP_PARAM param = { .ep_attr = attr };
+	DAT_EP_HANDLE other = ep_make();
+	unsigned before = inside()->cq->places;
+
+	succeed(dofi_ep_modify(other, DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS |
+				      DAT_EP_FIELD_EP_ATTR_MAX_REQUEST_DTOS, &param));
+	connect_to(other, PORT);
+	cr_expect_eq(before - inside()->cq->places, 384 + 4);
+	succeed(dofi_ep_free(other));
+}
+
 /* Operations */
 
 Test(msg_native, what_is_usual_goes_the_usual_way)
