@@ -53,6 +53,7 @@ struct dofi_ep {
 	struct dofi_cq *cq;		/* where its operations complete; the zone's without a peer */
 	struct fid_ep *fid;		/* the fabric endpoint, its own or its zone's; NULL unless open */
 	bool closing;			/* it takes no more operations; they wait to be flushed */
+	bool failed_early;		/* a receive did, before the connection was told of */
 	bool graceful;			/* closes when the last request is done */
 	bool silent;			/* being freed: no more events */
 	bool scoped;			/* RMRs of EP scope may be bound through it */

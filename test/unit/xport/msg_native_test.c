@@ -141,6 +141,24 @@ Test(msg_native_connect, receives_end_with_the_last_attempt)
 	event_only(DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
 }
 
+/* Of the fabric's two queues either may be read first. */
+Test(msg_native_connect, a_message_may_fail_before_the_connection_is_told_of)
+{
+	DAT_EVENT event;
+
+	fake_complete(fake_eps.context, FI_EIO);
+	fake.completion[(fake.cq_tail - 1) % FAKE_QUEUE].prov_errno = 1;
+	dofi_cq_drain(inside()->cq);
+	cr_expect(event_none(evd));
+	cm_event(FI_CONNECTED, fake_eps.last, wire(DOFI_WIRE_ACCEPT, 0, NULL, 0));
+	event_take(evd, DAT_CONNECTION_EVENT_ESTABLISHED);
+	event = event_take(evd, DAT_DTO_COMPLETION_EVENT);
+	cr_expect_eq(event.event_data.dto_completion_event_data.status, DAT_DTO_ERR_FLUSHED);
+	event = event_take(evd, DAT_DTO_COMPLETION_EVENT);
+	cr_expect_eq(event.event_data.dto_completion_event_data.status, DAT_DTO_ERR_LOCAL_LENGTH);
+	event_only(DAT_CONNECTION_EVENT_BROKEN);
+}
+
 /* A default endpoint's queues are not the fabric's default. */
 Test(msg_native_connect, queues_have_their_places_until_the_end)
 {
