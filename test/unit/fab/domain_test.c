@@ -140,6 +140,14 @@ Test(domain, registers_what_it_is_told)
 	cr_expect_eq(fake.mr_access, FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ);
 }
 
+/* The program may not be able to write it either, and then the system would refuse that. */
+Test(domain, memory_that_is_only_read_is_registered_for_that)
+{
+	request.read_only = true;
+	cr_assert_eq(reg(), 0);
+	cr_expect_eq(fake.mr_access, FI_SEND | FI_WRITE | FI_REMOTE_READ);
+}
+
 Test(domain, keys_fit_32_bits_and_are_never_zero)
 {
 	int i;

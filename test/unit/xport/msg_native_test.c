@@ -353,6 +353,24 @@ Test(msg_native, atomics_are_the_fabrics)
 	cr_expect_eq(passed(fake_eps.compare), 42);
 }
 
+/* The fabric knows no right to atomics of its own. */
+Test(msg_native, memory_for_atomics_may_be_written)
+{
+	DAT_LMR_HANDLE other;
+	DAT_RMR_CONTEXT key;
+	DAT_LMR_CONTEXT context;
+
+	succeed(lmr_make(pz, memory, 8, (DAT_MEM_PRIV_FLAGS)(DAT_MEM_PRIV_LOCAL_WRITE_FLAG |
+							  DAT_IB_MEM_PRIV_REMOTE_ATOMIC),
+			 &other, &context, &key));
+	cr_expect(fake.mr_access & FI_REMOTE_WRITE);
+	cr_expect(key);
+	succeed(dofi_lmr_free(other));
+	succeed(lmr_make(pz, memory, 8, DAT_MEM_PRIV_LOCAL_READ_FLAG, &other, &context, &key));
+	cr_expect_eq(fake.mr_access, FI_SEND | FI_WRITE);
+	succeed(dofi_lmr_free(other));
+}
+
 Test(msg_native, atomics_wait_for_reads_here_when_they_are_fenced)
 {
 	DAT_LMR_TRIPLET s = segment(8, 8);
