@@ -18,9 +18,7 @@
 /* Software CQs grow beyond it by themselves. */
 #define CQ_SIZE 4096
 
-/* Of those that do not: as many as even soft-RoCE has, in 2 MB; and far more than an endpoint takes. */
-#define FIXED_SIZE 32767
-#define LEAST_FIXED_SIZE 8192
+#define LEAST_FIXED_SIZE 1024		/* more than an endpoint takes */
 
 void dofi_cq_init(struct dofi_cq *cq)
 {
@@ -100,16 +98,16 @@ static int fid_open_of(struct fid_domain *domain, size_t size, struct fid_cq **f
 
 static int fid_open(struct dofi_cq *cq, struct fid_domain *domain, struct fid_cq **fid)
 {
-	unsigned size = FIXED_SIZE;
+	unsigned size = cq->places;
 	int ret;
 
 	if (!cq->fixed)
 		return fid_open_of(domain, CQ_SIZE, fid, &cq->fd);
 	for (;;) {
 		ret = fid_open_of(domain, size, fid, &cq->fd);
-		if (!ret || size == LEAST_FIXED_SIZE)
+		if (!ret || size / 2 < LEAST_FIXED_SIZE)
 			break;
-		size = size / 2 > LEAST_FIXED_SIZE ? size / 2 : LEAST_FIXED_SIZE;
+		size /= 2;
 	}
 	cq->places = size;
 	return ret;

@@ -10,6 +10,10 @@
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
 
+/* Of a fixed size: of zones there may be many, with few endpoints each; and what even soft-RoCE has. */
+#define FIRST_CQ 4096
+#define FURTHER_CQ 32767
+
 int dofi_domain_open(struct dofi_domain *domain, struct dofi_progress *progress,
 		     const struct dofi_fabric_choice *choice)
 {
@@ -33,6 +37,7 @@ int dofi_domain_open_on(struct dofi_domain *domain, struct dofi_progress *progre
 	domain->also_granted = choice->also_granted;
 	domain->n_more = 0;
 	domain->cq.wc_errors = choice->quirk && choice->quirk->wc_errors;
+	domain->cq.places = FIRST_CQ;
 	domain->cq.fixed = choice->quirk && choice->quirk->fixed_queues;
 	ret = dofi_cq_open_for(&domain->cq, progress, domain->fid, ops);
 	if (ret)
@@ -80,6 +85,7 @@ static struct dofi_cq *cq_add(struct dofi_domain *domain)
 		return NULL;
 	cq->wc_errors = domain->cq.wc_errors;
 	cq->fixed = true;
+	cq->places = FURTHER_CQ;
 	if (dofi_cq_open_for(cq, domain->cq.progress, domain->fid, domain->cq.ops))
 		return NULL;
 	domain->n_more++;

@@ -80,11 +80,11 @@ Test(domain_fixed, another_queue_is_opened_when_one_is_full)
 {
 	struct dofi_cq *second;
 
-	cr_expect_eq(domain.cq.places, 8192);	/* as the device has no longer one */
-	cr_expect_eq(dofi_domain_cq_take(&domain, 8000), &domain.cq);
+	cr_expect_eq(dofi_domain_cq_take(&domain, domain.cq.places - 192), &domain.cq);
 	cr_expect_eq(dofi_domain_cq_take(&domain, 192), &domain.cq);
 	second = dofi_domain_cq_take(&domain, 1);
 	cr_expect(second && second != &domain.cq && domain.n_more == 1);
+	cr_expect_eq(second->places, 8191 - 1);	/* a quarter of the most: the device has no longer one */
 	dofi_domain_cq_give(&domain.cq, 192);
 	cr_expect_eq(dofi_domain_cq_take(&domain, 192), &domain.cq);
 	cr_expect_eq(dofi_domain_cq_take(&domain, 192), second);
@@ -95,14 +95,14 @@ Test(domain_fixed, another_queue_is_opened_when_one_is_full)
 
 Test(domain_fixed, what_no_queue_holds_is_refused)
 {
-	cr_expect(!dofi_domain_cq_take(&domain, 8193));
+	cr_expect(!dofi_domain_cq_take(&domain, 8192));
 	dofi_domain_close(&domain);
 	cr_expect_eq(fake.open, 0);
 }
 
 Test(domain_fixed, without_another_queue_it_is_refused)
 {
-	cr_expect_eq(dofi_domain_cq_take(&domain, 8192), &domain.cq);
+	cr_expect_eq(dofi_domain_cq_take(&domain, domain.cq.places), &domain.cq);
 	fake.fault.cq_open = -FI_ENOMEM;
 	cr_expect(!dofi_domain_cq_take(&domain, 1));
 	dofi_domain_close(&domain);
