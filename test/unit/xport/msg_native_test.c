@@ -144,10 +144,14 @@ Test(msg_native_connect, receives_end_with_the_last_attempt)
 /* Of the fabric's two queues either may be read first. */
 Test(msg_native_connect, a_message_may_fail_before_the_connection_is_told_of)
 {
+	const struct fake_completion too_long = {
+		.entry.op_context = fake_eps.context, .err = FI_EIO, .prov_errno = 1,
+	};
 	DAT_EVENT event;
 
-	fake_complete(fake_eps.context, FI_EIO);
-	fake.completion[(fake.cq_tail - 1) % FAKE_QUEUE].prov_errno = 1;
+	pthread_mutex_lock(&fake.lock);
+	fake.completion[fake.cq_tail++ % FAKE_QUEUE] = too_long;
+	pthread_mutex_unlock(&fake.lock);
 	dofi_cq_drain(inside()->cq);
 	cr_expect(event_none(evd));
 	cm_event(FI_CONNECTED, fake_eps.last, wire(DOFI_WIRE_ACCEPT, 0, NULL, 0));
