@@ -11,6 +11,7 @@
 #                    none if INTEROP_FULL or INTEROP_FABRICS)
 #   INTEROP_FULL     non-empty: every mode on every fabric, with the programs' own sizes
 #   INTEROP_LIBS     registries: "ours", "debian" or both (default)
+#   INTEROP_HOST     the address of this machine that clients ask for (default 127.0.0.1)
 #   INTEROP_SECONDS  limit on each program (default 60, and 180 if INTEROP_FULL)
 #   top_builddir     the build tree with our libraries (default .)
 
@@ -22,6 +23,7 @@ fabrics=${INTEROP_FABRICS:-tcp${full:+ sockets net shm rxm any}}
 brief=${INTEROP_BRIEF-shm rxm}
 [ -z "$full${INTEROP_FABRICS:-}" ] || brief=${INTEROP_BRIEF:-}
 registries=${INTEROP_LIBS:-ours debian}
+host=${INTEROP_HOST:-127.0.0.1}
 build=$(cd "${top_builddir:-.}" && pwd) || exit 99
 our_registry=$build/.libs/libdat2.so.2
 if [ -n "$full" ]; then
@@ -291,7 +293,7 @@ judge_is_awake()
 {
 	name="$program without an adapter is judged a failure"
 	case $program in
-	dapltest) set -- dapltest -T T -s 127.0.0.1 -D ofi-nosuch client SR 4096 server SR 4096 ;;
+	dapltest) set -- dapltest -T T -s "$host" -D ofi-nosuch client SR 4096 server SR 4096 ;;
 	*) set -- "$program" -P ofi-nosuch -s ;;
 	esac
 	run_client ours "$@"
