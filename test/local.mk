@@ -67,7 +67,13 @@ check-valgrind:
 	DAT_TEST_WARM=1 $(MAKE) $(AM_MAKEFLAGS) check TESTS='$(PAIR_TESTS) $(CONFORM_TESTS)' \
 		TEST_RUNNER='$(VALGRIND_COMMAND)'
 
-.PHONY: check-sanitized check-valgrind
+# Over verbs, in a guest with soft-RoCE: VERBS=all, or names such as "pair/data2 interop/dtest".
+VERBS = brief
+check-verbs: all
+	$(MAKE) $(AM_MAKEFLAGS) check TESTS=
+	$(top_srcdir)/contrib/vm/check $(abs_top_builddir) $(VERBS) || test $$? -eq 77
+
+.PHONY: check-sanitized check-valgrind check-verbs
 
 include test/pair/local.mk
 include test/robust/local.mk
