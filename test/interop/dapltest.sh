@@ -85,7 +85,11 @@ all()
 		performance "$1" "$2" $verb b
 		performance "$1" "$2" $verb p
 	done
-	quit "$1" "$2" 10 4
+	for quality in HT LL EC PM; do
+		client "$1" "$2" 'Operation Type +: RW' P "RW -R $quality" \
+			"-R $quality -i $iterations RW 4096 1"
+	done
+	quit "$1" "$2" 10 8
 }
 
 few()

@@ -24,6 +24,7 @@ struct dofi_request {
 	struct sockaddr_storage peer;
 	DAT_CONN_QUAL conn_qual;
 	int64_t deadline;		/* of the connection attempt */
+	DAT_QOS qos;			/* in place of the attribute, unless it is BEST_EFFORT */
 	DAT_COUNT data_size;
 	unsigned char data[DOFI_PRIVATE_DATA];
 };

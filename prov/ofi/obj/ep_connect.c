@@ -4,6 +4,7 @@
 #include "obj/ep_connect.h"
 
 #include "base/clock.h"
+#include "obj/caps.h"
 
 #include <netinet/in.h>
 #include <string.h>
@@ -46,7 +47,7 @@ static DAT_RETURN attempt_check(const struct dofi_ep *ep, const struct attempt *
 		return DOFI_RET(DAT_INVALID_PARAMETER, first + 1);
 	if (a->data_size && !a->data)
 		return DOFI_RET(DAT_INVALID_PARAMETER, first + 2);
-	if (a->qos != DAT_QOS_BEST_EFFORT || a->flags != DAT_CONNECT_DEFAULT_FLAG)
+	if (!dofi_qos_known(a->qos) || a->flags != DAT_CONNECT_DEFAULT_FLAG)
 		return DOFI_NOT_SUPPORTED;
 	return DAT_SUCCESS;
 }
@@ -64,6 +65,7 @@ static DAT_RETURN attempt_start(struct dofi_ep *ep, const struct attempt *a)
 		ep->request.peer = a->peer;
 		ep->request.conn_qual = ep->remote_port = a->conn_qual;
 		ep->request.deadline = dofi_deadline(a->timeout);
+		ep->request.qos = a->qos;
 		ep->attempt = 0;
 		ep->request.data_size = a->data_size;
 		if (a->data_size)

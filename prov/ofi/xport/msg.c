@@ -96,12 +96,30 @@ static void conn_remove(struct dofi_ep *ep)
 	ep->conn = NULL;
 }
 
+/* The class of traffic that the fabric is to treat as the program wishes. */
+static uint32_t traffic_class(const struct dofi_ep *ep)
+{
+	switch (ep->request.qos ? ep->request.qos : ep->attr.qos) {
+	case DAT_QOS_HIGH_THROUGHPUT:
+		return FI_TC_BULK_DATA;
+	case DAT_QOS_LOW_LATENCY:
+		return FI_TC_LOW_LATENCY;
+	case DAT_QOS_ECONOMY:
+		return FI_TC_SCAVENGER;
+	case DAT_QOS_PREMIUM:
+		return FI_TC_DEDICATED_ACCESS;
+	default:
+		return FI_TC_UNSPEC;
+	}
+}
+
 static int endpoint_make(struct dofi_ep *ep, struct fi_info *info, struct fid_ep **out)
 {
 	struct dofi_domain *domain = &ep->pz->domain;
 	struct fid_ep *fid;
 	int ret;
 
+	info->tx_attr->tclass = traffic_class(ep);
 	ret = fi_endpoint(domain->fid, info, &fid, NULL);
 	if (ret)
 		return ret;

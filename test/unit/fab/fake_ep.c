@@ -312,6 +312,7 @@ static int endpoint(struct fi_info *info, struct fid_ep **out)
 	struct fake_ep *ep;
 
 	fake_eps.source_len = info->src_addrlen;
+	fake_eps.tclass = info->tx_attr ? info->tx_attr->tclass : 0;
 	if (fake_eps.fault.endpoint)
 		return fake_eps.fault.endpoint;
 	ep = calloc(1, sizeof(*ep));

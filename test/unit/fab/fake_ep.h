@@ -44,6 +44,7 @@ struct fake_eps {
 	uint16_t any_port;		/* given to a passive endpoint that asks for any */
 	int opened, open, shutdowns;	/* endpoints */
 	size_t source_len;		/* of the last's source address; 0 if it has none */
+	uint32_t tclass;		/* and its class of traffic */
 	int peps_opened, peps_open;
 	uint16_t tried[32];		/* ports of fi_passive_ep, in order */
 

@@ -381,7 +381,7 @@ Test(caps_use, other_services_are_refused)
 
 Test(caps_use, other_qualities_of_service_are_refused)
 {
-	attr.qos = DAT_QOS_LOW_LATENCY;
+	attr.qos = (DAT_QOS)(DAT_QOS_LOW_LATENCY | DAT_QOS_PREMIUM);
 	expect_type(ask(), DAT_MODEL_NOT_SUPPORTED);
 }
 

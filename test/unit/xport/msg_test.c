@@ -110,6 +110,52 @@ Test(msg, connect_without_memory)
 	cr_expect_eq(fake_eps.open, 1);
 }
 
+/* Quality of service: the call's, or else the endpoint's, as libfabric's class of traffic */
+
+static void connect_as(DAT_QOS qos)
+{
+	struct sockaddr_in peer = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
+
+	succeed(dofi_ep_connect(ep, (DAT_IA_ADDRESS_PTR)&peer, PORT, DAT_TIMEOUT_INFINITE, 0, NULL, qos,
+				DAT_CONNECT_DEFAULT_FLAG));
+	quiesce();
+}
+
+static void make_ep_of(DAT_QOS qos)
+{
+	DAT_EP_PARAM param;
+
+	succeed(dofi_ep_query(ep, DAT_EP_FIELD_ALL, &param));
+	param.ep_attr.qos = qos;
+	succeed(dofi_ep_modify(ep, DAT_EP_FIELD_EP_ATTR_QOS, &param));
+}
+
+Test(msg, quality_of_a_connection)
+{
+	connect_as(DAT_QOS_LOW_LATENCY);
+	cr_expect_eq(fake_eps.tclass, FI_TC_LOW_LATENCY);
+}
+
+Test(msg, quality_of_an_endpoint)
+{
+	make_ep_of(DAT_QOS_ECONOMY);
+	connect_as(DAT_QOS_BEST_EFFORT);
+	cr_expect_eq(fake_eps.tclass, FI_TC_SCAVENGER);
+}
+
+Test(msg, quality_of_a_connection_comes_before_its_endpoints)
+{
+	make_ep_of(DAT_QOS_ECONOMY);
+	connect_as(DAT_QOS_PREMIUM);
+	cr_expect_eq(fake_eps.tclass, FI_TC_DEDICATED_ACCESS);
+}
+
+Test(msg, no_quality_is_no_class)
+{
+	connect_as(DAT_QOS_BEST_EFFORT);
+	cr_expect_eq(fake_eps.tclass, FI_TC_UNSPEC);
+}
+
 Test(msg, connect_that_the_fabric_refuses)
 {
 	fake_eps.fault.connect = -FI_ECONNREFUSED;
@@ -678,6 +724,13 @@ Test(msg_accept, a_requester_with_an_srq_is_sent_frames)
 	accept_request();
 	cr_expect(inside()->framed);
 	cr_expect(!sent().framed);
+}
+
+Test(msg_accept, quality_of_the_endpoint)
+{
+	make_ep_of(DAT_QOS_HIGH_THROUGHPUT);
+	accept_request();
+	cr_expect_eq(fake_eps.tclass, FI_TC_BULK_DATA);
 }
 
 static void accepting_fails(void)
