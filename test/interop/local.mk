@@ -10,6 +10,9 @@ INTEROP_TESTS += \
 
 EXTRA_DIST += \
 	$(INTEROP_TESTS) \
+	test/interop/beside.sh \
+	test/interop/cost.sh \
+	test/interop/figures.sh \
 	test/interop/lib.sh
 
 # In one process with OFED's provider; needs a device, which the guest of contrib/vm has.
