@@ -63,7 +63,7 @@ row()
 	ours=$(median $column "$tmp/ours")
 	awk -v p="$1" -v op="$2" -v size="$3" -v ofed="${ofed:-0}" -v ours="${ours:-0}" 'BEGIN {
 		printf "%-3s %6d  %2d under way  %10.2f %10.2f %s  %5.2f\n", op, size, p, ofed, ours,
-			p > 1 ? "MB/s" : "us  ", ofed ? ours / ofed : 0 }'
+			(p > 1 ? "MB/s" : "us  "), (ofed ? ours / ofed : 0) }'
 }
 
 for which in ofed ours; do
