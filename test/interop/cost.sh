@@ -24,16 +24,21 @@ export IPATH_NO_BACKTRACE=1 DAT_OVERRIDE=$tmp/dat.conf
 cp "$build/test/dat.conf" "$DAT_OVERRIDE" || exit 99
 echo 'ofa-v2-rxe0 u2.0 nonthreadsafe default libdaplofa.so.2 dapl.2.0 "rxd0 0" ""' >>"$DAT_OVERRIDE"
 
-# count IA LIBRARIES PORT ITERATIONS - instructions of a client
-count()
+# run_counted IA LIBRARIES PORT ITERATIONS - a client whose instructions are in out.IA.ITERATIONS
+run_counted()
 {
 	LD_LIBRARY_PATH=$2 valgrind --tool=callgrind --fair-sched=yes --callgrind-out-file="$tmp/out.$1.$4" \
 		dapltest -T P -D "$1" -s "$host" -n "$3" -m "$mode" -i "$4" -p "$pipeline" \
 		"$operation" "$size" 1 >"$tmp/client" 2>&1
-	sed -n 's/^summary: //p; s/^totals: //p' "$tmp/out.$1.$4" | sort -n | tail -n 1
 }
 
-# calls FUNCTION FILE - how often it was called, and instructions of one call
+# instructions FILE - all of them
+instructions()
+{
+	sed -n 's/^totals: //p' "$1"
+}
+
+# calls FUNCTION FILE - how often it was called, and instructions in it
 calls()
 {
 	awk -v name="$1" '
@@ -47,22 +52,28 @@ calls()
 			split($1, n, "="); getline
 			if (callee ~ "^" name "(@|$)") { count += n[2]; cost += $2 }
 		}
-		END { printf "%d of %d instructions\n", count, count ? cost / count : 0 }' "$2"
+		END { printf "%d %d\n", count, cost }' "$2"
 }
 
-# cost IA LIBRARIES PORT - instructions of one operation
+# cost IA LIBRARIES PORT - instructions of one operation: dapltest runs each twice, so posts are counted
 cost()
 {
-	local few many
+	local few=$tmp/out.$1.$iterations many=$tmp/out.$1.$((3 * iterations)) post name
+	local posts more n sum
 
+	[[ $operation = RR ]] && post=dat_ep_post_rdma_read || post=dat_ep_post_rdma_write
 	LD_LIBRARY_PATH=$2 dapltest -T S -D "$1" -n "$3" >/dev/null 2>&1 &
 	sleep 2
-	few=$(count "$@" "$iterations")
-	many=$(count "$@" $((3 * iterations)))
+	run_counted "$@" "$iterations"
+	run_counted "$@" $((3 * iterations))
 	LD_LIBRARY_PATH=$2 dapltest -T Q -D "$1" -n "$3" -s "$host" >/dev/null 2>&1
-	echo "  in all $(((many - few) / (2 * iterations))) instructions each"
-	for name in dat_ep_post_rdma_write dat_ep_post_rdma_read dat_evd_dequeue dat_evd_wait; do
-		echo "  $name: $(calls $name "$tmp/out.$1.$((3 * iterations))")"
+	read -r posts _ < <(calls $post "$few")
+	read -r more _ < <(calls $post "$many")
+	((more > posts)) || { echo "  it posted nothing:"; tail -n 5 "$tmp/client"; return; }
+	echo "  $((($(instructions "$many") - $(instructions "$few")) / (more - posts))) instructions each"
+	for name in $post dat_evd_dequeue dat_evd_wait; do
+		read -r n sum < <(calls $name "$many")
+		((n)) && echo "  $name: $n of $((sum / n))"
 	done
 }
 
