@@ -12,6 +12,7 @@ EXTRA_DIST += \
 	$(INTEROP_TESTS) \
 	test/interop/beside.sh \
 	test/interop/cost.sh \
+	test/interop/datperf.sh \
 	test/interop/figures.sh \
 	test/interop/lib.sh
 
