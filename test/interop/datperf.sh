@@ -4,6 +4,8 @@
 # datperf on $DAT_TEST_IA, with bare libfabric beside it: both measure all that there is.
 set -u
 build=$(cd "${top_builddir:-.}" && pwd) || exit 99
+: "${DAT_OVERRIDE:=$build/test/dat.conf}"
+export DAT_OVERRIDE
 program=$build/util/.libs/datperf
 [ -x "$program" ] || program=$build/util/datperf
 
