@@ -20,7 +20,7 @@ export IPATH_NO_BACKTRACE=1
 unset FI_PROVIDER LD_LIBRARY_PATH
 
 full=${INTEROP_FULL:+yes}
-fabrics=${INTEROP_FABRICS:-tcp${full:+ sockets net shm rxm any}}
+fabrics=${INTEROP_FABRICS-tcp${full:+ sockets net shm rxm any}}
 brief=${INTEROP_BRIEF-shm rxm}
 [ -z "$full${INTEROP_FABRICS:-}" ] || brief=${INTEROP_BRIEF:-}
 registries=${INTEROP_LIBS:-ours debian}
