@@ -18,6 +18,22 @@
 #define LOAD_FLAGS (RTLD_NOW | RTLD_LOCAL)
 #endif
 
+/*
+ * Some providers are not linked with a registry and take the global scope's, where ours is not if
+ * the program loaded it for itself alone. Opening what is loaded already puts it there.
+ */
+static void show_registry(void)
+{
+	Dl_info self;
+	void *dl;
+
+	if (LOAD_FLAGS & RTLD_GLOBAL && dladdr((void *)show_registry, &self)) {
+		dl = dlopen(self.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_GLOBAL);
+		if (dl)
+			dlclose(dl);
+	}
+}
+
 /* Loads @name from our own library directory if it is there. */
 static void *load_installed(const char *name)
 {
@@ -34,6 +50,7 @@ int dreg_library_open(struct dreg_library *lib, const char *name)
 {
 	char why[512];
 
+	show_registry();
 	lib->dl = dlopen(name, LOAD_FLAGS);
 	if (!lib->dl) {
 		snprintf(why, sizeof(why), "%s", dlerror());

@@ -62,6 +62,7 @@ registry_unit_tests = \
 	test/unit/src/object2_test \
 	test/unit/src/registry1_test \
 	test/unit/src/registry2_test \
+	test/unit/src/scope_test \
 	test/unit/src/strerror1_test \
 	test/unit/src/strerror2_test
 
@@ -70,6 +71,7 @@ check_LTLIBRARIES += \
 	test/unit/src/lone.la \
 	test/unit/src/stub1.la \
 	test/unit/src/stub2.la \
+	test/unit/src/unlinked.la \
 	test/unit/src/unresolved.la
 REGISTRY_TESTS += $(registry_unit_tests)
 endif
@@ -180,6 +182,12 @@ test_unit_src_registry2_test_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
 test_unit_src_registry2_test_LDADD = libdat2.la $(CRITERION_LIBS)
 EXTRA_test_unit_src_registry2_test_DEPENDENCIES = test/unit/src/stub2.la
 
+# This one loads the registry, too.
+test_unit_src_scope_test_SOURCES = test/unit/src/scope_test.c
+test_unit_src_scope_test_CPPFLAGS = -DDAT_API=2 $(registry_test_cppflags)
+test_unit_src_scope_test_LDADD = $(CRITERION_LIBS)
+EXTRA_test_unit_src_scope_test_DEPENDENCIES = libdat2.la test/unit/src/unlinked.la
+
 # Libtool builds a shared library only for a directory to install it in.
 registry_stub_ldflags = $(AM_LDFLAGS) -module -avoid-version -rpath /nowhere
 test_unit_src_stub1_la_SOURCES = test/unit/src/stub_provider.c
@@ -190,6 +198,9 @@ test_unit_src_stub2_la_SOURCES = test/unit/src/stub_provider.c
 test_unit_src_stub2_la_CPPFLAGS = -DDAT_API=2 $(AM_CPPFLAGS)
 test_unit_src_stub2_la_LDFLAGS = $(registry_stub_ldflags)
 test_unit_src_stub2_la_LIBADD = libdat2.la
+test_unit_src_unlinked_la_SOURCES = test/unit/src/stub_provider.c
+test_unit_src_unlinked_la_CPPFLAGS = -DDAT_API=2 $(AM_CPPFLAGS)
+test_unit_src_unlinked_la_LDFLAGS = $(registry_stub_ldflags)
 test_unit_src_lone_la_SOURCES = test/unit/src/odd_library.c
 test_unit_src_lone_la_LDFLAGS = $(registry_stub_ldflags)
 test_unit_src_unresolved_la_SOURCES = test/unit/src/odd_library.c

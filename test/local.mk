@@ -10,6 +10,7 @@ EXTRA_DIST += \
 	test/abi/symbols.sh \
 	test/man.sh \
 	test/run \
+	test/lsan.supp \
 	test/valgrind.supp
 
 # The dat.conf of the build tree, so that programs run without an installation.
@@ -41,6 +42,8 @@ AM_TESTS_ENVIRONMENT = \
 	TEST_TIMEOUT='$(TEST_TIMEOUT)'; export TEST_TIMEOUT; \
 	TSAN_OPTIONS="ignore_noninstrumented_modules=1:$$TSAN_OPTIONS"; \
 	export TSAN_OPTIONS; \
+	LSAN_OPTIONS="suppressions=$(abs_top_srcdir)/test/lsan.supp:print_suppressions=0:$$LSAN_OPTIONS"; \
+	export LSAN_OPTIONS; \
 	IPATH_NO_BACKTRACE=1; export IPATH_NO_BACKTRACE;
 
 LOG_COMPILER = $(SHELL) $(top_srcdir)/test/run
@@ -67,7 +70,13 @@ check-valgrind:
 	DAT_TEST_WARM=1 $(MAKE) $(AM_MAKEFLAGS) check TESTS='$(PAIR_TESTS) $(CONFORM_TESTS)' \
 		TEST_RUNNER='$(VALGRIND_COMMAND)'
 
-.PHONY: check-sanitized check-valgrind
+# Over verbs, in a guest with soft-RoCE: VERBS=all, or names such as "pair/data2 interop/dtest".
+VERBS = brief
+check-verbs: all
+	$(MAKE) $(AM_MAKEFLAGS) check TESTS=
+	$(top_srcdir)/contrib/vm/check $(abs_top_builddir) $(VERBS) || test $$? -eq 77
+
+.PHONY: check-sanitized check-valgrind check-verbs
 
 include test/pair/local.mk
 include test/robust/local.mk

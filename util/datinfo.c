@@ -164,6 +164,14 @@ static void print_named(const char *title, const DAT_NAMED_ATTR *attr, int n)
 	}
 }
 
+static void print_device(const struct ia *ia)
+{
+	if (dat_named_attr(&ia->provider, "DAT_IB_DEVICE_NAME"))
+		printf("  device    %s, port %s, %s, MTU %s, GID %s\n", named(ia, "DAT_IB_DEVICE_NAME"),
+		       named(ia, "DAT_IB_PORT_NUMBER"), named(ia, "DAT_IB_PORT_STATUS"),
+		       named(ia, "DAT_IB_TRANSPORT_MTU"), named(ia, "DAT_IB_GID"));
+}
+
 static void print_ia(const DAT_PROVIDER_INFO *info, const struct ia *ia)
 {
 	char addr[64];
@@ -175,6 +183,7 @@ static void print_ia(const DAT_PROVIDER_INFO *info, const struct ia *ia)
 	printf("  rdm       %s\n", named(ia, "OFI_FABRICS_RDM"));
 	printf("  node      %s, distance %s\n", named(ia, "OFI_NUMA_NODE"),
 	       named(ia, "OFI_NUMA_DISTANCE"));
+	print_device(ia);
 	printf("  address   %s\n", dat_text_address(ia->attr.ia_address_ptr, addr, sizeof(addr)));
 	print_attrs("IA attributes", ia_attrs, ia_nattrs, &ia->attr, ia);
 	print_named("transport attributes", ia->attr.transport_attr, ia->attr.num_transport_attr);

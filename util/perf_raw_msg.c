@@ -6,6 +6,7 @@
 #include <rdma/fi_errno.h>
 
 #include <netdb.h>
+#include <string.h>
 
 #define CM_DATA_MAX 256
 
@@ -121,6 +122,22 @@ static int raw_listen(struct perf_xport *x, unsigned int *port)
 	return 0;
 }
 
+/* Who listens on every address is of no device (verbs): the request tells of the one that it came by. */
+static int raw_settle(struct perf_raw *raw, const struct fi_info *request)
+{
+	struct fi_info *info;
+
+	if (!strcmp(raw->info->fabric_attr->name, request->fabric_attr->name))
+		return 0;
+	info = fi_dupinfo(request);
+	if (!info)
+		return perf_raw_fail(raw, "fi_dupinfo", -FI_ENOMEM);
+	info->handle = NULL;
+	fi_freeinfo(raw->info);
+	raw->info = info;
+	return 0;
+}
+
 static int raw_answer(struct perf_raw *raw, struct fi_info *info, const struct perf_hello *hello)
 {
 	unsigned char buf[PERF_HELLO_LEN];
@@ -128,7 +145,7 @@ static int raw_answer(struct perf_raw *raw, struct fi_info *info, const struct p
 	int rc;
 
 	perf_raw_obey_hello(raw, hello);
-	if (raw_open_ep(raw, info))
+	if (raw_settle(raw, info) || raw_open_ep(raw, info))
 		return -1;
 	raw_greeting(raw, buf);
 	rc = fi_accept(raw->ep, buf, sizeof(buf));

@@ -9,6 +9,7 @@ dofi_core_sources = \
 	prov/ofi/base/maps.c \
 	prov/ofi/base/pool.c \
 	prov/ofi/fab/cq.c \
+	prov/ofi/fab/device.c \
 	prov/ofi/fab/domain.c \
 	prov/ofi/fab/fork.c \
 	prov/ofi/fab/gate.c \
@@ -27,6 +28,7 @@ dofi_core_sources = \
 	prov/ofi/fab/shm_files.c \
 	prov/ofi/fab/signals.c \
 	prov/ofi/fab/tell.c \
+	prov/ofi/fab/wc.c \
 	prov/ofi/fab/watch.c
 
 if HAVE_HWLOC
@@ -72,6 +74,9 @@ dofi_api_sources = \
 	prov/ofi/xport/msg.c \
 	prov/ofi/xport/msg_listen.c \
 	prov/ofi/xport/msg_mail.c \
+	prov/ofi/xport/msg_op.c \
+	prov/ofi/xport/msg_native.c \
+	prov/ofi/xport/msg_open.c \
 	prov/ofi/xport/ports.c \
 	prov/ofi/xport/rdm.c \
 	prov/ofi/xport/rdm_conn.c \
@@ -100,6 +105,7 @@ noinst_HEADERS += \
 	prov/ofi/base/maps.h \
 	prov/ofi/base/pool.h \
 	prov/ofi/fab/cq.h \
+	prov/ofi/fab/device.h \
 	prov/ofi/fab/domain.h \
 	prov/ofi/fab/fork.h \
 	prov/ofi/fab/gate.h \
@@ -119,6 +125,7 @@ noinst_HEADERS += \
 	prov/ofi/fab/signals.h \
 	prov/ofi/fab/topo.h \
 	prov/ofi/fab/tell.h \
+	prov/ofi/fab/wc.h \
 	prov/ofi/fab/watch.h \
 	prov/ofi/obj/caps.h \
 	prov/ofi/obj/cno.h \
@@ -143,6 +150,7 @@ noinst_HEADERS += \
 	prov/ofi/obj/ia.h \
 	prov/ofi/obj/lmr.h \
 	prov/ofi/obj/lmr_atomic.h \
+	prov/ofi/obj/mailbox.h \
 	prov/ofi/obj/obj.h \
 	prov/ofi/obj/psp.h \
 	prov/ofi/obj/pz.h \
@@ -158,6 +166,9 @@ noinst_HEADERS += \
 	prov/ofi/xport/msg.h \
 	prov/ofi/xport/msg_listen.h \
 	prov/ofi/xport/msg_mail.h \
+	prov/ofi/xport/msg_op.h \
+	prov/ofi/xport/msg_native.h \
+	prov/ofi/xport/msg_open.h \
 	prov/ofi/xport/ports.h \
 	prov/ofi/xport/rdm.h \
 	prov/ofi/xport/rdm_frame.h \

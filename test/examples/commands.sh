@@ -135,6 +135,14 @@ conf_line()
 	has out '127\.0\.0\.1' "$*"
 }
 
+# other_line NAME... - one of another provider, which need not be here, for a device that is not
+other_line()
+{
+	printf '%s\n' "$*" >"$tmp/line.conf"
+	(cd "$tmp" && DAT_OVERRIDE=$tmp/line.conf datinfo --list) >"$tmp/out" 2>"$tmp/err" </dev/null
+	has out "^$1 " "$*"
+}
+
 # try FILE - all lines of it
 try()
 {
@@ -143,6 +151,7 @@ try()
 		case $line in
 		*'$ '*) command_line "${line#*$ }" ;;
 		'# '*) command_line "${line#??}" ;;
+		ofa-*' u'?.?' '*) other_line $line ;;
 		*' u'?.?' '*) conf_line $line ;;
 		*) fail "neither a command nor a line of dat.conf: $line" ;;
 		esac

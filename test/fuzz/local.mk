@@ -7,15 +7,16 @@ fuzz_run = top_srcdir='$(top_srcdir)' FUZZ_SECONDS='$(FUZZ_SECONDS)' FUZZ_CC='$(
 	$(SHELL) $(top_srcdir)/test/fuzz/run
 
 # A target: its line here, its program below, and its seeds.
-fuzz: fuzz-rdm_frame fuzz-side_wire
-fuzz-rdm_frame fuzz-side_wire:
+fuzz: fuzz-rdm_frame fuzz-side_wire fuzz-wire
+fuzz-rdm_frame fuzz-side_wire fuzz-wire:
 	$(fuzz_run) $(@:fuzz-%=%) prov/ofi/xport/$(@:fuzz-%=%).c
 
-.PHONY: fuzz fuzz-rdm_frame fuzz-side_wire
+.PHONY: fuzz fuzz-rdm_frame fuzz-side_wire fuzz-wire
 
 fuzz_replays = \
 	test/fuzz/rdm_frame_replay \
-	test/fuzz/side_wire_replay
+	test/fuzz/side_wire_replay \
+	test/fuzz/wire_replay
 check_PROGRAMS += $(fuzz_replays)
 PROV_UNIT_TESTS += $(fuzz_replays)
 
@@ -34,6 +35,13 @@ test_fuzz_side_wire_replay_SOURCES = \
 	test/fuzz/side_wire_fuzz.c
 test_fuzz_side_wire_replay_CPPFLAGS = $(fuzz_cppflags) -DFUZZ_SEEDS='"side_wire"'
 test_fuzz_side_wire_replay_LDADD = libdofi2.la
+
+test_fuzz_wire_replay_SOURCES = \
+	test/fuzz/fuzz.h \
+	test/fuzz/replay.c \
+	test/fuzz/wire_fuzz.c
+test_fuzz_wire_replay_CPPFLAGS = $(fuzz_cppflags) -DFUZZ_SEEDS='"wire"'
+test_fuzz_wire_replay_LDADD = libdofi2.la
 
 EXTRA_DIST += \
 	test/fuzz/run \

@@ -16,9 +16,9 @@ results()
 feature()
 {
 	name="dapltest -T F -f $3${5:+, some cases}, $2, $1 libdat2"
-	registry=$1 fabric=$2 feature=$3 wanted=$4
+	registry=$1 device=$2 feature=$3 wanted=$4
 	shift 4
-	run_client "$registry" dapltest -T F -D "$fabric" -f "$feature" "$@"
+	run_client "$registry" dapltest -T F -D "$device" -f "$feature" "$@"
 	if [ "$client_status" -eq 0 ] && [ "$(results)" = "$wanted" ]; then
 		passed "$name"
 	else

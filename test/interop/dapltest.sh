@@ -11,7 +11,7 @@ client()
 {
 	name="dapltest -T $4 $5, $2, $1 libdat2"
 	expected=$3
-	run_client "$1" dapltest -T "$4" -D "$2" -s 127.0.0.1 $6
+	run_client "$1" dapltest -T "$4" -D "$2" -s $host $6
 	if judge client "$tmp/client" "$client_status" 'End of Work -- Client Exiting' "$expected" &&
 	   judge server "$tmp/server" 0; then
 		passed "$name"
@@ -24,7 +24,7 @@ client()
 quit()
 {
 	name="dapltest -T Q after $3 transaction and $4 performance tests, $2, $1 libdat2"
-	run_client "$1" dapltest -T Q -D "$2" -s 127.0.0.1
+	run_client "$1" dapltest -T Q -D "$2" -s $host
 	[ "$client_status" -eq 0 ] || kill "$server_job"
 	end_server
 	if judge client "$tmp/client" "$client_status" 'End of Work -- Client Exiting' &&
@@ -85,7 +85,11 @@ all()
 		performance "$1" "$2" $verb b
 		performance "$1" "$2" $verb p
 	done
-	quit "$1" "$2" 10 4
+	for quality in HT LL EC PM; do
+		client "$1" "$2" 'Operation Type +: RW' P "RW -R $quality" \
+			"-R $quality -i $iterations RW 4096 1"
+	done
+	quit "$1" "$2" 10 8
 }
 
 few()

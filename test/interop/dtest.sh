@@ -21,7 +21,7 @@ mode()
 {
 	size=${full:+4194304}
 	args="-P $2 -b ${size:-65536} $3"
-	once "$1" "$2" "${3:-default}" "dtest $args -s" "dtest $args -h 127.0.0.1"
+	once "$1" "$2" "${3:-default}" "dtest $args -s" "dtest $args -h $host"
 }
 
 # all REGISTRY IA, as for few

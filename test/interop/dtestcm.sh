@@ -25,7 +25,7 @@ mode()
 {
 	args="-P $2 -c $connections $3"
 	once "$1" "$2" "$connections connections${3:+, $3}" "dtestcm $args -s" \
-		"dtestcm $args -h 127.0.0.1"
+		"dtestcm $args -h $host"
 }
 
 # all REGISTRY IA - by polling and by waiting, and one server on many service points

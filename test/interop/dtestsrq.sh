@@ -25,7 +25,7 @@ mode()
 {
 	args="-P $2 -c $connections $3"
 	once "$1" "$2" "$connections connections${3:+, $3}" "dtestsrq $args -s" \
-		"dtestsrq $args -h 127.0.0.1"
+		"dtestsrq $args -h $host"
 }
 
 # all REGISTRY IA - buffers of the "device MTU" and of a size that is smaller than what goes along

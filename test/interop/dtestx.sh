@@ -37,7 +37,7 @@ in_time()
 mode()
 {
 	args="-P $2 $3"
-	in_time "$1" "$2" "${3:-default}" "dtestx $args -s" "dtestx $args -h 127.0.0.1"
+	in_time "$1" "$2" "${3:-default}" "dtestx $args -s" "dtestx $args -h $host"
 }
 
 # all REGISTRY IA

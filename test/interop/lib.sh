@@ -6,11 +6,13 @@
 #
 # Environment:
 #   INTEROP_FABRICS  fabrics to run on, of which "any" is what the provider chooses (default "tcp",
-#                    and "tcp sockets net shm rxm any" if INTEROP_FULL)
+#                    and "tcp sockets net shm rxm any" if INTEROP_FULL); "ofed" is OFED's provider
+#                    on the device rxe0, in place of ours
 #   INTEROP_BRIEF    more of them, with a few modes each, on our registry (default "shm rxm", and
 #                    none if INTEROP_FULL or INTEROP_FABRICS)
 #   INTEROP_FULL     non-empty: every mode on every fabric, with the programs' own sizes
 #   INTEROP_LIBS     registries: "ours", "debian" or both (default)
+#   INTEROP_HOST     the address of this machine that clients ask for (default 127.0.0.1)
 #   INTEROP_SECONDS  limit on each program (default 60, and 180 if INTEROP_FULL)
 #   top_builddir     the build tree with our libraries (default .)
 
@@ -18,10 +20,11 @@ export IPATH_NO_BACKTRACE=1
 unset FI_PROVIDER LD_LIBRARY_PATH
 
 full=${INTEROP_FULL:+yes}
-fabrics=${INTEROP_FABRICS:-tcp${full:+ sockets net shm rxm any}}
+fabrics=${INTEROP_FABRICS-tcp${full:+ sockets net shm rxm any}}
 brief=${INTEROP_BRIEF-shm rxm}
 [ -z "$full${INTEROP_FABRICS:-}" ] || brief=${INTEROP_BRIEF:-}
 registries=${INTEROP_LIBS:-ours debian}
+host=${INTEROP_HOST:-127.0.0.1}
 build=$(cd "${top_builddir:-.}" && pwd) || exit 99
 our_registry=$build/.libs/libdat2.so.2
 if [ -n "$full" ]; then
@@ -30,10 +33,11 @@ else
 	seconds=${INTEROP_SECONDS:-60}
 fi
 
-DAT_OVERRIDE=$build/test/dat.conf
-export DAT_OVERRIDE
-
 tmp=$(mktemp -d) || exit 99
+DAT_OVERRIDE=$tmp/dat.conf
+export DAT_OVERRIDE
+cp "$build/test/dat.conf" "$DAT_OVERRIDE" || exit 99
+echo 'ofa-v2-rxe0 u2.0 nonthreadsafe default libdaplofa.so.2 dapl.2.0 "rxd0 0" ""' >>"$DAT_OVERRIDE"
 server_pid=
 cleanup()
 {
@@ -138,6 +142,7 @@ have_fabric()
 {
 	case $1 in
 	any) return 0 ;;
+	ofed) [ -e /sys/class/infiniband/rxe0 ] && ls /usr/lib/*/libdaplofa.so.2 >/dev/null 2>&1; return ;;
 	rxm) set -- 'tcp;ofi_rxm' ;;
 	*-rdm) set -- "${1%-rdm}" ;;
 	esac
@@ -147,7 +152,11 @@ have_fabric()
 # ia FABRIC - the name of its IA
 ia()
 {
-	[ "$1" = any ] && echo ofi || echo "ofi-$1"
+	case $1 in
+	any) echo ofi ;;
+	ofed) echo ofa-v2-rxe0 ;;
+	*) echo "ofi-$1" ;;
+	esac
 }
 
 # listening PORT - whether a socket of this machine does
@@ -189,11 +198,17 @@ server_ready_or_gone()
 	server_ready || ! kill -0 "$server_job" 2>/dev/null
 }
 
+# The file of the provider on whose fabric the tests run.
+provider_file()
+{
+	[ "$fabric" = ofed ] && echo /libdaplofa.so.2 || echo "$build/prov/ofi/v2/.libs/libdaplofi.so.2"
+}
+
 # Whether the server runs on the libraries under test and no others.
 server_is_right()
 {
 	grep -qF "$(registry_file "$1")" "/proc/$server_pid/maps" &&
-		grep -qF "$build/prov/ofi/v2/.libs/libdaplofi.so.2" "/proc/$server_pid/maps"
+		grep -qF "$(provider_file)" "/proc/$server_pid/maps"
 }
 
 # start_server REGISTRY COMMAND... - returns when it listens; sets why if it does not
@@ -217,7 +232,7 @@ start_server()
 	fi
 	server_pid=$(cat "$tmp/pid")
 	if ! server_is_right "$which"; then
-		why="the server is not on $(registry_file "$which") and our provider"
+		why="the server is not on $(registry_file "$which") and $(provider_file)"
 		stop_server
 		return 1
 	fi
@@ -291,7 +306,7 @@ judge_is_awake()
 {
 	name="$program without an adapter is judged a failure"
 	case $program in
-	dapltest) set -- dapltest -T T -s 127.0.0.1 -D ofi-nosuch client SR 4096 server SR 4096 ;;
+	dapltest) set -- dapltest -T T -s "$host" -D ofi-nosuch client SR 4096 server SR 4096 ;;
 	*) set -- "$program" -P ofi-nosuch -s ;;
 	esac
 	run_client ours "$@"
@@ -327,6 +342,7 @@ once()
 # on FABRIC REGISTRY FUNCTION - calls it with the registry and the IA
 on()
 {
+	fabric=$1
 	if have_fabric "$1"; then
 		"$3" "$2" "$(ia "$1")"
 	else

@@ -10,4 +10,14 @@ INTEROP_TESTS += \
 
 EXTRA_DIST += \
 	$(INTEROP_TESTS) \
+	test/interop/beside.sh \
+	test/interop/cost.sh \
+	test/interop/datperf.sh \
+	test/interop/figures.sh \
 	test/interop/lib.sh
+
+# In one process with OFED's provider; needs a device, which the guest of contrib/vm has.
+check_PROGRAMS += test/interop/providers
+test_interop_providers_SOURCES = test/interop/providers.c $(pair_harness)
+test_interop_providers_CPPFLAGS = $(pair_cppflags2)
+test_interop_providers_LDADD = libdat2.la

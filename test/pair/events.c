@@ -606,6 +606,12 @@ static void unsignalled(struct pair *p)
 /* What wakes a receiver is the sender's choice, if it asked for that. */
 #define SOLICITED DAT_COMPLETION_SOLICITED_WAIT_FLAG
 
+static void need_solicited(const struct node *n)
+{
+	if (!(n->prov.completion_flags_supported & SOLICITED))
+		pair_skip("no room beside a message on this fabric");
+}
+
 static void solicited_server(struct pair *p)
 {
 	DAT_EP_ATTR attr;
@@ -618,6 +624,7 @@ static void solicited_server(struct pair *p)
 	unsigned i;
 
 	node_open(&n);
+	need_solicited(&n);
 	mem_get(&n, &m, 64);
 	node_ep_attr(&n, &attr);
 	attr.recv_completion_flags = SOLICITED;
@@ -658,6 +665,7 @@ static void solicited_client(struct pair *p)
 	int i;
 
 	node_open(&n);
+	need_solicited(&n);
 	mem_get(&n, &m, 64);
 	ep = node_ep(&n, NULL);
 	pair_link(p, &n, ep);

@@ -20,7 +20,7 @@ run()
 	fi
 }
 
-for program in connect passive qualifier part linger data rdma errors events cno args modify rmr memory \
+for program in connect passive qualifier foreign part linger data rdma errors events cno args modify rmr memory \
 	zones invalidate ext limits srq; do
 	for api in 1 2; do
 		# what a version lacks has no program

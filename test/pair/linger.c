@@ -96,6 +96,8 @@ static void late_server(struct pair *p)
 
 	open_both(p, &l);
 	pair_recv(p, &done, sizeof(done));
+	if (!done && pair_fabric_is("verbs"))
+		pair_skip("hardware keeps nothing: a send is done when it is received");
 	CHECK(done > 0 && done < N_MESSAGES, "%u", done);
 	for (i = 0; i < done; i++) {
 		if (i % QUIET_ROUNDS == 0)

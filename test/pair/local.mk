@@ -12,6 +12,8 @@ PAIR_TESTS += \
 	test/pair/passive2 \
 	test/pair/qualifier1 \
 	test/pair/qualifier2 \
+	test/pair/foreign1 \
+	test/pair/foreign2 \
 	test/pair/part1 \
 	test/pair/part2 \
 	test/pair/linger1 \
@@ -50,6 +52,8 @@ check_PROGRAMS += \
 	test/pair/passive2 \
 	test/pair/qualifier1 \
 	test/pair/qualifier2 \
+	test/pair/foreign1 \
+	test/pair/foreign2 \
 	test/pair/part1 \
 	test/pair/part2 \
 	test/pair/linger1 \
@@ -101,6 +105,13 @@ test_pair_qualifier1_LDADD = libdat.la
 test_pair_qualifier2_SOURCES = test/pair/qualifier.c $(pair_harness)
 test_pair_qualifier2_CPPFLAGS = $(pair_cppflags2)
 test_pair_qualifier2_LDADD = libdat2.la
+
+test_pair_foreign1_SOURCES = test/pair/foreign.c $(pair_harness)
+test_pair_foreign1_CPPFLAGS = $(pair_cppflags1) $(LIBFABRIC_CFLAGS)
+test_pair_foreign1_LDADD = libdat.la $(LIBFABRIC_LIBS)
+test_pair_foreign2_SOURCES = test/pair/foreign.c $(pair_harness)
+test_pair_foreign2_CPPFLAGS = $(pair_cppflags2) $(LIBFABRIC_CFLAGS)
+test_pair_foreign2_LDADD = libdat2.la $(LIBFABRIC_LIBS)
 
 test_pair_part1_SOURCES = test/pair/part.c $(pair_harness)
 test_pair_part1_CPPFLAGS = $(pair_cppflags1)

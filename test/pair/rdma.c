@@ -118,6 +118,8 @@ static void read_client(struct pair *p)
 	link_open(p, &l, read_area);
 	pair_sync(p);
 	for (i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+		if (lengths[i] > l.n.attr.max_rdma_size)
+			break;
 		memset(l.m.base, 0xaa, l.m.size);
 		post_read(l.ep, &l.m, 0, lengths[i], i, &l.theirs, 0);
 		expect_dto(l.n.req, i, DAT_DTO_SUCCESS, lengths[i]);

@@ -90,6 +90,53 @@ static void cycles(struct pair *p)
 	node_close(&n);
 }
 
+/* @number of both, in whichever order. */
+static void one_of_both(struct node *n, DAT_EVENT_NUMBER number, DAT_EP_HANDLE a, DAT_EP_HANDLE b)
+{
+	DAT_EP_HANDLE first, second;
+	DAT_EVENT event;
+
+	expect_event(n->conn, number, &event);
+	first = event.event_data.connect_event_data.ep_handle;
+	expect_event(n->conn, number, &event);
+	second = event.event_data.connect_event_data.ep_handle;
+	CHECK((first == a && second == b) || (first == b && second == a), "%s of other endpoints",
+	      event_name(number));
+}
+
+/* Each side asks while it is asked: neither waits for the other with what that waits for. */
+static void both_ask(struct pair *p)
+{
+	unsigned count = env_count("DAT_TEST_CYCLES", 300) / 3, i;
+	DAT_EP_HANDLE asks, asked;
+	struct place place;
+	DAT_CONN_QUAL qual;
+	DAT_PSP_HANDLE psp;
+	struct node n;
+
+	node_open(&n);
+	psp = node_listen(&n, &qual);
+	pair_tell_place(p, &n, qual);
+	pair_learn_place(p, &place);
+	asks = node_ep(&n, NULL);
+	asked = node_ep(&n, NULL);
+	for (i = 0; i < count; i++) {
+		pair_sync(p);
+		ep_connect(asks, &place);
+		OK(dat_cr_accept(node_request(&n), asked, 0, NULL));
+		one_of_both(&n, DAT_CONNECTION_EVENT_ESTABLISHED, asks, asked);
+		pair_sync(p);
+		OK(dat_ep_disconnect(asks, DAT_CLOSE_ABRUPT_FLAG));
+		one_of_both(&n, DAT_CONNECTION_EVENT_DISCONNECTED, asks, asked);
+		OK(dat_ep_reset(asks));
+		OK(dat_ep_reset(asked));
+	}
+	OK(dat_ep_free(asks));
+	OK(dat_ep_free(asked));
+	OK(dat_psp_free(psp));
+	node_close(&n);
+}
+
 /* An IA with a bit of everything, closed in two ways. */
 static void ia_cycle(bool graceful)
 {
@@ -289,12 +336,13 @@ static void crowd(struct pair *p)
 
 static struct pair_case cases[] = {
 	{ .name = "cycles_leave_nothing", .server = cycles, .client = cycles },
+	{ .name = "both_ask_at_once", .server = both_ask, .client = both_ask },
 	{ .name = "ia_cycles_leave_nothing", .client = ia_cycles, .seconds = 60 },
 	{ .name = "thousand_at_once", .server = crowd, .client = crowd, .seconds = 120 },
 };
 
 int main(int argc, char **argv)
 {
-	cases[0].seconds = 30 + env_count("DAT_TEST_CYCLES", 300) / 20;
+	cases[0].seconds = cases[1].seconds = 30 + env_count("DAT_TEST_CYCLES", 300) / 20;
 	return pair_main(cases, sizeof(cases) / sizeof(cases[0]), argc, argv);
 }

@@ -38,6 +38,7 @@ test_unit_base_test_LDADD = libdofi_core.la
 
 test_unit_fab_test_SOURCES = $(prov_test_runner) \
 	test/unit/fab/cq_test.c \
+	test/unit/fab/device_test.c \
 	test/unit/fab/domain_test.c \
 	test/unit/fab/draw.c \
 	test/unit/fab/draw.h \
@@ -61,6 +62,7 @@ test_unit_fab_test_SOURCES = $(prov_test_runner) \
 	test/unit/fab/shm_test.c \
 	test/unit/fab/signals_test.c \
 	test/unit/fab/tell_test.c \
+	test/unit/fab/wc_test.c \
 	test/unit/fab/watch_test.c \
 	test/unit/nomem.c \
 	test/unit/nomem.h

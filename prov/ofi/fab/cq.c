@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/env.h"
 #include "base/log.h"
+#include "fab/wc.h"
 
 #include <errno.h>
 #include <rdma/fi_errno.h>
@@ -14,8 +15,10 @@
 #include <string.h>
 #include <sys/epoll.h>
 
-/* More than any EP's queues hold; software CQs grow beyond it by themselves. */
+/* Software CQs grow beyond it by themselves. */
 #define CQ_SIZE 4096
+
+#define LEAST_FIXED_SIZE 1024		/* more than an endpoint takes */
 
 void dofi_cq_init(struct dofi_cq *cq)
 {
@@ -71,10 +74,10 @@ void dofi_cq_set_gate(struct dofi_cq *cq, struct dofi_gate *gate)
 }
 
 /* Memory that is shared, and some devices, have nothing that epoll could watch. */
-static int fid_open(struct fid_domain *domain, struct fid_cq **fid, int *fd)
+static int fid_open_of(struct fid_domain *domain, size_t size, struct fid_cq **fid, int *fd)
 {
 	struct fi_cq_attr attr = {
-		.size = CQ_SIZE,
+		.size = size,
 		.format = FI_CQ_FORMAT_DATA,
 		.wait_obj = FI_WAIT_FD,	/* FI_WAIT_UNSPEC would make FI_GETWAIT write a larger thing */
 	};
@@ -93,6 +96,23 @@ static int fid_open(struct fid_domain *domain, struct fid_cq **fid, int *fd)
 	return ret;
 }
 
+static int fid_open(struct dofi_cq *cq, struct fid_domain *domain, struct fid_cq **fid)
+{
+	unsigned size = cq->places;
+	int ret;
+
+	if (!cq->fixed)
+		return fid_open_of(domain, CQ_SIZE, fid, &cq->fd);
+	for (;;) {
+		ret = fid_open_of(domain, size, fid, &cq->fd);
+		if (!ret || size / 2 < LEAST_FIXED_SIZE)
+			break;
+		size /= 2;
+	}
+	cq->places = size;
+	return ret;
+}
+
 int dofi_cq_open(struct dofi_cq *cq, struct dofi_progress *progress, struct fid_domain *domain)
 {
 	return dofi_cq_open_for(cq, progress, domain, progress->ops);
@@ -104,7 +124,7 @@ int dofi_cq_open_for(struct dofi_cq *cq, struct dofi_progress *progress, struct 
 	struct fid_cq *fid;
 	int ret;
 
-	ret = fid_open(domain, &fid, &cq->fd);
+	ret = fid_open(cq, domain, &fid);
 	if (ret)
 		goto log;
 	cq->source.ready = cq_ready;
@@ -160,13 +180,14 @@ static bool read_error(struct dofi_cq *cq, struct dofi_sink *sink)
 	struct fi_cq_err_entry e = { 0 };
 	struct fi_cq_data_entry entry;
 
-	if (fi_cq_readerr(cq->fid, &e, 0) != 1)
+	if (fi_cq_readerr(cq->fid, &e, 0) < 1)
 		return false;
 	entry = (struct fi_cq_data_entry){
 		.op_context = e.op_context, .flags = e.flags, .len = e.len,
 	};
 	/* shm of libfabric 1.17 reports negative errors */
-	cq->completed(&entry, abs(e.err), sink);
+	cq->completed(&entry, cq->wc_errors ? dofi_wc_errno(e.prov_errno, e.err) : abs(e.err),
+		      sink);
 	return true;
 }
 

@@ -39,6 +39,9 @@ struct dofi_cq {
 	void *owner;			/* theirs, to be set with the lock; NULL at first */
 	struct fi_cq_data_entry entry[DOFI_CQ_BATCH]; /* what the last read brought */
 	int fd;				/* -1 if it has none */
+	bool wc_errors;			/* see struct dofi_quirk; set before it is opened, like the next */
+	bool fixed;			/* likewise fixed_queues: completions that find no place are lost */
+	unsigned places;		/* that are left then, at first so many as it is to have, or fewer */
 
 	_Atomic unsigned polls;		/* counts reads by the program's threads */
 	_Atomic unsigned uses;		/* counts their posts, and events that others read for them */

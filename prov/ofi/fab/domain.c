@@ -4,9 +4,15 @@
 #include "fab/domain.h"
 
 #include "base/log.h"
+#include "fab/quirks.h"
 
 #include <errno.h>
 #include <rdma/fi_errno.h>
+#include <stdlib.h>
+
+/* Of a fixed size: of zones there may be many, with few endpoints each; and what even soft-RoCE has. */
+#define FIRST_CQ 4096
+#define FURTHER_CQ 32767
 
 int dofi_domain_open(struct dofi_domain *domain, struct dofi_progress *progress,
 		     const struct dofi_fabric_choice *choice)
@@ -29,6 +35,10 @@ int dofi_domain_open_on(struct dofi_domain *domain, struct dofi_progress *progre
 	domain->target_rdma = choice->target_rdma;
 	domain->registers = choice->target_rdma && choice->info->domain_attr->mr_mode & FI_MR_LOCAL;
 	domain->also_granted = choice->also_granted;
+	domain->n_more = 0;
+	domain->cq.wc_errors = choice->quirk && choice->quirk->wc_errors;
+	domain->cq.places = FIRST_CQ;
+	domain->cq.fixed = choice->quirk && choice->quirk->fixed_queues;
 	ret = dofi_cq_open_for(&domain->cq, progress, domain->fid, ops);
 	if (ret)
 		fi_close(&domain->fid->fid);
@@ -41,6 +51,8 @@ void dofi_domain_close(struct dofi_domain *domain)
 {
 	int ret;
 
+	while (domain->n_more)
+		dofi_cq_close(domain->more[--domain->n_more]);
 	dofi_cq_close(&domain->cq);
 	dofi_grants_fini(&domain->grants);
 	ret = fi_close(&domain->fid->fid);
@@ -49,10 +61,75 @@ void dofi_domain_close(struct dofi_domain *domain)
 	domain->fid = NULL;
 }
 
+/* Like the domain's own its memory is never given back: an EVD may still have a look at it. */
+static struct dofi_cq *cq_at(struct dofi_domain *domain, unsigned i)
+{
+	struct dofi_cq **cq = &domain->more[i];
+
+	if (!*cq) {
+		*cq = calloc(1, sizeof(**cq));
+		if (*cq)
+			dofi_cq_init(*cq);
+	}
+	return *cq;
+}
+
+static struct dofi_cq *cq_add(struct dofi_domain *domain)
+{
+	struct dofi_cq *cq;
+
+	if (domain->n_more == DOFI_DOMAIN_CQS)
+		return NULL;
+	cq = cq_at(domain, domain->n_more);
+	if (!cq)
+		return NULL;
+	cq->wc_errors = domain->cq.wc_errors;
+	cq->fixed = true;
+	cq->places = FURTHER_CQ;
+	if (dofi_cq_open_for(cq, domain->cq.progress, domain->fid, domain->cq.ops))
+		return NULL;
+	domain->n_more++;
+	return cq;
+}
+
+static bool has_places(const struct dofi_cq *cq, unsigned places)
+{
+	return !cq->fixed || cq->places >= places;
+}
+
+static struct dofi_cq *cq_with(struct dofi_domain *domain, unsigned places)
+{
+	unsigned i;
+
+	if (has_places(&domain->cq, places))
+		return &domain->cq;
+	for (i = 0; i < domain->n_more; i++)
+		if (has_places(domain->more[i], places))
+			return domain->more[i];
+	return cq_add(domain);
+}
+
+struct dofi_cq *dofi_domain_cq_take(struct dofi_domain *domain, unsigned places)
+{
+	struct dofi_cq *cq = cq_with(domain, places);
+
+	if (!cq || !has_places(cq, places)) {
+		dofi_log(DOFI_WARN, DOFI_FAB, "no room for %u more completions", places);
+		return NULL;
+	}
+	cq->places -= cq->fixed ? places : 0;
+	return cq;
+}
+
+void dofi_domain_cq_give(struct dofi_cq *cq, unsigned places)
+{
+	cq->places += cq->fixed ? places : 0;
+}
+
 static int mr_register(struct dofi_domain *domain, const struct dofi_mr_request *r, uint64_t key,
 		       struct fid_mr **mr)
 {
-	uint64_t access = FI_SEND | FI_RECV | FI_READ | FI_WRITE | r->remote;
+	uint64_t access = FI_SEND | FI_WRITE | (r->read_only ? 0 : FI_RECV | FI_READ) | r->remote;
 	uint64_t offset = r->zero_based ? (uintptr_t)r->addr : 0;
 
 	return fi_mr_reg(domain->fid, r->addr, r->len, access, offset, key, 0, mr, NULL);
@@ -105,7 +182,9 @@ static int fabric_open(struct dofi_domain *domain, const struct dofi_mr_request 
 static int granted_open(struct dofi_domain *domain, const struct dofi_mr_request *r,
 			struct dofi_mr *mr)
 {
-	const struct dofi_mr_request local = { .addr = r->addr, .len = r->len };
+	const struct dofi_mr_request local = {
+		.addr = r->addr, .len = r->len, .read_only = r->read_only,
+	};
 	int ret;
 
 	if (domain->registers) {

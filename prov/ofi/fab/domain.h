@@ -9,6 +9,9 @@
 
 #include <rdma/fi_domain.h>
 
+/* Most CQs besides the first. */
+#define DOFI_DOMAIN_CQS 64
+
 struct dofi_domain {
 	struct fid_domain *fid;
 	enum dofi_mr_style mr_style;
@@ -17,7 +20,17 @@ struct dofi_domain {
 	bool registers;			/* and whether the fabric is told of memory all the same */
 	bool also_granted;		/* dofi_fabric_choice.also_granted: by them, too */
 	struct dofi_cq cq;
+	struct dofi_cq *more[DOFI_DOMAIN_CQS]; /* others; as lasting as the domain's own memory */
+	unsigned n_more;		/* that are open */
 };
+
+/*
+ * The CQ in which @places operations of an endpoint may complete at a time: those are taken from it,
+ * where it is fixed, until they are given back. When all are taken another is opened. NULL if that
+ * fails. Progress thread only.
+ */
+struct dofi_cq *dofi_domain_cq_take(struct dofi_domain *domain, unsigned places);
+void dofi_domain_cq_give(struct dofi_cq *cq, unsigned places);
 
 /* Opens the domain, opens its CQ and hands that to @progress. Progress thread only. */
 int dofi_domain_open(struct dofi_domain *domain, struct dofi_progress *progress,

@@ -36,6 +36,7 @@ struct dofi_mr_request {
 	const void *addr;
 	size_t len;
 	uint64_t remote;	/* FI_REMOTE_READ, FI_REMOTE_WRITE: for peers of the domain's endpoints */
+	bool read_only;		/* nothing arrives there; the program itself may not be able to write it */
 	bool zero_based;	/* peers count from its first byte; dofi_fabric_choice.zero_based */
 	bool scoped;		/* for the peer alone that knows @secret; likewise scoped_keys */
 	uint32_t secret;

@@ -67,12 +67,43 @@ static bool names_a_layer(const struct dofi_params *params)
 	return strchr(params->provider, ';') || (filter && filter[0] != '^' && strchr(filter, ';'));
 }
 
+static bool same_address(const struct sockaddr *a, const struct sockaddr *b)
+{
+	const struct sockaddr_in6 *a6 = (const struct sockaddr_in6 *)a;
+	const struct sockaddr_in6 *b6 = (const struct sockaddr_in6 *)b;
+	const struct sockaddr_in *a4 = (const struct sockaddr_in *)a;
+	const struct sockaddr_in *b4 = (const struct sockaddr_in *)b;
+
+	if (a->sa_family != b->sa_family)
+		return false;
+	return a->sa_family == AF_INET6 ? IN6_ARE_ADDR_EQUAL(&a6->sin6_addr, &b6->sin6_addr) :
+					  a4->sin_addr.s_addr == b4->sin_addr.s_addr;
+}
+
+/* A device that does not have the address that was asked for is offered with another. */
+static bool has_address(const struct fi_info *info, const char *text)
+{
+	const struct addrinfo hints = { .ai_flags = AI_NUMERICHOST, .ai_socktype = SOCK_DGRAM };
+	const struct sockaddr *own = info->src_addr;
+	struct addrinfo *a;
+	bool same;
+
+	if (!text[0] || !own || (own->sa_family != AF_INET && own->sa_family != AF_INET6) ||
+	    info->addr_format == FI_ADDR_STR || getaddrinfo(text, NULL, &hints, &a))
+		return true;
+	same = same_address(own, a->ai_addr);
+	freeaddrinfo(a);
+	return same;
+}
+
 /* Lower is better; 0 means unusable. */
 static int info_rank(const struct fi_info *info, const struct dofi_params *params)
 {
 	int rank = quirk_of(info)->rank * 4;
 
 	if (!is_usable(info) || (is_layered(info) && !names_a_layer(params)))
+		return 0;
+	if (!has_address(info, params->address))
 		return 0;
 	if (params->domain[0] && strcmp(info->domain_attr->name, params->domain))
 		return 0;
@@ -135,6 +166,7 @@ struct query {
 	uint64_t caps;
 	uint64_t order;
 	uint64_t op_flags;
+	uint64_t mode;
 	int mr_mode;
 };
 
@@ -144,7 +176,8 @@ struct query {
 #define WRITES_ORDERED (FI_ORDER_SAS | FI_ORDER_SAW | FI_ORDER_WAW)
 
 static const struct query connected = {
-	.type = FI_EP_MSG, .caps = FI_MSG | FI_RMA, .order = WRITES_ORDERED, .mr_mode = MR_MODES,
+	.type = FI_EP_MSG, .caps = FI_MSG | FI_RMA, .order = WRITES_ORDERED, .mode = FI_RX_CQ_DATA,
+	.mr_mode = MR_MODES,
 };
 
 /* What every one of them has; rdm_query() is what is asked of one. */
@@ -181,6 +214,7 @@ static struct fi_info *hints_make(const struct query *q, const char *provider)
 	if (!h)
 		return NULL;
 	h->caps = q->caps;
+	h->mode = q->mode;
 	h->ep_attr->type = q->type;
 	h->domain_attr->threading = FI_THREAD_SAFE;
 	h->domain_attr->mr_mode = q->mr_mode;
@@ -208,6 +242,9 @@ static int info_list(const struct dofi_params *params, const struct query *q, st
 		return -FI_ENOMEM;
 	dofi_settings_give();
 	ret = fi_getinfo(DOFI_FI_VERSION, node, NULL, node ? FI_SOURCE : 0, hints, list);
+	/* verbs (1.17) lists its IPv6 addresses, but does not find one that is asked for */
+	if (ret == -FI_ENODATA && node)
+		ret = fi_getinfo(DOFI_FI_VERSION, NULL, NULL, 0, hints, list);
 	fi_freeinfo(hints);
 	return ret;
 }
@@ -265,21 +302,27 @@ static int rdm_find(const struct dofi_params *params, struct query *q, struct fi
 	return ret;
 }
 
+/* Whether the fabric of @info answers @q, too. */
+static bool also_offers(const struct fi_info *info, const struct query *q)
+{
+	struct dofi_params same = { .provider = "" };
+	struct fi_info *list;
+
+	snprintf(same.provider, sizeof(same.provider), "%s", info->fabric_attr->prov_name);
+	if (info_list(&same, q, &list))
+		return false;
+	fi_freeinfo(list);
+	return true;
+}
+
 /*
  * Software fabrics complete a write when it is in a socket unless asked for
  * delivery; hardware has no such flag, because its acknowledgement says as much.
  */
 static uint64_t write_flags(const struct fi_info *info, struct query q)
 {
-	struct dofi_params same = { .provider = "" };
-	struct fi_info *list;
-
-	snprintf(same.provider, sizeof(same.provider), "%s", info->fabric_attr->prov_name);
 	q.op_flags = FI_DELIVERY_COMPLETE;
-	if (info_list(&same, &q, &list))
-		return 0;
-	fi_freeinfo(list);
-	return FI_DELIVERY_COMPLETE;
+	return also_offers(info, &q) ? FI_DELIVERY_COMPLETE : 0;
 }
 
 /*
@@ -313,6 +356,22 @@ static void choose_rdma(struct dofi_fabric_choice *choice, const struct query *q
 	choice->zero_based = choice->mr_style == DOFI_MR_VIRTUAL && choice->quirk->takes_offset;
 	choice->scoped_keys = choice->mr_style == DOFI_MR_VIRTUAL &&
 			      info->domain_attr->mr_key_size >= sizeof(uint64_t);
+}
+
+/* What hardware does by itself. FI_RX_CQ_DATA: a write's data ends a receive of the target. */
+static void choose_native(struct dofi_fabric_choice *choice, struct query q)
+{
+	struct fi_info *info = choice->info;
+
+	choice->immed = !choice->rdm && info->mode & FI_RX_CQ_DATA &&
+			info->domain_attr->cq_data_size >= sizeof(uint32_t);
+	if (!choice->immed)
+		return;
+	q.caps |= FI_ATOMIC;
+	choice->atomics = also_offers(info, &q);
+	if (choice->atomics)
+		info->caps |= FI_ATOMIC;	/* registrations are for them, too */
+	choice->fences = choice->quirk->takes_fence;
 }
 
 /*
@@ -436,6 +495,7 @@ static int choice_make(const struct dofi_params *params, const struct query *q,
 	};
 	choice->placed = dofi_topo_place(info, &choice->place);
 	choose_rdma(choice, q);
+	choose_native(choice, *q);
 	ret = choice->rdm ? choose_rdm(params, choice) : 0;
 	if (ret)
 		dofi_fabric_release(choice);
@@ -552,8 +612,9 @@ void dofi_info_limits(const struct dofi_fabric_choice *choice, size_t cm_data_si
 		.inject_size = least(info->tx_attr->inject_size, UINT32_MAX),
 		.cm_data_size = cm_data_size,
 	};
-	if (limits->max_eps < 8192)
-		limits->max_eps = 8192; /* the count a software fabric names is no limit of it */
+	/* the count a software fabric names is no limit of it, but a device's is */
+	if (limits->max_eps < 8192 && !info->nic)
+		limits->max_eps = 8192;
 	limits->max_srq_eps = limits->max_srqs ? limits->max_eps : 0;
 }
 

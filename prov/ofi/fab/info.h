@@ -23,7 +23,10 @@ enum dofi_mr_style {
 
 struct dofi_quirk;
 
-/* A fabric that an IA can use. */
+/*
+ * A fabric that an IA can use. What a message may have beside its bytes it carries by cq_data, as it
+ * does all else there; or, on hardware, the fabric has a way for the commonest: immed, atomics, fences.
+ */
 struct dofi_fabric_choice {
 	struct fi_info *info;		/* with domain_attr->mr_mode as fi_domain needs it */
 	enum dofi_mr_style mr_style;
@@ -34,6 +37,9 @@ struct dofi_fabric_choice {
 	size_t frame_size;		/* rdm: longest message that none sent later overtakes */
 	uint64_t write_flags;		/* make an RDMA write complete when it is in memory */
 	bool cq_data;			/* 64 bits of ours can go along with messages and writes */
+	bool immed;			/* 32 can, with a write to a receive that ends by it, */
+	bool atomics;			/* the fabric does these by itself, */
+	bool fences;			/* and holds back what is posted with FI_FENCE */
 	bool wildcard;			/* listen on every interface, connect from any */
 	bool zero_based;		/* peers may count from the first byte of a registration */
 	bool scoped_keys;		/* a key may be of one connection: dofi_mr_fabric_key() */
@@ -42,6 +48,17 @@ struct dofi_fabric_choice {
 	struct dofi_place place;	/* of its device, if that is known */
 	bool placed;
 };
+
+/* Whether programs have immediate data, and atomics. */
+static inline bool dofi_fabric_has_immed(const struct dofi_fabric_choice *choice)
+{
+	return choice->cq_data || choice->immed;
+}
+
+static inline bool dofi_fabric_has_atomics(const struct dofi_fabric_choice *choice)
+{
+	return choice->cq_data || choice->atomics;
+}
 
 /*
  * Finds the fabric. 0, or -FI_ENODATA when nothing fits (logged, naming what was

@@ -34,6 +34,15 @@ static void eq_read_error(struct dofi_progress *p)
 		p->ops->cm_error(p, &e);
 }
 
+/* Which connection it was is not told; its attempt is timed out. */
+static void eq_failed(struct dofi_progress *p, ssize_t err)
+{
+	if (p->eq_fails_for_one && err != -EBADF)
+		dofi_log(DOFI_INFO, DOFI_FAB, "an event's connection failed: %s", fi_strerror(-err));
+	else
+		dofi_progress_fail(p, err);
+}
+
 /* Handles one event, for which it waits up to @ms; whether there was one. */
 static bool eq_take(struct dofi_progress *p, int ms)
 {
@@ -52,7 +61,7 @@ static bool eq_take(struct dofi_progress *p, int ms)
 	else if (n >= 0)
 		p->ops->cm_event(p, event, (struct fi_eq_cm_entry *)buf, n);
 	else if (n != -FI_EAGAIN && !ms)
-		dofi_progress_fail(p, n);
+		eq_failed(p, n);
 	return n >= 0 || n == -FI_EAVAIL;
 }
 
@@ -343,15 +352,14 @@ close_epoll:
 	return ret;
 }
 
-/* The program's signal handlers must not run on a thread it does not know. */
-static int thread_start(struct dofi_progress *p)
+int dofi_thread_start(pthread_t *thread, void *(*run)(void *), void *arg)
 {
 	sigset_t all, old;
 	int ret;
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	ret = -pthread_create(&p->thread, NULL, progress_run, p);
+	ret = -pthread_create(thread, NULL, run, arg);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	return ret;
 }
@@ -368,14 +376,16 @@ static void failure_tell(struct dofi_work *work)
 int dofi_progress_start(struct dofi_progress *p, const struct dofi_progress_ops *ops,
 			struct fi_info *info)
 {
+	const struct dofi_quirk *quirk = dofi_quirk_of(info->fabric_attr->prov_name);
 	int ret;
 
 	memset(p, 0, sizeof(*p));
 	p->ops = ops;
 	p->owner = getpid();
-	p->stale_signal = dofi_quirk_of(info->fabric_attr->prov_name)->stale_signal;
+	p->stale_signal = quirk->stale_signal;
 	p->failure_work.run = failure_tell;
-	p->silent_errors = dofi_quirk_of(info->fabric_attr->prov_name)->silent_errors;
+	p->silent_errors = quirk->silent_errors;
+	p->eq_fails_for_one = quirk->eq_fails_for_one;
 	pthread_mutex_init(&p->lock, NULL);
 	STAILQ_INIT(&p->work);
 	TAILQ_INIT(&p->cqs);
@@ -391,7 +401,7 @@ int dofi_progress_start(struct dofi_progress *p, const struct dofi_progress_ops 
 	if (ret)
 		goto close_eq;
 	dofi_fork_guard_add(&p->fork_guard);
-	ret = thread_start(p);
+	ret = dofi_thread_start(&p->thread, progress_run, p);
 	if (!ret) {
 		dofi_topo_bind(p->thread, info);
 		return 0;

@@ -88,6 +88,7 @@ struct dofi_progress {
 	int eq_fd;
 	bool stale_signal;		/* see struct dofi_quirk */
 	bool silent_errors;		/* likewise */
+	bool eq_fails_for_one;		/* likewise */
 	int epfd;
 	struct dofi_source eq_source;
 	int doorbell;
@@ -111,6 +112,9 @@ struct dofi_progress {
 	bool eq_alone;			/* epoll told of the event queue and of nothing else */
 	bool resting;			/* peers ring, see struct dofi_progress_ops */
 };
+
+/* The program's signal handlers do not run on it, which it does not know. 0 or a negative errno. */
+int dofi_thread_start(pthread_t *thread, void *(*run)(void *), void *arg);
 
 int dofi_progress_start(struct dofi_progress *p, const struct dofi_progress_ops *ops,
 			struct fi_info *info);

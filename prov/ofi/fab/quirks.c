@@ -13,6 +13,9 @@
  */
 #define LONG_FRAME (65536 + 64)
 
+#define VERBS .wc_errors = true, .takes_fence = true, .late_receives_cost = true,         \
+	      .fixed_queues = true, .waits_to_open = true, .eq_fails_for_one = true
+
 /*
  * The order of preference is a policy, not a fact that libfabric offers: it
  * lists what was linked first. Hardware comes first, then the faster software.
@@ -23,7 +26,15 @@
  * A layer over one fabric comes before the layer over any.
  */
 static const struct dofi_quirk quirks[] = {
-	{ .provider = "verbs", .rank = 1, .reason = "RDMA hardware" },
+	{ .provider = "verbs", .up_to = FI_VERSION(2, 1), .rank = 1, VERBS, .operand_is_address = true,
+	  .reason = "RDMA hardware, as below; gives the device the addresses of operands in their "
+		    "place (1.17, 2.1)" },
+	{ .provider = "verbs", .rank = 1, VERBS,
+	  .reason = "RDMA hardware; resolves the peer's address when an endpoint is opened (1.17), "
+		    "and what it cannot do for a connection that it meets in the event queue it "
+		    "returns from reading that (1.17); calls most failures EIO, with the reason "
+		    "beside it; has fences, without saying so; a receiver that is not ready is asked "
+		    "again after up to 655 ms" },
 	{ .provider = "tcp", .rank = 2, .blind_when_blocked = true, .needs_room = true,
 	  .takes_offset = true, .forgets_strangers = true, .rdm = true, .refusal_ends_all = true,
 	  .frame_size = LONG_FRAME,

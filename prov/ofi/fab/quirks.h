@@ -25,7 +25,14 @@ struct dofi_quirk {
 	bool silent_errors;	/* a failed completion does not make its CQ's descriptor readable */
 	bool needs_room;	/* never ends a message that meets a receive of no bytes */
 	bool forgets_strangers;	/* closes a passive endpoint that connections still refer to: halfopen.h */
+	bool eq_fails_for_one;	/* an error of the event queue may be one connection's alone */
+	bool waits_to_open;	/* looks for the peer within fi_endpoint, for seconds if it is not there */
 	bool takes_offset;	/* adds a registration's offset to the addresses that peers name */
+	bool late_receives_cost; /* a message that comes before its receive is sent again after a long time */
+	bool fixed_queues;	/* loses completions beyond the size of a CQ, and queues have a size of their own */
+	bool takes_fence;	/* knows FI_FENCE, which is none of its capabilities */
+	bool operand_is_address; /* of an atomic: takes the pointer to it for it */
+	bool wc_errors;		/* a failed completion's prov_errno is what verbs say of it: wc.h */
 	const char *reason;
 
 	/* of connectionless endpoints */

@@ -72,6 +72,25 @@ static bool take_recv_flag(uint64_t *value)
 	return take_stream_flag(value) || *value == DAT_COMPLETION_SOLICITED_WAIT_FLAG;
 }
 
+bool dofi_qos_known(DAT_QOS qos)
+{
+	switch (qos) {
+	case DAT_QOS_BEST_EFFORT:
+	case DAT_QOS_HIGH_THROUGHPUT:
+	case DAT_QOS_LOW_LATENCY:
+	case DAT_QOS_ECONOMY:
+	case DAT_QOS_PREMIUM:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static bool take_qos(uint64_t *value)
+{
+	return dofi_qos_known((DAT_QOS)*value);
+}
+
 /* There are no such attributes, and so no array of them. */
 static bool take_no_array(uint64_t *value)
 {
@@ -135,6 +154,7 @@ static const struct dofi_cap_states waiting = {
 #define SERVES_ALL "serves more, too: the side that reads has the throttle"
 #define READS_WAIT "a throttle of its own: further reads wait in their slots"
 #define OWN_FLAGS "all of it: every operation completes at the fabric"
+#define QUALITY "a wish: fi_info.tx_attr.tclass, where fabrics heed it"
 #define NO_VERSION "0: libfabric has it as text alone"
 #define NO_LIMIT "knows of no limit"
 #define OWN_IOV "8 where it moves the bytes itself"
@@ -156,7 +176,7 @@ const struct dofi_cap dofi_caps[] = {
 	   .source = "fi_info.src_addr", .adds = "127.0.0.1 where there is none"),
 	IA(max_eps, MAX_EPS, .most = MAX_OBJECTS, FROM(limits.max_eps),
 	   .source = "fi_info.domain_attr.ep_cnt",
-	   .adds = "at least 8192: what software fabrics name is no limit of theirs"),
+	   .adds = "at least 8192 without a device: what software fabrics name is no limit of theirs"),
 	IA(max_dto_per_ep, MAX_DTO_PER_EP, .most = 8192,
 	   .adds = "slots of its own, in which operations wait while the fabric has no room"),
 	IA(max_rdma_read_per_ep_in, MAX_RDMA_READ_PER_EP_IN, .most = MAX_READS,
@@ -228,7 +248,10 @@ const struct dofi_cap dofi_caps[] = {
 		 IS(DAT_MEM_TYPE_VIRTUAL | DAT_MEM_TYPE_LMR | DAT_MEM_TYPE_SHARED_VIRTUAL)),
 	PROVIDER(iov_ownership_on_return, IOV_OWNERSHIP, IS(DAT_IOV_CONSUMER),
 		 .adds = "a copy of the segments in the slot of the operation"),
-	PROVIDER(dat_qos_supported, DAT_QOS_SUPPORTED, IS(DAT_QOS_BEST_EFFORT)),
+	PROVIDER(dat_qos_supported, DAT_QOS_SUPPORTED,
+		 IS(DAT_QOS_HIGH_THROUGHPUT | DAT_QOS_LOW_LATENCY | DAT_QOS_ECONOMY |
+		    DAT_QOS_PREMIUM),
+		 .adds = QUALITY),
 	PROVIDER(completion_flags_supported, COMPLETION_FLAGS_SUPPORTED,
 		 IS(DAT_COMPLETION_SUPPRESS_FLAG | DAT_COMPLETION_SOLICITED_WAIT_FLAG |
 		    DAT_COMPLETION_UNSIGNALLED_FLAG | DAT_COMPLETION_BARRIER_FENCE_FLAG),
@@ -305,7 +328,7 @@ const struct dofi_cap dofi_caps[] = {
 	EP_ATTR(max_rdma_size, MAX_RDMA_SIZE, .limit = DAT_IA_FIELD_IA_MAX_RDMA_SIZE,
 		.def = ALL, .zero_is_default = true, .when = &waiting,
 		.adds = "lets programs use more than they asked for, up to the limit"),
-	EP_ATTR(qos, QOS, IS(DAT_QOS_BEST_EFFORT), .when = &waiting),
+	EP_ATTR(qos, QOS, .take = take_qos, .when = &waiting, .adds = QUALITY),
 	EP_ATTR(recv_completion_flags, RECV_COMPLETION_FLAGS, .take = take_recv_flag,
 		.when = &waiting, .no_receives = true,
 		.adds = OWN_FLAGS),

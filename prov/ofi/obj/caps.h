@@ -70,6 +70,9 @@ struct dofi_cap {
 extern const struct dofi_cap dofi_caps[];
 extern const size_t dofi_n_caps;
 
+/* Whether there is that quality of service. */
+bool dofi_qos_known(DAT_QOS qos);
+
 /* The row of one bit of a mask; NULL if no member has that bit. */
 const struct dofi_cap *dofi_caps_row(enum dofi_cap_of of, uint64_t field);
 

@@ -129,13 +129,14 @@ static void named_add_row(struct dofi_ia *ia, const struct dofi_cap *row)
 /* What of the extension is there; datagrams are not, on connected endpoints. */
 static void named_extension(struct dofi_ia *ia)
 {
-	const char *by_cq_data = ia->fabric.cq_data ? "TRUE" : "FALSE";
+	const char *immed = dofi_fabric_has_immed(&ia->fabric) ? "TRUE" : "FALSE";
+	const char *atomics = dofi_fabric_has_atomics(&ia->fabric) ? "TRUE" : "FALSE";
 
 	named_add(ia, "DAT_EXTENSION_INTERFACE", "TRUE");
 	named_add(ia, DAT_IB_ATTR_COUNTERS, "TRUE");
-	named_add(ia, DAT_IB_ATTR_IMMED_DATA, by_cq_data);
-	named_add(ia, DAT_IB_ATTR_FETCH_AND_ADD, by_cq_data);
-	named_add(ia, DAT_IB_ATTR_CMP_AND_SWAP, by_cq_data);
+	named_add(ia, DAT_IB_ATTR_IMMED_DATA, immed);
+	named_add(ia, DAT_IB_ATTR_FETCH_AND_ADD, atomics);
+	named_add(ia, DAT_IB_ATTR_CMP_AND_SWAP, atomics);
 	named_add(ia, DAT_IB_ATTR_UD, "FALSE");
 }
 #else
@@ -157,6 +158,25 @@ static void named_transport(struct dofi_ia *ia)
 		named_add(ia, "OFI_FRAME_SIZE", ia->frame_size);
 }
 
+static void named_known(struct dofi_ia *ia, const char *name, const char *value)
+{
+	if (value[0])
+		named_add(ia, name, value);
+}
+
+/* What programs written for InfiniBand's providers look for; without an MTU some do not start. */
+static void named_device(struct dofi_ia *ia)
+{
+	const struct dofi_device *d = &ia->device;
+
+	named_known(ia, "DAT_IB_DEVICE_NAME", d->name);
+	named_known(ia, "DAT_IB_PORT_NUMBER", d->port);
+	named_known(ia, "DAT_IB_PORT_STATUS", d->state);
+	named_known(ia, "DAT_IB_GID", d->gid);
+	named_known(ia, "DAT_IB_NODE_GUID", d->guid);
+	named_add(ia, "DAT_IB_TRANSPORT_MTU", d->mtu[0] ? d->mtu : "4096");
+}
+
 void dofi_caps_named_attrs(struct dofi_ia *ia)
 {
 	const struct fi_info *info = ia->fabric.info;
@@ -174,9 +194,8 @@ void dofi_caps_named_attrs(struct dofi_ia *ia)
 		named_add(ia, "OFI_NUMA_NODE", ia->node);
 		named_add(ia, "OFI_NUMA_DISTANCE", ia->distance);
 	}
-	/* what programs written for InfiniBand's providers look for */
 	named_add(ia, "DAT_IB_RDMA_READ", "TRUE");
-	named_add(ia, "DAT_IB_TRANSPORT_MTU", "4096");
+	named_device(ia);
 	named_extension(ia);
 	for (i = 0; i < dofi_n_caps; i++)
 		named_add_row(ia, &dofi_caps[i]);

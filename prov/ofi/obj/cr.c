@@ -213,6 +213,7 @@ static DAT_RETURN accept_with(struct dofi_cr *cr, struct dofi_ep *ep, DAT_COUNT 
 		return DOFI_BAD_HANDLE(CR);
 	take_over(ep, cr);
 	ep->request.deadline = DOFI_NEVER;
+	ep->request.qos = DAT_QOS_BEST_EFFORT;
 	ep->request.data_size = size;
 	if (size)
 		memcpy(ep->request.data, data, size);

@@ -127,6 +127,8 @@ void dofi_ep_established(struct dofi_ep *ep, const void *data, size_t size)
 		dofi_dto_retire(ep, NULL);
 		dofi_dto_pump(ep);
 		dofi_dto_watermarks(ep);
+		if (ep->failed_early)
+			dofi_ep_end(ep, DAT_CONNECTION_EVENT_BROKEN);
 	}
 	pthread_mutex_unlock(&ep->lock);
 	dofi_cq_kick(ep->cq);
@@ -243,7 +245,7 @@ static void ep_close(void *arg)
 		dofi_dto_flush(ep);
 		tell_last_receive(ep);
 		dofi_ep_state_set(ep, DAT_EP_STATE_DISCONNECTED);
-		ep->closing = ep->graceful = false;
+		ep->closing = ep->graceful = ep->failed_early = false;
 		dofi_ep_gate(ep);
 		count_end(ep);
 		push_connection_event(ep, ep->end);
@@ -324,7 +326,7 @@ static void ep_reinit(struct dofi_ep *ep, DAT_EP_STATE first)
 	ep->mailbox.key = 0;
 	ep->mail = NULL;
 	ep->owes = false;
-	ep->closing = ep->graceful = ep->silent = ep->scoped = ep->framed = false;
+	ep->closing = ep->graceful = ep->failed_early = ep->silent = ep->scoped = ep->framed = false;
 	ep->reads = ep->atomics = 0;
 	ep->secret = ep->peer_secret = 0;
 	ep->soft_watermark = ep->hard_watermark = DAT_WATERMARK_INFINITE;
@@ -334,6 +336,7 @@ static void ep_reinit(struct dofi_ep *ep, DAT_EP_STATE first)
 	ep->n_connect = ep->n_disconnect = 0;
 	ep->todo = 0;
 	ep->conn = NULL;
+	ep->opening = NULL;
 	ep->accepting = NULL;
 	ep->timer = (struct dofi_timer){ .fire = ep_timeout };
 	ep->watch.fd = -1;

@@ -15,6 +15,7 @@
 
 struct fid_ep;
 struct msg_mail;
+struct msg_opening;
 
 /* No fabric carries more private data than this. */
 #define DOFI_PRIVATE_DATA 256
@@ -24,6 +25,7 @@ struct dofi_request {
 	struct sockaddr_storage peer;
 	DAT_CONN_QUAL conn_qual;
 	int64_t deadline;		/* of the connection attempt */
+	DAT_QOS qos;			/* in place of the attribute, unless it is BEST_EFFORT */
 	DAT_COUNT data_size;
 	unsigned char data[DOFI_PRIVATE_DATA];
 };
@@ -53,6 +55,7 @@ struct dofi_ep {
 	struct dofi_cq *cq;		/* where its operations complete; the zone's without a peer */
 	struct fid_ep *fid;		/* the fabric endpoint, its own or its zone's; NULL unless open */
 	bool closing;			/* it takes no more operations; they wait to be flushed */
+	bool failed_early;		/* a receive did, before the connection was told of */
 	bool graceful;			/* closes when the last request is done */
 	bool silent;			/* being freed: no more events */
 	bool scoped;			/* RMRs of EP scope may be bound through it */
@@ -81,7 +84,8 @@ struct dofi_ep {
 
 	/* the connection; progress thread, or the consumer while nothing is live */
 	struct dofi_request request;
-	void *conn;			/* the transport's state of the open endpoint */
+	void *conn;			/* the transport's state of the open endpoint, */
+	struct msg_opening *opening;	/* and of one that is being opened, or NULL */
 	unsigned attempt;		/* which of the qualifier's ports is being tried */
 	void *accepting;		/* the transport's part of the request being accepted */
 	struct dofi_timer timer;	/* of the attempt, then of a peer that ended unseen */
@@ -102,6 +106,16 @@ static inline struct dofi_ep *dofi_ep_check(DAT_EP_HANDLE handle)
 static inline DAT_RETURN dofi_ep_bad_state(const struct dofi_ep *ep)
 {
 	return DOFI_RET(DAT_INVALID_STATE, dofi_ep_state_row(ep->state)->error);
+}
+
+/*
+ * Whether the fabric holds @dto, which has DAT_COMPLETION_BARRIER_FENCE_FLAG, back by itself. A
+ * message in a frame is two of its own; and what has no bytes, and atomics, are posted without flags.
+ */
+static inline bool dofi_fenced_by_fabric(const struct dofi_ep *ep, const struct dofi_dto *dto)
+{
+	return ep->obj.ia->fabric.fences && !ep->framed && dto->n_iov &&
+	       !dofi_dto_is(dto->kind, DOFI_DTO_ATOMICS);
 }
 
 /* What the fabric knows the key of a request by. */

@@ -4,6 +4,7 @@
 #include "obj/ep_connect.h"
 
 #include "base/clock.h"
+#include "obj/caps.h"
 
 #include <netinet/in.h>
 #include <string.h>
@@ -36,17 +37,23 @@ struct attempt {
 	DAT_CONNECT_FLAGS flags;
 };
 
+static DAT_COUNT request_room(const struct dofi_ia *ia, DAT_CONN_QUAL conn_qual)
+{
+	return ia->xport->request_room ? ia->xport->request_room(ia, conn_qual) :
+					 ia->max_private_data;
+}
+
 /* The time-out is argument @first of the call (DAT_INVALID_ARG...), the private data follows. */
 static DAT_RETURN attempt_check(const struct dofi_ep *ep, const struct attempt *a,
 				DAT_RETURN_SUBTYPE first)
 {
 	if (!a->timeout)
 		return DOFI_RET(DAT_INVALID_PARAMETER, first);
-	if (a->data_size < 0 || a->data_size > ep->obj.ia->max_private_data)
+	if (a->data_size < 0 || a->data_size > request_room(ep->obj.ia, a->conn_qual))
 		return DOFI_RET(DAT_INVALID_PARAMETER, first + 1);
 	if (a->data_size && !a->data)
 		return DOFI_RET(DAT_INVALID_PARAMETER, first + 2);
-	if (a->qos != DAT_QOS_BEST_EFFORT || a->flags != DAT_CONNECT_DEFAULT_FLAG)
+	if (!dofi_qos_known(a->qos) || a->flags != DAT_CONNECT_DEFAULT_FLAG)
 		return DOFI_NOT_SUPPORTED;
 	return DAT_SUCCESS;
 }
@@ -64,6 +71,7 @@ static DAT_RETURN attempt_start(struct dofi_ep *ep, const struct attempt *a)
 		ep->request.peer = a->peer;
 		ep->request.conn_qual = ep->remote_port = a->conn_qual;
 		ep->request.deadline = dofi_deadline(a->timeout);
+		ep->request.qos = a->qos;
 		ep->attempt = 0;
 		ep->request.data_size = a->data_size;
 		if (a->data_size)
@@ -154,9 +162,12 @@ DAT_RETURN dofi_ep_dup_connect(DAT_EP_HANDLE ep_handle, DAT_EP_HANDLE dup_handle
 
 	if (!ep || !dup || dup->obj.ia != ep->obj.ia)
 		return DOFI_BAD_HANDLE(EP);
+	/* whom it is for decides how much it carries, but arguments are looked at first */
 	ret = attempt_check(ep, &a, DAT_INVALID_ARG3);
 	if (!ret)
 		ret = peer_take(dup, &a);
+	if (!ret)
+		ret = attempt_check(ep, &a, DAT_INVALID_ARG3);
 	return ret ? ret : attempt_start(ep, &a);
 }
 

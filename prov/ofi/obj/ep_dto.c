@@ -4,6 +4,7 @@
 #include "obj/ep_dto.h"
 
 #include "base/log.h"
+#include "fab/quirks.h"
 #include "obj/beside.h"
 #include "obj/ep.h"
 #include "obj/rmr.h"
@@ -29,13 +30,23 @@ static DAT_DTO_COMPLETION_STATUS status_of(int err, uint8_t kind)
 		return DAT_DTO_ERR_FLUSHED;
 	case FI_ETRUNC:
 	case FI_ETOOSMALL:
+	case EREMOTEIO:
 		return kind == DOFI_DTO_RECV ? DAT_DTO_ERR_LOCAL_LENGTH : DAT_DTO_ERR_REMOTE_RESPONDER;
-	case EFAULT:		/* ours: an RMR that is not bound */
+	case EMSGSIZE:
+		return DAT_DTO_ERR_LOCAL_LENGTH;
+	case EBADMSG:
+		return DAT_DTO_ERR_BAD_RESPONSE;
+	case EBADFD:		/* soft-RoCE says so of a receive that is too short */
+		return kind == DOFI_DTO_RECV ? DAT_DTO_ERR_LOCAL_LENGTH : DAT_DTO_ERR_LOCAL_EP;
+	case EFAULT:		/* also ours: an RMR that is not bound */
 		return DAT_DTO_ERR_LOCAL_PROTECTION;
+	case FI_EKEYREJECTED:	/* of a receive: what was to end it, a write with data, was refused */
+		if (kind == DOFI_DTO_RECV)
+			return DAT_DTO_ERR_FLUSHED;
+		/* fall through */
 	case FI_EACCES:
 	case FI_EPERM:
 	case FI_ENOKEY:
-	case FI_EKEYREJECTED:
 		return dofi_dto_is(kind, DOFI_DTO_RDMA) ? DAT_DTO_ERR_REMOTE_ACCESS :
 						 DAT_DTO_ERR_LOCAL_PROTECTION;
 	default:
@@ -43,12 +54,18 @@ static DAT_DTO_COMPLETION_STATUS status_of(int err, uint8_t kind)
 	}
 }
 
+static DAT_DTO_COMPLETION_STATUS failure(const struct dofi_dto *dto, int err)
+{
+	const DAT_DTO_COMPLETION_STATUS status = status_of(err, dto->kind);
+
+	return status == DAT_DTO_ERR_LOCAL_LENGTH && dto->flags & DOFI_DTO_BARRED ?
+		DAT_DTO_ERR_LOCAL_PROTECTION : status;
+}
+
 /* An operation failed, and with it the connection. */
 static __attribute__((noinline)) void fail(struct dofi_ep *ep, struct dofi_dto *dto, int err)
 {
-	dto->status = status_of(err, dto->kind);
-	if (dto->status == DAT_DTO_ERR_LOCAL_LENGTH && dto->flags & DOFI_DTO_BARRED)
-		dto->status = DAT_DTO_ERR_LOCAL_PROTECTION;
+	dto->status = failure(dto, err);
 	/* what the fabric calls an operation that it gave up when the connection ended */
 	if (dto->status == DAT_DTO_ERR_TRANSPORT && ep->closing)
 		dto->status = DAT_DTO_ERR_FLUSHED;
@@ -389,6 +406,28 @@ static __attribute__((noinline)) void part_done(struct dofi_ep *ep, struct dofi_
 	dofi_dto_pump(ep);
 }
 
+/* Of hardware: what it says of a connection comes another way, and may be read later. */
+static bool connected_yet(const struct dofi_ep *ep)
+{
+	return announced(ep) || !ep->obj.ia->fabric.quirk->late_receives_cost;
+}
+
+/*
+ * A receive is flushed when an attempt fails, which is about to be told (dofi_dto_recall()). A
+ * failure of its own came with a message, and so is behind the connection.
+ */
+static __attribute__((noinline)) void fail_early(struct dofi_ep *ep, struct dofi_dto *dto, int err)
+{
+	const DAT_DTO_COMPLETION_STATUS status = failure(dto, err);
+
+	if (status == DAT_DTO_ERR_FLUSHED)
+		return;
+	dto->done = true;
+	dto->at_fabric = false;
+	dto->status = status;
+	ep->failed_early = true;
+}
+
 static inline void complete(const struct fi_cq_data_entry *entry, int err,
 			    const struct dofi_arrived *arrived, struct dofi_sink *sink)
 {
@@ -400,6 +439,10 @@ static inline void complete(const struct fi_cq_data_entry *entry, int err,
 	ep = dto->ep;
 	pthread_mutex_lock(&ep->lock);
 	if (dto->at_fabric && dofi_dto_context(dto) == entry->op_context) {
+		if (__builtin_expect(err && !connected_yet(ep), 0)) {
+			fail_early(ep, dto, err);
+			goto unlock;
+		}
 		if (__builtin_expect(dto->kind == DOFI_DTO_FRAME, 0)) {
 			dofi_inbox_frame(ep, dto, entry->len, err, sink);
 			goto unlock;

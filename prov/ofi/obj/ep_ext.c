@@ -21,7 +21,7 @@ static uint64_t remote_address(const DAT_RMR_TRIPLET *remote)
 static DAT_RETURN post_immed(struct dofi_ep *ep, uint8_t kind, DAT_COUNT max_iov, int flags_arg,
 			     const struct dofi_post *p)
 {
-	if (!ep->obj.ia->fabric.cq_data)
+	if (!dofi_fabric_has_immed(&ep->obj.ia->fabric))
 		return DOFI_NOT_SUPPORTED;
 	if ((unsigned)p->n > (unsigned)max_iov)
 		return bad_arg(3);
@@ -62,7 +62,7 @@ static DAT_RETURN post_atomic(DAT_EP_HANDLE ep_handle, uint8_t kind, int first,
 
 	if (!ep)
 		return DOFI_BAD_HANDLE(EP);
-	if (!ep->obj.ia->fabric.cq_data)
+	if (!dofi_fabric_has_atomics(&ep->obj.ia->fabric))
 		return DOFI_NOT_SUPPORTED;
 	if (!p->iov)
 		return bad_arg(first);

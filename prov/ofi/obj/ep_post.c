@@ -182,7 +182,7 @@ static __attribute__((noinline)) DAT_RETURN fill_more(struct dofi_ep *ep, struct
 {
 	/* a peer of uDAPL 1.2 has no memory for atomics */
 	if (dofi_dto_is(dto->kind, DOFI_DTO_ATOMICS) && ep->state == DAT_EP_STATE_CONNECTED &&
-	    !ep->mailbox.key)
+	    !ep->mailbox.key && !ep->obj.ia->fabric.atomics)
 		return DOFI_NOT_SUPPORTED;
 	if (dto->kind == DOFI_DTO_WRITE_IMMED && dto->length > DOFI_WRITE_IMMED_MAX)
 		return DOFI_RET(DAT_LENGTH_ERROR, 0);

@@ -3,6 +3,7 @@
 
 #include "obj/ep_queue.h"
 
+#include "fab/quirks.h"
 #include "obj/ep.h"
 #include "obj/rmr.h"
 
@@ -139,7 +140,7 @@ void dofi_queue_rezone(struct dofi_queue *q, uint64_t from, uint64_t to)
 static __attribute__((noinline)) bool must_wait(const struct dofi_ep *ep,
 						const struct dofi_dto *dto)
 {
-	if (dto->flags & DAT_COMPLETION_BARRIER_FENCE_FLAG)
+	if (dto->flags & DAT_COMPLETION_BARRIER_FENCE_FLAG && !dofi_fenced_by_fabric(ep, dto))
 		return true;
 	if (dofi_dto_is(dto->kind, DOFI_DTO_READS) && ep->reads >= ep->attr.max_rdma_read_out)
 		return true;
@@ -275,15 +276,34 @@ void dofi_dto_pump(struct dofi_ep *ep)
 		ep->xport->resume(ep);
 }
 
+void dofi_dto_recall(struct dofi_ep *ep)
+{
+	struct dofi_queue *q = &ep->rq;
+	uint32_t i;
+
+	for (i = q->head; i != q->next; i++) {
+		struct dofi_dto *dto = dofi_queue_at(q, i);
+
+		dofi_dto_renew(dto);
+		dto->at_fabric = false;
+	}
+	q->next = q->head;
+	if (ep->srq)
+		dofi_inbox_clear(ep);
+}
+
 /*
- * Receives must be there before the peer may send, but not while a connection is
- * still being tried: a refused attempt would take them with it.
+ * Receives must be there before the peer may send, but not while a connection is still being
+ * tried: a refused attempt would take them with it. Where the fabric makes a message wait for long
+ * that comes before them they are recalled then.
  */
 void dofi_ep_gate(struct dofi_ep *ep)
 {
 	bool open = ep->fid && !ep->closing;
 
-	ep->rq.open = open && ep->state != DAT_EP_STATE_ACTIVE_CONNECTION_PENDING;
-	ep->sq.open = ep->rq.open && ep->state != DAT_EP_STATE_COMPLETION_PENDING;
+	bool trying = ep->state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING;
+
+	ep->rq.open = open && (!trying || ep->obj.ia->fabric.quirk->late_receives_cost);
+	ep->sq.open = open && !trying && ep->state != DAT_EP_STATE_COMPLETION_PENDING;
 	plain_renew(ep);
 }

@@ -79,6 +79,12 @@ static inline bool dofi_queue_empty(const struct dofi_queue *q)
  */
 void dofi_ep_gate(struct dofi_ep *ep);
 
+/*
+ * An attempt to connect has failed: receives that its endpoint was given wait for the next. That
+ * endpoint is ep->fid no more. EP lock held.
+ */
+void dofi_dto_recall(struct dofi_ep *ep);
+
 /* Makes @to, of another queue, the operation @from, whose slots have room for @max_iov segments. */
 void dofi_dto_copy(struct dofi_dto *to, const struct dofi_dto *from, uint32_t max_iov);
 

@@ -185,6 +185,7 @@ static void ia_describe(struct dofi_ia *ia)
 	dofi_fabric_list(false, ia->fabrics, sizeof(ia->fabrics));
 	dofi_fabric_list(true, ia->rdm_fabrics, sizeof(ia->rdm_fabrics));
 	frame_size_render(ia);
+	dofi_device_find(ia->fabric.info, &ia->address, DOFI_DEVICE_SYSFS, &ia->device);
 	version_render(ia->version, sizeof(ia->version));
 	place_render(ia);
 }

@@ -3,6 +3,7 @@
 #ifndef DOFI_OBJ_IA_H
 #define DOFI_OBJ_IA_H
 
+#include "fab/device.h"
 #include "fab/info.h"
 #include "fab/progress.h"
 #include "fab/tell.h"
@@ -44,7 +45,8 @@ struct dofi_ia {
 	char rdm_fabrics[128];		/* and connectionless */
 	char frame_size[24];		/* empty where there are connections */
 	char version[32];
-	char node[12], distance[12];	/* of the device, empty if unknown */
+	char node[12], distance[12];	/* of the device, empty if unknown, */
+	struct dofi_device device;	/* and the device itself, as it was when the IA was opened */
 	DAT_NAMED_ATTR named[DOFI_IA_NAMED_ATTRS];
 	DAT_COUNT n_named;
 

@@ -176,11 +176,20 @@ static DAT_RETURN privileges_check(DAT_MEM_PRIV_FLAGS priv)
 	return DAT_SUCCESS;
 }
 
+/* Where the fabric does atomics, it knows no right to them but that to write. */
+static uint64_t remote_access(const struct dofi_lmr *lmr, DAT_MEM_PRIV_FLAGS priv)
+{
+	const uint64_t access = dofi_lmr_remote_access(priv);
+
+	return lmr->obj.ia->fabric.atomics && dofi_lmr_for_atomics(priv) ? access | FI_REMOTE_WRITE : access;
+}
+
 static DAT_RETURN lmr_register(struct dofi_lmr *lmr, const struct lmr_request *r)
 {
 	const struct dofi_mr_request mr = {
-		.addr = r->base, .len = r->length, .remote = dofi_lmr_remote_access(r->priv),
+		.addr = r->base, .len = r->length, .remote = remote_access(lmr, r->priv),
 		.zero_based = r->zero_based,
+		.read_only = !(r->priv & DAT_MEM_PRIV_LOCAL_WRITE_FLAG),
 	};
 	int ret = dofi_mr_open(&lmr->pz->domain, &mr, &lmr->mr);
 

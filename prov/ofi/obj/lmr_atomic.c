@@ -5,22 +5,9 @@
 
 #include <errno.h>
 
-#if DAT_VERSION_MAJOR >= 2
-static bool is_target(const struct dofi_lmr *lmr)
-{
-	return lmr->priv & DAT_IB_MEM_PRIV_REMOTE_ATOMIC;
-}
-#else
-static bool is_target(const struct dofi_lmr *lmr)
-{
-	(void)lmr;
-	return false;
-}
-#endif
-
 void dofi_lmr_atomic_open(struct dofi_lmr *lmr)
 {
-	if (!is_target(lmr))
+	if (!dofi_lmr_for_atomics(lmr->priv))
 		return;
 	pthread_mutex_lock(&lmr->pz->atomic_lock);
 	LIST_INSERT_HEAD(&lmr->pz->atomic_lmrs, lmr, atomic_link);
@@ -29,7 +16,7 @@ void dofi_lmr_atomic_open(struct dofi_lmr *lmr)
 
 void dofi_lmr_atomic_close(struct dofi_lmr *lmr)
 {
-	if (!is_target(lmr))
+	if (!dofi_lmr_for_atomics(lmr->priv))
 		return;
 	pthread_mutex_lock(&lmr->pz->atomic_lock);
 	LIST_REMOVE(lmr, atomic_link);

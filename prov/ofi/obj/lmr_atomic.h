@@ -14,6 +14,17 @@ struct dofi_atomic {
 	bool swap;			/* compare and swap, else fetch and add */
 };
 
+/* Whether an LMR of these privileges may be the target of atomics; uDAPL 1.2 has none. */
+static inline bool dofi_lmr_for_atomics(DAT_MEM_PRIV_FLAGS priv)
+{
+#if DAT_VERSION_MAJOR >= 2
+	return priv & DAT_IB_MEM_PRIV_REMOTE_ATOMIC;
+#else
+	(void)priv;
+	return false;
+#endif
+}
+
 /* A new @lmr may, or an old one may no longer, be the target of atomics. */
 void dofi_lmr_atomic_open(struct dofi_lmr *lmr);
 void dofi_lmr_atomic_close(struct dofi_lmr *lmr);

@@ -73,6 +73,7 @@ DAT_RETURN dofi_bind_new(struct dofi_rmr *rmr, const struct dofi_part *part, uin
 	mr = (struct dofi_mr_request){
 		.addr = dofi_lmr_memory(part->lmr, part->addr), .len = part->len,
 		.remote = dofi_lmr_remote_access(part->priv), .zero_based = part->zero_based,
+		.read_only = !(part->lmr->priv & DAT_MEM_PRIV_LOCAL_WRITE_FLAG),
 		.scoped = rmr->ep_scope, .secret = secret,
 	};
 	ret = dofi_mr_open(&rmr->pz->domain, &mr, &bind->mr);

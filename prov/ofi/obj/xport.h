@@ -4,6 +4,7 @@
 #define DOFI_OBJ_XPORT_H
 
 #include "obj/dat.h"
+#include "obj/mailbox.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,13 +21,6 @@ struct dofi_sp;
 
 /* Most bytes of an RDMA write with immediate data. */
 #define DOFI_WRITE_IMMED_MAX ((1u << 29) - 1)
-
-/* Memory of a peer that its transport lets us write; key 0 if there is none. */
-struct dofi_mailbox {
-	uint64_t addr;
-	uint32_t key;
-	uint32_t id;			/* what the peer knows it by */
-};
 
 /* Why a connection request is turned down. */
 enum dofi_reject {
@@ -52,6 +46,11 @@ struct dofi_xport {
 	size_t header_size;
 	/* Bytes that it carries with a request, if it does so itself; 0: the fabric is asked. */
 	size_t cm_data_size;
+	/*
+	 * How much of ia->max_private_data a request for @conn_qual carries. Any thread. NULL:
+	 * all of it.
+	 */
+	DAT_COUNT (*request_room)(const struct dofi_ia *ia, DAT_CONN_QUAL conn_qual);
 	/*
 	 * It matches messages to receives itself, those of an SRQ too, which it takes with
 	 * dofi_srq_receive(); so it needs no frames (frame.h).

@@ -80,6 +80,15 @@ static void both_ia_fini(struct dofi_ia *ia)
 	ia->xport->ia_fini(ia);
 }
 
+static void both_pz_close(struct dofi_pz *pz)
+{
+	struct both *b = both_of(pz->obj.ia);
+
+	if (b->far->pz_close)
+		b->far->pz_close(pz);
+	dofi_rdm_xport.pz_close(pz);
+}
+
 static void both_init(struct both *b, const struct dofi_xport *far)
 {
 	b->far = far;
@@ -90,7 +99,7 @@ static void both_init(struct both *b, const struct dofi_xport *far)
 	b->xport.name = "both";
 	b->xport.progress_ops = &b->progress_ops;
 	b->xport.ia_fini = both_ia_fini;
-	b->xport.pz_close = dofi_rdm_xport.pz_close;
+	b->xport.pz_close = both_pz_close;
 	b->xport.listen = both_listen;
 	b->xport.unlisten = both_unlisten;
 	b->xport.connect = both_connect;

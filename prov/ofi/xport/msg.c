@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The connected transport: endpoints, connection events, and operations. */
+/* The connected transport: endpoints and connection events. */
 
 #include "xport/msg.h"
 
-#include "base/iov.h"
 #include "base/log.h"
 #include "fab/quirks.h"
-#include "obj/beside.h"
 #include "xport/msg_listen.h"
 #include "xport/msg_mail.h"
+#include "xport/msg_native.h"
+#include "xport/msg_op.h"
+#include "xport/msg_open.h"
 #include "xport/wire.h"
 
 #include <errno.h>
 #include <rdma/fi_errno.h>
-#include <rdma/fi_rma.h>
 #include <search.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -23,6 +23,8 @@
 struct msg_conn {
 	const struct fid *fid;
 	struct dofi_ep *ep;
+	struct dofi_cq *cq;
+	unsigned places;		/* that it has there */
 };
 
 static int conn_compare(const void *a, const void *b)
@@ -45,6 +47,36 @@ static struct dofi_ep *ep_of(struct dofi_ia *ia, const struct fid *fid)
 
 static void choose_ops(struct dofi_ia *ia);
 
+/* What the DAT text promises programs, where a fabric can carry it. */
+#define PLENTY 64
+
+/*
+ * Private data besides our own. Where there is little, requests for a qualifier that is no port
+ * carry less than others; else all carry the same.
+ */
+static void room_find(struct dofi_ia *ia)
+{
+	struct msg_ia *mia = ia->xport_ia;
+	DAT_COUNT room = (DAT_COUNT)ia->limits.cm_data_size - DOFI_WIRE_FIXED;
+
+	if (ia->fabric.scoped_keys)
+		room -= DOFI_WIRE_SECRET;
+	if (msg_mail_offered(ia))
+		room -= DOFI_WIRE_MAILBOX;
+	mia->room = room;
+	if (room - DOFI_WIRE_QUAL >= PLENTY)
+		room -= DOFI_WIRE_QUAL;
+	ia->max_private_data = room < DOFI_WIRE_MAX_DATA ? room : DOFI_WIRE_MAX_DATA;
+}
+
+static DAT_COUNT msg_request_room(const struct dofi_ia *ia, DAT_CONN_QUAL conn_qual)
+{
+	const struct msg_ia *mia = ia->xport_ia;
+	DAT_COUNT room = mia->room - (DAT_COUNT)dofi_wire_qual_size(conn_qual);
+
+	return room < ia->max_private_data ? room : ia->max_private_data;
+}
+
 static int msg_ia_init(struct dofi_ia *ia)
 {
 	struct msg_ia *mia = calloc(1, sizeof(*mia));
@@ -52,14 +84,10 @@ static int msg_ia_init(struct dofi_ia *ia)
 	if (!mia)
 		return -ENOMEM;
 	dofi_ports_init(&mia->ports, &msg_ports_ops);
+	TAILQ_INIT(&mia->openings.list);
 	ia->xport_ia = mia;
 	choose_ops(ia);
-	if (!ia->fabric.scoped_keys)
-		ia->max_private_data += DOFI_WIRE_SECRET;
-	if (msg_mail_offered(ia))
-		ia->max_private_data -= DOFI_WIRE_MAILBOX;
-	if (ia->max_private_data > DOFI_WIRE_MAX_DATA)
-		ia->max_private_data = DOFI_WIRE_MAX_DATA;
+	room_find(ia);
 	return 0;
 }
 
@@ -71,14 +99,14 @@ static void msg_ia_fini(struct dofi_ia *ia)
 
 /* Endpoints */
 
-static int conn_add(struct dofi_ep *ep, struct fid_ep *fid)
+static int conn_add(struct dofi_ep *ep, struct fid_ep *fid, struct dofi_cq *cq, unsigned places)
 {
 	struct msg_ia *mia = ep->obj.ia->xport_ia;
 	struct msg_conn *conn = malloc(sizeof(*conn));
 
 	if (!conn)
 		return -ENOMEM;
-	*conn = (struct msg_conn){ .fid = &fid->fid, .ep = ep };
+	*conn = (struct msg_conn){ .fid = &fid->fid, .ep = ep, .cq = cq, .places = places };
 	if (!tsearch(conn, &mia->endpoints, conn_compare)) {
 		free(conn);
 		return -ENOMEM;
@@ -90,61 +118,112 @@ static int conn_add(struct dofi_ep *ep, struct fid_ep *fid)
 static void conn_remove(struct dofi_ep *ep)
 {
 	struct msg_ia *mia = ep->obj.ia->xport_ia;
+	struct msg_conn *conn = ep->conn;
 
-	tdelete(ep->conn, &mia->endpoints, conn_compare);
-	free(ep->conn);
+	tdelete(conn, &mia->endpoints, conn_compare);
+	dofi_domain_cq_give(conn->cq, conn->places);
+	free(conn);
 	ep->conn = NULL;
 }
 
-static int endpoint_make(struct dofi_ep *ep, struct fi_info *info, struct fid_ep **out)
+/* The class of traffic that the fabric is to treat as the program wishes. */
+static uint32_t traffic_class(const struct dofi_ep *ep)
 {
-	struct dofi_domain *domain = &ep->pz->domain;
-	struct fid_ep *fid;
-	int ret;
-
-	ret = fi_endpoint(domain->fid, info, &fid, NULL);
-	if (ret)
-		return ret;
-	ret = fi_ep_bind(fid, &ep->obj.ia->progress.eq->fid, 0);
-	if (!ret)
-		ret = fi_ep_bind(fid, &domain->cq.fid->fid, FI_TRANSMIT | FI_RECV);
-	if (!ret)
-		ret = fi_enable(fid);
-	if (!ret)
-		ret = conn_add(ep, fid);
-	if (ret) {
-		fi_close(&fid->fid);
-		return ret;
+	switch (ep->request.qos ? ep->request.qos : ep->attr.qos) {
+	case DAT_QOS_HIGH_THROUGHPUT:
+		return FI_TC_BULK_DATA;
+	case DAT_QOS_LOW_LATENCY:
+		return FI_TC_LOW_LATENCY;
+	case DAT_QOS_ECONOMY:
+		return FI_TC_SCAVENGER;
+	case DAT_QOS_PREMIUM:
+		return FI_TC_DEDICATED_ACCESS;
+	default:
+		return FI_TC_UNSPEC;
 	}
-	*out = fid;
-	return 0;
+}
+
+#define LEAST_QUEUE 4			/* a message and its announcement */
+
+/* What is more than the fabric's own choice, @most, waits in the EP. */
+static size_t queue_size(size_t dtos, size_t most)
+{
+	if (dtos < LEAST_QUEUE)
+		dtos = LEAST_QUEUE;
+	return dtos < most ? dtos : most;
 }
 
 /*
- * Opens the fabric endpoint that @info describes and gives it the receives that wait. The
- * peer is to be told of @own.
+ * An endpoint of @info is to be made as @ep wants it. Where queues are of a fixed size, they are so
+ * long as it needs them, so that many find room in a CQ.
  */
-static int endpoint_open(struct dofi_ep *ep, struct fi_info *info, struct dofi_mailbox *own)
+static void info_fit(const struct dofi_ep *ep, struct fi_info *info)
+{
+	const struct dofi_fabric_choice *fabric = &ep->obj.ia->fabric;
+
+	info->tx_attr->tclass = traffic_class(ep);
+	if (!fabric->quirk->fixed_queues)
+		return;
+	info->tx_attr->size = queue_size(ep->attr.max_request_dtos, fabric->info->tx_attr->size);
+	info->rx_attr->size = queue_size(ep->srq ? 0 : ep->attr.max_recv_dtos,
+					 fabric->info->rx_attr->size);
+}
+
+static int endpoint_setup(struct dofi_ep *ep, struct fid_ep *fid, struct dofi_cq *cq)
+{
+	int ret = fi_ep_bind(fid, &ep->obj.ia->progress.eq->fid, 0);
+
+	if (!ret)
+		ret = fi_ep_bind(fid, &cq->fid->fid, FI_TRANSMIT | FI_RECV);
+	return ret ? ret : fi_enable(fid);
+}
+
+/* With so many @places for completions that there may be of it at a time. */
+static int endpoint_enable(struct dofi_ep *ep, struct fid_ep *fid, unsigned places)
+{
+	struct dofi_cq *cq = dofi_domain_cq_take(&ep->pz->domain, places);
+	int ret;
+
+	if (!cq)
+		return -FI_ENOSPC;
+	ret = endpoint_setup(ep, fid, cq);
+	if (!ret)
+		ret = conn_add(ep, fid, cq, places);
+	if (ret)
+		dofi_domain_cq_give(cq, places);
+	return ret;
+}
+
+/*
+ * Takes over @fid, an endpoint that was just opened as @info says, and gives it the receives that
+ * wait. The peer is to be told of @own.
+ */
+static int endpoint_take(struct dofi_ep *ep, const struct fi_info *info, struct fid_ep *fid,
+			 struct dofi_mailbox *own)
 {
 	struct msg_mail *mail;
-	struct fid_ep *fid;
 	int ret;
 
 	ret = msg_mail_open(ep, &mail, own);
 	if (ret)
-		return ret;
-	ret = endpoint_make(ep, info, &fid);
-	if (ret) {
-		msg_mail_close(mail);
-		return ret;
-	}
+		goto close_endpoint;
+	ret = endpoint_enable(ep, fid, info->tx_attr->size + info->rx_attr->size);
+	if (ret)
+		goto close_mail;
 	pthread_mutex_lock(&ep->lock);
 	ep->fid = fid;
 	ep->mail = mail;
+	dofi_ep_set_cq(ep, ((struct msg_conn *)ep->conn)->cq);
 	dofi_ep_gate(ep);
 	dofi_dto_pump(ep);
 	pthread_mutex_unlock(&ep->lock);
 	return 0;
+
+close_mail:
+	msg_mail_close(mail);
+close_endpoint:
+	fi_close(&fid->fid);
+	return ret;
 }
 
 static void endpoint_close(struct dofi_ep *ep)
@@ -153,6 +232,7 @@ static void endpoint_close(struct dofi_ep *ep)
 	struct fid_ep *fid;
 	int ret;
 
+	msg_open_cancel(ep);
 	pthread_mutex_lock(&ep->lock);
 	fid = ep->fid;
 	mail = ep->mail;
@@ -160,17 +240,22 @@ static void endpoint_close(struct dofi_ep *ep)
 	ep->mail = NULL;
 	ep->owes = false;
 	dofi_ep_gate(ep);
+	if (ep->state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING)
+		dofi_dto_recall(ep);
 	pthread_mutex_unlock(&ep->lock);
 	if (!fid)
 		return;
-	conn_remove(ep);
 	if (!ep->obj.ia->fabric.quirk->shutdown_closes)
 		fi_shutdown(fid, 0);
 	ret = fi_close(&fid->fid);
 	if (ret)
 		dofi_log(DOFI_WARN, DOFI_CM, "closing an endpoint: %s", fi_strerror(-ret));
 	msg_mail_close(mail);
-	dofi_cq_drain(&ep->pz->domain.cq);
+	dofi_cq_drain(ep->cq);
+	conn_remove(ep);
+	pthread_mutex_lock(&ep->lock);
+	dofi_ep_set_cq(ep, &ep->pz->domain.cq);
+	pthread_mutex_unlock(&ep->lock);
 }
 
 /* The active side */
@@ -210,7 +295,16 @@ static uint32_t secret_make(struct dofi_ep *ep)
 	return secret;
 }
 
-static int connect_once(struct dofi_ep *ep)
+/* One port did not answer for the qualifier: the next may, once this endpoint is gone. */
+static void connect_failed(struct dofi_ep *ep, int err)
+{
+	if (!dofi_port_next(ep, err))
+		return;
+	endpoint_close(ep);
+	dofi_ep_connect_again(ep);
+}
+
+static int connect_with(struct dofi_ep *ep, const struct fi_info *info, struct fid_ep *fid)
 {
 	const struct dofi_request *r = &ep->request;
 	uint16_t port = dofi_wire_port(r->conn_qual, ep->attempt);
@@ -223,35 +317,38 @@ static int connect_once(struct dofi_ep *ep)
 		.data_size = r->data_size,
 	};
 	unsigned char buf[DOFI_WIRE_MAX];
-	struct sockaddr_storage peer;
-	size_t len = dofi_port_address(&peer, &r->peer, false, port);
-	struct fi_info *info = connect_info(ep->obj.ia, &peer, len);
-	int ret;
+	int ret = endpoint_take(ep, info, fid, &msg.mailbox);
 
-	if (!info)
-		return -ENOMEM;
-	ret = endpoint_open(ep, info, &msg.mailbox);
-	if (!ret)
-		ret = fi_connect(ep->fid, info->dest_addr, buf, dofi_wire_pack(buf, &msg));
-	fi_freeinfo(info);
-	return ret;
+	return ret ? ret : fi_connect(ep->fid, info->dest_addr, buf, dofi_wire_pack(buf, &msg));
 }
 
-/* One port did not answer for the qualifier: the next may, once this endpoint is gone. */
-static void connect_failed(struct dofi_ep *ep, int err)
+static void connect_opened(struct dofi_ep *ep, struct fi_info *info, struct fid_ep *fid, int ret)
 {
-	if (!dofi_port_next(ep, err))
-		return;
-	endpoint_close(ep);
-	dofi_ep_connect_again(ep);
+	if (!ret)
+		ret = connect_with(ep, info, fid);
+	if (ret)
+		connect_failed(ep, -ret);
 }
 
 static void msg_connect(struct dofi_ep *ep)
 {
-	int ret = connect_once(ep);
+	const struct dofi_request *r = &ep->request;
+	uint16_t port = dofi_wire_port(r->conn_qual, ep->attempt);
+	struct sockaddr_storage peer;
+	size_t len = dofi_port_address(&peer, &r->peer, false, port);
+	struct fi_info *info;
 
-	if (ret)
-		connect_failed(ep, -ret);
+	if (dofi_port_address_of_none(&r->peer)) {
+		connect_failed(ep, ENETUNREACH);
+		return;
+	}
+	info = connect_info(ep->obj.ia, &peer, len);
+	if (!info) {
+		connect_failed(ep, ENOMEM);
+		return;
+	}
+	info_fit(ep, info);
+	msg_open(ep, info, connect_opened);
 }
 
 /* The passive side */
@@ -267,8 +364,14 @@ static void msg_accept(struct dofi_ep *ep)
 	};
 	struct msg_request *request = ep->accepting;
 	unsigned char buf[DOFI_WIRE_MAX];
-	int ret = endpoint_open(ep, request->info, &msg.mailbox);
+	struct fid_ep *fid;
+	int ret;
 
+	/* the request knows the way */
+	info_fit(ep, request->info);
+	ret = fi_endpoint(ep->pz->domain.fid, request->info, &fid, NULL);
+	if (!ret)
+		ret = endpoint_take(ep, request->info, fid, &msg.mailbox);
 	if (!ret)
 		ret = fi_accept(ep->fid, buf, dofi_wire_pack(buf, &msg));
 	ep->accepting = NULL;
@@ -391,241 +494,8 @@ static void msg_error(struct dofi_progress *p, const struct fi_eq_err_entry *e)
 		gone(ep, DAT_CONNECTION_EVENT_BROKEN);
 }
 
-/* Operations */
-
-static int submit_write(struct dofi_ep *ep, struct dofi_dto *dto)
-{
-	const struct fi_rma_iov remote = {
-		.addr = dto->remote_addr, .len = dto->length, .key = dofi_ep_remote_key(ep, dto),
-	};
-	const struct fi_msg_rma msg = {
-		.msg_iov = dto->iov,
-		.desc = dto->desc,
-		.iov_count = dto->n_iov,
-		.rma_iov = &remote,
-		.rma_iov_count = 1,
-		.context = dofi_dto_context(dto),
-	};
-
-	/* the endpoint's default flags do not reach plain fi_write on every fabric */
-	return fi_writemsg(ep->fid, &msg, ep->obj.ia->fabric.write_flags);
-}
-
-/* With room for a byte, where it does no harm: the status is written when all is over. */
-static int receive_nothing(struct dofi_ep *ep, struct dofi_dto *dto)
-{
-	size_t room = ep->obj.ia->fabric.quirk->needs_room ? sizeof(dto->status) : 0;
-
-	return fi_recv(ep->fid, room ? &dto->status : NULL, room, NULL, 0, dofi_dto_context(dto));
-}
-
-/* The memory of @dto, as it is. */
-static int send_plain(struct dofi_ep *ep, struct dofi_dto *dto)
-{
-	void *context = dofi_dto_context(dto);
-
-	if (dto->n_iov == 1)
-		return fi_send(ep->fid, dto->iov->iov_base, dto->iov->iov_len, *dto->desc, 0, context);
-	return dto->n_iov ? fi_sendv(ep->fid, dto->iov, dto->desc, dto->n_iov, 0, context) :
-			    fi_send(ep->fid, NULL, 0, NULL, 0, context);
-}
-
-static ssize_t msg_send(struct dofi_ep *ep, const void *buf, size_t len, void *desc, void *context)
-{
-	return fi_send(ep->fid, buf, len, desc, 0, context);
-}
-
-/* The frame is the message: injected, as it has no memory of its own, and yet completed. */
-static int send_whole(struct dofi_ep *ep, struct dofi_dto *dto, const struct dofi_frame *frame,
-		      unsigned char buf[DOFI_FRAME_MAX])
-{
-	const struct iovec iov = { buf, DOFI_FRAME_HEADER + frame->length };
-	const struct fi_msg msg = {
-		.msg_iov = &iov,
-		.iov_count = 1,
-		.context = dofi_dto_context(dto),
-	};
-
-	dofi_iov_gather(buf + DOFI_FRAME_HEADER, dto->iov, dto->n_iov, 0, frame->length);
-	return fi_sendmsg(ep->fid, &msg, FI_INJECT | FI_COMPLETION);
-}
-
-/*
- * The peer receives from an SRQ: it is told of a message of @length bytes, none or all of @dto,
- * and of what goes with it, and finds a buffer.
- */
-static __attribute__((noinline)) int send_framed(struct dofi_ep *ep, struct dofi_dto *dto,
-						 uint64_t length, uint64_t beside)
-{
-	const size_t room = ep->obj.ia->limits.inject_size < DOFI_FRAME_MAX ?
-				    ep->obj.ia->limits.inject_size : DOFI_FRAME_MAX;
-	const struct dofi_frame frame = {
-		.length = length, .beside = beside, .whole = length <= room - DOFI_FRAME_HEADER,
-	};
-	unsigned char buf[DOFI_FRAME_MAX];
-	int ret;
-
-	dofi_frame_pack(buf, &frame);
-	if (frame.whole)
-		return send_whole(ep, dto, &frame, buf);
-	if (!dto->announced) {
-		ret = fi_inject(ep->fid, buf, DOFI_FRAME_HEADER, 0);
-		if (ret)
-			return ret;
-		dto->announced = true;
-	}
-	return send_plain(ep, dto);
-}
-
-/* A message, and beside it what it is and @value, where that can be carried. */
-static __attribute__((noinline)) int send_beside(struct dofi_ep *ep, struct dofi_dto *dto,
-						 enum dofi_beside_kind kind, uint32_t value)
-{
-	const bool written = kind == DOFI_BESIDE_WRITE_IMMED;
-	const struct fi_msg msg = {
-		.msg_iov = dto->iov,
-		.desc = dto->desc,
-		.iov_count = written ? 0 : dto->n_iov,
-		.context = dofi_dto_context(dto),
-		.data = dofi_beside(kind, dto->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG,
-				    written ? (uint32_t)dto->length : 0, value),
-	};
-
-	if (ep->framed)
-		return send_framed(ep, dto, written ? 0 : dto->length, msg.data);
-	return fi_sendmsg(ep->fid, &msg, ep->obj.ia->fabric.cq_data ? FI_REMOTE_CQ_DATA : 0);
-}
-
-static inline int submit_send(struct dofi_ep *ep, struct dofi_dto *dto)
-{
-	if (__builtin_expect(dto->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG, 0))
-		return send_beside(ep, dto, DOFI_BESIDE_PLAIN, 0);
-	if (__builtin_expect(ep->framed, 0))
-		return send_framed(ep, dto, dto->length, 0);
-	return send_plain(ep, dto);
-}
-
-static int submit_recv(struct dofi_ep *ep, struct dofi_dto *dto)
-{
-	void *context = dofi_dto_context(dto);
-
-	if (dto->n_iov == 1)
-		return fi_recv(ep->fid, dto->iov->iov_base, dto->iov->iov_len, *dto->desc, 0, context);
-	return dto->n_iov ? fi_recvv(ep->fid, dto->iov, dto->desc, dto->n_iov, 0, context) :
-			    receive_nothing(ep, dto);
-}
-
-static int submit_read(struct dofi_ep *ep, struct dofi_dto *dto)
-{
-	const uint64_t addr = dto->remote_addr, key = dofi_ep_remote_key(ep, dto);
-	void *context = dofi_dto_context(dto);
-
-	if (dto->n_iov == 1)
-		return fi_read(ep->fid, dto->iov->iov_base, dto->iov->iov_len, *dto->desc, 0, addr,
-			       key, context);
-	return dto->n_iov ? fi_readv(ep->fid, dto->iov, dto->desc, dto->n_iov, 0, addr, key, context) :
-			    fi_read(ep->fid, NULL, 0, NULL, 0, addr, key, context);
-}
-
-/* The write, and the message behind it that tells of it; where need be, once it is done. */
-static int submit_write_immed(struct dofi_ep *ep, struct dofi_dto *dto)
-{
-	int ret;
-
-	if (!dto->submitted) {
-		ret = submit_write(ep, dto);
-		if (ret)
-			return ret;
-		dto->submitted = true;
-		dto->parts = 1;
-	}
-	if (dto->parts && ep->obj.ia->fabric.quirk->goes_on)
-		return -FI_EAGAIN;
-	return send_beside(ep, dto, DOFI_BESIDE_WRITE_IMMED, dto->immed);
-}
-
-static int submit_more(struct dofi_ep *ep, struct dofi_dto *dto)
-{
-	switch (dto->kind) {
-	case DOFI_DTO_SEND_INVALIDATE:
-		return send_beside(ep, dto, DOFI_BESIDE_INVALIDATE, dto->immed);
-	case DOFI_DTO_SEND_IMMED:
-		return send_beside(ep, dto, DOFI_BESIDE_IMMED, dto->immed);
-	case DOFI_DTO_WRITE_IMMED:
-		return submit_write_immed(ep, dto);
-	default:
-		return msg_mail_submit(ep, dto);
-	}
-}
-
-static int msg_submit(struct dofi_ep *ep, struct dofi_dto *dto)
-{
-	if (__builtin_expect(dto->kind == DOFI_DTO_SEND, 1))
-		return submit_send(ep, dto);
-	switch (dto->kind) {
-	case DOFI_DTO_RECV:
-	case DOFI_DTO_FRAME:
-		return submit_recv(ep, dto);
-	case DOFI_DTO_WRITE:
-		return submit_write(ep, dto);
-	case DOFI_DTO_READ:
-		return submit_read(ep, dto);
-	default:
-		return submit_more(ep, dto);
-	}
-}
-
-/* Completions */
-
-/* What arrived for a receive. The peer may be anybody: what makes no sense is an error. */
-static void received_with_data(const struct fi_cq_data_entry *entry, struct dofi_sink *sink)
-{
-	struct dofi_arrived arrived;
-
-	dofi_arrived_read(&arrived, entry->data, entry->len);
-	dofi_dto_complete_as(entry, &arrived, sink);
-}
-
-static __attribute__((noinline)) void completed_with_data(const struct fi_cq_data_entry *entry,
-							  int err, struct dofi_sink *sink)
-{
-	if (!err && entry->flags & FI_REMOTE_WRITE)
-		msg_mail_rung(entry->data, sink);
-	else if (!err && entry->flags & FI_RECV)
-		received_with_data(entry, sink);
-	else	/* sockets says it of our own sends, too */
-		dofi_dto_complete(entry, err, sink);
-}
-
-static void msg_completed(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink)
-{
-	if (__builtin_expect(entry->flags & FI_REMOTE_CQ_DATA, 0))
-		completed_with_data(entry, err, sink);
-	else
-		dofi_dto_complete(entry, err, sink);
-}
-
-/* Where the mark may be lost every message has data, and only that tells. */
-static void marked_completed(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink)
-{
-	if (!err && entry->flags & FI_RECV && entry->data)
-		received_with_data(entry, sink);
-	else if (!err && entry->flags & FI_RECV)
-		dofi_dto_complete(entry, err, sink);
-	else
-		msg_completed(entry, err, sink);
-}
-
-static int marked_submit(struct dofi_ep *ep, struct dofi_dto *dto)
-{
-	/* frames have a place of their own for it */
-	if (dto->kind == DOFI_DTO_SEND && !ep->framed)
-		return send_beside(ep, dto, DOFI_BESIDE_PLAIN, 0);
-	return msg_submit(ep, dto);
-}
-
 static const struct dofi_progress_ops marked_progress_ops = {
-	.completed = marked_completed,
+	.completed = msg_marked_completed,
 	.cm_event = msg_event,
 	.cm_error = msg_error,
 	.failed = dofi_async_ia_failed,
@@ -638,25 +508,38 @@ static const struct dofi_progress_ops msg_progress_ops = {
 	.failed = dofi_async_ia_failed,
 };
 
+static const struct dofi_progress_ops native_progress_ops = {
+	.completed = msg_native_completed,
+	.cm_event = msg_event,
+	.cm_error = msg_error,
+	.failed = dofi_async_ia_failed,
+};
+
 #define OPS                                                                               \
-	.name = "msg", .header_size = DOFI_WIRE_HEADER, .ia_init = msg_ia_init,           \
+	.name = "msg", .header_size = DOFI_WIRE_FIXED, .ia_init = msg_ia_init,            \
 	.ia_fini = msg_ia_fini, .listen = msg_listen, .unlisten = msg_unlisten,           \
 	.connect = msg_connect, .accept = msg_accept, .reject = msg_reject,               \
-	.close = msg_close, .resume = msg_mail_resume
+	.close = msg_close, .pz_close = msg_open_pz_close, .resume = msg_mail_resume,         \
+	.request_room = msg_request_room
 
 const struct dofi_xport dofi_msg_xport = {
 	OPS, .progress_ops = &msg_progress_ops, .submit = msg_submit, .send = msg_send,
 };
 
 static const struct dofi_xport marked_xport = {
-	OPS, .progress_ops = &marked_progress_ops, .submit = marked_submit,
+	OPS, .progress_ops = &marked_progress_ops, .submit = msg_marked_submit,
+};
+
+static const struct dofi_xport native_xport = {
+	OPS, .progress_ops = &native_progress_ops, .submit = msg_native_submit, .send = msg_send,
 };
 
 /* Before there is anything that could complete. */
 static void choose_ops(struct dofi_ia *ia)
 {
-	if (!ia->fabric.cq_data || !ia->fabric.quirk->loses_mark)
-		return;
-	ia->xport = &marked_xport;
-	ia->progress.ops = marked_xport.progress_ops;
+	if (ia->fabric.immed)
+		ia->xport = &native_xport;
+	else if (ia->fabric.cq_data && ia->fabric.quirk->loses_mark)
+		ia->xport = &marked_xport;
+	ia->progress.ops = ia->xport->progress_ops;
 }

@@ -16,9 +16,17 @@ struct msg_listener {
 	struct fi_info *info;		/* sockets goes on reading what it was opened with */
 };
 
+/* Endpoints that are being opened, or wait for that: see msg_open.c. */
+struct msg_openings {
+	TAILQ_HEAD(, msg_opening) list;
+	unsigned threads;
+};
+
 /* The IA's state of this transport. */
 struct msg_ia {
 	struct dofi_ports ports;
+	DAT_COUNT room;			/* for a qualifier and private data in a request */
+	struct msg_openings openings;	/* of all zones */
 	void *endpoints;		/* tsearch tree of struct msg_conn, by fid */
 };
 

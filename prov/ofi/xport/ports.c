@@ -31,6 +31,16 @@ size_t dofi_port_address(struct sockaddr_storage *address, const struct sockaddr
 	return sizeof(*in);
 }
 
+bool dofi_port_address_of_none(const struct sockaddr_storage *address)
+{
+	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)address;
+	const struct sockaddr_in *in = (const struct sockaddr_in *)address;
+
+	if (address->ss_family == AF_INET6)
+		return IN6_IS_ADDR_MULTICAST(&in6->sin6_addr);
+	return IN_MULTICAST(ntohl(in->sin_addr.s_addr)) || in->sin_addr.s_addr == INADDR_BROADCAST;
+}
+
 void dofi_ports_init(struct dofi_ports *ports, const struct dofi_ports_ops *ops)
 {
 	ports->ops = ops;
@@ -173,6 +183,7 @@ static DAT_EVENT_NUMBER failure_event(int err)
 	case ETIMEDOUT:		/* the kernel's, long after ours would have come */
 	case EADDRNOTAVAIL:
 	case EINVAL:		/* an address that no route can have */
+	case ENODEV:		/* one that no device leads to */
 		return DAT_CONNECTION_EVENT_UNREACHABLE;
 	default:
 		return DAT_CONNECTION_EVENT_NON_PEER_REJECTED;

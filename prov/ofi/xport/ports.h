@@ -50,6 +50,9 @@ struct dofi_sp *dofi_port_sp(struct dofi_port *port, DAT_CONN_QUAL conn_qual);
 size_t dofi_port_address(struct sockaddr_storage *address, const struct sockaddr_storage *base,
 			 bool wildcard, uint16_t port);
 
+/* Whether @address is of no single host: hardware would ask there in vain for a minute. */
+bool dofi_port_address_of_none(const struct sockaddr_storage *address);
+
 /*
  * An attempt of @ep to connect failed with a positive @err. True if it is to try the qualifier's
  * next port, which ep->attempt counts; else the attempt ends.

@@ -8,15 +8,18 @@
 #include <string.h>
 
 #define MAGIC 0xda
-#define VERSION 1
+#define VERSION 2
 #define FLAG_QUAL 0x01
 #define FLAG_SECRET 0x02
 #define FLAG_MAILBOX 0x04
 #define FLAG_FRAMED 0x08
-#define FLAGS (FLAG_QUAL | FLAG_SECRET | FLAG_MAILBOX | FLAG_FRAMED)
+#define FLAG_SHORT_QUAL 0x10
+#define FLAGS (FLAG_QUAL | FLAG_SECRET | FLAG_MAILBOX | FLAG_FRAMED | FLAG_SHORT_QUAL)
+#define EITHER_QUAL (FLAG_QUAL | FLAG_SHORT_QUAL)
 
-#define FIXED 4
-#define QUAL 8
+#define FIXED DOFI_WIRE_FIXED
+#define QUAL DOFI_WIRE_QUAL
+#define SHORT_QUAL 2
 #define SECRET DOFI_WIRE_SECRET
 #define MAILBOX DOFI_WIRE_MAILBOX
 
@@ -39,17 +42,28 @@ static uint64_t get(const unsigned char **p, int n)
 	return v;
 }
 
+static uint8_t qual_flag(uint64_t conn_qual)
+{
+	if (!conn_qual)
+		return 0;
+	return conn_qual > UINT16_MAX ? FLAG_QUAL : FLAG_SHORT_QUAL;
+}
+
+static size_t qual_size(uint8_t flags)
+{
+	return (flags & FLAG_QUAL ? QUAL : 0) + (flags & FLAG_SHORT_QUAL ? SHORT_QUAL : 0);
+}
+
 size_t dofi_wire_pack(unsigned char buf[DOFI_WIRE_MAX], const struct dofi_wire *msg)
 {
 	unsigned char *p = buf + FIXED;
 
 	buf[0] = MAGIC;
 	buf[1] = VERSION << 4 | msg->kind;
-	buf[2] = (msg->conn_qual ? FLAG_QUAL : 0) | (msg->secret ? FLAG_SECRET : 0) |
+	buf[2] = qual_flag(msg->conn_qual) | (msg->secret ? FLAG_SECRET : 0) |
 		 (msg->mailbox.key ? FLAG_MAILBOX : 0) | (msg->framed ? FLAG_FRAMED : 0);
 	buf[3] = (unsigned char)msg->data_size;
-	if (msg->conn_qual)
-		p = put(p, QUAL, msg->conn_qual);
+	p = put(p, (int)qual_size(buf[2]), msg->conn_qual);
 	if (msg->secret)
 		p = put(p, SECRET, msg->secret);
 	if (msg->mailbox.key) {
@@ -64,15 +78,15 @@ size_t dofi_wire_pack(unsigned char buf[DOFI_WIRE_MAX], const struct dofi_wire *
 
 static size_t numbers_size(uint8_t flags)
 {
-	return (flags & FLAG_QUAL ? QUAL : 0) + (flags & FLAG_SECRET ? SECRET : 0) +
+	return qual_size(flags) + (flags & FLAG_SECRET ? SECRET : 0) +
 	       (flags & FLAG_MAILBOX ? MAILBOX : 0);
 }
 
 /* What the flags announce, of which all bytes are there; a number of 0 is left out instead. */
 static int unpack_numbers(const unsigned char **p, uint8_t flags, struct dofi_wire *msg)
 {
-	if (flags & FLAG_QUAL) {
-		msg->conn_qual = get(p, QUAL);
+	if (flags & EITHER_QUAL) {
+		msg->conn_qual = get(p, (int)qual_size(flags));
 		if (!msg->conn_qual)
 			return -EPROTO;
 	}
@@ -101,6 +115,8 @@ int dofi_wire_unpack(const void *buf, size_t len, struct dofi_wire *msg)
 	if ((p[1] & 0xf) < DOFI_WIRE_REQUEST || (p[1] & 0xf) > DOFI_WIRE_REFUSE)
 		return -EPROTO;
 	flags = p[2];
+	if ((flags & EITHER_QUAL) == EITHER_QUAL)
+		return -EPROTO;
 	*msg = (struct dofi_wire){
 		.kind = (enum dofi_wire_kind)(p[1] & 0xf), .framed = flags & FLAG_FRAMED,
 		.data_size = p[3],
@@ -135,6 +151,12 @@ unsigned dofi_wire_ports(uint64_t conn_qual)
 	if (conn_qual > UINT16_MAX)
 		return MAPPED_TRIES;
 	return conn_qual < FIRST_FREE_PORT ? 1 + MAPPED_TRIES : 1;
+}
+
+size_t dofi_wire_qual_size(uint64_t conn_qual)
+{
+	/* a port that is the only one to try says it all */
+	return dofi_wire_ports(conn_qual) > 1 ? qual_size(qual_flag(conn_qual)) : 0;
 }
 
 uint16_t dofi_wire_port(uint64_t conn_qual, unsigned attempt)

@@ -4,31 +4,36 @@
  *
  *	byte 0     magic
  *	byte 1     version in the high, kind in the low half
- *	byte 2     flags: 1, a qualifier follows; 2, what is sent to me is to be framed
+ *	byte 2     flags, below; 8, what is sent to me is to be framed
  *	byte 3     length of the consumer's private data
  *	8 bytes    connection qualifier, if flag 1 says so
+ *	2 bytes    connection qualifier, if flag 16 does; not both
  *	4 bytes    the sender's secret, if flag 2 does
  *	16 bytes   address, key and number of the sender's mailbox, if flag 4 does
  *	then       the consumer's private data
  *
  * Numbers are big-endian. A qualifier that is the port itself is not repeated: fabrics
- * carry as few as 55 bytes. The length is explicit because some of them pad. The secret is a
+ * carry as few as 55 bytes, of which programs expect 48. So verbs adds 4 bytes to a request for a
+ * port. The length is explicit because some of them pad. The secret is a
  * part of the sender's keys of EP scope, where the fabric has room for it: dofi_mr_fabric_key().
  */
 #ifndef DOFI_XPORT_WIRE_H
 #define DOFI_XPORT_WIRE_H
 
-#include "obj/xport.h"
+#include "obj/mailbox.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#define DOFI_WIRE_HEADER 16		/* most bytes added to the consumer's data, */
-#define DOFI_WIRE_SECRET 4		/* of which so many only if there is a secret */
-#define DOFI_WIRE_MAILBOX 16		/* of a mailbox, besides */
+#define DOFI_WIRE_FIXED 4		/* bytes that are always added to the consumer's data, */
+#define DOFI_WIRE_QUAL 8		/* with a qualifier up to so many more, */
+#define DOFI_WIRE_SECRET 4		/* with a secret, */
+#define DOFI_WIRE_MAILBOX 16		/* and with a mailbox */
 #define DOFI_WIRE_MAX_DATA 240
-#define DOFI_WIRE_MAX (DOFI_WIRE_HEADER + DOFI_WIRE_MAILBOX + DOFI_WIRE_MAX_DATA)
+#define DOFI_WIRE_MAX                                                                      \
+	(DOFI_WIRE_FIXED + DOFI_WIRE_QUAL + DOFI_WIRE_SECRET + DOFI_WIRE_MAILBOX +         \
+	 DOFI_WIRE_MAX_DATA)
 
 enum dofi_wire_kind {
 	DOFI_WIRE_REQUEST = 1,
@@ -63,5 +68,8 @@ int dofi_wire_unpack(const void *buf, size_t len, struct dofi_wire *msg);
  */
 unsigned dofi_wire_ports(uint64_t conn_qual);	/* how many there are to try */
 uint16_t dofi_wire_port(uint64_t conn_qual, unsigned attempt);
+
+/* What a request for @conn_qual needs of DOFI_WIRE_QUAL, at whichever of these ports. */
+size_t dofi_wire_qual_size(uint64_t conn_qual);
 
 #endif

@@ -573,6 +573,18 @@ Test(cq, errors_are_positive_whatever_the_fabric_says)
 	cr_expect_eq(last_err, FI_ETRUNC);
 }
 
+/* Where the fabric calls all of them alike: see wc.h. */
+Test(cq, what_verbs_say_of_a_failure_is_told)
+{
+	fake.completion[0] = (struct fake_completion){
+		.entry.op_context = (void *)1, .err = FI_EIO, .prov_errno = 10,
+	};
+	fake.cq_tail = 1;
+	cq.wc_errors = true;
+	dofi_cq_poll(&cq, NULL);
+	cr_expect_eq(last_err, FI_EKEYREJECTED);
+}
+
 Test(cq, an_error_that_cannot_be_read_ends_the_drain, .timeout = 20)
 {
 	fake_complete((void *)next_context++, FI_EIO);

@@ -5,6 +5,7 @@
 
 #include "fab/draw.h"
 #include "fab/fake.h"
+#include "fab/quirks.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -49,6 +50,65 @@ Test(domain, open_and_close_balance)
 	cr_expect(TAILQ_EMPTY(&progress.cqs));
 }
 
+Test(domain, one_queue_has_room_for_all_where_it_grows)
+{
+	cr_expect_eq(dofi_domain_cq_take(&domain, 1000000), &domain.cq);
+	cr_expect_eq(dofi_domain_cq_take(&domain, 1000000), &domain.cq);
+	cr_expect_eq(domain.n_more, 0);
+	dofi_domain_close(&domain);
+}
+
+/* Queues that lose what is more than they were made for. */
+
+static void init_fixed(void)
+{
+	static const struct dofi_quirk fixed = { .fixed_queues = true };
+
+	choice.quirk = &fixed;
+	fake_init();
+	fake.fault.cq_most = 10000;
+	progress.fabric = &fake.fabric;
+	progress.epfd = epoll_create1(EPOLL_CLOEXEC);
+	TAILQ_INIT(&progress.cqs);
+	dofi_cq_init(&domain.cq);
+	cr_assert_eq(dofi_domain_open(&domain, &progress, &choice), 0);
+}
+
+TestSuite(domain_fixed, .init = init_fixed);
+
+Test(domain_fixed, another_queue_is_opened_when_one_is_full)
+{
+	struct dofi_cq *second;
+
+	cr_expect_eq(dofi_domain_cq_take(&domain, domain.cq.places - 192), &domain.cq);
+	cr_expect_eq(dofi_domain_cq_take(&domain, 192), &domain.cq);
+	second = dofi_domain_cq_take(&domain, 1);
+	cr_expect(second && second != &domain.cq && domain.n_more == 1);
+	cr_expect_eq(second->places, 8191 - 1);	/* a quarter of the most: the device has no longer one */
+	dofi_domain_cq_give(&domain.cq, 192);
+	cr_expect_eq(dofi_domain_cq_take(&domain, 192), &domain.cq);
+	cr_expect_eq(dofi_domain_cq_take(&domain, 192), second);
+	dofi_domain_close(&domain);
+	cr_expect_eq(fake.open, 0);
+	cr_expect(TAILQ_EMPTY(&progress.cqs));
+}
+
+Test(domain_fixed, what_no_queue_holds_is_refused)
+{
+	cr_expect(!dofi_domain_cq_take(&domain, 8192));
+	dofi_domain_close(&domain);
+	cr_expect_eq(fake.open, 0);
+}
+
+Test(domain_fixed, without_another_queue_it_is_refused)
+{
+	cr_expect_eq(dofi_domain_cq_take(&domain, domain.cq.places), &domain.cq);
+	fake.fault.cq_open = -FI_ENOMEM;
+	cr_expect(!dofi_domain_cq_take(&domain, 1));
+	dofi_domain_close(&domain);
+	cr_expect_eq(fake.open, 0);
+}
+
 Test(domain, a_failing_open_is_reported)
 {
 	dofi_domain_close(&domain);
@@ -78,6 +138,14 @@ Test(domain, registers_what_it_is_told)
 	cr_expect_eq(fake.mr_addr, memory);
 	cr_expect_eq(fake.mr_len, sizeof(memory));
 	cr_expect_eq(fake.mr_access, FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ);
+}
+
+/* The program may not be able to write it either, and then the system would refuse that. */
+Test(domain, memory_that_is_only_read_is_registered_for_that)
+{
+	request.read_only = true;
+	cr_assert_eq(reg(), 0);
+	cr_expect_eq(fake.mr_access, FI_SEND | FI_WRITE | FI_REMOTE_READ);
 }
 
 Test(domain, keys_fit_32_bits_and_are_never_zero)

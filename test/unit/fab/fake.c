@@ -218,6 +218,7 @@ static ssize_t cq_readerr(struct fid_cq *cq, struct fi_cq_err_entry *buf, uint64
 	if (fake.cq_head != fake.cq_tail && c->err) {
 		buf->op_context = c->entry.op_context;
 		buf->err = c->err;
+		buf->prov_errno = c->prov_errno;
 		fake.cq_head++;
 		ret = 1;
 	}
@@ -397,6 +398,8 @@ static int cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fi
 		return -FI_ENOSYS;
 	if (fake.fault.cq_open)
 		return fake.fault.cq_open;
+	if (fake.fault.cq_most && attr->size > fake.fault.cq_most)
+		return -FI_EINVAL;
 	fake.open++;
 	*cq = first_cq_open ? other_cq_new() : &fake.cq;
 	first_cq_open = true;

@@ -19,6 +19,7 @@
 struct fake_completion {
 	struct fi_cq_data_entry entry;
 	int err;			/* 0, or a failed completion's, of any sign */
+	int prov_errno;
 };
 
 struct fake_event {
@@ -33,6 +34,7 @@ struct fake_event {
 struct fake_faults {
 	int fabric, passive_ep, getopt, eq_open, eq_control, domain, cq_open, cq_control, cq_close, domain_close;
 	bool eq_fd_bad, cq_fd_bad;	/* a descriptor that epoll does not take */
+	size_t cq_most;			/* the largest completion queue, if there is one */
 	bool no_cq_fd;			/* completion queues have none */
 	_Atomic int cq_read, eq_read;	/* what reading says instead; may be set at any time */
 	int cq_readerr;			/* what reading the error says instead */
@@ -45,7 +47,7 @@ struct fake_faults {
 
 struct fake {
 	struct fake_faults fault;
-	int open;			/* fids that were opened and not closed */
+	_Atomic int open;		/* fids that were opened and not closed */
 	pthread_mutex_t lock;		/* the queues */
 	int cq_fd, eq_fd;		/* eventfds, readable while there is something */
 	struct fake_completion completion[FAKE_QUEUE];

@@ -4,10 +4,14 @@
 #include "fake_ep.h"
 
 #include <arpa/inet.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 struct fake_eps fake_eps;
+
+/* what is noted of the last endpoint that was opened, when several open at once */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static uint16_t port_of(const void *address)
 {
@@ -194,8 +198,47 @@ static ssize_t ep_writemsg(struct fid_ep *ep, const struct fi_msg_rma *msg, uint
 
 	(void)ep;
 	fake_eps.flags = flags;
+	fake_eps.cq_data = msg->data;
 	fake_eps.remote_len = msg->rma_iov_count == 1 ? msg->rma_iov->len : 0;
 	return note_remote(ret, msg->rma_iov->addr, msg->rma_iov->key);
+}
+
+static ssize_t ep_readmsg(struct fid_ep *ep, const struct fi_msg_rma *msg, uint64_t flags)
+{
+	ssize_t ret = op(FAKE_READMSG, msg->msg_iov, msg->iov_count, msg->context);
+
+	(void)ep;
+	fake_eps.flags = flags;
+	return note_remote(ret, msg->rma_iov->addr, msg->rma_iov->key);
+}
+
+static bool is_word(size_t count, enum fi_datatype type)
+{
+	return count == 1 && type == FI_UINT64;
+}
+
+static ssize_t ep_fetch(struct fid_ep *ep, const void *buf, size_t count, void *desc, void *result,
+			void *result_desc, fi_addr_t to, uint64_t addr, uint64_t key,
+			enum fi_datatype type, enum fi_op what, void *context)
+{
+	(void)ep, (void)desc, (void)result_desc, (void)to;
+	if (!is_word(count, type) || what != FI_SUM)
+		return -FI_EOPNOTSUPP;
+	fake_eps.operand = buf;
+	return note_remote(op_flat(FAKE_FETCH_ADD, result, 8, context), addr, key);
+}
+
+static ssize_t ep_compare(struct fid_ep *ep, const void *buf, size_t count, void *desc,
+			  const void *compare, void *compare_desc, void *result, void *result_desc,
+			  fi_addr_t to, uint64_t addr, uint64_t key, enum fi_datatype type,
+			  enum fi_op what, void *context)
+{
+	(void)ep, (void)desc, (void)compare_desc, (void)result_desc, (void)to;
+	if (!is_word(count, type) || what != FI_CSWAP)
+		return -FI_EOPNOTSUPP;
+	fake_eps.operand = buf;
+	fake_eps.compare = compare;
+	return note_remote(op_flat(FAKE_CMP_SWAP, result, 8, context), addr, key);
 }
 
 static ssize_t ep_sendmsg(struct fid_ep *ep, const struct fi_msg *msg, uint64_t flags)
@@ -302,7 +345,10 @@ static struct fi_ops_msg msg_ops = {
 };
 static struct fi_ops_rma rma_ops = {
 	.size = sizeof(rma_ops), .read = ep_read, .readv = ep_readv, .writemsg = ep_writemsg,
-	.injectdata = ep_letter,
+	.injectdata = ep_letter, .readmsg = ep_readmsg,
+};
+static struct fi_ops_atomic atomic_ops = {
+	.size = sizeof(atomic_ops), .readwrite = ep_fetch, .compwrite = ep_compare,
 };
 static struct fi_ops pep_fid_ops = { .size = sizeof(pep_fid_ops), .close = pep_close, .bind = pep_bind };
 static struct fi_ops_ep pep_ops = { .size = sizeof(pep_ops), .getopt = pep_getopt };
@@ -311,7 +357,15 @@ static int endpoint(struct fi_info *info, struct fid_ep **out)
 {
 	struct fake_ep *ep;
 
+	if (fake_eps.fault.endpoint_waits) {
+		sem_post(&fake_eps.waits);
+		while (sem_wait(&fake_eps.go))
+			;
+	}
+	pthread_mutex_lock(&lock);
 	fake_eps.source_len = info->src_addrlen;
+	fake_eps.tclass = info->tx_attr ? info->tx_attr->tclass : 0;
+	pthread_mutex_unlock(&lock);
 	if (fake_eps.fault.endpoint)
 		return fake_eps.fault.endpoint;
 	ep = calloc(1, sizeof(*ep));
@@ -319,12 +373,14 @@ static int endpoint(struct fi_info *info, struct fid_ep **out)
 		return -FI_ENOMEM;
 	ep->fid = (struct fid_ep){
 		.fid = { .fclass = FI_CLASS_EP, .ops = &ep_fid_ops },
-		.cm = &cm_ops, .msg = &msg_ops, .rma = &rma_ops,
+		.cm = &cm_ops, .msg = &msg_ops, .rma = &rma_ops, .atomic = &atomic_ops,
 	};
 	fake.open++;
 	fake_eps.open++;
 	fake_eps.opened++;
+	pthread_mutex_lock(&lock);
 	fake_eps.last = *out = &ep->fid;
+	pthread_mutex_unlock(&lock);
 	return 0;
 }
 
@@ -355,4 +411,6 @@ void fake_ep_init(void)
 {
 	fake.endpoint = endpoint;
 	fake.passive_ep = passive_ep;
+	sem_init(&fake_eps.waits, 0, 0);
+	sem_init(&fake_eps.go, 0, 0);
 }

@@ -10,7 +10,9 @@
 #include "fab/fake.h"
 
 #include <netinet/in.h>
+#include <rdma/fi_atomic.h>
 #include <rdma/fi_rma.h>
+#include <semaphore.h>
 
 struct fake_pep {
 	struct fid_pep fid;
@@ -24,7 +26,8 @@ struct fake_ep {
 };
 
 enum fake_op { FAKE_NONE, FAKE_SEND, FAKE_SENDV, FAKE_RECV, FAKE_RECVV, FAKE_READ, FAKE_READV, FAKE_WRITE,
-	       FAKE_INJECT, FAKE_SENDMSG, FAKE_LETTER };
+	       FAKE_INJECT, FAKE_SENDMSG, FAKE_LETTER, FAKE_READMSG,
+	       FAKE_FETCH_ADD, FAKE_CMP_SWAP };
 
 /* Set by tests; all zero is endpoints that work. */
 struct fake_ep_faults {
@@ -33,17 +36,21 @@ struct fake_ep_faults {
 	enum fake_op op_only;		/* if set, only operations of this kind fail */
 	uint16_t busy[8];		/* ports that are taken: */
 	int busy_passive_ep, busy_listen;	/* where it shows, and as what */
+	bool endpoint_waits;		/* fi_endpoint: until the test posts fake_eps.go */
 	uint16_t forbidden;		/* a port that may not be bound */
 };
 
 struct fake_eps {
 	struct fake_ep_faults fault;
 
+	sem_t waits, go;		/* of fi_endpoint, see above: it does; and it is to go on */
 	struct fid_ep *last;		/* that was opened */
 	struct fid_pep *last_pep;
 	uint16_t any_port;		/* given to a passive endpoint that asks for any */
-	int opened, open, shutdowns;	/* endpoints */
+	_Atomic int opened, open;	/* endpoints: on any thread, as are the last's */
+	int shutdowns;
 	size_t source_len;		/* of the last's source address; 0 if it has none */
+	uint32_t tclass;		/* and its class of traffic */
 	int peps_opened, peps_open;
 	uint16_t tried[32];		/* ports of fi_passive_ep, in order */
 
@@ -64,6 +71,7 @@ struct fake_eps {
 	size_t count;
 	uint64_t remote_addr, remote_key, remote_len, flags, cq_data;
 	void *context;
+	const void *operand, *compare;	/* of an atomic, as they were passed */
 	unsigned char letter[64];	/* what fi_inject_writedata was given */
 };
 

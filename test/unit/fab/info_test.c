@@ -25,6 +25,7 @@ static uint64_t asked_flags;
 static int answer;			/* to any question */
 static int order_answer;		/* to the question for writes that sends do not overtake */
 static int delivery_answer;		/* to the question for FI_DELIVERY_COMPLETE */
+static int atomics_answer;		/* to the question for FI_ATOMIC */
 
 static int getinfo(const char *node, uint64_t flags, const struct fi_info *hints,
 		   struct fi_info **info)
@@ -43,6 +44,8 @@ static int getinfo(const char *node, uint64_t flags, const struct fi_info *hints
 		return order_answer;
 	if (hints->tx_attr->op_flags & FI_DELIVERY_COMPLETE && delivery_answer)
 		return delivery_answer;
+	if (hints->caps & FI_ATOMIC && atomics_answer)
+		return atomics_answer;
 	*info = NULL;
 	for (i = offered; i; i = i->next) {
 		if (i->ep_attr->type != hints->ep_attr->type)
@@ -548,7 +551,7 @@ Test(choose, any_provider_is_not_asked_for)
 
 Test(choose, the_address_is_asked_for_as_source)
 {
-	offer("tcp", "10.0.0.1");
+	offer("tcp", "127.0.0.1");
 	cr_assert_eq(choose("address=127.0.0.1"), 0);
 	cr_expect_str_eq(asked_node, "127.0.0.1");
 	cr_expect_eq(asked_flags, FI_SOURCE);
@@ -596,6 +599,31 @@ Test(choose, data_beside_messages_where_there_are_64_bits)
 	info->mode |= FI_RX_CQ_DATA;
 	cr_assert_eq(choose(""), 0);
 	cr_expect(!choice.cq_data);
+}
+
+/* What a write brings along ends a receive: immediate data, and the rest is the fabric's, too. */
+Test(choose, hardware_does_by_itself_what_it_can)
+{
+	struct fi_info *info = offer("verbs", "10.0.0.1");
+
+	info->domain_attr->cq_data_size = 4;
+	cr_assert_eq(choose(""), 0);
+	cr_expect(asked->mode & FI_RX_CQ_DATA);
+	cr_expect(!choice.immed && !choice.atomics && !choice.fences);
+	dofi_fabric_release(&choice);
+	info->mode |= FI_RX_CQ_DATA;
+	cr_assert_eq(choose(""), 0);
+	cr_expect(choice.immed && choice.atomics && choice.fences && !choice.cq_data);
+	cr_expect(choice.info->caps & FI_ATOMIC);
+	cr_expect(dofi_fabric_has_immed(&choice) && dofi_fabric_has_atomics(&choice));
+	dofi_fabric_release(&choice);
+	atomics_answer = -FI_ENODATA;
+	cr_assert_eq(choose(""), 0);
+	cr_expect(choice.immed && !choice.atomics && !dofi_fabric_has_atomics(&choice));
+	dofi_fabric_release(&choice);
+	info->domain_attr->cq_data_size = 0;
+	cr_assert_eq(choose(""), 0);
+	cr_expect(!choice.immed && !dofi_fabric_has_immed(&choice));
 }
 
 Test(choose, a_fabric_of_virtual_addresses_keeps_its_mode)
@@ -657,7 +685,7 @@ Test(choose, a_named_domain_listens_for_itself)
 
 Test(choose, a_named_address_listens_for_itself)
 {
-	offer("tcp", "10.0.0.1");
+	offer("tcp", "127.0.0.1");
 	cr_assert_eq(choose("address=127.0.0.1"), 0);
 	cr_expect(!choice.wildcard);
 }
@@ -702,6 +730,16 @@ Test(choose, a_foreign_address_is_no_interface)
 	setenv("FI_PROVIDER", "tcp", 1);
 	cr_expect(choose("address=203.0.113.7") < 0);
 	cr_expect(strstr(capture.text, "address=203.0.113.7"), "%s", capture.text);
+}
+
+/* As verbs does with the loopback address. */
+Test(choose, a_device_of_another_address_is_not_taken)
+{
+	offer("verbs", "10.0.0.1");
+	cr_expect_eq(choose("address=127.0.0.1"), -FI_ENODATA);
+	offer("tcp", "127.0.0.1");
+	cr_assert_eq(choose("address=127.0.0.1"), 0);
+	cr_expect_str_eq(chosen(), "tcp");
 }
 
 Test(choose, an_address_that_is_none_is_logged)

@@ -117,6 +117,11 @@ static void init_net(void)
 	init_as("net");
 }
 
+static void init_verbs(void)
+{
+	init_as("verbs");
+}
+
 static void fini(void)
 {
 	dofi_progress_stop(&progress);
@@ -897,6 +902,24 @@ Test(progress, an_event_queue_that_cannot_be_read_is_told_once)
 	fake.fault.eq_read = -FI_EIO;
 	dofi_progress_ring(&progress);
 	told_once(-FI_EIO);
+}
+
+Test(progress, where_that_may_be_one_connections_fault_it_goes_on, .init = init_verbs)
+{
+	fake.fault.eq_read = -FI_EIO;
+	dofi_progress_ring(&progress);
+	settle();
+	fake.fault.eq_read = 0;
+	event_add(2, 0);
+	await(1);
+	cr_expect_str_eq(trace, "c");
+}
+
+Test(progress, but_not_without_the_event_queues_descriptor, .init = init_verbs)
+{
+	fake.fault.eq_read = -EBADF;
+	dofi_progress_ring(&progress);
+	told_once(-EBADF);
 }
 
 /* The thread goes on with its work, and does not spin meanwhile. */

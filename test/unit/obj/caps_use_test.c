@@ -63,6 +63,26 @@ Test(caps_use, the_named_attributes_tell_the_fabric)
 	cr_expect(named("OFI_FABRICS_RDM"));
 	cr_expect(*named("OFI_LIBFABRIC"));
 	cr_expect_str_eq(named("DAT_IB_RDMA_READ"), "TRUE");
+	cr_expect_str_eq(named("DAT_IB_TRANSPORT_MTU"), "4096");
+	cr_expect(!named("DAT_IB_DEVICE_NAME"));
+	cr_expect(!named("DAT_IB_GID"));
+}
+
+Test(caps_use, the_named_attributes_tell_the_device)
+{
+	ia->device = (struct dofi_device){
+		.name = "mlx5_0", .port = "1", .state = "PORT_ACTIVE", .mtu = "1024", .gid = "fe80::1",
+		.guid = "b83f:d203:0001:0002",
+	};
+	dofi_caps_named_attrs(ia);
+	succeed(dofi_ia_query(ia, NULL, 0, NULL, DAT_PROVIDER_FIELD_ALL, &provider_attr));
+	cr_expect_str_eq(named("DAT_IB_DEVICE_NAME"), "mlx5_0");
+	cr_expect_str_eq(named("DAT_IB_PORT_NUMBER"), "1");
+	cr_expect_str_eq(named("DAT_IB_PORT_STATUS"), "PORT_ACTIVE");
+	cr_expect_str_eq(named("DAT_IB_TRANSPORT_MTU"), "1024");
+	cr_expect_str_eq(named("DAT_IB_GID"), "fe80::1");
+	cr_expect_str_eq(named("DAT_IB_NODE_GUID"), "b83f:d203:0001:0002");
+	cr_expect(provider_attr.num_provider_specific_attr < DOFI_IA_NAMED_ATTRS);
 }
 
 /* As they were when the IA was opened; how it is chosen is a test of fab/info.c. */
@@ -381,7 +401,7 @@ Test(caps_use, other_services_are_refused)
 
 Test(caps_use, other_qualities_of_service_are_refused)
 {
-	attr.qos = DAT_QOS_LOW_LATENCY;
+	attr.qos = (DAT_QOS)(DAT_QOS_LOW_LATENCY | DAT_QOS_PREMIUM);
 	expect_type(ask(), DAT_MODEL_NOT_SUPPORTED);
 }
 

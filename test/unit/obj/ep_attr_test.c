@@ -290,7 +290,7 @@ Test(ep_attr, attributes_are_bounded)
 	REFUSES(ATTR(SERVICE_TYPE), ep_attr.service_type, (DAT_SERVICE_TYPE)77);
 	REFUSES(ATTR(MAX_MESSAGE_SIZE), ep_attr.max_message_size, most.max_message_size + 1);
 	REFUSES(ATTR(MAX_RDMA_SIZE), ep_attr.max_rdma_size, most.max_rdma_size + 1);
-	REFUSES(ATTR(QOS), ep_attr.qos, DAT_QOS_LOW_LATENCY);
+	REFUSES(ATTR(QOS), ep_attr.qos, (DAT_QOS)16);
 	REFUSES(ATTR(RECV_COMPLETION_FLAGS), ep_attr.recv_completion_flags,
 		DAT_COMPLETION_SUPPRESS_FLAG);
 	REFUSES(ATTR(REQUEST_COMPLETION_FLAGS), ep_attr.request_completion_flags,

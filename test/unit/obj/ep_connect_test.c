@@ -84,7 +84,7 @@ Test(ep_connect, the_arguments_of_a_duplicate_are_checked)
 	expect_arg(dofi_ep_dup_connect(ep, dup, 1, -1, memory, good), 4);
 	expect_arg(dofi_ep_dup_connect(ep, dup, 1, ia->max_private_data + 1, memory, good), 4);
 	expect_arg(dofi_ep_dup_connect(ep, dup, 1, 1, NULL, good), 5);
-	expect_type(dofi_ep_dup_connect(ep, dup, 1, 0, NULL, DAT_QOS_LOW_LATENCY),
+	expect_type(dofi_ep_dup_connect(ep, dup, 1, 0, NULL, (DAT_QOS)16),
 		    DAT_MODEL_NOT_SUPPORTED);
 	settle();
 	cr_expect_eq(transport.connects, 1);

@@ -152,7 +152,7 @@ Test(ep_inbox, creating_checks_what_it_is_given)
 	attr.request_completion_flags = DAT_COMPLETION_UNSIGNALLED_FLAG;
 	expect_arg(create(&other), 7);
 	attr.request_completion_flags = DAT_COMPLETION_DEFAULT_FLAG;
-	attr.qos = DAT_QOS_PREMIUM;
+	attr.qos = (DAT_QOS)16;
 	expect_type(create(&other), DAT_MODEL_NOT_SUPPORTED);
 	attr.qos = DAT_QOS_BEST_EFFORT;
 	attr.srq_soft_hw = DEPTH + 1;

@@ -3,13 +3,17 @@
 
 #include "xport/fabric.h"
 
+#include "xport/msg_listen.h"
+
 #include <semaphore.h>
 #include <stdlib.h>
 
 const char *fabric_name = "tcp";
 size_t fabric_cm_data = 256;
 uint32_t peer_secret;
+size_t fabric_key_size = 8;
 size_t fabric_cq_data;
+uint64_t fabric_mode;
 struct fid request_handle;
 
 static int getinfo(const char *node, uint64_t flags, const struct fi_info *hints,
@@ -20,7 +24,10 @@ static int getinfo(const char *node, uint64_t flags, const struct fi_info *hints
 	(void)hints;
 	*info = fake_info(fabric_name, "127.0.0.1");
 	(*info)->ep_attr->max_msg_size = 1 << 20;
+	(*info)->domain_attr->mr_key_size = fabric_key_size;
 	(*info)->domain_attr->cq_data_size = fabric_cq_data;
+	(*info)->mode = fabric_mode;
+	(*info)->tx_attr->size = (*info)->rx_attr->size = 384;
 	(*info)->tx_attr->iov_limit = 4;
 	(*info)->tx_attr->inject_size = 128;
 	(*info)->rx_attr->iov_limit = 4;
@@ -55,12 +62,24 @@ void xport_fini(void)
 /* More than the longest chain of works and events that one event can begin. */
 #define LONGEST_CHAIN 24
 
+static void openings_look(void *arg)
+{
+	const struct msg_ia *mia = ia->xport_ia;
+
+	*(bool *)arg = !TAILQ_EMPTY(&mia->openings.list);
+}
+
+/* What is opened on a thread aside begins another chain; unless it is to wait for the test. */
 void quiesce(void)
 {
+	bool opening = false;
 	int i;
 
-	for (i = 0; i < LONGEST_CHAIN; i++)
-		settle();
+	do {
+		for (i = 0; i < LONGEST_CHAIN; i++)
+			settle();
+		dofi_progress_call(&ia->progress, openings_look, &opening);
+	} while (opening && !fake_eps.fault.endpoint_waits);
 }
 
 static sem_t gate_reached, gate;

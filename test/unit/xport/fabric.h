@@ -12,7 +12,9 @@
 extern const char *fabric_name;		/* whose quirks the fake has: tcp */
 extern uint32_t peer_secret;		/* what wire() tells as such; 0 is none */
 extern size_t fabric_cm_data;		/* bytes of private data that it carries */
+extern size_t fabric_key_size;		/* bytes of a remote key: 8 */
 extern size_t fabric_cq_data;		/* bytes of remote CQ data: none */
+extern uint64_t fabric_mode;		/* what it asks of us: nothing */
 
 /* The IA with a PZ, an EVD and an LMR; and all of it gone again. */
 void xport_init(void);

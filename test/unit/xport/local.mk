@@ -30,6 +30,7 @@ xport_test_sources = $(prov_test_runner) \
 	test/unit/xport/fabric.h \
 	test/unit/xport/msg_listen_test.c \
 	test/unit/xport/msg_mail_test.c \
+	test/unit/xport/msg_native_test.c \
 	test/unit/xport/msg_test.c \
 	test/unit/xport/peer.c \
 	test/unit/xport/peer.h \

@@ -172,7 +172,7 @@ Test(msg_mail, is_offered_and_costs_private_data)
 	cr_expect(ours.key != 0);
 	cr_expect(ours.addr != 0);
 	cr_expect_eq(dofi_pool_at(&dofi_ep_pool, ours.id), ep);
-	cr_expect_eq(ia->max_private_data, 256 - DOFI_WIRE_HEADER - DOFI_WIRE_MAILBOX);
+	cr_expect_eq(ia->max_private_data, 224);
 	cr_expect_eq((uintptr_t)fake.mr_addr, ours.addr);
 	cr_expect_eq(fake.mr_len, MSG_MAIL_PLACES * (sizeof(struct request) + sizeof(struct reply)));
 	cr_expect(fake.mr_access & FI_REMOTE_WRITE);

@@ -6,6 +6,7 @@
 #include "nomem.h"
 #include "obj/beside.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <stdlib.h>
 
@@ -110,6 +111,52 @@ Test(msg, connect_without_memory)
 	cr_expect_eq(fake_eps.open, 1);
 }
 
+/* Quality of service: the call's, or else the endpoint's, as libfabric's class of traffic */
+
+static void connect_as(DAT_QOS qos)
+{
+	struct sockaddr_in peer = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
+
+	succeed(dofi_ep_connect(ep, (DAT_IA_ADDRESS_PTR)&peer, PORT, DAT_TIMEOUT_INFINITE, 0, NULL, qos,
+				DAT_CONNECT_DEFAULT_FLAG));
+	quiesce();
+}
+
+static void make_ep_of(DAT_QOS qos)
+{
+	DAT_EP_PARAM param;
+
+	succeed(dofi_ep_query(ep, DAT_EP_FIELD_ALL, &param));
+	param.ep_attr.qos = qos;
+	succeed(dofi_ep_modify(ep, DAT_EP_FIELD_EP_ATTR_QOS, &param));
+}
+
+Test(msg, quality_of_a_connection)
+{
+	connect_as(DAT_QOS_LOW_LATENCY);
+	cr_expect_eq(fake_eps.tclass, FI_TC_LOW_LATENCY);
+}
+
+Test(msg, quality_of_an_endpoint)
+{
+	make_ep_of(DAT_QOS_ECONOMY);
+	connect_as(DAT_QOS_BEST_EFFORT);
+	cr_expect_eq(fake_eps.tclass, FI_TC_SCAVENGER);
+}
+
+Test(msg, quality_of_a_connection_comes_before_its_endpoints)
+{
+	make_ep_of(DAT_QOS_ECONOMY);
+	connect_as(DAT_QOS_PREMIUM);
+	cr_expect_eq(fake_eps.tclass, FI_TC_DEDICATED_ACCESS);
+}
+
+Test(msg, no_quality_is_no_class)
+{
+	connect_as(DAT_QOS_BEST_EFFORT);
+	cr_expect_eq(fake_eps.tclass, FI_TC_UNSPEC);
+}
+
 Test(msg, connect_that_the_fabric_refuses)
 {
 	fake_eps.fault.connect = -FI_ECONNREFUSED;
@@ -132,6 +179,178 @@ Test(msg, a_failed_endpoint_can_be_used_again)
 	make_established();
 }
 
+/* Connecting: nobody's addresses */
+
+static void connect_to_address(const char *text)
+{
+	struct sockaddr_in in = { .sin_family = AF_INET };
+
+	cr_assert_eq(inet_pton(AF_INET, text, &in.sin_addr), 1);
+	succeed(dofi_ep_connect(ep, (DAT_IA_ADDRESS_PTR)&in, PORT, DAT_TIMEOUT_INFINITE, 0, NULL,
+				DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
+	quiesce();
+}
+
+/* Hardware would ask there for a minute. */
+Test(msg, connect_to_addresses_of_no_host)
+{
+	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6 };
+
+	connect_to_address("224.0.0.1");
+	ended_with(DAT_CONNECTION_EVENT_UNREACHABLE);
+	succeed(dofi_ep_reset(ep));
+	connect_to_address("255.255.255.255");
+	ended_with(DAT_CONNECTION_EVENT_UNREACHABLE);
+	succeed(dofi_ep_reset(ep));
+	cr_assert_eq(inet_pton(AF_INET6, "ff05::1", &in6.sin6_addr), 1);
+	succeed(dofi_ep_connect(ep, (DAT_IA_ADDRESS_PTR)&in6, PORT, DAT_TIMEOUT_INFINITE, 0, NULL,
+				DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
+	quiesce();
+	ended_with(DAT_CONNECTION_EVENT_UNREACHABLE);
+	cr_expect_eq(fake_eps.opened, 0);
+}
+
+/* Connecting: a fabric that takes its time to open an endpoint */
+
+static void init_slow(void)
+{
+	fabric_name = "verbs";
+	init();
+	fake_eps.fault.endpoint_waits = true;
+}
+
+static void connect_slowly(DAT_TIMEOUT timeout)
+{
+	succeed(dofi_ep_connect(ep, some_address(), PORT, timeout, 0, NULL, DAT_QOS_BEST_EFFORT,
+				DAT_CONNECT_DEFAULT_FLAG));
+	while (sem_wait(&fake_eps.waits))
+		;
+}
+
+static DAT_EVENT_NUMBER event_awaited(void)
+{
+	DAT_EVENT event;
+	DAT_COUNT more;
+
+	succeed(dofi_evd_wait(evd, 10 * 1000000, 1, &event, &more));
+	return event.event_number;
+}
+
+/* The thread aside is done a little after it may go on. */
+static void go_on_until(const int *count, int value)
+{
+	sem_post(&fake_eps.go);
+	do
+		quiesce();
+	while (*count != value);
+}
+
+Test(msg, who_waits_to_open_holds_up_nobody, .init = init_slow)
+{
+	connect_slowly(DAT_TIMEOUT_INFINITE);
+	quiesce();
+	cr_expect_eq(state_of(ep), DAT_EP_STATE_ACTIVE_CONNECTION_PENDING);
+	cr_expect_eq(fake_eps.connects, 0);
+	go_on_until(&fake_eps.connects, 1);
+	cm_event(FI_CONNECTED, fake_eps.last, wire(DOFI_WIRE_ACCEPT, 0, NULL, 0));
+	event_only(DAT_CONNECTION_EVENT_ESTABLISHED);
+}
+
+Test(msg, who_waits_to_open_is_timed_out, .init = init_slow)
+{
+	connect_slowly(1000);
+	cr_expect_eq(event_awaited(), DAT_CONNECTION_EVENT_TIMED_OUT);
+	sem_post(&fake_eps.go);
+}
+
+Test(msg, what_opens_after_the_end_is_closed, .init = init_slow)
+{
+	connect_slowly(DAT_TIMEOUT_INFINITE);
+	succeed(dofi_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG));
+	quiesce();
+	ended_with(DAT_CONNECTION_EVENT_DISCONNECTED);
+	sem_post(&fake_eps.go);
+	do
+		quiesce();
+	while (!fake_eps.opened || fake_eps.open);
+	cr_expect_eq(fake_eps.connects, 0);
+}
+
+/* What waits for one attempt is not the next one's. */
+Test(msg, another_attempt_while_the_last_still_opens, .init = init_slow)
+{
+	connect_slowly(DAT_TIMEOUT_INFINITE);
+	succeed(dofi_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG));
+	quiesce();
+	event_only(DAT_CONNECTION_EVENT_DISCONNECTED);
+	succeed(dofi_ep_reset(ep));
+	connect_slowly(DAT_TIMEOUT_INFINITE);
+	sem_post(&fake_eps.go);
+	go_on_until(&fake_eps.connects, 1);
+	do
+		quiesce();
+	while (fake_eps.open != 1);
+	cr_expect_eq(state_of(ep), DAT_EP_STATE_ACTIVE_CONNECTION_PENDING);
+}
+
+Test(msg, the_end_of_a_zone_waits_for_what_is_opened_there, .init = init_slow)
+{
+	connect_slowly(DAT_TIMEOUT_INFINITE);
+	succeed(dofi_ep_free(ep));
+	sem_post(&fake_eps.go);
+}
+
+#define CROWD 40			/* more than open at once */
+
+/* Those that do not fit wait for their turn, and all get it but who has given up. */
+Test(msg, many_wait_to_open, .init = init_slow)
+{
+	DAT_EP_HANDLE eps[CROWD];
+	int i, inside = 0;
+
+	for (i = 0; i < CROWD; i++) {
+		eps[i] = ep_make();
+		connect_to(eps[i], PORT);
+	}
+	while (!sem_trywait(&fake_eps.waits))
+		inside++;
+	cr_expect(inside < CROWD, "%d at once", inside);
+	succeed(dofi_ep_free(eps[CROWD - 1]));
+	for (i = 0; i < CROWD - 1; i++)
+		sem_post(&fake_eps.go);
+	do
+		quiesce();
+	while (fake_eps.connects != CROWD - 1);
+	quiesce();
+	cr_expect_eq(fake_eps.opened, CROWD - 1);
+	for (i = 0; i < CROWD - 1; i++)
+		succeed(dofi_ep_free(eps[i]));
+}
+
+Test(msg, the_end_of_a_zone_forgets_what_waits_to_open_there, .init = init_slow)
+{
+	DAT_EP_HANDLE eps[CROWD];
+	int i;
+
+	for (i = 0; i < CROWD; i++) {
+		eps[i] = ep_make();
+		connect_to(eps[i], PORT);
+	}
+	for (i = 0; i < CROWD; i++) {
+		succeed(dofi_ep_free(eps[i]));
+		sem_post(&fake_eps.go);
+	}
+}
+
+Test(msg, what_cannot_be_opened_in_time_is_unreachable, .init = init_slow)
+{
+	fake_eps.fault.endpoint = -FI_ENODEV;
+	connect_slowly(DAT_TIMEOUT_INFINITE);
+	sem_post(&fake_eps.go);
+	cr_expect_eq(event_awaited(), DAT_CONNECTION_EVENT_UNREACHABLE);
+	cr_expect_eq(state_of(ep), DAT_EP_STATE_DISCONNECTED);
+}
+
 /* Connecting: what the fabric says later */
 
 Test(msg, what_errors_mean)
@@ -147,6 +366,7 @@ Test(msg, what_errors_mean)
 		{ ETIMEDOUT, DAT_CONNECTION_EVENT_UNREACHABLE },
 		{ EADDRNOTAVAIL, DAT_CONNECTION_EVENT_UNREACHABLE },
 		{ EINVAL, DAT_CONNECTION_EVENT_UNREACHABLE },
+		{ ENODEV, DAT_CONNECTION_EVENT_UNREACHABLE },
 		{ ECONNREFUSED, DAT_CONNECTION_EVENT_NON_PEER_REJECTED },
 		{ ECONNRESET, DAT_CONNECTION_EVENT_NON_PEER_REJECTED },
 		{ FI_EOTHER, DAT_CONNECTION_EVENT_NON_PEER_REJECTED },
@@ -430,7 +650,51 @@ static void init_small(void)
 
 Test(msg, the_fabrics_private_data_less_the_header, .init = init_small)
 {
-	cr_expect_eq(ia->max_private_data, 56 - DOFI_WIRE_HEADER);
+	cr_expect_eq(ia->max_private_data, 56 - DOFI_WIRE_FIXED - DOFI_WIRE_SECRET);
+}
+
+/* as verbs has it */
+static void init_least(void)
+{
+	fabric_cm_data = 55;
+	fabric_key_size = 4;
+	init();
+}
+
+/* dat_ep_connect of @size bytes to @conn_qual, which the header's room decides. */
+static DAT_RETURN connect_of(DAT_CONN_QUAL conn_qual, DAT_COUNT size)
+{
+	DAT_RETURN ret = dofi_ep_connect(ep, some_address(), conn_qual, DAT_TIMEOUT_INFINITE, size,
+					 payload, DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG);
+
+	quiesce();
+	if (!ret) {
+		cr_expect_eq(sent().data_size, (size_t)size);
+		cr_expect(fake_eps.len <= fake.cm_data_size);
+		dofi_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG);
+		quiesce();
+		event_only(DAT_CONNECTION_EVENT_DISCONNECTED);
+		succeed(dofi_ep_reset(ep));
+	}
+	return ret;
+}
+
+Test(msg, where_there_is_little_a_qualifier_that_is_no_port_takes_its_part, .init = init_least)
+{
+	static const struct {
+		DAT_CONN_QUAL qual;
+		DAT_COUNT room;
+	} rows[] = {
+		{ PORT, 51 }, { UINT16_MAX, 51 }, { 1023, 49 }, { UINT16_MAX + 1, 43 }, { MAPPED, 43 },
+	};
+	size_t i;
+
+	cr_expect_eq(ia->max_private_data, 51);
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		succeed(connect_of(rows[i].qual, rows[i].room));
+		cr_expect_eq(DAT_GET_TYPE(connect_of(rows[i].qual, rows[i].room + 1)),
+			     DAT_INVALID_PARAMETER);
+	}
 }
 
 /* No room is kept for a secret where there will be none. */
@@ -678,6 +942,13 @@ Test(msg_accept, a_requester_with_an_srq_is_sent_frames)
 	accept_request();
 	cr_expect(inside()->framed);
 	cr_expect(!sent().framed);
+}
+
+Test(msg_accept, quality_of_the_endpoint)
+{
+	make_ep_of(DAT_QOS_HIGH_THROUGHPUT);
+	accept_request();
+	cr_expect_eq(fake_eps.tclass, FI_TC_BULK_DATA);
 }
 
 static void accepting_fails(void)

@@ -113,7 +113,7 @@ Test(wire, another_version_is_refused)
 	int version;
 
 	for (version = 0; version < 16; version++) {
-		if (version == 1)
+		if (version == 2)
 			continue;
 		buf[1] = (unsigned char)(version << 4 | DOFI_WIRE_REQUEST);
 		refused(buf, n);
@@ -128,7 +128,7 @@ Test(wire, unknown_kinds_are_refused)
 	for (kind = 0; kind < 16; kind++) {
 		if (kind >= DOFI_WIRE_REQUEST && kind <= DOFI_WIRE_REFUSE)
 			continue;
-		buf[1] = (unsigned char)(0x10 | kind);
+		buf[1] = (unsigned char)(0x20 | kind);
 		refused(buf, n);
 	}
 }
@@ -152,7 +152,7 @@ Test(wire, unknown_flags_are_refused)
 	size_t n = pack(DOFI_WIRE_REQUEST, 5, 8);
 	int flags;
 
-	for (flags = 16; flags < 256; flags++) {
+	for (flags = 32; flags < 256; flags++) {
 		buf[2] = (unsigned char)flags;
 		refused(buf, n);
 	}
@@ -181,9 +181,12 @@ Test(wire, a_length_beyond_the_bytes_is_refused)
 
 Test(wire, a_qualifier_of_zero_is_refused)
 {
-	size_t n = pack(DOFI_WIRE_REQUEST, 1, 8);
+	size_t n = pack(DOFI_WIRE_REQUEST, UINT64_MAX, 8);
 
 	memset(buf + 4, 0, 8);
+	refused(buf, n);
+	n = pack(DOFI_WIRE_REQUEST, 1, 8);
+	memset(buf + 4, 0, 2);
 	refused(buf, n);
 }
 
@@ -199,13 +202,13 @@ Test(wire, hostile_headers_of_every_length_yield_nothing_outside)
 	bytes[0] = 0xda;
 	for (len = 0; len <= sizeof(bytes); len += len < 36 ? 1 : 47)
 		for (kind = 0; kind < 256; kind++)
-			for (flags = 0; flags < 16; flags++)
+			for (flags = 0; flags < 32; flags++)
 				for (size = 0; size < 256; size += size < 20 ? 1 : 59) {
 					bytes[1] = (unsigned char)kind;
 					bytes[2] = (unsigned char)flags;
 					bytes[3] = (unsigned char)size;
 					if (!unpack(bytes, len, &msg))
-						cr_assert(msg.data_size == size && !(flags & ~15u) &&
+						cr_assert(msg.data_size == size && (flags & 17) != 17 &&
 							  msg.framed == !!(flags & 8));
 				}
 }
@@ -213,16 +216,32 @@ Test(wire, hostile_headers_of_every_length_yield_nothing_outside)
 Test(wire, the_bytes_are_as_documented)
 {
 	static const unsigned char want[] = {
-		0xda, 0x11, 0x01, 0x03, 0x01, 0x23, 0x45, 0x67, 0x89, 0xab, 0xcd, 0xef, 1, 8, 15,
+		0xda, 0x21, 0x01, 0x03, 0x01, 0x23, 0x45, 0x67, 0x89, 0xab, 0xcd, 0xef, 1, 8, 15,
 	};
 
 	cr_assert_eq(pack(DOFI_WIRE_REQUEST, 0x0123456789abcdefULL, 3), sizeof(want));
 	cr_expect(!memcmp(buf, want, sizeof(want)));
 }
 
+Test(wire, the_bytes_of_a_short_qualifier_are_as_documented)
+{
+	static const unsigned char want[] = { 0xda, 0x21, 0x10, 0x01, 0x03, 0xff, 1 };
+
+	cr_assert_eq(pack(DOFI_WIRE_REQUEST, 1023, 1), sizeof(want));
+	cr_expect(!memcmp(buf, want, sizeof(want)));
+}
+
+Test(wire, both_kinds_of_qualifier_are_refused)
+{
+	size_t n = pack(DOFI_WIRE_REQUEST, UINT64_MAX, 8);
+
+	buf[2] |= 0x11;
+	refused(buf, n);
+}
+
 Test(wire, the_bytes_without_qualifier_are_as_documented)
 {
-	static const unsigned char want[] = { 0xda, 0x14, 0x00, 0x01, 1 };
+	static const unsigned char want[] = { 0xda, 0x24, 0x00, 0x01, 1 };
 
 	cr_assert_eq(pack(DOFI_WIRE_REFUSE, 0, 1), sizeof(want));
 	cr_expect(!memcmp(buf, want, sizeof(want)));
@@ -231,10 +250,10 @@ Test(wire, the_bytes_without_qualifier_are_as_documented)
 Test(wire, the_bytes_of_a_secret_are_as_documented)
 {
 	static const unsigned char with_both[] = {
-		0xda, 0x11, 0x03, 0x01, 0x01, 0x23, 0x45, 0x67, 0x89, 0xab, 0xcd, 0xef,
+		0xda, 0x21, 0x03, 0x01, 0x01, 0x23, 0x45, 0x67, 0x89, 0xab, 0xcd, 0xef,
 		0xfe, 0xdc, 0xba, 0x98, 1,
 	};
-	static const unsigned char alone[] = { 0xda, 0x12, 0x02, 0x01, 0xfe, 0xdc, 0xba, 0x98, 1 };
+	static const unsigned char alone[] = { 0xda, 0x22, 0x02, 0x01, 0xfe, 0xdc, 0xba, 0x98, 1 };
 
 	secret = 0xfedcba98;
 	cr_assert_eq(pack(DOFI_WIRE_REQUEST, 0x0123456789abcdefULL, 1), sizeof(with_both));
@@ -248,17 +267,22 @@ Test(wire, a_secret_of_zero_or_cut_off_is_refused)
 	size_t n, len;
 
 	secret = 0x80000001;
-	n = pack(DOFI_WIRE_REQUEST, 5, 3);
+	n = pack(DOFI_WIRE_REQUEST, UINT64_MAX, 3);
 	for (len = 0; len < n; len++)
 		refused(buf, len);
 	memset(buf + 12, 0, 4);
 	refused(buf, n);
 }
 
+static size_t added(uint64_t conn_qual)
+{
+	return conn_qual > UINT16_MAX ? 8 : conn_qual ? 2 : 0;
+}
+
 /* What is packed comes out again, at every size, of every kind, with and without qualifier. */
 Test(wire, messages_survive)
 {
-	static const uint64_t quals[] = { 0, 1, UINT16_MAX, 0x100000000ULL, UINT64_MAX };
+	static const uint64_t quals[] = { 0, 1, UINT16_MAX, UINT16_MAX + 1, UINT64_MAX };
 	struct dofi_wire msg;
 	size_t size, i;
 	int kind;
@@ -270,7 +294,7 @@ Test(wire, messages_survive)
 
 				secret = size & 1 ? 0xdeadbeef : 0;
 				n = pack((enum dofi_wire_kind)kind, quals[i], size);
-				cr_assert_eq(n, (quals[i] ? 12 : 4) + (secret ? 4 : 0) + size);
+				cr_assert_eq(n, 4 + added(quals[i]) + (secret ? 4 : 0) + size);
 				cr_assert_eq(unpack(buf, n, &msg), 0);
 				cr_assert_eq((int)msg.kind, kind);
 				cr_assert_eq(msg.conn_qual, quals[i]);
@@ -283,13 +307,13 @@ Test(wire, messages_survive)
 Test(wire, the_largest_message_fills_the_buffer)
 {
 	secret = 1;
-	cr_expect_eq(pack_with_mailbox(1, DOFI_WIRE_MAX_DATA), DOFI_WIRE_MAX);
+	cr_expect_eq(pack_with_mailbox(UINT64_MAX, DOFI_WIRE_MAX_DATA), DOFI_WIRE_MAX);
 }
 
 Test(wire, the_bytes_of_a_mailbox_are_as_documented)
 {
 	static const unsigned char want[] = {
-		0xda, 0x12, 0x04, 0x01, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88,
+		0xda, 0x22, 0x04, 0x01, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88,
 		0x99, 0xaa, 0xbb, 0xcc, 0xdd, 0xee, 0xff, 0x00, 1,
 	};
 
@@ -388,6 +412,16 @@ Test(ports, the_mapping_stays_as_it_was)
 	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		for (n = 0; n < dofi_wire_ports(rows[i].qual); n++)
 			cr_expect_eq(dofi_wire_port(rows[i].qual, n), rows[i].port[n]);
+}
+
+Test(ports, a_qualifier_needs_room_unless_its_port_says_it)
+{
+	cr_expect_eq(dofi_wire_qual_size(1024), 0);
+	cr_expect_eq(dofi_wire_qual_size(UINT16_MAX), 0);
+	cr_expect_eq(dofi_wire_qual_size(1), 2);
+	cr_expect_eq(dofi_wire_qual_size(1023), 2);
+	cr_expect_eq(dofi_wire_qual_size(UINT16_MAX + 1ULL), 8);
+	cr_expect_eq(dofi_wire_qual_size(UINT64_MAX), 8);
 }
 
 Test(ports, mapped_ones_are_neither_privileged_nor_ephemeral)

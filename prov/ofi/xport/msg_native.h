@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The connected transport on hardware, which has immediate data, atomics and fences of its own. */
+#ifndef DOFI_XPORT_MSG_NATIVE_H
+#define DOFI_XPORT_MSG_NATIVE_H
+
+#include "obj/ep.h"
+
+/* dofi_xport.submit and dofi_progress_ops.completed where dofi_fabric_choice.immed is set */
+int msg_native_submit(struct dofi_ep *ep, struct dofi_dto *dto);
+void msg_native_completed(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink);
+
+#endif

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The connected transport: operations posted and completed. */
+#ifndef DOFI_XPORT_MSG_OP_H
+#define DOFI_XPORT_MSG_OP_H
+
+#include "obj/ep.h"
+
+/* dofi_xport.submit and .send. */
+int msg_submit(struct dofi_ep *ep, struct dofi_dto *dto);
+ssize_t msg_send(struct dofi_ep *ep, const void *buf, size_t len, void *desc, void *context);
+
+/* dofi_progress_ops.completed */
+void msg_completed(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink);
+
+/* Where the mark may be lost every message has data, and only that tells. */
+int msg_marked_submit(struct dofi_ep *ep, struct dofi_dto *dto);
+void msg_marked_completed(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink);
+
+#endif

@@ -1,0 +1,90 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#
+# How many instructions outside of the kernel an RDMA operation of Debian's dapltest -T P costs on OFED's
+# provider and on ours, on the device rxe0, and the functions where ours go; counted by callgrind. In all it
+# is the difference of a long and a short run. How often a program that polls looks in vain is up to the
+# device, and under callgrind to how threads take turns: looks are told apart.
+#
+# usage: test/interop/cost.sh [OPERATION SIZE PIPELINE MODE]	(RW 4 16 p; b is for a program that waits)
+#
+# Environment: COST_ITERATIONS (1000), INTEROP_HOST (10.77.0.1), top_builddir
+
+set -u
+
+operation=${1:-RW} size=${2:-4} pipeline=${3:-16} mode=${4:-p}
+iterations=${COST_ITERATIONS:-1000}
+host=${INTEROP_HOST:-10.77.0.1}
+build=$(cd "${top_builddir:-.}" && pwd) || exit 99
+tmp=$(mktemp -d) || exit 99
+trap 'kill $(jobs -p) 2>/dev/null; rm -rf "$tmp"' EXIT
+[[ -e /sys/class/infiniband/rxe0 ]] || { echo "SKIP: there is no device rxe0"; exit 77; }
+
+export IPATH_NO_BACKTRACE=1 DAT_OVERRIDE=$tmp/dat.conf
+cp "$build/test/dat.conf" "$DAT_OVERRIDE" || exit 99
+echo 'ofa-v2-rxe0 u2.0 nonthreadsafe default libdaplofa.so.2 dapl.2.0 "rxd0 0" ""' >>"$DAT_OVERRIDE"
+
+# run_counted IA LIBRARIES PORT ITERATIONS - a client whose instructions are in out.IA.ITERATIONS
+run_counted()
+{
+	LD_LIBRARY_PATH=$2 valgrind --tool=callgrind --fair-sched=yes --callgrind-out-file="$tmp/out.$1.$4" \
+		dapltest -T P -D "$1" -s "$host" -n "$3" -m "$mode" -i "$4" -p "$pipeline" \
+		"$operation" "$size" 1 >"$tmp/client" 2>&1
+}
+
+# instructions FILE - all but those of looks at the EVD, of which a program that spins has any number
+instructions()
+{
+	local sum
+
+	read -r _ sum < <(calls dat_evd_dequeue "$1")
+	echo $(($(sed -n 's/^totals: //p' "$1") - sum))
+}
+
+# calls FUNCTION FILE - how often it was called, and instructions in it
+calls()
+{
+	awk -v name="$1" '
+		/^c?fn=/ {
+			id = $0; sub(/^c?fn=/, "", id); text = id
+			sub(/\).*/, ")", id); sub(/^[^)]*\) ?/, "", text)
+			if (text != "") known[id] = text
+			if (/^cfn=/) callee = known[id]
+		}
+		/^calls=/ {
+			split($1, n, "="); getline
+			if (callee ~ "^" name "(@|$)") { count += n[2]; cost += $2 }
+		}
+		END { printf "%d %d\n", count, cost }' "$2"
+}
+
+# cost IA LIBRARIES PORT - instructions of one operation: dapltest runs each twice, so posts are counted
+cost()
+{
+	local few=$tmp/out.$1.$iterations many=$tmp/out.$1.$((3 * iterations)) post name
+	local posts more n sum
+
+	[[ $operation = RR ]] && post=dat_ep_post_rdma_read || post=dat_ep_post_rdma_write
+	LD_LIBRARY_PATH=$2 dapltest -T S -D "$1" -n "$3" >/dev/null 2>&1 &
+	sleep 2
+	run_counted "$@" "$iterations"
+	run_counted "$@" $((3 * iterations))
+	LD_LIBRARY_PATH=$2 dapltest -T Q -D "$1" -n "$3" -s "$host" >/dev/null 2>&1
+	read -r posts _ < <(calls $post "$few")
+	read -r more _ < <(calls $post "$many")
+	((more > posts)) || { echo "  it posted nothing:"; tail -n 5 "$tmp/client"; return; }
+	echo "  $((($(instructions "$many") - $(instructions "$few")) / (more - posts))) instructions each without looks at the EVD"
+	for name in $post dat_evd_dequeue dat_evd_wait; do
+		read -r n sum < <(calls $name "$many")
+		((n)) && echo "  $name: $n of $((sum / n))"
+	done
+}
+
+echo "$((3 * iterations)) $operation of $size bytes, $pipeline under way, by a program that" \
+	"$([[ $mode = p ]] && echo polls || echo waits)"
+echo "OFED:"
+cost ofa-v2-rxe0 '' 62000
+echo "ours:"
+cost ofi-verbs "$build/.libs" 63000
+echo "ours, with the program's start, by function:"
+callgrind_annotate "$tmp/out.ofi-verbs.$((3 * iterations))" | grep -E '^ *[0-9,]+ \(' | head -n 30

@@ -1,0 +1,16 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#
+# datperf on $DAT_TEST_IA, with bare libfabric beside it: both measure all that there is.
+set -u
+build=$(cd "${top_builddir:-.}" && pwd) || exit 99
+: "${DAT_OVERRIDE:=$build/test/dat.conf}"
+export DAT_OVERRIDE
+program=$build/util/.libs/datperf
+[ -x "$program" ] || program=$build/util/datperf
+
+out=$(LD_LIBRARY_PATH=$build/.libs timeout 120 "$program" --local --raw -D "${DAT_TEST_IA:-ofi-tcp}" \
+	--sizes 4,64K --iters 100 2>&1)
+status=$?
+echo "$out"
+[ $status -eq 0 ] && [ "$(echo "$out" | grep -cE '(send|write|read)( +[0-9.]+){6}$')" -eq 6 ]

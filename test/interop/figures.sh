@@ -1,0 +1,84 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#
+# How fast Debian's dapltest -T P is on OFED's provider and on ours, on the device rxe0: RDMA writes
+# and reads, one at a time (latency) and 16 at a time (bandwidth). The two take turns, and the
+# medians are compared, so that what the machine does besides meets both.
+#
+# Environment: FIGURES_ROUNDS (5), FIGURES_ITERATIONS (1000), INTEROP_HOST (10.77.0.1), top_builddir
+
+set -u
+
+rounds=${FIGURES_ROUNDS:-5}
+iterations=${FIGURES_ITERATIONS:-1000}
+host=${INTEROP_HOST:-10.77.0.1}
+build=$(cd "${top_builddir:-.}" && pwd) || exit 99
+tmp=$(mktemp -d) || exit 99
+trap 'kill $(jobs -p) 2>/dev/null; rm -rf "$tmp"' EXIT
+[[ -e /sys/class/infiniband/rxe0 ]] || { echo "SKIP: there is no device rxe0"; exit 77; }
+
+export IPATH_NO_BACKTRACE=1 DAT_OVERRIDE=$tmp/dat.conf
+cp "$build/test/dat.conf" "$DAT_OVERRIDE" || exit 99
+echo 'ofa-v2-rxe0 u2.0 nonthreadsafe default libdaplofa.so.2 dapl.2.0 "rxd0 0" ""' >>"$DAT_OVERRIDE"
+
+declare -A ia=([ofed]=ofa-v2-rxe0 [ours]=ofi-verbs)
+declare -A port=([ofed]=62000 [ours]=63000)
+declare -A libraries=([ofed]='' [ours]=$build/.libs)
+
+# dapltest_on WHICH ARGUMENT... - on its own libraries and port
+dapltest_on()
+{
+	local which=$1 type=$2
+
+	shift 2
+	LD_LIBRARY_PATH=${libraries[$which]} timeout 120 dapltest -T "$type" -D "${ia[$which]}" \
+		-n "${port[$which]}" "$@" 2>&1
+}
+
+# measure WHICH PIPELINE OPERATION SIZE - latency in us and bandwidth in MB/s
+measure()
+{
+	dapltest_on "$1" P -s "$host" -m p -i "$iterations" -p "$2" "$3" "$4" 1 |
+		awk -F', *' '/^raw:/ { print $9, $8 }'
+}
+
+# median COLUMN FILE
+median()
+{
+	awk -v c="$1" '{ print $c }' "$2" | sort -g | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'
+}
+
+# row PIPELINE OPERATION SIZE - latency counts where one is under way, bandwidth where many are
+row()
+{
+	local round which column=$((1 + ($1 > 1))) ofed ours
+
+	rm -f "$tmp/ofed" "$tmp/ours"
+	for ((round = 0; round < rounds; round++)); do
+		for which in ofed ours; do
+			measure $which "$@" >>"$tmp/$which"
+		done
+	done
+	ofed=$(median $column "$tmp/ofed")
+	ours=$(median $column "$tmp/ours")
+	awk -v p="$1" -v op="$2" -v size="$3" -v ofed="${ofed:-0}" -v ours="${ours:-0}" 'BEGIN {
+		printf "%-3s %6d  %2d under way  %10.2f %10.2f %s  %5.2f\n", op, size, p, ofed, ours,
+			(p > 1 ? "MB/s" : "us  "), (ofed ? ours / ofed : 0) }'
+}
+
+for which in ofed ours; do
+	LD_LIBRARY_PATH=${libraries[$which]} dapltest -T S -D "${ia[$which]}" -n "${port[$which]}" \
+		>"$tmp/server-$which" 2>&1 &
+done
+sleep 2
+printf '%-26s %10s %10s       %s\n' '' OFED ours 'ours/OFED'
+for pipeline in 1 16; do
+	for operation in RW RR; do
+		for size in 4 4096 65536; do
+			row $pipeline $operation $size
+		done
+	done
+done
+for which in ofed ours; do
+	dapltest_on $which Q -s "$host" >/dev/null
+done

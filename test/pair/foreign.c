@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Peers that make a connection of the fabric's, but are not this provider: bare libfabric, with
+ * private data of any kind. They are refused, with a line in the log, and nobody else notices.
+ */
+
+#include "pair.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <rdma/fabric.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define PORT_TRIES 64
+
+static const struct saying {
+	size_t size;
+	unsigned char bytes[48];
+} sayings[] = {
+	{ 0, "" },
+	{ 1, "\xda" },
+	{ 48, "" },
+	{ 47, "Greetings from a program that is not this one." },
+	{ 4, "\xda\x11\0" },		/* of the first version */
+	{ 4, "\xda\x23\0" },		/* a rejection */
+	{ 8, "\xda\x21\0\xff" "1234" },	/* with less than it announces */
+	{ 16, "\xda\x21\xff\0" "123456789012" },
+};
+
+#define N_SAYINGS (sizeof(sayings) / sizeof(sayings[0]))
+
+/* The log of a role, in which each stranger leaves one line. */
+
+static int log_begin(void)
+{
+	int fd = memfd_create("log", MFD_CLOEXEC);
+
+	CHECK(fd >= 0 && dup2(fd, STDERR_FILENO) >= 0, "%s", strerror(errno));
+	setenv("DAT_OFI_LOG", "1", 1);
+	setenv("DAT_OFI_LOG_DEST", "1", 1);
+	return fd;
+}
+
+static void log_has(int fd, const char *line, size_t times)
+{
+	static char text[1 << 16];
+	ssize_t n = pread(fd, text, sizeof(text) - 1, 0);
+	const char *at;
+
+	CHECK(n >= 0, "%s", strerror(errno));
+	text[n] = 0;
+	for (at = strstr(text, line); at; at = strstr(at + 1, line), times--)
+		CHECK(times, "too often in the log: %s", text);
+	CHECK(!times, "%zu too few in the log: %s", times, text);
+}
+
+/* Bare libfabric */
+
+struct bare {
+	struct fi_info *info;
+	struct fid_fabric *fabric;
+	struct fid_eq *eq;
+	struct fid_domain *domain;
+	struct fid_cq *cq;
+	struct fid_pep *pep;
+	struct fid_ep *ep;
+};
+
+union entry {
+	struct fi_eq_cm_entry cm;
+	unsigned char room[sizeof(struct fi_eq_cm_entry) + 512];
+};
+
+#define BARE_OK(call)                                                                      \
+	do {                                                                               \
+		int bare_ret = (call);                                                     \
+		CHECK(!bare_ret, "%s: %s", #call, fi_strerror(-bare_ret));                 \
+	} while (0)
+
+/* What its IA's name says, at @address; a peer if @dest, else its own. */
+static struct fi_info *bare_info(const struct sockaddr_storage *address, unsigned port, bool dest)
+{
+	struct fi_info *hints = fi_allocinfo(), *info;
+	char node[INET6_ADDRSTRLEN], service[8];
+	const bool six = address->ss_family == AF_INET6;
+
+	inet_ntop(address->ss_family,
+		  six ? (void *)&((struct sockaddr_in6 *)address)->sin6_addr :
+			(void *)&((struct sockaddr_in *)address)->sin_addr, node, sizeof(node));
+	snprintf(service, sizeof(service), "%u", port);
+	hints->ep_attr->type = FI_EP_MSG;
+	hints->caps = FI_MSG;
+	hints->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
+	hints->fabric_attr->prov_name = strdup(pair_ia_name() + strlen("ofi-"));
+	BARE_OK(fi_getinfo(FI_VERSION(1, 17), node, service, dest ? 0 : FI_SOURCE, hints, &info));
+	fi_freeinfo(hints);
+	return info;
+}
+
+static void bare_open(struct bare *b, struct fi_info *info)
+{
+	struct fi_eq_attr eq = { .wait_obj = FI_WAIT_FD };
+
+	memset(b, 0, sizeof(*b));
+	b->info = info;
+	BARE_OK(fi_fabric(info->fabric_attr, &b->fabric, NULL));
+	BARE_OK(fi_eq_open(b->fabric, &eq, &b->eq, NULL));
+}
+
+static void bare_ep(struct bare *b, struct fi_info *info)
+{
+	struct fi_cq_attr cq = { .format = FI_CQ_FORMAT_DATA, .wait_obj = FI_WAIT_FD };
+
+	BARE_OK(fi_domain(b->fabric, info, &b->domain, NULL));
+	BARE_OK(fi_cq_open(b->domain, &cq, &b->cq, NULL));
+	BARE_OK(fi_endpoint(b->domain, info, &b->ep, NULL));
+	BARE_OK(fi_ep_bind(b->ep, &b->eq->fid, 0));
+	BARE_OK(fi_ep_bind(b->ep, &b->cq->fid, FI_TRANSMIT | FI_RECV));
+	BARE_OK(fi_enable(b->ep));
+}
+
+static void bare_ep_close(struct bare *b)
+{
+	fi_close(&b->ep->fid);
+	fi_close(&b->cq->fid);
+	fi_close(&b->domain->fid);
+	b->ep = NULL;
+}
+
+static void bare_close(struct bare *b)
+{
+	if (b->ep)
+		bare_ep_close(b);
+	if (b->pep)
+		fi_close(&b->pep->fid);
+	fi_close(&b->eq->fid);
+	fi_close(&b->fabric->fid);
+	fi_freeinfo(b->info);
+}
+
+/* Waits for an event: what it is, or 0 for a failure. */
+static uint32_t bare_event(struct bare *b, union entry *entry)
+{
+	int64_t deadline = pair_deadline(PAIR_LIMIT);
+	uint32_t event = 0;
+	ssize_t n;
+
+	do {
+		/* tcp moves only what is polled for */
+		if (b->ep)
+			fi_cq_read(b->cq, NULL, 0);
+		n = fi_eq_sread(b->eq, &event, entry, sizeof(*entry), 20, 0);
+		CHECK(pair_now() < deadline, "no event of the fabric's");
+	} while (n == -FI_EAGAIN);
+	if (n == -FI_EAVAIL) {
+		struct fi_eq_err_entry e = { .err = 0 };
+
+		CHECK(fi_eq_readerr(b->eq, &e, 0) >= 0, "no error");
+		return 0;
+	}
+	CHECK(n > 0, "%s", fi_strerror((int)-n));
+	return event;
+}
+
+static void needs_fabric(void)
+{
+	const char *name = pair_ia_name();
+
+	if (strcmp(name, "ofi-tcp") && strcmp(name, "ofi-net") && strcmp(name, "ofi-verbs"))
+		pair_skip("%s: nothing that the connection manager of the fabric alone decides", name);
+}
+
+/* Strangers ask us */
+
+/* Who they are, and how many lines their asking leaves. */
+struct strangers {
+	void (*ask)(const struct place *place);
+	void (*need)(void);
+	size_t lines;
+};
+
+static void asked_server(struct pair *p)
+{
+	const struct strangers *strangers = pair_arg();
+	int log = log_begin();
+	DAT_CONN_QUAL qual;
+	DAT_PSP_HANDLE psp;
+	DAT_EP_HANDLE ep;
+	struct node n;
+
+	strangers->need();
+	node_open(&n);
+	psp = node_listen(&n, &qual);
+	pair_tell_place(p, &n, qual);
+	ep = node_ep(&n, NULL);
+	pair_sync(p);	/* all have asked */
+	expect_quiet(n.cr);
+	log_has(log, "a connection request that is not ours", strangers->lines);
+	pair_sync(p);
+	OK(dat_cr_accept(node_request(&n), ep, 0, NULL));
+	expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, ep);
+	pair_unlink(p, &n, ep);
+	OK(dat_ep_free(ep));
+	OK(dat_psp_free(psp));
+	node_close(&n);
+}
+
+static void ask(const struct place *place, const struct saying *s)
+{
+	union entry entry;
+	struct bare b;
+
+	bare_open(&b, bare_info(&place->address, (unsigned)place->qual, true));
+	bare_ep(&b, b.info);
+	BARE_OK(fi_connect(b.ep, b.info->dest_addr, s->size ? s->bytes : NULL, s->size));
+	SAME(bare_event(&b, &entry), 0);
+	bare_close(&b);
+}
+
+static void libfabric_asks(const struct place *place)
+{
+	size_t i;
+
+	for (i = 0; i < N_SAYINGS; i++)
+		ask(place, &sayings[i]);
+}
+
+/* Of rdma-core's: a connection of librdmacm, with private data or without. */
+static void rping_asks(const struct place *place)
+{
+	char command[128], node[INET_ADDRSTRLEN];
+
+	inet_ntop(AF_INET, &((const struct sockaddr_in *)&place->address)->sin_addr, node, sizeof(node));
+	snprintf(command, sizeof(command), "timeout 20 rping -c -a %s -p %u -C 1 >/dev/null 2>&1", node,
+		 (unsigned)place->qual);
+	CHECK(system(command), "rping is content");
+}
+
+static void needs_rping(void)
+{
+	if (!pair_fabric_is("verbs") || system("command -v rping >/dev/null"))
+		pair_skip("rping and an RDMA device are needed");
+}
+
+static void asked_client(struct pair *p)
+{
+	const struct strangers *strangers = pair_arg();
+	struct place place;
+	DAT_EP_HANDLE ep;
+	struct node n;
+
+	strangers->need();
+	node_open(&n);
+	ep = node_ep(&n, NULL);
+	pair_learn_place(p, &place);
+	strangers->ask(&place);
+	pair_sync(p);
+	pair_sync(p);
+	ep_connect(ep, &place);
+	expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, ep);
+	pair_unlink(p, &n, ep);
+	OK(dat_ep_free(ep));
+	node_close(&n);
+}
+
+/* We ask strangers */
+
+/* At the first port that is free. */
+static unsigned bare_listen(struct bare *b, const struct sockaddr_storage *address)
+{
+	unsigned port, i;
+
+	for (i = 0; i < PORT_TRIES; i++) {
+		port = 20000 + (getpid() + i * 131) % 10000;
+		bare_open(b, bare_info(address, port, false));
+		if (!fi_passive_ep(b->fabric, b->info, &b->pep, NULL)) {
+			BARE_OK(fi_pep_bind(b->pep, &b->eq->fid, 0));
+			if (!fi_listen(b->pep))
+				return port;
+		}
+		bare_close(b);
+	}
+	pair_fail(__FILE__, __LINE__, "no port is free");
+}
+
+static void answer(struct bare *b, struct fi_info *info, const struct saying *s, bool yes)
+{
+	const void *bytes = s->size ? s->bytes : NULL;
+	union entry entry;
+
+	if (!yes) {
+		BARE_OK(fi_reject(b->pep, info->handle, bytes, s->size));
+		return;
+	}
+	bare_ep(b, info);
+	BARE_OK(fi_accept(b->ep, bytes, s->size));
+	/* it stands for a moment, or does not even do that */
+	if (bare_event(b, &entry) == FI_CONNECTED)
+		bare_event(b, &entry);
+	bare_ep_close(b);
+}
+
+static void answering_server(struct pair *p)
+{
+	struct place place;
+	union entry entry;
+	struct bare b;
+	size_t i;
+
+	needs_fabric();
+	pair_learn_place(p, &place);
+	place.qual = bare_listen(&b, &place.address);
+	pair_send(p, &place, sizeof(place));
+	for (i = 0; i < 2 * N_SAYINGS; i++) {
+		SAME(bare_event(&b, &entry), FI_CONNREQ);
+		answer(&b, entry.cm.info, &sayings[i / 2], i % 2);
+		fi_freeinfo(entry.cm.info);
+		pair_sync(p);
+	}
+	bare_close(&b);
+}
+
+static void answering_client(struct pair *p)
+{
+	int log = log_begin();
+	struct place place;
+	DAT_EP_HANDLE ep;
+	struct node n;
+	size_t i;
+
+	needs_fabric();
+	node_open(&n);
+	pair_tell_place(p, &n, 0);
+	pair_learn_place(p, &place);
+	ep = node_ep(&n, NULL);
+	for (i = 0; i < 2 * N_SAYINGS; i++) {
+		/* only the header of a rejection is one: that of no provider, but of no stranger either */
+		const bool says_so = !(i % 2) && sayings[i / 2].bytes[1] == 0x23;
+
+		connect_with(ep, &place, pair_scaled(PAIR_LIMIT), 0, NULL);
+		expect_conn(n.conn, says_so ? DAT_CONNECTION_EVENT_PEER_REJECTED :
+					      DAT_CONNECTION_EVENT_NON_PEER_REJECTED, ep);
+		expect_quiet(n.conn);
+		pair_sync(p);
+		OK(dat_ep_reset(ep));
+	}
+	log_has(log, "the acceptor is not this provider", N_SAYINGS);
+	OK(dat_ep_free(ep));
+	node_close(&n);
+}
+
+static const struct strangers libfabric = { libfabric_asks, needs_fabric, N_SAYINGS };
+static const struct strangers rping = { rping_asks, needs_rping, 1 };
+
+static const struct pair_case cases[] = {
+	PAIR_CASE("strangers ask us", asked_server, asked_client, .arg = &libfabric, .seconds = 60),
+	PAIR_CASE("rping asks us", asked_server, asked_client, .arg = &rping, .seconds = 60),
+	PAIR_CASE("we ask strangers", answering_server, answering_client, .seconds = 60),
+};
+
+int main(int argc, char **argv)
+{
+	/* the provider reads what is said of its log once, which is to be in each role */
+	unsetenv("DAT_TEST_WARM");
+	return pair_main(cases, sizeof(cases) / sizeof(cases[0]), argc, argv);
+}

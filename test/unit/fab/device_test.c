@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What is told of an RDMA device, from a directory like the kernel's that a test has made. */
+
+#include "fab/device.h"
+
+#include "fab/fake.h"
+
+#include <arpa/inet.h>
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char sysfs[64];
+static struct fi_info *info;
+static struct fi_device_attr attr = { .name = (char *)"rxe0" };
+static struct sockaddr_storage address;
+static struct dofi_device device;
+
+/* @path below the device's directory; directories on the way are made. */
+static void tell(const char *path, const char *text)
+{
+	char name[256], *slash;
+	FILE *f;
+
+	snprintf(name, sizeof(name), "%s/rxe0/%s", sysfs, path);
+	for (slash = strchr(name + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+		*slash = 0;
+		mkdir(name, 0700);
+		*slash = '/';
+	}
+	f = fopen(name, "w");
+	cr_assert(f != NULL);
+	fputs(text, f);
+	fclose(f);
+}
+
+static void here(const char *ip)
+{
+	memset(&address, 0, sizeof(address));
+	address.ss_family = strchr(ip, ':') ? AF_INET6 : AF_INET;
+	inet_pton(address.ss_family, ip,
+		  address.ss_family == AF_INET6 ? (void *)&((struct sockaddr_in6 *)&address)->sin6_addr :
+						  (void *)&((struct sockaddr_in *)&address)->sin_addr);
+}
+
+static void find(void)
+{
+	dofi_device_find(info, &address, sysfs, &device);
+}
+
+static void init(void)
+{
+	strcpy(sysfs, "/tmp/device-XXXXXX");
+	cr_assert(mkdtemp(sysfs) != NULL);
+	info = fake_info("verbs", "10.77.0.1");
+	fake_nic(info, 1, 0);
+	info->nic->device_attr = &attr;
+	info->nic->link_attr->mtu = 4096;
+	here("10.77.0.1");
+	tell("node_guid", "2408:b3ff:fee7:9d3a\n");
+	tell("ports/1/state", "1: DOWN\n");
+	tell("ports/1/gids/0", "fe80:0000:0000:0000:2408:b3ff:fee7:9d3a\n");
+	tell("ports/2/state", "4: ACTIVE\n");
+	tell("ports/2/gids/0", "fe80:0000:0000:0000:2408:b3ff:fee7:9d3b\n");
+	tell("ports/2/gids/1", "0000:0000:0000:0000:0000:ffff:0a4d:0001\n");
+}
+
+static void fini(void)
+{
+	char command[96];
+
+	info->nic->device_attr = NULL;
+	fi_freeinfo(info);
+	snprintf(command, sizeof(command), "rm -r %s", sysfs);
+	cr_expect_eq(system(command), 0);
+}
+
+TestSuite(device, .init = init, .fini = fini);
+
+Test(device, software_has_none)
+{
+	struct fid_nic *nic = info->nic;
+
+	info->nic = NULL;
+	find();
+	cr_expect_str_eq(device.name, "");
+	cr_expect_str_eq(device.port, "");
+	info->nic = nic;
+	info->nic->device_attr = NULL;
+	find();
+	cr_expect_str_eq(device.name, "");
+}
+
+Test(device, its_port_has_the_address)
+{
+	find();
+	cr_expect_str_eq(device.name, "rxe0");
+	cr_expect_str_eq(device.port, "2");
+	cr_expect_str_eq(device.state, "PORT_ACTIVE");
+	cr_expect_str_eq(device.mtu, "4096");
+	cr_expect_str_eq(device.gid, "::ffff:10.77.0.1");
+	cr_expect_str_eq(device.guid, "2408:b3ff:fee7:9d3a");
+}
+
+Test(device, its_port_has_the_ipv6_address)
+{
+	here("fe80::2408:b3ff:fee7:9d3a");
+	find();
+	cr_expect_str_eq(device.port, "1");
+	cr_expect_str_eq(device.state, "PORT_DOWN");
+	cr_expect_str_eq(device.gid, "fe80::2408:b3ff:fee7:9d3a");
+}
+
+/* As on InfiniBand, whose ports have no IP addresses. */
+Test(device, without_the_address_it_is_the_first_port)
+{
+	here("10.77.0.2");
+	find();
+	cr_expect_str_eq(device.port, "1");
+	cr_expect_str_eq(device.gid, "fe80::2408:b3ff:fee7:9d3a");
+}
+
+Test(device, what_the_kernel_does_not_tell_is_empty)
+{
+	attr.name = (char *)"hfi1_0";
+	info->nic->link_attr->mtu = 0;
+	find();
+	cr_expect_str_eq(device.name, "hfi1_0");
+	cr_expect_str_eq(device.mtu, "");
+	cr_expect_str_eq(device.port, "");
+	cr_expect_str_eq(device.state, "");
+	cr_expect_str_eq(device.gid, "");
+	cr_expect_str_eq(device.guid, "");
+}
+
+/* The attributes are the kernel's, but nothing else of them is relied on. */
+Test(device, odd_attributes_are_survived)
+{
+	tell("ports/1/gids/0", "nonsense");
+	tell("ports/2/gids/1", "");
+	tell("ports/2/state", "ACTIVE");
+	tell("node_guid", "a line that is longer than the attribute of any device that was ever made\n");
+	find();
+	cr_expect_str_eq(device.port, "");
+	cr_expect_str_eq(device.state, "");
+	cr_expect_eq(strlen(device.guid), sizeof(device.guid) - 1);
+}
