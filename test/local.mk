@@ -11,6 +11,7 @@ EXTRA_DIST += \
 	test/man.sh \
 	test/run \
 	test/lsan.supp \
+	test/tsan.supp \
 	test/valgrind.supp
 
 # The dat.conf of the build tree, so that programs run without an installation.
@@ -40,7 +41,7 @@ AM_TESTS_ENVIRONMENT = \
 	CXX='$(CXX)'; export CXX; \
 	TEST_RUNNER='$(TEST_RUNNER)'; export TEST_RUNNER; \
 	TEST_TIMEOUT='$(TEST_TIMEOUT)'; export TEST_TIMEOUT; \
-	TSAN_OPTIONS="ignore_noninstrumented_modules=1:$$TSAN_OPTIONS"; \
+	TSAN_OPTIONS="ignore_noninstrumented_modules=1:suppressions=$(abs_top_srcdir)/test/tsan.supp:$$TSAN_OPTIONS"; \
 	export TSAN_OPTIONS; \
 	LSAN_OPTIONS="suppressions=$(abs_top_srcdir)/test/lsan.supp:print_suppressions=0:$$LSAN_OPTIONS"; \
 	export LSAN_OPTIONS; \
