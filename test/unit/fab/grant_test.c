@@ -468,7 +468,7 @@ static atomic_bool over;
 
 static void *write_on(void *arg)
 {
-	struct dofi_use use = good();
+	struct dofi_use use = *(const struct dofi_use *)arg;
 	void *where;
 
 	while (!atomic_load(&over)) {
@@ -494,10 +494,11 @@ static void wait_for_a_write(void)
 Test(grants, after_its_end_nobody_writes)
 {
 	static const char clean[SIZE];
+	struct dofi_use use = good();
 	pthread_t peer;
 	int i;
 
-	pthread_create(&peer, NULL, write_on, NULL);
+	pthread_create(&peer, NULL, write_on, &use);
 	for (i = 0; i < ROUNDS; i++) {
 		cr_assert_eq(open_one(), 0);
 		atomic_store(&shown, key);
