@@ -54,7 +54,8 @@ struct fake_eps {
 	int peps_opened, peps_open;
 	uint16_t tried[32];		/* ports of fi_passive_ep, in order */
 
-	int connects, accepts, rejects;
+	_Atomic int connects;		/* looked at while there are more */
+	int accepts, rejects;
 	struct sockaddr_storage peer;	/* of the last fi_connect */
 	uint16_t connected_to[32];	/* ports of fi_connect, in order */
 	int open_at_connect;		/* endpoints that were open then */

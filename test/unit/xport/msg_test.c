@@ -237,7 +237,7 @@ static DAT_EVENT_NUMBER event_awaited(void)
 }
 
 /* The thread aside is done a little after it may go on. */
-static void go_on_until(const int *count, int value)
+static void go_on_until(const _Atomic int *count, int value)
 {
 	sem_post(&fake_eps.go);
 	do
