@@ -222,7 +222,8 @@ death()
 		exec 3<&- 4<&-
 		echo "$victim killed: the other end took $ms ms"
 		[ $got -eq 1 ] || fail "exit status $got after the $victim's death"
-		[ $ms -lt 1000 ] || fail "took $ms ms to notice"
+		# and not by --timeout, 10 s; how soon is the fabric's affair, and that of a busy machine
+		[ $ms -lt 9000 ] || fail "took $ms ms to notice"
 		[ "$(cat "$tmp/out" "$tmp/err" | grep -c "^datperf: ")" -eq 1 ] ||
 			fail "not one line"
 	done
