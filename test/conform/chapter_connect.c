@@ -281,8 +281,8 @@ FAMILY(N_SIZES, name_private)
 	DAT_EVENT event;
 	struct call c;
 
-	/* the DAT text promises 64, of which the connection manager of RDMA hardware has 56 */
-	CHECK(size < (DAT_COUNT)sizeof(data) && n->prov.max_private_data_size >= 48, "%d", size);
+	CHECK(size < (DAT_COUNT)sizeof(data) && n->prov.max_private_data_size >= node_least_data(n),
+	      "%d", size);
 	call_open(n, &c);
 	place = place_of(n, c.qual);
 	fill(data, size, 1);

@@ -237,8 +237,7 @@ CLAUSE("dat_ia_query/SUCCESS/provider attributes")
 	CHECK(p->iov_ownership_on_return == DAT_IOV_CONSUMER ||
 	      p->iov_ownership_on_return == DAT_IOV_PROVIDER_NOMOD ||
 	      p->iov_ownership_on_return == DAT_IOV_PROVIDER_MOD, "%d", p->iov_ownership_on_return);
-	/* the DAT text promises 64; see chapter_connect.c */
-	CHECK(p->max_private_data_size >= 48, "%d bytes of private data",
+	CHECK(p->max_private_data_size >= node_least_data(n), "%d bytes of private data",
 	      (int)p->max_private_data_size);
 	CHECK(p->optimal_buffer_alignment > 0 &&
 	      !(p->optimal_buffer_alignment & (p->optimal_buffer_alignment - 1)), "%d",

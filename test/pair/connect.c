@@ -20,8 +20,7 @@ static DAT_COUNT data_size(struct node *n, size_t i)
 {
 	DAT_COUNT max = n->prov.max_private_data_size;
 
-	/* the DAT text promises 64; RDMA hardware has 56, and OFED's programs do with 48 */
-	CHECK(max >= 48 && max <= MAX_DATA, "%d", max);
+	CHECK(max >= node_least_data(n) && max <= MAX_DATA, "%d", max);
 	return data_sizes[i] < 0 ? max : data_sizes[i];
 }
 

@@ -87,6 +87,16 @@ void node_ep_attr(struct node *n, DAT_EP_ATTR *attr)
 	OK(dat_ep_free(ep));
 }
 
+bool node_is_on_verbs(const struct node *n)
+{
+	return strstr(n->attr.vendor_name, "verbs");
+}
+
+DAT_COUNT node_least_data(const struct node *n)
+{
+	return node_is_on_verbs(n) ? 48 : 64;
+}
+
 /* Connections */
 
 DAT_PSP_HANDLE node_listen(struct node *n, DAT_CONN_QUAL *qual)

@@ -150,6 +150,15 @@ DAT_EVD_HANDLE node_evd(struct node *n, DAT_COUNT qlen, DAT_EVD_FLAGS flags);
 DAT_EP_HANDLE node_ep(struct node *n, const DAT_EP_ATTR *attr);
 /* The attributes that an EP made without any has. */
 void node_ep_attr(struct node *n, DAT_EP_ATTR *attr);
+
+/* Whether its IA is on RDMA hardware, whatever its name. */
+bool node_is_on_verbs(const struct node *n);
+
+/*
+ * The private data that there must be room for: the 64 bytes that the DAT text promises, but 48 over
+ * RDMA's connection manager, which has 56 itself, and with which OFED's programs do.
+ */
+DAT_COUNT node_least_data(const struct node *n);
 /* A service point at a qualifier that the provider picks. */
 DAT_PSP_HANDLE node_listen(struct node *n, DAT_CONN_QUAL *qual);
 

@@ -4,7 +4,6 @@
 #include "pair.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #define ROUNDS 50
@@ -430,7 +429,7 @@ static void hasty_client(struct pair *p)
 		else	/* to the kernel's RDMA connection manager a peer that left may have been none */
 			CHECK(event.event_number == DAT_CONNECTION_EVENT_NON_PEER_REJECTED ||
 			      (event.event_number == DAT_CONNECTION_EVENT_UNREACHABLE &&
-			       strstr(n.attr.vendor_name, "verbs")),
+			       node_is_on_verbs(&n)),
 			      "%s", event_name(event.event_number));
 		OK(dat_ep_free(ep));
 		pair_sync(p);

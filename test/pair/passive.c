@@ -13,17 +13,23 @@ static DAT_CONN_QUAL qual_of(unsigned i)
 	return (UINT64_C(3) << 61) + (UINT64_C(1) << 20) * (unsigned)getpid() + i;
 }
 
-/* Connects as the client's part of most cases, with private data that goes beside any qualifier. */
-#define DATA 40
+#define DATA 48			/* private bytes */
 #define THEIRS 7		/* seeds */
 #define MINE 8
 
-static void connect_ep(DAT_EP_HANDLE ep, const struct place *place)
+/* Of a request: beside the longest qualifiers RDMA's connection manager has less room. */
+static DAT_COUNT request_size(const struct node *n)
+{
+	return node_is_on_verbs(n) ? 40 : DATA;
+}
+
+/* Connects as the client's part of most cases, with private data. */
+static void connect_ep(const struct node *n, DAT_EP_HANDLE ep, const struct place *place)
 {
 	unsigned char data[DATA];
 
 	fill(data, sizeof(data), THEIRS);
-	connect_with(ep, place, pair_scaled(PAIR_LIMIT), sizeof(data), data);
+	connect_with(ep, place, pair_scaled(PAIR_LIMIT), request_size(n), data);
 }
 
 /* What the server sent when it accepted arrives at @ep, which knows where it connected to. */
@@ -58,7 +64,7 @@ static DAT_CR_HANDLE request_at(struct node *n, DAT_HANDLE sp, DAT_CONN_QUAL qua
 	CHECK(a->sp_handle.rsp_handle == sp, "another service point");
 	SAME(a->conn_qual, qual);
 	OK(dat_cr_query(a->cr_handle, DAT_CR_FIELD_ALL, &param));
-	check_data(param.private_data_size, param.private_data, DATA, THEIRS);
+	check_data(param.private_data_size, param.private_data, request_size(n), THEIRS);
 	CHECK(param.remote_port_qual, "no port");
 	SAME(((struct sockaddr *)param.remote_ia_address_ptr)->sa_family, n->address.ss_family);
 	*ep = param.local_ep_handle;
@@ -75,7 +81,7 @@ static void accepted_client(struct pair *p)
 	node_open(&n);
 	ep = node_ep(&n, NULL);
 	pair_learn_place(p, &place);
-	connect_ep(ep, &place);
+	connect_ep(&n, ep, &place);
 	expect_accepted(&n, ep, &place);
 	pair_unlink(p, &n, ep);
 	expect_quiet(n.conn);
@@ -94,7 +100,7 @@ static void failing_client(struct pair *p)
 	node_open(&n);
 	ep = node_ep(&n, NULL);
 	pair_learn_place(p, &place);
-	connect_ep(ep, &place);
+	connect_ep(&n, ep, &place);
 	expect_conn(n.conn, number, ep);
 	SAME(ep_state(ep), DAT_EP_STATE_DISCONNECTED);
 	pair_sync(p);
@@ -175,9 +181,9 @@ static void reserved_client(struct pair *p)
 	ep = node_ep(&n, NULL);
 	other = node_ep(&n, NULL);
 	pair_learn_place(p, &place);
-	connect_ep(ep, &place);
+	connect_ep(&n, ep, &place);
 	/* whichever of the two came first waits, the other is refused */
-	connect_ep(other, &place);
+	connect_ep(&n, other, &place);
 	expect_event(n.conn, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, &event);
 	if (event.event_data.connect_event_data.ep_handle == ep) {
 		ep = other;
@@ -243,7 +249,7 @@ static void given_back_client(struct pair *p)
 	node_open(&n);
 	ep = node_ep(&n, NULL);
 	pair_learn_place(p, &place);
-	connect_ep(ep, &place);
+	connect_ep(&n, ep, &place);
 	expect_conn(n.conn, DAT_CONNECTION_EVENT_PEER_REJECTED, ep);
 	OK(dat_ep_reset(ep));
 	connect_fails(&n, ep, &place, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
@@ -254,7 +260,7 @@ static void given_back_client(struct pair *p)
 	OK(dat_ep_reset(ep));
 	pair_sync(p);
 	pair_learn_place(p, &place);
-	connect_ep(ep, &place);
+	connect_ep(&n, ep, &place);
 	expect_accepted(&n, ep, &place);
 	pair_unlink(p, &n, ep);
 	OK(dat_ep_free(ep));
@@ -430,7 +436,7 @@ static void provided_rejected_client(struct pair *p)
 	node_open(&n);
 	ep = node_ep(&n, NULL);
 	pair_learn_place(p, &place);
-	connect_ep(ep, &place);
+	connect_ep(&n, ep, &place);
 	expect_conn(n.conn, DAT_CONNECTION_EVENT_PEER_REJECTED, ep);
 	pair_sync(p);
 	OK(dat_ep_free(ep));
@@ -576,7 +582,7 @@ static void given_up_client(struct pair *p)
 	ep = node_ep(&n, NULL);
 	pair_learn_place(p, &place);
 	fill(data, sizeof(data), THEIRS);
-	connect_with(ep, &place, pair_scaled(GIVE_UP_MS), sizeof(data), data);
+	connect_with(ep, &place, pair_scaled(GIVE_UP_MS), request_size(&n), data);
 	expect_conn(n.conn, DAT_CONNECTION_EVENT_TIMED_OUT, ep);
 	pair_sync(p);
 	OK(dat_ep_free(ep));
@@ -594,7 +600,7 @@ static void killed_client(struct pair *p)
 	node_open(&n);
 	ep = node_ep(&n, NULL);
 	pair_learn_place(p, &place);
-	connect_ep(ep, &place);
+	connect_ep(&n, ep, &place);
 	pair_sync(p);
 	raise(SIGKILL);
 }

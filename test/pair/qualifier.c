@@ -336,7 +336,7 @@ static void foreign_behave(int fd, enum foreign how)
 /* Strangers of other fabrics are in foreign.c. */
 static void needs_tcp(const struct node *n)
 {
-	if (strstr(n->attr.vendor_name, "verbs"))
+	if (node_is_on_verbs(n))
 		pair_skip("verbs does not connect by TCP");
 }
 

@@ -222,8 +222,9 @@ death()
 		exec 3<&- 4<&-
 		echo "$victim killed: the other end took $ms ms"
 		[ $got -eq 1 ] || fail "exit status $got after the $victim's death"
-		# and not by --timeout, 10 s; how soon is the fabric's affair, and that of a busy machine
-		[ $ms -lt 9000 ] || fail "took $ms ms to notice"
+		# bare sockets have a thread that a busy machine keeps waiting: but not --timeout, 10 s
+		case $* in *sockets*) limit=9000 ;; *) limit=1000 ;; esac
+		[ $ms -lt $limit ] || fail "took $ms ms to notice"
 		[ "$(cat "$tmp/out" "$tmp/err" | grep -c "^datperf: ")" -eq 1 ] ||
 			fail "not one line"
 	done
