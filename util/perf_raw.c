@@ -152,6 +152,20 @@ int perf_raw_open_domain(struct perf_raw *raw)
 	return raw_open_cq(raw) || perf_mem_alloc(&raw->x) || raw_register(raw) ? -1 : 0;
 }
 
+int perf_raw_open_ep(struct perf_raw *raw, struct fi_info *info, struct fid *fid)
+{
+	int rc = fi_endpoint(raw->domain, info, &raw->ep, NULL);
+
+	if (rc)
+		return perf_raw_fail(raw, "fi_endpoint", rc);
+	rc = fi_ep_bind(raw->ep, fid, 0);
+	if (!rc)
+		rc = fi_ep_bind(raw->ep, &raw->cq->fid, FI_TRANSMIT | FI_RECV);
+	if (!rc)
+		rc = fi_enable(raw->ep);
+	return rc ? perf_raw_fail(raw, "fi_enable", rc) : perf_run_arm(&raw->x);
+}
+
 /* --- greetings ---------------------------------------------------------- */
 
 void perf_raw_hello(const struct perf_raw *raw, struct perf_hello *hello)

@@ -62,6 +62,8 @@ int perf_raw_getinfo(struct perf_raw *raw, const char *node, const char *service
 int perf_raw_open_fabric(struct perf_raw *raw);
 /* The domain, the completion queue, and memory that is laid out and registered. */
 int perf_raw_open_domain(struct perf_raw *raw);
+/* An endpoint of @info, bound to @fid and the completion queue, that can receive. */
+int perf_raw_open_ep(struct perf_raw *raw, struct fi_info *info, struct fid *fid);
 /* What the peer is to know of this side, and what it told of itself. */
 void perf_raw_hello(const struct perf_raw *raw, struct perf_hello *hello);
 void perf_raw_take_hello(struct perf_raw *raw, const struct perf_hello *hello);

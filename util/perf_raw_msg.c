@@ -37,21 +37,7 @@ static int raw_open_eq(struct perf_raw *raw)
 /* Everything up to an endpoint that can receive; @info tells its peer. */
 static int raw_open_ep(struct perf_raw *raw, struct fi_info *info)
 {
-	int rc;
-
-	if (perf_raw_open_domain(raw))
-		return -1;
-	rc = fi_endpoint(raw->domain, info, &raw->ep, NULL);
-	if (rc)
-		return perf_raw_fail(raw, "fi_endpoint", rc);
-	rc = fi_ep_bind(raw->ep, &raw->eq->fid, 0);
-	if (!rc)
-		rc = fi_ep_bind(raw->ep, &raw->cq->fid, FI_SEND | FI_RECV);
-	if (!rc)
-		rc = fi_enable(raw->ep);
-	if (rc)
-		return perf_raw_fail(raw, "fi_enable", rc);
-	return perf_run_arm(&raw->x);
+	return perf_raw_open_domain(raw) ? -1 : perf_raw_open_ep(raw, info, &raw->eq->fid);
 }
 
 /* --- connecting --------------------------------------------------------- */

@@ -31,17 +31,7 @@ static int raw_open_ep(struct perf_raw *raw)
 	rc = fi_av_open(raw->domain, &attr, &raw->av, NULL);
 	if (rc)
 		return perf_raw_fail(raw, "fi_av_open", rc);
-	rc = fi_endpoint(raw->domain, raw->info, &raw->ep, NULL);
-	if (rc)
-		return perf_raw_fail(raw, "fi_endpoint", rc);
-	rc = fi_ep_bind(raw->ep, &raw->av->fid, 0);
-	if (!rc)
-		rc = fi_ep_bind(raw->ep, &raw->cq->fid, FI_TRANSMIT | FI_RECV);
-	if (!rc)
-		rc = fi_enable(raw->ep);
-	if (rc)
-		return perf_raw_fail(raw, "fi_enable", rc);
-	return perf_run_arm(&raw->x);
+	return perf_raw_open_ep(raw, raw->info, &raw->av->fid);
 }
 
 /* --- meeting ------------------------------------------------------------ */

@@ -7,19 +7,10 @@
 #
 # Environment: FIGURES_ROUNDS (5), FIGURES_ITERATIONS (1000), INTEROP_HOST (10.77.0.1), top_builddir
 
-set -u
+. "$(dirname "$0")/rxe.sh"
 
 rounds=${FIGURES_ROUNDS:-5}
 iterations=${FIGURES_ITERATIONS:-1000}
-host=${INTEROP_HOST:-10.77.0.1}
-build=$(cd "${top_builddir:-.}" && pwd) || exit 99
-tmp=$(mktemp -d) || exit 99
-trap 'kill $(jobs -p) 2>/dev/null; rm -rf "$tmp"' EXIT
-[[ -e /sys/class/infiniband/rxe0 ]] || { echo "SKIP: there is no device rxe0"; exit 77; }
-
-export IPATH_NO_BACKTRACE=1 DAT_OVERRIDE=$tmp/dat.conf
-cp "$build/test/dat.conf" "$DAT_OVERRIDE" || exit 99
-echo 'ofa-v2-rxe0 u2.0 nonthreadsafe default libdaplofa.so.2 dapl.2.0 "rxd0 0" ""' >>"$DAT_OVERRIDE"
 
 declare -A ia=([ofed]=ofa-v2-rxe0 [ours]=ofi-verbs)
 declare -A port=([ofed]=62000 [ours]=63000)

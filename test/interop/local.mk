@@ -14,7 +14,8 @@ EXTRA_DIST += \
 	test/interop/cost.sh \
 	test/interop/datperf.sh \
 	test/interop/figures.sh \
-	test/interop/lib.sh
+	test/interop/lib.sh \
+	test/interop/rxe.sh
 
 # In one process with OFED's provider; needs a device, which the guest of contrib/vm has.
 check_PROGRAMS += test/interop/providers

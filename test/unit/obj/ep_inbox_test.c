@@ -54,16 +54,9 @@ static struct dofi_ep *inside(void)
 	return ep;
 }
 
-static DAT_RETURN post_at(size_t offset, size_t length, uint64_t n)
-{
-	DAT_LMR_TRIPLET s = segment(offset, length);
-
-	return dofi_srq_post_recv(srq, 1, &s, (DAT_DTO_COOKIE){ .as_64 = n });
-}
-
 static DAT_RETURN post(uint64_t n)
 {
-	return post_at(256 * n, 256, n);
+	return srq_post_at(srq, 256 * n, 256, n);
 }
 
 static DAT_SRQ_PARAM counts(void)
@@ -380,7 +373,7 @@ Test(ep_inbox, an_endpoint_takes_no_more_than_it_may_hold, .init = init_unconnec
 
 Test(ep_inbox, a_message_that_is_too_long_breaks_the_connection)
 {
-	succeed(post_at(0, 8, 5));
+	succeed(srq_post_at(srq, 0, 8, 5));
 	succeed(post(1));
 	frame_of(LARGE, false, 0);
 	expect_dto(5, DAT_DTO_ERR_LOCAL_LENGTH, 0);
@@ -391,7 +384,7 @@ Test(ep_inbox, a_message_that_is_too_long_breaks_the_connection)
 
 Test(ep_inbox, a_short_one_that_is_too_long_leaves_the_memory_alone)
 {
-	succeed(post_at(0, 8, 5));
+	succeed(srq_post_at(srq, 0, 8, 5));
 	memory[0] = memory[8] = 'x';
 	short_message('y');
 	expect_dto(5, DAT_DTO_ERR_LOCAL_LENGTH, 0);

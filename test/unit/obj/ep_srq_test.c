@@ -101,16 +101,9 @@ static struct dofi_ep *inside(void)
 	return ep;
 }
 
-static DAT_RETURN post_at(size_t offset, size_t length, uint64_t n)
-{
-	DAT_LMR_TRIPLET s = segment(offset, length);
-
-	return dofi_srq_post_recv(srq, 1, &s, (DAT_DTO_COOKIE){ .as_64 = n });
-}
-
 static void post(uint64_t n)
 {
-	succeed(post_at(256 * n, 256, n));
+	succeed(srq_post_at(srq, 256 * n, 256, n));
 }
 
 static DAT_COUNT available(void)

@@ -464,6 +464,13 @@ DAT_LMR_TRIPLET segment(size_t offset, size_t length)
 	};
 }
 
+DAT_RETURN srq_post_at(DAT_SRQ_HANDLE srq, size_t offset, size_t length, uint64_t n)
+{
+	DAT_LMR_TRIPLET s = segment(offset, length);
+
+	return dofi_srq_post_recv(srq, 1, &s, (DAT_DTO_COOKIE){ .as_64 = n });
+}
+
 DAT_RMR_TRIPLET remote_segment(size_t length)
 {
 	return (DAT_RMR_TRIPLET){

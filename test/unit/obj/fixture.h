@@ -112,6 +112,8 @@ uintptr_t number_of(const DAT_EVENT *event);
 
 /* A segment of memory[]; and the same as a peer's. */
 DAT_LMR_TRIPLET segment(size_t offset, size_t length);
+/* Gives @srq those bytes of memory as a receive with cookie @n. */
+DAT_RETURN srq_post_at(DAT_SRQ_HANDLE srq, size_t offset, size_t length, uint64_t n);
 DAT_RMR_TRIPLET remote_segment(size_t length);
 
 #define expect_ret(call, want)                                                   \

@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#
+# What the measurements beside OFED's provider share, sourced by them: the address, the build tree, a
+# folder for what they write, and whether there is the device. The caller's DAT_OVERRIDE has the IAs
+# ofa-v2-rxe0 and ofi-verbs, as that of contrib/vm/tests.
+
+set -u
+
+host=${INTEROP_HOST:-10.77.0.1}
+build=$(cd "${top_builddir:-.}" && pwd) || exit 99
+tmp=$(mktemp -d) || exit 99
+trap 'kill $(jobs -p) 2>/dev/null; rm -rf "$tmp"' EXIT
+[[ -e /sys/class/infiniband/rxe0 ]] || { echo "SKIP: there is no device rxe0"; exit 77; }
+export IPATH_NO_BACKTRACE=1
