@@ -14,7 +14,8 @@
 #define LONG_FRAME (65536 + 64)
 
 #define VERBS .wc_errors = true, .takes_fence = true, .late_receives_cost = true,         \
-	      .fixed_queues = true, .waits_to_open = true, .eq_fails_for_one = true
+	      .fixed_queues = true, .waits_to_open = true, .eq_fails_for_one = true,       \
+	      .reason_beside = true
 
 /*
  * The order of preference is a policy, not a fact that libfabric offers: it
@@ -32,9 +33,9 @@ static const struct dofi_quirk quirks[] = {
 	{ .provider = "verbs", .rank = 1, VERBS,
 	  .reason = "RDMA hardware; resolves the peer's address when an endpoint is opened (1.17), "
 		    "and what it cannot do for a connection that it meets in the event queue it "
-		    "returns from reading that (1.17); calls most failures EIO, with the reason "
-		    "beside it; has fences, without saying so; a receiver that is not ready is asked "
-		    "again after up to 655 ms" },
+		    "returns from reading that (1.17); calls most failures EIO, and of connections "
+		    "ETIMEDOUT, with the reason beside it; has fences, without saying so; a receiver "
+		    "that is not ready is asked again after up to 655 ms" },
 	{ .provider = "tcp", .rank = 2, .blind_when_blocked = true, .needs_room = true,
 	  .takes_offset = true, .forgets_strangers = true, .rdm = true, .refusal_ends_all = true,
 	  .frame_size = LONG_FRAME,

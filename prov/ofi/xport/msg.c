@@ -470,6 +470,17 @@ static void msg_event(struct dofi_progress *p, uint32_t event, struct fi_eq_cm_e
 		peer_left(ep);
 }
 
+/*
+ * Where libfabric says that time was up, the fabric may have more to say: an acceptor that left before
+ * its answer was taken did answer.
+ */
+static int reason_of(const struct dofi_ep *ep, const struct fi_eq_err_entry *e)
+{
+	const bool beside = ep->obj.ia->fabric.quirk->reason_beside && abs(e->err) == FI_ETIMEDOUT;
+
+	return abs(beside && e->prov_errno ? e->prov_errno : e->err);
+}
+
 /* A refusal and a rejection look alike but for our header in the data. */
 static void attempt_failed(struct dofi_ep *ep, const struct fi_eq_err_entry *e)
 {
@@ -479,7 +490,7 @@ static void attempt_failed(struct dofi_ep *ep, const struct fi_eq_err_entry *e)
 	    msg.kind == DOFI_WIRE_REJECT)
 		dofi_ep_end_with(ep, DAT_CONNECTION_EVENT_PEER_REJECTED, msg.data, msg.data_size);
 	else
-		connect_failed(ep, abs(e->err));
+		connect_failed(ep, reason_of(ep, e));
 }
 
 static void msg_error(struct dofi_progress *p, const struct fi_eq_err_entry *e)

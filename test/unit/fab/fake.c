@@ -135,6 +135,7 @@ static ssize_t eq_readerr(struct fid_eq *eq, struct fi_eq_err_entry *buf, uint64
 	e = &fake.event[fake.eq_head % 16];
 	buf->fid = e->entry.fid;
 	buf->err = e->err;
+	buf->prov_errno = e->prov_errno;
 	if (e->len < buf->err_data_size)
 		buf->err_data_size = e->len;
 	memcpy(buf->err_data, e->data, buf->err_data_size);

@@ -28,6 +28,7 @@ struct fake_event {
 	char data[256];
 	size_t len;
 	int err;
+	int prov_errno;
 };
 
 /* Set by tests; all zero is a fabric that works. */

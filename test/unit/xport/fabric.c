@@ -144,6 +144,13 @@ void cm_error(const void *fid, int err, struct bytes bytes)
 	tell(&e, fid, bytes);
 }
 
+void cm_error_beside(const void *fid, int prov_errno)
+{
+	struct fake_event e = { .err = FI_ETIMEDOUT, .prov_errno = prov_errno };
+
+	tell(&e, fid, NO_BYTES);
+}
+
 void cm_request(const void *pep, struct bytes bytes)
 {
 	struct fake_event e = { .event = FI_CONNREQ };

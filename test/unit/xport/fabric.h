@@ -41,6 +41,8 @@ struct bytes wire(enum dofi_wire_kind kind, DAT_CONN_QUAL conn_qual, const void 
 /* What the fabric tells of @fid; handled on return. */
 void cm_event(uint32_t event, const void *fid, struct bytes bytes);
 void cm_error(const void *fid, int err, struct bytes bytes);
+/* That time was up, with the fabric's own reason beside it. */
+void cm_error_beside(const void *fid, int prov_errno);
 /* A request that came in through the last passive endpoint; @handle is what it is known by. */
 extern struct fid request_handle;
 void cm_request(const void *pep, struct bytes bytes);

@@ -124,6 +124,16 @@ Test(msg_native_connect, receives_are_not_lost_with_an_attempt)
 	cr_expect(event_none(evd));
 }
 
+static void flushed(int n)
+{
+	while (n--) {
+		DAT_EVENT event = event_take(evd, DAT_DTO_COMPLETION_EVENT);
+
+		cr_expect_eq(event.event_data.dto_completion_event_data.status,
+			     DAT_DTO_ERR_FLUSHED);
+	}
+}
+
 Test(msg_native_connect, receives_end_with_the_last_attempt)
 {
 	int i;
@@ -132,13 +142,27 @@ Test(msg_native_connect, receives_end_with_the_last_attempt)
 		failed_receive(fake_eps.context);
 		cm_error(fake_eps.last, ECONNREFUSED, NO_BYTES);
 	}
-	for (i = 0; i < 2; i++) {
-		DAT_EVENT event = event_take(evd, DAT_DTO_COMPLETION_EVENT);
-
-		cr_expect_eq(event.event_data.dto_completion_event_data.status,
-			     DAT_DTO_ERR_FLUSHED);
-	}
+	flushed(2);
 	event_only(DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
+}
+
+/* EPERM: librdmacm could not take the answer. */
+Test(msg_native_connect, an_acceptor_that_left_was_reached)
+{
+	int i;
+
+	for (i = 0; i < 8 && state_of(ep) == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING; i++)
+		cm_error_beside(fake_eps.last, EPERM);
+	flushed(2);
+	event_only(DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
+}
+
+Test(msg_native_connect, who_does_not_answer_is_unreachable)
+{
+	cm_error_beside(fake_eps.last, ETIMEDOUT);
+	flushed(2);
+	event_only(DAT_CONNECTION_EVENT_UNREACHABLE);
+	cr_expect_eq(fake_eps.connects, 1, "the host has no other ports");
 }
 
 /* Of the fabric's two queues either may be read first. */

@@ -385,6 +385,13 @@ Test(msg, what_errors_mean)
 		}
 }
 
+Test(msg, other_fabrics_mean_that_time_was_up)
+{
+	connect_to(ep, PORT);
+	cm_error_beside(fake_eps.last, EPERM);
+	ended_with(DAT_CONNECTION_EVENT_UNREACHABLE);
+}
+
 Test(msg, a_port_that_is_the_qualifier_is_tried_once)
 {
 	connect_to(ep, PORT);
