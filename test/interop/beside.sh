@@ -2,10 +2,13 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
 # Debian's programs on OFED's provider with Debian's registry, which is what people have, and on ours
-# with our registry: on the same device, as one table. Fails if ours fails anything. For a machine with
-# the device rxe0, such as the guest of contrib/vm.
+# with our registry: on the same device, as one table, with the seconds that each took. Below it, why
+# OFED's failed, and what ours said when it failed. Fails unless ours passes everything. For a machine
+# with the device rxe0, such as the guest of contrib/vm.
 #
 # usage: test/interop/beside.sh [PROGRAM...]	(those of the tests beside this, such as dtest)
+#
+# Environment: see lib.sh
 
 set -u
 
@@ -14,46 +17,75 @@ tmp=$(mktemp -d) || exit 99
 trap 'rm -rf "$tmp"' EXIT
 [[ $# -gt 0 ]] || set -- dtest dtestcm dtestsrq dtestx dapltest daplfft
 
-# results WHICH FABRIC REGISTRY PROGRAM - lines "WHICH|TEST|passed", failed or skipped
+# results WHICH FABRIC REGISTRY PROGRAM - lines "WHICH|TEST|passed|SECONDS", failed or skipped
 results()
 {
-	INTEROP_FABRICS=$2 INTEROP_BRIEF='' INTEROP_LIBS=$3 sh "$dir/$4.sh" >"$tmp/log" 2>&1
-	cat "$tmp/log" >>"$tmp/$1.log"
-	sed -nE "s/, some cases//; /without an adapter/d
-		s/^ok [0-9]+ - (.*) # SKIP.*/$1|\1|skipped/p; t
-		s/^ok [0-9]+ - (.*), [^,]*, [^,]* libdat2.*/$1|\1|passed/p
-		s/^not ok [0-9]+ - (.*), [^,]*, [^,]* libdat2.*/$1|\1|failed/p" "$tmp/log"
+	local line name verdict since=$SECONDS
+
+	INTEROP_FABRICS=$2 INTEROP_BRIEF='' INTEROP_LIBS=$3 sh "$dir/$4.sh" 2>&1 |
+		tee -a "$tmp/$1.log" |
+		while IFS= read -r line; do
+			case $line in
+			ok*' # SKIP '*) verdict=skipped ;;
+			ok*) verdict=passed ;;
+			'not ok'*) verdict=failed ;;
+			*) continue ;;
+			esac
+			name=${line#* - }
+			name=${name% # SKIP *}
+			name=${name%, *, * libdat2}
+			[[ $name == *'without an adapter'* ]] ||
+				echo "$1|${name%, some cases}|$verdict|$((SECONDS - since))"
+			since=$SECONDS
+		done
 }
 
-# rows FILE - OFED's and ours in one line
+# row TEST OFED OURS
+row()
+{
+	printf '%-60s %-16s %s\n' "$1" "$2" "$3"
+}
+
+# rows - of results: OFED's and ours in one row, as soon as ours is known
 rows()
 {
-	awk -F'|' '
-		!($2 in seen) { seen[$2] = 1; order[++n] = $2 }
-		{ said[$1, $2] = $3 }
-		END {
-			for (i = 1; i <= n; i++)
-				printf "%-60s %-8s %s\n", order[i], said["ofed", order[i]],
-					said["ours", order[i]]
-		}' "$1"
+	local which name verdict seconds said
+	local -A ofed=()
+
+	while IFS='|' read -r which name verdict seconds; do
+		printf -v said '%s %4d s' "$verdict" "$seconds"
+		if [[ $which == ofed ]]; then
+			ofed[$name]=$said
+		else
+			row "$name" "${ofed[$name]:-}" "$said"
+			unset "ofed[$name]"
+		fi
+	done
+	for name in "${!ofed[@]}"; do
+		row "$name" "${ofed[$name]}" ''
+	done
 }
 
 # passed WHICH
 passed()
 {
-	grep -c "^$1|.*|passed" "$tmp/results"
+	grep -c "^$1|.*|passed|" "$tmp/results"
 }
 
-printf '%-60s %-8s %s\n' '' OFED ours
+row '' OFED ours
 for program; do
-	results ofed ofed debian "$program" >"$tmp/program"
-	results ours verbs ours "$program" >>"$tmp/program"
-	rows "$tmp/program"
-	cat "$tmp/program" >>"$tmp/results"
+	{
+		results ofed ofed debian "$program"
+		results ours verbs ours "$program"
+	} | tee -a "$tmp/results" | rows
 done
 tests=$(cut -d'|' -f2 "$tmp/results" | sort -u | wc -l)
-printf '%-60s %-8d %d\n' "passed, of $tests" "$(passed ofed)" "$(passed ours)"
+row "passed, of $tests" "$(passed ofed)" "$(passed ours)"
+! grep -q '^not ok' "$tmp/ofed.log" || {
+	echo
+	grep -A 1 --no-group-separator '^not ok' "$tmp/ofed.log"
+}
 ((tests && $(passed ours) == tests)) && exit
 echo
-grep -A 30 '^not ok' "$tmp/ours.log"
+sed -n '/^not ok/,/^ok/{ /^ok/!p; }' "$tmp/ours.log"
 exit 1

@@ -13,7 +13,8 @@
 #   INTEROP_FULL     non-empty: every mode on every fabric, with the programs' own sizes
 #   INTEROP_LIBS     registries: "ours", "debian" or both (default)
 #   INTEROP_HOST     the address of this machine that clients ask for (default 127.0.0.1)
-#   INTEROP_SECONDS  limit on each program (default 60, and 180 if INTEROP_FULL)
+#   INTEROP_SECONDS  limit on each program (default 60, and 180 if INTEROP_FULL, times DAT_TEST_SCALE)
+#   DAT_TEST_SCALE   how many times as long everything takes here (default 1)
 #   top_builddir     the build tree with our libraries (default .)
 
 export IPATH_NO_BACKTRACE=1
@@ -27,11 +28,8 @@ registries=${INTEROP_LIBS:-ours debian}
 host=${INTEROP_HOST:-127.0.0.1}
 build=$(cd "${top_builddir:-.}" && pwd) || exit 99
 our_registry=$build/.libs/libdat2.so.2
-if [ -n "$full" ]; then
-	seconds=${INTEROP_SECONDS:-180}
-else
-	seconds=${INTEROP_SECONDS:-60}
-fi
+scale=${DAT_TEST_SCALE:-1}
+seconds=${INTEROP_SECONDS:-$((${full:+3 *} 60 * scale))}
 
 tmp=$(mktemp -d) || exit 99
 DAT_OVERRIDE=$tmp/dat.conf
@@ -111,8 +109,8 @@ need()
 lock()
 {
 	exec 9>"/tmp/dat-interop-$(id -u).lock"
-	flock -w 600 9 || {
-		failed "$program" "another test holds the lock for ten minutes"
+	flock -w $((600 * scale)) 9 || {
+		failed "$program" "another test holds the lock for $((10 * scale)) minutes"
 		finish
 	}
 }
@@ -159,22 +157,20 @@ ia()
 	esac
 }
 
-# listening PORT - whether a socket of this machine does
+# listening PORT - whether a socket of this machine does, or one of RDMA's connection manager
 listening()
 {
-	cat /proc/net/tcp /proc/net/tcp6 2>/dev/null |
-		awk -v port="$(printf ':%04X$' "$1")" '$2 ~ port && $4 == "0A" { found = 1 }
-			END { exit !found }'
+	grep -qE "^ *[0-9]+: [0-9A-F]+:$(printf %04X "$1") [^ ]+ 0A " /proc/net/tcp /proc/net/tcp6 2>/dev/null ||
+		rdma resource show cm_id 2>/dev/null | grep -q " state LISTEN .* src-addr [^ ]*:$1 "
 }
 
 # until_so SECONDS COMMAND... - looks often until the command succeeds
 until_so()
 {
-	left=$(($1 * 50))
+	end=$(($(date +%s) + $1))
 	shift
 	until "$@"; do
-		left=$((left - 1))
-		[ $left -gt 0 ] || return 1
+		[ "$(date +%s)" -lt $end ] || return 1
 		sleep 0.02
 	done
 }
@@ -217,7 +213,7 @@ start_server()
 	which=$1
 	shift
 	rm -f "$tmp/server" "$tmp/client" "$tmp/pid"
-	if ! until_so 10 ports_free; then
+	if ! until_so $((10 * scale)) ports_free; then
 		why="something else listens at one of the ports $ports"
 		return 1
 	fi
@@ -225,7 +221,7 @@ start_server()
 	LD_LIBRARY_PATH=$(library_path "$which") timeout -k 5 $((seconds * 20)) \
 		sh -c 'echo $$ >"$0"; exec "$@"' "$tmp/pid" "$@" >"$tmp/server" 2>&1 9>&- &
 	server_job=$!
-	if ! until_so 20 server_ready_or_gone || ! server_ready; then
+	if ! until_so $((20 * scale)) server_ready_or_gone || ! server_ready; then
 		why="the server does not listen at all of the ports $ports"
 		stop_server
 		return 1
@@ -247,9 +243,15 @@ stop_server()
 }
 server_job=
 
-# Waits for the server to end by itself; its status is kept.
+server_gone()
+{
+	! kill -0 "$server_job" 2>/dev/null
+}
+
+# Waits for the server to end by itself, for as long as a client may take; its status is kept.
 end_server()
 {
+	until_so "$seconds" server_gone || kill "$server_job"
 	wait "$server_job"
 	server_status=$?
 	server_job= server_pid=
