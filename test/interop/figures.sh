@@ -2,13 +2,16 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
 # How fast Debian's dapltest -T P is on OFED's provider and on ours, on the device rxe0: RDMA writes
-# and reads, one at a time (latency) and 16 at a time (bandwidth). The two take turns, and the
-# medians are compared, so that what the machine does besides meets both.
+# and reads, one at a time (latency) and 16 at a time (bandwidth), by a program that polls (-m p) and by
+# one that waits (-m b, dapltest's default). The two take turns, and the medians are compared, so that
+# what the machine does besides meets both.
 #
-# Environment: FIGURES_ROUNDS (5), FIGURES_ITERATIONS (1000), INTEROP_HOST (10.77.0.1), top_builddir
+# Environment: FIGURES_MODES ("p b"), FIGURES_ROUNDS (5), FIGURES_ITERATIONS (1000), INTEROP_HOST
+# (10.77.0.1), top_builddir
 
 . "$(dirname "$0")/rxe.sh"
 
+modes=${FIGURES_MODES:-p b}
 rounds=${FIGURES_ROUNDS:-5}
 iterations=${FIGURES_ITERATIONS:-1000}
 
@@ -26,10 +29,10 @@ dapltest_on()
 		-n "${port[$which]}" "$@" 2>&1
 }
 
-# measure WHICH PIPELINE OPERATION SIZE - latency in us and bandwidth in MB/s
+# measure WHICH MODE PIPELINE OPERATION SIZE - latency in us and bandwidth in MB/s
 measure()
 {
-	dapltest_on "$1" P -s "$host" -m p -i "$iterations" -p "$2" "$3" "$4" 1 |
+	dapltest_on "$1" P -s "$host" -m "$2" -i "$iterations" -p "$3" "$4" "$5" 1 |
 		awk -F', *' '/^raw:/ { print $9, $8 }'
 }
 
@@ -39,10 +42,10 @@ median()
 	awk -v c="$1" '{ print $c }' "$2" | sort -g | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'
 }
 
-# row PIPELINE OPERATION SIZE - latency counts where one is under way, bandwidth where many are
+# row MODE PIPELINE OPERATION SIZE - latency counts where one is under way, bandwidth where many are
 row()
 {
-	local round which column=$((1 + ($1 > 1))) ofed ours
+	local round which column=$((1 + ($2 > 1))) ofed ours
 
 	rm -f "$tmp/ofed" "$tmp/ours"
 	for ((round = 0; round < rounds; round++)); do
@@ -52,7 +55,7 @@ row()
 	done
 	ofed=$(median $column "$tmp/ofed")
 	ours=$(median $column "$tmp/ours")
-	awk -v p="$1" -v op="$2" -v size="$3" -v ofed="${ofed:-0}" -v ours="${ours:-0}" 'BEGIN {
+	awk -v p="$2" -v op="$3" -v size="$4" -v ofed="${ofed:-0}" -v ours="${ours:-0}" 'BEGIN {
 		printf "%-3s %6d  %2d under way  %10.2f %10.2f %s  %5.2f\n", op, size, p, ofed, ours,
 			(p > 1 ? "MB/s" : "us  "), (ofed ? ours / ofed : 0) }'
 }
@@ -62,11 +65,14 @@ for which in ofed ours; do
 		>"$tmp/server-$which" 2>&1 &
 done
 sleep 2
-printf '%-26s %10s %10s       %s\n' '' OFED ours 'ours/OFED'
-for pipeline in 1 16; do
-	for operation in RW RR; do
-		for size in 4 4096 65536; do
-			row $pipeline $operation $size
+for mode in $modes; do
+	[[ $mode = p ]] && who='a program that polls' || who='a program that waits'
+	printf '%-26s %10s %10s       %s\n' "$who" OFED ours 'ours/OFED'
+	for pipeline in 1 16; do
+		for operation in RW RR; do
+			for size in 4 4096 65536; do
+				row $mode $pipeline $operation $size
+			done
 		done
 	done
 done

@@ -60,7 +60,7 @@ static void unwatch(struct dofi_cq *cq)
  */
 static void set_mode(struct dofi_cq *cq, enum dofi_cq_mode mode)
 {
-	atomic_store(&cq->programs_fid, mode == DOFI_CQ_ARMED || cq->gate ? NULL : cq->fid);
+	atomic_store(&cq->programs_fid, mode == DOFI_CQ_ARMED || cq->gate || cq->mixed ? NULL : cq->fid);
 	atomic_store(&cq->mode, mode);
 }
 
@@ -265,7 +265,7 @@ static ssize_t read_patiently(struct dofi_cq *cq)
 	ssize_t n = -FI_EAGAIN;
 
 	if (cq->fid && dofi_gate_enter(cq->gate)) {
-		n = dofi_cq_read_from(cq, cq->fid);
+		n = dofi_cq_read_from(cq, cq->fid, DOFI_CQ_BATCH);
 		dofi_gate_leave(cq->gate);
 	}
 	return n;

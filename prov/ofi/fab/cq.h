@@ -47,7 +47,7 @@ struct dofi_cq {
 	_Atomic unsigned uses;		/* counts their posts, and events that others read for them */
 	_Atomic int sleepers;		/* those who wait and do not poll: threads, CNOs */
 	_Atomic int mode;		/* enum dofi_cq_mode, written by the progress thread */
-	_Atomic(struct fid_cq *) programs_fid; /* fid, unless ARMED or closed, or with a gate */
+	_Atomic(struct fid_cq *) programs_fid; /* fid, unless ARMED or closed, with a gate, or mixed */
 	_Atomic unsigned sweeps_wanted;	/* see dofi_cq_want_sweep() */
 	_Atomic unsigned sweeps_done;	/* of these; written with the lock */
 
@@ -89,9 +89,9 @@ static inline bool dofi_cq_try(struct dofi_cq *cq)
 	return !pthread_mutex_trylock(&cq->lock);
 }
 
-static inline ssize_t dofi_cq_read_from(struct dofi_cq *cq, struct fid_cq *fid)
+static inline ssize_t dofi_cq_read_from(struct dofi_cq *cq, struct fid_cq *fid, size_t most)
 {
-	return fi_cq_read(fid, cq->entry, DOFI_CQ_BATCH);
+	return fi_cq_read(fid, cq->entry, most);
 }
 
 static inline bool dofi_cq_wants_sweep(const struct dofi_cq *cq)
@@ -112,7 +112,7 @@ static inline ssize_t dofi_cq_read_behind(struct dofi_cq *cq, struct fid_cq *fid
 
 	if ((cq->empty && given == cq->given && !dofi_cq_wants_sweep(cq)) || !dofi_gate_try(cq->gate))
 		return -FI_EAGAIN;
-	n = dofi_cq_read_from(cq, fid);
+	n = dofi_cq_read_from(cq, fid, DOFI_CQ_BATCH);
 	dofi_gate_leave(cq->gate);
 	cq->empty = n == -FI_EAGAIN;
 	cq->given = given;
@@ -123,7 +123,8 @@ static inline ssize_t dofi_cq_read(struct dofi_cq *cq)
 {
 	if (!cq->fid)
 		return -FI_EAGAIN;
-	return cq->gate ? dofi_cq_read_behind(cq, cq->fid) : dofi_cq_read_from(cq, cq->fid);
+	return cq->gate ? dofi_cq_read_behind(cq, cq->fid) :
+			  dofi_cq_read_from(cq, cq->fid, DOFI_CQ_BATCH);
 }
 
 static inline void dofi_cq_leave(struct dofi_cq *cq)

@@ -76,10 +76,12 @@ static __attribute__((noinline)) DAT_RETURN dequeue_read(struct dofi_evd *evd, D
 	struct dofi_sink sink = { .evd = evd, .event = event };
 
 	dofi_cq_go_on(cq, n, &sink);
+	if (n > 0 && sink.evd)	/* it may have been asked for one only */
+		dofi_cq_poll(cq, &sink);
 	return dequeue_polled(evd, event, &sink);
 }
 
-/* The short way, of a plain send's completion. */
+/* The short way, of a plain request's completion. */
 DAT_RETURN dofi_evd_dequeue(DAT_EVD_HANDLE evd_handle, DAT_EVENT *event)
 {
 	struct dofi_evd *evd = evd_handle;
@@ -95,8 +97,9 @@ DAT_RETURN dofi_evd_dequeue(DAT_EVD_HANDLE evd_handle, DAT_EVENT *event)
 	fid = atomic_load_explicit(&cq->programs_fid, memory_order_relaxed);
 	if (!fid)
 		return dequeue_read(evd, event, cq, dofi_cq_read(cq));
-	n = dofi_cq_read_from(cq, fid);
-	if (n != 1 || cq->mixed)
+	/* devices fetch them one by one, and look in vain for another one; and a queue costs more */
+	n = dofi_cq_read_from(cq, fid, 1);
+	if (n != 1)
 		return dequeue_read(evd, event, cq, n);
 	if (!dofi_plain_take(cq->entry, evd, event))
 		return dequeue_read(evd, event, cq, 1);

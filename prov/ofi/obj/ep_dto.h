@@ -79,7 +79,7 @@ struct dofi_dto {
 	uint8_t parts;			/* completions to come from the fabric before the last one */
 	bool at_fabric;
 	bool done;
-	bool plain;			/* a send of one segment without flags, see ep_plain.h */
+	bool plain;			/* a request of one segment without flags, see ep_plain.h */
 	bool announced;			/* of a send: the peer knows that it comes */
 	bool submitted;			/* the first part of several is at the fabric, or was */
 	uint8_t status;			/* DAT_DTO_COMPLETION_STATUS, once done */

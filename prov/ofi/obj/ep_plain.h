@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Plain sends: the short way of the commonest operation. One of one segment, without flags, on
- * a connection on which nothing is unusual, is posted by ep_post.c without a look at what it
- * does not need, and when the thread that polls finds it completed its event is written at once.
+ * Plain requests: the short way of the commonest operations. A send, or an RDMA write or read, of one
+ * segment, without flags, on a connection on which nothing is unusual, is posted by ep_post.c without
+ * a look at what it does not need, and when the thread that polls finds it completed its event is
+ * written at once.
  * All else goes the way of all operations, and so may these at any point.
  */
 #ifndef DOFI_OBJ_EP_PLAIN_H
@@ -18,25 +19,31 @@ static inline bool dofi_next_is_pending(const struct dofi_queue *q)
 	return q->head + 1 == q->tail || !dofi_queue_at(q, q->head + 1)->done;
 }
 
-static inline void dofi_plain_event(DAT_EVENT *event, struct dofi_evd *evd,
+#if DAT_VERSION_MAJOR >= 2
+_Static_assert((int)DOFI_DTO_SEND == DAT_DTO_SEND && (int)DOFI_DTO_WRITE == DAT_DTO_RDMA_WRITE &&
+		       (int)DOFI_DTO_READ == DAT_DTO_RDMA_READ,
+	       "a plain request's kind is what DAT calls it");
+#endif
+
+static inline void dofi_plain_event(DAT_EVENT *event, struct dofi_evd *evd, struct dofi_ep *ep,
 				    const struct dofi_dto *dto)
 {
 	DAT_DTO_COMPLETION_EVENT_DATA *d = &event->event_data.dto_completion_event_data;
 
 	event->event_number = DAT_DTO_COMPLETION_EVENT;
 	event->evd_handle = evd;
-	d->ep_handle = dto->ep;
+	d->ep_handle = ep;
 	d->user_cookie.as_64 = dto->cookie;
 	d->status = DAT_DTO_SUCCESS;
 	d->transfered_length = dto->length;
 #if DAT_VERSION_MAJOR >= 2
-	d->operation = DAT_DTO_SEND;
+	d->operation = (DAT_DTOS)dto->kind;
 	d->rmr_context = 0;
 #endif
 }
 
 /*
- * Writes the event of a plain send that ended well, and whose turn it is, for the thread that
+ * Writes the event of a plain request that ended well, and whose turn it is, for the thread that
  * polls @evd. False, and nothing has happened, if @entry is anything else.
  */
 static DOFI_INTO_CALLER bool dofi_plain_take(const struct fi_cq_data_entry *entry,
@@ -56,7 +63,9 @@ static DOFI_INTO_CALLER bool dofi_plain_take(const struct fi_cq_data_entry *entr
 			     atomic_load_explicit(&evd->straight_feed, memory_order_relaxed), 1)) {
 		dto->at_fabric = false;
 		ep->sq.head++;
-		dofi_plain_event(event, evd, dto);
+		if (dto->kind == DOFI_DTO_READ)
+			ep->reads--;
+		dofi_plain_event(event, evd, ep, dto);
 		taken = true;
 	}
 	pthread_mutex_unlock(&ep->lock);

@@ -133,13 +133,18 @@ void dofi_dto_trim(struct dofi_dto *dto, uint64_t length)
 	dto->length = length;
 }
 
-static DAT_RETURN load_remote(struct dofi_dto *dto, const DAT_RMR_TRIPLET *remote)
+static inline uint64_t remote_address(const DAT_RMR_TRIPLET *remote)
 {
 #if DAT_VERSION_MAJOR >= 2
-	dto->remote_addr = remote->virtual_address;
+	return remote->virtual_address;
 #else
-	dto->remote_addr = remote->target_address;
+	return remote->target_address;
 #endif
+}
+
+static DAT_RETURN load_remote(struct dofi_dto *dto, const DAT_RMR_TRIPLET *remote)
+{
+	dto->remote_addr = remote_address(remote);
 	dto->remote_key = remote->rmr_context;
 	if (!dofi_dto_is(dto->kind, DOFI_DTO_READS | 1u << DOFI_DTO_READ_TO_RMR))
 		return dto->length > remote->segment_length ? DOFI_RET(DAT_LENGTH_ERROR, 0) :
@@ -270,7 +275,7 @@ static DOFI_INTO_CALLER DAT_RETURN post_request(struct dofi_ep *ep, uint8_t kind
 	return post(ep, kind, p);
 }
 
-/* The LMR of a plain send, if it may be one, is mostly that of the one before. */
+/* The LMR of a plain request, if it may be one, is mostly that of the one before. */
 static __attribute__((noinline)) const struct dofi_lmr *lmr_change(struct dofi_ep *ep,
 								   DAT_LMR_CONTEXT context)
 {
@@ -279,31 +284,60 @@ static __attribute__((noinline)) const struct dofi_lmr *lmr_change(struct dofi_e
 	return lmr ? (ep->lmr = lmr) : &dofi_lmr_none;
 }
 
-/* A plain send is the fabric's. */
-static DOFI_INTO_CALLER void plain_sent(struct dofi_ep *ep, const struct dofi_dto *dto)
+/* A plain request is the fabric's. */
+static DOFI_INTO_CALLER void plain_posted(struct dofi_ep *ep, uint8_t kind,
+					  const struct dofi_dto *dto)
 {
 	ep->sq.tail++;
 	ep->sq.next++;
-	dofi_tally_add(&ep->posted[DOFI_DTO_SEND], dto->length);
+	if (kind == DOFI_DTO_READ)
+		ep->reads++;
+	dofi_tally_add(&ep->posted[kind], dto->length);
 	dofi_cq_used(ep->cq);
 }
 
 /* Of which nothing more will be heard. */
-static __attribute__((noinline)) bool plain_done(struct dofi_ep *ep, struct dofi_dto *dto)
+static __attribute__((noinline)) bool plain_done(struct dofi_ep *ep, uint8_t kind,
+						 struct dofi_dto *dto)
 {
-	plain_sent(ep, dto);
+	plain_posted(ep, kind, dto);
 	dofi_dto_end(ep, dto, 0, NULL);
 	return true;
 }
 
+/* Whether RDMA between @s, in @lmr, and @remote need not wait for what is under way. */
+static DOFI_INTO_CALLER bool is_plain_rdma(const struct dofi_ep *ep, uint8_t kind,
+					   const struct dofi_lmr *lmr, const DAT_LMR_TRIPLET *s,
+					   const DAT_RMR_TRIPLET *remote)
+{
+	if (ep->atomics)
+		return false;
+	if (kind == DOFI_DTO_WRITE)
+		return ep->xport->write && s->segment_length <= remote->segment_length;
+	return ep->xport->read && ep->reads < ep->attr.max_rdma_read_out &&
+	       lmr->priv & DAT_MEM_PRIV_LOCAL_WRITE_FLAG && remote->segment_length &&
+	       remote->segment_length <= s->segment_length;
+}
+
+static DOFI_INTO_CALLER ssize_t submit_plain(struct dofi_ep *ep, uint8_t kind, void *memory,
+					     void *desc, const struct dofi_dto *dto,
+					     const DAT_RMR_TRIPLET *remote)
+{
+	if (kind == DOFI_DTO_SEND)
+		return ep->send(ep, memory, dto->length, desc, dofi_dto_context(dto));
+	return (kind == DOFI_DTO_WRITE ? ep->xport->write : ep->xport->read)(
+		ep, memory, dto->length, desc, remote_address(remote),
+		dofi_mr_fabric_key(remote->rmr_context, ep->peer_secret), dofi_dto_context(dto));
+}
+
 /*
- * The commonest post: a message of one segment, of which nothing is said but that it be sent,
- * through a connection on which nothing is unusual and nothing waits. What its slot needs in
- * other cases only is left out. False, and nothing has happened, where this is another case,
- * be it that of a bad argument. EP lock held.
+ * The commonest posts: a message, or RDMA if there is @remote, of one segment, of which nothing is
+ * said but that it be moved, through a connection on which nothing is unusual and nothing waits.
+ * What its slot needs in other cases only is left out. False, and nothing has happened, where this
+ * is another case, be it that of a bad argument. EP lock held.
  */
-static DOFI_INTO_CALLER bool send_plain(struct dofi_ep *ep, const DAT_LMR_TRIPLET *s,
-					DAT_DTO_COOKIE cookie)
+static DOFI_INTO_CALLER bool post_plain(struct dofi_ep *ep, uint8_t kind, const DAT_LMR_TRIPLET *s,
+					const DAT_RMR_TRIPLET *remote, DAT_DTO_COOKIE cookie)
 {
 	const struct dofi_lmr *lmr = ep->lmr;
 	struct dofi_queue *q = &ep->sq;
@@ -316,25 +350,37 @@ static DOFI_INTO_CALLER bool send_plain(struct dofi_ep *ep, const DAT_LMR_TRIPLE
 		lmr = lmr_change(ep, s->lmr_context);
 	/* a length of 0, less 1, is too long */
 	if (lmr->pz != ep->pz || !dofi_lmr_covers(lmr, s->virtual_address, s->segment_length) ||
-	    s->segment_length - 1 >= ep->attr.max_message_size)
+	    s->segment_length - 1 >= longest(ep, kind) ||
+	    (kind != DOFI_DTO_SEND && !is_plain_rdma(ep, kind, lmr, s, remote)))
 		return false;
 	dto = dofi_queue_at(q, q->tail);
 	dofi_dto_renew(dto);
 	dto->number = q->tail;
-	dto->kind = DOFI_DTO_SEND;
+	dto->kind = kind;
 	dto->flags = 0;
 	dto->n_iov = 0;
 	dto->parts = 0;
 	dto->at_fabric = dto->plain = true;
 	dto->done = dto->announced = false;
 	dto->cookie = cookie.as_64;
-	dto->length = s->segment_length;
-	ret = ep->send(ep, dofi_lmr_memory(lmr, s->virtual_address), s->segment_length, lmr->desc,
-		       dofi_dto_context(dto));
+	dto->length = kind == DOFI_DTO_READ ? remote->segment_length : s->segment_length;
+	ret = submit_plain(ep, kind, dofi_lmr_memory(lmr, s->virtual_address), lmr->desc, dto, remote);
 	if (__builtin_expect(ret, 0))
-		return ret == DOFI_DONE && plain_done(ep, dto);
-	plain_sent(ep, dto);
+		return ret == DOFI_DONE && plain_done(ep, kind, dto);
+	plain_posted(ep, kind, dto);
 	return true;
+}
+
+static DOFI_INTO_CALLER bool post_one(struct dofi_ep *ep, uint8_t kind,
+				      const DAT_LMR_TRIPLET *segment, const DAT_RMR_TRIPLET *remote,
+				      DAT_DTO_COOKIE cookie)
+{
+	bool posted;
+
+	pthread_mutex_lock(&ep->lock);
+	posted = post_plain(ep, kind, segment, remote, cookie);
+	pthread_mutex_unlock(&ep->lock);
+	return __builtin_expect(posted, 1);
 }
 
 static __attribute__((noinline)) DAT_RETURN send_any(struct dofi_ep *ep, DAT_COUNT n,
@@ -349,12 +395,7 @@ static __attribute__((noinline)) DAT_RETURN send_any(struct dofi_ep *ep, DAT_COU
 static DOFI_INTO_CALLER DAT_RETURN send_one(struct dofi_ep *ep, DAT_LMR_TRIPLET *segment,
 					    DAT_DTO_COOKIE cookie)
 {
-	bool sent;
-
-	pthread_mutex_lock(&ep->lock);
-	sent = send_plain(ep, segment, cookie);
-	pthread_mutex_unlock(&ep->lock);
-	return __builtin_expect(sent, 1) ? DAT_SUCCESS :
+	return post_one(ep, DOFI_DTO_SEND, segment, NULL, cookie) ? DAT_SUCCESS :
 	       send_any(ep, 1, segment, cookie, DAT_COMPLETION_DEFAULT_FLAG);
 }
 
@@ -384,39 +425,49 @@ DAT_RETURN dofi_ep_post_send(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPL
 	return post_send(ep_handle, n, iov, cookie, flags);
 }
 
-static DOFI_INTO_CALLER DAT_RETURN post_rdma(DAT_EP_HANDLE ep_handle, uint8_t kind,
-					     const struct dofi_post *p)
+static __attribute__((noinline)) DAT_RETURN rdma_any(DAT_EP_HANDLE ep_handle, uint8_t kind,
+						     DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
+						     DAT_DTO_COOKIE cookie,
+						     const DAT_RMR_TRIPLET *remote,
+						     DAT_COMPLETION_FLAGS flags)
 {
+	const struct dofi_post p = {
+		.n = n, .iov = iov, .cookie = cookie, .flags = flags, .remote = remote,
+	};
 	struct dofi_ep *ep = dofi_ep_check(ep_handle);
 
 	if (!ep)
 		return DOFI_BAD_HANDLE(EP);
-	if (!p->remote)
+	if (!remote)
 		return DOFI_BAD_ARG(5);
 	return post_request(ep, kind, kind == DOFI_DTO_READ ? ep->attr.max_rdma_read_iov :
-							      ep->attr.max_rdma_write_iov, p);
+							      ep->attr.max_rdma_write_iov, &p);
+}
+
+static DOFI_INTO_CALLER DAT_RETURN post_rdma(DAT_EP_HANDLE ep_handle, uint8_t kind, DAT_COUNT n,
+					     const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
+					     const DAT_RMR_TRIPLET *remote,
+					     DAT_COMPLETION_FLAGS flags)
+{
+	if (__builtin_expect(dofi_obj_among_first(&dofi_ep_pool, DAT_HANDLE_TYPE_EP, ep_handle) &&
+			     n == 1 && iov && remote && !flags, 1) &&
+	    post_one(ep_handle, kind, iov, remote, cookie))
+		return DAT_SUCCESS;
+	return rdma_any(ep_handle, kind, n, iov, cookie, remote, flags);
 }
 
 DAT_RETURN dofi_ep_post_rdma_read(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
 				  DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
 				  DAT_COMPLETION_FLAGS flags)
 {
-	const struct dofi_post p = {
-		.n = n, .iov = iov, .cookie = cookie, .flags = flags, .remote = remote,
-	};
-
-	return post_rdma(ep_handle, DOFI_DTO_READ, &p);
+	return post_rdma(ep_handle, DOFI_DTO_READ, n, iov, cookie, remote, flags);
 }
 
 DAT_RETURN dofi_ep_post_rdma_write(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
 				   DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
 				   DAT_COMPLETION_FLAGS flags)
 {
-	const struct dofi_post p = {
-		.n = n, .iov = iov, .cookie = cookie, .flags = flags, .remote = remote,
-	};
-
-	return post_rdma(ep_handle, DOFI_DTO_WRITE, &p);
+	return post_rdma(ep_handle, DOFI_DTO_WRITE, n, iov, cookie, remote, flags);
 }
 
 #if DAT_VERSION_MAJOR >= 2

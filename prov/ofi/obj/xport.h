@@ -28,7 +28,7 @@ enum dofi_reject {
 	DOFI_REJECT_PROVIDER,	/* nobody listens, no room: NON_PEER_REJECTED */
 };
 
-/* What dofi_xport.submit() and dofi_send say of an operation that is done. */
+/* What dofi_xport.submit(), dofi_send and dofi_rdma say of an operation that is done. */
 #define DOFI_DONE 1
 
 /*
@@ -37,6 +37,13 @@ enum dofi_reject {
  */
 typedef ssize_t dofi_send(struct dofi_ep *ep, const void *buf, size_t len, void *desc,
 			  void *context);
+
+/*
+ * The same of RDMA: writes them to the peer's memory at @addr, which the fabric knows by @key, or
+ * reads them from there.
+ */
+typedef ssize_t dofi_rdma(struct dofi_ep *ep, void *buf, size_t len, void *desc, uint64_t addr,
+			  uint64_t key, void *context);
 
 struct dofi_xport {
 	const char *name;
@@ -105,6 +112,8 @@ struct dofi_xport {
 	 * connected peer without an SRQ. NULL if that is not simpler.
 	 */
 	dofi_send *send;
+	/* And for RDMA to or from one piece, where there is send, too. */
+	dofi_rdma *write, *read;
 
 	/*
 	 * Goes on with what it owes the peer (ep->owes), when an operation has completed or a

@@ -532,9 +532,10 @@ static const struct dofi_progress_ops native_progress_ops = {
 	.connect = msg_connect, .accept = msg_accept, .reject = msg_reject,               \
 	.close = msg_close, .pz_close = msg_open_pz_close, .resume = msg_mail_resume,         \
 	.request_room = msg_request_room
+#define PLAIN .send = msg_send, .write = msg_write, .read = msg_read
 
 const struct dofi_xport dofi_msg_xport = {
-	OPS, .progress_ops = &msg_progress_ops, .submit = msg_submit, .send = msg_send,
+	OPS, PLAIN, .progress_ops = &msg_progress_ops, .submit = msg_submit,
 };
 
 static const struct dofi_xport marked_xport = {
@@ -542,7 +543,7 @@ static const struct dofi_xport marked_xport = {
 };
 
 static const struct dofi_xport native_xport = {
-	OPS, .progress_ops = &native_progress_ops, .submit = msg_native_submit, .send = msg_send,
+	OPS, PLAIN, .progress_ops = &native_progress_ops, .submit = msg_native_submit,
 };
 
 /* Before there is anything that could complete. */

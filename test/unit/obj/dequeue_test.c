@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Dequeueing: a plain send's completion goes straight to the consumer, all others in order. */
+/* Dequeueing: a plain request's completion goes straight to the consumer, all others in order. */
 
 #include "obj/cno.h"
 #include "obj/ops.h"
@@ -27,7 +27,7 @@ static void alone(void (*body)(void *))
 static void poll_as_a_program(void)
 {
 	atomic_store(&cq()->mode, DOFI_CQ_OWNED);
-	atomic_store(&cq()->programs_fid, cq()->fid);
+	atomic_store(&cq()->programs_fid, cq()->mixed ? NULL : cq()->fid);
 }
 
 static void send_and_complete(unsigned i, uint64_t n)
@@ -70,6 +70,36 @@ Test(dequeue, a_plain_send_ends_without_the_queue)
 	cr_expect_eq(transport.plain, 1);
 }
 
+static void rdma(void *arg)
+{
+	DAT_DTO_COMPLETION_EVENT_DATA data[2];
+
+	(void)arg;
+	poll_as_a_program();
+	succeed(post_write(1, 8, 16));
+	succeed(post_read(2, 16, 12, 0));
+	fake_complete(transport.context[0], 0);
+	fake_complete(transport.context[1], 0);
+	data[0] = take(1, DAT_DTO_SUCCESS);
+	cr_expect_eq(inside()->reads, 1);
+	data[1] = take(2, DAT_DTO_SUCCESS);
+	cr_expect_eq(inside()->reads, 0);
+	cr_expect_eq(data[0].transfered_length, 8);
+	cr_expect_eq(data[1].transfered_length, 12);
+#if DAT_VERSION_MAJOR >= 2
+	cr_expect_eq(data[0].operation, DAT_DTO_RDMA_WRITE);
+	cr_expect_eq(data[1].operation, DAT_DTO_RDMA_READ);
+#endif
+	cr_expect_eq(evd_inside()->count_of.straight, 2);
+	cr_expect_eq(evd_inside()->count_of.completion, 0);
+}
+
+Test(dequeue, nor_does_plain_rdma_need_it)
+{
+	alone(rdma);
+	cr_expect_eq(transport.plain, 2);
+}
+
 static void pipelined(void *arg)
 {
 	uint64_t n;
@@ -101,6 +131,7 @@ static void in_a_batch(void *arg)
 	for (n = 0; n < 20; n++)
 		take(n, DAT_DTO_SUCCESS);
 	cr_expect(nothing());
+	cr_expect_eq(evd_inside()->count_of.straight, 20);
 }
 
 Test(dequeue, several_at_once_come_in_order)
@@ -251,6 +282,25 @@ Test(dequeue, an_event_goes_to_its_own_queue)
 	alone(of_another);
 }
 
+static void behind_another(void *arg)
+{
+	(void)arg;
+	poll_as_a_program();
+	succeed(post_recv(1));
+	send_and_complete(1, 2);
+	send_and_complete(2, 3);
+	fake_complete(transport.context[0], 0);
+	take(1, DAT_DTO_SUCCESS);	/* at the first look, as who was told of it expects */
+	cr_expect_eq(fake_unread(), 0);
+}
+
+Test(dequeue, what_others_have_to_get_is_passed_on)
+{
+	other = evd_make(8, DAT_EVD_DTO_FLAG);
+	make_with(evd, other, NULL);
+	alone(behind_another);
+}
+
 static void one_of_two_feeds(void *arg)
 {
 	(void)arg;
@@ -307,9 +357,9 @@ static void look(const struct fi_cq_data_entry *entry, int err, struct dofi_sink
 static void frames(void *arg)
 {
 	(void)arg;
-	poll_as_a_program();
 	cq()->completed = look;
 	cq()->mixed = true;
+	poll_as_a_program();
 	send_and_complete(0, 1);
 	take(1, DAT_DTO_SUCCESS);
 	cr_expect_eq(looked_at, 1);

@@ -323,17 +323,71 @@ Test(ep_plain, a_send_of_one_segment_takes_the_short_way)
 	take(2, DAT_DTO_SUCCESS);
 }
 
+Test(ep_plain, so_does_rdma_of_one_segment)
+{
+	succeed(post_write(1, 8, 16));
+	succeed(post_read(2, 16, 12, 0));
+	cr_expect_eq(transport.plain, 2);
+	cr_expect_eq(transport.dto[0]->iov[0].iov_len, 8);
+	cr_expect_eq(transport.dto[1]->iov[0].iov_len, 12, "what the remote segment holds");
+	cr_expect_eq(transport.dto[1]->iov[0].iov_base, (void *)memory);
+	cr_expect_eq(transport.dto[1]->remote_addr, 0x5000);
+	cr_expect_eq(transport.dto[1]->remote_key, 0x1234);
+	cr_expect_eq(inside()->posted[DOFI_DTO_WRITE].bytes, 8);
+	cr_expect_eq(inside()->posted[DOFI_DTO_READ].bytes, 12);
+	cr_expect_eq(inside()->reads, 1);
+	complete(0);
+	complete(1);
+	cr_expect_eq(take(1, DAT_DTO_SUCCESS).transfered_length, 8);
+	cr_expect_eq(take(2, DAT_DTO_SUCCESS).transfered_length, 12);
+	cr_expect_eq(inside()->reads, 0);
+}
+
+Test(ep_plain, no_more_reads_than_agreed)
+{
+	unsigned i, most = inside()->attr.max_rdma_read_out;
+
+	for (i = 0; i < most + 1; i++)
+		succeed(post_read(i, 8, 8, 0));
+	cr_expect_eq(transport.plain, most);
+	cr_expect_eq(transport.n, most);
+	succeed(post_write(100, 8, 8));
+	cr_expect_eq(transport.n, most, "it is behind a read that waits");
+	complete(0);
+	cr_expect_eq(transport.n, most + 2);
+	cr_expect_eq(transport.plain, most);
+}
+
+Test(ep_plain, a_read_needs_memory_to_write_to)
+{
+	DAT_RMR_TRIPLET r = remote_segment(8);
+	DAT_LMR_TRIPLET s = segment(0, 8);
+	DAT_LMR_CONTEXT unused;
+	DAT_LMR_HANDLE read_only;
+
+	succeed(lmr_make(pz, memory, sizeof(memory), DAT_MEM_PRIV_LOCAL_READ_FLAG, &read_only,
+			 &s.lmr_context, &unused));
+	succeed(dofi_ep_post_rdma_write(ep, 1, &s, cookie_of(1), &r, 0));
+	expect_type(dofi_ep_post_rdma_read(ep, 1, &s, cookie_of(2), &r, 0),
+		    DAT_PRIVILEGES_VIOLATION);
+	cr_expect_eq(transport.plain, 1);
+}
+
 Test(ep_plain, all_others_do_not)
 {
 	DAT_LMR_TRIPLET two[] = { segment(0, 8), segment(8, 8) };
+	const DAT_RMR_TRIPLET r = remote_segment(16);
 
 	succeed(send_flags(1, DAT_COMPLETION_SOLICITED_WAIT_FLAG));
 	succeed(dofi_ep_post_send(ep, 2, two, cookie_of(2), DAT_COMPLETION_DEFAULT_FLAG));
 	succeed(dofi_ep_post_send(ep, 0, NULL, cookie_of(3), DAT_COMPLETION_DEFAULT_FLAG));
 	succeed(send_segment(segment(0, 0)));
-	succeed(post_write(5, 8, 8));
-	succeed(post_recv(6));
-	cr_expect_eq(transport.n, 6);
+	succeed(post_read(5, 8, 8, DAT_COMPLETION_BARRIER_FENCE_FLAG));
+	succeed(dofi_ep_post_rdma_write(ep, 2, two, cookie_of(6), &r, DAT_COMPLETION_DEFAULT_FLAG));
+	succeed(post_write(7, 0, 8));
+	succeed(post_read(8, 8, 0, 0));
+	succeed(post_recv(9));
+	cr_expect_eq(transport.n, 9);
 	cr_expect_eq(transport.plain, 0);
 }
 

@@ -123,7 +123,7 @@ static int t_submit(struct dofi_ep *ep, struct dofi_dto *dto)
 }
 
 /* As the other, so that a test sees no difference: with the memory where it would have been. */
-static ssize_t t_send(struct dofi_ep *ep, const void *buf, size_t len, void *desc, void *context)
+static ssize_t submit_plain(struct dofi_ep *ep, const void *buf, size_t len, void *desc, void *context)
 {
 	struct dofi_dto *dto = dofi_dto_of(context);
 	ssize_t ret;
@@ -137,6 +137,36 @@ static ssize_t t_send(struct dofi_ep *ep, const void *buf, size_t len, void *des
 	dto->desc[0] = desc;
 	transport.plain++;
 	return ret;
+}
+
+static ssize_t t_send(struct dofi_ep *ep, const void *buf, size_t len, void *desc, void *context)
+{
+	cr_expect_eq(dofi_dto_of(context)->kind, DOFI_DTO_SEND);
+	return submit_plain(ep, buf, len, desc, context);
+}
+
+static ssize_t submit_rdma(struct dofi_ep *ep, void *buf, size_t len, void *desc, uint64_t addr,
+			   uint64_t key, void *context)
+{
+	struct dofi_dto *dto = dofi_dto_of(context);
+
+	dto->remote_addr = addr;
+	dto->remote_key = (uint32_t)key;
+	return submit_plain(ep, buf, len, desc, context);
+}
+
+static ssize_t t_write(struct dofi_ep *ep, void *buf, size_t len, void *desc, uint64_t addr,
+		       uint64_t key, void *context)
+{
+	cr_expect_eq(dofi_dto_of(context)->kind, DOFI_DTO_WRITE);
+	return submit_rdma(ep, buf, len, desc, addr, key, context);
+}
+
+static ssize_t t_read(struct dofi_ep *ep, void *buf, size_t len, void *desc, uint64_t addr,
+		      uint64_t key, void *context)
+{
+	cr_expect_eq(dofi_dto_of(context)->kind, DOFI_DTO_READ);
+	return submit_rdma(ep, buf, len, desc, addr, key, context);
 }
 
 static const struct dofi_progress_ops progress_ops = { .completed = dofi_dto_complete };
@@ -155,6 +185,8 @@ const struct dofi_xport transport_ops = {
 	.close = t_close,
 	.submit = t_submit,
 	.send = t_send,
+	.write = t_write,
+	.read = t_read,
 };
 
 static int getinfo(const char *node, uint64_t flags, const struct fi_info *hints,
