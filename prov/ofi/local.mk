@@ -8,6 +8,7 @@ dofi_core_sources = \
 	prov/ofi/base/log.c \
 	prov/ofi/base/maps.c \
 	prov/ofi/base/pool.c \
+	prov/ofi/base/spin.c \
 	prov/ofi/fab/cq.c \
 	prov/ofi/fab/device.c \
 	prov/ofi/fab/domain.c \
@@ -104,6 +105,7 @@ noinst_HEADERS += \
 	prov/ofi/base/log.h \
 	prov/ofi/base/maps.h \
 	prov/ofi/base/pool.h \
+	prov/ofi/base/spin.h \
 	prov/ofi/fab/cq.h \
 	prov/ofi/fab/device.h \
 	prov/ofi/fab/domain.h \

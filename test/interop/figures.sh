@@ -33,7 +33,7 @@ dapltest_on()
 measure()
 {
 	dapltest_on "$1" P -s "$host" -m "$2" -i "$iterations" -p "$3" "$4" "$5" 1 |
-		awk -F', *' '/^raw:/ { print $9, $8 }'
+		awk -F', *' '/^raw:/ { print $9, $7 * $3 / 1048576 }'
 }
 
 # median COLUMN FILE
@@ -56,8 +56,8 @@ row()
 	ofed=$(median $column "$tmp/ofed")
 	ours=$(median $column "$tmp/ours")
 	awk -v p="$2" -v op="$3" -v size="$4" -v ofed="${ofed:-0}" -v ours="${ours:-0}" 'BEGIN {
-		printf "%-3s %6d  %2d under way  %10.2f %10.2f %s  %5.2f\n", op, size, p, ofed, ours,
-			(p > 1 ? "MB/s" : "us  "), (ofed ? ours / ofed : 0) }'
+		printf "%-3s %6d  %2d under way  %10.3f %10.3f %s  %5.2f\n", op, size, p, ofed, ours,
+			(p > 1 ? "MiB/s" : "us   "), (ofed ? ours / ofed : 0) }'
 }
 
 for which in ofed ours; do

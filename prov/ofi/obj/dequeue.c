@@ -39,14 +39,6 @@ static DAT_RETURN taken_at_once(struct dofi_evd *evd)
 	return DAT_SUCCESS;
 }
 
-static DAT_RETURN dequeue_polled(struct dofi_evd *evd, DAT_EVENT *event, const struct dofi_sink *sink)
-{
-	if (!sink->evd)
-		return taken_at_once(evd);
-	dofi_count(&evd->count_of.poll);
-	return dequeue_queued(evd, event);
-}
-
 /* The way of all EVDs: reads each CQ that feeds it, until there is an event for it. */
 static __attribute__((noinline)) DAT_RETURN dequeue(DAT_EVD_HANDLE evd_handle, DAT_EVENT *event)
 {
@@ -66,44 +58,69 @@ static __attribute__((noinline)) DAT_RETURN dequeue(DAT_EVD_HANDLE evd_handle, D
 		if (cq)
 			dofi_cq_poll(cq, &sink);
 	}
-	return dequeue_polled(evd, event, &sink);
+	if (!sink.evd)
+		return taken_at_once(evd);
+	dofi_count(&evd->count_of.poll);
+	return dequeue_queued(evd, event);
 }
 
-/* The same from where a read of its only feed has brought @n completions, or an error. */
-static __attribute__((noinline)) DAT_RETURN dequeue_read(struct dofi_evd *evd, DAT_EVENT *event,
-							 struct dofi_cq *cq, ssize_t n)
+/* What a look at an EVD's only CQ came to. */
+enum look {
+	NOT_HERE,		/* there are several, or somebody must be told, or is at it */
+	NOTHING,		/* no event, but one that is queued now, perhaps */
+	TAKEN,
+};
+
+/* From where a read has brought @n completions, or an error. */
+static __attribute__((noinline)) enum look look_on(struct dofi_evd *evd, DAT_EVENT *event,
+						   struct dofi_cq *cq, ssize_t n)
 {
 	struct dofi_sink sink = { .evd = evd, .event = event };
 
 	dofi_cq_go_on(cq, n, &sink);
 	if (n > 0 && sink.evd)	/* it may have been asked for one only */
 		dofi_cq_poll(cq, &sink);
-	return dequeue_polled(evd, event, &sink);
+	return sink.evd ? NOTHING : TAKEN;
 }
 
 /* The short way, of a plain request's completion. */
-DAT_RETURN dofi_evd_dequeue(DAT_EVD_HANDLE evd_handle, DAT_EVENT *event)
+static DOFI_INTO_CALLER enum look look(struct dofi_evd *evd, DAT_EVENT *event)
 {
-	struct dofi_evd *evd = evd_handle;
-	struct dofi_cq *cq;
+	struct dofi_cq *cq = atomic_load_explicit(&evd->straight_feed, memory_order_relaxed);
 	struct fid_cq *fid;
 	ssize_t n;
 
-	if (!dofi_obj_among_first(&dofi_evd_pool, DAT_HANDLE_TYPE_EVD, evd_handle) || !event)
-		return dequeue(evd_handle, event);
-	cq = atomic_load_explicit(&evd->straight_feed, memory_order_relaxed);
 	if (!cq || !dofi_cq_try(cq))
-		return dequeue(evd, event);
+		return NOT_HERE;
 	fid = atomic_load_explicit(&cq->programs_fid, memory_order_relaxed);
 	if (!fid)
-		return dequeue_read(evd, event, cq, dofi_cq_read(cq));
+		return look_on(evd, event, cq, dofi_cq_read(cq));
 	/* devices fetch them one by one, and look in vain for another one; and a queue costs more */
 	n = dofi_cq_read_from(cq, fid, 1);
-	if (n != 1)
-		return dequeue_read(evd, event, cq, n);
-	if (!dofi_plain_take(cq->entry, evd, event))
-		return dequeue_read(evd, event, cq, 1);
-	dofi_count(&evd->count_of.straight);
+	if (n != 1 || !dofi_plain_take(cq->entry, evd, event))
+		return look_on(evd, event, cq, n);
 	dofi_cq_leave(cq);
-	return DAT_SUCCESS;
+	return TAKEN;
+}
+
+bool dofi_evd_look(struct dofi_evd *evd, DAT_EVENT *event)
+{
+	return look(evd, event) == TAKEN;
+}
+
+DAT_RETURN dofi_evd_dequeue(DAT_EVD_HANDLE evd_handle, DAT_EVENT *event)
+{
+	struct dofi_evd *evd = evd_handle;
+	enum look found = NOT_HERE;
+
+	if (dofi_obj_among_first(&dofi_evd_pool, DAT_HANDLE_TYPE_EVD, evd_handle) && event)
+		found = look(evd, event);
+	if (__builtin_expect(found == TAKEN, 1)) {
+		dofi_count(&evd->count_of.straight);
+		return DAT_SUCCESS;
+	}
+	if (found == NOT_HERE)
+		return dequeue(evd_handle, event);
+	dofi_count(&evd->count_of.poll);
+	return dequeue_queued(evd, event);
 }

@@ -392,11 +392,13 @@ DAT_RETURN dofi_evd_new(struct dofi_ia *ia, DAT_COUNT qlen, struct dofi_cno *cno
 	evd->head = 0;
 	evd->only_feed = NULL;
 	dofi_evd_set_count(evd, 0);
-	evd->enabled = evd->waitable = true;
+	evd->enabled = true;
+	evd->waitable = true;
 	evd->overflowed = evd->dying = false;
 	evd->streams = 0;
 	evd->notice = DAT_COMPLETION_DEFAULT_FLAG;
 	evd->waiting = false;
+	evd->spin = (struct dofi_spin){ 0 };
 	memset(&evd->count_of, 0, sizeof(evd->count_of));
 	memset(evd->base, 0, sizeof(evd->base));
 	for (i = 0; i < DOFI_EVD_FEEDS; i++) {

@@ -4,6 +4,7 @@
 #define DOFI_OBJ_EVD_H
 
 #include "base/bell.h"
+#include "base/spin.h"
 #include "fab/cq.h"
 #include "obj/cno.h"
 
@@ -73,11 +74,13 @@ struct dofi_evd {
 	int feed_users[DOFI_EVD_FEEDS];
 	_Atomic(struct dofi_cno *) cno;	/* read without the lock to see whether there is one */
 	struct dofi_cno_source at_cno;
-	bool enabled, waitable, overflowed, dying;
+	bool enabled, overflowed, dying;
+	_Atomic bool waitable;		/* read without the lock, too */
 	_Atomic bool waiting;		/* a thread is in dat_evd_wait; read without the lock */
 	bool notified;			/* a notifying event came since it began */
 	bool evicted;			/* the EVD became unwaitable since it began */
 	DAT_COUNT threshold;		/* of the waiter */
+	struct dofi_spin spin;		/* how long it polls before it sleeps */
 
 	/* written by any thread, with dofi_count() */
 	struct {
@@ -116,6 +119,12 @@ static inline DAT_EVENT *dofi_sink_take(struct dofi_sink *sink, struct dofi_evd 
 	sink->evd = NULL;
 	return sink->event;
 }
+
+/*
+ * Where nothing is queued, nobody waits, and one CQ alone feeds it: reads the next completion straight
+ * into @event. False if there is none, or it is to be had otherwise only. No lock.
+ */
+bool dofi_evd_look(struct dofi_evd *evd, DAT_EVENT *event);
 
 /* Moves the oldest event to the consumer. Needs the lock and an event. */
 void dofi_evd_take(struct dofi_evd *evd, DAT_EVENT *event);

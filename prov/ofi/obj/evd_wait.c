@@ -69,9 +69,9 @@ static bool satisfied(struct dofi_evd *evd)
 }
 
 /* Polls for a while before sleeping: a wake-up costs ten times a short wait. Drops the lock. */
-static void spin(struct dofi_evd *evd, int64_t deadline)
+static void spin(struct dofi_evd *evd, int64_t now, int64_t deadline)
 {
-	int64_t until = dofi_now() + dofi_settings.spin_us * 1000;
+	int64_t until = now + dofi_spin_time(&evd->spin, dofi_settings.spin_us * 1000);
 	DAT_COUNT threshold = evd->threshold;
 
 	if (until > deadline)
@@ -108,20 +108,31 @@ static bool must_leave(struct dofi_evd *evd)
 }
 
 /* Waits for the threshold, the deadline or what else ends it; -EINTR: a signal. Needs the lock. */
-static int wait_for_events(struct dofi_evd *evd, int64_t deadline)
+static int sleep_for_events(struct dofi_evd *evd, int64_t deadline)
 {
 	struct dofi_cq *slept[DOFI_EVD_FEEDS];
 	int err = 0;
 
-	if (!must_leave(evd))
-		spin(evd, deadline);
-	if (must_leave(evd) || dofi_now() >= deadline)
-		return 0;
 	dofi_count(&evd->count_of.blocked);
 	feeds_sleep(evd, slept);
 	while (!must_leave(evd) && !err)
 		err = dofi_bell_wait(&evd->bell, &evd->lock, deadline);
 	feeds_wake(slept);
+	return err;
+}
+
+/* The same, and polls first. */
+static int wait_for_events(struct dofi_evd *evd, int64_t deadline)
+{
+	const int64_t begin = dofi_now();
+	int err = 0;
+
+	if (!must_leave(evd))
+		spin(evd, begin, deadline);
+	if (!must_leave(evd) && dofi_now() < deadline)
+		err = sleep_for_events(evd, deadline);
+	if (satisfied(evd))
+		dofi_spin_learn(&evd->spin, dofi_now() - begin, dofi_settings.spin_us * 1000);
 	return err;
 }
 
@@ -185,6 +196,17 @@ static DAT_RETURN wait_locked(struct dofi_evd *evd, DAT_TIMEOUT timeout, DAT_COU
 	return ret;
 }
 
+/* What the fabric has is as good as what is queued: so who finds it does not become a waiter. */
+static bool need_not_wait(struct dofi_evd *evd, DAT_COUNT threshold, DAT_EVENT *event, DAT_COUNT *nmore)
+{
+	if (threshold > 1 || !evd->waitable || evd->notice != DAT_COMPLETION_DEFAULT_FLAG ||
+	    !dofi_evd_look(evd, event))
+		return false;
+	dofi_count(&evd->count_of.wait);
+	*nmore = dofi_evd_pending(evd);
+	return true;
+}
+
 DAT_RETURN dofi_evd_wait(DAT_EVD_HANDLE evd_handle, DAT_TIMEOUT timeout, DAT_COUNT threshold,
 			 DAT_EVENT *event, DAT_COUNT *nmore)
 {
@@ -199,6 +221,8 @@ DAT_RETURN dofi_evd_wait(DAT_EVD_HANDLE evd_handle, DAT_TIMEOUT timeout, DAT_COU
 		return DOFI_BAD_ARG(4);
 	if (!nmore)
 		return DOFI_BAD_ARG(5);
+	if (need_not_wait(evd, threshold, event, nmore))
+		return DAT_SUCCESS;
 	pthread_mutex_lock(&evd->lock);
 	ret = wait_locked(evd, timeout, threshold, event, nmore);
 	pthread_mutex_unlock(&evd->lock);

@@ -462,6 +462,77 @@ Test(evd_wait, what_it_spins_on_it_reads_itself)
 	}
 }
 
+/*
+ * Runs @body where nobody else reads what the fabric completes, with the context of a send that it is to
+ * complete, in an EVD of its own whose events notify as @stream says.
+ */
+static void with_a_send(DAT_COMPLETION_FLAGS stream, void (*body)(void *))
+{
+	DAT_EP_ATTR attr = { .service_type = DAT_SERVICE_TYPE_RC, .request_completion_flags = stream };
+	DAT_EVD_HANDLE requests = evd_make(8, DAT_EVD_DTO_FLAG);
+	DAT_LMR_TRIPLET s = segment(0, 8);
+	DAT_EP_HANDLE ep;
+
+	attr.max_recv_dtos = attr.max_request_dtos = 1;
+	succeed(dofi_ep_create(ia, pz, evd, requests, evd, &attr, &ep));
+	make_connected(ep);
+	succeed(dofi_ep_post_send(ep, 1, &s, (DAT_DTO_COOKIE){ .as_64 = 5 },
+				  DAT_COMPLETION_DEFAULT_FLAG));
+	evd = requests;
+	dofi_progress_call(&ia->progress, body, transport.context[0]);
+}
+
+static uint64_t completions_queued(void)
+{
+	return ((struct dofi_evd *)evd)->count_of.completion;
+}
+
+static void find_it(void *context)
+{
+	fake_complete(context, 0);
+	succeed(wait_for(LONG, 1));
+	cr_expect_eq(event.event_data.dto_completion_event_data.user_cookie.as_64, 5);
+	cr_expect_eq(more, 0);
+	cr_expect_eq(((struct dofi_evd *)evd)->count_of.wait, 1);
+	cr_expect_eq(((struct dofi_evd *)evd)->count_of.straight, 0, "it was no dequeue");
+}
+
+static void find_it_at_once(void *context)
+{
+	find_it(context);
+	cr_expect_eq(completions_queued(), 0);
+}
+
+Test(evd_wait, what_the_fabric_has_is_taken_without_the_queue)
+{
+	with_a_send(DAT_COMPLETION_DEFAULT_FLAG, find_it_at_once);
+}
+
+static void find_it_queued(void *context)
+{
+	find_it(context);
+	cr_expect_eq(completions_queued(), 1);
+}
+
+/* Where some notify nobody it is not enough that an event is there. */
+Test(evd_wait, but_not_where_events_say_whether_they_notify)
+{
+	with_a_send(DAT_COMPLETION_UNSIGNALLED_FLAG, find_it_queued);
+}
+
+static void not_to_be_waited_for(void *context)
+{
+	fake_complete(context, 0);
+	succeed(dofi_evd_set_unwaitable(evd));
+	expect_state(wait_for(LONG, 1), EVD_UNWAITABLE);
+	succeed(dofi_evd_dequeue(evd, &event));
+}
+
+Test(evd_wait, nor_of_an_unwaitable_queue)
+{
+	with_a_send(DAT_COMPLETION_DEFAULT_FLAG, not_to_be_waited_for);
+}
+
 Test(evd_wait, leaves_no_sleeper_behind)
 {
 	ep_make();
