@@ -28,8 +28,9 @@
  */
 static const struct dofi_quirk quirks[] = {
 	{ .provider = "verbs", .up_to = FI_VERSION(2, 1), .rank = 1, VERBS, .operand_is_address = true,
+	  .keeps_request = true,
 	  .reason = "RDMA hardware, as below; gives the device the addresses of operands in their "
-		    "place (1.17, 2.1)" },
+		    "place (1.17, 2.1); forgets a request that it could not accept (1.17)" },
 	{ .provider = "verbs", .rank = 1, VERBS,
 	  .reason = "RDMA hardware; resolves the peer's address when an endpoint is opened (1.17), "
 		    "and what it cannot do for a connection that it meets in the event queue it "

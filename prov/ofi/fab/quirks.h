@@ -26,6 +26,7 @@ struct dofi_quirk {
 	bool needs_room;	/* never ends a message that meets a receive of no bytes */
 	bool forgets_strangers;	/* closes a passive endpoint that connections still refer to: halfopen.h */
 	bool eq_fails_for_one;	/* an error of the event queue may be one connection's alone */
+	bool keeps_request;	/* frees a request that could not be accepted only when it is rejected */
 	bool reason_beside;	/* calls an attempt's failure ETIMEDOUT whatever it was; prov_errno says that */
 	bool waits_to_open;	/* looks for the peer within fi_endpoint, for seconds if it is not there */
 	bool takes_offset;	/* adds a registration's offset to the addresses that peers name */

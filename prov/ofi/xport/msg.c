@@ -353,6 +353,15 @@ static void msg_connect(struct dofi_ep *ep)
 
 /* The passive side */
 
+/* After an acceptance, or when there can be none. */
+static void request_end(struct msg_request *request, const struct dofi_quirk *quirk, bool accepted)
+{
+	if (!accepted && quirk->keeps_request)
+		msg_turn_down(request, DOFI_REJECT_PROVIDER, NULL, 0);
+	else
+		msg_request_free(request);
+}
+
 static void msg_accept(struct dofi_ep *ep)
 {
 	struct dofi_wire msg = {
@@ -375,7 +384,7 @@ static void msg_accept(struct dofi_ep *ep)
 	if (!ret)
 		ret = fi_accept(ep->fid, buf, dofi_wire_pack(buf, &msg));
 	ep->accepting = NULL;
-	msg_request_free(request);
+	request_end(request, ep->obj.ia->fabric.quirk, !ret);
 	if (ret) {
 		dofi_log(DOFI_INFO, DOFI_CM, "ep %p: accept: %s", (void *)ep, fi_strerror(-ret));
 		dofi_ep_end_with(ep, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, NULL, 0);

@@ -1011,6 +1011,43 @@ Test(msg_accept, that_the_fabric_refuses)
 	fake_eps.fault.accept = -FI_ECONNRESET;
 	accepting_fails();
 	cr_expect_eq(fake_eps.accepts, 1);
+	cr_expect_eq(fake_eps.rejects, 0, "the request went with it");
+}
+
+static void init_verbs_request(void)
+{
+	fabric_name = "verbs";
+	init_request();
+}
+
+/* Or verbs would keep it. */
+static void request_is_rejected(void)
+{
+	const bool kept = FI_VERSION_GE(FI_VERSION(2, 1), fi_version());
+
+	accepting_fails();
+	cr_expect_eq(fake_eps.rejects, kept);
+	cr_expect_eq(fake_eps.handle, kept ? &request_handle : NULL);
+}
+
+Test(msg_accept, that_verbs_refuse_is_rejected, .init = init_verbs_request)
+{
+	fake_eps.fault.accept = -FI_ECONNRESET;
+	request_is_rejected();
+}
+
+/* Where rdma_cm notices that the requester is gone. */
+Test(msg_accept, that_verbs_cannot_enable_is_rejected, .init = init_verbs_request)
+{
+	fake_eps.fault.enable = -FI_EINVAL;
+	request_is_rejected();
+}
+
+Test(msg_accept, of_verbs_leaves_no_request, .init = init_verbs_request)
+{
+	accept_request();
+	cr_expect_eq(fake_eps.accepts, 1);
+	cr_expect_eq(fake_eps.rejects, 0);
 }
 
 Test(msg_accept, the_requester_leaves_meanwhile)
