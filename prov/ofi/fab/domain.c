@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 /* Of a fixed size: of zones there may be many, with few endpoints each; and what even soft-RoCE has. */
 #define FIRST_CQ 4096
@@ -225,7 +226,7 @@ static int mr_open(struct dofi_domain *domain, const struct dofi_mr_request *r, 
 
 int dofi_mr_open(struct dofi_domain *domain, const struct dofi_mr_request *r, struct dofi_mr *out)
 {
-	struct dofi_mr mr = { .fid = NULL };
+	struct dofi_mr mr = { .owner = getpid() };
 	int ret = mr_open(domain, r, &mr);
 
 	if (!ret)
@@ -240,7 +241,7 @@ int dofi_mr_close(struct dofi_mr *mr)
 	if (mr->grant)
 		dofi_grant_close(mr->grant);
 	mr->grant = NULL;
-	if (mr->fid)
+	if (mr->fid && mr->owner == getpid())
 		ret = fi_close(&mr->fid->fid);
 	if (!ret)
 		mr->fid = NULL;

@@ -54,6 +54,7 @@ struct dofi_mr {
 	struct dofi_grant *grant;	/* ours, or NULL */
 	uint32_t key;			/* what peers name it by */
 	void *desc;			/* what the fabric wants beside its local addresses */
+	pid_t owner;			/* the process whose it is */
 };
 
 static inline bool dofi_mr_is_open(const struct dofi_mr *mr)
@@ -70,7 +71,8 @@ int dofi_mr_open(struct dofi_domain *domain, const struct dofi_mr_request *reque
 
 /*
  * Ends it: peers have no access any more on return. A negative errno if the fabric does not close
- * its part; then that is still open. One that is not open is left alone.
+ * its part; then that is still open. One that is not open is left alone. In a child of its owner it
+ * is forgotten: a device would end the owner's.
  */
 int dofi_mr_close(struct dofi_mr *mr);
 

@@ -3,6 +3,7 @@
 
 #include "fab/domain.h"
 
+#include "child.h"
 #include "fab/draw.h"
 #include "fab/fake.h"
 #include "fab/quirks.h"
@@ -294,6 +295,38 @@ Test(domain, a_registration_is_closed_once)
 	cr_expect_eq(fake.open, before);
 	cr_expect_eq(dofi_mr_close(&mr), 0);
 	cr_expect_eq(fake.open, before);
+}
+
+/* What is left of a registration when a child has closed it. */
+struct left {
+	int ret;
+	bool open, live;
+};
+
+static void child_closes(int fd)
+{
+	struct left left = { .ret = dofi_mr_close(&mr) };
+
+	left.open = dofi_mr_is_open(&mr);
+	left.live = fake_mr_live(key);
+	say(fd, &left, sizeof(left));
+}
+
+/* On a device it is one and the same in both processes. */
+Test(domain, a_child_forgets_its_parents_registration)
+{
+	struct left left;
+	struct child c;
+
+	cr_assert_eq(reg(), 0);
+	c = child_start(child_closes);
+	hear(c.fd, &left, sizeof(left));
+	child_end(&c);
+	cr_expect_eq(left.ret, 0);
+	cr_expect(!left.open);
+	cr_expect(left.live, "closed in the fabric");
+	cr_expect_eq(dofi_mr_close(&mr), 0);
+	cr_expect(!fake_mr_live(key));
 }
 
 Test(domain, what_the_fabric_does_not_close_is_open)
