@@ -8,13 +8,15 @@
 #
 # usage: test/interop/beside.sh [PROGRAM...]	(those of the tests beside this, such as dtest)
 #
-# Environment: see lib.sh
+# Environment: see lib.sh; but INTEROP_SECONDS is by default half of what it is there, because some of
+# OFED's wait forever
 
 set -u
 
 dir=$(cd "$(dirname "$0")" && pwd) || exit 99
 tmp=$(mktemp -d) || exit 99
 trap 'rm -rf "$tmp"' EXIT
+export INTEROP_SECONDS=${INTEROP_SECONDS:-$((30 * ${DAT_TEST_SCALE:-1}))}
 [[ $# -gt 0 ]] || set -- dtest dtestcm dtestsrq dtestx dapltest daplfft
 
 # results WHICH FABRIC REGISTRY PROGRAM - lines "WHICH|TEST|passed|SECONDS", failed or skipped
