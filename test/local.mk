@@ -75,7 +75,7 @@ check-valgrind:
 VERBS = brief
 check-verbs: all
 	$(MAKE) $(AM_MAKEFLAGS) check TESTS=
-	$(top_srcdir)/contrib/vm/check $(abs_top_builddir) $(or $(VERBS),all) || test $$? -eq 77
+	$(top_srcdir)/contrib/vm/check $(abs_top_builddir) $(VERBS) || test $$? -eq 77
 
 .PHONY: check-sanitized check-valgrind check-verbs
 
