@@ -181,6 +181,8 @@ static DAT_EP_HANDLE begin(struct node *n, struct place *place)
 	DAT_EP_HANDLE ep;
 
 	node_open(n);
+	if (node_is_on_verbs(n))
+		pair_skip("verbs does not connect by TCP");
 	memset(place, 0, sizeof(*place));
 	place->address = n->address;
 	ep = node_ep(n, NULL);
