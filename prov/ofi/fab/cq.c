@@ -320,10 +320,13 @@ static bool has_counted(_Atomic unsigned *counter, unsigned *seen)
 }
 
 /*
- * A look at a busy program takes ten microseconds from it. The longer it is at work,
- * the longer it is left alone: up to so many ticks.
+ * A look at a busy program takes ten microseconds from it. The longer it is at work, the longer it is
+ * left alone: up to so many ticks. Hardware moves what peers want without anybody's help.
  */
-#define RAREST_LOOK 4
+static int rarest_look(const struct dofi_cq *cq)
+{
+	return cq->fixed ? 16 : 4;
+}
 
 /* Until look_at; false if a sleeper came meanwhile. */
 static bool yield_to_program(struct dofi_cq *cq, int64_t now)
@@ -333,7 +336,7 @@ static bool yield_to_program(struct dofi_cq *cq, int64_t now)
 
 	if (first)
 		cq->ticks = 1;
-	else if (cq->ticks < RAREST_LOOK)
+	else if (cq->ticks < rarest_look(cq))
 		cq->ticks *= 2;
 	unwatch(cq);
 	cq->look_at = now + us * 1000;

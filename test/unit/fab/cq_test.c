@@ -256,18 +256,23 @@ Test(cq, who_only_posts_or_takes_is_read_for)
 	cr_expect_eq(delivered, next_context - 1);
 }
 
-Test(cq, looks_become_rarer_while_the_program_polls)
+/* Each @ticks after the one before, as long as the program polls. */
+static void looks_come_after(const int *ticks, size_t n)
 {
-	static const int ticks[] = { 2, 4, 4, 4 };
 	size_t i;
 
 	make_owned();
-	for (i = 0; i < sizeof(ticks) / sizeof(ticks[0]); i++) {
+	for (i = 0; i < n; i++) {
 		poll_once();
 		now = cq.look_at;
 		serve();
 		cr_assert_eq(cq.look_at, now + ticks[i] * 1000 * US, "%zu", i);
 	}
+}
+
+Test(cq, looks_become_rarer_while_the_program_polls)
+{
+	looks_come_after((const int[]){ 2, 4, 4, 4 }, 4);
 	now = cq.look_at;
 	serve();
 	cr_expect_eq(mode(), DOFI_CQ_ARMED);
@@ -280,6 +285,12 @@ Test(cq, looks_become_rarer_while_the_program_polls)
 	now = cq.look_at;
 	serve();
 	cr_expect_eq(cq.look_at, now + 1000 * US);	/* begins anew */
+}
+
+Test(cq, and_rarer_still_where_a_device_needs_nobody)
+{
+	cq.fixed = true;
+	looks_come_after((const int[]){ 2, 4, 8, 16, 16 }, 5);
 }
 
 Test(cq, with_a_sleeper_uses_do_not_count)
