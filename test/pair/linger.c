@@ -59,7 +59,7 @@ static unsigned count_done(struct link *l)
 	DAT_EVENT event;
 	DAT_COUNT more;
 	/* the first is done at any rate, as soon as the fabric comes to it; on hardware none is */
-	unsigned n = 0, ms = pair_fabric_is("verbs") ? PAIR_QUIET : pair_scaled(PAIR_LIMIT);
+	unsigned n = 0, ms = node_is_on_verbs(&l->n) ? PAIR_QUIET : pair_scaled(PAIR_LIMIT);
 
 	while (dat_evd_wait(l->n.req, ms * 1000, 1, &event, &more) == DAT_SUCCESS) {
 		SAME(event.event_data.dto_completion_event_data.status, DAT_DTO_SUCCESS);
@@ -95,7 +95,7 @@ static void late_server(struct pair *p)
 
 	open_both(p, &l);
 	pair_recv(p, &done, sizeof(done));
-	if (!done && pair_fabric_is("verbs"))
+	if (!done && node_is_on_verbs(&l.n))
 		pair_skip("hardware keeps nothing: a send is done when it is received");
 	CHECK(done > 0 && done < N_MESSAGES, "%u", done);
 	for (i = 0; i < done; i++) {
