@@ -320,13 +320,12 @@ static bool has_counted(_Atomic unsigned *counter, unsigned *seen)
 }
 
 /*
- * A look at a busy program takes ten microseconds from it. The longer it is at work, the longer it is
- * left alone: up to so many ticks. Hardware moves what peers want without anybody's help.
+ * A look at a busy program takes ten microseconds from it, in a virtual machine far more. The longer
+ * it is at work, the longer it is left alone: up to so many ticks. If no peer depends on the looks
+ * they are rare from the beginning: who waits, here, is a sleeper.
  */
-static int rarest_look(const struct dofi_cq *cq)
-{
-	return cq->fixed ? 16 : 4;
-}
+#define RAREST_LOOK 4
+#define OFFLOADED_LOOK 64
 
 /* Until look_at; false if a sleeper came meanwhile. */
 static bool yield_to_program(struct dofi_cq *cq, int64_t now)
@@ -335,8 +334,8 @@ static bool yield_to_program(struct dofi_cq *cq, int64_t now)
 	long us = first ? dofi_settings.probe_us : dofi_settings.tick_us * cq->ticks;
 
 	if (first)
-		cq->ticks = 1;
-	else if (cq->ticks < rarest_look(cq))
+		cq->ticks = cq->offloaded ? OFFLOADED_LOOK : 1;
+	else if (cq->ticks < RAREST_LOOK)
 		cq->ticks *= 2;
 	unwatch(cq);
 	cq->look_at = now + us * 1000;

@@ -40,6 +40,7 @@ struct dofi_cq {
 	struct fi_cq_data_entry entry[DOFI_CQ_BATCH]; /* what the last read brought */
 	int fd;				/* -1 if it has none */
 	bool wc_errors;			/* see struct dofi_quirk; set before it is opened, like the next */
+	bool offloaded;			/* likewise */
 	bool fixed;			/* likewise fixed_queues: completions that find no place are lost */
 	unsigned places;		/* that are left then, at first so many as it is to have, or fewer */
 

@@ -14,8 +14,8 @@
 #define LONG_FRAME (65536 + 64)
 
 #define VERBS .wc_errors = true, .takes_fence = true, .late_receives_cost = true,         \
-	      .fixed_queues = true, .waits_to_open = true, .eq_fails_for_one = true,       \
-	      .reason_beside = true
+	      .fixed_queues = true, .offloaded = true, .waits_to_open = true,              \
+	      .eq_fails_for_one = true, .reason_beside = true
 
 /*
  * The order of preference is a policy, not a fact that libfabric offers: it

@@ -157,6 +157,20 @@ void dofi_ep_end_with(struct dofi_ep *ep, DAT_EVENT_NUMBER event, const void *da
 	pthread_mutex_unlock(&ep->lock);
 }
 
+void dofi_ep_graceful_begin(struct dofi_ep *ep)
+{
+	ep->graceful = true;
+	dofi_cq_sleep_begin(ep->cq);
+}
+
+/* EP lock held. */
+static void graceful_end(struct dofi_ep *ep)
+{
+	if (ep->graceful)
+		dofi_cq_sleep_end(ep->cq);
+	ep->graceful = false;
+}
+
 void dofi_ep_request_done(struct dofi_ep *ep)
 {
 	if (dofi_queue_empty(&ep->sq))
@@ -245,7 +259,8 @@ static void ep_close(void *arg)
 		dofi_dto_flush(ep);
 		tell_last_receive(ep);
 		dofi_ep_state_set(ep, DAT_EP_STATE_DISCONNECTED);
-		ep->closing = ep->graceful = ep->failed_early = false;
+		graceful_end(ep);
+		ep->closing = ep->failed_early = false;
 		dofi_ep_gate(ep);
 		count_end(ep);
 		push_connection_event(ep, ep->end);

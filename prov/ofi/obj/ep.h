@@ -164,6 +164,9 @@ void dofi_ep_end_with(struct dofi_ep *ep, DAT_EVENT_NUMBER event, const void *da
  */
 void dofi_ep_last_receives(struct dofi_ep *ep);
 
+/* Closes when the last request is done; the program need not poll until then. EP lock held. */
+void dofi_ep_graceful_begin(struct dofi_ep *ep);
+
 /* A request retired: a graceful disconnect may have waited for it. EP lock held. */
 void dofi_ep_request_done(struct dofi_ep *ep);
 

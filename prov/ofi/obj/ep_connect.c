@@ -182,7 +182,8 @@ static DAT_RETURN disconnect(struct dofi_ep *ep, DAT_CLOSE_FLAGS flags)
 		return DAT_SUCCESS;
 	case DAT_EP_STATE_CONNECTED:
 		dofi_ep_state_set(ep, DAT_EP_STATE_DISCONNECT_PENDING);
-		ep->graceful = flags == DAT_CLOSE_GRACEFUL_FLAG;
+		if (flags == DAT_CLOSE_GRACEFUL_FLAG)
+			dofi_ep_graceful_begin(ep);
 		break;
 	case DAT_EP_STATE_DISCONNECT_PENDING:
 		break;

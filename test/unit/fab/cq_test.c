@@ -287,10 +287,10 @@ Test(cq, looks_become_rarer_while_the_program_polls)
 	cr_expect_eq(cq.look_at, now + 1000 * US);	/* begins anew */
 }
 
-Test(cq, and_rarer_still_where_a_device_needs_nobody)
+Test(cq, and_are_rare_from_the_beginning_where_no_peer_depends_on_them)
 {
-	cq.fixed = true;
-	looks_come_after((const int[]){ 2, 4, 8, 16, 16 }, 5);
+	cq.offloaded = true;
+	looks_come_after((const int[]){ 64, 64 }, 2);
 }
 
 Test(cq, with_a_sleeper_uses_do_not_count)

@@ -224,6 +224,22 @@ Test(ep_connect, a_graceful_disconnect_waits_for_the_requests)
 	cr_expect_eq(state(), DAT_EP_STATE_DISCONNECTED);
 }
 
+/* The program polls no more, perhaps, and what it waits for is no event of the CQ's. */
+Test(ep_connect, a_graceful_disconnect_has_the_queue_read)
+{
+	make_connected(ep);
+	post_send(1);
+	cr_expect_eq(atomic_load(&inside()->cq->sleepers), 0);
+	succeed(disconnect(DAT_CLOSE_GRACEFUL_FLAG));
+	succeed(disconnect(DAT_CLOSE_GRACEFUL_FLAG));
+	cr_expect_eq(atomic_load(&inside()->cq->sleepers), 1);
+	complete(0);
+	settle();
+	event_take(evd, DAT_DTO_COMPLETION_EVENT);
+	event_take(evd, DAT_CONNECTION_EVENT_DISCONNECTED);
+	cr_expect_eq(atomic_load(&inside()->cq->sleepers), 0);
+}
+
 Test(ep_connect, an_abrupt_disconnect_cuts_a_graceful_one_short)
 {
 	make_connected(ep);
