@@ -20,6 +20,8 @@
 export IPATH_NO_BACKTRACE=1
 unset FI_PROVIDER LD_LIBRARY_PATH
 
+. "${srcdir:-.}/test/interop/await.sh"
+
 full=${INTEROP_FULL:+yes}
 fabrics=${INTEROP_FABRICS-tcp${full:+ sockets net shm rxm any}}
 brief=${INTEROP_BRIEF-shm rxm}
@@ -155,24 +157,6 @@ ia()
 	ofed) echo ofa-v2-rxe0 ;;
 	*) echo "ofi-$1" ;;
 	esac
-}
-
-# listening PORT - whether a socket of this machine does, or one of RDMA's connection manager
-listening()
-{
-	grep -qE "^ *[0-9]+: [0-9A-F]+:$(printf %04X "$1") [^ ]+ 0A " /proc/net/tcp /proc/net/tcp6 2>/dev/null ||
-		rdma resource show cm_id 2>/dev/null | grep -q " state LISTEN .* src-addr [^ ]*:$1 "
-}
-
-# until_so SECONDS COMMAND... - looks often until the command succeeds
-until_so()
-{
-	end=$(($(date +%s) + $1))
-	shift
-	until "$@"; do
-		[ "$(date +%s)" -lt $end ] || return 1
-		sleep 0.02
-	done
 }
 
 ports_free()

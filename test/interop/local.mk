@@ -10,6 +10,7 @@ INTEROP_TESTS += \
 
 EXTRA_DIST += \
 	$(INTEROP_TESTS) \
+	test/interop/await.sh \
 	test/interop/beside.sh \
 	test/interop/cost.sh \
 	test/interop/datperf.sh \

@@ -6,6 +6,7 @@
 # ofa-v2-rxe0 and ofi-verbs, as that of contrib/vm/tests.
 
 set -u
+. "$(dirname "$0")/await.sh"
 
 host=${INTEROP_HOST:-10.77.0.1}
 build=$(cd "${top_builddir:-.}" && pwd) || exit 99
