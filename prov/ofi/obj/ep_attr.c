@@ -155,6 +155,10 @@ void dofi_ep_set_cq(struct dofi_ep *ep, struct dofi_cq *cq)
 		return;
 	feeds(&parts, ep->cq, dofi_evd_feed_put);
 	feeds(&parts, cq, dofi_evd_feed_get);
+	if (ep->graceful) {
+		dofi_cq_sleep_end(ep->cq);
+		dofi_cq_sleep_begin(cq);
+	}
 	ep->cq = cq;
 }
 

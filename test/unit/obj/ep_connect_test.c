@@ -240,6 +240,27 @@ Test(ep_connect, a_graceful_disconnect_has_the_queue_read)
 	cr_expect_eq(atomic_load(&inside()->cq->sleepers), 0);
 }
 
+/* As when a transport closes its end, while the program asks for this. */
+Test(ep_connect, who_waits_for_the_last_request_moves_to_another_queue)
+{
+	struct dofi_cq *first, other = { .progress = &inside()->obj.ia->progress, .fd = -1 };
+
+	make_connected(ep);
+	post_send(1);
+	succeed(disconnect(DAT_CLOSE_GRACEFUL_FLAG));
+	first = inside()->cq;
+	dofi_ep_set_cq(inside(), &other);
+	cr_expect_eq(atomic_load(&first->sleepers), 0);
+	cr_expect_eq(atomic_load(&other.sleepers), 1);
+	dofi_ep_set_cq(inside(), first);
+	complete(0);
+	settle();
+	event_take(evd, DAT_DTO_COMPLETION_EVENT);
+	event_take(evd, DAT_CONNECTION_EVENT_DISCONNECTED);
+	cr_expect_eq(atomic_load(&first->sleepers), 0);
+	cr_expect_eq(atomic_load(&other.sleepers), 0);
+}
+
 Test(ep_connect, an_abrupt_disconnect_cuts_a_graceful_one_short)
 {
 	make_connected(ep);
