@@ -183,7 +183,9 @@ void dofi_evd_feed_get(struct dofi_evd *evd, struct dofi_cq *cq)
 
 	pthread_mutex_lock(&evd->lock);
 	i = feed_index(evd, cq);
-	if (i >= 0 && !evd->feed_users[i]++) {
+	if (i < 0) {
+		dofi_cq_sleep_begin(cq);	/* who looks here does not poll it */
+	} else if (!evd->feed_users[i]++) {
 		atomic_store(&evd->feed[i], cq);
 		dofi_evd_route(evd);
 		if (evd->cno)
@@ -198,8 +200,9 @@ void dofi_evd_feed_put(struct dofi_evd *evd, struct dofi_cq *cq)
 
 	pthread_mutex_lock(&evd->lock);
 	i = feed_index(evd, cq);
-	/* not there: it came when all places were taken */
-	if (i >= 0 && evd->feed_users[i] && !--evd->feed_users[i]) {
+	if (i < 0 || !evd->feed_users[i]) {
+		dofi_cq_sleep_end(cq);	/* it came when all places were taken */
+	} else if (!--evd->feed_users[i]) {
 		atomic_store(&evd->feed[i], NULL);
 		dofi_evd_route(evd);
 		if (evd->cno)

@@ -8,7 +8,7 @@
 #include "fab/cq.h"
 #include "obj/cno.h"
 
-/* More zones than this feeding one EVD are served by the progress thread alone. */
+/* More CQs than this feeding one EVD are served by the progress thread alone. */
 #define DOFI_EVD_FEEDS 4
 
 /* What is queued of a DAT_EVENT: the handle is known, and dofi_event_extend() adds the rest. */

@@ -378,16 +378,23 @@ Test(evd, a_feed_stays_until_its_last_user)
 	cr_expect_eq(feeds(), 0);
 }
 
+/* Who waits or polls there looks at the others only: what else the program does is no reason to wait. */
 Test(evd, more_feeds_than_places_are_left_to_the_thread)
 {
 	unsigned i;
 
-	for (i = 0; i < 6; i++)
+	for (i = 0; i < 6; i++) {
+		queue[i].progress = &ia->progress;
 		dofi_evd_feed_get(evd, &queue[i]);
+	}
 	cr_expect_eq(feeds(), DOFI_EVD_FEEDS);
+	for (i = 0; i < 6; i++)
+		cr_expect_eq(queue[i].sleepers, i < DOFI_EVD_FEEDS ? 0 : 1, "%u", i);
 	for (i = 0; i < 6; i++)
 		dofi_evd_feed_put(evd, &queue[i]);
 	cr_expect_eq(feeds(), 0);
+	for (i = 0; i < 6; i++)
+		cr_expect_eq(queue[i].sleepers, 0, "%u", i);
 }
 
 /* A feed that found no place, put while another one's users remain, takes nothing from it. */
@@ -397,9 +404,15 @@ Test(evd, a_feed_without_place_takes_none_when_it_goes)
 
 	for (i = 0; i < DOFI_EVD_FEEDS; i++)
 		dofi_evd_feed_get(evd, &queue[i]);
+	queue[5].progress = &ia->progress;
 	dofi_evd_feed_get(evd, &queue[5]);
 	dofi_evd_feed_put(evd, &queue[0]);
+	dofi_evd_feed_get(evd, &queue[5]);
+	cr_expect_eq(feeds(), DOFI_EVD_FEEDS);
 	dofi_evd_feed_put(evd, &queue[5]);
+	cr_expect_eq(queue[5].sleepers, 1);
+	dofi_evd_feed_put(evd, &queue[5]);
+	cr_expect_eq(queue[5].sleepers, 0);
 	cr_expect_eq(feeds(), DOFI_EVD_FEEDS - 1);
 }
 
