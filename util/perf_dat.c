@@ -10,7 +10,6 @@
 #include <string.h>
 
 #define ASYNC_QLEN 16
-#define MAX_READS 16 /* under way at once, where the IA allows them */
 
 /* The few names that the two API versions do not share. */
 #if DAT_VERSION_MAJOR >= 2
@@ -190,8 +189,8 @@ static void ep_attr_init(struct perf_dat *dat, DAT_EP_ATTR *attr)
 	attr->max_request_dtos = (DAT_COUNT)dat->x.lay.window + 4;
 	attr->max_recv_iov = 1;
 	attr->max_request_iov = 1;
-	attr->max_rdma_read_in = at_most(MAX_READS, ia->max_rdma_read_per_ep_in);
-	attr->max_rdma_read_out = at_most(MAX_READS, ia->max_rdma_read_per_ep_out);
+	attr->max_rdma_read_in = at_most((DAT_COUNT)dat->x.lay.window, ia->max_rdma_read_per_ep_in);
+	attr->max_rdma_read_out = at_most((DAT_COUNT)dat->x.lay.window, ia->max_rdma_read_per_ep_out);
 	attr->max_rdma_read_iov = 1;
 	attr->max_rdma_write_iov = 1;
 }
