@@ -271,6 +271,17 @@ static ssize_t read_patiently(struct dofi_cq *cq)
 	return n;
 }
 
+/* To look in vain for another one costs as much as the one. */
+void dofi_cq_poll_next(struct dofi_cq *cq)
+{
+	struct fid_cq *fid;
+
+	if (!dofi_cq_try(cq))
+		return;
+	fid = atomic_load_explicit(&cq->programs_fid, memory_order_relaxed);
+	dofi_cq_go_on(cq, fid ? dofi_cq_read_from(cq, fid, 1) : dofi_cq_read(cq), NULL);
+}
+
 bool dofi_cq_drain(struct dofi_cq *cq)
 {
 	bool found = false;

@@ -79,11 +79,14 @@ void dofi_cq_set_gate(struct dofi_cq *cq, struct dofi_gate *gate);
 /* A program's thread: reads all that is there, unless another thread is at it. */
 void dofi_cq_poll(struct dofi_cq *cq, struct dofi_sink *sink);
 
+/* The same for who comes again until he has what he waits for: the next completion, if that will do. */
+void dofi_cq_poll_next(struct dofi_cq *cq);
+
 /*
  * The same in parts, for who looks at a completion first. dofi_cq_try() is false if another
  * thread is at the CQ, which delivers to every EVD. After it comes dofi_cq_read(), which fills
  * cq->entry and whose result is fi_cq_read()'s, and then dofi_cq_go_on() with that; or, where
- * one completion came while programs_fid was set and was dealt with, dofi_cq_leave().
+ * one completion came while programs_fid was set and was dealt with, or none is there, dofi_cq_leave().
  */
 static inline bool dofi_cq_try(struct dofi_cq *cq)
 {

@@ -77,6 +77,10 @@ static __attribute__((noinline)) enum look look_on(struct dofi_evd *evd, DAT_EVE
 {
 	struct dofi_sink sink = { .evd = evd, .event = event };
 
+	if (n == -FI_EAGAIN && !dofi_cq_wants_sweep(cq)) {
+		dofi_cq_leave(cq);
+		return NOTHING;
+	}
 	dofi_cq_go_on(cq, n, &sink);
 	if (n > 0 && sink.evd)	/* it may have been asked for one only */
 		dofi_cq_poll(cq, &sink);

@@ -18,7 +18,7 @@ static bool poll_feeds(struct dofi_evd *evd)
 	for (i = 0; i < DOFI_EVD_FEEDS; i++) {
 		cq = atomic_load_explicit(&evd->feed[i], memory_order_relaxed);
 		if (cq)
-			dofi_cq_poll(cq, NULL);
+			dofi_cq_poll_next(cq);
 		any |= cq != NULL;
 	}
 	return any;

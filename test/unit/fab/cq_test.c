@@ -460,6 +460,28 @@ Test(cq, one_poll_reads_all)
 	cr_expect_eq(delivered, 40);
 }
 
+Test(cq, who_comes_again_reads_one)
+{
+	make_owned();
+	complete(3);
+	dofi_cq_poll_next(&cq);
+	cr_expect_eq(fake_unread(), 2);
+	dofi_cq_poll_next(&cq);
+	dofi_cq_poll_next(&cq);
+	dofi_cq_poll_next(&cq);
+	cr_expect_eq(fake_unread(), 0);
+	cr_expect_eq(out_of_order, 0);
+}
+
+Test(cq, and_all_where_nobody_would_tell_of_the_others)
+{
+	serve();
+	cr_assert_eq(mode(), DOFI_CQ_ARMED);
+	complete(40);
+	dofi_cq_poll_next(&cq);
+	cr_expect_eq(delivered, 40);
+}
+
 Test(cq, one_poll_reads_all_behind_an_error)
 {
 	complete(5);

@@ -100,6 +100,36 @@ Test(dequeue, nor_does_plain_rdma_need_it)
 	cr_expect_eq(transport.plain, 2);
 }
 
+static unsigned sweeps;
+
+static void swept(struct dofi_cq *cq)
+{
+	(void)cq;
+	sweeps++;
+}
+
+static void sweeping(void *arg)
+{
+	const struct dofi_progress_ops *before = cq()->ops;
+	struct dofi_progress_ops ops = *before;
+
+	(void)arg;
+	ops.swept = swept;
+	poll_as_a_program();
+	cq()->ops = &ops;
+	cr_expect(nothing());
+	cr_expect_eq(sweeps, 0);
+	dofi_cq_want_sweep(cq());
+	cr_expect(nothing());
+	cr_expect_eq(sweeps, 1);
+	cq()->ops = before;
+}
+
+Test(dequeue, a_look_in_vain_may_be_what_makes_room)
+{
+	alone(sweeping);
+}
+
 static void pipelined(void *arg)
 {
 	uint64_t n;
