@@ -77,6 +77,7 @@ static __attribute__((noinline)) enum look look_on(struct dofi_evd *evd, DAT_EVE
 {
 	struct dofi_sink sink = { .evd = evd, .event = event };
 
+	/* the commonest of a program that polls: a quarter less than by way of what goes on */
 	if (n == -FI_EAGAIN && !dofi_cq_wants_sweep(cq)) {
 		dofi_cq_leave(cq);
 		return NOTHING;
@@ -101,8 +102,11 @@ static DOFI_INTO_CALLER enum look look(struct dofi_evd *evd, DAT_EVENT *event)
 		return look_on(evd, event, cq, dofi_cq_read(cq));
 	/* devices fetch them one by one, and look in vain for another one; and a queue costs more */
 	n = dofi_cq_read_from(cq, fid, 1);
-	if (n != 1 || !dofi_plain_take(cq->entry, evd, event))
+	if (n != 1)
 		return look_on(evd, event, cq, n);
+	/* n is 1: to keep it costs the short way a register */
+	if (!dofi_plain_take(cq->entry, evd, event))
+		return look_on(evd, event, cq, 1);
 	dofi_cq_leave(cq);
 	return TAKEN;
 }

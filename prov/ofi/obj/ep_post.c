@@ -419,10 +419,10 @@ static __attribute__((noinline)) DAT_RETURN post_send(DAT_EP_HANDLE ep_handle, D
 DAT_RETURN dofi_ep_post_send(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
 			     DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
 {
-	if (__builtin_expect(dofi_obj_among_first(&dofi_ep_pool, DAT_HANDLE_TYPE_EP, ep_handle) &&
-			     n == 1 && iov && !flags, 1))
-		return send_one(ep_handle, iov, cookie);
-	return post_send(ep_handle, n, iov, cookie, flags);
+	if (__builtin_expect(n != 1 || !iov || flags ||
+			     !dofi_obj_among_first(&dofi_ep_pool, DAT_HANDLE_TYPE_EP, ep_handle), 0))
+		return post_send(ep_handle, n, iov, cookie, flags);
+	return send_one(ep_handle, iov, cookie);
 }
 
 static __attribute__((noinline)) DAT_RETURN rdma_any(DAT_EP_HANDLE ep_handle, uint8_t kind,
