@@ -7,6 +7,7 @@ dofi_core_sources = \
 	prov/ofi/base/iov.c \
 	prov/ofi/base/log.c \
 	prov/ofi/base/maps.c \
+	prov/ofi/base/mutex.c \
 	prov/ofi/base/pool.c \
 	prov/ofi/base/spin.c \
 	prov/ofi/fab/cq.c \
@@ -104,6 +105,8 @@ noinst_HEADERS += \
 	prov/ofi/base/iov.h \
 	prov/ofi/base/log.h \
 	prov/ofi/base/maps.h \
+	prov/ofi/base/mutex.h \
+	prov/ofi/base/mutex_tsan.h \
 	prov/ofi/base/pool.h \
 	prov/ofi/base/spin.h \
 	prov/ofi/fab/cq.h \

@@ -3,6 +3,7 @@
 
 #include "base/env.h"
 #include "base/log.h"
+#include "base/mutex.h"
 #include "ext.h"
 #include "obj/counters.h"
 #include "obj/cr.h"
@@ -27,7 +28,7 @@ struct entry {
 	TAILQ_ENTRY(entry) link;
 };
 
-static pthread_mutex_t entries_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct dofi_mutex entries_lock;
 static TAILQ_HEAD(, entry) entries = TAILQ_HEAD_INITIALIZER(entries); /* under entries_lock */
 
 /* A table function is only told the name; that the entry is thread-safe, its own tells. */
@@ -35,11 +36,11 @@ static struct entry *entry_find(const char *name, bool thread_safe)
 {
 	struct entry *e;
 
-	pthread_mutex_lock(&entries_lock);
+	dofi_mutex_lock(&entries_lock);
 	TAILQ_FOREACH(e, &entries, link)
 		if (!strcmp(e->info.ia_name, name) && !!e->info.is_thread_safe == thread_safe)
 			break;
-	pthread_mutex_unlock(&entries_lock);
+	dofi_mutex_unlock(&entries_lock);
 	return e;
 }
 
@@ -291,15 +292,15 @@ void dat_provider_init(const DAT_PROVIDER_INFO *info, const char *ia_params)
 	dofi_settings_read();
 	if (!e)
 		return;
-	pthread_mutex_lock(&entries_lock);
+	dofi_mutex_lock(&entries_lock);
 	TAILQ_INSERT_TAIL(&entries, e, link);
-	pthread_mutex_unlock(&entries_lock);
+	dofi_mutex_unlock(&entries_lock);
 	if (dat_registry_add_provider(&e->table, info) == DAT_SUCCESS)
 		return;
 	dofi_log(DOFI_ERR, DOFI_CORE, "the registry refused %s", info->ia_name);
-	pthread_mutex_lock(&entries_lock);
+	dofi_mutex_lock(&entries_lock);
 	TAILQ_REMOVE(&entries, e, link);
-	pthread_mutex_unlock(&entries_lock);
+	dofi_mutex_unlock(&entries_lock);
 	entry_free(e);
 }
 
@@ -307,7 +308,7 @@ static struct entry *entry_take(const DAT_PROVIDER_INFO *info)
 {
 	struct entry *e;
 
-	pthread_mutex_lock(&entries_lock);
+	dofi_mutex_lock(&entries_lock);
 	TAILQ_FOREACH(e, &entries, link)
 		if (!strcmp(e->info.ia_name, info->ia_name) &&
 		    e->info.dapl_version_major == info->dapl_version_major &&
@@ -316,7 +317,7 @@ static struct entry *entry_take(const DAT_PROVIDER_INFO *info)
 			break;
 	if (e)
 		TAILQ_REMOVE(&entries, e, link);
-	pthread_mutex_unlock(&entries_lock);
+	dofi_mutex_unlock(&entries_lock);
 	return e;
 }
 

@@ -30,11 +30,12 @@ test_unit_base_test_SOURCES = $(prov_test_runner) \
 	test/unit/base/iov_test.c \
 	test/unit/base/log_test.c \
 	test/unit/base/maps_test.c \
+	test/unit/base/mutex_test.c \
 	test/unit/base/pool_test.c \
 	test/unit/base/spin_test.c
 test_unit_base_test_CPPFLAGS = $(prov_test_cppflags)
 test_unit_base_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=aligned_alloc \
-	-Wl,--wrap=syslog -Wl,--wrap=__syslog_chk -Wl,--wrap=pthread_mutex_unlock
+	-Wl,--wrap=syslog -Wl,--wrap=__syslog_chk -Wl,--wrap=syscall
 test_unit_base_test_LDADD = libdofi_core.la
 
 test_unit_fab_test_SOURCES = $(prov_test_runner) \

@@ -4,6 +4,7 @@
 #include "base/bell.h"
 
 #include "base/clock.h"
+#include "base/mutex.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -58,17 +59,17 @@ static int wait_until(struct dofi_bell *bell, uint32_t rings, int64_t deadline)
 	return err == -EINTR ? 0 : err;
 }
 
-int dofi_bell_wait(struct dofi_bell *bell, pthread_mutex_t *lock, int64_t deadline)
+int dofi_bell_wait(struct dofi_bell *bell, struct dofi_mutex *lock, int64_t deadline)
 {
 	/* who rings from now on changes it, be that before the thread sleeps */
 	const uint32_t rings = atomic_load_explicit(&bell->rings, memory_order_relaxed);
 	int err;
 
 	bell->sleepers++;
-	pthread_mutex_unlock(lock);
+	dofi_mutex_unlock(lock);
 	err = deadline == DOFI_NEVER ? futex_wait(bell, rings, NULL) :
 				       wait_until(bell, rings, deadline);
-	pthread_mutex_lock(lock);
+	dofi_mutex_lock(lock);
 	bell->sleepers--;
 	return err == -EINTR || err == -ETIMEDOUT ? err : 0;
 }

@@ -3,7 +3,8 @@
 #ifndef DOFI_BASE_BELL_H
 #define DOFI_BASE_BELL_H
 
-#include <pthread.h>
+#include "base/mutex.h"
+
 #include <stdatomic.h>
 #include <stdint.h>
 
@@ -24,7 +25,7 @@ static inline void dofi_bell_init(struct dofi_bell *bell)
  * passed. -EINTR: a signal handler without SA_RESTART ran in this thread; but where the kernel
  * lacks futex_waitv, handlers end a sleep only if it has no deadline.
  */
-int dofi_bell_wait(struct dofi_bell *bell, pthread_mutex_t *lock, int64_t deadline);
+int dofi_bell_wait(struct dofi_bell *bell, struct dofi_mutex *lock, int64_t deadline);
 
 /* Wakes one of the sleepers, if any, or all. */
 void dofi_bell_ring(struct dofi_bell *bell);

@@ -3,6 +3,8 @@
 
 #include "base/pool.h"
 
+#include "base/mutex.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -80,7 +82,7 @@ void *dofi_pool_get(struct dofi_pool *pool)
 {
 	void *obj = NULL;
 
-	pthread_mutex_lock(&pool->lock);
+	dofi_mutex_lock(&pool->lock);
 	if (pool->free_head || !chunk_add(pool)) {
 		obj = pool->free_head;
 		pool->free_head = head_of(obj)->next_free;
@@ -88,16 +90,16 @@ void *dofi_pool_get(struct dofi_pool *pool)
 			pool->free_tail = NULL;
 		pool->used++;
 	}
-	pthread_mutex_unlock(&pool->lock);
+	dofi_mutex_unlock(&pool->lock);
 	return obj;
 }
 
 void dofi_pool_put(struct dofi_pool *pool, void *obj)
 {
-	pthread_mutex_lock(&pool->lock);
+	dofi_mutex_lock(&pool->lock);
 	free_append(pool, obj);
 	pool->used--;
-	pthread_mutex_unlock(&pool->lock);
+	dofi_mutex_unlock(&pool->lock);
 }
 
 /* Blocks: a free list for each power of two. */
@@ -108,7 +110,7 @@ struct free_block {
 	struct free_block *next;
 };
 
-static pthread_mutex_t block_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct dofi_mutex block_lock;
 static struct free_block *block_free[BLOCK_CLASSES];	/* under block_lock */
 
 static unsigned block_class(size_t size)
@@ -123,11 +125,11 @@ void *dofi_block_get(size_t size)
 
 	if (c >= BLOCK_CLASSES)
 		return NULL;
-	pthread_mutex_lock(&block_lock);
+	dofi_mutex_lock(&block_lock);
 	b = block_free[c];
 	if (b)
 		block_free[c] = b->next;
-	pthread_mutex_unlock(&block_lock);
+	dofi_mutex_unlock(&block_lock);
 	if (!b)
 		b = aligned_alloc(64, (size_t)1 << c);
 	if (b)
@@ -142,8 +144,8 @@ void dofi_block_put(void *block, size_t size)
 
 	if (!b)
 		return;
-	pthread_mutex_lock(&block_lock);
+	dofi_mutex_lock(&block_lock);
 	b->next = block_free[c];
 	block_free[c] = b;
-	pthread_mutex_unlock(&block_lock);
+	dofi_mutex_unlock(&block_lock);
 }

@@ -8,7 +8,8 @@
 #ifndef DOFI_BASE_POOL_H
 #define DOFI_BASE_POOL_H
 
-#include <pthread.h>
+#include "base/mutex.h"
+
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,7 +29,7 @@ struct dofi_pool {
 	size_t stride;			/* from one object to the next */
 	void (*ctor)(void *obj);	/* once per object, when its memory is made */
 
-	pthread_mutex_t lock;		/* the fields below */
+	struct dofi_mutex lock;		/* the fields below */
 	void *free_head, *free_tail;	/* oldest first: a freed handle stays dead for long */
 	size_t used;
 	unsigned n_chunks;
@@ -38,8 +39,7 @@ struct dofi_pool {
 
 #define DOFI_POOL_INIT(name_, type_, ctor_)                                  \
 	{ .name = (name_), .ctor = (ctor_),                                  \
-	  .stride = sizeof(struct dofi_pool_head) + ((sizeof(type_) + 63) & ~(size_t)63), \
-	  .lock = PTHREAD_MUTEX_INITIALIZER }
+	  .stride = sizeof(struct dofi_pool_head) + ((sizeof(type_) + 63) & ~(size_t)63) }
 
 /* Sits before each object, so that the object's own first word is free for its user. */
 struct dofi_pool_head {

@@ -22,7 +22,7 @@
 
 void dofi_cq_init(struct dofi_cq *cq)
 {
-	pthread_mutex_init(&cq->lock, NULL);
+	dofi_mutex_init(&cq->lock);
 }
 
 static void cq_ready(struct dofi_source *source)
@@ -66,11 +66,11 @@ static void set_mode(struct dofi_cq *cq, enum dofi_cq_mode mode)
 
 void dofi_cq_set_gate(struct dofi_cq *cq, struct dofi_gate *gate)
 {
-	pthread_mutex_lock(&cq->lock);
+	dofi_mutex_lock(&cq->lock);
 	cq->gate = gate;
 	cq->empty = false;
 	atomic_store(&cq->programs_fid, NULL);
-	pthread_mutex_unlock(&cq->lock);
+	dofi_mutex_unlock(&cq->lock);
 }
 
 /* Memory that is shared, and some devices, have nothing that epoll could watch. */
@@ -133,14 +133,14 @@ int dofi_cq_open_for(struct dofi_cq *cq, struct dofi_progress *progress, struct 
 	ret = watch(cq);
 	if (ret)
 		goto close_cq;
-	pthread_mutex_lock(&cq->lock);
+	dofi_mutex_lock(&cq->lock);
 	cq->fid = fid;
 	cq->gate = NULL;
 	cq->ops = ops;
 	cq->completed = ops->completed;
 	cq->mixed = ops->mixed;
 	cq->owner = NULL;
-	pthread_mutex_unlock(&cq->lock);
+	dofi_mutex_unlock(&cq->lock);
 	set_mode(cq, DOFI_CQ_ARMED);
 	atomic_store(&cq->sleepers, 0);
 	atomic_store(&cq->sweeps_done, atomic_load(&cq->sweeps_wanted));
@@ -165,10 +165,10 @@ void dofi_cq_close(struct dofi_cq *cq)
 
 	TAILQ_REMOVE(&cq->progress->cqs, cq, link);
 	unwatch(cq);
-	pthread_mutex_lock(&cq->lock);
+	dofi_mutex_lock(&cq->lock);
 	cq->fid = NULL;
 	atomic_store(&cq->programs_fid, NULL);
-	pthread_mutex_unlock(&cq->lock);
+	dofi_mutex_unlock(&cq->lock);
 	ret = fi_close(&fid->fid);
 	if (ret)
 		dofi_log(DOFI_WARN, DOFI_FAB, "closing a completion queue: %s", fi_strerror(-ret));
@@ -286,11 +286,11 @@ bool dofi_cq_drain(struct dofi_cq *cq)
 {
 	bool found = false;
 
-	pthread_mutex_lock(&cq->lock);
+	dofi_mutex_lock(&cq->lock);
 	while (deal_with(cq, read_patiently(cq), NULL) > 0)
 		found = true;
 	sweep(cq);
-	pthread_mutex_unlock(&cq->lock);
+	dofi_mutex_unlock(&cq->lock);
 	return found;
 }
 
@@ -316,9 +316,9 @@ void dofi_cq_sleep_end(struct dofi_cq *cq)
 /* One read may take longer than the time between two looks: it copies what has arrived. */
 static bool being_read(struct dofi_cq *cq)
 {
-	if (pthread_mutex_trylock(&cq->lock))
+	if (!dofi_mutex_try(&cq->lock))
 		return true;
-	pthread_mutex_unlock(&cq->lock);
+	dofi_mutex_unlock(&cq->lock);
 	return false;
 }
 
@@ -381,9 +381,9 @@ static bool clear_signal(struct dofi_cq *cq)
 {
 	bool found;
 
-	pthread_mutex_lock(&cq->lock);
+	dofi_mutex_lock(&cq->lock);
 	found = hand_over(cq, fi_cq_sread(cq->fid, cq->entry, DOFI_CQ_BATCH, NULL, 1), NULL) > 0;
-	pthread_mutex_unlock(&cq->lock);
+	dofi_mutex_unlock(&cq->lock);
 	return found;
 }
 

@@ -3,6 +3,7 @@
 #ifndef DOFI_FAB_CQ_H
 #define DOFI_FAB_CQ_H
 
+#include "base/mutex.h"
 #include "fab/gate.h"
 #include "fab/progress.h"
 
@@ -26,7 +27,7 @@ enum dofi_cq_mode {
 };
 
 struct dofi_cq {
-	pthread_mutex_t lock;		/* reading fid and handing over what was read; keeps order */
+	struct dofi_mutex lock;		/* reading fid and handing over what was read; keeps order */
 	struct dofi_source source;
 	struct dofi_progress *progress;
 	struct fid_cq *fid;		/* NULL when closed; under lock, like the next */
@@ -90,7 +91,7 @@ void dofi_cq_poll_next(struct dofi_cq *cq);
  */
 static inline bool dofi_cq_try(struct dofi_cq *cq)
 {
-	return !pthread_mutex_trylock(&cq->lock);
+	return dofi_mutex_try(&cq->lock);
 }
 
 static inline ssize_t dofi_cq_read_from(struct dofi_cq *cq, struct fid_cq *fid, size_t most)
@@ -136,7 +137,7 @@ static inline void dofi_cq_leave(struct dofi_cq *cq)
 	/* no other thread has the lock */
 	atomic_store_explicit(&cq->polls, atomic_load_explicit(&cq->polls, memory_order_relaxed) + 1,
 			      memory_order_relaxed);
-	pthread_mutex_unlock(&cq->lock);
+	dofi_mutex_unlock(&cq->lock);
 }
 
 /* Hands over what a read brought, reads on until nothing is left behind, and leaves. */

@@ -59,7 +59,7 @@ uint32_t dofi_key_random(bool scoped)
 
 void dofi_grants_init(struct dofi_grants *t)
 {
-	pthread_mutex_init(&t->lock, NULL);
+	dofi_mutex_init(&t->lock);
 	t->place = NULL;
 	t->places = t->used = 0;
 }
@@ -67,7 +67,6 @@ void dofi_grants_init(struct dofi_grants *t)
 void dofi_grants_fini(struct dofi_grants *t)
 {
 	free(t->place);
-	pthread_mutex_destroy(&t->lock);
 }
 
 /* Keys are random: their low bits will do. Needs the lock, as do the next. */
@@ -158,9 +157,9 @@ int dofi_grant_open_as(struct dofi_grants *t, const struct dofi_mr_request *r, u
 	g->first = r->zero_based ? 0 : (uintptr_t)r->addr;
 	g->len = r->len;
 	g->access = r->remote;
-	pthread_mutex_lock(&t->lock);
+	dofi_mutex_lock(&t->lock);
 	ret = enlist(t, g, r, key);
-	pthread_mutex_unlock(&t->lock);
+	dofi_mutex_unlock(&t->lock);
 	if (ret) {
 		dofi_pool_put(&pool, g);
 		return ret;
@@ -183,10 +182,10 @@ void dofi_grant_close(struct dofi_grant *g)
 {
 	struct dofi_grants *t = g->table;
 
-	pthread_mutex_lock(&t->lock);
+	dofi_mutex_lock(&t->lock);
 	LIST_REMOVE(g, link);
 	t->used--;
-	pthread_mutex_unlock(&t->lock);
+	dofi_mutex_unlock(&t->lock);
 	atomic_store(&g->word, 0);
 	/* whoever reads what the memory is used for next then finds the word changed */
 	atomic_thread_fence(memory_order_seq_cst);
@@ -218,16 +217,16 @@ static struct dofi_grant *admit(const struct dofi_grants *t, const struct dofi_u
 
 int dofi_grant_enter(struct dofi_grants *t, const struct dofi_use *use, void **memory)
 {
-	pthread_mutex_lock(&t->lock);
+	dofi_mutex_lock(&t->lock);
 	if (admit(t, use, memory))
 		return 0;
-	pthread_mutex_unlock(&t->lock);
+	dofi_mutex_unlock(&t->lock);
 	return -EACCES;
 }
 
 void dofi_grant_leave(struct dofi_grants *t)
 {
-	pthread_mutex_unlock(&t->lock);
+	dofi_mutex_unlock(&t->lock);
 }
 
 int dofi_grant_word(struct dofi_grants *t, const struct dofi_use *use, void **memory,
@@ -235,11 +234,11 @@ int dofi_grant_word(struct dofi_grants *t, const struct dofi_use *use, void **me
 {
 	const struct dofi_grant *g;
 
-	pthread_mutex_lock(&t->lock);
+	dofi_mutex_lock(&t->lock);
 	g = admit(t, use, memory);
 	if (g)
 		*word = (struct dofi_grant_word){ .at = (const uint64_t *)&g->word,
 						  .value = atomic_load(&g->word) };
-	pthread_mutex_unlock(&t->lock);
+	dofi_mutex_unlock(&t->lock);
 	return g ? 0 : -EACCES;
 }

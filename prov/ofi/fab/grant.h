@@ -6,7 +6,8 @@
 #ifndef DOFI_FAB_GRANT_H
 #define DOFI_FAB_GRANT_H
 
-#include <pthread.h>
+#include "base/mutex.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -47,7 +48,7 @@ struct dofi_grant;
 LIST_HEAD(dofi_grant_list, dofi_grant);
 
 struct dofi_grants {
-	pthread_mutex_t lock;		/* the fields below; a leaf, held while peers' bytes move */
+	struct dofi_mutex lock;		/* the fields below; a leaf, held while peers' bytes move */
 	struct dofi_grant_list *place;	/* by key */
 	size_t places;			/* a power of two, or 0 */
 	size_t used;

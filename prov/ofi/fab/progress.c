@@ -91,13 +91,13 @@ static struct dofi_work *work_next(struct dofi_progress *p)
 {
 	struct dofi_work *w;
 
-	pthread_mutex_lock(&p->lock);
+	dofi_mutex_lock(&p->lock);
 	w = STAILQ_FIRST(&p->work);
 	if (w) {
 		STAILQ_REMOVE_HEAD(&p->work, link);
 		w->queued = false;
 	}
-	pthread_mutex_unlock(&p->lock);
+	dofi_mutex_unlock(&p->lock);
 	return w;
 }
 
@@ -277,9 +277,9 @@ static bool stopped(struct dofi_progress *p)
 {
 	bool stop;
 
-	pthread_mutex_lock(&p->lock);
+	dofi_mutex_lock(&p->lock);
 	stop = p->stop;
-	pthread_mutex_unlock(&p->lock);
+	dofi_mutex_unlock(&p->lock);
 	return stop;
 }
 
@@ -386,7 +386,7 @@ int dofi_progress_start(struct dofi_progress *p, const struct dofi_progress_ops 
 	p->failure_work.run = failure_tell;
 	p->silent_errors = quirk->silent_errors;
 	p->eq_fails_for_one = quirk->eq_fails_for_one;
-	pthread_mutex_init(&p->lock, NULL);
+	dofi_mutex_init(&p->lock);
 	STAILQ_INIT(&p->work);
 	TAILQ_INIT(&p->cqs);
 	TAILQ_INIT(&p->timers);
@@ -424,9 +424,9 @@ void dofi_progress_stop(struct dofi_progress *p)
 {
 	if (dofi_progress_orphaned(p))
 		return;
-	pthread_mutex_lock(&p->lock);
+	dofi_mutex_lock(&p->lock);
 	p->stop = true;
-	pthread_mutex_unlock(&p->lock);
+	dofi_mutex_unlock(&p->lock);
 	dofi_progress_ring(p);
 	pthread_join(p->thread, NULL);
 	dofi_linger_end(p);
@@ -435,7 +435,6 @@ void dofi_progress_stop(struct dofi_progress *p)
 	close(p->epfd);
 	eq_close(p);
 	fi_close(&p->fabric->fid);
-	pthread_mutex_destroy(&p->lock);
 }
 
 void dofi_progress_ring(struct dofi_progress *p)
@@ -451,13 +450,13 @@ void dofi_progress_post(struct dofi_progress *p, struct dofi_work *work)
 {
 	bool was_queued;
 
-	pthread_mutex_lock(&p->lock);
+	dofi_mutex_lock(&p->lock);
 	was_queued = work->queued;
 	if (!was_queued) {
 		work->queued = true;
 		STAILQ_INSERT_TAIL(&p->work, work, link);
 	}
-	pthread_mutex_unlock(&p->lock);
+	dofi_mutex_unlock(&p->lock);
 	if (!was_queued)
 		dofi_progress_ring(p);
 }

@@ -13,6 +13,7 @@
 #ifndef DOFI_FAB_PROGRESS_H
 #define DOFI_FAB_PROGRESS_H
 
+#include "base/mutex.h"
 #include "fab/fork.h"
 
 #include <pthread.h>
@@ -99,7 +100,7 @@ struct dofi_progress {
 	_Atomic int failure;		/* a negative errno, once the fabric works no more */
 	struct dofi_work failure_work;
 
-	pthread_mutex_t lock;		/* the fields below */
+	struct dofi_mutex lock;		/* the fields below */
 	STAILQ_HEAD(, dofi_work) work;
 	bool stop;
 

@@ -128,13 +128,13 @@ static int endpoint_enable(struct dofi_rdm *rdm)
 {
 	int ret;
 
-	pthread_mutex_lock(&rdm->cq->lock);
+	dofi_mutex_lock(&rdm->cq->lock);
 	ret = endpoint_bind(rdm);
 	if (ret) {
 		fi_close(&rdm->fid->fid);
 		rdm->fid = NULL;
 	}
-	pthread_mutex_unlock(&rdm->cq->lock);
+	dofi_mutex_unlock(&rdm->cq->lock);
 	return ret;
 }
 
@@ -182,9 +182,9 @@ static void endpoint_close(struct dofi_rdm *rdm)
 	struct fid_ep *fid = rdm->fid;
 	int ret;
 
-	pthread_mutex_lock(&rdm->cq->lock);
+	dofi_mutex_lock(&rdm->cq->lock);
 	rdm->fid = NULL;
-	pthread_mutex_unlock(&rdm->cq->lock);
+	dofi_mutex_unlock(&rdm->cq->lock);
 	buffers_cancel(rdm, fid);
 	ret = fi_close(&fid->fid);
 	if (ret)

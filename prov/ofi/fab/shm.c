@@ -4,9 +4,9 @@
 #include "fab/shm.h"
 
 #include "base/log.h"
+#include "base/mutex.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@
 #define MAGIC 0x646174206f666920ull
 #define VERSION 4
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct dofi_mutex lock;
 static LIST_HEAD(, dofi_shm_peer) peers = LIST_HEAD_INITIALIZER(peers);	/* under lock */
 
 /* So few bytes come together or not at all. */
@@ -135,7 +135,7 @@ static int peer_get(int fd, uint64_t self, const char *name,
 	struct dofi_shm_peer *p;
 	int ret = 0;
 
-	pthread_mutex_lock(&lock);
+	dofi_mutex_lock(&lock);
 	p = peer_find(self, name, cookie);
 	if (!p)
 		ret = peer_new(fd, self, name, cookie, &p);
@@ -143,7 +143,7 @@ static int peer_get(int fd, uint64_t self, const char *name,
 		p->users++;
 		*peer = p;
 	}
-	pthread_mutex_unlock(&lock);
+	dofi_mutex_unlock(&lock);
 	return ret;
 }
 
@@ -161,11 +161,11 @@ int dofi_shm_map(const struct dofi_shm *shm, const char *name,
 
 void dofi_shm_unmap(struct dofi_shm_peer *peer)
 {
-	pthread_mutex_lock(&lock);
+	dofi_mutex_lock(&lock);
 	if (!--peer->users) {
 		LIST_REMOVE(peer, link);
 		munmap(peer->page, DOFI_SHM_FILE_LEN);
 		free(peer);
 	}
-	pthread_mutex_unlock(&lock);
+	dofi_mutex_unlock(&lock);
 }

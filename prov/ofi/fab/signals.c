@@ -3,14 +3,15 @@
 
 #include "fab/signals.h"
 
+#include "base/mutex.h"
+
 #include <dlfcn.h>
-#include <pthread.h>
 #include <rdma/fabric.h>
 #include <stdbool.h>
 #include <string.h>
 
 /* From save to restore: who opens what. */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct dofi_mutex lock;
 
 static const int taken[DOFI_SIGNALS] = { SIGINT, SIGTERM, SIGBUS, SIGSEGV };
 
@@ -30,7 +31,7 @@ void dofi_signals_save(struct dofi_signals *s)
 {
 	int i;
 
-	pthread_mutex_lock(&lock);
+	dofi_mutex_lock(&lock);
 	for (i = 0; i < DOFI_SIGNALS; i++)
 		sigaction(taken[i], NULL, &s->before[i]);
 }
@@ -43,5 +44,5 @@ void dofi_signals_restore(const struct dofi_signals *s)
 	for (i = 0; i < DOFI_SIGNALS; i++)
 		if (!sigaction(taken[i], NULL, &now) && is_libfabrics(&now))
 			sigaction(taken[i], &s->before[i], NULL);
-	pthread_mutex_unlock(&lock);
+	dofi_mutex_unlock(&lock);
 }

@@ -14,7 +14,7 @@ static void cno_ctor(void *obj)
 {
 	struct dofi_cno *cno = obj;
 
-	pthread_mutex_init(&cno->lock, NULL);
+	dofi_mutex_init(&cno->lock);
 	dofi_bell_init(&cno->bell);
 }
 
@@ -47,7 +47,7 @@ static void agent_run(struct dofi_work *work)
 	struct dofi_evd *evd;
 	bool call;
 
-	pthread_mutex_lock(&cno->lock);
+	dofi_mutex_lock(&cno->lock);
 	call = cno->agent_armed && cno->triggered;
 	if (call) {
 		cno->agent_armed = false;
@@ -55,17 +55,17 @@ static void agent_run(struct dofi_work *work)
 	}
 	agent = cno->agent;
 	evd = cno->evd;
-	pthread_mutex_unlock(&cno->lock);
+	dofi_mutex_unlock(&cno->lock);
 	if (call)
 		agent.proxy_agent_func(agent.instance_data, evd);
 }
 
 void dofi_cno_attach(struct dofi_cno *cno, struct dofi_cno_source *source)
 {
-	pthread_mutex_lock(&cno->lock);
+	dofi_mutex_lock(&cno->lock);
 	source->owed = false;
 	TAILQ_INSERT_TAIL(&cno->sources, source, link);
-	pthread_mutex_unlock(&cno->lock);
+	dofi_mutex_unlock(&cno->lock);
 }
 
 /* Triggers for @evd, or none. Needs the lock, and drops it. */
@@ -77,7 +77,7 @@ static void trigger_and_unlock(struct dofi_cno *cno, struct dofi_evd *evd)
 	cno->evd = evd;
 	agent = cno->agent_armed && !cno->dying;
 	dofi_bell_ring(&cno->bell);
-	pthread_mutex_unlock(&cno->lock);
+	dofi_mutex_unlock(&cno->lock);
 	if (agent)
 		dofi_progress_post(&cno->obj.ia->progress, &cno->agent_work);
 }
@@ -91,24 +91,24 @@ static void waiters_release(struct dofi_cno *cno)
 
 void dofi_cno_detach(struct dofi_cno *cno, struct dofi_cno_source *source, bool freed)
 {
-	pthread_mutex_lock(&cno->lock);
+	dofi_mutex_lock(&cno->lock);
 	TAILQ_REMOVE(&cno->sources, source, link);
 	if (cno->evd == source->evd)
 		cno->evd = NULL;
 	if (!freed || !TAILQ_EMPTY(&cno->sources)) {
-		pthread_mutex_unlock(&cno->lock);
+		dofi_mutex_unlock(&cno->lock);
 		return;
 	}
 	waiters_release(cno);
 	if (cno->agent_armed)
 		trigger_and_unlock(cno, NULL);
 	else
-		pthread_mutex_unlock(&cno->lock);
+		dofi_mutex_unlock(&cno->lock);
 }
 
 void dofi_cno_raise(struct dofi_cno *cno, struct dofi_cno_source *source)
 {
-	pthread_mutex_lock(&cno->lock);
+	dofi_mutex_lock(&cno->lock);
 	source->owed = true;
 	cno->again = false;
 	trigger_and_unlock(cno, source->evd);
@@ -118,7 +118,7 @@ void dofi_cno_update(struct dofi_cno *cno, struct dofi_cno_source *source, bool 
 {
 	struct dofi_cno_source *s;
 
-	pthread_mutex_lock(&cno->lock);
+	dofi_mutex_lock(&cno->lock);
 	source->owed = more;
 	TAILQ_FOREACH(s, &cno->sources, link)
 		if (s->owed)
@@ -131,7 +131,7 @@ void dofi_cno_update(struct dofi_cno *cno, struct dofi_cno_source *source, bool 
 	/* who has taken everything needs no reminder */
 	if (!s && cno->again)
 		triggered_set(cno, false);
-	pthread_mutex_unlock(&cno->lock);
+	dofi_mutex_unlock(&cno->lock);
 }
 
 static void nothing(void *arg)
@@ -146,7 +146,7 @@ static void cno_destroy(struct dofi_obj *obj)
 
 	if (!dofi_obj_retire(obj))
 		return;
-	pthread_mutex_lock(&cno->lock);
+	dofi_mutex_lock(&cno->lock);
 	cno->dying = true;
 	waiters_release(cno);
 	while (cno->waiters)
@@ -156,7 +156,7 @@ static void cno_destroy(struct dofi_obj *obj)
 	triggered_set(cno, true);
 	if (cno->fd >= 0)
 		close(cno->fd);
-	pthread_mutex_unlock(&cno->lock);
+	dofi_mutex_unlock(&cno->lock);
 	/* an agent call that was queued before has run when this returns */
 	dofi_progress_call(&obj->ia->progress, nothing, NULL);
 	dofi_obj_free(&dofi_cno_pool, DAT_HANDLE_TYPE_CNO, obj);
@@ -245,11 +245,11 @@ DAT_RETURN dofi_cno_modify_agent(DAT_CNO_HANDLE cno_handle, DAT_OS_WAIT_PROXY_AG
 		return DOFI_BAD_ARG(1);
 	if (agent_check(&agent))
 		return agent_check(&agent);
-	pthread_mutex_lock(&cno->lock);
+	dofi_mutex_lock(&cno->lock);
 	cno->agent = agent;
 	cno->agent_armed = agent.proxy_agent_func != NULL;
 	call = cno->agent_armed && cno->triggered;
-	pthread_mutex_unlock(&cno->lock);
+	dofi_mutex_unlock(&cno->lock);
 	if (call)
 		dofi_progress_post(&cno->obj.ia->progress, &cno->agent_work);
 	return DAT_SUCCESS;
@@ -267,7 +267,7 @@ DAT_RETURN dofi_cno_query(DAT_CNO_HANDLE cno_handle, DAT_CNO_PARAM_MASK mask, DA
 	if (!param)
 		return DOFI_BAD_ARG(3);
 	param->ia_handle = dofi_ia_export(cno->obj.ia);
-	pthread_mutex_lock(&cno->lock);
+	dofi_mutex_lock(&cno->lock);
 #if DAT_VERSION_MAJOR >= 2
 	param->proxy.agent = cno->agent;
 	if (cno->fd >= 0) {
@@ -280,7 +280,7 @@ DAT_RETURN dofi_cno_query(DAT_CNO_HANDLE cno_handle, DAT_CNO_PARAM_MASK mask, DA
 #else
 	param->agent = cno->agent;
 #endif
-	pthread_mutex_unlock(&cno->lock);
+	dofi_mutex_unlock(&cno->lock);
 	return DAT_SUCCESS;
 }
 
@@ -307,7 +307,7 @@ DAT_RETURN dofi_cno_wait(DAT_CNO_HANDLE cno_handle, DAT_TIMEOUT timeout, DAT_EVD
 		return DOFI_BAD_HANDLE(CNO);
 	if (!evd_handle)
 		return DOFI_BAD_ARG(3);
-	pthread_mutex_lock(&cno->lock);
+	dofi_mutex_lock(&cno->lock);
 	before = cno->released - cno->dying;	/* too late to begin a wait */
 	cno->waiters++;
 	while (!cno->triggered && cno->released == before && !err)
@@ -322,7 +322,7 @@ DAT_RETURN dofi_cno_wait(DAT_CNO_HANDLE cno_handle, DAT_TIMEOUT timeout, DAT_EVD
 		ret = DOFI_RET(DAT_INTERRUPTED_CALL, 0);
 	if (cno->dying)
 		dofi_bell_ring_all(&cno->bell);
-	pthread_mutex_unlock(&cno->lock);
+	dofi_mutex_unlock(&cno->lock);
 	return ret;
 }
 
@@ -336,9 +336,9 @@ DAT_RETURN dofi_cno_trigger(DAT_CNO_HANDLE cno_handle, DAT_EVD_HANDLE *evd_handl
 		return DOFI_BAD_HANDLE(CNO);
 	if (!evd_handle)
 		return DOFI_BAD_ARG(2);
-	pthread_mutex_lock(&cno->lock);
+	dofi_mutex_lock(&cno->lock);
 	ret = trigger_take(cno, evd_handle);
-	pthread_mutex_unlock(&cno->lock);
+	dofi_mutex_unlock(&cno->lock);
 	return ret;
 }
 #endif
@@ -350,9 +350,9 @@ DAT_RETURN dofi_cno_free(DAT_CNO_HANDLE cno_handle)
 
 	if (!cno)
 		return DOFI_BAD_HANDLE(CNO);
-	pthread_mutex_lock(&cno->lock);
+	dofi_mutex_lock(&cno->lock);
 	waited = cno->waiters > 0;
-	pthread_mutex_unlock(&cno->lock);
+	dofi_mutex_unlock(&cno->lock);
 	if (waited || dofi_obj_in_use(&cno->obj))
 		return DOFI_BAD_STATE(CNO_IN_USE);
 	cno_destroy(&cno->obj);

@@ -4,6 +4,7 @@
 #define DOFI_OBJ_CNO_H
 
 #include "base/bell.h"
+#include "base/mutex.h"
 #include "obj/ia.h"
 
 struct dofi_evd;
@@ -17,7 +18,7 @@ struct dofi_cno_source {
 
 struct dofi_cno {
 	struct dofi_obj obj;
-	pthread_mutex_t lock;		/* the fields below; nothing is locked under it */
+	struct dofi_mutex lock;		/* the fields below; nothing is locked under it */
 	struct dofi_bell bell;
 	bool triggered;			/* one sticky bit, consumed by one waiter */
 	int fd;				/* an eventfd, readable while triggered; or -1 */

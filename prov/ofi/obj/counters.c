@@ -3,6 +3,7 @@
 
 #include "obj/counters.h"
 
+#include "base/mutex.h"
 #include "obj/ep.h"
 
 #include <inttypes.h>
@@ -125,7 +126,7 @@ struct counted {
 	void *obj;
 	const struct counter *counter;
 	int n;
-	pthread_mutex_t *lock;		/* of the object */
+	struct dofi_mutex *lock;		/* of the object */
 	uint64_t *base;			/* what the counters were when they were reset */
 };
 
@@ -205,10 +206,10 @@ DAT_RETURN dofi_counters_query(DAT_HANDLE handle, int which, DAT_UINT64 *out, bo
 		return ret;
 	if (!out)
 		return DOFI_BAD_ARG(4);
-	pthread_mutex_lock(c.lock);
+	dofi_mutex_lock(c.lock);
 	for (i = first; i < end; i++)
 		out[i - first] = value(&c, i, reset);
-	pthread_mutex_unlock(c.lock);
+	dofi_mutex_unlock(c.lock);
 	return DAT_SUCCESS;
 }
 
@@ -220,14 +221,14 @@ DAT_RETURN dofi_counters_print(FILE *to, DAT_HANDLE handle, int which, bool rese
 
 	if (ret)
 		return ret;
-	pthread_mutex_lock(c.lock);
+	dofi_mutex_lock(c.lock);
 	for (i = first; i < end; i++) {
 		uint64_t v = value(&c, i, reset);
 
 		if (c.counter[i].name)
 			fprintf(to, "%s %p %s %" PRIu64 "\n", c.kind, c.obj, c.counter[i].name, v);
 	}
-	pthread_mutex_unlock(c.lock);
+	dofi_mutex_unlock(c.lock);
 	return DAT_SUCCESS;
 }
 
@@ -254,11 +255,11 @@ DAT_RETURN dofi_counters_run(DAT_IA_HANDLE ia_handle, int group, bool run)
 		return DOFI_BAD_HANDLE(IA);
 	if (group_check(group))
 		return group_check(group);
-	pthread_mutex_lock(&ia->lock);
+	dofi_mutex_lock(&ia->lock);
 	for (i = CM_FIRST; i < CM_END; i++)
 		c.base[i] = run ? total(&c, i) : value(&c, i, false);
 	ia->cm_stopped = !run;
-	pthread_mutex_unlock(&ia->lock);
+	dofi_mutex_unlock(&ia->lock);
 	return DAT_SUCCESS;
 }
 
@@ -283,9 +284,9 @@ static void render_children(FILE *to, struct dofi_ia *ia, DAT_HANDLE_TYPE type)
 	TAILQ_FOREACH(obj, &ia->children[DOFI_KIND(type)], sibling) {
 		if (!counted_of(obj, &c))
 			continue;
-		pthread_mutex_lock(c.lock);
+		dofi_mutex_lock(c.lock);
 		render(to, &c);
-		pthread_mutex_unlock(c.lock);
+		dofi_mutex_unlock(c.lock);
 	}
 }
 
@@ -294,11 +295,11 @@ void dofi_counters_render(FILE *to, void *arg)
 	struct dofi_ia *ia = arg;
 	struct counted c;
 
-	pthread_mutex_lock(&ia->lock);
+	dofi_mutex_lock(&ia->lock);
 	fprintf(to, "ia %p name %s\n", (void *)ia, ia->obj.provider->device_name);
 	if (counted_of(&ia->obj, &c))
 		render(to, &c);
 	render_children(to, ia, DAT_HANDLE_TYPE_EP);
 	render_children(to, ia, DAT_HANDLE_TYPE_EVD);
-	pthread_mutex_unlock(&ia->lock);
+	dofi_mutex_unlock(&ia->lock);
 }

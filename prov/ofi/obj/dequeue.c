@@ -12,7 +12,7 @@ static DAT_RETURN dequeue_queued(struct dofi_evd *evd, DAT_EVENT *event)
 		dofi_count(&evd->count_of.not_found);
 		return ret;
 	}
-	pthread_mutex_lock(&evd->lock);
+	dofi_mutex_lock(&evd->lock);
 	if (evd->waiting) {
 		ret = DOFI_BAD_STATE(EVD_WAITER);
 	} else if (dofi_evd_pending(evd)) {
@@ -22,7 +22,7 @@ static DAT_RETURN dequeue_queued(struct dofi_evd *evd, DAT_EVENT *event)
 	}
 	if (ret)
 		dofi_count(&evd->count_of.not_found);
-	pthread_mutex_unlock(&evd->lock);
+	dofi_mutex_unlock(&evd->lock);
 	return ret;
 }
 
@@ -31,10 +31,10 @@ static DAT_RETURN taken_at_once(struct dofi_evd *evd)
 {
 	dofi_count(&evd->count_of.straight);
 	if (evd->cno) {
-		pthread_mutex_lock(&evd->lock);
+		dofi_mutex_lock(&evd->lock);
 		if (evd->cno)
 			dofi_cno_update(evd->cno, &evd->at_cno, dofi_evd_pending(evd) && evd->enabled);
-		pthread_mutex_unlock(&evd->lock);
+		dofi_mutex_unlock(&evd->lock);
 	}
 	return DAT_SUCCESS;
 }

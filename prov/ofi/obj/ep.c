@@ -20,7 +20,7 @@ static void ep_ctor(void *obj)
 {
 	struct dofi_ep *ep = obj;
 
-	pthread_mutex_init(&ep->lock, NULL);
+	dofi_mutex_init(&ep->lock);
 	ep->work.run = ep_work;
 	dofi_ep_srq_ctor(&ep->srq_user);
 }
@@ -42,9 +42,9 @@ void dofi_ep_todo(struct dofi_ep *ep, unsigned what)
 
 void dofi_ep_connect_again(struct dofi_ep *ep)
 {
-	pthread_mutex_lock(&ep->lock);
+	dofi_mutex_lock(&ep->lock);
 	dofi_ep_todo(ep, DOFI_EP_CONNECT);
-	pthread_mutex_unlock(&ep->lock);
+	dofi_mutex_unlock(&ep->lock);
 }
 
 static void push_connection_event(struct dofi_ep *ep, DAT_EVENT_NUMBER number)
@@ -75,9 +75,9 @@ static void keep_peer_data(struct dofi_ep *ep, const void *data, size_t size)
 
 void dofi_ep_last_receives(struct dofi_ep *ep)
 {
-	pthread_mutex_lock(&ep->lock);
+	dofi_mutex_lock(&ep->lock);
 	ep->received = ep->rq.head;
-	pthread_mutex_unlock(&ep->lock);
+	dofi_mutex_unlock(&ep->lock);
 	dofi_timer_start(&ep->obj.ia->progress, &ep->timer, dofi_now() + LAST_RECEIVE_NS);
 }
 
@@ -96,10 +96,10 @@ static void ep_timeout(struct dofi_timer *timer)
 	struct dofi_ep *ep = (struct dofi_ep *)((char *)timer - offsetof(struct dofi_ep, timer));
 	bool connecting, receiving;
 
-	pthread_mutex_lock(&ep->lock);
+	dofi_mutex_lock(&ep->lock);
 	connecting = ep->state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING;
 	receiving = ep->received != ep->rq.head;
-	pthread_mutex_unlock(&ep->lock);
+	dofi_mutex_unlock(&ep->lock);
 	if (connecting)
 		dofi_ep_end_with(ep, DAT_CONNECTION_EVENT_TIMED_OUT, NULL, 0);
 	else if (receiving)
@@ -117,7 +117,7 @@ void dofi_ep_established(struct dofi_ep *ep, const void *data, size_t size)
 	if (!ep->xport->matches && ia->fabric.quirk->blind_when_blocked &&
 	    dofi_watch_open(&ep->watch, &ia->progress, ep->fid, peer_ended))
 		dofi_log(DOFI_INFO, DOFI_CM, "ep %p: its socket was not found", (void *)ep);
-	pthread_mutex_lock(&ep->lock);
+	dofi_mutex_lock(&ep->lock);
 	if (!ep->closing) {
 		dofi_count_exactly(ep->state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING ?
 				   &ia->count.active : &ia->count.passive);
@@ -130,7 +130,7 @@ void dofi_ep_established(struct dofi_ep *ep, const void *data, size_t size)
 		if (ep->failed_early)
 			dofi_ep_end(ep, DAT_CONNECTION_EVENT_BROKEN);
 	}
-	pthread_mutex_unlock(&ep->lock);
+	dofi_mutex_unlock(&ep->lock);
 	dofi_cq_kick(ep->cq);
 }
 
@@ -150,11 +150,11 @@ void dofi_ep_end(struct dofi_ep *ep, DAT_EVENT_NUMBER event)
 
 void dofi_ep_end_with(struct dofi_ep *ep, DAT_EVENT_NUMBER event, const void *data, size_t size)
 {
-	pthread_mutex_lock(&ep->lock);
+	dofi_mutex_lock(&ep->lock);
 	if (!ep->closing)
 		keep_peer_data(ep, data, size);
 	dofi_ep_end(ep, event);
-	pthread_mutex_unlock(&ep->lock);
+	dofi_mutex_unlock(&ep->lock);
 }
 
 void dofi_ep_graceful_begin(struct dofi_ep *ep)
@@ -182,10 +182,10 @@ static void end_scoped_grants(struct dofi_ep *ep)
 {
 	bool scoped;
 
-	pthread_mutex_lock(&ep->lock);
+	dofi_mutex_lock(&ep->lock);
 	scoped = ep->scoped;
 	ep->scoped = false;
-	pthread_mutex_unlock(&ep->lock);
+	dofi_mutex_unlock(&ep->lock);
 	if (scoped)
 		dofi_rmr_end_scope(ep->obj.ia, ep);
 }
@@ -231,9 +231,9 @@ static bool may_lose_data(struct dofi_ep *ep)
 {
 	bool all_sent;
 
-	pthread_mutex_lock(&ep->lock);
+	dofi_mutex_lock(&ep->lock);
 	all_sent = ep->graceful && dofi_queue_empty(&ep->sq);
-	pthread_mutex_unlock(&ep->lock);
+	dofi_mutex_unlock(&ep->lock);
 	return !all_sent;
 }
 
@@ -251,7 +251,7 @@ static void ep_close(void *arg)
 	dofi_watch_close(&ep->watch, &ep->obj.ia->progress);
 	ep->xport->close(ep);
 	end_scoped_grants(ep);
-	pthread_mutex_lock(&ep->lock);
+	dofi_mutex_lock(&ep->lock);
 	ep->xport = ep->obj.ia->xport;
 	/* what an event asked for meanwhile: the EP may be freed before that work has its turn */
 	ep->todo = 0;
@@ -265,7 +265,7 @@ static void ep_close(void *arg)
 		count_end(ep);
 		push_connection_event(ep, ep->end);
 	}
-	pthread_mutex_unlock(&ep->lock);
+	dofi_mutex_unlock(&ep->lock);
 }
 
 /* On the progress thread. Closing makes an open that did not happen yet needless. */
@@ -274,11 +274,11 @@ static void ep_work(struct dofi_work *work)
 	struct dofi_ep *ep = (struct dofi_ep *)((char *)work - offsetof(struct dofi_ep, work));
 	unsigned todo;
 
-	pthread_mutex_lock(&ep->lock);
+	dofi_mutex_lock(&ep->lock);
 	/* whoever is closing it without this work has set closing, too */
 	todo = ep->closing ? ep->todo & DOFI_EP_CLOSE : ep->todo;
 	ep->todo = 0;
-	pthread_mutex_unlock(&ep->lock);
+	dofi_mutex_unlock(&ep->lock);
 	if (todo & DOFI_EP_CLOSE) {
 		ep_close(ep);
 	} else if (todo & DOFI_EP_CONNECT) {
@@ -293,11 +293,11 @@ static void ep_work(struct dofi_work *work)
 
 static void forget_reservation(struct dofi_ep *ep)
 {
-	pthread_mutex_lock(&ep->obj.ia->lock);
+	dofi_mutex_lock(&ep->obj.ia->lock);
 	if (ep->reserved_by)
 		*ep->reserved_by = NULL;
 	ep->reserved_by = NULL;
-	pthread_mutex_unlock(&ep->obj.ia->lock);
+	dofi_mutex_unlock(&ep->obj.ia->lock);
 }
 
 static void ep_destroy(struct dofi_obj *obj)
@@ -307,12 +307,12 @@ static void ep_destroy(struct dofi_obj *obj)
 
 	if (!dofi_obj_retire(obj))
 		return;
-	pthread_mutex_lock(&ep->lock);
+	dofi_mutex_lock(&ep->lock);
 	ep->silent = true;
 	live = is_live(ep);
 	ep->closing |= live;
 	dofi_ep_gate(ep);
-	pthread_mutex_unlock(&ep->lock);
+	dofi_mutex_unlock(&ep->lock);
 	if (live)
 		dofi_progress_call(&obj->ia->progress, ep_close, ep);
 	forget_reservation(ep);
@@ -505,10 +505,10 @@ DAT_RETURN dofi_ep_free(DAT_EP_HANDLE ep_handle)
 
 	if (!ep)
 		return DOFI_BAD_HANDLE(EP);
-	pthread_mutex_lock(&ep->lock);
+	dofi_mutex_lock(&ep->lock);
 	ret = dofi_ep_state_row(ep->state)->may & DOFI_EP_MAY_FREE ? DAT_SUCCESS :
 								      dofi_ep_bad_state(ep);
-	pthread_mutex_unlock(&ep->lock);
+	dofi_mutex_unlock(&ep->lock);
 	if (!ret)
 		ep_destroy(&ep->obj);
 	return ret;
@@ -521,8 +521,8 @@ DAT_RETURN dofi_ep_reserve(struct dofi_ep *ep, struct dofi_ep **by)
 	struct dofi_ia *ia = ep->obj.ia;
 	DAT_RETURN ret = DAT_SUCCESS;
 
-	pthread_mutex_lock(&ia->lock);
-	pthread_mutex_lock(&ep->lock);
+	dofi_mutex_lock(&ia->lock);
+	dofi_mutex_lock(&ep->lock);
 	if (ep->state == DAT_EP_STATE_UNCONNECTED) {
 		dofi_ep_state_set(ep, DAT_EP_STATE_RESERVED);
 		/* an earlier one, whose request was turned down */
@@ -533,8 +533,8 @@ DAT_RETURN dofi_ep_reserve(struct dofi_ep *ep, struct dofi_ep **by)
 	} else {
 		ret = dofi_ep_bad_state(ep);
 	}
-	pthread_mutex_unlock(&ep->lock);
-	pthread_mutex_unlock(&ia->lock);
+	dofi_mutex_unlock(&ep->lock);
+	dofi_mutex_unlock(&ia->lock);
 	return ret;
 }
 
@@ -542,28 +542,28 @@ void dofi_ep_unreserve(struct dofi_ia *ia, struct dofi_ep **by)
 {
 	struct dofi_ep *ep;
 
-	pthread_mutex_lock(&ia->lock);
+	dofi_mutex_lock(&ia->lock);
 	ep = *by;
 	if (ep) {
-		pthread_mutex_lock(&ep->lock);
+		dofi_mutex_lock(&ep->lock);
 		if (ep->state == DAT_EP_STATE_RESERVED)
 			dofi_ep_state_set(ep, DAT_EP_STATE_UNCONNECTED);
-		pthread_mutex_unlock(&ep->lock);
+		dofi_mutex_unlock(&ep->lock);
 		ep->reserved_by = NULL;
 		*by = NULL;
 	}
-	pthread_mutex_unlock(&ia->lock);
+	dofi_mutex_unlock(&ia->lock);
 }
 
 void dofi_ep_pass_over(struct dofi_ep *ep)
 {
 	bool made;
 
-	pthread_mutex_lock(&ep->lock);
+	dofi_mutex_lock(&ep->lock);
 	made = ep->state == DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING;
 	if (!made)
 		dofi_ep_state_set(ep, DAT_EP_STATE_UNCONNECTED);
-	pthread_mutex_unlock(&ep->lock);
+	dofi_mutex_unlock(&ep->lock);
 	if (made)
 		ep_destroy(&ep->obj);
 }
@@ -582,7 +582,7 @@ DAT_RETURN dofi_ep_query(DAT_EP_HANDLE ep_handle, DAT_EP_PARAM_MASK mask, DAT_EP
 	if (!param)
 		return DOFI_BAD_ARG(3);
 	memset(param, 0, sizeof(*param));
-	pthread_mutex_lock(&ep->lock);
+	dofi_mutex_lock(&ep->lock);
 	has_peer = dofi_ep_state_row(ep->state)->may & DOFI_EP_HAS_PEER;
 	param->ia_handle = dofi_ia_export(ep->obj.ia);
 	param->ep_state = ep->state;
@@ -599,7 +599,7 @@ DAT_RETURN dofi_ep_query(DAT_EP_HANDLE ep_handle, DAT_EP_PARAM_MASK mask, DAT_EP
 	param->connect_evd_handle = ep->connect_evd;
 	param->srq_handle = ep->srq;
 	param->ep_attr = ep->attr;
-	pthread_mutex_unlock(&ep->lock);
+	dofi_mutex_unlock(&ep->lock);
 	return DAT_SUCCESS;
 }
 
@@ -610,13 +610,13 @@ DAT_RETURN dofi_ep_get_status(DAT_EP_HANDLE ep_handle, DAT_EP_STATE *state,
 
 	if (!ep)
 		return DOFI_BAD_HANDLE(EP);
-	pthread_mutex_lock(&ep->lock);
+	dofi_mutex_lock(&ep->lock);
 	if (state)
 		*state = ep->state;
 	if (recv_idle)
 		*recv_idle = dofi_queue_empty(&ep->rq) ? DAT_TRUE : DAT_FALSE;
 	if (request_idle)
 		*request_idle = dofi_queue_empty(&ep->sq) ? DAT_TRUE : DAT_FALSE;
-	pthread_mutex_unlock(&ep->lock);
+	dofi_mutex_unlock(&ep->lock);
 	return DAT_SUCCESS;
 }

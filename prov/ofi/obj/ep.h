@@ -3,6 +3,7 @@
 #ifndef DOFI_OBJ_EP_H
 #define DOFI_OBJ_EP_H
 
+#include "base/mutex.h"
 #include "fab/watch.h"
 #include "obj/ep_attr.h"
 #include "obj/ep_inbox.h"
@@ -49,7 +50,7 @@ struct dofi_ep {
 	struct dofi_srq_user srq_user;	/* its own lock */
 	DAT_EP_ATTR attr;
 
-	pthread_mutex_t lock;		/* the fields below */
+	struct dofi_mutex lock;		/* the fields below */
 	DAT_EP_STATE state;
 	const struct dofi_xport *xport;	/* by which it reaches its peer, or is to; the IA's without one */
 	struct dofi_cq *cq;		/* where its operations complete; the zone's without a peer */

@@ -75,9 +75,9 @@ static uint32_t secret_of(struct dofi_ep *ep)
 {
 	uint32_t secret;
 
-	pthread_mutex_lock(&ep->lock);
+	dofi_mutex_lock(&ep->lock);
 	secret = ep->secret;
-	pthread_mutex_unlock(&ep->lock);
+	dofi_mutex_unlock(&ep->lock);
 	return secret;
 }
 

@@ -62,7 +62,7 @@ static DAT_RETURN attempt_start(struct dofi_ep *ep, const struct attempt *a)
 {
 	DAT_RETURN ret = DAT_SUCCESS;
 
-	pthread_mutex_lock(&ep->lock);
+	dofi_mutex_lock(&ep->lock);
 	if (ep->state != DAT_EP_STATE_UNCONNECTED) {
 		ret = dofi_ep_bad_state(ep);
 	} else if (!ep->pz || !ep->connect_evd) {
@@ -81,7 +81,7 @@ static DAT_RETURN attempt_start(struct dofi_ep *ep, const struct attempt *a)
 		dofi_ep_state_set(ep, DAT_EP_STATE_ACTIVE_CONNECTION_PENDING);
 		dofi_ep_todo(ep, DOFI_EP_CONNECT);
 	}
-	pthread_mutex_unlock(&ep->lock);
+	dofi_mutex_unlock(&ep->lock);
 	return ret;
 }
 
@@ -137,14 +137,14 @@ static DAT_RETURN peer_take(struct dofi_ep *dup, struct attempt *a)
 {
 	DAT_RETURN ret = DAT_SUCCESS;
 
-	pthread_mutex_lock(&dup->lock);
+	dofi_mutex_lock(&dup->lock);
 	if (dup->state == DAT_EP_STATE_CONNECTED) {
 		a->peer = dup->request.peer;
 		a->conn_qual = dup->remote_port;
 	} else {
 		ret = dofi_ep_bad_state(dup);
 	}
-	pthread_mutex_unlock(&dup->lock);
+	dofi_mutex_unlock(&dup->lock);
 	return ret;
 }
 
@@ -206,11 +206,11 @@ DAT_RETURN dofi_ep_disconnect(DAT_EP_HANDLE ep_handle, DAT_CLOSE_FLAGS flags)
 		return DOFI_BAD_HANDLE(EP);
 	if (flags != DAT_CLOSE_ABRUPT_FLAG && flags != DAT_CLOSE_GRACEFUL_FLAG)
 		return DOFI_BAD_ARG(2);
-	pthread_mutex_lock(&ep->lock);
+	dofi_mutex_lock(&ep->lock);
 	ep->n_disconnect++;
 	dofi_count_exactly(&ep->obj.ia->count.disconnect);
 	ret = disconnect(ep, flags);
-	pthread_mutex_unlock(&ep->lock);
+	dofi_mutex_unlock(&ep->lock);
 	return ret;
 }
 
@@ -221,7 +221,7 @@ DAT_RETURN dofi_ep_reset(DAT_EP_HANDLE ep_handle)
 
 	if (!ep)
 		return DOFI_BAD_HANDLE(EP);
-	pthread_mutex_lock(&ep->lock);
+	dofi_mutex_lock(&ep->lock);
 	if (ep->state == DAT_EP_STATE_DISCONNECTED) {
 		dofi_ep_state_set(ep, DAT_EP_STATE_UNCONNECTED);
 		ep->peer_data_size = 0;
@@ -229,6 +229,6 @@ DAT_RETURN dofi_ep_reset(DAT_EP_HANDLE ep_handle)
 	} else if (ep->state != DAT_EP_STATE_UNCONNECTED) {
 		ret = dofi_ep_bad_state(ep);
 	}
-	pthread_mutex_unlock(&ep->lock);
+	dofi_mutex_unlock(&ep->lock);
 	return ret;
 }

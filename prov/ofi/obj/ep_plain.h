@@ -56,7 +56,7 @@ static DOFI_INTO_CALLER bool dofi_plain_take(const struct fi_cq_data_entry *entr
 	if (__builtin_expect(!dto, 0))
 		return false;
 	ep = dto->ep;
-	pthread_mutex_lock(&ep->lock);
+	dofi_mutex_lock(&ep->lock);
 	if (__builtin_expect(dto->plain && dofi_dto_context(dto) == entry->op_context &&
 			     dto->number == ep->sq.head && dofi_next_is_pending(&ep->sq) &&
 			     ep->send && ep->request_evd == evd &&
@@ -68,7 +68,7 @@ static DOFI_INTO_CALLER bool dofi_plain_take(const struct fi_cq_data_entry *entr
 		dofi_plain_event(event, evd, ep, dto);
 		taken = true;
 	}
-	pthread_mutex_unlock(&ep->lock);
+	dofi_mutex_unlock(&ep->lock);
 	return taken;
 }
 

@@ -233,9 +233,9 @@ static __attribute__((noinline)) void make_room(struct dofi_ep *ep)
 
 	if (!cq)
 		return;
-	pthread_mutex_unlock(&ep->lock);
+	dofi_mutex_unlock(&ep->lock);
 	dofi_cq_poll(cq, NULL);
-	pthread_mutex_lock(&ep->lock);
+	dofi_mutex_lock(&ep->lock);
 }
 
 /* A request whose arguments are good, but for what the segments name. */
@@ -244,7 +244,7 @@ static DOFI_INTO_CALLER DAT_RETURN post(struct dofi_ep *ep, uint8_t kind, const 
 	struct dofi_dto *dto;
 	DAT_RETURN ret;
 
-	pthread_mutex_lock(&ep->lock);
+	dofi_mutex_lock(&ep->lock);
 	if (__builtin_expect(dofi_queue_full(&ep->sq), 0))
 		make_room(ep);
 	if (ep->state != DAT_EP_STATE_CONNECTED &&
@@ -259,7 +259,7 @@ static DOFI_INTO_CALLER DAT_RETURN post(struct dofi_ep *ep, uint8_t kind, const 
 			dofi_queue_commit(ep, &ep->sq, dto, kind);
 		}
 	}
-	pthread_mutex_unlock(&ep->lock);
+	dofi_mutex_unlock(&ep->lock);
 	return ret;
 }
 
@@ -377,9 +377,9 @@ static DOFI_INTO_CALLER bool post_one(struct dofi_ep *ep, uint8_t kind,
 {
 	bool posted;
 
-	pthread_mutex_lock(&ep->lock);
+	dofi_mutex_lock(&ep->lock);
 	posted = post_plain(ep, kind, segment, remote, cookie);
-	pthread_mutex_unlock(&ep->lock);
+	dofi_mutex_unlock(&ep->lock);
 	return __builtin_expect(posted, 1);
 }
 
@@ -529,7 +529,7 @@ DAT_RETURN dofi_ep_post_bind(struct dofi_ep *ep, struct dofi_bind *bind, DAT_RMR
 	struct dofi_dto *dto;
 	DAT_RETURN ret;
 
-	pthread_mutex_lock(&ep->lock);
+	dofi_mutex_lock(&ep->lock);
 	if (dofi_queue_full(&ep->sq))
 		make_room(ep);
 	ret = bind_admit(ep, bind, &dto);
@@ -547,7 +547,7 @@ DAT_RETURN dofi_ep_post_bind(struct dofi_ep *ep, struct dofi_bind *bind, DAT_RMR
 			*context = bind->context;
 		dofi_queue_commit(ep, &ep->sq, dto, DOFI_DTO_BIND);
 	}
-	pthread_mutex_unlock(&ep->lock);
+	dofi_mutex_unlock(&ep->lock);
 	return ret;
 }
 
@@ -628,7 +628,7 @@ DAT_RETURN dofi_ep_post_recv(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPL
 		return DOFI_BAD_ARG(3);
 	if (!flags_valid(flags, 0, ep->attr.recv_completion_flags))
 		return DOFI_BAD_ARG(5);
-	pthread_mutex_lock(&ep->lock);
+	dofi_mutex_lock(&ep->lock);
 	dto = dofi_queue_reserve(&ep->rq);
 	if (__builtin_expect(!dto, 0)) {
 		marked = true;
@@ -647,7 +647,7 @@ DAT_RETURN dofi_ep_post_recv(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPL
 	}
 	if (__builtin_expect(marked | ep->owes, 0))
 		receive_posted(ep, marked);
-	pthread_mutex_unlock(&ep->lock);
+	dofi_mutex_unlock(&ep->lock);
 	if (first)
 		dofi_cq_kick(first);
 	return ret;

@@ -67,7 +67,7 @@ static void fed(struct dofi_srq_user *user)
 	struct dofi_ep *ep = (struct dofi_ep *)((char *)user - offsetof(struct dofi_ep, srq_user));
 	struct dofi_srq *srq;
 
-	pthread_mutex_lock(&ep->lock);
+	dofi_mutex_lock(&ep->lock);
 	srq = ep->srq;
 	if (srq && dofi_srq_waits(srq, user)) {
 		if (!ep->rq.open)
@@ -77,7 +77,7 @@ static void fed(struct dofi_srq_user *user)
 		else
 			dofi_inbox_feed(ep, NULL);
 	}
-	pthread_mutex_unlock(&ep->lock);
+	dofi_mutex_unlock(&ep->lock);
 }
 
 void dofi_ep_srq_ctor(struct dofi_srq_user *user)

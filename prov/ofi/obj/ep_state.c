@@ -57,8 +57,8 @@ DAT_EP_STATE dofi_ep_state_now(struct dofi_ep *ep)
 {
 	DAT_EP_STATE state;
 
-	pthread_mutex_lock(&ep->lock);
+	dofi_mutex_lock(&ep->lock);
 	state = ep->state;
-	pthread_mutex_unlock(&ep->lock);
+	dofi_mutex_unlock(&ep->lock);
 	return state;
 }

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/mutex.h"
 #include "obj/caps.h"
 
 #include <errno.h>
@@ -14,7 +15,7 @@ static void evd_ctor(void *obj)
 {
 	struct dofi_evd *evd = obj;
 
-	pthread_mutex_init(&evd->lock, NULL);
+	dofi_mutex_init(&evd->lock);
 	dofi_bell_init(&evd->bell);
 }
 
@@ -72,12 +73,12 @@ int dofi_evd_push(struct dofi_evd *evd, const struct dofi_event *event, bool wak
 	uint32_t count;
 	bool first_loss;
 
-	pthread_mutex_lock(&evd->lock);
+	dofi_mutex_lock(&evd->lock);
 	count = atomic_load_explicit(&evd->count, memory_order_relaxed);
 	if (__builtin_expect((DAT_COUNT)count >= evd->qlen, 0)) {
 		first_loss = !evd->overflowed;
 		evd->overflowed = true;
-		pthread_mutex_unlock(&evd->lock);
+		dofi_mutex_unlock(&evd->lock);
 		if (first_loss)
 			dofi_async_error(evd->obj.ia, DAT_ASYNC_ERROR_EVD_OVERFLOW, evd,
 					 DAT_EVD_OVERFLOW_ERROR);
@@ -89,7 +90,7 @@ int dofi_evd_push(struct dofi_evd *evd, const struct dofi_event *event, bool wak
 	dofi_evd_set_count(evd, count + 1);
 	if (wake)
 		notify(evd, count + 1);
-	pthread_mutex_unlock(&evd->lock);
+	dofi_mutex_unlock(&evd->lock);
 	return 0;
 }
 
@@ -127,11 +128,11 @@ static uint32_t count_shared(struct dofi_evd *evd, uint32_t id)
 {
 	uint32_t i, n = 0, count;
 
-	pthread_mutex_lock(&evd->lock);
+	dofi_mutex_lock(&evd->lock);
 	count = atomic_load(&evd->count);
 	for (i = 0; i < count; i++)
 		n += ring_slot(evd, i)->shared == id;
-	pthread_mutex_unlock(&evd->lock);
+	dofi_mutex_unlock(&evd->lock);
 	return n;
 }
 
@@ -140,10 +141,10 @@ uint32_t dofi_evd_count_shared(struct dofi_ia *ia, uint32_t id)
 	struct dofi_obj *obj;
 	uint32_t n = 0;
 
-	pthread_mutex_lock(&ia->lock);
+	dofi_mutex_lock(&ia->lock);
 	TAILQ_FOREACH(obj, &ia->children[DOFI_KIND(DAT_HANDLE_TYPE_EVD)], sibling)
 		n += count_shared((struct dofi_evd *)obj, id);
-	pthread_mutex_unlock(&ia->lock);
+	dofi_mutex_unlock(&ia->lock);
 	return n;
 }
 
@@ -181,7 +182,7 @@ void dofi_evd_feed_get(struct dofi_evd *evd, struct dofi_cq *cq)
 {
 	int i;
 
-	pthread_mutex_lock(&evd->lock);
+	dofi_mutex_lock(&evd->lock);
 	i = feed_index(evd, cq);
 	if (i < 0) {
 		dofi_cq_sleep_begin(cq);	/* who looks here does not poll it */
@@ -191,14 +192,14 @@ void dofi_evd_feed_get(struct dofi_evd *evd, struct dofi_cq *cq)
 		if (evd->cno)
 			dofi_cq_sleep_begin(cq);
 	}
-	pthread_mutex_unlock(&evd->lock);
+	dofi_mutex_unlock(&evd->lock);
 }
 
 void dofi_evd_feed_put(struct dofi_evd *evd, struct dofi_cq *cq)
 {
 	int i;
 
-	pthread_mutex_lock(&evd->lock);
+	dofi_mutex_lock(&evd->lock);
 	i = feed_index(evd, cq);
 	if (i < 0 || !evd->feed_users[i]) {
 		dofi_cq_sleep_end(cq);	/* it came when all places were taken */
@@ -208,11 +209,11 @@ void dofi_evd_feed_put(struct dofi_evd *evd, struct dofi_cq *cq)
 		if (evd->cno)
 			dofi_cq_sleep_end(cq);
 	}
-	pthread_mutex_unlock(&evd->lock);
+	dofi_mutex_unlock(&evd->lock);
 }
 
 /* Streams: few come and go at the same time, so one lock does, that needs no other. */
-static pthread_mutex_t streams_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct dofi_mutex streams_lock;
 
 /*
  * Software events come without an object that would say so. Needs the lock. Not looked at
@@ -265,14 +266,14 @@ bool dofi_evd_streams_swap(const struct dofi_stream *from, const struct dofi_str
 {
 	int joined;
 
-	pthread_mutex_lock(&streams_lock);
+	dofi_mutex_lock(&streams_lock);
 	streams_leave(from, n);
 	joined = streams_join(to, n);
 	if (joined < n) {
 		streams_leave(to, joined);
 		streams_join(from, n);	/* as they did before */
 	}
-	pthread_mutex_unlock(&streams_lock);
+	dofi_mutex_unlock(&streams_lock);
 	return joined == n;
 }
 
@@ -287,7 +288,7 @@ void dofi_evd_purge_ep(struct dofi_evd *evd, DAT_EP_HANDLE ep)
 {
 	uint32_t i, kept = 0, count;
 
-	pthread_mutex_lock(&evd->lock);
+	dofi_mutex_lock(&evd->lock);
 	count = atomic_load(&evd->count);
 	for (i = 0; i < count; i++)
 		if (!is_connection_event_of(ring_slot(evd, i), ep))
@@ -295,7 +296,7 @@ void dofi_evd_purge_ep(struct dofi_evd *evd, DAT_EP_HANDLE ep)
 	dofi_evd_set_count(evd, kept);
 	if (evd->cno && !kept)
 		dofi_cno_update(evd->cno, &evd->at_cno, false);
-	pthread_mutex_unlock(&evd->lock);
+	dofi_mutex_unlock(&evd->lock);
 }
 
 /* Whoever waits at a CNO, or has an agent there, polls nothing: it counts as asleep. */
@@ -354,7 +355,7 @@ static void evd_destroy(struct dofi_obj *obj)
 		return;
 	if (obj->ia->async_evd == evd)
 		obj->ia->async_evd = NULL;
-	pthread_mutex_lock(&evd->lock);
+	dofi_mutex_lock(&evd->lock);
 	evd->dying = true;
 	dofi_bell_ring_all(&evd->bell);
 	while (evd->waiting)	/* it leaves with DAT_ABORT and signals */
@@ -362,7 +363,7 @@ static void evd_destroy(struct dofi_obj *obj)
 	cno_detach(evd, true);
 	count = atomic_load(&evd->count);
 	dofi_evd_set_count(evd, 0);
-	pthread_mutex_unlock(&evd->lock);
+	dofi_mutex_unlock(&evd->lock);
 	refuse_requests(evd, count);
 	dofi_block_put(evd->ring, ring_bytes(evd->capacity));
 	dofi_obj_free(&dofi_evd_pool, DAT_HANDLE_TYPE_EVD, obj);
@@ -455,7 +456,7 @@ DAT_RETURN dofi_evd_query(DAT_EVD_HANDLE evd_handle, DAT_EVD_PARAM_MASK mask, DA
 		return DOFI_BAD_ARG(2);
 	if (!param)
 		return DOFI_BAD_ARG(3);
-	pthread_mutex_lock(&evd->lock);
+	dofi_mutex_lock(&evd->lock);
 	*param = (DAT_EVD_PARAM){
 		.ia_handle = dofi_ia_export(evd->obj.ia),
 		.evd_qlen = evd->qlen,
@@ -465,7 +466,7 @@ DAT_RETURN dofi_evd_query(DAT_EVD_HANDLE evd_handle, DAT_EVD_PARAM_MASK mask, DA
 		.cno_handle = (DAT_CNO_HANDLE)evd->cno,
 		.evd_flags = evd->flags,
 	};
-	pthread_mutex_unlock(&evd->lock);
+	dofi_mutex_unlock(&evd->lock);
 	return DAT_SUCCESS;
 }
 
@@ -487,11 +488,11 @@ DAT_RETURN dofi_evd_modify_cno(DAT_EVD_HANDLE evd_handle, DAT_CNO_HANDLE cno_han
 		return DOFI_RET(DAT_INVALID_HANDLE, 0);
 	if (!cno_of(evd->obj.ia, cno_handle, &cno))
 		return DOFI_BAD_HANDLE(CNO);
-	pthread_mutex_lock(&evd->lock);
+	dofi_mutex_lock(&evd->lock);
 	cno_detach(evd, false);
 	cno_attach(evd, cno);
 	tell_of_backlog(evd);
-	pthread_mutex_unlock(&evd->lock);
+	dofi_mutex_unlock(&evd->lock);
 	return DAT_SUCCESS;
 }
 
@@ -501,7 +502,7 @@ static DAT_RETURN set_enabled(DAT_EVD_HANDLE evd_handle, bool enabled)
 
 	if (!evd)
 		return DOFI_RET(DAT_INVALID_HANDLE, 0);
-	pthread_mutex_lock(&evd->lock);
+	dofi_mutex_lock(&evd->lock);
 	if (enabled && !evd->enabled) {
 		evd->enabled = true;
 		tell_of_backlog(evd);
@@ -509,7 +510,7 @@ static DAT_RETURN set_enabled(DAT_EVD_HANDLE evd_handle, bool enabled)
 	evd->enabled = enabled;
 	if (!enabled && evd->cno)
 		dofi_cno_update(evd->cno, &evd->at_cno, false);
-	pthread_mutex_unlock(&evd->lock);
+	dofi_mutex_unlock(&evd->lock);
 	return DAT_SUCCESS;
 }
 
@@ -529,12 +530,12 @@ static DAT_RETURN set_waitable(DAT_EVD_HANDLE evd_handle, bool waitable)
 
 	if (!evd)
 		return DOFI_RET(DAT_INVALID_HANDLE, 0);
-	pthread_mutex_lock(&evd->lock);
+	dofi_mutex_lock(&evd->lock);
 	evd->waitable = waitable;
 	/* it leaves though the EVD may be waitable again before it runs */
 	evd->evicted |= !waitable;
 	dofi_bell_ring_all(&evd->bell);
-	pthread_mutex_unlock(&evd->lock);
+	dofi_mutex_unlock(&evd->lock);
 	return DAT_SUCCESS;
 }
 
@@ -577,14 +578,14 @@ DAT_RETURN dofi_evd_resize(DAT_EVD_HANDLE evd_handle, DAT_COUNT qlen)
 		return DOFI_RET(DAT_INVALID_HANDLE, 0);
 	if (qlen < 1 || qlen > max_qlen(evd->obj.ia))
 		return DOFI_BAD_ARG(2);
-	pthread_mutex_lock(&evd->lock);
+	dofi_mutex_lock(&evd->lock);
 	if (evd->waiting && evd->threshold > qlen)
 		ret = DOFI_BAD_STATE(EVD_WAITER);
 	else if ((DAT_COUNT)atomic_load(&evd->count) > qlen)
 		ret = DOFI_RET(DAT_INVALID_STATE, 0);
 	else
 		ret = ring_replace(evd, qlen);
-	pthread_mutex_unlock(&evd->lock);
+	dofi_mutex_unlock(&evd->lock);
 	return ret;
 }
 
@@ -600,7 +601,7 @@ DAT_RETURN dofi_evd_post_se(DAT_EVD_HANDLE evd_handle, const DAT_EVENT *event)
 		return DOFI_BAD_ARG(1);
 	if (!event || event->event_number != DAT_SOFTWARE_EVENT)
 		return DOFI_BAD_ARG(2);
-	pthread_mutex_lock(&evd->lock);
+	dofi_mutex_lock(&evd->lock);
 	count = atomic_load(&evd->count);
 	if ((DAT_COUNT)count >= evd->qlen) {
 		/* the poster is told at once, so nothing is lost unseen */
@@ -612,7 +613,7 @@ DAT_RETURN dofi_evd_post_se(DAT_EVD_HANDLE evd_handle, const DAT_EVENT *event)
 		dofi_evd_set_count(evd, count + 1);
 		notify(evd, count + 1);
 	}
-	pthread_mutex_unlock(&evd->lock);
+	dofi_mutex_unlock(&evd->lock);
 	return ret;
 }
 

@@ -4,6 +4,7 @@
 #define DOFI_OBJ_EVD_H
 
 #include "base/bell.h"
+#include "base/mutex.h"
 #include "base/spin.h"
 #include "fab/cq.h"
 #include "obj/cno.h"
@@ -63,7 +64,7 @@ struct dofi_evd {
 	int streams;			/* what delivers here; under a lock of evd.c's, as is */
 	_Atomic DAT_COMPLETION_FLAGS notice;	/* how all of it notifies, see below; read freely */
 
-	pthread_mutex_t lock;		/* the fields below; only a CNO's lock is taken under it */
+	struct dofi_mutex lock;		/* the fields below; only a CNO's lock is taken under it */
 	struct dofi_bell bell;
 	struct dofi_event *ring;
 	uint32_t capacity;		/* a power of two, at least qlen */

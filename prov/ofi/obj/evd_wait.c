@@ -76,10 +76,10 @@ static void spin(struct dofi_evd *evd, int64_t now, int64_t deadline)
 
 	if (until > deadline)
 		until = deadline;
-	pthread_mutex_unlock(&evd->lock);
+	dofi_mutex_unlock(&evd->lock);
 	while ((DAT_COUNT)dofi_evd_pending(evd) < threshold && poll_feeds(evd) && dofi_now() < until)
 		;
-	pthread_mutex_lock(&evd->lock);
+	dofi_mutex_lock(&evd->lock);
 }
 
 static void feeds_sleep(struct dofi_evd *evd, struct dofi_cq *slept[])
@@ -223,8 +223,8 @@ DAT_RETURN dofi_evd_wait(DAT_EVD_HANDLE evd_handle, DAT_TIMEOUT timeout, DAT_COU
 		return DOFI_BAD_ARG(5);
 	if (need_not_wait(evd, threshold, event, nmore))
 		return DAT_SUCCESS;
-	pthread_mutex_lock(&evd->lock);
+	dofi_mutex_lock(&evd->lock);
 	ret = wait_locked(evd, timeout, threshold, event, nmore);
-	pthread_mutex_unlock(&evd->lock);
+	dofi_mutex_unlock(&evd->lock);
 	return ret;
 }

@@ -20,7 +20,7 @@ static void ia_ctor(void *obj)
 {
 	struct dofi_ia *ia = obj;
 
-	pthread_mutex_init(&ia->lock, NULL);
+	dofi_mutex_init(&ia->lock);
 }
 
 struct dofi_pool dofi_ia_pool = DOFI_POOL_INIT("ia", struct dofi_ia, ia_ctor);
@@ -267,9 +267,9 @@ static struct dofi_obj *first_child(struct dofi_ia *ia, DAT_HANDLE_TYPE type)
 {
 	struct dofi_obj *obj;
 
-	pthread_mutex_lock(&ia->lock);
+	dofi_mutex_lock(&ia->lock);
 	obj = TAILQ_FIRST(&ia->children[DOFI_KIND(type)]);
-	pthread_mutex_unlock(&ia->lock);
+	dofi_mutex_unlock(&ia->lock);
 	return obj;
 }
 
@@ -321,12 +321,12 @@ bool dofi_ia_in_use(struct dofi_ia *ia)
 	bool found = false;
 	size_t i;
 
-	pthread_mutex_lock(&ia->lock);
+	dofi_mutex_lock(&ia->lock);
 	for (i = 0; i < DOFI_KINDS && !found; i++)
 		TAILQ_FOREACH(obj, &ia->children[i], sibling)
 			if ((found = is_consumers(ia, obj)))
 				break;
-	pthread_mutex_unlock(&ia->lock);
+	dofi_mutex_unlock(&ia->lock);
 	return found;
 }
 

@@ -3,13 +3,13 @@
 #ifndef DOFI_OBJ_IA_H
 #define DOFI_OBJ_IA_H
 
+#include "base/mutex.h"
 #include "fab/device.h"
 #include "fab/info.h"
 #include "fab/progress.h"
 #include "fab/tell.h"
 #include "obj/obj.h"
 
-#include <pthread.h>
 #include <stddef.h>
 #include <sys/socket.h>
 
@@ -61,7 +61,7 @@ struct dofi_ia {
 		uint64_t disconnected, broken;		/* seen */
 	} count;
 
-	pthread_mutex_t lock;		/* the fields below */
+	struct dofi_mutex lock;		/* the fields below */
 	uint64_t made[DOFI_KINDS], freed[DOFI_KINDS];
 	uint64_t base[DOFI_IA_COUNTERS]; /* see counters.c, as for */
 	bool cm_stopped;

@@ -113,7 +113,7 @@ static bool cookie_fits(struct dofi_ia *ia, const struct lmr_request *r)
 	const struct dofi_obj *obj;
 	bool fits = true;
 
-	pthread_mutex_lock(&ia->lock);
+	dofi_mutex_lock(&ia->lock);
 	TAILQ_FOREACH(obj, &ia->children[DOFI_KIND(DAT_HANDLE_TYPE_LMR)], sibling) {
 		const struct dofi_lmr *lmr = (const struct dofi_lmr *)obj;
 
@@ -122,7 +122,7 @@ static bool cookie_fits(struct dofi_ia *ia, const struct lmr_request *r)
 			    sizeof(lmr->cookie)))
 			fits &= lmr->len == r->length && same_memory(&lmr->shared, &r->shared);
 	}
-	pthread_mutex_unlock(&ia->lock);
+	dofi_mutex_unlock(&ia->lock);
 	return fits;
 }
 

@@ -9,18 +9,18 @@ void dofi_lmr_atomic_open(struct dofi_lmr *lmr)
 {
 	if (!dofi_lmr_for_atomics(lmr->priv))
 		return;
-	pthread_mutex_lock(&lmr->pz->atomic_lock);
+	dofi_mutex_lock(&lmr->pz->atomic_lock);
 	LIST_INSERT_HEAD(&lmr->pz->atomic_lmrs, lmr, atomic_link);
-	pthread_mutex_unlock(&lmr->pz->atomic_lock);
+	dofi_mutex_unlock(&lmr->pz->atomic_lock);
 }
 
 void dofi_lmr_atomic_close(struct dofi_lmr *lmr)
 {
 	if (!dofi_lmr_for_atomics(lmr->priv))
 		return;
-	pthread_mutex_lock(&lmr->pz->atomic_lock);
+	dofi_mutex_lock(&lmr->pz->atomic_lock);
 	LIST_REMOVE(lmr, atomic_link);
-	pthread_mutex_unlock(&lmr->pz->atomic_lock);
+	dofi_mutex_unlock(&lmr->pz->atomic_lock);
 }
 
 /* Few regions are the target of atomics: a list does. Needs the lock. */
@@ -52,10 +52,10 @@ int dofi_lmr_atomic(struct dofi_pz *pz, const struct dofi_atomic *a, uint64_t *o
 	uint64_t *at;
 
 	/* held throughout: the region must not be freed meanwhile */
-	pthread_mutex_lock(&pz->atomic_lock);
+	dofi_mutex_lock(&pz->atomic_lock);
 	at = target(pz, a);
 	if (at)
 		*old = perform(at, a);
-	pthread_mutex_unlock(&pz->atomic_lock);
+	dofi_mutex_unlock(&pz->atomic_lock);
 	return at ? 0 : -EACCES;
 }

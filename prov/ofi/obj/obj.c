@@ -52,19 +52,19 @@ static bool count_in(struct dofi_ia *ia, DAT_HANDLE_TYPE type)
 	DAT_COUNT *n = &ia->n_children[DOFI_KIND(type)];
 	bool room;
 
-	pthread_mutex_lock(&ia->lock);
+	dofi_mutex_lock(&ia->lock);
 	room = *n < dofi_caps_max_objects(ia, type);
 	if (room)
 		++*n;
-	pthread_mutex_unlock(&ia->lock);
+	dofi_mutex_unlock(&ia->lock);
 	return room;
 }
 
 static void count_out(struct dofi_ia *ia, DAT_HANDLE_TYPE type)
 {
-	pthread_mutex_lock(&ia->lock);
+	dofi_mutex_lock(&ia->lock);
 	--ia->n_children[DOFI_KIND(type)];
-	pthread_mutex_unlock(&ia->lock);
+	dofi_mutex_unlock(&ia->lock);
 }
 
 void *dofi_obj_new(struct dofi_pool *pool, DAT_HANDLE_TYPE type, struct dofi_ia *ia,
@@ -92,10 +92,10 @@ void dofi_obj_publish(struct dofi_obj *obj, DAT_HANDLE_TYPE type)
 {
 	struct dofi_ia *ia = obj->ia;
 
-	pthread_mutex_lock(&ia->lock);
+	dofi_mutex_lock(&ia->lock);
 	TAILQ_INSERT_TAIL(&ia->children[DOFI_KIND(type)], obj, sibling);
 	ia->made[DOFI_KIND(type)]++;
-	pthread_mutex_unlock(&ia->lock);
+	dofi_mutex_unlock(&ia->lock);
 	atomic_store_explicit(&obj->kind, DOFI_KIND(type), memory_order_release);
 }
 
@@ -108,10 +108,10 @@ void dofi_obj_unlink(struct dofi_obj *obj, int kind)
 {
 	struct dofi_ia *ia = obj->ia;
 
-	pthread_mutex_lock(&ia->lock);
+	dofi_mutex_lock(&ia->lock);
 	TAILQ_REMOVE(&ia->children[kind], obj, sibling);
 	ia->freed[kind]++;
-	pthread_mutex_unlock(&ia->lock);
+	dofi_mutex_unlock(&ia->lock);
 }
 
 int dofi_obj_retire(struct dofi_obj *obj)

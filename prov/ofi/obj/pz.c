@@ -15,10 +15,10 @@ static void pz_ctor(void *obj)
 	/* outlives the PZ: an EVD may poll a queue that is just being closed */
 	dofi_cq_init(&pz->domain.cq);
 	dofi_cq_init(&pz->local.cq);
-	pthread_mutex_init(&pz->rmr_lock, NULL);
+	dofi_mutex_init(&pz->rmr_lock);
 	for (i = 0; i < DOFI_PZ_GRANTS; i++)
 		LIST_INIT(&pz->grants[i]);
-	pthread_mutex_init(&pz->atomic_lock, NULL);
+	dofi_mutex_init(&pz->atomic_lock);
 	LIST_INIT(&pz->atomic_lmrs);
 }
 

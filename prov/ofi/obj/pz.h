@@ -3,6 +3,7 @@
 #ifndef DOFI_OBJ_PZ_H
 #define DOFI_OBJ_PZ_H
 
+#include "base/mutex.h"
 #include "fab/domain.h"
 #include "obj/ia.h"
 
@@ -19,9 +20,9 @@ struct dofi_pz {
 	struct dofi_domain domain;
 	struct dofi_domain local;	/* of the IA's local fabric, once a connection needed it */
 	void *xport_pz;			/* the transport's own state of this zone; NULL at first */
-	pthread_mutex_t atomic_lock;	/* LMRs that peers may use atomics on; a leaf, held while they do */
+	struct dofi_mutex atomic_lock;	/* LMRs that peers may use atomics on; a leaf, held while they do */
 	LIST_HEAD(, dofi_lmr) atomic_lmrs;
-	pthread_mutex_t rmr_lock;	/* its RMRs and their binds; taken under an EP's lock */
+	struct dofi_mutex rmr_lock;	/* its RMRs and their binds; taken under an EP's lock */
 	LIST_HEAD(, dofi_bind) grants[DOFI_PZ_GRANTS]; /* by context; under rmr_lock */
 };
 

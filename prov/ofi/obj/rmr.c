@@ -100,7 +100,7 @@ DAT_RETURN dofi_bind_post(struct dofi_bind *bind, const struct dofi_ep *ep)
 	struct dofi_rmr *rmr = bind->rmr;
 	DAT_RETURN ret = DAT_SUCCESS;
 
-	pthread_mutex_lock(&bind->pz->rmr_lock);
+	dofi_mutex_lock(&bind->pz->rmr_lock);
 	if (!dofi_rmr_check(rmr)) {
 		ret = DOFI_BAD_HANDLE(RMR);	/* freed meanwhile */
 	} else if (rmr->ep_scope && rmr->ep && rmr->ep != ep) {
@@ -111,7 +111,7 @@ DAT_RETURN dofi_bind_post(struct dofi_bind *bind, const struct dofi_ep *ep)
 		if (dofi_mr_is_open(&bind->mr))
 			list(bind);
 	}
-	pthread_mutex_unlock(&bind->pz->rmr_lock);
+	dofi_mutex_unlock(&bind->pz->rmr_lock);
 	return ret;
 }
 
@@ -141,10 +141,10 @@ int dofi_bind_execute(struct dofi_bind *bind)
 	struct dofi_pz *pz = bind->pz;
 	int ret = 0;
 
-	pthread_mutex_lock(&pz->rmr_lock);
+	dofi_mutex_lock(&pz->rmr_lock);
 	if (bind->rmr)
 		ret = replace(bind->rmr, bind, &spent);
-	pthread_mutex_unlock(&pz->rmr_lock);
+	dofi_mutex_unlock(&pz->rmr_lock);
 	if (spent)
 		dofi_bind_free(spent);
 	return ret;
@@ -154,13 +154,13 @@ void dofi_bind_drop(struct dofi_bind *bind)
 {
 	struct dofi_pz *pz = bind->pz;
 
-	pthread_mutex_lock(&pz->rmr_lock);
+	dofi_mutex_lock(&pz->rmr_lock);
 	if (bind->rmr) {
 		LIST_REMOVE(bind, link);
 		unlist(bind);
 		scope_update(bind->rmr);
 	}
-	pthread_mutex_unlock(&pz->rmr_lock);
+	dofi_mutex_unlock(&pz->rmr_lock);
 	dofi_bind_free(bind);
 }
 
@@ -187,9 +187,9 @@ bool dofi_rmr_in_force(struct dofi_pz *pz, const struct dofi_ep *ep, DAT_RMR_CON
 {
 	bool is;
 
-	pthread_mutex_lock(&pz->rmr_lock);
+	dofi_mutex_lock(&pz->rmr_lock);
 	is = in_force(grant_of(pz, ep, context));
-	pthread_mutex_unlock(&pz->rmr_lock);
+	dofi_mutex_unlock(&pz->rmr_lock);
 	return is;
 }
 
@@ -211,7 +211,7 @@ DAT_RETURN dofi_rmr_find(struct dofi_pz *pz, const struct dofi_ep *ep, DAT_RMR_C
 	struct dofi_bind *bind;
 	uint64_t at;
 
-	pthread_mutex_lock(&pz->rmr_lock);
+	dofi_mutex_lock(&pz->rmr_lock);
 	bind = grant_of(pz, ep, context);
 	if (!bind || !grant_covers(bind, addr, len, &at)) {
 		ret = DOFI_RET(DAT_PROTECTION_VIOLATION, DAT_PROTECTION_WRITE);
@@ -221,7 +221,7 @@ DAT_RETURN dofi_rmr_find(struct dofi_pz *pz, const struct dofi_ep *ep, DAT_RMR_C
 		memory->base = dofi_lmr_memory(bind->part.lmr, at);
 		memory->desc = bind->part.lmr->desc;
 	}
-	pthread_mutex_unlock(&pz->rmr_lock);
+	dofi_mutex_unlock(&pz->rmr_lock);
 	return ret;
 }
 
@@ -243,14 +243,14 @@ int dofi_rmr_invalidate(struct dofi_pz *pz, const struct dofi_ep *ep, DAT_RMR_CO
 	struct dofi_bind *bind;
 	int ret = -EACCES;
 
-	pthread_mutex_lock(&pz->rmr_lock);
+	dofi_mutex_lock(&pz->rmr_lock);
 	bind = grant_of(pz, ep, context);
 	if (in_force(bind)) {
 		ret = grant_end(bind);
 		if (!ret)
 			unbind(bind->rmr);
 	}
-	pthread_mutex_unlock(&pz->rmr_lock);
+	dofi_mutex_unlock(&pz->rmr_lock);
 	return ret;
 }
 
@@ -258,16 +258,16 @@ void dofi_rmr_end_scope(struct dofi_ia *ia, const struct dofi_ep *ep)
 {
 	struct dofi_obj *obj;
 
-	pthread_mutex_lock(&ia->lock);
+	dofi_mutex_lock(&ia->lock);
 	TAILQ_FOREACH(obj, &ia->children[DOFI_KIND(DAT_HANDLE_TYPE_RMR)], sibling) {
 		struct dofi_rmr *rmr = (struct dofi_rmr *)obj;
 
-		pthread_mutex_lock(&rmr->pz->rmr_lock);
+		dofi_mutex_lock(&rmr->pz->rmr_lock);
 		if (rmr->ep == ep)
 			unbind(rmr);
-		pthread_mutex_unlock(&rmr->pz->rmr_lock);
+		dofi_mutex_unlock(&rmr->pz->rmr_lock);
 	}
-	pthread_mutex_unlock(&ia->lock);
+	dofi_mutex_unlock(&ia->lock);
 }
 
 /* Binds still in an EP's queue complete in their turn, as if they had come before this. */
@@ -278,7 +278,7 @@ static void rmr_destroy(struct dofi_obj *obj)
 
 	if (!dofi_obj_retire(obj))
 		return;
-	pthread_mutex_lock(&rmr->pz->rmr_lock);
+	dofi_mutex_lock(&rmr->pz->rmr_lock);
 	while ((bind = LIST_FIRST(&rmr->pending))) {
 		LIST_REMOVE(bind, link);
 		unlist(bind);
@@ -286,7 +286,7 @@ static void rmr_destroy(struct dofi_obj *obj)
 		grant_end(bind);
 	}
 	unbind(rmr);
-	pthread_mutex_unlock(&rmr->pz->rmr_lock);
+	dofi_mutex_unlock(&rmr->pz->rmr_lock);
 	dofi_obj_put(&rmr->pz->obj);
 	dofi_obj_free(&dofi_rmr_pool, DAT_HANDLE_TYPE_RMR, obj);
 }
@@ -361,11 +361,11 @@ DAT_RETURN dofi_rmr_query(DAT_RMR_HANDLE rmr_handle, DAT_RMR_PARAM_MASK mask, DA
 	now.rmr_scope = rmr->ep_scope ? DAT_RMR_SCOPE_EP : DAT_RMR_SCOPE_PZ;
 	now.va_type = DAT_VA_TYPE_VA;
 #endif
-	pthread_mutex_lock(&rmr->pz->rmr_lock);
+	dofi_mutex_lock(&rmr->pz->rmr_lock);
 	bound = rmr->bound;
 	if (bound)
 		tell_grant(rmr->bound, &now);
-	pthread_mutex_unlock(&rmr->pz->rmr_lock);
+	dofi_mutex_unlock(&rmr->pz->rmr_lock);
 	if (!bound && (mask & DAT_RMR_FIELD_LMR_TRIPLET))
 		return DOFI_BAD_ARG(2);
 	*param = now;

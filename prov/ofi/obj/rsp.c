@@ -47,9 +47,9 @@ static DAT_EP_HANDLE reserved(struct dofi_sp *rsp)
 {
 	DAT_EP_HANDLE ep;
 
-	pthread_mutex_lock(&rsp->obj.ia->lock);
+	dofi_mutex_lock(&rsp->obj.ia->lock);
 	ep = rsp->reserved;
-	pthread_mutex_unlock(&rsp->obj.ia->lock);
+	dofi_mutex_unlock(&rsp->obj.ia->lock);
 	return ep;
 }
 

@@ -116,7 +116,7 @@ struct dofi_sp *dofi_sp_find(struct dofi_ia *ia, DAT_CONN_QUAL conn_qual)
 	struct dofi_obj *obj;
 	size_t i;
 
-	pthread_mutex_lock(&ia->lock);
+	dofi_mutex_lock(&ia->lock);
 	for (i = 0; i < sizeof(types) / sizeof(types[0]) && !found; i++)
 		TAILQ_FOREACH(obj, &ia->children[DOFI_KIND(types[i])], sibling) {
 			struct dofi_sp *sp = (struct dofi_sp *)obj;
@@ -126,6 +126,6 @@ struct dofi_sp *dofi_sp_find(struct dofi_ia *ia, DAT_CONN_QUAL conn_qual)
 				break;
 			}
 		}
-	pthread_mutex_unlock(&ia->lock);
+	dofi_mutex_unlock(&ia->lock);
 	return found;
 }

@@ -11,7 +11,7 @@ static void srq_ctor(void *obj)
 {
 	struct dofi_srq *srq = obj;
 
-	pthread_mutex_init(&srq->lock, NULL);
+	dofi_mutex_init(&srq->lock);
 }
 
 struct dofi_pool dofi_srq_pool = DOFI_POOL_INIT("srq", struct dofi_srq, srq_ctor);
@@ -50,18 +50,18 @@ static void line_join(struct dofi_srq *srq, struct dofi_srq_user *user)
 
 void dofi_srq_leave(struct dofi_srq *srq, struct dofi_srq_user *user)
 {
-	pthread_mutex_lock(&srq->lock);
+	dofi_mutex_lock(&srq->lock);
 	line_leave(srq, user);
-	pthread_mutex_unlock(&srq->lock);
+	dofi_mutex_unlock(&srq->lock);
 }
 
 bool dofi_srq_waits(struct dofi_srq *srq, const struct dofi_srq_user *user)
 {
 	bool waits;
 
-	pthread_mutex_lock(&srq->lock);
+	dofi_mutex_lock(&srq->lock);
 	waits = user->waiting;
-	pthread_mutex_unlock(&srq->lock);
+	dofi_mutex_unlock(&srq->lock);
 	return waits;
 }
 
@@ -70,7 +70,7 @@ bool dofi_srq_take(struct dofi_srq *srq, struct dofi_srq_user *user, struct dofi
 	struct dofi_srq_user *first;
 	bool got, low = false;
 
-	pthread_mutex_lock(&srq->lock);
+	dofi_mutex_lock(&srq->lock);
 	first = TAILQ_FIRST(&srq->line);
 	got = !dofi_queue_empty(&srq->queue) && (!first || first == user);
 	if (got) {
@@ -83,7 +83,7 @@ bool dofi_srq_take(struct dofi_srq *srq, struct dofi_srq_user *user, struct dofi
 		line_join(srq, user);
 		user->asked = true;
 	}
-	pthread_mutex_unlock(&srq->lock);
+	dofi_mutex_unlock(&srq->lock);
 	if (low)
 		tell_low(srq);
 	return got;
@@ -93,9 +93,9 @@ DAT_COUNT dofi_srq_depth(struct dofi_srq *srq)
 {
 	DAT_COUNT depth;
 
-	pthread_mutex_lock(&srq->lock);
+	dofi_mutex_lock(&srq->lock);
 	depth = srq->queue.depth;
-	pthread_mutex_unlock(&srq->lock);
+	dofi_mutex_unlock(&srq->lock);
 	return depth;
 }
 
@@ -106,9 +106,9 @@ static struct dofi_srq_user *next_fed(struct dofi_srq *srq)
 {
 	struct dofi_srq_user *user;
 
-	pthread_mutex_lock(&srq->lock);
+	dofi_mutex_lock(&srq->lock);
 	user = dofi_queue_empty(&srq->queue) ? NULL : TAILQ_FIRST(&srq->line);
-	pthread_mutex_unlock(&srq->lock);
+	dofi_mutex_unlock(&srq->lock);
 	return user;
 }
 
@@ -153,14 +153,14 @@ DAT_RETURN dofi_srq_post_recv(DAT_SRQ_HANDLE srq_handle, DAT_COUNT n, DAT_LMR_TR
 		return DOFI_BAD_ARG(2);
 	if (n && !iov)
 		return DOFI_BAD_ARG(3);
-	pthread_mutex_lock(&srq->lock);
+	dofi_mutex_lock(&srq->lock);
 	dto = dofi_queue_reserve(&srq->queue);
 	ret = dto ? dofi_dto_receive(dto, srq->pz, n, iov, cookie) : DOFI_NO_RESOURCE(SRQ);
 	if (!ret) {
 		keep_contexts(dto, n, iov);
 		srq->queue.tail++;
 	}
-	pthread_mutex_unlock(&srq->lock);
+	dofi_mutex_unlock(&srq->lock);
 	if (!ret)
 		serve_line(srq);
 	return ret;
@@ -272,7 +272,7 @@ DAT_RETURN dofi_srq_query(DAT_SRQ_HANDLE srq_handle, DAT_SRQ_PARAM_MASK mask, DA
 	if (!param)
 		return DOFI_BAD_ARG(3);
 	away = mask & DAT_SRQ_FIELD_OUTSTANDING_DTO_COUNT ? given_away(srq) : 0;
-	pthread_mutex_lock(&srq->lock);
+	dofi_mutex_lock(&srq->lock);
 	*param = (DAT_SRQ_PARAM){
 		.ia_handle = dofi_ia_export(srq->obj.ia),
 		.srq_state = DAT_SRQ_STATE_OPERATIONAL,
@@ -283,7 +283,7 @@ DAT_RETURN dofi_srq_query(DAT_SRQ_HANDLE srq_handle, DAT_SRQ_PARAM_MASK mask, DA
 		.available_dto_count = dofi_queue_used(&srq->queue),
 		.outstanding_dto_count = dofi_queue_used(&srq->queue) + away,
 	};
-	pthread_mutex_unlock(&srq->lock);
+	dofi_mutex_unlock(&srq->lock);
 	return DAT_SUCCESS;
 }
 
@@ -313,9 +313,9 @@ DAT_RETURN dofi_srq_resize(DAT_SRQ_HANDLE srq_handle, DAT_COUNT depth)
 	if (depth <= 0 || depth > most.max_recv_per_srq)
 		return DOFI_BAD_ARG(2);
 	away = given_away(srq);
-	pthread_mutex_lock(&srq->lock);
+	dofi_mutex_lock(&srq->lock);
 	ret = resize(srq, depth, away);
-	pthread_mutex_unlock(&srq->lock);
+	dofi_mutex_unlock(&srq->lock);
 	return ret;
 }
 
@@ -326,14 +326,14 @@ DAT_RETURN dofi_srq_set_lw(DAT_SRQ_HANDLE srq_handle, DAT_COUNT low_watermark)
 
 	if (!srq)
 		return DOFI_BAD_HANDLE(SRQ);
-	pthread_mutex_lock(&srq->lock);
+	dofi_mutex_lock(&srq->lock);
 	valid = low_watermark >= 0 && (uint32_t)low_watermark <= srq->queue.depth;
 	if (valid) {
 		srq->low_watermark = low_watermark;
 		srq->low_armed = true;
 		low = falls_low(srq);
 	}
-	pthread_mutex_unlock(&srq->lock);
+	dofi_mutex_unlock(&srq->lock);
 	if (low)
 		tell_low(srq);
 	return valid ? DAT_SUCCESS : DOFI_BAD_ARG(2);

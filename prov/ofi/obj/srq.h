@@ -3,6 +3,7 @@
 #ifndef DOFI_OBJ_SRQ_H
 #define DOFI_OBJ_SRQ_H
 
+#include "base/mutex.h"
 #include "obj/ep_post.h"
 #include "obj/evd.h"
 #include "obj/lmr.h"
@@ -23,7 +24,7 @@ struct dofi_srq {
 	DAT_COUNT max_recv_iov;
 	_Atomic uint32_t taken;		/* buffers that EPs have and did not complete yet */
 
-	pthread_mutex_t lock;		/* the fields below; taken under an EP's lock */
+	struct dofi_mutex lock;		/* the fields below; taken under an EP's lock */
 	struct dofi_queue queue;	/* buffers; their desc are contexts of LMRs */
 	DAT_COUNT low_watermark;
 	bool low_armed;			/* falling below it is to be told, once */

@@ -210,13 +210,13 @@ static int endpoint_take(struct dofi_ep *ep, const struct fi_info *info, struct 
 	ret = endpoint_enable(ep, fid, info->tx_attr->size + info->rx_attr->size);
 	if (ret)
 		goto close_mail;
-	pthread_mutex_lock(&ep->lock);
+	dofi_mutex_lock(&ep->lock);
 	ep->fid = fid;
 	ep->mail = mail;
 	dofi_ep_set_cq(ep, ((struct msg_conn *)ep->conn)->cq);
 	dofi_ep_gate(ep);
 	dofi_dto_pump(ep);
-	pthread_mutex_unlock(&ep->lock);
+	dofi_mutex_unlock(&ep->lock);
 	return 0;
 
 close_mail:
@@ -233,7 +233,7 @@ static void endpoint_close(struct dofi_ep *ep)
 	int ret;
 
 	msg_open_cancel(ep);
-	pthread_mutex_lock(&ep->lock);
+	dofi_mutex_lock(&ep->lock);
 	fid = ep->fid;
 	mail = ep->mail;
 	ep->fid = NULL;
@@ -242,7 +242,7 @@ static void endpoint_close(struct dofi_ep *ep)
 	dofi_ep_gate(ep);
 	if (ep->state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING)
 		dofi_dto_recall(ep);
-	pthread_mutex_unlock(&ep->lock);
+	dofi_mutex_unlock(&ep->lock);
 	if (!fid)
 		return;
 	if (!ep->obj.ia->fabric.quirk->shutdown_closes)
@@ -253,9 +253,9 @@ static void endpoint_close(struct dofi_ep *ep)
 	msg_mail_close(mail);
 	dofi_cq_drain(ep->cq);
 	conn_remove(ep);
-	pthread_mutex_lock(&ep->lock);
+	dofi_mutex_lock(&ep->lock);
 	dofi_ep_set_cq(ep, &ep->pz->domain.cq);
-	pthread_mutex_unlock(&ep->lock);
+	dofi_mutex_unlock(&ep->lock);
 }
 
 /* The active side */
@@ -289,9 +289,9 @@ static uint32_t secret_make(struct dofi_ep *ep)
 {
 	uint32_t secret = ep->obj.ia->fabric.scoped_keys ? dofi_random() : 0;
 
-	pthread_mutex_lock(&ep->lock);
+	dofi_mutex_lock(&ep->lock);
 	ep->secret = secret;
-	pthread_mutex_unlock(&ep->lock);
+	dofi_mutex_unlock(&ep->lock);
 	return secret;
 }
 
@@ -416,11 +416,11 @@ static void accepted(struct dofi_ep *ep, const void *data, size_t size)
 		dofi_ep_end_with(ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, NULL, 0);
 		return;
 	}
-	pthread_mutex_lock(&ep->lock);
+	dofi_mutex_lock(&ep->lock);
 	ep->peer_secret = msg.secret;
 	ep->mailbox = msg.mailbox;
 	ep->framed = msg.framed;
-	pthread_mutex_unlock(&ep->lock);
+	dofi_mutex_unlock(&ep->lock);
 	dofi_ep_established(ep, msg.data, msg.data_size);
 }
 

@@ -199,10 +199,10 @@ void msg_mail_rung(uint64_t data, struct dofi_sink *sink)
 
 	if (!ep)
 		return;
-	pthread_mutex_lock(&ep->lock);
+	dofi_mutex_lock(&ep->lock);
 	if (ep->mail) {
 		take_requests(ep);
 		take_replies(ep, sink);
 	}
-	pthread_mutex_unlock(&ep->lock);
+	dofi_mutex_unlock(&ep->lock);
 }

@@ -105,9 +105,9 @@ static int endpoint_open(struct rdm_zone *zone)
 /* Whose CQ @zone is told of; or that is told nobody any more. */
 static void owner_set(struct dofi_cq *cq, struct rdm_zone *zone)
 {
-	pthread_mutex_lock(&cq->lock);
+	dofi_mutex_lock(&cq->lock);
 	cq->owner = zone;
-	pthread_mutex_unlock(&cq->lock);
+	dofi_mutex_unlock(&cq->lock);
 }
 
 static const struct dofi_progress_ops rdm_progress_ops;
@@ -238,13 +238,13 @@ int rdm_zone_enter(struct rdm_zone *zone, struct rdm_conn *conn)
 
 	if (!number)
 		return -EIO;
-	pthread_mutex_lock(&cq->lock);
+	dofi_mutex_lock(&cq->lock);
 	ret = place_find(zone, &place);
 	if (!ret) {
 		atomic_store(&conn->id, (uint64_t)number << 32 | place);
 		zone->conn[place] = conn;
 	}
-	pthread_mutex_unlock(&cq->lock);
+	dofi_mutex_unlock(&cq->lock);
 	return ret;
 }
 
@@ -254,12 +254,12 @@ void rdm_zone_leave(struct rdm_conn *conn)
 	struct dofi_cq *cq = &zone->domain->cq;
 	uint32_t i;
 
-	pthread_mutex_lock(&cq->lock);
+	dofi_mutex_lock(&cq->lock);
 	for (i = 0; i < zone->n_conns; i++)
 		if (zone->conn[i] == conn)
 			zone->conn[i] = NULL;
 	rdm_ops_abandon(conn);
-	pthread_mutex_unlock(&cq->lock);
+	dofi_mutex_unlock(&cq->lock);
 }
 
 /* What a peer calls a connection. CQ lock held. */
@@ -304,9 +304,9 @@ static void frame_take(struct rdm_zone *zone, const void *data, size_t len, stru
 		stray(zone, "a frame for no connection");
 		return;
 	}
-	pthread_mutex_lock(&conn->ep->lock);
+	dofi_mutex_lock(&conn->ep->lock);
 	rdm_arrived(conn, &task, sink);
-	pthread_mutex_unlock(&conn->ep->lock);
+	dofi_mutex_unlock(&conn->ep->lock);
 }
 
 static struct rdm_zone *zone_of(const struct dofi_rdm_buffer *buffer)

@@ -25,6 +25,7 @@
 #ifndef DOFI_XPORT_RDM_H
 #define DOFI_XPORT_RDM_H
 
+#include "base/mutex.h"
 #include "fab/host.h"
 #include "fab/peer_mem.h"
 #include "fab/places.h"
@@ -69,7 +70,7 @@ struct rdm_zone {
 	struct rdm_conn **conn;		/* by the lower half of their ids */
 	uint32_t n_conns;
 
-	pthread_mutex_t lock;		/* a leaf, for the fields below */
+	struct dofi_mutex lock;		/* a leaf, for the fields below */
 	TAILQ_HEAD(rdm_conns, rdm_conn) stalled;	/* the fabric did not take something of theirs */
 	SLIST_HEAD(rdm_ops, rdm_op) ops, copies; /* free ones; and those that have a copy */
 	STAILQ_HEAD(, rdm_waiting) spare;	/* for frames that have to wait */

@@ -86,7 +86,7 @@ int rdm_ops_open(struct rdm_zone *zone)
 {
 	int ret;
 
-	pthread_mutex_init(&zone->lock, NULL);
+	dofi_mutex_init(&zone->lock);
 	TAILQ_INIT(&zone->stalled);
 	SLIST_INIT(&zone->ops);
 	SLIST_INIT(&zone->copies);
@@ -108,7 +108,6 @@ void rdm_ops_close(struct rdm_zone *zone)
 	free(zone->copy);
 	free(zone->op);
 	free(zone->spares);
-	pthread_mutex_destroy(&zone->lock);
 }
 
 /* Operations */
@@ -118,11 +117,11 @@ static struct rdm_op *op_take(struct rdm_conn *conn, struct rdm_ops *ops)
 	struct rdm_zone *zone = conn->zone;
 	struct rdm_op *op;
 
-	pthread_mutex_lock(&zone->lock);
+	dofi_mutex_lock(&zone->lock);
 	op = SLIST_FIRST(ops);
 	if (op)
 		SLIST_REMOVE_HEAD(ops, free);
-	pthread_mutex_unlock(&zone->lock);
+	dofi_mutex_unlock(&zone->lock);
 	if (!op)
 		return NULL;
 	op->conn = conn;
@@ -152,9 +151,9 @@ static void op_free(struct rdm_op *op)
 {
 	struct rdm_zone *zone = op->zone;
 
-	pthread_mutex_lock(&zone->lock);
+	dofi_mutex_lock(&zone->lock);
 	SLIST_INSERT_HEAD(op->copy ? &zone->copies : &zone->ops, op, free);
-	pthread_mutex_unlock(&zone->lock);
+	dofi_mutex_unlock(&zone->lock);
 }
 
 void rdm_op_put(struct rdm_op *op)
@@ -171,11 +170,11 @@ static void copy_completed(struct rdm_op *op, int err)
 	struct rdm_conn *conn = op->conn;
 	struct dofi_ep *ep = conn->ep;
 
-	pthread_mutex_lock(&ep->lock);
+	dofi_mutex_lock(&ep->lock);
 	rdm_op_put(op);
 	if (err && !conn->left)
 		dofi_ep_end(ep, DAT_CONNECTION_EVENT_DISCONNECTED);
-	pthread_mutex_unlock(&ep->lock);
+	dofi_mutex_unlock(&ep->lock);
 }
 
 static void dto_completed(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink)
@@ -186,13 +185,13 @@ static void dto_completed(const struct fi_cq_data_entry *entry, int err, struct 
 	const struct dofi_dto *dto;
 	struct dofi_ep *ep = conn->ep;
 
-	pthread_mutex_lock(&ep->lock);
+	dofi_mutex_lock(&ep->lock);
 	dto = dofi_queue_at(op->receives ? &ep->rq : &ep->sq, op->number);
 	conn->blocking -= op->blocks;
 	/* none if the slot has another operation by now */
 	of_dto.op_context = dto->number == op->number ? dofi_dto_context(dto) : NULL;
 	rdm_op_put(op);
-	pthread_mutex_unlock(&ep->lock);
+	dofi_mutex_unlock(&ep->lock);
 	dofi_dto_complete(&of_dto, err, sink);
 }
 
@@ -214,11 +213,11 @@ struct rdm_waiting *rdm_waiting_get(struct rdm_zone *zone, size_t size)
 {
 	struct rdm_waiting *w;
 
-	pthread_mutex_lock(&zone->lock);
+	dofi_mutex_lock(&zone->lock);
 	w = size <= zone->rdm.frame_size ? STAILQ_FIRST(&zone->spare) : NULL;
 	if (w)
 		STAILQ_REMOVE_HEAD(&zone->spare, link);
-	pthread_mutex_unlock(&zone->lock);
+	dofi_mutex_unlock(&zone->lock);
 	if (w)
 		return w;
 	w = malloc(sizeof(*w) + size);
@@ -233,9 +232,9 @@ void rdm_waiting_put(struct rdm_zone *zone, struct rdm_waiting *w)
 		free(w);
 		return;
 	}
-	pthread_mutex_lock(&zone->lock);
+	dofi_mutex_lock(&zone->lock);
 	STAILQ_INSERT_HEAD(&zone->spare, w, link);
-	pthread_mutex_unlock(&zone->lock);
+	dofi_mutex_unlock(&zone->lock);
 }
 
 /* Connections of which the fabric did not take something */
@@ -244,35 +243,35 @@ void rdm_stall(struct rdm_conn *conn)
 {
 	struct rdm_zone *zone = conn->zone;
 
-	pthread_mutex_lock(&zone->lock);
+	dofi_mutex_lock(&zone->lock);
 	if (!conn->stalled)
 		TAILQ_INSERT_TAIL(&zone->stalled, conn, stall);
 	conn->stalled = true;
-	pthread_mutex_unlock(&zone->lock);
+	dofi_mutex_unlock(&zone->lock);
 	dofi_cq_want_sweep(&zone->domain->cq);
 }
 
 static void unstall(struct rdm_conn *conn)
 {
-	pthread_mutex_lock(&conn->zone->lock);
+	dofi_mutex_lock(&conn->zone->lock);
 	if (conn->stalled)
 		TAILQ_REMOVE(&conn->zone->stalled, conn, stall);
 	conn->stalled = false;
-	pthread_mutex_unlock(&conn->zone->lock);
+	dofi_mutex_unlock(&conn->zone->lock);
 }
 
 static struct rdm_conn *stalled_first(struct rdm_zone *zone, struct rdm_conn *last, bool *was_last)
 {
 	struct rdm_conn *conn;
 
-	pthread_mutex_lock(&zone->lock);
+	dofi_mutex_lock(&zone->lock);
 	conn = TAILQ_FIRST(&zone->stalled);
 	if (conn) {
 		TAILQ_REMOVE(&zone->stalled, conn, stall);
 		conn->stalled = false;
 	}
 	*was_last = conn == last;
-	pthread_mutex_unlock(&zone->lock);
+	dofi_mutex_unlock(&zone->lock);
 	return conn;
 }
 
@@ -280,9 +279,9 @@ static struct rdm_conn *stalled_last(struct rdm_zone *zone)
 {
 	struct rdm_conn *conn;
 
-	pthread_mutex_lock(&zone->lock);
+	dofi_mutex_lock(&zone->lock);
 	conn = TAILQ_LAST(&zone->stalled, rdm_conns);
-	pthread_mutex_unlock(&zone->lock);
+	dofi_mutex_unlock(&zone->lock);
 	return conn;
 }
 
@@ -293,9 +292,9 @@ void rdm_go_on_stalled(struct rdm_zone *zone)
 	bool was_last = false;
 
 	while (last && !was_last && (conn = stalled_first(zone, last, &was_last))) {
-		pthread_mutex_lock(&conn->ep->lock);
+		dofi_mutex_lock(&conn->ep->lock);
 		rdm_go_on(conn);
-		pthread_mutex_unlock(&conn->ep->lock);
+		dofi_mutex_unlock(&conn->ep->lock);
 	}
 }
 

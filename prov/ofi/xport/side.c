@@ -4,6 +4,7 @@
 #include "xport/side.h"
 
 #include "base/env.h"
+#include "base/mutex.h"
 #include "fab/linger.h"
 #include "fab/watch.h"
 #include "xport/side_local.h"
@@ -39,7 +40,7 @@ struct dofi_side {
 	size_t in_len;
 	unsigned char in[DOFI_SIDE_MAX];
 
-	pthread_mutex_t lock;		/* the fields below, and what is written to the socket */
+	struct dofi_mutex lock;		/* the fields below, and what is written to the socket */
 	int fd;				/* -1 when closed */
 	int error;			/* a negative errno of connecting or writing */
 	bool spoke;			/* there may be what the peer has yet to take */
@@ -138,9 +139,9 @@ static void out_flush(struct dofi_side *s)
 
 static void flush(struct dofi_side *s)
 {
-	pthread_mutex_lock(&s->lock);
+	dofi_mutex_lock(&s->lock);
 	out_flush(s);
-	pthread_mutex_unlock(&s->lock);
+	dofi_mutex_unlock(&s->lock);
 }
 
 /* Reading */
@@ -187,9 +188,9 @@ static int error_at_end(struct dofi_side *s)
 {
 	int err;
 
-	pthread_mutex_lock(&s->lock);
+	dofi_mutex_lock(&s->lock);
 	err = s->error;
-	pthread_mutex_unlock(&s->lock);
+	dofi_mutex_unlock(&s->lock);
 	return !err && s->in_len ? -ECONNRESET : err;	/* within a message */
 }
 
@@ -265,7 +266,6 @@ static void side_ready(struct dofi_source *source)
 
 static void side_free(struct dofi_side *s)
 {
-	pthread_mutex_destroy(&s->lock);
 	free(s);
 }
 
@@ -300,7 +300,7 @@ static struct dofi_side *side_new(struct dofi_progress *p, int fd, const struct 
 	s->owner = owner;
 	memcpy(&s->peer, peer, dofi_side_address_len(peer));
 	s->fd = fd;
-	pthread_mutex_init(&s->lock, NULL);
+	dofi_mutex_init(&s->lock);
 	socket_tune(fd);
 	return s;
 }
@@ -378,9 +378,9 @@ void dofi_side_send(struct dofi_side *s, const struct dofi_side_msg *msg)
 
 	if (s->state != OPEN && s->state != CONNECTING)
 		return;
-	pthread_mutex_lock(&s->lock);
+	dofi_mutex_lock(&s->lock);
 	out_add(s, buf, n);
-	pthread_mutex_unlock(&s->lock);
+	dofi_mutex_unlock(&s->lock);
 }
 
 void dofi_side_ring(struct dofi_side *s)
@@ -389,10 +389,10 @@ void dofi_side_ring(struct dofi_side *s)
 	unsigned char buf[DOFI_SIDE_MAX];
 	size_t n = dofi_side_pack(buf, &bell);
 
-	pthread_mutex_lock(&s->lock);
+	dofi_mutex_lock(&s->lock);
 	if (!s->out_len)
 		out_add(s, buf, n);
-	pthread_mutex_unlock(&s->lock);
+	dofi_mutex_unlock(&s->lock);
 }
 
 void dofi_side_close(struct dofi_side *s)
@@ -403,7 +403,7 @@ void dofi_side_close(struct dofi_side *s)
 		return;
 	was = s->state;
 	s->state = CLOSED;
-	pthread_mutex_lock(&s->lock);
+	dofi_mutex_lock(&s->lock);
 	if (was != ENDED)
 		dofi_source_remove(s->progress, s->fd);
 	if (was == OPEN && s->spoke)
@@ -411,7 +411,7 @@ void dofi_side_close(struct dofi_side *s)
 	else
 		socket_end(s->fd);
 	s->fd = -1;
-	pthread_mutex_unlock(&s->lock);
+	dofi_mutex_unlock(&s->lock);
 	dofi_progress_post(s->progress, &s->later);
 }
 

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <stdarg.h>
 #include <stddef.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -18,7 +19,7 @@
 #define BRIEF 2000		/* microseconds */
 #define LONG 60000000
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct dofi_mutex lock;
 static struct dofi_bell bell;	/* and what the lock guards besides: */
 static unsigned tokens, taken;
 
@@ -33,9 +34,9 @@ static int sleep_for(uint32_t us)
 {
 	int err;
 
-	pthread_mutex_lock(&lock);
+	dofi_mutex_lock(&lock);
 	err = dofi_bell_wait(&bell, &lock, dofi_deadline(us));
-	pthread_mutex_unlock(&lock);
+	dofi_mutex_unlock(&lock);
 	return err;
 }
 
@@ -51,36 +52,43 @@ Test(bell, a_sleep_ends_at_its_deadline)
 
 Test(bell, rung_for_nobody_it_wakes_nobody)
 {
-	pthread_mutex_lock(&lock);
+	dofi_mutex_lock(&lock);
 	dofi_bell_ring(&bell);
 	dofi_bell_ring_all(&bell);
-	pthread_mutex_unlock(&lock);
+	dofi_mutex_unlock(&lock);
 	cr_expect_eq(sleep_for(BRIEF), -ETIMEDOUT);
 }
 
-int __real_pthread_mutex_unlock(pthread_mutex_t *mutex);
-int __wrap_pthread_mutex_unlock(pthread_mutex_t *mutex);
+long __real_syscall(long number, ...);
+long __wrap_syscall(long number, ...);
 
-static bool ring_at_unlock;
+static bool ring_at_sleep;
 
-int __wrap_pthread_mutex_unlock(pthread_mutex_t *mutex)
+/* The bell's and the mutex's: the kernel gets six arguments, however many there are. */
+long __wrap_syscall(long number, ...)
 {
-	int err = __real_pthread_mutex_unlock(mutex);
+	long arg[6];
+	va_list ap;
+	int i;
 
-	if (mutex == &lock && ring_at_unlock) {
-		ring_at_unlock = false;
-		pthread_mutex_lock(&lock);
+	if (ring_at_sleep) {
+		ring_at_sleep = false;
+		dofi_mutex_lock(&lock);
 		dofi_bell_ring(&bell);
-		__real_pthread_mutex_unlock(&lock);
+		dofi_mutex_unlock(&lock);
 	}
-	return err;
+	va_start(ap, number);
+	for (i = 0; i < 6; i++)
+		arg[i] = va_arg(ap, long);
+	va_end(ap);
+	return __real_syscall(number, arg[0], arg[1], arg[2], arg[3], arg[4], arg[5]);
 }
 
 Test(bell, a_ring_before_the_thread_sleeps_is_heard)
 {
-	ring_at_unlock = true;
+	ring_at_sleep = true;
 	cr_expect_eq(sleep_for(LONG), 0);
-	ring_at_unlock = true;
+	ring_at_sleep = true;
 	cr_expect_eq(sleep_for(UINT32_MAX), 0);
 }
 
@@ -91,12 +99,12 @@ static void *take_tokens(void *arg)
 	int i;
 
 	for (i = 0; i < 1000; i++) {
-		pthread_mutex_lock(&lock);
+		dofi_mutex_lock(&lock);
 		while (!tokens)
 			cr_expect_eq(dofi_bell_wait(&bell, &lock, dofi_deadline(us)), 0);
 		tokens--;
 		taken++;
-		pthread_mutex_unlock(&lock);
+		dofi_mutex_unlock(&lock);
 	}
 	return NULL;
 }
@@ -110,10 +118,10 @@ Test(bell, no_ring_is_lost)
 	for (i = 0; i < 3; i++)
 		pthread_create(&thread[i], NULL, take_tokens, (void *)(uintptr_t)&us[i]);
 	for (i = 0; i < 3000; i++) {
-		pthread_mutex_lock(&lock);
+		dofi_mutex_lock(&lock);
 		tokens++;
 		dofi_bell_ring(&bell);
-		pthread_mutex_unlock(&lock);
+		dofi_mutex_unlock(&lock);
 	}
 	for (i = 0; i < 3; i++)
 		pthread_join(thread[i], NULL);
@@ -135,11 +143,11 @@ static void *sleeper_run(void *arg)
 {
 	struct sleeper *s = arg;
 
-	pthread_mutex_lock(&lock);
+	dofi_mutex_lock(&lock);
 	atomic_store(&s->tid, gettid());
 	while (!s->let_go && !s->err)
 		s->err = dofi_bell_wait(&bell, &lock, dofi_deadline(s->us));
-	pthread_mutex_unlock(&lock);
+	dofi_mutex_unlock(&lock);
 	return NULL;
 }
 
@@ -157,10 +165,10 @@ static void sleeper_rests(const struct sleeper *s)
 
 static int sleeper_end(struct sleeper *s)
 {
-	pthread_mutex_lock(&lock);
+	dofi_mutex_lock(&lock);
 	s->let_go = true;
 	dofi_bell_ring_all(&bell);
-	pthread_mutex_unlock(&lock);
+	dofi_mutex_unlock(&lock);
 	pthread_join(s->thread, NULL);
 	return s->err;
 }
@@ -174,11 +182,11 @@ Test(bell, all_are_woken_at_once)
 		sleeper_start(&s[i], i ? LONG : UINT32_MAX);
 	for (i = 0; i < 3; i++)
 		sleeper_rests(&s[i]);
-	pthread_mutex_lock(&lock);
+	dofi_mutex_lock(&lock);
 	for (i = 0; i < 3; i++)
 		s[i].let_go = true;
 	dofi_bell_ring_all(&bell);
-	pthread_mutex_unlock(&lock);
+	dofi_mutex_unlock(&lock);
 	for (i = 0; i < 3; i++) {
 		pthread_join(s[i].thread, NULL);
 		cr_expect_eq(s[i].err, 0);

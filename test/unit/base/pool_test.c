@@ -4,6 +4,7 @@
 #include "base/pool.h"
 
 #include <criterion/criterion.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <unistd.h>
 

@@ -40,7 +40,7 @@ static unsigned sweeps, sweeps_in_vain;
 /* Finds that the fabric takes nothing yet so many times as the test says. */
 static void swept(struct dofi_cq *q)
 {
-	cr_assert(q == &cq && pthread_mutex_trylock(&q->lock));
+	cr_assert(q == &cq && !dofi_mutex_try(&q->lock));
 	cr_expect_eq(fake_unread(), 0);
 	sweeps++;
 	if (sweeps_in_vain) {
@@ -214,9 +214,9 @@ Test(cq, a_read_that_lasts_is_a_poll)
 {
 	make_probed();
 	now = cq.look_at;
-	pthread_mutex_lock(&cq.lock);		/* as dofi_cq_poll() has it in another thread */
+	dofi_mutex_lock(&cq.lock);		/* as dofi_cq_poll() has it in another thread */
 	serve();
-	pthread_mutex_unlock(&cq.lock);
+	dofi_mutex_unlock(&cq.lock);
 	cr_expect_eq(mode(), DOFI_CQ_OWNED);
 	cr_expect_eq(delivered, 1);
 	now = cq.look_at;
@@ -638,10 +638,10 @@ Test(cq, a_poll_leaves_it_to_the_thread_that_reads, .timeout = 20)
 	pthread_t thread;
 
 	complete(1);
-	pthread_mutex_lock(&cq.lock);
+	dofi_mutex_lock(&cq.lock);
 	pthread_create(&thread, NULL, poll_in_thread, NULL);
 	pthread_join(thread, NULL);
-	pthread_mutex_unlock(&cq.lock);
+	dofi_mutex_unlock(&cq.lock);
 	cr_expect_eq(delivered, 0);
 }
 

@@ -857,9 +857,9 @@ static bool stop_is_asked(void)
 {
 	bool asked;
 
-	pthread_mutex_lock(&progress.lock);
+	dofi_mutex_lock(&progress.lock);
 	asked = progress.stop;
-	pthread_mutex_unlock(&progress.lock);
+	dofi_mutex_unlock(&progress.lock);
 	return asked;
 }
 

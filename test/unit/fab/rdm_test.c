@@ -46,9 +46,9 @@ static int closed(struct fid *fid)
 /* What is bound and not enabled yet is not to be seen by who reads the queue. */
 static bool nobody_reads(void)
 {
-	if (pthread_mutex_trylock(&domain.cq.lock))
+	if (!dofi_mutex_try(&domain.cq.lock))
 		return true;
-	pthread_mutex_unlock(&domain.cq.lock);
+	dofi_mutex_unlock(&domain.cq.lock);
 	return false;
 }
 

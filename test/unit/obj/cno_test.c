@@ -186,9 +186,9 @@ static int waiters(void)
 	struct dofi_cno *c = cno;
 	int n;
 
-	pthread_mutex_lock(&c->lock);
+	dofi_mutex_lock(&c->lock);
 	n = c->waiters;
-	pthread_mutex_unlock(&c->lock);
+	dofi_mutex_unlock(&c->lock);
 	return n;
 }
 
@@ -318,11 +318,11 @@ Test(cno, a_trigger_that_comes_with_a_signal_is_taken)
 	while (!thread_rests(atomic_load(&w.tid)))
 		usleep(100);
 	/* the signal ends the sleep, and then the waiter waits for the lock */
-	pthread_mutex_lock(&c->lock);
+	dofi_mutex_lock(&c->lock);
 	thread_disturb(w.thread, atomic_load(&w.tid), 1);
 	c->triggered = true;
 	c->evd = evd;
-	pthread_mutex_unlock(&c->lock);
+	dofi_mutex_unlock(&c->lock);
 	pthread_join(w.thread, NULL);
 	succeed(w.ret);
 	cr_expect_eq(w.which, evd);

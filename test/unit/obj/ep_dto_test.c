@@ -461,10 +461,10 @@ Test(ep_dto, an_unknown_error_at_the_end_is_a_flush)
 
 	succeed(post_send(1));
 	succeed(post_send(2));
-	pthread_mutex_lock(&e->lock);
+	dofi_mutex_lock(&e->lock);
 	e->closing = true;
 	dofi_ep_gate(e);
-	pthread_mutex_unlock(&e->lock);
+	dofi_mutex_unlock(&e->lock);
 	complete_with(0, FI_EIO, 0);
 	complete_with(1, FI_EACCES, 0);
 	take(1, DAT_DTO_ERR_FLUSHED);
@@ -772,9 +772,9 @@ Test(ep_data, a_read_may_follow_its_bind_at_once)
 	cr_expect(!is_granted());
 	succeed(read_into(target(0, 32), 32, 0));
 	transport.room = 8;
-	pthread_mutex_lock(&inside()->lock);
+	dofi_mutex_lock(&inside()->lock);
 	dofi_dto_pump(inside());
-	pthread_mutex_unlock(&inside()->lock);
+	dofi_mutex_unlock(&inside()->lock);
 	cr_assert_eq(transport.n, 2);
 	cr_expect_eq(transport.dto[1]->kind, DOFI_DTO_READ);
 	complete(0);

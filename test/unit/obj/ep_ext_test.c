@@ -146,10 +146,10 @@ static void end_atomic(unsigned i)
 {
 	struct dofi_ep *e = ep;
 
-	pthread_mutex_lock(&e->lock);
+	dofi_mutex_lock(&e->lock);
 	e->atomics--;
 	dofi_dto_end(e, transport.dto[i], 0, NULL);
-	pthread_mutex_unlock(&e->lock);
+	dofi_mutex_unlock(&e->lock);
 }
 
 static void posted_atomic(uint64_t cookie)

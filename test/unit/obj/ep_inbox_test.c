@@ -459,16 +459,16 @@ Test(ep_inbox, who_waited_for_a_buffer_leaves_the_line)
 Test(ep_inbox, who_is_just_ending_lets_the_next_have_the_buffer)
 {
 	short_message('g');
-	pthread_mutex_lock(&inside()->lock);
+	dofi_mutex_lock(&inside()->lock);
 	inside()->closing = true;
 	dofi_ep_gate(ep);
-	pthread_mutex_unlock(&inside()->lock);
+	dofi_mutex_unlock(&inside()->lock);
 	succeed(post(0));
 	cr_expect_eq(counts().available_dto_count, 1);
-	pthread_mutex_lock(&inside()->lock);
+	dofi_mutex_lock(&inside()->lock);
 	inside()->closing = false;
 	dofi_ep_end(ep, DAT_CONNECTION_EVENT_DISCONNECTED);
-	pthread_mutex_unlock(&inside()->lock);
+	dofi_mutex_unlock(&inside()->lock);
 	expect_end(DAT_CONNECTION_EVENT_DISCONNECTED);
 }
 

@@ -393,10 +393,10 @@ Test(ep_plain, all_others_do_not)
 
 Test(ep_plain, the_peers_srq_needs_frames)
 {
-	pthread_mutex_lock(&inside()->lock);
+	dofi_mutex_lock(&inside()->lock);
 	inside()->framed = true;
 	dofi_ep_gate(inside());
-	pthread_mutex_unlock(&inside()->lock);
+	dofi_mutex_unlock(&inside()->lock);
 	succeed(post_send(1));
 	cr_expect_eq(transport.n, 1);
 	cr_expect_eq(transport.plain, 0);

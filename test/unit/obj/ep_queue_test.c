@@ -174,9 +174,9 @@ Test(ep_queue, what_is_done_at_once_makes_way_for_a_fence)
 	succeed(send_flags(2, DAT_COMPLETION_BARRIER_FENCE_FLAG));
 	transport.room = 10;
 	transport.fail = DOFI_DONE;
-	pthread_mutex_lock(&inside()->lock);
+	dofi_mutex_lock(&inside()->lock);
 	dofi_dto_pump(inside());
-	pthread_mutex_unlock(&inside()->lock);
+	dofi_mutex_unlock(&inside()->lock);
 	take(1, DAT_DTO_SUCCESS);
 	cr_assert_eq(transport.n, 1);
 	complete(0);
@@ -191,9 +191,9 @@ Test(ep_queue, the_last_that_is_done_at_once_ends_a_graceful_disconnect)
 	settle();
 	cr_expect(event_none(evd));
 	transport.fail = DOFI_DONE;
-	pthread_mutex_lock(&inside()->lock);
+	dofi_mutex_lock(&inside()->lock);
 	dofi_dto_pump(inside());
-	pthread_mutex_unlock(&inside()->lock);
+	dofi_mutex_unlock(&inside()->lock);
 	settle();
 	take(1, DAT_DTO_SUCCESS);
 	event_take(evd, DAT_CONNECTION_EVENT_DISCONNECTED);
@@ -350,9 +350,9 @@ static void *submitted(unsigned i)
 {
 	void *context;
 
-	pthread_mutex_lock(&inside()->lock);
+	dofi_mutex_lock(&inside()->lock);
 	context = i < transport.n ? transport.context[i] : NULL;
-	pthread_mutex_unlock(&inside()->lock);
+	dofi_mutex_unlock(&inside()->lock);
 	return context;
 }
 

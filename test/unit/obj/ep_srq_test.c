@@ -54,10 +54,10 @@ static void message_at(DAT_EP_HANDLE handle)
 {
 	struct dofi_ep *of = handle;
 
-	pthread_mutex_lock(&of->lock);
+	dofi_mutex_lock(&of->lock);
 	++*messages_of(of);
 	match(of);
-	pthread_mutex_unlock(&of->lock);
+	dofi_mutex_unlock(&of->lock);
 }
 
 static DAT_EP_HANDLE create(void)
@@ -170,14 +170,14 @@ Test(ep_srq, what_the_transport_has_is_not_given_to_it)
 	struct dofi_dto *dto;
 
 	post(1);
-	pthread_mutex_lock(&inside()->lock);
+	dofi_mutex_lock(&inside()->lock);
 	dto = dofi_srq_receive(ep);
 	cr_assert(dto);
 	cr_expect_eq(dto->iov[0].iov_base, memory + 256);
 	cr_expect_eq(dto->iov[0].iov_len, 256);
 	dofi_dto_pump(ep);
 	cr_expect_eq(transport.n, 0);
-	pthread_mutex_unlock(&inside()->lock);
+	dofi_mutex_unlock(&inside()->lock);
 	succeed(dofi_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG));
 	settle();
 	expect_of(ep, 1, DAT_DTO_ERR_FLUSHED);
@@ -224,9 +224,9 @@ Test(ep_srq, who_ends_leaves_the_line)
 static void end_and_post(void *arg)
 {
 	(void)arg;
-	pthread_mutex_lock(&inside()->lock);
+	dofi_mutex_lock(&inside()->lock);
 	dofi_ep_end(ep, DAT_CONNECTION_EVENT_DISCONNECTED);
-	pthread_mutex_unlock(&inside()->lock);
+	dofi_mutex_unlock(&inside()->lock);
 	post(1);
 	cr_expect_eq(available(), 1);
 	cr_expect(!dofi_srq_waits(dofi_srq_check(srq), &inside()->srq_user));
@@ -271,7 +271,7 @@ Test(ep_srq, an_endpoint_takes_no_more_than_it_may_hold)
 	make_connected(ep);
 	post(1);
 	post(2);
-	pthread_mutex_lock(&inside()->lock);
+	dofi_mutex_lock(&inside()->lock);
 	dto = dofi_srq_receive(ep);
 	cr_assert(dto);
 	/* a message waits for the first to be done, and not in line */
@@ -283,7 +283,7 @@ Test(ep_srq, an_endpoint_takes_no_more_than_it_may_hold)
 	dofi_dto_trim(dto, 8);
 	dofi_dto_end(ep, dto, dofi_dto_received(ep, dto), NULL);
 	cr_expect_eq(resumed, 1);
-	pthread_mutex_unlock(&inside()->lock);
+	dofi_mutex_unlock(&inside()->lock);
 	expect_dto(1);
 	expect_dto(2);
 }
@@ -318,10 +318,10 @@ static void expect_async(DAT_COUNT reason)
 Test(ep_srq, the_hard_watermark_breaks_the_connection)
 {
 	post(1);
-	pthread_mutex_lock(&inside()->lock);
+	dofi_mutex_lock(&inside()->lock);
 	inside()->hard_watermark = 0;
 	cr_expect(!dofi_srq_receive(ep));
-	pthread_mutex_unlock(&inside()->lock);
+	dofi_mutex_unlock(&inside()->lock);
 	settle();
 	expect_of(ep, 1, DAT_DTO_ERR_FLUSHED);
 	expect_broken();
@@ -339,11 +339,11 @@ Test(ep_srq, the_soft_watermark_of_the_attributes_is_told)
 	make_connected(ep);
 	post(1);
 	post(2);
-	pthread_mutex_lock(&inside()->lock);
+	dofi_mutex_lock(&inside()->lock);
 	cr_expect(dofi_srq_receive(ep));
 	cr_expect(event_none(async));
 	cr_expect(dofi_srq_receive(ep));
-	pthread_mutex_unlock(&inside()->lock);
+	dofi_mutex_unlock(&inside()->lock);
 	expect_async(DAT_SRQ_SOFT_HIGH_WATERMARK_EVENT);
 	cr_expect(event_none(async));
 }

@@ -334,7 +334,7 @@ static struct dofi_evd *waiter_stopped(struct waiter *w)
 	thread_handles(0);
 	waiter_start(w, 1);
 	waiter_sleeps(w);
-	pthread_mutex_lock(&e->lock);
+	dofi_mutex_lock(&e->lock);
 	thread_disturb(w->thread, atomic_load(&w->tid), 1);
 	return e;
 }
@@ -349,7 +349,7 @@ Test(evd_wait, an_event_that_comes_with_a_signal_is_taken)
 	e->ring[0].data.software_event_data.pointer = memory;
 	atomic_store(&e->count, 1);
 	e->notified = true;
-	pthread_mutex_unlock(&e->lock);
+	dofi_mutex_unlock(&e->lock);
 	succeed(waiter_end(&w));
 	cr_expect_eq(w.event.event_data.software_event_data.pointer, memory);
 	cr_expect_eq(w.more, 0);
@@ -361,7 +361,7 @@ Test(evd_wait, what_else_ends_it_comes_before_a_signal)
 	struct dofi_evd *e = waiter_stopped(&w);
 
 	e->evicted = true;
-	pthread_mutex_unlock(&e->lock);
+	dofi_mutex_unlock(&e->lock);
 	expect_state(waiter_end(&w), EVD_UNWAITABLE);
 }
 

@@ -63,11 +63,11 @@ static void t_unlisten(struct dofi_sp *sp)
 static void fabric_ep_open(struct dofi_ep *ep)
 {
 	cr_expect(dofi_progress_on_thread(&ep->obj.ia->progress));
-	pthread_mutex_lock(&ep->lock);
+	dofi_mutex_lock(&ep->lock);
 	ep->fid = &fabric_ep;
 	dofi_ep_gate(ep);
 	dofi_dto_pump(ep);
-	pthread_mutex_unlock(&ep->lock);
+	dofi_mutex_unlock(&ep->lock);
 	transport.connecting = ep;
 }
 
@@ -98,11 +98,11 @@ static void t_reject(struct dofi_cr *cr, enum dofi_reject why, const void *data,
 static void t_close(struct dofi_ep *ep)
 {
 	cr_expect(dofi_progress_on_thread(&ep->obj.ia->progress));
-	pthread_mutex_lock(&ep->lock);
+	dofi_mutex_lock(&ep->lock);
 	transport.closes += ep->fid != NULL;
 	ep->fid = NULL;
 	dofi_ep_gate(ep);
-	pthread_mutex_unlock(&ep->lock);
+	dofi_mutex_unlock(&ep->lock);
 }
 
 static int t_submit(struct dofi_ep *ep, struct dofi_dto *dto)

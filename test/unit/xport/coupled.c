@@ -158,10 +158,10 @@ void forgive(DAT_EP_HANDLE handle)
 {
 	struct dofi_ep *e = handle;
 
-	pthread_mutex_lock(&e->lock);
+	dofi_mutex_lock(&e->lock);
 	if (e->conn)
 		rdm_conn_of(e)->refused = false;
-	pthread_mutex_unlock(&e->lock);
+	dofi_mutex_unlock(&e->lock);
 }
 
 const struct peer_frame *answered(uint32_t number, enum rdm_result result)

@@ -57,20 +57,20 @@ static unsigned take_all(struct dofi_ep *of, bool copies)
 {
 	unsigned n = 0;
 
-	pthread_mutex_lock(&of->lock);
+	dofi_mutex_lock(&of->lock);
 	while (n < MOST && (op[n] = get(rdm_conn_of(of), copies)))
 		n++;
-	pthread_mutex_unlock(&of->lock);
+	dofi_mutex_unlock(&of->lock);
 	cr_assert(n && n < MOST, "%u", n);
 	return n;
 }
 
 static void put_all(struct dofi_ep *of, unsigned n)
 {
-	pthread_mutex_lock(&of->lock);
+	dofi_mutex_lock(&of->lock);
 	while (n)
 		rdm_op_put(op[--n]);
-	pthread_mutex_unlock(&of->lock);
+	dofi_mutex_unlock(&of->lock);
 }
 
 /* As when the fabric is done with it. */
@@ -79,9 +79,9 @@ static void op_ends(struct rdm_op *done, int err)
 	const struct fi_cq_data_entry entry = { .op_context = done };
 	struct dofi_cq *cq = &done->zone->domain->cq;
 
-	pthread_mutex_lock(&cq->lock);
+	dofi_mutex_lock(&cq->lock);
 	rdm_op_completed(&entry, err, NULL);
-	pthread_mutex_unlock(&cq->lock);
+	dofi_mutex_unlock(&cq->lock);
 }
 
 /* Operations */
@@ -116,9 +116,9 @@ static struct rdm_op *get_numbered(struct dofi_ep *of, uint32_t number)
 	const struct dofi_dto dto = { .number = number };
 	struct rdm_op *got;
 
-	pthread_mutex_lock(&of->lock);
+	dofi_mutex_lock(&of->lock);
 	got = rdm_op_get(rdm_conn_of(of), &dto, false);
-	pthread_mutex_unlock(&of->lock);
+	dofi_mutex_unlock(&of->lock);
 	cr_assert(got);
 	return got;
 }
@@ -178,9 +178,9 @@ Test(rdm_op_copy, unless_the_peer_has_left)
 	struct dofi_ep *e = ep;
 
 	take_all(ep, true);
-	pthread_mutex_lock(&e->lock);
+	dofi_mutex_lock(&e->lock);
 	rdm_conn_of(e)->left = true;
-	pthread_mutex_unlock(&e->lock);
+	dofi_mutex_unlock(&e->lock);
 	op_ends(op[0], FI_EIO);
 	cr_expect(peer_has_none(&peer) && event_none(evd));
 }
@@ -285,11 +285,11 @@ Test(rdm_stall, leaves_the_line_with_the_connection)
 	struct rdm_zone *zone = conn->zone;
 	struct dofi_cq *cq = &zone->domain->cq;
 
-	pthread_mutex_lock(&cq->lock);
+	dofi_mutex_lock(&cq->lock);
 	rdm_stall(conn);
 	rdm_stall(conn);
 	cr_expect(conn->stalled && TAILQ_FIRST(&zone->stalled) == conn);
 	rdm_ops_abandon(conn);
 	cr_expect(!conn->stalled && TAILQ_EMPTY(&zone->stalled));
-	pthread_mutex_unlock(&cq->lock);
+	dofi_mutex_unlock(&cq->lock);
 }

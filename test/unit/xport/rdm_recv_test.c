@@ -398,9 +398,9 @@ Test(rdm_recv, an_answer_ends_nothing_that_the_fabric_has)
 	pair_make();
 	post_read(100, 3, 2);
 	f = about(RDM_FRAME_DONE, peer_take(&peer, RDM_FRAME_READ)->frame.number);
-	pthread_mutex_lock(&e->lock);
+	dofi_mutex_lock(&e->lock);
 	dofi_queue_at(&e->sq, f.number)->announced = false;
-	pthread_mutex_unlock(&e->lock);
+	dofi_mutex_unlock(&e->lock);
 	peer_send(&peer, &f, theirs, 3);
 	done_await(evd, DAT_DTO_ERR_FLUSHED);
 	breaks();

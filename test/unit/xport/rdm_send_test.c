@@ -136,10 +136,10 @@ static bool is_short(struct dofi_ep *e)
 {
 	bool is;
 
-	pthread_mutex_lock(&e->lock);
+	dofi_mutex_lock(&e->lock);
 	is = e->send == rdm_send;
 	cr_expect(is || !e->send);
-	pthread_mutex_unlock(&e->lock);
+	dofi_mutex_unlock(&e->lock);
 	return is;
 }
 
@@ -152,11 +152,11 @@ Test(rdm_send, the_short_way_is_left_for_what_is_unusual, .init = rdm_init)
 	couple_narrow(1);
 	e = ep;
 	cr_expect(is_short(e));
-	pthread_mutex_lock(&e->lock);
+	dofi_mutex_lock(&e->lock);
 	cr_expect_eq(rdm_send(e, big, FRAME - RDM_FRAME_HEADER + 1, NULL, NULL), -FI_EAGAIN);
 	cr_expect_eq(rdm_send(e, big, 8, NULL, NULL), DOFI_DONE);
 	cr_expect_eq(rdm_send(e, big, 8, NULL, NULL), -FI_EAGAIN, "the peer has room for one");
-	pthread_mutex_unlock(&e->lock);
+	dofi_mutex_unlock(&e->lock);
 	f = peer_take(&peer, RDM_FRAME_SEND);
 	cr_expect(f->frame.length == 8 && !memcmp(f->data, big, 8));
 	cr_expect(peer_has_none(&peer));

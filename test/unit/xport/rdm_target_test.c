@@ -52,9 +52,9 @@ static bool owes(void)
 	struct dofi_ep *e = ep;
 	bool is;
 
-	pthread_mutex_lock(&e->lock);
+	dofi_mutex_lock(&e->lock);
 	is = rdm_owes_answer(rdm_conn_of(e));
-	pthread_mutex_unlock(&e->lock);
+	dofi_mutex_unlock(&e->lock);
 	return is;
 }
 
@@ -62,10 +62,10 @@ static void set_closing(bool closing)
 {
 	struct dofi_ep *e = ep;
 
-	pthread_mutex_lock(&e->lock);
+	dofi_mutex_lock(&e->lock);
 	e->closing = closing;
 	dofi_ep_gate(e);
-	pthread_mutex_unlock(&e->lock);
+	dofi_mutex_unlock(&e->lock);
 }
 
 /* A program that polls its memory may end the connection before the peer's way is free. */

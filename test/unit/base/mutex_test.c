@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Locking: one thread at a time, who waits gets his turn, and neither signals nor errno matter. */
+
+#include "base/mutex.h"
+
+#include "thread.h"
+
+#include <criterion/criterion.h>
+#include <errno.h>
+
+#define THREADS 4
+#define TURNS 20000
+
+static struct dofi_mutex mutex;
+static unsigned turns;		/* under it */
+
+TestSuite(mutex, .timeout = 60);
+
+Test(mutex, one_that_is_locked_is_not_taken_again)
+{
+	cr_assert(dofi_mutex_try(&mutex));
+	cr_expect(!dofi_mutex_try(&mutex));
+	cr_expect(!dofi_mutex_try(&mutex));
+	dofi_mutex_unlock(&mutex);
+	cr_assert(dofi_mutex_try(&mutex));
+	dofi_mutex_unlock(&mutex);
+	cr_expect_eq(mutex.word, 0);
+}
+
+Test(mutex, memory_of_any_content_becomes_an_unlocked_one)
+{
+	mutex.word = UINT32_MAX;
+	dofi_mutex_init(&mutex);
+	cr_expect(dofi_mutex_try(&mutex));
+	dofi_mutex_unlock(&mutex);
+}
+
+static void *take_turns(void *arg)
+{
+	int i;
+
+	(void)arg;
+	for (i = 0; i < TURNS; i++) {
+		if (i % 3 || !dofi_mutex_try(&mutex))
+			dofi_mutex_lock(&mutex);
+		turns++;
+		dofi_mutex_unlock(&mutex);
+	}
+	return NULL;
+}
+
+Test(mutex, threads_exclude_each_other)
+{
+	pthread_t thread[THREADS];
+	int i;
+
+	for (i = 0; i < THREADS; i++)
+		pthread_create(&thread[i], NULL, take_turns, NULL);
+	for (i = 0; i < THREADS; i++)
+		pthread_join(thread[i], NULL);
+	cr_expect_eq(turns, THREADS * TURNS);
+	cr_expect_eq(mutex.word, 0);
+}
+
+/* A thread that wants the mutex, and what it saw. */
+struct waiter {
+	pthread_t thread;
+	_Atomic pid_t tid;
+	_Atomic bool has_it;
+	int err;
+};
+
+static void *waiter_run(void *arg)
+{
+	struct waiter *w = arg;
+
+	atomic_store(&w->tid, gettid());
+	errno = ENOTTY;
+	dofi_mutex_lock(&mutex);
+	w->has_it = true;
+	turns++;
+	dofi_mutex_unlock(&mutex);
+	w->err = errno;
+	return NULL;
+}
+
+/* Returns when it sleeps. */
+static void waiter_start(struct waiter *w)
+{
+	pthread_create(&w->thread, NULL, waiter_run, w);
+	while (!thread_rests(w->tid))
+		usleep(100);
+}
+
+Test(mutex, all_who_sleep_for_it_get_it)
+{
+	struct waiter w[THREADS] = { 0 };
+	int i;
+
+	dofi_mutex_lock(&mutex);
+	for (i = 0; i < THREADS; i++)
+		waiter_start(&w[i]);
+	cr_expect_eq(turns, 0);
+	dofi_mutex_unlock(&mutex);
+	for (i = 0; i < THREADS; i++) {
+		pthread_join(w[i].thread, NULL);
+		cr_expect_eq(w[i].err, ENOTTY);
+	}
+	cr_expect_eq(turns, THREADS);
+	cr_expect_eq(mutex.word, 0);
+}
+
+Test(mutex, one_that_another_took_first_is_waited_for_again)
+{
+	struct waiter w = { 0 };
+	int i;
+
+	dofi_mutex_lock(&mutex);
+	waiter_start(&w);
+	for (i = 0; i < 1000 && !w.has_it; i++) {
+		dofi_mutex_unlock(&mutex);
+		dofi_mutex_lock(&mutex);
+	}
+	dofi_mutex_unlock(&mutex);
+	pthread_join(w.thread, NULL);
+	cr_expect(w.has_it);
+	cr_expect_eq(mutex.word, 0);
+}
+
+Test(mutex, signals_do_not_end_the_sleep)
+{
+	struct waiter w = { 0 };
+
+	thread_handles(0);
+	dofi_mutex_lock(&mutex);
+	waiter_start(&w);
+	thread_disturb(w.thread, w.tid, 20);
+	cr_expect(!w.has_it);
+	dofi_mutex_unlock(&mutex);
+	pthread_join(w.thread, NULL);
+	cr_expect(w.has_it);
+	cr_expect_eq(w.err, ENOTTY);
+}
