@@ -140,6 +140,8 @@ int dofi_cq_open_for(struct dofi_cq *cq, struct dofi_progress *progress, struct 
 	cq->completed = ops->completed;
 	cq->mixed = ops->mixed;
 	cq->owner = NULL;
+	cq->left = 0;
+	cq->most = 1;
 	dofi_mutex_unlock(&cq->lock);
 	set_mode(cq, DOFI_CQ_ARMED);
 	atomic_store(&cq->sleepers, 0);
@@ -167,6 +169,7 @@ void dofi_cq_close(struct dofi_cq *cq)
 	unwatch(cq);
 	dofi_mutex_lock(&cq->lock);
 	cq->fid = NULL;
+	cq->left = 0;
 	atomic_store(&cq->programs_fid, NULL);
 	dofi_mutex_unlock(&cq->lock);
 	ret = fi_close(&fid->fid);
@@ -244,10 +247,28 @@ void dofi_cq_want_sweep(struct dofi_cq *cq)
 		dofi_progress_ring(cq->progress);
 }
 
+ssize_t dofi_cq_read_behind_left(struct dofi_cq *cq, struct fid_cq *fid)
+{
+	const unsigned left = cq->left;
+	ssize_t n;
+
+	memmove(cq->entry, cq->next, left * sizeof(*cq->entry));
+	cq->left = 0;
+	n = fi_cq_read(fid, &cq->entry[left], DOFI_CQ_BATCH - left);
+	return n > 0 ? left + n : left;
+}
+
 void dofi_cq_go_on(struct dofi_cq *cq, ssize_t n, struct dofi_sink *sink)
 {
 	while (left_behind(cq, deal_with(cq, n, sink)))
 		n = dofi_cq_read(cq);
+	sweep(cq);
+	dofi_cq_leave(cq);
+}
+
+void dofi_cq_go_on_with(struct dofi_cq *cq, const struct fi_cq_data_entry *entry, struct dofi_sink *sink)
+{
+	cq->completed(entry, 0, sink);
 	sweep(cq);
 	dofi_cq_leave(cq);
 }
@@ -265,21 +286,26 @@ static ssize_t read_patiently(struct dofi_cq *cq)
 	ssize_t n = -FI_EAGAIN;
 
 	if (cq->fid && dofi_gate_enter(cq->gate)) {
-		n = dofi_cq_read_from(cq, cq->fid, DOFI_CQ_BATCH);
+		n = dofi_cq_read_batch(cq, cq->fid);
 		dofi_gate_leave(cq->gate);
 	}
 	return n;
 }
 
-/* To look in vain for another one costs as much as the one. */
 void dofi_cq_poll_next(struct dofi_cq *cq)
 {
+	const struct fi_cq_data_entry *entry;
 	struct fid_cq *fid;
+	ssize_t n;
 
 	if (!dofi_cq_try(cq))
 		return;
 	fid = atomic_load_explicit(&cq->programs_fid, memory_order_relaxed);
-	dofi_cq_go_on(cq, fid ? dofi_cq_read_from(cq, fid, 1) : dofi_cq_read(cq), NULL);
+	entry = fid ? dofi_cq_take(cq, fid, &n) : NULL;
+	if (entry)
+		dofi_cq_go_on_with(cq, entry, NULL);
+	else
+		dofi_cq_go_on(cq, fid ? n : dofi_cq_read(cq), NULL);
 }
 
 bool dofi_cq_drain(struct dofi_cq *cq)

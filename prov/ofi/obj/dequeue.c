@@ -83,7 +83,18 @@ static __attribute__((noinline)) enum look look_on(struct dofi_evd *evd, DAT_EVE
 		return NOTHING;
 	}
 	dofi_cq_go_on(cq, n, &sink);
-	if (n > 0 && sink.evd)	/* it may have been asked for one only */
+	return sink.evd ? NOTHING : TAKEN;
+}
+
+/* From where a completion was taken that is not a plain request's, or for another EVD. */
+static __attribute__((noinline)) enum look look_past(struct dofi_evd *evd, DAT_EVENT *event,
+						     struct dofi_cq *cq,
+						     const struct fi_cq_data_entry *entry)
+{
+	struct dofi_sink sink = { .evd = evd, .event = event };
+
+	dofi_cq_go_on_with(cq, entry, &sink);
+	if (sink.evd)
 		dofi_cq_poll(cq, &sink);
 	return sink.evd ? NOTHING : TAKEN;
 }
@@ -92,6 +103,7 @@ static __attribute__((noinline)) enum look look_on(struct dofi_evd *evd, DAT_EVE
 static DOFI_INTO_CALLER enum look look(struct dofi_evd *evd, DAT_EVENT *event)
 {
 	struct dofi_cq *cq = atomic_load_explicit(&evd->straight_feed, memory_order_relaxed);
+	const struct fi_cq_data_entry *entry;
 	struct fid_cq *fid;
 	ssize_t n;
 
@@ -100,13 +112,11 @@ static DOFI_INTO_CALLER enum look look(struct dofi_evd *evd, DAT_EVENT *event)
 	fid = atomic_load_explicit(&cq->programs_fid, memory_order_relaxed);
 	if (!fid)
 		return look_on(evd, event, cq, dofi_cq_read(cq));
-	/* devices fetch them one by one, and look in vain for another one; and a queue costs more */
-	n = dofi_cq_read_from(cq, fid, 1);
-	if (n != 1)
+	entry = dofi_cq_take(cq, fid, &n);
+	if (!entry)
 		return look_on(evd, event, cq, n);
-	/* n is 1: to keep it costs the short way a register */
-	if (!dofi_plain_take(cq->entry, evd, event))
-		return look_on(evd, event, cq, 1);
+	if (!dofi_plain_take(entry, cq, evd, event))
+		return look_past(evd, event, cq, entry);
 	dofi_cq_leave(cq);
 	return TAKEN;
 }

@@ -13,10 +13,13 @@
 
 #include <rdma/fi_eq.h>
 
-/* Whether there is no request behind the oldest that has ended before it. */
-static inline bool dofi_next_is_pending(const struct dofi_queue *q)
+/* Whether there is no request behind the oldest that has ended before it. To @cq others may come yet. */
+static inline bool dofi_next_is_pending(const struct dofi_queue *q, struct dofi_cq *cq)
 {
-	return q->head + 1 == q->tail || !dofi_queue_at(q, q->head + 1)->done;
+	if (q->head + 1 == q->tail)
+		return true;
+	dofi_cq_expect(cq);
+	return !dofi_queue_at(q, q->head + 1)->done;
 }
 
 #if DAT_VERSION_MAJOR >= 2
@@ -44,12 +47,13 @@ static inline void dofi_plain_event(DAT_EVENT *event, struct dofi_evd *evd, stru
 
 /*
  * Writes the event of a plain request that ended well, and whose turn it is, for the thread that
- * polls @evd. False, and nothing has happened, if @entry is anything else.
+ * polls @evd, which @cq feeds. False, and nothing has happened, if @entry is anything else.
  */
-static DOFI_INTO_CALLER bool dofi_plain_take(const struct fi_cq_data_entry *entry,
+static DOFI_INTO_CALLER bool dofi_plain_take(const struct fi_cq_data_entry *entry, struct dofi_cq *cq,
 					     struct dofi_evd *evd, DAT_EVENT *event)
 {
-	struct dofi_dto *dto = dofi_dto_of(entry->op_context);
+	const void *context = entry->op_context;
+	struct dofi_dto *dto = dofi_dto_of(context);
 	struct dofi_ep *ep;
 	bool taken = false;
 
@@ -57,8 +61,8 @@ static DOFI_INTO_CALLER bool dofi_plain_take(const struct fi_cq_data_entry *entr
 		return false;
 	ep = dto->ep;
 	dofi_mutex_lock(&ep->lock);
-	if (__builtin_expect(dto->plain && dofi_dto_context(dto) == entry->op_context &&
-			     dto->number == ep->sq.head && dofi_next_is_pending(&ep->sq) &&
+	if (__builtin_expect(dto->plain && dofi_dto_context(dto) == context &&
+			     dto->number == ep->sq.head && dofi_next_is_pending(&ep->sq, cq) &&
 			     ep->send && ep->request_evd == evd &&
 			     atomic_load_explicit(&evd->straight_feed, memory_order_relaxed), 1)) {
 		dto->at_fabric = false;

@@ -11,9 +11,8 @@
 #include <rdma/fi_rma.h>
 
 /* The endpoint's default flags do not reach plain fi_write on every fabric. */
-static __attribute__((noinline)) ssize_t write_flagged(struct dofi_ep *ep, const struct iovec *iov,
-						       void **desc, size_t n,
-						       const struct fi_rma_iov *remote, void *context)
+static ssize_t write_segments(struct dofi_ep *ep, const struct iovec *iov, void **desc, size_t n,
+			      const struct fi_rma_iov *remote, void *context)
 {
 	const struct fi_msg_rma msg = {
 		.msg_iov = iov,
@@ -33,18 +32,24 @@ static int submit_write(struct dofi_ep *ep, struct dofi_dto *dto)
 		.addr = dto->remote_addr, .len = dto->length, .key = dofi_ep_remote_key(ep, dto),
 	};
 
-	return write_flagged(ep, dto->iov, dto->desc, dto->n_iov, &remote, dofi_dto_context(dto));
+	return write_segments(ep, dto->iov, dto->desc, dto->n_iov, &remote, dofi_dto_context(dto));
+}
+
+static __attribute__((noinline)) ssize_t write_flagged(struct dofi_ep *ep, void *buf, size_t len, void *desc,
+						       uint64_t addr, uint64_t key, void *context)
+{
+	const struct iovec iov = { buf, len };
+	const struct fi_rma_iov remote = { .addr = addr, .len = len, .key = key };
+
+	return write_segments(ep, &iov, &desc, 1, &remote, context);
 }
 
 ssize_t msg_write(struct dofi_ep *ep, void *buf, size_t len, void *desc, uint64_t addr, uint64_t key,
 		  void *context)
 {
-	const struct iovec iov = { buf, len };
-	const struct fi_rma_iov remote = { .addr = addr, .len = len, .key = key };
-
-	if (!ep->obj.ia->fabric.write_flags)
-		return fi_write(ep->fid, buf, len, desc, 0, addr, key, context);
-	return write_flagged(ep, &iov, &desc, 1, &remote, context);
+	if (ep->obj.ia->fabric.write_flags)
+		return write_flagged(ep, buf, len, desc, addr, key, context);
+	return fi_write(ep->fid, buf, len, desc, 0, addr, key, context);
 }
 
 ssize_t msg_read(struct dofi_ep *ep, void *buf, size_t len, void *desc, uint64_t addr, uint64_t key,

@@ -101,6 +101,15 @@ static void poll_once(void)
 	dofi_cq_poll(&cq, NULL);
 }
 
+/* As who comes again while more than one is under way, so that others may be there the next time. */
+static void poll_next(void)
+{
+	dofi_cq_poll_next(&cq);
+	dofi_mutex_lock(&cq.lock);
+	dofi_cq_expect(&cq);
+	dofi_mutex_unlock(&cq.lock);
+}
+
 static bool doorbell_rang(void)
 {
 	uint64_t n;
@@ -473,6 +482,145 @@ Test(cq, who_comes_again_reads_one)
 	cr_expect_eq(out_of_order, 0);
 }
 
+/* Has read @n more than were asked for. */
+static void read_ahead(unsigned n)
+{
+	make_owned();
+	poll_next();
+	complete(n + 1);
+	delivered = next_context - n - 2;
+	poll_next();
+	cr_assert_eq(fake_unread(), 0);
+	cr_assert_eq(cq.left, n);
+	cr_assert_eq(delivered, next_context - n - 1);
+}
+
+Test(cq, who_expects_more_reads_several_and_gets_one)
+{
+	unsigned reads;
+
+	read_ahead(3);
+	reads = fake.cq_reads;
+	complete(1);
+	poll_next();
+	poll_next();
+	poll_next();
+	cr_expect_eq(fake.cq_reads, reads);
+	poll_next();
+	cr_expect_eq(fake.cq_reads, reads + 1);
+	cr_expect_eq(delivered, next_context - 1);
+	cr_expect_eq(out_of_order, 0);
+}
+
+Test(cq, who_was_disappointed_expects_one)
+{
+	make_owned();
+	poll_next();
+	complete(3);
+	dofi_cq_poll_next(&cq);
+	cr_expect_eq(cq.left, 2);
+	while (cq.left)
+		dofi_cq_poll_next(&cq);
+	complete(3);
+	dofi_cq_poll_next(&cq);
+	cr_expect_eq(cq.left, 0);
+	cr_expect_eq(fake_unread(), 2);
+}
+
+Test(cq, what_was_left_comes_before_what_is_there)
+{
+	read_ahead(3);
+	complete(4);
+	poll_once();
+	cr_expect_eq(delivered, next_context - 1);
+	cr_expect_eq(out_of_order, 0);
+}
+
+Test(cq, what_was_left_is_something)
+{
+	read_ahead(1);
+	cr_expect(dofi_cq_drain(&cq));
+	cr_expect(!dofi_cq_drain(&cq));
+	cr_expect_eq(delivered, next_context - 1);
+}
+
+Test(cq, with_what_was_left_a_read_brings_a_batch)
+{
+	read_ahead(DOFI_CQ_BATCH - 1);
+	complete(40);
+	poll_once();
+	cr_expect_eq(delivered, next_context - 1);
+	cr_expect_eq(out_of_order, 0);
+}
+
+Test(cq, what_was_left_is_drained_with_the_rest)
+{
+	read_ahead(3);
+	complete(2);
+	cr_expect(dofi_cq_drain(&cq));
+	cr_expect_eq(delivered, next_context - 1);
+	cr_expect_eq(out_of_order, 0);
+}
+
+Test(cq, what_was_left_is_not_forgotten_when_the_program_stops_polling)
+{
+	read_ahead(3);
+	now = cq.look_at;
+	serve();
+	now = cq.look_at;
+	serve();
+	cr_assert_eq(mode(), DOFI_CQ_ARMED);
+	cr_expect_eq(delivered, next_context - 1);
+	cr_expect_eq(out_of_order, 0);
+}
+
+Test(cq, nor_when_somebody_sleeps)
+{
+	read_ahead(3);
+	dofi_cq_sleep_begin(&cq);
+	cr_expect(doorbell_rang());
+	serve();
+	cr_expect_eq(delivered, next_context - 1);
+	dofi_cq_sleep_end(&cq);
+}
+
+Test(cq, an_error_stays_behind_what_was_left)
+{
+	read_ahead(1);
+	fake_complete((void *)next_context++, FI_ECANCELED);
+	poll_next();
+	cr_expect_eq(last_err, 0);
+	poll_next();
+	cr_expect_eq(last_err, FI_ECANCELED);
+	cr_expect_eq(delivered, next_context - 1);
+	cr_expect_eq(out_of_order, 0);
+}
+
+Test(cq, a_poll_passes_what_was_left_before_an_error)
+{
+	read_ahead(2);
+	fake_complete((void *)next_context++, FI_ECANCELED);
+	poll_once();
+	poll_once();
+	cr_expect_eq(last_err, FI_ECANCELED);
+	cr_expect_eq(delivered, next_context - 1);
+	cr_expect_eq(out_of_order, 0);
+}
+
+Test(cq, what_was_left_ends_with_the_queue)
+{
+	unsigned before;
+
+	read_ahead(3);
+	before = delivered;
+	dofi_cq_close(&cq);
+	poll_once();
+	dofi_cq_poll_next(&cq);
+	cr_assert_eq(dofi_cq_open(&cq, &progress, &fake.domain), 0);
+	dofi_cq_drain(&cq);
+	cr_expect_eq(delivered, before);
+}
+
 Test(cq, and_all_where_nobody_would_tell_of_the_others)
 {
 	serve();
@@ -730,12 +878,15 @@ Test(cq, nothing_is_lost_in_any_order)
 		int sleepers = 0;
 
 		for (step = rand_r(&seed) % 24; step; step--) {
-			switch (rand_r(&seed) % 7) {
+			switch (rand_r(&seed) % 8) {
 			case 0:
 				complete(1 + rand_r(&seed) % 20);
 				break;
 			case 1:
 				poll_once();
+				break;
+			case 7:
+				poll_next();
 				break;
 			case 2:
 				if (epoll_fires())
@@ -760,7 +911,7 @@ Test(cq, nothing_is_lost_in_any_order)
 			}
 		}
 		settle(sleepers);
-		cr_assert_eq(fake_unread(), 0, "round %u, mode %d", round, mode());
+		cr_assert_eq(fake_unread() + cq.left, 0, "round %u, mode %d", round, mode());
 		cr_assert_eq(out_of_order, 0);
 		while (sleepers--)
 			dofi_cq_sleep_end(&cq);
@@ -776,9 +927,10 @@ static _Atomic bool all_done;
 
 static void *poll_until_done(void *arg)
 {
-	(void)arg;
+	void (*const poll)(void) = arg ? poll_next : poll_once;
+
 	while (!all_done) {
-		poll_once();
+		poll();
 		sched_yield();
 	}
 	return NULL;
@@ -791,7 +943,7 @@ Test(cq, threads_that_poll_and_serve_share_it)
 
 	serve();
 	for (i = 0; i < 2; i++)
-		pthread_create(&thread[i], NULL, poll_until_done, NULL);
+		pthread_create(&thread[i], NULL, poll_until_done, i ? &all_done : NULL);
 	for (i = 0; i < MANY; i++) {
 		complete(1);
 		if (i % 50 == 0)

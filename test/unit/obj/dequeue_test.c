@@ -169,6 +169,87 @@ Test(dequeue, several_at_once_come_in_order)
 	alone(in_a_batch);
 }
 
+static void several_read(void *arg)
+{
+	unsigned reads = fake.cq_reads;
+	uint64_t n;
+
+	(void)arg;
+	poll_as_a_program();
+	for (n = 0; n < 6; n++)
+		send_and_complete(n, n);
+	take(0, DAT_DTO_SUCCESS);
+	cr_expect_eq(fake_unread(), 5);	/* it is not known yet that others are under way */
+	take(1, DAT_DTO_SUCCESS);
+	cr_expect_eq(fake_unread(), 0);
+	for (n = 2; n < 6; n++)
+		take(n, DAT_DTO_SUCCESS);
+	cr_expect_eq(fake.cq_reads, reads + 2);
+	cr_expect_eq(evd_inside()->count_of.straight, 6);
+	/* one at a time again */
+	cr_expect(nothing());
+	send_and_complete(6, 6);
+	take(6, DAT_DTO_SUCCESS);
+	send_and_complete(7, 7);
+	send_and_complete(8, 8);
+	take(7, DAT_DTO_SUCCESS);
+	cr_expect_eq(fake_unread(), 1);
+}
+
+Test(dequeue, with_others_under_way_several_are_read_at_once)
+{
+	alone(several_read);
+}
+
+static void of_all_kinds(void *arg)
+{
+	(void)arg;
+	poll_as_a_program();
+	succeed(post_recv(10));
+	send_and_complete(1, 1);
+	succeed(post_send(2));
+	succeed(post_send(3));
+	take(1, DAT_DTO_SUCCESS);
+	fake_complete(transport.context[0], 0);
+	fake_complete(transport.context[2], 0);
+	fake_complete(transport.context[3], 0);
+	take(10, DAT_DTO_SUCCESS);
+	cr_expect_eq(cq()->left, 2);	/* so the two are not queued for it */
+	take(2, DAT_DTO_SUCCESS);
+	take(3, DAT_DTO_SUCCESS);
+	cr_expect(nothing());
+	cr_expect_eq(evd_inside()->count_of.straight, 4);
+}
+
+Test(dequeue, of_several_each_goes_its_own_way)
+{
+	alone(of_all_kinds);
+}
+
+static void waited_for(void *arg)
+{
+	DAT_EVENT event;
+	DAT_COUNT more;
+	uint64_t n;
+
+	(void)arg;
+	poll_as_a_program();
+	for (n = 0; n < 4; n++)
+		send_and_complete(n, n);
+	for (n = 0; n < 3; n++) {
+		succeed(dofi_evd_wait(evd, 0, 1, &event, &more));
+		cr_expect_eq(event.event_data.dto_completion_event_data.user_cookie.as_64, n);
+	}
+	cr_expect_eq(cq()->left, 1);
+	succeed(dofi_evd_wait(evd, 0, 1, &event, &more));
+	cr_expect_eq(event.event_data.dto_completion_event_data.user_cookie.as_64, 3);
+}
+
+Test(dequeue, a_wait_takes_what_was_read_too)
+{
+	alone(waited_for);
+}
+
 static void second_first(void *arg)
 {
 	(void)arg;
