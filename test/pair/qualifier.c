@@ -628,7 +628,8 @@ static void common_client(struct pair *p)
 
 static const struct pair_case cases[] = {
 	PAIR_CASE("qualifiers of every size", quals_server, quals_client),
-	PAIR_CASE("many large qualifiers", mapped_server, mapped_client, .seconds = 60),
+	PAIR_CASE("many large qualifiers", mapped_server, mapped_client, .seconds = 60,
+		  .not_sockets = "a peer that it rejected and that is gone at once may crash it"),
 	PAIR_CASE("port of the address is ignored", port_server, port_client),
 	PAIR_CASE("qualifier in use", in_use_server, in_use_client),
 	PAIR_CASE("any qualifier", any_server, any_client),

@@ -668,7 +668,8 @@ static const struct pair_case cases[] = {
 #endif
 	PAIR_CASE("waits", waits_server, waits_client),
 	PAIR_CASE("crossfire", crossfire, crossfire),
-	PAIR_CASE("last_words", last_words_server, last_words_client),
+	PAIR_CASE("last_words", last_words_server, last_words_client,
+		  .not_sockets = "loses a shutdown close behind messages, one time in a hundred"),
 	PAIR_CASE("too_long", too_long_server, too_long_client),
 	PAIR_CASE("ends", ends_server, ends_client),
 	PAIR_CASE("next_peer", next_peer, next_peer),
