@@ -30,7 +30,20 @@ cost()
 	END { printf "%.1f\n", total / sends }' sends="$sends" "$@"
 }
 
-# count PROGRAM - sets sends, empty and each
+# calls FUNCTION FILE... - how often it was called
+calls()
+{
+	awk '
+	/^c?fn=/ {
+		id = $1; sub(/^c?fn=/, "", id)
+		if (NF > 1) name[id] = $2
+		if ($1 ~ /^cfn=/) callee = name[id]
+	}
+	/^calls=/ && callee == wanted { sub(/^calls=/, "", $1); n += $1 }
+	END { print n + 0 }' wanted="$@"
+}
+
+# count PROGRAM - sets sends, empty, slow and each
 count()
 {
 	rm -f "$tmp"/profile.*
@@ -38,6 +51,7 @@ count()
 		--toggle-collect=counted_send "$1" counted_sends >"$tmp/out" 2>&1 || return
 	sends=$(sed -n 's/.*sends: \([0-9]*\),.*/\1/p' "$tmp/out")
 	empty=$(sed -n 's/.*empty polls: \([0-9]*\).*/\1/p' "$tmp/out")
+	slow=$(calls dofi_cq_go_on "$tmp"/profile.*)
 	each=$(cost "$tmp"/profile.*)
 }
 
@@ -45,7 +59,8 @@ check()
 {
 	name="a send and its completion, ${1##*/}"
 	n=$((n + 1))
-	# polls that find nothing are no part of it: again, if the threads met
+	# Polls that find nothing are no part of it, nor what a program costs that the progress thread takes
+	# for one that does not poll, because one of them had no processor: again, if that was often.
 	for try in 1 2 3 4 5; do
 		if ! count "$1"; then
 			echo "not ok $n - $name"
@@ -53,9 +68,9 @@ check()
 			bad=1
 			return
 		fi
-		[ "$empty" -gt $((sends / 100)) ] || break
+		[ "$empty" -gt $((sends / 100)) ] || [ "$slow" -gt $((sends / 100)) ] || break
 	done
-	echo "# $each instructions, $empty of $sends sends had to be polled for again"
+	echo "# $each instructions, $empty of $sends sends had to be polled for again, $slow went the longer way"
 	if [ "${each%.*}" -gt 50 ] && [ "${each%.*}" -le $most ]; then
 		echo "ok $n - $name"
 	else
