@@ -8,6 +8,7 @@ ABI_TESTS += \
 EXTRA_DIST += \
 	contrib/check-layers \
 	test/abi/symbols.sh \
+	test/callgrind.sh \
 	test/man.sh \
 	test/run \
 	test/lsan.supp \

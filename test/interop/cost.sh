@@ -11,6 +11,7 @@
 # Environment: COST_ITERATIONS (1000), INTEROP_HOST (10.77.0.1), top_builddir
 
 . "$(dirname "$0")/rxe.sh"
+. "$(dirname "$0")/../callgrind.sh"
 
 operation=${1:-RW} size=${2:-4} pipeline=${3:-16} mode=${4:-p}
 iterations=${COST_ITERATIONS:-1000}
@@ -30,23 +31,6 @@ instructions()
 
 	read -r _ sum < <(calls dat_evd_dequeue "$1")
 	echo $(($(sed -n 's/^totals: //p' "$1") - sum))
-}
-
-# calls FUNCTION FILE - how often it was called, and instructions in it
-calls()
-{
-	awk -v name="$1" '
-		/^c?fn=/ {
-			id = $0; sub(/^c?fn=/, "", id); text = id
-			sub(/\).*/, ")", id); sub(/^[^)]*\) ?/, "", text)
-			if (text != "") known[id] = text
-			if (/^cfn=/) callee = known[id]
-		}
-		/^calls=/ {
-			split($1, n, "="); getline
-			if (callee ~ "^" name "(@|$)") { count += n[2]; cost += $2 }
-		}
-		END { printf "%d %d\n", count, cost }' "$2"
 }
 
 # cost IA LIBRARIES PORT - instructions of one operation: dapltest runs each twice, so posts are counted

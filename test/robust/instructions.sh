@@ -4,6 +4,7 @@
 # Instructions that a send of 8 bytes and its completion cost in the registry and the provider,
 # counted by callgrind. What the fabric and the C library do below them is not counted.
 set -u
+. "${top_srcdir:-.}/test/callgrind.sh"
 tmp=$(mktemp -d) || exit 99
 trap 'rm -rf "$tmp"' EXIT
 most=250
@@ -30,19 +31,6 @@ cost()
 	END { printf "%.1f\n", total / sends }' sends="$sends" "$@"
 }
 
-# calls FUNCTION FILE... - how often it was called
-calls()
-{
-	awk '
-	/^c?fn=/ {
-		id = $1; sub(/^c?fn=/, "", id)
-		if (NF > 1) name[id] = $2
-		if ($1 ~ /^cfn=/) callee = name[id]
-	}
-	/^calls=/ && callee == wanted { sub(/^calls=/, "", $1); n += $1 }
-	END { print n + 0 }' wanted="$@"
-}
-
 # count PROGRAM - sets sends, empty, slow and each
 count()
 {
@@ -51,7 +39,7 @@ count()
 		--toggle-collect=counted_send "$1" counted_sends >"$tmp/out" 2>&1 || return
 	sends=$(sed -n 's/.*sends: \([0-9]*\),.*/\1/p' "$tmp/out")
 	empty=$(sed -n 's/.*empty polls: \([0-9]*\).*/\1/p' "$tmp/out")
-	slow=$(calls dofi_cq_go_on "$tmp"/profile.*)
+	slow=$(calls dofi_cq_go_on "$tmp"/profile.* | cut -d' ' -f1)
 	each=$(cost "$tmp"/profile.*)
 }
 

@@ -4,7 +4,6 @@
 #include "base/bell.h"
 
 #include "base/clock.h"
-#include "base/mutex.h"
 
 #include <errno.h>
 #include <limits.h>

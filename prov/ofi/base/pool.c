@@ -3,8 +3,6 @@
 
 #include "base/pool.h"
 
-#include "base/mutex.h"
-
 #include <stdlib.h>
 #include <string.h>
 

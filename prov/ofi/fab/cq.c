@@ -169,7 +169,6 @@ void dofi_cq_close(struct dofi_cq *cq)
 	unwatch(cq);
 	dofi_mutex_lock(&cq->lock);
 	cq->fid = NULL;
-	cq->left = 0;
 	atomic_store(&cq->programs_fid, NULL);
 	dofi_mutex_unlock(&cq->lock);
 	ret = fi_close(&fid->fid);
@@ -301,11 +300,15 @@ void dofi_cq_poll_next(struct dofi_cq *cq)
 	if (!dofi_cq_try(cq))
 		return;
 	fid = atomic_load_explicit(&cq->programs_fid, memory_order_relaxed);
-	entry = fid ? dofi_cq_take(cq, fid, &n) : NULL;
+	if (!fid) {
+		dofi_cq_go_on(cq, dofi_cq_read(cq), NULL);
+		return;
+	}
+	entry = dofi_cq_take(cq, fid, &n);
 	if (entry)
 		dofi_cq_go_on_with(cq, entry, NULL);
 	else
-		dofi_cq_go_on(cq, fid ? n : dofi_cq_read(cq), NULL);
+		dofi_cq_go_on(cq, n, NULL);
 }
 
 bool dofi_cq_drain(struct dofi_cq *cq)

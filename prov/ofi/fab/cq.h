@@ -156,7 +156,7 @@ static inline void dofi_cq_leave(struct dofi_cq *cq)
  * The next completion, of those that were read before or of a read from @fid; or NULL, and @n is the
  * result of that. The others that it brought are for who comes next. To read several at once saves a
  * third of what they cost, but to look for one that is not there costs a third more: so it is done
- * after dofi_cq_expect() only.
+ * after dofi_cq_expect() only, until a read finds none or several.
  */
 static inline const struct fi_cq_data_entry *dofi_cq_take(struct dofi_cq *cq, struct fid_cq *fid,
 							  ssize_t *n)
@@ -185,7 +185,7 @@ static inline void dofi_cq_expect(struct dofi_cq *cq)
 
 /* Hands over what a read brought, reads on until nothing is left behind, and leaves. */
 void dofi_cq_go_on(struct dofi_cq *cq, ssize_t n, struct dofi_sink *sink);
-/* The same for the one completion that was taken. */
+/* Hands over the one completion that was taken, and leaves: the others are for who comes next. */
 void dofi_cq_go_on_with(struct dofi_cq *cq, const struct fi_cq_data_entry *entry, struct dofi_sink *sink);
 
 /* A program's thread posted something, or took an event that was read before it came. Any lock. */

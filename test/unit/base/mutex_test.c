@@ -110,16 +110,19 @@ Test(mutex, all_who_sleep_for_it_get_it)
 	cr_expect_eq(mutex.word, 0);
 }
 
-Test(mutex, one_that_another_took_first_is_waited_for_again)
+Test(mutex, woken_while_it_is_locked_a_thread_sleeps_again)
 {
 	struct waiter w = { 0 };
 	int i;
 
 	dofi_mutex_lock(&mutex);
 	waiter_start(&w);
-	for (i = 0; i < 1000 && !w.has_it; i++) {
-		dofi_mutex_unlock(&mutex);
-		dofi_mutex_lock(&mutex);
+	for (i = 0; i < 20; i++) {
+		/* as by an unlock after which another took it first */
+		dofi_mutex_wake(&mutex);
+		while (!thread_rests(w.tid))
+			usleep(100);
+		cr_expect(!w.has_it);
 	}
 	dofi_mutex_unlock(&mutex);
 	pthread_join(w.thread, NULL);
