@@ -293,7 +293,6 @@ static ssize_t read_patiently(struct dofi_cq *cq)
 
 void dofi_cq_poll_next(struct dofi_cq *cq)
 {
-	const struct fi_cq_data_entry *entry;
 	struct fid_cq *fid;
 	ssize_t n;
 
@@ -304,11 +303,15 @@ void dofi_cq_poll_next(struct dofi_cq *cq)
 		dofi_cq_go_on(cq, dofi_cq_read(cq), NULL);
 		return;
 	}
-	entry = dofi_cq_take(cq, fid, &n);
-	if (entry)
-		dofi_cq_go_on_with(cq, entry, NULL);
-	else
+	if (cq->left) {
+		dofi_cq_go_on_with(cq, dofi_cq_take_left(cq), NULL);
+		return;
+	}
+	n = dofi_cq_read_some(cq, fid);
+	if (n < 1)
 		dofi_cq_go_on(cq, n, NULL);
+	else
+		dofi_cq_go_on_with(cq, cq->entry, NULL);
 }
 
 bool dofi_cq_drain(struct dofi_cq *cq)

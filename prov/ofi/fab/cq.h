@@ -41,7 +41,7 @@ struct dofi_cq {
 	struct fi_cq_data_entry entry[DOFI_CQ_BATCH]; /* what the last read brought */
 	const struct fi_cq_data_entry *next;	/* of these, the first that is not handed over yet, where */
 	unsigned left;			/* so many are: none when it is ARMED and was drained */
-	unsigned most;			/* that dofi_cq_take() reads at once */
+	unsigned most;			/* that dofi_cq_read_some() reads at once */
 	int fd;				/* -1 if it has none */
 	bool wc_errors;			/* see struct dofi_quirk; set before it is opened, like the next */
 	bool offloaded;			/* likewise */
@@ -89,9 +89,10 @@ void dofi_cq_poll_next(struct dofi_cq *cq);
 /*
  * The same in parts, for who looks at a completion first. dofi_cq_try() is false if another
  * thread is at the CQ, which delivers to every EVD. After it comes, where programs_fid is set,
- * dofi_cq_take(); else dofi_cq_read(), which fills cq->entry and whose result is fi_cq_read()'s.
- * Then comes dofi_cq_go_on() with that, or dofi_cq_go_on_with() the completion that was taken; or,
- * where that was dealt with, or none is there, dofi_cq_leave().
+ * dofi_cq_take_left() or dofi_cq_read_some(); else dofi_cq_read(), which fills cq->entry. The result
+ * of both is fi_cq_read()'s. Then comes dofi_cq_go_on() with that of the last, or with none; or
+ * dofi_cq_go_on_with() the completion that was taken; or, where that was dealt with, or none is there,
+ * dofi_cq_leave().
  */
 static inline bool dofi_cq_try(struct dofi_cq *cq)
 {
@@ -103,7 +104,7 @@ static inline ssize_t dofi_cq_read_from(struct dofi_cq *cq, struct fid_cq *fid, 
 	return fi_cq_read(fid, cq->entry, most);
 }
 
-/* What dofi_cq_take() left, and what is there behind it. An error is for the next read. */
+/* What dofi_cq_read_some() left, and what is there behind it. An error is for the next read. */
 ssize_t dofi_cq_read_behind_left(struct dofi_cq *cq, struct fid_cq *fid);
 
 static inline ssize_t dofi_cq_read_batch(struct dofi_cq *cq, struct fid_cq *fid)
@@ -152,29 +153,31 @@ static inline void dofi_cq_leave(struct dofi_cq *cq)
 	dofi_mutex_unlock(&cq->lock);
 }
 
-/*
- * The next completion, of those that were read before or of a read from @fid; or NULL, and @n is the
- * result of that. The others that it brought are for who comes next. To read several at once saves a
- * third of what they cost, but to look for one that is not there costs a third more: so it is done
- * after dofi_cq_expect() only, until a read finds none or several.
- */
-static inline const struct fi_cq_data_entry *dofi_cq_take(struct dofi_cq *cq, struct fid_cq *fid,
-							  ssize_t *n)
+/* The next of those that were read before; where there are some. */
+static inline const struct fi_cq_data_entry *dofi_cq_take_left(struct dofi_cq *cq)
 {
-	if (__builtin_expect(cq->left, 0)) {
-		*n = 1;
-		cq->left--;
-		return cq->next++;
-	}
-	*n = dofi_cq_read_from(cq, fid, cq->most);
-	if (*n != 1) {
+	cq->left--;
+	return cq->next++;
+}
+
+/*
+ * Reads from @fid, where none are left: the first that this brings, if any, is cq->entry[0], the others
+ * are for who comes next. To read several at once saves a third of what they cost, but to look for one
+ * that is not there costs a third more: so it is done after dofi_cq_expect() only, until a read finds
+ * none or several.
+ */
+static inline ssize_t dofi_cq_read_some(struct dofi_cq *cq, struct fid_cq *fid)
+{
+	const ssize_t n = dofi_cq_read_from(cq, fid, cq->most);
+
+	if (n != 1) {
 		cq->most = 1;
-		if (*n < 1)
-			return NULL;
-		cq->next = &cq->entry[1];
-		cq->left = *n - 1;
+		if (n > 1) {
+			cq->next = &cq->entry[1];
+			cq->left = n - 1;
+		}
 	}
-	return cq->entry;
+	return n;
 }
 
 /* More is under way, whose completions may be there the next time. Needs the lock. */

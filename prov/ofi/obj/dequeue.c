@@ -3,15 +3,10 @@
 
 #include "obj/ep_plain.h"
 
-/* What is queued now, if anything is, whoever brought it there. */
-static DAT_RETURN dequeue_queued(struct dofi_evd *evd, DAT_EVENT *event)
+static __attribute__((noinline)) DAT_RETURN dequeue_locked(struct dofi_evd *evd, DAT_EVENT *event)
 {
 	DAT_RETURN ret = DAT_QUEUE_EMPTY; /* without the error bit, as programs compare it */
 
-	if (!dofi_evd_pending(evd) && !evd->waiting) {
-		dofi_count(&evd->count_of.not_found);
-		return ret;
-	}
 	dofi_mutex_lock(&evd->lock);
 	if (evd->waiting) {
 		ret = DOFI_BAD_STATE(EVD_WAITER);
@@ -24,6 +19,15 @@ static DAT_RETURN dequeue_queued(struct dofi_evd *evd, DAT_EVENT *event)
 		dofi_count(&evd->count_of.not_found);
 	dofi_mutex_unlock(&evd->lock);
 	return ret;
+}
+
+/* What is queued now, if anything is, whoever brought it there. */
+static inline DAT_RETURN dequeue_queued(struct dofi_evd *evd, DAT_EVENT *event)
+{
+	if (dofi_evd_pending(evd) || evd->waiting)
+		return dequeue_locked(evd, event);
+	dofi_count(&evd->count_of.not_found);
+	return DAT_QUEUE_EMPTY;
 }
 
 /* The consumer has its event without the queue: the CNO may have others to tell of. */
@@ -77,13 +81,18 @@ static __attribute__((noinline)) enum look look_on(struct dofi_evd *evd, DAT_EVE
 {
 	struct dofi_sink sink = { .evd = evd, .event = event };
 
-	/* the commonest of a program that polls: a quarter less than by way of what goes on */
-	if (n == -FI_EAGAIN && !dofi_cq_wants_sweep(cq)) {
-		dofi_cq_leave(cq);
-		return NOTHING;
-	}
 	dofi_cq_go_on(cq, n, &sink);
 	return sink.evd ? NOTHING : TAKEN;
+}
+
+/* A read that brought none to be taken: mostly none at all, to a program that polls. */
+static DOFI_INTO_CALLER enum look look_in_vain(struct dofi_evd *evd, DAT_EVENT *event,
+					       struct dofi_cq *cq, ssize_t n)
+{
+	if (__builtin_expect(n != -FI_EAGAIN || dofi_cq_wants_sweep(cq), 0))
+		return look_on(evd, event, cq, n);
+	dofi_cq_leave(cq);
+	return NOTHING;
 }
 
 /* From where a completion was taken that is not a plain request's, or for another EVD. */
@@ -99,11 +108,19 @@ static __attribute__((noinline)) enum look look_past(struct dofi_evd *evd, DAT_E
 	return sink.evd ? NOTHING : TAKEN;
 }
 
-/* The short way, of a plain request's completion. */
+/* The short way, of a plain operation's completion. */
+static DOFI_INTO_CALLER enum look look_at(struct dofi_evd *evd, DAT_EVENT *event, struct dofi_cq *cq,
+					  const struct fi_cq_data_entry *entry)
+{
+	if (!dofi_plain_take(entry, cq, evd, event))
+		return look_past(evd, event, cq, entry);
+	dofi_cq_leave(cq);
+	return TAKEN;
+}
+
 static DOFI_INTO_CALLER enum look look(struct dofi_evd *evd, DAT_EVENT *event)
 {
 	struct dofi_cq *cq = atomic_load_explicit(&evd->straight_feed, memory_order_relaxed);
-	const struct fi_cq_data_entry *entry;
 	struct fid_cq *fid;
 	ssize_t n;
 
@@ -111,14 +128,11 @@ static DOFI_INTO_CALLER enum look look(struct dofi_evd *evd, DAT_EVENT *event)
 		return NOT_HERE;
 	fid = atomic_load_explicit(&cq->programs_fid, memory_order_relaxed);
 	if (!fid)
-		return look_on(evd, event, cq, dofi_cq_read(cq));
-	entry = dofi_cq_take(cq, fid, &n);
-	if (!entry)
-		return look_on(evd, event, cq, n);
-	if (!dofi_plain_take(entry, cq, evd, event))
-		return look_past(evd, event, cq, entry);
-	dofi_cq_leave(cq);
-	return TAKEN;
+		return look_in_vain(evd, event, cq, dofi_cq_read(cq));
+	if (__builtin_expect(cq->left, 0))
+		return look_at(evd, event, cq, dofi_cq_take_left(cq));
+	n = dofi_cq_read_some(cq, fid);
+	return n < 1 ? look_in_vain(evd, event, cq, n) : look_at(evd, event, cq, cq->entry);
 }
 
 bool dofi_evd_look(struct dofi_evd *evd, DAT_EVENT *event)

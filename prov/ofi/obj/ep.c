@@ -337,7 +337,7 @@ static void ep_reinit(struct dofi_ep *ep, DAT_EP_STATE first)
 	ep->reserved_by = NULL;
 	ep->fid = NULL;
 	ep->send = NULL;
-	ep->lmr = &dofi_lmr_none;
+	ep->recv = NULL;
 	ep->mailbox.key = 0;
 	ep->mail = NULL;
 	ep->owes = false;

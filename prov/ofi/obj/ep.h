@@ -61,9 +61,9 @@ struct dofi_ep {
 	bool silent;			/* being freed: no more events */
 	bool scoped;			/* RMRs of EP scope may be bound through it */
 	bool framed;			/* the peer receives from an SRQ: see frame.h */
-	/* of plain requests, see ep_plain.h: NULL unless connected, or if anything is unusual or waits */
+	/* of plain operations, see ep_plain.h: NULL unless connected, or if anything is unusual or waits */
 	dofi_send *send;
-	const struct dofi_lmr *lmr;	/* of the last one; dofi_lmr_none without send */
+	dofi_recv *recv;		/* likewise, and with an SRQ */
 	struct dofi_queue sq, rq;	/* requests and receives */
 	int reads;			/* RDMA reads and atomics at the fabric */
 	int atomics;			/* of them, atomics */

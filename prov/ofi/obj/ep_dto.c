@@ -385,7 +385,7 @@ static inline int receive(struct dofi_ep *ep, struct dofi_dto *dto,
 {
 	int err;
 
-	if (__builtin_expect(entry->len && !dto->n_iov, 0))
+	if (__builtin_expect(entry->len && !dto->n_iov && !dto->plain, 0))
 		return FI_ETRUNC;	/* a transport may give a byte of room */
 	dto->length = entry->len;
 	if (__builtin_expect(dto->flags & (DOFI_DTO_SHARED | DOFI_DTO_MATCHED), 0))

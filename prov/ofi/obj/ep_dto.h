@@ -75,11 +75,11 @@ struct dofi_dto {
 	/* together, to be written at once */
 	uint8_t kind;			/* enum dofi_dto_kind */
 	uint8_t flags;			/* DAT_COMPLETION_FLAGS of the post */
-	uint8_t n_iov;			/* segments of no bytes are left out */
+	uint8_t n_iov;			/* segments of no bytes, and what is plain, are left out */
 	uint8_t parts;			/* completions to come from the fabric before the last one */
 	bool at_fabric;
 	bool done;
-	bool plain;			/* a request of one segment without flags, see ep_plain.h */
+	bool plain;			/* of one segment without flags, see ep_plain.h */
 	bool announced;			/* of a send: the peer knows that it comes */
 	bool submitted;			/* the first part of several is at the fabric, or was */
 	uint8_t status;			/* DAT_DTO_COMPLETION_STATUS, once done */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Plain requests: the short way of the commonest operations. A send, or an RDMA write or read, of one
+ * Plain operations: the short way of the commonest. A send, a receive, or an RDMA write or read, of one
  * segment, without flags, on a connection on which nothing is unusual, is posted by ep_post.c without
  * a look at what it does not need, and when the thread that polls finds it completed its event is
  * written at once.
@@ -13,23 +13,28 @@
 
 #include <rdma/fi_eq.h>
 
-/* Whether there is no request behind the oldest that has ended before it. To @cq others may come yet. */
-static inline bool dofi_next_is_pending(const struct dofi_queue *q, struct dofi_cq *cq)
+/*
+ * Whether there is none behind the oldest that has ended before it. To @cq others may come soon; NULL,
+ * if there is no telling when.
+ */
+static DOFI_INTO_CALLER bool dofi_next_is_pending(const struct dofi_queue *q, struct dofi_cq *cq)
 {
 	if (q->head + 1 == q->tail)
 		return true;
-	dofi_cq_expect(cq);
+	if (cq)
+		dofi_cq_expect(cq);
 	return !dofi_queue_at(q, q->head + 1)->done;
 }
 
 #if DAT_VERSION_MAJOR >= 2
 _Static_assert((int)DOFI_DTO_SEND == DAT_DTO_SEND && (int)DOFI_DTO_WRITE == DAT_DTO_RDMA_WRITE &&
-		       (int)DOFI_DTO_READ == DAT_DTO_RDMA_READ,
-	       "a plain request's kind is what DAT calls it");
+		       (int)DOFI_DTO_READ == DAT_DTO_RDMA_READ && (int)DOFI_DTO_RECV == DAT_DTO_RECEIVE,
+	       "a plain operation's kind is what DAT calls it");
 #endif
 
-static inline void dofi_plain_event(DAT_EVENT *event, struct dofi_evd *evd, struct dofi_ep *ep,
-				    const struct dofi_dto *dto)
+static DOFI_INTO_CALLER void dofi_plain_event(DAT_EVENT *event, struct dofi_evd *evd,
+					      struct dofi_ep *ep, const struct dofi_dto *dto,
+					      uint64_t length)
 {
 	DAT_DTO_COMPLETION_EVENT_DATA *d = &event->event_data.dto_completion_event_data;
 
@@ -38,15 +43,46 @@ static inline void dofi_plain_event(DAT_EVENT *event, struct dofi_evd *evd, stru
 	d->ep_handle = ep;
 	d->user_cookie.as_64 = dto->cookie;
 	d->status = DAT_DTO_SUCCESS;
-	d->transfered_length = dto->length;
+	d->transfered_length = length;
 #if DAT_VERSION_MAJOR >= 2
 	d->operation = (DAT_DTOS)dto->kind;
 	d->rmr_context = 0;
 #endif
 }
 
+/* A request, of which the fabric says no more than that it is done. */
+static DOFI_INTO_CALLER bool dofi_plain_requested(struct dofi_ep *ep, struct dofi_dto *dto,
+						  struct dofi_cq *cq, struct dofi_evd *evd,
+						  DAT_EVENT *event)
+{
+	if (__builtin_expect(dto->number != ep->sq.head || !dofi_next_is_pending(&ep->sq, cq) ||
+			     ep->request_evd != evd, 0))
+		return false;
+	ep->sq.head++;
+	dto->at_fabric = false;
+	if (dto->kind == DOFI_DTO_READ)
+		ep->reads--;
+	dofi_plain_event(event, evd, ep, dto, dto->length);
+	return true;
+}
+
+/* A receive, if nothing came beside its message. */
+static DOFI_INTO_CALLER bool dofi_plain_received(const struct fi_cq_data_entry *entry,
+						 struct dofi_ep *ep, struct dofi_dto *dto,
+						 struct dofi_evd *evd, DAT_EVENT *event)
+{
+	if (__builtin_expect(dto->number != ep->rq.head || !dofi_next_is_pending(&ep->rq, NULL) ||
+			     ep->recv_evd != evd || entry->flags & FI_REMOTE_CQ_DATA, 0))
+		return false;
+	ep->rq.head++;
+	dto->at_fabric = false;
+	dofi_tally_add(&ep->receipts[DOFI_DTO_RECV], entry->len);
+	dofi_plain_event(event, evd, ep, dto, entry->len);
+	return true;
+}
+
 /*
- * Writes the event of a plain request that ended well, and whose turn it is, for the thread that
+ * Writes the event of a plain operation that ended well, and whose turn it is, for the thread that
  * polls @evd, which @cq feeds. False, and nothing has happened, if @entry is anything else.
  */
 static DOFI_INTO_CALLER bool dofi_plain_take(const struct fi_cq_data_entry *entry, struct dofi_cq *cq,
@@ -61,17 +97,10 @@ static DOFI_INTO_CALLER bool dofi_plain_take(const struct fi_cq_data_entry *entr
 		return false;
 	ep = dto->ep;
 	dofi_mutex_lock(&ep->lock);
-	if (__builtin_expect(dto->plain && dofi_dto_context(dto) == context &&
-			     dto->number == ep->sq.head && dofi_next_is_pending(&ep->sq, cq) &&
-			     ep->send && ep->request_evd == evd &&
-			     atomic_load_explicit(&evd->straight_feed, memory_order_relaxed), 1)) {
-		dto->at_fabric = false;
-		ep->sq.head++;
-		if (dto->kind == DOFI_DTO_READ)
-			ep->reads--;
-		dofi_plain_event(event, evd, ep, dto);
-		taken = true;
-	}
+	if (__builtin_expect(dto->plain && dofi_dto_context(dto) == context && ep->send &&
+			     atomic_load_explicit(&evd->straight_feed, memory_order_relaxed) == cq, 1))
+		taken = dto->kind == DOFI_DTO_RECV ? dofi_plain_received(entry, ep, dto, evd, event) :
+						     dofi_plain_requested(ep, dto, cq, evd, event);
 	dofi_mutex_unlock(&ep->lock);
 	return taken;
 }

@@ -275,34 +275,23 @@ static DOFI_INTO_CALLER DAT_RETURN post_request(struct dofi_ep *ep, uint8_t kind
 	return post(ep, kind, p);
 }
 
-/* The LMR of a plain request, if it may be one, is mostly that of the one before. */
-static __attribute__((noinline)) const struct dofi_lmr *lmr_change(struct dofi_ep *ep,
+/* Where an operation of @kind has its slot. */
+static DOFI_INTO_CALLER struct dofi_queue *queue_of(struct dofi_ep *ep, uint8_t kind)
+{
+	return kind == DOFI_DTO_RECV ? &ep->rq : &ep->sq;
+}
+
+/* The LMR of a plain operation, if it may be one, is mostly that of the one before. */
+static __attribute__((noinline)) const struct dofi_lmr *lmr_change(struct dofi_ep *ep, uint8_t kind,
 								   DAT_LMR_CONTEXT context)
 {
-	const struct dofi_lmr *lmr = ep->send ? dofi_lmr_at(context) : NULL;
+	const bool receives = kind == DOFI_DTO_RECV;
+	const struct dofi_lmr *lmr = (receives ? ep->recv != NULL : ep->send != NULL) ?
+					     dofi_lmr_at(context) : NULL;
 
-	return lmr ? (ep->lmr = lmr) : &dofi_lmr_none;
-}
-
-/* A plain request is the fabric's. */
-static DOFI_INTO_CALLER void plain_posted(struct dofi_ep *ep, uint8_t kind,
-					  const struct dofi_dto *dto)
-{
-	ep->sq.tail++;
-	ep->sq.next++;
-	if (kind == DOFI_DTO_READ)
-		ep->reads++;
-	dofi_tally_add(&ep->posted[kind], dto->length);
-	dofi_cq_used(ep->cq);
-}
-
-/* Of which nothing more will be heard. */
-static __attribute__((noinline)) bool plain_done(struct dofi_ep *ep, uint8_t kind,
-						 struct dofi_dto *dto)
-{
-	plain_posted(ep, kind, dto);
-	dofi_dto_end(ep, dto, 0, NULL);
-	return true;
+	if (!lmr || (receives && !(lmr->priv & DAT_MEM_PRIV_LOCAL_WRITE_FLAG)))
+		return &dofi_lmr_none;
+	return queue_of(ep, kind)->lmr = lmr;
 }
 
 /* Whether RDMA between @s, in @lmr, and @remote need not wait for what is under way. */
@@ -325,33 +314,60 @@ static DOFI_INTO_CALLER ssize_t submit_plain(struct dofi_ep *ep, uint8_t kind, v
 {
 	if (kind == DOFI_DTO_SEND)
 		return ep->send(ep, memory, dto->length, desc, dofi_dto_context(dto));
+	if (kind == DOFI_DTO_RECV)
+		return ep->recv(ep, memory, dto->length, desc, dofi_dto_context(dto));
 	return (kind == DOFI_DTO_WRITE ? ep->xport->write : ep->xport->read)(
 		ep, memory, dto->length, desc, remote_address(remote),
 		dofi_mr_fabric_key(remote->rmr_context, ep->peer_secret), dofi_dto_context(dto));
 }
 
+/* A plain operation is the fabric's. */
+static DOFI_INTO_CALLER void plain_posted(struct dofi_ep *ep, uint8_t kind,
+					  const struct dofi_dto *dto)
+{
+	struct dofi_queue *q = queue_of(ep, kind);
+
+	q->tail++;
+	q->next++;
+	if (kind == DOFI_DTO_READ)
+		ep->reads++;
+	dofi_tally_add(&ep->posted[kind], dto->length);
+	/* who posts receives will look for them */
+	if (kind != DOFI_DTO_RECV)
+		dofi_cq_used(ep->cq);
+}
+
+/* Of which nothing more will be heard. */
+static __attribute__((noinline)) bool plain_done(struct dofi_ep *ep, uint8_t kind,
+						 struct dofi_dto *dto)
+{
+	plain_posted(ep, kind, dto);
+	dofi_dto_end(ep, dto, 0, NULL);
+	return true;
+}
+
 /*
- * The commonest posts: a message, or RDMA if there is @remote, of one segment, of which nothing is
- * said but that it be moved, through a connection on which nothing is unusual and nothing waits.
- * What its slot needs in other cases only is left out. False, and nothing has happened, where this
- * is another case, be it that of a bad argument. EP lock held.
+ * The commonest posts: a message, a receive, or RDMA if there is @remote, of one segment, of which
+ * nothing is said but that it be moved, through a connection on which nothing is unusual and nothing
+ * waits. What its slot needs in other cases only is left out. False, and nothing has happened, where
+ * this is another case, be it that of a bad argument. EP lock held.
  */
 static DOFI_INTO_CALLER bool post_plain(struct dofi_ep *ep, uint8_t kind, const DAT_LMR_TRIPLET *s,
 					const DAT_RMR_TRIPLET *remote, DAT_DTO_COOKIE cookie)
 {
-	const struct dofi_lmr *lmr = ep->lmr;
-	struct dofi_queue *q = &ep->sq;
+	struct dofi_queue *q = queue_of(ep, kind);
+	const struct dofi_lmr *lmr = q->lmr;
 	struct dofi_dto *dto;
 	ssize_t ret;
 
 	if (dofi_queue_full(q))
 		return false;
 	if (__builtin_expect(!dofi_lmr_is(lmr, s->lmr_context), 0))
-		lmr = lmr_change(ep, s->lmr_context);
+		lmr = lmr_change(ep, kind, s->lmr_context);
 	/* a length of 0, less 1, is too long */
 	if (lmr->pz != ep->pz || !dofi_lmr_covers(lmr, s->virtual_address, s->segment_length) ||
 	    s->segment_length - 1 >= longest(ep, kind) ||
-	    (kind != DOFI_DTO_SEND && !is_plain_rdma(ep, kind, lmr, s, remote)))
+	    (remote && !is_plain_rdma(ep, kind, lmr, s, remote)))
 		return false;
 	dto = dofi_queue_at(q, q->tail);
 	dofi_dto_renew(dto);
@@ -369,6 +385,12 @@ static DOFI_INTO_CALLER bool post_plain(struct dofi_ep *ep, uint8_t kind, const 
 		return ret == DOFI_DONE && plain_done(ep, kind, dto);
 	plain_posted(ep, kind, dto);
 	return true;
+}
+
+/* Whether a post is of one segment, without flags: in as few looks as may be. */
+static DOFI_INTO_CALLER bool of_one(DAT_COUNT n, const DAT_LMR_TRIPLET *iov, DAT_COMPLETION_FLAGS flags)
+{
+	return !((n ^ 1) | (DAT_COUNT)flags) && iov;
 }
 
 static DOFI_INTO_CALLER bool post_one(struct dofi_ep *ep, uint8_t kind,
@@ -419,7 +441,7 @@ static __attribute__((noinline)) DAT_RETURN post_send(DAT_EP_HANDLE ep_handle, D
 DAT_RETURN dofi_ep_post_send(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
 			     DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
 {
-	if (__builtin_expect(n != 1 || !iov || flags ||
+	if (__builtin_expect(!of_one(n, iov, flags) ||
 			     !dofi_obj_among_first(&dofi_ep_pool, DAT_HANDLE_TYPE_EP, ep_handle), 0))
 		return post_send(ep_handle, n, iov, cookie, flags);
 	return send_one(ep_handle, iov, cookie);
@@ -450,7 +472,7 @@ static DOFI_INTO_CALLER DAT_RETURN post_rdma(DAT_EP_HANDLE ep_handle, uint8_t ki
 					     DAT_COMPLETION_FLAGS flags)
 {
 	if (__builtin_expect(dofi_obj_among_first(&dofi_ep_pool, DAT_HANDLE_TYPE_EP, ep_handle) &&
-			     n == 1 && iov && remote && !flags, 1) &&
+			     of_one(n, iov, flags) && remote, 1) &&
 	    post_one(ep_handle, kind, iov, remote, cookie))
 		return DAT_SUCCESS;
 	return rdma_any(ep_handle, kind, n, iov, cookie, remote, flags);
@@ -608,8 +630,9 @@ static __attribute__((noinline)) void receive_posted(struct dofi_ep *ep, bool ma
 }
 
 /* Receives may be posted in every state; they wait here until there is a connection. */
-DAT_RETURN dofi_ep_post_recv(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
-			     DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
+static __attribute__((noinline)) DAT_RETURN recv_any(DAT_EP_HANDLE ep_handle, DAT_COUNT n,
+						     DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
+						     DAT_COMPLETION_FLAGS flags)
 {
 	struct dofi_ep *ep = dofi_ep_check(ep_handle);
 	const struct dofi_post p = { .n = n, .iov = iov, .cookie = cookie, .flags = flags };
@@ -651,4 +674,30 @@ DAT_RETURN dofi_ep_post_recv(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPL
 	if (first)
 		dofi_cq_kick(first);
 	return ret;
+}
+
+static DOFI_INTO_CALLER bool recv_one(struct dofi_ep *ep, const DAT_LMR_TRIPLET *segment,
+				      DAT_DTO_COOKIE cookie)
+{
+	struct dofi_cq *first = NULL;
+	bool posted;
+
+	dofi_mutex_lock(&ep->lock);
+	posted = post_plain(ep, DOFI_DTO_RECV, segment, NULL, cookie);
+	if (__builtin_expect(dofi_queue_used(&ep->rq) == 1, 0))
+		first = ep->cq;
+	dofi_mutex_unlock(&ep->lock);
+	if (__builtin_expect(posted && first, 0))
+		dofi_cq_kick(first);
+	return __builtin_expect(posted, 1);
+}
+
+DAT_RETURN dofi_ep_post_recv(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+			     DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
+{
+	if (__builtin_expect(!of_one(n, iov, flags) ||
+			     !dofi_obj_among_first(&dofi_ep_pool, DAT_HANDLE_TYPE_EP, ep_handle), 0))
+		return recv_any(ep_handle, n, iov, cookie, flags);
+	return recv_one(ep_handle, iov, cookie) ? DAT_SUCCESS :
+	       recv_any(ep_handle, 1, iov, cookie, DAT_COMPLETION_DEFAULT_FLAG);
 }

@@ -32,7 +32,7 @@ static int queue_init(struct dofi_queue *q, struct dofi_ep *ep, uint32_t depth, 
 	uint32_t i;
 
 	*q = (struct dofi_queue){ .stride = slot_stride(max_iov), .mask = slots - 1, .depth = depth,
-				  .max_iov = max_iov };
+				  .max_iov = max_iov, .lmr = &dofi_lmr_none };
 	q->slots = dofi_block_get(slots * q->stride);
 	if (!q->slots)
 		return -ENOMEM;
@@ -215,15 +215,16 @@ static inline bool waits(const struct dofi_queue *q)
 	return q->next != q->tail;
 }
 
-/* Worked out when something of it changes, so that a plain send need not look at it all. */
+/* Worked out when something of it changes, so that a plain operation need not look at it all. */
 static void plain_renew(struct dofi_ep *ep)
 {
 	const bool plain = ep->sq.open && ep->state == DAT_EP_STATE_CONNECTED && !ep->framed &&
 			   !waits(&ep->sq) && !waits(&ep->rq) && !ep->owes;
 
 	ep->send = plain ? ep->xport->send : NULL;
+	ep->recv = ep->send && !ep->srq ? ep->xport->recv : NULL;
 	if (!ep->send)
-		ep->lmr = &dofi_lmr_none;	/* so that the LMR alone tells */
+		ep->sq.lmr = ep->rq.lmr = &dofi_lmr_none;	/* so that the LMR alone tells */
 }
 
 static void queue_pump(struct dofi_ep *ep, struct dofi_queue *q)

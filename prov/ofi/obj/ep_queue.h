@@ -5,6 +5,8 @@
 
 #include "obj/ep_dto.h"
 
+struct dofi_lmr;
+
 /*
  * A ring of slots. Operations enter at tail, go to the fabric at next, leave at
  * head: head <= next <= tail, as counters that wrap.
@@ -16,6 +18,7 @@ struct dofi_queue {
 	uint32_t depth;			/* most operations outstanding, or a watermark below */
 	uint32_t max_iov;		/* segments that a slot has room for */
 	uint32_t head, next, tail;
+	const struct dofi_lmr *lmr;	/* of the last plain one; dofi_lmr_none if the next cannot be */
 	bool open;			/* operations may go to the fabric: dofi_ep_gate() */
 };
 

@@ -38,6 +38,9 @@ enum dofi_reject {
 typedef ssize_t dofi_send(struct dofi_ep *ep, const void *buf, size_t len, void *desc,
 			  void *context);
 
+/* The same of a receive: never DOFI_DONE. */
+typedef ssize_t dofi_recv(struct dofi_ep *ep, void *buf, size_t len, void *desc, void *context);
+
 /*
  * The same of RDMA: writes them to the peer's memory at @addr, which the fabric knows by @key, or
  * reads them from there.
@@ -112,8 +115,9 @@ struct dofi_xport {
 	 * connected peer without an SRQ. NULL if that is not simpler.
 	 */
 	dofi_send *send;
-	/* And for RDMA to or from one piece, where there is send, too. */
+	/* And for RDMA to or from one piece, and receives, where there is send, too. */
 	dofi_rdma *write, *read;
+	dofi_recv *recv;
 
 	/*
 	 * Goes on with what it owes the peer (ep->owes), when an operation has completed or a

@@ -541,7 +541,7 @@ static const struct dofi_progress_ops native_progress_ops = {
 	.connect = msg_connect, .accept = msg_accept, .reject = msg_reject,               \
 	.close = msg_close, .pz_close = msg_open_pz_close, .resume = msg_mail_resume,         \
 	.request_room = msg_request_room
-#define PLAIN .send = msg_send, .write = msg_write, .read = msg_read
+#define PLAIN .send = msg_send, .write = msg_write, .read = msg_read, .recv = msg_recv
 
 const struct dofi_xport dofi_msg_xport = {
 	OPS, PLAIN, .progress_ops = &msg_progress_ops, .submit = msg_submit,

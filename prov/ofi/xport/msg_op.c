@@ -82,6 +82,11 @@ ssize_t msg_send(struct dofi_ep *ep, const void *buf, size_t len, void *desc, vo
 	return fi_send(ep->fid, buf, len, desc, 0, context);
 }
 
+ssize_t msg_recv(struct dofi_ep *ep, void *buf, size_t len, void *desc, void *context)
+{
+	return fi_recv(ep->fid, buf, len, desc, 0, context);
+}
+
 /* The frame is the message: injected, as it has no memory of its own, and yet completed. */
 static int send_whole(struct dofi_ep *ep, struct dofi_dto *dto, const struct dofi_frame *frame,
 		      unsigned char buf[DOFI_FRAME_MAX])

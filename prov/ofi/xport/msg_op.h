@@ -5,13 +5,14 @@
 
 #include "obj/ep.h"
 
-/* dofi_xport.submit, .send, .write and .read. */
+/* dofi_xport.submit, .send, .write, .read and .recv. */
 int msg_submit(struct dofi_ep *ep, struct dofi_dto *dto);
 ssize_t msg_send(struct dofi_ep *ep, const void *buf, size_t len, void *desc, void *context);
 ssize_t msg_write(struct dofi_ep *ep, void *buf, size_t len, void *desc, uint64_t addr, uint64_t key,
 		  void *context);
 ssize_t msg_read(struct dofi_ep *ep, void *buf, size_t len, void *desc, uint64_t addr, uint64_t key,
 		 void *context);
+ssize_t msg_recv(struct dofi_ep *ep, void *buf, size_t len, void *desc, void *context);
 
 /* dofi_progress_ops.completed */
 void msg_completed(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink);

@@ -442,14 +442,24 @@ void fake_init(void)
 	fake.cm_data_size = 256;
 }
 
-void fake_complete(void *context, int err)
+static void completion_add(const struct fake_completion *completion)
 {
 	pthread_mutex_lock(&fake.lock);
-	fake.completion[fake.cq_tail++ % FAKE_QUEUE] = (struct fake_completion){
-		.entry.op_context = context, .err = err,
-	};
+	fake.completion[fake.cq_tail++ % FAKE_QUEUE] = *completion;
 	fd_set_ready(fake.cq_fd, true);
 	pthread_mutex_unlock(&fake.lock);
+}
+
+void fake_complete(void *context, int err)
+{
+	completion_add(&(struct fake_completion){ .entry.op_context = context, .err = err });
+}
+
+void fake_receive(void *context, uint64_t flags, size_t len)
+{
+	completion_add(&(struct fake_completion){
+		.entry = { .op_context = context, .flags = FI_RECV | flags, .len = len },
+	});
 }
 
 void fake_event_add(const struct fake_event *event)

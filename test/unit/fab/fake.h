@@ -91,6 +91,8 @@ extern struct fake fake;
 void fake_init(void);
 /* Another completion; @err as a fabric has it. */
 void fake_complete(void *context, int err);
+/* The same of a message of @len bytes that arrived, with more than FI_RECV in @flags perhaps. */
+void fake_receive(void *context, uint64_t flags, size_t len);
 void fake_event_add(const struct fake_event *event);
 /* Whether a registration with this key is open. */
 bool fake_mr_live(uint64_t key);

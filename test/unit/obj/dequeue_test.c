@@ -100,6 +100,39 @@ Test(dequeue, nor_does_plain_rdma_need_it)
 	cr_expect_eq(transport.plain, 2);
 }
 
+static void two_receives(void *arg)
+{
+	DAT_DTO_COMPLETION_EVENT_DATA data;
+
+	(void)arg;
+	poll_as_a_program();
+	succeed(post_recv(1));
+	succeed(post_recv(2));
+	fake_receive(transport.context[0], 0, 5);
+	data = take(1, DAT_DTO_SUCCESS);
+	cr_expect_eq(data.transfered_length, 5);
+#if DAT_VERSION_MAJOR >= 2
+	cr_expect_eq(data.operation, DAT_DTO_RECEIVE);
+	cr_expect_eq(data.rmr_context, 0);
+#endif
+	cr_expect_eq(dofi_queue_used(&inside()->rq), 1);
+	cr_expect_eq(cq()->most, 1);	/* nobody knows whether another message comes soon */
+	fake_receive(transport.context[1], 0, 0);
+	cr_expect_eq(take(2, DAT_DTO_SUCCESS).transfered_length, 0);
+	cr_expect(dofi_queue_empty(&inside()->rq));
+	cr_expect_eq(inside()->receipts[DOFI_DTO_RECV].ops, 2);
+	cr_expect_eq(inside()->receipts[DOFI_DTO_RECV].bytes, 5);
+	cr_expect_eq(evd_inside()->count_of.straight, 2);
+	cr_expect_eq(evd_inside()->count_of.completion, 0);
+	cr_expect(nothing());
+}
+
+Test(dequeue, nor_does_a_plain_receive)
+{
+	alone(two_receives);
+	cr_expect_eq(transport.plain, 2);
+}
+
 static unsigned sweeps;
 
 static void swept(struct dofi_cq *cq)
@@ -203,9 +236,11 @@ Test(dequeue, with_others_under_way_several_are_read_at_once)
 
 static void of_all_kinds(void *arg)
 {
+	DAT_LMR_TRIPLET two[] = { segment(0, 8), segment(8, 8) };
+
 	(void)arg;
 	poll_as_a_program();
-	succeed(post_recv(10));
+	succeed(dofi_ep_post_recv(ep, 2, two, cookie_of(10), DAT_COMPLETION_DEFAULT_FLAG));
 	send_and_complete(1, 1);
 	succeed(post_send(2));
 	succeed(post_send(3));
@@ -265,6 +300,25 @@ static void second_first(void *arg)
 Test(dequeue, nothing_overtakes)
 {
 	alone(second_first);
+}
+
+static void second_received_first(void *arg)
+{
+	(void)arg;
+	poll_as_a_program();
+	succeed(post_recv(1));
+	succeed(post_recv(2));
+	fake_receive(transport.context[1], 0, 7);
+	cr_expect(nothing());
+	fake_receive(transport.context[0], 0, 8);
+	cr_expect_eq(take(1, DAT_DTO_SUCCESS).transfered_length, 8);
+	cr_expect_eq(take(2, DAT_DTO_SUCCESS).transfered_length, 7);
+	cr_expect(nothing());
+}
+
+Test(dequeue, nor_does_a_message)
+{
+	alone(second_received_first);
 }
 
 static void second_behind_a_read(void *arg)
@@ -333,6 +387,24 @@ Test(dequeue, a_completion_counts_once)
 	alone(twice_and_stale);
 }
 
+static void received_twice(void *arg)
+{
+	(void)arg;
+	poll_as_a_program();
+	succeed(post_recv(1));
+	succeed(post_recv(2));
+	fake_receive(transport.context[0], 0, 8);
+	take(1, DAT_DTO_SUCCESS);
+	fake_receive(transport.context[0], 0, 8);
+	cr_expect(nothing());
+	cr_expect_eq(dofi_queue_used(&inside()->rq), 1);
+}
+
+Test(dequeue, a_message_arrives_once)
+{
+	alone(received_twice);
+}
+
 static void failed(void *arg)
 {
 	(void)arg;
@@ -369,6 +441,33 @@ Test(dequeue, an_armed_cq_is_emptied)
 	alone(while_armed);
 }
 
+static void first_receives(void *arg)
+{
+	DAT_LMR_TRIPLET two[] = { segment(0, 8), segment(8, 8) };
+
+	(void)arg;
+	cr_assert_eq(cq()->mode, DOFI_CQ_ARMED);
+	fake_complete(NULL, 0);
+	succeed(post_recv(1));
+	cr_expect_eq(fake_unread(), 0);	/* its message may have been there, which nobody tells of */
+	fake_complete(NULL, 0);
+	succeed(post_recv(2));
+	cr_expect_eq(fake_unread(), 1);	/* nobody could have missed this one's */
+	fake_receive(transport.context[0], 0, 8);
+	fake_receive(transport.context[1], 0, 8);
+	take(1, DAT_DTO_SUCCESS);
+	take(2, DAT_DTO_SUCCESS);
+	fake_complete(NULL, 0);
+	succeed(dofi_ep_post_recv(ep, 2, two, cookie_of(3), DAT_COMPLETION_DEFAULT_FLAG));
+	cr_expect_eq(fake_unread(), 0);
+}
+
+Test(dequeue, the_first_receive_is_looked_for_at_once)
+{
+	alone(first_receives);
+	cr_expect_eq(transport.plain, 2);
+}
+
 static DAT_EVD_HANDLE other;
 
 static void of_another(void *arg)
@@ -389,6 +488,27 @@ Test(dequeue, an_event_goes_to_its_own_queue)
 	other = evd_make(8, DAT_EVD_DTO_FLAG);
 	make_with(evd, other, NULL);
 	alone(of_another);
+}
+
+static void received_for_another(void *arg)
+{
+	DAT_EVENT event;
+
+	(void)arg;
+	poll_as_a_program();
+	succeed(post_recv(1));
+	succeed(post_recv(2));
+	fake_receive(transport.context[0], 0, 8);
+	cr_expect(nothing());
+	succeed(dofi_evd_dequeue(other, &event));
+	cr_expect_eq(event.event_data.dto_completion_event_data.user_cookie.as_64, 1);
+}
+
+Test(dequeue, a_message_goes_to_its_own_queue)
+{
+	other = evd_make(8, DAT_EVD_DTO_FLAG);
+	make_with(other, evd, NULL);
+	alone(received_for_another);
 }
 
 static void behind_another(void *arg)
@@ -461,6 +581,27 @@ static void look(const struct fi_cq_data_entry *entry, int err, struct dofi_sink
 {
 	looked_at++;
 	dofi_dto_complete(entry, err, sink);
+}
+
+static void with_something_beside(void *arg)
+{
+	(void)arg;
+	cq()->completed = look;
+	poll_as_a_program();
+	succeed(post_recv(1));
+	succeed(post_recv(2));
+	fake_receive(transport.context[0], 0, 8);
+	take(1, DAT_DTO_SUCCESS);
+	cr_expect_eq(looked_at, 0);
+	fake_receive(transport.context[1], FI_REMOTE_CQ_DATA, 8);
+	take(2, DAT_DTO_SUCCESS);
+	cr_expect_eq(looked_at, 1);
+}
+
+Test(dequeue, a_transport_looks_at_what_came_beside_a_message)
+{
+	looked_at = 0;
+	alone(with_something_beside);
 }
 
 static void frames(void *arg)

@@ -84,7 +84,10 @@ Test(ep_post, a_receive_reminds_a_transport_that_owes)
 	inside()->xport = &reminded;
 	succeed(post_recv(1));
 	cr_expect_eq(receives_when_reminded, 0);
+	dofi_mutex_lock(&inside()->lock);
 	inside()->owes = true;
+	dofi_ep_gate(inside());
+	dofi_mutex_unlock(&inside()->lock);
 	succeed(post_recv(2));
 	cr_expect_eq(receives_when_reminded, 2);
 	cr_expect(!inside()->owes);
@@ -306,7 +309,7 @@ Test(ep_post, a_read_uses_no_more_segments_than_it_needs)
 	cr_expect_eq(transport.dto[0]->n_iov, 1);
 }
 
-/* Plain sends */
+/* Plain operations */
 
 Test(ep_plain, a_send_of_one_segment_takes_the_short_way)
 {
@@ -343,6 +346,70 @@ Test(ep_plain, so_does_rdma_of_one_segment)
 	cr_expect_eq(inside()->reads, 0);
 }
 
+Test(ep_plain, so_does_a_receive)
+{
+	DAT_LMR_TRIPLET s = segment(16, 100);
+
+	succeed(dofi_ep_post_recv(ep, 1, &s, cookie_of(1), DAT_COMPLETION_DEFAULT_FLAG));
+	succeed(post_recv(2));
+	cr_expect_eq(transport.plain, 2);
+	cr_expect_eq(transport.dto[0]->iov[0].iov_base, (void *)(memory + 16));
+	cr_expect_eq(transport.dto[0]->iov[0].iov_len, 100);
+	cr_expect_eq(inside()->posted[DOFI_DTO_RECV].ops, 2);
+	cr_expect_eq(inside()->posted[DOFI_DTO_RECV].bytes, 164);
+	complete_with(0, 0, 60);
+	complete_with(1, 0, 0);
+	cr_expect_eq(take(1, DAT_DTO_SUCCESS).transfered_length, 60);
+	cr_expect_eq(take(2, DAT_DTO_SUCCESS).transfered_length, 0);
+	cr_expect_eq(inside()->receipts[DOFI_DTO_RECV].bytes, 60);
+}
+
+Test(ep_plain, a_receive_that_the_fabric_refuses_fails)
+{
+	transport.fail = -FI_EINVAL;
+	succeed(post_recv(1));
+	cr_expect_eq(transport.plain, 0);
+	cr_expect_eq(transport.n, 0);
+	settle();
+	take(1, DAT_DTO_ERR_TRANSPORT);
+	event_take(evd, DAT_CONNECTION_EVENT_BROKEN);
+}
+
+Test(ep_plain, no_more_receives_than_there_are_slots)
+{
+	unsigned i, most = inside()->attr.max_recv_dtos;
+
+	for (i = 0; i < most; i++)
+		succeed(post_recv(i));
+	cr_expect_eq(transport.plain, most);
+	expect_type(post_recv(most), DAT_INSUFFICIENT_RESOURCES);
+	complete(0);
+	take(0, DAT_DTO_SUCCESS);
+	succeed(post_recv(most));
+	cr_expect_eq(transport.plain, most + 1);
+}
+
+/* Each of the two remembers its own. */
+Test(ep_plain, sends_and_receives_may_have_memory_of_their_own)
+{
+	static char more[64];
+	DAT_LMR_TRIPLET s = { .segment_length = 8, .virtual_address = (uintptr_t)more };
+	DAT_LMR_CONTEXT unused;
+	DAT_LMR_HANDLE other;
+	int i;
+
+	succeed(lmr_make(pz, more, sizeof(more), DAT_MEM_PRIV_ALL_FLAG, &other, &s.lmr_context, &unused));
+	for (i = 0; i < 2; i++) {
+		succeed(dofi_ep_post_recv(ep, 1, &s, cookie_of(i), DAT_COMPLETION_DEFAULT_FLAG));
+		succeed(post_send(i));
+	}
+	cr_expect_eq(transport.plain, 4);
+	cr_expect_eq(inside()->rq.lmr, dofi_lmr_at(s.lmr_context));
+	cr_expect_eq(inside()->sq.lmr, dofi_lmr_at(lmr_context));
+	cr_expect_eq(transport.dto[2]->iov[0].iov_base, (void *)more);
+	cr_expect_eq(transport.dto[3]->iov[0].iov_base, (void *)memory);
+}
+
 Test(ep_plain, no_more_reads_than_agreed)
 {
 	unsigned i, most = inside()->attr.max_rdma_read_out;
@@ -358,7 +425,7 @@ Test(ep_plain, no_more_reads_than_agreed)
 	cr_expect_eq(transport.plain, most);
 }
 
-Test(ep_plain, a_read_needs_memory_to_write_to)
+Test(ep_plain, a_read_and_a_receive_need_memory_to_write_to)
 {
 	DAT_RMR_TRIPLET r = remote_segment(8);
 	DAT_LMR_TRIPLET s = segment(0, 8);
@@ -370,7 +437,10 @@ Test(ep_plain, a_read_needs_memory_to_write_to)
 	succeed(dofi_ep_post_rdma_write(ep, 1, &s, cookie_of(1), &r, 0));
 	expect_type(dofi_ep_post_rdma_read(ep, 1, &s, cookie_of(2), &r, 0),
 		    DAT_PRIVILEGES_VIOLATION);
-	cr_expect_eq(transport.plain, 1);
+	succeed(post_recv(3));
+	expect_type(dofi_ep_post_recv(ep, 1, &s, cookie_of(4), 0), DAT_PRIVILEGES_VIOLATION);
+	cr_expect_eq(transport.plain, 2);
+	cr_expect_eq(transport.n, 2);
 }
 
 Test(ep_plain, all_others_do_not)
@@ -386,8 +456,11 @@ Test(ep_plain, all_others_do_not)
 	succeed(dofi_ep_post_rdma_write(ep, 2, two, cookie_of(6), &r, DAT_COMPLETION_DEFAULT_FLAG));
 	succeed(post_write(7, 0, 8));
 	succeed(post_read(8, 8, 0, 0));
-	succeed(post_recv(9));
-	cr_expect_eq(transport.n, 9);
+	succeed(dofi_ep_post_recv(ep, 2, two, cookie_of(9), DAT_COMPLETION_DEFAULT_FLAG));
+	succeed(dofi_ep_post_recv(ep, 0, NULL, cookie_of(10), DAT_COMPLETION_DEFAULT_FLAG));
+	two[0].segment_length = 0;
+	succeed(dofi_ep_post_recv(ep, 1, two, cookie_of(11), DAT_COMPLETION_DEFAULT_FLAG));
+	cr_expect_eq(transport.n, 11);
 	cr_expect_eq(transport.plain, 0);
 }
 
@@ -465,6 +538,20 @@ Test(ep_plain, what_waits_is_not_overtaken)
 		complete(n);
 	for (n = 0; n < 5; n++)
 		take(n, DAT_DTO_SUCCESS);
+}
+
+Test(ep_plain, nor_is_a_receive_that_waits)
+{
+	transport.room = 0;
+	succeed(post_recv(1));
+	transport.room = SUBMITS;
+	succeed(post_recv(2));
+	cr_expect_eq(transport.n, 2);
+	cr_expect_eq(transport.plain, 0);
+	complete(0);
+	complete(1);
+	take(1, DAT_DTO_SUCCESS);
+	take(2, DAT_DTO_SUCCESS);
 }
 
 Test(ep_plain, nor_is_a_receive_kept_waiting)

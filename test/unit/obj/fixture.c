@@ -123,11 +123,13 @@ static int t_submit(struct dofi_ep *ep, struct dofi_dto *dto)
 }
 
 /* As the other, so that a test sees no difference: with the memory where it would have been. */
-static ssize_t submit_plain(struct dofi_ep *ep, const void *buf, size_t len, void *desc, void *context)
+static ssize_t submit_plain(struct dofi_ep *ep, enum dofi_dto_kind kind, const void *buf, size_t len,
+			    void *desc, void *context)
 {
 	struct dofi_dto *dto = dofi_dto_of(context);
 	ssize_t ret;
 
+	cr_expect_eq(dto->kind, kind);
 	/* what comes next is asked again, by the way of all operations */
 	if (transport.fail || !transport.room)
 		return transport.fail ? transport.fail : -FI_EAGAIN;
@@ -141,32 +143,39 @@ static ssize_t submit_plain(struct dofi_ep *ep, const void *buf, size_t len, voi
 
 static ssize_t t_send(struct dofi_ep *ep, const void *buf, size_t len, void *desc, void *context)
 {
-	cr_expect_eq(dofi_dto_of(context)->kind, DOFI_DTO_SEND);
-	return submit_plain(ep, buf, len, desc, context);
+	return submit_plain(ep, DOFI_DTO_SEND, buf, len, desc, context);
 }
 
-static ssize_t submit_rdma(struct dofi_ep *ep, void *buf, size_t len, void *desc, uint64_t addr,
-			   uint64_t key, void *context)
+/* A receive stays without memory, so that a test sees whether that matters. */
+static ssize_t t_recv(struct dofi_ep *ep, void *buf, size_t len, void *desc, void *context)
+{
+	struct dofi_dto *dto = dofi_dto_of(context);
+	const ssize_t ret = submit_plain(ep, DOFI_DTO_RECV, buf, len, desc, context);
+
+	dto->n_iov = 0;
+	return ret;
+}
+
+static ssize_t submit_rdma(struct dofi_ep *ep, enum dofi_dto_kind kind, void *buf, size_t len,
+			   void *desc, uint64_t addr, uint64_t key, void *context)
 {
 	struct dofi_dto *dto = dofi_dto_of(context);
 
 	dto->remote_addr = addr;
 	dto->remote_key = (uint32_t)key;
-	return submit_plain(ep, buf, len, desc, context);
+	return submit_plain(ep, kind, buf, len, desc, context);
 }
 
 static ssize_t t_write(struct dofi_ep *ep, void *buf, size_t len, void *desc, uint64_t addr,
 		       uint64_t key, void *context)
 {
-	cr_expect_eq(dofi_dto_of(context)->kind, DOFI_DTO_WRITE);
-	return submit_rdma(ep, buf, len, desc, addr, key, context);
+	return submit_rdma(ep, DOFI_DTO_WRITE, buf, len, desc, addr, key, context);
 }
 
 static ssize_t t_read(struct dofi_ep *ep, void *buf, size_t len, void *desc, uint64_t addr,
 		      uint64_t key, void *context)
 {
-	cr_expect_eq(dofi_dto_of(context)->kind, DOFI_DTO_READ);
-	return submit_rdma(ep, buf, len, desc, addr, key, context);
+	return submit_rdma(ep, DOFI_DTO_READ, buf, len, desc, addr, key, context);
 }
 
 static const struct dofi_progress_ops progress_ops = { .completed = dofi_dto_complete };
@@ -187,6 +196,7 @@ const struct dofi_xport transport_ops = {
 	.send = t_send,
 	.write = t_write,
 	.read = t_read,
+	.recv = t_recv,
 };
 
 static int getinfo(const char *node, uint64_t flags, const struct fi_info *hints,
