@@ -90,9 +90,9 @@ void dofi_cq_poll_next(struct dofi_cq *cq);
  * The same in parts, for who looks at a completion first. dofi_cq_try() is false if another
  * thread is at the CQ, which delivers to every EVD. After it comes, where programs_fid is set,
  * dofi_cq_take_left() or dofi_cq_read_some(); else dofi_cq_read(), which fills cq->entry. The result
- * of both is fi_cq_read()'s. Then comes dofi_cq_go_on() with that of the last, or with none; or
- * dofi_cq_go_on_with() the completion that was taken; or, where that was dealt with, or none is there,
- * dofi_cq_leave().
+ * of both reads is fi_cq_read()'s. Then comes dofi_cq_go_on() with that; or, where some were left or
+ * dofi_cq_read_some() brought any, dofi_cq_go_on_with() the first; or, where that was dealt with, or
+ * none is there, dofi_cq_leave().
  */
 static inline bool dofi_cq_try(struct dofi_cq *cq)
 {

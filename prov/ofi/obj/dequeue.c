@@ -95,7 +95,7 @@ static DOFI_INTO_CALLER enum look look_in_vain(struct dofi_evd *evd, DAT_EVENT *
 	return NOTHING;
 }
 
-/* From where a completion was taken that is not a plain request's, or for another EVD. */
+/* From where a completion was taken that is not a plain operation's, or for another EVD. */
 static __attribute__((noinline)) enum look look_past(struct dofi_evd *evd, DAT_EVENT *event,
 						     struct dofi_cq *cq,
 						     const struct fi_cq_data_entry *entry)

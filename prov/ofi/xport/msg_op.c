@@ -72,7 +72,7 @@ static int send_plain(struct dofi_ep *ep, struct dofi_dto *dto)
 	void *context = dofi_dto_context(dto);
 
 	if (dto->n_iov == 1)
-		return fi_send(ep->fid, dto->iov->iov_base, dto->iov->iov_len, *dto->desc, 0, context);
+		return msg_send(ep, dto->iov->iov_base, dto->iov->iov_len, *dto->desc, context);
 	return dto->n_iov ? fi_sendv(ep->fid, dto->iov, dto->desc, dto->n_iov, 0, context) :
 			    fi_send(ep->fid, NULL, 0, NULL, 0, context);
 }
@@ -162,7 +162,7 @@ static int submit_recv(struct dofi_ep *ep, struct dofi_dto *dto)
 	void *context = dofi_dto_context(dto);
 
 	if (dto->n_iov == 1)
-		return fi_recv(ep->fid, dto->iov->iov_base, dto->iov->iov_len, *dto->desc, 0, context);
+		return msg_recv(ep, dto->iov->iov_base, dto->iov->iov_len, *dto->desc, context);
 	return dto->n_iov ? fi_recvv(ep->fid, dto->iov, dto->desc, dto->n_iov, 0, context) :
 			    receive_nothing(ep, dto);
 }
@@ -173,8 +173,7 @@ static int submit_read(struct dofi_ep *ep, struct dofi_dto *dto)
 	void *context = dofi_dto_context(dto);
 
 	if (dto->n_iov == 1)
-		return fi_read(ep->fid, dto->iov->iov_base, dto->iov->iov_len, *dto->desc, 0, addr,
-			       key, context);
+		return msg_read(ep, dto->iov->iov_base, dto->iov->iov_len, *dto->desc, addr, key, context);
 	return dto->n_iov ? fi_readv(ep->fid, dto->iov, dto->desc, dto->n_iov, 0, addr, key, context) :
 			    fi_read(ep->fid, NULL, 0, NULL, 0, addr, key, context);
 }
