@@ -146,8 +146,8 @@ int dofi_cq_open_for(struct dofi_cq *cq, struct dofi_progress *progress, struct 
 	set_mode(cq, DOFI_CQ_ARMED);
 	atomic_store(&cq->sleepers, 0);
 	atomic_store(&cq->sweeps_done, atomic_load(&cq->sweeps_wanted));
-	cq->seen_polls = atomic_load(&cq->polls);
-	cq->seen_uses = atomic_load(&cq->uses);
+	atomic_store(&cq->polled, false);
+	atomic_store(&cq->used, false);
 	cq->ticks = 1;
 	cq->fired = true;	/* arms it in the next round */
 	TAILQ_INSERT_TAIL(&progress->cqs, cq, link);
@@ -354,14 +354,6 @@ static bool being_read(struct dofi_cq *cq)
 	return false;
 }
 
-static bool has_counted(_Atomic unsigned *counter, unsigned *seen)
-{
-	unsigned before = *seen;
-
-	*seen = atomic_load_explicit(counter, memory_order_relaxed);
-	return *seen != before;
-}
-
 /*
  * A look at a busy program takes ten microseconds from it, in a virtual machine far more. The longer
  * it is at work, the longer it is left alone: up to so many ticks. If no peer depends on the looks
@@ -394,12 +386,12 @@ static bool yield_to_program(struct dofi_cq *cq, int64_t now)
  */
 static bool leave_to_program(struct dofi_cq *cq, int64_t now)
 {
-	bool polls = has_counted(&cq->polls, &cq->seen_polls) || being_read(cq);
-	bool uses = has_counted(&cq->uses, &cq->seen_uses);
+	bool polled = atomic_exchange(&cq->polled, false) || being_read(cq);
+	bool used = atomic_exchange(&cq->used, false);
 
-	if (atomic_load(&cq->sleepers) || (!polls && !uses))
+	if (atomic_load(&cq->sleepers) || (!polled && !used))
 		return false;
-	if (!polls)
+	if (!polled)
 		dofi_cq_drain(cq);
 	return yield_to_program(cq, now);
 }

@@ -48,8 +48,9 @@ struct dofi_cq {
 	bool fixed;			/* likewise fixed_queues: completions that find no place are lost */
 	unsigned places;		/* that are left then, at first so many as it is to have, or fewer */
 
-	_Atomic unsigned polls;		/* counts reads by the program's threads */
-	_Atomic unsigned uses;		/* counts their posts, and events that others read for them */
+	/* until the progress thread looks: */
+	_Atomic bool polled;		/* one of the program's threads read it, */
+	_Atomic bool used;		/* or posted, or took an event that another read for it */
 	_Atomic int sleepers;		/* those who wait and do not poll: threads, CNOs */
 	_Atomic int mode;		/* enum dofi_cq_mode, written by the progress thread */
 	_Atomic(struct fid_cq *) programs_fid; /* fid, unless ARMED or closed, with a gate, or mixed */
@@ -57,8 +58,6 @@ struct dofi_cq {
 	_Atomic unsigned sweeps_done;	/* of these; written with the lock */
 
 	/* progress thread only */
-	unsigned seen_polls;		/* when last looked */
-	unsigned seen_uses;
 	int ticks;			/* until the next look but one */
 	bool watched;			/* epoll knows its descriptor */
 	bool fired;
@@ -147,9 +146,7 @@ static inline ssize_t dofi_cq_read(struct dofi_cq *cq)
 
 static inline void dofi_cq_leave(struct dofi_cq *cq)
 {
-	/* no other thread has the lock */
-	atomic_store_explicit(&cq->polls, atomic_load_explicit(&cq->polls, memory_order_relaxed) + 1,
-			      memory_order_relaxed);
+	atomic_store_explicit(&cq->polled, true, memory_order_relaxed);
 	dofi_mutex_unlock(&cq->lock);
 }
 
@@ -194,9 +191,7 @@ void dofi_cq_go_on_with(struct dofi_cq *cq, const struct fi_cq_data_entry *entry
 /* A program's thread posted something, or took an event that was read before it came. Any lock. */
 static inline void dofi_cq_used(struct dofi_cq *cq)
 {
-	/* a count that loses an increment to another thread still changes */
-	atomic_store_explicit(&cq->uses, atomic_load_explicit(&cq->uses, memory_order_relaxed) + 1,
-			      memory_order_relaxed);
+	atomic_store_explicit(&cq->used, true, memory_order_relaxed);
 }
 
 /* Whether epoll knows nothing of it, and the progress thread sleeps all the same. */
