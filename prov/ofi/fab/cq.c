@@ -23,6 +23,7 @@
 void dofi_cq_init(struct dofi_cq *cq)
 {
 	dofi_mutex_init(&cq->lock);
+	dofi_mutex_init(&cq->access);
 }
 
 static void cq_ready(struct dofi_source *source)
@@ -181,8 +182,12 @@ static bool read_error(struct dofi_cq *cq, struct dofi_sink *sink)
 {
 	struct fi_cq_err_entry e = { 0 };
 	struct fi_cq_data_entry entry;
+	ssize_t n;
 
-	if (fi_cq_readerr(cq->fid, &e, 0) < 1)
+	dofi_cq_enter(cq);
+	n = fi_cq_readerr(cq->fid, &e, 0);
+	dofi_cq_exit(cq);
+	if (n < 1)
 		return false;
 	entry = (struct fi_cq_data_entry){
 		.op_context = e.op_context, .flags = e.flags, .len = e.len,
@@ -253,7 +258,7 @@ ssize_t dofi_cq_read_behind_left(struct dofi_cq *cq, struct fid_cq *fid)
 
 	memmove(cq->entry, cq->next, left * sizeof(*cq->entry));
 	cq->left = 0;
-	n = fi_cq_read(fid, &cq->entry[left], DOFI_CQ_BATCH - left);
+	n = dofi_cq_read_from(cq, fid, left, DOFI_CQ_BATCH - left);
 	return n > 0 ? left + n : left;
 }
 
@@ -404,9 +409,13 @@ static bool leave_to_program(struct dofi_cq *cq, int64_t now)
 static bool clear_signal(struct dofi_cq *cq)
 {
 	bool found;
+	ssize_t n;
 
 	dofi_mutex_lock(&cq->lock);
-	found = hand_over(cq, fi_cq_sread(cq->fid, cq->entry, DOFI_CQ_BATCH, NULL, 1), NULL) > 0;
+	dofi_cq_enter(cq);
+	n = fi_cq_sread(cq->fid, cq->entry, DOFI_CQ_BATCH, NULL, 1);
+	dofi_cq_exit(cq);
+	found = hand_over(cq, n, NULL) > 0;
 	dofi_mutex_unlock(&cq->lock);
 	return found;
 }
@@ -425,12 +434,18 @@ static int armed_ticks(const struct dofi_cq *cq)
 	return cq->progress->silent_errors && atomic_load(&cq->sleepers) ? SILENT_TICKS : 0;
 }
 
-static bool can_sleep(const struct dofi_cq *cq)
+static bool can_sleep(struct dofi_cq *cq)
 {
 	struct fid *fid = &cq->fid->fid;
+	int ret;
 
 	/* without a descriptor it is looked at again before the thread sleeps */
-	return cq->fd < 0 || fi_trywait(cq->progress->fabric, &fid, 1) == FI_SUCCESS;
+	if (cq->fd < 0)
+		return true;
+	dofi_cq_enter(cq);
+	ret = fi_trywait(cq->progress->fabric, &fid, 1);
+	dofi_cq_exit(cq);
+	return ret == FI_SUCCESS;
 }
 
 /* Empties the CQ and lets epoll, or a bell, tell of the next completion. */

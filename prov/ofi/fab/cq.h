@@ -45,6 +45,8 @@ struct dofi_cq {
 	int fd;				/* -1 if it has none */
 	bool wc_errors;			/* see struct dofi_quirk; set before it is opened, like the next */
 	bool offloaded;			/* likewise */
+	bool serial;			/* likewise dofi_fabric_choice.serial: see dofi_cq_enter() */
+	struct dofi_mutex access;	/* then, to the fabric */
 	bool fixed;			/* likewise fixed_queues: completions that find no place are lost */
 	unsigned places;		/* that are left then, at first so many as it is to have, or fewer */
 
@@ -79,6 +81,23 @@ void dofi_cq_close(struct dofi_cq *cq);
  */
 void dofi_cq_set_gate(struct dofi_cq *cq, struct dofi_gate *gate);
 
+/*
+ * Around each call of libfabric's for the CQ, or for an endpoint whose operations complete there: where
+ * it is serial there is to be one at a time (FI_THREAD_COMPLETION of fi_domain(3)). Whoever is in there
+ * takes no other lock of ours. Any thread.
+ */
+static inline void dofi_cq_enter(struct dofi_cq *cq)
+{
+	if (cq->serial)
+		dofi_mutex_lock(&cq->access);
+}
+
+static inline void dofi_cq_exit(struct dofi_cq *cq)
+{
+	if (cq->serial)
+		dofi_mutex_unlock(&cq->access);
+}
+
 /* A program's thread: reads all that is there, unless another thread is at it. */
 void dofi_cq_poll(struct dofi_cq *cq, struct dofi_sink *sink);
 
@@ -98,9 +117,17 @@ static inline bool dofi_cq_try(struct dofi_cq *cq)
 	return dofi_mutex_try(&cq->lock);
 }
 
-static inline ssize_t dofi_cq_read_from(struct dofi_cq *cq, struct fid_cq *fid, size_t most)
+/* Up to @most, behind the first @n of cq->entry. */
+static inline ssize_t dofi_cq_read_from(struct dofi_cq *cq, struct fid_cq *fid, size_t n, size_t most)
 {
-	return fi_cq_read(fid, cq->entry, most);
+	ssize_t ret;
+
+	if (!cq->serial)	/* one branch is less than two */
+		return fi_cq_read(fid, &cq->entry[n], most);
+	dofi_mutex_lock(&cq->access);
+	ret = fi_cq_read(fid, &cq->entry[n], most);
+	dofi_mutex_unlock(&cq->access);
+	return ret;
 }
 
 /* What dofi_cq_read_some() left, and what is there behind it. An error is for the next read. */
@@ -108,7 +135,7 @@ ssize_t dofi_cq_read_behind_left(struct dofi_cq *cq, struct fid_cq *fid);
 
 static inline ssize_t dofi_cq_read_batch(struct dofi_cq *cq, struct fid_cq *fid)
 {
-	return cq->left ? dofi_cq_read_behind_left(cq, fid) : dofi_cq_read_from(cq, fid, DOFI_CQ_BATCH);
+	return cq->left ? dofi_cq_read_behind_left(cq, fid) : dofi_cq_read_from(cq, fid, 0, DOFI_CQ_BATCH);
 }
 
 static inline bool dofi_cq_wants_sweep(const struct dofi_cq *cq)
@@ -129,7 +156,7 @@ static inline ssize_t dofi_cq_read_behind(struct dofi_cq *cq, struct fid_cq *fid
 
 	if ((cq->empty && given == cq->given && !dofi_cq_wants_sweep(cq)) || !dofi_gate_try(cq->gate))
 		return -FI_EAGAIN;
-	n = dofi_cq_read_from(cq, fid, DOFI_CQ_BATCH);
+	n = dofi_cq_read_from(cq, fid, 0, DOFI_CQ_BATCH);
 	dofi_gate_leave(cq->gate);
 	cq->empty = n == -FI_EAGAIN;
 	cq->given = given;
@@ -165,7 +192,7 @@ static inline const struct fi_cq_data_entry *dofi_cq_take_left(struct dofi_cq *c
  */
 static inline ssize_t dofi_cq_read_some(struct dofi_cq *cq, struct fid_cq *fid)
 {
-	const ssize_t n = dofi_cq_read_from(cq, fid, cq->most);
+	const ssize_t n = dofi_cq_read_from(cq, fid, 0, cq->most);
 
 	if (n != 1) {
 		cq->most = 1;

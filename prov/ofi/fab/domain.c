@@ -38,6 +38,7 @@ int dofi_domain_open_on(struct dofi_domain *domain, struct dofi_progress *progre
 	domain->also_granted = choice->also_granted;
 	domain->n_more = 0;
 	domain->cq.wc_errors = choice->quirk && choice->quirk->wc_errors;
+	domain->cq.serial = choice->serial;
 	domain->cq.places = FIRST_CQ;
 	domain->cq.offloaded = choice->quirk && choice->quirk->offloaded;
 	domain->cq.fixed = choice->quirk && choice->quirk->fixed_queues;
@@ -87,6 +88,7 @@ static struct dofi_cq *cq_add(struct dofi_domain *domain)
 		return NULL;
 	cq->wc_errors = domain->cq.wc_errors;
 	cq->offloaded = domain->cq.offloaded;
+	cq->serial = domain->cq.serial;
 	cq->fixed = true;
 	cq->places = FURTHER_CQ;
 	if (dofi_cq_open_for(cq, domain->cq.progress, domain->fid, domain->cq.ops))

@@ -171,26 +171,48 @@ static void info_fit(const struct dofi_ep *ep, struct fi_info *info)
 
 static int endpoint_setup(struct dofi_ep *ep, struct fid_ep *fid, struct dofi_cq *cq)
 {
-	int ret = fi_ep_bind(fid, &ep->obj.ia->progress.eq->fid, 0);
+	int ret;
 
+	dofi_cq_enter(cq);
+	ret = fi_ep_bind(fid, &ep->obj.ia->progress.eq->fid, 0);
 	if (!ret)
 		ret = fi_ep_bind(fid, &cq->fid->fid, FI_TRANSMIT | FI_RECV);
-	return ret ? ret : fi_enable(fid);
+	if (!ret)
+		ret = fi_enable(fid);
+	dofi_cq_exit(cq);
+	return ret;
 }
 
-/* With so many @places for completions that there may be of it at a time. */
+static void endpoint_end(struct fid_ep *fid, struct dofi_cq *cq, bool shut_down)
+{
+	int ret;
+
+	dofi_cq_enter(cq);
+	if (shut_down)
+		fi_shutdown(fid, 0);
+	ret = fi_close(&fid->fid);
+	dofi_cq_exit(cq);
+	if (ret)
+		dofi_log(DOFI_WARN, DOFI_CM, "closing an endpoint: %s", fi_strerror(-ret));
+}
+
+/* With so many @places for completions that there may be of it at a time. Closes @fid if that fails. */
 static int endpoint_enable(struct dofi_ep *ep, struct fid_ep *fid, unsigned places)
 {
 	struct dofi_cq *cq = dofi_domain_cq_take(&ep->pz->domain, places);
 	int ret;
 
-	if (!cq)
+	if (!cq) {
+		fi_close(&fid->fid);
 		return -FI_ENOSPC;
+	}
 	ret = endpoint_setup(ep, fid, cq);
 	if (!ret)
 		ret = conn_add(ep, fid, cq, places);
-	if (ret)
+	if (ret) {
+		endpoint_end(fid, cq, false);
 		dofi_domain_cq_give(cq, places);
+	}
 	return ret;
 }
 
@@ -205,11 +227,15 @@ static int endpoint_take(struct dofi_ep *ep, const struct fi_info *info, struct 
 	int ret;
 
 	ret = msg_mail_open(ep, &mail, own);
-	if (ret)
-		goto close_endpoint;
+	if (ret) {
+		fi_close(&fid->fid);
+		return ret;
+	}
 	ret = endpoint_enable(ep, fid, info->tx_attr->size + info->rx_attr->size);
-	if (ret)
-		goto close_mail;
+	if (ret) {
+		msg_mail_close(mail);
+		return ret;
+	}
 	dofi_mutex_lock(&ep->lock);
 	ep->fid = fid;
 	ep->mail = mail;
@@ -218,19 +244,12 @@ static int endpoint_take(struct dofi_ep *ep, const struct fi_info *info, struct 
 	dofi_dto_pump(ep);
 	dofi_mutex_unlock(&ep->lock);
 	return 0;
-
-close_mail:
-	msg_mail_close(mail);
-close_endpoint:
-	fi_close(&fid->fid);
-	return ret;
 }
 
 static void endpoint_close(struct dofi_ep *ep)
 {
 	struct msg_mail *mail;
 	struct fid_ep *fid;
-	int ret;
 
 	msg_open_cancel(ep);
 	dofi_mutex_lock(&ep->lock);
@@ -245,11 +264,7 @@ static void endpoint_close(struct dofi_ep *ep)
 	dofi_mutex_unlock(&ep->lock);
 	if (!fid)
 		return;
-	if (!ep->obj.ia->fabric.quirk->shutdown_closes)
-		fi_shutdown(fid, 0);
-	ret = fi_close(&fid->fid);
-	if (ret)
-		dofi_log(DOFI_WARN, DOFI_CM, "closing an endpoint: %s", fi_strerror(-ret));
+	endpoint_end(fid, ep->cq, !ep->obj.ia->fabric.quirk->shutdown_closes);
 	msg_mail_close(mail);
 	dofi_cq_drain(ep->cq);
 	conn_remove(ep);
@@ -319,7 +334,12 @@ static int connect_with(struct dofi_ep *ep, const struct fi_info *info, struct f
 	unsigned char buf[DOFI_WIRE_MAX];
 	int ret = endpoint_take(ep, info, fid, &msg.mailbox);
 
-	return ret ? ret : fi_connect(ep->fid, info->dest_addr, buf, dofi_wire_pack(buf, &msg));
+	if (ret)
+		return ret;
+	dofi_cq_enter(ep->cq);
+	ret = fi_connect(fid, info->dest_addr, buf, dofi_wire_pack(buf, &msg));
+	dofi_cq_exit(ep->cq);
+	return ret;
 }
 
 static void connect_opened(struct dofi_ep *ep, struct fi_info *info, struct fid_ep *fid, int ret)
@@ -362,7 +382,7 @@ static void request_end(struct msg_request *request, const struct dofi_quirk *qu
 		msg_request_free(request);
 }
 
-static void msg_accept(struct dofi_ep *ep)
+static int accept_with(struct dofi_ep *ep, const struct fi_info *info, struct fid_ep *fid)
 {
 	struct dofi_wire msg = {
 		.kind = DOFI_WIRE_ACCEPT,
@@ -371,8 +391,20 @@ static void msg_accept(struct dofi_ep *ep)
 		.data = ep->request.data,
 		.data_size = ep->request.data_size,
 	};
-	struct msg_request *request = ep->accepting;
 	unsigned char buf[DOFI_WIRE_MAX];
+	int ret = endpoint_take(ep, info, fid, &msg.mailbox);
+
+	if (ret)
+		return ret;
+	dofi_cq_enter(ep->cq);
+	ret = fi_accept(fid, buf, dofi_wire_pack(buf, &msg));
+	dofi_cq_exit(ep->cq);
+	return ret;
+}
+
+static void msg_accept(struct dofi_ep *ep)
+{
+	struct msg_request *request = ep->accepting;
 	struct fid_ep *fid;
 	int ret;
 
@@ -380,9 +412,7 @@ static void msg_accept(struct dofi_ep *ep)
 	info_fit(ep, request->info);
 	ret = fi_endpoint(ep->pz->domain.fid, request->info, &fid, NULL);
 	if (!ret)
-		ret = endpoint_take(ep, request->info, fid, &msg.mailbox);
-	if (!ret)
-		ret = fi_accept(ep->fid, buf, dofi_wire_pack(buf, &msg));
+		ret = accept_with(ep, request->info, fid);
 	ep->accepting = NULL;
 	request_end(request, ep->obj.ia->fabric.quirk, !ret);
 	if (ret) {
@@ -541,10 +571,10 @@ static const struct dofi_progress_ops native_progress_ops = {
 	.connect = msg_connect, .accept = msg_accept, .reject = msg_reject,               \
 	.close = msg_close, .pz_close = msg_open_pz_close, .resume = msg_mail_resume,         \
 	.request_room = msg_request_room
-#define PLAIN .send = msg_send, .write = msg_write, .read = msg_read, .recv = msg_recv
 
 const struct dofi_xport dofi_msg_xport = {
-	OPS, PLAIN, .progress_ops = &msg_progress_ops, .submit = msg_submit,
+	OPS, .progress_ops = &msg_progress_ops, .submit = msg_submit,
+	.send = msg_send, .write = msg_write, .read = msg_read, .recv = msg_recv,
 };
 
 static const struct dofi_xport marked_xport = {
@@ -552,7 +582,9 @@ static const struct dofi_xport marked_xport = {
 };
 
 static const struct dofi_xport native_xport = {
-	OPS, PLAIN, .progress_ops = &native_progress_ops, .submit = msg_native_submit,
+	OPS, .progress_ops = &native_progress_ops, .submit = msg_native_submit,
+	.send = msg_native_send, .write = msg_native_write, .read = msg_native_read,
+	.recv = msg_native_recv,
 };
 
 /* Before there is anything that could complete. */

@@ -113,12 +113,69 @@ static __attribute__((noinline)) int submit_more(struct dofi_ep *ep, struct dofi
 	}
 }
 
-int msg_native_submit(struct dofi_ep *ep, struct dofi_dto *dto)
+static int submit(struct dofi_ep *ep, struct dofi_dto *dto)
 {
 	if (__builtin_expect(dto->kind > DOFI_DTO_BIND || fence(dto) ||
 			     (dto->kind == DOFI_DTO_WRITE && !dto->n_iov), 0))
 		return submit_more(ep, dto);
 	return msg_submit(ep, dto);
+}
+
+int msg_native_submit(struct dofi_ep *ep, struct dofi_dto *dto)
+{
+	int ret;
+
+	dofi_cq_enter(ep->cq);
+	ret = submit(ep, dto);
+	dofi_cq_exit(ep->cq);
+	return ret;
+}
+
+/* The short way: that CQs are serial here need not be asked. */
+ssize_t msg_native_send(struct dofi_ep *ep, const void *buf, size_t len, void *desc, void *context)
+{
+	struct dofi_mutex *access = &ep->cq->access;
+	ssize_t ret;
+
+	dofi_mutex_lock(access);
+	ret = fi_send(ep->fid, buf, len, desc, 0, context);
+	dofi_mutex_unlock(access);
+	return ret;
+}
+
+ssize_t msg_native_recv(struct dofi_ep *ep, void *buf, size_t len, void *desc, void *context)
+{
+	struct dofi_mutex *access = &ep->cq->access;
+	ssize_t ret;
+
+	dofi_mutex_lock(access);
+	ret = fi_recv(ep->fid, buf, len, desc, 0, context);
+	dofi_mutex_unlock(access);
+	return ret;
+}
+
+ssize_t msg_native_write(struct dofi_ep *ep, void *buf, size_t len, void *desc, uint64_t addr, uint64_t key,
+			 void *context)
+{
+	struct dofi_mutex *access = &ep->cq->access;
+	ssize_t ret;
+
+	dofi_mutex_lock(access);
+	ret = msg_write(ep, buf, len, desc, addr, key, context);
+	dofi_mutex_unlock(access);
+	return ret;
+}
+
+ssize_t msg_native_read(struct dofi_ep *ep, void *buf, size_t len, void *desc, uint64_t addr, uint64_t key,
+			void *context)
+{
+	struct dofi_mutex *access = &ep->cq->access;
+	ssize_t ret;
+
+	dofi_mutex_lock(access);
+	ret = fi_read(ep->fid, buf, len, desc, 0, addr, key, context);
+	dofi_mutex_unlock(access);
+	return ret;
 }
 
 /* Of a write: the receive has got nothing, and uDAPL 1.2 has no event that would tell more. */

@@ -870,7 +870,7 @@ static void settle(int sleepers)
 	}
 }
 
-Test(cq, nothing_is_lost_in_any_order)
+static void nothing_is_lost(void)
 {
 	unsigned seed = 1, round, step;
 
@@ -917,6 +917,66 @@ Test(cq, nothing_is_lost_in_any_order)
 			dofi_cq_sleep_end(&cq);
 	}
 	cr_expect_eq(delivered, next_context - 1);
+}
+
+Test(cq, nothing_is_lost_in_any_order)
+{
+	nothing_is_lost();
+}
+
+/* Where the fabric is to be called by one thread at a time it never is without the lock. */
+
+static void init_serial(void)
+{
+	init();
+	dofi_cq_close(&cq);
+	cq.serial = true;
+	cr_assert_eq(dofi_cq_open(&cq, &progress, &fake.domain), 0);
+	fake.guard = &cq.access;
+}
+
+static void fini_serial(void)
+{
+	cr_expect(fake.cq_reads > 0);
+	cr_expect_eq(fake.unguarded, 0);
+	cr_expect(dofi_mutex_try(&cq.access), "and is left unlocked");
+}
+
+TestSuite(cq_serial, .init = init_serial, .fini = fini_serial);
+
+Test(cq_serial, nothing_is_lost_in_any_order)
+{
+	nothing_is_lost();
+	cr_expect(fake.trywaits > 0);
+}
+
+Test(cq_serial, an_error_is_read)
+{
+	fake_complete((void *)next_context++, FI_ECANCELED);
+	dofi_cq_poll(&cq, NULL);
+	cr_expect_eq(last_err, FI_ECANCELED);
+}
+
+Test(cq_serial, a_stale_signal_is_cleared)
+{
+	fake.fault.stale_signal = progress.stale_signal = true;
+	serve();
+	complete(1);
+	cr_assert(epoll_fires());
+	serve();
+	cr_assert(epoll_fires());
+	serve();
+	cr_expect(fake.cq_sreads > 0);
+	cr_expect_eq(delivered, 1);
+}
+
+/* Nobody else need ask for it. */
+Test(cq, others_call_the_fabric_without_a_lock)
+{
+	fake.guard = &cq.access;
+	complete(1);
+	poll_once();
+	cr_expect_eq(fake.unguarded, (int)fake.cq_reads);
 }
 
 /* Threads poll while the queue is served: each completion once and in order. */

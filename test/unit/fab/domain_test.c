@@ -66,6 +66,7 @@ static void init_fixed(void)
 	static const struct dofi_quirk fixed = { .fixed_queues = true };
 
 	choice.quirk = &fixed;
+	choice.serial = true;
 	fake_init();
 	fake.fault.cq_most = 10000;
 	progress.fabric = &fake.fabric;
@@ -85,6 +86,7 @@ Test(domain_fixed, another_queue_is_opened_when_one_is_full)
 	cr_expect_eq(dofi_domain_cq_take(&domain, 192), &domain.cq);
 	second = dofi_domain_cq_take(&domain, 1);
 	cr_expect(second && second != &domain.cq && domain.n_more == 1);
+	cr_expect(domain.cq.serial && second->serial);
 	cr_expect_eq(second->places, 8191 - 1);	/* a quarter of the most: the device has no longer one */
 	dofi_domain_cq_give(&domain.cq, 192);
 	cr_expect_eq(dofi_domain_cq_take(&domain, 192), &domain.cq);

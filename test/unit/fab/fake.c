@@ -166,6 +166,14 @@ static void cq_signal(void)
 		fd_set_ready(fake.cq_fd, more);
 }
 
+void fake_guarded(void)
+{
+	if (!fake.guard || !dofi_mutex_try(fake.guard))
+		return;
+	dofi_mutex_unlock(fake.guard);
+	fake.unguarded++;
+}
+
 static ssize_t cq_read(struct fid_cq *cq, void *buf, size_t count)
 {
 	struct fi_cq_data_entry *out = buf;
@@ -173,6 +181,7 @@ static ssize_t cq_read(struct fid_cq *cq, void *buf, size_t count)
 
 	if (cq != &fake.cq)
 		return -FI_EAGAIN;
+	fake_guarded();
 	fake.cq_reads++;
 	if (fake.fault.cq_read)
 		return fake.fault.cq_read;
@@ -212,6 +221,7 @@ static ssize_t cq_readerr(struct fid_cq *cq, struct fi_cq_err_entry *buf, uint64
 
 	(void)cq;
 	(void)flags;
+	fake_guarded();
 	if (fake.fault.cq_readerr)
 		return fake.fault.cq_readerr;
 	pthread_mutex_lock(&fake.lock);
@@ -235,6 +245,8 @@ static int trywait(struct fid_fabric *fabric, struct fid **fids, int count)
 	(void)fabric;
 	(void)count;
 	fake.trywaits++;
+	if (fids[0] == &fake.cq.fid)
+		fake_guarded();
 	pthread_mutex_lock(&fake.lock);
 	if (fids[0] == &fake.cq.fid && fake.fault.trywait > 0) {
 		fake.fault.trywait--;

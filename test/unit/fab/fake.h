@@ -78,6 +78,10 @@ struct fake {
 	int (*passive_ep)(struct fi_info *info, struct fid_pep **pep);
 	int (*av_open)(struct fi_av_attr *attr, struct fid_av **av);
 
+	/* to be held around each call for the first CQ, and for endpoints; calls without it */
+	struct dofi_mutex *guard;
+	_Atomic int unguarded;
+
 	struct fid_fabric fabric;
 	struct fid_domain domain;
 	struct fid_eq eq;
@@ -89,6 +93,8 @@ struct fake {
 extern struct fake fake;
 
 void fake_init(void);
+/* At the begin of such a call: whether the guard is held, if there is one. */
+void fake_guarded(void);
 /* Another completion; @err as a fabric has it. */
 void fake_complete(void *context, int err);
 /* The same of a message of @len bytes that arrived, with more than FI_RECV in @flags perhaps. */

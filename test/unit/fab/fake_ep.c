@@ -28,6 +28,7 @@ static void note_data(const void *data, size_t len)
 
 static int ep_close(struct fid *fid)
 {
+	fake_guarded();
 	fake.open--;
 	fake_eps.open--;
 	free((struct fake_ep *)fid);
@@ -38,6 +39,7 @@ static int ep_bind(struct fid *fid, struct fid *to, uint64_t flags)
 {
 	struct fake_ep *ep = (struct fake_ep *)fid;
 
+	fake_guarded();
 	if (to == &fake.eq.fid) {
 		ep->eq_bound = !fake_eps.fault.bind_eq;
 		return fake_eps.fault.bind_eq;
@@ -51,6 +53,7 @@ static int ep_control(struct fid *fid, int command, void *arg)
 	struct fake_ep *ep = (struct fake_ep *)fid;
 
 	(void)arg;
+	fake_guarded();
 	if (command != FI_ENABLE || !ep->eq_bound || !ep->cq_bound)
 		return -FI_EOPBADSTATE;
 	ep->enabled = !fake_eps.fault.enable;
@@ -59,6 +62,7 @@ static int ep_control(struct fid *fid, int command, void *arg)
 
 static int ep_connect(struct fid_ep *fid, const void *address, const void *data, size_t len)
 {
+	fake_guarded();
 	if (!((struct fake_ep *)fid)->enabled)
 		return -FI_EOPBADSTATE;
 	memcpy(&fake_eps.peer, address, sizeof(struct sockaddr_in));
@@ -73,6 +77,7 @@ static int ep_connect(struct fid_ep *fid, const void *address, const void *data,
 
 static int ep_accept(struct fid_ep *fid, const void *data, size_t len)
 {
+	fake_guarded();
 	if (!((struct fake_ep *)fid)->enabled)
 		return -FI_EOPBADSTATE;
 	note_data(data, len);
@@ -85,6 +90,7 @@ static int ep_shutdown(struct fid_ep *fid, uint64_t flags)
 {
 	(void)fid;
 	(void)flags;
+	fake_guarded();
 	fake_eps.shutdowns++;
 	return 0;
 }
@@ -106,6 +112,7 @@ static int get_name(fid_t fid, void *address, size_t *len)
 
 static ssize_t op(enum fake_op kind, const struct iovec *iov, size_t count, void *context)
 {
+	fake_guarded();
 	if (fake_eps.fault.op && (!fake_eps.fault.op_only || fake_eps.fault.op_only == kind))
 		return fake_eps.fault.op;
 	fake_eps.ops++;

@@ -10,19 +10,32 @@
 
 static DAT_EP_HANDLE ep;
 
-static void init(void)
+/* Of all that the tests do: it calls the fabric by one thread at a time. */
+static void fabric_make(void)
 {
 	fabric_name = "verbs";
 	fabric_cq_data = 4;
 	fabric_mode = FI_RX_CQ_DATA;
 	xport_init();
+	fake.guard = &((struct dofi_pz *)pz)->domain.cq.access;
+}
+
+static void fabric_end(void)
+{
+	xport_fini();
+	cr_expect_eq(fake.unguarded, 0);
+}
+
+static void init(void)
+{
+	fabric_make();
 	ep = ep_make();
 	connect_to(ep, PORT);
 	cm_event(FI_CONNECTED, fake_eps.last, wire(DOFI_WIRE_ACCEPT, 0, NULL, 0));
 	event_take(evd, DAT_CONNECTION_EVENT_ESTABLISHED);
 }
 
-TestSuite(msg_native, .init = init, .fini = xport_fini);
+TestSuite(msg_native, .init = init, .fini = fabric_end);
 
 static struct dofi_ep *inside(void)
 {
@@ -82,15 +95,14 @@ static void receive(DAT_COUNT n)
 
 static void init_unconnected(void)
 {
-	fabric_name = "verbs";
-	xport_init();
+	fabric_make();
 	ep = ep_make();
 	receive(1);
 	receive(1);
 	connect_to(ep, MAPPED);
 }
 
-TestSuite(msg_native_connect, .init = init_unconnected, .fini = xport_fini);
+TestSuite(msg_native_connect, .init = init_unconnected, .fini = fabric_end);
 
 static void failed_receive(void *context)
 {
@@ -203,6 +215,7 @@ Test(msg_native_connect, a_zone_without_room_connects_no_more)
 {
 	DAT_EP_HANDLE other = ep_make();
 
+	fake.guard = NULL;	/* the endpoint has no CQ, and then another */
 	inside()->pz->domain.cq.places = 5;
 	fake.fault.cq_open = -FI_ENOMEM;
 	connect_to(other, PORT);
@@ -228,6 +241,31 @@ Test(msg_native_connect, what_is_longer_than_the_fabrics_queues_waits_here)
 	connect_to(other, PORT);
 	cr_expect_eq(before - inside()->cq->places, 384 + 4);
 	succeed(dofi_ep_free(other));
+}
+
+Test(msg_native_connect, an_endpoint_that_cannot_be_enabled_is_closed)
+{
+	DAT_EP_HANDLE other = ep_make();
+	int open = fake_eps.open;
+	unsigned places = inside()->cq->places;
+
+	fake_eps.fault.enable = -FI_ENOMEM;
+	connect_to(other, PORT);
+	event_only(DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
+	cr_expect_eq(fake_eps.open, open);
+	cr_expect_eq(inside()->cq->places, places);
+}
+
+Test(msg_native_connect, accepting)
+{
+	DAT_EP_HANDLE other = ep_make();
+
+	psp_make(PORT);
+	cm_request(fake_eps.last_pep, wire(DOFI_WIRE_REQUEST, 0, NULL, 0));
+	succeed(dofi_cr_accept(cr_take(), other, 0, NULL));
+	quiesce();
+	cr_expect_eq(fake_eps.accepts, 1);
+	cr_expect_eq(state_of(other), DAT_EP_STATE_COMPLETION_PENDING);
 }
 
 /* Operations */
