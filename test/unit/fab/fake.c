@@ -168,9 +168,11 @@ static void cq_signal(void)
 
 void fake_guarded(void)
 {
-	if (!fake.guard || !dofi_mutex_try(fake.guard))
+	struct dofi_mutex *guard = fake.guard;
+
+	if (!guard || !dofi_mutex_try(guard))
 		return;
-	dofi_mutex_unlock(fake.guard);
+	dofi_mutex_unlock(guard);
 	fake.unguarded++;
 }
 

@@ -78,9 +78,9 @@ struct fake {
 	int (*passive_ep)(struct fi_info *info, struct fid_pep **pep);
 	int (*av_open)(struct fi_av_attr *attr, struct fid_av **av);
 
-	/* to be held around each call for the first CQ, and for endpoints; calls without it */
-	struct dofi_mutex *guard;
-	_Atomic int unguarded;
+	/* to be held around each call for the first CQ, and for endpoints; NULL: nothing is */
+	_Atomic(struct dofi_mutex *) guard;
+	_Atomic int unguarded;		/* such calls without it */
 
 	struct fid_fabric fabric;
 	struct fid_domain domain;
