@@ -161,7 +161,9 @@ ssize_t msg_native_write(struct dofi_ep *ep, void *buf, size_t len, void *desc, 
 	ssize_t ret;
 
 	dofi_mutex_lock(access);
-	ret = msg_write(ep, buf, len, desc, addr, key, context);
+	ret = ep->obj.ia->fabric.write_flags ?
+		      msg_write(ep, buf, len, desc, addr, key, context) :
+		      fi_write(ep->fid, buf, len, desc, 0, addr, key, context);
 	dofi_mutex_unlock(access);
 	return ret;
 }

@@ -199,6 +199,13 @@ static ssize_t ep_readv(struct fid_ep *ep, const struct iovec *iov, void **desc,
 	return note_remote(op(FAKE_READV, iov, count, context), addr, key);
 }
 
+static ssize_t ep_write(struct fid_ep *ep, const void *buf, size_t len, void *desc, fi_addr_t to,
+			uint64_t addr, uint64_t key, void *context)
+{
+	(void)ep, (void)desc, (void)to;
+	return note_remote(op_flat(FAKE_WRITE_NOW, buf, len, context), addr, key);
+}
+
 static ssize_t ep_writemsg(struct fid_ep *ep, const struct fi_msg_rma *msg, uint64_t flags)
 {
 	ssize_t ret = op(FAKE_WRITE, msg->msg_iov, msg->iov_count, msg->context);
@@ -351,7 +358,8 @@ static struct fi_ops_msg msg_ops = {
 	.inject = ep_inject, .sendmsg = ep_sendmsg,
 };
 static struct fi_ops_rma rma_ops = {
-	.size = sizeof(rma_ops), .read = ep_read, .readv = ep_readv, .writemsg = ep_writemsg,
+	.size = sizeof(rma_ops), .read = ep_read, .readv = ep_readv, .write = ep_write,
+	.writemsg = ep_writemsg,
 	.injectdata = ep_letter, .readmsg = ep_readmsg,
 };
 static struct fi_ops_atomic atomic_ops = {

@@ -281,6 +281,15 @@ Test(msg_native, what_is_usual_goes_the_usual_way)
 	cr_expect_eq(fake_eps.op, FAKE_READ);
 }
 
+/* As on verbs, where a write is complete when it is in memory without being asked. */
+Test(msg_native, a_write_without_flags_goes_at_once)
+{
+	((struct dofi_ia *)ia)->fabric.write_flags = 0;
+	write_flagged(DAT_COMPLETION_DEFAULT_FLAG);
+	cr_expect_eq(fake_eps.op, FAKE_WRITE_NOW);
+	cr_expect_eq(fake_eps.remote_addr, 0x7000);
+}
+
 Test(msg_native, fences_are_the_fabrics)
 {
 	read_flagged(DAT_COMPLETION_DEFAULT_FLAG);
