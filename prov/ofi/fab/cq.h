@@ -45,7 +45,7 @@ struct dofi_cq {
 	int fd;				/* -1 if it has none */
 	bool wc_errors;			/* see struct dofi_quirk; set before it is opened, like the next */
 	bool offloaded;			/* likewise */
-	bool serial;			/* likewise dofi_fabric_choice.serial: see dofi_cq_enter() */
+	bool serial;			/* likewise: its domain is FI_THREAD_COMPLETION, see dofi_cq_enter() */
 	struct dofi_mutex access;	/* then, to the fabric */
 	bool fixed;			/* likewise fixed_queues: completions that find no place are lost */
 	unsigned places;		/* that are left then, at first so many as it is to have, or fewer */

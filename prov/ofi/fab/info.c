@@ -373,7 +373,6 @@ static void choose_native(struct dofi_fabric_choice *choice, struct query q)
 		info->caps |= FI_ATOMIC;	/* registrations are for them, too */
 	choice->fences = choice->quirk->takes_fence;
 	/* beside what is left to do here libfabric's locks show: ours cost a tenth of them */
-	choice->serial = true;
 	info->domain_attr->threading = FI_THREAD_COMPLETION;
 }
 

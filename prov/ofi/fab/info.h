@@ -40,7 +40,6 @@ struct dofi_fabric_choice {
 	bool immed;			/* 32 can, with a write to a receive that ends by it, */
 	bool atomics;			/* the fabric does these by itself, */
 	bool fences;			/* and holds back what is posted with FI_FENCE */
-	bool serial;			/* is called by one thread at a time, of each CQ: dofi_cq_enter() */
 	bool wildcard;			/* listen on every interface, connect from any */
 	bool zero_based;		/* peers may count from the first byte of a registration */
 	bool scoped_keys;		/* a key may be of one connection: dofi_mr_fabric_key() */

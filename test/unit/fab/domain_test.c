@@ -26,6 +26,8 @@ static struct dofi_mr_request request = {
 static void init(void)
 {
 	fake_init();
+	if (!choice.info)
+		choice.info = fake_info("tcp", "10.0.0.1");
 	progress.fabric = &fake.fabric;
 	progress.epfd = epoll_create1(EPOLL_CLOEXEC);
 	TAILQ_INIT(&progress.cqs);
@@ -66,8 +68,9 @@ static void init_fixed(void)
 	static const struct dofi_quirk fixed = { .fixed_queues = true };
 
 	choice.quirk = &fixed;
-	choice.serial = true;
 	fake_init();
+	choice.info = fake_info("verbs", "10.0.0.1");
+	choice.info->domain_attr->threading = FI_THREAD_COMPLETION;
 	fake.fault.cq_most = 10000;
 	progress.fabric = &fake.fabric;
 	progress.epfd = epoll_create1(EPOLL_CLOEXEC);

@@ -610,14 +610,13 @@ Test(choose, hardware_does_by_itself_what_it_can)
 	info->domain_attr->threading = FI_THREAD_SAFE;
 	cr_assert_eq(choose(""), 0);
 	cr_expect(asked->mode & FI_RX_CQ_DATA);
-	cr_expect(!choice.immed && !choice.atomics && !choice.fences && !choice.serial);
+	cr_expect(!choice.immed && !choice.atomics && !choice.fences);
 	cr_expect_eq(choice.info->domain_attr->threading, FI_THREAD_SAFE);
 	dofi_fabric_release(&choice);
 	info->mode |= FI_RX_CQ_DATA;
 	cr_assert_eq(choose(""), 0);
 	cr_expect(choice.immed && choice.atomics && choice.fences && !choice.cq_data);
 	cr_expect(choice.info->caps & FI_ATOMIC);
-	cr_expect(choice.serial);
 	cr_expect_eq(choice.info->domain_attr->threading, FI_THREAD_COMPLETION);
 	cr_expect(dofi_fabric_has_immed(&choice) && dofi_fabric_has_atomics(&choice));
 	dofi_fabric_release(&choice);
