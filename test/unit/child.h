@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,6 +41,15 @@ static inline void child_rest(int fd)
 	while (recv(fd, &byte, 1, 0) > 0)
 		;
 	_exit(0);
+}
+
+/*
+ * Whether a call about a file of the dead gave @expected, or that there is none: whoever opens an IA
+ * meanwhile, as a test beside this one may, removes what the dead left.
+ */
+static inline bool gave_of_the_dead(int ret, int expected)
+{
+	return ret == expected || ret == -ENOENT;
 }
 
 static inline struct child child_start(void (*run)(int fd))
