@@ -324,7 +324,7 @@ static void *sleeper_run(void *arg)
 /* Polls an EVD on which nothing comes until the other thread is done. */
 static void sleeper_and_poller(struct pair *p)
 {
-	int64_t begun;
+	int64_t begun, limit;
 	struct sleeper s;
 	DAT_EP_HANDLE idle;
 	pthread_t thread;
@@ -344,9 +344,11 @@ static void sleeper_and_poller(struct pair *p)
 	thread = thread_start(sleeper_run, &s);
 	pair_sync(p);
 	begun = pair_now();
-	/* that each comes in time is the sleeper's to say */
-	while (__atomic_load_n(&s.got, __ATOMIC_ACQUIRE) < s.pings)
+	limit = pair_deadline(PAIR_LIMIT);
+	while (__atomic_load_n(&s.got, __ATOMIC_ACQUIRE) < s.pings) {
+		CHECK(pair_now() < limit, "%u of %u messages", s.got, s.pings);
 		FAILS(dat_evd_dequeue(n.recv, &event), DAT_QUEUE_EMPTY);
+	}
 	pthread_join(thread, NULL);
 	pair_note("%lld us for a message to a sleeping thread and back",
 		  (long long)(pair_now() - begun) / s.pings);
@@ -393,9 +395,10 @@ static void pinger(struct pair *p)
 
 /* Traffic on one endpoint while others of its zone come and go */
 
+#define COMINGS 60
+
 static void churn(struct pair *p)
 {
-	const unsigned comings = of_turns(60);
 	struct lane traffic;
 	struct node n;
 	DAT_PSP_HANDLE psp = DAT_HANDLE_NULL;
@@ -413,7 +416,7 @@ static void churn(struct pair *p)
 		pair_learn_place(p, &place);
 	}
 	thread = thread_start(lane_run, &traffic);
-	for (i = 0; i < comings; i++) {
+	for (i = 0; i < COMINGS; i++) {
 		ep = node_ep(&n, NULL);
 		if (p->server)
 			OK(dat_cr_accept(node_request(&n), ep, 0, NULL));

@@ -43,15 +43,6 @@ static inline void child_rest(int fd)
 	_exit(0);
 }
 
-/*
- * Whether a call about a file of the dead gave @expected, or that there is none: whoever opens an IA
- * meanwhile, as a test beside this one may, removes what the dead left.
- */
-static inline bool gave_of_the_dead(int ret, int expected)
-{
-	return ret == expected || ret == -ENOENT;
-}
-
 static inline struct child child_start(void (*run)(int fd))
 {
 	struct child c;
@@ -87,11 +78,17 @@ static inline void child_kill(struct child *c)
 	child_end(c);
 }
 
-/* Goes on with an empty /dev/shm of its own, where that is allowed; else ends. */
+/* Goes on with an empty /dev/shm of its own, mounted with @options; false where that is not allowed. */
+static inline bool enter_dev_shm(const char *options)
+{
+	return !unshare(CLONE_NEWNS) && !mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) &&
+	       !mount("none", "/dev/shm", "tmpfs", 0, options);
+}
+
+/* The same in a child, which ends where that is not allowed. */
 static inline void child_enter_dev_shm(void)
 {
-	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
-	    mount("none", "/dev/shm", "tmpfs", 0, NULL)) {
+	if (!enter_dev_shm(NULL)) {
 		fprintf(stderr, "skipped: a /dev/shm of our own: %s\n", strerror(errno));
 		_exit(77);
 	}

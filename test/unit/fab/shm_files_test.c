@@ -5,11 +5,11 @@
 
 #include "base/clock.h"
 #include "child.h"
+#include "fab/shm_alone.h"
 
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdbool.h>
-#include <sys/mount.h>
 #include <sys/stat.h>
 
 /* A file with a lock, as its owner has it. */
@@ -19,7 +19,7 @@ struct owned {
 	void *at;
 };
 
-TestSuite(shm_files, .timeout = 30);
+TestSuite(shm_files, .init = be_alone, .timeout = 30);
 
 static struct owned own(void)
 {
@@ -372,8 +372,7 @@ Test(shm_files, another_pid_namespace_is_no_other_life)
 /* A /dev/shm of this process's own, with little room; false where that is not allowed. */
 static bool folder_of_our_own(const char *options)
 {
-	if (!unshare(CLONE_NEWNS) && !mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) &&
-	    !mount("none", DOFI_SHM_FOLDER, "tmpfs", 0, options))
+	if (enter_dev_shm(options))
 		return true;
 	fprintf(stderr, "skipped: a /dev/shm of our own: %s\n", strerror(errno));
 	return false;

@@ -4,6 +4,7 @@
 #include "fab/shm.h"
 
 #include "child.h"
+#include "fab/shm_alone.h"
 #include "fab/shm_real.h"
 
 #include <dirent.h>
@@ -13,7 +14,7 @@
 
 static struct dofi_shm shm;
 
-TestSuite(shm, .timeout = 30);
+TestSuite(shm, .init = be_alone, .timeout = 30);
 
 /* What a process tells of its page over the network. */
 struct said {
