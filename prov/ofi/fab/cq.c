@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <rdma/fi_errno.h>
+#include <sched.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,9 @@
 #define CQ_SIZE 4096
 
 #define LEAST_FIXED_SIZE 1024		/* more than an endpoint takes */
+
+/* Polls that another thread's work refuses before one gives it the processor: a read takes fewer. */
+#define REFUSALS 64
 
 void dofi_cq_init(struct dofi_cq *cq)
 {
@@ -277,11 +281,23 @@ void dofi_cq_go_on_with(struct dofi_cq *cq, const struct fi_cq_data_entry *entry
 	dofi_cq_leave(cq);
 }
 
+/*
+ * The thread that holds the lock delivers to every EVD, the caller's included, once it runs: where
+ * processors are few it may be the caller that keeps it from that, for as long as the scheduler lets
+ * him poll.
+ */
+static __attribute__((noinline)) void give_way(struct dofi_cq *cq)
+{
+	if (atomic_fetch_add_explicit(&cq->refused, 1, memory_order_relaxed) % REFUSALS == REFUSALS - 1)
+		sched_yield();
+}
+
 void dofi_cq_poll(struct dofi_cq *cq, struct dofi_sink *sink)
 {
-	/* The thread that holds the lock delivers to every EVD, ours included. */
 	if (dofi_cq_try(cq))
 		dofi_cq_go_on(cq, dofi_cq_read(cq), sink);
+	else
+		give_way(cq);
 }
 
 /* Whoever sees that there is nothing may sleep, and not because somebody else was at the gate. */
@@ -301,8 +317,10 @@ void dofi_cq_poll_next(struct dofi_cq *cq)
 	struct fid_cq *fid;
 	ssize_t n;
 
-	if (!dofi_cq_try(cq))
+	if (!dofi_cq_try(cq)) {
+		give_way(cq);
 		return;
+	}
 	fid = atomic_load_explicit(&cq->programs_fid, memory_order_relaxed);
 	if (!fid) {
 		dofi_cq_go_on(cq, dofi_cq_read(cq), NULL);

@@ -58,6 +58,7 @@ struct dofi_cq {
 	_Atomic(struct fid_cq *) programs_fid; /* fid, unless ARMED or closed, with a gate, or mixed */
 	_Atomic unsigned sweeps_wanted;	/* see dofi_cq_want_sweep() */
 	_Atomic unsigned sweeps_done;	/* of these; written with the lock */
+	_Atomic unsigned refused;	/* polls that came while another thread was at it */
 
 	/* progress thread only */
 	int ticks;			/* until the next look but one */
@@ -98,7 +99,10 @@ static inline void dofi_cq_exit(struct dofi_cq *cq)
 		dofi_mutex_unlock(&cq->access);
 }
 
-/* A program's thread: reads all that is there, unless another thread is at it. */
+/*
+ * A program's thread: reads all that is there, unless another thread is at it; who keeps coming then
+ * lets that one have his processor now and then.
+ */
 void dofi_cq_poll(struct dofi_cq *cq, struct dofi_sink *sink);
 
 /* The same for who comes again until he has what he waits for: the next completion, if that will do. */

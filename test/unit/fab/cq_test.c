@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define US 1000LL
@@ -772,6 +773,51 @@ Test(cq, an_error_that_cannot_be_read_ends_the_drain, .timeout = 20)
 	fake.fault.cq_readerr = -FI_EAGAIN;
 	dofi_cq_drain(&cq);
 	cr_expect_eq(delivered, 0);
+}
+
+static _Atomic unsigned yields;
+
+/* In libc's place, which gives no account of it. */
+int sched_yield(void)
+{
+	yields++;
+	return syscall(SYS_sched_yield);
+}
+
+static void poll_next_once(void)
+{
+	dofi_cq_poll_next(&cq);
+}
+
+/* Who has the lock may be kept from going on by whoever polls. */
+static void gives_way(void (*poll)(void))
+{
+	const unsigned polls = 6400;
+
+	yields = 0;
+	dofi_mutex_lock(&cq.lock);
+	for (unsigned i = 0; i < polls; i++)
+		poll();
+	dofi_mutex_unlock(&cq.lock);
+	cr_expect_eq(yields, polls / 64);
+}
+
+Test(cq, who_polls_gives_way_to_who_reads)
+{
+	gives_way(poll_once);
+	gives_way(poll_next_once);
+}
+
+Test(cq, who_reads_gives_way_to_nobody)
+{
+	yields = 0;
+	for (int i = 0; i < 200; i++) {
+		complete(i % 2);
+		poll_once();
+		poll_next_once();
+	}
+	cr_expect_eq(yields, 0);
+	cr_expect_eq(delivered, 100);
 }
 
 static void *poll_in_thread(void *arg)
