@@ -19,7 +19,7 @@ int perf_run_idle(struct perf_run *r)
 	struct perf_xport *x = r->x;
 	uint64_t now;
 
-	if (!x->blocking && r->idle > PERF_IDLE_SPIN)
+	if (!x->blocking && r->idle > r->spin)
 		sched_yield();
 	if (!x->blocking && r->idle % IDLE_CHECK)
 		return 0;

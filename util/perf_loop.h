@@ -10,7 +10,10 @@
 
 #include <errno.h>
 
-/* Polls without result before the slow path is taken at all. */
+/*
+ * Polls without result before the slow path is taken at all, and others get the processor; where there
+ * is but one, nothing can come before they do.
+ */
 #define PERF_IDLE_SPIN 512
 /* A notification of --wait, in bytes. */
 #define PERF_NOTE_LEN 8
@@ -26,6 +29,7 @@ struct perf_run {
 	uint64_t rx, tx; /* data completions so far */
 	uint64_t rx_posted;
 	uint64_t rx_len; /* of the latest data receive */
+	unsigned int spin; /* PERF_IDLE_SPIN, or 0 */
 	unsigned int idle;
 	uint64_t idle_since;
 	uint64_t bad; /* messages whose data was wrong */
@@ -64,7 +68,7 @@ static inline int perf_run_step(struct perf_run *r)
 	if (n < 0)
 		return n;
 	if (n == 0) {
-		if (++r->idle < PERF_IDLE_SPIN && !r->x->blocking)
+		if (++r->idle < r->spin && !r->x->blocking)
 			return 0;
 		return perf_run_idle(r);
 	}

@@ -12,12 +12,14 @@
 #include "perf_loop.h"
 
 #include <string.h>
+#include <unistd.h>
 
 static void run_init(struct perf_run *r, struct perf_xport *x)
 {
 	memset(r, 0, sizeof(*r));
 	r->x = x;
 	r->poll = x->ops->poll;
+	r->spin = sysconf(_SC_NPROCESSORS_ONLN) > 1 ? PERF_IDLE_SPIN : 0;
 }
 
 /* --- control messages --------------------------------------------------- */

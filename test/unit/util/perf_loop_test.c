@@ -7,6 +7,7 @@
 #include "perf_loop.h"
 
 #include <criterion/criterion.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -228,6 +229,41 @@ Test(perf_loop, connection_is_not_checked_while_spinning)
 	cr_expect_eq(idle_steps(4095), 0);
 	cr_expect_eq(checks, 0);
 	cr_expect_eq(now, 0);
+}
+
+static unsigned int yields;
+
+/* In libc's place, which gives no account of it. */
+int sched_yield(void)
+{
+	yields++;
+	return 0;
+}
+
+Test(perf_loop, others_get_the_processor_after_a_spin)
+{
+	r.spin = 512;
+	cr_expect_eq(idle_steps(512), 0);
+	cr_expect_eq(yields, 0);
+	cr_expect_eq(idle_steps(100), 0);
+	cr_expect_eq(yields, 100);
+	complete(PERF_COOKIE_TX, 0);
+	cr_expect_eq(idle_steps(1 + 512), 0);
+	cr_expect_eq(yields, 100);
+}
+
+Test(perf_loop, others_get_the_only_processor_at_once)
+{
+	r.spin = 0;
+	cr_expect_eq(idle_steps(3), 0);
+	cr_expect_eq(yields, 3);
+}
+
+Test(perf_loop, who_sleeps_need_not_give_up_the_processor)
+{
+	x.blocking = true;
+	cr_expect_eq(idle_steps(1000), 0);
+	cr_expect_eq(yields, 0);
 }
 
 Test(perf_loop, connection_is_checked_now_and_then)
