@@ -38,10 +38,10 @@ measure()
 		awk -F', *' '/^raw:/ { print $9, $7 * $3 / 1048576; n++ } END { if (!n) print "failed" }'
 }
 
-# median COLUMN - of what is read
-median()
+# column N - of what is read, but for what failed
+column()
 {
-	awk -v c="$1" '$1 != "failed" { print $c }' | sort -g | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'
+	awk -v c="$1" '$1 != "failed" { print $c }'
 }
 
 # row MODE PIPELINE OPERATION SIZE - latency counts where one is under way, bandwidth where many are
@@ -55,9 +55,9 @@ row()
 			measure $which "$@" >>"$tmp/$which"
 		done
 	done
-	ofed=$(median $column <"$tmp/ofed")
-	ours=$(median $column <"$tmp/ours")
-	ratio=$(paste "$tmp/ofed" "$tmp/ours" | awk -v c=$column 'NF == 4 { print $(c + 2) / $c }' | median 1)
+	ofed=$(column $column <"$tmp/ofed" | median)
+	ours=$(column $column <"$tmp/ours" | median)
+	ratio=$(paste "$tmp/ofed" "$tmp/ours" | awk -v c=$column 'NF == 4 { print $(c + 2) / $c }' | median)
 	printf '%-3s %6d  %2d under way  %10.3f %10.3f %s  %5.2f\n' "$3" "$4" "$2" "${ofed:-0}" "${ours:-0}" \
 		"$( (($2 > 1)) && echo MiB/s || echo 'us   ')" "${ratio:-0}"
 }

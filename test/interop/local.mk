@@ -15,6 +15,7 @@ EXTRA_DIST += \
 	test/interop/cost.sh \
 	test/interop/datperf.sh \
 	test/interop/figures.sh \
+	test/interop/figures_datperf.sh \
 	test/interop/lib.sh \
 	test/interop/rxe.sh
 

@@ -14,3 +14,9 @@ tmp=$(mktemp -d) || exit 99
 trap 'kill $(jobs -p) 2>/dev/null; rm -rf "$tmp"' EXIT
 [[ -e /sys/class/infiniband/rxe0 ]] || { echo "SKIP: there is no device rxe0"; exit 77; }
 export IPATH_NO_BACKTRACE=1
+
+# median - of the numbers that are read
+median()
+{
+	sort -g | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'
+}

@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#
+# How fast datperf is on OFED's provider and on ours, both below our registry, and on bare libfabric, on
+# the device rxe0. As in figures.sh they take turns, and a ratio is the median of those of a round. On one
+# processor the sends of a stream find no receive and come again when the device sees fit, on all three:
+# their bandwidth says nothing there.
+#
+# Environment: FIGURES_ROUNDS (5), FIGURES_ITERATIONS (by the size), top_builddir
+
+. "$(dirname "$0")/rxe.sh"
+
+rounds=${FIGURES_ROUNDS:-5}
+declare -A iterations=([4]=2000 [4K]=1000 [64K]=200)
+program=$build/util/.libs/datperf
+[[ -x $program ]] || program=$build/util/datperf
+
+# perf WHO SIZE ARGUMENT... - of each test a line WHO, its name, latency and bandwidth; of bare libfabric's WHO is raw
+perf()
+{
+	local who=$1 size=$2
+
+	shift 2
+	LD_LIBRARY_PATH=$build/.libs timeout 300 "$program" --local --json -S "$size" \
+		-n "${FIGURES_ITERATIONS:-${iterations[$size]}}" "$@" >"$tmp/said" 2>&1 || return
+	tr -d '",' <"$tmp/said" | awk -v dat="$who" '
+		$1 == "test:" { test = $2 }
+		$1 == "dat:" { who = dat }
+		$1 == "raw:" { who = "raw" }
+		$1 == "lat_us:" { us = $2 }
+		$1 == "bw_MBps:" { print who, test, us, $2 }'
+}
+
+# row SIZE TEST METRIC COLUMN - in $tmp/rounds, of which each line of one who has its fellows in the same round
+row()
+{
+	local who
+
+	for who in ofed raw ours; do
+		awk -v who=$who -v test="$2" -v c="$4" '$1 == who && $2 == test { print $c }' "$tmp/rounds" >"$tmp/$who"
+	done
+	printf '%-6s %5s %-5s %10.3f %10.3f %10.3f   %9.3f %9.3f\n' "$2" "$1" "$3" \
+		"$(median <"$tmp/ofed")" "$(median <"$tmp/raw")" "$(median <"$tmp/ours")" \
+		"$(ratio "$tmp/raw")" "$(ratio "$tmp/ours")"
+}
+
+# ratio FILE - to OFED's
+ratio()
+{
+	paste "$1" "$tmp/ofed" | awk '{ print $1 / $2 }' | median
+}
+
+printf '%-18s %10s %10s %10s   %9s %9s\n' datperf OFED bare ours bare/OFED ours/OFED
+for size in 4 4K 64K; do
+	for ((round = 0; round < rounds; round++)); do
+		perf ofed $size -D ofa-v2-rxe0 && perf ours $size -D ofi-verbs --raw || { cat "$tmp/said"; exit 1; }
+	done >"$tmp/rounds"
+	for test in send write read; do
+		row $size $test us 3
+		row $size $test MB/s 4
+	done
+done
