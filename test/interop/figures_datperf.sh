@@ -15,7 +15,8 @@ declare -A iterations=([4]=2000 [4K]=1000 [64K]=200)
 program=$build/util/.libs/datperf
 [[ -x $program ]] || program=$build/util/datperf
 
-# perf WHO SIZE ARGUMENT... - of each test a line WHO, its name, latency and bandwidth; of bare libfabric's WHO is raw
+# perf WHO SIZE ARGUMENT... - a line for each test: WHO, its name, latency, bandwidth; with --raw another
+# of bare libfabric's, who is raw there
 perf()
 {
 	local who=$1 size=$2
@@ -31,7 +32,7 @@ perf()
 		$1 == "bw_MBps:" { print who, test, us, $2 }'
 }
 
-# row SIZE TEST METRIC COLUMN - in $tmp/rounds, of which each line of one who has its fellows in the same round
+# row SIZE TEST METRIC COLUMN - from what perf said in all rounds
 row()
 {
 	local who
