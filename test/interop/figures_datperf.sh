@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
 # How fast datperf is on OFED's provider and on ours, both below our registry, and on bare libfabric, on
-# the device rxe0. As in figures.sh they take turns, and a ratio is the median of those of a round. On one
-# processor the sends of a stream find no receive and come again when the device sees fit, on all three:
-# their bandwidth says nothing there.
+# the device rxe0. As in figures.sh they take turns, and a ratio is the median of those of a round. Client
+# and server have a processor each where there are two: which of them does the device's work is then less
+# a matter of luck. On one processor the sends of a stream find no receive and come again when the device
+# sees fit, on all three: their bandwidth says nothing there.
 #
 # Environment: FIGURES_ROUNDS (5), FIGURES_ITERATIONS (by the size), top_builddir
 
@@ -22,7 +23,7 @@ perf()
 	local who=$1 size=$2
 
 	shift 2
-	LD_LIBRARY_PATH=$build/.libs timeout 300 "$program" --local --json -S "$size" \
+	LD_LIBRARY_PATH=$build/.libs timeout 300 "$program" --local --bind --json -S "$size" \
 		-n "${FIGURES_ITERATIONS:-${iterations[$size]}}" "$@" >"$tmp/said" 2>&1 || return
 	tr -d '",' <"$tmp/said" | awk -v dat="$who" '
 		$1 == "test:" { test = $2 }
