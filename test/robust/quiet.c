@@ -131,6 +131,18 @@ struct player {
 	bool server;
 };
 
+/*
+ * Connecting leaves work to the provider's thread, such as to free a listener, which may come to it late where
+ * all processors poll. It is done before the thread answers a call.
+ */
+static void settle(struct node *n)
+{
+	DAT_PZ_HANDLE pz;
+
+	OK(dat_pz_create(n->ia, &pz));
+	OK(dat_pz_free(pz));
+}
+
 static void player_open(struct pair *p, struct player *x)
 {
 	node_open(&x->n);
@@ -141,6 +153,7 @@ static void player_open(struct pair *p, struct player *x)
 	pair_link(p, &x->n, x->ep);
 	pair_grant(p, &x->m);
 	pair_granted(p, &x->peer);
+	settle(&x->n);
 }
 
 static void player_close(struct pair *p, struct player *x)
@@ -332,15 +345,17 @@ static struct effort effort(void)
 }
 
 /*
- * A look now and then shows as wakes, which are the same however slow a processor is; a thread that does not
- * sleep at all, as time. The threads of sockets have some of their own to do each second.
+ * A look now and then shows as wakes, which are the same however slow a processor is; one that is long, as
+ * time. The threads of sockets have some of their own to do each second.
  */
-#define IDLE_WAKES 10		/* per second */
-#define IDLE_PROCESSOR 20	/* such a part of one at most */
+#define IDLE_WAKES 10			/* per second */
+#define IDLE_PROCESSOR 1000		/* such a part of one at most */
+#define IDLE_PROCESSOR_SOCKETS 200
 
 static void idle(struct pair *p)
 {
 	unsigned seconds = env_count("DAT_TEST_IDLE", 2);
+	int part = pair_fabric_is("sockets") ? IDLE_PROCESSOR_SOCKETS : IDLE_PROCESSOR;
 	struct effort before, after;
 	int64_t begun, took;
 	struct player x;
@@ -364,8 +379,7 @@ static void idle(struct pair *p)
 	if (memory_is_telling()) {
 		CHECK(after.sleeps - before.sleeps <= seconds * IDLE_WAKES, "more wakes than %u",
 		      seconds * IDLE_WAKES);
-		CHECK((after.us - before.us) * IDLE_PROCESSOR < took, "more than 1/%u of a processor",
-		      IDLE_PROCESSOR);
+		CHECK((after.us - before.us) * part < took, "more than 1/%d of a processor", part);
 	}
 	pair_sync(p);
 	player_close(p, &x);
