@@ -40,6 +40,7 @@ row()
 
 	for who in ofed raw ours; do
 		awk -v who=$who -v test="$2" -v c="$4" '$1 == who && $2 == test { print $c }' "$tmp/rounds" >"$tmp/$who"
+		(($(wc -l <"$tmp/$who") == rounds)) || { echo "datperf did not say $3 of $2, $who"; exit 1; }
 	done
 	printf '%-6s %5s %-5s %10.3f %10.3f %10.3f   %9.3f %9.3f\n' "$2" "$1" "$3" \
 		"$(median <"$tmp/ofed")" "$(median <"$tmp/raw")" "$(median <"$tmp/ours")" \
