@@ -62,9 +62,9 @@ static inline struct dofi_lmr *dofi_lmr_at(DAT_LMR_CONTEXT context)
 
 static inline bool dofi_lmr_covers(const struct dofi_lmr *lmr, uint64_t addr, uint64_t len)
 {
-	const uint64_t offset = addr - lmr->addr;	/* huge if it begins before */
+	const uint64_t rest = lmr->addr + lmr->len - addr;	/* more than all if @addr is not in it */
 
-	return offset <= lmr->len && len <= lmr->len - offset;
+	return rest <= lmr->len && len <= rest;
 }
 
 /* The address in this process of what segments call @addr. */
