@@ -85,7 +85,8 @@ void dofi_cq_set_gate(struct dofi_cq *cq, struct dofi_gate *gate);
 /*
  * Around each call of libfabric's for the CQ, or for an endpoint whose operations complete there: where
  * it is serial there is to be one at a time (FI_THREAD_COMPLETION of fi_domain(3)). Whoever is in there
- * takes no other lock of ours. Any thread.
+ * takes no other lock of ours. Plain operations are done in there as a whole, see dofi_ep_plain_lock(). Any
+ * thread.
  */
 static inline void dofi_cq_enter(struct dofi_cq *cq)
 {
@@ -188,16 +189,9 @@ static inline const struct fi_cq_data_entry *dofi_cq_take_left(struct dofi_cq *c
 	return cq->next++;
 }
 
-/*
- * Reads from @fid, where none are left: the first that this brings, if any, is cq->entry[0], the others
- * are for who comes next. To read several at once saves a third of what they cost, but to look for one
- * that is not there costs a third more: so it is done after dofi_cq_expect() only, until a read finds
- * none or several.
- */
-static inline ssize_t dofi_cq_read_some(struct dofi_cq *cq, struct fid_cq *fid)
+/* What dofi_cq_read_some() does with a read that brought @n; that. */
+static inline ssize_t dofi_cq_sort_out(struct dofi_cq *cq, ssize_t n)
 {
-	const ssize_t n = dofi_cq_read_from(cq, fid, 0, cq->most);
-
 	if (n != 1) {
 		cq->most = 1;
 		if (n > 1) {
@@ -206,6 +200,17 @@ static inline ssize_t dofi_cq_read_some(struct dofi_cq *cq, struct fid_cq *fid)
 		}
 	}
 	return n;
+}
+
+/*
+ * Reads from @fid, where none are left: the first that this brings, if any, is cq->entry[0], the others
+ * are for who comes next. To read several at once saves a third of what they cost, but to look for one
+ * that is not there costs a third more: so it is done after dofi_cq_expect() only, until a read finds
+ * none or several.
+ */
+static inline ssize_t dofi_cq_read_some(struct dofi_cq *cq, struct fid_cq *fid)
+{
+	return dofi_cq_sort_out(cq, dofi_cq_read_from(cq, fid, 0, cq->most));
 }
 
 /* More is under way, whose completions may be there the next time. Needs the lock. */

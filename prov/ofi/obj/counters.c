@@ -126,7 +126,8 @@ struct counted {
 	void *obj;
 	const struct counter *counter;
 	int n;
-	struct dofi_mutex *lock;		/* of the object */
+	struct dofi_mutex *lock;		/* of the object, or, of an EP, */
+	struct dofi_ep *ep;			/* dofi_ep_lock() */
 	uint64_t *base;			/* what the counters were when they were reset */
 };
 
@@ -138,17 +139,33 @@ static bool counted_of(struct dofi_obj *obj, struct counted *c)
 
 	switch (obj ? atomic_load(&obj->kind) : 0) {
 	case DOFI_KIND(DAT_HANDLE_TYPE_IA):
-		*c = (struct counted){ "ia", obj, ia_counters, DOFI_IA_COUNTERS, &ia->lock, ia->base };
+		*c = (struct counted){ "ia", obj, ia_counters, DOFI_IA_COUNTERS, &ia->lock, NULL, ia->base };
 		return true;
 	case DOFI_KIND(DAT_HANDLE_TYPE_EP):
-		*c = (struct counted){ "ep", obj, ep_counters, DOFI_EP_COUNTERS, &ep->lock, ep->base };
+		*c = (struct counted){ "ep", obj, ep_counters, DOFI_EP_COUNTERS, NULL, ep, ep->base };
 		return true;
 	case DOFI_KIND(DAT_HANDLE_TYPE_EVD):
-		*c = (struct counted){ "evd", obj, evd_counters, DOFI_EVD_COUNTERS, &evd->lock, evd->base };
+		*c = (struct counted){ "evd", obj, evd_counters, DOFI_EVD_COUNTERS, &evd->lock, NULL, evd->base };
 		return true;
 	default:
 		return false;
 	}
+}
+
+static void counted_lock(const struct counted *c)
+{
+	if (c->ep)
+		dofi_ep_lock(c->ep);
+	else
+		dofi_mutex_lock(c->lock);
+}
+
+static void counted_unlock(const struct counted *c)
+{
+	if (c->ep)
+		dofi_ep_unlock(c->ep);
+	else
+		dofi_mutex_unlock(c->lock);
 }
 
 static uint64_t field(const struct counted *c, size_t at)
@@ -206,10 +223,10 @@ DAT_RETURN dofi_counters_query(DAT_HANDLE handle, int which, DAT_UINT64 *out, bo
 		return ret;
 	if (!out)
 		return DOFI_BAD_ARG(4);
-	dofi_mutex_lock(c.lock);
+	counted_lock(&c);
 	for (i = first; i < end; i++)
 		out[i - first] = value(&c, i, reset);
-	dofi_mutex_unlock(c.lock);
+	counted_unlock(&c);
 	return DAT_SUCCESS;
 }
 
@@ -221,14 +238,14 @@ DAT_RETURN dofi_counters_print(FILE *to, DAT_HANDLE handle, int which, bool rese
 
 	if (ret)
 		return ret;
-	dofi_mutex_lock(c.lock);
+	counted_lock(&c);
 	for (i = first; i < end; i++) {
 		uint64_t v = value(&c, i, reset);
 
 		if (c.counter[i].name)
 			fprintf(to, "%s %p %s %" PRIu64 "\n", c.kind, c.obj, c.counter[i].name, v);
 	}
-	dofi_mutex_unlock(c.lock);
+	counted_unlock(&c);
 	return DAT_SUCCESS;
 }
 
@@ -284,9 +301,9 @@ static void render_children(FILE *to, struct dofi_ia *ia, DAT_HANDLE_TYPE type)
 	TAILQ_FOREACH(obj, &ia->children[DOFI_KIND(type)], sibling) {
 		if (!counted_of(obj, &c))
 			continue;
-		dofi_mutex_lock(c.lock);
+		counted_lock(&c);
 		render(to, &c);
-		dofi_mutex_unlock(c.lock);
+		counted_unlock(&c);
 	}
 }
 

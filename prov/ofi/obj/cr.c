@@ -107,14 +107,14 @@ static int announce(struct dofi_sp *sp, struct dofi_cr *cr)
 
 	if (!ep)
 		return push_event(sp, cr);
-	dofi_mutex_lock(&ep->lock);
+	dofi_ep_lock(ep);
 	ret = push_event(sp, cr);
 	if (!ret) {
 		show_peer(ep, cr);
 		if (ep->state == DAT_EP_STATE_RESERVED)
 			dofi_ep_state_set(ep, DAT_EP_STATE_PASSIVE_CONNECTION_PENDING);
 	}
-	dofi_mutex_unlock(&ep->lock);
+	dofi_ep_unlock(ep);
 	return ret;
 }
 
@@ -248,9 +248,9 @@ DAT_RETURN dofi_cr_accept(DAT_CR_HANDLE cr_handle, DAT_EP_HANDLE ep_handle, DAT_
 		return DOFI_BAD_ARG(3);
 	if (data_size && !data)
 		return DOFI_BAD_ARG(4);
-	dofi_mutex_lock(&ep->lock);
+	dofi_ep_lock(ep);
 	ret = accept_with(cr, ep, data_size, data);
-	dofi_mutex_unlock(&ep->lock);
+	dofi_ep_unlock(ep);
 	if (!ret) {
 		dofi_count_exactly(&cr->obj.ia->count.cr_accepted);
 		dofi_obj_unlink(&cr->obj, DOFI_KIND(DAT_HANDLE_TYPE_CR));

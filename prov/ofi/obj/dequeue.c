@@ -118,6 +118,31 @@ static DOFI_INTO_CALLER enum look look_at(struct dofi_evd *evd, DAT_EVENT *event
 	return TAKEN;
 }
 
+/* The same where the CQ is serial: who reads it there may look at its endpoints' plain operations. */
+static DOFI_INTO_CALLER enum look look_serial(struct dofi_evd *evd, DAT_EVENT *event, struct dofi_cq *cq,
+					      struct fid_cq *fid)
+{
+	const struct fi_cq_data_entry *entry;
+	ssize_t n = 1;
+	bool taken;
+
+	dofi_mutex_lock(&cq->access);
+	if (__builtin_expect(cq->left, 0)) {
+		entry = dofi_cq_take_left(cq);
+	} else {
+		n = dofi_cq_sort_out(cq, fi_cq_read(fid, cq->entry, cq->most));
+		entry = cq->entry;
+	}
+	taken = n > 0 && dofi_plain_take_serial(entry, cq, evd, event);
+	dofi_mutex_unlock(&cq->access);
+	if (n < 1)
+		return look_in_vain(evd, event, cq, n);
+	if (__builtin_expect(!taken, 0))
+		return look_past(evd, event, cq, entry);
+	dofi_cq_leave(cq);
+	return TAKEN;
+}
+
 static DOFI_INTO_CALLER enum look look(struct dofi_evd *evd, DAT_EVENT *event)
 {
 	struct dofi_cq *cq = atomic_load_explicit(&evd->straight_feed, memory_order_relaxed);
@@ -129,6 +154,8 @@ static DOFI_INTO_CALLER enum look look(struct dofi_evd *evd, DAT_EVENT *event)
 	fid = atomic_load_explicit(&cq->programs_fid, memory_order_relaxed);
 	if (!fid)
 		return look_in_vain(evd, event, cq, dofi_cq_read(cq));
+	if (cq->serial)
+		return look_serial(evd, event, cq, fid);
 	if (__builtin_expect(cq->left, 0))
 		return look_at(evd, event, cq, dofi_cq_take_left(cq));
 	n = dofi_cq_read_some(cq, fid);

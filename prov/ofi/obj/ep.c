@@ -21,11 +21,22 @@ static void ep_ctor(void *obj)
 	struct dofi_ep *ep = obj;
 
 	dofi_mutex_init(&ep->lock);
+	atomic_init(&ep->plain_lock, &ep->lock);
 	ep->work.run = ep_work;
 	dofi_ep_srq_ctor(&ep->srq_user);
 }
 
 struct dofi_pool dofi_ep_pool = DOFI_POOL_INIT("ep", struct dofi_ep, ep_ctor);
+
+/* That lock's holder has no other of ours: see dofi_cq_enter(). */
+void dofi_ep_shut(struct dofi_ep *ep)
+{
+	struct dofi_mutex *lock = atomic_load_explicit(&ep->plain_lock, memory_order_relaxed);
+
+	dofi_mutex_lock(lock);
+	atomic_store_explicit(&ep->plain_lock, &ep->lock, memory_order_relaxed);
+	dofi_mutex_unlock(lock);
+}
 
 static bool is_live(const struct dofi_ep *ep)
 {
@@ -42,9 +53,9 @@ void dofi_ep_todo(struct dofi_ep *ep, unsigned what)
 
 void dofi_ep_connect_again(struct dofi_ep *ep)
 {
-	dofi_mutex_lock(&ep->lock);
+	dofi_ep_lock(ep);
 	dofi_ep_todo(ep, DOFI_EP_CONNECT);
-	dofi_mutex_unlock(&ep->lock);
+	dofi_ep_unlock(ep);
 }
 
 static void push_connection_event(struct dofi_ep *ep, DAT_EVENT_NUMBER number)
@@ -75,9 +86,9 @@ static void keep_peer_data(struct dofi_ep *ep, const void *data, size_t size)
 
 void dofi_ep_last_receives(struct dofi_ep *ep)
 {
-	dofi_mutex_lock(&ep->lock);
+	dofi_ep_lock(ep);
 	ep->received = ep->rq.head;
-	dofi_mutex_unlock(&ep->lock);
+	dofi_ep_unlock(ep);
 	dofi_timer_start(&ep->obj.ia->progress, &ep->timer, dofi_now() + LAST_RECEIVE_NS);
 }
 
@@ -96,10 +107,10 @@ static void ep_timeout(struct dofi_timer *timer)
 	struct dofi_ep *ep = (struct dofi_ep *)((char *)timer - offsetof(struct dofi_ep, timer));
 	bool connecting, receiving;
 
-	dofi_mutex_lock(&ep->lock);
+	dofi_ep_lock(ep);
 	connecting = ep->state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING;
 	receiving = ep->received != ep->rq.head;
-	dofi_mutex_unlock(&ep->lock);
+	dofi_ep_unlock(ep);
 	if (connecting)
 		dofi_ep_end_with(ep, DAT_CONNECTION_EVENT_TIMED_OUT, NULL, 0);
 	else if (receiving)
@@ -117,7 +128,7 @@ void dofi_ep_established(struct dofi_ep *ep, const void *data, size_t size)
 	if (!ep->xport->matches && ia->fabric.quirk->blind_when_blocked &&
 	    dofi_watch_open(&ep->watch, &ia->progress, ep->fid, peer_ended))
 		dofi_log(DOFI_INFO, DOFI_CM, "ep %p: its socket was not found", (void *)ep);
-	dofi_mutex_lock(&ep->lock);
+	dofi_ep_lock(ep);
 	if (!ep->closing) {
 		dofi_count_exactly(ep->state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING ?
 				   &ia->count.active : &ia->count.passive);
@@ -130,7 +141,7 @@ void dofi_ep_established(struct dofi_ep *ep, const void *data, size_t size)
 		if (ep->failed_early)
 			dofi_ep_end(ep, DAT_CONNECTION_EVENT_BROKEN);
 	}
-	dofi_mutex_unlock(&ep->lock);
+	dofi_ep_unlock(ep);
 	dofi_cq_kick(ep->cq);
 }
 
@@ -150,11 +161,11 @@ void dofi_ep_end(struct dofi_ep *ep, DAT_EVENT_NUMBER event)
 
 void dofi_ep_end_with(struct dofi_ep *ep, DAT_EVENT_NUMBER event, const void *data, size_t size)
 {
-	dofi_mutex_lock(&ep->lock);
+	dofi_ep_lock(ep);
 	if (!ep->closing)
 		keep_peer_data(ep, data, size);
 	dofi_ep_end(ep, event);
-	dofi_mutex_unlock(&ep->lock);
+	dofi_ep_unlock(ep);
 }
 
 void dofi_ep_graceful_begin(struct dofi_ep *ep)
@@ -182,10 +193,10 @@ static void end_scoped_grants(struct dofi_ep *ep)
 {
 	bool scoped;
 
-	dofi_mutex_lock(&ep->lock);
+	dofi_ep_lock(ep);
 	scoped = ep->scoped;
 	ep->scoped = false;
-	dofi_mutex_unlock(&ep->lock);
+	dofi_ep_unlock(ep);
 	if (scoped)
 		dofi_rmr_end_scope(ep->obj.ia, ep);
 }
@@ -231,9 +242,9 @@ static bool may_lose_data(struct dofi_ep *ep)
 {
 	bool all_sent;
 
-	dofi_mutex_lock(&ep->lock);
+	dofi_ep_lock(ep);
 	all_sent = ep->graceful && dofi_queue_empty(&ep->sq);
-	dofi_mutex_unlock(&ep->lock);
+	dofi_ep_unlock(ep);
 	return !all_sent;
 }
 
@@ -251,7 +262,7 @@ static void ep_close(void *arg)
 	dofi_watch_close(&ep->watch, &ep->obj.ia->progress);
 	ep->xport->close(ep);
 	end_scoped_grants(ep);
-	dofi_mutex_lock(&ep->lock);
+	dofi_ep_lock(ep);
 	ep->xport = ep->obj.ia->xport;
 	/* what an event asked for meanwhile: the EP may be freed before that work has its turn */
 	ep->todo = 0;
@@ -265,7 +276,7 @@ static void ep_close(void *arg)
 		count_end(ep);
 		push_connection_event(ep, ep->end);
 	}
-	dofi_mutex_unlock(&ep->lock);
+	dofi_ep_unlock(ep);
 }
 
 /* On the progress thread. Closing makes an open that did not happen yet needless. */
@@ -274,11 +285,11 @@ static void ep_work(struct dofi_work *work)
 	struct dofi_ep *ep = (struct dofi_ep *)((char *)work - offsetof(struct dofi_ep, work));
 	unsigned todo;
 
-	dofi_mutex_lock(&ep->lock);
+	dofi_ep_lock(ep);
 	/* whoever is closing it without this work has set closing, too */
 	todo = ep->closing ? ep->todo & DOFI_EP_CLOSE : ep->todo;
 	ep->todo = 0;
-	dofi_mutex_unlock(&ep->lock);
+	dofi_ep_unlock(ep);
 	if (todo & DOFI_EP_CLOSE) {
 		ep_close(ep);
 	} else if (todo & DOFI_EP_CONNECT) {
@@ -307,12 +318,12 @@ static void ep_destroy(struct dofi_obj *obj)
 
 	if (!dofi_obj_retire(obj))
 		return;
-	dofi_mutex_lock(&ep->lock);
+	dofi_ep_lock(ep);
 	ep->silent = true;
 	live = is_live(ep);
 	ep->closing |= live;
 	dofi_ep_gate(ep);
-	dofi_mutex_unlock(&ep->lock);
+	dofi_ep_unlock(ep);
 	if (live)
 		dofi_progress_call(&obj->ia->progress, ep_close, ep);
 	forget_reservation(ep);
@@ -336,6 +347,7 @@ static void ep_reinit(struct dofi_ep *ep, DAT_EP_STATE first)
 	ep->cq = NULL;
 	ep->reserved_by = NULL;
 	ep->fid = NULL;
+	ep->plain_lock_when_free = &ep->lock;
 	ep->send = NULL;
 	ep->recv = NULL;
 	ep->mailbox.key = 0;
@@ -505,10 +517,10 @@ DAT_RETURN dofi_ep_free(DAT_EP_HANDLE ep_handle)
 
 	if (!ep)
 		return DOFI_BAD_HANDLE(EP);
-	dofi_mutex_lock(&ep->lock);
+	dofi_ep_lock(ep);
 	ret = dofi_ep_state_row(ep->state)->may & DOFI_EP_MAY_FREE ? DAT_SUCCESS :
 								      dofi_ep_bad_state(ep);
-	dofi_mutex_unlock(&ep->lock);
+	dofi_ep_unlock(ep);
 	if (!ret)
 		ep_destroy(&ep->obj);
 	return ret;
@@ -522,7 +534,7 @@ DAT_RETURN dofi_ep_reserve(struct dofi_ep *ep, struct dofi_ep **by)
 	DAT_RETURN ret = DAT_SUCCESS;
 
 	dofi_mutex_lock(&ia->lock);
-	dofi_mutex_lock(&ep->lock);
+	dofi_ep_lock(ep);
 	if (ep->state == DAT_EP_STATE_UNCONNECTED) {
 		dofi_ep_state_set(ep, DAT_EP_STATE_RESERVED);
 		/* an earlier one, whose request was turned down */
@@ -533,7 +545,7 @@ DAT_RETURN dofi_ep_reserve(struct dofi_ep *ep, struct dofi_ep **by)
 	} else {
 		ret = dofi_ep_bad_state(ep);
 	}
-	dofi_mutex_unlock(&ep->lock);
+	dofi_ep_unlock(ep);
 	dofi_mutex_unlock(&ia->lock);
 	return ret;
 }
@@ -545,10 +557,10 @@ void dofi_ep_unreserve(struct dofi_ia *ia, struct dofi_ep **by)
 	dofi_mutex_lock(&ia->lock);
 	ep = *by;
 	if (ep) {
-		dofi_mutex_lock(&ep->lock);
+		dofi_ep_lock(ep);
 		if (ep->state == DAT_EP_STATE_RESERVED)
 			dofi_ep_state_set(ep, DAT_EP_STATE_UNCONNECTED);
-		dofi_mutex_unlock(&ep->lock);
+		dofi_ep_unlock(ep);
 		ep->reserved_by = NULL;
 		*by = NULL;
 	}
@@ -559,11 +571,11 @@ void dofi_ep_pass_over(struct dofi_ep *ep)
 {
 	bool made;
 
-	dofi_mutex_lock(&ep->lock);
+	dofi_ep_lock(ep);
 	made = ep->state == DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING;
 	if (!made)
 		dofi_ep_state_set(ep, DAT_EP_STATE_UNCONNECTED);
-	dofi_mutex_unlock(&ep->lock);
+	dofi_ep_unlock(ep);
 	if (made)
 		ep_destroy(&ep->obj);
 }
@@ -582,7 +594,7 @@ DAT_RETURN dofi_ep_query(DAT_EP_HANDLE ep_handle, DAT_EP_PARAM_MASK mask, DAT_EP
 	if (!param)
 		return DOFI_BAD_ARG(3);
 	memset(param, 0, sizeof(*param));
-	dofi_mutex_lock(&ep->lock);
+	dofi_ep_lock(ep);
 	has_peer = dofi_ep_state_row(ep->state)->may & DOFI_EP_HAS_PEER;
 	param->ia_handle = dofi_ia_export(ep->obj.ia);
 	param->ep_state = ep->state;
@@ -599,7 +611,7 @@ DAT_RETURN dofi_ep_query(DAT_EP_HANDLE ep_handle, DAT_EP_PARAM_MASK mask, DAT_EP
 	param->connect_evd_handle = ep->connect_evd;
 	param->srq_handle = ep->srq;
 	param->ep_attr = ep->attr;
-	dofi_mutex_unlock(&ep->lock);
+	dofi_ep_unlock(ep);
 	return DAT_SUCCESS;
 }
 
@@ -610,13 +622,13 @@ DAT_RETURN dofi_ep_get_status(DAT_EP_HANDLE ep_handle, DAT_EP_STATE *state,
 
 	if (!ep)
 		return DOFI_BAD_HANDLE(EP);
-	dofi_mutex_lock(&ep->lock);
+	dofi_ep_lock(ep);
 	if (state)
 		*state = ep->state;
 	if (recv_idle)
 		*recv_idle = dofi_queue_empty(&ep->rq) ? DAT_TRUE : DAT_FALSE;
 	if (request_idle)
 		*request_idle = dofi_queue_empty(&ep->sq) ? DAT_TRUE : DAT_FALSE;
-	dofi_mutex_unlock(&ep->lock);
+	dofi_ep_unlock(ep);
 	return DAT_SUCCESS;
 }

@@ -50,7 +50,13 @@ struct dofi_ep {
 	struct dofi_srq_user srq_user;	/* its own lock */
 	DAT_EP_ATTR attr;
 
-	struct dofi_mutex lock;		/* the fields below */
+	struct dofi_mutex lock;		/* the fields below; taken by dofi_ep_lock() */
+	/*
+	 * What plain operations are posted and taken with: the lock; or, where it has a serial CQ, whose
+	 * access they need anyway, that alone as long as nobody has the lock. Written with the lock.
+	 */
+	_Atomic(struct dofi_mutex *) plain_lock;
+	struct dofi_mutex *plain_lock_when_free; /* what it is to be when nobody has the lock */
 	DAT_EP_STATE state;
 	const struct dofi_xport *xport;	/* by which it reaches its peer, or is to; the IA's without one */
 	struct dofi_cq *cq;		/* where its operations complete; the zone's without a peer */
@@ -101,6 +107,37 @@ struct dofi_ep {
 static inline struct dofi_ep *dofi_ep_check(DAT_EP_HANDLE handle)
 {
 	return dofi_obj_check(&dofi_ep_pool, DAT_HANDLE_TYPE_EP, handle);
+}
+
+/* Waits until whoever is at a plain operation of @ep is done with it; no other begins. EP lock held. */
+void dofi_ep_shut(struct dofi_ep *ep);
+
+/* All of @ep is the caller's until dofi_ep_unlock(). This is what is meant by "EP lock held". */
+static inline void dofi_ep_lock(struct dofi_ep *ep)
+{
+	dofi_mutex_lock(&ep->lock);
+	if (atomic_load_explicit(&ep->plain_lock, memory_order_relaxed) != &ep->lock)
+		dofi_ep_shut(ep);
+}
+
+static inline void dofi_ep_unlock(struct dofi_ep *ep)
+{
+	atomic_store_explicit(&ep->plain_lock, ep->plain_lock_when_free, memory_order_release);
+	dofi_mutex_unlock(&ep->lock);
+}
+
+/*
+ * Locks @ep for a plain operation, *@lock is to be unlocked after it. False, and it is not locked, if
+ * another thread has or had the EP lock meanwhile where that is another: the way of all operations is open.
+ */
+static inline bool dofi_ep_plain_lock(struct dofi_ep *ep, struct dofi_mutex **lock)
+{
+	*lock = atomic_load_explicit(&ep->plain_lock, memory_order_relaxed);
+	dofi_mutex_lock(*lock);
+	if (__builtin_expect(atomic_load_explicit(&ep->plain_lock, memory_order_acquire) == *lock, 1))
+		return true;
+	dofi_mutex_unlock(*lock);
+	return false;
 }
 
 /* DAT_INVALID_STATE with the subtype of the EP's state. EP lock held. */

@@ -363,14 +363,14 @@ DAT_RETURN dofi_ep_modify(DAT_EP_HANDLE ep_handle, DAT_EP_PARAM_MASK mask, const
 		return DOFI_BAD_HANDLE(EP);
 	if (!modifiable(mask))
 		return DOFI_BAD_ARG(2);
-	dofi_mutex_lock(&ep->lock);
+	dofi_ep_lock(ep);
 	if (!modifiable_now(ep, mask))
 		ret = dofi_ep_bad_state(ep);
 	else if (mask && !param)
 		ret = DOFI_BAD_ARG(3);
 	else if (mask)
 		ret = modify(ep, mask, param);
-	dofi_mutex_unlock(&ep->lock);
+	dofi_ep_unlock(ep);
 	return ret;
 }
 
@@ -383,9 +383,9 @@ DAT_RETURN dofi_ep_recv_query(DAT_EP_HANDLE ep_handle, DAT_COUNT *buffers, DAT_C
 
 	if (!ep)
 		return DOFI_BAD_HANDLE(EP);
-	dofi_mutex_lock(&ep->lock);
+	dofi_ep_lock(ep);
 	held = dofi_queue_used(&ep->rq);
-	dofi_mutex_unlock(&ep->lock);
+	dofi_ep_unlock(ep);
 	if (buffers)
 		*buffers = held;
 	/* an EP's own receives complete in the order in which they were posted */
@@ -404,10 +404,10 @@ DAT_RETURN dofi_ep_set_watermark(DAT_EP_HANDLE ep_handle, DAT_COUNT soft, DAT_CO
 		return DOFI_BAD_ARG(2);
 	if (hard < 0 && hard != DAT_WATERMARK_INFINITE)
 		return DOFI_BAD_ARG(3);
-	dofi_mutex_lock(&ep->lock);
+	dofi_ep_lock(ep);
 	ep->soft_watermark = soft;
 	ep->hard_watermark = hard;
 	dofi_dto_watermarks(ep);
-	dofi_mutex_unlock(&ep->lock);
+	dofi_ep_unlock(ep);
 	return DAT_SUCCESS;
 }

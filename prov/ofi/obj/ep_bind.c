@@ -75,9 +75,9 @@ static uint32_t secret_of(struct dofi_ep *ep)
 {
 	uint32_t secret;
 
-	dofi_mutex_lock(&ep->lock);
+	dofi_ep_lock(ep);
 	secret = ep->secret;
-	dofi_mutex_unlock(&ep->lock);
+	dofi_ep_unlock(ep);
 	return secret;
 }
 

@@ -62,7 +62,7 @@ static DAT_RETURN attempt_start(struct dofi_ep *ep, const struct attempt *a)
 {
 	DAT_RETURN ret = DAT_SUCCESS;
 
-	dofi_mutex_lock(&ep->lock);
+	dofi_ep_lock(ep);
 	if (ep->state != DAT_EP_STATE_UNCONNECTED) {
 		ret = dofi_ep_bad_state(ep);
 	} else if (!ep->pz || !ep->connect_evd) {
@@ -81,7 +81,7 @@ static DAT_RETURN attempt_start(struct dofi_ep *ep, const struct attempt *a)
 		dofi_ep_state_set(ep, DAT_EP_STATE_ACTIVE_CONNECTION_PENDING);
 		dofi_ep_todo(ep, DOFI_EP_CONNECT);
 	}
-	dofi_mutex_unlock(&ep->lock);
+	dofi_ep_unlock(ep);
 	return ret;
 }
 
@@ -206,11 +206,11 @@ DAT_RETURN dofi_ep_disconnect(DAT_EP_HANDLE ep_handle, DAT_CLOSE_FLAGS flags)
 		return DOFI_BAD_HANDLE(EP);
 	if (flags != DAT_CLOSE_ABRUPT_FLAG && flags != DAT_CLOSE_GRACEFUL_FLAG)
 		return DOFI_BAD_ARG(2);
-	dofi_mutex_lock(&ep->lock);
+	dofi_ep_lock(ep);
 	ep->n_disconnect++;
 	dofi_count_exactly(&ep->obj.ia->count.disconnect);
 	ret = disconnect(ep, flags);
-	dofi_mutex_unlock(&ep->lock);
+	dofi_ep_unlock(ep);
 	return ret;
 }
 
@@ -221,7 +221,7 @@ DAT_RETURN dofi_ep_reset(DAT_EP_HANDLE ep_handle)
 
 	if (!ep)
 		return DOFI_BAD_HANDLE(EP);
-	dofi_mutex_lock(&ep->lock);
+	dofi_ep_lock(ep);
 	if (ep->state == DAT_EP_STATE_DISCONNECTED) {
 		dofi_ep_state_set(ep, DAT_EP_STATE_UNCONNECTED);
 		ep->peer_data_size = 0;
@@ -229,6 +229,6 @@ DAT_RETURN dofi_ep_reset(DAT_EP_HANDLE ep_handle)
 	} else if (ep->state != DAT_EP_STATE_UNCONNECTED) {
 		ret = dofi_ep_bad_state(ep);
 	}
-	dofi_mutex_unlock(&ep->lock);
+	dofi_ep_unlock(ep);
 	return ret;
 }

@@ -437,7 +437,7 @@ static inline void complete(const struct fi_cq_data_entry *entry, int err,
 	if (!dto)
 		return;
 	ep = dto->ep;
-	dofi_mutex_lock(&ep->lock);
+	dofi_ep_lock(ep);
 	if (dto->at_fabric && dofi_dto_context(dto) == entry->op_context) {
 		if (__builtin_expect(err && !connected_yet(ep), 0)) {
 			fail_early(ep, dto, err);
@@ -455,7 +455,7 @@ static inline void complete(const struct fi_cq_data_entry *entry, int err,
 			end(ep, dto, err, sink);
 	}
 unlock:
-	dofi_mutex_unlock(&ep->lock);
+	dofi_ep_unlock(ep);
 }
 
 void dofi_dto_complete(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink)

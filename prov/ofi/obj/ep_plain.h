@@ -81,28 +81,50 @@ static DOFI_INTO_CALLER bool dofi_plain_received(const struct fi_cq_data_entry *
 	return true;
 }
 
+/* What @entry tells of is @dto, of @ep, whose plain_lock is held. */
+static DOFI_INTO_CALLER bool dofi_plain_ended(const struct fi_cq_data_entry *entry, struct dofi_ep *ep,
+					      struct dofi_dto *dto, struct dofi_cq *cq,
+					      struct dofi_evd *evd, DAT_EVENT *event)
+{
+	if (__builtin_expect(!dto->plain || dofi_dto_context(dto) != entry->op_context || !ep->send ||
+			     atomic_load_explicit(&evd->straight_feed, memory_order_relaxed) != cq, 0))
+		return false;
+	return dto->kind == DOFI_DTO_RECV ? dofi_plain_received(entry, ep, dto, evd, event) :
+					    dofi_plain_requested(ep, dto, cq, evd, event);
+}
+
 /*
  * Writes the event of a plain operation that ended well, and whose turn it is, for the thread that
- * polls @evd, which @cq feeds. False, and nothing has happened, if @entry is anything else.
+ * polls @evd, which @cq feeds. False, and nothing has happened, if @entry is anything else. Here @cq is
+ * not serial: then an EP has no other plain_lock than its own.
  */
 static DOFI_INTO_CALLER bool dofi_plain_take(const struct fi_cq_data_entry *entry, struct dofi_cq *cq,
 					     struct dofi_evd *evd, DAT_EVENT *event)
 {
-	const void *context = entry->op_context;
-	struct dofi_dto *dto = dofi_dto_of(context);
+	struct dofi_dto *dto = dofi_dto_of(entry->op_context);
 	struct dofi_ep *ep;
-	bool taken = false;
+	bool taken;
 
 	if (__builtin_expect(!dto, 0))
 		return false;
 	ep = dto->ep;
 	dofi_mutex_lock(&ep->lock);
-	if (__builtin_expect(dto->plain && dofi_dto_context(dto) == context && ep->send &&
-			     atomic_load_explicit(&evd->straight_feed, memory_order_relaxed) == cq, 1))
-		taken = dto->kind == DOFI_DTO_RECV ? dofi_plain_received(entry, ep, dto, evd, event) :
-						     dofi_plain_requested(ep, dto, cq, evd, event);
+	taken = dofi_plain_ended(entry, ep, dto, cq, evd, event);
 	dofi_mutex_unlock(&ep->lock);
 	return taken;
+}
+
+/* The same where @cq is serial, by who is in there (dofi_cq_enter()). */
+static DOFI_INTO_CALLER bool dofi_plain_take_serial(const struct fi_cq_data_entry *entry,
+						    struct dofi_cq *cq, struct dofi_evd *evd,
+						    DAT_EVENT *event)
+{
+	struct dofi_dto *dto = dofi_dto_of(entry->op_context);
+
+	return __builtin_expect(dto != NULL, 1) &&
+	       __builtin_expect(atomic_load_explicit(&dto->ep->plain_lock, memory_order_acquire) ==
+				&cq->access, 1) &&
+	       dofi_plain_ended(entry, dto->ep, dto, cq, evd, event);
 }
 
 #endif

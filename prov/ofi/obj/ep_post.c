@@ -233,9 +233,9 @@ static __attribute__((noinline)) void make_room(struct dofi_ep *ep)
 
 	if (!cq)
 		return;
-	dofi_mutex_unlock(&ep->lock);
+	dofi_ep_unlock(ep);
 	dofi_cq_poll(cq, NULL);
-	dofi_mutex_lock(&ep->lock);
+	dofi_ep_lock(ep);
 }
 
 /* A request whose arguments are good, but for what the segments name. */
@@ -244,7 +244,7 @@ static DOFI_INTO_CALLER DAT_RETURN post(struct dofi_ep *ep, uint8_t kind, const 
 	struct dofi_dto *dto;
 	DAT_RETURN ret;
 
-	dofi_mutex_lock(&ep->lock);
+	dofi_ep_lock(ep);
 	if (__builtin_expect(dofi_queue_full(&ep->sq), 0))
 		make_room(ep);
 	if (ep->state != DAT_EP_STATE_CONNECTED &&
@@ -259,7 +259,7 @@ static DOFI_INTO_CALLER DAT_RETURN post(struct dofi_ep *ep, uint8_t kind, const 
 			dofi_queue_commit(ep, &ep->sq, dto, kind);
 		}
 	}
-	dofi_mutex_unlock(&ep->lock);
+	dofi_ep_unlock(ep);
 	return ret;
 }
 
@@ -350,7 +350,7 @@ static __attribute__((noinline)) bool plain_done(struct dofi_ep *ep, uint8_t kin
  * The commonest posts: a message, a receive, or RDMA if there is @remote, of one segment, of which
  * nothing is said but that it be moved, through a connection on which nothing is unusual and nothing
  * waits. What its slot needs in other cases only is left out. False, and nothing has happened, where
- * this is another case, be it that of a bad argument. EP lock held.
+ * this is another case, be it that of a bad argument. Needs what dofi_ep_plain_lock() says.
  */
 static DOFI_INTO_CALLER bool post_plain(struct dofi_ep *ep, uint8_t kind, const DAT_LMR_TRIPLET *s,
 					const DAT_RMR_TRIPLET *remote, DAT_DTO_COOKIE cookie)
@@ -397,11 +397,13 @@ static DOFI_INTO_CALLER bool post_one(struct dofi_ep *ep, uint8_t kind,
 				      const DAT_LMR_TRIPLET *segment, const DAT_RMR_TRIPLET *remote,
 				      DAT_DTO_COOKIE cookie)
 {
+	struct dofi_mutex *lock;
 	bool posted;
 
-	dofi_mutex_lock(&ep->lock);
+	if (!dofi_ep_plain_lock(ep, &lock))
+		return false;
 	posted = post_plain(ep, kind, segment, remote, cookie);
-	dofi_mutex_unlock(&ep->lock);
+	dofi_mutex_unlock(lock);
 	return __builtin_expect(posted, 1);
 }
 
@@ -551,7 +553,7 @@ DAT_RETURN dofi_ep_post_bind(struct dofi_ep *ep, struct dofi_bind *bind, DAT_RMR
 	struct dofi_dto *dto;
 	DAT_RETURN ret;
 
-	dofi_mutex_lock(&ep->lock);
+	dofi_ep_lock(ep);
 	if (dofi_queue_full(&ep->sq))
 		make_room(ep);
 	ret = bind_admit(ep, bind, &dto);
@@ -569,7 +571,7 @@ DAT_RETURN dofi_ep_post_bind(struct dofi_ep *ep, struct dofi_bind *bind, DAT_RMR
 			*context = bind->context;
 		dofi_queue_commit(ep, &ep->sq, dto, DOFI_DTO_BIND);
 	}
-	dofi_mutex_unlock(&ep->lock);
+	dofi_ep_unlock(ep);
 	return ret;
 }
 
@@ -651,7 +653,7 @@ static __attribute__((noinline)) DAT_RETURN recv_any(DAT_EP_HANDLE ep_handle, DA
 		return DOFI_BAD_ARG(3);
 	if (!flags_valid(flags, 0, ep->attr.recv_completion_flags))
 		return DOFI_BAD_ARG(5);
-	dofi_mutex_lock(&ep->lock);
+	dofi_ep_lock(ep);
 	dto = dofi_queue_reserve(&ep->rq);
 	if (__builtin_expect(!dto, 0)) {
 		marked = true;
@@ -670,7 +672,7 @@ static __attribute__((noinline)) DAT_RETURN recv_any(DAT_EP_HANDLE ep_handle, DA
 	}
 	if (__builtin_expect(marked | ep->owes, 0))
 		receive_posted(ep, marked);
-	dofi_mutex_unlock(&ep->lock);
+	dofi_ep_unlock(ep);
 	if (first)
 		dofi_cq_kick(first);
 	return ret;
@@ -679,14 +681,16 @@ static __attribute__((noinline)) DAT_RETURN recv_any(DAT_EP_HANDLE ep_handle, DA
 static DOFI_INTO_CALLER bool recv_one(struct dofi_ep *ep, const DAT_LMR_TRIPLET *segment,
 				      DAT_DTO_COOKIE cookie)
 {
+	struct dofi_mutex *lock;
 	struct dofi_cq *first = NULL;
 	bool posted;
 
-	dofi_mutex_lock(&ep->lock);
+	if (!dofi_ep_plain_lock(ep, &lock))
+		return false;
 	posted = post_plain(ep, DOFI_DTO_RECV, segment, NULL, cookie);
 	if (__builtin_expect(dofi_queue_used(&ep->rq) == 1, 0))
 		first = ep->cq;
-	dofi_mutex_unlock(&ep->lock);
+	dofi_mutex_unlock(lock);
 	if (__builtin_expect(posted && first, 0))
 		dofi_cq_kick(first);
 	return __builtin_expect(posted, 1);

@@ -223,6 +223,7 @@ static void plain_renew(struct dofi_ep *ep)
 
 	ep->send = plain ? ep->xport->send : NULL;
 	ep->recv = ep->send && !ep->srq ? ep->xport->recv : NULL;
+	ep->plain_lock_when_free = ep->send && ep->cq->serial ? &ep->cq->access : &ep->lock;
 	if (!ep->send)
 		ep->sq.lmr = ep->rq.lmr = &dofi_lmr_none;	/* so that the LMR alone tells */
 }

@@ -67,7 +67,7 @@ static void fed(struct dofi_srq_user *user)
 	struct dofi_ep *ep = (struct dofi_ep *)((char *)user - offsetof(struct dofi_ep, srq_user));
 	struct dofi_srq *srq;
 
-	dofi_mutex_lock(&ep->lock);
+	dofi_ep_lock(ep);
 	srq = ep->srq;
 	if (srq && dofi_srq_waits(srq, user)) {
 		if (!ep->rq.open)
@@ -77,7 +77,7 @@ static void fed(struct dofi_srq_user *user)
 		else
 			dofi_inbox_feed(ep, NULL);
 	}
-	dofi_mutex_unlock(&ep->lock);
+	dofi_ep_unlock(ep);
 }
 
 void dofi_ep_srq_ctor(struct dofi_srq_user *user)

@@ -57,8 +57,8 @@ DAT_EP_STATE dofi_ep_state_now(struct dofi_ep *ep)
 {
 	DAT_EP_STATE state;
 
-	dofi_mutex_lock(&ep->lock);
+	dofi_ep_lock(ep);
 	state = ep->state;
-	dofi_mutex_unlock(&ep->lock);
+	dofi_ep_unlock(ep);
 	return state;
 }

@@ -48,9 +48,9 @@ static void both_unlisten(struct dofi_sp *sp)
 
 static void xport_set(struct dofi_ep *ep, const struct dofi_xport *xport)
 {
-	dofi_mutex_lock(&ep->lock);
+	dofi_ep_lock(ep);
 	ep->xport = xport;
-	dofi_mutex_unlock(&ep->lock);
+	dofi_ep_unlock(ep);
 }
 
 static void both_connect(struct dofi_ep *ep)

@@ -236,13 +236,13 @@ static int endpoint_take(struct dofi_ep *ep, const struct fi_info *info, struct 
 		msg_mail_close(mail);
 		return ret;
 	}
-	dofi_mutex_lock(&ep->lock);
+	dofi_ep_lock(ep);
 	ep->fid = fid;
 	ep->mail = mail;
 	dofi_ep_set_cq(ep, ((struct msg_conn *)ep->conn)->cq);
 	dofi_ep_gate(ep);
 	dofi_dto_pump(ep);
-	dofi_mutex_unlock(&ep->lock);
+	dofi_ep_unlock(ep);
 	return 0;
 }
 
@@ -252,7 +252,7 @@ static void endpoint_close(struct dofi_ep *ep)
 	struct fid_ep *fid;
 
 	msg_open_cancel(ep);
-	dofi_mutex_lock(&ep->lock);
+	dofi_ep_lock(ep);
 	fid = ep->fid;
 	mail = ep->mail;
 	ep->fid = NULL;
@@ -261,16 +261,16 @@ static void endpoint_close(struct dofi_ep *ep)
 	dofi_ep_gate(ep);
 	if (ep->state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING)
 		dofi_dto_recall(ep);
-	dofi_mutex_unlock(&ep->lock);
+	dofi_ep_unlock(ep);
 	if (!fid)
 		return;
 	endpoint_end(fid, ep->cq, !ep->obj.ia->fabric.quirk->shutdown_closes);
 	msg_mail_close(mail);
 	dofi_cq_drain(ep->cq);
 	conn_remove(ep);
-	dofi_mutex_lock(&ep->lock);
+	dofi_ep_lock(ep);
 	dofi_ep_set_cq(ep, &ep->pz->domain.cq);
-	dofi_mutex_unlock(&ep->lock);
+	dofi_ep_unlock(ep);
 }
 
 /* The active side */
@@ -304,9 +304,9 @@ static uint32_t secret_make(struct dofi_ep *ep)
 {
 	uint32_t secret = ep->obj.ia->fabric.scoped_keys ? dofi_random() : 0;
 
-	dofi_mutex_lock(&ep->lock);
+	dofi_ep_lock(ep);
 	ep->secret = secret;
-	dofi_mutex_unlock(&ep->lock);
+	dofi_ep_unlock(ep);
 	return secret;
 }
 
@@ -446,11 +446,11 @@ static void accepted(struct dofi_ep *ep, const void *data, size_t size)
 		dofi_ep_end_with(ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, NULL, 0);
 		return;
 	}
-	dofi_mutex_lock(&ep->lock);
+	dofi_ep_lock(ep);
 	ep->peer_secret = msg.secret;
 	ep->mailbox = msg.mailbox;
 	ep->framed = msg.framed;
-	dofi_mutex_unlock(&ep->lock);
+	dofi_ep_unlock(ep);
 	dofi_ep_established(ep, msg.data, msg.data_size);
 }
 
@@ -583,8 +583,7 @@ static const struct dofi_xport marked_xport = {
 
 static const struct dofi_xport native_xport = {
 	OPS, .progress_ops = &native_progress_ops, .submit = msg_native_submit,
-	.send = msg_native_send, .write = msg_native_write, .read = msg_native_read,
-	.recv = msg_native_recv,
+	.send = msg_send, .write = msg_write, .read = msg_read, .recv = msg_recv,
 };
 
 /* Before there is anything that could complete. */

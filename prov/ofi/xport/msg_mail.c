@@ -199,10 +199,10 @@ void msg_mail_rung(uint64_t data, struct dofi_sink *sink)
 
 	if (!ep)
 		return;
-	dofi_mutex_lock(&ep->lock);
+	dofi_ep_lock(ep);
 	if (ep->mail) {
 		take_requests(ep);
 		take_replies(ep, sink);
 	}
-	dofi_mutex_unlock(&ep->lock);
+	dofi_ep_unlock(ep);
 }

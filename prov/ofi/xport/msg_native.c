@@ -131,55 +131,6 @@ int msg_native_submit(struct dofi_ep *ep, struct dofi_dto *dto)
 	return ret;
 }
 
-/* The short way: that CQs are serial here need not be asked. */
-ssize_t msg_native_send(struct dofi_ep *ep, const void *buf, size_t len, void *desc, void *context)
-{
-	struct dofi_mutex *access = &ep->cq->access;
-	ssize_t ret;
-
-	dofi_mutex_lock(access);
-	ret = fi_send(ep->fid, buf, len, desc, 0, context);
-	dofi_mutex_unlock(access);
-	return ret;
-}
-
-ssize_t msg_native_recv(struct dofi_ep *ep, void *buf, size_t len, void *desc, void *context)
-{
-	struct dofi_mutex *access = &ep->cq->access;
-	ssize_t ret;
-
-	dofi_mutex_lock(access);
-	ret = fi_recv(ep->fid, buf, len, desc, 0, context);
-	dofi_mutex_unlock(access);
-	return ret;
-}
-
-ssize_t msg_native_write(struct dofi_ep *ep, void *buf, size_t len, void *desc, uint64_t addr, uint64_t key,
-			 void *context)
-{
-	struct dofi_mutex *access = &ep->cq->access;
-	ssize_t ret;
-
-	dofi_mutex_lock(access);
-	ret = ep->obj.ia->fabric.write_flags ?
-		      msg_write(ep, buf, len, desc, addr, key, context) :
-		      fi_write(ep->fid, buf, len, desc, 0, addr, key, context);
-	dofi_mutex_unlock(access);
-	return ret;
-}
-
-ssize_t msg_native_read(struct dofi_ep *ep, void *buf, size_t len, void *desc, uint64_t addr, uint64_t key,
-			void *context)
-{
-	struct dofi_mutex *access = &ep->cq->access;
-	ssize_t ret;
-
-	dofi_mutex_lock(access);
-	ret = fi_read(ep->fid, buf, len, desc, 0, addr, key, context);
-	dofi_mutex_unlock(access);
-	return ret;
-}
-
 /* Of a write: the receive has got nothing, and uDAPL 1.2 has no event that would tell more. */
 static __attribute__((noinline)) void completed_with_data(const struct fi_cq_data_entry *entry,
 							  struct dofi_sink *sink)

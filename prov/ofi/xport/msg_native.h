@@ -6,16 +6,10 @@
 #include "obj/ep.h"
 
 /*
- * dofi_xport.submit, .send, .write, .read and .recv, and dofi_progress_ops.completed, where
- * dofi_fabric_choice.immed is set: there CQs are serial.
+ * dofi_xport.submit and dofi_progress_ops.completed where dofi_fabric_choice.immed is set: there CQs
+ * are serial.
  */
 int msg_native_submit(struct dofi_ep *ep, struct dofi_dto *dto);
-ssize_t msg_native_send(struct dofi_ep *ep, const void *buf, size_t len, void *desc, void *context);
-ssize_t msg_native_write(struct dofi_ep *ep, void *buf, size_t len, void *desc, uint64_t addr, uint64_t key,
-			 void *context);
-ssize_t msg_native_read(struct dofi_ep *ep, void *buf, size_t len, void *desc, uint64_t addr, uint64_t key,
-			void *context);
-ssize_t msg_native_recv(struct dofi_ep *ep, void *buf, size_t len, void *desc, void *context);
 void msg_native_completed(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink);
 
 #endif

@@ -304,9 +304,9 @@ static void frame_take(struct rdm_zone *zone, const void *data, size_t len, stru
 		stray(zone, "a frame for no connection");
 		return;
 	}
-	dofi_mutex_lock(&conn->ep->lock);
+	dofi_ep_lock(conn->ep);
 	rdm_arrived(conn, &task, sink);
-	dofi_mutex_unlock(&conn->ep->lock);
+	dofi_ep_unlock(conn->ep);
 }
 
 static struct rdm_zone *zone_of(const struct dofi_rdm_buffer *buffer)

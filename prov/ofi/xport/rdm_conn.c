@@ -49,11 +49,11 @@ int rdm_conn_open(struct dofi_ep *ep, struct rdm_peer *peer)
 		return ret;
 	}
 	peer->conn = conn;
-	dofi_mutex_lock(&ep->lock);
+	dofi_ep_lock(ep);
 	ep->conn = conn;
 	dofi_ep_set_cq(ep, &zone->domain->cq);
 	ep->secret = ep->obj.ia->fabric.scoped_keys ? dofi_random() : 0;
-	dofi_mutex_unlock(&ep->lock);
+	dofi_ep_unlock(ep);
 	return 0;
 }
 
@@ -118,7 +118,7 @@ int rdm_conn_reach(struct rdm_conn *conn)
 
 	if (ret)
 		return ret;
-	dofi_mutex_lock(&ep->lock);
+	dofi_ep_lock(ep);
 	set_limits(conn);
 	conn->peer_id = peer->id;
 	conn->matched = ep->rq.next;
@@ -128,7 +128,7 @@ int rdm_conn_reach(struct rdm_conn *conn)
 	ep->fid = conn->zone->rdm.fid;
 	dofi_ep_gate(ep);
 	dofi_dto_pump(ep);
-	dofi_mutex_unlock(&ep->lock);
+	dofi_ep_unlock(ep);
 	return 0;
 }
 
@@ -170,9 +170,9 @@ static void wait_while(struct rdm_conn *conn, bool (*busy)(struct rdm_conn *conn
 	bool is;
 
 	for (;;) {
-		dofi_mutex_lock(&conn->ep->lock);
+		dofi_ep_lock(conn->ep);
 		is = busy(conn);
-		dofi_mutex_unlock(&conn->ep->lock);
+		dofi_ep_unlock(conn->ep);
 		if (!is || dofi_now() >= until)
 			return;
 		if (!dofi_cq_drain(cq))
@@ -183,9 +183,9 @@ static void wait_while(struct rdm_conn *conn, bool (*busy)(struct rdm_conn *conn
 /* The program may do with its memory what it wants when it hears of the end. */
 static void settle(struct rdm_conn *conn)
 {
-	dofi_mutex_lock(&conn->ep->lock);
+	dofi_ep_lock(conn->ep);
 	cancel(conn);
-	dofi_mutex_unlock(&conn->ep->lock);
+	dofi_ep_unlock(conn->ep);
 	wait_while(conn, has_ops);
 	dofi_cq_drain(conn->ep->cq);
 }
@@ -215,11 +215,11 @@ static void detach(struct rdm_conn *conn)
 {
 	struct dofi_ep *ep = conn->ep;
 
-	dofi_mutex_lock(&ep->lock);
+	dofi_ep_lock(ep);
 	ep->conn = NULL;
 	dofi_ep_set_cq(ep, &ep->pz->domain.cq);
 	forget_waiting(conn);
-	dofi_mutex_unlock(&ep->lock);
+	dofi_ep_unlock(ep);
 }
 
 static void say_goodbye(struct rdm_conn *conn, bool broken)
@@ -240,13 +240,13 @@ void rdm_conn_close(struct dofi_ep *ep)
 	if (!conn)
 		return;
 	finish(conn);
-	dofi_mutex_lock(&ep->lock);
+	dofi_ep_lock(ep);
 	broken = ep->closing && !ep->silent && ep->end == DAT_CONNECTION_EVENT_BROKEN;
 	heard = conn->untaken != conn->sent + 1;
 	ep->fid = NULL;
 	ep->owes = false;
 	dofi_ep_gate(ep);
-	dofi_mutex_unlock(&ep->lock);
+	dofi_ep_unlock(ep);
 	settle(conn);
 	rdm_zone_leave(conn);
 	atomic_store(&conn->id, 0);
@@ -304,12 +304,12 @@ static void left(struct rdm_conn *conn, uint32_t last, DAT_EVENT_NUMBER event)
 	struct dofi_ep *ep = conn->ep;
 	bool over;
 
-	dofi_mutex_lock(&ep->lock);
+	dofi_ep_lock(ep);
 	conn->left = true;
 	conn->last_frame = last;
 	conn->left_event = event;
 	over = conn->seen == last && !conn->n_waiting;
-	dofi_mutex_unlock(&ep->lock);
+	dofi_ep_unlock(ep);
 	if (over)
 		dofi_ep_end_with(ep, event, NULL, 0);
 	else
@@ -320,9 +320,9 @@ static bool has_more(struct rdm_conn *conn, const uint32_t *last)
 {
 	bool more;
 
-	dofi_mutex_lock(&conn->ep->lock);
+	dofi_ep_lock(conn->ep);
 	more = last && *last != conn->seen;
-	dofi_mutex_unlock(&conn->ep->lock);
+	dofi_ep_unlock(conn->ep);
 	return more;
 }
 

@@ -170,11 +170,11 @@ static void copy_completed(struct rdm_op *op, int err)
 	struct rdm_conn *conn = op->conn;
 	struct dofi_ep *ep = conn->ep;
 
-	dofi_mutex_lock(&ep->lock);
+	dofi_ep_lock(ep);
 	rdm_op_put(op);
 	if (err && !conn->left)
 		dofi_ep_end(ep, DAT_CONNECTION_EVENT_DISCONNECTED);
-	dofi_mutex_unlock(&ep->lock);
+	dofi_ep_unlock(ep);
 }
 
 static void dto_completed(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink)
@@ -185,13 +185,13 @@ static void dto_completed(const struct fi_cq_data_entry *entry, int err, struct 
 	const struct dofi_dto *dto;
 	struct dofi_ep *ep = conn->ep;
 
-	dofi_mutex_lock(&ep->lock);
+	dofi_ep_lock(ep);
 	dto = dofi_queue_at(op->receives ? &ep->rq : &ep->sq, op->number);
 	conn->blocking -= op->blocks;
 	/* none if the slot has another operation by now */
 	of_dto.op_context = dto->number == op->number ? dofi_dto_context(dto) : NULL;
 	rdm_op_put(op);
-	dofi_mutex_unlock(&ep->lock);
+	dofi_ep_unlock(ep);
 	dofi_dto_complete(&of_dto, err, sink);
 }
 
@@ -292,9 +292,9 @@ void rdm_go_on_stalled(struct rdm_zone *zone)
 	bool was_last = false;
 
 	while (last && !was_last && (conn = stalled_first(zone, last, &was_last))) {
-		dofi_mutex_lock(&conn->ep->lock);
+		dofi_ep_lock(conn->ep);
 		rdm_go_on(conn);
-		dofi_mutex_unlock(&conn->ep->lock);
+		dofi_ep_unlock(conn->ep);
 	}
 }
 

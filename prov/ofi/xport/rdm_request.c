@@ -91,10 +91,10 @@ void rdm_connect(struct dofi_ep *ep)
 /* The first frame of all; when it is answered, both ways are known to be good. */
 static void greet(struct rdm_conn *conn)
 {
-	dofi_mutex_lock(&conn->ep->lock);
+	dofi_ep_lock(conn->ep);
 	conn->hello_due = true;
 	rdm_go_on(conn);
-	dofi_mutex_unlock(&conn->ep->lock);
+	dofi_ep_unlock(conn->ep);
 }
 
 /* It accepted, and died; in the memory that we share nothing of it is left. */
@@ -324,9 +324,9 @@ static bool is_asking(struct rdm_conn *conn)
 	struct dofi_ep *ep = conn->ep;
 	bool asking;
 
-	dofi_mutex_lock(&ep->lock);
+	dofi_ep_lock(ep);
 	asking = ep->state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING && !ep->closing;
-	dofi_mutex_unlock(&ep->lock);
+	dofi_ep_unlock(ep);
 	return asking && !conn->reached;
 }
 

@@ -4,9 +4,12 @@
 #include "obj/cno.h"
 #include "obj/ops.h"
 
+#include <pthread.h>
 #include <rdma/fi_errno.h>
+#include <sched.h>
 
 TestSuite(dequeue, .init = ops_init, .fini = ia_fini);
+TestSuite(dequeue_serial, .init = ops_init_serial, .fini = ia_fini);
 
 static struct dofi_evd *evd_inside(void)
 {
@@ -646,4 +649,103 @@ Test(dequeue, later_objects_are_as_good)
 	cr_expect_eq(event.event_data.dto_completion_event_data.user_cookie.as_64, 9);
 	cr_expect_eq(dofi_evd_dequeue(other, &event), DAT_QUEUE_EMPTY);
 	expect_arg(dofi_evd_dequeue(other, NULL), 2);
+}
+
+/* Completions come, and are taken, while other threads post, each in its order. */
+static void while_others_post(void *arg)
+{
+	unsigned next[POSTERS] = { 0 }, taken = 0, done = 0;
+	DAT_EVENT event;
+	void *context;
+
+	(void)arg;
+	poll_as_a_program();
+	posters_start();
+	while (taken < POSTERS * POSTS) {
+		context = submitted(done);
+		if (context) {
+			fake_complete(context, 0);
+			done++;
+		} else {
+			sched_yield();
+		}
+		if (dofi_evd_dequeue(evd, &event) == DAT_SUCCESS) {
+			uint64_t n = event.event_data.dto_completion_event_data.user_cookie.as_64;
+
+			cr_assert_eq(n % POSTS, next[n / POSTS]++);
+			taken++;
+		}
+	}
+	posters_join();
+	cr_expect(nothing());
+	cr_expect_eq(inside()->posted[DOFI_DTO_SEND].ops, POSTERS * POSTS);
+	cr_expect(dofi_queue_empty(&inside()->sq));
+}
+
+Test(dequeue, other_threads_may_post_meanwhile)
+{
+	make_roomy();
+	alone(while_others_post);
+}
+
+/* A serial CQ, whose endpoints are entered with it */
+
+#define ALSO_SERIAL(body)		\
+	Test(dequeue_serial, body)	\
+	{				\
+		alone(body);		\
+	}
+
+ALSO_SERIAL(one_send)
+ALSO_SERIAL(rdma)
+ALSO_SERIAL(two_receives)
+ALSO_SERIAL(pipelined)
+ALSO_SERIAL(in_a_batch)
+ALSO_SERIAL(several_read)
+ALSO_SERIAL(of_all_kinds)
+ALSO_SERIAL(waited_for)
+ALSO_SERIAL(second_first)
+ALSO_SERIAL(second_received_first)
+ALSO_SERIAL(second_behind_a_read)
+ALSO_SERIAL(twice_and_stale)
+ALSO_SERIAL(received_twice)
+ALSO_SERIAL(while_armed)
+
+Test(dequeue_serial, other_threads_may_post_meanwhile)
+{
+	make_roomy();
+	alone(while_others_post);
+}
+
+/* What @arg is the context of is completed, and taken. */
+static void *take_one(void *arg)
+{
+	fake_complete(arg, 0);
+	take(1, DAT_DTO_SUCCESS);
+	return NULL;
+}
+
+static void behind_the_lock(void *arg)
+{
+	pthread_t thread;
+
+	(void)arg;
+	poll_as_a_program();
+	succeed(post_send(1));
+	succeed(post_send(2));
+	dofi_ep_lock(inside());
+	cr_assert(!pthread_create(&thread, NULL, take_one, transport.context[0]));
+	/* it reads what is there, and then waits for the EP */
+	while (!(atomic_load(&inside()->lock.word) & ~DOFI_MUTEX_LOCKED))
+		sched_yield();
+	cr_expect_eq(dofi_queue_used(&inside()->sq), 2);
+	dofi_ep_unlock(inside());
+	pthread_join(thread, NULL);
+	cr_expect_eq(dofi_queue_used(&inside()->sq), 1);
+	cr_expect_eq(evd_inside()->count_of.straight, 1);	/* not by the short way, but at once */
+}
+
+Test(dequeue_serial, an_endpoint_that_is_locked_is_waited_for)
+{
+	alone(behind_the_lock);
 }

@@ -298,42 +298,14 @@ Test(ep_queue, after_an_end_no_read_is_counted)
 
 /* Threads */
 
-#define THREADS 4
-#define POSTS 100
-
-static void *posts(void *arg)
+static void post_at_once(void)
 {
-	unsigned i;
+	unsigned next[POSTERS] = { 0 }, i;
 
-	for (i = 0; i < POSTS; i++)
-		succeed(post_send((uintptr_t)arg * POSTS + i));
-	return NULL;
-}
-
-static void big_ep(void)
-{
-	DAT_EVD_HANDLE big = evd_make(2 * THREADS * POSTS, EVD_ALL_FLAGS);
-	DAT_EP_PARAM param;
-
-	succeed(dofi_ep_query(ep, DAT_EP_FIELD_ALL, &param));
-	param.ep_attr.max_request_dtos = THREADS * POSTS;
-	succeed(dofi_ep_create(ia, pz, big, big, big, &param.ep_attr, &ep));
-	evd = big;
-	make_connected(ep);
-}
-
-Test(ep_queue, threads_post_at_once)
-{
-	unsigned next[THREADS] = { 0 }, i;
-	pthread_t thread[THREADS];
-	uintptr_t t;
-
-	big_ep();
-	for (t = 0; t < THREADS; t++)
-		pthread_create(&thread[t], NULL, posts, (void *)t);
-	for (t = 0; t < THREADS; t++)
-		pthread_join(thread[t], NULL);
-	cr_assert_eq(transport.n, THREADS * POSTS);
+	make_roomy();
+	posters_start();
+	posters_join();
+	cr_assert_eq(transport.n, POSTERS * POSTS);
 	for (i = transport.n; i--; )
 		complete(i);
 	for (i = 0; i < transport.n; i++) {
@@ -345,15 +317,14 @@ Test(ep_queue, threads_post_at_once)
 	cr_expect(event_none(evd));
 }
 
-/* The context of the @i-th operation at the fabric, NULL while there is none. */
-static void *submitted(unsigned i)
+Test(ep_queue, threads_post_at_once)
 {
-	void *context;
+	post_at_once();
+}
 
-	dofi_mutex_lock(&inside()->lock);
-	context = i < transport.n ? transport.context[i] : NULL;
-	dofi_mutex_unlock(&inside()->lock);
-	return context;
+Test(ep_queue, threads_post_at_once_to_a_serial_cq, .init = ops_init_serial)
+{
+	post_at_once();
 }
 
 /* The fabric, a thread of its own. */
@@ -363,7 +334,7 @@ static void *completes(void *arg)
 	unsigned i = 0;
 
 	(void)arg;
-	while (i < THREADS * POSTS) {
+	while (i < POSTERS * POSTS) {
 		entry.op_context = submitted(i);
 		i += entry.op_context != NULL;
 		dofi_dto_complete(&entry, 0, NULL);
@@ -373,21 +344,28 @@ static void *completes(void *arg)
 	return NULL;
 }
 
-Test(ep_queue, completions_come_while_threads_post)
+static void complete_while_threads_post(void)
 {
-	pthread_t thread[THREADS], fabric;
-	uintptr_t t;
+	pthread_t fabric;
 	unsigned i;
 
-	big_ep();
+	make_roomy();
 	pthread_create(&fabric, NULL, completes, NULL);
-	for (t = 0; t < THREADS; t++)
-		pthread_create(&thread[t], NULL, posts, (void *)t);
-	for (t = 0; t < THREADS; t++)
-		pthread_join(thread[t], NULL);
+	posters_start();
+	posters_join();
 	pthread_join(fabric, NULL);
-	for (i = 0; i < THREADS * POSTS; i++)
+	for (i = 0; i < POSTERS * POSTS; i++)
 		event_take(evd, DAT_DTO_COMPLETION_EVENT);
 	cr_expect(event_none(evd));
 	cr_expect(dofi_queue_empty(&inside()->sq));
+}
+
+Test(ep_queue, completions_come_while_threads_post)
+{
+	complete_while_threads_post();
+}
+
+Test(ep_queue, completions_come_to_a_serial_cq_while_threads_post, .init = ops_init_serial)
+{
+	complete_while_threads_post();
 }

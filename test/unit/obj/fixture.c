@@ -63,11 +63,11 @@ static void t_unlisten(struct dofi_sp *sp)
 static void fabric_ep_open(struct dofi_ep *ep)
 {
 	cr_expect(dofi_progress_on_thread(&ep->obj.ia->progress));
-	dofi_mutex_lock(&ep->lock);
+	dofi_ep_lock(ep);
 	ep->fid = &fabric_ep;
 	dofi_ep_gate(ep);
 	dofi_dto_pump(ep);
-	dofi_mutex_unlock(&ep->lock);
+	dofi_ep_unlock(ep);
 	transport.connecting = ep;
 }
 
@@ -98,11 +98,11 @@ static void t_reject(struct dofi_cr *cr, enum dofi_reject why, const void *data,
 static void t_close(struct dofi_ep *ep)
 {
 	cr_expect(dofi_progress_on_thread(&ep->obj.ia->progress));
-	dofi_mutex_lock(&ep->lock);
+	dofi_ep_lock(ep);
 	transport.closes += ep->fid != NULL;
 	ep->fid = NULL;
 	dofi_ep_gate(ep);
-	dofi_mutex_unlock(&ep->lock);
+	dofi_ep_unlock(ep);
 }
 
 static int t_submit(struct dofi_ep *ep, struct dofi_dto *dto)
@@ -122,6 +122,11 @@ static int t_submit(struct dofi_ep *ep, struct dofi_dto *dto)
 	return 0;
 }
 
+static bool is_locked(struct dofi_mutex *mutex)
+{
+	return atomic_load(&mutex->word) & DOFI_MUTEX_LOCKED;
+}
+
 /* As the other, so that a test sees no difference: with the memory where it would have been. */
 static ssize_t submit_plain(struct dofi_ep *ep, enum dofi_dto_kind kind, const void *buf, size_t len,
 			    void *desc, void *context)
@@ -138,6 +143,8 @@ static ssize_t submit_plain(struct dofi_ep *ep, enum dofi_dto_kind kind, const v
 	dto->iov[0] = (struct iovec){ (void *)(uintptr_t)buf, len };
 	dto->desc[0] = desc;
 	transport.plain++;
+	transport.at_ep = is_locked(&ep->lock);
+	transport.in_cq = is_locked(&ep->cq->access);
 	return ret;
 }
 
@@ -279,6 +286,13 @@ void objects_init_granting(void)
 {
 	ia_init();
 	ia->fabric.target_rdma = true;
+	objects_make();
+}
+
+void objects_init_serial(void)
+{
+	ia_init();
+	ia->fabric.info->domain_attr->threading = FI_THREAD_COMPLETION;
 	objects_make();
 }
 

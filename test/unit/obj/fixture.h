@@ -32,7 +32,8 @@ struct transport {
 	int room;			/* so many are taken, then -FI_EAGAIN */
 	int fail;			/* if set, the next fails with it */
 	unsigned n;
-	unsigned plain;			/* of them, such as came by the short way */
+	unsigned plain;			/* of them, such as came by the short way; */
+	bool at_ep, in_cq;		/* the last one of them with the EP's lock, or its CQ's access */
 	struct dofi_dto *dto[SUBMITS];
 	void *context[SUBMITS];
 };
@@ -64,6 +65,8 @@ void ia_fini(void);
 void objects_init(void);
 /* The same on a fabric where the target of RDMA moves the bytes. */
 void objects_init_granting(void);
+/* The same where a CQ and its endpoints are for one thread at a time (FI_THREAD_COMPLETION). */
+void objects_init_serial(void);
 
 /* Whether a peer may do that there, through a connection with this secret. */
 bool peer_may(DAT_RMR_CONTEXT context, uint32_t secret, uint64_t addr, uint64_t len,

@@ -3,7 +3,10 @@
 
 #include "obj/ops.h"
 
+#include <pthread.h>
+
 DAT_EP_HANDLE ep;
+static pthread_t poster[POSTERS];
 
 void ops_init_unconnected(void)
 {
@@ -14,6 +17,13 @@ void ops_init_unconnected(void)
 void ops_init(void)
 {
 	ops_init_unconnected();
+	make_connected(ep);
+}
+
+void ops_init_serial(void)
+{
+	objects_init_serial();
+	ep = ep_make();
 	make_connected(ep);
 }
 
@@ -90,4 +100,53 @@ DAT_EP_ATTR attr_of_depth(DAT_COUNT depth)
 
 	attr.max_recv_dtos = attr.max_request_dtos = depth;
 	return attr;
+}
+
+void make_roomy(void)
+{
+	DAT_EVD_HANDLE big = evd_make(2 * POSTERS * POSTS, EVD_ALL_FLAGS);
+	DAT_EP_PARAM param;
+
+	succeed(dofi_ep_query(ep, DAT_EP_FIELD_ALL, &param));
+	param.ep_attr.max_request_dtos = POSTERS * POSTS;
+	succeed(dofi_ep_create(ia, pz, big, big, big, &param.ep_attr, &ep));
+	evd = big;
+	make_connected(ep);
+}
+
+/* Of both ways: what has a flag is not plain. */
+static void *posts(void *arg)
+{
+	unsigned i;
+
+	for (i = 0; i < POSTS; i++)
+		succeed(send_flags((uintptr_t)arg * POSTS + i,
+				   i % 4 ? 0 : DAT_COMPLETION_BARRIER_FENCE_FLAG));
+	return NULL;
+}
+
+void posters_start(void)
+{
+	uintptr_t t;
+
+	for (t = 0; t < POSTERS; t++)
+		cr_assert(!pthread_create(&poster[t], NULL, posts, (void *)t));
+}
+
+void posters_join(void)
+{
+	unsigned t;
+
+	for (t = 0; t < POSTERS; t++)
+		pthread_join(poster[t], NULL);
+}
+
+void *submitted(unsigned i)
+{
+	void *context;
+
+	dofi_ep_lock(inside());
+	context = i < transport.n ? transport.context[i] : NULL;
+	dofi_ep_unlock(inside());
+	return context;
 }

@@ -12,6 +12,8 @@ extern DAT_EP_HANDLE ep;
 /* For .init: with the endpoint, and that connected; both over objects_init(). */
 void ops_init_unconnected(void);
 void ops_init(void);
+/* The same over objects_init_serial(). */
+void ops_init_serial(void);
 
 /* Puts another EP in the place of ep, of these EVDs and @attr, and connects it. */
 void make_with(DAT_EVD_HANDLE recv, DAT_EVD_HANDLE request, const DAT_EP_ATTR *attr);
@@ -30,5 +32,16 @@ DAT_RETURN send_segment(DAT_LMR_TRIPLET s);
 
 /* Takes the next event, which must be of the operation @n that ended with @status. */
 DAT_DTO_COMPLETION_EVENT_DATA take(uint64_t n, DAT_DTO_COMPLETION_STATUS status);
+
+/* Threads that post sends at once, the cookie of whose @i-th is thread * POSTS + i. */
+#define POSTERS 4
+#define POSTS 100
+
+/* Puts an EP with room for all of them in the place of ep, and its EVD in that of evd. */
+void make_roomy(void);
+void posters_start(void);
+void posters_join(void);
+/* The context of the @i-th operation at the fabric, NULL while there is none. */
+void *submitted(unsigned i);
 
 #endif
