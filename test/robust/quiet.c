@@ -349,7 +349,7 @@ static struct effort effort(void)
  * time. The threads of sockets have some of their own to do each second.
  */
 #define IDLE_WAKES 10			/* per second */
-#define IDLE_PROCESSOR 1000		/* such a part of one at most */
+#define IDLE_PROCESSOR 1000		/* such a part of one at most, by the scale more where that is slow */
 #define IDLE_PROCESSOR_SOCKETS 200
 
 static void idle(struct pair *p)
@@ -379,7 +379,8 @@ static void idle(struct pair *p)
 	if (memory_is_telling()) {
 		CHECK(after.sleeps - before.sleeps <= seconds * IDLE_WAKES, "more wakes than %u",
 		      seconds * IDLE_WAKES);
-		CHECK((after.us - before.us) * part < took, "more than 1/%d of a processor", part);
+		CHECK((after.us - before.us) * part < took * pair_scaled(1), "more than %u/%d of a processor",
+		      pair_scaled(1), part);
 	}
 	pair_sync(p);
 	player_close(p, &x);
