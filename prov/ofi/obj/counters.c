@@ -126,8 +126,7 @@ struct counted {
 	void *obj;
 	const struct counter *counter;
 	int n;
-	struct dofi_mutex *lock;		/* of the object, or, of an EP, */
-	struct dofi_ep *ep;			/* dofi_ep_lock() */
+	struct dofi_mutex *lock;		/* of the object; NULL of an EP, which has dofi_ep_lock() */
 	uint64_t *base;			/* what the counters were when they were reset */
 };
 
@@ -139,13 +138,13 @@ static bool counted_of(struct dofi_obj *obj, struct counted *c)
 
 	switch (obj ? atomic_load(&obj->kind) : 0) {
 	case DOFI_KIND(DAT_HANDLE_TYPE_IA):
-		*c = (struct counted){ "ia", obj, ia_counters, DOFI_IA_COUNTERS, &ia->lock, NULL, ia->base };
+		*c = (struct counted){ "ia", obj, ia_counters, DOFI_IA_COUNTERS, &ia->lock, ia->base };
 		return true;
 	case DOFI_KIND(DAT_HANDLE_TYPE_EP):
-		*c = (struct counted){ "ep", obj, ep_counters, DOFI_EP_COUNTERS, NULL, ep, ep->base };
+		*c = (struct counted){ "ep", obj, ep_counters, DOFI_EP_COUNTERS, NULL, ep->base };
 		return true;
 	case DOFI_KIND(DAT_HANDLE_TYPE_EVD):
-		*c = (struct counted){ "evd", obj, evd_counters, DOFI_EVD_COUNTERS, &evd->lock, NULL, evd->base };
+		*c = (struct counted){ "evd", obj, evd_counters, DOFI_EVD_COUNTERS, &evd->lock, evd->base };
 		return true;
 	default:
 		return false;
@@ -154,18 +153,18 @@ static bool counted_of(struct dofi_obj *obj, struct counted *c)
 
 static void counted_lock(const struct counted *c)
 {
-	if (c->ep)
-		dofi_ep_lock(c->ep);
-	else
+	if (c->lock)
 		dofi_mutex_lock(c->lock);
+	else
+		dofi_ep_lock(c->obj);
 }
 
 static void counted_unlock(const struct counted *c)
 {
-	if (c->ep)
-		dofi_ep_unlock(c->ep);
-	else
+	if (c->lock)
 		dofi_mutex_unlock(c->lock);
+	else
+		dofi_ep_unlock(c->obj);
 }
 
 static uint64_t field(const struct counted *c, size_t at)

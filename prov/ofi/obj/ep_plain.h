@@ -120,11 +120,13 @@ static DOFI_INTO_CALLER bool dofi_plain_take_serial(const struct fi_cq_data_entr
 						    DAT_EVENT *event)
 {
 	struct dofi_dto *dto = dofi_dto_of(entry->op_context);
+	struct dofi_ep *ep;
 
-	return __builtin_expect(dto != NULL, 1) &&
-	       __builtin_expect(atomic_load_explicit(&dto->ep->plain_lock, memory_order_acquire) ==
-				&cq->access, 1) &&
-	       dofi_plain_ended(entry, dto->ep, dto, cq, evd, event);
+	if (__builtin_expect(!dto, 0))
+		return false;
+	ep = dto->ep;
+	return __builtin_expect(atomic_load_explicit(&ep->plain_lock, memory_order_acquire) == &cq->access, 1) &&
+	       dofi_plain_ended(entry, ep, dto, cq, evd, event);
 }
 
 #endif

@@ -112,7 +112,8 @@ struct dofi_xport {
 
 	/*
 	 * The same for a message of one piece of memory, beside which nothing travels, to a
-	 * connected peer without an SRQ. NULL if that is not simpler.
+	 * connected peer without an SRQ. NULL if that is not simpler. It is called with the EP's
+	 * plain_lock, and so, where the CQ is serial, in there (dofi_cq_enter()); so are the next.
 	 */
 	dofi_send *send;
 	/* And for RDMA to or from one piece, and receives, where there is send, too. */
