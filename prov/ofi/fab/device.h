@@ -11,7 +11,7 @@ struct fi_info;
 /* As text, in the words of OFED's provider; empty what is not known. */
 struct dofi_device {
 	char name[64];			/* empty: software, and so is all else */
-	char port[8];
+	char port[12];			/* decimal, of 32 bits */
 	char state[16];			/* of the port: PORT_ACTIVE, ... */
 	char mtu[24];			/* of the path, in bytes */
 	char gid[40];			/* by which peers know the port */
