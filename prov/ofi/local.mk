@@ -26,6 +26,7 @@ dofi_core_sources = \
 	prov/ofi/fab/progress.c \
 	prov/ofi/fab/quirks.c \
 	prov/ofi/fab/rdm.c \
+	prov/ofi/fab/region.c \
 	prov/ofi/fab/shm.c \
 	prov/ofi/fab/shm_files.c \
 	prov/ofi/fab/signals.c \
@@ -82,6 +83,7 @@ dofi_api_sources = \
 	prov/ofi/xport/ports.c \
 	prov/ofi/xport/rdm.c \
 	prov/ofi/xport/rdm_conn.c \
+	prov/ofi/xport/rdm_endpoint.c \
 	prov/ofi/xport/rdm_frame.c \
 	prov/ofi/xport/rdm_op.c \
 	prov/ofi/xport/rdm_peer.c \
@@ -125,6 +127,7 @@ noinst_HEADERS += \
 	prov/ofi/fab/progress.h \
 	prov/ofi/fab/quirks.h \
 	prov/ofi/fab/rdm.h \
+	prov/ofi/fab/region.h \
 	prov/ofi/fab/shm.h \
 	prov/ofi/fab/shm_files.h \
 	prov/ofi/fab/signals.h \

@@ -59,6 +59,7 @@ test_unit_fab_test_SOURCES = $(prov_test_runner) \
 	test/unit/fab/progress_test.c \
 	test/unit/fab/quirks_test.c \
 	test/unit/fab/rdm_test.c \
+	test/unit/fab/region_test.c \
 	test/unit/fab/shm_alone.h \
 	test/unit/fab/shm_files_test.c \
 	test/unit/fab/shm_real.h \

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Who may call the fabric where it shares memory: one thread at a time, of all processes.
+ * Exclusive access to the memory of an IA's shm endpoints, among all threads of all processes.
  *
- * An endpoint of libfabric's shm (1.17) has a spin lock in its shared memory, which it takes
- * itself and everybody who sends to it. A process that is killed while it has the lock leaves it
- * taken, and whoever comes next spins for ever. So the lock is only taken behind a gate of ours, a
- * word in the page of the endpoint's owner (fab/shm.h) that says whose thread is in there. Whoever
- * finds that one dead, by the lock of its page (fab/shm_files.h), knows that the fabric's is
- * nobody's, and opens it. Who waits for what is to come waits outside, for a word beside the gate.
+ * libfabric's shm endpoints cannot bear a process that is killed while it sends to them: a spin lock
+ * stays taken (1.17), or an entry of a lock-free queue stays claimed (since 1.18), and the owner
+ * never receives again. So libfabric is only called behind a gate: a word in the page of the
+ * endpoints' owner (fab/shm.h) with the number of the page of the process that is inside. The owner
+ * finds a holder that is dead by the lock of the holder's page (fab/shm_files.h), and knows that no
+ * other process is inside then; it repairs the memory (fab/region.h). Memory of an unknown layout
+ * stays closed: the owner replaces its endpoints and then opens the gate again. A process that only
+ * sends waits for that; its failed attempt wakes the owner.
  *
- * A robust mutex would do the same, but costs four times as much with each message: a way in and a
- * way out are one locked instruction here.
+ * A polling reader waits outside, for a word beside the gate that counts what was given. A robust
+ * mutex would do the same, but costs four times as much with each message: entering and leaving are
+ * one locked instruction here.
  */
 #ifndef DOFI_FAB_GATE_H
 #define DOFI_FAB_GATE_H
@@ -22,11 +25,15 @@
 #include <stdint.h>
 
 struct dofi_gate {
-	_Atomic uint64_t *holder;	/* in the owner's page: the number of who is in there, or 0 */
-	_Atomic uint32_t *given;	/* likewise: changes after whoever had something for it left */
-	uint64_t self;			/* the number of the page of who goes through */
+	_Atomic uint64_t *holder;	/* in the owner's page: the holder's number, 0 if it is open */
+	_Atomic uint32_t *given;	/* in the owner's page: changes when a sender has left */
+	uint64_t self;			/* the number of the calling process's page */
 	char name[DOFI_SHM_NAME];	/* of the owner's page: its endpoints' names begin with it */
-	/* Who was in there when somebody last looked closely, and when that was. Any thread. */
+	/* The owner's alone; NULL in a gate to another process's endpoints. */
+	void (*damaged)(struct dofi_gate *gate);	/* any thread, once, see dofi_gate_reopen() */
+	_Atomic bool closed;		/* damaged() was called; no thread enters */
+	_Atomic unsigned repairs;	/* how often the memory was repaired */
+	/* The holder when a thread last checked on it, and when that was. Any thread. */
 	_Atomic uint64_t suspect;
 	_Atomic int64_t seen_at;
 };
@@ -37,21 +44,27 @@ static inline bool dofi_gate_take(struct dofi_gate *gate, uint64_t from)
 						       memory_order_acquire, memory_order_relaxed);
 }
 
-/* The rest of dofi_gate_try(). */
+/* The slow path of dofi_gate_try(). */
 bool dofi_gate_try_again(struct dofi_gate *gate);
 
 /*
- * False if somebody is in there for longer than one is who is not interrupted: then the fabric is
- * to be called later. No gate is an open one. Any thread; no system call, unless one stays in there
- * for 10 ms.
+ * Returns false if the holder has stayed longer than an undisturbed call of libfabric takes: the
+ * caller is to come back later. A NULL gate is always open. Any thread. No system call, unless a
+ * holder stays for 10 ms.
  */
 static inline bool dofi_gate_try(struct dofi_gate *gate)
 {
 	return !gate || dofi_gate_take(gate, 0) || dofi_gate_try_again(gate);
 }
 
-/* The same for who can wait: false if somebody is stopped in there, or held up as long. */
+/* Like dofi_gate_try(), for a caller that can wait: returns false after 100 ms, or if it is closed. */
 bool dofi_gate_enter(struct dofi_gate *gate);
+
+/*
+ * Opens a gate after damaged() was called, once all endpoints behind it are closed. The owner's
+ * progress thread.
+ */
+void dofi_gate_reopen(struct dofi_gate *gate);
 
 static inline void dofi_gate_leave(struct dofi_gate *gate)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Room for who is not a peer yet: claims, of which the same one's count once. */
+/* Reservations of an endpoint's entries for peers; those with the same key count once. */
 
 #include "fab/places.h"
 
@@ -29,19 +29,20 @@ bool dofi_place_claim(struct dofi_places *places, struct dofi_claim *claim, unsi
 		return false;
 	claim->key_len = len;
 	memcpy(claim->key, key, len);
-	claim->stands = true;
+	claim->of = places;
 	places->claimed += claim->counts;
 	TAILQ_INSERT_TAIL(&places->claims, claim, link);
 	return true;
 }
 
-void dofi_place_let_go(struct dofi_places *places, struct dofi_claim *claim)
+void dofi_place_let_go(struct dofi_claim *claim)
 {
+	struct dofi_places *places = claim->of;
 	struct dofi_claim *other;
 
-	if (!claim->stands)
+	if (!places)
 		return;
-	claim->stands = false;
+	claim->of = NULL;
 	TAILQ_REMOVE(&places->claims, claim, link);
 	other = claim->counts ? claim_find(places, claim->key, claim->key_len) : NULL;
 	if (other)

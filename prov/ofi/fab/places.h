@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Room for who is not a peer yet, where a fabric has room for a few.
+ * Reservations of an endpoint's entries for peers, where a fabric has few of them.
  *
- * Who is to be a peer is known only when a request was answered, and must not be turned away then:
- * so it claims its place before. The same one has one place however often it claims it.
+ * A request names the endpoint of ours that the answer is for, before it is known which peer
+ * answers, and that peer cannot be sent another way then: its entry is reserved before. Reservations
+ * with the same key count once.
  */
 #ifndef DOFI_FAB_PLACES_H
 #define DOFI_FAB_PLACES_H
@@ -14,12 +15,15 @@
 
 #define DOFI_PLACE_KEY 256
 
+struct dofi_places;
+
+/* A reservation; all zero before it is made. */
 struct dofi_claim {
 	TAILQ_ENTRY(dofi_claim) link;
-	bool stands;
-	bool counts;			/* not one of several of the same */
+	struct dofi_places *of;		/* NULL unless it stands */
+	bool counts;			/* false where another one with this key does */
 	size_t key_len;
-	unsigned char key[DOFI_PLACE_KEY];	/* who it is for */
+	unsigned char key[DOFI_PLACE_KEY];
 };
 
 struct dofi_places {
@@ -30,13 +34,13 @@ struct dofi_places {
 void dofi_places_init(struct dofi_places *places);
 
 /*
- * False if there is no room for another beside the claims that stand. @key says who it is for, and
- * is not longer than DOFI_PLACE_KEY.
+ * Reserves a place. Returns false if @room places are reserved already. @key, of at most
+ * DOFI_PLACE_KEY bytes, says what the place is for.
  */
 bool dofi_place_claim(struct dofi_places *places, struct dofi_claim *claim, unsigned room,
 		      const void *key, size_t len);
 
-/* It is answered: a peer now, or none. Nothing happens to a claim that does not stand. */
-void dofi_place_let_go(struct dofi_places *places, struct dofi_claim *claim);
+/* Releases the place; does nothing if @claim does not stand. */
+void dofi_place_let_go(struct dofi_claim *claim);
 
 #endif

@@ -461,6 +461,15 @@ void dofi_progress_post(struct dofi_progress *p, struct dofi_work *work)
 		dofi_progress_ring(p);
 }
 
+void dofi_progress_withdraw(struct dofi_progress *p, struct dofi_work *work)
+{
+	dofi_mutex_lock(&p->lock);
+	if (work->queued)
+		STAILQ_REMOVE(&p->work, work, dofi_work, link);
+	work->queued = false;
+	dofi_mutex_unlock(&p->lock);
+}
+
 void dofi_progress_fail(struct dofi_progress *p, int err)
 {
 	int none = 0;

@@ -126,6 +126,9 @@ void dofi_progress_stop(struct dofi_progress *p);
 /* Queues @work unless it is queued already; it may be queued again once it runs. */
 void dofi_progress_post(struct dofi_progress *p, struct dofi_work *work);
 
+/* Takes @work back if it is queued: it does not run. Progress thread only. */
+void dofi_progress_withdraw(struct dofi_progress *p, struct dofi_work *work);
+
 /*
  * Runs @fn(@arg) on the progress thread and waits for it; at once when called
  * there. In a forked child, which has no such thread, nothing runs.

@@ -8,6 +8,7 @@
 #include "fab/signals.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <rdma/fi_cm.h>
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
@@ -20,7 +21,7 @@
 struct dofi_rdm_peer {
 	LIST_ENTRY(dofi_rdm_peer) link;
 	unsigned uses;
-	bool unheard;			/* it keeps its place */
+	bool stays;			/* the fabric's entry, when there is no use any more */
 	fi_addr_t addr;
 	size_t len;
 	/* libfabric reads as far as its addresses go, whatever a peer's length is */
@@ -177,19 +178,21 @@ static void buffers_cancel(struct dofi_rdm *rdm, struct fid_ep *fid)
 	dofi_gate_leave(rdm->cq->gate);
 }
 
-static void endpoint_close(struct dofi_rdm *rdm)
+/* shm frees what a reader of the CQ may still look at: no thread reads while the endpoint closes. */
+void dofi_rdm_shut(struct dofi_rdm *rdm)
 {
 	struct fid_ep *fid = rdm->fid;
 	int ret;
 
+	if (!fid)
+		return;
 	dofi_mutex_lock(&rdm->cq->lock);
 	rdm->fid = NULL;
-	dofi_mutex_unlock(&rdm->cq->lock);
 	buffers_cancel(rdm, fid);
 	ret = fi_close(&fid->fid);
+	dofi_mutex_unlock(&rdm->cq->lock);
 	if (ret)
 		dofi_log(DOFI_WARN, DOFI_FAB, "closing an endpoint: %s", fi_strerror(-ret));
-	dofi_cq_drain(rdm->cq);
 }
 
 int dofi_rdm_open(struct dofi_rdm *rdm, struct dofi_domain *domain,
@@ -223,7 +226,8 @@ int dofi_rdm_open(struct dofi_rdm *rdm, struct dofi_domain *domain,
 	if (!ret)
 		return 0;
 
-	endpoint_close(rdm);
+	dofi_rdm_shut(rdm);
+	dofi_cq_drain(rdm->cq);
 close_av:
 	fi_close(&rdm->av->fid);
 close_buffers:
@@ -237,7 +241,8 @@ void dofi_rdm_close(struct dofi_rdm *rdm)
 {
 	struct dofi_rdm_peer *peer;
 
-	endpoint_close(rdm);
+	dofi_rdm_shut(rdm);
+	dofi_cq_drain(rdm->cq);
 	while ((peer = LIST_FIRST(&rdm->peers))) {
 		LIST_REMOVE(peer, link);
 		free(peer);
@@ -302,8 +307,8 @@ static int peer_new(struct dofi_rdm *rdm, const void *address, size_t len,
 	struct dofi_rdm_peer *peer;
 	int n;
 
-	/* a fabric that has a limit says neither what it is nor that it is reached */
-	if (rdm->max_peers && rdm->n_peers >= rdm->max_peers)
+	/* a fabric that has a limit reports neither the limit nor that it is reached */
+	if (rdm->max_peers && rdm->used_peers >= rdm->max_peers)
 		return -ENOSPC;
 	peer = calloc(1, sizeof(*peer));
 	if (!peer)
@@ -316,7 +321,7 @@ static int peer_new(struct dofi_rdm *rdm, const void *address, size_t len,
 		return n < 0 ? n : -EHOSTUNREACH;
 	}
 	LIST_INSERT_HEAD(&rdm->peers, peer, link);
-	rdm->n_peers++;
+	rdm->used_peers++;
 	*out = peer;
 	return 0;
 }
@@ -339,11 +344,7 @@ int dofi_rdm_peer_add(struct dofi_rdm *rdm, const void *address, size_t len, fi_
 	return 0;
 }
 
-/*
- * Before the first message shm tells a peer who we are, and waits until it knows. It does not forget
- * that it waits when the peer is removed, and does not tell the next one that gets the place.
- */
-void dofi_rdm_peer_remove(struct dofi_rdm *rdm, fi_addr_t addr, bool heard)
+void dofi_rdm_peer_remove(struct dofi_rdm *rdm, fi_addr_t addr, bool removable)
 {
 	struct dofi_rdm_peer *peer;
 
@@ -352,13 +353,21 @@ void dofi_rdm_peer_remove(struct dofi_rdm *rdm, fi_addr_t addr, bool heard)
 			break;
 	if (!peer)
 		return;
-	peer->unheard |= !heard;
-	if (--peer->uses || (peer->unheard && rdm->max_peers))
+	peer->stays |= !removable && rdm->max_peers;
+	if (--peer->uses || peer->stays)
 		return;
 	LIST_REMOVE(peer, link);
-	rdm->n_peers--;
 	fi_av_remove(rdm->av, &peer->addr, 1, 0);
 	free(peer);
+}
+
+unsigned dofi_rdm_room(const struct dofi_rdm *rdm)
+{
+	const unsigned most = rdm->max_peers / 2;
+
+	if (!rdm->max_peers)
+		return UINT_MAX;
+	return rdm->used_peers < most ? most - rdm->used_peers : 0;
 }
 
 /* All that the fabric takes. A buffer may meet what has arrived already: then it is completed. */

@@ -48,8 +48,8 @@ struct dofi_rdm {
 
 	/* progress thread only */
 	LIST_HEAD(, dofi_rdm_peer) peers;
-	unsigned n_peers;
-	unsigned max_peers;		/* 0 if there is no limit */
+	unsigned max_peers;		/* that the fabric takes in the endpoint's life; 0: no limit */
+	unsigned used_peers;		/* of these */
 };
 
 /*
@@ -61,22 +61,41 @@ int dofi_rdm_open(struct dofi_rdm *rdm, struct dofi_domain *domain,
 		  const struct dofi_fabric_choice *choice, const char *shm_address);
 
 /*
- * Once it returns nothing completes any more. Meanwhile buffers do, as cancelled or with a last
- * frame; dofi_rdm_repost() ignores them then. No other thread uses the endpoint. Progress thread
- * only.
+ * Closes the endpoint alone: nothing is received any more, what was posted completes as cancelled.
+ * The connections that use it have ended. Progress thread only.
+ */
+void dofi_rdm_shut(struct dofi_rdm *rdm);
+
+/*
+ * Closes all of it; once it returns nothing completes any more. Until then buffers do, as cancelled
+ * or with a last frame; dofi_rdm_repost() ignores them. The connections that use the endpoint have
+ * ended. Progress thread only.
  */
 void dofi_rdm_close(struct dofi_rdm *rdm);
 
 /*
- * A peer's address, as it told it: any bytes. One that was added before is the same peer, and is
- * to be removed as often. -EINVAL if it is no address of this fabric, -ENOSPC if the fabric has no
- * room for another peer, -EHOSTUNREACH if it does not get there. Progress thread only.
+ * Adds a use of the peer at @address, any bytes that the peer sent. An address that was added before
+ * is the same peer, and is to be removed as often. -EINVAL if it is no address of this fabric,
+ * -ENOSPC if the fabric takes no further peer, -EHOSTUNREACH if it does not get there. Progress
+ * thread only.
  */
 int dofi_rdm_peer_add(struct dofi_rdm *rdm, const void *address, size_t len, fi_addr_t *peer);
-/* Unless it was @heard the fabric may still wait for it, and its place is not given away. */
-void dofi_rdm_peer_remove(struct dofi_rdm *rdm, fi_addr_t peer, bool heard);
-/* Whether it would take no place that it does not have. */
+
+/*
+ * Removes a use of the peer, and with the last one the peer, if every use was @removable; otherwise
+ * the fabric's entry stays until the endpoint is closed. Where peers are limited an entry is never
+ * used again: libfabric's shm keeps what it noted of the peer before. Progress thread only.
+ */
+void dofi_rdm_peer_remove(struct dofi_rdm *rdm, fi_addr_t peer, bool removable);
+
+/* Whether adding the peer takes no further entry of the fabric's. */
 bool dofi_rdm_has_peer(const struct dofi_rdm *rdm, const void *address, size_t len);
+
+/*
+ * How many peers should still be added. Half of what the fabric takes is left to peers that come by
+ * themselves: shm (1.19 and newer) makes an entry for a removed peer whose first message is late.
+ */
+unsigned dofi_rdm_room(const struct dofi_rdm *rdm);
 
 /* Buffers are told from operations by the highest bit of op_context, which no address has. */
 #define DOFI_RDM_BUFFER_BIT ((uintptr_t)1 << 63)

@@ -16,6 +16,7 @@
 
 #define MAGIC 0x646174206f666920ull
 #define VERSION 4
+#define SCHEME "fi_shm://"		/* of libfabric's addresses */
 
 static struct dofi_mutex lock;
 static LIST_HEAD(, dofi_shm_peer) peers = LIST_HEAD_INITIALIZER(peers);	/* under lock */
@@ -75,12 +76,30 @@ void dofi_shm_close(struct dofi_shm *shm)
 
 int dofi_shm_endpoint(struct dofi_shm *shm, char *address, size_t size)
 {
-	int len = snprintf(address, size, "fi_shm://%s.%u", shm->name, shm->endpoints);
+	int len = snprintf(address, size, SCHEME "%s.%u", shm->name, shm->endpoints);
 
 	if (len < 0 || (size_t)len >= size)
 		return -ENOSPC;
 	shm->endpoints++;
 	return 0;
+}
+
+/* libfabric adds the user's number and a number of its own: "fi_shm://NAME.0:1000:0". */
+#define NUMBERS "0123456789:"
+#define NUMBERS_MAX 40
+
+int dofi_shm_endpoint_check(const char *name, const void *address, size_t len)
+{
+	char want[DOFI_SHM_NAME + sizeof(SCHEME) + 1];
+	char path[sizeof(DOFI_SHM_FOLDER) + DOFI_SHM_NAME + NUMBERS_MAX + 1];
+	const size_t prefix = snprintf(want, sizeof(want), SCHEME "%s.", name);
+	const char *text = address;
+
+	if (len <= prefix + 1 || len > prefix + NUMBERS_MAX || memcmp(text, want, prefix) ||
+	    text[len - 1] || strspn(text + prefix, NUMBERS) != len - 1 - prefix)
+		return -EPROTO;
+	snprintf(path, sizeof(path), "%s/%s", DOFI_SHM_FOLDER, text + sizeof(SCHEME) - 1);
+	return access(path, F_OK) ? -ENOENT : 0;
 }
 
 static bool cookie_is(const struct dofi_shm_page *page, const uint8_t cookie[DOFI_SHM_COOKIE])

@@ -55,6 +55,12 @@ void dofi_shm_close(struct dofi_shm *shm);
 int dofi_shm_endpoint(struct dofi_shm *shm, char *address, size_t size);
 
 /*
+ * Whether @address, of any @len bytes, is that of an endpoint which page @name's owner has. 0, -EPROTO
+ * if it is no address of that owner's, -ENOENT if the owner has no such endpoint (any more).
+ */
+int dofi_shm_endpoint_check(const char *name, const void *address, size_t len);
+
+/*
  * The owner is about to wait; what its peers gave it before is to be looked at after this, and not
  * only what is counted.
  */

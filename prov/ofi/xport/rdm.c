@@ -8,7 +8,6 @@
 #include "xport/side_wire.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <rdma/fi_errno.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -46,8 +45,10 @@ static int rdm_ia_init(struct dofi_ia *ia)
 	if (ret)
 		goto close_shm;
 	dofi_ports_init(&ria->ports, &rdm_ports_ops);
-	dofi_places_init(&ria->places);
 	LIST_INIT(&ria->zones);
+	ria->progress = &ia->progress;
+	ria->renewal.run = rdm_endpoints_renew;
+	ria->shm.gate.damaged = rdm_endpoints_damaged;
 	*(rdm_is_alone(ia) ? &ia->xport_ia : &ia->local_ia) = ria;
 	return 0;
 
@@ -62,6 +63,7 @@ static void rdm_ia_fini(struct dofi_ia *ia)
 {
 	struct rdm_ia *ria = rdm_ia_of(ia);
 
+	dofi_progress_withdraw(ria->progress, &ria->renewal);
 	if (ria->fabric)
 		fi_close(&ria->fabric->fid);
 	dofi_shm_close(&ria->shm);
@@ -86,21 +88,6 @@ static void rdm_rise(struct dofi_progress *p)
 }
 
 /* Zones */
-
-static int endpoint_open(struct rdm_zone *zone)
-{
-	struct dofi_ia *ia = zone->pz->obj.ia;
-	struct rdm_ia *ria = rdm_ia_of(ia);
-	char name[DOFI_RDM_ADDRESS];
-	int ret = 0;
-
-	if (ria->shm.page) {
-		dofi_cq_set_gate(&zone->domain->cq, &ria->shm.gate);
-		ret = dofi_shm_endpoint(&ria->shm, name, sizeof(name));
-	}
-	return ret ? ret : dofi_rdm_open(&zone->rdm, zone->domain, rdm_fabric_of(ia),
-					 ria->shm.page ? name : NULL);
-}
 
 /* Whose CQ @zone is told of; or that is told nobody any more. */
 static void owner_set(struct dofi_cq *cq, struct rdm_zone *zone)
@@ -131,22 +118,16 @@ static void domain_close(struct rdm_zone *zone)
 
 static int zone_init(struct rdm_zone *zone)
 {
+	struct rdm_ia *ria = rdm_ia_of(zone->pz->obj.ia);
 	int ret = domain_open(zone);
 
 	if (ret)
 		return ret;
+	if (ria->shm.page)
+		dofi_cq_set_gate(&zone->domain->cq, &ria->shm.gate);
 	ret = rdm_ops_open(zone);
 	if (ret)
-		goto close_domain;
-	ret = endpoint_open(zone);
-	if (ret)
-		goto close_ops;
-	return 0;
-
-close_ops:
-	rdm_ops_close(zone);
-close_domain:
-	domain_close(zone);
+		domain_close(zone);
 	return ret;
 }
 
@@ -163,6 +144,7 @@ int rdm_zone_open(struct dofi_pz *pz, struct rdm_zone **out)
 	if (!zone)
 		return -ENOMEM;
 	zone->pz = pz;
+	LIST_INIT(&zone->endpoints);
 	ret = zone_init(zone);
 	if (ret) {
 		free(zone);
@@ -175,23 +157,6 @@ int rdm_zone_open(struct dofi_pz *pz, struct rdm_zone **out)
 	return 0;
 }
 
-unsigned rdm_room(const struct dofi_ia *ia, const void *address, size_t len)
-{
-	const unsigned most = rdm_fabric_of(ia)->quirk->max_peers;
-	const struct rdm_zone *zone;
-	unsigned taken = 0;
-
-	if (!most || rdm_is_alone(ia))
-		return UINT_MAX;
-	LIST_FOREACH(zone, &rdm_ia_of(ia)->zones, link) {
-		if (dofi_rdm_has_peer(&zone->rdm, address, len))
-			return UINT_MAX;
-		if (zone->rdm.n_peers > taken)
-			taken = zone->rdm.n_peers;
-	}
-	return most - taken;
-}
-
 static void rdm_pz_close(struct dofi_pz *pz)
 {
 	struct rdm_zone *zone = pz->xport_pz;
@@ -199,7 +164,7 @@ static void rdm_pz_close(struct dofi_pz *pz)
 	if (!zone)
 		return;
 	LIST_REMOVE(zone, link);
-	dofi_rdm_close(&zone->rdm);
+	rdm_endpoints_close(zone);
 	owner_set(&zone->domain->cq, NULL);
 	pz->xport_pz = NULL;
 	rdm_ops_close(zone);
@@ -311,7 +276,7 @@ static void frame_take(struct rdm_zone *zone, const void *data, size_t len, stru
 
 static struct rdm_zone *zone_of(const struct dofi_rdm_buffer *buffer)
 {
-	return (struct rdm_zone *)((char *)buffer->rdm - offsetof(struct rdm_zone, rdm));
+	return ((struct rdm_endpoint *)((char *)buffer->rdm - offsetof(struct rdm_endpoint, rdm)))->zone;
 }
 
 static void buffer_completed(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink)
@@ -339,7 +304,7 @@ static void rdm_swept(struct dofi_cq *cq)
 
 	if (!zone)
 		return;
-	dofi_rdm_sweep(&zone->rdm);
+	rdm_endpoints_sweep(zone);
 	rdm_go_on_stalled(zone);
 }
 

@@ -2,7 +2,7 @@
 /*
  * The connectionless transport, for fabrics whose endpoints do not connect.
  *
- * The EPs of a zone share one endpoint of the fabric. What they send each other is frames
+ * The EPs of a zone share an endpoint of the fabric, or a few. What they send each other is frames
  * (rdm_frame.h), which name the connection they are for; messages meet the EP's receives here and
  * not at the fabric. Requests, answers and ends of connections go by a side connection (side.h).
  *
@@ -13,6 +13,7 @@
  * of the peer by frames, too.
  *
  *	rdm.c		the IA's and the zones' part; the way in of what the fabric brings
+ *	rdm_endpoint.c	the fabric's endpoints of a zone; their replacement
  *	rdm_op.c	operations that the fabric carries out; what waits, or stalls, for it
  *	rdm_request.c	requests and answers
  *	rdm_peer.c	what the two ends tell each other of themselves
@@ -54,9 +55,24 @@ struct rdm_ia {
 	struct dofi_shm shm;		/* where the fabric is shared memory */
 	struct dofi_host host;
 	struct fid_fabric *fabric;	/* the IA's local one; NULL where it has no other */
-	LIST_HEAD(, rdm_zone) zones;	/* progress thread, as for the next */
-	struct dofi_places places;
+	LIST_HEAD(, rdm_zone) zones;	/* progress thread */
+	struct dofi_progress *progress;
+	struct dofi_work renewal;	/* see rdm_endpoints_damaged() */
 	_Atomic uint64_t strays;	/* frames for no connection, and what is no frame */
+};
+
+/*
+ * An endpoint of the fabric. A connection uses one for life. New connections use the zone's newest;
+ * an older one is closed with its last connection.
+ */
+struct rdm_endpoint {
+	LIST_ENTRY(rdm_endpoint) link;
+	struct rdm_zone *zone;
+	struct dofi_rdm rdm;
+	/* progress thread only */
+	struct dofi_places places;	/* for peers of unanswered requests */
+	unsigned conns;
+	unsigned repairs;		/* of the IA's gate when the endpoint was opened */
 };
 
 /* A zone's part, made with its first connection. */
@@ -64,7 +80,9 @@ struct rdm_zone {
 	LIST_ENTRY(rdm_zone) link;
 	struct dofi_pz *pz;
 	struct dofi_domain *domain;	/* its own, or its local one */
-	struct dofi_rdm rdm;
+
+	/* under the CQ's lock; written by the progress thread */
+	LIST_HEAD(, rdm_endpoint) endpoints;	/* newest first */
 
 	/* under the CQ's lock */
 	struct rdm_conn **conn;		/* by the lower half of their ids */
@@ -129,6 +147,7 @@ struct rdm_conn {
 	_Atomic uint64_t id;		/* peers read it behind what they read of our memory */
 	struct dofi_ep *ep;
 	struct rdm_zone *zone;
+	struct rdm_endpoint *endpoint;	/* of the zone's */
 	struct rdm_peer *peer;
 	struct dofi_work work;
 	struct dofi_shm_peer *page;	/* the peer's, to wake it by, or NULL */
@@ -194,17 +213,34 @@ static inline const struct dofi_fabric_choice *rdm_fabric(const struct rdm_conn 
 
 /* rdm.c */
 
-/* The zone's part of @pz, made if there is none. Progress thread, as for the next three. */
+/* The zone's part of @pz, made if there is none. Progress thread, as for the next two. */
 int rdm_zone_open(struct dofi_pz *pz, struct rdm_zone **zone);
-/*
- * How many more peers every zone of @ia has room for, that at @address among them. As many as may
- * be where there is no limit, and where those beyond it can be reached no other way.
- */
-unsigned rdm_room(const struct dofi_ia *ia, const void *address, size_t len);
 /* Gives @conn an id, by which frames find it. */
 int rdm_zone_enter(struct rdm_zone *zone, struct rdm_conn *conn);
 /* Neither a frame nor a completion finds @conn any more. */
 void rdm_zone_leave(struct rdm_conn *conn);
+
+/* rdm_endpoint.c; progress thread, but for the second to last */
+
+/*
+ * The endpoint for a connection, which is counted there, and a place for its peer there, which
+ * @claim stands for; @key says which peer that is. Opens an endpoint if none has a place. 0 or a
+ * negative errno.
+ */
+int rdm_endpoint_get(struct rdm_zone *zone, struct dofi_claim *claim, const void *key, size_t len,
+		     struct rdm_endpoint **endpoint);
+/* The connection is gone, and its peer was removed. */
+void rdm_endpoint_put(struct rdm_endpoint *endpoint);
+/* Closes all of them. The zone has no connection. */
+void rdm_endpoints_close(struct rdm_zone *zone);
+/* Posts again what the fabric did not take of the endpoints' buffers. CQ lock held. */
+void rdm_endpoints_sweep(struct rdm_zone *zone);
+/*
+ * For struct dofi_gate: a process died within the memory of the IA's endpoints, which cannot be
+ * repaired. Their connections end as BROKEN and all endpoints are closed. Any thread.
+ */
+void rdm_endpoints_damaged(struct dofi_gate *gate);
+void rdm_endpoints_renew(struct dofi_work *work);
 
 /* rdm_op.c */
 
@@ -251,8 +287,11 @@ void rdm_close(struct dofi_ep *ep);
 
 /* rdm_conn.c; progress thread and no lock held, but for the last */
 
-/* A connection for @ep, in its zone. Only if that is made, @peer goes with it. */
-int rdm_conn_open(struct dofi_ep *ep, struct rdm_peer *peer);
+/*
+ * A connection for @ep, in its zone, to the peer that @key names. Only if it is made, @peer goes
+ * with it.
+ */
+int rdm_conn_open(struct dofi_ep *ep, struct rdm_peer *peer, const void *key, size_t len);
 /* From here on frames go to the peer, which told where, and its own are for us. */
 int rdm_conn_reach(struct rdm_conn *conn);
 /*
@@ -260,6 +299,8 @@ int rdm_conn_reach(struct rdm_conn *conn);
  * When those were dealt with the connection ends: with @event, or as one that was never made.
  */
 void rdm_conn_gone(struct rdm_conn *conn, const uint32_t *last, DAT_EVENT_NUMBER event);
+/* Ends the connection at once: nothing comes or goes any more through its endpoint. */
+void rdm_conn_break(struct rdm_conn *conn);
 /*
  * The connection of @ep, if it has one, is gone: for the fabric, and for the peer, which may not
  * read our memory from here on.

@@ -32,7 +32,7 @@ static struct rdm_conn *conn_new(struct dofi_ep *ep, struct rdm_zone *zone, stru
 	return conn;
 }
 
-int rdm_conn_open(struct dofi_ep *ep, struct rdm_peer *peer)
+int rdm_conn_open(struct dofi_ep *ep, struct rdm_peer *peer, const void *key, size_t len)
 {
 	struct rdm_zone *zone;
 	struct rdm_conn *conn;
@@ -43,11 +43,12 @@ int rdm_conn_open(struct dofi_ep *ep, struct rdm_peer *peer)
 	conn = conn_new(ep, zone, peer);
 	if (!conn)
 		return -ENOMEM;
+	ret = rdm_endpoint_get(zone, &peer->claim, key, len, &conn->endpoint);
+	if (ret)
+		goto put_conn;
 	ret = rdm_zone_enter(zone, conn);
-	if (ret) {
-		dofi_block_put(conn, sizeof(*conn));
-		return ret;
-	}
+	if (ret)
+		goto put_endpoint;
 	peer->conn = conn;
 	dofi_ep_lock(ep);
 	ep->conn = conn;
@@ -55,6 +56,13 @@ int rdm_conn_open(struct dofi_ep *ep, struct rdm_peer *peer)
 	ep->secret = ep->obj.ia->fabric.scoped_keys ? dofi_random() : 0;
 	dofi_ep_unlock(ep);
 	return 0;
+
+put_endpoint:
+	dofi_place_let_go(&peer->claim);
+	rdm_endpoint_put(conn->endpoint);
+put_conn:
+	dofi_block_put(conn, sizeof(*conn));
+	return ret;
 }
 
 /* Finds out whether the peer's own memory can be read. */
@@ -94,7 +102,7 @@ static void set_limits(struct rdm_conn *conn)
 static int find(struct rdm_conn *conn)
 {
 	const struct rdm_peer *peer = conn->peer;
-	int ret = dofi_rdm_peer_add(&conn->zone->rdm, peer->addr, peer->addr_len, &conn->to);
+	int ret = dofi_rdm_peer_add(&conn->endpoint->rdm, peer->addr, peer->addr_len, &conn->to);
 
 	conn->reached = !ret;
 	if (ret) {
@@ -125,7 +133,7 @@ int rdm_conn_reach(struct rdm_conn *conn)
 	ep->peer_secret = peer->secret;
 	ep->mailbox.key = 1;	/* all peers do atomics */
 	ep->framed = false;
-	ep->fid = conn->zone->rdm.fid;
+	ep->fid = conn->endpoint->rdm.fid;
 	dofi_ep_gate(ep);
 	dofi_dto_pump(ep);
 	dofi_ep_unlock(ep);
@@ -139,7 +147,7 @@ static void cancel(struct rdm_conn *conn)
 
 	LIST_FOREACH(op, &conn->ops, link)
 		if (op->receives)
-			fi_cancel(&conn->zone->rdm.fid->fid, op);
+			fi_cancel(&conn->endpoint->rdm.fid->fid, op);
 }
 
 static bool has_ops(struct rdm_conn *conn)
@@ -232,17 +240,33 @@ static void say_goodbye(struct rdm_conn *conn, bool broken)
 		dofi_side_send(conn->peer->side, &bye);
 }
 
+/*
+ * Whether libfabric's shm can remove the peer (dofi_rdm_peer_remove()). When it does it writes to
+ * the peer's memory, at a place that the peer named when it heard of us (2.x; written in front of an
+ * array if it did not); that memory may be gone if it is this process's own. 1.17 does not forget
+ * that it waits for a peer to hear of us. EP lock held.
+ */
+static bool is_removable(const struct rdm_conn *conn)
+{
+	const struct rdm_ia *ria = rdm_ia_of(conn->ep->obj.ia);
+	const bool heard = conn->untaken != conn->sent + 1;
+
+	return heard && conn->peer->host.pid != ria->host.pid;
+}
+
 void rdm_conn_close(struct dofi_ep *ep)
 {
 	struct rdm_conn *conn = ep->conn;
-	bool broken, heard;
+	struct rdm_endpoint *endpoint;
+	bool broken, removable;
 
 	if (!conn)
 		return;
+	endpoint = conn->endpoint;
 	finish(conn);
 	dofi_ep_lock(ep);
 	broken = ep->closing && !ep->silent && ep->end == DAT_CONNECTION_EVENT_BROKEN;
-	heard = conn->untaken != conn->sent + 1;
+	removable = is_removable(conn);
 	ep->fid = NULL;
 	ep->owes = false;
 	dofi_ep_gate(ep);
@@ -253,9 +277,24 @@ void rdm_conn_close(struct dofi_ep *ep)
 	detach(conn);
 	say_goodbye(conn, broken);
 	if (conn->reached)
-		dofi_rdm_peer_remove(&conn->zone->rdm, conn->to, heard);
+		dofi_rdm_peer_remove(&endpoint->rdm, conn->to, removable);
 	rdm_peer_free(ep->obj.ia, conn->peer);
+	rdm_endpoint_put(endpoint);
 	rdm_conn_todo(conn, RDM_FREE);
+}
+
+void rdm_conn_break(struct rdm_conn *conn)
+{
+	switch (dofi_ep_state_now(conn->ep)) {
+	case DAT_EP_STATE_ACTIVE_CONNECTION_PENDING:
+		dofi_ep_end_with(conn->ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, NULL, 0);
+		break;
+	case DAT_EP_STATE_COMPLETION_PENDING:
+		dofi_ep_end_with(conn->ep, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, NULL, 0);
+		break;
+	default:
+		dofi_ep_end_with(conn->ep, DAT_CONNECTION_EVENT_BROKEN, NULL, 0);
+	}
 }
 
 static void established(struct rdm_conn *conn)

@@ -214,7 +214,7 @@ struct rdm_waiting *rdm_waiting_get(struct rdm_zone *zone, size_t size)
 	struct rdm_waiting *w;
 
 	dofi_mutex_lock(&zone->lock);
-	w = size <= zone->rdm.frame_size ? STAILQ_FIRST(&zone->spare) : NULL;
+	w = size <= rdm_fabric_of(zone->pz->obj.ia)->frame_size ? STAILQ_FIRST(&zone->spare) : NULL;
 	if (w)
 		STAILQ_REMOVE_HEAD(&zone->spare, link);
 	dofi_mutex_unlock(&zone->lock);

@@ -6,7 +6,6 @@
 #include "base/log.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,7 +20,7 @@ struct rdm_peer *rdm_peer_new(struct dofi_side *side)
 
 void rdm_peer_answered(struct dofi_ia *ia, struct rdm_peer *peer)
 {
-	dofi_place_let_go(&rdm_ia_of(ia)->places, &peer->claim);
+	dofi_place_let_go(&peer->claim);
 	if (peer->port)
 		dofi_port_put(&rdm_ia_of(ia)->ports, peer->port);
 	peer->port = NULL;
@@ -36,25 +35,22 @@ void rdm_peer_free(struct dofi_ia *ia, struct rdm_peer *peer)
 	free(peer);
 }
 
-bool rdm_peer_claim(struct dofi_ia *ia, struct rdm_peer *peer, const void *who, size_t len)
-{
-	struct dofi_places *places = &rdm_ia_of(ia)->places;
-	const unsigned room = rdm_room(ia, who, len);
-
-	return room == UINT_MAX || dofi_place_claim(places, &peer->claim, room, who, len);
-}
-
-/* Its page proves that it is the memory of one host. */
+/*
+ * Mapping the peer's page proves that both are on one host. libfabric's shm (1.19 and newer) does not
+ * look for an endpoint until the first message, and then never gives up.
+ */
 static int share_memory(struct dofi_ia *ia, struct rdm_peer *peer, const struct dofi_side_msg *msg)
 {
 	struct rdm_ia *ria = rdm_ia_of(ia);
+	int ret = 0;
 
 	if (!ria->shm.page)
 		return 0;
 	if (!dofi_host_shares_memory(&ria->host, &msg->host))
 		return -EHOSTUNREACH;
-	return peer->page ? 0 : dofi_shm_map(&ria->shm, msg->page, msg->page_cookie,
-					      &peer->page);
+	if (!peer->page)
+		ret = dofi_shm_map(&ria->shm, msg->page, msg->page_cookie, &peer->page);
+	return ret ? ret : dofi_shm_endpoint_check(msg->page, msg->addr, msg->addr_len);
 }
 
 /* It is on our fabric, and takes what we send there. */
@@ -117,7 +113,7 @@ void rdm_introduce(const struct rdm_conn *conn, enum dofi_side_kind kind,
 		   struct dofi_side_msg *msg)
 {
 	const struct dofi_ep *ep = conn->ep;
-	const struct dofi_rdm *rdm = &conn->zone->rdm;
+	const struct dofi_rdm *rdm = &conn->endpoint->rdm;
 	const struct rdm_ia *ria = rdm_ia_of(ep->obj.ia);
 	const char *fabric = rdm_fabric(conn)->info->fabric_attr->prov_name;
 

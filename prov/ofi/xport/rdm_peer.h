@@ -14,7 +14,7 @@ struct rdm_peer {
 	struct dofi_side *side;
 	struct rdm_conn *conn;		/* NULL while its request is not accepted */
 	struct dofi_port *port;		/* that its request came to, until that is answered */
-	struct dofi_claim claim;	/* of a place, until it is answered or answers */
+	struct dofi_claim claim;	/* of a place at our endpoint, until it is answered or answers */
 	bool gone;			/* before it was answered */
 	bool ready;			/* our request is at a service point of its */
 	uint64_t id;			/* where its frames go */
@@ -35,11 +35,6 @@ struct rdm_peer *rdm_peer_new(struct dofi_side *side);
 /* Ends the side connection, too. */
 void rdm_peer_free(struct dofi_ia *ia, struct rdm_peer *peer);
 
-/*
- * A place where the fabric has few, for @who as it is known; false if there is none. Before it is
- * asked or answered: who is taken is not sent another way.
- */
-bool rdm_peer_claim(struct dofi_ia *ia, struct rdm_peer *peer, const void *who, size_t len);
 /* The port that its request came to is of no use to it any more, nor is a place that it may get. */
 void rdm_peer_answered(struct dofi_ia *ia, struct rdm_peer *peer);
 /* Says no, and frees it. */

@@ -68,9 +68,8 @@ static int connect_once(struct dofi_ep *ep)
 
 	if (!peer)
 		return -ENOMEM;
-	ret = -ENOSPC;
-	if (rdm_peer_claim(ep->obj.ia, peer, &qual, sizeof(qual)))
-		ret = rdm_conn_open(ep, peer);
+	/* requests for one qualifier mostly go to one peer */
+	ret = rdm_conn_open(ep, peer, &qual, sizeof(qual));
 	if (ret) {
 		rdm_peer_free(ep->obj.ia, peer);
 		return ret;
@@ -234,8 +233,7 @@ static enum dofi_side_reason announce(struct rdm_listener *l, struct rdm_peer *p
 
 	if (!sp)
 		return DOFI_SIDE_NOBODY;
-	if (rdm_peer_learn(l->port.ia, peer, msg) ||
-	    !rdm_peer_claim(l->port.ia, peer, peer->addr, peer->addr_len))
+	if (rdm_peer_learn(l->port.ia, peer, msg))
 		return DOFI_SIDE_APART;
 	if (!l->sp) {
 		peer->port = &l->port;
@@ -284,7 +282,7 @@ void rdm_reject(struct dofi_cr *cr, enum dofi_reject why, const void *data, size
 static int accept_with(struct dofi_ep *ep, struct rdm_peer *peer)
 {
 	struct dofi_side_msg msg;
-	int ret = peer->gone ? -ECONNABORTED : rdm_conn_open(ep, peer);
+	int ret = peer->gone ? -ECONNABORTED : rdm_conn_open(ep, peer, peer->addr, peer->addr_len);
 
 	if (ret) {
 		rdm_peer_turn_down(ep->obj.ia, peer, DOFI_SIDE_BUSY);

@@ -27,7 +27,15 @@ static struct page {
 	_Atomic uint64_t holder;
 } *page;
 static struct region *region, *another;
-static struct dofi_gate gate = { .name = NAME };
+static unsigned damages;
+
+static void damaged(struct dofi_gate *g)
+{
+	cr_expect(atomic_load(&g->closed));
+	damages++;
+}
+
+static struct dofi_gate gate = { .name = NAME, .damaged = damaged };
 
 /* A file that is mapped and has no name any more, as one whose owner was reaped. */
 static struct region *region_map(const char *path, uint8_t version)
@@ -181,16 +189,52 @@ Test(gate, who_dies_in_there_leaves_nothing_locked)
 	tear_down();
 }
 
-Test(gate, an_unknown_fabric_is_left_alone)
+static void nobody_enters(void)
 {
+	const int64_t begun = dofi_now();
+
+	cr_expect(!dofi_gate_try(&gate));
+	cr_expect(!dofi_gate_enter(&gate));
+	cr_expect(dofi_now() - begun < 90 * 1000000LL, "nor waits");
+}
+
+Test(gate, an_unknown_layout_closes_it_until_the_owner_opens_it)
+{
+	const int64_t until = dofi_now() + 10 * 1000000000LL;
 	struct child c;
 
 	set_up(5);
 	c = somebody();
 	child_kill(&c);
-	cr_expect(try_in_time());
-	dofi_gate_leave(&gate);
+	while (!damages && dofi_now() < until)
+		cr_expect(!dofi_gate_try(&gate));
+	cr_expect_eq(damages, 1);
 	cr_expect(!is_free(region));
+	nobody_enters();
+	cr_expect_eq(damages, 1);
+	dofi_gate_reopen(&gate);
+	cr_expect(dofi_gate_try(&gate));
+	dofi_gate_leave(&gate);
+	tear_down();
+}
+
+Test(gate, another_process_leaves_the_repair_to_the_owner)
+{
+	const int64_t until = dofi_now() + 100 * 1000000LL;
+	struct child c;
+
+	set_up(4);
+	c = somebody();
+	child_kill(&c);
+	gate.damaged = NULL;
+	while (dofi_now() < until)
+		cr_expect(!dofi_gate_try(&gate));
+	cr_expect(!is_free(region));
+	gate.damaged = damaged;
+	cr_expect(enter_in_time());
+	cr_expect_eq(gate.repairs, 1);
+	cr_expect(is_free(region));
+	dofi_gate_leave(&gate);
 	tear_down();
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Room for who is not a peer yet. */
+/* Reservations of an endpoint's entries for peers. */
 
 #include "fab/places.h"
 
@@ -24,7 +24,7 @@ static bool claims(int i, unsigned room, const char *key)
 
 static void let_go(int i)
 {
-	dofi_place_let_go(&places, &claim[i]);
+	dofi_place_let_go(&claim[i]);
 }
 
 Test(places, there_are_as_many_as_there_is_room)

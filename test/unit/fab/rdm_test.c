@@ -10,6 +10,7 @@
 
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <limits.h>
 #include <netinet/in.h>
 #include <semaphore.h>
 #include <stdio.h>
@@ -498,28 +499,50 @@ Test(rdm, a_peer_that_is_added_twice_is_one_peer)
 	dofi_rdm_close(&rdm);
 }
 
-Test(rdm, a_full_fabric_says_so_until_a_peer_leaves)
+/* Of the peers of a fabric that takes few, in the endpoint's life. */
+static void add_many(unsigned first, unsigned n)
 {
 	struct sockaddr_in in = own_address;
 	unsigned i;
 
-	choice.quirk = dofi_quirk_of("shm");
-	open_rdm();
-	for (i = 0; i < 256; i++) {
+	for (i = first; i < first + n; i++) {
 		in.sin_port = i;
 		cr_assert_eq(add(&in, sizeof(in)), 0);
 	}
-	cr_expect_eq(add(&in, sizeof(in)), 0);	/* the last once more */
+}
+
+Test(rdm, a_fabric_takes_so_many_peers_and_no_more_for_those_that_leave)
+{
+	struct sockaddr_in in = own_address;
+
+	choice.quirk = dofi_quirk_of("shm");
+	open_rdm();
+	cr_expect_eq(dofi_rdm_room(&rdm), 128);
+	add_many(0, 100);
+	cr_expect_eq(dofi_rdm_room(&rdm), 28);
+	add_many(100, 156);
+	cr_expect_eq(dofi_rdm_room(&rdm), 0);
+	add_many(255, 1);	/* the last once more */
 	in.sin_port = 256;
 	cr_expect_eq(add(&in, sizeof(in)), -ENOSPC);
 	cr_expect_eq(inserted, 256);
 	dofi_rdm_peer_remove(&rdm, 7, true);
-	cr_expect_eq(add(&in, sizeof(in)), 0);
+	cr_expect_eq(removed, 1);
+	cr_expect_eq(add(&in, sizeof(in)), -ENOSPC);
+	cr_expect_eq(dofi_rdm_room(&rdm), 0);
 	dofi_rdm_close(&rdm);
 }
 
-/* Where the fabric counts its places; elsewhere it makes no difference. */
-Test(rdm, who_did_not_hear_of_us_keeps_its_place)
+Test(rdm, other_fabrics_take_any_number_of_peers)
+{
+	open_rdm();
+	add_many(0, 1000);
+	cr_expect_eq(dofi_rdm_room(&rdm), UINT_MAX);
+	dofi_rdm_close(&rdm);
+}
+
+/* Where the fabric limits peers; elsewhere it makes no difference. */
+Test(rdm, a_peer_that_is_not_removable_stays_with_the_fabric)
 {
 	struct sockaddr_in in = own_address;
 	fi_addr_t first;
@@ -528,13 +551,13 @@ Test(rdm, who_did_not_hear_of_us_keeps_its_place)
 	cr_assert_eq(add(&in, sizeof(in)), 0);
 	dofi_rdm_peer_remove(&rdm, peer, false);
 	cr_expect_eq(removed, 1);
-	rdm.max_peers = 2;
+	rdm.max_peers = 8;
 	cr_assert_eq(add(&in, sizeof(in)), 0);
 	first = peer;
 	cr_assert_eq(add(&in, sizeof(in)), 0);
 	dofi_rdm_peer_remove(&rdm, first, false);
 	dofi_rdm_peer_remove(&rdm, first, true);
-	dofi_rdm_peer_remove(&rdm, first, true);	/* nobody */
+	dofi_rdm_peer_remove(&rdm, first, true);	/* no use is left */
 	cr_expect_eq(removed, 1);
 	in.sin_port++;
 	cr_assert_eq(add(&in, sizeof(in)), 0);
@@ -544,6 +567,20 @@ Test(rdm, who_did_not_hear_of_us_keeps_its_place)
 	cr_assert_eq(add(&own_address, sizeof(own_address)), 0);
 	cr_expect_eq(peer, first);
 	dofi_rdm_close(&rdm);
+}
+
+Test(rdm, an_endpoint_that_is_shut_receives_nothing_more_and_keeps_its_buffers)
+{
+	open_rdm();
+	dofi_rdm_shut(&rdm);
+	cr_expect_eq(cancelled, DOFI_RDM_BUFFERS);
+	cr_expect(rdm.memory && !rdm.fid);
+	dofi_rdm_shut(&rdm);
+	dofi_cq_drain(&domain.cq);
+	cr_expect_eq(seen_failed, DOFI_RDM_BUFFERS);
+	cr_expect_eq(posted, DOFI_RDM_BUFFERS);
+	dofi_rdm_close(&rdm);
+	cr_expect(!rdm.memory);
 }
 
 Test(rdm, a_peer_that_the_fabric_does_not_take_is_an_error)

@@ -91,6 +91,51 @@ Test(shm, endpoints_are_numbered)
 	dofi_shm_close(&shm);
 }
 
+static int check(const char *address)
+{
+	char *exact = strdup(address);	/* a byte beyond it would be noticed */
+	int ret = dofi_shm_endpoint_check(shm.name, exact, strlen(exact) + 1);
+
+	free(exact);
+	return ret;
+}
+
+static int check_with(const char *numbers)
+{
+	char address[300];
+
+	snprintf(address, sizeof(address), "fi_shm://%s.%s", shm.name, numbers);
+	return check(address);
+}
+
+Test(shm, an_address_is_that_of_an_endpoint_of_its_owner)
+{
+	char path[64], address[64];
+	int fd;
+
+	cr_assert_eq(dofi_shm_open(&shm), 0);
+	cr_expect_eq(check_with("0:0:0"), -ENOENT);
+	snprintf(path, sizeof(path), DOFI_SHM_FOLDER "/%s.0:0:0", shm.name);
+	fd = open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+	cr_assert(fd >= 0);
+	close(fd);
+	cr_expect_eq(check_with("0:0:0"), 0);
+	cr_expect_eq(check_with("1:0:0"), -ENOENT);
+	cr_expect_eq(check_with(""), -EPROTO);
+	cr_expect_eq(check_with("0/x"), -EPROTO);
+	cr_expect_eq(check_with("../../etc/passwd"), -EPROTO);
+	cr_expect_eq(check_with("000000000000000000000000000000000000000000000000"), -EPROTO);
+	cr_expect_eq(check(""), -EPROTO);
+	cr_expect_eq(check("fi_shm://dat-ofi-0000000000000000.0:0:0"), -EPROTO);
+	snprintf(address, sizeof(address), "fi_shm://%s", shm.name);
+	cr_expect_eq(check(address), -EPROTO);
+	snprintf(address, sizeof(address), "fi_shm://%s.0:0:0", shm.name);
+	cr_expect_eq(dofi_shm_endpoint_check(shm.name, address, strlen(address)), -EPROTO,
+		     "without its end");
+	cr_expect_eq(dofi_shm_endpoint_check(shm.name, address, 0), -EPROTO);
+	dofi_shm_close(&shm);
+}
+
 /* Loop-back, and the provider of the other API version in the same process. */
 Test(shm, a_page_of_ones_own_may_be_mapped)
 {

@@ -150,25 +150,26 @@ Test(both, an_endpoint_may_go_either_way_in_turn)
 	}
 }
 
-/* All places are promised to others, and one too many for both ends, which are here. */
-Test(both, without_room_it_is_the_fabric)
+/* No endpoint can be opened while the gate to the IA's shared memory is closed. */
+Test(both, without_an_endpoint_it_is_the_fabric)
 {
-	struct rdm_ia *ria = ia->local_ia;
+	struct dofi_gate *gate = &((struct rdm_ia *)ia->local_ia)->shm.gate;
 
-	ria->places.claimed = 256;
+	cr_assert(dofi_gate_try(gate));
+	atomic_store(&gate->closed, true);
 	pair_connect(active, passive);
 	cr_expect(is_far(active));
 	cr_expect(is_far(passive));
 	pair_works(active, passive);
 	disconnect();
-	ria->places.claimed = 254;
+	dofi_gate_reopen(gate);
 	succeed(dofi_ep_reset(active));
 	succeed(dofi_ep_reset(passive));
 	pair_connect(active, passive);
 	cr_expect(is_local(active));
-	cr_expect_eq(ria->places.claimed, 254);
+	cr_expect(is_local(passive));
+	pair_works(active, passive);
 	disconnect();
-	ria->places.claimed = 0;
 }
 
 Test(both, queues_are_fed_from_where_their_endpoints_are)

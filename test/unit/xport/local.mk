@@ -36,6 +36,7 @@ xport_test_sources = $(prov_test_runner) \
 	test/unit/xport/peer.h \
 	test/unit/xport/ports_test.c \
 	test/unit/xport/rdm_conn_test.c \
+	test/unit/xport/rdm_endpoint_test.c \
 	test/unit/xport/rdm_op_test.c \
 	test/unit/xport/rdm_peer_test.c \
 	test/unit/xport/rdm_recv_test.c \

@@ -190,7 +190,7 @@ Test(rdm_op_copy, unless_the_peer_has_left)
 /* As many as the zone has in store, and one more: how many that it has. */
 static unsigned wait_all(struct rdm_zone *zone, struct rdm_waiting **taken)
 {
-	const size_t size = zone->rdm.frame_size;
+	const size_t size = LIST_FIRST(&zone->endpoints)->rdm.frame_size;
 	unsigned n = 0;
 
 	do {
@@ -218,7 +218,7 @@ Test(rdm_waiting, takes_what_is_there_first)
 Test(rdm_waiting, has_room_for_what_is_longer)
 {
 	struct rdm_zone *zone = ((struct dofi_pz *)pz)->xport_pz;
-	const size_t size = zone->rdm.frame_size + 1;
+	const size_t size = LIST_FIRST(&zone->endpoints)->rdm.frame_size + 1;
 	struct rdm_waiting *longer = rdm_waiting_get(zone, size);
 
 	cr_assert(longer && !longer->is_spare);

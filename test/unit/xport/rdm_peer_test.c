@@ -89,6 +89,28 @@ Test(rdm_peer_asking, with_a_page_that_is_not_its_own)
 	refused_with(&msg, DOFI_SIDE_APART);
 }
 
+/* The fabric would not notice before the first message, and then wait for ever. */
+Test(rdm_peer_asking, with_an_endpoint_that_is_not_there)
+{
+	struct dofi_side_msg msg = request();
+	char address[DOFI_RDM_ADDRESS];
+
+	msg.addr_len = snprintf(address, sizeof(address), "fi_shm://%s.77", msg.page) + 1;
+	msg.addr = (unsigned char *)address;
+	refused_with(&msg, DOFI_SIDE_APART);
+}
+
+Test(rdm_peer_asking, with_an_endpoint_of_another)
+{
+	struct dofi_side_msg msg = request();
+	char address[DOFI_RDM_ADDRESS];
+
+	memcpy(address, msg.addr, msg.addr_len);
+	address[sizeof("fi_shm://dat-ofi-") - 1] ^= 1;
+	msg.addr = (unsigned char *)address;
+	refused_with(&msg, DOFI_SIDE_APART);
+}
+
 /* In an answer, which leads to the end */
 
 TestSuite(rdm_peer_answering, .init = talk_init, .fini = talk_fini, .timeout = 60);
@@ -137,5 +159,17 @@ Test(rdm_peer_answering, who_accepts_and_dies_is_not_unreachable)
 	is_asked();
 	msg = peer_msg(&peer, DOFI_SIDE_ACCEPT);
 	strcpy(msg.page, "dat-ofi-0000000000000000");
+	answer_leads_to(&msg, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
+}
+
+Test(rdm_peer_answering, with_an_endpoint_that_is_gone)
+{
+	struct dofi_side_msg msg;
+	char address[DOFI_RDM_ADDRESS];
+
+	is_asked();
+	msg = peer_msg(&peer, DOFI_SIDE_ACCEPT);
+	msg.addr_len = snprintf(address, sizeof(address), "fi_shm://%s.77", msg.page) + 1;
+	msg.addr = (unsigned char *)address;
 	answer_leads_to(&msg, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
 }

@@ -315,6 +315,6 @@ static int asking(void)
 Test(rdm_request_active, without_memory)
 {
 	close(listener());
-	cr_expect_eq(asking(), 6, "peer, zone, operations, endpoint's info and name, place");
+	cr_expect_eq(asking(), 5, "peer, endpoint, its info and name, table of connections");
 	cr_expect_eq(asking(), 2, "peer, side");
 }

@@ -62,7 +62,7 @@ Test(rdm_zone, is_made_with_its_first_connection)
 	cr_expect_eq(files(), 1, "the IA's page");
 	pair_connect(ep, other);
 	zone = zone_of(pz);
-	cr_assert(zone && zone->rdm.fid);
+	cr_assert(zone && LIST_FIRST(&zone->endpoints)->rdm.fid);
 	cr_expect_eq(files(), 2, "and the zone's endpoint");
 	succeed(dofi_ep_free(ep));
 	event_await(evd, DAT_CONNECTION_EVENT_DISCONNECTED);

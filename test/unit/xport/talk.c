@@ -24,7 +24,7 @@ void talk_fini(void)
 
 	if (state_of_ep(ep) == DAT_EP_STATE_DISCONNECTED) {
 		cr_expect(!((struct dofi_ep *)ep)->conn);
-		cr_expect(!zone || LIST_EMPTY(&zone->rdm.peers));
+		cr_expect(!zone || !LIST_FIRST(&zone->endpoints)->conns);
 	}
 	rdm_fini();
 }
