@@ -347,6 +347,8 @@ static void left(struct rdm_conn *conn, uint32_t last, DAT_EVENT_NUMBER event)
 	conn->left = true;
 	conn->last_frame = last;
 	conn->left_event = event;
+	/* answers that the peer did not take are not due any more */
+	rdm_catch_up(conn, NULL);
 	over = conn->seen == last && !conn->n_waiting;
 	dofi_ep_unlock(ep);
 	if (over)

@@ -61,13 +61,14 @@ static bool take_message(struct rdm_conn *conn, struct rdm_task *task, struct do
 
 /* Answers */
 
+/* A peer that has left waits for no answer. */
 bool rdm_answer(struct rdm_conn *conn, const struct rdm_task *task)
 {
 	struct rdm_frame f = {
 		.kind = RDM_FRAME_DONE, .number = task->frame.number, .key = task->result,
 		.value = { task->old },
 	};
-	const bool told = rdm_transmit(conn, &f, NULL, 0, 0, 0) != -FI_EAGAIN;
+	const bool told = conn->left || rdm_transmit(conn, &f, NULL, 0, 0, 0) != -FI_EAGAIN;
 
 	conn->refused |= told && task->result;
 	return told;

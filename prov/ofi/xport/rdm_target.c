@@ -117,6 +117,9 @@ static bool take_read(struct rdm_conn *conn, struct rdm_task *task)
 {
 	const struct dofi_use use = use_of(conn, &task->frame, FI_REMOTE_READ);
 
+	/* the peer has left and does not take the bytes */
+	if (conn->left)
+		return true;
 	if (task->frame.length <= conn->room - RDM_FRAME_FULL)
 		return read_whole(conn, task, &use);
 	if (conn->page)
