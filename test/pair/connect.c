@@ -5,6 +5,7 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -625,6 +626,61 @@ static void two_ias(struct pair *p)
 	node_close(&two);
 }
 
+/* A thread that sends, whatever becomes of it, until the connection has ended. */
+struct sender {
+	struct node n;
+	struct mem m;
+	DAT_EP_HANDLE ep;
+};
+
+static void *send_until_end(void *arg)
+{
+	struct sender *s = arg;
+	const DAT_DTO_COOKIE cookie = { .as_64 = 1 };
+	DAT_LMR_TRIPLET iov = mem_segment(&s->m, 0, 64);
+	DAT_EVENT event;
+
+	while (ep_state(s->ep) == DAT_EP_STATE_CONNECTED) {
+		(void)dat_ep_post_send(s->ep, 1, &iov, cookie, DAT_COMPLETION_DEFAULT_FLAG);
+		while (dat_evd_dequeue(s->n.req, &event) == DAT_SUCCESS)
+			;
+	}
+	return NULL;
+}
+
+#define CLOSINGS 20
+
+/* The memory that the sender writes to goes with the IA. */
+static void closed_while_sent_to(struct pair *p)
+{
+	struct sender s;
+	struct node closing;
+	DAT_EP_HANDLE ep;
+	DAT_EVENT event;
+	pthread_t thread;
+	int i;
+
+	(void)p;
+	node_open(&s.n);
+	mem_get(&s.n, &s.m, MESSAGE);
+	for (i = 0; i < CLOSINGS; i++) {
+		node_open(&closing);
+		ep = node_ep(&closing, NULL);
+		s.ep = node_ep(&s.n, NULL);
+		self_link(&closing, &s.n, ep, s.ep);
+		exchange(&s.n, &closing, s.ep, ep);
+		CHECK(!pthread_create(&thread, NULL, send_until_end, &s), "pthread_create");
+		OK(dat_ia_close(closing.ia, DAT_CLOSE_ABRUPT_FLAG));
+		pthread_join(thread, NULL);
+		expect_end(s.n.conn, s.ep);
+		OK(dat_ep_free(s.ep));
+		while (dat_evd_dequeue(s.n.req, &event) == DAT_SUCCESS)
+			;
+	}
+	mem_put(&s.m);
+	OK(dat_ia_close(s.n.ia, DAT_CLOSE_ABRUPT_FLAG));
+}
+
 static const struct pair_case cases[] = {
 	PAIR_CASE("private data arrives exactly", data_server, data_client, .seconds = 60),
 	PAIR_CASE("private data beyond the maximum", NULL, data_too_large),
@@ -641,6 +697,8 @@ static const struct pair_case cases[] = {
 	PAIR_CASE("queried attributes create an EP", NULL, attributes),
 	PAIR_CASE("self-connection", NULL, self),
 	PAIR_CASE("two IAs in one process", NULL, two_ias),
+	PAIR_CASE("an IA is closed while another one sends to it", NULL, closed_while_sent_to,
+		  .seconds = 60),
 };
 
 PAIR_MAIN(cases)

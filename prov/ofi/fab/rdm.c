@@ -166,13 +166,19 @@ static int buffers_post(struct dofi_rdm *rdm)
 	return ret;
 }
 
-/* So that each has completed when the endpoint is closed. */
+/*
+ * So that each has completed when the endpoint is closed. And no sender of this process is in the
+ * endpoint's memory after it: the gate was passed once.
+ */
 static void buffers_cancel(struct dofi_rdm *rdm, struct fid_ep *fid)
 {
 	int i;
 
-	if (!dofi_gate_enter(rdm->cq->gate))
+	if (!dofi_gate_enter(rdm->cq->gate)) {
+		if (!atomic_load(&rdm->cq->gate->closed))
+			dofi_log(DOFI_WARN, DOFI_FAB, "closing an endpoint that is in use");
 		return;
+	}
 	for (i = 0; i < DOFI_RDM_BUFFERS; i++)
 		fi_cancel(&fid->fid, context_of(&rdm->buffer[i]));
 	dofi_gate_leave(rdm->cq->gate);

@@ -194,6 +194,37 @@ static int place_find(struct rdm_zone *zone, uint32_t *place)
 	return 0;
 }
 
+/* All connections of the process, by which peers in it are known. */
+static struct dofi_mutex here_lock;
+static LIST_HEAD(, rdm_conn) here = LIST_HEAD_INITIALIZER(here);	/* under here_lock */
+
+static void here_enter(struct rdm_conn *conn)
+{
+	dofi_mutex_lock(&here_lock);
+	LIST_INSERT_HEAD(&here, conn, here);
+	dofi_mutex_unlock(&here_lock);
+}
+
+static void here_leave(struct rdm_conn *conn)
+{
+	dofi_mutex_lock(&here_lock);
+	LIST_REMOVE(conn, here);
+	dofi_mutex_unlock(&here_lock);
+}
+
+const _Atomic uint64_t *rdm_conn_here(uint64_t id)
+{
+	const _Atomic uint64_t *word = NULL;
+	struct rdm_conn *conn;
+
+	dofi_mutex_lock(&here_lock);
+	LIST_FOREACH(conn, &here, here)
+		if (atomic_load(&conn->id) == id)
+			word = &conn->id;
+	dofi_mutex_unlock(&here_lock);
+	return word;
+}
+
 int rdm_zone_enter(struct rdm_zone *zone, struct rdm_conn *conn)
 {
 	struct dofi_cq *cq = &zone->domain->cq;
@@ -210,6 +241,8 @@ int rdm_zone_enter(struct rdm_zone *zone, struct rdm_conn *conn)
 		zone->conn[place] = conn;
 	}
 	dofi_mutex_unlock(&cq->lock);
+	if (!ret)
+		here_enter(conn);
 	return ret;
 }
 
@@ -219,6 +252,7 @@ void rdm_zone_leave(struct rdm_conn *conn)
 	struct dofi_cq *cq = &zone->domain->cq;
 	uint32_t i;
 
+	here_leave(conn);
 	dofi_mutex_lock(&cq->lock);
 	for (i = 0; i < zone->n_conns; i++)
 		if (zone->conn[i] == conn)

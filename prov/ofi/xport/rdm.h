@@ -154,6 +154,8 @@ struct rdm_conn {
 	struct dofi_gate *gate;		/* to its endpoint, or NULL; what goes there is injected */
 	fi_addr_t to;			/* the peer's endpoint */
 	bool reached;			/* it is known to ours */
+	LIST_ENTRY(rdm_conn) here;	/* in this process; lock in rdm.c */
+	const _Atomic uint64_t *peer_here; /* the peer's id if that is in this process, or NULL */
 
 	/* under the EP's lock */
 	_Atomic unsigned todo;		/* RDM_ESTABLISHED, ... */
@@ -219,6 +221,11 @@ int rdm_zone_open(struct dofi_pz *pz, struct rdm_zone **zone);
 int rdm_zone_enter(struct rdm_zone *zone, struct rdm_conn *conn);
 /* Neither a frame nor a completion finds @conn any more. */
 void rdm_zone_leave(struct rdm_conn *conn);
+/*
+ * The id of the connection of this process that has @id, in memory that stays mapped; NULL if there
+ * is none. Any thread.
+ */
+const _Atomic uint64_t *rdm_conn_here(uint64_t id);
 
 /* rdm_endpoint.c; progress thread, but for the second to last */
 

@@ -98,6 +98,11 @@ static void set_limits(struct rdm_conn *conn)
 	conn->window = conn->most = conn->peer->window;
 }
 
+static bool is_in_process(const struct rdm_conn *conn)
+{
+	return conn->peer->host.pid == rdm_ia_of(conn->ep->obj.ia)->host.pid;
+}
+
 /* The peer's endpoint is known to ours, and its memory to us where it is shared. */
 static int find(struct rdm_conn *conn)
 {
@@ -113,6 +118,7 @@ static int find(struct rdm_conn *conn)
 	conn->page = peer->page;
 	if (conn->page) {
 		conn->gate = &conn->page->gate;
+		conn->peer_here = is_in_process(conn) ? rdm_conn_here(peer->id) : NULL;
 		read_memory(conn);
 	}
 	return 0;
@@ -248,10 +254,9 @@ static void say_goodbye(struct rdm_conn *conn, bool broken)
  */
 static bool is_removable(const struct rdm_conn *conn)
 {
-	const struct rdm_ia *ria = rdm_ia_of(conn->ep->obj.ia);
 	const bool heard = conn->untaken != conn->sent + 1;
 
-	return heard && conn->peer->host.pid != ria->host.pid;
+	return heard && !is_in_process(conn);
 }
 
 void rdm_conn_close(struct dofi_ep *ep)

@@ -75,13 +75,24 @@ static ssize_t send_copy(struct rdm_conn *conn, struct rdm_op *op, const struct 
 	return ret;
 }
 
+/*
+ * libfabric shares the memory of an endpoint of this process instead of mapping it once more, and
+ * the endpoint's end unmaps it. The peer's connection, which gives up its id first, has ended then;
+ * and the endpoint is closed after its owner has passed the gate.
+ */
+static inline bool is_unmapped(const struct rdm_conn *conn)
+{
+	return conn->peer_here && atomic_load(conn->peer_here) != conn->peer_id;
+}
+
 static inline ssize_t inject(struct rdm_conn *conn, const unsigned char *frame, size_t len)
 {
-	ssize_t ret;
+	ssize_t ret = -FI_EAGAIN;
 
 	if (!dofi_gate_try(conn->gate))
 		return -FI_EAGAIN;
-	ret = fi_inject(conn->ep->fid, frame, len, conn->to);
+	if (!is_unmapped(conn))
+		ret = fi_inject(conn->ep->fid, frame, len, conn->to);
 	dofi_gate_leave(conn->gate);
 	return ret;
 }
