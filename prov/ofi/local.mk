@@ -31,6 +31,7 @@ dofi_core_sources = \
 	prov/ofi/fab/shm_files.c \
 	prov/ofi/fab/signals.c \
 	prov/ofi/fab/tell.c \
+	prov/ofi/fab/version.c \
 	prov/ofi/fab/wc.c \
 	prov/ofi/fab/watch.c
 
@@ -133,6 +134,7 @@ noinst_HEADERS += \
 	prov/ofi/fab/signals.h \
 	prov/ofi/fab/topo.h \
 	prov/ofi/fab/tell.h \
+	prov/ofi/fab/version.h \
 	prov/ofi/fab/wc.h \
 	prov/ofi/fab/watch.h \
 	prov/ofi/obj/caps.h \

@@ -67,6 +67,7 @@ test_unit_fab_test_SOURCES = $(prov_test_runner) \
 	test/unit/fab/signals_test.c \
 	test/unit/fab/tell_test.c \
 	test/unit/fab/wc_test.c \
+	test/unit/fab/version_test.c \
 	test/unit/fab/watch_test.c \
 	test/unit/nomem.c \
 	test/unit/nomem.h

@@ -5,6 +5,7 @@
 
 #include "base/env.h"
 #include "base/log.h"
+#include "fab/version.h"
 #include "obj/caps.h"
 #include "obj/xport.h"
 
@@ -62,13 +63,6 @@ DAT_IA_HANDLE dofi_ia_export(struct dofi_ia *ia)
 	return ia;
 }
 #endif
-
-static void version_render(char *text, size_t size)
-{
-	uint32_t v = fi_version();
-
-	snprintf(text, size, "%u.%u", FI_MAJOR(v), FI_MINOR(v));
-}
 
 static void place_render(struct dofi_ia *ia)
 {
@@ -186,7 +180,8 @@ static void ia_describe(struct dofi_ia *ia)
 	dofi_fabric_list(true, ia->rdm_fabrics, sizeof(ia->rdm_fabrics));
 	frame_size_render(ia);
 	dofi_device_find(ia->fabric.info, &ia->address, DOFI_DEVICE_SYSFS, &ia->device);
-	version_render(ia->version, sizeof(ia->version));
+	dofi_version_text(fi_version(), ia->version, sizeof(ia->version));
+	dofi_version_check(fi_version());
 	place_render(ia);
 }
 

@@ -44,7 +44,7 @@ struct dofi_ia {
 	char fabrics[128];		/* all that libfabric offers here, connected, */
 	char rdm_fabrics[128];		/* and connectionless */
 	char frame_size[24];		/* empty where there are connections */
-	char version[32];
+	char version[48];
 	char node[12], distance[12];	/* of the device, empty if unknown, */
 	struct dofi_device device;	/* and the device itself, as it was when the IA was opened */
 	DAT_NAMED_ATTR named[DOFI_IA_NAMED_ATTRS];
