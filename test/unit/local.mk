@@ -73,7 +73,7 @@ test_unit_fab_test_SOURCES = $(prov_test_runner) \
 	test/unit/nomem.h
 test_unit_fab_test_CPPFLAGS = $(prov_test_cppflags)
 test_unit_fab_test_LDFLAGS = $(AM_LDFLAGS) \
-	-Wl,--wrap=fi_fabric -Wl,--wrap=fi_getinfo -Wl,--wrap=getrandom \
+	-Wl,--wrap=fi_fabric -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version -Wl,--wrap=getrandom \
 	-Wl,--wrap=dofi_topo_place -Wl,--wrap=process_vm_readv $(nomem_ldflags)
 test_unit_fab_test_LDADD = libdofi_core.la
 
@@ -132,7 +132,7 @@ obj_test_sources = $(prov_test_runner) \
 	test/unit/obj/srq_test.c \
 	test/unit/registry.c \
 	test/unit/registry.h
-obj_test_ldflags = $(AM_LDFLAGS) -Wl,--wrap=fi_fabric -Wl,--wrap=fi_getinfo \
+obj_test_ldflags = $(AM_LDFLAGS) -Wl,--wrap=fi_fabric -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version \
 	-Wl,--wrap=dofi_topo_place
 
 test_unit_obj1_test_SOURCES = $(obj_test_sources)

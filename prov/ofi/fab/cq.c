@@ -199,6 +199,8 @@ static bool read_error(struct dofi_cq *cq, struct dofi_sink *sink)
 	/* shm of libfabric 1.17 reports negative errors */
 	cq->completed(&entry, cq->wc_errors ? dofi_wc_errno(e.prov_errno, e.err) : abs(e.err),
 		      sink);
+	/* mostly a connection ended, and the fabric has written that event, too */
+	dofi_progress_expect(cq->progress);
 	return true;
 }
 
@@ -399,6 +401,16 @@ static bool yield_to_program(struct dofi_cq *cq, int64_t now)
 	cq->look_at = now + us * 1000;
 	set_mode(cq, first ? DOFI_CQ_PROBED : DOFI_CQ_OWNED);
 	return !atomic_load(&cq->sleepers);
+}
+
+void dofi_cq_probe(struct dofi_cq *cq, int64_t now)
+{
+	if (atomic_load(&cq->mode) == DOFI_CQ_ARMED)
+		return;
+	atomic_store(&cq->polled, false);
+	atomic_store(&cq->used, false);
+	cq->ticks = 1;
+	cq->look_at = now + dofi_settings.probe_us * 1000;
 }
 
 /*

@@ -262,6 +262,12 @@ void dofi_cq_sleep_end(struct dofi_cq *cq);
 /* Progress thread: reads, arms or leaves the CQ alone, as the gating says. */
 void dofi_cq_serve(struct dofi_cq *cq, int64_t now);
 
+/*
+ * Progress thread: if the program has the CQ, asks whether it still polls, and goes by the answer after
+ * the short time that a polling program may take, not at the next look.
+ */
+void dofi_cq_probe(struct dofi_cq *cq, int64_t now);
+
 /* When dofi_cq_serve() wants to be called again if nothing happens. */
 int64_t dofi_cq_next(const struct dofi_cq *cq);
 

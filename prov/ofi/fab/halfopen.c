@@ -111,7 +111,7 @@ void dofi_halfopen_end(struct dofi_progress *p, uint16_t port)
 	do {
 		dofi_progress_events(p);
 		last = n;
-		n = set_end(&door, p->eq_fd, DEPTH);
+		n = set_end(&door, dofi_progress_listen_eq(p)->fd, DEPTH);
 	} while (n && n < last);
 	if (n)
 		dofi_log(DOFI_WARN, DOFI_FAB, "%u connections to port %u have no end", n, port);

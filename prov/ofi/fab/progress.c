@@ -25,12 +25,20 @@
 /* Room for a connection event with the most private data any fabric carries. */
 #define EVENT_BYTES (sizeof(struct fi_eq_cm_entry) + 1024)
 
-static void eq_read_error(struct dofi_progress *p)
+/* How often an event queue is looked at while it is not watched. */
+#define EQ_TICK_NS 1000000
+/* The same where a look takes the lock that a polling thread holds most of the time, and waits for it. */
+#define EQ_LOCKED_TICK_NS 2000000
+
+/* How long after dofi_progress_await() the event queue stays watched: most attempts take far less. */
+#define EQ_STAYS_NS 10000000
+
+static void eq_read_error(struct dofi_progress *p, struct dofi_eq *eq)
 {
 	char data[EVENT_BYTES];
 	struct fi_eq_err_entry e = { .err_data = data, .err_data_size = sizeof(data) };
 
-	if (fi_eq_readerr(p->eq, &e, 0) >= 0)
+	if (fi_eq_readerr(eq->fid, &e, 0) >= 0)
 		p->ops->cm_error(p, &e);
 }
 
@@ -44,20 +52,20 @@ static void eq_failed(struct dofi_progress *p, ssize_t err)
 }
 
 /* Handles one event, for which it waits up to @ms; whether there was one. */
-static bool eq_take(struct dofi_progress *p, int ms)
+static bool eq_take(struct dofi_progress *p, struct dofi_eq *eq, int ms)
 {
 	_Alignas(struct fi_eq_cm_entry) char buf[EVENT_BYTES];
 	uint32_t event;
 	ssize_t n;
 
-	if (!p->eq)
+	if (!eq->fid)
 		return false;
 	/* tcp and net (1.17) take it for the reason why a request is too short, and EAGAIN for none */
 	errno = 0;
-	n = ms ? fi_eq_sread(p->eq, &event, buf, sizeof(buf), ms, 0) :
-		 fi_eq_read(p->eq, &event, buf, sizeof(buf), 0);
+	n = ms ? fi_eq_sread(eq->fid, &event, buf, sizeof(buf), ms, 0) :
+		 fi_eq_read(eq->fid, &event, buf, sizeof(buf), 0);
 	if (n == -FI_EAVAIL)
-		eq_read_error(p);
+		eq_read_error(p, eq);
 	else if (n >= 0)
 		p->ops->cm_event(p, event, (struct fi_eq_cm_entry *)buf, n);
 	else if (n != -FI_EAGAIN && !ms)
@@ -65,26 +73,58 @@ static bool eq_take(struct dofi_progress *p, int ms)
 	return n >= 0 || n == -FI_EAVAIL;
 }
 
-static bool eq_drain(struct dofi_progress *p)
+static bool eq_drain(struct dofi_progress *p, struct dofi_eq *eq)
 {
 	bool found = false;
 
-	p->eq_armed = false;
-	while (eq_take(p, 0))
+	eq->armed = false;
+	while (eq_take(p, eq, 0))
 		found = true;
 	return found;
 }
 
 void dofi_progress_events(struct dofi_progress *p)
 {
-	eq_drain(p);
+	eq_drain(p, &p->eq);
+	eq_drain(p, &p->listen_eq);
 }
 
 /* After a wake-up: epoll that told of nothing may do so for ever, see clear_signal() in cq.c. */
-static void eq_serve(struct dofi_progress *p)
+static void eq_serve(struct dofi_progress *p, struct dofi_eq *eq)
 {
-	if (!eq_drain(p) && p->stale_signal && p->eq_alone)
-		eq_take(p, 1);
+	if (!eq_drain(p, eq) && p->stale_signal && p->alone == &eq->source)
+		eq_take(p, eq, 1);
+}
+
+/* Whether nothing is in it. It takes no lock that a polling thread needs. */
+static bool eq_is_empty(struct dofi_progress *p, struct dofi_eq *eq)
+{
+	struct fid *fid = &eq->fid->fid;
+
+	return fi_trywait(p->fabric, &fid, 1) == FI_SUCCESS;
+}
+
+/*
+ * While it is not watched the polling thread moves the endpoints' data, and writes their events. Where
+ * signals are stale fi_trywait() does not look for events.
+ */
+static void eq_look(struct dofi_progress *p, struct dofi_eq *eq, int64_t now)
+{
+	if (p->stale_signal || !eq_is_empty(p, eq))
+		eq_drain(p, eq);
+	eq->look_at = now + (p->stale_signal ? EQ_LOCKED_TICK_NS : EQ_TICK_NS);
+}
+
+static void serve_eqs(struct dofi_progress *p, int64_t now)
+{
+	if (atomic_load(&p->eq_wanted) && atomic_exchange(&p->eq_wanted, false))
+		p->eq.look_at = now;
+	if (p->eq.watched && !p->eq.armed)
+		eq_serve(p, &p->eq);
+	else if (!p->eq.watched && p->eq.fid && now >= p->eq.look_at)
+		eq_look(p, &p->eq, now);
+	if (!p->listen_eq.armed)
+		eq_serve(p, &p->listen_eq);
 }
 
 static struct dofi_work *work_next(struct dofi_progress *p)
@@ -111,7 +151,7 @@ static void run_work(struct dofi_progress *p)
 
 	while ((w = work_next(p))) {
 		w->run(w);
-		eq_drain(p);
+		dofi_progress_events(p);
 	}
 }
 
@@ -122,7 +162,7 @@ static void run_timers(struct dofi_progress *p, int64_t now)
 	while ((t = TAILQ_FIRST(&p->timers)) && t->at <= now) {
 		dofi_timer_stop(p, t);
 		t->fire(t);
-		eq_drain(p);
+		dofi_progress_events(p);
 	}
 }
 
@@ -174,13 +214,62 @@ static void epoll_failed(struct dofi_progress *p)
 	nanosleep(&rest, NULL);
 }
 
-static bool eq_arm(struct dofi_progress *p)
+static bool eq_arm(struct dofi_progress *p, struct dofi_eq *eq)
 {
-	struct fid *eq = p->eq ? &p->eq->fid : NULL;
+	if (!eq->armed)
+		eq->armed = !eq->fid || eq_is_empty(p, eq);
+	return eq->armed;
+}
 
-	if (!p->eq_armed)
-		p->eq_armed = !eq || fi_trywait(p->fabric, &eq, 1) == FI_SUCCESS;
-	return p->eq_armed;
+/*
+ * libfabric's event queue may lose the signal of an event that another thread writes while fi_trywait()
+ * clears it: such an event is found by reading once more. Where the program polls, the next look finds it.
+ */
+static bool eqs_arm(struct dofi_progress *p)
+{
+	const bool was_armed = p->eq.armed;
+
+	if (!eq_arm(p, &p->eq)) {
+		p->eq.look_at = 0;
+		return false;
+	}
+	if (!was_armed && p->data_in_eq && p->eq.watched && eq_take(p, &p->eq, 0)) {
+		p->eq.armed = false;
+		return false;
+	}
+	return eq_arm(p, &p->listen_eq);
+}
+
+static bool program_polls(const struct dofi_progress *p)
+{
+	const struct dofi_cq *cq;
+
+	TAILQ_FOREACH(cq, &p->cqs, link)
+		if (cq->fd >= 0 && atomic_load(&cq->mode) != DOFI_CQ_ARMED)
+			return true;
+	return false;
+}
+
+/*
+ * A PZ that nobody polls while another one is polled needs no event queue to wake the thread: its CQ
+ * is watched, and reports the same bytes.
+ */
+static void eq_watch(struct dofi_progress *p, int64_t now)
+{
+	struct dofi_eq *eq = &p->eq;
+	bool watched = !p->data_in_eq || now < p->eq_stays_until || !program_polls(p);
+
+	if (!eq->fid || watched == eq->watched)
+		return;
+	if (watched) {
+		eq->watched = !dofi_source_add(p, &eq->source, eq->fd, EPOLLIN);
+	} else {
+		dofi_source_remove(p, eq->fd);
+		eq->watched = false;
+	}
+	eq->armed = false;
+	eq->look_at = now + EQ_TICK_NS;
+	atomic_store(&p->eq_away, !eq->watched);
 }
 
 static bool program_has_one(const struct dofi_progress *p)
@@ -239,8 +328,11 @@ static void wait_for_something(struct dofi_progress *p, int64_t deadline)
 	struct epoll_event ev[WAKEUPS];
 	int i, n;
 
-	if (!eq_arm(p))
+	eq_watch(p, dofi_now());
+	if (!eqs_arm(p))
 		return;
+	if (p->eq.fid && !p->eq.watched && p->eq.look_at < deadline)
+		deadline = p->eq.look_at;
 	deadline = rest(p, deadline);
 	dofi_fork_guard_rest(&p->fork_guard);
 	n = wait_until(p->epfd, ev, WAKEUPS, deadline);
@@ -248,8 +340,8 @@ static void wait_for_something(struct dofi_progress *p, int64_t deadline)
 	if (n < 0)
 		epoll_failed(p);
 	rise(p);
-	p->eq_armed = n == 0;
-	p->eq_alone = n == 1 && ev[0].data.ptr == &p->eq_source;
+	p->eq.armed = n == 0 && p->eq.watched;
+	p->alone = n == 1 ? ev[0].data.ptr : NULL;
 	for (i = 0; i < n; i++) {
 		struct dofi_source *source = ev[i].data.ptr;
 
@@ -257,10 +349,12 @@ static void wait_for_something(struct dofi_progress *p, int64_t deadline)
 	}
 }
 
-/* The event queue is read after every wake-up anyway. */
+/* The endpoints' queue is read after every wake-up anyway. */
 static void eq_ready(struct dofi_source *source)
 {
-	(void)source;
+	struct dofi_eq *eq = (struct dofi_eq *)((char *)source - offsetof(struct dofi_eq, source));
+
+	eq->armed = false;
 }
 
 static void doorbell_ready(struct dofi_source *source)
@@ -283,6 +377,18 @@ static bool stopped(struct dofi_progress *p)
 	return stop;
 }
 
+/* What a thread that begins to sleep may have missed is read now, and soon the event queue is watched. */
+static void run_probe(struct dofi_progress *p, int64_t now)
+{
+	struct dofi_cq *cq;
+
+	if (!atomic_load(&p->probe_wanted) || !atomic_exchange(&p->probe_wanted, false))
+		return;
+	eq_drain(p, &p->eq);
+	TAILQ_FOREACH(cq, &p->cqs, link)
+		dofi_cq_probe(cq, now);
+}
+
 static void *progress_run(void *arg)
 {
 	struct dofi_progress *p = arg;
@@ -295,8 +401,8 @@ static void *progress_run(void *arg)
 		run_work(p);
 		now = dofi_now();
 		run_timers(p, now);
-		if (!p->eq_armed)
-			eq_serve(p);
+		run_probe(p, now);
+		serve_eqs(p, now);
 		next = serve_cqs(p, now);
 		wait_for_something(p, next);
 	}
@@ -304,27 +410,54 @@ static void *progress_run(void *arg)
 	return NULL;
 }
 
-/* Endpoints that do not connect have no events. */
-static int eq_open(struct dofi_progress *p, const struct fi_info *info)
+static int eq_open(struct dofi_progress *p, struct dofi_eq *eq)
 {
 	struct fi_eq_attr attr = { .size = 1024, .wait_obj = FI_WAIT_FD };
 	int ret;
 
-	if (info->ep_attr->type != FI_EP_MSG)
-		return 0;
-	ret = fi_eq_open(p->fabric, &attr, &p->eq, NULL);
+	ret = fi_eq_open(p->fabric, &attr, &eq->fid, NULL);
 	if (ret)
 		return ret;
-	ret = fi_control(&p->eq->fid, FI_GETWAIT, &p->eq_fd);
-	if (ret)
-		fi_close(&p->eq->fid);
+	eq->source.ready = eq_ready;
+	ret = fi_control(&eq->fid->fid, FI_GETWAIT, &eq->fd);
+	if (ret) {
+		fi_close(&eq->fid->fid);
+		eq->fid = NULL;
+	}
 	return ret;
 }
 
-static void eq_close(struct dofi_progress *p)
+static void eqs_close(struct dofi_progress *p)
 {
-	if (p->eq)
-		fi_close(&p->eq->fid);
+	if (p->listen_eq.fid)
+		fi_close(&p->listen_eq.fid->fid);
+	if (p->eq.fid)
+		fi_close(&p->eq.fid->fid);
+}
+
+/* Endpoints that do not connect have no events. */
+static int eqs_open(struct dofi_progress *p, const struct fi_info *info,
+		    const struct dofi_quirk *quirk)
+{
+	int ret;
+
+	if (info->ep_attr->type != FI_EP_MSG)
+		return 0;
+	p->data_in_eq = quirk->data_in_eq;
+	ret = eq_open(p, &p->eq);
+	if (!ret && quirk->listens_apart)
+		ret = eq_open(p, &p->listen_eq);
+	if (ret)
+		eqs_close(p);
+	return ret;
+}
+
+static int eq_add(struct dofi_progress *p, struct dofi_eq *eq)
+{
+	int ret = eq->fid ? dofi_source_add(p, &eq->source, eq->fd, EPOLLIN) : 0;
+
+	eq->watched = eq->fid && !ret;
+	return ret;
 }
 
 static int epoll_open(struct dofi_progress *p)
@@ -340,10 +473,11 @@ static int epoll_open(struct dofi_progress *p)
 		goto close_epoll;
 	}
 	p->doorbell_source.ready = doorbell_ready;
-	p->eq_source.ready = eq_ready;
 	ret = dofi_source_add(p, &p->doorbell_source, p->doorbell, EPOLLIN);
-	if (!ret && p->eq)
-		ret = dofi_source_add(p, &p->eq_source, p->eq_fd, EPOLLIN);
+	if (!ret)
+		ret = eq_add(p, &p->eq);
+	if (!ret)
+		ret = eq_add(p, &p->listen_eq);
 	if (!ret)
 		return 0;
 	close(p->doorbell);
@@ -394,7 +528,7 @@ int dofi_progress_start(struct dofi_progress *p, const struct dofi_progress_ops 
 	ret = fi_fabric(info->fabric_attr, &p->fabric, NULL);
 	if (ret)
 		goto log;
-	ret = eq_open(p, info);
+	ret = eqs_open(p, info, quirk);
 	if (ret)
 		goto close_fabric;
 	ret = epoll_open(p);
@@ -411,7 +545,7 @@ int dofi_progress_start(struct dofi_progress *p, const struct dofi_progress_ops 
 	close(p->doorbell);
 	close(p->epfd);
 close_eq:
-	eq_close(p);
+	eqs_close(p);
 close_fabric:
 	fi_close(&p->fabric->fid);
 log:
@@ -433,7 +567,7 @@ void dofi_progress_stop(struct dofi_progress *p)
 	dofi_fork_guard_remove(&p->fork_guard);
 	close(p->doorbell);
 	close(p->epfd);
-	eq_close(p);
+	eqs_close(p);
 	fi_close(&p->fabric->fid);
 }
 
@@ -444,6 +578,25 @@ void dofi_progress_ring(struct dofi_progress *p)
 	/* fails only when the counter is full, and then the thread is awake anyway */
 	if (write(p->doorbell, &one, sizeof(one)) < 0)
 		return;
+}
+
+void dofi_progress_expect(struct dofi_progress *p)
+{
+	if (atomic_load(&p->eq_away) && !atomic_exchange(&p->eq_wanted, true) &&
+	    !dofi_progress_on_thread(p))
+		dofi_progress_ring(p);
+}
+
+void dofi_progress_await(struct dofi_progress *p)
+{
+	if (p->data_in_eq)
+		p->eq_stays_until = dofi_now() + EQ_STAYS_NS;
+}
+
+void dofi_progress_probe(struct dofi_progress *p)
+{
+	if (atomic_load(&p->eq_away) && !atomic_exchange(&p->probe_wanted, true))
+		dofi_progress_ring(p);
 }
 
 void dofi_progress_post(struct dofi_progress *p, struct dofi_work *work)

@@ -35,6 +35,16 @@ struct dofi_work {
 	bool queued;			/* under the progress lock */
 };
 
+/* An event queue, and what epoll knows of it. Progress thread only, once the thread runs. */
+struct dofi_eq {
+	struct fid_eq *fid;		/* NULL if there is none */
+	int fd;
+	struct dofi_source source;
+	bool watched;			/* fd is in the epoll set; otherwise look_at counts */
+	bool armed;			/* not read since fi_trywait() found it empty */
+	int64_t look_at;		/* when it is looked at next while it is not watched */
+};
+
 /* A timer; progress thread only. */
 struct dofi_timer {
 	int64_t at;			/* 0 when not running */
@@ -85,13 +95,13 @@ struct dofi_progress_ops {
 struct dofi_progress {
 	const struct dofi_progress_ops *ops;
 	struct fid_fabric *fabric;
-	struct fid_eq *eq;		/* NULL where endpoints do not connect */
-	int eq_fd;
+	struct dofi_eq eq;		/* no fid where endpoints do not connect */
+	struct dofi_eq listen_eq;	/* see dofi_progress_listen_eq() */
+	bool data_in_eq;		/* see struct dofi_quirk */
 	bool stale_signal;		/* see struct dofi_quirk */
 	bool silent_errors;		/* likewise */
 	bool eq_fails_for_one;		/* likewise */
 	int epfd;
-	struct dofi_source eq_source;
 	int doorbell;
 	struct dofi_source doorbell_source;
 	pthread_t thread;
@@ -99,6 +109,9 @@ struct dofi_progress {
 	struct dofi_fork_guard fork_guard;
 	_Atomic int failure;		/* a negative errno, once the fabric works no more */
 	struct dofi_work failure_work;
+	_Atomic bool eq_away;		/* the eq is not watched, because the program polls */
+	_Atomic bool eq_wanted;		/* somebody asks for a look at it all the same */
+	_Atomic bool probe_wanted;	/* somebody asks whether the program still polls */
 
 	struct dofi_mutex lock;		/* the fields below */
 	STAILQ_HEAD(, dofi_work) work;
@@ -109,8 +122,8 @@ struct dofi_progress {
 	TAILQ_HEAD(dofi_timers, dofi_timer) timers; /* soonest first */
 	TAILQ_HEAD(, dofi_linger) lingering;
 	int socket_hint;		/* where fab/watch.c begins to search */
-	bool eq_armed;			/* not read since fi_trywait() found it empty */
-	bool eq_alone;			/* epoll told of the event queue and of nothing else */
+	const struct dofi_source *alone; /* what epoll reported, if it was nothing else */
+	int64_t eq_stays_until;		/* the eq is watched until then though the program polls */
 	bool resting;			/* peers ring, see struct dofi_progress_ops */
 };
 
@@ -145,7 +158,30 @@ void dofi_progress_fail(struct dofi_progress *p, int err);
 void dofi_progress_ring(struct dofi_progress *p);
 
 /*
- * Handles all events that the queue has, and lets the fabric do what it does only then. Progress
+ * Where the descriptor of an event queue reports each byte that arrives for its endpoints
+ * (data_in_eq), the endpoints' queue leaves the epoll set while a program polls a CQ: each byte would
+ * wake the progress thread, and reading the queue would contend with the polling thread. The queue is
+ * looked at every millisecond then, and at once in these cases:
+ *
+ * dofi_progress_expect(): an event may have been written just now. Any thread.
+ * dofi_progress_await(): an event is expected soon. The queue stays watched for some milliseconds.
+ *	Progress thread.
+ * dofi_progress_probe(): the caller is about to sleep until a connection event comes. If no other
+ *	thread polls, the queue is watched again without waiting for the next look at the CQs. Any
+ *	thread, any lock.
+ */
+void dofi_progress_expect(struct dofi_progress *p);
+void dofi_progress_await(struct dofi_progress *p);
+void dofi_progress_probe(struct dofi_progress *p);
+
+/* The queue that passive endpoints are bound to: their own where an endpoint's queue has data in it. */
+static inline struct dofi_eq *dofi_progress_listen_eq(struct dofi_progress *p)
+{
+	return p->listen_eq.fid ? &p->listen_eq : &p->eq;
+}
+
+/*
+ * Handles all events that the queues have, and lets the fabric do what it does only then. Progress
  * thread only, not within an event.
  */
 void dofi_progress_events(struct dofi_progress *p);

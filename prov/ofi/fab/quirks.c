@@ -17,6 +17,9 @@
 	      .fixed_queues = true, .offloaded = true, .waits_to_open = true,              \
 	      .eq_fails_for_one = true, .reason_beside = true
 
+#define TCP .blind_when_blocked = true, .takes_offset = true, .forgets_strangers = true,      \
+	    .rdm = true, .refusal_ends_all = true, .frame_size = LONG_FRAME
+
 /*
  * The order of preference is a policy, not a fact that libfabric offers: it
  * lists what was linked first. Hardware comes first, then the faster software.
@@ -37,16 +40,18 @@ static const struct dofi_quirk quirks[] = {
 		    "returns from reading that (1.17); calls most failures EIO, and of connections "
 		    "ETIMEDOUT, with the reason beside it; has fences, without saying so; a receiver "
 		    "that is not ready is asked again after up to 655 ms" },
-	{ .provider = "tcp", .rank = 2, .blind_when_blocked = true, .needs_room = true,
-	  .takes_offset = true, .forgets_strangers = true, .rdm = true, .refusal_ends_all = true,
-	  .frame_size = LONG_FRAME,
-	  .reason = "the software fabric that is maintained; stops reading without a receive (1.17), "
-		    "and at one of no bytes (2.1); uses a passive endpoint that is closed for a "
-		    "connection without a request (libfabric pull request 12709)" },
-	{ .provider = "net", .rank = 3, .blind_when_blocked = true, .stale_signal = true,
-	  .takes_offset = true, .forgets_strangers = true, .rdm = true, .refusal_ends_all = true,
-	  .frame_size = LONG_FRAME,
-	  .reason = "libfabric 1.17's preview of the 2.x tcp provider; likewise, "
+	{ .provider = "tcp", .up_to = FI_VERSION(1, 17), .rank = 2, TCP, .needs_room = true,
+	  .reason = "the software fabric that is maintained; stops reading without a receive, "
+		    "uses a passive endpoint that is closed for a connection without a request "
+		    "(libfabric pull request 12709)" },
+	{ .provider = "tcp", .rank = 2, TCP, .needs_room = true, .data_in_eq = true,
+	  .listens_apart = true,
+	  .reason = "likewise, and stops reading at a receive of no bytes (2.1); has the sockets of a "
+		    "domain in the wait set of each event queue that one of its endpoints is bound to, "
+		    "and moves their data when that is read (1.18 to 2.6)" },
+	{ .provider = "net", .rank = 3, TCP, .stale_signal = true, .data_in_eq = true,
+	  .reason = "libfabric 1.17's preview of the 2.x tcp provider; likewise, but all event queues "
+		    "have the sockets of all domains; "
 		    "and its fi_trywait clears nothing (libfabric issue 8947)" },
 	{ .provider = "sockets", .rank = 4, .late_listen_error = true, .shutdown_closes = true,
 	  .takes_offset = true, .goes_on = true, .shutdown_overtakes = true, .loses_mark = true,

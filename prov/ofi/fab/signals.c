@@ -22,7 +22,7 @@ static bool is_libfabrics(const struct sigaction *action)
 
 	/* SIG_DFL and SIG_IGN are in no library */
 	if (!dladdr((void *)action->sa_sigaction, &handler) ||
-	    !dladdr((void *)fi_version, &libfabric))
+	    !dladdr((void *)fi_freeinfo, &libfabric))
 		return false;
 	return handler.dli_fbase == libfabric.dli_fbase || strstr(handler.dli_fname, "-fi.so");
 }

@@ -84,13 +84,18 @@ static void spin(struct dofi_evd *evd, int64_t now, int64_t deadline)
 
 static void feeds_sleep(struct dofi_evd *evd, struct dofi_cq *slept[])
 {
+	bool any = false;
 	int i;
 
 	for (i = 0; i < DOFI_EVD_FEEDS; i++) {
 		slept[i] = atomic_load(&evd->feed[i]);
 		if (slept[i])
 			dofi_cq_sleep_begin(slept[i]);
+		any |= slept[i] != NULL;
 	}
+	/* what comes here is a connection event */
+	if (!any)
+		dofi_progress_probe(&evd->obj.ia->progress);
 }
 
 static void feeds_wake(struct dofi_cq *slept[])

@@ -174,7 +174,7 @@ static int endpoint_setup(struct dofi_ep *ep, struct fid_ep *fid, struct dofi_cq
 	int ret;
 
 	dofi_cq_enter(cq);
-	ret = fi_ep_bind(fid, &ep->obj.ia->progress.eq->fid, 0);
+	ret = fi_ep_bind(fid, &ep->obj.ia->progress.eq.fid->fid, 0);
 	if (!ret)
 		ret = fi_ep_bind(fid, &cq->fid->fid, FI_TRANSMIT | FI_RECV);
 	if (!ret)
@@ -339,6 +339,7 @@ static int connect_with(struct dofi_ep *ep, const struct fi_info *info, struct f
 	dofi_cq_enter(ep->cq);
 	ret = fi_connect(fid, info->dest_addr, buf, dofi_wire_pack(buf, &msg));
 	dofi_cq_exit(ep->cq);
+	dofi_progress_await(&ep->obj.ia->progress);
 	return ret;
 }
 

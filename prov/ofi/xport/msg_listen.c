@@ -53,7 +53,7 @@ static int pep_open(struct dofi_ia *ia, struct fi_info *info, struct fid_pep **p
 
 	if (ret)
 		return ret;
-	ret = fi_pep_bind(*pep, &ia->progress.eq->fid, 0);
+	ret = fi_pep_bind(*pep, &dofi_progress_listen_eq(&ia->progress)->fid->fid, 0);
 	if (!ret) {
 		ret = fi_listen(*pep);
 		if (ret == -FI_EINVAL && ia->fabric.quirk->late_listen_error)

@@ -679,6 +679,45 @@ Test(cq, a_stale_signal_is_cleared)
 	cr_expect_eq(delivered, 4);
 }
 
+/* With it a connection may have ended, which the event queue knows. */
+Test(cq, a_failure_that_the_program_reads_asks_for_a_look_at_the_event_queue)
+{
+	serve();
+	fake_complete((void *)1, -FI_ECANCELED);
+	poll_once();
+	cr_expect(!progress.eq_wanted, "it is watched");
+	doorbell_rang();
+	progress.eq_away = true;
+	fake_complete((void *)2, -FI_ECANCELED);
+	poll_once();
+	cr_expect(progress.eq_wanted);
+	cr_expect(doorbell_rang());
+	fake_complete((void *)3, -FI_ECANCELED);
+	poll_once();
+	cr_expect(!doorbell_rang(), "once is enough");
+}
+
+Test(cq, a_probe_ends_the_programs_time_early)
+{
+	serve();
+	dofi_settings.tick_us = 1000000;
+	make_owned();
+	cr_assert_eq(mode(), DOFI_CQ_OWNED);
+	cr_assert(dofi_cq_next(&cq) > now + 100 * US);
+	dofi_cq_probe(&cq, now);
+	cr_expect_eq(dofi_cq_next(&cq), now + 100 * US);
+	now += 100 * US;
+	poll_once();
+	serve();
+	cr_expect_eq(mode(), DOFI_CQ_OWNED, "it still polls");
+	dofi_cq_probe(&cq, now);
+	now += 100 * US;
+	serve();
+	cr_expect_eq(mode(), DOFI_CQ_ARMED);
+	dofi_cq_probe(&cq, now);
+	cr_expect_eq(dofi_cq_next(&cq), DOFI_NEVER);
+}
+
 /* Epoll is never asked: it would tell of nothing. */
 Test(cq, silent_errors_reach_who_sleeps)
 {

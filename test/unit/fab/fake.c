@@ -51,6 +51,16 @@ static int domain_closed(struct fid *fid)
 	return fake.fault.domain_close;
 }
 
+static bool first_eq_open;
+
+static int eq_closed(struct fid *fid)
+{
+	fake.open--;
+	if (fid == &fake.eq.fid)
+		first_eq_open = false;
+	return 0;
+}
+
 /* epoll refuses files. */
 static int unpollable(void)
 {
@@ -59,10 +69,10 @@ static int unpollable(void)
 
 static int eq_control(struct fid *fid, int command, void *arg)
 {
-	(void)fid;
 	if (fake.fault.eq_control || command != FI_GETWAIT)
 		return fake.fault.eq_control;
-	*(int *)arg = fake.fault.eq_fd_bad ? unpollable() : fake.eq_fd;
+	*(int *)arg = fake.fault.eq_fd_bad ? unpollable() :
+		      fid == &fake.eq.fid ? fake.eq_fd : fake.second_eq_fd;
 	return 0;
 }
 
@@ -101,8 +111,9 @@ static ssize_t eq_read(struct fid_eq *eq, uint32_t *event, void *buf, size_t len
 	struct fake_event *e;
 	ssize_t ret = -FI_EAGAIN;
 
-	(void)eq;
 	(void)flags;
+	if (eq != &fake.eq)
+		return -FI_EAGAIN;
 	fake.eq_errno |= errno;
 	fake.eq_reads++;
 	if (fake.fault.eq_read)
@@ -151,6 +162,8 @@ static ssize_t eq_sread(struct fid_eq *eq, uint32_t *event, void *buf, size_t le
 	ssize_t n = eq_read(eq, event, buf, len, flags);
 
 	(void)timeout;
+	if (eq != &fake.eq)
+		return n;
 	fake.eq_sreads++;
 	pthread_mutex_lock(&fake.lock);
 	fd_set_ready(fake.eq_fd, fake.eq_head != fake.eq_tail);
@@ -269,8 +282,11 @@ static int eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fi
 	(void)context;
 	if (fake.fault.eq_open)
 		return fake.fault.eq_open;
+	if (first_eq_open && fake.fault.second_eq_open)
+		return fake.fault.second_eq_open;
 	fake.open++;
-	*eq = &fake.eq;
+	*eq = first_eq_open ? &fake.second_eq : &fake.eq;
+	first_eq_open = true;
 	return 0;
 }
 
@@ -384,7 +400,7 @@ static int get_opt(fid_t fid, int level, int name, void *value, size_t *len)
 
 static struct fi_ops plain_ops = { .size = sizeof(plain_ops), .close = closed_one };
 static struct fi_ops domain_fid_ops = { .size = sizeof(domain_fid_ops), .close = domain_closed };
-static struct fi_ops eq_fid_ops = { .size = sizeof(eq_fid_ops), .close = closed_one, .control = eq_control };
+static struct fi_ops eq_fid_ops = { .size = sizeof(eq_fid_ops), .close = eq_closed, .control = eq_control };
 static struct fi_ops cq_fid_ops = { .size = sizeof(cq_fid_ops), .close = cq_closed, .control = cq_control };
 static struct fi_ops_fabric fabric_ops = {
 	.size = sizeof(fabric_ops), .domain = domain_open, .passive_ep = passive_ep,
@@ -448,9 +464,11 @@ void fake_init(void)
 	pthread_mutex_init(&fake.lock, NULL);
 	fake.cq_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	fake.eq_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	fake.second_eq_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	fake.fabric = (struct fid_fabric){ .fid.ops = &plain_ops, .ops = &fabric_ops };
 	fake.domain = (struct fid_domain){ .fid.ops = &domain_fid_ops, .ops = &domain_ops, .mr = &mr_ops };
 	fake.eq = (struct fid_eq){ .fid.ops = &eq_fid_ops, .ops = &eq_ops };
+	fake.second_eq = fake.eq;
 	fake.cq = (struct fid_cq){ .fid.ops = &cq_fid_ops, .ops = &cq_ops };
 	fake.pep = (struct fid_pep){ .fid.ops = &plain_ops, .ops = &pep_ops };
 	fake.cm_data_size = 256;
@@ -571,6 +589,14 @@ int __wrap_fi_getinfo(uint32_t version, const char *node, const char *service, u
 		      const struct fi_info *hints, struct fi_info **info);
 int __real_fi_fabric(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context);
 int __wrap_fi_fabric(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context);
+
+uint32_t __real_fi_version(void);
+uint32_t __wrap_fi_version(void);
+
+uint32_t __wrap_fi_version(void)
+{
+	return fake.version ? fake.version : __real_fi_version();
+}
 
 int __wrap_fi_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
 		      const struct fi_info *hints, struct fi_info **info)

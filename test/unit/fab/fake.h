@@ -33,7 +33,7 @@ struct fake_event {
 
 /* Set by tests; all zero is a fabric that works. */
 struct fake_faults {
-	int fabric, passive_ep, getopt, eq_open, eq_control, domain, cq_open, cq_control, cq_close, domain_close;
+	int fabric, passive_ep, getopt, eq_open, second_eq_open, eq_control, domain, cq_open, cq_control, cq_close, domain_close;
 	bool eq_fd_bad, cq_fd_bad;	/* a descriptor that epoll does not take */
 	size_t cq_most;			/* the largest completion queue, if there is one */
 	bool no_cq_fd;			/* completion queues have none */
@@ -50,7 +50,7 @@ struct fake {
 	struct fake_faults fault;
 	_Atomic int open;		/* fids that were opened and not closed */
 	pthread_mutex_t lock;		/* the queues */
-	int cq_fd, eq_fd;		/* eventfds, readable while there is something */
+	int cq_fd, eq_fd, second_eq_fd;	/* eventfds, readable while there is something */
 	struct fake_completion completion[FAKE_QUEUE];
 	unsigned cq_head, cq_tail;
 	struct fake_event event[16];
@@ -71,6 +71,7 @@ struct fake {
 	/* libfabric's entry points, where a test replaces them */
 	int (*getinfo)(const char *node, uint64_t flags, const struct fi_info *hints,
 		       struct fi_info **info);
+	uint32_t version;		/* what fi_version() says; 0: the truth */
 	bool replace_fabric;		/* fi_fabric() opens the fake */
 
 	/* endpoints, where a test has some: see fake_ep.h */
@@ -85,6 +86,7 @@ struct fake {
 	struct fid_fabric fabric;
 	struct fid_domain domain;
 	struct fid_eq eq;
+	struct fid_eq second_eq;	/* what opening another gives: nothing comes there */
 	struct fid_cq cq;
 	struct fid_pep pep;
 	size_t cm_data_size;		/* what a passive endpoint says */

@@ -309,7 +309,8 @@ static int pep_close(struct fid *fid)
 static int pep_bind(struct fid *fid, struct fid *to, uint64_t flags)
 {
 	(void)flags;
-	((struct fake_pep *)fid)->bound = to == &fake.eq.fid;
+	((struct fake_pep *)fid)->bound = to == &fake.eq.fid || to == &fake.second_eq.fid;
+	fake_eps.pep_eq = to;
 	return fake_eps.fault.pep_bind;
 }
 

@@ -51,6 +51,7 @@ struct fake_eps {
 	int shutdowns;
 	size_t source_len;		/* of the last's source address; 0 if it has none */
 	uint32_t tclass;		/* and its class of traffic */
+	const struct fid *pep_eq;	/* what the last passive endpoint was bound to */
 	int peps_opened, peps_open;
 	uint16_t tried[32];		/* ports of fi_passive_ep, in order */
 

@@ -70,12 +70,12 @@ static ssize_t eq_read(struct fid_eq *eq, uint32_t *event, void *buf, size_t len
 
 static struct fi_ops_eq ops = { .size = sizeof(ops), .read = eq_read };
 static struct fid_eq eq = { .ops = &ops };
-static struct dofi_progress progress = { .eq = &eq };
+static struct dofi_progress progress = { .eq.fid = &eq };
 
 static void init(void)
 {
 	set = epoll_create1(EPOLL_CLOEXEC);
-	progress.eq_fd = set;
+	progress.eq.fd = set;
 }
 
 static void init_nested(void)
@@ -263,9 +263,9 @@ Test(halfopen, a_fabric_that_reads_no_end_is_given_up_on, .timeout = 20)
 
 Test(halfopen, a_descriptor_that_is_no_set_has_no_connections)
 {
-	progress.eq_fd = eventfd(0, EFD_CLOEXEC);
+	progress.eq.fd = eventfd(0, EFD_CLOEXEC);
 	dofi_halfopen_end(&progress, 4711);
-	close(progress.eq_fd);
+	close(progress.eq.fd);
 	dofi_halfopen_end(&progress, 4711);
 	cr_expect_eq(ended, 0);
 }

@@ -812,6 +812,252 @@ Test(progress, a_look_reads_no_events, .timeout = 20)
 	dofi_progress_call(&progress, cq_close_call, NULL);
 }
 
+/* Event queues that are readable while data comes for their endpoints */
+
+static void init_tcp(void)
+{
+	int ret = -1;
+
+	dofi_settings_read();
+	fake_init();
+	fake.replace_fabric = true;
+	fake.version = FI_VERSION(2, 1);
+	sem_init(&traced, 0, 0);
+	cr_assert_eq(start_as("tcp"), 0);
+	dofi_cq_init(&cq);
+	dofi_progress_call(&progress, cq_open_call, &ret);
+	cr_assert_eq(ret, 0);
+}
+
+static void fini_tcp(void)
+{
+	dofi_progress_call(&progress, cq_close_call, NULL);
+	dofi_progress_stop(&progress);
+	cr_expect_eq(fake.open, 0);
+}
+
+TestSuite(shared_eq, .init = init_tcp, .fini = fini_tcp, .timeout = 20);
+
+/* Whether the progress thread's epoll set has @fd. */
+static bool is_watched(int fd)
+{
+	char path[64], line[256];
+	bool found = false;
+	FILE *f;
+	int tfd;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", progress.epfd);
+	f = fopen(path, "r");
+	cr_assert(f);
+	while (fgets(line, sizeof(line), f))
+		found |= sscanf(line, "tfd: %d", &tfd) == 1 && tfd == fd;
+	fclose(f);
+	return found;
+}
+
+/* Whether begin_to_poll()'s thread polls. */
+static _Atomic bool polls;
+
+/* Where that thread was held up the progress thread took the CQ, and gives it back when it wakes. */
+static void give_back(void)
+{
+	if (cq.mode == DOFI_CQ_ARMED && !fake_unread() && strlen(trace) < sizeof(trace) / 2)
+		fake_complete((void *)(uintptr_t)'a', 0);
+}
+
+/* Uses the CQ, or not, until the event queue is watched as @watched says. */
+static void until_watched(bool watched, bool use)
+{
+	while (is_watched(fake.eq_fd) != watched)
+		if (polls)
+			give_back();
+		else if (use)
+			own_cq();
+}
+
+Test(shared_eq, is_not_watched_while_the_program_polls)
+{
+	cr_expect(is_watched(fake.eq_fd));
+	until_watched(false, true);
+	cr_expect(cq.mode != DOFI_CQ_ARMED);
+	cr_expect(is_watched(fake.second_eq_fd), "requests are no data");
+	until_watched(true, false);
+}
+
+Test(shared_eq, other_fabrics_keep_it, .init = init, .fini = fini)
+{
+	int ret = -1;
+
+	dofi_cq_init(&cq);
+	dofi_progress_call(&progress, cq_open_call, &ret);
+	cr_assert_eq(ret, 0);
+	own_cq();
+	settle();
+	cr_expect(is_watched(fake.eq_fd));
+	cr_expect(!progress.listen_eq.fid);
+	dofi_progress_call(&progress, cq_close_call, NULL);
+}
+
+static void *poll_on(void *arg)
+{
+	while (polls)
+		dofi_cq_poll(&cq, NULL);
+	return arg;
+}
+
+static pthread_t begin_to_poll(void)
+{
+	pthread_t thread;
+
+	polls = true;
+	cr_assert_eq(pthread_create(&thread, NULL, poll_on, NULL), 0);
+	while (cq.mode != DOFI_CQ_OWNED)
+		give_back();
+	return thread;
+}
+
+static void end_polling(pthread_t thread)
+{
+	polls = false;
+	pthread_join(thread, NULL);
+}
+
+Test(shared_eq, events_come_while_the_program_polls)
+{
+	pthread_t thread = begin_to_poll();
+	int i;
+
+	for (i = 0; i < 10; i++) {
+		event_add(2, 0);
+		while (!memchr(trace, 'c', sizeof(trace)))
+			sem_wait(&traced);
+		pthread_mutex_lock(&trace_lock);
+		memset(trace, 0, sizeof(trace));
+		pthread_mutex_unlock(&trace_lock);
+	}
+	end_polling(thread);
+}
+
+/* The look at a millisecond reads nothing of a fabric whose lock the polling thread wants. */
+Test(shared_eq, is_not_read_while_it_is_empty)
+{
+	pthread_t thread = begin_to_poll();
+	unsigned reads, trywaits;
+
+	do {
+		until_watched(false, false);
+		reads = fake.eq_reads;
+		trywaits = fake.trywaits;
+		while (fake.trywaits < trywaits + 10 && cq.mode == DOFI_CQ_OWNED)
+			;
+	} while (cq.mode != DOFI_CQ_OWNED);
+	cr_expect(fake.eq_reads - reads <= 1, "%u", fake.eq_reads - reads);
+	end_polling(thread);
+}
+
+static void await_call(void *arg)
+{
+	(void)arg;
+	dofi_progress_await(&progress);
+}
+
+Test(shared_eq, stays_for_a_while_where_an_event_is_expected)
+{
+	pthread_t thread = begin_to_poll();
+
+	until_watched(false, false);
+	/* again, where this thread is held up for longer than that while lasts */
+	do
+		dofi_progress_call(&progress, await_call, NULL);
+	while (!is_watched(fake.eq_fd));
+	until_watched(false, false);
+	end_polling(thread);
+}
+
+/* However far away the next look at the CQ is. */
+Test(shared_eq, is_watched_again_when_a_thread_waits_for_events)
+{
+	const long tick = dofi_settings.tick_us;
+
+	dofi_settings.tick_us = 100000000;
+	own_cq();
+	until_watched(false, false);
+	dofi_progress_probe(&progress);
+	until_watched(true, false);
+	cr_expect_eq(cq.mode, DOFI_CQ_ARMED);
+	dofi_settings.tick_us = tick;
+}
+
+Test(shared_eq, but_not_while_another_polls)
+{
+	pthread_t thread = begin_to_poll();
+	int i;
+
+	until_watched(false, false);
+	for (i = 0; i < 10; i++) {
+		dofi_progress_probe(&progress);
+		while (progress.probe_wanted)
+			;
+		settle();
+	}
+	/* where others keep the processor from that thread it may seem to have stopped */
+	until_watched(false, false);
+	end_polling(thread);
+}
+
+/* Then nothing asks for more than there is. */
+Test(shared_eq, requests_for_a_look_cost_nothing_while_it_is_watched)
+{
+	settle();
+	wait_until_idle();
+	dofi_progress_expect(&progress);
+	dofi_progress_probe(&progress);
+	cr_expect(!progress.eq_wanted);
+	cr_expect(!progress.probe_wanted);
+}
+
+Test(shared_eq, an_idle_thread_makes_no_rounds)
+{
+	until_watched(false, true);
+	until_watched(true, false);
+	settle();
+	wait_until_idle();
+}
+
+/* A read after the last fi_trywait() finds what that took the signal of. */
+static void take_signal(void *arg)
+{
+	uint64_t n;
+
+	(void)arg;
+	event_add(2, 0);
+	cr_expect_eq(read(fake.eq_fd, &n, sizeof(n)), sizeof(n));
+}
+
+Test(shared_eq, an_event_without_a_signal_is_found_when_it_is_watched_again)
+{
+	until_watched(false, true);
+	dofi_progress_call(&progress, take_signal, NULL);
+	while (!memchr(trace, 'c', sizeof(trace)))
+		sem_wait(&traced);
+}
+
+Test(shared_eq, of_the_preview_leaves_too, .init = init_net, .fini = fini)
+{
+	int ret = -1;
+
+	dofi_cq_init(&cq);
+	dofi_progress_call(&progress, cq_open_call, &ret);
+	cr_assert_eq(ret, 0);
+	until_watched(false, true);
+	cr_expect(!progress.listen_eq.fid, "it would not help");
+	event_add(2, 0);
+	while (!memchr(trace, 'c', sizeof(trace)))
+		sem_wait(&traced);
+	until_watched(true, false);
+	dofi_progress_call(&progress, cq_close_call, NULL);
+}
+
 static void look_at_thread(void *arg)
 {
 	char name[16] = "";
@@ -969,6 +1215,17 @@ Test(start, without_an_event_queue, .init = start_init)
 {
 	fake.fault.eq_open = -FI_ENOMEM;
 	fails_to_start(-FI_ENOMEM);
+}
+
+Test(start, without_the_event_queue_of_passive_endpoints, .init = start_init)
+{
+	int fds = count_fds();
+
+	fake.version = FI_VERSION(2, 1);
+	fake.fault.second_eq_open = -FI_ENOMEM;
+	cr_expect_eq(start_as("tcp"), -FI_ENOMEM);
+	cr_expect_eq(fake.open, 0);
+	cr_expect_eq(count_fds(), fds);
 }
 
 Test(start, without_the_event_queues_descriptor, .init = start_init)

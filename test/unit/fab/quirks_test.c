@@ -3,6 +3,8 @@
 
 #include "fab/quirks.h"
 
+#include "fab/fake.h"
+
 #include <criterion/criterion.h>
 #include <rdma/fabric.h>
 #include <stdlib.h>
@@ -79,6 +81,31 @@ Test(quirks, a_user_can_make_it_the_layer_over_any)
 			     setting[i]);
 		unsetenv(setting[i]);
 		cr_expect_eq(dofi_quirk_of("tcp;ofi_rxm"), itself, "%s", setting[i]);
+	}
+}
+
+/* Passive endpoints of net cannot be kept apart: each queue has everything. */
+Test(quirks, event_queues_have_data_since_1_18)
+{
+	static const struct {
+		uint32_t version;
+		const char *provider;
+		bool data, apart;
+	} known[] = {
+		{ FI_VERSION(1, 17), "tcp", false, false }, { FI_VERSION(1, 17), "net", true, false },
+		{ FI_VERSION(1, 18), "tcp", true, true },   { FI_VERSION(2, 1), "tcp", true, true },
+		{ FI_VERSION(2, 6), "tcp", true, true },    { FI_VERSION(2, 6), "sockets", false, false },
+		{ FI_VERSION(2, 6), "verbs", false, false },
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		const struct dofi_quirk *q;
+
+		fake.version = known[i].version;
+		q = dofi_quirk_of(known[i].provider);
+		cr_expect_eq(q->data_in_eq, known[i].data, "%s", known[i].provider);
+		cr_expect_eq(q->listens_apart, known[i].apart, "%s", known[i].provider);
 	}
 }
 

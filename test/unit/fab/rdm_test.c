@@ -702,7 +702,7 @@ static bool side_start(struct side *s, const char *provider, int which)
 	snprintf(s->name, sizeof(s->name), "fi_shm://dofi-rdm-test-%d-%d", getpid(), which);
 	sem_init(&s->enough, 0, 0);
 	cr_assert_eq(dofi_progress_start(&s->progress, &side_ops, s->choice.info), 0);
-	cr_expect(!s->progress.eq);
+	cr_expect(!s->progress.eq.fid);
 	dofi_progress_call(&s->progress, side_open, s);
 	cr_assert_eq(s->ret, 0);
 	return true;

@@ -48,7 +48,7 @@ xport_test_sources = $(prov_test_runner) \
 	test/unit/xport/talk.c \
 	test/unit/xport/talk.h \
 	test/unit/xport/wire_test.c
-xport_test_ldflags = $(AM_LDFLAGS) -Wl,--wrap=fi_fabric -Wl,--wrap=fi_getinfo \
+xport_test_ldflags = $(AM_LDFLAGS) -Wl,--wrap=fi_fabric -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version \
 	$(nomem_ldflags)
 
 test_unit_xport1_test_SOURCES = $(xport_test_sources)

@@ -121,6 +121,26 @@ static void init_sockets(void)
 	xport_init();
 }
 
+static void init_tcp(void)
+{
+	fake.version = FI_VERSION(2, 1);
+	fabric_name = "tcp";
+	xport_init();
+}
+
+/* Or each byte for an endpoint would be reported as a request, see dofi_progress_listen_eq(). */
+Test(msg_listen, has_an_event_queue_of_its_own_where_that_helps, .init = init_tcp)
+{
+	succeed(listen_for(PORT));
+	cr_expect_eq(fake_eps.pep_eq, &fake.second_eq.fid);
+}
+
+Test(msg_listen, shares_the_event_queue_elsewhere, .init = init_sockets)
+{
+	succeed(listen_for(PORT));
+	cr_expect_eq(fake_eps.pep_eq, &fake.eq.fid);
+}
+
 Test(msg_listen, a_port_in_use_shows_as_an_invalid_argument, .init = init_sockets)
 {
 	fake_eps.fault.busy[0] = PORT;
