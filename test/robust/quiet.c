@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the steady state does not do: allocate, burn a processor while it waits, or wake late.
+ * What the steady state does not do: allocate, burn a processor while it waits, wake late, or wake the
+ * progress thread for what the program polls for.
  * syscalls.sh runs a case of it to see which system calls the steady state makes, and
  * instructions.sh another, to count what a send costs.
  *
@@ -440,10 +441,63 @@ static void wakes(struct pair *p)
 		CHECK(median < WAKE_LIMIT_US, "more than %u us", WAKE_LIMIT_US);
 }
 
+/* Polling */
+
+#define POLLED_US 1000000
+#define POLLED_WAKES 2000		/* per second: one look per tick, and some to spare */
+#define THREAD "dat-ofi"
+
+/* Both sides poll. The client's last message says that it is the last; how many turns there were. */
+static unsigned play_for(struct player *x, int64_t us)
+{
+	const int64_t until = pair_now() + us;
+	unsigned turns = 0;
+	bool last;
+
+	do {
+		if (x->server) {
+			pong(x);
+			last = x->m.base[SIZE];
+			ping(x);
+		} else {
+			x->m.base[0] = last = pair_now() >= until;
+			ping(x);
+			pong(x);
+		}
+		turns++;
+	} while (!last);
+	return turns;
+}
+
+static void polled(struct pair *p)
+{
+	unsigned long before, after, wakes;
+	int64_t begun, took;
+	struct player x;
+	unsigned n;
+
+	player_open(p, &x);
+	play(&x, turns() / 5);
+	pair_sync(p);
+	before = thread_sleeps(THREAD);
+	begun = pair_now();
+	n = play_for(&x, POLLED_US);
+	took = pair_now() - begun;
+	after = thread_sleeps(THREAD);
+	wakes = (after - before) * INT64_C(1000000) / took;
+	pair_note("%u turns in %lld us; the progress thread slept %lu times a second", n, (long long)took, wakes);
+	CHECK(before, "no thread is called " THREAD);
+	if (memory_is_telling())
+		CHECK(wakes < POLLED_WAKES, "%u or more", POLLED_WAKES);
+	pair_sync(p);
+	player_close(p, &x);
+}
+
 static struct pair_case cases[] = {
 	{ .name = "posting_allocates_nothing", .server = allocations, .client = allocations,
 	  .seconds = 120 },
 	{ .name = "waiting_costs_nothing", .server = idle, .client = idle },
+	{ .name = "polling_wakes_nobody", .server = polled, .client = polled },
 	{ .name = "a_message_wakes", .server = wakes, .client = wakes,
 	  .not_sockets = "its threads wake when they come to it" },
 	{ .name = "counted_sends", .server = counted, .client = counted, .seconds = 120 },

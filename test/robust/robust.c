@@ -120,6 +120,41 @@ void expect_holdings(const struct holdings *before, size_t growth)
 		      now.resident - before->resident);
 }
 
+/* The number after @field in the status of thread @tid, which is called @name; or 0. */
+static unsigned long status_of(const char *tid, const char *name, const char *field)
+{
+	char path[300], line[256], value[64];
+	unsigned long n = 0;
+	bool named = false;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%s/status", tid);
+	f = fopen(path, "r");
+	while (f && fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "Name: %63s", value) == 1)
+			named = !strcmp(value, name);
+		else if (!strncmp(line, field, strlen(field)))
+			n = strtoul(line + strlen(field), NULL, 10);
+	}
+	if (f)
+		fclose(f);
+	return named ? n : 0;
+}
+
+unsigned long thread_sleeps(const char *name)
+{
+	DIR *dir = opendir("/proc/self/task");
+	unsigned long n = 0;
+	struct dirent *d;
+
+	CHECK(dir, "/proc/self/task cannot be read");
+	while ((d = readdir(dir)))
+		if (d->d_name[0] != '.')
+			n += status_of(d->d_name, name, "voluntary_ctxt_switches:");
+	closedir(dir);
+	return n;
+}
+
 static char thread_state(pid_t tid)
 {
 	char path[64], line[512], *after_name;

@@ -24,6 +24,9 @@ void expect_holdings(const struct holdings *before, size_t growth);
 /* Whether memory may be measured: checkers keep what is freed. */
 bool memory_is_telling(void);
 
+/* How often the threads of this process that are called @name went to sleep by themselves. */
+unsigned long thread_sleeps(const char *name);
+
 /* Returns when thread @tid of this process sleeps. */
 void wait_asleep(pid_t tid);
 
