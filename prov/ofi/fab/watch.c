@@ -75,7 +75,20 @@ static int search_near(int start, const struct ends *ends)
 	return -1;
 }
 
-static int find_socket(struct dofi_progress *p, struct fid_ep *ep)
+/* Older headers end with the command before it. */
+#define GET_FD (FI_EXPORT_FID + 1)
+
+/* Only tcp from libfabric 2.2 on answers; -1 elsewhere. */
+static int ask_for_socket(struct fid_ep *ep)
+{
+	int fd = -1;
+
+	if (FI_VERSION_LT(fi_version(), FI_VERSION(2, 2)) || fi_control(&ep->fid, GET_FD, &fd))
+		return -1;
+	return fd;
+}
+
+static int search_socket(struct dofi_progress *p, struct fid_ep *ep)
 {
 	struct ends ends;
 	size_t len = sizeof(ends.local);
@@ -94,21 +107,33 @@ static int find_socket(struct dofi_progress *p, struct fid_ep *ep)
 	return fd;
 }
 
+static int find_socket(struct dofi_progress *p, struct fid_ep *ep)
+{
+	int fd = ask_for_socket(ep);
+
+	return fd >= 0 ? fd : search_socket(p, ep);
+}
+
 #define KEEPALIVE_PROBES 6
 
-/* A host that is gone without a word answers none of up to so many probes, in as long again. */
+/*
+ * libfabric's tcp sets a keep-alive of its own: on the passive side for good (2.2, 2.3), or on the active
+ * side until it is connected (2.4 to 2.6). Both come before the connection's event, and so before this.
+ *
+ * A host that is gone without a word answers none of up to so many probes, in as long again.
+ */
 void dofi_watch_keep_alive(int fd)
 {
-	int idle = dofi_settings.keepalive_s, yes = 1;
+	int idle = dofi_settings.keepalive_s, on = idle > 0;
 	int interval = (idle + KEEPALIVE_PROBES - 1) / KEEPALIVE_PROBES;
 	int probes = idle ? idle / interval : 0;
 
-	if (!idle)
+	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+	if (!on)
 		return;
 	setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
 	setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof(interval));
 	setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof(probes));
-	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof(yes));
 }
 
 /*

@@ -5,7 +5,7 @@
  * The stream fabrics learn that a peer is gone by reading to the end of its
  * socket. A message for which no receive is posted stops them from reading, and
  * then a dead peer would stay connected for ever. The kernel knows: the watch
- * finds the endpoint's socket and lets epoll tell of the peer's end of it. It also has the kernel
+ * finds the endpoint's socket (libfabric names it from 2.2 on) and lets epoll tell of the peer's end of it. It also has the kernel
  * ask a peer that is silent for DAT_OFI_KEEPALIVE_S for a sign of life: a host that lost its power
  * or its cable, or forgot the connection, does not end it otherwise. While something is under way to
  * the peer the kernel does not ask, and goes on for a quarter of an hour; so the watch looks whether

@@ -43,7 +43,21 @@ static int get_peer(struct fid_ep *ep, void *address, size_t *len)
 }
 
 static struct fi_ops_cm cm = { .size = sizeof(cm), .getname = get_name, .getpeer = get_peer };
-static struct fid_ep ep = { .fid.fclass = FI_CLASS_EP, .cm = &cm };
+
+static int named_fd, asked;		/* what the endpoint says its socket is, and how often */
+
+static int control(struct fid *fid, int command, void *arg)
+{
+	(void)fid;
+	asked++;
+	if (command != 20)		/* FI_GET_FD of libfabric 2.2 */
+		return -FI_ENOSYS;
+	*(int *)arg = named_fd;
+	return 0;
+}
+
+static struct fi_ops fid_ops = { .size = sizeof(fid_ops), .control = control };
+static struct fid_ep ep = { .fid = { .fclass = FI_CLASS_EP, .ops = &fid_ops }, .cm = &cm };
 
 static void ended(struct dofi_source *source)
 {
@@ -76,6 +90,7 @@ static void connect_pair(int family)
 
 static void init(void)
 {
+	fake.version = FI_VERSION(2, 1);
 	progress.epfd = epoll_create1(EPOLL_CLOEXEC);
 	TAILQ_INIT(&progress.timers);
 	connect_pair(AF_INET);
@@ -109,6 +124,32 @@ Test(watch, finds_it_far_from_where_it_looks_first)
 	cr_assert_eq(watch_open(), 0);
 	cr_expect_eq(watch.fd, mine);
 	cr_expect(progress.socket_hint <= mine);
+}
+
+Test(watch, asks_for_the_endpoints_socket_where_libfabric_knows_it)
+{
+	fake.version = FI_VERSION(2, 2);
+	name_error = -FI_ENOSYS;	/* it need not search */
+	named_fd = mine;
+	cr_assert_eq(watch_open(), 0);
+	cr_expect_eq(watch.fd, mine);
+	cr_expect_eq(asked, 1);
+}
+
+Test(watch, searches_where_libfabric_is_older)
+{
+	named_fd = its;
+	cr_assert_eq(watch_open(), 0);
+	cr_expect_eq(watch.fd, mine);
+	cr_expect_eq(asked, 0);
+}
+
+Test(watch, searches_where_the_fabric_does_not_say)
+{
+	fake.version = FI_VERSION(2, 6);
+	named_fd = -1;
+	cr_assert_eq(watch_open(), 0);
+	cr_expect_eq(watch.fd, mine);
 }
 
 Test(watch, does_not_take_the_other_end)
@@ -213,6 +254,10 @@ Test(watch, however_short_its_time)
 
 Test(watch, or_is_not_asked)
 {
+	const int yes = 1;
+
+	/* as libfabric 2.2's tcp does on the passive side */
+	cr_assert_eq(setsockopt(mine, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof(yes)), 0);
 	dofi_settings.keepalive_s = 0;
 	cr_assert_eq(watch_open(), 0);
 	cr_expect_eq(option(SOL_SOCKET, SO_KEEPALIVE), 0);
