@@ -41,6 +41,12 @@ static bool has_ipv4(const struct fi_info *info)
 	       ((const struct sockaddr *)info->src_addr)->sa_family == AF_INET;
 }
 
+/* libfabric 2.7's rxm has several connections to a peer, and keeps less order than it is asked for. */
+static bool keeps_order(const struct fi_info *info)
+{
+	return info->tx_attr->msg_order & info->rx_attr->msg_order & FI_ORDER_SAS;
+}
+
 static const struct dofi_quirk *quirk_of(const struct fi_info *info)
 {
 	return dofi_quirk_of(info->fabric_attr->prov_name);
@@ -56,7 +62,7 @@ static bool is_usable(const struct fi_info *info)
 {
 	if (info->ep_attr->type == FI_EP_MSG)
 		return !is_layered(info);
-	return info->ep_attr->type == FI_EP_RDM && quirk_of(info)->rdm;
+	return info->ep_attr->type == FI_EP_RDM && quirk_of(info)->rdm && keeps_order(info);
 }
 
 /* A layer over another fabric is a detour to where most fabrics go by themselves. */
@@ -249,15 +255,30 @@ static int info_list(const struct dofi_params *params, const struct query *q, st
 	return ret;
 }
 
-/* One that was named and is there, but not used: the reason is all that is logged. */
+/* NULL for a fabric that is refused for no special reason. */
+static const char *why_refused(const struct fi_info *info, const struct dofi_params *params)
+{
+	if (is_layered(info) && !names_a_layer(params))
+		return NULL;
+	if (quirk_of(info)->refused)
+		return quirk_of(info)->reason;
+	if (info->ep_attr->type == FI_EP_RDM && quirk_of(info)->rdm && !keeps_order(info))
+		return "it does not keep messages in order (FI_ORDER_SAS)";
+	return NULL;
+}
+
+/* Where there is a fabric, but none that is used, the reason is all that is logged. */
 static bool log_refused(const struct fi_info *list, const struct dofi_params *params)
 {
-	for (; list; list = list->next)
-		if (quirk_of(list)->refused && names_a_layer(params)) {
+	for (; list; list = list->next) {
+		const char *why = why_refused(list, params);
+
+		if (why) {
 			dofi_log(DOFI_WARN, DOFI_FAB, "fabric %s is not used: %s",
-				 list->fabric_attr->prov_name, quirk_of(list)->reason);
+				 list->fabric_attr->prov_name, why);
 			return true;
 		}
+	}
 	return false;
 }
 

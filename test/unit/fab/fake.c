@@ -523,6 +523,7 @@ struct fi_info *fake_info(const char *provider, const char *ip)
 	info->domain_attr->mr_key_size = sizeof(uint64_t);
 	info->domain_attr->cq_data_size = sizeof(uint64_t);
 	info->ep_attr->type = FI_EP_MSG;
+	info->tx_attr->msg_order = info->rx_attr->msg_order = FI_ORDER_SAS;
 	if (*ip) {
 		in = calloc(1, sizeof(*in));
 		in->sin_family = AF_INET;

@@ -574,6 +574,28 @@ Test(choose, delivery_complete_where_it_is_offered)
 	cr_expect_eq(choice.write_flags, FI_DELIVERY_COMPLETE);
 }
 
+/* Of libfabric 2.7's rxm with several connections to a peer. */
+Test(choose, a_fabric_that_does_not_keep_messages_in_order_is_refused)
+{
+	offer_rdm("shm")->rx_attr->msg_order = 0;
+	cr_expect_eq(choose("provider=shm endpoint=rdm"), -FI_EOPNOTSUPP);
+	cr_expect(strstr(capture.text, "shm is not used: it does not keep messages in order"), "%s",
+		  capture.text);
+	cr_expect(asked->tx_attr->msg_order & asked->rx_attr->msg_order & FI_ORDER_SAS);
+	offered->rx_attr->msg_order = FI_ORDER_SAS;
+	offered->tx_attr->msg_order = FI_ORDER_SAW;
+	cr_expect_eq(choose("provider=shm endpoint=rdm"), -FI_EOPNOTSUPP);
+	offered->tx_attr->msg_order = FI_ORDER_SAS | FI_ORDER_SAW;
+	cr_expect_eq(choose("provider=shm endpoint=rdm"), 0);
+}
+
+/* It is no reason to refuse connected endpoints, whose order is that of their connection. */
+Test(choose, connected_endpoints_need_not_say_what_they_keep)
+{
+	offer("tcp", "10.0.0.1")->tx_attr->msg_order = 0;
+	cr_expect_eq(choose(""), 0);
+}
+
 Test(choose, no_delivery_complete_where_it_is_refused)
 {
 	offer("verbs", "10.0.0.1");
