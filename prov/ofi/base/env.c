@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 struct dofi_settings dofi_settings;
@@ -127,28 +128,32 @@ const struct dofi_setting dofi_setting_table[] = {
 const struct dofi_foreign dofi_foreign_table[] = {
 	{ "FI_TCP_PREFETCH_RBUF_SIZE", "bytes",
 	  "of libfabric: so little is buffered that the last byte of an RDMA write lands last",
-	  BUFFERED_BYTES },
-	{ "FI_NET_PREFETCH_RBUF_SIZE", "bytes", "of libfabric: the same for net", BUFFERED_BYTES },
+	  BUFFERED_BYTES, false },
+	{ "FI_NET_PREFETCH_RBUF_SIZE", "bytes", "of libfabric: the same for net", BUFFERED_BYTES, false },
 	{ "FI_OFI_RXM_BUFFER_SIZE", "bytes",
 	  "of libfabric: a buffer of the rxm layer, and most of its memory is buffers",
-	  LAYER_BUFFER_BYTES },
-	{ "FI_OFI_RXM_TX_SIZE", "operations", "of libfabric: the layer's send queue", LAYER_QUEUE },
-	{ "FI_OFI_RXM_RX_SIZE", "operations", "of libfabric: its receive queue", LAYER_QUEUE },
+	  LAYER_BUFFER_BYTES, false },
+	{ "FI_OFI_RXM_TX_SIZE", "operations", "of libfabric: the layer's send queue", LAYER_QUEUE, false },
+	{ "FI_OFI_RXM_RX_SIZE", "operations", "of libfabric: its receive queue", LAYER_QUEUE, false },
 	{ "FI_OFI_RXM_MSG_TX_SIZE", "operations", "of libfabric: the send queue below the layer",
-	  LAYER_MSG_QUEUE },
+	  LAYER_MSG_QUEUE, false },
 	{ "FI_OFI_RXM_MSG_RX_SIZE", "operations", "of libfabric: the receive queue below the layer",
-	  LAYER_MSG_QUEUE },
+	  LAYER_MSG_QUEUE, false },
 	{ "FI_OFI_RXM_EAGER_LIMIT", "bytes",
 	  "of libfabric: the longest message that the layer sends over tcp without a buffer",
-	  LAYER_EAGER_BYTES },
+	  LAYER_EAGER_BYTES, false },
 	{ "FI_MR_CACHE_MAX_COUNT", "registrations",
 	  "of libfabric: none outlives dat_lmr_free(), and its peers' rights with it",
-	  CACHED_REGISTRATIONS },
-	{ "FI_PROVIDER", "names", "of libfabric: which of its providers there are", NULL },
-	{ "DAT_OVERRIDE", "path", "of the registry: the file in place of dat.conf", NULL },
-	{ "DAT_DBG_TYPE", "bits", "of the registry: what its log tells", NULL },
-	{ "DAT_DBG_DEST", "bits", "of the registry: where its log goes", NULL },
-	{ NULL, NULL, NULL, NULL },
+	  CACHED_REGISTRATIONS, false },
+	{ "FI_TCP_IO_URING", "0/1",
+	  "of libfabric: always 0 here, as connections stall with it",
+	  "0", true },
+	{ "FI_NET_IO_URING", "0/1", "of libfabric: the same for net", "0", true },
+	{ "FI_PROVIDER", "names", "of libfabric: which of its providers there are", NULL, false },
+	{ "DAT_OVERRIDE", "path", "of the registry: the file in place of dat.conf", NULL, false },
+	{ "DAT_DBG_TYPE", "bits", "of the registry: what its log tells", NULL, false },
+	{ "DAT_DBG_DEST", "bits", "of the registry: where its log goes", NULL, false },
+	{ NULL, NULL, NULL, NULL, false },
 };
 
 #define N_SETTINGS (sizeof(dofi_setting_table) / sizeof(dofi_setting_table[0]) - 1)
@@ -310,7 +315,7 @@ static void foreign_line_write(struct dofi_setting_line *line, const struct dofi
 {
 	const char *value = getenv(f->name), *origin = by_environment;
 
-	if (!value) {
+	if (!value || f->fixed) {
 		origin = f->given ? "provider" : by_default;
 		value = f->given ? f->given : "-";
 	}
@@ -356,13 +361,29 @@ void dofi_settings_read(void)
 	pthread_once(&once, settings_read_once);
 }
 
+/* Whether libfabric takes it for a switch that is on. */
+static bool is_on(const char *value)
+{
+	static const char *const on[] = { "1", "yes", "true", "on" };
+	size_t i;
+
+	for (i = 0; value && i < sizeof(on) / sizeof(on[0]); i++)
+		if (!strcasecmp(value, on[i]))
+			return true;
+	return false;
+}
+
 static void give_once(void)
 {
 	const struct dofi_foreign *f;
 
-	for (f = dofi_foreign_table; f->name; f++)
+	for (f = dofi_foreign_table; f->name; f++) {
+		if (f->fixed && is_on(getenv(f->name)))
+			dofi_log(DOFI_WARN, DOFI_CORE, "%s=%s is not used: it does not work with this provider",
+				 f->name, getenv(f->name));
 		if (f->given)
-			setenv(f->name, f->given, 0);
+			setenv(f->name, f->given, f->fixed);
+	}
 }
 
 void dofi_settings_give(void)

@@ -3,6 +3,8 @@
 #ifndef DOFI_BASE_ENV_H
 #define DOFI_BASE_ENV_H
 
+#include <stdbool.h>
+
 struct dofi_settings {
 	long log;	/* highest log level written, -1 (nothing) to 3 (debug) */
 	long log_parts;	/* subsystems whose information and debugging is written, a bit each */
@@ -43,6 +45,7 @@ struct dofi_foreign {
 	const char *unit;
 	const char *help;
 	const char *given;	/* what we set it to where the user did not; NULL: nothing */
+	bool fixed;		/* a switch that is set to that in any case; the log says so if it was on */
 };
 
 /* Ends with a row whose name is NULL. */

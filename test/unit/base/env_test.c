@@ -346,6 +346,17 @@ Test(env, what_libfabric_needs_is_given_where_the_user_gave_nothing)
 	cr_expect(!getenv("FI_PROVIDER"));
 }
 
+Test(env, what_does_not_work_with_us_is_switched_off)
+{
+	setenv("FI_TCP_IO_URING", "1", 1);
+	setenv("FI_NET_IO_URING", "Yes", 1);
+	read_settings();
+	expect_line("FI_TCP_IO_URING", "provider", "0");
+	dofi_settings_give();
+	cr_expect_str_eq(getenv("FI_TCP_IO_URING"), "0");
+	cr_expect_str_eq(getenv("FI_NET_IO_URING"), "0");
+}
+
 Test(env, is_given_once)
 {
 	dofi_settings_give();
