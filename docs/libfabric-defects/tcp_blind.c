@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * tcp: the end of a peer is not seen while a message of it waits for a receive.
+ *
+ * The EQ and the CQ are read all the time; the socket's end is behind the message.
+ */
+#include "defect.h"
+
+static void be_left(void)
+{
+	struct fi_eq_cm_entry entry;
+	struct fid_ep *active, *passive;
+	struct node a, b;
+	int event;
+
+	msg_open(&a, provider, FI_MSG | FI_RMA);
+	msg_open(&b, provider, FI_MSG | FI_RMA);
+	msg_pair(&a, &b, msg_listen(&b), &active, &passive);
+	must(fi_inject(active, "message", 7, 0));
+	fi_cq_read(a.cq, NULL, 0);
+	usleep(10000);
+	must(fi_close(&active->fid));
+	event = eq_wait(&b, &entry, 3000);
+	if (event == FI_SHUTDOWN)
+		end(ABSENT, "the end is reported");
+	end(SHOWS, "no event within 3 s of the peer's end");
+}
+
+int main(void)
+{
+	return bounded_on_streams(be_left, 20);
+}
