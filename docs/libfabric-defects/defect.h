@@ -3,8 +3,8 @@
  * What the reproductions of ../libfabric-defects.md share.
  *
  * Each is a program on bare libfabric. It exits with 0 if the defect does not show, 1 if it shows,
- * 77 if this libfabric lacks what is needed, and 99 if the reproduction itself failed; its last line
- * says what was seen. A crash or a hang happens in a child process.
+ * 77 if this libfabric lacks what is needed, and 99 if the reproduction itself failed; its last
+ * line says what was seen. A crash or a hang happens in a child process.
  */
 #ifndef DEFECT_H
 #define DEFECT_H
@@ -33,7 +33,12 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { ABSENT = 0, SHOWS = 1, SKIP = 77, FAILED = 99 };
+enum {
+	ABSENT = 0,
+	SHOWS = 1,
+	SKIP = 77,
+	FAILED = 99
+};
 
 /* Of shm's endpoints; the names of their files begin with this process's number. */
 #define NAME_SIZE 128
@@ -55,11 +60,11 @@ static _Noreturn __attribute__((format(printf, 2, 3))) void end(int status, cons
 }
 
 /* @call returns 0 or more; what else it returns ends the reproduction. */
-#define must(call)                                                                          \
-	do {                                                                                \
-		long must_ret = (long)(call);                                               \
-		if (must_ret < 0)                                                           \
-			end(FAILED, "%s: %s", #call, fi_strerror((int)-must_ret));          \
+#define must(call)                                                                 \
+	do {                                                                       \
+		long must_ret = (long)(call);                                      \
+		if (must_ret < 0)                                                  \
+			end(FAILED, "%s: %s", #call, fi_strerror((int)-must_ret)); \
 	} while (0)
 
 static inline int64_t now_ms(void)
@@ -173,15 +178,15 @@ static inline bool is_late(int64_t until)
 	return now_ms() > until;
 }
 
-/* What both kinds of endpoints have. The CQ and the EQ have descriptors where the fabric has them. */
+/* Of both kinds of endpoints. The CQ and the EQ have descriptors where the fabric has them. */
 struct node {
 	struct fi_info *info;
 	struct fid_fabric *fabric;
 	struct fid_domain *domain;
 	struct fid_cq *cq;
-	struct fid_eq *eq;		/* connected endpoints */
+	struct fid_eq *eq; /* connected endpoints */
 	struct fid_pep *pep;
-	struct fid_av *av;		/* connectionless ones */
+	struct fid_av *av; /* connectionless ones */
 	struct fid_ep *ep;
 };
 
@@ -193,7 +198,6 @@ static inline struct fi_info *hints_for(const char *provider, enum fi_ep_type ty
 
 	hints->ep_attr->type = type;
 	hints->caps = caps;
-	hints->mode = ~0ULL;
 	hints->domain_attr->mr_mode = mr_mode;
 	hints->fabric_attr->prov_name = strdup(provider);
 	return hints;
@@ -346,7 +350,10 @@ static inline struct fid_ep *msg_endpoint(struct node *n, struct fi_info *info)
 /* Reads the EQ, and the CQ for progress alone, until an event comes; its kind, or -EAGAIN. */
 static inline int eq_wait(struct node *n, struct fi_eq_cm_entry *entry, int ms)
 {
-	union { struct fi_eq_cm_entry cm; char room[sizeof(struct fi_eq_cm_entry) + 512]; } buffer;
+	union {
+		struct fi_eq_cm_entry cm;
+		char room[sizeof(struct fi_eq_cm_entry) + 512];
+	} buffer;
 	const int64_t until = now_ms() + ms;
 	struct fi_eq_err_entry error = { .err = 0 };
 	uint32_t event;
@@ -386,7 +393,8 @@ static inline void pair_step(struct node *n, struct fid_ep **passive, int *conne
 
 static inline struct fid_ep *msg_connect(struct node *n, uint16_t port)
 {
-	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(port),
+	struct sockaddr_in to = { .sin_family = AF_INET,
+				  .sin_port = htons(port),
 				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	struct fid_ep *ep = msg_endpoint(n, n->info);
 
@@ -411,7 +419,7 @@ static inline void msg_pair(struct node *from, struct node *to, uint16_t port,
 	}
 }
 
-/* Whether the descriptor of @fid, a CQ or EQ, becomes readable within @ms; -EAGAIN: it must be read first. */
+/* Whether the descriptor of @fid, a CQ or EQ, is readable within @ms; -EAGAIN: read it first. */
 static inline int sleep_for(struct node *n, struct fid *fid, int ms)
 {
 	struct pollfd p = { .events = POLLIN };

@@ -2,21 +2,22 @@
 /*
  * shm: a sender that is killed while it sends leaves its receiver's queue blocked for ever.
  *
- * Senders come one after the other and are killed at random moments of a loop of fi_inject(). Each must be
- * able to send before it is killed: if the one before left the queue blocked it cannot.
+ * Senders come one after the other and are killed at random moments of a loop of fi_inject().
+ * Each must be able to send before it is killed: if the one before left the queue blocked it
+ * cannot.
  */
 #include "defect.h"
 
 #define DEATHS 400
-#define DEATHS_OF_ONE 100		/* a receiver has 256 places */
+#define DEATHS_OF_ONE 100 /* a receiver has 256 places */
 #define SECONDS 100
 
 static struct shared {
-	volatile unsigned long got;	/* messages at the receiver */
-	volatile int ready;		/* the receiver is open */
+	volatile unsigned long got; /* messages at the receiver */
+	volatile int ready;	    /* the receiver is open */
 	char receiver[NAME_SIZE];
 	unsigned deaths;
-} *s;
+} * s;
 
 static void receiver(void)
 {
@@ -65,7 +66,8 @@ static void kill_one(void)
 
 	while (s->got < before + 100)
 		if (is_late(until))
-			end(SHOWS, "nothing arrives any more after %u deaths of senders", s->deaths);
+			end(s->deaths ? SHOWS : FAILED,
+			    "nothing arrives after %u deaths of senders", s->deaths);
 	usleep((useconds_t)(rand() % 500));
 	kill(pid, SIGKILL);
 	waitpid(pid, &status, 0);

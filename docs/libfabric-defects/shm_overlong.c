@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * shm: a message of 60 KiB for a receive of 64 bytes makes the receiver spin for ever in fi_cq_read(), with its
- * endpoint's lock held, and nothing that comes later is received.
+ * shm: a message of 60 KiB for a receive of 64 bytes makes the receiver spin for ever in
+ * fi_cq_read(), with its endpoint's lock held, and nothing that comes later is received.
  */
 #include "defect.h"
 
@@ -23,8 +23,8 @@ static void receiver(void)
 		end(SHOWS, "the overlong message's receive never completes");
 	second = wait_one(&n, &entry, 3000);
 	if (second)
-		end(SHOWS, "the message behind the overlong one (%s) did not come: %s", fi_strerror(-ret),
-		    fi_strerror(-second));
+		end(SHOWS, "the message behind the overlong one (%s) did not come: %s",
+		    fi_strerror(-ret), fi_strerror(-second));
 	end(ABSENT, "an overlong message is %s, and the next one comes", fi_strerror(-ret));
 }
 

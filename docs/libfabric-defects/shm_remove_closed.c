@@ -2,8 +2,8 @@
 /*
  * shm: fi_av_remove() of a peer in the same process whose endpoint is closed crashes.
  *
- * Two endpoints of one process, each with a fabric, domain and AV of its own, as two libraries have them: one
- * sends to the other, the other is closed, and the first removes its address.
+ * Two endpoints of one process, each with a fabric, domain and AV of its own, as two libraries
+ * have them: one sends to the other, the other is closed, and the first removes its address.
  */
 #include "defect.h"
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * shm: removing the address of a peer that never answered writes before an array in the peer's memory.
+ * shm: removing the address of a peer that never answered writes before an array in the peer's
+ * memory.
  *
- * The peer is stopped, so it changes nothing itself. What fi_av_remove() changes in its file is looked at.
+ * The peer is stopped, so it changes nothing itself. What fi_av_remove() changes in its file is
+ * looked at.
  */
 #include "defect.h"
 
@@ -56,7 +58,8 @@ static void remove_unanswered(void)
 			first = changed++ ? first : i;
 		}
 	if (changed)
-		end(SHOWS, "fi_av_remove changed %zu bytes from offset %zu of %zu of a peer that never answered",
+		end(SHOWS,
+		    "fi_av_remove changed %zu bytes at %zu of %zu of a peer that never answered",
 		    changed, first, (size_t)st.st_size);
 	end(ABSENT, "fi_av_remove changes nothing of a peer that never answered");
 }

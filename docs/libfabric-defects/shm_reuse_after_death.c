@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * shm: a process that outlives its peers crashes when their places in the address vector are used again.
+ * shm: a process that outlives its peers crashes when their places in the address vector are
+ * used again.
  *
- * One peer after the other is started, sent to, killed while idle, and removed from the address vector, so that
- * there are never more than two of the 256 places in use.
+ * One peer after the other is started, sent to, killed while idle, and removed from the address
+ * vector, so that there are never more than two of the 256 places in use.
  */
 #include "defect.h"
 
@@ -13,7 +14,7 @@ static struct shared {
 	char peer[NAME_SIZE], survivor[NAME_SIZE];
 	volatile int peers, got;
 	volatile unsigned round;
-} *s;
+} * s;
 
 static void peer(void)
 {
@@ -51,7 +52,8 @@ static void survive(void)
 				end(FAILED, "peer %u did not start", s->round);
 		address = shm_insert(&n, s->peer);
 		if (address == FI_ADDR_NOTAVAIL)
-			end(SHOWS, "peer %u is not inserted though the others were removed", s->round);
+			end(SHOWS, "peer %u is not inserted though the others were removed",
+			    s->round);
 		if (!inject(&n, address, data, sizeof(data), 10000))
 			end(SHOWS, "peer %u cannot be sent to", s->round);
 		while (s->got < (int)s->round) {

@@ -6,12 +6,13 @@
  */
 #include "defect.h"
 
-static void accept_much(void)
+static bool rejects;
+
+static void answer(void)
 {
 	const int64_t until = now_ms() + 5000;
 	static char data[32768];
 	struct fi_eq_cm_entry entry;
-	struct fid_ep *passive;
 	struct node n;
 	int event, ret;
 
@@ -22,16 +23,24 @@ static void accept_much(void)
 			end(FAILED, "no request");
 	if (event != FI_CONNREQ)
 		end(FAILED, "event %d", event);
-	passive = msg_endpoint(&n, entry.info);
-	ret = fi_accept(passive, data, sizeof(data));
+	if (rejects)
+		ret = fi_reject(n.pep, entry.info->handle, data, sizeof(data));
+	else
+		ret = fi_accept(msg_endpoint(&n, entry.info), data, sizeof(data));
 	if (ret)
-		end(ABSENT, "fi_accept refuses 32 KiB: %s", fi_strerror(-ret));
-	for (;;)
-		if (is_late(until) || eq_wait(&n, &entry, 1) != -FI_EAGAIN)
-			end(SHOWS, "fi_accept took 32 KiB where 256 bytes have room");
+		end(ABSENT, "32 KiB are refused: %s", fi_strerror(-ret));
+	while (!is_late(until) && eq_wait(&n, &entry, 1) == -FI_EAGAIN)
+		;
+	end(SHOWS, "32 KiB are taken where 256 bytes have room");
 }
 
 int main(void)
 {
-	return bounded_on_streams(accept_much, 20);
+	int accepts;
+
+	printf("fi_accept, ");
+	accepts = bounded_on_streams(answer, 20);
+	rejects = true;
+	printf("fi_reject, ");
+	return bounded_on_streams(answer, 20) == SHOWS ? SHOWS : accepts;
 }

@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* tcp, net: the passive side's FI_CONNECTED is reported 256 bytes longer than it is, with data that is none. */
+/*
+ * tcp, net: the passive side's FI_CONNECTED is reported 256 bytes longer than it is, with data
+ * that is none.
+ */
 #include "defect.h"
 
 static void length(void)
 {
-	struct { struct fi_eq_cm_entry cm; char data[512]; } buffer;
+	union {
+		struct fi_eq_cm_entry cm;
+		char room[sizeof(struct fi_eq_cm_entry) + 512];
+	} buffer;
 	const int64_t until = now_ms() + 5000;
 	struct fid_ep *active, *passive = NULL;
 	struct node n;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * tcp (since it is xnet), net: data makes the descriptor of the event queue readable, though there is no event.
+ * tcp (since it is xnet), net: data makes the descriptor of the event queue readable, though
+ * there is no event.
  *
- * So a thread that sleeps for connection events is woken by each message that another thread receives, and
- * fi_eq_read() then runs the domain's progress against that thread.
+ * So a thread that sleeps for connection events is woken by each message that another thread
+ * receives, and fi_eq_read() then runs the domain's progress against that thread.
  */
 #include "defect.h"
 
@@ -33,7 +34,8 @@ static void count(void)
 		while (fi_trywait(b.fabric, fids, 1) || poll(&p, 1, 0)) {
 			fi_cq_read(b.cq, NULL, 0);
 			if (eq_wait(&b, &event, 0) != -FI_EAGAIN || is_late(until))
-				end(SHOWS, "the EQ's descriptor is readable without an event or a message");
+				end(SHOWS,
+				    "the EQ's descriptor is readable without event or message");
 		}
 		must(fi_inject(active, "", 1, 0));
 		/* the sender's progress; the receiver sleeps for events */
@@ -46,7 +48,8 @@ static void count(void)
 		must(wait_one(&b, &entry, 5000));
 	}
 	if (woken)
-		end(SHOWS, "%d messages of %d made the EQ's descriptor readable without an event", woken, MESSAGES);
+		end(SHOWS, "%d messages of %d made the EQ's descriptor readable without an event",
+		    woken, MESSAGES);
 	end(ABSENT, "%d messages left the EQ's descriptor alone", MESSAGES);
 }
 

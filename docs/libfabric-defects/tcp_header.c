@@ -2,16 +2,17 @@
 /*
  * tcp, net: a peer that was accepted can kill the process with one header of 16 to 24 bytes.
  *
- * The endpoint has no shared receive context and no operation that waits for an acknowledgement. The peer's socket is
- * searched in this process, and the header is written to it beside libfabric.
+ * The endpoint has no shared receive context and no operation that waits for an acknowledgement.
+ * The peer's socket is searched in this process, and the header is written to it beside
+ * libfabric.
  */
 #include "defect.h"
 
-struct header {				/* struct xnet_tag_hdr, struct tcpx_tag_hdr */
+struct header { /* struct xnet_tag_hdr, struct tcpx_tag_hdr */
 	uint8_t version, op;
 	uint16_t flags;
 	uint8_t op_data, rma_iov_cnt, hdr_size, id;
-	uint64_t size;			/* in the order of the sender */
+	uint64_t size; /* in the order of the sender */
 	uint64_t tag;
 };
 
@@ -27,7 +28,9 @@ static unsigned now;
 
 static void attack(void)
 {
-	struct header header = { .version = 3, .op = tries[now].op, .op_data = tries[now].op_data,
+	struct header header = { .version = 3,
+				 .op = tries[now].op,
+				 .op_data = tries[now].op_data,
 				 .hdr_size = tries[now].size };
 	struct fi_eq_cm_entry entry;
 	struct fid_ep *active, *passive;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * tcp, net: fi_reject() after fi_endpoint() was called for the request returns 0, and the peer hears nothing.
+ * tcp, net: fi_reject() after fi_endpoint() was called for the request returns 0, and the peer
+ * hears nothing.
  */
 #include "defect.h"
 

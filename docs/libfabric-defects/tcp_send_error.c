@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * tcp, net: an error of the target's send() loses the answer to an RDMA read; the connection lives on and the read never ends.
+ * tcp, net: an error of the target's send() loses the answer to an RDMA read; the connection
+ * lives on and the read never ends.
  *
- * This program has the send functions of the C library for itself, and lets the target's fail once.
+ * This program has the send functions of the C library for itself, and lets the target's fail
+ * once.
  */
 #include "defect.h"
 
@@ -50,7 +52,8 @@ static void read_once(void)
 	failing = socket_of(port, true);
 	if (failing < 0)
 		end(FAILED, "the connection has no socket");
-	must(fi_read(active, local, sizeof(local), NULL, 0, n.info->domain_attr->mr_mode & FI_MR_VIRT_ADDR ? (uint64_t)remote : 0,
+	must(fi_read(active, local, sizeof(local), NULL, 0,
+		     n.info->domain_attr->mr_mode & FI_MR_VIRT_ADDR ? (uint64_t)remote : 0,
 		     fi_mr_key(mr), NULL));
 	until = now_ms() + 3000;
 	while ((ret = cq_one(&n, &entry)) == -FI_EAGAIN && !late) {
@@ -65,7 +68,8 @@ static void read_once(void)
 	must(fi_recv(passive, remote, sizeof(remote), NULL, 0, NULL));
 	must(fi_inject(active, "", 1, 0));
 	ret = wait_one(&n, &entry, 2000);
-	end(SHOWS, "the read never ends, and a message after it is %s", ret ? fi_strerror(-ret) : "received");
+	end(SHOWS, "the read never ends, and a message after it is %s",
+	    ret ? fi_strerror(-ret) : "received");
 }
 
 int main(void)

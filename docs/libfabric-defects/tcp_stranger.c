@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * tcp, net: a passive endpoint that is closed is used for a connection that has not sent its request.
+ * tcp, net: a passive endpoint that is closed is used for a connection that has not sent its
+ * request.
  *
- * A stranger connects and sends nothing; the passive endpoint takes the connection in and is closed; the stranger
- * sends a request. Memory that is freed is filled, so that its use shows.
+ * A stranger connects and sends nothing; the passive endpoint takes the connection in and is
+ * closed; the stranger sends a request. Memory that is freed is filled, so that its use shows.
  */
 #include "defect.h"
 
@@ -11,7 +12,7 @@
 
 static void outlive(void)
 {
-	struct sockaddr_in to = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr_in to = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
 	/* a request without data: struct ofi_ctrl_hdr of version 3, ofi_ctrl_connreq */
 	unsigned char request[32] = { 3, 0 };
 	struct fi_eq_cm_entry entry;

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Prints the version of the libfabric that the reproductions run with. */
+#include <rdma/fabric.h>
+#include <stdio.h>
+
+int main(void)
+{
+	printf("%u.%u\n", FI_MAJOR(fi_version()), FI_MINOR(fi_version()));
+	return 0;
+}
