@@ -13,13 +13,13 @@ static void insert_dead(void)
 
 	rdm_open(&n, "shm", "a", FI_MSG);
 	for (i = 0; i < 300; i++) {
-		snprintf(name, sizeof(name), "fi_shm://defect-%d-nobody%d:0:0", owner, i);
+		snprintf(name, sizeof(name), "fi_shm://defect-%d-missing%d:0:0", owner, i);
 		if (shm_insert(&n, name) == FI_ADDR_NOTAVAIL)
 			break;
 	}
 	if (i)
-		end(SHOWS, "%d addresses of nobody were inserted", i);
-	end(ABSENT, "the address of nobody is refused");
+		end(SHOWS, "%d addresses of no endpoint were inserted", i);
+	end(ABSENT, "the address of no endpoint is refused");
 }
 
 int main(void)

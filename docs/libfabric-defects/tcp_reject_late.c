@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * tcp, net: fi_reject() after fi_endpoint() was called for the request returns 0, and the peer
- * hears nothing.
+ * gets no event.
  */
 #include "defect.h"
 
@@ -26,9 +26,9 @@ static void reject(void)
 		end(ABSENT, "fi_reject says that it cannot: %s", fi_strerror(-ret));
 	event = eq_wait(&n, &entry, 3000);
 	if (event == -FI_EAGAIN)
-		end(SHOWS, "fi_reject returned 0, and the peer heard nothing for 3 s");
+		end(SHOWS, "fi_reject returned 0, and the peer got no event for 3 s");
 	fi_close(&passive->fid);
-	end(ABSENT, "the peer is told: %s", fi_strerror(event < 0 ? -event : 0));
+	end(ABSENT, "the peer is refused: %s", fi_strerror(event < 0 ? -event : 0));
 }
 
 int main(void)
