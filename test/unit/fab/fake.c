@@ -51,13 +51,18 @@ static int domain_closed(struct fid *fid)
 	return fake.fault.domain_close;
 }
 
-static bool first_eq_open;
+static bool first_eq_open, second_eq_open;
+
+/* Those of a further IA: nothing comes there. */
+static struct fid_eq further_eq;
 
 static int eq_closed(struct fid *fid)
 {
 	fake.open--;
 	if (fid == &fake.eq.fid)
 		first_eq_open = false;
+	if (fid == &fake.second_eq.fid)
+		second_eq_open = false;
 	return 0;
 }
 
@@ -71,8 +76,12 @@ static int eq_control(struct fid *fid, int command, void *arg)
 {
 	if (fake.fault.eq_control || command != FI_GETWAIT)
 		return fake.fault.eq_control;
-	*(int *)arg = fake.fault.eq_fd_bad ? unpollable() :
-		      fid == &fake.eq.fid ? fake.eq_fd : fake.second_eq_fd;
+	if (fake.fault.eq_fd_bad)
+		*(int *)arg = unpollable();
+	else if (fid == &further_eq.fid)
+		*(int *)arg = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	else
+		*(int *)arg = fid == &fake.eq.fid ? fake.eq_fd : fake.second_eq_fd;
 	return 0;
 }
 
@@ -285,8 +294,12 @@ static int eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fi
 	if (first_eq_open && fake.fault.second_eq_open)
 		return fake.fault.second_eq_open;
 	fake.open++;
-	*eq = first_eq_open ? &fake.second_eq : &fake.eq;
+	if (!first_eq_open)
+		*eq = &fake.eq;
+	else
+		*eq = second_eq_open ? &further_eq : &fake.second_eq;
 	first_eq_open = true;
+	second_eq_open |= *eq == &fake.second_eq;
 	return 0;
 }
 
@@ -468,7 +481,7 @@ void fake_init(void)
 	fake.fabric = (struct fid_fabric){ .fid.ops = &plain_ops, .ops = &fabric_ops };
 	fake.domain = (struct fid_domain){ .fid.ops = &domain_fid_ops, .ops = &domain_ops, .mr = &mr_ops };
 	fake.eq = (struct fid_eq){ .fid.ops = &eq_fid_ops, .ops = &eq_ops };
-	fake.second_eq = fake.eq;
+	fake.second_eq = further_eq = fake.eq;
 	fake.cq = (struct fid_cq){ .fid.ops = &cq_fid_ops, .ops = &cq_ops };
 	fake.pep = (struct fid_pep){ .fid.ops = &plain_ops, .ops = &pep_ops };
 	fake.cm_data_size = 256;
