@@ -1,8 +1,25 @@
 # The conformance suite, for both API versions; it uses nothing but dat_* calls.
 
-conform_runner = test/conform/conform.c test/conform/conform.h test/conform/couple.c \
-	test/conform/object.c test/conform/waiter.c $(robust_harness)
-conform_sources = $(conform_runner) \
+# The runner is compiled once for each version; the examples have it, too.
+check_LTLIBRARIES += test/conform/libconform1.la test/conform/libconform2.la
+conform_library = \
+	test/conform/conform.c \
+	test/conform/conform.h \
+	test/conform/couple.c \
+	test/conform/object.c \
+	test/conform/pending.c \
+	test/conform/stage.c \
+	test/conform/stage.h \
+	test/conform/waiter.c
+
+test_conform_libconform1_la_SOURCES = $(conform_library)
+test_conform_libconform1_la_CPPFLAGS = $(pair_cppflags1)
+test_conform_libconform2_la_SOURCES = $(conform_library)
+test_conform_libconform2_la_CPPFLAGS = $(pair_cppflags2)
+conform_ldadd1 = test/conform/libconform1.la $(pair_ldadd1)
+conform_ldadd2 = test/conform/libconform2.la $(pair_ldadd2)
+
+conform_sources = \
 	test/conform/chapter_cno.c \
 	test/conform/chapter_connect.c \
 	test/conform/chapter_cr.c \
@@ -23,26 +40,23 @@ conform_sources = $(conform_runner) \
 	test/conform/chapter_srq.c \
 	test/conform/chapter_state.c \
 	test/conform/chapter_v2.c \
-	test/conform/number.h \
-	test/conform/pending.c \
-	test/conform/stage.c \
-	test/conform/stage.h
+	test/conform/number.h
 
 conform_programs = test/conform/conform1 test/conform/conform2
 check_PROGRAMS += $(conform_programs)
 
 test_conform_conform1_SOURCES = $(conform_sources)
 test_conform_conform1_CPPFLAGS = $(pair_cppflags1)
-test_conform_conform1_LDADD = libdat.la
+test_conform_conform1_LDADD = $(conform_ldadd1)
 test_conform_conform2_SOURCES = $(conform_sources)
 test_conform_conform2_CPPFLAGS = $(pair_cppflags2)
-test_conform_conform2_LDADD = libdat2.la
+test_conform_conform2_LDADD = $(conform_ldadd2)
 
 # The runner itself: sanity2 has clauses that must fail, and sanity.sh sees to it that they do.
 check_PROGRAMS += test/conform/sanity2
-test_conform_sanity2_SOURCES = test/conform/self.c $(conform_runner)
+test_conform_sanity2_SOURCES = test/conform/self.c
 test_conform_sanity2_CPPFLAGS = $(pair_cppflags2)
-test_conform_sanity2_LDADD = libdat2.la
+test_conform_sanity2_LDADD = $(conform_ldadd2)
 
 # Over tcp with sanitizers and under valgrind, too; over the other fabrics once.
 CONFORM_TESTS += $(conform_programs) test/conform/returns.sh test/conform/sanity.sh

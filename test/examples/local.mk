@@ -1,10 +1,7 @@
 # The manual pages' examples, each run over a connection, for both API versions; and their
 # command lines and lines of dat.conf.
 
-examples_sources = $(conform_runner) \
-	test/conform/pending.c \
-	test/conform/stage.c \
-	test/conform/stage.h \
+examples_sources = \
 	test/examples/common.c \
 	test/examples/connect.c \
 	test/examples/data.c \
@@ -24,11 +21,11 @@ examples_cflags = $(AM_CFLAGS) -Wall -Wextra -Werror
 test_examples_examples1_SOURCES = $(examples_sources)
 test_examples_examples1_CPPFLAGS = $(pair_cppflags1) -Itest/examples
 test_examples_examples1_CFLAGS = $(examples_cflags)
-test_examples_examples1_LDADD = libdat.la
+test_examples_examples1_LDADD = $(conform_ldadd1)
 test_examples_examples2_SOURCES = $(examples_sources)
 test_examples_examples2_CPPFLAGS = $(pair_cppflags2) -Itest/examples
 test_examples_examples2_CFLAGS = $(examples_cflags)
-test_examples_examples2_LDADD = libdat2.la
+test_examples_examples2_LDADD = $(conform_ldadd2)
 
 $(test_examples_examples1_OBJECTS) $(test_examples_examples2_OBJECTS): test/examples/pages/stamp
 

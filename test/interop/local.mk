@@ -21,6 +21,6 @@ EXTRA_DIST += \
 
 # In one process with OFED's provider; needs a device, which the guest of contrib/vm has.
 check_PROGRAMS += test/interop/providers
-test_interop_providers_SOURCES = test/interop/providers.c $(pair_harness)
+test_interop_providers_SOURCES = test/interop/providers.c
 test_interop_providers_CPPFLAGS = $(pair_cppflags2)
-test_interop_providers_LDADD = libdat2.la
+test_interop_providers_LDADD = $(pair_ldadd2)

@@ -1,9 +1,26 @@
 # The two-process tests, each for both API versions.
 
-pair_harness = test/pair/pair.c test/pair/pair.h test/pair/node.c
-pair_cable = test/pair/cable.c test/pair/cable.h
 pair_cppflags1 = $(AM_CPPFLAGS) -DDAT_API=1
 pair_cppflags2 = $(AM_CPPFLAGS) -DDAT_API=2
+pair_ldadd1 = test/pair/libpair1.la libdat.la
+pair_ldadd2 = test/pair/libpair2.la libdat2.la
+
+# The harness is compiled once for each version and not in each program, which all take of it what
+# they call.
+check_LTLIBRARIES += test/pair/libpair1.la test/pair/libpair2.la
+pair_library = \
+	test/pair/cable.c \
+	test/pair/cable.h \
+	test/pair/node.c \
+	test/pair/pair.c \
+	test/pair/pair.h \
+	test/robust/robust.c \
+	test/robust/robust.h
+
+test_pair_libpair1_la_SOURCES = $(pair_library)
+test_pair_libpair1_la_CPPFLAGS = $(pair_cppflags1)
+test_pair_libpair2_la_SOURCES = $(pair_library)
+test_pair_libpair2_la_CPPFLAGS = $(pair_cppflags2)
 
 PAIR_TESTS += \
 	test/pair/connect1 \
@@ -85,140 +102,140 @@ check_PROGRAMS += \
 	test/pair/srq1 \
 	test/pair/srq2
 
-test_pair_connect1_SOURCES = test/pair/connect.c $(pair_harness)
+test_pair_connect1_SOURCES = test/pair/connect.c
 test_pair_connect1_CPPFLAGS = $(pair_cppflags1)
-test_pair_connect1_LDADD = libdat.la
-test_pair_connect2_SOURCES = test/pair/connect.c $(pair_harness)
+test_pair_connect1_LDADD = $(pair_ldadd1)
+test_pair_connect2_SOURCES = test/pair/connect.c
 test_pair_connect2_CPPFLAGS = $(pair_cppflags2)
-test_pair_connect2_LDADD = libdat2.la
+test_pair_connect2_LDADD = $(pair_ldadd2)
 
-test_pair_passive1_SOURCES = test/pair/passive.c $(pair_harness)
+test_pair_passive1_SOURCES = test/pair/passive.c
 test_pair_passive1_CPPFLAGS = $(pair_cppflags1)
-test_pair_passive1_LDADD = libdat.la
-test_pair_passive2_SOURCES = test/pair/passive.c $(pair_harness)
+test_pair_passive1_LDADD = $(pair_ldadd1)
+test_pair_passive2_SOURCES = test/pair/passive.c
 test_pair_passive2_CPPFLAGS = $(pair_cppflags2)
-test_pair_passive2_LDADD = libdat2.la
+test_pair_passive2_LDADD = $(pair_ldadd2)
 
-test_pair_qualifier1_SOURCES = test/pair/qualifier.c $(pair_harness)
+test_pair_qualifier1_SOURCES = test/pair/qualifier.c
 test_pair_qualifier1_CPPFLAGS = $(pair_cppflags1)
-test_pair_qualifier1_LDADD = libdat.la
-test_pair_qualifier2_SOURCES = test/pair/qualifier.c $(pair_harness)
+test_pair_qualifier1_LDADD = $(pair_ldadd1)
+test_pair_qualifier2_SOURCES = test/pair/qualifier.c
 test_pair_qualifier2_CPPFLAGS = $(pair_cppflags2)
-test_pair_qualifier2_LDADD = libdat2.la
+test_pair_qualifier2_LDADD = $(pair_ldadd2)
 
-test_pair_foreign1_SOURCES = test/pair/foreign.c $(pair_harness)
+test_pair_foreign1_SOURCES = test/pair/foreign.c
 test_pair_foreign1_CPPFLAGS = $(pair_cppflags1) $(LIBFABRIC_CFLAGS)
-test_pair_foreign1_LDADD = libdat.la $(LIBFABRIC_LIBS)
-test_pair_foreign2_SOURCES = test/pair/foreign.c $(pair_harness)
+test_pair_foreign1_LDADD = $(pair_ldadd1) $(LIBFABRIC_LIBS)
+test_pair_foreign2_SOURCES = test/pair/foreign.c
 test_pair_foreign2_CPPFLAGS = $(pair_cppflags2) $(LIBFABRIC_CFLAGS)
-test_pair_foreign2_LDADD = libdat2.la $(LIBFABRIC_LIBS)
+test_pair_foreign2_LDADD = $(pair_ldadd2) $(LIBFABRIC_LIBS)
 
-test_pair_part1_SOURCES = test/pair/part.c $(pair_harness)
+test_pair_part1_SOURCES = test/pair/part.c
 test_pair_part1_CPPFLAGS = $(pair_cppflags1)
-test_pair_part1_LDADD = libdat.la
-test_pair_part2_SOURCES = test/pair/part.c $(pair_harness)
+test_pair_part1_LDADD = $(pair_ldadd1)
+test_pair_part2_SOURCES = test/pair/part.c
 test_pair_part2_CPPFLAGS = $(pair_cppflags2)
-test_pair_part2_LDADD = libdat2.la
+test_pair_part2_LDADD = $(pair_ldadd2)
 
-test_pair_linger1_SOURCES = test/pair/linger.c $(pair_harness)
+test_pair_linger1_SOURCES = test/pair/linger.c
 test_pair_linger1_CPPFLAGS = $(pair_cppflags1)
-test_pair_linger1_LDADD = libdat.la
-test_pair_linger2_SOURCES = test/pair/linger.c $(pair_harness)
+test_pair_linger1_LDADD = $(pair_ldadd1)
+test_pair_linger2_SOURCES = test/pair/linger.c
 test_pair_linger2_CPPFLAGS = $(pair_cppflags2)
-test_pair_linger2_LDADD = libdat2.la
+test_pair_linger2_LDADD = $(pair_ldadd2)
 
-test_pair_local1_SOURCES = test/pair/local.c $(pair_cable) $(pair_harness)
+test_pair_local1_SOURCES = test/pair/local.c
 test_pair_local1_CPPFLAGS = $(pair_cppflags1)
-test_pair_local1_LDADD = libdat.la
-test_pair_local2_SOURCES = test/pair/local.c $(pair_cable) $(pair_harness)
+test_pair_local1_LDADD = $(pair_ldadd1)
+test_pair_local2_SOURCES = test/pair/local.c
 test_pair_local2_CPPFLAGS = $(pair_cppflags2)
-test_pair_local2_LDADD = libdat2.la
+test_pair_local2_LDADD = $(pair_ldadd2)
 
-test_pair_data1_SOURCES = test/pair/data.c $(pair_harness)
+test_pair_data1_SOURCES = test/pair/data.c
 test_pair_data1_CPPFLAGS = $(pair_cppflags1)
-test_pair_data1_LDADD = libdat.la
-test_pair_data2_SOURCES = test/pair/data.c $(pair_harness)
+test_pair_data1_LDADD = $(pair_ldadd1)
+test_pair_data2_SOURCES = test/pair/data.c
 test_pair_data2_CPPFLAGS = $(pair_cppflags2)
-test_pair_data2_LDADD = libdat2.la
+test_pair_data2_LDADD = $(pair_ldadd2)
 
-test_pair_rdma1_SOURCES = test/pair/rdma.c $(pair_harness)
+test_pair_rdma1_SOURCES = test/pair/rdma.c
 test_pair_rdma1_CPPFLAGS = $(pair_cppflags1)
-test_pair_rdma1_LDADD = libdat.la
-test_pair_rdma2_SOURCES = test/pair/rdma.c $(pair_harness)
+test_pair_rdma1_LDADD = $(pair_ldadd1)
+test_pair_rdma2_SOURCES = test/pair/rdma.c
 test_pair_rdma2_CPPFLAGS = $(pair_cppflags2)
-test_pair_rdma2_LDADD = libdat2.la
+test_pair_rdma2_LDADD = $(pair_ldadd2)
 
-test_pair_errors1_SOURCES = test/pair/errors.c $(pair_harness)
+test_pair_errors1_SOURCES = test/pair/errors.c
 test_pair_errors1_CPPFLAGS = $(pair_cppflags1)
-test_pair_errors1_LDADD = libdat.la
-test_pair_errors2_SOURCES = test/pair/errors.c $(pair_harness)
+test_pair_errors1_LDADD = $(pair_ldadd1)
+test_pair_errors2_SOURCES = test/pair/errors.c
 test_pair_errors2_CPPFLAGS = $(pair_cppflags2)
-test_pair_errors2_LDADD = libdat2.la
+test_pair_errors2_LDADD = $(pair_ldadd2)
 
-test_pair_events1_SOURCES = test/pair/events.c $(pair_harness)
+test_pair_events1_SOURCES = test/pair/events.c
 test_pair_events1_CPPFLAGS = $(pair_cppflags1)
-test_pair_events1_LDADD = libdat.la
-test_pair_events2_SOURCES = test/pair/events.c $(pair_harness)
+test_pair_events1_LDADD = $(pair_ldadd1)
+test_pair_events2_SOURCES = test/pair/events.c
 test_pair_events2_CPPFLAGS = $(pair_cppflags2)
-test_pair_events2_LDADD = libdat2.la
+test_pair_events2_LDADD = $(pair_ldadd2)
 
-test_pair_cno1_SOURCES = test/pair/cno.c $(pair_harness)
+test_pair_cno1_SOURCES = test/pair/cno.c
 test_pair_cno1_CPPFLAGS = $(pair_cppflags1)
-test_pair_cno1_LDADD = libdat.la
-test_pair_cno2_SOURCES = test/pair/cno.c $(pair_harness)
+test_pair_cno1_LDADD = $(pair_ldadd1)
+test_pair_cno2_SOURCES = test/pair/cno.c
 test_pair_cno2_CPPFLAGS = $(pair_cppflags2)
-test_pair_cno2_LDADD = libdat2.la
+test_pair_cno2_LDADD = $(pair_ldadd2)
 
-test_pair_modify1_SOURCES = test/pair/modify.c $(pair_harness)
+test_pair_modify1_SOURCES = test/pair/modify.c
 test_pair_modify1_CPPFLAGS = $(pair_cppflags1)
-test_pair_modify1_LDADD = libdat.la
-test_pair_modify2_SOURCES = test/pair/modify.c $(pair_harness)
+test_pair_modify1_LDADD = $(pair_ldadd1)
+test_pair_modify2_SOURCES = test/pair/modify.c
 test_pair_modify2_CPPFLAGS = $(pair_cppflags2)
-test_pair_modify2_LDADD = libdat2.la
+test_pair_modify2_LDADD = $(pair_ldadd2)
 
-test_pair_rmr1_SOURCES = test/pair/rmr.c $(pair_harness)
+test_pair_rmr1_SOURCES = test/pair/rmr.c
 test_pair_rmr1_CPPFLAGS = $(pair_cppflags1)
-test_pair_rmr1_LDADD = libdat.la
-test_pair_rmr2_SOURCES = test/pair/rmr.c $(pair_harness)
+test_pair_rmr1_LDADD = $(pair_ldadd1)
+test_pair_rmr2_SOURCES = test/pair/rmr.c
 test_pair_rmr2_CPPFLAGS = $(pair_cppflags2)
-test_pair_rmr2_LDADD = libdat2.la
+test_pair_rmr2_LDADD = $(pair_ldadd2)
 
-test_pair_memory1_SOURCES = test/pair/memory.c $(pair_harness)
+test_pair_memory1_SOURCES = test/pair/memory.c
 test_pair_memory1_CPPFLAGS = $(pair_cppflags1)
-test_pair_memory1_LDADD = libdat.la
-test_pair_memory2_SOURCES = test/pair/memory.c $(pair_harness)
+test_pair_memory1_LDADD = $(pair_ldadd1)
+test_pair_memory2_SOURCES = test/pair/memory.c
 test_pair_memory2_CPPFLAGS = $(pair_cppflags2)
-test_pair_memory2_LDADD = libdat2.la
+test_pair_memory2_LDADD = $(pair_ldadd2)
 
-test_pair_zones1_SOURCES = test/pair/zones.c $(pair_harness)
+test_pair_zones1_SOURCES = test/pair/zones.c
 test_pair_zones1_CPPFLAGS = $(pair_cppflags1)
-test_pair_zones1_LDADD = libdat.la
-test_pair_zones2_SOURCES = test/pair/zones.c $(pair_harness)
+test_pair_zones1_LDADD = $(pair_ldadd1)
+test_pair_zones2_SOURCES = test/pair/zones.c
 test_pair_zones2_CPPFLAGS = $(pair_cppflags2)
-test_pair_zones2_LDADD = libdat2.la
+test_pair_zones2_LDADD = $(pair_ldadd2)
 
-test_pair_invalidate2_SOURCES = test/pair/invalidate.c $(pair_harness)
+test_pair_invalidate2_SOURCES = test/pair/invalidate.c
 test_pair_invalidate2_CPPFLAGS = $(pair_cppflags2)
-test_pair_invalidate2_LDADD = libdat2.la
+test_pair_invalidate2_LDADD = $(pair_ldadd2)
 
 # 1.2 has no extensions.
-test_pair_ext2_SOURCES = test/pair/ext.c $(pair_harness)
+test_pair_ext2_SOURCES = test/pair/ext.c
 test_pair_ext2_CPPFLAGS = $(pair_cppflags2)
-test_pair_ext2_LDADD = libdat2.la
+test_pair_ext2_LDADD = $(pair_ldadd2)
 
-test_pair_limits1_SOURCES = test/pair/limits.c $(pair_harness)
+test_pair_limits1_SOURCES = test/pair/limits.c
 test_pair_limits1_CPPFLAGS = $(pair_cppflags1)
-test_pair_limits1_LDADD = libdat.la
-test_pair_limits2_SOURCES = test/pair/limits.c $(pair_harness)
+test_pair_limits1_LDADD = $(pair_ldadd1)
+test_pair_limits2_SOURCES = test/pair/limits.c
 test_pair_limits2_CPPFLAGS = $(pair_cppflags2)
-test_pair_limits2_LDADD = libdat2.la
+test_pair_limits2_LDADD = $(pair_ldadd2)
 
-test_pair_srq1_SOURCES = test/pair/srq.c $(pair_harness)
+test_pair_srq1_SOURCES = test/pair/srq.c
 test_pair_srq1_CPPFLAGS = $(pair_cppflags1)
-test_pair_srq1_LDADD = libdat.la
-test_pair_srq2_SOURCES = test/pair/srq.c $(pair_harness)
+test_pair_srq1_LDADD = $(pair_ldadd1)
+test_pair_srq2_SOURCES = test/pair/srq.c
 test_pair_srq2_CPPFLAGS = $(pair_cppflags2)
-test_pair_srq2_LDADD = libdat2.la
+test_pair_srq2_LDADD = $(pair_ldadd2)
 
 # The same over libfabric's other software fabrics.
 SLOW_TESTS += \
@@ -245,8 +262,8 @@ EXTRA_DIST += \
 # The harness itself: sanity2 has cases that must fail, and sanity.sh sees to it that they do.
 PAIR_TESTS += test/pair/sanity.sh
 check_PROGRAMS += test/pair/sanity2
-test_pair_sanity2_SOURCES = test/pair/sanity.c $(pair_harness)
+test_pair_sanity2_SOURCES = test/pair/sanity.c
 test_pair_sanity2_CPPFLAGS = $(pair_cppflags2)
-test_pair_sanity2_LDADD = libdat2.la
+test_pair_sanity2_LDADD = $(pair_ldadd2)
 
 EXTRA_DIST += test/pair/sanity.sh
