@@ -107,12 +107,20 @@ need()
 	judge_is_awake
 }
 
-# One user of the fixed ports at a time on a machine.
+# One user of a fixed port at a time on a machine, so that tests with other ports run beside. The lock of
+# the first port is taken before that of the second. Programs under test do not inherit the descriptors.
 lock()
 {
-	exec 9>"/tmp/dat-interop-$(id -u).lock"
-	flock -w $((600 * scale)) 9 || {
-		failed "$program" "another test holds the lock for $((10 * scale)) minutes"
+	locks=/tmp/dat-interop-$(id -u)
+	mkdir -p "$locks" && exec 8>"$locks/${ports%% *}" 9>"$locks/${ports##* }" || exit 99
+	lock_one 8
+	[ "${ports%% *}" = "${ports##* }" ] || lock_one 9
+}
+
+lock_one()
+{
+	flock -w $((600 * scale)) "$1" || {
+		failed "$program" "another test holds a lock for $((10 * scale)) minutes"
 		finish
 	}
 }
@@ -203,7 +211,7 @@ start_server()
 	fi
 	# it serves many clients, each of which may take that long on a busy machine
 	LD_LIBRARY_PATH=$(library_path "$which") timeout -k 5 $((seconds * 20)) \
-		sh -c 'echo $$ >"$0"; exec "$@"' "$tmp/pid" "$@" >"$tmp/server" 2>&1 9>&- &
+		sh -c 'echo $$ >"$0"; exec "$@"' "$tmp/pid" "$@" >"$tmp/server" 2>&1 8>&- 9>&- &
 	server_job=$!
 	if ! until_so $((20 * scale)) server_ready_or_gone || ! server_ready; then
 		why="the server does not listen at all of the ports $ports"
@@ -245,7 +253,7 @@ run_client()
 {
 	which=$1
 	shift
-	LD_LIBRARY_PATH=$(library_path "$which") timeout -k 5 "$seconds" "$@" >"$tmp/client" 2>&1 9>&-
+	LD_LIBRARY_PATH=$(library_path "$which") timeout -k 5 "$seconds" "$@" >"$tmp/client" 2>&1 8>&- 9>&-
 	client_status=$?
 }
 
