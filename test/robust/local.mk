@@ -93,11 +93,18 @@ test_robust_hosts2_LDADD = $(pair_ldadd2)
 SLOW_TESTS += \
 	test/robust/hosts.sh \
 	test/robust/instructions.sh \
-	test/robust/syscalls.sh \
-	test/robust/fabrics.sh
+	test/robust/net.sh \
+	test/robust/rxm.sh \
+	test/robust/shm.sh \
+	test/robust/sockets.sh \
+	test/robust/syscalls.sh
 
 EXTRA_DIST += \
-	test/robust/fabrics.sh \
+	test/robust/fabric.sh \
 	test/robust/hosts.sh \
 	test/robust/instructions.sh \
+	test/robust/net.sh \
+	test/robust/rxm.sh \
+	test/robust/shm.sh \
+	test/robust/sockets.sh \
 	test/robust/syscalls.sh

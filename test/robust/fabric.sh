@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
-# The robustness tests on the other software fabrics. Runs as many rounds as the environment of
-# those tests says, and few by default.
+# The robustness tests over another fabric than tcp: fabric.sh NAME. Runs as many rounds as the
+# environment of those tests says, and few by default.
 set -u
 build=${top_builddir:-.}
 : "${DAT_TEST_ROUNDS:=10}" "${DAT_TEST_CYCLES:=100}" "${DAT_TEST_MANY:=100}"
@@ -26,26 +26,25 @@ tests()
 	echo cycles peers fork threads quiet stranger
 }
 
-for fabric in ${ROBUST_FABRICS:-sockets net shm rxm}; do
-	for test in $(tests "$fabric"); do
-		n=$((n + 1))
-		name="$test, $fabric"
-		DAT_TEST_IA=ofi-$fabric DAT_TEST_TURNS=$(turns "$fabric") "$build/test/robust/${test}2" >"$out" 2>&1
-		case $? in
-		0)
-			echo "ok $n - $name"
-			;;
-		77)
-			skipped=$((skipped + 1))
-			echo "ok $n - $name # SKIP"
-			;;
-		*)
-			echo "not ok $n - $name"
-			bad=1
-			;;
-		esac
-		sed 's/^/# /' "$out"
-	done
+fabric=$1
+for test in $(tests "$fabric"); do
+	n=$((n + 1))
+	name="$test, $fabric"
+	DAT_TEST_IA=ofi-$fabric DAT_TEST_TURNS=$(turns "$fabric") "$build/test/robust/${test}2" >"$out" 2>&1
+	case $? in
+	0)
+		echo "ok $n - $name"
+		;;
+	77)
+		skipped=$((skipped + 1))
+		echo "ok $n - $name # SKIP"
+		;;
+	*)
+		echo "not ok $n - $name"
+		bad=1
+		;;
+	esac
+	sed 's/^/# /' "$out"
 done
 echo "1..$n"
 [ $bad -eq 0 ] || exit 1
