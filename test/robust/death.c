@@ -4,6 +4,7 @@
  * usable again, and nothing left of the dead. A peer that is only stopped is none of that.
  *
  * DAT_TEST_ROUNDS: how many peers die (default 20).
+ * DAT_TEST_MOMENTS: a kind of moment, such as idle or stream, to have deaths of that kind alone.
  */
 
 #include "robust.h"
@@ -48,18 +49,21 @@ enum moment {
 	AT_THE_END = MOMENTS,	/* of its own accord, and the test is over */
 };
 
-static const char *const moment_name[] = {
-	[BEFORE_ACCEPT] = "before it accepts",
-	[AFTER_ACCEPT] = "after it has accepted",
-	[IDLE_PASSIVE] = "connected and idle, passive",
-	[BLOCKED_PASSIVE] = "with operations that it blocks, passive",
-	[STREAM_PASSIVE] = "in full stream, passive",
-	[AFTER_CONNECT] = "after it began to connect",
-	[REQUEST_WAITS] = "while its request waits",
-	[IDLE_ACTIVE] = "connected and idle, active",
-	[BLOCKED_ACTIVE] = "with operations that it blocks, active",
-	[STREAM_ACTIVE] = "in full stream, active",
-	[AT_THE_END] = "not at all",
+static const struct {
+	const char *name;
+	const char *kind;	/* for DAT_TEST_MOMENTS */
+} moments[] = {
+	[BEFORE_ACCEPT] = { "before it accepts", "accept" },
+	[AFTER_ACCEPT] = { "after it has accepted", "accept" },
+	[IDLE_PASSIVE] = { "connected and idle, passive", "idle" },
+	[BLOCKED_PASSIVE] = { "with operations that it blocks, passive", "blocked" },
+	[STREAM_PASSIVE] = { "in full stream, passive", "stream" },
+	[AFTER_CONNECT] = { "after it began to connect", "connect" },
+	[REQUEST_WAITS] = { "while its request waits", "request" },
+	[IDLE_ACTIVE] = { "connected and idle, active", "idle" },
+	[BLOCKED_ACTIVE] = { "with operations that it blocks, active", "blocked" },
+	[STREAM_ACTIVE] = { "in full stream, active", "stream" },
+	[AT_THE_END] = { "not at all", "" },
 };
 
 static bool victim_connects(enum moment m)
@@ -390,7 +394,7 @@ static DAT_EVENT_NUMBER next_event(struct survivor *s)
 	left = limit - pair_now();
 	if (dat_evd_wait(s->w.n.conn, left > 0 ? left : 0, 1, &event, &more) != DAT_SUCCESS)
 		pair_fail(__FILE__, __LINE__, "no event within %u ms of the death %s (state %d)",
-			  pair_scaled(END_LIMIT), moment_name[s->moment], ep_state(s->w.ep));
+			  pair_scaled(END_LIMIT), moments[s->moment].name, ep_state(s->w.ep));
 	CHECK(event.event_data.connect_event_data.ep_handle == s->w.ep, "an event of another EP");
 	return event.event_number;
 }
@@ -421,7 +425,7 @@ static void settle(struct survivor *s)
 
 	reap_both(w);
 	CHECK(w->completed == w->posted, "%u of %u operations completed before the end (%s)",
-	      w->completed, w->posted, moment_name[s->moment]);
+	      w->completed, w->posted, moments[s->moment].name);
 	expect_quiet(w->n.conn);
 	expect_quiet(w->n.req);
 	expect_quiet(w->n.recv);
@@ -519,7 +523,7 @@ static void round_stream(struct survivor *s, unsigned round)
 	kill_victim(s);
 	while (dat_evd_dequeue(s->w.n.conn, &event) != DAT_SUCCESS) {
 		CHECK(pair_now() - s->killed < pair_scaled(END_LIMIT) * INT64_C(1000),
-		      "no end within %u ms (%s)", pair_scaled(END_LIMIT), moment_name[s->moment]);
+		      "no end within %u ms (%s)", pair_scaled(END_LIMIT), moments[s->moment].name);
 		stream(&s->w);
 	}
 	CHECK(is_end(event.event_number), "%s is no end", event_name(event.event_number));
@@ -568,19 +572,33 @@ static void expect_no_files(const struct hello *dead, unsigned n)
 	while (dir && (e = readdir(dir)))
 		for (i = 0; i < n; i++)
 			CHECK(!dead[i].file[0] || strncmp(e->d_name, dead[i].file, strlen(dead[i].file)),
-			      "%s of one who died %s", e->d_name, moment_name[dead[i].moment]);
+			      "%s of one who died %s", e->d_name, moments[dead[i].moment].name);
 	if (dir)
 		closedir(dir);
 }
 
+/* Fills @chosen with the moments of the kind that DAT_TEST_MOMENTS names. Returns their number. */
+static unsigned choose_moments(enum moment chosen[MOMENTS])
+{
+	const char *kind = getenv("DAT_TEST_MOMENTS");
+	unsigned n = 0, m;
+
+	for (m = 0; m < MOMENTS; m++)
+		if (!kind || !*kind || !strcmp(kind, moments[m].kind))
+			chosen[n++] = (enum moment)m;
+	CHECK(n, "DAT_TEST_MOMENTS names no kind of moment: %s", kind);
+	return n;
+}
+
 static void storm(struct survivor *s, unsigned rounds)
 {
-	unsigned i;
+	enum moment chosen[MOMENTS];
+	unsigned n = choose_moments(chosen), i;
 
 	for (i = 0; i < rounds; i++) {
 		if (i == MOMENTS)
 			s->before = holdings_settled();
-		s->moment = (enum moment)(i % MOMENTS);
+		s->moment = chosen[i % n];
 		meet_victim(s, i);
 		round_of[s->moment](s, i);
 		if (ep_state(s->w.ep) != DAT_EP_STATE_UNCONNECTED)
