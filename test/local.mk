@@ -72,13 +72,20 @@ check-valgrind:
 	DAT_TEST_WARM=1 $(MAKE) $(AM_MAKEFLAGS) check TESTS='$(PAIR_TESTS) $(CONFORM_TESTS)' \
 		TEST_RUNNER='$(VALGRIND_COMMAND)'
 
+# On another libfabric than that of Debian 12: all that reaches it, the longest first, and Debian's programs.
+CHECK_LIBFABRIC_TESTS = $(PROV_UNIT_TESTS) $(LIBFABRIC_TESTS) $(INTEROP_TESTS) $(PAIR_TESTS) \
+	$(CONFORM_TESTS) $(REGISTRY_TESTS) $(UTIL_TESTS)
+
+check-libfabric:
+	DAT_TEST_DEATHS=300 $(MAKE) $(AM_MAKEFLAGS) check TESTS='$(CHECK_LIBFABRIC_TESTS)'
+
 # Over verbs, in a guest with soft-RoCE: VERBS=all, or names such as "pair/data2 interop/dtest".
 VERBS = brief
 check-verbs: all
 	$(MAKE) $(AM_MAKEFLAGS) check TESTS=
 	$(top_srcdir)/contrib/vm/check $(abs_top_builddir) $(VERBS) || test $$? -eq 77
 
-.PHONY: check-sanitized check-valgrind check-verbs
+.PHONY: check-sanitized check-valgrind check-libfabric check-verbs
 
 include test/pair/local.mk
 include test/robust/local.mk

@@ -70,6 +70,12 @@ SLOW_TESTS += \
 	test/conform/sockets-rdm.sh \
 	test/conform/tcp-rdm.sh
 
+LIBFABRIC_TESTS += \
+	test/conform/both.sh \
+	test/conform/rxm.sh \
+	test/conform/shm.sh \
+	test/conform/tcp-rdm.sh
+
 EXTRA_DIST += \
 	test/conform/both.sh \
 	test/conform/fabric.sh \

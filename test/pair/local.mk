@@ -248,8 +248,17 @@ SLOW_TESTS += \
 	test/pair/sockets-rdm.sh \
 	test/pair/tcp-rdm.sh
 
+SLOW_TESTS += test/pair/cold.sh
+LIBFABRIC_TESTS += \
+	test/pair/both.sh \
+	test/pair/cold.sh \
+	test/pair/rxm.sh \
+	test/pair/shm.sh \
+	test/pair/tcp-rdm.sh
+
 EXTRA_DIST += \
 	test/pair/both.sh \
+	test/pair/cold.sh \
 	test/pair/fabric.sh \
 	test/pair/net.sh \
 	test/pair/net-rdm.sh \

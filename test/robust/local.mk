@@ -91,6 +91,8 @@ test_robust_hosts2_CPPFLAGS = $(pair_cppflags2)
 test_robust_hosts2_LDADD = $(pair_ldadd2)
 
 SLOW_TESTS += \
+	test/robust/deaths-both.sh \
+	test/robust/deaths-shm.sh \
 	test/robust/hosts.sh \
 	test/robust/instructions.sh \
 	test/robust/net.sh \
@@ -99,7 +101,16 @@ SLOW_TESTS += \
 	test/robust/sockets.sh \
 	test/robust/syscalls.sh
 
+LIBFABRIC_TESTS += \
+	test/robust/deaths-both.sh \
+	test/robust/deaths-shm.sh \
+	test/robust/rxm.sh \
+	test/robust/shm.sh
+
 EXTRA_DIST += \
+	test/robust/deaths-both.sh \
+	test/robust/deaths-shm.sh \
+	test/robust/deaths.sh \
 	test/robust/fabric.sh \
 	test/robust/hosts.sh \
 	test/robust/instructions.sh \
