@@ -2,6 +2,26 @@
 
 bin_PROGRAMS += util/datinfo util/datinfo1 util/datperf util/datperf1
 
+# What sees no DAT type is compiled once, for the programs and their tests.
+noinst_LTLIBRARIES += util/libutil.la
+util_libutil_la_SOURCES = \
+	util/datperf.h \
+	util/json.c \
+	util/json.h \
+	util/perf.h \
+	util/perf_loop.c \
+	util/perf_loop.h \
+	util/perf_meet.c \
+	util/perf_meet.h \
+	util/perf_opts.c \
+	util/perf_out.c \
+	util/perf_run.c \
+	util/perf_stat.c \
+	util/perf_stat.h \
+	util/perf_wire.c \
+	util/perf_wire.h \
+	util/perf_xport.c
+
 datinfo_files = \
 	util/dat_text.c \
 	util/dat_text.h \
@@ -15,55 +35,39 @@ datinfo_files = \
 	util/info_settings.c \
 	util/info_settings.h \
 	util/info_count.c \
-	util/info_count.h \
-	util/json.c \
-	util/json.h
+	util/info_count.h
 
 datperf_files = \
 	util/dat_text.c \
 	util/dat_text.h \
 	util/datperf.c \
 	util/datperf.h \
-	util/json.c \
-	util/json.h \
 	util/perf.h \
 	util/perf_client.c \
 	util/perf_dat.c \
-	util/perf_loop.c \
-	util/perf_loop.h \
-	util/perf_meet.c \
-	util/perf_meet.h \
-	util/perf_opts.c \
-	util/perf_out.c \
 	util/perf_raw.c \
 	util/perf_raw.h \
 	util/perf_raw_io.c \
 	util/perf_raw_msg.c \
 	util/perf_raw_rdm.c \
-	util/perf_run.c \
-	util/perf_server.c \
-	util/perf_stat.c \
-	util/perf_stat.h \
-	util/perf_wire.c \
-	util/perf_wire.h \
-	util/perf_xport.c
+	util/perf_server.c
 
 datinfo_cppflags = $(AM_CPPFLAGS) -DPROVIDER_DIR='"$(libdir)"'
 
 util_datinfo_SOURCES = $(datinfo_files)
 util_datinfo_CPPFLAGS = -DDAT_API=2 $(datinfo_cppflags)
-util_datinfo_LDADD = libdat2.la -lm
+util_datinfo_LDADD = util/libutil.la libdat2.la -lm
 util_datinfo1_SOURCES = $(datinfo_files)
 util_datinfo1_CPPFLAGS = -DDAT_API=1 $(datinfo_cppflags)
-util_datinfo1_LDADD = libdat.la -lm
+util_datinfo1_LDADD = util/libutil.la libdat.la -lm
 
 # libfabric is for --raw alone.
 util_datperf_SOURCES = $(datperf_files)
 util_datperf_CPPFLAGS = -DDAT_API=2 $(AM_CPPFLAGS) $(LIBFABRIC_CFLAGS)
-util_datperf_LDADD = libdat2.la $(LIBFABRIC_LIBS) -lm
+util_datperf_LDADD = util/libutil.la libdat2.la $(LIBFABRIC_LIBS) -lm
 util_datperf1_SOURCES = $(datperf_files)
 util_datperf1_CPPFLAGS = -DDAT_API=1 $(AM_CPPFLAGS) $(LIBFABRIC_CFLAGS)
-util_datperf1_LDADD = libdat.la $(LIBFABRIC_LIBS) -lm
+util_datperf1_LDADD = util/libutil.la libdat.la $(LIBFABRIC_LIBS) -lm
 
 dist_man_MANS += man/man1/datinfo.1 man/man1/datperf.1
 
@@ -99,15 +103,13 @@ util_test_cppflags = $(AM_CPPFLAGS) -I$(top_srcdir)/util $(CRITERION_CFLAGS)
 util_attr_files = \
 	test/unit/util/info_attr_test.c \
 	util/dat_text.c \
-	util/info_attr.c \
-	util/json.c
+	util/info_attr.c
 
 util_caps_files = \
 	test/unit/util/info_caps_test.c \
 	util/dat_text.c \
 	util/info_attr.c \
-	util/info_caps.c \
-	util/json.c
+	util/info_caps.c
 
 util_text_files = test/unit/util/dat_text_test.c util/dat_text.c
 
@@ -119,82 +121,63 @@ test_unit_util_dat_text2_test_CPPFLAGS = -DDAT_API=2 $(util_test_cppflags)
 test_unit_util_dat_text2_test_LDADD = $(CRITERION_LIBS)
 test_unit_util_info_attr1_test_SOURCES = $(util_attr_files)
 test_unit_util_info_attr1_test_CPPFLAGS = -DDAT_API=1 $(util_test_cppflags)
-test_unit_util_info_attr1_test_LDADD = $(CRITERION_LIBS) -lm
+test_unit_util_info_attr1_test_LDADD = util/libutil.la $(CRITERION_LIBS) -lm
 test_unit_util_info_attr2_test_SOURCES = $(util_attr_files)
 test_unit_util_info_attr2_test_CPPFLAGS = -DDAT_API=2 $(util_test_cppflags)
-test_unit_util_info_attr2_test_LDADD = $(CRITERION_LIBS) -lm
+test_unit_util_info_attr2_test_LDADD = util/libutil.la $(CRITERION_LIBS) -lm
 test_unit_util_info_caps1_test_SOURCES = $(util_caps_files)
 test_unit_util_info_caps1_test_CPPFLAGS = -DDAT_API=1 $(util_test_cppflags)
-test_unit_util_info_caps1_test_LDADD = $(CRITERION_LIBS) -lm
+test_unit_util_info_caps1_test_LDADD = util/libutil.la $(CRITERION_LIBS) -lm
 test_unit_util_info_caps2_test_SOURCES = $(util_caps_files)
 test_unit_util_info_caps2_test_CPPFLAGS = -DDAT_API=2 $(util_test_cppflags)
-test_unit_util_info_caps2_test_LDADD = $(CRITERION_LIBS) -lm
+test_unit_util_info_caps2_test_LDADD = util/libutil.la $(CRITERION_LIBS) -lm
 test_unit_util_info_conf_test_SOURCES = \
 	test/unit/util/info_conf_test.c util/info_conf.c
 test_unit_util_info_conf_test_CPPFLAGS = $(util_test_cppflags)
 test_unit_util_info_conf_test_LDADD = $(CRITERION_LIBS)
 test_unit_util_info_settings_test_SOURCES = \
-	test/unit/util/info_settings_test.c util/info_settings.c util/json.c
+	test/unit/util/info_settings_test.c util/info_settings.c
 test_unit_util_info_settings_test_CPPFLAGS = -DDAT_API=2 $(util_test_cppflags)
-test_unit_util_info_settings_test_LDADD = $(CRITERION_LIBS) -lm
+test_unit_util_info_settings_test_LDADD = util/libutil.la $(CRITERION_LIBS) -lm
 
 test_unit_util_info_count_test_SOURCES = \
 	test/unit/util/info_count_test.c util/info_count.c
 test_unit_util_info_count_test_CPPFLAGS = $(util_test_cppflags)
 test_unit_util_info_count_test_LDADD = $(CRITERION_LIBS)
-test_unit_util_json_test_SOURCES = test/unit/util/json_test.c util/json.c
+test_unit_util_json_test_SOURCES = test/unit/util/json_test.c
 test_unit_util_json_test_CPPFLAGS = $(util_test_cppflags)
-test_unit_util_json_test_LDADD = $(CRITERION_LIBS) -lm
+test_unit_util_json_test_LDADD = util/libutil.la $(CRITERION_LIBS) -lm
 test_unit_util_perf_loop_test_SOURCES = \
-	test/unit/util/perf_loop_test.c \
-	util/perf_loop.c \
-	util/perf_stat.c \
-	util/perf_wire.c \
-	util/perf_xport.c
+	test/unit/util/perf_loop_test.c
 test_unit_util_perf_loop_test_CPPFLAGS = $(util_test_cppflags)
 test_unit_util_perf_loop_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=perf_now_ns
-test_unit_util_perf_loop_test_LDADD = $(CRITERION_LIBS)
+test_unit_util_perf_loop_test_LDADD = util/libutil.la $(CRITERION_LIBS)
 test_unit_util_perf_meet_test_SOURCES = \
-	test/unit/util/perf_meet_test.c \
-	util/perf_meet.c \
-	util/perf_wire.c \
-	util/perf_xport.c
+	test/unit/util/perf_meet_test.c
 test_unit_util_perf_meet_test_CPPFLAGS = $(util_test_cppflags)
-test_unit_util_perf_meet_test_LDADD = $(CRITERION_LIBS)
+test_unit_util_perf_meet_test_LDADD = util/libutil.la $(CRITERION_LIBS)
 test_unit_util_perf_opts_test_SOURCES = \
 	test/unit/capture.h \
-	test/unit/util/perf_opts_test.c \
-	util/json.c \
-	util/perf_opts.c \
-	util/perf_out.c \
-	util/perf_stat.c
+	test/unit/util/perf_opts_test.c
 test_unit_util_perf_opts_test_CPPFLAGS = $(util_test_cppflags)
-test_unit_util_perf_opts_test_LDADD = $(CRITERION_LIBS) -lm
+test_unit_util_perf_opts_test_LDADD = util/libutil.la $(CRITERION_LIBS) -lm
 test_unit_util_perf_out_test_SOURCES = \
-	test/unit/util/perf_out_test.c \
-	util/json.c \
-	util/perf_out.c \
-	util/perf_stat.c
+	test/unit/util/perf_out_test.c
 test_unit_util_perf_out_test_CPPFLAGS = $(util_test_cppflags)
-test_unit_util_perf_out_test_LDADD = $(CRITERION_LIBS) -lm
+test_unit_util_perf_out_test_LDADD = util/libutil.la $(CRITERION_LIBS) -lm
 test_unit_util_perf_run_test_SOURCES = \
-	test/unit/util/perf_run_test.c \
-	util/perf_loop.c \
-	util/perf_run.c \
-	util/perf_stat.c \
-	util/perf_wire.c \
-	util/perf_xport.c
+	test/unit/util/perf_run_test.c
 test_unit_util_perf_run_test_CPPFLAGS = $(util_test_cppflags)
-test_unit_util_perf_run_test_LDADD = $(CRITERION_LIBS)
+test_unit_util_perf_run_test_LDADD = util/libutil.la $(CRITERION_LIBS)
 test_unit_util_perf_stat_test_SOURCES = \
-	test/unit/util/perf_stat_test.c util/perf_stat.c
+	test/unit/util/perf_stat_test.c
 test_unit_util_perf_stat_test_CPPFLAGS = $(util_test_cppflags)
-test_unit_util_perf_stat_test_LDADD = $(CRITERION_LIBS)
+test_unit_util_perf_stat_test_LDADD = util/libutil.la $(CRITERION_LIBS)
 test_unit_util_perf_wire_test_SOURCES = \
-	test/unit/util/perf_wire_test.c util/perf_wire.c
+	test/unit/util/perf_wire_test.c
 test_unit_util_perf_wire_test_CPPFLAGS = $(util_test_cppflags)
-test_unit_util_perf_wire_test_LDADD = $(CRITERION_LIBS)
+test_unit_util_perf_wire_test_LDADD = util/libutil.la $(CRITERION_LIBS)
 test_unit_util_perf_xport_test_SOURCES = \
-	test/unit/util/perf_xport_test.c util/perf_wire.c util/perf_xport.c
+	test/unit/util/perf_xport_test.c
 test_unit_util_perf_xport_test_CPPFLAGS = $(util_test_cppflags)
-test_unit_util_perf_xport_test_LDADD = $(CRITERION_LIBS)
+test_unit_util_perf_xport_test_LDADD = util/libutil.la $(CRITERION_LIBS)

@@ -14,16 +14,36 @@ PROV_UNIT_TESTS += $(prov_unit_tests)
 
 prov_test_cppflags = $(AM_CPPFLAGS) -I$(top_srcdir)/prov/ofi -I$(top_srcdir)/test/unit \
 	-I$(top_srcdir)/test/unit/plain $(LIBFABRIC_CFLAGS)
-prov_test_runner = \
+prov_test_headers = \
 	test/unit/capture.h \
 	test/unit/child.h \
 	test/unit/thread.h \
-	test/unit/plain/criterion/criterion.h \
+	test/unit/plain/criterion/criterion.h
+
+# The runner and what tests share, compiled once, or once for each API version where it sees DAT types.
+check_LTLIBRARIES += test/unit/libplain.la test/unit/libfake1.la test/unit/libfake2.la
+test_unit_libplain_la_SOURCES = $(prov_test_headers) \
+	test/unit/fab/fake.c \
+	test/unit/fab/fake.h \
+	test/unit/nomem.c \
+	test/unit/nomem.h \
 	test/unit/plain/plain.c
+test_unit_libplain_la_CPPFLAGS = $(prov_test_cppflags)
+fake_sources = \
+	test/unit/fab/fake_ep.c \
+	test/unit/fab/fake_ep.h \
+	test/unit/obj/fixture.c \
+	test/unit/obj/fixture.h
+test_unit_libfake1_la_SOURCES = $(fake_sources)
+test_unit_libfake1_la_CPPFLAGS = $(prov_test_cppflags) -DDAT_API=1
+test_unit_libfake2_la_SOURCES = $(fake_sources)
+test_unit_libfake2_la_CPPFLAGS = $(prov_test_cppflags) -DDAT_API=2
+prov_test_ldadd1 = test/unit/libfake1.la test/unit/libplain.la
+prov_test_ldadd2 = test/unit/libfake2.la test/unit/libplain.la
 nomem_ldflags = -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc -Wl,--wrap=strdup \
 	-Wl,--wrap=tsearch -Wl,--wrap=fi_dupinfo
 
-test_unit_base_test_SOURCES = $(prov_test_runner) \
+test_unit_base_test_SOURCES = \
 	test/unit/base/bell_test.c \
 	test/unit/base/clock_test.c \
 	test/unit/base/env_test.c \
@@ -36,16 +56,14 @@ test_unit_base_test_SOURCES = $(prov_test_runner) \
 test_unit_base_test_CPPFLAGS = $(prov_test_cppflags)
 test_unit_base_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=aligned_alloc \
 	-Wl,--wrap=syslog -Wl,--wrap=__syslog_chk -Wl,--wrap=syscall
-test_unit_base_test_LDADD = libdofi_core.la
+test_unit_base_test_LDADD = test/unit/libplain.la libdofi_core.la
 
-test_unit_fab_test_SOURCES = $(prov_test_runner) \
+test_unit_fab_test_SOURCES = \
 	test/unit/fab/cq_test.c \
 	test/unit/fab/device_test.c \
 	test/unit/fab/domain_test.c \
 	test/unit/fab/draw.c \
 	test/unit/fab/draw.h \
-	test/unit/fab/fake.c \
-	test/unit/fab/fake.h \
 	test/unit/fab/fork_test.c \
 	test/unit/fab/gate_test.c \
 	test/unit/fab/grant_test.c \
@@ -68,14 +86,12 @@ test_unit_fab_test_SOURCES = $(prov_test_runner) \
 	test/unit/fab/tell_test.c \
 	test/unit/fab/wc_test.c \
 	test/unit/fab/version_test.c \
-	test/unit/fab/watch_test.c \
-	test/unit/nomem.c \
-	test/unit/nomem.h
+	test/unit/fab/watch_test.c
 test_unit_fab_test_CPPFLAGS = $(prov_test_cppflags)
 test_unit_fab_test_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=fi_fabric -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version -Wl,--wrap=getrandom \
 	-Wl,--wrap=dofi_topo_place -Wl,--wrap=process_vm_readv $(nomem_ldflags)
-test_unit_fab_test_LDADD = libdofi_core.la
+test_unit_fab_test_LDADD = test/unit/libplain.la libdofi_core.la
 
 EXTRA_DIST += \
 	test/data/topo/clusters.xml \
@@ -93,9 +109,7 @@ else
 test_unit_fab_test_SOURCES += test/unit/fab/topo_none_test.c
 endif
 
-obj_test_sources = $(prov_test_runner) \
-	test/unit/fab/fake.c \
-	test/unit/fab/fake.h \
+obj_test_sources = \
 	test/unit/obj/caps_test.c \
 	test/unit/obj/caps_use_test.c \
 	test/unit/obj/cno_test.c \
@@ -116,8 +130,6 @@ obj_test_sources = $(prov_test_runner) \
 	test/unit/obj/ep_test.c \
 	test/unit/obj/evd_test.c \
 	test/unit/obj/evd_wait_test.c \
-	test/unit/obj/fixture.c \
-	test/unit/obj/fixture.h \
 	test/unit/obj/frame_test.c \
 	test/unit/obj/ia_test.c \
 	test/unit/obj/lmr_atomic_test.c \
@@ -138,9 +150,9 @@ obj_test_ldflags = $(AM_LDFLAGS) -Wl,--wrap=fi_fabric -Wl,--wrap=fi_getinfo -Wl,
 test_unit_obj1_test_SOURCES = $(obj_test_sources)
 test_unit_obj1_test_CPPFLAGS = $(prov_test_cppflags) -DDAT_API=1
 test_unit_obj1_test_LDFLAGS = $(obj_test_ldflags)
-test_unit_obj1_test_LDADD = libdofi1.la
+test_unit_obj1_test_LDADD = $(prov_test_ldadd1) libdofi1.la
 
 test_unit_obj2_test_SOURCES = $(obj_test_sources)
 test_unit_obj2_test_CPPFLAGS = $(prov_test_cppflags) -DDAT_API=2
 test_unit_obj2_test_LDFLAGS = $(obj_test_ldflags)
-test_unit_obj2_test_LDADD = libdofi2.la
+test_unit_obj2_test_LDADD = $(prov_test_ldadd2) libdofi2.la

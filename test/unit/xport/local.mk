@@ -12,15 +12,7 @@ xport_unit_tests = \
 check_PROGRAMS += $(xport_unit_tests)
 PROV_UNIT_TESTS += $(xport_unit_tests)
 
-xport_test_sources = $(prov_test_runner) \
-	test/unit/fab/fake.c \
-	test/unit/fab/fake.h \
-	test/unit/fab/fake_ep.c \
-	test/unit/fab/fake_ep.h \
-	test/unit/nomem.c \
-	test/unit/nomem.h \
-	test/unit/obj/fixture.c \
-	test/unit/obj/fixture.h \
+xport_test_sources = \
 	test/unit/registry.c \
 	test/unit/registry.h \
 	test/unit/xport/both_test.c \
@@ -54,19 +46,15 @@ xport_test_ldflags = $(AM_LDFLAGS) -Wl,--wrap=fi_fabric -Wl,--wrap=fi_getinfo -W
 test_unit_xport1_test_SOURCES = $(xport_test_sources)
 test_unit_xport1_test_CPPFLAGS = $(prov_test_cppflags) -DDAT_API=1
 test_unit_xport1_test_LDFLAGS = $(xport_test_ldflags)
-test_unit_xport1_test_LDADD = libdofi1.la
+test_unit_xport1_test_LDADD = $(prov_test_ldadd1) libdofi1.la
 
 test_unit_xport2_test_SOURCES = $(xport_test_sources)
 test_unit_xport2_test_CPPFLAGS = $(prov_test_cppflags) -DDAT_API=2
 test_unit_xport2_test_LDFLAGS = $(xport_test_ldflags)
-test_unit_xport2_test_LDADD = libdofi2.la
+test_unit_xport2_test_LDADD = $(prov_test_ldadd2) libdofi2.la
 
 # Side connections and frames see no DAT type: one version's are the other's.
-test_unit_side_test_SOURCES = $(prov_test_runner) \
-	test/unit/fab/fake.c \
-	test/unit/fab/fake.h \
-	test/unit/nomem.c \
-	test/unit/nomem.h \
+test_unit_side_test_SOURCES = \
 	test/unit/xport/rdm_frame_test.c \
 	test/unit/xport/side.c \
 	test/unit/xport/side.h \
@@ -77,16 +65,10 @@ test_unit_side_test_SOURCES = $(prov_test_runner) \
 test_unit_side_test_CPPFLAGS = $(prov_test_cppflags)
 test_unit_side_test_LDFLAGS = $(xport_test_ldflags) \
 	-Wl,--wrap=accept4 -Wl,--wrap=connect -Wl,--wrap=epoll_ctl -Wl,--wrap=send
-test_unit_side_test_LDADD = libdofi2.la
+test_unit_side_test_LDADD = $(prov_test_ldadd2) libdofi2.la
 
 # The program finds NEWS, which is distributed, by top_srcdir.
-prov_test_sources = $(prov_test_runner) \
-	test/unit/fab/fake.c \
-	test/unit/fab/fake.h \
-	test/unit/nomem.c \
-	test/unit/nomem.h \
-	test/unit/obj/fixture.c \
-	test/unit/obj/fixture.h \
+prov_test_sources = \
 	test/unit/ext_test.c \
 	test/unit/prov_test.c \
 	test/unit/registry.c \
@@ -96,17 +78,18 @@ prov_test_sources = $(prov_test_runner) \
 test_unit_prov1_test_SOURCES = $(prov_test_sources)
 test_unit_prov1_test_CPPFLAGS = $(prov_test_cppflags) -DDAT_API=1
 test_unit_prov1_test_LDFLAGS = $(xport_test_ldflags)
-test_unit_prov1_test_LDADD = libdofi1.la
+test_unit_prov1_test_LDADD = $(prov_test_ldadd1) libdofi1.la
 
 test_unit_prov2_test_SOURCES = $(prov_test_sources)
 test_unit_prov2_test_CPPFLAGS = $(prov_test_cppflags) -DDAT_API=2
 test_unit_prov2_test_LDFLAGS = $(xport_test_ldflags)
-test_unit_prov2_test_LDADD = libdofi2.la
+test_unit_prov2_test_LDADD = $(prov_test_ldadd2) libdofi2.la
 
 # The runner itself: sanity has tests that must fail, and sanity.sh sees to it that they do.
 PROV_UNIT_TESTS += test/unit/sanity.sh
 check_PROGRAMS += test/unit/sanity
-test_unit_sanity_SOURCES = $(prov_test_runner) test/unit/sanity_test.c
+test_unit_sanity_SOURCES = test/unit/sanity_test.c
 test_unit_sanity_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/test/unit/plain
+test_unit_sanity_LDADD = test/unit/libplain.la
 
 EXTRA_DIST += test/unit/sanity.sh
