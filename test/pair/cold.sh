@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
-# Connecting by shared memory in processes of which each begins with libfabric by itself: without
-# DAT_TEST_WARM, which the same cases have in shm.sh and both.sh. What libfabric keeps per process, such
-# as who is mapped, is then as in a program.
+# Connecting by shared memory in processes that each initialize libfabric, without DAT_TEST_WARM, with
+# which shm.sh and both.sh run these cases. What libfabric keeps per process, such as the memory that it
+# has mapped, is then as in a program.
 set -u
 unset DAT_TEST_WARM
 bad=0 passed=0

@@ -572,7 +572,7 @@ static void expect_no_files(const struct hello *dead, unsigned n)
 	while (dir && (e = readdir(dir)))
 		for (i = 0; i < n; i++)
 			CHECK(!dead[i].file[0] || strncmp(e->d_name, dead[i].file, strlen(dead[i].file)),
-			      "%s of one who died %s", e->d_name, moments[dead[i].moment].name);
+			      "%s of a victim that died %s", e->d_name, moments[dead[i].moment].name);
 	if (dir)
 		closedir(dir);
 }

@@ -148,7 +148,7 @@ const struct dofi_foreign dofi_foreign_table[] = {
 	{ "FI_TCP_IO_URING", "0/1",
 	  "of libfabric: always 0 here, as connections stall with it",
 	  "0", true },
-	{ "FI_NET_IO_URING", "0/1", "of libfabric: the same for net", "0", true },
+	{ "FI_NET_IO_URING", "0/1", "of libfabric: always 0 here, as for tcp", "0", true },
 	{ "FI_PROVIDER", "names", "of libfabric: which of its providers there are", NULL, false },
 	{ "DAT_OVERRIDE", "path", "of the registry: the file in place of dat.conf", NULL, false },
 	{ "DAT_DBG_TYPE", "bits", "of the registry: what its log tells", NULL, false },

@@ -27,7 +27,7 @@
 
 /* How often an event queue is looked at while it is not watched. */
 #define EQ_TICK_NS 1000000
-/* The same where a look takes the lock that a polling thread holds most of the time, and waits for it. */
+/* How often where a look waits for the lock that a polling thread holds most of the time. */
 #define EQ_LOCKED_TICK_NS 2000000
 
 /* How long after dofi_progress_await() the event queue stays watched: most attempts take far less. */
