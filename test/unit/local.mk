@@ -90,6 +90,7 @@ test_unit_fab_test_SOURCES = \
 test_unit_fab_test_CPPFLAGS = $(prov_test_cppflags)
 test_unit_fab_test_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=fi_fabric -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version -Wl,--wrap=getrandom \
+	-Wl,--wrap=ioctl -Wl,--wrap=getsockopt \
 	-Wl,--wrap=dofi_topo_place -Wl,--wrap=process_vm_readv $(nomem_ldflags)
 test_unit_fab_test_LDADD = test/unit/libplain.la libdofi_core.la
 

@@ -50,7 +50,9 @@ static bool listens(int fd)
 
 /*
  * Whether nothing was read from it. Of a connection that was accepted, or is about to be, the
- * request was. What comes between the two questions is unread; and an end counts as a byte.
+ * request was. What is unread is asked first: bytes that come before the second question then make
+ * a connection look read, which it may be, and never make one that was read look unread. An end
+ * counts as a byte.
  */
 static bool is_unread(int fd)
 {
@@ -58,7 +60,7 @@ static bool is_unread(int fd)
 	socklen_t len = sizeof(info);
 	int unread = 0;
 
-	return !getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) && !ioctl(fd, SIOCINQ, &unread) &&
+	return !ioctl(fd, SIOCINQ, &unread) && !getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) &&
 	       info.tcpi_bytes_received <= (uint64_t)unread + 1;
 }
 

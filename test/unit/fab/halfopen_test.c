@@ -7,10 +7,14 @@
 
 #include <arpa/inet.h>
 #include <criterion/criterion.h>
+#include <linux/sockios.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdarg.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -268,4 +272,63 @@ Test(halfopen, a_descriptor_that_is_no_set_has_no_connections)
 	close(progress.eq.fd);
 	dofi_halfopen_end(&progress, 4711);
 	cr_expect_eq(ended, 0);
+}
+
+/* The two questions about a connection; after the first of them @late sends. */
+static int late = -1;
+
+int __real_ioctl(int fd, unsigned long request, ...);
+int __wrap_ioctl(int fd, unsigned long request, ...);
+int __real_getsockopt(int fd, int level, int name, void *value, socklen_t *len);
+int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *len);
+
+static void bytes_come(void)
+{
+	int fd = late;
+
+	late = -1;
+	if (fd >= 0)
+		cr_assert_eq(send(fd, "bytes", 5, MSG_NOSIGNAL), 5);
+}
+
+int __wrap_ioctl(int fd, unsigned long request, ...)
+{
+	va_list args;
+	void *arg;
+	int ret;
+
+	va_start(args, request);
+	arg = va_arg(args, void *);
+	va_end(args);
+	ret = __real_ioctl(fd, request, arg);
+	if (request == SIOCINQ)
+		bytes_come();
+	return ret;
+}
+
+int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *len)
+{
+	int ret = __real_getsockopt(fd, level, name, value, len);
+
+	if (level == IPPROTO_TCP && name == TCP_INFO)
+		bytes_come();
+	return ret;
+}
+
+/* libfabric 2.x keeps connections in the set, beside the strangers. */
+Test(halfopen, a_connection_with_bytes_on_their_way_is_left_alone)
+{
+	struct door d;
+	int fd, taken;
+	char byte;
+
+	cr_assert(door_open(&d, AF_INET));
+	fd = come(&d, &taken);
+	cr_assert_eq(send(fd, "r", 1, 0), 1);
+	cr_assert_eq(recv(taken, &byte, 1, 0), 1);
+	idle = true;
+	late = fd;
+	dofi_halfopen_end(&progress, d.port);
+	cr_expect_eq(late, -1);
+	cr_expect(!is_ended(fd));
 }
