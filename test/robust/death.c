@@ -23,6 +23,7 @@
 #define OPS 100			/* outstanding when the peer dies */
 #define OPS_MAX 20000		/* in one round */
 #define MEM (256 * 1024)
+#define SMALL 512		/* a message of the bystander's */
 #define PART (16 * 1024)		/* more than goes in a frame, and less, by chance */
 #define GROWTH (8 * 1024 * 1024)	/* what the allocators and the memory of the dead may take */
 
@@ -364,11 +365,78 @@ static void nursery(struct pair *p)
 	CHECK(WIFEXITED(status) && !WEXITSTATUS(status), "a victim ended with status %#x", status);
 }
 
+/*
+ * A connection of the survivor to itself, by the endpoint that it shares with the victims' ones where
+ * the fabric has one for all. A victim's death is no concern of it.
+ */
+struct bystander {
+	struct node n;		/* the survivor's IA and PZ, with EVDs of its own */
+	struct mem m;
+	DAT_EP_HANDLE ep[2];
+};
+
+static DAT_EP_HANDLE small_ep(struct node *n)
+{
+	DAT_EP_ATTR attr;
+
+	node_ep_attr(n, &attr);
+	attr.max_request_dtos = attr.max_recv_dtos = 2;
+	return node_ep(n, &attr);
+}
+
+static void bystander_open(struct bystander *b, const struct node *survivor)
+{
+	struct place self = { .address = survivor->address };
+	DAT_PSP_HANDLE psp;
+	DAT_EVENT event;
+
+	memcpy(&b->n, survivor, sizeof(b->n));
+	b->n.cr = node_evd(&b->n, 4, DAT_EVD_CR_FLAG);
+	b->n.conn = node_evd(&b->n, 4, DAT_EVD_CONNECTION_FLAG);
+	b->n.req = node_evd(&b->n, 4, DAT_EVD_DTO_FLAG);
+	b->n.recv = node_evd(&b->n, 4, DAT_EVD_DTO_FLAG);
+	mem_get(&b->n, &b->m, 2 * SMALL);
+	b->ep[0] = small_ep(&b->n);
+	b->ep[1] = small_ep(&b->n);
+	psp = node_listen(&b->n, &self.qual);
+	ep_connect(b->ep[0], &self);
+	OK(dat_cr_accept(node_request(&b->n), b->ep[1], 0, NULL));
+	expect_event(b->n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, &event);
+	expect_event(b->n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, &event);
+	OK(dat_psp_free(psp));
+}
+
+/* One message, by @round from one end or the other. */
+static void bystander_talk(struct bystander *b, unsigned round)
+{
+	DAT_EVENT event;
+
+	fill(b->m.base, SMALL, round);
+	post_recv(b->ep[round & 1], &b->m, SMALL, SMALL, round);
+	post_send(b->ep[~round & 1], &b->m, 0, SMALL, round);
+	expect_dto(b->n.recv, round, DAT_DTO_SUCCESS, SMALL);
+	expect_dto(b->n.req, round, DAT_DTO_SUCCESS, SMALL);
+	verify(b->m.base + SMALL, SMALL, round);
+	FAILS(dat_evd_dequeue(b->n.conn, &event), DAT_QUEUE_EMPTY);
+}
+
+static void bystander_close(struct bystander *b)
+{
+	OK(dat_ep_free(b->ep[0]));
+	OK(dat_ep_free(b->ep[1]));
+	mem_put(&b->m);
+	OK(dat_evd_free(b->n.cr));
+	OK(dat_evd_free(b->n.conn));
+	OK(dat_evd_free(b->n.req));
+	OK(dat_evd_free(b->n.recv));
+}
+
 /* The survivor */
 
 struct survivor {
 	struct pair *p;
 	struct worker w;
+	struct bystander by;
 	struct place place;
 	struct hello victim;
 	enum moment moment;
@@ -603,6 +671,7 @@ static void storm(struct survivor *s, unsigned rounds)
 		round_of[s->moment](s, i);
 		if (ep_state(s->w.ep) != DAT_EP_STATE_UNCONNECTED)
 			settle(s);
+		bystander_talk(&s->by, i);
 		s->dead[i] = s->victim;
 		s->dead[i].moment = s->moment;
 	}
@@ -621,7 +690,9 @@ static void survivor(struct pair *p)
 	worker_open(&s->w);
 	psp = node_listen(&s->w.n, &s->place.qual);
 	s->place.address = s->w.n.address;
+	bystander_open(&s->by, &s->w.n);
 	storm(s, rounds);
+	bystander_close(&s->by);
 	s->moment = AT_THE_END;
 	meet_victim(s, rounds);
 	survivor_link(s, rounds);
