@@ -118,4 +118,5 @@ EXTRA_DIST += \
 	test/robust/rxm.sh \
 	test/robust/shm.sh \
 	test/robust/sockets.sh \
-	test/robust/syscalls.sh
+	test/robust/syscalls.sh \
+	test/robust/tap.sh
