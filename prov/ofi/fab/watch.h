@@ -2,14 +2,13 @@
 /*
  * Notices the end of a connection that the fabric cannot see.
  *
- * The stream fabrics learn that a peer is gone by reading to the end of its
- * socket. A message for which no receive is posted stops them from reading, and
- * then a dead peer would stay connected for ever. The kernel knows: the watch
- * finds the endpoint's socket (libfabric names it from 2.2 on) and lets epoll tell of the peer's end of it. It also has the kernel
- * ask a peer that is silent for DAT_OFI_KEEPALIVE_S for a sign of life: a host that lost its power
- * or its cable, or forgot the connection, does not end it otherwise. While something is under way to
- * the peer the kernel does not ask, and goes on for a quarter of an hour; so the watch looks whether
- * any of it is acknowledged.
+ * The stream fabrics learn that a peer is gone by reading to the end of its socket. A message for
+ * which no receive is posted stops them from reading, and then a dead peer would stay connected for
+ * ever. The kernel knows: the watch finds the endpoint's socket (libfabric names it from 2.2 on), and
+ * epoll reports the peer's end of it. The watch also has the kernel probe a peer that is silent for
+ * DAT_OFI_KEEPALIVE_S: a host that lost its power or its cable, or forgot the connection, does not
+ * end it otherwise. While data is in flight to the peer the kernel does not probe, and goes on for a
+ * quarter of an hour; so the watch looks whether any of it is acknowledged.
  */
 #ifndef DOFI_FAB_WATCH_H
 #define DOFI_FAB_WATCH_H
