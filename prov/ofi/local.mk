@@ -170,6 +170,7 @@ noinst_HEADERS += \
 	prov/ofi/obj/beside.h \
 	prov/ofi/obj/srq.h \
 	prov/ofi/obj/tally.h \
+	prov/ofi/obj/unread.h \
 	prov/ofi/obj/xport.h \
 	prov/ofi/ext.h \
 	prov/ofi/xport/both.h \

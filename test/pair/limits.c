@@ -129,6 +129,116 @@ static void depth(struct pair *p)
 	node_close(&n);
 }
 
+#define BOOK_DEPTH 8			/* of each queue */
+#define BOOK_EPS 2
+#define BOOK_SENDS 20000		/* unless DAT_TEST_SENDS says how many, through each EP */
+
+static DAT_COUNT book_sends(void)
+{
+	const char *text = getenv("DAT_TEST_SENDS");
+
+	return text ? atoi(text) : BOOK_SENDS;
+}
+
+/* An EVD for the endpoints' queues, and as long as these are together. */
+static void book_open(struct pair *p, struct node *n, DAT_EVD_HANDLE *dto, DAT_EP_HANDLE ep[])
+{
+	DAT_EP_ATTR attr;
+	int i;
+
+	node_open(n);
+	node_ep_attr(n, &attr);
+	attr.max_recv_dtos = attr.max_request_dtos = BOOK_DEPTH;
+	*dto = node_evd(n, BOOK_EPS * 2 * BOOK_DEPTH, DAT_EVD_DTO_FLAG);
+	for (i = 0; i < BOOK_EPS; i++) {
+		OK(dat_ep_create(n->ia, n->pz, *dto, *dto, n->conn, &attr, &ep[i]));
+		pair_link(p, n, ep[i]);
+	}
+}
+
+/* Posts to @ep until that has no room, without a look at events; fewer than @most. */
+static DAT_COUNT post_all(DAT_EP_HANDLE ep, struct mem *m, bool sends, DAT_COUNT most)
+{
+	DAT_LMR_TRIPLET segment = mem_segment(m, 0, MESSAGE);
+	const DAT_DTO_COOKIE none = { .as_64 = 0 };
+	DAT_RETURN ret = DAT_SUCCESS;
+	DAT_COUNT n = 0;
+
+	while (n < most) {
+		ret = sends ? dat_ep_post_send(ep, 1, &segment, none, DAT_COMPLETION_DEFAULT_FLAG) :
+			      dat_ep_post_recv(ep, 1, &segment, none, DAT_COMPLETION_DEFAULT_FLAG);
+		if (ret)
+			break;
+		n++;
+	}
+	if (ret)
+		FAILS(ret, DAT_INSUFFICIENT_RESOURCES);
+	return n;
+}
+
+/*
+ * Programs size an EVD by its queues, post until there is no room, and dequeue then: no event is lost,
+ * whoever reads the fabric meanwhile. node_close() sees that nothing has overflowed.
+ */
+static void by_the_book(struct pair *p)
+{
+	const DAT_COUNT all = book_sends();
+	DAT_COUNT posted[BOOK_EPS] = { 0 }, left = BOOK_EPS * all;
+	DAT_EP_HANDLE ep[BOOK_EPS];
+	DAT_EVD_HANDLE dto;
+	struct node n;
+	struct mem m;
+	int i;
+
+	book_open(p, &n, &dto, ep);
+	mem_get(&n, &m, MESSAGE);
+	while (left) {
+		for (i = 0; i < BOOK_EPS; i++)
+			posted[i] += post_all(ep[i], &m, !p->server, all - posted[i]);
+		expect_dto(dto, 0, DAT_DTO_SUCCESS, MESSAGE);
+		left--;
+	}
+	for (i = 0; i < BOOK_EPS; i++) {
+		pair_unlink(p, &n, ep[i]);
+		OK(dat_ep_free(ep[i]));
+	}
+	OK(dat_evd_free(dto));
+	mem_put(&m);
+	node_close(&n);
+}
+
+/* Of all that is outstanding at the end of a connection the flushes fit, too. */
+static void flushes_fit(struct pair *p)
+{
+	DAT_EP_HANDLE ep[BOOK_EPS];
+	DAT_EVD_HANDLE dto;
+	DAT_EVENT event;
+	struct node n;
+	struct mem m;
+	int i, k;
+
+	book_open(p, &n, &dto, ep);
+	mem_get(&n, &m, MESSAGE);
+	for (i = 0; i < BOOK_EPS; i++) {
+		SAME(post_all(ep[i], &m, false, BOOK_DEPTH + 1), BOOK_DEPTH);
+		SAME(post_all(ep[i], &m, true, BOOK_DEPTH + 1), BOOK_DEPTH);
+	}
+	pair_sync(p);
+	for (i = 0; i < BOOK_EPS; i++)
+		pair_unlink(p, &n, ep[i]);
+	for (i = 0; i < BOOK_EPS; i++) {
+		SAME(post_all(ep[i], &m, false, 1), 0);
+		SAME(post_all(ep[i], &m, true, 1), 0);
+	}
+	for (k = 0; k < BOOK_EPS * 2 * BOOK_DEPTH; k++)
+		expect_event(dto, DAT_DTO_COMPLETION_EVENT, &event);
+	for (i = 0; i < BOOK_EPS; i++)
+		OK(dat_ep_free(ep[i]));
+	OK(dat_evd_free(dto));
+	mem_put(&m);
+	node_close(&n);
+}
+
 #define READS 300
 
 /* More reads than either side was made for wait their turn, and none is lost. */
@@ -190,6 +300,9 @@ static const struct pair_case cases[] = {
 	PAIR_CASE("as many objects as the IA says", NULL, objects),
 	PAIR_CASE("as many operations as an EP may have", depth, depth,
 		  .not_sockets = "it loses messages when many are under way"),
+	PAIR_CASE("an EVD of the size of its queues does not overflow", by_the_book, by_the_book,
+		  .not_sockets = "it loses messages when many are under way"),
+	PAIR_CASE("what is flushed fits an EVD of that size", flushes_fit, flushes_fit),
 	PAIR_CASE("reads beyond either side's number", reads, reads),
 	PAIR_CASE("a message of the EP's size", length, length),
 };

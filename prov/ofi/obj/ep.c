@@ -341,7 +341,10 @@ static void ep_reinit(struct dofi_ep *ep, DAT_EP_STATE first)
 	ep->recv_evd = ep->request_evd = ep->connect_evd = NULL;
 	ep->srq = NULL;
 	ep->inbox.arrived = false;
-	ep->sq = ep->rq = (struct dofi_queue){ .slots = NULL };
+	dofi_unread_renew(&ep->sq_unread);
+	dofi_unread_renew(&ep->rq_unread);
+	ep->sq = (struct dofi_queue){ .unread = &ep->sq_unread };
+	ep->rq = (struct dofi_queue){ .unread = &ep->rq_unread };
 	ep->state = first;
 	ep->xport = ep->obj.ia->xport;
 	ep->cq = NULL;

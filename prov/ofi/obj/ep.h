@@ -71,6 +71,7 @@ struct dofi_ep {
 	dofi_send *send;
 	dofi_recv *recv;		/* likewise, and with an SRQ */
 	struct dofi_queue sq, rq;	/* requests and receives */
+	struct dofi_unread sq_unread, rq_unread;	/* theirs; without the lock */
 	int reads;			/* RDMA reads and atomics at the fabric */
 	int atomics;			/* of them, atomics */
 	struct dofi_mailbox mailbox;	/* the peer's */

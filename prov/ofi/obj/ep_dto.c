@@ -173,42 +173,58 @@ static bool notifies(const struct dofi_ep *ep, const struct dofi_dto *dto)
 	return !(dto->flags & DAT_COMPLETION_UNSIGNALLED_FLAG);
 }
 
-/* The event goes through the queue: nobody polls for it now, or others are before it. */
+/* Where the place of @dto is counted while the consumer has not dequeued its event. */
+static struct dofi_unread *unread_of(struct dofi_ep *ep, const struct dofi_dto *dto)
+{
+	if (dto->flags & DOFI_DTO_SHARED)
+		return &ep->srq->given;
+	return dofi_dto_is(dto->kind, DOFI_DTO_RECVS) ? &ep->rq_unread : &ep->sq_unread;
+}
+
+/*
+ * The event goes through the queue: no thread polls for it now, or others are before it. A buffer of an SRQ
+ * is counted there since the EP took it.
+ */
 static __attribute__((noinline)) void enqueue(struct dofi_evd *evd, struct dofi_ep *ep,
 					      const struct dofi_dto *dto)
 {
 	struct dofi_event event;
 
-	event.shared = dto->flags & DOFI_DTO_SHARED ? ep->srq->id : 0;
+	event.unread = unread_of(ep, dto);
+	event.life = dofi_unread_life(event.unread);
 	event.number = fill_event(&event.data, ep, dto);
 	event.immed = dto->immed;
-	dofi_evd_push(evd, &event, notifies(ep, dto));
+	if (!(dto->flags & DOFI_DTO_SHARED))
+		dofi_unread_add(event.unread);
+	if (dofi_evd_push(evd, &event, notifies(ep, dto)))
+		dofi_event_read(&event);
 }
 
-/* What else there is to do with some; whether there is an event. */
-static __attribute__((noinline)) bool deliver_flagged(struct dofi_ep *ep,
-						      const struct dofi_dto *dto)
+/* A buffer of the SRQ has ended, and no event takes its place. */
+static __attribute__((noinline)) void release_buffer(struct dofi_ep *ep)
 {
-	if (dto->flags & DOFI_DTO_SHARED)
-		atomic_fetch_sub_explicit(&ep->srq->taken, 1, memory_order_relaxed);
-	return !(dto->flags & DAT_COMPLETION_SUPPRESS_FLAG) || dto->status != DAT_DTO_SUCCESS;
+	dofi_unread_done(&ep->srq->given, dofi_unread_life(&ep->srq->given));
+}
+
+static DOFI_INTO_CALLER bool has_event(const struct dofi_evd *evd, const struct dofi_dto *dto)
+{
+	return evd && (!(dto->flags & DAT_COMPLETION_SUPPRESS_FLAG) || dto->status != DAT_DTO_SUCCESS);
 }
 
 static DOFI_INTO_CALLER void deliver(struct dofi_ep *ep, struct dofi_evd *evd,
 				     const struct dofi_dto *dto, struct dofi_sink *sink)
 {
-	DAT_EVENT *event;
+	const bool reported = __builtin_expect(has_event(evd, dto), 1);
+	DAT_EVENT *event = reported ? dofi_sink_take(sink, evd) : NULL;
 
-	if (__builtin_expect(dto->flags & (DOFI_DTO_SHARED | DAT_COMPLETION_SUPPRESS_FLAG), 0) &&
-	    !deliver_flagged(ep, dto))
-		return;
-	if (__builtin_expect(!evd, 0))
-		return;
-	event = dofi_sink_take(sink, evd);
-	if (!event) {
+	if (reported && !event) {
 		enqueue(evd, ep, dto);
 		return;
 	}
+	if (__builtin_expect(dto->flags & DOFI_DTO_SHARED, 0))
+		release_buffer(ep);
+	if (!reported)
+		return;
 	event->event_number = fill_event(&event->event_data, ep, dto);
 	event->evd_handle = evd;
 	if (__builtin_expect(dto->kind >= DOFI_DTO_BIND, 0))

@@ -114,7 +114,7 @@ void dofi_inbox_clear(struct dofi_ep *ep)
 int dofi_inbox_open(struct dofi_ep *ep)
 {
 	struct dofi_inbox *in = &ep->inbox;
-	const struct dofi_queue nothing = { .slots = NULL };
+	const struct dofi_queue nothing = { .unread = &dofi_unread_none };
 	struct dofi_mr_request memory = { .len = DOFI_FRAME_MAX };
 	int ret = -ENOMEM;
 

@@ -11,6 +11,8 @@
 #include <rdma/fi_errno.h>
 #include <string.h>
 
+struct dofi_unread dofi_unread_none;
+
 static size_t slot_stride(uint32_t max_iov)
 {
 	size_t size = sizeof(struct dofi_dto) + max_iov * (sizeof(struct iovec) + sizeof(void *));
@@ -79,6 +81,7 @@ int dofi_queue_renew(struct dofi_queue *next, const struct dofi_queue *q, struct
 	if (ret)
 		return ret;
 	next->open = q->open;
+	next->unread = q->unread;
 	next->head = q->head;
 	next->next = q->next;
 	next->tail = q->tail;

@@ -4,6 +4,7 @@
 #define DOFI_OBJ_EP_QUEUE_H
 
 #include "obj/ep_dto.h"
+#include "obj/unread.h"
 
 struct dofi_lmr;
 
@@ -19,12 +20,13 @@ struct dofi_queue {
 	uint32_t max_iov;		/* segments that a slot has room for */
 	uint32_t head, next, tail;
 	const struct dofi_lmr *lmr;	/* of the last plain one; dofi_lmr_none if the next cannot be */
+	struct dofi_unread *unread;	/* its owner's: places that events still take */
 	bool open;			/* operations may go to the fabric: dofi_ep_gate() */
 };
 
 /*
  * Makes @next a queue of these sizes with what is outstanding in @q, of which nothing may
- * be at the fabric, and which may be all zero. @q stays as it is; the two may share their
+ * be at the fabric, and which may be all zero but for unread. @q stays as it is; the two may share their
  * slots. 0 or -ENOMEM. EP lock held, as for the next.
  */
 int dofi_queue_renew(struct dofi_queue *next, const struct dofi_queue *q, struct dofi_ep *ep,
@@ -47,10 +49,10 @@ static inline struct dofi_dto *dofi_queue_oldest(const struct dofi_queue *q)
 
 static inline bool dofi_queue_full(const struct dofi_queue *q)
 {
-	return q->tail - q->head >= q->depth;
+	return q->tail - q->head + dofi_unread_count(q->unread) >= q->depth;
 }
 
-/* The slot that the next operation will take, or NULL when all are in use. */
+/* The slot that the next operation will take, or NULL when all places are taken. */
 static inline struct dofi_dto *dofi_queue_reserve(struct dofi_queue *q)
 {
 	struct dofi_dto *dto;

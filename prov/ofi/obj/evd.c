@@ -124,30 +124,6 @@ void dofi_async_ia_failed(struct dofi_progress *progress, int err)
 			 DAT_IA_CATASTROPHIC_ERROR);
 }
 
-static uint32_t count_shared(struct dofi_evd *evd, uint32_t id)
-{
-	uint32_t i, n = 0, count;
-
-	dofi_mutex_lock(&evd->lock);
-	count = atomic_load(&evd->count);
-	for (i = 0; i < count; i++)
-		n += ring_slot(evd, i)->shared == id;
-	dofi_mutex_unlock(&evd->lock);
-	return n;
-}
-
-uint32_t dofi_evd_count_shared(struct dofi_ia *ia, uint32_t id)
-{
-	struct dofi_obj *obj;
-	uint32_t n = 0;
-
-	dofi_mutex_lock(&ia->lock);
-	TAILQ_FOREACH(obj, &ia->children[DOFI_KIND(DAT_HANDLE_TYPE_EVD)], sibling)
-		n += count_shared((struct dofi_evd *)obj, id);
-	dofi_mutex_unlock(&ia->lock);
-	return n;
-}
-
 static int feed_index(struct dofi_evd *evd, struct dofi_cq *cq)
 {
 	int i, free_index = -1;
@@ -346,6 +322,15 @@ static void refuse_requests(struct dofi_evd *evd, uint32_t count)
 	}
 }
 
+/* The consumer dequeues them no more: their operations' places are free. */
+static void forget_completions(struct dofi_evd *evd, uint32_t count)
+{
+	uint32_t i;
+
+	for (i = 0; i < count; i++)
+		dofi_event_read(ring_slot(evd, i));
+}
+
 static void evd_destroy(struct dofi_obj *obj)
 {
 	struct dofi_evd *evd = (struct dofi_evd *)obj;
@@ -364,6 +349,7 @@ static void evd_destroy(struct dofi_obj *obj)
 	count = atomic_load(&evd->count);
 	dofi_evd_set_count(evd, 0);
 	dofi_mutex_unlock(&evd->lock);
+	forget_completions(evd, count);
 	refuse_requests(evd, count);
 	dofi_block_put(evd->ring, ring_bytes(evd->capacity));
 	dofi_obj_free(&dofi_evd_pool, DAT_HANDLE_TYPE_EVD, obj);

@@ -8,6 +8,7 @@
 #include "base/spin.h"
 #include "fab/cq.h"
 #include "obj/cno.h"
+#include "obj/unread.h"
 
 /* More CQs than this feeding one EVD are served by the progress thread alone. */
 #define DOFI_EVD_FEEDS 4
@@ -16,7 +17,8 @@
 struct dofi_event {
 	DAT_EVENT_NUMBER number;
 	uint32_t immed;			/* immediate data of the extension's completions */
-	uint32_t shared;		/* the id of the SRQ whose buffer this completes, or 0 */
+	uint32_t life;			/* of unread */
+	struct dofi_unread *unread;	/* of a completion: where its place is counted; NULL for other events */
 	DAT_EVENT_DATA data;
 };
 
@@ -45,6 +47,13 @@ struct dofi_sink {
 	struct dofi_evd *evd;		/* NULL once it has its event */
 	DAT_EVENT *event;
 };
+
+/* @event is the consumer's, or lost: the place of its operation is free. */
+static inline void dofi_event_read(const struct dofi_event *event)
+{
+	if (event->unread)
+		dofi_unread_done(event->unread, event->life);
+}
 
 #define DOFI_EVD_COUNTERS 10
 
@@ -168,8 +177,6 @@ struct dofi_stream {
  * changed, if streams of one EVD would not notify alike.
  */
 bool dofi_evd_streams_swap(const struct dofi_stream *from, const struct dofi_stream *to, int n);
-/* How many completions of buffers of the SRQ with this id are queued in EVDs of @ia. */
-uint32_t dofi_evd_count_shared(struct dofi_ia *ia, uint32_t id);
 
 /* An endpoint begins or ends to deliver what @cq completes to @evd. */
 void dofi_evd_feed_get(struct dofi_evd *evd, struct dofi_cq *cq);

@@ -54,6 +54,7 @@ void dofi_evd_take(struct dofi_evd *evd, DAT_EVENT *event)
 	event->evd_handle = evd;
 	event->event_data = e->data;
 	dofi_event_extend(event, e->immed);
+	dofi_event_read(e);
 	evd->head++;
 	evd->overflowed = false;
 	dofi_evd_each_feed(evd, dofi_cq_used);

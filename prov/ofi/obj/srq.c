@@ -77,7 +77,7 @@ bool dofi_srq_take(struct dofi_srq *srq, struct dofi_srq_user *user, struct dofi
 		line_leave(srq, user);
 		dofi_dto_copy(dto, dofi_queue_oldest(&srq->queue), srq->queue.max_iov);
 		srq->queue.head++;
-		atomic_fetch_add_explicit(&srq->taken, 1, memory_order_relaxed);
+		dofi_unread_add(&srq->given);
 		low = falls_low(srq);
 	} else {
 		line_join(srq, user);
@@ -182,21 +182,20 @@ static void srq_destroy(struct dofi_obj *obj)
 static DAT_RETURN srq_new(struct dofi_ia *ia, struct dofi_pz *pz, const DAT_SRQ_ATTR *attr,
 			  struct dofi_srq **out)
 {
-	static _Atomic uint32_t last_id;
-	const struct dofi_queue nothing = { .slots = NULL };
 	struct dofi_srq *srq = dofi_obj_new(&dofi_srq_pool, DAT_HANDLE_TYPE_SRQ, ia, srq_destroy);
+	struct dofi_queue nothing = { .slots = NULL };
 
 	if (!srq)
 		return DOFI_NO_RESOURCE(SRQ);
 	/* no segments are enough for messages of no bytes, but not for the slots */
 	srq->max_recv_iov = attr->max_recv_iov ? attr->max_recv_iov : 1;
+	dofi_unread_renew(&srq->given);
+	nothing.unread = &srq->given;
 	if (dofi_queue_renew(&srq->queue, &nothing, NULL, attr->max_recv_dtos, srq->max_recv_iov)) {
 		dofi_obj_free(&dofi_srq_pool, DAT_HANDLE_TYPE_SRQ, &srq->obj);
 		return DOFI_NO_RESOURCE(MEMORY);
 	}
-	srq->id = atomic_fetch_add(&last_id, 1) + 1;
 	srq->pz = pz;
-	atomic_store(&srq->taken, 0);
 	srq->low_watermark = DAT_SRQ_LW_DEFAULT;
 	srq->low_armed = false;
 	TAILQ_INIT(&srq->line);
@@ -254,16 +253,9 @@ DAT_RETURN dofi_srq_free(DAT_SRQ_HANDLE srq_handle)
 
 /* Asking and changing */
 
-/* Buffers that the consumer has not got back, besides those in the queue. */
-static uint32_t given_away(struct dofi_srq *srq)
-{
-	return atomic_load(&srq->taken) + dofi_evd_count_shared(srq->obj.ia, srq->id);
-}
-
 DAT_RETURN dofi_srq_query(DAT_SRQ_HANDLE srq_handle, DAT_SRQ_PARAM_MASK mask, DAT_SRQ_PARAM *param)
 {
 	struct dofi_srq *srq = dofi_srq_check(srq_handle);
-	uint32_t away;
 
 	if (!srq)
 		return DOFI_BAD_HANDLE(SRQ);
@@ -271,7 +263,6 @@ DAT_RETURN dofi_srq_query(DAT_SRQ_HANDLE srq_handle, DAT_SRQ_PARAM_MASK mask, DA
 		return DOFI_BAD_ARG(2);
 	if (!param)
 		return DOFI_BAD_ARG(3);
-	away = mask & DAT_SRQ_FIELD_OUTSTANDING_DTO_COUNT ? given_away(srq) : 0;
 	dofi_mutex_lock(&srq->lock);
 	*param = (DAT_SRQ_PARAM){
 		.ia_handle = dofi_ia_export(srq->obj.ia),
@@ -281,18 +272,19 @@ DAT_RETURN dofi_srq_query(DAT_SRQ_HANDLE srq_handle, DAT_SRQ_PARAM_MASK mask, DA
 		.max_recv_iov = srq->max_recv_iov,
 		.low_watermark = srq->low_watermark,
 		.available_dto_count = dofi_queue_used(&srq->queue),
-		.outstanding_dto_count = dofi_queue_used(&srq->queue) + away,
+		.outstanding_dto_count = dofi_queue_used(&srq->queue) + dofi_unread_count(&srq->given),
 	};
 	dofi_mutex_unlock(&srq->lock);
 	return DAT_SUCCESS;
 }
 
-/* Needs the lock; @away buffers are elsewhere. */
-static DAT_RETURN resize(struct dofi_srq *srq, uint32_t depth, uint32_t away)
+/* Needs the lock. */
+static DAT_RETURN resize(struct dofi_srq *srq, uint32_t depth)
 {
 	struct dofi_queue next;
 
-	if (depth < dofi_queue_used(&srq->queue) + away || depth < (uint32_t)srq->low_watermark)
+	if (depth < dofi_queue_used(&srq->queue) + dofi_unread_count(&srq->given) ||
+	    depth < (uint32_t)srq->low_watermark)
 		return DOFI_BAD_STATE(SRQ_OPERATIONAL);
 	if (dofi_queue_renew(&next, &srq->queue, NULL, depth, srq->max_recv_iov))
 		return DOFI_NO_RESOURCE(MEMORY);
@@ -304,7 +296,6 @@ DAT_RETURN dofi_srq_resize(DAT_SRQ_HANDLE srq_handle, DAT_COUNT depth)
 {
 	struct dofi_srq *srq = dofi_srq_check(srq_handle);
 	DAT_IA_ATTR most;
-	uint32_t away;
 	DAT_RETURN ret;
 
 	if (!srq)
@@ -312,9 +303,8 @@ DAT_RETURN dofi_srq_resize(DAT_SRQ_HANDLE srq_handle, DAT_COUNT depth)
 	dofi_caps_ia_attr(srq->obj.ia, &most);
 	if (depth <= 0 || depth > most.max_recv_per_srq)
 		return DOFI_BAD_ARG(2);
-	away = given_away(srq);
 	dofi_mutex_lock(&srq->lock);
-	ret = resize(srq, depth, away);
+	ret = resize(srq, depth);
 	dofi_mutex_unlock(&srq->lock);
 	return ret;
 }

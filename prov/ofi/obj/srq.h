@@ -20,9 +20,8 @@ struct dofi_srq_user {
 struct dofi_srq {
 	struct dofi_obj obj;
 	struct dofi_pz *pz;
-	uint32_t id;			/* marks the completions of its buffers; not 0 */
 	DAT_COUNT max_recv_iov;
-	_Atomic uint32_t taken;		/* buffers that EPs have and did not complete yet */
+	struct dofi_unread given;	/* buffers that EPs have, or whose events are not dequeued */
 
 	struct dofi_mutex lock;		/* the fields below; taken under an EP's lock */
 	struct dofi_queue queue;	/* buffers; their desc are contexts of LMRs */

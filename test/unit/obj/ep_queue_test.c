@@ -17,8 +17,119 @@ Test(ep_queue, a_queue_takes_what_was_agreed_and_no_more)
 		succeed(post_send(i));
 	expect_type(post_send(99), DAT_INSUFFICIENT_RESOURCES);
 	complete(0);
+	expect_type(post_send(99), DAT_INSUFFICIENT_RESOURCES);
+	take(0, DAT_DTO_SUCCESS);
 	succeed(post_send(depth));
 	expect_type(post_send(99), DAT_INSUFFICIENT_RESOURCES);
+}
+
+/* The places of requests and of receives that ended, each until its own event is dequeued. */
+Test(ep_queue, an_event_keeps_its_place_until_it_is_dequeued)
+{
+	DAT_EP_ATTR attr = attr_of_depth(2);
+
+	make_with(evd, evd, &attr);
+	succeed(post_send(1));
+	succeed(post_recv(2));
+	succeed(post_send(3));
+	succeed(post_recv(4));
+	complete(0);
+	complete(1);
+	complete(2);
+	expect_type(post_send(5), DAT_INSUFFICIENT_RESOURCES);
+	expect_type(post_recv(5), DAT_INSUFFICIENT_RESOURCES);
+	take(1, DAT_DTO_SUCCESS);
+	succeed(post_send(5));
+	expect_type(post_send(6), DAT_INSUFFICIENT_RESOURCES);
+	expect_type(post_recv(6), DAT_INSUFFICIENT_RESOURCES);
+	take(2, DAT_DTO_SUCCESS);
+	succeed(post_recv(6));
+	expect_type(post_recv(7), DAT_INSUFFICIENT_RESOURCES);
+}
+
+Test(ep_queue, a_suppressed_event_keeps_no_place)
+{
+	DAT_EP_ATTR attr = attr_of_depth(1);
+
+	make_with(evd, evd, &attr);
+	succeed(send_flags(1, DAT_COMPLETION_SUPPRESS_FLAG));
+	complete(0);
+	succeed(post_send(2));
+}
+
+/* What dat_evd_create(3) says of sizes: also at the end of a connection, when all that is left is flushed. */
+Test(ep_queue, an_evd_of_the_size_of_its_queues_does_not_overflow)
+{
+	DAT_EVD_HANDLE small = evd_make(6, DAT_EVD_DTO_FLAG);
+	DAT_EP_ATTR attr = attr_of_depth(3);
+	unsigned i;
+
+	make_with(small, small, &attr);
+	for (i = 0; i < 3; i++) {
+		succeed(post_send(i));
+		succeed(post_recv(10 + i));
+	}
+	complete(0);
+	complete(1);
+	expect_type(post_send(3), DAT_INSUFFICIENT_RESOURCES);
+	expect_type(post_recv(13), DAT_INSUFFICIENT_RESOURCES);
+	succeed(dofi_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG));
+	settle();
+	event_take(evd, DAT_CONNECTION_EVENT_DISCONNECTED);
+	cr_expect_eq(dofi_evd_pending((struct dofi_evd *)small), 6);
+	/* an operation that is flushed at once has a place, too */
+	expect_type(post_send(4), DAT_INSUFFICIENT_RESOURCES);
+	expect_type(post_recv(14), DAT_INSUFFICIENT_RESOURCES);
+	for (i = 0; i < 6; i++)
+		event_take(small, DAT_DTO_COMPLETION_EVENT);
+	succeed(post_recv(14));
+	event_take(small, DAT_DTO_COMPLETION_EVENT);
+	cr_expect(event_none(evd), "nothing has overflowed");
+}
+
+/* Endpoints that are made until one has the memory of an earlier one. */
+#define ENOUGH 4096
+
+/* Events outlive their EP, whose memory becomes that of another. */
+Test(ep_queue, the_events_of_a_former_endpoint_take_no_places)
+{
+	DAT_EVD_HANDLE other = evd_make(4, DAT_EVD_DTO_FLAG);
+	DAT_EP_ATTR attr = attr_of_depth(1);
+	DAT_EP_HANDLE former;
+	unsigned n = 0;
+
+	make_with(other, other, &attr);
+	former = ep;
+	succeed(post_send(1));
+	complete(0);
+	succeed(dofi_ep_free(ep));
+	do
+		succeed(dofi_ep_create(ia, pz, other, other, evd, &attr, &ep));
+	while (ep != former && n++ < ENOUGH);
+	cr_assert_eq(ep, former, "memory of a pool is used again");
+	make_connected(ep);
+	succeed(post_send(2));
+	expect_type(post_send(3), DAT_INSUFFICIENT_RESOURCES);
+	event_take(other, DAT_DTO_COMPLETION_EVENT);
+	expect_type(post_send(3), DAT_INSUFFICIENT_RESOURCES);
+}
+
+Test(ep_queue, events_that_go_with_their_evd_take_no_places)
+{
+	DAT_EVD_HANDLE other = evd_make(4, DAT_EVD_DTO_FLAG);
+	const DAT_EP_PARAM param = { .request_evd_handle = evd };
+	DAT_EP_ATTR attr = attr_of_depth(1);
+
+	make_with(evd, other, &attr);
+	succeed(post_send(1));
+	complete(0);
+	succeed(dofi_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG));
+	settle();
+	succeed(dofi_ep_reset(ep));
+	succeed(dofi_ep_modify(ep, DAT_EP_FIELD_REQUEST_EVD_HANDLE, &param));
+	cr_expect_eq(dofi_unread_count(&inside()->sq_unread), 1);
+	succeed(dofi_evd_free(other));
+	cr_expect_eq(dofi_unread_count(&inside()->sq_unread), 0);
 }
 
 /* On the progress thread, so that nobody else reads what is done. */
@@ -72,6 +183,8 @@ Test(ep_queue, a_later_completion_makes_no_room)
 	complete(1);
 	expect_type(post_send(3), DAT_INSUFFICIENT_RESOURCES);
 	complete(0);
+	take(1, DAT_DTO_SUCCESS);
+	take(2, DAT_DTO_SUCCESS);
 	succeed(post_send(3));
 	succeed(post_send(4));
 	expect_type(post_send(5), DAT_INSUFFICIENT_RESOURCES);

@@ -776,6 +776,7 @@ Test(rmr, the_request_queue_has_its_depth)
 	expect_ret(bind_n(1, &new), DOFI_NO_RESOURCE(TEP));
 	cr_expect_eq(fake.open, before);
 	complete(0);
+	event_take(evd, DAT_DTO_COMPLETION_EVENT);
 	succeed(bind_n(1, &new));
 	expect_ret(bind_n(2, &new), DOFI_NO_RESOURCE(TEP));
 	cr_expect_eq(fake.open, before + 1);

@@ -89,7 +89,7 @@ static void feed(struct dofi_srq_user *user)
 
 static void taker_init(struct taker *t)
 {
-	const struct dofi_queue nothing = { .slots = NULL };
+	const struct dofi_queue nothing = { .unread = &dofi_unread_none };
 
 	*t = (struct taker){ .user.feed = feed };
 	cr_assert_eq(dofi_queue_renew(&t->queue, &nothing, NULL, 8, 2), 0);
@@ -110,7 +110,7 @@ static uint64_t had(struct taker *t)
 
 	cr_assert(!dofi_queue_empty(&t->queue));
 	t->queue.head++;
-	atomic_fetch_sub(&inside()->taken, 1);
+	dofi_unread_done(&inside()->given, dofi_unread_life(&inside()->given));
 	return cookie;
 }
 
@@ -462,6 +462,8 @@ Test(srq, the_low_watermark_is_told_once_when_it_is_passed)
 	takes(&a);
 	expect_low();
 	takes(&a);
+	had(&a);
+	had(&a);
 	succeed(post(0));
 	succeed(post(0));
 	takes(&a);

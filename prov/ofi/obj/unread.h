@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Places in a queue of operations that are taken although their operations have ended: the consumer has
+ * not dequeued the event yet. So an EVD that has room for as many events as its queues have operations
+ * never overflows.
+ */
+#ifndef DOFI_OBJ_UNREAD_H
+#define DOFI_OBJ_UNREAD_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/*
+ * Any thread, no lock. Events outlive the EP that they are of, and its memory becomes another EP: the upper
+ * half of the word is the life that the count in the lower half is of.
+ */
+struct dofi_unread {
+	_Atomic uint64_t word;
+};
+
+/* The count of a queue whose operations have no events. */
+extern struct dofi_unread dofi_unread_none;
+
+static inline uint32_t dofi_unread_count(const struct dofi_unread *unread)
+{
+	return (uint32_t)atomic_load_explicit(&unread->word, memory_order_relaxed);
+}
+
+static inline uint32_t dofi_unread_life(const struct dofi_unread *unread)
+{
+	return (uint32_t)(atomic_load_explicit(&unread->word, memory_order_relaxed) >> 32);
+}
+
+/* Nothing is counted any more, and what was counted before changes nothing from now on. */
+static inline void dofi_unread_renew(struct dofi_unread *unread)
+{
+	const uint64_t life = dofi_unread_life(unread) + 1u;
+
+	atomic_store_explicit(&unread->word, life << 32, memory_order_relaxed);
+}
+
+/* Counts one place. */
+static inline void dofi_unread_add(struct dofi_unread *unread)
+{
+	atomic_fetch_add_explicit(&unread->word, 1, memory_order_relaxed);
+}
+
+/* A place that was counted in @life is free. */
+static inline void dofi_unread_done(struct dofi_unread *unread, uint32_t life)
+{
+	uint64_t word = atomic_load_explicit(&unread->word, memory_order_relaxed);
+
+	while (word >> 32 == life &&
+	       !atomic_compare_exchange_weak_explicit(&unread->word, &word, word - 1,
+						      memory_order_relaxed, memory_order_relaxed))
+		;
+}
+
+#endif
