@@ -59,6 +59,7 @@ dofi_api_sources = \
 	prov/ofi/obj/ep_inbox.c \
 	prov/ofi/obj/ep_post.c \
 	prov/ofi/obj/ep_queue.c \
+	prov/ofi/obj/ep_revoke.c \
 	prov/ofi/obj/ep_srq.c \
 	prov/ofi/obj/ep_state.c \
 	prov/ofi/obj/evd.c \
@@ -153,6 +154,7 @@ noinst_HEADERS += \
 	prov/ofi/obj/ep_plain.h \
 	prov/ofi/obj/ep_post.h \
 	prov/ofi/obj/ep_queue.h \
+	prov/ofi/obj/ep_revoke.h \
 	prov/ofi/obj/ep_srq.h \
 	prov/ofi/obj/ep_state.h \
 	prov/ofi/obj/evd.h \

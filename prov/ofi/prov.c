@@ -10,6 +10,7 @@
 #include "obj/csp.h"
 #include "obj/ep_bind.h"
 #include "obj/ep_connect.h"
+#include "obj/ep_revoke.h"
 #include "obj/ia.h"
 #include "obj/lmr.h"
 #include "obj/rmr.h"

@@ -53,6 +53,8 @@ PAIR_TESTS += \
 	test/pair/rmr2 \
 	test/pair/memory1 \
 	test/pair/memory2 \
+	test/pair/freed1 \
+	test/pair/freed2 \
 	test/pair/zones1 \
 	test/pair/zones2 \
 	test/pair/invalidate2 \
@@ -93,6 +95,8 @@ check_PROGRAMS += \
 	test/pair/rmr2 \
 	test/pair/memory1 \
 	test/pair/memory2 \
+	test/pair/freed1 \
+	test/pair/freed2 \
 	test/pair/zones1 \
 	test/pair/zones2 \
 	test/pair/invalidate2 \
@@ -206,6 +210,13 @@ test_pair_memory1_LDADD = $(pair_ldadd1)
 test_pair_memory2_SOURCES = test/pair/memory.c
 test_pair_memory2_CPPFLAGS = $(pair_cppflags2)
 test_pair_memory2_LDADD = $(pair_ldadd2)
+
+test_pair_freed1_SOURCES = test/pair/freed.c
+test_pair_freed1_CPPFLAGS = $(pair_cppflags1)
+test_pair_freed1_LDADD = $(pair_ldadd1)
+test_pair_freed2_SOURCES = test/pair/freed.c
+test_pair_freed2_CPPFLAGS = $(pair_cppflags2)
+test_pair_freed2_LDADD = $(pair_ldadd2)
 
 test_pair_zones1_SOURCES = test/pair/zones.c
 test_pair_zones1_CPPFLAGS = $(pair_cppflags1)

@@ -126,6 +126,7 @@ obj_test_sources = \
 	test/unit/obj/ep_one.h \
 	test/unit/obj/ep_post_test.c \
 	test/unit/obj/ep_queue_test.c \
+	test/unit/obj/ep_revoke_test.c \
 	test/unit/obj/ep_srq_test.c \
 	test/unit/obj/ep_state_test.c \
 	test/unit/obj/ep_test.c \

@@ -252,10 +252,8 @@ static bool may_lose_data(struct dofi_ep *ep)
  * The end of a connection, whatever its cause: nothing more can complete at the
  * fabric, what it did not report is flushed, and only then the event tells.
  */
-static void ep_close(void *arg)
+void dofi_ep_close_now(struct dofi_ep *ep)
 {
-	struct dofi_ep *ep = arg;
-
 	dofi_timer_stop(&ep->obj.ia->progress, &ep->timer);
 	if (may_lose_data(ep))
 		dofi_linger_begin(&ep->obj.ia->progress, ep->watch.fd);
@@ -279,6 +277,11 @@ static void ep_close(void *arg)
 	dofi_ep_unlock(ep);
 }
 
+static void ep_close(void *arg)
+{
+	dofi_ep_close_now(arg);
+}
+
 /* On the progress thread. Closing makes an open that did not happen yet needless. */
 static void ep_work(struct dofi_work *work)
 {
@@ -291,7 +294,7 @@ static void ep_work(struct dofi_work *work)
 	ep->todo = 0;
 	dofi_ep_unlock(ep);
 	if (todo & DOFI_EP_CLOSE) {
-		ep_close(ep);
+		dofi_ep_close_now(ep);
 	} else if (todo & DOFI_EP_CONNECT) {
 		dofi_timer_start(&ep->obj.ia->progress, &ep->timer, ep->request.deadline);
 		ep->xport->connect(ep);

@@ -86,6 +86,7 @@ struct dofi_ep {
 	unsigned todo;			/* DOFI_EP_CONNECT, ... */
 	DAT_EVENT_NUMBER end;		/* the event that will tell of the end */
 	struct dofi_work work;
+	SLIST_ENTRY(dofi_ep) holder;	/* see ep_revoke.c; progress thread */
 	struct dofi_inbox inbox;	/* with an SRQ, where the transport does not match */
 
 	struct dofi_ep **reserved_by;	/* where an RSP names this EP, or NULL; under the IA's lock */
@@ -208,6 +209,12 @@ void dofi_ep_graceful_begin(struct dofi_ep *ep);
 
 /* A request retired: a graceful disconnect may have waited for it. EP lock held. */
 void dofi_ep_request_done(struct dofi_ep *ep);
+
+/*
+ * Progress thread: ends the connection at once, as the work that dofi_ep_end() queues does. When it returns the fabric
+ * has nothing of @ep. No lock held.
+ */
+void dofi_ep_close_now(struct dofi_ep *ep);
 
 /* Queues work for the progress thread. EP lock held. */
 void dofi_ep_todo(struct dofi_ep *ep, unsigned what);

@@ -428,6 +428,13 @@ static bool connected_yet(const struct dofi_ep *ep)
 	return announced(ep) || !ep->obj.ia->fabric.quirk->late_receives_cost;
 }
 
+/* A receive that was recalled, and that no message has met. */
+static bool is_given_back(const struct dofi_dto *dto, int err)
+{
+	return err == FI_ECANCELED && dofi_dto_is(dto->kind, DOFI_DTO_RECVS) &&
+	       dto->marks & DOFI_DTO_RECALLED;
+}
+
 /*
  * A receive is flushed when an attempt fails, which is about to be told (dofi_dto_recall()). A
  * failure of its own came with a message, and so is behind the connection.
@@ -455,6 +462,10 @@ static inline void complete(const struct fi_cq_data_entry *entry, int err,
 	ep = dto->ep;
 	dofi_ep_lock(ep);
 	if (dto->at_fabric && dofi_dto_context(dto) == entry->op_context) {
+		if (__builtin_expect(err && is_given_back(dto, err), 0)) {
+			dto->at_fabric = false;
+			goto unlock;
+		}
 		if (__builtin_expect(err && !connected_yet(ep), 0)) {
 			fail_early(ep, dto, err);
 			goto unlock;

@@ -67,10 +67,20 @@ struct dofi_dto {
 	struct dofi_ep *ep;
 	uint64_t cookie;
 	uint64_t length;		/* fabrics do not report it for requests */
-	uintptr_t context;		/* its address and generation */
-	uint64_t remote_addr;
-	uint32_t remote_key;
-	uint32_t immed;			/* data that travels beside a message */
+	union {
+		struct {
+			uint64_t remote_addr;
+			uint32_t remote_key;
+		};
+		struct {		/* of a plain operation: */
+			void *memory;		/* where its bytes go; receives only */
+			uint32_t memory_lmr;	/* the context of the LMR that its segment names */
+		};
+	};
+	union {
+		uint32_t immed;		/* data that travels beside a message */
+		uint32_t local_key;	/* DOFI_DTO_GRANTED: the context of the RMR */
+	};
 	uint32_t number;		/* its place in the queue: tail, when it was posted */
 	/* together, to be written at once */
 	uint8_t kind;			/* enum dofi_dto_kind */
@@ -83,6 +93,8 @@ struct dofi_dto {
 	bool announced;			/* of a send: the peer knows that it comes */
 	bool submitted;			/* the first part of several is at the fabric, or was */
 	uint8_t status;			/* DAT_DTO_COMPLETION_STATUS, once done */
+	uint8_t generation;		/* of the slot's operations, in the context */
+	uint8_t marks;			/* DOFI_DTO_GRANTED, ...; undefined if plain but for RECALLED */
 	union {
 		struct {
 			DAT_RMR_HANDLE rmr;	/* of a bind, for its event: it may be gone by then */
@@ -93,20 +105,33 @@ struct dofi_dto {
 			uint64_t compare;	/* and what must be there for that */
 		};
 		uint64_t beside;	/* of a receive SHARED or MATCHED: what came with its message */
-		uint32_t local_key;	/* of a read to an RMR, before it is a read */
 		struct {
 			uint64_t asked;		/* of RDMA in parts: bytes that the peer was asked for, */
 			uint64_t got;		/* and that it read for us */
 		};
 	};
-	void **desc;			/* one per segment, behind the segments */
+	void **desc;			/* one per segment, behind the segments; behind these, dofi_dto_lmr() */
 	struct iovec iov[];
 };
 
+/* Marks: its memory is named by the context of an RMR. */
+#define DOFI_DTO_GRANTED 0x01
+/* A request whose memory has lost its LMR, or RMR, before the fabric got it: it fails when its turn comes. */
+#define DOFI_DTO_REVOKED 0x02
+/* A receive that the fabric was asked to give back; see ep_revoke.c. */
+#define DOFI_DTO_RECALLED 0x04
+
+/* The contexts of the LMRs of its segments: as many as the slot has room for. Not of what is plain. */
+static inline uint32_t *dofi_dto_lmr(const struct dofi_dto *dto)
+{
+	return (uint32_t *)(dto->desc + ((const struct iovec *)dto->desc - dto->iov));
+}
+
 /*
- * In flags: a receive of another zone than the EP's. The fabric gets it without its segments:
- * a message that needs them finds no room, and fails as the protection error that it is. Until
- * the EP is of that zone again, remote_addr is the zone's id and remote_key what n_iov was.
+ * In flags: a receive that may not use its memory, which is of another PZ than the EP's, or has lost its LMR.
+ * The fabric gets it without its segments: a message that needs them finds no room, and the receive fails with
+ * the protection error that this is. Until the EP is of that PZ again, remote_addr is the PZ's id (none, for
+ * good, without an LMR) and remote_key what n_iov was.
  */
 #define DOFI_DTO_BARRED 0x80
 
@@ -123,7 +148,7 @@ struct dofi_dto {
 
 static inline void *dofi_dto_context(const struct dofi_dto *dto)
 {
-	return (void *)dto->context;
+	return (void *)((uintptr_t)dto | dto->generation);
 }
 
 static inline struct dofi_dto *dofi_dto_of(const void *context)
@@ -134,7 +159,7 @@ static inline struct dofi_dto *dofi_dto_of(const void *context)
 /* The slot begins another life. */
 static inline void dofi_dto_renew(struct dofi_dto *dto)
 {
-	dto->context = (uintptr_t)dto | ((dto->context + 1) & (DOFI_DTO_GENERATIONS - 1));
+	dto->generation = (dto->generation + 1) & (DOFI_DTO_GENERATIONS - 1);
 }
 
 /* Records how @dto ended: a positive @err ends the connection, too. EP lock held. */

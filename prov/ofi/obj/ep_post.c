@@ -50,6 +50,7 @@ static inline DAT_RETURN load_segment(const struct dofi_pz *pz, uint64_t most, s
 	dto->iov[dto->n_iov] = (struct iovec){ dofi_lmr_memory(lmr, s->virtual_address),
 					       s->segment_length };
 	dto->desc[dto->n_iov] = lmr->desc;
+	dofi_dto_lmr(dto)[dto->n_iov] = s->lmr_context;
 	dto->n_iov++;
 	return DAT_SUCCESS;
 }
@@ -100,7 +101,6 @@ static DAT_RETURN load_grant(struct dofi_ep *ep, struct dofi_dto *dto, const DAT
 
 	dto->n_iov = 0;
 	dto->length = local->segment_length;
-	dto->local_key = local->rmr_context;
 	if (!dto->length) {
 		dto->kind = DOFI_DTO_READ;
 		return DAT_SUCCESS;
@@ -113,6 +113,8 @@ static DAT_RETURN load_grant(struct dofi_ep *ep, struct dofi_dto *dto, const DAT
 		return DOFI_RET(DAT_LENGTH_ERROR, 0);
 	dto->iov[0] = (struct iovec){ memory.base, dto->length };
 	dto->desc[0] = memory.desc;
+	dofi_dto_lmr(dto)[0] = memory.lmr;
+	dto->marks |= DOFI_DTO_GRANTED;
 	dto->n_iov = 1;
 	return DAT_SUCCESS;
 }
@@ -194,7 +196,10 @@ static __attribute__((noinline)) DAT_RETURN fill_more(struct dofi_ep *ep, struct
 	if (dto->kind == DOFI_DTO_SEND_IMMED)
 		dofi_tally_add(&ep->posted[DOFI_DTO_SEND], dto->length);	/* it is one */
 	dto->submitted = false;
-	dto->immed = p->immed;
+	if (dto->marks & DOFI_DTO_GRANTED)
+		dto->local_key = p->local->rmr_context;
+	else
+		dto->immed = p->immed;
 	if (dofi_dto_is(dto->kind, DOFI_DTO_ATOMICS)) {
 		dto->operand = p->operand;
 		dto->compare = p->compare;
@@ -358,6 +363,7 @@ static DOFI_INTO_CALLER bool post_plain(struct dofi_ep *ep, uint8_t kind, const 
 	struct dofi_queue *q = queue_of(ep, kind);
 	const struct dofi_lmr *lmr = q->lmr;
 	struct dofi_dto *dto;
+	void *memory;
 	ssize_t ret;
 
 	if (dofi_queue_full(q))
@@ -369,6 +375,7 @@ static DOFI_INTO_CALLER bool post_plain(struct dofi_ep *ep, uint8_t kind, const 
 	    s->segment_length - 1 >= longest(ep, kind) ||
 	    (remote && !is_plain_rdma(ep, kind, lmr, s, remote)))
 		return false;
+	memory = dofi_lmr_memory(lmr, s->virtual_address);
 	dto = dofi_queue_at(q, q->tail);
 	dofi_dto_renew(dto);
 	dto->number = q->tail;
@@ -380,7 +387,10 @@ static DOFI_INTO_CALLER bool post_plain(struct dofi_ep *ep, uint8_t kind, const 
 	dto->done = dto->announced = false;
 	dto->cookie = cookie.as_64;
 	dto->length = kind == DOFI_DTO_READ ? remote->segment_length : s->segment_length;
-	ret = submit_plain(ep, kind, dofi_lmr_memory(lmr, s->virtual_address), lmr->desc, dto, remote);
+	dto->memory_lmr = s->lmr_context;
+	if (kind == DOFI_DTO_RECV)
+		dto->memory = memory;
+	ret = submit_plain(ep, kind, memory, lmr->desc, dto, remote);
 	if (__builtin_expect(ret, 0))
 		return ret == DOFI_DONE && plain_done(ep, kind, dto);
 	plain_posted(ep, kind, dto);

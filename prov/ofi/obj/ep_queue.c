@@ -15,7 +15,8 @@ struct dofi_unread dofi_unread_none;
 
 static size_t slot_stride(uint32_t max_iov)
 {
-	size_t size = sizeof(struct dofi_dto) + max_iov * (sizeof(struct iovec) + sizeof(void *));
+	const size_t segment = sizeof(struct iovec) + sizeof(void *) + sizeof(uint32_t);
+	const size_t size = sizeof(struct dofi_dto) + max_iov * segment;
 
 	return (size + DOFI_DTO_GENERATIONS - 1) & ~(size_t)(DOFI_DTO_GENERATIONS - 1);
 }
@@ -42,7 +43,7 @@ static int queue_init(struct dofi_queue *q, struct dofi_ep *ep, uint32_t depth, 
 		struct dofi_dto *dto = dofi_queue_at(q, i);
 
 		dto->ep = ep;
-		dto->context = (uintptr_t)dto | (generation & (DOFI_DTO_GENERATIONS - 1));
+		dto->generation = generation & (DOFI_DTO_GENERATIONS - 1);
 		dto->desc = (void **)&dto->iov[max_iov];
 	}
 	return 0;
@@ -51,18 +52,19 @@ static int queue_init(struct dofi_queue *q, struct dofi_ep *ep, uint32_t depth, 
 /* All of an operation but what belongs to its slot. */
 void dofi_dto_copy(struct dofi_dto *to, const struct dofi_dto *from, uint32_t max_iov)
 {
-	const uintptr_t context = to->context;
+	const uint8_t generation = to->generation;
 	const uint32_t number = to->number;
 	struct dofi_ep *ep = to->ep;
 	void **desc = to->desc;
 
 	*to = *from;
 	to->ep = ep;
-	to->context = context;
+	to->generation = generation;
 	to->number = number;
 	to->desc = desc;
 	memcpy(to->iov, from->iov, max_iov * sizeof(*to->iov));
 	memcpy(to->desc, from->desc, max_iov * sizeof(*to->desc));
+	memcpy(dofi_dto_lmr(to), dofi_dto_lmr(from), max_iov * sizeof(uint32_t));
 }
 
 /* Slots never get smaller: a thread may just have checked a post against the old size. */
@@ -105,7 +107,7 @@ void dofi_queue_fini(struct dofi_queue *q)
 	q->slots = NULL;
 }
 
-static void receive_bar(struct dofi_dto *dto, uint64_t zone)
+void dofi_receive_bar(struct dofi_dto *dto, uint64_t zone)
 {
 	dto->flags |= DOFI_DTO_BARRED;
 	dto->remote_addr = zone;
@@ -127,7 +129,7 @@ void dofi_queue_rezone(struct dofi_queue *q, uint64_t from, uint64_t to)
 		struct dofi_dto *dto = dofi_queue_at(q, i);
 
 		if (dto->n_iov)
-			receive_bar(dto, from);
+			dofi_receive_bar(dto, from);
 		else if (dto->flags & DOFI_DTO_BARRED && dto->remote_addr == to)
 			receive_unbar(dto);
 	}
@@ -135,9 +137,23 @@ void dofi_queue_rezone(struct dofi_queue *q, uint64_t from, uint64_t to)
 
 /* To the fabric */
 
+/* Whether a read at the fabric brings something into the memory that @context, an RMR's or 0, names. */
+static bool is_read_into(const struct dofi_queue *q, DAT_RMR_CONTEXT context)
+{
+	uint32_t i;
+
+	for (i = q->head; context && i != q->next; i++) {
+		const struct dofi_dto *dto = dofi_queue_at(q, i);
+
+		if (!dto->plain && !dto->done && dto->marks & DOFI_DTO_GRANTED && dto->local_key == context)
+			return true;
+	}
+	return false;
+}
+
 /*
  * A fence waits for earlier reads, atomics among them; a read waits while as many as agreed
- * are under way. The target's program does the atomics, when it reads of them: what would go
+ * are under way; a bind waits for the reads into the grant that it ends. The target's program does the atomics, when it reads of them: what would go
  * straight to its memory waits here, to come after them.
  */
 static __attribute__((noinline)) bool must_wait(const struct dofi_ep *ep,
@@ -146,6 +162,8 @@ static __attribute__((noinline)) bool must_wait(const struct dofi_ep *ep,
 	if (dto->flags & DAT_COMPLETION_BARRIER_FENCE_FLAG && !dofi_fenced_by_fabric(ep, dto))
 		return true;
 	if (dofi_dto_is(dto->kind, DOFI_DTO_READS) && ep->reads >= ep->attr.max_rdma_read_out)
+		return true;
+	if (dto->kind == DOFI_DTO_BIND && is_read_into(&ep->sq, dofi_bind_replaces(dto->bind)))
 		return true;
 	return ep->atomics && dofi_dto_is(dto->kind, DOFI_DTO_RDMA & ~DOFI_DTO_ATOMICS);
 }
@@ -163,16 +181,21 @@ static void bind_execute(struct dofi_ep *ep, struct dofi_dto *dto)
 	dofi_dto_retire(ep, NULL);
 }
 
-/* So has that of a read to an RMR: it is a read like any other if what it names is bound. */
-static void read_to_rmr_execute(struct dofi_ep *ep, struct dofi_dto *dto)
+/* The next request may not use its memory: it fails without the fabric. */
+static void fail_here(struct dofi_ep *ep, struct dofi_dto *dto)
 {
-	if (dofi_rmr_in_force(ep->pz, ep, dto->local_key)) {
-		dto->kind = DOFI_DTO_READ;
-		return;
-	}
 	ep->sq.next++;
 	dofi_dto_finish(ep, dto, EFAULT);
 	dofi_dto_retire(ep, NULL);
+}
+
+/* So has that of a read to an RMR: it is a read like any other if what it names is bound. */
+static void read_to_rmr_execute(struct dofi_ep *ep, struct dofi_dto *dto)
+{
+	if (dofi_rmr_in_force(ep->pz, ep, dto->local_key))
+		dto->kind = DOFI_DTO_READ;
+	else
+		fail_here(ep, dto);
 }
 
 static __attribute__((noinline)) void special_execute(struct dofi_ep *ep, struct dofi_dto *dto)
@@ -222,7 +245,7 @@ static inline bool waits(const struct dofi_queue *q)
 static void plain_renew(struct dofi_ep *ep)
 {
 	const bool plain = ep->sq.open && ep->state == DAT_EP_STATE_CONNECTED && !ep->framed &&
-			   !waits(&ep->sq) && !waits(&ep->rq) && !ep->owes;
+			   !waits(&ep->sq) && !waits(&ep->rq) && !ep->rq.held && !ep->owes;
 
 	ep->send = plain ? ep->xport->send : NULL;
 	ep->recv = ep->send && !ep->srq ? ep->xport->recv : NULL;
@@ -233,12 +256,14 @@ static void plain_renew(struct dofi_ep *ep)
 
 static void queue_pump(struct dofi_ep *ep, struct dofi_queue *q)
 {
-	while (waits(q) && q->open) {
+	while (waits(q) && q->open && !q->held) {
 		struct dofi_dto *dto = dofi_queue_at(q, q->next);
 
 		if (held_back(ep, dto))
 			return;
-		if (__builtin_expect(dofi_dto_is(dto->kind, OURS), 0))
+		if (__builtin_expect(dto->marks & DOFI_DTO_REVOKED, 0))
+			fail_here(ep, dto);
+		else if (__builtin_expect(dofi_dto_is(dto->kind, OURS), 0))
 			special_execute(ep, dto);
 		else if (!submit(ep, q, dto, dto->kind))
 			return;
@@ -265,7 +290,7 @@ void dofi_queue_commit(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto
 	}
 	dofi_cq_used(ep->cq);
 	/* nothing is before it, and there is nothing that it might have to wait for */
-	if (__builtin_expect(kind >= DOFI_DTO_BIND || !first || ep->reads, 0))
+	if (__builtin_expect(kind >= DOFI_DTO_BIND || !first || ep->reads || q->held, 0))
 		dofi_queue_pump(ep, q);
 	else if (__builtin_expect(!submit(ep, q, dto, kind), 0))
 		plain_renew(ep);

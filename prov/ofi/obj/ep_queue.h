@@ -22,6 +22,7 @@ struct dofi_queue {
 	const struct dofi_lmr *lmr;	/* of the last plain one; dofi_lmr_none if the next cannot be */
 	struct dofi_unread *unread;	/* its owner's: places that events still take */
 	bool open;			/* operations may go to the fabric: dofi_ep_gate() */
+	bool held;			/* they wait all the same: some are being taken back from there */
 };
 
 /*
@@ -34,6 +35,8 @@ int dofi_queue_renew(struct dofi_queue *next, const struct dofi_queue *q, struct
 /* Puts @next, from dofi_queue_renew(), in the place of @q. */
 void dofi_queue_replace(struct dofi_queue *q, const struct dofi_queue *next);
 void dofi_queue_fini(struct dofi_queue *q);
+/* @dto, a receive that the fabric has not got, may not use its memory; @zone as DOFI_DTO_BARRED says, or 0. */
+void dofi_receive_bar(struct dofi_dto *dto, uint64_t zone);
 /* The EP goes from the zone of one id to that of another: what its receives may still do. */
 void dofi_queue_rezone(struct dofi_queue *q, uint64_t from, uint64_t to);
 
@@ -63,6 +66,7 @@ static inline struct dofi_dto *dofi_queue_reserve(struct dofi_queue *q)
 	dofi_dto_renew(dto);
 	dto->number = q->tail;
 	dto->parts = 0;
+	dto->marks = 0;
 	dto->at_fabric = dto->done = dto->plain = dto->announced = false;
 	return dto;
 }

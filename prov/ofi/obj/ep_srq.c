@@ -14,7 +14,7 @@ int dofi_srq_buffer_check(const struct dofi_ep *ep, struct dofi_dto *dto)
 	uint8_t i;
 
 	for (i = 0; i < dto->n_iov; i++) {
-		const DAT_LMR_CONTEXT context = (DAT_LMR_CONTEXT)(uintptr_t)dto->desc[i];
+		const DAT_LMR_CONTEXT context = dofi_dto_lmr(dto)[i];
 		struct dofi_lmr *lmr = dofi_lmr_at(context);
 
 		if (!lmr || !dofi_lmr_find(context, (uintptr_t)dto->iov[i].iov_base - lmr->origin,

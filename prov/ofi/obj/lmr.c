@@ -30,6 +30,12 @@ DAT_RETURN dofi_lmr_refusal(const struct dofi_lmr *lmr, uint64_t addr, uint64_t 
 #endif
 #define REMOTE_PRIV (DAT_MEM_PRIV_REMOTE_READ_FLAG | REMOTE_CHANGE)
 
+/* An EP may remember it: as dofi_lmr_none, of no use. */
+DAT_LMR_CONTEXT dofi_lmr_end(struct dofi_lmr *lmr)
+{
+	return atomic_exchange(&lmr->context, 0);
+}
+
 static void lmr_destroy(struct dofi_obj *obj)
 {
 	struct dofi_lmr *lmr = (struct dofi_lmr *)obj;
@@ -39,8 +45,7 @@ static void lmr_destroy(struct dofi_obj *obj)
 	if (!dofi_obj_retire(obj))
 		return;
 	dofi_lmr_atomic_close(lmr);
-	/* an EP may remember it: as dofi_lmr_none, of no use */
-	atomic_store_explicit(&lmr->context, 0, memory_order_relaxed);
+	dofi_lmr_end(lmr);
 	lmr->pz = NULL;
 	ret = dofi_mr_close(&lmr->mr);
 	if (ret)
@@ -349,18 +354,6 @@ DAT_RETURN dofi_lmr_query(DAT_LMR_HANDLE lmr_handle, DAT_LMR_PARAM_MASK mask, DA
 		.registered_size = lmr->len,
 		.registered_address = lmr->origin + lmr->addr,
 	};
-	return DAT_SUCCESS;
-}
-
-DAT_RETURN dofi_lmr_free(DAT_LMR_HANDLE lmr_handle)
-{
-	struct dofi_lmr *lmr = dofi_lmr_check(lmr_handle);
-
-	if (!lmr)
-		return DOFI_BAD_HANDLE(LMR);
-	if (dofi_obj_in_use(&lmr->obj))
-		return DOFI_BAD_STATE(LMR_IN_USE);
-	lmr_destroy(&lmr->obj);
 	return DAT_SUCCESS;
 }
 

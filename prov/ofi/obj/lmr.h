@@ -76,6 +76,9 @@ static inline void *dofi_lmr_memory(const struct dofi_lmr *lmr, uint64_t addr)
 /* A fabric's access bits for what @priv grants to peers. */
 uint64_t dofi_lmr_remote_access(DAT_MEM_PRIV_FLAGS priv);
 
+/* Nothing that is posted from now on may name @lmr. The context that it had, 0 if that has ended before. */
+DAT_LMR_CONTEXT dofi_lmr_end(struct dofi_lmr *lmr);
+
 /* Why @lmr, which may be NULL, is not what dofi_lmr_find() was asked for. */
 DAT_RETURN dofi_lmr_refusal(const struct dofi_lmr *lmr, uint64_t addr, uint64_t len,
 			    const struct dofi_pz *pz, DAT_MEM_PRIV_FLAGS priv);
@@ -97,8 +100,8 @@ static inline struct dofi_lmr *dofi_lmr_find(DAT_LMR_CONTEXT context, uint64_t a
 	return NULL;
 }
 
+/* dat_lmr_free is in ep_revoke.h, as it ends operations. */
 DAT_RETURN dofi_lmr_query(DAT_LMR_HANDLE lmr_handle, DAT_LMR_PARAM_MASK mask, DAT_LMR_PARAM *param);
-DAT_RETURN dofi_lmr_free(DAT_LMR_HANDLE lmr_handle);
 DAT_RETURN dofi_lmr_sync(DAT_IA_HANDLE ia_handle, const DAT_LMR_TRIPLET *segments, DAT_VLEN count);
 #if DAT_VERSION_MAJOR >= 2
 DAT_RETURN dofi_lmr_create(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE mem_type,

@@ -150,6 +150,32 @@ int dofi_bind_execute(struct dofi_bind *bind)
 	return ret;
 }
 
+/* rmr_lock held. */
+static DAT_RMR_CONTEXT context_of(const struct dofi_rmr *rmr)
+{
+	return rmr && rmr->bound ? rmr->bound->context : 0;
+}
+
+DAT_RMR_CONTEXT dofi_bind_replaces(struct dofi_bind *bind)
+{
+	DAT_RMR_CONTEXT context;
+
+	dofi_mutex_lock(&bind->pz->rmr_lock);
+	context = context_of(bind->rmr);
+	dofi_mutex_unlock(&bind->pz->rmr_lock);
+	return context;
+}
+
+DAT_RMR_CONTEXT dofi_rmr_context(struct dofi_rmr *rmr)
+{
+	DAT_RMR_CONTEXT context;
+
+	dofi_mutex_lock(&rmr->pz->rmr_lock);
+	context = context_of(rmr);
+	dofi_mutex_unlock(&rmr->pz->rmr_lock);
+	return context;
+}
+
 void dofi_bind_drop(struct dofi_bind *bind)
 {
 	struct dofi_pz *pz = bind->pz;
@@ -220,6 +246,7 @@ DAT_RETURN dofi_rmr_find(struct dofi_pz *pz, const struct dofi_ep *ep, DAT_RMR_C
 	} else {
 		memory->base = dofi_lmr_memory(bind->part.lmr, at);
 		memory->desc = bind->part.lmr->desc;
+		memory->lmr = bind->part.lmr->context;
 	}
 	dofi_mutex_unlock(&pz->rmr_lock);
 	return ret;
@@ -369,15 +396,5 @@ DAT_RETURN dofi_rmr_query(DAT_RMR_HANDLE rmr_handle, DAT_RMR_PARAM_MASK mask, DA
 	if (!bound && (mask & DAT_RMR_FIELD_LMR_TRIPLET))
 		return DOFI_BAD_ARG(2);
 	*param = now;
-	return DAT_SUCCESS;
-}
-
-DAT_RETURN dofi_rmr_free(DAT_RMR_HANDLE rmr_handle)
-{
-	struct dofi_rmr *rmr = dofi_rmr_check(rmr_handle);
-
-	if (!rmr)
-		return DOFI_BAD_HANDLE(RMR);
-	rmr_destroy(&rmr->obj);
 	return DAT_SUCCESS;
 }

@@ -66,6 +66,9 @@ DAT_RETURN dofi_bind_post(struct dofi_bind *bind, const struct dofi_ep *ep);
  */
 int dofi_bind_execute(struct dofi_bind *bind);
 
+/* The context in force that @bind is to replace, or 0. An EP's lock may be held. */
+DAT_RMR_CONTEXT dofi_bind_replaces(struct dofi_bind *bind);
+
 /* Pending, but not to be executed: what it grants ends, the RMR stays as it is. Frees @bind. */
 void dofi_bind_drop(struct dofi_bind *bind);
 
@@ -79,6 +82,7 @@ int dofi_rmr_invalidate(struct dofi_pz *pz, const struct dofi_ep *ep, DAT_RMR_CO
 struct dofi_rmr_memory {
 	void *base;
 	void *desc;			/* the LMR's */
+	DAT_LMR_CONTEXT lmr;
 };
 
 /*
@@ -94,10 +98,12 @@ bool dofi_rmr_in_force(struct dofi_pz *pz, const struct dofi_ep *ep, DAT_RMR_CON
 /* The connection of @ep ends, and with it the grants of EP scope that were made through it. */
 void dofi_rmr_end_scope(struct dofi_ia *ia, const struct dofi_ep *ep);
 
-/* dat_rmr_bind is in ep_bind.h: it is a request of an EP. */
+/* The context of what @rmr is bound to now, or 0. */
+DAT_RMR_CONTEXT dofi_rmr_context(struct dofi_rmr *rmr);
+
+/* dat_rmr_bind is in ep_bind.h, as it is a request of an EP; dat_rmr_free in ep_revoke.h. */
 DAT_RETURN dofi_rmr_create(DAT_PZ_HANDLE pz_handle, DAT_RMR_HANDLE *rmr_handle);
 DAT_RETURN dofi_rmr_query(DAT_RMR_HANDLE rmr_handle, DAT_RMR_PARAM_MASK mask, DAT_RMR_PARAM *param);
-DAT_RETURN dofi_rmr_free(DAT_RMR_HANDLE rmr_handle);
 #if DAT_VERSION_MAJOR >= 2
 DAT_RETURN dofi_rmr_create_for_ep(DAT_PZ_HANDLE pz_handle, DAT_RMR_HANDLE *rmr_handle);
 #endif

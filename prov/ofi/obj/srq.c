@@ -129,17 +129,6 @@ static void serve_line(struct dofi_srq *srq)
 	dofi_cq_kick(&srq->pz->domain.cq);
 }
 
-/* What may become of the memory until a message comes is known only then. */
-static void keep_contexts(struct dofi_dto *dto, DAT_COUNT n, const DAT_LMR_TRIPLET *iov)
-{
-	DAT_COUNT i;
-	uint8_t at = 0;
-
-	for (i = 0; i < n; i++)
-		if (iov[i].segment_length)
-			dto->desc[at++] = (void *)(uintptr_t)iov[i].lmr_context;
-}
-
 DAT_RETURN dofi_srq_post_recv(DAT_SRQ_HANDLE srq_handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
 			      DAT_DTO_COOKIE cookie)
 {
@@ -156,10 +145,8 @@ DAT_RETURN dofi_srq_post_recv(DAT_SRQ_HANDLE srq_handle, DAT_COUNT n, DAT_LMR_TR
 	dofi_mutex_lock(&srq->lock);
 	dto = dofi_queue_reserve(&srq->queue);
 	ret = dto ? dofi_dto_receive(dto, srq->pz, n, iov, cookie) : DOFI_NO_RESOURCE(SRQ);
-	if (!ret) {
-		keep_contexts(dto, n, iov);
+	if (!ret)
 		srq->queue.tail++;
-	}
 	dofi_mutex_unlock(&srq->lock);
 	if (!ret)
 		serve_line(srq);

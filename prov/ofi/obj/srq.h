@@ -24,7 +24,7 @@ struct dofi_srq {
 	struct dofi_unread given;	/* buffers that EPs have, or whose events are not dequeued */
 
 	struct dofi_mutex lock;		/* the fields below; taken under an EP's lock */
-	struct dofi_queue queue;	/* buffers; their desc are contexts of LMRs */
+	struct dofi_queue queue;	/* buffers, whose LMRs are looked at again when they are taken */
 	DAT_COUNT low_watermark;
 	bool low_armed;			/* falling below it is to be told, once */
 	TAILQ_HEAD(, dofi_srq_user) line; /* messages wait for buffers in the order they came */

@@ -67,7 +67,7 @@ struct dofi_xport {
 	 */
 	bool matches;
 
-	/* All below run on the progress thread with no lock held, but for the last four. */
+	/* All below run on the progress thread with no lock held, but where it says so. */
 
 	/* The IA's own state: made before, freed after all else. 0 or negative errno. */
 	int (*ia_init)(struct dofi_ia *ia);
@@ -119,6 +119,17 @@ struct dofi_xport {
 	/* And for RDMA to or from one piece, and receives, where there is send, too. */
 	dofi_rdma *write, *read;
 	dofi_recv *recv;
+
+	/*
+	 * Whether the fabric, or the peer, may use the memory of @dto, which is not done, from now on. If not so,
+	 * what becomes of it is in the slot alone. EP lock held.
+	 */
+	bool (*holds)(const struct dofi_ep *ep, const struct dofi_dto *dto);
+	/*
+	 * Asks the fabric to give the receive @dto back: if it does, a completion with FI_ECANCELED is in the CQ
+	 * then. NULL where holds() is true of no receive that could be had back. EP lock held.
+	 */
+	void (*cancel)(struct dofi_ep *ep, struct dofi_dto *dto);
 
 	/*
 	 * Goes on with what it owes the peer (ep->owes), when an operation has completed or a

@@ -571,7 +571,7 @@ static const struct dofi_progress_ops native_progress_ops = {
 	.ia_fini = msg_ia_fini, .listen = msg_listen, .unlisten = msg_unlisten,           \
 	.connect = msg_connect, .accept = msg_accept, .reject = msg_reject,               \
 	.close = msg_close, .pz_close = msg_open_pz_close, .resume = msg_mail_resume,         \
-	.request_room = msg_request_room
+	.request_room = msg_request_room, .holds = msg_holds, .cancel = msg_cancel
 
 const struct dofi_xport dofi_msg_xport = {
 	OPS, .progress_ops = &msg_progress_ops, .submit = msg_submit,

@@ -226,6 +226,19 @@ int msg_submit(struct dofi_ep *ep, struct dofi_dto *dto)
 	}
 }
 
+/* Memory whose LMR is freed */
+
+/* A device knows memory by its registration, and refuses what uses one that has ended. */
+bool msg_holds(const struct dofi_ep *ep, const struct dofi_dto *dto)
+{
+	return dto->at_fabric && !(ep->obj.ia->fabric.info->domain_attr->mr_mode & FI_MR_LOCAL);
+}
+
+void msg_cancel(struct dofi_ep *ep, struct dofi_dto *dto)
+{
+	fi_cancel(&ep->fid->fid, dofi_dto_context(dto));
+}
+
 /* Completions */
 
 /* What arrived for a receive. The peer may be anybody: what makes no sense is an error. */

@@ -14,6 +14,10 @@ ssize_t msg_read(struct dofi_ep *ep, void *buf, size_t len, void *desc, uint64_t
 		 void *context);
 ssize_t msg_recv(struct dofi_ep *ep, void *buf, size_t len, void *desc, void *context);
 
+/* dofi_xport.holds and .cancel. */
+bool msg_holds(const struct dofi_ep *ep, const struct dofi_dto *dto);
+void msg_cancel(struct dofi_ep *ep, struct dofi_dto *dto);
+
 /* dofi_progress_ops.completed */
 void msg_completed(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink);
 

@@ -382,6 +382,7 @@ const struct dofi_xport dofi_rdm_xport = {
 	.connect = rdm_connect,
 	.accept = rdm_accept,
 	.reject = rdm_reject,
+	.holds = rdm_holds,
 	.close = rdm_close,
 	.submit = rdm_submit,
 	.send = rdm_send,

@@ -335,6 +335,9 @@ void rdm_clear(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t tag);
 /* Does what the fabric did not take before. */
 void rdm_go_on(struct rdm_conn *conn);
 
+/* dofi_xport.holds: frames, and what has been copied into them, need no memory of the program's. */
+bool rdm_holds(const struct dofi_ep *ep, const struct dofi_dto *dto);
+
 /* rdm_rma.c; EP lock held */
 
 /* RDMA or an atomic; as rdm_submit(). */

@@ -378,6 +378,21 @@ int rdm_submit(struct dofi_ep *ep, struct dofi_dto *dto)
 	}
 }
 
+#define WRITES (1u << DOFI_DTO_WRITE | 1u << DOFI_DTO_WRITE_IMMED)
+
+bool rdm_holds(const struct dofi_ep *ep, const struct dofi_dto *dto)
+{
+	const bool begun = dto->at_fabric || dto->announced;
+
+	if (dofi_dto_is(dto->kind, DOFI_DTO_RECVS))
+		return dto->flags & DOFI_DTO_MATCHED;
+	if (!rdm_fabric(rdm_conn_of(ep))->target_rdma)
+		return begun;
+	if (dofi_dto_is(dto->kind, WRITES))
+		return begun && dto->asked < dto->length;
+	return dofi_dto_is(dto->kind, DOFI_DTO_RDMA) ? begun : dto->announced;
+}
+
 /* What could not be done before */
 
 static void greet(struct rdm_conn *conn)

@@ -287,8 +287,8 @@ Test(ep_post, a_write_must_fit_the_remote_segment)
 	succeed(post_write(1, 8, 8));
 	succeed(post_write(2, 4, 8));
 	cr_expect_eq(transport.dto[1]->length, 4);
-	cr_expect_eq(transport.dto[0]->remote_addr, 0x5000);
-	cr_expect_eq(transport.dto[0]->remote_key, 0x1234);
+	cr_expect_eq(transport.remote_addr[0], 0x5000);
+	cr_expect_eq(transport.remote_key[0], 0x1234);
 }
 
 Test(ep_post, a_read_moves_what_the_remote_segment_holds)
@@ -338,8 +338,8 @@ Test(ep_plain, so_does_rdma_of_one_segment)
 	cr_expect_eq(transport.dto[0]->iov[0].iov_len, 8);
 	cr_expect_eq(transport.dto[1]->iov[0].iov_len, 12, "what the remote segment holds");
 	cr_expect_eq(transport.dto[1]->iov[0].iov_base, (void *)memory);
-	cr_expect_eq(transport.dto[1]->remote_addr, 0x5000);
-	cr_expect_eq(transport.dto[1]->remote_key, 0x1234);
+	cr_expect_eq(transport.remote_addr[1], 0x5000);
+	cr_expect_eq(transport.remote_key[1], 0x1234);
 	cr_expect_eq(inside()->posted[DOFI_DTO_WRITE].bytes, 8);
 	cr_expect_eq(inside()->posted[DOFI_DTO_READ].bytes, 12);
 	cr_expect_eq(inside()->reads, 1);

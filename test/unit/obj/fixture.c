@@ -117,6 +117,8 @@ static int t_submit(struct dofi_ep *ep, struct dofi_dto *dto)
 		return -FI_EAGAIN;
 	transport.room--;
 	transport.dto[transport.n] = dto;
+	transport.remote_addr[transport.n] = dto->remote_addr;
+	transport.remote_key[transport.n] = dto->remote_key;
 	transport.context[transport.n++] = dofi_dto_context(dto);
 	cr_assert(transport.n < SUBMITS);
 	return 0;
@@ -166,11 +168,12 @@ static ssize_t t_recv(struct dofi_ep *ep, void *buf, size_t len, void *desc, voi
 static ssize_t submit_rdma(struct dofi_ep *ep, enum dofi_dto_kind kind, void *buf, size_t len,
 			   void *desc, uint64_t addr, uint64_t key, void *context)
 {
-	struct dofi_dto *dto = dofi_dto_of(context);
+	const unsigned i = transport.n;
+	const ssize_t ret = submit_plain(ep, kind, buf, len, desc, context);
 
-	dto->remote_addr = addr;
-	dto->remote_key = (uint32_t)key;
-	return submit_plain(ep, kind, buf, len, desc, context);
+	transport.remote_addr[i] = addr;
+	transport.remote_key[i] = (uint32_t)key;
+	return ret;
 }
 
 static ssize_t t_write(struct dofi_ep *ep, void *buf, size_t len, void *desc, uint64_t addr,
@@ -183,6 +186,20 @@ static ssize_t t_read(struct dofi_ep *ep, void *buf, size_t len, void *desc, uin
 		      uint64_t key, void *context)
 {
 	return submit_rdma(ep, DOFI_DTO_READ, buf, len, desc, addr, key, context);
+}
+
+static bool t_holds(const struct dofi_ep *ep, const struct dofi_dto *dto)
+{
+	(void)ep;
+	return dto->at_fabric;
+}
+
+static void t_cancel(struct dofi_ep *ep, struct dofi_dto *dto)
+{
+	(void)ep;
+	transport.cancels++;
+	if (!transport.keeps)
+		fake_complete(dofi_dto_context(dto), FI_ECANCELED);
 }
 
 static const struct dofi_progress_ops progress_ops = { .completed = dofi_dto_complete };
@@ -204,6 +221,8 @@ const struct dofi_xport transport_ops = {
 	.write = t_write,
 	.read = t_read,
 	.recv = t_recv,
+	.holds = t_holds,
+	.cancel = t_cancel,
 };
 
 static int getinfo(const char *node, uint64_t flags, const struct fi_info *hints,

@@ -10,6 +10,7 @@
 #include "fab/fake.h"
 #include "obj/cr.h"
 #include "obj/ep_connect.h"
+#include "obj/ep_revoke.h"
 #include "obj/lmr.h"
 #include "obj/psp.h"
 #include "obj/rmr.h"
@@ -36,6 +37,10 @@ struct transport {
 	bool at_ep, in_cq;		/* the last one of them with the EP's lock, or its CQ's access */
 	struct dofi_dto *dto[SUBMITS];
 	void *context[SUBMITS];
+	uint64_t remote_addr[SUBMITS];
+	uint32_t remote_key[SUBMITS];
+	unsigned cancels;		/* receives that it was asked to give back, */
+	bool keeps;			/* which it does not do */
 };
 
 extern struct transport transport;

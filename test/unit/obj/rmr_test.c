@@ -905,7 +905,7 @@ Test(rmr, may_be_freed_while_binds_wait)
 	succeed(unbind_n(4));
 	succeed(dofi_rmr_free(rmr));
 	cr_expect(!fake_mr_live(old) && !fake_mr_live(new));
-	succeed(dofi_lmr_free(lmr));
+	cr_expect(!dofi_obj_in_use(lmr));
 	succeed(dofi_rmr_create(pz, &second));
 	transport.room = 1;
 	complete(0);

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Freeing LMRs and RMRs: operations that were posted before must not use the memory any more.
+ *
+ * They are found when the memory goes, so that posting costs nothing: in the queues of all EPs of the IA. What is
+ * still in our hands is marked there, and fails when its turn comes. Receives that the fabric has are taken back, in
+ * their order, and posted again without the memory. What the fabric does not give back fails now, and its
+ * connection ends, which is the one way to get the memory back.
+ */
+
+#include "obj/ep_revoke.h"
+
+#include "obj/ep.h"
+#include "obj/rmr.h"
+
+#include <errno.h>
+
+/* Memory that goes. */
+struct revoked {
+	struct dofi_ia *ia;
+	uint32_t context;		/* of its LMR, or RMR */
+	bool rmr;
+	SLIST_HEAD(, dofi_ep) holders;	/* EPs of which the fabric has operations that use it */
+};
+
+static bool has_segment(const struct dofi_dto *dto, DAT_LMR_CONTEXT context)
+{
+	const uint32_t n = dto->flags & DOFI_DTO_BARRED ? dto->remote_key : dto->n_iov;
+	uint32_t i;
+
+	for (i = 0; i < n; i++)
+		if (dofi_dto_lmr(dto)[i] == context)
+			return true;
+	return false;
+}
+
+/* Not of receives that have lost their memory before. */
+static bool uses(const struct dofi_dto *dto, const struct revoked *r)
+{
+	if (dto->done || dto->kind == DOFI_DTO_BIND)
+		return false;
+	if (dto->plain)
+		return !r->rmr && dto->memory_lmr == r->context;
+	if (r->rmr)
+		return dto->marks & DOFI_DTO_GRANTED && dto->local_key == r->context;
+	return has_segment(dto, r->context) && !(dto->flags & DOFI_DTO_BARRED && !dto->remote_addr);
+}
+
+static bool is_held(const struct dofi_ep *ep, const struct dofi_dto *dto, const struct revoked *r)
+{
+	return uses(dto, r) && ep->xport->holds(ep, dto);
+}
+
+/* In our hands */
+
+/* The slot of a plain receive gets what only other receives need. The fabric has not got it. */
+static void receive_unplain(struct dofi_dto *dto)
+{
+	const DAT_LMR_CONTEXT context = dto->memory_lmr;
+	const struct dofi_lmr *lmr = dofi_lmr_at(context);
+
+	if (!dto->plain)
+		return;
+	dto->plain = false;
+	dto->iov[0] = (struct iovec){ dto->memory, dto->length };
+	dto->desc[0] = lmr ? lmr->desc : NULL;
+	dofi_dto_lmr(dto)[0] = context;
+	dto->n_iov = 1;
+}
+
+/* EP lock held, as below. */
+static void requests_mark(struct dofi_ep *ep, const struct revoked *r)
+{
+	struct dofi_queue *q = &ep->sq;
+	uint32_t i;
+
+	for (i = q->next; i != q->tail; i++)
+		if (uses(dofi_queue_at(q, i), r))
+			dofi_queue_at(q, i)->marks |= DOFI_DTO_REVOKED;
+}
+
+static void receives_bar(struct dofi_ep *ep, const struct revoked *r)
+{
+	struct dofi_queue *q = &ep->rq;
+	uint32_t i;
+
+	for (i = q->head; i != q->tail; i++) {
+		struct dofi_dto *dto = dofi_queue_at(q, i);
+
+		if (uses(dto, r) && (!dto->at_fabric || ep->xport->matches) && !ep->xport->holds(ep, dto))
+			dofi_receive_bar(dto, 0);
+	}
+}
+
+static bool queue_is_held(const struct dofi_ep *ep, const struct dofi_queue *q, const struct revoked *r)
+{
+	uint32_t i;
+
+	for (i = q->head; i != q->tail; i++)
+		if (is_held(ep, dofi_queue_at(q, i), r))
+			return true;
+	return false;
+}
+
+/* Does what is to be done here; whether the fabric has some, too. */
+static bool ep_revoke(struct dofi_ep *ep, const struct revoked *r)
+{
+	bool held;
+
+	dofi_ep_lock(ep);
+	requests_mark(ep, r);
+	receives_bar(ep, r);
+	held = queue_is_held(ep, &ep->sq, r) || queue_is_held(ep, &ep->rq, r);
+	dofi_ep_unlock(ep);
+	return held;
+}
+
+/* Whether the fabric has some of any EP's. On the progress thread r->holders are these EPs. */
+static bool eps_revoke(struct revoked *r, bool collect)
+{
+	struct dofi_obj *obj;
+	bool held = false;
+
+	SLIST_INIT(&r->holders);
+	dofi_mutex_lock(&r->ia->lock);
+	TAILQ_FOREACH(obj, &r->ia->children[DOFI_KIND(DAT_HANDLE_TYPE_EP)], sibling) {
+		struct dofi_ep *ep = (struct dofi_ep *)obj;
+
+		if (!ep_revoke(ep, r))
+			continue;
+		held = true;
+		if (collect)
+			SLIST_INSERT_HEAD(&r->holders, ep, holder);
+	}
+	dofi_mutex_unlock(&r->ia->lock);
+	return held;
+}
+
+/* At the fabric; progress thread */
+
+/* The oldest receive at the fabric that uses the memory, or next. */
+static uint32_t first_held(const struct dofi_ep *ep, const struct revoked *r)
+{
+	const struct dofi_queue *q = &ep->rq;
+	uint32_t i = q->head;
+
+	while (i != q->next && !is_held(ep, dofi_queue_at(q, i), r))
+		i++;
+	return i;
+}
+
+/* Newest first: a message that comes meanwhile meets the oldest that is left. */
+static void receives_cancel(struct dofi_ep *ep, uint32_t first)
+{
+	struct dofi_queue *q = &ep->rq;
+	uint32_t i;
+
+	for (i = q->next; i != first; i--) {
+		struct dofi_dto *dto = dofi_queue_at(q, i - 1);
+
+		if (!dto->at_fabric)
+			continue;
+		dto->marks = (dto->plain ? 0 : dto->marks) | DOFI_DTO_RECALLED;
+		ep->xport->cancel(ep, dto);
+	}
+}
+
+/* Those that came back are the newest: they wait here again. */
+static void receives_give_back(struct dofi_ep *ep)
+{
+	struct dofi_queue *q = &ep->rq;
+	uint32_t i;
+
+	for (i = q->next; i != q->head; i--) {
+		struct dofi_dto *dto = dofi_queue_at(q, i - 1);
+
+		if (dto->at_fabric || dto->done || !(dto->marks & DOFI_DTO_RECALLED))
+			break;
+		receive_unplain(dto);
+		dofi_dto_renew(dto);
+		dto->marks &= ~DOFI_DTO_RECALLED;
+	}
+	q->next = i;
+	for (; i != q->head; i--)
+		dofi_queue_at(q, i - 1)->marks &= ~DOFI_DTO_RECALLED;
+}
+
+/* No receive goes to the fabric meanwhile. Drops the EP lock for the completions of those that come back. */
+static void receives_recall(struct dofi_ep *ep, const struct revoked *r)
+{
+	const uint32_t first = first_held(ep, r);
+
+	if (first == ep->rq.next || !ep->xport->cancel)
+		return;
+	ep->rq.held = true;
+	dofi_ep_gate(ep);
+	receives_cancel(ep, first);
+	dofi_ep_unlock(ep);
+	dofi_cq_drain(ep->cq);
+	dofi_ep_lock(ep);
+	receives_give_back(ep);
+	receives_bar(ep, r);
+	ep->rq.held = false;
+	dofi_ep_gate(ep);
+}
+
+/* What the fabric keeps fails. Whether there is any. */
+static bool held_fail(struct dofi_ep *ep, struct dofi_queue *q, const struct revoked *r)
+{
+	bool any = false;
+	uint32_t i;
+
+	for (i = q->head; i != q->tail; i++) {
+		struct dofi_dto *dto = dofi_queue_at(q, i);
+
+		if (!is_held(ep, dto, r))
+			continue;
+		dofi_dto_finish(ep, dto, EFAULT);
+		any = true;
+	}
+	return any;
+}
+
+/* What the fabric is done with, and what it gives back, ends no connection. */
+static void ep_take_back(struct dofi_ep *ep, const struct revoked *r)
+{
+	bool failed;
+
+	if (ep->cq)
+		dofi_cq_drain(ep->cq);
+	dofi_ep_lock(ep);
+	receives_recall(ep, r);
+	failed = held_fail(ep, &ep->sq, r);
+	failed |= held_fail(ep, &ep->rq, r);
+	if (!failed)
+		dofi_dto_pump(ep);
+	dofi_ep_unlock(ep);
+	if (failed)
+		dofi_ep_close_now(ep);
+}
+
+/* EPs that the fabric has something of are closed by this thread alone, and so outlive this. */
+static void revoke_run(void *arg)
+{
+	struct revoked *r = arg;
+	struct dofi_ep *ep;
+
+	eps_revoke(r, true);
+	while ((ep = SLIST_FIRST(&r->holders))) {
+		SLIST_REMOVE_HEAD(&r->holders, holder);
+		ep_take_back(ep, r);
+	}
+}
+
+/* Returns when no operation that was posted before uses the memory any more. A process that was forked has none. */
+static void revoke(struct dofi_ia *ia, uint32_t context, bool rmr)
+{
+	struct revoked r = { .ia = ia, .context = context, .rmr = rmr };
+
+	if (!context || dofi_progress_orphaned(&ia->progress))
+		return;
+	if (eps_revoke(&r, false))
+		dofi_progress_call(&ia->progress, revoke_run, &r);
+}
+
+/* The calls */
+
+DAT_RETURN dofi_lmr_free(DAT_LMR_HANDLE lmr_handle)
+{
+	struct dofi_lmr *lmr = dofi_lmr_check(lmr_handle);
+
+	if (!lmr)
+		return DOFI_BAD_HANDLE(LMR);
+	if (dofi_obj_in_use(&lmr->obj))
+		return DOFI_BAD_STATE(LMR_IN_USE);
+	revoke(lmr->obj.ia, dofi_lmr_end(lmr), false);
+	lmr->obj.destroy(&lmr->obj);
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dofi_rmr_free(DAT_RMR_HANDLE rmr_handle)
+{
+	struct dofi_rmr *rmr = dofi_rmr_check(rmr_handle);
+	struct dofi_ia *ia;
+	DAT_RMR_CONTEXT context;
+
+	if (!rmr)
+		return DOFI_BAD_HANDLE(RMR);
+	ia = rmr->obj.ia;
+	context = dofi_rmr_context(rmr);
+	rmr->obj.destroy(&rmr->obj);
+	revoke(ia, context, true);
+	return DAT_SUCCESS;
+}
