@@ -358,6 +358,16 @@ static struct fi_ops_msg msg_ops = {
 	.size = sizeof(msg_ops), .send = ep_send, .sendv = ep_sendv, .recv = ep_recv, .recvv = ep_recvv,
 	.inject = ep_inject, .sendmsg = ep_sendmsg,
 };
+/* Receives come back. */
+static ssize_t ep_cancel(fid_t fid, void *context)
+{
+	(void)fid;
+	fake_eps.cancels++;
+	fake_complete(context, FI_ECANCELED);
+	return 0;
+}
+
+static struct fi_ops_ep ep_ops = { .size = sizeof(ep_ops), .cancel = ep_cancel };
 static struct fi_ops_rma rma_ops = {
 	.size = sizeof(rma_ops), .read = ep_read, .readv = ep_readv, .write = ep_write,
 	.writemsg = ep_writemsg,
@@ -388,7 +398,7 @@ static int endpoint(struct fi_info *info, struct fid_ep **out)
 	if (!ep)
 		return -FI_ENOMEM;
 	ep->fid = (struct fid_ep){
-		.fid = { .fclass = FI_CLASS_EP, .ops = &ep_fid_ops },
+		.fid = { .fclass = FI_CLASS_EP, .ops = &ep_fid_ops }, .ops = &ep_ops,
 		.cm = &cm_ops, .msg = &msg_ops, .rma = &rma_ops, .atomic = &atomic_ops,
 	};
 	fake.open++;

@@ -67,6 +67,7 @@ struct fake_eps {
 
 	/* operations */
 	int ops;
+	int cancels;
 	enum fake_op op;		/* the last, and its arguments */
 	struct iovec iov[8];
 	unsigned char injected[128];	/* what was sent from memory that is gone by now */

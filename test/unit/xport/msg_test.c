@@ -1220,6 +1220,32 @@ Test(msg_submit, receives)
 	cr_expect_eq(fake_eps.iov[0].iov_len, 1, "tcp does not end a message that finds no room at all");
 }
 
+Test(msg_submit, a_receive_is_had_back_when_its_lmr_is_freed)
+{
+	succeed(dofi_ep_post_recv(ep, 1, segments(), cookie, DAT_COMPLETION_DEFAULT_FLAG));
+	succeed(dofi_lmr_free(lmr));
+	cr_expect_eq(fake_eps.cancels, 1);
+	cr_expect_eq(fake_eps.op, FAKE_RECV);
+	cr_expect_eq(fake_eps.iov[0].iov_len, 1, "posted again, without the memory");
+	quiesce();
+	cr_expect_eq(state_of_ep(ep), DAT_EP_STATE_CONNECTED);
+}
+
+/* It knows the memory by its registration, which has ended. */
+Test(msg_submit, a_device_keeps_a_receive_whose_lmr_is_freed)
+{
+	int ops;
+
+	ia->fabric.info->domain_attr->mr_mode |= FI_MR_LOCAL;
+	succeed(dofi_ep_post_recv(ep, 1, segments(), cookie, DAT_COMPLETION_DEFAULT_FLAG));
+	ops = fake_eps.ops;
+	succeed(dofi_lmr_free(lmr));
+	cr_expect_eq(fake_eps.cancels, 0);
+	cr_expect_eq(fake_eps.ops, ops);
+	quiesce();
+	cr_expect_eq(state_of_ep(ep), DAT_EP_STATE_CONNECTED);
+}
+
 #define FLAG DAT_COMPLETION_SOLICITED_WAIT_FLAG
 
 Test(msg_submit, a_solicited_message_says_so)

@@ -22,7 +22,7 @@ DAT_LMR_CONTEXT big_context;
 DAT_RMR_CONTEXT big_remote;
 uint64_t done_length;
 
-static DAT_LMR_HANDLE big_lmr;
+DAT_LMR_HANDLE big_lmr;
 
 /* Where all peers' frames come. */
 static struct {

@@ -49,6 +49,7 @@ void rdm_init_on(const char *provider);
 /* More memory with an LMR of all privileges: what no frame has room for. */
 #define BIG 40000
 extern unsigned char big[BIG];
+extern DAT_LMR_HANDLE big_lmr;
 extern DAT_LMR_CONTEXT big_context;
 extern DAT_RMR_CONTEXT big_remote;
 

@@ -131,6 +131,86 @@ Test(rdm_send, no_more_goes_than_the_peer_has_room_for, .init = rdm_init)
 	peer_take(&peer, RDM_FRAME_SEND);
 }
 
+/* Memory whose LMR is freed */
+
+static void goes_on(void)
+{
+	cr_expect_eq(state_of_ep(ep), DAT_EP_STATE_CONNECTED);
+	cr_expect(event_none(evd));
+}
+
+/* The first is in frames, the second waits and fails when it could go. */
+Test(rdm_send, what_waits_for_room_fails_in_its_turn, .init = rdm_init)
+{
+	couple_narrow(1);
+	post_send(0, 1, 1);
+	post_send(0, 1, 2);
+	done(1);
+	succeed(dofi_lmr_free(big_lmr));
+	goes_on();
+	give_credits(1);
+	cr_expect_eq(done_await(evd, DAT_DTO_ERR_LOCAL_PROTECTION), 2);
+	event_await(evd, DAT_CONNECTION_EVENT_BROKEN);
+}
+
+/* The peer may read it at any time. */
+Test(rdm_send, an_announced_message_ends_the_connection)
+{
+	post_send(0, BIG, 1);
+	peer_take(&peer, RDM_FRAME_ANNOUNCE);
+	succeed(dofi_lmr_free(big_lmr));
+	cr_expect_eq(state_of_ep(ep), DAT_EP_STATE_DISCONNECTED, "before the call returns");
+	cr_expect_eq(done_await(evd, DAT_DTO_ERR_LOCAL_PROTECTION), 1);
+	event_await(evd, DAT_CONNECTION_EVENT_BROKEN);
+}
+
+/* A short write is in its frame, and waits for its answer only; a read's answer is to be written. */
+Test(rdm_send, a_write_in_frames_needs_no_memory)
+{
+	uint32_t number;
+
+	post_write(0, 100, 1);
+	number = peer_take(&peer, RDM_FRAME_WRITE)->frame.number;
+	succeed(dofi_lmr_free(big_lmr));
+	goes_on();
+	answer(number, NULL, 0);
+	done(1);
+}
+
+Test(rdm_send, a_read_ends_the_connection)
+{
+	post_read(0, 100, 1);
+	peer_take(&peer, RDM_FRAME_READ);
+	succeed(dofi_lmr_free(big_lmr));
+	cr_expect_eq(done_await(evd, DAT_DTO_ERR_LOCAL_PROTECTION), 1);
+	event_await(evd, DAT_CONNECTION_EVENT_BROKEN);
+}
+
+/* It meets its message later, without its memory. */
+Test(rdm_send, a_receive_that_no_message_has_met_waits)
+{
+	receive(0, 100, 1);
+	succeed(dofi_lmr_free(big_lmr));
+	goes_on();
+	say("x", 1);
+	cr_expect_eq(done_await(evd, DAT_DTO_ERR_LOCAL_PROTECTION), 1);
+	event_await(evd, DAT_CONNECTION_EVENT_BROKEN);
+}
+
+/* A receive of which parts are to come. */
+Test(rdm_send_apart, a_receive_that_a_message_has_met_ends_the_connection)
+{
+	struct rdm_frame f = announcement(1, NULL, BIG);
+
+	f.n_segments = 0;
+	receive(0, BIG, 1);
+	peer_send(&peer, &f, NULL, 0);
+	peer_take(&peer, RDM_FRAME_CLEAR);
+	succeed(dofi_lmr_free(big_lmr));
+	cr_expect_eq(done_await(evd, DAT_DTO_ERR_LOCAL_PROTECTION), 1);
+	event_await(evd, DAT_CONNECTION_EVENT_BROKEN);
+}
+
 /* Who makes it waits for the lock until that is done with what it was about. */
 static bool is_short(struct dofi_ep *e)
 {
