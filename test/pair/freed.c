@@ -183,6 +183,8 @@ static void midway_receiver(struct pair *p)
 	take_away(&gone, true);
 	for (i = 0; i < MANY; i++)
 		expect_ended(l.n.recv, i);
+	/* all may have been in time */
+	OK(dat_ep_disconnect(l.ep, DAT_CLOSE_ABRUPT_FLAG));
 	expect_end(l.n.conn, l.ep);
 	pair_sync(p);
 	close_ended(&l);
