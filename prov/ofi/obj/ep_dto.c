@@ -173,29 +173,29 @@ static bool notifies(const struct dofi_ep *ep, const struct dofi_dto *dto)
 	return !(dto->flags & DAT_COMPLETION_UNSIGNALLED_FLAG);
 }
 
-/* Where the place of @dto is counted while the consumer has not dequeued its event. */
-static struct dofi_unread *unread_of(struct dofi_ep *ep, const struct dofi_dto *dto)
+/* Where the place of @dto is counted from now on, until the consumer has dequeued its event. */
+static struct dofi_unread *place_take(struct dofi_ep *ep, const struct dofi_dto *dto)
 {
+	struct dofi_queue *q = dofi_dto_is(dto->kind, DOFI_DTO_RECVS) ? &ep->rq : &ep->sq;
+
+	/* a buffer of an SRQ is counted there since the EP took it */
 	if (dto->flags & DOFI_DTO_SHARED)
 		return &ep->srq->given;
-	return dofi_dto_is(dto->kind, DOFI_DTO_RECVS) ? &ep->rq_unread : &ep->sq_unread;
+	dofi_unread_add(q->unread);
+	dofi_queue_narrow(q);
+	return q->unread;
 }
 
-/*
- * The event goes through the queue: no thread polls for it now, or others are before it. A buffer of an SRQ
- * is counted there since the EP took it.
- */
+/* The event goes through the queue: no thread polls for it now, or others are before it. */
 static __attribute__((noinline)) void enqueue(struct dofi_evd *evd, struct dofi_ep *ep,
 					      const struct dofi_dto *dto)
 {
 	struct dofi_event event;
 
-	event.unread = unread_of(ep, dto);
+	event.unread = place_take(ep, dto);
 	event.life = dofi_unread_life(event.unread);
 	event.number = fill_event(&event.data, ep, dto);
 	event.immed = dto->immed;
-	if (!(dto->flags & DOFI_DTO_SHARED))
-		dofi_unread_add(event.unread);
 	if (dofi_evd_push(evd, &event, notifies(ep, dto)))
 		dofi_event_read(&event);
 }
@@ -401,7 +401,7 @@ static inline int receive(struct dofi_ep *ep, struct dofi_dto *dto,
 {
 	int err;
 
-	if (__builtin_expect(entry->len && !dto->n_iov && !dto->plain, 0))
+	if (__builtin_expect(entry->len && !dto->n_iov && !dofi_dto_is_plain(dto), 0))
 		return FI_ETRUNC;	/* a transport may give a byte of room */
 	dto->length = entry->len;
 	if (__builtin_expect(dto->flags & (DOFI_DTO_SHARED | DOFI_DTO_MATCHED), 0))

@@ -89,11 +89,10 @@ struct dofi_dto {
 	uint8_t parts;			/* completions to come from the fabric before the last one */
 	bool at_fabric;
 	bool done;
-	bool plain;			/* of one segment without flags, see ep_plain.h */
 	bool announced;			/* of a send: the peer knows that it comes */
 	bool submitted;			/* the first part of several is at the fabric, or was */
 	uint8_t status;			/* DAT_DTO_COMPLETION_STATUS, once done */
-	uint8_t generation;		/* of the slot's operations, in the context */
+	uint8_t tag;			/* in the context: the generation; and DOFI_DTO_ORDINARY */
 	uint8_t marks;			/* DOFI_DTO_GRANTED, ...; undefined if plain but for RECALLED */
 	union {
 		struct {
@@ -148,7 +147,7 @@ static inline uint32_t *dofi_dto_lmr(const struct dofi_dto *dto)
 
 static inline void *dofi_dto_context(const struct dofi_dto *dto)
 {
-	return (void *)((uintptr_t)dto | dto->generation);
+	return (void *)((uintptr_t)dto | (dto->tag & (DOFI_DTO_GENERATIONS - 1)));
 }
 
 static inline struct dofi_dto *dofi_dto_of(const void *context)
@@ -156,10 +155,33 @@ static inline struct dofi_dto *dofi_dto_of(const void *context)
 	return (struct dofi_dto *)((uintptr_t)context & ~(uintptr_t)(DOFI_DTO_GENERATIONS - 1));
 }
 
+/* In the tag, if the operation is not plain (of one segment without flags, see ep_plain.h). */
+#define DOFI_DTO_ORDINARY 0x80
+
+static inline bool dofi_dto_is_plain(const struct dofi_dto *dto)
+{
+	return !(dto->tag & DOFI_DTO_ORDINARY);
+}
+
+/* Whether @context is that of @dto, which is plain: in one comparison. */
+static inline bool dofi_dto_is_plain_of(const struct dofi_dto *dto, const void *context)
+{
+	return ((uintptr_t)context & (DOFI_DTO_GENERATIONS - 1)) == dto->tag;
+}
+
 /* The slot begins another life. */
 static inline void dofi_dto_renew(struct dofi_dto *dto)
 {
-	dto->generation = (dto->generation + 1) & (DOFI_DTO_GENERATIONS - 1);
+	dto->tag = ((dto->tag + 1) & (DOFI_DTO_GENERATIONS - 1)) | DOFI_DTO_ORDINARY;
+}
+
+/* As that of a plain operation, whose context is returned. */
+static inline void *dofi_dto_renew_plain(struct dofi_dto *dto)
+{
+	const unsigned tag = (dto->tag + 1u) & (DOFI_DTO_GENERATIONS - 1);
+
+	dto->tag = (uint8_t)tag;
+	return (void *)((uintptr_t)dto | tag);
 }
 
 /* Records how @dto ended: a positive @err ends the connection, too. EP lock held. */

@@ -86,7 +86,7 @@ static DOFI_INTO_CALLER bool dofi_plain_ended(const struct fi_cq_data_entry *ent
 					      struct dofi_dto *dto, struct dofi_cq *cq,
 					      struct dofi_evd *evd, DAT_EVENT *event)
 {
-	if (__builtin_expect(!dto->plain || dofi_dto_context(dto) != entry->op_context || !ep->send ||
+	if (__builtin_expect(!dofi_dto_is_plain_of(dto, entry->op_context) || !ep->send ||
 			     atomic_load_explicit(&evd->straight_feed, memory_order_relaxed) != cq, 0))
 		return false;
 	return dto->kind == DOFI_DTO_RECV ? dofi_plain_received(entry, ep, dto, evd, event) :

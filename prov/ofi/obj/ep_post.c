@@ -236,11 +236,13 @@ static __attribute__((noinline)) void make_room(struct dofi_ep *ep)
 {
 	struct dofi_cq *cq = ep->sq.open ? ep->cq : NULL;
 
-	if (!cq)
+	dofi_queue_widen(&ep->sq);
+	if (!cq || !dofi_queue_full(&ep->sq))
 		return;
 	dofi_ep_unlock(ep);
 	dofi_cq_poll(cq, NULL);
 	dofi_ep_lock(ep);
+	dofi_queue_widen(&ep->sq);
 }
 
 /* A request whose arguments are good, but for what the segments name. */
@@ -315,15 +317,15 @@ static DOFI_INTO_CALLER bool is_plain_rdma(const struct dofi_ep *ep, uint8_t kin
 
 static DOFI_INTO_CALLER ssize_t submit_plain(struct dofi_ep *ep, uint8_t kind, void *memory,
 					     void *desc, const struct dofi_dto *dto,
-					     const DAT_RMR_TRIPLET *remote)
+					     const DAT_RMR_TRIPLET *remote, void *context)
 {
 	if (kind == DOFI_DTO_SEND)
-		return ep->send(ep, memory, dto->length, desc, dofi_dto_context(dto));
+		return ep->send(ep, memory, dto->length, desc, context);
 	if (kind == DOFI_DTO_RECV)
-		return ep->recv(ep, memory, dto->length, desc, dofi_dto_context(dto));
+		return ep->recv(ep, memory, dto->length, desc, context);
 	return (kind == DOFI_DTO_WRITE ? ep->xport->write : ep->xport->read)(
 		ep, memory, dto->length, desc, remote_address(remote),
-		dofi_mr_fabric_key(remote->rmr_context, ep->peer_secret), dofi_dto_context(dto));
+		dofi_mr_fabric_key(remote->rmr_context, ep->peer_secret), context);
 }
 
 /* A plain operation is the fabric's. */
@@ -362,8 +364,8 @@ static DOFI_INTO_CALLER bool post_plain(struct dofi_ep *ep, uint8_t kind, const 
 {
 	struct dofi_queue *q = queue_of(ep, kind);
 	const struct dofi_lmr *lmr = q->lmr;
+	void *memory, *context;
 	struct dofi_dto *dto;
-	void *memory;
 	ssize_t ret;
 
 	if (dofi_queue_full(q))
@@ -377,20 +379,20 @@ static DOFI_INTO_CALLER bool post_plain(struct dofi_ep *ep, uint8_t kind, const 
 		return false;
 	memory = dofi_lmr_memory(lmr, s->virtual_address);
 	dto = dofi_queue_at(q, q->tail);
-	dofi_dto_renew(dto);
+	context = dofi_dto_renew_plain(dto);
 	dto->number = q->tail;
 	dto->kind = kind;
 	dto->flags = 0;
 	dto->n_iov = 0;
 	dto->parts = 0;
-	dto->at_fabric = dto->plain = true;
+	dto->at_fabric = true;
 	dto->done = dto->announced = false;
 	dto->cookie = cookie.as_64;
 	dto->length = kind == DOFI_DTO_READ ? remote->segment_length : s->segment_length;
 	dto->memory_lmr = s->lmr_context;
 	if (kind == DOFI_DTO_RECV)
 		dto->memory = memory;
-	ret = submit_plain(ep, kind, memory, lmr->desc, dto, remote);
+	ret = submit_plain(ep, kind, memory, lmr->desc, dto, remote, context);
 	if (__builtin_expect(ret, 0))
 		return ret == DOFI_DONE && plain_done(ep, kind, dto);
 	plain_posted(ep, kind, dto);
@@ -595,10 +597,10 @@ DAT_RETURN dofi_dto_receive(struct dofi_dto *dto, const struct dofi_pz *pz, DAT_
 			     DOFI_DTO_RECV, n, iov);
 }
 
-/* A receive buffer more than a watermark is no reason not to take it. */
+/* A receive buffer more than a watermark is no reason not to take it, and events may have been dequeued. */
 static __attribute__((noinline)) struct dofi_dto *reserve_past_watermark(struct dofi_ep *ep)
 {
-	ep->rq.depth = ep->attr.max_recv_dtos;
+	dofi_queue_widen(&ep->rq);
 	return dofi_queue_reserve(&ep->rq);
 }
 
@@ -626,7 +628,7 @@ void dofi_dto_watermarks(struct dofi_ep *ep)
 	}
 	if (hard && is_past(held, ep->hard_watermark))
 		dofi_ep_end(ep, DAT_CONNECTION_EVENT_BROKEN);
-	ep->rq.depth = ep->attr.max_recv_dtos;
+	dofi_queue_widen(&ep->rq);
 	depth_limit(&ep->rq, ep->soft_watermark);
 	if (hard)
 		depth_limit(&ep->rq, ep->hard_watermark);

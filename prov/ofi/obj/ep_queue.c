@@ -34,8 +34,8 @@ static int queue_init(struct dofi_queue *q, struct dofi_ep *ep, uint32_t depth, 
 	uint32_t slots = slots_for(depth);
 	uint32_t i;
 
-	*q = (struct dofi_queue){ .stride = slot_stride(max_iov), .mask = slots - 1, .depth = depth,
-				  .max_iov = max_iov, .lmr = &dofi_lmr_none };
+	*q = (struct dofi_queue){ .stride = slot_stride(max_iov), .mask = slots - 1, .limit = depth,
+				  .depth = depth, .max_iov = max_iov, .lmr = &dofi_lmr_none };
 	q->slots = dofi_block_get(slots * q->stride);
 	if (!q->slots)
 		return -ENOMEM;
@@ -43,7 +43,7 @@ static int queue_init(struct dofi_queue *q, struct dofi_ep *ep, uint32_t depth, 
 		struct dofi_dto *dto = dofi_queue_at(q, i);
 
 		dto->ep = ep;
-		dto->generation = generation & (DOFI_DTO_GENERATIONS - 1);
+		dto->tag = generation & (DOFI_DTO_GENERATIONS - 1);
 		dto->desc = (void **)&dto->iov[max_iov];
 	}
 	return 0;
@@ -52,14 +52,14 @@ static int queue_init(struct dofi_queue *q, struct dofi_ep *ep, uint32_t depth, 
 /* All of an operation but what belongs to its slot. */
 void dofi_dto_copy(struct dofi_dto *to, const struct dofi_dto *from, uint32_t max_iov)
 {
-	const uint8_t generation = to->generation;
+	const uint8_t tag = to->tag;
 	const uint32_t number = to->number;
 	struct dofi_ep *ep = to->ep;
 	void **desc = to->desc;
 
 	*to = *from;
 	to->ep = ep;
-	to->generation = generation;
+	to->tag = tag;
 	to->number = number;
 	to->desc = desc;
 	memcpy(to->iov, from->iov, max_iov * sizeof(*to->iov));
@@ -76,7 +76,8 @@ int dofi_queue_renew(struct dofi_queue *next, const struct dofi_queue *q, struct
 
 	if (q->slots && slots_for(depth) == q->mask + 1 && max_iov <= q->max_iov) {
 		*next = *q;
-		next->depth = depth;
+		next->limit = depth;
+		dofi_queue_widen(next);
 		return 0;
 	}
 	ret = queue_init(next, ep, depth, max_iov > q->max_iov ? max_iov : q->max_iov);
@@ -84,6 +85,7 @@ int dofi_queue_renew(struct dofi_queue *next, const struct dofi_queue *q, struct
 		return ret;
 	next->open = q->open;
 	next->unread = q->unread;
+	dofi_queue_widen(next);
 	next->head = q->head;
 	next->next = q->next;
 	next->tail = q->tail;
@@ -145,7 +147,7 @@ static bool is_read_into(const struct dofi_queue *q, DAT_RMR_CONTEXT context)
 	for (i = q->head; context && i != q->next; i++) {
 		const struct dofi_dto *dto = dofi_queue_at(q, i);
 
-		if (!dto->plain && !dto->done && dto->marks & DOFI_DTO_GRANTED && dto->local_key == context)
+		if (!dofi_dto_is_plain(dto) && !dto->done && dto->marks & DOFI_DTO_GRANTED && dto->local_key == context)
 			return true;
 	}
 	return false;

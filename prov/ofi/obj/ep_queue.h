@@ -16,7 +16,8 @@ struct dofi_queue {
 	char *slots;
 	size_t stride;
 	uint32_t mask;
-	uint32_t depth;			/* most operations outstanding, or a watermark below */
+	uint32_t limit;			/* places, of operations outstanding and of events not dequeued */
+	uint32_t depth;			/* outstanding operations at which a post looks closer, see below */
 	uint32_t max_iov;		/* segments that a slot has room for */
 	uint32_t head, next, tail;
 	const struct dofi_lmr *lmr;	/* of the last plain one; dofi_lmr_none if the next cannot be */
@@ -50,12 +51,34 @@ static inline struct dofi_dto *dofi_queue_oldest(const struct dofi_queue *q)
 	return dofi_queue_at(q, q->head);
 }
 
+/*
+ * Whether there may be no place: certain after dofi_queue_widen() only. Events take places when they are queued,
+ * which lowers depth, and give them back without the lock, which does not raise it. So a post need not look at them.
+ */
 static inline bool dofi_queue_full(const struct dofi_queue *q)
 {
-	return q->tail - q->head + dofi_unread_count(q->unread) >= q->depth;
+	return q->tail - q->head >= q->depth;
 }
 
-/* The slot that the next operation will take, or NULL when all places are taken. */
+/* As many operations may be outstanding as places are left by events. */
+static inline void dofi_queue_widen(struct dofi_queue *q)
+{
+	const uint32_t unread = dofi_unread_count(q->unread);
+
+	q->depth = unread < q->limit ? q->limit - unread : 0;
+}
+
+/* An event has taken a place; a watermark below stays. */
+static inline void dofi_queue_narrow(struct dofi_queue *q)
+{
+	const uint32_t depth = q->depth;
+
+	dofi_queue_widen(q);
+	if (depth < q->depth)
+		q->depth = depth;
+}
+
+/* The slot that the next operation will take, or NULL if dofi_queue_full(). */
 static inline struct dofi_dto *dofi_queue_reserve(struct dofi_queue *q)
 {
 	struct dofi_dto *dto;
@@ -67,7 +90,7 @@ static inline struct dofi_dto *dofi_queue_reserve(struct dofi_queue *q)
 	dto->number = q->tail;
 	dto->parts = 0;
 	dto->marks = 0;
-	dto->at_fabric = dto->done = dto->plain = dto->announced = false;
+	dto->at_fabric = dto->done = dto->announced = false;
 	return dto;
 }
 

@@ -39,7 +39,7 @@ static bool uses(const struct dofi_dto *dto, const struct revoked *r)
 {
 	if (dto->done || dto->kind == DOFI_DTO_BIND)
 		return false;
-	if (dto->plain)
+	if (dofi_dto_is_plain(dto))
 		return !r->rmr && dto->memory_lmr == r->context;
 	if (r->rmr)
 		return dto->marks & DOFI_DTO_GRANTED && dto->local_key == r->context;
@@ -59,9 +59,9 @@ static void receive_unplain(struct dofi_dto *dto)
 	const DAT_LMR_CONTEXT context = dto->memory_lmr;
 	const struct dofi_lmr *lmr = dofi_lmr_at(context);
 
-	if (!dto->plain)
+	if (!dofi_dto_is_plain(dto))
 		return;
-	dto->plain = false;
+	dto->tag |= DOFI_DTO_ORDINARY;
 	dto->iov[0] = (struct iovec){ dto->memory, dto->length };
 	dto->desc[0] = lmr ? lmr->desc : NULL;
 	dofi_dto_lmr(dto)[0] = context;
@@ -160,7 +160,7 @@ static void receives_cancel(struct dofi_ep *ep, uint32_t first)
 
 		if (!dto->at_fabric)
 			continue;
-		dto->marks = (dto->plain ? 0 : dto->marks) | DOFI_DTO_RECALLED;
+		dto->marks = (dofi_dto_is_plain(dto) ? 0 : dto->marks) | DOFI_DTO_RECALLED;
 		ep->xport->cancel(ep, dto);
 	}
 }

@@ -31,7 +31,7 @@ struct dofi_dto *dofi_srq_buffer(struct dofi_ep *ep)
 	struct dofi_dto *dto;
 
 	/* a watermark may have lowered the depth */
-	ep->rq.depth = ep->attr.max_recv_dtos;
+	dofi_queue_widen(&ep->rq);
 	dto = dofi_queue_reserve(&ep->rq);
 	/* without room it is not in line: only what it takes there fills it */
 	if (!dto || !dofi_srq_take(ep->srq, &ep->srq_user, dto))

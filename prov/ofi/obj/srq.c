@@ -94,7 +94,7 @@ DAT_COUNT dofi_srq_depth(struct dofi_srq *srq)
 	DAT_COUNT depth;
 
 	dofi_mutex_lock(&srq->lock);
-	depth = srq->queue.depth;
+	depth = srq->queue.limit;
 	dofi_mutex_unlock(&srq->lock);
 	return depth;
 }
@@ -143,6 +143,7 @@ DAT_RETURN dofi_srq_post_recv(DAT_SRQ_HANDLE srq_handle, DAT_COUNT n, DAT_LMR_TR
 	if (n && !iov)
 		return DOFI_BAD_ARG(3);
 	dofi_mutex_lock(&srq->lock);
+	dofi_queue_widen(&srq->queue);
 	dto = dofi_queue_reserve(&srq->queue);
 	ret = dto ? dofi_dto_receive(dto, srq->pz, n, iov, cookie) : DOFI_NO_RESOURCE(SRQ);
 	if (!ret)
@@ -255,7 +256,7 @@ DAT_RETURN dofi_srq_query(DAT_SRQ_HANDLE srq_handle, DAT_SRQ_PARAM_MASK mask, DA
 		.ia_handle = dofi_ia_export(srq->obj.ia),
 		.srq_state = DAT_SRQ_STATE_OPERATIONAL,
 		.pz_handle = srq->pz,
-		.max_recv_dtos = srq->queue.depth,
+		.max_recv_dtos = srq->queue.limit,
 		.max_recv_iov = srq->max_recv_iov,
 		.low_watermark = srq->low_watermark,
 		.available_dto_count = dofi_queue_used(&srq->queue),
@@ -304,7 +305,7 @@ DAT_RETURN dofi_srq_set_lw(DAT_SRQ_HANDLE srq_handle, DAT_COUNT low_watermark)
 	if (!srq)
 		return DOFI_BAD_HANDLE(SRQ);
 	dofi_mutex_lock(&srq->lock);
-	valid = low_watermark >= 0 && (uint32_t)low_watermark <= srq->queue.depth;
+	valid = low_watermark >= 0 && (uint32_t)low_watermark <= srq->queue.limit;
 	if (valid) {
 		srq->low_watermark = low_watermark;
 		srq->low_armed = true;

@@ -390,7 +390,7 @@ Test(ep_plain, no_more_receives_than_there_are_slots)
 	complete(0);
 	take(0, DAT_DTO_SUCCESS);
 	succeed(post_recv(most));
-	cr_expect_eq(transport.plain, most + 1);
+	cr_expect_eq(transport.n, most + 1);
 }
 
 /* Each of the two remembers its own. */
