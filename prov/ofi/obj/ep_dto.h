@@ -166,7 +166,7 @@ static inline bool dofi_dto_is_plain(const struct dofi_dto *dto)
 /* Whether @context is that of @dto, which is plain: in one comparison. */
 static inline bool dofi_dto_is_plain_of(const struct dofi_dto *dto, const void *context)
 {
-	return ((uintptr_t)context & (DOFI_DTO_GENERATIONS - 1)) == dto->tag;
+	return (uintptr_t)context == (uintptr_t)dto + dto->tag;
 }
 
 /* The slot begins another life. */

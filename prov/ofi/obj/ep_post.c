@@ -386,7 +386,7 @@ static DOFI_INTO_CALLER bool post_plain(struct dofi_ep *ep, uint8_t kind, const 
 	dto->n_iov = 0;
 	dto->parts = 0;
 	dto->at_fabric = true;
-	dto->done = dto->announced = false;
+	dto->done = dto->announced = dto->submitted = false;
 	dto->cookie = cookie.as_64;
 	dto->length = kind == DOFI_DTO_READ ? remote->segment_length : s->segment_length;
 	dto->memory_lmr = s->lmr_context;

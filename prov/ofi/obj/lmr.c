@@ -216,6 +216,7 @@ static void lmr_describe(struct dofi_lmr *lmr, const struct lmr_request *r)
 	lmr->addr = r->zero_based ? 0 : (uintptr_t)r->base;
 	lmr->origin = r->zero_based ? (uintptr_t)r->base : 0;
 	lmr->len = r->length;
+	lmr->end = lmr->addr + lmr->len;
 	/* sending needs no privilege that could be withheld: InfiniBand's programs rely on it */
 	lmr->priv = (DAT_MEM_PRIV_FLAGS)(r->priv | DAT_MEM_PRIV_LOCAL_READ_FLAG);
 	lmr->shared = r->shared;

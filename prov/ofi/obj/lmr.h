@@ -12,6 +12,7 @@ struct dofi_lmr {
 	struct dofi_obj obj;
 	struct dofi_pz *pz;
 	uint64_t addr, len;		/* addr is 0 where segments count from the first byte */
+	uint64_t end;			/* addr + len */
 	uint64_t origin;		/* to be added to a segment's address: 0, or the first byte's */
 	_Atomic DAT_LMR_CONTEXT context; /* pool index and generation; 0 while there is no such LMR */
 	DAT_RMR_CONTEXT key;		/* the fabric's; 0 without remote privilege */
@@ -62,7 +63,7 @@ static inline struct dofi_lmr *dofi_lmr_at(DAT_LMR_CONTEXT context)
 
 static inline bool dofi_lmr_covers(const struct dofi_lmr *lmr, uint64_t addr, uint64_t len)
 {
-	const uint64_t rest = lmr->addr + lmr->len - addr;	/* more than all if @addr is not in it */
+	const uint64_t rest = lmr->end - addr;	/* more than all if @addr is not in it */
 
 	return rest <= lmr->len && len <= rest;
 }
