@@ -1433,7 +1433,9 @@ extern DAT_RETURN dat_srq_set_lw(DAT_SRQ_HANDLE srq_handle, DAT_COUNT low_waterm
 /*
  * dat_lmr_free(3DAT) - ends a registration.
  *
- * INVALID_STATE while an RMR is bound to it. Transfers that still use it fail.
+ * INVALID_STATE while an RMR is bound to it. When it returns, no operation that was posted
+ * before uses the memory any more: such an operation fails with DAT_DTO_ERR_LOCAL_PROTECTION
+ * in its turn, or ends its connection at once if the fabric is using the memory.
  *
  * Fails with: INVALID_HANDLE, INVALID_STATE.
  * Threads: calls on one object must be serialised.

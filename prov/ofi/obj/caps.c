@@ -343,10 +343,9 @@ const struct dofi_cap dofi_caps[] = {
 	EP_ATTR(max_request_iov, MAX_REQUEST_IOV, .limit = DAT_IA_FIELD_IA_MAX_IOV_SEGMENTS_PER_DTO,
 		.def = 4, .zero_is_default = true, .when = &waiting),
 	EP_ATTR(max_rdma_read_in, MAX_RDMA_READ_IN, .limit = DAT_IA_FIELD_IA_MAX_RDMA_READ_PER_EP_IN,
-		.def = 16, .zero_is_default = true, .when = &waiting,
-		.adds = SERVES_ALL),
+		.def = 16, .when = &waiting, .adds = SERVES_ALL),
 	EP_ATTR(max_rdma_read_out, MAX_RDMA_READ_OUT, .limit = DAT_IA_FIELD_IA_MAX_RDMA_READ_PER_EP_OUT,
-		.def = 16, .zero_is_default = true, .when = &waiting, .adds = READS_WAIT),
+		.def = 16, .when = &waiting, .adds = READS_WAIT),
 	/* of the next three, the DAT text does not say when they may be modified */
 	EP_ATTR(srq_soft_hw, SRQ_SOFT_HW, .take = take_any, .when = &waiting, .adds = OWN_SRQ),
 	EP_ATTR(max_rdma_read_iov, MAX_RDMA_READ_IOV,

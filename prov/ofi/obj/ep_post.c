@@ -293,10 +293,11 @@ static __attribute__((noinline)) const struct dofi_lmr *lmr_change(struct dofi_e
 								   DAT_LMR_CONTEXT context)
 {
 	const bool receives = kind == DOFI_DTO_RECV;
+	const DAT_MEM_PRIV_FLAGS least = receives ? DAT_MEM_PRIV_LOCAL_WRITE_FLAG : DAT_MEM_PRIV_LOCAL_READ_FLAG;
 	const struct dofi_lmr *lmr = (receives ? ep->recv != NULL : ep->send != NULL) ?
 					     dofi_lmr_at(context) : NULL;
 
-	if (!lmr || (receives && !(lmr->priv & DAT_MEM_PRIV_LOCAL_WRITE_FLAG)))
+	if (!lmr || !(lmr->priv & least))
 		return &dofi_lmr_none;
 	return queue_of(ep, kind)->lmr = lmr;
 }

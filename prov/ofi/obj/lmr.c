@@ -16,11 +16,13 @@ struct dofi_pool dofi_lmr_pool = DOFI_POOL_INIT("lmr", struct dofi_lmr, NULL);
 DAT_RETURN dofi_lmr_refusal(const struct dofi_lmr *lmr, uint64_t addr, uint64_t len,
 			    const struct dofi_pz *pz, DAT_MEM_PRIV_FLAGS priv)
 {
-	if (lmr && lmr->pz == pz && dofi_lmr_covers(lmr, addr, len))
-		return DOFI_RET(DAT_PRIVILEGES_VIOLATION, DAT_PRIVILEGES_WRITE);
-	return DOFI_RET(DAT_PROTECTION_VIOLATION,
-			priv & DAT_MEM_PRIV_LOCAL_WRITE_FLAG ? DAT_PROTECTION_WRITE :
-							       DAT_PROTECTION_READ);
+	const bool writes = priv & DAT_MEM_PRIV_LOCAL_WRITE_FLAG;
+
+	if (!lmr || lmr->pz != pz)
+		return DOFI_RET(DAT_PROTECTION_VIOLATION, writes ? DAT_PROTECTION_WRITE : DAT_PROTECTION_READ);
+	if (!dofi_lmr_covers(lmr, addr, len))
+		return DOFI_BAD_ARG(3);	/* of each call that posts */
+	return DOFI_RET(DAT_PRIVILEGES_VIOLATION, writes ? DAT_PRIVILEGES_WRITE : DAT_PRIVILEGES_READ);
 }
 
 #if DAT_VERSION_MAJOR >= 2
@@ -217,8 +219,10 @@ static void lmr_describe(struct dofi_lmr *lmr, const struct lmr_request *r)
 	lmr->origin = r->zero_based ? (uintptr_t)r->base : 0;
 	lmr->len = r->length;
 	lmr->end = lmr->addr + lmr->len;
-	/* sending needs no privilege that could be withheld: InfiniBand's programs rely on it */
-	lmr->priv = (DAT_MEM_PRIV_FLAGS)(r->priv | DAT_MEM_PRIV_LOCAL_READ_FLAG);
+	/* what may be written here may be sent: InfiniBand's programs rely on it */
+	lmr->priv = r->priv;
+	if (r->priv & DAT_MEM_PRIV_LOCAL_WRITE_FLAG)
+		lmr->priv = (DAT_MEM_PRIV_FLAGS)(r->priv | DAT_MEM_PRIV_LOCAL_READ_FLAG);
 	lmr->shared = r->shared;
 	if (r->type == DAT_MEM_TYPE_SHARED_VIRTUAL) {
 		memcpy(lmr->cookie, *r->region.for_shared_memory.shared_memory_id,

@@ -363,10 +363,17 @@ Test(caps_use, zero_asks_for_what_there_is)
 	ZERO_IS_DEFAULT(max_rdma_size);
 	ZERO_IS_DEFAULT(max_recv_iov);
 	ZERO_IS_DEFAULT(max_request_iov);
-	ZERO_IS_DEFAULT(max_rdma_read_in);
-	ZERO_IS_DEFAULT(max_rdma_read_out);
 	ZERO_IS_DEFAULT(max_rdma_read_iov);
 	ZERO_IS_DEFAULT(max_rdma_write_iov);
+}
+
+/* Of what a program may want none of. */
+Test(caps_use, zero_reads_are_none)
+{
+	attr.max_rdma_read_in = attr.max_rdma_read_out = 0;
+	succeed(ask());
+	cr_expect_eq(got.max_rdma_read_in, 0);
+	cr_expect_eq(got.max_rdma_read_out, 0);
 }
 
 Test(caps_use, an_endpoint_may_do_without_a_queue)

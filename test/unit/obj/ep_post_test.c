@@ -153,13 +153,14 @@ Test(ep_post, memory_must_be_registered_in_the_zone_with_the_privilege)
 {
 	static char other_memory[64];
 	DAT_LMR_TRIPLET s = segment(0, 8);
+	const DAT_RMR_TRIPLET r = remote_segment(8);
 	DAT_LMR_CONTEXT context;
 	DAT_PZ_HANDLE zone;
 	DAT_LMR_HANDLE h;
 
 	s.lmr_context ^= 1;
 	expect_type(send_segment(s), DAT_PROTECTION_VIOLATION);
-	expect_type(send_segment(segment(sizeof(memory) - 4, 8)), DAT_PROTECTION_VIOLATION);
+	expect_arg(send_segment(segment(sizeof(memory) - 4, 8)), 3);
 	succeed(dofi_pz_create(ia, &zone));
 	succeed(lmr_make(zone, other_memory, 64, DAT_MEM_PRIV_ALL_FLAG, &h, &context, NULL));
 	s = (DAT_LMR_TRIPLET){ .lmr_context = context,
@@ -170,6 +171,13 @@ Test(ep_post, memory_must_be_registered_in_the_zone_with_the_privilege)
 	expect_type(dofi_ep_post_recv(ep, 1, &s, cookie_of(1), 0), DAT_PRIVILEGES_VIOLATION);
 	succeed(send_segment(s));
 	cr_expect_eq(transport.n, 1);
+	succeed(lmr_make(pz, other_memory, 64, DAT_MEM_PRIV_REMOTE_READ_FLAG, &h, &context, NULL));
+	s.lmr_context = context;
+	expect_type(send_segment(s), DAT_PRIVILEGES_VIOLATION);
+	expect_type(dofi_ep_post_rdma_write(ep, 1, &s, cookie_of(1), &r, 0), DAT_PRIVILEGES_VIOLATION);
+	succeed(lmr_make(pz, other_memory, 64, DAT_MEM_PRIV_LOCAL_WRITE_FLAG, &h, &context, NULL));
+	s.lmr_context = context;
+	succeed(send_segment(s));
 }
 
 Test(ep_post, the_context_of_a_freed_lmr_is_refused)
@@ -187,8 +195,8 @@ Test(ep_post, a_segment_does_not_wrap_around)
 	DAT_LMR_TRIPLET s = segment(0, 8);
 
 	s.virtual_address = UINT64_MAX - 3;
-	expect_type(send_segment(s), DAT_PROTECTION_VIOLATION);
-	expect_type(send_segment(segment((size_t)-1, 8)), DAT_PROTECTION_VIOLATION);
+	expect_arg(send_segment(s), 3);
+	expect_arg(send_segment(segment((size_t)-1, 8)), 3);
 	succeed(send_segment(segment(sizeof(memory) - 8, 8)));
 }
 
@@ -276,7 +284,7 @@ Test(ep_post, a_refused_post_takes_no_room)
 	DAT_LMR_TRIPLET bad = segment(0, sizeof(memory) + 1);
 
 	for (i = 0; i < 3 * depth; i++)
-		expect_type(send_segment(bad), DAT_PROTECTION_VIOLATION);
+		expect_arg(send_segment(bad), 3);
 	for (i = 0; i < depth; i++)
 		succeed(post_send(i));
 }
@@ -495,13 +503,13 @@ Test(ep_plain, memory_is_checked_each_time)
 			 &unused));
 	succeed(send_segment(s));
 	s.lmr_context = second;
-	expect_type(send_segment(s), DAT_PROTECTION_VIOLATION);
+	expect_arg(send_segment(s), 3);
 	s.virtual_address = (uintptr_t)more;
 	succeed(send_segment(s));
 	s.virtual_address += sizeof(more) - 7;
-	expect_type(send_segment(s), DAT_PROTECTION_VIOLATION);
+	expect_arg(send_segment(s), 3);
 	s.virtual_address = (uintptr_t)more - 1;
-	expect_type(send_segment(s), DAT_PROTECTION_VIOLATION);
+	expect_arg(send_segment(s), 3);
 	s = segment(0, 8);
 	s.lmr_context = foreign;
 	expect_type(send_segment(s), DAT_PROTECTION_VIOLATION);
