@@ -1,5 +1,6 @@
 # Parsers of what strangers send, given any bytes. "make fuzz" lets libFuzzer try for a while;
-# "make check" gives each target its seeds, which needs no clang.
+# "make check" gives each target its seeds, which needs no clang. And two live processes, with a proxy
+# between them that changes their side messages; "make fuzz" does that for a while, too.
 
 FUZZ_SECONDS = 60
 FUZZ_CC = clang
@@ -7,11 +8,15 @@ fuzz_run = top_srcdir='$(top_srcdir)' FUZZ_SECONDS='$(FUZZ_SECONDS)' FUZZ_CC='$(
 	$(SHELL) $(top_srcdir)/test/fuzz/run
 
 # A target: its line here, its program below, and its seeds.
-fuzz: fuzz-rdm_frame fuzz-side_wire fuzz-wire
+fuzz: fuzz-rdm_frame fuzz-side_wire fuzz-wire fuzz-live-shm fuzz-live-rxm fuzz-live-local
 fuzz-rdm_frame fuzz-side_wire fuzz-wire:
 	$(fuzz_run) $(@:fuzz-%=%) prov/ofi/xport/$(@:fuzz-%=%).c
 
-.PHONY: fuzz fuzz-rdm_frame fuzz-side_wire fuzz-wire
+fuzz-live-shm fuzz-live-rxm fuzz-live-local: all test/fuzz/live2
+	$(AM_TESTS_ENVIRONMENT) FUZZ_SECONDS='$(FUZZ_SECONDS)' \
+		$(SHELL) $(top_srcdir)/test/fuzz/live.sh $(@:fuzz-live-%=%)
+
+.PHONY: fuzz fuzz-rdm_frame fuzz-side_wire fuzz-wire fuzz-live-shm fuzz-live-rxm fuzz-live-local
 
 fuzz_replays = \
 	test/fuzz/rdm_frame_replay \
@@ -43,7 +48,19 @@ test_fuzz_wire_replay_SOURCES = \
 test_fuzz_wire_replay_CPPFLAGS = $(fuzz_cppflags) -DFUZZ_SEEDS='"wire"'
 test_fuzz_wire_replay_LDADD = libdofi2.la
 
+check_PROGRAMS += test/fuzz/live2
+PAIR_TESTS += test/fuzz/live.sh
+test_fuzz_live2_SOURCES = \
+	prov/ofi/xport/side_wire.c \
+	test/fuzz/fuzz.h \
+	test/fuzz/live.c \
+	test/fuzz/proxy.c \
+	test/fuzz/proxy.h
+test_fuzz_live2_CPPFLAGS = $(pair_cppflags2) -I$(top_srcdir)/prov/ofi
+test_fuzz_live2_LDADD = $(pair_ldadd2)
+
 EXTRA_DIST += \
+	test/fuzz/live.sh \
 	test/fuzz/run \
 	test/fuzz/seeds
 
