@@ -23,7 +23,12 @@
 #include <netinet/in.h>
 
 #define DOFI_SIDE_PATIENCE_MS 3000	/* from a stranger's arrival to its whole request */
-#define DOFI_SIDE_STRANGERS 64		/* per listener; one that is silent for long makes room */
+/*
+ * How many strangers a listener has at most: a quarter of the descriptors that the process may have, within
+ * these bounds; from one address half of that. Then the oldest makes room.
+ */
+#define DOFI_SIDE_STRANGERS_LEAST 64
+#define DOFI_SIDE_STRANGERS_MOST 4096
 
 struct dofi_side;			/* a connection */
 struct dofi_side_listener;

@@ -9,9 +9,11 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -23,8 +25,13 @@
 /* Without a descriptor for another connection, nobody is let in for so long. */
 #define PAUSE (100 * MS)
 
-/* What each stranger has before it makes room for another. */
-#define TIME_TO_SPEAK (1000 * MS)
+/*
+ * What each stranger has before it makes room for another. Over TCP its first byte has come already, or
+ * DEFER_S have passed without one: the system lets it in only then.
+ */
+#define TIME_TO_SPEAK (50 * MS)
+#define TIME_TO_SPEAK_LOCAL (1000 * MS)
+#define DEFER_S 1
 
 /* What strangers do; each is told of once by each listener. */
 enum offence { LEFT, SILENT, CROWD, FOREIGN, VERSION, USER, BARRED, OFFENCES };
@@ -59,8 +66,8 @@ struct dofi_side_listener {
 	uint16_t port;			/* 0 where it is */
 	bool local;			/* a name in place of a port: side_local.h */
 	unsigned told;			/* of offences, a bit each */
-	TAILQ_HEAD(, stranger) strangers; /* oldest first */
-	unsigned n_strangers;
+	TAILQ_HEAD(stranger_list, stranger) strangers; /* oldest first */
+	unsigned n_strangers, most;	/* how many there are, and may be */
 	struct dofi_timer patience;	/* runs for the oldest */
 	struct dofi_timer pause;	/* runs while nobody is let in */
 	bool crowded;			/* because there are so many strangers */
@@ -191,8 +198,6 @@ static void let_in(struct dofi_side_listener *l, int fd, const struct sockaddr_s
 		close(fd);
 		return;
 	}
-	if (l->n_strangers == DOFI_SIDE_STRANGERS)
-		stranger_expel(TAILQ_FIRST(&l->strangers), CROWD);
 	if (stranger_add(l, fd, peer)) {
 		tell(l, BARRED, peer);
 		close(fd);
@@ -215,22 +220,58 @@ static void pause_ended(struct dofi_timer *timer)
 		pause_begin(l, dofi_now() + PAUSE);
 }
 
+static bool same_ip(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
+{
+	if (a->ss_family != b->ss_family)
+		return false;
+	if (a->ss_family == AF_INET6)
+		return !memcmp(&((const struct sockaddr_in6 *)a)->sin6_addr,
+			       &((const struct sockaddr_in6 *)b)->sin6_addr, sizeof(struct in6_addr));
+	return ((const struct sockaddr_in *)a)->sin_addr.s_addr ==
+	       ((const struct sockaddr_in *)b)->sin_addr.s_addr;
+}
+
+/* The first of those from the address of the last, if these are more than half of what may be there. */
+static struct stranger *excess_of_last(struct dofi_side_listener *l)
+{
+	const struct stranger *last = TAILQ_LAST(&l->strangers, stranger_list);
+	struct stranger *s, *first = NULL;
+	unsigned n = 0;
+
+	/* local ones are all of our user */
+	if (l->local || l->n_strangers <= l->most / 2)
+		return NULL;
+	TAILQ_FOREACH(s, &l->strangers, link) {
+		if (!same_ip(dofi_side_peer(s->side), dofi_side_peer(last->side)))
+			continue;
+		if (!n++)
+			first = s;
+	}
+	return n > l->most / 2 ? first : NULL;
+}
+
+/* The one that is to make room for the next, or NULL if there is room. */
+static struct stranger *excess(struct dofi_side_listener *l)
+{
+	return l->n_strangers >= l->most ? TAILQ_FIRST(&l->strangers) : excess_of_last(l);
+}
+
 /*
- * A program that connects a thousand endpoints at once comes as a crowd, too: all are connected
- * before the first one speaks. So the oldest does not make room before it had its time to speak;
+ * A program that connects a thousand endpoints at once comes as a crowd, too: within a host all are
+ * connected before the first one speaks. So a stranger does not make room before it had its time to speak;
  * others wait in the system's line meanwhile.
  */
 static bool has_room(struct dofi_side_listener *l)
 {
-	int64_t due;
+	const int64_t time = l->local ? TIME_TO_SPEAK_LOCAL : TIME_TO_SPEAK, now = dofi_now();
+	struct stranger *s;
 
-	if (l->n_strangers < DOFI_SIDE_STRANGERS)
-		return true;
-	due = TAILQ_FIRST(&l->strangers)->arrival + TIME_TO_SPEAK;
-	if (due <= dofi_now())
+	while ((s = excess(l)) && s->arrival + time <= now)
+		stranger_expel(s, CROWD);
+	if (!s)
 		return true;
 	l->crowded = true;
-	pause_begin(l, due);
+	pause_begin(l, s->arrival + time);
 	return false;
 }
 
@@ -277,9 +318,11 @@ static int socket_listen(int fd, const struct sockaddr *addr, uint16_t *port)
 {
 	struct sockaddr_storage bound;
 	socklen_t len = sizeof(bound);
-	int yes = 1;
+	int yes = 1, defer = DEFER_S;
 
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+	if (addr->sa_family != AF_UNIX)
+		setsockopt(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, &defer, sizeof(defer));
 	if (addr->sa_family == AF_INET6)
 		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &yes, sizeof(yes));
 	if (bind(fd, addr, dofi_side_address_len(addr)) || listen(fd, SOMAXCONN) ||
@@ -287,6 +330,18 @@ static int socket_listen(int fd, const struct sockaddr *addr, uint16_t *port)
 		return -errno;
 	*port = addr->sa_family == AF_UNIX ? 0 : ntohs(((struct sockaddr_in *)&bound)->sin_port);
 	return 0;
+}
+
+/* They take a part of the descriptors that there are, as each of them has one. */
+static unsigned strangers_most(void)
+{
+	struct rlimit limit = { .rlim_cur = 0 };
+	rlim_t most;
+
+	getrlimit(RLIMIT_NOFILE, &limit);
+	most = limit.rlim_cur / 4;
+	return most < DOFI_SIDE_STRANGERS_LEAST ? DOFI_SIDE_STRANGERS_LEAST :
+	       most > DOFI_SIDE_STRANGERS_MOST ? DOFI_SIDE_STRANGERS_MOST : (unsigned)most;
 }
 
 int dofi_side_listen(struct dofi_progress *progress, const struct sockaddr *addr,
@@ -304,6 +359,7 @@ int dofi_side_listen(struct dofi_progress *progress, const struct sockaddr *addr
 	l->ops = ops;
 	l->owner = owner;
 	TAILQ_INIT(&l->strangers);
+	l->most = strangers_most();
 	l->patience.fire = patience_ended;
 	l->pause.fire = pause_ended;
 	l->local = addr->sa_family == AF_UNIX;
