@@ -14,7 +14,9 @@ PAIR_TESTS += \
 	test/robust/peers1 \
 	test/robust/peers2 \
 	test/robust/stranger1 \
-	test/robust/stranger2
+	test/robust/stranger2 \
+	test/robust/crowd1 \
+	test/robust/crowd2
 
 check_PROGRAMS += \
 	test/robust/death1 \
@@ -30,7 +32,9 @@ check_PROGRAMS += \
 	test/robust/peers1 \
 	test/robust/peers2 \
 	test/robust/stranger1 \
-	test/robust/stranger2
+	test/robust/stranger2 \
+	test/robust/crowd1 \
+	test/robust/crowd2
 
 test_robust_death1_SOURCES = test/robust/death.c
 test_robust_death1_CPPFLAGS = $(pair_cppflags1)
@@ -81,6 +85,13 @@ test_robust_stranger2_SOURCES = test/robust/stranger.c
 test_robust_stranger2_CPPFLAGS = $(pair_cppflags2)
 test_robust_stranger2_LDADD = $(pair_ldadd2)
 
+test_robust_crowd1_SOURCES = test/robust/crowd.c
+test_robust_crowd1_CPPFLAGS = $(pair_cppflags1)
+test_robust_crowd1_LDADD = $(pair_ldadd1)
+test_robust_crowd2_SOURCES = test/robust/crowd.c
+test_robust_crowd2_CPPFLAGS = $(pair_cppflags2)
+test_robust_crowd2_LDADD = $(pair_ldadd2)
+
 # Run by hosts.sh alone.
 check_PROGRAMS += test/robust/hosts1 test/robust/hosts2
 test_robust_hosts1_SOURCES = test/robust/hosts.c
@@ -91,6 +102,7 @@ test_robust_hosts2_CPPFLAGS = $(pair_cppflags2)
 test_robust_hosts2_LDADD = $(pair_ldadd2)
 
 SLOW_TESTS += \
+	test/robust/crowd-both.sh \
 	test/robust/deaths-both.sh \
 	test/robust/deaths-shm.sh \
 	test/robust/hosts.sh \
@@ -102,12 +114,14 @@ SLOW_TESTS += \
 	test/robust/syscalls.sh
 
 LIBFABRIC_TESTS += \
+	test/robust/crowd-both.sh \
 	test/robust/deaths-both.sh \
 	test/robust/deaths-shm.sh \
 	test/robust/rxm.sh \
 	test/robust/shm.sh
 
 EXTRA_DIST += \
+	test/robust/crowd-both.sh \
 	test/robust/deaths-both.sh \
 	test/robust/deaths-shm.sh \
 	test/robust/deaths.sh \

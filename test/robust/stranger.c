@@ -17,6 +17,7 @@
 
 #define MESSAGE 64
 #define HALF 5			/* bytes of a request that are none */
+#define HEAD 32			/* that say on tcp and net how many follow */
 
 /* A connection of the program's own to the qualifier's port. */
 static int stranger(const struct place *to)
@@ -31,16 +32,6 @@ static int stranger(const struct place *to)
 		       six ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in)),
 	      "%s", strerror(errno));
 	return fd;
-}
-
-/* The other side lets go of @fd. */
-static void expect_cut(int fd)
-{
-	struct pollfd p = { .fd = fd, .events = POLLIN };
-	char byte;
-
-	CHECK(poll(&p, 1, pair_scaled(PAIR_LIMIT)) == 1, "a connection to nobody stays open");
-	CHECK(recv(fd, &byte, 1, 0) <= 0, "a connection to nobody is answered");
 }
 
 /* What a fabric sends to ask for a connection. */
@@ -63,7 +54,7 @@ static void request_learn(struct node *n, DAT_EP_HANDLE ep)
 	ep_connect(ep, &place);
 	fd = accept(door, NULL, NULL);
 	got = recv(fd, request, sizeof(request), 0);
-	CHECK(got > HALF, "a request of %zd bytes", got);
+	CHECK(got > HEAD, "a request of %zd bytes", got);
 	request_size = got;
 	close(fd);
 	close(door);
@@ -75,6 +66,20 @@ static void say(int fd, size_t size)
 {
 	if (send(fd, request, size, MSG_NOSIGNAL) < 0)
 		CHECK(errno == EPIPE || errno == ECONNRESET, "%s", strerror(errno));
+}
+
+/*
+ * The other side lets go of @fd. If its system had kept the connection to itself that shows no sooner than
+ * something comes.
+ */
+static void expect_cut(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	char byte;
+
+	say(fd, HALF);
+	CHECK(poll(&p, 1, pair_scaled(PAIR_LIMIT)) == 1, "a connection to nobody stays open");
+	CHECK(recv(fd, &byte, 1, 0) <= 0, "a connection to nobody is answered");
 }
 
 static DAT_PSP_HANDLE listen_at(struct node *n, DAT_CONN_QUAL qual)
@@ -331,11 +336,35 @@ static void closed_with_strangers(struct pair *p)
 	close(asks);
 }
 
+/* Requests of which the rest does not come hold nobody up. */
+static void strangers_break_off(struct pair *p)
+{
+	struct place place;
+	DAT_PSP_HANDLE psp;
+	DAT_EP_HANDLE ep;
+	struct node n;
+	int fds[SILENT], i;
+
+	(void)p;
+	ep = begin(&n, &place);
+	psp = node_listen(&n, &place.qual);
+	for (i = 0; i < SILENT; i++) {
+		fds[i] = stranger(&place);
+		say(fds[i], HEAD);
+	}
+	reject(&n, request_behind(&n, ep, &place), ep);
+	for (i = 0; i < SILENT; i++)
+		close(fds[i]);
+	OK(dat_psp_free(psp));
+	end(&n, ep);
+}
+
 #define HOLDS .not_sockets = "it waits for strangers for ever"
 
 static const struct pair_case cases[] = {
 	PAIR_CASE("strangers wait when a PSP is freed", NULL, freed_with_strangers, HOLDS),
 	PAIR_CASE("strangers leave by themselves", NULL, strangers_leave, HOLDS),
+	PAIR_CASE("strangers break off within a request", NULL, strangers_break_off, HOLDS),
 	PAIR_CASE("strangers wait when a request is answered late", NULL, answered_after, HOLDS),
 	PAIR_CASE("strangers wait when an RSP is freed", NULL, rsp_with_strangers, HOLDS),
 	PAIR_CASE("strangers wait when an IA is closed", NULL, closed_with_strangers, HOLDS),

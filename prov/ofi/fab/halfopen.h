@@ -2,20 +2,36 @@
 /*
  * Ends the connections that a passive endpoint has taken in and not heard of again.
  *
- * The stream fabrics accept a connection first and read the request from it when that comes.
- * Until then it belongs to the passive endpoint, but nobody ends it when that is closed: what its
- * peer sends or does later makes libfabric use what is freed (until its pull request 12709). Any
- * stranger who opens a connection and waits is such a peer.
+ * The stream fabrics accept a connection first and read the request from it when that comes. They wait for
+ * it without a limit, and accept whatever comes to the port. So the system is asked to keep connections to
+ * itself until they bring a byte (TCP_DEFER_ACCEPT). After 3 s it lets them in all the same, and
+ * connections whose number is beyond its own limits at once: those are searched here, in the sets of
+ * the event queue, and ended after another half second of silence.
+ *
+ * Until a request has come a connection belongs to the passive endpoint, but nobody ends it when that is
+ * closed: what its peer sends or does later makes libfabric use what is freed (until its pull request
+ * 12709). Any stranger who opens a connection and waits is such a peer.
+ *
+ * All on the progress thread.
  */
 #ifndef DOFI_FAB_HALFOPEN_H
 #define DOFI_FAB_HALFOPEN_H
 
 #include "fab/progress.h"
 
+/* One of the event queue's passive endpoints begins to listen at @port. */
+void dofi_halfopen_begin(struct dofi_progress *progress, uint16_t port);
+
 /*
- * Lets no more connections in at @port, where one of the event queue's passive endpoints listens,
- * and ends those whose request has not come. Requests that have are handled as events before
- * it returns. Then the passive endpoint can be closed. Progress thread only, not within an event.
+ * The event queue has work, and reports no event: a connection may have come. @crowd: silent ones have
+ * to be searched soon.
+ */
+void dofi_halfopen_arrived(struct dofi_progress *progress, bool crowd);
+
+/*
+ * Lets no more connections in at @port, where a passive endpoint has begun to listen, and ends those
+ * whose request has not come. Requests that have are handled as events before it returns. Then the passive
+ * endpoint can be closed. Not within an event.
  */
 void dofi_halfopen_end(struct dofi_progress *progress, uint16_t port);
 

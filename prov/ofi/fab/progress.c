@@ -7,11 +7,13 @@
 #include "base/env.h"
 #include "base/log.h"
 #include "fab/cq.h"
+#include "fab/halfopen.h"
 #include "fab/linger.h"
 #include "fab/quirks.h"
 #include "fab/topo.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <rdma/fi_errno.h>
 #include <semaphore.h>
 #include <signal.h>
@@ -29,6 +31,14 @@
 #define EQ_TICK_NS 1000000
 /* How often where a look waits for the lock that a polling thread holds most of the time. */
 #define EQ_LOCKED_TICK_NS 2000000
+
+/*
+ * A passive endpoint that cannot accept for want of a descriptor leaves its queue readable. After so many
+ * wakeups in vain that is looked into; then the queue is not watched for a while, but looked at.
+ */
+#define VAIN 16
+#define REST_NS 100000000
+#define REST_TICK_NS 10000000
 
 /* How long after dofi_progress_await() the event queue stays watched: most attempts take far less. */
 #define EQ_STAYS_NS 10000000
@@ -89,11 +99,43 @@ void dofi_progress_events(struct dofi_progress *p)
 	eq_drain(p, &p->listen_eq);
 }
 
+static bool has_descriptors(const struct dofi_progress *p)
+{
+	int fd = fcntl(p->doorbell, F_DUPFD_CLOEXEC, 0);
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0 || (errno != EMFILE && errno != ENFILE);
+}
+
+static void eq_vain(struct dofi_progress *p, struct dofi_eq *eq)
+{
+	bool poor = false;
+
+	if (++eq->vain >= VAIN) {
+		eq->vain = 0;
+		poor = !has_descriptors(p);
+	}
+	if (poor) {
+		eq->rests_until = dofi_now() + REST_NS;
+		if (!p->poor)
+			dofi_log(DOFI_WARN, DOFI_FAB, "no descriptors: connections wait; told once");
+		p->poor = true;
+	}
+	dofi_halfopen_arrived(p, poor);
+}
+
 /* After a wake-up: epoll that told of nothing may do so for ever, see clear_signal() in cq.c. */
 static void eq_serve(struct dofi_progress *p, struct dofi_eq *eq)
 {
-	if (!eq_drain(p, eq) && p->stale_signal && p->alone == &eq->source)
+	if (eq_drain(p, eq)) {
+		eq->vain = 0;
+		return;
+	}
+	if (p->stale_signal && p->alone == &eq->source)
 		eq_take(p, eq, 1);
+	if (p->doors.n)
+		eq_vain(p, eq);
 }
 
 /* Whether nothing is in it. It takes no lock that a polling thread needs. */
@@ -110,21 +152,30 @@ static bool eq_is_empty(struct dofi_progress *p, struct dofi_eq *eq)
  */
 static void eq_look(struct dofi_progress *p, struct dofi_eq *eq, int64_t now)
 {
-	if (p->stale_signal || !eq_is_empty(p, eq))
+	if (p->stale_signal || !eq_is_empty(p, eq) || eq->rests_until)
 		eq_drain(p, eq);
-	eq->look_at = now + (p->stale_signal ? EQ_LOCKED_TICK_NS : EQ_TICK_NS);
+	if (p->doors.n && !p->listen_eq.fid)
+		dofi_halfopen_arrived(p, false);
+	if (eq->rests_until)
+		eq->look_at = now + REST_TICK_NS;
+	else
+		eq->look_at = now + (p->stale_signal ? EQ_LOCKED_TICK_NS : EQ_TICK_NS);
+}
+
+static void eq_attend(struct dofi_progress *p, struct dofi_eq *eq, int64_t now)
+{
+	if (eq->watched && !eq->armed)
+		eq_serve(p, eq);
+	else if (!eq->watched && eq->fid && now >= eq->look_at)
+		eq_look(p, eq, now);
 }
 
 static void serve_eqs(struct dofi_progress *p, int64_t now)
 {
 	if (atomic_load(&p->eq_wanted) && atomic_exchange(&p->eq_wanted, false))
 		p->eq.look_at = now;
-	if (p->eq.watched && !p->eq.armed)
-		eq_serve(p, &p->eq);
-	else if (!p->eq.watched && p->eq.fid && now >= p->eq.look_at)
-		eq_look(p, &p->eq, now);
-	if (!p->listen_eq.armed)
-		eq_serve(p, &p->listen_eq);
+	eq_attend(p, &p->eq, now);
+	eq_attend(p, &p->listen_eq, now);
 }
 
 static struct dofi_work *work_next(struct dofi_progress *p)
@@ -216,9 +267,9 @@ static void epoll_failed(struct dofi_progress *p)
 
 static bool eq_arm(struct dofi_progress *p, struct dofi_eq *eq)
 {
-	if (!eq->armed)
+	if (!eq->armed && !eq->rests_until)
 		eq->armed = !eq->fid || eq_is_empty(p, eq);
-	return eq->armed;
+	return eq->armed || eq->rests_until;
 }
 
 /*
@@ -254,11 +305,20 @@ static bool program_polls(const struct dofi_progress *p)
  * A PZ that nobody polls while another one is polled needs no event queue to wake the thread: its CQ
  * is watched, and reports the same bytes.
  */
-static void eq_watch(struct dofi_progress *p, int64_t now)
+static bool is_to_be_watched(const struct dofi_progress *p, const struct dofi_eq *eq, int64_t now)
 {
-	struct dofi_eq *eq = &p->eq;
-	bool watched = !p->data_in_eq || now < p->eq_stays_until || !program_polls(p);
+	if (eq->rests_until)
+		return false;
+	return eq != &p->eq || !p->data_in_eq || now < p->eq_stays_until || !program_polls(p);
+}
 
+static void eq_watch(struct dofi_progress *p, struct dofi_eq *eq, int64_t now)
+{
+	bool watched;
+
+	if (now >= eq->rests_until)
+		eq->rests_until = 0;
+	watched = is_to_be_watched(p, eq, now);
 	if (!eq->fid || watched == eq->watched)
 		return;
 	if (watched) {
@@ -268,8 +328,9 @@ static void eq_watch(struct dofi_progress *p, int64_t now)
 		eq->watched = false;
 	}
 	eq->armed = false;
-	eq->look_at = now + EQ_TICK_NS;
-	atomic_store(&p->eq_away, !eq->watched);
+	eq->look_at = now + (eq->rests_until ? REST_TICK_NS : EQ_TICK_NS);
+	if (eq == &p->eq)
+		atomic_store(&p->eq_away, !eq->watched);
 }
 
 static bool program_has_one(const struct dofi_progress *p)
@@ -323,16 +384,21 @@ static void rise(struct dofi_progress *p)
 			cq->fired = true;
 }
 
+static int64_t eq_deadline(const struct dofi_eq *eq, int64_t deadline)
+{
+	return eq->fid && !eq->watched && eq->look_at < deadline ? eq->look_at : deadline;
+}
+
 static void wait_for_something(struct dofi_progress *p, int64_t deadline)
 {
 	struct epoll_event ev[WAKEUPS];
 	int i, n;
 
-	eq_watch(p, dofi_now());
+	eq_watch(p, &p->eq, dofi_now());
+	eq_watch(p, &p->listen_eq, dofi_now());
 	if (!eqs_arm(p))
 		return;
-	if (p->eq.fid && !p->eq.watched && p->eq.look_at < deadline)
-		deadline = p->eq.look_at;
+	deadline = eq_deadline(&p->eq, eq_deadline(&p->listen_eq, deadline));
 	deadline = rest(p, deadline);
 	dofi_fork_guard_rest(&p->fork_guard);
 	n = wait_until(p->epfd, ev, WAKEUPS, deadline);

@@ -43,6 +43,8 @@ struct dofi_eq {
 	bool watched;			/* fd is in the epoll set; otherwise look_at counts */
 	bool armed;			/* not read since fi_trywait() found it empty */
 	int64_t look_at;		/* when it is looked at next while it is not watched */
+	int64_t rests_until;		/* it is not watched until then, for want of descriptors */
+	unsigned vain;			/* wakeups in a row that brought no event */
 };
 
 /* A timer; progress thread only. */
@@ -50,6 +52,16 @@ struct dofi_timer {
 	int64_t at;			/* 0 when not running */
 	void (*fire)(struct dofi_timer *timer);
 	TAILQ_ENTRY(dofi_timer) link;
+};
+
+/* The ports of passive endpoints, for fab/halfopen.c. */
+struct dofi_doors {
+	unsigned n;
+	int spare;			/* a descriptor to give up when there are no others, or -1 */
+	unsigned wakes;			/* since the last search for silent connections, */
+	int64_t searched;		/* which was then */
+	struct dofi_timer timer;	/* for the next */
+	bool told;			/* some were found */
 };
 
 struct dofi_progress;
@@ -123,6 +135,8 @@ struct dofi_progress {
 	TAILQ_HEAD(, dofi_linger) lingering;
 	int socket_hint;		/* where fab/watch.c begins to search */
 	const struct dofi_source *alone; /* what epoll reported, if it was nothing else */
+	struct dofi_doors doors;
+	bool poor;			/* it was logged that there are no descriptors */
 	int64_t eq_stays_until;		/* the eq is watched until then though the program polls */
 	bool resting;			/* peers ring, see struct dofi_progress_ops */
 };

@@ -81,6 +81,8 @@ static int listener_open(struct dofi_ia *ia, uint16_t number, struct dofi_port *
 		ret = bound_port(l->pep, &l->port.number);
 	if (ret)
 		goto close_pep;
+	if (ia->fabric.quirk->forgets_strangers)
+		dofi_halfopen_begin(&ia->progress, l->port.number);
 	*out = &l->port;
 	return 0;
 
