@@ -19,10 +19,13 @@ static bool is_credited(uint8_t kind)
 	return 1u << kind & RDM_FRAME_CREDITED;
 }
 
-/* Whatever it was handed, or has to do before it can be, a peer that sleeps does not see it. */
+/*
+ * Whatever it was handed, or has to do before it can be, a peer that sleeps does not see it. A peer that has
+ * left may not be there to read the doorbell, and other connections would take it for awake.
+ */
 static void wake(struct rdm_conn *conn)
 {
-	if (conn->page && dofi_shm_wakes(conn->page))
+	if (conn->page && !conn->left && dofi_shm_wakes(conn->page))
 		dofi_side_ring(conn->peer->side);
 }
 
