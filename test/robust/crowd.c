@@ -9,7 +9,6 @@
 #include "robust.h"
 
 #include <errno.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -36,20 +35,6 @@ static unsigned clients(void)
 
 /* Strangers */
 
-static int tcp_stranger(const struct place *to)
-{
-	struct sockaddr_storage address = to->address;
-	const bool six = address.ss_family == AF_INET6;
-	int fd = socket(address.ss_family, SOCK_STREAM, 0);
-
-	((struct sockaddr_in *)&address)->sin_port = htons((uint16_t)to->qual);
-	CHECK(fd >= 0, "%s", strerror(errno));
-	CHECK(!connect(fd, (struct sockaddr *)&address,
-		       six ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in)),
-	      "%s", strerror(errno));
-	return fd;
-}
-
 /* At the name that side connections within a host have. */
 static int local_stranger(const struct place *to)
 {
@@ -64,9 +49,9 @@ static int local_stranger(const struct place *to)
 	return fd;
 }
 
-static int stranger(const struct place *to)
+static int stranger_come(const struct place *to)
 {
-	return strcmp(pair_ia_name(), "ofi") ? tcp_stranger(to) : local_stranger(to);
+	return strcmp(pair_ia_name(), "ofi") ? stranger(to) : local_stranger(to);
 }
 
 static int *strangers_come(const struct place *to, unsigned n, const char *words)
@@ -76,7 +61,7 @@ static int *strangers_come(const struct place *to, unsigned n, const char *words
 
 	CHECK(fds, "no memory");
 	for (i = 0; i < n; i++) {
-		fds[i] = stranger(to);
+		fds[i] = stranger_come(to);
 		send(fds[i], words, strlen(words), MSG_NOSIGNAL);
 	}
 	return fds;

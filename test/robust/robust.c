@@ -4,7 +4,9 @@
 #include "robust.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <malloc.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -192,4 +194,18 @@ void need_fds(unsigned n)
 			  (unsigned long long)limit.rlim_max);
 	limit.rlim_cur = n;
 	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+int stranger(const struct place *to)
+{
+	struct sockaddr_storage address = to->address;
+	const bool six = address.ss_family == AF_INET6;
+	int fd = socket(address.ss_family, SOCK_STREAM, 0);
+
+	((struct sockaddr_in *)&address)->sin_port = htons((uint16_t)to->qual);
+	CHECK(fd >= 0, "%s", strerror(errno));
+	CHECK(!connect(fd, (struct sockaddr *)&address,
+		       six ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in)),
+	      "%s", strerror(errno));
+	return fd;
 }

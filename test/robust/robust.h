@@ -30,6 +30,9 @@ unsigned long thread_sleeps(const char *name);
 /* Returns when thread @tid of this process sleeps. */
 void wait_asleep(pid_t tid);
 
+/* A TCP connection, by no means of DAT, to the port of @to's qualifier. */
+int stranger(const struct place *to);
+
 /* Raises the limit on descriptors to @n or skips the case. */
 void need_fds(unsigned n);
 

@@ -19,21 +19,6 @@
 #define HALF 5			/* bytes of a request that are none */
 #define HEAD 32			/* that say on tcp and net how many follow */
 
-/* A connection of the program's own to the qualifier's port. */
-static int stranger(const struct place *to)
-{
-	struct sockaddr_storage address = to->address;
-	const bool six = address.ss_family == AF_INET6;
-	int fd = socket(address.ss_family, SOCK_STREAM, 0);
-
-	((struct sockaddr_in *)&address)->sin_port = htons((uint16_t)to->qual);
-	CHECK(fd >= 0, "%s", strerror(errno));
-	CHECK(!connect(fd, (struct sockaddr *)&address,
-		       six ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in)),
-	      "%s", strerror(errno));
-	return fd;
-}
-
 /* What a fabric sends to ask for a connection. */
 static unsigned char request[1024];
 static size_t request_size;
