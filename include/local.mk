@@ -35,6 +35,7 @@ ABI_TESTS += \
 EXTRA_DIST += \
 	$(ABI_TESTS) \
 	include/dat_select.h \
+	include/secure_env.h \
 	test/abi/check_abi.py \
 	test/abi/dat-1.2.abi.json \
 	test/abi/dat-2.0.abi.json \

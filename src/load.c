@@ -4,6 +4,7 @@
 #include "load.h"
 
 #include "log.h"
+#include "secure_env.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -46,10 +47,30 @@ static void *load_installed(const char *name)
 	return dlopen(path, LOAD_FLAGS);
 }
 
+/*
+ * Runs when this library is loaded, as a rule before main(): libfabric's companions open the files
+ * that the environment names as soon as they are loaded, before a provider could do anything.
+ */
+static void __attribute__((constructor)) enter(void)
+{
+	secure_env_drop(NULL);
+}
+
+/* The caller of a privileged program chooses the directory that it runs in. */
+static bool depends_on_directory(const char *name)
+{
+	return strchr(name, '/') && name[0] != '/';
+}
+
 int dreg_library_open(struct dreg_library *lib, const char *name)
 {
 	char why[512];
 
+	if (secure_env_is_on() && depends_on_directory(name)) {
+		dreg_log(DREG_LOG_ERROR, "cannot load %s: not from a relative path in a privileged program",
+			 name);
+		return -EPERM;
+	}
 	show_registry();
 	lib->dl = dlopen(name, LOAD_FLAGS);
 	if (!lib->dl) {

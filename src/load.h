@@ -15,8 +15,8 @@ struct dreg_library {
  * dreg_library_open - loads the library @name.
  *
  * A name without a slash is looked for as the dynamic linker does, then in the
- * directory this registry's own providers are installed in. Logs why it fails, and
- * returns 0 or negative errno. May run constructors, so call it without locks that a
+ * directory this registry's own providers are installed in. A relative path is refused in
+ * a privileged process. Logs why it fails, and returns 0 or negative errno. May run constructors, so call it without locks that a
  * provider's registration needs.
  */
 int dreg_library_open(struct dreg_library *lib, const char *name);

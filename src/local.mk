@@ -148,10 +148,12 @@ registry_load_cppflags = $(registry_test_cppflags) \
 registry_odd_libraries = test/unit/src/lone.la test/unit/src/unresolved.la
 test_unit_src_load1_test_SOURCES = $(registry_load_files)
 test_unit_src_load1_test_CPPFLAGS = -DDAT_API=1 $(registry_load_cppflags)
+test_unit_src_load1_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=getauxval
 test_unit_src_load1_test_LDADD = $(CRITERION_LIBS)
 EXTRA_test_unit_src_load1_test_DEPENDENCIES = $(registry_odd_libraries)
 test_unit_src_load2_test_SOURCES = $(registry_load_files)
 test_unit_src_load2_test_CPPFLAGS = -DDAT_API=2 $(registry_load_cppflags)
+test_unit_src_load2_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=getauxval
 test_unit_src_load2_test_LDADD = $(CRITERION_LIBS)
 EXTRA_test_unit_src_load2_test_DEPENDENCIES = $(registry_odd_libraries)
 

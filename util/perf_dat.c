@@ -102,7 +102,7 @@ static int query_ia(struct perf_dat *dat)
 /* The filter that libfabric honours is the likeliest reason why no fabric is left. */
 static int open_fail(struct perf_dat *dat, DAT_RETURN ret)
 {
-	const char *filter = getenv("FI_PROVIDER");
+	const char *filter = secure_getenv("FI_PROVIDER");
 	char what[128];
 
 	if (!filter)

@@ -101,6 +101,16 @@ test_robust_hosts2_SOURCES = test/robust/hosts.c
 test_robust_hosts2_CPPFLAGS = $(pair_cppflags2)
 test_robust_hosts2_LDADD = $(pair_ldadd2)
 
+# With a registry of its own, whose dat.conf is the build's: privileged programs follow no DAT_OVERRIDE.
+check_PROGRAMS += test/robust/privileged
+test_robust_privileged_SOURCES = test/robust/privileged.c $(registry_sources)
+test_robust_privileged_CPPFLAGS = $(pair_cppflags2) \
+	-DDAT_CONFDIR='"$(abs_top_builddir)/test"' -DDAT_LIBDIR='"$(libdir)"'
+test_robust_privileged_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
+check_LTLIBRARIES += test/robust/attacker.la
+test_robust_attacker_la_SOURCES = test/robust/attacker.c
+test_robust_attacker_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -rpath /nowhere
+
 SLOW_TESTS += \
 	test/robust/crowd-both.sh \
 	test/robust/deaths-both.sh \
@@ -108,6 +118,7 @@ SLOW_TESTS += \
 	test/robust/hosts.sh \
 	test/robust/instructions.sh \
 	test/robust/net.sh \
+	test/robust/privileged.sh \
 	test/robust/rxm.sh \
 	test/robust/shm.sh \
 	test/robust/sockets.sh \
@@ -117,6 +128,7 @@ LIBFABRIC_TESTS += \
 	test/robust/crowd-both.sh \
 	test/robust/deaths-both.sh \
 	test/robust/deaths-shm.sh \
+	test/robust/privileged.sh \
 	test/robust/rxm.sh \
 	test/robust/shm.sh
 
@@ -129,6 +141,7 @@ EXTRA_DIST += \
 	test/robust/hosts.sh \
 	test/robust/instructions.sh \
 	test/robust/net.sh \
+	test/robust/privileged.sh \
 	test/robust/rxm.sh \
 	test/robust/shm.sh \
 	test/robust/sockets.sh \

@@ -55,7 +55,8 @@ test_unit_base_test_SOURCES = \
 	test/unit/base/spin_test.c
 test_unit_base_test_CPPFLAGS = $(prov_test_cppflags)
 test_unit_base_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=aligned_alloc \
-	-Wl,--wrap=syslog -Wl,--wrap=__syslog_chk -Wl,--wrap=syscall
+	-Wl,--wrap=syslog -Wl,--wrap=__syslog_chk -Wl,--wrap=syscall \
+	-Wl,--wrap=getauxval -Wl,--wrap=secure_getenv
 test_unit_base_test_LDADD = test/unit/libplain.la libdofi_core.la
 
 test_unit_fab_test_SOURCES = \

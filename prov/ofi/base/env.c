@@ -3,6 +3,7 @@
 
 #include "base/env.h"
 #include "base/log.h"
+#include "secure_env.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -182,8 +183,8 @@ static bool number(const char *text, long *v)
 static void setting_read(size_t i)
 {
 	const struct dofi_setting *s = &dofi_setting_table[i];
-	const char *text = getenv(s->name);
-	const char *alias = text || !s->alias ? NULL : getenv(s->alias);
+	const char *text = secure_getenv(s->name);
+	const char *alias = text || !s->alias ? NULL : secure_getenv(s->alias);
 	long v;
 
 	*s->value = s->def;
@@ -277,6 +278,8 @@ static void name_the_unknown(void)
 	static const char prefix[] = "DAT_OFI_";
 	char **e;
 
+	if (secure_env_is_on())
+		return;	/* none counts */
 	for (e = environ; e && *e; e++) {
 		size_t len = strcspn(*e, "=");
 		const struct dofi_setting *like;
@@ -313,7 +316,7 @@ static void line_write(struct dofi_setting_line *line, const char *name, const c
 
 static void foreign_line_write(struct dofi_setting_line *line, const struct dofi_foreign *f)
 {
-	const char *value = getenv(f->name), *origin = by_environment;
+	const char *value = secure_getenv(f->name), *origin = by_environment;
 
 	if (!value || f->fixed) {
 		origin = f->given ? "provider" : by_default;
@@ -337,10 +340,30 @@ static void lines_write(void)
 		foreign_line_write(&lines[N_SETTINGS + i], &dofi_foreign_table[i]);
 }
 
+static const struct dofi_foreign *foreign_find(const char *name)
+{
+	const struct dofi_foreign *f;
+
+	for (f = dofi_foreign_table; f->name; f++)
+		if (!strcmp(f->name, name))
+			return f;
+	return NULL;
+}
+
+/* What the provider for the other API version gave before stays. */
+static bool is_given(const char *name, const char *value)
+{
+	const struct dofi_foreign *f = foreign_find(name);
+
+	return f && f->given && !strcmp(f->given, value);
+}
+
 static void settings_read_once(void)
 {
 	size_t i;
 
+	/* Our registry has done so; another may not. */
+	secure_env_drop(is_given);
 	for (i = 0; i < N_SETTINGS; i++)
 		setting_read(i);
 	/* before the first complaint, which must go where the user wants it */
@@ -378,9 +401,11 @@ static void give_once(void)
 	const struct dofi_foreign *f;
 
 	for (f = dofi_foreign_table; f->name; f++) {
-		if (f->fixed && is_on(getenv(f->name)))
+		const char *value = secure_getenv(f->name);
+
+		if (f->fixed && is_on(value))
 			dofi_log(DOFI_WARN, DOFI_CORE, "%s=%s is not used: it does not work with this provider",
-				 f->name, getenv(f->name));
+				 f->name, value);
 		if (f->given)
 			setenv(f->name, f->given, f->fixed);
 	}

@@ -51,7 +51,11 @@ struct dofi_foreign {
 /* Ends with a row whose name is NULL. */
 extern const struct dofi_foreign dofi_foreign_table[];
 
-/* Reads the environment; safe to call again and from several threads. */
+/*
+ * Reads the environment; safe to call again and from several threads. In a privileged process all
+ * settings have their defaults, and libfabric's and hwloc's variables are dropped: so this comes
+ * before the first call of either.
+ */
 void dofi_settings_read(void);
 
 /*

@@ -68,7 +68,7 @@ static bool is_usable(const struct fi_info *info)
 /* A layer over another fabric is a detour to where most fabrics go by themselves. */
 static bool names_a_layer(const struct dofi_params *params)
 {
-	const char *filter = getenv("FI_PROVIDER");
+	const char *filter = secure_getenv("FI_PROVIDER");
 
 	return strchr(params->provider, ';') || (filter && filter[0] != '^' && strchr(filter, ';'));
 }
@@ -447,6 +447,7 @@ static int address_replace(struct fi_info *info, const char *text)
 static size_t frame_size(const struct fi_info *info, const struct dofi_quirk *quirk)
 {
 	size_t size = quirk->frame_size ? quirk->frame_size : FRAME_BYTES;
+	/* dofi_settings_give() sets it, in a privileged process too, so not secure_getenv() */
 	const char *limit = quirk->frame_variable ? getenv(quirk->frame_variable) : NULL;
 
 	if (quirk->frame_injected)
@@ -475,7 +476,7 @@ static int choose_rdm(const struct dofi_params *params, struct dofi_fabric_choic
 
 static void log_nothing(const struct dofi_params *p)
 {
-	const char *filter = getenv("FI_PROVIDER");
+	const char *filter = secure_getenv("FI_PROVIDER");
 
 	dofi_log(DOFI_WARN, DOFI_FAB,
 		 "no %s fabric for provider=%s domain=%s address=%s%s%s",

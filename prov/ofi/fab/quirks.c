@@ -98,7 +98,7 @@ static bool holds(const struct dofi_quirk *q)
 	if (q->up_to && !FI_VERSION_GE(q->up_to, fi_version()))
 		return false;
 	for (i = 0; i < DOFI_QUIRK_SETTINGS && q->unless[i]; i++)
-		if (getenv(q->unless[i]))
+		if (secure_getenv(q->unless[i]))
 			return false;
 	return true;
 }

@@ -31,7 +31,7 @@ static int node_alone(void)
 	char more = '\n';
 	FILE *f;
 
-	if (getenv("HWLOC_XMLFILE"))
+	if (secure_getenv("HWLOC_XMLFILE"))
 		return -1;
 	f = fopen("/sys/devices/system/node/has_cpu", "re");
 	if (!f)

@@ -10,8 +10,26 @@
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/auxv.h>
 
 static struct capture capture;
+
+/* A privileged process, by the linker's --wrap. */
+static bool privileged;
+
+unsigned long __real_getauxval(unsigned long type);
+unsigned long __wrap_getauxval(unsigned long type);
+unsigned long __wrap_getauxval(unsigned long type)
+{
+	return type == AT_SECURE && privileged ? 1 : __real_getauxval(type);
+}
+
+char *__real_secure_getenv(const char *name);
+char *__wrap_secure_getenv(const char *name);
+char *__wrap_secure_getenv(const char *name)
+{
+	return privileged ? NULL : __real_secure_getenv(name);
+}
 
 static void forget_all(void)
 {
@@ -500,4 +518,73 @@ Test(env, threads_may_read_at_once)
 		pthread_join(thread[i], NULL);
 		cr_expect_eq(seen[i], 77);
 	}
+}
+
+/*
+ * Privileged processes
+ */
+
+Test(env, privileged_process_has_the_defaults)
+{
+	privileged = true;
+	setenv("DAT_OFI_LOG", "3", 1);
+	setenv("DAT_OFI_MISSPELT", "3", 1);
+	setenv("DAPL_DBG_DEST", "2", 1);
+	cr_expect_str_eq(read_settings(), "");
+	cr_expect_eq(dofi_settings.log, DOFI_ERR);
+	cr_expect_eq(dofi_settings.log_dest, DOFI_LOG_STDERR);
+}
+
+Test(env, privileged_process_drops_what_libraries_read)
+{
+	static const char *const dropped[] = {
+		"FI_PROVIDER_PATH", "FI_PROVIDER", "OFI_X", "HWLOC_XMLFILE", "HWLOC_PLUGINS_PATH",
+		"HFI_DEBUG_FILENAME", "IPATH_DEBUG_FILENAME", "PSM3_X", "UCX_MODULE_DIR", "MLX5_DEBUG_FILE",
+	};
+	size_t i;
+
+	privileged = true;
+	setenv("AFI_PROVIDER", "kept", 1);
+	for (i = 0; i < sizeof(dropped) / sizeof(dropped[0]); i++)
+		setenv(dropped[i], "/attacker", 1);
+	setenv("PATH", "/kept", 1);
+	read_settings();
+	for (i = 0; i < sizeof(dropped) / sizeof(dropped[0]); i++)
+		cr_expect(!getenv(dropped[i]), "%s", dropped[i]);
+	cr_expect_str_eq(getenv("AFI_PROVIDER"), "kept");
+	cr_expect_str_eq(getenv("PATH"), "/kept");
+}
+
+Test(env, privileged_process_drops_a_variable_that_is_there_twice)
+{
+	static char *twice[] = { "FI_PROVIDER_PATH=/a", "A=1", "FI_PROVIDER_PATH=/b", "FI_", "FI_X=", NULL };
+
+	privileged = true;
+	environ = twice;
+	read_settings();
+	cr_expect_str_eq(environ[0], "A=1");
+	cr_expect_str_eq(environ[1], "FI_");
+	cr_expect(!environ[2]);
+}
+
+/* The other version's provider may have set it, and libfabric may read it again. */
+Test(env, privileged_process_keeps_what_a_provider_has_given)
+{
+	privileged = true;
+	setenv("FI_MR_CACHE_MAX_COUNT", "0", 1);
+	setenv("FI_OFI_RXM_TX_SIZE", "1", 1);
+	read_settings();
+	cr_expect_str_eq(getenv("FI_MR_CACHE_MAX_COUNT"), "0");
+	cr_expect(!getenv("FI_OFI_RXM_TX_SIZE"));
+	dofi_settings_give();
+	cr_expect_str_eq(getenv("FI_OFI_RXM_TX_SIZE"), "256");
+}
+
+Test(env, other_processes_keep_all)
+{
+	setenv("FI_PROVIDER_PATH", "/own", 1);
+	setenv("HWLOC_XMLFILE", "/own", 1);
+	read_settings();
+	cr_expect_str_eq(getenv("FI_PROVIDER_PATH"), "/own");
+	cr_expect_str_eq(getenv("HWLOC_XMLFILE"), "/own");
 }

@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 /* The directory that this program's copy of load.c takes for its own is DAT_LIBDIR. */
@@ -33,6 +34,16 @@ void dreg_log(enum dreg_log_type type, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(logged, sizeof(logged), fmt, ap);
 	va_end(ap);
+}
+
+/* A privileged process, by the linker's --wrap. */
+static bool privileged;
+
+unsigned long __real_getauxval(unsigned long type);
+unsigned long __wrap_getauxval(unsigned long type);
+unsigned long __wrap_getauxval(unsigned long type)
+{
+	return type == AT_SECURE && privileged ? 1 : __real_getauxval(type);
 }
 
 static struct dreg_library lib;
@@ -163,6 +174,35 @@ Test(load, broken_installed_library_says_why)
 Test(load, name_with_a_slash_is_not_looked_for)
 {
 	check_failed("./" LONE, -ENOENT);
+}
+
+/*
+ * Privileged processes
+ */
+
+Test(load, relative_path_is_nothing_for_a_privileged_process)
+{
+	char here[4096], *slash;
+
+	strcpy(here, whole(LONE));
+	slash = strrchr(here, '/');
+	*slash = '\0';
+	cr_assert_eq(chdir(here), 0);
+	cr_expect_eq(dreg_library_open(&lib, "./" LONE), 0);
+	dreg_library_close(&lib);
+	privileged = true;
+	check_failed("./" LONE, -EPERM);
+	check_failed("../.libs/" LONE, -EPERM);
+	cr_expect(!loaded(whole(LONE)));
+}
+
+Test(load, other_names_are_for_a_privileged_process_too)
+{
+	privileged = true;
+	cr_expect_eq(dreg_library_open(&lib, whole(LONE)), 0);
+	dreg_library_close(&lib);
+	cr_expect_eq(dreg_library_open(&lib, LONE), 0);
+	dreg_library_close(&lib);
 }
 
 /*

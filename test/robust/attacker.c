@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* A shared object that says that it was loaded: what a caller would put into a privileged program. */
+
+#include <unistd.h>
+
+static void __attribute__((constructor)) attack(void)
+{
+	static const char text[] = "the attacker's code runs\n";
+
+	if (write(STDERR_FILENO, text, sizeof(text) - 1) < 0)
+		return;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Opens an IA by a registry of its own, whose dat.conf is the build's. For privileged.sh, which
+ * makes privileged copies of it: these follow no DAT_OVERRIDE.
+ *
+ * usage: privileged IA
+ */
+
+#include "dat_select.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+/* Where no library asks for a variable on this machine, it must be gone all the same. */
+static void tell_of(const char *name)
+{
+	if (getenv(name))
+		printf("left: %s\n", name);
+}
+
+int main(int argc, char **argv)
+{
+	DAT_EVD_HANDLE async = DAT_HANDLE_NULL;
+	DAT_IA_HANDLE ia;
+	DAT_RETURN ret;
+
+	if (argc != 2)
+		return 2;
+	ret = dat_ia_open(argv[1], 8, &async, &ia);
+	printf("open 0x%x, AT_SECURE %lu, user %d\n", ret, getauxval(AT_SECURE), (int)geteuid());
+	tell_of("FI_PROVIDER_PATH");
+	tell_of("HWLOC_XMLFILE");
+	tell_of("HWLOC_PLUGINS_PATH");
+	tell_of("HFI_DEBUG_FILENAME");
+	return ret != DAT_SUCCESS || dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG) != DAT_SUCCESS;
+}
