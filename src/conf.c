@@ -4,8 +4,12 @@
 #include "conf.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
 
 enum field {
 	FIELD_NAME,
@@ -178,41 +182,97 @@ enum dreg_conf_kind dreg_conf_parse(char *line, size_t len, struct dreg_conf_ent
 	return *reason ? DREG_CONF_BAD : DREG_CONF_ENTRY;
 }
 
-static size_t without_newline(char *line, size_t len)
+/* Whether @c, of getc(), ends a line. */
+static bool ends_line(int c)
 {
-	if (len && line[len - 1] == '\n')
-		len--;
-	if (len && line[len - 1] == '\r')
-		len--;
-	line[len] = '\0';
-	return len;
+	return c == '\n' || c == EOF;
 }
 
-void dreg_conf_read(FILE *file, const struct dreg_conf_sink *sink)
+/*
+ * Reads a line, without what ends it, into @line of DREG_CONF_LINE_SIZE bytes. *@size becomes its
+ * length in the file, more than fits there if it is too long. False at the end of the file.
+ */
+static bool line_get(FILE *file, char *line, size_t *size)
+{
+	size_t n = 0;
+	int c;
+
+	while (!ends_line(c = getc_unlocked(file)) && n < DREG_CONF_FILE_SIZE)
+		if (n++ < DREG_CONF_LINE_SIZE - 1)
+			line[n - 1] = (char)c;
+	*size = n;
+	if (n >= DREG_CONF_LINE_SIZE)
+		return true;
+	line[n] = '\0';
+	return n || c != EOF;
+}
+
+static void line_take(const struct dreg_conf_sink *sink, unsigned int line_no, char *line, size_t len)
 {
 	struct dreg_conf_entry entry;
-	unsigned int line_no = 0;
 	const char *reason;
-	size_t size = 0;
-	char *line = NULL;
-	ssize_t len;
 
-	while ((len = getline(&line, &size, file)) >= 0) {
-		line_no++;
-		switch (dreg_conf_parse(line, without_newline(line, len), &entry, &reason)) {
-		case DREG_CONF_BLANK:
-			break;
-		case DREG_CONF_ENTRY:
-			sink->entry(sink->arg, line_no, &entry);
-			break;
-		case DREG_CONF_BAD:
-			sink->bad(sink->arg, line_no, reason);
-			break;
-		}
+	if (len && line[len - 1] == '\r')
+		line[--len] = '\0';
+	switch (dreg_conf_parse(line, len, &entry, &reason)) {
+	case DREG_CONF_BLANK:
+		break;
+	case DREG_CONF_ENTRY:
+		sink->entry(sink->arg, line_no, &entry);
+		break;
+	case DREG_CONF_BAD:
+		sink->bad(sink->arg, line_no, reason);
+		break;
 	}
-	if (ferror(file))
-		sink->bad(sink->arg, line_no + 1, strerror(errno));
-	free(line);
+}
+
+int dreg_conf_read(FILE *file, const struct dreg_conf_sink *sink)
+{
+	char line[DREG_CONF_LINE_SIZE];
+	unsigned int line_no = 1;
+	size_t len, total = 0;
+	int err;
+
+	for (; line_get(file, line, &len); line_no++) {
+		total += len + 1;
+		if (total > DREG_CONF_FILE_SIZE) {
+			sink->bad(sink->arg, line_no, "here the file exceeds 1 MiB; this line and all after it are ignored");
+			return 0;
+		}
+		if (len < sizeof(line))
+			line_take(sink, line_no, line, len);
+		else
+			sink->bad(sink->arg, line_no, "the line has more than 8191 bytes");
+	}
+	err = ferror(file) ? errno : 0;
+	if (err)
+		sink->bad(sink->arg, line_no, strerror(err));
+	return -err;
+}
+
+/* /dev/null counts as an empty file: DAT_OVERRIDE names it where there are to be no entries. */
+static bool is_readable(const struct stat *st)
+{
+	return S_ISREG(st->st_mode) || (S_ISCHR(st->st_mode) && st->st_rdev == makedev(1, 3));
+}
+
+/* Neither waits for a writer, as a FIFO would, nor reads what has no end. */
+static FILE *regular_open(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC), err;
+	struct stat st;
+	FILE *file;
+
+	if (fd < 0)
+		return NULL;
+	if (!fstat(fd, &st) && !is_readable(&st))
+		errno = EINVAL;
+	else if ((file = fdopen(fd, "r")))
+		return file;
+	err = errno;
+	close(fd);
+	errno = err;
+	return NULL;
 }
 
 FILE *dreg_conf_open(const char *override, const char *const *paths, const char **path)
@@ -221,9 +281,9 @@ FILE *dreg_conf_open(const char *override, const char *const *paths, const char 
 
 	*path = override;
 	if (override)
-		return fopen(override, "re");
+		return regular_open(override);
 	for (; *paths; paths++) {
-		file = fopen(*paths, "re");
+		file = regular_open(*paths);
 		if (file || (errno != ENOENT && errno != ENOTDIR)) {
 			*path = *paths;
 			return file;

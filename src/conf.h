@@ -44,15 +44,23 @@ struct dreg_conf_sink {
 	void *arg;
 };
 
-/* dreg_conf_read - parses a whole file, and tells of each entry and each bad line. */
-void dreg_conf_read(FILE *file, const struct dreg_conf_sink *sink);
+#define DREG_CONF_LINE_SIZE 8192	/* of the longest line, with its end */
+#define DREG_CONF_FILE_SIZE (1 << 20)
+
+/*
+ * dreg_conf_read - parses a whole file, and reports each entry and each bad line.
+ *
+ * A line that is too long is bad. So is the one with which the file becomes too long, and
+ * nothing after it is read. Returns 0, or negative errno if reading failed half-way.
+ */
+int dreg_conf_read(FILE *file, const struct dreg_conf_sink *sink);
 
 /*
  * dreg_conf_open - opens the file to read.
  *
  * @override names it if not null; else it is the first of the null-terminated @paths
  * that exists. Returns null if there is none, with *@path null, or if it cannot be
- * read, with *@path its name and errno the reason.
+ * read, with *@path its name and errno the reason: EINVAL if it is no regular file.
  */
 FILE *dreg_conf_open(const char *override, const char *const *paths, const char **path);
 

@@ -7,10 +7,13 @@
 #include "log.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-static struct dreg_entry *entries;	/* written once, by entries_read() */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* held while dat.conf is read */
+static atomic_bool is_read;		/* entries no longer change; released when all are there */
+static struct dreg_entry *entries;	/* under lock until then */
 
 /*
  * Reading dat.conf
@@ -28,6 +31,7 @@ static const char *const conf_paths[] = {
 struct reader {
 	const char *path;
 	struct dreg_entry **tail;
+	int err;
 };
 
 static void entry_free(struct dreg_entry *e)
@@ -69,6 +73,7 @@ static void take_entry(void *arg, unsigned int line_no, const struct dreg_conf_e
 	}
 	*r->tail = entry_new(line);
 	if (!*r->tail) {
+		r->err = -ENOMEM;
 		dreg_log(DREG_LOG_ERROR, "%s:%u: no memory for %s", r->path, line_no, line->name);
 		return;
 	}
@@ -85,31 +90,66 @@ static void report_bad(void *arg, unsigned int line_no, const char *reason)
 	dreg_log(DREG_LOG_ERROR, "%s:%u: %s", r->path, line_no, reason);
 }
 
+/* What may be different at the next try. */
+static bool is_passing(int err)
+{
+	return err == -EMFILE || err == -ENFILE || err == -ENOMEM;
+}
+
+/* Returns negative errno. */
+static int report_unread(const char *path)
+{
+	int err = errno;
+
+	if (path)
+		dreg_log(DREG_LOG_ERROR, "cannot read %s: %s", path,
+			 err == EINVAL ? "it is no regular file" : strerror(err));
+	else
+		dreg_log(DREG_LOG_GENERIC, "there is no dat.conf");
+	return -err;
+}
+
 /* No file is an empty registry: programs are told that there is no such provider. */
-static void entries_read(void)
+static int entries_read(void)
 {
 	struct reader reader = { .tail = &entries };
 	const struct dreg_conf_sink sink = { take_entry, report_bad, &reader };
 	FILE *file;
+	int err;
 
-	/* It names code to load, so a program with raised rights does not follow it. */
+	/* It names code to load, so a privileged program does not follow it. */
 	file = dreg_conf_open(secure_getenv("DAT_OVERRIDE"), conf_paths, &reader.path);
 	if (file) {
-		dreg_conf_read(file, &sink);
+		err = dreg_conf_read(file, &sink);
 		fclose(file);
-	} else if (reader.path) {
-		dreg_log(DREG_LOG_ERROR, "cannot read %s: %s", reader.path, strerror(errno));
 	} else {
-		dreg_log(DREG_LOG_GENERIC, "there is no dat.conf");
+		err = report_unread(reader.path);
 	}
+	if (reader.err)
+		err = reader.err;
+	return is_passing(err) ? err : 0;
+}
+
+int dreg_entries_read(void)
+{
+	int err = 0;
+
+	if (atomic_load_explicit(&is_read, memory_order_acquire))
+		return 0;
+	pthread_mutex_lock(&lock);
+	if (!is_read)
+		err = entries_read();
+	if (err)
+		dreg_entries_free();
+	else
+		atomic_store_explicit(&is_read, true, memory_order_release);
+	pthread_mutex_unlock(&lock);
+	return err;
 }
 
 struct dreg_entry *dreg_entries(void)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-	pthread_once(&once, entries_read);
-	return entries;
+	return atomic_load_explicit(&is_read, memory_order_acquire) ? entries : NULL;
 }
 
 void dreg_entries_free(void)

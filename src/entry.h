@@ -27,7 +27,15 @@ struct dreg_request {
 	bool threadsafe;
 };
 
-/* dreg_entries - the first entry. Reads dat.conf when it is called first, and never again. */
+/*
+ * dreg_entries_read - reads dat.conf, unless it has been read.
+ *
+ * Returns 0, or negative errno if descriptors or memory were short: then there are no entries,
+ * and the next call tries again.
+ */
+int dreg_entries_read(void);
+
+/* dreg_entries - the first entry; null before dreg_entries_read() has succeeded. */
 struct dreg_entry *dreg_entries(void);
 
 /* dreg_entries_free - for when the library is unloaded and nothing is open. */

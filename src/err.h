@@ -5,6 +5,8 @@
 
 #include "dat_select.h"
 
+#include <errno.h>
+
 #define DREG_ERR(type, subtype)		\
 	((DAT_RETURN)(DAT_CLASS_ERROR | (DAT_UINT32)(type) | (DAT_UINT32)(subtype)))
 
@@ -16,6 +18,9 @@
 #define DREG_BAD_ANY_HANDLE	DREG_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1)
 #define DREG_BAD_ARG(n)		DREG_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG##n)
 #define DREG_NO_MEMORY		DREG_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY)
+/* DAT has no subtype for descriptors: to a program they belong to the device. @err is negative. */
+#define DREG_SHORT_OF(err)		\
+	((err) == -ENOMEM ? DREG_NO_MEMORY : DREG_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_DEVICE))
 #define DREG_NOT_IMPLEMENTED	DREG_ERR(DAT_NOT_IMPLEMENTED, DAT_NO_SUBTYPE)
 
 #endif

@@ -62,9 +62,38 @@ static bool depends_on_directory(const char *name)
 	return strchr(name, '/') && name[0] != '/';
 }
 
+/* The dynamic linker reports an error of the system by its text alone. */
+static int error_of(const char *text)
+{
+	static const int shortages[] = { EMFILE, ENFILE, ENOMEM };
+	size_t i;
+
+	for (i = 0; i < sizeof(shortages) / sizeof(shortages[0]); i++)
+		if (strstr(text, strerror(shortages[i])))
+			return -shortages[i];
+	return -ENOENT;
+}
+
+static int load(struct dreg_library *lib, const char *name)
+{
+	char first[512];
+	const char *later;
+
+	lib->dl = dlopen(name, LOAD_FLAGS);
+	if (lib->dl)
+		return 0;
+	snprintf(first, sizeof(first), "%s", dlerror());
+	lib->dl = load_installed(name);
+	if (lib->dl)
+		return 0;
+	later = dlerror();
+	dreg_log(DREG_LOG_ERROR, "cannot load %s: %s", name, later ? later : first);
+	return error_of(later ? later : first);
+}
+
 int dreg_library_open(struct dreg_library *lib, const char *name)
 {
-	char why[512];
+	int err;
 
 	if (secure_env_is_on() && depends_on_directory(name)) {
 		dreg_log(DREG_LOG_ERROR, "cannot load %s: not from a relative path in a privileged program",
@@ -72,18 +101,9 @@ int dreg_library_open(struct dreg_library *lib, const char *name)
 		return -EPERM;
 	}
 	show_registry();
-	lib->dl = dlopen(name, LOAD_FLAGS);
-	if (!lib->dl) {
-		snprintf(why, sizeof(why), "%s", dlerror());
-		lib->dl = load_installed(name);
-	}
-	if (!lib->dl) {
-		const char *later = dlerror();
-
-		dreg_log(DREG_LOG_ERROR, "cannot load %s: %s", name, later ? later : why);
-		return -ENOENT;
-	}
-
+	err = load(lib, name);
+	if (err)
+		return err;
 	lib->init = (DAT_PROVIDER_INIT_FUNC)dlsym(lib->dl, DAT_PROVIDER_INIT_FUNC_STR);
 	lib->fini = (DAT_PROVIDER_FINI_FUNC)dlsym(lib->dl, DAT_PROVIDER_FINI_FUNC_STR);
 	if (!lib->init) {

@@ -16,7 +16,8 @@ struct dreg_library {
  *
  * A name without a slash is looked for as the dynamic linker does, then in the
  * directory this registry's own providers are installed in. A relative path is refused in
- * a privileged process. Logs why it fails, and returns 0 or negative errno. May run constructors, so call it without locks that a
+ * a privileged process. Logs why it fails, and returns 0 or negative errno: of descriptors
+ * or memory only where these were short. May run constructors, so call it without locks that a
  * provider's registration needs.
  */
 int dreg_library_open(struct dreg_library *lib, const char *name);

@@ -193,12 +193,17 @@ static void provider_put(struct provider *p)
 	pthread_mutex_unlock(&lock);
 }
 
-static struct provider *entry_get(struct dreg_entry *e)
+/* Null if @e cannot be used; then *@err becomes negative errno if it could not even be loaded. */
+static struct provider *entry_get(struct dreg_entry *e, int *err)
 {
 	struct provider *p = NULL;
+	int ret;
 
 	pthread_mutex_lock(&e->lock);
-	if (e->users || !entry_start(e)) {
+	ret = e->users ? 0 : entry_start(e);
+	if (ret) {
+		*err = ret;
+	} else {
 		p = provider_get(&e->info);
 		if (!p)
 			dreg_log(DREG_LOG_ERROR, "%s does not offer %s u%u.%u", e->library,
@@ -243,11 +248,12 @@ static struct provider *provider_present(const struct dreg_request *rq,
 	return best;
 }
 
+/* If nothing is found, and an entry was not loaded, *@err becomes the reason of the last. */
 static bool use_find(struct dreg_use *use, const struct dreg_request *rq, struct dreg_entry **list,
-		     DAT_RETURN_SUBTYPE *lacking)
+		     DAT_RETURN_SUBTYPE *lacking, int *err)
 {
 	for (; *list; list++) {
-		use->provider = entry_get(*list);
+		use->provider = entry_get(*list, err);
 		if (use->provider) {
 			use->entry = *list;
 			return true;
@@ -262,20 +268,25 @@ DAT_RETURN dreg_use_get(const struct dreg_request *rq, struct dreg_use **use)
 	DAT_RETURN_SUBTYPE lacking = DAT_NAME_NOT_REGISTERED;
 	struct dreg_use *u = calloc(1, sizeof(*u));
 	struct dreg_entry **list;
+	int err = dreg_entries_read();
 	bool found, listed;
 
-	if (!u)
-		return DREG_NO_MEMORY;
+	if (err || !u) {
+		free(u);
+		return err ? DREG_SHORT_OF(err) : DREG_NO_MEMORY;
+	}
 	list = dreg_entry_candidates(rq, &lacking);
 	if (!list) {
 		free(u);
 		return DREG_NO_MEMORY;
 	}
 	listed = *list;
-	found = use_find(u, rq, list, &lacking);
+	found = use_find(u, rq, list, &lacking, &err);
 	free(list);
 	if (!found) {
 		free(u);
+		if (err && err != -ENOENT && err != -ENOEXEC && err != -EPERM)
+			return DREG_SHORT_OF(err);
 		/* An entry that could not be loaded is as good as none. */
 		return DREG_ERR(DAT_PROVIDER_NOT_FOUND,
 				listed ? DAT_NAME_NOT_REGISTERED : lacking);
@@ -349,30 +360,36 @@ static bool entry_exists(const DAT_PROVIDER_INFO *info)
 struct listing {
 	DAT_PROVIDER_INFO **list;
 	DAT_COUNT max;
-	DAT_COUNT count;	/* may exceed max */
-	bool hole;		/* an element of the list is null */
+	DAT_COUNT filled;
+	DAT_COUNT total;
+	bool hole;		/* the next element, which was to be filled, is null */
 };
 
 static void list_one(struct listing *l, const DAT_PROVIDER_INFO *info)
 {
-	if (l->count < l->max && !l->list[l->count])
-		l->hole = true;
-	else if (l->count < l->max)
-		*l->list[l->count] = *info;
-	l->count++;
+	l->total++;
+	if (l->filled >= l->max || l->hole)
+		return;
+	l->hole = !l->list[l->filled];
+	if (!l->hole)
+		*l->list[l->filled++] = *info;
 }
 
 DAT_RETURN dat_registry_list_providers(DAT_COUNT max_to_return, DAT_COUNT *entries_returned,
 				       DAT_PROVIDER_INFO *dat_provider_list[])
 {
-	struct listing l = { dat_provider_list, max_to_return, 0, false };
+	struct listing l = { .list = dat_provider_list, .max = max_to_return };
 	const struct provider *p;
 	const struct dreg_entry *e;
+	int err;
 
 	if (!entries_returned)
 		return DREG_BAD_ARG(2);
 	if (max_to_return > 0 && !dat_provider_list)
 		return DREG_BAD_ARG(3);
+	err = dreg_entries_read();
+	if (err)
+		return DREG_SHORT_OF(err);
 
 	for (e = dreg_entries(); e; e = e->next)
 		if (dreg_loadable(&e->info) && !entry_repeated(e))
@@ -383,7 +400,8 @@ DAT_RETURN dat_registry_list_providers(DAT_COUNT max_to_return, DAT_COUNT *entri
 			list_one(&l, &p->info);
 	pthread_mutex_unlock(&lock);
 
-	*entries_returned = l.count;
+	/* Without a list the number is what a list would need, as with OFED's registry. */
+	*entries_returned = max_to_return < 1 ? l.total : l.filled;
 	if (max_to_return < 1)
 		return DREG_BAD_ARG(1);
 	return l.hole ? DREG_BAD_ARG(3) : DAT_SUCCESS;
@@ -447,6 +465,7 @@ DAT_RETURN dat_registry_providers_related(const DAT_NAME_PTR ia_name_1,
 					  DAT_HA_RELATIONSHIP *relationship)
 {
 	DAT_HA_RELATIONSHIP one, two;
+	int err;
 
 	if (!ia_name_1)
 		return DREG_BAD_ARG(1);
@@ -454,6 +473,9 @@ DAT_RETURN dat_registry_providers_related(const DAT_NAME_PTR ia_name_1,
 		return DREG_BAD_ARG(2);
 	if (!relationship)
 		return DREG_BAD_ARG(3);
+	err = dreg_entries_read();
+	if (err)
+		return DREG_SHORT_OF(err);
 	if (!name_known(ia_name_1) || !name_known(ia_name_2))
 		return DREG_ERR(DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED);
 

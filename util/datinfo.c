@@ -291,8 +291,6 @@ static int registry_read(struct registry *r)
 			dat_text_error(ret, text, sizeof(text)));
 		return -1;
 	}
-	if (r->n > MAX_NAMES)
-		r->n = MAX_NAMES;
 	return 0;
 }
 

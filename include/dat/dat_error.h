@@ -86,7 +86,7 @@ typedef enum dat_return_subtype {
 
 	/* DAT_INSUFFICIENT_RESOURCES: what ran out */
 	DAT_RESOURCE_MEMORY			= 2,
-	DAT_RESOURCE_DEVICE			= 3,
+	DAT_RESOURCE_DEVICE			= 3,	/* and what has no subtype: descriptors, threads */
 	/* endpoints, or the room for posted operations in one */
 	DAT_RESOURCE_TEP			= 4,
 	DAT_RESOURCE_TEVD			= 5,	/* event dispatchers, or their length */

@@ -843,9 +843,10 @@ typedef struct dat_event {
  * dat_registry_list_providers(3DAT) - lists the providers that can be opened.
  *
  * Fills up to max_to_return of the structures that the array's pointers name, and sets
- * entries_returned to how many providers there are.
+ * entries_returned to how many it filled. An array that is too small is no error. With a
+ * max_to_return of 0 the call fails, and entries_returned is how many providers there are.
  *
- * Fails with: INVALID_PARAMETER, INTERNAL_ERROR.
+ * Fails with: INVALID_PARAMETER, INSUFFICIENT_RESOURCES, INTERNAL_ERROR.
  * Threads: safe.
  */
 extern DAT_RETURN dat_registry_list_providers(DAT_COUNT max_to_return,

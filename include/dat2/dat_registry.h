@@ -65,7 +65,8 @@ extern DAT_RETURN dat_registry_remove_provider(const DAT_PROVIDER *provider,
  * dat_registry_providers_related(3DAT) - tells whether two IAs can stand in for each
  * other.
  *
- * Fails with: INVALID_PARAMETER, MODEL_NOT_SUPPORTED, PROVIDER_NOT_FOUND.
+ * Fails with: INVALID_PARAMETER, INSUFFICIENT_RESOURCES, MODEL_NOT_SUPPORTED,
+ *             PROVIDER_NOT_FOUND.
  * Threads: safe.
  */
 extern DAT_RETURN dat_registry_providers_related(const DAT_NAME_PTR ia_name_1,

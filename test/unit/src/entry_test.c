@@ -6,14 +6,17 @@
 
 #include "entry.h"
 
+#include "conf.h"
 #include "log.h"
 
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -92,6 +95,8 @@ static void write_conf(const char *name, const char *text)
 	fclose(f);
 }
 
+static int read_error;	/* of entries_of(), below */
+
 /* The entries that @text gives: names and libraries. */
 static const char *entries_of(const char *text)
 {
@@ -99,6 +104,7 @@ static const char *entries_of(const char *text)
 	const struct dreg_entry *e;
 
 	write_conf("dat.conf", text);
+	read_error = dreg_entries_read();
 	list[0] = '\0';
 	for (e = dreg_entries(); e; e = e->next)
 		sprintf(list + strlen(list), "%s=%s ", e->info.ia_name, e->library);
@@ -191,13 +197,17 @@ Test(entry, order_of_the_file_and_other_versions_stay)
 				    LINE("b", OWN, PLAIN, "3")), "b=1 a=2 b=3 ");
 }
 
-/* An entry takes three allocations; whichever fails, the lines around it stay. */
+/* An entry takes three allocations; whichever fails, the next call reads all lines. */
 static void one_without_memory(int n)
 {
+	const char *conf = LINE("a", OWN, PLAIN, "1") LINE("b", OWN, PLAIN, "2") LINE("c", OWN, PLAIN, "3");
+
 	left = 3 + n;
-	cr_expect_str_eq(entries_of(LINE("a", OWN, PLAIN, "1") LINE("b", OWN, PLAIN, "2")
-				    LINE("c", OWN, PLAIN, "3")), "a=1 c=3 ");
+	cr_expect_str_eq(entries_of(conf), "");
+	cr_expect_eq(read_error, -ENOMEM);
 	cr_expect_str_eq(errors, "./dat.conf:2: no memory for b");
+	cr_expect_str_eq(entries_of(conf), "a=1 b=2 c=3 ");
+	cr_expect_eq(read_error, 0);
 }
 
 Test(entry, no_memory_for_an_entry)
@@ -226,10 +236,104 @@ Test(entry, override_that_is_missing_is_not_replaced)
 	cr_expect_str_eq(errors, "cannot read other.conf: No such file or directory");
 }
 
+/* With @text as dat.conf, the only descriptors are those that are open; then there are others. */
+static const char *without_descriptors(const char *text)
+{
+	struct rlimit none = { 0, 0 }, before;
+	const char *list;
+
+	write_conf("dat.conf", text);
+	getrlimit(RLIMIT_NOFILE, &before);
+	none.rlim_max = before.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &none);
+	read_error = dreg_entries_read();
+	list = dreg_entries() ? "some" : "";
+	setrlimit(RLIMIT_NOFILE, &before);
+	return list;
+}
+
+Test(entry, file_is_read_when_there_are_descriptors_again)
+{
+	cr_expect_str_eq(without_descriptors(LINE("a", OWN, PLAIN, "1")), "");
+	cr_expect_eq(read_error, -EMFILE);
+	cr_expect_str_eq(errors, "cannot read ./dat.conf: Too many open files");
+	cr_expect_str_eq(entries_of(LINE("a", OWN, PLAIN, "1")), "a=1 ");
+	cr_expect_eq(read_error, 0);
+}
+
+/* Of a file that cannot be read whoever tries, it is reported once. */
+static void never_read(const char *path, const char *error)
+{
+	setenv("DAT_OVERRIDE", path, 1);
+	cr_expect_str_eq(entries_of(""), "");
+	cr_expect_eq(read_error, 0);
+	cr_expect_str_eq(entries_of(""), "");
+	cr_expect_str_eq(errors, error);
+}
+
 Test(entry, override_that_is_a_directory)
 {
-	setenv("DAT_OVERRIDE", "/", 1);
-	cr_expect_str_eq(entries_of(""), "");
+	never_read("/", "cannot read /: it is no regular file");
+}
+
+Test(entry, override_that_is_a_device)
+{
+	never_read("/dev/zero", "cannot read /dev/zero: it is no regular file");
+}
+
+Test(entry, override_by_the_null_device_is_empty)
+{
+	never_read("/dev/null", "");
+}
+
+Test(entry, override_that_is_a_fifo)
+{
+	cr_assert_eq(mkfifo("other.conf", 0600), 0);
+	never_read("other.conf", "cannot read other.conf: it is no regular file");
+}
+
+Test(entry, longest_line_and_a_longer_one)
+{
+	static char text[2 * DREG_CONF_LINE_SIZE + 256];
+	size_t longest = DREG_CONF_LINE_SIZE - 1;
+
+	sprintf(text, "a " OWN " " PLAIN " default 1 x.1.0 \"\" \"\"");
+	memset(text + strlen(text), ' ', longest - strlen(text));
+	sprintf(text + longest, "\n" LINE("b", OWN, PLAIN, "2") "#");
+	memset(text + strlen(text), 'x', longest);
+	strcat(text, "\n" LINE("c", OWN, PLAIN, "3"));
+	cr_expect_str_eq(entries_of(text), "a=1 b=2 c=3 ");
+	cr_expect_str_eq(errors, "./dat.conf:3: the line has more than 8191 bytes");
+}
+
+Test(entry, file_that_is_too_long)
+{
+	FILE *f = fopen("other.conf", "w");
+	int i;
+
+	cr_assert(f);
+	fputs(LINE("a", OWN, PLAIN, "1"), f);
+	for (i = 0; i < DREG_CONF_FILE_SIZE / 1024; i++)
+		fprintf(f, "#%1022s\n", "");
+	fputs(LINE("b", OWN, PLAIN, "2"), f);
+	fclose(f);
+	setenv("DAT_OVERRIDE", "other.conf", 1);
+	cr_expect_str_eq(entries_of(""), "a=1 ");
+	cr_expect_str_eq(errors, "other.conf:1025: here the file exceeds 1 MiB; "
+				 "this line and all after it are ignored");
+}
+
+Test(entry, line_that_never_ends)
+{
+	FILE *f = fopen("other.conf", "w");
+
+	cr_assert(f);
+	fputs(LINE("a", OWN, PLAIN, "1"), f);
+	fclose(f);
+	cr_assert_eq(truncate("other.conf", 1L << 40), 0);
+	setenv("DAT_OVERRIDE", "other.conf", 1);
+	cr_expect_str_eq(entries_of(""), "a=1 ");
+	cr_expect(strstr(errors, "other.conf:2: here the file exceeds 1 MiB"), "%s", errors);
 }
 
 Test(entry, override_replaces_the_installed_file)

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #define ERR(type, subtype)	(DAT_CLASS_ERROR | (DAT_RETURN)(type) | (DAT_RETURN)(subtype))
@@ -396,6 +397,51 @@ Test(registry, override_that_cannot_be_read)
 	cr_expect(strstr(logged(), "cannot read "), "%s", logged());
 }
 
+#define NO_DESCRIPTORS ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_DEVICE)
+
+/* Returns the limit to go back to by setrlimit(). */
+static struct rlimit take_descriptors(void)
+{
+	struct rlimit none, before;
+
+	getrlimit(RLIMIT_NOFILE, &before);
+	none = (struct rlimit){ 0, before.rlim_max };
+	setrlimit(RLIMIT_NOFILE, &none);
+	return before;
+}
+
+Test(registry, one_lack_of_descriptors_ends_with_it)
+{
+	DAT_PROVIDER_INFO info, *list[] = { &info };
+	struct rlimit before;
+	DAT_IA_HANDLE ia;
+	DAT_COUNT count;
+
+	configure("a " API " nonthreadsafe default @ stub.1.0 \"\" \"\"\n");
+	before = take_descriptors();
+	cr_expect_eq(open_ia("a", &ia), NO_DESCRIPTORS);
+	cr_expect_eq(dat_registry_list_providers(1, &count, list), NO_DESCRIPTORS);
+	setrlimit(RLIMIT_NOFILE, &before);
+	cr_assert_eq(open_ia("a", &ia), DAT_SUCCESS);
+	close_ia(ia);
+}
+
+Test(registry, one_lack_of_descriptors_while_loading_ends_with_it)
+{
+	DAT_PROVIDER_INFO info, *list[] = { &info };
+	struct rlimit before;
+	DAT_IA_HANDLE ia;
+	DAT_COUNT count;
+
+	configure("a " API " nonthreadsafe default @ stub.1.0 \"\" \"\"\n");
+	cr_assert_eq(dat_registry_list_providers(1, &count, list), DAT_SUCCESS);
+	before = take_descriptors();
+	cr_expect_eq(open_ia("a", &ia), NO_DESCRIPTORS);
+	setrlimit(RLIMIT_NOFILE, &before);
+	cr_assert_eq(open_ia("a", &ia), DAT_SUCCESS);
+	close_ia(ia);
+}
+
 /*
  * Listing
  */
@@ -436,7 +482,7 @@ Test(registry, list_that_is_too_short)
 	configure(LISTED);
 	memset(info, 0, sizeof(info));
 	cr_expect_eq(dat_registry_list_providers(2, &count, list), DAT_SUCCESS);
-	cr_expect_eq(count, 3);
+	cr_expect_eq(count, 2);
 	cr_expect_str_eq(info[1].ia_name, "b");
 	cr_expect_str_eq(info[2].ia_name, "");
 }
@@ -450,6 +496,7 @@ Test(registry, list_with_bad_arguments)
 	cr_expect_eq(dat_registry_list_providers(2, NULL, list), BAD_ARG(2));
 	cr_expect_eq(dat_registry_list_providers(2, &count, NULL), BAD_ARG(3));
 	cr_expect_eq(dat_registry_list_providers(2, &count, list), BAD_ARG(3));
+	cr_expect_eq(count, 1);
 	count = -1;
 	cr_expect_eq(dat_registry_list_providers(0, &count, NULL), BAD_ARG(1));
 	cr_expect_eq(count, 3);
