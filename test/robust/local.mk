@@ -107,6 +107,10 @@ test_robust_privileged_SOURCES = test/robust/privileged.c $(registry_sources)
 test_robust_privileged_CPPFLAGS = $(pair_cppflags2) \
 	-DDAT_CONFDIR='"$(abs_top_builddir)/test"' -DDAT_LIBDIR='"$(libdir)"'
 test_robust_privileged_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
+check_PROGRAMS += test/robust/shortage
+test_robust_shortage_SOURCES = test/robust/shortage.c
+test_robust_shortage_CPPFLAGS = $(pair_cppflags2)
+test_robust_shortage_LDADD = libdat2.la
 check_LTLIBRARIES += test/robust/attacker.la
 test_robust_attacker_la_SOURCES = test/robust/attacker.c
 test_robust_attacker_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -rpath /nowhere
@@ -121,6 +125,7 @@ SLOW_TESTS += \
 	test/robust/privileged.sh \
 	test/robust/rxm.sh \
 	test/robust/shm.sh \
+	test/robust/shortage.sh \
 	test/robust/sockets.sh \
 	test/robust/syscalls.sh
 
@@ -130,7 +135,8 @@ LIBFABRIC_TESTS += \
 	test/robust/deaths-shm.sh \
 	test/robust/privileged.sh \
 	test/robust/rxm.sh \
-	test/robust/shm.sh
+	test/robust/shm.sh \
+	test/robust/shortage.sh
 
 EXTRA_DIST += \
 	test/robust/crowd-both.sh \
@@ -144,6 +150,7 @@ EXTRA_DIST += \
 	test/robust/privileged.sh \
 	test/robust/rxm.sh \
 	test/robust/shm.sh \
+	test/robust/shortage.sh \
 	test/robust/sockets.sh \
 	test/robust/syscalls.sh \
 	test/robust/tap.sh

@@ -526,6 +526,32 @@ static int choice_make(const struct dofi_params *params, const struct query *q,
 	return ret;
 }
 
+static bool provider_exists(const char *name)
+{
+	struct fi_info *list, *i;
+	bool found = false;
+
+	if (fi_getinfo(DOFI_FI_VERSION, NULL, NULL, FI_PROV_ATTR_ONLY, NULL, &list))
+		return false;
+	for (i = list; i; i = i->next)
+		found |= !strcmp(i->fabric_attr->prov_name, name);
+	fi_freeinfo(list);
+	return found;
+}
+
+/*
+ * Libfabric leaves shm out, and gives no reason, where /dev/shm has less room than one region for
+ * each processor would take. So that is the reason if it has shm, no filter, and offers none.
+ */
+static int why_nothing(const struct dofi_params *params)
+{
+	if (strcmp(params->provider, "shm") || params->domain[0] || params->address[0] ||
+	    secure_getenv("FI_PROVIDER") || !provider_exists("shm"))
+		return -FI_ENODATA;
+	dofi_log(DOFI_ERR, DOFI_FAB, "there is too little room in /dev/shm");
+	return -ENOSPC;
+}
+
 int dofi_fabric_choose(const struct dofi_params *params, struct dofi_fabric_choice *choice)
 {
 	struct fi_info *info;
@@ -536,7 +562,7 @@ int dofi_fabric_choose(const struct dofi_params *params, struct dofi_fabric_choi
 	if (ret) {
 		if (ret != -FI_EOPNOTSUPP)
 			log_nothing(params);
-		return ret;
+		return ret == -FI_ENODATA ? why_nothing(params) : ret;
 	}
 	return choice_make(params, &q, info, choice);
 }

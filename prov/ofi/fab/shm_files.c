@@ -214,8 +214,9 @@ static int nameless_make(void **at)
 {
 	int fd = open(DOFI_SHM_FOLDER, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600), ret;
 
+	/* a folder of that name in a chroot is no /dev/shm if it cannot have such files */
 	if (fd < 0)
-		return -errno;
+		return errno == EOPNOTSUPP ? -ENOENT : -errno;
 	/* a full /dev/shm is an error here, and not a signal at the first write */
 	ret = -posix_fallocate(fd, 0, DOFI_SHM_FILE_LEN);
 	if (!ret)

@@ -25,4 +25,7 @@ typedef DAT_VLEN dofi_seg_length;
 /* The return code for a negative errno where no clause of DAT names a better one. */
 DAT_RETURN dofi_ret(int err);
 
+/* The same where every failure is a shortage: of memory unless @err says otherwise. */
+DAT_RETURN dofi_ret_short(int err);
+
 #endif

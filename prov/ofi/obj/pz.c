@@ -75,7 +75,7 @@ DAT_RETURN dofi_pz_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE *pz_handle)
 	dofi_progress_call(&ia->progress, pz_open, &call);
 	if (call.ret) {
 		dofi_obj_free(&dofi_pz_pool, DAT_HANDLE_TYPE_PZ, &call.pz->obj);
-		return DOFI_NO_RESOURCE(MEMORY);
+		return dofi_ret_short(call.ret);
 	}
 	dofi_obj_publish(&call.pz->obj, DAT_HANDLE_TYPE_PZ);
 	*pz_handle = call.pz;

@@ -262,8 +262,13 @@ Test(obj, threads_make_and_free_at_once)
 Test(obj, errors_of_the_system_have_return_codes)
 {
 	cr_expect_eq(dofi_ret(0), DAT_SUCCESS);
-	expect_type(dofi_ret(-ENOMEM), DAT_INSUFFICIENT_RESOURCES);
-	expect_type(dofi_ret(-EMFILE), DAT_INSUFFICIENT_RESOURCES);
+	expect_ret(dofi_ret(-ENOMEM), DOFI_NO_RESOURCE(MEMORY));
+	expect_ret(dofi_ret(-ENOSPC), DOFI_NO_RESOURCE(MEMORY));
+	expect_ret(dofi_ret(-EMFILE), DOFI_NO_RESOURCE(DEVICE));
+	expect_ret(dofi_ret(-EAGAIN), DOFI_NO_RESOURCE(DEVICE));
+	expect_ret(dofi_ret(-EROFS), DOFI_NO_RESOURCE(DEVICE));
+	expect_ret(dofi_ret_short(-EMFILE), DOFI_NO_RESOURCE(DEVICE));
+	expect_ret(dofi_ret_short(-EIO), DOFI_NO_RESOURCE(MEMORY));
 	expect_type(dofi_ret(-ENODATA), DAT_PROVIDER_NOT_FOUND);
 	expect_type(dofi_ret(EINVAL), DAT_INVALID_PARAMETER);
 	expect_type(dofi_ret(-EIO), DAT_INTERNAL_ERROR);
