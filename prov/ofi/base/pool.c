@@ -46,7 +46,8 @@ static int chunk_add(struct dofi_pool *pool)
 		free_append(pool, obj);
 	}
 	pool->n_chunks = n + 1;
-	pool->chunk[n].first = base + sizeof(struct dofi_pool_head);
+	atomic_store_explicit(&pool->chunk[n].first, base + sizeof(struct dofi_pool_head),
+			      memory_order_relaxed);
 	/* pairs with the acquire in dofi_chunk_has() and dofi_pool_at() */
 	atomic_store_explicit(&pool->chunk[n].span,
 			      count * pool->stride - sizeof(struct dofi_pool_head),

@@ -20,7 +20,7 @@
 #define DOFI_POOL_FIRST 64 /* objects in the first chunk; each next one doubles */
 
 struct dofi_pool_chunk {
-	char *first;			/* its first object */
+	char *_Atomic first;		/* its first object; written once, maybe while it is read */
 	_Atomic size_t span;		/* bytes to the end of its last; released when all is filled in */
 };
 
@@ -63,7 +63,8 @@ static inline bool dofi_chunk_has(const struct dofi_pool_chunk *chunk, const voi
 	/* pairs with the release in chunk_add() */
 	size_t span = atomic_load_explicit(&chunk->span, memory_order_acquire);
 
-	return (uintptr_t)p - (uintptr_t)chunk->first < span;
+	/* While span is 0 first may be anything, and nothing is less than 0. */
+	return (uintptr_t)p - (uintptr_t)atomic_load_explicit(&chunk->first, memory_order_relaxed) < span;
 }
 
 /* What the next two do beyond the first chunk. */

@@ -26,7 +26,7 @@ static struct both *both_of(const struct dofi_ia *ia)
 	return (struct both *)ia->xport;
 }
 
-/* Who has the qualifier has its name, too, unless there are several networks or hosts in one. */
+/* Without the qualifier's name, which any process may have taken, there is still the fabric. */
 static int both_listen(struct dofi_sp *sp)
 {
 	int ret = both_of(sp->obj.ia)->far->listen(sp), local;
@@ -34,7 +34,7 @@ static int both_listen(struct dofi_sp *sp)
 	if (ret)
 		return ret;
 	local = dofi_rdm_xport.listen(sp);
-	if (local)
+	if (local && local != -EADDRINUSE)
 		dofi_log(DOFI_INFO, DOFI_CM, "qualifier %llu: not for shared memory: %s",
 			 (unsigned long long)sp->conn_qual, strerror(-local));
 	return 0;

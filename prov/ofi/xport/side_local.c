@@ -3,11 +3,13 @@
 
 #include "xport/side_local.h"
 
+#include "base/log.h"
 #include "fab/grant.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -150,6 +152,16 @@ bool dofi_local_is_same_user(int fd)
 	return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) && peer.uid == geteuid();
 }
 
+/* Any user may take any name, and a program with many service points meets it many times. */
+static void report_taken(const struct sockaddr_un *name)
+{
+	static atomic_flag reported = ATOMIC_FLAG_INIT;
+	enum dofi_log_level level = atomic_flag_test_and_set(&reported) ? DOFI_INFO : DOFI_WARN;
+
+	dofi_log(level, DOFI_CM, "@%s is taken, see ss -xlp: peers on this host use the network, "
+		 "not shared memory", name->sun_path + 1);
+}
+
 /* Connections */
 
 int dofi_local_listen(struct dofi_progress *progress, uint64_t conn_qual,
@@ -157,9 +169,13 @@ int dofi_local_listen(struct dofi_progress *progress, uint64_t conn_qual,
 		      struct dofi_side_listener **listener)
 {
 	struct sockaddr_un name;
+	int ret;
 
 	listener_name(&name, conn_qual);
-	return dofi_side_listen(progress, (struct sockaddr *)&name, ops, owner, listener);
+	ret = dofi_side_listen(progress, (struct sockaddr *)&name, ops, owner, listener);
+	if (ret == -EADDRINUSE)
+		report_taken(&name);
+	return ret;
 }
 
 int dofi_local_connect(struct dofi_progress *progress, uint64_t conn_qual,

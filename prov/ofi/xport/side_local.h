@@ -17,7 +17,7 @@
 /* Whether @address, whatever its port, leads to this host. */
 bool dofi_local_has(const struct sockaddr_storage *address);
 
-/* dofi_side_listen() for @conn_qual. -EADDRINUSE: somebody on this host has its name. */
+/* dofi_side_listen() for @conn_qual. -EADDRINUSE: a process on this host has its name; logged. */
 int dofi_local_listen(struct dofi_progress *progress, uint64_t conn_qual,
 		      const struct dofi_side_ops *ops, void *owner,
 		      struct dofi_side_listener **listener);

@@ -5,6 +5,7 @@
 
 #include <criterion/criterion.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -386,4 +387,25 @@ Test(block, nothing_can_be_put_back)
 {
 	dofi_block_put(NULL, 64);
 	block_get_and_put(64);
+}
+
+static void *look_up(void *stop)
+{
+	int here;
+
+	while (!atomic_load((atomic_bool *)stop))
+		cr_assert(!dofi_pool_owns(&pool, &here));
+	return NULL;
+}
+
+/* For ThreadSanitizer: what grows is looked at without the lock. */
+Test(pool, may_be_asked_while_it_grows)
+{
+	atomic_bool stop = false;
+	pthread_t thread;
+
+	cr_assert_eq(pthread_create(&thread, NULL, look_up, &stop), 0);
+	get_all(THREE_CHUNKS);
+	atomic_store(&stop, true);
+	pthread_join(thread, NULL);
 }

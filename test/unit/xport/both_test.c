@@ -4,6 +4,8 @@
 #include "xport/both.h"
 
 #include "base/env.h"
+#include "base/log.h"
+#include "capture.h"
 #include "nomem.h"
 #include "xport/msg.h"
 #include "xport/peer.h"
@@ -14,6 +16,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -253,6 +256,38 @@ static void answer(enum dofi_side_kind kind, enum dofi_side_reason reason)
 	const struct dofi_side_msg msg = { .kind = kind, .reason = reason };
 
 	peer_tell(&other, &msg);
+}
+
+static unsigned count(const char *log, const char *text)
+{
+	unsigned n = 0;
+
+	while ((log = strstr(log, text))) {
+		log += strlen(text);
+		n++;
+	}
+	return n;
+}
+
+Test(both, a_name_that_is_taken_is_warned_of_once)
+{
+	struct sockaddr_un name = { .sun_family = AF_UNIX };
+	struct capture capture;
+	const char *log;
+
+	succeed(dofi_psp_free(listen_any(&qual)));
+	snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "dat-ofi/side/%" PRIu64, (uint64_t)qual);
+	listener = socket(AF_UNIX, SOCK_STREAM, 0);
+	cr_assert_eq(bind(listener, (struct sockaddr *)&name, dofi_local_len(&name)), 0);
+	dofi_log_max = DOFI_WARN;
+	capture_begin(&capture);
+	succeed(dofi_psp_create(ia, qual, evd, DAT_PSP_CONSUMER_FLAG, &psp));
+	succeed(dofi_psp_free(psp));
+	succeed(dofi_psp_create(ia, qual, evd, DAT_PSP_CONSUMER_FLAG, &psp));
+	log = capture_end(&capture);
+	cr_expect_eq(count(log, name.sun_path + 1), 1, "%s", log);
+	cr_expect(strstr(log, "warning: @dat-ofi/side/"), "%s", log);
+	close(listener);
 }
 
 Test(both, who_closes_without_a_word_is_passed_by)
