@@ -381,8 +381,8 @@ typedef enum dat_ep_state {
 
 /*
  * What an endpoint must be able to do. Counts are minimums: the provider may give more
- * and dat_ep_query() tells what it gave. Sizes are limits that are enforced. A size or
- * count of 0 takes the provider's default.
+ * and dat_ep_query() reports what it gave. max_message_size is a limit that is enforced.
+ * A size, or a number of segments, of 0 takes the provider's default.
  */
 typedef struct dat_ep_attr {
 	DAT_SERVICE_TYPE	service_type;		/* what the transport promises */

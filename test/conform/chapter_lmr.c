@@ -270,6 +270,20 @@ CLAUSE("dat_lmr_create/SUCCESS/shared virtual")
 	munmap(base, SIZE);
 }
 
+CLAUSE("dat_lmr_create/INVALID_STATE/memory that is not shared")
+{
+	static char cookie[DAT_LMR_COOKIE_SIZE] = "conform-private";
+	DAT_REGION_DESCRIPTION region = {
+		.for_shared_memory = { .virtual_address = memory, .shared_memory_id = &cookie },
+	};
+	DAT_LMR_HANDLE lmr;
+
+	if (!supported(n, DAT_MEM_TYPE_SHARED_VIRTUAL))
+		skip("lmr_mem_types_supported is %#x", n->prov.lmr_mem_types_supported);
+	FAILS(lmr_create_as(n->ia, DAT_MEM_TYPE_SHARED_VIRTUAL, region, SIZE, n->pz,
+			    DAT_MEM_PRIV_ALL_FLAG, &lmr), DAT_INVALID_STATE);
+}
+
 #if DAT_VERSION_MAJOR >= 2
 /* Zero-based */
 
