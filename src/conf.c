@@ -236,7 +236,8 @@ int dreg_conf_read(FILE *file, const struct dreg_conf_sink *sink)
 	for (; line_get(file, line, &len); line_no++) {
 		total += len + 1;
 		if (total > DREG_CONF_FILE_SIZE) {
-			sink->bad(sink->arg, line_no, "here the file exceeds 1 MiB; this line and all after it are ignored");
+			sink->bad(sink->arg, line_no, "here the file exceeds 1 MiB; "
+				  "this line and all after it are ignored");
 			return 0;
 		}
 		if (len < sizeof(line))
