@@ -74,8 +74,10 @@ void caps_print_transport(FILE *out, const DAT_PROVIDER_ATTR *pa)
 	} told[] = {
 		{ "OFI_ENDPOINT", "endpoints: msg connected, rdm not" },
 		{ "OFI_FRAME_SIZE", "bytes of a frame, at most" },
+		{ "OFI_GOODBYE", "orderly ends differ from others" },
 		{ "OFI_LOCAL", "peers on the same host reached by" },
 		{ "OFI_RDMA", "RDMA carried out by" },
+		{ "OFI_RDMA_REFUSED", "refused RDMA completes with" },
 		{ "OFI_WRITES_ORDERED", "sends stay behind writes" },
 	};
 	size_t i;

@@ -77,6 +77,7 @@ dofi_api_sources = \
 	prov/ofi/obj/srq.c \
 	prov/ofi/xport/both.c \
 	prov/ofi/xport/msg.c \
+	prov/ofi/xport/msg_bye.c \
 	prov/ofi/xport/msg_listen.c \
 	prov/ofi/xport/msg_mail.c \
 	prov/ofi/xport/msg_op.c \
@@ -177,6 +178,7 @@ noinst_HEADERS += \
 	prov/ofi/ext.h \
 	prov/ofi/xport/both.h \
 	prov/ofi/xport/msg.h \
+	prov/ofi/xport/msg_bye.h \
 	prov/ofi/xport/msg_listen.h \
 	prov/ofi/xport/msg_mail.h \
 	prov/ofi/xport/msg_op.h \

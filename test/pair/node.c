@@ -92,6 +92,28 @@ bool node_is_on_verbs(const struct node *n)
 	return strstr(n->attr.vendor_name, "verbs");
 }
 
+const char *named_attr(const struct node *n, const char *name)
+{
+	DAT_COUNT i;
+
+	for (i = 0; i < n->prov.num_provider_specific_attr; i++)
+		if (!strcmp(n->prov.provider_specific_attr[i].name, name))
+			return n->prov.provider_specific_attr[i].value;
+	return NULL;
+}
+
+bool node_tells_ends_apart(const struct node *n)
+{
+	const char *goodbye = named_attr(n, "OFI_GOODBYE");
+
+	return goodbye && !strcmp(goodbye, "TRUE");
+}
+
+DAT_EVENT_NUMBER end_by_death(const struct node *n)
+{
+	return node_tells_ends_apart(n) ? DAT_CONNECTION_EVENT_BROKEN : DAT_CONNECTION_EVENT_DISCONNECTED;
+}
+
 DAT_COUNT node_least_data(const struct node *n)
 {
 	return node_is_on_verbs(n) ? 48 : 64;

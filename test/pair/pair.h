@@ -154,6 +154,14 @@ void node_ep_attr(struct node *n, DAT_EP_ATTR *attr);
 /* Whether its IA is on RDMA hardware, whatever its name. */
 bool node_is_on_verbs(const struct node *n);
 
+/* The value of a named attribute of the provider, or NULL. */
+const char *named_attr(const struct node *n, const char *name);
+
+/* Whether the end of a connection that no program asked for is BROKEN on both sides. */
+bool node_tells_ends_apart(const struct node *n);
+/* The event that the death of a peer ends a connection with, on which all that it sent is received. */
+DAT_EVENT_NUMBER end_by_death(const struct node *n);
+
 /*
  * The private data that there must be room for: the 64 bytes that the DAT text promises, but 48 over
  * RDMA's connection manager, which has 56 itself, and with which OFED's programs do.

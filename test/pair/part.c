@@ -366,6 +366,7 @@ static void leave_server(struct pair *p)
 
 static void leave_client(struct pair *p)
 {
+	enum goodbye how = *(const enum goodbye *)pair_arg();
 	DAT_EP_HANDLE ep;
 	struct mem m;
 	struct node n;
@@ -376,7 +377,7 @@ static void leave_client(struct pair *p)
 	post_recv(ep, &m, 0, 64, 1);
 	pair_link(p, &n, ep);
 	pair_sync(p);
-	expect_end(n.conn, ep);
+	SAME(expect_end(n.conn, ep), how == EXIT ? end_by_death(&n) : DAT_CONNECTION_EVENT_DISCONNECTED);
 	expect_dto(n.recv, 1, DAT_DTO_ERR_FLUSHED, 0);
 	OK(dat_ep_free(ep));
 	mem_put(&m);
@@ -482,6 +483,64 @@ static void withdrawn_client(struct pair *p)
 	node_close(&n);
 }
 
+/* The peer disconnects while this side sends: its goodbye may lie behind what makes a send fail. */
+#define N_BUSY 30
+#define BUSY_DEPTH 8
+
+static void busy_server(struct pair *p)
+{
+	struct node n;
+	struct mem m;
+	unsigned i, k;
+
+	node_open(&n);
+	mem_get(&n, &m, 64);
+	for (i = 0; i < N_BUSY; i++) {
+		DAT_EP_HANDLE ep = node_ep(&n, NULL);
+
+		for (k = 0; k < BUSY_DEPTH; k++)
+			post_recv(ep, &m, 0, 64, k);
+		pair_link(p, &n, ep);
+		/* it goes on sending */
+		for (k = 0; k < i % BUSY_DEPTH; k++)
+			expect_dto(n.recv, k, DAT_DTO_SUCCESS, 64);
+		OK(dat_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG));
+		expect_conn(n.conn, DAT_CONNECTION_EVENT_DISCONNECTED, ep);
+		pair_sync(p);
+		while (dat_evd_dequeue(n.recv, &(DAT_EVENT){ .event_number = 0 }) == DAT_SUCCESS)
+			;
+		OK(dat_ep_free(ep));
+	}
+	mem_put(&m);
+	node_close(&n);
+}
+
+/* Sends until the connection has ended. */
+static void busy_client(struct pair *p)
+{
+	struct node n;
+	struct mem m;
+	unsigned i;
+
+	node_open(&n);
+	mem_get(&n, &m, 64);
+	for (i = 0; i < N_BUSY; i++) {
+		DAT_EP_HANDLE ep = node_ep(&n, NULL);
+		DAT_EVENT event;
+
+		pair_link(p, &n, ep);
+		while (ep_state(ep) == DAT_EP_STATE_CONNECTED) {
+			post_send(ep, &m, 0, 64, 1);
+			expect_event(n.req, DAT_DTO_COMPLETION_EVENT, &event);
+		}
+		SAME(expect_end(n.conn, ep), DAT_CONNECTION_EVENT_DISCONNECTED);
+		pair_sync(p);
+		OK(dat_ep_free(ep));
+	}
+	mem_put(&m);
+	node_close(&n);
+}
+
 static const struct pair_case cases[] = {
 	PAIR_CASE("one EP connects 50 times", reconnect, reconnect, .seconds = 60),
 	PAIR_CASE("graceful disconnect delivers all", graceful_server, graceful_client,
@@ -495,6 +554,7 @@ static const struct pair_case cases[] = {
 	PAIR_CASE("connected EP is freed", leave_server, leave_client, .arg = &free_ep),
 	PAIR_CASE("IA is closed under a connection", leave_server, leave_client, .arg = &close_ia),
 	PAIR_CASE("process ends under a connection", leave_server, leave_client, .arg = &exit_at_once),
+	PAIR_CASE("disconnect while the peer sends", busy_server, busy_client, .seconds = 60),
 	PAIR_CASE("acceptor is freed at once", hasty_server, hasty_client),
 	PAIR_CASE("requester is freed before the answer", withdrawn_server, withdrawn_client),
 };

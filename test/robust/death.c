@@ -473,7 +473,7 @@ static bool is_end(DAT_EVENT_NUMBER number)
 }
 
 /* Waits for the one end; @failed is what ends an attempt instead, if it may fail. */
-static void await_end(struct survivor *s, DAT_EVENT_NUMBER failed)
+static DAT_EVENT_NUMBER await_end(struct survivor *s, DAT_EVENT_NUMBER failed)
 {
 	DAT_EVENT_NUMBER number = next_event(s);
 
@@ -484,6 +484,7 @@ static void await_end(struct survivor *s, DAT_EVENT_NUMBER failed)
 	CHECK(is_end(number) || number == failed, "%s is no end", event_name(number));
 	if (pair_now() - s->killed > s->slowest)
 		s->slowest = pair_now() - s->killed;
+	return number;
 }
 
 /* All that was posted has completed by now, and nothing follows the end. */
@@ -560,7 +561,7 @@ static void round_idle(struct survivor *s, unsigned round)
 {
 	survivor_link(s, round);
 	kill_victim(s);
-	await_end(s, 0);
+	SAME(await_end(s, 0), end_by_death(&s->w.n));
 }
 
 static void round_blocked(struct survivor *s, unsigned round)

@@ -379,6 +379,16 @@ static void choose_rdma(struct dofi_fabric_choice *choice, const struct query *q
 			      info->domain_attr->mr_key_size >= sizeof(uint64_t);
 }
 
+/*
+ * Connections of our own end with a message of the side connection. On others a goodbye goes along with
+ * the data, if the end is behind it and there is room for the number and the secret of the connection.
+ */
+static void choose_bye(struct dofi_fabric_choice *choice)
+{
+	choice->says_bye = choice->rdm ||
+			   (choice->quirk->ends_silently && choice->cq_data && choice->scoped_keys);
+}
+
 /* What hardware does by itself. FI_RX_CQ_DATA: a write's data ends a receive of the target. */
 static void choose_native(struct dofi_fabric_choice *choice, struct query q)
 {
@@ -520,6 +530,7 @@ static int choice_make(const struct dofi_params *params, const struct query *q,
 	choice->placed = dofi_topo_place(info, &choice->place);
 	choose_rdma(choice, q);
 	choose_native(choice, *q);
+	choose_bye(choice);
 	ret = choice->rdm ? choose_rdm(params, choice) : 0;
 	if (ret)
 		dofi_fabric_release(choice);

@@ -43,6 +43,7 @@ struct dofi_fabric_choice {
 	bool wildcard;			/* listen on every interface, connect from any */
 	bool zero_based;		/* peers may count from the first byte of a registration */
 	bool scoped_keys;		/* a key may be of one connection: dofi_mr_fabric_key() */
+	bool says_bye;			/* an orderly end is announced, and so differs from a loss */
 	bool also_granted;		/* peers get to memory on another fabric, too, by its keys */
 	const struct dofi_quirk *quirk;
 	struct dofi_place place;	/* of its device, if that is known */

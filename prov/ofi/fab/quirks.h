@@ -17,6 +17,7 @@ struct dofi_quirk {
 	int rank;		/* the policy's preference, lowest first; 0 is never chosen by itself */
 	bool late_listen_error;	/* an address in use shows at fi_listen, as EINVAL */
 	bool blind_when_blocked; /* does not see the peer's end behind a message nobody receives */
+	bool ends_silently;	/* a refused RDMA operation and a peer's death look like an orderly end */
 	bool shutdown_overtakes; /* tells of the peer's end before all that it sent was received */
 	bool shutdown_closes;	/* fi_shutdown closes a descriptor that fi_close closes again */
 	bool stale_signal;	/* a descriptor stays readable after its CQ or EQ was emptied */

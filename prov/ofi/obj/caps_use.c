@@ -4,6 +4,7 @@
 #include "obj/caps.h"
 
 #include "base/env.h"
+#include "fab/quirks.h"
 #include "obj/ia.h"
 
 #include <string.h>
@@ -146,6 +147,18 @@ static void named_extension(struct dofi_ia *ia)
 }
 #endif
 
+/*
+ * How a program learns that the peer's memory refused an operation, and whether an orderly end of a
+ * connection is told apart from a lost one. Over OFI_LOCAL the first is always named.
+ */
+static void named_refusal(struct dofi_ia *ia)
+{
+	const bool silent = !ia->fabric.rdm && ia->fabric.quirk->ends_silently;
+
+	named_add(ia, "OFI_RDMA_REFUSED", silent ? "DAT_DTO_ERR_FLUSHED" : "DAT_DTO_ERR_REMOTE_ACCESS");
+	named_add(ia, "OFI_GOODBYE", ia->fabric.says_bye ? "TRUE" : "FALSE");
+}
+
 /* How its transport is, which decides what the rows' values cost. */
 static void named_transport(struct dofi_ia *ia)
 {
@@ -154,6 +167,7 @@ static void named_transport(struct dofi_ia *ia)
 		named_add(ia, "OFI_LOCAL", ia->local.info->fabric_attr->prov_name);
 	named_add(ia, "OFI_RDMA", ia->fabric.target_rdma ? "target" : "fabric");
 	named_add(ia, "OFI_WRITES_ORDERED", ia->fabric.write_ordered ? "TRUE" : "FALSE");
+	named_refusal(ia);
 	if (ia->frame_size[0])
 		named_add(ia, "OFI_FRAME_SIZE", ia->frame_size);
 }

@@ -43,6 +43,11 @@ static bool is_live(const struct dofi_ep *ep)
 	return dofi_ep_state_row(ep->state)->may & DOFI_EP_IS_LIVE;
 }
 
+static bool is_connected(const struct dofi_ep *ep)
+{
+	return ep->state == DAT_EP_STATE_CONNECTED || ep->state == DAT_EP_STATE_DISCONNECT_PENDING;
+}
+
 /* The life of a connection */
 
 void dofi_ep_todo(struct dofi_ep *ep, unsigned what)
@@ -159,6 +164,16 @@ void dofi_ep_end(struct dofi_ep *ep, DAT_EVENT_NUMBER event)
 	dofi_ep_todo(ep, DOFI_EP_CLOSE);
 }
 
+void dofi_ep_lost(struct dofi_ep *ep, bool unread)
+{
+	if (is_live(ep) && !ep->closing) {
+		ep->lost = true;
+		ep->unread = unread;
+		keep_peer_data(ep, NULL, 0);
+	}
+	dofi_ep_end(ep, DAT_CONNECTION_EVENT_DISCONNECTED);
+}
+
 void dofi_ep_end_with(struct dofi_ep *ep, DAT_EVENT_NUMBER event, const void *data, size_t size)
 {
 	dofi_ep_lock(ep);
@@ -230,11 +245,18 @@ static void count_end(struct dofi_ep *ep)
  */
 static void tell_last_receive(struct dofi_ep *ep)
 {
-	const bool stood = ep->state == DAT_EP_STATE_CONNECTED ||
-			   ep->state == DAT_EP_STATE_DISCONNECT_PENDING;
-
-	if (ep->srq && stood && !ep->silent)
+	if (ep->srq && is_connected(ep) && !ep->silent)
 		dofi_async_event(ep->obj.ia, DAT_ASYNC_ERROR_EP_BROKEN, ep, DAT_EP_TRANSFER_TO_ERROR);
+}
+
+/* All that the peer sent has been read: what its end was. EP lock held. */
+static void judge_loss(struct dofi_ep *ep)
+{
+	if (ep->lost && is_connected(ep) && ep->says_bye && !ep->said_bye)
+		ep->end = DAT_CONNECTION_EVENT_BROKEN;
+	else if (ep->lost && ep->state == DAT_EP_STATE_COMPLETION_PENDING)
+		ep->end = DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR;
+	ep->lost = ep->says_bye = ep->said_bye = false;
 }
 
 /* All that a graceful end waited for is to arrive, however long the peer takes. */
@@ -264,6 +286,7 @@ void dofi_ep_close_now(struct dofi_ep *ep)
 	ep->xport = ep->obj.ia->xport;
 	/* what an event asked for meanwhile: the EP may be freed before that work has its turn */
 	ep->todo = 0;
+	judge_loss(ep);
 	if (is_live(ep)) {
 		dofi_dto_flush(ep);
 		tell_last_receive(ep);
@@ -324,6 +347,8 @@ static void ep_destroy(struct dofi_obj *obj)
 	dofi_ep_lock(ep);
 	ep->silent = true;
 	live = is_live(ep);
+	if (live && !ep->closing)
+		ep->end = DAT_CONNECTION_EVENT_DISCONNECTED;
 	ep->closing |= live;
 	dofi_ep_gate(ep);
 	dofi_ep_unlock(ep);
@@ -360,6 +385,7 @@ static void ep_reinit(struct dofi_ep *ep, DAT_EP_STATE first)
 	ep->mail = NULL;
 	ep->owes = false;
 	ep->closing = ep->graceful = ep->failed_early = ep->silent = ep->scoped = ep->framed = false;
+	ep->lost = ep->says_bye = ep->said_bye = false;
 	ep->reads = ep->atomics = 0;
 	ep->secret = ep->peer_secret = 0;
 	ep->soft_watermark = ep->hard_watermark = DAT_WATERMARK_INFINITE;

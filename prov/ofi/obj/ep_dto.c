@@ -71,8 +71,11 @@ static __attribute__((noinline)) void fail(struct dofi_ep *ep, struct dofi_dto *
 		dto->status = DAT_DTO_ERR_FLUSHED;
 	dofi_log(dto->status == DAT_DTO_ERR_FLUSHED ? DOFI_DEBUG : DOFI_WARN, DOFI_EP,
 		 "ep %p: operation failed: %s", (void *)ep, fi_strerror(err));
-	dofi_ep_end(ep, dto->status == DAT_DTO_ERR_FLUSHED ? DAT_CONNECTION_EVENT_DISCONNECTED :
-							     DAT_CONNECTION_EVENT_BROKEN);
+	/* FI_ECANCELED comes when a fabric has read to the end, another error when it could not send */
+	if (dto->status == DAT_DTO_ERR_FLUSHED)
+		dofi_ep_lost(ep, err != FI_ECANCELED);
+	else
+		dofi_ep_end(ep, DAT_CONNECTION_EVENT_BROKEN);
 }
 
 /* Records how @dto ended. */

@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "fab/quirks.h"
+#include "xport/msg_bye.h"
 #include "xport/msg_listen.h"
 #include "xport/msg_mail.h"
 #include "xport/msg_native.h"
@@ -61,7 +62,7 @@ static void room_find(struct dofi_ia *ia)
 
 	if (ia->fabric.scoped_keys)
 		room -= DOFI_WIRE_SECRET;
-	if (msg_mail_offered(ia))
+	if (msg_mail_offered(ia) || ia->fabric.says_bye)
 		room -= DOFI_WIRE_MAILBOX;
 	mia->room = room;
 	if (room - DOFI_WIRE_QUAL >= PLENTY)
@@ -183,6 +184,14 @@ static int endpoint_setup(struct dofi_ep *ep, struct fid_ep *fid, struct dofi_cq
 	return ret;
 }
 
+/* Whether the peer is to learn that the end is orderly. EP lock held. */
+static bool owes_bye(const struct dofi_ep *ep)
+{
+	return ep->state != DAT_EP_STATE_ACTIVE_CONNECTION_PENDING &&
+	       ep->state != DAT_EP_STATE_COMPLETION_PENDING && ep->says_bye && !ep->lost &&
+	       ep->end != DAT_CONNECTION_EVENT_BROKEN;
+}
+
 static void endpoint_end(struct fid_ep *fid, struct dofi_cq *cq, bool shut_down)
 {
 	int ret;
@@ -236,6 +245,7 @@ static int endpoint_take(struct dofi_ep *ep, const struct fi_info *info, struct 
 		msg_mail_close(mail);
 		return ret;
 	}
+	msg_bye_offer(ep, own);
 	dofi_ep_lock(ep);
 	ep->fid = fid;
 	ep->mail = mail;
@@ -246,13 +256,37 @@ static int endpoint_take(struct dofi_ep *ep, const struct fi_info *info, struct 
 	return 0;
 }
 
+static bool may_hear_bye(struct dofi_ep *ep)
+{
+	bool may;
+
+	dofi_ep_lock(ep);
+	may = ep->lost && ep->unread && ep->says_bye && !ep->said_bye;
+	dofi_ep_unlock(ep);
+	return may;
+}
+
+#define READS_FOR_BYE 16
+
+/* A send failed: what came before is in this host's memory, but a read of the CQ takes a part of it. */
+static void hear_out(struct dofi_ep *ep)
+{
+	int i;
+
+	for (i = 0; i < READS_FOR_BYE && may_hear_bye(ep); i++)
+		dofi_cq_drain(ep->cq);
+}
+
 static void endpoint_close(struct dofi_ep *ep)
 {
 	struct msg_mail *mail;
 	struct fid_ep *fid;
+	bool bye;
 
 	msg_open_cancel(ep);
+	hear_out(ep);
 	dofi_ep_lock(ep);
+	bye = owes_bye(ep);
 	fid = ep->fid;
 	mail = ep->mail;
 	ep->fid = NULL;
@@ -264,6 +298,8 @@ static void endpoint_close(struct dofi_ep *ep)
 	dofi_ep_unlock(ep);
 	if (!fid)
 		return;
+	if (bye)
+		msg_bye_say(ep, fid);
 	endpoint_end(fid, ep->cq, !ep->obj.ia->fabric.quirk->shutdown_closes);
 	msg_mail_close(mail);
 	dofi_cq_drain(ep->cq);
@@ -409,6 +445,9 @@ static void msg_accept(struct dofi_ep *ep)
 	struct fid_ep *fid;
 	int ret;
 
+	dofi_ep_lock(ep);
+	msg_bye_learn(ep, &ep->mailbox);
+	dofi_ep_unlock(ep);
 	/* the request knows the way */
 	info_fit(ep, request->info);
 	ret = fi_endpoint(ep->pz->domain.fid, request->info, &fid, NULL);
@@ -449,7 +488,7 @@ static void accepted(struct dofi_ep *ep, const void *data, size_t size)
 	}
 	dofi_ep_lock(ep);
 	ep->peer_secret = msg.secret;
-	ep->mailbox = msg.mailbox;
+	msg_bye_learn(ep, &msg.mailbox);
 	ep->framed = msg.framed;
 	dofi_ep_unlock(ep);
 	dofi_ep_established(ep, msg.data, msg.data_size);
@@ -463,6 +502,13 @@ static void connected(struct dofi_ep *ep, const void *data, size_t size)
 		dofi_ep_established(ep, NULL, 0);
 }
 
+static void lost(struct dofi_ep *ep)
+{
+	dofi_ep_lock(ep);
+	dofi_ep_lost(ep, false);
+	dofi_ep_unlock(ep);
+}
+
 /* The peer, or the path to it, is gone. */
 static void gone(struct dofi_ep *ep, DAT_EVENT_NUMBER when_connected)
 {
@@ -474,7 +520,10 @@ static void gone(struct dofi_ep *ep, DAT_EVENT_NUMBER when_connected)
 		dofi_ep_end_with(ep, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, NULL, 0);
 		break;
 	default:
-		dofi_ep_end_with(ep, when_connected, NULL, 0);
+		if (when_connected == DAT_CONNECTION_EVENT_DISCONNECTED)
+			lost(ep);
+		else
+			dofi_ep_end_with(ep, when_connected, NULL, 0);
 	}
 }
 

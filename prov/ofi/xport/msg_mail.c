@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "obj/lmr_atomic.h"
+#include "xport/msg_bye.h"
 
 #include <endian.h>
 #include <errno.h>
@@ -195,8 +196,11 @@ static void take_replies(struct dofi_ep *ep, struct dofi_sink *sink)
 
 void msg_mail_rung(uint64_t data, struct dofi_sink *sink)
 {
-	struct dofi_ep *ep = data <= UINT32_MAX ? dofi_pool_at(&dofi_ep_pool, (uint32_t)data) : NULL;
+	struct dofi_ep *ep;
 
+	if (msg_bye_heard(data))
+		return;
+	ep = dofi_pool_at(&dofi_ep_pool, (uint32_t)data & ~MSG_SAYS_BYE);
 	if (!ep)
 		return;
 	dofi_ep_lock(ep);

@@ -385,7 +385,7 @@ static void on_end(struct dofi_side *side, int err)
 	if (!conn->reached && dofi_ep_state_now(conn->ep) == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING)
 		attempt_failed(conn->ep, err ? -err : ECONNRESET);
 	else if (!conn->left)
-		rdm_conn_gone(conn, NULL, DAT_CONNECTION_EVENT_DISCONNECTED);
+		rdm_conn_gone(conn, NULL, DAT_CONNECTION_EVENT_BROKEN);
 }
 
 static const struct dofi_side_ops side_ops = {

@@ -91,11 +91,13 @@ Test(caps_use, the_named_attributes_tell_the_transport)
 	cr_expect_str_eq(named("OFI_ENDPOINT"), "msg");
 	cr_expect_str_eq(named("OFI_RDMA"), "fabric");
 	cr_expect_str_eq(named("OFI_WRITES_ORDERED"), "TRUE");
+	cr_expect_str_eq(named("OFI_RDMA_REFUSED"), "DAT_DTO_ERR_FLUSHED");
+	cr_expect_str_eq(named("OFI_GOODBYE"), "TRUE");
 	cr_expect(!named("OFI_FRAME_SIZE"));
 	cr_expect(!named("OFI_LOCAL"));
 	ia->local.info = ia->fabric.info;
 	ia->fabric.rdm = ia->fabric.target_rdma = true;
-	ia->fabric.write_ordered = false;
+	ia->fabric.write_ordered = ia->fabric.says_bye = false;
 	strcpy(ia->frame_size, "4096");
 	dofi_caps_named_attrs(ia);
 	succeed(dofi_ia_query(ia, NULL, 0, NULL, DAT_PROVIDER_FIELD_ALL, &provider_attr));
@@ -104,6 +106,8 @@ Test(caps_use, the_named_attributes_tell_the_transport)
 	cr_expect_str_eq(named("OFI_ENDPOINT"), "rdm");
 	cr_expect_str_eq(named("OFI_RDMA"), "target");
 	cr_expect_str_eq(named("OFI_WRITES_ORDERED"), "FALSE");
+	cr_expect_str_eq(named("OFI_RDMA_REFUSED"), "DAT_DTO_ERR_REMOTE_ACCESS");
+	cr_expect_str_eq(named("OFI_GOODBYE"), "FALSE");
 	cr_expect_str_eq(named("OFI_FRAME_SIZE"), "4096");
 	cr_expect_str_eq(named("OFI_LOCAL"), "tcp");
 }

@@ -20,6 +20,7 @@ xport_test_sources = \
 	test/unit/xport/coupled.h \
 	test/unit/xport/fabric.c \
 	test/unit/xport/fabric.h \
+	test/unit/xport/msg_bye_test.c \
 	test/unit/xport/msg_listen_test.c \
 	test/unit/xport/msg_mail_test.c \
 	test/unit/xport/msg_native_test.c \

@@ -174,7 +174,7 @@ Test(rdm_conn, a_peer_that_dies_ends_it)
 	receive(0, 100, 1);
 	peer_hang_up(&peer);
 	cr_expect_eq(done_await(evd, DAT_DTO_ERR_FLUSHED), 1);
-	ends_with(DAT_CONNECTION_EVENT_DISCONNECTED);
+	ends_with(DAT_CONNECTION_EVENT_BROKEN);
 }
 
 Test(rdm_conn, a_second_request_ends_it)
@@ -182,7 +182,7 @@ Test(rdm_conn, a_second_request_ends_it)
 	const struct dofi_side_msg msg = peer_msg(&peer, DOFI_SIDE_REQUEST);
 
 	peer_tell(&peer, &msg);
-	ends_with(DAT_CONNECTION_EVENT_DISCONNECTED);
+	ends_with(DAT_CONNECTION_EVENT_BROKEN);
 }
 
 static uint64_t word;
@@ -225,13 +225,13 @@ Test(rdm_conn, an_endpoint_connects_again)
 
 	for (i = 0; i < 3; i++) {
 		peer_hang_up(&peer);
-		ends_with(DAT_CONNECTION_EVENT_DISCONNECTED);
+		ends_with(DAT_CONNECTION_EVENT_BROKEN);
 		succeed(dofi_ep_reset(ep));
 		peer_couple(&peer, ep);
 		is_heard();
 	}
 	peer_hang_up(&peer);
-	ends_with(DAT_CONNECTION_EVENT_DISCONNECTED);
+	ends_with(DAT_CONNECTION_EVENT_BROKEN);
 }
 
 Test(rdm_conn, both_ends_may_be_here, .init = talk_init)

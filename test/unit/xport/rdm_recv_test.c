@@ -158,7 +158,7 @@ Test(rdm_recv, nor_one_whose_sender_has_left, .init = rdm_init)
 	answered(7, RDM_NO_MEMORY);
 	peer_hang_up(&peer);
 	done_await(evd, DAT_DTO_ERR_FLUSHED);
-	event_await(evd, DAT_CONNECTION_EVENT_DISCONNECTED);
+	event_await(evd, DAT_CONNECTION_EVENT_BROKEN);
 }
 
 /* One that says where its memory is, but not who it is. */

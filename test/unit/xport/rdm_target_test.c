@@ -269,7 +269,7 @@ Test(rdm_target, nothing_behind_a_refusal_is_done)
 	cr_expect(event_none(evd) && untouched());
 	peer_hang_up(&peer);
 	done_await(evd, DAT_DTO_ERR_FLUSHED);
-	event_await(evd, DAT_CONNECTION_EVENT_DISCONNECTED);
+	event_await(evd, DAT_CONNECTION_EVENT_BROKEN);
 	cr_expect(untouched());
 }
 
