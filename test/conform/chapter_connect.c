@@ -104,6 +104,43 @@ CLAUSE("dat_ep_connect/ESTABLISHED")
 	CHECK(param.remote_port_qual && param.remote_ia_address_ptr, "no peer");
 }
 
+static DAT_PORT_QUAL local_port(DAT_EP_HANDLE ep)
+{
+	DAT_EP_PARAM param;
+
+	OK(dat_ep_query(ep, DAT_EP_FIELD_ALL, &param));
+	return param.local_port_qual;
+}
+
+CLAUSE("dat_ep_connect/SUCCESS/the EP has the port that its peer sees")
+{
+	DAT_EP_HANDLE ep = node_ep(n, NULL), other = node_ep(n, NULL);
+	DAT_CONN_QUAL qual;
+	DAT_PORT_QUAL port;
+	DAT_CR_PARAM param;
+	DAT_CR_HANDLE cr;
+
+	node_listen(n, &qual);
+	SAME(local_port(ep), 0);
+	OK(connect_as(ep, &n->address, qual, pair_scaled(PAIR_LIMIT) * 1000, 0, NULL));
+	port = local_port(ep);
+	SAME(ep_state(ep), DAT_EP_STATE_ACTIVE_CONNECTION_PENDING);
+	CHECK(port, "no port");
+	cr = node_request(n);
+	OK(dat_cr_query(cr, DAT_CR_FIELD_ALL, &param));
+	SAME(param.remote_port_qual, port);
+	OK(dat_cr_accept(cr, other, 0, NULL));
+	expect_event(n->conn, DAT_CONNECTION_EVENT_ESTABLISHED, &(DAT_EVENT){ .event_number = 0 });
+	expect_event(n->conn, DAT_CONNECTION_EVENT_ESTABLISHED, &(DAT_EVENT){ .event_number = 0 });
+	SAME(local_port(ep), port);
+	SAME(local_port(other), qual);
+	OK(dat_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG));
+	expect_event(n->conn, DAT_CONNECTION_EVENT_DISCONNECTED, &(DAT_EVENT){ .event_number = 0 });
+	expect_event(n->conn, DAT_CONNECTION_EVENT_DISCONNECTED, &(DAT_EVENT){ .event_number = 0 });
+	OK(dat_ep_reset(ep));
+	SAME(local_port(ep), 0);
+}
+
 CLAUSE("dat_ep_connect/PEER_REJECTED")
 {
 	struct call c;

@@ -310,7 +310,8 @@ const struct dofi_cap dofi_caps[] = {
 	EP(comm, COMM),
 #endif
 	EP(local_ia_address_ptr, LOCAL_IA_ADDRESS_PTR, .source = "fi_info.src_addr"),
-	EP(local_port_qual, LOCAL_PORT_QUAL, .adds = "the qualifier that the request came to"),
+	EP(local_port_qual, LOCAL_PORT_QUAL, .source = "fi_getname",
+	   .adds = "where it accepted, the qualifier that the request came to"),
 	EP(remote_ia_address_ptr, REMOTE_IA_ADDRESS_PTR,
 	   .source = REQUEST_ADDRESS),
 	EP(remote_port_qual, REMOTE_PORT_QUAL, .source = REQUEST_ADDRESS,

@@ -164,6 +164,13 @@ void dofi_ep_end(struct dofi_ep *ep, DAT_EVENT_NUMBER event)
 	dofi_ep_todo(ep, DOFI_EP_CLOSE);
 }
 
+void dofi_ep_bound(struct dofi_ep *ep, uint16_t port)
+{
+	dofi_ep_lock(ep);
+	ep->local_port = port;
+	dofi_ep_unlock(ep);
+}
+
 void dofi_ep_lost(struct dofi_ep *ep, bool unread)
 {
 	if (is_live(ep) && !ep->closing) {
@@ -614,6 +621,23 @@ void dofi_ep_pass_over(struct dofi_ep *ep)
 
 /* Asking */
 
+static void nothing(void *arg)
+{
+	(void)arg;
+}
+
+/* The progress thread binds an EP that connects: it may not have come to that. */
+static void await_port(struct dofi_ep *ep)
+{
+	bool unbound;
+
+	dofi_ep_lock(ep);
+	unbound = ep->state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING && !ep->local_port;
+	dofi_ep_unlock(ep);
+	if (unbound)
+		dofi_progress_call(&ep->obj.ia->progress, nothing, NULL);
+}
+
 DAT_RETURN dofi_ep_query(DAT_EP_HANDLE ep_handle, DAT_EP_PARAM_MASK mask, DAT_EP_PARAM *param)
 {
 	struct dofi_ep *ep = dofi_ep_check(ep_handle);
@@ -626,6 +650,8 @@ DAT_RETURN dofi_ep_query(DAT_EP_HANDLE ep_handle, DAT_EP_PARAM_MASK mask, DAT_EP
 	if (!param)
 		return DOFI_BAD_ARG(3);
 	memset(param, 0, sizeof(*param));
+	if (mask & DAT_EP_FIELD_LOCAL_PORT_QUAL)
+		await_port(ep);
 	dofi_ep_lock(ep);
 	has_peer = dofi_ep_state_row(ep->state)->may & DOFI_EP_HAS_PEER;
 	param->ia_handle = dofi_ia_export(ep->obj.ia);

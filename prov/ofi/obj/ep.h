@@ -193,6 +193,9 @@ void dofi_ep_pass_over(struct dofi_ep *ep);
  */
 void dofi_ep_established(struct dofi_ep *ep, const void *data, size_t size);
 
+/* From the transport, on the progress thread: connecting @ep has this port, which its peer sees. */
+void dofi_ep_bound(struct dofi_ep *ep, uint16_t port);
+
 /*
  * From anywhere: the connection ends, @event will tell the consumer. The first
  * cause wins. EP lock held.

@@ -70,6 +70,7 @@ static DAT_RETURN attempt_start(struct dofi_ep *ep, const struct attempt *a)
 	} else {
 		ep->request.peer = a->peer;
 		ep->request.conn_qual = ep->remote_port = a->conn_qual;
+		ep->local_port = 0;
 		ep->request.deadline = dofi_deadline(a->timeout);
 		ep->request.qos = a->qos;
 		ep->attempt = 0;
@@ -225,7 +226,7 @@ DAT_RETURN dofi_ep_reset(DAT_EP_HANDLE ep_handle)
 	if (ep->state == DAT_EP_STATE_DISCONNECTED) {
 		dofi_ep_state_set(ep, DAT_EP_STATE_UNCONNECTED);
 		ep->peer_data_size = 0;
-		ep->remote_port = 0;
+		ep->local_port = ep->remote_port = 0;
 	} else if (ep->state != DAT_EP_STATE_UNCONNECTED) {
 		ret = dofi_ep_bad_state(ep);
 	}

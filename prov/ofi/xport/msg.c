@@ -13,6 +13,7 @@
 #include "xport/msg_open.h"
 #include "xport/wire.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <rdma/fi_errno.h>
 #include <search.h>
@@ -355,6 +356,16 @@ static void connect_failed(struct dofi_ep *ep, int err)
 	dofi_ep_connect_again(ep);
 }
 
+/* Some fabrics have no port before they have resolved the peer's address. */
+static void show_port(struct dofi_ep *ep)
+{
+	struct sockaddr_storage own = { .ss_family = AF_UNSPEC };
+	size_t len = sizeof(own);
+
+	if (ep->fid && !fi_getname(&ep->fid->fid, &own, &len))
+		dofi_ep_bound(ep, ntohs(((struct sockaddr_in *)&own)->sin_port));
+}
+
 static int connect_with(struct dofi_ep *ep, const struct fi_info *info, struct fid_ep *fid)
 {
 	const struct dofi_request *r = &ep->request;
@@ -375,6 +386,8 @@ static int connect_with(struct dofi_ep *ep, const struct fi_info *info, struct f
 	dofi_cq_enter(ep->cq);
 	ret = fi_connect(fid, info->dest_addr, buf, dofi_wire_pack(buf, &msg));
 	dofi_cq_exit(ep->cq);
+	if (!ret)
+		show_port(ep);
 	dofi_progress_await(&ep->obj.ia->progress);
 	return ret;
 }
@@ -481,6 +494,8 @@ static void accepted(struct dofi_ep *ep, const void *data, size_t size)
 {
 	struct dofi_wire msg;
 
+	if (!ep->local_port)
+		show_port(ep);
 	if (dofi_wire_unpack(data, size, &msg) || msg.kind != DOFI_WIRE_ACCEPT) {
 		dofi_log(DOFI_WARN, DOFI_CM, "ep %p: the acceptor is not this provider", (void *)ep);
 		dofi_ep_end_with(ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, NULL, 0);

@@ -76,7 +76,10 @@ static int connect_once(struct dofi_ep *ep)
 	}
 	rdm_introduce(ep->conn, DOFI_SIDE_REQUEST, &msg);
 	msg.conn_qual = qual;
-	return side_connect(ep, peer, &msg);
+	ret = side_connect(ep, peer, &msg);
+	if (!ret)
+		dofi_ep_bound(ep, dofi_side_own_port(peer->side));
+	return ret;
 }
 
 void rdm_connect(struct dofi_ep *ep)

@@ -434,3 +434,15 @@ const struct sockaddr_storage *dofi_side_local(const struct dofi_side *side)
 {
 	return &side->local;
 }
+
+uint16_t dofi_side_own_port(const struct dofi_side *side)
+{
+	struct sockaddr_storage own = { .ss_family = AF_UNSPEC };
+	socklen_t len = sizeof(own);
+
+	if (getsockname(side->fd, (struct sockaddr *)&own, &len))
+		return 0;
+	if (own.ss_family == AF_UNIX)
+		dofi_local_show(&own, len);
+	return ntohs(((struct sockaddr_in *)&own)->sin_port);
+}

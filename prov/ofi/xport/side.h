@@ -97,6 +97,9 @@ void *dofi_side_owner(const struct dofi_side *side);
 const struct sockaddr_storage *dofi_side_peer(const struct dofi_side *side);
 const struct sockaddr_storage *dofi_side_local(const struct dofi_side *side);
 
+/* The port of a side that connects, which its peer sees. */
+uint16_t dofi_side_own_port(const struct dofi_side *side);
+
 /* For side_listen.c and side_local.c */
 
 /* @address is whole, also a name that has its NUL behind it. */
