@@ -108,6 +108,8 @@ static DAT_RETURN open_bare(const struct entry *e, struct dofi_ia **ia)
 	if (err)
 		return dofi_ret(err);
 	dofi_tell_open(&(*ia)->tell, &(*ia)->progress, dofi_counters_render, *ia);
+	if (dofi_settings.counters == 2)
+		(*ia)->last_words = dofi_counters_last;
 	return DAT_SUCCESS;
 }
 

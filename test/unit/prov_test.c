@@ -3,6 +3,7 @@
 
 #include "obj/fixture.h"
 
+#include "base/env.h"
 #include "capture.h"
 #include "nomem.h"
 #include "registry.h"
@@ -342,6 +343,35 @@ Test(prov, an_async_evd_is_made)
 	cr_expect(dofi_evd_check(async_evd));
 	cr_expect_eq(async_evd_shown(opened), async_evd);
 	close_ia(opened);
+}
+
+/* Orderly: each object is freed before the IA is closed, and shows what it counted. */
+Test(prov, counters_are_written_when_an_object_is_freed)
+{
+	DAT_EVD_HANDLE evd;
+
+	dofi_settings_read();
+	dofi_settings.counters = 2;
+	succeed(open_ia());
+	succeed(dofi_evd_create(opened, 4, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &evd));
+	event_none(evd);
+	capture_begin(&said);
+	succeed(dofi_evd_free(evd));
+	cr_expect(strstr(capture_end(&said), " dequeue_not_found 1\n"), "%s", said.text);
+	capture_begin(&said);
+	succeed(dofi_ia_close(opened, DAT_CLOSE_GRACEFUL_FLAG));
+	cr_expect(strstr(capture_end(&said), " name test-ia\n"), "%s", said.text);
+	cr_expect(strstr(said.text, " evd_free 2\n"), "%s", said.text);
+}
+
+Test(prov, no_counters_are_written_unasked)
+{
+	dofi_settings_read();
+	dofi_settings.counters = 1;
+	succeed(open_ia());
+	capture_begin(&said);
+	close_ia(opened);
+	cr_expect(!*capture_end(&said), "%s", said.text);
 }
 
 Test(prov, an_async_evd_has_room_for_a_hundred_endpoints_of_an_srq)

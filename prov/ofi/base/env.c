@@ -97,7 +97,7 @@ const struct dofi_setting dofi_setting_table[] = {
 	  "0 nothing, 1 a near device is preferred, 2 and the progress thread runs near it",
 	  DOFI_NUMA_BIND, DOFI_NUMA_OFF, DOFI_NUMA_BIND, &dofi_settings.numa, NULL, NULL },
 	{ "DAT_OFI_COUNTERS", "level",
-	  "0 nothing, 1 shows them to datinfo --counters, 2 writes them when an IA is closed, too",
+	  "0 nothing, 1 shows them to datinfo --counters, 2 writes them when an object is freed, too",
 	  1, 0, 2, &dofi_settings.counters, NULL, NULL },
 	{ NULL, NULL, NULL, 0, 0, 0, NULL, NULL, NULL },
 };

@@ -142,8 +142,6 @@ void dofi_tell_open(struct dofi_tell *t, struct dofi_progress *progress,
 
 void dofi_tell_close(struct dofi_tell *t)
 {
-	if (t->render && dofi_settings.counters == 2)
-		t->render(stderr, t->arg);
 	if (t->fd >= 0) {
 		epoll_ctl(t->progress->epfd, EPOLL_CTL_DEL, t->fd, NULL);
 		close(t->fd);

@@ -29,7 +29,7 @@ void dofi_tell_init(struct dofi_tell *t);
 void dofi_tell_open(struct dofi_tell *t, struct dofi_progress *progress,
 		    void (*render)(FILE *to, void *arg), void *arg);
 
-/* If DAT_OFI_COUNTERS is 2, writes the text to stderr first. Progress thread. */
+/* Progress thread. */
 void dofi_tell_close(struct dofi_tell *t);
 
 #endif

@@ -130,13 +130,13 @@ struct counted {
 	uint64_t *base;			/* what the counters were when they were reset */
 };
 
-static bool counted_of(struct dofi_obj *obj, struct counted *c)
+static bool counted_as(struct dofi_obj *obj, int kind, struct counted *c)
 {
 	struct dofi_ia *ia = (struct dofi_ia *)obj;
 	struct dofi_ep *ep = (struct dofi_ep *)obj;
 	struct dofi_evd *evd = (struct dofi_evd *)obj;
 
-	switch (obj ? atomic_load(&obj->kind) : 0) {
+	switch (kind) {
 	case DOFI_KIND(DAT_HANDLE_TYPE_IA):
 		*c = (struct counted){ "ia", obj, ia_counters, DOFI_IA_COUNTERS, &ia->lock, ia->base };
 		return true;
@@ -149,6 +149,11 @@ static bool counted_of(struct dofi_obj *obj, struct counted *c)
 	default:
 		return false;
 	}
+}
+
+static bool counted_of(struct dofi_obj *obj, struct counted *c)
+{
+	return counted_as(obj, obj ? atomic_load(&obj->kind) : 0, c);
 }
 
 static void counted_lock(const struct counted *c)
@@ -289,6 +294,19 @@ static void render(FILE *to, const struct counted *c)
 		if (v)
 			fprintf(to, "%s %p %s %" PRIu64 "\n", c->kind, c->obj, c->counter[i].name, v);
 	}
+}
+
+void dofi_counters_last(struct dofi_obj *obj, DAT_HANDLE_TYPE type)
+{
+	struct counted c;
+
+	if (!counted_as(obj, DOFI_KIND(type), &c))
+		return;
+	flockfile(stderr);
+	if (type == DAT_HANDLE_TYPE_IA)
+		fprintf(stderr, "ia %p name %s\n", (void *)obj, obj->provider->device_name);
+	render(stderr, &c);
+	funlockfile(stderr);
 }
 
 /* The IA's lock keeps its objects from going away. */

@@ -100,7 +100,6 @@ void dofi_async_event(struct dofi_ia *ia, DAT_EVENT_NUMBER number, DAT_HANDLE ha
 	struct dofi_event event = { .number = number };
 
 	dofi_count_exactly(&ia->count.async_error);
-	dofi_log(DOFI_WARN, DOFI_EVD, "asynchronous error %#x, reason %d", number, reason);
 	event.data.asynch_error_event_data.dat_handle = handle;
 	event.data.asynch_error_event_data.reason = reason;
 	/* nobody can be told of the overflow of the EVD that tells of overflows */

@@ -139,6 +139,7 @@ static void ia_reset(struct dofi_ia *ia)
 	ia->async_evd_owned = ia->async_evd_shared = false;
 	ia->xport_ia = ia->local_ia = NULL;
 	dofi_tell_init(&ia->tell);
+	ia->last_words = NULL;
 	memset(&ia->count, 0, sizeof(ia->count));
 	memset(ia->made, 0, sizeof(ia->made));
 	memset(ia->freed, 0, sizeof(ia->freed));
@@ -299,6 +300,8 @@ void dofi_ia_destroy(struct dofi_ia *ia)
 		dofi_progress_call(&ia->progress, destroy_children, ia);
 		dofi_progress_stop(&ia->progress);
 		fabrics_release(ia);
+		if (ia->last_words)
+			ia->last_words(&ia->obj, DAT_HANDLE_TYPE_IA);
 	}
 	dofi_pool_put(&dofi_ia_pool, ia);
 }

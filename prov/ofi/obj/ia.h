@@ -61,6 +61,9 @@ struct dofi_ia {
 		uint64_t disconnected, broken;		/* seen */
 	} count;
 
+	/* Shows what an object of this type has counted, when it is freed: dofi_counters_last(), or NULL. */
+	void (*last_words)(struct dofi_obj *obj, DAT_HANDLE_TYPE type);
+
 	struct dofi_mutex lock;		/* the fields below */
 	uint64_t made[DOFI_KINDS], freed[DOFI_KINDS];
 	uint64_t base[DOFI_IA_COUNTERS]; /* see counters.c, as for */

@@ -4,7 +4,6 @@
 #include "fab/tell.h"
 
 #include "base/env.h"
-#include "capture.h"
 #include "fab/fake.h"
 
 #include <criterion/criterion.h>
@@ -159,17 +158,6 @@ Test(tell, nothing_is_left_when_it_is_closed)
 	cr_expect_eq(asker(0), -1);
 	close_tell(&tell);	/* again does no harm */
 	cr_expect_eq(rendered, 0);
-}
-
-Test(tell, the_last_word_goes_to_stderr_if_asked_for)
-{
-	static struct capture said;
-
-	dofi_settings.counters = 2;
-	open_tell(&tell, "one");
-	capture_begin(&said);
-	close_tell(&tell);
-	cr_expect(strstr(capture_end(&said), "this is one"), "%s", said.text);
 }
 
 Test(tell, no_descriptor_is_left_for_it)

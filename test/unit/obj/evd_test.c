@@ -3,6 +3,9 @@
 
 #include "obj/fixture.h"
 
+#include "base/log.h"
+#include "capture.h"
+
 #include <errno.h>
 #include <sched.h>
 
@@ -212,6 +215,30 @@ Test(evd, overflow_raises_one_asynchronous_event)
 	event = event_take(async, DAT_ASYNC_ERROR_EVD_OVERFLOW);
 	cr_expect_eq(event.event_data.asynch_error_event_data.dat_handle, h);
 	cr_expect(event_none(async));
+}
+
+static unsigned count_lines(const char *text, const char *word)
+{
+	unsigned n = 0;
+
+	for (; (text = strstr(text, word)); text++)
+		n++;
+	return n;
+}
+
+/* An error is worth one warning; what InfiniBand's programs wait for at each end is none. */
+Test(evd, an_asynchronous_error_is_logged_once)
+{
+	static struct capture said;
+
+	dofi_log_max = DOFI_WARN;
+	async_make(8);
+	capture_begin(&said);
+	dofi_async_error(ia, DAT_ASYNC_ERROR_EVD_OVERFLOW, evd, DAT_EVD_OVERFLOW_ERROR);
+	cr_expect_eq(count_lines(capture_end(&said), "asynchronous error"), 1);
+	capture_begin(&said);
+	dofi_async_event(ia, DAT_ASYNC_ERROR_EP_BROKEN, evd, DAT_EP_TRANSFER_TO_ERROR);
+	cr_expect_eq(count_lines(capture_end(&said), "asynchronous error"), 0);
 }
 
 Test(evd, overflow_after_relief_is_told_again)
