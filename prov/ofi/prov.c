@@ -84,6 +84,10 @@ static DAT_RETURN async_evd_set(struct dofi_ia *ia, const struct entry *e, DAT_C
 		ia->async_evd = NULL;
 		return DOFI_BAD_HANDLE(EVD_ASYNC);
 	}
+	if (!dofi_evd_take_async(ia->async_evd)) {
+		ia->async_evd = NULL;
+		return DOFI_BAD_ARG(3);
+	}
 	dofi_obj_get(&ia->async_evd->obj);
 	return DAT_SUCCESS;
 }

@@ -385,6 +385,22 @@ CLAUSE("dat_cno_query/SUCCESS/agent")
 #endif
 }
 
+CLAUSE("dat_cno_query/SUCCESS/an agent that was called")
+{
+	DAT_CNO_HANDLE cno = with_agent(n);
+	DAT_EVD_HANDLE evd = evd_at(n, cno);
+	DAT_CNO_PARAM param;
+
+	put_se(evd, 1);
+	expect_calls(1, evd);
+	OK(dat_cno_query(cno, DAT_CNO_FIELD_ALL, &param));
+#if DAT_VERSION_MAJOR >= 2
+	SAME(param.proxy_type, DAT_PROXY_TYPE_NONE);
+#else
+	CHECK(!param.agent.proxy_agent_func, "it is still there");
+#endif
+}
+
 #if DAT_VERSION_MAJOR >= 2
 /* File descriptors and triggers */
 
@@ -411,6 +427,25 @@ CLAUSE("dat_cno_fd_create/SUCCESS/readable while triggered")
 	drain(evd);
 	CHECK(!readable(fd), "the trigger is taken");
 	OK(dat_evd_free(evd));
+	OK(dat_cno_free(cno));
+}
+
+CLAUSE("dat_cno_fd_create/SUCCESS/readable when the last EVD is freed")
+{
+	DAT_EVD_HANDLE first, last, told;
+	DAT_CNO_HANDLE cno;
+	DAT_FD fd;
+
+	OK(dat_cno_fd_create(n->ia, &fd, &cno));
+	first = evd_at(n, cno);
+	last = evd_at(n, cno);
+	OK(dat_evd_free(first));
+	CHECK(!readable(fd), "not the last");
+	OK(dat_evd_free(last));
+	CHECK(readable(fd), "the last");
+	OK(dat_cno_trigger(cno, &told));
+	CHECK(!told, "an EVD");
+	CHECK(!readable(fd), "the trigger is taken");
 	OK(dat_cno_free(cno));
 }
 

@@ -678,26 +678,6 @@ CLAUSE("dat_evd_free/INVALID_STATE/an RSP uses it")
 
 /* Overflow, which nobody can be told of directly */
 
-CLAUSE("asynchronous event/EVD_OVERFLOW/a connection request does not fit")
-{
-	DAT_EVD_HANDLE evd = node_evd(n, 1, (DAT_EVD_FLAGS)(DAT_EVD_SOFTWARE_FLAG | DAT_EVD_CR_FLAG));
-	struct place place = { .address = n->address };
-	DAT_PSP_HANDLE psp;
-	DAT_EVENT event;
-	struct end e;
-
-	if (!n->prov.evd_stream_merging_supported[0][1])
-		skip("evd_stream_merging_supported[0][1] is 0");
-	end_open(n, &e, NULL);
-	fill_up(evd);
-	OK(dat_psp_create_any(n->ia, &place.qual, evd, DAT_PSP_CONSUMER_FLAG, &psp));
-	ep_connect(e.ep, &place);
-	expect_conn(e.conn, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, e.ep);
-	expect_event(n->async, DAT_ASYNC_ERROR_EVD_OVERFLOW, &event);
-	CHECK(event.event_data.asynch_error_event_data.dat_handle == evd, "of another EVD");
-	SAME(event.event_data.asynch_error_event_data.reason, DAT_EVD_OVERFLOW_ERROR);
-}
-
 CLAUSE("asynchronous event/EVD_OVERFLOW/completions do not fit")
 {
 	struct couple c;

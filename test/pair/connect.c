@@ -446,8 +446,7 @@ static void full_evd_server(struct pair *p)
 	OK(dat_psp_create_any(n.ia, &qual, small, DAT_PSP_CONSUMER_FLAG, &psp));
 	pair_tell_place(p, &n, qual);
 	pair_sync(p);	/* the third was turned down */
-	expect_event(n.async, DAT_ASYNC_ERROR_EVD_OVERFLOW, &event);
-	CHECK(event.event_data.asynch_error_event_data.dat_handle == small, "not the EVD");
+	expect_quiet(n.async);
 	for (i = 0; i < 2; i++) {
 		expect_event(small, DAT_CONNECTION_REQUEST_EVENT, &event);
 		OK(cr_reject(event.event_data.cr_arrival_event_data.cr_handle, 0, NULL));

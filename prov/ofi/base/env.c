@@ -67,12 +67,12 @@ static long dest_of_dest(long dest)
 }
 
 const struct dofi_setting dofi_setting_table[] = {
-	{ "DAT_OFI_LOG", "level", "-1 nothing, 0 errors, 1 warnings, 2 information, 3 debug",
+	{ "DAT_OFI_LOG", "level", "-1 nothing, 0 failures, 1 warnings, 2 information, 3 debug",
 	  DOFI_ERR, DOFI_SILENT, DOFI_DEBUG, &dofi_settings.log, "DAPL_DBG_TYPE", level_of_types },
 	{ "DAT_OFI_LOG_PARTS", "bits",
 	  "levels 2 and 3 of which parts: 1 core, 2 fabric, 4 cm, 8 ep, 16 evd, 32 memory",
 	  ALL_PARTS, 0, ALL_PARTS, &dofi_settings.log_parts, "DAPL_DBG_TYPE", parts_of_types },
-	{ "DAT_OFI_LOG_DEST", "bits", "where the log goes: 1 standard error output, 2 system log",
+	{ "DAT_OFI_LOG_DEST", "bits", "where the log goes: 1 stderr, 2 system log",
 	  DOFI_LOG_STDERR, 0, DOFI_LOG_STDERR | DOFI_LOG_SYSLOG, &dofi_settings.log_dest,
 	  "DAPL_DBG_DEST", dest_of_dest },
 	{ "DAT_OFI_SPIN_US", "us", "how long a blocking wait polls before it sleeps",

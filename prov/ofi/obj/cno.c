@@ -49,12 +49,14 @@ static void agent_run(struct dofi_work *work)
 
 	dofi_mutex_lock(&cno->lock);
 	call = cno->agent_armed && cno->triggered;
+	agent = cno->agent;
+	evd = cno->evd;
 	if (call) {
+		/* it is called once, and is the CNO's no more */
+		cno->agent = (DAT_OS_WAIT_PROXY_AGENT){ .instance_data = NULL };
 		cno->agent_armed = false;
 		triggered_set(cno, false);
 	}
-	agent = cno->agent;
-	evd = cno->evd;
 	dofi_mutex_unlock(&cno->lock);
 	if (call)
 		agent.proxy_agent_func(agent.instance_data, evd);
@@ -100,7 +102,7 @@ void dofi_cno_detach(struct dofi_cno *cno, struct dofi_cno_source *source, bool 
 		return;
 	}
 	waiters_release(cno);
-	if (cno->agent_armed)
+	if (cno->agent_armed || cno->fd >= 0)
 		trigger_and_unlock(cno, NULL);
 	else
 		dofi_mutex_unlock(&cno->lock);

@@ -28,7 +28,7 @@ struct dofi_cno {
 	TAILQ_HEAD(, dofi_cno_source) sources;
 	int waiters;
 	unsigned released;		/* how often all waiters were sent away */
-	DAT_OS_WAIT_PROXY_AGENT agent;
+	DAT_OS_WAIT_PROXY_AGENT agent;	/* none once it was called */
 	bool agent_armed;		/* an agent is called once each time it is set */
 	struct dofi_work agent_work;
 };
@@ -40,7 +40,7 @@ static inline struct dofi_cno *dofi_cno_check(DAT_CNO_HANDLE handle)
 
 /*
  * An EVD begins to trigger the CNO, or ends to; if it does because it is @freed and was the
- * last, nobody waits any more. EVD lock may be held, here and below.
+ * last, nobody waits any more: waiters leave, and an agent or a descriptor reports it. EVD lock may be held, here and below.
  */
 void dofi_cno_attach(struct dofi_cno *cno, struct dofi_cno_source *source);
 void dofi_cno_detach(struct dofi_cno *cno, struct dofi_cno_source *source, bool freed);

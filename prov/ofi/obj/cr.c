@@ -96,7 +96,8 @@ static int push_event(struct dofi_sp *sp, struct dofi_cr *cr)
 		.conn_qual = sp->conn_qual,
 		.cr_handle = cr,
 	};
-	return dofi_evd_push(sp->evd, &event, true);
+	/* a full backlog loses nothing: the request is turned down */
+	return dofi_evd_offer(sp->evd, &event);
 }
 
 /* Whoever has taken the event finds the EP in its new state. */

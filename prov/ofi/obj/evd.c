@@ -68,30 +68,47 @@ static void count_event(struct dofi_evd *evd, DAT_EVENT_NUMBER number)
 		dofi_count(&evd->count_of.completion);
 }
 
-int dofi_evd_push(struct dofi_evd *evd, const struct dofi_event *event, bool wake)
+/* -ENOSPC, and nothing has happened, if the queue is full. Needs the lock. */
+static int append(struct dofi_evd *evd, const struct dofi_event *event, bool wake)
 {
-	uint32_t count;
-	bool first_loss;
+	uint32_t count = atomic_load_explicit(&evd->count, memory_order_relaxed);
 
-	dofi_mutex_lock(&evd->lock);
-	count = atomic_load_explicit(&evd->count, memory_order_relaxed);
-	if (__builtin_expect((DAT_COUNT)count >= evd->qlen, 0)) {
-		first_loss = !evd->overflowed;
-		evd->overflowed = true;
-		dofi_mutex_unlock(&evd->lock);
-		if (first_loss)
-			dofi_async_error(evd->obj.ia, DAT_ASYNC_ERROR_EVD_OVERFLOW, evd,
-					 DAT_EVD_OVERFLOW_ERROR);
+	if (__builtin_expect((DAT_COUNT)count >= evd->qlen, 0))
 		return -ENOSPC;
-	}
 	*ring_slot(evd, count) = *event;
 	count_event(evd, event->number);
 	/* pairs with the acquire of a thread that looks before it locks */
 	dofi_evd_set_count(evd, count + 1);
 	if (wake)
 		notify(evd, count + 1);
-	dofi_mutex_unlock(&evd->lock);
 	return 0;
+}
+
+int dofi_evd_push(struct dofi_evd *evd, const struct dofi_event *event, bool wake)
+{
+	bool first_loss = false;
+	int ret;
+
+	dofi_mutex_lock(&evd->lock);
+	ret = append(evd, event, wake);
+	if (__builtin_expect(ret, 0)) {
+		first_loss = !evd->overflowed;
+		evd->overflowed = true;
+	}
+	dofi_mutex_unlock(&evd->lock);
+	if (__builtin_expect(first_loss, 0))
+		dofi_async_error(evd->obj.ia, DAT_ASYNC_ERROR_EVD_OVERFLOW, evd, DAT_EVD_OVERFLOW_ERROR);
+	return ret;
+}
+
+int dofi_evd_offer(struct dofi_evd *evd, const struct dofi_event *event)
+{
+	int ret;
+
+	dofi_mutex_lock(&evd->lock);
+	ret = append(evd, event, true);
+	dofi_mutex_unlock(&evd->lock);
+	return ret;
 }
 
 void dofi_async_event(struct dofi_ia *ia, DAT_EVENT_NUMBER number, DAT_HANDLE handle,
@@ -190,13 +207,10 @@ void dofi_evd_feed_put(struct dofi_evd *evd, struct dofi_cq *cq)
 /* Streams: few come and go at the same time, so one lock does, that needs no other. */
 static struct dofi_mutex streams_lock;
 
-/*
- * Software events come without an object that would say so. Needs the lock. Not looked at
- * is an EVD that another IA was given for its asynchronous events.
- */
+/* Software events come without an object that would say so. Needs the lock. */
 static bool stream_fits(const struct dofi_stream *s)
 {
-	if (s->notice && s->evd->flags & DAT_EVD_SOFTWARE_FLAG)
+	if (s->notice && (s->evd->flags & DAT_EVD_SOFTWARE_FLAG || s->evd->is_async))
 		return false;
 	return !s->evd->streams || s->evd->notice == s->notice;
 }
@@ -235,6 +249,18 @@ static void streams_leave(const struct dofi_stream *s, int n)
 {
 	while (n--)
 		stream_leave(&s[n]);
+}
+
+bool dofi_evd_take_async(struct dofi_evd *evd)
+{
+	bool fits;
+
+	dofi_mutex_lock(&streams_lock);
+	fits = evd->notice == DAT_COMPLETION_DEFAULT_FLAG;
+	if (fits)
+		evd->is_async = true;
+	dofi_mutex_unlock(&streams_lock);
+	return fits;
 }
 
 bool dofi_evd_streams_swap(const struct dofi_stream *from, const struct dofi_stream *to, int n)
@@ -383,7 +409,7 @@ DAT_RETURN dofi_evd_new(struct dofi_ia *ia, DAT_COUNT qlen, struct dofi_cno *cno
 	dofi_evd_set_count(evd, 0);
 	evd->enabled = true;
 	evd->waitable = true;
-	evd->overflowed = evd->dying = false;
+	evd->overflowed = evd->dying = evd->is_async = false;
 	evd->streams = 0;
 	evd->notice = DAT_COMPLETION_DEFAULT_FLAG;
 	evd->waiting = false;

@@ -70,7 +70,8 @@ struct dofi_evd {
 	 */
 	_Atomic(struct dofi_cq *) straight_feed;
 
-	int streams;			/* what delivers here; under a lock of evd.c's, as is */
+	int streams;			/* what delivers here; under a lock of evd.c's, as are these two */
+	bool is_async;			/* it was given to an IA for asynchronous events */
 	_Atomic DAT_COMPLETION_FLAGS notice;	/* how all of it notifies, see below; read freely */
 
 	struct dofi_mutex lock;		/* the fields below; only a CNO's lock is taken under it */
@@ -113,6 +114,8 @@ static inline struct dofi_evd *dofi_evd_check(DAT_EVD_HANDLE handle)
  * is full the event is lost, -ENOSPC returned, and the async EVD told. Any thread.
  */
 int dofi_evd_push(struct dofi_evd *evd, const struct dofi_event *event, bool notify);
+/* Queues @event, unless the queue is full: then -ENOSPC is returned, and that is no overflow. Any thread. */
+int dofi_evd_offer(struct dofi_evd *evd, const struct dofi_event *event);
 
 /* How many events are queued: at least what the lock's holder has put there. */
 static inline uint32_t dofi_evd_pending(const struct dofi_evd *evd)
@@ -171,6 +174,12 @@ struct dofi_stream {
 	struct dofi_evd *evd;		/* NULL: none */
 	DAT_COMPLETION_FLAGS notice;
 };
+
+/*
+ * An IA's asynchronous events come to @evd from now on. False, and nothing has changed, if completions
+ * there do not all notify.
+ */
+bool dofi_evd_take_async(struct dofi_evd *evd);
 
 /*
  * The @n streams of @to deliver from now on in place of those of @from. False, and nothing has
