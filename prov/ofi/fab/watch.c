@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <rdma/fi_cm.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -190,6 +191,13 @@ int dofi_watch_open(struct dofi_watch *w, struct dofi_progress *p, struct fid_ep
 	w->timer = (struct dofi_timer){ .fire = look };
 	look_again(w);
 	return 0;
+}
+
+bool dofi_watch_requester_gone(struct dofi_progress *p, struct fid_ep *ep)
+{
+	struct pollfd pfd = { .fd = find_socket(p, ep), .events = POLLRDHUP };
+
+	return pfd.fd >= 0 && poll(&pfd, 1, 0) == 1;
 }
 
 void dofi_watch_close(struct dofi_watch *w, struct dofi_progress *p)

@@ -35,6 +35,12 @@ int dofi_watch_open(struct dofi_watch *watch, struct dofi_progress *progress, st
 /* Has the kernel ask the peer of @fd, a connected socket, as above. */
 void dofi_watch_keep_alive(int fd);
 
+/*
+ * Whether the requester of @ep, which was opened for its request and is not accepted yet, is known to have
+ * gone: it sends nothing before it is accepted but its end.
+ */
+bool dofi_watch_requester_gone(struct dofi_progress *progress, struct fid_ep *ep);
+
 /* Before the endpoint is closed. */
 void dofi_watch_close(struct dofi_watch *watch, struct dofi_progress *progress);
 

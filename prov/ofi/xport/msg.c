@@ -464,6 +464,12 @@ static void msg_accept(struct dofi_ep *ep)
 	/* the request knows the way */
 	info_fit(ep, request->info);
 	ret = fi_endpoint(ep->pz->domain.fid, request->info, &fid, NULL);
+	/* libfabric would report a connection first */
+	if (!ret && ep->obj.ia->fabric.quirk->blind_when_blocked &&
+	    dofi_watch_requester_gone(&ep->obj.ia->progress, fid)) {
+		fi_close(&fid->fid);
+		ret = -ECONNRESET;
+	}
 	if (!ret)
 		ret = accept_with(ep, request->info, fid);
 	ep->accepting = NULL;
