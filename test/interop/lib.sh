@@ -205,7 +205,7 @@ start_server()
 	which=$1
 	shift
 	rm -f "$tmp/server" "$tmp/client" "$tmp/pid"
-	if ! until_so $((10 * scale)) ports_free; then
+	if ! until_so $((60 * scale)) ports_free; then
 		why="something else listens at one of the ports $ports"
 		return 1
 	fi
@@ -213,7 +213,7 @@ start_server()
 	LD_LIBRARY_PATH=$(library_path "$which") timeout -k 5 $((seconds * 20)) \
 		sh -c 'echo $$ >"$0"; exec "$@"' "$tmp/pid" "$@" >"$tmp/server" 2>&1 8>&- 9>&- &
 	server_job=$!
-	if ! until_so $((20 * scale)) server_ready_or_gone || ! server_ready; then
+	if ! until_so $((60 * scale)) server_ready_or_gone || ! server_ready; then
 		why="the server does not listen at all of the ports $ports"
 		stop_server
 		return 1

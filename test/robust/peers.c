@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #define WAVES 2
-#define MANY_LIMIT (12 * PAIR_LIMIT)	/* ms for what waits for all of the processes */
+#define MANY_LIMIT (4 * PAIR_LIMIT)	/* ms for what waits for all of the processes */
 
 static unsigned peers(void)
 {

@@ -149,18 +149,18 @@ Test(bad, another_signal, .signal = SIGTERM)
 	raise(SIGINT);
 }
 
-Test(bad, hang, .timeout = 1)
+Test(bad, hang, .timeout = 0.25)
 {
 	for (;;)
 		pause();
 }
 
-Test(bad, held_lock, .timeout = 1)
+Test(bad, held_lock, .timeout = 0.25)
 {
 	lock_twice();
 }
 
-TestSuite(bad_slow, .timeout = 1);
+TestSuite(bad_slow, .timeout = 0.25);
 
 Test(bad_slow, hang_in_a_suite_with_a_limit)
 {

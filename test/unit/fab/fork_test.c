@@ -67,7 +67,7 @@ static void forks_and_expects_free_locks(int workers)
 	pid_t pid = fork();
 
 	if (!pid) {
-		alarm(10);
+		alarm(60);
 		for (i = 0; i < workers; i++)
 			pthread_mutex_lock(&worker[i].lock);
 		_exit(0);
@@ -122,7 +122,7 @@ Test(fork, a_child_has_guards_of_its_own, .timeout = 20)
 	worker_start(&worker[0]);
 	pid = fork();
 	if (!pid) {
-		alarm(10);
+		alarm(60);
 		dofi_fork_guard_add(&worker[1].guard);
 		forks_and_expects_free_locks(1);
 		dofi_fork_guard_remove(&worker[1].guard);

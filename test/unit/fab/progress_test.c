@@ -419,7 +419,7 @@ Test(progress, nothing_runs_in_a_forked_child)
 	cr_expect(!dofi_progress_orphaned(&progress));
 	pid = fork();
 	if (!pid) {
-		alarm(10);
+		alarm(60);
 		dofi_progress_call(&progress, on_thread, &on);
 		dofi_progress_stop(&progress);
 		_exit(on || !dofi_progress_orphaned(&progress));

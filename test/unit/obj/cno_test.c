@@ -660,7 +660,7 @@ Test(cno_fd, a_forked_child_leaves_it_alone)
 	succeed(post_number(evd, 1));
 	pid = fork();
 	if (!pid) {
-		alarm(10);
+		alarm(60);
 		_exit(dofi_cno_trigger(cno, &which) != DAT_SUCCESS);
 	}
 	cr_assert_eq(waitpid(pid, &status, 0), pid);

@@ -354,7 +354,7 @@ Test(ia, a_forked_child_may_close_its_copy)
 	pid_t pid = fork();
 
 	if (!pid) {
-		alarm(10);
+		alarm(60);
 		_exit(dofi_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG) != DAT_SUCCESS);
 	}
 	cr_assert_eq(waitpid(pid, &status, 0), pid);

@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PATIENCE_S 10			/* nothing that is to come takes so long */
+#define PATIENCE_S 30			/* nothing that is to come takes so long */
 #define PEERS 4
 
 unsigned char big[BIG];

@@ -19,7 +19,7 @@ struct plain_options {
 	void (*fini)(void);
 	int signal;		/* that must end the test */
 	int exit_code;		/* with which it must end */
-	double timeout;		/* seconds */
+	double timeout;		/* seconds, on an idle machine */
 };
 
 /* A test, or the defaults of a suite if run is NULL. */
