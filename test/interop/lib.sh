@@ -10,7 +10,7 @@
 #                    on the device rxe0, in place of ours
 #   INTEROP_BRIEF    more of them, with a few modes each, on our registry (default "shm rxm", and
 #                    none if INTEROP_FULL or INTEROP_FABRICS)
-#   INTEROP_FULL     non-empty: every mode on every fabric, with the programs' own sizes
+#   INTEROP_FULL     non-empty: every mode on every fabric and registry, with the programs' own sizes
 #   INTEROP_LIBS     registries: "ours", "debian" or both (default)
 #   INTEROP_HOST     the address of this machine that clients ask for (default 127.0.0.1)
 #   INTEROP_SECONDS  limit on each program (default 60, and 180 if INTEROP_FULL, times DAT_TEST_SCALE)
@@ -88,7 +88,9 @@ finish()
 
 # Programs
 
-# need PROGRAM PORT... - the program under test and the fixed ports at which its server waits
+# need PROGRAM PORT... - the program under test and the fixed ports at which its server waits; before, also_port is
+# set to one that the server takes later
+also_port=
 need()
 {
 	program=$1
@@ -112,9 +114,10 @@ need()
 lock()
 {
 	locks=/tmp/dat-interop-$(id -u)
-	mkdir -p "$locks" && exec 8>"$locks/${ports%% *}" 9>"$locks/${ports##* }" || exit 99
+	first=${ports%% *} last=${also_port:-${ports##* }}
+	mkdir -p "$locks" && exec 8>"$locks/$first" 9>"$locks/$last" || exit 99
 	lock_one 8
-	[ "${ports%% *}" = "${ports##* }" ] || lock_one 9
+	[ "$first" = "$last" ] || lock_one 9
 }
 
 lock_one()
@@ -344,7 +347,8 @@ on()
 	fi
 }
 
-# everywhere ALL FEW - calls one for each registry and fabric, and the other for the brief ones
+# everywhere ALL FEW - calls one for each fabric, and the other for the brief ones. With Debian's registry, which
+# calls the same functions of the same provider, it is FEW too, unless INTEROP_FULL.
 everywhere()
 {
 	for r in $registries; do
@@ -352,8 +356,10 @@ everywhere()
 			skipped "$program, $r libdat2" "it is not installed"
 			continue
 		fi
+		modes=$1
+		[ "$r" = ours ] || [ -n "$full" ] || modes=$2
 		for f in $fabrics; do
-			on "$f" "$r" "$1"
+			on "$f" "$r" "$modes"
 		done
 	done
 	for f in $brief; do

@@ -1,13 +1,12 @@
 # Debian's own programs on our libraries.
 
-# Neighbours in this list have other ports, so that one does not wait for the other.
-INTEROP_TESTS += \
-	test/interop/dapltest.sh \
-	test/interop/dtest.sh \
-	test/interop/daplfft.sh \
-	test/interop/dtestx.sh \
-	test/interop/dtestsrq.sh \
-	test/interop/dtestcm.sh
+# No two of a list have a port in common. TESTS has other tests between the lists, so that no job of make waits
+# for another's port.
+interop_first = test/interop/dapltest.sh test/interop/dtest.sh
+interop_next = test/interop/daplfft.sh test/interop/dtestsrq.sh
+interop_last = test/interop/dtestx.sh
+interop_end = test/interop/dtestcm.sh
+INTEROP_TESTS += $(interop_first) $(interop_next) $(interop_last) $(interop_end)
 
 EXTRA_DIST += \
 	$(INTEROP_TESTS) \

@@ -4,6 +4,7 @@
 # Two hosts, for both API versions and all that leads from one to the other. Mostly they wait, and
 # they share nothing, so all do at a time.
 set -u
+unset DAT_TEST_WARM	# a host's own network is laid first
 build=${top_builddir:-.}
 export IPATH_NO_BACKTRACE=1
 tmp=$(mktemp -d) || exit 99

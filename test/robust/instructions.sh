@@ -4,6 +4,7 @@
 # Instructions that a send of 8 bytes and its completion cost in the registry and the provider,
 # counted by callgrind. What the fabric and the C library do below them is not counted.
 set -u
+unset DAT_TEST_WARM
 . "${top_srcdir:-.}/test/callgrind.sh"
 tmp=$(mktemp -d) || exit 99
 trap 'rm -rf "$tmp"' EXIT

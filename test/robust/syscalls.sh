@@ -4,6 +4,7 @@
 # The system calls of a thread that posts and polls: each is the fabric's, none is ours. strace
 # names the caller of each by its stack.
 set -u
+unset DAT_TEST_WARM
 tmp=$(mktemp -d) || exit 99
 tracer= program=
 trap '[ -z "$program" ] || kill $program 2>/dev/null; [ -z "$tracer" ] || kill $tracer 2>/dev/null

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
-# For scripts that run several programs, each as one case: "try" for each, then "finish".
+# For scripts that run several programs, each as one case: "try" for each, then "finish". The programs' processes
+# each initialize libfabric.
+unset DAT_TEST_WARM
 
 tap_out=$(mktemp) || exit 99
 trap 'rm -f "$tap_out"' EXIT
