@@ -22,7 +22,7 @@ test_pair_libpair1_la_CPPFLAGS = $(pair_cppflags1)
 test_pair_libpair2_la_SOURCES = $(pair_library)
 test_pair_libpair2_la_CPPFLAGS = $(pair_cppflags2)
 
-PAIR_TESTS += \
+pair_programs = \
 	test/pair/connect1 \
 	test/pair/connect2 \
 	test/pair/passive1 \
@@ -35,8 +35,6 @@ PAIR_TESTS += \
 	test/pair/part2 \
 	test/pair/linger1 \
 	test/pair/linger2 \
-	test/pair/local1 \
-	test/pair/local2 \
 	test/pair/data1 \
 	test/pair/data2 \
 	test/pair/rdma1 \
@@ -64,47 +62,8 @@ PAIR_TESTS += \
 	test/pair/srq1 \
 	test/pair/srq2
 
-check_PROGRAMS += \
-	test/pair/connect1 \
-	test/pair/connect2 \
-	test/pair/passive1 \
-	test/pair/passive2 \
-	test/pair/qualifier1 \
-	test/pair/qualifier2 \
-	test/pair/foreign1 \
-	test/pair/foreign2 \
-	test/pair/part1 \
-	test/pair/part2 \
-	test/pair/linger1 \
-	test/pair/linger2 \
-	test/pair/local1 \
-	test/pair/local2 \
-	test/pair/data1 \
-	test/pair/data2 \
-	test/pair/rdma1 \
-	test/pair/rdma2 \
-	test/pair/errors1 \
-	test/pair/errors2 \
-	test/pair/events1 \
-	test/pair/events2 \
-	test/pair/cno1 \
-	test/pair/cno2 \
-	test/pair/modify1 \
-	test/pair/modify2 \
-	test/pair/rmr1 \
-	test/pair/rmr2 \
-	test/pair/memory1 \
-	test/pair/memory2 \
-	test/pair/freed1 \
-	test/pair/freed2 \
-	test/pair/zones1 \
-	test/pair/zones2 \
-	test/pair/invalidate2 \
-	test/pair/ext2 \
-	test/pair/limits1 \
-	test/pair/limits2 \
-	test/pair/srq1 \
-	test/pair/srq2
+check_PROGRAMS += test/pair/local1 test/pair/local2 $(pair_programs)
+PAIR_TESTS += test/pair/local1 test/pair/local2 $(pair_programs)
 
 test_pair_connect1_SOURCES = test/pair/connect.c
 test_pair_connect1_CPPFLAGS = $(pair_cppflags1)

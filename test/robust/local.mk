@@ -1,6 +1,6 @@
 # Deaths, crowds, forks, threads and idleness, on the harness of the two-process tests.
 
-PAIR_TESTS += \
+ROBUST_TESTS += \
 	test/robust/death1 \
 	test/robust/death2 \
 	test/robust/cycles1 \
