@@ -9,6 +9,14 @@ listening()
 		rdma resource show cm_id 2>/dev/null | grep -q " state LISTEN .* src-addr [^ ]*:$1 "
 }
 
+# taken PORT - whether a socket has it as its own: a listening one, or a client's that the system gave it to
+taken()
+{
+	listening "$1" ||
+		grep -qE "^ *[0-9]+: [0-9A-F]+:$(printf %04X "$1") [^ ]+ 0[1-57-9AB] " \
+			/proc/net/tcp /proc/net/tcp6 2>/dev/null
+}
+
 # until_so SECONDS COMMAND... - looks often until the command succeeds
 until_so()
 {

@@ -172,8 +172,8 @@ ia()
 
 ports_free()
 {
-	for p in $ports; do
-		! listening "$p" || return 1
+	for p in $ports $also_port; do
+		! taken "$p" || return 1
 	done
 }
 
@@ -209,7 +209,7 @@ start_server()
 	shift
 	rm -f "$tmp/server" "$tmp/client" "$tmp/pid"
 	if ! until_so $((60 * scale)) ports_free; then
-		why="something else listens at one of the ports $ports"
+		why="something else has one of the ports $ports $also_port"
 		return 1
 	fi
 	# it serves many clients, each of which may take that long on a busy machine
