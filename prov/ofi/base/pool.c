@@ -46,8 +46,7 @@ static int chunk_add(struct dofi_pool *pool)
 		free_append(pool, obj);
 	}
 	pool->n_chunks = n + 1;
-	atomic_store_explicit(&pool->chunk[n].first, base + sizeof(struct dofi_pool_head),
-			      memory_order_relaxed);
+	__atomic_store_n(&pool->chunk[n].first, base + sizeof(struct dofi_pool_head), __ATOMIC_RELAXED);
 	/* pairs with the acquire in dofi_chunk_has() and dofi_pool_at() */
 	atomic_store_explicit(&pool->chunk[n].span,
 			      count * pool->stride - sizeof(struct dofi_pool_head),
