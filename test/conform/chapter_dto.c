@@ -255,25 +255,20 @@ static const struct {
 	FAULT(UNKNOWN_FLAG, "unknown flag", INVALID_PARAMETER),
 	FAULT(UNSIGNALLED, "UNSIGNALLED without the attribute", INVALID_PARAMETER),
 	FAULT(NO_CONTEXT, "no such LMR", PROTECTION_VIOLATION),
-	FAULT(BEYOND_END, "beyond the LMR", PROTECTION_VIOLATION),
-	FAULT(BEFORE_START, "before the LMR", PROTECTION_VIOLATION),
+	FAULT(BEYOND_END, "beyond the LMR", INVALID_PARAMETER),
+	FAULT(BEFORE_START, "before the LMR", INVALID_PARAMETER),
 	FAULT(ANOTHER_PZ, "an LMR of another PZ", PROTECTION_VIOLATION),
 	FAULT(FREED_LMR, "a freed LMR", PROTECTION_VIOLATION),
-	FAULT(NO_PRIVILEGE, "not writable", PRIVILEGES_VIOLATION),
+	FAULT(NO_PRIVILEGE, "without the local privilege", PRIVILEGES_VIOLATION),
 #undef FAULT
 };
 
-/* What must be writable for the one kind need be readable for the other, and that it always is. */
 static void name_fault(unsigned i, char *name, size_t size)
 {
-	const struct kind *k = &kinds[i / N_FAULTS];
 	unsigned fault = i % N_FAULTS;
 
-	if (fault == NO_PRIVILEGE && !k->writes)
-		snprintf(name, size, "%s/SUCCESS/local read is always granted", k->name);
-	else
-		snprintf(name, size, "%s/%s/%s", k->name, faults[fault].type_name,
-			 faults[fault].name);
+	snprintf(name, size, "%s/%s/%s", kinds[i / N_FAULTS].name, faults[fault].type_name,
+		 faults[fault].name);
 }
 
 static struct mem other_memory(struct node *n, DAT_PZ_HANDLE pz, DAT_MEM_PRIV_FLAGS privileges)
@@ -284,7 +279,8 @@ static struct mem other_memory(struct node *n, DAT_PZ_HANDLE pz, DAT_MEM_PRIV_FL
 	return m;
 }
 
-static DAT_LMR_TRIPLET bad_segment(struct node *n, const struct couple *c, enum fault fault)
+static DAT_LMR_TRIPLET bad_segment(struct node *n, const struct couple *c, const struct kind *k,
+				   enum fault fault)
 {
 	DAT_LMR_TRIPLET iov = mem_segment(&c->m, 0, 8);
 	DAT_PZ_HANDLE pz;
@@ -308,7 +304,8 @@ static DAT_LMR_TRIPLET bad_segment(struct node *n, const struct couple *c, enum 
 		OK(dat_lmr_free(m.lmr));
 		return mem_segment(&m, 0, 8);
 	case NO_PRIVILEGE:
-		m = other_memory(n, n->pz, DAT_MEM_PRIV_LOCAL_READ_FLAG);
+		m = other_memory(n, n->pz, k->writes ? DAT_MEM_PRIV_LOCAL_READ_FLAG :
+						      DAT_MEM_PRIV_REMOTE_READ_FLAG);
 		return mem_segment(&m, 0, 8);
 	default:
 		return iov;
@@ -326,7 +323,7 @@ static DAT_RETURN post_fault(struct node *n, const struct couple *c, const struc
 		count = max_segments(c->a.ep, k) + 1;
 	for (j = 0; j < count; j++)
 		iov[j] = mem_segment(&c->m, 8 * (size_t)j, 8);
-	iov[1] = bad_segment(n, c, fault);
+	iov[1] = bad_segment(n, c, k, fault);
 	if (fault == NEGATIVE)
 		count = -1;
 	if (fault == UNKNOWN_FLAG)
@@ -354,10 +351,6 @@ FAMILY(COUNT(kinds) * N_FAULTS, name_fault)
 	struct couple c;
 
 	couple_open(n, &c);
-	if (fault == NO_PRIVILEGE && !k->writes) {
-		OK(post_fault(n, &c, k, fault));
-		return;
-	}
 	FAILS(post_fault(n, &c, k, fault), faults[fault].type);
 	check_idle(c.a.ep);
 	/* the connection works on */

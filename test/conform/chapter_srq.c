@@ -201,6 +201,9 @@ CLAUSE("dat_srq_post_recv/INVALID_PARAMETER")
 	FAILS(dat_srq_post_recv(srq, most + 1, iov, cookie_of(1)), DAT_INVALID_PARAMETER);
 	FAILS(dat_srq_post_recv(srq, -1, iov, cookie_of(1)), DAT_INVALID_PARAMETER);
 	FAILS(dat_srq_post_recv(srq, 1, NULL, cookie_of(1)), DAT_INVALID_PARAMETER);
+	iov[0] = mem_segment(&m, 4090, 8);
+	FAILS(dat_srq_post_recv(srq, 1, iov, cookie_of(1)), DAT_INVALID_PARAMETER);
+	iov[0] = mem_segment(&m, 0, 8);
 	OK(dat_srq_post_recv(srq, most, iov, cookie_of(1)));
 }
 
@@ -214,8 +217,6 @@ CLAUSE("dat_srq_post_recv/PROTECTION_VIOLATION")
 	mem_get(n, &m, 4096);
 	OK(dat_pz_create(n->ia, &pz));
 	mem_get_with(n, pz, &other, 4096, DAT_MEM_PRIV_ALL_FLAG);
-	iov = mem_segment(&m, 4090, 8);
-	FAILS(dat_srq_post_recv(srq, 1, &iov, cookie_of(1)), DAT_PROTECTION_VIOLATION);
 	iov = mem_segment(&m, 0, 8);
 	iov.lmr_context ^= 0x5a5a5a5a;
 	FAILS(dat_srq_post_recv(srq, 1, &iov, cookie_of(1)), DAT_PROTECTION_VIOLATION);

@@ -319,7 +319,8 @@ CLAUSE("dat_ep_post_send_with_invalidate/PROTECTION_VIOLATION")
 	struct couple c;
 
 	couple_open(n, &c);
-	iov = mem_segment(&c.m, COUPLE_MEMORY - 4, 8);
+	iov = mem_segment(&c.m, 0, 8);
+	iov.lmr_context ^= 0x5a5a5a5a;
 	FAILS(dat_ep_post_send_with_invalidate(c.a.ep, 1, &iov, cookie_of(1),
 					       DAT_COMPLETION_DEFAULT_FLAG, DAT_FALSE, 0),
 	      DAT_PROTECTION_VIOLATION);

@@ -45,21 +45,21 @@ CLAUSE("bad/hang")
 		pause();
 }
 
+/* The event of an attempt that nobody answers finds no room. */
 CLAUSE("bad/asynchronous event")
 {
-	DAT_EVD_HANDLE evd = node_evd(n, 1, DAT_EVD_SOFTWARE_FLAG | DAT_EVD_CR_FLAG);
-	struct end e;
-	DAT_CONN_QUAL qual;
-	DAT_PSP_HANDLE psp;
+	DAT_EVD_HANDLE evd = node_evd(n, 1, DAT_EVD_SOFTWARE_FLAG | DAT_EVD_CONNECTION_FLAG);
+	const int64_t limit = pair_deadline(PAIR_LIMIT);
 	struct place place = { .address = n->address };
+	DAT_PSP_HANDLE psp = node_listen(n, &place.qual);
+	DAT_EP_HANDLE ep;
 
-	while (post_se(evd, 1) == DAT_SUCCESS)
-		;
-	end_open(n, &e, NULL);
-	OK(dat_psp_create_any(n->ia, &qual, evd, DAT_PSP_CONSUMER_FLAG, &psp));
-	place.qual = qual;
-	ep_connect(e.ep, &place);
-	expect_conn(e.conn, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, e.ep);
+	OK(dat_psp_free(psp));
+	OK(post_se(evd, 1));
+	OK(dat_ep_create(n->ia, n->pz, n->recv, n->req, evd, NULL, &ep));
+	ep_connect(ep, &place);
+	while (ep_state(ep) != DAT_EP_STATE_DISCONNECTED)
+		CHECK(pair_now() < limit, "the attempt does not end");
 }
 
 CLAUSE("bad/unexpected DAT_NOT_IMPLEMENTED")

@@ -53,8 +53,7 @@ CLAUSE("dat_ep_post_send")
 	expect_dto(c.a.req, address_of(&c.m, 0), DAT_DTO_SUCCESS, 64);
 	expect_dto(c.b.recv, 2, DAT_DTO_SUCCESS, 64);
 	verify(c.m.base + HALF, 64, 1);
-	FAILS(send_bytes(c.a.ep, c.m.lmr_context, c.m.base + COUPLE_MEMORY, 1),
-	      DAT_PROTECTION_VIOLATION);
+	FAILS(send_bytes(c.a.ep, c.m.lmr_context, c.m.base + COUPLE_MEMORY, 1), DAT_INVALID_PARAMETER);
 }
 
 CLAUSE("dat_ep_post_recv")
@@ -71,7 +70,7 @@ CLAUSE("dat_ep_post_recv")
 		verify(c.m.base + HALF + 64 * k, 64, k);
 	}
 	FAILS(post_buffers(c.b.ep, c.m.lmr_context, (char *)c.m.base + COUPLE_MEMORY - 64, 64, 2),
-	      DAT_PROTECTION_VIOLATION);
+	      DAT_INVALID_PARAMETER);
 	SAME(ep_state(c.b.ep), DAT_EP_STATE_CONNECTED);
 }
 

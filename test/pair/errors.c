@@ -150,15 +150,15 @@ static void refuse_ranges(struct bench *b, const struct kind *k)
 {
 	DAT_LMR_TRIPLET iov;
 
-	refused_segment(b, k, "behind the end", mem_segment(&b->m, 4 * KIB - 63, 64), DAT_PROTECTION_VIOLATION);
-	refused_segment(b, k, "far away", mem_segment(&b->m, 1 << 30, 64), DAT_PROTECTION_VIOLATION);
+	refused_segment(b, k, "behind the end", mem_segment(&b->m, 4 * KIB - 63, 64), DAT_INVALID_PARAMETER);
+	refused_segment(b, k, "far away", mem_segment(&b->m, 1 << 30, 64), DAT_INVALID_PARAMETER);
 	iov = mem_segment(&b->m, 0, 64);
 	iov.virtual_address--;
-	refused_segment(b, k, "before the start", iov, DAT_PROTECTION_VIOLATION);
+	refused_segment(b, k, "before the start", iov, DAT_INVALID_PARAMETER);
 	iov.virtual_address = UINT64_MAX - 32;
-	refused_segment(b, k, "wrapping address", iov, DAT_PROTECTION_VIOLATION);
+	refused_segment(b, k, "wrapping address", iov, DAT_INVALID_PARAMETER);
 	iov = mem_segment(&b->m, 64, UINT32_MAX);
-	refused_segment(b, k, "huge length", iov, DAT_PROTECTION_VIOLATION);
+	refused_segment(b, k, "huge length", iov, DAT_INVALID_PARAMETER);
 }
 
 static void refuse_counts(struct bench *b, const struct kind *k)

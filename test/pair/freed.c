@@ -51,6 +51,18 @@ static void close_ended(struct link *l)
 	node_close(&l->n);
 }
 
+/* Sends @n messages, or as many as come before the end of the connection. */
+static void send_to_the_end(struct link *l, unsigned n, uint32_t size)
+{
+	DAT_LMR_TRIPLET segment = mem_segment(&l->m, 0, size);
+	DAT_RETURN ret = DAT_SUCCESS;
+	unsigned i;
+
+	for (i = 0; i < n && !ret; i++)
+		ret = dat_ep_post_send(l->ep, 1, &segment, (DAT_DTO_COOKIE){ .as_64 = i },
+				       DAT_COMPLETION_DEFAULT_FLAG);
+}
+
 /* Receives */
 
 /* Of three receives the second loses its memory: its message fails it, and the first and the third keep their order. */
@@ -83,17 +95,11 @@ static void receiver(struct pair *p)
 static void sender(struct pair *p)
 {
 	struct link l;
-	unsigned i;
 
 	link_open(p, &l, SMALL);
 	fill(l.m.base, SMALL, 1);
 	pair_sync(p);
-	for (i = 1; i <= 3; i++)
-		if (dat_ep_post_send(l.ep, 1, &(DAT_LMR_TRIPLET){
-			    .virtual_address = (uintptr_t)l.m.base, .segment_length = SMALL,
-			    .lmr_context = l.m.lmr_context }, (DAT_DTO_COOKIE){ .as_64 = i },
-			    DAT_COMPLETION_DEFAULT_FLAG))
-			break;
+	send_to_the_end(&l, 3, SMALL);
 	expect_end(l.n.conn, l.ep);
 	pair_sync(p);
 	close_ended(&l);
@@ -193,16 +199,10 @@ static void midway_receiver(struct pair *p)
 static void midway_sender(struct pair *p)
 {
 	struct link l;
-	unsigned i;
 
 	link_open(p, &l, LARGE);
 	pair_sync(p);
-	for (i = 0; i < MANY; i++)
-		if (dat_ep_post_send(l.ep, 1, &(DAT_LMR_TRIPLET){
-			    .virtual_address = (uintptr_t)l.m.base, .segment_length = LARGE,
-			    .lmr_context = l.m.lmr_context }, (DAT_DTO_COOKIE){ .as_64 = i },
-			    DAT_COMPLETION_DEFAULT_FLAG))
-			break;
+	send_to_the_end(&l, MANY, LARGE);
 	expect_end(l.n.conn, l.ep);
 	pair_sync(p);
 	close_ended(&l);

@@ -343,10 +343,10 @@ static void zero_server(struct pair *p)
 	host_rmr(p, &n, ep, &plain, at, DAT_VA_TYPE_ZB, 5);
 	beyond.lmr_context = zero.lmr_context;
 	FAILS(dat_ep_post_recv(ep, 1, &beyond, (DAT_DTO_COOKIE){ .as_64 = 1 }, 0),
-	      DAT_PROTECTION_VIOLATION);
+	      DAT_INVALID_PARAMETER);
 	beyond.virtual_address = (uintptr_t)at;
 	FAILS(dat_ep_post_recv(ep, 1, &beyond, (DAT_DTO_COOKIE){ .as_64 = 1 }, 0),
-	      DAT_PROTECTION_VIOLATION);
+	      DAT_INVALID_PARAMETER);
 	OK(dat_lmr_sync_rdma_read(n.ia, &(DAT_LMR_TRIPLET){ .lmr_context = zero.lmr_context,
 							    .segment_length = SIZE }, 1));
 	FAILS(dat_lmr_sync_rdma_write(n.ia, &beyond, 1), DAT_INVALID_PARAMETER);
