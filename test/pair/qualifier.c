@@ -302,6 +302,89 @@ static void any_client(struct pair *p)
 	node_close(&n);
 }
 
+/* IPv6 */
+
+/* Whether this host has ::1, and lets a socket of IPv6 serve IPv4, too. */
+static bool has_both_families(void)
+{
+	const struct sockaddr_in6 loopback = { .sin6_family = AF_INET6, .sin6_addr = in6addr_loopback };
+	int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0), apart = 1;
+	socklen_t len = sizeof(apart);
+	bool both;
+
+	if (fd < 0)
+		return false;
+	both = !getsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &apart, &len) && !apart &&
+	       !bind(fd, (const struct sockaddr *)&loopback, sizeof(loopback));
+	close(fd);
+	return both;
+}
+
+static void needs_both_families(const struct node *n)
+{
+	if (!pair_fabric_is("tcp") && !pair_fabric_is("net"))
+		pair_skip("this fabric listens to the family of the IA's address");
+	if (n->address.ss_family != AF_INET)
+		pair_skip("the IA has an IPv6 address");
+	if (!has_both_families())
+		pair_skip("this host has no ::1, or keeps IPv4 and IPv6 apart");
+}
+
+/* By ::1 first, then by the IA's own address: the CR has the address that the peer knows itself by. */
+static void families_server(struct pair *p)
+{
+	static const int families[] = { AF_INET6, AF_INET };
+	DAT_PSP_HANDLE psp;
+	DAT_CONN_QUAL qual;
+	struct node n;
+	size_t i;
+
+	node_open(&n);
+	needs_both_families(&n);
+	psp = node_listen(&n, &qual);
+	pair_tell_place(p, &n, qual);
+	for (i = 0; i < 2; i++) {
+		DAT_EP_HANDLE ep = node_ep(&n, NULL);
+		DAT_CR_HANDLE cr = node_request(&n);
+		const struct sockaddr_in6 *peer;
+		DAT_CR_PARAM param;
+
+		OK(dat_cr_query(cr, DAT_CR_FIELD_ALL, &param));
+		peer = (const struct sockaddr_in6 *)param.remote_ia_address_ptr;
+		SAME(peer->sin6_family, families[i]);
+		CHECK(peer->sin6_family == AF_INET || IN6_IS_ADDR_LOOPBACK(&peer->sin6_addr), "another peer");
+		OK(dat_cr_accept(cr, ep, 0, NULL));
+		expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, ep);
+		pair_unlink(p, &n, ep);
+		OK(dat_ep_free(ep));
+	}
+	OK(dat_psp_free(psp));
+	node_close(&n);
+}
+
+static void families_client(struct pair *p)
+{
+	const struct sockaddr_in6 loopback = { .sin6_family = AF_INET6, .sin6_addr = in6addr_loopback };
+	struct place place, by_ipv6;
+	struct node n;
+	int i;
+
+	node_open(&n);
+	needs_both_families(&n);
+	pair_learn_place(p, &place);
+	by_ipv6 = place;
+	memcpy(&by_ipv6.address, &loopback, sizeof(loopback));
+	for (i = 0; i < 2; i++) {
+		DAT_EP_HANDLE ep = node_ep(&n, NULL);
+
+		ep_connect(ep, i ? &place : &by_ipv6);
+		expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, ep);
+		pair_unlink(p, &n, ep);
+		OK(dat_ep_free(ep));
+	}
+	node_close(&n);
+}
+
 /* Strangers */
 
 #define FOREIGN_MS 300
@@ -636,6 +719,7 @@ static const struct pair_case cases[] = {
 #if DAT_VERSION_MAJOR >= 2
 	PAIR_CASE("common service point", common_server, common_client),
 #endif
+	PAIR_CASE("IPv6 and IPv4 at one service point", families_server, families_client),
 	PAIR_CASE("foreign listener", foreign_server, foreign_client),
 	PAIR_CASE("strangers at our port", strangers_server, strangers_client,
 		  .not_sockets = "a stranger's bytes make it use freed memory"),

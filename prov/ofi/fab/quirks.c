@@ -18,7 +18,8 @@
 	      .eq_fails_for_one = true, .reason_beside = true
 
 #define TCP .blind_when_blocked = true, .takes_offset = true, .forgets_strangers = true,      \
-	    .ends_silently = true, .rdm = true, .refusal_ends_all = true, .frame_size = LONG_FRAME
+	    .joins_families = true, .ends_silently = true, .rdm = true,                        \
+	    .refusal_ends_all = true, .frame_size = LONG_FRAME
 
 /*
  * The order of preference is a policy, not a fact that libfabric offers: it

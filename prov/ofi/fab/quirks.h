@@ -28,6 +28,7 @@ struct dofi_quirk {
 	bool silent_errors;	/* a failed completion does not make its CQ's descriptor readable */
 	bool needs_room;	/* never ends a message that meets a receive of no bytes */
 	bool forgets_strangers;	/* closes a passive endpoint that connections still refer to: halfopen.h */
+	bool joins_families;	/* leaves it to the system whether a passive endpoint at [::] serves IPv4, too */
 	bool eq_fails_for_one;	/* an error of the event queue may be one connection's alone */
 	bool keeps_request;	/* frees a request that could not be accepted only when it is rejected */
 	bool reason_beside;	/* calls an attempt's failure ETIMEDOUT whatever it was; prov_errno says that */

@@ -14,9 +14,42 @@
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/*
+ * Returns whether a socket at [::] takes IPv4 connections, too. It does not where the system keeps the families
+ * apart (net.ipv6.bindv6only), and a host without IPv6 has no such socket.
+ */
+static bool ipv6_takes_ipv4(void)
+{
+	int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0), apart = 1;
+	socklen_t len = sizeof(apart);
+
+	if (fd < 0)
+		return false;
+	if (getsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &apart, &len))
+		apart = 1;
+	close(fd);
+	return !apart;
+}
+
+static bool listens_to_both(const struct dofi_ia *ia)
+{
+	return ia->fabric.wildcard && ia->address.ss_family == AF_INET && ia->fabric.quirk->joins_families &&
+	       ipv6_takes_ipv4();
+}
+
+/* The address of @ia, or what stands for all addresses of both families. */
+static const struct sockaddr_storage *listen_base(const struct dofi_ia *ia, bool both)
+{
+	static const struct sockaddr_storage ipv6 = { .ss_family = AF_INET6 };
+
+	return both ? &ipv6 : &ia->address;
+}
 
 /* The fabric's description of a passive endpoint at @port. */
-static struct fi_info *listen_info(struct dofi_ia *ia, uint16_t port)
+static struct fi_info *listen_info(struct dofi_ia *ia, uint16_t port, bool both)
 {
 	struct fi_info *info = fi_dupinfo(ia->fabric.info);
 	struct sockaddr_storage address;
@@ -24,7 +57,7 @@ static struct fi_info *listen_info(struct dofi_ia *ia, uint16_t port)
 	if (!info)
 		return NULL;
 	free(info->src_addr);
-	info->src_addrlen = dofi_port_address(&address, &ia->address, ia->fabric.wildcard, port);
+	info->src_addrlen = dofi_port_address(&address, listen_base(ia, both), ia->fabric.wildcard, port);
 	info->src_addr = malloc(info->src_addrlen);
 	if (!info->src_addr) {
 		fi_freeinfo(info);
@@ -64,6 +97,38 @@ static int pep_open(struct dofi_ia *ia, struct fi_info *info, struct fid_pep **p
 	return ret;
 }
 
+/* Fills in info and pep of @l, both or none. */
+static int listener_begin(struct msg_listener *l, struct dofi_ia *ia, uint16_t number, bool both)
+{
+	int ret;
+
+	l->info = listen_info(ia, number, both);
+	ret = l->info ? pep_open(ia, l->info, &l->pep) : -ENOMEM;
+	if (ret) {
+		fi_freeinfo(l->info);
+		l->info = NULL;
+	}
+	return ret;
+}
+
+/*
+ * Listens to both families where one socket can. If another program listens there at an IPv6 address, the port
+ * of IPv4 may still be free.
+ */
+static int listener_find(struct msg_listener *l, struct dofi_ia *ia, uint16_t number)
+{
+	const bool both = listens_to_both(ia);
+	int ret = listener_begin(l, ia, number, both);
+
+	if (ret != -EADDRINUSE || !both)
+		return ret;
+	ret = listener_begin(l, ia, number, false);
+	if (!ret)
+		dofi_log(DOFI_WARN, DOFI_CM, "port %u: another program has it for IPv6; only IPv4 is served",
+			 number);
+	return ret;
+}
+
 static int listener_open(struct dofi_ia *ia, uint16_t number, struct dofi_port **out)
 {
 	struct msg_listener *l = calloc(1, sizeof(*l));
@@ -71,8 +136,7 @@ static int listener_open(struct dofi_ia *ia, uint16_t number, struct dofi_port *
 
 	if (!l)
 		return -ENOMEM;
-	l->info = listen_info(ia, number);
-	ret = l->info ? pep_open(ia, l->info, &l->pep) : -ENOMEM;
+	ret = listener_find(l, ia, number);
 	if (ret)
 		goto free_listener;
 	l->port.ia = ia;
@@ -88,8 +152,8 @@ static int listener_open(struct dofi_ia *ia, uint16_t number, struct dofi_port *
 
 close_pep:
 	fi_close(&l->pep->fid);
-free_listener:
 	fi_freeinfo(l->info);
+free_listener:
 	free(l);
 	return ret;
 }
@@ -178,11 +242,29 @@ static struct msg_listener *listener_of(struct dofi_ports *ports, struct fid *pe
 	return NULL;
 }
 
+/*
+ * A socket of both families reports an IPv4 peer as ::ffff:a.b.c.d. Programs get the IPv4 address, as from a
+ * socket of IPv4.
+ */
+static void unmap(struct sockaddr_storage *address)
+{
+	const struct sockaddr_in6 in6 = *(const struct sockaddr_in6 *)address;
+	struct sockaddr_in *in = (struct sockaddr_in *)address;
+
+	if (in6.sin6_family != AF_INET6 || !IN6_IS_ADDR_V4MAPPED(&in6.sin6_addr))
+		return;
+	memset(address, 0, sizeof(*address));
+	in->sin_family = AF_INET;
+	in->sin_port = in6.sin6_port;
+	memcpy(&in->sin_addr, &in6.sin6_addr.s6_addr[12], sizeof(in->sin_addr));
+}
+
 static void peer_of(const struct fi_info *info, struct sockaddr_storage *peer)
 {
 	memset(peer, 0, sizeof(*peer));
 	if (info->dest_addr && info->dest_addrlen <= sizeof(*peer))
 		memcpy(peer, info->dest_addr, info->dest_addrlen);
+	unmap(peer);
 }
 
 /* 0 once it is at a service point, which then answers it. */

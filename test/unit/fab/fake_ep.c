@@ -292,6 +292,8 @@ static bool is_busy(uint16_t port)
 {
 	size_t i;
 
+	if (fake_eps.fault.busy_family && fake_eps.fault.busy_family != fake_eps.listened.ss_family)
+		return false;
 	for (i = 0; i < sizeof(fake_eps.fault.busy) / sizeof(fake_eps.fault.busy[0]); i++)
 		if (port && fake_eps.fault.busy[i] == port)
 			return true;
@@ -416,6 +418,9 @@ static int passive_ep(struct fi_info *info, struct fid_pep **out)
 	struct fake_pep *pep;
 
 	fake_eps.tried[fake_eps.peps_opened++ % 32] = port;
+	memset(&fake_eps.listened, 0, sizeof(fake_eps.listened));
+	if (info->src_addr && info->src_addrlen <= sizeof(fake_eps.listened))
+		memcpy(&fake_eps.listened, info->src_addr, info->src_addrlen);
 	if (is_busy(port) && fake_eps.fault.busy_passive_ep)
 		return fake_eps.fault.busy_passive_ep;
 	if (port && port == fake_eps.fault.forbidden)

@@ -36,6 +36,7 @@ struct fake_ep_faults {
 	enum fake_op op_only;		/* if set, only operations of this kind fail */
 	uint16_t busy[8];		/* ports that are taken: */
 	int busy_passive_ep, busy_listen;	/* where it shows, and as what */
+	int busy_family;		/* of addresses; 0: in all */
 	bool endpoint_waits;		/* fi_endpoint: until the test posts fake_eps.go */
 	uint16_t forbidden;		/* a port that may not be bound */
 };
@@ -54,6 +55,7 @@ struct fake_eps {
 	const struct fid *pep_eq;	/* what the last passive endpoint was bound to */
 	int peps_opened, peps_open;
 	uint16_t tried[32];		/* ports of fi_passive_ep, in order */
+	struct sockaddr_storage listened;	/* the address of the last */
 
 	_Atomic int connects;		/* looked at while there are more */
 	int accepts, rejects;

@@ -7,6 +7,7 @@
 
 #include <semaphore.h>
 #include <stdlib.h>
+#include <string.h>
 
 const char *fabric_name = "tcp";
 size_t fabric_cm_data = 256;
@@ -156,19 +157,25 @@ void cm_error_beside(const void *fid, int prov_errno)
 	tell(&e, fid, NO_BYTES);
 }
 
-void cm_request(const void *pep, struct bytes bytes)
+void cm_request_from(const void *pep, const void *address, size_t size, struct bytes bytes)
 {
 	struct fake_event e = { .event = FI_CONNREQ };
-	struct sockaddr_in *peer = calloc(1, sizeof(*peer));
 
-	peer->sin_family = AF_INET;
-	peer->sin_port = htons(5555);
-	peer->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	e.entry.info = fake_info(fabric_name, "127.0.0.1");
-	e.entry.info->dest_addr = peer;
-	e.entry.info->dest_addrlen = sizeof(*peer);
+	e.entry.info->dest_addr = malloc(size);
+	e.entry.info->dest_addrlen = size;
+	memcpy(e.entry.info->dest_addr, address, size);
 	e.entry.info->handle = &request_handle;
 	tell(&e, pep, bytes);
+}
+
+void cm_request(const void *pep, struct bytes bytes)
+{
+	const struct sockaddr_in peer = {
+		.sin_family = AF_INET, .sin_port = htons(5555), .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+	};
+
+	cm_request_from(pep, &peer, sizeof(peer), bytes);
 }
 
 struct dofi_wire sent(void)

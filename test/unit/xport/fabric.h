@@ -46,6 +46,7 @@ void cm_error_beside(const void *fid, int prov_errno);
 /* A request that came in through the last passive endpoint; @handle is what it is known by. */
 extern struct fid request_handle;
 void cm_request(const void *pep, struct bytes bytes);
+void cm_request_from(const void *pep, const void *address, size_t size, struct bytes bytes);
 
 /* What our side sent last. */
 struct dofi_wire sent(void);

@@ -42,7 +42,7 @@ xport_test_sources = \
 	test/unit/xport/talk.h \
 	test/unit/xport/wire_test.c
 xport_test_ldflags = $(AM_LDFLAGS) -Wl,--wrap=fi_fabric -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version \
-	$(nomem_ldflags)
+	-Wl,--wrap=socket -Wl,--wrap=getsockopt $(nomem_ldflags)
 
 test_unit_xport1_test_SOURCES = $(xport_test_sources)
 test_unit_xport1_test_CPPFLAGS = $(prov_test_cppflags) -DDAT_API=1

@@ -6,7 +6,9 @@
 #include "nomem.h"
 #include "xport/msg_listen.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
+#include <sys/socket.h>
 
 #define PORT 4711
 #define LOW 80				/* that an ordinary user may not bind */
@@ -15,7 +17,14 @@
 
 static DAT_PSP_HANDLE psp;
 
-TestSuite(msg_listen, .init = xport_init, .fini = xport_fini);
+/* Listens at its own address: one try for each port. */
+static void init_address(void)
+{
+	xport_init();
+	ia->fabric.wildcard = false;
+}
+
+TestSuite(msg_listen, .init = init_address, .fini = xport_fini);
 
 static DAT_RETURN listen_for(DAT_CONN_QUAL conn_qual)
 {
@@ -303,6 +312,111 @@ Test(msg_listen, any_qualifier_whose_port_cannot_be_learnt)
 	cr_expect_eq(fake_eps.peps_open, 0);
 }
 
+/* All addresses */
+
+static bool faked;		/* what the system says of IPv6 is the following */
+static bool no_ipv6;
+static int apart;		/* of IPV6_V6ONLY */
+
+int __real_socket(int family, int type, int protocol);
+int __wrap_socket(int family, int type, int protocol);
+int __real_getsockopt(int fd, int level, int name, void *value, socklen_t *len);
+int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *len);
+
+int __wrap_socket(int family, int type, int protocol)
+{
+	if (!faked || family != AF_INET6)
+		return __real_socket(family, type, protocol);
+	errno = EAFNOSUPPORT;
+	/* the machine that runs this may have no IPv6 */
+	return no_ipv6 ? -1 : __real_socket(AF_UNIX, SOCK_STREAM, 0);
+}
+
+int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *len)
+{
+	if (!faked || level != IPPROTO_IPV6 || name != IPV6_V6ONLY)
+		return __real_getsockopt(fd, level, name, value, len);
+	*(int *)value = apart;
+	return 0;
+}
+
+static void init_wildcard(void)
+{
+	xport_init();
+	ia->fabric.wildcard = true;
+	faked = true;
+}
+
+TestSuite(msg_wildcard, .init = init_wildcard, .fini = xport_fini);
+
+static void listens_at(int family)
+{
+	cr_expect_eq(fake_eps.listened.ss_family, family);
+	cr_expect_eq(((struct sockaddr_in *)&fake_eps.listened)->sin_port, htons(PORT));
+	if (family == AF_INET6)
+		cr_expect(IN6_IS_ADDR_UNSPECIFIED(&((struct sockaddr_in6 *)&fake_eps.listened)->sin6_addr));
+	else
+		cr_expect_eq(((struct sockaddr_in *)&fake_eps.listened)->sin_addr.s_addr, htonl(INADDR_ANY));
+}
+
+Test(msg_wildcard, is_of_both_families)
+{
+	succeed(listen_for(PORT));
+	listens_at(AF_INET6);
+	cr_expect_eq(fake_eps.peps_opened, 1);
+}
+
+Test(msg_wildcard, is_of_ipv4_where_the_system_keeps_them_apart)
+{
+	apart = 1;
+	succeed(listen_for(PORT));
+	listens_at(AF_INET);
+}
+
+Test(msg_wildcard, is_of_ipv4_without_ipv6)
+{
+	no_ipv6 = true;
+	succeed(listen_for(PORT));
+	listens_at(AF_INET);
+}
+
+Test(msg_wildcard, is_of_ipv4_where_ipv6_is_taken)
+{
+	fake_eps.fault.busy[0] = PORT;
+	fake_eps.fault.busy_listen = -FI_EADDRINUSE;
+	fake_eps.fault.busy_family = AF_INET6;
+	succeed(listen_for(PORT));
+	listens_at(AF_INET);
+	cr_expect_eq(fake_eps.peps_open, 1);
+}
+
+Test(msg_wildcard, in_use_in_both_families_is_in_use)
+{
+	fake_eps.fault.busy[0] = PORT;
+	fake_eps.fault.busy_passive_ep = -FI_EADDRINUSE;
+	is_in_use(PORT);
+	cr_expect_eq(fake_eps.peps_opened, 2);
+	cr_expect_eq(fake_eps.peps_open, 0);
+}
+
+Test(msg_wildcard, other_failures_are_not_tried_again)
+{
+	fake_eps.fault.listen = -FI_ENOSYS;
+	fails();
+}
+
+static void init_wildcard_sockets(void)
+{
+	fabric_name = "sockets";
+	init_wildcard();
+}
+
+Test(msg_wildcard, is_of_ipv4_on_other_fabrics, .init = init_wildcard_sockets)
+{
+	succeed(listen_for(PORT));
+	listens_at(AF_INET);
+}
+
 /* Requests */
 
 static void init_listening(void)
@@ -437,6 +551,38 @@ Test(msg_request, tells_its_data_and_peer)
 	cr_assert_eq(param.private_data_size, DOFI_WIRE_MAX_DATA);
 	cr_expect(!memcmp(param.private_data, data, sizeof(data)));
 	cr_expect_eq(param.remote_port_qual, 5555);
+}
+
+static void peer_is(DAT_CR_HANDLE cr, const void *address, size_t size)
+{
+	DAT_CR_PARAM param;
+
+	succeed(dofi_cr_query(cr, DAT_CR_FIELD_ALL, &param));
+	cr_expect(!memcmp(param.remote_ia_address_ptr, address, size));
+	cr_expect_eq(param.remote_port_qual, 5555);
+}
+
+/* What a socket of both families says of an IPv4 peer. */
+Test(msg_request, names_an_ipv4_peer_by_its_own_address)
+{
+	struct sockaddr_in6 mapped = { .sin6_family = AF_INET6, .sin6_port = htons(5555) };
+	const struct sockaddr_in own = {
+		.sin_family = AF_INET, .sin_port = htons(5555), .sin_addr.s_addr = htonl(0x0a000001),
+	};
+
+	cr_assert_eq(inet_pton(AF_INET6, "::ffff:10.0.0.1", &mapped.sin6_addr), 1);
+	cm_request_from(fake_eps.last_pep, &mapped, sizeof(mapped), wire(DOFI_WIRE_REQUEST, 0, "", 0));
+	peer_is(cr_take(), &own, sizeof(own));
+}
+
+Test(msg_request, names_an_ipv6_peer_by_its_own_address)
+{
+	const struct sockaddr_in6 own = {
+		.sin6_family = AF_INET6, .sin6_port = htons(5555), .sin6_addr = in6addr_loopback,
+	};
+
+	cm_request_from(fake_eps.last_pep, &own, sizeof(own), wire(DOFI_WIRE_REQUEST, 0, "", 0));
+	peer_is(cr_take(), &own, sizeof(own));
 }
 
 static DAT_RETURN reject(DAT_CR_HANDLE cr)
