@@ -31,7 +31,7 @@ host=${INTEROP_HOST:-127.0.0.1}
 build=$(cd "${top_builddir:-.}" && pwd) || exit 99
 our_registry=$build/.libs/libdat2.so.2
 scale=${DAT_TEST_SCALE:-1}
-seconds=${INTEROP_SECONDS:-$((${full:+3 *} 60 * scale))}
+seconds=${INTEROP_SECONDS:-$((${full:+3 *} 180 * scale))}
 
 tmp=$(mktemp -d) || exit 99
 DAT_OVERRIDE=$tmp/dat.conf
