@@ -452,9 +452,18 @@ static int accept_with(struct dofi_ep *ep, const struct fi_info *info, struct fi
 	return ret;
 }
 
+/* Where libfabric would report a connection first. The request has to be accepted all the same: else it leaks. */
+static bool requester_is_gone(const struct dofi_ep *ep, struct fid_ep *fid)
+{
+	struct dofi_ia *ia = ep->obj.ia;
+
+	return ia->fabric.quirk->blind_when_blocked && dofi_watch_requester_gone(&ia->progress, fid);
+}
+
 static void msg_accept(struct dofi_ep *ep)
 {
 	struct msg_request *request = ep->accepting;
+	bool gone = false;
 	struct fid_ep *fid;
 	int ret;
 
@@ -464,20 +473,16 @@ static void msg_accept(struct dofi_ep *ep)
 	/* the request knows the way */
 	info_fit(ep, request->info);
 	ret = fi_endpoint(ep->pz->domain.fid, request->info, &fid, NULL);
-	/* libfabric would report a connection first */
-	if (!ret && ep->obj.ia->fabric.quirk->blind_when_blocked &&
-	    dofi_watch_requester_gone(&ep->obj.ia->progress, fid)) {
-		fi_close(&fid->fid);
-		ret = -ECONNRESET;
-	}
-	if (!ret)
+	if (!ret) {
+		gone = requester_is_gone(ep, fid);
 		ret = accept_with(ep, request->info, fid);
+	}
 	ep->accepting = NULL;
 	request_end(request, ep->obj.ia->fabric.quirk, !ret);
-	if (ret) {
+	if (ret)
 		dofi_log(DOFI_INFO, DOFI_CM, "ep %p: accept: %s", (void *)ep, fi_strerror(-ret));
+	if (ret || gone)
 		dofi_ep_end_with(ep, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, NULL, 0);
-	}
 }
 
 static void msg_reject(struct dofi_cr *cr, enum dofi_reject why, const void *data, size_t size)
