@@ -42,16 +42,16 @@ xport_test_sources = \
 	test/unit/xport/talk.h \
 	test/unit/xport/wire_test.c
 xport_test_ldflags = $(AM_LDFLAGS) -Wl,--wrap=fi_fabric -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version \
-	-Wl,--wrap=socket -Wl,--wrap=getsockopt $(nomem_ldflags)
+	$(nomem_ldflags)
 
 test_unit_xport1_test_SOURCES = $(xport_test_sources)
 test_unit_xport1_test_CPPFLAGS = $(prov_test_cppflags) -DDAT_API=1
-test_unit_xport1_test_LDFLAGS = $(xport_test_ldflags)
+test_unit_xport1_test_LDFLAGS = $(xport_test_ldflags) -Wl,--wrap=socket -Wl,--wrap=getsockopt
 test_unit_xport1_test_LDADD = $(prov_test_ldadd1) libdofi1.la
 
 test_unit_xport2_test_SOURCES = $(xport_test_sources)
 test_unit_xport2_test_CPPFLAGS = $(prov_test_cppflags) -DDAT_API=2
-test_unit_xport2_test_LDFLAGS = $(xport_test_ldflags)
+test_unit_xport2_test_LDFLAGS = $(xport_test_ldflags) -Wl,--wrap=socket -Wl,--wrap=getsockopt
 test_unit_xport2_test_LDADD = $(prov_test_ldadd2) libdofi2.la
 
 # Side connections and frames see no DAT type: one version's are the other's.
