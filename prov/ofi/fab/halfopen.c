@@ -220,10 +220,10 @@ static void search(struct dofi_timer *timer)
 
 	sockets_keep_silent(&s);
 	ended = silent_end(&s);
-	if (ended && !p->doors.told)
+	if (ended && !p->doors.reported)
 		dofi_log(DOFI_WARN, DOFI_CM, "%zu connections that brought no request were ended; later "
 			 "ones go untold", ended);
-	p->doors.told |= ended;
+	p->doors.reported |= ended;
 	p->doors.wakes = 0;
 	p->doors.searched = dofi_now();
 	if (s.n > ended)

@@ -8,9 +8,9 @@
  * connections whose number is beyond its own limits at once: those are searched here, in the sets of
  * the event queue, and ended after another half second of silence.
  *
- * Until a request has come a connection belongs to the passive endpoint, but nobody ends it when that is
+ * Until a request has come a connection belongs to the passive endpoint, but libfabric does not end it when that is
  * closed: what its peer sends or does later makes libfabric use what is freed (until its pull request
- * 12709). Any stranger who opens a connection and waits is such a peer.
+ * 12709). Any host that opens a connection and waits is such a peer.
  *
  * All on the progress thread.
  */

@@ -33,8 +33,9 @@
 #define EQ_LOCKED_TICK_NS 2000000
 
 /*
- * A passive endpoint that cannot accept for want of a descriptor leaves its queue readable. After so many
- * wakeups in vain that is looked into; then the queue is not watched for a while, but looked at.
+ * A passive endpoint that cannot accept for lack of a descriptor leaves its event queue readable. After VAIN wakeups
+ * without an event the progress thread checks for that. If so, the queue is out of epoll for REST_NS, and read every
+ * REST_TICK_NS.
  */
 #define VAIN 16
 #define REST_NS 100000000
@@ -134,7 +135,7 @@ static void eq_serve(struct dofi_progress *p, struct dofi_eq *eq)
 	}
 	if (p->stale_signal && p->alone == &eq->source)
 		eq_take(p, eq, 1);
-	if (p->doors.n)
+	if (p->doors.n && eq == dofi_progress_listen_eq(p))
 		eq_vain(p, eq);
 }
 
@@ -154,7 +155,7 @@ static void eq_look(struct dofi_progress *p, struct dofi_eq *eq, int64_t now)
 {
 	if (p->stale_signal || !eq_is_empty(p, eq) || eq->rests_until)
 		eq_drain(p, eq);
-	if (p->doors.n && !p->listen_eq.fid)
+	if (p->doors.n && eq == dofi_progress_listen_eq(p))
 		dofi_halfopen_arrived(p, false);
 	if (eq->rests_until)
 		eq->look_at = now + REST_TICK_NS;

@@ -43,8 +43,8 @@ struct dofi_eq {
 	bool watched;			/* fd is in the epoll set; otherwise look_at counts */
 	bool armed;			/* not read since fi_trywait() found it empty */
 	int64_t look_at;		/* when it is looked at next while it is not watched */
-	int64_t rests_until;		/* it is not watched until then, for want of descriptors */
-	unsigned vain;			/* wakeups in a row that brought no event */
+	int64_t rests_until;		/* until then it is out of epoll, for lack of descriptors */
+	unsigned vain;			/* consecutive wakeups without an event */
 };
 
 /* A timer; progress thread only. */
@@ -61,7 +61,7 @@ struct dofi_doors {
 	unsigned wakes;			/* since the last search for silent connections, */
 	int64_t searched;		/* which was then */
 	struct dofi_timer timer;	/* for the next */
-	bool told;			/* some were found */
+	bool reported;			/* the log has that some were found */
 };
 
 struct dofi_progress;
