@@ -92,17 +92,23 @@ static void receiver(struct pair *p)
 	close_ended(&l);
 }
 
-static void sender(struct pair *p)
+/* Sends @n messages of @size, and waits for the end. */
+static void sender_of(struct pair *p, unsigned n, uint32_t size)
 {
 	struct link l;
 
-	link_open(p, &l, SMALL);
-	fill(l.m.base, SMALL, 1);
+	link_open(p, &l, size);
+	fill(l.m.base, size, 1);
 	pair_sync(p);
-	send_to_the_end(&l, 3, SMALL);
+	send_to_the_end(&l, n, size);
 	expect_end(l.n.conn, l.ep);
 	pair_sync(p);
 	close_ended(&l);
+}
+
+static void sender(struct pair *p)
+{
+	sender_of(p, 3, SMALL);
 }
 
 /* Receives without a message say nothing of it: the connection goes on, and ends in order. */
@@ -198,14 +204,7 @@ static void midway_receiver(struct pair *p)
 
 static void midway_sender(struct pair *p)
 {
-	struct link l;
-
-	link_open(p, &l, LARGE);
-	pair_sync(p);
-	send_to_the_end(&l, MANY, LARGE);
-	expect_end(l.n.conn, l.ep);
-	pair_sync(p);
-	close_ended(&l);
+	sender_of(p, MANY, LARGE);
 }
 
 /* Requests */
@@ -389,7 +388,7 @@ static void shared_receiver(struct pair *p)
 	OK(dat_ep_free(l.ep));
 	OK(dat_srq_free(srq));
 	mem_put(&l.m);
-	/* the asynchronous events are those that tell of the end of an SRQ's connection */
+	/* asynchronous events of the SRQ's connection are left, with which a graceful close of the node would fail */
 	OK(dat_ia_close(l.n.ia, DAT_CLOSE_ABRUPT_FLAG));
 }
 
