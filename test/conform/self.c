@@ -45,7 +45,7 @@ CLAUSE("bad/hang")
 		pause();
 }
 
-/* The event of an attempt that nobody answers finds no room. */
+/* The event of an attempt without a listener finds no room. */
 CLAUSE("bad/asynchronous event")
 {
 	DAT_EVD_HANDLE evd = node_evd(n, 1, DAT_EVD_SOFTWARE_FLAG | DAT_EVD_CONNECTION_FLAG);

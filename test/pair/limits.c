@@ -178,7 +178,7 @@ static DAT_COUNT post_all(DAT_EP_HANDLE ep, struct mem *m, bool sends, DAT_COUNT
 
 /*
  * Programs size an EVD by its queues, post until there is no room, and dequeue then: no event is lost,
- * whoever reads the fabric meanwhile. node_close() sees that nothing has overflowed.
+ * whether this thread or the progress thread reads the fabric. node_close() sees that nothing has overflowed.
  */
 static void by_the_book(struct pair *p)
 {

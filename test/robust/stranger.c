@@ -321,7 +321,7 @@ static void closed_with_strangers(struct pair *p)
 	close(asks);
 }
 
-/* Requests of which the rest does not come hold nobody up. */
+/* A request whose rest does not come delays no other request. */
 static void strangers_break_off(struct pair *p)
 {
 	struct place place;

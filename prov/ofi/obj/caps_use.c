@@ -149,7 +149,7 @@ static void named_extension(struct dofi_ia *ia)
 
 /*
  * How a program learns that the peer's memory refused an operation, and whether an orderly end of a
- * connection is told apart from a lost one. Over OFI_LOCAL the first is always named.
+ * connection is distinguished from a lost one. Over OFI_LOCAL the operation at fault is always named.
  */
 static void named_refusal(struct dofi_ia *ia)
 {

@@ -39,8 +39,9 @@ static inline struct dofi_cno *dofi_cno_check(DAT_CNO_HANDLE handle)
 }
 
 /*
- * An EVD begins to trigger the CNO, or ends to; if it does because it is @freed and was the
- * last, nobody waits any more: waiters leave, and an agent or a descriptor reports it. EVD lock may be held, here and below.
+ * An EVD begins to trigger the CNO, or ends to. If it ends because it is @freed and was the last, the CNO can
+ * have no more events: its waiters return, and its agent or descriptor reports that. The EVD lock may be held, here
+ * and below.
  */
 void dofi_cno_attach(struct dofi_cno *cno, struct dofi_cno_source *source);
 void dofi_cno_detach(struct dofi_cno *cno, struct dofi_cno_source *source, bool freed);

@@ -25,7 +25,7 @@ typedef DAT_VLEN dofi_seg_length;
 /* The return code for a negative errno where no clause of DAT names a better one. */
 DAT_RETURN dofi_ret(int err);
 
-/* The same where every failure is a shortage: of memory unless @err says otherwise. */
+/* As dofi_ret(), for calls that fail by a shortage only: of memory, unless @err names another resource. */
 DAT_RETURN dofi_ret_short(int err);
 
 #endif

@@ -171,11 +171,11 @@ void dofi_ep_bound(struct dofi_ep *ep, uint16_t port)
 	dofi_ep_unlock(ep);
 }
 
-void dofi_ep_lost(struct dofi_ep *ep, bool unread)
+void dofi_ep_lost(struct dofi_ep *ep, bool unheard)
 {
 	if (is_live(ep) && !ep->closing) {
 		ep->lost = true;
-		ep->unread = unread;
+		ep->unheard = unheard;
 		keep_peer_data(ep, NULL, 0);
 	}
 	dofi_ep_end(ep, DAT_CONNECTION_EVENT_DISCONNECTED);

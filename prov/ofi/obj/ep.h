@@ -64,7 +64,7 @@ struct dofi_ep {
 	bool closing;			/* it takes no more operations; they wait to be flushed */
 	bool failed_early;		/* a receive did, before the connection was told of */
 	bool lost;			/* the fabric reported its end, and this side had not asked for it */
-	bool unread;			/* and it may not have read all that the peer sent */
+	bool unheard;			/* lost before all that the peer sent was read */
 	bool says_bye, said_bye;	/* the peer announces an orderly end; and it did */
 	bool graceful;			/* closes when the last request is done */
 	bool silent;			/* being freed: no more events */
@@ -203,10 +203,10 @@ void dofi_ep_bound(struct dofi_ep *ep, uint16_t port);
 void dofi_ep_end(struct dofi_ep *ep, DAT_EVENT_NUMBER event);
 /*
  * From anywhere: the fabric reports that the connection is gone, without saying why. It is BROKEN if the
- * peer would have announced an orderly end and did not, else DISCONNECTED. @unread: the fabric may not
+ * peer would have announced an orderly end and did not, else DISCONNECTED. @unheard: the fabric may not
  * have read all that the peer sent. EP lock held.
  */
-void dofi_ep_lost(struct dofi_ep *ep, bool unread);
+void dofi_ep_lost(struct dofi_ep *ep, bool unheard);
 /* The same as dofi_ep_end() from the transport, without the lock; @data arrives with the event. */
 void dofi_ep_end_with(struct dofi_ep *ep, DAT_EVENT_NUMBER event, const void *data, size_t size);
 

@@ -154,9 +154,9 @@ static bool is_read_into(const struct dofi_queue *q, DAT_RMR_CONTEXT context)
 }
 
 /*
- * A fence waits for earlier reads, atomics among them; a read waits while as many as agreed
- * are under way, and with none agreed for all before it; a bind waits for the reads into the grant that it ends. The target's program does the atomics, when it reads of them: what would go
- * straight to its memory waits here, to come after them.
+ * A fence waits for earlier reads, atomics among them. A read waits while as many as agreed are in flight, and with
+ * none agreed for all before it. A bind waits for the reads into the grant that it ends. The target's program does
+ * the atomics, when it reads of them: what would go straight to its memory waits here, to come after them.
  */
 static __attribute__((noinline)) bool must_wait(const struct dofi_ep *ep,
 						const struct dofi_dto *dto)

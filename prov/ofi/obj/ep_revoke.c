@@ -2,10 +2,10 @@
 /*
  * Freeing LMRs and RMRs: operations that were posted before must not use the memory any more.
  *
- * They are found when the memory goes, so that posting costs nothing: in the queues of all EPs of the IA. What is
- * still in our hands is marked there, and fails when its turn comes. Receives that the fabric has are taken back, in
- * their order, and posted again without the memory. What the fabric does not give back fails now, and its
- * connection ends, which is the one way to get the memory back.
+ * These operations are found when the LMR is freed, in the queues of all EPs of the IA, so that posting keeps no
+ * account. An operation that the fabric has not got is marked, and fails when its turn comes. Receives at the fabric
+ * are cancelled and posted again in their order, the revoked ones without memory. An operation that the fabric does
+ * not give back fails now, and its connection is closed, which is the only way to get the memory back.
  */
 
 #include "obj/ep_revoke.h"
@@ -79,6 +79,7 @@ static void requests_mark(struct dofi_ep *ep, const struct revoked *r)
 			dofi_queue_at(q, i)->marks |= DOFI_DTO_REVOKED;
 }
 
+/* The slot alone decides about a receive that the fabric has not got, or that the transport matches itself. */
 static void receives_bar(struct dofi_ep *ep, const struct revoked *r)
 {
 	struct dofi_queue *q = &ep->rq;
@@ -102,7 +103,7 @@ static bool queue_is_held(const struct dofi_ep *ep, const struct dofi_queue *q, 
 	return false;
 }
 
-/* Does what is to be done here; whether the fabric has some, too. */
+/* Marks what is in our hands. Returns whether the fabric, or the peer, uses the memory, too. */
 static bool ep_revoke(struct dofi_ep *ep, const struct revoked *r)
 {
 	bool held;
@@ -115,7 +116,7 @@ static bool ep_revoke(struct dofi_ep *ep, const struct revoked *r)
 	return held;
 }
 
-/* Whether the fabric has some of any EP's. On the progress thread r->holders are these EPs. */
+/* Returns whether ep_revoke() is true of any EP. With @collect, on the progress thread, these are in r->holders. */
 static bool eps_revoke(struct revoked *r, bool collect)
 {
 	struct dofi_obj *obj;
@@ -165,7 +166,7 @@ static void receives_cancel(struct dofi_ep *ep, uint32_t first)
 	}
 }
 
-/* Those that came back are the newest: they wait here again. */
+/* The receives that came back are the newest: they are pending here again. */
 static void receives_give_back(struct dofi_ep *ep)
 {
 	struct dofi_queue *q = &ep->rq;
@@ -204,7 +205,7 @@ static void receives_recall(struct dofi_ep *ep, const struct revoked *r)
 	dofi_ep_gate(ep);
 }
 
-/* What the fabric keeps fails. Whether there is any. */
+/* Fails what the fabric keeps. Returns whether there is any. */
 static bool held_fail(struct dofi_ep *ep, struct dofi_queue *q, const struct revoked *r)
 {
 	bool any = false;

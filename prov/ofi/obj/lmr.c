@@ -32,7 +32,7 @@ DAT_RETURN dofi_lmr_refusal(const struct dofi_lmr *lmr, uint64_t addr, uint64_t 
 #endif
 #define REMOTE_PRIV (DAT_MEM_PRIV_REMOTE_READ_FLAG | REMOTE_CHANGE)
 
-/* An EP may remember it: as dofi_lmr_none, of no use. */
+/* An EP may keep @lmr as its last: without a context it matches no segment, as dofi_lmr_none. */
 DAT_LMR_CONTEXT dofi_lmr_end(struct dofi_lmr *lmr)
 {
 	return atomic_exchange(&lmr->context, 0);

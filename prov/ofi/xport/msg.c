@@ -262,7 +262,7 @@ static bool may_hear_bye(struct dofi_ep *ep)
 	bool may;
 
 	dofi_ep_lock(ep);
-	may = ep->lost && ep->unread && ep->says_bye && !ep->said_bye;
+	may = ep->lost && ep->unheard && ep->says_bye && !ep->said_bye;
 	dofi_ep_unlock(ep);
 	return may;
 }

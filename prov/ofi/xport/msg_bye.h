@@ -18,7 +18,10 @@
 /* In the number of a mailbox. */
 #define MSG_SAYS_BYE (1u << 31)
 
-/* Where connections of its IA end with a goodbye (fabric.says_bye), adds that to what the peer is told of the mailbox of @ep. */
+/*
+ * Adds to @own, the mailbox of @ep that the peer learns of, that this side says goodbye. Does nothing unless
+ * fabric.says_bye.
+ */
 void msg_bye_offer(const struct dofi_ep *ep, struct dofi_mailbox *own);
 
 /* @ep, which connects, learns the peer's mailbox. EP lock held. */

@@ -261,7 +261,7 @@ Test(entry, file_is_read_when_there_are_descriptors_again)
 	cr_expect_eq(read_error, 0);
 }
 
-/* Of a file that cannot be read whoever tries, it is reported once. */
+/* A permanent failure to read the file is reported once, however often the registry is asked. */
 static void never_read(const char *path, const char *error)
 {
 	setenv("DAT_OVERRIDE", path, 1);

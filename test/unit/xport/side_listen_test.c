@@ -282,7 +282,7 @@ static bool is_open(int fd)
 /* A crowd from one address has half of the places that a process with few descriptors gives. */
 #define CROWD (DOFI_SIDE_STRANGERS_LEAST / 2)
 
-/* Strangers who have begun to speak: others the system does not let in. */
+/* Strangers that have sent a byte: with TCP_DEFER_ACCEPT the system accepts no others. */
 static void crowd_come(int fds[CROWD + 2])
 {
 	int i;
