@@ -291,8 +291,8 @@ static void note_costs(const struct crowd *c, const struct holdings *before)
 	struct holdings now = holdings_settled();
 
 	pair_note("%u connected endpoints: %zu KiB and %u descriptors, of each %zu bytes and %.2f descriptors",
-		  c->count, (now.resident - before->resident) >> 10, now.fds - before->fds,
-		  (now.resident - before->resident) / c->count,
+		  c->count, (now.own - before->own) >> 10, now.fds - before->fds,
+		  (now.own - before->own) / c->count,
 		  (double)(now.fds - before->fds) / c->count);
 }
 
@@ -331,7 +331,7 @@ static void crowd(struct pair *p)
 		OK(dat_psp_free(psp));
 	crowd_close(&c);
 	/* pools keep what they got */
-	expect_holdings(&before, SIZE_MAX - before.resident);
+	expect_holdings(&before, SIZE_MAX - before.own);
 }
 
 static struct pair_case cases[] = {

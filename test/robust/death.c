@@ -25,7 +25,7 @@
 #define MEM (256 * 1024)
 #define SMALL 512		/* a message of the bystander's */
 #define PART (16 * 1024)		/* more than goes in a frame, and less, by chance */
-#define GROWTH (8 * 1024 * 1024)	/* what the allocators and the memory of the dead may take */
+#define GROWTH (4 * 1024 * 1024)	/* what the allocators may keep of their own accord */
 
 /* Files of an IA begin with this and as many letters more. */
 #define SHM_FOLDER "/dev/shm/"

@@ -15,11 +15,12 @@ unsigned next_random(unsigned below);
 struct holdings {
 	unsigned fds;
 	unsigned threads;
-	size_t resident;	/* bytes */
+	size_t own;		/* bytes of resident memory that no file is behind */
+	size_t shared;		/* bytes of the other: libraries, and the fabric's shared memory */
 };
 
 struct holdings holdings_settled(void);
-/* The same is held as @before, and not more memory than @growth bytes beyond. */
+/* The same is held as @before, and not more than @growth bytes beyond of the process' own memory. */
 void expect_holdings(const struct holdings *before, size_t growth);
 /* Whether memory may be measured: checkers keep what is freed. */
 bool memory_is_telling(void);
