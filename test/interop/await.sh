@@ -20,7 +20,7 @@ taken()
 # until_so SECONDS COMMAND... - looks often until the command succeeds
 until_so()
 {
-	end=$(($(date +%s) + $1))
+	local end=$(($(date +%s) + $1))	# commands call this, too
 	shift
 	until "$@"; do
 		[ "$(date +%s)" -lt $end ] || return 1

@@ -202,21 +202,35 @@ server_is_right()
 		grep -qF "$(provider_file)" "/proc/$server_pid/maps"
 }
 
+# Whether the server could not bind: a client's socket in TIME_WAIT, say, which no file of the system tells
+# from one that does not matter.
+port_in_use()
+{
+	server_gone && grep -q CONN_QUAL_IN_USE "$tmp/server"
+}
+
+# launch COMMAND... - starts the server; fails if that is to be tried again
+launch()
+{
+	rm -f "$tmp/pid"
+	# it serves many clients, each of which may take that long on a busy machine
+	LD_LIBRARY_PATH=$(library_path "$which") timeout -k 5 $((seconds * 20)) \
+		sh -c 'echo $$ >"$0"; exec "$@"' "$tmp/pid" "$@" >"$tmp/server" 2>&1 8>&- 9>&- &
+	server_job=$!
+	until_so $((60 * scale)) server_ready_or_gone && ! port_in_use
+}
+
 # start_server REGISTRY COMMAND... - returns when it listens; sets why if it does not
 start_server()
 {
 	which=$1
 	shift
-	rm -f "$tmp/server" "$tmp/client" "$tmp/pid"
+	rm -f "$tmp/server" "$tmp/client"
 	if ! until_so $((60 * scale)) ports_free; then
 		why="something else has one of the ports $ports $also_port"
 		return 1
 	fi
-	# it serves many clients, each of which may take that long on a busy machine
-	LD_LIBRARY_PATH=$(library_path "$which") timeout -k 5 $((seconds * 20)) \
-		sh -c 'echo $$ >"$0"; exec "$@"' "$tmp/pid" "$@" >"$tmp/server" 2>&1 8>&- 9>&- &
-	server_job=$!
-	if ! until_so $((60 * scale)) server_ready_or_gone || ! server_ready; then
+	if ! until_so $((90 * scale)) launch "$@" || ! server_ready; then
 		why="the server does not listen at all of the ports $ports"
 		stop_server
 		return 1
