@@ -202,14 +202,14 @@ server_is_right()
 		grep -qF "$(provider_file)" "/proc/$server_pid/maps"
 }
 
-# Whether the server could not bind: a client's socket in TIME_WAIT, say, which no file of the system tells
-# from one that does not matter.
+# Whether the server ended because it did not get its port. A client's socket in TIME_WAIT can have it, which
+# /proc/net/tcp shows in the same way as one that does not prevent a listener.
 port_in_use()
 {
 	server_gone && grep -q CONN_QUAL_IN_USE "$tmp/server"
 }
 
-# launch COMMAND... - starts the server; fails if that is to be tried again
+# launch COMMAND... - starts the server; fails if it ended because its port was in use
 launch()
 {
 	rm -f "$tmp/pid"
@@ -217,7 +217,8 @@ launch()
 	LD_LIBRARY_PATH=$(library_path "$which") timeout -k 5 $((seconds * 20)) \
 		sh -c 'echo $$ >"$0"; exec "$@"' "$tmp/pid" "$@" >"$tmp/server" 2>&1 8>&- 9>&- &
 	server_job=$!
-	until_so $((60 * scale)) server_ready_or_gone && ! port_in_use
+	until_so $((60 * scale)) server_ready_or_gone
+	! port_in_use
 }
 
 # start_server REGISTRY COMMAND... - returns when it listens; sets why if it does not

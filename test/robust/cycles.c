@@ -81,7 +81,7 @@ static void cycles(struct pair *p)
 	}
 	/* nothing of the last one is left at either side */
 	pair_sync(p);
-	expect_holdings(&before, GROWTH);
+	expect_holdings(&before, GROWTH, GROWTH);
 	pair_sync(p);
 	if (psp)
 		OK(dat_psp_free(psp));
@@ -173,7 +173,7 @@ static void ia_cycles(struct pair *p)
 			before = holdings_settled();
 		ia_cycle(i & 1);
 	}
-	expect_holdings(&before, GROWTH);
+	expect_holdings(&before, GROWTH, GROWTH);
 }
 
 /* Many at once */
@@ -289,10 +289,10 @@ static void all_part(struct pair *p, struct crowd *c)
 static void note_costs(const struct crowd *c, const struct holdings *before)
 {
 	struct holdings now = holdings_settled();
+	const size_t memory = now.own + now.shared - before->own - before->shared;
 
 	pair_note("%u connected endpoints: %zu KiB and %u descriptors, of each %zu bytes and %.2f descriptors",
-		  c->count, (now.own - before->own) >> 10, now.fds - before->fds,
-		  (now.own - before->own) / c->count,
+		  c->count, memory >> 10, now.fds - before->fds, memory / c->count,
 		  (double)(now.fds - before->fds) / c->count);
 }
 
@@ -331,7 +331,7 @@ static void crowd(struct pair *p)
 		OK(dat_psp_free(psp));
 	crowd_close(&c);
 	/* pools keep what they got */
-	expect_holdings(&before, SIZE_MAX - before.own);
+	expect_holdings(&before, SIZE_MAX - before.own, SIZE_MAX - before.shared);
 }
 
 static struct pair_case cases[] = {

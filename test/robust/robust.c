@@ -109,13 +109,7 @@ struct holdings holdings_settled(void)
 	return least;
 }
 
-/*
- * The queues of one endpoint of libfabric's shm are 5 MiB, of which more becomes resident with use, and
- * an IA has two while connections of the one that ran out of places for peers live on.
- */
-#define SHARED_GROWTH (16 << 20)
-
-void expect_holdings(const struct holdings *before, size_t growth)
+void expect_holdings(const struct holdings *before, size_t own, size_t shared)
 {
 	int64_t deadline = pair_deadline(2000);
 	struct holdings now;
@@ -131,8 +125,8 @@ void expect_holdings(const struct holdings *before, size_t growth)
 	SAME(now.threads, before->threads);
 	if (!memory_is_telling())
 		return;
-	CHECK(now.own <= before->own + growth, "%zu bytes more", now.own - before->own);
-	CHECK(now.shared <= before->shared + SHARED_GROWTH, "%zu shared bytes more",
+	CHECK(now.own <= before->own + own, "%zu bytes more", now.own - before->own);
+	CHECK(now.shared <= before->shared + shared, "%zu shared bytes more",
 	      now.shared - before->shared);
 }
 

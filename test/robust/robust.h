@@ -15,13 +15,13 @@ unsigned next_random(unsigned below);
 struct holdings {
 	unsigned fds;
 	unsigned threads;
-	size_t own;		/* bytes of resident memory that no file is behind */
-	size_t shared;		/* bytes of the other: libraries, and the fabric's shared memory */
+	size_t own;		/* bytes of resident memory that is anonymous, */
+	size_t shared;		/* and of a file: libraries, and the fabric's shared memory */
 };
 
 struct holdings holdings_settled(void);
-/* The same is held as @before, and not more than @growth bytes beyond of the process' own memory. */
-void expect_holdings(const struct holdings *before, size_t growth);
+/* The same is held as @before, and of memory at most @own and @shared bytes more. */
+void expect_holdings(const struct holdings *before, size_t own, size_t shared);
 /* Whether memory may be measured: checkers keep what is freed. */
 bool memory_is_telling(void);
 

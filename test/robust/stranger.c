@@ -222,7 +222,7 @@ static void freed_with_strangers(struct pair *p)
 	OK(dat_ep_reset(ep));
 	couple_talk(&c, &n, &m);
 	couple_part(&c, &n);
-	expect_holdings(&before, 64 << 20);
+	expect_holdings(&before, 64 << 20, 64 << 20);
 	mem_put(&m);
 	end(&n, ep);
 }
@@ -245,7 +245,7 @@ static void strangers_leave(struct pair *p)
 	for (i = 0; i < SILENT; i++)
 		close(fds[i]);
 	reject(&n, request_behind(&n, ep, &place), ep);
-	expect_holdings(&before, 64 << 20);
+	expect_holdings(&before, 64 << 20, 64 << 20);
 	OK(dat_psp_free(psp));
 	end(&n, ep);
 }
