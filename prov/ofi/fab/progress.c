@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/env.h"
 #include "base/log.h"
+#include "base/prompt.h"
 #include "fab/cq.h"
 #include "fab/halfopen.h"
 #include "fab/linger.h"
@@ -461,6 +462,7 @@ static void *progress_run(void *arg)
 	struct dofi_progress *p = arg;
 
 	pthread_setname_np(pthread_self(), "dat-ofi");
+	dofi_prompt();
 	dofi_fork_guard_work(&p->fork_guard);
 	while (!stopped(p)) {
 		int64_t now, next;
