@@ -12,7 +12,7 @@ struct dofi_settings {
 	long spin_us;	/* a blocking wait polls this long before it sleeps */
 	long probe_us;	/* how long a polling program may take between two polls */
 	long counters;	/* 0 to tell nobody of them, 1 to tell who asks, 2 to write them at the end too */
-	long tick_us;	/* the progress thread's first pause between looks at a polled queue */
+	long tick_us;	/* a quarter of the longest pause between looks at a polled queue */
 	long linger_ms;	/* data of a closed connection that stands still this long is given up */
 	long cma;	/* whether processes on one host read each other's memory */
 	long keepalive_s; /* a silent peer is asked for a sign of life after this long; 0 never */

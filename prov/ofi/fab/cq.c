@@ -152,8 +152,10 @@ int dofi_cq_open_for(struct dofi_cq *cq, struct dofi_progress *progress, struct 
 	atomic_store(&cq->sleepers, 0);
 	atomic_store(&cq->sweeps_done, atomic_load(&cq->sweeps_wanted));
 	atomic_store(&cq->polled, false);
-	atomic_store(&cq->used, false);
-	cq->ticks = 1;
+	atomic_store(&cq->taken, false);
+	atomic_store(&cq->posted, false);
+	cq->pause_us = dofi_settings.probe_us;
+	cq->silent = 0;
 	cq->fired = true;	/* arms it in the next round */
 	TAILQ_INSERT_TAIL(&progress->cqs, cq, link);
 	return 0;
@@ -382,23 +384,31 @@ static bool being_read(struct dofi_cq *cq)
 /*
  * A look at a busy program takes ten microseconds from it, in a virtual machine far more. The longer
  * it is at work, the longer it is left alone: up to so many ticks. If no peer depends on the looks
- * they are rare from the beginning: who waits, here, is a sleeper.
+ * they are rare from the beginning: a thread that waits, here, is a sleeper.
  */
 #define RAREST_LOOK 4
 #define OFFLOADED_LOOK 64
 
-/* Until look_at; false if a sleeper came meanwhile. */
-static bool yield_to_program(struct dofi_cq *cq, int64_t now)
+/*
+ * Leaves the CQ alone until look_at: briefly at first and while the program posts alone, then longer each
+ * time. It grows slowly, as a program that polls in bursts gets to long pauses otherwise, in which its peers
+ * wait for their answers and poll themselves meanwhile. Returns false if a thread began to sleep meanwhile.
+ */
+static bool yield_to_program(struct dofi_cq *cq, int64_t now, bool posts_alone)
 {
-	bool first = atomic_load(&cq->mode) == DOFI_CQ_ARMED;
-	long us = first ? dofi_settings.probe_us : dofi_settings.tick_us * cq->ticks;
+	const bool first = atomic_load(&cq->mode) == DOFI_CQ_ARMED;
+	const long most = dofi_settings.tick_us * (cq->offloaded ? OFFLOADED_LOOK : RAREST_LOOK);
 
-	if (first)
-		cq->ticks = cq->offloaded ? OFFLOADED_LOOK : 1;
-	else if (cq->ticks < RAREST_LOOK)
-		cq->ticks *= 2;
+	if (first || posts_alone)
+		cq->pause_us = dofi_settings.probe_us;
+	else if (cq->offloaded)
+		cq->pause_us = most;
+	else
+		cq->pause_us += (cq->pause_us + 3) / 4;
+	if (cq->pause_us > most)
+		cq->pause_us = most;
 	unwatch(cq);
-	cq->look_at = now + us * 1000;
+	cq->look_at = now + cq->pause_us * 1000;
 	set_mode(cq, first ? DOFI_CQ_PROBED : DOFI_CQ_OWNED);
 	return !atomic_load(&cq->sleepers);
 }
@@ -408,27 +418,51 @@ void dofi_cq_probe(struct dofi_cq *cq, int64_t now)
 	if (atomic_load(&cq->mode) == DOFI_CQ_ARMED)
 		return;
 	atomic_store(&cq->polled, false);
-	atomic_store(&cq->used, false);
-	cq->ticks = 1;
-	cq->look_at = now + dofi_settings.probe_us * 1000;
+	atomic_store(&cq->taken, false);
+	atomic_store(&cq->posted, false);
+	cq->pause_us = dofi_settings.probe_us;
+	cq->look_at = now + cq->pause_us * 1000;
 }
 
 /*
- * Leaves the CQ to the program's threads if they are at work here. One that posts, or
- * finds its EVDs full, has no need to poll: if that made this thread read for it, the
- * EVDs would be full again the next time, and every completion cost two switches of
- * threads. Now and then it is read for, as its other EVDs and its peers need it.
+ * A program that posts, and waits for its peer by reading memory (the eager RDMA of MPI libraries), calls
+ * nothing while it waits: the CQ is then served for it as if it slept. A look that finds posts alone does not
+ * show that yet, as a long post, or many in a row, keep a polling program from its next poll. So the looks are
+ * counted, up with each that found posts alone and down with each that found a poll, and the program is taken
+ * for one that does not poll while the count is at least SILENT_LOOKS. Where hardware moves the data there is
+ * nothing to serve.
+ */
+#define SILENT_LOOKS 4
+#define SILENT_MOST 8
+
+static bool is_silent(struct dofi_cq *cq, bool posts_alone, bool polled)
+{
+	if (posts_alone && cq->silent < SILENT_MOST)
+		cq->silent++;
+	else if (polled && cq->silent)
+		cq->silent--;
+	return cq->silent >= SILENT_LOOKS;
+}
+
+/*
+ * Leaves the CQ to the program's threads if they are at work here. A program that finds its EVDs full, or
+ * posts, has no need to poll for a while: if that made this thread read for it, the EVDs would be full again
+ * the next time, and every completion would cost two switches of threads. Now and then it is read for, as its
+ * other EVDs and its peers need it.
  */
 static bool leave_to_program(struct dofi_cq *cq, int64_t now)
 {
-	bool polled = atomic_exchange(&cq->polled, false) || being_read(cq);
-	bool used = atomic_exchange(&cq->used, false);
+	const bool polled = atomic_exchange(&cq->polled, false) || being_read(cq);
+	const bool taken = atomic_exchange(&cq->taken, false);
+	const bool posted = atomic_exchange(&cq->posted, false);
+	const bool posts_alone = posted && !polled && !taken && !cq->offloaded;
 
-	if (atomic_load(&cq->sleepers) || (!polled && !used))
+	if (is_silent(cq, posts_alone, polled || taken) || atomic_load(&cq->sleepers) ||
+	    (!polled && !taken && !posted))
 		return false;
 	if (!polled)
 		dofi_cq_drain(cq);
-	return yield_to_program(cq, now);
+	return yield_to_program(cq, now, posts_alone);
 }
 
 /*

@@ -52,7 +52,8 @@ struct dofi_cq {
 
 	/* until the progress thread looks: */
 	_Atomic bool polled;		/* one of the program's threads read it, */
-	_Atomic bool used;		/* or posted, or took an event that another read for it */
+	_Atomic bool taken;		/* or took an event that another thread had read */
+	_Atomic bool posted;		/* the program posted to an endpoint of it */
 	_Atomic int sleepers;		/* those who wait and do not poll: threads, CNOs */
 	_Atomic int mode;		/* enum dofi_cq_mode, written by the progress thread */
 	_Atomic(struct fid_cq *) programs_fid; /* fid, unless ARMED or closed, with a gate, or mixed */
@@ -61,7 +62,8 @@ struct dofi_cq {
 	_Atomic unsigned refused;	/* polls that came while another thread was at it */
 
 	/* progress thread only */
-	int ticks;			/* until the next look but one */
+	long pause_us;			/* between the last look and the next one */
+	int silent;			/* looks that found posts and no poll, less those that found polls */
 	bool watched;			/* epoll knows its descriptor */
 	bool fired;
 	int64_t look_at;		/* ARMED: was looked at; else when it will be again */
@@ -224,10 +226,16 @@ void dofi_cq_go_on(struct dofi_cq *cq, ssize_t n, struct dofi_sink *sink);
 /* Hands over the one completion that was taken, and leaves: the others are for who comes next. */
 void dofi_cq_go_on_with(struct dofi_cq *cq, const struct fi_cq_data_entry *entry, struct dofi_sink *sink);
 
-/* A program's thread posted something, or took an event that was read before it came. Any lock. */
-static inline void dofi_cq_used(struct dofi_cq *cq)
+/* Call after a post to an endpoint of the CQ. Any thread, any lock. */
+static inline void dofi_cq_posted(struct dofi_cq *cq)
 {
-	atomic_store_explicit(&cq->used, true, memory_order_relaxed);
+	atomic_store_explicit(&cq->posted, true, memory_order_relaxed);
+}
+
+/* Call after the program dequeued an event that another thread had read from the CQ. Any thread, any lock. */
+static inline void dofi_cq_taken(struct dofi_cq *cq)
+{
+	atomic_store_explicit(&cq->taken, true, memory_order_relaxed);
 }
 
 /* Whether epoll knows nothing of it, and the progress thread sleeps all the same. */

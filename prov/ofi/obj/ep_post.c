@@ -342,7 +342,7 @@ static DOFI_INTO_CALLER void plain_posted(struct dofi_ep *ep, uint8_t kind,
 	dofi_tally_add(&ep->posted[kind], dto->length);
 	/* who posts receives will look for them */
 	if (kind != DOFI_DTO_RECV)
-		dofi_cq_used(ep->cq);
+		dofi_cq_posted(ep->cq);
 }
 
 /* Of which nothing more will be heard. */

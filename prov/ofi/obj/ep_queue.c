@@ -290,7 +290,7 @@ void dofi_queue_commit(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto
 			dofi_dto_flush(ep);
 		return;
 	}
-	dofi_cq_used(ep->cq);
+	dofi_cq_posted(ep->cq);
 	/* nothing is before it, and there is nothing that it might have to wait for */
 	if (__builtin_expect(kind >= DOFI_DTO_BIND || !first || ep->reads || q->held, 0))
 		dofi_queue_pump(ep, q);

@@ -57,7 +57,7 @@ void dofi_evd_take(struct dofi_evd *evd, DAT_EVENT *event)
 	dofi_event_read(e);
 	evd->head++;
 	evd->overflowed = false;
-	dofi_evd_each_feed(evd, dofi_cq_used);
+	dofi_evd_each_feed(evd, dofi_cq_taken);
 	dofi_evd_set_count(evd, left);
 	if (__builtin_expect(evd->cno != NULL, 0))
 		dofi_cno_update(evd->cno, &evd->at_cno, left && evd->enabled);

@@ -102,7 +102,7 @@ static void poll_once(void)
 	dofi_cq_poll(&cq, NULL);
 }
 
-/* As who comes again while more than one is under way, so that others may be there the next time. */
+/* Like a caller that polls again while more than one completion is outstanding. */
 static void poll_next(void)
 {
 	dofi_cq_poll_next(&cq);
@@ -217,7 +217,7 @@ Test(cq, probed_waits_its_moment)
 Test(cq, owned_while_the_program_still_polls)
 {
 	make_owned();
-	cr_expect_eq(cq.look_at, now + 1000 * US);
+	cr_expect_eq(cq.look_at, now + 125 * US);
 }
 
 Test(cq, a_read_that_lasts_is_a_poll)
@@ -236,29 +236,29 @@ Test(cq, a_read_that_lasts_is_a_poll)
 }
 
 /* The program finds events that this thread read, and so has no need to poll. */
-Test(cq, who_posts_or_takes_is_at_work)
+Test(cq, a_program_that_takes_events_is_at_work)
 {
 	serve();
 	complete(1);
 	cr_assert(epoll_fires());
-	dofi_cq_used(&cq);
+	dofi_cq_taken(&cq);
 	serve();
 	cr_expect_eq(mode(), DOFI_CQ_PROBED);
-	dofi_cq_used(&cq);
+	dofi_cq_taken(&cq);
 	now = cq.look_at;
 	serve();
 	cr_expect_eq(mode(), DOFI_CQ_OWNED);
-	cr_expect_eq(cq.look_at, now + 1000 * US);
+	cr_expect_eq(cq.look_at, now + 125 * US);
 	now = cq.look_at;
 	serve();
 	cr_expect_eq(mode(), DOFI_CQ_ARMED);
 }
 
-Test(cq, who_only_posts_or_takes_is_read_for)
+Test(cq, a_program_that_only_posts_is_read_for)
 {
 	make_owned();
 	complete(2);
-	dofi_cq_used(&cq);
+	dofi_cq_posted(&cq);
 	now = cq.look_at;
 	serve();
 	cr_expect_eq(mode(), DOFI_CQ_OWNED);
@@ -266,23 +266,27 @@ Test(cq, who_only_posts_or_takes_is_read_for)
 	cr_expect_eq(delivered, next_context - 1);
 }
 
-/* Each @ticks after the one before, as long as the program polls. */
-static void looks_come_after(const int *ticks, size_t n)
+/* One look after a poll; how long the next pause is, in us. */
+static long pause_after_poll(void)
 {
-	size_t i;
-
-	make_owned();
-	for (i = 0; i < n; i++) {
-		poll_once();
-		now = cq.look_at;
-		serve();
-		cr_assert_eq(cq.look_at, now + ticks[i] * 1000 * US, "%zu", i);
-	}
+	poll_once();
+	now = cq.look_at;
+	serve();
+	return (cq.look_at - now) / US;
 }
 
 Test(cq, looks_become_rarer_while_the_program_polls)
 {
-	looks_come_after((const int[]){ 2, 4, 4, 4 }, 4);
+	long pause, last = 125;
+	int i;
+
+	make_owned();
+	for (i = 0; (pause = pause_after_poll()) < 4000; i++) {
+		cr_assert(pause > last && pause <= last * 5 / 4 + 1, "%ld after %ld", pause, last);
+		last = pause;
+	}
+	cr_expect(i > 10);
+	cr_expect_eq(pause_after_poll(), 4000);
 	now = cq.look_at;
 	serve();
 	cr_expect_eq(mode(), DOFI_CQ_ARMED);
@@ -291,23 +295,111 @@ Test(cq, looks_become_rarer_while_the_program_polls)
 	complete(1);
 	epoll_fires();
 	serve();
-	poll_once();
-	now = cq.look_at;
-	serve();
-	cr_expect_eq(cq.look_at, now + 1000 * US);	/* begins anew */
+	cr_expect_eq(pause_after_poll(), 125);		/* begins anew */
 }
 
 Test(cq, and_are_rare_from_the_beginning_where_no_peer_depends_on_them)
 {
 	cq.offloaded = true;
-	looks_come_after((const int[]){ 64, 64 }, 2);
+	make_owned();
+	cr_expect_eq(pause_after_poll(), 64000);
+	cr_expect_eq(pause_after_poll(), 64000);
+}
+
+/* A look that finds posts, and no poll since the one before. */
+static void look_after_post(void)
+{
+	dofi_cq_posted(&cq);
+	now = cq.look_at;
+	serve();
+}
+
+/* Until the CQ is served as for a program that sleeps; after how many looks. */
+static int looks_until_armed(void)
+{
+	int looks = 0;
+
+	while (mode() != DOFI_CQ_ARMED && looks < 20) {
+		look_after_post();
+		looks++;
+	}
+	return looks;
+}
+
+/* It waits for its peer by reading memory. */
+Test(cq, a_program_that_posts_and_never_polls_is_served_at_once)
+{
+	make_owned();
+	cr_expect_eq(looks_until_armed(), 4);
+	complete(1);
+	cr_assert(epoll_fires());
+	dofi_cq_posted(&cq);
+	serve();
+	cr_expect_eq(mode(), DOFI_CQ_ARMED);
+	cr_expect_eq(fake_unread(), 0);
+}
+
+Test(cq, while_it_may_poll_again_looks_after_posts_come_soon)
+{
+	make_owned();
+	while (pause_after_poll() < 1000)
+		;
+	look_after_post();
+	cr_expect_eq(mode(), DOFI_CQ_OWNED);
+	cr_expect_eq(cq.look_at, now + 100 * US);
+}
+
+Test(cq, a_poll_now_and_then_does_not_change_that_it_is_served)
+{
+	int i;
+
+	make_owned();
+	looks_until_armed();
+	for (i = 0; i < 20; i++) {
+		complete(1);
+		cr_assert(epoll_fires());
+		dofi_cq_posted(&cq);
+		if (i > 3 && i % 4 == 0)
+			poll_once();
+		serve();
+		cr_assert_eq(mode(), DOFI_CQ_ARMED, "%d", i);
+	}
+}
+
+Test(cq, a_program_that_polls_again_gets_it_back)
+{
+	int i;
+
+	make_owned();
+	looks_until_armed();
+	for (i = 0; i < 20 && mode() == DOFI_CQ_ARMED; i++) {
+		complete(1);
+		cr_assert(epoll_fires());
+		poll_once();
+		serve();
+	}
+	cr_expect_eq(mode(), DOFI_CQ_PROBED);
+	cr_expect(i < 8);
+}
+
+Test(cq, where_hardware_moves_the_data_posts_alone_need_no_looks)
+{
+	cq.offloaded = true;
+	make_owned();
+	look_after_post();
+	cr_expect_eq(cq.look_at, now + 64000 * US);
+	look_after_post();
+	look_after_post();
+	look_after_post();
+	look_after_post();
+	cr_expect_eq(mode(), DOFI_CQ_OWNED);
 }
 
 Test(cq, with_a_sleeper_uses_do_not_count)
 {
 	make_owned();
 	dofi_cq_sleep_begin(&cq);
-	dofi_cq_used(&cq);
+	dofi_cq_posted(&cq);
 	serve();
 	cr_expect_eq(mode(), DOFI_CQ_ARMED);
 }

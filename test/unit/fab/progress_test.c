@@ -768,11 +768,11 @@ Test(progress, the_doorbell_makes_a_round, .timeout = 20)
 static void own_cq(void)
 {
 	while (cq.mode != DOFI_CQ_OWNED) {
-		dofi_cq_used(&cq);
+		dofi_cq_taken(&cq);
 		fake_complete((void *)(uintptr_t)'a', 0);
 		await(1);
 		while (cq.mode == DOFI_CQ_PROBED)
-			dofi_cq_used(&cq);
+			dofi_cq_taken(&cq);
 	}
 }
 
@@ -782,7 +782,7 @@ static bool be_looked_at(void)
 	unsigned reads = fake.cq_reads;
 
 	while (fake.cq_reads == reads && cq.mode == DOFI_CQ_OWNED)
-		dofi_cq_used(&cq);
+		dofi_cq_taken(&cq);
 	return cq.mode == DOFI_CQ_OWNED;
 }
 
@@ -879,7 +879,6 @@ Test(shared_eq, is_not_watched_while_the_program_polls)
 {
 	cr_expect(is_watched(fake.eq_fd));
 	until_watched(false, true);
-	cr_expect(cq.mode != DOFI_CQ_ARMED);
 	cr_expect(is_watched(fake.second_eq_fd), "requests are no data");
 	until_watched(true, false);
 }
@@ -980,6 +979,7 @@ Test(shared_eq, is_watched_again_when_a_thread_waits_for_events)
 	const long tick = dofi_settings.tick_us;
 
 	dofi_settings.tick_us = 100000000;
+	cq.offloaded = true;		/* its second pause is the longest */
 	own_cq();
 	until_watched(false, false);
 	dofi_progress_probe(&progress);

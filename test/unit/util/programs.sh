@@ -122,7 +122,7 @@ info()
 	one_line datinfo
 	DAT_OFI_TICK_US=0x40 DAPL_DBG_TYPE=3 FI_PROVIDER=tcp run 0 "$prog" --settings
 	has out '^DAT_OFI_TICK_US  *64  *us  *environment  *'
-	has out '^DAT_OFI_PROBE_US  *100  *us  *default  *'
+	has out '^DAT_OFI_PROBE_US  *20  *us  *default  *'
 	has out '^DAT_OFI_LOG  *1  *level  *DAPL_DBG_TYPE  *'
 	has out '^FI_TCP_PREFETCH_RBUF_SIZE  *128  *bytes  *provider  *'
 	has out '^FI_PROVIDER  *tcp  *names  *environment  *'
