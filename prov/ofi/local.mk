@@ -8,6 +8,7 @@ dofi_core_sources = \
 	prov/ofi/base/log.c \
 	prov/ofi/base/maps.c \
 	prov/ofi/base/mutex.c \
+	prov/ofi/base/nap.c \
 	prov/ofi/base/pool.c \
 	prov/ofi/base/spin.c \
 	prov/ofi/fab/cq.c \
@@ -112,6 +113,7 @@ noinst_HEADERS += \
 	prov/ofi/base/maps.h \
 	prov/ofi/base/mutex.h \
 	prov/ofi/base/mutex_tsan.h \
+	prov/ofi/base/nap.h \
 	prov/ofi/base/pool.h \
 	prov/ofi/base/spin.h \
 	prov/ofi/fab/cq.h \

@@ -51,6 +51,7 @@ test_unit_base_test_SOURCES = \
 	test/unit/base/log_test.c \
 	test/unit/base/maps_test.c \
 	test/unit/base/mutex_test.c \
+	test/unit/base/nap_test.c \
 	test/unit/base/pool_test.c \
 	test/unit/base/spin_test.c
 test_unit_base_test_CPPFLAGS = $(prov_test_cppflags)
