@@ -20,6 +20,7 @@ dofi_core_sources = \
 	prov/ofi/fab/halfopen.c \
 	prov/ofi/fab/host.c \
 	prov/ofi/fab/info.c \
+	prov/ofi/fab/lead.c \
 	prov/ofi/fab/linger.c \
 	prov/ofi/fab/params.c \
 	prov/ofi/fab/peer_mem.c \
@@ -125,6 +126,7 @@ noinst_HEADERS += \
 	prov/ofi/fab/halfopen.h \
 	prov/ofi/fab/host.h \
 	prov/ofi/fab/info.h \
+	prov/ofi/fab/lead.h \
 	prov/ofi/fab/linger.h \
 	prov/ofi/fab/params.h \
 	prov/ofi/fab/peer_mem.h \

@@ -72,6 +72,7 @@ test_unit_fab_test_SOURCES = \
 	test/unit/fab/halfopen_test.c \
 	test/unit/fab/host_test.c \
 	test/unit/fab/info_test.c \
+	test/unit/fab/lead_test.c \
 	test/unit/fab/linger_test.c \
 	test/unit/fab/params_test.c \
 	test/unit/fab/peer_mem_test.c \
