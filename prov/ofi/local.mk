@@ -8,6 +8,7 @@ dofi_core_sources = \
 	prov/ofi/base/log.c \
 	prov/ofi/base/maps.c \
 	prov/ofi/base/mutex.c \
+	prov/ofi/base/nap.c \
 	prov/ofi/base/pool.c \
 	prov/ofi/base/prompt.c \
 	prov/ofi/base/spin.c \
@@ -20,6 +21,7 @@ dofi_core_sources = \
 	prov/ofi/fab/halfopen.c \
 	prov/ofi/fab/host.c \
 	prov/ofi/fab/info.c \
+	prov/ofi/fab/lead.c \
 	prov/ofi/fab/linger.c \
 	prov/ofi/fab/params.c \
 	prov/ofi/fab/peer_mem.c \
@@ -113,6 +115,7 @@ noinst_HEADERS += \
 	prov/ofi/base/maps.h \
 	prov/ofi/base/mutex.h \
 	prov/ofi/base/mutex_tsan.h \
+	prov/ofi/base/nap.h \
 	prov/ofi/base/pool.h \
 	prov/ofi/base/prompt.h \
 	prov/ofi/base/spin.h \
@@ -125,6 +128,7 @@ noinst_HEADERS += \
 	prov/ofi/fab/halfopen.h \
 	prov/ofi/fab/host.h \
 	prov/ofi/fab/info.h \
+	prov/ofi/fab/lead.h \
 	prov/ofi/fab/linger.h \
 	prov/ofi/fab/params.h \
 	prov/ofi/fab/peer_mem.h \

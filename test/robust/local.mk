@@ -9,6 +9,8 @@ ROBUST_TESTS += \
 	test/robust/fork2 \
 	test/robust/threads1 \
 	test/robust/threads2 \
+	test/robust/waits1 \
+	test/robust/waits2 \
 	test/robust/quiet1 \
 	test/robust/quiet2 \
 	test/robust/peers1 \
@@ -27,6 +29,8 @@ check_PROGRAMS += \
 	test/robust/fork2 \
 	test/robust/threads1 \
 	test/robust/threads2 \
+	test/robust/waits1 \
+	test/robust/waits2 \
 	test/robust/quiet1 \
 	test/robust/quiet2 \
 	test/robust/peers1 \
@@ -63,6 +67,13 @@ test_robust_threads1_LDADD = $(pair_ldadd1)
 test_robust_threads2_SOURCES = test/robust/threads.c
 test_robust_threads2_CPPFLAGS = $(pair_cppflags2)
 test_robust_threads2_LDADD = $(pair_ldadd2)
+
+test_robust_waits1_SOURCES = test/robust/waits.c
+test_robust_waits1_CPPFLAGS = $(pair_cppflags1)
+test_robust_waits1_LDADD = $(pair_ldadd1)
+test_robust_waits2_SOURCES = test/robust/waits.c
+test_robust_waits2_CPPFLAGS = $(pair_cppflags2)
+test_robust_waits2_LDADD = $(pair_ldadd2)
 
 test_robust_quiet1_SOURCES = test/robust/quiet.c
 test_robust_quiet1_CPPFLAGS = $(pair_cppflags1)

@@ -51,6 +51,7 @@ test_unit_base_test_SOURCES = \
 	test/unit/base/log_test.c \
 	test/unit/base/maps_test.c \
 	test/unit/base/mutex_test.c \
+	test/unit/base/nap_test.c \
 	test/unit/base/pool_test.c \
 	test/unit/base/prompt_test.c \
 	test/unit/base/spin_test.c
@@ -72,6 +73,7 @@ test_unit_fab_test_SOURCES = \
 	test/unit/fab/halfopen_test.c \
 	test/unit/fab/host_test.c \
 	test/unit/fab/info_test.c \
+	test/unit/fab/lead_test.c \
 	test/unit/fab/linger_test.c \
 	test/unit/fab/params_test.c \
 	test/unit/fab/peer_mem_test.c \

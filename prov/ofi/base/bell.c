@@ -4,6 +4,7 @@
 #include "base/bell.h"
 
 #include "base/clock.h"
+#include "base/nap.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -19,25 +20,36 @@ static int futex_wait(struct dofi_bell *bell, uint32_t rings, const struct times
 		       FUTEX_BITSET_MATCH_ANY) < 0 ? -errno : 0;
 }
 
+/* Also until @word, in shared memory, is not @value, unless it is NULL. */
 #ifdef SYS_futex_waitv
-static int futex_waitv(struct dofi_bell *bell, uint32_t rings, const struct timespec *until)
+static int futex_waitv(struct dofi_bell *bell, uint32_t rings, const struct timespec *until,
+		       _Atomic uint32_t *word, uint32_t value)
 {
-	struct futex_waitv wait = {
-		.val = rings, .uaddr = (uintptr_t)&bell->rings,
-		.flags = FUTEX_32 | FUTEX_PRIVATE_FLAG,
+	struct futex_waitv wait[] = {
+		{ .val = rings, .uaddr = (uintptr_t)&bell->rings, .flags = FUTEX_32 | FUTEX_PRIVATE_FLAG },
+		{ .val = value, .uaddr = (uintptr_t)word, .flags = FUTEX_32 },
 	};
 
-	return syscall(SYS_futex_waitv, &wait, 1, 0, until, CLOCK_MONOTONIC) < 0 ? -errno : 0;
+	return syscall(SYS_futex_waitv, wait, word ? 2 : 1, 0, until, CLOCK_MONOTONIC) < 0 ? -errno : 0;
 }
 #else
-static int futex_waitv(struct dofi_bell *bell, uint32_t rings, const struct timespec *until)
+static int futex_waitv(struct dofi_bell *bell, uint32_t rings, const struct timespec *until,
+		       _Atomic uint32_t *word, uint32_t value)
 {
 	(void)bell;
 	(void)rings;
 	(void)until;
+	(void)word;
+	(void)value;
 	return -ENOSYS;
 }
 #endif
+
+/* EPERM: a sandbox that does not know it */
+static bool is_missing(int err)
+{
+	return err == -ENOSYS || err == -EPERM;
+}
 
 /*
  * Any handler ends a plain futex wait that has a deadline, though it asks for a restart; only
@@ -48,10 +60,9 @@ static int wait_until(struct dofi_bell *bell, uint32_t rings, int64_t deadline)
 {
 	static _Atomic bool missing;
 	const struct timespec until = dofi_timespec(deadline);
-	int err = missing ? -ENOSYS : futex_waitv(bell, rings, &until);
+	int err = missing ? -ENOSYS : futex_waitv(bell, rings, &until, NULL, 0);
 
-	/* EPERM: a sandbox that does not know it */
-	if (err != -ENOSYS && err != -EPERM)
+	if (!is_missing(err))
 		return err;
 	missing = true;
 	err = futex_wait(bell, rings, &until);
@@ -73,8 +84,45 @@ int dofi_bell_wait(struct dofi_bell *bell, struct dofi_mutex *lock, int64_t dead
 	return err == -EINTR || err == -ETIMEDOUT ? err : 0;
 }
 
+int dofi_bell_wait_word(struct dofi_bell *bell, struct dofi_mutex *lock, int64_t deadline,
+			_Atomic uint32_t *word, uint32_t value)
+{
+	const uint32_t rings = atomic_load_explicit(&bell->rings, memory_order_relaxed);
+	const struct timespec until = dofi_timespec(deadline);
+	int err;
+
+	bell->sleepers++;
+	dofi_mutex_unlock(lock);
+	err = futex_waitv(bell, rings, deadline == DOFI_NEVER ? NULL : &until, word, value);
+	dofi_mutex_lock(lock);
+	bell->sleepers--;
+	if (is_missing(err))
+		return -EBUSY;
+	return err == -EINTR || err == -ETIMEDOUT ? err : 0;
+}
+
+void dofi_word_wake(_Atomic uint32_t *word)
+{
+	syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX);
+}
+
+int dofi_bell_wait_fd(struct dofi_bell *bell, struct dofi_mutex *lock, int64_t deadline, int fd, int ring_fd,
+		      int signals)
+{
+	int err;
+
+	bell->fd = ring_fd;
+	dofi_mutex_unlock(lock);
+	err = dofi_nap(fd, ring_fd, signals, deadline);
+	dofi_mutex_lock(lock);
+	bell->fd = -1;
+	return err;
+}
+
 static void ring(struct dofi_bell *bell, int n)
 {
+	if (bell->fd >= 0)
+		dofi_nap_end(bell->fd);
 	if (!bell->sleepers)
 		return;
 	atomic_fetch_add_explicit(&bell->rings, 1, memory_order_relaxed);

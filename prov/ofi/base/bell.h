@@ -12,12 +12,14 @@
 struct dofi_bell {
 	_Atomic uint32_t rings;		/* the futex: it has changed when a sleeper is too late */
 	unsigned sleepers;
+	int fd;				/* the eventfd of the thread in dofi_bell_wait_fd(), or -1 */
 };
 
 static inline void dofi_bell_init(struct dofi_bell *bell)
 {
 	atomic_init(&bell->rings, 0);
 	bell->sleepers = 0;
+	bell->fd = -1;
 }
 
 /*
@@ -27,7 +29,24 @@ static inline void dofi_bell_init(struct dofi_bell *bell)
  */
 int dofi_bell_wait(struct dofi_bell *bell, struct dofi_mutex *lock, int64_t deadline);
 
-/* Wakes one of the sleepers, if any, or all. */
+/*
+ * As dofi_bell_wait(), and returns 0 also when @fd becomes readable. A ring writes to the eventfd @ring_fd, which
+ * is empty again on return. @signals is from dofi_nap_open(). -EBUSY: see dofi_nap(). One thread at a time.
+ */
+int dofi_bell_wait_fd(struct dofi_bell *bell, struct dofi_mutex *lock, int64_t deadline, int fd, int ring_fd,
+		      int signals);
+
+/*
+ * As dofi_bell_wait(), and returns 0 also when @word, a futex in shared memory, is woken or is not @value.
+ * -EBUSY: the kernel cannot wait for two futexes.
+ */
+int dofi_bell_wait_word(struct dofi_bell *bell, struct dofi_mutex *lock, int64_t deadline,
+			_Atomic uint32_t *word, uint32_t value);
+
+/* Wakes the threads that sleep on @word, in any process that has it mapped. */
+void dofi_word_wake(_Atomic uint32_t *word);
+
+/* Wakes one of the sleepers, if any, or all. The thread in dofi_bell_wait_fd() is woken by both. */
 void dofi_bell_ring(struct dofi_bell *bell);
 void dofi_bell_ring_all(struct dofi_bell *bell);
 

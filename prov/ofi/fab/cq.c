@@ -59,14 +59,34 @@ static void unwatch(struct dofi_cq *cq)
 }
 
 /*
- * When ARMED, a read takes what would have woken the progress thread for completions behind it.
- * After that store whoever arms it drains it, with the lock, and so behind a read that was begun
- * before.
+ * A read takes what would have woken a sleeping thread for completions behind it: the progress thread when ARMED, or
+ * the leader. Each read then has to take all. The thread that is going to sleep drains the CQ after this, with the
+ * lock, and so after a read that was begun before.
  */
+static bool read_takes_all(const struct dofi_cq *cq)
+{
+	return atomic_load(&cq->mode) == DOFI_CQ_ARMED || dofi_lead_is_taken(&cq->lead);
+}
+
+void dofi_cq_route(struct dofi_cq *cq)
+{
+	const bool direct = !read_takes_all(cq) && !cq->gate && !cq->mixed;
+
+	atomic_store(&cq->programs_fid, direct ? cq->fid : NULL);
+}
+
 static void set_mode(struct dofi_cq *cq, enum dofi_cq_mode mode)
 {
-	atomic_store(&cq->programs_fid, mode == DOFI_CQ_ARMED || cq->gate || cq->mixed ? NULL : cq->fid);
+	const bool was_armed = atomic_load(&cq->mode) == DOFI_CQ_ARMED;
+
+	if (was_armed == (mode == DOFI_CQ_ARMED)) {
+		atomic_store(&cq->mode, mode);
+		return;
+	}
+	dofi_mutex_lock(&cq->lock);
 	atomic_store(&cq->mode, mode);
+	dofi_cq_route(cq);
+	dofi_mutex_unlock(&cq->lock);
 }
 
 void dofi_cq_set_gate(struct dofi_cq *cq, struct dofi_gate *gate)
@@ -147,8 +167,10 @@ int dofi_cq_open_for(struct dofi_cq *cq, struct dofi_progress *progress, struct 
 	cq->owner = NULL;
 	cq->left = 0;
 	cq->most = 1;
+	atomic_store(&cq->mode, DOFI_CQ_ARMED);
+	dofi_cq_route(cq);
+	dofi_lead_open(cq);
 	dofi_mutex_unlock(&cq->lock);
-	set_mode(cq, DOFI_CQ_ARMED);
 	atomic_store(&cq->sleepers, 0);
 	atomic_store(&cq->sweeps_done, atomic_load(&cq->sweeps_wanted));
 	atomic_store(&cq->polled, false);
@@ -177,6 +199,7 @@ void dofi_cq_close(struct dofi_cq *cq)
 	dofi_mutex_lock(&cq->lock);
 	cq->fid = NULL;
 	atomic_store(&cq->programs_fid, NULL);
+	dofi_lead_close(cq);
 	dofi_mutex_unlock(&cq->lock);
 	ret = fi_close(&fid->fid);
 	if (ret)
@@ -227,11 +250,11 @@ static ssize_t deal_with(struct dofi_cq *cq, ssize_t n, struct dofi_sink *sink)
 
 /*
  * A read may leave some behind: of a batch that was full, or that ended before a failed
- * completion. And it may have taken what would wake the progress thread for them.
+ * completion.
  */
 static bool left_behind(const struct dofi_cq *cq, ssize_t n)
 {
-	return n == DOFI_CQ_BATCH || (n > 0 && atomic_load(&cq->mode) == DOFI_CQ_ARMED);
+	return n == DOFI_CQ_BATCH || (n > 0 && read_takes_all(cq));
 }
 
 /* Who asks from here on, swept() itself too, asks for another one. Needs the lock. */
@@ -257,6 +280,8 @@ void dofi_cq_want_sweep(struct dofi_cq *cq)
 	if (before == atomic_load(&cq->sweeps_done) && atomic_load(&cq->mode) == DOFI_CQ_ARMED &&
 	    !dofi_progress_on_thread(cq->progress))
 		dofi_progress_ring(cq->progress);
+	/* a thread that sleeps on the CQ itself cannot serve it by the clock */
+	dofi_lead_depose(&cq->lead);
 }
 
 ssize_t dofi_cq_read_behind_left(struct dofi_cq *cq, struct fid_cq *fid)
@@ -355,7 +380,7 @@ bool dofi_cq_drain(struct dofi_cq *cq)
 
 void dofi_cq_kick(struct dofi_cq *cq)
 {
-	if (atomic_load(&cq->mode) == DOFI_CQ_ARMED)
+	if (read_takes_all(cq))
 		dofi_cq_drain(cq);
 }
 
@@ -498,9 +523,9 @@ static int armed_ticks(const struct dofi_cq *cq)
 	return cq->progress->silent_errors && atomic_load(&cq->sleepers) ? SILENT_TICKS : 0;
 }
 
-static bool can_sleep(struct dofi_cq *cq)
+bool dofi_cq_can_sleep(struct dofi_cq *cq, struct fid_cq *fid_cq)
 {
-	struct fid *fid = &cq->fid->fid;
+	struct fid *fid = &fid_cq->fid;
 	int ret;
 
 	/* without a descriptor it is looked at again before the thread sleeps */
@@ -523,7 +548,7 @@ static void drain_and_arm(struct dofi_cq *cq, int64_t now)
 		if (!dofi_cq_drain(cq) && cq->fd >= 0 && cq->progress->stale_signal &&
 		    clear_signal(cq))
 			continue;
-		if (can_sleep(cq)) {
+		if (dofi_cq_can_sleep(cq, cq->fid)) {
 			if (!watch(cq)) {
 				cq->look_at = now;
 				return;
@@ -547,13 +572,24 @@ int64_t dofi_cq_next(const struct dofi_cq *cq)
 	return ticks ? cq->look_at + dofi_settings.tick_us * 1000 * ticks : DOFI_NEVER;
 }
 
+/* The leader was woken by what woke this thread, and reads it: if it does not, the next look finds that out. */
+static bool leave_to_leader(struct dofi_cq *cq, int64_t now)
+{
+	if (!dofi_lead_is_taken(&cq->lead) || atomic_load(&cq->sleepers) || dofi_cq_wants_sweep(cq))
+		return false;
+	return yield_to_program(cq, now);
+}
+
 void dofi_cq_serve(struct dofi_cq *cq, int64_t now)
 {
 	bool armed = atomic_load(&cq->mode) == DOFI_CQ_ARMED;
+	bool woken = armed && cq->fired;
 
 	if (now < dofi_cq_next(cq) && (armed || !atomic_load(&cq->sleepers)))
 		return;
 	cq->fired = false;
+	if (woken && leave_to_leader(cq, now))
+		return;
 	if (!leave_to_program(cq, now))
 		drain_and_arm(cq, now);
 }

@@ -5,6 +5,7 @@
 
 #include "base/mutex.h"
 #include "fab/gate.h"
+#include "fab/lead.h"
 #include "fab/progress.h"
 
 #include <rdma/fi_domain.h>
@@ -56,10 +57,11 @@ struct dofi_cq {
 	_Atomic bool posted;		/* the program posted to an endpoint of it */
 	_Atomic int sleepers;		/* those who wait and do not poll: threads, CNOs */
 	_Atomic int mode;		/* enum dofi_cq_mode, written by the progress thread */
-	_Atomic(struct fid_cq *) programs_fid; /* fid, unless ARMED or closed, with a gate, or mixed */
+	_Atomic(struct fid_cq *) programs_fid; /* fid, unless ARMED, led or closed, with a gate, or mixed */
 	_Atomic unsigned sweeps_wanted;	/* see dofi_cq_want_sweep() */
 	_Atomic unsigned sweeps_done;	/* of these; written with the lock */
 	_Atomic unsigned refused;	/* polls that came while another thread was at it */
+	struct dofi_lead lead;		/* the thread that sleeps on the CQ itself */
 
 	/* progress thread only */
 	long pause_us;			/* between the last look and the next one */
@@ -246,6 +248,15 @@ static inline bool dofi_cq_relies_on_bell(const struct dofi_cq *cq)
 
 /* Reads until nothing is left, waiting for the lock; whether there was something. */
 bool dofi_cq_drain(struct dofi_cq *cq);
+
+/* Sets programs_fid after what it depends on has changed. Needs the lock. */
+void dofi_cq_route(struct dofi_cq *cq);
+
+/*
+ * After the CQ was drained: whether @fid's descriptor reports what comes next. Otherwise there is something to be
+ * read. Always true where there is no descriptor.
+ */
+bool dofi_cq_can_sleep(struct dofi_cq *cq, struct fid_cq *fid);
 
 /*
  * After a receive was posted where none was: its message may be in the fabric's

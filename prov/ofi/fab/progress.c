@@ -586,6 +586,7 @@ int dofi_progress_start(struct dofi_progress *p, const struct dofi_progress_ops 
 	p->ops = ops;
 	p->owner = getpid();
 	p->stale_signal = quirk->stale_signal;
+	p->trywait_reads = quirk->trywait_reads;
 	p->failure_work.run = failure_tell;
 	p->silent_errors = quirk->silent_errors;
 	p->eq_fails_for_one = quirk->eq_fails_for_one;

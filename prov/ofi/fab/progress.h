@@ -110,6 +110,7 @@ struct dofi_progress {
 	struct dofi_eq eq;		/* no fid where endpoints do not connect */
 	struct dofi_eq listen_eq;	/* see dofi_progress_listen_eq() */
 	bool data_in_eq;		/* see struct dofi_quirk */
+	bool trywait_reads;		/* see struct dofi_quirk */
 	bool stale_signal;		/* see struct dofi_quirk */
 	bool silent_errors;		/* likewise */
 	bool eq_fails_for_one;		/* likewise */

@@ -15,7 +15,7 @@
 
 #define VERBS .wc_errors = true, .takes_fence = true, .late_receives_cost = true,         \
 	      .fixed_queues = true, .offloaded = true, .waits_to_open = true,              \
-	      .eq_fails_for_one = true, .reason_beside = true
+	      .eq_fails_for_one = true, .reason_beside = true, .trywait_reads = true
 
 #define TCP .blind_when_blocked = true, .takes_offset = true, .forgets_strangers = true,      \
 	    .joins_families = true, .ends_silently = true, .rdm = true,                        \
@@ -42,6 +42,7 @@ static const struct dofi_quirk quirks[] = {
 		    "ETIMEDOUT, with the reason beside it; has fences, without saying so; a receiver "
 		    "that is not ready is asked again after up to 655 ms" },
 	{ .provider = "tcp", .up_to = FI_VERSION(1, 17), .rank = 2, TCP, .needs_room = true,
+	  .trywait_reads = true,
 	  .reason = "the software fabric that is maintained; stops reading without a receive, "
 		    "uses a passive endpoint that is closed for a connection without a request "
 		    "(libfabric pull request 12709)" },

@@ -21,6 +21,7 @@ struct dofi_quirk {
 	bool shutdown_overtakes; /* tells of the peer's end before all that it sent was received */
 	bool shutdown_closes;	/* fi_shutdown closes a descriptor that fi_close closes again */
 	bool stale_signal;	/* a descriptor stays readable after its CQ or EQ was emptied */
+	bool trywait_reads;	/* fi_trywait of a CQ moves what has arrived, as a read does */
 	bool data_in_eq;	/* an EQ's descriptor reports data of endpoints, and reading it moves data */
 	bool listens_apart;	/* but not if it has passive endpoints alone */
 	bool goes_on;		/* a refused RDMA write does not keep what was sent after it from arriving */

@@ -8,6 +8,7 @@
 #ifndef DOFI_FAB_SHM_H
 #define DOFI_FAB_SHM_H
 
+#include "base/bell.h"
 #include "fab/fork.h"
 #include "fab/gate.h"
 #include "fab/shm_files.h"
@@ -29,9 +30,13 @@ struct dofi_shm_page {
 	uint8_t cookie[DOFI_SHM_COOKIE];
 	/* a cache line of its own: whoever has given the owner something counts it here; */
 	_Alignas(64) _Atomic uint32_t given;
-	_Atomic uint32_t asleep;		/* and if this is 1 sets it to 0, and rings */
+	_Atomic uint32_t asleep;		/* and if this is not 0 sets it to 0, and wakes the owner */
 	_Alignas(64) _Atomic uint64_t gate;	/* to the fabric's endpoints of the owner */
 };
+
+/* The bits of a page's asleep. */
+#define DOFI_SHM_RESTS 1	/* the progress thread sleeps: ring by the side connection */
+#define DOFI_SHM_LEADER 2	/* leaders of CQs sleep on this word itself, a futex */
 
 struct dofi_shm {
 	struct dofi_shm_page *page;	/* NULL when there is none */
@@ -66,12 +71,29 @@ int dofi_shm_endpoint_check(const char *name, const void *address, size_t len);
  */
 static inline void dofi_shm_sleep(struct dofi_shm *shm)
 {
-	atomic_exchange(&shm->page->asleep, 1);	/* a barrier, as dofi_shm_wakes() has one */
+	/* a barrier, as dofi_shm_wakes() has one */
+	atomic_fetch_or(&shm->page->asleep, DOFI_SHM_RESTS);
 }
 
 static inline void dofi_shm_rise(struct dofi_shm *shm)
 {
-	atomic_store_explicit(&shm->page->asleep, 0, memory_order_relaxed);
+	atomic_fetch_and_explicit(&shm->page->asleep, ~DOFI_SHM_RESTS, memory_order_relaxed);
+}
+
+/*
+ * As dofi_shm_sleep(), for a leader, which is going to sleep on the word. The bit stays when the leader leaves, as
+ * there may be other leaders: it costs the next peer a system call.
+ */
+static inline void dofi_shm_lead(struct dofi_shm_page *page)
+{
+	atomic_fetch_or(&page->asleep, DOFI_SHM_LEADER);
+}
+
+/* Wakes the leaders that sleep, or are about to. */
+static inline void dofi_shm_lead_end(struct dofi_shm_page *page)
+{
+	atomic_fetch_and(&page->asleep, ~DOFI_SHM_LEADER);
+	dofi_word_wake(&page->asleep);
 }
 
 /* A peer's page. An IA's connections to the same one share it. */
@@ -90,13 +112,22 @@ int dofi_shm_map(const struct dofi_shm *shm, const char *name,
 		 const uint8_t cookie[DOFI_SHM_COOKIE], struct dofi_shm_peer **peer);
 void dofi_shm_unmap(struct dofi_shm_peer *peer);
 
-/* Whether the peer, who was just given something, sleeps and is to be woken by the caller. */
+/* Wakes the peer's threads that sleep on @peer's page. Whether the caller has to wake the progress thread, too. */
+static inline bool dofi_shm_wake(struct dofi_shm_peer *peer)
+{
+	uint32_t asleep = atomic_exchange_explicit(&peer->page->asleep, 0, memory_order_relaxed);
+
+	if (asleep & DOFI_SHM_LEADER)
+		dofi_word_wake(&peer->page->asleep);
+	return asleep & ~DOFI_SHM_LEADER;
+}
+
+/* Call after the peer was given something. Whether the caller has to wake the peer's progress thread. */
 static inline bool dofi_shm_wakes(struct dofi_shm_peer *peer)
 {
 	/* either this sees that it sleeps, or it sees what it was given: dofi_shm_sleep() */
 	atomic_fetch_add(&peer->page->given, 1);
-	return atomic_load_explicit(&peer->page->asleep, memory_order_relaxed) &&
-	       atomic_exchange_explicit(&peer->page->asleep, 0, memory_order_relaxed);
+	return atomic_load_explicit(&peer->page->asleep, memory_order_relaxed) && dofi_shm_wake(peer);
 }
 
 /* Removes what the owner of this page left, if it is dead; -EBUSY: it lives. */

@@ -69,12 +69,31 @@ static bool satisfied(struct dofi_evd *evd)
 	return evd->notified && (DAT_COUNT)dofi_evd_pending(evd) >= evd->threshold;
 }
 
+/* The CQ that alone feeds @evd, or NULL. Needs the lock. */
+static struct dofi_cq *sole_feed(const struct dofi_evd *evd)
+{
+	struct dofi_cq *sole = NULL;
+	int i;
+
+	for (i = 0; i < DOFI_EVD_FEEDS; i++) {
+		if (!evd->feed_users[i])
+			continue;
+		if (sole)
+			return NULL;
+		sole = atomic_load_explicit(&evd->feed[i], memory_order_relaxed);
+	}
+	return sole;
+}
+
 /* Polls for a while before sleeping: a wake-up costs ten times a short wait. Drops the lock. */
 static void spin(struct dofi_evd *evd, int64_t now, int64_t deadline)
 {
 	int64_t until = now + dofi_spin_time(&evd->spin, dofi_settings.spin_us * 1000);
 	DAT_COUNT threshold = evd->threshold;
 
+	/* a thread that is going to lead the CQ reads it anyway */
+	if (until == now && now < deadline && sole_feed(evd))
+		return;
 	if (until > deadline)
 		until = deadline;
 	dofi_mutex_unlock(&evd->lock);
@@ -113,18 +132,67 @@ static bool must_leave(struct dofi_evd *evd)
 	return evd->dying || evd->evicted || satisfied(evd);
 }
 
-/* Waits for the threshold, the deadline or what else ends it; -EINTR: a signal. Needs the lock. */
-static int sleep_for_events(struct dofi_evd *evd, int64_t deadline)
+/* As dofi_lead_begin(), for a thread that has the lock. Drops it meanwhile. */
+static int lead_begin(struct dofi_evd *evd, struct dofi_cq *cq)
+{
+	int err;
+
+	dofi_mutex_unlock(&evd->lock);
+	err = dofi_lead_begin(cq);
+	dofi_mutex_lock(&evd->lock);
+	return err;
+}
+
+/* Sleeps on @cq once, and reads what woke the thread. Needs the lock, and drops it. */
+static int lead_once(struct dofi_evd *evd, struct dofi_cq *cq, int64_t deadline)
+{
+	int err = lead_begin(evd, cq);
+
+	if (err == -EAGAIN)
+		return dofi_now() < deadline ? 0 : -ETIMEDOUT;
+	if (err)
+		return err;
+	if (!must_leave(evd))
+		err = dofi_lead_sleep(cq, &evd->bell, &evd->lock, deadline);
+	dofi_mutex_unlock(&evd->lock);
+	dofi_lead_end(cq);
+	dofi_cq_poll_next(cq);
+	dofi_mutex_lock(&evd->lock);
+	return err;
+}
+
+/* Sleeps on the CQ of @evd itself. As sleep_for_events(), or -EBUSY where that cannot be. */
+static int lead_for_events(struct dofi_evd *evd, int64_t deadline)
+{
+	struct dofi_cq *cq = sole_feed(evd);
+	int err = cq ? 0 : -EBUSY;
+
+	while (!must_leave(evd) && !err)
+		err = lead_once(evd, cq, deadline);
+	return err;
+}
+
+/* Sleeps until another thread, mostly the progress thread, has delivered. As sleep_for_events(). */
+static int follow_for_events(struct dofi_evd *evd, int64_t deadline)
 {
 	struct dofi_cq *slept[DOFI_EVD_FEEDS];
 	int err = 0;
 
-	dofi_count(&evd->count_of.blocked);
 	feeds_sleep(evd, slept);
 	while (!must_leave(evd) && !err)
 		err = dofi_bell_wait(&evd->bell, &evd->lock, deadline);
 	feeds_wake(slept);
 	return err;
+}
+
+/* Waits for the threshold, the deadline or what else ends it; -EINTR: a signal. Needs the lock. */
+static int sleep_for_events(struct dofi_evd *evd, int64_t deadline)
+{
+	int err;
+
+	dofi_count(&evd->count_of.blocked);
+	err = lead_for_events(evd, deadline);
+	return err == -EBUSY ? follow_for_events(evd, deadline) : err;
 }
 
 /* The same, and polls first. */

@@ -123,8 +123,10 @@ static int zone_init(struct rdm_zone *zone)
 
 	if (ret)
 		return ret;
-	if (ria->shm.page)
+	if (ria->shm.page) {
 		dofi_cq_set_gate(&zone->domain->cq, &ria->shm.gate);
+		dofi_lead_set_page(&zone->domain->cq, ria->shm.page);
+	}
 	ret = rdm_ops_open(zone);
 	if (ret)
 		domain_close(zone);

@@ -4,6 +4,7 @@
 #include "base/bell.h"
 
 #include "base/clock.h"
+#include "base/nap.h"
 #include "thread.h"
 
 #include <criterion/criterion.h>
@@ -12,6 +13,7 @@
 #include <linux/seccomp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -245,6 +247,107 @@ Test(bell, a_deadline_holds_in_spite_of_signals)
 	cr_expect_eq(pestered(BRIEF, SA_RESTART), -ETIMEDOUT);
 }
 
+/* Beside a descriptor, and beside a word of shared memory */
+
+static int beside_fd(int fd, int ring_fd, uint32_t us)
+{
+	int signals = dofi_nap_open(), err;
+
+	dofi_mutex_lock(&lock);
+	err = dofi_bell_wait_fd(&bell, &lock, dofi_deadline(us), fd, ring_fd, signals);
+	cr_expect_eq(bell.fd, -1);
+	dofi_mutex_unlock(&lock);
+	close(signals);
+	return err;
+}
+
+static int new_eventfd(void)
+{
+	int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+
+	cr_assert(fd >= 0);
+	return fd;
+}
+
+Test(bell, a_descriptor_ends_a_sleep_beside_it)
+{
+	int fd = new_eventfd(), ring_fd = new_eventfd();
+
+	cr_expect_eq(beside_fd(fd, ring_fd, BRIEF), -ETIMEDOUT);
+	dofi_nap_end(fd);
+	cr_expect_eq(beside_fd(fd, ring_fd, UINT32_MAX), 0);
+}
+
+Test(bell, a_ring_ends_a_sleep_beside_a_descriptor)
+{
+	int fd = new_eventfd(), ring_fd = new_eventfd();
+
+	ring_at_sleep = true;
+	cr_expect_eq(beside_fd(fd, ring_fd, UINT32_MAX), 0);
+	cr_expect_eq(beside_fd(fd, ring_fd, BRIEF), -ETIMEDOUT, "the ring was taken");
+	dofi_mutex_lock(&lock);
+	dofi_bell_ring_all(&bell);
+	dofi_mutex_unlock(&lock);
+	cr_expect_eq(beside_fd(fd, ring_fd, BRIEF), -ETIMEDOUT, "it was for nobody");
+}
+
+/* Where the kernel lacks futex_waitv all sleeps beside it are refused. */
+static _Atomic uint32_t word;
+
+static int beside_word(uint32_t value, uint32_t us)
+{
+	int err;
+
+	dofi_mutex_lock(&lock);
+	err = dofi_bell_wait_word(&bell, &lock, dofi_deadline(us), &word, value);
+	cr_expect_eq(bell.sleepers, 0);
+	dofi_mutex_unlock(&lock);
+	return err;
+}
+
+Test(bell, a_word_that_has_changed_ends_a_sleep)
+{
+	int64_t before = dofi_now();
+
+	word = 1;
+	if (!has_waitv()) {
+		cr_expect_eq(beside_word(2, LONG), -EBUSY);
+		return;
+	}
+	cr_expect_eq(beside_word(2, LONG), 0);
+	cr_expect_eq(beside_word(2, UINT32_MAX), 0);
+	cr_expect_eq(beside_word(1, BRIEF), -ETIMEDOUT);
+	cr_expect(dofi_now() - before >= BRIEF * 1000LL);
+}
+
+Test(bell, a_ring_ends_a_sleep_beside_a_word)
+{
+	ring_at_sleep = true;
+	cr_expect_eq(beside_word(0, UINT32_MAX), has_waitv() ? 0 : -EBUSY);
+	ring_at_sleep = true;
+	cr_expect_eq(beside_word(0, LONG), has_waitv() ? 0 : -EBUSY);
+}
+
+static void *wake_word(void *arg)
+{
+	const struct sleeper *s = arg;
+
+	sleeper_rests(s);
+	dofi_word_wake(&word);
+	return NULL;
+}
+
+Test(bell, the_word_is_woken)
+{
+	struct sleeper s = { .us = 0 };
+	pthread_t waker;
+
+	atomic_store(&s.tid, gettid());
+	pthread_create(&waker, NULL, wake_word, &s);
+	cr_expect_eq(beside_word(0, UINT32_MAX), has_waitv() ? 0 : -EBUSY);
+	pthread_join(waker, NULL);
+}
+
 #ifdef SYS_futex_waitv
 /* As on a kernel before 5.16, or in a sandbox that does not know the call. */
 static bool forbid_waitv(int err)
@@ -275,6 +378,7 @@ static void old_kernel(int err)
 	cr_expect_eq(disturbed(LONG, 0), 0, "not known which handler it was");
 	cr_expect_eq(disturbed(LONG, SA_RESTART), 0);
 	cr_expect_eq(pestered(BRIEF, 0), -ETIMEDOUT);
+	cr_expect_eq(beside_word(0, LONG), -EBUSY);
 }
 
 Test(bell, without_futex_waitv_a_sleep_with_a_deadline_goes_on)

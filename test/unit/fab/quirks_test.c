@@ -109,6 +109,18 @@ Test(quirks, event_queues_have_data_since_1_18)
 	}
 }
 
+/* Since 1.18 tcp reads nothing there, so what arrived before must be read. */
+Test(quirks, waiting_for_a_queue_may_be_a_read)
+{
+	fake.version = FI_VERSION(1, 17);
+	cr_expect(dofi_quirk_of("tcp")->trywait_reads && dofi_quirk_of("verbs")->trywait_reads);
+	cr_expect(!dofi_quirk_of("net")->trywait_reads && !dofi_quirk_of("nosuch")->trywait_reads);
+	fake.version = FI_VERSION(1, 18);
+	cr_expect(!dofi_quirk_of("tcp")->trywait_reads);
+	fake.version = FI_VERSION(2, 6);
+	cr_expect(!dofi_quirk_of("tcp")->trywait_reads && dofi_quirk_of("verbs")->trywait_reads);
+}
+
 /* A refused fabric is never used, and of one that is used it is known how far to trust it. */
 Test(quirks, connectionless_endpoints_are_used_or_refused_where_measured)
 {

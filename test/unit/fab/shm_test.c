@@ -3,6 +3,7 @@
 
 #include "fab/shm.h"
 
+#include "base/clock.h"
 #include "child.h"
 #include "fab/shm_alone.h"
 #include "fab/shm_real.h"
@@ -161,6 +162,53 @@ Test(shm, a_page_of_ones_own_may_be_mapped)
 	dofi_shm_close(&shm);
 }
 
+/* The leader is woken by its own word, and the progress thread by the caller. */
+Test(shm, leaders_and_the_progress_thread_sleep_apart)
+{
+	struct dofi_shm_peer *peer;
+
+	cr_assert_eq(dofi_shm_open(&shm), 0);
+	cr_assert_eq(dofi_shm_map(&shm, shm.name, shm.page->cookie, &peer), 0);
+	dofi_shm_lead(shm.page);
+	cr_expect(!dofi_shm_wakes(peer));
+	cr_expect_eq(shm.page->asleep, 0);
+	dofi_shm_lead(shm.page);
+	dofi_shm_sleep(&shm);
+	dofi_shm_rise(&shm);
+	cr_expect_eq(shm.page->asleep, DOFI_SHM_LEADER, "the leader sleeps on");
+	dofi_shm_sleep(&shm);
+	dofi_shm_lead_end(shm.page);
+	cr_expect_eq(shm.page->asleep, DOFI_SHM_RESTS, "the progress thread sleeps on");
+	dofi_shm_lead(shm.page);
+	cr_expect(dofi_shm_wakes(peer), "both");
+	cr_expect_eq(shm.page->asleep, 0);
+	dofi_shm_unmap(peer);
+	dofi_shm_close(&shm);
+}
+
+/* Opens a page, leads, and waits on the word until it is woken. */
+static void leader(int fd)
+{
+	struct dofi_mutex lock = { 0 };
+	struct dofi_bell bell;
+	struct dofi_shm mine;
+	struct said said;
+	int err = 0;
+
+	cr_assert_eq(dofi_shm_open(&mine), 0);
+	dofi_bell_init(&bell);
+	dofi_shm_lead(mine.page);
+	said = said_of(&mine);
+	say(fd, &said, sizeof(said));
+	dofi_mutex_lock(&lock);
+	while (atomic_load(&mine.page->asleep) && !err)
+		err = dofi_bell_wait_word(&bell, &lock, dofi_deadline(20000000), &mine.page->asleep,
+					  DOFI_SHM_LEADER);
+	dofi_mutex_unlock(&lock);
+	say(fd, &err, sizeof(err));
+	child_rest(fd);
+}
+
 /* Opens a page, sleeps, and waits until it is woken. */
 static void sleeper(int fd)
 {
@@ -197,6 +245,41 @@ Test(shm, each_ia_has_a_gate_of_its_own_to_a_peer)
 	dofi_shm_unmap(one);
 	dofi_shm_unmap(two);
 	dofi_shm_close(&other);
+	dofi_shm_close(&shm);
+}
+
+static bool child_sleeps(const struct child *c)
+{
+	char path[64], line[128];
+	bool asleep = false;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)c->pid);
+	f = fopen(path, "r");
+	cr_assert(f);
+	while (fgets(line, sizeof(line), f))
+		asleep |= !strncmp(line, "State:\tS", 8);
+	fclose(f);
+	return asleep;
+}
+
+Test(shm, a_leader_in_another_process_is_woken)
+{
+	struct child c = child_start(leader);
+	struct dofi_shm_peer *peer;
+	struct said said;
+	int err;
+
+	cr_assert_eq(dofi_shm_open(&shm), 0);
+	hear(c.fd, &said, sizeof(said));
+	cr_assert_eq(dofi_shm_map(&shm, said.name, said.cookie, &peer), 0);
+	while (!child_sleeps(&c))
+		usleep(100);
+	cr_expect(!dofi_shm_wakes(peer));
+	hear(c.fd, &err, sizeof(err));
+	cr_expect(!err || err == -EBUSY, "%d", err);
+	dofi_shm_unmap(peer);
+	child_kill(&c);
 	dofi_shm_close(&shm);
 }
 

@@ -444,6 +444,166 @@ Test(evd_wait, completions_of_the_fabric_end_it)
 	cr_expect(nobody_sleeps());
 }
 
+/* A waiting thread on an EVD that an EP feeds sleeps on the CQ itself. */
+
+static struct dofi_cq *feed(void)
+{
+	return &((struct dofi_pz *)pz)->domain.cq;
+}
+
+static void leader_start(struct waiter *w, DAT_COUNT threshold, DAT_TIMEOUT timeout)
+{
+	dofi_settings.spin_us = 0;
+	waiter_start_for(w, threshold, timeout);
+	while (!dofi_lead_is_taken(&feed()->lead) || !thread_rests(atomic_load(&w->tid)))
+		usleep(100);
+}
+
+static bool nobody_leads(void)
+{
+	return !dofi_lead_is_taken(&feed()->lead) && nobody_sleeps();
+}
+
+/* A connected EP with @n receives, whose cookies are their numbers. */
+static DAT_EP_HANDLE ep_receiving(unsigned n)
+{
+	DAT_LMR_TRIPLET s = segment(0, 8);
+	DAT_EP_HANDLE ep = ep_make();
+	unsigned i;
+
+	make_connected(ep);
+	for (i = 0; i < n; i++)
+		succeed(dofi_ep_post_recv(ep, 1, &s, (DAT_DTO_COOKIE){ .as_64 = i },
+					  DAT_COMPLETION_DEFAULT_FLAG));
+	return ep;
+}
+
+static uint64_t cookie_of(const DAT_EVENT *e)
+{
+	return e->event_data.dto_completion_event_data.user_cookie.as_64;
+}
+
+Test(evd_wait, it_sleeps_on_the_queue_that_feeds_it)
+{
+	struct waiter w;
+
+	ep_receiving(1);
+	leader_start(&w, 1, DAT_TIMEOUT_INFINITE);
+	cr_expect(nobody_sleeps(), "that the progress thread would have to serve");
+	fake_complete(transport.context[0], 0);
+	succeed(waiter_end(&w));
+	cr_expect_eq(w.event.event_number, DAT_DTO_COMPLETION_EVENT);
+	cr_expect(nobody_leads());
+}
+
+Test(evd_wait, it_sleeps_there_until_the_threshold)
+{
+	struct waiter w;
+
+	ep_receiving(3);
+	leader_start(&w, 3, LONG);
+	fake_complete(transport.context[0], 0);
+	fake_complete(transport.context[1], 0);
+	while (fake_unread())
+		usleep(100);
+	cr_expect(is_waiting());
+	fake_complete(transport.context[2], 0);
+	succeed(waiter_end(&w));
+	cr_expect_eq(cookie_of(&w.event), 0);
+	cr_expect_eq(w.more, 2);
+}
+
+Test(evd_wait, there_too_it_is_ended_by_all_that_ends_it)
+{
+	struct dofi_evd *e = evd;
+	struct waiter w;
+
+	ep_receiving(1);
+	leader_start(&w, 1, DAT_TIMEOUT_INFINITE);
+	succeed(post_number(evd, 7));
+	succeed(waiter_end(&w));
+	cr_expect_eq(number_of(&w.event), 7);
+
+	leader_start(&w, 1, LONG);
+	succeed(dofi_evd_set_unwaitable(evd));
+	expect_state(waiter_end(&w), EVD_UNWAITABLE);
+	succeed(dofi_evd_clear_unwaitable(evd));
+
+	thread_handles(0);
+	leader_start(&w, 1, LONG);
+	thread_pester(w.thread);
+	expect_type(w.ret, DAT_INTERRUPTED_CALL);
+
+	leader_start(&w, 1, LONG);
+	dofi_mutex_lock(&e->lock);
+	e->dying = true;
+	dofi_bell_ring_all(&e->bell);
+	dofi_mutex_unlock(&e->lock);
+	expect_type(waiter_end(&w), DAT_ABORT);
+	e->dying = false;
+	cr_expect(nobody_leads());
+}
+
+Test(evd_wait, there_too_it_times_out_not_too_early)
+{
+	int64_t before = dofi_now();
+
+	ep_receiving(1);
+	dofi_settings.spin_us = 0;
+	expect_type(wait_for(QUICK, 1), DAT_TIMEOUT_EXPIRED);
+	cr_expect(dofi_now() - before >= QUICK * 1000LL);
+	cr_expect_eq(more, 0);
+	expect_type(wait_for(0, 1), DAT_TIMEOUT_EXPIRED);
+	fake_complete(transport.context[0], 0);
+	succeed(wait_for(0, 1));
+	cr_expect(nobody_leads());
+}
+
+Test(evd_wait, there_too_it_goes_on_after_a_restart)
+{
+	struct waiter w;
+
+	ep_receiving(1);
+	thread_handles(SA_RESTART);
+	leader_start(&w, 1, LONG);
+	thread_disturb(w.thread, atomic_load(&w.tid), 10);
+	fake_complete(transport.context[0], 0);
+	succeed(waiter_end(&w));
+	cr_expect_eq(cookie_of(&w.event), 0);
+}
+
+/* Of two EVDs of one CQ: the leader delivers to the other, and its leaving strands nobody. */
+Test(evd_wait, one_of_two_waiters_leads)
+{
+	DAT_EVD_HANDLE both = evd, other = evd_make(8, DAT_EVD_DTO_FLAG);
+	DAT_LMR_TRIPLET s = segment(0, 8);
+	struct waiter leader, follower;
+	DAT_EP_HANDLE ep;
+
+	succeed(dofi_ep_create(ia, pz, evd, other, evd, NULL, &ep));
+	make_connected(ep);
+	succeed(dofi_ep_post_recv(ep, 1, &s, (DAT_DTO_COOKIE){ .as_64 = 1 }, DAT_COMPLETION_DEFAULT_FLAG));
+	succeed(dofi_ep_post_send(ep, 1, &s, (DAT_DTO_COOKIE){ .as_64 = 2 }, DAT_COMPLETION_DEFAULT_FLAG));
+	succeed(dofi_ep_post_send(ep, 1, &s, (DAT_DTO_COOKIE){ .as_64 = 3 }, DAT_COMPLETION_DEFAULT_FLAG));
+	leader_start(&leader, 1, LONG);
+	evd = other;
+	waiter_start_for(&follower, 1, LONG);
+	while (nobody_sleeps())
+		usleep(100);
+	fake_complete(transport.context[1], 0);
+	succeed(waiter_end(&follower));
+	cr_expect_eq(cookie_of(&follower.event), 2);
+	waiter_start_for(&follower, 1, LONG);
+	evd = both;
+	fake_complete(transport.context[0], 0);
+	succeed(waiter_end(&leader));
+	cr_expect_eq(cookie_of(&leader.event), 1);
+	fake_complete(transport.context[2], 0);
+	succeed(waiter_end(&follower));
+	cr_expect_eq(cookie_of(&follower.event), 3);
+	cr_expect(nobody_leads());
+}
+
 Test(evd_wait, what_it_spins_on_it_reads_itself)
 {
 	DAT_LMR_TRIPLET s = segment(0, 8);

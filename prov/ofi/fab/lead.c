@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The leader of a CQ: a program's thread that sleeps on the CQ itself. */
+
+#include "fab/lead.h"
+
+#include "base/clock.h"
+#include "base/nap.h"
+#include "fab/cq.h"
+#include "fab/shm.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+/* Where they cannot be opened waiting threads are woken by the progress thread. */
+static void descriptors_open(struct dofi_lead *lead)
+{
+	lead->ring_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	lead->signals = lead->ring_fd < 0 ? -1 : dofi_nap_open();
+}
+
+static void descriptors_close(struct dofi_lead *lead)
+{
+	if (lead->ring_fd >= 0)
+		close(lead->ring_fd);
+	if (lead->signals >= 0)
+		close(lead->signals);
+}
+
+/*
+ * A fabric whose descriptor stays readable would wake the leader again and again, and one that does not report failures
+ * would not wake it: the progress thread knows what to do about these.
+ */
+void dofi_lead_open(struct dofi_cq *cq)
+{
+	struct dofi_lead *lead = &cq->lead;
+	const bool reliable = !cq->progress->stale_signal && !cq->progress->silent_errors;
+
+	lead->ring_fd = lead->signals = -1;
+	atomic_store(&lead->page, NULL);
+	atomic_store(&lead->taken, false);
+	dofi_bell_init(&lead->left);
+	if (cq->fd >= 0 && reliable)
+		descriptors_open(lead);
+	lead->able = lead->signals >= 0;
+}
+
+void dofi_lead_close(struct dofi_cq *cq)
+{
+	struct dofi_lead *lead = &cq->lead;
+
+	lead->able = false;
+	while (atomic_load(&lead->taken)) {
+		dofi_lead_depose(lead);
+		dofi_bell_wait(&lead->left, &cq->lock, DOFI_NEVER);
+	}
+	descriptors_close(lead);
+	lead->ring_fd = lead->signals = -1;
+	atomic_store(&lead->page, NULL);
+}
+
+void dofi_lead_set_page(struct dofi_cq *cq, struct dofi_shm_page *page)
+{
+	dofi_mutex_lock(&cq->lock);
+	if (cq->fd < 0) {
+		atomic_store(&cq->lead.page, page);
+		cq->lead.able = page != NULL;
+	}
+	dofi_mutex_unlock(&cq->lock);
+}
+
+/* Returns the CQ to be led, or NULL. *@read is set to false where the CQ needs no read before the leader sleeps. */
+static struct fid_cq *take(struct dofi_cq *cq, bool *read)
+{
+	struct dofi_lead *lead = &cq->lead;
+	struct fid_cq *fid = NULL;
+
+	dofi_mutex_lock(&cq->lock);
+	if (lead->able && !lead->taken && !atomic_load(&cq->sleepers)) {
+		fid = cq->fid;
+		atomic_store(&lead->taken, fid != NULL);
+		dofi_cq_route(cq);
+	}
+	*read = cq->fd < 0 || cq->left || !cq->progress->trywait_reads || dofi_cq_wants_sweep(cq);
+	dofi_mutex_unlock(&cq->lock);
+	return fid;
+}
+
+/* 0 if the caller may sleep. */
+static int prepare(struct dofi_cq *cq, struct fid_cq *fid, bool read)
+{
+	struct dofi_shm_page *page = atomic_load(&cq->lead.page);
+
+	/* before it is drained: a peer either sees this, or what it gave is found */
+	if (page)
+		dofi_shm_lead(page);
+	if (read && dofi_cq_drain(cq))
+		return -EAGAIN;
+	if (dofi_cq_wants_sweep(cq))
+		return -EBUSY;
+	if (dofi_cq_can_sleep(cq, fid))
+		return 0;
+	dofi_cq_drain(cq);
+	return -EAGAIN;
+}
+
+int dofi_lead_begin(struct dofi_cq *cq)
+{
+	bool read;
+	struct fid_cq *fid = take(cq, &read);
+	int err;
+
+	if (!fid)
+		return -EBUSY;
+	err = prepare(cq, fid, read);
+	if (err)
+		dofi_lead_end(cq);
+	return err;
+}
+
+int dofi_lead_sleep(struct dofi_cq *cq, struct dofi_bell *bell, struct dofi_mutex *lock, int64_t deadline)
+{
+	const struct dofi_lead *lead = &cq->lead;
+	struct dofi_shm_page *page = atomic_load(&lead->page);
+	uint32_t asleep;
+
+	if (cq->fd >= 0)
+		return dofi_bell_wait_fd(bell, lock, deadline, cq->fd, lead->ring_fd, lead->signals);
+	if (!page)
+		return 0;
+	asleep = atomic_load(&page->asleep);
+	return asleep & DOFI_SHM_LEADER ? dofi_bell_wait_word(bell, lock, deadline, &page->asleep, asleep) : 0;
+}
+
+void dofi_lead_end(struct dofi_cq *cq)
+{
+	dofi_mutex_lock(&cq->lock);
+	atomic_store(&cq->lead.taken, false);
+	dofi_cq_route(cq);
+	dofi_bell_ring_all(&cq->lead.left);
+	dofi_mutex_unlock(&cq->lock);
+}
+
+void dofi_lead_depose(struct dofi_lead *lead)
+{
+	struct dofi_shm_page *page;
+
+	if (!atomic_load(&lead->taken))
+		return;
+	page = atomic_load(&lead->page);
+	if (page)
+		dofi_shm_lead_end(page);
+	else if (lead->ring_fd >= 0)
+		dofi_nap_end(lead->ring_fd);
+}

@@ -1,0 +1,511 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* A thread that sleeps on a CQ itself. No progress thread: the test serves the CQ, and time is an argument. */
+
+#include "fab/lead.h"
+
+#include "base/clock.h"
+#include "base/env.h"
+#include "fab/fake.h"
+#include "fab/shm.h"
+#include "thread.h"
+
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+
+#define US 1000LL
+#define BRIEF 2000		/* microseconds */
+#define LONG 60000000
+
+static struct dofi_progress progress;
+static struct dofi_cq cq;
+static struct dofi_shm_page page;
+static int64_t now = 1000000000;
+static _Atomic unsigned delivered;
+static struct dofi_mutex lock;	/* as an EVD's, with its bell */
+static struct dofi_bell bell;
+
+static void completed(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink)
+{
+	(void)entry;
+	(void)err;
+	(void)sink;
+	delivered++;
+}
+
+static _Atomic bool refuses;		/* what the fabric did not take it still does not */
+
+static void swept(struct dofi_cq *q)
+{
+	if (atomic_load(&refuses))
+		dofi_cq_want_sweep(q);
+}
+
+static const struct dofi_progress_ops ops = { .completed = completed, .swept = swept };
+
+static void init(void)
+{
+	fake_init();
+	dofi_settings_read();
+	dofi_settings.probe_us = 100;
+	dofi_settings.tick_us = 1000;
+	progress.ops = &ops;
+	progress.fabric = &fake.fabric;
+	progress.owner = getpid();
+	progress.doorbell = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	progress.epfd = epoll_create1(EPOLL_CLOEXEC);
+	TAILQ_INIT(&progress.cqs);
+	STAILQ_INIT(&progress.work);
+	dofi_bell_init(&bell);
+	dofi_cq_init(&cq);
+	cr_assert_eq(dofi_cq_open(&cq, &progress, &fake.domain), 0);
+	dofi_cq_serve(&cq, now);
+	cr_assert_eq(cq.mode, DOFI_CQ_ARMED);
+}
+
+TestSuite(lead, .init = init, .timeout = 30);
+
+static void reopen(void)
+{
+	dofi_cq_close(&cq);
+	cr_assert_eq(dofi_cq_open(&cq, &progress, &fake.domain), 0);
+}
+
+static void complete(unsigned n)
+{
+	while (n--)
+		fake_complete(&cq, 0);
+}
+
+static bool led(void)
+{
+	return dofi_lead_is_taken(&cq.lead);
+}
+
+/* What epoll has to report, and the progress thread's round. */
+static void serve_woken(void)
+{
+	struct epoll_event ev;
+
+	cr_assert_eq(epoll_wait(progress.epfd, &ev, 1, 0), 1);
+	((struct dofi_source *)ev.data.ptr)->ready(ev.data.ptr);
+	dofi_cq_serve(&cq, now);
+}
+
+/* The program polls, and the progress thread has left the CQ to it. */
+static void make_owned(void)
+{
+	complete(1);
+	dofi_cq_poll(&cq, NULL);
+	complete(1);
+	serve_woken();
+	dofi_cq_poll(&cq, NULL);
+	now = cq.look_at;
+	dofi_cq_serve(&cq, now);
+	cr_assert_eq(cq.mode, DOFI_CQ_OWNED);
+	delivered = 0;
+}
+
+static int sleep_for(uint32_t us)
+{
+	int err;
+
+	dofi_mutex_lock(&lock);
+	err = dofi_lead_sleep(&cq, &bell, &lock, dofi_deadline(us));
+	dofi_mutex_unlock(&lock);
+	return err;
+}
+
+Test(lead, begins_and_ends)
+{
+	make_owned();
+	cr_expect(cq.programs_fid);
+	cr_assert_eq(dofi_lead_begin(&cq), 0);
+	cr_expect(led());
+	cr_expect(!cq.programs_fid, "a read takes all");
+	dofi_lead_end(&cq);
+	cr_expect(!led());
+	cr_expect(cq.programs_fid);
+}
+
+Test(lead, its_end_leaves_an_armed_queue_armed)
+{
+	cr_assert_eq(dofi_lead_begin(&cq), 0);
+	dofi_lead_end(&cq);
+	cr_expect_eq(cq.mode, DOFI_CQ_ARMED);
+	cr_expect(!cq.programs_fid);
+}
+
+Test(lead, delivers_what_is_there_first)
+{
+	complete(3);
+	cr_expect_eq(dofi_lead_begin(&cq), -EAGAIN);
+	cr_expect(!led());
+	cr_expect_eq(delivered, 3);
+	cr_expect_eq(dofi_lead_begin(&cq), 0);
+}
+
+Test(lead, delivers_what_a_read_left_behind)
+{
+	make_owned();
+	progress.trywait_reads = true;
+	cq.most = DOFI_CQ_BATCH;
+	complete(3);
+	dofi_cq_poll_next(&cq);
+	cr_assert_eq(cq.left, 2);
+	cr_expect_eq(dofi_lead_begin(&cq), -EAGAIN);
+	cr_expect_eq(delivered, 3);
+}
+
+Test(lead, a_fabric_that_has_more_is_read_again)
+{
+	fake.fault.trywait = 1;
+	cr_expect_eq(dofi_lead_begin(&cq), -EAGAIN);
+	cr_expect(!led());
+	progress.trywait_reads = true;
+	complete(2);
+	cr_expect_eq(dofi_lead_begin(&cq), -EAGAIN);
+	cr_expect_eq(delivered, 2);
+}
+
+/* A read is a system call, and where fi_trywait does as much it is one too many. */
+Test(lead, reads_only_where_it_has_to)
+{
+	unsigned before = fake.cq_reads;
+
+	cr_assert_eq(dofi_lead_begin(&cq), 0);
+	dofi_lead_end(&cq);
+	cr_expect_eq(fake.cq_reads, before + 1);
+	progress.trywait_reads = true;
+	cr_assert_eq(dofi_lead_begin(&cq), 0);
+	cr_expect_eq(fake.cq_reads, before + 1);
+}
+
+Test(lead, there_is_one)
+{
+	cr_assert_eq(dofi_lead_begin(&cq), 0);
+	cr_expect_eq(dofi_lead_begin(&cq), -EBUSY);
+	cr_expect(led());
+}
+
+Test(lead, not_where_others_sleep)
+{
+	dofi_cq_sleep_begin(&cq);
+	cr_expect_eq(dofi_lead_begin(&cq), -EBUSY);
+	dofi_cq_sleep_end(&cq);
+	cr_expect_eq(dofi_lead_begin(&cq), 0);
+}
+
+Test(lead, not_where_the_fabric_is_to_be_tried_again)
+{
+	refuses = true;
+	dofi_cq_want_sweep(&cq);
+	cr_expect_eq(dofi_lead_begin(&cq), -EBUSY);
+	cr_expect(!led());
+	refuses = false;
+	cr_expect_eq(dofi_lead_begin(&cq), 0, "the sweep before it was the last");
+}
+
+Test(lead, not_where_wakeups_cannot_be_relied_on)
+{
+	progress.stale_signal = true;
+	reopen();
+	cr_expect_eq(dofi_lead_begin(&cq), -EBUSY);
+	progress.stale_signal = false;
+	progress.silent_errors = true;
+	reopen();
+	cr_expect_eq(dofi_lead_begin(&cq), -EBUSY);
+	progress.silent_errors = false;
+	reopen();
+	cr_expect_eq(dofi_lead_begin(&cq), 0);
+}
+
+Test(lead, not_when_closed)
+{
+	int ring_fd = cq.lead.ring_fd, signals = cq.lead.signals;
+
+	dofi_cq_close(&cq);
+	cr_expect_eq(dofi_lead_begin(&cq), -EBUSY);
+	cr_expect_eq(fcntl(ring_fd, F_GETFD), -1);
+	cr_expect_eq(fcntl(signals, F_GETFD), -1);
+}
+
+/* The CQ itself may be had. */
+Test(lead, not_without_descriptors)
+{
+	struct rlimit limit;
+
+	cr_assert_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	dofi_cq_close(&cq);
+	limit.rlim_cur = cq.lead.ring_fd = 0;
+	cr_assert_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	cr_assert_eq(dofi_cq_open(&cq, &progress, &fake.domain), 0);
+	cr_expect_eq(dofi_lead_begin(&cq), -EBUSY);
+	complete(1);
+	dofi_cq_poll(&cq, NULL);
+	cr_expect_eq(delivered, 1);
+	dofi_cq_close(&cq);
+}
+
+Test(lead, sleeps_until_a_completion)
+{
+	cr_assert_eq(dofi_lead_begin(&cq), 0);
+	cr_expect_eq(sleep_for(BRIEF), -ETIMEDOUT);
+	complete(1);
+	cr_expect_eq(sleep_for(UINT32_MAX), 0);
+	dofi_lead_end(&cq);
+	dofi_cq_poll_next(&cq);
+	cr_expect_eq(delivered, 1);
+}
+
+/* A thread that sleeps until it is no leader any more. */
+struct leader {
+	pthread_t thread;
+	_Atomic pid_t tid;
+	_Atomic bool stop;
+	int err;
+};
+
+static void *leader_run(void *arg)
+{
+	struct leader *l = arg;
+
+	while (!l->err && !atomic_load(&l->stop)) {
+		l->err = dofi_lead_begin(&cq);
+		if (l->err == -EAGAIN)
+			l->err = 0;
+		else if (!l->err) {
+			atomic_store(&l->tid, gettid());
+			l->err = sleep_for(UINT32_MAX);
+			dofi_lead_end(&cq);
+			dofi_cq_poll_next(&cq);
+		}
+	}
+	return NULL;
+}
+
+static void leader_start(struct leader *l)
+{
+	*l = (struct leader){ .err = 0 };
+	pthread_create(&l->thread, NULL, leader_run, l);
+	while (!thread_rests(atomic_load(&l->tid)) || !led())
+		usleep(100);
+}
+
+static int leader_end(struct leader *l)
+{
+	pthread_join(l->thread, NULL);
+	cr_expect(!led());
+	return l->err;
+}
+
+static void ring(void)
+{
+	dofi_mutex_lock(&lock);
+	dofi_bell_ring_all(&bell);
+	dofi_mutex_unlock(&lock);
+}
+
+static void ring_and_end(struct leader *l)
+{
+	atomic_store(&l->stop, true);
+	ring();
+	cr_expect_eq(leader_end(l), 0);
+}
+
+Test(lead, a_ring_wakes_it)
+{
+	struct leader l;
+
+	leader_start(&l);
+	ring_and_end(&l);
+}
+
+Test(lead, closing_the_queue_waits_for_it)
+{
+	struct leader l;
+
+	leader_start(&l);
+	dofi_cq_close(&cq);
+	cr_expect(!led());
+	cr_expect_eq(leader_end(&l), -EBUSY);
+}
+
+/* The time between two looks cannot be kept by a thread that sleeps without one. */
+Test(lead, a_wanted_sweep_deposes_it)
+{
+	struct leader l;
+
+	make_owned();
+	leader_start(&l);
+	refuses = true;
+	dofi_cq_want_sweep(&cq);
+	cr_expect_eq(leader_end(&l), -EBUSY);
+}
+
+/* What a poll leaves behind would lie there until the leader's next completion. */
+Test(lead, a_poll_meanwhile_takes_all)
+{
+	make_owned();
+	cr_assert_eq(dofi_lead_begin(&cq), 0);
+	complete(3);
+	dofi_cq_poll_next(&cq);
+	cr_expect_eq(delivered, 3);
+	complete(2);
+	dofi_cq_poll(&cq, NULL);
+	cr_expect_eq(fake_unread(), 0);
+}
+
+Test(lead, a_kick_drains)
+{
+	make_owned();
+	complete(1);
+	dofi_cq_kick(&cq);
+	cr_expect_eq(delivered, 0);
+	dofi_cq_poll(&cq, NULL);
+	cr_assert_eq(dofi_lead_begin(&cq), 0);
+	complete(1);
+	dofi_cq_kick(&cq);
+	cr_expect_eq(delivered, 2);
+}
+
+/* With the progress thread */
+
+Test(lead, the_progress_thread_leaves_it_what_woke_both)
+{
+	cr_assert_eq(dofi_lead_begin(&cq), 0);
+	complete(1);
+	serve_woken();
+	cr_expect_eq(cq.mode, DOFI_CQ_PROBED);
+	cr_expect_eq(delivered, 0);
+	cr_expect(!cq.programs_fid);
+	cr_expect_eq(sleep_for(LONG), 0);
+	dofi_lead_end(&cq);
+	dofi_cq_poll_next(&cq);
+	cr_expect_eq(delivered, 1);
+	now = cq.look_at;
+	dofi_cq_serve(&cq, now);
+	cr_expect_eq(cq.mode, DOFI_CQ_OWNED);
+}
+
+Test(lead, and_reads_it_if_nobody_did)
+{
+	cr_assert_eq(dofi_lead_begin(&cq), 0);
+	complete(1);
+	serve_woken();
+	dofi_lead_end(&cq);
+	now += 100 * US;
+	dofi_cq_serve(&cq, now);
+	cr_expect_eq(delivered, 1);
+	cr_expect_eq(cq.mode, DOFI_CQ_ARMED);
+}
+
+Test(lead, but_not_where_others_sleep)
+{
+	cr_assert_eq(dofi_lead_begin(&cq), 0);
+	dofi_cq_sleep_begin(&cq);
+	complete(1);
+	serve_woken();
+	cr_expect_eq(delivered, 1);
+	cr_expect_eq(cq.mode, DOFI_CQ_ARMED);
+	dofi_cq_sleep_end(&cq);
+}
+
+Test(lead, nor_where_the_fabric_is_to_be_tried_again)
+{
+	cr_assert_eq(dofi_lead_begin(&cq), 0);
+	dofi_cq_want_sweep(&cq);
+	complete(1);
+	serve_woken();
+	cr_expect_eq(delivered, 1);
+	cr_expect(!dofi_cq_wants_sweep(&cq));
+	cr_expect_eq(cq.mode, DOFI_CQ_ARMED);
+}
+
+Test(lead, while_it_sleeps_long_the_progress_thread_does)
+{
+	make_owned();
+	cr_assert_eq(dofi_lead_begin(&cq), 0);
+	now = cq.look_at;
+	dofi_cq_serve(&cq, now);
+	now = cq.look_at;
+	dofi_cq_serve(&cq, now);
+	cr_expect_eq(cq.mode, DOFI_CQ_ARMED);
+	cr_expect_eq(dofi_cq_next(&cq), DOFI_NEVER);
+	cr_expect(!cq.programs_fid);
+}
+
+/* Without a descriptor */
+
+static bool waits_for_words(void)
+{
+	_Atomic uint32_t word = 0;
+	int err;
+
+	dofi_mutex_lock(&lock);
+	err = dofi_bell_wait_word(&bell, &lock, DOFI_NEVER, &word, 1);
+	dofi_mutex_unlock(&lock);
+	return !err;
+}
+
+static void make_shared(void)
+{
+	fake.fault.no_cq_fd = true;
+	dofi_cq_close(&cq);
+	cr_assert_eq(dofi_cq_open(&cq, &progress, &fake.domain), 0);
+	dofi_cq_serve(&cq, now);
+}
+
+Test(lead, without_a_descriptor_peers_have_to_know_where_to_ring)
+{
+	dofi_lead_set_page(&cq, &page);
+	cr_expect(!cq.lead.page, "it has a descriptor");
+	fake.fault.no_cq_fd = true;
+	reopen();
+	if (cq.fd >= 0)
+		return;
+	cr_expect_eq(dofi_lead_begin(&cq), -EBUSY);
+	dofi_lead_set_page(&cq, &page);
+	cr_expect_eq(dofi_lead_begin(&cq), 0);
+	cr_expect_eq(page.asleep, DOFI_SHM_LEADER);
+	dofi_lead_end(&cq);
+	dofi_cq_close(&cq);
+	cr_expect(!cq.lead.page);
+}
+
+Test(lead, it_sleeps_on_the_page)
+{
+	struct dofi_shm_peer peer = { .page = &page };
+
+	make_shared();
+	dofi_lead_set_page(&cq, &page);
+	cr_assert_eq(dofi_lead_begin(&cq), 0);
+	if (!waits_for_words())
+		return;
+	cr_expect_eq(sleep_for(BRIEF), -ETIMEDOUT);
+	cr_expect(!dofi_shm_wakes(&peer));
+	cr_expect_eq(sleep_for(UINT32_MAX), 0, "woken before it slept");
+}
+
+Test(lead, on_the_page_it_is_woken_by_all_that_wakes_it)
+{
+	struct dofi_shm_peer peer = { .page = &page };
+	struct leader l;
+
+	make_shared();
+	dofi_lead_set_page(&cq, &page);
+	if (!waits_for_words())
+		return;
+	leader_start(&l);
+	complete(1);
+	cr_expect(!dofi_shm_wakes(&peer));
+	while (!delivered)
+		usleep(100);
+	ring_and_end(&l);
+	leader_start(&l);
+	dofi_cq_close(&cq);
+	cr_expect_eq(leader_end(&l), -EBUSY);
+}
