@@ -113,11 +113,10 @@ static ssize_t gather_and_inject(struct rdm_conn *conn, const struct rdm_frame *
 int rdm_transmit(struct rdm_conn *conn, struct rdm_frame *f, const struct iovec *iov, size_t n,
 		 size_t offset, size_t size)
 {
-	const size_t head = f->kind == RDM_FRAME_SEND ? RDM_FRAME_HEADER : RDM_FRAME_FULL;
 	ssize_t ret;
 
 	address(conn, f);
-	if (head + size <= conn->inject)
+	if (rdm_frame_head(f->kind) + size <= conn->inject)
 		ret = gather_and_inject(conn, f, iov, n, offset, size);
 	else
 		ret = send_copy(conn, rdm_op_get_copy(conn), f, iov, n, offset, size);
@@ -218,7 +217,8 @@ static int send_message(struct rdm_conn *conn, struct dofi_dto *dto, size_t leng
 	f.kind = RDM_FRAME_SEND;
 	f.beside = beside;
 	if (size > conn->frame_size)
-		return announce(conn, dto, &f);
+		return length <= conn->eager ? rdm_eager_send(conn, dto, beside) :
+					       announce(conn, dto, &f);
 	if (size > conn->inject)
 		return goes_in_place(conn, dto) ? send_in_place(conn, dto, &f) :
 						  send_last_copy(conn, dto, &f, 0, length);
@@ -393,7 +393,9 @@ bool rdm_holds(const struct dofi_ep *ep, const struct dofi_dto *dto)
 		return begun;
 	if (dofi_dto_is(dto->kind, WRITES))
 		return begun && dto->asked < dto->length;
-	return dofi_dto_is(dto->kind, DOFI_DTO_RDMA) ? begun : dto->announced;
+	if (dofi_dto_is(dto->kind, DOFI_DTO_RDMA))
+		return begun;
+	return dto->announced || (dto->submitted && dto->asked < dto->length);
 }
 
 /* What could not be done before */
