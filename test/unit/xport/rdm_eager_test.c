@@ -128,7 +128,9 @@ Test(rdm_eager_send, as_often_as_need_be)
 	uint32_t i;
 
 	for (i = 0; i <= slots; i++) {
-		post_send(i, 5000, i);
+		DAT_LMR_TRIPLET iov[2] = { big_segment(i, 1000), big_segment(i + 1000, 4000) };
+
+		succeed(dofi_ep_post_send(ep, 2, iov, cookie_of(i), plain));
 		done(i);
 		comes_in_frames(i, 5000);
 		give_credits(2);
@@ -394,10 +396,13 @@ Test(rdm_eager_take, a_message_does_not_begin_within_another)
 /* A frame of @kind comes where the second frame of a message is due. */
 static void breaks_off(enum rdm_frame_kind kind)
 {
-	const struct rdm_frame f = about(kind, 9);
+	struct rdm_frame f;
 
 	two_receives();
 	begin(10, 20);
+	f = about(kind, 9);
+	f.key = big_remote;
+	f.addr = (uintptr_t)big + 1000;
 	peer_send(&peer, &f, NULL, 0);
 	is_broken(10);
 }
