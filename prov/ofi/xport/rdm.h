@@ -331,6 +331,14 @@ void rdm_conn_todo(struct rdm_conn *conn, unsigned what);
  */
 int rdm_transmit(struct rdm_conn *conn, struct rdm_frame *frame, const struct iovec *iov,
 		 size_t n, size_t offset, size_t size);
+/*
+ * Several frames at once, all short enough to be injected. rdm_frames_begin() returns false if nothing can be sent now,
+ * and what waits will be tried again. rdm_frames_add() sends a frame with @size bytes of @dto from dto->asked on, and
+ * returns what rdm_transmit() does.
+ */
+bool rdm_frames_begin(struct rdm_conn *conn);
+int rdm_frames_add(struct rdm_conn *conn, struct rdm_frame *frame, const struct dofi_dto *dto, size_t size);
+void rdm_frames_end(struct rdm_conn *conn);
 /* Names the memory of @dto, for the peer to read it. */
 void rdm_tell_segments(struct rdm_frame *frame, const struct dofi_dto *dto);
 int rdm_submit(struct dofi_ep *ep, struct dofi_dto *dto);

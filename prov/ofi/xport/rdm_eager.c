@@ -27,7 +27,7 @@ static int send_next(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t besid
 	f.kind = kind;
 	f.length = dto->length;
 	f.beside = beside;
-	ret = rdm_transmit(conn, &f, dto->iov, dto->n_iov, dto->asked, size);
+	ret = rdm_frames_add(conn, &f, dto, size);
 	if (ret)
 		return ret;
 	dto->submitted = true;
@@ -41,9 +41,13 @@ int rdm_eager_send(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t beside)
 
 	if (!dto->submitted)
 		dto->asked = 0;
+	/* together: in between the peer would look for what is there already, and hold up the next frame */
+	if (!conn->window || !rdm_frames_begin(conn))
+		return -FI_EAGAIN;
 	do
 		ret = send_next(conn, dto, beside);
 	while (!ret && dto->asked < dto->length);
+	rdm_frames_end(conn);
 	return ret ? ret : DOFI_DONE;
 }
 
