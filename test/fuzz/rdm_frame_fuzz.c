@@ -11,7 +11,7 @@
 /* The whole of it is accounted for. */
 static void is_sound(const struct rdm_frame *f, const uint8_t *bytes, size_t len)
 {
-	const size_t head = f->kind == RDM_FRAME_SEND ? RDM_FRAME_HEADER : RDM_FRAME_FULL;
+	const size_t head = rdm_frame_head(f->kind);
 	uint64_t sum = 0;
 	uint32_t i;
 
@@ -23,6 +23,8 @@ static void is_sound(const struct rdm_frame *f, const uint8_t *bytes, size_t len
 		sum += f->segment[i].iov_len;
 	}
 	fuzz_expect(!f->n_segments || sum == f->length);
+	fuzz_expect(f->kind != RDM_FRAME_FIRST || (f->data_size && f->data_size < f->length));
+	fuzz_expect(f->kind != RDM_FRAME_MORE || f->data_size);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)

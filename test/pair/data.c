@@ -12,8 +12,8 @@
 /* Sends and receives */
 
 /* Some fill what a fabric sends at once, or are a byte longer. */
-static const uint32_t sizes[] = { 0, 1, 127, 128, 129, 4 * KIB, 64 * KIB + 40, 64 * KIB + 41, MIB,
-				  16 * MIB };
+static const uint32_t sizes[] = { 0, 1, 127, 128, 129, 4 * KIB, 8 * KIB, 8 * KIB + 1, 64 * KIB + 40,
+				  64 * KIB + 41, MIB, 16 * MIB };
 #define N_SIZES (sizeof(sizes) / sizeof(sizes[0]))
 
 /* Those that the fabric's messages may have. */

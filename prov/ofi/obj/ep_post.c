@@ -195,7 +195,6 @@ static __attribute__((noinline)) DAT_RETURN fill_more(struct dofi_ep *ep, struct
 		return DOFI_RET(DAT_LENGTH_ERROR, 0);
 	if (dto->kind == DOFI_DTO_SEND_IMMED)
 		dofi_tally_add(&ep->posted[DOFI_DTO_SEND], dto->length);	/* it is one */
-	dto->submitted = false;
 	if (dto->marks & DOFI_DTO_GRANTED)
 		dto->local_key = p->local->rmr_context;
 	else

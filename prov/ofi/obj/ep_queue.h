@@ -90,7 +90,7 @@ static inline struct dofi_dto *dofi_queue_reserve(struct dofi_queue *q)
 	dto->number = q->tail;
 	dto->parts = 0;
 	dto->marks = 0;
-	dto->at_fabric = dto->done = dto->announced = false;
+	dto->at_fabric = dto->done = dto->announced = dto->submitted = false;
 	return dto;
 }
 

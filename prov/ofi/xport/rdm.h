@@ -7,10 +7,10 @@
  * not at the fabric. Requests, answers and ends of connections go by a side connection (side.h).
  *
  * A peer may have so many frames under way as we have room to keep if they must wait: its credits.
- * Messages that a frame has no room for are announced. They are sent when a receive was found for
- * them; or the receiver reads them from the sender's memory, where both are on one host. RDMA is
- * the fabric's, where a request that the peer must refuse hurts nobody else; elsewhere it is asked
- * of the peer by frames, too.
+ * Messages that a frame has no room for go in several, if they are short enough; longer ones are
+ * announced. These are sent when a receive was found for them; or the receiver reads them from the
+ * sender's memory, where both are on one host. RDMA is the fabric's, where a request that the peer
+ * must refuse hurts nobody else; elsewhere it is asked of the peer by frames, too.
  *
  *	rdm.c		the IA's and the zones' part; the way in of what the fabric brings
  *	rdm_endpoint.c	the fabric's endpoints of a zone; their replacement
@@ -19,6 +19,7 @@
  *	rdm_peer.c	what the two ends tell each other of themselves
  *	rdm_conn.c	the life of a connection
  *	rdm_send.c	frames and messages that are handed to the fabric
+ *	rdm_eager.c	messages in several frames, at either end
  *	rdm_rma.c	RDMA and atomics that are asked of it, or of the peer
  *	rdm_recv.c	what arrives from it
  *	rdm_target.c	RDMA and atomics that it does not do, carried out for the peer
@@ -46,6 +47,9 @@
 
 /* No fabric is asked to inject more bytes. */
 #define RDM_INJECT_MAX 4096
+
+/* The longest message, write or read in several frames, where the peer's memory could be read instead. */
+#define RDM_EAGER_MAX 8192
 
 extern const struct dofi_xport dofi_rdm_xport;
 
@@ -163,6 +167,7 @@ struct rdm_conn {
 	size_t inject;			/* most bytes of a frame that is injected, */
 	size_t room;			/* of one of which a copy may be sent, */
 	size_t frame_size;		/* and of one at all */
+	size_t eager;			/* most bytes of what goes by frames although memory could be read */
 	pid_t pid;			/* of a peer whose memory we can read, or 0 */
 	struct dofi_peer_word alive;	/* we may as long as this is so there */
 	bool peer_reads;		/* it can read ours */
@@ -180,6 +185,8 @@ struct rdm_conn {
 	uint32_t window, most;		/* credited frames that it takes now, and at most */
 	uint32_t owed;			/* credits that it is to get back */
 	uint32_t matched;		/* the number of the next receive that a message meets */
+	bool filling;			/* a message of several frames has begun to come, */
+	uint32_t filled;		/* into the receive of this number */
 	uint32_t n_waiting;
 	STAILQ_HEAD(, rdm_waiting) waiting;
 	LIST_HEAD(, rdm_op) ops;	/* at the fabric */
@@ -324,6 +331,14 @@ void rdm_conn_todo(struct rdm_conn *conn, unsigned what);
  */
 int rdm_transmit(struct rdm_conn *conn, struct rdm_frame *frame, const struct iovec *iov,
 		 size_t n, size_t offset, size_t size);
+/*
+ * Several frames at once, all short enough to be injected. rdm_frames_begin() returns false if nothing can be sent now,
+ * and what waits will be tried again. rdm_frames_add() sends a frame with @size bytes of @dto from dto->asked on, and
+ * returns what rdm_transmit() does.
+ */
+bool rdm_frames_begin(struct rdm_conn *conn);
+int rdm_frames_add(struct rdm_conn *conn, struct rdm_frame *frame, const struct dofi_dto *dto, size_t size);
+void rdm_frames_end(struct rdm_conn *conn);
 /* Names the memory of @dto, for the peer to read it. */
 void rdm_tell_segments(struct rdm_frame *frame, const struct dofi_dto *dto);
 int rdm_submit(struct dofi_ep *ep, struct dofi_dto *dto);
@@ -337,6 +352,15 @@ void rdm_go_on(struct rdm_conn *conn);
 
 /* dofi_xport.holds: frames, and what has been copied into them, need no memory of the program's. */
 bool rdm_holds(const struct dofi_ep *ep, const struct dofi_dto *dto);
+
+/* rdm_eager.c; EP lock held */
+
+/* Sends @dto in several frames; as rdm_submit(). When it is done no memory of the program's is in use. */
+int rdm_eager_send(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t beside);
+/* A message whose first frame is @f has met the receive @dto, which has room for it. */
+void rdm_eager_begin(struct rdm_conn *conn, struct dofi_dto *dto, const struct rdm_frame *f);
+/* Takes the next bytes of the message that has begun. */
+void rdm_eager_take(struct rdm_conn *conn, const struct rdm_frame *f, struct dofi_sink *sink);
 
 /* rdm_rma.c; EP lock held */
 

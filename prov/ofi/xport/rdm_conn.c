@@ -86,6 +86,11 @@ static size_t least(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
+static size_t most(size_t a, size_t b)
+{
+	return a > b ? a : b;
+}
+
 /* Both ends' limits. EP lock held. */
 static void set_limits(struct rdm_conn *conn)
 {
@@ -95,6 +100,7 @@ static void set_limits(struct rdm_conn *conn)
 	conn->frame_size = least(fabric->frame_size, conn->peer->frame_size);
 	conn->inject = least(inject, conn->frame_size);
 	conn->room = conn->zone->copy ? conn->frame_size : conn->inject;
+	conn->eager = fabric->target_rdma ? most(RDM_EAGER_MAX, conn->room - RDM_FRAME_FULL) : 0;
 	conn->window = conn->most = conn->peer->window;
 }
 

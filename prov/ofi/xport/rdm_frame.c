@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
-#define VERSION 1
+#define VERSION 2
 
 #define FLAG_SEGMENTS 0x01		/* what follows is segments */
 
@@ -40,6 +40,8 @@ static const uint8_t tails[RDM_FRAME_KINDS] = {
 	[RDM_FRAME_PART] = TAIL_DATA,
 	[RDM_FRAME_WRITE] = TAIL_DATA | TAIL_SEGMENTS,
 	[RDM_FRAME_DONE] = TAIL_DATA,
+	[RDM_FRAME_FIRST] = TAIL_DATA,
+	[RDM_FRAME_MORE] = TAIL_DATA,
 };
 
 static size_t pack_segments(unsigned char *p, const struct rdm_frame *f)
@@ -76,7 +78,7 @@ size_t rdm_frame_pack(unsigned char *buf, const struct rdm_frame *f)
 	};
 
 	memcpy(buf, &header, sizeof(header));
-	if (f->kind == RDM_FRAME_SEND)
+	if (1u << f->kind & RDM_FRAME_SHORT)
 		return RDM_FRAME_HEADER;
 	memcpy(buf + RDM_FRAME_HEADER, &body, sizeof(body));
 	return RDM_FRAME_FULL + pack_segments(buf + RDM_FRAME_FULL, f);
@@ -113,7 +115,17 @@ static int unpack_tail(const unsigned char *p, size_t len, uint8_t flags, struct
 	f->data = p;
 	f->data_size = len;
 	/* a write's data is all of it, or elsewhere */
-	return f->kind == RDM_FRAME_WRITE && f->length != len ? -EPROTO : 0;
+	if (f->kind == RDM_FRAME_WRITE && f->length != len)
+		return -EPROTO;
+	/* the first of several frames has some of the bytes, but not all */
+	return f->kind == RDM_FRAME_FIRST && (!len || f->length <= len) ? -EPROTO : 0;
+}
+
+static int unpack_short(const unsigned char *p, size_t len, uint8_t flags, struct rdm_frame *f)
+{
+	f->data = p;
+	f->data_size = f->length = len;
+	return flags || (f->kind == RDM_FRAME_MORE && !len) ? -EPROTO : 0;
 }
 
 static void unpack_body(const unsigned char *p, struct rdm_frame *f)
@@ -146,11 +158,8 @@ int rdm_frame_unpack(const void *buf, size_t len, struct rdm_frame *f)
 	if (header.version_kind >> 4 != VERSION || header.flags & ~FLAG_SEGMENTS ||
 	    !f->kind || f->kind >= RDM_FRAME_KINDS)
 		return -EPROTO;
-	if (f->kind == RDM_FRAME_SEND) {
-		f->data = p + RDM_FRAME_HEADER;
-		f->data_size = f->length = len - RDM_FRAME_HEADER;
-		return header.flags ? -EPROTO : 0;
-	}
+	if (1u << f->kind & RDM_FRAME_SHORT)
+		return unpack_short(p + RDM_FRAME_HEADER, len - RDM_FRAME_HEADER, header.flags, f);
 	if (len < RDM_FRAME_FULL)
 		return -EPROTO;
 	unpack_body(p + RDM_FRAME_HEADER, f);

@@ -9,7 +9,7 @@
  *	byte 12-15 number of the frame among those of the connection, from 1
  *	byte 16-23 what goes with a message (obj/beside.h)
  *
- * A message that is SENT whole follows. Every other frame goes on with
+ * The bytes of a message that is SENT whole, or MORE of one, follow. Every other frame goes on with
  *
  *	byte 24-27 number of the request that it is, or is about
  *	byte 28-31 key, or result
@@ -28,7 +28,7 @@
 #include <sys/uio.h>
 
 #define RDM_FRAME_HEADER 24
-#define RDM_FRAME_FULL 64		/* of all kinds but SEND */
+#define RDM_FRAME_FULL 64		/* of all kinds but SEND and MORE */
 #define RDM_FRAME_SEGMENT 16
 #define RDM_FRAME_SEGMENTS 8		/* most in a frame */
 #define RDM_FRAME_LEAST 256		/* who takes no frame of this size takes none */
@@ -58,13 +58,23 @@ enum rdm_frame_kind {
 	 * atomic the former value in value 0.
 	 */
 	RDM_FRAME_DONE,
+	/*
+	 * Length; data, the first bytes of a message of that length. No other message, and no request, comes
+	 * before the frames with the other bytes.
+	 */
+	RDM_FRAME_FIRST,
+	RDM_FRAME_MORE,			/* the next bytes of the message that a FIRST began */
 	RDM_FRAME_KINDS,
 };
 
+/* Frames with a header of RDM_FRAME_HEADER bytes. */
+#define RDM_FRAME_SHORT (1u << RDM_FRAME_SEND | 1u << RDM_FRAME_MORE)
+
 /* Frames that take of the receiver's room until it has dealt with them. */
 #define RDM_FRAME_CREDITED                                                                 \
-	(1u << RDM_FRAME_SEND | 1u << RDM_FRAME_ANNOUNCE | 1u << RDM_FRAME_PART |            \
-	 1u << RDM_FRAME_WRITE | 1u << RDM_FRAME_READ | 1u << RDM_FRAME_FETCH_ADD | 1u << RDM_FRAME_CMP_SWAP)
+	(RDM_FRAME_SHORT | 1u << RDM_FRAME_FIRST | 1u << RDM_FRAME_ANNOUNCE |                \
+	 1u << RDM_FRAME_PART | 1u << RDM_FRAME_WRITE | 1u << RDM_FRAME_READ |                \
+	 1u << RDM_FRAME_FETCH_ADD | 1u << RDM_FRAME_CMP_SWAP)
 
 enum rdm_result {
 	RDM_OK,
@@ -107,6 +117,12 @@ static inline void rdm_frame_clear(struct rdm_frame *frame)
 	frame->data = NULL;
 	frame->data_size = 0;
 	frame->n_segments = 0;
+}
+
+/* The bytes of a frame of @kind before its data or segments. */
+static inline size_t rdm_frame_head(uint8_t kind)
+{
+	return 1u << kind & RDM_FRAME_SHORT ? RDM_FRAME_HEADER : RDM_FRAME_FULL;
 }
 
 /* Renders all but the data; how long that is. */

@@ -59,6 +59,21 @@ static bool take_message(struct rdm_conn *conn, struct rdm_task *task, struct do
 	return true;
 }
 
+static bool take_first(struct rdm_conn *conn, struct rdm_task *task, struct dofi_sink *sink)
+{
+	struct dofi_dto *dto = receive_find(conn);
+	int err;
+
+	if (!dto)
+		return false;
+	err = receive_fit(dto, &task->frame);
+	if (err)
+		dofi_dto_end(conn->ep, dto, err, sink);
+	else
+		rdm_eager_begin(conn, dto, &task->frame);
+	return true;
+}
+
 /* Answers */
 
 /* A peer that has left waits for no answer. */
@@ -230,9 +245,18 @@ static bool deal_with(struct rdm_conn *conn, struct rdm_task *task, struct dofi_
 {
 	if (conn->refused)
 		return true;
+	if (conn->filling != (task->frame.kind == RDM_FRAME_MORE)) {
+		rdm_offend(conn, conn->filling ? "breaks off a message" : "goes on with no message");
+		return true;
+	}
 	switch (task->frame.kind) {
 	case RDM_FRAME_SEND:
 		return take_message(conn, task, sink);
+	case RDM_FRAME_FIRST:
+		return take_first(conn, task, sink);
+	case RDM_FRAME_MORE:
+		rdm_eager_take(conn, &task->frame, sink);
+		return true;
 	case RDM_FRAME_ANNOUNCE:
 		return take_announced(conn, task, sink);
 	default:

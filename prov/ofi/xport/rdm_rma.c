@@ -138,10 +138,10 @@ static int ask_read_in_parts(struct rdm_conn *conn, struct dofi_dto *dto)
 	return ret;
 }
 
-/* Whether the bytes go by frames: they are few, or whoever is to fetch them cannot read there. */
+/* Whether the bytes go by frames: they are few, or the end that would fetch them cannot read there. */
 static bool by_frames(const struct rdm_conn *conn, const struct dofi_dto *dto, bool can_read)
 {
-	return !can_read || dto->length <= conn->room - RDM_FRAME_FULL;
+	return !can_read || dto->length <= conn->eager;
 }
 
 static void begin(struct dofi_dto *dto)

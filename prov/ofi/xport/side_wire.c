@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
-#define MAJOR 1
+#define MAJOR 2
 #define MINOR 0
 #define VERSION (MAJOR << 4 | MINOR)
 #define FIELD_HEADER 3

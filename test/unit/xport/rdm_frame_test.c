@@ -17,7 +17,11 @@ enum {
 
 #define WITH_SEGMENTS (1u << RDM_FRAME_ANNOUNCE | 1u << RDM_FRAME_WRITE)
 #define WITH_DATA                                                                          \
-	(1u << RDM_FRAME_SEND | 1u << RDM_FRAME_PART | 1u << RDM_FRAME_WRITE | 1u << RDM_FRAME_DONE)
+	(RDM_FRAME_SHORT | 1u << RDM_FRAME_PART | 1u << RDM_FRAME_WRITE | 1u << RDM_FRAME_DONE | \
+	 1u << RDM_FRAME_FIRST)
+
+/* Kinds that are not frames without data. */
+#define NEEDS_DATA (1u << RDM_FRAME_FIRST | 1u << RDM_FRAME_MORE)
 
 static unsigned char buf[MOST + RDM_FRAME_SEGMENT], data[DATA];
 static struct rdm_frame got;
@@ -30,7 +34,7 @@ static struct rdm_frame full(enum rdm_frame_kind kind)
 		.credits = 0xc1c2, .kind = kind,
 	};
 
-	if (kind == RDM_FRAME_SEND)
+	if (1u << kind & RDM_FRAME_SHORT)
 		return f;
 	f.number = 0xb1b2b3b4;
 	f.key = kind == RDM_FRAME_DONE ? RDM_RESULTS - 1 : 0xa1a2a3a4;
@@ -111,7 +115,9 @@ Test(rdm_frame, is_what_it_was)
 		if (kind == RDM_FRAME_WRITE)
 			f.length = 0;	/* of its data */
 		len = rdm_frame_pack(buf, &f);
-		cr_expect_eq(len, kind == RDM_FRAME_SEND ? RDM_FRAME_HEADER : RDM_FRAME_FULL);
+		cr_expect_eq(len, rdm_frame_head(kind));
+		if (1u << kind & NEEDS_DATA)
+			continue;
 		cr_assert_eq(unpack(buf, len), 0, "%d", kind);
 		same_head(&got, &f);
 		same_body(&got, &f);
@@ -122,7 +128,7 @@ Test(rdm_frame, is_what_it_was)
 Test(rdm_frame, stays_what_it_was_as_bytes)
 {
 	static const unsigned char header[RDM_FRAME_HEADER] = {
-		0xf1, 0xf2, 0xf3, 0xf4, 0xf5, 0xf6, 0xf7, 0xf8, 0x19, 0x00, 0xc1, 0xc2,
+		0xf1, 0xf2, 0xf3, 0xf4, 0xf5, 0xf6, 0xf7, 0xf8, 0x29, 0x00, 0xc1, 0xc2,
 		0xd1, 0xd2, 0xd3, 0xd4, 0xe1, 0xe2, 0xe3, 0xe4, 0xe5, 0xe6, 0xe7, 0xe8,
 	};
 	static const unsigned char body[RDM_FRAME_FULL - RDM_FRAME_HEADER] = {
@@ -142,7 +148,8 @@ Test(rdm_frame, stays_what_it_was_as_bytes)
 Test(rdm_frame, brings_its_data)
 {
 	static const uint8_t kinds[] = {
-		RDM_FRAME_SEND, RDM_FRAME_PART, RDM_FRAME_WRITE, RDM_FRAME_DONE,
+		RDM_FRAME_SEND, RDM_FRAME_PART, RDM_FRAME_WRITE, RDM_FRAME_DONE, RDM_FRAME_FIRST,
+		RDM_FRAME_MORE,
 	};
 	unsigned char bytes[DATA];
 	size_t i, len;
@@ -158,7 +165,7 @@ Test(rdm_frame, brings_its_data)
 		cr_assert_eq(unpack(buf, len + DATA), 0);
 		cr_expect_eq(got.data_size, DATA);
 		cr_expect(!memcmp(data, bytes, DATA));
-		if (kinds[i] == RDM_FRAME_SEND)
+		if (1u << kinds[i] & RDM_FRAME_SHORT)
 			cr_expect_eq(got.length, DATA);
 		else
 			same_body(&got, &f);
@@ -206,11 +213,11 @@ Test(rdm_frame, of_an_unknown_kind_or_version_is_none)
 
 	for (i = 0; i < 256; i++) {
 		const unsigned kind = i & 0xf;
-		const bool known = i >> 4 == 1 && kind && kind < RDM_FRAME_KINDS;
+		const bool known = i >> 4 == 2 && kind && kind < RDM_FRAME_KINDS;
 
 		buf[AT_VERSION_KIND] = (unsigned char)i;
 		/* of these the body is another */
-		if (kind == RDM_FRAME_SEND || kind == RDM_FRAME_WRITE || kind == RDM_FRAME_DONE)
+		if (kind < RDM_FRAME_KINDS && 1u << kind & (WITH_DATA & ~(1u << RDM_FRAME_PART)))
 			continue;
 		cr_expect_eq(unpack(buf, len), known ? 0 : -EPROTO, "%#x", i);
 	}
@@ -246,7 +253,7 @@ Test(rdm_frame, with_more_than_its_kind_has_is_none)
 			cr_expect_eq(unpack(buf, len + 1), -EPROTO, "%d", kind);
 		f = with_segments(kind, 1);
 		len = rdm_frame_pack(buf, &f);
-		if (kind != RDM_FRAME_SEND)
+		if (!(1u << kind & RDM_FRAME_SHORT))
 			cr_expect_eq(unpack(buf, len), 1u << kind & WITH_SEGMENTS ? 0 : -EPROTO, "%d", kind);
 	}
 }
@@ -262,6 +269,36 @@ Test(rdm_frame, that_writes_more_or_less_than_it_brings_is_none)
 		len = rdm_frame_pack(buf, &f);
 		cr_expect_eq(unpack(buf, len + DATA), -EPROTO, "%zu", i);
 	}
+}
+
+/* The whole message would fit in, or the first frame has nothing of it. */
+Test(rdm_frame, that_begins_what_is_not_longer_is_none)
+{
+	struct rdm_frame f = full(RDM_FRAME_FIRST);
+	static const uint64_t lies[] = { 0, 1, DATA - 1, DATA };
+	size_t i, len;
+
+	for (i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
+		f.length = lies[i];
+		len = rdm_frame_pack(buf, &f);
+		cr_expect_eq(unpack(buf, len + DATA), -EPROTO, "%zu", i);
+	}
+	f.length = DATA + 1;
+	len = rdm_frame_pack(buf, &f);
+	cr_expect_eq(unpack(buf, len + DATA), 0);
+	cr_expect_eq(unpack(buf, len), -EPROTO, "nothing");
+	cr_expect_eq(unpack(buf, len + 1), 0);
+}
+
+Test(rdm_frame, that_goes_on_with_nothing_is_none)
+{
+	struct rdm_frame f = full(RDM_FRAME_MORE);
+	size_t len = rdm_frame_pack(buf, &f);
+
+	cr_expect_eq(unpack(buf, len), -EPROTO);
+	cr_expect_eq(unpack(buf, len + 1), 0);
+	buf[AT_FLAGS] = 1;
+	cr_expect_eq(unpack(buf, len + 1), -EPROTO);
 }
 
 Test(rdm_frame, whose_segments_lie_is_none)

@@ -100,12 +100,44 @@ Test(rdm_rma, a_long_one_says_where_they_are)
 {
 	const struct rdm_frame *f;
 
-	post_write(10, ROOM + 1, 1);
+	post_write(10, RDM_EAGER_MAX + 1, 1);
 	f = &peer_take(&peer, RDM_FRAME_WRITE)->frame;
-	cr_expect(f->key == THEIR_KEY && f->addr == (uintptr_t)theirs && f->length == ROOM + 1);
-	cr_expect(f->n_segments == 1 && names(f, 0, big + 10, ROOM + 1));
+	cr_expect(f->key == THEIR_KEY && f->addr == (uintptr_t)theirs && f->length == RDM_EAGER_MAX + 1);
+	cr_expect(f->n_segments == 1 && names(f, 0, big + 10, RDM_EAGER_MAX + 1));
 	answer(f->number, NULL, 0);
 	done(1);
+}
+
+/* What is not much longer than a frame goes in several, though the peer could read it. */
+Test(rdm_rma, a_write_that_is_not_long_goes_in_parts)
+{
+	const struct peer_frame *f;
+
+	post_write(10, ROOM + 1, 1);
+	f = peer_take(&peer, RDM_FRAME_WRITE);
+	cr_expect(f->frame.data_size == ROOM && f->frame.value[1] == 1, "one byte follows");
+	f = peer_take(&peer, RDM_FRAME_WRITE);
+	cr_expect(f->frame.data_size == 1 && *f->data == big[10 + ROOM] && !f->frame.value[1]);
+	cr_expect_eq(f->frame.addr, (uintptr_t)theirs + ROOM);
+	cr_expect(event_none(evd));
+	answer(f->frame.number, NULL, 0);
+	done(1);
+}
+
+Test(rdm_rma, a_read_that_is_not_long_is_brought_in_parts)
+{
+	struct rdm_frame f, a;
+
+	post_read(10, RDM_EAGER_MAX, 1);
+	for (f.addr = (uintptr_t)theirs, f.length = 0; f.addr + f.length < (uintptr_t)theirs + RDM_EAGER_MAX;) {
+		f = peer_take(&peer, RDM_FRAME_READ)->frame;
+		cr_assert(f.length <= ROOM && !f.n_segments);
+		a = about(RDM_FRAME_DONE, f.number);
+		a.addr = f.value[0];
+		peer_send(&peer, &a, theirs + f.value[0], f.length);
+	}
+	done(1);
+	cr_expect(!memcmp(big + 10, theirs, RDM_EAGER_MAX));
 }
 
 Test(rdm_rma, a_read_is_brought_or_fetched)

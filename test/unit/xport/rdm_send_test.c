@@ -90,13 +90,13 @@ Test(rdm_send, a_long_message_is_announced_with_its_place)
 	uint32_t first;
 
 	succeed(dofi_ep_post_send(ep, 2, iov, cookie_of(1), plain));
-	post_send(20000, FRAME - RDM_FRAME_HEADER + 1, 2);
+	post_send(20000, RDM_EAGER_MAX + 1, 2);
 	f = &peer_take(&peer, RDM_FRAME_ANNOUNCE)->frame;
 	first = f->number;
 	cr_expect_eq(f->length, 15000);
 	cr_expect(f->n_segments == 2 && names(f, 0, big, 5000) && names(f, 1, big + 6000, 10000));
 	f = &peer_take(&peer, RDM_FRAME_ANNOUNCE)->frame;
-	cr_expect(f->n_segments == 1 && names(f, 0, big + 20000, FRAME - RDM_FRAME_HEADER + 1));
+	cr_expect(f->n_segments == 1 && names(f, 0, big + 20000, RDM_EAGER_MAX + 1));
 	cr_expect(event_none(evd));
 	/* completions come in order, whatever the answers do */
 	answer(f->number, NULL, 0);

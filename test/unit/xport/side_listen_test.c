@@ -147,12 +147,12 @@ static const struct offender offenders[] = {
 	{ "GET / HTTP/1.1\r\nHost: x\r\n\r\n", 27, false, "no request of ours" },
 	{ "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 11, false, "no request of ours" },
 	{ "\n", 1, false, "no request of ours" },
-	{ "DATS\x10\x06\0\0", 8, false, "no request of ours" },		/* a bell */
-	{ "DATS\x10\x01\0\0", 8, false, "no request of ours" },		/* a request of nothing */
-	{ "DATS\x10\x01\xff\xff", 8, false, "no request of ours" },
-	{ "DATS\x20\x01\0\0", 8, false, "another version" },
+	{ "DATS\x20\x06\0\0", 8, false, "no request of ours" },		/* a bell */
+	{ "DATS\x20\x01\0\0", 8, false, "no request of ours" },		/* a request of nothing */
+	{ "DATS\x20\x01\xff\xff", 8, false, "no request of ours" },
+	{ "DATS\x10\x01\0\0", 8, false, "another version" },
 	{ "", 0, true, "left without" },
-	{ "DATS\x10\x01", 6, true, "left without" },
+	{ "DATS\x20\x01", 6, true, "left without" },
 };
 
 /* As often as anybody tries, it is logged once; and who is in order is served. */

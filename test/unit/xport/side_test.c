@@ -405,7 +405,7 @@ Test(side, another_version_ends_it)
 
 	cr_assert_eq(side_listen(AF_INET), 0);
 	fd = side_stranger_in();
-	side_put(fd, "DATS\x20\x06\0\0", 8);
+	side_put(fd, "DATS\x10\x06\0\0", 8);
 	ends(fd, -EPROTONOSUPPORT, "qE");
 }
 

@@ -114,7 +114,7 @@ static void set_body(size_t n)
 /* A message of the header and of the @n bytes at @body. */
 static size_t raw(enum dofi_side_kind kind, const void *body, size_t n)
 {
-	memcpy(buf, "DATS\x10", 5);
+	memcpy(buf, "DATS\x20", 5);
 	buf[5] = (unsigned char)kind;
 	set_body(n);
 	if (n)
@@ -213,16 +213,16 @@ Test(side_wire, any_amount_of_data_arrives)
 /* Peers of other releases, on hosts of other byte orders, rely on each of these. */
 Test(side_wire, bytes_stay_what_they_are)
 {
-	static const unsigned char bell[] = { 'D', 'A', 'T', 'S', 0x10, 6, 0, 0 };
+	static const unsigned char bell[] = { 'D', 'A', 'T', 'S', 0x20, 6, 0, 0 };
 	static const unsigned char bye[] = {
-		'D', 'A', 'T', 'S', 0x10, 7, 0, 7, 6, 0, 4, 0x01, 0x02, 0x03, 0x04,
+		'D', 'A', 'T', 'S', 0x20, 7, 0, 7, 6, 0, 4, 0x01, 0x02, 0x03, 0x04,
 	};
 	static const unsigned char broken[] = {
-		'D', 'A', 'T', 'S', 0x10, 7, 0, 11, 6, 0, 4, 0x01, 0x02, 0x03, 0x04, 8, 0, 1, 1,
+		'D', 'A', 'T', 'S', 0x20, 7, 0, 11, 6, 0, 4, 0x01, 0x02, 0x03, 0x04, 8, 0, 1, 1,
 	};
-	static const unsigned char refuse[] = { 'D', 'A', 'T', 'S', 0x10, 4, 0, 4, 8, 0, 1, 3 };
+	static const unsigned char refuse[] = { 'D', 'A', 'T', 'S', 0x20, 4, 0, 4, 8, 0, 1, 3 };
 	static const unsigned char accept[] = {
-		'D', 'A', 'T', 'S', 0x10, 2, 0, 110,
+		'D', 'A', 'T', 'S', 0x20, 2, 0, 110,
 		2, 0, 8, 0, 0, 0, 0, 0, 0, 0, 1,
 		4, 0, 4, 0, 0, 0, 0,
 		5, 0, 4, 0, 0, 0, DOFI_SIDE_MIN_FRAME,
@@ -284,8 +284,8 @@ Test(side_wire, other_versions_are_told_apart)
 	raw(DOFI_SIDE_BELL, NULL, 0);
 	for (v = 0; v < 256; v++) {
 		buf[4] = (unsigned char)v;
-		is(buf, 5, v >> 4 == 1 ? 0 : -EPROTONOSUPPORT, "a version");
-		is(buf, 8, v >> 4 == 1 ? 8 : -EPROTONOSUPPORT, "a version");
+		is(buf, 5, v >> 4 == 2 ? 0 : -EPROTONOSUPPORT, "a version");
+		is(buf, 8, v >> 4 == 2 ? 8 : -EPROTONOSUPPORT, "a version");
 	}
 	/* whatever else is in there, which another version may well have */
 	memset(buf + 4, 0xff, sizeof(buf) - 4);
@@ -432,11 +432,11 @@ Test(side_wire, fields_that_are_not_known_are_a_newer_peers)
 	for (tag = 22; tag < 256; tag++) {
 		len = with_field(DOFI_SIDE_REQUEST, tag, address, tag);
 		is(buf, len, -EPROTO, "an unknown field");
-		buf[4] = 0x11;
+		buf[4] = 0x21;
 		is(buf, len, (ssize_t)len, "a newer field");
 	}
 	len = with_field(DOFI_SIDE_REQUEST, 0, payload, 4);
-	buf[4] = 0x11;
+	buf[4] = 0x21;
 	is(buf, len, -EPROTO, "no field at all");
 }
 
@@ -444,7 +444,7 @@ Test(side_wire, a_newer_peers_fields_are_within_its_message)
 {
 	size_t len = with_field(DOFI_SIDE_READY, 40, payload, 5), cut;
 
-	buf[4] = 0x11;
+	buf[4] = 0x21;
 	for (cut = 1; cut < FIELD_HEADER + 5; cut++) {
 		set_body(len - DOFI_SIDE_HEADER - cut);
 		is(buf, len, -EPROTO, "beyond the end");
