@@ -11,6 +11,7 @@ EXTRA_DIST += \
 	contrib/check-layers \
 	test/abi/symbols.sh \
 	test/bench.sh \
+	test/bench_runs_test.py \
 	test/bench_tables_test.py \
 	test/callgrind.sh \
 	test/man.sh \
