@@ -5,9 +5,14 @@ ABI_TESTS += \
 	test/man.sh \
 	contrib/check-layers
 
+SLOW_TESTS += test/bench.sh
+
 EXTRA_DIST += \
 	contrib/check-layers \
 	test/abi/symbols.sh \
+	test/bench.sh \
+	test/bench_runs_test.py \
+	test/bench_tables_test.py \
 	test/callgrind.sh \
 	test/man.sh \
 	test/run \

@@ -121,6 +121,7 @@ struct perf_fabric {
 	char provider[64];
 	char domain[64];
 	bool rdm; /* its endpoints are of no connection */
+	bool sleeps; /* the raw side's CQ has a descriptor */
 	struct sockaddr_storage addr; /* ss_family 0: any */
 };
 
@@ -153,6 +154,7 @@ const char *perf_dat_api(void);
 /* perf_raw.c */
 struct perf_xport *perf_raw_new(const struct perf_fabric *fabric);
 void perf_raw_fabric(struct perf_xport *x, struct perf_fabric *fabric);
+bool perf_raw_sleeps(struct perf_xport *x);
 
 /* perf_run.c */
 /* Posts the control receive; to be called before connect or accept ends. */

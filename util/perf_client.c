@@ -133,7 +133,11 @@ static int connect_sides(struct client *c)
 		return -1;
 	if (c->current == PERF_SIDE_RAW)
 		perf_raw_fabric(x, &c->fabric);
-	return side[PERF_SIDE_DAT] && side[PERF_SIDE_RAW] ? connect_second(c) : 0;
+	if (side[PERF_SIDE_DAT] && side[PERF_SIDE_RAW] && connect_second(c))
+		return -1;
+	if (side[PERF_SIDE_RAW])
+		c->fabric.sleeps = perf_raw_sleeps(c->x[PERF_SIDE_RAW]);
+	return 0;
 }
 
 static int select_side(struct client *c, enum perf_side side)

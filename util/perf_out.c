@@ -70,10 +70,12 @@ void perf_out_begin(const struct perf_opts *opts, const struct perf_fabric *fabr
 		host[0] = '\0';
 	if (opts->side[PERF_SIDE_DAT])
 		printf("DAT %s, IA %s on ", perf_dat_api(), opts->device);
-	printf("%s%s%s%s%s%s, %s\n", opts->side[PERF_SIDE_DAT] ? "" : "bare libfabric, ",
+	printf("%s%s%s%s%s%s, %s%s\n", opts->side[PERF_SIDE_DAT] ? "" : "bare libfabric, ",
 	       fabric->provider[0] ? fabric->provider : "an unnamed fabric",
 	       fabric->domain[0] ? " " : "", fabric->domain, host[0] ? " " : "", host,
-	       opts->wait ? "waiting for events" : "polling");
+	       opts->wait ? "waiting for events" : "polling",
+	       opts->wait && opts->side[PERF_SIDE_RAW] && !fabric->sleeps ?
+		       " (bare libfabric polls)" : "");
 	if (opts->verbose)
 		head_verbose();
 	else if (both(opts))
@@ -197,7 +199,7 @@ void perf_out_json(const struct perf_opts *opts, const struct perf_fabric *fabri
 	json_string(&j, "domain", fabric->domain);
 	json_string(&j, "mode", opts->wait ? "wait" : "poll");
 	if (opts->side[PERF_SIDE_RAW])
-		json_string(&j, "raw_cq", opts->bare_cq ? "none" : "fd");
+		json_string(&j, "raw_cq", fabric->sleeps ? "fd" : "none");
 	json_bool(&j, "verified", opts->verify);
 	json_int(&j, "repeat", opts->repeat);
 	json_array(&j, "results");

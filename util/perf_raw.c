@@ -243,3 +243,8 @@ void perf_raw_fabric(struct perf_xport *x, struct perf_fabric *fabric)
 	if (raw->info)
 		snprintf(fabric->domain, sizeof(fabric->domain), "%s", raw->info->domain_attr->name);
 }
+
+bool perf_raw_sleeps(struct perf_xport *x)
+{
+	return to_raw(x)->sleeps;
+}

@@ -181,6 +181,11 @@ raw()
 		has out "^ *64K read  raw"
 	done
 	run 0 "$prog" --local --raw-only --provider shm --endpoint rdm -S 8 -n 8 --wait
+	has out "(bare libfabric polls)"
+	run 0 "$prog" --local --raw-only -S 8 -n 8 --wait --json
+	has out '"raw_cq": "fd"'
+	run 0 "$prog" --local --raw-only -S 8 -n 8 --raw-cq none --json
+	has out '"raw_cq": "none"'
 }
 
 # What a process that is connected tells of itself to another program, of either version.

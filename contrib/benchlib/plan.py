@@ -1,0 +1,284 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""What is measured on which fabric, in which order, and for how long."""
+import collections
+import random
+import re
+import sys
+import time
+
+from . import machine
+from .programs import Failed
+from .stats import sample
+
+# bare: None where datperf --raw finds the same fabric below the IA, else arguments of --raw-only.
+# ucx: the transports of UCX that go the same way.
+Fabric = collections.namedtuple("Fabric", "name bare ucx local quick", defaults=(None, None, False, False))
+
+FABRICS = (
+    # Between processes of one host ofi leaves the fabric that it is opened on for shared memory.
+    Fabric("ofi", bare=("--provider", "shm", "--endpoint", "rdm"), ucx="posix,cma", local=True, quick=True),
+    Fabric("ofi-shm", ucx="posix,cma", local=True, quick=True),
+    Fabric("ofi-tcp", ucx="tcp", quick=True),
+    Fabric("ofi-net"),
+    Fabric("ofi-rxm"),
+    Fabric("ofi-net-rdm"),
+    Fabric("ofi-tcp-rdm"),
+    Fabric("ofi-verbs"),
+    Fabric("ofi-sockets"),
+    Fabric("ofi-sockets-rdm"),
+)
+# Deprecated, and on few processors a measure of the scheduler only (datperf(1), BUGS).
+ON_REQUEST = ("ofi-sockets", "ofi-sockets-rdm")
+
+LATENCY_SIZES = (8, 4000, 4096, 65536, 1 << 20)
+BANDWIDTH_SIZES = (512, 4096, 65536, 1 << 20)
+RATE_SIZE = 8
+
+# One run of datperf: what of its figures is kept, and its arguments.
+Shape = collections.namedtuple("Shape", "metrics tests sizes more")
+POLLING = ("latency", "bandwidth", "rate")
+SHAPES = (
+    Shape(POLLING, "send", "8,512,4000,4K,64K,1M", ()),
+    Shape(POLLING, "write,read", "8,4K,64K,1M", ()),
+    Shape(("wait",), "send", "8,4000,4K,64K,1M", ("--wait",)),
+    Shape(("wait",), "write,read", "8,4K", ("--wait",)),
+)
+# What is in the cache stays there: as many others measure bandwidth.
+SHAPE_LOCAL = Shape(("bandwidth2",), "send", "4K,64K,1M", ("--window", "2"))
+
+UCX_TESTS = {  # test: latency, bandwidth
+    "send": ("tag_lat", "tag_bw"),
+    "write": ("ucp_put_lat", "ucp_put_bw"),
+    "read": ("ucp_get", None),
+}
+# On tcp UCX makes RDMA of messages that wait for the peer's progress: 1 ms for a read of 8 bytes.
+UCX_TESTS_TCP = ("send",)
+MEGABYTE = 1.048576  # of UCX, in datperf's
+
+
+def shapes(fabric):
+    return SHAPES + ((SHAPE_LOCAL,) if fabric.local else ())
+
+
+def of_cell(metrics, side, test, size, cell):
+    """The figures of one cell of datperf's output that a shape keeps."""
+    rate = cell["bw_MBps"] / size
+    kept = {
+        "latency": (cell["lat_us"], size in LATENCY_SIZES),
+        "wait": (cell["lat_us"], size in LATENCY_SIZES),
+        "bandwidth": (cell["bw_MBps"], size in BANDWIDTH_SIZES),
+        "bandwidth2": (cell["bw_MBps"], size in BANDWIDTH_SIZES),
+        "rate": (rate, size == RATE_SIZE and test == "send"),
+    }
+    for metric in metrics:
+        value, wanted = kept[metric]
+        if wanted and value > 0:
+            yield sample(side, metric, test, size, value)
+
+
+def of_datperf(shape, side, out):
+    """The samples of a run of datperf, the DAT side of which is called side."""
+    samples = []
+    cq = out.get("raw_cq")
+    for point in out["results"]:
+        for name, cell in ((side, point.get("dat")), (f"bare {cq}", point.get("raw"))):
+            # Where bare libfabric has nothing to wait for it polled.
+            if cell and not (name == "bare none" and "wait" in shape.metrics):
+                samples += of_cell(shape.metrics, name, point["test"], point["size"], cell)
+    return samples
+
+
+def ucx_iterations(transports, size, time_ms):
+    guess_us = 10 + size / 2000 if transports == "tcp" else 0.4 + size / 8000
+    return max(20, int(time_ms * 1000 / guess_us))
+
+
+def ucx_batch(transports, time_ms):
+    """{label: arguments} of all that UCX measures; a label is metric:test:size."""
+    tests = {}
+    for test, (latency, bandwidth) in UCX_TESTS.items():
+        if transports == "tcp" and test not in UCX_TESTS_TCP:
+            continue
+        wanted = [("latency", latency, s) for s in LATENCY_SIZES if test == "send" or s != 4000]
+        if bandwidth:
+            wanted += [("bandwidth", bandwidth, s) for s in BANDWIDTH_SIZES if test == "send" or s != 512]
+        if test == "send":
+            wanted.append(("rate", bandwidth, RATE_SIZE))
+        for metric, name, size in wanted:
+            n = ucx_iterations(transports, size, time_ms)
+            tests[f"{metric}:{test}:{size}"] = f"-t {name} -s {size} -n {n} -w {n // 10 + 4}"
+    return tests
+
+
+def of_ucx(lines):
+    """Samples of what Ucx.perf gives. Half round trips, but a read's is whole, as datperf has it."""
+    samples = []
+    for label, columns in lines.items():
+        metric, test, size = label.split(":")
+        value = {
+            "latency": columns["50.0_percentile_lat"],
+            "bandwidth": columns["overall_bw"] * MEGABYTE,
+            "rate": columns["overall_mr"] / 1e6,
+        }[metric]
+        if value > 0:
+            samples.append(sample("ucx", metric, test, int(size), value))
+    return samples
+
+
+def of_figures(lines):
+    """Samples of what figures.sh prints: dapltest -T P in the guest, on OFED's provider and on ours."""
+    samples = []
+    waits = False
+    for line in lines:
+        head = re.match("a program that (polls|waits)", line)
+        found = re.match(r"(R[WR]) +(\d+) +(\d+) under way +([\d.]+) +([\d.]+) (us|MiB/s)", line)
+        if head:
+            waits = head.group(1) == "waits"
+        if not found or (waits and found.group(6) == "MiB/s"):
+            continue
+        test = {"RW": "write", "RR": "read"}[found.group(1)]
+        metric = "bandwidth" if found.group(6) == "MiB/s" else "wait" if waits else "latency"
+        scale = MEGABYTE if metric == "bandwidth" else 1
+        for side, value in (("ofed", found.group(4)), ("dat", found.group(5))):
+            samples.append(sample(side, metric, test, int(found.group(2)), float(value) * scale))
+    return samples
+
+
+class Session:
+    """All runs of one call of contrib/bench."""
+
+    def __init__(self, options, build, before, ucx):
+        self.options = options
+        self.builds = [("dat", build)] + ([("before", before)] if before else [])
+        self.ucx = ucx
+        self.runs, self.failures, self.skipped = [], [], []
+        self.deadline = time.monotonic() + options.minutes * 60
+
+    def say(self, text):
+        print(f"{time.strftime('%H:%M:%S')} {text}", file=sys.stderr, flush=True)
+
+    def record(self, lib, fabric, rnd, what, measure, counted=False):
+        """Runs measure() and keeps its samples, or that it failed. Counts do not depend on the machine."""
+        watch = machine.Unwatched() if counted else machine.Watch()
+        try:
+            with watch as seen:
+                samples = measure()
+        except Failed as e:
+            self.failures.append({"libfabric": lib.version, "fabric": fabric.name, "run": what,
+                                  "reason": str(e)})
+            self.say(f"{fabric.name}, {what}: {e}")
+            return
+        self.runs.append({"session": 0, "round": rnd, "libfabric": lib.version, "fabric": fabric.name,
+                          "run": what, "noise": seen.noise, "samples": samples})
+
+    def datperf(self, lib, fabric, rnd, build, shape, side, more):
+        """side: of the DAT figures; None for bare libfabric alone."""
+        arguments = ["--bind", "-T", str(self.options.time), "-t", shape.tests, "-S", shape.sizes,
+                     *shape.more, *more]
+        if side:
+            arguments += ["-D", fabric.name]
+        what = " ".join([side or "bare", *arguments])
+        self.record(lib, fabric, rnd, what,
+                    lambda: of_datperf(shape, side, build.perf(lib, *arguments)))
+
+    def steps(self, lib, fabric, with_descriptor):
+        """The runs of a round, as functions of its number."""
+        steps = []
+
+        def add(build, shape, side, *more):
+            steps.append(lambda rnd: self.datperf(lib, fabric, rnd, build, shape, side, more))
+
+        now = self.builds[0][1]
+        for shape in shapes(fabric):
+            waits = "wait" in shape.metrics
+            queues = ([] if waits else ["none"]) + (["fd"] if with_descriptor else [])
+            for queue in queues:
+                if fabric.bare:
+                    add(now, shape, None, "--raw-only", *fabric.bare, "--raw-cq", queue)
+                else:
+                    add(now, shape, "dat", "--raw", "--raw-cq", queue)
+            if fabric.bare or not queues:
+                add(now, shape, "dat")
+            for side, build in self.builds[1:]:
+                add(build, shape, side)
+        if self.ucx and fabric.ucx:
+            batch = ucx_batch(fabric.ucx, self.options.time)
+            steps.append(lambda rnd: self.record(
+                lib, fabric, rnd, f"ucx {fabric.ucx}",
+                lambda: of_ucx(self.ucx.perf(fabric.ucx, batch))))
+        return steps
+
+    def probe(self, lib, fabric):
+        """Whether the fabric is there, and whether its queues have descriptors: or None."""
+        try:
+            arguments = ["-S", "8", "-t", "send", "-n", "8", "--raw-cq", "fd"]
+            if fabric.bare:
+                self.builds[0][1].perf(lib, "-D", fabric.name, "-S", "8", "-t", "send", "-n", "8")
+                arguments += ["--raw-only", *fabric.bare]
+            else:
+                arguments += ["--raw", "-D", fabric.name]
+            return self.builds[0][1].perf(lib, *arguments)["raw_cq"] == "fd"
+        except Failed as e:
+            self.skipped.append({"libfabric": lib.version, "fabric": fabric.name, "reason": str(e)})
+            return None
+
+    def fabric(self, lib, fabric, with_descriptor, until):
+        """Rounds until there are enough or it is time for the next fabric, but at least two."""
+        steps = self.steps(lib, fabric, with_descriptor)
+        begin = time.monotonic()
+        for rnd in range(self.options.repeat):
+            took = (time.monotonic() - begin) / max(1, rnd)
+            if rnd >= 2 and time.monotonic() + took > until:
+                break
+            self.say(f"libfabric {lib.version}, {fabric.name}, "
+                     f"round {rnd + 1} of at most {self.options.repeat}")
+            # In another order each time, so that no run always follows the same one; but repeatably.
+            for step in random.Random(rnd).sample(steps, len(steps)):
+                step(rnd)
+
+    def instructions(self, lib):
+        fabric = next(f for f in FABRICS if f.name == "ofi-tcp")
+        for side, build in self.builds:
+            self.say(f"libfabric {lib.version}, counting instructions, {side}")
+            self.record(lib, fabric, 0, f"instructions {side}",
+                        lambda side=side, build=build: [
+                            sample(side, "instructions", f"send, DAT {api}", 8, count)
+                            for api, count in build.instructions(lib).items()], counted=True)
+
+    def verbs(self, lib):
+        fabric = next(f for f in FABRICS if f.name == "ofi-verbs")
+        self.say("verbs in a guest, for up to half an hour")
+        self.record(lib, fabric, 0, "verbs", lambda: of_figures(self.builds[0][1].figures()), counted=True)
+
+    def all(self, libs, fabrics, required):
+        work = []
+        for lib in libs:
+            for fabric in fabrics:
+                with_descriptor = self.probe(lib, fabric)
+                if with_descriptor is not None:
+                    work.append((lib, fabric, with_descriptor))
+        for name in required:
+            if not any(fabric.name == name for _, fabric, _ in work):
+                reason = next(s["reason"] for s in self.skipped if s["fabric"] == name)
+                raise Failed(f"{name} is not there: {reason}")
+        if self.options.instructions:
+            for lib in libs:
+                self.instructions(lib)
+        for i, (lib, fabric, with_descriptor) in enumerate(work):
+            left = self.deadline - time.monotonic()
+            self.fabric(lib, fabric, with_descriptor, time.monotonic() + left / (len(work) - i))
+        if self.options.verbs:
+            self.verbs(libs[0])
+
+
+def chosen(names, quick):
+    """The fabrics that are named, with or without ofi-; else all that are worth it."""
+    if not names:
+        return [f for f in FABRICS if (f.quick or not quick) and f.name not in ON_REQUEST]
+    found = []
+    for name in names:
+        fabric = next((f for f in FABRICS if f.name in (name, f"ofi-{name}")), None)
+        if not fabric:
+            raise Failed(f"no fabric {name}: there are {', '.join(f.name for f in FABRICS)}")
+        found.append(fabric)
+    return found
