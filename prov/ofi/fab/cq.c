@@ -175,6 +175,7 @@ int dofi_cq_open_for(struct dofi_cq *cq, struct dofi_progress *progress, struct 
 	atomic_store(&cq->sweeps_done, atomic_load(&cq->sweeps_wanted));
 	atomic_store(&cq->polled, false);
 	atomic_store(&cq->taken, false);
+	atomic_store(&cq->led, false);
 	atomic_store(&cq->posted, false);
 	cq->pause_us = dofi_settings.probe_us;
 	cq->silent = 0;
@@ -415,25 +416,33 @@ static bool being_read(struct dofi_cq *cq)
 #define OFFLOADED_LOOK 64
 
 /*
- * Leaves the CQ alone until look_at: briefly at first and while the program posts alone, then longer each
- * time. It grows slowly, as a program that polls in bursts gets to long pauses otherwise, in which its peers
- * wait for their answers and poll themselves meanwhile. Returns false if a thread began to sleep meanwhile.
+ * How long the program has the CQ for itself: briefly at first and while it posts alone, then longer each time. It
+ * grows slowly, as a program that polls in bursts would get to long pauses otherwise, in which its peers wait for
+ * their answers and poll themselves meanwhile. A leader reads the CQ as soon as something arrives, however long that
+ * takes: after a short pause both threads would be woken.
  */
-static bool yield_to_program(struct dofi_cq *cq, int64_t now, bool posts_alone)
+static long next_pause(const struct dofi_cq *cq, bool posts_alone, bool led)
+{
+	const long tick = dofi_settings.tick_us, most = tick * (cq->offloaded ? OFFLOADED_LOOK : RAREST_LOOK);
+	long pause = cq->pause_us + (cq->pause_us + 3) / 4;
+
+	if (atomic_load(&cq->mode) == DOFI_CQ_ARMED || posts_alone)
+		pause = dofi_settings.probe_us;
+	else if (cq->offloaded)
+		pause = most;
+	if (led && pause < tick)
+		pause = tick;
+	return pause < most ? pause : most;
+}
+
+/* Leaves the CQ alone until look_at. Returns false if a thread began to sleep meanwhile. */
+static bool yield_to_program(struct dofi_cq *cq, int64_t now, long pause)
 {
 	const bool first = atomic_load(&cq->mode) == DOFI_CQ_ARMED;
-	const long most = dofi_settings.tick_us * (cq->offloaded ? OFFLOADED_LOOK : RAREST_LOOK);
 
-	if (first || posts_alone)
-		cq->pause_us = dofi_settings.probe_us;
-	else if (cq->offloaded)
-		cq->pause_us = most;
-	else
-		cq->pause_us += (cq->pause_us + 3) / 4;
-	if (cq->pause_us > most)
-		cq->pause_us = most;
 	unwatch(cq);
-	cq->look_at = now + cq->pause_us * 1000;
+	cq->pause_us = pause;
+	cq->look_at = now + pause * 1000;
 	set_mode(cq, first ? DOFI_CQ_PROBED : DOFI_CQ_OWNED);
 	return !atomic_load(&cq->sleepers);
 }
@@ -444,6 +453,7 @@ void dofi_cq_probe(struct dofi_cq *cq, int64_t now)
 		return;
 	atomic_store(&cq->polled, false);
 	atomic_store(&cq->taken, false);
+	atomic_store(&cq->led, false);
 	atomic_store(&cq->posted, false);
 	cq->pause_us = dofi_settings.probe_us;
 	cq->look_at = now + cq->pause_us * 1000;
@@ -460,11 +470,11 @@ void dofi_cq_probe(struct dofi_cq *cq, int64_t now)
 #define SILENT_LOOKS 4
 #define SILENT_MOST 8
 
-static bool is_silent(struct dofi_cq *cq, bool posts_alone, bool polled)
+static bool is_silent(struct dofi_cq *cq, bool posts_alone, bool at_work)
 {
 	if (posts_alone && cq->silent < SILENT_MOST)
 		cq->silent++;
-	else if (polled && cq->silent)
+	else if (at_work && cq->silent)
 		cq->silent--;
 	return cq->silent >= SILENT_LOOKS;
 }
@@ -478,16 +488,16 @@ static bool is_silent(struct dofi_cq *cq, bool posts_alone, bool polled)
 static bool leave_to_program(struct dofi_cq *cq, int64_t now)
 {
 	const bool polled = atomic_exchange(&cq->polled, false) || being_read(cq);
-	const bool taken = atomic_exchange(&cq->taken, false);
+	const bool led = atomic_exchange(&cq->led, false);
+	const bool at_work = atomic_exchange(&cq->taken, false) || polled || led;
 	const bool posted = atomic_exchange(&cq->posted, false);
-	const bool posts_alone = posted && !polled && !taken && !cq->offloaded;
+	const bool posts_alone = posted && !at_work && !cq->offloaded;
 
-	if (is_silent(cq, posts_alone, polled || taken) || atomic_load(&cq->sleepers) ||
-	    (!polled && !taken && !posted))
+	if (is_silent(cq, posts_alone, at_work) || atomic_load(&cq->sleepers) || (!at_work && !posted))
 		return false;
 	if (!polled)
 		dofi_cq_drain(cq);
-	return yield_to_program(cq, now, posts_alone);
+	return yield_to_program(cq, now, next_pause(cq, posts_alone, led));
 }
 
 /*
@@ -577,7 +587,7 @@ static bool leave_to_leader(struct dofi_cq *cq, int64_t now)
 {
 	if (!dofi_lead_is_taken(&cq->lead) || atomic_load(&cq->sleepers) || dofi_cq_wants_sweep(cq))
 		return false;
-	return yield_to_program(cq, now);
+	return yield_to_program(cq, now, next_pause(cq, false, true));
 }
 
 void dofi_cq_serve(struct dofi_cq *cq, int64_t now)

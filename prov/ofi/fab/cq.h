@@ -54,6 +54,7 @@ struct dofi_cq {
 	/* until the progress thread looks: */
 	_Atomic bool polled;		/* one of the program's threads read it, */
 	_Atomic bool taken;		/* or took an event that another thread had read */
+	_Atomic bool led;		/* or slept on it as its leader */
 	_Atomic bool posted;		/* the program posted to an endpoint of it */
 	_Atomic int sleepers;		/* those who wait and do not poll: threads, CNOs */
 	_Atomic int mode;		/* enum dofi_cq_mode, written by the progress thread */

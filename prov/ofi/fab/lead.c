@@ -80,6 +80,7 @@ static struct fid_cq *take(struct dofi_cq *cq, bool *read)
 	if (lead->able && !lead->taken && !atomic_load(&cq->sleepers)) {
 		fid = cq->fid;
 		atomic_store(&lead->taken, fid != NULL);
+		atomic_store_explicit(&cq->led, true, memory_order_relaxed);
 		dofi_cq_route(cq);
 	}
 	*read = cq->fd < 0 || cq->left || !cq->progress->trywait_reads || dofi_cq_wants_sweep(cq);

@@ -382,6 +382,21 @@ Test(cq, a_program_that_polls_again_gets_it_back)
 	cr_expect(i < 8);
 }
 
+/* Its leader reads what arrives, after however long a time. */
+Test(cq, a_cq_that_had_a_leader_is_left_for_a_tick)
+{
+	serve();
+	complete(1);
+	cr_assert(epoll_fires());
+	cq.led = true;
+	serve();
+	cr_expect_eq(mode(), DOFI_CQ_PROBED);
+	cr_expect_eq(cq.look_at, now + 1000 * US);
+	now = cq.look_at;
+	serve();
+	cr_expect_eq(mode(), DOFI_CQ_ARMED);
+}
+
 Test(cq, where_hardware_moves_the_data_posts_alone_need_no_looks)
 {
 	cq.offloaded = true;
