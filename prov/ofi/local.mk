@@ -27,6 +27,7 @@ dofi_core_sources = \
 	prov/ofi/fab/quirks.c \
 	prov/ofi/fab/rdm.c \
 	prov/ofi/fab/region.c \
+	prov/ofi/fab/shards.c \
 	prov/ofi/fab/shm.c \
 	prov/ofi/fab/shm_files.c \
 	prov/ofi/fab/signals.c \
@@ -131,6 +132,7 @@ noinst_HEADERS += \
 	prov/ofi/fab/quirks.h \
 	prov/ofi/fab/rdm.h \
 	prov/ofi/fab/region.h \
+	prov/ofi/fab/shards.h \
 	prov/ofi/fab/shm.h \
 	prov/ofi/fab/shm_files.h \
 	prov/ofi/fab/signals.h \

@@ -79,6 +79,7 @@ test_unit_fab_test_SOURCES = \
 	test/unit/fab/quirks_test.c \
 	test/unit/fab/rdm_test.c \
 	test/unit/fab/region_test.c \
+	test/unit/fab/shards_test.c \
 	test/unit/fab/shm_alone.h \
 	test/unit/fab/shm_files_test.c \
 	test/unit/fab/shm_real.h \

@@ -231,7 +231,8 @@ static DOFI_INTO_CALLER bool submit(struct dofi_ep *ep, struct dofi_queue *q, st
 		dto->at_fabric = dto->parts;
 		return false;
 	}
-	q->next++;
+	if (__builtin_expect(q->head == q->next++ && dofi_dto_is(kind, DOFI_DTO_RECVS | 1u << DOFI_DTO_FRAME), 0))
+		dofi_cq_ask(ep->cq, ep->shard);
 	ep->reads += dofi_dto_is(kind, DOFI_DTO_READS);
 	if (__builtin_expect(ret, 0))
 		ended(ep, dto, ret);

@@ -126,7 +126,7 @@ static void serve_line(struct dofi_srq *srq)
 		user->feed(user);
 	while ((user = next_fed(srq)));
 	/* the messages behind those may be in the fabric's hands already */
-	dofi_cq_kick(&srq->pz->domain.cq);
+	dofi_cq_kick(&srq->pz->domain.cq, NULL);
 }
 
 DAT_RETURN dofi_srq_post_recv(DAT_SRQ_HANDLE srq_handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
