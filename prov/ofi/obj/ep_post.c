@@ -236,13 +236,13 @@ static __attribute__((noinline)) void make_room(struct dofi_ep *ep)
 {
 	struct dofi_cq *cq = ep->sq.open ? ep->cq : NULL;
 
-	dofi_queue_widen(&ep->sq);
+	dofi_queue_extend(&ep->sq, ep);
 	if (!cq || !dofi_queue_full(&ep->sq))
 		return;
 	dofi_ep_unlock(ep);
 	dofi_cq_poll(cq, NULL);
 	dofi_ep_lock(ep);
-	dofi_queue_widen(&ep->sq);
+	dofi_queue_extend(&ep->sq, ep);
 }
 
 /* A request whose arguments are good, but for what the segments name. */
@@ -598,10 +598,10 @@ DAT_RETURN dofi_dto_receive(struct dofi_dto *dto, const struct dofi_pz *pz, DAT_
 			     DOFI_DTO_RECV, n, iov);
 }
 
-/* A receive buffer more than a watermark is no reason not to take it, and events may have been dequeued. */
+/* A receive more than a watermark, or than there are slots, is taken; and events may have been dequeued. */
 static __attribute__((noinline)) struct dofi_dto *reserve_past_watermark(struct dofi_ep *ep)
 {
-	dofi_queue_widen(&ep->rq);
+	dofi_queue_extend(&ep->rq, ep);
 	return dofi_queue_reserve(&ep->rq);
 }
 
