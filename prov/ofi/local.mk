@@ -4,6 +4,7 @@
 dofi_core_sources = \
 	prov/ofi/base/bell.c \
 	prov/ofi/base/env.c \
+	prov/ofi/base/heap.c \
 	prov/ofi/base/iov.c \
 	prov/ofi/base/log.c \
 	prov/ofi/base/maps.c \
@@ -108,6 +109,7 @@ noinst_HEADERS += \
 	prov/ofi/base/bell.h \
 	prov/ofi/base/clock.h \
 	prov/ofi/base/env.h \
+	prov/ofi/base/heap.h \
 	prov/ofi/base/iov.h \
 	prov/ofi/base/log.h \
 	prov/ofi/base/maps.h \

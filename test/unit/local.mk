@@ -47,6 +47,7 @@ test_unit_base_test_SOURCES = \
 	test/unit/base/bell_test.c \
 	test/unit/base/clock_test.c \
 	test/unit/base/env_test.c \
+	test/unit/base/heap_test.c \
 	test/unit/base/iov_test.c \
 	test/unit/base/log_test.c \
 	test/unit/base/maps_test.c \
