@@ -1412,10 +1412,36 @@ Test(cq_shards, what_was_left_comes_first)
 	cr_expect_eq(out_of_order, 0);
 }
 
+/* A further shard that has one failed completion. */
+static bool has_failed = true;
+
+static ssize_t failed_read(struct fid_cq *fid, void *buf, size_t count)
+{
+	(void)fid;
+	(void)buf;
+	(void)count;
+	return has_failed ? -FI_EAVAIL : -FI_EAGAIN;
+}
+
+static ssize_t failed_readerr(struct fid_cq *fid, struct fi_cq_err_entry *e, uint64_t flags)
+{
+	(void)fid;
+	(void)flags;
+	has_failed = false;
+	e->op_context = (void *)next_context++;
+	e->err = FI_EIO;
+	return 1;
+}
+
 Test(cq_shards, an_error_is_read_where_it_is)
 {
+	static struct fi_ops_cq failed_ops = {
+		.size = sizeof(failed_ops), .read = failed_read, .readerr = failed_readerr,
+	};
+	static struct fid_cq failed = { .ops = &failed_ops };
+
 	dofi_cq_enter_shard(&cq);
-	fake_complete((void *)next_context++, FI_EIO);
+	cr_assert_eq(dofi_shards_add(cq.shards, &failed, eventfd(0, EFD_NONBLOCK)), 0);
 	poll_once();
 	cr_expect_eq(delivered, 1);
 	cr_expect_eq(last_err, FI_EIO);
