@@ -4,6 +4,7 @@
 dofi_core_sources = \
 	prov/ofi/base/bell.c \
 	prov/ofi/base/env.c \
+	prov/ofi/base/heap.c \
 	prov/ofi/base/iov.c \
 	prov/ofi/base/log.c \
 	prov/ofi/base/maps.c \
@@ -30,6 +31,7 @@ dofi_core_sources = \
 	prov/ofi/fab/quirks.c \
 	prov/ofi/fab/rdm.c \
 	prov/ofi/fab/region.c \
+	prov/ofi/fab/shards.c \
 	prov/ofi/fab/shm.c \
 	prov/ofi/fab/shm_files.c \
 	prov/ofi/fab/signals.c \
@@ -111,6 +113,7 @@ noinst_HEADERS += \
 	prov/ofi/base/bell.h \
 	prov/ofi/base/clock.h \
 	prov/ofi/base/env.h \
+	prov/ofi/base/heap.h \
 	prov/ofi/base/iov.h \
 	prov/ofi/base/log.h \
 	prov/ofi/base/maps.h \
@@ -138,6 +141,7 @@ noinst_HEADERS += \
 	prov/ofi/fab/quirks.h \
 	prov/ofi/fab/rdm.h \
 	prov/ofi/fab/region.h \
+	prov/ofi/fab/shards.h \
 	prov/ofi/fab/shm.h \
 	prov/ofi/fab/shm_files.h \
 	prov/ofi/fab/signals.h \

@@ -18,7 +18,9 @@ ROBUST_TESTS += \
 	test/robust/stranger1 \
 	test/robust/stranger2 \
 	test/robust/crowd1 \
-	test/robust/crowd2
+	test/robust/crowd2 \
+	test/robust/many1 \
+	test/robust/many2
 
 check_PROGRAMS += \
 	test/robust/death1 \
@@ -38,7 +40,9 @@ check_PROGRAMS += \
 	test/robust/stranger1 \
 	test/robust/stranger2 \
 	test/robust/crowd1 \
-	test/robust/crowd2
+	test/robust/crowd2 \
+	test/robust/many1 \
+	test/robust/many2
 
 test_robust_death1_SOURCES = test/robust/death.c
 test_robust_death1_CPPFLAGS = $(pair_cppflags1)
@@ -102,6 +106,12 @@ test_robust_crowd1_LDADD = $(pair_ldadd1)
 test_robust_crowd2_SOURCES = test/robust/crowd.c
 test_robust_crowd2_CPPFLAGS = $(pair_cppflags2)
 test_robust_crowd2_LDADD = $(pair_ldadd2)
+test_robust_many1_SOURCES = test/robust/many.c
+test_robust_many1_CPPFLAGS = $(pair_cppflags1)
+test_robust_many1_LDADD = $(pair_ldadd1)
+test_robust_many2_SOURCES = test/robust/many.c
+test_robust_many2_CPPFLAGS = $(pair_cppflags2)
+test_robust_many2_LDADD = $(pair_ldadd2)
 
 # Run by hosts.sh alone.
 check_PROGRAMS += test/robust/hosts1 test/robust/hosts2

@@ -47,6 +47,7 @@ test_unit_base_test_SOURCES = \
 	test/unit/base/bell_test.c \
 	test/unit/base/clock_test.c \
 	test/unit/base/env_test.c \
+	test/unit/base/heap_test.c \
 	test/unit/base/iov_test.c \
 	test/unit/base/log_test.c \
 	test/unit/base/maps_test.c \
@@ -82,6 +83,7 @@ test_unit_fab_test_SOURCES = \
 	test/unit/fab/quirks_test.c \
 	test/unit/fab/rdm_test.c \
 	test/unit/fab/region_test.c \
+	test/unit/fab/shards_test.c \
 	test/unit/fab/shm_alone.h \
 	test/unit/fab/shm_files_test.c \
 	test/unit/fab/shm_real.h \

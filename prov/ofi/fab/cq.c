@@ -19,6 +19,8 @@
 /* Software CQs grow beyond it by themselves. */
 #define CQ_SIZE 4096
 
+#define SHARD_SIZE 256			/* of a further shard, which has few endpoints */
+
 #define LEAST_FIXED_SIZE 1024		/* more than an endpoint takes */
 
 /* Polls that another thread's work refuses before one gives it the processor: a read takes fewer. */
@@ -28,6 +30,8 @@ void dofi_cq_init(struct dofi_cq *cq)
 {
 	dofi_mutex_init(&cq->lock);
 	dofi_mutex_init(&cq->access);
+	atomic_init(&cq->shards, NULL);
+	cq->several = false;
 }
 
 static void cq_ready(struct dofi_source *source)
@@ -50,12 +54,25 @@ static int watch(struct dofi_cq *cq)
 	return 0;
 }
 
-/* A descriptor that epoll knows and ignores still costs the kernel time with each packet. */
-static void unwatch(struct dofi_cq *cq)
+static void forget(struct dofi_cq *cq)
 {
 	if (cq->watched)
 		epoll_ctl(cq->progress->epfd, EPOLL_CTL_DEL, cq->fd, NULL);
 	cq->watched = false;
+}
+
+/*
+ * A descriptor that epoll knows and ignores still costs the kernel time with each packet. But to add the set of
+ * several shards again would make the kernel look for loops in it, at each socket.
+ */
+static void unwatch(struct dofi_cq *cq)
+{
+	struct epoll_event none = { .events = EPOLLONESHOT, .data.ptr = &cq->source };
+
+	if (!cq->several)
+		forget(cq);
+	else if (cq->watched)
+		epoll_ctl(cq->progress->epfd, EPOLL_CTL_MOD, cq->fd, &none);
 }
 
 /*
@@ -70,7 +87,7 @@ static bool read_takes_all(const struct dofi_cq *cq)
 
 void dofi_cq_route(struct dofi_cq *cq)
 {
-	const bool direct = !read_takes_all(cq) && !cq->gate && !cq->mixed;
+	const bool direct = !read_takes_all(cq) && !cq->gate && !cq->mixed && !cq->several;
 
 	atomic_store(&cq->programs_fid, direct ? cq->fid : NULL);
 }
@@ -159,7 +176,10 @@ int dofi_cq_open_for(struct dofi_cq *cq, struct dofi_progress *progress, struct 
 	if (ret)
 		goto close_cq;
 	dofi_mutex_lock(&cq->lock);
-	cq->fid = fid;
+	cq->fid = cq->first.fid = fid;
+	cq->first.fd = cq->fd;
+	cq->first.endpoints = 0;
+	cq->domain = domain;
 	cq->gate = NULL;
 	cq->ops = ops;
 	cq->completed = ops->completed;
@@ -196,15 +216,104 @@ void dofi_cq_close(struct dofi_cq *cq)
 	int ret;
 
 	TAILQ_REMOVE(&cq->progress->cqs, cq, link);
-	unwatch(cq);
+	forget(cq);
 	dofi_mutex_lock(&cq->lock);
 	cq->fid = NULL;
 	atomic_store(&cq->programs_fid, NULL);
 	dofi_lead_close(cq);
+	if (cq->several)
+		dofi_shards_close(cq->shards);
+	cq->several = false;
 	dofi_mutex_unlock(&cq->lock);
 	ret = fi_close(&fid->fid);
 	if (ret)
 		dofi_log(DOFI_WARN, DOFI_FAB, "closing a completion queue: %s", fi_strerror(-ret));
+}
+
+/* Shards */
+
+/* From now on the shards are read: a thread that polls the first alone holds the lock meanwhile. */
+static int shards_begin(struct dofi_cq *cq)
+{
+	int ret;
+
+	if (!cq->shards)
+		cq->shards = calloc(1, sizeof(*cq->shards));
+	if (!cq->shards)
+		return -ENOMEM;
+	dofi_mutex_lock(&cq->lock);
+	dofi_lead_expel(cq);	/* it sleeps on the descriptor of the first shard */
+	ret = dofi_shards_open(cq->shards, &cq->first);
+	if (!ret) {
+		forget(cq);
+		cq->several = true;
+		cq->fd = cq->shards->set;
+		atomic_store(&cq->programs_fid, NULL);
+	}
+	dofi_mutex_unlock(&cq->lock);
+	return ret;
+}
+
+static int shard_add(struct dofi_cq *cq)
+{
+	struct fid_cq *fid;
+	int fd, ret = 0;
+
+	if (!cq->several)
+		ret = shards_begin(cq);
+	if (!ret)
+		ret = fid_open_of(cq->domain, SHARD_SIZE, &fid, &fd);
+	if (ret)
+		return ret;
+	dofi_mutex_lock(&cq->lock);
+	ret = fd < 0 ? -FI_ENOSYS : dofi_shards_add(cq->shards, fid, fd);
+	dofi_mutex_unlock(&cq->lock);
+	if (ret)
+		fi_close(&fid->fid);
+	return ret;
+}
+
+static struct dofi_shard *shard_with_room(struct dofi_cq *cq)
+{
+	if (cq->several)
+		return dofi_shards_with_room(cq->shards);
+	return cq->first.endpoints < DOFI_SHARD_ENDPOINTS ? &cq->first : NULL;
+}
+
+struct dofi_shard *dofi_cq_enter_shard(struct dofi_cq *cq)
+{
+	struct dofi_shard *shard = cq->reads_each && cq->fd >= 0 ? shard_with_room(cq) : &cq->first;
+	int ret;
+
+	if (!shard) {
+		ret = shard_add(cq);
+		/* its descriptor is another now, or the set has one more: arms it in the next round */
+		cq->fired = true;
+		if (ret)
+			dofi_log(DOFI_INFO, DOFI_FAB, "endpoints share a completion queue: %s", fi_strerror(-ret));
+		shard = ret ? &cq->first : shard_with_room(cq);
+	}
+	shard->endpoints++;
+	return shard;
+}
+
+void dofi_cq_leave_shard(struct dofi_cq *cq, struct dofi_shard *shard)
+{
+	if (cq->several)
+		dofi_shards_leave(cq->shards, shard);
+	else
+		shard->endpoints--;
+}
+
+ssize_t dofi_cq_read_shards(struct dofi_cq *cq)
+{
+	ssize_t n = cq->left;
+
+	if (!n)
+		return dofi_shards_read(cq->shards, cq->progress->fabric, cq->entry, DOFI_CQ_BATCH);
+	memmove(cq->entry, cq->next, n * sizeof(*cq->entry));
+	cq->left = 0;
+	return n;
 }
 
 /* The next failed completion; false when there is none. Needs the lock. */
@@ -215,7 +324,7 @@ static bool read_error(struct dofi_cq *cq, struct dofi_sink *sink)
 	ssize_t n;
 
 	dofi_cq_enter(cq);
-	n = fi_cq_readerr(cq->fid, &e, 0);
+	n = fi_cq_readerr(cq->several ? cq->shards->last->fid : cq->fid, &e, 0);
 	dofi_cq_exit(cq);
 	if (n < 1)
 		return false;
@@ -335,6 +444,8 @@ static ssize_t read_patiently(struct dofi_cq *cq)
 {
 	ssize_t n = -FI_EAGAIN;
 
+	if (cq->several && cq->fid)
+		return dofi_cq_read_shards(cq);
 	if (cq->fid && dofi_gate_enter(cq->gate)) {
 		n = dofi_cq_read_batch(cq, cq->fid);
 		dofi_gate_leave(cq->gate);
@@ -379,8 +490,9 @@ bool dofi_cq_drain(struct dofi_cq *cq)
 	return found;
 }
 
-void dofi_cq_kick(struct dofi_cq *cq)
+void dofi_cq_kick(struct dofi_cq *cq, struct dofi_shard *shard)
 {
+	dofi_cq_ask(cq, shard);
 	if (read_takes_all(cq))
 		dofi_cq_drain(cq);
 }
@@ -533,6 +645,16 @@ static int armed_ticks(const struct dofi_cq *cq)
 	return cq->progress->silent_errors && atomic_load(&cq->sleepers) ? SILENT_TICKS : 0;
 }
 
+static bool shards_can_sleep(struct dofi_cq *cq)
+{
+	bool rest;
+
+	dofi_mutex_lock(&cq->lock);
+	rest = dofi_shards_rest(cq->shards, cq->progress->fabric);
+	dofi_mutex_unlock(&cq->lock);
+	return rest;
+}
+
 bool dofi_cq_can_sleep(struct dofi_cq *cq, struct fid_cq *fid_cq)
 {
 	struct fid *fid = &fid_cq->fid;
@@ -541,6 +663,8 @@ bool dofi_cq_can_sleep(struct dofi_cq *cq, struct fid_cq *fid_cq)
 	/* without a descriptor it is looked at again before the thread sleeps */
 	if (cq->fd < 0)
 		return true;
+	if (cq->several)
+		return shards_can_sleep(cq);
 	dofi_cq_enter(cq);
 	ret = fi_trywait(cq->progress->fabric, &fid, 1);
 	dofi_cq_exit(cq);
@@ -587,6 +711,7 @@ static bool leave_to_leader(struct dofi_cq *cq, int64_t now)
 {
 	if (!dofi_lead_is_taken(&cq->lead) || atomic_load(&cq->sleepers) || dofi_cq_wants_sweep(cq))
 		return false;
+	atomic_store(&cq->led, false);
 	return yield_to_program(cq, now, next_pause(cq, false, true));
 }
 

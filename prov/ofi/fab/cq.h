@@ -7,6 +7,7 @@
 #include "fab/gate.h"
 #include "fab/lead.h"
 #include "fab/progress.h"
+#include "fab/shards.h"
 
 #include <rdma/fi_domain.h>
 #include <rdma/fi_errno.h>
@@ -43,8 +44,13 @@ struct dofi_cq {
 	const struct fi_cq_data_entry *next;	/* of these, the first that is not handed over yet, where */
 	unsigned left;			/* so many are: none when it is ARMED and was drained */
 	unsigned most;			/* that dofi_cq_read_some() reads at once */
-	int fd;				/* -1 if it has none */
-	bool wc_errors;			/* see struct dofi_quirk; set before it is opened, like the next */
+	int fd;				/* -1 if it has none; that of the set where there are several shards */
+	struct dofi_shard first;	/* that of fid */
+	_Atomic(struct dofi_shards *) shards; /* made with the second shard, and never given back */
+	bool several;			/* shards; under lock */
+	struct fid_domain *domain;
+	bool reads_each;		/* see struct dofi_quirk; set before it is opened, like the next */
+	bool wc_errors;			/* likewise, and the next */
 	bool offloaded;			/* likewise */
 	bool serial;			/* likewise: its domain is FI_THREAD_COMPLETION, see dofi_cq_enter() */
 	struct dofi_mutex access;	/* then, to the fabric */
@@ -173,10 +179,15 @@ static inline ssize_t dofi_cq_read_behind(struct dofi_cq *cq, struct fid_cq *fid
 	return n;
 }
 
+/* From a CQ of several shards. */
+ssize_t dofi_cq_read_shards(struct dofi_cq *cq);
+
 static inline ssize_t dofi_cq_read(struct dofi_cq *cq)
 {
 	if (!cq->fid)
 		return -FI_EAGAIN;
+	if (cq->several)
+		return dofi_cq_read_shards(cq);
 	return cq->gate ? dofi_cq_read_behind(cq, cq->fid) :
 			  dofi_cq_read_batch(cq, cq->fid);
 }
@@ -261,9 +272,29 @@ bool dofi_cq_can_sleep(struct dofi_cq *cq, struct fid_cq *fid);
 
 /*
  * After a receive was posted where none was: its message may be in the fabric's
- * hands already, and nothing more will arrive to wake anybody. Any thread, no lock.
+ * hands already, and nothing more will arrive to wake anybody. @shard is as of dofi_cq_ask(). Any
+ * thread, no lock.
  */
-void dofi_cq_kick(struct dofi_cq *cq);
+void dofi_cq_kick(struct dofi_cq *cq, struct dofi_shard *shard);
+
+/*
+ * The shard of @cq at which a further endpoint completes, until dofi_cq_leave_shard(). Another one is opened where all
+ * have as many endpoints as one read should look at; if that fails they share. Progress thread.
+ */
+struct dofi_shard *dofi_cq_enter_shard(struct dofi_cq *cq);
+void dofi_cq_leave_shard(struct dofi_cq *cq, struct dofi_shard *shard);
+
+/*
+ * The next read looks at @shard though its descriptor may report nothing: an endpoint there was given a receive,
+ * or was closed. NULL: an endpoint without a shard of its own. Any thread, any lock.
+ */
+static inline void dofi_cq_ask(struct dofi_cq *cq, struct dofi_shard *shard)
+{
+	struct dofi_shards *shards = atomic_load_explicit(&cq->shards, memory_order_relaxed);
+
+	if (__builtin_expect(shard && shards, 0))
+		dofi_shards_ask(shards, shard);
+}
 
 /*
  * The fabric did not take something and says to try again: until ops->swept() has

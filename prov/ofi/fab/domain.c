@@ -39,6 +39,7 @@ int dofi_domain_open_on(struct dofi_domain *domain, struct dofi_progress *progre
 	domain->n_more = 0;
 	domain->cq.wc_errors = choice->quirk && choice->quirk->wc_errors;
 	domain->cq.serial = choice->info->domain_attr->threading == FI_THREAD_COMPLETION;
+	domain->cq.reads_each = choice->quirk && choice->quirk->reads_each;
 	domain->cq.places = FIRST_CQ;
 	domain->cq.offloaded = choice->quirk && choice->quirk->offloaded;
 	domain->cq.fixed = choice->quirk && choice->quirk->fixed_queues;

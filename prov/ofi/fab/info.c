@@ -649,6 +649,7 @@ void dofi_info_address(const struct fi_info *info, struct sockaddr_storage *addr
 
 /* What announces a message to an endpoint of an SRQ has less than that. */
 #define MIN_INJECT 20
+#define MOST_EPS 65536			/* what pools and tables are sized for */
 
 void dofi_info_limits(const struct dofi_fabric_choice *choice, size_t cm_data_size,
 		      struct dofi_limits *limits)
@@ -666,7 +667,7 @@ void dofi_info_limits(const struct dofi_fabric_choice *choice, size_t cm_data_si
 		.max_rdma_size = least(info->ep_attr->max_msg_size, INT64_MAX),
 		.max_iov = least(MAX_IOV, least(tx_iov, rx_iov)),
 		.max_rdma_iov = least(MAX_IOV, rdma_iov),
-		.max_eps = least(info->domain_attr->ep_cnt ? info->domain_attr->ep_cnt : 8192, 65536),
+		.max_eps = least(info->domain_attr->ep_cnt ? info->domain_attr->ep_cnt : MOST_EPS, MOST_EPS),
 		.max_pzs = 1024,
 		.max_lmrs = least(info->domain_attr->mr_cnt ? info->domain_attr->mr_cnt : 65536, 65536),
 		.max_srqs = announces ? 65536 : 0,
@@ -674,8 +675,8 @@ void dofi_info_limits(const struct dofi_fabric_choice *choice, size_t cm_data_si
 		.cm_data_size = cm_data_size,
 	};
 	/* the count a software fabric names is no limit of it, but a device's is */
-	if (limits->max_eps < 8192 && !info->nic)
-		limits->max_eps = 8192;
+	if (!info->nic)
+		limits->max_eps = MOST_EPS;
 	limits->max_srq_eps = limits->max_srqs ? limits->max_eps : 0;
 }
 

@@ -46,15 +46,25 @@ void dofi_lead_open(struct dofi_cq *cq)
 	lead->able = lead->signals >= 0;
 }
 
-void dofi_lead_close(struct dofi_cq *cq)
+void dofi_lead_expel(struct dofi_cq *cq)
 {
 	struct dofi_lead *lead = &cq->lead;
+	const bool able = lead->able;
 
-	lead->able = false;
+	lead->able = false;		/* or the leader could return before this thread runs */
 	while (atomic_load(&lead->taken)) {
 		dofi_lead_depose(lead);
 		dofi_bell_wait(&lead->left, &cq->lock, DOFI_NEVER);
 	}
+	lead->able = able;
+}
+
+void dofi_lead_close(struct dofi_cq *cq)
+{
+	struct dofi_lead *lead = &cq->lead;
+
+	dofi_lead_expel(cq);
+	lead->able = false;
 	descriptors_close(lead);
 	lead->ring_fd = lead->signals = -1;
 	atomic_store(&lead->page, NULL);
@@ -83,7 +93,7 @@ static struct fid_cq *take(struct dofi_cq *cq, bool *read)
 		atomic_store_explicit(&cq->led, true, memory_order_relaxed);
 		dofi_cq_route(cq);
 	}
-	*read = cq->fd < 0 || cq->left || !cq->progress->trywait_reads || dofi_cq_wants_sweep(cq);
+	*read = cq->fd < 0 || cq->several || cq->left || !cq->progress->trywait_reads || dofi_cq_wants_sweep(cq);
 	dofi_mutex_unlock(&cq->lock);
 	return fid;
 }

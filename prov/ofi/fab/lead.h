@@ -43,6 +43,9 @@ static inline bool dofi_lead_is_taken(const struct dofi_lead *lead)
 void dofi_lead_open(struct dofi_cq *cq);
 void dofi_lead_close(struct dofi_cq *cq);
 
+/* Waits until the leader, if there is one, has left: before the CQ's descriptor changes. Needs the CQ's lock. */
+void dofi_lead_expel(struct dofi_cq *cq);
+
 /* A CQ without a descriptor can have a leader from now on: peers wake it by the owner's @page. Progress thread. */
 void dofi_lead_set_page(struct dofi_cq *cq, struct dofi_shm_page *page);
 

@@ -212,7 +212,7 @@ static void run_timers(struct dofi_progress *p, int64_t now)
 {
 	struct dofi_timer *t;
 
-	while ((t = TAILQ_FIRST(&p->timers)) && t->at <= now) {
+	while ((t = dofi_timer_next(p)) && t->at <= now) {
 		dofi_timer_stop(p, t);
 		t->fire(t);
 		dofi_progress_events(p);
@@ -222,7 +222,7 @@ static void run_timers(struct dofi_progress *p, int64_t now)
 /* Serves every CQ and tells when to wake if nothing happens. */
 static int64_t serve_cqs(struct dofi_progress *p, int64_t now)
 {
-	const struct dofi_timer *t = TAILQ_FIRST(&p->timers);
+	const struct dofi_timer *t = dofi_timer_next(p);
 	int64_t next = t ? t->at : DOFI_NEVER;
 	struct dofi_cq *cq;
 
@@ -593,7 +593,6 @@ int dofi_progress_start(struct dofi_progress *p, const struct dofi_progress_ops 
 	dofi_mutex_init(&p->lock);
 	STAILQ_INIT(&p->work);
 	TAILQ_INIT(&p->cqs);
-	TAILQ_INIT(&p->timers);
 	TAILQ_INIT(&p->lingering);
 	ret = fi_fabric(info->fabric_attr, &p->fabric, NULL);
 	if (ret)
@@ -768,25 +767,17 @@ void dofi_source_remove(struct dofi_progress *p, int fd)
 
 void dofi_timer_start(struct dofi_progress *p, struct dofi_timer *timer, int64_t at)
 {
-	struct dofi_timer *t;
-
 	dofi_timer_stop(p, timer);
 	if (at == DOFI_NEVER)
 		return;
 	timer->at = at;
-	/* equal time-outs are the rule: a new timer mostly belongs at the end */
-	TAILQ_FOREACH_REVERSE(t, &p->timers, dofi_timers, link)
-		if (t->at <= at) {
-			TAILQ_INSERT_AFTER(&p->timers, t, timer, link);
-			return;
-		}
-	TAILQ_INSERT_HEAD(&p->timers, timer, link);
+	dofi_heap_insert(&p->timers, &timer->node, at);
 }
 
 void dofi_timer_stop(struct dofi_progress *p, struct dofi_timer *timer)
 {
 	if (!timer->at)
 		return;
-	TAILQ_REMOVE(&p->timers, timer, link);
+	dofi_heap_remove(&p->timers, &timer->node);
 	timer->at = 0;
 }

@@ -13,6 +13,7 @@
 #ifndef DOFI_FAB_PROGRESS_H
 #define DOFI_FAB_PROGRESS_H
 
+#include "base/heap.h"
 #include "base/mutex.h"
 #include "fab/fork.h"
 
@@ -20,6 +21,7 @@
 #include <rdma/fabric.h>
 #include <rdma/fi_eq.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/queue.h>
 
@@ -49,9 +51,9 @@ struct dofi_eq {
 
 /* A timer; progress thread only. */
 struct dofi_timer {
+	struct dofi_heap_node node;	/* while it is running */
 	int64_t at;			/* 0 when not running */
 	void (*fire)(struct dofi_timer *timer);
-	TAILQ_ENTRY(dofi_timer) link;
 };
 
 /* The ports of passive endpoints, for fab/halfopen.c. */
@@ -132,7 +134,7 @@ struct dofi_progress {
 
 	/* progress thread only */
 	TAILQ_HEAD(, dofi_cq) cqs;
-	TAILQ_HEAD(dofi_timers, dofi_timer) timers; /* soonest first */
+	struct dofi_heap timers;	/* soonest first */
 	TAILQ_HEAD(, dofi_linger) lingering;
 	int socket_hint;		/* where fab/watch.c begins to search */
 	const struct dofi_source *alone; /* what epoll reported, if it was nothing else */
@@ -218,5 +220,13 @@ void dofi_source_remove(struct dofi_progress *p, int fd);
 /* Progress thread only; @at as of dofi_now(). DOFI_NEVER starts nothing. */
 void dofi_timer_start(struct dofi_progress *p, struct dofi_timer *timer, int64_t at);
 void dofi_timer_stop(struct dofi_progress *p, struct dofi_timer *timer);
+
+/* The timer that fires next; NULL if none is running. Progress thread only. */
+static inline struct dofi_timer *dofi_timer_next(const struct dofi_progress *p)
+{
+	struct dofi_heap_node *node = dofi_heap_top(&p->timers);
+
+	return node ? (struct dofi_timer *)((char *)node - offsetof(struct dofi_timer, node)) : NULL;
+}
 
 #endif

@@ -42,8 +42,9 @@ static const struct dofi_quirk quirks[] = {
 		    "ETIMEDOUT, with the reason beside it; has fences, without saying so; a receiver "
 		    "that is not ready is asked again after up to 655 ms" },
 	{ .provider = "tcp", .up_to = FI_VERSION(1, 17), .rank = 2, TCP, .needs_room = true,
-	  .trywait_reads = true,
+	  .trywait_reads = true, .reads_each = true,
 	  .reason = "the software fabric that is maintained; stops reading without a receive, "
+		    "looks at all endpoints of a completion queue when that is read, "
 		    "uses a passive endpoint that is closed for a connection without a request "
 		    "(libfabric pull request 12709)" },
 	{ .provider = "tcp", .rank = 2, TCP, .needs_room = true, .data_in_eq = true,

@@ -37,6 +37,7 @@ struct dofi_quirk {
 	bool takes_offset;	/* adds a registration's offset to the addresses that peers name */
 	bool late_receives_cost; /* a message that comes before its receive is sent again after a long time */
 	bool fixed_queues;	/* loses completions beyond the size of a CQ, and queues have a size of their own */
+	bool reads_each;	/* a read of a completion queue looks at each of its endpoints */
 	bool offloaded;		/* moves what peers want though nobody here reads a CQ */
 	bool takes_fence;	/* knows FI_FENCE, which is none of its capabilities */
 	bool operand_is_address; /* of an atomic: takes the pointer to it for it */

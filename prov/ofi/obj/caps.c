@@ -177,7 +177,7 @@ const struct dofi_cap dofi_caps[] = {
 	   .source = "fi_info.src_addr", .adds = "127.0.0.1 where there is none"),
 	IA(max_eps, MAX_EPS, .most = MAX_OBJECTS, FROM(limits.max_eps),
 	   .source = "fi_info.domain_attr.ep_cnt",
-	   .adds = "at least 8192 without a device: what software fabrics name is no limit of theirs"),
+	   .adds = "65536 without a device: what software fabrics name is no limit of theirs"),
 	IA(max_dto_per_ep, MAX_DTO_PER_EP, .most = 8192,
 	   .adds = "slots of its own, in which operations wait while the fabric has no room"),
 	IA(max_rdma_read_per_ep_in, MAX_RDMA_READ_PER_EP_IN, .most = MAX_READS,

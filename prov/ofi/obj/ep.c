@@ -147,7 +147,7 @@ void dofi_ep_established(struct dofi_ep *ep, const void *data, size_t size)
 			dofi_ep_end(ep, DAT_CONNECTION_EVENT_BROKEN);
 	}
 	dofi_ep_unlock(ep);
-	dofi_cq_kick(ep->cq);
+	dofi_cq_kick(ep->cq, ep->shard);
 }
 
 void dofi_ep_end(struct dofi_ep *ep, DAT_EVENT_NUMBER event)
@@ -385,6 +385,7 @@ static void ep_reinit(struct dofi_ep *ep, DAT_EP_STATE first)
 	ep->cq = NULL;
 	ep->reserved_by = NULL;
 	ep->fid = NULL;
+	ep->shard = NULL;
 	ep->plain_lock_when_free = &ep->lock;
 	ep->send = NULL;
 	ep->recv = NULL;

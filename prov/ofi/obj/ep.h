@@ -60,6 +60,7 @@ struct dofi_ep {
 	DAT_EP_STATE state;
 	const struct dofi_xport *xport;	/* by which it reaches its peer, or is to; the IA's without one */
 	struct dofi_cq *cq;		/* where its operations complete; the zone's without a peer */
+	struct dofi_shard *shard;	/* of the CQ; NULL unless it has an endpoint of its own open */
 	struct fid_ep *fid;		/* the fabric endpoint, its own or its zone's; NULL unless open */
 	bool closing;			/* it takes no more operations; they wait to be flushed */
 	bool failed_early;		/* a receive did, before the connection was told of */

@@ -235,13 +235,13 @@ static __attribute__((noinline)) void make_room(struct dofi_ep *ep)
 {
 	struct dofi_cq *cq = ep->sq.open ? ep->cq : NULL;
 
-	dofi_queue_widen(&ep->sq);
+	dofi_queue_extend(&ep->sq, ep);
 	if (!cq || !dofi_queue_full(&ep->sq))
 		return;
 	dofi_ep_unlock(ep);
 	dofi_cq_poll(cq, NULL);
 	dofi_ep_lock(ep);
-	dofi_queue_widen(&ep->sq);
+	dofi_queue_extend(&ep->sq, ep);
 }
 
 /* A request whose arguments are good, but for what the segments name. */
@@ -597,10 +597,10 @@ DAT_RETURN dofi_dto_receive(struct dofi_dto *dto, const struct dofi_pz *pz, DAT_
 			     DOFI_DTO_RECV, n, iov);
 }
 
-/* A receive buffer more than a watermark is no reason not to take it, and events may have been dequeued. */
+/* A receive more than a watermark, or than there are slots, is taken; and events may have been dequeued. */
 static __attribute__((noinline)) struct dofi_dto *reserve_past_watermark(struct dofi_ep *ep)
 {
-	dofi_queue_widen(&ep->rq);
+	dofi_queue_extend(&ep->rq, ep);
 	return dofi_queue_reserve(&ep->rq);
 }
 
@@ -650,7 +650,8 @@ static __attribute__((noinline)) DAT_RETURN recv_any(DAT_EP_HANDLE ep_handle, DA
 {
 	struct dofi_ep *ep = dofi_ep_check(ep_handle);
 	const struct dofi_post p = { .n = n, .iov = iov, .cookie = cookie, .flags = flags };
-	struct dofi_cq *first = NULL;	/* where it is the only one */
+	struct dofi_cq *first = NULL;	/* where it is the only one, */
+	struct dofi_shard *shard = NULL;	/* and there */
 	struct dofi_dto *dto;
 	bool marked = false;
 	DAT_RETURN ret;
@@ -675,8 +676,10 @@ static __attribute__((noinline)) DAT_RETURN recv_any(DAT_EP_HANDLE ep_handle, DA
 		ret = DOFI_NO_RESOURCE(TEP);
 	} else {
 		ret = fill(ep, dto, DOFI_DTO_RECV, &p);
-		if (!ret && ep->rq.open && ep->rq.head == ep->rq.tail)
+		if (!ret && ep->rq.open && ep->rq.head == ep->rq.tail) {
 			first = ep->cq;
+			shard = ep->shard;
+		}
 		if (!ret) {
 			dofi_tally_add(&ep->posted[DOFI_DTO_RECV], dto->length);
 			dofi_queue_commit(ep, &ep->rq, dto, DOFI_DTO_RECV);
@@ -686,25 +689,28 @@ static __attribute__((noinline)) DAT_RETURN recv_any(DAT_EP_HANDLE ep_handle, DA
 		receive_posted(ep, marked);
 	dofi_ep_unlock(ep);
 	if (first)
-		dofi_cq_kick(first);
+		dofi_cq_kick(first, shard);
 	return ret;
 }
 
 static DOFI_INTO_CALLER bool recv_one(struct dofi_ep *ep, const DAT_LMR_TRIPLET *segment,
 				      DAT_DTO_COOKIE cookie)
 {
-	struct dofi_mutex *lock;
+	struct dofi_shard *shard = NULL;
 	struct dofi_cq *first = NULL;
+	struct dofi_mutex *lock;
 	bool posted;
 
 	if (!dofi_ep_plain_lock(ep, &lock))
 		return false;
 	posted = post_plain(ep, DOFI_DTO_RECV, segment, NULL, cookie);
-	if (__builtin_expect(dofi_queue_used(&ep->rq) == 1, 0))
+	if (__builtin_expect(dofi_queue_used(&ep->rq) == 1, 0)) {
 		first = ep->cq;
+		shard = ep->shard;
+	}
 	dofi_mutex_unlock(lock);
 	if (__builtin_expect(posted && first, 0))
-		dofi_cq_kick(first);
+		dofi_cq_kick(first, shard);
 	return __builtin_expect(posted, 1);
 }
 

@@ -26,27 +26,80 @@ static uint32_t slots_for(uint32_t depth)
 	return depth < 2 ? 2 : 1u << (32 - __builtin_clz(depth - 1));
 }
 
-static int queue_init(struct dofi_queue *q, struct dofi_ep *ep, uint32_t depth, uint32_t max_iov)
+/* Blocks come zeroed: with the same first generation a stale context could fit a new slot. */
+static uint8_t next_generation(void)
 {
-	static _Atomic uint8_t first_generation;
-	/* blocks come zeroed: without another start a stale context could fit a new slot */
-	const uint8_t generation = atomic_fetch_add(&first_generation, 7);
-	uint32_t slots = slots_for(depth);
+	static _Atomic uint8_t generation;
+
+	return atomic_fetch_add(&generation, 7) & (DOFI_DTO_GENERATIONS - 1);
+}
+
+/* Makes @n slots in @memory those of the operations from @from on. */
+static void slots_enter(struct dofi_queue *q, struct dofi_ep *ep, char *memory, uint32_t from, uint32_t n)
+{
+	const uint8_t generation = next_generation();
 	uint32_t i;
 
-	*q = (struct dofi_queue){ .stride = slot_stride(max_iov), .mask = slots - 1, .limit = depth,
-				  .depth = depth, .max_iov = max_iov, .lmr = &dofi_lmr_none };
-	q->slots = dofi_block_get(slots * q->stride);
-	if (!q->slots)
-		return -ENOMEM;
-	for (i = 0; i < slots; i++) {
-		struct dofi_dto *dto = dofi_queue_at(q, i);
+	for (i = 0; i < n; i++) {
+		struct dofi_dto *dto = (struct dofi_dto *)(memory + i * q->stride);
 
 		dto->ep = ep;
-		dto->tag = generation & (DOFI_DTO_GENERATIONS - 1);
-		dto->desc = (void **)&dto->iov[max_iov];
+		dto->tag = generation;
+		dto->desc = (void **)&dto->iov[q->max_iov];
+		q->slots[(from + i) & q->mask] = dto;
 	}
+}
+
+/* All slots at once, where there are some already for operations that are outstanding. */
+static int queue_init(struct dofi_queue *q, struct dofi_ep *ep, uint32_t depth, uint32_t max_iov,
+		      uint32_t slots)
+{
+	*q = (struct dofi_queue){ .stride = slot_stride(max_iov), .mask = slots - 1, .first = slots,
+				  .limit = depth, .max_iov = max_iov, .lmr = &dofi_lmr_none };
+	q->slots = dofi_block_get(slots * sizeof(*q->slots));
+	if (!q->slots)
+		return -ENOMEM;
+	q->memory[0] = dofi_block_get(slots * q->stride);
+	if (!q->memory[0]) {
+		dofi_block_put(q->slots, slots * sizeof(*q->slots));
+		return -ENOMEM;
+	}
+	slots_enter(q, ep, q->memory[0], 0, slots);
 	return 0;
+}
+
+/* Operations keep their slots, and those behind the newest get the new ones. */
+static int queue_double(struct dofi_queue *q, struct dofi_ep *ep)
+{
+	const uint32_t n = q->mask + 1;
+	struct dofi_dto **old = q->slots, **slots = dofi_block_get(2 * n * sizeof(*slots));
+	char *memory = slots ? dofi_block_get(n * q->stride) : NULL;
+	uint32_t i;
+
+	if (!memory) {
+		dofi_block_put(slots, 2 * n * sizeof(*slots));
+		return -ENOMEM;
+	}
+	q->slots = slots;
+	q->mask = 2 * n - 1;
+	for (i = 0; i < n; i++)
+		slots[(q->head + i) & q->mask] = old[(q->head + i) & (n - 1)];
+	slots_enter(q, ep, memory, q->head + n, n);
+	q->memory[++q->steps] = memory;
+	dofi_block_put(old, n * sizeof(*old));
+	return 0;
+}
+
+int dofi_queue_extend(struct dofi_queue *q, struct dofi_ep *ep)
+{
+	int ret = 0;
+
+	dofi_queue_widen(q);
+	if (dofi_queue_used(q) > q->mask && q->depth > q->mask && q->mask + 1 < slots_for(q->limit)) {
+		ret = queue_double(q, ep);
+		dofi_queue_widen(q);
+	}
+	return ret;
 }
 
 /* All of an operation but what belongs to its slot. */
@@ -67,6 +120,15 @@ void dofi_dto_copy(struct dofi_dto *to, const struct dofi_dto *from, uint32_t ma
 	memcpy(dofi_dto_lmr(to), dofi_dto_lmr(from), max_iov * sizeof(uint32_t));
 }
 
+/* How many slots a queue begins with that has @q's operations. */
+static uint32_t slots_at_first(const struct dofi_queue *q, uint32_t depth)
+{
+	const uint32_t most = slots_for(depth), used = slots_for(dofi_queue_used(q));
+	const uint32_t least = used > DOFI_QUEUE_FIRST ? used : DOFI_QUEUE_FIRST;
+
+	return least < most ? least : most;
+}
+
 /* Slots never get smaller: a thread may just have checked a post against the old size. */
 int dofi_queue_renew(struct dofi_queue *next, const struct dofi_queue *q, struct dofi_ep *ep,
 		     uint32_t depth, uint32_t max_iov)
@@ -74,13 +136,14 @@ int dofi_queue_renew(struct dofi_queue *next, const struct dofi_queue *q, struct
 	uint32_t i;
 	int ret;
 
-	if (q->slots && slots_for(depth) == q->mask + 1 && max_iov <= q->max_iov) {
+	if (q->slots && max_iov <= q->max_iov) {
 		*next = *q;
 		next->limit = depth;
 		dofi_queue_widen(next);
 		return 0;
 	}
-	ret = queue_init(next, ep, depth, max_iov > q->max_iov ? max_iov : q->max_iov);
+	ret = queue_init(next, ep, depth, max_iov > q->max_iov ? max_iov : q->max_iov,
+			 slots_at_first(q, depth));
 	if (ret)
 		return ret;
 	next->open = q->open;
@@ -105,8 +168,16 @@ void dofi_queue_replace(struct dofi_queue *q, const struct dofi_queue *next)
 
 void dofi_queue_fini(struct dofi_queue *q)
 {
-	dofi_block_put(q->slots, ((size_t)q->mask + 1) * q->stride);
+	uint32_t i;
+
+	if (!q->slots)
+		return;
+	dofi_block_put(q->slots, ((size_t)q->mask + 1) * sizeof(*q->slots));
+	dofi_block_put(q->memory[0], q->first * q->stride);
+	for (i = 1; i <= q->steps; i++)
+		dofi_block_put(q->memory[i], ((size_t)q->first << (i - 1)) * q->stride);
 	q->slots = NULL;
+	q->steps = 0;
 }
 
 void dofi_receive_bar(struct dofi_dto *dto, uint64_t zone)
@@ -231,7 +302,8 @@ static DOFI_INTO_CALLER bool submit(struct dofi_ep *ep, struct dofi_queue *q, st
 		dto->at_fabric = dto->parts;
 		return false;
 	}
-	q->next++;
+	if (__builtin_expect(q->head == q->next++ && dofi_dto_is(kind, DOFI_DTO_RECVS | 1u << DOFI_DTO_FRAME), 0))
+		dofi_cq_ask(ep->cq, ep->shard);
 	ep->reads += dofi_dto_is(kind, DOFI_DTO_READS);
 	if (__builtin_expect(ret, 0))
 		ended(ep, dto, ret);

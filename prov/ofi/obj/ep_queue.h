@@ -8,14 +8,23 @@
 
 struct dofi_lmr;
 
+/* Slots of a queue that has not been used; all of a smaller one. */
+#define DOFI_QUEUE_FIRST 4
+/* How often a queue can double. */
+#define DOFI_QUEUE_STEPS 16
+
 /*
  * A ring of slots. Operations enter at tail, go to the fabric at next, leave at
- * head: head <= next <= tail, as counters that wrap.
+ * head: head <= next <= tail, as counters that wrap. The ring begins small and doubles when more operations are
+ * outstanding than it has slots, until it has as many as its limit asks for. A slot never moves: the fabric knows it.
  */
 struct dofi_queue {
-	char *slots;
+	struct dofi_dto **slots;	/* that of operation i is at i & mask */
 	size_t stride;
 	uint32_t mask;
+	uint32_t first;			/* slots in memory[0]; memory[i] doubled them for the i-th time */
+	uint32_t steps;			/* how often they were doubled */
+	char *memory[DOFI_QUEUE_STEPS];
 	uint32_t limit;			/* places, of operations outstanding and of events not dequeued */
 	uint32_t depth;			/* outstanding operations at which a post looks closer, see below */
 	uint32_t max_iov;		/* segments that a slot has room for */
@@ -43,7 +52,7 @@ void dofi_queue_rezone(struct dofi_queue *q, uint64_t from, uint64_t to);
 
 static inline struct dofi_dto *dofi_queue_at(const struct dofi_queue *q, uint32_t i)
 {
-	return (struct dofi_dto *)(q->slots + (i & q->mask) * q->stride);
+	return q->slots[i & q->mask];
 }
 
 static inline struct dofi_dto *dofi_queue_oldest(const struct dofi_queue *q)
@@ -52,7 +61,7 @@ static inline struct dofi_dto *dofi_queue_oldest(const struct dofi_queue *q)
 }
 
 /*
- * Whether there may be no place: certain after dofi_queue_widen() only. Events take places when they are queued,
+ * Whether there may be no place: certain after dofi_queue_extend() only. Events take places when they are queued,
  * which lowers depth, and give them back without the lock, which does not raise it. So a post need not look at them.
  */
 static inline bool dofi_queue_full(const struct dofi_queue *q)
@@ -60,13 +69,20 @@ static inline bool dofi_queue_full(const struct dofi_queue *q)
 	return q->tail - q->head >= q->depth;
 }
 
-/* As many operations may be outstanding as places are left by events. */
+/* As many operations may be outstanding as places are left by events, and as there are slots. */
 static inline void dofi_queue_widen(struct dofi_queue *q)
 {
 	const uint32_t unread = dofi_unread_count(q->unread);
+	const uint32_t places = unread < q->limit ? q->limit - unread : 0;
 
-	q->depth = unread < q->limit ? q->limit - unread : 0;
+	q->depth = places <= q->mask ? places : q->mask + 1;
 }
+
+/*
+ * As dofi_queue_widen(), and there are slots for one more operation of @ep where events leave a place for it. So this is
+ * what allocates on behalf of a post: at most DOFI_QUEUE_STEPS times in a queue's life. 0 or -ENOMEM.
+ */
+int dofi_queue_extend(struct dofi_queue *q, struct dofi_ep *ep);
 
 /* An event has taken a place; a watermark below stays. */
 static inline void dofi_queue_narrow(struct dofi_queue *q)

@@ -30,8 +30,11 @@ struct dofi_dto *dofi_srq_buffer(struct dofi_ep *ep)
 {
 	struct dofi_dto *dto;
 
-	/* a watermark may have lowered the depth */
-	dofi_queue_widen(&ep->rq);
+	/* a watermark may have lowered the depth; and a message cannot wait for memory */
+	if (dofi_queue_extend(&ep->rq, ep)) {
+		dofi_ep_end(ep, DAT_CONNECTION_EVENT_BROKEN);
+		return NULL;
+	}
 	dto = dofi_queue_reserve(&ep->rq);
 	/* without room it is not in line: only what it takes there fills it */
 	if (!dto || !dofi_srq_take(ep->srq, &ep->srq_user, dto))

@@ -126,7 +126,7 @@ static void serve_line(struct dofi_srq *srq)
 		user->feed(user);
 	while ((user = next_fed(srq)));
 	/* the messages behind those may be in the fabric's hands already */
-	dofi_cq_kick(&srq->pz->domain.cq);
+	dofi_cq_kick(&srq->pz->domain.cq, NULL);
 }
 
 DAT_RETURN dofi_srq_post_recv(DAT_SRQ_HANDLE srq_handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
@@ -143,7 +143,7 @@ DAT_RETURN dofi_srq_post_recv(DAT_SRQ_HANDLE srq_handle, DAT_COUNT n, DAT_LMR_TR
 	if (n && !iov)
 		return DOFI_BAD_ARG(3);
 	dofi_mutex_lock(&srq->lock);
-	dofi_queue_widen(&srq->queue);
+	dofi_queue_extend(&srq->queue, NULL);
 	dto = dofi_queue_reserve(&srq->queue);
 	ret = dto ? dofi_dto_receive(dto, srq->pz, n, iov, cookie) : DOFI_NO_RESOURCE(SRQ);
 	if (!ret)

@@ -26,6 +26,7 @@ struct msg_conn {
 	const struct fid *fid;
 	struct dofi_ep *ep;
 	struct dofi_cq *cq;
+	struct dofi_shard *shard;	/* of that */
 	unsigned places;		/* that it has there */
 };
 
@@ -101,16 +102,31 @@ static void msg_ia_fini(struct dofi_ia *ia)
 
 /* Endpoints */
 
-static int conn_add(struct dofi_ep *ep, struct fid_ep *fid, struct dofi_cq *cq, unsigned places)
+static void conn_free(struct msg_conn *conn)
+{
+	dofi_cq_leave_shard(conn->cq, conn->shard);
+	dofi_domain_cq_give(conn->cq, conn->places);
+	free(conn);
+}
+
+/* @fid is to complete at a CQ of its zone that has so many @places left. */
+static int conn_add(struct dofi_ep *ep, struct fid_ep *fid, unsigned places)
 {
 	struct msg_ia *mia = ep->obj.ia->xport_ia;
 	struct msg_conn *conn = malloc(sizeof(*conn));
+	struct dofi_cq *cq = conn ? dofi_domain_cq_take(&ep->pz->domain, places) : NULL;
 
 	if (!conn)
 		return -ENOMEM;
-	*conn = (struct msg_conn){ .fid = &fid->fid, .ep = ep, .cq = cq, .places = places };
-	if (!tsearch(conn, &mia->endpoints, conn_compare)) {
+	if (!cq) {
 		free(conn);
+		return -FI_ENOSPC;
+	}
+	*conn = (struct msg_conn){
+		.fid = &fid->fid, .ep = ep, .cq = cq, .shard = dofi_cq_enter_shard(cq), .places = places,
+	};
+	if (!tsearch(conn, &mia->endpoints, conn_compare)) {
+		conn_free(conn);
 		return -ENOMEM;
 	}
 	ep->conn = conn;
@@ -123,8 +139,7 @@ static void conn_remove(struct dofi_ep *ep)
 	struct msg_conn *conn = ep->conn;
 
 	tdelete(conn, &mia->endpoints, conn_compare);
-	dofi_domain_cq_give(conn->cq, conn->places);
-	free(conn);
+	conn_free(conn);
 	ep->conn = NULL;
 }
 
@@ -171,17 +186,18 @@ static void info_fit(const struct dofi_ep *ep, struct fi_info *info)
 					 fabric->info->rx_attr->size);
 }
 
-static int endpoint_setup(struct dofi_ep *ep, struct fid_ep *fid, struct dofi_cq *cq)
+static int endpoint_setup(struct dofi_ep *ep, struct fid_ep *fid)
 {
+	const struct msg_conn *conn = ep->conn;
 	int ret;
 
-	dofi_cq_enter(cq);
+	dofi_cq_enter(conn->cq);
 	ret = fi_ep_bind(fid, &ep->obj.ia->progress.eq.fid->fid, 0);
 	if (!ret)
-		ret = fi_ep_bind(fid, &cq->fid->fid, FI_TRANSMIT | FI_RECV);
+		ret = fi_ep_bind(fid, &conn->shard->fid->fid, FI_TRANSMIT | FI_RECV);
 	if (!ret)
 		ret = fi_enable(fid);
-	dofi_cq_exit(cq);
+	dofi_cq_exit(conn->cq);
 	return ret;
 }
 
@@ -209,19 +225,16 @@ static void endpoint_end(struct fid_ep *fid, struct dofi_cq *cq, bool shut_down)
 /* With so many @places for completions that there may be of it at a time. Closes @fid if that fails. */
 static int endpoint_enable(struct dofi_ep *ep, struct fid_ep *fid, unsigned places)
 {
-	struct dofi_cq *cq = dofi_domain_cq_take(&ep->pz->domain, places);
-	int ret;
+	int ret = conn_add(ep, fid, places);
 
-	if (!cq) {
-		fi_close(&fid->fid);
-		return -FI_ENOSPC;
-	}
-	ret = endpoint_setup(ep, fid, cq);
-	if (!ret)
-		ret = conn_add(ep, fid, cq, places);
 	if (ret) {
-		endpoint_end(fid, cq, false);
-		dofi_domain_cq_give(cq, places);
+		fi_close(&fid->fid);
+		return ret;
+	}
+	ret = endpoint_setup(ep, fid);
+	if (ret) {
+		endpoint_end(fid, ((struct msg_conn *)ep->conn)->cq, false);
+		conn_remove(ep);
 	}
 	return ret;
 }
@@ -249,6 +262,7 @@ static int endpoint_take(struct dofi_ep *ep, const struct fi_info *info, struct 
 	msg_bye_offer(ep, own);
 	dofi_ep_lock(ep);
 	ep->fid = fid;
+	ep->shard = ((struct msg_conn *)ep->conn)->shard;
 	ep->mail = mail;
 	dofi_ep_set_cq(ep, ((struct msg_conn *)ep->conn)->cq);
 	dofi_ep_gate(ep);
@@ -303,9 +317,11 @@ static void endpoint_close(struct dofi_ep *ep)
 		msg_bye_say(ep, fid);
 	endpoint_end(fid, ep->cq, !ep->obj.ia->fabric.quirk->shutdown_closes);
 	msg_mail_close(mail);
+	dofi_cq_ask(ep->cq, ep->shard);
 	dofi_cq_drain(ep->cq);
 	conn_remove(ep);
 	dofi_ep_lock(ep);
+	ep->shard = NULL;
 	dofi_ep_set_cq(ep, &ep->pz->domain.cq);
 	dofi_ep_unlock(ep);
 }

@@ -1431,3 +1431,189 @@ Test(cq, without_any_queue_there_is_an_error)
 	fake.fault.cq_open = -FI_ENOMEM;
 	refuses_to_open(-FI_ENOMEM);
 }
+
+/* Of several shards: the first is the fake queue that tests fill. */
+
+static void init_shards(void)
+{
+	unsigned i;
+
+	init();
+	cq.reads_each = true;
+	for (i = 0; i < DOFI_SHARD_ENDPOINTS; i++)
+		cr_assert(dofi_cq_enter_shard(&cq) == &cq.first);
+}
+
+TestSuite(cq_shards, .init = init_shards);
+
+Test(cq_shards, one_more_endpoint_makes_another)
+{
+	struct dofi_shard *second;
+
+	cr_expect(!cq.several);
+	second = dofi_cq_enter_shard(&cq);
+	cr_expect(second != &cq.first && second->fid != cq.fid && second->endpoints == 1);
+	cr_expect(cq.several);
+	cr_expect(dofi_cq_enter_shard(&cq) == second);
+}
+
+Test(cq_shards, where_a_read_looks_at_no_endpoint_there_is_one)
+{
+	cq.reads_each = false;
+	cr_expect(dofi_cq_enter_shard(&cq) == &cq.first);
+	cr_expect(!cq.several);
+}
+
+Test(cq_shards, what_an_endpoint_leaves_needs_no_other)
+{
+	dofi_cq_leave_shard(&cq, &cq.first);
+	cr_expect(dofi_cq_enter_shard(&cq) == &cq.first);
+	cr_expect(!cq.several);
+}
+
+Test(cq_shards, without_another_they_share)
+{
+	fake.fault.cq_open = -FI_EMFILE;
+	cr_expect(dofi_cq_enter_shard(&cq) == &cq.first);
+	complete(1);
+	poll_once();
+	cr_expect_eq(delivered, 1);
+	fake.fault.cq_open = 0;
+	cr_expect(dofi_cq_enter_shard(&cq) != &cq.first, "now there is one");
+}
+
+Test(cq_shards, one_without_a_usable_descriptor_is_closed_again)
+{
+	const int before = fake.open;
+
+	fake.fault.cq_fd_bad = true;
+	cr_expect(dofi_cq_enter_shard(&cq) == &cq.first);
+	cr_expect_eq(fake.open, before);
+}
+
+Test(cq_shards, polls_find_what_came_in_order)
+{
+	complete(2);
+	dofi_cq_enter_shard(&cq);
+	complete(40);
+	poll_once();
+	while (fake_unread())
+		poll_next();
+	cr_expect_eq(delivered, 42);
+	cr_expect_eq(out_of_order, 0);
+}
+
+/* Completions that a poll read and left behind come before those that the shards have. */
+Test(cq_shards, what_was_left_comes_first)
+{
+	make_owned();
+	poll_next();
+	complete(5);
+	poll_next();
+	cr_assert(cq.left);
+	dofi_cq_enter_shard(&cq);
+	complete(3);
+	while (fake_unread() || cq.left)
+		poll_next();
+	cr_expect_eq(delivered, next_context - 1);
+	cr_expect_eq(out_of_order, 0);
+}
+
+/* A further shard that has one failed completion. */
+static bool has_failed = true;
+
+static ssize_t failed_read(struct fid_cq *fid, void *buf, size_t count)
+{
+	(void)fid;
+	(void)buf;
+	(void)count;
+	return has_failed ? -FI_EAVAIL : -FI_EAGAIN;
+}
+
+static ssize_t failed_readerr(struct fid_cq *fid, struct fi_cq_err_entry *e, uint64_t flags)
+{
+	(void)fid;
+	(void)flags;
+	has_failed = false;
+	e->op_context = (void *)next_context++;
+	e->err = FI_EIO;
+	return 1;
+}
+
+Test(cq_shards, an_error_is_read_where_it_is)
+{
+	static struct fi_ops_cq failed_ops = {
+		.size = sizeof(failed_ops), .read = failed_read, .readerr = failed_readerr,
+	};
+	static struct fid_cq failed = { .ops = &failed_ops };
+
+	dofi_cq_enter_shard(&cq);
+	cr_assert_eq(dofi_shards_add(cq.shards, &failed, eventfd(0, EFD_NONBLOCK)), 0);
+	poll_once();
+	cr_expect_eq(delivered, 1);
+	cr_expect_eq(last_err, FI_EIO);
+}
+
+Test(cq_shards, a_poll_that_finds_nothing_reads_none)
+{
+	dofi_cq_enter_shard(&cq);
+	poll_once();
+	fake.cq_reads = 0;
+	poll_once();
+	poll_next();
+	cr_expect_eq(fake.cq_reads, 0);
+}
+
+Test(cq_shards, epoll_reports_the_next_completion_of_any)
+{
+	serve();
+	dofi_cq_enter_shard(&cq);
+	cr_expect(dofi_cq_next(&cq) <= now, "it is armed anew at once");
+	serve();
+	cr_expect_eq(mode(), DOFI_CQ_ARMED);
+	cr_expect(!epoll_fires());
+	complete(1);
+	cr_expect(epoll_fires());
+	serve();
+	cr_expect_eq(delivered, 1);
+}
+
+Test(cq_shards, epoll_reports_nothing_while_the_program_polls)
+{
+	dofi_cq_enter_shard(&cq);
+	make_owned();
+	complete(1);
+	cr_expect(!epoll_fires());
+	now = cq.look_at;
+	serve();
+	cr_expect_eq(mode(), DOFI_CQ_ARMED);
+	cr_expect_eq(fake_unread(), 0);
+}
+
+Test(cq_shards, a_kick_reads_the_shard_whatever_its_descriptor_reports)
+{
+	uint64_t n;
+
+	dofi_cq_enter_shard(&cq);
+	serve();
+	fake_complete((void *)next_context++, 0);
+	cr_assert_eq(read(fake.cq_fd, &n, sizeof(n)), sizeof(n));
+	dofi_cq_kick(&cq, NULL);
+	cr_expect_eq(delivered, 0);
+	dofi_cq_kick(&cq, &cq.first);
+	cr_expect_eq(delivered, 1);
+}
+
+Test(cq_shards, closing_closes_all_and_it_opens_as_one)
+{
+	dofi_cq_enter_shard(&cq);
+	dofi_cq_close(&cq);
+	cr_expect_eq(fake.open, 0);
+	poll_once();
+	cr_assert_eq(dofi_cq_open(&cq, &progress, &fake.domain), 0);
+	cr_expect(!cq.several);
+	cr_expect_eq(cq.fd, fake.cq_fd);
+	complete(1);
+	poll_once();
+	cr_expect_eq(delivered, 1);
+}

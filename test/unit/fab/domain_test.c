@@ -115,6 +115,18 @@ Test(domain_fixed, without_another_queue_it_is_refused)
 	cr_expect_eq(fake.open, 0);
 }
 
+Test(domain, a_queue_whose_reads_look_at_each_endpoint_is_told_so)
+{
+	static const struct dofi_quirk each = { .reads_each = true };
+
+	cr_expect(!domain.cq.reads_each);
+	dofi_domain_close(&domain);
+	choice.quirk = &each;
+	cr_assert_eq(dofi_domain_open(&domain, &progress, &choice), 0);
+	cr_expect(domain.cq.reads_each);
+	dofi_domain_close(&domain);
+}
+
 Test(domain, a_failing_open_is_reported)
 {
 	dofi_domain_close(&domain);

@@ -1057,7 +1057,7 @@ Test(limits, a_small_number_of_endpoints_is_no_limit)
 	struct fi_info *info = fake_info("tcp", "");
 
 	info->domain_attr->ep_cnt = 1;
-	cr_expect_eq(limits_of(info).max_eps, 8192);
+	cr_expect_eq(limits_of(info).max_eps, 65536);
 }
 
 Test(limits, counts_are_bounded)

@@ -335,6 +335,31 @@ Test(lead, closing_the_queue_waits_for_it)
 }
 
 /* The time between two looks cannot be kept by a thread that sleeps without one. */
+/* Its descriptor is the set's from then on. */
+Test(lead, another_shard_waits_until_it_has_left)
+{
+	struct leader l;
+	unsigned i;
+	int fd;
+
+	cq.reads_each = true;
+	for (i = 0; i < DOFI_SHARD_ENDPOINTS; i++)
+		dofi_cq_enter_shard(&cq);
+	fd = cq.fd;
+	leader_start(&l);
+	dofi_cq_enter_shard(&cq);
+	cr_assert(cq.several && cq.fd != fd);
+	atomic_store(&l.stop, true);
+	ring();
+	leader_end(&l);
+	cr_assert_eq(dofi_lead_begin(&cq), 0);
+	complete(1);
+	cr_expect_eq(sleep_for(UINT32_MAX), 0);
+	dofi_lead_end(&cq);
+	dofi_cq_poll_next(&cq);
+	cr_expect_eq(delivered, 1);
+}
+
 Test(lead, a_wanted_sweep_deposes_it)
 {
 	struct leader l;
@@ -363,12 +388,12 @@ Test(lead, a_kick_drains)
 {
 	make_owned();
 	complete(1);
-	dofi_cq_kick(&cq);
+	dofi_cq_kick(&cq, NULL);
 	cr_expect_eq(delivered, 0);
 	dofi_cq_poll(&cq, NULL);
 	cr_assert_eq(dofi_lead_begin(&cq), 0);
 	complete(1);
-	dofi_cq_kick(&cq);
+	dofi_cq_kick(&cq, NULL);
 	cr_expect_eq(delivered, 2);
 }
 
@@ -397,7 +422,7 @@ Test(lead, and_reads_it_if_nobody_did)
 	complete(1);
 	serve_woken();
 	dofi_lead_end(&cq);
-	now += 100 * US;
+	now = cq.look_at;
 	dofi_cq_serve(&cq, now);
 	cr_expect_eq(delivered, 1);
 	cr_expect_eq(cq.mode, DOFI_CQ_ARMED);

@@ -32,7 +32,6 @@ static void init(void)
 	socklen_t len = sizeof(a);
 	int l = socket(AF_INET, SOCK_STREAM, 0);
 
-	TAILQ_INIT(&progress.timers);
 	TAILQ_INIT(&progress.lingering);
 	dofi_settings.linger_ms = PATIENCE;
 	cr_assert_eq(bind(l, (struct sockaddr *)&a, len), 0);
@@ -68,7 +67,7 @@ static void end(void)
 /* The progress thread's next timer, once it is due; whether there was one. */
 static bool turn(void)
 {
-	struct dofi_timer *t = TAILQ_FIRST(&progress.timers);
+	struct dofi_timer *t = dofi_timer_next(&progress);
 	int64_t left;
 
 	if (!t)
@@ -220,7 +219,7 @@ Test(linger, at_the_end_the_kernel_goes_on)
 	end();
 	turn();
 	dofi_linger_end(&progress);
-	cr_expect(TAILQ_EMPTY(&progress.timers));
+	cr_expect(!dofi_timer_next(&progress));
 	cr_expect_eq(take_all(&got), 0);
 	cr_expect_eq(got, sent);
 }

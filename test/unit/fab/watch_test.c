@@ -95,7 +95,6 @@ static void init(void)
 {
 	fake.version = FI_VERSION(2, 1);
 	progress.epfd = epoll_create1(EPOLL_CLOEXEC);
-	TAILQ_INIT(&progress.timers);
 	connect_pair(AF_INET);
 }
 

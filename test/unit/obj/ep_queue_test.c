@@ -11,7 +11,7 @@ TestSuite(ep_queue, .init = ops_init, .fini = ia_fini);
 
 Test(ep_queue, a_queue_takes_what_was_agreed_and_no_more)
 {
-	unsigned i, depth = inside()->sq.depth;
+	unsigned i, depth = inside()->sq.limit;
 
 	for (i = 0; i < depth; i++)
 		succeed(post_send(i));
@@ -21,6 +21,66 @@ Test(ep_queue, a_queue_takes_what_was_agreed_and_no_more)
 	take(0, DAT_DTO_SUCCESS);
 	succeed(post_send(depth));
 	expect_type(post_send(99), DAT_INSUFFICIENT_RESOURCES);
+}
+
+/* Slots */
+
+Test(ep_queue, an_unused_queue_has_few_slots)
+{
+	cr_expect_eq(inside()->sq.mask + 1, DOFI_QUEUE_FIRST);
+	cr_expect_eq(inside()->rq.mask + 1, DOFI_QUEUE_FIRST);
+}
+
+/* Operations at the fabric keep their slots, wherever in the ring they are. */
+Test(ep_queue, slots_double_under_operations_in_flight)
+{
+	const struct dofi_queue *q = &inside()->sq;
+	const unsigned limit = q->limit;
+	unsigned n = 0, done = 0;
+
+	for (; n < DOFI_QUEUE_FIRST; n++)
+		succeed(post_send(n));
+	for (; done < DOFI_QUEUE_FIRST - 1; done++) {
+		complete(done);
+		take(done, DAT_DTO_SUCCESS);
+	}
+	cr_assert_eq(q->steps, 0);
+	for (; n < done + limit; n++)
+		succeed(post_send(n));
+	cr_expect_eq(q->mask + 1, limit);
+	expect_type(post_send(n), DAT_INSUFFICIENT_RESOURCES);
+	for (; done < n; done++) {
+		complete(done);
+		take(done, DAT_DTO_SUCCESS);
+	}
+}
+
+Test(ep_queue, slots_that_are_free_again_are_used_before_it_doubles)
+{
+	uint64_t n;
+
+	for (n = 0; n < 10 * DOFI_QUEUE_FIRST; n++) {
+		succeed(post_send(n));
+		succeed(post_recv(n));
+		complete(2 * n);
+		complete(2 * n + 1);
+		take(n, DAT_DTO_SUCCESS);
+		take(n, DAT_DTO_SUCCESS);
+	}
+	cr_expect_eq(inside()->sq.steps, 0);
+	cr_expect_eq(inside()->rq.steps, 0);
+}
+
+TestSuite(ep_queue_unconnected, .init = ops_init_unconnected, .fini = ia_fini);
+
+Test(ep_queue_unconnected, receives_double_the_slots)
+{
+	unsigned n, limit = inside()->rq.limit;
+
+	for (n = 0; n < limit; n++)
+		succeed(post_recv(n));
+	expect_type(post_recv(n), DAT_INSUFFICIENT_RESOURCES);
+	cr_expect_eq(dofi_queue_used(&inside()->rq), limit);
 }
 
 /* The places of requests and of receives that ended, each until its own event is dequeued. */
@@ -135,7 +195,7 @@ Test(ep_queue, events_that_go_with_their_evd_take_no_places)
 /* On the progress thread, so that nobody else reads what is done. */
 static void fill_and_post(void *arg)
 {
-	unsigned i, depth = inside()->sq.depth;
+	unsigned i, depth = inside()->sq.limit;
 	DAT_RETURN *ret = arg;
 
 	for (i = 0; i < depth; i++)
@@ -214,9 +274,9 @@ Test(ep_queue, receives_have_room_of_their_own)
 {
 	unsigned i;
 
-	for (i = 0; i < inside()->sq.depth; i++)
+	for (i = 0; i < inside()->sq.limit; i++)
 		succeed(post_send(i));
-	for (i = 0; i < inside()->rq.depth; i++)
+	for (i = 0; i < inside()->rq.limit; i++)
 		succeed(post_recv(i));
 	expect_type(post_recv(99), DAT_INSUFFICIENT_RESOURCES);
 }

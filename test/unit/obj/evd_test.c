@@ -452,11 +452,11 @@ Test(evd, an_event_found_there_is_told_to_the_feeds)
 	dofi_evd_feed_get(evd, &queue[0]);
 	dofi_evd_feed_get(evd, &queue[1]);
 	cr_expect_eq(DAT_GET_TYPE(dofi_evd_dequeue(evd, &event)), DAT_QUEUE_EMPTY);
-	cr_expect(!queue[0].used && !queue[1].used);
+	cr_expect(!queue[0].taken && !queue[1].taken);
 	push_connection(DAT_CONNECTION_EVENT_ESTABLISHED, mine);
 	cr_expect_eq(dofi_evd_dequeue(evd, &event), DAT_SUCCESS);
-	cr_expect(queue[0].used);
-	cr_expect(queue[1].used);
+	cr_expect(queue[0].taken);
+	cr_expect(queue[1].taken);
 	dofi_evd_feed_put(evd, &queue[0]);
 	dofi_evd_feed_put(evd, &queue[1]);
 }

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Several queues of the fabric that are read as one, so that a read costs the same however many endpoints there are. */
+
+#include "fab/shards.h"
+
+#include "base/log.h"
+
+#include <errno.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_errno.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+/* A busy shard does not keep the others waiting for longer than so many reads. */
+#define LOOKS 8
+
+#define REPORTS 32
+
+static void wake(struct dofi_shards *s, struct dofi_shard *shard)
+{
+	if (!shard->awake)
+		TAILQ_INSERT_TAIL(&s->awake, shard, link);
+	shard->awake = true;
+}
+
+static int watch(struct dofi_shards *s, struct dofi_shard *shard)
+{
+	struct epoll_event ev = { .events = EPOLLIN, .data.ptr = shard };
+
+	return epoll_ctl(s->set, EPOLL_CTL_ADD, shard->fd, &ev) ? -errno : 0;
+}
+
+/* Begins awake: what its descriptor reports is not known. */
+static int enter(struct dofi_shards *s, struct dofi_shard *shard)
+{
+	int ret = watch(s, shard);
+
+	if (ret)
+		return ret;
+	shard->index = s->n;
+	shard->awake = false;
+	atomic_store(&shard->asked, false);
+	s->shard[s->n++] = shard;
+	wake(s, shard);
+	return 0;
+}
+
+int dofi_shards_open(struct dofi_shards *s, struct dofi_shard *first)
+{
+	int ret;
+
+	s->set = epoll_create1(EPOLL_CLOEXEC);
+	if (s->set < 0)
+		return -errno;
+	s->n = s->vacant = s->looks = 0;
+	s->last = first;
+	atomic_store(&s->asked, false);
+	TAILQ_INIT(&s->awake);
+	ret = enter(s, first);
+	if (ret)
+		close(s->set);
+	return ret;
+}
+
+/* Threads that have not heard yet that an endpoint is closed may still ask for its shard. */
+static struct dofi_shard *shard_at(struct dofi_shards *s, unsigned i)
+{
+	if (!s->shard[i])
+		s->shard[i] = calloc(1, sizeof(*s->shard[i]));
+	return s->shard[i];
+}
+
+int dofi_shards_add(struct dofi_shards *s, struct fid_cq *fid, int fd)
+{
+	struct dofi_shard *shard = s->n < DOFI_SHARDS ? shard_at(s, s->n) : NULL;
+
+	if (!shard)
+		return -ENOMEM;
+	shard->fid = fid;
+	shard->fd = fd;
+	shard->endpoints = 0;
+	return enter(s, shard);
+}
+
+void dofi_shards_close(struct dofi_shards *s)
+{
+	int ret;
+
+	close(s->set);
+	while (s->n > 1) {
+		ret = fi_close(&s->shard[--s->n]->fid->fid);
+		if (ret)
+			dofi_log(DOFI_WARN, DOFI_FAB, "closing a completion queue: %s", fi_strerror(-ret));
+	}
+	s->n = 0;
+}
+
+struct dofi_shard *dofi_shards_with_room(struct dofi_shards *s)
+{
+	while (s->vacant < s->n && s->shard[s->vacant]->endpoints >= DOFI_SHARD_ENDPOINTS)
+		s->vacant++;
+	return s->vacant < s->n ? s->shard[s->vacant] : NULL;
+}
+
+void dofi_shards_leave(struct dofi_shards *s, struct dofi_shard *shard)
+{
+	shard->endpoints--;
+	if (shard->index < s->vacant)
+		s->vacant = shard->index;
+}
+
+/* The flag of all is cleared first: a shard that is asked for meanwhile is found now, or sets it again. */
+static void wake_asked(struct dofi_shards *s)
+{
+	unsigned i;
+
+	if (!atomic_load_explicit(&s->asked, memory_order_relaxed) || !atomic_exchange(&s->asked, false))
+		return;
+	for (i = 0; i < s->n; i++)
+		if (atomic_load_explicit(&s->shard[i]->asked, memory_order_relaxed) &&
+		    atomic_exchange(&s->shard[i]->asked, false))
+			wake(s, s->shard[i]);
+}
+
+/* Whether the set reports any. A set that cannot be asked is asked again by the next read. */
+static bool wake_reported(struct dofi_shards *s)
+{
+	struct epoll_event ev[REPORTS];
+	int i, n = epoll_wait(s->set, ev, REPORTS, 0);
+
+	for (i = 0; i < n; i++)
+		wake(s, ev[i].data.ptr);
+	return n > 0;
+}
+
+static bool can_rest(struct dofi_shard *shard, struct fid_fabric *fabric)
+{
+	struct fid *fid = &shard->fid->fid;
+
+	return fi_trywait(fabric, &fid, 1) == FI_SUCCESS;
+}
+
+static void rest(struct dofi_shards *s, struct dofi_shard *shard)
+{
+	TAILQ_REMOVE(&s->awake, shard, link);
+	shard->awake = false;
+}
+
+/* The shard that had something is the last to be read the next time. */
+static ssize_t found(struct dofi_shards *s, struct dofi_shard *shard, ssize_t n)
+{
+	TAILQ_REMOVE(&s->awake, shard, link);
+	TAILQ_INSERT_TAIL(&s->awake, shard, link);
+	s->last = shard;
+	return n;
+}
+
+static ssize_t read_awake(struct dofi_shards *s, struct fid_fabric *fabric, void *buf, size_t count)
+{
+	struct dofi_shard *shard, *next;
+
+	for (shard = TAILQ_FIRST(&s->awake); shard; shard = next) {
+		ssize_t n = fi_cq_read(shard->fid, buf, count);
+
+		if (n != -FI_EAGAIN)
+			return found(s, shard, n);
+		next = TAILQ_NEXT(shard, link);
+		if (can_rest(shard, fabric))
+			rest(s, shard);
+	}
+	return -FI_EAGAIN;
+}
+
+ssize_t dofi_shards_read(struct dofi_shards *s, struct fid_fabric *fabric, void *buf, size_t count)
+{
+	const bool overdue = s->looks++ % LOOKS == 0;
+	ssize_t n;
+
+	wake_asked(s);
+	if (overdue)
+		wake_reported(s);
+	n = read_awake(s, fabric, buf, count);
+	if (n != -FI_EAGAIN || overdue || !wake_reported(s))
+		return n;
+	return read_awake(s, fabric, buf, count);
+}
+
+bool dofi_shards_rest(struct dofi_shards *s, struct fid_fabric *fabric)
+{
+	struct dofi_shard *shard, *next;
+
+	wake_asked(s);
+	for (shard = TAILQ_FIRST(&s->awake); shard; shard = next) {
+		next = TAILQ_NEXT(shard, link);
+		if (!can_rest(shard, fabric))
+			return false;
+		rest(s, shard);
+	}
+	return true;
+}
