@@ -100,7 +100,10 @@ static void set_limits(struct rdm_conn *conn)
 	conn->frame_size = least(fabric->frame_size, conn->peer->frame_size);
 	conn->inject = least(inject, conn->frame_size);
 	conn->room = conn->zone->copy ? conn->frame_size : conn->inject;
-	conn->eager = fabric->target_rdma ? most(RDM_EAGER_MAX, conn->room - RDM_FRAME_FULL) : 0;
+	conn->eager = conn->room - RDM_FRAME_FULL;
+	/* the frames of such a message are all injected */
+	if (fabric->target_rdma && !conn->zone->copy)
+		conn->eager = most(RDM_EAGER_MAX, conn->eager);
 	conn->window = conn->most = conn->peer->window;
 }
 
