@@ -9,6 +9,7 @@ dofi_core_sources = \
 	prov/ofi/base/maps.c \
 	prov/ofi/base/mutex.c \
 	prov/ofi/base/pool.c \
+	prov/ofi/base/sealed.c \
 	prov/ofi/base/spin.c \
 	prov/ofi/fab/cq.c \
 	prov/ofi/fab/device.c \
@@ -113,6 +114,8 @@ noinst_HEADERS += \
 	prov/ofi/base/mutex.h \
 	prov/ofi/base/mutex_tsan.h \
 	prov/ofi/base/pool.h \
+	prov/ofi/base/ring.h \
+	prov/ofi/base/sealed.h \
 	prov/ofi/base/spin.h \
 	prov/ofi/fab/cq.h \
 	prov/ofi/fab/device.h \

@@ -52,6 +52,8 @@ test_unit_base_test_SOURCES = \
 	test/unit/base/maps_test.c \
 	test/unit/base/mutex_test.c \
 	test/unit/base/pool_test.c \
+	test/unit/base/ring_test.c \
+	test/unit/base/sealed_test.c \
 	test/unit/base/spin_test.c
 test_unit_base_test_CPPFLAGS = $(prov_test_cppflags)
 test_unit_base_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=aligned_alloc \
