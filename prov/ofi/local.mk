@@ -21,6 +21,7 @@ dofi_core_sources = \
 	prov/ofi/fab/host.c \
 	prov/ofi/fab/info.c \
 	prov/ofi/fab/linger.c \
+	prov/ofi/fab/link.c \
 	prov/ofi/fab/params.c \
 	prov/ofi/fab/peer_mem.c \
 	prov/ofi/fab/places.c \
@@ -28,6 +29,8 @@ dofi_core_sources = \
 	prov/ofi/fab/quirks.c \
 	prov/ofi/fab/rdm.c \
 	prov/ofi/fab/region.c \
+	prov/ofi/fab/rings.c \
+	prov/ofi/fab/rings_info.c \
 	prov/ofi/fab/shm.c \
 	prov/ofi/fab/shm_files.c \
 	prov/ofi/fab/signals.c \
@@ -127,6 +130,7 @@ noinst_HEADERS += \
 	prov/ofi/fab/host.h \
 	prov/ofi/fab/info.h \
 	prov/ofi/fab/linger.h \
+	prov/ofi/fab/link.h \
 	prov/ofi/fab/params.h \
 	prov/ofi/fab/peer_mem.h \
 	prov/ofi/fab/places.h \
@@ -134,6 +138,7 @@ noinst_HEADERS += \
 	prov/ofi/fab/quirks.h \
 	prov/ofi/fab/rdm.h \
 	prov/ofi/fab/region.h \
+	prov/ofi/fab/rings.h \
 	prov/ofi/fab/shm.h \
 	prov/ofi/fab/shm_files.h \
 	prov/ofi/fab/signals.h \

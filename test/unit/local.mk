@@ -74,6 +74,7 @@ test_unit_fab_test_SOURCES = \
 	test/unit/fab/host_test.c \
 	test/unit/fab/info_test.c \
 	test/unit/fab/linger_test.c \
+	test/unit/fab/link_test.c \
 	test/unit/fab/params_test.c \
 	test/unit/fab/peer_mem_test.c \
 	test/unit/fab/places_test.c \
@@ -81,6 +82,8 @@ test_unit_fab_test_SOURCES = \
 	test/unit/fab/quirks_test.c \
 	test/unit/fab/rdm_test.c \
 	test/unit/fab/region_test.c \
+	test/unit/fab/rings_info_test.c \
+	test/unit/fab/rings_test.c \
 	test/unit/fab/shm_alone.h \
 	test/unit/fab/shm_files_test.c \
 	test/unit/fab/shm_real.h \
