@@ -92,6 +92,7 @@ dofi_api_sources = \
 	prov/ofi/xport/rdm_conn.c \
 	prov/ofi/xport/rdm_endpoint.c \
 	prov/ofi/xport/rdm_frame.c \
+	prov/ofi/xport/rdm_link.c \
 	prov/ofi/xport/rdm_op.c \
 	prov/ofi/xport/rdm_peer.c \
 	prov/ofi/xport/rdm_recv.c \

@@ -109,6 +109,13 @@ static inline void rdm_frame_clear(struct rdm_frame *frame)
 	frame->n_segments = 0;
 }
 
+/* How long all but the data is. */
+static inline size_t rdm_frame_head(const struct rdm_frame *frame)
+{
+	return frame->kind == RDM_FRAME_SEND ? RDM_FRAME_HEADER :
+					       RDM_FRAME_FULL + frame->n_segments * RDM_FRAME_SEGMENT;
+}
+
 /* Renders all but the data; how long that is. */
 size_t rdm_frame_pack(unsigned char *buf, const struct rdm_frame *frame);
 

@@ -20,12 +20,18 @@ static bool is_credited(uint8_t kind)
 }
 
 /*
- * Whatever it was handed, or has to do before it can be, a peer that sleeps does not see it. A peer that has
- * left may not be there to read the doorbell, and other connections would take it for awake.
+ * Whatever it was handed, or has to do before it can be, a peer that sleeps does not see it. A
+ * peer that has left may not be there to read the doorbell, and other connections would take it
+ * for awake.
  */
+static inline bool is_asleep(struct rdm_conn *conn)
+{
+	return conn->link ? dofi_link_wakes(conn->link) : conn->page && dofi_shm_wakes(conn->page);
+}
+
 static void wake(struct rdm_conn *conn)
 {
-	if (conn->page && !conn->left && dofi_shm_wakes(conn->page))
+	if (!conn->left && is_asleep(conn))
 		dofi_side_ring(conn->peer->side);
 }
 
@@ -100,14 +106,35 @@ static inline ssize_t inject(struct rdm_conn *conn, const unsigned char *frame, 
 	return ret;
 }
 
+/*
+ * Where a frame of up to @len bytes is made: in the ring that takes it, or at *@frame, to be
+ * injected.
+ */
+static inline int frame_begin(struct rdm_conn *conn, size_t len, unsigned char **frame)
+{
+	return conn->link ? dofi_link_reserve(conn->link, len, frame) : 0;
+}
+
+static inline ssize_t frame_end(struct rdm_conn *conn, const unsigned char *frame, size_t len)
+{
+	if (!conn->link)
+		return inject(conn, frame, len);
+	dofi_link_send(conn->link, len);
+	return 0;
+}
+
 static ssize_t gather_and_inject(struct rdm_conn *conn, const struct rdm_frame *f,
 				 const struct iovec *from, size_t n, size_t offset, size_t size)
 {
-	unsigned char frame[RDM_INJECT_MAX];
-	size_t len = rdm_frame_pack(frame, f);
+	unsigned char own[RDM_INJECT_MAX], *frame = own;
+	int ret = frame_begin(conn, rdm_frame_head(f) + size, &frame);
+	size_t len;
 
+	if (ret)
+		return ret;
+	len = rdm_frame_pack(frame, f);
 	len += dofi_iov_gather(frame + len, from, n, offset, size);
-	return inject(conn, frame, len);
+	return frame_end(conn, frame, len);
 }
 
 int rdm_transmit(struct rdm_conn *conn, struct rdm_frame *f, const struct iovec *iov, size_t n,
@@ -230,9 +257,9 @@ static int send_message(struct rdm_conn *conn, struct dofi_dto *dto, size_t leng
 ssize_t rdm_send(struct dofi_ep *ep, const void *buf, size_t len, void *desc, void *context)
 {
 	struct rdm_conn *conn = rdm_conn_of(ep);
-	unsigned char frame[RDM_INJECT_MAX];
+	unsigned char own[RDM_INJECT_MAX], *frame = own;
 	struct rdm_frame f;
-	int ret;
+	ssize_t ret;
 
 	(void)desc;
 	(void)context;
@@ -241,9 +268,13 @@ ssize_t rdm_send(struct dofi_ep *ep, const void *buf, size_t len, void *desc, vo
 	rdm_frame_clear(&f);
 	f.kind = RDM_FRAME_SEND;
 	address(conn, &f);
-	rdm_frame_pack(frame, &f);
-	memcpy(frame + RDM_FRAME_HEADER, buf, len);
-	ret = handed_over(conn, &f, inject(conn, frame, RDM_FRAME_HEADER + len));
+	ret = frame_begin(conn, RDM_FRAME_HEADER + len, &frame);
+	if (!ret) {
+		rdm_frame_pack(frame, &f);
+		memcpy(frame + RDM_FRAME_HEADER, buf, len);
+		ret = frame_end(conn, frame, RDM_FRAME_HEADER + len);
+	}
+	ret = handed_over(conn, &f, ret);
 	return ret ? ret : DOFI_DONE;
 }
 
