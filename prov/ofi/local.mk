@@ -12,6 +12,7 @@ dofi_core_sources = \
 	prov/ofi/base/nap.c \
 	prov/ofi/base/pool.c \
 	prov/ofi/base/prompt.c \
+	prov/ofi/base/sealed.c \
 	prov/ofi/base/spin.c \
 	prov/ofi/fab/cq.c \
 	prov/ofi/fab/device.c \
@@ -24,6 +25,7 @@ dofi_core_sources = \
 	prov/ofi/fab/info.c \
 	prov/ofi/fab/lead.c \
 	prov/ofi/fab/linger.c \
+	prov/ofi/fab/link.c \
 	prov/ofi/fab/params.c \
 	prov/ofi/fab/peer_mem.c \
 	prov/ofi/fab/places.c \
@@ -31,6 +33,8 @@ dofi_core_sources = \
 	prov/ofi/fab/quirks.c \
 	prov/ofi/fab/rdm.c \
 	prov/ofi/fab/region.c \
+	prov/ofi/fab/rings.c \
+	prov/ofi/fab/rings_info.c \
 	prov/ofi/fab/shards.c \
 	prov/ofi/fab/shm.c \
 	prov/ofi/fab/shm_files.c \
@@ -94,6 +98,7 @@ dofi_api_sources = \
 	prov/ofi/xport/rdm_eager.c \
 	prov/ofi/xport/rdm_endpoint.c \
 	prov/ofi/xport/rdm_frame.c \
+	prov/ofi/xport/rdm_link.c \
 	prov/ofi/xport/rdm_op.c \
 	prov/ofi/xport/rdm_peer.c \
 	prov/ofi/xport/rdm_recv.c \
@@ -122,6 +127,8 @@ noinst_HEADERS += \
 	prov/ofi/base/nap.h \
 	prov/ofi/base/pool.h \
 	prov/ofi/base/prompt.h \
+	prov/ofi/base/ring.h \
+	prov/ofi/base/sealed.h \
 	prov/ofi/base/spin.h \
 	prov/ofi/fab/cq.h \
 	prov/ofi/fab/device.h \
@@ -134,6 +141,7 @@ noinst_HEADERS += \
 	prov/ofi/fab/info.h \
 	prov/ofi/fab/lead.h \
 	prov/ofi/fab/linger.h \
+	prov/ofi/fab/link.h \
 	prov/ofi/fab/params.h \
 	prov/ofi/fab/peer_mem.h \
 	prov/ofi/fab/places.h \
@@ -141,6 +149,7 @@ noinst_HEADERS += \
 	prov/ofi/fab/quirks.h \
 	prov/ofi/fab/rdm.h \
 	prov/ofi/fab/region.h \
+	prov/ofi/fab/rings.h \
 	prov/ofi/fab/shards.h \
 	prov/ofi/fab/shm.h \
 	prov/ofi/fab/shm_files.h \

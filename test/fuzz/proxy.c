@@ -41,6 +41,8 @@ struct link {
 	struct {
 		int fd;
 		struct message in;
+		unsigned n_fds;		/* descriptors that came, for the next message that is passed on */
+		int fds[DOFI_SIDE_FDS];
 	} end[2];
 };
 
@@ -257,26 +259,60 @@ static void change(struct proxy *p, struct link *l, struct message *m)
 
 /* Passing on */
 
+static void fds_close(struct link *l, int from)
+{
+	while (l->end[from].n_fds)
+		close(l->end[from].fds[--l->end[from].n_fds]);
+}
+
 static void link_close(struct link *l)
 {
 	int i;
 
 	for (i = 0; i < 2; i++) {
+		fds_close(l, i);
 		shutdown(l->end[i].fd, SHUT_RDWR);
 		close(l->end[i].fd);
 	}
 	l->open = false;
 }
 
+/* With the descriptors that came with it; all but the first @n are lost on the way. */
+static bool message_send(struct link *l, int from, const struct message *m, unsigned n)
+{
+	char control[CMSG_SPACE(DOFI_SIDE_FDS * sizeof(int))] = { 0 };
+	struct iovec iov = { (void *)(uintptr_t)m->bytes, m->len };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+	struct cmsghdr *header;
+	bool sent;
+
+	if (n) {
+		msg.msg_control = control;
+		msg.msg_controllen = CMSG_SPACE(n * sizeof(int));
+		header = CMSG_FIRSTHDR(&msg);
+		header->cmsg_level = SOL_SOCKET;
+		header->cmsg_type = SCM_RIGHTS;
+		header->cmsg_len = CMSG_LEN(n * sizeof(int));
+		memcpy(CMSG_DATA(header), l->end[from].fds, n * sizeof(int));
+	}
+	sent = sendmsg(l->end[!from].fd, &msg, MSG_NOSIGNAL) >= 0;
+	fds_close(l, from);
+	return sent;
+}
+
 static void pass_on(struct proxy *p, struct link *l, int from, struct message *m)
 {
+	unsigned n = l->end[from].n_fds;
+
 	if (m->bytes[5] == DOFI_SIDE_REQUEST)
 		qual_set(m, p->to_qual);
 	remember(p, l, m);
 	/* most messages are bells */
 	if (!l->honest && below(l, m->bytes[5] == DOFI_SIDE_BELL ? 16 : 2))
 		change(p, l, m);
-	if (m->len && send(l->end[!from].fd, m->bytes, m->len, MSG_NOSIGNAL) < 0)
+	if (!l->honest && n && !below(l, 8))
+		n = below(l, n);
+	if (m->len && !message_send(l, from, m, n))
 		link_close(l);
 }
 
@@ -298,11 +334,24 @@ static void take_messages(struct proxy *p, struct link *l, int from)
 static void link_read(struct proxy *p, struct link *l, int from)
 {
 	struct message *in = &l->end[from].in;
-	ssize_t n = recv(l->end[from].fd, in->bytes + in->len, sizeof(in->bytes) - in->len, 0);
+	char control[CMSG_SPACE(DOFI_SIDE_FDS * sizeof(int))];
+	struct iovec iov = { in->bytes + in->len, sizeof(in->bytes) - in->len };
+	struct msghdr msg = {
+		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control,
+		.msg_controllen = sizeof(control),
+	};
+	ssize_t n = recvmsg(l->end[from].fd, &msg, MSG_CMSG_CLOEXEC);
+	const struct cmsghdr *header;
 
 	if (n <= 0) {
 		link_close(l);
 		return;
+	}
+	header = CMSG_FIRSTHDR(&msg);
+	if (header && header->cmsg_type == SCM_RIGHTS) {
+		fds_close(l, from);
+		l->end[from].n_fds = (unsigned)((header->cmsg_len - CMSG_LEN(0)) / sizeof(int));
+		memcpy(l->end[from].fds, CMSG_DATA(header), l->end[from].n_fds * sizeof(int));
 	}
 	in->len += n;
 	take_messages(p, l, from);

@@ -243,8 +243,8 @@ static const struct way shared = { .shared = true }, copying = { without_reading
 	deaf = { without_local, NULL, false }, mute = { NULL, without_local, false },
 	neither = { without_local, without_local, false }, excluded = { NULL, without_shm, false },
 	users = { must_be_root, as_another_user, false },
-	pids = { must_be_root, with_other_pids, false }, ipc = { must_be_root, with_other_ipc, true },
-	mounts = { must_be_root, with_another_dev_shm, false };
+	pids = { must_be_root, with_other_pids, true }, ipc = { must_be_root, with_other_ipc, true },
+	mounts = { must_be_root, with_another_dev_shm, true };
 
 /* Other sockets */
 

@@ -55,6 +55,8 @@ test_unit_base_test_SOURCES = \
 	test/unit/base/nap_test.c \
 	test/unit/base/pool_test.c \
 	test/unit/base/prompt_test.c \
+	test/unit/base/ring_test.c \
+	test/unit/base/sealed_test.c \
 	test/unit/base/spin_test.c
 test_unit_base_test_CPPFLAGS = $(prov_test_cppflags)
 test_unit_base_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=aligned_alloc \
@@ -76,6 +78,7 @@ test_unit_fab_test_SOURCES = \
 	test/unit/fab/info_test.c \
 	test/unit/fab/lead_test.c \
 	test/unit/fab/linger_test.c \
+	test/unit/fab/link_test.c \
 	test/unit/fab/params_test.c \
 	test/unit/fab/peer_mem_test.c \
 	test/unit/fab/places_test.c \
@@ -83,6 +86,8 @@ test_unit_fab_test_SOURCES = \
 	test/unit/fab/quirks_test.c \
 	test/unit/fab/rdm_test.c \
 	test/unit/fab/region_test.c \
+	test/unit/fab/rings_info_test.c \
+	test/unit/fab/rings_test.c \
 	test/unit/fab/shards_test.c \
 	test/unit/fab/shm_alone.h \
 	test/unit/fab/shm_files_test.c \

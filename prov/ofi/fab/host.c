@@ -34,11 +34,11 @@ int dofi_host_read(struct dofi_host *host)
 	/* what Linux does not tell is like nobody else's */
 	if (getrandom(&h, sizeof(h), 0) != sizeof(h))
 		return -EIO;
-	if (stat(DOFI_SHM_FOLDER, &st))
-		return -errno;
 	boot_read(h.boot);
-	h.shm_device = st.st_dev;
-	h.shm_inode = st.st_ino;
+	if (!stat(DOFI_SHM_FOLDER, &st)) {
+		h.shm_device = st.st_dev;
+		h.shm_inode = st.st_ino;
+	}
 	if (!stat("/proc/self/ns/pid", &st))
 		h.pid_space = st.st_ino;
 	h.uid = geteuid();
@@ -47,8 +47,13 @@ int dofi_host_read(struct dofi_host *host)
 	return 0;
 }
 
+bool dofi_host_shares_pids(const struct dofi_host *a, const struct dofi_host *b)
+{
+	return !memcmp(a->boot, b->boot, sizeof(a->boot)) && a->pid_space == b->pid_space;
+}
+
 bool dofi_host_shares_memory(const struct dofi_host *a, const struct dofi_host *b)
 {
-	return !memcmp(a->boot, b->boot, sizeof(a->boot)) && a->shm_device == b->shm_device &&
-	       a->shm_inode == b->shm_inode && a->pid_space == b->pid_space && a->uid == b->uid;
+	return dofi_host_shares_pids(a, b) && a->shm_device == b->shm_device &&
+	       a->shm_inode == b->shm_inode && a->uid == b->uid;
 }

@@ -24,4 +24,7 @@ int dofi_host_read(struct dofi_host *host);
  */
 bool dofi_host_shares_memory(const struct dofi_host *a, const struct dofi_host *b);
 
+/* Whether a process's number means the same to both. */
+bool dofi_host_shares_pids(const struct dofi_host *a, const struct dofi_host *b);
+
 #endif

@@ -578,23 +578,6 @@ int dofi_fabric_choose(const struct dofi_params *params, struct dofi_fabric_choi
 	return choice_make(params, &q, info, choice);
 }
 
-int dofi_fabric_choose_local(struct dofi_fabric_choice *choice)
-{
-	const struct dofi_params local = { .provider = "shm", .endpoint = "rdm" };
-	struct fi_info *info;
-	struct query q;
-	int ret;
-
-	choice->info = NULL;
-	ret = fabric_find(&local, &q, &info);
-	if (!ret)
-		ret = choice_make(&local, &q, info, choice);
-	if (ret || (choice->shared_memory && choice->target_rdma))
-		return ret;
-	dofi_fabric_release(choice);
-	return -FI_ENODATA;
-}
-
 void dofi_fabric_release(struct dofi_fabric_choice *choice)
 {
 	fi_freeinfo(choice->info);

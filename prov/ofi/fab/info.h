@@ -66,11 +66,6 @@ static inline bool dofi_fabric_has_atomics(const struct dofi_fabric_choice *choi
  * asked for), or another negative errno of fi_getinfo.
  */
 int dofi_fabric_choose(const struct dofi_params *params, struct dofi_fabric_choice *choice);
-/*
- * The fabric for peers on this host, if there is one by which the target's program moves the
- * bytes. 0 or a negative errno, not logged, and @choice has no info.
- */
-int dofi_fabric_choose_local(struct dofi_fabric_choice *choice);
 void dofi_fabric_release(struct dofi_fabric_choice *choice);
 
 /*

@@ -5,6 +5,7 @@
 
 #include "base/env.h"
 #include "base/log.h"
+#include "fab/rings.h"
 #include "fab/version.h"
 #include "obj/caps.h"
 #include "obj/xport.h"
@@ -202,7 +203,7 @@ static int fabrics_choose(struct dofi_ia *ia, const struct dofi_params *params,
 		return ret;
 	ia->xport = ia->fabric.rdm ? xports->connectionless : xports->connected;
 	if (!ia->fabric.rdm && xports->add_local && dofi_settings.local && !names_something(params))
-		ia->fabric.also_granted = !dofi_fabric_choose_local(&ia->local);
+		ia->fabric.also_granted = !dofi_rings_choose(&ia->local);
 	return 0;
 }
 

@@ -40,10 +40,6 @@ static int rdm_ia_init(struct dofi_ia *ia)
 	ret = host_open(ria, ia, choice);
 	if (ret)
 		goto free_ria;
-	if (!rdm_is_alone(ia))
-		ret = fi_fabric(choice->info->fabric_attr, &ria->fabric, NULL);
-	if (ret)
-		goto close_shm;
 	dofi_ports_init(&ria->ports, &rdm_ports_ops);
 	LIST_INIT(&ria->zones);
 	ria->progress = &ia->progress;
@@ -52,8 +48,6 @@ static int rdm_ia_init(struct dofi_ia *ia)
 	*(rdm_is_alone(ia) ? &ia->xport_ia : &ia->local_ia) = ria;
 	return 0;
 
-close_shm:
-	dofi_shm_close(&ria->shm);
 free_ria:
 	free(ria);
 	return ret;
@@ -64,8 +58,6 @@ static void rdm_ia_fini(struct dofi_ia *ia)
 	struct rdm_ia *ria = rdm_ia_of(ia);
 
 	dofi_progress_withdraw(ria->progress, &ria->renewal);
-	if (ria->fabric)
-		fi_close(&ria->fabric->fid);
 	dofi_shm_close(&ria->shm);
 	free(ria);
 	*(rdm_is_alone(ia) ? &ia->xport_ia : &ia->local_ia) = NULL;
@@ -74,17 +66,26 @@ static void rdm_ia_fini(struct dofi_ia *ia)
 /* Peers ring as long as the page says that we sleep. */
 static bool rdm_rest(struct dofi_progress *p)
 {
-	struct rdm_ia *ria = rdm_ia_of(dofi_ia_of(p));
+	struct dofi_ia *ia = dofi_ia_of(p);
+	struct rdm_ia *ria = rdm_ia_of(ia);
 
-	if (!ria || !ria->shm.page)
+	if (!ria || (rdm_is_alone(ia) && !ria->shm.page))
 		return false;
-	dofi_shm_sleep(&ria->shm);
+	if (rdm_is_alone(ia))
+		dofi_shm_sleep(&ria->shm);
+	else
+		rdm_links_rest(ria);
 	return true;
 }
 
 static void rdm_rise(struct dofi_progress *p)
 {
-	dofi_shm_rise(&rdm_ia_of(dofi_ia_of(p))->shm);
+	struct dofi_ia *ia = dofi_ia_of(p);
+
+	if (rdm_is_alone(ia))
+		dofi_shm_rise(&rdm_ia_of(ia)->shm);
+	else
+		rdm_links_rise(rdm_ia_of(ia));
 }
 
 /* Zones */
@@ -97,17 +98,22 @@ static void owner_set(struct dofi_cq *cq, struct rdm_zone *zone)
 	dofi_mutex_unlock(&cq->lock);
 }
 
-static const struct dofi_progress_ops rdm_progress_ops;
+static const struct dofi_progress_ops link_progress_ops;
 
 static int domain_open(struct rdm_zone *zone)
 {
 	struct dofi_pz *pz = zone->pz;
 	struct dofi_ia *ia = pz->obj.ia;
+	int ret;
 
 	zone->domain = rdm_is_alone(ia) ? &pz->domain : &pz->local;
-	return rdm_is_alone(ia) ? 0 : dofi_domain_open_on(zone->domain, &ia->progress,
-							  rdm_ia_of(ia)->fabric,
-							  &rdm_progress_ops, &ia->local);
+	if (rdm_is_alone(ia))
+		return 0;
+	ret = dofi_domain_open_on(zone->domain, &ia->progress, &dofi_rings_fabric,
+				  &link_progress_ops, &ia->local);
+	if (!ret)
+		zone->rings = dofi_rings_of(&zone->domain->cq);
+	return ret;
 }
 
 static void domain_close(struct rdm_zone *zone)
@@ -238,6 +244,8 @@ int rdm_zone_enter(struct rdm_zone *zone, struct rdm_conn *conn)
 		return -EIO;
 	dofi_mutex_lock(&cq->lock);
 	ret = place_find(zone, &place);
+	if (!ret && conn->link)
+		ret = dofi_rings_add(zone->rings, conn->link);
 	if (!ret) {
 		atomic_store(&conn->id, (uint64_t)number << 32 | place);
 		zone->conn[place] = conn;
@@ -259,6 +267,8 @@ void rdm_zone_leave(struct rdm_conn *conn)
 	for (i = 0; i < zone->n_conns; i++)
 		if (zone->conn[i] == conn)
 			zone->conn[i] = NULL;
+	if (conn->link)
+		dofi_rings_remove(zone->rings, conn->link);
 	rdm_ops_abandon(conn);
 	dofi_mutex_unlock(&cq->lock);
 }
@@ -334,6 +344,34 @@ static void rdm_completed(const struct fi_cq_data_entry *entry, int err, struct 
 		rdm_op_completed(entry, err, sink);
 }
 
+/* The ring is its peer's alone: what the frame says of its connection has to be true. */
+static void link_frame_take(struct rdm_conn *conn, const void *data, size_t len,
+			    struct dofi_sink *sink)
+{
+	struct rdm_task task;
+
+	task_begin(&task);
+	dofi_ep_lock(conn->ep);
+	if (!data)
+		rdm_offend(conn, "has broken the ring");
+	else if (rdm_frame_unpack(data, len, &task.frame) ||
+		 task.frame.conn != atomic_load_explicit(&conn->id, memory_order_relaxed))
+		rdm_offend(conn, "sends what is no frame");
+	else
+		rdm_arrived(conn, &task, sink);
+	dofi_ep_unlock(conn->ep);
+}
+
+static void link_completed(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink)
+{
+	const struct dofi_link *link = entry->op_context;
+
+	(void)err;
+	link_frame_take(link->owner, entry->buf, entry->len, sink);
+	if (entry->buf)
+		dofi_rings_release(entry);
+}
+
 static void rdm_swept(struct dofi_cq *cq)
 {
 	struct rdm_zone *zone = cq->owner;
@@ -369,6 +407,14 @@ static const struct dofi_progress_ops rdm_progress_ops = {
 	.swept = rdm_swept,
 	.rest = rdm_rest,
 	.rise = rdm_rise,
+};
+
+/* Of the CQ of rings; the IA's thread has the connected transport's. */
+static const struct dofi_progress_ops link_progress_ops = {
+	.completed = link_completed,
+	.mixed = true,
+	.failed = dofi_async_ia_failed,
+	.swept = rdm_swept,
 };
 
 const struct dofi_xport dofi_rdm_xport = {

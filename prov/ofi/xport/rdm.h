@@ -14,6 +14,7 @@
  *
  *	rdm.c		the IA's and the zones' part; the way in of what the fabric brings
  *	rdm_endpoint.c	the fabric's endpoints of a zone; their replacement
+ *	rdm_link.c	rings in place of the fabric, where an IA has another for distant peers
  *	rdm_op.c	operations that the fabric carries out; what waits, or stalls, for it
  *	rdm_request.c	requests and answers
  *	rdm_peer.c	what the two ends tell each other of themselves
@@ -32,6 +33,7 @@
 #include "fab/peer_mem.h"
 #include "fab/places.h"
 #include "fab/rdm.h"
+#include "fab/rings.h"
 #include "fab/shm.h"
 #include "obj/ep.h"
 #include "xport/ports.h"
@@ -51,6 +53,9 @@
 /* The longest message, write or read in several frames, where the peer's memory could be read instead. */
 #define RDM_EAGER_MAX 8192
 
+struct dofi_side_msg;
+struct rdm_peer;
+
 extern const struct dofi_xport dofi_rdm_xport;
 
 /* An IA's part. */
@@ -58,7 +63,6 @@ struct rdm_ia {
 	struct dofi_ports ports;
 	struct dofi_shm shm;		/* where the fabric is shared memory */
 	struct dofi_host host;
-	struct fid_fabric *fabric;	/* the IA's local one; NULL where it has no other */
 	LIST_HEAD(, rdm_zone) zones;	/* progress thread */
 	struct dofi_progress *progress;
 	struct dofi_work renewal;	/* see rdm_endpoints_damaged() */
@@ -84,6 +88,7 @@ struct rdm_zone {
 	LIST_ENTRY(rdm_zone) link;
 	struct dofi_pz *pz;
 	struct dofi_domain *domain;	/* its own, or its local one */
+	struct dofi_rings *rings;	/* of the local one's CQ; NULL where that is libfabric's */
 
 	/* under the CQ's lock; written by the progress thread */
 	LIST_HEAD(, rdm_endpoint) endpoints;	/* newest first */
@@ -151,7 +156,8 @@ struct rdm_conn {
 	_Atomic uint64_t id;		/* peers read it behind what they read of our memory */
 	struct dofi_ep *ep;
 	struct rdm_zone *zone;
-	struct rdm_endpoint *endpoint;	/* of the zone's */
+	struct rdm_endpoint *endpoint;	/* of the zone's; NULL where there is */
+	struct dofi_link *link;		/* in place of the fabric, the peer's; frames fit it */
 	struct rdm_peer *peer;
 	struct dofi_work work;
 	struct dofi_shm_peer *page;	/* the peer's, to wake it by, or NULL */
@@ -215,6 +221,12 @@ static inline struct rdm_conn *rdm_conn_of(const struct dofi_ep *ep)
 	return ep->conn;
 }
 
+/* Both ends are on this host, and may read each other's memory. */
+static inline bool rdm_is_near(const struct rdm_conn *conn)
+{
+	return conn->page || conn->link;
+}
+
 static inline const struct dofi_fabric_choice *rdm_fabric(const struct rdm_conn *conn)
 {
 	return rdm_fabric_of(conn->ep->obj.ia);
@@ -256,6 +268,20 @@ void rdm_endpoints_sweep(struct rdm_zone *zone);
 void rdm_endpoints_damaged(struct dofi_gate *gate);
 void rdm_endpoints_renew(struct dofi_work *work);
 
+/* rdm_link.c; progress thread */
+
+/* The link to @peer, made if this end asks, for a connection that is not in its zone yet. */
+int rdm_link_open(struct rdm_conn *conn, struct rdm_peer *peer);
+/*
+ * What the request or answer @msg has with it: the link, or the peer's doorbell. 0 or a
+ * negative errno.
+ */
+int rdm_link_learn(struct rdm_peer *peer, const struct dofi_side_msg *msg);
+/* Our own, for the peer. */
+void rdm_link_introduce(const struct rdm_conn *conn, struct dofi_side_msg *msg);
+/* As struct dofi_progress_ops has it, for all zones. */
+void rdm_links_rest(struct rdm_ia *ria);
+void rdm_links_rise(struct rdm_ia *ria);
 /* rdm_op.c */
 
 /*

@@ -43,7 +43,8 @@ int rdm_conn_open(struct dofi_ep *ep, struct rdm_peer *peer, const void *key, si
 	conn = conn_new(ep, zone, peer);
 	if (!conn)
 		return -ENOMEM;
-	ret = rdm_endpoint_get(zone, &peer->claim, key, len, &conn->endpoint);
+	ret = zone->rings ? rdm_link_open(conn, peer) :
+			    rdm_endpoint_get(zone, &peer->claim, key, len, &conn->endpoint);
 	if (ret)
 		goto put_conn;
 	ret = rdm_zone_enter(zone, conn);
@@ -59,7 +60,8 @@ int rdm_conn_open(struct dofi_ep *ep, struct rdm_peer *peer, const void *key, si
 
 put_endpoint:
 	dofi_place_let_go(&peer->claim);
-	rdm_endpoint_put(conn->endpoint);
+	if (conn->endpoint)
+		rdm_endpoint_put(conn->endpoint);
 put_conn:
 	dofi_block_put(conn, sizeof(*conn));
 	return ret;
@@ -95,7 +97,8 @@ static size_t most(size_t a, size_t b)
 static void set_limits(struct rdm_conn *conn)
 {
 	const struct dofi_fabric_choice *fabric = rdm_fabric(conn);
-	const size_t inject = least(fabric->info->tx_attr->inject_size, RDM_INJECT_MAX);
+	const size_t longest = conn->link ? DOFI_LINK_FRAME : RDM_INJECT_MAX;
+	const size_t inject = least(fabric->info->tx_attr->inject_size, longest);
 
 	conn->frame_size = least(fabric->frame_size, conn->peer->frame_size);
 	conn->inject = least(inject, conn->frame_size);
@@ -112,8 +115,19 @@ static bool is_in_process(const struct rdm_conn *conn)
 	return conn->peer->host.pid == rdm_ia_of(conn->ep->obj.ia)->host.pid;
 }
 
+/* A number of a process means something in its namespace alone. */
+static int link_find(struct rdm_conn *conn)
+{
+	const struct dofi_host *host = &rdm_ia_of(conn->ep->obj.ia)->host;
+
+	if (dofi_host_shares_pids(host, &conn->peer->host))
+		read_memory(conn);
+	conn->reached = true;
+	return 0;
+}
+
 /* The peer's endpoint is known to ours, and its memory to us where it is shared. */
-static int find(struct rdm_conn *conn)
+static int endpoint_find(struct rdm_conn *conn)
 {
 	const struct rdm_peer *peer = conn->peer;
 	int ret = dofi_rdm_peer_add(&conn->endpoint->rdm, peer->addr, peer->addr_len, &conn->to);
@@ -137,7 +151,7 @@ int rdm_conn_reach(struct rdm_conn *conn)
 {
 	const struct rdm_peer *peer = conn->peer;
 	struct dofi_ep *ep = conn->ep;
-	int ret = find(conn);
+	int ret = conn->link ? link_find(conn) : endpoint_find(conn);
 
 	if (ret)
 		return ret;
@@ -148,7 +162,7 @@ int rdm_conn_reach(struct rdm_conn *conn)
 	ep->peer_secret = peer->secret;
 	ep->mailbox.key = 1;	/* all peers do atomics */
 	ep->framed = false;
-	ep->fid = conn->endpoint->rdm.fid;
+	ep->fid = conn->link ? dofi_rings_ep(conn->zone->rings) : conn->endpoint->rdm.fid;
 	dofi_ep_gate(ep);
 	dofi_dto_pump(ep);
 	dofi_ep_unlock(ep);
@@ -290,10 +304,11 @@ void rdm_conn_close(struct dofi_ep *ep)
 	atomic_store(&conn->id, 0);
 	detach(conn);
 	say_goodbye(conn, broken);
-	if (conn->reached)
+	if (conn->reached && endpoint)
 		dofi_rdm_peer_remove(&endpoint->rdm, conn->to, removable);
 	rdm_peer_free(ep->obj.ia, conn->peer);
-	rdm_endpoint_put(endpoint);
+	if (endpoint)
+		rdm_endpoint_put(endpoint);
 	rdm_conn_todo(conn, RDM_FREE);
 }
 

@@ -15,16 +15,17 @@
 
 static int send_next(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t beside)
 {
-	const uint8_t kind = dto->submitted ? RDM_FRAME_MORE : RDM_FRAME_FIRST;
-	const size_t room = conn->inject - rdm_frame_head(kind), left = dto->length - dto->asked;
-	const size_t size = left < room ? left : room;
+	const size_t left = dto->length - dto->asked;
 	struct rdm_frame f;
+	size_t room, size;
 	int ret;
 
 	if (!conn->window)
 		return -FI_EAGAIN;
 	rdm_frame_clear(&f);
-	f.kind = kind;
+	f.kind = dto->submitted ? RDM_FRAME_MORE : RDM_FRAME_FIRST;
+	room = conn->inject - rdm_frame_head(&f);
+	size = left < room ? left : room;
 	f.length = dto->length;
 	f.beside = beside;
 	ret = rdm_frames_add(conn, &f, dto, size);

@@ -119,10 +119,11 @@ static inline void rdm_frame_clear(struct rdm_frame *frame)
 	frame->n_segments = 0;
 }
 
-/* The bytes of a frame of @kind before its data or segments. */
-static inline size_t rdm_frame_head(uint8_t kind)
+/* The bytes before a frame's data. */
+static inline size_t rdm_frame_head(const struct rdm_frame *frame)
 {
-	return 1u << kind & RDM_FRAME_SHORT ? RDM_FRAME_HEADER : RDM_FRAME_FULL;
+	return 1u << frame->kind & RDM_FRAME_SHORT ? RDM_FRAME_HEADER :
+						     RDM_FRAME_FULL + frame->n_segments * RDM_FRAME_SEGMENT;
 }
 
 /* Renders all but the data; how long that is. */

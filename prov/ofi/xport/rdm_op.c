@@ -28,14 +28,14 @@ static int sent_register(struct rdm_zone *zone, const void *memory, size_t size,
 	return fi_mr_reg(zone->domain->fid, memory, size, FI_SEND, 0, key, 0, mr, NULL);
 }
 
-/* Copies of frames that are too long to be injected. */
+/* Copies of frames that are too long to be injected. A ring takes all frames. */
 static int copies_open(struct rdm_zone *zone)
 {
 	const struct dofi_fabric_choice *fabric = rdm_fabric_of(zone->pz->obj.ia);
 	const size_t size = fabric->frame_size;
 	size_t i;
 
-	if (size <= fabric->info->tx_attr->inject_size && size <= RDM_INJECT_MAX)
+	if (zone->rings || (size <= fabric->info->tx_attr->inject_size && size <= RDM_INJECT_MAX))
 		return 0;
 	zone->copy = malloc(COPIES * size);
 	if (!zone->copy)

@@ -32,6 +32,7 @@ void rdm_peer_free(struct dofi_ia *ia, struct rdm_peer *peer)
 	dofi_side_close(peer->side);
 	if (peer->page)
 		dofi_shm_unmap(peer->page);
+	dofi_link_free(peer->link);
 	free(peer);
 }
 
@@ -44,6 +45,8 @@ static int share_memory(struct dofi_ia *ia, struct rdm_peer *peer, const struct 
 	struct rdm_ia *ria = rdm_ia_of(ia);
 	int ret = 0;
 
+	if (!rdm_is_alone(ia))
+		return rdm_link_learn(peer, msg);
 	if (!ria->shm.page)
 		return 0;
 	if (!dofi_host_shares_memory(&ria->host, &msg->host))
@@ -100,6 +103,14 @@ void rdm_peer_turn_down(struct dofi_ia *ia, struct rdm_peer *peer, enum dofi_sid
 	rdm_peer_free(ia, peer);
 }
 
+static void show_endpoint(const struct dofi_rdm *rdm, struct dofi_side_msg *msg)
+{
+	msg->frame_size = (uint32_t)rdm->frame_size;
+	msg->addr_format = rdm->address_format;
+	msg->addr_len = rdm->address_len;
+	msg->addr = rdm->address;
+}
+
 /* Where memory is shared, our page, by which the peer knows that. */
 static void show_page(const struct dofi_shm *shm, struct dofi_side_msg *msg)
 {
@@ -113,7 +124,6 @@ void rdm_introduce(const struct rdm_conn *conn, enum dofi_side_kind kind,
 		   struct dofi_side_msg *msg)
 {
 	const struct dofi_ep *ep = conn->ep;
-	const struct dofi_rdm *rdm = &conn->endpoint->rdm;
 	const struct rdm_ia *ria = rdm_ia_of(ep->obj.ia);
 	const char *fabric = rdm_fabric(conn)->info->fabric_attr->prov_name;
 
@@ -122,16 +132,16 @@ void rdm_introduce(const struct rdm_conn *conn, enum dofi_side_kind kind,
 		.conn_id = conn->id,
 		.secret = ep->secret,
 		.window = RDM_WINDOW,
-		.frame_size = rdm->frame_size,
 		.srq = ep->srq,
 		.alive_addr = (uintptr_t)&conn->id,
-		.addr_format = rdm->address_format,
-		.addr_len = rdm->address_len,
-		.addr = rdm->address,
 		.host = ria->host,
 		.data_size = ep->request.data_size,
 		.data = ep->request.data,
 	};
 	strncpy(msg->fabric, fabric, sizeof(msg->fabric) - 1);
+	if (conn->link)
+		rdm_link_introduce(conn, msg);
+	else
+		show_endpoint(&conn->endpoint->rdm, msg);
 	show_page(&ria->shm, msg);
 }

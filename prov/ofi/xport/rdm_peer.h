@@ -24,6 +24,7 @@ struct rdm_peer {
 	uint64_t alive_addr;		/* of a word that is @id while its memory may be read */
 	struct dofi_host host;
 	struct dofi_shm_peer *page;	/* where memory is shared; else NULL */
+	struct dofi_link *link;		/* where rings are; else NULL */
 	size_t addr_len;
 	unsigned char addr[DOFI_RDM_ADDRESS];
 	size_t data_size;

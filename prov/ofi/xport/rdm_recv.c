@@ -425,7 +425,7 @@ static void take_clear(struct rdm_conn *conn, const struct rdm_frame *f)
 
 static void take_hello(struct rdm_conn *conn, const struct rdm_frame *f)
 {
-	conn->peer_reads = conn->page && f->value[0];
+	conn->peer_reads = rdm_is_near(conn) && f->value[0];
 	if (f->kind == RDM_FRAME_HELLO_BACK) {
 		rdm_conn_todo(conn, RDM_ESTABLISHED);
 		return;

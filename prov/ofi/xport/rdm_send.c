@@ -19,13 +19,19 @@ static bool is_credited(uint8_t kind)
 	return 1u << kind & RDM_FRAME_CREDITED;
 }
 
+/* Whether the peer sleeps, and this thread is to wake its progress thread. */
+static inline bool is_asleep(struct rdm_conn *conn)
+{
+	return conn->link ? dofi_link_wakes(conn->link) : conn->page && dofi_shm_wakes(conn->page);
+}
+
 /*
- * Whatever it was handed, or has to do before it can be, a peer that sleeps does not see it. A peer that has
- * left may not be there to read the doorbell, and other connections would take it for awake.
+ * A peer that sleeps does not notice what it was handed, nor what it has to do before it can be. A peer that has left
+ * may not be there to read the doorbell, and other connections would take it for awake.
  */
 static void wake(struct rdm_conn *conn)
 {
-	if (conn->page && !conn->left && dofi_shm_wakes(conn->page))
+	if (!conn->left && is_asleep(conn))
 		dofi_side_ring(conn->peer->side);
 }
 
@@ -110,14 +116,35 @@ static inline ssize_t inject(struct rdm_conn *conn, const unsigned char *frame, 
 	return fi_inject(conn->ep->fid, frame, len, conn->to);
 }
 
+/*
+ * Where a frame of up to @len bytes is made: in the ring that takes it, or at *@frame, to be
+ * injected.
+ */
+static inline int frame_begin(struct rdm_conn *conn, size_t len, unsigned char **frame)
+{
+	return conn->link ? dofi_link_reserve(conn->link, len, frame) : 0;
+}
+
+static inline ssize_t frame_end(struct rdm_conn *conn, const unsigned char *frame, size_t len)
+{
+	if (!conn->link)
+		return inject(conn, frame, len);
+	dofi_link_send(conn->link, len);
+	return 0;
+}
+
 static ssize_t gather_and_inject(struct rdm_conn *conn, const struct rdm_frame *f,
 				 const struct iovec *from, size_t n, size_t offset, size_t size)
 {
-	unsigned char frame[RDM_INJECT_MAX];
-	size_t len = rdm_frame_pack(frame, f);
+	unsigned char own[RDM_INJECT_MAX], *frame = own;
+	int ret = frame_begin(conn, rdm_frame_head(f) + size, &frame);
+	size_t len;
 
+	if (ret)
+		return ret;
+	len = rdm_frame_pack(frame, f);
 	len += dofi_iov_gather(frame + len, from, n, offset, size);
-	return inject(conn, frame, len);
+	return frame_end(conn, frame, len);
 }
 
 /* Fewer bytes are copied once more faster than the fabric takes them from two places. */
@@ -180,7 +207,7 @@ int rdm_transmit(struct rdm_conn *conn, struct rdm_frame *f, const struct iovec 
 	ssize_t ret = -FI_EAGAIN;
 
 	address(conn, f);
-	if (rdm_frame_head(f->kind) + size > conn->inject) {
+	if (rdm_frame_head(f) + size > conn->inject) {
 		ret = send_copy(conn, rdm_op_get_copy(conn), f, iov, n, offset, size);
 	} else if (gate_try(conn)) {
 		ret = inject_frame(conn, f, iov, n, offset, size);

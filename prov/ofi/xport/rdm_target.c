@@ -122,7 +122,7 @@ static bool take_read(struct rdm_conn *conn, struct rdm_task *task)
 		return true;
 	if (task->frame.length <= conn->room - RDM_FRAME_FULL)
 		return read_whole(conn, task, &use);
-	if (conn->page)
+	if (rdm_is_near(conn))
 		return read_by_peer(conn, task, &use);
 	rdm_offend(conn, "asks for more than a frame holds");
 	return true;

@@ -39,6 +39,8 @@ struct dofi_side {
 	bool may_request;		/* nothing has come yet from a peer who connected to us */
 	size_t in_len;
 	unsigned char in[DOFI_SIDE_MAX];
+	unsigned n_in_fds;		/* descriptors that came, for a message yet to be taken */
+	int in_fd[DOFI_SIDE_FDS];
 
 	struct dofi_mutex lock;		/* the fields below, and what is written to the socket */
 	int fd;				/* -1 when closed */
@@ -46,6 +48,8 @@ struct dofi_side {
 	bool spoke;			/* there may be what the peer has yet to take */
 	size_t out_len;
 	unsigned char out[OUT_MAX];
+	unsigned n_out_fds;		/* descriptors that go with the next bytes */
+	int out_fd[DOFI_SIDE_FDS];
 };
 
 socklen_t dofi_side_address_len(const struct sockaddr *address)
@@ -91,10 +95,39 @@ static void fail(struct dofi_side *s, int err)
 
 /* Writing. With the lock. */
 
+/* Room for the descriptors of a message, aligned as the system wants it. */
+union control {
+	struct cmsghdr header;
+	char bytes[CMSG_SPACE(DOFI_SIDE_FDS * sizeof(int))];
+};
+
+/* Descriptors that go with the first of @n bytes. */
+static ssize_t send_with_fds(struct dofi_side *s, const void *bytes, size_t n)
+{
+	struct iovec iov = { (void *)(uintptr_t)bytes, n };
+	const size_t size = s->n_out_fds * sizeof(int);
+	union control control = { .bytes = { 0 } };
+	const struct msghdr msg = {
+		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control,
+		.msg_controllen = CMSG_SPACE(size),
+	};
+	ssize_t sent;
+
+	control.header = (struct cmsghdr){
+		.cmsg_len = CMSG_LEN(size), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS,
+	};
+	memcpy(CMSG_DATA(&control.header), s->out_fd, size);
+	sent = sendmsg(s->fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
+	if (sent > 0)
+		s->n_out_fds = 0;
+	return sent;
+}
+
 /* How many bytes need not be kept: the socket took them, or takes no more ever. */
 static size_t transmit(struct dofi_side *s, const void *bytes, size_t n)
 {
-	ssize_t sent = send(s->fd, bytes, n, MSG_DONTWAIT | MSG_NOSIGNAL);
+	ssize_t sent = s->n_out_fds ? send_with_fds(s, bytes, n) :
+				      send(s->fd, bytes, n, MSG_DONTWAIT | MSG_NOSIGNAL);
 
 	if (sent >= 0)
 		return sent;
@@ -153,15 +186,34 @@ static void side_end(struct dofi_side *s, int err)
 	s->ops->ended(s, err);
 }
 
-static void message_take(struct dofi_side *s, const struct dofi_side_msg *msg)
+static void in_fds_close(struct dofi_side *s)
 {
-	bool may_request = s->may_request;
+	while (s->n_in_fds)
+		close(s->in_fd[--s->n_in_fds]);
+}
+
+static bool takes_fds(const struct dofi_side_msg *msg)
+{
+	return msg->kind == DOFI_SIDE_REQUEST || msg->kind == DOFI_SIDE_ACCEPT;
+}
+
+/*
+ * Descriptors come before the last byte of the message that they are for, and perhaps with one
+ * before that.
+ */
+static void message_take(struct dofi_side *s, struct dofi_side_msg *msg)
+{
+	const bool may_request = s->may_request, takes = takes_fds(msg);
 
 	s->may_request = false;
+	msg->n_fds = takes ? s->n_in_fds : 0;
+	memcpy(msg->fd, s->in_fd, sizeof(msg->fd));
 	if (msg->kind == DOFI_SIDE_REQUEST && !may_request)
 		side_end(s, -EPROTO);
 	else
 		s->ops->message(s, msg);
+	if (takes)
+		in_fds_close(s);
 }
 
 /* Takes all messages that are whole; the owner may close the side at any of them. */
@@ -194,10 +246,45 @@ static int error_at_end(struct dofi_side *s)
 	return !err && s->in_len ? -ECONNRESET : err;	/* within a message */
 }
 
+/* Keeps those of @header's descriptors that there is room for, and closes the others. */
+static void in_fds_keep(struct dofi_side *s, const struct cmsghdr *header)
+{
+	const size_t n = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+	size_t i;
+	int fd;
+
+	for (i = 0; i < n; i++) {
+		memcpy(&fd, CMSG_DATA(header) + i * sizeof(fd), sizeof(fd));
+		if (s->n_in_fds < DOFI_SIDE_FDS)
+			s->in_fd[s->n_in_fds++] = fd;
+		else
+			close(fd);
+	}
+}
+
+static ssize_t receive(struct dofi_side *s)
+{
+	struct iovec iov = { s->in + s->in_len, sizeof(s->in) - s->in_len };
+	union control control;
+	struct msghdr msg = {
+		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control,
+		.msg_controllen = sizeof(control),
+	};
+	struct cmsghdr *header;
+	ssize_t n = recvmsg(s->fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+
+	if (n < 0)
+		return n;
+	for (header = CMSG_FIRSTHDR(&msg); header; header = CMSG_NXTHDR(&msg, header))
+		if (header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS)
+			in_fds_keep(s, header);
+	return n;
+}
+
 /* There is always room: as many bytes as fit are a message, or none of ours. */
 static void side_read(struct dofi_side *s)
 {
-	ssize_t n = recv(s->fd, s->in + s->in_len, sizeof(s->in) - s->in_len, MSG_DONTWAIT);
+	ssize_t n = receive(s);
 
 	if (n > 0) {
 		s->in_len += n;
@@ -266,6 +353,7 @@ static void side_ready(struct dofi_source *source)
 
 static void side_free(struct dofi_side *s)
 {
+	in_fds_close(s);
 	free(s);
 }
 
@@ -283,6 +371,18 @@ static void later_run(struct dofi_work *work)
 		side_read(s);
 	if (s->state == OPEN || s->state == CONNECTING)
 		side_end(s, s->error);
+}
+
+/*
+ * The descriptors of @msg go with the bytes that are written next. With the lock, or before it
+ * is needed.
+ */
+static void out_fds_add(struct dofi_side *s, const struct dofi_side_msg *msg)
+{
+	if (!msg->n_fds)
+		return;
+	s->n_out_fds = msg->n_fds;
+	memcpy(s->out_fd, msg->fd, sizeof(s->out_fd));
 }
 
 /* A side that connects with the socket @fd; without memory that stays the caller's. */
@@ -328,6 +428,7 @@ int dofi_side_connect_by(struct dofi_progress *progress, int fd, const struct so
 	}
 	s->spoke = true;
 	s->out_len = dofi_side_pack(s->out, first);
+	out_fds_add(s, first);
 	if (connect(fd, addr, dofi_side_address_len(addr)) && errno != EINPROGRESS) {
 		fail(s, -errno);
 	} else {
@@ -379,6 +480,7 @@ void dofi_side_send(struct dofi_side *s, const struct dofi_side_msg *msg)
 	if (s->state != OPEN && s->state != CONNECTING)
 		return;
 	dofi_mutex_lock(&s->lock);
+	out_fds_add(s, msg);
 	out_add(s, buf, n);
 	dofi_mutex_unlock(&s->lock);
 }

@@ -28,6 +28,7 @@
 #define DOFI_SIDE_MAX_ADDR 256		/* and a fabric's address */
 #define DOFI_SIDE_NAME 64		/* room for a name and its NUL */
 #define DOFI_SIDE_MIN_FRAME 64		/* who takes no frame of this size takes none */
+#define DOFI_SIDE_FDS 2			/* descriptors that go along with a message */
 
 enum dofi_side_kind {
 	DOFI_SIDE_REQUEST = 1,		/* the first message of who connects, and only that */
@@ -67,6 +68,13 @@ struct dofi_side_msg {
 	unsigned char page_cookie[16];
 	uint16_t data_size;
 	const void *data;		/* the consumer's */
+	/*
+	 * Descriptors that go along, beside the bytes, within a host. The sender keeps its own
+	 * open until the peer has answered; the receiver's are closed when the message has been
+	 * dealt with.
+	 */
+	unsigned n_fds;
+	int fd[DOFI_SIDE_FDS];
 };
 
 /*

@@ -1078,24 +1078,6 @@ Test(limits, unknown_counts_have_a_default)
 	cr_expect(l.max_eps > 0 && l.max_lmrs > 0 && l.max_pzs > 0);
 }
 
-Test(choose, this_hosts_memory_is_the_local_fabric)
-{
-	offer("tcp", "10.0.0.1");
-	offer_rdm("shm");
-	cr_assert_eq(dofi_fabric_choose_local(&choice), 0);
-	cr_expect_str_eq(chosen(), "shm");
-	cr_expect(choice.rdm && choice.target_rdma && choice.shared_memory);
-	cr_expect_str_eq(asked->fabric_attr->prov_name, "shm");
-}
-
-Test(choose, no_other_is_the_local_fabric)
-{
-	choice.info = (struct fi_info *)&choice;
-	offer_rdm("tcp");
-	cr_expect_eq(dofi_fabric_choose_local(&choice), -FI_ENODATA);
-	cr_expect(!choice.info);
-}
-
 Test(limits, shared_receive_queues_need_injection)
 {
 	struct fi_info *info = fake_info("tcp", "");

@@ -20,6 +20,7 @@ xport_test_sources = \
 	test/unit/xport/coupled.h \
 	test/unit/xport/fabric.c \
 	test/unit/xport/fabric.h \
+	test/unit/xport/link.h \
 	test/unit/xport/msg_bye_test.c \
 	test/unit/xport/msg_listen_test.c \
 	test/unit/xport/msg_mail_test.c \
@@ -31,6 +32,7 @@ xport_test_sources = \
 	test/unit/xport/rdm_conn_test.c \
 	test/unit/xport/rdm_eager_test.c \
 	test/unit/xport/rdm_endpoint_test.c \
+	test/unit/xport/rdm_link_test.c \
 	test/unit/xport/rdm_op_test.c \
 	test/unit/xport/rdm_peer_test.c \
 	test/unit/xport/rdm_recv_test.c \
@@ -47,12 +49,12 @@ xport_test_ldflags = $(AM_LDFLAGS) -Wl,--wrap=fi_fabric -Wl,--wrap=fi_getinfo -W
 
 test_unit_xport1_test_SOURCES = $(xport_test_sources)
 test_unit_xport1_test_CPPFLAGS = $(prov_test_cppflags) -DDAT_API=1
-test_unit_xport1_test_LDFLAGS = $(xport_test_ldflags) -Wl,--wrap=socket -Wl,--wrap=getsockopt
+test_unit_xport1_test_LDFLAGS = $(xport_test_ldflags) -Wl,--wrap=memfd_create -Wl,--wrap=socket -Wl,--wrap=getsockopt
 test_unit_xport1_test_LDADD = $(prov_test_ldadd1) libdofi1.la
 
 test_unit_xport2_test_SOURCES = $(xport_test_sources)
 test_unit_xport2_test_CPPFLAGS = $(prov_test_cppflags) -DDAT_API=2
-test_unit_xport2_test_LDFLAGS = $(xport_test_ldflags) -Wl,--wrap=socket -Wl,--wrap=getsockopt
+test_unit_xport2_test_LDFLAGS = $(xport_test_ldflags) -Wl,--wrap=memfd_create -Wl,--wrap=socket -Wl,--wrap=getsockopt
 test_unit_xport2_test_LDADD = $(prov_test_ldadd2) libdofi2.la
 
 # Side connections and frames see no DAT type: one version's are the other's.

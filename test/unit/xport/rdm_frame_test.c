@@ -115,7 +115,7 @@ Test(rdm_frame, is_what_it_was)
 		if (kind == RDM_FRAME_WRITE)
 			f.length = 0;	/* of its data */
 		len = rdm_frame_pack(buf, &f);
-		cr_expect_eq(len, rdm_frame_head(kind));
+		cr_expect_eq(len, rdm_frame_head(&f));
 		if (1u << kind & NEEDS_DATA)
 			continue;
 		cr_assert_eq(unpack(buf, len), 0, "%d", kind);

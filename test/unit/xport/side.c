@@ -16,6 +16,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 struct side_fixture side;
@@ -267,15 +268,18 @@ int side_listen(int family)
 {
 	struct sockaddr_in *in = (struct sockaddr_in *)&side.address;
 	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)&side.address;
+	struct sockaddr_un *un = (struct sockaddr_un *)&side.address;
 	struct call c = { 0 };
 
 	side.address.ss_family = (sa_family_t)family;
-	if (family == AF_INET6)
+	if (family == AF_UNIX)
+		snprintf(un->sun_path + 1, sizeof(un->sun_path) - 1, "dat-ofi/test/%d", (int)getpid());
+	else if (family == AF_INET6)
 		in6->sin6_addr = side.wildcard ? in6addr_any : in6addr_loopback;
 	else
 		in->sin_addr.s_addr = htonl(side.wildcard ? INADDR_ANY : INADDR_LOOPBACK);
 	side_do(do_listen, &c);
-	if (!c.ret)
+	if (!c.ret && family != AF_UNIX)
 		in->sin_port = htons(dofi_side_port(side.listener));
 	return c.ret;
 }

@@ -83,6 +83,133 @@ static uint16_t port_of(const struct sockaddr_storage *address)
 	return ntohs(((const struct sockaddr_in *)address)->sin_port);
 }
 
+/* Descriptors */
+
+static int pipe_fd[2], taken[DOFI_SIDE_FDS];
+static unsigned n_taken;
+
+/* They are the message's during the call alone. */
+static void take_fds(struct dofi_side *s)
+{
+	(void)s;
+	for (n_taken = 0; n_taken < side.msg.n_fds; n_taken++)
+		taken[n_taken] = fcntl(side.msg.fd[n_taken], F_DUPFD_CLOEXEC, 0);
+}
+
+static void fds_close(int *fd, unsigned n)
+{
+	while (n)
+		close(fd[--n]);
+}
+
+static void expect_taken(unsigned n)
+{
+	char byte = 0;
+
+	cr_assert_eq(n_taken, n);
+	cr_assert_eq(write(pipe_fd[1], "x", 1), 1);
+	cr_expect_eq(read(taken[0], &byte, 1), 1);
+	cr_expect_eq(byte, 'x');
+	fds_close(taken, n_taken);
+}
+
+static void exchange_fds(void)
+{
+	struct dofi_side_msg msg = side_msg(DOFI_SIDE_REQUEST);
+
+	cr_assert_eq(pipe2(pipe_fd, O_CLOEXEC), 0);
+	side.on_request = side.on_message = take_fds;
+	cr_assert_eq(side_listen(AF_UNIX), 0);
+	msg.n_fds = 2;
+	msg.fd[0] = pipe_fd[0];
+	msg.fd[1] = pipe_fd[1];
+	cr_assert_eq(side_connect(&msg), 0);
+	side_await(1);
+	side_settle();
+	expect_taken(2);
+	msg.kind = DOFI_SIDE_ACCEPT;
+	msg.n_fds = 1;
+	side_send(side.passive, &msg);
+	side_await(1);
+	side_settle();
+	expect_taken(1);
+	msg = side_msg(DOFI_SIDE_READY);
+	side_send(side.passive, &msg);
+	side_await(1);
+	side_settle();
+	cr_expect_eq(n_taken, 0);
+	fds_close(pipe_fd, 2);
+	close_all();
+}
+
+Test(side, descriptors_go_with_their_message)
+{
+	exchange_fds();
+}
+
+Test(side, descriptors_go_with_the_first_bytes_that_the_socket_takes)
+{
+	side_fault.send_most = 7;
+	exchange_fds();
+}
+
+static void put_with_fds(int fd, const void *bytes, size_t len, const int *fds, unsigned n)
+{
+	char control[CMSG_SPACE(4 * sizeof(int))] = { 0 };
+	struct iovec iov = { (void *)(uintptr_t)bytes, len };
+	struct msghdr msg = {
+		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control,
+		.msg_controllen = CMSG_SPACE(n * sizeof(int)),
+	};
+	struct cmsghdr *header = CMSG_FIRSTHDR(&msg);
+
+	header->cmsg_level = SOL_SOCKET;
+	header->cmsg_type = SCM_RIGHTS;
+	header->cmsg_len = CMSG_LEN(n * sizeof(int));
+	memcpy(CMSG_DATA(header), fds, n * sizeof(int));
+	cr_assert_eq(sendmsg(fd, &msg, MSG_NOSIGNAL), (ssize_t)len);
+}
+
+/* A peer whose socket was full sends them with what was waiting. */
+Test(side, descriptors_may_come_before_their_message)
+{
+	const struct dofi_side_msg ready = side_msg(DOFI_SIDE_READY);
+	unsigned char buf[DOFI_SIDE_MAX];
+	int fd;
+
+	cr_assert_eq(pipe2(pipe_fd, O_CLOEXEC), 0);
+	side.on_message = take_fds;
+	cr_assert_eq(side_listen(AF_UNIX), 0);
+	fd = side_stranger_in();
+	put_with_fds(fd, buf, dofi_side_pack(buf, &ready), pipe_fd, 1);
+	side_await(1);
+	side_put_msg(fd, DOFI_SIDE_ACCEPT);
+	side_await(1);
+	side_settle();
+	expect_taken(1);
+	close(fd);
+	side_await(1);
+	fds_close(pipe_fd, 2);
+	side_close(side.passive);
+	side_unlisten();
+}
+
+/* Which side_fini() sees. */
+Test(side, descriptors_that_nothing_takes_are_closed)
+{
+	const int fds[] = { STDIN_FILENO, STDIN_FILENO, STDIN_FILENO, STDIN_FILENO };
+	int fd;
+
+	cr_assert_eq(side_listen(AF_UNIX), 0);
+	fd = side_stranger_in();
+	put_with_fds(fd, "DA", 2, fds, 4);
+	put_with_fds(fd, "T", 1, fds, 2);
+	close(fd);
+	side_await(1);
+	side_close(side.passive);
+	side_unlisten();
+}
+
 Test(side, both_know_the_addresses)
 {
 	const struct dofi_side_msg accept = side_msg(DOFI_SIDE_ACCEPT);

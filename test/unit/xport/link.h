@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Faults of the memory that connections within a host share. */
+#ifndef UNIT_XPORT_LINK_H
+#define UNIT_XPORT_LINK_H
+
+extern _Atomic int link_memfd_fault;	/* memfd_create() fails with this errno, or does not */
+
+#endif
