@@ -6,7 +6,6 @@
 #include "base/clock.h"
 #include "base/nap.h"
 #include "fab/cq.h"
-#include "fab/shm.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -38,7 +37,7 @@ void dofi_lead_open(struct dofi_cq *cq)
 	const bool reliable = !cq->progress->stale_signal && !cq->progress->silent_errors;
 
 	lead->ring_fd = lead->signals = -1;
-	atomic_store(&lead->page, NULL);
+	atomic_store(&lead->word, NULL);
 	atomic_store(&lead->taken, false);
 	dofi_bell_init(&lead->left);
 	if (cq->fd >= 0 && reliable)
@@ -67,15 +66,15 @@ void dofi_lead_close(struct dofi_cq *cq)
 	lead->able = false;
 	descriptors_close(lead);
 	lead->ring_fd = lead->signals = -1;
-	atomic_store(&lead->page, NULL);
+	atomic_store(&lead->word, NULL);
 }
 
-void dofi_lead_set_page(struct dofi_cq *cq, struct dofi_shm_page *page)
+void dofi_lead_set_word(struct dofi_cq *cq, const struct dofi_lead_word *word)
 {
 	dofi_mutex_lock(&cq->lock);
 	if (cq->fd < 0) {
-		atomic_store(&cq->lead.page, page);
-		cq->lead.able = page != NULL;
+		atomic_store(&cq->lead.word, word);
+		cq->lead.able = word != NULL;
 	}
 	dofi_mutex_unlock(&cq->lock);
 }
@@ -101,11 +100,10 @@ static struct fid_cq *take(struct dofi_cq *cq, bool *read)
 /* 0 if the caller may sleep. */
 static int prepare(struct dofi_cq *cq, struct fid_cq *fid, bool read)
 {
-	struct dofi_shm_page *page = atomic_load(&cq->lead.page);
+	const struct dofi_lead_word *word = atomic_load(&cq->lead.word);
 
-	/* before it is drained: a peer either sees this, or what it gave is found */
-	if (page)
-		dofi_shm_lead(page);
+	if (word)
+		dofi_lead_word_ask(word);
 	if (read && dofi_cq_drain(cq))
 		return -EAGAIN;
 	if (dofi_cq_wants_sweep(cq))
@@ -133,15 +131,15 @@ int dofi_lead_begin(struct dofi_cq *cq)
 int dofi_lead_sleep(struct dofi_cq *cq, struct dofi_bell *bell, struct dofi_mutex *lock, int64_t deadline)
 {
 	const struct dofi_lead *lead = &cq->lead;
-	struct dofi_shm_page *page = atomic_load(&lead->page);
-	uint32_t asleep;
+	const struct dofi_lead_word *w = atomic_load(&lead->word);
+	uint32_t value;
 
 	if (cq->fd >= 0)
 		return dofi_bell_wait_fd(bell, lock, deadline, cq->fd, lead->ring_fd, lead->signals);
-	if (!page)
+	if (!w)
 		return 0;
-	asleep = atomic_load(&page->asleep);
-	return asleep & DOFI_SHM_LEADER ? dofi_bell_wait_word(bell, lock, deadline, &page->asleep, asleep) : 0;
+	value = atomic_load(w->word);
+	return value & w->bit ? dofi_bell_wait_word(bell, lock, deadline, w->word, value) : 0;
 }
 
 void dofi_lead_end(struct dofi_cq *cq)
@@ -155,13 +153,13 @@ void dofi_lead_end(struct dofi_cq *cq)
 
 void dofi_lead_depose(struct dofi_lead *lead)
 {
-	struct dofi_shm_page *page;
+	const struct dofi_lead_word *word;
 
 	if (!atomic_load(&lead->taken))
 		return;
-	page = atomic_load(&lead->page);
-	if (page)
-		dofi_shm_lead_end(page);
+	word = atomic_load(&lead->word);
+	if (word)
+		dofi_lead_word_end(word);
 	else if (lead->ring_fd >= 0)
 		dofi_nap_end(lead->ring_fd);
 }

@@ -22,7 +22,32 @@
 #include <stdint.h>
 
 struct dofi_cq;
-struct dofi_shm_page;
+
+/*
+ * A word in memory that is shared with peers, on which leaders sleep as on a futex. A peer that finds @bit set behind
+ * what it gave clears the bit and calls dofi_word_wake(). The bit stays when a leader leaves, as there may be others:
+ * it costs the next peer a system call.
+ */
+struct dofi_lead_word {
+	_Atomic uint32_t *word;
+	uint32_t bit;
+	_Atomic bool *search;		/* set before the last read, which then has to look everywhere; or NULL */
+};
+
+/* A barrier, as peers have one: either a peer sees the bit, or what it gave is found by the next read. */
+static inline void dofi_lead_word_ask(const struct dofi_lead_word *w)
+{
+	atomic_fetch_or(w->word, w->bit);
+	if (w->search)
+		atomic_store(w->search, true);
+}
+
+/* Wakes the leaders that sleep, or are about to. */
+static inline void dofi_lead_word_end(const struct dofi_lead_word *w)
+{
+	atomic_fetch_and(w->word, ~w->bit);
+	dofi_word_wake(w->word);
+}
 
 /* Part of a CQ. All but @taken is written by the progress thread, with the CQ's lock, while there is no leader. */
 struct dofi_lead {
@@ -30,7 +55,7 @@ struct dofi_lead {
 	bool able;			/* the CQ can have a leader */
 	int ring_fd;			/* where the CQ has a descriptor: to wake the leader; or -1 */
 	int signals;			/* likewise, from dofi_nap_open() */
-	_Atomic(struct dofi_shm_page *) page; /* where it has none: the page that peers ring by, or NULL */
+	_Atomic(const struct dofi_lead_word *) word; /* where it has none: what peers wake the leader by, or NULL */
 	struct dofi_bell left;		/* of the CQ's lock: the leader has left */
 };
 
@@ -46,8 +71,8 @@ void dofi_lead_close(struct dofi_cq *cq);
 /* Waits until the leader, if there is one, has left: before the CQ's descriptor changes. Needs the CQ's lock. */
 void dofi_lead_expel(struct dofi_cq *cq);
 
-/* A CQ without a descriptor can have a leader from now on: peers wake it by the owner's @page. Progress thread. */
-void dofi_lead_set_page(struct dofi_cq *cq, struct dofi_shm_page *page);
+/* A CQ without a descriptor can have a leader from now on: peers wake it by @word, which outlives it. Progress thread. */
+void dofi_lead_set_word(struct dofi_cq *cq, const struct dofi_lead_word *word);
 
 /*
  * The caller becomes the leader and delivers what is there. 0: nothing is left, and the next completion wakes it in

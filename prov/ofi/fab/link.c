@@ -3,6 +3,7 @@
 
 #include "fab/link.h"
 
+#include "base/bell.h"
 #include "base/sealed.h"
 
 #include <stdlib.h>
@@ -132,10 +133,18 @@ static void mark(struct dofi_doorbell *bell, uint32_t n)
 
 bool dofi_link_tell(struct dofi_link *link)
 {
+	const uint32_t wakes = DOFI_DOORBELL_WAKE | DOFI_DOORBELL_LEADER;
 	struct dofi_doorbell *bell = link->bell;
+	uint32_t wants = atomic_load(&bell->wants);
 
-	if (atomic_load(&bell->wants) & DOFI_DOORBELL_MARK)
+	if (wants & DOFI_DOORBELL_MARK) {
 		mark(bell, link->mark);
-	return atomic_load(&bell->wants) & DOFI_DOORBELL_WAKE &&
-	       atomic_fetch_and(&bell->wants, ~(uint32_t)DOFI_DOORBELL_WAKE) & DOFI_DOORBELL_WAKE;
+		wants = atomic_load(&bell->wants);
+	}
+	if (!(wants & wakes))
+		return false;
+	wants = atomic_fetch_and(&bell->wants, ~wakes);
+	if (wants & DOFI_DOORBELL_LEADER)
+		dofi_word_wake(&bell->wants);
+	return wants & DOFI_DOORBELL_WAKE;
 }

@@ -31,6 +31,7 @@ struct dofi_rings {
 	uint64_t due[DOFI_DOORBELL_WORDS]; /* marks that were taken from the doorbell, */
 	uint64_t due_words;		/* and a bit for each word of them that is not 0 */
 	_Atomic bool all_due;		/* any thread: see dofi_rings_sleep() */
+	struct dofi_lead_word lead;	/* DOFI_DOORBELL_LEADER */
 };
 
 /* Frames */
@@ -239,6 +240,9 @@ static int cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fi
 		return ret;
 	}
 	rings->bell = at;
+	rings->lead = (struct dofi_lead_word){
+		.word = &rings->bell->wants, .bit = DOFI_DOORBELL_LEADER, .search = &rings->all_due,
+	};
 	rings->cq.fid = (struct fid){
 		.fclass = FI_CLASS_CQ, .context = context, .ops = &cq_fid_ops,
 	};
@@ -285,6 +289,11 @@ struct dofi_rings *dofi_rings_of(const struct dofi_cq *cq)
 struct fid_ep *dofi_rings_ep(struct dofi_rings *rings)
 {
 	return &rings->ep;
+}
+
+const struct dofi_lead_word *dofi_rings_lead(const struct dofi_rings *rings)
+{
+	return &rings->lead;
 }
 
 int dofi_rings_bell(const struct dofi_rings *rings)

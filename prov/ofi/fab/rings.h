@@ -12,6 +12,7 @@
 
 #include "fab/cq.h"
 #include "fab/info.h"
+#include "fab/lead.h"
 #include "fab/link.h"
 
 #include <rdma/fi_endpoint.h>
@@ -43,6 +44,9 @@ struct dofi_rings *dofi_rings_of(const struct dofi_cq *cq);
  * there.
  */
 struct fid_ep *dofi_rings_ep(struct dofi_rings *rings);
+
+/* What peers wake a leader of the CQ by; as long as the CQ is open. */
+const struct dofi_lead_word *dofi_rings_lead(const struct dofi_rings *rings);
 
 /* The descriptor of the doorbell for peers, open as long as the CQ. */
 int dofi_rings_bell(const struct dofi_rings *rings);

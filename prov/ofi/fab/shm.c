@@ -55,6 +55,7 @@ int dofi_shm_open(struct dofi_shm *shm)
 	made.owner = getpid();
 	made.page = at;
 	*made.page = page;
+	made.lead = (struct dofi_lead_word){ .word = &made.page->asleep, .bit = DOFI_SHM_LEADER };
 	gate_init(&made.gate, made.page, made.name, dofi_shm_file_number(made.name));
 	*shm = made;
 	dofi_fork_fd_add(&shm->fd);

@@ -8,9 +8,9 @@
 #ifndef DOFI_FAB_SHM_H
 #define DOFI_FAB_SHM_H
 
-#include "base/bell.h"
 #include "fab/fork.h"
 #include "fab/gate.h"
+#include "fab/lead.h"
 #include "fab/shm_files.h"
 
 #include <stdatomic.h>
@@ -43,6 +43,7 @@ struct dofi_shm {
 	char name[DOFI_SHM_NAME];
 	unsigned endpoints;		/* addresses given */
 	struct dofi_gate gate;		/* to them */
+	struct dofi_lead_word lead;	/* DOFI_SHM_LEADER of the page's asleep */
 	struct dofi_fork_fd fd;		/* has the lock */
 	pid_t owner;
 };
@@ -78,22 +79,6 @@ static inline void dofi_shm_sleep(struct dofi_shm *shm)
 static inline void dofi_shm_rise(struct dofi_shm *shm)
 {
 	atomic_fetch_and_explicit(&shm->page->asleep, ~DOFI_SHM_RESTS, memory_order_relaxed);
-}
-
-/*
- * As dofi_shm_sleep(), for a leader, which is going to sleep on the word. The bit stays when the leader leaves, as
- * there may be other leaders: it costs the next peer a system call.
- */
-static inline void dofi_shm_lead(struct dofi_shm_page *page)
-{
-	atomic_fetch_or(&page->asleep, DOFI_SHM_LEADER);
-}
-
-/* Wakes the leaders that sleep, or are about to. */
-static inline void dofi_shm_lead_end(struct dofi_shm_page *page)
-{
-	atomic_fetch_and(&page->asleep, ~DOFI_SHM_LEADER);
-	dofi_word_wake(&page->asleep);
 }
 
 /* A peer's page. An IA's connections to the same one share it. */

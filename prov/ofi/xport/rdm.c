@@ -131,8 +131,10 @@ static int zone_init(struct rdm_zone *zone)
 		return ret;
 	if (ria->shm.page) {
 		dofi_cq_set_gate(&zone->domain->cq, &ria->shm.gate);
-		dofi_lead_set_page(&zone->domain->cq, ria->shm.page);
+		dofi_lead_set_word(&zone->domain->cq, &ria->shm.lead);
 	}
+	if (zone->rings)
+		dofi_lead_set_word(&zone->domain->cq, dofi_rings_lead(zone->rings));
 	ret = rdm_ops_open(zone);
 	if (ret)
 		domain_close(zone);

@@ -109,6 +109,18 @@ Test(link, a_sleeper_is_woken_once)
 	cr_expect_eq(atomic_load(&bell[1]->marked), 0);
 }
 
+/* A leader sleeps on the word itself. */
+Test(link, a_leader_is_woken_beside_the_progress_thread)
+{
+	couple();
+	atomic_store(&bell[1]->wants, DOFI_DOORBELL_LEADER);
+	cr_expect(!dofi_link_wakes(asker), "the progress thread does not sleep");
+	cr_expect_eq(atomic_load(&bell[1]->wants), 0);
+	atomic_store(&bell[1]->wants, DOFI_DOORBELL_LEADER | DOFI_DOORBELL_WAKE | DOFI_DOORBELL_MARK);
+	cr_expect(dofi_link_wakes(asker));
+	cr_expect_eq(atomic_load(&bell[1]->wants), DOFI_DOORBELL_MARK);
+}
+
 Test(link, a_ring_is_marked_by_its_place)
 {
 	couple();

@@ -291,6 +291,26 @@ Test(rings, marks_without_a_ring_are_nothing)
 	expect_nothing();
 }
 
+/* A mark that a peer has cleared is no reason for a leader to miss the frame. */
+Test(rings, a_leader_looks_everywhere_before_it_sleeps)
+{
+	const struct dofi_lead_word *lead = dofi_rings_lead(rings);
+	int i;
+
+	add(20);
+	expect_nothing();
+	send_by(17, 1);
+	for (i = 0; i < DOFI_DOORBELL_WORDS; i++)
+		atomic_store(&bell->mark[i], 0);
+	atomic_store(&bell->marked, 0);
+	dofi_lead_word_ask(lead);
+	cr_expect(atomic_load(&bell->wants) & DOFI_DOORBELL_LEADER);
+	expect_one(17, 1);
+	send_by(3, 2);
+	cr_expect(!(atomic_load(&bell->wants) & DOFI_DOORBELL_LEADER), "the peer wakes it");
+	expect_one(3, 2);
+}
+
 Test(rings, a_broken_ring_is_reported_once)
 {
 	add(2);

@@ -169,17 +169,17 @@ Test(shm, leaders_and_the_progress_thread_sleep_apart)
 
 	cr_assert_eq(dofi_shm_open(&shm), 0);
 	cr_assert_eq(dofi_shm_map(&shm, shm.name, shm.page->cookie, &peer), 0);
-	dofi_shm_lead(shm.page);
+	dofi_lead_word_ask(&shm.lead);
 	cr_expect(!dofi_shm_wakes(peer));
 	cr_expect_eq(shm.page->asleep, 0);
-	dofi_shm_lead(shm.page);
+	dofi_lead_word_ask(&shm.lead);
 	dofi_shm_sleep(&shm);
 	dofi_shm_rise(&shm);
 	cr_expect_eq(shm.page->asleep, DOFI_SHM_LEADER, "the leader sleeps on");
 	dofi_shm_sleep(&shm);
-	dofi_shm_lead_end(shm.page);
+	dofi_lead_word_end(&shm.lead);
 	cr_expect_eq(shm.page->asleep, DOFI_SHM_RESTS, "the progress thread sleeps on");
-	dofi_shm_lead(shm.page);
+	dofi_lead_word_ask(&shm.lead);
 	cr_expect(dofi_shm_wakes(peer), "both");
 	cr_expect_eq(shm.page->asleep, 0);
 	dofi_shm_unmap(peer);
@@ -197,7 +197,7 @@ static void leader(int fd)
 
 	cr_assert_eq(dofi_shm_open(&mine), 0);
 	dofi_bell_init(&bell);
-	dofi_shm_lead(mine.page);
+	dofi_lead_word_ask(&mine.lead);
 	said = said_of(&mine);
 	say(fd, &said, sizeof(said));
 	dofi_mutex_lock(&lock);
