@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Sleeping on a descriptor, with the signals that end a sleep told apart. */
+/* Sleeping on a descriptor, and which signals end the sleep. */
 
 #include "base/nap.h"
 

@@ -54,7 +54,7 @@ struct dofi_lead {
 	_Atomic bool taken;		/* written with the CQ's lock */
 	bool able;			/* the CQ can have a leader */
 	int ring_fd;			/* where the CQ has a descriptor: to wake the leader; or -1 */
-	int signals;			/* likewise, from dofi_nap_open() */
+	int signals;			/* where the CQ has a descriptor: from dofi_nap_open(); or -1 */
 	_Atomic(const struct dofi_lead_word *) word; /* where it has none: what peers wake the leader by, or NULL */
 	struct dofi_bell left;		/* of the CQ's lock: the leader has left */
 };
@@ -84,7 +84,7 @@ int dofi_lead_begin(struct dofi_cq *cq);
 /* Drops @bell's @lock and sleeps: as dofi_bell_wait(), and until @cq may have something, or is wanted back. */
 int dofi_lead_sleep(struct dofi_cq *cq, struct dofi_bell *bell, struct dofi_mutex *lock, int64_t deadline);
 
-/* What has come is to be read now by a poll, or left to who polls next. No lock. */
+/* The caller leads no more, and reads by a poll what has come meanwhile. No lock. */
 void dofi_lead_end(struct dofi_cq *cq);
 
 /* Wakes the leader, if there is one: dofi_lead_begin() says whether it may go on. Any thread, any lock. */

@@ -22,7 +22,7 @@
 enum {
 	DOFI_DOORBELL_MARK = 1 << 0,	/* to mark the ring */
 	DOFI_DOORBELL_WAKE = 1 << 1,	/* to clear this, and wake the owner if it was set */
-	DOFI_DOORBELL_LEADER = 1 << 2,	/* likewise, by dofi_word_wake(): see struct dofi_lead_word */
+	DOFI_DOORBELL_LEADER = 1 << 2,	/* to clear this, and call dofi_word_wake() if it was set */
 };
 
 /*
