@@ -503,8 +503,14 @@ void complete(unsigned i)
 DAT_EVENT event_take(DAT_EVD_HANDLE from, DAT_EVENT_NUMBER number)
 {
 	DAT_EVENT event;
+	DAT_RETURN ret = dofi_evd_dequeue(from, &event);
 
-	succeed(dofi_evd_dequeue(from, &event));
+	/* the progress thread may have read the completion, and not delivered it yet */
+	if (ret == DAT_QUEUE_EMPTY) {
+		settle();
+		ret = dofi_evd_dequeue(from, &event);
+	}
+	succeed(ret);
 	cr_assert_eq(event.event_number, number, "%#x", event.event_number);
 	cr_assert_eq(event.evd_handle, from);
 	return event;

@@ -1392,6 +1392,7 @@ Test(msg_submit, what_finds_no_room_waits_for_a_completion)
 	fake_eps.fault.op = 0;
 	fake_complete(context, 0);
 	event_take(evd, DAT_DTO_COMPLETION_EVENT);
+	settle();	/* the progress thread may have delivered it, and send what waits now */
 	cr_expect_eq(fake_eps.ops, 2);
 	reached(FAKE_SENDV, 3);
 }
@@ -1481,12 +1482,14 @@ Test(msg_submit, a_message_is_announced_once, .init = init_framed)
 	fake_eps.fault.op_only = FAKE_SEND;
 	fake_complete(context, 0);
 	event_take(evd, DAT_DTO_COMPLETION_EVENT);
+	settle();
 	cr_expect_eq(fake_eps.ops, 2, "announced");
 	succeed(dofi_ep_post_recv(ep, 1, segments(), cookie, DAT_COMPLETION_DEFAULT_FLAG));
 	context = fake_eps.context;
 	fake_eps.fault.op = 0;
 	fake_complete(context, 0);
 	event_take(evd, DAT_DTO_COMPLETION_EVENT);
+	settle();
 	cr_expect_eq(fake_eps.op, FAKE_SEND);
 	cr_expect_eq(fake_eps.ops, 4, "and then sent");
 }
