@@ -109,13 +109,17 @@ const struct dofi_setting dofi_setting_table[] = {
  */
 #define BUFFERED_BYTES "128"
 
+#define LIBFABRIC_1_17 (1u << 16 | 17)
+
 /*
- * Of an endpoint of that layer this makes 5 MB in place of 70. What is longer than a buffer, or
+ * An endpoint of that layer has 2,048 buffers, all of which it writes to. What is longer than a buffer, or
  * than the limit where tcp does without buffers, is overtaken by what is sent later: fab/quirks.c
  * has the same sizes. Unlike the buffers', the limit is read with each endpoint: it holds even if
- * the program used libfabric before.
+ * the program used libfabric before. Where there is no such limit, small buffers make a message of 4 KiB
+ * take four times as long.
  */
 #define LAYER_BUFFER_BYTES "4096"
+#define LAYER_ONLY_BUFFER_BYTES "16384"
 #define LAYER_EAGER_BYTES "65600"
 #define LAYER_QUEUE "256"
 #define LAYER_MSG_QUEUE "64"
@@ -129,32 +133,32 @@ const struct dofi_setting dofi_setting_table[] = {
 const struct dofi_foreign dofi_foreign_table[] = {
 	{ "FI_TCP_PREFETCH_RBUF_SIZE", "bytes",
 	  "of libfabric: so little is buffered that the last byte of an RDMA write lands last",
-	  BUFFERED_BYTES, false },
-	{ "FI_NET_PREFETCH_RBUF_SIZE", "bytes", "of libfabric: as FI_TCP_PREFETCH_RBUF_SIZE, for net", BUFFERED_BYTES, false },
+	  BUFFERED_BYTES, 0, NULL, false },
+	{ "FI_NET_PREFETCH_RBUF_SIZE", "bytes", "of libfabric: as FI_TCP_PREFETCH_RBUF_SIZE, for net", BUFFERED_BYTES, 0, NULL, false },
 	{ "FI_OFI_RXM_BUFFER_SIZE", "bytes",
 	  "of libfabric: a buffer of the rxm layer, and most of its memory is buffers",
-	  LAYER_BUFFER_BYTES, false },
-	{ "FI_OFI_RXM_TX_SIZE", "operations", "of libfabric: the layer's send queue", LAYER_QUEUE, false },
-	{ "FI_OFI_RXM_RX_SIZE", "operations", "of libfabric: its receive queue", LAYER_QUEUE, false },
+	  LAYER_BUFFER_BYTES, LIBFABRIC_1_17, LAYER_ONLY_BUFFER_BYTES, false },
+	{ "FI_OFI_RXM_TX_SIZE", "operations", "of libfabric: the layer's send queue", LAYER_QUEUE, 0, NULL, false },
+	{ "FI_OFI_RXM_RX_SIZE", "operations", "of libfabric: its receive queue", LAYER_QUEUE, 0, NULL, false },
 	{ "FI_OFI_RXM_MSG_TX_SIZE", "operations", "of libfabric: the send queue below the layer",
-	  LAYER_MSG_QUEUE, false },
+	  LAYER_MSG_QUEUE, 0, NULL, false },
 	{ "FI_OFI_RXM_MSG_RX_SIZE", "operations", "of libfabric: the receive queue below the layer",
-	  LAYER_MSG_QUEUE, false },
+	  LAYER_MSG_QUEUE, 0, NULL, false },
 	{ "FI_OFI_RXM_EAGER_LIMIT", "bytes",
 	  "of libfabric: the longest message that the layer sends over tcp without a buffer",
-	  LAYER_EAGER_BYTES, false },
+	  LAYER_EAGER_BYTES, 0, NULL, false },
 	{ "FI_MR_CACHE_MAX_COUNT", "registrations",
 	  "of libfabric: none outlives dat_lmr_free(), and its peers' rights with it",
-	  CACHED_REGISTRATIONS, false },
+	  CACHED_REGISTRATIONS, 0, NULL, false },
 	{ "FI_TCP_IO_URING", "0/1",
 	  "of libfabric: always 0 here, as connections stall with it",
-	  "0", true },
-	{ "FI_NET_IO_URING", "0/1", "of libfabric: as FI_TCP_IO_URING, for net", "0", true },
-	{ "FI_PROVIDER", "names", "of libfabric: which of its providers there are", NULL, false },
-	{ "DAT_OVERRIDE", "path", "of the registry: the file in place of dat.conf", NULL, false },
-	{ "DAT_DBG_TYPE", "bits", "of the registry: what its log tells", NULL, false },
-	{ "DAT_DBG_DEST", "bits", "of the registry: where its log goes", NULL, false },
-	{ NULL, NULL, NULL, NULL, false },
+	  "0", 0, NULL, true },
+	{ "FI_NET_IO_URING", "0/1", "of libfabric: as FI_TCP_IO_URING, for net", "0", 0, NULL, true },
+	{ "FI_PROVIDER", "names", "of libfabric: which of its providers there are", NULL, 0, NULL, false },
+	{ "DAT_OVERRIDE", "path", "of the registry: the file in place of dat.conf", NULL, 0, NULL, false },
+	{ "DAT_DBG_TYPE", "bits", "of the registry: what its log tells", NULL, 0, NULL, false },
+	{ "DAT_DBG_DEST", "bits", "of the registry: where its log goes", NULL, 0, NULL, false },
+	{ NULL, NULL, NULL, NULL, 0, NULL, false },
 };
 
 #define N_SETTINGS (sizeof(dofi_setting_table) / sizeof(dofi_setting_table[0]) - 1)
@@ -314,13 +318,21 @@ static void line_write(struct dofi_setting_line *line, const char *name, const c
 	snprintf(line->text, sizeof(line->text), "%s\t%s\t%s\t%s", unit, origin, help, value);
 }
 
+/* Which libfabric the variables have been given to; 0 before. */
+static _Atomic uint32_t given_to;
+
+static const char *given(const struct dofi_foreign *f)
+{
+	return f->later && given_to > f->up_to ? f->later : f->given;
+}
+
 static void foreign_line_write(struct dofi_setting_line *line, const struct dofi_foreign *f)
 {
 	const char *value = secure_getenv(f->name), *origin = by_environment;
 
 	if (!value || f->fixed) {
 		origin = f->given ? "provider" : by_default;
-		value = f->given ? f->given : "-";
+		value = f->given ? given(f) : "-";
 	}
 	line_write(line, f->name, f->unit, origin, f->help, value);
 }
@@ -355,7 +367,7 @@ static bool is_given(const char *name, const char *value)
 {
 	const struct dofi_foreign *f = foreign_find(name);
 
-	return f && f->given && !strcmp(f->given, value);
+	return f && f->given && (!strcmp(f->given, value) || (f->later && !strcmp(f->later, value)));
 }
 
 static void settings_read_once(void)
@@ -396,6 +408,15 @@ static bool is_on(const char *value)
 	return false;
 }
 
+/* The line said what an older libfabric gets. */
+static void give_later(size_t i)
+{
+	struct dofi_setting_line *line = &lines[N_SETTINGS + i];
+
+	if (line->name[0])
+		foreign_line_write(line, &dofi_foreign_table[i]);
+}
+
 static void give_once(void)
 {
 	const struct dofi_foreign *f;
@@ -406,15 +427,18 @@ static void give_once(void)
 		if (f->fixed && is_on(value))
 			dofi_log(DOFI_WARN, DOFI_CORE, "%s=%s is not used: it does not work with this provider",
 				 f->name, value);
+		if (f->later)
+			give_later((size_t)(f - dofi_foreign_table));
 		if (f->given)
-			setenv(f->name, f->given, f->fixed);
+			setenv(f->name, given(f), f->fixed);
 	}
 }
 
-void dofi_settings_give(void)
+void dofi_settings_give(uint32_t libfabric)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
+	given_to = libfabric;
 	pthread_once(&once, give_once);
 }
 

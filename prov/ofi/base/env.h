@@ -4,6 +4,7 @@
 #define DOFI_BASE_ENV_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct dofi_settings {
 	long log;	/* highest log level written, -1 (nothing) to 3 (debug) */
@@ -45,6 +46,8 @@ struct dofi_foreign {
 	const char *unit;
 	const char *help;
 	const char *given;	/* what we set it to where the user did not; NULL: nothing */
+	uint32_t up_to;		/* the last version of libfabric with which it is that, as FI_VERSION() has it; */
+	const char *later;	/* with later ones it is this, unless NULL */
 	bool fixed;		/* a switch that is set to that in any case; the log says so if it was on */
 };
 
@@ -59,10 +62,10 @@ extern const struct dofi_foreign dofi_foreign_table[];
 void dofi_settings_read(void);
 
 /*
- * Sets the foreign variables that have a value in the table. Libfabric reads them when it
- * is called first in a process; so this comes before. Once in a process.
+ * Sets the foreign variables that have a value in the table, for version @libfabric. Libfabric reads them when its
+ * providers are asked for first in a process; so this comes before. Once in a process.
  */
-void dofi_settings_give(void);
+void dofi_settings_give(uint32_t libfabric);
 
 /* A row of either table as it is in force, for who lists them. */
 struct dofi_setting_line {

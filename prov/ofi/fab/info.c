@@ -246,7 +246,7 @@ static int info_list(const struct dofi_params *params, const struct query *q, st
 
 	if (!hints)
 		return -FI_ENOMEM;
-	dofi_settings_give();
+	dofi_settings_give(fi_version());
 	ret = fi_getinfo(DOFI_FI_VERSION, node, NULL, node ? FI_SOURCE : 0, hints, list);
 	/* verbs (1.17) lists its IPv6 addresses, but does not find one that is asked for */
 	if (ret == -FI_ENODATA && node)

@@ -80,7 +80,7 @@ static const struct dofi_quirk quirks[] = {
 	  .reason = "as over any fabric, below; but tcp of 1.17 (not of 2.1) sends and receives what "
 		    "is up to the layer's eager limit without a buffer, and nothing overtakes it" },
 	{ .provider = ";ofi_rxm", .rank = 6, .rdm = true, .refusal_ends_all = true,
-	  .frame_size = 4096, .frame_variable = "FI_OFI_RXM_BUFFER_SIZE",
+	  .frame_size = 16384, .frame_variable = "FI_OFI_RXM_BUFFER_SIZE",
 	  .reason = "a layer over connected endpoints, of which it makes another when one ends, and "
 		    "tells nobody what was lost; what does not fit a buffer of it is overtaken; "
 		    "lets peers read all that may be sent" },

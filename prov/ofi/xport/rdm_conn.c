@@ -106,7 +106,7 @@ static void set_limits(struct rdm_conn *conn)
 	conn->eager = conn->room - RDM_FRAME_FULL;
 	/* the frames of such a message are all injected */
 	if (fabric->target_rdma && !conn->zone->copy)
-		conn->eager = most(RDM_EAGER_MAX, conn->eager);
+		conn->eager = most(conn->link ? RDM_EAGER_RING_MAX : RDM_EAGER_MAX, conn->eager);
 	conn->window = conn->most = conn->peer->window;
 }
 

@@ -14,6 +14,8 @@
 
 static struct capture capture;
 
+#define LIBFABRIC_1_17 (1u << 16 | 17)
+
 /* A privileged process, by the linker's --wrap. */
 static bool privileged;
 
@@ -355,7 +357,7 @@ Test(env, a_long_value_is_cut)
 Test(env, what_libfabric_needs_is_given_where_the_user_gave_nothing)
 {
 	setenv("FI_NET_PREFETCH_RBUF_SIZE", "7", 1);
-	dofi_settings_give();
+	dofi_settings_give(LIBFABRIC_1_17);
 	cr_assert(getenv("FI_TCP_PREFETCH_RBUF_SIZE"));
 	cr_expect_str_eq(getenv("FI_TCP_PREFETCH_RBUF_SIZE"), "128");
 	cr_assert(getenv("FI_MR_CACHE_MAX_COUNT"));
@@ -370,16 +372,43 @@ Test(env, what_does_not_work_with_us_is_switched_off)
 	setenv("FI_NET_IO_URING", "Yes", 1);
 	read_settings();
 	expect_line("FI_TCP_IO_URING", "provider", "0");
-	dofi_settings_give();
+	dofi_settings_give(LIBFABRIC_1_17);
 	cr_expect_str_eq(getenv("FI_TCP_IO_URING"), "0");
 	cr_expect_str_eq(getenv("FI_NET_IO_URING"), "0");
 }
 
+Test(env, small_buffers_of_a_layer_are_for_the_libfabric_that_does_without)
+{
+	read_settings();
+	expect_line("FI_OFI_RXM_BUFFER_SIZE", "provider", "4096");
+	dofi_settings_give(LIBFABRIC_1_17);
+	cr_expect_str_eq(getenv("FI_OFI_RXM_BUFFER_SIZE"), "4096");
+	expect_line("FI_OFI_RXM_BUFFER_SIZE", "provider", "4096");
+}
+
+Test(env, a_later_libfabric_is_given_longer_buffers_of_a_layer)
+{
+	read_settings();
+	dofi_settings_give(LIBFABRIC_1_17 + 1);
+	cr_expect_str_eq(getenv("FI_OFI_RXM_BUFFER_SIZE"), "16384");
+	expect_line("FI_OFI_RXM_BUFFER_SIZE", "provider", "16384");
+	expect_line("FI_OFI_RXM_TX_SIZE", "provider", "256");
+}
+
+Test(env, a_later_libfabric_keeps_the_buffers_of_the_user)
+{
+	setenv("FI_OFI_RXM_BUFFER_SIZE", "8192", 1);
+	read_settings();
+	dofi_settings_give(LIBFABRIC_1_17 + 1);
+	cr_expect_str_eq(getenv("FI_OFI_RXM_BUFFER_SIZE"), "8192");
+	expect_line("FI_OFI_RXM_BUFFER_SIZE", "environment", "8192");
+}
+
 Test(env, is_given_once)
 {
-	dofi_settings_give();
+	dofi_settings_give(LIBFABRIC_1_17);
 	unsetenv("FI_TCP_PREFETCH_RBUF_SIZE");
-	dofi_settings_give();
+	dofi_settings_give(LIBFABRIC_1_17);
 	cr_expect(!getenv("FI_TCP_PREFETCH_RBUF_SIZE"));
 }
 
@@ -446,6 +475,7 @@ Test(env, the_page_tells_what_others_read)
 		const char *entry = entry_of(f->name);
 
 		cr_expect(!f->given || strstr(entry, f->given), "%s: %s", f->name, entry);
+		cr_expect(!f->later || strstr(entry, f->later), "%s: %s", f->name, entry);
 	}
 }
 
@@ -572,11 +602,13 @@ Test(env, privileged_process_keeps_what_a_provider_has_given)
 {
 	privileged = true;
 	setenv("FI_MR_CACHE_MAX_COUNT", "0", 1);
+	setenv("FI_OFI_RXM_BUFFER_SIZE", "16384", 1);
 	setenv("FI_OFI_RXM_TX_SIZE", "1", 1);
 	read_settings();
 	cr_expect_str_eq(getenv("FI_MR_CACHE_MAX_COUNT"), "0");
+	cr_expect_str_eq(getenv("FI_OFI_RXM_BUFFER_SIZE"), "16384");
 	cr_expect(!getenv("FI_OFI_RXM_TX_SIZE"));
-	dofi_settings_give();
+	dofi_settings_give(LIBFABRIC_1_17);
 	cr_expect_str_eq(getenv("FI_OFI_RXM_TX_SIZE"), "256");
 }
 

@@ -468,7 +468,7 @@ static void expect_frames(const char *layer, const char *variable, size_t most)
 
 Test(choose, frames_fit_the_buffers_that_the_user_gave_a_layer)
 {
-	expect_frames("net;ofi_rxm", "FI_OFI_RXM_BUFFER_SIZE", 4096);
+	expect_frames("net;ofi_rxm", "FI_OFI_RXM_BUFFER_SIZE", 16384);
 }
 
 Test(choose, frames_fit_the_limit_where_a_layer_needs_no_buffers)
@@ -476,7 +476,7 @@ Test(choose, frames_fit_the_limit_where_a_layer_needs_no_buffers)
 	if (has_long_rxm_frames())
 		expect_frames("tcp;ofi_rxm", "FI_OFI_RXM_EAGER_LIMIT", LONG_FRAME);
 	else
-		expect_frames("tcp;ofi_rxm", "FI_OFI_RXM_BUFFER_SIZE", 4096);
+		expect_frames("tcp;ofi_rxm", "FI_OFI_RXM_BUFFER_SIZE", 16384);
 }
 
 static void name_endpoint(struct fi_info *info)
@@ -824,7 +824,7 @@ Test(choose, real_fabrics_are_what_they_are)
 		cr_expect_eq(choice.mr_style, real[i].style, "%s", text);
 		cr_expect_eq(choice.write_flags, real[i].write_flags, "%s", text);
 		cr_expect_eq(choice.info->domain_attr->mr_mode, real[i].mr_mode, "%s", text);
-		cr_expect_eq(choice.frame_size, is_short ? 4096 : real[i].frame_size, "%s", text);
+		cr_expect_eq(choice.frame_size, is_short ? 16384 : real[i].frame_size, "%s", text);
 		cr_expect_eq(choice.info->domain_attr->av_type, FI_AV_TABLE, "%s", text);
 		dofi_info_address(choice.info, &address);
 		cr_expect_eq(address.ss_family, AF_INET, "%s", text);

@@ -317,6 +317,36 @@ Test(rdm_link, messages_go_both_ways)
 	cr_expect_eq(take_frame().length, 5);
 }
 
+/* They are longer than a ring's frame, and no peer is asked for a receive. */
+Test(rdm_link, two_frames_make_a_longer_message)
+{
+	struct rdm_frame f;
+	size_t came;
+
+	couple();
+	succeed(post_send(big_segment(0, RDM_EAGER_RING_MAX)));
+	cr_expect_eq(done_await(evd, DAT_DTO_SUCCESS), 8);
+	f = take_frame();
+	cr_expect_eq(f.kind, RDM_FRAME_FIRST);
+	cr_expect_eq(f.length, RDM_EAGER_RING_MAX);
+	for (came = f.data_size; came < RDM_EAGER_RING_MAX; came += f.data_size) {
+		f = take_frame();
+		cr_assert_eq(f.kind, RDM_FRAME_MORE);
+	}
+	cr_expect_eq(came, RDM_EAGER_RING_MAX);
+}
+
+Test(rdm_link, what_is_longer_still_is_announced)
+{
+	struct rdm_frame f;
+
+	couple();
+	succeed(post_send(big_segment(0, RDM_EAGER_RING_MAX + 1)));
+	f = take_frame();
+	cr_expect_eq(f.kind, RDM_FRAME_ANNOUNCE);
+	cr_expect_eq(f.length, RDM_EAGER_RING_MAX + 1);
+}
+
 /* Three times the ring's length gets through: its records are released. */
 Test(rdm_link, the_ring_does_not_fill_up)
 {
