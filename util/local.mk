@@ -45,6 +45,7 @@ datperf_files = \
 	util/perf.h \
 	util/perf_client.c \
 	util/perf_dat.c \
+	util/perf_dat.h \
 	util/perf_raw.c \
 	util/perf_raw.h \
 	util/perf_raw_io.c \
