@@ -7,7 +7,11 @@
 
 #define DATPERF_PORT 62050
 #define DATPERF_SIZES "1-4M"
+#define PERF_TIME_MAX 60000
 #define PERF_REPEAT_MAX 1000
+/* Of --peers: the most connections, and how many numbers of them there may be. */
+#define PERF_PEERS_MAX 65536
+#define PERF_PEERS_NUMBERS 16
 
 enum perf_role {
 	PERF_ROLE_NONE,
@@ -32,6 +36,8 @@ struct perf_opts {
 	int repeat;
 	unsigned int window;
 	unsigned int timeout_ms;
+	unsigned int peers[PERF_PEERS_NUMBERS]; /* --peers: numbers of connections */
+	int npeers;
 	bool bare_cq; /* raw: a CQ that only polling can read */
 	bool wait, verify, bind, json, verbose;
 };

@@ -444,7 +444,7 @@ static int dat_check(struct perf_xport *x)
 	return perf_fail(x, "%s: %s", dat->device, event_text(event.event_number));
 }
 
-static __attribute__((noinline)) int dto_error(struct perf_dat *dat, DAT_DTO_COMPLETION_STATUS status)
+__attribute__((noinline)) int perf_dat_dto_error(struct perf_dat *dat, DAT_DTO_COMPLETION_STATUS status)
 {
 	static const char *const name[] = {
 		[DAT_DTO_ERR_FLUSHED] = "flushed",
@@ -498,7 +498,7 @@ static int dat_poll(struct perf_xport *x, struct perf_comp *comp)
 	}
 	dto = &event.event_data.dto_completion_event_data;
 	if (dto->status != DAT_DTO_SUCCESS)
-		return dto_error(dat, dto->status);
+		return perf_dat_dto_error(dat, dto->status);
 	comp->cookie = dto->user_cookie.as_64;
 	comp->len = dto->transfered_length;
 	return 1;

@@ -33,6 +33,8 @@ static inline struct perf_dat *perf_to_dat(struct perf_xport *x)
 /* These give 0, or -1 with a sentence in x->err. */
 
 int perf_dat_fail(struct perf_dat *dat, const char *what, DAT_RETURN ret);
+/* Says why a completion failed, for which it may wait for the end of the connection; gives -1. */
+int perf_dat_dto_error(struct perf_dat *dat, DAT_DTO_COMPLETION_STATUS status);
 /* Opens the IA and a PZ. */
 int perf_dat_open_ia(struct perf_dat *dat);
 /* Creates the EVD for the completions of the EPs, and registers memory of x->lay.total bytes. */
