@@ -45,6 +45,15 @@ class Samples(unittest.TestCase):
         sides = [s["side"] for s in plan.of_datperf(WAITING, "dat", self.output("fd"))]
         self.assertEqual(sides, ["dat", "bare fd"])
 
+    def test_of_many_connections(self):
+        row = {"connections": 10, "connect_per_s": 900.0, "client_kib": 37.0, "server_kib": 0.0, "empty_us": 0.5,
+               "first_us": 8.0, "last_us": 9.0, "close_ms": 2.0}
+        found = plan.of_peers("before", {"peers": [row, {**row, "connections": 1000}]})
+        self.assertEqual([(s["metric"], s["test"], s["value"]) for s in found[:6]],
+                         [("connect", "all", 900.0), ("memory", "client", 37.0), ("empty", "all", 0.5),
+                          ("among", "first", 8.0), ("among", "last", 9.0), ("close", "all", 2.0)])
+        self.assertEqual([(s["side"], s["size"]) for s in found], [("before", 10)] * 6 + [("before", 1000)] * 6)
+
     def test_of_ucx(self):
         out = ("x.batch,iterations,50.0_percentile_lat,avg_lat,overall_lat,"
                "avg_bw,overall_bw,avg_mr,overall_mr\n"
@@ -104,7 +113,7 @@ class FakeBuild:
         if self.failing and self.failing in self.asked[-1]:
             raise programs.Failed("it broke")
         queue = "none" if "--raw-cq none" in self.asked[-1] else self.queue
-        return {"raw_cq": queue, "results": []}
+        return {"raw_cq": queue, "results": [], "peers": []}
 
     def instructions(self, _):
         return {"1.2": 246.1, "2.0": 248.1}
@@ -129,7 +138,7 @@ class Sessions(unittest.TestCase):
     def test_both_queues_where_there_is_a_descriptor(self):
         build = FakeBuild()
         session = self.session(build)
-        self.assertEqual(len(session.runs), 2 * (2 * 2 + 2))
+        self.assertEqual(len(session.runs), 2 * (2 * 2 + 2 + 1))
         self.assertEqual(self.asked(build, "--raw-cq none"), 2 * 2)
         self.assertEqual(self.asked(build, "--wait", "--raw-cq none"), 0)
         self.assertEqual(self.asked(build, "--wait", "--raw-cq fd"), 2 * 2)
@@ -145,14 +154,20 @@ class Sessions(unittest.TestCase):
         build = FakeBuild("none")
         self.session(build, names=["ofi"])
         self.assertEqual(self.asked(build, "--raw-only --provider shm --endpoint rdm"), 2 * 3)
-        self.assertEqual(self.asked(build, "-D ofi"), 2 * 5)
+        self.assertEqual(self.asked(build, "-D ofi"), 2 * (5 + 1))
         self.assertEqual(self.asked(build, "-D ofi", "--raw"), 0)
 
     def test_before_runs_without_bare_libfabric(self):
         before = FakeBuild()
         session = self.session(FakeBuild(), before)
-        self.assertEqual((self.asked(before), self.asked(before, "--raw")), (2 * 4, 0))
-        self.assertEqual(sum(r["run"].startswith("before ") for r in session.runs), 2 * 4)
+        self.assertEqual((self.asked(before), self.asked(before, "--raw")), (2 * (4 + 1), 0))
+        self.assertEqual(sum(r["run"].startswith("before ") for r in session.runs), 2 * (4 + 1))
+        self.assertEqual(self.asked(before, "--peers 1,10,100,1000", "-D ofi-tcp"), 2)
+
+    def test_many_connections_not_everywhere(self):
+        build = FakeBuild()
+        self.session(build, names=["rxm"])
+        self.assertEqual(self.asked(build, "--peers"), 0)
 
     def test_two_rounds_at_least(self):
         session = self.session(FakeBuild(), repeat=9, minutes=0)
@@ -169,7 +184,7 @@ class Sessions(unittest.TestCase):
 
     def test_a_run_that_fails_is_kept_and_ends_nothing(self):
         session = self.session(FakeBuild(failing="--wait"))
-        self.assertEqual((len(session.runs), len(session.failures)), (2 * 4, 2 * 2))
+        self.assertEqual((len(session.runs), len(session.failures)), (2 * (4 + 1), 2 * 2))
         self.assertEqual(session.failures[0]["reason"], "it broke")
 
     def test_a_fabric_that_is_not_there(self):

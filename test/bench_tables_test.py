@@ -181,6 +181,26 @@ class Output(unittest.TestCase):
         bare, dat = ([float(p.split(",")[1]) for p in c.get("points").split()] for c in curves)
         self.assertTrue(all(d < b for d, b in zip(dat, bare)))
 
+    def of_connections(self):
+        runs = [one_run(r, 12, {}, metric="memory") for r in range(2)]
+        for s in runs[0]["samples"] + runs[1]["samples"]:
+            s["test"] = "client"
+        runs[1]["samples"][0].update(size=1000, value=3)
+        return document(runs)
+
+    def test_a_row_of_many_connections(self):
+        text = report.markdown(self.of_connections())
+        self.assertIn("| fabric | test | connections | bare", text)
+        self.assertIn("| ofi-tcp | client | 8 | - | 12.0 | - |\n"
+                      "| ofi-tcp | client | 1,000 | - | 3.00 | - |\n", text)
+
+    def test_curves_over_connections(self):
+        picture = xml.fromstring(draw.svg(self.of_connections()))
+        self.assertEqual([len(c.get("points").split()) for c in picture.findall("{*}polyline")], [2])
+        words = [t.text for t in picture.findall("{*}text")]
+        self.assertIn("1,000", words)
+        self.assertIn("ofi-tcp, libfabric 1.17, KiB each", words)
+
     def test_nothing_measured(self):
         d = document([])
         self.assertIsNotNone(xml.fromstring(draw.svg(d)))

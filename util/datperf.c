@@ -3,7 +3,7 @@
  * datperf: latency and bandwidth of DAT, alone or beside bare libfabric. This
  * file is the program's frame: one role, or with --local both of them.
  */
-#include "datperf.h"
+#include "perf_peers.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -47,6 +47,17 @@ static int fail(const char *err)
 	return EXIT_FAILURE;
 }
 
+static int serve(const struct perf_opts *opts, void (*ready)(void *arg, unsigned int port),
+		 void *arg, char *err)
+{
+	return (opts->npeers ? perf_peers_server : perf_server)(opts, ready, arg, err, ERR_LEN);
+}
+
+static int measure(const struct perf_opts *opts, char *err)
+{
+	return (opts->npeers ? perf_peers_client : perf_client)(opts, err, ERR_LEN);
+}
+
 /* --- one role ----------------------------------------------------------- */
 
 static void listening(void *arg, unsigned int port)
@@ -60,7 +71,7 @@ static int run_server(const struct perf_opts *opts)
 	char err[ERR_LEN];
 
 	bind_cpu(opts, true);
-	return perf_server(opts, listening, NULL, err, sizeof(err)) ? fail(err) : EXIT_SUCCESS;
+	return serve(opts, listening, NULL, err) ? fail(err) : EXIT_SUCCESS;
 }
 
 static int run_client(const struct perf_opts *opts)
@@ -68,7 +79,7 @@ static int run_client(const struct perf_opts *opts)
 	char err[ERR_LEN];
 
 	bind_cpu(opts, false);
-	return perf_client(opts, err, sizeof(err)) ? fail(err) : EXIT_SUCCESS;
+	return measure(opts, err) ? fail(err) : EXIT_SUCCESS;
 }
 
 /* --- both --------------------------------------------------------------- */
@@ -94,7 +105,7 @@ static int run_child(const struct perf_opts *opts, int fd)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	signal(SIGPIPE, SIG_IGN);
 	bind_cpu(opts, true);
-	if (!perf_server(opts, child_ready, &fd, report.text, sizeof(report.text)))
+	if (!serve(opts, child_ready, &fd, report.text))
 		return EXIT_SUCCESS;
 	send_report(fd, &report);
 	return EXIT_FAILURE;
@@ -139,7 +150,7 @@ static int run_parent(struct perf_opts *opts, pid_t pid, int fd)
 	}
 	opts->port = report.port;
 	bind_cpu(opts, false);
-	if (perf_client(opts, err, sizeof(err))) {
+	if (measure(opts, err)) {
 		/* what stopped the server may be the cause of it all */
 		if (read_report(fd, 200, &report) && report.failed)
 			fprintf(stderr, "datperf: %s (server: %s)\n", err, report.text);

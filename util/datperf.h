@@ -7,6 +7,11 @@
 
 #define DATPERF_PORT 62050
 #define DATPERF_SIZES "1-4M"
+#define PERF_TIME_MAX 60000
+#define PERF_REPEAT_MAX 1000
+/* Of --peers: the most connections, and how many numbers of them there may be. */
+#define PERF_PEERS_MAX 65536
+#define PERF_PEERS_NUMBERS 16
 
 enum perf_role {
 	PERF_ROLE_NONE,
@@ -31,6 +36,8 @@ struct perf_opts {
 	int repeat;
 	unsigned int window;
 	unsigned int timeout_ms;
+	unsigned int peers[PERF_PEERS_NUMBERS]; /* --peers: numbers of connections */
+	int npeers;
 	bool bare_cq; /* raw: a CQ that only polling can read */
 	bool wait, verify, bind, json, verbose;
 };
@@ -56,6 +63,9 @@ int perf_opts_parse(int argc, char **argv, struct perf_opts *opts);
 /* perf_client.c: returns 0, or -1 with a sentence in @err. */
 int perf_client(const struct perf_opts *opts, char *err, size_t errlen);
 
+/* Finds the address of @host, or with NULL of this machine; -1 with a sentence in x->err. */
+int perf_resolve(struct perf_xport *x, const char *host, struct sockaddr_storage *addr);
+
 /*
  * perf_server.c: serves one client. @ready is called once with the port that
  * is listened on. Returns 0, or -1 with a sentence in @err.
@@ -68,7 +78,12 @@ struct perf_xport *perf_xport_new(const struct perf_opts *opts, enum perf_side s
 				  const struct perf_fabric *fabric);
 
 /* perf_out.c */
+struct json;
 const char *perf_test_name(enum perf_test test);
+/* The line that names what is measured, and the members of the JSON that do. */
+void perf_out_fabric(const struct perf_opts *opts, const struct perf_fabric *fabric);
+void perf_out_json_begin(struct json *j, const struct perf_opts *opts,
+			 const struct perf_fabric *fabric);
 void perf_out_begin(const struct perf_opts *opts, const struct perf_fabric *fabric);
 void perf_out_row(const struct perf_opts *opts, const struct perf_row *row);
 void perf_out_json(const struct perf_opts *opts, const struct perf_fabric *fabric,

@@ -15,6 +15,8 @@ util_libutil_la_SOURCES = \
 	util/perf_meet.h \
 	util/perf_opts.c \
 	util/perf_out.c \
+	util/perf_peers.h \
+	util/perf_peers_out.c \
 	util/perf_run.c \
 	util/perf_stat.c \
 	util/perf_stat.h \
@@ -45,6 +47,10 @@ datperf_files = \
 	util/perf.h \
 	util/perf_client.c \
 	util/perf_dat.c \
+	util/perf_dat.h \
+	util/perf_peers.c \
+	util/perf_peers.h \
+	util/perf_peers_dat.c \
 	util/perf_raw.c \
 	util/perf_raw.h \
 	util/perf_raw_io.c \
@@ -90,6 +96,7 @@ util_unit_tests = \
 	test/unit/util/perf_meet_test \
 	test/unit/util/perf_opts_test \
 	test/unit/util/perf_out_test \
+	test/unit/util/perf_peers_out_test \
 	test/unit/util/perf_run_test \
 	test/unit/util/perf_stat_test \
 	test/unit/util/perf_wire_test \
@@ -165,6 +172,10 @@ test_unit_util_perf_out_test_SOURCES = \
 	test/unit/util/perf_out_test.c
 test_unit_util_perf_out_test_CPPFLAGS = $(util_test_cppflags)
 test_unit_util_perf_out_test_LDADD = util/libutil.la $(CRITERION_LIBS) -lm
+test_unit_util_perf_peers_out_test_SOURCES = \
+	test/unit/util/perf_peers_out_test.c
+test_unit_util_perf_peers_out_test_CPPFLAGS = $(util_test_cppflags)
+test_unit_util_perf_peers_out_test_LDADD = util/libutil.la $(CRITERION_LIBS) -lm
 test_unit_util_perf_run_test_SOURCES = \
 	test/unit/util/perf_run_test.c
 test_unit_util_perf_run_test_CPPFLAGS = $(util_test_cppflags)

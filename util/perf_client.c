@@ -15,7 +15,6 @@
 #define MIN_MESSAGES 8
 #define WARM_UP 4
 #define WARM_UP_AGAIN 16
-#define MAX_REPEAT 1000
 /* Data checked per size and test: at least 4 messages, about this many bytes. */
 #define VERIFY_BYTES ((size_t)1 << 20)
 
@@ -33,8 +32,8 @@ struct client {
 /* The results of one point's repetitions on one side. */
 struct series {
 	uint64_t iters; /* 0: not calibrated yet */
-	double median[MAX_REPEAT], min[MAX_REPEAT], p99[MAX_REPEAT];
-	double mean[MAX_REPEAT], bw[MAX_REPEAT];
+	double median[PERF_REPEAT_MAX], min[PERF_REPEAT_MAX], p99[PERF_REPEAT_MAX];
+	double mean[PERF_REPEAT_MAX], bw[PERF_REPEAT_MAX];
 };
 
 struct perf_xport *perf_xport_new(const struct perf_opts *opts, enum perf_side side,
@@ -60,20 +59,24 @@ struct perf_xport *perf_xport_new(const struct perf_opts *opts, enum perf_side s
 
 /* --- connecting --------------------------------------------------------- */
 
-static int resolve(struct client *c, struct perf_xport *x)
+int perf_resolve(struct perf_xport *x, const char *host, struct sockaddr_storage *addr)
 {
 	struct addrinfo *list = NULL;
 	int rc;
 
-	if (!c->opts->host && c->fabric.addr.ss_family) {
-		c->addr = c->fabric.addr;
-		return 0;
-	}
-	rc = getaddrinfo(c->opts->host ? c->opts->host : "127.0.0.1", NULL, NULL, &list);
+	rc = getaddrinfo(host ? host : "127.0.0.1", NULL, NULL, &list);
 	if (rc)
-		return perf_fail(x, "%s: %s", c->opts->host, gai_strerror(rc));
-	memcpy(&c->addr, list->ai_addr, list->ai_addrlen);
+		return perf_fail(x, "%s: %s", host, gai_strerror(rc));
+	memcpy(addr, list->ai_addr, list->ai_addrlen);
 	freeaddrinfo(list);
+	return 0;
+}
+
+static int resolve(struct client *c, struct perf_xport *x)
+{
+	if (c->opts->host || !c->fabric.addr.ss_family)
+		return perf_resolve(x, c->opts->host, &c->addr);
+	c->addr = c->fabric.addr;
 	return 0;
 }
 

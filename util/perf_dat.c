@@ -3,13 +3,13 @@
  * datperf's DAT side: the exchange through the public API alone, the same
  * source for uDAPL 1.2 and DAT 2.0.
  */
-#include "dat_text.h"
-#include "perf.h"
+#include "perf_dat.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define ASYNC_QLEN 16
+#define CONN_QLEN 8
 
 /* The few names that the two API versions do not share. */
 #if DAT_VERSION_MAJOR >= 2
@@ -26,29 +26,7 @@
 		       rctx, NULL, NULL)
 #endif
 
-struct perf_dat {
-	struct perf_xport x; /* first: ops get a pointer to it */
-	const char *device;
-	DAT_IA_HANDLE ia;
-	DAT_IA_ATTR ia_attr;
-	struct perf_fabric fabric;
-	DAT_EVD_HANDLE async_evd, cr_evd, conn_evd, dto_evd;
-	DAT_PZ_HANDLE pz;
-	DAT_PSP_HANDLE psp;
-	DAT_LMR_HANDLE lmr;
-	DAT_EP_HANDLE ep;
-	bool connected;
-	DAT_LMR_TRIPLET local;	/* template: context of our memory */
-	DAT_RMR_TRIPLET remote; /* template: context of the peer's */
-	uint64_t raddr;
-};
-
-static struct perf_dat *to_dat(struct perf_xport *x)
-{
-	return (struct perf_dat *)x;
-}
-
-static int dat_fail(struct perf_dat *dat, const char *what, DAT_RETURN ret)
+int perf_dat_fail(struct perf_dat *dat, const char *what, DAT_RETURN ret)
 {
 	char text[128];
 
@@ -89,7 +67,7 @@ static int query_ia(struct perf_dat *dat)
 	ret = dat_ia_query(dat->ia, NULL, DAT_IA_FIELD_ALL, &dat->ia_attr, DAT_PROVIDER_FIELD_ALL,
 			   &attr);
 	if (ret != DAT_SUCCESS)
-		return dat_fail(dat, "dat_ia_query", ret);
+		return perf_dat_fail(dat, "dat_ia_query", ret);
 	if (attr.max_private_data_size < PERF_HELLO_LEN)
 		return perf_fail(&dat->x,
 				 "%s: carries only %d bytes of private "
@@ -106,14 +84,13 @@ static int open_fail(struct perf_dat *dat, DAT_RETURN ret)
 	char what[128];
 
 	if (!filter)
-		return dat_fail(dat, "cannot open the IA", ret);
+		return perf_dat_fail(dat, "cannot open the IA", ret);
 	snprintf(what, sizeof(what), "cannot open the IA with FI_PROVIDER=%s", filter);
-	return dat_fail(dat, what, ret);
+	return perf_dat_fail(dat, what, ret);
 }
 
-static int dat_open(struct perf_xport *x)
+int perf_dat_open_ia(struct perf_dat *dat)
 {
-	struct perf_dat *dat = to_dat(x);
 	DAT_RETURN ret;
 
 	ret = dat_ia_open((DAT_NAME_PTR)dat->device, ASYNC_QLEN, &dat->async_evd, &dat->ia);
@@ -124,30 +101,46 @@ static int dat_open(struct perf_xport *x)
 	if (query_ia(dat))
 		return -1;
 	ret = dat_pz_create(dat->ia, &dat->pz);
-	if (ret != DAT_SUCCESS)
-		return dat_fail(dat, "dat_pz_create", ret);
-	ret = dat_evd_create(dat->ia, 8, DAT_HANDLE_NULL, DAT_EVD_CONNECTION_FLAG, &dat->conn_evd);
-	if (ret != DAT_SUCCESS)
-		return dat_fail(dat, "dat_evd_create", ret);
-	return 0;
+	return ret == DAT_SUCCESS ? 0 : perf_dat_fail(dat, "dat_pz_create", ret);
+}
+
+/* Each connection has a few events, and a request, at most. */
+static int evd_of_connections(struct perf_dat *dat, DAT_EVD_FLAGS flags, DAT_EVD_HANDLE *evd)
+{
+	DAT_RETURN ret;
+
+	ret = dat_evd_create(dat->ia, CONN_QLEN + 2 * (DAT_COUNT)dat->npeers, DAT_HANDLE_NULL,
+			     flags, evd);
+	return ret == DAT_SUCCESS ? 0 : perf_dat_fail(dat, "dat_evd_create", ret);
+}
+
+int perf_dat_open_conns(struct perf_dat *dat)
+{
+	return evd_of_connections(dat, DAT_EVD_CONNECTION_FLAG, &dat->conn_evd);
+}
+
+static int dat_open(struct perf_xport *x)
+{
+	struct perf_dat *dat = perf_to_dat(x);
+
+	return perf_dat_open_ia(dat) ? -1 : perf_dat_open_conns(dat);
 }
 
 static int dat_listen(struct perf_xport *x, unsigned int *port)
 {
-	struct perf_dat *dat = to_dat(x);
+	struct perf_dat *dat = perf_to_dat(x);
 	DAT_CONN_QUAL qual = *port;
 	DAT_RETURN ret;
 
-	ret = dat_evd_create(dat->ia, 8, DAT_HANDLE_NULL, DAT_EVD_CR_FLAG, &dat->cr_evd);
-	if (ret != DAT_SUCCESS)
-		return dat_fail(dat, "dat_evd_create", ret);
+	if (evd_of_connections(dat, DAT_EVD_CR_FLAG, &dat->cr_evd))
+		return -1;
 	if (qual)
 		ret = dat_psp_create(dat->ia, qual, dat->cr_evd, DAT_PSP_CONSUMER_FLAG, &dat->psp);
 	else
 		ret = dat_psp_create_any(dat->ia, &qual, dat->cr_evd, DAT_PSP_CONSUMER_FLAG,
 					 &dat->psp);
 	if (ret != DAT_SUCCESS)
-		return dat_fail(dat, "cannot listen", ret);
+		return perf_dat_fail(dat, "cannot listen", ret);
 	*port = (unsigned int)qual;
 	return 0;
 }
@@ -161,7 +154,7 @@ static int dat_register(struct perf_dat *dat)
 
 	ret = LMR_CREATE(dat->ia, region, dat->x.lay.total, dat->pz, &dat->lmr, &local, &remote);
 	if (ret != DAT_SUCCESS)
-		return dat_fail(dat, "dat_lmr_create", ret);
+		return perf_dat_fail(dat, "dat_lmr_create", ret);
 	dat->local.lmr_context = local;
 	/* until the peer's is known, this carries what the peer is to use */
 	dat->remote.rmr_context = remote;
@@ -195,6 +188,17 @@ static void ep_attr_init(struct perf_dat *dat, DAT_EP_ATTR *attr)
 	attr->max_rdma_write_iov = 1;
 }
 
+int perf_dat_open_dtos(struct perf_dat *dat)
+{
+	DAT_COUNT qlen = 2 * (DAT_COUNT)dat->x.lay.window + 16 + 2 * (DAT_COUNT)dat->npeers;
+	DAT_RETURN ret;
+
+	ret = dat_evd_create(dat->ia, qlen, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &dat->dto_evd);
+	if (ret != DAT_SUCCESS)
+		return perf_dat_fail(dat, "dat_evd_create", ret);
+	return perf_mem_alloc(&dat->x) ? -1 : dat_register(dat);
+}
+
 /* Everything up to an endpoint that can receive. */
 static int dat_open_ep(struct perf_dat *dat)
 {
@@ -207,17 +211,13 @@ static int dat_open_ep(struct perf_dat *dat)
 				 "%s: messages of %u bytes are beyond "
 				 "its limit",
 				 dat->device, dat->x.size_max);
-	ret = dat_evd_create(dat->ia, 2 * (DAT_COUNT)dat->x.lay.window + 16, DAT_HANDLE_NULL,
-			     DAT_EVD_DTO_FLAG, &dat->dto_evd);
-	if (ret != DAT_SUCCESS)
-		return dat_fail(dat, "dat_evd_create", ret);
-	if (perf_mem_alloc(&dat->x) || dat_register(dat))
+	if (perf_dat_open_dtos(dat))
 		return -1;
 	ep_attr_init(dat, &attr);
 	ret = dat_ep_create(dat->ia, dat->pz, dat->dto_evd, dat->dto_evd, dat->conn_evd, &attr,
 			    &dat->ep);
 	if (ret != DAT_SUCCESS)
-		return dat_fail(dat, "dat_ep_create", ret);
+		return perf_dat_fail(dat, "dat_ep_create", ret);
 	return perf_run_arm(&dat->x);
 }
 
@@ -245,8 +245,7 @@ static const char *event_text(DAT_EVENT_NUMBER number)
 	}
 }
 
-/* Waits for an event of @evd; @timeout_ms < 0 is forever. */
-static int event_wait(struct perf_dat *dat, DAT_EVD_HANDLE evd, int timeout_ms, DAT_EVENT *event)
+int perf_dat_event(struct perf_dat *dat, DAT_EVD_HANDLE evd, int timeout_ms, DAT_EVENT *event)
 {
 	DAT_TIMEOUT us = timeout_ms < 0 ? DAT_TIMEOUT_INFINITE : (DAT_TIMEOUT)timeout_ms * 1000;
 	DAT_COUNT more;
@@ -258,14 +257,14 @@ static int event_wait(struct perf_dat *dat, DAT_EVD_HANDLE evd, int timeout_ms, 
 	if (DAT_GET_TYPE(ret) == DAT_TIMEOUT_EXPIRED)
 		return perf_fail(&dat->x, "%s: no answer from the peer", dat->device);
 	if (ret != DAT_SUCCESS)
-		return dat_fail(dat, "dat_evd_wait", ret);
+		return perf_dat_fail(dat, "dat_evd_wait", ret);
 	return 0;
 }
 
-static int wait_established(struct perf_dat *dat, DAT_EVENT *event)
+int perf_dat_established(struct perf_dat *dat, DAT_EVENT *event)
 {
 	/* the connect call has its own time-out; this one only backs it up */
-	if (event_wait(dat, dat->conn_evd, (int)dat->x.timeout_ms + 1000, event))
+	if (perf_dat_event(dat, dat->conn_evd, (int)dat->x.timeout_ms + 1000, event))
 		return -1;
 	if (event->event_number != DAT_CONNECTION_EVENT_ESTABLISHED)
 		return perf_fail(&dat->x, "%s: %s", dat->device, event_text(event->event_number));
@@ -273,7 +272,7 @@ static int wait_established(struct perf_dat *dat, DAT_EVENT *event)
 	return 0;
 }
 
-static void dat_hello(struct perf_dat *dat, unsigned char *buf)
+void perf_dat_hello(struct perf_dat *dat, unsigned int index, unsigned char *buf)
 {
 	struct perf_hello hello = {
 		.flags = dat->x.blocking ? PERF_HELLO_WAIT : 0,
@@ -281,6 +280,7 @@ static void dat_hello(struct perf_dat *dat, unsigned char *buf)
 		.window = dat->x.lay.window,
 		.addr = (uintptr_t)dat->x.mem,
 		.key = dat->remote.rmr_context,
+		.index = index,
 	};
 
 	perf_hello_encode(&hello, buf);
@@ -305,39 +305,45 @@ static int dat_answer(struct perf_dat *dat, DAT_CR_HANDLE cr, const struct perf_
 		CR_REJECT(cr);
 		return -1;
 	}
-	dat_hello(dat, buf);
+	perf_dat_hello(dat, 0, buf);
 	peer_memory(dat, hello);
 	ret = dat_cr_accept(cr, dat->ep, sizeof(buf), buf);
 	if (ret != DAT_SUCCESS)
-		return dat_fail(dat, "dat_cr_accept", ret);
-	return wait_established(dat, &event);
+		return perf_dat_fail(dat, "dat_cr_accept", ret);
+	return perf_dat_established(dat, &event);
+}
+
+int perf_dat_request(struct perf_dat *dat, DAT_CR_HANDLE *cr, struct perf_hello *hello)
+{
+	DAT_CR_PARAM param;
+	DAT_EVENT event;
+	DAT_RETURN ret;
+
+	if (perf_dat_event(dat, dat->cr_evd, dat->x.wait_client_ms, &event))
+		return -1;
+	*cr = event.event_data.cr_arrival_event_data.cr_handle;
+	ret = dat_cr_query(*cr, DAT_CR_FIELD_ALL, &param);
+	if (ret != DAT_SUCCESS)
+		return perf_dat_fail(dat, "dat_cr_query", ret);
+	if (perf_greet(&dat->x, param.private_data, (size_t)param.private_data_size, hello)) {
+		CR_REJECT(*cr);
+		return -1;
+	}
+	return 0;
 }
 
 static int dat_accept(struct perf_xport *x)
 {
-	struct perf_dat *dat = to_dat(x);
+	struct perf_dat *dat = perf_to_dat(x);
 	struct perf_hello hello;
-	DAT_CR_PARAM param;
 	DAT_CR_HANDLE cr;
-	DAT_EVENT event;
-	DAT_RETURN ret;
 
-	if (event_wait(dat, dat->cr_evd, x->wait_client_ms, &event))
-		return -1;
-	cr = event.event_data.cr_arrival_event_data.cr_handle;
-	ret = dat_cr_query(cr, DAT_CR_FIELD_ALL, &param);
-	if (ret != DAT_SUCCESS)
-		return dat_fail(dat, "dat_cr_query", ret);
-	if (perf_greet(x, param.private_data, (size_t)param.private_data_size, &hello)) {
-		CR_REJECT(cr);
-		return -1;
-	}
-	return dat_answer(dat, cr, &hello);
+	return perf_dat_request(dat, &cr, &hello) ? -1 : dat_answer(dat, cr, &hello);
 }
 
 static int dat_connect(struct perf_xport *x, const struct sockaddr *addr, unsigned int port)
 {
-	struct perf_dat *dat = to_dat(x);
+	struct perf_dat *dat = perf_to_dat(x);
 	DAT_CONNECTION_EVENT_DATA *data;
 	unsigned char buf[PERF_HELLO_LEN];
 	struct perf_hello hello;
@@ -346,13 +352,13 @@ static int dat_connect(struct perf_xport *x, const struct sockaddr *addr, unsign
 
 	if (dat_open_ep(dat))
 		return -1;
-	dat_hello(dat, buf);
+	perf_dat_hello(dat, 0, buf);
 	ret = dat_ep_connect(dat->ep, (DAT_IA_ADDRESS_PTR)addr, port,
 			     (DAT_TIMEOUT)x->timeout_ms * 1000, sizeof(buf), buf,
 			     DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG);
 	if (ret != DAT_SUCCESS)
-		return dat_fail(dat, "dat_ep_connect", ret);
-	if (wait_established(dat, &event))
+		return perf_dat_fail(dat, "dat_ep_connect", ret);
+	if (perf_dat_established(dat, &event))
 		return -1;
 	data = &event.event_data.connect_event_data;
 	if (perf_greet(x, data->private_data, (size_t)data->private_data_size, &hello))
@@ -383,53 +389,53 @@ static inline DAT_RMR_TRIPLET remote_iov(const struct perf_dat *dat, size_t off,
 
 static int dat_post_recv(struct perf_xport *x, size_t off, size_t len, uint64_t cookie)
 {
-	struct perf_dat *dat = to_dat(x);
+	struct perf_dat *dat = perf_to_dat(x);
 	DAT_LMR_TRIPLET iov = local_iov(dat, off, len);
 	DAT_DTO_COOKIE user = { .as_64 = cookie };
 	DAT_RETURN ret;
 
 	ret = dat_ep_post_recv(dat->ep, 1, &iov, user, DAT_COMPLETION_DEFAULT_FLAG);
-	return ret == DAT_SUCCESS ? 0 : dat_fail(dat, "dat_ep_post_recv", ret);
+	return ret == DAT_SUCCESS ? 0 : perf_dat_fail(dat, "dat_ep_post_recv", ret);
 }
 
 static int dat_post_send(struct perf_xport *x, size_t off, size_t len, uint64_t cookie)
 {
-	struct perf_dat *dat = to_dat(x);
+	struct perf_dat *dat = perf_to_dat(x);
 	DAT_LMR_TRIPLET iov = local_iov(dat, off, len);
 	DAT_DTO_COOKIE user = { .as_64 = cookie };
 	DAT_RETURN ret;
 
 	ret = dat_ep_post_send(dat->ep, 1, &iov, user, DAT_COMPLETION_DEFAULT_FLAG);
-	return ret == DAT_SUCCESS ? 0 : dat_fail(dat, "dat_ep_post_send", ret);
+	return ret == DAT_SUCCESS ? 0 : perf_dat_fail(dat, "dat_ep_post_send", ret);
 }
 
 static int dat_post_write(struct perf_xport *x, size_t off, size_t len, size_t roff, uint64_t cookie)
 {
-	struct perf_dat *dat = to_dat(x);
+	struct perf_dat *dat = perf_to_dat(x);
 	DAT_LMR_TRIPLET iov = local_iov(dat, off, len);
 	DAT_RMR_TRIPLET target = remote_iov(dat, roff, len);
 	DAT_DTO_COOKIE user = { .as_64 = cookie };
 	DAT_RETURN ret;
 
 	ret = dat_ep_post_rdma_write(dat->ep, 1, &iov, user, &target, DAT_COMPLETION_DEFAULT_FLAG);
-	return ret == DAT_SUCCESS ? 0 : dat_fail(dat, "dat_ep_post_rdma_write", ret);
+	return ret == DAT_SUCCESS ? 0 : perf_dat_fail(dat, "dat_ep_post_rdma_write", ret);
 }
 
 static int dat_post_read(struct perf_xport *x, size_t off, size_t len, size_t roff, uint64_t cookie)
 {
-	struct perf_dat *dat = to_dat(x);
+	struct perf_dat *dat = perf_to_dat(x);
 	DAT_LMR_TRIPLET iov = local_iov(dat, off, len);
 	DAT_RMR_TRIPLET source = remote_iov(dat, roff, len);
 	DAT_DTO_COOKIE user = { .as_64 = cookie };
 	DAT_RETURN ret;
 
 	ret = dat_ep_post_rdma_read(dat->ep, 1, &iov, user, &source, DAT_COMPLETION_DEFAULT_FLAG);
-	return ret == DAT_SUCCESS ? 0 : dat_fail(dat, "dat_ep_post_rdma_read", ret);
+	return ret == DAT_SUCCESS ? 0 : perf_dat_fail(dat, "dat_ep_post_rdma_read", ret);
 }
 
 static int dat_check(struct perf_xport *x)
 {
-	struct perf_dat *dat = to_dat(x);
+	struct perf_dat *dat = perf_to_dat(x);
 	DAT_EVENT event;
 
 	if (dat_evd_dequeue(dat->conn_evd, &event) != DAT_SUCCESS)
@@ -438,7 +444,7 @@ static int dat_check(struct perf_xport *x)
 	return perf_fail(x, "%s: %s", dat->device, event_text(event.event_number));
 }
 
-static __attribute__((noinline)) int dto_error(struct perf_dat *dat, DAT_DTO_COMPLETION_STATUS status)
+__attribute__((noinline)) int perf_dat_dto_error(struct perf_dat *dat, DAT_DTO_COMPLETION_STATUS status)
 {
 	static const char *const name[] = {
 		[DAT_DTO_ERR_FLUSHED] = "flushed",
@@ -460,7 +466,7 @@ static __attribute__((noinline)) int dto_error(struct perf_dat *dat, DAT_DTO_COM
 					 name[status] :
 					 "unknown status");
 	/* flushes come before the event that tells why */
-	if (event_wait(dat, dat->conn_evd, 1000, &event))
+	if (perf_dat_event(dat, dat->conn_evd, 1000, &event))
 		return -1;
 	dat->connected = false;
 	return perf_fail(&dat->x, "%s: %s", dat->device, event_text(event.event_number));
@@ -477,7 +483,7 @@ static DAT_RETURN next_event(struct perf_dat *dat, DAT_EVENT *event)
 
 static int dat_poll(struct perf_xport *x, struct perf_comp *comp)
 {
-	struct perf_dat *dat = to_dat(x);
+	struct perf_dat *dat = perf_to_dat(x);
 	DAT_DTO_COMPLETION_EVENT_DATA *dto;
 	DAT_EVENT event;
 	DAT_RETURN ret;
@@ -488,11 +494,11 @@ static int dat_poll(struct perf_xport *x, struct perf_comp *comp)
 		if (ret == DAT_QUEUE_EMPTY || ret == DAT_TIMEOUT_EXPIRED ||
 		    ret == DAT_INTERRUPTED_CALL)
 			return 0;
-		return dat_fail(dat, "no more completions", ret);
+		return perf_dat_fail(dat, "no more completions", ret);
 	}
 	dto = &event.event_data.dto_completion_event_data;
 	if (dto->status != DAT_DTO_SUCCESS)
-		return dto_error(dat, dto->status);
+		return perf_dat_dto_error(dat, dto->status);
 	comp->cookie = dto->user_cookie.as_64;
 	comp->len = dto->transfered_length;
 	return 1;
@@ -502,7 +508,7 @@ static int dat_poll(struct perf_xport *x, struct perf_comp *comp)
 
 static void dat_disconnect(struct perf_xport *x)
 {
-	struct perf_dat *dat = to_dat(x);
+	struct perf_dat *dat = perf_to_dat(x);
 	DAT_COUNT more;
 	DAT_EVENT event;
 
@@ -515,7 +521,7 @@ static void dat_disconnect(struct perf_xport *x)
 
 static void dat_close(struct perf_xport *x)
 {
-	struct perf_dat *dat = to_dat(x);
+	struct perf_dat *dat = perf_to_dat(x);
 
 	if (dat->ep)
 		dat_ep_free(dat->ep);
@@ -535,6 +541,7 @@ static void dat_close(struct perf_xport *x)
 	if (dat->ia)
 		dat_ia_close(dat->ia, DAT_CLOSE_ABRUPT_FLAG);
 	perf_mem_free(x);
+	free(dat->peers);
 	free(dat);
 }
 
@@ -567,5 +574,5 @@ struct perf_xport *perf_dat_new(const char *device)
 
 void perf_dat_fabric(struct perf_xport *x, struct perf_fabric *fabric)
 {
-	*fabric = to_dat(x)->fabric;
+	*fabric = perf_to_dat(x)->fabric;
 }

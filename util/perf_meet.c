@@ -28,7 +28,7 @@ void perf_meet_close(struct perf_meet *meet)
 
 static int meet_fail(struct perf_xport *x, const char *what, int err)
 {
-	return perf_fail(x, "raw: %s: %s", what, strerror(err));
+	return perf_fail(x, "%s: %s", what, strerror(err));
 }
 
 /* Of both families where there are two. */
@@ -64,13 +64,12 @@ int perf_meet_listen(struct perf_meet *meet, struct perf_xport *x, unsigned int 
 	return 0;
 }
 
-/* A peer that is silent for longer is an error of the call that waits for it. */
-static void bound(int fd, unsigned int timeout_ms)
+void perf_meet_patience(struct perf_meet *meet, unsigned int timeout_ms)
 {
 	const struct timeval tv = { timeout_ms / 1000, timeout_ms % 1000 * 1000 };
 
-	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv));
-	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv));
+	setsockopt(meet->fd, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv));
+	setsockopt(meet->fd, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv));
 }
 
 int perf_meet_accept(struct perf_meet *meet, struct perf_xport *x)
@@ -86,7 +85,7 @@ int perf_meet_accept(struct perf_meet *meet, struct perf_xport *x)
 	meet->fd = accept4(meet->listener, NULL, NULL, SOCK_CLOEXEC);
 	if (meet->fd < 0)
 		return meet_fail(x, "no client", errno);
-	bound(meet->fd, x->timeout_ms);
+	perf_meet_patience(meet, x->timeout_ms);
 	return 0;
 }
 
@@ -100,7 +99,7 @@ int perf_meet_connect(struct perf_meet *meet, struct perf_xport *x, const struct
 	meet->fd = socket(to.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (meet->fd < 0)
 		return meet_fail(x, "cannot connect", errno);
-	bound(meet->fd, x->timeout_ms);
+	perf_meet_patience(meet, x->timeout_ms);
 	if (connect(meet->fd, (struct sockaddr *)&to,
 		    to.ss_family == AF_INET6 ? sizeof(struct sockaddr_in6) :
 					       sizeof(struct sockaddr_in)))
@@ -113,7 +112,7 @@ int perf_meet_connect(struct perf_meet *meet, struct perf_xport *x, const struct
 int perf_meet_send(struct perf_meet *meet, struct perf_xport *x, const void *buf, size_t len)
 {
 	if (send(meet->fd, buf, len, MSG_NOSIGNAL) != (ssize_t)len)
-		return perf_fail(x, "raw: the peer closed the connection");
+		return perf_fail(x, "the peer closed the connection");
 	return 0;
 }
 
@@ -125,7 +124,7 @@ int perf_meet_recv(struct perf_meet *meet, struct perf_xport *x, void *buf, size
 		return 0;
 	if (n < 0 && errno == EAGAIN)
 		return meet_fail(x, "no answer from the peer", ETIMEDOUT);
-	return perf_fail(x, "raw: the peer is not a datperf of this version, or gave up");
+	return perf_fail(x, "the peer is not a datperf of this version, or gave up");
 }
 
 bool perf_meet_over(const struct perf_meet *meet)

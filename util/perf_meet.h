@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Two datperf processes meet by TCP where the fabric has no connections: what they must
+ * Two datperf processes meet by TCP where the fabric has no connections, or has many: what they must
  * know of each other goes over it, and its end is the only sign that the other one is gone.
  */
 #ifndef PERF_MEET_H
@@ -26,6 +26,9 @@ int perf_meet_connect(struct perf_meet *meet, struct perf_xport *x, const struct
 		      unsigned int port);
 int perf_meet_send(struct perf_meet *meet, struct perf_xport *x, const void *buf, size_t len);
 int perf_meet_recv(struct perf_meet *meet, struct perf_xport *x, void *buf, size_t len);
+
+/* A peer that is silent for longer is an error of the call that waits for it; at first x->timeout_ms. */
+void perf_meet_patience(struct perf_meet *meet, unsigned int timeout_ms);
 
 /* Whether the other one has ended. Nothing is sent that is not received by then. */
 bool perf_meet_over(const struct perf_meet *meet);

@@ -22,7 +22,8 @@ enum {
 	OPT_ENDPOINT,
 	OPT_NO_VERIFY,
 	OPT_BIND,
-	OPT_TIMEOUT
+	OPT_TIMEOUT,
+	OPT_PEERS
 };
 
 static const struct option long_options[] = {
@@ -37,6 +38,7 @@ static const struct option long_options[] = {
 	{ "time", required_argument, NULL, 'T' },
 	{ "repeat", required_argument, NULL, 'r' },
 	{ "window", required_argument, NULL, 'w' },
+	{ "peers", required_argument, NULL, OPT_PEERS },
 	{ "wait", no_argument, NULL, OPT_WAIT },
 	{ "raw", no_argument, NULL, OPT_RAW },
 	{ "raw-only", no_argument, NULL, OPT_RAW_ONLY },
@@ -68,6 +70,8 @@ static const char help_text[] =
 	"  -T, --time MS        milliseconds per measurement (40)\n"
 	"  -r, --repeat N       measure each point N times, print the medians (1)\n"
 	"  -w, --window N       most messages under way at once (64)\n"
+	"      --peers LIST     measure instead what so many connections cost, as in\n"
+	"                       1,10,100,1000: to make, to have and to close them\n"
 	"      --wait           sleep for completions instead of polling for them\n"
 	"      --raw            measure bare libfabric beside DAT, and print the ratio\n"
 	"      --raw-only       measure bare libfabric and no DAT\n"
@@ -111,12 +115,8 @@ static int number_option(struct perf_opts *opts, int opt, const char *text)
 		int opt;
 		unsigned long long low, high;
 	} limits[] = {
-		{ 'p', 1, 65535 },
-		{ 'n', 1, 1000000 },
-		{ 'T', 1, 60000 },
-		{ 'r', 1, 1000 },
-		{ 'w', 2, PERF_WINDOW_MAX },
-		{ OPT_TIMEOUT, 1, 3600 },
+		{ 'p', 1, 65535 },	     { 'n', 1, 1000000 },	  { 'T', 1, PERF_TIME_MAX },
+		{ 'r', 1, PERF_REPEAT_MAX }, { 'w', 2, PERF_WINDOW_MAX }, { OPT_TIMEOUT, 1, 3600 },
 	};
 	unsigned long long value;
 	size_t i = 0;
@@ -171,6 +171,28 @@ static int sizes_option(struct perf_opts *opts, const char *text)
 {
 	opts->nsizes = perf_sizes_parse(text, opts->sizes, PERF_MAX_SIZES);
 	return opts->nsizes > 0 ? -1 : usage("bad sizes \"%s\"", text);
+}
+
+static int peers_option(struct perf_opts *opts, const char *text)
+{
+	char part[sizeof("65536")];
+	unsigned long long value;
+	const char *at = text;
+	size_t len;
+
+	for (opts->npeers = 0;; at += len + 1) {
+		len = strcspn(at, ",");
+		if (len >= sizeof(part) || opts->npeers == PERF_PEERS_NUMBERS)
+			break;
+		memcpy(part, at, len);
+		part[len] = '\0';
+		if (number(part, 1, PERF_PEERS_MAX, &value))
+			break;
+		opts->peers[opts->npeers++] = (unsigned int)value;
+		if (!at[len])
+			return -1;
+	}
+	return usage("bad numbers of connections \"%s\"", text);
 }
 
 static int raw_cq_option(struct perf_opts *opts, const char *text)
@@ -259,6 +281,8 @@ static int one_option(struct perf_opts *opts, int opt)
 		return sizes_option(opts, optarg);
 	case 't':
 		return tests_option(opts, optarg);
+	case OPT_PEERS:
+		return peers_option(opts, optarg);
 	case 'p':
 	case 'n':
 	case 'T':
@@ -282,6 +306,8 @@ static int rest(struct perf_opts *opts, int argc, char **argv)
 	}
 	if (opts->role == PERF_ROLE_NONE)
 		return usage("%s", "give a host, --server or --local");
+	if (opts->npeers && opts->side[PERF_SIDE_RAW])
+		return usage("%s", "--peers is of DAT alone");
 	if (!opts->port && opts->role != PERF_ROLE_LOCAL)
 		opts->port = DATPERF_PORT;
 	return -1;

@@ -58,12 +58,10 @@ static void head_wide(const struct perf_opts *opts)
 	printf("\n");
 }
 
-void perf_out_begin(const struct perf_opts *opts, const struct perf_fabric *fabric)
+void perf_out_fabric(const struct perf_opts *opts, const struct perf_fabric *fabric)
 {
 	char host[NI_MAXHOST] = "";
 
-	if (opts->json)
-		return;
 	if (fabric->addr.ss_family &&
 	    getnameinfo((const struct sockaddr *)&fabric->addr, sizeof(fabric->addr), host,
 			sizeof(host), NULL, 0, NI_NUMERICHOST))
@@ -76,6 +74,13 @@ void perf_out_begin(const struct perf_opts *opts, const struct perf_fabric *fabr
 	       opts->wait ? "waiting for events" : "polling",
 	       opts->wait && opts->side[PERF_SIDE_RAW] && !fabric->sleeps ?
 		       " (bare libfabric polls)" : "");
+}
+
+void perf_out_begin(const struct perf_opts *opts, const struct perf_fabric *fabric)
+{
+	if (opts->json)
+		return;
+	perf_out_fabric(opts, fabric);
 	if (opts->verbose)
 		head_verbose();
 	else if (both(opts))
@@ -185,19 +190,25 @@ static void json_point(struct json *j, const struct perf_opts *opts, const struc
 	json_end(j, '}');
 }
 
+void perf_out_json_begin(struct json *j, const struct perf_opts *opts,
+			 const struct perf_fabric *fabric)
+{
+	json_object(j, NULL);
+	json_string(j, "program", "datperf");
+	json_string(j, "dat_version", perf_dat_api());
+	json_string(j, "device", opts->side[PERF_SIDE_DAT] ? opts->device : NULL);
+	json_string(j, "provider", fabric->provider);
+	json_string(j, "domain", fabric->domain);
+	json_string(j, "mode", opts->wait ? "wait" : "poll");
+}
+
 void perf_out_json(const struct perf_opts *opts, const struct perf_fabric *fabric,
 		   const struct perf_row *rows)
 {
 	struct json j = { .out = stdout };
 	int i, t;
 
-	json_object(&j, NULL);
-	json_string(&j, "program", "datperf");
-	json_string(&j, "dat_version", perf_dat_api());
-	json_string(&j, "device", opts->side[PERF_SIDE_DAT] ? opts->device : NULL);
-	json_string(&j, "provider", fabric->provider);
-	json_string(&j, "domain", fabric->domain);
-	json_string(&j, "mode", opts->wait ? "wait" : "poll");
+	perf_out_json_begin(&j, opts, fabric);
 	if (opts->side[PERF_SIDE_RAW])
 		json_string(&j, "raw_cq", fabric->sleeps ? "fd" : "none");
 	json_bool(&j, "verified", opts->verify);

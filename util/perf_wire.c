@@ -33,7 +33,7 @@ void perf_hello_encode(const struct perf_hello *hello, unsigned char *buf)
 	buf = put(buf, hello->window, 4);
 	buf = put(buf, hello->addr, 8);
 	buf = put(buf, hello->key, 4);
-	put(buf, 0, 4);
+	put(buf, hello->index, 4);
 }
 
 int perf_hello_decode(struct perf_hello *hello, const void *buf, size_t len)
@@ -48,6 +48,7 @@ int perf_hello_decode(struct perf_hello *hello, const void *buf, size_t len)
 	hello->window = (uint32_t)get(&in, 4);
 	hello->addr = get(&in, 8);
 	hello->key = (uint32_t)get(&in, 4);
+	hello->index = (uint32_t)get(&in, 4);
 	return 0;
 }
 

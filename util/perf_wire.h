@@ -22,6 +22,7 @@ struct perf_hello {
 	uint32_t window;   /* most messages under way at once */
 	uint64_t addr;	   /* where the sender's memory begins */
 	uint32_t key;	   /* and the key that opens it */
+	uint32_t index;	   /* number of the connection, of --peers */
 };
 
 #define PERF_HELLO_WAIT 0x1    /* block for completions instead of polling */
@@ -43,6 +44,7 @@ enum perf_ctl_type {
 	PERF_CTL_SELECT,    /* client: the next phases use side "value" */
 	PERF_CTL_QUIT,	    /* client: no more phases */
 	PERF_CTL_ERROR,	    /* server: could not do it */
+	PERF_CTL_PEERS,	    /* client: get ready for "value" connections */
 };
 
 struct perf_ctl {
@@ -52,7 +54,7 @@ struct perf_ctl {
 	uint32_t slots; /* START: messages under way at once */
 	uint64_t size;	/* START: bytes per message */
 	uint64_t iters; /* START: number of messages */
-	uint64_t value; /* READY: port; SELECT: side; DONE: errors */
+	uint64_t value; /* READY: port; SELECT: side or connection; DONE: errors or bytes */
 };
 
 void perf_hello_encode(const struct perf_hello *hello, unsigned char *buf);

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Curves of latency and bandwidth over the size of a message, in plain SVG."""
+"""Curves over the size of a message, and over the number of connections, in plain SVG."""
 import math
 from xml.sax.saxutils import escape
 
-from .report import size_name
+from .report import place
 
 WIDTH, HEIGHT = 260, 190  # of a panel's plot
 LEFT, TOP, RIGHT, BOTTOM = 60, 40, 20, 40
@@ -13,7 +13,10 @@ STYLES = {  # side: legend, colour, dashes
     "before": ("DAT before", "#c0392b", "5,3"),
     "ucx": ("UCX", "#2471a3", "2,2"),
 }
-METRICS = (("latency", "µs, polling"), ("wait", "µs, waiting"), ("bandwidth", "MB/s"))
+# A row of panels: the metric, the test and the unit.
+OF_SIZE = (("latency", "send", "µs, polling"), ("wait", "send", "µs, waiting"), ("bandwidth", "send", "MB/s"))
+OF_CONNECTIONS = (("connect", "all", "connections/s"), ("memory", "client", "KiB each"),
+                  ("empty", "all", "µs, empty poll"), ("among", "last", "µs, 8 B"), ("close", "all", "ms to close"))
 
 
 def text(x, y, words, anchor="middle", size=11):
@@ -54,7 +57,7 @@ class Panel:
             x = self.at_x(size)
             yield line(x, self.y, x, self.y + HEIGHT)
             if x - last > 30:  # 4000 B and 4 KiB would be one on the other
-                yield text(x, self.y + HEIGHT + 16, size_name(size), size=10)
+                yield text(x, self.y + HEIGHT + 16, place(self.rows[0]["metric"], size), size=10)
                 last = x
 
     def curves(self):
@@ -79,19 +82,21 @@ def legend(x, y, rows):
 
 
 def svg(document):
-    """A column for each fabric and libfabric, a row for each metric; of sends."""
-    rows = [r for r in document["rows"] if r["test"] == "send"]
+    """A column for each fabric and libfabric, a row for each metric; over the size, of sends."""
+    metrics = [m for m in OF_SIZE + OF_CONNECTIONS
+               if m in OF_SIZE or any((r["metric"], r["test"]) == m[:2] for r in document["rows"])]
+    rows = [r for r in document["rows"] if (r["metric"], r["test"]) in [m[:2] for m in metrics]]
     columns = list(dict.fromkeys((r["libfabric"], r["fabric"]) for r in rows))
     step_x, step_y = LEFT + WIDTH + RIGHT, TOP + HEIGHT + BOTTOM
     parts = list(legend(LEFT, 16, rows))
     for i, (version, fabric) in enumerate(columns):
-        for k, (metric, unit) in enumerate(METRICS):
-            some = [r for r in rows
-                    if (r["libfabric"], r["fabric"], r["metric"]) == (version, fabric, metric)]
+        for k, (metric, test, unit) in enumerate(metrics):
+            some = [r for r in rows if (r["libfabric"], r["fabric"], r["metric"], r["test"])
+                    == (version, fabric, metric, test)]
             if some:
                 panel = Panel(i * step_x, 20 + k * step_y, some, f"{fabric}, libfabric {version}", unit)
                 parts += [*panel.axes(), *panel.curves()]
-    width, height = max(1, len(columns)) * step_x, 20 + len(METRICS) * step_y
+    width, height = max(1, len(columns)) * step_x, 20 + len(metrics) * step_y
     return (f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
             f'font-family="sans-serif">\n<rect width="100%" height="100%" fill="white"/>\n'
             + "\n".join(parts) + "\n</svg>\n")

@@ -11,14 +11,16 @@ from .programs import Failed
 from .stats import sample
 
 # bare: None where datperf --raw finds the same fabric below the IA, else arguments of --raw-only.
-# ucx: the transports of UCX that go the same way.
-Fabric = collections.namedtuple("Fabric", "name bare ucx local quick", defaults=(None, None, False, False))
+# ucx: the transports of UCX that go the same way. many: whether many connections are measured.
+Fabric = collections.namedtuple("Fabric", "name bare ucx local quick many",
+                                defaults=(None, None, False, False, False))
 
 FABRICS = (
     # Between processes of one host ofi leaves the fabric that it is opened on for shared memory.
-    Fabric("ofi", bare=("--provider", "shm", "--endpoint", "rdm"), ucx="posix,cma", local=True, quick=True),
-    Fabric("ofi-shm", ucx="posix,cma", local=True, quick=True),
-    Fabric("ofi-tcp", ucx="tcp", quick=True),
+    Fabric("ofi", bare=("--provider", "shm", "--endpoint", "rdm"), ucx="posix,cma", local=True, quick=True,
+           many=True),
+    Fabric("ofi-shm", ucx="posix,cma", local=True, quick=True, many=True),
+    Fabric("ofi-tcp", ucx="tcp", quick=True, many=True),
     Fabric("ofi-net"),
     Fabric("ofi-rxm"),
     Fabric("ofi-net-rdm"),
@@ -45,6 +47,18 @@ SHAPES = (
 )
 # What is in the cache stays there: as many others measure bandwidth.
 SHAPE_LOCAL = Shape(("bandwidth2",), "send", "4K,64K,1M", ("--window", "2"))
+
+# How many connections there are at once, and what of datperf --peers is which metric and test.
+CONNECTIONS = (1, 10, 100, 1000)
+OF_CONNECTIONS = {
+    "connect_per_s": ("connect", "all"),
+    "client_kib": ("memory", "client"),
+    "server_kib": ("memory", "server"),
+    "empty_us": ("empty", "all"),
+    "first_us": ("among", "first"),
+    "last_us": ("among", "last"),
+    "close_ms": ("close", "all"),
+}
 
 UCX_TESTS = {  # test: latency, bandwidth
     "send": ("tag_lat", "tag_bw"),
@@ -86,6 +100,12 @@ def of_datperf(shape, side, out):
             if cell and not (name == "bare none" and "wait" in shape.metrics):
                 samples += of_cell(shape.metrics, name, point["test"], point["size"], cell)
     return samples
+
+
+def of_peers(side, out):
+    """The samples of a run of datperf --peers; the size is the number of connections."""
+    return [sample(side, metric, test, row["connections"], row[name])
+            for row in out["peers"] for name, (metric, test) in OF_CONNECTIONS.items() if row[name] > 0]
 
 
 def ucx_iterations(transports, size, time_ms):
@@ -181,6 +201,12 @@ class Session:
         self.record(lib, fabric, rnd, what,
                     lambda: of_datperf(shape, side, build.perf(lib, *arguments)))
 
+    def peers(self, lib, fabric, rnd, build, side):
+        arguments = ["--bind", "-T", str(self.options.time), "-D", fabric.name,
+                     "--peers", ",".join(map(str, CONNECTIONS))]
+        self.record(lib, fabric, rnd, " ".join([side, *arguments]),
+                    lambda: of_peers(side, build.perf(lib, *arguments)))
+
     def steps(self, lib, fabric, with_descriptor):
         """The runs of a round, as functions of its number."""
         steps = []
@@ -201,6 +227,9 @@ class Session:
                 add(now, shape, "dat")
             for side, build in self.builds[1:]:
                 add(build, shape, side)
+        if fabric.many:
+            steps += [lambda rnd, build=build, side=side: self.peers(lib, fabric, rnd, build, side)
+                      for side, build in self.builds]
         if self.ucx and fabric.ucx:
             batch = ucx_batch(fabric.ucx, self.options.time)
             steps.append(lambda rnd: self.record(

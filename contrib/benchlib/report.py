@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """The tables, in Markdown."""
-from .stats import METRICS
+from .stats import METRICS, OF_CONNECTIONS
 
 TITLES = {
     "latency": "Latency of a program that polls, µs",
@@ -9,6 +9,11 @@ TITLES = {
     "bandwidth2": "Bandwidth with two messages in flight, MB/s",
     "rate": "Million messages per second",
     "instructions": "Instructions of a send and its completion, in our libraries",
+    "connect": "Connections made per second, if so many are asked for at once",
+    "memory": "Memory of each of so many connections, KiB",
+    "empty": "A poll that finds nothing, beside so many connections, µs",
+    "among": "Latency of 8 B on the first and the last of so many connections, µs",
+    "close": "Abrupt end of so many connections, ms",
 }
 # Of a row: the title of the column, the figure, what DAT's is divided by.
 COLUMNS = (
@@ -30,6 +35,11 @@ def size_name(size):
         if size % unit == 0:
             return f"{size // unit} {letter}"
     return f"{size} B"
+
+
+def place(metric, size):
+    """Where on the axis, or in the column, of a metric."""
+    return f"{size:,}" if metric in OF_CONNECTIONS else size_name(size)
 
 
 def number(value):
@@ -54,7 +64,7 @@ def ratio(value):
 def cells(row, columns):
     bare = row.get("bare")
     queue = {"fd": " (fd)", "none": ""}[bare["cq"]] if bare else ""
-    line = [row["fabric"], row["test"], size_name(row["size"]), figure(bare) + queue,
+    line = [row["fabric"], row["test"], place(row["metric"], row["size"]), figure(bare) + queue,
             figure(row.get("dat")), ratio(row.get("dat/bare")) + (" ~" if row["unsteady"] else "")]
     for _, name, divided in columns:
         line.append(figure(row.get(name)) if name else ratio(row.get(divided)))
@@ -99,7 +109,8 @@ def summary(rows):
 
 def table(rows):
     columns = used(rows)
-    head = ["fabric", "test", "size", "bare libfabric", "DAT", "DAT/bare"]
+    size = "connections" if rows[0]["metric"] in OF_CONNECTIONS else "size"
+    head = ["fabric", "test", size, "bare libfabric", "DAT", "DAT/bare"]
     head += [title or divided.replace("dat", "DAT").replace("ucx", "UCX").replace("ofed", "OFED")
              for title, _, divided in columns]
     lines = [head, ["---"] * 3 + ["---:"] * (len(head) - 3)]

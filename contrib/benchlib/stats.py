@@ -27,7 +27,14 @@ METRICS = {
     "bandwidth2": ("MB/s", True),
     "rate": ("M/s", True),
     "instructions": ("", False),
+    "connect": ("1/s", True),
+    "memory": ("KiB", False),
+    "empty": ("us", False),
+    "among": ("us", False),
+    "close": ("ms", False),
 }
+# Of these the size is the number of connections.
+OF_CONNECTIONS = ("connect", "memory", "empty", "among", "close")
 KEY = ("libfabric", "fabric", "metric", "test", "size")
 
 Sample = collections.namedtuple("Sample", "run round value disturbed")

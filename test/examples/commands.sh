@@ -114,6 +114,9 @@ command_line()
 		serve "$1" ;;
 	"datperf node1")
 		visit "datperf 127.0.0.1" ;;
+	*"datperf --local"*--peers*)
+		run "$1 $briefly"
+		has out '^ *100 ' "$1" ;;
 	*"datperf --local"*)
 		run "$1 $briefly"
 		has out '^ *1M ' "$1" ;;

@@ -102,6 +102,16 @@ Test(perf_meet, silence_has_a_limit)
 	cr_expect(!perf_meet_over(&server));
 }
 
+Test(perf_meet, the_limit_of_silence_may_change)
+{
+	char byte;
+
+	meet();
+	perf_meet_patience(&server, 1);
+	cr_expect_eq(perf_meet_recv(&server, &xs, &byte, 1), -1);
+	cr_expect(strstr(xs.err, "no answer from the peer"), "%s", xs.err);
+}
+
 Test(perf_meet, no_client_comes)
 {
 	xs.wait_client_ms = 1;

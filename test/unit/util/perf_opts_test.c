@@ -138,6 +138,7 @@ Test(perf_opts, defaults)
 	cr_expect_eq(opts.repeat, 1);
 	cr_expect_eq(opts.window, 64);
 	cr_expect_eq(opts.timeout_ms, 10000);
+	cr_expect_eq(opts.npeers, 0);
 	cr_expect(opts.verify);
 	cr_expect(!opts.wait && !opts.bind && !opts.json && !opts.verbose && !opts.bare_cq);
 }
@@ -257,6 +258,39 @@ Test(perf_opts, tests_in_any_order)
 	cr_expect(opts.test[PERF_SEND] && !opts.test[PERF_WRITE] && opts.test[PERF_READ]);
 }
 
+Test(perf_opts, peers)
+{
+	cr_expect_eq(parse("-l --peers 1"), GO_ON);
+	cr_expect_eq(opts.npeers, 1);
+	cr_expect_eq(parse("-l --peers 7 --peers 65536,1,10"), GO_ON);
+	cr_expect_eq(opts.npeers, 3);
+	cr_expect_eq(opts.peers[0], 65536);
+	cr_expect_eq(opts.peers[2], 10);
+	cr_expect_eq(parse("-l --peers 1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16"), GO_ON);
+	cr_expect_eq(opts.npeers, PERF_PEERS_NUMBERS);
+}
+
+Test(perf_opts, bad_peers)
+{
+	static const char *const bad[] = {
+		"", "0", "65537", "1,", ",1", "1,,2", "1-8", "x", "8x", "0000001",
+		"1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17",
+	};
+	char words[128];
+	size_t i;
+
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		sprintf(words, "-l --peers=%s", bad[i]);
+		check_refused(words, "bad numbers of connections");
+	}
+}
+
+Test(perf_opts, peers_are_of_dat)
+{
+	check_refused("-l --peers 1 --raw", "--peers is of DAT alone");
+	check_refused("-l --raw-only --peers 1", "--peers is of DAT alone");
+}
+
 Test(perf_opts, raw_cq)
 {
 	check_refused("-l --raw-cq=maybe", "fd or none, not \"maybe\"");
@@ -351,7 +385,7 @@ Test(perf_opts, help_names_every_option)
 	static const char *const names[] = {
 		"server", "local", "device", "port", "sizes", "tests", "iters", "time", "repeat",
 		"window", "wait", "raw", "raw-only", "raw-cq", "provider", "endpoint", "no-verify",
-		"bind", "timeout", "json", "verbose", "help", "version",
+		"bind", "peers", "timeout", "json", "verbose", "help", "version",
 	};
 	char option[32];
 	size_t i;

@@ -11,6 +11,7 @@ static const struct perf_hello hello = {
 	.window = 64,
 	.addr = 0x1122334455667788,
 	.key = 0x99aabbcc,
+	.index = 0xddeeff01,
 };
 
 Test(perf_hello, comes_back_as_it_was)
@@ -25,6 +26,7 @@ Test(perf_hello, comes_back_as_it_was)
 	cr_assert_eq(got.window, hello.window);
 	cr_assert_eq(got.addr, hello.addr);
 	cr_assert_eq(got.key, hello.key);
+	cr_assert_eq(got.index, hello.index);
 }
 
 Test(perf_hello, is_in_network_byte_order)

@@ -165,6 +165,46 @@ perf()
 	one_line datperf
 }
 
+# peers PROGRAM API - many connections at once
+peers()
+{
+	prog=$UTIL_DIR/$1
+	run 2 "$prog" --local --peers 0
+	one_line datperf
+	run 2 "$prog" --local --peers 1 --raw
+	one_line datperf
+	for ia in ofi-tcp ofi-shm; do
+		run 0 "$prog" --local -D $ia --peers 1,8 -n 100 -T 5
+		has out "^DAT $2, IA $ia on "
+		[ "$(grep -cE '^ +(1|8)( +[0-9.]*[1-9][0-9.]*){7}$' "$tmp/out")" -eq 2 ] || fail "not two lines"
+	done
+	run 0 "$prog" --local -D ofi-tcp --peers 8 -n 100 -T 5 -r 2 --wait --json
+	json
+	has out '"connections": 8,'
+	has out '"mode": "wait"'
+	run 1 "$prog" --local -D missing --peers 1
+	one_line datperf
+	run 1 "$prog" -D ofi-tcp -p 1 --peers 1 127.0.0.1
+	one_line datperf
+}
+
+# Each end is a process of its own; they may be of different versions.
+peers_apart()
+{
+	mkfifo "$tmp/server"
+	"$UTIL_DIR/datperf1" --server -p 62052 -D ofi-tcp --peers 1 2>"$tmp/server" &
+	server=$!
+	exec 3<"$tmp/server"
+	read -r line <&3	# it listens
+	run 0 "$UTIL_DIR/datperf" -p 62052 -D ofi-tcp --peers 3,2 -n 100 -T 5 127.0.0.1
+	[ "$(grep -cE '^ +[32]( +[0-9.]*[1-9][0-9.]*){7}$' "$tmp/out")" -eq 2 ] || fail "not two lines"
+	wait $server || fail "exit status $? of the server"
+	cat <&3 >"$tmp/err"
+	[ -s "$tmp/err" ] && fail "the server complains"
+	exec 3<&-
+	rm "$tmp/server"
+}
+
 raw()
 {
 	prog=$UTIL_DIR/datperf
@@ -243,5 +283,8 @@ info datinfo 2.0
 info datinfo1 1.2
 perf datperf 2.0
 perf datperf1 1.2
+peers datperf 2.0
+peers datperf1 1.2
+peers_apart
 death -D ofi-tcp
 exit $bad

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What datperf's DAT side (perf_dat.c) shares with its many connections (perf_peers_dat.c). */
+#ifndef PERF_DAT_H
+#define PERF_DAT_H
+
+#include "dat_text.h"
+#include "perf.h"
+
+struct perf_dat {
+	struct perf_xport x; /* first: ops get a pointer to it */
+	const char *device;
+	DAT_IA_HANDLE ia;
+	DAT_IA_ATTR ia_attr;
+	struct perf_fabric fabric;
+	DAT_EVD_HANDLE async_evd, cr_evd, conn_evd, dto_evd;
+	DAT_PZ_HANDLE pz;
+	DAT_PSP_HANDLE psp;
+	DAT_LMR_HANDLE lmr;
+	DAT_EP_HANDLE ep;     /* the one that is posted to */
+	DAT_EP_HANDLE *peers; /* all of --peers; NULL without */
+	unsigned int npeers;
+	bool connected;
+	DAT_LMR_TRIPLET local;	/* template: context of our memory */
+	DAT_RMR_TRIPLET remote; /* template: context of the peer's */
+	uint64_t raddr;
+};
+
+static inline struct perf_dat *perf_to_dat(struct perf_xport *x)
+{
+	return (struct perf_dat *)x;
+}
+
+/* These give 0, or -1 with a sentence in x->err. */
+
+int perf_dat_fail(struct perf_dat *dat, const char *what, DAT_RETURN ret);
+/* Says why a completion failed, for which it may wait for the end of the connection; gives -1. */
+int perf_dat_dto_error(struct perf_dat *dat, DAT_DTO_COMPLETION_STATUS status);
+/* Opens the IA and a PZ. */
+int perf_dat_open_ia(struct perf_dat *dat);
+/* Creates the EVD for the completions of the EPs, and registers memory of x->lay.total bytes. */
+int perf_dat_open_dtos(struct perf_dat *dat);
+/* Creates the EVD for the connection events of the EPs. */
+int perf_dat_open_conns(struct perf_dat *dat);
+/* Waits for an event of @evd; @timeout_ms < 0 is forever. */
+int perf_dat_event(struct perf_dat *dat, DAT_EVD_HANDLE evd, int timeout_ms, DAT_EVENT *event);
+int perf_dat_established(struct perf_dat *dat, DAT_EVENT *event);
+/* Takes a connection request and what its client says of itself; one that says nothing is refused. */
+int perf_dat_request(struct perf_dat *dat, DAT_CR_HANDLE *cr, struct perf_hello *hello);
+/* Writes PERF_HELLO_LEN bytes, for connection number @index. */
+void perf_dat_hello(struct perf_dat *dat, unsigned int index, unsigned char *buf);
+
+#endif

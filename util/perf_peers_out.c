@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What datperf --peers prints: a line for each number of connections, or JSON. */
+#include "perf_peers.h"
+#include "json.h"
+
+/* The figures in the order of columns: the words of the head, in two lines, and the digits behind the point. */
+static const struct {
+	const char *what, *unit, *json;
+	int digits;
+} figures[PERF_PEERS_NFIGURES] = {
+	[PERF_PEERS_CONNECT] = { "connect", "1/s", "connect_per_s", 0 },
+	[PERF_PEERS_CLIENT] = { "client", "KiB each", "client_kib", 1 },
+	[PERF_PEERS_SERVER] = { "server", "KiB each", "server_kib", 1 },
+	[PERF_PEERS_EMPTY] = { "empty poll", "us", "empty_us", 3 },
+	[PERF_PEERS_FIRST] = { "8 B first", "us", "first_us", 2 },
+	[PERF_PEERS_LAST] = { "8 B last", "us", "last_us", 2 },
+	[PERF_PEERS_CLOSE] = { "close all", "ms", "close_ms", 1 },
+};
+
+void perf_peers_out_begin(const struct perf_opts *opts, const struct perf_fabric *fabric)
+{
+	int f;
+
+	if (opts->json)
+		return;
+	perf_out_fabric(opts, fabric);
+	printf("%11s", "");
+	for (f = 0; f < PERF_PEERS_NFIGURES; f++)
+		printf(" %10s", figures[f].what);
+	printf("\n%11s", "connections");
+	for (f = 0; f < PERF_PEERS_NFIGURES; f++)
+		printf(" %10s", figures[f].unit);
+	printf("\n");
+	fflush(stdout);
+}
+
+void perf_peers_out_row(const struct perf_opts *opts, const struct perf_peers_row *row)
+{
+	int f;
+
+	if (opts->json)
+		return;
+	printf("%11u", row->connections);
+	for (f = 0; f < PERF_PEERS_NFIGURES; f++)
+		printf(" %10.*f", figures[f].digits, row->figure[f]);
+	printf("\n");
+	fflush(stdout);
+}
+
+void perf_peers_out_json(const struct perf_opts *opts, const struct perf_fabric *fabric,
+			 const struct perf_peers_row *rows)
+{
+	struct json j = { .out = stdout };
+	int i, f;
+
+	if (!opts->json)
+		return;
+	perf_out_json_begin(&j, opts, fabric);
+	json_array(&j, "peers");
+	for (i = 0; i < opts->npeers; i++) {
+		json_object(&j, NULL);
+		json_uint(&j, "connections", rows[i].connections);
+		for (f = 0; f < PERF_PEERS_NFIGURES; f++)
+			json_double(&j, figures[f].json, rows[i].figure[f]);
+		json_end(&j, '}');
+	}
+	json_end(&j, ']');
+	json_end(&j, '}');
+}
