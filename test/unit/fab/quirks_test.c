@@ -63,7 +63,7 @@ Test(quirks, a_layer_over_one_fabric_is_another_where_it_was_seen)
 
 	cr_expect_eq(dofi_quirk_of("tcp;ofi_rxm") != any, seen);
 	cr_expect_eq(dofi_quirk_of("tcp;ofi_rxm")->frame_size > 64 * 1024, seen);
-	cr_expect_eq(any->frame_size, 4096);
+	cr_expect_eq(any->frame_size, 16384);
 }
 
 Test(quirks, a_user_can_make_it_the_layer_over_any)
