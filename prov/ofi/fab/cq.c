@@ -530,18 +530,21 @@ static bool being_read(struct dofi_cq *cq)
 /*
  * How long the program has the CQ for itself: briefly at first and while it posts alone, then longer each time. It
  * grows slowly, as a program that polls in bursts would get to long pauses otherwise, in which its peers wait for
- * their answers and poll themselves meanwhile. A leader reads the CQ as soon as something arrives, however long that
- * takes: after a short pause both threads would be woken.
+ * their answers and poll themselves meanwhile. A look that found no poll halves it and no more: on a busy machine
+ * the scheduler may have kept a polling thread from its processor. A leader reads the CQ as soon as something
+ * arrives, however long that takes: after a short pause both threads would be woken.
  */
 static long next_pause(const struct dofi_cq *cq, bool posts_alone, bool led)
 {
 	const long tick = dofi_settings.tick_us, most = tick * (cq->offloaded ? OFFLOADED_LOOK : RAREST_LOOK);
 	long pause = cq->pause_us + (cq->pause_us + 3) / 4;
 
-	if (atomic_load(&cq->mode) == DOFI_CQ_ARMED || posts_alone)
-		pause = dofi_settings.probe_us;
+	if (atomic_load(&cq->mode) == DOFI_CQ_ARMED)
+		pause = cq->pause_us / 2;
 	else if (cq->offloaded)
 		pause = most;
+	if (posts_alone || pause < dofi_settings.probe_us)
+		pause = dofi_settings.probe_us;
 	if (led && pause < tick)
 		pause = tick;
 	return pause < most ? pause : most;

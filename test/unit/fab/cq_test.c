@@ -295,7 +295,8 @@ Test(cq, looks_become_rarer_while_the_program_polls)
 	complete(1);
 	epoll_fires();
 	serve();
-	cr_expect_eq(pause_after_poll(), 125);		/* begins anew */
+	cr_expect_eq(cq.look_at, now + 2000 * US);	/* half of the last */
+	cr_expect_eq(pause_after_poll(), 2500);
 }
 
 Test(cq, and_are_rare_from_the_beginning_where_no_peer_depends_on_them)
