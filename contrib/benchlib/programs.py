@@ -70,7 +70,7 @@ def library_directory(prefix):
 
 
 def libfabrics(prefixes):
-    """Those that are named, "system" being the loader's own; else all of LD_LIBRARY_PATH and that one."""
+    """The libfabrics at prefixes, "system" being the loader's; without prefixes the loader's and all in LD_LIBRARY_PATH."""
     if prefixes:
         directories = ["" if p == "system" else library_directory(p) for p in prefixes]
     else:

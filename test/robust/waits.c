@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * All mixtures of three threads that wait, poll, wait at a CNO or are silent, each on EVDs of its own that one zone
- * feeds. A completion that nobody delivers stops its lane, and the case fails by its limit.
+ * Three threads wait, poll, wait at a CNO or are silent, in all mixtures. Each has EVDs of its own, and the CQ of one
+ * PZ feeds all of them. A completion that is not delivered stops its thread, and the case fails by its time limit.
  *
  * DAT_TEST_SECONDS: how long all mixtures run together, by default 10.
  */

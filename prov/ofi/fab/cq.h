@@ -17,10 +17,10 @@
 #define DOFI_CQ_BATCH 16
 
 /*
- * Who reads a CQ. ARMED: nobody polls; epoll wakes the progress thread, or, where the CQ
- * has no descriptor, whoever rings while it rests (struct dofi_progress_ops). PROBED:
- * it woke and found that a program polled since it last looked; it waits a moment
- * to see whether the program still does. OWNED: it does; look again after some ticks.
+ * Which thread reads a CQ. ARMED: the program does not poll; epoll wakes the progress thread, or, where the CQ has no
+ * descriptor, a peer that rings while it rests (struct dofi_progress_ops). PROBED: it woke and found that the program
+ * polled since the last look, and looks again after a short pause. OWNED: the program still polled then; the progress
+ * thread looks again after pauses that grow.
  */
 enum dofi_cq_mode {
 	DOFI_CQ_ARMED,

@@ -53,7 +53,7 @@
 /* The longest message, write or read in several frames, where the peer's memory could be read instead. */
 #define RDM_EAGER_MAX 8192
 
-/* The same for a connection over rings, whose frames are longer and cost no more than 8 bytes do. */
+/* The longest message, write or read in several frames over rings, where a frame is longer and costs less. */
 #define RDM_EAGER_RING_MAX 16384
 
 struct dofi_side_msg;

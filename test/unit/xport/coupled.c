@@ -46,6 +46,16 @@ void coupled_init_sockets(void)
 	init_on("sockets");
 }
 
+void couple_narrow(uint32_t window)
+{
+	struct dofi_side_msg request = peer_msg(&peer, DOFI_SIDE_REQUEST);
+
+	ep = ep_make();
+	request.window = window;
+	peer_couple_as(&peer, ep, &request, true);
+	fill(big, 7);
+}
+
 bool names(const struct rdm_frame *f, uint32_t i, const void *at, size_t length)
 {
 	return f->segment[i].iov_base == at && f->segment[i].iov_len == length;
@@ -62,9 +72,9 @@ bool all_zero(const void *bytes, size_t n)
 
 /* The program */
 
-static const DAT_COMPLETION_FLAGS plain = DAT_COMPLETION_DEFAULT_FLAG;
+const DAT_COMPLETION_FLAGS plain = DAT_COMPLETION_DEFAULT_FLAG;
 
-static DAT_DTO_COOKIE cookie_of(uint64_t cookie)
+DAT_DTO_COOKIE cookie_of(uint64_t cookie)
 {
 	return (DAT_DTO_COOKIE){ .as_64 = cookie };
 }
@@ -172,4 +182,12 @@ const struct peer_frame *answered(uint32_t number, enum rdm_result result)
 	cr_expect_eq(a->frame.key, (uint32_t)result, "%u", a->frame.key);
 	forgive(ep);
 	return a;
+}
+
+void give_credits(uint16_t n)
+{
+	struct rdm_frame f = peer_frame(&peer, RDM_FRAME_CREDIT);
+
+	f.credits = n;
+	peer_send(&peer, &f, NULL, 0);
 }

@@ -18,10 +18,15 @@ void coupled_init(void);
 void coupled_init_apart(void);
 /* and on a fabric that does RDMA itself, and whose peers may be anywhere. */
 void coupled_init_sockets(void);
+/* Connects @ep, on an IA that is open, to a peer that has room for @window frames. */
+void couple_narrow(uint32_t window);
 
 bool all_zero(const void *bytes, size_t n);
 /* Whether segment @i of a frame is that. */
 bool names(const struct rdm_frame *f, uint32_t i, const void *at, size_t length);
+
+extern const DAT_COMPLETION_FLAGS plain;
+DAT_DTO_COOKIE cookie_of(uint64_t cookie);
 
 /* The program, with memory of @big from @offset on: */
 
@@ -43,6 +48,8 @@ void breaks(void);
 
 /* The peer: */
 
+/* A frame that gives back @n credits. */
+void give_credits(uint16_t n);
 /* A message; */
 void say(const void *bytes, size_t n);
 /* one that is announced, and where it is; */

@@ -20,34 +20,8 @@ static void init_apart(void)
 	fill(big, 7);
 }
 
-/* With one that has room for @window frames. */
-static void couple_narrow(uint32_t window)
-{
-	struct dofi_side_msg request = peer_msg(&peer, DOFI_SIDE_REQUEST);
-
-	ep = ep_make();
-	request.window = window;
-	peer_couple_as(&peer, ep, &request, true);
-	fill(big, 7);
-}
-
 TestSuite(rdm_send, .init = init, .fini = rdm_fini, .timeout = 60);
 TestSuite(rdm_send_apart, .init = init_apart, .fini = rdm_fini, .timeout = 60);
-
-static const DAT_COMPLETION_FLAGS plain = DAT_COMPLETION_DEFAULT_FLAG;
-
-static DAT_DTO_COOKIE cookie_of(uint64_t cookie)
-{
-	return (DAT_DTO_COOKIE){ .as_64 = cookie };
-}
-
-static void give_credits(uint16_t n)
-{
-	struct rdm_frame f = peer_frame(&peer, RDM_FRAME_CREDIT);
-
-	f.credits = n;
-	peer_send(&peer, &f, NULL, 0);
-}
 
 /* Messages */
 
