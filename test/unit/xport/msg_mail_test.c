@@ -367,6 +367,7 @@ Test(msg_mail, a_reply_that_finds_no_room_waits)
 	fake_eps.fault.letter = 0;
 	fake_complete(fake_eps.context, 0);
 	event_take(evd, DAT_DTO_COMPLETION_EVENT);
+	settle();	/* the progress thread may have delivered it, and send what waits now */
 	cr_expect_eq(fake_eps.ops, 3);
 	cr_expect_eq(be32toh(last_reply().number), 2);
 	cr_expect_eq(be64toh(last_reply().old), 2);
@@ -479,6 +480,7 @@ Test(msg_mail, a_write_with_immediate_data_is_done_when_both_are)
 	cr_expect_eq(fake_eps.flags, FI_REMOTE_CQ_DATA);
 	cr_expect_eq(fake_eps.cq_data, dofi_beside(DOFI_BESIDE_WRITE_IMMED, false, 32, 0xabcd));
 	fake_complete(fake_eps.context, 0);
+	settle();
 	cr_expect(event_none(evd));
 	fake_complete(fake_eps.context, 0);
 	cr_expect_eq(completed(4), DAT_DTO_SUCCESS);
@@ -494,6 +496,7 @@ Test(msg_mail, a_write_whose_message_finds_no_room)
 	fake_eps.fault.sendmsg = 0;
 	fake_complete(fake_eps.context, 0);
 	cr_expect(event_none(evd));
+	settle();	/* the progress thread may have delivered it, and send what waits now */
 	cr_expect_eq(fake_eps.op, FAKE_SENDMSG);
 	cr_expect_eq(fake_eps.ops, 2, "the write is not repeated");
 	fake_complete(fake_eps.context, 0);
@@ -533,6 +536,7 @@ Test(msg_mail, a_message_waits_for_its_write_where_need_be, .init = init_sockets
 	cr_expect_eq(fake_eps.ops, 1);
 	fake_complete(fake_eps.context, 0);
 	cr_expect(event_none(evd));
+	settle();	/* the progress thread may have delivered it, and send what waits now */
 	cr_expect_eq(fake_eps.ops, 3, "the message, and what was behind");
 }
 
