@@ -116,10 +116,14 @@ static int prepare(struct dofi_cq *cq, struct fid_cq *fid, bool read)
 
 int dofi_lead_begin(struct dofi_cq *cq)
 {
+	struct fid_cq *fid;
 	bool read;
-	struct fid_cq *fid = take(cq, &read);
 	int err;
 
+	/* where signals are stale the progress thread has the lock for a millisecond: clear_signal() in cq.c */
+	if (!dofi_lead_is_able(&cq->lead))
+		return -EBUSY;
+	fid = take(cq, &read);
 	if (!fid)
 		return -EBUSY;
 	err = prepare(cq, fid, read);

@@ -52,12 +52,18 @@ static inline void dofi_lead_word_end(const struct dofi_lead_word *w)
 /* Part of a CQ. All but @taken is written by the progress thread, with the CQ's lock, while there is no leader. */
 struct dofi_lead {
 	_Atomic bool taken;		/* written with the CQ's lock */
-	bool able;			/* the CQ can have a leader */
+	_Atomic bool able;		/* the CQ can have a leader; written with the CQ's lock */
 	int ring_fd;			/* where the CQ has a descriptor: to wake the leader; or -1 */
 	int signals;			/* where the CQ has a descriptor: from dofi_nap_open(); or -1 */
 	_Atomic(const struct dofi_lead_word *) word; /* where it has none: what peers wake the leader by, or NULL */
 	struct dofi_bell left;		/* of the CQ's lock: the leader has left */
 };
+
+/* False where dofi_lead_begin() returns -EBUSY for every thread. */
+static inline bool dofi_lead_is_able(const struct dofi_lead *lead)
+{
+	return atomic_load_explicit(&lead->able, memory_order_relaxed);
+}
 
 static inline bool dofi_lead_is_taken(const struct dofi_lead *lead)
 {

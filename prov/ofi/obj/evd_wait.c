@@ -90,9 +90,10 @@ static void spin(struct dofi_evd *evd, int64_t now, int64_t deadline)
 {
 	int64_t until = now + dofi_spin_time(&evd->spin, dofi_settings.spin_us * 1000);
 	DAT_COUNT threshold = evd->threshold;
+	const struct dofi_cq *sole = sole_feed(evd);
 
 	/* a thread that is going to lead the CQ reads it anyway */
-	if (until == now && now < deadline && sole_feed(evd))
+	if (until == now && now < deadline && sole && dofi_lead_is_able(&sole->lead))
 		return;
 	if (until > deadline)
 		until = deadline;

@@ -224,6 +224,16 @@ Test(lead, not_where_wakeups_cannot_be_relied_on)
 	cr_expect_eq(dofi_lead_begin(&cq), 0);
 }
 
+/* The progress thread may read with the lock, and wait there, for a millisecond. */
+Test(lead, what_cannot_be_led_is_not_waited_for)
+{
+	progress.stale_signal = true;
+	reopen();
+	dofi_mutex_lock(&cq.lock);
+	cr_expect_eq(dofi_lead_begin(&cq), -EBUSY);
+	dofi_mutex_unlock(&cq.lock);
+}
+
 Test(lead, not_when_closed)
 {
 	int ring_fd = cq.lead.ring_fd, signals = cq.lead.signals;
