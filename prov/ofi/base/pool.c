@@ -21,35 +21,55 @@ static void free_append(struct dofi_pool *pool, void *obj)
 	pool->free_tail = obj;
 }
 
+/* Memory for as many objects as the pool has and DOFI_POOL_FIRST more. It is not touched, and so takes no pages. */
 static int chunk_add(struct dofi_pool *pool)
 {
-	unsigned n = pool->n_chunks;
-	size_t count = (size_t)DOFI_POOL_FIRST << n;
-	uint32_t first = DOFI_POOL_FIRST * ((1u << n) - 1);
+	const unsigned n = pool->n_chunks;
+	const size_t count = (size_t)DOFI_POOL_FIRST << n;
 	char *base;
-	size_t i;
 
 	if (n == DOFI_POOL_CHUNKS)
 		return -1;
 	base = aligned_alloc(64, count * pool->stride);
 	if (!base)
 		return -1;
-	memset(base, 0, count * pool->stride);
-	for (i = 0; i < count; i++) {
-		struct dofi_pool_head *h = (struct dofi_pool_head *)(base + i * pool->stride);
-		void *obj = h + 1;
-
-		h->self = (uintptr_t)obj ^ DOFI_POOL_SCRAMBLE;
-		h->index = first + i;
-		if (pool->ctor)
-			pool->ctor(obj);
-		free_append(pool, obj);
-	}
-	pool->n_chunks = n + 1;
 	__atomic_store_n(&pool->chunk[n].first, base + sizeof(struct dofi_pool_head), __ATOMIC_RELAXED);
+	pool->n_chunks = n + 1;
+	pool->unmade = count;
+	return 0;
+}
+
+static void object_make(struct dofi_pool *pool, char *at, uint32_t index)
+{
+	struct dofi_pool_head *h = (struct dofi_pool_head *)at;
+	void *obj = h + 1;
+
+	memset(at, 0, pool->stride);
+	h->self = (uintptr_t)obj ^ DOFI_POOL_SCRAMBLE;
+	h->index = index;
+	if (pool->ctor)
+		pool->ctor(obj);
+	free_append(pool, obj);
+}
+
+/* Makes the next DOFI_POOL_FIRST objects: a chunk is made in such parts, as memory that is not used takes no pages. */
+static int objects_add(struct dofi_pool *pool)
+{
+	struct dofi_pool_chunk *chunk;
+	uint32_t first, made, i;
+	char *base;
+
+	if (!pool->unmade && chunk_add(pool))
+		return -1;
+	chunk = &pool->chunk[pool->n_chunks - 1];
+	base = chunk->first - sizeof(struct dofi_pool_head);
+	first = DOFI_POOL_FIRST * ((1u << (pool->n_chunks - 1)) - 1);
+	made = (DOFI_POOL_FIRST << (pool->n_chunks - 1)) - pool->unmade;
+	for (i = made; i < made + DOFI_POOL_FIRST; i++)
+		object_make(pool, base + i * pool->stride, first + i);
+	pool->unmade -= DOFI_POOL_FIRST;
 	/* pairs with the acquire in dofi_chunk_has() and dofi_pool_at() */
-	atomic_store_explicit(&pool->chunk[n].span,
-			      count * pool->stride - sizeof(struct dofi_pool_head),
+	atomic_store_explicit(&chunk->span, i * pool->stride - sizeof(struct dofi_pool_head),
 			      memory_order_release);
 	return 0;
 }
@@ -70,8 +90,8 @@ void *dofi_pool_later_at(const struct dofi_pool *pool, uint32_t index)
 	unsigned c = 63 - __builtin_clzll((uint64_t)index / DOFI_POOL_FIRST + 1);
 	uint64_t within = index - DOFI_POOL_FIRST * ((1ull << c) - 1);
 
-	if (c >= DOFI_POOL_CHUNKS ||
-	    !atomic_load_explicit(&pool->chunk[c].span, memory_order_acquire))
+	if (c >= DOFI_POOL_CHUNKS || within * pool->stride >=
+	    atomic_load_explicit(&pool->chunk[c].span, memory_order_acquire))
 		return NULL;
 	return pool->chunk[c].first + within * pool->stride;
 }
@@ -81,7 +101,7 @@ void *dofi_pool_get(struct dofi_pool *pool)
 	void *obj = NULL;
 
 	dofi_mutex_lock(&pool->lock);
-	if (pool->free_head || !chunk_add(pool)) {
+	if (pool->free_head || !objects_add(pool)) {
 		obj = pool->free_head;
 		pool->free_head = head_of(obj)->next_free;
 		if (!pool->free_head)

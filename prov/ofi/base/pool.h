@@ -17,11 +17,11 @@
 #include <string.h>
 
 #define DOFI_POOL_CHUNKS 27 /* no 32-bit number lies beyond the last */
-#define DOFI_POOL_FIRST 64 /* objects in the first chunk; each next one doubles */
+#define DOFI_POOL_FIRST 64 /* objects in the first chunk; each next one doubles. As many are made at a time */
 
 struct dofi_pool_chunk {
 	char *first;			/* its first object; written once, maybe while it is read */
-	_Atomic size_t span;		/* bytes to the end of its last; released when all is filled in */
+	_Atomic size_t span;		/* bytes to the end of the last object made; released when that is filled in */
 };
 
 struct dofi_pool {
@@ -33,6 +33,7 @@ struct dofi_pool {
 	void *free_head, *free_tail;	/* oldest first: a freed handle stays dead for long */
 	size_t used;
 	unsigned n_chunks;
+	uint32_t unmade;		/* objects of the last chunk that are still untouched memory */
 
 	struct dofi_pool_chunk chunk[DOFI_POOL_CHUNKS];	/* read without the lock */
 };
@@ -73,7 +74,7 @@ static inline char *dofi_chunk_first(const struct dofi_pool_chunk *chunk)
 /* Whether @p lies in an object of @chunk, or between two. */
 static inline bool dofi_chunk_has(const struct dofi_pool_chunk *chunk, const void *p)
 {
-	/* pairs with the release in chunk_add() */
+	/* pairs with the release in objects_add() */
 	size_t span = atomic_load_explicit(&chunk->span, memory_order_acquire);
 
 	return (uintptr_t)p - (uintptr_t)dofi_chunk_first(chunk) < span;

@@ -155,13 +155,30 @@ Test(pool, grows_and_doubles)
 	cr_expect_eq(pool.n_chunks, 3);
 	get_all(1);
 	cr_expect_eq(pool.n_chunks, 4);
-	cr_expect_eq(pool.chunk[3].span + sizeof(struct dofi_pool_head),
-		     8 * (pool.chunk[0].span + sizeof(struct dofi_pool_head)));
+	cr_expect_eq(pool.chunk[2].span + sizeof(struct dofi_pool_head),
+		     4 * (pool.chunk[0].span + sizeof(struct dofi_pool_head)));
 	for (i = 1; i < THREE_CHUNKS; i++) {
 		cr_assert_eq((uintptr_t)thing[i] % 64, 0);
 		for (j = 0; j < i; j++)
 			cr_assert(thing[i] != thing[j]);
 	}
+}
+
+/* The rest of a chunk is memory that no page was spent on yet, and in which nothing is an object. */
+Test(pool, a_chunk_is_made_part_by_part)
+{
+	const unsigned most = THREE_CHUNKS + DOFI_POOL_FIRST;
+
+	get_all(THREE_CHUNKS);
+	get_all(1);
+	cr_expect_eq(constructed, most);
+	cr_expect_eq(pool.chunk[3].span, pool.chunk[0].span);
+	cr_expect(dofi_pool_at(&pool, most - 1));
+	cr_expect(!dofi_pool_at(&pool, most));
+	get_all(DOFI_POOL_FIRST);
+	cr_expect_eq(constructed, most + DOFI_POOL_FIRST);
+	cr_expect(dofi_pool_owns(&pool, dofi_pool_at(&pool, most)));
+	cr_expect_eq(pool.n_chunks, 4);
 }
 
 Test(pool, growing_moves_nothing)
