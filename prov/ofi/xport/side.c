@@ -37,8 +37,8 @@ struct dofi_side {
 	enum state state;
 
 	bool may_request;		/* nothing has come yet from a peer who connected to us */
+	unsigned char *in;		/* DOFI_SIDE_MAX bytes, while a message has come in part; or NULL */
 	size_t in_len;
-	unsigned char in[DOFI_SIDE_MAX];
 	unsigned n_in_fds;		/* descriptors that came, for a message yet to be taken */
 	int in_fd[DOFI_SIDE_FDS];
 
@@ -46,8 +46,8 @@ struct dofi_side {
 	int fd;				/* -1 when closed */
 	int error;			/* a negative errno of connecting or writing */
 	bool spoke;			/* there may be what the peer has yet to take */
+	unsigned char *out;		/* what the socket has not taken yet, OUT_MAX bytes; or NULL */
 	size_t out_len;
-	unsigned char out[OUT_MAX];
 	unsigned n_out_fds;		/* descriptors that go with the next bytes */
 	int out_fd[DOFI_SIDE_FDS];
 };
@@ -147,14 +147,27 @@ static void out_add(struct dofi_side *s, const unsigned char *bytes, size_t n)
 	n -= taken;
 	if (!n)
 		return;
-	if (s->out_len + n > sizeof(s->out)) {
+	if (s->out_len + n > OUT_MAX) {
 		fail(s, -ENOBUFS);
+		return;
+	}
+	if (!s->out)
+		s->out = malloc(OUT_MAX);
+	if (!s->out) {
+		fail(s, -ENOMEM);
 		return;
 	}
 	if (!s->out_len)
 		dofi_source_change(s->progress, &s->source, s->fd, EPOLLIN | EPOLLOUT);
 	memcpy(s->out + s->out_len, bytes + taken, n);
 	s->out_len += n;
+}
+
+static void out_drop(struct dofi_side *s)
+{
+	free(s->out);
+	s->out = NULL;
+	s->out_len = 0;
 }
 
 static void out_flush(struct dofi_side *s)
@@ -165,9 +178,12 @@ static void out_flush(struct dofi_side *s)
 		return;
 	taken = transmit(s, s->out, s->out_len);
 	s->out_len -= taken;
-	memmove(s->out, s->out + taken, s->out_len);
-	if (!s->out_len)
-		dofi_source_change(s->progress, &s->source, s->fd, EPOLLIN);
+	if (s->out_len) {
+		memmove(s->out, s->out + taken, s->out_len);
+		return;
+	}
+	out_drop(s);
+	dofi_source_change(s->progress, &s->source, s->fd, EPOLLIN);
 }
 
 static void flush(struct dofi_side *s)
@@ -216,21 +232,39 @@ static void message_take(struct dofi_side *s, struct dofi_side_msg *msg)
 		in_fds_close(s);
 }
 
-/* Takes all messages that are whole; the owner may close the side at any of them. */
-static void in_take(struct dofi_side *s)
+/* Keeps the @n bytes at @rest, the beginning of a message, until more comes. 0 or -ENOMEM. */
+static int in_keep(struct dofi_side *s, const unsigned char *rest, size_t n)
+{
+	s->in_len = 0;
+	if (n && !s->in)
+		s->in = malloc(DOFI_SIDE_MAX);
+	if (n && !s->in)
+		return -ENOMEM;
+	if (n) {
+		memcpy(s->in, rest, n);
+		s->in_len = n;
+		return 0;
+	}
+	free(s->in);
+	s->in = NULL;
+	return 0;
+}
+
+/* Takes all messages that are whole in @len bytes; the owner may close the side at any of them. */
+static void in_take(struct dofi_side *s, const unsigned char *bytes, size_t len)
 {
 	struct dofi_side_msg msg;
 	size_t at = 0;
 	ssize_t n = 0;
 
-	while (s->state == OPEN && (n = dofi_side_unpack(s->in + at, s->in_len - at, &msg)) > 0) {
+	while (s->state == OPEN && (n = dofi_side_unpack(bytes + at, len - at, &msg)) > 0) {
 		at += n;
 		message_take(s, &msg);
 	}
 	if (s->state != OPEN)
 		return;
-	s->in_len -= at;
-	memmove(s->in, s->in + at, s->in_len);
+	if (n >= 0)
+		n = in_keep(s, bytes + at, len - at);
 	if (n < 0)
 		side_end(s, (int)n);
 }
@@ -262,9 +296,9 @@ static void in_fds_keep(struct dofi_side *s, const struct cmsghdr *header)
 	}
 }
 
-static ssize_t receive(struct dofi_side *s)
+static ssize_t receive(struct dofi_side *s, unsigned char *bytes, size_t size)
 {
-	struct iovec iov = { s->in + s->in_len, sizeof(s->in) - s->in_len };
+	struct iovec iov = { bytes, size };
 	union control control;
 	struct msghdr msg = {
 		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control,
@@ -284,11 +318,14 @@ static ssize_t receive(struct dofi_side *s)
 /* There is always room: as many bytes as fit are a message, or none of ours. */
 static void side_read(struct dofi_side *s)
 {
-	ssize_t n = receive(s);
+	unsigned char bytes[DOFI_SIDE_MAX];
+	ssize_t n;
 
+	if (s->in_len)
+		memcpy(bytes, s->in, s->in_len);
+	n = receive(s, bytes + s->in_len, sizeof(bytes) - s->in_len);
 	if (n > 0) {
-		s->in_len += n;
-		in_take(s);
+		in_take(s, bytes, s->in_len + n);
 	} else if (!n) {
 		side_end(s, error_at_end(s));
 	} else if (errno != EAGAIN && errno != EINTR) {
@@ -354,6 +391,8 @@ static void side_ready(struct dofi_source *source)
 static void side_free(struct dofi_side *s)
 {
 	in_fds_close(s);
+	free(s->in);
+	free(s->out);
 	free(s);
 }
 
@@ -425,6 +464,11 @@ int dofi_side_connect_by(struct dofi_progress *progress, int fd, const struct so
 	if (!s) {
 		ret = -ENOMEM;
 		goto close_socket;
+	}
+	s->out = malloc(OUT_MAX);
+	if (!s->out) {
+		ret = -ENOMEM;
+		goto free_side;
 	}
 	s->spoke = true;
 	s->out_len = dofi_side_pack(s->out, first);
@@ -512,6 +556,7 @@ void dofi_side_close(struct dofi_side *s)
 		dofi_linger_adopt(s->progress, s->fd, s->out, s->out_len);
 	else
 		socket_end(s->fd);
+	out_drop(s);
 	s->fd = -1;
 	dofi_mutex_unlock(&s->lock);
 	dofi_progress_post(s->progress, &s->later);

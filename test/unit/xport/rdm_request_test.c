@@ -316,5 +316,5 @@ Test(rdm_request_active, without_memory)
 {
 	close(listener());
 	cr_expect_eq(asking(), 5, "peer, endpoint, its info and name, table of connections");
-	cr_expect_eq(asking(), 2, "peer, side");
+	cr_expect_eq(asking(), 3, "peer, side, the request until it is sent");
 }

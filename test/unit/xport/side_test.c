@@ -488,6 +488,42 @@ Test(side, a_peer_may_leave_within_a_message)
 	ends(fd, -ECONNRESET, "qE");
 }
 
+/* A whole message needs no memory of the side's, and a part of one does. */
+Test(side, without_memory_a_part_of_a_message_ends_it)
+{
+	int fd;
+
+	cr_assert_eq(side_listen(AF_INET), 0);
+	fd = side_stranger_in();
+	nomem_after(0);
+	side_put_msg(fd, DOFI_SIDE_READY);
+	side_await(1);
+	side_put(fd, "DATS", 4);
+	ends(fd, -ENOMEM, "qYE");
+	cr_expect(nomem_failed());
+}
+
+static void unsent(void *arg)
+{
+	const struct dofi_side_msg ready = side_msg(DOFI_SIDE_READY);
+
+	(void)arg;
+	side_fault.send = EAGAIN;
+	nomem_after(0);
+	dofi_side_send(side.passive, &ready);
+	cr_expect(nomem_failed());
+}
+
+Test(side, without_memory_what_is_not_taken_ends_it)
+{
+	int fd;
+
+	cr_assert_eq(side_listen(AF_INET), 0);
+	fd = side_stranger_in();
+	side_do(unsent, NULL);
+	ends(fd, -ENOMEM, "qE");
+}
+
 Test(side, a_connection_may_be_reset)
 {
 	const struct linger hard = { .l_onoff = 1 };
