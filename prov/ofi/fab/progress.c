@@ -670,16 +670,17 @@ void dofi_progress_probe(struct dofi_progress *p)
 
 void dofi_progress_post(struct dofi_progress *p, struct dofi_work *work)
 {
-	bool was_queued;
+	bool first;
 
 	dofi_mutex_lock(&p->lock);
-	was_queued = work->queued;
-	if (!was_queued) {
+	first = STAILQ_EMPTY(&p->work);
+	if (!work->queued) {
 		work->queued = true;
 		STAILQ_INSERT_TAIL(&p->work, work, link);
 	}
 	dofi_mutex_unlock(&p->lock);
-	if (!was_queued)
+	/* the thread does all that is queued before it sleeps again, so the first is enough to wake it */
+	if (first)
 		dofi_progress_ring(p);
 }
 

@@ -144,6 +144,14 @@ struct letter {
 	char c;
 };
 
+/* How often the thread was woken since the last call. */
+static uint64_t rung(void)
+{
+	uint64_t n;
+
+	return read(progress.doorbell, &n, sizeof(n)) < 0 ? 0 : n;
+}
+
 static void letter_run(struct dofi_work *work)
 {
 	trace_add(((struct letter *)work)->c);
@@ -271,6 +279,32 @@ Test(progress, work_may_be_queued_again_after_it_ran)
 	dofi_progress_post(&progress, &a.work);
 	settle();
 	cr_expect_str_eq(trace, "aa");
+}
+
+static void post_three(void *arg)
+{
+	struct letter *l = arg;
+	int i;
+
+	rung();
+	for (i = 0; i < 3; i++)
+		dofi_progress_post(&progress, &l[i].work);
+	cr_expect_eq(rung(), 1);
+}
+
+/* As the thread does all that is queued before it sleeps. */
+Test(progress, several_works_wake_it_once)
+{
+	struct letter l[] = {
+		{ { .run = letter_run }, 'a' }, { { .run = letter_run }, 'b' }, { { .run = letter_run }, 'c' },
+	};
+
+	dofi_progress_call(&progress, post_three, l);
+	await(3);
+	cr_expect_str_eq(trace, "abc");
+	settle();
+	dofi_progress_post(&progress, &l[0].work);
+	await(1);
 }
 
 static void again_run(struct dofi_work *work)
