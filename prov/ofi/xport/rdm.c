@@ -262,13 +262,12 @@ void rdm_zone_leave(struct rdm_conn *conn)
 {
 	struct rdm_zone *zone = conn->zone;
 	struct dofi_cq *cq = &zone->domain->cq;
-	uint32_t i;
+	const uint32_t place = (uint32_t)atomic_load(&conn->id);
 
 	here_leave(conn);
 	dofi_mutex_lock(&cq->lock);
-	for (i = 0; i < zone->n_conns; i++)
-		if (zone->conn[i] == conn)
-			zone->conn[i] = NULL;
+	if (place < zone->n_conns && zone->conn[place] == conn)
+		zone->conn[place] = NULL;
 	if (conn->link)
 		dofi_rings_remove(zone->rings, conn->link);
 	rdm_ops_abandon(conn);
