@@ -8,7 +8,8 @@
  * consumer looks at the word of the next record, not at an index of the producer's. The word is
  * 0 until the record is there, because the producer clears the word behind each record before
  * it publishes that. Where a record does not fit between its place and the end of the ring, a
- * SKIP there leads to the first line.
+ * SKIP there leads to the first line. A SKIP also follows the first lines if the consumer has taken all that is before
+ * it: a ring that never has much in it stays in one page of memory, and in the processors' nearest caches.
  *
  * Ordering, by pairs:
  *   publish  the producer's store of a record's word, behind the bytes and the cleared word
@@ -33,6 +34,7 @@
 
 #define DOFI_RING_LINE 64
 #define DOFI_RING_LINES 1024			/* a power of two */
+#define DOFI_RING_FIRST 56			/* lines that a ring with little in it uses */
 #define DOFI_RING_RECORD_MAX 8320		/* bytes of the longest record */
 
 /* All zero at first. Its place in memory is a cache line's. */
@@ -88,15 +90,27 @@ static inline int dofi_ring_look(struct dofi_ring_out *out)
 }
 
 /*
+ * Whether a record of @n lines that would be the first to leave the ring's first lines can begin the ring anew. That
+ * takes an empty ring, and room behind the SKIP.
+ */
+static inline bool dofi_ring_can_restart(struct dofi_ring_out *out, uint64_t n)
+{
+	return n < out->tail % DOFI_RING_LINES && !dofi_ring_look(out) && out->head == out->tail;
+}
+
+/*
  * Room for a record of up to @len bytes, at most DOFI_RING_RECORD_MAX: 0, and where its bytes
  * belong. -EAGAIN if the ring is full, -EPROTO if the consumer has broken it. One record can be
  * reserved at a time; without dofi_ring_publish() it is forgotten.
  */
 static inline int dofi_ring_reserve(struct dofi_ring_out *out, size_t len, unsigned char **data)
 {
-	const uint64_t left = DOFI_RING_LINES - out->tail % DOFI_RING_LINES;
+	const uint64_t line = out->tail % DOFI_RING_LINES, left = DOFI_RING_LINES - line;
 	const uint64_t n = dofi_ring_lines(len);
-	const uint64_t at = n <= left ? out->tail : out->tail + left;
+	/* from before DOFI_RING_FIRST to it or beyond, in one comparison */
+	const bool leaves = line + n - DOFI_RING_FIRST < n;
+	const bool skips = n > left || (__builtin_expect(leaves, 0) && dofi_ring_can_restart(out, n));
+	const uint64_t at = skips ? out->tail + left : out->tail;
 	const uint64_t end = at + n + 1;	/* with the word to be cleared */
 	int ret;
 

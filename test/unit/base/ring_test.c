@@ -157,6 +157,50 @@ static void expect_broken(void)
 	cr_expect(!dofi_ring_take(&in, &record), "nothing is taken any more");
 }
 
+/* Whether anything was written to the ring beyond its first lines. */
+static bool is_beyond_first(void)
+{
+	size_t i;
+
+	for (i = DOFI_RING_FIRST + 1; i < DOFI_RING_LINES; i++)
+		if (ring->line[i][0])
+			return true;
+	return false;
+}
+
+Test(ring, with_little_in_it_only_its_first_lines_are_used)
+{
+	unsigned i;
+
+	for (i = 0; i < 20000; i++) {
+		const size_t len = i % 7 ? i % 100 : i % 1500;
+
+		cr_assert_eq(put(len, (unsigned char)(i | 1)), 0);
+		expect_record(len, (unsigned char)(i | 1));
+	}
+	cr_expect(!is_beyond_first());
+}
+
+Test(ring, what_waits_in_the_first_lines_is_not_overtaken)
+{
+	unsigned i;
+
+	for (i = 0; i < 2 * DOFI_RING_FIRST; i++)
+		cr_assert_eq(put(8, (unsigned char)i), 0);
+	cr_expect(is_beyond_first());
+	for (i = 0; i < 2 * DOFI_RING_FIRST; i++)
+		expect_record(8, (unsigned char)i);
+}
+
+/* It leaves the first lines, and there is no room for it before its own place. */
+Test(ring, a_long_record_behind_few_lines_goes_on)
+{
+	cr_assert_eq(put(8, 1), 0);
+	expect_record(8, 1);
+	cr_assert_eq(put(DOFI_RING_RECORD_MAX, 2), 0);
+	expect_record(DOFI_RING_RECORD_MAX, 2);
+}
+
 Test(ring, a_record_that_is_too_long_breaks_it)
 {
 	word_set(0, DOFI_RING_RECORD_MAX + 2);
