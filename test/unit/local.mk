@@ -158,7 +158,7 @@ obj_test_sources = \
 	test/unit/registry.c \
 	test/unit/registry.h
 obj_test_ldflags = $(AM_LDFLAGS) -Wl,--wrap=fi_fabric -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version \
-	-Wl,--wrap=dofi_topo_place
+	-Wl,--wrap=dofi_topo_place -Wl,--wrap=dofi_block_get -Wl,--wrap=dofi_block_put
 
 test_unit_obj1_test_SOURCES = $(obj_test_sources)
 test_unit_obj1_test_CPPFLAGS = $(prov_test_cppflags) -DDAT_API=1

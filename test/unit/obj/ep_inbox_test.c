@@ -113,6 +113,28 @@ static void expect_async(DAT_COUNT reason)
 	cr_expect_eq(event.event_data.asynch_error_event_data.reason, reason);
 }
 
+/* Blocks that can still be had; -1 is any number. And how many are in use. */
+static _Atomic int blocks_left = -1, blocks_used;
+void *__real_dofi_block_get(size_t size);
+void *__wrap_dofi_block_get(size_t size);
+void __real_dofi_block_put(void *block, size_t size);
+void __wrap_dofi_block_put(void *block, size_t size);
+
+void *__wrap_dofi_block_get(size_t size)
+{
+	if (!blocks_left)
+		return NULL;
+	blocks_left -= blocks_left > 0;
+	blocks_used++;
+	return __real_dofi_block_get(size);
+}
+
+void __wrap_dofi_block_put(void *block, size_t size)
+{
+	blocks_used -= !!block;
+	__real_dofi_block_put(block, size);
+}
+
 /* The connection has ended so, and all was told. */
 static void expect_end(DAT_EVENT_NUMBER number)
 {
@@ -418,6 +440,38 @@ Test(ep_inbox, what_is_no_frame_breaks_the_connection_and_takes_no_buffer)
 	complete_with(last, 0, DOFI_FRAME_MAX);
 	expect_end(DAT_CONNECTION_EVENT_BROKEN);
 	cr_expect_eq(counts().available_dto_count, 1);
+}
+
+/* All slots hold a receive, and the next message needs more: of the blocks for those there are so many. */
+static void without_slots(int blocks)
+{
+	int used, i;
+
+	for (i = 0; i <= DOFI_QUEUE_FIRST; i++)
+		succeed(post(i));
+	for (i = 0; i < DOFI_QUEUE_FIRST; i++)
+		frame_of(LARGE, false, 0);
+	used = blocks_used;
+	blocks_left = blocks;
+	frame_of(LARGE, false, 0);
+	blocks_left = -1;
+	settle();
+	cr_expect_eq(blocks_used, used);
+	for (i = 0; i < DOFI_QUEUE_FIRST; i++)
+		expect_dto(i, DAT_DTO_ERR_FLUSHED, 0);
+	expect_end(DAT_CONNECTION_EVENT_BROKEN);
+	cr_expect_eq(counts().available_dto_count, 1);
+	cr_expect_eq(counts().outstanding_dto_count, 1);
+}
+
+Test(ep_inbox, without_memory_for_slots_the_connection_breaks)
+{
+	without_slots(0);
+}
+
+Test(ep_inbox, without_memory_for_all_of_the_slots_it_breaks_too)
+{
+	without_slots(1);
 }
 
 Test(ep_inbox, a_frame_that_fails_ends_the_connection)
