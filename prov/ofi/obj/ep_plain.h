@@ -95,8 +95,9 @@ static DOFI_INTO_CALLER bool dofi_plain_ended(const struct fi_cq_data_entry *ent
 
 /*
  * Writes the event of a plain operation that ended well, and whose turn it is, for the thread that
- * polls @evd, which @cq feeds. False, and nothing has happened, if @entry is anything else. Here @cq is
- * not serial: then an EP has no other plain_lock than its own.
+ * polls @evd, which @cq feeds. Returns false without side effects if @entry is anything else, or if another
+ * thread has the EP: dofi_dto_complete() waits for it. Here @cq is not serial: then an EP has no other plain_lock
+ * than its own.
  */
 static DOFI_INTO_CALLER bool dofi_plain_take(const struct fi_cq_data_entry *entry, struct dofi_cq *cq,
 					     struct dofi_evd *evd, DAT_EVENT *event)
@@ -108,7 +109,8 @@ static DOFI_INTO_CALLER bool dofi_plain_take(const struct fi_cq_data_entry *entr
 	if (__builtin_expect(!dto, 0))
 		return false;
 	ep = dto->ep;
-	dofi_mutex_lock(&ep->lock);
+	if (__builtin_expect(!dofi_mutex_try(&ep->lock), 0))
+		return false;
 	taken = dofi_plain_ended(entry, ep, dto, cq, evd, event);
 	dofi_mutex_unlock(&ep->lock);
 	return taken;
