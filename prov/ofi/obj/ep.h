@@ -73,7 +73,8 @@ struct dofi_ep {
 	bool framed;			/* the peer receives from an SRQ: see frame.h */
 	/* of plain operations, see ep_plain.h: NULL unless connected, or if anything is unusual or waits */
 	dofi_send *send;
-	dofi_recv *recv;		/* likewise, and with an SRQ */
+	dofi_recv *recv;		/* NULL with an SRQ, too */
+	struct fid_ep *plain_to;	/* the first argument of both */
 	struct dofi_queue sq, rq;	/* requests and receives */
 	struct dofi_unread sq_unread, rq_unread;	/* theirs; without the lock */
 	int reads;			/* RDMA reads and atomics at the fabric */
@@ -144,6 +145,18 @@ static inline bool dofi_ep_plain_lock(struct dofi_ep *ep, struct dofi_mutex **lo
 		return true;
 	dofi_mutex_unlock(*lock);
 	return false;
+}
+
+/* @ep as the first argument of a transport's dofi_send or dofi_recv. */
+static inline struct fid_ep *dofi_plain_to(struct dofi_ep *ep)
+{
+	return (struct fid_ep *)ep;
+}
+
+/* The EP that a transport's dofi_send or dofi_recv was called for. */
+static inline struct dofi_ep *dofi_plain_ep(struct fid_ep *to)
+{
+	return (struct dofi_ep *)to;
 }
 
 /* DAT_INVALID_STATE with the subtype of the EP's state. EP lock held. */

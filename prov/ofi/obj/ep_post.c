@@ -320,9 +320,9 @@ static DOFI_INTO_CALLER ssize_t submit_plain(struct dofi_ep *ep, uint8_t kind, v
 					     const DAT_RMR_TRIPLET *remote, void *context)
 {
 	if (kind == DOFI_DTO_SEND)
-		return ep->send(ep, memory, dto->length, desc, context);
+		return ep->send(ep->plain_to, memory, dto->length, desc, 0, context);
 	if (kind == DOFI_DTO_RECV)
-		return ep->recv(ep, memory, dto->length, desc, context);
+		return ep->recv(ep->plain_to, memory, dto->length, desc, 0, context);
 	return (kind == DOFI_DTO_WRITE ? ep->xport->write : ep->xport->read)(
 		ep, memory, dto->length, desc, remote_address(remote),
 		dofi_mr_fabric_key(remote->rmr_context, ep->peer_secret), context);
