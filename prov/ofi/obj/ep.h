@@ -75,6 +75,7 @@ struct dofi_ep {
 	dofi_send *send;
 	dofi_recv *recv;		/* NULL with an SRQ, too */
 	struct fid_ep *plain_to;	/* the first argument of both */
+	struct dofi_evd *plain_request_evd, *plain_recv_evd;	/* request_evd and recv_evd; NULL where send is */
 	struct dofi_queue sq, rq;	/* requests and receives */
 	struct dofi_unread sq_unread, rq_unread;	/* theirs; without the lock */
 	int reads;			/* RDMA reads and atomics at the fabric */

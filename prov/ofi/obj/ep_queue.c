@@ -318,6 +318,8 @@ static inline bool waits(const struct dofi_queue *q)
 /* Chooses what a plain operation calls, which is one call of the fabric's where the transport adds nothing. */
 static void plain_choose(struct dofi_ep *ep)
 {
+	ep->plain_request_evd = ep->request_evd;
+	ep->plain_recv_evd = ep->recv_evd;
 	if (ep->xport->fabric_sends) {
 		ep->send = ep->fid->msg->send;
 		ep->recv = ep->fid->msg->recv;
@@ -327,7 +329,7 @@ static void plain_choose(struct dofi_ep *ep)
 		ep->recv = ep->xport->recv;
 		ep->plain_to = dofi_plain_to(ep);
 	}
-	if (ep->srq || !ep->send)
+	if (ep->srq)
 		ep->recv = NULL;
 }
 
@@ -339,7 +341,8 @@ static void plain_renew(struct dofi_ep *ep)
 
 	ep->send = NULL;
 	ep->recv = NULL;
-	if (plain)
+	ep->plain_request_evd = ep->plain_recv_evd = NULL;
+	if (plain && (ep->xport->send || ep->xport->fabric_sends))
 		plain_choose(ep);
 	ep->plain_lock_when_free = ep->send && ep->cq->serial ? &ep->cq->access : &ep->lock;
 	if (!ep->send)
