@@ -135,6 +135,15 @@ static inline void dofi_ep_unlock(struct dofi_ep *ep)
 }
 
 /*
+ * Whether @lock, which is held, is what plain operations of @ep need: another thread may have taken the EP lock. The
+ * lock is plain_lock_when_free then.
+ */
+static inline bool dofi_ep_plain_lock_holds(struct dofi_ep *ep, struct dofi_mutex *lock)
+{
+	return __builtin_expect(atomic_load_explicit(&ep->plain_lock, memory_order_acquire) == lock, 1);
+}
+
+/*
  * Locks @ep for a plain operation, *@lock is to be unlocked after it. False, and it is not locked, if
  * another thread has or had the EP lock meanwhile where that is another: the way of all operations is open.
  */
@@ -142,7 +151,7 @@ static inline bool dofi_ep_plain_lock(struct dofi_ep *ep, struct dofi_mutex **lo
 {
 	*lock = atomic_load_explicit(&ep->plain_lock, memory_order_relaxed);
 	dofi_mutex_lock(*lock);
-	if (__builtin_expect(atomic_load_explicit(&ep->plain_lock, memory_order_acquire) == *lock, 1))
+	if (dofi_ep_plain_lock_holds(ep, *lock))
 		return true;
 	dofi_mutex_unlock(*lock);
 	return false;
