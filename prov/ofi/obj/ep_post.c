@@ -403,10 +403,10 @@ static DOFI_INTO_CALLER ssize_t plain_submit(struct dofi_ep *ep, uint8_t kind, c
 
 	dto->number = queue_of(ep, kind)->tail;
 	dto->kind = kind;
+	dto->at_fabric = true;
 	dto->flags = 0;
 	dto->n_iov = 0;
 	dto->parts = 0;
-	dto->at_fabric = true;
 	dto->done = dto->announced = dto->submitted = false;
 	dto->cookie = cookie.as_64;
 	dto->length = kind == DOFI_DTO_READ ? remote->segment_length : s->segment_length;
