@@ -44,7 +44,7 @@ struct dofi_pool {
 
 /* Sits before each object, so that the object's own first word is free for its user. */
 struct dofi_pool_head {
-	uintptr_t self;		/* the object's address, scrambled: tells it from one inside */
+	uintptr_t self;		/* the object's address and tag, scrambled: tells it from one inside */
 	void *next_free;
 	uint32_t index;
 	uint32_t pad[11];
@@ -53,6 +53,8 @@ struct dofi_pool_head {
 _Static_assert(sizeof(struct dofi_pool_head) == 64, "objects start on cache lines");
 
 #define DOFI_POOL_SCRAMBLE 0x5aa5c33c0ff0aa55ULL
+/* Tags are less; objects are aligned to as many bytes. */
+#define DOFI_POOL_TAGS 64
 
 /* NULL without memory. The contents are what the constructor or the last user left. */
 void *dofi_pool_get(struct dofi_pool *pool);
@@ -98,13 +100,27 @@ static inline uint32_t dofi_pool_index(const void *obj)
 	return ((const struct dofi_pool_head *)obj - 1)->index;
 }
 
+/*
+ * What self holds if an object begins at @p, which may lie anywhere in one. Atomic for ThreadSanitizer only, as for
+ * dofi_chunk_first(): a handle reaches another thread in an order that the program sees to.
+ */
+static inline uintptr_t dofi_pool_self(const void *p)
+{
+	const uintptr_t at = (uintptr_t)p - sizeof(struct dofi_pool_head);
+#if DOFI_HAVE_TSAN
+	return __atomic_load_n((const uintptr_t *)at, __ATOMIC_RELAXED);
+#else
+	uintptr_t self;
+
+	memcpy(&self, (const void *)at, sizeof(self));
+	return self;
+#endif
+}
+
 /* Whether an object begins at @p, which may lie anywhere in one. */
 static inline bool dofi_pool_begins(const void *p)
 {
-	uintptr_t self;
-
-	memcpy(&self, (const void *)((uintptr_t)p - sizeof(struct dofi_pool_head)), sizeof(self));
-	return self == ((uintptr_t)p ^ DOFI_POOL_SCRAMBLE);
+	return (dofi_pool_self(p) ^ (uintptr_t)p ^ DOFI_POOL_SCRAMBLE) < DOFI_POOL_TAGS;
 }
 
 /* Whether @p is the address of an object of @pool, free or in use; any @p is allowed. */
@@ -114,10 +130,36 @@ static inline bool dofi_pool_owns(const struct dofi_pool *pool, const void *p)
 	       dofi_pool_begins(p);
 }
 
-/* The same of the first objects, which is all that most programs have. */
-static inline bool dofi_pool_owns_first(const struct dofi_pool *pool, const void *p)
+/*
+ * Tags: what the owner says of an object, 0 at first. It is kept where the check of an address looks anyway, so that
+ * one comparison does for both.
+ */
+
+/* The tag of @obj. Pairs with the release of dofi_pool_tag_set(). */
+static inline unsigned dofi_pool_tag(const void *obj)
 {
-	return dofi_chunk_has(&pool->chunk[0], p) && dofi_pool_begins(p);
+	const struct dofi_pool_head *head = (const struct dofi_pool_head *)obj - 1;
+
+	return (unsigned)(__atomic_load_n(&head->self, __ATOMIC_ACQUIRE) ^ (uintptr_t)obj ^ DOFI_POOL_SCRAMBLE);
+}
+
+/* Tags @obj, and returns the tag that it had. */
+static inline unsigned dofi_pool_tag_set(void *obj, unsigned tag)
+{
+	struct dofi_pool_head *head = (struct dofi_pool_head *)obj - 1;
+	const uintptr_t self = (uintptr_t)obj ^ DOFI_POOL_SCRAMBLE;
+
+	return (unsigned)(__atomic_exchange_n(&head->self, self ^ tag, __ATOMIC_SEQ_CST) ^ self);
+}
+
+/*
+ * Whether @p is the address of an object of @pool with @tag, among the first objects, which are all that most programs
+ * have. False says nothing.
+ */
+static inline bool dofi_pool_first_tagged(const struct dofi_pool *pool, const void *p, unsigned tag)
+{
+	return dofi_chunk_has(&pool->chunk[0], p) &&
+	       dofi_pool_self(p) == ((uintptr_t)p ^ (DOFI_POOL_SCRAMBLE ^ tag));
 }
 
 /* Blocks of any size, zeroed, aligned to 64 bytes, never unmapped. NULL without memory. */

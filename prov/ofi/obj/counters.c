@@ -153,7 +153,7 @@ static bool counted_as(struct dofi_obj *obj, int kind, struct counted *c)
 
 static bool counted_of(struct dofi_obj *obj, struct counted *c)
 {
-	return counted_as(obj, obj ? atomic_load(&obj->kind) : 0, c);
+	return counted_as(obj, obj ? dofi_obj_kind(obj) : 0, c);
 }
 
 static void counted_lock(const struct counted *c)

@@ -70,7 +70,6 @@ static __attribute__((noinline)) DAT_RETURN dequeue(DAT_EVD_HANDLE evd_handle, D
 
 /* What a look at an EVD's only CQ came to. */
 enum look {
-	NOT_HERE,		/* there are several, or somebody must be told, or is at it */
 	NOTHING,		/* no event, but one that is queued now, perhaps */
 	TAKEN,
 };
@@ -108,17 +107,26 @@ static __attribute__((noinline)) enum look look_past(struct dofi_evd *evd, DAT_E
 	return sink.evd ? NOTHING : TAKEN;
 }
 
-/* The short way, of a plain operation's completion. */
-static DOFI_INTO_CALLER enum look look_at(struct dofi_evd *evd, DAT_EVENT *event, struct dofi_cq *cq,
-					  const struct fi_cq_data_entry *entry)
+/* Hands over the first completion that an earlier read has left. Here the CQ is not serial. */
+static __attribute__((noinline)) enum look look_at_left(struct dofi_evd *evd, DAT_EVENT *event,
+							struct dofi_cq *cq)
 {
+	const struct fi_cq_data_entry *entry = dofi_cq_take_left(cq);
+
 	if (!dofi_plain_take(entry, cq, evd, event))
 		return look_past(evd, event, cq, entry);
 	dofi_cq_leave(cq);
 	return TAKEN;
 }
 
-/* The same where the CQ is serial: who reads it there may look at its endpoints' plain operations. */
+/* As look_past(), with what was read last; a function, as the fast path need not keep the address of that. */
+static __attribute__((noinline)) enum look look_past_read(struct dofi_evd *evd, DAT_EVENT *event,
+							  struct dofi_cq *cq)
+{
+	return look_past(evd, event, cq, cq->entry);
+}
+
+/* A read of a serial CQ: the access lock covers its endpoints' plain operations, too. */
 static DOFI_INTO_CALLER enum look look_serial(struct dofi_evd *evd, DAT_EVENT *event, struct dofi_cq *cq,
 					      struct fid_cq *fid)
 {
@@ -143,43 +151,87 @@ static DOFI_INTO_CALLER enum look look_serial(struct dofi_evd *evd, DAT_EVENT *e
 	return TAKEN;
 }
 
-static DOFI_INTO_CALLER enum look look(struct dofi_evd *evd, DAT_EVENT *event)
+/* A read of a CQ that is not serial. Each look is entered with the CQ lock, and leaves it. */
+static DOFI_INTO_CALLER enum look look_plain(struct dofi_evd *evd, DAT_EVENT *event, struct dofi_cq *cq,
+					     struct fid_cq *fid)
 {
-	struct dofi_cq *cq = atomic_load_explicit(&evd->straight_feed, memory_order_relaxed);
-	struct fid_cq *fid;
 	ssize_t n;
 
-	if (!cq || !dofi_cq_try(cq))
-		return NOT_HERE;
-	fid = atomic_load_explicit(&cq->programs_fid, memory_order_relaxed);
-	if (!fid)
-		return look_in_vain(evd, event, cq, dofi_cq_read(cq));
-	if (cq->serial)
-		return look_serial(evd, event, cq, fid);
 	if (__builtin_expect(cq->left, 0))
-		return look_at(evd, event, cq, dofi_cq_take_left(cq));
-	n = dofi_cq_read_some(cq, fid);
-	return n < 1 ? look_in_vain(evd, event, cq, n) : look_at(evd, event, cq, cq->entry);
+		return look_at_left(evd, event, cq);
+	n = dofi_cq_sort_out(cq, fi_cq_read(fid, cq->entry, cq->most));
+	if (n < 1)
+		return look_in_vain(evd, event, cq, n);
+	if (__builtin_expect(!dofi_plain_take(cq->entry, cq, evd, event), 0))
+		return look_past_read(evd, event, cq);
+	dofi_cq_leave(cq);
+	return TAKEN;
+}
+
+/* The CQ that alone feeds @evd, with its lock held; NULL if there is none, or another thread has it. */
+static DOFI_INTO_CALLER struct dofi_cq *feed_try(struct dofi_evd *evd)
+{
+	struct dofi_cq *cq = atomic_load_explicit(&evd->straight_feed, memory_order_relaxed);
+
+	return cq && dofi_cq_try(cq) ? cq : NULL;
 }
 
 bool dofi_evd_look(struct dofi_evd *evd, DAT_EVENT *event)
 {
-	return look(evd, event) == TAKEN;
+	struct dofi_cq *cq = feed_try(evd);
+	struct fid_cq *fid;
+
+	if (!cq)
+		return false;
+	fid = atomic_load_explicit(&cq->programs_fid, memory_order_relaxed);
+	if (!fid)
+		return look_in_vain(evd, event, cq, dofi_cq_read(cq)) == TAKEN;
+	return (cq->serial ? look_serial(evd, event, cq, fid) : look_plain(evd, event, cq, fid)) == TAKEN;
 }
 
-DAT_RETURN dofi_evd_dequeue(DAT_EVD_HANDLE evd_handle, DAT_EVENT *event)
+/* What dat_evd_dequeue() returns after a look at the EVD's only CQ. */
+static DOFI_INTO_CALLER DAT_RETURN looked(struct dofi_evd *evd, DAT_EVENT *event, enum look found)
 {
-	struct dofi_evd *evd = evd_handle;
-	enum look found = NOT_HERE;
-
-	if (dofi_obj_among_first(&dofi_evd_pool, DAT_HANDLE_TYPE_EVD, evd_handle) && event)
-		found = look(evd, event);
 	if (__builtin_expect(found == TAKEN, 1)) {
 		dofi_count(&evd->count_of.straight);
 		return DAT_SUCCESS;
 	}
-	if (found == NOT_HERE)
-		return dequeue(evd_handle, event);
 	dofi_count(&evd->count_of.poll);
 	return dequeue_queued(evd, event);
+}
+
+static __attribute__((noinline)) DAT_RETURN dequeue_otherwise(struct dofi_evd *evd, DAT_EVENT *event,
+							      struct dofi_cq *cq)
+{
+	return looked(evd, event, look_in_vain(evd, event, cq, dofi_cq_read(cq)));
+}
+
+static __attribute__((noinline)) DAT_RETURN dequeue_serial(struct dofi_evd *evd, DAT_EVENT *event,
+							   struct dofi_cq *cq, struct fid_cq *fid)
+{
+	return looked(evd, event, look_serial(evd, event, cq, fid));
+}
+
+static __attribute__((noinline)) DAT_RETURN dequeue_plain(struct dofi_evd *evd, DAT_EVENT *event,
+							  struct dofi_cq *cq, struct fid_cq *fid)
+{
+	return looked(evd, event, look_plain(evd, event, cq, fid));
+}
+
+/* Each kind of CQ has a function of its own, so that none saves registers for another. */
+DAT_RETURN dofi_evd_dequeue(DAT_EVD_HANDLE evd_handle, DAT_EVENT *event)
+{
+	struct fid_cq *fid;
+	struct dofi_cq *cq;
+
+	if (__builtin_expect(!event || !dofi_obj_among_first(&dofi_evd_pool, DAT_HANDLE_TYPE_EVD, evd_handle), 0))
+		return dequeue(evd_handle, event);
+	cq = feed_try(evd_handle);
+	if (__builtin_expect(!cq, 0))
+		return dequeue(evd_handle, event);
+	fid = atomic_load_explicit(&cq->programs_fid, memory_order_relaxed);
+	if (!fid)
+		return dequeue_otherwise(evd_handle, event, cq);
+	return cq->serial ? dequeue_serial(evd_handle, event, cq, fid) :
+			    dequeue_plain(evd_handle, event, cq, fid);
 }

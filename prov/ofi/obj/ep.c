@@ -389,6 +389,7 @@ static void ep_reinit(struct dofi_ep *ep, DAT_EP_STATE first)
 	ep->plain_lock_when_free = &ep->lock;
 	ep->send = NULL;
 	ep->recv = NULL;
+	ep->plain_request_evd = ep->plain_recv_evd = NULL;
 	ep->mailbox.key = 0;
 	ep->mail = NULL;
 	ep->owes = false;

@@ -73,7 +73,9 @@ struct dofi_ep {
 	bool framed;			/* the peer receives from an SRQ: see frame.h */
 	/* of plain operations, see ep_plain.h: NULL unless connected, or if anything is unusual or waits */
 	dofi_send *send;
-	dofi_recv *recv;		/* likewise, and with an SRQ */
+	dofi_recv *recv;		/* NULL with an SRQ, too */
+	struct fid_ep *plain_to;	/* the first argument of both */
+	struct dofi_evd *plain_request_evd, *plain_recv_evd;	/* request_evd and recv_evd; NULL where send is */
 	struct dofi_queue sq, rq;	/* requests and receives */
 	struct dofi_unread sq_unread, rq_unread;	/* theirs; without the lock */
 	int reads;			/* RDMA reads and atomics at the fabric */
@@ -133,6 +135,15 @@ static inline void dofi_ep_unlock(struct dofi_ep *ep)
 }
 
 /*
+ * Whether @lock, which is held, is what plain operations of @ep need: another thread may have taken the EP lock. The
+ * lock is plain_lock_when_free then.
+ */
+static inline bool dofi_ep_plain_lock_holds(struct dofi_ep *ep, struct dofi_mutex *lock)
+{
+	return __builtin_expect(atomic_load_explicit(&ep->plain_lock, memory_order_acquire) == lock, 1);
+}
+
+/*
  * Locks @ep for a plain operation, *@lock is to be unlocked after it. False, and it is not locked, if
  * another thread has or had the EP lock meanwhile where that is another: the way of all operations is open.
  */
@@ -140,10 +151,22 @@ static inline bool dofi_ep_plain_lock(struct dofi_ep *ep, struct dofi_mutex **lo
 {
 	*lock = atomic_load_explicit(&ep->plain_lock, memory_order_relaxed);
 	dofi_mutex_lock(*lock);
-	if (__builtin_expect(atomic_load_explicit(&ep->plain_lock, memory_order_acquire) == *lock, 1))
+	if (dofi_ep_plain_lock_holds(ep, *lock))
 		return true;
 	dofi_mutex_unlock(*lock);
 	return false;
+}
+
+/* @ep as the first argument of a transport's dofi_send or dofi_recv. */
+static inline struct fid_ep *dofi_plain_to(struct dofi_ep *ep)
+{
+	return (struct fid_ep *)ep;
+}
+
+/* The EP that a transport's dofi_send or dofi_recv was called for. */
+static inline struct dofi_ep *dofi_plain_ep(struct fid_ep *to)
+{
+	return (struct dofi_ep *)to;
 }
 
 /* DAT_INVALID_STATE with the subtype of the EP's state. EP lock held. */

@@ -82,12 +82,12 @@ struct dofi_dto {
 		uint32_t local_key;	/* DOFI_DTO_GRANTED: the context of the RMR */
 	};
 	uint32_t number;		/* its place in the queue: tail, when it was posted */
-	/* together, to be written at once */
+	/* together, to be written at once; what is not 0 of a plain operation comes first, as a constant of 32 bits will do */
 	uint8_t kind;			/* enum dofi_dto_kind */
+	bool at_fabric;
 	uint8_t flags;			/* DAT_COMPLETION_FLAGS of the post */
 	uint8_t n_iov;			/* segments of no bytes, and what is plain, are left out */
 	uint8_t parts;			/* completions to come from the fabric before the last one */
-	bool at_fabric;
 	bool done;
 	bool announced;			/* of a send: the peer knows that it comes */
 	bool submitted;			/* the first part of several is at the fabric, or was */

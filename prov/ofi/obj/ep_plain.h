@@ -56,7 +56,7 @@ static DOFI_INTO_CALLER bool dofi_plain_requested(struct dofi_ep *ep, struct dof
 						  DAT_EVENT *event)
 {
 	if (__builtin_expect(dto->number != ep->sq.head || !dofi_next_is_pending(&ep->sq, cq) ||
-			     ep->request_evd != evd, 0))
+			     ep->plain_request_evd != evd, 0))
 		return false;
 	ep->sq.head++;
 	dto->at_fabric = false;
@@ -72,7 +72,7 @@ static DOFI_INTO_CALLER bool dofi_plain_received(const struct fi_cq_data_entry *
 						 struct dofi_evd *evd, DAT_EVENT *event)
 {
 	if (__builtin_expect(dto->number != ep->rq.head || !dofi_next_is_pending(&ep->rq, NULL) ||
-			     ep->recv_evd != evd || entry->flags & FI_REMOTE_CQ_DATA, 0))
+			     ep->plain_recv_evd != evd || entry->flags & FI_REMOTE_CQ_DATA, 0))
 		return false;
 	ep->rq.head++;
 	dto->at_fabric = false;
@@ -86,7 +86,7 @@ static DOFI_INTO_CALLER bool dofi_plain_ended(const struct fi_cq_data_entry *ent
 					      struct dofi_dto *dto, struct dofi_cq *cq,
 					      struct dofi_evd *evd, DAT_EVENT *event)
 {
-	if (__builtin_expect(!dofi_dto_is_plain_of(dto, entry->op_context) || !ep->send ||
+	if (__builtin_expect(!dofi_dto_is_plain_of(dto, entry->op_context) ||
 			     atomic_load_explicit(&evd->straight_feed, memory_order_relaxed) != cq, 0))
 		return false;
 	return dto->kind == DOFI_DTO_RECV ? dofi_plain_received(entry, ep, dto, evd, event) :
@@ -95,8 +95,9 @@ static DOFI_INTO_CALLER bool dofi_plain_ended(const struct fi_cq_data_entry *ent
 
 /*
  * Writes the event of a plain operation that ended well, and whose turn it is, for the thread that
- * polls @evd, which @cq feeds. False, and nothing has happened, if @entry is anything else. Here @cq is
- * not serial: then an EP has no other plain_lock than its own.
+ * polls @evd, which @cq feeds. Returns false without side effects if @entry is anything else, or if another
+ * thread has the EP: dofi_dto_complete() waits for it. Here @cq is not serial: then an EP has no other plain_lock
+ * than its own.
  */
 static DOFI_INTO_CALLER bool dofi_plain_take(const struct fi_cq_data_entry *entry, struct dofi_cq *cq,
 					     struct dofi_evd *evd, DAT_EVENT *event)
@@ -108,7 +109,8 @@ static DOFI_INTO_CALLER bool dofi_plain_take(const struct fi_cq_data_entry *entr
 	if (__builtin_expect(!dto, 0))
 		return false;
 	ep = dto->ep;
-	dofi_mutex_lock(&ep->lock);
+	if (__builtin_expect(!dofi_mutex_try(&ep->lock), 0))
+		return false;
 	taken = dofi_plain_ended(entry, ep, dto, cq, evd, event);
 	dofi_mutex_unlock(&ep->lock);
 	return taken;

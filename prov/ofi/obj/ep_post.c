@@ -281,6 +281,19 @@ static DOFI_INTO_CALLER DAT_RETURN post_request(struct dofi_ep *ep, uint8_t kind
 	return post(ep, kind, p);
 }
 
+/* Segments that a request of @kind may have: a message, or RDMA. */
+static inline DAT_COUNT max_iov_of(const struct dofi_ep *ep, uint8_t kind)
+{
+	switch (kind) {
+	case DOFI_DTO_READ:
+		return ep->attr.max_rdma_read_iov;
+	case DOFI_DTO_WRITE:
+		return ep->attr.max_rdma_write_iov;
+	default:
+		return ep->attr.max_request_iov;
+	}
+}
+
 /* Where an operation of @kind has its slot. */
 static DOFI_INTO_CALLER struct dofi_queue *queue_of(struct dofi_ep *ep, uint8_t kind)
 {
@@ -320,9 +333,9 @@ static DOFI_INTO_CALLER ssize_t submit_plain(struct dofi_ep *ep, uint8_t kind, v
 					     const DAT_RMR_TRIPLET *remote, void *context)
 {
 	if (kind == DOFI_DTO_SEND)
-		return ep->send(ep, memory, dto->length, desc, context);
+		return ep->send(ep->plain_to, memory, dto->length, desc, 0, context);
 	if (kind == DOFI_DTO_RECV)
-		return ep->recv(ep, memory, dto->length, desc, context);
+		return ep->recv(ep->plain_to, memory, dto->length, desc, 0, context);
 	return (kind == DOFI_DTO_WRITE ? ep->xport->write : ep->xport->read)(
 		ep, memory, dto->length, desc, remote_address(remote),
 		dofi_mr_fabric_key(remote->rmr_context, ep->peer_secret), context);
@@ -354,45 +367,71 @@ static __attribute__((noinline)) bool plain_done(struct dofi_ep *ep, uint8_t kin
 }
 
 /*
- * The commonest posts: a message, a receive, or RDMA if there is @remote, of one segment, of which
- * nothing is said but that it be moved, through a connection on which nothing is unusual and nothing
- * waits. What its slot needs in other cases only is left out. False, and nothing has happened, where
- * this is another case, be it that of a bad argument. Needs what dofi_ep_plain_lock() says.
+ * The LMR of @s if its operation is plain: a message, a receive, or RDMA if there is @remote, of one segment, of
+ * which nothing is said but that it be moved, through a connection on which nothing is unusual and nothing waits.
+ * Returns NULL if it is another, be it that of a bad argument; or, with @no_change, if the LMR is not that of the
+ * operation before. Needs what dofi_ep_plain_lock() says.
  */
-static DOFI_INTO_CALLER bool post_plain(struct dofi_ep *ep, uint8_t kind, const DAT_LMR_TRIPLET *s,
-					const DAT_RMR_TRIPLET *remote, DAT_DTO_COOKIE cookie)
+static DOFI_INTO_CALLER const struct dofi_lmr *plain_lmr(struct dofi_ep *ep, uint8_t kind, const DAT_LMR_TRIPLET *s,
+							 const DAT_RMR_TRIPLET *remote, bool no_change)
 {
-	struct dofi_queue *q = queue_of(ep, kind);
+	const struct dofi_queue *q = queue_of(ep, kind);
 	const struct dofi_lmr *lmr = q->lmr;
-	void *memory, *context;
-	struct dofi_dto *dto;
-	ssize_t ret;
 
 	if (dofi_queue_full(q))
-		return false;
-	if (__builtin_expect(!dofi_lmr_is(lmr, s->lmr_context), 0))
+		return NULL;
+	if (__builtin_expect(!dofi_lmr_is(lmr, s->lmr_context), 0)) {
+		if (no_change)
+			return NULL;
 		lmr = lmr_change(ep, kind, s->lmr_context);
+	}
 	/* a length of 0, less 1, is too long */
 	if (lmr->pz != ep->pz || !dofi_lmr_covers(lmr, s->virtual_address, s->segment_length) ||
 	    s->segment_length - 1 >= longest(ep, kind) ||
 	    (remote && !is_plain_rdma(ep, kind, lmr, s, remote)))
-		return false;
-	memory = dofi_lmr_memory(lmr, s->virtual_address);
-	dto = dofi_queue_at(q, q->tail);
-	context = dofi_dto_renew_plain(dto);
-	dto->number = q->tail;
+		return NULL;
+	return lmr;
+}
+
+/* Hands a plain operation to the fabric. What its slot @dto needs in other cases only is left out. */
+static DOFI_INTO_CALLER ssize_t plain_submit(struct dofi_ep *ep, uint8_t kind, const struct dofi_lmr *lmr,
+					     const DAT_LMR_TRIPLET *s, const DAT_RMR_TRIPLET *remote,
+					     DAT_DTO_COOKIE cookie, struct dofi_dto *dto)
+{
+	void *memory = dofi_lmr_memory(lmr, s->virtual_address);
+	void *context = dofi_dto_renew_plain(dto);
+
+	dto->number = queue_of(ep, kind)->tail;
 	dto->kind = kind;
+	dto->at_fabric = true;
 	dto->flags = 0;
 	dto->n_iov = 0;
 	dto->parts = 0;
-	dto->at_fabric = true;
 	dto->done = dto->announced = dto->submitted = false;
 	dto->cookie = cookie.as_64;
 	dto->length = kind == DOFI_DTO_READ ? remote->segment_length : s->segment_length;
 	dto->memory_lmr = s->lmr_context;
 	if (kind == DOFI_DTO_RECV)
 		dto->memory = memory;
-	ret = submit_plain(ep, kind, memory, lmr->desc, dto, remote, context);
+	return submit_plain(ep, kind, memory, lmr->desc, dto, remote, context);
+}
+
+/*
+ * Posts a plain operation. Returns false without side effects if the operation is another. Needs what
+ * dofi_ep_plain_lock() says.
+ */
+static DOFI_INTO_CALLER bool post_plain(struct dofi_ep *ep, uint8_t kind, const DAT_LMR_TRIPLET *s,
+					const DAT_RMR_TRIPLET *remote, DAT_DTO_COOKIE cookie)
+{
+	const struct dofi_lmr *lmr = plain_lmr(ep, kind, s, remote, false);
+	struct dofi_queue *q = queue_of(ep, kind);
+	struct dofi_dto *dto;
+	ssize_t ret;
+
+	if (!lmr)
+		return false;
+	dto = dofi_queue_at(q, q->tail);
+	ret = plain_submit(ep, kind, lmr, s, remote, cookie, dto);
 	if (__builtin_expect(ret, 0))
 		return ret == DOFI_DONE && plain_done(ep, kind, dto);
 	plain_posted(ep, kind, dto);
@@ -405,18 +444,71 @@ static DOFI_INTO_CALLER bool of_one(DAT_COUNT n, const DAT_LMR_TRIPLET *iov, DAT
 	return !((n ^ 1) | (DAT_COUNT)flags) && iov;
 }
 
-static DOFI_INTO_CALLER bool post_one(struct dofi_ep *ep, uint8_t kind,
-				      const DAT_LMR_TRIPLET *segment, const DAT_RMR_TRIPLET *remote,
-				      DAT_DTO_COOKIE cookie)
+/* A request of one segment without flags, as any other. */
+static __attribute__((noinline)) DAT_RETURN post_any(struct dofi_ep *ep, uint8_t kind, const DAT_LMR_TRIPLET *s,
+						     const DAT_RMR_TRIPLET *remote, DAT_DTO_COOKIE cookie)
 {
-	struct dofi_mutex *lock;
-	bool posted;
+	const struct dofi_post p = { .n = 1, .iov = s, .cookie = cookie, .remote = remote };
 
-	if (!dofi_ep_plain_lock(ep, &lock))
-		return false;
-	posted = post_plain(ep, kind, segment, remote, cookie);
+	return post_request(ep, kind, max_iov_of(ep, kind), &p);
+}
+
+/*
+ * Goes on where post_one() has another thread to wait for, or does not know the LMR, or has another operation than
+ * a plain one. @lock is held, or NULL.
+ */
+static __attribute__((noinline)) DAT_RETURN post_otherwise(struct dofi_ep *ep, uint8_t kind,
+							   const DAT_LMR_TRIPLET *s, const DAT_RMR_TRIPLET *remote,
+							   DAT_DTO_COOKIE cookie, struct dofi_mutex *lock)
+{
+	bool posted = false;
+
+	if (lock || dofi_ep_plain_lock(ep, &lock)) {
+		posted = dofi_ep_plain_lock_holds(ep, lock) && post_plain(ep, kind, s, remote, cookie);
+		dofi_mutex_unlock(lock);
+	}
+	return posted ? DAT_SUCCESS : post_any(ep, kind, s, remote, cookie);
+}
+
+/* Goes on where @ret was the fabric's answer to post_one(): the request is done, or its turn is yet to come. */
+static __attribute__((noinline)) DAT_RETURN post_answered(struct dofi_ep *ep, struct dofi_dto *dto,
+							  const DAT_LMR_TRIPLET *s, const DAT_RMR_TRIPLET *remote,
+							  ssize_t ret)
+{
+	const DAT_DTO_COOKIE cookie = { .as_64 = dto->cookie };
+	struct dofi_mutex *lock = ep->plain_lock_when_free;
+	const uint8_t kind = dto->kind;
+
+	if (ret == DOFI_DONE)
+		plain_done(ep, kind, dto);
 	dofi_mutex_unlock(lock);
-	return __builtin_expect(posted, 1);
+	return ret == DOFI_DONE ? DAT_SUCCESS : post_any(ep, kind, s, remote, cookie);
+}
+
+/*
+ * Posts a request of one segment without flags. This is the fast path: it calls nothing but the fabric, and all that it
+ * needs after that is @ep, the slot and the segments. The plain lock is plain_lock_when_free while it is held.
+ */
+static DOFI_INTO_CALLER DAT_RETURN post_one(struct dofi_ep *ep, uint8_t kind, const DAT_LMR_TRIPLET *s,
+					    const DAT_RMR_TRIPLET *remote, DAT_DTO_COOKIE cookie)
+{
+	struct dofi_mutex *lock = atomic_load_explicit(&ep->plain_lock, memory_order_relaxed);
+	const struct dofi_lmr *lmr;
+	struct dofi_dto *dto;
+	ssize_t ret;
+
+	if (__builtin_expect(!dofi_mutex_try(lock), 0))
+		return post_otherwise(ep, kind, s, remote, cookie, NULL);
+	lmr = dofi_ep_plain_lock_holds(ep, lock) ? plain_lmr(ep, kind, s, remote, true) : NULL;
+	if (__builtin_expect(!lmr, 0))
+		return post_otherwise(ep, kind, s, remote, cookie, lock);
+	dto = dofi_queue_at(&ep->sq, ep->sq.tail);
+	ret = plain_submit(ep, kind, lmr, s, remote, cookie, dto);
+	if (__builtin_expect(ret, 0))
+		return post_answered(ep, dto, s, remote, ret);
+	plain_posted(ep, kind, dto);
+	dofi_mutex_unlock(ep->plain_lock_when_free);
+	return DAT_SUCCESS;
 }
 
 static __attribute__((noinline)) DAT_RETURN send_any(struct dofi_ep *ep, DAT_COUNT n,
@@ -425,14 +517,7 @@ static __attribute__((noinline)) DAT_RETURN send_any(struct dofi_ep *ep, DAT_COU
 {
 	const struct dofi_post p = { .n = n, .iov = iov, .cookie = cookie, .flags = flags };
 
-	return post_request(ep, DOFI_DTO_SEND, ep->attr.max_request_iov, &p);
-}
-
-static DOFI_INTO_CALLER DAT_RETURN send_one(struct dofi_ep *ep, DAT_LMR_TRIPLET *segment,
-					    DAT_DTO_COOKIE cookie)
-{
-	return post_one(ep, DOFI_DTO_SEND, segment, NULL, cookie) ? DAT_SUCCESS :
-	       send_any(ep, 1, segment, cookie, DAT_COMPLETION_DEFAULT_FLAG);
+	return post_request(ep, DOFI_DTO_SEND, max_iov_of(ep, DOFI_DTO_SEND), &p);
 }
 
 DAT_RETURN dofi_ep_post_ext(struct dofi_ep *ep, uint8_t kind, const struct dofi_post *p)
@@ -448,8 +533,8 @@ static __attribute__((noinline)) DAT_RETURN post_send(DAT_EP_HANDLE ep_handle, D
 
 	if (!ep)
 		return DOFI_BAD_HANDLE(EP);
-	return n == 1 && iov && !flags ? send_one(ep, iov, cookie) :
-					 send_any(ep, n, iov, cookie, flags);
+	return of_one(n, iov, flags) ? post_one(ep, DOFI_DTO_SEND, iov, NULL, cookie) :
+				       send_any(ep, n, iov, cookie, flags);
 }
 
 DAT_RETURN dofi_ep_post_send(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
@@ -458,7 +543,7 @@ DAT_RETURN dofi_ep_post_send(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPL
 	if (__builtin_expect(!of_one(n, iov, flags) ||
 			     !dofi_obj_among_first(&dofi_ep_pool, DAT_HANDLE_TYPE_EP, ep_handle), 0))
 		return post_send(ep_handle, n, iov, cookie, flags);
-	return send_one(ep_handle, iov, cookie);
+	return post_one(ep_handle, DOFI_DTO_SEND, iov, NULL, cookie);
 }
 
 static __attribute__((noinline)) DAT_RETURN rdma_any(DAT_EP_HANDLE ep_handle, uint8_t kind,
@@ -476,8 +561,7 @@ static __attribute__((noinline)) DAT_RETURN rdma_any(DAT_EP_HANDLE ep_handle, ui
 		return DOFI_BAD_HANDLE(EP);
 	if (!remote)
 		return DOFI_BAD_ARG(5);
-	return post_request(ep, kind, kind == DOFI_DTO_READ ? ep->attr.max_rdma_read_iov :
-							      ep->attr.max_rdma_write_iov, &p);
+	return post_request(ep, kind, max_iov_of(ep, kind), &p);
 }
 
 static DOFI_INTO_CALLER DAT_RETURN post_rdma(DAT_EP_HANDLE ep_handle, uint8_t kind, DAT_COUNT n,
@@ -485,11 +569,10 @@ static DOFI_INTO_CALLER DAT_RETURN post_rdma(DAT_EP_HANDLE ep_handle, uint8_t ki
 					     const DAT_RMR_TRIPLET *remote,
 					     DAT_COMPLETION_FLAGS flags)
 {
-	if (__builtin_expect(dofi_obj_among_first(&dofi_ep_pool, DAT_HANDLE_TYPE_EP, ep_handle) &&
-			     of_one(n, iov, flags) && remote, 1) &&
-	    post_one(ep_handle, kind, iov, remote, cookie))
-		return DAT_SUCCESS;
-	return rdma_any(ep_handle, kind, n, iov, cookie, remote, flags);
+	if (__builtin_expect(!dofi_obj_among_first(&dofi_ep_pool, DAT_HANDLE_TYPE_EP, ep_handle) ||
+			     !of_one(n, iov, flags) || !remote, 0))
+		return rdma_any(ep_handle, kind, n, iov, cookie, remote, flags);
+	return post_one(ep_handle, kind, iov, remote, cookie);
 }
 
 DAT_RETURN dofi_ep_post_rdma_read(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,

@@ -315,14 +315,35 @@ static inline bool waits(const struct dofi_queue *q)
 	return q->next != q->tail;
 }
 
+/* Chooses what a plain operation calls, which is one call of the fabric's where the transport adds nothing. */
+static void plain_choose(struct dofi_ep *ep)
+{
+	ep->plain_request_evd = ep->request_evd;
+	ep->plain_recv_evd = ep->recv_evd;
+	if (ep->xport->fabric_sends) {
+		ep->send = ep->fid->msg->send;
+		ep->recv = ep->fid->msg->recv;
+		ep->plain_to = ep->fid;
+	} else {
+		ep->send = ep->xport->send;
+		ep->recv = ep->xport->recv;
+		ep->plain_to = dofi_plain_to(ep);
+	}
+	if (ep->srq)
+		ep->recv = NULL;
+}
+
 /* Worked out when something of it changes, so that a plain operation need not look at it all. */
 static void plain_renew(struct dofi_ep *ep)
 {
 	const bool plain = ep->sq.open && ep->state == DAT_EP_STATE_CONNECTED && !ep->framed &&
 			   !waits(&ep->sq) && !waits(&ep->rq) && !ep->rq.held && !ep->owes;
 
-	ep->send = plain ? ep->xport->send : NULL;
-	ep->recv = ep->send && !ep->srq ? ep->xport->recv : NULL;
+	ep->send = NULL;
+	ep->recv = NULL;
+	ep->plain_request_evd = ep->plain_recv_evd = NULL;
+	if (plain && (ep->xport->send || ep->xport->fabric_sends))
+		plain_choose(ep);
 	ep->plain_lock_when_free = ep->send && ep->cq->serial ? &ep->cq->access : &ep->lock;
 	if (!ep->send)
 		ep->sq.lmr = ep->rq.lmr = &dofi_lmr_none;	/* so that the LMR alone tells */

@@ -243,7 +243,7 @@ int dofi_ia_open(const DAT_PROVIDER *provider, const struct dofi_params *params,
 	if (ret)
 		goto stop_progress;
 	dofi_caps_named_attrs(ia);
-	atomic_store_explicit(&ia->obj.kind, DOFI_KIND(DAT_HANDLE_TYPE_IA), memory_order_release);
+	dofi_pool_tag_set(ia, DOFI_KIND(DAT_HANDLE_TYPE_IA));
 	dofi_log(DOFI_INFO, DOFI_CORE, "%s opened on fabric %s, domain %s%s%s", provider->device_name,
 		 ia->fabric.info->fabric_attr->prov_name, ia->fabric.info->domain_attr->name,
 		 ia->local.info ? "; on this host " : "",
@@ -294,7 +294,7 @@ static void async_evd_return(struct dofi_ia *ia)
 
 void dofi_ia_destroy(struct dofi_ia *ia)
 {
-	atomic_store(&ia->obj.kind, 0);
+	dofi_pool_tag_set(ia, 0);
 	async_evd_return(ia);
 	/* a forked child has neither the thread nor the right to touch the parent's fabric */
 	if (!dofi_progress_orphaned(&ia->progress)) {

@@ -81,7 +81,7 @@ struct dofi_obj *dofi_obj_any(DAT_HANDLE handle)
 
 	for (i = 0; i < sizeof(pools) / sizeof(pools[0]); i++)
 		if (dofi_pool_owns(pools[i], obj))
-			return atomic_load_explicit(&obj->kind, memory_order_acquire) ? obj : NULL;
+			return dofi_obj_kind(obj) ? obj : NULL;
 	return NULL;
 }
 
@@ -135,12 +135,12 @@ void dofi_obj_publish(struct dofi_obj *obj, DAT_HANDLE_TYPE type)
 	TAILQ_INSERT_TAIL(&ia->children[DOFI_KIND(type)], obj, sibling);
 	ia->made[DOFI_KIND(type)]++;
 	dofi_mutex_unlock(&ia->lock);
-	atomic_store_explicit(&obj->kind, DOFI_KIND(type), memory_order_release);
+	dofi_pool_tag_set(obj, DOFI_KIND(type));
 }
 
 int dofi_obj_claim(struct dofi_obj *obj)
 {
-	return atomic_exchange(&obj->kind, 0);
+	return (int)dofi_pool_tag_set(obj, 0);
 }
 
 void dofi_obj_unlink(struct dofi_obj *obj, int kind)
@@ -195,7 +195,7 @@ DAT_RETURN dofi_get_consumer_context(DAT_HANDLE handle, DAT_CONTEXT *context)
 DAT_RETURN dofi_get_handle_type(DAT_HANDLE handle, DAT_HANDLE_TYPE *type)
 {
 	struct dofi_obj *obj = dofi_obj_any(handle);
-	int kind = obj ? atomic_load(&obj->kind) : 0;
+	int kind = obj ? dofi_obj_kind(obj) : 0;
 
 	if (!kind)
 		return DOFI_RET(DAT_INVALID_HANDLE, 0);

@@ -13,13 +13,12 @@
 
 struct dofi_ia;
 
-/* DAT_HANDLE_TYPE + 1, so that zeroed memory is no object. */
+/* DAT_HANDLE_TYPE + 1: the tag of an object's memory in its pool, 0 unless it is a valid handle. */
 #define DOFI_KIND(type) ((int)(type) + 1)
 #define DOFI_KINDS 16
 
 struct dofi_obj {
 	const DAT_PROVIDER *provider;	/* first: a registry finds our functions through it */
-	_Atomic int kind;		/* DOFI_KIND(), 0 while the memory is free */
 	_Atomic int users;		/* objects that would be harmed by its freeing */
 	_Atomic bool provided;		/* not made by the consumer, nor its to free */
 	struct dofi_ia *ia;
@@ -35,6 +34,12 @@ extern struct dofi_pool dofi_ia_pool, dofi_pz_pool, dofi_lmr_pool, dofi_rmr_pool
 	dofi_evd_pool, dofi_ep_pool, dofi_srq_pool, dofi_psp_pool, dofi_rsp_pool, dofi_csp_pool,
 	dofi_cr_pool;
 
+/* The DOFI_KIND() of @obj, which lies in a pool; 0 while it is no valid handle. */
+static inline int dofi_obj_kind(const struct dofi_obj *obj)
+{
+	return (int)dofi_pool_tag(obj);
+}
+
 /* @handle as an object of @pool if it is a live one of @type, else NULL; any value is safe. */
 static inline void *dofi_obj_check(struct dofi_pool *pool, DAT_HANDLE_TYPE type, DAT_HANDLE handle)
 {
@@ -42,17 +47,14 @@ static inline void *dofi_obj_check(struct dofi_pool *pool, DAT_HANDLE_TYPE type,
 
 	if (!dofi_pool_owns(pool, obj))
 		return NULL;
-	return atomic_load_explicit(&obj->kind, memory_order_acquire) == DOFI_KIND(type) ? obj : NULL;
+	return dofi_obj_kind(obj) == DOFI_KIND(type) ? obj : NULL;
 }
 
-/* Whether it is, as far as a short look tells; false says nothing. */
+/* Whether @handle is a live object of @pool, which is for @type, in one comparison; false says nothing. */
 static inline bool dofi_obj_among_first(const struct dofi_pool *pool, DAT_HANDLE_TYPE type,
 					DAT_HANDLE handle)
 {
-	const struct dofi_obj *obj = handle;
-
-	return dofi_pool_owns_first(pool, obj) &&
-	       atomic_load_explicit(&obj->kind, memory_order_acquire) == DOFI_KIND(type);
+	return dofi_pool_first_tagged(pool, handle, DOFI_KIND(type));
 }
 
 /* @handle as an object of any type, or NULL. */

@@ -18,6 +18,7 @@ struct dofi_ia;
 struct dofi_progress_ops;
 struct dofi_pz;
 struct dofi_sp;
+struct fid_ep;
 
 /* Most bytes of an RDMA write with immediate data. */
 #define DOFI_WRITE_IMMED_MAX ((1u << 29) - 1)
@@ -32,17 +33,19 @@ enum dofi_reject {
 #define DOFI_DONE 1
 
 /*
- * Sends @len bytes at @buf, whose completion will have @context. 0; DOFI_DONE, without a completion;
- * or a negative errno: nothing has been sent, and submit() knows better.
+ * Sends @len bytes at @buf, whose completion will have @context. Returns 0; DOFI_DONE, without a completion;
+ * or a negative errno: nothing has been sent, and submit() knows better. The type is that of fi_ops_msg.send,
+ * so that the fabric's function can be called without another in between: @to is ep->plain_to, and @unused 0.
  */
-typedef ssize_t dofi_send(struct dofi_ep *ep, const void *buf, size_t len, void *desc,
+typedef ssize_t dofi_send(struct fid_ep *to, const void *buf, size_t len, void *desc, uint64_t unused,
 			  void *context);
 
-/* The same of a receive: never DOFI_DONE. */
-typedef ssize_t dofi_recv(struct dofi_ep *ep, void *buf, size_t len, void *desc, void *context);
+/* As dofi_send(), for a receive; the type is that of fi_ops_msg.recv. It never returns DOFI_DONE. */
+typedef ssize_t dofi_recv(struct fid_ep *to, void *buf, size_t len, void *desc, uint64_t unused,
+			  void *context);
 
 /*
- * The same of RDMA: writes them to the peer's memory at @addr, which the fabric knows by @key, or
+ * As dofi_send(), for RDMA: writes them to the peer's memory at @addr, which the fabric knows by @key, or
  * reads them from there.
  */
 typedef ssize_t dofi_rdma(struct dofi_ep *ep, void *buf, size_t len, void *desc, uint64_t addr,
@@ -111,14 +114,17 @@ struct dofi_xport {
 	int (*submit)(struct dofi_ep *ep, struct dofi_dto *dto);
 
 	/*
-	 * The same for a message of one piece of memory, beside which nothing travels, to a
-	 * connected peer without an SRQ. NULL if that is not simpler. It is called with the EP's
-	 * plain_lock, and so, where the CQ is serial, in there (dofi_cq_enter()); so are the next.
+	 * Sends a message of one piece of memory, beside which nothing travels, to a connected peer
+	 * without an SRQ. NULL if that is not simpler than submit(). Called with the EP's plain_lock, and so, where
+	 * the CQ is serial, inside dofi_cq_enter(); so are the next. @to is the EP, see dofi_plain_to().
 	 */
 	dofi_send *send;
-	/* And for RDMA to or from one piece, and receives, where there is send, too. */
-	dofi_rdma *write, *read;
+	/* Receives into one piece of memory, where there is send, too; NULL as send. */
 	dofi_recv *recv;
+	/* Uses fi_send() and fi_recv() of ep->fid in place of send and recv, which are NULL. */
+	bool fabric_sends;
+	/* RDMA to or from one piece of memory; NULL if that is not simpler than submit(). */
+	dofi_rdma *write, *read;
 
 	/*
 	 * Whether the fabric, or the peer, may use the memory of @dto, which is not done, from now on. If not so,

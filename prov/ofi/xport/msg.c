@@ -666,7 +666,7 @@ static const struct dofi_progress_ops native_progress_ops = {
 
 const struct dofi_xport dofi_msg_xport = {
 	OPS, .progress_ops = &msg_progress_ops, .submit = msg_submit,
-	.send = msg_send, .write = msg_write, .read = msg_read, .recv = msg_recv,
+	.fabric_sends = true, .write = msg_write, .read = msg_read,
 };
 
 static const struct dofi_xport marked_xport = {
@@ -675,7 +675,7 @@ static const struct dofi_xport marked_xport = {
 
 static const struct dofi_xport native_xport = {
 	OPS, .progress_ops = &native_progress_ops, .submit = msg_native_submit,
-	.send = msg_send, .write = msg_write, .read = msg_read, .recv = msg_recv,
+	.fabric_sends = true, .write = msg_write, .read = msg_read,
 };
 
 /* Before there is anything that could complete. */

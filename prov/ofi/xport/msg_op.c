@@ -72,19 +72,9 @@ static int send_plain(struct dofi_ep *ep, struct dofi_dto *dto)
 	void *context = dofi_dto_context(dto);
 
 	if (dto->n_iov == 1)
-		return msg_send(ep, dto->iov->iov_base, dto->iov->iov_len, *dto->desc, context);
+		return fi_send(ep->fid, dto->iov->iov_base, dto->iov->iov_len, *dto->desc, 0, context);
 	return dto->n_iov ? fi_sendv(ep->fid, dto->iov, dto->desc, dto->n_iov, 0, context) :
 			    fi_send(ep->fid, NULL, 0, NULL, 0, context);
-}
-
-ssize_t msg_send(struct dofi_ep *ep, const void *buf, size_t len, void *desc, void *context)
-{
-	return fi_send(ep->fid, buf, len, desc, 0, context);
-}
-
-ssize_t msg_recv(struct dofi_ep *ep, void *buf, size_t len, void *desc, void *context)
-{
-	return fi_recv(ep->fid, buf, len, desc, 0, context);
 }
 
 /* The frame is the message: injected, as it has no memory of its own, and yet completed. */
@@ -162,7 +152,7 @@ static int submit_recv(struct dofi_ep *ep, struct dofi_dto *dto)
 	void *context = dofi_dto_context(dto);
 
 	if (dto->n_iov == 1)
-		return msg_recv(ep, dto->iov->iov_base, dto->iov->iov_len, *dto->desc, context);
+		return fi_recv(ep->fid, dto->iov->iov_base, dto->iov->iov_len, *dto->desc, 0, context);
 	return dto->n_iov ? fi_recvv(ep->fid, dto->iov, dto->desc, dto->n_iov, 0, context) :
 			    receive_nothing(ep, dto);
 }

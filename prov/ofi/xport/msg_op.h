@@ -5,14 +5,12 @@
 
 #include "obj/ep.h"
 
-/* dofi_xport.submit, .send, .write, .read and .recv. */
+/* dofi_xport.submit, .write and .read. */
 int msg_submit(struct dofi_ep *ep, struct dofi_dto *dto);
-ssize_t msg_send(struct dofi_ep *ep, const void *buf, size_t len, void *desc, void *context);
 ssize_t msg_write(struct dofi_ep *ep, void *buf, size_t len, void *desc, uint64_t addr, uint64_t key,
 		  void *context);
 ssize_t msg_read(struct dofi_ep *ep, void *buf, size_t len, void *desc, uint64_t addr, uint64_t key,
 		 void *context);
-ssize_t msg_recv(struct dofi_ep *ep, void *buf, size_t len, void *desc, void *context);
 
 /* dofi_xport.holds and .cancel. */
 bool msg_holds(const struct dofi_ep *ep, const struct dofi_dto *dto);

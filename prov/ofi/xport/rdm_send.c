@@ -320,14 +320,15 @@ static int send_message(struct rdm_conn *conn, struct dofi_dto *dto, size_t leng
 }
 
 /* What can be injected. */
-ssize_t rdm_send(struct dofi_ep *ep, const void *buf, size_t len, void *desc, void *context)
+ssize_t rdm_send(struct fid_ep *to, const void *buf, size_t len, void *desc, uint64_t unused, void *context)
 {
 	const struct iovec iov = { (void *)(uintptr_t)buf, len };
-	struct rdm_conn *conn = rdm_conn_of(ep);
+	struct rdm_conn *conn = rdm_conn_of(dofi_plain_ep(to));
 	struct rdm_frame f;
 	int ret;
 
 	(void)desc;
+	(void)unused;
 	(void)context;
 	if (!conn->window || conn->blocking || RDM_FRAME_HEADER + len > conn->inject)
 		return -FI_EAGAIN;

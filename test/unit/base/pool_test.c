@@ -98,6 +98,25 @@ Test(pool, no_address_inside_is_an_object)
 	cr_expect_eq(objects, DOFI_POOL_FIRST);
 }
 
+Test(pool, a_tag_is_seen_with_the_address)
+{
+	unsigned tag;
+
+	get_all(2);
+	cr_expect_eq(dofi_pool_tag(thing[0]), 0);
+	for (tag = 1; tag < DOFI_POOL_TAGS; tag++) {
+		cr_expect_eq(dofi_pool_tag_set(thing[0], tag), tag - 1);
+		cr_expect_eq(dofi_pool_tag(thing[0]), tag);
+		cr_expect(dofi_pool_first_tagged(&pool, thing[0], tag));
+		cr_expect(!dofi_pool_first_tagged(&pool, thing[0], tag - 1));
+		cr_expect(!dofi_pool_first_tagged(&pool, thing[1], tag));
+		cr_expect(!dofi_pool_first_tagged(&other, thing[0], tag));
+		cr_expect(!dofi_pool_first_tagged(&pool, (char *)thing[0] + tag, tag));
+		cr_expect(dofi_pool_owns(&pool, thing[0]));
+	}
+	cr_expect_eq(dofi_pool_tag_set(thing[0], 0), DOFI_POOL_TAGS - 1);
+}
+
 Test(pool, a_copy_of_an_object_is_none)
 {
 	char *raw = aligned_alloc(64, 512);

@@ -748,6 +748,11 @@ static void behind_the_lock(void *arg)
 	cr_expect_eq(evd_inside()->count_of.straight, 1);	/* not by the short way, but at once */
 }
 
+Test(dequeue, an_endpoint_that_is_locked_is_waited_for)
+{
+	alone(behind_the_lock);
+}
+
 Test(dequeue_serial, an_endpoint_that_is_locked_is_waited_for)
 {
 	alone(behind_the_lock);

@@ -150,17 +150,19 @@ static ssize_t submit_plain(struct dofi_ep *ep, enum dofi_dto_kind kind, const v
 	return ret;
 }
 
-static ssize_t t_send(struct dofi_ep *ep, const void *buf, size_t len, void *desc, void *context)
+static ssize_t t_send(struct fid_ep *to, const void *buf, size_t len, void *desc, uint64_t unused, void *context)
 {
-	return submit_plain(ep, DOFI_DTO_SEND, buf, len, desc, context);
+	(void)unused;
+	return submit_plain(dofi_plain_ep(to), DOFI_DTO_SEND, buf, len, desc, context);
 }
 
 /* A receive stays without memory, so that a test sees whether that matters. */
-static ssize_t t_recv(struct dofi_ep *ep, void *buf, size_t len, void *desc, void *context)
+static ssize_t t_recv(struct fid_ep *to, void *buf, size_t len, void *desc, uint64_t unused, void *context)
 {
 	struct dofi_dto *dto = dofi_dto_of(context);
-	const ssize_t ret = submit_plain(ep, DOFI_DTO_RECV, buf, len, desc, context);
+	const ssize_t ret = submit_plain(dofi_plain_ep(to), DOFI_DTO_RECV, buf, len, desc, context);
 
+	(void)unused;
 	dto->n_iov = 0;
 	return ret;
 }

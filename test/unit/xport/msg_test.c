@@ -1209,6 +1209,15 @@ Test(msg_submit, sends_that_invalidate)
 }
 #endif
 
+Test(msg_submit, plain_operations_call_the_fabric_without_another_function_between)
+{
+	const struct dofi_ep *e = ep;
+
+	cr_expect(e->send == e->fid->msg->send);
+	cr_expect(e->recv == e->fid->msg->recv);
+	cr_expect(e->plain_to == e->fid);
+}
+
 Test(msg_submit, receives)
 {
 	succeed(dofi_ep_post_recv(ep, 1, segments(), cookie, DAT_COMPLETION_DEFAULT_FLAG));
