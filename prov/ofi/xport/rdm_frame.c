@@ -167,3 +167,46 @@ int rdm_frame_unpack(const void *buf, size_t len, struct rdm_frame *f)
 		return -EPROTO;
 	return unpack_tail(p + RDM_FRAME_FULL, len - RDM_FRAME_FULL, header.flags, f);
 }
+
+static const uint8_t bare_kinds[4] = { RDM_FRAME_SEND, RDM_FRAME_MORE, RDM_FRAME_FIRST };
+
+static uint64_t bare_kind(uint8_t kind)
+{
+	return kind == RDM_FRAME_SEND ? 0 : kind == RDM_FRAME_MORE ? 1 : 2;
+}
+
+uint64_t rdm_bare_pack(const struct rdm_frame *f)
+{
+	const uint64_t length = f->kind == RDM_FRAME_FIRST ? f->length : 0;
+
+	return bare_kind(f->kind) | (uint64_t)f->credits << 2 | (uint64_t)(f->sequence & RDM_BARE_SEQUENCE) << 8 |
+	       length << 18 | (f->conn >> 32 & RDM_BARE_NUMBER) << 32 | f->conn << 44;
+}
+
+/* The number with the low bits @low that is closest behind @seen. */
+static uint32_t next_number(uint32_t low, uint32_t seen)
+{
+	return seen + 1 + ((low - (seen + 1)) & RDM_BARE_SEQUENCE);
+}
+
+int rdm_bare_unpack(uint64_t bits, const void *data, size_t len, uint64_t conn, uint32_t seen, struct rdm_frame *f)
+{
+	rdm_frame_clear(f);
+	f->conn = conn;
+	f->kind = bare_kinds[bits & 3];
+	f->credits = bits >> 2 & RDM_BARE_CREDITS;
+	f->sequence = next_number(bits >> 8, seen);
+	f->data = data;
+	f->data_size = len;
+	f->length = f->kind == RDM_FRAME_FIRST ? bits >> 18 & RDM_BARE_LENGTH : len;
+	switch (f->kind) {
+	case RDM_FRAME_SEND:
+		return 0;
+	case RDM_FRAME_MORE:
+		return len ? 0 : -EPROTO;
+	case RDM_FRAME_FIRST:
+		return len && len < f->length ? 0 : -EPROTO;
+	default:
+		return -EPROTO;
+	}
+}

@@ -426,6 +426,7 @@ static void take_clear(struct rdm_conn *conn, const struct rdm_frame *f)
 static void take_hello(struct rdm_conn *conn, const struct rdm_frame *f)
 {
 	conn->peer_reads = rdm_is_near(conn) && f->value[0];
+	conn->bare = rdm_takes_bare(conn) && f->value[1] & 1;
 	if (f->kind == RDM_FRAME_HELLO_BACK) {
 		rdm_conn_todo(conn, RDM_ESTABLISHED);
 		return;
