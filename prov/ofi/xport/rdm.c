@@ -358,9 +358,15 @@ static void bare_take(struct rdm_zone *zone, const struct fi_cq_data_entry *entr
 	dofi_ep_lock(conn->ep);
 	if (!rdm_takes_bare(conn) ||
 	    rdm_bare_unpack(entry->data, data, entry->len, conn->id, conn->seen, &task.frame))
-		rdm_offend(conn, "sends what is no frame");
-	else
-		rdm_arrived(conn, &task, sink);
+		goto offend;
+	if (task.frame.kind == RDM_FRAME_DONE)
+		rdm_complete_bare(conn, &task.frame);
+	rdm_arrived(conn, &task, sink);
+	dofi_ep_unlock(conn->ep);
+	return;
+
+offend:
+	rdm_offend(conn, "sends what is no frame");
 	dofi_ep_unlock(conn->ep);
 }
 

@@ -414,6 +414,8 @@ int rdm_take_data(struct rdm_conn *conn, struct dofi_dto *dto, const struct rdm_
 /* rdm_recv.c; EP lock held */
 
 void rdm_arrived(struct rdm_conn *conn, struct rdm_task *task, struct dofi_sink *sink);
+/* Adds to the bare DONE @frame what its bits leave out: which request it answers, and where in it the data goes. */
+void rdm_complete_bare(const struct rdm_conn *conn, struct rdm_frame *frame);
 /* Deals with frames that wait, as far as that is possible now. */
 void rdm_catch_up(struct rdm_conn *conn, struct dofi_sink *sink);
 /* What the peer asked for first is done, and may be seen to be, but it was not told. */

@@ -168,19 +168,28 @@ int rdm_frame_unpack(const void *buf, size_t len, struct rdm_frame *f)
 	return unpack_tail(p + RDM_FRAME_FULL, len - RDM_FRAME_FULL, header.flags, f);
 }
 
-static const uint8_t bare_kinds[4] = { RDM_FRAME_SEND, RDM_FRAME_MORE, RDM_FRAME_FIRST };
+static const uint8_t bare_kinds[] = { RDM_FRAME_SEND, RDM_FRAME_MORE, RDM_FRAME_FIRST, RDM_FRAME_DONE };
 
 static uint64_t bare_kind(uint8_t kind)
 {
-	return kind == RDM_FRAME_SEND ? 0 : kind == RDM_FRAME_MORE ? 1 : 2;
+	uint64_t i = 0;
+
+	while (bare_kinds[i] != kind)
+		i++;
+	return i;
+}
+
+static uint64_t bare_field(const struct rdm_frame *f)
+{
+	if (f->kind == RDM_FRAME_FIRST)
+		return f->length;
+	return f->kind == RDM_FRAME_DONE ? f->number & RDM_BARE_REQUEST : 0;
 }
 
 uint64_t rdm_bare_pack(const struct rdm_frame *f)
 {
-	const uint64_t length = f->kind == RDM_FRAME_FIRST ? f->length : 0;
-
 	return bare_kind(f->kind) | (uint64_t)f->credits << 2 | (uint64_t)(f->sequence & RDM_BARE_SEQUENCE) << 8 |
-	       length << 18 | (f->conn >> 32 & RDM_BARE_NUMBER) << 32 | f->conn << 44;
+	       bare_field(f) << 18 | (f->conn >> 32 & RDM_BARE_NUMBER) << 32 | f->conn << 44;
 }
 
 /* The number with the low bits @low that is closest behind @seen. */
@@ -199,14 +208,8 @@ int rdm_bare_unpack(uint64_t bits, const void *data, size_t len, uint64_t conn, 
 	f->data = data;
 	f->data_size = len;
 	f->length = f->kind == RDM_FRAME_FIRST ? bits >> 18 & RDM_BARE_LENGTH : len;
-	switch (f->kind) {
-	case RDM_FRAME_SEND:
-		return 0;
-	case RDM_FRAME_MORE:
-		return len ? 0 : -EPROTO;
-	case RDM_FRAME_FIRST:
-		return len && len < f->length ? 0 : -EPROTO;
-	default:
+	f->number = f->kind == RDM_FRAME_DONE ? bits >> 18 & RDM_BARE_REQUEST : 0;
+	if (f->kind == RDM_FRAME_FIRST && len >= f->length)
 		return -EPROTO;
-	}
+	return len || f->kind == RDM_FRAME_SEND ? 0 : -EPROTO;
 }

@@ -508,6 +508,19 @@ Test(rdm_bare_send, what_says_more_has_a_header)
 	peer_take(&peer, RDM_FRAME_MORE);
 }
 
+/* The peer may read all of big. */
+Test(rdm_bare_send, what_the_peer_reads_is_one_frame)
+{
+	struct rdm_frame f = peer_frame(&peer, RDM_FRAME_READ);
+
+	f.number = 5;
+	f.key = big_remote;
+	f.addr = (uintptr_t)big + 9;
+	f.length = FRAME;
+	peer_send(&peer, &f, NULL, 0);
+	comes_bare(RDM_FRAME_DONE, 9, FRAME);
+}
+
 /* The bits of the next frame of @kind. */
 static uint64_t next_bits(enum rdm_frame_kind kind, size_t length)
 {
@@ -556,10 +569,28 @@ Test(rdm_bare_take, a_frame_that_was_left_out_breaks_the_connection)
 	breaks();
 }
 
-Test(rdm_bare_take, a_kind_that_there_is_not_breaks_the_connection)
+Test(rdm_bare_take, what_was_read_comes_as_it_was_asked_for)
+{
+	const struct peer_frame *f;
+	uint64_t bits;
+	size_t n;
+
+	post_read(0, 2 * FRAME, 1);
+	for (n = 0; n < 2 * FRAME; n += FRAME) {
+		f = peer_take(&peer, RDM_FRAME_READ);
+		cr_expect_eq(f->frame.length, FRAME);
+		cr_expect_eq(f->frame.value[0], n);
+		bits = next_bits(RDM_FRAME_DONE, 0) | (uint64_t)(f->frame.number & RDM_BARE_REQUEST) << 18;
+		peer_send_bare(&peer, bits, theirs + n, FRAME);
+	}
+	done(1);
+	cr_expect(!memcmp(big, theirs, 2 * FRAME));
+}
+
+Test(rdm_bare_take, an_answer_to_nothing_breaks_the_connection)
 {
 	receive(0, FRAME, 1);
-	peer_send_bare(&peer, next_bits(RDM_FRAME_SEND, 0) | 3, theirs, 10);
+	peer_send_bare(&peer, next_bits(RDM_FRAME_DONE, 0) | 7 << 18, theirs, 10);
 	breaks();
 }
 
