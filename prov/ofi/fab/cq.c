@@ -110,7 +110,7 @@ void dofi_cq_set_gate(struct dofi_cq *cq, struct dofi_gate *gate)
 {
 	dofi_mutex_lock(&cq->lock);
 	cq->gate = gate;
-	cq->empty = false;
+	cq->skips = 0;
 	atomic_store(&cq->programs_fid, NULL);
 	dofi_mutex_unlock(&cq->lock);
 }

@@ -33,9 +33,9 @@ struct dofi_cq {
 	struct dofi_source source;
 	struct dofi_progress *progress;
 	struct fid_cq *fid;		/* NULL when closed; under lock, like the next */
-	struct dofi_gate *gate;		/* to be passed by who reads it, or NULL; where it is one: */
-	bool empty;			/* nothing was there, and nothing done here since that is told of, */
-	uint32_t given;			/* when this much had been given */
+	struct dofi_gate *gate;		/* each read passes it; NULL: none */
+	uint32_t given;			/* *gate->given before the last read behind the gate */
+	uint64_t skips;			/* polls that need no read unless *gate->given changes */
 	const struct dofi_progress_ops *ops;	/* what completes here is for; and of them, at hand, */
 	dofi_completed *completed;	/* this one */
 	bool mixed;			/* their member of that name */
@@ -161,20 +161,38 @@ static inline bool dofi_cq_wants_sweep(const struct dofi_cq *cq)
 }
 
 /*
- * Who polls for what is to come would hold up at the gate who brings it, and take the lock's cache
- * line from him: so as long as nothing was given there is nothing. Where the fabric did not take
- * something it may be this read that makes room for it.
+ * So many polls come after a read that brought some completions before the next read, unless a peer gave something: a
+ * few microseconds. Only a failed operation may have completed behind them, and is reported that much later.
+ */
+#define DOFI_CQ_SKIPS 256
+
+/* How many polls behind the gate need no read after one that returned @n. */
+static inline uint64_t dofi_cq_skips_after(ssize_t n)
+{
+	if (n == -FI_EAGAIN)
+		return UINT64_MAX;
+	return n > 0 && n < DOFI_CQ_BATCH ? DOFI_CQ_SKIPS : 0;
+}
+
+/*
+ * A reader inside the gate makes a sender wait, and takes the cache line of the gate from it. So a poll does not read
+ * while no peer has given anything since the last read: a batch that was not full emptied the queue, and the answer to
+ * it is on its way when the program polls again. A read may make room for what the fabric did not take.
  */
 static inline ssize_t dofi_cq_read_behind(struct dofi_cq *cq, struct fid_cq *fid)
 {
 	uint32_t given = atomic_load_explicit(cq->gate->given, memory_order_acquire);
 	ssize_t n;
 
-	if ((cq->empty && given == cq->given && !dofi_cq_wants_sweep(cq)) || !dofi_gate_try(cq->gate))
+	if (cq->skips && given == cq->given && !dofi_cq_wants_sweep(cq)) {
+		cq->skips--;
+		return -FI_EAGAIN;
+	}
+	if (!dofi_gate_try(cq->gate))
 		return -FI_EAGAIN;
 	n = dofi_cq_read_from(cq, fid, 0, DOFI_CQ_BATCH);
 	dofi_gate_leave(cq->gate);
-	cq->empty = n == -FI_EAGAIN;
+	cq->skips = dofi_cq_skips_after(n);
 	cq->given = given;
 	return n;
 }

@@ -392,7 +392,7 @@ static ssize_t unposted_post(struct dofi_rdm *rdm)
 		rdm->n_unposted--;
 	}
 	dofi_gate_leave(rdm->cq->gate);
-	rdm->cq->empty = false;
+	rdm->cq->skips = 0;
 	return ret;
 }
 

@@ -235,10 +235,24 @@ const _Atomic uint64_t *rdm_conn_here(uint64_t id)
 	return word;
 }
 
+/*
+ * The high half of the id of a connection. Its low bits count: a bare frame has no other bits of it, and a frame that is
+ * late must not find the connection that has the place now. 0 if there is no random number.
+ */
+static uint32_t number_new(void)
+{
+	static _Atomic uint32_t count;
+	const uint32_t random = (uint32_t)dofi_random();
+
+	if (!random)
+		return 0;
+	return (random & ~(uint32_t)RDM_BARE_NUMBER) | 1u << 31 | (atomic_fetch_add(&count, 1) & RDM_BARE_NUMBER);
+}
+
 int rdm_zone_enter(struct rdm_zone *zone, struct rdm_conn *conn)
 {
 	struct dofi_cq *cq = &zone->domain->cq;
-	const uint32_t number = dofi_random();
+	const uint32_t number = number_new();
 	uint32_t place;
 	int ret;
 
@@ -321,6 +335,40 @@ static void frame_take(struct rdm_zone *zone, const void *data, size_t len, stru
 	dofi_ep_unlock(conn->ep);
 }
 
+static struct rdm_conn *bare_find(const struct rdm_zone *zone, uint64_t bits)
+{
+	const uint32_t place = rdm_bare_place(bits);
+	struct rdm_conn *conn = place < zone->n_conns ? zone->conn[place] : NULL;
+
+	return conn && rdm_bare_is_for(bits, atomic_load_explicit(&conn->id, memory_order_relaxed)) ? conn : NULL;
+}
+
+static void bare_take(struct rdm_zone *zone, const struct fi_cq_data_entry *entry, const void *data,
+		      struct dofi_sink *sink)
+{
+	struct rdm_conn *conn = bare_find(zone, entry->data);
+	struct rdm_task task;
+
+	if (!conn) {
+		stray(zone, "a frame for no connection");
+		return;
+	}
+	task_begin(&task);
+	dofi_ep_lock(conn->ep);
+	if (!rdm_takes_bare(conn) ||
+	    rdm_bare_unpack(entry->data, data, entry->len, conn->id, conn->seen, &task.frame))
+		goto offend;
+	if (task.frame.kind == RDM_FRAME_DONE)
+		rdm_complete_bare(conn, &task.frame);
+	rdm_arrived(conn, &task, sink);
+	dofi_ep_unlock(conn->ep);
+	return;
+
+offend:
+	rdm_offend(conn, "sends what is no frame");
+	dofi_ep_unlock(conn->ep);
+}
+
 static struct rdm_zone *zone_of(const struct dofi_rdm_buffer *buffer)
 {
 	return ((struct rdm_endpoint *)((char *)buffer->rdm - offsetof(struct rdm_endpoint, rdm)))->zone;
@@ -330,7 +378,9 @@ static void buffer_completed(const struct fi_cq_data_entry *entry, int err, stru
 {
 	struct dofi_rdm_buffer *buffer = dofi_rdm_buffer_of(entry->op_context);
 
-	if (!err)
+	if (!err && entry->flags & FI_REMOTE_CQ_DATA)
+		bare_take(zone_of(buffer), entry, buffer->data, sink);
+	else if (!err)
 		frame_take(zone_of(buffer), buffer->data, entry->len, sink);
 	else if (err != FI_ECANCELED)
 		dofi_log(DOFI_WARN, DOFI_EP, "a frame was lost: %s", fi_strerror(err));

@@ -180,6 +180,7 @@ struct rdm_conn {
 	pid_t pid;			/* of a peer whose memory we can read, or 0 */
 	struct dofi_peer_word alive;	/* we may as long as this is so there */
 	bool peer_reads;		/* it can read ours */
+	bool bare;			/* the peer takes bare frames, and the fabric carries them */
 	bool hello_due, hello_back_due;	/* frames to be sent */
 	bool stalled;			/* it is in the zone's list; the zone's lock, as for */
 	TAILQ_ENTRY(rdm_conn) stall;	/* its place there */
@@ -233,6 +234,12 @@ static inline bool rdm_is_near(const struct rdm_conn *conn)
 static inline const struct dofi_fabric_choice *rdm_fabric(const struct rdm_conn *conn)
 {
 	return rdm_fabric_of(conn->ep->obj.ia);
+}
+
+/* Whether the fabric brings bare frames, whose header is 64 bits of remote CQ data. */
+static inline bool rdm_takes_bare(const struct rdm_conn *conn)
+{
+	return conn->gate && rdm_fabric(conn)->info->domain_attr->cq_data_size >= sizeof(uint64_t);
 }
 
 /* rdm.c */
@@ -354,6 +361,9 @@ void rdm_conn_todo(struct rdm_conn *conn, unsigned what);
 
 /* rdm_send.c; EP lock held */
 
+/* The bytes that @frame, whose kind, beside and length are set, takes before its data. */
+size_t rdm_head(const struct rdm_conn *conn, const struct rdm_frame *frame);
+
 /*
  * Sends a frame, behind which are @size bytes of @iov from @offset on. 0, -FI_EAGAIN when it is to
  * be tried again, or another negative errno.
@@ -404,6 +414,8 @@ int rdm_take_data(struct rdm_conn *conn, struct dofi_dto *dto, const struct rdm_
 /* rdm_recv.c; EP lock held */
 
 void rdm_arrived(struct rdm_conn *conn, struct rdm_task *task, struct dofi_sink *sink);
+/* Adds to the bare DONE @frame what its bits leave out: which request it answers, and where in it the data goes. */
+void rdm_complete_bare(const struct rdm_conn *conn, struct rdm_frame *frame);
 /* Deals with frames that wait, as far as that is possible now. */
 void rdm_catch_up(struct rdm_conn *conn, struct dofi_sink *sink);
 /* What the peer asked for first is done, and may be seen to be, but it was not told. */

@@ -24,10 +24,10 @@ static int send_next(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t besid
 		return -FI_EAGAIN;
 	rdm_frame_clear(&f);
 	f.kind = dto->submitted ? RDM_FRAME_MORE : RDM_FRAME_FIRST;
-	room = conn->inject - rdm_frame_head(&f);
-	size = left < room ? left : room;
 	f.length = dto->length;
-	f.beside = beside;
+	f.beside = dto->submitted ? 0 : beside;	/* the first frame has it */
+	room = conn->inject - rdm_head(conn, &f);
+	size = left < room ? left : room;
 	ret = rdm_frames_add(conn, &f, dto, size);
 	if (ret)
 		return ret;

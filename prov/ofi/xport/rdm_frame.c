@@ -167,3 +167,49 @@ int rdm_frame_unpack(const void *buf, size_t len, struct rdm_frame *f)
 		return -EPROTO;
 	return unpack_tail(p + RDM_FRAME_FULL, len - RDM_FRAME_FULL, header.flags, f);
 }
+
+static const uint8_t bare_kinds[] = { RDM_FRAME_SEND, RDM_FRAME_MORE, RDM_FRAME_FIRST, RDM_FRAME_DONE };
+
+static uint64_t bare_kind(uint8_t kind)
+{
+	uint64_t i = 0;
+
+	while (bare_kinds[i] != kind)
+		i++;
+	return i;
+}
+
+static uint64_t bare_field(const struct rdm_frame *f)
+{
+	if (f->kind == RDM_FRAME_FIRST)
+		return f->length;
+	return f->kind == RDM_FRAME_DONE ? f->number & RDM_BARE_REQUEST : 0;
+}
+
+uint64_t rdm_bare_pack(const struct rdm_frame *f)
+{
+	return bare_kind(f->kind) | (uint64_t)f->credits << 2 | (uint64_t)(f->sequence & RDM_BARE_SEQUENCE) << 8 |
+	       bare_field(f) << 18 | (f->conn >> 32 & RDM_BARE_NUMBER) << 32 | f->conn << 44;
+}
+
+/* The number with the low bits @low that is closest behind @seen. */
+static uint32_t next_number(uint32_t low, uint32_t seen)
+{
+	return seen + 1 + ((low - (seen + 1)) & RDM_BARE_SEQUENCE);
+}
+
+int rdm_bare_unpack(uint64_t bits, const void *data, size_t len, uint64_t conn, uint32_t seen, struct rdm_frame *f)
+{
+	rdm_frame_clear(f);
+	f->conn = conn;
+	f->kind = bare_kinds[bits & 3];
+	f->credits = bits >> 2 & RDM_BARE_CREDITS;
+	f->sequence = next_number(bits >> 8, seen);
+	f->data = data;
+	f->data_size = len;
+	f->length = f->kind == RDM_FRAME_FIRST ? bits >> 18 & RDM_BARE_LENGTH : len;
+	f->number = f->kind == RDM_FRAME_DONE ? bits >> 18 & RDM_BARE_REQUEST : 0;
+	if (f->kind == RDM_FRAME_FIRST && len >= f->length)
+		return -EPROTO;
+	return len || f->kind == RDM_FRAME_SEND ? 0 : -EPROTO;
+}

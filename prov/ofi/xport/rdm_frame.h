@@ -23,6 +23,7 @@
 #ifndef DOFI_XPORT_RDM_FRAME_H
 #define DOFI_XPORT_RDM_FRAME_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/uio.h>
@@ -34,7 +35,10 @@
 #define RDM_FRAME_LEAST 256		/* who takes no frame of this size takes none */
 
 enum rdm_frame_kind {
-	/* The fabric carries frames in this direction. Value 0 is 1: the sender can read our memory. */
+	/*
+	 * The fabric carries frames in this direction. Value 0 is 1: the sender can read our memory. Value 1 is 1: the
+	 * sender takes bare frames.
+	 */
 	RDM_FRAME_HELLO = 1,
 	RDM_FRAME_HELLO_BACK,		/* and in that; likewise */
 	RDM_FRAME_CREDIT,		/* nothing but credits */
@@ -131,5 +135,53 @@ size_t rdm_frame_pack(unsigned char *buf, const struct rdm_frame *frame);
 
 /* Parses @len bytes of anybody: 0, or -EPROTO. @frame->data points into @buf. */
 int rdm_frame_unpack(const void *buf, size_t len, struct rdm_frame *frame);
+
+/*
+ * A bare frame is nothing but data: its header is the 64 bits of remote CQ data that the fabric carries with it, so
+ * that 4 KiB of data fit what libfabric's shm injects, and go straight from the program's memory.
+ *
+ *	bit 0-1    SEND, MORE, FIRST, or a DONE with data
+ *	bit 2-7    credits
+ *	bit 8-17   the low bits of the frame's number
+ *	bit 18-31  length of a FIRST, or the low bits of the number of the request that is DONE
+ *	bit 32-43  the low bits of the connection's number, the high half of its id
+ *	bit 44-63  the connection's place, the low half of its id
+ */
+#define RDM_BARE_KINDS (1u << RDM_FRAME_SEND | 1u << RDM_FRAME_MORE | 1u << RDM_FRAME_FIRST | 1u << RDM_FRAME_DONE)
+#define RDM_BARE_CREDITS 63		/* the largest value of each, as of RDM_BARE_LENGTH */
+#define RDM_BARE_SEQUENCE 1023
+#define RDM_BARE_LENGTH 16383
+#define RDM_BARE_REQUEST RDM_BARE_LENGTH
+#define RDM_BARE_NUMBER 4095
+#define RDM_BARE_PLACE 0xfffff
+
+/* Whether @frame has nothing that a bare frame has no bits for. A DONE is to be bare if its length is that of its data. */
+static inline bool rdm_bare_fits(const struct rdm_frame *frame)
+{
+	return 1u << frame->kind & RDM_BARE_KINDS && !frame->beside && frame->credits <= RDM_BARE_CREDITS &&
+	       (frame->kind != RDM_FRAME_FIRST || frame->length <= RDM_BARE_LENGTH) &&
+	       (frame->kind != RDM_FRAME_DONE || (frame->length && !frame->value[0] && !frame->key)) &&
+	       (uint32_t)frame->conn <= RDM_BARE_PLACE;
+}
+
+static inline uint32_t rdm_bare_place(uint64_t bits)
+{
+	return bits >> 44;
+}
+
+static inline bool rdm_bare_is_for(uint64_t bits, uint64_t conn)
+{
+	return rdm_bare_place(bits) == (uint32_t)conn && (bits >> 32 & RDM_BARE_NUMBER) == (conn >> 32 & RDM_BARE_NUMBER);
+}
+
+uint64_t rdm_bare_pack(const struct rdm_frame *frame);
+
+/*
+ * Parses the bits of anybody, and @len bytes at @data that came with them, of the connection @conn whose last frame had
+ * the number @seen: 0, or -EPROTO. A number whose low bits are not the next one's becomes another one than that. Of a
+ * DONE @frame->number is the low bits, and there is no address.
+ */
+int rdm_bare_unpack(uint64_t bits, const void *data, size_t len, uint64_t conn, uint32_t seen,
+		    struct rdm_frame *frame);
 
 #endif

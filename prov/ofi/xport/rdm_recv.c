@@ -373,6 +373,16 @@ static struct dofi_dto *request_find(struct rdm_conn *conn, uint32_t number)
 	return (number - q->head < q->next - q->head || begun) && !dto->done ? dto : NULL;
 }
 
+/* The request is not before the oldest one, and at most RDM_BARE_REQUEST behind it: rdm_rma.c asks for no other. */
+void rdm_complete_bare(const struct rdm_conn *conn, struct rdm_frame *f)
+{
+	const struct dofi_queue *q = &conn->ep->sq;
+
+	f->number = q->head + ((f->number - q->head) & RDM_BARE_REQUEST);
+	f->addr = dofi_queue_at(q, f->number)->got;
+	f->length = 0;
+}
+
 static const int errors[RDM_RESULTS] = {
 	[RDM_OK] = 0,
 	[RDM_NO_ACCESS] = FI_EACCES,
@@ -426,6 +436,7 @@ static void take_clear(struct rdm_conn *conn, const struct rdm_frame *f)
 static void take_hello(struct rdm_conn *conn, const struct rdm_frame *f)
 {
 	conn->peer_reads = rdm_is_near(conn) && f->value[0];
+	conn->bare = rdm_takes_bare(conn) && f->value[1] & 1;
 	if (f->kind == RDM_FRAME_HELLO_BACK) {
 		rdm_conn_todo(conn, RDM_ESTABLISHED);
 		return;

@@ -93,10 +93,18 @@ static int ask(struct rdm_conn *conn, const struct dofi_dto *dto, struct rdm_fra
 	return rdm_transmit(conn, f, NULL, 0, 0, 0);
 }
 
-/* The bytes from dto->asked on, as many as a frame has room for. */
-static int ask_part(struct rdm_conn *conn, struct dofi_dto *dto, struct rdm_frame *f, bool data)
+/* How many bytes of a read one frame brings. A bare one names its request by low bits of the number. */
+static size_t read_room(const struct rdm_conn *conn, const struct dofi_dto *dto)
 {
-	const size_t room = conn->room - RDM_FRAME_FULL, left = dto->length - dto->asked;
+	const bool bare = conn->bare && dto->number - conn->ep->sq.head <= RDM_BARE_REQUEST;
+
+	return bare ? conn->inject : conn->room - RDM_FRAME_FULL;
+}
+
+/* The bytes from dto->asked on, as many as a frame has @room for. */
+static int ask_part(struct rdm_conn *conn, struct dofi_dto *dto, struct rdm_frame *f, size_t room, bool data)
+{
+	const size_t left = dto->length - dto->asked;
 	int ret;
 
 	if (!conn->window)
@@ -121,7 +129,7 @@ static int ask_write_in_parts(struct rdm_conn *conn, struct dofi_dto *dto, uint6
 		const bool last = dto->length - dto->asked <= room;
 		struct rdm_frame f = { .kind = RDM_FRAME_WRITE, .beside = last ? beside : 0 };
 
-		ret = ask_part(conn, dto, &f, true);
+		ret = ask_part(conn, dto, &f, room, true);
 	} while (!ret && dto->asked < dto->length);
 	return ret;
 }
@@ -133,7 +141,7 @@ static int ask_read_in_parts(struct rdm_conn *conn, struct dofi_dto *dto)
 	do {
 		struct rdm_frame f = { .kind = RDM_FRAME_READ, .value = { dto->asked } };
 
-		ret = ask_part(conn, dto, &f, false);
+		ret = ask_part(conn, dto, &f, read_room(conn, dto), false);
 	} while (!ret && dto->asked < dto->length);
 	return ret;
 }

@@ -147,6 +147,37 @@ static ssize_t gather_and_inject(struct rdm_conn *conn, const struct rdm_frame *
 	return frame_end(conn, frame, len);
 }
 
+/* What fits a bare frame; credits are at most RDM_WINDOW. */
+static bool is_bare(const struct rdm_conn *conn, const struct rdm_frame *f)
+{
+	_Static_assert(RDM_WINDOW <= RDM_BARE_CREDITS, "all credits fit a bare frame");
+	return conn->bare && rdm_bare_fits(f);
+}
+
+size_t rdm_head(const struct rdm_conn *conn, const struct rdm_frame *f)
+{
+	struct rdm_frame with = { .conn = conn->peer_id, .kind = f->kind, .beside = f->beside, .length = f->length };
+
+	return is_bare(conn, &with) ? 0 : rdm_frame_head(f);
+}
+
+static bool is_in_one_place(const struct iovec *from, size_t n, size_t offset, size_t size)
+{
+	return n && offset + size <= from[0].iov_len;
+}
+
+static ssize_t inject_bare(struct rdm_conn *conn, const struct rdm_frame *f, const struct iovec *from, size_t n,
+			   size_t offset, size_t size)
+{
+	const uint64_t bits = rdm_bare_pack(f);
+	unsigned char own[RDM_INJECT_MAX];
+
+	if (is_in_one_place(from, n, offset, size))
+		return fi_injectdata(conn->ep->fid, (const char *)from[0].iov_base + offset, size, bits, conn->to);
+	dofi_iov_gather(own, from, n, offset, size);
+	return fi_injectdata(conn->ep->fid, own, size, bits, conn->to);
+}
+
 /* Fewer bytes are copied once more faster than the fabric takes them from two places. */
 #define APART 512
 
@@ -167,13 +198,15 @@ static ssize_t inject_apart(struct rdm_conn *conn, const struct rdm_frame *f, co
 
 static bool goes_apart(const struct rdm_conn *conn, const struct iovec *from, size_t n, size_t offset, size_t size)
 {
-	return size >= APART && conn->gate && n && offset + size <= from[0].iov_len;
+	return size >= APART && conn->gate && is_in_one_place(from, n, offset, size);
 }
 
 /* With the gate held. */
 static ssize_t inject_frame(struct rdm_conn *conn, const struct rdm_frame *f, const struct iovec *from, size_t n,
 			    size_t offset, size_t size)
 {
+	if (is_bare(conn, f))
+		return inject_bare(conn, f, from, n, offset, size);
 	if (goes_apart(conn, from, n, offset, size))
 		return inject_apart(conn, f, (const char *)from[0].iov_base + offset, size);
 	return gather_and_inject(conn, f, from, n, offset, size);
@@ -207,7 +240,7 @@ int rdm_transmit(struct rdm_conn *conn, struct rdm_frame *f, const struct iovec 
 	ssize_t ret = -FI_EAGAIN;
 
 	address(conn, f);
-	if (rdm_frame_head(f) + size > conn->inject) {
+	if (size + (is_bare(conn, f) ? 0 : rdm_frame_head(f)) > conn->inject) {
 		ret = send_copy(conn, rdm_op_get_copy(conn), f, iov, n, offset, size);
 	} else if (gate_try(conn)) {
 		ret = inject_frame(conn, f, iov, n, offset, size);
@@ -300,8 +333,8 @@ static bool goes_in_place(const struct rdm_conn *conn, const struct dofi_dto *dt
 /* A message of @length bytes, none or all of @dto. */
 static int send_message(struct rdm_conn *conn, struct dofi_dto *dto, size_t length, uint64_t beside)
 {
-	const size_t size = RDM_FRAME_HEADER + length;
 	struct rdm_frame f;
+	size_t size;
 	int ret;
 
 	if (!conn->window || conn->blocking)
@@ -309,6 +342,7 @@ static int send_message(struct rdm_conn *conn, struct dofi_dto *dto, size_t leng
 	rdm_frame_clear(&f);
 	f.kind = RDM_FRAME_SEND;
 	f.beside = beside;
+	size = rdm_head(conn, &f) + length;
 	if (size > conn->frame_size)
 		return length <= conn->eager ? rdm_eager_send(conn, dto, beside) :
 					       announce(conn, dto, &f);
@@ -330,10 +364,10 @@ ssize_t rdm_send(struct fid_ep *to, const void *buf, size_t len, void *desc, uin
 	(void)desc;
 	(void)unused;
 	(void)context;
-	if (!conn->window || conn->blocking || RDM_FRAME_HEADER + len > conn->inject)
-		return -FI_EAGAIN;
 	rdm_frame_clear(&f);
 	f.kind = RDM_FRAME_SEND;
+	if (!conn->window || conn->blocking || rdm_head(conn, &f) + len > conn->inject)
+		return -FI_EAGAIN;
 	ret = rdm_transmit(conn, &f, &iov, 1, 0, len);
 	return ret ? ret : DOFI_DONE;
 }
@@ -493,8 +527,9 @@ bool rdm_holds(const struct dofi_ep *ep, const struct dofi_dto *dto)
 
 static void greet(struct rdm_conn *conn)
 {
-	struct rdm_frame hello = { .kind = RDM_FRAME_HELLO, .value = { conn->pid != 0 } };
-	struct rdm_frame back = { .kind = RDM_FRAME_HELLO_BACK, .value = { conn->pid != 0 } };
+	const bool bare = rdm_takes_bare(conn);
+	struct rdm_frame hello = { .kind = RDM_FRAME_HELLO, .value = { conn->pid != 0, bare } };
+	struct rdm_frame back = { .kind = RDM_FRAME_HELLO_BACK, .value = { conn->pid != 0, bare } };
 
 	if (conn->hello_due)
 		conn->hello_due = rdm_transmit(conn, &hello, NULL, 0, 0, 0);

@@ -89,6 +89,8 @@ static bool read_whole(struct rdm_conn *conn, struct rdm_task *task, const struc
 		task->result = RDM_NO_ACCESS;
 		return rdm_answer(conn, task);
 	}
+	/* what does not fit behind a header is bare */
+	f.length = from.iov_len > conn->room - RDM_FRAME_FULL ? from.iov_len : 0;
 	ret = rdm_transmit(conn, &f, &from, 1, 0, from.iov_len);
 	dofi_grant_leave(grants_of(conn));
 	return ret != -FI_EAGAIN;
@@ -120,7 +122,7 @@ static bool take_read(struct rdm_conn *conn, struct rdm_task *task)
 	/* the peer has left and does not take the bytes */
 	if (conn->left)
 		return true;
-	if (task->frame.length <= conn->room - RDM_FRAME_FULL)
+	if (task->frame.length <= (conn->bare ? conn->inject : conn->room - RDM_FRAME_FULL))
 		return read_whole(conn, task, &use);
 	if (rdm_is_near(conn))
 		return read_by_peer(conn, task, &use);

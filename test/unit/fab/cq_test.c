@@ -1421,8 +1421,31 @@ Test(cq, behind_a_gate_a_poll_looks_when_there_may_be_something)
 	dofi_cq_want_sweep(&cq);
 	complete_behind_gate(true, "the fabric had no room");
 	poll_once();
-	cq.empty = false;
+	cq.skips = 0;
 	complete_behind_gate(true, "a buffer was posted");
+	dofi_cq_close(&cq);
+}
+
+Test(cq, behind_a_gate_a_read_that_found_some_is_repeated_later)
+{
+	uintptr_t before;
+	int polls;
+
+	make_owned();
+	dofi_cq_set_gate(&cq, &gate);
+	complete(1);
+	poll_once();
+	before = delivered;
+	complete(1);
+	for (polls = 0; polls < DOFI_CQ_SKIPS; polls++)
+		poll_once();
+	cr_expect_eq(delivered, before, "no peer gave anything");
+	poll_once();
+	cr_expect_eq(delivered, before + 1, "a failed operation is reported in the end");
+	complete(DOFI_CQ_BATCH + 1);
+	atomic_fetch_add(&given, 1);
+	poll_once();
+	cr_expect_eq(delivered, before + 2 + DOFI_CQ_BATCH, "a full batch is followed by another read");
 	dofi_cq_close(&cq);
 }
 

@@ -65,6 +65,22 @@ static void frame_came(const void *bytes, size_t len)
 	frame_keep(hub.peer[i], &f);
 }
 
+static void bare_came(uint64_t bits, const void *data, size_t len)
+{
+	struct rdm_frame f;
+	struct peer *p;
+	unsigned i;
+
+	for (i = 0; i < hub.n_peers; i++)
+		if (rdm_bare_is_for(bits, hub.peer[i]->id))
+			break;
+	cr_assert(i < hub.n_peers, "for nobody: %#llx", (unsigned long long)bits);
+	p = hub.peer[i];
+	cr_assert(p->bare);
+	cr_assert_eq(rdm_bare_unpack(bits, data, len, p->id, p->n_came, &f), 0);
+	frame_keep(p, &f);
+}
+
 static void hub_completed(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink)
 {
 	struct dofi_rdm_buffer *buffer = dofi_rdm_buffer_of(entry->op_context);
@@ -72,7 +88,9 @@ static void hub_completed(const struct fi_cq_data_entry *entry, int err, struct 
 	(void)sink;
 	if (!dofi_rdm_is_buffer(entry->op_context))
 		return;
-	if (!err)
+	if (!err && entry->flags & FI_REMOTE_CQ_DATA)
+		bare_came(entry->data, buffer->data, entry->len);
+	else if (!err)
 		frame_came(buffer->data, entry->len);
 	dofi_rdm_repost(buffer);
 }
@@ -280,7 +298,7 @@ static void peer_enlist(struct peer *p)
 	cr_assert(hub.n_peers < PEERS);
 	sem_init(&p->came, 0, 0);
 	p->fd = -1;
-	p->id = 0xabcd0000 + hub.n_peers;
+	p->id = ((uint64_t)0xabcd << 32) + hub.n_peers;
 	hub.peer[hub.n_peers++] = p;
 }
 
@@ -423,6 +441,20 @@ void peer_send(struct peer *p, const struct rdm_frame *f, const void *data, size
 	peer_send_bytes(p, buf, len + size);
 }
 
+void peer_send_bare(struct peer *p, uint64_t bits, const void *data, size_t size)
+{
+	ssize_t ret;
+
+	p->sent++;
+	do {
+		ret = fi_injectdata(hub.rdm.fid, data, size, bits, p->to);
+		dofi_progress_ring(&ia->progress);
+		if (ret == -FI_EAGAIN)
+			dofi_cq_poll(&hub.domain.cq, NULL);
+	} while (ret == -FI_EAGAIN);
+	cr_assert_eq(ret, 0);
+}
+
 static const struct peer_frame *take(struct peer *p)
 {
 	struct timespec until;
@@ -485,6 +517,7 @@ void peer_couple_as(struct peer *p, DAT_EP_HANDLE ep, const struct dofi_side_msg
 	peer_learn(p);
 	hello = peer_frame(p, RDM_FRAME_HELLO);
 	hello.value[0] = hub.choice.shared_memory && !p->blind;
+	hello.value[1] = p->bare;
 	peer_send(p, &hello, NULL, 0);
 	cr_expect_eq(peer_take(p, RDM_FRAME_HELLO_BACK)->frame.value[0], readable);
 	event_await(evd, DAT_CONNECTION_EVENT_ESTABLISHED);

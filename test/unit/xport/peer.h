@@ -34,6 +34,7 @@ struct peer {
 	fi_addr_t to;
 
 	bool blind;			/* it says that it cannot read our memory */
+	bool bare;			/* it says that it takes bare frames */
 	uint32_t sent, seen;		/* frames */
 	sem_t came;
 	_Atomic unsigned n_came, n_taken;
@@ -95,6 +96,8 @@ void peer_couple_as(struct peer *p, DAT_EP_HANDLE ep, const struct dofi_side_msg
 /* A frame of @kind, as it is sent next. */
 struct rdm_frame peer_frame(const struct peer *p, enum rdm_frame_kind kind);
 void peer_send(struct peer *p, const struct rdm_frame *f, const void *data, size_t size);
+/* The same of a bare frame with the header @bits. */
+void peer_send_bare(struct peer *p, uint64_t bits, const void *data, size_t size);
 /* Any bytes. */
 void peer_send_bytes(struct peer *p, const void *bytes, size_t size);
 /* Waits for the next frame, which must be of @kind; those of credits alone are passed over. */

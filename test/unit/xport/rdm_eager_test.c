@@ -441,3 +441,170 @@ Test(rdm_eager_take, a_message_takes_one_buffer_of_an_srq, .init = rdm_init)
 	got(2, 4);
 	cr_expect(!memcmp(big, theirs, 5000) && !memcmp(big + 6000, "next", 4));
 }
+
+/* Bare frames, to a peer that takes them */
+
+static void init_bare(void)
+{
+	struct dofi_side_msg request;
+
+	rdm_init();
+	ep = ep_make();
+	request = peer_msg(&peer, DOFI_SIDE_REQUEST);
+	peer.bare = true;
+	peer_couple_as(&peer, ep, &request, true);
+	fill(theirs, 5);
+	fill(big, 7);
+}
+
+static void init_bare_empty(void)
+{
+	init_bare();
+	memset(big, 0, sizeof(big));
+}
+
+TestSuite(rdm_bare_send, .init = init_bare, .fini = rdm_fini, .timeout = 60);
+TestSuite(rdm_bare_take, .init = init_bare_empty, .fini = rdm_fini, .timeout = 60);
+
+static void comes_bare(enum rdm_frame_kind kind, size_t offset, size_t size)
+{
+	const struct peer_frame *f = peer_take(&peer, kind);
+
+	cr_assert_eq(f->frame.data_size, size, "%zu", f->frame.data_size);
+	cr_expect(!memcmp(f->data, big + offset, size));
+}
+
+Test(rdm_bare_send, a_frame_has_room_for_as_many_bytes_as_the_fabric_injects)
+{
+	post_send(3, FRAME, 1);
+	done(1);
+	comes_bare(RDM_FRAME_SEND, 3, FRAME);
+	post_send(5, 2 * FRAME, 2);
+	done(2);
+	comes_bare(RDM_FRAME_FIRST, 5, FRAME);
+	comes_bare(RDM_FRAME_MORE, 5 + FRAME, FRAME);
+	post_send(7, 0, 3);
+	done(3);
+	comes_bare(RDM_FRAME_SEND, 7, 0);
+	cr_expect(peer_has_none(&peer));
+}
+
+Test(rdm_bare_send, segments_are_put_together)
+{
+	DAT_LMR_TRIPLET iov[2] = { big_segment(0, 3000), big_segment(3000, FRAME - 3000) };
+
+	succeed(dofi_ep_post_send(ep, 2, iov, cookie_of(1), plain));
+	done(1);
+	comes_bare(RDM_FRAME_SEND, 0, FRAME);
+}
+
+Test(rdm_bare_send, what_says_more_has_a_header)
+{
+	DAT_LMR_TRIPLET iov = big_segment(0, FRAME);
+
+	succeed(dofi_ep_post_send(ep, 1, &iov, cookie_of(1), DAT_COMPLETION_SOLICITED_WAIT_FLAG));
+	done(1);
+	cr_expect(dofi_beside_solicited(peer_take(&peer, RDM_FRAME_FIRST)->frame.beside));
+	peer_take(&peer, RDM_FRAME_MORE);
+}
+
+/* The peer may read all of big. */
+Test(rdm_bare_send, what_the_peer_reads_is_one_frame)
+{
+	struct rdm_frame f = peer_frame(&peer, RDM_FRAME_READ);
+
+	f.number = 5;
+	f.key = big_remote;
+	f.addr = (uintptr_t)big + 9;
+	f.length = FRAME;
+	peer_send(&peer, &f, NULL, 0);
+	comes_bare(RDM_FRAME_DONE, 9, FRAME);
+}
+
+/* The bits of the next frame of @kind. */
+static uint64_t next_bits(enum rdm_frame_kind kind, size_t length)
+{
+	struct rdm_frame f = peer_frame(&peer, kind);
+
+	f.length = length;
+	return rdm_bare_pack(&f);
+}
+
+Test(rdm_bare_take, frames_become_messages)
+{
+	unsigned i;
+
+	/* so many that the low bits of their numbers begin again */
+	for (i = 0; i < RDM_BARE_SEQUENCE + 10; i++) {
+		receive(0, FRAME, i);
+		peer_send_bare(&peer, next_bits(RDM_FRAME_SEND, 0), theirs + i, 100);
+		got(i, 100);
+		cr_assert(!memcmp(big, theirs + i, 100));
+	}
+	receive(0, 2 * FRAME, i);
+	peer_send_bare(&peer, next_bits(RDM_FRAME_FIRST, 2 * FRAME), theirs, FRAME);
+	peer_send_bare(&peer, next_bits(RDM_FRAME_MORE, 0), theirs + FRAME, FRAME);
+	got(i, 2 * FRAME);
+	cr_expect(!memcmp(big, theirs, 2 * FRAME));
+}
+
+/* It was for the connection that had the place before. */
+Test(rdm_bare_take, another_connections_frame_is_ignored)
+{
+	struct rdm_frame f = peer_frame(&peer, RDM_FRAME_SEND);
+
+	f.conn ^= (uint64_t)1 << 32;
+	receive(0, FRAME, 1);
+	peer_send_bare(&peer, rdm_bare_pack(&f), theirs, 100);
+	peer.sent--;
+	peer_send_bare(&peer, next_bits(RDM_FRAME_SEND, 0), theirs, 10);
+	got(1, 10);
+}
+
+Test(rdm_bare_take, a_frame_that_was_left_out_breaks_the_connection)
+{
+	receive(0, FRAME, 1);
+	peer.sent++;
+	peer_send_bare(&peer, next_bits(RDM_FRAME_SEND, 0), theirs, 10);
+	breaks();
+}
+
+Test(rdm_bare_take, what_was_read_comes_as_it_was_asked_for)
+{
+	const struct peer_frame *f;
+	uint64_t bits;
+	size_t n;
+
+	post_read(0, 2 * FRAME, 1);
+	for (n = 0; n < 2 * FRAME; n += FRAME) {
+		f = peer_take(&peer, RDM_FRAME_READ);
+		cr_expect_eq(f->frame.length, FRAME);
+		cr_expect_eq(f->frame.value[0], n);
+		bits = next_bits(RDM_FRAME_DONE, 0) | (uint64_t)(f->frame.number & RDM_BARE_REQUEST) << 18;
+		peer_send_bare(&peer, bits, theirs + n, FRAME);
+	}
+	done(1);
+	cr_expect(!memcmp(big, theirs, 2 * FRAME));
+}
+
+Test(rdm_bare_take, an_answer_to_nothing_breaks_the_connection)
+{
+	receive(0, FRAME, 1);
+	peer_send_bare(&peer, next_bits(RDM_FRAME_DONE, 0) | 7 << 18, theirs, 10);
+	breaks();
+}
+
+Test(rdm_bare_take, a_first_frame_with_all_breaks_the_connection)
+{
+	receive(0, FRAME, 1);
+	peer_send_bare(&peer, next_bits(RDM_FRAME_FIRST, 10), theirs, 10);
+	breaks();
+}
+
+Test(rdm_bare_take, nothing_more_breaks_the_connection)
+{
+	receive(0, 2 * FRAME, 1);
+	peer_send_bare(&peer, next_bits(RDM_FRAME_FIRST, 20), theirs, 10);
+	peer_send_bare(&peer, next_bits(RDM_FRAME_MORE, 0), theirs, 0);
+	breaks();
+}
