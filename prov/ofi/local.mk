@@ -95,6 +95,7 @@ dofi_api_sources = \
 	prov/ofi/xport/ports.c \
 	prov/ofi/xport/rdm.c \
 	prov/ofi/xport/rdm_conn.c \
+	prov/ofi/xport/rdm_direct.c \
 	prov/ofi/xport/rdm_eager.c \
 	prov/ofi/xport/rdm_endpoint.c \
 	prov/ofi/xport/rdm_frame.c \

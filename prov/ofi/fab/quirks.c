@@ -19,7 +19,7 @@
 
 #define TCP .blind_when_blocked = true, .takes_offset = true, .forgets_strangers = true,      \
 	    .joins_families = true, .ends_silently = true, .rdm = true,                        \
-	    .refusal_ends_all = true, .frame_size = LONG_FRAME
+	    .refusal_ends_all = true, .closes_wholly = true, .frame_size = LONG_FRAME
 
 /*
  * The order of preference is a policy, not a fact that libfabric offers: it
@@ -83,7 +83,8 @@ static const struct dofi_quirk quirks[] = {
 	  .frame_size = 16384, .frame_variable = "FI_OFI_RXM_BUFFER_SIZE",
 	  .reason = "a layer over connected endpoints, of which it makes another when one ends, and "
 		    "tells nobody what was lost; what does not fit a buffer of it is overtaken; "
-		    "lets peers read all that may be sent" },
+		    "lets peers read all that may be sent; leaves an endpoint that is closed in the "
+		    "wait set of its CQ, and reads it there (1.17, 2.1)" },
 	{ .provider = ";ofi_rxd", .rank = 9, .refused = true,
 	  .reason = "a refused RDMA operation never ends, and its completion queue has no "
 		    "descriptor though it says so (1.17, 2.6)" },

@@ -50,6 +50,7 @@ struct dofi_quirk {
 	bool shared_memory;	/* of processes on one host: shm.h */
 	bool no_keys;		/* moves a peer's bytes without a look at the key */
 	bool refusal_ends_all;	/* a refused RDMA operation ends all that two endpoints have under way */
+	bool closes_wholly;	/* an endpoint's end returns all memory, and its CQ keeps nothing of it */
 	bool frame_injected;	/* only what can be injected is sure to end */
 	size_t frame_size;	/* what is longer is overtaken, or costs more than it saves; 0: unknown */
 	const char *frame_variable; /* in the environment, what the user made of that */

@@ -46,18 +46,21 @@ static int buffers_open(struct dofi_rdm *rdm, const struct dofi_domain *domain,
 			const struct fi_info *info)
 {
 	size_t stride = (rdm->frame_size + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
-	int i, ret;
+	unsigned i;
+	int ret;
 
-	rdm->memory = aligned_alloc(CACHE_LINE, stride * DOFI_RDM_BUFFERS);
+	if (!rdm->n_buffers)
+		return 0;
+	rdm->memory = aligned_alloc(CACHE_LINE, stride * rdm->n_buffers);
 	if (!rdm->memory)
 		return -ENOMEM;
-	for (i = 0; i < DOFI_RDM_BUFFERS; i++)
+	for (i = 0; i < rdm->n_buffers; i++)
 		rdm->buffer[i] = (struct dofi_rdm_buffer){
 			.rdm = rdm, .data = rdm->memory + i * stride,
 		};
 	if (!(info->domain_attr->mr_mode & FI_MR_LOCAL))
 		return 0;
-	ret = memory_register(rdm, domain->fid, stride * DOFI_RDM_BUFFERS);
+	ret = memory_register(rdm, domain->fid, stride * rdm->n_buffers);
 	if (ret)
 		free(rdm->memory);
 	return ret;
@@ -156,11 +159,12 @@ static ssize_t post(const struct dofi_rdm *rdm, struct dofi_rdm_buffer *buffer)
 
 static int buffers_post(struct dofi_rdm *rdm)
 {
-	int i, ret = 0;
+	unsigned i;
+	int ret = 0;
 
 	if (!dofi_gate_enter(rdm->cq->gate))
 		return -FI_EAGAIN;
-	for (i = 0; i < DOFI_RDM_BUFFERS && !ret; i++)
+	for (i = 0; i < rdm->n_buffers && !ret; i++)
 		ret = post(rdm, &rdm->buffer[i]);
 	dofi_gate_leave(rdm->cq->gate);
 	return ret;
@@ -172,14 +176,14 @@ static int buffers_post(struct dofi_rdm *rdm)
  */
 static void buffers_cancel(struct dofi_rdm *rdm, struct fid_ep *fid)
 {
-	int i;
+	unsigned i;
 
 	if (!dofi_gate_enter(rdm->cq->gate)) {
 		if (!atomic_load(&rdm->cq->gate->closed))
 			dofi_log(DOFI_WARN, DOFI_FAB, "closing an endpoint that is in use");
 		return;
 	}
-	for (i = 0; i < DOFI_RDM_BUFFERS; i++)
+	for (i = 0; i < rdm->n_buffers; i++)
 		fi_cancel(&fid->fid, context_of(&rdm->buffer[i]));
 	dofi_gate_leave(rdm->cq->gate);
 }
@@ -202,7 +206,7 @@ void dofi_rdm_shut(struct dofi_rdm *rdm)
 }
 
 int dofi_rdm_open(struct dofi_rdm *rdm, struct dofi_domain *domain,
-		  const struct dofi_fabric_choice *choice, const char *shm_address)
+		  const struct dofi_fabric_choice *choice, const char *shm_address, unsigned n_buffers)
 {
 	struct fi_av_attr attr = { .type = FI_AV_TABLE };
 	int ret;
@@ -211,6 +215,7 @@ int dofi_rdm_open(struct dofi_rdm *rdm, struct dofi_domain *domain,
 		.cq = &domain->cq,
 		.frame_size = choice->frame_size,
 		.max_peers = choice->quirk->max_peers,
+		.n_buffers = n_buffers,
 	};
 	STAILQ_INIT(&rdm->unposted);
 	LIST_INIT(&rdm->peers);

@@ -40,25 +40,26 @@ struct dofi_rdm {
 	size_t address_len;
 	uint32_t address_format;	/* FI_SOCKADDR_IN, FI_ADDR_STR, ... */
 
+	unsigned n_buffers;
 	unsigned char *memory;		/* all buffers' */
 	struct fid_mr *mr;		/* of it, where the fabric wants that */
 	struct dofi_rdm_buffer buffer[DOFI_RDM_BUFFERS];
 	STAILQ_HEAD(, dofi_rdm_buffer) unposted; /* they wait for others, or the fabric; CQ lock, */
 	unsigned n_unposted;			/* as for this */
 
-	/* progress thread only */
+	/* progress thread only; of a connection's direct endpoint: the EP's lock */
 	LIST_HEAD(, dofi_rdm_peer) peers;
 	unsigned max_peers;		/* that the fabric takes in the endpoint's life; 0: no limit */
 	unsigned used_peers;		/* of these */
 };
 
 /*
- * Opens the endpoint, on @domain's CQ, and posts its buffers. An operation completes there if it
+ * Opens the endpoint, on @domain's CQ, and posts @n_buffers, none or up to DOFI_RDM_BUFFERS. An operation completes there if it
  * failed, or was posted with FI_COMPLETION. On shared memory its name is @shm_address,
  * "fi_shm://..."; elsewhere that is NULL. Progress thread only.
  */
 int dofi_rdm_open(struct dofi_rdm *rdm, struct dofi_domain *domain,
-		  const struct dofi_fabric_choice *choice, const char *shm_address);
+		  const struct dofi_fabric_choice *choice, const char *shm_address, unsigned n_buffers);
 
 /*
  * Closes the endpoint alone: nothing is received any more, what was posted completes as cancelled.
@@ -77,7 +78,7 @@ void dofi_rdm_close(struct dofi_rdm *rdm);
  * Adds a use of the peer at @address, any bytes that the peer sent. An address that was added before
  * is the same peer, and is to be removed as often. -EINVAL if it is no address of this fabric,
  * -ENOSPC if the fabric takes no further peer, -EHOSTUNREACH if it does not get there. Progress
- * thread only.
+ * thread only, as the field peers has it.
  */
 int dofi_rdm_peer_add(struct dofi_rdm *rdm, const void *address, size_t len, fi_addr_t *peer);
 

@@ -94,6 +94,7 @@ struct dofi_dto {
 	uint8_t status;			/* DAT_DTO_COMPLETION_STATUS, once done */
 	uint8_t tag;			/* in the context: the generation; and DOFI_DTO_ORDINARY */
 	uint8_t marks;			/* DOFI_DTO_GRANTED, ...; undefined if plain but for RECALLED */
+	bool direct;			/* of an announced send: it leaves from the connection's own endpoint */
 	union {
 		struct {
 			DAT_RMR_HANDLE rmr;	/* of a bind, for its event: it may be gone by then */

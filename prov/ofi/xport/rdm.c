@@ -310,7 +310,7 @@ static void stray(struct rdm_zone *zone, const char *what)
 static void task_begin(struct rdm_task *task)
 {
 	rdm_frame_clear(&task->frame);
-	task->matched = task->carried_out = false;
+	task->matched = task->carried_out = task->direct = false;
 	task->result = RDM_OK;
 	task->old = 0;
 }

@@ -21,6 +21,7 @@
  *	rdm_conn.c	the life of a connection
  *	rdm_send.c	frames and messages that are handed to the fabric
  *	rdm_eager.c	messages in several frames, at either end
+ *	rdm_direct.c	a connection's own endpoint, for long messages
  *	rdm_rma.c	RDMA and atomics that are asked of it, or of the peer
  *	rdm_recv.c	what arrives from it
  *	rdm_target.c	RDMA and atomics that it does not do, carried out for the peer
@@ -100,6 +101,8 @@ struct rdm_zone {
 	struct rdm_conn **conn;		/* by the lower half of their ids */
 	uint32_t n_conns;
 
+	unsigned n_directs;		/* direct endpoints of its connections; progress thread */
+
 	struct dofi_mutex lock;		/* a leaf, for the fields below */
 	TAILQ_HEAD(rdm_conns, rdm_conn) stalled;	/* the fabric did not take something of theirs */
 	SLIST_HEAD(rdm_ops, rdm_op) ops, copies; /* free ones; and those that have a copy */
@@ -124,6 +127,7 @@ struct rdm_op {
 	bool blocks;			/* what is behind it waits for it */
 	unsigned char *copy;		/* of the frame that it sends, or NULL */
 	bool ends;			/* with it the operation of that number does */
+	bool direct;			/* at the direct endpoint of the connection */
 	unsigned char header[RDM_FRAME_HEADER];	/* of a message sent from the program's memory */
 	SLIST_ENTRY(rdm_op) free;
 	LIST_ENTRY(rdm_op) link;	/* of the connection's */
@@ -134,6 +138,7 @@ struct rdm_task {
 	struct rdm_frame frame;
 	bool matched;			/* a receive has been found, */
 	uint32_t receive;		/* of this number */
+	bool direct;			/* the receive is at the direct endpoint */
 	bool carried_out;		/* all is done but the answer: */
 	enum rdm_result result;
 	uint64_t old;			/* of an atomic */
@@ -152,6 +157,16 @@ enum {
 	RDM_ESTABLISHED = 1 << 0,
 	RDM_OVER = 1 << 1,		/* all that the peer sent before it left was dealt with */
 	RDM_FREE = 1 << 2,
+	RDM_DIRECT = 1 << 3,		/* open the direct endpoint */
+	RDM_DIRECT_LOST = 1 << 4,	/* an operation failed there */
+};
+
+/* A connection's own endpoint for long messages: rdm_direct.c. */
+struct rdm_direct {
+	struct dofi_rdm rdm;
+	uint64_t tags;			/* the tag of receive n is tags + n; only the peer knows them */
+	bool reached;			/* the peer's direct endpoint is known, */
+	fi_addr_t to;			/* by this address */
 };
 
 /* In memory that is never unmapped. */
@@ -202,6 +217,8 @@ struct rdm_conn {
 	LIST_HEAD(, rdm_op) ops;	/* at the fabric */
 	uint32_t blocking;		/* of them, those that block */
 	uint32_t cleared;		/* announced messages that are to be sent now */
+	bool direct_wanted;		/* RDM_DIRECT was posted */
+	struct rdm_direct *direct;	/* NULL unless open; the progress thread alone sets it */
 };
 
 /* An IA has this transport alone, or has it for its local fabric. */
@@ -385,12 +402,25 @@ int rdm_submit(struct dofi_ep *ep, struct dofi_dto *dto);
 int rdm_send_empty(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t beside);
 dofi_send rdm_send;
 /* The peer has a receive for the message that @dto announced. */
-void rdm_clear(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t tag);
+void rdm_clear(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t tag, bool direct);
 /* Does what the fabric did not take before. */
 void rdm_go_on(struct rdm_conn *conn);
 
 /* dofi_xport.holds: frames, and what has been copied into them, need no memory of the program's. */
 bool rdm_holds(const struct dofi_ep *ep, const struct dofi_dto *dto);
+
+/* rdm_direct.c */
+
+/* Asks the progress thread for the direct endpoint, once, where the fabric is one that needs it. EP lock held. */
+void rdm_direct_want(struct rdm_conn *conn);
+/* Opens it; if that fails long messages continue to go in frames. Progress thread, no lock held, as for the next. */
+void rdm_direct_open(struct rdm_conn *conn);
+/* An operation failed there: ends the connection, unless the side connection is about to report an end. */
+void rdm_direct_lost(struct rdm_conn *conn);
+/* Closes it. When this returns the fabric has no memory of the connection's long messages. */
+void rdm_direct_close(struct rdm_conn *conn);
+/* Learns the address of the peer's direct endpoint. Returns false if there is no way there. EP lock held. */
+bool rdm_direct_reach(struct rdm_conn *conn, const void *address, size_t len);
 
 /* rdm_eager.c; EP lock held */
 

@@ -175,7 +175,7 @@ static void cancel(struct rdm_conn *conn)
 	struct rdm_op *op;
 
 	LIST_FOREACH(op, &conn->ops, link)
-		if (op->receives)
+		if (op->receives && !op->direct)
 			fi_cancel(&conn->endpoint->rdm.fid->fid, op);
 }
 
@@ -299,6 +299,7 @@ void rdm_conn_close(struct dofi_ep *ep)
 	ep->owes = false;
 	dofi_ep_gate(ep);
 	dofi_ep_unlock(ep);
+	rdm_direct_close(conn);
 	settle(conn);
 	rdm_zone_leave(conn);
 	atomic_store(&conn->id, 0);
@@ -349,8 +350,12 @@ static void conn_work(struct dofi_work *work)
 		dofi_block_put(conn, sizeof(*conn));
 		return;
 	}
+	if (todo & RDM_DIRECT)
+		rdm_direct_open(conn);
 	if (todo & RDM_ESTABLISHED)
 		established(conn);
+	if (todo & RDM_DIRECT_LOST)
+		rdm_direct_lost(conn);
 	if (todo & RDM_OVER)
 		dofi_ep_end_with(conn->ep, conn->left_event, NULL, 0);
 }
@@ -402,6 +407,7 @@ void rdm_conn_gone(struct rdm_conn *conn, const uint32_t *last, DAT_EVENT_NUMBER
 
 	/* what it sent before may tell that the connection had been made */
 	dofi_cq_drain(conn->ep->cq);
+	atomic_fetch_and(&conn->todo, ~(unsigned)RDM_DIRECT_LOST);
 	conn_work(&conn->work);
 	switch (dofi_ep_state_now(ep)) {
 	case DAT_EP_STATE_ACTIVE_CONNECTION_PENDING:

@@ -27,7 +27,7 @@ static int endpoint_open(struct rdm_zone *zone, struct rdm_endpoint *e)
 	if (shm->page)
 		ret = dofi_shm_endpoint(shm, name, sizeof(name));
 	return ret ? ret : dofi_rdm_open(&e->rdm, zone->domain, rdm_fabric_of(ia),
-					 shm->page ? name : NULL);
+					 shm->page ? name : NULL, DOFI_RDM_BUFFERS);
 }
 
 static void endpoint_close(struct rdm_endpoint *e)

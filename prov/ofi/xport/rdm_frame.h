@@ -43,8 +43,15 @@ enum rdm_frame_kind {
 	RDM_FRAME_HELLO_BACK,		/* and in that; likewise */
 	RDM_FRAME_CREDIT,		/* nothing but credits */
 	RDM_FRAME_SEND,			/* a message */
-	RDM_FRAME_ANNOUNCE,		/* length; with segments: where it is; else it waits for a CLEAR */
-	/* Value 0: the tag under which to send what was announced, or the number of its PARTs. */
+	/*
+	 * Length; with segments: where it is; else it waits for a CLEAR. Value 0 is 1 if the sender has a direct
+	 * endpoint (rdm_direct.c).
+	 */
+	RDM_FRAME_ANNOUNCE,
+	/*
+	 * Value 0: the tag under which to send what was announced, or the number of its PARTs. Data: the address of the
+	 * receiver's direct endpoint, to which the message is to be sent from the sender's.
+	 */
 	RDM_FRAME_CLEAR,
 	RDM_FRAME_PART,			/* number; data that is at address of the message */
 	/*

@@ -125,7 +125,7 @@ static struct rdm_op *op_take(struct rdm_conn *conn, struct rdm_ops *ops)
 	if (!op)
 		return NULL;
 	op->conn = conn;
-	op->receives = op->blocks = op->ends = false;
+	op->receives = op->blocks = op->ends = op->direct = false;
 	LIST_INSERT_HEAD(&conn->ops, op, link);
 	return op;
 }
@@ -177,6 +177,22 @@ static void copy_completed(struct rdm_op *op, int err)
 	dofi_ep_unlock(ep);
 }
 
+/*
+ * A peer that ends the connection, or dies, closes its direct endpoint: the side connection reports which of the two,
+ * and the operation is flushed then.
+ */
+static void direct_failed(struct rdm_op *op)
+{
+	struct rdm_conn *conn = op->conn;
+	struct dofi_ep *ep = conn->ep;
+
+	dofi_ep_lock(ep);
+	rdm_op_put(op);
+	if (!ep->closing)
+		rdm_conn_todo(conn, RDM_DIRECT_LOST);
+	dofi_ep_unlock(ep);
+}
+
 static void dto_completed(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink)
 {
 	struct rdm_op *op = entry->op_context;
@@ -201,6 +217,8 @@ void rdm_op_completed(const struct fi_cq_data_entry *entry, int err, struct dofi
 
 	if (!op->conn)
 		op_free(op);
+	else if (op->direct && err)
+		direct_failed(op);
 	else if (op->ends)
 		dto_completed(entry, err, sink);
 	else

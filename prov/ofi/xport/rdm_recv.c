@@ -115,6 +115,11 @@ static uint64_t tag_of(const struct rdm_conn *conn, const struct dofi_dto *dto)
 	return (uint64_t)(uint32_t)conn->id << 32 | dto->number;
 }
 
+static uint64_t direct_tag_of(const struct rdm_conn *conn, const struct dofi_dto *dto)
+{
+	return conn->direct->tags + dto->number;
+}
+
 /* By frames. */
 static int await_parts(struct dofi_dto *dto)
 {
@@ -140,24 +145,40 @@ static void take_part(struct rdm_conn *conn, const struct rdm_frame *f, struct d
 }
 
 /* By the fabric, which then completes it. */
-static int await(struct rdm_conn *conn, struct dofi_dto *dto)
+static int await(struct rdm_conn *conn, struct dofi_dto *dto, bool direct)
 {
+	struct fid_ep *fid = direct ? conn->direct->rdm.fid : conn->ep->fid;
 	struct rdm_op *op = rdm_op_get(conn, dto, true);
 	const struct fi_msg_tagged msg = {
 		.msg_iov = dto->iov,
 		.desc = dto->desc,
 		.iov_count = dto->n_iov,
-		.addr = conn->to,
-		.tag = tag_of(conn, dto),
+		.addr = direct ? FI_ADDR_UNSPEC : conn->to,
+		.tag = direct ? direct_tag_of(conn, dto) : tag_of(conn, dto),
 		.context = op,
 	};
-	ssize_t ret = op ? fi_trecvmsg(conn->ep->fid, &msg, FI_COMPLETION) : -FI_EAGAIN;
+	ssize_t ret;
 
+	if (op)
+		op->direct = direct;
+	ret = op ? fi_trecvmsg(fid, &msg, FI_COMPLETION) : -FI_EAGAIN;
 	if (ret && op)
 		rdm_op_put(op);
 	if (ret == -FI_EAGAIN)
 		rdm_stall(conn);
 	return (int)ret;
+}
+
+static bool clear_direct(struct rdm_conn *conn, const struct rdm_task *task, const struct dofi_dto *dto)
+{
+	struct rdm_direct *direct = conn->direct;
+	const struct iovec address = { direct->rdm.address, direct->rdm.address_len };
+	struct rdm_frame f = {
+		.kind = RDM_FRAME_CLEAR, .number = task->frame.number,
+		.value = { direct_tag_of(conn, dto) },
+	};
+
+	return rdm_transmit(conn, &f, &address, 1, 0, address.iov_len) != -FI_EAGAIN;
 }
 
 static bool clear(struct rdm_conn *conn, const struct rdm_task *task, const struct dofi_dto *dto)
@@ -170,13 +191,23 @@ static bool clear(struct rdm_conn *conn, const struct rdm_task *task, const stru
 	return rdm_transmit(conn, &f, NULL, 0, 0, 0) != -FI_EAGAIN;
 }
 
+static int await_message(struct rdm_conn *conn, struct rdm_task *task, struct dofi_dto *dto)
+{
+	dto->announced = false;
+	rdm_direct_want(conn);
+	task->direct = conn->direct && task->frame.value[0];
+	if (rdm_fabric(conn)->target_rdma && !task->direct)
+		return await_parts(dto);
+	return await(conn, dto, task->direct);
+}
+
 static bool take_over_fabric(struct rdm_conn *conn, struct rdm_task *task, struct dofi_dto *dto,
 			     struct dofi_sink *sink)
 {
 	int ret;
 
 	if (!task->carried_out) {
-		ret = rdm_fabric(conn)->target_rdma ? await_parts(dto) : await(conn, dto);
+		ret = await_message(conn, task, dto);
 		if (ret == -FI_EAGAIN)
 			return false;
 		task->carried_out = true;
@@ -185,7 +216,7 @@ static bool take_over_fabric(struct rdm_conn *conn, struct rdm_task *task, struc
 			return true;
 		}
 	}
-	return clear(conn, task, dto);
+	return task->direct ? clear_direct(conn, task, dto) : clear(conn, task, dto);
 }
 
 /* The sender is to know why, if the fabric can tell it. */
@@ -429,8 +460,10 @@ static void take_clear(struct rdm_conn *conn, const struct rdm_frame *f)
 
 	if (!dto || dofi_dto_is(dto->kind, DOFI_DTO_RDMA) || !dto->announced || dto->submitted)
 		rdm_offend(conn, "clears what was not announced");
+	else if (f->data_size && !rdm_direct_reach(conn, f->data, f->data_size))
+		rdm_offend(conn, "wants a message where none can be sent");
 	else
-		rdm_clear(conn, dto, f->value[0]);
+		rdm_clear(conn, dto, f->value[0], f->data_size);
 }
 
 static void take_hello(struct rdm_conn *conn, const struct rdm_frame *f)

@@ -299,6 +299,9 @@ static int announce(struct rdm_conn *conn, struct dofi_dto *dto, struct rdm_fram
 	f->length = dto->length;
 	if (conn->peer_reads)
 		rdm_tell_segments(f, dto);
+	else
+		rdm_direct_want(conn);
+	f->value[0] = conn->direct != NULL;
 	ret = rdm_transmit(conn, f, NULL, 0, 0, 0);
 	dto->announced = !ret;
 	dto->submitted = false;
@@ -393,17 +396,24 @@ int rdm_send_empty(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t beside)
 /* What was announced goes to the receive that was found for it. */
 static int send_tagged(struct rdm_conn *conn, struct dofi_dto *dto)
 {
+	const struct rdm_direct *direct = dto->direct ? conn->direct : NULL;
 	struct rdm_op *op = rdm_op_get(conn, dto, false);
 	const struct fi_msg_tagged msg = {
 		.msg_iov = dto->iov,
 		.desc = dto->desc,
 		.iov_count = dto->n_iov,
-		.addr = conn->to,
+		.addr = direct ? direct->to : conn->to,
 		.tag = dto->remote_addr,
 		.context = op,
 	};
-	ssize_t ret = op ? fi_tsendmsg(conn->ep->fid, &msg, FI_COMPLETION) : -FI_EAGAIN;
+	struct fid_ep *fid = direct ? direct->rdm.fid : conn->ep->fid;
+	/* the direct endpoint may be closed as soon as the send has completed: the peer must have the message by then */
+	const uint64_t flags = FI_COMPLETION | (direct ? FI_DELIVERY_COMPLETE : 0);
+	ssize_t ret;
 
+	if (op)
+		op->direct = direct;
+	ret = op ? fi_tsendmsg(fid, &msg, flags) : -FI_EAGAIN;
 	if (ret && op)
 		rdm_op_put(op);
 	if (ret == -FI_EAGAIN)
@@ -447,7 +457,7 @@ static int send_parts(struct rdm_conn *conn, struct dofi_dto *dto)
 
 static void send_cleared(struct rdm_conn *conn, struct dofi_dto *dto)
 {
-	const bool by_frames = rdm_fabric(conn)->target_rdma;
+	const bool by_frames = rdm_fabric(conn)->target_rdma && !dto->direct;
 	int ret = by_frames ? send_parts(conn, dto) : send_tagged(conn, dto);
 
 	if (ret == -FI_EAGAIN)
@@ -477,8 +487,9 @@ static void send_all_cleared(struct rdm_conn *conn)
 	dofi_dto_retire(conn->ep, NULL);
 }
 
-void rdm_clear(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t tag)
+void rdm_clear(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t tag, bool direct)
 {
+	dto->direct = direct;
 	dto->remote_addr = tag;
 	dto->submitted = true;
 	dto->asked = 0;

@@ -231,7 +231,7 @@ TestSuite(rdm, .init = init, .fini = fini);
 
 static void open_rdm(void)
 {
-	cr_assert_eq(dofi_rdm_open(&rdm, &domain, &choice, own_name), 0);
+	cr_assert_eq(dofi_rdm_open(&rdm, &domain, &choice, own_name, DOFI_RDM_BUFFERS), 0);
 }
 
 Test(rdm, all_buffers_are_posted_and_come_back)
@@ -338,7 +338,7 @@ Test(rdm, buffers_are_registered_where_the_fabric_wants_it)
 	dofi_rdm_close(&rdm);
 	fake.fault.mr_times = 1;
 	fake.fault.mr = -FI_ENOMEM;
-	cr_expect_eq(dofi_rdm_open(&rdm, &domain, &choice, NULL), -FI_ENOMEM);
+	cr_expect_eq(dofi_rdm_open(&rdm, &domain, &choice, NULL, DOFI_RDM_BUFFERS), -FI_ENOMEM);
 }
 
 Test(rdm, frames_begin_at_a_cache_line)
@@ -354,7 +354,7 @@ Test(rdm, frames_begin_at_a_cache_line)
 static void fails(int *step)
 {
 	*step = -FI_EIO;
-	cr_expect_eq(dofi_rdm_open(&rdm, &domain, &choice, NULL), -FI_EIO);
+	cr_expect_eq(dofi_rdm_open(&rdm, &domain, &choice, NULL, DOFI_RDM_BUFFERS), -FI_EIO);
 	cr_expect(!rdm.fid);
 	cr_expect_eq(fake.open, 2);	/* the domain and its queue */
 	cr_expect_eq(fake_unread(), 0);
@@ -677,7 +677,7 @@ static void side_open(void *arg)
 	s->ret = dofi_domain_open(&s->domain, &s->progress, &s->choice);
 	if (!s->ret)
 		s->ret = dofi_rdm_open(&s->rdm, &s->domain, &s->choice,
-				       s->choice.shared_memory ? s->name : NULL);
+				       s->choice.shared_memory ? s->name : NULL, DOFI_RDM_BUFFERS);
 }
 
 static void side_close(void *arg)

@@ -30,6 +30,7 @@ xport_test_sources = \
 	test/unit/xport/peer.h \
 	test/unit/xport/ports_test.c \
 	test/unit/xport/rdm_conn_test.c \
+	test/unit/xport/rdm_direct_test.c \
 	test/unit/xport/rdm_eager_test.c \
 	test/unit/xport/rdm_endpoint_test.c \
 	test/unit/xport/rdm_link_test.c \

@@ -125,7 +125,8 @@ static void hub_open(void *arg)
 	if (!hub.ret)
 		hub.ret = dofi_domain_open(&hub.domain, &hub.progress, &hub.choice);
 	if (!hub.ret)
-		hub.ret = dofi_rdm_open(&hub.rdm, &hub.domain, &hub.choice, hub.shm.page ? name : NULL);
+		hub.ret = dofi_rdm_open(&hub.rdm, &hub.domain, &hub.choice, hub.shm.page ? name : NULL,
+					DOFI_RDM_BUFFERS);
 }
 
 static void hub_close(void *arg)
