@@ -8,7 +8,7 @@ unset DAT_TEST_WARM
 . "${top_srcdir:-.}/test/callgrind.sh"
 tmp=$(mktemp -d) || exit 99
 trap 'rm -rf "$tmp"' EXIT
-most=224
+most=230
 n=0 bad=0
 
 skip_all()

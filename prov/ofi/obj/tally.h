@@ -3,8 +3,6 @@
 #ifndef DOFI_OBJ_TALLY_H
 #define DOFI_OBJ_TALLY_H
 
-#include "base/mutex_tsan.h"
-
 #include <stdint.h>
 
 /* Operations of one kind. */
@@ -19,16 +17,12 @@ static inline void dofi_tally_add(struct dofi_tally *t, uint64_t bytes)
 }
 
 /*
- * Counts where several threads may do so without a lock: a count may be lost to another thread. Atomic for
- * ThreadSanitizer only, as compilers make three instructions of an atomic load and store, and one of this.
+ * A counter that several threads may write without a lock. It may lose a count to another
+ * thread, and costs no more than a plain one.
  */
 static inline void dofi_count(uint64_t *counter)
 {
-#if DOFI_HAVE_TSAN
 	__atomic_store_n(counter, __atomic_load_n(counter, __ATOMIC_RELAXED) + 1, __ATOMIC_RELAXED);
-#else
-	++*counter;
-#endif
 }
 
 /* The same for what is rare and must be exact. */
