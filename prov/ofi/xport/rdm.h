@@ -167,6 +167,8 @@ struct rdm_direct {
 	uint64_t tags;			/* the tag of receive n is tags + n; only the peer knows them */
 	bool reached;			/* the peer's direct endpoint is known, */
 	fi_addr_t to;			/* by this address */
+	struct rdm_conn *conn;
+	struct dofi_timer lost;		/* after a failure; progress thread */
 };
 
 /* In memory that is never unmapped. */
@@ -415,7 +417,7 @@ bool rdm_holds(const struct dofi_ep *ep, const struct dofi_dto *dto);
 void rdm_direct_want(struct rdm_conn *conn);
 /* Opens it; if that fails long messages continue to go in frames. Progress thread, no lock held, as for the next. */
 void rdm_direct_open(struct rdm_conn *conn);
-/* An operation failed there: ends the connection, unless the side connection is about to report an end. */
+/* An operation failed there: ends the connection soon, unless the side connection reports an end first. */
 void rdm_direct_lost(struct rdm_conn *conn);
 /* Closes it. When this returns the fabric has no memory of the connection's long messages. */
 void rdm_direct_close(struct rdm_conn *conn);

@@ -407,7 +407,6 @@ void rdm_conn_gone(struct rdm_conn *conn, const uint32_t *last, DAT_EVENT_NUMBER
 
 	/* what it sent before may tell that the connection had been made */
 	dofi_cq_drain(conn->ep->cq);
-	atomic_fetch_and(&conn->todo, ~(unsigned)RDM_DIRECT_LOST);
 	conn_work(&conn->work);
 	switch (dofi_ep_state_now(ep)) {
 	case DAT_EP_STATE_ACTIVE_CONNECTION_PENDING:

@@ -11,15 +11,21 @@
 
 #include "xport/rdm.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "fab/quirks.h"
 #include "xport/rdm_peer.h"
-#include "xport/side.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 
 /* Direct endpoints of a PZ. Each costs a listening socket and a connection; further connections use frames. */
 #define DIRECT_MAX 64
+
+static struct dofi_progress *progress_of(const struct rdm_conn *conn)
+{
+	return &conn->ep->obj.ia->progress;
+}
 
 static bool is_possible(const struct rdm_conn *conn)
 {
@@ -34,6 +40,17 @@ void rdm_direct_want(struct rdm_conn *conn)
 		return;
 	conn->direct_wanted = true;
 	rdm_conn_todo(conn, RDM_DIRECT);
+}
+
+static void lost_fire(struct dofi_timer *timer)
+{
+	struct rdm_direct *direct = (struct rdm_direct *)((char *)timer - offsetof(struct rdm_direct, lost));
+	struct rdm_conn *conn = direct->conn;
+
+	if (conn->left)
+		return;
+	dofi_log(DOFI_WARN, DOFI_EP, "ep %p: a long message was lost", (void *)conn->ep);
+	dofi_ep_end_with(conn->ep, DAT_CONNECTION_EVENT_BROKEN, NULL, 0);
 }
 
 void rdm_direct_open(struct rdm_conn *conn)
@@ -51,6 +68,8 @@ void rdm_direct_open(struct rdm_conn *conn)
 		free(direct);
 		return;
 	}
+	direct->conn = conn;
+	direct->lost.fire = lost_fire;
 	zone->n_directs++;
 	dofi_ep_lock(conn->ep);
 	conn->direct = direct;
@@ -68,17 +87,15 @@ bool rdm_direct_reach(struct rdm_conn *conn, const void *address, size_t len)
 	return direct->reached;
 }
 
-/* How much later than the failure the side connection may report the end that caused it. */
+/* How long after the failure the side connection may report the end that caused it, in milliseconds. */
 #define LOST_MS 100
 
 void rdm_direct_lost(struct rdm_conn *conn)
 {
-	struct dofi_side *side = conn->peer->side;
+	struct rdm_direct *direct = conn->direct;
 
-	if (conn->left || (side && dofi_side_reports(side, LOST_MS)))
-		return;
-	dofi_log(DOFI_WARN, DOFI_EP, "ep %p: a long message was lost", (void *)conn->ep);
-	dofi_ep_end_with(conn->ep, DAT_CONNECTION_EVENT_BROKEN, NULL, 0);
+	if (direct && !direct->lost.at)
+		dofi_timer_start(progress_of(conn), &direct->lost, dofi_now() + LOST_MS * INT64_C(1000000));
 }
 
 /* Operations that the endpoint did not complete before it was closed: no completion follows. */
@@ -102,6 +119,7 @@ void rdm_direct_close(struct rdm_conn *conn)
 
 	if (!direct)
 		return;
+	dofi_timer_stop(progress_of(conn), &direct->lost);
 	dofi_ep_lock(conn->ep);
 	conn->direct = NULL;
 	dofi_ep_unlock(conn->ep);

@@ -10,7 +10,6 @@
 #include "xport/side_local.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
@@ -593,14 +592,4 @@ uint16_t dofi_side_own_port(const struct dofi_side *side)
 	if (own.ss_family == AF_UNIX)
 		dofi_local_show(&own, len);
 	return ntohs(((struct sockaddr_in *)&own)->sin_port);
-}
-
-bool dofi_side_reports(struct dofi_side *side, int timeout_ms)
-{
-	struct pollfd p = { .events = POLLIN };
-
-	dofi_mutex_lock(&side->lock);
-	p.fd = side->fd;
-	dofi_mutex_unlock(&side->lock);
-	return p.fd < 0 || poll(&p, 1, timeout_ms) > 0;
 }

@@ -115,10 +115,4 @@ int dofi_side_adopt(struct dofi_progress *progress, int fd, const struct sockadd
 		    const struct dofi_side_ops *ops, void *owner, struct dofi_side **side);
 void dofi_side_hand_over(struct dofi_side *side, const struct dofi_side_ops *ops, void *owner);
 
-/*
- * Waits for up to @timeout_ms for a message or the end of the connection, which are left for the progress thread's next
- * round. Returns whether there is any. Progress thread only.
- */
-bool dofi_side_reports(struct dofi_side *side, int timeout_ms);
-
 #endif

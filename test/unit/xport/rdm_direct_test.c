@@ -119,6 +119,8 @@ static void lose(void *arg)
 /* The direct endpoints' connection has failed, and the side connection has no reason for it. */
 Test(rdm_direct, without_its_messages_a_connection_is_broken)
 {
+	one_message();
+	settle();
 	dofi_progress_call(&ia->progress, lose, conn_of(sender));
 	event_await(evd, DAT_CONNECTION_EVENT_BROKEN);
 }
