@@ -84,7 +84,7 @@ static const struct dofi_quirk quirks[] = {
 	  .reason = "a layer over connected endpoints, of which it makes another when one ends, and "
 		    "tells nobody what was lost; what does not fit a buffer of it is overtaken; "
 		    "lets peers read all that may be sent; leaves an endpoint that is closed in the "
-		    "wait set of its CQ, and reads it there (1.17, 2.1)" },
+		    "wait set of its CQ, and reads it there (2.1)" },
 	{ .provider = ";ofi_rxd", .rank = 9, .refused = true,
 	  .reason = "a refused RDMA operation never ends, and its completion queue has no "
 		    "descriptor though it says so (1.17, 2.6)" },

@@ -82,7 +82,7 @@ struct dofi_dto {
 		uint32_t local_key;	/* DOFI_DTO_GRANTED: the context of the RMR */
 	};
 	uint32_t number;		/* its place in the queue: tail, when it was posted */
-	/* together, to be written at once; what is not 0 of a plain operation comes first, as a constant of 32 bits will do */
+	/* written at once; what is not 0 in a plain operation comes first, as a constant of 32 bits has room for it */
 	uint8_t kind;			/* enum dofi_dto_kind */
 	bool at_fabric;
 	uint8_t flags;			/* DAT_COMPLETION_FLAGS of the post */

@@ -407,7 +407,7 @@ static int send_tagged(struct rdm_conn *conn, struct dofi_dto *dto)
 		.context = op,
 	};
 	struct fid_ep *fid = direct ? direct->rdm.fid : conn->ep->fid;
-	/* the direct endpoint may be closed as soon as the send has completed: the peer must have the message by then */
+	/* a direct endpoint may be closed once the send has completed: the peer has to have the message by then */
 	const uint64_t flags = FI_COMPLETION | (direct ? FI_DELIVERY_COMPLETE : 0);
 	ssize_t ret;
 
