@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Any bytes as a frame of a connectionless fabric: what is taken for one says the same when sent on. */
+/*
+ * Any bytes as a frame of a connectionless fabric, with its header in front of the data or in 64 bits beside them: an
+ * accepted frame is packed to the bytes that it came from.
+ */
 
 #include "fuzz.h"
 #include "xport/rdm_frame.h"
@@ -27,12 +30,40 @@ static void is_sound(const struct rdm_frame *f, const uint8_t *bytes, size_t len
 	fuzz_expect(f->kind != RDM_FRAME_MORE || f->data_size);
 }
 
+/* The first eight bytes are the remote CQ data, the next four are the number of the last frame. */
+static void bare(const uint8_t *bytes, size_t len)
+{
+	struct rdm_frame f;
+	uint64_t bits, conn;
+	uint32_t seen;
+
+	if (len < sizeof(bits) + sizeof(seen))
+		return;
+	memcpy(&bits, bytes, sizeof(bits));
+	memcpy(&seen, bytes + sizeof(bits), sizeof(seen));
+	bytes += sizeof(bits) + sizeof(seen);
+	len -= sizeof(bits) + sizeof(seen);
+	conn = (bits >> 32 & RDM_BARE_NUMBER) << 32 | rdm_bare_place(bits);
+	fuzz_expect(rdm_bare_is_for(bits, conn));
+	if (rdm_bare_unpack(bits, bytes, len, conn, seen, &f))
+		return;
+	fuzz_expect(1u << f.kind & RDM_BARE_KINDS && f.data == bytes && f.data_size == len);
+	fuzz_expect(len || f.kind == RDM_FRAME_SEND);
+	fuzz_expect(f.kind != RDM_FRAME_FIRST || len < f.length);
+	fuzz_expect(f.sequence - seen - 1 <= RDM_BARE_SEQUENCE);
+	/* SEND and MORE have no use for the length's bits */
+	if (f.kind == RDM_FRAME_SEND || f.kind == RDM_FRAME_MORE)
+		bits &= ~((uint64_t)RDM_BARE_LENGTH << 18);
+	fuzz_expect(rdm_bare_pack(&f) == bits);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 {
 	unsigned char buf[MOST];
 	struct rdm_frame f = { .kind = 0 };
 	size_t packed;
 
+	bare(bytes, len);
 	if (rdm_frame_unpack(bytes, len, &f))
 		return 0;
 	is_sound(&f, bytes, len);
