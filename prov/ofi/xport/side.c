@@ -232,21 +232,29 @@ static void message_take(struct dofi_side *s, struct dofi_side_msg *msg)
 		in_fds_close(s);
 }
 
+/* Most messages come whole: then there is nothing to free, and no call of the allocator. */
+static void in_drop(struct dofi_side *s)
+{
+	s->in_len = 0;
+	if (!s->in)
+		return;
+	free(s->in);
+	s->in = NULL;
+}
+
 /* Keeps the @n bytes at @rest, the beginning of a message, until more comes. 0 or -ENOMEM. */
 static int in_keep(struct dofi_side *s, const unsigned char *rest, size_t n)
 {
-	s->in_len = 0;
-	if (n && !s->in)
-		s->in = malloc(DOFI_SIDE_MAX);
-	if (n && !s->in)
-		return -ENOMEM;
-	if (n) {
-		memcpy(s->in, rest, n);
-		s->in_len = n;
+	if (!n) {
+		in_drop(s);
 		return 0;
 	}
-	free(s->in);
-	s->in = NULL;
+	if (!s->in)
+		s->in = malloc(DOFI_SIDE_MAX);
+	if (!s->in)
+		return -ENOMEM;
+	memcpy(s->in, rest, n);
+	s->in_len = n;
 	return 0;
 }
 
