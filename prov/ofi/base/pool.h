@@ -44,7 +44,7 @@ struct dofi_pool {
 
 /* Sits before each object, so that the object's own first word is free for its user. */
 struct dofi_pool_head {
-	uintptr_t self;		/* the object's address and tag, scrambled: tells it from one inside */
+	uintptr_t self;		/* the address and tag of the object, scrambled: no address inside an object matches */
 	void *next_free;
 	uint32_t index;
 	uint32_t pad[11];

@@ -81,6 +81,48 @@ static uint32_t secret_of(struct dofi_ep *ep)
 	return secret;
 }
 
+/* Reserves the slot of @bind if it may be posted through @ep. EP lock held. */
+static DAT_RETURN bind_admit(struct dofi_ep *ep, struct dofi_bind *bind, struct dofi_dto **dto)
+{
+	if (!(dofi_ep_state_row(ep->state)->may & DOFI_EP_MAY_REQUEST))
+		return dofi_ep_bad_state(ep);
+	if (ep->pz != bind->pz)
+		return DOFI_RET(DAT_PROTECTION_VIOLATION, 0);
+	if (ep->request_evd && !(ep->request_evd->flags & DAT_EVD_RMR_BIND_FLAG))
+		return DOFI_BAD_STATE(EP_EVD_REQUEST);
+	*dto = dofi_queue_reserve(&ep->sq);
+	return *dto ? dofi_bind_post(bind, ep) : DOFI_NO_RESOURCE(TEP);
+}
+
+/* Posts @bind as a request of @ep. */
+static DAT_RETURN bind_post(struct dofi_ep *ep, struct dofi_bind *bind, const struct bind_call *c)
+{
+	struct dofi_rmr *rmr = bind->rmr;
+	struct dofi_dto *dto;
+	DAT_RETURN ret;
+
+	dofi_ep_lock(ep);
+	if (dofi_queue_full(&ep->sq))
+		dofi_ep_make_room(ep);
+	ret = bind_admit(ep, bind, &dto);
+	if (!ret) {
+		dto->kind = DOFI_DTO_BIND;
+		dto->flags = c->flags;
+		dto->cookie = c->cookie.as_64;
+		dto->length = 0;
+		dto->n_iov = 0;
+		dto->rmr = rmr;
+		dto->bind = bind;
+		ep->scoped |= rmr->ep_scope;
+		/* now: its completion may be seen before this returns */
+		if (c->context)
+			*c->context = bind->context;
+		dofi_queue_commit(ep, &ep->sq, dto, DOFI_DTO_BIND);
+	}
+	dofi_ep_unlock(ep);
+	return ret;
+}
+
 static DAT_RETURN rmr_bind(struct dofi_rmr *rmr, struct dofi_lmr *lmr, const struct bind_call *c)
 {
 	const struct dofi_part part = {
@@ -101,7 +143,7 @@ static DAT_RETURN rmr_bind(struct dofi_rmr *rmr, struct dofi_lmr *lmr, const str
 	ret = dofi_bind_new(rmr, &part, secret_of(ep), &bind);
 	if (ret)
 		return ret;
-	ret = dofi_ep_post_bind(ep, bind, c->cookie, c->flags, c->context);
+	ret = bind_post(ep, bind, c);
 	if (ret)
 		dofi_bind_free(bind);
 	return ret;

@@ -227,11 +227,7 @@ static DOFI_INTO_CALLER DAT_RETURN fill(struct dofi_ep *ep, struct dofi_dto *dto
 	return ret;
 }
 
-/*
- * A program that wants no event of its requests has no reason to poll for any: that they are
- * done is seen here at the latest. Drops the EP lock meanwhile.
- */
-static __attribute__((noinline)) void make_room(struct dofi_ep *ep)
+__attribute__((noinline)) void dofi_ep_make_room(struct dofi_ep *ep)
 {
 	struct dofi_cq *cq = ep->sq.open ? ep->cq : NULL;
 
@@ -252,7 +248,7 @@ static DOFI_INTO_CALLER DAT_RETURN post(struct dofi_ep *ep, uint8_t kind, const 
 
 	dofi_ep_lock(ep);
 	if (__builtin_expect(dofi_queue_full(&ep->sq), 0))
-		make_room(ep);
+		dofi_ep_make_room(ep);
 	if (ep->state != DAT_EP_STATE_CONNECTED &&
 	    !(dofi_ep_state_row(ep->state)->may & DOFI_EP_MAY_REQUEST)) {
 		ret = dofi_ep_bad_state(ep);
@@ -627,48 +623,6 @@ DAT_RETURN dofi_ep_post_rdma_read_to_rmr(DAT_EP_HANDLE ep_handle, const DAT_RMR_
 	return post_request(ep, DOFI_DTO_READ_TO_RMR, 0, &p);
 }
 #endif
-
-/* Whether @bind may be posted through @ep, and then the slot for it. EP lock held. */
-static DAT_RETURN bind_admit(struct dofi_ep *ep, struct dofi_bind *bind, struct dofi_dto **dto)
-{
-	if (!(dofi_ep_state_row(ep->state)->may & DOFI_EP_MAY_REQUEST))
-		return dofi_ep_bad_state(ep);
-	if (ep->pz != bind->pz)
-		return DOFI_RET(DAT_PROTECTION_VIOLATION, 0);
-	if (ep->request_evd && !(ep->request_evd->flags & DAT_EVD_RMR_BIND_FLAG))
-		return DOFI_BAD_STATE(EP_EVD_REQUEST);
-	*dto = dofi_queue_reserve(&ep->sq);
-	return *dto ? dofi_bind_post(bind, ep) : DOFI_NO_RESOURCE(TEP);
-}
-
-DAT_RETURN dofi_ep_post_bind(struct dofi_ep *ep, struct dofi_bind *bind, DAT_RMR_COOKIE cookie,
-			     DAT_COMPLETION_FLAGS flags, DAT_RMR_CONTEXT *context)
-{
-	struct dofi_rmr *rmr = bind->rmr;
-	struct dofi_dto *dto;
-	DAT_RETURN ret;
-
-	dofi_ep_lock(ep);
-	if (dofi_queue_full(&ep->sq))
-		make_room(ep);
-	ret = bind_admit(ep, bind, &dto);
-	if (!ret) {
-		dto->kind = DOFI_DTO_BIND;
-		dto->flags = flags;
-		dto->cookie = cookie.as_64;
-		dto->length = 0;
-		dto->n_iov = 0;
-		dto->rmr = rmr;
-		dto->bind = bind;
-		ep->scoped |= rmr->ep_scope;
-		/* now: its completion may be seen before this returns */
-		if (context)
-			*context = bind->context;
-		dofi_queue_commit(ep, &ep->sq, dto, DOFI_DTO_BIND);
-	}
-	dofi_ep_unlock(ep);
-	return ret;
-}
 
 DAT_RETURN dofi_dto_receive(struct dofi_dto *dto, const struct dofi_pz *pz, DAT_COUNT n,
 			    const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie)

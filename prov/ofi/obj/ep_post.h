@@ -39,9 +39,11 @@ void dofi_dto_trim(struct dofi_dto *dto, uint64_t length);
  */
 void dofi_dto_watermarks(struct dofi_ep *ep);
 
-/* Posts @bind as a request of @ep, and stores its context if there is a place for it. */
-DAT_RETURN dofi_ep_post_bind(struct dofi_ep *ep, struct dofi_bind *bind, DAT_RMR_COOKIE cookie,
-			     DAT_COMPLETION_FLAGS flags, DAT_RMR_CONTEXT *context);
+/*
+ * Looks for slots of requests that are done, where the queue is full: a program that wants no event of its requests
+ * has no reason to poll, so that they are done may be seen here first. EP lock held, and dropped meanwhile.
+ */
+void dofi_ep_make_room(struct dofi_ep *ep);
 
 DAT_RETURN dofi_ep_post_send(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
 			     DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags);

@@ -114,7 +114,7 @@ struct dofi_xport {
 	int (*submit)(struct dofi_ep *ep, struct dofi_dto *dto);
 
 	/*
-	 * Sends a message of one piece of memory, beside which nothing travels, to a connected peer
+	 * Sends a message of one piece of memory, without immediate data, to a connected peer
 	 * without an SRQ. NULL if that is not simpler than submit(). Called with the EP's plain_lock, and so, where
 	 * the CQ is serial, inside dofi_cq_enter(); so are the next. @to is the EP, see dofi_plain_to().
 	 */

@@ -96,7 +96,7 @@ void peer_couple_as(struct peer *p, DAT_EP_HANDLE ep, const struct dofi_side_msg
 /* A frame of @kind, as it is sent next. */
 struct rdm_frame peer_frame(const struct peer *p, enum rdm_frame_kind kind);
 void peer_send(struct peer *p, const struct rdm_frame *f, const void *data, size_t size);
-/* The same of a bare frame with the header @bits. */
+/* Sends @size bytes at @data as a bare frame, whose remote CQ data is @bits. */
 void peer_send_bare(struct peer *p, uint64_t bits, const void *data, size_t size);
 /* Any bytes. */
 void peer_send_bytes(struct peer *p, const void *bytes, size_t size);
