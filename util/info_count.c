@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Asking a process for the counters of its IAs: the other end of the provider's fab/tell.c. The
+ * Asking a process for the counters of its IAs: the other end of the provider's loop/tell.c. The
  * answer is a descriptor of a file in memory.
  */
 #include "info_count.h"

@@ -1,6 +1,6 @@
 # The provider: one source, built for both API versions.
 
-# base and fab see no DAT type and are compiled once.
+# base, loop, fab, sock and rings see no DAT type and are compiled once.
 dofi_core_sources = \
 	prov/ofi/base/bell.c \
 	prov/ofi/base/env.c \
@@ -17,32 +17,32 @@ dofi_core_sources = \
 	prov/ofi/fab/cq.c \
 	prov/ofi/fab/device.c \
 	prov/ofi/fab/domain.c \
-	prov/ofi/fab/fork.c \
+	prov/ofi/loop/fork.c \
 	prov/ofi/fab/gate.c \
 	prov/ofi/fab/grant.c \
-	prov/ofi/fab/halfopen.c \
+	prov/ofi/sock/halfopen.c \
 	prov/ofi/fab/host.c \
 	prov/ofi/fab/info.c \
 	prov/ofi/fab/lead.c \
-	prov/ofi/fab/linger.c \
-	prov/ofi/fab/link.c \
+	prov/ofi/sock/linger.c \
+	prov/ofi/rings/link.c \
 	prov/ofi/fab/params.c \
 	prov/ofi/fab/peer_mem.c \
 	prov/ofi/fab/places.c \
-	prov/ofi/fab/progress.c \
+	prov/ofi/loop/progress.c \
 	prov/ofi/fab/quirks.c \
-	prov/ofi/fab/rdm.c \
+	prov/ofi/fab/endpoint.c \
 	prov/ofi/fab/region.c \
-	prov/ofi/fab/rings.c \
-	prov/ofi/fab/rings_info.c \
+	prov/ofi/rings/rings.c \
+	prov/ofi/rings/info.c \
 	prov/ofi/fab/shards.c \
 	prov/ofi/fab/shm.c \
 	prov/ofi/fab/shm_files.c \
 	prov/ofi/fab/signals.c \
-	prov/ofi/fab/tell.c \
+	prov/ofi/loop/tell.c \
 	prov/ofi/fab/version.c \
 	prov/ofi/fab/wc.c \
-	prov/ofi/fab/watch.c
+	prov/ofi/sock/watch.c
 
 if HAVE_HWLOC
 dofi_core_sources += prov/ofi/fab/topo.c
@@ -85,32 +85,32 @@ dofi_api_sources = \
 	prov/ofi/obj/sp.c \
 	prov/ofi/obj/srq.c \
 	prov/ofi/xport/both.c \
-	prov/ofi/xport/msg.c \
-	prov/ofi/xport/msg_bye.c \
-	prov/ofi/xport/msg_listen.c \
-	prov/ofi/xport/msg_mail.c \
-	prov/ofi/xport/msg_op.c \
-	prov/ofi/xport/msg_native.c \
-	prov/ofi/xport/msg_open.c \
+	prov/ofi/xport/msg/msg.c \
+	prov/ofi/xport/msg/bye.c \
+	prov/ofi/xport/msg/listen.c \
+	prov/ofi/xport/msg/mail.c \
+	prov/ofi/xport/msg/op.c \
+	prov/ofi/xport/msg/native.c \
+	prov/ofi/xport/msg/open.c \
 	prov/ofi/xport/ports.c \
-	prov/ofi/xport/rdm.c \
-	prov/ofi/xport/rdm_conn.c \
-	prov/ofi/xport/rdm_direct.c \
-	prov/ofi/xport/rdm_eager.c \
-	prov/ofi/xport/rdm_endpoint.c \
-	prov/ofi/xport/rdm_frame.c \
-	prov/ofi/xport/rdm_link.c \
-	prov/ofi/xport/rdm_op.c \
-	prov/ofi/xport/rdm_peer.c \
-	prov/ofi/xport/rdm_recv.c \
-	prov/ofi/xport/rdm_request.c \
-	prov/ofi/xport/rdm_rma.c \
-	prov/ofi/xport/rdm_send.c \
-	prov/ofi/xport/rdm_target.c \
-	prov/ofi/xport/side.c \
-	prov/ofi/xport/side_listen.c \
-	prov/ofi/xport/side_local.c \
-	prov/ofi/xport/side_wire.c \
+	prov/ofi/xport/rdm/rdm.c \
+	prov/ofi/xport/rdm/conn.c \
+	prov/ofi/xport/rdm/direct.c \
+	prov/ofi/xport/rdm/eager.c \
+	prov/ofi/xport/rdm/endpoint.c \
+	prov/ofi/xport/rdm/frame.c \
+	prov/ofi/xport/rdm/link.c \
+	prov/ofi/xport/rdm/op.c \
+	prov/ofi/xport/rdm/peer.c \
+	prov/ofi/xport/rdm/recv.c \
+	prov/ofi/xport/rdm/request.c \
+	prov/ofi/xport/rdm/rma.c \
+	prov/ofi/xport/rdm/send.c \
+	prov/ofi/xport/rdm/target.c \
+	prov/ofi/xport/cm/conn.c \
+	prov/ofi/xport/cm/listen.c \
+	prov/ofi/xport/cm/local.c \
+	prov/ofi/xport/cm/wire.c \
 	prov/ofi/xport/wire.c \
 	prov/ofi/ext.c \
 	prov/ofi/prov.c
@@ -134,32 +134,32 @@ noinst_HEADERS += \
 	prov/ofi/fab/cq.h \
 	prov/ofi/fab/device.h \
 	prov/ofi/fab/domain.h \
-	prov/ofi/fab/fork.h \
+	prov/ofi/loop/fork.h \
 	prov/ofi/fab/gate.h \
 	prov/ofi/fab/grant.h \
-	prov/ofi/fab/halfopen.h \
+	prov/ofi/sock/halfopen.h \
 	prov/ofi/fab/host.h \
 	prov/ofi/fab/info.h \
 	prov/ofi/fab/lead.h \
-	prov/ofi/fab/linger.h \
-	prov/ofi/fab/link.h \
+	prov/ofi/sock/linger.h \
+	prov/ofi/rings/link.h \
 	prov/ofi/fab/params.h \
 	prov/ofi/fab/peer_mem.h \
 	prov/ofi/fab/places.h \
-	prov/ofi/fab/progress.h \
+	prov/ofi/loop/progress.h \
 	prov/ofi/fab/quirks.h \
-	prov/ofi/fab/rdm.h \
+	prov/ofi/fab/endpoint.h \
 	prov/ofi/fab/region.h \
-	prov/ofi/fab/rings.h \
+	prov/ofi/rings/rings.h \
 	prov/ofi/fab/shards.h \
 	prov/ofi/fab/shm.h \
 	prov/ofi/fab/shm_files.h \
 	prov/ofi/fab/signals.h \
 	prov/ofi/fab/topo.h \
-	prov/ofi/fab/tell.h \
+	prov/ofi/loop/tell.h \
 	prov/ofi/fab/version.h \
 	prov/ofi/fab/wc.h \
-	prov/ofi/fab/watch.h \
+	prov/ofi/sock/watch.h \
 	prov/ofi/obj/caps.h \
 	prov/ofi/obj/cno.h \
 	prov/ofi/obj/counters.h \
@@ -198,20 +198,20 @@ noinst_HEADERS += \
 	prov/ofi/obj/xport.h \
 	prov/ofi/ext.h \
 	prov/ofi/xport/both.h \
-	prov/ofi/xport/msg.h \
-	prov/ofi/xport/msg_bye.h \
-	prov/ofi/xport/msg_listen.h \
-	prov/ofi/xport/msg_mail.h \
-	prov/ofi/xport/msg_op.h \
-	prov/ofi/xport/msg_native.h \
-	prov/ofi/xport/msg_open.h \
+	prov/ofi/xport/msg/msg.h \
+	prov/ofi/xport/msg/bye.h \
+	prov/ofi/xport/msg/listen.h \
+	prov/ofi/xport/msg/mail.h \
+	prov/ofi/xport/msg/op.h \
+	prov/ofi/xport/msg/native.h \
+	prov/ofi/xport/msg/open.h \
 	prov/ofi/xport/ports.h \
-	prov/ofi/xport/rdm.h \
-	prov/ofi/xport/rdm_frame.h \
-	prov/ofi/xport/rdm_peer.h \
-	prov/ofi/xport/side.h \
-	prov/ofi/xport/side_local.h \
-	prov/ofi/xport/side_wire.h \
+	prov/ofi/xport/rdm/rdm.h \
+	prov/ofi/xport/rdm/frame.h \
+	prov/ofi/xport/rdm/peer.h \
+	prov/ofi/xport/cm/conn.h \
+	prov/ofi/xport/cm/local.h \
+	prov/ofi/xport/cm/wire.h \
 	prov/ofi/xport/wire.h
 
 dofi_cppflags = $(AM_CPPFLAGS) -I$(top_srcdir)/prov/ofi $(LIBFABRIC_CFLAGS) $(HWLOC_CFLAGS) \

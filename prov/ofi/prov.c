@@ -15,8 +15,8 @@
 #include "obj/lmr.h"
 #include "obj/rmr.h"
 #include "xport/both.h"
-#include "xport/msg.h"
-#include "xport/rdm.h"
+#include "xport/msg/msg.h"
+#include "xport/rdm/rdm.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -9,8 +9,12 @@ fuzz_run = top_srcdir='$(top_srcdir)' FUZZ_SECONDS='$(FUZZ_SECONDS)' FUZZ_CC='$(
 
 # A target: its line here, its program below, and its seeds.
 fuzz: fuzz-rdm_frame fuzz-side_wire fuzz-wire fuzz-live-shm fuzz-live-rxm fuzz-live-local
-fuzz-rdm_frame fuzz-side_wire fuzz-wire:
-	$(fuzz_run) $(@:fuzz-%=%) prov/ofi/xport/$(@:fuzz-%=%).c
+fuzz-rdm_frame:
+	$(fuzz_run) rdm_frame prov/ofi/xport/rdm/frame.c
+fuzz-side_wire:
+	$(fuzz_run) side_wire prov/ofi/xport/cm/wire.c
+fuzz-wire:
+	$(fuzz_run) wire prov/ofi/xport/wire.c
 
 fuzz-live-shm fuzz-live-rxm fuzz-live-local: all test/fuzz/live2
 	$(AM_TESTS_ENVIRONMENT) FUZZ_SECONDS='$(FUZZ_SECONDS)' \
@@ -51,7 +55,7 @@ test_fuzz_wire_replay_LDADD = libdofi2.la
 check_PROGRAMS += test/fuzz/live2
 PAIR_TESTS += test/fuzz/live.sh
 test_fuzz_live2_SOURCES = \
-	prov/ofi/xport/side_wire.c \
+	prov/ofi/xport/cm/wire.c \
 	test/fuzz/fuzz.h \
 	test/fuzz/live.c \
 	test/fuzz/proxy.c \

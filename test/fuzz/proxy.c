@@ -4,7 +4,7 @@
 #include "proxy.h"
 
 #include "fuzz.h"
-#include "xport/side_wire.h"
+#include "xport/cm/wire.h"
 
 #include <arpa/inet.h>
 #include <inttypes.h>

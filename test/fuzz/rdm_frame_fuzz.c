@@ -5,7 +5,7 @@
  */
 
 #include "fuzz.h"
-#include "xport/rdm_frame.h"
+#include "xport/rdm/frame.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 /* Any bytes as a side connection's message: what is taken for one says the same when sent on. */
 
 #include "fuzz.h"
-#include "xport/side_wire.h"
+#include "xport/cm/wire.h"
 
 #include <string.h>
 

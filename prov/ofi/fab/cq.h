@@ -6,7 +6,7 @@
 #include "base/mutex.h"
 #include "fab/gate.h"
 #include "fab/lead.h"
-#include "fab/progress.h"
+#include "loop/progress.h"
 #include "fab/shards.h"
 
 #include <rdma/fi_domain.h>

@@ -8,7 +8,7 @@
 #ifndef DOFI_FAB_SHM_H
 #define DOFI_FAB_SHM_H
 
-#include "fab/fork.h"
+#include "loop/fork.h"
 #include "fab/gate.h"
 #include "fab/lead.h"
 #include "fab/shm_files.h"

@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "fab/linger.h"
+#include "sock/linger.h"
 #include "fab/quirks.h"
 #include "obj/caps.h"
 #include "obj/rmr.h"

@@ -4,7 +4,7 @@
 #define DOFI_OBJ_EP_H
 
 #include "base/mutex.h"
-#include "fab/watch.h"
+#include "sock/watch.h"
 #include "obj/ep_attr.h"
 #include "obj/ep_inbox.h"
 #include "obj/ep_post.h"

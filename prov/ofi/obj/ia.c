@@ -5,7 +5,7 @@
 
 #include "base/env.h"
 #include "base/log.h"
-#include "fab/rings.h"
+#include "rings/rings.h"
 #include "fab/version.h"
 #include "obj/caps.h"
 #include "obj/xport.h"

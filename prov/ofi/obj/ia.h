@@ -6,8 +6,8 @@
 #include "base/mutex.h"
 #include "fab/device.h"
 #include "fab/info.h"
-#include "fab/progress.h"
-#include "fab/tell.h"
+#include "loop/progress.h"
+#include "loop/tell.h"
 #include "obj/obj.h"
 
 #include <stddef.h>

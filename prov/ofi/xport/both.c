@@ -4,11 +4,11 @@
 #include "xport/both.h"
 
 #include "base/log.h"
-#include "fab/progress.h"
+#include "loop/progress.h"
 #include "obj/sp.h"
-#include "xport/msg.h"
-#include "xport/rdm.h"
-#include "xport/side_local.h"
+#include "xport/msg/msg.h"
+#include "xport/rdm/rdm.h"
+#include "xport/cm/local.h"
 
 #include <errno.h>
 #include <stdlib.h>

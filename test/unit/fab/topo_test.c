@@ -8,7 +8,7 @@
 #include "capture.h"
 #include "fab/fake.h"
 #include "fab/info.h"
-#include "fab/progress.h"
+#include "loop/progress.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>

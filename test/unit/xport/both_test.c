@@ -7,10 +7,10 @@
 #include "base/log.h"
 #include "capture.h"
 #include "nomem.h"
-#include "xport/link.h"
-#include "xport/msg.h"
+#include "xport/rdm/link.h"
+#include "xport/msg/msg.h"
 #include "xport/peer.h"
-#include "xport/side_local.h"
+#include "xport/cm/local.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -3,7 +3,7 @@
 
 #include "xport/fabric.h"
 
-#include "xport/msg_listen.h"
+#include "xport/msg/listen.h"
 
 #include <semaphore.h>
 #include <stdlib.h>

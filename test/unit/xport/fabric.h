@@ -6,7 +6,7 @@
 #include "obj/fixture.h"
 
 #include "fab/fake_ep.h"
-#include "xport/msg.h"
+#include "xport/msg/msg.h"
 #include "xport/wire.h"
 
 extern const char *fabric_name;		/* whose quirks the fake has: tcp */

@@ -20,30 +20,30 @@ xport_test_sources = \
 	test/unit/xport/coupled.h \
 	test/unit/xport/fabric.c \
 	test/unit/xport/fabric.h \
-	test/unit/xport/link.h \
-	test/unit/xport/msg_bye_test.c \
-	test/unit/xport/msg_listen_test.c \
-	test/unit/xport/msg_mail_test.c \
-	test/unit/xport/msg_native_test.c \
-	test/unit/xport/msg_test.c \
+	test/unit/xport/rdm/link.h \
+	test/unit/xport/msg/bye_test.c \
+	test/unit/xport/msg/listen_test.c \
+	test/unit/xport/msg/mail_test.c \
+	test/unit/xport/msg/native_test.c \
+	test/unit/xport/msg/msg_test.c \
 	test/unit/xport/peer.c \
 	test/unit/xport/peer.h \
 	test/unit/xport/ports_test.c \
-	test/unit/xport/rdm_conn_test.c \
-	test/unit/xport/rdm_direct_test.c \
-	test/unit/xport/rdm_eager_test.c \
-	test/unit/xport/rdm_endpoint_test.c \
-	test/unit/xport/rdm_link_test.c \
-	test/unit/xport/rdm_op_test.c \
-	test/unit/xport/rdm_peer_test.c \
-	test/unit/xport/rdm_recv_test.c \
-	test/unit/xport/rdm_request_test.c \
-	test/unit/xport/rdm_rma_test.c \
-	test/unit/xport/rdm_send_test.c \
-	test/unit/xport/rdm_target_test.c \
-	test/unit/xport/rdm_test.c \
-	test/unit/xport/talk.c \
-	test/unit/xport/talk.h \
+	test/unit/xport/rdm/conn_test.c \
+	test/unit/xport/rdm/direct_test.c \
+	test/unit/xport/rdm/eager_test.c \
+	test/unit/xport/rdm/endpoint_test.c \
+	test/unit/xport/rdm/link_test.c \
+	test/unit/xport/rdm/op_test.c \
+	test/unit/xport/rdm/peer_test.c \
+	test/unit/xport/rdm/recv_test.c \
+	test/unit/xport/rdm/request_test.c \
+	test/unit/xport/rdm/rma_test.c \
+	test/unit/xport/rdm/send_test.c \
+	test/unit/xport/rdm/target_test.c \
+	test/unit/xport/rdm/rdm_test.c \
+	test/unit/xport/cm/talk.c \
+	test/unit/xport/cm/talk.h \
 	test/unit/xport/wire_test.c
 xport_test_ldflags = $(AM_LDFLAGS) -Wl,--wrap=fi_fabric -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version \
 	$(nomem_ldflags)
@@ -60,13 +60,13 @@ test_unit_xport2_test_LDADD = $(prov_test_ldadd2) libdofi2.la
 
 # Side connections and frames see no DAT type: one version's are the other's.
 test_unit_side_test_SOURCES = \
-	test/unit/xport/rdm_frame_test.c \
-	test/unit/xport/side.c \
-	test/unit/xport/side.h \
-	test/unit/xport/side_listen_test.c \
-	test/unit/xport/side_local_test.c \
-	test/unit/xport/side_test.c \
-	test/unit/xport/side_wire_test.c
+	test/unit/xport/rdm/frame_test.c \
+	test/unit/xport/cm/side.c \
+	test/unit/xport/cm/side.h \
+	test/unit/xport/cm/listen_test.c \
+	test/unit/xport/cm/local_test.c \
+	test/unit/xport/cm/conn_test.c \
+	test/unit/xport/cm/wire_test.c
 test_unit_side_test_CPPFLAGS = $(prov_test_cppflags)
 test_unit_side_test_LDFLAGS = $(xport_test_ldflags) \
 	-Wl,--wrap=accept4 -Wl,--wrap=connect -Wl,--wrap=epoll_ctl -Wl,--wrap=send

@@ -8,8 +8,8 @@
 
 #include "obj/fixture.h"
 
-#include "xport/rdm.h"
-#include "xport/side.h"
+#include "xport/rdm/rdm.h"
+#include "xport/cm/conn.h"
 
 #include <semaphore.h>
 

@@ -1,0 +1,424 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* A domain's one connectionless endpoint: its address, its peers, the buffers of frames. */
+
+#include "fab/endpoint.h"
+
+#include "base/log.h"
+#include "fab/quirks.h"
+#include "fab/signals.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+/* Frames begin where nothing else does. */
+#define CACHE_LINE 64
+
+struct dofi_rdm_peer {
+	LIST_ENTRY(dofi_rdm_peer) link;
+	unsigned uses;
+	bool stays;			/* the fabric's entry, when there is no use any more */
+	fi_addr_t addr;
+	size_t len;
+	/* libfabric reads as far as its addresses go, whatever a peer's length is */
+	_Alignas(struct sockaddr_storage) unsigned char address[DOFI_RDM_ADDRESS];
+};
+
+static void *context_of(const struct dofi_rdm_buffer *buffer)
+{
+	return (void *)((uintptr_t)buffer | DOFI_RDM_BUFFER_BIT);
+}
+
+static int memory_register(struct dofi_rdm *rdm, struct fid_domain *domain, size_t size)
+{
+	uint64_t key = dofi_random();
+
+	if (!key)
+		return -EIO;
+	return fi_mr_reg(domain, rdm->memory, size, FI_RECV, 0, key, 0, &rdm->mr, NULL);
+}
+
+static int buffers_open(struct dofi_rdm *rdm, const struct dofi_domain *domain,
+			const struct fi_info *info)
+{
+	size_t stride = (rdm->frame_size + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
+	unsigned i;
+	int ret;
+
+	if (!rdm->n_buffers)
+		return 0;
+	rdm->memory = aligned_alloc(CACHE_LINE, stride * rdm->n_buffers);
+	if (!rdm->memory)
+		return -ENOMEM;
+	for (i = 0; i < rdm->n_buffers; i++)
+		rdm->buffer[i] = (struct dofi_rdm_buffer){
+			.rdm = rdm, .data = rdm->memory + i * stride,
+		};
+	if (!(info->domain_attr->mr_mode & FI_MR_LOCAL))
+		return 0;
+	ret = memory_register(rdm, domain->fid, stride * rdm->n_buffers);
+	if (ret)
+		free(rdm->memory);
+	return ret;
+}
+
+static void buffers_close(struct dofi_rdm *rdm)
+{
+	if (rdm->mr)
+		fi_close(&rdm->mr->fid);
+	rdm->mr = NULL;
+	free(rdm->memory);
+	rdm->memory = NULL;
+}
+
+/* Says what the endpoint is called, if that is for us to say. */
+static int name_it(struct fi_info *info, const char *name)
+{
+	char *copy;
+
+	if (!name)
+		return 0;
+	copy = strdup(name);
+	if (!copy)
+		return -ENOMEM;
+	free(info->src_addr);
+	free(info->dest_addr);
+	info->src_addr = copy;
+	info->src_addrlen = strlen(copy) + 1;
+	info->dest_addr = NULL;
+	info->dest_addrlen = 0;
+	info->addr_format = FI_ADDR_STR;
+	return 0;
+}
+
+static int endpoint_open(struct fid_domain *domain, const struct fi_info *info, const char *name,
+			 struct fid_ep **fid)
+{
+	struct fi_info *own = fi_dupinfo(info);
+	struct dofi_signals signals;
+	int ret;
+
+	if (!own)
+		return -ENOMEM;
+	ret = name_it(own, name);
+	if (!ret) {
+		dofi_signals_save(&signals);
+		ret = fi_endpoint(domain, own, fid, NULL);
+		dofi_signals_restore(&signals);
+	}
+	fi_freeinfo(own);
+	return ret;
+}
+
+static int endpoint_bind(struct dofi_rdm *rdm)
+{
+	struct fid *cq = &rdm->cq->fid->fid;
+	int ret;
+
+	ret = fi_ep_bind(rdm->fid, &rdm->av->fid, 0);
+	if (!ret)
+		ret = fi_ep_bind(rdm->fid, cq, FI_TRANSMIT | FI_SELECTIVE_COMPLETION);
+	if (!ret)
+		ret = fi_ep_bind(rdm->fid, cq, FI_RECV);
+	return ret ? ret : fi_enable(rdm->fid);
+}
+
+/* shm crashes when its CQ is read while an endpoint that is bound to it is not enabled. */
+static int endpoint_enable(struct dofi_rdm *rdm)
+{
+	int ret;
+
+	dofi_mutex_lock(&rdm->cq->lock);
+	ret = endpoint_bind(rdm);
+	if (ret) {
+		fi_close(&rdm->fid->fid);
+		rdm->fid = NULL;
+	}
+	dofi_mutex_unlock(&rdm->cq->lock);
+	return ret;
+}
+
+static int address_read(struct dofi_rdm *rdm, const struct fi_info *info, const char *name)
+{
+	rdm->address_len = sizeof(rdm->address);
+	rdm->address_format = name ? FI_ADDR_STR : info->addr_format;
+	return fi_getname(&rdm->fid->fid, rdm->address, &rdm->address_len);
+}
+
+static ssize_t post(const struct dofi_rdm *rdm, struct dofi_rdm_buffer *buffer)
+{
+	void *desc = rdm->mr ? fi_mr_desc(rdm->mr) : NULL;
+
+	return fi_recv(rdm->fid, buffer->data, rdm->frame_size, desc, FI_ADDR_UNSPEC,
+		       context_of(buffer));
+}
+
+static int buffers_post(struct dofi_rdm *rdm)
+{
+	unsigned i;
+	int ret = 0;
+
+	if (!dofi_gate_enter(rdm->cq->gate))
+		return -FI_EAGAIN;
+	for (i = 0; i < rdm->n_buffers && !ret; i++)
+		ret = post(rdm, &rdm->buffer[i]);
+	dofi_gate_leave(rdm->cq->gate);
+	return ret;
+}
+
+/*
+ * So that each has completed when the endpoint is closed. And no sender of this process is in the
+ * endpoint's memory after it: the gate was passed once.
+ */
+static void buffers_cancel(struct dofi_rdm *rdm, struct fid_ep *fid)
+{
+	unsigned i;
+
+	if (!dofi_gate_enter(rdm->cq->gate)) {
+		if (!atomic_load(&rdm->cq->gate->closed))
+			dofi_log(DOFI_WARN, DOFI_FAB, "closing an endpoint that is in use");
+		return;
+	}
+	for (i = 0; i < rdm->n_buffers; i++)
+		fi_cancel(&fid->fid, context_of(&rdm->buffer[i]));
+	dofi_gate_leave(rdm->cq->gate);
+}
+
+/* shm frees what a reader of the CQ may still look at: no thread reads while the endpoint closes. */
+void dofi_rdm_shut(struct dofi_rdm *rdm)
+{
+	struct fid_ep *fid = rdm->fid;
+	int ret;
+
+	if (!fid)
+		return;
+	dofi_mutex_lock(&rdm->cq->lock);
+	rdm->fid = NULL;
+	buffers_cancel(rdm, fid);
+	ret = fi_close(&fid->fid);
+	dofi_mutex_unlock(&rdm->cq->lock);
+	if (ret)
+		dofi_log(DOFI_WARN, DOFI_FAB, "closing an endpoint: %s", fi_strerror(-ret));
+}
+
+int dofi_rdm_open(struct dofi_rdm *rdm, struct dofi_domain *domain,
+		  const struct dofi_fabric_choice *choice, const char *shm_address, unsigned n_buffers)
+{
+	struct fi_av_attr attr = { .type = FI_AV_TABLE };
+	int ret;
+
+	*rdm = (struct dofi_rdm){
+		.cq = &domain->cq,
+		.frame_size = choice->frame_size,
+		.max_peers = choice->quirk->max_peers,
+		.n_buffers = n_buffers,
+	};
+	STAILQ_INIT(&rdm->unposted);
+	LIST_INIT(&rdm->peers);
+	ret = buffers_open(rdm, domain, choice->info);
+	if (ret)
+		goto log;
+	ret = fi_av_open(domain->fid, &attr, &rdm->av, NULL);
+	if (ret)
+		goto close_buffers;
+	ret = endpoint_open(domain->fid, choice->info, shm_address, &rdm->fid);
+	if (ret)
+		goto close_av;
+	ret = endpoint_enable(rdm);
+	if (ret)
+		goto close_av;
+	ret = address_read(rdm, choice->info, shm_address);
+	if (!ret)
+		ret = buffers_post(rdm);
+	if (!ret)
+		return 0;
+
+	dofi_rdm_shut(rdm);
+	dofi_cq_drain(rdm->cq);
+close_av:
+	fi_close(&rdm->av->fid);
+close_buffers:
+	buffers_close(rdm);
+log:
+	dofi_log(DOFI_WARN, DOFI_FAB, "opening an endpoint: %s", fi_strerror(-ret));
+	return ret;
+}
+
+void dofi_rdm_close(struct dofi_rdm *rdm)
+{
+	struct dofi_rdm_peer *peer;
+
+	dofi_rdm_shut(rdm);
+	dofi_cq_drain(rdm->cq);
+	while ((peer = LIST_FIRST(&rdm->peers))) {
+		LIST_REMOVE(peer, link);
+		free(peer);
+	}
+	fi_close(&rdm->av->fid);
+	buffers_close(rdm);
+}
+
+/* Of names none has more than these: a name may be that of a file. */
+#define NAME_LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789:._-"
+
+/* A text with its end, that begins as our own does up to "://". */
+static bool is_name_like(const char *own, const char *name, size_t len)
+{
+	const char *scheme_end = strstr(own, "://");
+	size_t scheme = scheme_end ? scheme_end + 3 - own : 0;
+
+	if (len <= scheme + 1 || memchr(name, 0, len) != name + len - 1)
+		return false;
+	return !memcmp(own, name, scheme) && !name[scheme + strspn(name + scheme, NAME_LETTERS)];
+}
+
+static bool is_sockaddr_like(const void *own, const void *address)
+{
+	sa_family_t wanted, family;
+
+	memcpy(&wanted, own, sizeof(wanted));
+	memcpy(&family, address, sizeof(family));
+	return family == wanted;
+}
+
+static bool is_address(const struct dofi_rdm *rdm, const void *address, size_t len)
+{
+	if (!len || len > sizeof(rdm->address))
+		return false;
+	if (rdm->address_format == FI_ADDR_STR)
+		return is_name_like((const char *)rdm->address, address, len);
+	if (len != rdm->address_len)
+		return false;
+	return (rdm->address_format != FI_SOCKADDR_IN && rdm->address_format != FI_SOCKADDR_IN6) ||
+	       is_sockaddr_like(rdm->address, address);
+}
+
+static struct dofi_rdm_peer *peer_find(const struct dofi_rdm *rdm, const void *address, size_t len)
+{
+	struct dofi_rdm_peer *peer;
+
+	LIST_FOREACH(peer, &rdm->peers, link)
+		if (peer->len == len && !memcmp(peer->address, address, len))
+			return peer;
+	return NULL;
+}
+
+bool dofi_rdm_has_peer(const struct dofi_rdm *rdm, const void *address, size_t len)
+{
+	return peer_find(rdm, address, len);
+}
+
+static int peer_new(struct dofi_rdm *rdm, const void *address, size_t len,
+		    struct dofi_rdm_peer **out)
+{
+	struct dofi_rdm_peer *peer;
+	int n;
+
+	/* a fabric that has a limit reports neither the limit nor that it is reached */
+	if (rdm->max_peers && rdm->used_peers >= rdm->max_peers)
+		return -ENOSPC;
+	peer = calloc(1, sizeof(*peer));
+	if (!peer)
+		return -ENOMEM;
+	memcpy(peer->address, address, len);
+	peer->len = len;
+	n = fi_av_insert(rdm->av, peer->address, 1, &peer->addr, 0, NULL);
+	if (n != 1) {
+		free(peer);
+		return n < 0 ? n : -EHOSTUNREACH;
+	}
+	LIST_INSERT_HEAD(&rdm->peers, peer, link);
+	rdm->used_peers++;
+	*out = peer;
+	return 0;
+}
+
+/* Some fabrics count how often an address was added, some do not, and some remove it wholly. */
+int dofi_rdm_peer_add(struct dofi_rdm *rdm, const void *address, size_t len, fi_addr_t *addr)
+{
+	struct dofi_rdm_peer *peer;
+	int ret = 0;
+
+	if (!is_address(rdm, address, len))
+		return -EINVAL;
+	peer = peer_find(rdm, address, len);
+	if (!peer)
+		ret = peer_new(rdm, address, len, &peer);
+	if (ret)
+		return ret;
+	peer->uses++;
+	*addr = peer->addr;
+	return 0;
+}
+
+void dofi_rdm_peer_remove(struct dofi_rdm *rdm, fi_addr_t addr, bool removable)
+{
+	struct dofi_rdm_peer *peer;
+
+	LIST_FOREACH(peer, &rdm->peers, link)
+		if (peer->addr == addr && peer->uses)
+			break;
+	if (!peer)
+		return;
+	peer->stays |= !removable && rdm->max_peers;
+	if (--peer->uses || peer->stays)
+		return;
+	LIST_REMOVE(peer, link);
+	fi_av_remove(rdm->av, &peer->addr, 1, 0);
+	free(peer);
+}
+
+unsigned dofi_rdm_room(const struct dofi_rdm *rdm)
+{
+	const unsigned most = rdm->max_peers / 2;
+
+	if (!rdm->max_peers)
+		return UINT_MAX;
+	return rdm->used_peers < most ? most - rdm->used_peers : 0;
+}
+
+/* All that the fabric takes. A buffer may meet what has arrived already: then it is completed. */
+static ssize_t unposted_post(struct dofi_rdm *rdm)
+{
+	struct dofi_rdm_buffer *buffer;
+	ssize_t ret = 0;
+
+	if (!dofi_gate_try(rdm->cq->gate))
+		return -FI_EAGAIN;
+	while (!ret && (buffer = STAILQ_FIRST(&rdm->unposted))) {
+		ret = post(rdm, buffer);
+		if (ret == -FI_EAGAIN)
+			break;
+		STAILQ_REMOVE_HEAD(&rdm->unposted, link);
+		rdm->n_unposted--;
+	}
+	dofi_gate_leave(rdm->cq->gate);
+	rdm->cq->skips = 0;
+	return ret;
+}
+
+void dofi_rdm_sweep(struct dofi_rdm *rdm)
+{
+	ssize_t ret;
+
+	if (!rdm->fid || rdm->n_unposted < DOFI_RDM_TOGETHER)
+		return;
+	ret = unposted_post(rdm);
+	if (ret == -FI_EAGAIN)
+		dofi_cq_want_sweep(rdm->cq);
+	else if (ret)
+		dofi_progress_fail(rdm->cq->progress, ret);
+}
+
+void dofi_rdm_repost(struct dofi_rdm_buffer *buffer)
+{
+	struct dofi_rdm *rdm = buffer->rdm;
+
+	STAILQ_INSERT_TAIL(&rdm->unposted, buffer, link);
+	rdm->n_unposted++;
+	dofi_rdm_sweep(rdm);
+}

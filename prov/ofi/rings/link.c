@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The memory of a connection between two processes of one host: a ring each way. */
+
+#include "rings/link.h"
+
+#include "base/bell.h"
+#include "base/sealed.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#define MAGIC 0x646174206f666972ull
+#define VERSION 1
+
+struct dofi_link_memory {
+	uint64_t magic;
+	uint32_t version;
+	/* of each ring, by its receiver: where it is in the receiver's set */
+	_Atomic uint32_t place[2];
+	struct dofi_ring ring[2];	/* to the end that made the memory; from it */
+};
+
+static struct dofi_link *link_new(struct dofi_link_memory *memory, bool made, int fd)
+{
+	struct dofi_link *link = calloc(1, sizeof(*link));
+
+	if (!link)
+		return NULL;
+	link->memory = memory;
+	link->made = made;
+	link->fd = fd;
+	link->in.ring = &memory->ring[made ? 0 : 1];
+	link->out.ring = &memory->ring[made ? 1 : 0];
+	return link;
+}
+
+int dofi_link_make(struct dofi_link **out)
+{
+	struct dofi_link *link;
+	void *at;
+	int fd = dofi_sealed_make(sizeof(struct dofi_link_memory), &at);
+
+	if (fd < 0)
+		return fd;
+	link = link_new(at, true, fd);
+	if (!link) {
+		dofi_sealed_unmap(at, sizeof(struct dofi_link_memory));
+		close(fd);
+		return -ENOMEM;
+	}
+	link->memory->magic = MAGIC;
+	link->memory->version = VERSION;
+	*out = link;
+	return 0;
+}
+
+/* The peer's doorbell, and which mark of it is ours. */
+static int bell_map(struct dofi_link *link, int fd)
+{
+	void *at;
+	int ret = dofi_sealed_map(fd, sizeof(struct dofi_doorbell), &at);
+
+	if (ret)
+		return ret;
+	link->bell = at;
+	link->mark = atomic_load(&link->memory->place[link->made ? 1 : 0]) % DOFI_DOORBELL_MARKS;
+	return 0;
+}
+
+int dofi_link_join(int fd, int bell, struct dofi_link **out)
+{
+	struct dofi_link *link;
+	struct dofi_link_memory *memory;
+	void *at;
+	int ret = dofi_sealed_map(fd, sizeof(*memory), &at);
+
+	if (ret)
+		return ret;
+	memory = at;
+	ret = memory->magic == MAGIC && memory->version == VERSION ? 0 : -EPROTO;
+	link = ret ? NULL : link_new(memory, false, -1);
+	if (!link) {
+		dofi_sealed_unmap(at, sizeof(*memory));
+		return ret ? ret : -ENOMEM;
+	}
+	ret = bell_map(link, bell);
+	if (ret)
+		dofi_link_free(link);
+	else
+		*out = link;
+	return ret;
+}
+
+static void fd_close(struct dofi_link *link)
+{
+	if (link->fd >= 0)
+		close(link->fd);
+	link->fd = -1;
+}
+
+int dofi_link_meet(struct dofi_link *link, int bell)
+{
+	fd_close(link);
+	return bell < 0 || link->bell ? 0 : bell_map(link, bell);
+}
+
+void dofi_link_free(struct dofi_link *link)
+{
+	if (!link)
+		return;
+	if (link->bell)
+		dofi_sealed_unmap(link->bell, sizeof(*link->bell));
+	dofi_sealed_unmap(link->memory, sizeof(*link->memory));
+	fd_close(link);
+	free(link);
+}
+
+void dofi_link_show_place(struct dofi_link *link)
+{
+	atomic_store(&link->memory->place[link->made ? 0 : 1], link->place);
+}
+
+/* The word is marked before its bit is: the owner clears them the other way round. */
+static void mark(struct dofi_doorbell *bell, uint32_t n)
+{
+	const uint64_t bit = 1ull << n % 64, word = 1ull << n / 64;
+
+	if (!(atomic_load(&bell->mark[n / 64]) & bit))
+		atomic_fetch_or(&bell->mark[n / 64], bit);
+	if (!(atomic_load(&bell->marked) & word))
+		atomic_fetch_or(&bell->marked, word);
+}
+
+bool dofi_link_tell(struct dofi_link *link)
+{
+	const uint32_t wakes = DOFI_DOORBELL_WAKE | DOFI_DOORBELL_LEADER;
+	struct dofi_doorbell *bell = link->bell;
+	uint32_t wants = atomic_load(&bell->wants);
+
+	if (wants & DOFI_DOORBELL_MARK) {
+		mark(bell, link->mark);
+		wants = atomic_load(&bell->wants);
+	}
+	if (!(wants & wakes))
+		return false;
+	wants = atomic_fetch_and(&bell->wants, ~wakes);
+	if (wants & DOFI_DOORBELL_LEADER)
+		dofi_word_wake(&bell->wants);
+	return wants & DOFI_DOORBELL_WAKE;
+}

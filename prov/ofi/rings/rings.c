@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* A fabric of our own for peers on the same host: a completion queue over a set of rings. */
+
+#include "rings/rings.h"
+
+#include "base/sealed.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* So many rings are looked at one by one; of more only those that are marked. */
+#define FEW 8
+
+/* Frames that a ring hands over before another one has its turn. */
+#define AT_A_TIME 8
+
+struct dofi_rings {
+	struct fid_cq cq;
+	struct fid_ep ep;
+	struct dofi_doorbell *bell;
+	int bell_fd;
+
+	/* the CQ's lock */
+	struct dofi_link **link;	/* by place; NULL where none is */
+	uint32_t places;		/* in use, or once in use */
+	uint32_t room;			/* of the array */
+	uint32_t turn;			/* the place, or mark, that comes first */
+	uint32_t probe;			/* the place that is looked at next, marked or not */
+	bool marks;			/* peers mark their rings: there were more than FEW */
+	uint64_t due[DOFI_DOORBELL_WORDS]; /* marks that were taken from the doorbell, */
+	uint64_t due_words;		/* and a bit for each word of them that is not 0 */
+	_Atomic bool all_due;		/* any thread: see dofi_rings_sleep() */
+	struct dofi_lead_word lead;	/* DOFI_DOORBELL_LEADER */
+};
+
+/* Frames */
+
+static struct fi_cq_data_entry *broken(struct dofi_link *link, struct fi_cq_data_entry *entry)
+{
+	if (!link->in.broken || link->reported)
+		return entry;
+	link->reported = true;
+	*entry = (struct fi_cq_data_entry){ .op_context = link };
+	return entry + 1;
+}
+
+/* Frames of @link, from @entry on up to @end; behind them. */
+static struct fi_cq_data_entry *take(struct dofi_link *link, struct fi_cq_data_entry *entry,
+				     const struct fi_cq_data_entry *end)
+{
+	struct dofi_ring_record record;
+
+	if (end - entry > AT_A_TIME)
+		end = entry + AT_A_TIME;
+	for (; entry < end && dofi_ring_take(&link->in, &record); entry++) {
+		entry->op_context = link;
+		entry->flags = FI_RECV;
+		entry->len = record.len;
+		entry->buf = (void *)(uintptr_t)record.data;
+		entry->data = record.end;
+	}
+	return entry < end ? broken(link, entry) : entry;
+}
+
+static struct fi_cq_data_entry *take_from_few(struct dofi_rings *rings,
+					      struct fi_cq_data_entry *entry,
+					      const struct fi_cq_data_entry *end)
+{
+	uint32_t i, place = rings->turn;
+
+	for (i = 0; i < rings->places && entry < end; i++, place++) {
+		if (place >= rings->places)
+			place = 0;
+		if (rings->link[place])
+			entry = take(rings->link[place], entry, end);
+	}
+	rings->turn = rings->turn + 1 < rings->places ? rings->turn + 1 : 0;
+	return entry;
+}
+
+/* Marks */
+
+static void due_set(struct dofi_rings *rings, uint32_t mark)
+{
+	rings->due[mark / 64] |= 1ull << mark % 64;
+	rings->due_words |= 1ull << mark / 64;
+}
+
+static void due_clear(struct dofi_rings *rings, uint32_t mark)
+{
+	rings->due[mark / 64] &= ~(1ull << mark % 64);
+	if (!rings->due[mark / 64])
+		rings->due_words &= ~(1ull << mark / 64);
+}
+
+/* Takes the marks from the doorbell; each before the ring is read that has it. */
+static void marks_take(struct dofi_rings *rings)
+{
+	uint64_t words;
+	int i;
+
+	if (!atomic_load_explicit(&rings->bell->marked, memory_order_relaxed))
+		return;
+	words = atomic_exchange(&rings->bell->marked, 0);
+	for (; words; words &= words - 1) {
+		i = __builtin_ctzll(words);
+		rings->due[i] |= atomic_exchange(&rings->bell->mark[i], 0);
+		if (rings->due[i])
+			rings->due_words |= 1ull << i;
+	}
+}
+
+/* All places, whether they are marked or not. */
+static void all_set(struct dofi_rings *rings)
+{
+	uint32_t place;
+
+	if (!atomic_load_explicit(&rings->all_due, memory_order_relaxed) ||
+	    !atomic_exchange(&rings->all_due, false))
+		return;
+	for (place = 0; place < rings->places && place < DOFI_DOORBELL_MARKS; place++)
+		due_set(rings, place);
+}
+
+/* Finds a mark that a peer has cleared, in the course of time. */
+static void probe(struct dofi_rings *rings)
+{
+	const struct dofi_link *link;
+
+	if (rings->probe >= rings->places)
+		rings->probe = 0;
+	link = rings->link[rings->probe];
+	if (link && dofi_ring_has(&link->in))
+		due_set(rings, rings->probe % DOFI_DOORBELL_MARKS);
+	rings->probe++;
+}
+
+/* The first mark that is due, from rings->turn on and then from the beginning. */
+static uint32_t due_next(const struct dofi_rings *rings)
+{
+	const uint32_t turn = rings->turn % DOFI_DOORBELL_MARKS, w = turn / 64;
+	const uint64_t here = rings->due[w] & ~0ull << turn % 64;
+	uint64_t words = w < 63 ? rings->due_words & ~0ull << (w + 1) : 0;
+	int i;
+
+	if (here)
+		return w * 64 + __builtin_ctzll(here);
+	if (!words)
+		words = rings->due_words;
+	i = __builtin_ctzll(words);
+	return i * 64 + __builtin_ctzll(rings->due[i]);
+}
+
+/* Of all rings with that mark. It stays due where @end came first, or a ring may have more. */
+static struct fi_cq_data_entry *take_marked(struct dofi_rings *rings, uint32_t mark,
+					    struct fi_cq_data_entry *entry,
+					    const struct fi_cq_data_entry *end)
+{
+	bool more = false;
+	uint32_t place;
+
+	for (place = mark; place < rings->places; place += DOFI_DOORBELL_MARKS) {
+		if (!rings->link[place])
+			continue;
+		entry = take(rings->link[place], entry, end);
+		more |= dofi_ring_has(&rings->link[place]->in);
+	}
+	if (!more)
+		due_clear(rings, mark);
+	rings->turn = mark + 1;
+	return entry;
+}
+
+static struct fi_cq_data_entry *take_from_many(struct dofi_rings *rings,
+					       struct fi_cq_data_entry *entry,
+					       const struct fi_cq_data_entry *end)
+{
+	marks_take(rings);
+	all_set(rings);
+	probe(rings);
+	while (rings->due_words && entry < end)
+		entry = take_marked(rings, due_next(rings), entry, end);
+	return entry;
+}
+
+/* The completion queue */
+
+static struct dofi_rings *rings_of(struct fid_cq *cq)
+{
+	return (struct dofi_rings *)((char *)cq - offsetof(struct dofi_rings, cq));
+}
+
+static ssize_t cq_read(struct fid_cq *cq, void *buf, size_t count)
+{
+	struct dofi_rings *rings = rings_of(cq);
+	struct fi_cq_data_entry *entry = buf, *end = entry + count;
+
+	end = rings->marks ? take_from_many(rings, entry, end) : take_from_few(rings, entry, end);
+	return end == entry ? -FI_EAGAIN : end - entry;
+}
+
+static ssize_t cq_readerr(struct fid_cq *cq, struct fi_cq_err_entry *entry, uint64_t flags)
+{
+	(void)cq, (void)entry, (void)flags;
+	return -FI_EAGAIN;
+}
+
+static int cq_close(struct fid *fid)
+{
+	struct dofi_rings *rings = rings_of((struct fid_cq *)fid);
+
+	dofi_sealed_unmap(rings->bell, sizeof(*rings->bell));
+	close(rings->bell_fd);
+	free(rings->link);
+	free(rings);
+	return 0;
+}
+
+static struct fi_ops cq_fid_ops = { .size = sizeof(cq_fid_ops), .close = cq_close };
+static struct fi_ops_cq cq_ops = { .size = sizeof(cq_ops), .read = cq_read, .readerr = cq_readerr };
+
+static int cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **cq,
+		   void *context)
+{
+	struct dofi_rings *rings;
+	void *at;
+
+	(void)domain;
+	if (attr->wait_obj != FI_WAIT_NONE)
+		return -FI_ENOSYS;
+	rings = calloc(1, sizeof(*rings));
+	if (!rings)
+		return -ENOMEM;
+	rings->bell_fd = dofi_sealed_make(sizeof(*rings->bell), &at);
+	if (rings->bell_fd < 0) {
+		const int ret = rings->bell_fd;
+
+		free(rings);
+		return ret;
+	}
+	rings->bell = at;
+	rings->lead = (struct dofi_lead_word){
+		.word = &rings->bell->wants, .bit = DOFI_DOORBELL_LEADER, .search = &rings->all_due,
+	};
+	rings->cq.fid = (struct fid){
+		.fclass = FI_CLASS_CQ, .context = context, .ops = &cq_fid_ops,
+	};
+	rings->cq.ops = &cq_ops;
+	rings->ep.fid.fclass = FI_CLASS_EP;
+	*cq = &rings->cq;
+	return 0;
+}
+
+/* The domain, which has nothing of its own */
+
+static int nothing_close(struct fid *fid)
+{
+	(void)fid;
+	return 0;
+}
+
+static struct fi_ops fid_ops = { .size = sizeof(fid_ops), .close = nothing_close };
+static struct fi_ops_domain domain_ops = { .size = sizeof(domain_ops), .cq_open = cq_open };
+static struct fid_domain the_domain = {
+	.fid = { .fclass = FI_CLASS_DOMAIN, .ops = &fid_ops }, .ops = &domain_ops,
+};
+
+static int domain_open(struct fid_fabric *fabric, struct fi_info *info,
+		       struct fid_domain **domain, void *context)
+{
+	(void)fabric, (void)info, (void)context;
+	*domain = &the_domain;
+	return 0;
+}
+
+static struct fi_ops_fabric fabric_ops = { .size = sizeof(fabric_ops), .domain = domain_open };
+struct fid_fabric dofi_rings_fabric = {
+	.fid = { .fclass = FI_CLASS_FABRIC, .ops = &fid_ops }, .ops = &fabric_ops,
+};
+
+/* The set */
+
+struct dofi_rings *dofi_rings_of(const struct dofi_cq *cq)
+{
+	return rings_of(cq->fid);
+}
+
+struct fid_ep *dofi_rings_ep(struct dofi_rings *rings)
+{
+	return &rings->ep;
+}
+
+const struct dofi_lead_word *dofi_rings_lead(const struct dofi_rings *rings)
+{
+	return &rings->lead;
+}
+
+int dofi_rings_bell(const struct dofi_rings *rings)
+{
+	return rings->bell_fd;
+}
+
+static int place_find(struct dofi_rings *rings, uint32_t *place)
+{
+	const uint32_t room = rings->room ? 2 * rings->room : FEW;
+	struct dofi_link **link;
+	uint32_t i;
+
+	for (i = 0; i < rings->places; i++)
+		if (!rings->link[i])
+			break;
+	if (i == rings->room) {
+		link = realloc(rings->link, room * sizeof(*link));
+		if (!link)
+			return -ENOMEM;
+		rings->link = link;
+		rings->room = room;
+	}
+	*place = i;
+	return 0;
+}
+
+/* What peers sent before they were asked for marks is found by looking at all. */
+static void marks_begin(struct dofi_rings *rings)
+{
+	rings->marks = true;
+	atomic_fetch_or(&rings->bell->wants, DOFI_DOORBELL_MARK);
+	atomic_store(&rings->all_due, true);
+}
+
+int dofi_rings_add(struct dofi_rings *rings, struct dofi_link *link)
+{
+	int ret = place_find(rings, &link->place);
+
+	if (ret)
+		return ret;
+	rings->link[link->place] = link;
+	if (link->place == rings->places)
+		rings->places++;
+	if (rings->places > FEW && !rings->marks)
+		marks_begin(rings);
+	dofi_link_show_place(link);
+	return 0;
+}
+
+void dofi_rings_remove(struct dofi_rings *rings, struct dofi_link *link)
+{
+	rings->link[link->place] = NULL;
+	while (rings->places && !rings->link[rings->places - 1])
+		rings->places--;
+}
+
+void dofi_rings_sleep(struct dofi_rings *rings)
+{
+	atomic_fetch_or(&rings->bell->wants, DOFI_DOORBELL_WAKE);
+	atomic_store(&rings->all_due, true);
+}
+
+void dofi_rings_rise(struct dofi_rings *rings)
+{
+	if (atomic_load_explicit(&rings->bell->wants, memory_order_relaxed) & DOFI_DOORBELL_WAKE)
+		atomic_fetch_and(&rings->bell->wants, ~(uint32_t)DOFI_DOORBELL_WAKE);
+}

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Ends the connections that a passive endpoint has taken in and not heard of again. */
+
+#include "sock/halfopen.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/sockios.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#define MS 1000000LL
+
+/* An event queue's descriptor is an epoll set, and may hold the fabric's own sets. */
+#define DEPTH 3
+
+/* How long the system keeps a connection that brings nothing, before the fabric sees it. */
+#define DEFER_S 3
+/* How long the fabric may keep it then; and how long if there are more than CROWD of them. */
+#define SILENT_MS 500
+#define CROWD_MS 100
+#define CROWD 256
+/* The least time between two searches. */
+#define SEARCH_MS 50
+/* How long the fabric may wait for the rest of a request that it began to read. */
+#define READ_MS 20
+
+/* Sockets */
+
+static bool is_socket(int fd)
+{
+	socklen_t len = 0;
+
+	return !getsockname(fd, NULL, &len) || errno != ENOTSOCK;
+}
+
+/* 0 if @fd is no socket of IP */
+static uint16_t port_of(int fd)
+{
+	struct sockaddr_storage address = { .ss_family = AF_UNSPEC };
+	socklen_t len = sizeof(address);
+
+	if (getsockname(fd, (struct sockaddr *)&address, &len) ||
+	    (address.ss_family != AF_INET && address.ss_family != AF_INET6))
+		return 0;
+	return ntohs(((struct sockaddr_in *)&address)->sin_port);
+}
+
+static bool listens(int fd)
+{
+	int yes = 0;
+	socklen_t len = sizeof(yes);
+
+	return !getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &yes, &len) && yes;
+}
+
+/*
+ * Whether nothing was read from it. Of a connection that was accepted, or is about to be, the
+ * request was. What is unread is asked first: bytes that come before the second question then make
+ * a connection look read, which it may be, and never make one that was read look unread. An end
+ * counts as a byte.
+ */
+static bool is_unread(int fd)
+{
+	struct tcp_info info = { .tcpi_bytes_received = 0 };
+	socklen_t len = sizeof(info);
+	int unread = 0;
+
+	return !ioctl(fd, SIOCINQ, &unread) && !getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) &&
+	       info.tcpi_bytes_received <= (uint64_t)unread + 1;
+}
+
+/* What tcp and net read first of a request; nothing of ours ends with it. */
+#define HEAD 32
+
+/*
+ * Whether @fd has brought nothing of a request for @ms, or no more than its head: tcp keeps a connection for
+ * ever from which it could read the head alone.
+ */
+static bool is_silent(int fd, unsigned ms)
+{
+	struct tcp_info info = { .tcpi_bytes_received = HEAD + 1 };
+	socklen_t len = sizeof(info);
+
+	return !getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) &&
+	       info.tcpi_bytes_received <= HEAD && info.tcpi_last_data_recv >= ms;
+}
+
+/* The sockets of an event queue */
+
+struct sockets {
+	int *fd;
+	size_t n, room;
+};
+
+static bool sockets_add(struct sockets *s, int fd)
+{
+	const size_t room = s->room ? 2 * s->room : 64;
+	int *more = s->n < s->room ? s->fd : realloc(s->fd, room * sizeof(*more));
+
+	if (!more)
+		return false;
+	if (s->n == s->room)
+		s->room = room;
+	s->fd = more;
+	s->fd[s->n++] = fd;
+	return true;
+}
+
+/* Opens @path, with the spare descriptor if there is no other. */
+static FILE *path_open(struct dofi_doors *doors, const char *path)
+{
+	FILE *f = fopen(path, "re");
+
+	if (f || errno != EMFILE || doors->spare < 0)
+		return f;
+	close(doors->spare);
+	doors->spare = -1;
+	return fopen(path, "re");
+}
+
+static void spare_get(struct dofi_progress *p)
+{
+	if (p->doors.spare < 0)
+		p->doors.spare = fcntl(p->doorbell, F_DUPFD_CLOEXEC, 0);
+}
+
+/* All that are in the epoll set @set, and in the sets in that. */
+static void collect(struct dofi_doors *doors, struct sockets *sockets, int set, int depth)
+{
+	struct sockets sets = { .fd = NULL };
+	char path[64], line[256];
+	size_t i;
+	FILE *f;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", set);
+	f = path_open(doors, path);
+	if (!f)
+		return;
+	while (fgets(line, sizeof(line), f))
+		if (sscanf(line, "tfd: %d", &fd) == 1)
+			sockets_add(is_socket(fd) ? sockets : &sets, fd);
+	fclose(f);
+	for (i = 0; i < sets.n && depth > 1; i++)
+		collect(doors, sockets, sets.fd[i], depth - 1);
+	free(sets.fd);
+}
+
+static struct sockets sockets_of(struct dofi_progress *p)
+{
+	struct sockets sockets = { .fd = NULL };
+
+	collect(&p->doors, &sockets, dofi_progress_listen_eq(p)->fd, DEPTH);
+	spare_get(p);
+	return sockets;
+}
+
+/* Silent connections */
+
+#define PORTS 65536
+
+static void ports_learn(const struct sockets *s, unsigned char port[PORTS / 8])
+{
+	size_t i;
+
+	for (i = 0; i < s->n; i++)
+		if (listens(s->fd[i]))
+			port[port_of(s->fd[i]) / 8] |= 1u << port_of(s->fd[i]) % 8;
+}
+
+/* What is left in @s are connections to listening ports that have brought nothing. */
+static void sockets_keep_silent(struct sockets *s)
+{
+	unsigned char port[PORTS / 8] = { 0 };
+	size_t i, n = 0;
+
+	ports_learn(s, port);
+	for (i = 0; i < s->n; i++) {
+		const uint16_t number = port_of(s->fd[i]);
+
+		if (port[number / 8] & 1u << number % 8 && !listens(s->fd[i]) && is_silent(s->fd[i], 0))
+			s->fd[n++] = s->fd[i];
+	}
+	s->n = n;
+}
+
+/* The fabric reads the end of a connection and forgets it. */
+static size_t silent_end(const struct sockets *s)
+{
+	const unsigned ms = s->n > CROWD ? CROWD_MS : SILENT_MS;
+	size_t i, n = 0;
+
+	for (i = 0; i < s->n; i++)
+		if (is_silent(s->fd[i], ms)) {
+			shutdown(s->fd[i], SHUT_RDWR);
+			n++;
+		}
+	return n;
+}
+
+static void search(struct dofi_timer *timer)
+{
+	struct dofi_progress *p = (struct dofi_progress *)
+		((char *)timer - offsetof(struct dofi_progress, doors.timer));
+	struct sockets s = sockets_of(p);
+	size_t ended;
+
+	sockets_keep_silent(&s);
+	ended = silent_end(&s);
+	if (ended && !p->doors.reported)
+		dofi_log(DOFI_WARN, DOFI_CM, "%zu connections that brought no request were ended; later "
+			 "ones go untold", ended);
+	p->doors.reported |= ended;
+	p->doors.wakes = 0;
+	p->doors.searched = dofi_now();
+	if (s.n > ended)
+		dofi_timer_start(p, timer, p->doors.searched + CROWD_MS * MS);
+	free(s.fd);
+}
+
+void dofi_halfopen_arrived(struct dofi_progress *p, bool crowd)
+{
+	struct dofi_doors *doors = &p->doors;
+	const int64_t now = dofi_now();
+
+	if (!doors->n)
+		return;
+	crowd |= ++doors->wakes >= CROWD;
+	if (crowd)
+		dofi_timer_start(p, &doors->timer, now - doors->searched < SEARCH_MS * MS ?
+				 doors->searched + SEARCH_MS * MS : now);
+	else if (!doors->timer.at)
+		dofi_timer_start(p, &doors->timer, now + SILENT_MS * MS);
+}
+
+/* Ports */
+
+/*
+ * The system keeps connections to itself that bring nothing; those that are let in take the time-out of
+ * the listener with them.
+ */
+static void listener_tune(int fd)
+{
+	const struct timeval patience = { .tv_usec = READ_MS * 1000 };
+	const int seconds = DEFER_S;
+
+	setsockopt(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, &seconds, sizeof(seconds));
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+}
+
+void dofi_halfopen_begin(struct dofi_progress *p, uint16_t port)
+{
+	struct sockets s;
+	size_t i;
+
+	if (!p->doors.n++) {
+		p->doors.timer.fire = search;
+		p->doors.spare = -1;
+	}
+	s = sockets_of(p);
+	for (i = 0; i < s.n; i++)
+		if (port_of(s.fd[i]) == port && listens(s.fd[i]))
+			listener_tune(s.fd[i]);
+	free(s.fd);
+}
+
+static void door_forget(struct dofi_progress *p)
+{
+	if (--p->doors.n)
+		return;
+	dofi_timer_stop(p, &p->doors.timer);
+	if (p->doors.spare >= 0)
+		close(p->doors.spare);
+}
+
+/* How many connections at @port it ended; those that listened do so no more. */
+static unsigned port_end(struct dofi_progress *p, uint16_t port, int *listener)
+{
+	struct sockets s = sockets_of(p);
+	unsigned n = 0;
+	size_t i;
+
+	for (i = 0; i < s.n; i++) {
+		if (port_of(s.fd[i]) != port || s.fd[i] == *listener)
+			continue;
+		if (listens(s.fd[i])) {
+			shutdown(s.fd[i], SHUT_RD);
+			*listener = s.fd[i];
+		} else if (is_unread(s.fd[i])) {
+			shutdown(s.fd[i], SHUT_RDWR);
+			n++;
+		}
+	}
+	free(s.fd);
+	return n;
+}
+
+void dofi_halfopen_end(struct dofi_progress *p, uint16_t port)
+{
+	unsigned n = UINT_MAX, last;
+	int listener = -1;
+
+	/* the fabric looks at so many at a time */
+	do {
+		dofi_progress_events(p);
+		last = n;
+		n = port_end(p, port, &listener);
+	} while (n && n < last);
+	if (n)
+		dofi_log(DOFI_WARN, DOFI_FAB, "%u connections to port %u have no end", n, port);
+	door_forget(p);
+}

@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Listening for side connections, and the strangers who come before a request does. */
+
+#include "xport/cm/conn.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "xport/cm/local.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define MS 1000000LL
+
+/* How many connections are let in before others have their turn. */
+#define ARRIVALS 16
+
+/* Without a descriptor for another connection, nobody is let in for so long. */
+#define PAUSE (100 * MS)
+
+/*
+ * What each stranger has before it makes room for another. Over TCP its first byte has come already, or
+ * DEFER_S have passed without one: the system lets it in only then.
+ */
+#define TIME_TO_SPEAK (50 * MS)
+#define TIME_TO_SPEAK_LOCAL (1000 * MS)
+#define DEFER_S 1
+
+/* What strangers do; each is told of once by each listener. */
+enum offence { LEFT, SILENT, CROWD, FOREIGN, VERSION, USER, BARRED, OFFENCES };
+
+static const struct {
+	enum dofi_log_level level;
+	const char *text;
+} offences[OFFENCES] = {
+	[LEFT] = { DOFI_INFO, "left without a request" },
+	[SILENT] = { DOFI_WARN, "sent no whole request in time" },
+	[CROWD] = { DOFI_WARN, "made room, the oldest of too many that sent no request" },
+	[FOREIGN] = { DOFI_WARN, "sent what is no request of ours" },
+	[VERSION] = { DOFI_WARN, "speaks another version of our protocol" },
+	[USER] = { DOFI_INFO, "is another user's process" },
+	[BARRED] = { DOFI_WARN, "cannot be let in" },
+};
+
+struct stranger {
+	struct dofi_side_listener *listener;
+	struct dofi_side *side;
+	int64_t arrival;
+	TAILQ_ENTRY(stranger) link;
+};
+
+struct dofi_side_listener {
+	struct dofi_source source;
+	struct dofi_work freeing;
+	struct dofi_progress *progress;
+	const struct dofi_side_ops *ops;
+	void *owner;
+	int fd;				/* -1 when closed */
+	uint16_t port;			/* 0 where it is */
+	bool local;			/* a name in place of a port: side_local.h */
+	unsigned told;			/* of offences, a bit each */
+	TAILQ_HEAD(stranger_list, stranger) strangers; /* oldest first */
+	unsigned n_strangers, most;	/* how many there are, and may be */
+	struct dofi_timer patience;	/* runs for the oldest */
+	struct dofi_timer pause;	/* runs while nobody is let in */
+	bool crowded;			/* because there are so many strangers */
+};
+
+static int64_t deadline_of(const struct stranger *s)
+{
+	uint32_t ms = s->listener->ops->patience_ms;
+
+	return s->arrival + (ms ? ms : DOFI_SIDE_PATIENCE_MS) * MS;
+}
+
+/* Whether @offence is the first of its kind here. */
+static bool is_news(struct dofi_side_listener *l, enum offence offence)
+{
+	bool news = !(l->told & 1u << offence);
+
+	l->told |= 1u << offence;
+	return news;
+}
+
+static void tell(struct dofi_side_listener *l, enum offence offence,
+		 const struct sockaddr_storage *who)
+{
+	const void *ip = who->ss_family == AF_INET6 ?
+		(const void *)&((const struct sockaddr_in6 *)who)->sin6_addr :
+		(const void *)&((const struct sockaddr_in *)who)->sin_addr;
+	char text[INET6_ADDRSTRLEN] = "somebody";
+
+	if (!is_news(l, offence))
+		return;
+	inet_ntop(who->ss_family, ip, text, sizeof(text));
+	dofi_log(offences[offence].level, DOFI_CM, "port %u: %s %s; later ones go untold",
+		 l->port, text, offences[offence].text);
+}
+
+static void patience_wind(struct dofi_side_listener *l)
+{
+	const struct stranger *oldest = TAILQ_FIRST(&l->strangers);
+
+	dofi_timer_start(l->progress, &l->patience, oldest ? deadline_of(oldest) : DOFI_NEVER);
+}
+
+/* Whatever becomes of its side. */
+static void stranger_remove(struct stranger *s)
+{
+	struct dofi_side_listener *l = s->listener;
+
+	TAILQ_REMOVE(&l->strangers, s, link);
+	l->n_strangers--;
+	patience_wind(l);
+	if (l->crowded)
+		dofi_timer_start(l->progress, &l->pause, dofi_now());
+	free(s);
+}
+
+static void stranger_expel(struct stranger *s, enum offence offence)
+{
+	tell(s->listener, offence, dofi_side_peer(s->side));
+	dofi_side_close(s->side);
+	stranger_remove(s);
+}
+
+static void stranger_speaks(struct dofi_side *side, const struct dofi_side_msg *msg)
+{
+	struct stranger *s = dofi_side_owner(side);
+	struct dofi_side_listener *l = s->listener;
+
+	if (msg->kind != DOFI_SIDE_REQUEST) {
+		stranger_expel(s, FOREIGN);
+		return;
+	}
+	stranger_remove(s);
+	dofi_side_hand_over(side, l->ops, NULL);
+	l->ops->request(l, side, msg);
+}
+
+static void stranger_ended(struct dofi_side *side, int err)
+{
+	stranger_expel(dofi_side_owner(side),
+		       err == -EPROTO ? FOREIGN : err == -EPROTONOSUPPORT ? VERSION : LEFT);
+}
+
+static const struct dofi_side_ops stranger_ops = {
+	.message = stranger_speaks,
+	.ended = stranger_ended,
+};
+
+static void patience_ended(struct dofi_timer *timer)
+{
+	struct dofi_side_listener *l = (struct dofi_side_listener *)
+		((char *)timer - offsetof(struct dofi_side_listener, patience));
+	int64_t now = dofi_now();
+	struct stranger *s;
+
+	while ((s = TAILQ_FIRST(&l->strangers)) && deadline_of(s) <= now)
+		stranger_expel(s, SILENT);
+	patience_wind(l);
+}
+
+/* Listening */
+
+static int stranger_add(struct dofi_side_listener *l, int fd, const struct sockaddr_storage *peer)
+{
+	struct stranger *s = malloc(sizeof(*s));
+	int ret;
+
+	if (!s)
+		return -ENOMEM;
+	ret = dofi_side_adopt(l->progress, fd, (const struct sockaddr *)peer, &stranger_ops, s,
+			      &s->side);
+	if (ret) {
+		free(s);
+		return ret;
+	}
+	s->listener = l;
+	s->arrival = dofi_now();
+	TAILQ_INSERT_TAIL(&l->strangers, s, link);
+	l->n_strangers++;
+	patience_wind(l);
+	return 0;
+}
+
+static void let_in(struct dofi_side_listener *l, int fd, const struct sockaddr_storage *peer)
+{
+	if (l->local && !dofi_local_is_same_user(fd)) {
+		tell(l, USER, peer);
+		close(fd);
+		return;
+	}
+	if (stranger_add(l, fd, peer)) {
+		tell(l, BARRED, peer);
+		close(fd);
+	}
+}
+
+static void pause_begin(struct dofi_side_listener *l, int64_t until)
+{
+	dofi_source_remove(l->progress, l->fd);
+	dofi_timer_start(l->progress, &l->pause, until);
+}
+
+static void pause_ended(struct dofi_timer *timer)
+{
+	struct dofi_side_listener *l = (struct dofi_side_listener *)
+		((char *)timer - offsetof(struct dofi_side_listener, pause));
+
+	l->crowded = false;
+	if (dofi_source_add(l->progress, &l->source, l->fd, EPOLLIN))
+		pause_begin(l, dofi_now() + PAUSE);
+}
+
+static bool same_ip(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
+{
+	if (a->ss_family != b->ss_family)
+		return false;
+	if (a->ss_family == AF_INET6)
+		return !memcmp(&((const struct sockaddr_in6 *)a)->sin6_addr,
+			       &((const struct sockaddr_in6 *)b)->sin6_addr, sizeof(struct in6_addr));
+	return ((const struct sockaddr_in *)a)->sin_addr.s_addr ==
+	       ((const struct sockaddr_in *)b)->sin_addr.s_addr;
+}
+
+/* The first of those from the address of the last, if these are more than half of what may be there. */
+static struct stranger *excess_of_last(struct dofi_side_listener *l)
+{
+	const struct stranger *last = TAILQ_LAST(&l->strangers, stranger_list);
+	struct stranger *s, *first = NULL;
+	unsigned n = 0;
+
+	/* local ones are all of our user */
+	if (l->local || l->n_strangers <= l->most / 2)
+		return NULL;
+	TAILQ_FOREACH(s, &l->strangers, link) {
+		if (!same_ip(dofi_side_peer(s->side), dofi_side_peer(last->side)))
+			continue;
+		if (!n++)
+			first = s;
+	}
+	return n > l->most / 2 ? first : NULL;
+}
+
+/* The one that is to make room for the next, or NULL if there is room. */
+static struct stranger *excess(struct dofi_side_listener *l)
+{
+	return l->n_strangers >= l->most ? TAILQ_FIRST(&l->strangers) : excess_of_last(l);
+}
+
+/*
+ * A program that connects a thousand endpoints at once comes as a crowd, too: within a host all are
+ * connected before the first one speaks. So a stranger does not make room before it had its time to speak;
+ * others wait in the system's line meanwhile.
+ */
+static bool has_room(struct dofi_side_listener *l)
+{
+	const int64_t time = l->local ? TIME_TO_SPEAK_LOCAL : TIME_TO_SPEAK, now = dofi_now();
+	struct stranger *s;
+
+	while ((s = excess(l)) && s->arrival + time <= now)
+		stranger_expel(s, CROWD);
+	if (!s)
+		return true;
+	l->crowded = true;
+	pause_begin(l, s->arrival + time);
+	return false;
+}
+
+/* What is not the peer's fault stays true for a while, and epoll would tell of it all the time. */
+static void accept_failed(struct dofi_side_listener *l)
+{
+	int err = errno;
+
+	if (err == EAGAIN || err == EINTR || err == ECONNABORTED)
+		return;
+	if (is_news(l, BARRED))
+		dofi_log(DOFI_WARN, DOFI_CM, "port %u: accepting a connection: %s", l->port,
+			 strerror(err));
+	pause_begin(l, dofi_now() + PAUSE);
+}
+
+static void listener_ready(struct dofi_source *source)
+{
+	struct dofi_side_listener *l = (struct dofi_side_listener *)source;
+	struct sockaddr_storage peer;
+	int i, fd;
+
+	for (i = 0; i < ARRIVALS && l->fd >= 0 && has_room(l); i++) {
+		socklen_t len = sizeof(peer);
+
+		fd = accept4(l->fd, (struct sockaddr *)&peer, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
+		if (fd < 0) {
+			accept_failed(l);
+			return;
+		}
+		if (l->local)
+			dofi_local_show(&peer, len);
+		let_in(l, fd, &peer);
+	}
+}
+
+static void listener_free(struct dofi_work *work)
+{
+	free((char *)work - offsetof(struct dofi_side_listener, freeing));
+}
+
+/* An IPv6 address is for IPv6 alone: another listener may have the port of IPv4. */
+static int socket_listen(int fd, const struct sockaddr *addr, uint16_t *port)
+{
+	struct sockaddr_storage bound;
+	socklen_t len = sizeof(bound);
+	int yes = 1, defer = DEFER_S;
+
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+	if (addr->sa_family != AF_UNIX)
+		setsockopt(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, &defer, sizeof(defer));
+	if (addr->sa_family == AF_INET6)
+		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &yes, sizeof(yes));
+	if (bind(fd, addr, dofi_side_address_len(addr)) || listen(fd, SOMAXCONN) ||
+	    getsockname(fd, (struct sockaddr *)&bound, &len))
+		return -errno;
+	*port = addr->sa_family == AF_UNIX ? 0 : ntohs(((struct sockaddr_in *)&bound)->sin_port);
+	return 0;
+}
+
+/* They take a part of the descriptors that there are, as each of them has one. */
+static unsigned strangers_most(void)
+{
+	struct rlimit limit = { .rlim_cur = 0 };
+	rlim_t most;
+
+	getrlimit(RLIMIT_NOFILE, &limit);
+	most = limit.rlim_cur / 4;
+	return most < DOFI_SIDE_STRANGERS_LEAST ? DOFI_SIDE_STRANGERS_LEAST :
+	       most > DOFI_SIDE_STRANGERS_MOST ? DOFI_SIDE_STRANGERS_MOST : (unsigned)most;
+}
+
+int dofi_side_listen(struct dofi_progress *progress, const struct sockaddr *addr,
+		     const struct dofi_side_ops *ops, void *owner,
+		     struct dofi_side_listener **listener)
+{
+	struct dofi_side_listener *l = calloc(1, sizeof(*l));
+	int ret;
+
+	if (!l)
+		return -ENOMEM;
+	l->source.ready = listener_ready;
+	l->freeing.run = listener_free;
+	l->progress = progress;
+	l->ops = ops;
+	l->owner = owner;
+	TAILQ_INIT(&l->strangers);
+	l->most = strangers_most();
+	l->patience.fire = patience_ended;
+	l->pause.fire = pause_ended;
+	l->local = addr->sa_family == AF_UNIX;
+	l->fd = ret = dofi_side_socket(addr);
+	if (ret < 0)
+		goto free_listener;
+	ret = socket_listen(l->fd, addr, &l->port);
+	if (!ret)
+		ret = dofi_source_add(progress, &l->source, l->fd, EPOLLIN);
+	if (ret)
+		goto close_socket;
+	*listener = l;
+	return 0;
+
+close_socket:
+	close(l->fd);
+free_listener:
+	free(l);
+	return ret;
+}
+
+void dofi_side_unlisten(struct dofi_side_listener *l)
+{
+	struct stranger *s;
+
+	while ((s = TAILQ_FIRST(&l->strangers))) {
+		dofi_side_close(s->side);
+		stranger_remove(s);
+	}
+	dofi_timer_stop(l->progress, &l->pause);
+	dofi_source_remove(l->progress, l->fd);
+	/* a forked child may have it, too */
+	shutdown(l->fd, SHUT_RDWR);
+	close(l->fd);
+	l->fd = -1;
+	dofi_progress_post(l->progress, &l->freeing);
+}
+
+uint16_t dofi_side_port(const struct dofi_side_listener *listener)
+{
+	return listener->port;
+}
+
+void *dofi_side_listener_owner(const struct dofi_side_listener *listener)
+{
+	return listener->owner;
+}

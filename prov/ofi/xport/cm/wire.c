@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The messages of a side connection: what they look like as bytes. Pure functions. */
+
+#include "xport/cm/wire.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define MAJOR 2
+#define MINOR 0
+#define VERSION (MAJOR << 4 | MINOR)
+#define FIELD_HEADER 3
+
+static const unsigned char magic[4] = { 'D', 'A', 'T', 'S' };
+
+enum tag {
+	CONN_QUAL = 1,
+	CONN_ID,
+	SECRET,
+	WINDOW,
+	FRAME_SIZE,
+	LAST_FRAME,
+	SRQ,
+	REASON,
+	ALIVE_ADDR,
+	ADDR_FORMAT,
+	ADDR,
+	FABRIC,
+	BOOT_ID,
+	SHM_DEV,
+	SHM_INO,
+	PID_NS,
+	UID,
+	PID,
+	PAGE,
+	PAGE_COOKIE,
+	DATA,
+	TAGS,
+};
+
+enum type {
+	NUMBER,				/* of @size bytes, from @min to @max */
+	BYTES,				/* exactly @size of them, copied */
+	NAME,				/* @min to @max letters, copied and terminated */
+	SPAN,				/* @min to @max bytes, pointed to; their count a uint16_t */
+};
+
+struct field {
+	enum type type;
+	uint16_t size;
+	uint16_t offset;		/* in struct dofi_side_msg */
+	uint16_t size_offset;		/* of a SPAN's size */
+	uint64_t min, max;
+};
+
+#define OF(member) offsetof(struct dofi_side_msg, member)
+#define SIZE(member) sizeof(((struct dofi_side_msg *)0)->member)
+#define RANGE(member, min, max) { NUMBER, SIZE(member), OF(member), 0, min, max }
+#define ANY(member) RANGE(member, 0, UINT64_MAX)
+#define EXACT(member) { BYTES, SIZE(member), OF(member), 0, 0, 0 }
+#define LETTERS(member) { NAME, SIZE(member), OF(member), 0, 1, DOFI_SIDE_NAME - 1 }
+#define POINTER(member, size, max) { SPAN, 0, OF(member), OF(size), 1, max }
+
+static const struct field fields[TAGS] = {
+	[CONN_QUAL] = ANY(conn_qual),
+	[CONN_ID] = RANGE(conn_id, 1, UINT64_MAX),
+	[SECRET] = ANY(secret),
+	[WINDOW] = ANY(window),
+	[FRAME_SIZE] = RANGE(frame_size, DOFI_SIDE_MIN_FRAME, UINT32_MAX),
+	[LAST_FRAME] = ANY(last_frame),
+	[SRQ] = RANGE(srq, 0, 1),
+	[REASON] = RANGE(reason, 1, UINT8_MAX),
+	[ALIVE_ADDR] = ANY(alive_addr),
+	[ADDR_FORMAT] = ANY(addr_format),
+	[ADDR] = POINTER(addr, addr_len, DOFI_SIDE_MAX_ADDR),
+	[FABRIC] = LETTERS(fabric),
+	[BOOT_ID] = EXACT(host.boot),
+	[SHM_DEV] = ANY(host.shm_device),
+	[SHM_INO] = ANY(host.shm_inode),
+	[PID_NS] = ANY(host.pid_space),
+	[UID] = ANY(host.uid),
+	[PID] = ANY(host.pid),
+	[PAGE] = LETTERS(page),
+	[PAGE_COOKIE] = EXACT(page_cookie),
+	[DATA] = POINTER(data, data_size, DOFI_SIDE_MAX_DATA),
+};
+
+#define BIT(tag) (1u << (tag))
+#define HOST (BIT(BOOT_ID) | BIT(SHM_DEV) | BIT(SHM_INO) | BIT(PID_NS) | BIT(UID) | BIT(PID))
+#define SENDER (BIT(CONN_ID) | BIT(WINDOW) | BIT(FRAME_SIZE) | BIT(ADDR_FORMAT) | BIT(ADDR) | \
+		BIT(FABRIC) | HOST)
+#define PERHAPS (BIT(SECRET) | BIT(SRQ) | BIT(ALIVE_ADDR) | BIT(PAGE) | BIT(PAGE_COOKIE) | \
+		 BIT(DATA))
+
+static const struct kind {
+	bool known;
+	uint32_t must, may;		/* a bit for each tag */
+} kinds[] = {
+	[DOFI_SIDE_REQUEST] = { true, BIT(CONN_QUAL) | SENDER, PERHAPS },
+	[DOFI_SIDE_ACCEPT] = { true, SENDER, PERHAPS },
+	[DOFI_SIDE_REJECT] = { true, 0, BIT(DATA) },
+	[DOFI_SIDE_REFUSE] = { true, BIT(REASON), 0 },
+	[DOFI_SIDE_READY] = { true, 0, 0 },
+	[DOFI_SIDE_BELL] = { true, 0, 0 },
+	[DOFI_SIDE_BYE] = { true, BIT(LAST_FRAME), BIT(REASON) },
+};
+
+#define KINDS (sizeof(kinds) / sizeof(kinds[0]))
+
+_Static_assert(TAGS <= 32, "a bit for each tag");
+/* What fields hold is no more than the struct that they are from, but for what that points to. */
+_Static_assert(DOFI_SIDE_HEADER + FIELD_HEADER * (TAGS - 1) + sizeof(struct dofi_side_msg) +
+	       DOFI_SIDE_MAX_ADDR + DOFI_SIDE_MAX_DATA <= DOFI_SIDE_MAX, "a message fits");
+
+static void put(unsigned char *p, size_t n, uint64_t v)
+{
+	while (n--) {
+		p[n] = (unsigned char)v;
+		v >>= 8;
+	}
+}
+
+static uint64_t get(const unsigned char *p, size_t n)
+{
+	uint64_t v = 0;
+
+	while (n--)
+		v = v << 8 | *p++;
+	return v;
+}
+
+/* Members of the struct by their address and size, whatever the host's byte order. */
+static uint64_t load(const void *member, size_t size)
+{
+	switch (size) {
+	case 1: return *(const uint8_t *)member;
+	case 2: return *(const uint16_t *)member;
+	case 4: return *(const uint32_t *)member;
+	default: return *(const uint64_t *)member;
+	}
+}
+
+static void store(void *member, size_t size, uint64_t v)
+{
+	switch (size) {
+	case 1: *(uint8_t *)member = (uint8_t)v; break;
+	case 2: *(uint16_t *)member = (uint16_t)v; break;
+	case 4: *(uint32_t *)member = (uint32_t)v; break;
+	default: *(uint64_t *)member = v;
+	}
+}
+
+/* The bytes of a field's value. */
+static size_t value_size(const struct field *f, const struct dofi_side_msg *msg)
+{
+	const char *member = (const char *)msg + f->offset;
+
+	switch (f->type) {
+	case NAME: return strlen(member);
+	case SPAN: return load((const char *)msg + f->size_offset, sizeof(uint16_t));
+	default: return f->size;
+	}
+}
+
+static void value_pack(unsigned char *p, size_t n, const struct field *f,
+		       const struct dofi_side_msg *msg)
+{
+	const char *member = (const char *)msg + f->offset;
+
+	if (f->type == NUMBER)
+		put(p, n, load(member, n));
+	else if (n)
+		memcpy(p, f->type == SPAN ? *(const void *const *)member : member, n);
+}
+
+static bool is_zero(const void *p, size_t n)
+{
+	static const unsigned char zero[16];
+
+	return n <= sizeof(zero) && !memcmp(p, zero, n);
+}
+
+/* Whether a field that may be missing says no more than if it were. */
+static bool is_void(const struct field *f, const struct dofi_side_msg *msg)
+{
+	if (f->type == NAME || f->type == SPAN)
+		return !value_size(f, msg);
+	return is_zero((const char *)msg + f->offset, f->size);
+}
+
+size_t dofi_side_pack(unsigned char buf[DOFI_SIDE_MAX], const struct dofi_side_msg *msg)
+{
+	const struct kind *kind = &kinds[msg->kind];
+	unsigned char *p = buf + DOFI_SIDE_HEADER;
+	unsigned tag;
+
+	for (tag = 1; tag < TAGS; tag++) {
+		const struct field *f = &fields[tag];
+		size_t n;
+
+		if (!(kind->must & BIT(tag)) && (!(kind->may & BIT(tag)) || is_void(f, msg)))
+			continue;
+		n = value_size(f, msg);
+		put(p, 1, tag);
+		put(p + 1, 2, n);
+		value_pack(p + FIELD_HEADER, n, f, msg);
+		p += FIELD_HEADER + n;
+	}
+	memcpy(buf, magic, sizeof(magic));
+	buf[4] = VERSION;
+	buf[5] = (unsigned char)msg->kind;
+	put(buf + 6, 2, p - buf - DOFI_SIDE_HEADER);
+	return p - buf;
+}
+
+/* It may become a part of a path: nothing leads out of a directory or hides there. */
+static bool is_name(const unsigned char *p, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		if (p[i] <= ' ' || p[i] > '~' || p[i] == '/')
+			return false;
+	return p[0] != '.';
+}
+
+static bool fits(const unsigned char *p, size_t n, const struct field *f)
+{
+	uint64_t v;
+
+	switch (f->type) {
+	case NUMBER:
+		v = n == f->size ? get(p, n) : 0;
+		return n == f->size && v >= f->min && v <= f->max;
+	case BYTES:
+		return n == f->size;
+	case NAME:
+		return n >= f->min && n <= f->max && is_name(p, n);
+	default:
+		return n >= f->min && n <= f->max;
+	}
+}
+
+static void value_unpack(const unsigned char *p, size_t n, const struct field *f,
+			 struct dofi_side_msg *msg)
+{
+	char *member = (char *)msg + f->offset;
+
+	switch (f->type) {
+	case NUMBER:
+		store(member, n, get(p, n));
+		break;
+	case SPAN:
+		*(const void **)member = p;
+		store((char *)msg + f->size_offset, sizeof(uint16_t), n);
+		break;
+	default:
+		memcpy(member, p, n);
+	}
+}
+
+/* All the fields between @p and @end; @newer peers may know some that we do not. */
+static int fields_unpack(const unsigned char *p, const unsigned char *end, bool newer,
+			 struct dofi_side_msg *msg)
+{
+	const struct kind *kind = &kinds[msg->kind];
+	uint32_t seen = 0;
+
+	for (; p < end; p += FIELD_HEADER + get(p + 1, 2)) {
+		unsigned tag = p[0];
+		size_t n;
+
+		if (end - p < FIELD_HEADER)
+			return -EPROTO;
+		n = get(p + 1, 2);
+		if ((size_t)(end - p) - FIELD_HEADER < n)
+			return -EPROTO;
+		if (newer && tag >= TAGS)
+			continue;
+		if (tag >= TAGS || !((kind->must | kind->may) & ~seen & BIT(tag)) ||
+		    !fits(p + FIELD_HEADER, n, &fields[tag]))
+			return -EPROTO;
+		value_unpack(p + FIELD_HEADER, n, &fields[tag], msg);
+		seen |= BIT(tag);
+	}
+	return kind->must & ~seen ? -EPROTO : 0;
+}
+
+/* As much of the header as is there. */
+static int header_check(const unsigned char *p, size_t len)
+{
+	if (memcmp(p, magic, len < sizeof(magic) ? len : sizeof(magic)))
+		return -EPROTO;
+	if (len > 4 && p[4] >> 4 != MAJOR)
+		return -EPROTONOSUPPORT;
+	if (len > 5 && (p[5] >= KINDS || !kinds[p[5]].known))
+		return -EPROTO;
+	if (len >= DOFI_SIDE_HEADER && get(p + 6, 2) > DOFI_SIDE_MAX - DOFI_SIDE_HEADER)
+		return -EPROTO;
+	return 0;
+}
+
+ssize_t dofi_side_unpack(const void *buf, size_t len, struct dofi_side_msg *msg)
+{
+	const unsigned char *p = buf;
+	struct dofi_side_msg m = { 0 };
+	size_t size;
+	int ret;
+
+	ret = len ? header_check(p, len) : 0;
+	if (ret || len < DOFI_SIDE_HEADER)
+		return ret;
+	size = DOFI_SIDE_HEADER + get(p + 6, 2);
+	if (len < size)
+		return 0;
+	m.kind = (enum dofi_side_kind)p[5];
+	ret = fields_unpack(p + DOFI_SIDE_HEADER, p + size, (p[4] & 0xf) > MINOR, &m);
+	if (ret)
+		return ret;
+	*msg = m;
+	return (ssize_t)size;
+}

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The connected transport's passive side: listeners, arriving requests, rejections. */
+
+#include "xport/msg/listen.h"
+
+#include "base/log.h"
+#include "sock/halfopen.h"
+#include "fab/quirks.h"
+#include "xport/wire.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <rdma/fi_errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/*
+ * Returns whether a socket at [::] takes IPv4 connections, too. It does not where the system keeps the families
+ * apart (net.ipv6.bindv6only), and a host without IPv6 has no such socket.
+ */
+static bool ipv6_takes_ipv4(void)
+{
+	int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0), apart = 1;
+	socklen_t len = sizeof(apart);
+
+	if (fd < 0)
+		return false;
+	if (getsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &apart, &len))
+		apart = 1;
+	close(fd);
+	return !apart;
+}
+
+static bool listens_to_both(const struct dofi_ia *ia)
+{
+	return ia->fabric.wildcard && ia->address.ss_family == AF_INET && ia->fabric.quirk->joins_families &&
+	       ipv6_takes_ipv4();
+}
+
+/* The address of @ia, or what stands for all addresses of both families. */
+static const struct sockaddr_storage *listen_base(const struct dofi_ia *ia, bool both)
+{
+	static const struct sockaddr_storage ipv6 = { .ss_family = AF_INET6 };
+
+	return both ? &ipv6 : &ia->address;
+}
+
+/* The fabric's description of a passive endpoint at @port. */
+static struct fi_info *listen_info(struct dofi_ia *ia, uint16_t port, bool both)
+{
+	struct fi_info *info = fi_dupinfo(ia->fabric.info);
+	struct sockaddr_storage address;
+
+	if (!info)
+		return NULL;
+	free(info->src_addr);
+	info->src_addrlen = dofi_port_address(&address, listen_base(ia, both), ia->fabric.wildcard, port);
+	info->src_addr = malloc(info->src_addrlen);
+	if (!info->src_addr) {
+		fi_freeinfo(info);
+		return NULL;
+	}
+	memcpy(info->src_addr, &address, info->src_addrlen);
+	info->addr_format = address.ss_family == AF_INET6 ? FI_SOCKADDR_IN6 : FI_SOCKADDR_IN;
+	return info;
+}
+
+static int bound_port(struct fid_pep *pep, uint16_t *port)
+{
+	struct sockaddr_storage address;
+	size_t len = sizeof(address);
+	int ret = fi_getname(&pep->fid, &address, &len);
+
+	if (ret)
+		return ret;
+	*port = ntohs(((struct sockaddr_in *)&address)->sin_port);
+	return *port ? 0 : -EADDRNOTAVAIL;
+}
+
+static int pep_open(struct dofi_ia *ia, struct fi_info *info, struct fid_pep **pep)
+{
+	int ret = fi_passive_ep(ia->progress.fabric, info, pep, NULL);
+
+	if (ret)
+		return ret;
+	ret = fi_pep_bind(*pep, &dofi_progress_listen_eq(&ia->progress)->fid->fid, 0);
+	if (!ret) {
+		ret = fi_listen(*pep);
+		if (ret == -FI_EINVAL && ia->fabric.quirk->late_listen_error)
+			ret = -EADDRINUSE;
+	}
+	if (ret)
+		fi_close(&(*pep)->fid);
+	return ret;
+}
+
+/* Fills in info and pep of @l, both or none. */
+static int listener_begin(struct msg_listener *l, struct dofi_ia *ia, uint16_t number, bool both)
+{
+	int ret;
+
+	l->info = listen_info(ia, number, both);
+	ret = l->info ? pep_open(ia, l->info, &l->pep) : -ENOMEM;
+	if (ret) {
+		fi_freeinfo(l->info);
+		l->info = NULL;
+	}
+	return ret;
+}
+
+/*
+ * Listens to both families where one socket can. If another program listens there at an IPv6 address, the port
+ * of IPv4 may still be free.
+ */
+static int listener_find(struct msg_listener *l, struct dofi_ia *ia, uint16_t number)
+{
+	const bool both = listens_to_both(ia);
+	int ret = listener_begin(l, ia, number, both);
+
+	if (ret != -EADDRINUSE || !both)
+		return ret;
+	ret = listener_begin(l, ia, number, false);
+	if (!ret)
+		dofi_log(DOFI_WARN, DOFI_CM, "port %u: another program has it for IPv6; only IPv4 is served",
+			 number);
+	return ret;
+}
+
+static int listener_open(struct dofi_ia *ia, uint16_t number, struct dofi_port **out)
+{
+	struct msg_listener *l = calloc(1, sizeof(*l));
+	int ret;
+
+	if (!l)
+		return -ENOMEM;
+	ret = listener_find(l, ia, number);
+	if (ret)
+		goto free_listener;
+	l->port.ia = ia;
+	l->port.number = number;
+	if (!number)
+		ret = bound_port(l->pep, &l->port.number);
+	if (ret)
+		goto close_pep;
+	if (ia->fabric.quirk->forgets_strangers)
+		dofi_halfopen_begin(&ia->progress, l->port.number);
+	*out = &l->port;
+	return 0;
+
+close_pep:
+	fi_close(&l->pep->fid);
+	fi_freeinfo(l->info);
+free_listener:
+	free(l);
+	return ret;
+}
+
+static void listener_close(struct dofi_port *port)
+{
+	struct msg_listener *l = (struct msg_listener *)port;
+
+	if (port->ia->fabric.quirk->forgets_strangers)
+		dofi_halfopen_end(&port->ia->progress, port->number);
+	fi_close(&l->pep->fid);
+	fi_freeinfo(l->info);
+}
+
+const struct dofi_ports_ops msg_ports_ops = { .open = listener_open, .close = listener_close };
+
+static struct dofi_ports *ports_of(const struct dofi_ia *ia)
+{
+	struct msg_ia *mia = ia->xport_ia;
+
+	return &mia->ports;
+}
+
+int msg_listen(struct dofi_sp *sp)
+{
+	return dofi_ports_listen(ports_of(sp->obj.ia), sp);
+}
+
+void msg_unlisten(struct dofi_sp *sp)
+{
+	dofi_ports_unlisten(ports_of(sp->obj.ia), sp);
+}
+
+/* Requests */
+
+static struct msg_request *request_new(struct msg_listener *l, struct fi_info *info)
+{
+	struct msg_request *r = malloc(sizeof(*r));
+
+	if (!r)
+		return NULL;
+	*r = (struct msg_request){ .info = info, .listener = l };
+	l->port.users++;
+	return r;
+}
+
+void msg_request_free(struct msg_request *r)
+{
+	fi_freeinfo(r->info);
+	dofi_port_put(ports_of(r->listener->port.ia), &r->listener->port);
+	free(r);
+}
+
+static void reject(struct msg_listener *l, const struct fi_info *info, enum dofi_reject why,
+		   const void *data, size_t size)
+{
+	const struct dofi_wire msg = {
+		.kind = why == DOFI_REJECT_CONSUMER ? DOFI_WIRE_REJECT : DOFI_WIRE_REFUSE,
+		.data = data,
+		.data_size = size,
+	};
+	unsigned char buf[DOFI_WIRE_MAX];
+	int ret = fi_reject(l->pep, info->handle, buf, dofi_wire_pack(buf, &msg));
+
+	/* a requester that is gone needs no answer */
+	if (ret)
+		dofi_log(DOFI_INFO, DOFI_CM, "rejecting a request: %s", fi_strerror(-ret));
+}
+
+void msg_turn_down(struct msg_request *r, enum dofi_reject why, const void *data, size_t size)
+{
+	reject(r->listener, r->info, why, data, size);
+	msg_request_free(r);
+}
+
+static struct msg_listener *listener_of(struct dofi_ports *ports, struct fid *pep)
+{
+	struct dofi_port *port;
+
+	TAILQ_FOREACH(port, &ports->list, link) {
+		struct msg_listener *l = (struct msg_listener *)port;
+
+		if (&l->pep->fid == pep)
+			return l;
+	}
+	return NULL;
+}
+
+/*
+ * A socket of both families reports an IPv4 peer as ::ffff:a.b.c.d. Programs get the IPv4 address, as from a
+ * socket of IPv4.
+ */
+static void unmap(struct sockaddr_storage *address)
+{
+	const struct sockaddr_in6 in6 = *(const struct sockaddr_in6 *)address;
+	struct sockaddr_in *in = (struct sockaddr_in *)address;
+
+	if (in6.sin6_family != AF_INET6 || !IN6_IS_ADDR_V4MAPPED(&in6.sin6_addr))
+		return;
+	memset(address, 0, sizeof(*address));
+	in->sin_family = AF_INET;
+	in->sin_port = in6.sin6_port;
+	memcpy(&in->sin_addr, &in6.sin6_addr.s6_addr[12], sizeof(in->sin_addr));
+}
+
+static void peer_of(const struct fi_info *info, struct sockaddr_storage *peer)
+{
+	memset(peer, 0, sizeof(*peer));
+	if (info->dest_addr && info->dest_addrlen <= sizeof(*peer))
+		memcpy(peer, info->dest_addr, info->dest_addrlen);
+	unmap(peer);
+}
+
+/* 0 once it is at a service point, which then answers it. */
+static int announce(struct msg_request *r, const void *data, size_t size)
+{
+	struct msg_listener *l = r->listener;
+	struct dofi_arrival arrival;
+	struct dofi_wire msg;
+	struct dofi_sp *sp;
+
+	if (dofi_wire_unpack(data, size, &msg) || msg.kind != DOFI_WIRE_REQUEST) {
+		dofi_log(DOFI_WARN, DOFI_CM, "port %u: a connection request that is not ours",
+			 l->port.number);
+		return -EPROTO;
+	}
+	sp = dofi_port_sp(&l->port, msg.conn_qual);
+	if (!sp)
+		return -ECONNREFUSED;
+	arrival = (struct dofi_arrival){
+		.request = r, .secret = msg.secret, .mailbox = msg.mailbox, .framed = msg.framed,
+		.data = msg.data, .data_size = msg.data_size,
+	};
+	peer_of(r->info, &arrival.peer);
+	return dofi_cr_arrived(sp, &arrival);
+}
+
+void msg_arrived(struct dofi_ia *ia, struct fid *pep, struct fi_info *info, const void *data,
+		 size_t size)
+{
+	struct msg_listener *l = listener_of(ports_of(ia), pep);
+	struct msg_request *r = l ? request_new(l, info) : NULL;
+
+	if (!r) {
+		if (l)
+			reject(l, info, DOFI_REJECT_PROVIDER, NULL, 0);
+		fi_freeinfo(info);
+	} else if (announce(r, data, size)) {
+		msg_turn_down(r, DOFI_REJECT_PROVIDER, NULL, 0);
+	}
+}

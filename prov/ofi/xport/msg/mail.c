@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Atomic operations over connections that have none: requests and replies by mailbox. */
+
+#include "xport/msg/mail.h"
+
+#include "base/log.h"
+#include "obj/lmr_atomic.h"
+#include "xport/msg/bye.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <rdma/fi_errno.h>
+#include <rdma/fi_rma.h>
+#include <stddef.h>
+#include <string.h>
+
+/* All numbers are big-endian. */
+struct request {
+	uint32_t number;
+	uint32_t key;
+	uint64_t addr;
+	uint64_t operand;
+	uint64_t compare;
+	uint64_t swap;			/* 1: compare and swap, 0: fetch and add */
+};
+
+struct reply {
+	uint32_t number;
+	uint32_t refused;		/* 1: the memory may not be used so */
+	uint64_t old;
+};
+
+struct msg_mail {
+	/* what the peer writes */
+	struct {
+		struct request request[MSG_MAIL_PLACES];
+		struct reply reply[MSG_MAIL_PLACES];
+	} in;
+
+	struct dofi_mr mr;		/* of that */
+	/* under the EP's lock */
+	uint32_t asked, answered;	/* the numbers of our last request, and of its last reply */
+	uint32_t served, replied;	/* the same of the peer's */
+	struct dofi_dto *dto[MSG_MAIL_PLACES];
+	struct reply reply[MSG_MAIL_PLACES]; /* of what is served and not yet replied */
+};
+
+static unsigned place(uint32_t number)
+{
+	return number % MSG_MAIL_PLACES;
+}
+
+bool msg_mail_offered(const struct dofi_ia *ia)
+{
+	return DAT_VERSION_MAJOR >= 2 && ia->fabric.cq_data;
+}
+
+int msg_mail_open(struct dofi_ep *ep, struct msg_mail **mail, struct dofi_mailbox *own)
+{
+	struct msg_mail *m;
+	struct dofi_mr_request memory = { .len = sizeof(m->in), .remote = FI_REMOTE_WRITE };
+	int ret;
+
+	*mail = NULL;
+	*own = (struct dofi_mailbox){ .key = 0 };
+	if (!msg_mail_offered(ep->obj.ia))
+		return 0;
+	m = dofi_block_get(sizeof(*m));
+	if (!m)
+		return -ENOMEM;
+	memory.addr = &m->in;
+	ret = dofi_mr_open(&ep->pz->domain, &memory, &m->mr);
+	if (ret) {
+		dofi_block_put(m, sizeof(*m));
+		return ret;
+	}
+	own->addr = (uintptr_t)&m->in;
+	own->key = m->mr.key;
+	own->id = dofi_pool_index(ep);
+	*mail = m;
+	return 0;
+}
+
+void msg_mail_close(struct msg_mail *mail)
+{
+	int ret;
+
+	if (!mail)
+		return;
+	ret = dofi_mr_close(&mail->mr);
+	if (ret)
+		dofi_log(DOFI_WARN, DOFI_CM, "closing a mailbox: %s", fi_strerror(-ret));
+	dofi_block_put(mail, sizeof(*mail));
+}
+
+/* Writes to the peer's mailbox. The fabric copies what is so small, and tells nothing of it. */
+static int post(struct dofi_ep *ep, const void *letter, size_t size, size_t offset)
+{
+	const struct dofi_mailbox *to = &ep->mailbox;
+
+	return (int)fi_inject_writedata(ep->fid, letter, size, to->id, 0, to->addr + offset, to->key);
+}
+
+int msg_mail_submit(struct dofi_ep *ep, struct dofi_dto *dto)
+{
+	struct msg_mail *m = ep->mail;
+	uint32_t number = m->asked + 1;
+	const struct request request = {
+		.number = htobe32(number),
+		.key = htobe32(dto->remote_key),
+		.addr = htobe64(dto->remote_addr),
+		.operand = htobe64(dto->operand),
+		.compare = htobe64(dto->compare),
+		.swap = htobe64(dto->kind == DOFI_DTO_CMP_SWAP),
+	};
+	int ret;
+
+	if (m->asked - m->answered == MSG_MAIL_PLACES)
+		return -FI_EAGAIN;
+	ret = post(ep, &request, sizeof(request),
+		   offsetof(struct msg_mail, in.request[place(number)]));
+	if (ret)
+		return ret;
+	m->asked = number;
+	m->dto[place(number)] = dto;
+	ep->atomics++;
+	return 0;
+}
+
+void msg_mail_resume(struct dofi_ep *ep)
+{
+	struct msg_mail *m = ep->mail;
+
+	/* what comes before the connection is announced is answered after that */
+	while (ep->sq.open && m->replied != m->served) {
+		unsigned p = place(m->replied + 1);
+
+		if (post(ep, &m->reply[p], sizeof(m->reply[p]), offsetof(struct msg_mail, in.reply[p])))
+			break;
+		m->replied++;
+	}
+	if (ep->owes != (m->replied != m->served)) {
+		ep->owes = !ep->owes;
+		dofi_ep_gate(ep);
+	}
+}
+
+static struct reply serve(struct dofi_ep *ep, const struct request *r)
+{
+	const struct dofi_atomic atomic = {
+		.addr = be64toh(r->addr),
+		.operand = be64toh(r->operand),
+		.compare = be64toh(r->compare),
+		.key = be32toh(r->key),
+		.swap = be64toh(r->swap) != 0,
+	};
+	uint64_t old = 0;
+	int ret = dofi_lmr_atomic(ep->pz, &atomic, &old);
+
+	return (struct reply){ .number = r->number, .refused = htobe32(ret != 0), .old = htobe64(old) };
+}
+
+static void take_requests(struct dofi_ep *ep)
+{
+	struct msg_mail *m = ep->mail;
+
+	while (m->served - m->replied < MSG_MAIL_PLACES) {
+		/* a copy: the peer may write there at any time */
+		const struct request r = m->in.request[place(m->served + 1)];
+
+		if (be32toh(r.number) != m->served + 1)
+			break;
+		m->reply[place(++m->served)] = serve(ep, &r);
+	}
+	msg_mail_resume(ep);
+}
+
+static void take_replies(struct dofi_ep *ep, struct dofi_sink *sink)
+{
+	struct msg_mail *m = ep->mail;
+
+	while (m->answered != m->asked) {
+		const struct reply r = m->in.reply[place(m->answered + 1)];
+		uint64_t old = be64toh(r.old);
+		struct dofi_dto *dto;
+
+		if (be32toh(r.number) != m->answered + 1)
+			break;
+		dto = m->dto[place(++m->answered)];
+		ep->atomics--;
+		if (!r.refused)
+			memcpy(dto->iov[0].iov_base, &old, sizeof(old));
+		dofi_dto_end(ep, dto, r.refused ? FI_EACCES : 0, sink);
+	}
+}
+
+void msg_mail_rung(uint64_t data, struct dofi_sink *sink)
+{
+	struct dofi_ep *ep;
+
+	if (msg_bye_heard(data))
+		return;
+	ep = dofi_pool_at(&dofi_ep_pool, (uint32_t)data & ~MSG_SAYS_BYE);
+	if (!ep)
+		return;
+	dofi_ep_lock(ep);
+	if (ep->mail) {
+		take_requests(ep);
+		take_replies(ep, sink);
+	}
+	dofi_ep_unlock(ep);
+}

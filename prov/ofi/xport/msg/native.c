@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The connected transport on hardware, which has immediate data, atomics and fences of its own. */
+
+#include "xport/msg/native.h"
+
+#include "fab/quirks.h"
+#include "xport/msg/op.h"
+
+#include <rdma/fi_atomic.h>
+#include <rdma/fi_rma.h>
+
+static uint64_t fence(const struct dofi_dto *dto)
+{
+	return dto->flags & DAT_COMPLETION_BARRIER_FENCE_FLAG ? FI_FENCE : 0;
+}
+
+/* libfabric 1.17 looks at the first segment and its descriptor, even if there is none. */
+static const struct iovec nothing;
+
+static int submit_send(struct dofi_ep *ep, struct dofi_dto *dto, uint64_t flags)
+{
+	const struct fi_msg msg = {
+		.msg_iov = dto->n_iov ? dto->iov : &nothing,
+		.desc = dto->n_iov ? dto->desc : NULL,
+		.iov_count = dto->n_iov ? dto->n_iov : 1,
+		.context = dofi_dto_context(dto),
+		.data = dto->immed,
+	};
+
+	return (int)fi_sendmsg(ep->fid, &msg, flags | fence(dto));
+}
+
+static struct fi_rma_iov remote_of(const struct dofi_ep *ep, const struct dofi_dto *dto)
+{
+	return (struct fi_rma_iov){
+		.addr = dto->remote_addr, .len = dto->length, .key = dofi_ep_remote_key(ep, dto),
+	};
+}
+
+static struct fi_msg_rma rdma_of(struct dofi_dto *dto, const struct fi_rma_iov *remote)
+{
+	return (struct fi_msg_rma){
+		.msg_iov = dto->n_iov ? dto->iov : &nothing,
+		.desc = dto->n_iov ? dto->desc : NULL,
+		.iov_count = dto->n_iov ? dto->n_iov : 1,
+		.rma_iov = remote,
+		.rma_iov_count = 1,
+		.context = dofi_dto_context(dto),
+		.data = dto->immed,
+	};
+}
+
+static int submit_write(struct dofi_ep *ep, struct dofi_dto *dto, uint64_t flags)
+{
+	const struct fi_rma_iov remote = remote_of(ep, dto);
+	const struct fi_msg_rma msg = rdma_of(dto, &remote);
+
+	return (int)fi_writemsg(ep->fid, &msg, flags | fence(dto) | ep->obj.ia->fabric.write_flags);
+}
+
+static int submit_read(struct dofi_ep *ep, struct dofi_dto *dto)
+{
+	const struct fi_rma_iov remote = remote_of(ep, dto);
+	const struct fi_msg_rma msg = rdma_of(dto, &remote);
+
+	return (int)fi_readmsg(ep->fid, &msg, fence(dto));
+}
+
+/* What is passed for an operand. */
+static const void *operand(const struct dofi_ep *ep, const uint64_t *value)
+{
+	return ep->obj.ia->fabric.quirk->operand_is_address ? (const void *)(uintptr_t)*value : value;
+}
+
+static int submit_fetch_add(struct dofi_ep *ep, struct dofi_dto *dto)
+{
+	return (int)fi_fetch_atomic(ep->fid, operand(ep, &dto->operand), 1, NULL, dto->iov->iov_base,
+				    *dto->desc, 0, dto->remote_addr, dofi_ep_remote_key(ep, dto),
+				    FI_UINT64, FI_SUM, dofi_dto_context(dto));
+}
+
+static int submit_cmp_swap(struct dofi_ep *ep, struct dofi_dto *dto)
+{
+	return (int)fi_compare_atomic(ep->fid, operand(ep, &dto->operand), 1, NULL,
+				      operand(ep, &dto->compare), NULL, dto->iov->iov_base, *dto->desc,
+				      0, dto->remote_addr, dofi_ep_remote_key(ep, dto), FI_UINT64,
+				      FI_CSWAP, dofi_dto_context(dto));
+}
+
+/*
+ * What has more than memory, or a fence, and a write of nothing. An SRQ's endpoint is told of all
+ * messages by frames.
+ */
+static __attribute__((noinline)) int submit_more(struct dofi_ep *ep, struct dofi_dto *dto)
+{
+	switch (dto->kind) {
+	case DOFI_DTO_FETCH_ADD:
+		return submit_fetch_add(ep, dto);
+	case DOFI_DTO_CMP_SWAP:
+		return submit_cmp_swap(ep, dto);
+	case DOFI_DTO_SEND_IMMED:
+		return ep->framed ? msg_submit(ep, dto) : submit_send(ep, dto, FI_REMOTE_CQ_DATA);
+	case DOFI_DTO_WRITE_IMMED:
+		return ep->framed ? msg_submit(ep, dto) : submit_write(ep, dto, FI_REMOTE_CQ_DATA);
+	case DOFI_DTO_SEND:
+		return ep->framed ? msg_submit(ep, dto) : submit_send(ep, dto, 0);
+	case DOFI_DTO_WRITE:
+		return submit_write(ep, dto, 0);
+	case DOFI_DTO_READ:
+		return dto->n_iov ? submit_read(ep, dto) : msg_submit(ep, dto);
+	default:
+		return msg_submit(ep, dto);
+	}
+}
+
+static int submit(struct dofi_ep *ep, struct dofi_dto *dto)
+{
+	if (__builtin_expect(dto->kind > DOFI_DTO_BIND || fence(dto) ||
+			     (dto->kind == DOFI_DTO_WRITE && !dto->n_iov), 0))
+		return submit_more(ep, dto);
+	return msg_submit(ep, dto);
+}
+
+int msg_native_submit(struct dofi_ep *ep, struct dofi_dto *dto)
+{
+	int ret;
+
+	dofi_cq_enter(ep->cq);
+	ret = submit(ep, dto);
+	dofi_cq_exit(ep->cq);
+	return ret;
+}
+
+/* Of a write: the receive has got nothing, and uDAPL 1.2 has no event that would tell more. */
+static __attribute__((noinline)) void completed_with_data(const struct fi_cq_data_entry *entry,
+							  struct dofi_sink *sink)
+{
+	const bool written = entry->flags & FI_REMOTE_WRITE;
+	const struct dofi_arrived arrived = {
+		.kind = written ? DOFI_DTO_RECV_WRITE_IMMED : DOFI_DTO_RECV_IMMED,
+		.immed = (uint32_t)entry->data,
+		.length = written && DAT_VERSION_MAJOR < 2 ? 0 : entry->len,
+	};
+	struct fi_cq_data_entry receive = *entry;
+
+	if (written)
+		receive.len = 0;
+	dofi_dto_complete_as(&receive, &arrived, sink);
+}
+
+void msg_native_completed(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink)
+{
+	if (__builtin_expect(!err && entry->flags & FI_REMOTE_CQ_DATA, 0))
+		completed_with_data(entry, sink);
+	else
+		dofi_dto_complete(entry, err, sink);
+}

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The connected transport: endpoints that the fabric takes its time to open. */
+
+#include "xport/msg/open.h"
+
+#include "fab/quirks.h"
+#include "xport/msg/listen.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* At once, of an IA: who waits for nobody is done in a millisecond. */
+#define MOST_THREADS 16
+
+struct msg_opening {
+	struct dofi_work work;		/* once it is done; frees it, even without a zone */
+	struct dofi_progress *progress;
+	struct fid_domain *domain;
+	struct fi_info *info;
+	msg_opened *opened;
+	bool begun;			/* the work is queued or will be */
+	bool has_thread;
+	pthread_t thread;
+	struct fid_ep *fid;		/* the thread's, until it ends */
+	int ret;			/* likewise */
+	struct dofi_ep *ep;		/* NULL: nobody waits for it */
+	struct dofi_pz *pz;		/* NULL: the thread is joined */
+	TAILQ_ENTRY(msg_opening) link;	/* with a zone: in the IA's list */
+};
+
+static struct msg_openings *openings_of(struct dofi_pz *pz)
+{
+	struct msg_ia *mia = pz->obj.ia->xport_ia;
+
+	return &mia->openings;
+}
+
+/* The last that the thread does is to queue the work. */
+static void *opening_run(void *arg)
+{
+	struct msg_opening *o = arg;
+
+	o->ret = fi_endpoint(o->domain, o->info, &o->fid, NULL);
+	dofi_progress_post(o->progress, &o->work);
+	return NULL;
+}
+
+static void opening_begin(struct msg_openings *all, struct msg_opening *o)
+{
+	o->begun = true;
+	o->has_thread = !dofi_thread_start(&o->thread, opening_run, o);
+	if (o->has_thread)
+		all->threads++;
+	else
+		opening_run(o);		/* then it has to be waited for */
+}
+
+/* Takes it out of the list, when its thread has ended. */
+static void opening_end(struct msg_openings *all, struct msg_opening *o)
+{
+	if (o->has_thread) {
+		pthread_join(o->thread, NULL);
+		all->threads--;
+	}
+	TAILQ_REMOVE(&all->list, o, link);
+	o->pz = NULL;
+}
+
+static void opening_free(struct msg_opening *o)
+{
+	fi_freeinfo(o->info);
+	free(o);
+}
+
+static void openings_continue(struct msg_openings *all)
+{
+	struct msg_opening *o, *next;
+
+	for (o = TAILQ_FIRST(&all->list); o && all->threads < MOST_THREADS; o = next) {
+		next = TAILQ_NEXT(o, link);
+		if (!o->begun && o->ep) {
+			opening_begin(all, o);
+		} else if (!o->begun) {
+			opening_end(all, o);
+			opening_free(o);
+		}
+	}
+}
+
+static void opening_drop(struct msg_opening *o)
+{
+	if (!o->ret && o->fid)
+		fi_close(&o->fid->fid);
+	o->fid = NULL;
+}
+
+static void opening_done(struct dofi_work *work)
+{
+	struct msg_opening *o = (struct msg_opening *)work;
+	struct dofi_ep *ep = o->ep;
+
+	if (o->pz) {
+		struct msg_openings *all = openings_of(o->pz);
+
+		opening_end(all, o);
+		openings_continue(all);
+	}
+	if (ep) {
+		ep->opening = NULL;
+		o->opened(ep, o->info, o->ret ? NULL : o->fid, o->ret);
+	} else {
+		opening_drop(o);
+	}
+	opening_free(o);
+}
+
+static struct msg_opening *opening_add(struct dofi_ep *ep, struct fi_info *info, msg_opened *opened)
+{
+	struct msg_opening *o = malloc(sizeof(*o));
+
+	if (!o)
+		return NULL;
+	*o = (struct msg_opening){
+		.work.run = opening_done, .progress = &ep->obj.ia->progress, .info = info,
+		.domain = ep->pz->domain.fid, .opened = opened, .ep = ep, .pz = ep->pz,
+	};
+	TAILQ_INSERT_TAIL(&openings_of(ep->pz)->list, o, link);
+	return o;
+}
+
+void msg_open(struct dofi_ep *ep, struct fi_info *info, msg_opened *opened)
+{
+	struct fid_ep *fid;
+	int ret;
+
+	if (ep->obj.ia->fabric.quirk->waits_to_open)
+		ep->opening = opening_add(ep, info, opened);
+	if (ep->opening) {
+		openings_continue(openings_of(ep->pz));
+		return;
+	}
+	ret = fi_endpoint(ep->pz->domain.fid, info, &fid, NULL);
+	opened(ep, info, ret ? NULL : fid, ret);
+	fi_freeinfo(info);
+}
+
+void msg_open_cancel(struct dofi_ep *ep)
+{
+	struct msg_opening *o = ep->opening;
+
+	if (!o)
+		return;
+	o->ep = NULL;
+	ep->opening = NULL;
+}
+
+void msg_open_pz_close(struct dofi_pz *pz)
+{
+	struct msg_openings *all = openings_of(pz);
+	struct msg_opening *o, *next;
+
+	for (o = TAILQ_FIRST(&all->list); o; o = next) {
+		next = TAILQ_NEXT(o, link);
+		if (o->pz != pz)
+			continue;
+		opening_end(all, o);
+		if (o->begun)
+			opening_drop(o);
+		else
+			opening_free(o);
+	}
+	openings_continue(all);
+}

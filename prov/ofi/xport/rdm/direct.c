@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The connectionless transport: long messages that the fabric moves from the sender's buffer into the receiver's.
+ *
+ * A software fabric keeps the memory that it was handed until the peer takes or sends the bytes. Neither a send nor a
+ * receive that has begun can be cancelled, and only the end of the endpoint returns the memory. The endpoint of the PZ
+ * serves other connections too. So a connection opens a direct endpoint, which it shares with no other, when its first
+ * long message is announced, and closes that at its end. Until both ends have one, and where none can be opened, long
+ * messages go in frames.
+ */
+
+#include "xport/rdm/rdm.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "fab/quirks.h"
+#include "xport/rdm/peer.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+
+/* Direct endpoints of a PZ. Each costs a listening socket and a connection; further connections use frames. */
+#define DIRECT_MAX 64
+
+static struct dofi_progress *progress_of(const struct rdm_conn *conn)
+{
+	return &conn->ep->obj.ia->progress;
+}
+
+static bool is_possible(const struct rdm_conn *conn)
+{
+	const struct dofi_fabric_choice *fabric = rdm_fabric(conn);
+
+	return conn->endpoint && fabric->target_rdma && fabric->quirk->closes_wholly;
+}
+
+void rdm_direct_want(struct rdm_conn *conn)
+{
+	if (conn->direct_wanted || !is_possible(conn))
+		return;
+	conn->direct_wanted = true;
+	rdm_conn_todo(conn, RDM_DIRECT);
+}
+
+static void lost_fire(struct dofi_timer *timer)
+{
+	struct rdm_direct *direct = (struct rdm_direct *)((char *)timer - offsetof(struct rdm_direct, lost));
+	struct rdm_conn *conn = direct->conn;
+
+	if (conn->left)
+		return;
+	dofi_log(DOFI_WARN, DOFI_EP, "ep %p: a long message was lost", (void *)conn->ep);
+	dofi_ep_end_with(conn->ep, DAT_CONNECTION_EVENT_BROKEN, NULL, 0);
+}
+
+void rdm_direct_open(struct rdm_conn *conn)
+{
+	struct rdm_zone *zone = conn->zone;
+	struct rdm_direct *direct;
+
+	if (zone->n_directs >= DIRECT_MAX)
+		return;
+	direct = calloc(1, sizeof(*direct));
+	if (!direct)
+		return;
+	direct->tags = dofi_random();
+	if (!direct->tags || dofi_rdm_open(&direct->rdm, zone->domain, rdm_fabric(conn), NULL, 0)) {
+		free(direct);
+		return;
+	}
+	direct->conn = conn;
+	direct->lost.fire = lost_fire;
+	zone->n_directs++;
+	dofi_ep_lock(conn->ep);
+	conn->direct = direct;
+	dofi_ep_unlock(conn->ep);
+}
+
+bool rdm_direct_reach(struct rdm_conn *conn, const void *address, size_t len)
+{
+	struct rdm_direct *direct = conn->direct;
+
+	if (!direct)
+		return false;
+	if (!direct->reached)
+		direct->reached = !dofi_rdm_peer_add(&direct->rdm, address, len, &direct->to);
+	return direct->reached;
+}
+
+/* How long after the failure the side connection may report the end that caused it, in milliseconds. */
+#define LOST_MS 100
+
+void rdm_direct_lost(struct rdm_conn *conn)
+{
+	struct rdm_direct *direct = conn->direct;
+
+	if (direct && !direct->lost.at)
+		dofi_timer_start(progress_of(conn), &direct->lost, dofi_now() + LOST_MS * INT64_C(1000000));
+}
+
+/* Operations that the endpoint did not complete before it was closed: no completion follows. */
+static void ops_reclaim(struct rdm_conn *conn)
+{
+	struct rdm_op *op, *next;
+
+	dofi_ep_lock(conn->ep);
+	for (op = LIST_FIRST(&conn->ops); op; op = next) {
+		next = LIST_NEXT(op, link);
+		if (op->direct)
+			rdm_op_put(op);
+	}
+	dofi_ep_unlock(conn->ep);
+}
+
+void rdm_direct_close(struct rdm_conn *conn)
+{
+	struct rdm_direct *direct = conn->direct;
+	struct dofi_cq *cq = &conn->zone->domain->cq;
+
+	if (!direct)
+		return;
+	dofi_timer_stop(progress_of(conn), &direct->lost);
+	dofi_ep_lock(conn->ep);
+	conn->direct = NULL;
+	dofi_ep_unlock(conn->ep);
+	dofi_rdm_close(&direct->rdm);
+	dofi_mutex_lock(&cq->lock);
+	ops_reclaim(conn);
+	dofi_mutex_unlock(&cq->lock);
+	conn->zone->n_directs--;
+	free(direct);
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The connectionless transport: messages in several frames, which are sent before the peer has a receive for them.
+ *
+ * Each frame is short enough to be injected: the fabric keeps no memory of the program's, and a message is done when
+ * its last frame has been handed over. The peer takes the frames of a message one behind the other, so they need not
+ * name it.
+ */
+
+#include "xport/rdm/rdm.h"
+
+#include "base/iov.h"
+
+#include <rdma/fi_errno.h>
+
+static int send_next(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t beside)
+{
+	const size_t left = dto->length - dto->asked;
+	struct rdm_frame f;
+	size_t room, size;
+	int ret;
+
+	if (!conn->window)
+		return -FI_EAGAIN;
+	rdm_frame_clear(&f);
+	f.kind = dto->submitted ? RDM_FRAME_MORE : RDM_FRAME_FIRST;
+	f.length = dto->length;
+	f.beside = dto->submitted ? 0 : beside;	/* the first frame has it */
+	room = conn->inject - rdm_head(conn, &f);
+	size = left < room ? left : room;
+	ret = rdm_frames_add(conn, &f, dto, size);
+	if (ret)
+		return ret;
+	dto->submitted = true;
+	dto->asked += size;
+	return 0;
+}
+
+int rdm_eager_send(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t beside)
+{
+	int ret;
+
+	if (!dto->submitted)
+		dto->asked = 0;
+	/* together: in between the peer would look for what is there already, and hold up the next frame */
+	if (!conn->window || !rdm_frames_begin(conn))
+		return -FI_EAGAIN;
+	do
+		ret = send_next(conn, dto, beside);
+	while (!ret && dto->asked < dto->length);
+	rdm_frames_end(conn);
+	return ret ? ret : DOFI_DONE;
+}
+
+void rdm_eager_begin(struct rdm_conn *conn, struct dofi_dto *dto, const struct rdm_frame *f)
+{
+	dofi_iov_scatter(dto->iov, dto->n_iov, 0, f->data, f->data_size);
+	dto->got = f->data_size;
+	conn->filling = true;
+	conn->filled = dto->number;
+}
+
+void rdm_eager_take(struct rdm_conn *conn, const struct rdm_frame *f, struct dofi_sink *sink)
+{
+	struct dofi_dto *dto = dofi_queue_at(&conn->ep->rq, conn->filled);
+
+	if (f->data_size > dto->length - dto->got) {
+		rdm_offend(conn, "sends more of a message than it said");
+		return;
+	}
+	dofi_iov_scatter(dto->iov, dto->n_iov, dto->got, f->data, f->data_size);
+	dto->got += f->data_size;
+	if (dto->got < dto->length)
+		return;
+	conn->filling = false;
+	dofi_dto_end(conn->ep, dto, dofi_dto_received(conn->ep, dto), sink);
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The connectionless transport: the fabric's endpoints of a zone, and their replacement. */
+
+#include "xport/rdm/rdm.h"
+
+#include "base/log.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/*
+ * A repair may cost the endpoint one of libfabric's buffers for good, of which it has 1024: after so
+ * many repairs no further connection uses the endpoint.
+ */
+#define REPAIRS_MAX 64
+
+static int endpoint_open(struct rdm_zone *zone, struct rdm_endpoint *e)
+{
+	struct dofi_ia *ia = zone->pz->obj.ia;
+	struct dofi_shm *shm = &rdm_ia_of(ia)->shm;
+	char name[DOFI_RDM_ADDRESS];
+	int ret = 0;
+
+	e->zone = zone;
+	e->repairs = atomic_load(&shm->gate.repairs);
+	dofi_places_init(&e->places);
+	if (shm->page)
+		ret = dofi_shm_endpoint(shm, name, sizeof(name));
+	return ret ? ret : dofi_rdm_open(&e->rdm, zone->domain, rdm_fabric_of(ia),
+					 shm->page ? name : NULL, DOFI_RDM_BUFFERS);
+}
+
+static void endpoint_close(struct rdm_endpoint *e)
+{
+	struct dofi_mutex *lock = &e->zone->domain->cq.lock;
+
+	dofi_mutex_lock(lock);
+	LIST_REMOVE(e, link);
+	dofi_mutex_unlock(lock);
+	dofi_rdm_close(&e->rdm);
+	free(e);
+}
+
+static int endpoint_add(struct rdm_zone *zone, struct rdm_endpoint **out)
+{
+	struct rdm_endpoint *last = LIST_FIRST(&zone->endpoints), *e = calloc(1, sizeof(*e));
+	struct dofi_mutex *lock = &zone->domain->cq.lock;
+	int ret;
+
+	if (!e)
+		return -ENOMEM;
+	ret = endpoint_open(zone, e);
+	if (ret) {
+		free(e);
+		return ret;
+	}
+	dofi_mutex_lock(lock);
+	LIST_INSERT_HEAD(&zone->endpoints, e, link);
+	dofi_mutex_unlock(lock);
+	if (last && !last->conns)
+		endpoint_close(last);
+	*out = e;
+	return 0;
+}
+
+static bool is_worn(const struct rdm_endpoint *e)
+{
+	const struct dofi_gate *gate = &rdm_ia_of(e->zone->pz->obj.ia)->shm.gate;
+
+	return atomic_load(&gate->repairs) - e->repairs >= REPAIRS_MAX;
+}
+
+static bool place_reserve(struct rdm_endpoint *e, struct dofi_claim *claim, const void *key, size_t len)
+{
+	return dofi_place_claim(&e->places, claim, dofi_rdm_room(&e->rdm), key, len);
+}
+
+int rdm_endpoint_get(struct rdm_zone *zone, struct dofi_claim *claim, const void *key, size_t len,
+		     struct rdm_endpoint **out)
+{
+	struct rdm_endpoint *e = LIST_FIRST(&zone->endpoints);
+	int ret;
+
+	if (!e || is_worn(e) || !place_reserve(e, claim, key, len)) {
+		ret = endpoint_add(zone, &e);
+		if (ret)
+			return ret;
+		place_reserve(e, claim, key, len);
+	}
+	e->conns++;
+	*out = e;
+	return 0;
+}
+
+/* While the gate is closed the renewal closes all endpoints, together. */
+void rdm_endpoint_put(struct rdm_endpoint *e)
+{
+	struct rdm_ia *ria = rdm_ia_of(e->zone->pz->obj.ia);
+
+	if (--e->conns)
+		return;
+	if (atomic_load(&ria->shm.gate.closed))
+		dofi_progress_post(ria->progress, &ria->renewal);
+	else if (e != LIST_FIRST(&e->zone->endpoints))
+		endpoint_close(e);
+}
+
+void rdm_endpoints_close(struct rdm_zone *zone)
+{
+	struct rdm_endpoint *e;
+
+	while ((e = LIST_FIRST(&zone->endpoints)))
+		endpoint_close(e);
+}
+
+void rdm_endpoints_sweep(struct rdm_zone *zone)
+{
+	struct rdm_endpoint *e;
+
+	LIST_FOREACH(e, &zone->endpoints, link)
+		dofi_rdm_sweep(&e->rdm);
+}
+
+/* Memory that cannot be repaired */
+
+static struct rdm_ia *ia_of_gate(struct dofi_gate *gate)
+{
+	return (struct rdm_ia *)((char *)gate - offsetof(struct rdm_ia, shm.gate));
+}
+
+static struct rdm_ia *ia_of_renewal(struct dofi_work *work)
+{
+	return (struct rdm_ia *)((char *)work - offsetof(struct rdm_ia, renewal));
+}
+
+void rdm_endpoints_damaged(struct dofi_gate *gate)
+{
+	struct rdm_ia *ria = ia_of_gate(gate);
+
+	dofi_progress_post(ria->progress, &ria->renewal);
+}
+
+/* The table of connections is written by this thread only. */
+static unsigned conns_break(struct rdm_zone *zone)
+{
+	unsigned n = 0;
+	uint32_t i;
+
+	for (i = 0; i < zone->n_conns; i++)
+		if (zone->conn[i]) {
+			rdm_conn_break(zone->conn[i]);
+			n++;
+		}
+	return n;
+}
+
+static void endpoints_shut(struct rdm_zone *zone)
+{
+	struct rdm_endpoint *e;
+
+	LIST_FOREACH(e, &zone->endpoints, link)
+		dofi_rdm_shut(&e->rdm);
+}
+
+/*
+ * While an endpoint is open behind the closed gate no completion may be read, nor a buffer be freed
+ * that libfabric has. Runs again when the last connection of an endpoint has ended.
+ */
+void rdm_endpoints_renew(struct dofi_work *work)
+{
+	struct rdm_ia *ria = ia_of_renewal(work);
+	struct rdm_zone *zone;
+	unsigned n = 0;
+
+	if (!atomic_load(&ria->shm.gate.closed))
+		return;
+	LIST_FOREACH(zone, &ria->zones, link)
+		n += conns_break(zone);
+	if (n) {
+		dofi_log(DOFI_ERR, DOFI_FAB, "shared memory: a process died while it sent here, and "
+			 "its traces cannot be removed with libfabric %u.%u: %u connections end",
+			 FI_MAJOR(fi_version()), FI_MINOR(fi_version()), n);
+		return;
+	}
+	LIST_FOREACH(zone, &ria->zones, link)
+		endpoints_shut(zone);
+	dofi_gate_reopen(&ria->shm.gate);
+	LIST_FOREACH(zone, &ria->zones, link)
+		rdm_endpoints_close(zone);
+}

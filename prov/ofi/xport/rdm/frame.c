@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What endpoints of a connectionless fabric send each other: rendered and parsed. Pure functions. */
+
+#include "xport/rdm/frame.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <string.h>
+
+#define VERSION 2
+
+#define FLAG_SEGMENTS 0x01		/* what follows is segments */
+
+struct header {
+	uint64_t conn;
+	uint8_t version_kind;
+	uint8_t flags;
+	uint16_t credits;
+	uint32_t sequence;
+	uint64_t beside;
+};
+
+struct body {
+	uint32_t number;
+	uint32_t key;
+	uint64_t addr;
+	uint64_t length;
+	uint64_t value[2];
+};
+
+_Static_assert(sizeof(struct header) == RDM_FRAME_HEADER, "the header has no gaps");
+_Static_assert(sizeof(struct header) + sizeof(struct body) == RDM_FRAME_FULL, "nor has the body");
+
+/* What each kind may have behind its body. */
+enum tail { TAIL_NONE, TAIL_DATA = 1, TAIL_SEGMENTS = 2 };
+
+static const uint8_t tails[RDM_FRAME_KINDS] = {
+	[RDM_FRAME_SEND] = TAIL_DATA,
+	[RDM_FRAME_ANNOUNCE] = TAIL_SEGMENTS,
+	[RDM_FRAME_CLEAR] = TAIL_DATA,
+	[RDM_FRAME_PART] = TAIL_DATA,
+	[RDM_FRAME_WRITE] = TAIL_DATA | TAIL_SEGMENTS,
+	[RDM_FRAME_DONE] = TAIL_DATA,
+	[RDM_FRAME_FIRST] = TAIL_DATA,
+	[RDM_FRAME_MORE] = TAIL_DATA,
+};
+
+static size_t pack_segments(unsigned char *p, const struct rdm_frame *f)
+{
+	uint32_t i;
+
+	for (i = 0; i < f->n_segments; i++, p += RDM_FRAME_SEGMENT) {
+		const uint64_t pair[2] = {
+			htobe64((uintptr_t)f->segment[i].iov_base),
+			htobe64(f->segment[i].iov_len),
+		};
+
+		memcpy(p, pair, sizeof(pair));
+	}
+	return (size_t)f->n_segments * RDM_FRAME_SEGMENT;
+}
+
+size_t rdm_frame_pack(unsigned char *buf, const struct rdm_frame *f)
+{
+	const struct header header = {
+		.conn = htobe64(f->conn),
+		.version_kind = VERSION << 4 | f->kind,
+		.flags = f->n_segments ? FLAG_SEGMENTS : 0,
+		.credits = htobe16(f->credits),
+		.sequence = htobe32(f->sequence),
+		.beside = htobe64(f->beside),
+	};
+	const struct body body = {
+		.number = htobe32(f->number),
+		.key = htobe32(f->key),
+		.addr = htobe64(f->addr),
+		.length = htobe64(f->length),
+		.value = { htobe64(f->value[0]), htobe64(f->value[1]) },
+	};
+
+	memcpy(buf, &header, sizeof(header));
+	if (1u << f->kind & RDM_FRAME_SHORT)
+		return RDM_FRAME_HEADER;
+	memcpy(buf + RDM_FRAME_HEADER, &body, sizeof(body));
+	return RDM_FRAME_FULL + pack_segments(buf + RDM_FRAME_FULL, f);
+}
+
+/* Together they are as long as the frame says. */
+static int unpack_segments(const unsigned char *p, size_t len, struct rdm_frame *f)
+{
+	uint64_t total = 0;
+	uint32_t i;
+
+	if (!len || len % RDM_FRAME_SEGMENT || len > RDM_FRAME_SEGMENTS * RDM_FRAME_SEGMENT)
+		return -EPROTO;
+	f->n_segments = len / RDM_FRAME_SEGMENT;
+	for (i = 0; i < f->n_segments; i++, p += RDM_FRAME_SEGMENT) {
+		uint64_t pair[2];
+
+		memcpy(pair, p, sizeof(pair));
+		f->segment[i].iov_base = (void *)(uintptr_t)be64toh(pair[0]);
+		f->segment[i].iov_len = be64toh(pair[1]);
+		if (f->segment[i].iov_len > f->length - total)
+			return -EPROTO;
+		total += f->segment[i].iov_len;
+	}
+	return total == f->length ? 0 : -EPROTO;
+}
+
+static int unpack_tail(const unsigned char *p, size_t len, uint8_t flags, struct rdm_frame *f)
+{
+	if (flags & FLAG_SEGMENTS)
+		return tails[f->kind] & TAIL_SEGMENTS ? unpack_segments(p, len, f) : -EPROTO;
+	if (len && !(tails[f->kind] & TAIL_DATA))
+		return -EPROTO;
+	f->data = p;
+	f->data_size = len;
+	/* a write's data is all of it, or elsewhere */
+	if (f->kind == RDM_FRAME_WRITE && f->length != len)
+		return -EPROTO;
+	/* the first of several frames has some of the bytes, but not all */
+	return f->kind == RDM_FRAME_FIRST && (!len || f->length <= len) ? -EPROTO : 0;
+}
+
+static int unpack_short(const unsigned char *p, size_t len, uint8_t flags, struct rdm_frame *f)
+{
+	f->data = p;
+	f->data_size = f->length = len;
+	return flags || (f->kind == RDM_FRAME_MORE && !len) ? -EPROTO : 0;
+}
+
+static void unpack_body(const unsigned char *p, struct rdm_frame *f)
+{
+	struct body body;
+
+	memcpy(&body, p, sizeof(body));
+	f->number = be32toh(body.number);
+	f->key = be32toh(body.key);
+	f->addr = be64toh(body.addr);
+	f->length = be64toh(body.length);
+	f->value[0] = be64toh(body.value[0]);
+	f->value[1] = be64toh(body.value[1]);
+}
+
+int rdm_frame_unpack(const void *buf, size_t len, struct rdm_frame *f)
+{
+	const unsigned char *p = buf;
+	struct header header;
+
+	if (len < sizeof(header))
+		return -EPROTO;
+	memcpy(&header, p, sizeof(header));
+	f->conn = be64toh(header.conn);
+	f->kind = header.version_kind & 0xf;
+	f->credits = be16toh(header.credits);
+	f->sequence = be32toh(header.sequence);
+	f->beside = be64toh(header.beside);
+	f->n_segments = 0;
+	if (header.version_kind >> 4 != VERSION || header.flags & ~FLAG_SEGMENTS ||
+	    !f->kind || f->kind >= RDM_FRAME_KINDS)
+		return -EPROTO;
+	if (1u << f->kind & RDM_FRAME_SHORT)
+		return unpack_short(p + RDM_FRAME_HEADER, len - RDM_FRAME_HEADER, header.flags, f);
+	if (len < RDM_FRAME_FULL)
+		return -EPROTO;
+	unpack_body(p + RDM_FRAME_HEADER, f);
+	if (f->kind == RDM_FRAME_DONE && f->key >= RDM_RESULTS)
+		return -EPROTO;
+	return unpack_tail(p + RDM_FRAME_FULL, len - RDM_FRAME_FULL, header.flags, f);
+}
+
+static const uint8_t bare_kinds[] = { RDM_FRAME_SEND, RDM_FRAME_MORE, RDM_FRAME_FIRST, RDM_FRAME_DONE };
+
+static uint64_t bare_kind(uint8_t kind)
+{
+	uint64_t i = 0;
+
+	while (bare_kinds[i] != kind)
+		i++;
+	return i;
+}
+
+static uint64_t bare_field(const struct rdm_frame *f)
+{
+	if (f->kind == RDM_FRAME_FIRST)
+		return f->length;
+	return f->kind == RDM_FRAME_DONE ? f->number & RDM_BARE_REQUEST : 0;
+}
+
+uint64_t rdm_bare_pack(const struct rdm_frame *f)
+{
+	return bare_kind(f->kind) | (uint64_t)f->credits << 2 | (uint64_t)(f->sequence & RDM_BARE_SEQUENCE) << 8 |
+	       bare_field(f) << 18 | (f->conn >> 32 & RDM_BARE_NUMBER) << 32 | f->conn << 44;
+}
+
+/* The number with the low bits @low that is closest behind @seen. */
+static uint32_t next_number(uint32_t low, uint32_t seen)
+{
+	return seen + 1 + ((low - (seen + 1)) & RDM_BARE_SEQUENCE);
+}
+
+int rdm_bare_unpack(uint64_t bits, const void *data, size_t len, uint64_t conn, uint32_t seen, struct rdm_frame *f)
+{
+	rdm_frame_clear(f);
+	f->conn = conn;
+	f->kind = bare_kinds[bits & 3];
+	f->credits = bits >> 2 & RDM_BARE_CREDITS;
+	f->sequence = next_number(bits >> 8, seen);
+	f->data = data;
+	f->data_size = len;
+	f->length = f->kind == RDM_FRAME_FIRST ? bits >> 18 & RDM_BARE_LENGTH : len;
+	f->number = f->kind == RDM_FRAME_DONE ? bits >> 18 & RDM_BARE_REQUEST : 0;
+	if (f->kind == RDM_FRAME_FIRST && len >= f->length)
+		return -EPROTO;
+	return len || f->kind == RDM_FRAME_SEND ? 0 : -EPROTO;
+}

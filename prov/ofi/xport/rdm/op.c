@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The connectionless transport: operations of the fabric, and what waits or stalls for it. */
+
+#include "xport/rdm/rdm.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* What a zone has */
+
+/* Most operations of a zone that the fabric has at a time, and most copies of frames. */
+#define OPS 512
+#define COPIES 64
+
+/* Frames that wait without an allocation; more only do if receives are posted late. */
+#define SPARES 64
+#define CACHE_LINE 64
+
+static int sent_register(struct rdm_zone *zone, const void *memory, size_t size, struct fid_mr **mr)
+{
+	const struct fi_info *info = rdm_fabric_of(zone->pz->obj.ia)->info;
+	const uint64_t key = dofi_random();
+
+	if (!(info->domain_attr->mr_mode & FI_MR_LOCAL))
+		return 0;
+	if (!key)
+		return -EIO;
+	return fi_mr_reg(zone->domain->fid, memory, size, FI_SEND, 0, key, 0, mr, NULL);
+}
+
+/* Copies of frames that are too long to be injected. A ring takes all frames. */
+static int copies_open(struct rdm_zone *zone)
+{
+	const struct dofi_fabric_choice *fabric = rdm_fabric_of(zone->pz->obj.ia);
+	const size_t size = fabric->frame_size;
+	size_t i;
+
+	if (zone->rings || (size <= fabric->info->tx_attr->inject_size && size <= RDM_INJECT_MAX))
+		return 0;
+	zone->copy = malloc(COPIES * size);
+	if (!zone->copy)
+		return -ENOMEM;
+	for (i = 0; i < COPIES; i++) {
+		zone->op[OPS + i].copy = zone->copy + i * size;
+		SLIST_INSERT_HEAD(&zone->copies, &zone->op[OPS + i], free);
+	}
+	return sent_register(zone, zone->copy, COPIES * size, &zone->copies_mr);
+}
+
+static int ops_open(struct rdm_zone *zone)
+{
+	size_t i;
+	int ret;
+
+	zone->op = calloc(OPS + COPIES, sizeof(*zone->op));
+	if (!zone->op)
+		return -ENOMEM;
+	for (i = 0; i < OPS + COPIES; i++)
+		zone->op[i].zone = zone;
+	for (i = 0; i < OPS; i++)
+		SLIST_INSERT_HEAD(&zone->ops, &zone->op[i], free);
+	ret = sent_register(zone, zone->op, OPS * sizeof(*zone->op), &zone->ops_mr);
+	return ret ? ret : copies_open(zone);
+}
+
+static int spares_open(struct rdm_zone *zone)
+{
+	const struct dofi_fabric_choice *fabric = rdm_fabric_of(zone->pz->obj.ia);
+	const size_t size = sizeof(struct rdm_waiting) + fabric->frame_size;
+	const size_t stride = (size + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
+	size_t i;
+
+	zone->spares = aligned_alloc(CACHE_LINE, SPARES * stride);
+	if (!zone->spares)
+		return -ENOMEM;
+	for (i = 0; i < SPARES; i++) {
+		struct rdm_waiting *w = (struct rdm_waiting *)(zone->spares + i * stride);
+
+		w->is_spare = true;
+		STAILQ_INSERT_TAIL(&zone->spare, w, link);
+	}
+	return 0;
+}
+
+int rdm_ops_open(struct rdm_zone *zone)
+{
+	int ret;
+
+	dofi_mutex_init(&zone->lock);
+	TAILQ_INIT(&zone->stalled);
+	SLIST_INIT(&zone->ops);
+	SLIST_INIT(&zone->copies);
+	STAILQ_INIT(&zone->spare);
+	ret = ops_open(zone);
+	if (!ret)
+		ret = spares_open(zone);
+	if (ret)
+		rdm_ops_close(zone);
+	return ret;
+}
+
+void rdm_ops_close(struct rdm_zone *zone)
+{
+	if (zone->copies_mr)
+		fi_close(&zone->copies_mr->fid);
+	if (zone->ops_mr)
+		fi_close(&zone->ops_mr->fid);
+	free(zone->copy);
+	free(zone->op);
+	free(zone->spares);
+}
+
+/* Operations */
+
+static struct rdm_op *op_take(struct rdm_conn *conn, struct rdm_ops *ops)
+{
+	struct rdm_zone *zone = conn->zone;
+	struct rdm_op *op;
+
+	dofi_mutex_lock(&zone->lock);
+	op = SLIST_FIRST(ops);
+	if (op)
+		SLIST_REMOVE_HEAD(ops, free);
+	dofi_mutex_unlock(&zone->lock);
+	if (!op)
+		return NULL;
+	op->conn = conn;
+	op->receives = op->blocks = op->ends = op->direct = false;
+	LIST_INSERT_HEAD(&conn->ops, op, link);
+	return op;
+}
+
+struct rdm_op *rdm_op_get(struct rdm_conn *conn, const struct dofi_dto *dto, bool receives)
+{
+	struct rdm_op *op = op_take(conn, &conn->zone->ops);
+
+	if (!op)
+		return NULL;
+	op->number = dto->number;
+	op->receives = receives;
+	op->ends = true;
+	return op;
+}
+
+struct rdm_op *rdm_op_get_copy(struct rdm_conn *conn)
+{
+	return op_take(conn, &conn->zone->copies);
+}
+
+static void op_free(struct rdm_op *op)
+{
+	struct rdm_zone *zone = op->zone;
+
+	dofi_mutex_lock(&zone->lock);
+	SLIST_INSERT_HEAD(op->copy ? &zone->copies : &zone->ops, op, free);
+	dofi_mutex_unlock(&zone->lock);
+}
+
+void rdm_op_put(struct rdm_op *op)
+{
+	LIST_REMOVE(op, link);
+	op_free(op);
+}
+
+/* Their completions */
+
+/* A frame is lost, and with it the connection; unless the peer left that, and tells how. */
+static void copy_completed(struct rdm_op *op, int err)
+{
+	struct rdm_conn *conn = op->conn;
+	struct dofi_ep *ep = conn->ep;
+
+	dofi_ep_lock(ep);
+	rdm_op_put(op);
+	if (err && !conn->left)
+		dofi_ep_end(ep, DAT_CONNECTION_EVENT_DISCONNECTED);
+	dofi_ep_unlock(ep);
+}
+
+/*
+ * A peer that ends the connection, or dies, closes its direct endpoint: the side connection reports which of the two,
+ * and the operation is flushed then.
+ */
+static void direct_failed(struct rdm_op *op)
+{
+	struct rdm_conn *conn = op->conn;
+	struct dofi_ep *ep = conn->ep;
+
+	dofi_ep_lock(ep);
+	rdm_op_put(op);
+	if (!ep->closing)
+		rdm_conn_todo(conn, RDM_DIRECT_LOST);
+	dofi_ep_unlock(ep);
+}
+
+static void dto_completed(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink)
+{
+	struct rdm_op *op = entry->op_context;
+	struct rdm_conn *conn = op->conn;
+	struct fi_cq_data_entry of_dto = *entry;
+	const struct dofi_dto *dto;
+	struct dofi_ep *ep = conn->ep;
+
+	dofi_ep_lock(ep);
+	dto = dofi_queue_at(op->receives ? &ep->rq : &ep->sq, op->number);
+	conn->blocking -= op->blocks;
+	/* none if the slot has another operation by now */
+	of_dto.op_context = dto->number == op->number ? dofi_dto_context(dto) : NULL;
+	rdm_op_put(op);
+	dofi_ep_unlock(ep);
+	dofi_dto_complete(&of_dto, err, sink);
+}
+
+void rdm_op_completed(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink)
+{
+	struct rdm_op *op = entry->op_context;
+
+	if (!op->conn)
+		op_free(op);
+	else if (op->direct && err)
+		direct_failed(op);
+	else if (op->ends)
+		dto_completed(entry, err, sink);
+	else
+		copy_completed(op, err);
+}
+
+/* Frames that wait */
+
+struct rdm_waiting *rdm_waiting_get(struct rdm_zone *zone, size_t size)
+{
+	struct rdm_waiting *w;
+
+	dofi_mutex_lock(&zone->lock);
+	w = size <= rdm_fabric_of(zone->pz->obj.ia)->frame_size ? STAILQ_FIRST(&zone->spare) : NULL;
+	if (w)
+		STAILQ_REMOVE_HEAD(&zone->spare, link);
+	dofi_mutex_unlock(&zone->lock);
+	if (w)
+		return w;
+	w = malloc(sizeof(*w) + size);
+	if (w)
+		w->is_spare = false;
+	return w;
+}
+
+void rdm_waiting_put(struct rdm_zone *zone, struct rdm_waiting *w)
+{
+	if (!w->is_spare) {
+		free(w);
+		return;
+	}
+	dofi_mutex_lock(&zone->lock);
+	STAILQ_INSERT_HEAD(&zone->spare, w, link);
+	dofi_mutex_unlock(&zone->lock);
+}
+
+/* Connections of which the fabric did not take something */
+
+void rdm_stall(struct rdm_conn *conn)
+{
+	struct rdm_zone *zone = conn->zone;
+
+	dofi_mutex_lock(&zone->lock);
+	if (!conn->stalled)
+		TAILQ_INSERT_TAIL(&zone->stalled, conn, stall);
+	conn->stalled = true;
+	dofi_mutex_unlock(&zone->lock);
+	dofi_cq_want_sweep(&zone->domain->cq);
+}
+
+static void unstall(struct rdm_conn *conn)
+{
+	dofi_mutex_lock(&conn->zone->lock);
+	if (conn->stalled)
+		TAILQ_REMOVE(&conn->zone->stalled, conn, stall);
+	conn->stalled = false;
+	dofi_mutex_unlock(&conn->zone->lock);
+}
+
+static struct rdm_conn *stalled_first(struct rdm_zone *zone, struct rdm_conn *last, bool *was_last)
+{
+	struct rdm_conn *conn;
+
+	dofi_mutex_lock(&zone->lock);
+	conn = TAILQ_FIRST(&zone->stalled);
+	if (conn) {
+		TAILQ_REMOVE(&zone->stalled, conn, stall);
+		conn->stalled = false;
+	}
+	*was_last = conn == last;
+	dofi_mutex_unlock(&zone->lock);
+	return conn;
+}
+
+static struct rdm_conn *stalled_last(struct rdm_zone *zone)
+{
+	struct rdm_conn *conn;
+
+	dofi_mutex_lock(&zone->lock);
+	conn = TAILQ_LAST(&zone->stalled, rdm_conns);
+	dofi_mutex_unlock(&zone->lock);
+	return conn;
+}
+
+/* Those that stall again come behind the last one, and have their turn the next time. */
+void rdm_go_on_stalled(struct rdm_zone *zone)
+{
+	struct rdm_conn *conn, *last = stalled_last(zone);
+	bool was_last = false;
+
+	while (last && !was_last && (conn = stalled_first(zone, last, &was_last))) {
+		dofi_ep_lock(conn->ep);
+		rdm_go_on(conn);
+		dofi_ep_unlock(conn->ep);
+	}
+}
+
+void rdm_ops_abandon(struct rdm_conn *conn)
+{
+	struct rdm_op *op;
+
+	while ((op = LIST_FIRST(&conn->ops))) {
+		LIST_REMOVE(op, link);
+		op->conn = NULL;
+	}
+	unstall(conn);
+}

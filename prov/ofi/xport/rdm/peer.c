@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The connectionless transport: what the two ends of a connection know of each other. */
+
+#include "xport/rdm/peer.h"
+
+#include "base/log.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct rdm_peer *rdm_peer_new(struct dofi_side *side)
+{
+	struct rdm_peer *peer = calloc(1, sizeof(*peer));
+
+	if (peer)
+		peer->side = side;
+	return peer;
+}
+
+void rdm_peer_answered(struct dofi_ia *ia, struct rdm_peer *peer)
+{
+	dofi_place_let_go(&peer->claim);
+	if (peer->port)
+		dofi_port_put(&rdm_ia_of(ia)->ports, peer->port);
+	peer->port = NULL;
+}
+
+void rdm_peer_free(struct dofi_ia *ia, struct rdm_peer *peer)
+{
+	rdm_peer_answered(ia, peer);
+	dofi_side_close(peer->side);
+	if (peer->page)
+		dofi_shm_unmap(peer->page);
+	dofi_link_free(peer->link);
+	free(peer);
+}
+
+/*
+ * Mapping the peer's page proves that both are on one host. libfabric's shm (1.19 and newer) does not
+ * look for an endpoint until the first message, and then never gives up.
+ */
+static int share_memory(struct dofi_ia *ia, struct rdm_peer *peer, const struct dofi_side_msg *msg)
+{
+	struct rdm_ia *ria = rdm_ia_of(ia);
+	int ret = 0;
+
+	if (!rdm_is_alone(ia))
+		return rdm_link_learn(peer, msg);
+	if (!ria->shm.page)
+		return 0;
+	if (!dofi_host_shares_memory(&ria->host, &msg->host))
+		return -EHOSTUNREACH;
+	if (!peer->page)
+		ret = dofi_shm_map(&ria->shm, msg->page, msg->page_cookie, &peer->page);
+	return ret ? ret : dofi_shm_endpoint_check(msg->page, msg->addr, msg->addr_len);
+}
+
+/* It is on our fabric, and takes what we send there. */
+static bool is_of_ours(const struct dofi_ia *ia, const struct dofi_side_msg *msg)
+{
+	return !strcmp(msg->fabric, rdm_fabric_of(ia)->info->fabric_attr->prov_name) &&
+	       msg->window && msg->frame_size >= RDM_FRAME_LEAST &&
+	       msg->addr_len <= DOFI_RDM_ADDRESS;
+}
+
+static void keep(struct rdm_peer *peer, const struct dofi_side_msg *msg)
+{
+	peer->id = msg->conn_id;
+	peer->secret = msg->secret;
+	peer->window = msg->window < UINT16_MAX ? msg->window : UINT16_MAX;
+	peer->frame_size = msg->frame_size;
+	peer->alive_addr = msg->alive_addr;
+	peer->host = msg->host;
+	peer->addr_len = msg->addr_len;
+	memcpy(peer->addr, msg->addr, msg->addr_len);
+	peer->data_size = msg->data_size;
+	if (msg->data_size)
+		memcpy(peer->data, msg->data, msg->data_size);
+}
+
+int rdm_peer_learn(struct dofi_ia *ia, struct rdm_peer *peer, const struct dofi_side_msg *msg)
+{
+	int ret;
+
+	if (!is_of_ours(ia, msg))
+		return -EHOSTUNREACH;
+	ret = share_memory(ia, peer, msg);
+	if (ret) {
+		dofi_log(DOFI_INFO, DOFI_CM, "a peer shares no memory: %s", strerror(-ret));
+		return ret;
+	}
+	keep(peer, msg);
+	return 0;
+}
+
+void rdm_peer_turn_down(struct dofi_ia *ia, struct rdm_peer *peer, enum dofi_side_reason reason)
+{
+	const struct dofi_side_msg msg = { .kind = DOFI_SIDE_REFUSE, .reason = reason };
+
+	if (!peer->gone)
+		dofi_side_send(peer->side, &msg);
+	rdm_peer_free(ia, peer);
+}
+
+static void show_endpoint(const struct dofi_rdm *rdm, struct dofi_side_msg *msg)
+{
+	msg->frame_size = (uint32_t)rdm->frame_size;
+	msg->addr_format = rdm->address_format;
+	msg->addr_len = rdm->address_len;
+	msg->addr = rdm->address;
+}
+
+/* Where memory is shared, our page, by which the peer knows that. */
+static void show_page(const struct dofi_shm *shm, struct dofi_side_msg *msg)
+{
+	if (!shm->page)
+		return;
+	memcpy(msg->page, shm->name, sizeof(shm->name));
+	memcpy(msg->page_cookie, shm->page->cookie, sizeof(msg->page_cookie));
+}
+
+void rdm_introduce(const struct rdm_conn *conn, enum dofi_side_kind kind,
+		   struct dofi_side_msg *msg)
+{
+	const struct dofi_ep *ep = conn->ep;
+	const struct rdm_ia *ria = rdm_ia_of(ep->obj.ia);
+	const char *fabric = rdm_fabric(conn)->info->fabric_attr->prov_name;
+
+	*msg = (struct dofi_side_msg){
+		.kind = kind,
+		.conn_id = conn->id,
+		.secret = ep->secret,
+		.window = RDM_WINDOW,
+		.srq = ep->srq,
+		.alive_addr = (uintptr_t)&conn->id,
+		.host = ria->host,
+		.data_size = ep->request.data_size,
+		.data = ep->request.data,
+	};
+	strncpy(msg->fabric, fabric, sizeof(msg->fabric) - 1);
+	if (conn->link)
+		rdm_link_introduce(conn, msg);
+	else
+		show_endpoint(&conn->endpoint->rdm, msg);
+	show_page(&ria->shm, msg);
+}

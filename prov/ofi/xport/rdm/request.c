@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The connectionless transport: requests and their answers, of who asks and of who is asked. */
+
+#include "xport/rdm/rdm.h"
+
+#include "obj/cr.h"
+#include "xport/rdm/peer.h"
+#include "xport/cm/local.h"
+#include "xport/wire.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+static const struct dofi_side_ops side_ops;
+
+/* The active side */
+
+/* No way leads there by this fabric. */
+static void connect_otherwise(struct dofi_ep *ep)
+{
+	if (rdm_is_alone(ep->obj.ia)) {
+		dofi_ep_end_with(ep, DAT_CONNECTION_EVENT_UNREACHABLE, NULL, 0);
+		return;
+	}
+	rdm_conn_close(ep);
+	ep->obj.ia->xport->connect_otherwise(ep);
+}
+
+/* Whoever took the request has not answered it, and will not if it comes another way. */
+static bool is_taken(const struct dofi_ep *ep)
+{
+	const struct rdm_conn *conn = rdm_conn_of(ep);
+
+	return conn && conn->peer->ready;
+}
+
+static void attempt_failed(struct dofi_ep *ep, int err)
+{
+	if (is_taken(ep)) {
+		dofi_ep_end_with(ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, NULL, 0);
+	} else if (!rdm_is_alone(ep->obj.ia)) {
+		connect_otherwise(ep);
+	} else if (dofi_port_next(ep, err)) {
+		rdm_conn_close(ep);
+		dofi_ep_connect_again(ep);
+	}
+}
+
+static int side_connect(struct dofi_ep *ep, struct rdm_peer *peer, const struct dofi_side_msg *msg)
+{
+	struct dofi_progress *p = &ep->obj.ia->progress;
+	const struct dofi_request *r = &ep->request;
+	struct sockaddr_storage address;
+
+	if (!rdm_is_alone(ep->obj.ia))
+		return dofi_local_connect(p, r->conn_qual, &r->peer, &side_ops, peer, msg,
+					  &peer->side);
+	dofi_port_address(&address, &r->peer, false, dofi_wire_port(r->conn_qual, ep->attempt));
+	return dofi_side_connect(p, (struct sockaddr *)&address, &side_ops, peer, msg, &peer->side);
+}
+
+static int connect_once(struct dofi_ep *ep)
+{
+	const DAT_CONN_QUAL qual = ep->request.conn_qual;
+	struct rdm_peer *peer = rdm_peer_new(NULL);
+	struct dofi_side_msg msg;
+	int ret;
+
+	if (!peer)
+		return -ENOMEM;
+	/* requests for one qualifier mostly go to one peer */
+	ret = rdm_conn_open(ep, peer, &qual, sizeof(qual));
+	if (ret) {
+		rdm_peer_free(ep->obj.ia, peer);
+		return ret;
+	}
+	rdm_introduce(ep->conn, DOFI_SIDE_REQUEST, &msg);
+	msg.conn_qual = qual;
+	ret = side_connect(ep, peer, &msg);
+	if (!ret)
+		dofi_ep_bound(ep, dofi_side_own_port(peer->side));
+	return ret;
+}
+
+void rdm_connect(struct dofi_ep *ep)
+{
+	int ret = connect_once(ep);
+
+	if (ret)
+		attempt_failed(ep, -ret);
+}
+
+/* The first frame of all; when it is answered, both ways are known to be good. */
+static void greet(struct rdm_conn *conn)
+{
+	dofi_ep_lock(conn->ep);
+	conn->hello_due = true;
+	rdm_go_on(conn);
+	dofi_ep_unlock(conn->ep);
+}
+
+/* It accepted, and died; in the memory that we share nothing of it is left. */
+static bool is_death(int err)
+{
+	return err == -ENOENT || err == -ESTALE || err == -ESRCH;
+}
+
+static void accepted(struct rdm_conn *conn, const struct dofi_side_msg *msg)
+{
+	struct dofi_ep *ep = conn->ep;
+	int ret = rdm_peer_learn(ep->obj.ia, conn->peer, msg);
+
+	rdm_peer_answered(ep->obj.ia, conn->peer);
+	if (!ret)
+		ret = rdm_conn_reach(conn);
+	if (!ret)
+		greet(conn);
+	else if (!rdm_is_alone(ep->obj.ia))
+		connect_otherwise(ep);
+	else
+		dofi_ep_end_with(ep, is_death(ret) ? DAT_CONNECTION_EVENT_NON_PEER_REJECTED :
+						     DAT_CONNECTION_EVENT_UNREACHABLE, NULL, 0);
+}
+
+static void refused(struct dofi_ep *ep, uint8_t reason)
+{
+	switch (reason) {
+	case DOFI_SIDE_APART:
+		connect_otherwise(ep);
+		break;
+	case DOFI_SIDE_NOBODY:
+		attempt_failed(ep, ECONNREFUSED);
+		break;
+	default:
+		dofi_ep_end_with(ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, NULL, 0);
+	}
+}
+
+/* The passive side */
+
+struct rdm_listener {
+	struct dofi_port port;
+	struct dofi_side_listener *side;
+	struct dofi_sp *sp;		/* the only one there, which has no port; or NULL */
+};
+
+static int listener_open(struct dofi_ia *ia, uint16_t number, struct dofi_port **out)
+{
+	struct rdm_listener *l = calloc(1, sizeof(*l));
+	struct sockaddr_storage address;
+	int ret;
+
+	if (!l)
+		return -ENOMEM;
+	dofi_port_address(&address, &ia->address, ia->fabric.wildcard, number);
+	ret = dofi_side_listen(&ia->progress, (struct sockaddr *)&address, &side_ops, l, &l->side);
+	if (ret) {
+		free(l);
+		return ret;
+	}
+	l->port.ia = ia;
+	l->port.number = dofi_side_port(l->side);
+	*out = &l->port;
+	return 0;
+}
+
+static void listener_close(struct dofi_port *port)
+{
+	dofi_side_unlisten(((struct rdm_listener *)port)->side);
+}
+
+const struct dofi_ports_ops rdm_ports_ops = { .open = listener_open, .close = listener_close };
+
+static int listen_local(struct dofi_sp *sp)
+{
+	struct dofi_ia *ia = sp->obj.ia;
+	struct rdm_listener *l = calloc(1, sizeof(*l));
+	int ret;
+
+	if (!l)
+		return -ENOMEM;
+	l->port.ia = ia;
+	l->sp = sp;
+	ret = dofi_local_listen(&ia->progress, sp->conn_qual, &side_ops, l, &l->side);
+	if (ret)
+		free(l);
+	else
+		sp->local_listener = l;
+	return ret;
+}
+
+static void unlisten_local(struct dofi_sp *sp)
+{
+	struct rdm_listener *l = sp->local_listener;
+
+	if (!l)
+		return;
+	dofi_side_unlisten(l->side);
+	free(l);
+	sp->local_listener = NULL;
+}
+
+int rdm_listen(struct dofi_sp *sp)
+{
+	if (!rdm_is_alone(sp->obj.ia))
+		return listen_local(sp);
+	return dofi_ports_listen(&rdm_ia_of(sp->obj.ia)->ports, sp);
+}
+
+void rdm_unlisten(struct dofi_sp *sp)
+{
+	if (!rdm_is_alone(sp->obj.ia)) {
+		unlisten_local(sp);
+		return;
+	}
+	dofi_ports_unlisten(&rdm_ia_of(sp->obj.ia)->ports, sp);
+}
+
+static struct dofi_sp *sp_of(struct rdm_listener *l, DAT_CONN_QUAL conn_qual)
+{
+	if (!l->sp)
+		return dofi_port_sp(&l->port, conn_qual);
+	return l->sp->conn_qual == conn_qual ? l->sp : NULL;
+}
+
+/* 0 once it is at a service point, which then answers it; else why not. */
+static enum dofi_side_reason announce(struct rdm_listener *l, struct rdm_peer *peer,
+				      const struct dofi_side_msg *msg)
+{
+	struct dofi_sp *sp = sp_of(l, msg->conn_qual);
+	const struct dofi_arrival arrival = {
+		.xport = &dofi_rdm_xport, .request = peer, .peer = *dofi_side_peer(peer->side),
+		.secret = msg->secret, .mailbox = { .key = 1 },
+		.data = msg->data, .data_size = msg->data_size,
+	};
+
+	if (!sp)
+		return DOFI_SIDE_NOBODY;
+	if (rdm_peer_learn(l->port.ia, peer, msg))
+		return DOFI_SIDE_APART;
+	if (!l->sp) {
+		peer->port = &l->port;
+		l->port.users++;
+	}
+	return dofi_cr_arrived(sp, &arrival) ? DOFI_SIDE_BUSY : 0;
+}
+
+static void on_request(struct dofi_side_listener *listener, struct dofi_side *side,
+		       const struct dofi_side_msg *msg)
+{
+	struct rdm_listener *l = dofi_side_listener_owner(listener);
+	static const struct dofi_side_msg ready = { .kind = DOFI_SIDE_READY };
+	struct rdm_peer *peer = rdm_peer_new(side);
+	enum dofi_side_reason reason;
+
+	if (!peer) {
+		dofi_side_close(side);
+		return;
+	}
+	dofi_side_set_owner(side, peer);
+	reason = announce(l, peer, msg);
+	if (reason)
+		rdm_peer_turn_down(l->port.ia, peer, reason);
+	else if (l->sp)
+		dofi_side_send(side, &ready);
+}
+
+void rdm_reject(struct dofi_cr *cr, enum dofi_reject why, const void *data, size_t size)
+{
+	const struct dofi_side_msg msg = {
+		.kind = DOFI_SIDE_REJECT, .data = data, .data_size = (uint16_t)size,
+	};
+	struct rdm_peer *peer = cr->request;
+
+	cr->request = NULL;
+	if (why == DOFI_REJECT_PROVIDER) {
+		rdm_peer_turn_down(cr->obj.ia, peer, DOFI_SIDE_NOBODY);
+		return;
+	}
+	if (!peer->gone)
+		dofi_side_send(peer->side, &msg);
+	rdm_peer_free(cr->obj.ia, peer);
+}
+
+static int accept_with(struct dofi_ep *ep, struct rdm_peer *peer)
+{
+	struct dofi_side_msg msg;
+	int ret = peer->gone ? -ECONNABORTED : rdm_conn_open(ep, peer, peer->addr, peer->addr_len);
+
+	if (ret) {
+		rdm_peer_turn_down(ep->obj.ia, peer, DOFI_SIDE_BUSY);
+		return ret;
+	}
+	rdm_peer_answered(ep->obj.ia, peer);
+	ret = rdm_conn_reach(ep->conn);
+	if (ret)
+		msg = (struct dofi_side_msg){ .kind = DOFI_SIDE_REFUSE, .reason = DOFI_SIDE_APART };
+	else
+		rdm_introduce(ep->conn, DOFI_SIDE_ACCEPT, &msg);
+	dofi_side_send(peer->side, &msg);
+	return ret;
+}
+
+void rdm_accept(struct dofi_ep *ep)
+{
+	struct rdm_peer *peer = ep->accepting;
+
+	ep->accepting = NULL;
+	if (accept_with(ep, peer))
+		dofi_ep_end_with(ep, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, NULL, 0);
+}
+
+void rdm_close(struct dofi_ep *ep)
+{
+	if (ep->accepting)
+		rdm_peer_turn_down(ep->obj.ia, ep->accepting, DOFI_SIDE_NOBODY);
+	ep->accepting = NULL;
+	rdm_conn_close(ep);
+}
+
+/* What comes by a side connection */
+
+static bool is_asking(struct rdm_conn *conn)
+{
+	struct dofi_ep *ep = conn->ep;
+	bool asking;
+
+	dofi_ep_lock(ep);
+	asking = ep->state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING && !ep->closing;
+	dofi_ep_unlock(ep);
+	return asking && !conn->reached;
+}
+
+/* An answer, if we wait for one. */
+static void on_answer(struct rdm_conn *conn, const struct dofi_side_msg *msg)
+{
+	struct dofi_ep *ep = conn->ep;
+
+	if (!is_asking(conn))
+		return;
+	switch (msg->kind) {
+	case DOFI_SIDE_ACCEPT:
+		accepted(conn, msg);
+		break;
+	case DOFI_SIDE_REJECT:
+		dofi_ep_end_with(ep, DAT_CONNECTION_EVENT_PEER_REJECTED, msg->data, msg->data_size);
+		break;
+	default:
+		refused(ep, msg->reason);
+	}
+}
+
+/* A bell needs no more than that it woke the thread. */
+static void on_message(struct dofi_side *side, const struct dofi_side_msg *msg)
+{
+	struct rdm_peer *peer = dofi_side_owner(side);
+	struct rdm_conn *conn = peer->conn;
+
+	if (!conn)
+		return;
+	switch (msg->kind) {
+	case DOFI_SIDE_ACCEPT:
+	case DOFI_SIDE_REJECT:
+	case DOFI_SIDE_REFUSE:
+		on_answer(conn, msg);
+		break;
+	case DOFI_SIDE_READY:
+		peer->ready = true;
+		break;
+	case DOFI_SIDE_BYE:
+		rdm_conn_gone(conn, &msg->last_frame, msg->reason ? DAT_CONNECTION_EVENT_BROKEN :
+							  DAT_CONNECTION_EVENT_DISCONNECTED);
+		break;
+	default:
+		break;
+	}
+}
+
+static void on_end(struct dofi_side *side, int err)
+{
+	struct rdm_peer *peer = dofi_side_owner(side);
+	struct rdm_conn *conn = peer->conn;
+
+	if (!conn) {
+		peer->gone = true;
+		return;
+	}
+	if (!conn->reached && dofi_ep_state_now(conn->ep) == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING)
+		attempt_failed(conn->ep, err ? -err : ECONNRESET);
+	else if (!conn->left)
+		rdm_conn_gone(conn, NULL, DAT_CONNECTION_EVENT_BROKEN);
+}
+
+static const struct dofi_side_ops side_ops = {
+	.request = on_request,
+	.message = on_message,
+	.ended = on_end,
+};

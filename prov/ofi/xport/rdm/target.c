@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The connectionless transport: RDMA and atomics of the peer that the fabric does not do. */
+
+#include "xport/rdm/rdm.h"
+
+#include "base/iov.h"
+#include "obj/lmr_atomic.h"
+
+#include <rdma/fi_errno.h>
+
+static struct dofi_grants *grants_of(const struct rdm_conn *conn)
+{
+	return &conn->zone->pz->domain.grants;
+}
+
+/* With what is to follow: nothing of it may be done if not all of it may. */
+static struct dofi_use use_of(const struct rdm_conn *conn, const struct rdm_frame *f,
+			      uint64_t access)
+{
+	const uint64_t left = UINT64_MAX - f->length;
+
+	return (struct dofi_use){
+		.key = f->key, .secret = conn->ep->secret, .addr = f->addr, .access = access,
+		.len = f->length + (f->value[1] < left ? f->value[1] : left),
+	};
+}
+
+/* Out of the peer's memory; Linux copies one piece behind the other. */
+static int pull_in_order(struct rdm_conn *conn, void *to, const struct rdm_frame *f)
+{
+	const size_t tail = dofi_iov_tail(to, f->length);
+	const struct iovec pieces[] = {
+		{ to, f->length - tail },
+		{ (char *)to + f->length - tail, tail },
+	};
+
+	return rdm_pull(conn, pieces, 2, f);
+}
+
+static enum rdm_result write_here(struct rdm_conn *conn, const struct rdm_frame *f)
+{
+	const struct dofi_use use = use_of(conn, f, FI_REMOTE_WRITE);
+	void *to;
+	int ret = 0;
+
+	if (dofi_grant_enter(grants_of(conn), &use, &to))
+		return RDM_NO_ACCESS;
+	if (f->n_segments)
+		ret = pull_in_order(conn, to, f);
+	else if (f->length)
+		dofi_iov_land(to, f->data, f->length);
+	dofi_grant_leave(grants_of(conn));
+	return ret ? RDM_NO_MEMORY : RDM_OK;
+}
+
+/* What tells of it behind it is a message of no bytes. */
+static void become_message(struct rdm_task *task)
+{
+	task->frame.kind = RDM_FRAME_SEND;
+	task->frame.length = 0;
+	task->frame.n_segments = 0;
+	task->carried_out = false;
+}
+
+static bool take_write(struct rdm_conn *conn, struct rdm_task *task)
+{
+	if (!task->carried_out)
+		task->result = write_here(conn, &task->frame);
+	task->carried_out = true;
+	if (task->frame.value[1] && !task->result)
+		return true;
+	if (!rdm_answer(conn, task))
+		return false;
+	if (task->frame.beside && !task->result)
+		become_message(task);
+	return true;
+}
+
+/* The bytes go with the answer. */
+static bool read_whole(struct rdm_conn *conn, struct rdm_task *task, const struct dofi_use *use)
+{
+	struct iovec from = { .iov_len = task->frame.length };
+	struct rdm_frame f = {
+		.kind = RDM_FRAME_DONE, .number = task->frame.number, .addr = task->frame.value[0],
+	};
+	int ret;
+
+	if (dofi_grant_enter(grants_of(conn), use, &from.iov_base)) {
+		task->result = RDM_NO_ACCESS;
+		return rdm_answer(conn, task);
+	}
+	/* what does not fit behind a header is bare */
+	f.length = from.iov_len > conn->room - RDM_FRAME_FULL ? from.iov_len : 0;
+	ret = rdm_transmit(conn, &f, &from, 1, 0, from.iov_len);
+	dofi_grant_leave(grants_of(conn));
+	return ret != -FI_EAGAIN;
+}
+
+/* The peer fetches them, and sees by the word that they were granted when it did. */
+static bool read_by_peer(struct rdm_conn *conn, struct rdm_task *task, const struct dofi_use *use)
+{
+	struct rdm_frame f = {
+		.kind = RDM_FRAME_DONE, .number = task->frame.number, .length = use->len,
+	};
+	struct dofi_grant_word word;
+	void *memory;
+
+	if (dofi_grant_word(grants_of(conn), use, &memory, &word)) {
+		task->result = RDM_NO_ACCESS;
+		return rdm_answer(conn, task);
+	}
+	f.addr = (uintptr_t)memory;
+	f.value[0] = (uintptr_t)word.at;
+	f.value[1] = word.value;
+	return rdm_transmit(conn, &f, NULL, 0, 0, 0) != -FI_EAGAIN;
+}
+
+static bool take_read(struct rdm_conn *conn, struct rdm_task *task)
+{
+	const struct dofi_use use = use_of(conn, &task->frame, FI_REMOTE_READ);
+
+	/* the peer has left and does not take the bytes */
+	if (conn->left)
+		return true;
+	if (task->frame.length <= (conn->bare ? conn->inject : conn->room - RDM_FRAME_FULL))
+		return read_whole(conn, task, &use);
+	if (rdm_is_near(conn))
+		return read_by_peer(conn, task, &use);
+	rdm_offend(conn, "asks for more than a frame holds");
+	return true;
+}
+
+static bool take_atomic(struct rdm_conn *conn, struct rdm_task *task)
+{
+	const struct rdm_frame *f = &task->frame;
+	const struct dofi_atomic atomic = {
+		.addr = f->addr, .key = f->key, .swap = f->kind == RDM_FRAME_CMP_SWAP,
+		.operand = f->value[0], .compare = f->value[1],
+	};
+
+	if (!task->carried_out && dofi_lmr_atomic(conn->ep->pz, &atomic, &task->old))
+		task->result = RDM_NO_ACCESS;
+	task->carried_out = true;
+	return rdm_answer(conn, task);
+}
+
+bool rdm_carry_out(struct rdm_conn *conn, struct rdm_task *task)
+{
+	switch (task->frame.kind) {
+	case RDM_FRAME_WRITE:
+		return take_write(conn, task);
+	case RDM_FRAME_READ:
+		return take_read(conn, task);
+	default:
+		return take_atomic(conn, task);
+	}
+}

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* A connection's memory: what reaches the other end, and what is no such memory. */
+
+#include "rings/link.h"
+
+#include "base/sealed.h"
+#include "nomem.h"
+
+#include <criterion/criterion.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static struct dofi_link *asker, *asked;
+static struct dofi_doorbell *bell[2];	/* of the end that asks, and of the other */
+static int bell_fd[2];
+
+static void init(void)
+{
+	void *at;
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		bell_fd[i] = dofi_sealed_make(sizeof(struct dofi_doorbell), &at);
+		cr_assert(bell_fd[i] >= 0);
+		bell[i] = at;
+	}
+	cr_assert_eq(dofi_link_make(&asker), 0);
+	asker->place = 5;
+	dofi_link_show_place(asker);
+}
+
+static void couple(void)
+{
+	cr_assert_eq(dofi_link_join(asker->fd, bell_fd[0], &asked), 0);
+	asked->place = 4097;
+	dofi_link_show_place(asked);
+	cr_assert_eq(dofi_link_meet(asker, bell_fd[1]), 0);
+}
+
+static void fini(void)
+{
+	int i;
+
+	dofi_link_free(asker);
+	dofi_link_free(asked);
+	asker = asked = NULL;
+	for (i = 0; i < 2; i++) {
+		dofi_sealed_unmap(bell[i], sizeof(*bell[i]));
+		close(bell_fd[i]);
+	}
+}
+
+TestSuite(link, .init = init, .fini = fini, .timeout = 30);
+
+static void send_to(struct dofi_link *from, struct dofi_link *to, unsigned char byte)
+{
+	struct dofi_ring_record record;
+	unsigned char *frame;
+
+	cr_assert_eq(dofi_link_reserve(from, 1, &frame), 0);
+	*frame = byte;
+	dofi_link_send(from, 1);
+	cr_assert(dofi_ring_take(&to->in, &record));
+	cr_expect_eq(record.len, 1);
+	cr_expect_eq(*record.data, byte);
+	cr_expect(!dofi_ring_has(&from->in), "it is no echo");
+	dofi_ring_release(&to->in, record.end);
+}
+
+Test(link, frames_go_both_ways)
+{
+	couple();
+	send_to(asker, asked, 1);
+	send_to(asked, asker, 2);
+	send_to(asked, asker, 3);
+	send_to(asker, asked, 4);
+}
+
+Test(link, the_descriptor_is_closed_when_the_peer_has_it)
+{
+	const int fd = asker->fd;
+	struct stat st;
+
+	cr_assert_eq(fstat(fd, &st), 0);
+	couple();
+	cr_expect(fstat(fd, &st));
+	cr_expect_eq(asker->fd, -1);
+}
+
+Test(link, who_wants_nothing_is_left_alone)
+{
+	couple();
+	cr_expect(!dofi_link_wakes(asker));
+	cr_expect(!dofi_link_wakes(asked));
+	cr_expect_eq(atomic_load(&bell[1]->marked), 0);
+}
+
+Test(link, a_sleeper_is_woken_once)
+{
+	couple();
+	atomic_store(&bell[1]->wants, DOFI_DOORBELL_WAKE);
+	cr_expect(dofi_link_wakes(asker));
+	cr_expect(!dofi_link_wakes(asker));
+	atomic_store(&bell[0]->wants, DOFI_DOORBELL_WAKE);
+	cr_expect(!dofi_link_wakes(asker), "it is this end that sleeps");
+	cr_expect(dofi_link_wakes(asked));
+	cr_expect_eq(atomic_load(&bell[1]->marked), 0);
+}
+
+/* A leader sleeps on the word itself. */
+Test(link, a_leader_is_woken_beside_the_progress_thread)
+{
+	couple();
+	atomic_store(&bell[1]->wants, DOFI_DOORBELL_LEADER);
+	cr_expect(!dofi_link_wakes(asker), "the progress thread does not sleep");
+	cr_expect_eq(atomic_load(&bell[1]->wants), 0);
+	atomic_store(&bell[1]->wants, DOFI_DOORBELL_LEADER | DOFI_DOORBELL_WAKE | DOFI_DOORBELL_MARK);
+	cr_expect(dofi_link_wakes(asker));
+	cr_expect_eq(atomic_load(&bell[1]->wants), DOFI_DOORBELL_MARK);
+}
+
+Test(link, a_ring_is_marked_by_its_place)
+{
+	couple();
+	atomic_store(&bell[0]->wants, DOFI_DOORBELL_MARK);
+	cr_expect(!dofi_link_wakes(asked));
+	cr_expect_eq(atomic_load(&bell[0]->mark[0]), 1 << 5);
+	cr_expect_eq(atomic_load(&bell[0]->marked), 1);
+	atomic_store(&bell[1]->wants, DOFI_DOORBELL_MARK | DOFI_DOORBELL_WAKE);
+	cr_expect(dofi_link_wakes(asker));
+	cr_expect_eq(atomic_load(&bell[1]->mark[0]), 2, "a place beyond the marks shares one");
+	cr_expect_eq(atomic_load(&bell[1]->wants), DOFI_DOORBELL_MARK, "for each frame");
+}
+
+/* A mark whose bit in the first word has been taken meanwhile is shown again. */
+Test(link, a_mark_that_is_there_is_shown_again)
+{
+	couple();
+	atomic_store(&bell[0]->wants, DOFI_DOORBELL_MARK);
+	dofi_link_wakes(asked);
+	atomic_store(&bell[0]->marked, 0);
+	dofi_link_wakes(asked);
+	cr_expect_eq(atomic_load(&bell[0]->marked), 1);
+}
+
+Test(link, without_a_doorbell_every_frame_wakes)
+{
+	cr_assert_eq(dofi_link_join(asker->fd, bell_fd[0], &asked), 0);
+	cr_assert_eq(dofi_link_meet(asker, -1), 0);
+	cr_expect(dofi_link_wakes(asker));
+	cr_expect(dofi_link_wakes(asker));
+	send_to(asker, asked, 1);
+}
+
+Test(link, a_place_that_no_set_has_marks_within_the_doorbell)
+{
+	int i;
+
+	cr_assert_eq(dofi_link_join(asker->fd, bell_fd[0], &asked), 0);
+	asked->place = UINT32_MAX;
+	dofi_link_show_place(asked);
+	cr_assert_eq(dofi_link_meet(asker, bell_fd[1]), 0);
+	atomic_store(&bell[1]->wants, DOFI_DOORBELL_MARK);
+	dofi_link_wakes(asker);
+	for (i = 0; i < DOFI_DOORBELL_WORDS - 1; i++)
+		cr_expect_eq(atomic_load(&bell[1]->mark[i]), 0);
+	cr_expect_eq(atomic_load(&bell[1]->mark[i]), 1ull << 63);
+}
+
+static void expect_no_link(int fd, int bell_of)
+{
+	cr_expect_eq(dofi_link_join(fd, bell_of, &asked), -EPROTO);
+	cr_expect(!asked);
+}
+
+Test(link, other_memory_is_refused)
+{
+	struct stat st;
+	void *at;
+	int fd;
+
+	expect_no_link(bell_fd[0], bell_fd[0]);
+	expect_no_link(-1, bell_fd[0]);
+	expect_no_link(asker->fd, asker->fd);
+	expect_no_link(asker->fd, -1);
+	cr_assert_eq(fstat(asker->fd, &st), 0);
+	fd = dofi_sealed_make((size_t)st.st_size, &at);
+	expect_no_link(fd, bell_fd[0]);
+	memcpy(at, asker->memory, sizeof(uint64_t));
+	expect_no_link(fd, bell_fd[0]);	/* the version is another one */
+	dofi_sealed_unmap(at, (size_t)st.st_size);
+	close(fd);
+}
+
+Test(link, another_doorbell_is_refused)
+{
+	cr_assert_eq(dofi_link_join(asker->fd, bell_fd[0], &asked), 0);
+	cr_expect_eq(dofi_link_meet(asker, STDIN_FILENO), -EPROTO);
+	cr_expect(!asker->bell);
+}
+
+Test(link, memory_may_run_out)
+{
+	struct dofi_link *link = NULL;
+
+	nomem_after(0);
+	cr_expect_eq(dofi_link_make(&link), -ENOMEM);
+	nomem_after(0);
+	cr_expect_eq(dofi_link_join(asker->fd, bell_fd[0], &link), -ENOMEM);
+	cr_expect(!link);
+}

@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* A completion queue over many rings: what it brings, in which order, and what a peer can spoil. */
+
+#include "rings/rings.h"
+
+#include "nomem.h"
+
+#include <criterion/criterion.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+#define MANY 300
+#define BATCH 16
+
+static struct fid_domain *domain;
+static struct dofi_cq cq;
+static struct dofi_rings *rings;
+static struct dofi_doorbell *bell;	/* as a peer maps it */
+static struct dofi_link *here[MANY], *there[MANY];
+static struct fi_cq_data_entry entry[BATCH];
+
+static int open_cq(enum fi_wait_obj wait_obj)
+{
+	struct fi_cq_attr attr = { .format = FI_CQ_FORMAT_DATA, .wait_obj = wait_obj };
+
+	return fi_cq_open(domain, &attr, &cq.fid, NULL);
+}
+
+static void init(void)
+{
+	cr_assert_eq(fi_domain(&dofi_rings_fabric, NULL, &domain, NULL), 0);
+	cr_assert_eq(open_cq(FI_WAIT_NONE), 0);
+	rings = dofi_rings_of(&cq);
+	bell = mmap(NULL, sizeof(*bell), PROT_READ | PROT_WRITE, MAP_SHARED,
+		    dofi_rings_bell(rings), 0);
+	cr_assert(bell != MAP_FAILED);
+}
+
+static void remove_one(int i)
+{
+	dofi_rings_remove(rings, here[i]);
+	dofi_link_free(here[i]);
+	dofi_link_free(there[i]);
+	here[i] = there[i] = NULL;
+}
+
+static void fini(void)
+{
+	int i;
+
+	for (i = 0; i < MANY; i++)
+		if (here[i])
+			remove_one(i);
+	munmap(bell, sizeof(*bell));
+	cr_expect_eq(fi_close(&cq.fid->fid), 0);
+	cr_expect_eq(fi_close(&domain->fid), 0);
+}
+
+TestSuite(rings, .init = init, .fini = fini, .timeout = 60);
+
+/* The peer joins with our own doorbell in the place of one of its: nothing is sent there. */
+static void add_one(int i)
+{
+	const int fd = dofi_rings_bell(rings);
+
+	cr_assert_eq(dofi_link_make(&here[i]), 0);
+	cr_assert_eq(dofi_rings_add(rings, here[i]), 0);
+	cr_assert_eq(dofi_link_join(here[i]->fd, fd, &there[i]), 0);
+	cr_assert_eq(dofi_link_meet(here[i], fd), 0);
+}
+
+static void add(int n)
+{
+	int i;
+
+	for (i = 0; i < n; i++)
+		add_one(i);
+}
+
+static bool send_by(int i, unsigned char byte)
+{
+	unsigned char *frame;
+
+	cr_assert_eq(dofi_link_reserve(there[i], 1, &frame), 0);
+	*frame = byte;
+	dofi_link_send(there[i], 1);
+	return dofi_link_wakes(there[i]);
+}
+
+static ssize_t read_up_to(size_t most)
+{
+	return fi_cq_read(cq.fid, entry, most);
+}
+
+static void expect_nothing(void)
+{
+	cr_expect_eq(read_up_to(BATCH), -FI_EAGAIN);
+}
+
+static unsigned char byte_of(const struct fi_cq_data_entry *e)
+{
+	cr_assert(e->buf);
+	cr_expect_eq(e->len, 1);
+	return *(const unsigned char *)e->buf;
+}
+
+static void expect_one(int i, unsigned char byte)
+{
+	cr_assert_eq(read_up_to(1), 1);
+	cr_expect_eq(entry->op_context, here[i]);
+	cr_expect_eq(byte_of(entry), byte);
+	dofi_rings_release(entry);
+}
+
+Test(rings, nothing_is_read_where_nothing_is)
+{
+	expect_nothing();
+	add(1);
+	expect_nothing();
+	cr_expect_eq(fi_cq_readerr(cq.fid, &(struct fi_cq_err_entry){ .flags = 0 }, 0), -FI_EAGAIN);
+}
+
+Test(rings, there_is_no_descriptor_to_wait_for)
+{
+	struct fid_cq *own = cq.fid;
+
+	cr_expect_eq(open_cq(FI_WAIT_FD), -FI_ENOSYS);
+	cr_expect_eq(cq.fid, own);
+}
+
+Test(rings, frames_of_a_peer_come_in_order)
+{
+	unsigned char i;
+
+	add(1);
+	for (i = 0; i < 20; i++)
+		send_by(0, i);
+	for (i = 0; i < 20; i++)
+		expect_one(0, i);
+	expect_nothing();
+}
+
+Test(rings, a_read_brings_several)
+{
+	ssize_t n, i;
+	int sum = 0, total = 0;
+
+	add(2);
+	for (i = 0; i < 12; i++)
+		send_by((int)i % 2, 1);
+	while ((n = read_up_to(BATCH)) > 0) {
+		total += (int)n;
+		for (i = 0; i < n; i++) {
+			sum += byte_of(&entry[i]);
+			dofi_rings_release(&entry[i]);
+		}
+	}
+	cr_expect_eq(total, 12);
+	cr_expect_eq(sum, 12);
+}
+
+/* One that sends all the time does not keep the others from their turn. */
+static void expect_turns(int n)
+{
+	bool seen[MANY] = { false };
+	int reads, i, k;
+	ssize_t got;
+
+	for (reads = 0; reads < 4 * n; reads++) {
+		for (i = 0; i < 4; i++)
+			send_by(0, 0);
+		got = read_up_to(4);
+		for (i = 0; i < got; i++) {
+			for (k = 0; here[k] != entry[i].op_context; k++)
+				;
+			seen[k] = true;
+			dofi_rings_release(&entry[i]);
+		}
+	}
+	for (i = 0; i < n; i++)
+		cr_expect(seen[i], "%d of %d", i, n);
+}
+
+Test(rings, of_few_each_has_its_turn)
+{
+	int i;
+
+	add(4);
+	for (i = 1; i < 4; i++)
+		send_by(i, 1);
+	expect_turns(4);
+}
+
+Test(rings, of_many_each_has_its_turn)
+{
+	int i;
+
+	add(MANY);
+	for (i = 1; i < MANY; i++)
+		send_by(i, 1);
+	expect_turns(MANY);
+}
+
+Test(rings, few_peers_are_asked_for_nothing)
+{
+	add(8);
+	cr_expect_eq(atomic_load(&bell->wants), 0);
+	send_by(3, 1);
+	cr_expect_eq(atomic_load(&bell->marked), 0);
+	expect_one(3, 1);
+}
+
+Test(rings, many_mark_their_rings)
+{
+	int i;
+
+	add(MANY);
+	cr_expect_eq(atomic_load(&bell->wants), DOFI_DOORBELL_MARK);
+	expect_nothing();
+	for (i = MANY - 1; i >= 0; i -= 50) {
+		send_by(i, (unsigned char)i);
+		expect_one(i, (unsigned char)i);
+	}
+	expect_nothing();
+	cr_expect_eq(atomic_load(&bell->marked), 0);
+}
+
+/* What the first ones sent when they were few has no mark. */
+Test(rings, what_came_before_marks_is_found)
+{
+	int i;
+
+	add(8);
+	send_by(7, 9);
+	for (i = 8; i < 12; i++)
+		add_one(i);
+	expect_one(7, 9);
+	expect_nothing();
+}
+
+Test(rings, a_mark_that_a_peer_clears_costs_time_alone)
+{
+	int reads = 0;
+
+	add(MANY);
+	expect_nothing();
+	send_by(200, 5);
+	atomic_store(&bell->marked, 0);
+	atomic_store(&bell->mark[200 / 64], 0);
+	while (read_up_to(1) != 1)
+		cr_assert(reads++ <= MANY);
+	cr_expect_eq(byte_of(entry), 5);
+	dofi_rings_release(entry);
+}
+
+Test(rings, who_is_about_to_sleep_looks_at_all)
+{
+	add(MANY);
+	expect_nothing();
+	send_by(200, 5);
+	atomic_store(&bell->marked, 0);
+	atomic_store(&bell->mark[200 / 64], 0);
+	dofi_rings_sleep(rings);
+	expect_one(200, 5);
+}
+
+Test(rings, a_sleeper_is_woken_until_it_rises)
+{
+	add(2);
+	cr_expect(!send_by(0, 1));
+	dofi_rings_sleep(rings);
+	cr_expect(send_by(1, 2));
+	cr_expect(!send_by(1, 3));
+	dofi_rings_sleep(rings);
+	dofi_rings_rise(rings);
+	cr_expect(!send_by(1, 4));
+}
+
+Test(rings, marks_without_a_ring_are_nothing)
+{
+	int i;
+
+	add(9);
+	for (i = 0; i < DOFI_DOORBELL_WORDS; i++)
+		atomic_store(&bell->mark[i], UINT64_MAX);
+	atomic_store(&bell->marked, UINT64_MAX);
+	expect_nothing();
+	send_by(8, 1);
+	expect_one(8, 1);
+	expect_nothing();
+}
+
+/* A mark that a peer has cleared is no reason for a leader to miss the frame. */
+Test(rings, a_leader_looks_everywhere_before_it_sleeps)
+{
+	const struct dofi_lead_word *lead = dofi_rings_lead(rings);
+	int i;
+
+	add(20);
+	expect_nothing();
+	send_by(17, 1);
+	for (i = 0; i < DOFI_DOORBELL_WORDS; i++)
+		atomic_store(&bell->mark[i], 0);
+	atomic_store(&bell->marked, 0);
+	dofi_lead_word_ask(lead);
+	cr_expect(atomic_load(&bell->wants) & DOFI_DOORBELL_LEADER);
+	expect_one(17, 1);
+	send_by(3, 2);
+	cr_expect(!(atomic_load(&bell->wants) & DOFI_DOORBELL_LEADER), "the peer wakes it");
+	expect_one(3, 2);
+}
+
+Test(rings, a_broken_ring_is_reported_once)
+{
+	add(2);
+	atomic_store(dofi_ring_word(there[1]->out.ring, 0), DOFI_RING_SKIP);
+	cr_assert_eq(read_up_to(BATCH), 1);
+	cr_expect_eq(entry->op_context, here[1]);
+	cr_expect(!entry->buf);
+	expect_nothing();
+	send_by(0, 1);
+	expect_one(0, 1);
+}
+
+Test(rings, a_broken_one_of_many_is_reported_once)
+{
+	add(20);
+	atomic_store(dofi_ring_word(there[17]->out.ring, 0), UINT64_MAX - 1);
+	dofi_link_tell(there[17]);
+	cr_assert_eq(read_up_to(BATCH), 1);
+	cr_expect_eq(entry->op_context, here[17]);
+	cr_expect(!entry->buf);
+	expect_nothing();
+}
+
+Test(rings, who_is_removed_is_read_no_more)
+{
+	add(3);
+	send_by(1, 1);
+	remove_one(1);
+	expect_nothing();
+	add_one(1);
+	send_by(1, 2);
+	expect_one(1, 2);
+}
+
+Test(rings, memory_may_run_out)
+{
+	struct fid_cq *own = cq.fid;
+	struct dofi_link *link;
+
+	nomem_after(0);
+	cr_expect_eq(open_cq(FI_WAIT_NONE), -ENOMEM);
+	cr_expect_eq(cq.fid, own);
+	cr_assert_eq(dofi_link_make(&link), 0);
+	nomem_after(0);
+	cr_expect_eq(dofi_rings_add(rings, link), -ENOMEM);
+	dofi_link_free(link);
+	expect_nothing();
+}
+
+Test(rings, descriptors_may_run_out)
+{
+	struct rlimit limit, none = { 0, 0 };
+	struct fid_cq *own = cq.fid;
+	int ret;
+
+	cr_assert_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	none.rlim_max = limit.rlim_max;
+	cr_assert_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+	ret = open_cq(FI_WAIT_NONE);
+	cr_assert_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	cr_expect_eq(ret, -EMFILE);
+	cr_expect_eq(cq.fid, own);
+}

@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Sockets of ended connections: how long they are kept, and what their peers get. */
+
+#include "sock/linger.h"
+
+#include "base/clock.h"
+#include "base/env.h"
+#include "fab/fake.h"
+
+#include <arpa/inet.h>
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define PATIENCE 60			/* ms */
+
+static struct dofi_progress progress;
+static int mine, its;			/* the two ends of a connection */
+static size_t sent;			/* that it has not read */
+
+static void init(void)
+{
+	struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t len = sizeof(a);
+	int l = socket(AF_INET, SOCK_STREAM, 0);
+
+	TAILQ_INIT(&progress.lingering);
+	dofi_settings.linger_ms = PATIENCE;
+	cr_assert_eq(bind(l, (struct sockaddr *)&a, len), 0);
+	cr_assert_eq(listen(l, 1), 0);
+	cr_assert_eq(getsockname(l, (struct sockaddr *)&a, &len), 0);
+	mine = socket(AF_INET, SOCK_STREAM, 0);
+	cr_assert_eq(connect(mine, (struct sockaddr *)&a, len), 0);
+	its = accept(l, NULL, NULL);
+	close(l);
+}
+
+TestSuite(linger, .init = init, .timeout = 20);
+
+/* Sends until the peer's kernel takes no more, nor ours. */
+static void fill_up(void)
+{
+	static char data[10000];
+	ssize_t n;
+
+	while ((n = send(mine, data, sizeof(data), MSG_DONTWAIT)) > 0)
+		sent += n;
+	cr_assert(sent > 0);
+}
+
+/* As the fabric ends a connection. */
+static void end(void)
+{
+	dofi_linger_begin(&progress, mine);
+	shutdown(mine, SHUT_RDWR);
+	close(mine);
+}
+
+/* The progress thread's next timer, once it is due; whether there was one. */
+static bool turn(void)
+{
+	struct dofi_timer *t = dofi_timer_next(&progress);
+	int64_t left;
+
+	if (!t)
+		return false;
+	left = t->at - dofi_now();
+	if (left > 0)
+		poll(NULL, 0, left / 1000000 + 1);
+	dofi_timer_stop(&progress, t);
+	t->fire(t);
+	return true;
+}
+
+static void all_turns(void)
+{
+	while (turn())
+		;
+	cr_expect(TAILQ_EMPTY(&progress.lingering));
+}
+
+#define REST 3000
+static char rest[REST];			/* what is handed over: ones after the zeros */
+static size_t ones;
+
+/* Reads at most @most bytes; 0 at the end, or a negative errno. */
+static ssize_t take(size_t most)
+{
+	static char data[1 << 20];
+	ssize_t n = recv(its, data, most < sizeof(data) ? most : sizeof(data), 0), i;
+
+	for (i = 0; i < n; i++)
+		ones += data[i];
+	return n < 0 ? -errno : n;
+}
+
+static ssize_t take_all(size_t *got)
+{
+	ssize_t n;
+
+	for (*got = 0; (n = take(SIZE_MAX)) > 0; *got += n)
+		;
+	return n;
+}
+
+Test(linger, a_peer_that_takes_nothing_is_told)
+{
+	struct pollfd p = { .fd = its, .events = POLLRDHUP };
+	int64_t begun = dofi_now();
+	size_t got;
+
+	fill_up();
+	end();
+	cr_expect_eq(poll(&p, 1, 0), 0, "its kernel has no room for the end");
+	all_turns();
+	cr_expect_eq(poll(&p, 1, 5000), 1);
+	cr_expect_eq(take_all(&got), -ECONNRESET);
+	cr_expect(got && got < sent);
+	cr_expect(dofi_now() - begun >= PATIENCE * 1000000LL);
+}
+
+struct taken {
+	size_t bytes;
+	ssize_t end;
+};
+
+/* Takes a little now and then. */
+static void *take_slowly(void *arg)
+{
+	struct taken *t = arg;
+
+	while ((t->end = take(1 << 16)) > 0) {
+		t->bytes += t->end;
+		poll(NULL, 0, 10);
+	}
+	return NULL;
+}
+
+Test(linger, a_peer_that_takes_its_time_gets_all)
+{
+	int64_t begun = dofi_now();
+	struct taken taken = { 0 };
+	pthread_t peer;
+
+	dofi_settings.linger_ms = 5 * PATIENCE;
+	fill_up();
+	pthread_create(&peer, NULL, take_slowly, &taken);
+	end();
+	all_turns();
+	cr_expect(dofi_now() - begun > 5 * PATIENCE * 1000000LL);
+	pthread_join(peer, NULL);
+	cr_expect_eq(taken.end, 0);
+	cr_expect_eq(taken.bytes, sent, "%zu of %zu", taken.bytes, sent);
+}
+
+Test(linger, what_is_heard_is_not_kept)
+{
+	dofi_settings.linger_ms = 60000;
+	end();
+	all_turns();
+	cr_expect(fcntl(mine, F_GETFD) < 0);
+	cr_expect_eq(take(1), 0);
+}
+
+Test(linger, an_end_that_the_fabric_kept_to_itself_is_told)
+{
+	dofi_linger_begin(&progress, mine);
+	close(mine);
+	all_turns();
+	cr_expect_eq(take(1), 0);
+}
+
+Test(linger, a_peer_that_is_gone_is_not_waited_for)
+{
+	dofi_settings.linger_ms = 60000;
+	fill_up();
+	close(its);
+	end();
+	all_turns();
+}
+
+static void is_told_soon(void)
+{
+	size_t got;
+
+	dofi_settings.linger_ms = 0;
+	fill_up();
+	end();
+	all_turns();
+	cr_expect_eq(take_all(&got), -ECONNRESET);
+}
+
+Test(linger, without_patience_it_is_told_soon)
+{
+	is_told_soon();
+}
+
+Test(linger, a_socket_that_another_process_has_too_is_ended)
+{
+	int copy = dup(mine);
+
+	is_told_soon();
+	close(copy);
+}
+
+Test(linger, at_the_end_the_kernel_goes_on)
+{
+	size_t got;
+
+	fill_up();
+	end();
+	turn();
+	dofi_linger_end(&progress);
+	cr_expect(!dofi_timer_next(&progress));
+	cr_expect_eq(take_all(&got), 0);
+	cr_expect_eq(got, sent);
+}
+
+Test(linger, at_the_end_the_kernel_is_told_how_long)
+{
+	int copy = dup(mine), timeout = 0;
+	socklen_t len = sizeof(timeout);
+
+	fill_up();
+	end();
+	dofi_linger_end(&progress);
+	cr_expect_eq(getsockopt(copy, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout, &len), 0);
+	cr_expect_eq(timeout, PATIENCE);
+	close(copy);
+}
+
+static void hand_over(void)
+{
+	memset(rest, 1, REST);
+	dofi_linger_adopt(&progress, mine, rest, REST);
+	memset(rest, 0, REST);
+}
+
+Test(linger, what_is_handed_over_is_sent_before_the_end)
+{
+	size_t got;
+
+	hand_over();
+	all_turns();
+	cr_expect_eq(take_all(&got), 0);
+	cr_expect_eq(got, REST);
+	cr_expect_eq(ones, REST);
+	cr_expect(fcntl(mine, F_GETFD) < 0);
+}
+
+Test(linger, what_is_handed_over_waits_for_a_slow_peer)
+{
+	struct taken taken = { 0 };
+	pthread_t peer;
+
+	dofi_settings.linger_ms = 60000;
+	fill_up();
+	hand_over();
+	cr_assert(turn());
+	cr_assert(turn());
+	cr_assert(!TAILQ_EMPTY(&progress.lingering));
+	pthread_create(&peer, NULL, take_slowly, &taken);
+	all_turns();
+	pthread_join(peer, NULL);
+	cr_expect_eq(taken.end, 0);
+	cr_expect_eq(taken.bytes, sent + REST);
+	cr_expect_eq(ones, REST);
+}
+
+Test(linger, what_is_handed_over_for_nobody_is_given_up)
+{
+	size_t got;
+
+	fill_up();
+	hand_over();
+	all_turns();
+	cr_expect_eq(take_all(&got), -ECONNRESET);
+	cr_expect(!ones);
+}
+
+Test(linger, what_is_handed_over_to_a_dead_peer_is_dropped)
+{
+	dofi_settings.linger_ms = 60000;
+	fill_up();
+	close(its);
+	hand_over();
+	all_turns();
+}
+
+Test(linger, at_the_end_what_is_handed_over_is_sent)
+{
+	int copy = dup(mine);
+	size_t got;
+
+	hand_over();
+	dofi_linger_end(&progress);
+	cr_expect_eq(take_all(&got), 0);
+	cr_expect_eq(ones, REST);
+	close(copy);
+}
+
+Test(linger, no_socket_is_nothing)
+{
+	dofi_linger_begin(&progress, -1);
+	cr_expect(!turn());
+	dofi_linger_end(&progress);
+}
+
+Test(linger, without_descriptors_the_connection_just_ends)
+{
+	struct rlimit limit, none;
+
+	getrlimit(RLIMIT_NOFILE, &limit);
+	none = limit;
+	none.rlim_cur = 3;
+	setrlimit(RLIMIT_NOFILE, &none);
+	end();
+	setrlimit(RLIMIT_NOFILE, &limit);
+	cr_expect(!turn());
+	cr_expect_eq(take(1), 0);
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The EP and the peer of coupled.h before they are connected: either asks the other. */
+
+#include "xport/cm/talk.h"
+
+#include <arpa/inet.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+DAT_PSP_HANDLE psp;
+DAT_CONN_QUAL qual;
+
+void talk_init(void)
+{
+	rdm_init();
+	ep = ep_make();
+}
+
+/* Nothing is left of a connection but the zone's endpoint. */
+void talk_fini(void)
+{
+	const struct dofi_pz *zone_of = pz;
+	const struct rdm_zone *zone = zone_of->xport_pz;
+
+	if (state_of_ep(ep) == DAT_EP_STATE_DISCONNECTED) {
+		cr_expect(!((struct dofi_ep *)ep)->conn);
+		cr_expect(!zone || !LIST_FIRST(&zone->endpoints)->conns);
+	}
+	rdm_fini();
+}
+
+bool data_is(const void *data, DAT_COUNT size, const char *text)
+{
+	return size == (DAT_COUNT)strlen(text) && !memcmp(data, text, size);
+}
+
+/* The peer asks */
+
+struct dofi_side_msg request(void)
+{
+	psp = listen_any(&qual);
+	peer_dial(&peer, qual);
+	return peer_msg(&peer, DOFI_SIDE_REQUEST);
+}
+
+void refused_with(const struct dofi_side_msg *msg, enum dofi_side_reason reason)
+{
+	peer_tell(&peer, msg);
+	cr_assert_eq(peer_hear(&peer), DOFI_SIDE_REFUSE);
+	cr_expect_eq(peer.heard.reason, reason);
+	cr_expect_eq(peer_hear(&peer), 0);
+	cr_expect(event_none(evd));
+}
+
+DAT_CR_HANDLE request_sent(const struct dofi_side_msg *msg)
+{
+	peer_tell(&peer, msg);
+	return request_await();
+}
+
+void accept_with(DAT_CR_HANDLE cr, const char *data)
+{
+	succeed(dofi_cr_accept(cr, ep, (DAT_COUNT)strlen(data), (DAT_PVOID)data));
+}
+
+void accept_fails(void)
+{
+	event_await(evd, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR);
+	cr_expect(event_none(evd));
+	cr_expect_eq(state_of_ep(ep), DAT_EP_STATE_DISCONNECTED);
+}
+
+/* The EP asks */
+
+DAT_CONN_QUAL own_port;
+
+int listener(void)
+{
+	struct sockaddr_in in = { .sin_family = AF_INET };
+	socklen_t len = sizeof(in);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	cr_assert_eq(bind(fd, (struct sockaddr *)&in, sizeof(in)), 0);
+	cr_assert_eq(listen(fd, 5), 0);
+	cr_assert_eq(getsockname(fd, (struct sockaddr *)&in, &len), 0);
+	own_port = ntohs(in.sin_port);
+	return fd;
+}
+
+void connect_with(const char *data, DAT_TIMEOUT timeout)
+{
+	succeed(dofi_ep_connect(ep, some_address(), own_port, timeout, (DAT_COUNT)strlen(data),
+				(DAT_PVOID)data, DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
+}
+
+void is_asked_within(DAT_TIMEOUT timeout)
+{
+	int fd = listener();
+
+	connect_with("hello", timeout);
+	peer_adopt(&peer, accept4(fd, NULL, NULL, SOCK_CLOEXEC));
+	close(fd);
+	cr_assert_eq(peer_hear(&peer), DOFI_SIDE_REQUEST);
+	cr_expect_eq(peer.heard.conn_qual, own_port);
+	cr_expect(data_is(peer.heard.data, peer.heard.data_size, "hello"));
+	peer_learn(&peer);
+}
+
+void is_asked(void)
+{
+	is_asked_within(DAT_TIMEOUT_INFINITE);
+}
+
+void reply(enum dofi_side_kind kind, uint8_t reason)
+{
+	struct dofi_side_msg msg = peer_msg(&peer, kind);
+
+	msg.reason = reason;
+	peer_tell(&peer, &msg);
+}
+
+/* It stands, or ends */
+
+void is_heard(void)
+{
+	receive(0, 100, 1);
+	say("well", 4);
+	done(1);
+}
+
+void say_bye(uint32_t last_frame, uint8_t reason)
+{
+	struct dofi_side_msg bye = peer_msg(&peer, DOFI_SIDE_BYE);
+
+	bye.last_frame = last_frame;
+	bye.reason = reason;
+	peer_tell(&peer, &bye);
+}
+
+void ends_with(DAT_EVENT_NUMBER number)
+{
+	event_await(evd, number);
+	cr_expect(event_none(evd));
+	cr_expect_eq(state_of_ep(ep), DAT_EP_STATE_DISCONNECTED);
+}

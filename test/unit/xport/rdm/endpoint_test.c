@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The fabric's endpoints of a zone: when another one is opened, closed, and all are replaced. */
+
+#include "xport/coupled.h"
+
+#include "xport/rdm/rdm.h"
+#include "xport/cm/talk.h"
+
+TestSuite(rdm_endpoint, .init = coupled_init, .fini = rdm_fini, .timeout = 60);
+
+static struct rdm_zone *zone(void)
+{
+	return ((struct dofi_pz *)pz)->xport_pz;
+}
+
+static struct rdm_endpoint *newest(void)
+{
+	return LIST_FIRST(&zone()->endpoints);
+}
+
+static unsigned endpoints(void)
+{
+	struct rdm_endpoint *e;
+	unsigned n = 0;
+
+	LIST_FOREACH(e, &zone()->endpoints, link)
+		n++;
+	return n;
+}
+
+static struct rdm_endpoint *endpoint_of(DAT_EP_HANDLE handle)
+{
+	return ((struct rdm_conn *)((struct dofi_ep *)handle)->conn)->endpoint;
+}
+
+static DAT_EP_HANDLE pair[2];
+
+static void pair_make(void)
+{
+	pair[0] = ep_make();
+	pair[1] = ep_make();
+	pair_connect(pair[0], pair[1]);
+}
+
+static void pair_free(void)
+{
+	succeed(dofi_ep_free(pair[0]));
+	event_await(evd, DAT_CONNECTION_EVENT_DISCONNECTED);
+	succeed(dofi_ep_free(pair[1]));
+}
+
+Test(rdm_endpoint, connections_share_one)
+{
+	struct rdm_endpoint *first = newest();
+
+	pair_make();
+	cr_expect(endpoint_of(pair[0]) == first && endpoint_of(pair[1]) == first);
+	cr_expect_eq(first->conns, 3);
+	cr_expect_eq(first->places.claimed, 0);
+	pair_free();
+	cr_expect_eq(first->conns, 1);
+	cr_expect_eq(endpoints(), 1);
+}
+
+Test(rdm_endpoint, without_a_place_another_one_is_opened)
+{
+	struct rdm_endpoint *first = newest();
+
+	first->rdm.used_peers = first->rdm.max_peers;
+	pair_make();
+	cr_expect_eq(endpoints(), 2);
+	cr_expect(newest() != first && endpoint_of(pair[0]) == newest());
+	pair_works(pair[0], pair[1]);
+	is_heard();
+	pair_free();
+	cr_expect_eq(endpoints(), 2, "the newest stays for the next connection");
+	succeed(dofi_ep_free(ep));
+	cr_expect_eq(endpoints(), 1, "an older one is closed with its last connection");
+	pair_make();
+	pair_works(pair[1], pair[0]);
+	cr_expect_eq(endpoints(), 1);
+}
+
+Test(rdm_endpoint, an_unused_one_is_closed_when_another_is_opened)
+{
+	pair_make();
+	pair_free();
+	succeed(dofi_ep_free(ep));
+	newest()->rdm.used_peers = newest()->rdm.max_peers;
+	pair_make();
+	cr_expect_eq(endpoints(), 1);
+	pair_works(pair[0], pair[1]);
+}
+
+Test(rdm_endpoint, many_repairs_wear_it_out)
+{
+	struct dofi_gate *gate = &rdm_ia_of(ia)->shm.gate;
+
+	gate->repairs += 63;
+	pair_make();
+	cr_expect_eq(endpoints(), 1);
+	pair_free();
+	gate->repairs++;
+	pair_make();
+	cr_expect_eq(endpoints(), 2);
+	pair_free();
+	pair_make();
+	cr_expect_eq(endpoints(), 2, "the new one is not worn");
+	is_heard();
+}
+
+/* As the gate does when it finds memory that it cannot repair. */
+static void damage(void)
+{
+	struct dofi_gate *gate = &rdm_ia_of(ia)->shm.gate;
+
+	while (!dofi_gate_try(gate))
+		;
+	atomic_store(&gate->closed, true);
+	rdm_endpoints_damaged(gate);
+}
+
+Test(rdm_endpoint, damaged_memory_ends_its_connections_and_is_replaced)
+{
+	damage();
+	ends_with(DAT_CONNECTION_EVENT_BROKEN);
+	cr_assert_eq(peer_hear(&peer), DOFI_SIDE_BYE);
+	cr_expect(peer.heard.reason, "the peer is not to take it for a disconnect");
+	pair_make();
+	pair_works(pair[0], pair[1]);
+	cr_expect_eq(endpoints(), 1);
+	cr_expect_eq(newest()->conns, 2);
+}
+
+Test(rdm_endpoint, damaged_memory_ends_a_request_without_an_answer, .init = talk_init)
+{
+	is_asked();
+	damage();
+	ends_with(DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
+	cr_assert_eq(peer_hear(&peer), DOFI_SIDE_BYE);
+}
+
+Test(rdm_endpoint, damaged_memory_ends_the_connections_of_all_zones)
+{
+	DAT_PZ_HANDLE other_pz;
+	DAT_EP_HANDLE other;
+	int i;
+
+	succeed(dofi_pz_create(ia, &other_pz));
+	succeed(dofi_ep_create(ia, other_pz, evd, evd, evd, NULL, &other));
+	pair[0] = ep_make();
+	pair_connect(other, pair[0]);
+	damage();
+	for (i = 0; i < 3; i++)
+		event_await(evd, DAT_CONNECTION_EVENT_BROKEN);
+	cr_expect(event_none(evd));
+	succeed(dofi_ep_reset(other));
+	succeed(dofi_ep_reset(pair[0]));
+	pair_connect(pair[0], other);
+	cr_expect_eq(endpoints(), 1);
+}

@@ -1,0 +1,478 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Connections by rings, with a peer of the test's own: what it sends, and in the ring. */
+
+#include "xport/rdm/rdm.h"
+
+#include "base/env.h"
+#include "base/sealed.h"
+#include "xport/both.h"
+#include "xport/rdm/link.h"
+#include "xport/msg/msg.h"
+#include "xport/peer.h"
+#include "xport/cm/local.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* The system, by the linker's --wrap */
+
+_Atomic int link_memfd_fault;
+
+int __real_memfd_create(const char *name, unsigned flags);
+int __wrap_memfd_create(const char *name, unsigned flags);
+int __wrap_memfd_create(const char *name, unsigned flags)
+{
+	if (!link_memfd_fault)
+		return __real_memfd_create(name, flags);
+	errno = link_memfd_fault;
+	return -1;
+}
+
+/* The IA, and a peer */
+
+static const char layout[] = "rings/1";
+
+static DAT_EP_HANDLE ep;
+static DAT_CONN_QUAL qual;
+static DAT_PSP_HANDLE psp;
+static struct dofi_link *theirs;	/* the peer's end */
+static struct dofi_doorbell *bell;	/* the peer's, */
+static int bell_fd;
+static const uint64_t id = 0x1234567800000001;
+static uint64_t ep_id;
+static uint32_t sent;
+static int side_fd;
+
+static void side_name(struct sockaddr_un *name)
+{
+	snprintf(name->sun_path + 1, sizeof(name->sun_path) - 1, "dat-ofi/side/%" PRIu64,
+		 (uint64_t)qual);
+}
+
+static void init(void)
+{
+	static const DAT_PROVIDER provider = { .device_name = "test-ia" };
+	static const struct dofi_xports xports = {
+		.connected = &dofi_msg_xport, .connectionless = &dofi_rdm_xport,
+		.add_local = dofi_both_add_local,
+	};
+	static const struct dofi_params nothing = { .provider = "" };
+	const struct timeval patience = { .tv_sec = 30 };
+	struct sockaddr_un name = { .sun_family = AF_UNIX };
+	void *at;
+
+	dofi_settings_read();
+	dofi_settings.tick_us = 100;
+	if (dofi_ia_open(&provider, &nothing, &xports, true, &ia) || !ia->local.info) {
+		fprintf(stderr, "skipped: libfabric has no tcp here\n");
+		exit(0);
+	}
+	succeed(dofi_pz_create(ia, &pz));
+	evd = evd_make(256, EVD_ALL_FLAGS);
+	succeed(lmr_make(pz, memory, sizeof(memory), DAT_MEM_PRIV_ALL_FLAG, &lmr, &lmr_context,
+			 &rmr_context));
+	succeed(lmr_make(pz, big, sizeof(big), DAT_MEM_PRIV_ALL_FLAG, &big_lmr, &big_context,
+			 &big_remote));
+	ep = ep_make();
+	psp = listen_any(&qual);
+	side_name(&name);
+	side_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	cr_assert_eq(connect(side_fd, (struct sockaddr *)&name, dofi_local_len(&name)), 0);
+	setsockopt(side_fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	bell_fd = dofi_sealed_make(sizeof(*bell), &at);
+	bell = at;
+	cr_assert_eq(dofi_link_make(&theirs), 0);
+}
+
+static void fini(void)
+{
+	ia_fini();
+	dofi_link_free(theirs);
+	dofi_sealed_unmap(bell, sizeof(*bell));
+	close(bell_fd);
+	close(side_fd);
+}
+
+TestSuite(rdm_link, .init = init, .fini = fini, .timeout = 60);
+
+static struct dofi_side_msg request(void)
+{
+	return (struct dofi_side_msg){
+		.kind = DOFI_SIDE_REQUEST, .conn_qual = qual, .conn_id = id, .window = RDM_WINDOW,
+		.frame_size = DOFI_LINK_FRAME, .fabric = DOFI_RINGS_NAME,
+		.addr = layout, .addr_len = sizeof(layout), .alive_addr = 0x10,
+		.n_fds = 2, .fd = { theirs->fd, bell_fd },
+	};
+}
+
+/* Whether the other end was there to take it. */
+static bool offer(const struct dofi_side_msg *m)
+{
+	unsigned char bytes[DOFI_SIDE_MAX];
+	struct iovec iov = { bytes, dofi_side_pack(bytes, m) };
+	char control[CMSG_SPACE(DOFI_SIDE_FDS * sizeof(int))] = { 0 };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+	struct cmsghdr *header;
+
+	if (m->n_fds) {
+		msg.msg_control = control;
+		msg.msg_controllen = CMSG_SPACE(m->n_fds * sizeof(int));
+		header = CMSG_FIRSTHDR(&msg);
+		header->cmsg_level = SOL_SOCKET;
+		header->cmsg_type = SCM_RIGHTS;
+		header->cmsg_len = CMSG_LEN(m->n_fds * sizeof(int));
+		memcpy(CMSG_DATA(header), m->fd, m->n_fds * sizeof(int));
+	}
+	return sendmsg(side_fd, &msg, MSG_NOSIGNAL) == (ssize_t)iov.iov_len;
+}
+
+static void tell(const struct dofi_side_msg *m)
+{
+	cr_assert(offer(m));
+}
+
+/* The next message of @kind, with its descriptors. */
+static struct dofi_side_msg hear(enum dofi_side_kind kind)
+{
+	static unsigned char in[DOFI_SIDE_MAX];
+	static size_t len;
+	struct dofi_side_msg m = { 0 };
+	char control[CMSG_SPACE(DOFI_SIDE_FDS * sizeof(int))];
+	int fd[DOFI_SIDE_FDS] = { -1, -1 };
+	unsigned n_fds = 0;
+	ssize_t n;
+
+	do {
+		while (!(n = dofi_side_unpack(in, len, &m))) {
+			struct iovec iov = { in + len, sizeof(in) - len };
+			struct msghdr msg = {
+				.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control,
+				.msg_controllen = sizeof(control),
+			};
+			struct cmsghdr *header;
+
+			n = recvmsg(side_fd, &msg, MSG_CMSG_CLOEXEC);
+			cr_assert(n > 0, "it has closed");
+			len += (size_t)n;
+			header = CMSG_FIRSTHDR(&msg);
+			if (header) {
+				n_fds = (unsigned)((header->cmsg_len - CMSG_LEN(0)) / sizeof(int));
+				memcpy(fd, CMSG_DATA(header), n_fds * sizeof(int));
+			}
+		}
+		cr_assert(n > 0);
+		len -= (size_t)n;
+		memmove(in, in + n, len);
+	} while (m.kind != kind);
+	m.n_fds = n_fds;
+	memcpy(m.fd, fd, sizeof(fd));
+	return m;
+}
+
+static void expect_refused(const struct dofi_side_msg *m)
+{
+	tell(m);
+	cr_expect_eq(hear(DOFI_SIDE_REFUSE).reason, DOFI_SIDE_APART);
+	settle();
+	cr_expect(event_none(evd), "the program hears of it");
+}
+
+/* As of a peer that had no descriptor left, or got none here. */
+Test(rdm_link, a_request_without_memory_is_sent_the_other_way)
+{
+	struct dofi_side_msg m = request();
+
+	m.n_fds = 0;
+	expect_refused(&m);
+}
+
+Test(rdm_link, a_request_without_a_doorbell_is_sent_the_other_way)
+{
+	struct dofi_side_msg m = request();
+
+	m.n_fds = 1;
+	expect_refused(&m);
+}
+
+Test(rdm_link, a_request_with_other_memory_is_sent_the_other_way)
+{
+	struct dofi_side_msg m = request();
+
+	m.fd[0] = bell_fd;
+	expect_refused(&m);
+}
+
+Test(rdm_link, a_request_of_another_layout_is_sent_the_other_way)
+{
+	struct dofi_side_msg m = request();
+
+	m.addr = "rings/0";
+	expect_refused(&m);
+}
+
+Test(rdm_link, a_request_of_another_fabric_is_sent_the_other_way)
+{
+	struct dofi_side_msg m = request();
+
+	strcpy(m.fabric, "shm");
+	expect_refused(&m);
+}
+
+/* Frames */
+
+static struct rdm_frame frame(enum rdm_frame_kind kind)
+{
+	return (struct rdm_frame){ .kind = (uint8_t)kind, .conn = ep_id, .sequence = sent + 1 };
+}
+
+/* What a frame is for may have happened before: the connection may have ended. */
+static void wake(void)
+{
+	const struct dofi_side_msg m = { .kind = DOFI_SIDE_BELL };
+
+	if (dofi_link_wakes(theirs))
+		offer(&m);
+}
+
+static void send_frame(const struct rdm_frame *f, const void *data, size_t size)
+{
+	unsigned char *at;
+	size_t len;
+
+	cr_assert_eq(dofi_link_reserve(theirs, rdm_frame_head(f) + size, &at), 0);
+	len = rdm_frame_pack(at, f);
+	if (size)
+		memcpy(at + len, data, size);
+	dofi_link_send(theirs, len + size);
+	sent++;
+	wake();
+}
+
+static struct rdm_frame take_frame(void)
+{
+	struct dofi_ring_record record;
+	struct rdm_frame f = { .kind = 0 };
+
+	while (!dofi_ring_take(&theirs->in, &record))
+		usleep(10);
+	cr_assert_eq(rdm_frame_unpack(record.data, record.len, &f), 0);
+	cr_expect_eq(f.conn, id);
+	dofi_ring_release(&theirs->in, record.end);
+	return f;
+}
+
+static void couple(void)
+{
+	const struct dofi_side_msg m = request();
+	struct dofi_side_msg accepted;
+	struct rdm_frame hello;
+
+	tell(&m);
+	succeed(dofi_cr_accept(request_await(), ep, 0, NULL));
+	accepted = hear(DOFI_SIDE_ACCEPT);
+	cr_assert_eq(accepted.n_fds, 1);
+	cr_assert_eq(dofi_link_meet(theirs, accepted.fd[0]), 0);
+	close(accepted.fd[0]);
+	ep_id = accepted.conn_id;
+	hello = frame(RDM_FRAME_HELLO);
+	send_frame(&hello, NULL, 0);
+	cr_expect_eq(take_frame().kind, RDM_FRAME_HELLO_BACK);
+	event_await(evd, DAT_CONNECTION_EVENT_ESTABLISHED);
+}
+
+static void receive(void)
+{
+	const DAT_DTO_COOKIE cookie = { .as_64 = 7 };
+	DAT_LMR_TRIPLET in = segment(0, 64);
+
+	succeed(dofi_ep_post_recv(ep, 1, &in, cookie, DAT_COMPLETION_DEFAULT_FLAG));
+}
+
+static DAT_RETURN post_send(DAT_LMR_TRIPLET out)
+{
+	const DAT_DTO_COOKIE cookie = { .as_64 = 8 };
+
+	return dofi_ep_post_send(ep, 1, &out, cookie, DAT_COMPLETION_DEFAULT_FLAG);
+}
+
+Test(rdm_link, messages_go_both_ways)
+{
+	struct rdm_frame f;
+
+	couple();
+	receive();
+	f = frame(RDM_FRAME_SEND);
+	send_frame(&f, "hello", 5);
+	cr_expect_eq(done_await(evd, DAT_DTO_SUCCESS), 7);
+	cr_expect_eq(done_length, 5);
+	cr_expect(!memcmp(memory, "hello", 5));
+	succeed(post_send(segment(64, 5)));
+	cr_expect_eq(done_await(evd, DAT_DTO_SUCCESS), 8);
+	cr_expect_eq(take_frame().length, 5);
+}
+
+/* They are longer than a ring's frame, and no peer is asked for a receive. */
+Test(rdm_link, two_frames_make_a_longer_message)
+{
+	struct rdm_frame f;
+	size_t came;
+
+	couple();
+	succeed(post_send(big_segment(0, RDM_EAGER_RING_MAX)));
+	cr_expect_eq(done_await(evd, DAT_DTO_SUCCESS), 8);
+	f = take_frame();
+	cr_expect_eq(f.kind, RDM_FRAME_FIRST);
+	cr_expect_eq(f.length, RDM_EAGER_RING_MAX);
+	for (came = f.data_size; came < RDM_EAGER_RING_MAX; came += f.data_size) {
+		f = take_frame();
+		cr_assert_eq(f.kind, RDM_FRAME_MORE);
+	}
+	cr_expect_eq(came, RDM_EAGER_RING_MAX);
+}
+
+Test(rdm_link, what_is_longer_still_is_announced)
+{
+	struct rdm_frame f;
+
+	couple();
+	succeed(post_send(big_segment(0, RDM_EAGER_RING_MAX + 1)));
+	f = take_frame();
+	cr_expect_eq(f.kind, RDM_FRAME_ANNOUNCE);
+	cr_expect_eq(f.length, RDM_EAGER_RING_MAX + 1);
+}
+
+/* Three times the ring's length gets through: its records are released. */
+Test(rdm_link, the_ring_does_not_fill_up)
+{
+	static unsigned char bytes[64];
+	struct rdm_frame f;
+	int i;
+
+	couple();
+	for (i = 0; i < 3 * DOFI_RING_LINES; i++) {
+		receive();
+		f = frame(RDM_FRAME_SEND);
+		send_frame(&f, bytes, sizeof(bytes));
+		cr_expect_eq(done_await(evd, DAT_DTO_SUCCESS), 7);
+	}
+}
+
+static void event_wait_any(DAT_EVENT *event)
+{
+	DAT_COUNT more;
+
+	succeed(dofi_evd_wait(evd, 30000000, 1, event, &more));
+}
+
+static void breaks(void)
+{
+	wake();
+	dofi_progress_ring(&ia->progress);
+	cr_expect_eq(done_await(evd, DAT_DTO_ERR_FLUSHED), 7);
+	event_await(evd, DAT_CONNECTION_EVENT_BROKEN);
+	cr_expect(hear(DOFI_SIDE_BYE).reason);
+}
+
+Test(rdm_link, a_word_of_no_meaning_ends_the_connection)
+{
+	couple();
+	receive();
+	atomic_store(dofi_ring_word(theirs->out.ring, theirs->out.tail), UINT64_MAX - 7);
+	breaks();
+}
+
+Test(rdm_link, what_is_no_frame_ends_the_connection)
+{
+	unsigned char *at;
+
+	couple();
+	receive();
+	cr_assert_eq(dofi_link_reserve(theirs, 8, &at), 0);
+	memset(at, 0xff, 8);
+	dofi_link_send(theirs, 8);
+	breaks();
+}
+
+Test(rdm_link, a_frame_for_another_connection_ends_this_one)
+{
+	struct rdm_frame f;
+
+	couple();
+	receive();
+	f = frame(RDM_FRAME_SEND);
+	f.conn++;
+	send_frame(&f, "x", 1);
+	breaks();
+}
+
+/* The peer says that it has released more than was sent. What would be written there fails. */
+Test(rdm_link, an_impossible_head_ends_the_connection)
+{
+	DAT_EVENT event;
+	int i, sent_well = 0;
+
+	couple();
+	atomic_store(&theirs->in.ring->head, 1ull << 40);
+	for (i = 0; i < 10; i++)
+		post_send(big_segment(0, 8000));
+	do {
+		event_wait_any(&event);
+		sent_well += event.event_number == DAT_DTO_COMPLETION_EVENT &&
+			     !event.event_data.dto_completion_event_data.status;
+	} while (event.event_number == DAT_DTO_COMPLETION_EVENT);
+	cr_expect_eq(event.event_number, DAT_CONNECTION_EVENT_BROKEN, "%#x", event.event_number);
+	cr_expect_eq(sent_well, DOFI_RING_LINES / (int)dofi_ring_lines(8000 + RDM_FRAME_HEADER));
+}
+
+/* The EP asks: the peer that listens in the place of a service point */
+
+static void listen_instead(void)
+{
+	struct sockaddr_un name = { .sun_family = AF_UNIX };
+	int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	close(side_fd);
+	succeed(dofi_psp_free(psp));
+	side_name(&name);
+	cr_assert_eq(bind(listener, (struct sockaddr *)&name, dofi_local_len(&name)), 0);
+	cr_assert_eq(listen(listener, 1), 0);
+	succeed(dofi_ep_connect(ep, some_address(), qual, DAT_TIMEOUT_INFINITE, 0, NULL,
+				DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
+	side_fd = accept(listener, NULL, NULL);
+	close(listener);
+}
+
+/* So it is where an answer's descriptor finds no room in the process that asked. */
+Test(rdm_link, without_the_peers_doorbell_each_frame_rings)
+{
+	struct dofi_side_msg asked, answer;
+	struct rdm_frame f;
+
+	listen_instead();
+	asked = hear(DOFI_SIDE_REQUEST);
+	cr_assert_eq(asked.n_fds, 2);
+	dofi_link_free(theirs);
+	cr_assert_eq(dofi_link_join(asked.fd[0], asked.fd[1], &theirs), 0);
+	close(asked.fd[0]);
+	close(asked.fd[1]);
+	ep_id = asked.conn_id;
+	answer = request();
+	answer.kind = DOFI_SIDE_ACCEPT;
+	answer.n_fds = 0;
+	tell(&answer);
+	cr_expect_eq(take_frame().kind, RDM_FRAME_HELLO);
+	hear(DOFI_SIDE_BELL);
+	f = frame(RDM_FRAME_HELLO_BACK);
+	send_frame(&f, NULL, 0);
+	event_await(evd, DAT_CONNECTION_EVENT_ESTABLISHED);
+	succeed(post_send(segment(64, 5)));
+	cr_expect_eq(done_await(evd, DAT_DTO_SUCCESS), 8);
+	hear(DOFI_SIDE_BELL);
+	cr_expect_eq(take_frame().length, 5);
+}

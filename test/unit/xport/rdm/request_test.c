@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Requests over a connectionless fabric and their answers, hostile ones too. */
+
+#include "xport/rdm/rdm.h"
+
+#include "nomem.h"
+#include "xport/cm/talk.h"
+
+#include <arpa/inet.h>
+#include <poll.h>
+#include <unistd.h>
+
+/* Of who is connected to: a request of the peer's, which may be no good */
+
+TestSuite(rdm_request_passive, .init = talk_init, .fini = talk_fini, .timeout = 60);
+
+Test(rdm_request_passive, data_goes_both_ways)
+{
+	struct dofi_side_msg msg = request();
+	DAT_CR_HANDLE cr;
+	DAT_CR_PARAM param;
+
+	msg.data = "may I";
+	msg.data_size = 5;
+	cr = request_sent(&msg);
+	succeed(dofi_cr_query(cr, DAT_CR_FIELD_ALL, &param));
+	cr_expect(data_is(param.private_data, param.private_data_size, "may I"));
+	cr_expect_eq(((struct sockaddr_in *)param.remote_ia_address_ptr)->sin_addr.s_addr,
+		     htonl(INADDR_LOOPBACK));
+	accept_with(cr, "please");
+	cr_assert_eq(peer_hear(&peer), DOFI_SIDE_ACCEPT);
+	cr_expect(data_is(peer.heard.data, peer.heard.data_size, "please"));
+}
+
+Test(rdm_request_passive, a_consumer_may_turn_it_down)
+{
+	const struct dofi_side_msg msg = request();
+
+	succeed(turn_down(request_sent(&msg)));
+	cr_expect_eq(peer_hear(&peer), DOFI_SIDE_REJECT);
+	cr_expect_eq(peer_hear(&peer), 0);
+}
+
+Test(rdm_request_passive, it_stays_answerable_when_nobody_listens_any_more)
+{
+	const struct dofi_side_msg msg = request();
+	DAT_CR_HANDLE cr = request_sent(&msg);
+
+	succeed(dofi_psp_free(psp));
+	accept_with(cr, "");
+	cr_expect_eq(peer_hear(&peer), DOFI_SIDE_ACCEPT);
+}
+
+Test(rdm_request_passive, nobody_listens_for_another_qualifier)
+{
+	struct dofi_side_msg msg = request();
+
+	msg.conn_qual = qual + 1;
+	refused_with(&msg, DOFI_SIDE_NOBODY);
+}
+
+Test(rdm_request_passive, who_listens_may_end_without_an_answer, .fini = rdm_fini)
+{
+	const struct dofi_side_msg msg = request();
+
+	request_sent(&msg);
+	succeed(dofi_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG));
+	cr_assert_eq(peer_hear(&peer), DOFI_SIDE_REFUSE);
+	cr_expect_eq(peer.heard.reason, DOFI_SIDE_NOBODY);
+	cr_expect_eq(peer_hear(&peer), 0);
+}
+
+Test(rdm_request_passive, that_leaves_before_it_is_answered)
+{
+	const struct dofi_side_msg msg = request();
+	DAT_CR_HANDLE cr = request_sent(&msg);
+
+	peer_hang_up(&peer);
+	accept_with(cr, "");
+	accept_fails();
+}
+
+Test(rdm_request_passive, that_leaves_before_it_is_turned_down)
+{
+	const struct dofi_side_msg msg = request();
+	DAT_CR_HANDLE cr = request_sent(&msg);
+
+	peer_hang_up(&peer);
+	succeed(turn_down(cr));
+	cr_expect(event_none(evd));
+}
+
+Test(rdm_request_passive, that_answers_itself)
+{
+	static const enum dofi_side_kind kinds[] = {
+		DOFI_SIDE_ACCEPT, DOFI_SIDE_REJECT, DOFI_SIDE_READY, DOFI_SIDE_BELL,
+		DOFI_SIDE_REFUSE,
+	};
+	const struct dofi_side_msg msg = request();
+	struct dofi_side_msg nonsense;
+	struct rdm_frame hello;
+	DAT_CR_HANDLE cr = request_sent(&msg);
+	size_t i;
+
+	for (i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		nonsense = peer_msg(&peer, kinds[i]);
+		nonsense.reason = kinds[i] == DOFI_SIDE_REFUSE;
+		peer_tell(&peer, &nonsense);
+		if (!i)
+			accept_with(cr, "");
+	}
+	cr_assert_eq(peer_hear(&peer), DOFI_SIDE_ACCEPT);
+	peer_learn(&peer);
+	hello = peer_frame(&peer, RDM_FRAME_HELLO);
+	peer_send(&peer, &hello, NULL, 0);
+	event_await(evd, DAT_CONNECTION_EVENT_ESTABLISHED);
+	peer_take(&peer, RDM_FRAME_HELLO_BACK);
+}
+
+/* Either the request is told of, or the peer. */
+static bool request_arrives(void)
+{
+	struct pollfd p = { .fd = peer.fd, .events = POLLIN };
+	DAT_EVENT event;
+
+	while (poll(&p, 1, 1) <= 0)
+		if (dofi_evd_dequeue(evd, &event) == DAT_SUCCESS)
+			return true;
+	return false;
+}
+
+Test(rdm_request_passive, being_asked_without_memory)
+{
+	int n;
+
+	psp = listen_any(&qual);
+	for (n = 0; n < NOMEM_MOST; n++) {
+		const struct dofi_side_msg msg = peer_msg(&peer, DOFI_SIDE_REQUEST);
+
+		nomem_after(n);
+		peer_dial(&peer, qual);
+		peer_tell(&peer, &msg);
+		if (request_arrives())
+			break;
+		cr_expect(nomem_failed());
+		peer_hang_up(&peer);
+	}
+	cr_expect(!nomem_failed());
+	cr_expect(n >= 4, "side, stranger, peer, page: %d", n);
+}
+
+/* Of who connects: the peer listens, and its answer may be no good */
+
+TestSuite(rdm_request_active, .init = talk_init, .fini = talk_fini, .timeout = 60);
+
+static void is_established(void)
+{
+	struct rdm_frame f;
+
+	peer_take(&peer, RDM_FRAME_HELLO);
+	cr_expect(event_none(evd), "one way is not known to be good yet");
+	f = peer_frame(&peer, RDM_FRAME_HELLO_BACK);
+	peer_send(&peer, &f, NULL, 0);
+	event_await(evd, DAT_CONNECTION_EVENT_ESTABLISHED);
+	is_heard();
+}
+
+Test(rdm_request_active, an_acceptance_and_two_greetings_make_it)
+{
+	struct dofi_side_msg msg;
+	struct dofi_ep *e = ep;
+
+	is_asked();
+	msg = peer_msg(&peer, DOFI_SIDE_ACCEPT);
+	msg.data = "come in";
+	msg.data_size = 7;
+	peer_tell(&peer, &msg);
+	is_established();
+	cr_expect(data_is(e->peer_data, e->peer_data_size, "come in"));
+	cr_expect_eq(e->peer_secret, PEER_SECRET);
+}
+
+Test(rdm_request_active, a_second_acceptance_is_nothing)
+{
+	struct dofi_side_msg msg;
+
+	is_asked();
+	reply(DOFI_SIDE_ACCEPT, 0);
+	msg = peer_msg(&peer, DOFI_SIDE_ACCEPT);
+	msg.conn_id = 77;
+	msg.addr = "fi_shm://elsewhere";
+	msg.addr_len = 19;
+	peer_tell(&peer, &msg);
+	reply(DOFI_SIDE_REJECT, 0);
+	reply(DOFI_SIDE_REFUSE, DOFI_SIDE_NOBODY);
+	is_established();
+}
+
+Test(rdm_request_active, answers_come_too_late, .init = coupled_init)
+{
+	const struct dofi_side_msg accept = peer_msg(&peer, DOFI_SIDE_ACCEPT);
+	const struct dofi_side_msg reject = peer_msg(&peer, DOFI_SIDE_REJECT);
+
+	peer_tell(&peer, &accept);
+	peer_tell(&peer, &reject);
+	is_heard();
+	say_bye(peer.sent, 0);
+	ends_with(DAT_CONNECTION_EVENT_DISCONNECTED);
+}
+
+Test(rdm_request_active, a_rejection_brings_its_data)
+{
+	struct dofi_side_msg msg;
+	struct dofi_ep *e = ep;
+
+	is_asked();
+	msg = peer_msg(&peer, DOFI_SIDE_REJECT);
+	msg.data = "no";
+	msg.data_size = 2;
+	peer_tell(&peer, &msg);
+	reply(DOFI_SIDE_ACCEPT, 0);
+	ends_with(DAT_CONNECTION_EVENT_PEER_REJECTED);
+	cr_expect(data_is(e->peer_data, e->peer_data_size, "no"));
+}
+
+Test(rdm_request_active, refusals_have_reasons)
+{
+	static const struct {
+		uint8_t reason;
+		DAT_EVENT_NUMBER number;
+	} refusals[] = {
+		{ DOFI_SIDE_NOBODY, DAT_CONNECTION_EVENT_NON_PEER_REJECTED },
+		{ DOFI_SIDE_BUSY, DAT_CONNECTION_EVENT_NON_PEER_REJECTED },
+		{ DOFI_SIDE_APART, DAT_CONNECTION_EVENT_UNREACHABLE },
+		{ 77, DAT_CONNECTION_EVENT_NON_PEER_REJECTED },
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++) {
+		is_asked();
+		/* twice, in one piece as likely as not */
+		reply(DOFI_SIDE_REFUSE, refusals[i].reason);
+		reply(DOFI_SIDE_REFUSE, DOFI_SIDE_NOBODY);
+		ends_with(refusals[i].number);
+		succeed(dofi_ep_reset(ep));
+		peer_hang_up(&peer);
+	}
+}
+
+Test(rdm_request_active, no_answer_is_a_refusal)
+{
+	is_asked();
+	peer_hang_up(&peer);
+	ends_with(DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
+	succeed(dofi_ep_reset(ep));
+	is_asked();
+	say_bye(0, 0);
+	ends_with(DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
+}
+
+Test(rdm_request_active, frames_before_the_answer_are_nothing)
+{
+	is_asked();
+	say("too early", 9);
+	cr_expect(peer_has_none(&peer));
+	peer.sent = 0;
+	reply(DOFI_SIDE_ACCEPT, 0);
+	is_established();
+}
+
+Test(rdm_request_active, nobody_listens)
+{
+	close(listener());
+	connect_with("", DAT_TIMEOUT_INFINITE);
+	ends_with(DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
+}
+
+Test(rdm_request_active, time_runs_out)
+{
+	int fd = listener();
+
+	connect_with("", 20000);
+	ends_with(DAT_CONNECTION_EVENT_TIMED_OUT);
+	close(fd);
+}
+
+Test(rdm_request_active, the_program_gives_up)
+{
+	is_asked();
+	succeed(dofi_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG));
+	ends_with(DAT_CONNECTION_EVENT_DISCONNECTED);
+	cr_expect_eq(peer_hear(&peer), DOFI_SIDE_BYE);
+	cr_expect_eq(peer_hear(&peer), 0);
+}
+
+/*
+ * The first time there is a zone's part to be made; when that is there, what fails is each
+ * connection's own. Where nobody listens what lacks memory ends as all else does.
+ */
+static int asking(void)
+{
+	int n;
+
+	for (n = 0; n < NOMEM_MOST; n++) {
+		nomem_after(n);
+		connect_with("", DAT_TIMEOUT_INFINITE);
+		ends_with(DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
+		succeed(dofi_ep_reset(ep));
+		if (!nomem_failed())
+			break;
+	}
+	return n;
+}
+
+Test(rdm_request_active, without_memory)
+{
+	close(listener());
+	cr_expect_eq(asking(), 5, "peer, endpoint, its info and name, table of connections");
+	cr_expect_eq(asking(), 3, "peer, side, the request until it is sent");
+}
