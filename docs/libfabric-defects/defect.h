@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the reproductions of ../libfabric-defects.md share.
+ * Code shared by the reproductions of ../libfabric-defects.md.
  *
- * Each is a program on bare libfabric. It exits with 0 if the defect does not show, 1 if it shows,
- * 77 if this libfabric lacks what is needed, and 99 if the reproduction itself failed; its last
- * line says what was seen. A crash or a hang happens in a child process.
+ * Each reproduction is a program on bare libfabric. It exits with 0 if the defect does not show,
+ * 1 if it shows, 77 if this libfabric lacks a required feature, and 99 if the reproduction itself
+ * failed; its last line describes the result. A crash or a hang happens in a child process.
  */
 #ifndef DEFECT_H
 #define DEFECT_H
@@ -40,11 +40,11 @@ enum {
 	FAILED = 99
 };
 
-/* Of shm's endpoints; the names of their files begin with this process's number. */
+/* The size of an shm endpoint's name. The names of their files contain the owner's pid. */
 #define NAME_SIZE 128
 static pid_t owner;
 
-/* Shared memory where a reproduction in a loop counts, for the line that bounded() prints. */
+/* In shared memory: the round counter of a reproduction that loops. bounded() prints it. */
 static const volatile unsigned *rounds;
 
 static _Noreturn __attribute__((format(printf, 2, 3))) void end(int status, const char *format, ...)
@@ -59,7 +59,7 @@ static _Noreturn __attribute__((format(printf, 2, 3))) void end(int status, cons
 	_exit(status);
 }
 
-/* @call returns 0 or more; what else it returns ends the reproduction. */
+/* Ends the reproduction if @call returns a negative errno. */
 #define must(call)                                                                 \
 	do {                                                                       \
 		long must_ret = (long)(call);                                      \
@@ -75,7 +75,7 @@ static inline int64_t now_ms(void)
 	return t.tv_sec * 1000LL + t.tv_nsec / 1000000;
 }
 
-/* Memory that processes share which are forked later, all zero. */
+/* Returns zeroed memory that is shared with processes forked later. */
 static inline void *shared(size_t size)
 {
 	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -85,7 +85,7 @@ static inline void *shared(size_t size)
 	return p;
 }
 
-/* Runs @body as a process in @group (0: one of its own). */
+/* Runs @body in a new process in process group @group (0: a new group). */
 static inline pid_t start(void (*body)(void), pid_t group)
 {
 	pid_t pid = fork();
@@ -101,7 +101,7 @@ static inline pid_t start(void (*body)(void), pid_t group)
 	return pid;
 }
 
-/* shm's files of processes that were killed stay. */
+/* Removes the files of shm that killed processes leave behind. */
 static inline void files_remove(void)
 {
 	char pattern[64];
@@ -123,7 +123,7 @@ static inline void round_end(void)
 	putchar('\n');
 }
 
-/* Runs @body in a process of its own; a crash and more than @seconds are the defect. */
+/* Runs @body in a child process. A crash, or more than @seconds, counts as the defect. */
 static inline int bounded(void (*body)(void), int seconds)
 {
 	const int64_t until = now_ms() + seconds * 1000;
@@ -152,9 +152,10 @@ static inline int bounded(void (*body)(void), int seconds)
 	return SHOWS;
 }
 
-/* The same over tcp, and over net where this libfabric has it. Shows if it does on one of them. */
+/* The provider that bounded_on_streams() currently tests. */
 static const char *provider;
 
+/* Like bounded(), over tcp and, if this libfabric has it, net. Returns SHOWS if either shows it. */
 static inline int bounded_on_streams(void (*body)(void), int seconds)
 {
 	static const char *const names[] = { "tcp", "net" };
@@ -171,14 +172,14 @@ static inline int bounded_on_streams(void (*body)(void), int seconds)
 	return status;
 }
 
-/* Whether @until has passed; to be asked in a loop that polls. */
+/* Returns whether @until has passed. For polling loops: yields the processor. */
 static inline bool is_late(int64_t until)
 {
 	sched_yield();
 	return now_ms() > until;
 }
 
-/* Of both kinds of endpoints. The CQ and the EQ have descriptors where the fabric has them. */
+/* The objects of one side. The CQ and the EQ have descriptors where the fabric supports them. */
 struct node {
 	struct fi_info *info;
 	struct fid_fabric *fabric;
@@ -186,7 +187,7 @@ struct node {
 	struct fid_cq *cq;
 	struct fid_eq *eq; /* connected endpoints */
 	struct fid_pep *pep;
-	struct fid_av *av; /* connectionless ones */
+	struct fid_av *av; /* connectionless endpoints */
 	struct fid_ep *ep;
 };
 
@@ -203,7 +204,7 @@ static inline struct fi_info *hints_for(const char *provider, enum fi_ep_type ty
 	return hints;
 }
 
-/* Gets the info that @hints ask for, on the loopback interface if it has any, and opens it. */
+/* Opens the info that matches @hints, on the loopback interface unless the provider is shm. */
 static inline void node_open(struct node *n, struct fi_info *hints)
 {
 	const bool msg = hints->ep_attr->type == FI_EP_MSG;
@@ -225,7 +226,7 @@ static inline void node_open(struct node *n, struct fi_info *hints)
 		must(fi_eq_open(n->fabric, &eq, &n->eq, NULL));
 }
 
-/* Opens a connectionless endpoint; of shm, with @part in its name. */
+/* Opens a connectionless endpoint. @part, for shm only, becomes a part of its name. */
 static inline void rdm_open(struct node *n, const char *provider, const char *part, uint64_t caps)
 {
 	struct fi_av_attr av = { .type = FI_AV_TABLE, .count = 256 };
@@ -258,7 +259,7 @@ static inline void rdm_close(struct node *n)
 	fi_freeinfo(n->info);
 }
 
-/* What others insert to reach @n's endpoint of shm. */
+/* Gets the name that peers insert to reach the shm endpoint of @n. */
 static inline void shm_name(struct node *n, char name[NAME_SIZE])
 {
 	size_t size = NAME_SIZE;
@@ -266,7 +267,7 @@ static inline void shm_name(struct node *n, char name[NAME_SIZE])
 	must(fi_getname(&n->ep->fid, name, &size));
 }
 
-/* FI_ADDR_NOTAVAIL if it is not taken. */
+/* Returns FI_ADDR_NOTAVAIL if the AV rejects @name. */
 static inline fi_addr_t shm_insert(struct node *n, const char *name)
 {
 	fi_addr_t address = FI_ADDR_NOTAVAIL;
@@ -274,7 +275,7 @@ static inline fi_addr_t shm_insert(struct node *n, const char *name)
 	return fi_av_insert(n->av, name, 1, &address, 0, NULL) == 1 ? address : FI_ADDR_NOTAVAIL;
 }
 
-/* One completion, or -EAGAIN; a failure's error is negative. */
+/* Reads one completion. Returns 1, -FI_EAGAIN, or the negative error of a failed operation. */
 static inline int cq_one(struct node *n, struct fi_cq_data_entry *entry)
 {
 	struct fi_cq_err_entry error = { .err = 0 };
@@ -287,7 +288,7 @@ static inline int cq_one(struct node *n, struct fi_cq_data_entry *entry)
 	return -abs(error.err);
 }
 
-/* Injects @size bytes to @to, polling the CQ meanwhile; false if it takes more than @ms. */
+/* Injects @size bytes to @to and polls the CQ. Returns false if this takes more than @ms. */
 static inline bool inject(struct node *n, fi_addr_t to, const void *data, size_t size, int ms)
 {
 	const int64_t until = now_ms() + ms;
@@ -303,7 +304,7 @@ static inline bool inject(struct node *n, fi_addr_t to, const void *data, size_t
 	return true;
 }
 
-/* Waits @ms for a completion and returns its error, 0, or -EAGAIN. */
+/* Waits up to @ms for a completion. Returns 0, its negative error, or -FI_EAGAIN. */
 static inline int wait_one(struct node *n, struct fi_cq_data_entry *entry, int ms)
 {
 	const int64_t until = now_ms() + ms;
@@ -323,7 +324,7 @@ static inline void msg_open(struct node *n, const char *provider, uint64_t caps)
 	fi_freeinfo(hints);
 }
 
-/* Listens on the loopback interface; returns the port. */
+/* Listens on the loopback interface and returns the port. */
 static inline uint16_t msg_listen(struct node *n)
 {
 	struct sockaddr_in address = { .sin_port = 0 };
@@ -347,7 +348,7 @@ static inline struct fid_ep *msg_endpoint(struct node *n, struct fi_info *info)
 	return ep;
 }
 
-/* Reads the EQ, and the CQ for progress alone, until an event comes; its kind, or -EAGAIN. */
+/* Reads the EQ, and the CQ only for progress, until an event. Returns its type, or -FI_EAGAIN. */
 static inline int eq_wait(struct node *n, struct fi_eq_cm_entry *entry, int ms)
 {
 	union {
@@ -374,7 +375,7 @@ static inline int eq_wait(struct node *n, struct fi_eq_cm_entry *entry, int ms)
 	return -FI_EAGAIN;
 }
 
-/* Accepts or counts what comes at @n's EQ. */
+/* Handles one event of @n: accepts a request, or counts a connection. */
 static inline void pair_step(struct node *n, struct fid_ep **passive, int *connected)
 {
 	struct fi_eq_cm_entry entry;
@@ -402,7 +403,7 @@ static inline struct fid_ep *msg_connect(struct node *n, uint16_t port)
 	return ep;
 }
 
-/* Connects an endpoint of @from to one of @to, which listens at @port and may be the same. */
+/* Connects an endpoint of @from to one of @to, which listens at @port. @to may be @from. */
 static inline void msg_pair(struct node *from, struct node *to, uint16_t port,
 			    struct fid_ep **active, struct fid_ep **passive)
 {
@@ -419,7 +420,7 @@ static inline void msg_pair(struct node *from, struct node *to, uint16_t port,
 	}
 }
 
-/* Whether the descriptor of @fid, a CQ or EQ, is readable within @ms; -EAGAIN: read it first. */
+/* Polls the descriptor of CQ or EQ @fid for @ms. Returns fi_trywait()'s error or poll()'s result. */
 static inline int sleep_for(struct node *n, struct fid *fid, int ms)
 {
 	struct pollfd p = { .events = POLLIN };
@@ -430,7 +431,7 @@ static inline int sleep_for(struct node *n, struct fid *fid, int ms)
 	return ret ? ret : poll(&p, 1, ms);
 }
 
-/* This process's connected socket whose peer (or, if @own, whose own end) has @port; -1: none. */
+/* Finds this process's connected socket with @port at the peer (at its own end if @own), or -1. */
 static inline int socket_of(uint16_t port, bool own)
 {
 	struct sockaddr_in address, peer;

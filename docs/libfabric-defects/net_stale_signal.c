@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * net (libfabric issue 8947): the descriptor of a CQ stays readable though the CQ is empty and
- * fi_trywait() returns 0, so that a thread that sleeps by it spins.
+ * net (libfabric issue 8947): the descriptor of a CQ stays readable although the CQ is empty and
+ * fi_trywait() returns 0. A thread that sleeps on the descriptor spins.
  */
 #include "defect.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* udp;ofi_rxd: an RDMA write that the target refuses never ends. */
+/* udp;ofi_rxd: an RDMA write that the target rejects never completes. */
 #include "defect.h"
 
 static void write_badly(void)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * tcp;ofi_rxm: sends to a peer that dies meanwhile never end, neither well nor badly.
+ * tcp;ofi_rxm: pending sends to a peer that dies never complete, neither successfully nor with an
+ * error.
  *
- * The messages are longer than what is sent at once, and the peer has posted no receive.
+ * The messages are too long for the eager protocol, and the peer has posted no receive.
  */
 #include "defect.h"
 

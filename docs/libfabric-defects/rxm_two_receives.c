@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* tcp;ofi_rxm: one message that is too long for its receive uses up two receives. */
+/* tcp;ofi_rxm: one message that is too long for its receive consumes two receives. */
 #include "defect.h"
 
 static void send_long(void)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * shm: an RDMA read with a bad key, where keys are checked (FI_MR_BASIC), is reported as a
- * success, or never ends and takes the endpoint with it.
+ * success, or never completes and blocks the endpoint.
  */
 #include "defect.h"
 
-/* FI_MR_BASIC: a macro that warns in libfabric 2 */
+/* FI_MR_BASIC, which is a macro with a deprecation warning in libfabric 2 */
 #define MR_BASIC 1
 
 static struct shared {

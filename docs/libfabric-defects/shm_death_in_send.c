@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * shm: a sender that is killed while it sends leaves its receiver's queue blocked for ever.
+ * shm: a sender that is killed during a send leaves its receiver's queue blocked for ever.
  *
- * Senders come one after the other and are killed at random moments of a loop of fi_inject().
- * Each must be able to send before it is killed: if the one before left the queue blocked it
- * cannot.
+ * Senders run one after the other and are killed at random times in a loop of fi_inject().
+ * Each must deliver messages before it is killed, which fails if the previous sender left the queue
+ * blocked.
  */
 #include "defect.h"
 
 #define DEATHS 400
-#define DEATHS_OF_ONE 100 /* a receiver has 256 places */
+#define DEATHS_OF_ONE 100 /* a receiver has 256 entries for peers */
 #define SECONDS 100
 
 static struct shared {
@@ -56,7 +56,7 @@ static void sender(void)
 		;
 }
 
-/* Lets a sender send, and kills it. */
+/* Starts a sender, and kills it after it has sent. */
 static void kill_one(void)
 {
 	const unsigned long before = s->got;

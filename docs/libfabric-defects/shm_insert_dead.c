@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * shm: the address of an endpoint that was never there can be inserted, and each such address
- * takes one of the 256 places.
+ * shm: the address of an endpoint that never existed can be inserted, and each such address
+ * uses one of the 256 entries.
  */
 #include "defect.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * shm: with FI_MR_VIRT_ADDR an RDMA write with a key of no registration changes the target's
+ * shm: with FI_MR_VIRT_ADDR an RDMA write with an unregistered key changes the target's
  * memory, and is reported as a success.
  *
- * The target has registered nothing at all.
+ * The target has no registrations.
  */
 #include "defect.h"
 

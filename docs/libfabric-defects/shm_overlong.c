@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * shm: a message of 60 KiB for a receive of 64 bytes makes the receiver spin for ever in
- * fi_cq_read(), with its endpoint's lock held, and nothing that comes later is received.
+ * fi_cq_read() with its endpoint's lock held, and no later message is received.
  */
 #include "defect.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * shm: fi_av_remove() of a peer in the same process whose endpoint is closed crashes.
+ * shm: fi_av_remove() of the closed endpoint of a peer in the calling process crashes.
  *
- * Two endpoints of one process, each with a fabric, domain and AV of its own, as two libraries
- * have them: one sends to the other, the other is closed, and the first removes its address.
+ * One process has two endpoints, each with its own fabric, domain and AV, as in two libraries.
+ * The first sends to the second, the second is closed, and the first removes its address.
  */
 #include "defect.h"
 

@@ -3,8 +3,8 @@
  * shm: removing the address of a peer that never answered writes before an array in the peer's
  * memory.
  *
- * The peer is stopped, so it changes nothing itself. What fi_av_remove() changes in its file is
- * looked at.
+ * The peer sleeps, so it does not change its file. The program compares the file before and after
+ * fi_av_remove().
  */
 #include "defect.h"
 

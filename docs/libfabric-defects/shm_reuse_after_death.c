@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * shm: a process that outlives its peers crashes when their places in the address vector are
- * used again.
+ * shm: a process that outlives its peers crashes when it reuses their entries in the address
+ * vector.
  *
- * One peer after the other is started, sent to, killed while idle, and removed from the address
- * vector, so that there are never more than two of the 256 places in use.
+ * The program starts one peer after the other, sends to it, kills it while idle, and removes it
+ * from the address vector. So at most two of the 256 entries are in use.
  */
 #include "defect.h"
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * shm: to open an endpoint installs handlers of SIGINT, SIGTERM, SIGBUS and SIGSEGV in place of
- * what the program had.
+ * shm: opening an endpoint replaces the program's handlers of SIGINT, SIGTERM, SIGBUS and SIGSEGV.
  *
- * A signal that the program ignores removes the files of its endpoints then, and so does a
- * forked child that is ended by one. New peers do not find the endpoint any more.
+ * A signal that the program ignores then removes the files of its endpoints, and so does a
+ * signal that kills a forked child. New peers no longer find the endpoint.
  */
 #include "defect.h"
 

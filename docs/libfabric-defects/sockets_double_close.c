@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * sockets: fi_shutdown() closes the connection's descriptor and fi_close() closes the same
- * number again, which another file may have by then.
+ * sockets: fi_shutdown() closes the connection's descriptor, and fi_close() closes it again. By
+ * then the number may belong to another file.
  */
 #include "defect.h"
 

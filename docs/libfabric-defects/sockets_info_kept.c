@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * sockets: a passive endpoint goes on to read the fi_info that it was made of, which its owner
- * may free.
+ * sockets: a passive endpoint reads the fi_info that it was created from, which the caller may have
+ * freed.
  *
- * Memory that is freed is filled, so that its use shows.
+ * Freed memory is overwritten, so that its use is detected.
  */
 #include "defect.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * sockets: a message with remote CQ data that waits for its receive is completed without
- * FI_REMOTE_CQ_DATA.
+ * sockets: the completion of a message with remote CQ data lacks FI_REMOTE_CQ_DATA if the message
+ * arrived before its receive was posted.
  */
 #include "defect.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* sockets: a port that is taken shows only in fi_listen(), and as FI_EINVAL. */
+/* sockets: a port in use is reported only by fi_listen(), and as FI_EINVAL. */
 #include "defect.h"
 
 static void listen_twice(void)

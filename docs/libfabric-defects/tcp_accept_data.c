@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * tcp, net: fi_accept() and fi_reject() take more private data than they have room for.
+ * tcp, net: fi_accept() and fi_reject() copy private data beyond the end of their buffer.
  *
- * fi_connect() refuses what is above FI_OPT_CM_DATA_SIZE. These copy it to memory for 256 bytes.
+ * fi_connect() refuses more than FI_OPT_CM_DATA_SIZE bytes. fi_accept() and fi_reject() copy all
+ * bytes to a buffer of 256.
  */
 #include "defect.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * tcp: the end of a peer is not seen while a message of it waits for a receive.
+ * tcp: a peer's disconnect is not detected while a message from it waits for a receive.
  *
- * The EQ and the CQ are read all the time; the socket's end is behind the message.
+ * The program reads the EQ and the CQ continuously; the end of the stream is behind the message.
  */
 #include "defect.h"
 

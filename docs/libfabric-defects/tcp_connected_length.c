@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * tcp, net: the passive side's FI_CONNECTED is reported 256 bytes longer than it is, with data
- * that is none.
+ * tcp, net: FI_CONNECTED on the passive side is reported 256 bytes too long, with data that the
+ * peer did not send.
  */
 #include "defect.h"
 

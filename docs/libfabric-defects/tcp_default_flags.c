@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * tcp: FI_DELIVERY_COMPLETE among an endpoint's default flags (tx_attr->op_flags) holds for none
- * of its RDMA writes.
+ * tcp: FI_DELIVERY_COMPLETE in an endpoint's default flags (tx_attr->op_flags) has no effect on
+ * its RDMA writes.
  *
- * The target makes no progress at all, so that nothing can have been delivered.
+ * The target makes no progress, so the write cannot have been delivered.
  */
 #include "defect.h"
 

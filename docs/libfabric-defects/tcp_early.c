@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * tcp, net: fi_send() on an endpoint that is enabled and not connected crashes; an error was to
- * be returned.
+ * tcp, net: fi_send() on an endpoint that is enabled but not connected crashes instead of returning
+ * an error.
  */
 #include "defect.h"
 

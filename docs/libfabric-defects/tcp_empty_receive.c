@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* tcp: a message that meets a receive of no bytes neither completes nor fails the receive. */
+/* tcp: a message for a receive of no bytes neither completes nor fails the receive. */
 #include "defect.h"
 
 static void receive(void)

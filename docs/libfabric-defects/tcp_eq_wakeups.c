@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * tcp (since it is xnet), net: data makes the descriptor of the event queue readable, though
+ * tcp (since 1.18, xnet), net: data makes the descriptor of the event queue readable although
  * there is no event.
  *
- * So a thread that sleeps for connection events is woken by each message that another thread
- * receives, and fi_eq_read() then runs the domain's progress against that thread.
+ * Each message that another thread receives wakes a thread that sleeps for connection events.
+ * fi_eq_read() then runs the domain's progress and contends with the receiving thread.
  */
 #include "defect.h"
 
@@ -30,7 +30,7 @@ static void count(void)
 		struct pollfd p = { .fd = fd, .events = POLLIN };
 
 		must(fi_recv(passive, data, sizeof(data), NULL, 0, NULL));
-		/* nothing is left to be said: a thread may sleep */
+		/* drain the CQ and the EQ until a thread may sleep */
 		while (fi_trywait(b.fabric, fids, 1) || poll(&p, 1, 0)) {
 			fi_cq_read(b.cq, NULL, 0);
 			if (eq_wait(&b, &event, 0) != -FI_EAGAIN || is_late(until))
@@ -38,7 +38,7 @@ static void count(void)
 				    "the EQ's descriptor is readable without event or message");
 		}
 		must(fi_inject(active, "", 1, 0));
-		/* the sender's progress; the receiver sleeps for events */
+		/* progress of the sender only; the receiver sleeps on its EQ */
 		fi_cq_read(a.cq, NULL, 0);
 		if (poll(&p, 1, 20) == 1) {
 			if (eq_wait(&b, &event, 0) != -FI_EAGAIN)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * tcp, net: a peer that was accepted can kill the process with one header of 16 to 24 bytes.
+ * tcp, net: an accepted peer can crash the process with one header of 16 to 24 bytes.
  *
  * The endpoint has no shared receive context and no operation that waits for an acknowledgement.
- * The peer's socket is searched in this process, and the header is written to it beside
+ * The program finds the peer's socket in this process and writes the header to it, bypassing
  * libfabric.
  */
 #include "defect.h"
@@ -12,7 +12,7 @@ struct header { /* struct xnet_tag_hdr, struct tcpx_tag_hdr */
 	uint8_t version, op;
 	uint16_t flags;
 	uint8_t op_data, rma_iov_cnt, hdr_size, id;
-	uint64_t size; /* in the order of the sender */
+	uint64_t size; /* in the sender's byte order */
 	uint64_t tag;
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * tcp, net: an RDMA write that the target refuses is reported as a success, and then both ends
- * see an orderly FI_SHUTDOWN: nothing says that there was an error, or which operation it was.
+ * tcp, net: an RDMA write that the target rejects is reported as a success, and then both ends
+ * get an orderly FI_SHUTDOWN. Nothing reports the error or the operation that failed.
  */
 #include "defect.h"
 

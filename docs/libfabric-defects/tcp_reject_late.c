@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * tcp, net: fi_reject() after fi_endpoint() was called for the request returns 0, and the peer
- * gets no event.
+ * tcp, net: fi_reject() after fi_endpoint() for a request returns 0, but the peer gets no event.
  */
 #include "defect.h"
 

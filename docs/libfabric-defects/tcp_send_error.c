@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * tcp, net: an error of the target's send() loses the answer to an RDMA read; the connection
- * lives on and the read never ends.
+ * tcp, net: an error of the target's send() loses the reply to an RDMA read; the connection
+ * continues and the read never completes.
  *
- * This program has the send functions of the C library for itself, and lets the target's fail
- * once.
+ * The program overrides the send functions of the C library, and lets the target's send fail once.
  */
 #include "defect.h"
 

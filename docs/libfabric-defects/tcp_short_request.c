@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * tcp, net: a connection whose request is too short is kept for ever if errno was EAGAIN before.
+ * tcp, net: a connection with a short request is kept for ever if errno was EAGAIN before.
  *
- * A stranger sends 4 bytes and ends its connection. The length is compared first, and errno,
- * which nothing has set then, taken for the reason.
+ * A client sends 4 bytes and closes its connection. libfabric finds the short length and then
+ * evaluates errno, which no call has set.
  */
 #include "defect.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * tcp, net: a passive endpoint that is closed is used for a connection that has not sent its
- * request.
+ * tcp, net: a connection that has not sent its request uses a closed passive endpoint.
  *
- * A stranger connects and sends nothing; the passive endpoint takes the connection in and is
- * closed; the stranger sends a request. Memory that is freed is filled, so that its use shows.
+ * A client connects and sends nothing. The passive endpoint accepts the connection and is
+ * closed. Then the client sends a request. Freed memory is overwritten, so that its use is
+ * detected.
  */
 #include "defect.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Prints the version of the libfabric that the reproductions run with. */
+/* Prints the version of the loaded libfabric. */
 #include <rdma/fabric.h>
 #include <stdio.h>
 
