@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Endpoints of the fake fabric. Each step of their lives can be made to fail, notes what it
- * was told, and counts in fake.open. Nobody answers but the test, through fake_event_add().
- * Their fields are of the progress thread: look at them when it has nothing to do.
+ * Endpoints of the fake fabric. Each step of an endpoint's life can be made to fail, notes its
+ * arguments, and counts in fake.open. There is no peer: the test answers through fake_event_add().
+ * The fields belong to the progress thread: read them only while it has nothing to do.
  */
 #ifndef UNIT_FAB_FAKE_EP_H
 #define UNIT_FAB_FAKE_EP_H
@@ -29,15 +29,15 @@ enum fake_op { FAKE_NONE, FAKE_SEND, FAKE_SENDV, FAKE_RECV, FAKE_RECVV, FAKE_REA
 	       FAKE_INJECT, FAKE_SENDMSG, FAKE_LETTER, FAKE_READMSG, FAKE_WRITE_NOW,
 	       FAKE_FETCH_ADD, FAKE_CMP_SWAP };
 
-/* Set by tests; all zero is endpoints that work. */
+/* Set by tests. All zero is endpoints that work. */
 struct fake_ep_faults {
 	int endpoint, bind_eq, bind_cq, enable, connect, accept, reject, close;
 	int pep_bind, listen, getname, op, letter, sendmsg;
 	enum fake_op op_only;		/* if set, only operations of this kind fail */
-	uint16_t busy[8];		/* ports that are taken: */
-	int busy_passive_ep, busy_listen;	/* where it shows, and as what */
-	int busy_family;		/* of addresses; 0: in all */
-	bool endpoint_waits;		/* fi_endpoint: until the test posts fake_eps.go */
+	uint16_t busy[8];		/* ports that are in use */
+	int busy_passive_ep, busy_listen;	/* errors of the calls at such a port */
+	int busy_family;		/* the address family in which ports are busy; 0: all */
+	bool endpoint_waits;		/* fi_endpoint() blocks until the test posts fake_eps.go */
 	uint16_t forbidden;		/* a port that may not be bound */
 };
 
