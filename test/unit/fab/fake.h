@@ -79,9 +79,7 @@ struct fake {
 	int (*passive_ep)(struct fi_info *info, struct fid_pep **pep);
 	int (*av_open)(struct fi_av_attr *attr, struct fid_av **av);
 
-	/*
-	 * to be held around each call for the first CQ and for endpoints; NULL: no lock is needed
-	 */
+	/* held around each call for the first CQ and for endpoints; NULL: no lock */
 	_Atomic(struct dofi_mutex *) guard;
 	_Atomic int unguarded;		/* calls that were made without the guard */
 

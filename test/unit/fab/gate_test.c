@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The robust lock of endpoints in shared memory: who waits, who does not, and what a dead holder
- * leaves.
+ * The robust lock of endpoints in shared memory: which callers wait, and what a dead holder leaves.
  */
 
 #include "fab/gate.h"
@@ -16,7 +15,7 @@
 
 TestSuite(gate, .timeout = 30);
 
-/* The begin of an endpoint's memory in libfabric 1.17. */
+/* The first bytes of an endpoint's memory in libfabric 1.17. */
 struct region {
 	uint8_t version;
 	uint8_t unused[23];
