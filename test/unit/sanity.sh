@@ -17,7 +17,7 @@ die()
 	exit 1
 }
 
-# run PATTERN [TOOL...] - runs the tests whose names match
+# run PATTERN [TOOL...] - runs the tests that match
 run()
 {
 	pattern=$1

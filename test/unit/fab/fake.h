@@ -96,8 +96,8 @@ extern struct fake fake;
 
 void fake_init(void);
 /*
- * Called first in each of these calls: counts the call as unguarded if there is a guard and no
- * thread holds it.
+ * Called at the start of each call that needs the guard. Counts the call as unguarded if no thread
+ * holds the guard.
  */
 void fake_guarded(void);
 /* Adds a completion. @err is as the fabric reports it. */
@@ -110,7 +110,7 @@ bool fake_mr_live(uint64_t key);
 /* Completions that were not read yet. */
 unsigned fake_unread(void);
 
-/* An fi_info of @provider whose source is the IPv4 address @ip ("" for none). */
+/* An fi_info of @provider with IPv4 source address @ip ("" for none). */
 struct fi_info *fake_info(const char *provider, const char *ip);
 /* Gives @info a network card at this PCI bus, with a link speed in bits per second. */
 void fake_nic(struct fi_info *info, uint8_t bus, uint64_t speed);

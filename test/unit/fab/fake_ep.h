@@ -35,7 +35,7 @@ struct fake_ep_faults {
 	int pep_bind, listen, getname, op, letter, sendmsg;
 	enum fake_op op_only;		/* if set, only operations of this kind fail */
 	uint16_t busy[8];		/* ports that are in use */
-	int busy_passive_ep, busy_listen;	/* errors of the calls at such a port */
+	int busy_passive_ep, busy_listen;	/* errors at a busy port */
 	int busy_family;		/* the address family in which ports are busy; 0: all */
 	bool endpoint_waits;		/* fi_endpoint() blocks until the test posts fake_eps.go */
 	uint16_t forbidden;		/* a port that may not be bound */

@@ -39,7 +39,7 @@ static void damaged(struct dofi_gate *g)
 
 static struct dofi_gate gate = { .name = NAME, .damaged = damaged };
 
-/* Maps a file that has no name any more, like one whose owner was reaped. */
+/* Maps a file that has no name any more, as after its owner was reaped. */
 static struct region *region_map(const char *path, uint8_t version)
 {
 	int fd = open(path, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);

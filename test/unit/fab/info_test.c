@@ -449,7 +449,7 @@ Test(choose, frames_are_no_longer_than_the_fabric_keeps_in_order)
 }
 
 /*
- * Frames of @layer have @most bytes, or fewer if @variable says so: the fabric would reorder longer
+ * Frames of @layer have @most bytes, or fewer if @variable is less: the fabric would reorder longer
  * ones.
  */
 static void expect_frames(const char *layer, const char *variable, size_t most)

@@ -14,7 +14,7 @@
 #define GRANTED 0x1122334455667788ull
 #define SPACE 65536
 
-/* A peer is a forked child. It has these arrays at the same addresses, with bytes of its own. */
+/* A peer is a forked child. It has these arrays at identical addresses, with bytes of its own. */
 static uint8_t memory[SPACE], got[SPACE];
 static uint64_t *word;			/* shared with the peer */
 

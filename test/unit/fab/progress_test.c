@@ -907,7 +907,7 @@ static void give_back(void)
 		fake_complete((void *)(uintptr_t)'a', 0);
 }
 
-/* Uses the CQ if @use, until the event queue is watched or not, as @watched says. */
+/* Uses the CQ if @use, until the event queue is watched if @watched, else until it is not. */
 static void until_watched(bool watched, bool use)
 {
 	while (is_watched(fake.eq_fd) != watched)

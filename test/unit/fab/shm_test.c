@@ -32,7 +32,7 @@ static struct said said_of(const struct dofi_shm *s)
 	return said;
 }
 
-/* The number of files in /dev/shm whose names begin with @name. */
+/* The number of files in /dev/shm with names that begin with @name. */
 static int files(const char *name)
 {
 	DIR *folder = opendir(DOFI_SHM_FOLDER);

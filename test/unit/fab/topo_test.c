@@ -103,7 +103,7 @@ static void machine(const char *file, const char *cpus)
 	replaced = true;
 }
 
-/* A network card whose PCI address libfabric reports. */
+/* A network card with a PCI address that libfabric reports. */
 
 static struct fi_info *card(const char *domain, uint8_t bus)
 {
@@ -115,7 +115,7 @@ static struct fi_info *card(const char *domain, uint8_t bus)
 	return info;
 }
 
-/* An interface whose name libfabric reports. */
+/* An interface with a name that libfabric reports. */
 static struct fi_info *interface(const char *domain)
 {
 	struct fi_info *info = fake_info("tcp", "10.0.0.1");

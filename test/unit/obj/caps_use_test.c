@@ -143,7 +143,7 @@ static DAT_RETURN ask(void)
 	return dofi_caps_ep_attr(ia, &attr, &got);
 }
 
-/* For the fabrics that can report it. On others the endpoint is refused later. */
+/* Only some fabrics can report it. On all other fabrics the endpoint is refused later. */
 Test(caps_use, receives_may_notify_as_the_peer_says)
 {
 	attr.recv_completion_flags = DAT_COMPLETION_SOLICITED_WAIT_FLAG;

@@ -696,7 +696,7 @@ Test(dequeue, other_threads_may_post_meanwhile)
 	alone(while_others_post);
 }
 
-/* A serial CQ, whose access lock is also taken for its endpoints */
+/* A serial CQ: its access lock is also taken for its endpoints */
 
 #define ALSO_SERIAL(body)		\
 	Test(dequeue_serial, body)	\

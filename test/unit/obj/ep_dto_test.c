@@ -243,9 +243,7 @@ Test(ep_dto, a_completion_of_a_slots_former_user_is_dropped)
 	take(slots, DAT_DTO_SUCCESS);
 }
 
-/*
- * An operation that is queued for room is not at the fabric, so a completion for it must be stale.
- */
+/* An operation that is queued is not at the fabric, so a completion for it must be stale. */
 Test(ep_dto, a_completion_of_what_was_not_submitted_is_dropped)
 {
 	DAT_EP_ATTR attr = attr_of_depth(2);
@@ -564,9 +562,7 @@ static bool is_granted(void)
 	return dofi_rmr_in_force(pz, ep, granted);
 }
 
-/*
- * The transport matches a message of @len bytes with remote CQ data @beside to the @i-th operation.
- */
+/* The transport matches a message of @len bytes, with remote CQ data, to the @i-th operation. */
 static void match_with(unsigned i, size_t len, uint64_t beside)
 {
 	transport.dto[i]->flags |= DOFI_DTO_MATCHED;
@@ -599,7 +595,7 @@ Test(ep_data, a_matched_receive_of_nonsense_breaks_the_connection)
 	take(1, DAT_DTO_ERR_TRANSPORT);
 	settle();
 	event_take(evd, DAT_CONNECTION_EVENT_BROKEN);
-	/* beside is used only for a matched receive */
+	/* remote CQ data counts only for a matched receive */
 	make_with(evd, evd, NULL);
 	succeed(post_recv(2));
 	transport.dto[transport.n - 1]->beside = 1;

@@ -153,7 +153,7 @@ Test(ep_queue, an_evd_of_the_size_of_its_queues_does_not_overflow)
 /* More endpoints than it takes until one reuses the memory of an earlier one. */
 #define ENOUGH 4096
 
-/* Events outlive their EP, whose memory is reused by another EP. */
+/* Events outlive their EP, and another EP reuses its memory. */
 Test(ep_queue, the_events_of_a_former_endpoint_take_no_places)
 {
 	DAT_EVD_HANDLE other = evd_make(4, DAT_EVD_DTO_FLAG);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Buffers of an SRQ for endpoints whose transport matches messages to them itself. */
+/* Buffers of an SRQ for endpoints with a transport that matches messages to them itself. */
 
 #include "obj/caps.h"
 #include "obj/fixture.h"

@@ -409,8 +409,8 @@ Test(evd, a_feed_stays_until_its_last_user)
 }
 
 /*
- * A waiting or polling thread reads the other feeds only. The progress thread serves the rest
- * whatever the program does.
+ * A waiting or polling thread reads only the feeds that have a slot. The progress thread serves the
+ * rest whatever the program does.
  */
 Test(evd, more_feeds_than_places_are_left_to_the_thread)
 {

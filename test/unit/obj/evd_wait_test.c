@@ -627,7 +627,7 @@ Test(evd_wait, what_it_spins_on_it_reads_itself)
 
 /*
  * Runs @body on the progress thread, so that no other thread reads completions. Its argument is the
- * context of a send that it completes, and evd is an EVD for that send, whose events notify as
+ * context of a send that it completes, and evd is an EVD for that send. Its events notify as
  * @stream sets.
  */
 static void with_a_send(DAT_COMPLETION_FLAGS stream, void (*body)(void *))

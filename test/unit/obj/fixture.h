@@ -33,7 +33,8 @@ struct transport {
 	int fail;			/* if not 0, the next operation fails with this */
 	unsigned n;
 	unsigned plain;			/* operations submitted on the fast path */
-	bool at_ep, in_cq;		/* whether plain held the EP's lock, the CQ's */
+	/* The last operation on the fast path held the EP's lock, or its CQ's access lock. */
+	bool at_ep, in_cq;
 	struct dofi_dto *dto[SUBMITS];
 	void *context[SUBMITS];
 	uint64_t remote_addr[SUBMITS];

@@ -489,7 +489,7 @@ Test(rmr, flags_are_checked)
 	expect_ret(post(&b), BAD_FLAGS);
 }
 
-/* Creates an EP whose requests are of the class UNSIGNALLED, on an EVD of their own. */
+/* Creates an EP with requests of the class UNSIGNALLED, on an EVD of their own. */
 static DAT_EVD_HANDLE unsignalled_ep(void)
 {
 	DAT_EVD_HANDLE out = evd_make(8, DAT_EVD_DTO_FLAG | DAT_EVD_RMR_BIND_FLAG);
@@ -621,7 +621,7 @@ Test(rmr, addresses_are_virtual_or_offsets_where_the_fabric_can)
 	cr_expect_eq(query().va_type, DAT_VA_TYPE_VA);
 }
 
-/* Binds part of an LMR whose own addresses are offsets. */
+/* Binds part of an LMR that has offsets as its own addresses. */
 Test(rmr, a_part_is_named_as_its_lmr_counts)
 {
 	const DAT_REGION_DESCRIPTION region = { .for_va = memory };
@@ -1096,7 +1096,9 @@ Test(rmr_of_ep, says_so)
 	expect_arg(dofi_rmr_create_for_ep(pz, NULL), 2);
 }
 
-/* The fabric's key is longer than the context: its other half is a secret that one peer knows. */
+/*
+ * The fabric's key is longer than the context: its other half is a secret known to one peer only.
+ */
 Test(rmr_of_ep, its_key_is_for_one_peer)
 {
 	((struct dofi_ep *)ep)->secret = 0xabcdef01;

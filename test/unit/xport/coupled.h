@@ -16,7 +16,7 @@ void fill(unsigned char bytes[BIG], unsigned step);
 void coupled_init(void);
 /* Like coupled_init(), but neither can read the other's memory. */
 void coupled_init_apart(void);
-/* Like coupled_init(), on a fabric that does RDMA itself and whose peers may be on any host. */
+/* Like coupled_init(), on a fabric that does RDMA itself and has peers on any host. */
 void coupled_init_sockets(void);
 /* Connects ep, on an open IA, to a peer with a window of @window frames. */
 void couple_narrow(uint32_t window);

@@ -60,7 +60,7 @@ void xport_fini(void)
 	cr_expect_eq(fake_eps.peps_open, 0);
 }
 
-/* Longer than the longest chain of work and events that one event can start. */
+/* Longer than the longest chain of work and events that a single event can start. */
 #define LONGEST_CHAIN 24
 
 static void openings_look(void *arg)

@@ -354,8 +354,8 @@ Test(msg_mail, a_number_out_of_turn_is_ignored)
 }
 
 /*
- * The reply is sent after another operation of the EP has completed, because only such an operation
- * can have used up the room.
+ * The reply is sent after another operation of the EP has completed, because only an operation of
+ * the EP can have filled the fabric's queue.
  */
 Test(msg_mail, a_reply_that_finds_no_room_waits)
 {

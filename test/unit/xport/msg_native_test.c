@@ -10,7 +10,7 @@
 
 static DAT_EP_HANDLE ep;
 
-/* All tests also check that one thread at a time calls the fabric. */
+/* All tests also check that only one thread at a time calls the fabric. */
 static void fabric_make(void)
 {
 	fabric_name = "verbs";

@@ -1369,7 +1369,7 @@ Test(msg_submit, writes)
 	cr_expect_eq(fake_eps.remote_len, 24);
 }
 
-/* The peer's secret completes a context whose scope is the connection. */
+/* The peer's secret completes a context of connection scope. */
 Test(msg_submit, keys_of_one_connection)
 {
 	DAT_RMR_TRIPLET one = remote_segment(8), three = remote_segment(24);
@@ -1414,7 +1414,7 @@ Test(msg_submit, what_finds_no_room_waits_for_a_completion)
 	reached(FAKE_SENDV, 3);
 }
 
-/* The peer receives from an SRQ, and its answer says so. */
+/* The peer receives from an SRQ, and its answer reports that. */
 
 static struct bytes framed_answer(void)
 {
@@ -1521,7 +1521,7 @@ Test(msg_submit, only_sends_are_framed, .init = init_framed)
 	reached(FAKE_WRITE, 1);
 }
 
-/* Our endpoint of an SRQ says so in its request, and posts a receive for frames. */
+/* Our endpoint of an SRQ reports that in its request, and posts a receive for frames. */
 static void make_shared(void)
 {
 	DAT_SRQ_ATTR srq_attr = { .max_recv_dtos = 4, .max_recv_iov = 1 };

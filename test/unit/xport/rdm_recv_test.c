@@ -164,7 +164,7 @@ Test(rdm_recv, nor_one_whose_sender_has_left, .init = rdm_init)
 	event_await(evd, DAT_CONNECTION_EVENT_BROKEN);
 }
 
-/* A peer whose memory was found to be unreadable must not name segments of it. */
+/* If a peer's memory was found to be unreadable, the peer must not name segments of it. */
 Test(rdm_recv, memory_that_cannot_be_read_is_not_to_be_named, .init = rdm_init)
 {
 	struct dofi_side_msg request = peer_msg(&peer, DOFI_SIDE_REQUEST);
@@ -595,7 +595,7 @@ Test(rdm_recv_srq, parts_go_to_the_buffer_of_their_own_message)
 	peer_sees_break(&peer);
 }
 
-/* A fabric that does RDMA itself, and whose peers may be on any host */
+/* A fabric that does RDMA itself, and has peers on any host */
 
 TestSuite(rdm_recv_sockets, .init = coupled_init_sockets, .fini = rdm_fini, .timeout = 60);
 

@@ -105,7 +105,7 @@ Test(rdm_send, no_more_goes_than_the_peer_has_room_for, .init = rdm_init)
 	peer_take(&peer, RDM_FRAME_SEND);
 }
 
-/* Memory whose LMR is freed */
+/* Memory of a freed LMR */
 
 static void goes_on(void)
 {
@@ -174,7 +174,7 @@ Test(rdm_send, a_receive_that_no_message_has_met_waits)
 	event_await(evd, DAT_CONNECTION_EVENT_BROKEN);
 }
 
-/* A receive whose DATA is still to come. */
+/* A receive that still expects DATA. */
 Test(rdm_send_apart, a_receive_that_a_message_has_met_ends_the_connection)
 {
 	struct rdm_frame f = announcement(1, NULL, BIG);
@@ -295,7 +295,7 @@ Test(rdm_send_apart, and_is_cleared_once)
 	event_await(evd, DAT_CONNECTION_EVENT_BROKEN);
 }
 
-/* An ACK does not end a message whose DATA is in flight. */
+/* An ACK does not end a message while its DATA is in flight. */
 Test(rdm_send_apart, nor_is_it_answered_then)
 {
 	struct rdm_frame f;

@@ -72,7 +72,7 @@ void side_couple(void);
 
 /* The socket of a stranger, connected to the listener. */
 int side_stranger(void);
-/* The socket of a stranger whose request was accepted. */
+/* The socket of a stranger with a request that was accepted. */
 int side_stranger_in(void);
 void side_put(int fd, const void *bytes, size_t n);
 void side_put_msg(int fd, enum dofi_side_kind kind);

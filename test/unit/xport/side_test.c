@@ -170,7 +170,7 @@ static void put_with_fds(int fd, const void *bytes, size_t len, const int *fds, 
 	cr_assert_eq(sendmsg(fd, &msg, MSG_NOSIGNAL), (ssize_t)len);
 }
 
-/* A peer whose socket was full sends the descriptors with bytes that were queued before. */
+/* If the peer's socket was full, the descriptors are sent with bytes that were queued before. */
 Test(side, descriptors_may_come_before_their_message)
 {
 	const struct dofi_side_msg ready = side_msg(DOFI_SIDE_READY);
@@ -354,7 +354,7 @@ Test(side, any_thread_rings)
 
 /* Peers that read nothing */
 
-/* A stranger whose request was accepted, with small socket buffers at both ends. */
+/* A stranger with an accepted request, and small socket buffers at both ends. */
 static int narrow_stranger(void)
 {
 	int small = 2048, fd;
