@@ -775,7 +775,7 @@ Test(cq, what_is_behind_an_error_is_read_at_the_next_look)
 	cr_expect_eq(last_err, FI_ECANCELED);
 }
 
-/* net of libfabric 1.17: otherwise the progress thread would spin forever. */
+/* With net of libfabric 1.17 the progress thread would spin forever if the signal stayed. */
 Test(cq, a_stale_signal_is_cleared)
 {
 	fake.fault.stale_signal = true;

@@ -176,7 +176,10 @@ Test(fork, a_child_does_not_have_what_it_must_not, .timeout = 20)
 	if (!pid) {
 		bool ok = !is_open(one.fd) && !is_open(two.fd) && is_open(gone.fd);
 
-		/* this fork only: the numbers may be those of other files now */
+		/*
+		 * a child of the child must not close them: the numbers may belong to other files
+		 * by then
+		 */
 		dup2(2, one.fd);
 		pid = fork();
 		if (!pid)

@@ -57,8 +57,8 @@ static struct region *region_map(const char *path, uint8_t version)
 }
 
 /*
- * Makes a page, without which dead holders are not recognised. The lock is then taken with the
- * page's number.
+ * Makes a page for this process. The lock is taken with the page's number, by which a dead holder
+ * is recognised.
  */
 static int own_page(void)
 {

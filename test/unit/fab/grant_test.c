@@ -99,7 +99,7 @@ Test(grant, all_of_it_may_be_used)
 	cr_expect(allowed(&use));
 }
 
-/* A grant may ask for a certain key: the one that a fabric has given to the memory. */
+/* A grant may request a certain key: the one that a fabric has chosen for the memory. */
 Test(grant, a_wanted_key_is_had_by_one)
 {
 	struct dofi_use use = good();

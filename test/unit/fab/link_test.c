@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 static struct dofi_link *asker, *asked;
-static struct dofi_doorbell *bell[2];	/* of the asking end, and of the other end */
+static struct dofi_doorbell *bell[2];	/* of the connecting end, and of its peer */
 static int bell_fd[2];
 
 static void init(void)

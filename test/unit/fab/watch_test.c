@@ -260,7 +260,7 @@ Test(watch, or_is_not_asked)
 {
 	const int yes = 1;
 
-	/* as libfabric 2.2's tcp does on the passive side */
+	/* as tcp of libfabric 2.2 does on the passive end */
 	cr_assert_eq(setsockopt(mine, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof(yes)), 0);
 	dofi_settings.keepalive_s = 0;
 	cr_assert_eq(watch_open(), 0);

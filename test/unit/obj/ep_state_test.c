@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The table of endpoint states, against the transitions that DAT draws. */
+/* The table of endpoint states, compared with the transitions in the DAT text. */
 
 #include "obj/fixture.h"
 

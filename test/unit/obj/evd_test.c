@@ -452,8 +452,8 @@ Test(evd, a_feed_without_place_takes_none_when_it_goes)
 }
 
 /*
- * A CQ sees that the program takes events only if one of its own is read, so a dequeue marks every
- * feed.
+ * Otherwise a CQ would notice only its own readers. So a dequeue marks each feed: the program takes
+ * its events.
  */
 Test(evd, an_event_found_there_is_told_to_the_feeds)
 {

@@ -267,7 +267,7 @@ death()
 		exec 3<&- 4<&-
 		echo "$victim killed: the other end took $ms ms"
 		[ $got -eq 1 ] || fail "exit status $got after the $victim's death"
-		# the sockets provider has a thread that may be delayed, but not for --timeout (10 s)
+		# a thread of the sockets provider may be delayed, but for less than --timeout
 		case $* in *sockets*) limit=9000 ;; *) limit=1000 ;; esac
 		[ $ms -lt $limit ] || fail "took $ms ms to notice"
 		[ "$(cat "$tmp/out" "$tmp/err" | grep -c "^datperf: ")" -eq 1 ] ||

@@ -163,7 +163,7 @@ Test(msg_bye, is_not_expected_of_a_peer_that_does_not_offer_it)
 	stream_ends(DAT_CONNECTION_EVENT_DISCONNECTED);
 }
 
-/* A flushed receive reveals no more than the event. */
+/* A receive that the fabric flushes does not show how the connection ended. */
 Test(msg_bye, a_flush_does_not_say_how_it_ended)
 {
 	DAT_LMR_TRIPLET none;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What is left to a fabric that has immediate data, atomics and fences of its own. */
+/* Operations left to a fabric that has immediate data, atomics and fences of its own. */
 
 #include "xport/fabric.h"
 
