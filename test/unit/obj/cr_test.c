@@ -192,7 +192,7 @@ Test(cr, a_message_before_the_event_waits_for_it)
 	event_take(evd, DAT_DTO_COMPLETION_EVENT);
 }
 
-/* Turning down */
+/* Rejecting */
 
 Test(cr, a_reject_is_the_consumers)
 {

@@ -377,7 +377,7 @@ static void twice_and_stale(void *arg)
 	fake_complete(NULL, 0);
 	cr_expect(nothing());
 	cr_expect(nothing());
-	/* and not after the slot is in use by its next operation */
+	/* nor is it counted when the slot has its next operation */
 	while (dofi_dto_of(transport.context[transport.n - 1]) != dofi_dto_of(first) ||
 	       transport.n == 1) {
 		send_and_complete(transport.n, 2);

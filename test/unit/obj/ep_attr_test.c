@@ -35,7 +35,7 @@ static DAT_EP_PARAM in_force(void)
 	return now;
 }
 
-/* Sets the endpoint's state, because this fabric cannot lead to each. */
+/* Sets the endpoint's state, because this fabric cannot bring about every state. */
 static void be(DAT_EP_STATE state)
 {
 	inside()->state = state;

@@ -255,7 +255,7 @@ Test(ep_post, a_send_is_no_longer_than_the_endpoint_was_made_for)
 	s[1].segment_length--;
 	succeed(dofi_ep_post_send(ep, 2, s, cookie_of(1), 0));
 	cr_expect_eq(transport.n, 1);
-	/* a buffer may be larger; and programs that state how much they write exceed it */
+	/* a buffer may be larger, and programs exceed the RDMA size that they requested */
 	s[1].segment_length++;
 	succeed(dofi_ep_post_recv(ep, 2, s, cookie_of(2), 0));
 	succeed(post_write(3, 101, 101));

@@ -7,7 +7,7 @@
 
 TestSuite(ep, .init = ep_one, .fini = ia_fini);
 
-/* Making */
+/* Creating */
 
 Test(ep, handles_are_checked)
 {
@@ -71,7 +71,7 @@ Test(ep, holds_its_zone_and_its_queues)
 	succeed(dofi_pz_free(zone));
 }
 
-/* Asking */
+/* Querying */
 
 Test(ep, the_arguments_of_a_query_are_checked)
 {

@@ -32,7 +32,7 @@ static void post_numbers(DAT_EVD_HANDLE to, uintptr_t first, unsigned n)
 
 TestSuite(evd, .init = objects_init, .fini = ia_fini);
 
-/* Making */
+/* Creating */
 
 static DAT_RETURN make(DAT_COUNT qlen, DAT_CNO_HANDLE cno, int flags)
 {
@@ -452,8 +452,8 @@ Test(evd, a_feed_without_place_takes_none_when_it_goes)
 }
 
 /*
- * Otherwise a CQ would notice only its own readers. So a dequeue marks each feed: the program takes
- * its events.
+ * By itself a CQ only notices threads that read it. So a dequeue of any event marks each feed as
+ * taken from.
  */
 Test(evd, an_event_found_there_is_told_to_the_feeds)
 {

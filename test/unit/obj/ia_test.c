@@ -144,7 +144,7 @@ Test(ia_open, opens_and_closes_often)
 	cr_expect_eq(transport.ia_finis, 100);
 }
 
-/* Asking */
+/* Querying */
 
 /*
  * What an IA reports of its location and of the settings. The location comes from the linker's

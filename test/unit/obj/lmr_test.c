@@ -21,7 +21,7 @@ static struct dofi_lmr *find(uint64_t addr, uint64_t len, int priv)
 
 TestSuite(lmr, .init = objects_init, .fini = ia_fini);
 
-/* Making */
+/* Creating */
 
 Test(lmr, is_registered_as_asked)
 {

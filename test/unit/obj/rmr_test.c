@@ -150,7 +150,7 @@ static void end_connection(DAT_EP_HANDLE of)
 	settle();
 }
 
-/* Making and freeing */
+/* Creating and freeing */
 
 Test(rmr, is_an_object_like_others)
 {

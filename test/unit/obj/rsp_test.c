@@ -54,7 +54,7 @@ static DAT_EP_HANDLE ep_it_tells(DAT_RSP_HANDLE of)
 	return param.ep_handle;
 }
 
-/* Making */
+/* Creating */
 
 Test(rsp, handles_are_checked)
 {

@@ -12,7 +12,7 @@ extern unsigned char theirs[BIG];	/* memory of the peer */
 /* Fills theirs or big with bytes that depend on their position, and on the buffer through @step. */
 void fill(unsigned char bytes[BIG], unsigned step);
 
-/* Connects both on shm, where they read each other's memory. */
+/* Connects ep and peer on shm, where they read each other's memory. */
 void coupled_init(void);
 /* Like coupled_init(), but neither can read the other's memory. */
 void coupled_init_apart(void);

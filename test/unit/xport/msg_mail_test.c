@@ -224,7 +224,7 @@ Test(msg_mail, goes_with_its_connection, .init = init_unconnected)
 	ring(ours.id);
 }
 
-/* Asking */
+/* Requests */
 
 Test(msg_mail, a_peer_without_one_is_not_asked, .init = init_unconnected)
 {
@@ -306,7 +306,7 @@ Test(msg_mail, what_is_not_answered_is_flushed)
 	event_only(DAT_CONNECTION_EVENT_DISCONNECTED);
 }
 
-/* Answering */
+/* Replies */
 
 static struct reply last_reply(void)
 {

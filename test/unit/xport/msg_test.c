@@ -34,7 +34,10 @@ static struct dofi_ep *inside(void)
 
 TestSuite(msg, .init = init, .fini = xport_fini);
 
-/* The EP ended with @number as its only event, and has nothing open at the fabric. */
+/*
+ * The attempt or connection ended with @number as its only event, and nothing is open at the
+ * fabric.
+ */
 static DAT_CONNECTION_EVENT_DATA ended_with(DAT_EVENT_NUMBER number)
 {
 	DAT_EVENT event = event_only(number);

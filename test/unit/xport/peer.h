@@ -22,7 +22,8 @@ struct peer_frame {
 #define PEER_FRAMES 128
 
 struct peer {
-	uint64_t id;			/* its connection, and the word that is read */
+	/* The id of the peer's connection. It is also the word that other processes read. */
+	uint64_t id;
 	int fd;				/* its CM socket */
 	size_t in_len, in_used;
 	unsigned char in[DOFI_SIDE_MAX]; /* bytes read from fd */
