@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A provider that is not linked with a registry finds this project's, even in a program that loaded
- * it with RTLD_LOCAL.
+ * A provider that is not linked with a registry finds this project's registry, even if the program
+ * loaded that with RTLD_LOCAL.
  */
 
 #include "dat_select.h"
