@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A forked process that a test talks with, and that dies when the test says so. */
+/* A forked process that exchanges messages with the test, and ends when the test ends it. */
 #ifndef UNIT_CHILD_H
 #define UNIT_CHILD_H
 
@@ -18,7 +18,7 @@
 
 struct child {
 	pid_t pid;
-	int fd;			/* to and from it */
+	int fd;			/* socket to the other process */
 };
 
 static inline void say(int fd, const void *what, size_t len)
@@ -26,13 +26,13 @@ static inline void say(int fd, const void *what, size_t len)
 	cr_assert_eq(send(fd, what, len, MSG_NOSIGNAL), (ssize_t)len);
 }
 
-/* Both ends: waits for what the other says. */
+/* For both ends: waits for the other end's message. */
 static inline void hear(int fd, void *what, size_t len)
 {
 	cr_assert_eq(recv(fd, what, len, MSG_WAITALL), (ssize_t)len);
 }
 
-/* A child's wait for its end: that of the test ends it too, and time does. */
+/* A child waits here for its end. The end of the test ends it too, and so does an alarm. */
 static inline void child_rest(int fd)
 {
 	char byte;
@@ -62,7 +62,7 @@ static inline struct child child_start(void (*run)(int fd))
 	return c;
 }
 
-/* What became of it, as wait() has it. */
+/* Returns the child's wait() status. */
 static inline int child_end(struct child *c)
 {
 	int status = -1;
@@ -78,14 +78,16 @@ static inline void child_kill(struct child *c)
 	child_end(c);
 }
 
-/* Goes on with an empty /dev/shm of its own, mounted with @options; false where that is not allowed. */
+/*
+ * Enters an empty /dev/shm of its own, mounted with @options. Returns false if that is not allowed.
+ */
 static inline bool enter_dev_shm(const char *options)
 {
 	return !unshare(CLONE_NEWNS) && !mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) &&
 	       !mount("none", "/dev/shm", "tmpfs", 0, options);
 }
 
-/* The same in a child, which ends where that is not allowed. */
+/* For a child: enters an empty /dev/shm, or exits with 77 if that is not allowed. */
 static inline void child_enter_dev_shm(void)
 {
 	if (!enter_dev_shm(NULL)) {
@@ -94,7 +96,10 @@ static inline void child_enter_dev_shm(void)
 	}
 }
 
-/* Goes on as process 1 of another PID namespace, where that is allowed; else ends. */
+/*
+ * For a child: continues as process 1 of a new PID namespace, or exits with 77 if that is not
+ * allowed.
+ */
 static inline void child_enter_pid_space(void)
 {
 	pid_t pid;

@@ -31,7 +31,7 @@ static void fini(void)
 
 TestSuite(ext, .init = init, .fini = fini);
 
-/* What the macros of dat_ib_extensions.h call; as a registry does it. */
+/* The macros of dat_ib_extensions.h call this function, which works as in a registry. */
 DAT_RETURN dat_extension_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, ...)
 {
 	va_list args;

@@ -1,7 +1,7 @@
-# Unit tests of the provider: a program for each layer, one per API version where DAT types
-# are seen. They are written for Criterion but run by a stand-in (test/unit/plain), because
-# Criterion starts a process for each test, and every process that is linked with libfabric
-# sleeps 0.2 s before main(); nor does it go together with ThreadSanitizer or valgrind.
+# Unit tests of the provider: a program for each layer, and one per API version for layers that use
+# DAT types. They are written for Criterion but run by a stand-in (test/unit/plain). Criterion
+# starts a process for each test, and every process that is linked with libfabric sleeps 0.2 s
+# before main(). Criterion also does not work with ThreadSanitizer or valgrind.
 
 prov_unit_tests = \
 	test/unit/base_test \
@@ -20,7 +20,7 @@ prov_test_headers = \
 	test/unit/thread.h \
 	test/unit/plain/criterion/criterion.h
 
-# The runner and what tests share, compiled once, or once for each API version where it sees DAT types.
+# The runner and shared code of the tests, compiled once, or per API version if it uses DAT types.
 check_LTLIBRARIES += test/unit/libplain.la test/unit/libfake1.la test/unit/libfake2.la
 test_unit_libplain_la_SOURCES = $(prov_test_headers) \
 	test/unit/fab/fake.c \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Memory that runs out when a test says so: what allocates, by the linker's --wrap. */
+/* An allocation that fails when a test requests it: the allocators, by the linker's --wrap. */
 
 #include "nomem.h"
 

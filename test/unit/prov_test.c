@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The provider's entry points: what it gives to a registry, its dat.conf entries, opening an IA. */
+/* The provider's entry points: registration, its dat.conf entries, opening an IA. */
 
 #include "obj/fixture.h"
 
@@ -10,7 +10,7 @@
 
 #include <stdio.h>
 
-/* prov.c declares them itself: they are of the registry's loader, not of a header. */
+/* prov.c declares them itself, because they belong to the registry's loader and not to a header. */
 void DAT_PROVIDER_INIT_FUNC_NAME(const DAT_PROVIDER_INFO *info, const char *ia_params);
 void DAT_PROVIDER_FINI_FUNC_NAME(const DAT_PROVIDER_INFO *info);
 
@@ -44,7 +44,7 @@ static void close_ia(DAT_IA_HANDLE handle)
 	succeed(dofi_ia_close(handle, DAT_CLOSE_ABRUPT_FLAG));
 }
 
-/* Nothing of the fabric and none of our objects is left. */
+/* Checks that no object of the fabric or of the provider is left. */
 static void fini(void)
 {
 	ia_fini();
@@ -87,7 +87,7 @@ Test(prov, loading_without_memory_registers_nothing)
 	cr_expect_eq(registry.removed, 1);
 }
 
-/* Unloading an entry that differs from the one that was loaded changes nothing. */
+/* Unloading an entry that differs from the loaded one changes nothing. */
 static void fini_finds_nothing(const DAT_PROVIDER_INFO *other)
 {
 	DAT_PROVIDER_FINI_FUNC_NAME(other);
@@ -153,7 +153,7 @@ Test(prov, the_registry_is_told_name_and_version)
 	cr_expect_eq(registry.info.dapl_version_minor, 3);
 }
 
-/* The loader's strings are its own. */
+/* The loader may change its strings after the call. */
 Test(prov, the_entry_outlives_what_it_was_made_of)
 {
 	char params[] = "provider=tcp";
@@ -183,7 +183,7 @@ Test(prov, each_name_has_a_table_of_its_own)
 
 /* ia_params */
 
-/* Opening with @ia_params fails, and the message names the IA and @culprit. */
+/* Opening with @ia_params fails, and the log names the IA and @culprit. */
 static void is_refused(const char *ia_params, const char *culprit)
 {
 	DAT_PROVIDER_FINI_FUNC_NAME(&info);
@@ -345,7 +345,7 @@ Test(prov, an_async_evd_is_made)
 	close_ia(opened);
 }
 
-/* Orderly: each object is freed before the IA is closed, and shows what it counted. */
+/* Each object is freed before the IA is closed, and then prints its counters. */
 Test(prov, counters_are_written_when_an_object_is_freed)
 {
 	DAT_EVD_HANDLE evd;
@@ -456,7 +456,10 @@ Test(prov, one_name_opens_several_ias)
 	close_ia(second);
 }
 
-/* An entry of the same name for programs with one thread has its own table and parameters. */
+/*
+ * An entry for single-threaded programs has a table and parameters of its own, even under an equal
+ * name.
+ */
 Test(prov, thread_safe_and_other_entries_are_told_apart)
 {
 	const DAT_PROVIDER *safe = registry.provider;

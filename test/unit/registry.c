@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the provider calls of a registry, noting what it was told. */
+/* The registry functions that the provider calls. They record their arguments. */
 
 #include "registry.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the provider calls of a registry, noting what it was told. */
+/* The registry functions that the provider calls. They record their arguments. */
 #ifndef UNIT_REGISTRY_H
 #define UNIT_REGISTRY_H
 
@@ -7,10 +7,10 @@
 
 struct registry {
 	int added, removed;
-	DAT_RETURN answer;		/* to the next dat_registry_add_provider */
-	const DAT_PROVIDER *provider;	/* the last that was added */
+	DAT_RETURN answer;		/* of the next dat_registry_add_provider */
+	const DAT_PROVIDER *provider;	/* the last one that was added */
 	DAT_PROVIDER_INFO info;
-	DAT_IA_HANDLE shown;		/* what consumers know an IA by; NULL: the provider's handle */
+	DAT_IA_HANDLE shown;		/* the consumer's IA; NULL: the provider's */
 };
 
 extern struct registry registry;

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
-# Whether the runner of the provider's unit tests finds what it is for: sanity's good tests
-# must pass, and each of its bad ones must fail, alone and together. A leak must fail it where
-# a tool looks for leaks.
+# Whether the runner of the provider's unit tests reports failures: sanity's good tests must pass,
+# and each of its bad tests must fail, alone and together. A leak must fail the run if a tool looks
+# for leaks.
 
 program=${top_builddir:-.}/test/unit/sanity
 source=${top_srcdir:-.}/test/unit/sanity_test.c
@@ -17,7 +17,7 @@ die()
 	exit 1
 }
 
-# run PATTERN [TOOL...] - the tests of that name
+# run PATTERN [TOOL...] - runs the tests that match
 run()
 {
 	pattern=$1
@@ -65,7 +65,7 @@ elif grep -q __tsan_init "$program"; then
 elif ! command -v valgrind >/dev/null; then
 	echo "no tool looks for leaks here"
 elif ! valgrind --quiet "$program" --filter 'good/*' >"$out" 2>&1; then
-	# valgrind 3.19 gives up on the debug information of clang 14
+	# valgrind 3.19 cannot read the debug information of clang 14
 	echo "valgrind cannot run what this compiler makes"
 else
 	leaks_found valgrind --quiet --error-exitcode=99 --leak-check=full \

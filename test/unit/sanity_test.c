@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Tests that fail, each in its own way: sanity.sh checks that their runner says so.
- * Those of the suite good must pass.
+ * Tests that fail, each in its own way. sanity.sh checks that the test runner reports them. Tests
+ * of suite good must pass.
  */
 
 #include <criterion/criterion.h>
@@ -23,7 +23,7 @@ static void wrong_at_the_end(void)
 	cr_expect(false);
 }
 
-/* For ever: the thread that would unlock it is this one. */
+/* Deadlocks, because this thread would have to unlock it. */
 static void lock_twice(void)
 {
 	pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -114,7 +114,7 @@ Test(bad, expectation_of_the_init, .init = wrong_at_the_end)
 {
 }
 
-/* The default action, whatever a sanitizer made of it. */
+/* Restores the default action, which a sanitizer may have changed. */
 Test(bad, crash)
 {
 	signal(SIGSEGV, SIG_DFL);
@@ -168,7 +168,7 @@ Test(bad_slow, hang_in_a_suite_with_a_limit)
 		pause();
 }
 
-/* Only tools find these: sanity.sh runs them where there is one. */
+/* Only a leak checker finds these. sanity.sh runs them if it has one. */
 
 static void *volatile lost;
 

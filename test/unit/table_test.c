@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The function table that the provider gives to a registry: no hole, and no call that is a stub. */
+/*
+ * The function table that the provider gives to a registry: no call is missing, and none is a stub.
+ */
 
 #include "obj/obj.h"
 
@@ -9,7 +11,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* prov.c declares them itself: they are of the registry's loader, not of a header. */
+/* prov.c declares them itself, because they belong to the registry's loader and not to a header. */
 void DAT_PROVIDER_INIT_FUNC_NAME(const DAT_PROVIDER_INFO *info, const char *ia_params);
 void DAT_PROVIDER_FINI_FUNC_NAME(const DAT_PROVIDER_INFO *info);
 
@@ -49,7 +51,7 @@ Test(table, has_no_hole)
 		cr_expect(member(FIRST + i * sizeof(function)), "member %zu", i);
 }
 
-/* One takes a va_list, of which no zero can be made: ext_test.c calls it. */
+/* One function takes a va_list, which cannot be made of zeros. ext_test.c calls it. */
 static bool takes_zeros(size_t at)
 {
 #if DAT_VERSION_MAJOR >= 2
@@ -61,8 +63,8 @@ static bool takes_zeros(size_t at)
 }
 
 /*
- * Every call is tried with nothing but zeros, and refuses the handle or an argument. The C
- * ABIs that we run on pass a caller's surplus words where they do no harm.
+ * Every call is made with zeros only, and must refuse the handle or an argument. The C ABIs of the
+ * supported platforms ignore a caller's surplus words.
  */
 Test(table, every_call_is_implemented)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Signals to a thread that sleeps, and when it has dealt with them. */
+/* Signals to a thread that sleeps, and waiting until it has handled them. */
 #ifndef UNIT_THREAD_H
 #define UNIT_THREAD_H
 
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Whether the thread has begun, and sleeps with no signal to handle, or is gone. */
+/* Whether the thread has started and sleeps without a pending signal, or has ended. */
 static inline bool thread_rests(pid_t tid)
 {
 	char path[64], line[128];
@@ -29,7 +29,7 @@ static inline bool thread_rests(pid_t tid)
 	return asleep && quiet;
 }
 
-/* Sends @times signals, each of which finds the thread asleep, and returns when it sleeps again. */
+/* Sends @times signals, each while the thread sleeps. Returns when it sleeps again. */
 static inline void thread_disturb(pthread_t thread, pid_t tid, int times)
 {
 	while (times--) {
@@ -54,7 +54,7 @@ static inline void thread_signalled(int sig)
 	(void)sig;
 }
 
-/* What thread_disturb() and thread_pester() send has a handler with these flags. */
+/* Installs a handler with @flags for the signal of thread_disturb() and thread_pester(). */
 static inline void thread_handles(int flags)
 {
 	sigaction(SIGUSR1, &(struct sigaction){ .sa_handler = thread_signalled, .sa_flags = flags },

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Sleeping and ringing: no ring is lost, and which signals end a sleep. */
+/* Sleep and wakeup: no wakeup is lost, and which signals end a sleep. */
 
 #include "base/bell.h"
 
@@ -23,7 +23,8 @@
 #define LONG 60000000
 
 static struct dofi_mutex lock;
-static struct dofi_bell bell;	/* and what the lock guards besides: */
+/* lock guards bell, tokens and taken. */
+static struct dofi_bell bell;
 static unsigned tokens, taken;
 
 static void init(void)
@@ -68,8 +69,8 @@ long __wrap_syscall(long number, ...);
 static bool ring_at_sleep;
 
 /*
- * The calls of base/. The caller has stored five arguments or fewer in registers; a sixth is on its stack, where it
- * must not be read for a call that has none.
+ * The system calls of base/. The caller passes at most five arguments in registers. A sixth is on
+ * its stack and must not be read for a call that has only five.
  */
 long __wrap_syscall(long number, ...)
 {
@@ -100,7 +101,7 @@ Test(bell, a_ring_before_the_thread_sleeps_is_heard)
 	cr_expect_eq(sleep_for(UINT32_MAX), 0);
 }
 
-/* Each token is for one taker, who is woken by its ring; with no deadline, or one far away. */
+/* Each token wakes one taker. The takers sleep with no deadline or with one far away. */
 static void *take_tokens(void *arg)
 {
 	const uint32_t us = *(const uint32_t *)arg;
@@ -138,11 +139,11 @@ Test(bell, no_ring_is_lost)
 	cr_expect_eq(bell.sleepers, 0);
 }
 
-/* A thread that sleeps until it is let go or disturbed. */
+/* A thread that sleeps until let_go is set or a signal ends its sleep. */
 struct sleeper {
 	pthread_t thread;
 	uint32_t us;
-	bool let_go;			/* under the lock, as is */
+	bool let_go;			/* under the lock, like err */
 	int err;
 	_Atomic pid_t tid;
 };
@@ -201,7 +202,7 @@ Test(bell, all_are_woken_at_once)
 	}
 }
 
-/* A sleep that signals do not end. */
+/* A sleep that signals do not end. Returns the result of the sleep. */
 static int disturbed(uint32_t us, int flags)
 {
 	struct sleeper s;
@@ -213,7 +214,7 @@ static int disturbed(uint32_t us, int flags)
 	return sleeper_end(&s);
 }
 
-/* One that they end, or its deadline. */
+/* A sleep that ends by a signal or at its deadline. Returns the result of the sleep. */
 static int pestered(uint32_t us, int flags)
 {
 	struct sleeper s;
@@ -253,7 +254,7 @@ Test(bell, a_deadline_holds_in_spite_of_signals)
 	cr_expect_eq(pestered(BRIEF, SA_RESTART), -ETIMEDOUT);
 }
 
-/* Beside a descriptor, and beside a word of shared memory */
+/* Sleep on the bell and a descriptor */
 
 static int beside_fd(int fd, int ring_fd, uint32_t us)
 {
@@ -297,7 +298,10 @@ Test(bell, a_ring_ends_a_sleep_beside_a_descriptor)
 	cr_expect_eq(beside_fd(fd, ring_fd, BRIEF), -ETIMEDOUT, "it was for nobody");
 }
 
-/* Where the kernel lacks futex_waitv all sleeps beside it are refused. */
+/*
+ * Sleep on the bell and a word of shared memory. Without futex_waitv the kernel refuses every such
+ * sleep.
+ */
 static _Atomic uint32_t word;
 
 static int beside_word(uint32_t value, uint32_t us)
@@ -355,7 +359,10 @@ Test(bell, the_word_is_woken)
 }
 
 #ifdef SYS_futex_waitv
-/* As on a kernel before 5.16, or in a sandbox that does not know the call. */
+/*
+ * Makes futex_waitv fail with @err, as on a kernel before 5.16 or in a sandbox that does not know
+ * the call.
+ */
 static bool forbid_waitv(int err)
 {
 	struct sock_filter filter[] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The settings: each test is a process of its own, because they are read once. */
+/* The settings. Each test runs in a process of its own because settings are read once. */
 
 #include "base/env.h"
 #include "base/log.h"
@@ -16,7 +16,7 @@ static struct capture capture;
 
 #define LIBFABRIC_1_17 (1u << 16 | 17)
 
-/* A privileged process, by the linker's --wrap. */
+/* Simulates a privileged process, by the linker's --wrap. */
 static bool privileged;
 
 unsigned long __real_getauxval(unsigned long type);
@@ -47,7 +47,7 @@ static void forget_all(void)
 		unsetenv(f->name);
 }
 
-/* Reads the settings; what was logged about them. */
+/* Reads the settings and returns what was logged about them. */
 static const char *read_settings(void)
 {
 	capture_begin(&capture);
@@ -131,7 +131,7 @@ Test(env, hexadecimal_is_a_number)
 	cr_expect_eq(dofi_settings.tick_us, 32);
 }
 
-/* The default is used, and the log names setting and text. */
+/* The default is used, and the log names the setting and its text. */
 static void refused(const char *text)
 {
 	const char *log;
@@ -168,7 +168,7 @@ Test(env, unknown_names_are_logged)
 	cr_expect(strstr(log, "DAT_OFI_; the nearest that there is: DAT_OFI_LOG\n"), "%s", log);
 }
 
-/* @name is unknown, and @meant is named as the nearest. */
+/* @name is unknown, and the log suggests @meant as the nearest name. */
 static void guessed(const char *name, const char *meant)
 {
 	char expected[128];
@@ -206,9 +206,9 @@ Test(env, other_variables_are_not_looked_at)
 	cr_expect_str_eq(read_settings(), "");
 }
 
-/* What users of other providers set */
+/* Settings of other DAT providers */
 
-/* DAPL_DBG_TYPE=@types leads to this level, and to these parts. */
+/* DAPL_DBG_TYPE=@text sets this log level and these parts. */
 static void types(const char *text, int level, unsigned parts)
 {
 	setenv("DAPL_DBG_TYPE", text, 1);
@@ -269,7 +269,7 @@ Test(env, unknown_destinations_are_none)
 	cr_expect_eq(dofi_log_dest, 0);
 }
 
-/* Nothing is said on a channel that was turned off, not even about another setting. */
+/* Nothing is logged to a channel that is turned off, not even about another setting. */
 Test(env, complaints_go_where_the_log_goes)
 {
 	setenv("DAT_OFI_LOG_DEST", "0", 1);
@@ -278,9 +278,9 @@ Test(env, complaints_go_where_the_log_goes)
 	cr_expect_str_eq(read_settings(), "");
 }
 
-/* The list of what is in force */
+/* The list of settings in force */
 
-/* The line of @name, which is there once. */
+/* The line of @name, which must occur once. */
 static const char *line_of(const char *name)
 {
 	const struct dofi_setting_line *l;
@@ -412,7 +412,7 @@ Test(env, is_given_once)
 	cr_expect(!getenv("FI_TCP_PREFETCH_RBUF_SIZE"));
 }
 
-/* The manual page has the same settings as the table. */
+/* The manual page and the table list the same settings. */
 
 static char *page(void)
 {
@@ -432,7 +432,7 @@ static char *page(void)
 	return text;
 }
 
-/* What the page says of the variable @name, with blanks where lines end. */
+/* The page's entry for the variable @name, with line ends replaced by blanks. */
 static const char *entry_of(const char *name)
 {
 	char item[80], *entry, *end, *p;
@@ -597,7 +597,7 @@ Test(env, privileged_process_drops_a_variable_that_is_there_twice)
 	cr_expect(!environ[2]);
 }
 
-/* The other version's provider may have set it, and libfabric may read it again. */
+/* The provider of the other API version may have set it, and libfabric may read it again. */
 Test(env, privileged_process_keeps_what_a_provider_has_given)
 {
 	privileged = true;

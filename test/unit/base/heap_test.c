@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What a heap returns, compared with a search through all that it holds. */
+/* What a heap returns, compared with a search through all its nodes. */
 
 #include "base/heap.h"
 
@@ -88,7 +88,7 @@ Test(heap, any_may_be_removed_at_any_time)
 	}
 }
 
-/* A time-out that is moved again and again, as each of many connections has one. */
+/* Each of many connections restarts its timeout again and again. */
 Test(heap, one_may_be_inserted_again)
 {
 	unsigned i;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Bytes into and out of pieces: each offset and length, and nothing beside them. */
+/*
+ * Copying bytes into and out of segments, for each offset and length, with no byte touched outside
+ * them.
+ */
 
 #include "base/iov.h"
 
@@ -10,9 +13,9 @@
 #include <string.h>
 
 #define TOTAL 8
-#define MOST 12				/* beyond what there is */
+#define MOST 12				/* more than TOTAL */
 
-/* Pieces of 0, 3, 0, 1 and 4 bytes, with a byte between each two that belongs to nobody. */
+/* Segments of 0, 3, 0, 1 and 4 bytes, with an unused byte between neighbours. */
 static char memory[TOTAL + 6];
 static struct iovec pieces[5];
 static const size_t lengths[5] = { 0, 3, 0, 1, 4 };
@@ -38,7 +41,7 @@ static size_t fitting(size_t offset, size_t len)
 	return len < room ? len : room;
 }
 
-/* The byte of memory[] that is the @i-th of all pieces. */
+/* Byte @i of the segments' bytes, as a pointer into memory[]. */
 static char *byte(size_t i)
 {
 	return memory + (i < 3 ? 2 + i : i < 4 ? 7 : 5 + i);
@@ -99,12 +102,12 @@ Test(iov, no_pieces_hold_nothing)
 	cr_expect_eq(c, 'x');
 }
 
-/* Landing: its last word changes last */
+/* Landing: the last word of the destination is written last */
 
 #define AREA 16384
 #define LANDINGS 20000
 
-/* As they lie to each other here, glibc's memcpy() is caught. */
+/* At these alignments glibc's memcpy() fails the test. */
 _Alignas(4096) static unsigned char from[AREA], memory_to[AREA + 16];
 static unsigned char *const to = memory_to + 8;
 
@@ -142,7 +145,7 @@ Test(iov, what_lands_is_what_was_sent_and_no_more)
 		}
 }
 
-/* Lands one round after the other, each when the last has been seen. */
+/* Lands one round after the other, each after the test thread has seen the round before it. */
 static _Atomic unsigned seen;
 static size_t area;
 
@@ -160,7 +163,9 @@ static void *land_all(void *arg)
 	return NULL;
 }
 
-/* Looks closely, but does not keep the only processor from who is to write. */
+/*
+ * Spins on the last byte, but yields now and then so that the writer can run on a single processor.
+ */
 static void await_landing(const unsigned char *last, unsigned round)
 {
 	unsigned looks = 0;

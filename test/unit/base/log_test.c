@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The log: levels, parts, destinations, the form of a line, one write(2) per line. */
+/* The log: levels, parts, destinations, line format, one write(2) per line. */
 
 #include "base/log.h"
 #include "capture.h"
@@ -18,7 +18,7 @@ static int evaluated;
 static char syslogged[1024];
 static int syslog_priority = -1;
 
-/* By the linker's --wrap; the second is what fortified builds call. */
+/* By the linker's --wrap. Fortified builds call the second. */
 void __wrap_syslog(int priority, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void __wrap_syslog(int priority, const char *fmt, ...)
 {
@@ -70,7 +70,7 @@ Test(log, levels_above_the_highest_write_nothing)
 		}
 }
 
-/* Information is asked for of single parts; what went wrong concerns everybody. */
+/* A part that is off logs errors and warnings, but no information. */
 Test(log, parts_that_are_off_tell_what_went_wrong)
 {
 	enum dofi_log_level level;
@@ -149,7 +149,10 @@ Test(log, every_subsystem_has_a_name)
 	}
 }
 
-/* A message of @n characters, and what a datagram socket as stderr sees of it. */
+/*
+ * Logs a message of @n characters. Returns what a datagram socket in place of stderr receives of
+ * it.
+ */
 static ssize_t line_of(int n, char *line, size_t size)
 {
 	int pair[2], saved = dup(STDERR_FILENO);
@@ -245,7 +248,7 @@ Test(log, lines_of_threads_do_not_mix)
 	int saved = dup(STDERR_FILENO), file = memfd_create("log", 0);
 	long i;
 
-	/* a memfd's position has no lock among writers, unlike a file's */
+	/* writers of a memfd share a position without a lock, unlike those of a file */
 	fcntl(file, F_SETFL, O_APPEND);
 	dup2(file, STDERR_FILENO);
 	for (i = 0; i < THREADS; i++)

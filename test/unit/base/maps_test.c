@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What is shared with other processes, and that it is the same wherever it is mapped. */
+/*
+ * Which memory is shared with other processes, and that it is identified alike wherever it is
+ * mapped.
+ */
 
 #include "base/maps.h"
 

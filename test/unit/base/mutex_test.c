@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Locking: one thread at a time, who waits gets his turn, and neither signals nor errno matter. */
+/* The mutex: it excludes, every waiter gets it, and neither signals nor errno matter. */
 
 #include "base/mutex.h"
 
@@ -12,7 +12,7 @@
 #define TURNS 20000
 
 static struct dofi_mutex mutex;
-static unsigned turns;		/* under it */
+static unsigned turns;		/* under the mutex */
 
 TestSuite(mutex, .timeout = 60);
 
@@ -62,7 +62,7 @@ Test(mutex, threads_exclude_each_other)
 	cr_expect_eq(mutex.word, 0);
 }
 
-/* A thread that wants the mutex, and what it saw. */
+/* A thread that waits for the mutex, and its result. */
 struct waiter {
 	pthread_t thread;
 	_Atomic pid_t tid;
@@ -84,7 +84,7 @@ static void *waiter_run(void *arg)
 	return NULL;
 }
 
-/* Returns when it sleeps. */
+/* Returns when the thread sleeps. */
 static void waiter_start(struct waiter *w)
 {
 	pthread_create(&w->thread, NULL, waiter_run, w);
@@ -118,7 +118,7 @@ Test(mutex, woken_while_it_is_locked_a_thread_sleeps_again)
 	dofi_mutex_lock(&mutex);
 	waiter_start(&w);
 	for (i = 0; i < 20; i++) {
-		/* as by an unlock after which another took it first */
+		/* as by an unlock after which another thread took the mutex first */
 		dofi_mutex_wake(&mutex);
 		while (!thread_rests(w.tid))
 			usleep(100);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Sleeping on a descriptor: what ends it, and which signals do. */
+/* Sleeping on a descriptor: what ends the sleep, and which signals do. */
 
 #include "base/nap.h"
 
@@ -102,7 +102,7 @@ Test(nap, the_signalfd_is_closed_on_exec)
 	cr_expect(fcntl(signals, F_GETFD) & FD_CLOEXEC);
 }
 
-/* A thread that naps until it is let go or the nap fails. */
+/* A thread that naps until let_go is set or a nap fails. */
 struct sleeper {
 	pthread_t thread;
 	uint32_t us;
@@ -111,7 +111,7 @@ struct sleeper {
 	_Atomic pid_t tid;
 	_Atomic unsigned naps;
 	int blocked;			/* a signal that the thread blocks, or 0 */
-	sigset_t before, after;		/* its mask */
+	sigset_t before, after;		/* the thread's signal mask */
 };
 
 static void *sleeper_run(void *arg)
@@ -234,7 +234,7 @@ Test(nap, what_is_ignored_ends_nothing)
 	cr_expect_eq(sleeper_end(&s), 0);
 }
 
-/* The thread that blocks it does not handle it, and must not be kept awake by it either. */
+/* The thread that blocks the signal does not handle it, and must not be kept awake by it. */
 Test(nap, a_pending_signal_that_is_blocked_is_reported)
 {
 	struct sleeper s = { .blocked = SIGUSR1 };
@@ -247,7 +247,7 @@ Test(nap, a_pending_signal_that_is_blocked_is_reported)
 	cr_expect(same_mask(&s));
 }
 
-/* As a program of one thread meets it. */
+/* A single-threaded program is interrupted by signals for the process. */
 Test(nap, a_signal_for_the_process_ends_it)
 {
 	sigset_t usr1;

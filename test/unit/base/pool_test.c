@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Pools and blocks: what is an object, what is not, growth, reuse, threads. */
+/* Pools and blocks: which addresses are objects, growth, reuse, threads. */
 
 #include "base/pool.h"
 
@@ -25,7 +25,7 @@ static void thing_ctor(void *obj)
 static struct dofi_pool pool = DOFI_POOL_INIT("thing", struct thing, thing_ctor);
 static struct dofi_pool other = DOFI_POOL_INIT("other", struct thing, NULL);
 
-/* Memory that cannot be had: aligned_alloc fails while this is set. */
+/* aligned_alloc() fails while this is set. */
 static bool no_memory;
 void *__real_aligned_alloc(size_t align, size_t size);
 void *__wrap_aligned_alloc(size_t align, size_t size);
@@ -122,7 +122,7 @@ Test(pool, a_copy_of_an_object_is_none)
 	char *raw = aligned_alloc(64, 512);
 
 	get_all(2);
-	/* an object's head within another's memory: what a program could write there */
+	/* copy an object's head into another object's memory, as a program could */
 	memcpy((char *)thing[1], (char *)thing[0] - sizeof(struct dofi_pool_head),
 	       sizeof(struct dofi_pool_head));
 	cr_expect(!dofi_pool_owns(&pool, (char *)thing[1] + sizeof(struct dofi_pool_head)));
@@ -183,7 +183,7 @@ Test(pool, grows_and_doubles)
 	}
 }
 
-/* The rest of a chunk is memory that no page was spent on yet, and in which nothing is an object. */
+/* The rest of a chunk has no pages yet and no objects. */
 Test(pool, a_chunk_is_made_part_by_part)
 {
 	const unsigned most = THREE_CHUNKS + DOFI_POOL_FIRST;
@@ -288,7 +288,7 @@ Test(pool, a_full_pool_gives_nothing)
 	cr_expect(!dofi_pool_owns(&pool, &pool));
 }
 
-/* Threads that get and put while others look: nothing is given out twice. */
+/* Some threads get and put objects while others look them up: no object is given out twice. */
 
 enum { THREADS = 4, ROUNDS = 2000, HELD = 90 };
 
@@ -434,7 +434,7 @@ static void *look_up(void *stop)
 	return NULL;
 }
 
-/* For ThreadSanitizer: what grows is looked at without the lock. */
+/* For ThreadSanitizer: a lookup without the lock races with growth. */
 Test(pool, may_be_asked_while_it_grows)
 {
 	atomic_bool stop = false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the calling thread asks of the scheduler. */
+/* What the calling thread requests of the scheduler. */
 
 #include "base/prompt.h"
 
@@ -20,7 +20,7 @@ static void get(void)
 	cr_assert_eq(syscall(SYS_sched_getattr, 0, &attr, sizeof(attr), 0), 0);
 }
 
-/* Linux reports the slice of an ordinary thread since it can be chosen. */
+/* Linux reports the slice of an ordinary thread since the version in which it can be set. */
 static bool slices_can_be_chosen(void)
 {
 	struct utsname u;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A ring between two threads and two processes, and what either end makes of a hostile other. */
+/* A ring between two threads and two processes, and what either end does with a hostile peer. */
 
 #include "base/ring.h"
 
@@ -95,7 +95,7 @@ Test(ring, a_short_record_is_one_line)
 	cr_expect_eq(out.tail, 1);
 }
 
-/* Old bytes are wherever the next word is looked for. */
+/* Each position that the consumer reads next holds old bytes. */
 Test(ring, records_of_all_lengths_come_in_order)
 {
 	size_t len, laps;
@@ -157,7 +157,7 @@ static void expect_broken(void)
 	cr_expect(!dofi_ring_take(&in, &record), "nothing is taken any more");
 }
 
-/* Whether anything was written to the ring beyond its first lines. */
+/* Whether anything was written to the ring beyond its first DOFI_RING_FIRST lines. */
 static bool is_beyond_first(void)
 {
 	size_t i;
@@ -192,7 +192,9 @@ Test(ring, what_waits_in_the_first_lines_is_not_overtaken)
 		expect_record(8, (unsigned char)i);
 }
 
-/* It leaves the first lines, and there is no room for it before its own place. */
+/*
+ * The free lines before its position are too few for the record, so it runs past the first lines.
+ */
 Test(ring, a_long_record_behind_few_lines_goes_on)
 {
 	cr_assert_eq(put(8, 1), 0);
@@ -249,7 +251,7 @@ static bool is_inside(const struct dofi_ring_record *record)
 	       record->data + record->len <= end;
 }
 
-/* Words that are all but right, and any other. */
+/* Returns a word that is almost valid, or an arbitrary one. */
 static uint64_t some_word(unsigned *seed)
 {
 	static const uint64_t words[] = {
@@ -296,7 +298,7 @@ Test(ring, a_head_beyond_the_tail_is_noticed)
 	cr_expect(n > 0);
 }
 
-/* Ordering: what is taken is whole, whatever the processors do */
+/* Ordering: a record is complete when it is taken, whatever the processors reorder */
 
 #define STRESS 200000
 
@@ -317,7 +319,7 @@ static uint64_t sum_of(const unsigned char *data, size_t len)
 	return sum;
 }
 
-/* A number that nothing else is derived from, and its bytes' sum behind it. */
+/* Fills the record from its number @i, and appends the sum of its bytes. */
 static void record_fill(unsigned char *data, size_t len, unsigned i)
 {
 	uint64_t sum;
@@ -356,7 +358,7 @@ static void *produce(void *arg)
 	return arg;
 }
 
-/* Up to eight records are taken before the first of them is released. */
+/* Takes up to eight records before it releases the first of them. */
 static void consume(void)
 {
 	unsigned seed = 42, i, held = 0;
@@ -400,7 +402,10 @@ Test(ring, two_processes)
 	cr_expect_eq(status, 0);
 }
 
-/* A flag that is set before a last look is seen by the producer, or its record by the look. */
+/*
+ * The consumer sets a flag before its last read. Either the producer sees the flag, or the read
+ * finds the record.
+ */
 static _Atomic int flag, go;
 static _Atomic unsigned round_number;
 
@@ -431,7 +436,7 @@ Test(ring, a_flag_and_a_record_do_not_miss_each_other)
 		atomic_store(&go, 0);
 		atomic_store(&flag, 0);
 		atomic_store(&round_number, i);
-		/* so that the two come at about the same time now and then */
+		/* makes the two stores coincide now and then */
 		for (pause = i % 256; pause; pause--)
 			;
 		atomic_exchange(&flag, 1);

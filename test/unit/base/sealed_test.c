@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Memory that two processes share, and which descriptors are none of it. */
+/* Memory that two processes share, and which descriptors are refused as such. */
 
 #include "base/sealed.h"
 
@@ -115,7 +115,7 @@ Test(sealed, what_cannot_be_sealed_is_refused)
 	expect_refused(-1);
 }
 
-/* Its pages may be used up at any access. */
+/* An access to a huge page fails if the system has none left. */
 Test(sealed, huge_pages_are_refused)
 {
 	int fd = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_HUGETLB);

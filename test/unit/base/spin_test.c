@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* How long waits poll, after what the waits before took. */
+/* How long a wait polls, depending on how long earlier waits took. */
 
 #include "base/spin.h"
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Who reads a completion queue, and that nothing in it is lost. No progress thread: time is an argument. */
+/*
+ * Which thread reads a completion queue, and that no completion is lost. No progress thread: the
+ * test passes the time.
+ */
 
 #include "fab/cq.h"
 
@@ -38,7 +41,7 @@ static void completed(const struct fi_cq_data_entry *entry, int err, struct dofi
 
 static unsigned sweeps, sweeps_in_vain;
 
-/* Finds that the fabric takes nothing yet so many times as the test says. */
+/* The sweep callback: the fabric still takes nothing for the first sweeps_in_vain sweeps. */
 static void swept(struct dofi_cq *q)
 {
 	cr_assert(q == &cq && !dofi_mutex_try(&q->lock));
@@ -80,7 +83,7 @@ static enum dofi_cq_mode mode(void)
 	return (enum dofi_cq_mode)cq.mode;
 }
 
-/* Lets epoll tell what it has to tell; whether it did. */
+/* Runs the handler of a source that epoll reports. Returns whether epoll reported one. */
 static bool epoll_fires(void)
 {
 	struct epoll_event ev;
@@ -91,7 +94,7 @@ static bool epoll_fires(void)
 	return true;
 }
 
-/* The serving thread's round at the time that is. */
+/* One round of the progress thread at the time now. */
 static void serve(void)
 {
 	dofi_cq_serve(&cq, now);
@@ -118,7 +121,7 @@ static bool doorbell_rang(void)
 	return read(progress.doorbell, &n, sizeof(n)) == sizeof(n);
 }
 
-/* ARMED, as after the first round, and epoll has fired while the program polled. */
+/* The CQ was ARMED after the first round, and epoll fired while the program polled. */
 static void make_probed(void)
 {
 	serve();
@@ -224,7 +227,7 @@ Test(cq, a_read_that_lasts_is_a_poll)
 {
 	make_probed();
 	now = cq.look_at;
-	dofi_mutex_lock(&cq.lock);		/* as dofi_cq_poll() has it in another thread */
+	dofi_mutex_lock(&cq.lock);		/* another thread is in dofi_cq_poll() */
 	serve();
 	dofi_mutex_unlock(&cq.lock);
 	cr_expect_eq(mode(), DOFI_CQ_OWNED);
@@ -235,7 +238,7 @@ Test(cq, a_read_that_lasts_is_a_poll)
 	cr_expect_eq(delivered, 2);
 }
 
-/* The program finds events that this thread read, and so has no need to poll. */
+/* The program takes events that the progress thread has read, so it need not poll. */
 Test(cq, a_program_that_takes_events_is_at_work)
 {
 	serve();
@@ -266,7 +269,7 @@ Test(cq, a_program_that_only_posts_is_read_for)
 	cr_expect_eq(delivered, next_context - 1);
 }
 
-/* One look after a poll; how long the next pause is, in us. */
+/* One look after a poll. Returns the next pause in us. */
 static long pause_after_poll(void)
 {
 	poll_once();
@@ -295,7 +298,7 @@ Test(cq, looks_become_rarer_while_the_program_polls)
 	complete(1);
 	epoll_fires();
 	serve();
-	cr_expect_eq(cq.look_at, now + 2000 * US);	/* half of the last */
+	cr_expect_eq(cq.look_at, now + 2000 * US);	/* half of the last pause */
 	cr_expect_eq(pause_after_poll(), 2500);
 }
 
@@ -307,7 +310,7 @@ Test(cq, and_are_rare_from_the_beginning_where_no_peer_depends_on_them)
 	cr_expect_eq(pause_after_poll(), 64000);
 }
 
-/* A look that finds posts, and no poll since the one before. */
+/* A look that finds posts, but no poll since the previous look. */
 static void look_after_post(void)
 {
 	dofi_cq_posted(&cq);
@@ -315,7 +318,7 @@ static void look_after_post(void)
 	serve();
 }
 
-/* Until the CQ is served as for a program that sleeps; after how many looks. */
+/* Looks until the CQ is served as for a program that sleeps. Returns the number of looks. */
 static int looks_until_armed(void)
 {
 	int looks = 0;
@@ -327,7 +330,7 @@ static int looks_until_armed(void)
 	return looks;
 }
 
-/* It waits for its peer by reading memory. */
+/* The program waits for its peer by reading memory. */
 Test(cq, a_program_that_posts_and_never_polls_is_served_at_once)
 {
 	make_owned();
@@ -383,7 +386,7 @@ Test(cq, a_program_that_polls_again_gets_it_back)
 	cr_expect(i < 8);
 }
 
-/* Its leader reads what arrives, after however long a time. */
+/* The leader reads what arrives next, so the CQ is not armed at once. */
 Test(cq, a_cq_that_had_a_leader_is_left_for_a_tick)
 {
 	serve();
@@ -432,10 +435,10 @@ Test(cq, owned_costs_no_read)
 		serve();
 		cr_assert_eq(mode(), DOFI_CQ_OWNED);
 	}
-	cr_expect_eq(fake.cq_reads, 10);	/* the program's own */
+	cr_expect_eq(fake.cq_reads, 10);	/* all of them are the program's */
 }
 
-/* epoll would be called for each packet, if only to ignore it. */
+/* Otherwise every packet would wake epoll, only to be ignored. */
 Test(cq, what_the_program_owns_epoll_does_not_know)
 {
 	struct epoll_event ev = { .events = 0 };
@@ -455,7 +458,8 @@ Test(cq, without_memory_to_watch_with_it_is_looked_at_again)
 
 	make_owned();
 	complete(1);
-	cr_assert_eq(epoll_ctl(progress.epfd, EPOLL_CTL_ADD, cq.fd, &ev), 0);	/* so that it fails */
+	/* Makes the next ADD fail. */
+	cr_assert_eq(epoll_ctl(progress.epfd, EPOLL_CTL_ADD, cq.fd, &ev), 0);
 	now = cq.look_at;
 	serve();
 	cr_expect_eq(mode(), DOFI_CQ_OWNED);
@@ -570,7 +574,7 @@ Test(cq, batches_of_every_size_are_delivered_in_order)
 	cr_expect_eq(out_of_order, 0);
 }
 
-/* What a poll left behind would have nobody to announce it. */
+/* No event would report a completion that the poll leaves in the queue. */
 Test(cq, one_poll_reads_all)
 {
 	complete(40);
@@ -591,7 +595,7 @@ Test(cq, who_comes_again_reads_one)
 	cr_expect_eq(out_of_order, 0);
 }
 
-/* Has read @n more than were asked for. */
+/* The last poll has delivered one completion and has read @n more. */
 static void read_ahead(unsigned n)
 {
 	make_owned();
@@ -749,7 +753,10 @@ Test(cq, one_poll_reads_all_behind_an_error)
 	cr_expect_eq(out_of_order, 0);
 }
 
-/* Where the serving thread looks again by itself, a poll need not make sure: it is one read. */
+/*
+ * While the progress thread is due to look again, a poll does one read and may leave completions
+ * behind an error.
+ */
 Test(cq, what_is_behind_an_error_is_read_at_the_next_look)
 {
 	poll_once();
@@ -761,14 +768,14 @@ Test(cq, what_is_behind_an_error_is_read_at_the_next_look)
 	poll_once();
 	cr_expect_eq(delivered, 5);
 	now += dofi_settings.probe_us * US;
-	serve();	/* it was polled */
+	serve();	/* the program polled since the last look */
 	now += dofi_settings.tick_us * US;
 	serve();
 	cr_expect_eq(delivered, 6);
 	cr_expect_eq(last_err, FI_ECANCELED);
 }
 
-/* net of libfabric 1.17: else the progress thread would spin for ever. */
+/* With net of libfabric 1.17 the progress thread would spin forever if the signal stayed. */
 Test(cq, a_stale_signal_is_cleared)
 {
 	fake.fault.stale_signal = true;
@@ -778,7 +785,7 @@ Test(cq, a_stale_signal_is_cleared)
 	cr_assert(epoll_fires());
 	serve();
 	cr_expect_eq(delivered, 3);
-	cr_assert(epoll_fires());	/* of nothing */
+	cr_assert(epoll_fires());	/* with nothing to read */
 	serve();
 	cr_expect(!epoll_fires());
 	complete(1);
@@ -787,7 +794,7 @@ Test(cq, a_stale_signal_is_cleared)
 	cr_expect_eq(delivered, 4);
 }
 
-/* With it a connection may have ended, which the event queue knows. */
+/* The operation may have failed because its connection ended, which the event queue reports. */
 Test(cq, a_failure_that_the_program_reads_asks_for_a_look_at_the_event_queue)
 {
 	serve();
@@ -826,12 +833,12 @@ Test(cq, a_probe_ends_the_programs_time_early)
 	cr_expect_eq(dofi_cq_next(&cq), DOFI_NEVER);
 }
 
-/* Epoll is never asked: it would tell of nothing. */
+/* epoll is not used because it would not report the error. */
 Test(cq, silent_errors_reach_who_sleeps)
 {
 	progress.silent_errors = true;
 	serve();
-	cr_expect_eq(dofi_cq_next(&cq), DOFI_NEVER);	/* nobody waits */
+	cr_expect_eq(dofi_cq_next(&cq), DOFI_NEVER);	/* no thread waits */
 	dofi_cq_sleep_begin(&cq);
 	complete(1);
 	cr_assert(dofi_cq_next(&cq) != DOFI_NEVER);
@@ -841,7 +848,7 @@ Test(cq, silent_errors_reach_who_sleeps)
 	now++;
 	serve();
 	cr_expect_eq(delivered, 1);
-	cr_expect(dofi_cq_next(&cq) > now);		/* and again */
+	cr_expect(dofi_cq_next(&cq) > now);		/* another look is due */
 	dofi_cq_sleep_end(&cq);
 	cr_expect_eq(dofi_cq_next(&cq), DOFI_NEVER);
 }
@@ -853,11 +860,11 @@ Test(cq, a_signal_that_told_of_something_costs_no_wait)
 	complete(1);
 	fake.cq_sreads = 0;
 	serve();
-	cr_expect_eq(fake.cq_sreads, 0);	/* armed, nothing fired */
+	cr_expect_eq(fake.cq_sreads, 0);	/* armed, and nothing fired */
 	cr_assert(epoll_fires());
 	serve();
 	cr_expect_eq(delivered, 1);
-	cr_expect_eq(fake.cq_sreads, 0);	/* found something: no need to wait */
+	cr_expect_eq(fake.cq_sreads, 0);	/* found a completion, so no wait is needed */
 }
 
 Test(cq, other_fabrics_never_wait_in_a_read)
@@ -902,7 +909,7 @@ Test(cq, errors_are_positive_whatever_the_fabric_says)
 	cr_expect_eq(last_err, FI_ETRUNC);
 }
 
-/* Where the fabric calls all of them alike: see wc.h. */
+/* The fabric reports one error code for all of them: see wc.h. */
 Test(cq, what_verbs_say_of_a_failure_is_told)
 {
 	fake.completion[0] = (struct fake_completion){
@@ -924,7 +931,7 @@ Test(cq, an_error_that_cannot_be_read_ends_the_drain, .timeout = 20)
 
 static _Atomic unsigned yields;
 
-/* In libc's place, which gives no account of it. */
+/* Replaces libc's sched_yield(), to count the calls. */
 int sched_yield(void)
 {
 	yields++;
@@ -936,7 +943,7 @@ static void poll_next_once(void)
 	dofi_cq_poll_next(&cq);
 }
 
-/* Who has the lock may be kept from going on by whoever polls. */
+/* A polling thread may keep the processor from the thread that has the lock. */
 static void gives_way(void (*poll)(void))
 {
 	const unsigned polls = 6400;
@@ -1045,8 +1052,8 @@ Test(cq, without_epoll_it_is_closed_again)
 }
 
 /*
- * Any order of completions, polls, sleepers and rounds: in the end, after the
- * rounds that dofi_cq_next() and epoll ask for, all has been delivered, in order.
+ * For any order of completions, polls, sleepers and rounds: after the rounds that dofi_cq_next()
+ * and epoll request, all completions have been delivered in order.
  */
 static void settle(int sleepers)
 {
@@ -1117,7 +1124,7 @@ Test(cq, nothing_is_lost_in_any_order)
 	nothing_is_lost();
 }
 
-/* Where the fabric is to be called by one thread at a time it never is without the lock. */
+/* A serial CQ never calls the fabric without the access lock. */
 
 static void init_serial(void)
 {
@@ -1163,7 +1170,7 @@ Test(cq_serial, a_stale_signal_is_cleared)
 	cr_expect_eq(delivered, 1);
 }
 
-/* Nobody else need ask for it. */
+/* Only a serial CQ needs the access lock. */
 Test(cq, others_call_the_fabric_without_a_lock)
 {
 	fake.guard = &cq.access;
@@ -1172,7 +1179,10 @@ Test(cq, others_call_the_fabric_without_a_lock)
 	cr_expect_eq(fake.unguarded, (int)fake.cq_reads);
 }
 
-/* Threads poll while the queue is served: each completion once and in order. */
+/*
+ * Several threads poll while the progress thread serves the queue: each completion is delivered
+ * once and in order.
+ */
 
 enum { MANY = 3000 };
 
@@ -1226,7 +1236,7 @@ Test(cq, one_that_cannot_be_read_is_told_of)
 	fake.fault.cq_read = 0;
 }
 
-/* What the fabric did not take */
+/* Sweeps: the fabric did not take something and must be tried again */
 
 Test(cq, is_swept_if_wanted_by_whoever_reads)
 {
@@ -1257,7 +1267,10 @@ Test(cq, a_sweep_in_vain_is_made_again)
 	cr_expect_eq(sweeps, 3);
 }
 
-/* The bell is a system call: only who finds the thread asleep, and nobody who tries again. */
+/*
+ * A wakeup is a system call, so a request for a sweep makes one only if the progress thread sleeps,
+ * and not again until the sweep has succeeded.
+ */
 Test(cq, a_wanted_sweep_wakes_who_sleeps)
 {
 	serve();
@@ -1342,7 +1355,7 @@ Test(cq, without_a_descriptor_the_program_owns_it_when_it_polls)
 	open_without_fd();
 	serve();
 	poll_once();
-	cq.fired = true;	/* as after the thread slept */
+	cq.fired = true;	/* as after the progress thread slept */
 	serve();
 	cr_expect_eq(mode(), DOFI_CQ_PROBED);
 	cr_expect(!dofi_cq_relies_on_bell(&cq));
@@ -1355,7 +1368,7 @@ Test(cq, without_a_descriptor_the_program_owns_it_when_it_polls)
 	cr_expect_eq(delivered, 2);
 }
 
-/* Another process, at the gate of memory that is shared. */
+/* Another thread that holds the robust lock of shared memory, as another process would. */
 static _Atomic uint64_t holder;
 static _Atomic uint32_t given;
 static struct dofi_gate gate = { .holder = &holder, .given = &given, .self = 1 };
@@ -1386,7 +1399,7 @@ Test(cq, at_a_gate_a_poll_comes_back_and_a_drain_waits)
 	poll_once();
 	cr_expect_eq(delivered, next_context - 2);
 	sem_post(&leave);
-	/* not for ever: he may not have left yet */
+	/* repeated because the other thread may not have released the lock yet */
 	while (!dofi_cq_drain(&cq))
 		;
 	pthread_join(thread, NULL);
@@ -1396,7 +1409,7 @@ Test(cq, at_a_gate_a_poll_comes_back_and_a_drain_waits)
 	dofi_cq_close(&cq);
 }
 
-/* Completes, and is read if @read. */
+/* Adds a completion. The poll delivers it only if @read. */
 static void complete_behind_gate(bool read, const char *why)
 {
 	uintptr_t before = next_context - 1;
@@ -1456,7 +1469,7 @@ Test(cq, without_any_queue_there_is_an_error)
 	refuses_to_open(-FI_ENOMEM);
 }
 
-/* Of several shards: the first is the fake queue that tests fill. */
+/* A CQ of several shards. The first is the fake queue that tests fill. */
 
 static void init_shards(void)
 {
@@ -1527,7 +1540,7 @@ Test(cq_shards, polls_find_what_came_in_order)
 	cr_expect_eq(out_of_order, 0);
 }
 
-/* Completions that a poll read and left behind come before those that the shards have. */
+/* Completions that a poll read and did not deliver come before those in the shards. */
 Test(cq_shards, what_was_left_comes_first)
 {
 	make_owned();
@@ -1543,7 +1556,7 @@ Test(cq_shards, what_was_left_comes_first)
 	cr_expect_eq(out_of_order, 0);
 }
 
-/* A further shard that has one failed completion. */
+/* A further shard with one failed completion. */
 static bool has_failed = true;
 
 static ssize_t failed_read(struct fid_cq *fid, void *buf, size_t count)

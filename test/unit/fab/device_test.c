@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What is told of an RDMA device, from a directory like the kernel's that a test has made. */
+/*
+ * What is reported of an RDMA device, read from a copy of the kernel's directory that the test
+ * makes.
+ */
 
 #include "fab/device.h"
 
@@ -19,7 +22,7 @@ static struct fi_device_attr attr = { .name = (char *)"rxe0" };
 static struct sockaddr_storage address;
 static struct dofi_device device;
 
-/* @path below the device's directory; directories on the way are made. */
+/* Writes @text to @path below the device's directory. Missing directories are made. */
 static void tell(const char *path, const char *text)
 {
 	char name[256], *slash;
@@ -114,7 +117,7 @@ Test(device, its_port_has_the_ipv6_address)
 	cr_expect_str_eq(device.gid, "fe80::2408:b3ff:fee7:9d3a");
 }
 
-/* As on InfiniBand, whose ports have no IP addresses. */
+/* InfiniBand ports have no IP addresses. */
 Test(device, without_the_address_it_is_the_first_port)
 {
 	here("10.77.0.2");
@@ -136,7 +139,7 @@ Test(device, what_the_kernel_does_not_tell_is_empty)
 	cr_expect_str_eq(device.guid, "");
 }
 
-/* The attributes are the kernel's, but nothing else of them is relied on. */
+/* The attribute files are the kernel's, but their contents are not trusted. */
 Test(device, odd_attributes_are_survived)
 {
 	tell("ports/1/gids/0", "nonsense");

@@ -61,7 +61,7 @@ Test(domain, one_queue_has_room_for_all_where_it_grows)
 	dofi_domain_close(&domain);
 }
 
-/* Queues that lose what is more than they were made for. */
+/* Fixed queues, which lose completions beyond their length. */
 
 static void init_fixed(void)
 {
@@ -90,7 +90,8 @@ Test(domain_fixed, another_queue_is_opened_when_one_is_full)
 	second = dofi_domain_cq_take(&domain, 1);
 	cr_expect(second && second != &domain.cq && domain.n_more == 1);
 	cr_expect(domain.cq.serial && second->serial);
-	cr_expect_eq(second->places, 8191 - 1);	/* a quarter of the most: the device has no longer one */
+	/* A quarter of the first attempt: the device takes at most 10000 entries. */
+	cr_expect_eq(second->places, 8191 - 1);
 	dofi_domain_cq_give(&domain.cq, 192);
 	cr_expect_eq(dofi_domain_cq_take(&domain, 192), &domain.cq);
 	cr_expect_eq(dofi_domain_cq_take(&domain, 192), second);
@@ -158,7 +159,10 @@ Test(domain, registers_what_it_is_told)
 	cr_expect_eq(fake.mr_access, FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ);
 }
 
-/* The program may not be able to write it either, and then the system would refuse that. */
+/*
+ * The program may have no write access to the memory either, and then the system would refuse write
+ * access.
+ */
 Test(domain, memory_that_is_only_read_is_registered_for_that)
 {
 	request.read_only = true;
@@ -186,7 +190,7 @@ Test(domain, peers_count_by_addresses_or_from_the_first_byte)
 	cr_expect_eq(fake.mr_offset, (uintptr_t)memory);
 }
 
-/* To the fabric a scoped key is one that no key without that secret equals. */
+/* The fabric's key of scoped memory equals no key without that secret. */
 Test(domain, the_scope_of_a_key_is_in_the_key)
 {
 	int i;
@@ -211,7 +215,10 @@ Test(domain, zero_is_drawn_again)
 	cr_expect(key);
 }
 
-/* 64 keys: all bits but that of the scope occur in both values, and no two neighbours are alike or in sequence. */
+/*
+ * 64 keys: all bits but that of the scope occur in both values, and no two neighbours are alike or
+ * in sequence.
+ */
 Test(domain, keys_cannot_be_guessed)
 {
 	uint32_t all_or = 0, all_and = UINT32_MAX, last = 0;
@@ -314,7 +321,7 @@ Test(domain, a_registration_is_closed_once)
 	cr_expect_eq(fake.open, before);
 }
 
-/* What is left of a registration when a child has closed it. */
+/* What is left of a registration after a child has closed it. */
 struct left {
 	int ret;
 	bool open, live;
@@ -329,7 +336,7 @@ static void child_closes(int fd)
 	say(fd, &left, sizeof(left));
 }
 
-/* On a device it is one and the same in both processes. */
+/* On a device both processes use one registration. */
 Test(domain, a_child_forgets_its_parents_registration)
 {
 	struct left left;
@@ -356,7 +363,7 @@ Test(domain, what_the_fabric_does_not_close_is_open)
 	cr_expect_eq(dofi_mr_close(&mr), 0);
 }
 
-/* Where the target moves the bytes */
+/* Peers get access through the target, which moves the bytes */
 
 static void init_granting(void)
 {
@@ -408,7 +415,7 @@ Test(domain_granting, without_a_key_there_is_nothing)
 	cr_expect(!dofi_mr_is_open(&mr));
 }
 
-/* A fabric that is told of memory for local use only. */
+/* A fabric that requires registration of memory for local use only. */
 static void want_local(void)
 {
 	domain.registers = true;
@@ -456,7 +463,7 @@ Test(domain_granting, peers_are_out_even_if_the_fabric_does_not_close)
 	cr_expect_eq(dofi_mr_close(&mr), 0);
 }
 
-/* Peers get there by the fabric, and by another that knows its keys. */
+/* Peers get access through this fabric and through another one that knows its keys. */
 static void init_twofold(void)
 {
 	choice.also_granted = true;
@@ -494,7 +501,7 @@ Test(domain_twofold, what_peers_may_not_use_is_no_grant)
 	cr_expect_eq(dofi_mr_close(&mr), 0);
 }
 
-/* For the fabric two keys of different secrets differ. */
+/* To the fabric the keys differ by their secrets. Only the grants collide. */
 Test(domain_twofold, a_key_that_is_granted_is_tried_again_with_another)
 {
 	struct dofi_mr first;
@@ -536,7 +543,7 @@ Test(domain_twofold, what_fails_leaves_nothing_open)
 	cr_expect_eq(fake.open, before);
 }
 
-/* What completes on another fabric is for its own transport. */
+/* The completions of a domain on another fabric go to that fabric's transport. */
 Test(domain, one_on_another_fabric_has_its_own_completions)
 {
 	static const struct dofi_progress_ops others = { .mixed = true };

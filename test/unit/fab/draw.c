@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the system draws at random, as a test wants it. */
+/* Replaces the system's random numbers with a test's. */
 
 #include "fab/draw.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the system draws at random, as a test wants it. */
+/* Random numbers of the system, as a test sets them. */
 #ifndef UNIT_FAB_DRAW_H
 #define UNIT_FAB_DRAW_H
 
@@ -7,10 +7,10 @@
 #include <stdint.h>
 
 extern struct draw {
-	int interruptions;		/* so many calls are interrupted */
+	int interruptions;		/* this many calls are interrupted */
 	bool none;			/* all calls fail */
-	int zeros;			/* so many draw 0, */
-	int fixed;			/* and after those so many draw this: */
+	int zeros;			/* this many calls return 0 */
+	int fixed;			/* after the zeros, this many return number */
 	uint32_t number;
 } draw;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Connectionless endpoints: on a fake that fails as told, and on each real fabric that is here. */
+/* Connectionless endpoints, on a fake with faults and on each real fabric of this libfabric. */
 
 #include "fab/endpoint.h"
 
@@ -22,9 +22,9 @@
 /* The fake endpoint and its addresses */
 
 static struct {
-	int ep_bind, enable, getname, av_open, endpoint, recv;	/* how they fail */
-	int recv_after;			/* so many receives were taken before */
-	int insert;			/* what fi_av_insert() says in place of 1 */
+	int ep_bind, enable, getname, av_open, endpoint, recv;	/* errors of these calls */
+	int recv_after;			/* this many receives are posted before recv fails */
+	int insert;			/* returned by fi_av_insert() if not 1 */
 	bool no_selection;		/* the queue was bound without FI_SELECTIVE_COMPLETION */
 } fault;
 
@@ -34,7 +34,7 @@ static void *context[1024];		/* of receives, in order */
 static void *desc;
 static const char *own_name;
 static struct sockaddr_in own_address;
-static char source[DOFI_RDM_ADDRESS];	/* what the endpoint was told to be called */
+static char source[DOFI_RDM_ADDRESS];	/* the source address that the endpoint was opened with */
 static unsigned char last_inserted[DOFI_RDM_ADDRESS];
 
 static int closed(struct fid *fid)
@@ -44,7 +44,10 @@ static int closed(struct fid *fid)
 	return 0;
 }
 
-/* What is bound and not enabled yet is not to be seen by who reads the queue. */
+/*
+ * Whether the CQ lock is held. A thread that reads the queue must not find an endpoint that is
+ * bound and not enabled.
+ */
 static bool nobody_reads(void)
 {
 	if (!dofi_mutex_try(&domain.cq.lock))
@@ -100,7 +103,7 @@ static ssize_t recv_into(struct fid_ep *ep, void *buf, size_t len, void *d, fi_a
 {
 	(void)ep;
 	(void)from;
-	memset(buf, 0x5a, len);		/* it is all ours */
+	memset(buf, 0x5a, len);		/* all of the buffer is ours */
 	if (fault.recv && !fault.recv_after)
 		return fault.recv;
 	if (fault.recv)
@@ -125,7 +128,8 @@ static int insert(struct fid_av *av, const void *address, size_t count, fi_addr_
 	(void)count;
 	(void)flags;
 	(void)c;
-	memcpy(last_inserted, address, sizeof(last_inserted));	/* as far as any fabric reads */
+	/* As many bytes as any fabric reads. */
+	memcpy(last_inserted, address, sizeof(last_inserted));
 	if (fault.insert != 1)
 		return fault.insert;
 	*addr = inserted++;
@@ -181,7 +185,7 @@ static struct dofi_rdm rdm;
 static struct dofi_fabric_choice choice = { .rdm = true, .frame_size = 1000 };
 static unsigned seen, seen_failed;
 
-/* As the owner of the endpoint does: each buffer is posted again. */
+/* Posts each buffer again, as the owner of the endpoint does. */
 static void completed(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink)
 {
 	(void)sink;
@@ -268,7 +272,7 @@ Test(rdm, what_is_no_buffer_is_none)
 	cr_expect(!dofi_rdm_is_buffer(&rdm));
 }
 
-/* The first so many receive something. */
+/* The first @n receives complete. */
 static void receive(unsigned n)
 {
 	unsigned i;
@@ -380,17 +384,17 @@ Test(rdm, its_name_is_what_it_was_told)
 	cr_expect_str_eq(source, own_name);
 	cr_expect_eq(rdm.address_format, FI_ADDR_STR);
 	cr_expect_str_eq((char *)rdm.address, own_name);
-	cr_expect_eq(choice.info->addr_format, FI_SOCKADDR_IN);	/* others have theirs */
+	cr_expect_eq(choice.info->addr_format, FI_SOCKADDR_IN);	/* for other endpoints */
 	dofi_rdm_close(&rdm);
 }
 
-/* Peers: their addresses come from the network. */
+/* Peers: their addresses come from the network */
 
 static fi_addr_t peer;
 
 static int add(const void *address, size_t len)
 {
-	unsigned char *exact = malloc(len ? len : 1);	/* a byte beyond it would be noticed */
+	unsigned char *exact = malloc(len ? len : 1);	/* exact size, for address checkers */
 	int ret;
 
 	memcpy(exact, address, len);
@@ -440,8 +444,8 @@ Test(rdm, a_name_is_one_of_its_own_kind)
 	cr_expect_eq(add_text("fi_shm://../../etc/passwd"), -EINVAL);
 	cr_expect_eq(add_text("fi_shm://a b"), -EINVAL);
 	cr_expect_eq(add_text("fi_shm://%s%n"), -EINVAL);
-	cr_expect_eq(add("fi_shm://x", 10), -EINVAL);		/* without its end */
-	cr_expect_eq(add("fi_shm://x\0y", 13), -EINVAL);	/* and with two */
+	cr_expect_eq(add("fi_shm://x", 10), -EINVAL);		/* no NUL */
+	cr_expect_eq(add("fi_shm://x\0y", 13), -EINVAL);	/* two NULs */
 	cr_expect_eq(add("fi_shm:/", 8), -EINVAL);
 	cr_expect_eq(add(&own_address, sizeof(own_address)), -EINVAL);
 	memset(text, 'a', sizeof(text));
@@ -494,12 +498,12 @@ Test(rdm, a_peer_that_is_added_twice_is_one_peer)
 	cr_expect_eq(removed, 0);
 	dofi_rdm_peer_remove(&rdm, first, true);
 	cr_expect_eq(removed, 1);
-	dofi_rdm_peer_remove(&rdm, first, true);	/* nobody */
+	dofi_rdm_peer_remove(&rdm, first, true);	/* already removed */
 	cr_expect_eq(removed, 1);
 	dofi_rdm_close(&rdm);
 }
 
-/* Of the peers of a fabric that takes few, in the endpoint's life. */
+/* Adds peers to a fabric that takes few in the life of an endpoint. */
 static void add_many(unsigned first, unsigned n)
 {
 	struct sockaddr_in in = own_address;
@@ -522,7 +526,7 @@ Test(rdm, a_fabric_takes_so_many_peers_and_no_more_for_those_that_leave)
 	cr_expect_eq(dofi_rdm_room(&rdm), 28);
 	add_many(100, 156);
 	cr_expect_eq(dofi_rdm_room(&rdm), 0);
-	add_many(255, 1);	/* the last once more */
+	add_many(255, 1);	/* the last peer again */
 	in.sin_port = 256;
 	cr_expect_eq(add(&in, sizeof(in)), -ENOSPC);
 	cr_expect_eq(inserted, 256);
@@ -541,7 +545,7 @@ Test(rdm, other_fabrics_take_any_number_of_peers)
 	dofi_rdm_close(&rdm);
 }
 
-/* Where the fabric limits peers; elsewhere it makes no difference. */
+/* Only with a fabric that limits peers. Any other fabric removes the peer. */
 Test(rdm, a_peer_that_is_not_removable_stays_with_the_fabric)
 {
 	struct sockaddr_in in = own_address;
@@ -596,7 +600,7 @@ Test(rdm, a_peer_that_the_fabric_does_not_take_is_an_error)
 	dofi_rdm_close(&rdm);
 }
 
-/* Real fabrics: two endpoints with a progress thread each. */
+/* Real fabrics: two endpoints with a progress thread each */
 
 struct side {
 	struct dofi_progress progress;
@@ -615,7 +619,7 @@ enum { FRAMES = 150 };
 
 static struct side side[2];
 
-/* Frames have their number at both ends, and one of two lengths. */
+/* Frames carry their number at both ends and have one of two lengths. */
 static size_t frame_len(const struct side *s, unsigned number)
 {
 	return number % 3 ? 24 : s->rdm.frame_size;
@@ -640,7 +644,7 @@ static void side_completed(const struct fi_cq_data_entry *entry, int err, struct
 
 	(void)sink;
 	if (!dofi_rdm_is_buffer(entry->op_context)) {
-		cr_assert(!entry->op_context);	/* net tells of sends that nobody asked about */
+		cr_assert(!entry->op_context);	/* net reports sends that requested no completion */
 		return;
 	}
 	s = (struct side *)((char *)buffer->rdm - offsetof(struct side, rdm));
@@ -716,7 +720,7 @@ static void side_stop(struct side *s)
 	cr_expect_eq(s->wrong, 0);
 }
 
-/* Sends a frame when the fabric takes it. The memory is the frame's for good. */
+/* Sends a frame as soon as the fabric takes it. @data is not reused. */
 static void send_frame(struct side *from, fi_addr_t to, unsigned number, unsigned char *data)
 {
 	size_t len = frame_len(from, number);
@@ -768,7 +772,10 @@ static void exchange(struct side *from, struct side *to)
 	free(memory);
 }
 
-/* The sanitizer asks: net of libfabric 1.17 leaks an fi_info of each peer that it connected to. */
+/*
+ * LeakSanitizer calls this. net of libfabric 1.17 leaks an fi_info of each peer that it connected
+ * to.
+ */
 static bool fabric_leaks;
 int __lsan_is_turned_off(void);
 int __lsan_is_turned_off(void)
@@ -776,7 +783,10 @@ int __lsan_is_turned_off(void)
 	return fabric_leaks;
 }
 
-/* In both directions and to itself; more frames than there are buffers, and nobody polls. */
+/*
+ * Sends frames in both directions and to itself, more than there are buffers, while no thread
+ * polls.
+ */
 static void frames_of(const char *provider)
 {
 	if (!side_start(&side[0], provider, 0)) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A fabric that does what a test says. */
+/* A fabric that behaves as a test sets it. */
 
 #include "fake.h"
 
@@ -22,7 +22,7 @@ static int closed_one(struct fid *fid)
 	return 0;
 }
 
-/* The first queue is fake.cq, which tests fill; any other stays empty. */
+/* The first queue is fake.cq, which tests fill. Every further queue stays empty. */
 struct other_cq {
 	struct fid_cq cq;
 	int fd;
@@ -53,7 +53,7 @@ static int domain_closed(struct fid *fid)
 
 static bool first_eq_open, second_eq_open;
 
-/* Those of a further IA: nothing comes there. */
+/* The event queues of a further IA, which stay empty. */
 static struct fid_eq further_eq;
 
 static int eq_closed(struct fid *fid)
@@ -579,7 +579,7 @@ static struct fid_nic *nic_new(uint8_t bus, uint64_t speed)
 	return &n->nic;
 }
 
-/* fi_dupinfo() asks for a copy in this way. */
+/* fi_dupinfo() copies the NIC through this call. */
 static int nic_control(struct fid *fid, int command, void *arg)
 {
 	const struct nic *n = (const struct nic *)fid;

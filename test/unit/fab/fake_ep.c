@@ -10,7 +10,7 @@
 
 struct fake_eps fake_eps;
 
-/* what is noted of the last endpoint that was opened, when several open at once */
+/* guards what is noted of the last endpoint, because several may be opened at once */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static uint16_t port_of(const void *address)
@@ -146,7 +146,7 @@ static ssize_t ep_sendv(struct fid_ep *ep, const struct iovec *iov, void **desc,
 	return op(FAKE_SENDV, iov, count, context);
 }
 
-/* What the consumer's memory is not needed for any more. */
+/* Copies an injected message, because the caller may reuse its memory at once. */
 static void keep(const struct iovec *iov)
 {
 	if (iov->iov_len > sizeof(fake_eps.injected))
@@ -360,7 +360,7 @@ static struct fi_ops_msg msg_ops = {
 	.size = sizeof(msg_ops), .send = ep_send, .sendv = ep_sendv, .recv = ep_recv, .recvv = ep_recvv,
 	.inject = ep_inject, .sendmsg = ep_sendmsg,
 };
-/* Receives come back. */
+/* A cancelled receive completes with FI_ECANCELED. */
 static ssize_t ep_cancel(fid_t fid, void *context)
 {
 	(void)fid;

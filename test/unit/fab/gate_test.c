@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The gate to endpoints in shared memory: who waits, who does not, and who died in there. */
+/*
+ * The robust lock of endpoints in shared memory: which callers wait, and what a dead holder leaves.
+ */
 
 #include "fab/gate.h"
 
@@ -13,7 +15,7 @@
 
 TestSuite(gate, .timeout = 30);
 
-/* As an endpoint's memory of libfabric 1.17 begins. */
+/* The first bytes of an endpoint's memory in libfabric 1.17. */
 struct region {
 	uint8_t version;
 	uint8_t unused[23];
@@ -22,7 +24,7 @@ struct region {
 
 #define NAME "dat-ofi-00000000gate0000"
 
-/* What processes share. */
+/* Memory that the processes share. */
 static struct page {
 	_Atomic uint64_t holder;
 } *page;
@@ -37,7 +39,7 @@ static void damaged(struct dofi_gate *g)
 
 static struct dofi_gate gate = { .name = NAME, .damaged = damaged };
 
-/* A file that is mapped and has no name any more, as one whose owner was reaped. */
+/* Maps a file that has no name any more, as after its owner was reaped. */
 static struct region *region_map(const char *path, uint8_t version)
 {
 	int fd = open(path, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
@@ -54,7 +56,10 @@ static struct region *region_map(const char *path, uint8_t version)
 	return r;
 }
 
-/* Without one it is not known who lives. The number of the one who goes through is the page's. */
+/*
+ * Makes a page for this process. The lock is taken with the page's number, by which a dead holder
+ * is recognised.
+ */
 static int own_page(void)
 {
 	char name[DOFI_SHM_NAME];
@@ -102,7 +107,7 @@ static bool is_free(struct region *r)
 	return true;
 }
 
-/* Enters, calls the fabric, and is there until it is told otherwise. */
+/* Takes the robust lock, holds libfabric's spin locks, and stays until the test ends it. */
 static void stays(int fd)
 {
 	bool entered;
@@ -125,7 +130,7 @@ static struct child somebody(void)
 	return c;
 }
 
-/* That somebody died is not asked at once, but soon. */
+/* A dead holder is not noticed at once, but soon. */
 static bool try_in_time(void)
 {
 	const int64_t until = dofi_now() + 10 * 1000000000LL;
@@ -238,7 +243,7 @@ Test(gate, another_process_leaves_the_repair_to_the_owner)
 	tear_down();
 }
 
-/* A living one's page that was removed by somebody, and with it that of who asks. */
+/* The pages of a live holder and of the caller were removed by another process. */
 Test(gate, who_sees_no_page_calls_nobody_dead)
 {
 	char name[DOFI_SHM_NAME];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What peers may do with our memory: which uses are admitted, until when, and none besides. */
+/* What peers may do with our memory: which uses are admitted, until when, and that no other is. */
 
 #include "fab/grant.h"
 
@@ -55,14 +55,14 @@ static void fini(void)
 TestSuite(grant, .init = init_open, .fini = fini);
 TestSuite(grants, .init = init, .fini = fini_empty);
 
-/* A use of all that is granted to everybody in the zone. */
+/* A use of the whole grant, which any peer of the PZ may make. */
 static struct dofi_use good(void)
 {
 	return (struct dofi_use){ .key = key, .addr = (uintptr_t)memory, .len = SIZE,
 				  .access = FI_REMOTE_WRITE };
 }
 
-/* Whether @use is admitted, both ways, and to @where. */
+/* Whether @use is admitted by both calls, and at @where. */
 static bool admitted(const struct dofi_use *use, const void *where)
 {
 	struct dofi_grant_word word = { .value = 7 };
@@ -99,7 +99,7 @@ Test(grant, all_of_it_may_be_used)
 	cr_expect(allowed(&use));
 }
 
-/* A key may be wanted: one that a fabric has given the same memory. */
+/* A grant may request a certain key: the one that a fabric has chosen for the memory. */
 Test(grant, a_wanted_key_is_had_by_one)
 {
 	struct dofi_use use = good();
@@ -118,7 +118,7 @@ Test(grant, a_wanted_key_is_had_by_one)
 	dofi_grant_close(second);
 }
 
-/* From its first byte: how many bytes where, and whether that is all inside. */
+/* Offset from the first byte, length, and whether that range is all inside. */
 static const struct {
 	uint64_t offset, len;
 	bool inside;
@@ -172,7 +172,7 @@ Test(grant, what_was_not_granted_is_refused)
 		use = good();
 		for (wanted = 0; wanted < 4; wanted++) {
 			use.access = accesses[wanted];
-			/* nothing is wanted by no use that there is */
+			/* no use has access 0, so it is never allowed */
 			cr_expect_eq(allowed(&use), wanted && (given & wanted) == wanted,
 				     "%d of %d", wanted, given);
 		}
@@ -279,7 +279,7 @@ Test(grant, a_key_that_is_taken_is_drawn_again)
 	cr_expect(key && key != taken);
 	cr_expect_eq(draw.fixed, 0);
 	dofi_grant_close(other);
-	/* what is no key, whatever else is drawn */
+	/* 0 is no key, with or without the scope bit */
 	draw.number = DOFI_KEY_SCOPED;
 	draw.fixed = 3;
 	cr_assert_eq(dofi_grant_open(&grants, &request, &other, &key), 0);
@@ -333,7 +333,7 @@ static void open_many(void)
 	}
 }
 
-/* Every @step-th is closed, the others are found. */
+/* Every @step-th grant is closed. The remaining ones are found. */
 static void expect_many(int step)
 {
 	struct dofi_use use = { .len = 1, .access = FI_REMOTE_READ };
@@ -399,7 +399,7 @@ static uint64_t value_at(const uint64_t *at)
 	return __atomic_load_n(at, __ATOMIC_SEQ_CST);
 }
 
-/* So often that each piece of memory is used again. */
+/* Repeated until each piece of memory has been used again. */
 Test(grants, a_word_never_has_a_former_value)
 {
 	struct dofi_grant_word word, first = { .at = NULL };
@@ -408,7 +408,7 @@ Test(grants, a_word_never_has_a_former_value)
 	int i, again = 0;
 
 	for (i = 0; i < 1000; i++) {
-		/* be it under the same key */
+		/* even under an identical key */
 		draw.number = 4711;
 		draw.fixed = 1;
 		cr_assert_eq(open_one(), 0);
@@ -458,11 +458,11 @@ Test(grants, an_end_waits_for_who_has_entered)
 	cr_expect(!allowed(&use));
 }
 
-/* A peer writes as long as it is let, while grants come and go. */
+/* A peer writes whenever it is allowed, while grants are opened and closed */
 
 #define ROUNDS 500
 
-static _Atomic uint32_t shown;		/* the key of the grant that stands, or stood last */
+static _Atomic uint32_t shown;		/* the key of the open grant, or of the last one */
 static atomic_int written;
 static atomic_bool over;
 
@@ -490,7 +490,10 @@ static void wait_for_a_write(void)
 		sched_yield();
 }
 
-/* The memory is plain: ThreadSanitizer sees a write that is not before the end. */
+/*
+ * Memory is written without atomics, so that ThreadSanitizer finds a write that is not ordered
+ * before the end.
+ */
 Test(grants, after_its_end_nobody_writes)
 {
 	static const char clean[SIZE];

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Where a process is: what others must have in common with it to share memory. */
+/*
+ * Which host and namespaces a process is in, and what two processes need in common to share memory.
+ */
 
 #include "fab/host.h"
 
@@ -29,7 +31,7 @@ static void tell_from_afar(int fd)
 	tell(fd);
 }
 
-/* False where a child may not be where @teller wants to be. */
+/* Runs @teller in a child. Returns false if the child may not enter that namespace. */
 static bool hear_of(void (*teller)(int fd), struct dofi_host *host, pid_t *pid)
 {
 	struct child c = child_start(teller);

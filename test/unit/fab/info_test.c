@@ -16,16 +16,19 @@
 #include <stdlib.h>
 
 static struct capture capture;
-/* The choice. fi_getinfo answers with copies of those in this list that have such endpoints. */
+/*
+ * The choice. fi_getinfo() returns copies of the entries in this list that have the requested
+ * endpoint type.
+ */
 
 static struct fi_info *offered, **offered_end = &offered;
 static struct fi_info *asked;		/* a copy of the first hints */
 static char asked_node[64];
 static uint64_t asked_flags;
-static int answer;			/* to any question */
-static int order_answer;		/* to the question for writes that sends do not overtake */
-static int delivery_answer;		/* to the question for FI_DELIVERY_COMPLETE */
-static int atomics_answer;		/* to the question for FI_ATOMIC */
+static int answer;			/* returned for every query if not 0 */
+static int order_answer;		/* returned for a query with FI_ORDER_SAW */
+static int delivery_answer;		/* returned for a query with FI_DELIVERY_COMPLETE */
+static int atomics_answer;		/* returned for a query with FI_ATOMIC */
 
 static int getinfo(const char *node, uint64_t flags, const struct fi_info *hints,
 		   struct fi_info **info)
@@ -68,7 +71,7 @@ static struct fi_info *offer(const char *provider, const char *ip)
 
 static struct dofi_fabric_choice choice;
 
-/* Chooses with ia_params @text; the log in capture.text. */
+/* Chooses with ia_params @text. The log is in capture.text. */
 static int choose(const char *text)
 {
 	struct dofi_params params;
@@ -165,7 +168,7 @@ Test(choose, loopback_of_the_better_fabric_wins)
 	cr_expect_str_eq(chosen(), "tcp");
 }
 
-/* Nearness: by the linker's --wrap, domains have the distances that a test gives them. */
+/* Distances of domains, set by the test, by the linker's --wrap. */
 
 static struct {
 	const char *domain;
@@ -243,7 +246,7 @@ Test(choose, an_interface_before_loopback_however_far)
 	expect_domain("far0");
 }
 
-/* libfabric lists the fast ones first. */
+/* libfabric lists the fastest first. */
 Test(choose, a_faster_device_before_a_nearer)
 {
 	offer_placed("verbs", "10.0.0.1", "fast0", 21, 200000000000);
@@ -367,7 +370,7 @@ Test(choose, the_others_alone_if_asked_for)
 
 Test(choose, of_those_the_best)
 {
-	offer_rdm("nosuch");	/* nobody knows whether it checks keys */
+	offer_rdm("nosuch");	/* unknown whether it checks keys */
 	offer_rdm("tcp;ofi_rxm");
 	offer_rdm("shm");
 	offer_rdm("sockets");
@@ -418,10 +421,10 @@ Test(choose, without_writes_ordered_it_says_so)
 	cr_expect(choice.write_ordered);
 }
 
-/* 64 KiB and a head. */
+/* 64 KiB and a header */
 #define LONG_FRAME (65536 + 64)
 
-/* The layer over tcp needs no buffers up to here. */
+/* Up to libfabric 1.17 rxm over tcp needs no buffers for long frames. */
 static bool has_long_rxm_frames(void)
 {
 	return FI_VERSION_GE(FI_VERSION(1, 17), fi_version());
@@ -445,7 +448,10 @@ Test(choose, frames_are_no_longer_than_the_fabric_keeps_in_order)
 	cr_expect_eq(choice.frame_size, 1024);
 }
 
-/* What is longer would be overtaken. */
+/*
+ * Frames of @layer have @most bytes, or fewer if @variable is less: the fabric would reorder longer
+ * ones.
+ */
 static void expect_frames(const char *layer, const char *variable, size_t most)
 {
 	char params[64];
@@ -574,7 +580,7 @@ Test(choose, delivery_complete_where_it_is_offered)
 	cr_expect_eq(choice.write_flags, FI_DELIVERY_COMPLETE);
 }
 
-/* Of libfabric 2.7's rxm with several connections to a peer. */
+/* Such as rxm of libfabric 2.7 with several connections to a peer. */
 Test(choose, a_fabric_that_does_not_keep_messages_in_order_is_refused)
 {
 	offer_rdm("shm")->rx_attr->msg_order = 0;
@@ -589,7 +595,7 @@ Test(choose, a_fabric_that_does_not_keep_messages_in_order_is_refused)
 	cr_expect_eq(choose("provider=shm endpoint=rdm"), 0);
 }
 
-/* It is no reason to refuse connected endpoints, whose order is that of their connection. */
+/* Connected endpoints have the order of their connection, so they need not report any. */
 Test(choose, connected_endpoints_need_not_say_what_they_keep)
 {
 	offer("tcp", "10.0.0.1")->tx_attr->msg_order = 0;
@@ -604,7 +610,7 @@ Test(choose, no_delivery_complete_where_it_is_refused)
 	cr_expect_eq(choice.write_flags, 0);
 }
 
-/* All of it is used, and writes must not need receives for it. */
+/* All 64 bits are used, and a write with remote CQ data must not consume a receive. */
 Test(choose, data_beside_messages_where_there_are_64_bits)
 {
 	struct fi_info *info = offer("tcp", "10.0.0.1");
@@ -623,7 +629,10 @@ Test(choose, data_beside_messages_where_there_are_64_bits)
 	cr_expect(!choice.cq_data);
 }
 
-/* What a write brings along ends a receive: immediate data, and the rest is the fabric's, too. */
+/*
+ * Remote CQ data of a write completes a receive, so immediate data and atomics are left to the
+ * fabric.
+ */
 Test(choose, hardware_does_by_itself_what_it_can)
 {
 	struct fi_info *info = offer("verbs", "10.0.0.1");
@@ -685,7 +694,7 @@ Test(choose, what_keys_and_addresses_can_do_follows_from_their_style)
 	cr_expect(!choice.zero_based && !choice.scoped_keys);
 }
 
-/* That it adds the offset is known of those alone that were measured. */
+/* Only for measured fabrics is it known that they add the offset. */
 Test(choose, an_unknown_fabric_counts_by_addresses)
 {
 	offer("nosuch", "10.0.0.1");
@@ -722,7 +731,7 @@ Test(choose, the_quirk_of_the_chosen_comes_along)
 	cr_expect_eq(choice.quirk, dofi_quirk_of("sockets"));
 }
 
-/* With libfabric itself. */
+/* With the real libfabric. */
 
 Test(choose, an_unknown_provider_is_logged)
 {
@@ -757,7 +766,7 @@ Test(choose, a_foreign_address_is_no_interface)
 	cr_expect(strstr(capture.text, "address=203.0.113.7"), "%s", capture.text);
 }
 
-/* As verbs does with the loopback address. */
+/* verbs does so for the loopback address. */
 Test(choose, a_device_of_another_address_is_not_taken)
 {
 	offer("verbs", "10.0.0.1");
@@ -782,8 +791,8 @@ Test(choose, loopback_can_be_asked_for)
 }
 
 /*
- * Each fabric that does not connect, as libfabric has it here: what is expected of one that
- * libfabric offers; one that it does not is a line in the log.
+ * What is expected of each connectionless fabric of libfabric. A fabric that this libfabric lacks
+ * is only logged.
  */
 static const struct {
 	const char *provider;
@@ -839,7 +848,7 @@ Test(choose, real_fabrics_are_what_they_are)
 Test(choose, the_real_shm_has_no_need_of_its_own_address)
 {
 	if (choose("provider=shm"))
-		return;		/* the test above tells */
+		return;		/* the test above logs that */
 	cr_expect(!choice.info->src_addr && !choice.info->dest_addr);
 	dofi_fabric_release(&choice);
 	cr_assert_eq(choose("provider=shm address=127.0.0.1"), 0);
@@ -980,7 +989,7 @@ Test(address, a_foreign_family_is_loopback)
 	struct fi_info *info = fake_info("verbs", "");
 	struct sockaddr_storage a;
 
-	info->src_addr = malloc(48);	/* as large as an InfiniBand address */
+	info->src_addr = malloc(48);	/* as long as an InfiniBand address */
 	memset(info->src_addr, 0x1b, 48);
 	info->src_addrlen = 48;
 	a = address_of(info);
@@ -1102,8 +1111,8 @@ Test(limits, what_is_gathered_here_has_as_many_segments_as_there_is_room_for)
 	c.info->tx_attr->iov_limit = c.info->rx_attr->iov_limit = 1;
 	dofi_info_limits(&c, 100, &l);
 	cr_expect(l.max_iov == 8 && l.max_rdma_iov == 8);
-	cr_expect(l.max_srqs > 0);	/* messages are ours, without injection too */
-	c.shared_memory = false;	/* large ones go by the fabric */
+	cr_expect(l.max_srqs > 0);	/* our own messages need no injection */
+	c.shared_memory = false;	/* the fabric sends large messages */
 	dofi_info_limits(&c, 100, &l);
 	cr_expect(l.max_iov == 1 && l.max_rdma_iov == 8);
 	fi_freeinfo(c.info);
@@ -1130,6 +1139,6 @@ Test(limits, two_fabrics_promise_what_both_can)
 	cr_expect(l.max_message_size == 1 && l.max_rdma_size == 2 && l.max_iov == 3);
 	cr_expect(l.max_rdma_iov == 4 && l.max_eps == 5 && l.max_pzs == 6 && l.max_lmrs == 7);
 	cr_expect(l.max_srqs == 8 && l.max_srq_eps == 9);
-	/* no program is told of these */
+	/* not reported to programs */
 	cr_expect(l.inject_size == 10 && l.cm_data_size == 11);
 }

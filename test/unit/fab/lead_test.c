@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A thread that sleeps on a CQ itself. No progress thread: the test serves the CQ, and time is an argument. */
+/*
+ * A thread that sleeps on a CQ itself. There is no progress thread: the test serves the CQ and
+ * passes the time.
+ */
 
 #include "fab/lead.h"
 
@@ -26,7 +29,7 @@ static struct dofi_shm_page page;
 static const struct dofi_lead_word page_word = { .word = &page.asleep, .bit = DOFI_SHM_LEADER };
 static int64_t now = 1000000000;
 static _Atomic unsigned delivered;
-static struct dofi_mutex lock;	/* as an EVD's, with its bell */
+static struct dofi_mutex lock;	/* like an EVD's lock; guards bell */
 static struct dofi_bell bell;
 
 static void completed(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink)
@@ -37,7 +40,7 @@ static void completed(const struct fi_cq_data_entry *entry, int err, struct dofi
 	delivered++;
 }
 
-static _Atomic bool refuses;		/* what the fabric did not take it still does not */
+static _Atomic bool refuses;		/* the fabric still does not take an operation */
 
 static void swept(struct dofi_cq *q)
 {
@@ -86,7 +89,7 @@ static bool led(void)
 	return dofi_lead_is_taken(&cq.lead);
 }
 
-/* What epoll has to report, and the progress thread's round. */
+/* Runs the handler of the source that epoll reports, then the progress thread's round. */
 static void serve_woken(void)
 {
 	struct epoll_event ev;
@@ -96,7 +99,7 @@ static void serve_woken(void)
 	dofi_cq_serve(&cq, now);
 }
 
-/* The program polls, and the progress thread has left the CQ to it. */
+/* The program polls, and the progress thread has left the CQ to the program. */
 static void make_owned(void)
 {
 	complete(1);
@@ -172,7 +175,7 @@ Test(lead, a_fabric_that_has_more_is_read_again)
 	cr_expect_eq(delivered, 2);
 }
 
-/* A read is a system call, and where fi_trywait does as much it is one too many. */
+/* A read is a system call. Where fi_trywait() reads as well, a second read is superfluous. */
 Test(lead, reads_only_where_it_has_to)
 {
 	unsigned before = fake.cq_reads;
@@ -224,7 +227,7 @@ Test(lead, not_where_wakeups_cannot_be_relied_on)
 	cr_expect_eq(dofi_lead_begin(&cq), 0);
 }
 
-/* The progress thread may read with the lock, and wait there, for a millisecond. */
+/* The progress thread may hold the lock for a millisecond while it waits in a read. */
 Test(lead, what_cannot_be_led_is_not_waited_for)
 {
 	progress.stale_signal = true;
@@ -244,7 +247,7 @@ Test(lead, not_when_closed)
 	cr_expect_eq(fcntl(signals, F_GETFD), -1);
 }
 
-/* The CQ itself may be had. */
+/* The CQ itself can still be opened. */
 Test(lead, not_without_descriptors)
 {
 	struct rlimit limit, none;
@@ -274,7 +277,7 @@ Test(lead, sleeps_until_a_completion)
 	cr_expect_eq(delivered, 1);
 }
 
-/* A thread that sleeps until it is no leader any more. */
+/* A thread that leads until it is stopped or deposed. */
 struct leader {
 	pthread_t thread;
 	_Atomic pid_t tid;
@@ -347,8 +350,7 @@ Test(lead, closing_the_queue_waits_for_it)
 	cr_expect_eq(leader_end(&l), -EBUSY);
 }
 
-/* The time between two looks cannot be kept by a thread that sleeps without one. */
-/* Its descriptor is the set's from then on. */
+/* From the second shard on, the CQ's descriptor is that of the epoll set. */
 Test(lead, another_shard_waits_until_it_has_left)
 {
 	struct leader l;
@@ -384,7 +386,9 @@ Test(lead, a_wanted_sweep_deposes_it)
 	cr_expect_eq(leader_end(&l), -EBUSY);
 }
 
-/* What a poll leaves behind would lie there until the leader's next completion. */
+/*
+ * A completion that a poll leaves in the queue would stay there until the leader's next completion.
+ */
 Test(lead, a_poll_meanwhile_takes_all)
 {
 	make_owned();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* ia_params: words, and what is said of wrong ones. */
+/* ia_params: keys and values, and the errors for wrong ones. */
 
 #include "fab/params.h"
 
@@ -51,7 +51,7 @@ Test(params, the_last_of_a_key_counts)
 	cr_expect_str_eq(params.provider, "tcp");
 }
 
-/* @text is refused, and the reason has @word in it. */
+/* @text is refused, and the reason contains @word. */
 static void refused(const char *text, const char *word)
 {
 	cr_expect_eq(parse(text), -EINVAL, "%s", text);

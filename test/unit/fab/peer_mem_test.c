@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Reading a peer's memory: what comes, what is refused, and when the peer's word has changed. */
+/*
+ * Reading a peer's memory: what is read, what is refused, and what happens when the peer's word has
+ * changed.
+ */
 
 #include "fab/peer_mem.h"
 
@@ -11,11 +14,14 @@
 #define GRANTED 0x1122334455667788ull
 #define SPACE 65536
 
-/* A peer is a forked child: it has these at the same addresses, with bytes of its own. */
+/* A peer is a forked child. It has these arrays at identical addresses, with bytes of its own. */
 static uint8_t memory[SPACE], got[SPACE];
-static uint64_t *word;			/* shared with it */
+static uint64_t *word;			/* shared with the peer */
 
-/* The kernel, but it moves at most so many bytes in a call, and somebody may do something then. */
+/*
+ * The kernel's process_vm_readv(), but a call moves at most @most bytes if that is not 0, and
+ * between() runs before every call but the first.
+ */
 static size_t most;
 static void (*between)(void);
 static unsigned calls;
@@ -34,7 +40,7 @@ ssize_t __wrap_process_vm_readv(pid_t pid, const struct iovec *to, unsigned long
 
 	if (calls++ && between)
 		between();
-	/* the word is asked for in every call, behind all else */
+	/* each call reads the word, after all else */
 	cr_assert(from[m - 1].iov_len <= 8);
 	cr_assert((uint8_t *)from[m - 1].iov_base + from[m - 1].iov_len == (uint8_t *)(word + 1));
 	if (!most)
@@ -74,7 +80,7 @@ static void init(void)
 	*word = GRANTED;
 	child = child_start(peer);
 	hear(child.fd, &byte, 1);
-	fill(1);		/* what is expected */
+	fill(1);		/* the bytes of the peer, which are expected */
 	memset(got, 0xee, sizeof(got));
 }
 
@@ -114,7 +120,7 @@ Test(peer_mem, brings_the_bytes_and_no_more)
 	cr_expect_eq(calls, 1);
 }
 
-/* Each side cut in its own way, with nothing in some of the pieces. */
+/* Both sides are cut differently, and some segments are empty. */
 static void pulls_in_pieces(void)
 {
 	static const size_t ours[] = { 0, 1, 4095, 0, 20000, 8, 5000, 896 };
@@ -215,7 +221,7 @@ Test(peer_mem, what_the_peer_does_not_have_is_an_error)
 	from.iov_base = (void *)(UINTPTR_MAX - 100);
 	cr_expect_eq(pull(&to, 1, &from, 1), -EFAULT);
 	cr_expect(is_clean(got, got + SPACE));
-	/* some of it is there: a page, and then one that nobody may read, of another peer */
+	/* another peer: one readable page, and then one without access */
 	mprotect(hole + 4096, 4096, PROT_NONE);
 	child_kill(&child);
 	init();
@@ -276,7 +282,10 @@ static void far_away(int fd)
 	int ret;
 
 	child_enter_pid_space();
-	/* what process 1 is outside has no such page; here it is this one */
+	/*
+	 * Outside, process 1 has no such page. In here process 1 is this child, so it gets a page
+	 * that is not shared.
+	 */
 	munmap(word, 4096);
 	word = mmap(word, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	ret = dofi_peer_probe(1, &w);

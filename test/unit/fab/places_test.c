@@ -33,7 +33,7 @@ Test(places, there_are_as_many_as_there_is_room)
 	cr_expect(claims(0, 2, "a"));
 	cr_expect(claims(1, 2, "b"));
 	cr_expect(!claims(2, 2, "c"));
-	let_go(2);	/* which has none */
+	let_go(2);	/* has no reservation */
 	cr_expect_eq(places.claimed, 2);
 	let_go(0);
 	cr_expect(claims(2, 2, "c"));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The table of quirks: whom a row is for, and whom not. */
+/* The table of quirks: which fabrics a row applies to. */
 
 #include "fab/quirks.h"
 
@@ -55,7 +55,7 @@ Test(quirks, a_layer_is_the_same_over_any_fabric)
 	cr_expect(dofi_quirk_of("net;ofi_rxm") != dofi_quirk_of("nosuch"));
 }
 
-/* Or frames that only that fabric keeps in order would be sent where they are overtaken. */
+/* Otherwise frames that only tcp keeps in order would be sent over a fabric that reorders them. */
 Test(quirks, a_layer_over_one_fabric_is_another_where_it_was_seen)
 {
 	const struct dofi_quirk *any = dofi_quirk_of("verbs;ofi_rxm");
@@ -84,7 +84,7 @@ Test(quirks, a_user_can_make_it_the_layer_over_any)
 	}
 }
 
-/* Passive endpoints of net cannot be kept apart: each queue has everything. */
+/* net reports the events of passive endpoints in every queue, so they cannot be kept apart. */
 Test(quirks, event_queues_have_data_since_1_18)
 {
 	static const struct {
@@ -109,7 +109,7 @@ Test(quirks, event_queues_have_data_since_1_18)
 	}
 }
 
-/* Since 1.18 tcp reads nothing there, so what arrived before must be read. */
+/* Since 1.18 fi_trywait() of tcp reads nothing, so the caller must read what arrived before. */
 Test(quirks, waiting_for_a_queue_may_be_a_read)
 {
 	fake.version = FI_VERSION(1, 17);
@@ -121,7 +121,7 @@ Test(quirks, waiting_for_a_queue_may_be_a_read)
 	cr_expect(!dofi_quirk_of("tcp")->trywait_reads && dofi_quirk_of("verbs")->trywait_reads);
 }
 
-/* A refused fabric is never used, and of one that is used it is known how far to trust it. */
+/* A refused fabric is never used. For each fabric that is used, it is known how far to trust it. */
 Test(quirks, connectionless_endpoints_are_used_or_refused_where_measured)
 {
 	size_t i;

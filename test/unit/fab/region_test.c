@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What a dead process leaves in an endpoint's memory, in each layout that is known. */
+/* What a dead process leaves in an endpoint's memory, for each known layout. */
 
 #include "fab/region.h"
 
@@ -16,10 +16,10 @@
 #include <unistd.h>
 
 #define LEN 65536
-#define QUEUE 4096		/* where the command queue is */
+#define QUEUE 4096		/* offset of the command queue */
 #define SIZE 16
 
-/* The layouts, independently of the table under test. */
+/* The layouts, independent of the table under test. */
 static const struct known {
 	uint8_t version;
 	unsigned lock, queue, entry;
@@ -66,7 +66,7 @@ static bool is_noop(const struct known *k, int64_t pos)
 	return entry_at(k, pos)[8];
 }
 
-/* An empty queue that has been used for @pos commands. */
+/* Makes an empty queue that has been used for @pos commands. */
 static void lay_out(const struct known *k, int64_t pos)
 {
 	const size_t queue = QUEUE;
@@ -120,7 +120,7 @@ Test(region, a_claimed_command_is_skipped_and_no_other)
 	for (i = 1; i < KNOWN; i++) {
 		const struct known *k = &known[i];
 
-		lay_out(k, 30);		/* the positions go round the end of the array */
+		lay_out(k, 30);		/* the positions wrap around the end of the array */
 		*write_pos() = 34;
 		*seq(k, 30) = 31;
 		*seq(k, 32) = 33;
@@ -177,10 +177,10 @@ Test(region, what_is_no_queue_is_not_repaired)
 	no_queue(k);
 	queue_size()[1] = SIZE;
 	no_queue(k);
-	queue_size()[0] = 1024;		/* reaches beyond the memory */
+	queue_size()[0] = 1024;		/* extends beyond the memory */
 	queue_size()[1] = 1023;
 	no_queue(k);
-	*write_pos() = 4;		/* less than was read */
+	*write_pos() = 4;		/* less than the read position */
 	no_queue(k);
 	*write_pos() = 5 + SIZE + 1;
 	no_queue(k);
@@ -189,7 +189,7 @@ Test(region, what_is_no_queue_is_not_repaired)
 
 #define NAME "dat-ofi-00000000region00"
 
-/* A file that is mapped and has no name any more. */
+/* Maps a file that has no name any more. */
 static unsigned char *mapped(const char *path, uint8_t version)
 {
 	int fd = open(path, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Several queues of a fabric read as one: which are read, and that nothing in any is missed. */
+/* Several fabric queues read as one: which are read, and that no completion is missed. */
 
 #include "fab/shards.h"
 
@@ -14,14 +14,14 @@
 
 #define QUEUES 3
 
-/* What the fabric has of a queue. */
+/* The state of a queue in the fabric. */
 struct queue {
 	struct fid_cq cq;
 	int fd;
 	unsigned held;			/* completions */
-	bool failed;			/* and an error behind them */
+	bool failed;			/* an error follows the completions */
 	unsigned reads;
-	unsigned refusals;		/* of fi_trywait() */
+	unsigned refusals;		/* fi_trywait() calls that are still refused */
 };
 
 static struct queue queue[QUEUES];
@@ -84,7 +84,7 @@ static ssize_t look(void)
 	return dofi_shards_read(&shards, &fabric, entry, 4);
 }
 
-/* Three shards, which rest. */
+/* Three shards at rest. */
 static void init(void)
 {
 	unsigned i;
@@ -105,14 +105,14 @@ static void init(void)
 
 TestSuite(shards, .init = init);
 
-/* @n completions come. */
+/* @n completions arrive. */
 static void come(struct queue *q, unsigned n)
 {
 	q->held += n;
 	report(q, true);
 }
 
-/* One comes that the descriptor does not report. */
+/* A completion arrives that the descriptor does not report. */
 static void come_unseen(struct queue *q)
 {
 	q->held++;

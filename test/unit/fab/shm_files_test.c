@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The files in /dev/shm: whose go, and whose nobody can make go. */
+/* The files in /dev/shm: which are removed, and which no process can remove. */
 
 #include "fab/shm_files.h"
 
@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <sys/stat.h>
 
-/* A file with a lock, as its owner has it. */
+/* A file with its owner's lock. */
 struct owned {
 	char name[DOFI_SHM_NAME];
 	int fd;
@@ -68,7 +68,7 @@ static bool lives(const char *name)
 	return fd >= 0;
 }
 
-/* An owner in a process of its own, with two of the fabric's files. */
+/* An owner in a process of its own, with two files of the fabric. */
 static void owner(int fd)
 {
 	struct owned o = own();
@@ -106,7 +106,7 @@ Test(shm_files, an_owner_has_it_until_it_says_otherwise)
 	cr_expect_eq(dofi_shm_file_open(o.name), -ENOENT);
 }
 
-/* A lock of the process would go with the first descriptor that is closed. */
+/* A lock of the process would end when any descriptor of the file is closed. */
 Test(shm_files, another_look_in_the_process_does_not_unlock_it)
 {
 	struct owned o = own();
@@ -119,7 +119,7 @@ Test(shm_files, another_look_in_the_process_does_not_unlock_it)
 	disown(&o);
 }
 
-/* One that was forked beside the descriptor's closing has the mapping for ever. */
+/* A child that was forked while the descriptor was closed keeps the mapping forever. */
 Test(shm_files, a_mapping_does_not_keep_the_lock)
 {
 	struct owned o = own();
@@ -163,7 +163,7 @@ Test(shm_files, what_all_the_dead_left_goes_and_no_more)
 	expect_all_there(here, false);
 }
 
-/* One that removed the page and was killed. */
+/* Its owner removed the page and was then killed. */
 Test(shm_files, an_endpoint_without_a_page_is_nobodys)
 {
 	struct owned o = own();
@@ -248,7 +248,7 @@ Test(shm_files, what_is_no_such_file_is_refused)
 	unlink(target);
 }
 
-/* Owners that come and go, each of whom must find its own. */
+/* Owners that come and go. Each must find its own files. */
 static void come_and_go(int fd)
 {
 	int i;
@@ -260,7 +260,7 @@ static void come_and_go(int fd)
 		dofi_shm_files_reap();
 		cr_assert(lives(o.name) && is_there(o.name, ".0:0:0"), "round %d", i);
 		if (i % 2)
-			disown(&o);	/* else a dead one, for the others */
+			disown(&o);	/* otherwise other processes reap it as dead */
 		close(o.fd);
 	}
 	(void)fd;
@@ -358,7 +358,7 @@ Test(shm_files, another_pid_namespace_is_no_other_life)
 		dofi_shm_files_reap();
 		expect_all_there(name, true);
 		cr_expect_eq(dofi_shm_file_reap(name), -EBUSY);
-		/* it ends when it hears the end of this */
+		/* the child ends when its socket is closed */
 		child_end(&c);
 		dofi_shm_files_reap();
 		expect_all_there(name, false);
@@ -369,7 +369,10 @@ Test(shm_files, another_pid_namespace_is_no_other_life)
 	disown(&o);
 }
 
-/* A /dev/shm of this process's own, with little room; false where that is not allowed. */
+/*
+ * Enters a /dev/shm of this process alone, mounted with @options. Returns false if that is not
+ * allowed.
+ */
 static bool folder_of_our_own(const char *options)
 {
 	if (enter_dev_shm(options))

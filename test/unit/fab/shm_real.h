@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* An endpoint of libfabric's own shm, where it is there. */
+/* An endpoint of libfabric's own shm, if this libfabric has it. */
 #ifndef UNIT_FAB_SHM_REAL_H
 #define UNIT_FAB_SHM_REAL_H
 
@@ -19,7 +19,7 @@ struct shm_real {
 	struct fid_ep *ep;
 };
 
-/* All but the endpoint; false without the fabric. */
+/* Opens all but the endpoint. Returns false without the fabric. */
 static inline bool shm_real_open(struct shm_real *r)
 {
 	struct fi_av_attr av = { .type = FI_AV_TABLE };
@@ -42,7 +42,7 @@ static inline bool shm_real_open(struct shm_real *r)
 	return true;
 }
 
-/* With this address of libfabric's. Its file is there when this returns. */
+/* Opens the endpoint at this libfabric address. Its file exists on return. */
 static inline void shm_real_endpoint(struct shm_real *r, const char *address)
 {
 	free(r->info->src_addr);

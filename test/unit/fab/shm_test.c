@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The pages of IAs: whom they prove to be near, who sleeps, and what is left in /dev/shm. */
+/* The pages of IAs: what proves that a peer is near, wakeups, and what is left in /dev/shm. */
 
 #include "fab/shm.h"
 
@@ -17,7 +17,7 @@ static struct dofi_shm shm;
 
 TestSuite(shm, .init = be_alone, .timeout = 30);
 
-/* What a process tells of its page over the network. */
+/* What a process sends about its page over the network. */
 struct said {
 	char name[DOFI_SHM_NAME];
 	uint8_t cookie[DOFI_SHM_COOKIE];
@@ -32,7 +32,7 @@ static struct said said_of(const struct dofi_shm *s)
 	return said;
 }
 
-/* How many files in /dev/shm begin with @name. */
+/* The number of files in /dev/shm with names that begin with @name. */
 static int files(const char *name)
 {
 	DIR *folder = opendir(DOFI_SHM_FOLDER);
@@ -70,7 +70,7 @@ Test(shm, comes_and_goes)
 	cr_expect(memcmp(shm.page->cookie, other.page->cookie, DOFI_SHM_COOKIE));
 	cr_expect_eq(shm.page->asleep, 0);
 	cr_expect_eq(dofi_shm_reap_one(name), -EBUSY);
-	put(name, ".5:0:0");	/* that the fabric forgot */
+	put(name, ".5:0:0");	/* left behind by the fabric */
 	dofi_shm_close(&shm);
 	dofi_shm_close(&shm);
 	cr_expect_eq(files(name), 0);
@@ -94,7 +94,7 @@ Test(shm, endpoints_are_numbered)
 
 static int check(const char *address)
 {
-	char *exact = strdup(address);	/* a byte beyond it would be noticed */
+	char *exact = strdup(address);	/* exact size: a checker finds a read beyond it */
 	int ret = dofi_shm_endpoint_check(shm.name, exact, strlen(exact) + 1);
 
 	free(exact);
@@ -137,7 +137,7 @@ Test(shm, an_address_is_that_of_an_endpoint_of_its_owner)
 	dofi_shm_close(&shm);
 }
 
-/* Loop-back, and the provider of the other API version in the same process. */
+/* For loopback, and for the provider of the other API version in this process. */
 Test(shm, a_page_of_ones_own_may_be_mapped)
 {
 	struct dofi_shm_peer *one, *two;
@@ -162,7 +162,7 @@ Test(shm, a_page_of_ones_own_may_be_mapped)
 	dofi_shm_close(&shm);
 }
 
-/* The leader is woken by its own word, and the progress thread by the caller. */
+/* dofi_shm_wakes() wakes the leader by its own word. The caller wakes the progress thread. */
 Test(shm, leaders_and_the_progress_thread_sleep_apart)
 {
 	struct dofi_shm_peer *peer;
@@ -225,7 +225,10 @@ static void sleeper(int fd)
 	child_rest(fd);
 }
 
-/* A gate says whose thread is behind it, and that IA's page says whether it lives. */
+/*
+ * The robust lock holds the number of an IA's page, by which a dead holder is found. So each IA has
+ * a lock of its own.
+ */
 Test(shm, each_ia_has_a_gate_of_its_own_to_a_peer)
 {
 	struct dofi_shm_peer *one, *two;
@@ -331,7 +334,7 @@ Test(shm, a_page_that_is_not_as_said_is_refused)
 	dofi_shm_close(&shm);
 }
 
-/* A child forked while the IA is open, that lives longer than its parent. */
+/* A child that is forked while the IA is open, and outlives its parent. */
 static int grandchild[2];
 
 static void parent_of_survivor(int fd)
@@ -398,7 +401,7 @@ Test(shm, a_forked_child_takes_nothing_of_its_parents)
 	dofi_shm_close(&shm);
 }
 
-/* Everything an IA has, and then no more. */
+/* Opens all that an IA has, and is then killed. */
 static void crasher(int fd)
 {
 	struct shm_real real;
@@ -429,7 +432,7 @@ Test(shm, a_killed_ia_leaves_nothing_behind)
 		}
 		cr_expect_eq(files(name), 3, "the fabric's files have our name: %d", files(name));
 		child_kill(&c);
-		/* the peer that lost it, and an IA that opens */
+		/* the peer that lost it, or an IA that opens */
 		if (i % 2) {
 			cr_expect(gave_of_the_dead(dofi_shm_reap_one(name), 0));
 		} else {
@@ -440,7 +443,7 @@ Test(shm, a_killed_ia_leaves_nothing_behind)
 	}
 }
 
-/* With a /dev/shm of its own: the page that the test tells of is not in it. */
+/* Runs with a /dev/shm of its own, without the page that the test reports. */
 static void map_from_afar(int fd)
 {
 	struct dofi_shm_peer *peer;

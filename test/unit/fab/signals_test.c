@@ -97,13 +97,13 @@ static void ends(int fd)
 	exit(0);
 }
 
-/* How many names the endpoint's file has. */
+/* The number of links of the endpoint's file. */
 static nlink_t names_of_endpoint(void)
 {
 	char path[128];
 	struct stat st;
 
-	/* what 1.17 and 2.1 make of the name that they are given */
+	/* the file name that 1.17 and 2.1 derive */
 	snprintf(path, sizeof(path), DOFI_SHM_FOLDER "/%s.0:%d:0", shm.name, (int)geteuid());
 	return stat(path, &st) ? 0 : st.st_nlink;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Without hwloc nothing is known, and nothing is bound. */
+/* Without hwloc no location is known, and no thread is bound. */
 
 #include "fab/topo.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Where devices are, on machines that are files in test/data/topo, and in a /sys of our own. */
+/* Where devices are, on machines that are files in test/data/topo, and in a /sys of the test. */
 
 #include "fab/topo.h"
 
@@ -19,12 +19,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* What the linker's --wrap puts in the place of system and hwloc, once a test has a machine. */
+/* What the linker's --wrap replaces of the system and of hwloc, once a test has set a machine. */
 
 static bool replaced;
-static const char *has_cpu;		/* what the kernel says of nodes with processors */
-static const char *allowed;		/* where the calling thread may run, as "0-3,7" */
-static const char *sys_link[4][2];	/* what is below /sys/class, and where it leads */
+static const char *has_cpu;		/* the kernel's list of nodes with processors */
+static const char *allowed;		/* processors of the calling thread, as "0-3,7" */
+static const char *sys_link[4][2];	/* names below /sys/class, and their link targets */
 static hwloc_cpuset_t bound;		/* what a thread was bound to */
 static pthread_t bound_thread;
 static int loads;
@@ -89,21 +89,21 @@ int __wrap_hwloc_set_thread_cpubind(hwloc_topology_t t, pthread_t thread,
 	return 0;
 }
 
-/* The machine of test/data/topo/@file, of which this process may use the processors @cpus. */
+/* Sets the machine of test/data/topo/@file, of which this process may use the processors @cpus. */
 static void machine(const char *file, const char *cpus)
 {
 	const char *top = getenv("top_srcdir");
 	char path[4096];
 
 	snprintf(path, sizeof(path), "%s/test/data/topo/%s", top ? top : ".", file);
-	cr_assert(!access(path, R_OK), "%s", path);	/* hwloc would take this machine instead */
+	cr_assert(!access(path, R_OK), "%s", path);	/* otherwise hwloc takes the real machine */
 	setenv("HWLOC_XMLFILE", path, 1);
 	dofi_settings.numa = DOFI_NUMA_BIND;
 	allowed = cpus;
 	replaced = true;
 }
 
-/* A network card whose address libfabric tells. */
+/* A network card with a PCI address that libfabric reports. */
 
 static struct fi_info *card(const char *domain, uint8_t bus)
 {
@@ -115,7 +115,7 @@ static struct fi_info *card(const char *domain, uint8_t bus)
 	return info;
 }
 
-/* An interface of which libfabric tells the name. */
+/* An interface with a name that libfabric reports. */
 static struct fi_info *interface(const char *domain)
 {
 	struct fi_info *info = fake_info("tcp", "10.0.0.1");
@@ -136,7 +136,7 @@ static void expect_card(uint8_t bus, int node, unsigned distance)
 	fi_freeinfo(info);
 }
 
-/* The place of @info is unknown, and *place keeps what it has. */
+/* The location of @info is unknown, and *place is not changed. */
 static void expect_unknown(const struct fi_info *info)
 {
 	struct dofi_place place = { 77, 88 };
@@ -229,7 +229,7 @@ Test(topo, a_device_that_is_near_no_node_is_unknown)
 	sys_link[0][0] = "net/eno1/device";
 	sys_link[0][1] = "/sys/devices/pci0000:00/0000:00:1f.6";
 	expect_no_card(0x44);			/* not in the machine */
-	expect_no_interface("eno1");		/* at the whole of it */
+	expect_no_interface("eno1");		/* attached to the whole machine */
 	info = card("mlx5_0", 0x17);
 	info->nic->bus_attr->bus_type = FI_BUS_UNKNOWN;
 	expect_unknown(info);
@@ -276,7 +276,7 @@ Test(topo, an_endless_name_is_unknown)
 	expect_no_interface(name);
 }
 
-/* What is looked at, and when */
+/* Which files are read, and when */
 
 static void kernel(const char *nodes)
 {
@@ -404,7 +404,7 @@ Test(topo, binding_can_be_switched_off)
 	expect_card(0x17, 0, 10);
 }
 
-/* What is made of it */
+/* Use of the location */
 
 static void cm_event(struct dofi_progress *p, uint32_t event, struct fi_eq_cm_entry *entry, size_t len)
 {

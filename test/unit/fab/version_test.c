@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* How the version of libfabric is shown, and an untested one logged. */
+/* How the version of libfabric is shown, and that an untested version is logged. */
 
 #include "fab/version.h"
 

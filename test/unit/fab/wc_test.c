@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* How verbs say that an operation failed. */
+/* Which errno a work completion status of verbs stands for. */
 
 #include "fab/wc.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A forked child finds no lock that a thread of ours held. */
+/* A forked child finds every lock of our threads free. */
 
 #include "loop/fork.h"
 
@@ -11,11 +11,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* A thread that works all the time and has a lock while it does. */
+/* A thread that works in rounds and holds a lock during each. */
 struct worker {
 	struct dofi_fork_guard guard;
 	pthread_mutex_t lock;		/* what a child would need */
-	struct dofi_fork_fd fd;		/* opened and closed at work */
+	struct dofi_fork_fd fd;		/* opened and closed while the thread works */
 	pthread_t thread;
 	_Atomic unsigned rounds;
 	_Atomic bool over;
@@ -33,7 +33,7 @@ static void *work(void *arg)
 		pthread_mutex_lock(&w->lock);
 		for (i = 0; i < 100; i++)
 			sched_yield();
-		/* while a fork waits for this thread as likely as not */
+		/* a fork is likely to wait for this thread now */
 		dofi_fork_fd_add(&w->fd);
 		dofi_fork_fd_remove(&w->fd);
 		pthread_mutex_unlock(&w->lock);
@@ -113,7 +113,7 @@ Test(fork, a_guard_that_was_removed_is_not_waited_for, .timeout = 20)
 	forks_and_expects_free_locks(1);
 }
 
-/* Not with a thread: ThreadSanitizer does not let a child have any. */
+/* Without a thread in the child: ThreadSanitizer allows none there. */
 Test(fork, a_child_has_guards_of_its_own, .timeout = 20)
 {
 	int status;
@@ -133,7 +133,7 @@ Test(fork, a_child_has_guards_of_its_own, .timeout = 20)
 	worker_stop(&worker[0]);
 }
 
-/* A consumer's upcall runs on a thread of ours. */
+/* A consumer's upcall runs on a thread of ours and may fork. */
 Test(fork, a_thread_may_fork_while_it_works, .timeout = 20)
 {
 	struct worker *w = &worker[0];
@@ -145,7 +145,7 @@ Test(fork, a_thread_may_fork_while_it_works, .timeout = 20)
 	dofi_fork_guard_remove(&w->guard);
 }
 
-/* A fork in a connect() of a fabric, say: the program does not stand still for ever. */
+/* A thread may be stuck in connect() of a fabric. The fork must not wait for it forever. */
 Test(fork, is_not_held_up_by_a_thread_that_is_stuck, .timeout = 20)
 {
 	struct worker *w = &worker[0];
@@ -176,7 +176,10 @@ Test(fork, a_child_does_not_have_what_it_must_not, .timeout = 20)
 	if (!pid) {
 		bool ok = !is_open(one.fd) && !is_open(two.fd) && is_open(gone.fd);
 
-		/* once: the numbers may be those of other files now */
+		/*
+		 * a child of the child must not close them: the numbers may belong to other files
+		 * by then
+		 */
 		dup2(2, one.fd);
 		pid = fork();
 		if (!pid)

@@ -21,7 +21,7 @@
 
 static struct dofi_progress progress;
 
-/* What ran, in order: appended to on the progress thread. */
+/* What ran, in order. The progress thread appends to it. */
 static char trace[4096];
 static pthread_mutex_t trace_lock = PTHREAD_MUTEX_INITIALIZER;
 static sem_t traced;
@@ -144,7 +144,7 @@ struct letter {
 	char c;
 };
 
-/* How often the thread was woken since the last call. */
+/* Returns how often the thread was woken since the last call. */
 static uint64_t rung(void)
 {
 	uint64_t n;
@@ -157,7 +157,7 @@ static void letter_run(struct dofi_work *work)
 	trace_add(((struct letter *)work)->c);
 }
 
-/* Work that keeps the thread until the gate is opened. */
+/* Work that blocks the thread until the test posts gate. */
 static sem_t gate_reached, gate;
 
 static void gate_run(struct dofi_work *work)
@@ -186,7 +186,7 @@ struct tray {
 	int fd;
 };
 
-/* Empties it, so that it is told of once for each time that it is filled. */
+/* Empties the eventfd, so that each fill is reported once. */
 static void tray_ready(struct dofi_source *source)
 {
 	uint64_t n;
@@ -205,7 +205,7 @@ static void tray_fill(struct tray *t)
 	cr_expect_eq(write(t->fd, &one, sizeof(one)), sizeof(one));
 }
 
-/* By the thread: ThreadSanitizer does not know that epoll hands @t over. */
+/* Runs on the progress thread, because ThreadSanitizer does not know that epoll hands @t over. */
 static void tray_add(void *t)
 {
 	cr_expect_eq(dofi_source_add(&progress, t, ((struct tray *)t)->fd, EPOLLIN), 0);
@@ -292,7 +292,7 @@ static void post_three(void *arg)
 	cr_expect_eq(rung(), 1);
 }
 
-/* As the thread does all that is queued before it sleeps. */
+/* The thread runs all queued work before it sleeps. */
 Test(progress, several_works_wake_it_once)
 {
 	struct letter l[] = {
@@ -464,7 +464,7 @@ Test(progress, nothing_runs_in_a_forked_child)
 	cr_expect(on, "the parent's thread goes on");
 }
 
-/* Timers: those of a test sit in an array; letter and time are its members. */
+/* Timers: an array of them, each with its letter and its time */
 
 struct ticker {
 	struct dofi_timer timer;
@@ -527,8 +527,8 @@ static void stop_some(void *arg)
 {
 	start_in_disorder(arg);
 	dofi_timer_stop(&progress, &ticker[3].timer);	/* the first */
-	dofi_timer_stop(&progress, &ticker[4].timer);	/* a middle one */
-	dofi_timer_stop(&progress, &ticker[4].timer);	/* twice */
+	dofi_timer_stop(&progress, &ticker[4].timer);	/* in the middle */
+	dofi_timer_stop(&progress, &ticker[4].timer);	/* again */
 }
 
 Test(progress, stopped_timers_do_not_fire)
@@ -744,7 +744,7 @@ Test(progress, completions_are_served_while_nobody_polls)
 
 /* The loop */
 
-/* Returns when the thread has stopped making rounds; a test's time limit is for one that never does. */
+/* Returns when the thread makes no more rounds. If it never stops, the test times out. */
 static void wait_until_idle(void)
 {
 	struct timespec before, now;
@@ -798,7 +798,10 @@ Test(progress, the_doorbell_makes_a_round, .timeout = 20)
 		usleep(1000);
 }
 
-/* Uses the CQ until the progress thread leaves it alone: not at once where this one is held up. */
+/*
+ * Uses the CQ until the progress thread leaves it to the program, which takes longer if this thread
+ * is delayed.
+ */
 static void own_cq(void)
 {
 	while (cq.mode != DOFI_CQ_OWNED) {
@@ -810,7 +813,9 @@ static void own_cq(void)
 	}
 }
 
-/* Uses it until the progress thread has looked; false if it gave up on us. */
+/*
+ * Uses the CQ until the progress thread has looked. Returns false if the CQ is not OWNED any more.
+ */
 static bool be_looked_at(void)
 {
 	unsigned reads = fake.cq_reads;
@@ -820,7 +825,7 @@ static bool be_looked_at(void)
 	return cq.mode == DOFI_CQ_OWNED;
 }
 
-/* A look at a CQ that the program polls is all that such a round does. */
+/* Such a round looks at the CQ that the program polls, and does nothing else. */
 Test(progress, a_look_reads_no_events, .timeout = 20)
 {
 	int ret = -1, looks = 0;
@@ -835,7 +840,7 @@ Test(progress, a_look_reads_no_events, .timeout = 20)
 		unsigned before;
 
 		own_cq();
-		/* the round that made it so is over with the next look */
+		/* the round that made the CQ OWNED ends before the next look */
 		looks = be_looked_at();
 		before = fake.eq_reads;
 		while (looks && looks < 20 && be_looked_at())
@@ -846,7 +851,7 @@ Test(progress, a_look_reads_no_events, .timeout = 20)
 	dofi_progress_call(&progress, cq_close_call, NULL);
 }
 
-/* Event queues that are readable while data comes for their endpoints */
+/* Event queues that are readable while data arrives for their endpoints */
 
 static void init_tcp(void)
 {
@@ -889,17 +894,20 @@ static bool is_watched(int fd)
 	return found;
 }
 
-/* Whether begin_to_poll()'s thread polls. */
+/* Whether the thread of begin_to_poll() polls. */
 static _Atomic bool polls;
 
-/* Where that thread was held up the progress thread took the CQ, and gives it back when it wakes. */
+/*
+ * If the polling thread was delayed, the progress thread has armed the CQ. A completion makes it
+ * leave the CQ to the program again.
+ */
 static void give_back(void)
 {
 	if (cq.mode == DOFI_CQ_ARMED && !fake_unread() && strlen(trace) < sizeof(trace) / 2)
 		fake_complete((void *)(uintptr_t)'a', 0);
 }
 
-/* Uses the CQ, or not, until the event queue is watched as @watched says. */
+/* Uses the CQ if @use, until the event queue is watched if @watched, else until it is not. */
 static void until_watched(bool watched, bool use)
 {
 	while (is_watched(fake.eq_fd) != watched)
@@ -971,7 +979,10 @@ Test(shared_eq, events_come_while_the_program_polls)
 	end_polling(thread);
 }
 
-/* The look at a millisecond reads nothing of a fabric whose lock the polling thread wants. */
+/*
+ * A look each millisecond must not read the event queue, because the polling thread needs the
+ * fabric's lock.
+ */
 Test(shared_eq, is_not_read_while_it_is_empty)
 {
 	pthread_t thread = begin_to_poll();
@@ -999,7 +1010,7 @@ Test(shared_eq, stays_for_a_while_where_an_event_is_expected)
 	pthread_t thread = begin_to_poll();
 
 	until_watched(false, false);
-	/* again, where this thread is held up for longer than that while lasts */
+	/* repeated if this thread was delayed for longer than the queue stays watched */
 	do
 		dofi_progress_call(&progress, await_call, NULL);
 	while (!is_watched(fake.eq_fd));
@@ -1007,7 +1018,7 @@ Test(shared_eq, stays_for_a_while_where_an_event_is_expected)
 	end_polling(thread);
 }
 
-/* However far away the next look at the CQ is. */
+/* Even if the next look at the CQ is far away. */
 Test(shared_eq, is_watched_again_when_a_thread_waits_for_events)
 {
 	const long tick = dofi_settings.tick_us;
@@ -1034,12 +1045,12 @@ Test(shared_eq, but_not_while_another_polls)
 			;
 		settle();
 	}
-	/* where others keep the processor from that thread it may seem to have stopped */
+	/* without a processor the polling thread may seem to have stopped */
 	until_watched(false, false);
 	end_polling(thread);
 }
 
-/* Then nothing asks for more than there is. */
+/* A watched event queue needs no further look. */
 Test(shared_eq, requests_for_a_look_cost_nothing_while_it_is_watched)
 {
 	settle();
@@ -1058,7 +1069,10 @@ Test(shared_eq, an_idle_thread_makes_no_rounds)
 	wait_until_idle();
 }
 
-/* A read after the last fi_trywait() finds what that took the signal of. */
+/*
+ * Adds an event and takes its signal, as fi_trywait() may. A read after the last fi_trywait() finds
+ * the event.
+ */
 static void take_signal(void *arg)
 {
 	uint64_t n;
@@ -1202,7 +1216,7 @@ Test(progress, but_not_without_the_event_queues_descriptor, .init = init_verbs)
 	told_once(-EBADF);
 }
 
-/* The thread goes on with its work, and does not spin meanwhile. */
+/* The thread continues its work and does not spin. */
 Test(progress, without_its_descriptors_it_tells_once)
 {
 	close(progress.epfd);
@@ -1280,10 +1294,10 @@ Test(start, without_epoll, .init = start_init)
 
 /* Connectionless fabrics: no events, and completion queues may have no descriptor */
 
-static _Atomic bool asleep;		/* as peers see it: whoever clears it rings */
+static _Atomic bool asleep;		/* a peer that clears it wakes the thread */
 static _Atomic unsigned rests, arrived;
 static bool nobody_rings;
-static _Atomic unsigned comes_late;	/* so many come just after peers were asked to ring */
+static _Atomic unsigned comes_late;	/* this many arrive just after rest() requested wakeups */
 static struct dofi_cq cq, polled_cq;
 
 static bool rest(struct dofi_progress *p)
@@ -1350,7 +1364,7 @@ static int start_rdm(const struct dofi_progress_ops *with)
 static void init_rdm_with(const struct dofi_progress_ops *with)
 {
 	dofi_settings_read();
-	dofi_settings.tick_us = 10;	/* so that who ticks is seen */
+	dofi_settings.tick_us = 10;	/* short enough to notice a thread that ticks */
 	fake_init();
 	fake.replace_fabric = true;
 	fake.fault.eq_open = -FI_ENOSYS;
@@ -1384,7 +1398,7 @@ static void peer_sends(void)
 		dofi_progress_ring(&progress);
 }
 
-/* Whether the thread does something by itself. It may still be on its way to sleep. */
+/* Whether the thread works without being woken. It may still be about to sleep. */
 static bool is_busy(void)
 {
 	unsigned reads;
@@ -1402,7 +1416,7 @@ Test(rest, an_idle_thread_sleeps)
 	cr_expect(asleep);
 }
 
-/* It would hang where one is lost: nothing else wakes the thread. */
+/* A lost wakeup makes the test hang, because nothing else wakes the thread. */
 Test(rest, nothing_is_lost_between_the_last_look_and_sleep, .timeout = 20)
 {
 	unsigned i;
@@ -1428,7 +1442,7 @@ Test(rest, a_flood_keeps_nobody_waiting, .timeout = 20)
 	comes_late = 1000000;
 	dofi_progress_ring(&progress);
 	await(10);
-	settle();	/* work is done meanwhile */
+	settle();	/* work runs meanwhile */
 	dofi_progress_call(&progress, close_cqs, NULL);
 	dofi_progress_call(&progress, open_cq, &cq);
 }
@@ -1442,7 +1456,7 @@ Test(rest, who_sleeps_for_an_event_is_served, .timeout = 20)
 	dofi_cq_sleep_end(&cq);
 }
 
-/* rest() checks that the program has none of them. */
+/* rest() checks that no wakeup is requested for a CQ that the program reads. */
 Test(rest, nobody_rings_for_what_the_program_reads, .timeout = 20)
 {
 	unsigned i;
@@ -1456,7 +1470,7 @@ Test(rest, nobody_rings_for_what_the_program_reads, .timeout = 20)
 	cr_expect_eq(arrived, 2000);
 	peer_sends();
 	while (arrived < 2001)
-		usleep(10);	/* the program has stopped: a tick or a bell */
+		usleep(10);	/* the program has stopped polling: a tick or a wakeup */
 }
 
 static _Atomic bool found;
@@ -1483,7 +1497,7 @@ Test(rest, one_that_nobody_reads_is_served_beside_one_that_is_read, .timeout = 2
 	pthread_create(&thread, NULL, poll_the_other, NULL);
 	while (!owned)
 		dofi_progress_call(&progress, is_owned, &owned);
-	peer_sends();	/* and rings only if it was asked to, as nobody is while the other is read */
+	peer_sends();	/* wakes only on request, and none is made while the other CQ is read */
 	await(1);
 	found = true;
 	pthread_join(thread, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Telling what was counted: to whom, how, and that nothing is left of it. */
+/* Reporting counters: to which processes, how, and that nothing is left behind. */
 
 #include "loop/tell.h"
 
@@ -55,7 +55,7 @@ static void fini(void)
 
 TestSuite(tell, .init = init, .fini = fini);
 
-/* A connection to number @i of this process; -1 if nobody listens. */
+/* Connects to socket number @i of this process. Returns -1 if nothing listens there. */
 static int asker(int i)
 {
 	struct sockaddr_un at = { .sun_family = AF_UNIX };
@@ -68,7 +68,7 @@ static int asker(int i)
 	return -1;
 }
 
-/* What comes back, read from the file that was handed over. */
+/* Reads the answer from the file that was handed over. */
 static ssize_t answer(int from, char *text, size_t size)
 {
 	char room[CMSG_SPACE(sizeof(int))], byte;
@@ -156,7 +156,7 @@ Test(tell, nothing_is_left_when_it_is_closed)
 	open_tell(&tell, "one");
 	close_tell(&tell);
 	cr_expect_eq(asker(0), -1);
-	close_tell(&tell);	/* again does no harm */
+	close_tell(&tell);	/* closing again does no harm */
 	cr_expect_eq(rendered, 0);
 }
 

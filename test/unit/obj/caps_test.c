@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The rows of the capability table: that none is missing, and that dat_ofi(7) tells of each. */
+/* The rows of the capability table: none is missing, and dat_ofi(7) describes each. */
 
 #include "obj/fixture.h"
 
@@ -15,8 +15,8 @@ TestSuite(caps);
 #define each_row(row) (row) = dofi_caps; (row) < dofi_caps + dofi_n_caps; (row)++
 
 static const struct {
-	uint64_t fields;	/* all that a query may be asked for */
-	size_t size;		/* of what holds them */
+	uint64_t fields;	/* all bits of a query mask */
+	size_t size;		/* of the attribute structure */
 } whole[] = {
 	[DOFI_CAP_IA] = { DAT_IA_FIELD_ALL, sizeof(DAT_IA_ATTR) },
 	[DOFI_CAP_PROVIDER] = { DAT_PROVIDER_FIELD_ALL, sizeof(DAT_PROVIDER_ATTR) },
@@ -38,7 +38,7 @@ Test(caps, every_bit_of_every_mask_has_its_row)
 		cr_expect_eq(found[of], whole[of].fields, "%#" PRIx64, found[of] ^ whole[of].fields);
 }
 
-/* The rows of a structure in its order leave no gap that could be a member. */
+/* The rows of a structure are in its order and leave no gap that could be a member. */
 Test(caps, every_member_has_its_row)
 {
 	size_t end[] = { 0, 0, 0 };
@@ -117,7 +117,7 @@ Test(caps, limits_are_numbers_of_the_ia)
 	}
 }
 
-/* What dat_ofi(7) says */
+/* The text of dat_ofi(7) */
 
 #if DAT_VERSION_MAJOR >= 2
 
@@ -133,7 +133,7 @@ static void render_most(FILE *out, const struct dofi_cap *row)
 		fprintf(out, "%" PRIu64 ".\n", row->most);
 }
 
-/* The states by their initials, as datinfo shows them. */
+/* Writes the states by their initials, as datinfo shows them. */
 static void render_states(FILE *out, const char *words)
 {
 	fputs("Modified in", out);
@@ -190,7 +190,7 @@ static void render(FILE *out)
 	fputs(".El\n", out);
 }
 
-/* The page from after the line @begin to before the line @end. */
+/* The page from the line after @begin to the line before @end. */
 static char *part_of_page(const char *begin, const char *end)
 {
 	const char *top = getenv("top_srcdir");

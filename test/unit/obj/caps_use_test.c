@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the capability table comes to on an IA: its attributes, and what an endpoint may ask for. */
+/* What the capability table yields on an IA: its attributes, and what an endpoint may request. */
 
 #include "obj/fixture.h"
 
@@ -85,7 +85,10 @@ Test(caps_use, the_named_attributes_tell_the_device)
 	cr_expect(provider_attr.num_provider_specific_attr < DOFI_IA_NAMED_ATTRS);
 }
 
-/* As they were when the IA was opened; how it is chosen is a test of fab/info.c. */
+/*
+ * The attributes describe the transport that the IA was opened with. The test of fab/info.c covers
+ * the choice.
+ */
 Test(caps_use, the_named_attributes_tell_the_transport)
 {
 	cr_expect_str_eq(named("OFI_ENDPOINT"), "msg");
@@ -140,7 +143,7 @@ static DAT_RETURN ask(void)
 	return dofi_caps_ep_attr(ia, &attr, &got);
 }
 
-/* Where the fabric can tell it; else an endpoint with it is refused later. */
+/* Only some fabrics can report it. On all other fabrics the endpoint is refused later. */
 Test(caps_use, receives_may_notify_as_the_peer_says)
 {
 	attr.recv_completion_flags = DAT_COMPLETION_SOLICITED_WAIT_FLAG;
@@ -194,7 +197,7 @@ Test(caps_use, the_provider_tells_what_it_counts_of_receives)
 	cr_expect_eq(provider_attr.ep_recv_info_supported, 0x11);
 }
 
-/* A row, as the program finds it. */
+/* The value of a row, as the program finds it. */
 static uint64_t number_at(const void *base, const struct dofi_cap *row)
 {
 	uint32_t v32;
@@ -227,7 +230,7 @@ Test(caps_use, every_row_that_is_a_number_shows_in_a_query)
 	}
 }
 
-/* What is told is what the row says, and no more is. */
+/* The named attribute @name is @text, or is not there if @text is NULL. */
 static void expect_told(const char *name, const char *text)
 {
 	const char *told = named(name);
@@ -295,7 +298,9 @@ Test(caps_use, defaults_shrink_to_a_small_fabric)
 	cr_expect_eq(got.max_rdma_write_iov, 1);
 }
 
-/* A default is cut to a small fabric, but not a number that the program chose. */
+/*
+ * A default is lowered to the limits of a small fabric, but a number that the program chose is not.
+ */
 Test(caps_use, what_was_asked_for_is_not_cut)
 {
 	ia->limits.max_iov = 1;
@@ -312,7 +317,7 @@ Test(caps_use, what_was_queried_is_accepted_back)
 	cr_expect(!memcmp(&got, &again, sizeof(got)));
 }
 
-/* The most is accepted as it is, one more is refused, and so is a negative number. */
+/* The maximum is accepted unchanged. The maximum + 1 and a negative number are refused. */
 #define BOUNDED(member, most)                                                    \
 	do {                                                                     \
 		DAT_EP_ATTR before = attr;                                       \
@@ -371,7 +376,7 @@ Test(caps_use, zero_asks_for_what_there_is)
 	ZERO_IS_DEFAULT(max_rdma_write_iov);
 }
 
-/* Of what a program may want none of. */
+/* Attributes of which a program may request none. */
 Test(caps_use, zero_reads_are_none)
 {
 	attr.max_rdma_read_in = attr.max_rdma_read_out = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Consumer notification objects: triggers, waiters, agents, and their end. */
+/* Consumer notification objects: triggers, waiters, agents, and freeing. */
 
 #include "obj/fixture.h"
 
@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define QUICK 2000	/* a time-out in microseconds */
+#define QUICK 2000	/* a timeout in microseconds */
 
 static DAT_CNO_HANDLE cno;
 static const DAT_OS_WAIT_PROXY_AGENT no_agent;
@@ -58,7 +58,7 @@ Test(cno, wait_checks_its_arguments)
 	expect_arg(dofi_cno_wait(cno, 0, NULL), 3);
 }
 
-/* Programs compare with the bare code: no error bit. */
+/* Programs compare with the bare code, so the return has no error bit. */
 Test(cno, a_wait_that_times_out_finds_the_queue_empty)
 {
 	DAT_EVD_HANDLE which = NOWHERE;
@@ -258,7 +258,7 @@ Test(cno, closing_the_ia_wakes_all_waiters)
 	}
 }
 
-/* There is nothing left to wait for. */
+/* No EVD is left that could trigger the CNO. */
 Test(cno, with_its_last_evd_freed_all_waiters_leave)
 {
 	DAT_EVD_HANDLE other = evd_make(4, DAT_EVD_SOFTWARE_FLAG);
@@ -317,7 +317,7 @@ Test(cno, a_trigger_that_comes_with_a_signal_is_taken)
 	waiters_start(&w, 1);
 	while (!thread_rests(atomic_load(&w.tid)))
 		usleep(100);
-	/* the signal ends the sleep, and then the waiter waits for the lock */
+	/* the signal ends the sleep, and the waiter then waits for the lock */
 	dofi_mutex_lock(&c->lock);
 	thread_disturb(w.thread, atomic_load(&w.tid), 1);
 	c->triggered = true;
@@ -375,7 +375,7 @@ Test(cno, no_trigger_is_lost_to_signals)
 		pthread_create(&thread[k], NULL, take_triggered, NULL);
 	for (i = 0; i < TRIGGERS; i++) {
 		succeed(post_number(evd, i));
-		/* one of them may be the one that is woken */
+		/* either thread may be the one that the trigger wakes */
 		pthread_kill(thread[i % 2], SIGUSR1);
 		while (atomic_load(&taken) <= i)
 			sched_yield();
@@ -603,7 +603,7 @@ Test(cno_fd, tells_again_of_what_is_left)
 	cr_expect(!readable(), "who has taken everything needs no reminder");
 }
 
-/* The descriptor is not the program's to read, but no harm comes of it. */
+/* The program must not read the descriptor, but doing so causes no harm. */
 Test(cno_fd, survives_a_program_that_reads_it)
 {
 	DAT_EVD_HANDLE which;
@@ -650,7 +650,7 @@ Test(cno_fd, goes_with_the_ia)
 	cr_expect_eq(fcntl(fd, F_GETFD), -1);
 }
 
-/* What a child takes from the descriptor they share, its parent would miss. */
+/* Parent and child share the descriptor, so a read in the child would take the parent's trigger. */
 Test(cno_fd, a_forked_child_leaves_it_alone)
 {
 	DAT_EVD_HANDLE which;
@@ -722,7 +722,7 @@ Test(cno, a_new_one_has_no_old_trigger)
 	}
 }
 
-/* One trigger for several events: dtest -c waits for one for each that it takes. */
+/* One trigger for several events: dtest -c waits once for each event that it takes. */
 
 static bool told_of(DAT_EVD_HANDLE e)
 {
@@ -759,7 +759,7 @@ Test(cno, tells_of_another_evd_whose_trigger_was_used_up)
 	DAT_EVENT event;
 
 	succeed(post_number(other, 1));
-	cr_expect(told_of(other));		/* but the program looks for another's event */
+	cr_expect(told_of(other));		/* but the program waits for an event of evd */
 	succeed(post_number(evd, 2));
 	cr_expect(told_of(evd));
 	succeed(dofi_evd_dequeue(evd, &event));
@@ -777,7 +777,7 @@ static void thread_stands_still(struct dofi_work *work)
 		;
 }
 
-/* The program's own poll brings the event: it goes to the program without the queue. */
+/* The program's own poll reads the completion, so the event bypasses the EVD's queue. */
 Test(cno, tells_of_another_evd_after_an_event_that_was_never_queued)
 {
 	struct dofi_work gate_work = { .run = thread_stands_still };

@@ -192,7 +192,7 @@ Test(cr, a_message_before_the_event_waits_for_it)
 	event_take(evd, DAT_DTO_COMPLETION_EVENT);
 }
 
-/* Turning down */
+/* Rejecting */
 
 Test(cr, a_reject_is_the_consumers)
 {
@@ -293,7 +293,7 @@ static void other_point(DAT_PSP_FLAGS flags)
 	succeed(dofi_psp_create(ia, QUAL, evd, flags, &other_psp));
 }
 
-/* Hands @cr off and takes what arrives at @sp for it. */
+/* Hands @cr off and takes its new arrival at @sp. */
 static void handed_to(DAT_HANDLE sp)
 {
 	DAT_CR_ARRIVAL_EVENT_DATA data;
@@ -459,7 +459,7 @@ Test(cr, handed_off_leaves_its_endpoint_behind)
 	handed_to(other_psp);
 	cr_expect_eq(state_of_ep(ep), DAT_EP_STATE_UNCONNECTED);
 	cr_expect_eq(asked().local_ep_handle, DAT_HANDLE_NULL);
-	/* and may be what it is accepted with */
+	/* the endpoint may also be the one that accepts the request */
 	succeed(take_it(0, NULL));
 }
 
@@ -476,7 +476,7 @@ Test(cr, handed_off_takes_an_endpoint_that_was_made_for_it_along)
 	cr_expect_eq(dofi_ep_pool.used, 0);
 }
 
-/* As if it had come to the full queue from the peer. */
+/* As if it had arrived from the peer at the full queue. */
 Test(cr, handed_to_a_full_queue_is_turned_down)
 {
 	DAT_EVD_HANDLE full = evd_make(1, DAT_EVD_CR_FLAG);

@@ -140,7 +140,7 @@ Test(csp, a_taken_port_is_told_as_such)
 	cr_expect_eq(dofi_csp_pool.used, 0);
 }
 
-/* An answer to a request, and passing on, work as for any other service point. */
+/* Answering a request and handing it off work as for any other service point. */
 Test(csp, its_requests_are_like_all_others)
 {
 	DAT_CR_ARRIVAL_EVENT_DATA d;
@@ -182,7 +182,7 @@ Test(csp, ends_with_its_ia)
 	expect_handle(dofi_csp_free(csp), CSP);
 }
 
-/* The other side */
+/* The connecting peer */
 
 static DAT_RETURN common_connect(DAT_EP_HANDLE ep, DAT_TIMEOUT timeout, DAT_COUNT size, void *data)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Dequeueing: a plain request's completion goes straight to the consumer, all others in order. */
+/*
+ * Dequeueing: a plain request's completion is written to the caller's event, all other completions
+ * keep their order.
+ */
 
 #include "obj/cno.h"
 #include "obj/ops.h"
@@ -21,7 +24,7 @@ static struct dofi_cq *cq(void)
 	return &((struct dofi_pz *)pz)->domain.cq;
 }
 
-/* On the progress thread, so that nobody else reads what the fabric completes. */
+/* Runs on the progress thread, so that no other thread reads the fabric's completions. */
 static void alone(void (*body)(void *))
 {
 	dofi_progress_call(&ia->progress, body, NULL);
@@ -124,7 +127,7 @@ static void two_receives(void *arg)
 	cr_expect_eq(data.rmr_context, 0);
 #endif
 	cr_expect_eq(dofi_queue_used(&inside()->rq), 1);
-	cr_expect_eq(cq()->most, 1);	/* nobody knows whether another message comes soon */
+	cr_expect_eq(cq()->most, 1);	/* it is unknown whether another message comes soon */
 	fake_receive(transport.context[1], 0, 0);
 	cr_expect_eq(take(2, DAT_DTO_SUCCESS).transfered_length, 0);
 	cr_expect(dofi_queue_empty(&inside()->rq));
@@ -220,14 +223,14 @@ static void several_read(void *arg)
 	for (n = 0; n < 6; n++)
 		send_and_complete(n, n);
 	take(0, DAT_DTO_SUCCESS);
-	cr_expect_eq(fake_unread(), 5);	/* it is not known yet that others are under way */
+	cr_expect_eq(fake_unread(), 5);	/* it is not known yet that more requests are in flight */
 	take(1, DAT_DTO_SUCCESS);
 	cr_expect_eq(fake_unread(), 0);
 	for (n = 2; n < 6; n++)
 		take(n, DAT_DTO_SUCCESS);
 	cr_expect_eq(fake.cq_reads, reads + 2);
 	cr_expect_eq(evd_inside()->count_of.straight, 6);
-	/* one at a time again */
+	/* with one request in flight, one completion is read at a time */
 	cr_expect(nothing());
 	send_and_complete(6, 6);
 	take(6, DAT_DTO_SUCCESS);
@@ -257,7 +260,7 @@ static void of_all_kinds(void *arg)
 	fake_complete(transport.context[2], 0);
 	fake_complete(transport.context[3], 0);
 	take(10, DAT_DTO_SUCCESS);
-	cr_expect_eq(cq()->left, 2);	/* so the two are not queued for it */
+	cr_expect_eq(cq()->left, 2);	/* so the two are not queued behind it */
 	take(2, DAT_DTO_SUCCESS);
 	take(3, DAT_DTO_SUCCESS);
 	cr_expect(nothing());
@@ -352,7 +355,7 @@ static void behind_an_event(void *arg)
 	succeed(post_number(evd, 5));
 	send_and_complete(0, 1);
 	event_take(evd, DAT_SOFTWARE_EVENT);
-	cr_expect_eq(fake_unread(), 1);	/* there was no need to look */
+	cr_expect_eq(fake_unread(), 1);	/* no read was needed */
 	take(1, DAT_DTO_SUCCESS);
 }
 
@@ -374,7 +377,7 @@ static void twice_and_stale(void *arg)
 	fake_complete(NULL, 0);
 	cr_expect(nothing());
 	cr_expect(nothing());
-	/* nor when the slot has its next operation */
+	/* nor is it counted when the slot has its next operation */
 	while (dofi_dto_of(transport.context[transport.n - 1]) != dofi_dto_of(first) ||
 	       transport.n == 1) {
 		send_and_complete(transport.n, 2);
@@ -435,7 +438,7 @@ static void while_armed(void *arg)
 	for (n = 0; n < 3; n++)
 		send_and_complete(n, n);
 	take(0, DAT_DTO_SUCCESS);
-	cr_expect_eq(fake_unread(), 0);	/* nobody would be told of the rest */
+	cr_expect_eq(fake_unread(), 0);	/* no event would report the rest */
 	take(1, DAT_DTO_SUCCESS);
 	take(2, DAT_DTO_SUCCESS);
 }
@@ -453,10 +456,11 @@ static void first_receives(void *arg)
 	cr_assert_eq(cq()->mode, DOFI_CQ_ARMED);
 	fake_complete(NULL, 0);
 	succeed(post_recv(1));
-	cr_expect_eq(fake_unread(), 0);	/* its message may have been there, which nobody tells of */
+	cr_expect_eq(fake_unread(), 0);	/* no event reports a message that was there before */
 	fake_complete(NULL, 0);
 	succeed(post_recv(2));
-	cr_expect_eq(fake_unread(), 1);	/* nobody could have missed this one's */
+	/* the first receive was still posted, so no message was missed */
+	cr_expect_eq(fake_unread(), 1);
 	fake_receive(transport.context[0], 0, 8);
 	fake_receive(transport.context[1], 0, 8);
 	take(1, DAT_DTO_SUCCESS);
@@ -474,7 +478,7 @@ Test(dequeue, the_first_receive_is_looked_for_at_once)
 
 static DAT_EVD_HANDLE other;
 
-/* The completion that is there is not for who looks first. */
+/* The completion at hand belongs to the other EVD, although evd is polled first. */
 static void found_by_the_other(uint64_t n)
 {
 	DAT_EVENT event;
@@ -523,7 +527,8 @@ static void behind_another(void *arg)
 	send_and_complete(1, 2);
 	send_and_complete(2, 3);
 	fake_complete(transport.context[0], 0);
-	take(1, DAT_DTO_SUCCESS);	/* at the first look, as who was told of it expects */
+	/* at the first dequeue, as a program that was notified expects */
+	take(1, DAT_DTO_SUCCESS);
 	cr_expect_eq(fake_unread(), 0);
 }
 
@@ -541,7 +546,7 @@ static void one_of_two_feeds(void *arg)
 	cr_expect_eq(evd_inside()->only_feed, NULL);
 	send_and_complete(0, 1);
 	take(1, DAT_DTO_SUCCESS);
-	cr_expect_eq(evd_inside()->count_of.straight, 1);	/* into the event all the same */
+	cr_expect_eq(evd_inside()->count_of.straight, 1);	/* not queued */
 }
 
 Test(dequeue, two_zones_may_feed_an_event_queue)
@@ -615,18 +620,21 @@ static void frames(void *arg)
 	send_and_complete(0, 1);
 	take(1, DAT_DTO_SUCCESS);
 	cr_expect_eq(looked_at, 1);
-	cr_expect_eq(evd_inside()->count_of.straight, 1);	/* into the event all the same */
+	cr_expect_eq(evd_inside()->count_of.straight, 1);	/* not queued */
 	cr_expect(nothing());
 }
 
-/* What has completed is then no slot of an endpoint, whatever it looks like. */
+/*
+ * The context of a completion may be a frame and not a slot of an endpoint, so the transport checks
+ * it.
+ */
 Test(dequeue, a_transport_with_frames_looks_at_them_itself)
 {
 	looked_at = 0;
 	alone(frames);
 }
 
-/* Those of the first chunk are looked up in fewer steps. */
+/* Objects of the pool's first chunk are looked up in fewer steps. */
 Test(dequeue, later_objects_are_as_good)
 {
 	enum { MANY = DOFI_POOL_FIRST };
@@ -651,7 +659,7 @@ Test(dequeue, later_objects_are_as_good)
 	expect_arg(dofi_evd_dequeue(other, NULL), 2);
 }
 
-/* Completions come, and are taken, while other threads post, each in its order. */
+/* Completions arrive and are taken while other threads post. Each thread's come in its order. */
 static void while_others_post(void *arg)
 {
 	unsigned next[POSTERS] = { 0 }, taken = 0, done = 0;
@@ -688,7 +696,7 @@ Test(dequeue, other_threads_may_post_meanwhile)
 	alone(while_others_post);
 }
 
-/* A serial CQ, whose endpoints are entered with it */
+/* A serial CQ: its access lock is also taken for its endpoints */
 
 #define ALSO_SERIAL(body)		\
 	Test(dequeue_serial, body)	\
@@ -720,7 +728,7 @@ Test(dequeue_serial, other_threads_may_post_meanwhile)
 	alone(while_others_post);
 }
 
-/* What @arg is the context of is completed, and taken. */
+/* Completes the operation with context @arg, and takes its event. */
 static void *take_one(void *arg)
 {
 	fake_complete(arg, 0);
@@ -738,14 +746,15 @@ static void behind_the_lock(void *arg)
 	succeed(post_send(2));
 	dofi_ep_lock(inside());
 	cr_assert(!pthread_create(&thread, NULL, take_one, transport.context[0]));
-	/* it reads what is there, and then waits for the EP */
+	/* the thread reads the completion and then waits for the EP's lock */
 	while (!(atomic_load(&inside()->lock.word) & ~DOFI_MUTEX_LOCKED))
 		sched_yield();
 	cr_expect_eq(dofi_queue_used(&inside()->sq), 2);
 	dofi_ep_unlock(inside());
 	pthread_join(thread, NULL);
 	cr_expect_eq(dofi_queue_used(&inside()->sq), 1);
-	cr_expect_eq(evd_inside()->count_of.straight, 1);	/* not by the short way, but at once */
+	/* on the slow path, but without the queue */
+	cr_expect_eq(evd_inside()->count_of.straight, 1);
 }
 
 Test(dequeue, an_endpoint_that_is_locked_is_waited_for)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What an endpoint is made of: what dat_ep_modify refuses, and what is in force after it. */
+/* An endpoint's attributes: what dat_ep_modify refuses, and which values are in force after it. */
 
 #include "obj/fixture.h"
 
 #include <rdma/fi_errno.h>
 
 static DAT_EP_HANDLE ep;
-static DAT_EP_PARAM param;		/* what is asked for */
+static DAT_EP_PARAM param;		/* what is requested */
 
 static void init(void)
 {
@@ -35,7 +35,7 @@ static DAT_EP_PARAM in_force(void)
 	return now;
 }
 
-/* The endpoint as it would be in @state, which this fabric cannot bring about on its own. */
+/* Sets the endpoint's state, because this fabric cannot bring about every state. */
 static void be(DAT_EP_STATE state)
 {
 	inside()->state = state;
@@ -74,7 +74,7 @@ static DAT_PZ_HANDLE zone_make(void)
 	return zone;
 }
 
-/* What may be modified at all */
+/* Fields that can be modified at all */
 
 static const DAT_EP_PARAM_MASK never[] = {
 	DAT_EP_FIELD_IA_HANDLE, DAT_EP_FIELD_EP_STATE, DAT_EP_FIELD_LOCAL_IA_ADDRESS_PTR,
@@ -146,7 +146,7 @@ Test(ep_attr, nothing_may_be_modified_in_any_state)
 	be(DAT_EP_STATE_UNCONNECTED);
 }
 
-/* In which states */
+/* States in which a field can be modified */
 
 #define U (1u << DAT_EP_STATE_UNCONNECTED)
 #define TENTATIVE (1u << DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING)
@@ -196,7 +196,7 @@ static const struct {
 	{ DAT_EP_STATE_DISCONNECTED, DOFI_BAD_STATE(EP_DISCONNECTED) },
 };
 
-/* What was queried is accepted back wherever the field may change, and nowhere else. */
+/* A queried value is accepted back in the states in which the field may change, and in no other. */
 Test(ep_attr, each_field_changes_in_its_states_and_in_no_other)
 {
 	size_t i, j;
@@ -240,7 +240,7 @@ Test(ep_attr, one_field_whose_state_it_is_not_refuses_all)
 	be(DAT_EP_STATE_UNCONNECTED);
 }
 
-/* Which values */
+/* Values that are refused */
 
 #define REFUSES(mask, member, value)                                             \
 	do {                                                                     \
@@ -349,7 +349,7 @@ Test(ep_attr, what_is_not_asked_for_is_not_looked_at)
 	cr_expect_eq(in_force().pz_handle, pz);
 }
 
-/* What is in force then */
+/* Values in force after a change */
 
 #define CHANGES(name, member, value)                                             \
 	do {                                                                     \
@@ -416,7 +416,7 @@ Test(ep_attr, zones_and_queues_are_held_and_let_go)
 	succeed(dofi_pz_free(zone));
 }
 
-/* How often @handle is fed from @zone. */
+/* How many times the PZ @zone feeds the EVD @handle. */
 static int feeds(DAT_EVD_HANDLE handle, DAT_PZ_HANDLE zone)
 {
 	struct dofi_evd *e = handle;
@@ -467,7 +467,7 @@ Test(ep_attr, queues_poll_the_zone_that_feeds_them)
 	cr_expect_eq(feeds(evd, zone), 0);
 }
 
-/* An EVD polls few zones: the one that the EP left makes room for the one it goes to. */
+/* An EVD polls a limited number of PZs. The PZ that the EP leaves makes way for its new one. */
 Test(ep_attr, a_full_queue_of_zones_polls_the_new_one)
 {
 	DAT_EP_HANDLE others[DOFI_EVD_FEEDS - 1];
@@ -601,7 +601,7 @@ Test(ep_attr, a_queue_that_has_wrapped_keeps_its_receives)
 	succeed(dofi_ep_reset(ep));
 	succeed(post_recv(10));
 	succeed(post_recv(11));
-	inside()->rq.head += 6;		/* the slots that follow lie around the end */
+	inside()->rq.head += 6;		/* the slots that follow wrap around the end */
 	inside()->rq.next = inside()->rq.tail = inside()->rq.head;
 	fill_receives(20, 4);
 	CHANGES(MAX_RECV_DTOS, max_recv_dtos, 9);
@@ -672,7 +672,7 @@ Test(ep_attr, completion_flags_of_posted_receives_stay)
 	succeed(modify(ATTR(MAX_RECV_DTOS)));
 }
 
-/* Receives of another zone */
+/* Receives of another PZ */
 
 static void move_to(DAT_PZ_HANDLE zone)
 {
@@ -775,7 +775,7 @@ Test(ep_attr, a_slot_that_was_barred_is_used_again)
 	cr_expect_eq(event.event_data.dto_completion_event_data.status, DAT_DTO_ERR_LOCAL_LENGTH);
 }
 
-/* How many receives it holds */
+/* The number of posted receives */
 
 Test(ep_attr, the_arguments_of_the_counts_are_checked)
 {
@@ -818,7 +818,10 @@ Test(ep_attr, posted_receives_are_held_until_they_complete)
 
 static DAT_EVD_HANDLE async;
 
-/* The IA's asynchronous EVD, which dat_ia_open makes; the fixture opens below it. */
+/*
+ * Replaces the IA's asynchronous EVD. dat_ia_open makes it, but the fixture opens the IA without
+ * that call.
+ */
 static void watch_async(void)
 {
 	async = evd_make(8, DAT_EVD_ASYNC_FLAG);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the consumer asks for an endpoint's connection: connecting, duplicating, ending, resetting. */
+/* Consumer calls for a connection: connect, duplicate, disconnect, reset. */
 
 #include "obj/ep_one.h"
 
@@ -57,7 +57,7 @@ Test(ep_connect, gives_private_data_to_the_transport)
 	cr_expect_eq(inside()->request.conn_qual, 4711);
 }
 
-/* Connecting to where another is connected */
+/* Connecting to the peer of a connected endpoint */
 
 static DAT_RETURN dup_connect(DAT_EP_HANDLE dup)
 {
@@ -224,7 +224,7 @@ Test(ep_connect, a_graceful_disconnect_waits_for_the_requests)
 	cr_expect_eq(state(), DAT_EP_STATE_DISCONNECTED);
 }
 
-/* The program polls no more, perhaps, and what it waits for is no event of the CQ's. */
+/* The program may not poll any more, and it does not wait for an event of the CQ. */
 Test(ep_connect, a_graceful_disconnect_has_the_queue_read)
 {
 	make_connected(ep);
@@ -240,7 +240,7 @@ Test(ep_connect, a_graceful_disconnect_has_the_queue_read)
 	cr_expect_eq(atomic_load(&inside()->cq->sleepers), 0);
 }
 
-/* As when a transport closes its end, while the program asks for this. */
+/* A transport changes the CQ when it closes its end during a graceful disconnect. */
 Test(ep_connect, who_waits_for_the_last_request_moves_to_another_queue)
 {
 	struct dofi_cq *first, other = { .progress = &inside()->obj.ia->progress, .fd = -1 };

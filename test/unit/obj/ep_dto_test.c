@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Operations end: how each completes once, what its event tells, and how they fail. */
+/* Completion of operations: each completes once, the contents of its event, and failures. */
 
 #include "obj/beside.h"
 #include "obj/cno.h"
@@ -27,7 +27,7 @@ Test(ep_dto, events_tell_what_ended)
 #endif
 	complete_with(1, 0, 5);
 	d = take(2, DAT_DTO_SUCCESS);
-	cr_expect_eq(d.transfered_length, 5);	/* as the fabric says */
+	cr_expect_eq(d.transfered_length, 5);	/* as the fabric reports */
 #if DAT_VERSION_MAJOR >= 2
 	cr_expect_eq(d.operation, DAT_DTO_RECEIVE);
 #endif
@@ -120,7 +120,7 @@ static void arrive_as(unsigned i, bool solicited)
 	dofi_dto_complete_as(&entry, &arrived, NULL);
 }
 
-/* The sender decides, but not over failures. */
+/* The sender decides which messages notify, but failures always do. */
 Test(ep_dto, a_solicited_receive_wakes_when_its_sender_says_so)
 {
 	DAT_EVD_HANDLE in = evd_make(8, DAT_EVD_DTO_FLAG);
@@ -243,7 +243,7 @@ Test(ep_dto, a_completion_of_a_slots_former_user_is_dropped)
 	take(slots, DAT_DTO_SUCCESS);
 }
 
-/* What waits for room is not at the fabric, whatever the fabric says of it. */
+/* An operation that is queued is not at the fabric, so a completion for it must be stale. */
 Test(ep_dto, a_completion_of_what_was_not_submitted_is_dropped)
 {
 	DAT_EP_ATTR attr = attr_of_depth(2);
@@ -277,7 +277,7 @@ Test(ep_dto, a_completion_of_nothing_is_dropped)
 	cr_expect(event_none(evd));
 }
 
-/* The thread that polls takes the event itself. */
+/* The polling thread takes the event itself. */
 static DAT_EVENT taken;
 
 static bool complete_into_sink(unsigned i, DAT_EVD_HANDLE of)
@@ -384,7 +384,7 @@ Test(ep_dto, a_failure_has_its_status_and_ends_the_connection)
 	}
 }
 
-/* soft-RoCE ends a receive so, for which the peer's bad write had data. */
+/* soft-RoCE completes a receive with this error if the peer's bad write had data for it. */
 Test(ep_dto, a_write_that_is_refused_leaves_its_receive_to_be_flushed)
 {
 	succeed(post_recv(1));
@@ -393,7 +393,7 @@ Test(ep_dto, a_write_that_is_refused_leaves_its_receive_to_be_flushed)
 	fail_with(FI_EKEYREJECTED, DAT_DTO_ERR_REMOTE_ACCESS, DAT_CONNECTION_EVENT_BROKEN);
 }
 
-/* Where the fabric was given a byte of room for it, see the transport. */
+/* The transport may give the fabric one byte for a receive of zero bytes. */
 Test(ep_dto, a_byte_for_a_receive_of_none_is_too_long)
 {
 	DAT_LMR_TRIPLET none = segment(0, 0);
@@ -454,7 +454,10 @@ Test(ep_dto, what_the_fabric_refuses_waits_for_its_elders)
 	event_take(evd, DAT_CONNECTION_EVENT_BROKEN);
 }
 
-/* What a fabric cannot name when the connection is over has not failed by itself. */
+/*
+ * After the connection has ended, an error that the fabric cannot name is no failure of the
+ * operation.
+ */
 Test(ep_dto, an_unknown_error_at_the_end_is_a_flush)
 {
 	struct dofi_ep *e = inside();
@@ -496,7 +499,9 @@ Test(ep_dto, the_next_connection_knows_nothing_of_the_last_ones_operations)
 	take(3, DAT_DTO_SUCCESS);
 }
 
-/* Whoever reads the fabric's queue, this thread or the progress thread: each comes once. */
+/*
+ * Either this thread or the progress thread reads the fabric's queue. Each completion arrives once.
+ */
 Test(ep_dto, what_the_fabrics_queue_holds_arrives_in_order)
 {
 	DAT_COUNT more;
@@ -514,7 +519,7 @@ Test(ep_dto, what_the_fabrics_queue_holds_arrives_in_order)
 	cr_expect(event_none(evd));
 }
 
-/* What travels beside a message */
+/* Remote CQ data of a message */
 
 static DAT_RMR_HANDLE rmr;
 static DAT_RMR_CONTEXT granted;		/* memory[0..63] */
@@ -541,7 +546,7 @@ static void init_granted(void)
 
 TestSuite(ep_data, .init = init_granted, .fini = ia_fini);
 
-/* A message of 8 bytes that is to end what @context grants has come, into the @i-th operation. */
+/* A message of 8 bytes that invalidates @context completes the @i-th operation. */
 static void arrive_with(unsigned i, uint32_t context)
 {
 	const struct fi_cq_data_entry entry = { .op_context = transport.context[i], .len = 8 };
@@ -557,7 +562,7 @@ static bool is_granted(void)
 	return dofi_rmr_in_force(pz, ep, granted);
 }
 
-/* The transport matches a message of @len bytes, with @beside, to the @i-th operation. */
+/* The transport matches a message of @len bytes, with remote CQ data, to the @i-th operation. */
 static void match_with(unsigned i, size_t len, uint64_t beside)
 {
 	transport.dto[i]->flags |= DOFI_DTO_MATCHED;
@@ -590,7 +595,7 @@ Test(ep_data, a_matched_receive_of_nonsense_breaks_the_connection)
 	take(1, DAT_DTO_ERR_TRANSPORT);
 	settle();
 	event_take(evd, DAT_CONNECTION_EVENT_BROKEN);
-	/* beside is of a matched one only */
+	/* remote CQ data counts only for a matched receive */
 	make_with(evd, evd, NULL);
 	succeed(post_recv(2));
 	transport.dto[transport.n - 1]->beside = 1;
@@ -620,7 +625,7 @@ Test(ep_data, an_invalidation_is_done_before_its_event)
 	cr_expect_eq(d.operation, DAT_DTO_RECEIVE_WITH_INVALIDATE);
 	cr_expect_eq(d.rmr_context, granted);
 #endif
-	/* the slot's next user has nothing of it */
+	/* the next operation in the slot does not inherit the context */
 	bind_with(0, DAT_COMPLETION_SUPPRESS_FLAG, 64, &granted);
 	for (unsigned n = 0; n < 64; n++) {
 		succeed(post_recv(n));
@@ -632,7 +637,7 @@ Test(ep_data, an_invalidation_is_done_before_its_event)
 	}
 }
 
-/* Whatever a hostile peer sends there: nothing changes but that its connection breaks. */
+/* A hostile peer may send any value. It only breaks its own connection. */
 Test(ep_data, what_is_no_grant_of_ours_breaks_the_connection)
 {
 	const uint32_t bad[] = { 0, granted ^ 1, rmr_context, lmr_context, UINT32_MAX };
@@ -729,7 +734,7 @@ Test(ep_data, a_read_goes_where_the_rmr_says)
 	complete(0);
 	cr_expect_eq(take(1, DAT_DTO_SUCCESS).operation, DAT_DTO_RDMA_READ);
 	cr_expect_eq(inside()->reads, 0);
-	succeed(read_into((DAT_RMR_TRIPLET){ 0 }, 0, 0));	/* nothing to name */
+	succeed(read_into((DAT_RMR_TRIPLET){ 0 }, 0, 0));	/* no bytes, so no RMR is needed */
 	complete(1);
 	take(1, DAT_DTO_SUCCESS);
 }
@@ -746,7 +751,7 @@ Test(ep_data, a_read_into_an_rmr_is_checked)
 	expect_type(read_into(l, 9, 0), DAT_LENGTH_ERROR);
 	expect_type(read_into(target(60, 8), 8, 0), DAT_PROTECTION_VIOLATION);
 	expect_type(read_into(target(0, 65), 8, 0), DAT_PROTECTION_VIOLATION);
-	other.rmr_context = rmr_context;	/* an LMR's */
+	other.rmr_context = rmr_context;	/* the context of an LMR */
 	expect_type(read_into(other, 8, 0), DAT_PROTECTION_VIOLATION);
 	other.rmr_context = 0;
 	expect_type(read_into(other, 8, 0), DAT_PROTECTION_VIOLATION);
@@ -783,7 +788,7 @@ Test(ep_data, a_read_may_follow_its_bind_at_once)
 	take(1, DAT_DTO_SUCCESS);
 }
 
-/* Its RMR was bound when it was posted, and is not when its turn comes. */
+/* The RMR is bound when the read is posted, and unbound when the read is submitted. */
 Test(ep_data, a_read_into_what_was_unbound_fails_in_its_turn)
 {
 	succeed(post_read(7, 8, 8, 0));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Requests of the extension: arguments, the rules on their order, and how they end. */
+/* Requests of the extension: arguments, ordering rules, and completion. */
 
 #include "obj/ep_ext.h"
 
@@ -96,7 +96,7 @@ Test(ep_ext, atomics_are_of_eight_aligned_bytes)
 	there.target_address += 4;
 #endif
 	expect_arg(dofi_ep_post_cmp_swap(ep, &p), 7);
-	/* a longer one is used at its beginning: Debian's dtestx names its whole buffer */
+	/* a longer segment is used at its beginning: Debian's dtestx passes its whole buffer */
 	p = sound(1);
 	there.segment_length = 4096;
 	succeed(dofi_ep_post_cmp_swap(ep, &p));
@@ -111,7 +111,7 @@ Test(ep_ext, a_write_is_not_longer_than_can_be_told)
 	struct dofi_post p = sound(1);
 	DAT_VLEN size = (DAT_VLEN)DOFI_WRITE_IMMED_MAX + 1;
 
-	/* the fake registers whatever it is given */
+	/* the fake registers any range */
 	ia->limits.max_message_size = ia->limits.max_rdma_size = UINT32_MAX;
 	succeed(lmr_make(pz, memory, size, DAT_MEM_PRIV_ALL_FLAG, &big, &context, &remote));
 	here.lmr_context = context;
@@ -141,7 +141,7 @@ static DAT_RETURN plain(DAT_RETURN (*rdma)(DAT_EP_HANDLE, DAT_COUNT, DAT_LMR_TRI
 	return rdma(ep, 1, &here, p.cookie, &there, DAT_COMPLETION_DEFAULT_FLAG);
 }
 
-/* As the transport does. */
+/* Ends the atomic as the transport does. */
 static void end_atomic(unsigned i)
 {
 	struct dofi_ep *e = ep;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Endpoints of an SRQ that receive by frames: what becomes of each frame, of its buffer, and of
- * both at the end.
+ * Endpoints of an SRQ that receive by frames: what happens to each frame and its buffer, and to
+ * both at the end of the connection.
  */
 
 #include "obj/caps.h"
@@ -10,11 +10,11 @@
 #include <rdma/fi_errno.h>
 
 #define DEPTH 8
-#define LARGE 200			/* bytes: more than go along with a frame */
+#define LARGE 200			/* bytes; more than a frame carries along */
 
 static DAT_SRQ_HANDLE srq;
 static DAT_EP_HANDLE ep;
-static DAT_EVD_HANDLE async;		/* apart from the others: they tell of receives */
+static DAT_EVD_HANDLE async;		/* separate from the EVDs of receives */
 static DAT_EP_ATTR attr;
 
 static DAT_RETURN create(DAT_EP_HANDLE *out)
@@ -67,14 +67,17 @@ static DAT_SRQ_PARAM counts(void)
 	return param;
 }
 
-/* The operation that the fabric was given last is a receive for a frame. */
+/* Whether the last operation given to the fabric is a receive for a frame. */
 static bool listens(void)
 {
 	return transport.n && transport.dto[transport.n - 1]->kind == DOFI_DTO_FRAME &&
 	       transport.dto[transport.n - 1]->at_fabric;
 }
 
-/* A frame comes, of @length bytes of @with; @whole, or with them to follow. */
+/*
+ * A frame arrives for a message of @length bytes and carries @with bytes of it. @whole: no bytes
+ * follow.
+ */
 static void frame_of(uint64_t length, bool whole, int with)
 {
 	const struct dofi_frame frame = { .length = length, .whole = whole };
@@ -113,7 +116,7 @@ static void expect_async(DAT_COUNT reason)
 	cr_expect_eq(event.event_data.asynch_error_event_data.reason, reason);
 }
 
-/* Blocks that can still be had; -1 is any number. And how many are in use. */
+/* Blocks that can still be allocated, or -1 for no limit; and blocks in use. */
 static _Atomic int blocks_left = -1, blocks_used;
 void *__real_dofi_block_get(size_t size);
 void *__wrap_dofi_block_get(size_t size);
@@ -135,7 +138,7 @@ void __wrap_dofi_block_put(void *block, size_t size)
 	__real_dofi_block_put(block, size);
 }
 
-/* The connection has ended so, and all was told. */
+/* The connection has ended with event @number, and no other event is left. */
 static void expect_end(DAT_EVENT_NUMBER number)
 {
 	settle();
@@ -182,7 +185,7 @@ Test(ep_inbox, its_attributes_have_defaults_and_are_accepted_back)
 	DAT_EP_HANDLE other;
 
 	attr.max_recv_dtos = DAT_HW_DEFAULT;
-	attr.max_recv_iov = 1000;	/* the SRQ's are what counts */
+	attr.max_recv_iov = 1000;	/* the SRQ's value counts */
 	attr.srq_soft_hw = 0;
 	succeed(create(&other));
 	succeed(dofi_ep_query(other, DAT_EP_FIELD_ALL, &param));
@@ -358,7 +361,7 @@ Test(ep_inbox, what_the_fabric_cannot_take_yet_is_tried_again)
 	succeed(post(0));
 	transport.room = 0;
 	{
-		/* the frame is the operation before */
+		/* the frame arrived in the operation before that */
 		const struct dofi_frame frame = { .length = LARGE, .whole = false };
 
 		dofi_frame_pack(transport.dto[sent - 1]->iov[0].iov_base, &frame);
@@ -442,7 +445,10 @@ Test(ep_inbox, what_is_no_frame_breaks_the_connection_and_takes_no_buffer)
 	cr_expect_eq(counts().available_dto_count, 1);
 }
 
-/* All slots hold a receive, and the next message needs more: of the blocks for those there are so many. */
+/*
+ * All slots hold a receive, and the next message needs more slots. @blocks can be allocated for
+ * them.
+ */
 static void without_slots(int blocks)
 {
 	int used, i;
@@ -621,7 +627,7 @@ Test(ep_inbox, the_hard_watermark_breaks_the_connection_and_flushes_the_buffer)
 	expect_end(DAT_CONNECTION_EVENT_BROKEN);
 }
 
-/* Accepting: messages may be there before the event that tells of the connection */
+/* Accepting: messages may arrive before the connection's event */
 
 static void init_accepting(void)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* An endpoint, what its tests do with it, and what they see. */
+/* One endpoint, and calls on it for tests of endpoints. */
 #ifndef UNIT_OBJ_EP_ONE_H
 #define UNIT_OBJ_EP_ONE_H
 
@@ -64,7 +64,7 @@ static inline void expect_flushed(uint64_t n)
 	cr_expect_eq(event.event_data.dto_completion_event_data.status, DAT_DTO_ERR_FLUSHED);
 }
 
-/* The connection ends, as the transport says. */
+/* The connection ends with @event, as reported by the transport. */
 static inline void end(DAT_EVENT_NUMBER event)
 {
 	dofi_ep_end_with(inside(), event, NULL, 0);
@@ -77,7 +77,7 @@ static inline DAT_RETURN make(DAT_PZ_HANDLE zone, DAT_EVD_HANDLE recv, DAT_EVD_H
 	return dofi_ep_create(ia, zone, recv, request, connect, attr, &ep);
 }
 
-/* Work that keeps the progress thread busy until the gate is opened. */
+/* Work that keeps the progress thread busy until the test posts gate. */
 static sem_t gate;
 
 static inline void gate_run(struct dofi_work *work)

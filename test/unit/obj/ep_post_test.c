@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What may be posted, and what the fabric is given of it. */
+/* Which operations may be posted, and what the fabric gets. */
 
 #include "obj/ops.h"
 
@@ -10,7 +10,7 @@ TestSuite(ep_post, .init = ops_init, .fini = ia_fini);
 TestSuite(ep_plain, .init = ops_init, .fini = ia_fini);
 TestSuite(ep_serial, .init = ops_init_serial, .fini = ia_fini);
 
-/* What may be posted */
+/* Operations that may be posted */
 
 Test(ep_post, handles_are_checked)
 {
@@ -71,7 +71,7 @@ Test(ep_post, requests_need_a_connection, .init = ops_init_unconnected)
 	cr_expect(event_none(evd));
 }
 
-/* The transport owes something until it is reminded of it. */
+/* The transport's resume(): records how many receives there were. */
 static unsigned receives_when_reminded;
 
 static void pay(struct dofi_ep *of)
@@ -204,14 +204,14 @@ Test(ep_post, empty_segments_are_passed_over)
 {
 	DAT_LMR_TRIPLET s[3] = { segment(0, 0), segment(16, 8), segment(0, 0) };
 
-	s[0].lmr_context = 0;		/* nothing that it could name is touched */
+	s[0].lmr_context = 0;		/* no byte of it is accessed */
 	succeed(dofi_ep_post_send(ep, 3, s, cookie_of(1), 0));
 	cr_expect_eq(transport.dto[0]->n_iov, 1);
 	cr_expect_eq(transport.dto[0]->iov[0].iov_base, (void *)(memory + 16));
 	cr_expect_eq(transport.dto[0]->iov[0].iov_len, 8);
 }
 
-/* Registers more memory than there is: the fake fabric does not look. */
+/* Registers more memory than there is, which the fake fabric does not check. */
 static DAT_LMR_CONTEXT vast(DAT_VLEN len)
 {
 	DAT_LMR_CONTEXT context;
@@ -255,14 +255,14 @@ Test(ep_post, a_send_is_no_longer_than_the_endpoint_was_made_for)
 	s[1].segment_length--;
 	succeed(dofi_ep_post_send(ep, 2, s, cookie_of(1), 0));
 	cr_expect_eq(transport.n, 1);
-	/* a buffer may be larger; and programs that say how much they write do not keep to it */
+	/* a buffer may be larger, and programs exceed the RDMA size that they requested */
 	s[1].segment_length++;
 	succeed(dofi_ep_post_recv(ep, 2, s, cookie_of(2), 0));
 	succeed(post_write(3, 101, 101));
 	succeed(post_read(4, 101, 101, 0));
 }
 
-/* A sum of lengths that wraps must not look short. */
+/* A sum of lengths that wraps must not pass as short. */
 Test(ep_post, lengths_whose_sum_overflows_are_too_long)
 {
 	const unsigned bits = 8 * sizeof(((DAT_LMR_TRIPLET *)0)->segment_length);
@@ -321,7 +321,7 @@ Test(ep_post, a_read_uses_no_more_segments_than_it_needs)
 	cr_expect_eq(transport.dto[0]->n_iov, 1);
 }
 
-/* Plain operations */
+/* Operations on the fast path */
 
 Test(ep_plain, a_send_of_one_segment_takes_the_short_way)
 {
@@ -401,7 +401,7 @@ Test(ep_plain, no_more_receives_than_there_are_slots)
 	cr_expect_eq(transport.n, most + 1);
 }
 
-/* Each of the two remembers its own. */
+/* Both queues remember the LMR that they used last. */
 Test(ep_plain, sends_and_receives_may_have_memory_of_their_own)
 {
 	static char more[64];
@@ -428,7 +428,7 @@ Test(ep_plain, no_more_reads_than_agreed)
 
 	for (i = 0; i < most; i++)
 		succeed(post_read(i, 8, 8, 0));
-	plain = most - inside()->sq.steps;	/* those that doubled the slots were not */
+	plain = most - inside()->sq.steps;	/* doubling the slots is the slow path */
 	succeed(post_read(most, 8, 8, 0));
 	cr_expect_eq(transport.plain, plain);
 	cr_expect_eq(transport.n, most);
@@ -489,7 +489,7 @@ Test(ep_plain, the_peers_srq_needs_frames)
 	cr_expect_eq(transport.plain, 0);
 }
 
-/* What an LMR refuses is refused no matter which was used before. */
+/* A segment is refused whatever LMR the queue used last. */
 Test(ep_plain, memory_is_checked_each_time)
 {
 	static char more[64];
@@ -521,7 +521,7 @@ Test(ep_plain, memory_is_checked_each_time)
 	cr_expect_eq(transport.plain, 3);
 }
 
-/* Neither by its context nor by that of no LMR. */
+/* Its context is refused, and so is the context of no LMR. */
 Test(ep_plain, a_freed_lmr_is_forgotten)
 {
 	DAT_LMR_TRIPLET s = segment(0, 8);
@@ -642,7 +642,8 @@ Test(ep_serial, who_has_the_lock_is_alone)
 	dofi_ep_unlock(inside());
 	pthread_join(thread, NULL);
 	cr_expect_eq(transport.n, 1);
-	cr_expect_eq(transport.plain, 0);	/* by the way of all operations: it may have changed */
+	/* on the slow path, because the EP may have changed */
+	cr_expect_eq(transport.plain, 0);
 	succeed(post_send(8));
 	cr_expect_eq(transport.plain, 1);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Room for operations, and the order in which the fabric is given them. */
+/* The capacity of queues, and the order in which operations reach the fabric. */
 
 #include "obj/ops.h"
 
@@ -7,7 +7,7 @@
 
 TestSuite(ep_queue, .init = ops_init, .fini = ia_fini);
 
-/* Room, and the order in which the fabric is given work */
+/* Capacity and order */
 
 Test(ep_queue, a_queue_takes_what_was_agreed_and_no_more)
 {
@@ -31,7 +31,7 @@ Test(ep_queue, an_unused_queue_has_few_slots)
 	cr_expect_eq(inside()->rq.mask + 1, DOFI_QUEUE_FIRST);
 }
 
-/* Operations at the fabric keep their slots, wherever in the ring they are. */
+/* Operations in flight keep their slots, at any position of the ring. */
 Test(ep_queue, slots_double_under_operations_in_flight)
 {
 	const struct dofi_queue *q = &inside()->sq;
@@ -83,7 +83,7 @@ Test(ep_queue_unconnected, receives_double_the_slots)
 	cr_expect_eq(dofi_queue_used(&inside()->rq), limit);
 }
 
-/* The places of requests and of receives that ended, each until its own event is dequeued. */
+/* A request or receive that has completed counts until its own event is dequeued. */
 Test(ep_queue, an_event_keeps_its_place_until_it_is_dequeued)
 {
 	DAT_EP_ATTR attr = attr_of_depth(2);
@@ -117,7 +117,10 @@ Test(ep_queue, a_suppressed_event_keeps_no_place)
 	succeed(post_send(2));
 }
 
-/* What dat_evd_create(3) says of sizes: also at the end of a connection, when all that is left is flushed. */
+/*
+ * dat_evd_create(3) states the size. It also suffices for the end of a connection, which flushes
+ * all that is left.
+ */
 Test(ep_queue, an_evd_of_the_size_of_its_queues_does_not_overflow)
 {
 	DAT_EVD_HANDLE small = evd_make(6, DAT_EVD_DTO_FLAG);
@@ -137,7 +140,7 @@ Test(ep_queue, an_evd_of_the_size_of_its_queues_does_not_overflow)
 	settle();
 	event_take(evd, DAT_CONNECTION_EVENT_DISCONNECTED);
 	cr_expect_eq(dofi_evd_pending((struct dofi_evd *)small), 6);
-	/* an operation that is flushed at once has a place, too */
+	/* an operation that is flushed at once counts as well */
 	expect_type(post_send(4), DAT_INSUFFICIENT_RESOURCES);
 	expect_type(post_recv(14), DAT_INSUFFICIENT_RESOURCES);
 	for (i = 0; i < 6; i++)
@@ -147,10 +150,10 @@ Test(ep_queue, an_evd_of_the_size_of_its_queues_does_not_overflow)
 	cr_expect(event_none(evd), "nothing has overflowed");
 }
 
-/* Endpoints that are made until one has the memory of an earlier one. */
+/* More endpoints than it takes until one reuses the memory of an earlier one. */
 #define ENOUGH 4096
 
-/* Events outlive their EP, whose memory becomes that of another. */
+/* Events outlive their EP, and another EP reuses its memory. */
 Test(ep_queue, the_events_of_a_former_endpoint_take_no_places)
 {
 	DAT_EVD_HANDLE other = evd_make(4, DAT_EVD_DTO_FLAG);
@@ -192,7 +195,7 @@ Test(ep_queue, events_that_go_with_their_evd_take_no_places)
 	cr_expect_eq(dofi_unread_count(&inside()->sq_unread), 0);
 }
 
-/* On the progress thread, so that nobody else reads what is done. */
+/* Runs on the progress thread, so that no other thread reads the completions. */
 static void fill_and_post(void *arg)
 {
 	unsigned i, depth = inside()->sq.limit;
@@ -232,7 +235,7 @@ Test(ep_queue, room_is_not_rounded)
 	}
 }
 
-/* Slots are taken and left in order. */
+/* Slots are taken and released in order. */
 Test(ep_queue, a_later_completion_makes_no_room)
 {
 	DAT_EP_ATTR attr = attr_of_depth(2);
@@ -310,7 +313,7 @@ Test(ep_queue, what_waits_is_not_overtaken)
 	cr_expect_eq(transport.dto[1]->cookie, 2);
 }
 
-/* What the transport has done at once */
+/* Operations that the transport completes at once */
 
 Test(ep_queue, what_is_done_at_once_completes)
 {
@@ -439,7 +442,7 @@ Test(ep_queue, a_fence_waits_for_earlier_reads)
 	succeed(send_flags(3, DAT_COMPLETION_BARRIER_FENCE_FLAG));
 	cr_assert_eq(transport.n, 2);
 	complete(1);
-	cr_assert_eq(transport.n, 2);	/* a write is no read */
+	cr_assert_eq(transport.n, 2);	/* the fence is for reads, and a write is not one */
 	complete(0);
 	cr_assert_eq(transport.n, 3);
 	cr_expect_eq(transport.dto[2]->cookie, 3);
@@ -500,7 +503,7 @@ Test(ep_queue, threads_post_at_once_to_a_serial_cq, .init = ops_init_serial)
 	post_at_once();
 }
 
-/* The fabric, a thread of its own. */
+/* The fabric, as a thread of its own. */
 static void *completes(void *arg)
 {
 	struct fi_cq_data_entry entry = { .len = 0 };

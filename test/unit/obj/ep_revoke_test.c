@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* LMRs and RMRs that are freed with operations outstanding. */
+/* LMRs and RMRs that are freed while operations are outstanding. */
 
 #include "obj/ep_bind.h"
 #include "obj/ops.h"
 
-static DAT_LMR_HANDLE gone;		/* over the same memory as lmr */
+static DAT_LMR_HANDLE gone;		/* over the memory of lmr */
 static DAT_LMR_CONTEXT gone_context;
-static DAT_EVD_HANDLE dto;		/* of the operations alone */
+static DAT_EVD_HANDLE dto;		/* for operations only */
 
 static void init(void)
 {
@@ -48,7 +48,7 @@ static void expect_end_of(uint64_t n, DAT_DTO_COMPLETION_STATUS status)
 	cr_expect_eq(d->status, status, "%d", d->status);
 }
 
-/* The connection goes on. */
+/* The connection is still up. */
 static void expect_connected(void)
 {
 	settle();
@@ -63,7 +63,7 @@ static void expect_broken(void)
 	cr_expect(event_none(evd));
 }
 
-/* A message of @len bytes meets the @i-th that the fabric has got. */
+/* A message of @len bytes completes operation @i of the fabric. */
 static void message(unsigned i, size_t len, int err)
 {
 	complete_with(i, err, len);
@@ -143,7 +143,7 @@ Test(ep_revoke, operations_of_another_lmr_over_the_same_memory_go_on)
 
 /* Receives */
 
-/* The fourth and the fifth at the fabric are the second and the third again. */
+/* Operations 3 and 4 at the fabric are receives 2 and 3, posted again. */
 Test(ep_revoke, receives_are_taken_back_and_posted_again_in_order)
 {
 	recv_of(1, segment(0, 64));
@@ -170,7 +170,7 @@ Test(ep_revoke, receives_are_taken_back_and_posted_again_in_order)
 	expect_broken();
 }
 
-/* Also where the fabric says no more than how long the message was. */
+/* Even if the fabric reports only the length of the message. */
 Test(ep_revoke, a_message_that_needs_the_memory_is_a_protection_error)
 {
 	recv_of(1, gone_segment(64, 64));
@@ -217,7 +217,7 @@ Test(ep_revoke, a_receive_that_the_fabric_keeps_ends_the_connection)
 	expect_end_of(2, DAT_DTO_ERR_LOCAL_PROTECTION);
 }
 
-/* Of receives that were taken back a late completion is of no interest. */
+/* A late completion of a receive that was taken back is ignored. */
 Test(ep_revoke, a_receive_that_came_back_has_another_context)
 {
 	recv_of(1, gone_segment(0, 64));
@@ -228,7 +228,10 @@ Test(ep_revoke, a_receive_that_came_back_has_another_context)
 	cr_expect(event_none(dto));
 }
 
-/* A receive is barred while its EP is of another PZ, and would be no more when that comes back. */
+/*
+ * A receive is barred while its EP is in another PZ, and would be allowed again when the EP returns
+ * to the first.
+ */
 Test(ep_revoke, a_barred_receive_does_not_get_its_memory_back)
 {
 	DAT_EP_ATTR attr = attr_of_depth(4);
@@ -272,7 +275,7 @@ static void bind_to(DAT_LMR_HANDLE to, DAT_LMR_TRIPLET s, uint64_t n, DAT_RMR_CO
 			      DAT_COMPLETION_DEFAULT_FLAG, context));
 }
 
-/* An RMR over memory of gone, and a read into that at the fabric. */
+/* Binds an RMR to memory of gone, and posts a read into it. */
 static void read_into_grant(uint64_t n)
 {
 	const DAT_RMR_TRIPLET r = remote_segment(8);
@@ -311,7 +314,10 @@ Test(ep_revoke, a_bind_waits_for_the_reads_into_what_it_replaces)
 	succeed(dofi_rmr_free(rmr));
 }
 
-/* The grant may end in other ways, with the read outstanding: then the LMR's end fails it. */
+/*
+ * The grant may end in other ways while the read is outstanding. Freeing the LMR then still fails
+ * the read.
+ */
 Test(ep_revoke, a_read_into_an_rmr_is_found_by_its_lmr)
 {
 	DAT_EP_ATTR attr = attr_of_depth(4);

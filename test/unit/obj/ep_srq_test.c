@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Buffers of an SRQ for endpoints whose transport matches messages to them itself. */
+/* Buffers of an SRQ for endpoints with a transport that matches messages to them itself. */
 
 #include "obj/caps.h"
 #include "obj/fixture.h"
@@ -11,7 +11,7 @@ static DAT_EP_HANDLE ep;
 static DAT_EVD_HANDLE async;
 static DAT_EP_ATTR attr;
 
-/* The transport of these tests: messages that wait for a buffer, of each endpoint. */
+/* The transport of these tests, and the messages of each endpoint that wait for a buffer. */
 static struct dofi_xport matching;
 static struct { struct dofi_ep *ep; int messages; } waiting[2];
 static int resumed, fed;
@@ -21,7 +21,7 @@ static int *messages_of(const struct dofi_ep *of)
 	return &waiting[waiting[0].ep == of ? 0 : 1].messages;
 }
 
-/* Receives a message of 8 bytes as far as there are buffers. */
+/* Receives messages of 8 bytes while there are buffers. */
 static void match(struct dofi_ep *of)
 {
 	struct dofi_dto *dto;
@@ -198,7 +198,7 @@ Test(ep_srq, messages_wait_for_buffers_in_turn)
 	for (i = 0; i < 3; i++)
 		post(i);
 	expect_of(ep, 0, DAT_DTO_SUCCESS);
-	/* for its second message the first endpoint stands in line again, behind the other */
+	/* for its second message the first endpoint queues up again, behind the other */
 	expect_of(other, 1, DAT_DTO_SUCCESS);
 	expect_of(ep, 2, DAT_DTO_SUCCESS);
 	cr_expect(event_none(evd));
@@ -220,7 +220,7 @@ Test(ep_srq, who_ends_leaves_the_line)
 	expect_of(other, 1, DAT_DTO_SUCCESS);
 }
 
-/* Closing, but not closed: the progress thread has not come to it. */
+/* The endpoint is closing, but the progress thread has not closed it yet. */
 static void end_and_post(void *arg)
 {
 	(void)arg;
@@ -241,7 +241,10 @@ Test(ep_srq, who_is_just_ending_takes_none)
 	cr_expect(event_none(evd));
 }
 
-/* Whoever was about to feed an endpoint that is gone finds its successor, which waits for nothing. */
+/*
+ * A thread may be about to feed an endpoint that is freed. It finds an endpoint that waits for
+ * nothing.
+ */
 Test(ep_srq, a_late_feeding_is_harmless)
 {
 	struct dofi_srq_user *user = &inside()->srq_user;
@@ -274,7 +277,7 @@ Test(ep_srq, an_endpoint_takes_no_more_than_it_may_hold)
 	dofi_mutex_lock(&inside()->lock);
 	dto = dofi_srq_receive(ep);
 	cr_assert(dto);
-	/* a message waits for the first to be done, and not in line */
+	/* the message waits for the first operation to end, and not for a buffer */
 	++*messages_of(ep);
 	match(ep);
 	cr_expect(inside()->owes);

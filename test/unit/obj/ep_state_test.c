@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The table of endpoint states, against the transitions that DAT draws. */
+/* The table of endpoint states, compared with the transitions in the DAT text. */
 
 #include "obj/fixture.h"
 
 #define N_STATES (DAT_EP_STATE_COMPLETION_PENDING + 1)
 
-/* Every way from one state to the next; what is not here is not allowed. */
+/* Every allowed transition. All others are refused. */
 static const struct {
 	DAT_EP_STATE from, to;
 } ways[] = {
@@ -52,7 +52,7 @@ Test(ep_state, allows_the_drawn_ways_and_no_others)
 				     drawn(from, to), "%d -> %d", from, to);
 }
 
-/* The unconfigured states are of endpoints that DAT consumers cannot make. */
+/* DAT consumers cannot make endpoints in the unconfigured states. */
 static const DAT_EP_STATE used[] = {
 	DAT_EP_STATE_UNCONNECTED, DAT_EP_STATE_RESERVED, DAT_EP_STATE_PASSIVE_CONNECTION_PENDING,
 	DAT_EP_STATE_ACTIVE_CONNECTION_PENDING, DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING,

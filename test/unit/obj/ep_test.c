@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Endpoints: making, being connected, ending in every way, freeing. */
+/* Endpoints: creating, being connected, ending in every way, freeing. */
 
 #include "obj/ep_one.h"
 
@@ -7,7 +7,7 @@
 
 TestSuite(ep, .init = ep_one, .fini = ia_fini);
 
-/* Making */
+/* Creating */
 
 Test(ep, handles_are_checked)
 {
@@ -71,7 +71,7 @@ Test(ep, holds_its_zone_and_its_queues)
 	succeed(dofi_pz_free(zone));
 }
 
-/* Asking */
+/* Querying */
 
 Test(ep, the_arguments_of_a_query_are_checked)
 {
@@ -191,7 +191,7 @@ Test(ep, a_connection_that_stands_does_not_time_out)
 	cr_expect_eq(inside()->timer.at, 0);
 }
 
-/* The timer of an established connection runs when its peer was seen to be gone. */
+/* Fires the timer of an established connection, which runs when the peer was found to be gone. */
 static void fire_on_thread(void *arg)
 {
 	bool *runs_anew = arg;

@@ -12,7 +12,7 @@
 static DAT_EVD_PARAM param;
 static DAT_EVD_HANDLE h;
 
-/* All events that are in @from carry the numbers from @first on. */
+/* The next @n events of @from carry the numbers from @first on. */
 static void expect_numbers(DAT_EVD_HANDLE from, uintptr_t first, unsigned n)
 {
 	DAT_EVENT event;
@@ -32,7 +32,7 @@ static void post_numbers(DAT_EVD_HANDLE to, uintptr_t first, unsigned n)
 
 TestSuite(evd, .init = objects_init, .fini = ia_fini);
 
-/* Making */
+/* Creating */
 
 static DAT_RETURN make(DAT_COUNT qlen, DAT_CNO_HANDLE cno, int flags)
 {
@@ -157,7 +157,7 @@ Test(evd, dequeue_checks_its_arguments)
 	expect_arg(dofi_evd_dequeue(evd, NULL), 2);
 }
 
-/* Programs compare with the bare code: no error bit. */
+/* Programs compare with the bare code, so the return has no error bit. */
 Test(evd, an_empty_queue_is_no_error)
 {
 	DAT_EVENT event;
@@ -226,7 +226,10 @@ static unsigned count_lines(const char *text, const char *word)
 	return n;
 }
 
-/* An error is worth one warning; what InfiniBand's programs wait for at each end is none. */
+/*
+ * An error is worth one warning. An event that InfiniBand programs wait for at the end of each
+ * connection is not.
+ */
 Test(evd, an_asynchronous_error_is_logged_once)
 {
 	static struct capture said;
@@ -405,7 +408,10 @@ Test(evd, a_feed_stays_until_its_last_user)
 	cr_expect_eq(feeds(), 0);
 }
 
-/* Who waits or polls there looks at the others only: what else the program does is no reason to wait. */
+/*
+ * A waiting or polling thread reads only the feeds that have a slot. The progress thread serves the
+ * rest whatever the program does.
+ */
 Test(evd, more_feeds_than_places_are_left_to_the_thread)
 {
 	unsigned i;
@@ -424,7 +430,9 @@ Test(evd, more_feeds_than_places_are_left_to_the_thread)
 		cr_expect_eq(queue[i].sleepers, 0, "%u", i);
 }
 
-/* A feed that found no place, put while another one's users remain, takes nothing from it. */
+/*
+ * queue[5] had no slot for its first user. When it goes, it must not free the slot of its second.
+ */
 Test(evd, a_feed_without_place_takes_none_when_it_goes)
 {
 	unsigned i;
@@ -443,7 +451,10 @@ Test(evd, a_feed_without_place_takes_none_when_it_goes)
 	cr_expect_eq(feeds(), DOFI_EVD_FEEDS - 1);
 }
 
-/* Only the CQ's reader knows otherwise that the program looks after its events. */
+/*
+ * By itself a CQ only notices threads that read it. So a dequeue of any event marks each feed as
+ * taken from.
+ */
 Test(evd, an_event_found_there_is_told_to_the_feeds)
 {
 	DAT_EP_HANDLE mine = ep_make();
@@ -461,7 +472,9 @@ Test(evd, an_event_found_there_is_told_to_the_feeds)
 	dofi_evd_feed_put(evd, &queue[1]);
 }
 
-/* Nobody polls for a CNO: its events must not wait for somebody who stopped polling. */
+/*
+ * No thread polls for a CNO, so its feeds must be served even if the program has stopped polling.
+ */
 Test(evd, the_feeds_of_an_evd_with_a_cno_have_a_sleeper)
 {
 	const DAT_OS_WAIT_PROXY_AGENT no_agent = { 0 };
@@ -496,7 +509,7 @@ Test(evd, the_feeds_of_an_evd_with_a_cno_have_a_sleeper)
 #define CHOSEN DAT_COMPLETION_UNSIGNALLED_FLAG
 #define SOLICITED DAT_COMPLETION_SOLICITED_WAIT_FLAG
 
-/* An endpoint of these streams, connection events going to @conn. */
+/* Creates an endpoint of these streams, with its connection events going to @conn. */
 static DAT_RETURN ep_of(DAT_EVD_HANDLE recv, DAT_COMPLETION_FLAGS recv_flags, DAT_EVD_HANDLE request,
 			DAT_COMPLETION_FLAGS request_flags, DAT_EVD_HANDLE conn, DAT_EP_HANDLE *ep)
 {
@@ -547,7 +560,7 @@ Test(evd, one_endpoint_cannot_mix_either)
 	succeed(dofi_evd_free(dto));
 }
 
-/* Other events always notify. */
+/* Events other than completions always notify. */
 Test(evd, chosen_notices_share_with_completions_alone)
 {
 	DAT_EVD_HANDLE both = evd_make(8, DAT_EVD_DEFAULT_FLAG);	/* all but software */
@@ -578,17 +591,22 @@ Test(evd, solicited_notices_share_with_receives_alone)
 	DAT_EP_HANDLE a, b;
 
 	ia->fabric.cq_data = false;
-	expect_arg(ep_of(dto, SOLICITED, evd, ALL, evd, &a), 7);	/* the fabric tells nothing */
+	/* the fabric does not report solicited messages */
+	expect_arg(ep_of(dto, SOLICITED, evd, ALL, evd, &a), 7);
 	ia->fabric.cq_data = true;
 	expect_arg(ep_of(dto, SOLICITED, dto, ALL, evd, &a), 7);
-	expect_arg(ep_of(evd, ALL, dto, SOLICITED, evd, &a), 7);	/* not of requests */
+	/* not for requests */
+	expect_arg(ep_of(evd, ALL, dto, SOLICITED, evd, &a), 7);
 	succeed(ep_of(dto, SOLICITED, evd, ALL, evd, &a));
 	succeed(ep_of(dto, SOLICITED, evd, ALL, evd, &b));
 	expect_arg(ep_of(dto, CHOSEN, evd, ALL, evd, &b), 7);
 	expect_arg(ep_of(evd, ALL, dto, CHOSEN, evd, &b), 7);
 }
 
-/* A modification counts what is to be, not what was; and what is refused changes nothing. */
+/*
+ * A modification is checked against the new values, not the old ones. If refused, it changes
+ * nothing.
+ */
 Test(evd, streams_may_change_with_their_endpoint)
 {
 	DAT_EVD_HANDLE dto = evd_make(8, DAT_EVD_DTO_FLAG), other = evd_make(8, DAT_EVD_DTO_FLAG);
@@ -610,7 +628,7 @@ Test(evd, streams_may_change_with_their_endpoint)
 	expect_arg(ep_of(other, CHOSEN, evd, ALL, evd, &second), 7);
 }
 
-/* Its end */
+/* Freeing */
 
 Test(evd, in_use_it_is_not_freed)
 {
@@ -662,7 +680,7 @@ Test(evd, a_cno_of_another_ia_is_refused)
 	succeed(dofi_ia_close(second, DAT_CLOSE_ABRUPT_FLAG));
 }
 
-/* Threads that post while one takes: each event once, each thread's in order. */
+/* Several threads post while one takes: each event arrives once, and each thread's in order. */
 
 enum { THREADS = 3, EVENTS = 2000 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Waiting for events: thresholds, time-outs, interruptions, one waiter at a time. */
+/* Waiting for events: thresholds, timeouts, interruptions, one waiter at a time. */
 
 #include "obj/fixture.h"
 
@@ -176,7 +176,7 @@ Test(evd_wait, unwaitable_wakes_the_waiter)
 	expect_type(wait_for(0, 1), DAT_TIMEOUT_EXPIRED);
 }
 
-/* However soon the EVD is waitable again. */
+/* Even if the EVD becomes waitable again at once. */
 Test(evd_wait, a_moment_of_unwaitable_is_enough_to_wake_the_waiter)
 {
 	struct waiter w;
@@ -220,7 +220,7 @@ Test(evd_wait, a_resize_below_the_waiters_threshold_is_refused)
 	succeed(waiter_end(&w));
 }
 
-/* Events that notify nobody */
+/* Events that do not notify */
 
 static void push(DAT_EVENT_NUMBER number, bool notify)
 {
@@ -248,7 +248,7 @@ Test(evd_wait, an_unsignalled_event_that_is_there_is_taken)
 	succeed(wait_for(LONG, 1));
 }
 
-/* It ended no wait, but is there when the time is over. */
+/* The event ended no wait, but is delivered at the timeout. */
 Test(evd_wait, a_time_out_takes_what_notified_nobody)
 {
 	struct waiter w;
@@ -260,7 +260,7 @@ Test(evd_wait, a_time_out_takes_what_notified_nobody)
 	cr_expect_eq(w.more, 0);
 }
 
-/* Where only some events notify, a number of them cannot be waited for. */
+/* If only some events notify, a thread cannot wait for a number of events. */
 Test(evd_wait, the_only_threshold_of_chosen_notices_is_one)
 {
 	const struct dofi_stream none = { 0 };
@@ -326,7 +326,7 @@ Test(evd_wait, a_signal_leaves_what_notified_nobody)
 	event_take(evd, DAT_DTO_COMPLETION_EVENT);
 }
 
-/* A signal has ended the sleep, and the waiter has not yet looked why. */
+/* Returns when a signal has ended the sleep and the waiter has not checked the cause yet. */
 static struct dofi_evd *waiter_stopped(struct waiter *w)
 {
 	struct dofi_evd *e = evd;
@@ -344,7 +344,7 @@ Test(evd_wait, an_event_that_comes_with_a_signal_is_taken)
 	struct waiter w;
 	struct dofi_evd *e = waiter_stopped(&w);
 
-	/* as dofi_evd_push() does it, which needs the lock */
+	/* what dofi_evd_push() does, which takes the lock itself */
 	e->ring[0].number = DAT_SOFTWARE_EVENT;
 	e->ring[0].data.software_event_data.pointer = memory;
 	atomic_store(&e->count, 1);
@@ -444,7 +444,7 @@ Test(evd_wait, completions_of_the_fabric_end_it)
 	cr_expect(nobody_sleeps());
 }
 
-/* A waiting thread on an EVD that an EP feeds sleeps on the CQ itself. */
+/* A thread that waits on an EVD fed by an EP sleeps on the CQ itself. */
 
 static struct dofi_cq *feed(void)
 {
@@ -464,7 +464,7 @@ static bool nobody_leads(void)
 	return !dofi_lead_is_taken(&feed()->lead) && nobody_sleeps();
 }
 
-/* A connected EP with @n receives, whose cookies are their numbers. */
+/* A connected EP with @n receives. Their cookies are their numbers. */
 static DAT_EP_HANDLE ep_receiving(unsigned n)
 {
 	DAT_LMR_TRIPLET s = segment(0, 8);
@@ -572,7 +572,10 @@ Test(evd_wait, there_too_it_goes_on_after_a_restart)
 	cr_expect_eq(cookie_of(&w.event), 0);
 }
 
-/* Of two EVDs of one CQ: the leader delivers to the other, and its leaving strands nobody. */
+/*
+ * Two EVDs of one CQ: the leader delivers the other's event, and wakes the other waiter when it
+ * leaves.
+ */
 Test(evd_wait, one_of_two_waiters_leads)
 {
 	DAT_EVD_HANDLE both = evd, other = evd_make(8, DAT_EVD_DTO_FLAG);
@@ -623,8 +626,9 @@ Test(evd_wait, what_it_spins_on_it_reads_itself)
 }
 
 /*
- * Runs @body where nobody else reads what the fabric completes, with the context of a send that it is to
- * complete, in an EVD of its own whose events notify as @stream says.
+ * Runs @body on the progress thread, so that no other thread reads completions. Its argument is the
+ * context of a send that it completes, and evd is an EVD for that send. Its events notify as
+ * @stream sets.
  */
 static void with_a_send(DAT_COMPLETION_FLAGS stream, void (*body)(void *))
 {
@@ -674,7 +678,7 @@ static void find_it_queued(void *context)
 	cr_expect_eq(completions_queued(), 1);
 }
 
-/* Where some notify nobody it is not enough that an event is there. */
+/* If some events do not notify, the mere presence of an event does not end the wait. */
 Test(evd_wait, but_not_where_events_say_whether_they_notify)
 {
 	with_a_send(DAT_COMPLETION_UNSIGNALLED_FLAG, find_it_queued);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* An IA on the fake fabric with a transport that only notes what it is asked for. */
+/* An IA on the fake fabric with a transport that only records requests. */
 
 #include "fixture.h"
 
@@ -18,7 +18,7 @@ DAT_LMR_CONTEXT lmr_context;
 DAT_RMR_CONTEXT rmr_context;
 char memory[4096];
 
-/* An endpoint of the fabric that has no name: its socket is not looked for. */
+/* An endpoint without a name, so that its socket is not searched for. */
 static int no_name(fid_t fid, void *address, size_t *len)
 {
 	(void)fid;
@@ -47,7 +47,7 @@ static int t_listen(struct dofi_sp *sp)
 {
 	transport.listens++;
 	cr_expect(dofi_progress_on_thread(&sp->obj.ia->progress));
-	/* it is published by now, but nothing may be handed to it */
+	/* it is published by now, but must not be found */
 	cr_expect(!dofi_sp_find(sp->obj.ia, sp->conn_qual));
 	if (!transport.listen_result && !sp->conn_qual)
 		sp->conn_qual = transport.any_qual;
@@ -129,7 +129,7 @@ static bool is_locked(struct dofi_mutex *mutex)
 	return atomic_load(&mutex->word) & DOFI_MUTEX_LOCKED;
 }
 
-/* As the other, so that a test sees no difference: with the memory where it would have been. */
+/* Records a plain operation as t_submit() does, with its buffer as the segment. */
 static ssize_t submit_plain(struct dofi_ep *ep, enum dofi_dto_kind kind, const void *buf, size_t len,
 			    void *desc, void *context)
 {
@@ -137,7 +137,7 @@ static ssize_t submit_plain(struct dofi_ep *ep, enum dofi_dto_kind kind, const v
 	ssize_t ret;
 
 	cr_expect_eq(dto->kind, kind);
-	/* what comes next is asked again, by the way of all operations */
+	/* a refused operation is submitted again on the slow path */
 	if (transport.fail || !transport.room)
 		return transport.fail ? transport.fail : -FI_EAGAIN;
 	ret = t_submit(ep, dto);
@@ -156,7 +156,7 @@ static ssize_t t_send(struct fid_ep *to, const void *buf, size_t len, void *desc
 	return submit_plain(dofi_plain_ep(to), DOFI_DTO_SEND, buf, len, desc, context);
 }
 
-/* A receive stays without memory, so that a test sees whether that matters. */
+/* A receive is recorded without its buffer, so that a test finds a use of it. */
 static ssize_t t_recv(struct fid_ep *to, void *buf, size_t len, void *desc, uint64_t unused, void *context)
 {
 	struct dofi_dto *dto = dofi_dto_of(context);
@@ -267,7 +267,7 @@ void ia_init(void)
 /* Where requests come from. */
 static struct sockaddr_storage request_peer;
 
-/* With its IA all objects are gone, of the fabric and of ours. */
+/* Closing the IA frees every object, of the fabric and of ours. */
 void ia_fini(void)
 {
 	if (dofi_ia_check(ia))
@@ -507,7 +507,7 @@ DAT_EVENT event_take(DAT_EVD_HANDLE from, DAT_EVENT_NUMBER number)
 	DAT_EVENT event;
 	DAT_RETURN ret = dofi_evd_dequeue(from, &event);
 
-	/* the progress thread may have read the completion, and not delivered it yet */
+	/* the progress thread may have read the completion and not delivered it yet */
 	if (ret == DAT_QUEUE_EMPTY) {
 		settle();
 		ret = dofi_evd_dequeue(from, &event);

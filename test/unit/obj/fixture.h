@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * An IA on the fake fabric with a transport that only notes what it is asked for.
- * The test plays the fabric: it says when a connection stands, what completes, and
- * what ends.
+ * An IA on the fake fabric with a transport that only records requests. The test acts as the
+ * fabric: it establishes connections, completes operations and ends connections.
  */
 #ifndef UNIT_OBJ_FIXTURE_H
 #define UNIT_OBJ_FIXTURE_H
@@ -23,24 +22,25 @@
 struct transport {
 	int ia_init_result, listen_result;
 	int ia_inits, ia_finis, listens, unlistens, connects, accepts, rejects, closes;
-	DAT_CONN_QUAL any_qual;		/* given to a PSP that asks for any */
+	DAT_CONN_QUAL any_qual;		/* given to a PSP that requests any */
 	struct dofi_ep *connecting;
 	enum dofi_reject why;
 	unsigned char reject_data[64];
 	size_t reject_size;
 
-	/* operations, in the order in which they came */
-	int room;			/* so many are taken, then -FI_EAGAIN */
-	int fail;			/* if set, the next fails with it */
+	/* operations, in the order of submission */
+	int room;			/* this many are taken, then -FI_EAGAIN */
+	int fail;			/* if not 0, the next operation fails with this */
 	unsigned n;
-	unsigned plain;			/* of them, such as came by the short way; */
-	bool at_ep, in_cq;		/* the last one of them with the EP's lock, or its CQ's access */
+	unsigned plain;			/* operations submitted on the fast path */
+	/* The last operation on the fast path held the EP's lock, or its CQ's access lock. */
+	bool at_ep, in_cq;
 	struct dofi_dto *dto[SUBMITS];
 	void *context[SUBMITS];
 	uint64_t remote_addr[SUBMITS];
 	uint32_t remote_key[SUBMITS];
-	unsigned cancels;		/* receives that it was asked to give back, */
-	bool keeps;			/* which it does not do */
+	unsigned cancels;		/* requests to cancel a receive */
+	bool keeps;			/* cancelled receives do not come back */
 };
 
 extern struct transport transport;
@@ -51,29 +51,32 @@ extern const struct dofi_xport transport_ops;
 
 extern struct dofi_ia *ia;
 extern DAT_PZ_HANDLE pz;
-extern DAT_EVD_HANDLE evd;		/* of every stream, 64 events */
-extern DAT_LMR_HANDLE lmr;		/* of all privileges, over memory */
+extern DAT_EVD_HANDLE evd;		/* for all streams, 64 events */
+extern DAT_LMR_HANDLE lmr;		/* over memory, with all privileges */
 extern DAT_LMR_CONTEXT lmr_context;
 extern DAT_RMR_CONTEXT rmr_context;
 extern char memory[4096];
 
-#define PEER_SECRET 0x5ec2e7		/* what every request comes with */
-#define NOWHERE ((DAT_HANDLE)0x7fff00001000)	/* an address that no object has */
+#define PEER_SECRET 0x5ec2e7		/* the secret of every request */
+#define NOWHERE ((DAT_HANDLE)0x7fff00001000)	/* no object has this address */
 
-/* The fake fabric, and what it says of itself. */
+/* Initialises the fake fabric and its attributes. */
 void fabric_init(void);
 int ia_try_open(struct dofi_ia **out);
-/* The IA alone; for .init and .fini. Closing finds what was not given back. */
+/* The IA alone, for .init and .fini. ia_fini() finds objects that were not freed. */
 void ia_init(void);
 void ia_fini(void);
-/* With a PZ, an EVD and an LMR. */
+/* The IA, a PZ, an EVD and an LMR. */
 void objects_init(void);
-/* The same on a fabric where the target of RDMA moves the bytes. */
+/* objects_init() on a fabric where the target of RDMA moves the bytes. */
 void objects_init_granting(void);
-/* The same where a CQ and its endpoints are for one thread at a time (FI_THREAD_COMPLETION). */
+/*
+ * objects_init() on a fabric that allows one thread at a time for a CQ and its endpoints
+ * (FI_THREAD_COMPLETION).
+ */
 void objects_init_serial(void);
 
-/* Whether a peer may do that there, through a connection with this secret. */
+/* Whether a peer has this access, through a connection with this secret. */
 bool peer_may(DAT_RMR_CONTEXT context, uint32_t secret, uint64_t addr, uint64_t len,
 		uint64_t access);
 
@@ -82,45 +85,45 @@ DAT_EP_HANDLE ep_make(void);
 DAT_RETURN lmr_make(DAT_PZ_HANDLE in_pz, void *addr, DAT_VLEN len, DAT_MEM_PRIV_FLAGS priv,
 		    DAT_LMR_HANDLE *out, DAT_LMR_CONTEXT *local, DAT_RMR_CONTEXT *remote);
 
-/* Returns when the progress thread has done what was queued for it. */
+/* Returns when the progress thread has run all queued work. */
 void settle(void);
 
 /* An address to connect to. */
 DAT_IA_ADDRESS_PTR some_address(void);
 
-/* Connects @ep_handle: to the end, event included. */
+/* Connects @ep_handle and takes the event. */
 void make_connected(DAT_EP_HANDLE ep_handle);
-/* Starts connecting, or says that it stands. */
+/* Starts a connection, and establishes it. */
 void start_connecting(DAT_EP_HANDLE ep_handle);
 void establish(DAT_EP_HANDLE ep_handle, const void *data, size_t size);
 
-/* A connection request comes in at a service point: 0, or why it was refused. */
+/* A connection request arrives at a service point. Returns 0, or the reason for a refusal. */
 int arrive_at(DAT_HANDLE sp, const void *data, size_t size);
-/* Where those come from from now on. */
+/* Sets the source of later requests. */
 void come_from(const char *ip, uint16_t port);
-/* One that arrives with the data "hello", and its CR as @evd tells of it. */
+/* A request arrives with data "hello". Returns the CR of its event on evd. */
 DAT_CR_HANDLE request_at(DAT_HANDLE sp);
 DAT_RETURN turn_down(DAT_CR_HANDLE cr);
 DAT_EP_STATE state_of_ep(DAT_EP_HANDLE ep_handle);
 
-/* Gives an EP that came with a request the zone and EVD that it needs. */
+/* Gives an EP that came with a request the PZ and EVD that it needs. */
 void furnish(DAT_EP_HANDLE ep_handle);
 
-/* The fabric completes the @i-th operation that it was given. */
+/* The fabric completes the @i-th operation. */
 void complete(unsigned i);
 void complete_with(unsigned i, int err, size_t len);
 
-/* Takes the next event of @from, which must be @number, or finds none. */
+/* Takes the next event of @from, which must be @number. event_none(): there is none. */
 DAT_EVENT event_take(DAT_EVD_HANDLE from, DAT_EVENT_NUMBER number);
 bool event_none(DAT_EVD_HANDLE from);
 
-/* A software event that carries @n. */
+/* Posts a software event that carries @n. */
 DAT_RETURN post_number(DAT_EVD_HANDLE to, uintptr_t n);
 uintptr_t number_of(const DAT_EVENT *event);
 
-/* A segment of memory[]; and the same as a peer's. */
+/* A segment of memory[]. remote_segment() is one of a peer. */
 DAT_LMR_TRIPLET segment(size_t offset, size_t length);
-/* Gives @srq those bytes of memory as a receive with cookie @n. */
+/* Posts @length bytes of memory at @offset to @srq, as a receive with cookie @n. */
 DAT_RETURN srq_post_at(DAT_SRQ_HANDLE srq, size_t offset, size_t length, uint64_t n);
 DAT_RMR_TRIPLET remote_segment(size_t length);
 

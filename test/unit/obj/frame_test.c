@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Frames: what is written is read again, and nothing else is a frame. */
+/* Frames: packing and unpacking, and what is refused as a frame. */
 
 #include "obj/frame.h"
 
@@ -22,7 +22,7 @@ static size_t pack(uint64_t length, bool whole)
 	return DOFI_FRAME_HEADER + (whole ? length : 0);
 }
 
-/* From memory of just that size, so that a sanitizer sees what is read beyond. */
+/* Unpacks from memory of exactly this size, so that a sanitizer finds reads beyond it. */
 static int unpack(const void *bytes, size_t len, struct dofi_frame *frame)
 {
 	void *exact = malloc(len ? len : 1);
@@ -88,7 +88,7 @@ Test(frame, lengths_that_are_not_the_frames_are_refused)
 	refused(DOFI_FRAME_MAX + 1);
 }
 
-/* All that can stand in the first bytes. */
+/* Tries all values of the first bytes. */
 Test(frame, other_headers_are_refused)
 {
 	size_t len, at;
@@ -115,7 +115,7 @@ Test(frame, the_bytes_are_as_documented)
 	cr_expect(!memcmp(buf, next, sizeof(next)));
 }
 
-/* What goes beside a message */
+/* Remote CQ data */
 
 Test(frame, what_goes_beside_is_as_documented)
 {

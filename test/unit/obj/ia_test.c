@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Opening an IA, asking it, and closing it with or without what is on it. */
+/* Opening an IA, querying it, and closing it with or without objects on it. */
 
 #include "obj/fixture.h"
 
@@ -18,7 +18,7 @@ static DAT_PROVIDER_ATTR provider_attr;
 
 TestSuite(ia_open, .init = fabric_init);
 
-/* Opening fails with @err, and leaves nothing behind. */
+/* Opening fails with @err and leaves nothing behind. */
 static void fails(int err)
 {
 	struct dofi_ia *opened = (struct dofi_ia *)NOWHERE;
@@ -78,7 +78,7 @@ static int note_address(struct fi_info *info, struct fid_pep **pep)
 	return -FI_ENOSYS;
 }
 
-/* With an address it would need a port, and there may be none. */
+/* A passive endpoint with an address needs a port, and none may be free. */
 Test(ia_open, asks_for_the_size_of_private_data_without_an_address)
 {
 	fake.passive_ep = note_address;
@@ -144,9 +144,12 @@ Test(ia_open, opens_and_closes_often)
 	cr_expect_eq(transport.ia_finis, 100);
 }
 
-/* Asking */
+/* Querying */
 
-/* What an IA tells of its place and of the settings. The place is by the linker's --wrap. */
+/*
+ * What an IA reports of its location and of the settings. The location comes from the linker's
+ * --wrap.
+ */
 
 static const struct dofi_place *place_known;
 

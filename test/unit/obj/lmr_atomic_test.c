@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Peers' atomics: what they do, and which memory they may do it to. */
+/* Atomics of peers: what they do, and which memory they may access. */
 
 #include "obj/lmr_atomic.h"
 
@@ -106,7 +106,7 @@ Test(lmr_atomic, whoever_grants_it_can_write)
 #else
 TestSuite(lmr_atomic, .init = objects_init, .fini = ia_fini);
 
-/* uDAPL 1.2 has no privilege for it. */
+/* uDAPL 1.2 has no privilege for atomics. */
 Test(lmr_atomic, nothing_is_granted)
 {
 	const struct dofi_atomic a = { .addr = (uintptr_t)memory, .operand = 1, .key = rmr_context };

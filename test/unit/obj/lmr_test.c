@@ -21,7 +21,7 @@ static struct dofi_lmr *find(uint64_t addr, uint64_t len, int priv)
 
 TestSuite(lmr, .init = objects_init, .fini = ia_fini);
 
-/* Making */
+/* Creating */
 
 Test(lmr, is_registered_as_asked)
 {
@@ -111,7 +111,7 @@ Test(lmr, without_remote_privilege_there_is_no_remote_key)
 	cr_expect(rmr_context);
 }
 
-/* All that may be asked for, in the form that both versions have. */
+/* All arguments of a creation, in a form for both versions. */
 struct wish {
 	DAT_MEM_TYPE type;
 	DAT_REGION_DESCRIPTION region;
@@ -172,14 +172,14 @@ Test(lmr, is_no_larger_than_the_attribute_says)
 	}
 }
 
-/* Of another LMR */
+/* An LMR of another LMR */
 
 Test(lmr, one_of_another_has_its_memory)
 {
 	struct wish w = wish_of_lmr(lmr);
 	DAT_LMR_PARAM p;
 
-	w.length = 3;			/* is not looked at */
+	w.length = 3;			/* is ignored */
 	w.priv = DAT_MEM_PRIV_REMOTE_READ_FLAG;
 	succeed(make_wish(&w));
 	cr_expect_eq(fake.mr_addr, memory);
@@ -277,7 +277,7 @@ Test(lmr, shared_memory_keeps_its_cookie)
 	memset(cookie, 0x5a, sizeof(cookie));
 	memcpy(given, cookie, sizeof(given));
 	succeed(make_wish(&w));
-	memset(cookie, 0, sizeof(cookie));	/* the consumer's own */
+	memset(cookie, 0, sizeof(cookie));	/* the consumer may change its copy */
 	cr_expect_eq(fake.mr_addr, at + 8);
 	cr_expect_eq(fake.mr_len, SHARED_SIZE - 8);
 	p = query(h);
@@ -285,7 +285,7 @@ Test(lmr, shared_memory_keeps_its_cookie)
 	cr_expect_eq(p.mem_type, DAT_MEM_TYPE_SHARED_VIRTUAL);
 	cr_expect_eq(told.virtual_address, at + 8);
 	cr_expect(!memcmp(*told.shared_memory_id, given, sizeof(given)));
-	/* and another LMR of it */
+	/* another LMR over this one */
 	w = wish_of_lmr(h);
 	succeed(make_wish(&w));
 	cr_expect_eq(address, (uintptr_t)at + 8);
@@ -311,7 +311,7 @@ Test(lmr, shared_memory_must_be_there_and_shared)
 	succeed(make_wish(&w));
 }
 
-/* All 40 bytes count, zeros as any other. */
+/* All 40 bytes count, including zeros. */
 Test(lmr, a_cookie_stands_for_one_memory)
 {
 	char *a = map_shared(), *b = map_shared();
@@ -505,7 +505,7 @@ Test(lmr_find, a_freed_context_is_refused)
 	cr_expect(!find(BASE, 1, 0));
 }
 
-/* The pool gives the same LMR again after all others, with another context. */
+/* The pool returns the first LMR's memory after all others, with another context. */
 Test(lmr_find, a_stale_context_is_refused_when_its_place_is_taken)
 {
 	DAT_LMR_CONTEXT context = 0;
@@ -544,7 +544,7 @@ Test(lmr_find, missing_privileges_are_told_apart)
 	expect_type(why, DAT_PRIVILEGES_VIOLATION);
 }
 
-/* What may be written may be sent; without a local privilege nothing may. */
+/* Memory that may be written may be sent. Memory without a local privilege may not. */
 Test(lmr_find, sending_needs_a_local_privilege)
 {
 	DAT_LMR_CONTEXT context;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Handles of every kind: which are valid, and what all of them can do. */
+/* Handles of every kind: which are valid, and the calls that all of them have. */
 
 #include "obj/fixture.h"
 
@@ -53,7 +53,7 @@ static void init(void)
 		 DAT_HANDLE_TYPE_CR);
 }
 
-/* No kind of object is at @h. */
+/* Whether no kind of object is at @h. */
 static bool refused(DAT_HANDLE h)
 {
 	DAT_HANDLE_TYPE type;
@@ -200,7 +200,7 @@ Test(obj, the_ia_makes_as_many_as_it_promises)
 
 	succeed(dofi_ia_query(ia, NULL, DAT_IA_FIELD_ALL, &attr, 0, NULL));
 	cr_expect_eq(attr.max_evds, most);
-	for (n = 1; n < most; n++)	/* one is there already */
+	for (n = 1; n < most; n++)	/* one exists already */
 		h = evd_make(1, DAT_EVD_DTO_FLAG);
 	last = h;
 	expect_type(dofi_evd_create(ia, 1, NULL, DAT_EVD_DTO_FLAG, &h), DAT_INSUFFICIENT_RESOURCES);
@@ -228,7 +228,7 @@ Test(obj, retiring_is_for_one_caller)
 
 	destroy(o);
 	cr_expect(!dofi_obj_retire(o));
-	destroy(o);		/* does nothing: the pools' counts are checked at the end */
+	destroy(o);		/* does nothing; the pools' counts are checked at the end */
 }
 
 enum { THREADS = 4, ROUNDS = 300 };

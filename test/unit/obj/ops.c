@@ -114,7 +114,7 @@ void make_roomy(void)
 	make_connected(ep);
 }
 
-/* Of both ways: what has a flag is not plain. */
+/* Posts fast-path and slow-path sends: an operation with a flag takes the slow path. */
 static void *posts(void *arg)
 {
 	unsigned i;

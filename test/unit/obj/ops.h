@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Operations of one connected endpoint, for the tests of posting, queueing and ending them. */
+/* Operations of one connected endpoint, for tests of posting, queueing and completing them. */
 #ifndef UNIT_OBJ_OPS_H
 #define UNIT_OBJ_OPS_H
 
@@ -9,20 +9,20 @@
 
 extern DAT_EP_HANDLE ep;
 
-/* For .init: with the endpoint, and that connected; both over objects_init(). */
+/* For .init: objects_init() and the endpoint, without and with a connection. */
 void ops_init_unconnected(void);
 void ops_init(void);
-/* The same over objects_init_serial(). */
+/* ops_init() over objects_init_serial(). */
 void ops_init_serial(void);
 
-/* Puts another EP in the place of ep, of these EVDs and @attr, and connects it. */
+/* Replaces ep by an EP of these EVDs and @attr, and connects it. */
 void make_with(DAT_EVD_HANDLE recv, DAT_EVD_HANDLE request, const DAT_EP_ATTR *attr);
 DAT_EP_ATTR attr_of_depth(DAT_COUNT depth);
 
 struct dofi_ep *inside(void);
 DAT_DTO_COOKIE cookie_of(uint64_t n);
 
-/* Each posts one operation whose cookie is @n, of the start of memory[]. */
+/* Each call posts one operation with cookie @n, at the start of memory[]. */
 DAT_RETURN send_flags(uint64_t n, int flags);
 DAT_RETURN post_send(uint64_t n);
 DAT_RETURN post_recv(uint64_t n);
@@ -30,18 +30,21 @@ DAT_RETURN post_read(uint64_t n, size_t local, size_t remote, int flags);
 DAT_RETURN post_write(uint64_t n, size_t local, size_t remote);
 DAT_RETURN send_segment(DAT_LMR_TRIPLET s);
 
-/* Takes the next event, which must be of the operation @n that ended with @status. */
+/* Takes the next event, which must report that operation @n ended with @status. */
 DAT_DTO_COMPLETION_EVENT_DATA take(uint64_t n, DAT_DTO_COMPLETION_STATUS status);
 
-/* Threads that post sends at once, the cookie of whose @i-th is thread * POSTS + i. */
+/*
+ * Threads that post sends at the same time. The @i-th send of a thread has the cookie thread *
+ * POSTS + i.
+ */
 #define POSTERS 4
 #define POSTS 100
 
-/* Puts an EP with room for all of them in the place of ep, and its EVD in that of evd. */
+/* Replaces ep by an EP with room for all of them, and evd by its EVD. */
 void make_roomy(void);
 void posters_start(void);
 void posters_join(void);
-/* The context of the @i-th operation at the fabric, NULL while there is none. */
+/* The context of the @i-th operation at the fabric, or NULL if there is none yet. */
 void *submitted(unsigned i);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Service points: making, asking, freeing. */
+/* Service points: creating, querying, freeing. */
 
 #include "obj/fixture.h"
 
@@ -68,7 +68,7 @@ Test(psp, tells_what_it_was_made_of)
 	cr_expect_eq(param.psp_flags, DAT_PSP_CONSUMER_FLAG);
 }
 
-/* With endpoints of the provider's */
+/* With endpoints that the provider creates */
 
 static DAT_EP_HANDLE made_with(DAT_CR_HANDLE cr)
 {
@@ -197,7 +197,7 @@ Test(psp, without_room_for_its_event_a_request_leaves_no_endpoint)
 	cr_expect_eq(dofi_cr_pool.used, arrived);
 }
 
-/* Requests whose event nobody can take any more */
+/* Requests with an event that can no longer be taken */
 Test(psp, a_freed_queue_turns_its_requests_down)
 {
 	DAT_EVD_HANDLE own = evd_make(8, EVD_ALL_FLAGS);

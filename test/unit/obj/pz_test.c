@@ -121,7 +121,7 @@ Test(pz, the_transport_lets_go_of_it_first)
 	keeping = transport_ops;
 	keeping.pz_close = let_go;
 	ia->xport = &keeping;
-	/* so often that its memory is used again */
+	/* often enough to reuse its memory */
 	for (i = 0; i < 2 * DOFI_POOL_FIRST; i++) {
 		succeed(dofi_pz_create(ia, &h));
 		of = h;

@@ -28,14 +28,14 @@ static struct dofi_ep *inside(void)
 #define WRITE DAT_MEM_PRIV_REMOTE_WRITE_FLAG
 #define BOTH (READ | WRITE)
 
-/* The versions have the arguments in different places. */
+/* The versions have these arguments at different positions. */
 #define BAD(one, two) DOFI_RET(DAT_INVALID_PARAMETER, DAT_VERSION_MAJOR >= 2 ? two : one)
 #define BAD_TRIPLET BAD(DAT_INVALID_ARG2, DAT_INVALID_ARG3)
 #define BAD_PRIVILEGE BAD(DAT_INVALID_ARG3, DAT_INVALID_ARG4)
 #define BAD_FLAGS BAD(DAT_INVALID_ARG6, DAT_INVALID_ARG8)
 #define BAD_CONTEXT BAD(DAT_INVALID_ARG7, DAT_INVALID_ARG9)
 
-/* A bind in the form that both versions have. */
+/* A bind in a form for both versions. */
 struct bind {
 	DAT_RMR_HANDLE rmr;
 	DAT_LMR_HANDLE lmr;
@@ -60,7 +60,7 @@ static DAT_RETURN post(const struct bind *b)
 #endif
 }
 
-/* One that is right, for tests to change. */
+/* A valid bind, for tests to change. */
 static struct bind good(void)
 {
 	return (struct bind){ rmr, lmr, segment(16, 64), BOTH, ep, 1, 0, &new };
@@ -121,7 +121,7 @@ static void take_dto(uint64_t n, DAT_DTO_COMPLETION_STATUS status)
 	cr_expect_eq(d->status, status, "%d", d->status);
 }
 
-/* Binds rmr, for tests of what comes then. */
+/* Binds rmr, for tests of what follows. */
 static void bind_first(void)
 {
 	succeed(bind_n(0, &old));
@@ -138,7 +138,7 @@ static DAT_RMR_PARAM query(void)
 	return p;
 }
 
-/* The context in force, 0 while unbound. */
+/* The context in force, or 0 while unbound. */
 static DAT_RMR_CONTEXT in_force(void)
 {
 	return query().rmr_context;
@@ -150,7 +150,7 @@ static void end_connection(DAT_EP_HANDLE of)
 	settle();
 }
 
-/* Making and freeing */
+/* Creating and freeing */
 
 Test(rmr, is_an_object_like_others)
 {
@@ -229,7 +229,7 @@ Test(rmr, query_checks_its_arguments)
 	expect_handle(dofi_rmr_query(pz, 0, &p), RMR);
 	expect_arg(dofi_rmr_query(rmr, (DAT_RMR_PARAM_MASK)(DAT_RMR_FIELD_ALL + 1), &p), 2);
 	expect_arg(dofi_rmr_query(rmr, 0, NULL), 3);
-	/* an unbound one has no triplet to tell */
+	/* an unbound RMR has no triplet */
 	expect_arg(dofi_rmr_query(rmr, DAT_RMR_FIELD_ALL, &p), 2);
 	expect_arg(dofi_rmr_query(rmr, DAT_RMR_FIELD_LMR_TRIPLET, &p), 2);
 }
@@ -245,7 +245,7 @@ Test(rmr, a_bind_grants_what_it_says_and_no_more)
 	cr_expect_eq(fake.mr_len, 64);
 	cr_expect_eq(fake.mr_access & (FI_REMOTE_READ | FI_REMOTE_WRITE),
 		     FI_REMOTE_READ | FI_REMOTE_WRITE);
-	cr_expect_eq(transport.n, 0);		/* the fabric has no part in it */
+	cr_expect_eq(transport.n, 0);		/* the fabric posts no operation for it */
 	succeed(dofi_rmr_query(rmr, DAT_RMR_FIELD_ALL, &p));
 	cr_expect_eq(p.rmr_context, old);
 	cr_expect_eq(p.mem_priv, BOTH);
@@ -278,7 +278,7 @@ Test(rmr, privileges_are_granted_one_by_one)
 	}
 }
 
-/* A context tells nothing of the next one, nor of the LMR's. */
+/* A context reveals neither the next one nor the LMR's. */
 Test(rmr, contexts_are_random_and_never_zero)
 {
 	enum { N = 64 };
@@ -305,7 +305,7 @@ Test(rmr, a_rebind_revokes_the_former_context)
 	take_bind(1, DAT_DTO_SUCCESS);
 	cr_expect(!fake_mr_live(old));
 	cr_expect(fake_mr_live(new));
-	cr_expect(fake_mr_live(rmr_context));	/* the LMR's own stays */
+	cr_expect(fake_mr_live(rmr_context));	/* the LMR's own registration stays */
 	cr_expect_eq(in_force(), new);
 }
 
@@ -329,7 +329,7 @@ Test(rmr, an_unbound_one_may_be_unbound)
 	cr_expect_eq(in_force(), 0);
 }
 
-/* Of an unbind only the length counts. */
+/* Only the length of an unbind counts. */
 Test(rmr, an_unbind_looks_at_neither_memory_nor_privileges)
 {
 	struct bind b = good();
@@ -345,7 +345,7 @@ Test(rmr, an_unbind_looks_at_neither_memory_nor_privileges)
 	cr_expect(!fake_mr_live(old));
 }
 
-/* In its turn among the requests */
+/* Order among the requests */
 
 Test(rmr, its_event_comes_after_those_of_earlier_requests)
 {
@@ -439,7 +439,7 @@ Test(rmr, a_graceful_disconnect_waits_for_it)
 	cr_expect_eq(in_force(), new);
 }
 
-/* The last request that a graceful disconnect waits for may be a bind that waited itself. */
+/* A graceful disconnect may wait for a bind that is queued itself. */
 Test(rmr, it_may_be_the_last_that_a_graceful_disconnect_waits_for)
 {
 	struct bind b = good();
@@ -489,7 +489,7 @@ Test(rmr, flags_are_checked)
 	expect_ret(post(&b), BAD_FLAGS);
 }
 
-/* An EP whose requests are of the class UNSIGNALLED, on an EVD of their own. */
+/* Creates an EP with requests of the class UNSIGNALLED, on an EVD of their own. */
 static DAT_EVD_HANDLE unsignalled_ep(void)
 {
 	DAT_EVD_HANDLE out = evd_make(8, DAT_EVD_DTO_FLAG | DAT_EVD_RMR_BIND_FLAG);
@@ -530,9 +530,9 @@ Test(rmr, an_unsignalled_success_wakes_nobody)
 	event_take(out, DAT_RMR_BIND_COMPLETION_EVENT);
 }
 
-/* What is refused */
+/* Binds that are refused */
 
-/* Nothing is left of a bind that was refused: no registration, no use of the LMR or a slot. */
+/* A refused bind leaves nothing behind: no registration, no use of the LMR or a slot. */
 #define refused(call, expected)                                                  \
 	do {                                                                     \
 		const int refused_before = fake.open;                            \
@@ -621,7 +621,7 @@ Test(rmr, addresses_are_virtual_or_offsets_where_the_fabric_can)
 	cr_expect_eq(query().va_type, DAT_VA_TYPE_VA);
 }
 
-/* A part of an LMR whose own addresses are offsets. */
+/* Binds part of an LMR that has offsets as its own addresses. */
 Test(rmr, a_part_is_named_as_its_lmr_counts)
 {
 	const DAT_REGION_DESCRIPTION region = { .for_va = memory };
@@ -685,7 +685,7 @@ Test(rmr, it_must_lie_in_its_lmr)
 
 static char other_memory[64];
 
-/* An LMR of its own, in @zone. */
+/* A bind of an LMR of its own, in @zone. */
 static struct bind elsewhere(DAT_PZ_HANDLE zone, int priv)
 {
 	struct bind b = good();
@@ -697,7 +697,7 @@ static struct bind elsewhere(DAT_PZ_HANDLE zone, int priv)
 	return b;
 }
 
-/* As a peer's writing is ours to allow only where we may write ourselves. */
+/* A peer may be allowed to write only where the program may write itself. */
 Test(rmr, remote_privileges_need_the_local_ones)
 {
 	struct bind b = elsewhere(pz, DAT_MEM_PRIV_LOCAL_READ_FLAG);
@@ -712,7 +712,7 @@ Test(rmr, remote_privileges_need_the_local_ones)
 	take_bind(1, DAT_DTO_SUCCESS);
 }
 
-/* The LMR needs no remote privilege of its own: that is what RMRs are for. */
+/* The LMR needs no remote privilege of its own: RMRs exist for that. */
 Test(rmr, an_lmr_that_peers_cannot_reach_may_be_granted)
 {
 	struct bind b = elsewhere(pz, DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_LOCAL_WRITE_FLAG);
@@ -723,7 +723,7 @@ Test(rmr, an_lmr_that_peers_cannot_reach_may_be_granted)
 		     FI_REMOTE_READ | FI_REMOTE_WRITE);
 }
 
-/* Of RMR, LMR and EP, all that are not of one zone. */
+/* RMR, LMR and EP must be of one PZ. */
 Test(rmr, all_must_be_of_one_zone)
 {
 	DAT_PZ_HANDLE zone;
@@ -815,9 +815,9 @@ Test(rmr, without_resources_of_the_fabric_nothing_is_bound)
 	cr_expect_eq(inside()->state, DAT_EP_STATE_CONNECTED);
 }
 
-/* Ends */
+/* Ends of a grant */
 
-/* A fabric that does not let go of the former registration: its context would live on. */
+/* The fabric does not close the old registration, so its context would stay valid. */
 Test(rmr, a_grant_that_cannot_be_ended_fails_the_bind)
 {
 	bind_first();
@@ -828,7 +828,7 @@ Test(rmr, a_grant_that_cannot_be_ended_fails_the_bind)
 	take_bind(1, DAT_RMR_OPERATION_FAILED);
 	event_take(evd, DAT_CONNECTION_EVENT_BROKEN);
 	cr_expect_eq(in_force(), old);
-	/* what even freeing cannot close is lost, and counted by nobody */
+	/* the fabric leaks a registration that even freeing does not close */
 	cr_expect(fake_mr_live(new));
 	fake.open--;
 	succeed(dofi_rmr_free(rmr));
@@ -858,7 +858,7 @@ Test(rmr, on_a_disconnected_endpoint_it_is_flushed_at_once)
 	bind_first();
 	end_connection(ep);
 	event_take(evd, DAT_CONNECTION_EVENT_DISCONNECTED);
-	cr_expect_eq(in_force(), old);		/* the zone's, not the connection's */
+	cr_expect_eq(in_force(), old);		/* a grant belongs to the PZ */
 	succeed(bind_n(1, &new));
 	take_bind(1, DAT_RMR_BIND_FAILURE);
 	succeed(unbind_n(2));
@@ -942,7 +942,7 @@ Test(rmr, an_lmr_is_in_use_while_something_is_bound_to_it)
 	succeed(dofi_lmr_free(lmr));
 }
 
-/* ia_fini finds what is left. */
+/* ia_fini() finds what is left. */
 Test(rmr, an_abrupt_close_ends_grants_and_pending_binds)
 {
 	bind_first();
@@ -980,7 +980,7 @@ Test(rmr, only_what_is_bound_is_invalidated)
 	cr_expect_eq(dofi_rmr_invalidate(elsewhere_pz, ep, old), -EACCES);
 	transport.room = 0;
 	succeed(send_n(2, 0));
-	succeed(bind_n(3, &new));	/* its turn has not come */
+	succeed(bind_n(3, &new));	/* the bind is still queued */
 	cr_expect_eq(dofi_rmr_invalidate(pz, ep, new), -EACCES);
 	cr_expect_eq(in_force(), old);
 	cr_expect(fake_mr_live(new));
@@ -996,7 +996,9 @@ Test(rmr, a_grant_that_cannot_be_ended_is_not_invalidated)
 	cr_expect_eq(dofi_rmr_invalidate(pz, ep, old), 0);
 }
 
-/* More than the PZ has places for, so that some share one; each way a grant ends leaves its place. */
+/*
+ * More RMRs than DOFI_PZ_GRANTS, so that some share an entry. Every way to end a grant removes it.
+ */
 Test(rmr, many_are_told_apart_by_their_contexts)
 {
 	enum { N = 4 * DOFI_PZ_GRANTS };
@@ -1062,7 +1064,7 @@ Test(rmr, may_be_rebound_through_any_endpoint_of_its_zone)
 }
 
 #if DAT_VERSION_MAJOR >= 2
-/* Of an endpoint's scope */
+/* RMRs of EP scope */
 
 static DAT_EP_HANDLE second;
 
@@ -1094,7 +1096,9 @@ Test(rmr_of_ep, says_so)
 	expect_arg(dofi_rmr_create_for_ep(pz, NULL), 2);
 }
 
-/* The fabric's key is not what the consumer is told: the rest, one peer knows. */
+/*
+ * The fabric's key is longer than the context: its other half is a secret known to one peer only.
+ */
 Test(rmr_of_ep, its_key_is_for_one_peer)
 {
 	((struct dofi_ep *)ep)->secret = 0xabcdef01;
@@ -1125,7 +1129,7 @@ Test(rmr_of_ep, only_its_own_peer_may_end_it)
 	cr_expect(dofi_rmr_in_force(pz, ep, old));
 	cr_expect_eq(dofi_rmr_invalidate(pz, ep, old), 0);
 	cr_expect_eq(in_force(), 0);
-	/* and it may be bound elsewhere now */
+	/* so it may be bound through another endpoint */
 	succeed(bind_through(second));
 }
 
@@ -1164,7 +1168,7 @@ Test(rmr_of_ep, a_bind_behind_an_unbind_holds_it)
 	succeed(post(&b));
 	succeed(send_n(2, 0));
 	succeed(bind_through(ep));
-	transport.room = 0;		/* for the message between the two */
+	transport.room = 0;		/* for the send between the unbind and the bind */
 	complete(0);
 	cr_expect_eq(in_force(), 0);
 	expect_type(bind_through(second), DAT_PROTECTION_VIOLATION);
@@ -1305,7 +1309,7 @@ static void *binds(void *arg)
 	return NULL;
 }
 
-/* Whoever is last, one grant is in force, and no other is left. */
+/* Whichever bind is last, one grant is in force and no other is left. */
 Test(rmr, threads_bind_it_through_several_endpoints)
 {
 	pthread_t thread[THREADS];
@@ -1326,7 +1330,7 @@ Test(rmr, threads_bind_it_through_several_endpoints)
 	succeed(dofi_lmr_free(lmr));
 }
 
-/* A connection ends while binds wait in it, and others bind on. */
+/* A connection ends with queued binds, while another thread continues to bind. */
 Test(rmr, a_connection_ends_under_binds)
 {
 	DAT_EP_HANDLE through = ep_make();

@@ -54,7 +54,7 @@ static DAT_EP_HANDLE ep_it_tells(DAT_RSP_HANDLE of)
 	return param.ep_handle;
 }
 
-/* Making */
+/* Creating */
 
 Test(rsp, handles_are_checked)
 {
@@ -198,7 +198,7 @@ Test(rsp, an_endpoint_may_be_freed_before_it)
 	cr_expect_eq(ep_it_tells(rsp), ep);
 	succeed(dofi_ep_free(ep));
 	cr_expect_eq(ep_it_tells(rsp), DAT_HANDLE_NULL);
-	/* the next endpoint is at the same place, and none of its business */
+	/* the next endpoint has the address of the freed one, but does not belong to the RSP */
 	ep = ep_make();
 	cr_expect_eq(ep_it_tells(rsp), DAT_HANDLE_NULL);
 	succeed(dofi_rsp_free(rsp));
@@ -311,7 +311,7 @@ Test(rsp, a_request_without_room_for_its_event_was_none)
 	cr_expect_eq(state_of_ep(ep), DAT_EP_STATE_PASSIVE_CONNECTION_PENDING);
 }
 
-/* Receives posted early stay posted whatever becomes of the request. */
+/* Receives that were posted early stay posted, whatever happens to the request. */
 Test(rsp, keeps_the_receives_of_its_endpoint)
 {
 	DAT_DTO_COOKIE cookie = { .as_64 = 1 };
@@ -367,7 +367,7 @@ Test(rsp, an_endpoint_that_was_made_goes_with_its_request)
 	cr_expect_eq(arrive_at(rsp, NULL, 0), -EBUSY);
 }
 
-/* What an endpoint may do that waits for a request, or has one */
+/* What an endpoint may do while it waits for a request or has one */
 
 static void refuses_all_but_receives(DAT_RETURN_SUBTYPE why)
 {
@@ -441,7 +441,7 @@ Test(rsp, an_endpoint_that_was_made_ends_with_the_ia)
 	cr_expect_eq(transport.rejects, 1);
 }
 
-/* Freeing meets the request: it is refused, or it is there and can be answered. */
+/* Freeing races with the request: it is either refused, or arrives and can be answered. */
 
 struct meeting {
 	DAT_RSP_HANDLE rsp;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* SRQs: what they take, how many, the line of those who wait, and what each bad call gets. */
+/*
+ * SRQs: what they accept, their limits, the queue of waiting endpoints, and the error of each bad
+ * call.
+ */
 
 #include "obj/caps.h"
 #include "obj/fixture.h"
@@ -68,7 +71,7 @@ static void expect_low(void)
 		     (DAT_COUNT)DAT_SRQ_LOW_WATERMARK_EVENT);
 }
 
-/* Someone who takes from the SRQ what an endpoint would. */
+/* Takes buffers from the SRQ like an endpoint. */
 struct taker {
 	struct dofi_srq_user user;
 	struct dofi_queue queue;
@@ -103,7 +106,7 @@ static bool takes(struct taker *t)
 	return got;
 }
 
-/* The cookie of the oldest that it has, which it gives up. */
+/* Releases the oldest buffer of @t. Returns its cookie. */
 static uint64_t had(struct taker *t)
 {
 	uint64_t cookie = dofi_queue_oldest(&t->queue)->cookie;
@@ -175,7 +178,7 @@ Test(srq, the_promised_number_and_no_more)
 	DAT_SRQ_HANDLE other;
 
 	ia->limits.max_srqs = 2;
-	attr.max_recv_dtos = 1;	/* the same limit here */
+	attr.max_recv_dtos = 1;	/* max_srqs limits the receives of an SRQ, too */
 	succeed(create(&other));
 	expect_ret(create(&other), DOFI_NO_RESOURCE(SRQ));
 }
@@ -343,7 +346,8 @@ Test(srq, nobody_overtakes_the_line)
 	taker_init(&a);
 	taker_init(&b);
 	takes(&a);
-	inside()->queue.tail++;	/* a buffer that came a moment ago: its poster has not served yet */
+	/* a new buffer: its poster has not served the waiting endpoints yet */
+	inside()->queue.tail++;
 	cr_expect(!takes(&b));
 	cr_expect(takes(&a));
 	had(&a);
@@ -352,7 +356,7 @@ Test(srq, nobody_overtakes_the_line)
 	dofi_queue_fini(&b.queue);
 }
 
-/* Asking and changing */
+/* Querying and modifying */
 
 Test(srq, a_query_checks_what_it_is_given)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Runs the tests of a program one after another, each in a child. See criterion/criterion.h. */
+/*
+ * Runs the tests of a program one after another, each in a child process. See
+ * criterion/criterion.h.
+ */
 
 #include <criterion/criterion.h>
 
@@ -11,7 +14,8 @@
 #include <unistd.h>
 
 #define DEFAULT_TIMEOUT 30
-#define BUSY 4			/* times as long: a limit finds what hangs, and is not to fail on a busy machine */
+/* Factor on timeouts: they are there to find hangs, and must not fail on a busy machine. */
+#define BUSY 4
 
 static struct plain_test *tests, **last = &tests;
 static bool failed;
@@ -41,7 +45,7 @@ void plain_check(bool ok, bool fatal, const char *file, int line, const char *co
 	}
 }
 
-/* What @test does not say itself, its suite may. */
+/* The options of @test. Those that it does not set come from its suite. */
 static struct plain_options options_of(const struct plain_test *test)
 {
 	struct plain_options o = test->options;
@@ -60,7 +64,7 @@ static struct plain_options options_of(const struct plain_test *test)
 	return o;
 }
 
-/* exit() and not _exit(): a leak checker has its say there. */
+/* Ends with exit() and not _exit(), because a leak checker runs there. */
 static void run_child(const struct plain_test *test, const struct plain_options *o)
 {
 	alarm((unsigned)(BUSY * (o->timeout ? o->timeout : DEFAULT_TIMEOUT)));
@@ -102,7 +106,7 @@ static bool wanted(const struct plain_test *test, const char *filter)
 	return test->run && (!filter || !fnmatch(filter, name, 0));
 }
 
-/* --filter PATTERN, as Criterion has it; its other options change nothing here. */
+/* Finds --filter PATTERN, as in Criterion. Criterion's other options have no effect. */
 static const char *filter_of(int argc, char **argv)
 {
 	int i;

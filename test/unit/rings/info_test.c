@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The fabric of rings: what it says of itself, and how FI_PROVIDER keeps a process from it. */
+/* The rings fabric: what its fi_info reports, and how FI_PROVIDER disables it. */
 
 #include "rings/rings.h"
 

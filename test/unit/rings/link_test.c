@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A connection's memory: what reaches the other end, and what is no such memory. */
+/* A connection's shared memory: what reaches the other end, and which descriptors are refused. */
 
 #include "rings/link.h"
 
@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 static struct dofi_link *asker, *asked;
-static struct dofi_doorbell *bell[2];	/* of the end that asks, and of the other */
+static struct dofi_doorbell *bell[2];	/* of the connecting end, and of its peer */
 static int bell_fd[2];
 
 static void init(void)
@@ -109,7 +109,7 @@ Test(link, a_sleeper_is_woken_once)
 	cr_expect_eq(atomic_load(&bell[1]->marked), 0);
 }
 
-/* A leader sleeps on the word itself. */
+/* A leader sleeps on the doorbell's word itself, so the link wakes it. */
 Test(link, a_leader_is_woken_beside_the_progress_thread)
 {
 	couple();
@@ -134,7 +134,9 @@ Test(link, a_ring_is_marked_by_its_place)
 	cr_expect_eq(atomic_load(&bell[1]->wants), DOFI_DOORBELL_MARK, "for each frame");
 }
 
-/* A mark whose bit in the first word has been taken meanwhile is shown again. */
+/*
+ * The consumer may have cleared marked but not the mark itself. The next frame sets marked again.
+ */
 Test(link, a_mark_that_is_there_is_shown_again)
 {
 	couple();
@@ -189,7 +191,7 @@ Test(link, other_memory_is_refused)
 	fd = dofi_sealed_make((size_t)st.st_size, &at);
 	expect_no_link(fd, bell_fd[0]);
 	memcpy(at, asker->memory, sizeof(uint64_t));
-	expect_no_link(fd, bell_fd[0]);	/* the version is another one */
+	expect_no_link(fd, bell_fd[0]);	/* the version differs */
 	dofi_sealed_unmap(at, (size_t)st.st_size);
 	close(fd);
 }

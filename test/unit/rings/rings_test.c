@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A completion queue over many rings: what it brings, in which order, and what a peer can spoil. */
+/*
+ * A completion queue over many rings: what it returns, in which order, and what a peer can spoil.
+ */
 
 #include "rings/rings.h"
 
@@ -59,7 +61,10 @@ static void fini(void)
 
 TestSuite(rings, .init = init, .fini = fini, .timeout = 60);
 
-/* The peer joins with our own doorbell in the place of one of its: nothing is sent there. */
+/*
+ * The peer joins with our own doorbell instead of its own, because nothing is sent in that
+ * direction.
+ */
 static void add_one(int i)
 {
 	const int fd = dofi_rings_bell(rings);
@@ -160,7 +165,7 @@ Test(rings, a_read_brings_several)
 	cr_expect_eq(sum, 12);
 }
 
-/* One that sends all the time does not keep the others from their turn. */
+/* A ring that is never empty does not starve the others. */
 static void expect_turns(int n)
 {
 	bool seen[MANY] = { false };
@@ -226,7 +231,7 @@ Test(rings, many_mark_their_rings)
 	cr_expect_eq(atomic_load(&bell->marked), 0);
 }
 
-/* What the first ones sent when they were few has no mark. */
+/* Frames that were sent while there were few rings have no mark. */
 Test(rings, what_came_before_marks_is_found)
 {
 	int i;
@@ -291,7 +296,7 @@ Test(rings, marks_without_a_ring_are_nothing)
 	expect_nothing();
 }
 
-/* A mark that a peer has cleared is no reason for a leader to miss the frame. */
+/* A peer may have cleared a mark. The leader finds the frame without it. */
 Test(rings, a_leader_looks_everywhere_before_it_sleeps)
 {
 	const struct dofi_lead_word *lead = dofi_rings_lead(rings);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Ending what a passive endpoint has taken in: whom it finds, and whom it leaves alone. */
+/*
+ * Ending connections that a passive endpoint has accepted: which are ended, and which are left
+ * alone.
+ */
 
 #include "sock/halfopen.h"
 
@@ -19,13 +22,13 @@
 #include <unistd.h>
 
 /*
- * A fabric of the kind: its queue's set has the listeners and what they have taken in, and whoever
- * reads the queue moves one of these on.
+ * A stream fabric. Its event queue's epoll set has the listeners and the connections they accepted.
+ * A read of the queue serves one of these connections.
  */
 static int set, inner = -1;
-static bool idle;			/* it moves nothing on */
-static int first_door = -1;		/* its listener */
-static unsigned ended, requests;	/* connections that it read to the end; requests */
+static bool idle;			/* reads serve nothing */
+static int first_door = -1;		/* the listener of the first door */
+static unsigned ended, requests;	/* connections read to their end; requests read */
 
 struct door {
 	int fd;
@@ -121,7 +124,7 @@ static bool door_open(struct door *d, int family)
 	return true;
 }
 
-/* A connection through @d; the peer's end. The fabric's is in its set. */
+/* Connects to @d and adds the accepted socket to the set. Returns the peer's socket. */
 static int come(struct door *d, int *taken)
 {
 	int fd = socket(d->address.ss_family, SOCK_STREAM, 0), in;
@@ -274,7 +277,7 @@ Test(halfopen, a_descriptor_that_is_no_set_has_no_connections)
 	cr_expect_eq(ended, 0);
 }
 
-/* The two questions about a connection; after the first of them @late sends. */
+/* The two queries about a connection. After the first of them, data is sent to @late. */
 static int late = -1;
 
 int __real_ioctl(int fd, unsigned long request, ...);
@@ -315,7 +318,7 @@ int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *len)
 	return ret;
 }
 
-/* libfabric 2.x keeps connections in the set, beside the strangers. */
+/* libfabric 2.x keeps established connections in the set as well. */
 Test(halfopen, a_connection_with_bytes_on_their_way_is_left_alone)
 {
 	struct door d;

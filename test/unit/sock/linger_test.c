@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Sockets of ended connections: how long they are kept, and what their peers get. */
+/* Sockets of ended connections: how long they are kept, and what their peers receive. */
 
 #include "sock/linger.h"
 
@@ -24,7 +24,7 @@
 
 static struct dofi_progress progress;
 static int mine, its;			/* the two ends of a connection */
-static size_t sent;			/* that it has not read */
+static size_t sent;			/* bytes that the peer has not read */
 
 static void init(void)
 {
@@ -45,7 +45,7 @@ static void init(void)
 
 TestSuite(linger, .init = init, .timeout = 20);
 
-/* Sends until the peer's kernel takes no more, nor ours. */
+/* Sends until neither the peer's kernel nor ours takes more. */
 static void fill_up(void)
 {
 	static char data[10000];
@@ -56,7 +56,7 @@ static void fill_up(void)
 	cr_assert(sent > 0);
 }
 
-/* As the fabric ends a connection. */
+/* Ends the connection as the fabric does. */
 static void end(void)
 {
 	dofi_linger_begin(&progress, mine);
@@ -64,7 +64,7 @@ static void end(void)
 	close(mine);
 }
 
-/* The progress thread's next timer, once it is due; whether there was one. */
+/* Fires the progress thread's next timer when it is due. Returns false if there is none. */
 static bool turn(void)
 {
 	struct dofi_timer *t = dofi_timer_next(&progress);
@@ -88,10 +88,10 @@ static void all_turns(void)
 }
 
 #define REST 3000
-static char rest[REST];			/* what is handed over: ones after the zeros */
+static char rest[REST];			/* handed over: ones, after fill_up()'s zeros */
 static size_t ones;
 
-/* Reads at most @most bytes; 0 at the end, or a negative errno. */
+/* Reads at most @most bytes. Returns 0 at the end, or a negative errno. */
 static ssize_t take(size_t most)
 {
 	static char data[1 << 20];
@@ -132,7 +132,7 @@ struct taken {
 	ssize_t end;
 };
 
-/* Takes a little now and then. */
+/* Reads a little every 10 ms. */
 static void *take_slowly(void *arg)
 {
 	struct taken *t = arg;

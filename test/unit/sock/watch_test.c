@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The watch on a connection's socket: finding it, and the peer's end of it. */
+/*
+ * The watch on a connection's socket: how it finds the socket, and notices that the peer is gone.
+ */
 
 #include "sock/watch.h"
 
@@ -28,7 +30,7 @@ static struct dofi_watch watch = { .fd = -1 };
 static int mine, its;			/* the two ends of a connection */
 static int ended_times;
 
-static struct sockaddr_storage name, peer;	/* what the endpoint says of itself */
+static struct sockaddr_storage name, peer;	/* what the endpoint reports of itself */
 static int name_error, peer_error;
 
 static int get_name(fid_t fid, void *address, size_t *len)
@@ -47,7 +49,7 @@ static int get_peer(struct fid_ep *ep, void *address, size_t *len)
 
 static struct fi_ops_cm cm = { .size = sizeof(cm), .getname = get_name, .getpeer = get_peer };
 
-static int named_fd, asked;		/* what the endpoint says its socket is, and how often */
+static int named_fd, asked;		/* the endpoint's socket as it reports it; queries */
 
 static int control(struct fid *fid, int command, void *arg)
 {
@@ -131,7 +133,7 @@ Test(watch, finds_it_far_from_where_it_looks_first)
 Test(watch, asks_for_the_endpoints_socket_where_libfabric_knows_it)
 {
 	fake.version = FI_VERSION(2, 2);
-	name_error = -FI_ENOSYS;	/* it need not search */
+	name_error = -FI_ENOSYS;	/* a search is not needed */
 	named_fd = mine;
 	cr_assert_eq(watch_open(), 0);
 	cr_expect_eq(watch.fd, mine);
@@ -245,7 +247,7 @@ Test(watch, a_silent_peer_is_asked_for_a_sign_of_life)
 	cr_expect(asking() <= 13 && asking() > 13 / 2);
 }
 
-/* Whoever is asked for has as long again, and no longer. */
+/* A probed peer has as much time again to answer, and no more. */
 Test(watch, however_short_its_time)
 {
 	dofi_settings.keepalive_s = 1;
@@ -258,14 +260,17 @@ Test(watch, or_is_not_asked)
 {
 	const int yes = 1;
 
-	/* as libfabric 2.2's tcp does on the passive side */
+	/* as tcp of libfabric 2.2 does on the passive end */
 	cr_assert_eq(setsockopt(mine, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof(yes)), 0);
 	dofi_settings.keepalive_s = 0;
 	cr_assert_eq(watch_open(), 0);
 	cr_expect_eq(option(SOL_SOCKET, SO_KEEPALIVE), 0);
 }
 
-/* What is sent to @fd is lost before its kernel sees it; false where a filter is for root alone. */
+/*
+ * Drops what is sent to @fd before its kernel sees it. Returns false if only root may attach the
+ * filter.
+ */
 static bool host_die(int fd)
 {
 	struct sock_filter nothing = BPF_STMT(BPF_RET | BPF_K, 0);
@@ -278,7 +283,7 @@ static bool host_die(int fd)
 	return false;
 }
 
-/* So many looks of the watch itself, in their time, unless there is none any more. */
+/* Runs @n looks of the watch at their times, or fewer if its timer has stopped. */
 static void looks(int n)
 {
 	int64_t left;
@@ -298,7 +303,7 @@ static void keep_alive_watch(void)
 	cr_assert_eq(watch_open(), 0);
 }
 
-/* It keeps what is under way from asking. */
+/* Data in flight keeps the socket from sending probes. */
 Test(watch, a_host_that_acknowledges_nothing_is_gone)
 {
 	char byte;
@@ -312,7 +317,7 @@ Test(watch, a_host_that_acknowledges_nothing_is_gone)
 	cr_expect_eq(recv(mine, &byte, 1, MSG_DONTWAIT), -1);
 }
 
-/* Also one that reads nothing, so that much is never taken. */
+/* A peer that reads nothing still acknowledges, although much is never taken. */
 Test(watch, a_host_that_acknowledges_is_there)
 {
 	static char much[1 << 20];
@@ -325,7 +330,7 @@ Test(watch, a_host_that_acknowledges_is_there)
 	cr_expect(watch.timer.at > 0);
 }
 
-/* The system sends again what was lost, when it has time. */
+/* The system retransmits lost data when it has time. */
 static void await_acknowledged(void)
 {
 	char data[4];
@@ -337,7 +342,7 @@ static void await_acknowledged(void)
 	cr_assert_eq(left, 0);
 }
 
-/* What was lost once comes again. */
+/* Lost data is retransmitted. */
 Test(watch, a_host_may_be_silent_from_one_look_to_the_next)
 {
 	const int none = 0;

@@ -2,9 +2,9 @@
 /*
  * Every public call that goes to a provider, once, as CALL(KIND, slot, call, arguments...).
  *
- * KIND is what its first argument, h, must be; slot is its member in the provider's table
- * without "_func"; the arguments are what that function must get after h, as far as they go
- * in registers. No guard: included with different meanings of CALL.
+ * KIND is the kind of the first argument, h. slot is the member of the provider's table without
+ * "_func". The arguments are those that the function gets after h, as far as they are passed in
+ * registers. No guard: included with different definitions of CALL.
  */
 CALL(IA, ia_query, dat_ia_query(h, p(2), 3, p(4), 5, p(6)), 2, 3, 4, 5, 6)
 CALL(IA, ia_close, dat_ia_close(h, n(2)), 2)

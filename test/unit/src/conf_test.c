@@ -80,7 +80,7 @@ Test(conf, versions) { recorded("versions"); }
 Test(conf, names) { recorded("names"); }
 Test(conf, empty) { recorded("empty"); }
 
-/* The file that is installed: no bad line, and each name for both API versions. */
+/* The installed file: no bad line, and each name for both API versions. */
 Test(conf, our_own_file)
 {
 	const char *top = getenv("top_srcdir"), *name[] = {
@@ -116,7 +116,7 @@ Test(conf, directory_is_an_error)
 	free(text);
 }
 
-/* Every prefix of a good line is told apart from the whole, and nothing is read past the end. */
+/* No prefix of a valid line parses like the whole line, and nothing is read past the end. */
 Test(conf, truncated_anywhere)
 {
 	static const char whole[] = "\"a\\\"b\" u2.0 threadsafe default lib.so d.2.0 \"x\" \"y\"";
@@ -125,7 +125,7 @@ Test(conf, truncated_anywhere)
 	size_t n;
 
 	for (n = 0; n < sizeof(whole); n++) {
-		char *line = strndup(whole, n); /* of its exact size, for the sanitizers */
+		char *line = strndup(whole, n); /* exact size, for the sanitizers */
 		enum dreg_conf_kind kind = dreg_conf_parse(line, n, &entry, &reason);
 
 		cr_expect_eq(kind, n == 0 ? DREG_CONF_BLANK :
@@ -135,7 +135,7 @@ Test(conf, truncated_anywhere)
 	}
 }
 
-/* Arbitrary bytes are parsed to an end, in bounds. */
+/* Arbitrary bytes are parsed to the end, within bounds. */
 Test(conf, any_bytes)
 {
 	static const char alphabet[] = "u2.0 \t\"\\#\r\vabk";
@@ -157,7 +157,7 @@ Test(conf, any_bytes)
 }
 
 /*
- * Where the file is
+ * Location of the file
  */
 
 static char dir[] = "/tmp/dat-conf-test-XXXXXX";

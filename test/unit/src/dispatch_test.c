@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * From a call to the provider: every call reaches its own function with its arguments, and
- * no handle that is not live gets there.
+ * From a call to the provider: every call reaches its own function with its arguments, and a handle
+ * that is not live is refused before.
  *
- * The provider is part of this program. Its handles are numbers behind which there is no
- * memory, so a registry that looked behind one would crash.
+ * The provider is part of this program. Its handles are numbers without memory behind them, so a
+ * registry that dereferenced one would crash.
  */
 
 #include "dat_select.h"
@@ -20,7 +20,7 @@
 #define KINDS 12
 #else
 #define KINDS 11
-#define DAT_HANDLE_TYPE_CSP DAT_HANDLE_TYPE_IA	/* never asked for */
+#define DAT_HANDLE_TYPE_CSP DAT_HANDLE_TYPE_IA	/* not used */
 #endif
 #define DAT_HANDLE_TYPE_ANY	DAT_HANDLE_TYPE_EP
 
@@ -33,7 +33,7 @@
  * A provider that records
  */
 
-#define RECORDED (DAT_CLASS_ERROR | (DAT_RETURN)DAT_ABORT) /* what no real call returns here */
+#define RECORDED (DAT_CLASS_ERROR | (DAT_RETURN)DAT_ABORT) /* never returned here by a real call */
 
 static struct {
 	const char *func;
@@ -48,7 +48,7 @@ static DAT_RETURN record(const char *slot, uintptr_t a, uintptr_t b, uintptr_t c
 	return RECORDED;
 }
 
-/* Whatever the real function's type is, its first six words come in the same registers. */
+/* Whatever the function's real type is, its first six words arrive in these registers. */
 #define CALL(KIND, slot, call, ...)							\
 	static DAT_RETURN slot##_recorder(uintptr_t a, uintptr_t b, uintptr_t c,	\
 					  uintptr_t d, uintptr_t e, uintptr_t f)	\
@@ -58,7 +58,7 @@ static DAT_RETURN record(const char *slot, uintptr_t a, uintptr_t b, uintptr_t c
 #include "calls.h"
 #undef CALL
 
-static DAT_PROVIDER table; /* the registry keeps its address: a test may exchange functions */
+static DAT_PROVIDER table; /* the registry keeps its address, and tests exchange its functions */
 
 static void record_all(void)
 {
@@ -68,11 +68,11 @@ static void record_all(void)
 }
 
 /*
- * A provider that makes and frees
+ * A provider that creates and frees
  */
 
 static uintptr_t next_handle = 0xdead00000000;
-static DAT_RETURN outcome;	/* of the functions below */
+static DAT_RETURN outcome;	/* returned by the functions below */
 
 static DAT_RETURN make(DAT_HANDLE *out)
 {
@@ -460,11 +460,11 @@ Test(dispatch, each_call_reaches_its_function)
 	}
 #include "calls.h"
 #undef CALL
-	/* all but ia_openv, get_handle_type, strerror, the registry's, and its translation */
+	/* all but ia_openv, get_handle_type, strerror, the registry's own, and its translation */
 	cr_expect_eq(calls, DAT_VERSION_MAJOR >= 2 ? 84 - 8 : 72 - 6);
 }
 
-/* None of the calls above changes what is live, as they all failed. */
+/* The calls above change no live handle, because all of them failed. */
 Test(dispatch, failing_calls_keep_handles)
 {
 	DAT_HANDLE h;
@@ -510,7 +510,7 @@ Test(dispatch, mapped_memory_that_is_no_object)
 	uintptr_t words[8] = { (uintptr_t)&table, (uintptr_t)&table };
 
 	record_all();
-	refuse_everywhere(words);	/* as if its first word named a provider */
+	refuse_everywhere(words);	/* the first word looks like a provider pointer */
 	refuse_everywhere(&table);
 	refuse_everywhere((DAT_HANDLE)&refuse_everywhere);
 }
@@ -585,7 +585,7 @@ Test(dispatch, function_that_the_provider_lacks)
 
 #define BAD_PARAM (DAT_CLASS_ERROR | (DAT_RETURN)DAT_INVALID_PARAMETER | (DAT_RETURN)DAT_INVALID_ARG3)
 
-/* A handle in a structure is a value of that argument. */
+/* A handle in a structure is refused as an invalid value of that argument. */
 #define REFUSES_MEMBER(call)						\
 	do {								\
 		seen.func = NULL;					\
@@ -685,11 +685,11 @@ Test(dispatch, modify_checks_only_what_is_asked_for)
 	record_all();
 	cr_expect_eq(dat_ep_modify(LIVE(EP), DAT_EP_FIELD_EP_ATTR_SERVICE_TYPE, &param), RECORDED);
 	cr_expect_eq(dat_ep_modify(LIVE(EP), DAT_EP_FIELD_ALL, NULL), RECORDED);
-	/* it may not be modified, whatever it is: the provider says so */
+	/* this field cannot be modified, and the provider returns that error */
 	cr_expect_eq(dat_ep_modify(LIVE(EP), DAT_EP_FIELD_SRQ_HANDLE, &param), RECORDED);
 }
 
-/* A second provider's objects: the first would take them for its own. */
+/* Objects of a second provider: the first would take them for its own. */
 Test(dispatch, arguments_of_another_provider)
 {
 	static DAT_PROVIDER foreign;
@@ -712,7 +712,7 @@ Test(dispatch, arguments_of_another_provider)
 }
 
 /*
- * Lives of handles
+ * Lifetime of handles
  */
 
 Test(dispatch, handle_types)
@@ -772,7 +772,7 @@ Test(dispatch, closing_an_ia_ends_its_objects_only)
 
 static DAT_HANDLE reused;
 
-/* Another thread is given the address the moment the provider has freed it. */
+/* The provider has freed the object, and another thread gets the address at once. */
 static DAT_RETURN free_and_reuse(DAT_PZ_HANDLE pz)
 {
 	next_handle = (uintptr_t)pz - 0x40;
@@ -857,7 +857,7 @@ Test(dispatch, ep_that_came_with_a_cr_goes_with_it)
 	cr_expect(!is_live(ep));
 }
 
-/* That of a reserved service point is the program's, and only loses its reservation. */
+/* The endpoint of a reserved service point is the program's, and only loses its reservation. */
 Test(dispatch, ep_of_the_program_survives_a_reject)
 {
 	DAT_CR_HANDLE cr = new_cr(LIVE(EP));
@@ -883,7 +883,7 @@ Test(dispatch, open_refuses_bad_arguments)
 
 	memset(long_name, 'x', sizeof(long_name));
 	cr_expect_eq(dat_ia_open(NULL, 8, &async, &ia), arg1);
-	cr_expect_eq(dat_ia_open(long_name, 8, &async, &ia), arg1); /* which has no end at all */
+	cr_expect_eq(dat_ia_open(long_name, 8, &async, &ia), arg1); /* without a terminating NUL */
 	cr_expect_eq(dat_ia_open(fake_name, 8, NULL, &ia), arg3);
 	cr_expect_eq(dat_ia_open(fake_name, 8, &async, NULL), BAD(IA));
 }
@@ -900,7 +900,7 @@ Test(dispatch, open_checks_the_given_evd)
 	cr_expect_eq(dat_ia_open(fake_name, 8, &evd, &ia), DAT_SUCCESS);
 	cr_expect_eq(evd, LIVE(EVD));
 	cr_expect_eq(dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG), DAT_SUCCESS);
-	cr_expect(is_live(evd)); /* it is the other IA's */
+	cr_expect(is_live(evd)); /* it belongs to the other IA */
 	evd = DAT_EVD_ASYNC_EXISTS;
 	cr_expect_eq(dat_ia_open(fake_name, 8, &evd, &ia), DAT_SUCCESS);
 }
@@ -944,7 +944,7 @@ Test(dispatch, ia_handle_is_its_own_translation)
 	cr_expect_eq(dats_get_ia_handle(LIVE(IA), NULL), BAD(IA));
 }
 
-/* A provider translates while it opens, when only it knows the handle. */
+/* The provider translates its handle while it opens, when no other code knows the handle. */
 static DAT_RETURN ia_open_translating(const DAT_NAME_PTR name, DAT_COUNT qlen,
 				      DAT_EVD_HANDLE *evd, DAT_IA_HANDLE *ia)
 {
@@ -979,7 +979,7 @@ static DAT_RETURN extendedop(DAT_HANDLE h, DAT_EXTENDED_OP op, va_list args)
 {
 	extension_ops++;
 	if (op == DAT_IB_OPEN_QUERY_OP) {
-		/* as with OFED's registry the name takes the place of the handle */
+		/* as in OFED's registry, the name replaces the handle */
 		cr_assert_str_eq((const char *)h, fake_name);
 		*va_arg(args, DAT_HANDLE *) = query_ia;
 		cr_expect_eq(va_arg(args, DAT_IA_ATTR_MASK), DAT_IA_FIELD_ALL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The static registry: what becomes of a line of dat.conf, which file is read, and which
- * lines serve a request. conf_test.c has the grammar.
+ * The static registry: how a line of dat.conf is handled, which file is read, and which lines match
+ * a request. conf_test.c tests the grammar.
  */
 
 #include "entry.h"
@@ -44,7 +44,7 @@ void dreg_log(enum dreg_log_type type, const char *fmt, ...)
 	va_end(ap);
 }
 
-/* Memory that runs out, by the linker's --wrap. */
+/* An allocation that fails, by the linker's --wrap. */
 static int left = INT_MAX;
 
 void *__real_calloc(size_t n, size_t size);
@@ -61,10 +61,7 @@ char *__wrap_strdup(const char *s)
 	return left != INT_MAX && !left-- ? NULL : __real_strdup(s);
 }
 
-/*
- * A directory of our own: dat.conf in it is the first to be looked for, as DAT_CONFDIR
- * is "." here.
- */
+/* A directory of the test. Its dat.conf is found first, because DAT_CONFDIR is "." here. */
 
 static char dir[] = "/tmp/dat-entry-test-XXXXXX";
 
@@ -95,9 +92,9 @@ static void write_conf(const char *name, const char *text)
 	fclose(f);
 }
 
-static int read_error;	/* of entries_of(), below */
+static int read_error;	/* of entries_of() */
 
-/* The entries that @text gives: names and libraries. */
+/* The names and libraries of the entries in @text. */
 static const char *entries_of(const char *text)
 {
 	static char list[1024];
@@ -138,7 +135,7 @@ BAD_FIELD(empty_library, LINE("a", OWN, PLAIN, "\"\""))
 BAD_FIELD(ninth_field, "a " OWN " " PLAIN " default /a.so x.1.0 \"\" \"\" more\n")
 BAD_FIELD(unclosed_quote, "a " OWN " " PLAIN " default /a.so x.1.0 \"\" \"\n")
 
-/* Of @len bytes: a name has DAT_NAME_MAX_LENGTH with its null. */
+/* A name of @len bytes. DAT_NAME_MAX_LENGTH includes the NUL. */
 static const char *conf_with_name(size_t len)
 {
 	static char text[1024];
@@ -197,7 +194,9 @@ Test(entry, order_of_the_file_and_other_versions_stay)
 				    LINE("b", OWN, PLAIN, "3")), "b=1 a=2 b=3 ");
 }
 
-/* An entry takes three allocations; whichever fails, the next call reads all lines. */
+/*
+ * An entry makes three allocations. After a failure of any of them, the next call reads all lines.
+ */
 static void one_without_memory(int n)
 {
 	const char *conf = LINE("a", OWN, PLAIN, "1") LINE("b", OWN, PLAIN, "2") LINE("c", OWN, PLAIN, "3");
@@ -236,7 +235,7 @@ Test(entry, override_that_is_missing_is_not_replaced)
 	cr_expect_str_eq(errors, "cannot read other.conf: No such file or directory");
 }
 
-/* With @text as dat.conf, the only descriptors are those that are open; then there are others. */
+/* Reads dat.conf with @text while no descriptor is left, and then restores the limit. */
 static const char *without_descriptors(const char *text)
 {
 	struct rlimit none = { 0, 0 }, before;
@@ -261,7 +260,7 @@ Test(entry, file_is_read_when_there_are_descriptors_again)
 	cr_expect_eq(read_error, 0);
 }
 
-/* A permanent failure to read the file is reported once, however often the registry is asked. */
+/* A permanent read error is logged once, however many times the registry is called. */
 static void never_read(const char *path, const char *error)
 {
 	setenv("DAT_OVERRIDE", path, 1);
@@ -376,7 +375,7 @@ static DAT_PROVIDER_INFO info_of(const char *name, DAT_UINT32 major, DAT_UINT32 
 	return info;
 }
 
-/* What a provider lacks for a request; DAT_NO_SUBTYPE if it serves. */
+/* What a provider lacks for a request, or DAT_NO_SUBTYPE if it matches. */
 static DAT_RETURN_SUBTYPE lacks(DAT_PROVIDER_INFO info, const struct dreg_request *rq)
 {
 	DAT_RETURN_SUBTYPE lacking = DAT_NO_SUBTYPE;
@@ -406,7 +405,7 @@ Test(entry, other_major_version)
 		     DAT_MAJOR_NOT_FOUND);
 }
 
-/* The program asks for the very version; this library cannot call it. */
+/* The program requests this version, but this library cannot call it. */
 Test(entry, major_version_of_the_other_library)
 {
 	const struct dreg_request rq = { "a", 3 - DAT_VERSION_MAJOR, 5, false };
@@ -514,6 +513,6 @@ Test(entry, same_info_differs_in_each_member)
 	b = info_of("a", 1, 2, false);
 	cr_expect(!dreg_info_same(&a, &b));
 	b = info_of("a", 1, 2, true);
-	b.is_thread_safe = (DAT_BOOLEAN)2; /* true is what is not zero */
+	b.is_thread_safe = (DAT_BOOLEAN)2; /* any value but 0 is true */
 	cr_expect(dreg_info_same(&a, &b));
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Connection requests as they are handed out, accepted and refused: which handles live
- * after that. dispatch_test.c has what these calls share with all others.
+ * Connection requests that arrive, are accepted and are rejected: which handles are live
+ * afterwards. dispatch_test.c tests what all calls have in common.
  */
 
 #include "handles.h"
@@ -15,7 +15,7 @@
 #define FAILED	DREG_ERR(DAT_INVALID_STATE, 0)
 
 static DAT_PROVIDER table;
-static DAT_RETURN outcome;	/* of the provider's functions */
+static DAT_RETURN outcome;	/* returned by the provider's functions */
 static DAT_EVENT arriving;
 static DAT_EP_HANDLE ep_of_cr;
 static DAT_CR_PARAM_MASK asked_for;
@@ -44,7 +44,7 @@ static DAT_RETURN evd_wait(DAT_EVD_HANDLE evd, DAT_TIMEOUT timeout, DAT_COUNT th
 	return evd_dequeue(evd, event);
 }
 
-/* Another thread frees the EVD while this one takes its last event. */
+/* Another thread frees the EVD while this thread takes its last event. */
 static DAT_RETURN evd_wait_freed(DAT_EVD_HANDLE evd, DAT_TIMEOUT timeout, DAT_COUNT threshold,
 				 DAT_EVENT *event, DAT_COUNT *more)
 {
@@ -77,7 +77,7 @@ static DAT_RETURN cr_accept(DAT_CR_HANDLE cr, DAT_EP_HANDLE ep, DAT_COUNT size,
 	return outcome;
 }
 
-/* The provider gives the address away again before the accept returns. */
+/* The provider reuses the address before the accept returns. */
 static DAT_RETURN cr_accept_reused(DAT_CR_HANDLE cr, DAT_EP_HANDLE ep, DAT_COUNT size,
 				   const DAT_PVOID private_data)
 {
@@ -198,7 +198,7 @@ Test(event, other_events_enter_nothing)
 	cr_expect_eq(asked_for, 0);
 }
 
-/* It is not even looked at, see dat_evd_dequeue(). */
+/* The event is not even examined, see dat_evd_dequeue(). */
 Test(event, without_a_service_point_an_evd_brings_no_cr)
 {
 	enter(EVD, DAT_HANDLE_TYPE_EVD, &table, IA, DREG_EXTENSIONS);
@@ -331,7 +331,7 @@ Test(event, accept_passes_private_data)
 }
 
 /*
- * Refusing
+ * Rejecting
  */
 
 Test(event, failed_reject_keeps_cr_and_ep)

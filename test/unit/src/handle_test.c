@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The set of live handles; handle_threads.c has many threads use it. */
+/* The set of live handles. handle_threads.c uses it with many threads. */
 
 #include "handle.h"
 
@@ -8,7 +8,7 @@
 
 static DAT_PROVIDER provider, other_provider;
 
-/* Addresses such as a pool gives; nothing is there, and nothing is needed to be. */
+/* Addresses as a pool returns them. They need no memory behind them. */
 static DAT_HANDLE nth(uintptr_t n)
 {
 	return (DAT_HANDLE)(0x7f0000000000u + n * 64);
@@ -97,11 +97,11 @@ Test(handle, sentinels_are_no_handles)
 	dreg_handle_drop(NULL, UINT64_MAX);
 	dreg_handle_drop((DAT_HANDLE)1, UINT64_MAX);
 	add(nth(1), DAT_HANDLE_TYPE_EP, nth(0));
-	drop(nth(1)); /* leaves a vacated slot, whose key is 1 */
+	drop(nth(1)); /* leaves a vacated slot with key 1 */
 	cr_expect(!live((DAT_HANDLE)1));
 }
 
-/* The first look finds most handles, and none that is not there. */
+/* The first probe finds most handles, and never one that is not in the set. */
 Test(handle, one_look_is_mostly_enough)
 {
 	const DAT_PROVIDER *to;
@@ -157,7 +157,7 @@ Test(handle, dropped_is_gone)
 	cr_expect(!live(nth(1)));
 }
 
-/* Another thread got the address between the provider's free and our drop. */
+/* Another thread got the address between the provider's free and the drop. */
 Test(handle, second_life_of_an_address_survives_the_end_of_the_first)
 {
 	uint64_t first;
@@ -180,7 +180,7 @@ Test(handle, owner_takes_its_own_along)
 	for (n = 2; n < 200; n++)
 		add(nth(n), DAT_HANDLE_TYPE_EP, nth(n % 2));
 	youngest = dreg_handle_serial();
-	add(nth(200), DAT_HANDLE_TYPE_EP, nth(0)); /* of a new IA at the same address */
+	add(nth(200), DAT_HANDLE_TYPE_EP, nth(0)); /* for a new IA at the address of the old one */
 	dreg_handle_drop_owned(nth(0), youngest);
 	for (n = 0; n < 200; n++)
 		cr_expect_eq(live(nth(n)), n % 2, "%lu", (unsigned long)n);
@@ -213,7 +213,7 @@ static size_t tables(void)
 	return n;
 }
 
-/* A program that makes and frees handles for ever must not grow. */
+/* The set must not grow in a program that creates and frees handles forever. */
 Test(handle, does_not_grow_with_time)
 {
 	enum { ALIVE = 100 };

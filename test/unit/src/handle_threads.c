@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The set of live handles with many threads, as a plain program: ThreadSanitizer and the
- * unit test framework do not go together.
+ * The set of live handles with many threads, without the unit test framework, which does not work
+ * with ThreadSanitizer.
  *
- * Each thread has handles of its own that come and go. It must find them exactly while
- * they are live, though the others make the table grow; and all see one that stays.
+ * Each thread adds and drops handles of its own. It must find them exactly while they are live,
+ * although the other threads make the table grow. One handle stays, and all threads must find it.
  */
 
 #include "handle.h"
@@ -60,7 +60,7 @@ static void *come_and_go(void *arg)
 			wrong += provider_of(nth(0), DAT_HANDLE_TYPE_IA) != &provider;
 			wrong += live(nth(base + BATCH + n));
 		}
-		/* One of each round stays, so that the table grows. */
+		/* One handle of each round stays, so that the table grows. */
 		for (n = 1; n < BATCH; n++)
 			drop(nth(base + n));
 		for (n = 1; n < BATCH; n++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * For tests of one file above the set of live handles: enters and looks up, and lets an
- * entry fail. The program is linked with --wrap=dreg_handle_add, and with no log.
+ * For tests of a single file above the set of live handles: adds and finds handles, and makes
+ * additions fail. The program is linked with --wrap=dreg_handle_add, and without a log.
  */
 #ifndef UNIT_HANDLES_H
 #define UNIT_HANDLES_H
@@ -14,10 +14,10 @@
 #include <errno.h>
 #include <limits.h>
 
-/* Addresses behind which there is no memory. */
+/* Addresses without memory behind them. */
 #define NTH(n) ((DAT_HANDLE)(uintptr_t)(0x5000000000 + (n) * 64))
 
-static int adds_left = INT_MAX; /* entries until the set has no room */
+static int adds_left = INT_MAX; /* additions until the set is full */
 
 int __real_dreg_handle_add(DAT_HANDLE handle, const struct dreg_handle *h);
 int __wrap_dreg_handle_add(DAT_HANDLE handle, const struct dreg_handle *h);

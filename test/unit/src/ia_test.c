@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Opening and closing IAs above a registry that this program plays: what it is asked for,
- * that each use it gives is given back once, and what is live after a failure.
+ * Opening and closing IAs, with a registry that is part of this program: what is requested of it,
+ * that each use is released exactly once, and what is live after a failure.
  */
 
 #include "handles.h"
@@ -14,7 +14,7 @@
 #define IA	NTH(1)
 #define ASYNC	NTH(2)
 #define FOREIGN	NTH(3)	/* an EVD of another IA */
-#define OTHER	NTH(4)	/* that IA */
+#define OTHER	NTH(4)	/* the IA of FOREIGN */
 #define FAILED	DREG_ERR(DAT_INTERNAL_ERROR, 0)
 
 /*
@@ -28,7 +28,7 @@ struct dreg_use {
 
 static DAT_PROVIDER table;
 static struct dreg_use the_use;
-static DAT_RETURN none_because;	/* what dreg_use_get() says */
+static DAT_RETURN none_because;	/* returned by dreg_use_get() */
 static struct dreg_request asked;
 static char trace[256];
 
@@ -102,7 +102,7 @@ static DAT_RETURN ia_close(DAT_IA_HANDLE ia, DAT_CLOSE_FLAGS flags)
 	return outcome;
 }
 
-/* Another thread opens an IA, and gets the address, before this call returns. */
+/* Another thread opens an IA at this address before the close returns. */
 static DAT_RETURN ia_close_reused(DAT_IA_HANDLE ia, DAT_CLOSE_FLAGS flags)
 {
 	enter(IA, DAT_HANDLE_TYPE_IA, &table, IA, 0);
@@ -148,7 +148,7 @@ static DAT_RETURN open_with(DAT_EVD_HANDLE *evd, DAT_IA_HANDLE *ia)
 	return dat_ia_openv(name, 33, evd, ia, 5, 6, DAT_TRUE);
 }
 
-/* Opened, and nothing noted yet of what comes next. */
+/* Opens an IA and clears the trace. */
 static void opened(void)
 {
 	DAT_EVD_HANDLE evd = DAT_HANDLE_NULL;
@@ -234,7 +234,7 @@ Test(ia, provider_that_opens_nothing_is_not_implemented)
 	cr_expect_eq(the_use.held, 0);
 }
 
-/* @room for so many handles: the IA's own, and its EVD's. */
+/* There is room for @room handles. An open needs two: the IA's and the EVD's. */
 static void open_without_room(int room)
 {
 	DAT_EVD_HANDLE evd = DAT_HANDLE_NULL;
@@ -306,7 +306,7 @@ Test(ia, evd_that_exists_elsewhere_is_not_entered)
 }
 
 /*
- * Asking
+ * Querying
  */
 
 Test(ia, query_without_room_for_the_evd)
@@ -504,7 +504,7 @@ Test(ia, failed_closing_operation_keeps_the_ia)
 	cr_expect(is_live(IA));
 }
 
-/* Only an IA can be closed. */
+/* The operation closes IAs only. */
 Test(ia, closing_operation_on_an_evd_ends_nothing)
 {
 	extension = DAT_EXTENSION_IB;

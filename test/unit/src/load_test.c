@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Loading libraries that are missing, broken, or no providers, and what of a good one is
- * found. registry_test.c has how often each is loaded.
+ * Loading libraries that are missing, broken or no providers, and what is found in a valid one.
+ * registry_test.c tests how often each is loaded.
  */
 
 #include "load.h"
@@ -19,7 +19,7 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
-/* The directory that this program's copy of load.c takes for its own is DAT_LIBDIR. */
+/* This program's copy of load.c uses DAT_LIBDIR as its library directory. */
 #define LONE		"lone.so"
 #define UNRESOLVED	"unresolved.so"
 
@@ -36,7 +36,7 @@ void dreg_log(enum dreg_log_type type, const char *fmt, ...)
 	va_end(ap);
 }
 
-/* A privileged process, by the linker's --wrap. */
+/* Simulates a privileged process, by the linker's --wrap. */
 static bool privileged;
 
 unsigned long __real_getauxval(unsigned long type);
@@ -75,7 +75,7 @@ static void check_failed(const char *name, int err)
 }
 
 /*
- * What is no library
+ * Files that are no libraries
  */
 
 static char path[] = "/tmp/dat-load-test-XXXXXX";
@@ -206,7 +206,7 @@ Test(load, other_names_are_for_a_privileged_process_too)
 }
 
 /*
- * What is one
+ * Libraries
  */
 
 Test(load, provider_that_cannot_be_stopped)
@@ -225,7 +225,7 @@ Test(load, closed_library_is_forgotten)
 	cr_expect_null(lib.dl);
 	cr_expect_null((void *)lib.init);
 	cr_expect(!loaded(whole(LONE)));
-	dreg_library_close(&lib);	/* has nothing to do */
+	dreg_library_close(&lib);	/* does nothing */
 }
 
 Test(load, each_open_holds_the_library)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The registry's log: which kinds of lines are written, where to, and how long ones end. */
+/* The registry's log: which kinds of lines are written, where to, and how long lines are cut. */
 
 #include "log.h"
 
@@ -14,7 +14,7 @@
 
 #define PREFIX (DAT_API == 2 ? "libdat2[%d]: %s\n" : "libdat[%d]: %s\n")
 
-/* By the linker's --wrap; the second is what fortified builds call. */
+/* By the linker's --wrap. Fortified builds call the second. */
 static char syslogged[2048];
 static int priority = -1;
 
@@ -52,7 +52,7 @@ static void environment(const char *type, const char *dest)
 		setenv("DAT_DBG_DEST", dest, 1);
 }
 
-/* What one line of a kind becomes on stderr. */
+/* Writes a line of this kind. Returns what reaches stderr. */
 static const char *line(enum dreg_log_type type)
 {
 	static struct capture c;
@@ -75,7 +75,7 @@ static const enum dreg_log_type all[] = {
 	DREG_LOG_PROVIDERS, DREG_LOG_PROVIDER_API, DREG_LOG_CONSUMER_API,
 };
 
-/* Writes a line of each kind; a bit is set for each that came. */
+/* Writes a line of each kind. Returns the kinds that were written, as bits. */
 static int kinds_written(void)
 {
 	int written = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the calls that make and free objects do to the set of live handles, and the
- * arguments that are beyond the registers dispatch_test.c looks at.
+ * How calls that create and free objects change the set of live handles, and the arguments beyond
+ * the registers that dispatch_test.c checks.
  */
 
 #include "handles.h"
@@ -18,7 +18,7 @@
 #define FAILED	DREG_ERR(DAT_INSUFFICIENT_RESOURCES, 0)
 
 static DAT_PROVIDER table;
-static DAT_RETURN outcome;	/* of the provider's functions */
+static DAT_RETURN outcome;	/* returned by the provider's functions */
 static int calls;
 
 static DAT_RETURN make(DAT_HANDLE *out)
@@ -150,7 +150,7 @@ static void set_up(void)
 TestSuite(object, .init = set_up);
 
 /*
- * Making
+ * Creating
  */
 
 Test(object, without_room_there_is_no_memory)
@@ -182,7 +182,7 @@ Test(object, handle_of_a_failed_call_is_not_entered)
 	cr_expect(!is_live(NEW));
 }
 
-/* Whether null will do is the provider's to say. */
+/* The provider decides whether NULL is allowed. */
 Test(object, nowhere_to_put_the_handle)
 {
 	cr_expect_eq(dat_pz_create(IA, NULL), DAT_SUCCESS);
@@ -250,7 +250,7 @@ Test(object, ep_with_srq_gets_each_handle)
 	cr_expect_eq(found(NEW).kind, DAT_HANDLE_TYPE_EP);
 }
 
-/* Even if it fails: a request may have come before. */
+/* Even if the call fails, because a request may have arrived before that. */
 Test(object, the_evd_of_a_service_point_takes_requests)
 {
 	DAT_PSP_HANDLE psp;
@@ -351,7 +351,7 @@ Test(object, address_reused_as_another_kind_lives)
 	cr_expect_eq(found(PZ).kind, DAT_HANDLE_TYPE_EVD);
 }
 
-/* The program may free what a provider made for a CR. */
+/* The program may free an endpoint that a provider made for a CR. */
 Test(object, ep_that_the_provider_made_is_freed)
 {
 	table.ep_free_func = free_any;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Libraries for load_test.c that need no registry: a provider that cannot be stopped, and
- * with UNRESOLVED one that needs a function which nobody has.
+ * Libraries for load_test.c that need no registry: a provider without dat_provider_fini, and with
+ * UNRESOLVED one that needs a function that does not exist.
  */
 
 void dat_provider_init(const void *info, const char *ia_params);

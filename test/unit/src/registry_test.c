@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The registry with a dat.conf and a provider library (stub_provider.c): what is listed,
- * which line serves which program, and when libraries come and go.
+ * The registry with a dat.conf and a provider library (stub_provider.c): which entries are listed,
+ * which line matches which program, and when libraries are loaded and unloaded.
  */
 
 #include "dat_select.h"
@@ -37,7 +37,7 @@
 #endif
 
 /*
- * What the library tells
+ * The library's trace
  */
 
 static char trace[65536];
@@ -58,7 +58,7 @@ static void check_trace(const char *want)
 	trace[0] = '\0';
 }
 
-/* The library, as Libtool builds it. */
+/* The path of the library, as Libtool builds it. */
 static const char *stub(void)
 {
 	const char *top = getenv("top_builddir");
@@ -86,7 +86,7 @@ static bool stub_loaded(void)
 static char conf_path[] = "/tmp/dat-registry-test-XXXXXX";
 static int log_fd;
 
-/* Writes a dat.conf in which @ stands for the library, and collects stderr from then on. */
+/* Writes a dat.conf in which @ stands for the library, and captures stderr from then on. */
 static void configure(const char *text)
 {
 	int fd = mkstemp(conf_path);
@@ -223,7 +223,7 @@ Test(registry, second_close_is_refused)
 }
 
 /*
- * Which line
+ * Which line matches
  */
 
 Test(registry, threadsafe_line_serves_both)
@@ -279,7 +279,7 @@ Test(registry, says_what_was_not_found)
 	cr_expect_eq(open_ia("c", &ia), NOT_FOUND(DAT_NAME_NOT_REGISTERED));
 	cr_expect_eq(open_as("a", major + 1, 0, DAT_FALSE, &ia), NOT_FOUND(DAT_MAJOR_NOT_FOUND));
 	cr_expect_eq(open_ia("b", &ia), NOT_FOUND(DAT_MAJOR_NOT_FOUND));
-	/* it is there, but the program's library cannot use its table */
+	/* an entry exists, but this library cannot use its table */
 	cr_expect_eq(open_as("b", 3 - major, 0, DAT_FALSE, &ia), NOT_FOUND(DAT_MAJOR_NOT_FOUND));
 	cr_expect_eq(open_as("a", major, minor + 1, DAT_FALSE, &ia), NOT_FOUND(DAT_MINOR_NOT_FOUND));
 	cr_expect_eq(open_as("a", major, minor, DAT_TRUE, &ia),
@@ -343,7 +343,7 @@ Test(registry, library_that_registers_another_name)
 	configure("a " API " nonthreadsafe default @ stub.1.0 other \"\"\n");
 	cr_expect_eq(open_ia("a", &ia), NOT_FOUND(DAT_NAME_NOT_REGISTERED));
 	cr_expect(!stub_loaded());
-	/* what it had registered went with it */
+	/* its registration of another name is gone as well */
 	cr_expect_eq(open_ia("other", &ia), NOT_FOUND(DAT_NAME_NOT_REGISTERED));
 	cr_expect_eq(dat_registry_list_providers(1, &count, list), DAT_SUCCESS);
 	cr_expect_eq(count, 1);
@@ -399,7 +399,7 @@ Test(registry, override_that_cannot_be_read)
 
 #define NO_DESCRIPTORS ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_DEVICE)
 
-/* Returns the limit to go back to by setrlimit(). */
+/* Leaves no descriptor. Returns the former limit for setrlimit(). */
 static struct rlimit take_descriptors(void)
 {
 	struct rlimit none, before;
@@ -573,7 +573,7 @@ Test(registry, registration_with_bad_arguments)
 	cr_expect_eq(dat_registry_remove_provider(&present, &other), BAD_ARG(2));
 	cr_expect_eq(dat_registry_remove_provider(&present, &info), DAT_SUCCESS);
 	cr_expect_eq(dat_registry_remove_provider(&present, &info), BAD_ARG(2));
-	memset(other.ia_name, 'x', sizeof(other.ia_name)); /* has no end */
+	memset(other.ia_name, 'x', sizeof(other.ia_name)); /* has no terminating NUL */
 	cr_expect_eq(dat_registry_add_provider(&present, &other), BAD_ARG(2));
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A provider that is not linked with a registry finds ours, also in a program that loaded it for
- * itself alone.
+ * A provider that is not linked with a registry finds this project's registry, even if the program
+ * loaded that with RTLD_LOCAL.
  */
 
 #include "dat_select.h"
@@ -44,7 +44,7 @@ static void unload(void)
 	unlink(conf);
 }
 
-/* Opens and closes an IA of that provider. */
+/* Opens and closes an IA of this provider. */
 static DAT_RETURN use_provider(void)
 {
 	DAT_EVD_HANDLE async = DAT_HANDLE_NULL;

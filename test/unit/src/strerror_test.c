@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * dat_strerror: each code that the recorded ABI of this version has gives its own name.
+ * dat_strerror: each code in the recorded ABI of this version has its own name.
  *
- * The codes come from test/abi, not from the headers, so what the library forgot shows.
+ * The codes come from test/abi and not from the headers, so the test finds one that the library
+ * lacks.
  */
 
 #include "dat_select.h"
@@ -23,7 +24,7 @@ static DAT_RETURN text(DAT_RETURN code)
 	return dat_strerror(code, &major, &minor);
 }
 
-/* Calls @check for each enumerator of an enum in the recorded ABI; returns how many. */
+/* Calls @check for each enumerator of an enum in the recorded ABI. Returns their number. */
 static int each_recorded(const char *tag, void (*check)(const char *name, DAT_RETURN value))
 {
 	const char *top = getenv("top_srcdir");
@@ -41,7 +42,7 @@ static int each_recorded(const char *tag, void (*check)(const char *name, DAT_RE
 	while (fgets(line, sizeof(line), f)) {
 		if (strstr(line, "\"tag\":"))
 			in = strstr(line, head);
-		/* a pair: the name in one line, its value in the next */
+		/* a pair: the name in one line, and its value in the next */
 		if (!in || sscanf(line, " \"%127[A-Z0-9_]\",", name) != 1 ||
 		    !fgets(line, sizeof(line), f) || sscanf(line, "%lld", &value) != 1)
 			continue;

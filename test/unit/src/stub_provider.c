@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A provider library for the registry's tests. It tells the program that loads it what it
- * is called for; its ia_params say how it misbehaves:
+ * A provider library for the registry's tests. It reports its calls to the program that loads it.
+ * Its ia_params select a misbehaviour:
  *
  *   silent	does not register		other	registers under another name
  *   closed	no IA can be opened		stay	does not take its registration back
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The test's; absent in any other program. */
+/* Defined by the test, and absent in any other program. */
 void stub_saw(const char *what) __attribute__((weak));
 
 void dat_provider_init(const DAT_PROVIDER_INFO *info, const char *ia_params);
@@ -40,7 +40,7 @@ static void tell(const char *what, const DAT_PROVIDER_INFO *info, const char *ia
 		stub_saw(text);
 }
 
-/* An object: what every handle of this library points to. */
+/* Every handle of this library points to an object. */
 struct object {
 	const DAT_PROVIDER *provider;
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* DAT values as text, with a dat_strerror() that says what the test wants. */
+/* DAT values as text, with a dat_strerror() of the test. */
 #include "dat_text.h"
 
 #include <arpa/inet.h>
@@ -99,7 +99,7 @@ Test(dat_text, addresses_of_both_families)
 	cr_expect_str_eq(address(AF_INET6, "2001:db8::7"), "2001:db8::7");
 }
 
-/* Their type is one's own in 1.2, and const in 2.0. */
+/* The type of the strings is not const in 1.2, and const in 2.0. */
 static char name_a[] = "a", value_a[] = "1", name_ab[] = "ab", value_ab[] = "2", value_last[] = "3";
 static DAT_NAMED_ATTR named[] = {
 	{ name_a, value_a }, { name_ab, value_ab }, { name_a, value_last },

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* datinfo's attribute tables; built for each API version. */
+/* datinfo's attribute tables. Built for each API version. */
 #include "info_attr.h"
 
 #include <arpa/inet.h>
 #include <criterion/criterion.h>
 #include <string.h>
 
-/* The library's part is not under test here. */
+/* Replaces the library's function, which is not under test here. */
 DAT_RETURN dat_strerror(DAT_RETURN ret, const char **major, const char **minor)
 {
 	*major = ret == 1 ? "MAJOR" : NULL;
@@ -15,8 +15,8 @@ DAT_RETURN dat_strerror(DAT_RETURN ret, const char **major, const char **minor)
 }
 
 /*
- * No member is missing from a table: each begins where the one before it
- * ended, but for the padding that its alignment asks for.
+ * No member is missing from a table: each begins at the end of the one before it, except for
+ * alignment.
  */
 static void no_gaps(const struct attr *attrs, int n, size_t end)
 {
@@ -34,7 +34,7 @@ static void no_gaps(const struct attr *attrs, int n, size_t end)
 	cr_assert_lt(end - at, 8, "something is missing at the end");
 }
 
-/* The arrays of named attributes are shown by themselves, and so not listed. */
+/* The arrays of named attributes are shown separately, so they are not in the table. */
 Test(attr, every_ia_attribute_is_listed)
 {
 	cr_assert_str_eq(ia_attrs[ia_nattrs - 2].name, "num_transport_attr");

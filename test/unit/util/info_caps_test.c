@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What datinfo shows of capabilities; built for each API version. */
+/* The capabilities that datinfo shows. Built for each API version. */
 #include "info_caps.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The library's part is not under test here. */
+/* Replaces the library's function, which is not under test here. */
 DAT_RETURN dat_strerror(DAT_RETURN ret, const char **major, const char **minor)
 {
 	*major = *minor = NULL;
@@ -55,7 +55,7 @@ static void fini(void)
 
 TestSuite(caps, .init = init, .fini = fini);
 
-/* The text holds a line of these words and nothing else, whatever blanks are between. */
+/* The text has a line of these words and nothing else, with any blanks between them. */
 static void has_line(const char *words)
 {
 	char line[512], squeezed[512], *to;

@@ -129,7 +129,7 @@ Test(conf, connectionless_fabrics_have_names_of_their_own)
 	free(text);
 }
 
-/* "tcp" is no connected fabric because "tcpx" is one. */
+/* "tcp" is not a connected fabric although "tcpx" is one. */
 Test(conf, a_name_within_another_is_not_both)
 {
 	int n;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Asking a process for its counters: this one, which answers well, badly or not at all. */
+/* Querying the counters of a process: this one, which answers well, badly or not at all. */
 #include "info_count.h"
 
 #include <criterion/criterion.h>
@@ -36,7 +36,7 @@ static void *serve(void *arg)
 		msg.msg_control = &control;
 		msg.msg_controllen = sizeof(control.room);
 	}
-	/* an asker that trusts nobody is gone already */
+	/* the asker may have closed the connection because of a wrong process */
 	sendmsg(to, &msg, MSG_NOSIGNAL);
 	close(to);
 	close(fd);
@@ -98,7 +98,7 @@ Test(count, a_process_without_us_tells_nothing)
 	cr_expect_eq(ask(1 << 30, &text), 0);
 }
 
-/* A name is not believed: who listens there must be the process. */
+/* The socket's name does not identify the process, so the asker checks the peer's credentials. */
 Test(count, another_process_under_the_name)
 {
 	char *text;

@@ -79,7 +79,7 @@ Test(json, valid_utf8_passes)
 
 Test(json, broken_utf8_becomes_the_replacement_character)
 {
-	/* lone continuation, cut short, overlong, surrogate, beyond Unicode */
+	/* lone continuation, truncated, overlong, surrogate, beyond Unicode */
 	static const char *const bad[] = {
 		"\x80",		"\xc3",		"\xe2\x82",	    "\xc0\xaf",
 		"\xe0\x80\xaf", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xff",

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * One half of a measuring loop at a time, over a transport that writes down what is posted
- * and completes it when polled. The clock ticks once each time it is read. perf_run_test.c
- * has both halves together.
+ * One half of a measuring loop at a time, over a transport that records posts and completes them
+ * when polled. The clock ticks once per read. perf_run_test.c runs both halves together.
  */
 #include "perf_loop.h"
 
@@ -23,10 +22,10 @@ static char trace[4096];	/* s: send, w: write, r: read, R: receive, n: note, c: 
 static struct perf_comp queue[QUEUE];
 static unsigned int head, tail;
 static unsigned int under_way, most_under_way;
-static int busy;		/* so many posts find no room */
-static int fail_at = -1;	/* the n-th post fails */
+static int busy;		/* this many posts return -EAGAIN */
+static int fail_at = -1;	/* this post fails, counted from 0; -1: none */
 static int checks, check_result;
-static bool silent;		/* what is posted does not complete */
+static bool silent;		/* posts do not complete */
 static uint64_t now, tick = 10;
 
 uint64_t __wrap_perf_now_ns(void);
@@ -65,7 +64,7 @@ static int post_recv(struct perf_xport *xp, size_t off, size_t len, uint64_t coo
 	return posted(cookie == PERF_COOKIE_CRX ? 'c' : off == xp->lay.note_rx ? 'n' : 'R', 0);
 }
 
-static void (*on_send)(size_t off); /* what the peer does */
+static void (*on_send)(size_t off); /* the peer's reaction */
 
 static int post_send(struct perf_xport *xp, size_t off, size_t len, uint64_t cookie)
 {
@@ -90,7 +89,7 @@ static int post_write(struct perf_xport *xp, size_t off, size_t len, size_t roff
 	return rc;
 }
 
-/* The peer's memory is our own. */
+/* The peer's memory is this process's own. */
 static int post_read(struct perf_xport *xp, size_t off, size_t len, size_t roff, uint64_t cookie)
 {
 	int rc = posted('r', cookie);
@@ -170,7 +169,7 @@ static const struct perf_kind *kind(enum perf_test test, enum perf_metric metric
 	return &perf_kinds[PERF_KIND(test, metric)];
 }
 
-/* The peer's answer to a message. */
+/* The peer answers each message. */
 static void answer(size_t off)
 {
 	(void)off;
@@ -214,7 +213,7 @@ Test(perf_loop, completion_is_counted_by_its_cookie)
 	cr_expect_eq(x.ctx, 1);
 }
 
-/* Polls without result, @n times; the last result. */
+/* Makes @n steps without a completion. Returns the last result. */
 static int idle_steps(int n)
 {
 	int rc = 0;
@@ -233,7 +232,7 @@ Test(perf_loop, connection_is_not_checked_while_spinning)
 
 static unsigned int yields;
 
-/* In libc's place, which gives no account of it. */
+/* Replaces libc's sched_yield(), to count the calls. */
 int sched_yield(void)
 {
 	yields++;
@@ -291,7 +290,7 @@ Test(perf_loop, silence_up_to_the_timeout_is_borne)
 {
 	x.blocking = true;
 	tick = 1000000000;
-	cr_expect_eq(idle_steps(4), 0);	/* 0, 1, 2 and 3 s since the first */
+	cr_expect_eq(idle_steps(4), 0);	/* 0, 1, 2 and 3 s after the first */
 	cr_expect_eq(idle_steps(1), -1);
 	cr_expect_str_eq(x.err, "fake: the peer has been silent for 3 s");
 }
@@ -384,7 +383,7 @@ Test(perf_loop, stream_ends_with_a_failed_post)
 Test(perf_loop, send_stream_waits_for_the_peers_word)
 {
 	x.blocking = true;
-	check_result = -1;	/* what ends it, as no word comes */
+	check_result = -1;	/* ends the loop, as the peer sends no control message */
 	cr_expect_eq(kind(PERF_SEND, PERF_BW)->client(&r), -1);
 	cr_expect_eq(r.tx, 6);
 	cr_expect_str_eq(trace, "ssssss");
@@ -438,7 +437,7 @@ Test(perf_loop, ping_posts_the_receive_of_a_later_pong)
 	cr_expect_str_eq(trace, "RRRRsRsRcssss");
 }
 
-/* The clock is read once before, and once per round trip. */
+/* The clock is read once before the loop, and once per round trip. */
 Test(perf_loop, sample_is_the_time_between_two_turns)
 {
 	int i;
@@ -467,7 +466,7 @@ Test(perf_loop, reads_wait_for_one_another)
 	cr_expect_eq(samples[5], 10);
 }
 
-/* Echoes what is written into the watched area, as the server does. */
+/* Echoes a write to the polled area, as the server does. */
 static unsigned char turns[16];
 static int nturns;
 
@@ -516,7 +515,7 @@ Test(perf_loop, sleeping_peer_gets_a_note_behind_each_write)
  * Verification
  */
 
-/* What a faultless peer has sent lies in the receive slots. */
+/* Fills the receive slots as a correct peer does. */
 static void fill_rx(void)
 {
 	uint64_t i;
@@ -578,7 +577,7 @@ Test(perf_loop, received_messages_that_are_right)
 	cr_expect_eq(r.bad, 0);
 }
 
-/* A slot is filled again only when what was sent from it is complete. */
+/* A send slot is reused only after its message has completed. */
 static uint64_t sent_upto;
 
 static void slot_is_intact(const struct perf_comp *comp)
@@ -653,7 +652,7 @@ Test(perf_loop, each_kind_has_a_client_and_a_name)
 	}
 }
 
-/* Else neither side would learn of the end. */
+/* Otherwise neither peer would notice the end. */
 Test(perf_loop, one_sided_kinds_end_by_fin)
 {
 	int k;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* How two datperf processes meet beside a fabric without connections: both ends in one thread. */
+/*
+ * How two datperf processes exchange messages over TCP, on a fabric without connections. The test
+ * runs both ends in one thread.
+ */
 #include "perf_meet.h"
 
 #include <criterion/criterion.h>
@@ -35,7 +38,7 @@ static int connect_to(unsigned int to)
 
 	in->sin_family = AF_INET;
 	in->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	in->sin_port = htons(1); /* what an IA's address has there is of no interest */
+	in->sin_port = htons(1); /* the port of an IA's address is ignored */
 	return perf_meet_connect(&client, &xc, (struct sockaddr *)&addr, to);
 }
 
@@ -82,7 +85,7 @@ Test(perf_meet, an_end_shows)
 	cr_expect(perf_meet_over(&server));
 }
 
-/* What nobody waits for is an end, too. */
+/* Data that no caller has requested is an end, too. */
 Test(perf_meet, more_than_was_asked_for_is_an_end)
 {
 	meet();
@@ -102,7 +105,7 @@ Test(perf_meet, silence_has_a_limit)
 	cr_expect(!perf_meet_over(&server));
 }
 
-/* Without the change it would take the 5 s of init(). */
+/* Without the change the test would take the 5 s of init(). */
 Test(perf_meet, the_limit_of_silence_may_change, .timeout = 4)
 {
 	char byte;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* datperf's command line: each option, its limits, and what does not go together. */
+/* datperf's command line: each option, its limits, and combinations that are refused. */
 #include "datperf.h"
 
 #include "../capture.h"
@@ -21,7 +21,7 @@ static struct perf_opts opts;
 static struct capture err;
 static const char *said;
 
-/* Parses words separated by single blanks, behind the program's name. */
+/* Parses words that are separated by single blanks, with the program's name in front. */
 static int parse(const char *words)
 {
 	static char text[1024], program[] = "datperf";
@@ -31,7 +31,7 @@ static int parse(const char *words)
 	strcpy(text, words);
 	for (word = strtok(text, " "); word; word = strtok(NULL, " "))
 		argv[argc++] = word;
-	optind = 0; /* glibc: begin anew */
+	optind = 0; /* makes glibc start over */
 	capture_begin(&err);
 	status = perf_opts_parse(argc, argv, &opts);
 	fflush(stderr);
@@ -191,7 +191,7 @@ Test(perf_opts, number_that_is_empty)
 	check_refused("-l --iters=", "no number");
 }
 
-/* The difference to 2^64 would be within the limits. */
+/* Its difference to 2^64 is within the limits. */
 Test(perf_opts, number_below_zero_behind_a_blank)
 {
 	char program[] = "datperf", local[] = "-l", option[] = "-n", value[] = " -18446744073709551611";
@@ -220,7 +220,7 @@ Test(perf_opts, last_of_a_number_counts)
 }
 
 /*
- * Lists and words
+ * Lists and keywords
  */
 
 Test(perf_opts, bad_sizes)
@@ -359,7 +359,7 @@ Test(perf_opts, argument_of_a_flag)
 	check_refused("--local=yes", "allow an argument");
 }
 
-/* stdout goes where capture.h looks. */
+/* Redirects stdout to the file that capture.h reads. */
 static int parse_stdout(const char *words)
 {
 	int status, before = dup(STDOUT_FILENO), file = memfd_create("stdout", MFD_CLOEXEC);

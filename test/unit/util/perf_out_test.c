@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What datperf prints of given numbers, to the last byte. */
+/* What datperf prints for given numbers, to the last byte. */
 #include "datperf.h"
 
 #include <arpa/inet.h>
@@ -17,7 +17,7 @@ const char *perf_dat_api(void)
 }
 
 /*
- * What goes to stdout
+ * Captures stdout
  */
 
 static int stdout_before, file;
@@ -45,7 +45,7 @@ static const char *end(void)
 #define PRINTED(call) (begin(), (call), end())
 
 /*
- * Numbers: each tells where it belongs
+ * Numbers: each shows to which column it belongs
  */
 
 static struct perf_opts opts;
@@ -104,7 +104,7 @@ Test(perf_out, names_of_tests)
 }
 
 /*
- * Heads
+ * Headers
  */
 
 static const char *head(int line)
@@ -356,7 +356,7 @@ static int terminal(void)
 	return master;
 }
 
-/* Reads as much as is wanted. */
+/* Reads as many bytes as @want has. */
 static void check_came(int master, const char *want)
 {
 	size_t len = strlen(want), done = 0;
@@ -369,7 +369,7 @@ static void check_came(int master, const char *want)
 	cr_expect_str_eq(got, want);
 }
 
-/* Reads to the end, which the last close of the terminal is. */
+/* Reads to the end, which is the last close of the terminal. */
 static void check_last(int master, const char *want)
 {
 	char more;

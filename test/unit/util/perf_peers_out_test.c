@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What datperf --peers prints of given numbers, to the last byte. */
+/* What datperf --peers prints for given numbers, to the last byte. */
 #include "perf_peers.h"
 
 #include <criterion/criterion.h>
@@ -40,7 +40,7 @@ static const char *end(void)
 
 static struct perf_opts opts;
 static const struct perf_fabric fabric = { .provider = "tcp", .domain = "lo" };
-/* each figure is another number, with more digits than are printed */
+/* all figures differ, and have more digits than are printed */
 static const struct perf_peers_row rows[2] = {
 	{ 1, { 1234.56, 700.04, 701.25, 0.1234, 9.876, 10.004, 0.26 } },
 	{ 65536, { 99999.4, 36.96, 37.12, 1.5, 11.111, 12.5, 1234.5678 } },

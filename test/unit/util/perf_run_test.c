@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * datperf's measuring loops over a transport of memory copies: client and
- * server in two threads. The transport counts what a fabric would not forgive.
+ * datperf's measuring loops over a transport that copies memory, with client and server in two
+ * threads. The transport counts what a real fabric would not tolerate.
  */
 #include "perf.h"
 
@@ -18,20 +18,20 @@ struct posted {
 };
 
 struct fake {
-	struct perf_xport x; /* first: ops get a pointer to it */
+	struct perf_xport x; /* first, because the ops get a pointer to it */
 	struct fake *peer;
 	struct posted recv[QUEUE];
 	struct perf_comp comp[QUEUE];
 	unsigned int recv_head, recv_tail, comp_head, comp_tail;
-	bool stream;			/* sends may run ahead of the receiver */
-	unsigned int unexpected;	/* others that met no receive */
-	unsigned int posts, busy_every; /* each n-th post: no room */
-	unsigned int corrupt_at;	/* the n-th data transfer, from 1 */
+	bool stream;			/* sends may be ahead of the receiver */
+	unsigned int unexpected;	/* other sends that found no receive */
+	unsigned int posts, busy_every; /* every busy_every-th post returns -EAGAIN */
+	unsigned int corrupt_at;	/* the number of a data transfer, from 1 */
 	unsigned int transfers;
 	bool dead;
 };
 
-/* One lock: what counts here is the order of things, not their speed. */
+/* A single lock, because the test checks the order of operations and not their speed. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct fake client, server;
 
@@ -45,7 +45,7 @@ static void complete(struct fake *f, uint64_t cookie, uint64_t len)
 	f->comp[f->comp_tail++ % QUEUE] = (struct perf_comp){ cookie, len };
 }
 
-/* Copies, and spoils the last byte of the transfer that is to be spoilt. */
+/* Copies, and corrupts the last byte of transfer corrupt_at. */
 static void move(struct fake *f, unsigned char *to, const unsigned char *from, size_t len)
 {
 	memcpy(to, from, len);
@@ -75,7 +75,7 @@ static int fake_post_send(struct perf_xport *x, size_t off, size_t len, uint64_t
 
 	pthread_mutex_lock(&lock);
 	if (busy(f) || p->recv_head == p->recv_tail) {
-		/* a real fabric would hold the message: the same in effect */
+		/* a real fabric would hold the message, with an equal effect */
 		if (p->recv_head == p->recv_tail && (!f->stream || cookie != PERF_COOKIE_TX))
 			f->unexpected++;
 		pthread_mutex_unlock(&lock);
@@ -306,7 +306,7 @@ Test(perf_run, a_silent_peer_times_out, .timeout = 60)
 	cr_assert(strstr(client.x.err, "silent"), "%s", client.x.err);
 }
 
-/* The server checks what a client asks for before it touches memory. */
+/* The server checks a client's request before it touches memory. */
 static int ask(struct perf_ctl start)
 {
 	fake_open(&client, &server, 4096, 4);
@@ -330,6 +330,6 @@ Test(perf_run, impossible_requests_are_refused, .timeout = 60)
 	cr_assert_eq(ask((struct perf_ctl){
 			     .kind = (uint16_t)read_check, .size = 1, .slots = 4, .iters = 5 }),
 		     -1);
-	/* a possible one fails only because nobody takes part */
+	/* a valid request fails only because no client takes part */
 	cr_assert_eq(ask((struct perf_ctl){ .size = 1, .slots = 4, .iters = 5 }), 0);
 }

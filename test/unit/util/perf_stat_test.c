@@ -153,7 +153,7 @@ Test(perf_lat, no_overflow_near_the_top)
 
 Test(perf_iters, fill_the_budget_within_limits)
 {
-	/* 16 took 16 us, 1 ms fits a thousand */
+	/* 16 iterations took 16 us, so 1 ms is enough for a thousand */
 	cr_assert_eq(perf_iters_for(1000000, 16000, 16, 8, 100000), 1000);
 	cr_assert_eq(perf_iters_for(1000000, 1600000000, 16, 8, 100000), 8);
 	cr_assert_eq(perf_iters_for(1000000000, 16, 16, 8, 5000), 5000);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What two datperf processes say to each other. */
+/* The messages between two datperf processes. */
 #include "perf_wire.h"
 
 #include <criterion/criterion.h>
@@ -44,7 +44,7 @@ Test(perf_hello, is_in_network_byte_order)
 
 Test(perf_hello, fits_the_smallest_private_data)
 {
-	/* verbs carries 55 bytes, less a header of the provider's */
+	/* verbs carries 55 bytes, less the provider's header */
 	cr_assert_leq(PERF_HELLO_LEN, 40);
 }
 

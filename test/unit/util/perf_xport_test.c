@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* How datperf lays out its memory, which both processes must agree on. */
+/* datperf's memory layout, which must be identical in both processes. */
 #include "perf.h"
 
 #include <criterion/criterion.h>

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
-# datinfo and datperf as a user meets them: output, exit status, one line per
-# error. Runs in the top build directory on the built, uninstalled libraries.
+# datinfo and datperf as a user runs them: output, exit status, one line per error. Runs in the
+# top build directory, on the libraries that were built and are not installed.
 set -u
 export IPATH_NO_BACKTRACE=1
 unset FI_PROVIDER
@@ -36,7 +36,7 @@ fail()
 	bad=1
 }
 
-# run STATUS COMMAND...: runs it, and checks its exit status
+# run STATUS COMMAND... - runs the command and checks its exit status
 run()
 {
 	want=$1
@@ -53,7 +53,7 @@ has()
 	grep -q -e "$2" "$tmp/$1" || fail "no \"$2\" in its $1"
 }
 
-# one error line of the program itself, and nothing on stdout
+# one_line PROGRAM - the program wrote one error line, and nothing on stdout
 one_line()
 {
 	[ "$(grep -c "^[^ ]*$1" "$tmp/err")" -eq 1 ] || fail "not one line"
@@ -165,7 +165,7 @@ perf()
 	one_line datperf
 }
 
-# peers PROGRAM API - many connections at once
+# peers PROGRAM API - tests many connections at once
 peers()
 {
 	prog=$UTIL_DIR/$1
@@ -188,14 +188,14 @@ peers()
 	one_line datperf
 }
 
-# Each end is a process of its own; they may be of different versions.
+# Both ends are separate processes, of different API versions.
 peers_apart()
 {
 	mkfifo "$tmp/server"
 	"$UTIL_DIR/datperf1" --server -p 62052 -D ofi-tcp --peers 1 2>"$tmp/server" &
 	server=$!
 	exec 3<"$tmp/server"
-	read -r line <&3	# it listens
+	read -r line <&3	# the server listens
 	run 0 "$UTIL_DIR/datperf" -p 62052 -D ofi-tcp --peers 3,2 -n 100 -T 5 127.0.0.1
 	[ "$(grep -cE '^ +[32]( +[0-9.]*[1-9][0-9.]*){7}$' "$tmp/out")" -eq 2 ] || fail "not two lines"
 	wait $server || fail "exit status $? of the server"
@@ -228,7 +228,7 @@ raw()
 	has out '"raw_cq": "none"'
 }
 
-# What a process that is connected tells of itself to another program, of either version.
+# Another program of either API version reads the counters of a connected process.
 counters()
 {
 	for asker in datinfo datinfo1; do
@@ -240,7 +240,7 @@ counters()
 	done
 }
 
-# Either end must notice within a second that the other one was killed.
+# Each end must notice within a second that its peer was killed.
 death()
 {
 	prog=$UTIL_DIR/datperf
@@ -249,7 +249,7 @@ death()
 		"$prog" --server -p 62051 "$@" 2>"$tmp/server" &
 		server=$!
 		exec 3<"$tmp/server"
-		read -r line <&3	# it listens
+		read -r line <&3	# the server listens
 		"$prog" -p 62051 -T 60000 -S 8 "$@" 127.0.0.1 \
 			>"$tmp/client" 2>"$tmp/err" &
 		client=$!
@@ -267,7 +267,7 @@ death()
 		exec 3<&- 4<&-
 		echo "$victim killed: the other end took $ms ms"
 		[ $got -eq 1 ] || fail "exit status $got after the $victim's death"
-		# bare sockets have a thread that a busy machine keeps waiting: but not --timeout, 10 s
+		# a thread of the sockets provider may be delayed, but for less than --timeout
 		case $* in *sockets*) limit=9000 ;; *) limit=1000 ;; esac
 		[ $ms -lt $limit ] || fail "took $ms ms to notice"
 		[ "$(cat "$tmp/out" "$tmp/err" | grep -c "^datperf: ")" -eq 1 ] ||

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* An IA with two ways to its peers, on real fabrics: which one a connection takes. */
+/* An IA with two fabrics, on real ones: which fabric a connection takes. */
 
 #include "xport/both.h"
 
@@ -76,7 +76,7 @@ static struct dofi_cq *local_cq(void)
 	return &((struct dofi_pz *)pz)->local.cq;
 }
 
-/* How often @evd is fed from there. */
+/* How many times @cq feeds evd. */
 static int feeds(const struct dofi_cq *cq)
 {
 	const struct dofi_evd *e = evd;
@@ -151,7 +151,10 @@ Test(both, an_endpoint_may_go_either_way_in_turn)
 	}
 }
 
-/* No connection has memory while none is to be had without a descriptor. */
+/*
+ * The memory that a connection shares needs a descriptor. Without one the connection takes the
+ * fabric.
+ */
 Test(both, without_descriptors_it_is_the_fabric)
 {
 	link_memfd_fault = EMFILE;
@@ -213,12 +216,15 @@ Test(both, the_request_tells_where_it_is_from)
 	cr_expect(is_far(active));
 }
 
-/* Whoever listens there instead */
+/* A peer of the test that listens in place of the IA */
 
 static int listener;
 static struct peer other;
 
-/* Has the name of a qualifier at which the IA then listens, by the fabric alone. */
+/*
+ * Binds the socket name of a qualifier. The IA then listens on that qualifier through the fabric
+ * alone.
+ */
 static void take_name(void)
 {
 	struct sockaddr_un name = { .sun_family = AF_UNIX };
@@ -310,7 +316,7 @@ Test(both, who_speaks_otherwise_is_passed_by)
 	peer_hang_up(&other);
 }
 
-/* An acceptance of which nothing is true. */
+/* An accept message with false contents. */
 Test(both, who_lies_is_passed_by)
 {
 	const struct dofi_side_msg msg = {
@@ -324,7 +330,7 @@ Test(both, who_lies_is_passed_by)
 	peer_hang_up(&other);
 }
 
-/* It would be asked twice otherwise. */
+/* Otherwise the peer would get the request twice. */
 Test(both, who_took_the_request_has_the_say)
 {
 	take_name();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* An EP that is connected to a peer of the test's own, and what the two say to each other. */
+/* An EP that is connected to a peer of the test, and the frames between them. */
 
 #include "xport/coupled.h"
 

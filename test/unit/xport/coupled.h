@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* An EP that is connected to a peer of the test's own, and what the two say to each other. */
+/* An EP that is connected to a peer of the test, and the frames between them. */
 #ifndef UNIT_XPORT_COUPLED_H
 #define UNIT_XPORT_COUPLED_H
 
@@ -7,61 +7,61 @@
 
 extern struct peer peer;
 extern DAT_EP_HANDLE ep;
-extern unsigned char theirs[BIG];	/* memory of the peer's */
+extern unsigned char theirs[BIG];	/* memory of the peer */
 
-/* Gives it, or @big, bytes that tell where they stand, and in which of the two. */
+/* Fills theirs or big with bytes that depend on their position, and on the buffer through @step. */
 void fill(unsigned char bytes[BIG], unsigned step);
 
-/* The two on shm, where they read each other's memory; */
+/* Connects ep and peer on shm, where they read each other's memory. */
 void coupled_init(void);
-/* where neither can read the other's; */
+/* Like coupled_init(), but neither can read the other's memory. */
 void coupled_init_apart(void);
-/* and on a fabric that does RDMA itself, and whose peers may be anywhere. */
+/* Like coupled_init(), on a fabric that does RDMA itself and has peers on any host. */
 void coupled_init_sockets(void);
-/* Connects @ep, on an IA that is open, to a peer that has room for @window frames. */
+/* Connects ep, on an open IA, to a peer with a window of @window frames. */
 void couple_narrow(uint32_t window);
 
 bool all_zero(const void *bytes, size_t n);
-/* Whether segment @i of a frame is that. */
+/* Whether segment @i of a frame has this address and length. */
 bool names(const struct rdm_frame *f, uint32_t i, const void *at, size_t length);
 
 extern const DAT_COMPLETION_FLAGS plain;
 DAT_DTO_COOKIE cookie_of(uint64_t cookie);
 
-/* The program, with memory of @big from @offset on: */
+/* Calls of the program, with memory of big from @offset on: */
 
 void receive_with(DAT_EP_HANDLE with, size_t offset, size_t length, uint64_t cookie);
 void receive(size_t offset, size_t length, uint64_t cookie);
-/* The next event is that of the receive @cookie, which got @length bytes. */
+/* The next event is that of receive @cookie, with @length bytes. */
 void got(uint64_t cookie, uint64_t length);
 
 void post_send(size_t offset, size_t length, uint64_t cookie);
-/* RDMA from or to @theirs, which the peer named so: */
+/* RDMA from or to theirs. THEIR_KEY is the peer's key for it. */
 #define THEIR_KEY 77
 void post_write(size_t offset, size_t length, uint64_t cookie);
 void post_read(size_t offset, size_t length, uint64_t cookie);
 /* The next completion is of @cookie. */
 void done(uint64_t cookie);
 
-/* A receive, posted before, is flushed; then the connection is broken. */
+/* A receive posted before is flushed, and the connection is broken. */
 void breaks(void);
 
-/* The peer: */
+/* Actions of the peer: */
 
-/* A frame that gives back @n credits. */
+/* Sends a frame that returns @n credits. */
 void give_credits(uint16_t n);
-/* A message; */
+/* Sends a message. */
 void say(const void *bytes, size_t n);
-/* one that is announced, and where it is; */
+/* An RTS with the address of its message. */
 struct rdm_frame announcement(uint32_t number, const void *at, size_t length);
-/* a frame about the program's request @number, */
+/* A frame about the program's request @number. */
 struct rdm_frame about(enum rdm_frame_kind kind, uint32_t number);
-/* and the answer to it, with data or none. */
+/* Sends the ACK of that request, with data or without. */
 void answer(uint32_t number, const void *data, size_t size);
 
-/* It is told how its own request @number ended. */
+/* The peer's request @number is acknowledged with @result. */
 const struct peer_frame *answered(uint32_t number, enum rdm_result result);
-/* What was refused stops the connection: for the test it is as if it had not been. */
+/* Resets the state of a connection after a refused request, so that the test can go on with it. */
 void forgive(DAT_EP_HANDLE handle);
 
 #endif

@@ -60,7 +60,7 @@ void xport_fini(void)
 	cr_expect_eq(fake_eps.peps_open, 0);
 }
 
-/* More than the longest chain of works and events that one event can begin. */
+/* Longer than the longest chain of work and events that a single event can start. */
 #define LONGEST_CHAIN 24
 
 static void openings_look(void *arg)
@@ -71,8 +71,9 @@ static void openings_look(void *arg)
 }
 
 /*
- * An endpoint that is opened on a thread of its own begins another chain when it is done, which may be between the
- * last turn and the look. So two looks in a row must find none. With endpoint_waits the test ends the opening.
+ * An endpoint that is opened on a separate thread starts another chain when it is done, possibly
+ * between the last settle() and the look at the list. So two looks in a row must find the list
+ * empty. With endpoint_waits the test ends the opening.
  */
 void quiesce(void)
 {

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# Unit tests of the transport and of the provider's outside, see test/unit/local.mk; and of
-# the runner of all these.
+# Unit tests of the transports, of the provider's entry points and of the test runner. See
+# test/unit/local.mk.
 
 xport_unit_tests = \
 	test/unit/side_test \
@@ -58,7 +58,7 @@ test_unit_xport2_test_CPPFLAGS = $(prov_test_cppflags) -DDAT_API=2
 test_unit_xport2_test_LDFLAGS = $(xport_test_ldflags) -Wl,--wrap=memfd_create -Wl,--wrap=socket -Wl,--wrap=getsockopt
 test_unit_xport2_test_LDADD = $(prov_test_ldadd2) libdofi2.la
 
-# Side connections and frames see no DAT type: one version's are the other's.
+# CM sockets and frames use no DAT type, so one program serves both API versions.
 test_unit_side_test_SOURCES = \
 	test/unit/xport/rdm/frame_test.c \
 	test/unit/xport/cm/side.c \
@@ -72,7 +72,7 @@ test_unit_side_test_LDFLAGS = $(xport_test_ldflags) \
 	-Wl,--wrap=accept4 -Wl,--wrap=connect -Wl,--wrap=epoll_ctl -Wl,--wrap=send
 test_unit_side_test_LDADD = $(prov_test_ldadd2) libdofi2.la
 
-# The program finds NEWS, which is distributed, by top_srcdir.
+# The program finds NEWS, which is distributed, through top_srcdir.
 prov_test_sources = \
 	test/unit/ext_test.c \
 	test/unit/prov_test.c \
@@ -90,7 +90,7 @@ test_unit_prov2_test_CPPFLAGS = $(prov_test_cppflags) -DDAT_API=2
 test_unit_prov2_test_LDFLAGS = $(xport_test_ldflags)
 test_unit_prov2_test_LDADD = $(prov_test_ldadd2) libdofi2.la
 
-# The runner itself: sanity has tests that must fail, and sanity.sh sees to it that they do.
+# The runner itself: sanity has tests that must fail, and sanity.sh checks that they do.
 PROV_UNIT_TESTS += test/unit/sanity.sh
 check_PROGRAMS += test/unit/sanity
 test_unit_sanity_SOURCES = test/unit/sanity_test.c

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* An IA with the connectionless transport on a real fabric, and peers that are the test's own. */
+/* An IA with the connectionless transport on a real fabric, and peers of the test. */
 
 #include "xport/peer.h"
 
@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PATIENCE_S 30			/* nothing that is to come takes so long */
+#define PATIENCE_S 30			/* longer than anything expected takes */
 #define PEERS 4
 
 unsigned char big[BIG];
@@ -24,7 +24,7 @@ uint64_t done_length;
 
 DAT_LMR_HANDLE big_lmr;
 
-/* Where all peers' frames come. */
+/* The endpoint that receives the frames for all peers. */
 static struct {
 	struct dofi_fabric_choice choice;
 	struct dofi_progress progress;
@@ -160,7 +160,10 @@ static void hub_stop(void)
 
 /* The IA */
 
-/* Libfabric looks around at its first call, which takes long: once, and not in each test. */
+/*
+ * The first call of libfabric probes all fabrics, which takes long. So it is made once, and not in
+ * each test.
+ */
 __attribute__((constructor)) static void fabrics_find(void)
 {
 	struct fi_info *info;
@@ -292,7 +295,7 @@ void pair_works(DAT_EP_HANDLE from, DAT_EP_HANDLE to)
 	cr_expect_eq(memory[sizeof(memory) - 1], (char)number);
 }
 
-/* Side connections */
+/* CM sockets */
 
 static void peer_enlist(struct peer *p)
 {
@@ -363,7 +366,7 @@ void peer_hang_up(struct peer *p)
 	p->fd = -1;
 }
 
-/* The next message, into p->heard: its kind, or 0 at the end. */
+/* Reads the next message into p->heard. Returns its kind, or 0 at the end. */
 static int hear(struct peer *p)
 {
 	ssize_t n;
@@ -416,7 +419,10 @@ struct rdm_frame peer_frame(const struct peer *p, enum rdm_frame_kind kind)
 	return (struct rdm_frame){ .kind = (uint8_t)kind, .conn = p->conn, .sequence = p->sent + 1 };
 }
 
-/* The IA is told as by a bell: of a first message shm tells it before it takes that. */
+/*
+ * Wakes the IA like a BELL: before shm takes a first message, it sends a notice of it that the IA
+ * must handle.
+ */
 void peer_send_bytes(struct peer *p, const void *bytes, size_t size)
 {
 	ssize_t ret;
@@ -492,7 +498,7 @@ bool peer_has_none(struct peer *p)
 	return p->n_came == p->n_taken;
 }
 
-/* Both */
+/* CM sockets and frames */
 
 static void expect_introduction(const struct peer *p)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Qualifiers at ports: who shares one, when it opens and closes, and where to try next. */
+/*
+ * Qualifiers at ports: which of them share a port, when it opens and closes, and which port is
+ * tried next.
+ */
 
 #include "xport/ports.h"
 
@@ -11,18 +14,18 @@
 #include <stdlib.h>
 
 #define PORT 4711
-#define LOW 80				/* that an ordinary user may not bind */
+#define LOW 80				/* an ordinary user may not bind it */
 #define MAPPED 70000
-#define ANY 33333			/* what an open of any port gives */
+#define ANY 33333			/* what opening any port returns */
 #define TRIES 4				/* ports of a mapped qualifier */
 
-/* What opens and closes ports: the test. */
+/* Opens and closes ports. */
 static struct {
 	uint16_t asked[16];
-	int results[16];		/* in this order */
+	int results[16];		/* of the opens, in this order */
 	unsigned opens, closes;
 	struct dofi_port *closed;
-	bool visits;			/* while one closes, a request comes and goes */
+	bool visits;			/* a request arrives and ends while a port closes */
 } net;
 
 static struct dofi_ports ports;
@@ -120,7 +123,7 @@ Test(ports, a_port_is_shared_and_closes_with_its_last_user)
 	cr_expect_eq(dofi_port_sp(port, MAPPED), &mapped);
 	cr_expect_eq(dofi_port_sp(port, 0), &own);
 
-	/* a request that came there is unanswered */
+	/* a request that arrived there is unanswered */
 	port->users++;
 	dofi_ports_unlisten(&ports, &mapped);
 	cr_expect(!dofi_port_sp(port, MAPPED));

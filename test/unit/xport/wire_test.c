@@ -9,9 +9,9 @@
 
 static unsigned char buf[DOFI_WIRE_MAX];
 static unsigned char payload[DOFI_WIRE_MAX_DATA];
-static uint32_t secret;			/* of what is packed; 0 is none */
+static uint32_t secret;			/* packed into messages; 0: none */
 
-/* @msg from a block that ends where its bytes do, so that tools see what is read beyond. */
+/* Unpacks from a block that ends with the bytes, so that tools find reads beyond it. */
 static int unpack(const void *bytes, size_t len, struct dofi_wire *msg)
 {
 	unsigned char *exact = malloc(len ? len : 1);
@@ -20,7 +20,7 @@ static int unpack(const void *bytes, size_t len, struct dofi_wire *msg)
 	memcpy(exact, bytes, len);
 	ret = dofi_wire_unpack(exact, len, msg);
 	if (!ret) {
-		/* what is left of it in the answer must outlive the block */
+		/* the data pointer must outlive the block */
 		size_t at = (const unsigned char *)msg->data - exact;
 
 		cr_assert(at + msg->data_size <= len);
@@ -190,7 +190,7 @@ Test(wire, a_qualifier_of_zero_is_refused)
 	refused(buf, n);
 }
 
-/* All that can be made of a header, before bytes of every length: never more than there is. */
+/* All headers, followed by bytes of every length: no result lies outside the bytes. */
 Test(wire, hostile_headers_of_every_length_yield_nothing_outside)
 {
 	unsigned char bytes[DOFI_WIRE_MAX + 4];
@@ -279,7 +279,9 @@ static size_t added(uint64_t conn_qual)
 	return conn_qual > UINT16_MAX ? 8 : conn_qual ? 2 : 0;
 }
 
-/* What is packed comes out again, at every size, of every kind, with and without qualifier. */
+/*
+ * Messages of every kind and size, with and without a qualifier, are unpacked as they were packed.
+ */
 Test(wire, messages_survive)
 {
 	static const uint64_t quals[] = { 0, 1, UINT16_MAX, UINT16_MAX + 1, UINT64_MAX };
@@ -354,7 +356,7 @@ Test(wire, without_data_none_is_looked_at)
 	cr_expect_eq(dofi_wire_pack(buf, &msg), 4);
 }
 
-/* Some fabrics hand over more bytes than were sent. */
+/* Some fabrics deliver more bytes than were sent. */
 Test(wire, padding_is_ignored)
 {
 	struct dofi_wire msg;
@@ -393,7 +395,7 @@ Test(ports, a_larger_qualifier_has_four)
 	cr_expect_eq(dofi_wire_ports(UINT64_MAX), 4);
 }
 
-/* Peers of another release look at these ports. */
+/* Peers of other releases use these ports. */
 Test(ports, the_mapping_stays_as_it_was)
 {
 	static const struct {
@@ -434,7 +436,7 @@ Test(ports, mapped_ones_are_neither_privileged_nor_ephemeral)
 			cr_assert(dofi_wire_port(qual, n) >= 10000 && dofi_wire_port(qual, n) < 32768);
 }
 
-/* By chance 5 of 20,000 qualifiers in a row have a port twice. */
+/* By chance 5 of 20,000 consecutive qualifiers have a port twice. */
 Test(ports, the_tries_differ)
 {
 	uint64_t qual;

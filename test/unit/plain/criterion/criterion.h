@@ -2,9 +2,9 @@
 /*
  * A stand-in for the part of Criterion that the provider's unit tests use.
  *
- * Criterion maps its arena where ThreadSanitizer keeps its shadow and starts each
- * test through exec, which valgrind would have to follow. Here a test is a forked
- * child and nothing else, so that every tool works. Builds without Criterion use it.
+ * Criterion maps its arena where ThreadSanitizer has its shadow memory, and starts each test
+ * through exec, which valgrind would have to follow. Here a test is only a forked child, so that
+ * every tool works. It also serves builds without Criterion.
  */
 #ifndef PLAIN_CRITERION_H
 #define PLAIN_CRITERION_H
@@ -17,8 +17,8 @@ struct plain_options {
 	int unused;
 	void (*init)(void);
 	void (*fini)(void);
-	int signal;		/* that must end the test */
-	int exit_code;		/* with which it must end */
+	int signal;		/* the signal that must end the test */
+	int exit_code;		/* the status that the test must exit with */
 	double timeout;		/* seconds, on an idle machine */
 };
 

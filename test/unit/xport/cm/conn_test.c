@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Side connections: what arrives, how they end, and what hostile peers can do. */
+/* CM sockets: what arrives, how they end, and what hostile peers can do. */
 
 #include "xport/cm/conn.h"
 
@@ -88,7 +88,7 @@ static uint16_t port_of(const struct sockaddr_storage *address)
 static int pipe_fd[2], taken[DOFI_SIDE_FDS];
 static unsigned n_taken;
 
-/* They are the message's during the call alone. */
+/* The descriptors are valid only during the call. */
 static void take_fds(struct dofi_side *s)
 {
 	(void)s;
@@ -170,7 +170,7 @@ static void put_with_fds(int fd, const void *bytes, size_t len, const int *fds, 
 	cr_assert_eq(sendmsg(fd, &msg, MSG_NOSIGNAL), (ssize_t)len);
 }
 
-/* A peer whose socket was full sends them with what was waiting. */
+/* If the peer's socket was full, the descriptors are sent with bytes that were queued before. */
 Test(side, descriptors_may_come_before_their_message)
 {
 	const struct dofi_side_msg ready = side_msg(DOFI_SIDE_READY);
@@ -194,7 +194,7 @@ Test(side, descriptors_may_come_before_their_message)
 	side_unlisten();
 }
 
-/* Which side_fini() sees. */
+/* side_fini() checks that. */
 Test(side, descriptors_that_nothing_takes_are_closed)
 {
 	const int fds[] = { STDIN_FILENO, STDIN_FILENO, STDIN_FILENO, STDIN_FILENO };
@@ -270,7 +270,7 @@ Test(side, what_was_sent_arrives_before_the_end)
 
 #define PAIRS 100
 
-/* Byte by byte, and then all at once but for a cut within a message. */
+/* Sent byte by byte, and then all at once with a cut within a message. */
 Test(side, messages_may_come_in_pieces_and_in_heaps)
 {
 	struct dofi_side_msg msg = side_msg(DOFI_SIDE_REQUEST);
@@ -320,7 +320,7 @@ static void *ring(void *arg)
 	return NULL;
 }
 
-/* Two threads ring, a third sends: no byte of one message is within another. */
+/* Two threads send BELLs and a third sends messages, which must not be interleaved. */
 Test(side, any_thread_rings)
 {
 	const struct dofi_side_msg ready = side_msg(DOFI_SIDE_READY), bye = side_msg(DOFI_SIDE_BYE);
@@ -354,7 +354,7 @@ Test(side, any_thread_rings)
 
 /* Peers that read nothing */
 
-/* A stranger whose request was taken, between whom and us next to no bytes fit. */
+/* A stranger with an accepted request, and small socket buffers at both ends. */
 static int narrow_stranger(void)
 {
 	int small = 2048, fd;
@@ -366,7 +366,7 @@ static int narrow_stranger(void)
 	return fd;
 }
 
-/* More than the kernel takes. */
+/* Sends more BELLs than the kernel takes. */
 static void ring_until_full(void)
 {
 	int i;
@@ -375,7 +375,7 @@ static void ring_until_full(void)
 		dofi_side_ring(side.passive);
 }
 
-/* Counts what comes until the end; the last message's kind in @last. */
+/* Counts the messages until the end. @last is the kind of the last message. */
 static size_t read_all(int fd, int *last)
 {
 	static unsigned char buf[1 << 20];
@@ -409,7 +409,7 @@ Test(side, bells_are_dropped_but_messages_wait)
 	close(fd);
 }
 
-/* What waits is sent when there is room, without a further call. */
+/* Queued bytes are sent when there is room, without a further call. */
 Test(side, what_waits_is_sent_later)
 {
 	const struct dofi_side_msg reject = side_msg(DOFI_SIDE_REJECT);
@@ -427,7 +427,7 @@ Test(side, what_waits_is_sent_later)
 		for (len += n; (n = dofi_side_unpack(buf, len, &msg)) > 0; len -= n)
 			memmove(buf, buf + n, len - n);
 	}
-	/* and then there is room for a bell */
+	/* now there is room for a BELL */
 	dofi_side_ring(side.passive);
 	cr_expect_eq(recv(fd, buf, DOFI_SIDE_HEADER, MSG_WAITALL), DOFI_SIDE_HEADER);
 	cr_expect_eq(buf[5], DOFI_SIDE_BELL);
@@ -453,7 +453,7 @@ Test(side, who_takes_nothing_is_given_up)
 	close(fd);
 }
 
-/* How it ends */
+/* How connections end */
 
 static void ends(int fd, int err, const char *trace)
 {
@@ -488,7 +488,7 @@ Test(side, a_peer_may_leave_within_a_message)
 	ends(fd, -ECONNRESET, "qE");
 }
 
-/* A whole message needs no memory of the side's, and a part of one does. */
+/* A whole message needs no memory, but a part of a message must be stored. */
 Test(side, without_memory_a_part_of_a_message_ends_it)
 {
 	int fd;
@@ -584,7 +584,7 @@ Test(side, a_second_request_ends_it)
 	ends(fd, -EPROTO, "qYE");
 }
 
-/* The errno of a failed write is not lost, and comes after what the peer has said. */
+/* The errno of a failed write is reported, after the messages that the peer sent before. */
 static void failed_write(void *arg)
 {
 	const struct dofi_side_msg ready = side_msg(DOFI_SIDE_READY);
@@ -605,7 +605,7 @@ Test(side, what_was_said_before_a_failed_write_is_heard)
 	ends(fd, -ETIMEDOUT, "qGE");
 }
 
-/* The reset is told to the write, and the read finds an end in order. */
+/* The write reports the reset, and the read then finds an orderly end. */
 static void reset_and_write(void *arg)
 {
 	const struct dofi_side_msg ready = side_msg(DOFI_SIDE_READY);
@@ -682,7 +682,7 @@ Test(side, a_side_may_be_closed_before_it_is_connected)
 	cr_assert_eq(side_listen(AF_INET), 0);
 	side_do(connect_and_close, &request);
 	side_unlisten();
-	/* and before it is told that it cannot connect */
+	/* and before ended() reports that it cannot connect */
 	side_do(connect_and_close, &request);
 	side_settle();
 	cr_expect_str_eq(side_trace(), "");
@@ -703,7 +703,7 @@ Test(side, there_may_be_no_room_for_another)
 	side_unlisten();
 }
 
-/* Closing anywhere */
+/* Closing in any callback */
 
 Test(side, a_side_may_be_closed_at_its_request)
 {
@@ -774,7 +774,7 @@ static void close_other(struct dofi_side *s)
 	*other = NULL;
 }
 
-/* Both have something to tell when the thread looks. */
+/* Both have a message to read in one batch of the progress thread. */
 static void put_both(void *arg)
 {
 	int *fds = arg, i;

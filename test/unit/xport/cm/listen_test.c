@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Listening for side connections: ports, and what strangers can do, which is next to nothing. */
+/* Listening for CM sockets: ports, and how little strangers can do. */
 
 #include "xport/cm/conn.h"
 
@@ -31,7 +31,7 @@ static void init(void)
 	capture_begin(&capture);
 }
 
-/* How often the log has @text. */
+/* The number of times @text is in the log. */
 static unsigned logged(const char *text)
 {
 	static char log[1 << 16];
@@ -114,7 +114,7 @@ Test(side_listen, a_port_can_be_had_again_at_once)
 
 	cr_assert_eq(side_listen(AF_INET), 0);
 	fd = side_stranger_in();
-	side_close(side.passive);	/* which leaves it waiting, on our side */
+	side_close(side.passive);	/* the closed connection still uses the port at our end */
 	side_unlisten();
 	cr_expect_eq(side_listen(AF_INET), 0);
 	side_unlisten();
@@ -147,15 +147,15 @@ static const struct offender offenders[] = {
 	{ "GET / HTTP/1.1\r\nHost: x\r\n\r\n", 27, false, "no request of ours" },
 	{ "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 11, false, "no request of ours" },
 	{ "\n", 1, false, "no request of ours" },
-	{ "DATS\x20\x06\0\0", 8, false, "no request of ours" },		/* a bell */
-	{ "DATS\x20\x01\0\0", 8, false, "no request of ours" },		/* a request of nothing */
+	{ "DATS\x20\x06\0\0", 8, false, "no request of ours" },		/* a BELL */
+	{ "DATS\x20\x01\0\0", 8, false, "no request of ours" },		/* an empty request */
 	{ "DATS\x20\x01\xff\xff", 8, false, "no request of ours" },
 	{ "DATS\x10\x01\0\0", 8, false, "another version" },
 	{ "", 0, true, "left without" },
 	{ "DATS\x20\x01", 6, true, "left without" },
 };
 
-/* As often as anybody tries, it is logged once; and who is in order is served. */
+/* Offenders are logged once, however many there are, and correct peers are still served. */
 Test(side_listen, offenders_are_thrown_out_and_told_of_once)
 {
 	size_t i;
@@ -221,7 +221,7 @@ Test(side_listen, who_says_nothing_has_little_time)
 	side_unlisten();
 }
 
-/* A byte now and then buys no time. */
+/* A byte now and then does not extend the time. */
 Test(side_listen, who_is_slow_has_little_time)
 {
 	const struct dofi_side_msg request = side_msg(DOFI_SIDE_REQUEST);
@@ -243,7 +243,7 @@ Test(side_listen, who_is_slow_has_little_time)
 	side_unlisten();
 }
 
-/* The request is there when the stranger is let in. */
+/* The request is there when the connection is accepted. */
 static void come_with_request(void *arg)
 {
 	*(int *)arg = side_stranger();
@@ -271,7 +271,7 @@ Test(side_listen, who_has_made_a_request_has_time)
 	close(fd);
 }
 
-/* Whether nothing has come from it, nor its end. */
+/* Whether neither data nor an end has arrived. */
 static bool is_open(int fd)
 {
 	char c;
@@ -279,10 +279,10 @@ static bool is_open(int fd)
 	return recv(fd, &c, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN;
 }
 
-/* A crowd from one address has half of the places that a process with few descriptors gives. */
+/* The limit of strangers from one address, in a process with few descriptors. */
 #define CROWD (DOFI_SIDE_STRANGERS_LEAST / 2)
 
-/* Strangers that have sent a byte: with TCP_DEFER_ACCEPT the system accepts no others. */
+/* Strangers send a byte each, because with TCP_DEFER_ACCEPT the system accepts no silent ones. */
 static void crowd_come(int fds[CROWD + 2])
 {
 	int i;
@@ -332,7 +332,7 @@ static void crowd_come_at_once(void *arg)
 	crowd_come(arg);
 }
 
-/* As when a program connects many endpoints at once. */
+/* A program may connect many endpoints at once. */
 Test(side_listen, of_a_crowd_nobody_goes_before_he_could_speak)
 {
 	const int64_t begun = dofi_now();
@@ -358,7 +358,7 @@ Test(side_listen, without_descriptors_it_waits_and_goes_on)
 	side_fault.accept_times = 2;
 	cr_assert_eq(side_listen(AF_INET), 0);
 	fd = side_stranger_in();
-	/* twice in vain, the stranger, and perhaps already that there is no other */
+	/* two failures, the stranger, and perhaps one call that finds no other */
 	cr_expect(side_accepts == 3 || side_accepts == 4, "%u", side_accepts);
 	cr_expect(dofi_now() - begun >= 2 * 100 * 1000000LL, "it did not wait");
 	cr_expect_eq(logged("accepting a connection: Too many open files"), 1);
@@ -426,7 +426,7 @@ Test(side_listen, who_cannot_be_let_in_is_sent_away)
 	close(fd);
 }
 
-/* The end */
+/* Closing */
 
 static void unlisten_in(struct dofi_side *s)
 {
@@ -446,7 +446,7 @@ Test(side_listen, it_may_be_closed_at_a_request)
 	side_put_msg(fd, DOFI_SIDE_REQUEST);
 	side_await(1);
 	cr_expect_eq(side_end_of(silent), 0);
-	/* what came by it goes on */
+	/* accepted connections go on */
 	side_put_msg(fd, DOFI_SIDE_READY);
 	side_await(1);
 	cr_expect_str_eq(side_trace(), "qY");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Addresses of this host and of others, and the names of sockets, which anybody may choose. */
+/* Addresses of this host and of others, and socket names, which any process may choose. */
 
 #include "xport/cm/local.h"
 
@@ -50,7 +50,7 @@ Test(side_local, what_no_interface_has_is_elsewhere)
 	cr_expect(!has("fe80::1"));
 }
 
-/* As dofi_local_show() makes it of an abstract name, or of any bytes. */
+/* How dofi_local_show() shows an abstract name, or any bytes. */
 static struct sockaddr_storage shown(const char *name, size_t len)
 {
 	struct sockaddr_storage peer;
@@ -93,7 +93,7 @@ Test(side_local, other_names_tell_none)
 		expect_shown(names[i], "127.0.0.1", 0);
 }
 
-/* As long as a name can be, and without an end. */
+/* The longest possible name, without a terminating NUL. */
 Test(side_local, the_longest_name_is_read_within_its_bounds)
 {
 	char name[sizeof(((struct sockaddr_un *)0)->sun_path) - 1];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A progress thread with side connections, of which it is told what their owners are. */
+/* A progress thread with CM sockets, and a trace of what their owners are notified of. */
 
 #include "side.h"
 
@@ -24,9 +24,9 @@ struct side_faults side_fault;
 _Atomic unsigned side_accepts;
 int side_connecting, side_accepted;
 
-static unsigned descriptors;		/* open before */
+static unsigned descriptors;		/* open before the test */
 
-/* Told of once all that was ready before has been told of, or is about to be. */
+/* The progress thread reports it after all that was ready before, or in one batch with it. */
 static int mark_fd;
 static sem_t marked;
 
@@ -92,7 +92,7 @@ ssize_t __wrap_send(int fd, const void *bytes, size_t n, int flags)
 /* The owner */
 
 static pthread_mutex_t trace_lock = PTHREAD_MUTEX_INITIALIZER;
-static char trace[1 << 16];		/* with the lock */
+static char trace[1 << 16];		/* under trace_lock */
 static size_t traces;
 
 static void trace_add(char c)
@@ -238,7 +238,7 @@ static void nothing(void *arg)
 	(void)arg;
 }
 
-/* The rest of a batch of epoll's is done before the next work. */
+/* The rest of an epoll batch is handled before the next work. */
 void side_settle(void)
 {
 	uint64_t one = 1;

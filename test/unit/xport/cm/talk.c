@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The EP and the peer of coupled.h before they are connected: either asks the other. */
+/* The EP and the peer of coupled.h before they are connected. Either can connect to the other. */
 
 #include "xport/cm/talk.h"
 
@@ -16,7 +16,7 @@ void talk_init(void)
 	ep = ep_make();
 }
 
-/* Nothing is left of a connection but the zone's endpoint. */
+/* Checks that nothing is left of a connection but the PZ's endpoint. */
 void talk_fini(void)
 {
 	const struct dofi_pz *zone_of = pz;
@@ -34,7 +34,7 @@ bool data_is(const void *data, DAT_COUNT size, const char *text)
 	return size == (DAT_COUNT)strlen(text) && !memcmp(data, text, size);
 }
 
-/* The peer asks */
+/* The peer connects */
 
 struct dofi_side_msg request(void)
 {
@@ -70,7 +70,7 @@ void accept_fails(void)
 	cr_expect_eq(state_of_ep(ep), DAT_EP_STATE_DISCONNECTED);
 }
 
-/* The EP asks */
+/* The EP connects */
 
 DAT_CONN_QUAL own_port;
 
@@ -120,7 +120,7 @@ void reply(enum dofi_side_kind kind, uint8_t reason)
 	peer_tell(&peer, &msg);
 }
 
-/* It stands, or ends */
+/* The connection is established, or ends */
 
 void is_heard(void)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The messages of a side connection, which peers of any release must agree on. */
+/* The messages of a CM socket, which peers of any release must agree on. */
 
 #include "xport/cm/wire.h"
 
@@ -12,7 +12,7 @@
 static unsigned char buf[DOFI_SIDE_MAX];
 static unsigned char payload[DOFI_SIDE_MAX_DATA], address[DOFI_SIDE_MAX_ADDR];
 
-/* Every field at its most, and no two alike. */
+/* Every field has a large value, and no two are equal. */
 static struct dofi_side_msg full(enum dofi_side_kind kind)
 {
 	struct dofi_side_msg msg = {
@@ -40,7 +40,7 @@ static struct dofi_side_msg full(enum dofi_side_kind kind)
 	return msg;
 }
 
-/* No more than a kind must have, with the least values. */
+/* Only the mandatory fields of a kind, with the smallest values. */
 static struct dofi_side_msg least(enum dofi_side_kind kind)
 {
 	return (struct dofi_side_msg){
@@ -61,7 +61,7 @@ static void init(void)
 
 TestSuite(side_wire, .init = init);
 
-/* @msg from a block that ends where its bytes do, so that tools see what is read beyond. */
+/* Unpacks from a block that ends with the bytes, so that tools find reads beyond it. */
 static ssize_t unpack(const void *bytes, size_t len, struct dofi_side_msg *msg)
 {
 	unsigned char *exact = malloc(len ? len : 1);
@@ -69,7 +69,7 @@ static ssize_t unpack(const void *bytes, size_t len, struct dofi_side_msg *msg)
 
 	memcpy(exact, bytes, len);
 	ret = dofi_side_unpack(exact, len, msg);
-	/* what points into the block must outlive it */
+	/* pointers into the block must outlive it */
 	if (ret > 0 && msg->addr) {
 		cr_assert((const unsigned char *)msg->addr + msg->addr_len <= exact + ret);
 		msg->addr = (const char *)bytes + ((const unsigned char *)msg->addr - exact);
@@ -94,7 +94,7 @@ static void is(const void *bytes, size_t len, ssize_t expected, const char *what
 	cr_expect(ret > 0 || !memcmp(&msg, &before, sizeof(msg)), "%s: an output", what);
 }
 
-/* Where the field @tag of the message in buf begins, or NULL. */
+/* Where field @tag of the message in buf begins, or NULL. */
 static unsigned char *find(unsigned tag)
 {
 	unsigned char *end = buf + DOFI_SIDE_HEADER + (buf[6] << 8 | buf[7]), *p;
@@ -111,7 +111,7 @@ static void set_body(size_t n)
 	buf[7] = (unsigned char)n;
 }
 
-/* A message of the header and of the @n bytes at @body. */
+/* Makes a message of a header and the @n bytes at @body. */
 static size_t raw(enum dofi_side_kind kind, const void *body, size_t n)
 {
 	memcpy(buf, "DATS\x20", 5);
@@ -165,7 +165,10 @@ static void same_data(const struct dofi_side_msg *got, const struct dofi_side_ms
 	cr_expect(!msg->data_size || !memcmp(got->data, msg->data, msg->data_size));
 }
 
-/* What a kind has arrives; what it has not does not, whatever the sender's struct says. */
+/*
+ * The fields of a kind arrive. All other fields are not sent, whatever the sender's struct
+ * contains.
+ */
 static void arrives(const struct dofi_side_msg *msg)
 {
 	bool bears_sender = msg->kind == DOFI_SIDE_REQUEST || msg->kind == DOFI_SIDE_ACCEPT;
@@ -210,7 +213,7 @@ Test(side_wire, any_amount_of_data_arrives)
 		arrives(&msg);
 }
 
-/* Peers of other releases, on hosts of other byte orders, rely on each of these. */
+/* Peers of other releases, on hosts of other byte orders, rely on each of these bytes. */
 Test(side_wire, bytes_stay_what_they_are)
 {
 	static const unsigned char bell[] = { 'D', 'A', 'T', 'S', 0x20, 6, 0, 0 };
@@ -287,7 +290,7 @@ Test(side_wire, other_versions_are_told_apart)
 		is(buf, 5, v >> 4 == 2 ? 0 : -EPROTONOSUPPORT, "a version");
 		is(buf, 8, v >> 4 == 2 ? 8 : -EPROTONOSUPPORT, "a version");
 	}
-	/* whatever else is in there, which another version may well have */
+	/* whatever the rest is, because another version may define it */
 	memset(buf + 4, 0xff, sizeof(buf) - 4);
 	is(buf, sizeof(buf), -EPROTONOSUPPORT, "another version's message");
 }
@@ -315,7 +318,7 @@ Test(side_wire, a_body_is_bounded)
 	is(buf, 8, -EPROTO, "the longest there can be");
 }
 
-/* Takes the field @tag, if there is one, out of the message of @len bytes: what is left. */
+/* Removes field @tag, if any, from the message of @len bytes. Returns the new length. */
 static size_t cut_field(size_t len, unsigned tag)
 {
 	unsigned char *f = find(tag);
@@ -329,7 +332,7 @@ static size_t cut_field(size_t len, unsigned tag)
 	return len - n;
 }
 
-/* Puts a field behind the others. */
+/* Appends a field. */
 static size_t add_field(size_t len, unsigned tag, const void *value, size_t n)
 {
 	buf[len] = (unsigned char)tag;
@@ -385,7 +388,7 @@ Test(side_wire, fields_come_in_any_order)
 	}
 }
 
-/* The least message of @kind and behind it one more field of @n bytes. */
+/* Makes the smallest message of @kind with one more field of @n bytes. */
 static size_t with_field(enum dofi_side_kind kind, unsigned tag, const void *value, size_t n)
 {
 	const struct dofi_side_msg msg = least(kind);
@@ -454,7 +457,7 @@ Test(side_wire, a_newer_peers_fields_are_within_its_message)
 	is(buf, len, -EPROTO, "far beyond the end");
 }
 
-/* Every length but the right ones, of every field. */
+/* Every wrong length, of every field. */
 Test(side_wire, a_field_has_its_length)
 {
 	static const struct {
@@ -482,7 +485,7 @@ Test(side_wire, a_field_has_its_length)
 		}
 }
 
-/* The message with the last of the bytes of @tag's value replaced. */
+/* Packs the message with the last byte of @tag's value replaced. */
 static void value_is(const struct dofi_side_msg *msg, unsigned tag, unsigned last, bool good)
 {
 	size_t len = dofi_side_pack(buf, msg);
@@ -508,7 +511,7 @@ Test(side_wire, values_are_within_their_limits)
 	value_is(&refuse, 8, 0, false);
 }
 
-/* They become parts of paths, and are logged. */
+/* The names become parts of paths and are logged. */
 Test(side_wire, names_are_harmless)
 {
 	static const unsigned tags[] = { 12, 19 };
@@ -539,7 +542,7 @@ Test(side_wire, what_follows_a_message_is_left)
 	is(buf, sizeof(buf), (ssize_t)len, "a message and more");
 }
 
-/* Of what a wrong bit does, tools see if anything is read beyond the message. */
+/* Flips each bit. Tools find a read beyond the message. */
 Test(side_wire, any_byte_may_be_wrong)
 {
 	const struct dofi_side_msg msg = full(DOFI_SIDE_REQUEST);

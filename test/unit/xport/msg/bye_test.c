@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Goodbyes: what is said and heard at the end of a connection. The test plays the peer. */
+/* BYE messages: what is sent and received at the end of a connection. The test acts as the peer. */
 
 #include "xport/fabric.h"
 
@@ -47,7 +47,7 @@ static uint64_t our_bye(void)
 	return (uint64_t)ours.secret << 32 | (ours.mailbox.id & ~MSG_SAYS_BYE);
 }
 
-/* A write comes that brings nothing but @data. */
+/* A write of no bytes arrives, with remote CQ data @data. */
 static void hear(uint64_t data)
 {
 	const struct fi_cq_data_entry entry = {
@@ -104,7 +104,7 @@ Test(msg_bye, is_not_said_of_a_connection_that_broke)
 	cr_expect(!said_bye());
 }
 
-/* What broke an earlier connection of the endpoint counts no more. */
+/* An error that broke an earlier connection of the endpoint does not count. */
 Test(msg_bye, is_said_when_the_endpoint_of_another_connection_is_freed)
 {
 	cm_error(fake_eps.last, ECONNRESET, NO_BYTES);
@@ -151,7 +151,7 @@ Test(msg_bye, counts_for_one_connection)
 	stream_ends(DAT_CONNECTION_EVENT_BROKEN);
 }
 
-/* A peer of an older version says nothing at its end, and its number has no mark. */
+/* A peer of an older version sends no BYE, and its number has no mark. */
 Test(msg_bye, is_not_expected_of_a_peer_that_does_not_offer_it)
 {
 	succeed(dofi_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG));
@@ -163,7 +163,7 @@ Test(msg_bye, is_not_expected_of_a_peer_that_does_not_offer_it)
 	stream_ends(DAT_CONNECTION_EVENT_DISCONNECTED);
 }
 
-/* A receive that the fabric gives up says no more than the event. */
+/* A receive that the fabric flushes does not show how the connection ended. */
 Test(msg_bye, a_flush_does_not_say_how_it_ended)
 {
 	DAT_LMR_TRIPLET none;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Listening on a qualifier's ports, and the requests that come in there, hostile ones first. */
+/* Listening on the ports of a qualifier, and the requests that arrive there, hostile ones first. */
 
 #include "xport/fabric.h"
 
@@ -11,13 +11,13 @@
 #include <sys/socket.h>
 
 #define PORT 4711
-#define LOW 80				/* that an ordinary user may not bind */
+#define LOW 80				/* an ordinary user may not bind it */
 #define MAPPED 70000
 #define TRIES 4
 
 static DAT_PSP_HANDLE psp;
 
-/* Listens at its own address: one try for each port. */
+/* Listens at the IA's own address, which takes one attempt for each port. */
 static void init_address(void)
 {
 	xport_init();
@@ -46,7 +46,7 @@ static void make_busy(DAT_CONN_QUAL conn_qual, unsigned from, unsigned to)
 
 /* Opening */
 
-/* Listening fails, for another reason than a port in use, and leaves nothing open. */
+/* Listening fails for another reason than a port in use, and leaves nothing open. */
 static void fails(void)
 {
 	DAT_RETURN ret = listen_for(MAPPED);
@@ -137,7 +137,10 @@ static void init_tcp(void)
 	xport_init();
 }
 
-/* Or each byte for an endpoint would be reported as a request, see dofi_progress_listen_eq(). */
+/*
+ * Otherwise each byte for an endpoint would be reported as a request, see
+ * dofi_progress_listen_eq().
+ */
 Test(msg_listen, has_an_event_queue_of_its_own_where_that_helps, .init = init_tcp)
 {
 	succeed(listen_for(PORT));
@@ -217,7 +220,7 @@ Test(msg_listen, all_mapped_ports_in_use)
 	cr_expect_eq(fake_eps.peps_open, 0);
 }
 
-/* Several of one IA */
+/* Several listeners of one IA */
 
 Test(msg_listen, a_qualifier_twice)
 {
@@ -241,7 +244,7 @@ Test(msg_listen, a_freed_qualifier_can_be_had_again)
 	succeed(listen_for(PORT));
 }
 
-/* Two qualifiers at one port: the one that is the port, and one that maps there. */
+/* Two qualifiers that share a port: one is the port's number, and the other maps to it. */
 static DAT_PSP_HANDLE psp_mapped, psp_port;
 
 static void share_a_port(void)
@@ -300,7 +303,7 @@ Test(msg_listen, any_qualifier_that_the_fabric_refuses)
 	cr_expect_eq(fake_eps.peps_open, 0);
 }
 
-/* A qualifier of 0 would be none that a peer could name. */
+/* A peer cannot name qualifier 0. */
 Test(msg_listen, any_qualifier_whose_port_cannot_be_learnt)
 {
 	DAT_CONN_QUAL conn_qual = 77;
@@ -314,9 +317,9 @@ Test(msg_listen, any_qualifier_whose_port_cannot_be_learnt)
 
 /* All addresses */
 
-static bool faked;		/* what the system says of IPv6 is the following */
+static bool faked;		/* the system reports the following about IPv6 */
 static bool no_ipv6;
-static int apart;		/* of IPV6_V6ONLY */
+static int apart;		/* value of IPV6_V6ONLY */
 
 int __real_socket(int family, int type, int protocol);
 int __wrap_socket(int family, int type, int protocol);
@@ -328,7 +331,7 @@ int __wrap_socket(int family, int type, int protocol)
 	if (!faked || family != AF_INET6)
 		return __real_socket(family, type, protocol);
 	errno = EAFNOSUPPORT;
-	/* the machine that runs this may have no IPv6 */
+	/* the machine that runs the test may have no IPv6 */
 	return no_ipv6 ? -1 : __real_socket(AF_UNIX, SOCK_STREAM, 0);
 }
 
@@ -427,7 +430,7 @@ static void init_listening(void)
 
 TestSuite(msg_request, .init = init_listening, .fini = xport_fini);
 
-/* A request of @bytes is told no, and the consumer hears nothing of it. */
+/* A request of @bytes is rejected without an event for the consumer. */
 static void is_refused(struct bytes bytes)
 {
 	int before = fake_eps.rejects;
@@ -530,7 +533,7 @@ Test(msg_request, a_refusal_that_fails_is_harmless)
 	is_refused(NO_BYTES);
 }
 
-/* The qualifier that is the port may be named, too. */
+/* A request may also name a qualifier that is the port's number. */
 Test(msg_request, for_the_port_arrives)
 {
 	cm_request(fake_eps.last_pep, wire(DOFI_WIRE_REQUEST, 0, NULL, 0));
@@ -562,7 +565,7 @@ static void peer_is(DAT_CR_HANDLE cr, const void *address, size_t size)
 	cr_expect_eq(param.remote_port_qual, 5555);
 }
 
-/* What a socket of both families says of an IPv4 peer. */
+/* A socket of both families reports an IPv4 peer in this form. */
 Test(msg_request, names_an_ipv4_peer_by_its_own_address)
 {
 	struct sockaddr_in6 mapped = { .sin6_family = AF_INET6, .sin6_port = htons(5555) };
@@ -665,7 +668,7 @@ Test(msg_request, for_a_reserved_point_arrives_once)
 	is_refused(wire(DOFI_WIRE_REQUEST, 0, NULL, 0));
 	succeed(dofi_rsp_free(rsp));
 	cr_expect_eq(state_of(ep), DAT_EP_STATE_PASSIVE_CONNECTION_PENDING);
-	/* rejecting what is pending takes the endpoint that it came through */
+	/* a pending request can only be rejected through the endpoint on which it arrived */
 	cr_expect_eq(fake_eps.peps_open, 2);
 	is_refused(wire(DOFI_WIRE_REQUEST, 0, NULL, 0));
 	succeed(dofi_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Mailboxes: what is offered, asked, answered and refused. The test plays the peer. */
+/* Mailboxes: offers, requests, replies and refusals. The test acts as the peer. */
 
 #include "xport/fabric.h"
 
@@ -44,14 +44,14 @@ static void init(void)
 Test(msg_mail, none_in_the_old_version, .init = init, .fini = xport_fini)
 {
 	connect_to(ep, PORT);
-	/* it has a number, for goodbyes, and no memory */
+	/* the mailbox has a number, for BYE messages, and no memory */
 	cr_expect_eq(sent().mailbox.addr, 0);
 	cr_expect(sent().mailbox.key);
 	cr_expect_eq(ia->max_private_data, 256 - DOFI_WIRE_FIXED - DOFI_WIRE_SECRET - DOFI_WIRE_MAILBOX -
 						   DOFI_WIRE_QUAL);
 }
 #else
-/* As documented in msg_mail.c; big-endian. */
+/* Big-endian, as documented in msg_mail.c. */
 struct request {
 	uint32_t number, key;
 	uint64_t addr, operand, compare, swap;
@@ -116,11 +116,11 @@ static struct reply *reply_place(uint32_t number)
 	       number % MSG_MAIL_PLACES;
 }
 
-/* The fabric tells of a write with this data. */
+/* The fabric reports a write with this data. */
 static void ring(uint64_t data)
 {
 	const struct fi_cq_data_entry entry = {
-		.op_context = (void *)(uintptr_t)0xdeadbee0, /* tcp leaves what was there */
+		.op_context = (void *)(uintptr_t)0xdeadbee0, /* tcp leaves the old value there */
 		.flags = FI_REMOTE_WRITE | FI_REMOTE_CQ_DATA, .data = data,
 	};
 
@@ -224,7 +224,7 @@ Test(msg_mail, goes_with_its_connection, .init = init_unconnected)
 	ring(ours.id);
 }
 
-/* Asking */
+/* Requests */
 
 Test(msg_mail, a_peer_without_one_is_not_asked, .init = init_unconnected)
 {
@@ -306,7 +306,7 @@ Test(msg_mail, what_is_not_answered_is_flushed)
 	event_only(DAT_CONNECTION_EVENT_DISCONNECTED);
 }
 
-/* Answering */
+/* Replies */
 
 static struct reply last_reply(void)
 {
@@ -339,7 +339,7 @@ Test(msg_mail, a_request_without_right_is_refused)
 {
 	ask(1, target_key + 1, &target[1], 2);
 	cr_expect_eq(be32toh(last_reply().refused), 1);
-	ask(2, rmr_context, memory, 2);		/* not for atomics */
+	ask(2, rmr_context, memory, 2);		/* its LMR has no atomics */
 	cr_expect_eq(be32toh(last_reply().refused), 1);
 	cr_expect_eq(memory[0], 0);
 	cr_expect_eq(target[1], 0);
@@ -353,7 +353,10 @@ Test(msg_mail, a_number_out_of_turn_is_ignored)
 	cr_expect_eq(target[1], 0);
 }
 
-/* It goes out when something else of the EP has completed: only that can have been in the way. */
+/*
+ * The reply is sent after another operation of the EP has completed, because only an operation of
+ * the EP can have filled the fabric's queue.
+ */
 Test(msg_mail, a_reply_that_finds_no_room_waits)
 {
 	DAT_LMR_TRIPLET s = segment(0, 8);
@@ -367,13 +370,17 @@ Test(msg_mail, a_reply_that_finds_no_room_waits)
 	fake_eps.fault.letter = 0;
 	fake_complete(fake_eps.context, 0);
 	event_take(evd, DAT_DTO_COMPLETION_EVENT);
-	settle();	/* the progress thread may have delivered it, and send what waits now */
+	/* the progress thread may have delivered the completion, and sends the reply now */
+	settle();
 	cr_expect_eq(fake_eps.ops, 3);
 	cr_expect_eq(be32toh(last_reply().number), 2);
 	cr_expect_eq(be64toh(last_reply().old), 2);
 }
 
-/* The peer may be connected before we know of it: an endpoint that is not cannot send. */
+/*
+ * The peer may be connected before our end knows it, and an endpoint that is not connected cannot
+ * send.
+ */
 Test(msg_mail, a_request_before_the_connection_is_answered_after, .init = init_unconnected)
 {
 	connect_to(ep, PORT);
@@ -385,7 +392,7 @@ Test(msg_mail, a_request_before_the_connection_is_answered_after, .init = init_u
 	cr_expect_eq(be32toh(last_reply().number), 1);
 }
 
-/* Immediate data, from whom it may */
+/* Immediate data, and which peers may send it */
 
 static void receive_posted(uint64_t cookie)
 {
@@ -496,7 +503,8 @@ Test(msg_mail, a_write_whose_message_finds_no_room)
 	fake_eps.fault.sendmsg = 0;
 	fake_complete(fake_eps.context, 0);
 	cr_expect(event_none(evd));
-	settle();	/* the progress thread may have delivered it, and send what waits now */
+	/* the progress thread may have delivered the completion, and sends the message now */
+	settle();
 	cr_expect_eq(fake_eps.op, FAKE_SENDMSG);
 	cr_expect_eq(fake_eps.ops, 2, "the write is not repeated");
 	fake_complete(fake_eps.context, 0);
@@ -528,7 +536,7 @@ static void fini_sockets(void)
 	fabric_name = "tcp";
 }
 
-/* Where the peer would go on receiving after a refusal, the message waits for the write. */
+/* If the peer continued to receive after a refused write, the message waits for the write. */
 Test(msg_mail, a_message_waits_for_its_write_where_need_be, .init = init_sockets, .fini = fini_sockets)
 {
 	succeed(write_immed(4, 32));
@@ -536,11 +544,15 @@ Test(msg_mail, a_message_waits_for_its_write_where_need_be, .init = init_sockets
 	cr_expect_eq(fake_eps.ops, 1);
 	fake_complete(fake_eps.context, 0);
 	cr_expect(event_none(evd));
-	settle();	/* the progress thread may have delivered it, and send what waits now */
+	/* the progress thread may have delivered the completion, and sends the message now */
+	settle();
 	cr_expect_eq(fake_eps.ops, 3, "the message, and what was behind");
 }
 
-/* Where the mark of data may be lost, each message has some, and the data alone counts. */
+/*
+ * If the fabric may lose FI_REMOTE_CQ_DATA of a completion, each message has data, and only the
+ * value counts.
+ */
 Test(msg_mail, every_message_says_what_it_is_where_need_be, .init = init_sockets, .fini = fini_sockets)
 {
 	DAT_LMR_TRIPLET s = segment(0, 8);

@@ -34,7 +34,10 @@ static struct dofi_ep *inside(void)
 
 TestSuite(msg, .init = init, .fini = xport_fini);
 
-/* It ended with @number and no other event, and has nothing open at the fabric. */
+/*
+ * The attempt or connection ended with @number as its only event, and nothing is open at the
+ * fabric.
+ */
 static DAT_CONNECTION_EVENT_DATA ended_with(DAT_EVENT_NUMBER number)
 {
 	DAT_EVENT event = event_only(number);
@@ -94,7 +97,7 @@ Test(msg, connect_without_enabling)
 	cr_expect_eq(fake_eps.opened, 1);
 }
 
-/* Memory runs out at the first allocation, then at the second, and so on. */
+/* The first allocation fails, then the second, and so on. */
 Test(msg, connect_without_memory)
 {
 	int n;
@@ -111,7 +114,7 @@ Test(msg, connect_without_memory)
 	cr_expect_eq(fake_eps.open, 1);
 }
 
-/* Quality of service: the call's, or else the endpoint's, as libfabric's class of traffic */
+/* Quality of service: that of the call or the endpoint, as libfabric's traffic class */
 
 static void connect_as(DAT_QOS qos)
 {
@@ -179,7 +182,7 @@ Test(msg, a_failed_endpoint_can_be_used_again)
 	make_established();
 }
 
-/* Connecting: nobody's addresses */
+/* Connecting: addresses of no host */
 
 static void connect_to_address(const char *text)
 {
@@ -191,7 +194,7 @@ static void connect_to_address(const char *text)
 	quiesce();
 }
 
-/* Hardware would ask there for a minute. */
+/* Hardware would try these for a minute. */
 Test(msg, connect_to_addresses_of_no_host)
 {
 	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6 };
@@ -210,7 +213,7 @@ Test(msg, connect_to_addresses_of_no_host)
 	cr_expect_eq(fake_eps.opened, 0);
 }
 
-/* Connecting: a fabric that takes its time to open an endpoint */
+/* Connecting: a fabric that opens endpoints slowly */
 
 static void init_slow(void)
 {
@@ -236,7 +239,7 @@ static DAT_EVENT_NUMBER event_awaited(void)
 	return event.event_number;
 }
 
-/* The thread aside is done a little after it may go on. */
+/* The opening thread finishes a little after it was let go. */
 static void go_on_until(const _Atomic int *count, int value)
 {
 	sem_post(&fake_eps.go);
@@ -276,7 +279,7 @@ Test(msg, what_opens_after_the_end_is_closed, .init = init_slow)
 	cr_expect_eq(fake_eps.connects, 0);
 }
 
-/* What waits for one attempt is not the next one's. */
+/* An endpoint that opens for one attempt is not used by the next. */
 Test(msg, another_attempt_while_the_last_still_opens, .init = init_slow)
 {
 	connect_slowly(DAT_TIMEOUT_INFINITE);
@@ -300,9 +303,12 @@ Test(msg, the_end_of_a_zone_waits_for_what_is_opened_there, .init = init_slow)
 	sem_post(&fake_eps.go);
 }
 
-#define CROWD 40			/* more than open at once */
+#define CROWD 40			/* more than are opened at once */
 
-/* Those that do not fit wait for their turn, and all get it but who has given up. */
+/*
+ * The attempts beyond the limit are queued. All of them are made, except that of the EP that was
+ * freed.
+ */
 Test(msg, many_wait_to_open, .init = init_slow)
 {
 	DAT_EP_HANDLE eps[CROWD];
@@ -351,7 +357,7 @@ Test(msg, what_cannot_be_opened_in_time_is_unreachable, .init = init_slow)
 	cr_expect_eq(state_of(ep), DAT_EP_STATE_DISCONNECTED);
 }
 
-/* Connecting: what the fabric says later */
+/* Connecting: later reports of the fabric */
 
 Test(msg, what_errors_mean)
 {
@@ -375,7 +381,7 @@ Test(msg, what_errors_mean)
 	size_t i;
 	int sign;
 
-	/* of either sign: fabrics disagree */
+	/* with either sign, because fabrics differ */
 	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		for (sign = -1; sign <= 1; sign += 2) {
 			connect_to(ep, PORT);
@@ -532,7 +538,7 @@ Test(msg, an_end_while_connecting_is_a_refusal)
 	ended_with(DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
 }
 
-/* Nobody answers: the time-out is the only event that can come. */
+/* There is no answer, so the timeout is the only event that can arrive. */
 Test(msg, a_time_out_ends_the_attempt)
 {
 	DAT_EVENT event;
@@ -586,7 +592,7 @@ Test(msg, events_of_another_kind_are_ignored)
 	cr_expect_eq(state_of(ep), DAT_EP_STATE_CONNECTED);
 }
 
-/* Connecting: what goes out, and what stands then */
+/* Connecting: the request, and the established connection */
 
 Test(msg, the_request_goes_to_the_address_and_port)
 {
@@ -601,7 +607,9 @@ Test(msg, the_request_goes_to_the_address_and_port)
 	cr_expect_eq(sent().data_size, 0);
 }
 
-/* An IA on every interface leaves the choice to the route, one on an address keeps that. */
+/*
+ * An IA on every interface leaves the source to the route. An IA on an address uses that address.
+ */
 Test(msg, the_source_is_the_ias_address)
 {
 	ia->fabric.wildcard = true;
@@ -660,7 +668,7 @@ Test(msg, the_fabrics_private_data_less_the_header, .init = init_small)
 	cr_expect_eq(ia->max_private_data, 56 - DOFI_WIRE_FIXED - DOFI_WIRE_SECRET);
 }
 
-/* as verbs has it */
+/* like verbs */
 static void init_least(void)
 {
 	fabric_cm_data = 55;
@@ -668,7 +676,7 @@ static void init_least(void)
 	init();
 }
 
-/* dat_ep_connect of @size bytes to @conn_qual, which the header's room decides. */
+/* dat_ep_connect() with @size bytes to @conn_qual. The header's room limits @size. */
 static DAT_RETURN connect_of(DAT_CONN_QUAL conn_qual, DAT_COUNT size)
 {
 	DAT_RETURN ret = dofi_ep_connect(ep, some_address(), conn_qual, DAT_TIMEOUT_INFINITE, size,
@@ -704,7 +712,7 @@ Test(msg, where_there_is_little_a_qualifier_that_is_no_port_takes_its_part, .ini
 	}
 }
 
-/* No room is kept for a secret where there will be none. */
+/* Without secrets the header reserves no room for one. */
 Test(msg, the_same_where_keys_are_short, .init = init_small)
 {
 	DAT_COUNT before = ia->max_private_data;
@@ -727,7 +735,7 @@ Test(msg, the_ias_state_without_memory)
 	cr_expect(!other.xport_ia);
 }
 
-/* Each end tells the other a secret, a new one for each connection; see dofi_mr_fabric_key(). */
+/* Each end sends the other a secret, a new one for each connection; see dofi_mr_fabric_key(). */
 Test(msg, secrets_are_told_and_kept)
 {
 	struct dofi_ep *e = ep;
@@ -743,7 +751,7 @@ Test(msg, secrets_are_told_and_kept)
 	quiesce();
 	event_only(DAT_CONNECTION_EVENT_DISCONNECTED);
 	succeed(dofi_ep_reset(ep));
-	peer_secret = 0;		/* it has none */
+	peer_secret = 0;		/* the peer has no secret */
 	make_established();
 	cr_expect(sent().secret && sent().secret != first);
 	cr_expect_eq(e->peer_secret, 0);
@@ -778,7 +786,7 @@ Test(msg, padding_after_the_acceptance_is_none_of_its_data)
 		payload, 5);
 }
 
-/* The end of what stood */
+/* The end of an established connection */
 
 Test(msg, the_peers_end_is_told_once)
 {
@@ -1020,7 +1028,7 @@ static void init_verbs_request(void)
 	init_request();
 }
 
-/* Or verbs would keep it. */
+/* Otherwise verbs would keep the request. */
 static void request_is_rejected(void)
 {
 	const bool kept = FI_VERSION_GE(FI_VERSION(2, 1), fi_version());
@@ -1036,7 +1044,7 @@ Test(msg_accept, that_verbs_refuse_is_rejected, .init = init_verbs_request)
 	request_is_rejected();
 }
 
-/* Where rdma_cm notices that the requester is gone. */
+/* Enabling fails if rdma_cm finds that the requester is gone. */
 Test(msg_accept, that_verbs_cannot_enable_is_rejected, .init = init_verbs_request)
 {
 	fake_eps.fault.enable = -FI_EINVAL;
@@ -1064,7 +1072,9 @@ Test(msg_accept, an_error_meanwhile)
 	ended_with(DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR);
 }
 
-/* Given up before the progress thread came to it: the requester must not wait. */
+/*
+ * The accept was given up before the progress thread handled it. The requester must get an answer.
+ */
 Test(msg_accept, given_up_it_refuses)
 {
 	shut_gate();
@@ -1105,7 +1115,7 @@ Test(msg_accept, secrets_are_told_and_kept, .init = init_request_with_secret)
 	cr_expect_eq(e->peer_secret, 0xcafe0002);
 }
 
-/* The acceptor's event carries no data, whatever the fabric delivers. */
+/* The acceptor's event carries no data, even if the fabric delivers some. */
 Test(msg_accept, it_stands_when_the_fabric_says_so)
 {
 	accept_request();
@@ -1153,7 +1163,7 @@ static void init_established(void)
 
 TestSuite(msg_submit, .init = init_established, .fini = xport_fini);
 
-/* The last operation was of @kind and had the segments that begin at 0, 64, ..., 8 long. */
+/* The last operation was of @kind, with segments of 8 bytes at offsets 0, 64, ... */
 static void reached(enum fake_op kind, size_t count)
 {
 	size_t i;
@@ -1240,7 +1250,7 @@ Test(msg_submit, a_receive_is_had_back_when_its_lmr_is_freed)
 	cr_expect_eq(state_of_ep(ep), DAT_EP_STATE_CONNECTED);
 }
 
-/* It knows the memory by its registration, which has ended. */
+/* The device uses the memory by its registration, which has ended. */
 Test(msg_submit, a_device_keeps_a_receive_whose_lmr_is_freed)
 {
 	int ops;
@@ -1271,7 +1281,7 @@ Test(msg_submit, a_solicited_message_says_so)
 	cr_expect_eq(fake_eps.count, 0);
 }
 
-/* There, no receiver can have asked for it. */
+/* On such a fabric no receiver can have requested the notification. */
 Test(msg_submit, a_fabric_that_cannot_tell_it_carries_the_message)
 {
 	succeed(dofi_ep_post_send(ep, 1, segments(), cookie, FLAG));
@@ -1290,7 +1300,7 @@ static void receive_beside(uint64_t data)
 	c->entry.flags = FI_RECV | FI_REMOTE_CQ_DATA;
 	c->entry.data = data;
 	open_gate();
-	/* the thread may have left the queue to the program, or be at it just now */
+	/* the progress thread may have left the queue to the program, or may be reading it */
 	dofi_cq_drain(&((struct dofi_ep *)ep)->pz->domain.cq);
 	quiesce();
 }
@@ -1346,7 +1356,7 @@ Test(msg_submit, reads)
 	reached_remote(24);
 }
 
-/* A write must be in the peer's memory when it completes: by the flags of the fabric. */
+/* A completed write must be in the peer's memory. The fabric's flags ensure that. */
 Test(msg_submit, writes)
 {
 	DAT_RMR_TRIPLET one = remote_segment(8), three = remote_segment(24);
@@ -1362,7 +1372,7 @@ Test(msg_submit, writes)
 	cr_expect_eq(fake_eps.remote_len, 24);
 }
 
-/* A context whose scope is the connection is whole with what the peer told of it. */
+/* The peer's secret completes a context of connection scope. */
 Test(msg_submit, keys_of_one_connection)
 {
 	DAT_RMR_TRIPLET one = remote_segment(8), three = remote_segment(24);
@@ -1401,12 +1411,13 @@ Test(msg_submit, what_finds_no_room_waits_for_a_completion)
 	fake_eps.fault.op = 0;
 	fake_complete(context, 0);
 	event_take(evd, DAT_DTO_COMPLETION_EVENT);
-	settle();	/* the progress thread may have delivered it, and send what waits now */
+	/* the progress thread may have delivered the completion, and sends what is queued now */
+	settle();
 	cr_expect_eq(fake_eps.ops, 2);
 	reached(FAKE_SENDV, 3);
 }
 
-/* The peer receives from an SRQ, and said so when it was connected. */
+/* The peer receives from an SRQ, and its answer reports that. */
 
 static struct bytes framed_answer(void)
 {
@@ -1513,7 +1524,7 @@ Test(msg_submit, only_sends_are_framed, .init = init_framed)
 	reached(FAKE_WRITE, 1);
 }
 
-/* Our own endpoint of an SRQ says so to its peer, and listens for frames. */
+/* Our endpoint of an SRQ reports that in its request, and posts a receive for frames. */
 static void make_shared(void)
 {
 	DAT_SRQ_ATTR srq_attr = { .max_recv_dtos = 4, .max_recv_iov = 1 };
@@ -1562,7 +1573,9 @@ Test(msg_submit, the_end_flushes_what_is_outstanding)
 	ended_with(DAT_CONNECTION_EVENT_DISCONNECTED);
 }
 
-/* What the fabric completed before the end counts, though nobody had read it. */
+/*
+ * Operations that the fabric completed before the end count, even if the completions were not read.
+ */
 Test(msg_submit, the_end_finds_what_was_completed)
 {
 	DAT_EVENT event;
@@ -1578,7 +1591,7 @@ Test(msg_submit, the_end_finds_what_was_completed)
 	ended_with(DAT_CONNECTION_EVENT_DISCONNECTED);
 }
 
-/* A refused attempt would take them with it. */
+/* A refused attempt would flush the receives. */
 Test(msg, receives_wait_until_an_attempt_succeeds)
 {
 	succeed(dofi_ep_post_recv(ep, 1, segments(), cookie, DAT_COMPLETION_DEFAULT_FLAG));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What is left to a fabric that has immediate data, atomics and fences of its own. */
+/* Operations left to a fabric that has immediate data, atomics and fences of its own. */
 
 #include "xport/fabric.h"
 
@@ -10,7 +10,7 @@
 
 static DAT_EP_HANDLE ep;
 
-/* Of all that the tests do: it calls the fabric by one thread at a time. */
+/* All tests also check that only one thread at a time calls the fabric. */
 static void fabric_make(void)
 {
 	fabric_name = "verbs";
@@ -91,7 +91,7 @@ static void receive(DAT_COUNT n)
 
 /* Connecting */
 
-#define MAPPED 70000			/* a qualifier that several ports stand for */
+#define MAPPED 70000			/* a qualifier that maps to several ports */
 
 static void init_unconnected(void)
 {
@@ -158,7 +158,7 @@ Test(msg_native_connect, receives_end_with_the_last_attempt)
 	event_only(DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
 }
 
-/* EPERM: librdmacm could not take the answer. */
+/* EPERM: librdmacm could not use the answer. */
 Test(msg_native_connect, an_acceptor_that_left_was_reached)
 {
 	int i;
@@ -177,7 +177,7 @@ Test(msg_native_connect, who_does_not_answer_is_unreachable)
 	cr_expect_eq(fake_eps.connects, 1, "the host has no other ports");
 }
 
-/* Of the fabric's two queues either may be read first. */
+/* The CQ may be read before the event queue. */
 Test(msg_native_connect, a_message_may_fail_before_the_connection_is_told_of)
 {
 	const struct fake_completion too_long = {
@@ -199,7 +199,7 @@ Test(msg_native_connect, a_message_may_fail_before_the_connection_is_told_of)
 	event_only(DAT_CONNECTION_EVENT_BROKEN);
 }
 
-/* A default endpoint's queues are not the fabric's default. */
+/* A default endpoint has other queue lengths than the fabric's default. */
 Test(msg_native_connect, queues_have_their_places_until_the_end)
 {
 	struct dofi_cq *cq = inside()->cq;
@@ -215,7 +215,7 @@ Test(msg_native_connect, a_zone_without_room_connects_no_more)
 {
 	DAT_EP_HANDLE other = ep_make();
 
-	fake.guard = NULL;	/* the endpoint has no CQ, and then another */
+	fake.guard = NULL;	/* the endpoint has no CQ at first, and then another one */
 	inside()->pz->domain.cq.places = 5;
 	fake.fault.cq_open = -FI_ENOMEM;
 	connect_to(other, PORT);
@@ -281,7 +281,7 @@ Test(msg_native, what_is_usual_goes_the_usual_way)
 	cr_expect_eq(fake_eps.op, FAKE_READ);
 }
 
-/* As on verbs, where a write is complete when it is in memory without being asked. */
+/* On verbs a completed write is in memory without a flag. */
 Test(msg_native, a_write_without_flags_goes_at_once)
 {
 	((struct dofi_ia *)ia)->fabric.write_flags = 0;
@@ -315,12 +315,12 @@ Test(msg_native, a_write_of_nothing_has_a_segment_for_the_fabric_to_look_at)
 	cr_expect_eq(fake_eps.iov[0].iov_len, 0);
 	read_flagged(DAT_COMPLETION_DEFAULT_FLAG);
 	cr_expect_eq(fake_eps.op, FAKE_READ);
-	/* and is fenced here */
+	/* and the provider does the fence */
 	succeed(dofi_ep_post_rdma_write(ep, 0, NULL, cookie(2), &r, DAT_COMPLETION_BARRIER_FENCE_FLAG));
 	cr_expect_eq(fake_eps.op, FAKE_READ);
 }
 
-/* It is two messages of the fabric's, and the announcement would be past the fence. */
+/* Such a message is two messages of the fabric, and the first would pass the fence. */
 Test(msg_native, a_message_in_a_frame_waits_for_reads_here)
 {
 	int before;
@@ -332,7 +332,7 @@ Test(msg_native, a_message_in_a_frame_waits_for_reads_here)
 	cr_expect_eq(fake_eps.ops, before);
 }
 
-/* A completion of the receive that was posted last, with data. */
+/* Completes the receive that was posted last, with remote CQ data. */
 static void arrives(uint64_t flags, uint32_t data, size_t len)
 {
 	struct fake_completion c = {
@@ -366,7 +366,7 @@ Test(msg_native, immediate_data_arrives_with_a_message)
 	extended(DAT_IB_RECV_IMMED_DATA, 12);
 }
 
-/* Into no memory of the receive's. */
+/* The receive needs no memory. */
 Test(msg_native, immediate_data_arrives_with_a_write)
 {
 	receive(0);
@@ -428,7 +428,7 @@ Test(msg_native, atomics_are_the_fabrics)
 	cr_expect_eq(passed(fake_eps.compare), 42);
 }
 
-/* The fabric knows no right to atomics of its own. */
+/* The fabric has no separate access right for atomics. */
 Test(msg_native, memory_for_atomics_may_be_written)
 {
 	DAT_LMR_HANDLE other;
@@ -469,7 +469,7 @@ Test(msg_native, no_operation_says_what_a_receiver_would_have_to_know)
 						      DAT_TRUE, 7), DAT_MODEL_NOT_SUPPORTED);
 }
 #else
-/* It has no such event. */
+/* uDAPL 1.2 has no such event. */
 Test(msg_native, immediate_data_of_a_write_ends_a_receive)
 {
 	DAT_EVENT event;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Connections over a connectionless fabric: how they come to stand, and how they end. */
+/* Connections over a connectionless fabric: how they are established, and how they end. */
 
 #include "xport/rdm/rdm.h"
 
 #include "nomem.h"
 #include "xport/cm/talk.h"
 
-/* The peer has asked */
+/* The peer connects */
 
 TestSuite(rdm_conn_passive, .init = talk_init, .fini = talk_fini, .timeout = 60);
 
@@ -78,12 +78,12 @@ static int accepting(void)
 Test(rdm_conn_passive, accepting_without_memory)
 {
 	psp = listen_any(&qual);
-	/* what was made before one failed is there for the next */
+	/* allocations that succeeded before a failure are kept for the next attempt */
 	cr_expect_eq(accepting(), 4, "endpoint, its info and name, table of connections");
 	cr_expect_eq(accepting(), 0);
 }
 
-/* We have asked */
+/* The EP connects */
 
 TestSuite(rdm_conn_active, .init = talk_init, .fini = talk_fini, .timeout = 60);
 
@@ -96,7 +96,7 @@ Test(rdm_conn_active, an_address_that_is_none_is_unreachable)
 	msg.addr = "127.0.0.1";
 	msg.addr_len = 10;
 	peer_tell(&peer, &msg);
-	/* what comes behind it does not save it */
+	/* a later message does not help */
 	reply(DOFI_SIDE_ACCEPT, 0);
 	ends_with(DAT_CONNECTION_EVENT_UNREACHABLE);
 }
@@ -110,7 +110,9 @@ Test(rdm_conn_active, a_peer_that_never_greets_has_refused)
 	ends_with(DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
 }
 
-/* libfabric's shm looks for who greets, and does not bear it if that is gone. */
+/*
+ * libfabric's shm looks up the sender of a HELLO, and the receiver crashes if the sender is gone.
+ */
 Test(rdm_conn_active, one_ends_as_it_greets, .fini = rdm_fini)
 {
 	is_asked();
@@ -121,7 +123,7 @@ Test(rdm_conn_active, one_ends_as_it_greets, .fini = rdm_fini)
 	cr_expect_eq(peer_hear(&peer), 0);
 }
 
-/* Connections that stand, and how they end */
+/* Established connections, and how they end */
 
 TestSuite(rdm_conn, .init = coupled_init, .fini = talk_fini, .timeout = 60);
 
@@ -142,7 +144,7 @@ Test(rdm_conn, or_says_that_it_broke)
 
 Test(rdm_conn, what_was_sent_before_is_received)
 {
-	/* one frame waits for a receive, one is yet to come */
+	/* one frame waits for a receive, and one is still to come */
 	say("first", 5);
 	say_bye(peer.sent + 1, 0);
 	receive(0, 100, 1);
@@ -193,7 +195,7 @@ static void word_read(struct dofi_work *work)
 	word = *(const uint64_t *)(uintptr_t)peer.heard.alive_addr;
 }
 
-/* Its word is read behind its end, and before the same thread gives its memory back. */
+/* Reads the connection's word after its end, before the progress thread frees the memory. */
 static void end_and_read(void *arg)
 {
 	static struct dofi_work work = { .run = word_read };

@@ -1,21 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Long messages by the direct endpoints of a connection, on the tcp provider (net with libfabric 1.17). */
+/*
+ * Long messages through the direct endpoints of a connection, on the tcp provider (net with
+ * libfabric 1.17).
+ */
 
 #include "xport/coupled.h"
 
 #include "fab/quirks.h"
 
-#define LONG 300000			/* more than a frame has room for */
+#define LONG 300000			/* more than a frame carries */
 
 static unsigned char from[LONG], to[LONG];
 static DAT_LMR_CONTEXT from_context, to_context;
 static DAT_LMR_HANDLE from_lmr, to_lmr;
 static DAT_EP_HANDLE sender, receiver;
 
-/* net of libfabric 1.17 forgets the fi_info of a connection that it makes for a connectionless endpoint. */
+/*
+ * net of libfabric 1.17 leaks the fi_info of a connection that it makes for a connectionless
+ * endpoint.
+ */
 static int fabric_leaks;
 
-/* LeakSanitizer calls it at the end of the process, of which each test has one. */
+/* LeakSanitizer calls this at the end of the process. Each test has a process of its own. */
 int __lsan_is_turned_off(void);
 
 int __lsan_is_turned_off(void)
@@ -73,7 +79,7 @@ static void send_long(uint64_t cookie)
 	succeed(dofi_ep_post_send(sender, 1, &iov, cookie_of(cookie), plain));
 }
 
-/* One message there; how many frames the sender sent for it. */
+/* Sends one message. Returns the number of frames that the sender used. */
 static uint32_t one_message(void)
 {
 	const uint32_t before = conn_of(sender)->sent;
@@ -113,7 +119,10 @@ Test(rdm_direct, end_with_their_connection)
 	cr_expect_eq(zone->n_directs, 0);
 }
 
-/* The message was announced, and the receiver has no receive for it: the sender's memory is free after the end. */
+/*
+ * The RTS was sent and there is no receive. When the connection has ended, the sender's memory is
+ * free.
+ */
 Test(rdm_direct, give_back_what_is_on_its_way)
 {
 	one_message();
@@ -128,7 +137,7 @@ static void lose(void *arg)
 	rdm_direct_lost(arg);
 }
 
-/* The direct endpoints' connection has failed, and the side connection has no reason for it. */
+/* The direct endpoints' connection has failed, and the CM socket gives no reason. */
 Test(rdm_direct, without_its_messages_a_connection_is_broken)
 {
 	one_message();

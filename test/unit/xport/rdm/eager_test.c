@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Messages in several frames: how they are sent, how they are put together, and what hostile frames must not do. */
+/* Eager messages of several frames: sending, reassembly, and what hostile frames must not do. */
 
 #include "xport/coupled.h"
 
@@ -32,7 +32,7 @@ TestSuite(rdm_eager_take, .init = init_empty, .fini = rdm_fini, .timeout = 60);
 
 /* Sending */
 
-/* The next frames bring @length bytes from @offset of big on. */
+/* The next frames carry @length bytes of big from @offset on. */
 static void comes_in_frames(size_t offset, size_t length)
 {
 	const struct peer_frame *f = peer_take(&peer, RDM_FRAME_FIRST);
@@ -95,7 +95,7 @@ Test(rdm_eager_send, the_first_frame_says_that_it_is_solicited)
 	cr_expect(dofi_beside_solicited(peer_take(&peer, RDM_FRAME_FIRST)->frame.beside));
 }
 
-/* The slot of a message that is done is as new for the next one. */
+/* A completed message leaves nothing in its slot for the next one. */
 Test(rdm_eager_send, as_often_as_need_be)
 {
 	const uint32_t slots = ((struct dofi_ep *)ep)->sq.mask + 1;
@@ -112,7 +112,7 @@ Test(rdm_eager_send, as_often_as_need_be)
 	cr_expect(peer_has_none(&peer));
 }
 
-/* The message stops where the peer's room ends, and nothing overtakes its other frames. */
+/* The message stops when the peer's window is full, and no other frame overtakes the rest of it. */
 Test(rdm_eager_send, a_message_goes_on_when_there_is_room, .init = rdm_init)
 {
 	const struct peer_frame *f;
@@ -137,7 +137,7 @@ Test(rdm_eager_send, a_message_goes_on_when_there_is_room, .init = rdm_init)
 	peer_take(&peer, RDM_FRAME_SEND);
 }
 
-/* The other frames would need the memory that goes. */
+/* The remaining frames would need the memory that is freed. */
 Test(rdm_eager_send, a_message_that_has_begun_ends_the_connection_with_its_memory, .init = rdm_init)
 {
 	couple_narrow(1);
@@ -160,7 +160,10 @@ Test(rdm_eager_send, a_message_that_has_begun_is_flushed_once, .init = rdm_init)
 	cr_expect(event_none(evd));
 }
 
-/* What is neither asked for nor announced has no answer, even if it is under way. */
+/*
+ * An eager message has no request and no RTS, so an ACK for it is invalid even while it is in
+ * flight.
+ */
 Test(rdm_eager_send, a_message_that_has_begun_is_not_answered, .init = rdm_init)
 {
 	couple_narrow(1);
@@ -216,7 +219,7 @@ Test(rdm_eager_take, into_segments)
 	cr_expect(all_zero(big + 1500, 500) && all_zero(big + 3500, 1500));
 }
 
-/* All of it, or what of it has come. */
+/* A message waits as a whole, or with the frames that have arrived. */
 Test(rdm_eager_take, a_message_waits_for_its_receive)
 {
 	begin(1000, 5000);
@@ -296,7 +299,7 @@ Test(rdm_eager_take, a_receive_that_is_being_filled_is_flushed_once)
 	cr_expect(event_none(evd));
 }
 
-/* The next connection of an EP begins with no message begun. */
+/* The next connection of an EP has no message begun. */
 Test(rdm_eager_take, a_new_connection_has_no_message_begun)
 {
 	struct dofi_side_msg request;
@@ -317,7 +320,7 @@ Test(rdm_eager_take, a_new_connection_has_no_message_begun)
 
 /* Hostile frames */
 
-/* The connection ends, and beyond the first @n bytes the memory of two receives is as it was. */
+/* The connection ends, and the memory of two receives is unchanged beyond the first @n bytes. */
 static void is_broken(size_t n)
 {
 	cr_expect_eq(done_await(evd, DAT_DTO_ERR_FLUSHED), 1);
@@ -367,7 +370,7 @@ Test(rdm_eager_take, a_message_does_not_begin_within_another)
 	is_broken(10);
 }
 
-/* A frame of @kind comes where the second frame of a message is due. */
+/* A frame of @kind arrives instead of the second frame of a message. */
 static void breaks_off(enum rdm_frame_kind kind)
 {
 	struct rdm_frame f;
@@ -387,7 +390,7 @@ Test(rdm_eager_take, nor_a_write) { breaks_off(RDM_FRAME_WRITE); }
 Test(rdm_eager_take, nor_a_read) { breaks_off(RDM_FRAME_READ); }
 Test(rdm_eager_take, nor_an_atomic) { breaks_off(RDM_FRAME_FETCH_ADD); }
 
-/* As above, while the message waits for its receive. */
+/* A whole message arrives instead of the second frame, while the first waits for its receive. */
 Test(rdm_eager_take, nor_where_all_wait)
 {
 	begin(10, 20);
@@ -398,7 +401,7 @@ Test(rdm_eager_take, nor_where_all_wait)
 	cr_expect(all_zero(big + 10, sizeof(big) - 10));
 }
 
-/* Whole windows of first frames: no more is kept than may be. */
+/* A whole window of frames: no more frames are kept. */
 Test(rdm_eager_take, a_full_window_is_full)
 {
 	unsigned i;
@@ -442,7 +445,7 @@ Test(rdm_eager_take, a_message_takes_one_buffer_of_an_srq, .init = rdm_init)
 	cr_expect(!memcmp(big, theirs, 5000) && !memcmp(big + 6000, "next", 4));
 }
 
-/* Bare frames, to a peer that takes them */
+/* Bare frames, to a peer that accepts them */
 
 static void init_bare(void)
 {
@@ -521,7 +524,7 @@ Test(rdm_bare_send, what_the_peer_reads_is_one_frame)
 	comes_bare(RDM_FRAME_DONE, 9, FRAME);
 }
 
-/* The bits of the next frame of @kind. */
+/* The remote CQ data of the next frame of @kind. */
 static uint64_t next_bits(enum rdm_frame_kind kind, size_t length)
 {
 	struct rdm_frame f = peer_frame(&peer, kind);
@@ -534,7 +537,7 @@ Test(rdm_bare_take, frames_become_messages)
 {
 	unsigned i;
 
-	/* so many that the low bits of their numbers begin again */
+	/* enough to wrap the low bits of the frame numbers */
 	for (i = 0; i < RDM_BARE_SEQUENCE + 10; i++) {
 		receive(0, FRAME, i);
 		peer_send_bare(&peer, next_bits(RDM_FRAME_SEND, 0), theirs + i, 100);
@@ -548,7 +551,7 @@ Test(rdm_bare_take, frames_become_messages)
 	cr_expect(!memcmp(big, theirs, 2 * FRAME));
 }
 
-/* It was for the connection that had the place before. */
+/* The frame is for the connection that used the entry before. */
 Test(rdm_bare_take, another_connections_frame_is_ignored)
 {
 	struct rdm_frame f = peer_frame(&peer, RDM_FRAME_SEND);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The fabric's endpoints of a zone: when another one is opened, closed, and all are replaced. */
+/* The fabric endpoints of a PZ: when another one is opened, closed, and when all are replaced. */
 
 #include "xport/coupled.h"
 
@@ -109,7 +109,7 @@ Test(rdm_endpoint, many_repairs_wear_it_out)
 	is_heard();
 }
 
-/* As the gate does when it finds memory that it cannot repair. */
+/* The robust lock reports memory that it cannot repair. */
 static void damage(void)
 {
 	struct dofi_gate *gate = &rdm_ia_of(ia)->shm.gate;

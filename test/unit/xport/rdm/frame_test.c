@@ -10,7 +10,7 @@
 #define DATA 40
 #define MOST (RDM_FRAME_FULL + RDM_FRAME_SEGMENTS * RDM_FRAME_SEGMENT)
 
-/* Where things are, for peers of other releases. */
+/* Offsets of fields, which peers of other releases rely on. */
 enum {
 	AT_VERSION_KIND = 8, AT_FLAGS = 9, AT_KEY = 28, AT_LENGTH = 40, AT_TAIL = RDM_FRAME_FULL,
 };
@@ -20,13 +20,13 @@ enum {
 	(RDM_FRAME_SHORT | 1u << RDM_FRAME_PART | 1u << RDM_FRAME_WRITE | 1u << RDM_FRAME_DONE | \
 	 1u << RDM_FRAME_FIRST | 1u << RDM_FRAME_CLEAR)
 
-/* Kinds that are not frames without data. */
+/* Kinds that are invalid without data. */
 #define NEEDS_DATA (1u << RDM_FRAME_FIRST | 1u << RDM_FRAME_MORE)
 
 static unsigned char buf[MOST + RDM_FRAME_SEGMENT], data[DATA];
 static struct rdm_frame got;
 
-/* Every field at its most, and no two alike. */
+/* Every field has a large value, and no two are equal. */
 static struct rdm_frame full(enum rdm_frame_kind kind)
 {
 	struct rdm_frame f = {
@@ -50,7 +50,7 @@ static void add_segment(struct rdm_frame *f, uintptr_t addr, size_t len)
 	f->segment[f->n_segments++] = (struct iovec){ (void *)addr, len };
 }
 
-/* As long as they say. */
+/* The length is the sum of the segments. */
 static struct rdm_frame with_segments(enum rdm_frame_kind kind, uint32_t n)
 {
 	struct rdm_frame f = full(kind);
@@ -64,7 +64,7 @@ static struct rdm_frame with_segments(enum rdm_frame_kind kind, uint32_t n)
 	return f;
 }
 
-/* From a block that ends where the bytes do, so that tools see what is read beyond. */
+/* Unpacks from a block that ends with the bytes, so that tools find reads beyond it. */
 static int unpack(const unsigned char *bytes, size_t len)
 {
 	unsigned char *exact = malloc(len ? len : 1);
@@ -113,7 +113,7 @@ Test(rdm_frame, is_what_it_was)
 		size_t len;
 
 		if (kind == RDM_FRAME_WRITE)
-			f.length = 0;	/* of its data */
+			f.length = 0;	/* of its data: none */
 		len = rdm_frame_pack(buf, &f);
 		cr_expect_eq(len, rdm_frame_head(&f));
 		if (1u << kind & NEEDS_DATA)
@@ -188,7 +188,7 @@ Test(rdm_frame, names_its_segments)
 	}
 }
 
-/* Hostile: all that is not exactly a frame */
+/* Hostile bytes: everything that is not exactly a frame */
 
 Test(rdm_frame, that_is_cut_short_is_none)
 {
@@ -216,7 +216,7 @@ Test(rdm_frame, of_an_unknown_kind_or_version_is_none)
 		const bool known = i >> 4 == 2 && kind && kind < RDM_FRAME_KINDS;
 
 		buf[AT_VERSION_KIND] = (unsigned char)i;
-		/* of these the body is another */
+		/* these kinds have another body */
 		if (kind < RDM_FRAME_KINDS && 1u << kind & (WITH_DATA & ~(1u << RDM_FRAME_PART)))
 			continue;
 		cr_expect_eq(unpack(buf, len), known ? 0 : -EPROTO, "%#x", i);
@@ -271,7 +271,7 @@ Test(rdm_frame, that_writes_more_or_less_than_it_brings_is_none)
 	}
 }
 
-/* The whole message would fit in, or the first frame has nothing of it. */
+/* The whole message would fit into the first frame, or the first frame has no bytes of it. */
 Test(rdm_frame, that_begins_what_is_not_longer_is_none)
 {
 	struct rdm_frame f = full(RDM_FRAME_FIRST);
@@ -306,7 +306,7 @@ Test(rdm_frame, whose_segments_lie_is_none)
 	struct rdm_frame f;
 	size_t len;
 
-	/* their sum is less, or more */
+	/* the length is too long, and then too short */
 	f = with_segments(RDM_FRAME_ANNOUNCE, 3);
 	f.length++;
 	len = rdm_frame_pack(buf, &f);
@@ -315,7 +315,7 @@ Test(rdm_frame, whose_segments_lie_is_none)
 	len = rdm_frame_pack(buf, &f);
 	cr_expect_eq(unpack(buf, len), -EPROTO);
 
-	/* it is right only where sums wrap */
+	/* the length is right only if the sum wraps */
 	f = full(RDM_FRAME_WRITE);
 	add_segment(&f, 0x1000, SIZE_MAX);
 	add_segment(&f, 0x1000, 9);

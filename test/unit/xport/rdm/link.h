@@ -3,6 +3,6 @@
 #ifndef UNIT_XPORT_LINK_H
 #define UNIT_XPORT_LINK_H
 
-extern _Atomic int link_memfd_fault;	/* memfd_create() fails with this errno, or does not */
+extern _Atomic int link_memfd_fault;	/* errno of memfd_create(); 0: it works */
 
 #endif

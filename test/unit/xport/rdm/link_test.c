@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Connections by rings, with a peer of the test's own: what it sends, and in the ring. */
+/* Connections by rings, with a peer of the test: its messages, and its writes to the ring. */
 
 #include "xport/rdm/rdm.h"
 
@@ -42,7 +42,7 @@ static DAT_EP_HANDLE ep;
 static DAT_CONN_QUAL qual;
 static DAT_PSP_HANDLE psp;
 static struct dofi_link *theirs;	/* the peer's end */
-static struct dofi_doorbell *bell;	/* the peer's, */
+static struct dofi_doorbell *bell;	/* the peer's doorbell */
 static int bell_fd;
 static const uint64_t id = 0x1234567800000001;
 static uint64_t ep_id;
@@ -111,7 +111,7 @@ static struct dofi_side_msg request(void)
 	};
 }
 
-/* Whether the other end was there to take it. */
+/* Sends a message with its descriptors. Returns false if the other end has closed. */
 static bool offer(const struct dofi_side_msg *m)
 {
 	unsigned char bytes[DOFI_SIDE_MAX];
@@ -137,7 +137,7 @@ static void tell(const struct dofi_side_msg *m)
 	cr_assert(offer(m));
 }
 
-/* The next message of @kind, with its descriptors. */
+/* Waits for the next message of @kind, with its descriptors. */
 static struct dofi_side_msg hear(enum dofi_side_kind kind)
 {
 	static unsigned char in[DOFI_SIDE_MAX];
@@ -183,7 +183,7 @@ static void expect_refused(const struct dofi_side_msg *m)
 	cr_expect(event_none(evd), "the program hears of it");
 }
 
-/* As of a peer that had no descriptor left, or got none here. */
+/* The peer had no free descriptor, or our process could not receive it. */
 Test(rdm_link, a_request_without_memory_is_sent_the_other_way)
 {
 	struct dofi_side_msg m = request();
@@ -231,7 +231,7 @@ static struct rdm_frame frame(enum rdm_frame_kind kind)
 	return (struct rdm_frame){ .kind = (uint8_t)kind, .conn = ep_id, .sequence = sent + 1 };
 }
 
-/* What a frame is for may have happened before: the connection may have ended. */
+/* The frame may have had its effect before the BELL: the connection may have ended. */
 static void wake(void)
 {
 	const struct dofi_side_msg m = { .kind = DOFI_SIDE_BELL };
@@ -317,7 +317,7 @@ Test(rdm_link, messages_go_both_ways)
 	cr_expect_eq(take_frame().length, 5);
 }
 
-/* They are longer than a ring's frame, and no peer is asked for a receive. */
+/* The message is longer than a frame of the ring, and is sent without an RTS. */
 Test(rdm_link, two_frames_make_a_longer_message)
 {
 	struct rdm_frame f;
@@ -347,7 +347,7 @@ Test(rdm_link, what_is_longer_still_is_announced)
 	cr_expect_eq(f.length, RDM_EAGER_RING_MAX + 1);
 }
 
-/* Three times the ring's length gets through: its records are released. */
+/* The frames take three times the length of the ring, so its records must be released. */
 Test(rdm_link, the_ring_does_not_fill_up)
 {
 	static unsigned char bytes[64];
@@ -411,7 +411,7 @@ Test(rdm_link, a_frame_for_another_connection_ends_this_one)
 	breaks();
 }
 
-/* The peer says that it has released more than was sent. What would be written there fails. */
+/* The peer claims to have released more than was sent. The next write to the ring fails. */
 Test(rdm_link, an_impossible_head_ends_the_connection)
 {
 	DAT_EVENT event;
@@ -430,7 +430,7 @@ Test(rdm_link, an_impossible_head_ends_the_connection)
 	cr_expect_eq(sent_well, DOFI_RING_LINES / (int)dofi_ring_lines(8000 + RDM_FRAME_HEADER));
 }
 
-/* The EP asks: the peer that listens in the place of a service point */
+/* The EP connects: the peer listens in place of a service point */
 
 static void listen_instead(void)
 {
@@ -448,7 +448,7 @@ static void listen_instead(void)
 	close(listener);
 }
 
-/* So it is where an answer's descriptor finds no room in the process that asked. */
+/* The connecting process may have had no descriptor left for the one in the answer. */
 Test(rdm_link, without_the_peers_doorbell_each_frame_rings)
 {
 	struct dofi_side_msg asked, answer;

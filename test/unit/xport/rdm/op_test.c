@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Operations that a connectionless fabric has, and what waits or stalls for it. */
+/* Operations at a connectionless fabric, and what is queued or stalls for lack of them. */
 
 #include "xport/peer.h"
 
 #include <rdma/fi_errno.h>
 
-#define MOST 1024			/* more than a zone has of anything */
+#define MOST 1024			/* more than a PZ has of anything */
 
 static struct peer peer, second;
 static DAT_EP_HANDLE ep, second_ep;
@@ -52,7 +52,7 @@ static struct rdm_op *get(struct rdm_conn *conn, bool copy)
 	return copy ? rdm_op_get_copy(conn) : rdm_op_get(conn, &dto, false);
 }
 
-/* All that there are, for the connection of @of: how many. */
+/* Takes all operations for the connection of @of. Returns their number. */
 static unsigned take_all(struct dofi_ep *of, bool copies)
 {
 	unsigned n = 0;
@@ -73,7 +73,7 @@ static void put_all(struct dofi_ep *of, unsigned n)
 	dofi_mutex_unlock(&of->lock);
 }
 
-/* As when the fabric is done with it. */
+/* Completes the operation as the fabric would. */
 static void op_ends(struct rdm_op *done, int err)
 {
 	const struct fi_cq_data_entry entry = { .op_context = done };
@@ -95,7 +95,7 @@ Test(rdm_op, is_lent_and_put_back)
 	put_all(second_ep, n);
 }
 
-/* The fabric may tell of it when nobody wants to know any more. */
+/* The fabric may complete an operation after its connection has ended. */
 Test(rdm_op, outlives_its_connection)
 {
 	const unsigned n = take_all(ep, false);
@@ -123,7 +123,7 @@ static struct rdm_op *get_numbered(struct dofi_ep *of, uint32_t number)
 	return got;
 }
 
-/* Of the operation that had a slot before it says nothing of who has it now. */
+/* A completion of the slot's previous operation does not end the present one. */
 Test(rdm_op, ends_the_operation_of_its_number)
 {
 	const struct dofi_queue *q = &((struct dofi_ep *)ep)->sq;
@@ -172,7 +172,7 @@ Test(rdm_op_copy, that_is_lost_ends_its_connection)
 	cr_expect_eq(done_await(evd, DAT_DTO_SUCCESS), 2);
 }
 
-/* The peer's going tells more. */
+/* The peer's BYE gives the better reason. */
 Test(rdm_op_copy, unless_the_peer_has_left)
 {
 	struct dofi_ep *e = ep;
@@ -185,9 +185,9 @@ Test(rdm_op_copy, unless_the_peer_has_left)
 	cr_expect(peer_has_none(&peer) && event_none(evd));
 }
 
-/* Frames that wait */
+/* Queued frames */
 
-/* As many as the zone has in store, and one more: how many that it has. */
+/* Takes all spare frames of the PZ and one more. Returns the number of spares. */
 static unsigned wait_all(struct rdm_zone *zone, struct rdm_waiting **taken)
 {
 	const size_t size = LIST_FIRST(&zone->endpoints)->rdm.frame_size;
@@ -226,7 +226,7 @@ Test(rdm_waiting, has_room_for_what_is_longer)
 	rdm_waiting_put(zone, longer);
 }
 
-/* What the fabric does not take */
+/* Operations that the fabric does not take */
 
 static struct dofi_gate *way_to_peers(void)
 {
@@ -278,7 +278,7 @@ Test(rdm_stall, does_not_outlive_the_connection)
 	cr_expect(peer_has_none(&peer));
 }
 
-/* Nor does a sweep that is due find it in line. */
+/* A sweep that is due does not find the connection either. */
 Test(rdm_stall, leaves_the_line_with_the_connection)
 {
 	struct rdm_conn *conn = rdm_conn_of(ep);

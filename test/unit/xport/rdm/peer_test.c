@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What a stranger says of itself, who asks or answers; it may be no good. */
+/* What an unknown peer reports of itself in a request or an answer. It may be invalid. */
 
 #include "xport/rdm/peer.h"
 
 #include "xport/cm/talk.h"
 
-/* In a request, which is refused, and nobody hears of it */
+/* In a request: it is refused without an event */
 
 TestSuite(rdm_peer_asking, .init = talk_init, .fini = talk_fini, .timeout = 60);
 
@@ -89,7 +89,7 @@ Test(rdm_peer_asking, with_a_page_that_is_not_its_own)
 	refused_with(&msg, DOFI_SIDE_APART);
 }
 
-/* The fabric would not notice before the first message, and then wait for ever. */
+/* The fabric would notice only at the first message, and then wait forever. */
 Test(rdm_peer_asking, with_an_endpoint_that_is_not_there)
 {
 	struct dofi_side_msg msg = request();
@@ -111,7 +111,7 @@ Test(rdm_peer_asking, with_an_endpoint_of_another)
 	refused_with(&msg, DOFI_SIDE_APART);
 }
 
-/* In an answer, which leads to the end */
+/* In an answer: it ends the attempt */
 
 TestSuite(rdm_peer_answering, .init = talk_init, .fini = talk_fini, .timeout = 60);
 
@@ -151,7 +151,7 @@ Test(rdm_peer_answering, with_a_page_of_another)
 	answer_leads_to(&msg, DAT_CONNECTION_EVENT_UNREACHABLE);
 }
 
-/* What shared memory had of it is gone, and so is the peer. */
+/* The peer's page is gone because the peer is. */
 Test(rdm_peer_answering, who_accepts_and_dies_is_not_unreachable)
 {
 	struct dofi_side_msg msg;

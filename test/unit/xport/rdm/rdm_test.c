@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What an IA and a zone have of the connectionless transport, and what completes there. */
+/* The connectionless transport's part of an IA and of a PZ, and completions there. */
 
 #include "xport/peer.h"
 
@@ -20,7 +20,7 @@ static void init(void)
 	ep = ep_make();
 }
 
-/* With a connection that nothing is to disturb, whose zone is that of all. */
+/* init(), and a connection in the tests' PZ that must not be disturbed. */
 static void init_pair(void)
 {
 	init();
@@ -39,7 +39,7 @@ static const struct rdm_zone *zone_of(DAT_PZ_HANDLE handle)
 	return of->xport_pz;
 }
 
-/* Files of ours in /dev/shm */
+/* Counts the files of this IA in /dev/shm. */
 static int files(void)
 {
 	DIR *folder = opendir(DOFI_SHM_FOLDER);
@@ -77,7 +77,7 @@ Test(rdm_zone, is_made_with_its_first_connection)
 
 Test(rdm_zone, has_room_for_many_connections)
 {
-	enum { N = 40 };		/* more than the first table has room for */
+	enum { N = 40 };		/* more than the first table has entries */
 	DAT_EP_HANDLE many[N];
 	int i;
 
@@ -88,7 +88,7 @@ Test(rdm_zone, has_room_for_many_connections)
 	cr_expect_eq(zone_of(pz)->n_conns, 64);
 	for (i = 0; i < N; i += 2)
 		pair_works(many[i], many[i + 1]);
-	/* places are used again, and by that name nobody finds who had it before */
+	/* entries are reused, and the old id does not find the new connection */
 	succeed(dofi_ep_free(many[2]));
 	event_await(evd, DAT_CONNECTION_EVENT_DISCONNECTED);
 	succeed(dofi_ep_reset(many[3]));
@@ -99,7 +99,7 @@ Test(rdm_zone, has_room_for_many_connections)
 	cr_expect_eq(zone_of(pz)->n_conns, 64);
 }
 
-/* Connections of two zones have two endpoints: one IA is its own peer. */
+/* Connections of two PZs use two endpoints. The IA is its own peer. */
 Test(rdm_zone, reaches_another)
 {
 	DAT_PZ_HANDLE other_pz;
@@ -142,7 +142,7 @@ Test(rdm_zone, an_ia_opens_as_far_as_there_is_memory, .init = fabric_init, .fini
 		ret = dofi_ia_open(&provider, &params, &xports, true, &opened);
 		if (!nomem_failed())
 			break;
-		/* without the machine's places it goes on */
+		/* without the machine's topology the IA opens nevertheless */
 		if (!ret)
 			succeed(dofi_ia_close(opened, DAT_CLOSE_ABRUPT_FLAG));
 		else
@@ -154,14 +154,14 @@ Test(rdm_zone, an_ia_opens_as_far_as_there_is_memory, .init = fabric_init, .fini
 	cr_expect_eq(dofi_ia_pool.used, 0);
 }
 
-/* Frames that are nobody's */
+/* Frames for no connection */
 
 static uint64_t strays(void)
 {
 	return atomic_load(&rdm_ia_of(ia)->strays);
 }
 
-/* What was sent has been looked at. */
+/* All frames that were sent have been handled. */
 static void is_seen(void)
 {
 	cr_expect(peer_has_none(&peer));
@@ -180,7 +180,7 @@ Test(rdm_stray, for_a_connection_that_is_none)
 	dofi_log_max = DOFI_WARN;
 	capture_begin(&c);
 	for (i = 0; i < 2 * sizeof(others) / sizeof(others[0]); i++) {
-		/* any, and those near the one that there is */
+		/* arbitrary ids, and ids near the valid one */
 		f.conn = i % 2 ? others[i / 2] : peer.conn ^ others[i / 2];
 		if (f.conn != peer.conn)
 			peer_send(&peer, &f, "hello", 5);
@@ -211,7 +211,7 @@ Test(rdm_stray, for_one_that_has_ended)
 	peer_send(&peer, &f, "hello", 5);
 	is_seen();
 	cr_expect_eq(strays(), 1);
-	/* nor does it meet the next that has its place */
+	/* nor does the frame reach the next connection in that entry */
 	succeed(dofi_ep_reset(ep));
 	pair_connect(ep, ep_make());
 	peer_send(&peer, &f, "hello", 5);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What arrives from a connectionless fabric: what frames do, and what hostile ones must not. */
+/*
+ * What arrives from a connectionless fabric: the effect of frames, and what hostile frames must not
+ * do.
+ */
 
 #include "xport/coupled.h"
 
@@ -9,7 +12,7 @@
 
 TestSuite(rdm_recv, .init = coupled_init, .fini = rdm_fini, .timeout = 60);
 
-/* Messages */
+/* Eager messages */
 
 Test(rdm_recv, messages_meet_receives_in_order)
 {
@@ -87,7 +90,7 @@ Test(rdm_recv, credits_come_back)
 	cr_expect(peer_has_none(&peer));
 }
 
-/* Announced messages */
+/* Rendezvous messages */
 
 static void announce(uint32_t number, const void *at, size_t length)
 {
@@ -106,7 +109,7 @@ Test(rdm_recv, an_announced_message_is_fetched)
 	answered(7, RDM_OK);
 	cr_expect(!memcmp(big, theirs + 1, 19999) && !big[19999]);
 
-	/* in pieces, and before there is a receive */
+	/* in several segments, and before there is a receive */
 	f = announcement(8, theirs, 100);
 	f.segment[f.n_segments++] = (struct iovec){ theirs + 200, 0 };
 	f.segment[f.n_segments++] = (struct iovec){ theirs + 300, 50 };
@@ -152,7 +155,7 @@ Test(rdm_recv, nor_one_whose_sender_has_left, .init = rdm_init)
 	request.alive_addr = (uintptr_t)&word;
 	peer_couple_as(&peer, ep, &request, true);
 	receive(0, 100, 1);
-	/* as when a process has ended the connection, or is another by now */
+	/* as if a process has ended the connection, or its number now belongs to another process */
 	word = 0;
 	announce(7, theirs, 100);
 	answered(7, RDM_NO_MEMORY);
@@ -161,7 +164,7 @@ Test(rdm_recv, nor_one_whose_sender_has_left, .init = rdm_init)
 	event_await(evd, DAT_CONNECTION_EVENT_BROKEN);
 }
 
-/* One that says where its memory is, but not who it is. */
+/* If a peer's memory was found to be unreadable, the peer must not name segments of it. */
 Test(rdm_recv, memory_that_cannot_be_read_is_not_to_be_named, .init = rdm_init)
 {
 	struct dofi_side_msg request = peer_msg(&peer, DOFI_SIDE_REQUEST);
@@ -175,9 +178,9 @@ Test(rdm_recv, memory_that_cannot_be_read_is_not_to_be_named, .init = rdm_init)
 	cr_expect(all_zero(big, sizeof(big)));
 }
 
-/* Messages whose parts are sent when a receive was found for them */
+/* Rendezvous messages that are sent as DATA after a CTS */
 
-static uint32_t part_number;		/* as the peer was told with the last clearance */
+static uint32_t part_number;		/* the number of the DATA frames, from the last CTS */
 
 static void announce_parts(uint32_t number, size_t length)
 {
@@ -223,7 +226,7 @@ Test(rdm_recv, parts_make_a_message)
 	cr_expect(!memcmp(big, theirs, 5000) && all_zero(big + 5000, 1000));
 }
 
-/* The part at @at, of @size bytes, is none of the message of 100 that waits for its own. */
+/* The DATA at @at with @size bytes does not fit the message of 100 bytes that is in progress. */
 static void no_part(uint64_t at, size_t size)
 {
 	receive(0, 200, 1);
@@ -240,7 +243,7 @@ Test(rdm_recv, no_part_is_longer_than_its_message) { no_part(0, 101); }
 Test(rdm_recv, nor_elsewhere) { no_part(1, 99); }
 Test(rdm_recv, nor_behind_it) { no_part(100, 1); }
 
-/* Of which receive @part_number says; that is not of a message whose parts come. */
+/* DATA frames with a number @number, for which no message is in progress. */
 static void no_parts_of(uint32_t number)
 {
 	receive(0, 200, 1);
@@ -272,7 +275,7 @@ static bool untouched(void)
 	return all_zero(big, sizeof(big)) && all_zero(memory, sizeof(memory));
 }
 
-/* Hostile: each ends its connection, and no other */
+/* Hostile frames: each breaks its own connection only */
 
 static DAT_EP_HANDLE pair[2];
 
@@ -284,7 +287,9 @@ static void pair_make(void)
 	receive(0, 100, 1);
 }
 
-/* The connection with @f, which comes next, is broken; others are not, and nothing is written. */
+/*
+ * @f, which is sent next, breaks its connection. Other connections stay up, and nothing is written.
+ */
 static void hostile(const struct rdm_frame *f, size_t size)
 {
 	peer_send(&peer, f, theirs, size);
@@ -336,7 +341,7 @@ Test(rdm_recv, a_full_window_is_full)
 	pair_works(pair[0], pair[1]);
 }
 
-/* What is done, but is not told the peer yet, counts as well. */
+/* A frame that was handled counts until its credit is returned. */
 Test(rdm_recv, answers_do_not_make_room_by_themselves)
 {
 	unsigned i;
@@ -352,7 +357,7 @@ Test(rdm_recv, answers_do_not_make_room_by_themselves)
 	peer_sees_break(&peer);
 }
 
-/* Answers to what was not asked, or clearances of what was not announced */
+/* ACKs without a request, and CTSs without an RTS */
 static uint32_t next_request(void)
 {
 	return ((struct dofi_ep *)ep)->sq.next;
@@ -389,7 +394,10 @@ Test(rdm_recv, an_answer_comes_once)
 	hostile(&f, 3);
 }
 
-/* Which is what no frame has asked for; it would write to memory that the program has back. */
+/*
+ * No frame requested this operation, and the ACK's data would be written to memory that the program
+ * may have got back.
+ */
 Test(rdm_recv, an_answer_ends_nothing_that_the_fabric_has)
 {
 	struct dofi_ep *e = ep;
@@ -466,7 +474,7 @@ Test(rdm_recv, a_message_that_there_is_no_memory_for_ends_the_connection)
 	struct rdm_waiting *taken[1024];
 	int n = 0;
 
-	/* others have all that the zone has in store */
+	/* all spare frames of the PZ are in use */
 	do
 		taken[n] = rdm_waiting_get(zone, 8);
 	while (taken[n++]->is_spare);
@@ -528,7 +536,7 @@ Test(rdm_recv_srq, messages_take_buffers_as_they_come)
 	lend(0, 100, 1);
 	say("first", 5);
 	got(1, 5);
-	/* no buffer for either: the first to ask is the first that is served */
+	/* no buffer for either message: the endpoint that waited first is served first */
 	announce(7, theirs, 3000);
 	cr_assert(peer_has_none(&peer));
 	f = peer_frame(&second, RDM_FRAME_SEND);
@@ -587,7 +595,7 @@ Test(rdm_recv_srq, parts_go_to_the_buffer_of_their_own_message)
 	peer_sees_break(&peer);
 }
 
-/* A fabric that does RDMA itself, and whose peers may be anywhere */
+/* A fabric that does RDMA itself, and has peers on any host */
 
 TestSuite(rdm_recv_sockets, .init = coupled_init_sockets, .fini = rdm_fini, .timeout = 60);
 
@@ -598,7 +606,7 @@ Test(rdm_recv_sockets, nobody_is_told_where_our_memory_is)
 
 	f.value[0] = 1;
 	peer_send(&peer, &f, NULL, 0);
-	/* it is heard when what is behind it is */
+	/* the HELLO has been handled when a later message is */
 	receive(0, 10, 1);
 	say("well", 4);
 	got(1, 4);

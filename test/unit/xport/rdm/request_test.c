@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Requests over a connectionless fabric and their answers, hostile ones too. */
+/* Requests over a connectionless fabric and their answers, including hostile ones. */
 
 #include "xport/rdm/rdm.h"
 
@@ -10,7 +10,7 @@
 #include <poll.h>
 #include <unistd.h>
 
-/* Of who is connected to: a request of the peer's, which may be no good */
+/* Passive: a request of the peer, which may be invalid */
 
 TestSuite(rdm_request_passive, .init = talk_init, .fini = talk_fini, .timeout = 60);
 
@@ -117,7 +117,7 @@ Test(rdm_request_passive, that_answers_itself)
 	peer_take(&peer, RDM_FRAME_HELLO_BACK);
 }
 
-/* Either the request is told of, or the peer. */
+/* Returns true when the request's event arrives, or false when the peer gets an answer. */
 static bool request_arrives(void)
 {
 	struct pollfd p = { .fd = peer.fd, .events = POLLIN };
@@ -149,7 +149,7 @@ Test(rdm_request_passive, being_asked_without_memory)
 	cr_expect(n >= 4, "side, stranger, peer, page: %d", n);
 }
 
-/* Of who connects: the peer listens, and its answer may be no good */
+/* Active: the peer listens, and its answer may be invalid */
 
 TestSuite(rdm_request_active, .init = talk_init, .fini = talk_fini, .timeout = 60);
 
@@ -238,7 +238,7 @@ Test(rdm_request_active, refusals_have_reasons)
 
 	for (i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++) {
 		is_asked();
-		/* twice, in one piece as likely as not */
+		/* twice, and likely in one segment */
 		reply(DOFI_SIDE_REFUSE, refusals[i].reason);
 		reply(DOFI_SIDE_REFUSE, DOFI_SIDE_NOBODY);
 		ends_with(refusals[i].number);
@@ -294,8 +294,9 @@ Test(rdm_request_active, the_program_gives_up)
 }
 
 /*
- * The first time there is a zone's part to be made; when that is there, what fails is each
- * connection's own. Where nobody listens what lacks memory ends as all else does.
+ * Connects until no allocation fails, and returns the number of failures. The first time this also
+ * creates the transport's part of the PZ. Nothing listens at the port, so failed allocations end an
+ * attempt with the event of any other attempt.
  */
 static int asking(void)
 {

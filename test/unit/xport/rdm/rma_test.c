@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* RDMA and atomics that are asked of a connectionless fabric, or of the peer; and the answers. */
+/* RDMA and atomics that are requested of a connectionless fabric or of the peer, and their ACKs. */
 
 #include "xport/coupled.h"
 
 #include "obj/beside.h"
 #include "obj/ep_ext.h"
 
-static DAT_EP_HANDLE other;		/* of the IA, where there is no peer of the test's own */
+static DAT_EP_HANDLE other;		/* an EP of the IA, if there is no peer of the test */
 
-#define ROOM (4096 - RDM_FRAME_FULL)	/* of a frame of shm, for what goes with it */
+#define ROOM (4096 - RDM_FRAME_FULL)	/* bytes of data in a frame of shm */
 
 static void init(void)
 {
@@ -56,7 +56,7 @@ Test(rdm_rma_fabric, writes_and_reads)
 }
 
 #if DAT_VERSION_MAJOR >= 2
-/* What tells of it comes behind it, though the fabric knows nothing of that. */
+/* The immediate data arrives after the write, although the fabric does not order them. */
 Test(rdm_rma_fabric, tells_of_a_write_when_it_is_done)
 {
 	DAT_RMR_TRIPLET remote = there(big_remote, big + 10000, 5000);
@@ -108,7 +108,10 @@ Test(rdm_rma, a_long_one_says_where_they_are)
 	done(1);
 }
 
-/* What is not much longer than a frame goes in several, though the peer could read it. */
+/*
+ * A write that is a little longer than a frame takes several frames, even if the peer could read
+ * it.
+ */
 Test(rdm_rma, a_write_that_is_not_long_goes_in_parts)
 {
 	const struct peer_frame *f;
@@ -164,7 +167,7 @@ Test(rdm_rma, a_read_is_brought_or_fetched)
 	done(2);
 	cr_expect(!memcmp(big + 10, theirs + 1000, 30000));
 
-	/* of no bytes */
+	/* a read of no bytes */
 	post_read(10, 0, 3);
 	answer(peer_take(&peer, RDM_FRAME_READ)->frame.number, NULL, 0);
 	done(3);
@@ -230,7 +233,7 @@ Test(rdm_rma, atomics_say_what_is_to_be_done)
 }
 #endif
 
-/* Where neither reads the other's memory: all of it goes by frames */
+/* Neither process reads the other's memory: all data goes in frames */
 
 Test(rdm_rma_apart, a_write_goes_in_parts)
 {
@@ -275,7 +278,7 @@ Test(rdm_rma_apart, so_does_a_read)
 	cr_expect(!memcmp(big, theirs, 10000) && !big[10000]);
 }
 
-/* A part that was not asked for yet is not taken. */
+/* Data for a part of the read that was not requested yet is refused. */
 Test(rdm_rma_apart, but_not_by_more_than_was_asked)
 {
 	struct rdm_frame f, a;
@@ -293,7 +296,7 @@ Test(rdm_rma_apart, but_not_by_more_than_was_asked)
 	cr_expect(!big[0] && !memcmp(big, big + 1, BIG - 1));
 }
 
-/* What a read brings is as long as it was asked for: nothing is written beyond. */
+/* The ACK of a read has exactly the requested length, and nothing is written beyond it. */
 static void read_fails_with(struct rdm_frame *f, size_t size)
 {
 	post_read(100, 50, 2);

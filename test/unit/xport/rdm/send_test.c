@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Messages that are handed to a connectionless fabric: their frames, and when they go. */
+/* Messages given to a connectionless fabric: their frames, and when these are sent. */
 
 #include "xport/coupled.h"
 
@@ -72,7 +72,7 @@ Test(rdm_send, a_long_message_is_announced_with_its_place)
 	f = &peer_take(&peer, RDM_FRAME_ANNOUNCE)->frame;
 	cr_expect(f->n_segments == 1 && names(f, 0, big + 20000, RDM_EAGER_MAX + 1));
 	cr_expect(event_none(evd));
-	/* completions come in order, whatever the answers do */
+	/* completions are in order, in whatever order the ACKs arrive */
 	answer(f->number, NULL, 0);
 	cr_expect(peer_has_none(&peer));
 	cr_expect(event_none(evd));
@@ -105,7 +105,7 @@ Test(rdm_send, no_more_goes_than_the_peer_has_room_for, .init = rdm_init)
 	peer_take(&peer, RDM_FRAME_SEND);
 }
 
-/* Memory whose LMR is freed */
+/* Memory of a freed LMR */
 
 static void goes_on(void)
 {
@@ -113,7 +113,7 @@ static void goes_on(void)
 	cr_expect(event_none(evd));
 }
 
-/* The first is in frames, the second waits and fails when it could go. */
+/* The first message is in frames. The second is queued, and fails when it could be sent. */
 Test(rdm_send, what_waits_for_room_fails_in_its_turn, .init = rdm_init)
 {
 	couple_narrow(1);
@@ -127,7 +127,7 @@ Test(rdm_send, what_waits_for_room_fails_in_its_turn, .init = rdm_init)
 	event_await(evd, DAT_CONNECTION_EVENT_BROKEN);
 }
 
-/* The peer may read it at any time. */
+/* After the RTS the peer may read the message at any time. */
 Test(rdm_send, an_announced_message_ends_the_connection)
 {
 	post_send(0, BIG, 1);
@@ -138,7 +138,10 @@ Test(rdm_send, an_announced_message_ends_the_connection)
 	event_await(evd, DAT_CONNECTION_EVENT_BROKEN);
 }
 
-/* A short write is in its frame, and waits for its answer only; a read's answer is to be written. */
+/*
+ * A short write is in its frame and only waits for its ACK. For a read the ACK's data is written to
+ * the memory.
+ */
 Test(rdm_send, a_write_in_frames_needs_no_memory)
 {
 	uint32_t number;
@@ -160,7 +163,7 @@ Test(rdm_send, a_read_ends_the_connection)
 	event_await(evd, DAT_CONNECTION_EVENT_BROKEN);
 }
 
-/* It meets its message later, without its memory. */
+/* A later message matches the receive, which has no memory any more. */
 Test(rdm_send, a_receive_that_no_message_has_met_waits)
 {
 	receive(0, 100, 1);
@@ -171,7 +174,7 @@ Test(rdm_send, a_receive_that_no_message_has_met_waits)
 	event_await(evd, DAT_CONNECTION_EVENT_BROKEN);
 }
 
-/* A receive of which parts are to come. */
+/* A receive that still expects DATA. */
 Test(rdm_send_apart, a_receive_that_a_message_has_met_ends_the_connection)
 {
 	struct rdm_frame f = announcement(1, NULL, BIG);
@@ -185,7 +188,7 @@ Test(rdm_send_apart, a_receive_that_a_message_has_met_ends_the_connection)
 	event_await(evd, DAT_CONNECTION_EVENT_BROKEN);
 }
 
-/* Who makes it waits for the lock until that is done with what it was about. */
+/* Whether the fast path is open. Takes the EP's lock, so an operation that holds it ends first. */
 static bool is_short(struct dofi_ep *e)
 {
 	bool is;
@@ -197,7 +200,7 @@ static bool is_short(struct dofi_ep *e)
 	return is;
 }
 
-/* Of plain messages: ep_plain.h. */
+/* The fast path is for plain messages only: ep_plain.h. */
 Test(rdm_send, the_short_way_is_left_for_what_is_unusual, .init = rdm_init)
 {
 	const struct peer_frame *f;
@@ -252,7 +255,7 @@ Test(rdm_send, data_goes_beside_messages)
 }
 #endif
 
-/* Where neither reads the other's memory: all of it goes by frames */
+/* Neither process reads the other's memory: all data goes in frames */
 
 Test(rdm_send_apart, a_long_message_goes_in_parts)
 {
@@ -292,13 +295,13 @@ Test(rdm_send_apart, and_is_cleared_once)
 	event_await(evd, DAT_CONNECTION_EVENT_BROKEN);
 }
 
-/* An answer ends no message of which parts are under way. */
+/* An ACK does not end a message while its DATA is in flight. */
 Test(rdm_send_apart, nor_is_it_answered_then)
 {
 	struct rdm_frame f;
 	unsigned i;
 
-	/* to leave room for a few parts */
+	/* leaves credits for a few DATA frames */
 	for (i = 0; i < RDM_WINDOW - 4; i++) {
 		post_send(0, 1, 0);
 		done(0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* RDMA that is carried out for a peer: what it does, and what it must not. */
+/* RDMA that the target carries out for a peer: what it does, and what it must not do. */
 
 #include "xport/coupled.h"
 
@@ -68,7 +68,7 @@ static void set_closing(bool closing)
 	dofi_mutex_unlock(&e->lock);
 }
 
-/* A program that polls its memory may end the connection before the peer's way is free. */
+/* A program that polls its memory may end the connection before the ACK can be sent. */
 Test(rdm_target, a_write_that_was_done_is_answered_at_the_end_too)
 {
 	struct dofi_gate *gate = rdm_conn_of(ep)->gate;
@@ -88,7 +88,7 @@ Test(rdm_target, a_write_that_was_done_is_answered_at_the_end_too)
 	set_closing(false);
 }
 
-/* The next event is that of receive @cookie, which tells of a write of 100 bytes. */
+/* The next event is that of receive @cookie, and reports a write of 100 bytes. */
 static void told(uint64_t cookie)
 {
 	DAT_EVENT event;
@@ -113,7 +113,7 @@ Test(rdm_target, a_write_may_tell_of_itself)
 	answered(peer.sent, RDM_OK);
 	told(1);
 	cr_expect(!memcmp(big, theirs, 100) && all_zero(big + 100, 100));
-	/* it does not wait for the receive that is to tell of it */
+	/* the write does not wait for the receive that reports it */
 	memset(big, 0, 100);
 	ask(RDM_FRAME_WRITE, &use, beside);
 	answered(peer.sent, RDM_OK);
@@ -148,7 +148,7 @@ Test(rdm_target, reads_bring_what_is_there)
 	cr_expect_eq(a->frame.data_size, 3000);
 	cr_expect(!memcmp(a->data, theirs + 10, 3000));
 
-	/* of more than a frame has room for it is told where it is, and how long */
+	/* a read of more than a frame is answered with an address and a length */
 	ask(RDM_FRAME_READ, &many, 0);
 	f = &answered(peer.sent, RDM_OK)->frame;
 	cr_expect_eq(f->data_size, 0);
@@ -159,11 +159,11 @@ Test(rdm_target, reads_bring_what_is_there)
 	cr_expect(*(const uint64_t *)(uintptr_t)f->value[0] != f->value[1]);
 }
 
-/* Memory that may be used in part, and whose it is */
+/* Memory with restricted access, and memory of another PZ */
 static DAT_RMR_CONTEXT read_only, write_only, of_other_zone;
 static unsigned char limited[1000], foreign[1000];
 
-/* Who lets peers write writes, too. */
+/* Remote write access requires local write access. */
 #define WRITE_ONLY (DAT_MEM_PRIV_LOCAL_WRITE_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG)
 
 static void limits_make(void)
@@ -181,7 +181,7 @@ static void limits_make(void)
 			 &local, &of_other_zone));
 }
 
-/* All that a peer may get wrong about memory. */
+/* Every mistake that a peer can make about memory. */
 static size_t wrongs(struct dofi_use *wrong, enum rdm_frame_kind kind)
 {
 	const uint64_t at = (uintptr_t)big, elsewhere = (uintptr_t)foreign;
@@ -350,7 +350,7 @@ Test(rdm_target, a_scoped_key_is_of_one_connection)
 	peer_send(&peer, &f, NULL, 0);
 	cr_expect_eq(peer_take(&peer, RDM_FRAME_DONE)->frame.data_size, 10);
 
-	/* the same with the invalidation of what is another's */
+	/* the peer of another connection cannot invalidate it either */
 	f = peer_frame(&other, RDM_FRAME_SEND);
 	f.beside = dofi_beside(DOFI_BESIDE_INVALIDATE, false, 0, bind_through(ep));
 	receive_with(other_ep, 0, 10, 1);
