@@ -21,7 +21,7 @@ void network_make(void);
  * The cable ends with either role.
  */
 void cable_lay(struct pair *p);
-/* A cable whose other end no role has. */
+/* A cable with an unused other end. */
 void cable_lay_alone(void);
 /* Takes this role's end of the cable down. */
 void cable_pull(void);

@@ -507,7 +507,7 @@ static void suppress_client(struct pair *p)
 	pair_sync(p);
 	for (i = 0; i < N_SUPPRESSED; i++)
 		post_suppressed(&l, i);
-	/* a send still in flight at the end would be flushed, which is reported: so await a last one */
+	/* a send in flight at the end would be flushed and reported: await a last one */
 	post_when_free(&l, i, DAT_COMPLETION_DEFAULT_FLAG);
 	expect_dto(l.n.req, i, DAT_DTO_SUCCESS, SLOT);
 	expect_quiet(l.n.req);

@@ -15,7 +15,7 @@ static DAT_DTO_COOKIE cookie_of(uint64_t n)
 	return (DAT_DTO_COOKIE){ .as_64 = n };
 }
 
-/* A link whose memory grants atomics to the peer. */
+/* A link with memory that grants atomics to the peer. */
 static void atomic_link_open(struct pair *p, struct link *l, size_t size)
 {
 	node_open(&l->n);

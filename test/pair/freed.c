@@ -43,7 +43,7 @@ static void expect_ended(DAT_EVD_HANDLE evd, uint64_t cookie)
 	      status == DAT_DTO_ERR_FLUSHED, "status %d", status);
 }
 
-/* Closes a link whose connection ends or has ended. */
+/* Closes a link after its connection has ended, or while it ends. */
 static void close_ended(struct link *l)
 {
 	OK(dat_ep_free(l->ep));
@@ -284,7 +284,7 @@ static void unmapping_sender(struct pair *p)
 	send_and_free(p, LARGE, true);
 }
 
-/* RDMA of @size in both directions, whose local LMR is freed at once. */
+/* RDMA of @size in both directions; the local LMR is freed at once. */
 static void rdma_and_free(struct pair *p, uint32_t size)
 {
 	struct mem gone;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * A connection ends abruptly with more messages in flight than the fabric holds. The peer gets
- * every message whose send completed, provided that it receives, and is notified of the end if it
- * does not.
+ * every message that the sender completed, provided that it receives, and is notified of the end
+ * if it does not.
  */
 
 #include "pair.h"

@@ -3,7 +3,7 @@
  * Checks whether two processes of one host connect through shared memory over an IA that names no
  * fabric, or over TCP where shared memory cannot be used. The program does not choose either.
  *
- * The kernel's tables show which: a process whose data goes over TCP has an established
+ * The kernel's tables show which: a process with data over TCP has an established
  * connection.
  */
 

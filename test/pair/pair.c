@@ -20,7 +20,7 @@
 
 #define EXIT_SKIP 77
 #define CASE_SECONDS 30
-#define BUSY 4			/* multiplies limits: they are for hangs, and must not fail on a busy machine */
+#define BUSY 4			/* multiplies limits, which are for hangs, not slowness */
 #define RUNNER_SCALE 8		/* valgrind's slowdown */
 #define GRACE_MS 2000		/* for the second role to report, too */
 

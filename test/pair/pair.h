@@ -200,7 +200,7 @@ void connect_with(DAT_EP_HANDLE ep, const struct place *place, unsigned timeout_
 void connect_fails(struct node *n, DAT_EP_HANDLE ep, const struct place *place,
 		   DAT_EVENT_NUMBER number);
 /*
- * Accepts a request whose sender has gone. Where the acceptor waits for no answer the fabric
+ * Accepts a request after its sender has gone. Where the acceptor waits for no answer the fabric
  * reports this only after the accept: the connection is established, then ends.
  */
 void accept_in_vain(struct node *n, DAT_CR_HANDLE cr, DAT_EP_HANDLE ep);

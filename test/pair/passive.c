@@ -92,7 +92,7 @@ static void accepted_client(struct pair *p)
 	node_close(&n);
 }
 
-/* A client whose single attempt fails with the event of the case. */
+/* A client with a single attempt, which fails with the event of the case. */
 static void failing_client(struct pair *p)
 {
 	DAT_EVENT_NUMBER number = *(const DAT_EVENT_NUMBER *)pair_arg();
