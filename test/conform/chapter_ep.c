@@ -270,7 +270,7 @@ static const DAT_QOS qualities[] = {
 	(DAT_QOS)0x1000,
 };
 
-/* The EP refuses a quality of service that the provider attributes lack, or that does not exist. */
+/* A quality of service that the provider attributes lack is refused, even one that DAT lacks. */
 CLAUSE("dat_ep_create/MODEL_NOT_SUPPORTED/quality of service")
 {
 	DAT_EP_ATTR attr;

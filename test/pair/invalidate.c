@@ -338,7 +338,7 @@ static void into_reader(struct pair *p)
 		OK(dat_rmr_free(rmr));
 		FAILS(read_into(l.ep, g, PART, i, &l.theirs, 0), DAT_PROTECTION_VIOLATION);
 	}
-	/* the bind's privileges, its bounds, and the kind of its context */
+	/* privileges, bounds, contexts of the peer and of an LMR, a flag, NULL */
 	rmr = rmr_make(&l.n, false);
 	OK(bind_part(rmr, &l.m, 0, PART, PRIV_READ, l.ep, 1, &g.rmr_context));
 	expect_bind(l.n.req, rmr, 1, DAT_DTO_SUCCESS);

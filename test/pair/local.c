@@ -260,7 +260,7 @@ static socklen_t name_of(struct sockaddr_un *name, DAT_CONN_QUAL qual)
 			(uint64_t)qual);
 }
 
-/* A process of another user must receive nothing here. */
+/* The provider must send nothing to a listener of another user. */
 static void squat(int fd, const char *says)
 {
 	for (;;) {

@@ -484,7 +484,7 @@ static void withdrawn_client(struct pair *p)
 }
 
 /*
- * The peer disconnects while this process sends: the peer's goodbye may arrive after a send has
+ * The peer disconnects while this process sends: the notification may arrive after a send has
  * failed.
  */
 #define N_BUSY 30

@@ -396,7 +396,7 @@ static void families_client(struct pair *p)
 	node_close(&n);
 }
 
-/* Strangers */
+/* Programs that are not DAT peers */
 
 #define FOREIGN_MS 300
 

@@ -141,7 +141,7 @@ static unsigned expect_message(struct side *s, DAT_EP_HANDLE ep, uint64_t length
 	return (unsigned)d->user_cookie.as_64;
 }
 
-/* Every other message has immediate data. */
+/* Every other message has the SOLICITED_WAIT flag. */
 static void send_pattern(struct side *s, DAT_EP_HANDLE ep, size_t length, unsigned seed)
 {
 	DAT_LMR_TRIPLET iov = mem_segment(&s->m, 0, length);

@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #define BACK_LIMIT 5000			/* ms until the strangers' descriptors are closed */
-#define CLIENTS_LIMIT 1000		/* ms that clients may take longer than without a crowd */
+#define CLIENTS_LIMIT 1000		/* ms for the clients, plus 4 times as without a crowd */
 #define IDLE 500			/* ms of the measurement */
 
 static unsigned crowd_size(void)

@@ -145,7 +145,7 @@ static void pulled_shortly(struct pair *p)
 
 /* A cable that loses packets */
 
-/* Random loss, if the kernel has netem; else a narrow link with a short queue. */
+/* Random loss, where the kernel has netem; and a narrow link with a short queue. */
 static const char netem[] = "netem delay 2ms 1ms loss 3%";
 static const char narrow[] = "tbf rate 200mbit burst 10kb limit 20kb";
 
@@ -375,8 +375,8 @@ static void expect_no_answer(struct node *n, DAT_EP_HANDLE ep, DAT_EVENT_NUMBER 
 }
 
 /*
- * No route leads to one address; hosts at the others do not answer, with a time-out shorter and
- * longer than the kernel's own.
+ * No route leads to one address, and no host answers at two others: one attempt has a shorter
+ * time-out than the kernel, one a longer one.
  */
 static void nobody(struct pair *p)
 {
