@@ -325,7 +325,7 @@ FAMILY(N_SIZES, name_private)
 	place = place_of(n, c.qual);
 	fill(data, size, 1);
 	connect_with(c.a.ep, &place, pair_scaled(PAIR_LIMIT), size, data);
-	memset(data, 0, sizeof(data));		/* was copied */
+	memset(data, 0, sizeof(data));		/* the data was copied */
 	cr = node_request(n);
 	OK(dat_cr_query(cr, DAT_CR_FIELD_ALL, &param));
 	check_data(param.private_data_size, param.private_data, size, 1);

@@ -45,7 +45,7 @@ static void data_server(struct pair *p)
 		check_cr(&n, &event, psp, qual, theirs, 2 * i);
 		fill(data, mine, 2 * i + 1);
 		OK(dat_cr_accept(event.event_data.cr_arrival_event_data.cr_handle, ep, mine, data));
-		memset(data, 0xee, sizeof(data));	/* was copied */
+		memset(data, 0xee, sizeof(data));	/* the data was copied */
 		expect_event(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, &event);
 		SAME(event.event_data.connect_event_data.private_data_size, 0);
 		CHECK(event.event_data.connect_event_data.ep_handle == ep, "another EP");
@@ -73,7 +73,7 @@ static void data_client(struct pair *p)
 
 		fill(data, mine, 2 * i);
 		connect_with(ep, &place, pair_scaled(PAIR_LIMIT), mine, data);
-		memset(data, 0xee, sizeof(data));	/* was copied */
+		memset(data, 0xee, sizeof(data));	/* the data was copied */
 		expect_event(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, &event);
 		c = &event.event_data.connect_event_data;
 		CHECK(c->ep_handle == ep, "another EP");

@@ -554,7 +554,7 @@ static void args_client(struct pair *p)
 	s.segment_length = 16;
 	FAILS(dat_ib_post_cmp_and_swap(ep, 1, 2, &s, c, &r, none), DAT_LENGTH_ERROR);
 	s.segment_length = 8;
-	/* everything is right except the state */
+	/* the arguments are valid, the state is not */
 	FAILS(dat_ib_post_rdma_write_immed(ep, 1, &s, c, &r, 1, none), DAT_INVALID_STATE);
 	FAILS(dat_ib_post_fetch_and_add(ep, 1, &s, c, &r, none), DAT_INVALID_STATE);
 	/* operations that connected endpoints do not have */

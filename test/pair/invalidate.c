@@ -57,7 +57,7 @@ static bool is_bound(DAT_RMR_HANDLE rmr)
 	return dat_rmr_query(rmr, DAT_RMR_FIELD_LMR_TRIPLET, &param) == DAT_SUCCESS;
 }
 
-/* Binds the @i-th part of @m to @rmr. The binds differ in scope and in the origin of addresses. */
+/* Binds the @i-th part of @m to @rmr, every third part zero-based where the IA supports that. */
 static struct grant grant_part(struct node *n, DAT_EP_HANDLE ep, DAT_RMR_HANDLE rmr,
 			       const struct mem *m, unsigned i)
 {

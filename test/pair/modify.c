@@ -113,7 +113,7 @@ static void dup_client(struct pair *p)
 	      DAT_INVALID_STATE);
 	fill(data, ASKED, 7);
 	dup_connect(second, first, ASKED, data);
-	memset(data, 0, ASKED);		/* was copied */
+	memset(data, 0, ASKED);		/* the data was copied */
 	expect_event(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, &event);
 	CHECK(event.event_data.connect_event_data.ep_handle == second, "another EP");
 	check_data(event.event_data.connect_event_data.private_data_size,
@@ -150,7 +150,7 @@ static const DAT_EP_PARAM_MASK sizes_mask =
 	DAT_EP_FIELD_CONNECT_EVD_HANDLE | DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS |
 	DAT_EP_FIELD_EP_ATTR_MAX_REQUEST_DTOS | DAT_EP_FIELD_EP_ATTR_MAX_RECV_IOV;
 
-/* An EP with few, short queues and posted receives gets long and wide queues on EVDs of its own. */
+/* An EP with posted receives gets longer queues, more segments and EVDs of its own. */
 static void widen(struct node *n, DAT_EP_HANDLE ep, struct node *other)
 {
 	DAT_EP_PARAM param;

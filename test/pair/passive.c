@@ -339,7 +339,7 @@ static void many_client(struct pair *p)
 
 /* EPs that the provider creates */
 
-/* Sets the PZ, EVDs and other attributes that an EP of the provider's needs. */
+/* Sets the PZ and EVDs of an EP that the provider created. */
 static void furnish(struct node *n, DAT_EP_HANDLE ep)
 {
 	DAT_EP_PARAM param;

@@ -427,7 +427,7 @@ static void foreign_behave(int fd, enum foreign how)
 		shutdown(fd, SHUT_RDWR);
 }
 
-/* foreign.c has the programs that do not speak a fabric's protocol on the other fabrics. */
+/* foreign.c has the foreign programs of other fabrics. */
 static void needs_tcp(const struct node *n)
 {
 	if (node_is_on_verbs(n))

@@ -256,7 +256,7 @@ static void idle_target_client(struct pair *p)
 #define FENCED (4 * MIB)
 #define N_FENCED 4
 
-/* A write sends on the bytes that a read fetches: without the fence it would send the old bytes. */
+/* A write forwards the bytes that a read fetches: without the fence it would send the old bytes. */
 static void fence_server(struct pair *p)
 {
 	struct link l;
