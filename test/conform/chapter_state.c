@@ -10,7 +10,7 @@ CHAPTER("state");
 
 /* The outcome of a call in a state. */
 struct outcome {
-	enum { REFUSED, DONE, GONE } what;	/* GONE: success frees the EP */
+	enum { REFUSED, DONE, GONE } what;	/* REFUSED: INVALID_STATE; GONE: EP is freed */
 	DAT_EP_STATE next;
 	DAT_EVENT_NUMBER event;		/* on the EVD for connections, or 0 */
 	bool flushed;			/* the posted operations complete as flushed */

@@ -29,7 +29,7 @@ static DAT_COMM comm_of(struct node *n)
 
 static void set_port(struct sockaddr_storage *address, unsigned port)
 {
-	((struct sockaddr_in *)address)->sin_port = htons(port); /* also for IPv6 */
+	((struct sockaddr_in *)address)->sin_port = htons(port); /* equal offset in IPv6 */
 }
 
 #define FIRST_PORT 39000

@@ -17,7 +17,7 @@
 #define EPS 8			/* per batch, connecting at the same time */
 #define MESSAGE 20000
 #define SHORT 64
-#define HONEST_EVERY 6		/* batches between batches that are not changed */
+#define HONEST_EVERY 6		/* one batch in this many is not changed */
 #define ATTEMPT 150		/* ms for a changed attempt */
 
 #define ALL (DAT_EVD_CR_FLAG | DAT_EVD_CONNECTION_FLAG | DAT_EVD_DTO_FLAG)

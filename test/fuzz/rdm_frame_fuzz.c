@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Unpacks any bytes as a frame of a connectionless fabric, with the header in front of the data
- * or in 64 bits of remote CQ data. An accepted frame must pack to the bytes that it was made of.
+ * or in 64 bits of remote CQ data. An accepted frame must pack to its original bytes.
  */
 
 #include "fuzz.h"

@@ -351,7 +351,7 @@ static struct effort effort(void)
  * long poll shows as processor time. The threads of sockets have work of their own each second.
  */
 #define IDLE_WAKES 10			/* per second */
-#define IDLE_PROCESSOR 1000		/* at most this fraction of a processor */
+#define IDLE_PROCESSOR 1000		/* at most 1/1000 of a processor */
 #define IDLE_PROCESSOR_SOCKETS 200
 
 static void idle(struct pair *p)
