@@ -28,8 +28,8 @@ mode()
 		"dtestsrq $args -h $host"
 }
 
-# all REGISTRY IA - buffers of the "device MTU", smaller than the data that fits into an
-# announcement, and larger; one message in flight and many
+# all REGISTRY IA - buffers of the "device MTU", smaller than the data that fits into an RTS, and
+# larger; one message in flight and many
 all()
 {
 	for m in '' '-b 64' '-b 100000 -B 10'; do

@@ -153,7 +153,7 @@ static void send_pattern(struct side *s, DAT_EP_HANDLE ep, size_t length, unsign
 	expect_dto(s->n.req, seed, DAT_DTO_SUCCESS, length);
 }
 
-/* Sizes around the largest message that fits into the frame that announces it. */
+/* Sizes around the largest message that fits into its RTS. */
 static const size_t sizes[] = { 0, 1, 8, 115, 116, 117, 128, 129, 4096, 9001, SLOT };
 
 #define SIZES (sizeof(sizes) / sizeof(sizes[0]))
