@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
-# contrib/bench: its parts on given input (bench_*_test.py); and the whole of it, with little to measure,
-# over tcp and shared memory.
+# contrib/bench: its parts with given input (bench_*_test.py), and a complete short run over tcp
+# and shared memory.
 set -u
 export top_srcdir="${top_srcdir:-.}"
 build=$(cd "${top_builddir:-.}" && pwd) || exit 99
@@ -21,7 +21,7 @@ fail()
 	exit 1
 }
 
-# bench STATUS... -- ARGUMENT... - it exits with one of these
+# bench STATUS... -- ARGUMENT... - runs contrib/bench, which must exit with one of these
 bench()
 {
 	wanted=
@@ -44,7 +44,7 @@ bench 1 -- "$tmp"
 bench 1 -- "$build" --fabrics nosuch
 bench 1 -- "$build" --libfabric "$tmp"
 
-# Each row is there, and has figures. The machine may be as noisy as it likes, if that is said.
+# Each row must be present and have figures. The machine may be noisy, if that is reported.
 bench 0 3 -- "$build" --fabrics tcp,shm --libfabric system --repeat 1 --time 1 --before "$build" \
 	--json "$tmp/json" --markdown "$tmp/markdown" --svg "$tmp/svg"
 cmp -s "$tmp/out" "$tmp/markdown" || fail "--markdown is not what is printed"
@@ -93,7 +93,7 @@ keys = ("libfabric", "fabric", "metric", "test", "size")
 assert [[r[k] for k in keys] for r in once["rows"]] == [[r[k] for k in keys] for r in twice["rows"]]
 END
 
-# A machine on which something else ran all the time.
+# A machine with other load all the time.
 python3 - "$tmp" <<'END'
 import json, sys
 

@@ -43,14 +43,15 @@ class Rows(unittest.TestCase):
         self.assertEqual((row["bare"]["cq"], row["dat/bare"]), ("fd", 1.2))
 
     def test_a_ratio_is_of_one_round(self):
-        # the machine gets slower by the round, and meets both
+        # the machine becomes slower with each round, for both sides
         row = self.row([one_run(r, 2.0 * s, {"none": s}) for r, s in enumerate((1, 2, 4))])
         self.assertEqual(row["dat/bare"], 2.0)
         row = self.row([one_run(0, 2, {"none": 1}), one_run(1, 30, {"none": 10}), one_run(2, 12, {"none": 3})])
         self.assertEqual(row["dat/bare"], 3.0)
 
     def test_a_ratio_is_of_one_run_if_that_has_both_sides(self):
-        # a round has a run for each queue, and the machine was slower in that of the worse one
+        # a round has a run for each queue, and the machine was slower in the run of the worse
+        # queue
         runs = []
         for r in range(2):
             runs += [one_run(r, 10, {"none": 5}), one_run(r, 30, {"fd": 25})]
@@ -177,7 +178,7 @@ class Output(unittest.TestCase):
         picture = xml.fromstring(draw.svg(document(runs)))
         curves = picture.findall("{*}polyline")
         self.assertEqual([len(c.get("points").split()) for c in curves], [3, 3])
-        # a slower side is higher up in a panel of latency, and the y axis points down
+        # a slower side is higher up in a latency panel, and the y axis points down
         bare, dat = ([float(p.split(",")[1]) for p in c.get("points").split()] for c in curves)
         self.assertTrue(all(d < b for d, b in zip(dat, bare)))
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# What the profiles of callgrind say. For scripts that count instructions, which read this with ".".
+# Reads profiles of callgrind. Sourced by scripts that count instructions.
 
-# calls FUNCTION FILE... - how often it was called, and instructions in it
+# calls FUNCTION FILE... - the number of its calls, and the instructions in it
 calls()
 {
 	wanted=$1

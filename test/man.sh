@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
-# The manual pages: mandoc finds no fault with them, every call that this release carries out has
-# one, none is left out of the installation, their references to each other lead somewhere, and
-# their examples compile with both API versions and are run by test/examples.
+# The manual pages: mandoc reports no warning, every implemented call has a page, every page is
+# installed, references between the pages are valid, and the examples compile with both API
+# versions and are run by test/examples.
 #
-# Environment: top_srcdir, top_builddir and CC as Automake gives them. Skipped, after the rest has
-# passed, where mandoc is missing.
+# Environment: top_srcdir, top_builddir and CC as Automake sets them. Without mandoc the test is
+# skipped after the other checks have passed.
 
 top_srcdir=${top_srcdir:-.}
 top_builddir=${top_builddir:-.}
@@ -14,7 +14,7 @@ man=$top_srcdir/man
 status=0
 skipped=0
 
-# Calls of a release under way whose pages are still to be written.
+# Calls of the next release that have no page yet.
 to_come=
 
 fail()
@@ -27,10 +27,10 @@ dir=$(mktemp -d) || exit 99
 trap 'rm -rf "$dir"' EXIT
 
 #
-# The language
+# Markup
 #
 
-# lint FILE... - what mandoc finds
+# lint FILE... - mandoc's warnings
 lint()
 {
 	mandoc -Tlint -W warning "$@"
@@ -49,19 +49,19 @@ fi
 # Completeness
 #
 
-# exported FILE... - the calls in linker maps, one a line
+# exported FILE... - the calls in linker maps, one per line
 exported()
 {
 	sed -n 's/^[[:blank:]]*\(dats\{0,1\}_[a-z0-9_]*\);.*/\1/p' "$@" | sort -u
 }
 
-# not_implemented - the calls that NEWS excepts from the release
+# not_implemented - the calls that NEWS lists as not implemented
 not_implemented()
 {
 	sed -n '/^Not there yet/,$p' "$top_srcdir/NEWS" | grep -o 'dat_[a-z0-9_]*'
 }
 
-# lacking CALL... - those without a page
+# lacking CALL... - the calls without a page
 lacking()
 {
 	for call; do
@@ -69,7 +69,7 @@ lacking()
 	done
 }
 
-# without LIST NAME... - the names that are not in the list
+# without LIST NAME... - the names that LIST does not contain
 without()
 {
 	list=" $(echo "$1" | tr '\n' ' ') "
@@ -99,7 +99,7 @@ for page in "$man"/man?/*.?; do
 		fail "$page is not installed"
 done
 
-# references FILE... - the pages of ours that they refer to, as NAME.SECTION
+# references FILE... - the pages of this project that they refer to, as NAME.SECTION
 references()
 {
 	sed -n 's/^\.Xr \(dat[a-z0-9_.]*\) \([0-9]\).*/\1.\2/p' "$@" | sort -u
@@ -120,26 +120,28 @@ example()
 	sh "$top_srcdir/test/examples/extract" "$1"
 }
 
-# compiles FILE - without a warning
+# compiles FILE - whether it compiles without a warning
 compiles()
 {
 	${CC:-cc} -std=gnu11 -Wall -Wextra -Werror -fsyntax-only -I"$top_srcdir/include" "$1"
 }
 
-# is_for VERSION PAGE - the example in two.c is; uDAPL 1.2 lacks some calls, and all extensions
+# is_for VERSION PAGE - whether VERSION has the calls of the example in two.c; uDAPL 1.2 lacks
+# some calls and all extensions
 is_for()
 {
 	[ "$1" = 2 ] && return
 	! grep -qE '^(Not in uDAPL 1.2|DAT 2.0 only)' "$2" && ! grep -q dat_ib_extensions "$dir/two.c"
 }
 
-# included NAME - a test includes the page's example, and so must call what it defines
+# included NAME - whether a test includes the page's example, and so must call the functions it
+# defines
 included()
 {
 	grep -q "^#include \"pages/$1.h\"" "$top_srcdir"/test/examples/*.c
 }
 
-# clauses VERSION - the pages whose examples are run
+# clauses VERSION - the pages with examples that are run
 clauses()
 {
 	"$top_builddir/test/examples/examples$1" --list |

@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
-# The headers, and the libraries where they are built, have the ABI that test/abi/*.json
-# records; and the checker notices when a fact is wrong.
+# Checks that the headers, and the libraries if they are built, have the ABI recorded in
+# test/abi/*.json, and that the checker detects a wrong fact.
 #
-# Environment: top_srcdir, top_builddir, CC as Automake gives them; LIBDAT1 and LIBDAT2 name
-# the libraries to check, by default those of the build.
+# Environment: top_srcdir, top_builddir, CC as Automake sets them; LIBDAT1 and LIBDAT2 name the
+# libraries to check, by default those of the build.
 
 top_srcdir=${top_srcdir:-$(cd "$(dirname "$0")/../.." && pwd)}
 top_builddir=${top_builddir:-.}
@@ -16,7 +16,7 @@ python=/usr/bin/python3
 [ -x $python ] || python=python3
 command -v $python >/dev/null || { echo "skip: no python3"; exit 77; }
 
-# The facts were recorded on x86-64; sizes and offsets elsewhere are other facts.
+# The facts were recorded on x86-64; other platforms have other sizes and offsets.
 if ! echo '#if !defined(__x86_64__) || !defined(__LP64__)
 #error another ABI
 #endif' | $CC -fsyntax-only -x c - 2>/dev/null; then
@@ -26,7 +26,7 @@ fi
 
 status=0
 
-# find_lib NAME - the built library of that file name, if there is one
+# find_lib NAME - the built library of this file name, if there is one
 find_lib()
 {
 	for dir in "$top_builddir/src/.libs" "$top_builddir/.libs"; do
@@ -52,7 +52,7 @@ check()
 check 1.2 libdat.so.1 "$LIBDAT1"
 check 2.0 libdat2.so.2 "$LIBDAT2"
 
-# The library check must be able to fail: no C library exports the DAT calls.
+# Checks that the library check can fail: the C library does not export DAT calls.
 libc=$($CC -print-file-name=libc.so.6)
 if [ -e "$libc" ] && $python "$here/check_abi.py" "$here/dat-1.2.abi.json" \
 		"$top_srcdir/include" --cc "$CC" --lib "$libc" >/dev/null; then

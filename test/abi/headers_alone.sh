@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
-# Every public header compiles when it is the only one, twice included and before all others,
-# as C and as C++, without a warning.
+# Every public header compiles alone, included twice and before all others, as C and as C++,
+# without a warning.
 #
-# Environment: top_srcdir, CC and CXX as Automake gives them. Without a C++ compiler only C
-# is checked.
+# Environment: top_srcdir, CC and CXX as Automake sets them. Without a C++ compiler only C is
+# checked.
 
 top_srcdir=${top_srcdir:-$(cd "$(dirname "$0")/../.." && pwd)}
 CC=${CC:-cc}
@@ -29,7 +29,7 @@ supported()
 	"$@" -fsyntax-only "$tmp/empty.$ext" >/dev/null 2>&1
 }
 
-# each STANDARD COMPILER... - all headers by one compiler and standard
+# each STANDARD COMPILER... - compiles all headers with one compiler and standard
 each()
 {
 	supported "$@" || { echo "not supported: $*"; return; }
@@ -43,7 +43,7 @@ each()
 			echo "#include <$dir/dat_registry.h>"
 			echo "extern DAT_RETURN use(DAT_EVENT *event, DAT_PROVIDER *provider);"
 		} >"$tmp/all.$ext"
-		# A header may define macros only; something must be declared all the same.
+		# A header may define macros only, but a translation unit needs a declaration.
 		{
 			echo "#include <$header>"
 			echo "extern int nothing;"
@@ -55,7 +55,7 @@ each()
 			status=1
 		done
 	done
-	# A header that is not right must not pass.
+	# A broken header must not pass.
 	echo "#include <broken.h>" >"$tmp/bad.$ext"
 	if compiles "$tmp/bad.$ext" "$@"; then
 		echo "a broken header passes: $*"
@@ -74,7 +74,7 @@ echo 'extern int nothing;' | tee "$tmp/empty.c" >"$tmp/empty.cc"
 status=0
 runs=0
 ext=c
-# $CC and $CXX may be several words.
+# $CC and $CXX may consist of several words.
 for std in c99 gnu99 c11 gnu11 c17; do each $CC -std=$std; done
 [ $runs -gt 0 ] || { echo "no C compiler"; exit 99; }
 ext=cc

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Uses the public macros that other DAT headers define in a form that cannot be expanded, and
- * checks what they pass on. Compiled for both API versions, as C and as C++.
+ * Uses the public macros that other DAT headers define in a form that does not compile, and
+ * checks the arguments that they pass on. Compiled for both API versions, as C and as C++.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@ static int failures;
 	} \
 } while (0)
 
-/* The name of DAT 1.0 for the mask of max_rdma_read_per_ep_in. */
+/* DAT 1.0's name of the mask for max_rdma_read_per_ep_in. */
 static void check_ia_names(void)
 {
 	DAT_IA_ATTR attr;
@@ -37,7 +37,7 @@ static int is_no_agent(DAT_OS_WAIT_PROXY_AGENT agent)
 	return !agent.instance_data && !agent.proxy_agent_func;
 }
 
-/* A null agent serves as initialiser, as assigned value and as argument. */
+/* The null agent can be an initializer, an assigned value and an argument. */
 static void check_agent(void)
 {
 	DAT_OS_WAIT_PROXY_AGENT agent = DAT_OS_WAIT_PROXY_AGENT_NULL;
@@ -50,7 +50,7 @@ static void check_agent(void)
 	CHECK(is_no_agent(DAT_OS_WAIT_PROXY_AGENT_NULL));
 }
 
-/* A program can have provider attributes of its own, in C++ too. */
+/* A program can declare provider attributes, also in C++. */
 static void check_provider_attr(void)
 {
 	DAT_PROVIDER_ATTR attr;
@@ -61,7 +61,7 @@ static void check_provider_attr(void)
 
 #if DAT_VERSION_MAJOR >= 2
 
-/* What the last extension call was given. */
+/* Arguments of the last extension call. */
 static struct {
 	DAT_HANDLE handle;
 	int op;
@@ -100,7 +100,7 @@ static void take_alltoallv(va_list *args)
 	got.flags = va_arg(*args, unsigned int);
 }
 
-/* In the place of the library's: the macros are the subject, not what they call. */
+/* Replaces the library's function, since only the macros are tested. */
 DAT_RETURN dat_extension_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, ...)
 {
 	va_list args;

@@ -3,7 +3,7 @@
 #
 # Builds and runs macros.c for both API versions, as C and as C++.
 #
-# Environment: top_srcdir, CC and CXX as Automake gives them.
+# Environment: top_srcdir, CC and CXX as Automake sets them.
 
 top_srcdir=${top_srcdir:-$(cd "$(dirname "$0")/../.." && pwd)}
 CC=${CC:-cc}

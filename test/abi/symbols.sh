@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
-# The built libraries export what they should and nothing else: a registry's names carry its one
-# version, a provider shows its two entry points. Each has its soname.
+# The built libraries export the intended symbols only: a registry's have one version, and a
+# provider has its two entry points. Each library has its soname.
 #
-# Environment: top_builddir as Automake gives it.
+# Environment: top_builddir as Automake sets it.
 
 top_builddir=${top_builddir:-.}
 status=0
@@ -15,7 +15,7 @@ fail()
 	status=1
 }
 
-# exports LIBRARY - the names that it defines, with their versions, one a line
+# exports LIBRARY - the symbols that it defines, with their versions, one per line
 exports()
 {
 	nm -D --defined-only "$1" | awk '$2 != "A" { print $3 }'
@@ -36,7 +36,7 @@ find_lib()
 	return 1
 }
 
-# only_node LIBRARY NODE - all names are of that version, and there are some
+# only_node LIBRARY NODE - whether there are symbols, all of this version
 only_node()
 {
 	[ -n "$(exports "$1")" ] && ! exports "$1" | grep -qv "@@$2\$"
@@ -48,7 +48,7 @@ only_entry_points()
 	[ "$(exports "$1" | sort | tr '\n' ' ')" = "dat_provider_fini dat_provider_init " ]
 }
 
-# check NAME DIRECTORY CONDITION... - the library is there, has its soname and fulfils the condition
+# check NAME DIRECTORY CONDITION... - the library exists, has its soname and meets the condition
 check()
 {
 	name=$1
@@ -67,7 +67,7 @@ check libdat2.so.2 src only_node DAT_2.0
 check libdaplofi.so.1 prov/ofi/v1 only_entry_points
 check libdaplofi.so.2 prov/ofi/v2 only_entry_points
 
-# The conditions can fail: each is wrong for another of our libraries.
+# The conditions must be able to fail: each is wrong for another library.
 lib=$(find_lib libdat2.so.2 src)
 only_node "$lib" DAT_1.2 && fail "$lib passes for a library of version DAT_1.2"
 only_entry_points "$lib" && fail "$lib passes for a provider"

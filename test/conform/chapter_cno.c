@@ -177,7 +177,7 @@ CLAUSE("dat_cno_wait/QUEUE_EMPTY/timeout 0")
 	DAT_CNO_HANDLE cno = object(n, DAT_HANDLE_TYPE_CNO);
 	DAT_EVD_HANDLE evd = cno;
 
-	/* programs compare it as it is */
+	/* programs compare the whole code */
 	SAME(dat_cno_wait(cno, 0, &evd), DAT_QUEUE_EMPTY);
 	CHECK(!evd, "an EVD");
 }
@@ -242,7 +242,7 @@ CLAUSE("dat_evd_disable/SUCCESS/no trigger")
 	OK(dat_evd_disable(evd));
 	put_se(evd, 1);
 	expect_none(cno);
-	/* what waits there must not be forgotten */
+	/* enabling triggers for the events that are queued */
 	OK(dat_evd_enable(evd));
 	expect_trigger(cno, evd);
 }
@@ -334,7 +334,7 @@ CLAUSE("dat_cno_create/SUCCESS/agent called once")
 	put_se(evd, 1);
 	expect_calls(1, evd);
 	drain(evd);
-	put_se(evd, 2);		/* it is dissociated: this one is a waiter's */
+	put_se(evd, 2);		/* the agent is not armed: the trigger is for a waiter */
 	expect_trigger(cno, evd);
 	expect_calls(1, evd);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Connecting: every outcome, its private data, qualifiers, the end, duplicates. */
+/* Connecting: every outcome, private data, qualifiers, disconnecting, duplicates. */
 
 #include "stage.h"
 
@@ -126,7 +126,7 @@ CLAUSE("dat_ep_connect/SUCCESS/the EP has the port that its peer sees")
 	port = local_port(ep);
 	SAME(ep_state(ep), DAT_EP_STATE_ACTIVE_CONNECTION_PENDING);
 	cr = node_request(n);
-	/* RDMA's connection manager has none before it has found the peer */
+	/* RDMA's connection manager has no port before it has resolved the peer */
 	if (node_is_on_verbs(n))
 		port = local_port(ep);
 	CHECK(port, "no port");
@@ -179,7 +179,7 @@ CLAUSE("dat_ep_connect/NON_PEER_REJECTED/the EVD of requests is full")
 	OK(dat_psp_create_any(n->ia, &qual, evd, DAT_PSP_CONSUMER_FLAG, &psp));
 	end_connect(n, &a, qual);
 	expect_conn(a.conn, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, a.ep);
-	/* nothing was lost */
+	/* no event was lost */
 	SAME(drain(n->async), 0);
 }
 
@@ -193,7 +193,7 @@ CLAUSE("dat_ep_connect/NON_PEER_REJECTED/the service point is freed")
 	expect_conn(c.a.conn, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, c.a.ep);
 }
 
-/* Multicast: nobody connects there, however the routes are. */
+/* A multicast address cannot be connected to, whatever the routes. */
 CLAUSE("dat_ep_connect/UNREACHABLE")
 {
 	struct sockaddr_storage address = { .ss_family = n->address.ss_family };
@@ -212,7 +212,7 @@ CLAUSE("dat_ep_connect/UNREACHABLE")
 
 #define SHORT_MS 60
 
-/* Nobody answers the request. */
+/* The request is not answered. */
 CLAUSE("dat_ep_connect/TIMED_OUT")
 {
 	int64_t start = pair_now();
@@ -226,7 +226,7 @@ CLAUSE("dat_ep_connect/TIMED_OUT")
 	expect_quiet(c.a.conn);
 }
 
-/* Connects within @ms, or finds that it took longer. */
+/* Connects within @ms, or finds that connecting took longer. */
 static bool connects_within(struct node *n, struct call *c, unsigned ms)
 {
 	DAT_EVENT event;
@@ -239,7 +239,7 @@ static bool connects_within(struct node *n, struct call *c, unsigned ms)
 	return event.event_number == DAT_CONNECTION_EVENT_ESTABLISHED;
 }
 
-/* The time is for the attempt alone. */
+/* The time-out limits the attempt only. */
 CLAUSE("dat_ep_connect/ESTABLISHED/longer than the time-out")
 {
 	unsigned ms = SHORT_MS;
@@ -247,7 +247,7 @@ CLAUSE("dat_ep_connect/ESTABLISHED/longer than the time-out")
 	DAT_COUNT more;
 	struct call c;
 
-	for (; !connects_within(n, &c, ms); ms *= 2)	/* on a machine that is busy */
+	for (; !connects_within(n, &c, ms); ms *= 2)	/* longer on a busy machine */
 		CHECK(ms < pair_scaled(PAIR_LIMIT), "not even in %u ms", ms);
 	FAILS(dat_evd_wait(c.a.conn, 2 * ms * 1000, 1, &event, &more), DAT_TIMEOUT_EXPIRED);
 	SAME(ep_state(c.a.ep), DAT_EP_STATE_CONNECTED);
@@ -259,7 +259,7 @@ static void requester_vanishes(struct node *n, bool freed)
 	DAT_CR_HANDLE cr = call_make(n, &c);
 	struct node passive;
 
-	memcpy(&passive, n, sizeof(passive));	/* a member is const */
+	memcpy(&passive, n, sizeof(passive));	/* memcpy(), because a member is const */
 	if (freed)
 		OK(dat_ep_free(c.a.ep));
 	else
@@ -292,7 +292,7 @@ CLAUSE("dat_cr_reject/SUCCESS/the requester is gone")
 
 /* Private data */
 
-/* Sizes: nothing, a byte, an odd number, all there can be. */
+/* Sizes: zero, one byte, an odd number, the maximum. */
 static DAT_COUNT size_of(struct node *n, unsigned i)
 {
 	const DAT_COUNT sizes[] = { 0, 1, 33, n->prov.max_private_data_size };
@@ -325,11 +325,11 @@ FAMILY(N_SIZES, name_private)
 	place = place_of(n, c.qual);
 	fill(data, size, 1);
 	connect_with(c.a.ep, &place, pair_scaled(PAIR_LIMIT), size, data);
-	memset(data, 0, sizeof(data));		/* it was copied */
+	memset(data, 0, sizeof(data));		/* the data was copied */
 	cr = node_request(n);
 	OK(dat_cr_query(cr, DAT_CR_FIELD_ALL, &param));
 	check_data(param.private_data_size, param.private_data, size, 1);
-	if (size)	/* programs write there */
+	if (size)	/* programs may write to private data */
 		memset(param.private_data, 0, size);
 	fill(data, size, 2);
 	OK(dat_cr_accept(cr, c.b.ep, size, data));
@@ -372,7 +372,7 @@ CLAUSE("dat_cr_reject/INVALID_PARAMETER/private data")
 	FAILS(dat_cr_reject(cr, n->prov.max_private_data_size + 1, data), DAT_INVALID_PARAMETER);
 	FAILS(dat_cr_reject(cr, 8, NULL), DAT_INVALID_PARAMETER);
 	FAILS(dat_cr_reject(cr, -1, data), DAT_INVALID_PARAMETER);
-	OK(dat_cr_reject(cr, 0, NULL));		/* the request is still there */
+	OK(dat_cr_reject(cr, 0, NULL));		/* the request is still pending */
 }
 #endif
 
@@ -425,7 +425,7 @@ FAMILY(COUNT(qualifiers), name_qualifier)
 	CHECK(event.event_data.cr_arrival_event_data.sp_handle.psp_handle == psp, "another PSP");
 	OK(cr_reject(event.event_data.cr_arrival_event_data.cr_handle, 0, NULL));
 	expect_conn(a.conn, DAT_CONNECTION_EVENT_PEER_REJECTED, a.ep);
-	/* the same but for one bit is another */
+	/* a qualifier that differs in one bit is another one */
 	OK(dat_ep_reset(a.ep));
 	end_connect(n, &a, qual ^ UINT64_C(1) << 40);
 	expect_conn(a.conn, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, a.ep);
@@ -445,7 +445,7 @@ CLAUSE("dat_psp_create/CONN_QUAL_IN_USE")
 	OK(dat_psp_create(n->ia, qual, n->cr, DAT_PSP_CONSUMER_FLAG, &psp));
 }
 
-/* The end of a connection: one event on each side */
+/* The end of a connection: one event for each end */
 
 enum ending { BY_A, BY_B, BY_BOTH, BY_FREE, N_ENDINGS };
 
@@ -477,12 +477,12 @@ FAMILY(2 * N_ENDINGS, name_ending)
 	SAME(expect_end(c.b.conn, c.b.ep), DAT_CONNECTION_EVENT_DISCONNECTED);
 	if (ending == BY_FREE)
 		SAME(drain(c.a.conn), 0);
-	/* and no more by asking again */
+	/* disconnecting again adds no event */
 	OK(dat_ep_disconnect(c.b.ep, flags));
 	SAME(drain(c.b.conn), 0);
 }
 
-/* An EP serves one connection after another. */
+/* An EP serves several connections, one after the other. */
 CLAUSE("dat_ep_reset/SUCCESS/another connection")
 {
 	struct couple c;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Connection requests: what their calls refuse. How connections come about is in other chapters. */
+/* Connection requests: calls that must fail. Other chapters have successful connections. */
 
 #include "conform.h"
 
@@ -25,7 +25,7 @@ CLAUSE("dat_cr_query/SUCCESS")
 	CHECK(address && address->sa_family == n->address.ss_family, "another address");
 }
 
-/* What does not answer a request leaves it as it is. */
+/* Checks that a call which did not answer the request left it pending. */
 static void is_left(DAT_CR_HANDLE cr)
 {
 	DAT_CR_PARAM param;

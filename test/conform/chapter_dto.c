@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Data transfer: lengths, segments, what is refused, what fails, order, full queues, flushes. */
+/* Data transfer: lengths, segments, refused posts, failures, order, full queues, flushes. */
 
 #include "conform.h"
 
@@ -8,7 +8,7 @@
 
 CHAPTER("dto");
 
-#define HALF (COUPLE_MEMORY / 2)	/* from the first half into the second */
+#define HALF (COUPLE_MEMORY / 2)	/* transfers go from the first half to the second */
 #define MAX_SEGMENTS 64
 
 static DAT_DTO_COOKIE cookie_of(uint64_t value)
@@ -16,7 +16,7 @@ static DAT_DTO_COOKIE cookie_of(uint64_t value)
 	return (DAT_DTO_COOKIE){ .as_64 = value };
 }
 
-/* The kinds of operation, posted at @ep, whose peer has the memory @m. */
+/* The kinds of operation, posted to @ep; @m is the peer's memory. */
 
 typedef DAT_RETURN post_fn(DAT_EP_HANDLE ep, const struct mem *m, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
 			   size_t length, uint64_t cookie, unsigned flags);
@@ -58,8 +58,8 @@ static DAT_RETURN do_read(DAT_EP_HANDLE ep, const struct mem *m, DAT_COUNT n, DA
 static const struct kind {
 	const char *name;
 	post_fn *post;
-	size_t max_iov;			/* in DAT_EP_ATTR */
-	bool writes;			/* local memory */
+	size_t max_iov;			/* offset in DAT_EP_ATTR */
+	bool writes;			/* to local memory */
 } kinds[] = {
 	{ "dat_ep_post_send", do_send, offsetof(DAT_EP_ATTR, max_request_iov), false },
 	{ "dat_ep_post_rdma_write", do_write, offsetof(DAT_EP_ATTR, max_rdma_write_iov), false },
@@ -67,7 +67,7 @@ static const struct kind {
 	{ "dat_ep_post_recv", do_recv, offsetof(DAT_EP_ATTR, max_recv_iov), true },
 };
 
-#define N_REQUESTS 3	/* of the kinds are requests, and begin the table */
+#define N_REQUESTS 3	/* requests, which are first in the table */
 
 static DAT_COUNT max_segments(DAT_EP_HANDLE ep, const struct kind *k)
 {
@@ -77,7 +77,7 @@ static DAT_COUNT max_segments(DAT_EP_HANDLE ep, const struct kind *k)
 	return *(const DAT_COUNT *)((const char *)&param.ep_attr + k->max_iov);
 }
 
-/* Moves @length bytes by a request of @n segments, and checks that they arrive. */
+/* Transfers @length bytes by a request of @n segments, and checks that they arrive. */
 static void transfer(struct couple *c, const struct kind *k, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
 		     size_t length)
 {
@@ -123,7 +123,7 @@ static void name_segments(unsigned i, char *name, size_t size)
 	snprintf(name, size, "%s/SUCCESS/no segment to the most", kinds[i].name);
 }
 
-/* Segments that follow each other in memory, one of them empty. */
+/* Adjacent segments, one of them empty. */
 static size_t segments(const struct mem *m, DAT_COUNT n, DAT_LMR_TRIPLET *iov)
 {
 	size_t at = 0;
@@ -175,7 +175,7 @@ CLAUSE("dat_ep_post_recv/SUCCESS/no segment to the most")
 	}
 }
 
-/* A receive may be longer than its message, and the length is the message's. */
+/* A receive may be longer than its message; the completion has the message's length. */
 CLAUSE("dat_ep_post_recv/SUCCESS/longer than the message")
 {
 	struct couple c;
@@ -212,7 +212,7 @@ CLAUSE("dat_ep_post_rdma_read/SUCCESS/shorter than the local segments")
 	CHECK(!c.m.base[8], "a byte too much");
 }
 
-/* What a completion tells */
+/* Contents of a completion */
 CLAUSE("dat_evd_wait/SUCCESS/members of a DTO completion")
 {
 	const DAT_DTO_COMPLETION_EVENT_DATA *d;
@@ -353,12 +353,12 @@ FAMILY(COUNT(kinds) * N_FAULTS, name_fault)
 	couple_open(n, &c);
 	FAILS(post_fault(n, &c, k, fault), faults[fault].type);
 	check_idle(c.a.ep);
-	/* the connection works on */
+	/* the connection is usable afterwards */
 	iov = mem_segment(&c.m, 0, 8);
 	transfer(&c, &kinds[1], 1, &iov, 8);
 }
 
-/* Flags that are of no use for a receive. */
+/* Flags that do not apply to receives. */
 CLAUSE("dat_ep_post_recv/INVALID_PARAMETER/flags of requests")
 {
 	static const unsigned flags[] = {
@@ -422,9 +422,9 @@ static void name_full(unsigned i, char *name, size_t size)
 }
 
 #define BIG (1u << 20)
-#define DEPTH 32	/* of 1 MiB each: more than a network's buffers hold */
+#define DEPTH 32	/* times 1 MiB exceeds the network's buffers */
 
-/* A queue behind messages that the peer posts no receives for. */
+/* Fills a queue with messages that the peer posts no receives for. */
 static void fill_requests(struct node *n, struct couple *c, struct mem *big)
 {
 	DAT_EP_ATTR attr;
@@ -449,7 +449,7 @@ FAMILY(N_REQUESTS, name_full)
 
 	fill_requests(n, &c, &big);
 	iov = mem_segment(&big, 0, BIG);
-	/* the first ones may be on their way, and their slots free */
+	/* the first sends may have left and released their slots */
 	for (k = 0; k < 4 * DEPTH && ret == DAT_SUCCESS; k++) {
 		if (dat_ep_post_send(c.a.ep, 1, &iov, cookie_of(99), DAT_COMPLETION_DEFAULT_FLAG))
 			ret = kinds[i].post(c.a.ep, &c.m, 0, NULL, 0, 100, 0);
@@ -469,13 +469,13 @@ CLAUSE("dat_ep_post_recv/INSUFFICIENT_RESOURCES/the queue is full")
 	for (k = 0; k < param.ep_attr.max_recv_dtos; k++)
 		OK(do_recv(c.b.ep, NULL, 0, NULL, 0, k, 0));
 	FAILS(do_recv(c.b.ep, NULL, 0, NULL, 0, 999, 0), DAT_INSUFFICIENT_RESOURCES);
-	/* one that has completed makes room */
+	/* a completion releases its slot */
 	post_send(c.a.ep, &c.m, 0, 0, 1);
 	expect_dto(c.b.recv, 0, DAT_DTO_SUCCESS, 0);
 	OK(do_recv(c.b.ep, NULL, 0, NULL, 0, 999, 0));
 }
 
-/* Remote errors: the operation fails, and the connection with it */
+/* Remote errors: the operation fails and ends the connection */
 
 enum far_fault { BAD_CONTEXT, CONTEXT_0, FAR_BEYOND, FAR_BEFORE, FAR_PRIVILEGE, FAR_PZ, FAR_FREED,
 		 N_FAR_FAULTS };
@@ -527,12 +527,15 @@ static void post_far(DAT_EP_HANDLE ep, DAT_LMR_TRIPLET *iov, const DAT_RMR_TRIPL
 					  DAT_COMPLETION_DEFAULT_FLAG));
 }
 
-/* With what a refused operation completes: some fabrics only end the connection. */
+/*
+ * The completion status of an operation that the target refuses: some fabrics only end the
+ * connection.
+ */
 static DAT_DTO_COMPLETION_STATUS status_of_refusal(const struct node *n)
 {
 	const char *refused = named_attr(n, "OFI_RDMA_REFUSED");
 
-	if (!refused || named_attr(n, "OFI_LOCAL"))	/* the two are on one host */
+	if (!refused || named_attr(n, "OFI_LOCAL"))	/* both ends are on this host */
 		return DAT_DTO_ERR_REMOTE_ACCESS;
 	return strcmp(refused, "DAT_DTO_ERR_FLUSHED") ? DAT_DTO_ERR_REMOTE_ACCESS : DAT_DTO_ERR_FLUSHED;
 }
@@ -584,13 +587,13 @@ CLAUSE("dat_ep_post_recv/SUCCESS/shorter than the message")
 	expect_dto(c.b.recv, 2, DAT_DTO_ERR_FLUSHED, 0);
 	SAME(expect_end(c.b.conn, c.b.ep), DAT_CONNECTION_EVENT_BROKEN);
 	expect_end(c.a.conn, c.a.ep);
-	/* the sender may have been rid of it before */
+	/* the send may have completed before */
 	expect_event(c.a.req, DAT_DTO_COMPLETION_EVENT, &event);
 	SAME(event.event_data.dto_completion_event_data.user_cookie.as_64, 3);
 	CHECK(c.m.base[HALF + 8] == 0xaa, "written behind the receive");
 }
 
-/* Nobody has posted a receive: the message waits. */
+/* The message waits until a receive is posted. */
 CLAUSE("dat_ep_post_send/SUCCESS/the receive comes later")
 {
 	struct couple c;
@@ -630,7 +633,7 @@ CLAUSE("dat_ep_post_send/SUCCESS/requests complete in the order they were posted
 			expect_dto(c.b.recv, 1000 + k, DAT_DTO_SUCCESS, 64);
 }
 
-/* More reads than may be under way at once wait, and none fails. */
+/* Reads beyond the limit are queued, and none fails. */
 CLAUSE("dat_ep_post_rdma_read/SUCCESS/more than max_rdma_read_out")
 {
 	DAT_LMR_TRIPLET iov;
@@ -698,7 +701,9 @@ FAMILY(2, name_flush)
 		SAME(count_flushed(c.a.recv), FLUSHED);
 }
 
-/* The other end learns of it, although it has posted no receive for what was under way. */
+/*
+ * The peer is notified of the end, although it has posted no receives for the messages in flight.
+ */
 CLAUSE("dat_ep_disconnect/DISCONNECTED/the peer receives nothing of much")
 {
 	struct couple c;
@@ -730,7 +735,7 @@ CLAUSE("dat_ep_disconnect/SUCCESS/completions come before DISCONNECTED")
 	expect_conn(evd, DAT_CONNECTION_EVENT_DISCONNECTED, c.a.ep);
 }
 
-/* Posted before a graceful disconnect, it arrives. */
+/* Requests posted before a graceful disconnect are carried out. */
 CLAUSE("dat_ep_disconnect/SUCCESS/requests are finished first, gracefully")
 {
 	struct couple c;
@@ -750,7 +755,7 @@ CLAUSE("dat_ep_disconnect/SUCCESS/requests are finished first, gracefully")
 	expect_end(c.b.conn, c.b.ep);
 }
 
-/* Memory and EVDs that are not there */
+/* Memory and EVDs that are missing */
 
 CLAUSE("dat_lmr_free/SUCCESS/a receive is posted in it")
 {
@@ -764,7 +769,7 @@ CLAUSE("dat_lmr_free/SUCCESS/a receive is posted in it")
 	expect_dto(c.a.recv, 1, DAT_DTO_ERR_FLUSHED, 0);
 }
 
-/* Without an EVD what is done is not told, but it is done. */
+/* Operations without an EVD are carried out, but not reported. */
 CLAUSE("dat_ep_create/SUCCESS/data without EVDs of completions")
 {
 	DAT_LMR_TRIPLET iov;
@@ -781,12 +786,12 @@ CLAUSE("dat_ep_create/SUCCESS/data without EVDs of completions")
 	fill(c.m.base + HALF, 64, 3);
 	iov = mem_segment(&c.m, 0, 64);
 	OK(do_read(c.b.ep, &c.m, 1, &iov, 64, 3, 0));
-	/* a message behind it tells that the read is done */
+	/* a fenced message after the read shows that the read is done */
 	post_recv(c.a.ep, &c.m, 4096, 8, 4);
 	OK(do_send(c.b.ep, NULL, 0, NULL, 0, 5, DAT_COMPLETION_BARRIER_FENCE_FLAG));
 	expect_dto(c.a.recv, 4, DAT_DTO_SUCCESS, 0);
 	verify(c.m.base, 64, 3);
-	/* and the end that the receive is */
+	/* the end shows that the receive is done */
 	OK(dat_ep_disconnect(c.a.ep, DAT_CLOSE_GRACEFUL_FLAG));
 	expect_end(c.a.conn, c.a.ep);
 	expect_end(c.b.conn, c.b.ep);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Endpoints without a connection: making them, their attributes, queries, receives, freeing. */
+/* Endpoints without a connection: creating, attributes, queries, receives, freeing. */
 
 #include "conform.h"
 #include "number.h"
@@ -86,7 +86,7 @@ CLAUSE("dat_ep_create/INVALID_HANDLE/PZ")
 	FAILS(dat_ep_create(n->ia, n->recv, n->recv, n->req, n->conn, NULL, &ep), DAT_INVALID_HANDLE);
 }
 
-/* An EVD of another stream, another IA or no more. */
+/* An EVD of another stream or another IA, or a freed EVD. */
 CLAUSE("dat_ep_create/INVALID_HANDLE/EVDs")
 {
 	DAT_EVD_HANDLE freed = node_evd(n, 8, DAT_EVD_DTO_FLAG | DAT_EVD_CONNECTION_FLAG);
@@ -123,7 +123,7 @@ struct number {
 	const char *name;
 	size_t offset, size;		/* in DAT_EP_ATTR */
 	size_t limit, limit_size;	/* in DAT_IA_ATTR */
-	bool exact;			/* a size, in force as asked for */
+	bool exact;			/* a size, used exactly as requested */
 };
 
 #define SIZE_OF(type, member) sizeof(((type *)0)->member)
@@ -149,7 +149,7 @@ static uint64_t limit_of(struct node *n, const struct number *a)
 	return number_get(&n->attr, a->limit, a->limit_size);
 }
 
-/* Makes an EP with one attribute of this value, and returns what is in force. */
+/* Creates an EP with this value of one attribute and returns the actual value. */
 static uint64_t in_force(struct node *n, const struct number *a, uint64_t value)
 {
 	DAT_EP_PARAM param;
@@ -172,7 +172,7 @@ static void check_in_force(struct node *n, const struct number *a, uint64_t valu
 	      a->name, (unsigned long long)value, (unsigned long long)got);
 }
 
-/* More than the limit: the text names both errors for it. */
+/* Expects a value above the limit to be refused; the text names both errors for this. */
 static void refused(struct node *n, const struct number *a, uint64_t value)
 {
 	DAT_EP_HANDLE ep;
@@ -203,7 +203,7 @@ static void name_default(unsigned i, char *name, size_t size)
 	snprintf(name, size, "dat_ep_create/SUCCESS/no %s", numbers[i].name);
 }
 
-/* 0 is "whatever there is" for a size; nothing is promised of a number. */
+/* For a size 0 requests the default; for a number the text promises nothing. */
 FAMILY(COUNT(numbers), name_default)
 {
 	uint64_t got = in_force(n, &numbers[i], 0);
@@ -246,7 +246,7 @@ CLAUSE("dat_ep_create/SUCCESS/the attributes of another EP")
 	SAME(again.max_rdma_read_out, attr.max_rdma_read_out);
 }
 
-/* An attribute of another kind than a number, with a value that it cannot have. */
+/* Expects an impossible value of an attribute other than a number to be refused. */
 static void refuse_attr(struct node *n, const DAT_EP_ATTR *attr)
 {
 	DAT_EP_HANDLE ep;
@@ -270,7 +270,7 @@ static const DAT_QOS qualities[] = {
 	(DAT_QOS)0x1000,
 };
 
-/* One that the provider attributes do not name is refused, and so is one that does not exist. */
+/* A quality of service that the provider attributes lack is refused, even one that DAT lacks. */
 CLAUSE("dat_ep_create/MODEL_NOT_SUPPORTED/quality of service")
 {
 	DAT_EP_ATTR attr;
@@ -306,7 +306,7 @@ CLAUSE("dat_ep_create/INVALID_PARAMETER/completion flags")
 		attr.request_completion_flags = bad[k];
 		FAILS(create_with(n, &attr, &ep), DAT_INVALID_PARAMETER);
 	}
-	/* to be solicited is for receives only */
+	/* SOLICITED_WAIT is for receives only */
 	attr = good;
 	attr.request_completion_flags = DAT_COMPLETION_SOLICITED_WAIT_FLAG;
 	FAILS(create_with(n, &attr, &ep), DAT_INVALID_PARAMETER);
@@ -396,7 +396,7 @@ CLAUSE("dat_ep_query/INVALID_PARAMETER")
 	}
 }
 
-/* Receives tell whether the EP is idle, and dat_ep_free() does not mind them. */
+/* Posted receives make the EP not idle, and do not keep dat_ep_free() from succeeding. */
 CLAUSE("dat_ep_get_status/SUCCESS")
 {
 	DAT_EP_HANDLE ep = node_ep(n, NULL);
@@ -421,7 +421,7 @@ CLAUSE("dat_ep_get_status/SUCCESS")
 	OK(dat_ep_free(ep));
 }
 
-/* dat_ep_free: what the EP was made of is free again */
+/* dat_ep_free: releases the objects that the EP used */
 CLAUSE("dat_ep_free/SUCCESS")
 {
 	DAT_PZ_HANDLE pz;
@@ -478,7 +478,7 @@ CLAUSE("dat_ep_set_watermark/INVALID_PARAMETER")
 	FAILS(dat_ep_set_watermark(ep, DAT_WATERMARK_INFINITE, -2), DAT_INVALID_PARAMETER);
 }
 
-#define SOFT_MARK 0x010		/* of the attribute; the header files name no bits */
+#define SOFT_MARK 0x010		/* bits of the attribute, which the header files do not name */
 #define HARD_MARK 0x100
 
 static void needs_mark(struct node *n, DAT_COUNT mark)
@@ -487,7 +487,7 @@ static void needs_mark(struct node *n, DAT_COUNT mark)
 		skip("srq_watermarks_supported is %#x", n->prov.srq_watermarks_supported);
 }
 
-/* No event number is meant for it: the reason of an EP's error tells. */
+/* DAT has no event number for this mark: EP_BROKEN reports it with a reason of its own. */
 static void expect_soft_mark(struct node *n, DAT_EP_HANDLE ep)
 {
 	const DAT_ASYNCH_ERROR_EVENT_DATA *data;
@@ -510,10 +510,10 @@ CLAUSE("dat_ep_set_watermark/SUCCESS/soft")
 	SAME(drain(n->async), 0);
 	OK(post_nothing(ep));
 	expect_soft_mark(n, ep);
-	/* once for each time that it is armed */
+	/* one event each time it is set */
 	OK(post_nothing(ep));
 	SAME(drain(n->async), 0);
-	/* armed while it is exceeded: at once */
+	/* set while it is exceeded: an immediate event */
 	OK(dat_ep_set_watermark(ep, 2, DAT_WATERMARK_INFINITE));
 	expect_soft_mark(n, ep);
 	SAME(ep_state(ep), DAT_EP_STATE_UNCONNECTED);

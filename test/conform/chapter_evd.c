@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Event dispatchers, with software events; what other streams deliver is in their chapters. */
+/* Event dispatchers, with software events; other streams have chapters of their own. */
 
 #include "conform.h"
 
@@ -30,7 +30,7 @@ static DAT_COUNT qlen(DAT_EVD_HANDLE evd)
 	return query(evd).evd_qlen;
 }
 
-/* Posts until it is full; returns how many. */
+/* Posts until the EVD is full; returns the number of events posted. */
 static DAT_COUNT fill_up(DAT_EVD_HANDLE evd)
 {
 	DAT_COUNT count = 0;
@@ -148,7 +148,7 @@ CLAUSE("dat_evd_create/INSUFFICIENT_RESOURCES/max_evds")
 	for (k = 0; !ret && k <= n->attr.max_evds; k++)
 		ret = dat_evd_create(n->ia, 1, DAT_HANDLE_NULL, DAT_EVD_SOFTWARE_FLAG, &evd);
 	FAILS(ret, DAT_INSUFFICIENT_RESOURCES);
-	SAME(k, n->attr.max_evds - 5 + 1);	/* it has five already */
+	SAME(k, n->attr.max_evds - 5 + 1);	/* the IA has five EVDs already */
 }
 
 CLAUSE("dat_evd_create/INVALID_PARAMETER/no flags")
@@ -227,7 +227,7 @@ CLAUSE("dat_evd_post_se/QUEUE_FULL")
 	DAT_EVD_HANDLE evd = software(n);
 	DAT_COUNT count = fill_up(evd), k;
 
-	/* none lost, none added, and room again behind the first that is taken */
+	/* no event is lost or added, and each dequeue makes room */
 	expect_software(evd, 1);
 	put_se(evd, count + 1);
 	for (k = 2; k <= count + 1; k++)
@@ -239,7 +239,7 @@ CLAUSE("dat_evd_dequeue/QUEUE_EMPTY")
 {
 	DAT_EVENT event;
 
-	/* programs compare it as it is */
+	/* programs compare the whole code */
 	SAME(dat_evd_dequeue(n->recv, &event), DAT_QUEUE_EMPTY);
 	SAME(dat_evd_dequeue(software(n), &event), DAT_QUEUE_EMPTY);
 }
@@ -320,7 +320,7 @@ CLAUSE("dat_evd_wait/SUCCESS/threshold")
 	evd_waiter_start(&w, evd, 3);
 	put_se(evd, 1);
 	put_se(evd, 2);
-	/* a third waiter's error, not its event, while the first sleeps on */
+	/* a second consumer gets an error and no event, and the waiter sleeps on */
 	FAILS(dat_evd_dequeue(evd, &w.event), DAT_INVALID_STATE);
 	put_se(evd, 3);
 	waiter_ends(&w, DAT_SUCCESS);
@@ -380,7 +380,7 @@ CLAUSE("dat_evd_wait/TIMEOUT_EXPIRED/below the threshold")
 	put_se(evd, 2);
 	FAILS(dat_evd_wait(evd, BRIEF, 3, &event, &more), DAT_TIMEOUT_EXPIRED);
 	SAME(more, 2);
-	expect_software(evd, 1);	/* nothing is gone */
+	expect_software(evd, 1);	/* all events are still there */
 	expect_software(evd, 2);
 }
 
@@ -522,7 +522,7 @@ CLAUSE("dat_evd_wait/ABORT/freed meanwhile")
 static const struct {
 	const char *name;
 	DAT_RETURN (*call)(DAT_EVD_HANDLE evd);
-	int state;		/* after which the EVD is in this state, from whichever */
+	int state;		/* state of the EVD after the call, whatever it was before */
 } changes[] = {
 	{ "disable", dat_evd_disable, DAT_EVD_STATE_DISABLED | DAT_EVD_STATE_WAITABLE },
 	{ "enable", dat_evd_enable, DAT_EVD_STATE_ENABLED | DAT_EVD_STATE_WAITABLE },
@@ -540,7 +540,7 @@ static void name_change(unsigned i, char *name, size_t size)
 FAMILY(COUNT(changes), name_change)
 {
 	DAT_EVD_HANDLE evd = software(n);
-	unsigned before = i & ~1u;	/* the first of a pair undoes the second */
+	unsigned before = i & ~1u;	/* the first call of a pair undoes the second */
 	int k;
 
 	for (k = 0; k < 4; k++) {
@@ -676,7 +676,7 @@ CLAUSE("dat_evd_free/INVALID_STATE/an RSP uses it")
 	OK(dat_evd_free(n->cr));
 }
 
-/* Overflow, which nobody can be told of directly */
+/* Overflow, which is reported asynchronously only */
 
 CLAUSE("asynchronous event/EVD_OVERFLOW/completions do not fit")
 {
@@ -698,5 +698,5 @@ CLAUSE("asynchronous event/EVD_OVERFLOW/completions do not fit")
 	expect_event(n->async, DAT_ASYNC_ERROR_EVD_OVERFLOW, &event);
 	CHECK(event.event_data.asynch_error_event_data.dat_handle == small, "of another EVD");
 	SAME(event.event_data.asynch_error_event_data.reason, DAT_EVD_OVERFLOW_ERROR);
-	/* once: the runner looks whether there is another */
+	/* only once: the runner checks that the asynchronous EVD is empty now */
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Completion flags: which completions are events, which events wake, which requests wait. */
+/*
+ * Completion flags: which completions are events, which events wake a waiter, which requests
+ * wait.
+ */
 
 #include "conform.h"
 
@@ -54,7 +57,7 @@ static void receives(struct couple *c, const struct kind *k, unsigned number)
 		post_recv(c->b.ep, &c->m, HALF + 64, 64, number);
 }
 
-/* A couple whose streams are of these classes. */
+/* A couple with these completion flags. */
 static void couple_of(struct node *n, struct couple *c, DAT_COMPLETION_FLAGS recv,
 		      DAT_COMPLETION_FLAGS request, DAT_COUNT depth)
 {
@@ -68,7 +71,7 @@ static void couple_of(struct node *n, struct couple *c, DAT_COMPLETION_FLAGS rec
 	couple_connect(n, c);
 }
 
-/* SUPPRESS: no event for success, and the slot is free all the same */
+/* SUPPRESS: no event for a success, but the slot is released */
 
 static void name_suppressed(unsigned i, char *name, size_t size)
 {
@@ -77,7 +80,7 @@ static void name_suppressed(unsigned i, char *name, size_t size)
 
 #define DEPTH 4
 
-/* Posts until the queue takes it: what went before must retire without an event to wait for. */
+/* Posts until the queue accepts it: earlier requests must retire without any event to wait for. */
 static void post_at_last(struct couple *c, const struct kind *k, uint64_t cookie, unsigned flags)
 {
 	int64_t deadline = pair_deadline(PAIR_LIMIT);
@@ -106,7 +109,7 @@ FAMILY(COUNT(kinds), name_suppressed)
 	SAME(drain(c.a.req), 0);
 }
 
-/* Posted to a connection that has ended. */
+/* Posted after the connection has ended. */
 CLAUSE("dat_ep_post_send/SUCCESS/suppressed, and flushed after all")
 {
 	struct couple c;
@@ -135,7 +138,7 @@ CLAUSE("dat_ep_post_rdma_write/SUCCESS/suppressed, and failed after all")
 	CHECK(event.event_data.dto_completion_event_data.status != DAT_DTO_SUCCESS, "it was done");
 }
 
-/* UNSIGNALLED: an event that wakes nobody */
+/* UNSIGNALLED: an event that wakes no waiter */
 
 static void name_unsignalled(unsigned i, char *name, size_t size)
 {
@@ -150,7 +153,7 @@ FAMILY(COUNT(kinds), name_unsignalled)
 	receives(&c, &kinds[i], 2);
 	OK(kinds[i].post(c.a.ep, &c.m, 1, DAT_COMPLETION_UNSIGNALLED_FLAG));
 	OK(kinds[i].post(c.a.ep, &c.m, 2, DAT_COMPLETION_DEFAULT_FLAG));
-	/* both are events, in order */
+	/* both completions are events, in order */
 	expect_dto(c.a.req, 1, DAT_DTO_SUCCESS, 8);
 	expect_dto(c.a.req, 2, DAT_DTO_SUCCESS, 8);
 }
@@ -174,7 +177,7 @@ CLAUSE("dat_ep_post_recv/SUCCESS/unsignalled wakes no waiter")
 	expect_dto(c.b.recv, 2, DAT_DTO_SUCCESS, 0);
 }
 
-/* An error wakes, whatever the flags are. */
+/* An error wakes the waiter, whatever the flags. */
 CLAUSE("dat_ep_post_recv/SUCCESS/unsignalled wakes when it is flushed")
 {
 	struct waiter w;
@@ -188,7 +191,7 @@ CLAUSE("dat_ep_post_recv/SUCCESS/unsignalled wakes when it is flushed")
 	SAME(w.event.event_data.dto_completion_event_data.status, DAT_DTO_ERR_FLUSHED);
 }
 
-/* SOLICITED_WAIT: the sender decides whether the receive wakes */
+/* SOLICITED_WAIT: the sender decides whether the receive wakes a waiter */
 
 CLAUSE("dat_ep_post_send/SUCCESS/only a soliciting one wakes")
 {
@@ -210,7 +213,7 @@ CLAUSE("dat_ep_post_send/SUCCESS/only a soliciting one wakes")
 	SAME(w.more, 1);
 }
 
-/* What goes to one EVD notifies alike */
+/* All completions of an EVD notify in one way */
 
 static DAT_RETURN create_of(struct node *n, DAT_EVD_HANDLE recv, DAT_EVD_HANDLE req,
 			    DAT_EVD_HANDLE conn, DAT_COMPLETION_FLAGS recv_flags,
@@ -311,7 +314,7 @@ CLAUSE("dat_ep_modify/INVALID_PARAMETER/an EVD for what does not notify alike")
 	      DAT_INVALID_PARAMETER);
 }
 
-/* Flags that may be used on any request */
+/* Flags that are valid for every request */
 
 static void name_flagged(unsigned i, char *name, size_t size)
 {
@@ -335,7 +338,7 @@ FAMILY(2 * COUNT(kinds), name_flagged)
 
 #define ROUNDS 20
 
-/* What was read is sent back: fenced, the send cannot overtake the read. */
+/* The bytes that were read are sent back: the fence keeps the send behind the read. */
 CLAUSE("dat_ep_post_send/SUCCESS/a fence waits for reads")
 {
 	DAT_LMR_TRIPLET iov;

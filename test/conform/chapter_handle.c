@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Handles: every call tells one that is not what it must be, whatever is in its place. */
+/*
+ * Handles: every call detects a handle of the wrong type, a stale one, and a pointer to anything
+ * else.
+ */
 
 #include "conform.h"
 
@@ -8,11 +11,11 @@
 
 CHAPTER("handle");
 
-#define ANY N_TYPES		/* a handle of any type is right */
+#define ANY N_TYPES		/* any type of handle is valid */
 
 static const DAT_DTO_COOKIE no_cookie;
 
-/* Where results go that there must not be. */
+/* For results of calls that must not return any. */
 static union {
 	DAT_HANDLE handle;
 	DAT_EVENT event;
@@ -41,7 +44,10 @@ static union {
 } out;
 static DAT_HANDLE new_handle;
 
-/* Calls by the handle that is wrong; all else is right, and made before the call. */
+/*
+ * Calls with the handle under test as @h; all other arguments are valid, and exist before the
+ * call.
+ */
 #define CALL(name, expression) \
 	static DAT_RETURN name(struct node *n __attribute__((unused)), DAT_HANDLE h) \
 	{ return expression; }
@@ -49,7 +55,7 @@ static DAT_HANDLE new_handle;
 #define NO_AGENT DAT_OS_WAIT_PROXY_AGENT_NULL
 #define DEFAULT DAT_COMPLETION_DEFAULT_FLAG
 
-/* The IA, and what belongs to it */
+/* The IA and its objects */
 
 CALL(ia_query, dat_ia_query(h, NULL, DAT_IA_FIELD_ALL, &out.ia, 0, NULL))
 CALL(ia_close, dat_ia_close(h, DAT_CLOSE_ABRUPT_FLAG))
@@ -206,19 +212,19 @@ CALL(csp_free, dat_csp_free(h))
 #endif
 
 static const struct call {
-	const char *name;		/* the call, */
-	const char *which;		/* and if it takes several handles, which of them */
+	const char *name;		/* name of the call */
+	const char *which;		/* argument, if the call takes several handles */
 	DAT_RETURN (*call)(struct node *n, DAT_HANDLE h);
-	DAT_HANDLE_TYPE type;		/* what is right */
-	bool same_ia;			/* of another IA it is as bad as none */
-	bool optional;			/* a null handle is no error but means "without" */
+	DAT_HANDLE_TYPE type;		/* the valid type */
+	bool same_ia;			/* the object must be of the IA that the call is for */
+	bool optional;			/* a null handle is valid and selects no object */
 } calls[] = {
 #define ROW(name, which, fn, right, ...) \
 	{ "dat_" #name, which, fn, (DAT_HANDLE_TYPE)(right), __VA_ARGS__ }
 #define FIRST(name, fn, right) ROW(name, NULL, fn, right, false, false)
 #define OTHER(name, which, fn, right) ROW(name, which, fn, right, true, false)
 #define NO_OR(name, which, fn, right) ROW(name, which, fn, right, true, true)
-/* whose PZ tells that it is of another IA: DAT_PROTECTION_VIOLATION */
+/* a PZ shows that the object is of another IA: DAT_PROTECTION_VIOLATION */
 #define OF_PZ(name, which, fn, right) ROW(name, which, fn, right, false, false)
 	FIRST(ia_query, ia_query, DAT_HANDLE_TYPE_IA),
 	FIRST(ia_close, ia_close, DAT_HANDLE_TYPE_IA),
@@ -323,7 +329,7 @@ static const struct call {
 #endif
 };
 
-/* What is wrong with a handle. Each clause is a call and one of these. */
+/* Wrong handles. Each clause is a call and one of them. */
 
 static void refuses(struct node *n, const struct call *c, DAT_HANDLE h)
 {
@@ -337,7 +343,7 @@ static void null(struct node *n, const struct call *c)
 
 static uint64_t zeroes[64];
 
-/* Has the objects made that the call needs besides. */
+/* Creates the other objects that the call needs. */
 static void prepare(struct node *n, const struct call *c)
 {
 	refuses(n, c, zeroes);
@@ -423,7 +429,7 @@ static const struct {
 	{ "of another IA", another_ia },
 };
 
-/* Whether there is such a clause. */
+/* Whether the call has a clause for this fault. */
 static bool applies(const struct call *c, unsigned fault)
 {
 	bool is_ia = c->type == DAT_HANDLE_TYPE_IA, any = c->type == (int)ANY;
@@ -460,7 +466,7 @@ FAMILY(COUNT(calls) * COUNT(faults), name_fault, .shared_ia = true)
 	faults[i % COUNT(faults)].try(n, c);
 }
 
-/* Not only the one that would be right. */
+/* Handles of every type, not only of the type that the call takes. */
 CLAUSE("dat_ia_close/SUCCESS/every call refuses every handle of the IA")
 {
 	DAT_HANDLE dead[N_TYPES] = { DAT_HANDLE_NULL };
@@ -528,7 +534,7 @@ FAMILY(N_TYPES, name_fresh)
 
 	OK(dat_get_consumer_context(h, &context));
 	CHECK(!context.as_64, "a context from before");
-	/* not even where one object takes the place of another */
+	/* even if a new object occupies the memory of the old one */
 	if (i == DAT_HANDLE_TYPE_IA || i == DAT_HANDLE_TYPE_CR)
 		return;
 	h = object_make(n, (DAT_HANDLE_TYPE)i);
@@ -565,7 +571,7 @@ CLAUSE("dat_get_consumer_context/SUCCESS/each object has its own")
 		}
 }
 
-/* Wherever the result does not go. */
+/* The call fails if its result pointer is NULL. */
 static void without_result(struct node *n, DAT_RETURN (*get)(DAT_HANDLE h))
 {
 	unsigned type;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Interface adapters: opening, what they tell of themselves, and closing. */
+/* Interface adapters: opening, querying, closing. */
 
 #include "conform.h"
 
@@ -29,7 +29,7 @@ CLAUSE("dat_ia_open/SUCCESS/each is another instance")
 
 	CHECK(ia[0] != ia[1] && ia[0] != n->ia && async[0] != async[1], "the same twice");
 	OK(dat_ia_close(ia[0], DAT_CLOSE_GRACEFUL_FLAG));
-	/* the others are unharmed */
+	/* the other instance remains usable */
 	OK(dat_pz_create(ia[1], &pz));
 	OK(dat_pz_free(pz));
 	OK(dat_ia_close(ia[1], DAT_CLOSE_GRACEFUL_FLAG));
@@ -203,7 +203,7 @@ CLAUSE("dat_ia_query/SUCCESS/limits are sane")
 	      "no segment of RDMA");
 	CHECK(a->max_lmrs > 0 && a->max_lmr_block_size > 0 && a->max_pzs > 0, "no memory");
 	CHECK(a->max_message_size > 0 && a->max_rdma_size > 0, "no message");
-	/* some headers call what is guaranteed a DAT_BOOLEAN */
+	/* some headers declare the guaranteed members as DAT_BOOLEAN */
 	CHECK(a->max_rdma_read_per_ep_in >= (DAT_COUNT)a->max_rdma_read_per_ep_in_guaranteed, "in");
 	CHECK(a->max_rdma_read_per_ep_out >= (DAT_COUNT)a->max_rdma_read_per_ep_out_guaranteed, "out");
 	CHECK(a->max_rdma_read_in >= a->max_rdma_read_per_ep_in, "all in");
@@ -333,7 +333,7 @@ CLAUSE("dat_ia_close/SUCCESS/abruptly, with the asynchronous EVD of another inst
 
 	OK(dat_ia_close(n->ia, DAT_CLOSE_ABRUPT_FLAG));
 	n->ia = DAT_HANDLE_NULL;
-	/* which goes on without it */
+	/* the IA without its asynchronous EVD remains usable */
 	OK(dat_pz_create(ia, &pz));
 	OK(dat_pz_free(pz));
 	OK(dat_ia_close(ia, DAT_CLOSE_GRACEFUL_FLAG));
@@ -348,7 +348,7 @@ CLAUSE("dat_ia_close/INVALID_PARAMETER/flags")
 
 static bool keeps_open(unsigned type)
 {
-	/* nobody answered a connection request: it is turned down */
+	/* no one answers a connection request: closing rejects it */
 	return type != DAT_HANDLE_TYPE_IA && type != DAT_HANDLE_TYPE_CR;
 }
 
@@ -387,7 +387,7 @@ CLAUSE("dat_ia_close/INVALID_STATE/gracefully with an EP whose request is not an
 	OK(dat_ia_close(other.ia, DAT_CLOSE_ABRUPT_FLAG));
 }
 
-/* Threads that wait while their IA is closed. */
+/* Threads that are waiting when their IA is closed. */
 
 CLAUSE("dat_ia_close/SUCCESS/a waiter on an EVD gets DAT_ABORT")
 {
@@ -406,6 +406,6 @@ CLAUSE("dat_ia_close/SUCCESS/a waiter on a CNO gets no EVD")
 	cno_waiter_start(&w, object(n, DAT_HANDLE_TYPE_CNO));
 	OK(dat_ia_close(n->ia, DAT_CLOSE_ABRUPT_FLAG));
 	n->ia = DAT_HANDLE_NULL;
-	waiter_joins(&w);	/* with which code, no page says */
+	waiter_joins(&w);	/* the text does not specify the return code */
 	CHECK(!w.evd, "EVD %p", w.evd);
 }

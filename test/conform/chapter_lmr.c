@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Local memory regions; what data transfers make of them is in other chapters. */
+/* Local memory regions; other chapters transfer data with them. */
 
 #include "conform.h"
 
@@ -201,7 +201,7 @@ CLAUSE("dat_lmr_create/INSUFFICIENT_RESOURCES/max_lmrs")
 	FAILS(ret, DAT_INSUFFICIENT_RESOURCES);
 }
 
-/* Of an LMR */
+/* LMRs of an LMR */
 
 static bool supported(struct node *n, DAT_MEM_TYPE type)
 {
@@ -235,7 +235,7 @@ CLAUSE("dat_lmr_create/SUCCESS/of an LMR: another PZ, other privileges, the leng
 	CHECK(param.registered_address <= (uintptr_t)memory &&
 	      param.registered_address + param.registered_size >= (uintptr_t)memory + SIZE,
 	      "not covered");
-	/* it outlives the first, and holds its PZ */
+	/* the second LMR outlives the first, and holds a reference to its PZ */
 	OK(dat_lmr_free(of));
 	FAILS(dat_pz_free(pz), DAT_INVALID_STATE);
 	OK(dat_lmr_free(lmr));

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* dat_ep_modify: which parameter may change in which state, to what, and all or nothing. */
+/*
+ * dat_ep_modify: which parameters may change in which state, to which values, and all or nothing.
+ */
 
 #include "number.h"
 #include "stage.h"
@@ -9,7 +11,7 @@
 
 CHAPTER("modify");
 
-/* What a parameter is, and so which values of it are good and bad ones. */
+/* Kinds of parameters, which determine their good and bad values. */
 enum kind {
 	FIXED,			/* never modified */
 	ZONE,
@@ -19,20 +21,20 @@ enum kind {
 	QOS,
 	RECV_FLAGS,
 	REQUEST_FLAGS,
-	SIZE,			/* in force exactly as asked for */
-	NUMBER,			/* in force at least as asked for */
+	SIZE,			/* used exactly as requested */
+	NUMBER,			/* at least as much as requested */
 	SRQ_MARK,
-	NO_ATTRS,		/* a number of named attributes, of which none is known here */
+	NO_ATTRS,		/* number of named attributes, none of which the suite knows */
 	NO_ATTR_LIST,
 };
 
 struct field {
 	const char *name;
 	DAT_EP_PARAM_MASK bit;
-	unsigned states;		/* in which it may be modified, as bits */
+	unsigned states;		/* mask of the states in which it may be modified */
 	enum kind kind;
 	size_t offset, size;		/* in DAT_EP_PARAM */
-	size_t limit, limit_size;	/* in DAT_IA_ATTR: what bounds it */
+	size_t limit, limit_size;	/* its limit, in DAT_IA_ATTR */
 };
 
 #define BIT(state) (1u << DAT_EP_STATE_##state)
@@ -50,7 +52,7 @@ struct field {
 	{ #NAME, DAT_EP_FIELD_EP_ATTR_##NAME, states, kind, PLACE(ep_attr.member), \
 	  offsetof(DAT_IA_ATTR, ia_member), SIZE_OF(DAT_IA_ATTR, ia_member) }
 
-/* Those that an attribute of the IA bounds come first; those without a bad value, last. */
+/* Fields that an attribute of the IA limits come first, fields without bad values last. */
 static const struct field fields[] = {
 	BOUND(MAX_MESSAGE_SIZE, max_message_size, S4, SIZE, max_message_size),
 	BOUND(MAX_RDMA_SIZE, max_rdma_size, S4, SIZE, max_rdma_size),
@@ -110,7 +112,7 @@ static DAT_PZ_HANDLE new_zone(struct node *n)
 	return pz;
 }
 
-/* An object that the EP may have instead of the one that it was made with. */
+/* Creates an object to replace an object that the EP was created with. */
 static DAT_HANDLE new_object(struct node *n, const struct field *f)
 {
 	switch (f->kind) {
@@ -125,7 +127,7 @@ static DAT_HANDLE new_object(struct node *n, const struct field *f)
 	}
 }
 
-/* Another value than @param has, where there is one. */
+/* A value different from that in @param, if there is one. */
 static uint64_t good_value(const struct field *f, const DAT_EP_PARAM *param, DAT_HANDLE object)
 {
 	uint64_t now = value_of(param, f);
@@ -165,7 +167,7 @@ static uint64_t bad_value(struct node *n, const struct field *f)
 	switch (f->kind) {
 	case ZONE:
 	case COMPLETION_EVD:
-		return handle_value(n->conn);	/* an EVD, of another stream */
+		return handle_value(n->conn);	/* an EVD of another stream */
 	case CONNECTION_EVD:
 		return handle_value(n->recv);
 	case SERVICE:
@@ -204,7 +206,7 @@ static void check_field(const struct field *f, const DAT_EP_PARAM *wanted, const
 		      (unsigned long long)asked);
 }
 
-/* Nothing has changed but the state. */
+/* No parameter has changed except the state. */
 static void check_unchanged(const DAT_EP_PARAM *before, const DAT_EP_PARAM *after)
 {
 	size_t i;
@@ -217,7 +219,7 @@ static void check_unchanged(const DAT_EP_PARAM *before, const DAT_EP_PARAM *afte
 
 /* Each parameter in each state */
 
-/* A watermark is for EPs with an SRQ, which these have not. */
+/* Only EPs with an SRQ have watermarks, which these EPs lack. */
 static DAT_RETURN expected(const struct field *f, const struct stage_row *row)
 {
 	if (f->kind == FIXED)
@@ -242,7 +244,7 @@ static void name_cell(unsigned i, char *name, size_t size)
 		 row->name);
 }
 
-/* Returns false when the state was over too soon. */
+/* Returns false if the state ended before the call. */
 static bool cell(struct stage *s, const struct field *f, DAT_HANDLE object)
 {
 	DAT_RETURN type = expected(f, s->row), ret;
@@ -326,7 +328,7 @@ FAMILY(N_BOUNDED, name_limit)
 	check_field(f, &wanted, &after);
 }
 
-/* The call as such */
+/* The call itself */
 
 CLAUSE("dat_ep_modify/SUCCESS/nothing")
 {
@@ -359,7 +361,7 @@ CLAUSE("dat_ep_modify/SUCCESS/several at once")
 	CHECK(after.pz_handle == wanted.pz_handle && after.recv_evd_handle == other.recv &&
 	      after.connect_evd_handle == other.conn && after.request_evd_handle == e.req,
 	      "not what was asked for");
-	/* what it was made with is free */
+	/* the EVDs that it was created with are free */
 	OK(dat_evd_free(e.recv));
 	OK(dat_evd_free(e.conn));
 	FAILS(dat_evd_free(e.req), DAT_INVALID_STATE);
@@ -400,7 +402,7 @@ CLAUSE("dat_ep_modify/INVALID_PARAMETER/all or nothing")
 	OK(dat_pz_free(wanted.pz_handle));
 }
 
-/* One of two parameters may not be modified in the state: neither is. */
+/* Of two parameters the state forbids one, so neither changes. */
 CLAUSE("dat_ep_modify/INVALID_STATE/all or nothing")
 {
 	DAT_EP_PARAM before, wanted, after;
@@ -478,7 +480,7 @@ CLAUSE("dat_ep_modify/INVALID_HANDLE")
 	FAILS(dat_ep_modify(n->pz, DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS, &param), DAT_INVALID_HANDLE);
 }
 
-/* With receives */
+/* With posted receives */
 
 CLAUSE("dat_ep_modify/INVALID_STATE/RECV_COMPLETION_FLAGS/receives posted")
 {

@@ -53,7 +53,7 @@ CLAUSE("dat_pz_free/SUCCESS")
 	FAILS(dat_pz_free(pz), DAT_INVALID_HANDLE);
 }
 
-/* What keeps a PZ, by the type of the object. */
+/* Types of objects that keep a PZ from being freed. */
 static const DAT_HANDLE_TYPE holders[] = {
 	DAT_HANDLE_TYPE_EP, DAT_HANDLE_TYPE_LMR, DAT_HANDLE_TYPE_RMR, DAT_HANDLE_TYPE_SRQ,
 };

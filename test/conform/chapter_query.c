@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What all queries of objects have in common; what they tell is in the objects' chapters. */
+/* Common rules of all queries; the objects' chapters check the values. */
 
 #include "conform.h"
 
@@ -31,11 +31,11 @@ static const struct {
 	const char *name;
 	DAT_HANDLE_TYPE type;
 	DAT_RETURN (*call)(DAT_HANDLE h, uint64_t mask, void *param);
-	uint64_t all;			/* the fields that there are */
+	uint64_t all;			/* all fields that exist */
 } queries[] = {
 #define ROW(object, OBJECT, all) \
 	{ "dat_" #object "_query", DAT_HANDLE_TYPE_##OBJECT, object##_query, all }
-	ROW(cno, CNO, 0x7),		/* DAT_CNO_FIELD_ALL is not all of them in 2.0 */
+	ROW(cno, CNO, 0x7),		/* in 2.0 DAT_CNO_FIELD_ALL does not include all of them */
 	ROW(cr, CR, DAT_CR_FIELD_ALL),
 	ROW(ep, EP, DAT_EP_FIELD_ALL),
 	ROW(evd, EVD, DAT_EVD_FIELD_ALL),
@@ -50,7 +50,7 @@ static const struct {
 #endif
 };
 
-/* Large enough for any of them. */
+/* Large enough for every query. */
 static union {
 	DAT_EP_PARAM ep;
 	DAT_LMR_PARAM lmr;
@@ -98,7 +98,7 @@ FAMILY(COUNT(queries), name_single)
 
 		if (!(queries[i].all & mask) ||
 		    (queries[i].type == DAT_HANDLE_TYPE_RMR && mask == DAT_RMR_FIELD_LMR_TRIPLET))
-			continue;	/* an RMR that is not bound has no triplet */
+			continue;	/* an unbound RMR has no triplet */
 		OK(queries[i].call(h, mask, &param));
 	}
 }

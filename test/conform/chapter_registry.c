@@ -91,7 +91,7 @@ CLAUSE("dat_registry_list_providers/INVALID_PARAMETER/element NULL")
 	FAILS(dat_registry_list_providers(1, &count, list), DAT_INVALID_PARAMETER);
 }
 
-/* A provider that nobody opens. */
+/* A provider that is never opened. */
 
 static const DAT_PROVIDER_INFO info = {
 	.ia_name = "conform-nobody",
@@ -219,7 +219,7 @@ FAMILY(COUNT(types), name_name)
 	CHECK(major && minor && !strcmp(major, types[i].name), "%s", major ? major : "NULL");
 	if (!ret)
 		return;
-	/* as calls return it */
+	/* with the class bits, as calls return it */
 	OK(dat_strerror(ret | DAT_CLASS_ERROR, &major, &minor));
 	CHECK(!strcmp(major, types[i].name), "%s", major);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Connection requests: accepting, rejecting, handing on; EPs that come with them; RSPs. */
+/* Connection requests: accepting, rejecting, handing off; EPs that come with them; RSPs. */
 
 #include "stage.h"
 
@@ -76,7 +76,7 @@ CLAUSE("dat_cr_accept/INVALID_STATE/no PZ or no EVD of connections")
 	expect_established(&c);
 }
 
-/* What was delivered can be answered after the service point is gone. */
+/* A request that was delivered can be answered after its service point is freed. */
 CLAUSE("dat_psp_free/SUCCESS/requests that have arrived stay")
 {
 	struct call c;
@@ -87,7 +87,7 @@ CLAUSE("dat_psp_free/SUCCESS/requests that have arrived stay")
 	expect_established(&c);
 }
 
-/* Handing a request on */
+/* Handing off a request */
 
 CLAUSE("dat_cr_handoff/SUCCESS")
 {
@@ -156,7 +156,7 @@ FAMILY(COUNT(pending_states), name_own)
 	stage_set(n, row_of(pending_states[i]), &s);
 	OK(dat_cr_query(s.cr, DAT_CR_FIELD_ALL, &param));
 	CHECK(param.local_ep_handle == s.e.ep, "another EP");
-	/* no other EP can take it */
+	/* no other EP can accept it */
 	FAILS(dat_cr_accept(s.cr, node_ep(n, NULL), 0, NULL), DAT_INVALID_HANDLE);
 	OK(dat_cr_accept(s.cr, DAT_HANDLE_NULL, 0, NULL));
 	expect_conn(s.e.conn, DAT_CONNECTION_EVENT_ESTABLISHED, s.e.ep);
@@ -183,7 +183,7 @@ CLAUSE("dat_cr_reject/SUCCESS/TENTATIVE_CONNECTION_PENDING")
 	OK(cr_reject(s.cr, 0, NULL));
 	expect_conn(s.peer.conn, DAT_CONNECTION_EVENT_PEER_REJECTED, s.peer.ep);
 	FAILS(dat_ep_free(s.e.ep), DAT_INVALID_HANDLE);
-	/* and what it was given is free */
+	/* the objects that the EP used are free */
 	OK(dat_evd_free(s.e.recv));
 	OK(dat_evd_free(s.e.conn));
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Remote memory regions: made, bound, rebound, unbound, and what a bind refuses. */
+/* Remote memory regions: creating, binding, rebinding, unbinding, and binds that must fail. */
 
 #include "conform.h"
 
@@ -34,7 +34,7 @@ static void expect_bound(DAT_EVD_HANDLE evd, DAT_RMR_HANDLE rmr, DAT_DTO_COMPLET
 	SAME(d->status, status);
 }
 
-/* Binds some of the memory, and waits for it. */
+/* Binds a part of the memory, waits for the completion, and returns the context. */
 static DAT_RMR_CONTEXT bound(struct couple *c, DAT_RMR_HANDLE rmr)
 {
 	DAT_LMR_TRIPLET part = mem_segment(&c->m, 4096, 8192);
@@ -136,7 +136,7 @@ CLAUSE("dat_rmr_bind/SUCCESS/what is granted can be written and read")
 	verify(c.m.base + 1024, 512, 1);
 }
 
-/* A write by way of @context, which must fail and end the connection. */
+/* Writes with @context, which must fail and end the connection. */
 static void is_dead(struct couple *c, DAT_RMR_CONTEXT context, size_t offset)
 {
 	DAT_RMR_TRIPLET remote = mem_remote(&c->m, offset, 64);
@@ -200,7 +200,7 @@ CLAUSE("dat_rmr_free/SUCCESS/a bound one ends its context")
 	couple_open(n, &c);
 	old = bound(&c, rmr);
 	OK(dat_rmr_free(rmr));
-	SAME(drain(c.a.req), 0);	/* without an event */
+	SAME(drain(c.a.req), 0);	/* no completion event */
 	is_dead(&c, old, 4096);
 	OK(dat_lmr_free(c.m.lmr));
 }
@@ -243,7 +243,7 @@ CLAUSE("dat_rmr_bind/INVALID_STATE/unconnected")
 	FAILS(bind_rmr(&c, rmr, &part, REMOTE, &context), DAT_INVALID_STATE);
 }
 
-/* What a bind refuses, on a connected EP that nothing happens to. */
+/* Expects a bind to be refused on a connected EP, which must remain connected. */
 static void bind_fails(struct node *n, struct couple *c, const DAT_LMR_TRIPLET *part,
 		       DAT_MEM_PRIV_FLAGS priv, DAT_RETURN type)
 {
@@ -344,7 +344,7 @@ CLAUSE("dat_rmr_bind/SUCCESS/suppressed")
 	OK(bind_with(&c, made(n), &part, DAT_COMPLETION_SUPPRESS_FLAG));
 	post_recv(c.b.ep, &c.m, 1024, 64, 1);
 	post_send(c.a.ep, &c.m, 0, 64, 2);
-	expect_dto(c.a.req, 2, DAT_DTO_SUCCESS, 64);	/* behind the bind, and the first to tell */
+	expect_dto(c.a.req, 2, DAT_DTO_SUCCESS, 64);	/* the first completion */
 }
 
 CLAUSE("dat_rmr_bind/PRIVILEGES_VIOLATION/remote write of what cannot be written here")
@@ -390,7 +390,7 @@ CLAUSE("dat_rmr_bind/PROTECTION_VIOLATION/an RMR of another PZ than the EP's")
 	SAME(drain(c.a.req), 0);
 }
 
-/* Sends that find no receive fill it, as soon as nothing between the two holds more. */
+/* Sends without a receive fill the queue once the buffers between the peers are full. */
 CLAUSE("dat_rmr_bind/INSUFFICIENT_RESOURCES/the request queue is full")
 {
 	const DAT_DTO_COOKIE cookie = { .as_64 = 1 };
@@ -413,7 +413,7 @@ CLAUSE("dat_rmr_bind/INSUFFICIENT_RESOURCES/the request queue is full")
 }
 
 #if DAT_VERSION_MAJOR >= 2
-/* Of one EP */
+/* RMRs of EP scope */
 
 CLAUSE("dat_rmr_create_for_ep/SUCCESS")
 {

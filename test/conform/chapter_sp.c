@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Service points, public and reserved, as far as no peer is needed. */
+/* Service points, public and reserved, without a peer. */
 
 #include "conform.h"
 
@@ -98,7 +98,7 @@ CLAUSE("dat_psp_create/INVALID_HANDLE/an EVD of other streams")
 	FAILS(dat_psp_create(n->ia, 4711, n->recv, DAT_PSP_CONSUMER_FLAG, &out), DAT_INVALID_HANDLE);
 }
 
-/* The right one but for that. */
+/* The EVD is valid except for its IA. */
 CLAUSE("dat_psp_create/INVALID_HANDLE/an EVD for requests to another IA")
 {
 	struct node other;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Shared receive queues: their size and memory, the EPs that take from them, their watermark. */
+/* Shared receive queues: their size and memory, the EPs that use them, their watermark. */
 
 #include "conform.h"
 
@@ -42,7 +42,7 @@ static void post(DAT_SRQ_HANDLE srq, const struct mem *m, size_t offset, uint64_
 	OK(dat_srq_post_recv(srq, 1, &iov, cookie_of(cookie)));
 }
 
-/* An end whose receives come from @srq. */
+/* An end with an EP that uses @srq. */
 static void end_with(struct node *n, DAT_SRQ_HANDLE srq, struct end *e)
 {
 	DAT_EP_ATTR attr;
@@ -53,7 +53,7 @@ static void end_with(struct node *n, DAT_SRQ_HANDLE srq, struct end *e)
 	OK(dat_ep_create_with_srq(n->ia, n->pz, e->recv, e->req, e->conn, srq, &attr, &e->ep));
 }
 
-/* A couple whose accepting end takes from the SRQ. */
+/* A couple in which the accepting end uses an SRQ. */
 static DAT_SRQ_HANDLE couple_with(struct node *n, struct couple *c)
 {
 	DAT_SRQ_HANDLE srq = srq_open(n);
@@ -65,7 +65,7 @@ static DAT_SRQ_HANDLE couple_with(struct node *n, struct couple *c)
 	return srq;
 }
 
-/* The end of a connection to an SRQ may be told of as it is on InfiniBand; nothing else may. */
+/* Drops EP_BROKEN events, which may report the last SRQ buffer of an EP as InfiniBand does. */
 static void forget_last(struct node *n)
 {
 	DAT_EVENT event;
@@ -74,7 +74,7 @@ static void forget_last(struct node *n)
 		SAME(event.event_number, DAT_ASYNC_ERROR_EP_BROKEN);
 }
 
-/* Making, asking, freeing */
+/* Creating, querying, freeing */
 
 CLAUSE("dat_srq_create/SUCCESS")
 {
@@ -291,7 +291,7 @@ CLAUSE("dat_srq_post_recv/SUCCESS/after the message")
 	expect_dto(c.b.recv, 2, DAT_DTO_SUCCESS, 64);
 }
 
-/* What no message has taken stays for the other EPs. */
+/* Buffers that no message has taken remain for the other EPs. */
 CLAUSE("dat_ep_disconnect/SUCCESS/receives stay in the SRQ")
 {
 	struct couple c, d;
@@ -388,7 +388,7 @@ CLAUSE("dat_srq_resize/SUCCESS")
 	CHECK(srq_param(srq).max_recv_dtos >= 4 * DEPTH, "%d", srq_param(srq).max_recv_dtos);
 	for (k = 1; k < 4 * DEPTH; k++)
 		OK(dat_srq_post_recv(srq, 0, NULL, cookie_of(k)));
-	/* and what was in it still is */
+	/* the receives posted before are still in it */
 	OK(dat_srq_resize(srq, 4 * DEPTH));
 }
 
@@ -447,11 +447,11 @@ CLAUSE("dat_srq_set_lw/SUCCESS/tells when fewer are left")
 	OK(dat_srq_set_lw(srq, 2));
 	post_send(c.a.ep, &c.m, 0, 64, 1);
 	expect_dto(c.b.recv, 0, DAT_DTO_SUCCESS, 64);
-	SAME(drain(n->async), 0);	/* two are left */
+	SAME(drain(n->async), 0);	/* two buffers are left */
 	post_send(c.a.ep, &c.m, 0, 64, 2);
 	expect_dto(c.b.recv, 1, DAT_DTO_SUCCESS, 64);
 	expect_low(n, srq);
-	/* once for each time that it is set */
+	/* one event each time it is set */
 	post_send(c.a.ep, &c.m, 0, 64, 3);
 	expect_dto(c.b.recv, 2, DAT_DTO_SUCCESS, 64);
 	SAME(drain(n->async), 0);

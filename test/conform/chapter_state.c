@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Each call on an EP in each of its states: what it returns, and which state and event follow. */
+/* Each call on an EP in each of its states: its return, the next state, and the event. */
 
 #include "stage.h"
 
@@ -8,19 +8,19 @@
 
 CHAPTER("state");
 
-/* Of a call in a state. */
+/* The outcome of a call in a state. */
 struct outcome {
-	enum { REFUSED, DONE, GONE } what;	/* DAT_INVALID_STATE; success; and the EP freed */
+	enum { REFUSED, DONE, GONE } what;	/* REFUSED: INVALID_STATE; GONE: EP is freed */
 	DAT_EP_STATE next;
-	DAT_EVENT_NUMBER event;		/* on the EVD of connections, or 0 */
-	bool flushed;			/* and what was posted completes so */
+	DAT_EVENT_NUMBER event;		/* on the EVD for connections, or 0 */
+	bool flushed;			/* the posted operations complete as flushed */
 };
 
 #define LAST_STATE DAT_EP_STATE_COMPLETION_PENDING
 
-/* What a call needs besides the EP. It is made before, for a state may be over in no time. */
+/* Objects that a call needs in addition to the EP, created first because a state may end soon. */
 struct prop {
-	DAT_CONN_QUAL qual;		/* where somebody listens */
+	DAT_CONN_QUAL qual;		/* has a listener */
 	struct end end, peer;
 	DAT_CR_HANDLE cr;		/* the request of @end to @qual */
 };
@@ -29,7 +29,7 @@ struct dat_call {
 	const char *name;
 	void (*prepare)(struct node *n, struct prop *p);	/* or NULL */
 	DAT_RETURN (*make)(struct stage *s, struct prop *p);
-	struct outcome in[LAST_STATE + 1];	/* what is not there is REFUSED */
+	struct outcome in[LAST_STATE + 1];	/* a state not listed is REFUSED */
 };
 
 #define UNUSED __attribute__((unused))
@@ -63,7 +63,7 @@ static void get_request(struct node *n, struct prop *p)
 	p->cr = end_request(n, &p->end, &psp);
 }
 
-/* Connected through a service point that goes on listening. */
+/* Connects through a service point that keeps listening. */
 static void connect_ends(struct node *n, struct prop *p)
 {
 	get_request(n, p);
@@ -122,7 +122,7 @@ static DAT_RETURN free_it(struct stage *s, struct prop *p UNUSED)
 	return dat_ep_free(s->e.ep);
 }
 
-/* Asking */
+/* Queries */
 
 static DAT_RETURN get_status(struct stage *s, struct prop *p UNUSED)
 {
@@ -274,7 +274,7 @@ static void check_flush(struct stage *s)
 	SAME(drain(evd), 0);
 }
 
-/* False if it comes after one that tells that the state was over before the call was. */
+/* Returns false if an earlier event shows that the state ended before the call. */
 static bool check_event(struct stage *s, const struct outcome *o)
 {
 	DAT_EVENT event;
@@ -292,7 +292,7 @@ static bool check_event(struct stage *s, const struct outcome *o)
 	return true;
 }
 
-/* False as above. */
+/* Returns false if the state ended before the call. */
 static bool check_effect(struct stage *s, const struct outcome *o)
 {
 	if (o->what == REFUSED) {
@@ -300,7 +300,7 @@ static bool check_effect(struct stage *s, const struct outcome *o)
 	} else if (o->what == DONE) {
 		if (o->event && !check_event(s, o))
 			return false;
-		/* what becomes of an accepted request is soon seen */
+		/* an accepted request leaves this state soon */
 		if (o->next != DAT_EP_STATE_COMPLETION_PENDING)
 			SAME(ep_state(s->e.ep), o->next);
 	} else {
@@ -313,11 +313,11 @@ static bool check_effect(struct stage *s, const struct outcome *o)
 		SAME(drain(s->e.conn), 0);
 	if (o->what == DONE && o->next == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING &&
 	    o->next != s->row->state)
-		node_request(s->n);	/* it arrives */
+		node_request(s->n);	/* take the request */
 	return true;
 }
 
-/* Returns false when the state was over before the call was. */
+/* Returns false if the state ended before the call. */
 static bool cell(const struct dat_call *c, struct stage *s, struct prop *p)
 {
 	const struct outcome *o = &c->in[s->row->state];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Calls of DAT 2.0 alone: common service points, invalidation, reads into RMRs, extensions. */
+/* Calls of DAT 2.0 only: common service points, invalidation, reads into RMRs, extensions. */
 
 #include "conform.h"
 
@@ -29,13 +29,13 @@ static DAT_COMM comm_of(struct node *n)
 
 static void set_port(struct sockaddr_storage *address, unsigned port)
 {
-	((struct sockaddr_in *)address)->sin_port = htons(port); /* in IPv6 at the same place */
+	((struct sockaddr_in *)address)->sin_port = htons(port); /* equal offset in IPv6 */
 }
 
 #define FIRST_PORT 39000
 #define LAST_PORT 39999
 
-/* At the first port that nobody has. */
+/* Creates a CSP at the first free port. */
 static DAT_CSP_HANDLE csp_open(struct node *n, struct sockaddr_storage *address)
 {
 	DAT_RETURN ret = DAT_PORT_IN_USE;
@@ -197,7 +197,7 @@ CLAUSE("dat_ep_common_connect/INVALID_STATE/CONNECTED")
 
 /* RMRs */
 
-/* An RMR of b's, bound to the second half of the memory; its context. */
+/* Binds an RMR of b's to the second half of the memory and returns its context. */
 static DAT_RMR_CONTEXT bound(struct node *n, struct end *e, const struct mem *m,
 			     DAT_RMR_HANDLE *rmr, DAT_MEM_PRIV_FLAGS privileges)
 {
@@ -253,7 +253,7 @@ CLAUSE("dat_ep_post_send_with_invalidate/SUCCESS")
 	SAME(d->operation, DAT_DTO_RECEIVE_WITH_INVALIDATE);
 	SAME(d->rmr_context, context);
 	expect_dto(c.a.req, 2, DAT_DTO_SUCCESS, 0);
-	/* what was granted is granted no more */
+	/* the grant has ended */
 	iov = mem_segment(&c.m, 0, 8);
 	remote = segment_of(&c.m, context, 8);
 	OK(dat_ep_post_rdma_write(c.a.ep, 1, &iov, cookie_of(3), &remote,
@@ -333,7 +333,7 @@ static DAT_RETURN read_to(DAT_EP_HANDLE ep, const DAT_RMR_TRIPLET *local,
 					    DAT_COMPLETION_DEFAULT_FLAG);
 }
 
-/* Reads what is at the start of the memory into its second half. */
+/* Reads from the start of the memory into its second half. */
 struct reading {
 	struct couple c;
 	DAT_RMR_HANDLE rmr;
@@ -418,7 +418,7 @@ CLAUSE("dat_ep_post_rdma_read_to_rmr/PRIVILEGES_VIOLATION/no remote write")
 	FAILS(read_to(r.c.a.ep, &r.local, &r.remote), DAT_PRIVILEGES_VIOLATION);
 }
 
-/* Requests of 2.0 take a place in the queue like all others. */
+/* Requests of 2.0 occupy a slot of the queue like all others. */
 #define DEPTH 2
 
 static void fill_up(struct node *n, struct couple *c, struct mem *big)
@@ -430,7 +430,7 @@ static void fill_up(struct node *n, struct couple *c, struct mem *big)
 	attr.max_request_dtos = DEPTH;
 	couple_make(n, c, &attr, NULL);
 	couple_connect(n, c);
-	/* more than a network's buffers hold, where messages are so long */
+	/* exceeds the network's buffers, if messages may be that long */
 	mem_get(n, big, attr.max_message_size < 16u << 20 ? attr.max_message_size : 16u << 20);
 	for (tries = 0; tries < DEPTH; tries++)
 		post_send(c->a.ep, big, 0, big->size, 0);
@@ -533,7 +533,7 @@ CLAUSE("dat_extension_op/SUCCESS/RDMA write with immediate data")
 	verify(c.m.base + HALF, 64, 4);
 }
 
-/* A word of the peer's that atomics may change, and one here that gets what was in it. */
+/* A word of the peer's as the target of atomics, and a local word for its old value. */
 struct atomic {
 	struct couple c;
 	uint64_t *word, *old;

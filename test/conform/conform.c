@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Runs the clauses of the conformance suite in child processes, counts and reports. */
+/* Runs the clauses of the conformance suite in child processes, counts and reports them. */
 
 #include "conform.h"
 
@@ -17,10 +17,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define CLAUSE_SECONDS 120	/* after which a clause hangs: some make thousands of objects, on a busy machine */
+#define CLAUSE_SECONDS 120	/* of a clause: some create thousands of objects */
 #define EXIT_SKIP 77
 #define NAME_MAX_LENGTH 128
-#define FEW 4096		/* objects that take no time to speak of */
+#define FEW 4096		/* objects that take negligible time */
 #define MANY 100000		/* objects that take a few seconds */
 
 /* The chapters in the order of the report. */
@@ -31,21 +31,21 @@ static const char *const chapters[] = {
 
 enum outcome { UNTRIED, PASSED, SKIPPED, FAILED, N_OUTCOMES };
 
-/* One clause of those that were asked for. */
+/* One of the selected clauses. */
 struct item {
 	const struct clause *clause;
-	unsigned i;			/* in its family */
+	unsigned i;			/* index in its family */
 	char name[NAME_MAX_LENGTH];
 };
 
-/* What a child process leaves for the one that started it. */
+/* Shared with the parent process. */
 struct result {
 	enum outcome outcome;
 	char reason[NAME_MAX_LENGTH];
 };
 
 struct shared {
-	size_t current;			/* the item being tried */
+	size_t current;			/* index of the running item */
 	struct result results[];
 };
 
@@ -79,7 +79,7 @@ void afford(const char *attribute, DAT_COUNT count)
 		skip("%s is %d%s", attribute, (int)count, count > MANY ? "" : ", try --thorough");
 }
 
-/* Whether the clause, or the call within it, is of a function that is not there yet. */
+/* Whether a clause, or a call in it, is listed in conform_pending. */
 static bool pending(const char *text)
 {
 	size_t i, length;
@@ -142,9 +142,9 @@ static void item_run(const struct item *item, struct node *n)
 
 static void child(const sigset_t *mask)
 {
-	static struct node n;	/* not on the stack, which longjmp() may find changed */
+	static struct node n;	/* static, because longjmp() may clobber automatic variables */
 	DAT_EVD_HANDLE async = DAT_HANDLE_NULL;
-	DAT_IA_HANDLE keeper;	/* or each clause would load the provider anew */
+	DAT_IA_HANDLE keeper;	/* keeps the provider loaded from clause to clause */
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	sigprocmask(SIG_SETMASK, mask, NULL);
@@ -160,7 +160,7 @@ static void child(const sigset_t *mask)
 	exit(EXIT_SUCCESS);
 }
 
-/* All of them */
+/* All clauses */
 
 static void blame(const char *name, struct result *r, int status)
 {
@@ -176,7 +176,7 @@ static void blame(const char *name, struct result *r, int status)
 	printf("FAILED %s: %s\n", name, r->reason);
 }
 
-/* Runs all from shared->current on; returns false when the last process ended badly itself. */
+/* Runs all clauses from shared->current on. Returns false if a process fails outside a clause. */
 static bool run_all(const sigset_t *mask)
 {
 	struct result end = { .outcome = UNTRIED };
@@ -221,7 +221,7 @@ static void report_line(const char *what, const unsigned number[N_OUTCOMES])
 	       number[SKIPPED], number[FAILED]);
 }
 
-/* The number of clauses that failed. */
+/* Prints the report and returns the number of clauses that failed. */
 static unsigned report(void)
 {
 	unsigned number[N_OUTCOMES];
@@ -248,7 +248,7 @@ static unsigned report(void)
 	return number[FAILED] + number[UNTRIED];
 }
 
-/* Which of them */
+/* Selection */
 
 static size_t rank(const char *chapter)
 {
@@ -290,7 +290,7 @@ static bool select_items(const char *chapter, const char *pattern)
 
 	for (c = clauses; c; c = c->next)
 		most += c->count ? c->count : 1;
-	items = calloc(most + 1, sizeof(*items));	/* one without a name: the process's end */
+	items = calloc(most + 1, sizeof(*items)); /* last: the process's end */
 	if (!items)
 		return false;
 	for (c = clauses; c; c = c->next)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What many clauses begin with: two EPs of one IA that are connected to each other. */
+/* Two EPs of one IA that are connected to each other, as many clauses need them. */
 
 #include "conform.h"
 

@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
-# The conformance suite over another fabric than tcp: fabric.sh NAME; or, without a name, over what the
-# provider takes by itself. Over a named one with version 2 of the API, which has all clauses about
-# data and connections that version 1 has; the versions differ above the fabrics, and version 1 has its
-# turns over tcp and over what the provider takes. CONFORM_FULL=1 runs both.
-# Exits with 77 where libfabric has no such fabric.
+# The conformance suite over a fabric other than tcp: fabric.sh NAME; or without a name over the
+# provider's own choice. A named fabric is tested with version 2 of the API, which includes
+# version 1's clauses for data and connections: the versions differ above the fabrics, and version
+# 1 is tested over tcp and over the provider's choice. CONFORM_FULL=1 runs both. Exits with 77 if
+# libfabric lacks the fabric.
 
 export DAT_TEST_WARM=1
 failed=0 passed=0

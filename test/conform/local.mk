@@ -1,6 +1,6 @@
-# The conformance suite, for both API versions; it uses nothing but dat_* calls.
+# The conformance suite, for both API versions; it uses only dat_* calls.
 
-# The runner is compiled once for each version; the examples have it, too.
+# The runner is compiled once for each version; the examples use it, too.
 check_LTLIBRARIES += test/conform/libconform1.la test/conform/libconform2.la
 conform_library = \
 	test/conform/conform.c \
@@ -52,13 +52,13 @@ test_conform_conform2_SOURCES = $(conform_sources)
 test_conform_conform2_CPPFLAGS = $(pair_cppflags2)
 test_conform_conform2_LDADD = $(conform_ldadd2)
 
-# The runner itself: sanity2 has clauses that must fail, and sanity.sh sees to it that they do.
+# The runner itself: sanity2 has clauses that must fail, and sanity.sh checks that they do.
 check_PROGRAMS += test/conform/sanity2
 test_conform_sanity2_SOURCES = test/conform/self.c
 test_conform_sanity2_CPPFLAGS = $(pair_cppflags2)
 test_conform_sanity2_LDADD = $(conform_ldadd2)
 
-# Over tcp with sanitizers and under valgrind, too; over the other fabrics once.
+# Over tcp also with sanitizers and under valgrind; over the other fabrics without.
 CONFORM_TESTS += $(conform_programs) test/conform/returns.sh test/conform/sanity.sh
 SLOW_TESTS += \
 	test/conform/both.sh \
@@ -90,7 +90,7 @@ EXTRA_DIST += \
 	test/conform/tcp-rdm.sh \
 	test/conform/unprovoked
 
-# What was tried, passed and skipped, for each version and fabric.
+# Reports the clauses tried, passed and skipped, for each version and fabric.
 conform: $(conform_programs) all
 	@$(AM_TESTS_ENVIRONMENT) failed=0; for ia in ofi-tcp ofi-sockets ofi-net ofi-net-rdm ofi-rxm \
 			ofi-shm ofi-sockets-rdm; do \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Members of attributes that tables name by offset and size: numbers of 32 or 64 bits. */
+/* Attribute members of 32 or 64 bits, which tables describe by offset and size. */
 
 #ifndef NUMBER_H
 #define NUMBER_H
@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Of something larger than that, the first 32 bits. */
+/* Of a larger member, returns the first 32 bits. */
 static inline uint64_t number_get(const void *base, size_t offset, size_t size)
 {
 	uint64_t wide;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Objects of every type, for what holds for all of them; calls that the versions spell apart. */
+/* Makes objects of every type, and wraps calls with different arguments in the two API versions. */
 
 #include "conform.h"
 
@@ -120,7 +120,7 @@ DAT_IA_ADDRESS_PTR free_address(struct node *n)
 	static struct sockaddr_storage address;
 
 	address = n->address;
-	/* at the same place in both kinds of address */
+	/* the port has the same offset in both address families */
 	((struct sockaddr_in *)&address)->sin_port = htons((uint16_t)free_qualifier(n));
 	return (DAT_IA_ADDRESS_PTR)&address;
 }

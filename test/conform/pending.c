@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What is not there yet and so is skipped; what is there leaves this list. */
+/* Calls and clauses that are not implemented yet and are skipped. */
 
 #include "conform.h"
 

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
-# Whether each call has a clause for its success and for each error that the header lists under
-# "Fails with"; or a line in test/conform/unprovoked that says why there is none.
+# Checks that each call has a clause for its success and for each error that the header lists
+# under "Fails with", or else a line in test/conform/unprovoked with the reason for the omission.
 #
 # usage: test/conform/returns.sh [1|2]...     the API versions
 
@@ -12,7 +12,7 @@ tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT
 missing=0
 
-# listed DIRECTORY - "call/RETURN" for all that its headers list
+# listed DIRECTORY - "call/RETURN" for each return that its headers list
 listed()
 {
 	awk '
@@ -30,15 +30,15 @@ listed()
 		}' "$1"/*.h | sort -u
 }
 
-# tried VERSION - "call/RETURN" of all clauses
+# tried VERSION - "call/RETURN" for each clause
 tried()
 {
 	"${top_builddir:-.}/test/conform/conform$1" --list |
 		awk '{ split($2, part, "/"); print part[1] "/" part[2] }' |
-		sed 's|^dat_ia_open/|dat_ia_openv/|' | sort -u	# it is a macro
+		sed 's|^dat_ia_open/|dat_ia_openv/|' | sort -u	# dat_ia_open is a macro
 }
 
-# excused VERSION - those with a reason, in this version or in any
+# excused VERSION - the returns with a reason, for this version or for any
 excused()
 {
 	awk -v version="$1" '/^dat_/ && ($2 == version || $2 == "any") { print $1 }' "$excuses" | sort -u

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
-# Whether the runner of the conformance suite tells what it is for: sanity2's good clauses must
-# pass, its bad ones fail, each with the reason and none instead of another.
+# Checks the runner of the conformance suite: sanity2's good clauses must pass, the bad ones fail,
+# each with its own reason and without affecting another.
 
 program=${top_builddir:-.}/test/conform/sanity2
 out=$(mktemp) || exit 1
@@ -14,7 +14,7 @@ wrong()
 	exit 1
 }
 
-# says PATTERN - a line of the report fits
+# says PATTERN - whether a line of the report matches
 says()
 {
 	grep -qE "$1" "$out" || wrong "the report lacks: $1"

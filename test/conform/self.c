@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Clauses that must pass, be skipped or fail, as their names say: sanity.sh tries the runner. */
+/*
+ * Clauses that must pass, be skipped or fail, as their names say: sanity.sh tests the runner with
+ * them.
+ */
 
 #include "conform.h"
 
@@ -40,12 +43,12 @@ CLAUSE("bad/crash")
 
 CLAUSE("bad/hang")
 {
-	alarm(1);	/* sooner than the runner would */
+	alarm(1);	/* earlier than the runner's limit */
 	for (;;)
 		pause();
 }
 
-/* The event of an attempt without a listener finds no room. */
+/* The attempt has no listener, and its event does not fit into the EVD. */
 CLAUSE("bad/asynchronous event")
 {
 	DAT_EVD_HANDLE evd = node_evd(n, 1, DAT_EVD_SOFTWARE_FLAG | DAT_EVD_CONNECTION_FLAG);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Brings an EP into each of its states and, where that is possible, keeps it there. */
+/* Brings an EP into each of its states and, where possible, keeps it there. */
 
 #include "stage.h"
 
@@ -97,7 +97,7 @@ static void establish(struct stage *s)
 	expect_conn(s->peer.conn, DAT_CONNECTION_EVENT_ESTABLISHED, s->peer.ep);
 }
 
-/* More than a network's buffers hold, so that it takes the peer's receives to get rid of. */
+/* Exceeds the network's buffers, so the sends complete only if the peer posts receives. */
 #define CONGESTION 16
 
 static void disconnect_congested(struct stage *s)

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* An EP in each of its states, for clauses that are about states. */
+/* Brings an EP into each of its states, for clauses about states. */
 
 #ifndef STAGE_H
 #define STAGE_H
 
 #include "conform.h"
 
-/* The states that a consumer can find an EP in. */
+/* The states in which a consumer can find an EP. */
 struct stage_row {
 	DAT_EP_STATE state;
 	const char *name;
-	DAT_RETURN_SUBTYPE subtype;	/* of DAT_INVALID_STATE in it */
-	bool fleeting;			/* it may be over at any time */
-	bool has_peer;			/* a query of it tells the peer's address */
+	DAT_RETURN_SUBTYPE subtype;	/* of DAT_INVALID_STATE in this state */
+	bool fleeting;			/* the state may end at any time */
+	bool has_peer;			/* dat_ep_query() reports the peer's address */
 };
 
 #define N_STAGES 9
@@ -22,10 +22,10 @@ struct stage {
 	struct node *n;
 	const struct stage_row *row;
 	struct end e;			/* the EP in this state, and its EVDs */
-	struct end peer;		/* the other end of its connection, if it has one */
-	struct mem m;			/* all privileges */
+	struct end peer;		/* the other end of the connection, if there is one */
+	struct mem m;			/* with all privileges */
 	DAT_CR_HANDLE cr;		/* the unanswered request, if there is one */
-	DAT_PSP_HANDLE psp;		/* where it came to, or */
+	DAT_PSP_HANDLE psp;		/* the service point of @cr: this or @rsp */
 	DAT_RSP_HANDLE rsp;
 };
 
@@ -34,15 +34,15 @@ struct stage {
 /* Brings an EP of @n into the state of @row. Skips the clause if the provider cannot. */
 void stage_set(struct node *n, const struct stage_row *row, struct stage *s);
 
-/* A qualifier of 64 bits that was not used before. */
+/* A 64-bit qualifier that has not been used before. */
 DAT_CONN_QUAL fresh_qualifier(void);
 /* Begins to connect @e to @qual of the same IA. */
 void end_connect(struct node *n, struct end *e, DAT_CONN_QUAL qual);
-/* EVDs and a zone for an EP that the provider made. */
+/* Sets EVDs and a PZ for an EP that the provider created. */
 void end_adopt(struct node *n, struct end *e, DAT_CR_HANDLE cr);
 
 
-/* An end that may be connected, one to accept with, and a service point of the IA. */
+/* An end to connect, an end to accept with, and a service point of the IA. */
 struct call {
 	struct end a, b;
 	DAT_PSP_HANDLE psp;
@@ -50,7 +50,7 @@ struct call {
 };
 
 void call_open(struct node *n, struct call *c);
-/* And begins to connect; returns the request. */
+/* Begins to connect and returns the request. */
 DAT_CR_HANDLE call_make(struct node *n, struct call *c);
 void expect_established(struct call *c);
 struct place place_of(const struct node *n, DAT_CONN_QUAL qual);

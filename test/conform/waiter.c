@@ -83,7 +83,7 @@ void waiter_interrupted(struct waiter *w)
 	struct sigaction old;
 
 	handle(&old, 0);
-	/* one that came before the thread slept would be in vain */
+	/* repeat, because a signal before the thread sleeps does not interrupt the wait */
 	while (!__atomic_load_n(&w->done, __ATOMIC_ACQUIRE)) {
 		CHECK(pair_now() < deadline, "signals do not end the wait");
 		pthread_kill(w->thread, SIGUSR1);

@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
-# The command lines and the lines of dat.conf in the EXAMPLES of the manual pages of sections 1, 5
-# and 7, and the commands of README.md for the build tree: each is run and does what its page says.
+# The commands and dat.conf lines in the EXAMPLES of the manual pages of sections 1, 5 and 7, and
+# README.md's commands for the build tree: each is run and must do what its page says.
 #
-# They run in a directory of their own, on the programs and libraries of the build. Names that are
-# the reader's stand for this machine's: node1, eth0 and 192.0.2.1. What measures has options added
-# that make it short.
+# They run in a directory of their own, with the programs and libraries of the build. Placeholders
+# for the reader's names, node1, eth0 and 192.0.2.1, are replaced by this machine's. Measurements
+# get options that make them short.
 set -u
 unset FI_PROVIDER
 src=$(cd "${top_srcdir:-.}" && pwd) && top=$(cd "${top_builddir:-.}" && pwd) || exit 99
@@ -20,8 +20,8 @@ tried=0
 tmp=$(mktemp -d) || exit 99
 trap 'rm -rf "$tmp"' EXIT
 
-# As if installed: the programs in PATH, the providers where libraries are searched for. The last
-# is a program of the reader's.
+# As if installed: the programs are in PATH, the providers in the library path. "program" stands
+# for a program of the reader's.
 mkdir "$tmp/bin" || exit 99
 for name in datinfo datinfo1 datperf; do
 	printf '#!/bin/sh\nexec sh "%s/test/run" "%s/util/%s" "$@"\n' "$src" "$top" $name >"$tmp/bin/$name"
@@ -40,7 +40,7 @@ fail()
 	bad=1
 }
 
-# examples PAGE - the lines in its EXAMPLES that are to be typed
+# examples PAGE - the command and configuration lines in its EXAMPLES
 examples()
 {
 	awk '/^\.Sh/ { in_examples = $2 == "EXAMPLES" }
@@ -50,7 +50,7 @@ examples()
 	     in_examples && /^\.Dl / { print substr($0, 5) }' "$1"
 }
 
-# run COMMAND - in the directory
+# run COMMAND - in the temporary directory
 run()
 {
 	(cd "$tmp" && sh -c "$1") >"$tmp/out" 2>"$tmp/err" </dev/null ||
@@ -63,7 +63,7 @@ has()
 	grep -q -e "$2" "$tmp/$1" || fail "no \"$2\" in the $1 of: $3"
 }
 
-# serve COMMAND - in the background; returns when it listens
+# serve COMMAND - starts a server in the background; returns when it listens
 serve()
 {
 	mkfifo "$tmp/server"
@@ -73,7 +73,7 @@ serve()
 	read -r _ <&3
 }
 
-# visit COMMAND - the client of that server
+# visit COMMAND - runs the server's client
 visit()
 {
 	run "$1 -p $port $briefly"
@@ -82,7 +82,7 @@ visit()
 	wait "$server" || fail "the server ends with an error"
 }
 
-# command_line LINE - runs it and looks at what it does
+# command_line LINE - runs it and checks the effect
 command_line()
 {
 	case $1 in
@@ -125,7 +125,7 @@ command_line()
 	esac
 }
 
-# conf_line NAME VERSION... - programs of that version can open the IA
+# conf_line NAME VERSION... - checks that a program of this version can open the IA
 conf_line()
 {
 	printf '%s\n' "$*" | sed 's/domain=eth0/domain=lo/; s/192\.0\.2\.1/127.0.0.1/' >"$tmp/line.conf"
@@ -138,7 +138,7 @@ conf_line()
 	has out '127\.0\.0\.1' "$*"
 }
 
-# other_line NAME... - one of another provider, which need not be here, for a device that is not
+# other_line NAME... - a line for another provider and device, neither of which need exist
 other_line()
 {
 	printf '%s\n' "$*" >"$tmp/line.conf"
@@ -146,7 +146,7 @@ other_line()
 	has out "^$1 " "$*"
 }
 
-# try FILE - all lines of it
+# try FILE - each line of it
 try()
 {
 	while IFS= read -r line; do
@@ -168,14 +168,14 @@ for page in "$src"/man/man[157]/*.?; do
 	try "$tmp/lines"
 done
 
-# README.md's are typed in the top build directory.
+# README.md's commands are run in the top build directory.
 sed -n 's/^    DAT_OVERRIDE=/$ DAT_OVERRIDE=/p' "$src/README.md" >"$tmp/lines"
 mkdir "$tmp/test"
 cp "$tmp/dat.conf" "$tmp/test"
 ln -s bin "$tmp/util"
 try "$tmp/lines"
 
-# notices LINE - it would find fault with it
+# notices LINE - checks that LINE is found wrong
 notices()
 {
 	printf '%s\n' "$1" >"$tmp/lines"

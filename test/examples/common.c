@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What clauses about examples share: their output, threads for those that wait. */
+/* Helpers of the examples' clauses: captured output, and threads for calls that wait. */
 
 #include "examples.h"
 
@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 static struct {
-	int fd;		/* whose output is taken */
-	int former;	/* where it went before */
-	int file;	/* where it goes */
+	int fd;		/* the captured descriptor */
+	int former;	/* a duplicate of its original file */
+	int file;	/* the file that receives its output */
 } output;
 
 void capture(int fd)

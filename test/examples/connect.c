@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The examples on EPs, service points and connection requests. */
+/* The examples for EPs, service points and connection requests. */
 
 #include "examples.h"
 
@@ -31,7 +31,7 @@ CHAPTER("connect");
 
 /* Requests */
 
-/* A request with private data. */
+/* Begins to connect with private data; returns the request. */
 static DAT_CR_HANDLE call_with(struct node *n, struct call *c, const void *data, DAT_COUNT size)
 {
 	struct place place;
@@ -129,7 +129,7 @@ static void *one_request_apart(void *arg)
 	return NULL;
 }
 
-/* @function waits for a request of @qual and accepts it with @e. */
+/* Runs @function in a thread: it waits for a request at @qual and accepts it with @e. */
 static void ask(struct node *n, void *(*function)(void *))
 {
 	struct asked s = { .n = n, .qual = fresh_qualifier() };
@@ -249,7 +249,7 @@ CLAUSE("dat_ep_query")
 #define FIRST_PORT 38000
 #define LAST_PORT 38999
 
-/* Listens at the first port that is free. */
+/* Listens at the first free port. */
 static unsigned short listen_first(struct node *n, DAT_CSP_HANDLE *csp)
 {
 	DAT_RETURN ret = DAT_PORT_IN_USE;
@@ -348,7 +348,7 @@ CLAUSE("dat_ep_disconnect")
 	FAILS(hang_up(node_ep(n, NULL), n->conn, 1), DAT_INVALID_STATE);
 }
 
-#define MESSAGES 16	/* more than a network's buffers hold */
+#define MESSAGES 16	/* exceeds the network's buffers */
 
 CLAUSE("dat_ep_disconnect/messages are left waiting")
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The examples on memory and on what moves it. */
+/* The examples for memory and data transfer. */
 
 #include "examples.h"
 
@@ -135,7 +135,10 @@ CLAUSE("dat_lmr_create")
 	      DAT_INVALID_HANDLE);
 }
 
-/* By the example of dat_ep_post_rdma_write: who is told finds the second half written. */
+/*
+ * By the example of dat_ep_post_rdma_write: once the message has arrived, the second half is
+ * written.
+ */
 static void written_and_told(struct couple *c, const DAT_RMR_TRIPLET *to)
 {
 	DAT_LMR_TRIPLET from = mem_segment(&c->m, 0, 64);
@@ -218,7 +221,7 @@ CLAUSE("dat_lmr_sync_rdma_write")
 
 /* RMRs */
 
-/* Opens the second half for the peer of @e, by the example of dat_rmr_bind. */
+/* Grants the second half to the peer of @e, by the example of dat_rmr_bind; returns the context. */
 static DAT_RMR_CONTEXT opened(struct couple *c, struct end *e, DAT_RMR_HANDLE rmr)
 {
 	DAT_RMR_CONTEXT context;
@@ -350,7 +353,7 @@ CLAUSE("dat_extension_op")
 
 /* Shared receive queues */
 
-/* A couple whose accepting end takes from an SRQ, both made by the example of dat_srq_create. */
+/* A couple with an accepting end that uses an SRQ; the example of dat_srq_create makes both. */
 static DAT_SRQ_HANDLE couple_with(struct node *n, struct couple *c)
 {
 	DAT_SRQ_HANDLE srq;
@@ -451,7 +454,7 @@ CLAUSE("dat_srq_set_lw")
 	spare = &c.m;
 	OK(post_spare(srq));
 	OK(dat_srq_set_lw(srq, 2));
-	/* two are left after the first message, three after the refill */
+	/* the first message leaves two buffers, and the refill makes three */
 	for (k = 0; k < 2; k++) {
 		post_send(c.a.ep, &c.m, HALF, 8, k);
 		expect_event(n->async, DAT_ASYNC_ERROR_EP_BROKEN, &event);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The examples on EVDs and CNOs. */
+/* The examples for EVDs and CNOs. */
 
 #include "examples.h"
 
@@ -33,10 +33,13 @@ static DAT_EVD_HANDLE evd_of(struct node *n, DAT_CNO_HANDLE cno)
 	return evd;
 }
 
-/* For examples that call a function with each event: the sum of their pointers, and a post each. */
+/*
+ * For examples that call a function with each event: the sum of the events' pointers, and a
+ * semaphore posted for each event.
+ */
 static struct {
 	sem_t number;
-	uintptr_t sum;		/* what was there before sem_wait() returns */
+	uintptr_t sum;		/* valid when sem_wait() has returned */
 } handled;
 
 static void handled_reset(void)
@@ -105,7 +108,7 @@ CLAUSE("dat_evd_post_se")
 
 static void wait_state(DAT_EP_HANDLE ep, DAT_EP_STATE state)
 {
-	while (ep_state(ep) != state)	/* the events have to stay where they are */
+	while (ep_state(ep) != state)	/* poll the state, because the events must stay queued */
 		sched_yield();
 }
 
@@ -119,14 +122,17 @@ static void wait_requests(DAT_EP_HANDLE ep)
 	}
 }
 
-/* Has its EP take @evd for everything. */
+/* Creates the end's EP anew, with @evd for all of its events. */
 static void end_merge(struct node *n, struct end *e, DAT_EVD_HANDLE evd, const DAT_EP_ATTR *attr)
 {
 	OK(dat_ep_free(e->ep));
 	OK(dat_ep_create(n->ia, n->pz, evd, evd, evd, attr, &e->ep));
 }
 
-/* As many events as there can be: two connections, and every operation that has room. */
+/*
+ * The largest possible number of events: two connections, and as many operations as the queues
+ * hold.
+ */
 CLAUSE("dat_evd_create")
 {
 	DAT_EVD_HANDLE all;
@@ -289,7 +295,7 @@ CLAUSE("dat_cno_wait")
 	OK(dat_ia_close(n->ia, DAT_CLOSE_ABRUPT_FLAG));
 	n->ia = DAT_HANDLE_NULL;
 	rejoin(thread);
-	FAILS(w.ret, DAT_INVALID_HANDLE);	/* no CNO any more */
+	FAILS(w.ret, DAT_INVALID_HANDLE);	/* the CNO is freed */
 }
 
 static void serve_evd(DAT_EVD_HANDLE evd)
@@ -320,7 +326,7 @@ CLAUSE("dat_cno_modify_agent")
 
 #if DAT_VERSION_MAJOR >= 2
 
-static int told;	/* the other end of the socket */
+static int told;	/* socket for the notification */
 
 static void handle_and_tell(const DAT_EVENT *event)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The examples on IAs, and on objects in general. */
+/* The examples for IAs, and for objects in general. */
 
 #include "examples.h"
 
@@ -125,7 +125,7 @@ CLAUSE("dat_strerror")
 	CHECK(!strcmp(text, "dat_ep_create: DAT_INVALID_HANDLE DAT_INVALID_HANDLE_PZ\n"), "%s", text);
 }
 
-/* The report of an asynchronous event about @handle. */
+/* Expects this report of an asynchronous event about @handle. */
 static void expect_report(DAT_HANDLE handle, const char *what)
 {
 	DAT_EVENT event = { .event_number = DAT_ASYNC_ERROR_EVD_OVERFLOW };

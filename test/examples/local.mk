@@ -1,5 +1,5 @@
-# The manual pages' examples, each run over a connection, for both API versions; and their
-# command lines and lines of dat.conf.
+# The manual pages' examples, run over a connection for both API versions; and their commands and
+# dat.conf lines.
 
 examples_sources = \
 	test/examples/common.c \
@@ -14,8 +14,8 @@ check_PROGRAMS += $(examples_programs)
 CONFORM_TESTS += $(examples_programs)
 UTIL_TESTS += test/examples/commands.sh
 
-# An example has to pass with more warnings than a build may ask for, and no function in it may
-# be left out.
+# An example must compile with more warnings than the build may enable, and each of its functions
+# must be called.
 examples_cflags = $(AM_CFLAGS) -Wall -Wextra -Werror
 
 test_examples_examples1_SOURCES = $(examples_sources)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What a fuzz target is and may expect: run by libFuzzer (see run), or on its seeds (replay.c). */
+/*
+ * The interface of a fuzz target, which is run by libFuzzer (see run) or with its seeds
+ * (replay.c).
+ */
 #ifndef FUZZ_FUZZ_H
 #define FUZZ_FUZZ_H
 
@@ -8,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Given any bytes; what must not be does not return. */
+/* Called with any bytes. Does not return if a check fails. */
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
 
 #define fuzz_expect(condition)                                                             \

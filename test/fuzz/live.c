@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Connections whose side messages a proxy changes: neither end may crash or hang, each attempt ends,
- * and in between connections whose messages are left alone work.
+ * Connections with CM messages that a proxy changes: neither peer may crash or hang, each attempt
+ * ends, and connections with unchanged messages in between work.
  *
- * DAT_TEST_SEED: which changes (default 1). DAT_TEST_BATCHES: how many connections, by eight (default
- * 24). DAT_TEST_IA: ofi-shm, ofi-rxm or ofi.
+ * DAT_TEST_SEED: selects the changes (default 1). DAT_TEST_BATCHES: number of batches of eight
+ * connections (default 24). DAT_TEST_IA: ofi-shm, ofi-rxm or ofi.
  */
 
 #include "../robust/robust.h"
@@ -14,15 +14,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#define EPS 8			/* that connect at the same time */
+#define EPS 8			/* per batch, connecting at the same time */
 #define MESSAGE 20000
 #define SHORT 64
-#define HONEST_EVERY 6		/* batches */
-#define ATTEMPT 150		/* ms for one that is changed */
+#define HONEST_EVERY 6		/* one batch in this many is not changed */
+#define ATTEMPT 150		/* ms for a changed attempt */
 
 #define ALL (DAT_EVD_CR_FLAG | DAT_EVD_CONNECTION_FLAG | DAT_EVD_DTO_FLAG)
 
-/* An IA whose events all come to one EVD, so that they can be met in any order. */
+/* An IA with one EVD for all events, so that the test takes them in any order. */
 struct end {
 	struct node n;
 	DAT_EVD_HANDLE evd;
@@ -36,7 +36,7 @@ static void end_open(struct end *e)
 	mem_get(&e->n, &e->m, 2 * MESSAGE);
 }
 
-/* Whatever the peer has done to it, an IA can be closed. */
+/* An IA can be closed, whatever its peer has sent. */
 static void end_close(struct end *e)
 {
 	OK(dat_ia_close(e->n.ia, DAT_CLOSE_ABRUPT_FLAG));
@@ -51,7 +51,7 @@ static DAT_EP_HANDLE end_ep(struct end *e)
 	return ep;
 }
 
-/* The connection may have ended already. */
+/* Ignores errors, because the connection may have ended already. */
 static void end_send(struct end *e, DAT_EP_HANDLE ep, size_t length)
 {
 	DAT_LMR_TRIPLET part = mem_segment(&e->m, MESSAGE, length);
@@ -67,7 +67,7 @@ static bool next_event(struct end *e, unsigned ms, DAT_EVENT *event)
 	return dat_evd_wait(e->evd, ms * 1000, 1, event, &more) == DAT_SUCCESS;
 }
 
-/* The server takes each request and answers each connection with a message. */
+/* The server accepts each request and sends a message on each connection. */
 
 static void answer(struct end *e, const DAT_EVENT *event)
 {
@@ -198,7 +198,10 @@ static void batch_fail(const struct batch *b)
 	CHECK(false, "an attempt does not end");
 }
 
-/* Until all have ended; those that stay are ended when the others have had their time. */
+/*
+ * Runs until all attempts have ended. Connections that remain are ended when the others have had
+ * time.
+ */
 static void batch_run(struct batch *b)
 {
 	const int64_t until = pair_deadline(b->honest ? PAIR_LIMIT : 2 * ATTEMPT);

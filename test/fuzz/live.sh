@@ -1,12 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
-# Side messages that a proxy changes (live.c), over each fabric that has side connections: with one seed,
-# for "make check"; or, for "make fuzz", over FABRIC for FUZZ_SECONDS, each run with a seed of its own.
+# CM messages that a proxy changes (live.c), over each fabric with CM sockets of this provider:
+# with one seed for "make check"; for "make fuzz", over FABRIC for FUZZ_SECONDS, with a new seed
+# for each run.
 #
-# usage: test/fuzz/live.sh [FABRIC]    shm, rxm, or local: shared memory beside tcp
+# usage: test/fuzz/live.sh [FABRIC]    shm, rxm, or local: shared memory on an IA with tcp
 #
-# Environment: FUZZ_SECONDS   how long (60)
+# Environment: FUZZ_SECONDS   duration (60)
 #              DAT_TEST_SEED  the first seed
 set -u
 . "${top_srcdir:-.}/test/robust/tap.sh"
@@ -42,7 +43,7 @@ if [ $# -gt 0 ]; then
 	fuzz "$1"
 	exit
 fi
-# one of the seeds with which an address that is not checked crashes libfabric 1.17
+# a seed with which an unchecked address crashes libfabric 1.17
 : "${DAT_TEST_SEED:=201}"
 for fabric in shm rxm local; do
 	DAT_TEST_IA=$(ia_of $fabric)

@@ -1,6 +1,6 @@
-# Parsers of what strangers send, given any bytes. "make fuzz" lets libFuzzer try for a while;
-# "make check" gives each target its seeds, which needs no clang. And two live processes, with a proxy
-# between them that changes their side messages; "make fuzz" does that for a while, too.
+# Parsers of peers' messages, fed with any bytes: "make fuzz" runs libFuzzer for a while, and
+# "make check" runs each target with its seeds, which needs no clang. Also two live processes with
+# a proxy between them that changes their CM messages; "make fuzz" runs these for a while, too.
 
 FUZZ_SECONDS = 60
 FUZZ_CC = clang

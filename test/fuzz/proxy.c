@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Stands between the two ends of side connections and changes bytes of what they send. */
+/*
+ * A proxy between the two ends of CM sockets (xport/side.c), which changes the bytes of their
+ * messages.
+ */
 
 #include "proxy.h"
 
@@ -18,10 +21,10 @@
 #include <unistd.h>
 
 #define LINKS 64
-#define TAGS 22				/* of fields: side_wire.c */
+#define TAGS 22				/* number of field tags: side_wire.c */
 #define CONN_QUAL 1
 #define ADDR 11
-#define KEPT 8				/* values of each field that may come again elsewhere */
+#define KEPT 8				/* values kept of each field, to replace others */
 #define FIELD_HEADER 3
 
 struct message {
@@ -34,14 +37,14 @@ struct value {
 	unsigned char bytes[DOFI_SIDE_MAX];
 };
 
-/* A connection and the one that it is passed on by. */
+/* An incoming connection and the one that forwards it. */
 struct link {
 	bool open, honest;
 	uint64_t random;
 	struct {
 		int fd;
 		struct message in;
-		unsigned n_fds;		/* descriptors that came, for the next message that is passed on */
+		unsigned n_fds;		/* descriptors received, for the next message forwarded */
 		int fds[DOFI_SIDE_FDS];
 	} end[2];
 };
@@ -56,7 +59,7 @@ struct proxy {
 	_Atomic unsigned changes;
 	struct link link[LINKS];
 	struct value kept[TAGS][KEPT];
-	struct message last;		/* another message of those that passed */
+	struct message last;		/* an earlier message */
 };
 
 static uint64_t next(struct link *l)
@@ -80,7 +83,10 @@ static size_t number_at(const unsigned char *p)
 	return (size_t)p[0] << 8 | p[1];
 }
 
-/* The field behind the one at @at; 0: that is the last. Messages of the ends are whole and sound. */
+/*
+ * The offset of the field after the one at @at, or 0 after the last. Messages of the ends are
+ * complete and valid.
+ */
 static size_t field_next(const struct message *m, size_t at)
 {
 	at = at ? at + FIELD_HEADER + number_at(m->bytes + at + 1) : DOFI_SIDE_HEADER;
@@ -109,7 +115,7 @@ static size_t field_any(struct link *l, const struct message *m)
 	return at;
 }
 
-/* Puts @value in the place of the one at @at. */
+/* Replaces the value of the field at @at. */
 static void value_set(struct message *m, size_t at, const struct value *value)
 {
 	size_t old = number_at(m->bytes + at + 1), behind = at + FIELD_HEADER + old;
@@ -138,7 +144,7 @@ static void qual_set(struct message *m, uint64_t qual)
 		value_set(m, at, &value);
 }
 
-/* What passes may come again in the place of another value. */
+/* Keeps the values of a forwarded message, which may replace other values later. */
 static void remember(struct proxy *p, struct link *l, const struct message *m)
 {
 	size_t at = 0;
@@ -171,7 +177,7 @@ static void byte_change(struct link *l, unsigned char *p)
 
 static void field_change(struct proxy *p, struct link *l, struct message *m)
 {
-	/* what a fabric does with an address is the least known */
+	/* an address more often, since what a fabric does with it is least known */
 	const size_t at = below(l, 4) ? field_any(l, m) : field_find(m, ADDR);
 	const size_t len = at ? number_at(m->bytes + at + 1) : 0;
 	unsigned char *value = m->bytes + at + FIELD_HEADER;
@@ -200,7 +206,10 @@ static void bytes_change(struct link *l, struct message *m)
 		byte_change(l, m->bytes + below(l, m->len));
 }
 
-/* A byte stays: nothing at all would be a doorbell that is lost, which no stream does. */
+/*
+ * Cuts a part, but at least one byte stays: to lose a whole doorbell message is impossible in a
+ * stream.
+ */
 static void cut(struct link *l, struct message *m)
 {
 	size_t at = below(l, m->len), n = below(l, m->len - at + !!at);
@@ -217,7 +226,7 @@ static void repeat(struct message *m)
 	m->len *= 2;
 }
 
-/* No change makes an end look for a peer in a network: an IPv4 address is the loopback's. */
+/* Limits addresses to the loopback, so that no change makes an end contact another host. */
 static void stay_here(struct message *m)
 {
 	struct dofi_side_msg msg;
@@ -257,7 +266,7 @@ static void change(struct proxy *p, struct link *l, struct message *m)
 	p->changes++;
 }
 
-/* Passing on */
+/* Forwarding */
 
 static void fds_close(struct link *l, int from)
 {
@@ -277,7 +286,7 @@ static void link_close(struct link *l)
 	l->open = false;
 }
 
-/* With the descriptors that came with it; all but the first @n are lost on the way. */
+/* Sends the message with its descriptors; those after the first @n are lost. */
 static bool message_send(struct link *l, int from, const struct message *m, unsigned n)
 {
 	char control[CMSG_SPACE(DOFI_SIDE_FDS * sizeof(int))] = { 0 };
@@ -307,7 +316,7 @@ static void pass_on(struct proxy *p, struct link *l, int from, struct message *m
 	if (m->bytes[5] == DOFI_SIDE_REQUEST)
 		qual_set(m, p->to_qual);
 	remember(p, l, m);
-	/* most messages are bells */
+	/* most messages are doorbells */
 	if (!l->honest && below(l, m->bytes[5] == DOFI_SIDE_BELL ? 16 : 2))
 		change(p, l, m);
 	if (!l->honest && n && !below(l, 8))
@@ -436,7 +445,7 @@ static void *run(void *arg)
 	return NULL;
 }
 
-/* A port of TCP that is the proxy's, also where its name is what leads there. */
+/* Reserves a TCP port for the proxy. With AF_UNIX it only names the socket. */
 static int port_get(struct proxy *p)
 {
 	struct sockaddr_storage address = p->to;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Stands between the two ends of side connections and changes bytes of what they send. */
+/* A proxy between the two ends of CM sockets, which changes the bytes of their messages. */
 #ifndef FUZZ_PROXY_H
 #define FUZZ_PROXY_H
 
@@ -10,15 +10,15 @@
 struct proxy;
 
 /*
- * A proxy for requests to @to, in a thread of its own, whose changes follow from @seed. With @local the
- * ends connect by AF_UNIX. It fails the program if there can be none.
+ * Starts a proxy in a thread of its own, for requests to @to; @seed selects its changes. With
+ * @local the ends connect by AF_UNIX. Ends the program if the proxy cannot be started.
  */
 struct proxy *proxy_open(const struct sockaddr_storage *to, uint64_t qual, bool local, uint64_t seed);
-/* The qualifier that leads to it, at the address of @to. */
+/* The qualifier of the proxy, at the address of @to. */
 uint64_t proxy_qual(const struct proxy *proxy);
-/* Connections that come from here on are passed on as they are, but for the qualifier; or not. */
+/* Whether connections accepted from now on are forwarded unchanged, except for the qualifier. */
 void proxy_set_honest(struct proxy *proxy, bool honest);
-/* How many messages it has changed. */
+/* The number of changed messages. */
 unsigned proxy_changes(const struct proxy *proxy);
 void proxy_close(struct proxy *proxy);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Any bytes as a frame of a connectionless fabric, with its header in front of the data or in 64 bits beside them: an
- * accepted frame is packed to the bytes that it came from.
+ * Unpacks any bytes as a frame of a connectionless fabric, with the header in front of the data
+ * or in 64 bits of remote CQ data. An accepted frame must pack to its original bytes.
  */
 
 #include "fuzz.h"
@@ -11,7 +11,7 @@
 
 #define MOST (RDM_FRAME_FULL + RDM_FRAME_SEGMENTS * RDM_FRAME_SEGMENT)
 
-/* The whole of it is accounted for. */
+/* Header and data fill the frame, and the segments add up to the operation's length. */
 static void is_sound(const struct rdm_frame *f, const uint8_t *bytes, size_t len)
 {
 	const size_t head = rdm_frame_head(f);
@@ -30,7 +30,10 @@ static void is_sound(const struct rdm_frame *f, const uint8_t *bytes, size_t len
 	fuzz_expect(f->kind != RDM_FRAME_MORE || f->data_size);
 }
 
-/* The first eight bytes are the remote CQ data, the next four are the number of the last frame. */
+/*
+ * The first eight bytes are the remote CQ data, the next four the sequence number of the last
+ * frame.
+ */
 static void bare(const uint8_t *bytes, size_t len)
 {
 	struct rdm_frame f;
@@ -51,7 +54,7 @@ static void bare(const uint8_t *bytes, size_t len)
 	fuzz_expect(len || f.kind == RDM_FRAME_SEND);
 	fuzz_expect(f.kind != RDM_FRAME_FIRST || len < f.length);
 	fuzz_expect(f.sequence - seen - 1 <= RDM_BARE_SEQUENCE);
-	/* SEND and MORE have no use for the length's bits */
+	/* the length bits are unused in SEND and MORE */
 	if (f.kind == RDM_FRAME_SEND || f.kind == RDM_FRAME_MORE)
 		bits &= ~((uint64_t)RDM_BARE_LENGTH << 18);
 	fuzz_expect(rdm_bare_pack(&f) == bits);

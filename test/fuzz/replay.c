@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Gives a fuzz target its seeds, whole and cut short everywhere; or the files named. */
+/*
+ * Runs a fuzz target with its seeds, whole and truncated at each length, or with the files named.
+ */
 
 #include "fuzz.h"
 
@@ -8,7 +10,7 @@
 
 #define MAX_SEED 65536
 
-/* From a block that ends where its bytes do, so that tools see what is read beyond. */
+/* Copies to a block of exactly this length, so that tools detect reads beyond its end. */
 static void give(const unsigned char *bytes, size_t len)
 {
 	unsigned char *exact = malloc(len ? len : 1);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Any bytes as a side connection's message: what is taken for one says the same when sent on. */
+/*
+ * Unpacks any bytes as a CM message; an accepted message must be unchanged after packing and
+ * unpacking.
+ */
 
 #include "fuzz.h"
 #include "xport/cm/wire.h"
@@ -25,7 +28,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 	struct dofi_side_msg msg, again;
 	ssize_t n = dofi_side_unpack(bytes, len, &msg), size;
 
-	/* a full buffer never waits for more */
+	/* a full buffer must not be reported as incomplete */
 	fuzz_expect(n <= (ssize_t)len && (n || len < DOFI_SIDE_MAX));
 	if (n <= 0)
 		return 0;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Any bytes as a fabric's private data: what is taken for ours says the same when sent on. */
+/*
+ * Unpacks any bytes as private data; accepted data must be unchanged after packing and unpacking.
+ */
 
 #include "fuzz.h"
 #include "xport/wire.h"

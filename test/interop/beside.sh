@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
-# Debian's programs on OFED's provider with Debian's registry, which is what people have, and on ours
-# with our registry: on the same device, as one table, with the seconds that each took. Below it, why
-# OFED's failed, and what ours said when it failed. Fails unless ours passes everything. For a machine
-# with the device rxe0, such as the guest of contrib/vm.
+# Debian's programs on OFED's provider with Debian's registry, which is the usual installation,
+# and on this provider with this registry: on one device, as one table, with the seconds per test.
+# Below the table are the reasons of OFED's failures, and this provider's output of its failures.
+# Fails unless this provider passes all tests. Needs the device rxe0, as in the guest of
+# contrib/vm.
 #
-# usage: test/interop/beside.sh [PROGRAM...]	(those of the tests beside this, such as dtest)
+# usage: test/interop/beside.sh [PROGRAM...]	(tests in this directory, such as dtest)
 #
-# Environment: see lib.sh; but INTEROP_SECONDS is by default half of what it is there, because some of
-# OFED's wait forever
+# Environment: as for lib.sh, but INTEROP_SECONDS is 30 times DAT_TEST_SCALE by default, because
+# some programs wait forever on OFED's provider.
 
 set -u
 
@@ -48,7 +49,7 @@ row()
 	printf '%-60s %-16s %s\n' "$1" "$2" "$3"
 }
 
-# rows - of results: OFED's and ours in one row, as soon as ours is known
+# rows - reads results and joins OFED's and this provider's into one row
 rows()
 {
 	local which name verdict seconds said

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
-# How many instructions outside of the kernel an RDMA operation of Debian's dapltest -T P costs on OFED's
-# provider and on ours, on the device rxe0, and the functions where ours go; counted by callgrind. In all it
-# is the difference of a long and a short run. How often a program that polls looks in vain is up to the
-# device, and under callgrind to how threads take turns: looks are told apart.
+# The number of instructions outside the kernel per RDMA operation of Debian's dapltest -T P, on
+# OFED's provider and on this one, on the device rxe0, counted by callgrind, and this provider's
+# functions with the most instructions. The cost is the difference between a long run and a short
+# one. Polls of the EVD are counted apart: their number depends on the device and on callgrind's
+# scheduling.
 #
-# usage: test/interop/cost.sh [OPERATION SIZE PIPELINE MODE]	(RW 4 16 p; b is for a program that waits)
+# usage: test/interop/cost.sh [OPERATION SIZE PIPELINE MODE]	(RW 4 16 p; mode b waits)
 #
 # Environment: COST_ITERATIONS (1000), INTEROP_HOST (10.77.0.1), top_builddir
 
@@ -16,7 +17,7 @@
 operation=${1:-RW} size=${2:-4} pipeline=${3:-16} mode=${4:-p}
 iterations=${COST_ITERATIONS:-1000}
 
-# run_counted IA LIBRARIES PORT ITERATIONS - a client whose instructions are in out.IA.ITERATIONS
+# run_counted IA LIBRARIES PORT ITERATIONS - runs a client, and counts in out.IA.ITERATIONS
 run_counted()
 {
 	LD_LIBRARY_PATH=$2 valgrind --tool=callgrind --fair-sched=yes --callgrind-out-file="$tmp/out.$1.$4" \
@@ -24,7 +25,7 @@ run_counted()
 		"$operation" "$size" 1 >"$tmp/client" 2>&1
 }
 
-# instructions FILE - all but those of looks at the EVD, of which a program that spins has any number
+# instructions FILE - all except those of polls of the EVD, the number of which varies
 instructions()
 {
 	local sum
@@ -33,7 +34,8 @@ instructions()
 	echo $(($(sed -n 's/^totals: //p' "$1") - sum))
 }
 
-# cost IA LIBRARIES PORT - instructions of one operation: dapltest runs each twice, so posts are counted
+# cost IA LIBRARIES PORT - instructions per operation, divided by the posts, since dapltest runs
+# each operation twice
 cost()
 {
 	local few=$tmp/out.$1.$iterations many=$tmp/out.$1.$((3 * iterations)) post name

@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
-# Debian's dapltest alone: its tests of functions (-T F) and of limits (-T L).
+# Debian's dapltest without a peer: its tests of functions (-T F) and of limits (-T L).
 set -u
 . "${srcdir:-.}/test/interop/lib.sh"
 
-# results - how the cases ended, as in "17 PASS 1 UNSUPP"
+# results - the number of cases per result, as in "17 PASS 1 UNSUPP"
 results()
 {
 	tr -d '\0' <"$tmp/client" | sed -n 's/^Result: *\([A-Z]*\).*/\1/p' | sort | uniq -c |
@@ -26,8 +26,8 @@ feature()
 	fi
 }
 
-# limit REGISTRY IA TEST PATTERN [FAILURE] - what it says when the most it tries can be had,
-# and what may fail at the end
+# limit REGISTRY IA TEST PATTERN [FAILURE] - runs TEST, which must print PATTERN once it has
+# reached its limit; FAILURE may fail at the end
 limit()
 {
 	name="dapltest -T L $3, $2, $1 libdat2"
@@ -51,13 +51,13 @@ few()
 	limit "$1" "$2" limit_ep 'EPs created: 1000$'
 }
 
-# What it cannot test it calls UNSUPP: the query of a connection request.
+# dapltest reports the query of a connection request, which it cannot test, as UNSUPP.
 all()
 {
 	few "$1" "$2"
 	if [ "$1" = debian ]; then
-		# cases 13 and 15 pass the IA as another handle: that registry looks behind it, where
-		# nothing is, and dies
+		# cases 13 and 15 pass the IA as another type of handle, which Debian's registry
+		# dereferences beyond its end: it crashes
 		feature "$1" "$2" queryinfo '15 PASS 1 UNSUPP' case0 case1 case2 case3 case4 case5 \
 			case6 case7 case8 case9 case10 case11 case12 case14 case16 case17
 	else

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
-# Debian's dapltest: one server, transactions and performance tests of many clients, and the
-# end that a client asks the server for.
+# Debian's dapltest: one server, transaction and performance tests of many clients, and a client
+# that ends the server.
 set -u
 . "${srcdir:-.}/test/interop/lib.sh"
 
@@ -20,7 +20,8 @@ client()
 	fi
 }
 
-# The server must have seen each test to its end, and left by itself.
+# quit REGISTRY IA TRANSACTIONS PERFORMANCES - ends the server, which must have completed these
+# tests
 quit()
 {
 	name="dapltest -T Q after $3 transaction and $4 performance tests, $2, $1 libdat2"
@@ -72,7 +73,7 @@ all()
 	serve "$1" "$2" || return
 	for how in '' '-P'; do
 		for verb in SR RW RR; do
-			# a transaction needs a send each way
+			# a transaction needs a send in each direction
 			few="client $verb 4096 1 server $verb 4096 1"
 			[ $verb = SR ] || few="$few client SR 256 1 server SR 256 1"
 			client "$1" "$2" "$stats" T "$verb${how:+ $how}" "$how $many $few"

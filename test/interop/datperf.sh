@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
-# datperf on $DAT_TEST_IA, with bare libfabric beside it: both measure all that there is; and with some
-# connections at once.
+# datperf on $DAT_TEST_IA and on bare libfabric: both measure each test and size; also with
+# several connections at once.
 set -u
 build=$(cd "${top_builddir:-.}" && pwd) || exit 99
 : "${DAT_OVERRIDE:=$build/test/dat.conf}"

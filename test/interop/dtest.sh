@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
-# Debian's dtest: sends, RDMA writes and reads, burst, ping-pong by messages and by memory, writes
-# with immediate data.
+# Debian's dtest: sends, RDMA writes and reads, bursts, ping-pong by messages and by memory,
+# writes with immediate data.
 set -u
 . "${srcdir:-.}/test/interop/lib.sh"
 
@@ -24,7 +24,8 @@ mode()
 	once "$1" "$2" "${3:-default}" "dtest $args -s" "dtest $args -h $host"
 }
 
-# all REGISTRY IA, as for few. A ping-pong by memory takes seconds: -D and -W alone are in "-W -D", too.
+# all REGISTRY IA. A ping-pong by memory takes seconds, so -D and -W alone are left to full runs;
+# "-W -D" has both.
 all()
 {
 	for m in '' -c -p -u ${full:+-D -W} '-W -D' '-B 20' -w '-w -D'; do
@@ -38,7 +39,7 @@ few()
 	mode "$1" "$2" '-W -D'
 }
 
-# that of its service point, which the server makes when a client has come
+# the port of the service point, which the server creates after a client has connected
 also_port=45248
 need dtest 15828
 everywhere all few

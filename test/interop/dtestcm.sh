@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
-# Debian's dtestcm: 1000 connections, 100 in flight, private data both ways, and their ends.
+# Debian's dtestcm: 1000 connections, 100 in flight, private data in both directions, and
+# disconnects.
 set -u
 . "${srcdir:-.}/test/interop/lib.sh"
 
@@ -28,7 +29,7 @@ mode()
 		"dtestcm $args -h $host"
 }
 
-# all REGISTRY IA - by polling and by waiting, and one server on many service points
+# all REGISTRY IA - with polling and with waiting
 all()
 {
 	mode "$1" "$2" ''

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
-# Debian's dtestsrq: bursts of messages both ways over connections that share a receive queue,
-# and the end of each, which both sides are told of twice.
+# Debian's dtestsrq: bursts of messages in both directions over connections with a shared receive
+# queue, and their disconnects, each of which both peers report twice.
 set -u
 . "${srcdir:-.}/test/interop/lib.sh"
 
@@ -28,8 +28,8 @@ mode()
 		"dtestsrq $args -h $host"
 }
 
-# all REGISTRY IA - buffers of the "device MTU" and of a size that is smaller than what goes along
-# with its announcement, and larger; one message in flight and many
+# all REGISTRY IA - buffers of the "device MTU", smaller than the data that fits into an RTS, and
+# larger; one message in flight and many
 all()
 {
 	for m in '' '-b 64' '-b 100000 -B 10'; do

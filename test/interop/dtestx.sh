@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
 # Debian's dtestx: RDMA writes with immediate data, compare and swap, fetch and add, counters, and
-# an IA that is opened only to be asked.
+# an IA that is opened for queries only.
 set -u
 . "${srcdir:-.}/test/interop/lib.sh"
 
@@ -18,8 +18,8 @@ server_says()
 		'CMP_SWAP test - PASSED' 'FETCH_ADD test - PASSED' 'immed/atomic test PASSED'
 }
 
-# in_time REGISTRY IA NAME SERVER CLIENT - as once; but dtestx tells the client where it is
-# before it listens there, and a client that is quicker is refused: that one tries again
+# in_time REGISTRY IA NAME SERVER CLIENT - like once, but repeats a client that is refused: dtestx
+# sends the client its address before it listens
 in_time()
 {
 	for try in 1 2 3 4 5; do
@@ -53,7 +53,7 @@ few()
 	mode "$1" "$2" ''
 }
 
-# It tells the attributes of an IA, and no more.
+# query REGISTRY IA - dtestx -q only prints the attributes of an IA
 query()
 {
 	name="dtestx, -q, $2, $1 libdat2"

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
-# How fast Debian's dapltest -T P is on OFED's provider and on ours, on the device rxe0: RDMA writes
-# and reads, one at a time (latency) and 16 at a time (bandwidth), by a program that polls (-m p) and by
-# one that waits (-m b, dapltest's default). The two take turns, so that what the machine does besides
-# meets both: the ratio is the median of those of a round. There are so many operations of a size that
-# they take about half a second in a guest.
+# The speed of Debian's dapltest -T P on OFED's provider and on this one, on the device rxe0: RDMA
+# writes and reads, one at a time (latency) and 16 at a time (bandwidth), with polling (-m p) and
+# with waiting (-m b, dapltest's default). The two providers alternate, so that other load on the
+# machine affects both; the ratio is the median of the ratios of the rounds. The number of
+# operations per size is chosen to take about half a second in a guest.
 #
-# Environment: FIGURES_MODES ("p b"), FIGURES_ROUNDS (5), FIGURES_ITERATIONS (by the size), INTEROP_HOST
-# (10.77.0.1), top_builddir
+# Environment: FIGURES_MODES ("p b"), FIGURES_ROUNDS (5), FIGURES_ITERATIONS (by the size),
+# INTEROP_HOST (10.77.0.1), top_builddir
 
 . "$(dirname "$0")/rxe.sh"
 
@@ -20,7 +20,7 @@ declare -A ia=([ofed]=ofa-v2-rxe0 [ours]=ofi-verbs)
 declare -A port=([ofed]=62000 [ours]=63000)
 declare -A libraries=([ofed]='' [ours]=$build/.libs)
 
-# dapltest_on WHICH ARGUMENT... - on its own libraries and port
+# dapltest_on WHICH ARGUMENT... - runs dapltest with WHICH's libraries and port
 dapltest_on()
 {
 	local which=$1 type=$2
@@ -30,7 +30,7 @@ dapltest_on()
 		-n "${port[$which]}" "$@" 2>&1
 }
 
-# measure WHICH MODE PIPELINE OPERATION SIZE - latency in us and bandwidth in MB/s, or that it failed
+# measure WHICH MODE PIPELINE OPERATION SIZE - latency in us and bandwidth in MB/s, or "failed"
 measure()
 {
 	dapltest_on "$1" P -s "$host" -m "$2" \
@@ -38,13 +38,13 @@ measure()
 		awk -F', *' '/^raw:/ { print $9, $7 * $3 / 1048576; n++ } END { if (!n) print "failed" }'
 }
 
-# column N - of what is read, but for what failed
+# column N - of the input, without failed runs
 column()
 {
 	awk -v c="$1" '$1 != "failed" { print $c }'
 }
 
-# row MODE PIPELINE OPERATION SIZE - latency counts where one is under way, bandwidth where many are
+# row MODE PIPELINE OPERATION SIZE - latency for a PIPELINE of one, else bandwidth
 row()
 {
 	local round which column=$((1 + ($2 > 1))) ofed ours ratio

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
-# How fast datperf is on OFED's provider and on ours, both below our registry, and on bare libfabric, on
-# the device rxe0. As in figures.sh they take turns, and a ratio is the median of those of a round. Client
-# and server have a processor each where there are two: which of them does the device's work is then less
-# a matter of luck. On one processor the sends of a stream find no receive and come again when the device
-# sees fit, on all three: their bandwidth says nothing there.
+# The speed of datperf on OFED's provider and on this one, both with this registry, and on bare
+# libfabric, on the device rxe0. As in figures.sh they alternate, and a ratio is the median of the
+# ratios of the rounds. Client and server have a processor each if there are two, which makes it
+# less random which of them does the device's work. On one processor the sends of a stream find no
+# receive and are repeated when the device decides, on all three: their bandwidth is meaningless
+# there.
 #
 # Environment: FIGURES_ROUNDS (5), FIGURES_ITERATIONS (by the size), top_builddir
 
@@ -16,8 +17,8 @@ declare -A iterations=([4]=2000 [4K]=1000 [64K]=200)
 program=$build/util/.libs/datperf
 [[ -x $program ]] || program=$build/util/datperf
 
-# perf WHO SIZE ARGUMENT... - a line for each test: WHO, its name, latency, bandwidth; with --raw another
-# of bare libfabric's, who is raw there
+# perf NAME SIZE ARGUMENT... - one line per test: NAME, test, latency, bandwidth; with --raw
+# another line for bare libfabric, with the name "raw"
 perf()
 {
 	local who=$1 size=$2
@@ -33,7 +34,7 @@ perf()
 		$1 == "bw_MBps:" { print who, test, us, $2 }'
 }
 
-# row SIZE TEST METRIC COLUMN - from what perf said in all rounds
+# row SIZE TEST METRIC COLUMN - prints the medians of all rounds
 row()
 {
 	local who
@@ -47,7 +48,7 @@ row()
 		"$(ratio "$tmp/raw")" "$(ratio "$tmp/ours")"
 }
 
-# ratio FILE - to OFED's
+# ratio FILE - to OFED's figures
 ratio()
 {
 	paste "$1" "$tmp/ofed" | awk '{ print $1 / $2 }' | median

@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
-# What the interoperability tests share: unmodified programs of Debian's dapl2-utils, a server
-# and a client of each, run on our registry and on Debian's; their output is read, because they
-# exit with 0 whatever happened. Sourced by the tests. Output is TAP.
+# Common functions of the interoperability tests, sourced by them. Unmodified programs of Debian's
+# dapl2-utils run as a server and a client, on this registry and on Debian's. The tests read their
+# output, because the programs exit with 0 in any case. Output is TAP.
 #
 # Environment:
-#   INTEROP_FABRICS  fabrics to run on, of which "any" is what the provider chooses (default "tcp",
-#                    and "tcp sockets net shm rxm any" if INTEROP_FULL); "ofed" is OFED's provider
-#                    on the device rxe0, in place of ours
-#   INTEROP_BRIEF    more of them, with a few modes each, on our registry (default "shm rxm", and
-#                    none if INTEROP_FULL or INTEROP_FABRICS)
+#   INTEROP_FABRICS  fabrics to run on; "any" is the provider's choice (default "tcp", and
+#                    "tcp sockets net shm rxm any" if INTEROP_FULL); "ofed" is OFED's provider
+#                    on the device rxe0, instead of this one
+#   INTEROP_BRIEF    further fabrics, with a few modes each, on this registry (default "shm rxm",
+#                    and none if INTEROP_FULL or INTEROP_FABRICS)
 #   INTEROP_FULL     non-empty: every mode on every fabric and registry, with the programs' own sizes
 #   INTEROP_LIBS     registries: "ours", "debian" or both (default)
-#   INTEROP_HOST     the address of this machine that clients ask for (default 127.0.0.1)
-#   INTEROP_SECONDS  limit on each program (default 60, and 180 if INTEROP_FULL, times DAT_TEST_SCALE)
-#   DAT_TEST_SCALE   how many times as long everything takes here (default 1)
-#   top_builddir     the build tree with our libraries (default .)
+#   INTEROP_HOST     address of this machine that clients connect to (default 127.0.0.1)
+#   INTEROP_SECONDS  limit on each program (180, or 540 if INTEROP_FULL, times DAT_TEST_SCALE)
+#   DAT_TEST_SCALE   multiplies time limits (default 1)
+#   top_builddir     the build tree with the libraries (default .)
 
 export IPATH_NO_BACKTRACE=1
 unset FI_PROVIDER LD_LIBRARY_PATH
@@ -49,7 +49,7 @@ trap 'exit 99' HUP INT TERM
 
 n_run=0 n_bad=0 n_skip=0
 
-# say VERDICT NAME - one line of TAP
+# say VERDICT NAME - prints one line of TAP
 say()
 {
 	n_run=$((n_run + 1))
@@ -61,7 +61,7 @@ passed()
 	say ok "$1"
 }
 
-# failed NAME WHY - with what both programs said
+# failed NAME WHY - also prints the end of both programs' output
 failed()
 {
 	n_bad=$((n_bad + 1))
@@ -88,8 +88,8 @@ finish()
 
 # Programs
 
-# need PROGRAM PORT... - the program under test and the fixed ports at which its server waits; before, also_port is
-# set to one that the server takes later
+# need PROGRAM PORT... - the program under test and the fixed ports of its server. A caller may
+# have set also_port to a port that the server takes later.
 also_port=
 need()
 {
@@ -109,8 +109,9 @@ need()
 	judge_is_awake
 }
 
-# One user of a fixed port at a time on a machine, so that tests with other ports run beside. The lock of
-# the first port is taken before that of the second. Programs under test do not inherit the descriptors.
+# Locks the fixed ports, so that each has one user on a machine and tests with other ports run in
+# parallel. The lock of the first port is taken before that of the second. Programs under test do
+# not inherit the descriptors.
 lock()
 {
 	locks=/tmp/dat-interop-$(id -u)
@@ -128,13 +129,13 @@ lock_one()
 	}
 }
 
-# The directories that the programs search for their registry first; Debian's is found anyway.
+# The directories that programs search first for their registry; Debian's is found by default.
 library_path()
 {
 	[ "$1" = debian ] || echo "$build/.libs"
 }
 
-# The file that a process on this registry must have mapped.
+# The file that a process with this registry must have mapped.
 registry_file()
 {
 	case $1 in
@@ -148,7 +149,7 @@ have_registry()
 	[ "$1" = ours ] || [ -n "$debian_registry" ]
 }
 
-# have_fabric FABRIC - whether the provider finds it here
+# have_fabric FABRIC - whether libfabric has the fabric here
 have_fabric()
 {
 	case $1 in
@@ -160,7 +161,7 @@ have_fabric()
 	fi_info -p "$1" >/dev/null 2>&1 || ! command -v fi_info >/dev/null
 }
 
-# ia FABRIC - the name of its IA
+# ia FABRIC - the name of the fabric's IA
 ia()
 {
 	case $1 in
@@ -189,21 +190,21 @@ server_ready_or_gone()
 	server_ready || ! kill -0 "$server_job" 2>/dev/null
 }
 
-# The file of the provider on whose fabric the tests run.
+# The file of the provider under test.
 provider_file()
 {
 	[ "$fabric" = ofed ] && echo /libdaplofa.so.2 || echo "$build/prov/ofi/v2/.libs/libdaplofi.so.2"
 }
 
-# Whether the server runs on the libraries under test and no others.
+# Whether the server has mapped the libraries under test.
 server_is_right()
 {
 	grep -qF "$(registry_file "$1")" "/proc/$server_pid/maps" &&
 		grep -qF "$(provider_file)" "/proc/$server_pid/maps"
 }
 
-# Whether the server ended because it did not get its port. A client's socket in TIME_WAIT can have it, which
-# /proc/net/tcp shows in the same way as one that does not prevent a listener.
+# Whether the server ended because its port was in use. A client's socket in TIME_WAIT can hold
+# the port, and /proc/net/tcp does not distinguish it from a socket that permits a listener.
 port_in_use()
 {
 	server_gone && grep -q CONN_QUAL_IN_USE "$tmp/server"
@@ -213,7 +214,7 @@ port_in_use()
 launch()
 {
 	rm -f "$tmp/pid"
-	# it serves many clients, each of which may take that long on a busy machine
+	# the server has many clients, each of which may take that long on a busy machine
 	LD_LIBRARY_PATH=$(library_path "$which") timeout -k 5 $((seconds * 20)) \
 		sh -c 'echo $$ >"$0"; exec "$@"' "$tmp/pid" "$@" >"$tmp/server" 2>&1 8>&- 9>&- &
 	server_job=$!
@@ -221,7 +222,7 @@ launch()
 	! port_in_use
 }
 
-# start_server REGISTRY COMMAND... - returns when it listens; sets why if it does not
+# start_server REGISTRY COMMAND... - returns when the server listens; else fails and sets why
 start_server()
 {
 	which=$1
@@ -258,7 +259,7 @@ server_gone()
 	! kill -0 "$server_job" 2>/dev/null
 }
 
-# Waits for the server to end by itself, for as long as a client may take; its status is kept.
+# Waits for the server to end, for as long as a client may take, and stores its status.
 end_server()
 {
 	until_so "$seconds" server_gone || kill "$server_job"
@@ -275,24 +276,24 @@ run_client()
 	client_status=$?
 }
 
-# Judgement
+# Verdicts
 
-# Words that these programs use when something is wrong.
+# Words that the programs print when something is wrong.
 bad_words='error|err[ :]|fail|wrong|mismatch|bad (dis)?connect|unexpected|abort|cannot|could ?n.t|could not|warning|swallowing|invalid|version mismatch|timed out|not expected|segmentation|returned DAT_'
 
-# What they say when nothing is wrong: dtest -c waits at one CNO for two EVDs, looks at one of
-# them, and says so when it was woken for the other; dtestx -p prints counters of errors, and
-# -q attributes, among them what our settings are for.
+# Output with such words that is no error: dtest -c waits on one CNO for two EVDs, dequeues from
+# one of them, and reports a wakeup for the other; dtestx -p prints counters of errors, and -q
+# attributes, some of which describe this provider's settings.
 harmless='^ *Open_Query: Provider Specific Attribute|^NOTE: Adding OP|^ WARNING: CNO notification: without EVD\?|(async_error|cm_err[a-z_]*) 0$'
 
-# bad_lines FILE - those in which a program says that something is wrong; fails if there is none
+# bad_lines FILE - the lines with errors; fails if there are none
 bad_lines()
 {
 	tr -d '\0' <"$1" | grep -vE "$harmless" | grep -iE "$bad_words"
 }
 
-# judge NAME FILE STATUS PATTERN... - sets why and fails unless the program ended well, said
-# each of the patterns and nothing bad
+# judge NAME FILE STATUS PATTERN... - fails and sets why unless the program ended with 0, printed
+# each PATTERN and no error
 judge()
 {
 	who=$1 file=$2 status=$3
@@ -313,7 +314,7 @@ judge()
 	done
 }
 
-# The judge must see that a client without an adapter fails, whatever its exit status.
+# Checks that judge detects the failure of a client without an adapter, whatever its exit status.
 judge_is_awake()
 {
 	name="$program without an adapter is judged a failure"
@@ -330,9 +331,9 @@ judge_is_awake()
 	rm -f "$tmp/client"
 }
 
-# once REGISTRY IA NAME SERVER CLIENT - one server and one client, which the caller's
-# functions server_says and client_says judge. A server that finds a port in use, at its start or when its client
-# has come, is run again: a socket in TIME_WAIT keeps its port for a minute.
+# once REGISTRY IA NAME SERVER CLIENT - runs one server and one client; server_says and
+# client_says of the caller judge them. A server that finds a port in use, at its start or when a
+# client has come, is run again: a socket in TIME_WAIT holds its port for a minute.
 once()
 {
 	name="$program, $3, $2, $1 libdat2"
@@ -344,20 +345,21 @@ once()
 	fi
 }
 
-# attempt REGISTRY SERVER CLIENT - sets why, to nothing if both end well; fails if the server found a port in use
+# attempt REGISTRY SERVER CLIENT - sets why, to nothing if both pass; fails if the server found a
+# port in use
 attempt()
 {
 	why=
 	start_server "$1" $2 || return 0
 	run_client "$1" $3
-	# a client that fails leaves a server that waits
+	# the server still waits after a client has failed
 	[ "$client_status" -eq 0 ] && ! bad_lines "$tmp/client" >/dev/null ||
 		kill "$server_job" 2>/dev/null
 	end_server
 	client_says && server_says || ! grep -q CONN_QUAL_IN_USE "$tmp/server"
 }
 
-# on FABRIC REGISTRY FUNCTION - calls it with the registry and the IA
+# on FABRIC REGISTRY FUNCTION - calls FUNCTION with the registry and the IA
 on()
 {
 	fabric=$1
@@ -368,8 +370,8 @@ on()
 	fi
 }
 
-# everywhere ALL FEW - calls one for each fabric, and the other for the brief ones. With Debian's registry, which
-# calls the same functions of the same provider, it is FEW too, unless INTEROP_FULL.
+# everywhere ALL FEW - calls ALL for each fabric, and FEW for the brief ones. Debian's registry
+# calls the same functions of the provider, so with it FEW is called unless INTEROP_FULL.
 everywhere()
 {
 	for r in $registries; do

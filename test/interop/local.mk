@@ -1,7 +1,7 @@
-# Debian's own programs on our libraries.
+# Debian's programs on the libraries of this project.
 
-# No two of a list have a port in common. TESTS has other tests between the lists, so that no job of make waits
-# for another's port.
+# The tests of a list have no port in common. TESTS has other tests between the lists, so that no
+# job of make waits for the port of another.
 interop_first = test/interop/dapltest.sh test/interop/dtest.sh
 interop_next = test/interop/daplfft.sh test/interop/dtestsrq.sh
 interop_last = test/interop/dtestx.sh
@@ -19,7 +19,7 @@ EXTRA_DIST += \
 	test/interop/lib.sh \
 	test/interop/rxe.sh
 
-# In one process with OFED's provider; needs a device, which the guest of contrib/vm has.
+# Needs a device with OFED's provider, as in the guest of contrib/vm.
 check_PROGRAMS += test/interop/providers
 test_interop_providers_SOURCES = test/interop/providers.c
 test_interop_providers_CPPFLAGS = $(pair_cppflags2)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Our provider and OFED's in one process, by way of one registry: both open, connected and carrying
- * messages at the same time, and either goes on when the other is closed.
+ * This provider and OFED's in one process, through one registry: both are open, connected and
+ * transfer messages at the same time, and each continues when the other is closed.
  */
 
 #include "../pair/pair.h"
@@ -12,7 +12,7 @@
 
 #define SIZE 4096
 
-/* An IA with a connection to the peer's. */
+/* An IA with a connection to the peer's IA. */
 struct side {
 	struct node n;
 	struct mem m;
@@ -28,7 +28,7 @@ static void side_open(struct pair *p, struct side *s, const char *ia)
 	pair_link(p, &s->n, s->ep);
 }
 
-/* A message each way. */
+/* One message in each direction. */
 static void side_talk(struct pair *p, struct side *s, unsigned seed)
 {
 	post_recv(s->ep, &s->m, SIZE, SIZE, 1);
@@ -40,7 +40,7 @@ static void side_talk(struct pair *p, struct side *s, unsigned seed)
 	verify(s->m.base + SIZE, SIZE, seed + !p->server);
 }
 
-/* One end disconnects: OFED's provider calls it an error if both do. */
+/* One peer disconnects: OFED's provider reports an error if both do. */
 static void side_close(struct pair *p, struct side *s)
 {
 	pair_sync(p);
@@ -53,7 +53,7 @@ static void side_close(struct pair *p, struct side *s)
 	pair_sync(p);
 }
 
-/* The names of the two, in the order in which they are opened and closed. */
+/* Two provider names, in the order of opening and closing. */
 static void both(struct pair *p)
 {
 	const char *const *names = pair_arg();

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
-# What the measurements beside OFED's provider share, sourced by them: the address, the build tree, a
-# folder for what they write, and whether there is the device. The caller's DAT_OVERRIDE has the IAs
-# ofa-v2-rxe0 and ofi-verbs, as that of contrib/vm/tests.
+# Common part of the measurements against OFED's provider, sourced by them: the address, the build
+# tree, a directory for output, and a check for the device. The caller's DAT_OVERRIDE has the IAs
+# ofa-v2-rxe0 and ofi-verbs, as in contrib/vm/tests.
 
 set -u
 . "$(dirname "$0")/await.sh"
@@ -15,7 +15,7 @@ trap 'kill $(jobs -p) 2>/dev/null; rm -rf "$tmp"' EXIT
 [[ -e /sys/class/infiniband/rxe0 ]] || { echo "SKIP: there is no device rxe0"; exit 77; }
 export IPATH_NO_BACKTRACE=1
 
-# median - of the numbers that are read
+# median - of the numbers in the input
 median()
 {
 	sort -g | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'

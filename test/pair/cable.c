@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The two roles as two hosts: each has a network of its own, and there is a cable between them. */
+/* Two roles as two hosts: network namespaces, and a veth pair as the cable between them. */
 
 #include "cable.h"
 
@@ -15,7 +15,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#define NETWORK 0xc6120000	/* of the range for tests of networks */
+#define NETWORK 0xc6120000	/* 198.18.0.0/15, reserved for network tests */
 
 void command(const char *format, ...)
 {
@@ -51,7 +51,7 @@ struct sockaddr_in cable_address(unsigned number)
 	return (struct sockaddr_in){ .sin_family = AF_INET, .sin_addr.s_addr = htonl(NETWORK | number) };
 }
 
-/* Until the kernel has noticed that there is another end, libfabric does not count the interface. */
+/* libfabric ignores the interface until the kernel has seen its other end, so wait for that. */
 static void wait_running(void)
 {
 	struct ifreq ifr = { .ifr_name = "cable" };
@@ -99,7 +99,7 @@ void cable_pull(void)
 	command("ip link set cable down");
 }
 
-/* What the kernel has found out in vain about who is at the other end would last for seconds. */
+/* Flushes the neighbor table, because the kernel keeps a failed address resolution for seconds. */
 void cable_mend(struct pair *p)
 {
 	if (p->server)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The two roles as two hosts: each has a network of its own, and there is a cable between them. */
+/* The two roles as two hosts: each has its own network namespace, and a cable connects the two. */
 #ifndef CABLE_H
 #define CABLE_H
 
@@ -7,25 +7,28 @@
 
 #include <netinet/in.h>
 
-/* A command of the shell, or the case is skipped. */
+/* Runs a shell command; skips the case if the command fails. */
 void command(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /*
- * From here on this process, and no other, has a network with nothing but a loopback interface.
- * Before any DAT call, as for the next.
+ * Moves this process alone into a new network namespace that has only a loopback interface. Like
+ * cable_lay() and cable_lay_alone(), call it before any DAT call.
  */
 void network_make(void);
 
-/* The same in both roles, and the ends of a cable: "cable" at both. It goes with either of them. */
+/*
+ * Calls network_make() in both roles and connects them by a cable, the interface "cable" in each.
+ * The cable ends with either role.
+ */
 void cable_lay(struct pair *p);
-/* One whose other end nobody has. */
+/* A cable with an unused other end. */
 void cable_lay_alone(void);
-/* Pulls this role's end. */
+/* Takes this role's end of the cable down. */
 void cable_pull(void);
-/* Both roles call it, when the server's was pulled. */
+/* Repairs the cable after cable_pull() in the server; both roles call it. */
 void cable_mend(struct pair *p);
 
-/* Addresses on it: 1 is the server's, 2 the client's, others are nobody's. */
+/* Addresses on the cable: 1 is the server's, 2 the client's; no host has any other number. */
 struct sockaddr_in cable_address(unsigned number);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Consumer notification objects: what triggers them, and who is told. */
+/* Consumer notification objects: what triggers them, and which waiter or agent is notified. */
 
 #include "pair.h"
 
@@ -54,13 +54,13 @@ static void cno_triggers(struct pair *p)
 	cno_quiet(cno);
 	OK(post_se(b, 1));
 	cno_expect(cno, b);
-	cno_quiet(cno);		/* once per trigger, though the event is still there */
+	cno_quiet(cno);		/* once per trigger, though the event is still queued */
 	expect_software(b, 1);
 	OK(dat_evd_disable(a));
 	OK(dat_evd_disable(a));
 	OK(post_se(a, 2));
 	cno_quiet(cno);
-	OK(dat_evd_enable(a));	/* what has gathered is told */
+	OK(dat_evd_enable(a));	/* triggers for the event that was queued while disabled */
 	cno_expect(cno, a);
 	OK(dat_evd_dequeue(a, &event));
 	FAILS(dat_cno_free(cno), DAT_INVALID_STATE);
@@ -79,7 +79,7 @@ static void cno_triggers(struct pair *p)
 	node_close(&n);
 }
 
-/* Agents are called once for each time they are armed. */
+/* An agent is called once for each time it is armed. */
 struct agent_calls {
 	pthread_mutex_t lock;
 	pthread_cond_t cond;
@@ -137,7 +137,7 @@ static void cno_agent(struct pair *p)
 	OK(dat_evd_create(n.ia, 8, cno, DAT_EVD_SOFTWARE_FLAG, &evd));
 	OK(post_se(evd, 1));
 	agent_expect(1, evd);
-	OK(post_se(evd, 2));	/* not armed: waits for a waiter, or the next agent */
+	OK(post_se(evd, 2));	/* not armed: the trigger stays for a waiter or the next agent */
 	expect_software(evd, 1);
 	expect_software(evd, 2);
 	agent_expect(1, evd);
@@ -159,7 +159,7 @@ struct cno_waiter {
 	DAT_EVD_HANDLE evd;
 };
 
-static _Atomic int waiting;	/* threads that wait, or are about to */
+static _Atomic int waiting;	/* threads that wait or are about to */
 
 static void *cno_waiter_run(void *arg)
 {
@@ -202,14 +202,14 @@ static void cno_blocked(struct pair *p)
 	OK(post_se(evd, 1));
 	OK(cno_waiter_end(&w));
 	CHECK(w.evd == evd, "another EVD");
-	/* the end of the IA is the end of the wait, whether it had begun or not */
+	/* closing the IA ends the wait, whether it had begun or not */
 	cno_waiter_start(&closed, cno);
 	OK(dat_ia_close(n.ia, DAT_CLOSE_ABRUPT_FLAG));
 	cno_waiter_end(&closed);
 	CHECK(closed.ret != DAT_SUCCESS || !closed.evd, "woken for nothing");
 }
 
-/* Connections and transfers trigger CNOs too. */
+/* Connection and DTO events trigger CNOs, too. */
 static void cno_pair_server(struct pair *p)
 {
 	DAT_CONN_QUAL qual;
@@ -273,7 +273,7 @@ static void cno_pair_client(struct pair *p)
 	node_close(&n);
 }
 
-/* Each of many waiters gets one of as many triggers; without EVDs all leave. */
+/* Each of many waiters gets one of as many triggers; when the EVDs are freed all waiters return. */
 #define WAITERS 8
 
 static void cno_crowd(struct pair *p)
@@ -310,7 +310,7 @@ static void cno_crowd(struct pair *p)
 		cno_waiter_start(&w[i], cno);
 	while (waiting < WAITERS)
 		sched_yield();
-	/* some may only begin to wait after one was freed */
+	/* a waiter may begin to wait only after an EVD was freed */
 	while (waiting) {
 		OK(dat_evd_create(n.ia, 1, cno, DAT_EVD_SOFTWARE_FLAG, &evd[0]));
 		OK(dat_evd_free(evd[0]));
@@ -324,7 +324,7 @@ static void cno_crowd(struct pair *p)
 }
 
 #if DAT_VERSION_MAJOR >= 2
-/* A program that waits for everything in one epoll. */
+/* A program that waits for all its CNOs in one epoll set. */
 static void fd_expect(int epoll, DAT_CNO_HANDLE cno, DAT_EVD_HANDLE wanted)
 {
 	struct epoll_event ready;

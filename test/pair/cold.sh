@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
-# Connecting in processes that each initialize libfabric, without DAT_TEST_WARM, with which these cases run
-# elsewhere. What libfabric keeps per process, such as the memory that it has mapped, is then as in a
-# program. Each fabric has one version of the API (PAIR_FULL=1: both).
+# Connecting in processes that each initialize libfabric, without DAT_TEST_WARM, which is set for
+# these cases elsewhere. libfabric's state per process, such as the memory that it has mapped, is
+# then as in a program. Each fabric has one API version (PAIR_FULL=1: both).
 set -u
 unset DAT_TEST_WARM
 bad=0 passed=0

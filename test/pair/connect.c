@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Two processes connect, and fail to connect, with every outcome that DAT knows. */
+/* Two processes connect, or fail to connect, with every outcome that DAT defines. */
 
 #include "pair.h"
 
@@ -45,7 +45,7 @@ static void data_server(struct pair *p)
 		check_cr(&n, &event, psp, qual, theirs, 2 * i);
 		fill(data, mine, 2 * i + 1);
 		OK(dat_cr_accept(event.event_data.cr_arrival_event_data.cr_handle, ep, mine, data));
-		memset(data, 0xee, sizeof(data));	/* copied by now */
+		memset(data, 0xee, sizeof(data));	/* the data was copied */
 		expect_event(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, &event);
 		SAME(event.event_data.connect_event_data.private_data_size, 0);
 		CHECK(event.event_data.connect_event_data.ep_handle == ep, "another EP");
@@ -73,7 +73,7 @@ static void data_client(struct pair *p)
 
 		fill(data, mine, 2 * i);
 		connect_with(ep, &place, pair_scaled(PAIR_LIMIT), mine, data);
-		memset(data, 0xee, sizeof(data));	/* copied by now */
+		memset(data, 0xee, sizeof(data));	/* the data was copied */
 		expect_event(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, &event);
 		c = &event.event_data.connect_event_data;
 		CHECK(c->ep_handle == ep, "another EP");
@@ -196,7 +196,7 @@ static void refused_server(struct pair *p)
 	node_close(&n);
 }
 
-/* The service point is freed: what it led to lives on, and nothing new comes in. */
+/* After its service point is freed a connection lives on, and new requests are refused. */
 static void refused_client(struct pair *p)
 {
 	struct place place, mapped;
@@ -223,8 +223,8 @@ static void refused_client(struct pair *p)
 }
 
 #define TIMEOUT_MS 300
-#define TOLERANCE_MS 2000	/* on a busy machine */
-#define AMPLE_MS 1000		/* for an attempt that is awaited */
+#define TOLERANCE_MS 2000	/* for a busy machine */
+#define AMPLE_MS 1000		/* for an attempt that succeeds */
 
 static void timeout_server(struct pair *p)
 {
@@ -238,7 +238,7 @@ static void timeout_server(struct pair *p)
 	psp = node_listen(&n, &qual);
 	pair_tell_place(p, &n, qual);
 	cr = node_request(&n);
-	pair_sync(p);	/* the requester has given up */
+	pair_sync(p);	/* the client has given up */
 	ep = node_ep(&n, NULL);
 	accept_in_vain(&n, cr, ep);
 	OK(dat_ep_reset(ep));
@@ -274,7 +274,7 @@ static void timeout_client(struct pair *p)
 	expect_quiet(n.conn);
 	pair_sync(p);
 	pair_sync(p);
-	/* the time-out is for the attempt only */
+	/* the time-out limits the attempt only */
 	OK(dat_ep_reset(ep));
 	ms = pair_scaled(AMPLE_MS);
 	connect_with(ep, &place, ms, 0, NULL);
@@ -285,7 +285,7 @@ static void timeout_client(struct pair *p)
 	node_close(&n);
 }
 
-/* The kernel refuses a TCP connection to a multicast address, routes or not. */
+/* The kernel refuses a TCP connection to a multicast address, with and without a route. */
 static void unreachable_place(struct node *n, struct place *place)
 {
 	struct sockaddr_in *in = (struct sockaddr_in *)&place->address;
@@ -431,7 +431,7 @@ static void unanswered_exit_client(struct pair *p)
 	node_close(&n);
 }
 
-/* Requests that nobody took from the EVD, which has room for two. */
+/* Nothing dequeues the requests from an EVD that has room for two. */
 static void full_evd_server(struct pair *p)
 {
 	DAT_CONN_QUAL qual;
@@ -445,7 +445,7 @@ static void full_evd_server(struct pair *p)
 	small = node_evd(&n, 2, DAT_EVD_CR_FLAG);
 	OK(dat_psp_create_any(n.ia, &qual, small, DAT_PSP_CONSUMER_FLAG, &psp));
 	pair_tell_place(p, &n, qual);
-	pair_sync(p);	/* the third was turned down */
+	pair_sync(p);	/* the third request was rejected */
 	expect_quiet(n.async);
 	for (i = 0; i < 2; i++) {
 		expect_event(small, DAT_CONNECTION_REQUEST_EVENT, &event);
@@ -532,7 +532,7 @@ static void attributes(struct pair *p)
 
 /* Several IAs, one process */
 
-/* The same process on both sides. */
+/* Both ends are in this process. */
 static void self_link(struct node *passive, struct node *active, DAT_EP_HANDLE passive_ep,
 		      DAT_EP_HANDLE active_ep)
 {
@@ -611,7 +611,7 @@ static void two_ias(struct pair *p)
 	self_link(&one, &two, a, b);
 	exchange(&one, &two, a, b);
 	exchange(&two, &one, b, a);
-	/* the end of one is no concern of the other, but for the connection */
+	/* closing one IA affects the other only through the connection */
 	OK(dat_ia_close(one.ia, DAT_CLOSE_ABRUPT_FLAG));
 	expect_end(two.conn, b);
 	OK(dat_ep_free(b));
@@ -625,7 +625,7 @@ static void two_ias(struct pair *p)
 	node_close(&two);
 }
 
-/* A thread that sends, whatever becomes of it, until the connection has ended. */
+/* A thread that sends, ignoring errors, until the connection has ended. */
 struct sender {
 	struct node n;
 	struct mem m;
@@ -649,7 +649,7 @@ static void *send_until_end(void *arg)
 
 #define CLOSINGS 20
 
-/* The memory that the sender writes to goes with the IA. */
+/* Closing the IA frees the memory that the sender's messages go to. */
 static void closed_while_sent_to(struct pair *p)
 {
 	struct sender s;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Two processes exchange messages: every size and shape, in order, exactly. */
+/*
+ * Messages between two processes: every size and shape, in order, with exactly the bytes that
+ * were sent.
+ */
 
 #include "pair.h"
 
@@ -11,12 +14,12 @@
 
 /* Sends and receives */
 
-/* Some fill what a fabric sends at once, or are a byte longer. */
+/* Some sizes equal what a fabric sends in one piece, or exceed it by a byte. */
 static const uint32_t sizes[] = { 0, 1, 127, 128, 129, 4 * KIB, 8 * KIB, 8 * KIB + 1, 64 * KIB + 40,
 				  64 * KIB + 41, MIB, 16 * MIB };
 #define N_SIZES (sizeof(sizes) / sizeof(sizes[0]))
 
-/* Those that the fabric's messages may have. */
+/* The number of sizes that fit into a message of the fabric. */
 static size_t n_sizes(const struct link *l)
 {
 	size_t n = N_SIZES;
@@ -26,7 +29,7 @@ static size_t n_sizes(const struct link *l)
 	return n;
 }
 
-/* Each size goes to the server and comes back. */
+/* Each size goes to the server and returns. */
 static void sizes_server(struct pair *p)
 {
 	struct link l;
@@ -66,7 +69,7 @@ static void sizes_client(struct pair *p)
 	link_close(p, &l);
 }
 
-/* The receive is larger than the message: its length is the message's. */
+/* The receive is larger than the message, and its completion has the message's length. */
 static void short_server(struct pair *p)
 {
 	struct link l;
@@ -105,7 +108,7 @@ static void short_client(struct pair *p)
 #define MAX_SEGMENTS 64
 #define AREA (MAX_SEGMENTS * 2 * SEGMENT)
 
-/* As many of each kind as the IA advertises. */
+/* Requests the largest number of segments that the IA advertises, for each kind. */
 static void widest_attr(struct node *n, DAT_EP_ATTR *attr)
 {
 	node_ep_attr(n, attr);
@@ -134,7 +137,7 @@ static uint32_t segment_length(int i)
 	return i % 5 == 3 ? 0 : SEGMENT - 7 * i;
 }
 
-/* @count segments with gaps between them. Returns their bytes. */
+/* Makes @count segments with gaps between them. Returns their total length. */
 static uint32_t scatter(const struct mem *m, int count, DAT_LMR_TRIPLET *iov)
 {
 	uint32_t total = 0;
@@ -152,7 +155,7 @@ static unsigned char *piece(const struct mem *m, int i)
 	return m->base + i * 2 * SEGMENT;
 }
 
-/* Puts the pattern of one flat area into the segments. */
+/* Distributes the pattern of a contiguous area over the segments. */
 static void fill_scattered(const struct mem *m, int count, unsigned seed)
 {
 	static unsigned char flat[AREA];
@@ -192,14 +195,14 @@ static void segments_server(struct pair *p)
 
 		memset(l.m.base, 0xaa, AREA);
 		OK(dat_ep_post_recv(l.ep, i, iov, cookie, DAT_COMPLETION_DEFAULT_FLAG));
-		memset(iov, 0xee, sizeof(iov));		/* ours again after the post */
+		memset(iov, 0xee, sizeof(iov));		/* the program owns it after the post */
 		pair_sync(p);
 		expect_dto(l.n.recv, i, DAT_DTO_SUCCESS, total);
 		verify_scattered(&l.m, i, i);
 	}
 	pair_sync(p);
 	pair_sync(p);
-	/* the peer writes and reads the flat area */
+	/* the peer writes and reads the contiguous area */
 	for (i = 1; i <= attr.max_rdma_write_iov; i++) {
 		uint32_t total;
 
@@ -264,7 +267,7 @@ static void segments_client(struct pair *p)
 
 #define N_EARLY 3
 
-/* Messages wait for their receives, and what was posted behind them waits too. */
+/* Messages wait for their receives, and requests behind them wait, too. */
 static void early_server(struct pair *p)
 {
 	struct link l;
@@ -308,7 +311,7 @@ static void early_client(struct pair *p)
 
 #define N_PREPOSTED 16
 
-/* Receives are posted before there is a connection, and outlive its making. */
+/* Receives posted before the connection exists remain posted when it is made. */
 static void preposted(struct pair *p)
 {
 	DAT_BOOLEAN recv_idle, request_idle;
@@ -327,7 +330,7 @@ static void preposted(struct pair *p)
 		post_recv(ep, &m, i * 64, 64, i);
 	OK(dat_ep_get_status(ep, &state, &recv_idle, &request_idle));
 	CHECK(!recv_idle && request_idle, "receives are posted");
-	OK(dat_ep_reset(ep));	/* leaves them alone */
+	OK(dat_ep_reset(ep));	/* keeps the receives posted */
 	pair_link(p, &n, ep);
 	for (i = 0; i < N_PREPOSTED; i++) {
 		fill(m.base + (N_PREPOSTED + i) * 64, 64, i);
@@ -389,7 +392,7 @@ static void many_client(struct pair *p)
 	link_close(p, &l);
 }
 
-/* Both flood each other at once. */
+/* Both peers flood each other at once. */
 #define N_FLOOD 48
 
 static void flood(struct pair *p)
@@ -419,7 +422,7 @@ static void flood(struct pair *p)
 #define N_ORDER 48
 #define ORDER_BLOCK (64 * KIB)
 
-/* Requests of all kinds complete as they were posted, whatever the fabric is quick at. */
+/* Requests of all kinds complete in posting order, in whichever order the fabric finishes them. */
 static void order_server(struct pair *p)
 {
 	struct link l;
@@ -475,7 +478,7 @@ static void post_when_free(struct link *l, unsigned i, DAT_COMPLETION_FLAGS flag
 	OK(ret);
 }
 
-/* Nobody looks for these, so the provider has to. */
+/* The program does not poll for these completions, so the provider must reap them. */
 static void post_suppressed(struct link *l, unsigned i)
 {
 	post_when_free(l, i, DAT_COMPLETION_SUPPRESS_FLAG);
@@ -504,14 +507,14 @@ static void suppress_client(struct pair *p)
 	pair_sync(p);
 	for (i = 0; i < N_SUPPRESSED; i++)
 		post_suppressed(&l, i);
-	/* what the peer's end finds under way is flushed, and told */
+	/* a send in flight at the end would be flushed and reported: await a last one */
 	post_when_free(&l, i, DAT_COMPLETION_DEFAULT_FLAG);
 	expect_dto(l.n.req, i, DAT_DTO_SUCCESS, SLOT);
 	expect_quiet(l.n.req);
 	link_close(p, &l);
 }
 
-/* An error is told even so. */
+/* An error is reported in spite of suppression. */
 static void suppressed_error(struct pair *p)
 {
 	struct link l;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Operations that must fail: refused when posted, or ended by an error and the connection with them. */
+/*
+ * Operations that must fail: refused when posted, or completed with an error that ends the
+ * connection.
+ */
 
 #include "pair.h"
 
@@ -11,15 +14,15 @@ static const DAT_DTO_COOKIE no_cookie;
 
 /* Refused when posted */
 
-/* What the refusals are tried on. */
+/* Objects for posts that must be refused. */
 struct bench {
 	struct node n;
 	DAT_EP_ATTR attr;
 	DAT_EP_HANDLE ep;
-	struct mem m;			/* good memory */
-	struct mem read_only;		/* no local write */
+	struct mem m;			/* with all privileges */
+	struct mem read_only;		/* without local write */
 	struct mem other_pz;
-	DAT_PZ_HANDLE pz;		/* the other one */
+	DAT_PZ_HANDLE pz;		/* the PZ of other_pz */
 	struct grant theirs;
 };
 
@@ -78,11 +81,11 @@ static DAT_RETURN try_read(struct bench *b, DAT_COUNT n, DAT_LMR_TRIPLET *iov, D
 	return dat_ep_post_rdma_read(b->ep, n, iov, no_cookie, &remote, flags);
 }
 
-/* Each kind of operation, and what its own local memory must allow. */
+/* Each kind of operation, with the privilege that its local memory needs. */
 static const struct kind {
 	const char *name;
 	post post;
-	bool writes;		/* into local memory */
+	bool writes;		/* to local memory */
 	bool may_suppress;
 } kinds[] = {
 	{ "send", try_send, false, true },
@@ -206,7 +209,7 @@ static void refuse_lengths(struct bench *b)
 	CHECK(recv_idle && request_idle, "something was posted");
 }
 
-/* After all that the connection works as if nothing had been. */
+/* After the refused posts the connection works. */
 static void still_works(struct bench *b)
 {
 	post_write(b->ep, &b->m, 0, 64, 1, &b->theirs, 0);
@@ -249,7 +252,7 @@ static void refused_server(struct pair *p)
 	bench_close(p, &b);
 }
 
-/* Too many: the queues hold what was asked for, and not one more. */
+/* The queues hold as many operations as requested, and no more. */
 static void full_client(struct pair *p)
 {
 	DAT_LMR_TRIPLET iov;
@@ -262,7 +265,10 @@ static void full_client(struct pair *p)
 		post_recv(b.ep, &b.m, 0, 8, i);
 	FAILS(dat_ep_post_recv(b.ep, 1, &iov, no_cookie, DAT_COMPLETION_DEFAULT_FLAG),
 	      DAT_INSUFFICIENT_RESOURCES);
-	/* a slot is taken until its completion is due, so the fabric cannot empty it behind us */
+	/*
+	 * a slot is occupied until its completion is reported, so the fabric cannot free it in
+	 * between
+	 */
 	pair_sync(p);
 	for (i = 0; i < b.attr.max_recv_dtos; i++)
 		expect_dto(b.n.recv, i, DAT_DTO_SUCCESS, 8);
@@ -291,7 +297,7 @@ static void full_server(struct pair *p)
 
 #define BIG (1u << 20)
 
-/* Requests that cannot be sent, as the peer has no receive, stay in the queue. */
+/* Sends to a peer that has no receive posted stay in the queue. */
 static void full_requests_client(struct pair *p)
 {
 	DAT_LMR_TRIPLET iov;
@@ -310,7 +316,7 @@ static void full_requests_client(struct pair *p)
 	iov = mem_segment(&m, 0, BIG);
 	for (i = 0; i < 64; i++)
 		post_send(ep, &m, 0, BIG, i);
-	/* the buffers on the way hold some, so a few of 64 more find room at most */
+	/* the fabric's buffers hold some sends, so at most a few of 64 more can be posted */
 	for (i = 0; i < 64; i++) {
 		DAT_RETURN ret = dat_ep_post_send(ep, 1, &iov, no_cookie, DAT_COMPLETION_DEFAULT_FLAG);
 
@@ -350,7 +356,7 @@ static void post_all(DAT_EP_HANDLE ep, struct mem *m, const struct grant *g, DAT
 	FAILS(dat_ep_post_rdma_read(ep, 1, &iov, no_cookie, &remote, DAT_COMPLETION_DEFAULT_FLAG), type);
 }
 
-/* Requests need a connection; after it they are flushed, and so are receives. */
+/* Requests need a connection; after its end requests and receives are flushed. */
 static void states(struct pair *p)
 {
 	struct grant g = { 0 };
@@ -379,7 +385,7 @@ static void states(struct pair *p)
 	node_close(&n);
 }
 
-/* Ended by an error */
+/* Completed with an error */
 
 enum fault { BAD_KEY, KEY_ZERO, BEHIND_END, BEFORE_START, NO_PRIVILEGE, OTHER_PZ, FREED, N_FAULTS };
 
@@ -389,9 +395,9 @@ static const char *const fault_names[N_FAULTS] = {
 };
 
 #define TARGET (64 * KIB)
-#define GUARDED 4096u		/* the granted part lies in the middle of the memory */
+#define GUARDED 4096u		/* the granted part is in the middle of the memory */
 
-/* The table of what comes of it, one row for each case: this side's completion, receive and end. */
+/* The results, one row per case: this process's completion, receive and end of the connection. */
 static const char *status_name(DAT_DTO_COMPLETION_STATUS status)
 {
 	static const char *const name[] = {
@@ -415,7 +421,7 @@ static void row(const char *operation, const char *fault, DAT_DTO_COMPLETION_STA
 		  event_name(end) + strlen("CONNECTION_EVENT_"));
 }
 
-/* Fabrics that only tell of the end, and not of the operation that it came for. */
+/* Whether the fabric reports only the end of the connection, not the operation that failed. */
 static bool names_no_operation(const struct node *n)
 {
 	const char *refused = named_attr(n, "OFI_RDMA_REFUSED");
@@ -423,7 +429,7 @@ static bool names_no_operation(const struct node *n)
 	return refused && !strcmp(refused, "DAT_DTO_ERR_FLUSHED") && !named_attr(n, "OFI_LOCAL");
 }
 
-/* Nobody asked for the end. */
+/* An end that no program requested. */
 static DAT_EVENT_NUMBER expect_error_end(const struct node *n, DAT_EP_HANDLE ep)
 {
 	DAT_EVENT_NUMBER end = expect_end(n->conn, ep);
@@ -433,7 +439,7 @@ static DAT_EVENT_NUMBER expect_error_end(const struct node *n, DAT_EP_HANDLE ep)
 	return end;
 }
 
-/* What the target grants for a fault. */
+/* Grants memory as the fault requires. */
 static void grant_for(struct node *n, DAT_PZ_HANDLE other, enum fault fault, bool read, struct mem *m)
 {
 	DAT_MEM_PRIV_FLAGS without = read ?
@@ -475,7 +481,7 @@ static void remote_server(struct pair *p)
 		pair_sync(p);
 		verify(m.base, TARGET, 1);
 		OK(dat_ep_free(ep));
-		if (fault == FREED)	/* its memory is still mapped, and stays so */
+		if (fault == FREED)	/* its memory stays mapped */
 			m.lmr = DAT_HANDLE_NULL;
 		else
 			mem_put(&m);
@@ -486,7 +492,7 @@ static void remote_server(struct pair *p)
 	node_close(&n);
 }
 
-/* The remote segment of a request that must not be carried out. */
+/* The remote segment of a request that must be refused. */
 static DAT_RMR_TRIPLET bad_segment(const struct grant *g, enum fault fault)
 {
 	struct grant bad = *g;
@@ -514,7 +520,7 @@ static void post_bad(DAT_EP_HANDLE ep, bool read, const struct mem *m, DAT_RMR_T
 		OK(dat_ep_post_rdma_write(ep, 1, &iov, cookie, remote, DAT_COMPLETION_DEFAULT_FLAG));
 }
 
-/* The completion of the bad request: a failure, with its reason where the fabric has one. */
+/* Expects the bad request to fail, with the reason where the fabric has one. */
 static DAT_DTO_COMPLETION_STATUS expect_failure(struct node *n)
 {
 	const DAT_DTO_COMPLETION_EVENT_DATA *d;
@@ -527,7 +533,10 @@ static DAT_DTO_COMPLETION_STATUS expect_failure(struct node *n)
 	return d->status;
 }
 
-/* A request behind it. Only sockets carries on after a failure, and it may have done this one. */
+/*
+ * Expects the completion of a request behind the bad one. Only sockets continues after a failure,
+ * so the request may have succeeded there.
+ */
 static void expect_behind_failure(struct node *n)
 {
 	const DAT_DTO_COMPLETION_EVENT_DATA *d;
@@ -562,16 +571,16 @@ static void remote_client(struct pair *p)
 		pair_granted(p, &good);
 		pair_sync(p);
 		remote = bad_segment(&g, (enum fault)fault);
-		/* one before it, which is carried out, and others behind it, which need not be */
+		/* the requests before the bad one succeed, those behind it need not */
 		post_write(ep, &m, 0, 64, 0, &good, 0);
 		expect_dto(n.req, 0, DAT_DTO_SUCCESS, 64);
 		post_bad(ep, read, &m, &remote);
 		post_write(ep, &m, 128, 64, 2, &good, 0);
 		if (!pair_fabric_is("sockets"))
-			post_send(ep, &m, 192, 64, 3);	/* the peer must not see that */
+			post_send(ep, &m, 192, 64, 3);	/* the peer must not receive it */
 		status = expect_failure(&n);
 		expect_behind_failure(&n);
-		if (!pair_fabric_is("sockets"))	/* gone, and for nothing */
+		if (!pair_fabric_is("sockets"))	/* the send completes, with any status */
 			expect_event(n.req, DAT_DTO_COMPLETION_EVENT, &event);
 		expect_quiet(n.req);
 		row(read ? "read" : "write", fault_names[fault], status, expect_error_end(&n, ep));
@@ -585,7 +594,7 @@ static void remote_client(struct pair *p)
 
 static const bool reading = true, writing = false;
 
-/* A message that is longer than the receive it meets. */
+/* A message that is longer than its receive. */
 static const size_t long_sizes[] = { 128, 60 * KIB, 512 * KIB };
 static const char *const long_names[] = { "128 in 64 bytes", "60 KiB in 64 bytes", "512 KiB in 64 bytes" };
 #define N_LONG (sizeof(long_sizes) / sizeof(long_sizes[0]))
@@ -631,7 +640,7 @@ static void long_client(struct pair *p)
 
 		pair_link(p, &n, ep);
 		post_send(ep, &m, 0, long_sizes[i], 1);
-		/* it may be gone before anybody knows better, but it completes, and once */
+		/* it may have left before the peer refuses it; it completes exactly once */
 		expect_event(n.req, DAT_DTO_COMPLETION_EVENT, &event);
 		expect_quiet(n.req);
 		row("send", long_names[i], event.event_data.dto_completion_event_data.status,
@@ -643,7 +652,7 @@ static void long_client(struct pair *p)
 	node_close(&n);
 }
 
-/* Memory is taken away under a posted receive: allowed, and the receive ends once. */
+/* An LMR may be freed under a posted receive, which completes once. */
 static void freed_lmr(struct pair *p)
 {
 	DAT_EP_HANDLE ep;

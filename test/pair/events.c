@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Event dispatchers: what arrives, who is woken, and when. */
+/* Event dispatchers: which events arrive, which waiters wake, and when. */
 
 #include "pair.h"
 
@@ -19,7 +19,7 @@ struct waiter {
 	DAT_RETURN ret;
 	DAT_EVENT event;
 	DAT_COUNT more;
-	int64_t woken;		/* when */
+	int64_t woken;		/* time of the wakeup */
 };
 
 static void *waiter_run(void *arg)
@@ -31,7 +31,7 @@ static void *waiter_run(void *arg)
 	return NULL;
 }
 
-/* Returns when the thread is waiting: nobody else may dequeue then. */
+/* Returns when the thread is waiting: then no other thread may dequeue. */
 static void waiter_start(struct waiter *w, DAT_EVD_HANDLE evd, DAT_TIMEOUT timeout, DAT_COUNT threshold)
 {
 	int64_t deadline = pair_deadline(PAIR_LIMIT);
@@ -58,7 +58,7 @@ static DAT_RETURN waiter_end(struct waiter *w)
 
 #define N_POLL 100
 
-/* Everything comes to a program that polls one EVD and waits for none. */
+/* A program that polls one EVD and waits for none gets all its events. */
 static DAT_EVENT poll_for(DAT_EVD_HANDLE evd, DAT_EVENT_NUMBER number)
 {
 	int64_t deadline = pair_deadline(PAIR_LIMIT);
@@ -74,7 +74,7 @@ static DAT_EVENT poll_for(DAT_EVD_HANDLE evd, DAT_EVENT_NUMBER number)
 	return event;
 }
 
-/* Polls only the receive EVD, on which nothing but the last message comes. */
+/* Polls the receive EVD alone, where only the last message arrives. */
 static void poller_server(struct pair *p)
 {
 	DAT_CONN_QUAL qual;
@@ -96,7 +96,7 @@ static void poller_server(struct pair *p)
 	OK(dat_cr_accept(event.event_data.cr_arrival_event_data.cr_handle, ep, 0, NULL));
 	poll_for(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED);
 	pair_grant(p, &m);
-	/* own requests finish while the program polls another EVD; the peer's RDMA is served */
+	/* own requests complete while the program polls another EVD; the peer's RDMA is served */
 	for (i = 0; i < 4; i++)
 		post_send(ep, &m, 0, 64, i);
 	poll_for(n.recv, DAT_DTO_COMPLETION_EVENT);
@@ -161,7 +161,7 @@ static int64_t timed_wait(DAT_EVD_HANDLE evd, DAT_TIMEOUT timeout)
 
 #define N_SHORT 20
 
-/* Microseconds are microseconds: the best of several waits tells, as the machine may be busy. */
+/* Time-outs are in microseconds. The machine may be busy, so the best of several waits counts. */
 static void timeouts(struct pair *p)
 {
 	static const DAT_TIMEOUT timeout[] = { 0, 300, 10000 };
@@ -208,12 +208,12 @@ static void thresholds(struct pair *p)
 	OK(post_se(evd, 2));
 	FAILS(dat_evd_wait(evd, 1000, 3, &event, &more), DAT_TIMEOUT_EXPIRED);
 	SAME(more, 2);
-	/* enough at once */
+	/* enough events at once */
 	OK(dat_evd_wait(evd, 0, 2, &event, &more));
 	SAME((uintptr_t)event.event_data.software_event_data.pointer, 1);
 	SAME(more, 1);
 	expect_software(evd, 2);
-	/* enough later: the second event wakes, not the first */
+	/* enough events later: the second one ends the wait, not the first */
 	waiter_start(&w, evd, DAT_TIMEOUT_INFINITE, 2);
 	OK(post_se(evd, 3));
 	FAILS(dat_evd_dequeue(evd, &event), DAT_INVALID_STATE);
@@ -227,7 +227,7 @@ static void thresholds(struct pair *p)
 	node_close(&n);
 }
 
-/* Whoever waits is alone in it; and each thing that may end a wait ends it. */
+/* An EVD has one waiter, and each thing that may end the wait ends it. */
 static void waiters(struct pair *p)
 {
 	DAT_EVD_HANDLE evd;
@@ -259,7 +259,7 @@ static void waiters(struct pair *p)
 	OK(dat_evd_clear_unwaitable(evd));
 	FAILS(dat_evd_wait(evd, 0, 1, &event, &more), DAT_TIMEOUT_EXPIRED);
 
-	/* a moment of it is enough */
+	/* unwaitable for a moment ends the wait */
 	waiter_start(&w, evd, DAT_TIMEOUT_INFINITE, 1);
 	OK(dat_evd_set_unwaitable(evd));
 	OK(dat_evd_clear_unwaitable(evd));
@@ -277,7 +277,7 @@ static void waiters(struct pair *p)
 	FAILS(dat_evd_wait(evd, 0, 1, &event, &more), DAT_INVALID_HANDLE);
 }
 
-/* A blocked waiter gets what the peer sends, and the end of the connection. */
+/* A blocked waiter gets the peer's messages, and the end of the connection. */
 static void woken_server(struct pair *p)
 {
 	DAT_EP_HANDLE ep;
@@ -345,7 +345,7 @@ static void resize(struct pair *p)
 	evd = node_evd(&n, 3, DAT_EVD_SOFTWARE_FLAG);
 	full = qlen_of(evd);
 	CHECK(full >= 3, "%d", full);
-	/* not at the start of the ring */
+	/* begins in the middle of the ring */
 	OK(post_se(evd, 0));
 	expect_software(evd, 0);
 	for (i = 0; i < full; i++)
@@ -369,7 +369,7 @@ static void resize(struct pair *p)
 	node_close(&n);
 }
 
-/* What the asynchronous EVD says of an overflow; and a full one says it once. */
+/* A full EVD causes one overflow event on the asynchronous EVD. */
 #define SMALL 4
 #define N_LOST 20
 
@@ -391,7 +391,7 @@ static void overflow_server(struct pair *p)
 		post_recv(ep, &m, 0, 64, i);
 	pair_link(p, &n, ep);
 	pair_send(p, &full, sizeof(full));
-	pair_sync(p);	/* they are sent, and a write behind them is done */
+	pair_sync(p);	/* the peer has sent them, and completed a write after them */
 	expect_event(n.async, DAT_ASYNC_ERROR_EVD_OVERFLOW, &event);
 	CHECK(event.event_data.asynch_error_event_data.dat_handle == small, "not the EVD");
 	SAME(event.event_data.asynch_error_event_data.reason, DAT_EVD_OVERFLOW_ERROR);
@@ -431,7 +431,7 @@ static void overflow_client(struct pair *p)
 
 /* Streams together */
 
-/* One EVD takes everything; what belongs together comes in order. */
+/* One EVD takes the events of all streams; those of one connection come in order. */
 static void merged(struct pair *p)
 {
 	DAT_EVD_HANDLE all;
@@ -460,7 +460,7 @@ static void merged(struct pair *p)
 		pair_learn_place(p, &place);
 		ep_connect(ep, &place);
 	}
-	/* before any receive, though the peer sends at once */
+	/* before any receive, even if the peer sends immediately */
 	expect_conn(all, DAT_CONNECTION_EVENT_ESTABLISHED, ep);
 	post_send(ep, &m, 64, 64, 2);
 	for (i = 0; i < 2; i++) {
@@ -475,7 +475,7 @@ static void merged(struct pair *p)
 	post_recv(ep, &m, 0, 64, 3);
 	pair_sync(p);
 	OK(dat_ep_disconnect(ep, DAT_CLOSE_GRACEFUL_FLAG));
-	/* the flushes are queued before the end is told */
+	/* the flushes are queued before the connection's end is reported */
 	expect_dto(all, 3, DAT_DTO_ERR_FLUSHED, 0);
 	expect_conn(all, DAT_CONNECTION_EVENT_DISCONNECTED, ep);
 	expect_quiet(all);
@@ -534,7 +534,7 @@ static void shared(struct pair *p)
 }
 
 #if DAT_VERSION_MAJOR >= 2
-/* 2.0 says which operation has completed. */
+/* In 2.0 a completion names its operation. */
 static void operations(struct pair *p)
 {
 	DAT_EP_HANDLE ep;
@@ -568,7 +568,7 @@ static void operations(struct pair *p)
 }
 #endif
 
-/* UNSIGNALLED completions are queued and wake nobody; a signalled one does. */
+/* UNSIGNALLED completions are queued but wake no waiter; a signalled completion does. */
 static void unsignalled(struct pair *p)
 {
 	DAT_EP_ATTR attr;
@@ -589,7 +589,7 @@ static void unsignalled(struct pair *p)
 	iov = mem_segment(&m, 64, 64);
 	waiter_start(&w, n.req, DAT_TIMEOUT_INFINITE, 1);
 	OK(dat_ep_post_send(ep, 1, &iov, (DAT_DTO_COOKIE){ .as_64 = 1 }, DAT_COMPLETION_UNSIGNALLED_FLAG));
-	expect_dto(n.recv, 1, DAT_DTO_SUCCESS, 64);	/* the peer's has come too */
+	expect_dto(n.recv, 1, DAT_DTO_SUCCESS, 64);	/* the peer's message has arrived, too */
 	pair_sync(p);
 	OK(dat_ep_post_send(ep, 1, &iov, (DAT_DTO_COOKIE){ .as_64 = 2 }, DAT_COMPLETION_DEFAULT_FLAG));
 	OK(waiter_end(&w));
@@ -603,7 +603,7 @@ static void unsignalled(struct pair *p)
 	node_close(&n);
 }
 
-/* What wakes a receiver is the sender's choice, if it asked for that. */
+/* The sender chooses which messages wake a receiver that asked for solicited wakeups. */
 #define SOLICITED DAT_COMPLETION_SOLICITED_WAIT_FLAG
 
 static void need_solicited(const struct node *n)
@@ -635,15 +635,15 @@ static void solicited_server(struct pair *p)
 	FAILS(dat_evd_wait(n.recv, 0, 2, &event, &more), DAT_INVALID_STATE);
 	waiter_start(&w, n.recv, DAT_TIMEOUT_INFINITE, 1);
 	pair_sync(p);
-	pair_sync(p);	/* two messages have come, and woke nobody */
+	pair_sync(p);	/* two messages have arrived, and woke no waiter */
 	FAILS(dat_evd_dequeue(n.recv, &event), DAT_INVALID_STATE);
-	pair_sync(p);	/* now one that does */
+	pair_sync(p);	/* the next message wakes the waiter */
 	OK(waiter_end(&w));
 	SAME(w.event.event_data.dto_completion_event_data.user_cookie.as_64, 0);
 	SAME(w.more, 2);
 	expect_dto(n.recv, 1, DAT_DTO_SUCCESS, 64);
 	expect_dto(n.recv, 2, DAT_DTO_SUCCESS, 0);
-	/* a failure wakes always */
+	/* a failure always wakes the waiter */
 	waiter_start(&w, n.recv, DAT_TIMEOUT_INFINITE, 1);
 	pair_sync(p);
 	OK(waiter_end(&w));
@@ -690,7 +690,7 @@ static void solicited_client(struct pair *p)
 	node_close(&n);
 }
 
-/* Completions of which not all notify share an EVD with no others. */
+/* An EVD must not mix UNSIGNALLED completions with signalled ones or with other events. */
 static void mixed(struct pair *p)
 {
 	DAT_EP_HANDLE ep, other;

@@ -15,7 +15,7 @@ static DAT_DTO_COOKIE cookie_of(uint64_t n)
 	return (DAT_DTO_COOKIE){ .as_64 = n };
 }
 
-/* A link whose memory peers may use atomics on. */
+/* A link with memory that grants atomics to the peer. */
 static void atomic_link_open(struct pair *p, struct link *l, size_t size)
 {
 	node_open(&l->n);
@@ -26,7 +26,7 @@ static void atomic_link_open(struct pair *p, struct link *l, size_t size)
 	pair_granted(p, &l->theirs);
 }
 
-/* The next completion is one of the extension's; returns its immediate data. */
+/* Expects a completion of the extension next; returns its immediate data. */
 static uint32_t expect_ext(DAT_EVD_HANDLE evd, uint64_t cookie, DAT_IB_EXT_TYPE type,
 			   DAT_DTO_COMPLETION_STATUS status, uint64_t length)
 {
@@ -87,7 +87,7 @@ static uint64_t *word(const struct mem *m, size_t at)
 	return (uint64_t *)(void *)(m->base + at);
 }
 
-/* Atomic: other threads of the process do the peer's operations there. */
+/* Atomic, because other threads of the process execute the peer's operations there. */
 static void write_word(const struct mem *m, size_t at, uint64_t value)
 {
 	__atomic_store_n(word(m, at), value, __ATOMIC_SEQ_CST);
@@ -104,7 +104,10 @@ static const uint32_t immed_sizes[] = { 0, 1, 256, 64 * KIB + 1, 4 * MIB };
 #define N_IMMED (sizeof(immed_sizes) / sizeof(immed_sizes[0]))
 #define N_ROUNDS 4
 
-/* The receive takes no bytes, but tells how many were written, and they are there. */
+/*
+ * The receive takes no bytes, but its completion has the length of the write, and the bytes are
+ * there.
+ */
 static void immed_server(struct pair *p)
 {
 	struct link l;
@@ -148,7 +151,7 @@ static void immed_client(struct pair *p)
 #define N_STREAM 300
 #define N_POSTED 16
 
-/* All kinds of messages in a row, more than the queues hold. */
+/* A sequence of all kinds of messages, more than the queues hold. */
 static void stream_server(struct pair *p)
 {
 	struct link l;
@@ -199,7 +202,7 @@ static void stream_client(struct pair *p)
 	link_close(p, &l);
 }
 
-/* Messages that find no receive lose nothing while they wait for one. */
+/* Messages that arrive before a receive is posted lose nothing while they wait. */
 static void late_server(struct pair *p)
 {
 	struct link l;
@@ -207,7 +210,7 @@ static void late_server(struct pair *p)
 
 	link_open(p, &l, 64);
 	pair_sync(p);
-	pair_sync(p);	/* they are sent */
+	pair_sync(p);	/* the messages are sent */
 	for (i = 0; i < 4; i++)
 		post_recv(l.ep, &l.m, 0, 64, i);
 	for (i = 0; i < 4; i++)
@@ -235,7 +238,7 @@ static void late_client(struct pair *p)
 	link_close(p, &l);
 }
 
-/* No event of a success that was not to be told of. */
+/* Suppressed completions of successful requests cause no event. */
 static void suppressed_server(struct pair *p)
 {
 	struct link l;
@@ -261,7 +264,7 @@ static void suppressed_client(struct pair *p)
 	link_close(p, &l);
 }
 
-/* A write that the target refuses announces nothing there. */
+/* The target gets no completion for a write that it refuses. */
 static void refused_server(struct pair *p)
 {
 	struct link l;
@@ -288,7 +291,7 @@ static void refused_client(struct pair *p)
 	expect_event(l.n.req, (DAT_EVENT_NUMBER)DAT_IB_DTO_EVENT, &event);
 	CHECK(event.event_data.dto_completion_event_data.status != DAT_DTO_SUCCESS, "it succeeded");
 	expect_end(l.n.conn, l.ep);
-	/* what is posted now is flushed, and told of as what it is */
+	/* requests posted now are flushed, and their events name their operation */
 	OK(write_immed(&l, 64, 7, 2, DAT_COMPLETION_DEFAULT_FLAG));
 	expect_ext(l.n.req, 2, DAT_IB_RDMA_WRITE_IMMED, DAT_DTO_ERR_FLUSHED, 0);
 	OK(fetch_add_at(l.ep, &l.m, 0, &l.theirs, 0, 1, 3));
@@ -302,7 +305,7 @@ static void refused_client(struct pair *p)
 
 /* Atomics */
 
-/* A target that makes no DAT call while the peer works. */
+/* The target makes no DAT call while the peer works. */
 static void target_server(struct pair *p)
 {
 	struct link l;
@@ -329,7 +332,7 @@ static void target_client(struct pair *p)
 	OK(cmp_swap(&l, 8, 42, 99, 2));
 	expect_ext(l.n.req, 2, DAT_IB_CMP_AND_SWAP, DAT_DTO_SUCCESS, 8);
 	SAME(read_word(&l.m, 8), 42);
-	OK(cmp_swap(&l, 16, 42, 7, 3));		/* not there any more */
+	OK(cmp_swap(&l, 16, 42, 7, 3));		/* the compare fails */
 	expect_ext(l.n.req, 3, DAT_IB_CMP_AND_SWAP, DAT_DTO_SUCCESS, 8);
 	SAME(read_word(&l.m, 16), 99);
 	OK(fetch_add_at(l.ep, &l.m, 24, &l.theirs, 8, 0, 4));
@@ -343,9 +346,9 @@ static void target_client(struct pair *p)
 #define N_LANES 60
 
 /*
- * Both add to each other's counter and to their own, as fast as their queues take it, more than
- * mailboxes hold; each sees the counter grow, and nothing is lost. A device's atomics are such
- * among themselves, and not to what a processor does.
+ * Both peers add to both counters as fast as their queues allow, more than mailboxes hold. Each
+ * sees its counter grow, and no addition is lost. On hardware the atomics of a device are atomic
+ * among themselves, not with those of a processor.
  */
 static void crossing(struct pair *p)
 {
@@ -375,7 +378,7 @@ static void crossing(struct pair *p)
 	link_close(p, &l);
 }
 
-/* Requests behind an atomic take effect after it, those before it before it. */
+/* Requests posted after an atomic take effect after it, those posted before it earlier. */
 static void order_server(struct pair *p)
 {
 	struct link l;
@@ -387,7 +390,7 @@ static void order_server(struct pair *p)
 		post_recv(l.ep, &l.m, 64, 8, i);
 		pair_sync(p);
 		expect_dto(l.n.recv, i, DAT_DTO_SUCCESS, 8);
-		/* the message came behind the atomic that was behind the write */
+		/* the order is write, atomic, message */
 		SAME(read_word(&l.m, 0), 1001 + i);
 		pair_sync(p);
 		pair_sync(p);
@@ -413,7 +416,7 @@ static void order_client(struct pair *p)
 		expect_dto(l.n.req, 3, DAT_DTO_SUCCESS, 8);
 		SAME(read_word(&l.m, 16), 1000 + i);
 		pair_sync(p);
-		/* a read, and a write, right behind an atomic */
+		/* a read, and a write, directly after an atomic */
 		OK(fetch_add_at(l.ep, &l.m, 16, &l.theirs, 0, 1, 4));
 		post_read(l.ep, &l.m, 24, 8, 5, &l.theirs, 0);
 		OK(fetch_add_at(l.ep, &l.m, 16, &l.theirs, 0, 1, 6));
@@ -431,10 +434,10 @@ static void order_client(struct pair *p)
 	link_close(p, &l);
 }
 
-/* What grants no atomics: each refusal ends a connection, and changes no byte. */
+/* Targets that grant no atomics: each refusal ends the connection, and changes no byte. */
 enum wrong { NO_PRIVILEGE, BAD_KEY, BEHIND, FREED, OTHER_ZONE, N_WRONG };
 
-/* Where the fabric does atomics, whoever may write may do these, too. */
+/* Where the fabric executes atomics, the privilege to write includes them. */
 static int first_wrong(void)
 {
 	return pair_fabric_is("verbs") ? BAD_KEY : NO_PRIVILEGE;
@@ -462,7 +465,7 @@ static void wrong_server(struct pair *p)
 		expect_end(n.conn, ep);
 		SAME(read_word(&m[i], 0), 0);
 		OK(dat_ep_free(ep));
-		if (i == FREED)	/* so that it can be put like the others */
+		if (i == FREED)	/* so that mem_put() can free it like the other memory */
 			OK(lmr_create(n.ia, m[i].base, 4 * KIB, n.pz, DAT_MEM_PRIV_ALL_FLAG, &m[i].lmr,
 				      &m[i].lmr_context, &m[i].rmr_context));
 		mem_put(&m[i]);
@@ -551,10 +554,10 @@ static void args_client(struct pair *p)
 	s.segment_length = 16;
 	FAILS(dat_ib_post_cmp_and_swap(ep, 1, 2, &s, c, &r, none), DAT_LENGTH_ERROR);
 	s.segment_length = 8;
-	/* all is well but the state */
+	/* the arguments are valid, the state is not */
 	FAILS(dat_ib_post_rdma_write_immed(ep, 1, &s, c, &r, 1, none), DAT_INVALID_STATE);
 	FAILS(dat_ib_post_fetch_and_add(ep, 1, &s, c, &r, none), DAT_INVALID_STATE);
-	/* what connected endpoints do not have */
+	/* operations that connected endpoints do not have */
 	FAILS(dat_ib_post_send_ud(ep, 1, &s, NULL, c, none), DAT_MODEL_NOT_SUPPORTED);
 	FAILS(dat_extension_op(ep, DAT_IB_COLLECTIVE_BARRIER_OP), DAT_MODEL_NOT_SUPPORTED);
 	FAILS(dat_extension_op(ep, (DAT_EXTENDED_OP)0x77), DAT_NOT_IMPLEMENTED);
@@ -575,18 +578,18 @@ static void connected_args(struct pair *p)
 	link_open(p, &l, 64);
 	mem_get_with(&l.n, l.n.pz, &ro, 64, DAT_MEM_PRIV_LOCAL_READ_FLAG);
 	r = remote_segment(&l.theirs, 0, 8);
-	s = mem_segment(&ro, 0, 8);	/* the old value cannot be stored there */
+	s = mem_segment(&ro, 0, 8);	/* the old value cannot be stored in this memory */
 	FAILS(dat_ib_post_fetch_and_add(l.ep, 1, &s, c, &r, none), DAT_PRIVILEGES_VIOLATION);
 	s.lmr_context ^= 0x40;
 	FAILS(dat_ib_post_cmp_and_swap(l.ep, 1, 2, &s, c, &r, none), DAT_PROTECTION_VIOLATION);
 	FAILS(dat_ib_post_rdma_write_immed(l.ep, 1, &s, c, &r, 1, none), DAT_PROTECTION_VIOLATION);
-	s = mem_segment(&l.m, 0, 16);	/* longer than where it goes */
+	s = mem_segment(&l.m, 0, 16);	/* longer than the target segment */
 	FAILS(dat_ib_post_rdma_write_immed(l.ep, 1, &s, c, &r, 1, none), DAT_LENGTH_ERROR);
 	mem_put(&ro);
 	link_close(p, &l);
 }
 
-/* An IA that is opened only to be asked. */
+/* An IA that is opened for queries only. */
 static void query_client(struct pair *p)
 {
 	DAT_HANDLE query = DAT_HANDLE_NULL;
@@ -607,13 +610,13 @@ static void query_client(struct pair *p)
 	FAILS(dat_ib_open_query(pair_ia_name(), NULL, 0, NULL, 0, NULL), DAT_INVALID_PARAMETER);
 	FAILS(dat_ib_open_query(pair_ia_name(), &query, DAT_IA_FIELD_ALL, NULL, 0, NULL),
 	      DAT_INVALID_PARAMETER);
-	/* one that is open for good is not closed so */
+	/* dat_ib_close_query() does not close an ordinary IA */
 	node_open(&n);
 	FAILS(dat_ib_close_query(n.ia), DAT_INVALID_HANDLE);
 	node_close(&n);
 }
 
-/* Counters, by the public call. */
+/* Counters, read by the public call. */
 
 static void counted(struct pair *p)
 {

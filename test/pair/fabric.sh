@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
-# The two-process tests over another fabric than tcp: fabric.sh NAME; or, without a name, over
-# what the provider takes by itself. Each runs with one API version, which is another on the next
-# fabric: the versions differ above the fabrics, and over tcp they have both. Of the two forms of sockets, which
-# are deprecated and slow, each has half of the programs. PAIR_FULL=1 runs all with both versions.
-# Exits with 77 where libfabric has no such fabric.
+# The two-process tests over a fabric other than tcp: fabric.sh NAME; or without a name over the
+# provider's own choice. Each test runs with one API version, alternating between fabrics: the
+# versions differ above the fabrics, and tcp has both. Each of the two forms of sockets, which are
+# deprecated and slow, has half of the programs. PAIR_FULL=1 runs all with both versions. Exits
+# with 77 if libfabric lacks the fabric.
 
 : "${top_builddir:=.}"
 DAT_TEST_IA=ofi${1:+-$1} DAT_TEST_WARM=1
@@ -14,7 +14,7 @@ failed=0 passed=0
 out=$(mktemp) || exit 99
 trap 'rm -f "$out"' EXIT
 
-# The way test/run does: under $TEST_RUNNER if there is one.
+# Like test/run: under $TEST_RUNNER if that is set.
 run()
 {
 	if [ -n "$TEST_RUNNER" ]; then
@@ -24,8 +24,8 @@ run()
 	fi
 }
 
-# versions NUMBER PROGRAM - the API versions with which it runs here; what is of one version alone has
-# that on each fabric
+# versions NUMBER PROGRAM - the API versions that PROGRAM runs with here; a program of one version
+# runs on each fabric
 versions()
 {
 	if [ -z "${PAIR_FULL:-}" ] && [ $(($1 / 2 % 2)) = "$not" ]; then
@@ -39,14 +39,14 @@ versions()
 	fi
 }
 
-# Fabrics that are alike differ in this: sockets and its connectionless form, shared memory alone and
-# beside another.
+# Similar fabrics get different API versions: sockets and its connectionless form, shared memory
+# alone and with another fabric.
 case ${1:-} in
 shm | net | sockets | tcp-rdm) first=0 ;;
 *) first=1 ;;
 esac
 
-# The half of the programs that does not run, in pairs of neighbours.
+# Selects the half of the programs that does not run, in pairs of neighbors.
 case ${1:-} in
 sockets) not=0 ;;
 sockets-rdm) not=1 ;;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Peers that make a connection of the fabric's, but are not this provider: bare libfabric, with
- * private data of any kind. They are refused, with a line in the log, and nobody else notices.
+ * Peers that connect through the fabric, but are not this provider: bare libfabric, with private
+ * data of any kind. The provider refuses them with a line in the log, and its other connections
+ * go on.
  */
 
 #include "pair.h"
@@ -29,15 +30,15 @@ static const struct saying {
 	{ 1, "\xda" },
 	{ 48, "" },
 	{ 47, "Greetings from a program that is not this one." },
-	{ 4, "\xda\x11\0" },		/* of the first version */
+	{ 4, "\xda\x11\0" },		/* of version 1 */
 	{ 4, "\xda\x23\0" },		/* a rejection */
-	{ 8, "\xda\x21\0\xff" "1234" },	/* with less than it announces */
+	{ 8, "\xda\x21\0\xff" "1234" },	/* less data than the header announces */
 	{ 16, "\xda\x21\xff\0" "123456789012" },
 };
 
 #define N_SAYINGS (sizeof(sayings) / sizeof(sayings[0]))
 
-/* The log of a role, in which each stranger leaves one line. */
+/* Redirects the role's log to a file, in which each foreign peer leaves one line. */
 
 static int log_begin(void)
 {
@@ -85,7 +86,7 @@ union entry {
 		CHECK(!bare_ret, "%s: %s", #call, fi_strerror(-bare_ret));                 \
 	} while (0)
 
-/* What its IA's name says, at @address; a peer if @dest, else its own. */
+/* The fabric of the IA's name, at @address: a peer's if @dest, else a local one. */
 static struct fi_info *bare_info(const struct sockaddr_storage *address, unsigned port, bool dest)
 {
 	struct fi_info *hints = fi_allocinfo(), *info;
@@ -146,7 +147,7 @@ static void bare_close(struct bare *b)
 	fi_freeinfo(b->info);
 }
 
-/* Waits for an event: what it is, or 0 for a failure. */
+/* Waits for an event and returns its type, or 0 for a failure. */
 static uint32_t bare_event(struct bare *b, union entry *entry)
 {
 	int64_t deadline = pair_deadline(PAIR_LIMIT);
@@ -154,7 +155,7 @@ static uint32_t bare_event(struct bare *b, union entry *entry)
 	ssize_t n;
 
 	do {
-		/* tcp moves only what is polled for */
+		/* tcp makes progress only when polled */
 		if (b->ep)
 			fi_cq_read(b->cq, NULL, 0);
 		n = fi_eq_sread(b->eq, &event, entry, sizeof(*entry), 20, 0);
@@ -178,9 +179,9 @@ static void needs_fabric(void)
 		pair_skip("%s: nothing that the connection manager of the fabric alone decides", name);
 }
 
-/* Strangers ask us */
+/* Foreign peers connect to the provider */
 
-/* Who they are, and how many lines their asking leaves. */
+/* The foreign peers, and the number of lines that they leave in the log. */
 struct strangers {
 	void (*ask)(const struct place *place);
 	void (*need)(void);
@@ -201,7 +202,7 @@ static void asked_server(struct pair *p)
 	psp = node_listen(&n, &qual);
 	pair_tell_place(p, &n, qual);
 	ep = node_ep(&n, NULL);
-	pair_sync(p);	/* all have asked */
+	pair_sync(p);	/* all peers have connected */
 	expect_quiet(n.cr);
 	log_has(log, "a connection request that is not ours", strangers->lines);
 	pair_sync(p);
@@ -233,7 +234,7 @@ static void libfabric_asks(const struct place *place)
 		ask(place, &sayings[i]);
 }
 
-/* Of rdma-core's: a connection of librdmacm, with private data or without. */
+/* A connection of librdmacm's, by rdma-core's rping, with or without private data. */
 static void rping_asks(const struct place *place)
 {
 	char command[128], node[INET_ADDRSTRLEN];
@@ -271,9 +272,9 @@ static void asked_client(struct pair *p)
 	node_close(&n);
 }
 
-/* We ask strangers */
+/* The provider connects to foreign peers */
 
-/* At the first port that is free. */
+/* Listens at the first free port. */
 static unsigned bare_listen(struct bare *b, const struct sockaddr_storage *address)
 {
 	unsigned port, i;
@@ -302,7 +303,7 @@ static void answer(struct bare *b, struct fi_info *info, const struct saying *s,
 	}
 	bare_ep(b, info);
 	BARE_OK(fi_accept(b->ep, bytes, s->size));
-	/* it stands for a moment, or does not even do that */
+	/* the connection lasts for a moment, or is not even established */
 	if (bare_event(b, &entry) == FI_CONNECTED)
 		bare_event(b, &entry);
 	bare_ep_close(b);
@@ -342,7 +343,9 @@ static void answering_client(struct pair *p)
 	pair_learn_place(p, &place);
 	ep = node_ep(&n, NULL);
 	for (i = 0; i < 2 * N_SAYINGS; i++) {
-		/* only the header of a rejection is one: that of no provider, but of no stranger either */
+		/*
+		 * only the header of a rejection is valid: it is reported as the peer's rejection
+		 */
 		const bool says_so = !(i % 2) && sayings[i / 2].bytes[1] == 0x23;
 
 		connect_with(ep, &place, pair_scaled(PAIR_LIMIT), 0, NULL);
@@ -368,7 +371,7 @@ static const struct pair_case cases[] = {
 
 int main(int argc, char **argv)
 {
-	/* the provider reads what is said of its log once, which is to be in each role */
+	/* the provider reads its log settings once, which must happen in each role */
 	unsetenv("DAT_TEST_WARM");
 	return pair_main(cases, sizeof(cases) / sizeof(cases[0]), argc, argv);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Two processes and memory whose LMR is freed while operations on it are outstanding: it is unmapped, or written to,
- * at once, and no operation may use it any more. One that does crashes the process, or brings the peer other bytes
- * than those that were there before.
+ * An LMR is freed while operations on it are outstanding between two processes. Its memory is
+ * unmapped or overwritten at once, and no operation may use it any more: that would crash the
+ * process, or bring the peer other bytes than those of before.
  */
 
 #include "pair.h"
@@ -14,7 +14,7 @@
 #define LARGE (1u << 20)
 #define MANY 8
 
-/* Frees the LMR of @m; then its memory is gone, or another's. */
+/* Frees the LMR of @m, then unmaps or overwrites its memory. */
 static void take_away(struct mem *m, bool unmap)
 {
 	OK(dat_lmr_free(m->lmr));
@@ -24,7 +24,7 @@ static void take_away(struct mem *m, bool unmap)
 		memset(m->base, 0xee, m->size);
 }
 
-/* The next completion, which is that of @cookie. */
+/* Expects the completion of @cookie next. */
 static DAT_DTO_COMPLETION_EVENT_DATA completion(DAT_EVD_HANDLE evd, uint64_t cookie)
 {
 	DAT_EVENT event;
@@ -34,7 +34,7 @@ static DAT_DTO_COMPLETION_EVENT_DATA completion(DAT_EVD_HANDLE evd, uint64_t coo
 	return event.event_data.dto_completion_event_data;
 }
 
-/* Ended: what came of an operation that may have been in time. */
+/* Expects the completion of an operation that may have finished before the LMR was freed. */
 static void expect_ended(DAT_EVD_HANDLE evd, uint64_t cookie)
 {
 	const DAT_DTO_COMPLETION_STATUS status = completion(evd, cookie).status;
@@ -43,7 +43,7 @@ static void expect_ended(DAT_EVD_HANDLE evd, uint64_t cookie)
 	      status == DAT_DTO_ERR_FLUSHED, "status %d", status);
 }
 
-/* The connection has ended, or ends. */
+/* Closes a link after its connection has ended, or while it ends. */
 static void close_ended(struct link *l)
 {
 	OK(dat_ep_free(l->ep));
@@ -51,7 +51,7 @@ static void close_ended(struct link *l)
 	node_close(&l->n);
 }
 
-/* Sends @n messages, or as many as come before the end of the connection. */
+/* Sends @n messages, or fewer if the connection ends before. */
 static void send_to_the_end(struct link *l, unsigned n, uint32_t size)
 {
 	DAT_LMR_TRIPLET segment = mem_segment(&l->m, 0, size);
@@ -65,7 +65,10 @@ static void send_to_the_end(struct link *l, unsigned n, uint32_t size)
 
 /* Receives */
 
-/* Of three receives the second loses its memory: its message fails it, and the first and the third keep their order. */
+/*
+ * Of three receives the second loses its LMR: its message fails it, and the other two keep their
+ * order.
+ */
 static void receiver(struct pair *p)
 {
 	DAT_DTO_COMPLETION_EVENT_DATA d;
@@ -82,7 +85,7 @@ static void receiver(struct pair *p)
 	expect_dto(l.n.recv, 1, DAT_DTO_SUCCESS, SMALL);
 	verify(l.m.base, SMALL, 1);
 	expect_dto(l.n.recv, 2, DAT_DTO_ERR_LOCAL_PROTECTION, 0);
-	/* fabrics go on behind a message that has failed, until the connection is closed */
+	/* a fabric may continue after the failed message, until the connection is closed */
 	d = completion(l.n.recv, 3);
 	CHECK(d.status == DAT_DTO_ERR_FLUSHED || d.status == DAT_DTO_SUCCESS, "status %d", d.status);
 	if (d.status == DAT_DTO_SUCCESS)
@@ -92,7 +95,7 @@ static void receiver(struct pair *p)
 	close_ended(&l);
 }
 
-/* Sends @n messages of @size, and waits for the end. */
+/* Sends @n messages of @size and waits for the end of the connection. */
 static void sender_of(struct pair *p, unsigned n, uint32_t size)
 {
 	struct link l;
@@ -111,7 +114,7 @@ static void sender(struct pair *p)
 	sender_of(p, 3, SMALL);
 }
 
-/* Receives without a message say nothing of it: the connection goes on, and ends in order. */
+/* Receives without a message cause no error: the connection continues, and ends normally. */
 static void unused_receiver(struct pair *p)
 {
 	struct mem gone;
@@ -145,7 +148,7 @@ static void unused_sender(struct pair *p)
 	link_close(p, &l);
 }
 
-/* Posted before there is a connection. */
+/* Receives posted before there is a connection. */
 static void early_receiver(struct pair *p)
 {
 	struct mem gone;
@@ -180,7 +183,7 @@ static void early_sender(struct pair *p)
 	close_ended(&l);
 }
 
-/* While a long message is coming. */
+/* The LMR is freed while a long message arrives. */
 static void midway_receiver(struct pair *p)
 {
 	struct mem gone;
@@ -195,7 +198,7 @@ static void midway_receiver(struct pair *p)
 	take_away(&gone, true);
 	for (i = 0; i < MANY; i++)
 		expect_ended(l.n.recv, i);
-	/* all may have been in time */
+	/* all receives may have finished before */
 	OK(dat_ep_disconnect(l.ep, DAT_CLOSE_ABRUPT_FLAG));
 	expect_end(l.n.conn, l.ep);
 	pair_sync(p);
@@ -209,7 +212,7 @@ static void midway_sender(struct pair *p)
 
 /* Requests */
 
-/* Sends of @size to a peer that is not ready for them. */
+/* Sends of @size to a peer that has posted no receives. */
 static void send_and_free(struct pair *p, uint32_t size, bool unmap)
 {
 	struct mem gone;
@@ -231,7 +234,7 @@ static void send_and_free(struct pair *p, uint32_t size, bool unmap)
 	close_ended(&l);
 }
 
-/* What comes of them is what was there when they were posted. */
+/* The peer receives the bytes as they were when the sends were posted. */
 static void receive_what_was(struct pair *p, uint32_t size)
 {
 	DAT_DTO_COMPLETION_EVENT_DATA d;
@@ -281,7 +284,7 @@ static void unmapping_sender(struct pair *p)
 	send_and_free(p, LARGE, true);
 }
 
-/* RDMA of @size in both directions, whose local memory goes at once. */
+/* RDMA of @size in both directions; the local LMR is freed at once. */
 static void rdma_and_free(struct pair *p, uint32_t size)
 {
 	struct mem gone;
@@ -323,7 +326,7 @@ static void target(struct pair *p)
 	close_ended(&l);
 }
 
-/* The target's memory goes while the peer writes and reads. */
+/* The target frees its LMR while the peer writes and reads. */
 static void granting(struct pair *p)
 {
 	struct link l;
@@ -358,7 +361,7 @@ static void granted(struct pair *p)
 }
 
 #if DAT_API >= 2
-/* Buffers of an SRQ: the one whose memory has gone fails the message that takes it. */
+/* Buffers of an SRQ: a buffer without its LMR fails the message that takes it. */
 static void shared_receiver(struct pair *p)
 {
 	DAT_SRQ_ATTR attr = { .max_recv_dtos = 4, .max_recv_iov = 1, .low_watermark = DAT_SRQ_LW_DEFAULT };
@@ -388,11 +391,14 @@ static void shared_receiver(struct pair *p)
 	OK(dat_ep_free(l.ep));
 	OK(dat_srq_free(srq));
 	mem_put(&l.m);
-	/* asynchronous events of the SRQ's connection are left, with which a graceful close of the node would fail */
+	/*
+	 * node_close() would fail, as asynchronous events of the SRQ's connection are still
+	 * queued
+	 */
 	OK(dat_ia_close(l.n.ia, DAT_CLOSE_ABRUPT_FLAG));
 }
 
-/* Reads into memory that an RMR names, which is freed with them outstanding, and then the LMR. */
+/* An RMR, then its LMR, is freed while reads into the RMR are outstanding. */
 static void read_into_rmr(struct pair *p)
 {
 	DAT_RMR_CONTEXT context;

@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Two processes and what DAT 2.0 adds for RMRs: messages that invalidate, reads that go into one. */
+/*
+ * What DAT 2.0 adds for RMRs, between two processes: sends that invalidate an RMR, reads into an
+ * RMR.
+ */
 
 #include "pair.h"
 
 #include <string.h>
 
 #define PART 1024u
-#define N 48u			/* RMRs, of a part each */
+#define N 48u			/* RMRs, each bound to one part */
 
 static DAT_DTO_COOKIE cookie_of(uint64_t n)
 {
 	return (DAT_DTO_COOKIE){ .as_64 = n };
 }
 
-/* The peer has no way to send this: both roles find out. */
+/* Skips the case if the fabric cannot carry an invalidation; both roles come to the same result. */
 static void need_invalidate(struct node *n, DAT_EP_HANDLE ep)
 {
 	DAT_RETURN ret = dat_ep_post_send_with_invalidate(ep, -1, NULL, cookie_of(0), 0, DAT_TRUE, 1);
@@ -54,7 +57,7 @@ static bool is_bound(DAT_RMR_HANDLE rmr)
 	return dat_rmr_query(rmr, DAT_RMR_FIELD_LMR_TRIPLET, &param) == DAT_SUCCESS;
 }
 
-/* Binds the @i-th part of @m to @rmr; the contexts of several kinds mix. */
+/* Binds the @i-th part of @m to @rmr, every third part zero-based where the IA supports that. */
 static struct grant grant_part(struct node *n, DAT_EP_HANDLE ep, DAT_RMR_HANDLE rmr,
 			       const struct mem *m, unsigned i)
 {
@@ -80,7 +83,7 @@ static DAT_RMR_HANDLE rmr_make(struct node *n, bool of_ep)
 	return rmr;
 }
 
-/* Each of many is used, and ended by the message that says so */
+/* Each of many RMRs is used, then invalidated by a message */
 
 static void many_server(struct pair *p)
 {
@@ -106,11 +109,11 @@ static void many_server(struct pair *p)
 		verify(l.m.base + i * PART, PART, i);
 	}
 	expect_recv(l.n.recv, N, 8, DAT_DTO_RECEIVE, 0);
-	/* none holds its LMR any more, and each may be bound again */
+	/* no RMR holds its LMR now, and each may be bound again */
 	g[0] = grant_part(&l.n, l.ep, rmr[0], &l.m, N);
 	memset(l.m.base, 0xaa, l.m.size);
 	pair_send(p, &g[0], sizeof(g[0]));
-	expect_end(l.n.conn, l.ep);	/* the peer has tried what is over */
+	expect_end(l.n.conn, l.ep);	/* the peer has used an RMR that was invalidated */
 	pair_sync(p);
 	verify(l.m.base + N * PART, PART, 99);
 	for (i = 0; i < N * PART; i++)
@@ -155,7 +158,7 @@ static void many_client(struct pair *p)
 	node_close(&l.n);
 }
 
-/* What is not the sender's to invalidate stays, and its connection breaks */
+/* An RMR that the sender may not invalidate stays bound, and the connection breaks */
 
 enum fault { UNKNOWN, NOTHING, AN_LMR, OTHER_ZONE, OTHER_EP, TWICE, N_FAULTS };
 
@@ -226,7 +229,7 @@ static void wrong_server(struct pair *p)
 	node_close(&n);
 }
 
-/* The peer may have ended the connection before it told that the message is there. */
+/* The peer may have ended the connection before the completion of the send was reported. */
 static void expect_sent(DAT_EVD_HANDLE evd, uint64_t cookie)
 {
 	DAT_EVENT event;
@@ -272,7 +275,7 @@ static void wrong_client(struct pair *p)
 	node_close(&n);
 }
 
-/* Reads into RMRs: of both scopes, counted both ways, bound a moment before */
+/* Reads into RMRs: of both scopes, with both origins of addresses, directly after the bind */
 
 static DAT_RETURN read_into(DAT_EP_HANDLE ep, struct grant to, size_t length, uint64_t cookie,
 			    const struct grant *from, int flags)
@@ -284,7 +287,10 @@ static DAT_RETURN read_into(DAT_EP_HANDLE ep, struct grant to, size_t length, ui
 					    (DAT_COMPLETION_FLAGS)flags);
 }
 
-/* The fence holds the unbind back while a read is under way: long enough, most of the time. */
+/*
+ * The fence delays the unbind until the first read has ended, usually after the second one is
+ * posted.
+ */
 static void unbound_before_its_turn(struct link *l, DAT_RMR_HANDLE rmr, struct grant g)
 {
 	DAT_RMR_CONTEXT none;
@@ -332,7 +338,7 @@ static void into_reader(struct pair *p)
 		OK(dat_rmr_free(rmr));
 		FAILS(read_into(l.ep, g, PART, i, &l.theirs, 0), DAT_PROTECTION_VIOLATION);
 	}
-	/* the bind's privileges, its bounds, and whose context it is */
+	/* privileges, bounds, contexts of the peer and of an LMR, a flag, NULL */
 	rmr = rmr_make(&l.n, false);
 	OK(bind_part(rmr, &l.m, 0, PART, PRIV_READ, l.ep, 1, &g.rmr_context));
 	expect_bind(l.n.req, rmr, 1, DAT_DTO_SUCCESS);

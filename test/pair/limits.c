@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the attributes of an IA promise holds to the last one, and not beyond. Segments and
- * private data are tried up to their limits by the tests of data transfer and of connecting.
+ * An IA provides exactly as much as its attributes promise. Limits of segments and of private
+ * data are tested with data transfer and with connecting.
  */
 
 #include "pair.h"
@@ -12,7 +12,9 @@
 
 /* Objects */
 
-/* Makes objects until there are no more: as many as @most with the @there already. */
+/*
+ * Creates objects until @most exist, including the @there that exist already; one more must fail.
+ */
 #define MAKE_ALL(type, list, most, there, create, destroy)                           \
 	do {                                                                         \
 		DAT_COUNT i_, n_ = (most) - (there);                                 \
@@ -55,7 +57,7 @@ static DAT_RETURN rmr_make(DAT_RMR_HANDLE *rmr)
 	return dat_rmr_create(node.pz, rmr);
 }
 
-/* One of as many events as there may be, and no more. */
+/* An EVD of the largest length can be created, but no longer one. */
 static void longest_evd(void)
 {
 	DAT_EVD_HANDLE evd;
@@ -65,7 +67,7 @@ static void longest_evd(void)
 	OK(dat_evd_free(node_evd(&node, node.attr.max_evd_qlen, DAT_EVD_SOFTWARE_FLAG)));
 }
 
-/* Five of the EVDs are the node's. */
+/* The node has five of the EVDs. */
 static void objects(struct pair *p)
 {
 	(void)p;
@@ -84,7 +86,7 @@ static void objects(struct pair *p)
 
 /* Operations */
 
-/* An EP with queues and EVDs of the size of the IA's limit. */
+/* An EP with queues and EVDs as long as the IA allows. */
 static DAT_EP_HANDLE deep_ep(struct node *n, DAT_EVD_HANDLE *dto)
 {
 	const DAT_COUNT most = n->attr.max_dto_per_ep;
@@ -131,7 +133,7 @@ static void depth(struct pair *p)
 
 #define BOOK_DEPTH 8			/* of each queue */
 #define BOOK_EPS 2
-#define BOOK_SENDS 20000		/* unless DAT_TEST_SENDS says how many, through each EP */
+#define BOOK_SENDS 20000		/* through each EP, unless DAT_TEST_SENDS is set */
 
 static DAT_COUNT book_sends(void)
 {
@@ -140,7 +142,7 @@ static DAT_COUNT book_sends(void)
 	return text ? atoi(text) : BOOK_SENDS;
 }
 
-/* An EVD for the endpoints' queues, and as long as these are together. */
+/* One EVD for the queues of all EPs, as long as these queues together. */
 static void book_open(struct pair *p, struct node *n, DAT_EVD_HANDLE *dto, DAT_EP_HANDLE ep[])
 {
 	DAT_EP_ATTR attr;
@@ -156,7 +158,7 @@ static void book_open(struct pair *p, struct node *n, DAT_EVD_HANDLE *dto, DAT_E
 	}
 }
 
-/* Posts to @ep until that has no room, without a look at events; fewer than @most. */
+/* Posts to @ep until its queue is full, but fewer than @most, without dequeueing events. */
 static DAT_COUNT post_all(DAT_EP_HANDLE ep, struct mem *m, bool sends, DAT_COUNT most)
 {
 	DAT_LMR_TRIPLET segment = mem_segment(m, 0, MESSAGE);
@@ -177,8 +179,9 @@ static DAT_COUNT post_all(DAT_EP_HANDLE ep, struct mem *m, bool sends, DAT_COUNT
 }
 
 /*
- * Programs size an EVD by its queues, post until there is no room, and dequeue then: no event is lost,
- * whether this thread or the progress thread reads the fabric. node_close() sees that nothing has overflowed.
+ * A program that makes its EVD as long as its queues, posts until they are full and then dequeues
+ * loses no event, whether its thread or the progress thread reads the fabric. node_close() checks
+ * that no EVD has overflowed.
  */
 static void by_the_book(struct pair *p)
 {
@@ -207,7 +210,7 @@ static void by_the_book(struct pair *p)
 	node_close(&n);
 }
 
-/* Of all that is outstanding at the end of a connection the flushes fit, too. */
+/* The flushes of all operations outstanding at the end of a connection fit into the EVD, too. */
 static void flushes_fit(struct pair *p)
 {
 	DAT_EP_HANDLE ep[BOOK_EPS];
@@ -241,7 +244,7 @@ static void flushes_fit(struct pair *p)
 
 #define READS 300
 
-/* More reads than either side was made for wait their turn, and none is lost. */
+/* Reads beyond either peer's limit are queued, and none is lost. */
 static void reads(struct pair *p)
 {
 	DAT_EP_ATTR attr;
@@ -258,7 +261,7 @@ static void reads(struct pair *p)
 	link_open_with(p, &l, 2 * READS * MESSAGE, &attr);
 	fill(l.m.base, READS * MESSAGE, p->server);
 	pair_sync(p);
-	/* all at once: of one side 64 at the fabric, of the other one after the other */
+	/* all at once: 64 at a time by one peer, one at a time by the other */
 	for (i = 0; i < READS; i++)
 		post_read(l.ep, &l.m, (READS + i) * MESSAGE, MESSAGE, i, &l.theirs, i * MESSAGE);
 	for (i = 0; i < READS; i++)
@@ -269,7 +272,7 @@ static void reads(struct pair *p)
 
 #define LONGEST 100
 
-/* A message as long as the endpoint was made for, and no byte more. */
+/* A message of the EP's maximum length succeeds; one byte more is refused. */
 static void length(struct pair *p)
 {
 	DAT_LMR_TRIPLET segment;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A connection ends abruptly while much is under way, more than the fabric holds: the peer gets all
- * that was said to be done as long as it receives, and learns of the end if it does not.
+ * A connection ends abruptly with more messages in flight than the fabric holds. The peer gets
+ * every message that the sender completed, provided that it receives, and is notified of the end
+ * if it does not.
  */
 
 #include "pair.h"
@@ -9,17 +10,17 @@
 #include <stdlib.h>
 
 /*
- * Some fabrics take a few large messages before there are receives for them; others take small
- * ones, and not all of these.
+ * Some fabrics accept a few large messages before receives are posted; others accept small ones,
+ * but not all of these.
  */
 #define N_SMALL 40
 #define N_MESSAGES (N_SMALL + 24)
 #define SMALL 2000
 #define LARGE (256 << 10)
-#define QUIET_ROUNDS 4		/* so often it is looked whether the end was told of too early */
+#define QUIET_ROUNDS 4		/* rounds between checks that no end was reported yet */
 
 struct way {
-	void (*end)(struct link *l);	/* leaves the IA open, or not */
+	void (*end)(struct link *l);	/* may close the IA */
 	const char *patience_ms;
 };
 
@@ -53,12 +54,12 @@ static void open_both(struct pair *p, struct link *l)
 	link_open_depth(p, l, (size_t)N_MESSAGES * LARGE, N_MESSAGES);
 }
 
-/* How many sends are done, when no more of them will be without the peer. */
+/* Returns the number of sends that complete without help of the peer. */
 static unsigned count_done(struct link *l)
 {
 	DAT_EVENT event;
 	DAT_COUNT more;
-	/* the first is done at any rate, as soon as the fabric comes to it; on hardware none is */
+	/* the first send completes once the fabric processes it; on hardware none does */
 	unsigned n = 0, ms = node_is_on_verbs(&l->n) ? PAIR_QUIET : pair_scaled(PAIR_LIMIT);
 
 	while (dat_evd_wait(l->n.req, ms * 1000, 1, &event, &more) == DAT_SUCCESS) {
@@ -105,7 +106,7 @@ static void late_server(struct pair *p)
 		expect_dto(l.n.recv, i, DAT_DTO_SUCCESS, length_of(i));
 		verify(l.m.base + i * LARGE, length_of(i), i);
 	}
-	/* what is left is part of a message, if anything, and the end */
+	/* only a part of a message can be left, and the end */
 	post_recv(l.ep, &l.m, 0, LARGE, i);
 	expect_end(l.n.conn, l.ep);
 	expect_dto(l.n.recv, i, DAT_DTO_ERR_FLUSHED, 0);
@@ -129,7 +130,7 @@ static void deaf_server(struct pair *p)
 	node_close(&l.n);
 }
 
-/* a peer that is late because the machine is busy is not one that has stopped */
+/* long enough to distinguish a peer that is late on a busy machine from one that has stopped */
 static const struct way disconnecting = { disconnect, "60000" };
 static const struct way closing = { close_ia, "60000" };
 static const struct way freeing = { free_ep, "300" };

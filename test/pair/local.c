@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Which way two processes of one host reach each other over an IA that names no fabric: through
- * shared memory, or, where that is not to be had, over TCP, and the program is told neither.
+ * Checks whether two processes of one host connect through shared memory over an IA that names no
+ * fabric, or over TCP where shared memory cannot be used. The program does not choose either.
  *
- * The kernel is asked: a process whose data goes over TCP has an established connection.
+ * The kernel's tables show which: a process with data over TCP has an established
+ * connection.
  */
 
 #include "cable.h"
@@ -33,7 +34,7 @@
 #define PROVIDER "libdaplofi.so.1"
 #endif
 
-/* What is unlike in the two processes, before any DAT call; and whether they share memory then. */
+/* How the two processes differ before any DAT call, and whether they share memory then. */
 struct way {
 	void (*server)(void), (*client)(void);
 	bool shared;
@@ -83,7 +84,7 @@ static unsigned tcp_connections(void)
 	return n;
 }
 
-/* The check itself: it must see a connection that is there. */
+/* Checks the counter itself: it must see a connection that is there. */
 static void counting(struct pair *p)
 {
 	struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
@@ -100,7 +101,7 @@ static void counting(struct pair *p)
 	close(listener);
 }
 
-/* Messages and RDMA both ways, with nothing on the EVDs left. */
+/* Messages and RDMA in both directions; the EVDs are empty afterwards. */
 static void use(struct pair *p, struct link *l)
 {
 	struct mem in;
@@ -142,7 +143,7 @@ static void either(struct pair *p)
 	link_close(p, &l);
 }
 
-/* Over shared memory alone there is no other way, and that shows at once. */
+/* The shared-memory fabric has no alternative, so connecting fails immediately. */
 static void apart(struct pair *p)
 {
 	const struct way *way = pair_arg();
@@ -168,7 +169,7 @@ static void apart(struct pair *p)
 	OK(dat_ia_close(n.ia, DAT_CLOSE_ABRUPT_FLAG));
 }
 
-/* What is unlike */
+/* Differences between the processes */
 
 static void must_be_root(void)
 {
@@ -191,7 +192,10 @@ static void without_reading(void)
 	setenv("DAT_OFI_CMA", "0", 1);
 }
 
-/* What an IA is opened with may be for the first user alone: it is read before. */
+/*
+ * Opens an IA before it changes the user: files that opening reads may be readable by the first
+ * user only.
+ */
 static void as_another_user(void)
 {
 	struct node n;
@@ -209,7 +213,7 @@ static void leave(int namespace)
 		pair_skip("unshare: %s", strerror(errno));
 }
 
-/* The role goes on in a child, which alone is in there. */
+/* The role continues in a child, which is alone in the new namespace. */
 static void with_other_pids(void)
 {
 	int status;
@@ -225,7 +229,7 @@ static void with_other_pids(void)
 	_exit(WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAILURE);
 }
 
-/* /dev/shm is none of what is in it. */
+/* An IPC namespace does not contain /dev/shm. */
 static void with_other_ipc(void)
 {
 	leave(CLONE_NEWIPC);
@@ -256,7 +260,7 @@ static socklen_t name_of(struct sockaddr_un *name, DAT_CONN_QUAL qual)
 			(uint64_t)qual);
 }
 
-/* Another user is told nothing. */
+/* The provider must send nothing to a listener of another user. */
 static void squat(int fd, const char *says)
 {
 	for (;;) {
@@ -305,7 +309,7 @@ static DAT_CONN_QUAL free_qual(struct node *n)
 	return qual;
 }
 
-/* The connection of @ep stands, by shared memory or not; and ends. */
+/* The connection of @ep is established, through shared memory or not; then ends. */
 static void stands(struct pair *p, struct node *n, DAT_EP_HANDLE ep, bool by_memory)
 {
 	DAT_EVENT event;
@@ -365,7 +369,7 @@ static void squatted_client(struct pair *p)
 	node_close(&n);
 }
 
-/* Who speaks another protocol is sent away, and the next is served. */
+/* A peer that speaks another protocol is rejected, and the next peer is served. */
 static void stranger_server(struct pair *p)
 {
 	DAT_CONN_QUAL qual;
@@ -402,7 +406,7 @@ static void stranger_client(struct pair *p)
 	node_close(&n);
 }
 
-/* Another network is another host, though the address is the same. */
+/* Another network namespace is another host, even with an equal address. */
 static void network_server(struct pair *p)
 {
 	DAT_CONN_QUAL qual;
@@ -492,8 +496,8 @@ static const struct pair_case cases[] = {
 int main(int argc, char **argv)
 {
 	setenv("DAT_TEST_IA", "ofi", 1);
-	/* the cases look at connections by TCP; hardware makes none */
+	/* the cases look for TCP connections, which RDMA hardware does not make */
 	setenv("FI_PROVIDER", "^verbs", 0);
-	unsetenv("DAT_TEST_WARM");	/* roles differ in what libfabric finds */
+	unsetenv("DAT_TEST_WARM");	/* the roles differ in what libfabric finds */
 	return pair_main(cases, sizeof(cases) / sizeof(cases[0]), argc, argv);
 }

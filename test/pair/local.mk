@@ -5,8 +5,7 @@ pair_cppflags2 = $(AM_CPPFLAGS) -DDAT_API=2
 pair_ldadd1 = test/pair/libpair1.la libdat.la
 pair_ldadd2 = test/pair/libpair2.la libdat2.la
 
-# The harness is compiled once for each version and not in each program, which all take of it what
-# they call.
+# The harness is compiled once for each version, as a library that all programs link.
 check_LTLIBRARIES += test/pair/libpair1.la test/pair/libpair2.la
 pair_library = \
 	test/pair/cable.c \
@@ -207,7 +206,7 @@ test_pair_srq2_SOURCES = test/pair/srq.c
 test_pair_srq2_CPPFLAGS = $(pair_cppflags2)
 test_pair_srq2_LDADD = $(pair_ldadd2)
 
-# The same over libfabric's other software fabrics.
+# Over libfabric's other software fabrics.
 SLOW_TESTS += \
 	test/pair/both.sh \
 	test/pair/net.sh \
@@ -238,7 +237,7 @@ EXTRA_DIST += \
 	test/pair/sockets-rdm.sh \
 	test/pair/tcp-rdm.sh
 
-# The harness itself: sanity2 has cases that must fail, and sanity.sh sees to it that they do.
+# The harness itself: sanity2 has cases that must fail, and sanity.sh checks that they do.
 PAIR_TESTS += test/pair/sanity.sh
 check_PROGRAMS += test/pair/sanity2
 test_pair_sanity2_SOURCES = test/pair/sanity.c

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Two processes and memory of every kind: another LMR's, shared by a cookie, counted from zero. */
+/*
+ * All kinds of memory between two processes: of another LMR, shared by a cookie, with zero-based
+ * addresses.
+ */
 
 #include "pair.h"
 
@@ -11,9 +14,9 @@
 #include <unistd.h>
 
 #define SIZE 65536u
-#define PART 4096u		/* of it, which one operation moves */
+#define PART 4096u		/* of the memory, moved by one operation */
 
-/* All that may be asked for, in the form that both versions have. */
+/* The arguments of dat_lmr_create() that both versions have. */
 struct wish {
 	DAT_MEM_TYPE type;
 	DAT_REGION_DESCRIPTION region;
@@ -23,7 +26,7 @@ struct wish {
 	bool zero_based;	/* 2.0 only */
 };
 
-/* Whose answer is in @m: the base is where its segments begin to count. */
+/* Creates the LMR of @w and fills in @m. The base is where the addresses of its segments begin. */
 static DAT_RETURN make(struct node *n, const struct wish *w, struct mem *m)
 {
 	DAT_VADDR address;
@@ -56,7 +59,7 @@ static DAT_LMR_PARAM query(const struct mem *m)
 	return param;
 }
 
-/* The peer's: writes a part of it, reads it back, and receives the next part of it. */
+/* The peer's part: writes one part of the memory, reads it back, and receives the next part. */
 static void visit(struct pair *p, struct node *n, DAT_EP_HANDLE ep, unsigned seed)
 {
 	struct grant g;
@@ -77,7 +80,7 @@ static void visit(struct pair *p, struct node *n, DAT_EP_HANDLE ep, unsigned see
 	mem_put(&m);
 }
 
-/* The other side of it, for @m, whose bytes are at @at. */
+/* The owner's part for the memory of @m, which is mapped at @at. */
 static void host(struct pair *p, struct node *n, DAT_EP_HANDLE ep, const struct mem *m, void *at,
 		 unsigned seed)
 {
@@ -89,7 +92,10 @@ static void host(struct pair *p, struct node *n, DAT_EP_HANDLE ep, const struct 
 	verify((char *)at + PART, PART, seed);
 }
 
-/* Of another LMR: with another zone and more privileges, after the first is gone */
+/*
+ * An LMR made of another one: with another PZ and more privileges, and after the first LMR is
+ * freed
+ */
 
 static void derived_server(struct pair *p)
 {
@@ -140,7 +146,7 @@ static void visitor(struct pair *p)
 	node_close(&n);
 }
 
-/* Shared: each of two processes registers its own mapping of the same memory */
+/* Shared memory: each of two processes registers its own mapping */
 
 static char cookie[DAT_LMR_COOKIE_SIZE] = "all of it counts";
 
@@ -177,7 +183,7 @@ static void register_shared(struct node *n, int fd, struct mem *m)
 	      "another cookie");
 }
 
-/* What must not be taken for the memory of a cookie. */
+/* Memory that does not match the cookie is refused. */
 static void misuse_shared(struct node *n, const struct mem *m)
 {
 	void *private = map(-1, MAP_PRIVATE | MAP_ANONYMOUS, SIZE);
@@ -187,13 +193,13 @@ static void misuse_shared(struct node *n, const struct mem *m)
 
 	FAILS(make(n, &w, &none), DAT_INVALID_STATE);
 	w = shared_at(n, other, SIZE);
-	FAILS(make(n, &w, &none), DAT_INVALID_STATE);	/* the cookie is another's */
+	FAILS(make(n, &w, &none), DAT_INVALID_STATE);	/* the cookie belongs to other memory */
 	cookie[DAT_LMR_COOKIE_SIZE - 1] ^= 1;
 	OK(make(n, &w, &none));
 	OK(dat_lmr_free(none.lmr));
 	cookie[DAT_LMR_COOKIE_SIZE - 1] ^= 1;
 	w = shared_at(n, m->base, SIZE);
-	OK(make(n, &w, &none));				/* the same again */
+	OK(make(n, &w, &none));				/* the shared memory itself is accepted */
 	OK(dat_lmr_free(none.lmr));
 	w = shared_at(n, m->base, 0);
 	FAILS(make(n, &w, &none), DAT_LENGTH_ERROR);
@@ -221,8 +227,8 @@ static void shared_server(struct pair *p)
 	ep = link_in(p, &n, n.pz);
 	pair_grant(p, &m);
 	pair_sync(p);
-	verify(m.base, PART, 1);		/* it came by RDMA */
-	verify(m.base + PART, PART, 2);		/* and this by the mapping */
+	verify(m.base, PART, 1);		/* written by RDMA */
+	verify(m.base + PART, PART, 2);		/* written through the mapping */
 	pair_unlink(p, &n, ep);
 	OK(dat_ep_free(ep));
 	mem_put(&m);
@@ -251,7 +257,7 @@ static void shared_client(struct pair *p)
 	post_write(ep, &own, 0, PART, 1, &g, 0);
 	expect_dto(n.req, 1, DAT_DTO_SUCCESS, PART);
 	verify(m.base, PART, 1);
-	/* read by the peer's registration into this one's: from and to shared memory */
+	/* RDMA read from shared memory into shared memory */
 	fill(m.base + 2 * PART, PART, 2);
 	post_read(ep, &m, PART, PART, 2, &g, 2 * PART);
 	expect_dto(n.req, 2, DAT_DTO_SUCCESS, PART);
@@ -266,7 +272,7 @@ static void shared_client(struct pair *p)
 }
 
 #if DAT_VERSION_MAJOR >= 2
-/* Counted from zero: LMRs, and RMRs of LMRs of either kind */
+/* Zero-based addresses: LMRs, and RMRs of LMRs of either kind */
 
 static bool has_zero_based(struct node *n)
 {
@@ -305,7 +311,7 @@ static void host_rmr(struct pair *p, struct node *n, DAT_EP_HANDLE ep, const str
 
 	OK(dat_rmr_create(n->pz, &rmr));
 	seen.rmr_context = bound(n, ep, rmr, m, offset, 4 * PART, type);
-	/* as the peer is to count, and as the LMR does for what is sent */
+	/* RDMA uses the RMR's addresses, the send those of the LMR */
 	seen.base = type == DAT_VA_TYPE_ZB ? NULL : at + offset;
 	pair_grant(p, &seen);
 	fill(at + offset + 2 * PART, PART, seed + 1);
@@ -352,7 +358,7 @@ static void zero_server(struct pair *p)
 	FAILS(dat_lmr_sync_rdma_write(n.ia, &beyond, 1), DAT_INVALID_PARAMETER);
 	pair_unlink(p, &n, ep);
 	OK(dat_ep_free(ep));
-	/* what the peer must not get by counting wrongly */
+	/* the peer must not reach bytes outside its grant */
 	memset(at, 0xaa, SIZE);
 	for (i = 0; i < 3; i++) {
 		ep = link_in(p, &n, n.pz);
@@ -393,7 +399,7 @@ static void zero_client(struct pair *p)
 		pair_granted(p, &g);
 		SAME(g.address, 0);
 		pair_recv(p, &at, sizeof(at));
-		/* by the virtual address, before the first byte, and behind the last */
+		/* at the virtual address, before the first byte, and past the last */
 		g.address = i == 0 ? (uintptr_t)at : i == 1 ? UINT64_MAX - 7 : SIZE - PART + 8;
 		post_write(ep, &m, 0, PART, 1, &g, 0);
 		expect_refused(&n, ep, 1, "written elsewhere");
@@ -405,7 +411,7 @@ static void zero_client(struct pair *p)
 }
 #endif
 
-/* The attribute is a limit; nothing is registered by a refused call. */
+/* The attribute is a limit; a refused call registers nothing. */
 static void limits(struct pair *p)
 {
 	struct node n;
@@ -415,7 +421,7 @@ static void limits(struct pair *p)
 	(void)p;
 	node_open(&n);
 	most = n.attr.max_lmr_block_size;
-	if (most + 1)	/* in 1.2 there is no more than the limit */
+	if (most + 1)	/* in 1.2 the limit is the type's maximum */
 		most++;
 	FAILS(make(&n, &(struct wish){ DAT_MEM_TYPE_VIRTUAL, { .for_va = &n }, most, n.pz, PRIV_LOCAL, false },
 		   &m), DAT_INVALID_PARAMETER);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Two processes: endpoints that are modified before they connect, and duplicates of connections. */
+/* EPs that are modified before they connect, and dat_ep_dup_connect(), in two processes. */
 
 #include "pair.h"
 
@@ -19,7 +19,7 @@ static void query(DAT_EP_HANDLE ep, DAT_EP_PARAM *param)
 	OK(dat_ep_query(ep, DAT_EP_FIELD_ALL, param));
 }
 
-/* Duplicates */
+/* Duplicates of connections */
 
 #define ASKED 40
 #define ANSWERED 24
@@ -30,7 +30,7 @@ static void dup_connect(DAT_EP_HANDLE ep, DAT_EP_HANDLE of, DAT_COUNT size, void
 			      DAT_QOS_BEST_EFFORT));
 }
 
-/* A message each way. */
+/* One message in each direction. */
 static void exchange(struct pair *p, struct node *n, DAT_EP_HANDLE ep, unsigned seed)
 {
 	unsigned own = seed + p->server, theirs = seed + !p->server;
@@ -49,7 +49,7 @@ static void exchange(struct pair *p, struct node *n, DAT_EP_HANDLE ep, unsigned 
 	mem_put(&out);
 }
 
-/* A qualifier beyond any port: the duplicate must ask for all of it. */
+/* A qualifier larger than any port: the duplicate's request must carry all of it. */
 static DAT_CONN_QUAL wide_qualifier(void)
 {
 	return UINT64_C(0x5eed000000000000) | (uint64_t)getpid() << 8 | 3;
@@ -79,10 +79,10 @@ static void dup_server(struct pair *p)
 	expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, second);
 	exchange(p, &n, second, 20);
 	exchange(p, &n, first, 30);
-	/* and one that the consumer here does not want */
+	/* a duplicate that the server rejects */
 	expect_event(n.cr, DAT_CONNECTION_REQUEST_EVENT, &event);
 	OK(cr_reject(event.event_data.cr_arrival_event_data.cr_handle, 0, NULL));
-	pair_sync(p);	/* sockets drops the rejection with its listener */
+	pair_sync(p);	/* closing the listener of sockets drops the rejection */
 	OK(dat_psp_free(psp));
 	pair_sync(p);
 	pair_unlink(p, &n, second);
@@ -113,7 +113,7 @@ static void dup_client(struct pair *p)
 	      DAT_INVALID_STATE);
 	fill(data, ASKED, 7);
 	dup_connect(second, first, ASKED, data);
-	memset(data, 0, ASKED);		/* it was copied */
+	memset(data, 0, ASKED);		/* the data was copied */
 	expect_event(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, &event);
 	CHECK(event.event_data.connect_event_data.ep_handle == second, "another EP");
 	check_data(event.event_data.connect_event_data.private_data_size,
@@ -125,7 +125,7 @@ static void dup_client(struct pair *p)
 	expect_conn(n.conn, DAT_CONNECTION_EVENT_PEER_REJECTED, third);
 	pair_sync(p);
 	pair_sync(p);
-	/* nobody listens there any more, although the connections stand */
+	/* there is no listener now, although the connections stand */
 	OK(dat_ep_reset(third));
 	dup_connect(third, first, 0, NULL);
 	expect_conn(n.conn, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, third);
@@ -150,7 +150,7 @@ static const DAT_EP_PARAM_MASK sizes_mask =
 	DAT_EP_FIELD_CONNECT_EVD_HANDLE | DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS |
 	DAT_EP_FIELD_EP_ATTR_MAX_REQUEST_DTOS | DAT_EP_FIELD_EP_ATTR_MAX_RECV_IOV;
 
-/* A narrow EP with receives becomes a deep and wide one on EVDs of its own. */
+/* An EP with posted receives gets longer queues, more segments and EVDs of its own. */
 static void widen(struct node *n, DAT_EP_HANDLE ep, struct node *other)
 {
 	DAT_EP_PARAM param;
@@ -178,7 +178,7 @@ static DAT_EP_HANDLE narrow_ep(struct node *n)
 	return node_ep(n, &attr);
 }
 
-/* The node's own EVDs must stay quiet: all events are for the second ones. */
+/* The node's first EVDs must stay empty: all events go to the second ones. */
 static void queues(struct pair *p)
 {
 	struct node n, second;
@@ -187,7 +187,7 @@ static void queues(struct pair *p)
 	unsigned i;
 
 	node_open(&n);
-	memcpy(&second, &n, sizeof(n));	/* a member is const */
+	memcpy(&second, &n, sizeof(n));	/* memcpy(), because a member is const */
 	second.conn = node_evd(&n, NODE_QLEN, DAT_EVD_CONNECTION_FLAG);
 	second.req = node_evd(&n, NODE_QLEN, DAT_EVD_DTO_FLAG);
 	second.recv = node_evd(&n, NODE_QLEN, DAT_EVD_DTO_FLAG);
@@ -258,7 +258,7 @@ static void move_to(DAT_EP_HANDLE ep, DAT_PZ_HANDLE pz)
 	modify(ep, DAT_EP_FIELD_PZ_HANDLE, &param);
 }
 
-/* The EP goes to another zone; what belongs to that works, and the old zone may go. */
+/* The EP moves to another PZ: objects of the new PZ work, and the old PZ can be freed. */
 static void other_zone(struct pair *p)
 {
 	DAT_PZ_HANDLE old;
@@ -279,7 +279,7 @@ static void other_zone(struct pair *p)
 	node_close(&n);
 }
 
-/* Receives of the zone that the EP was in fail when a message uses them, and not before. */
+/* Receives of the EP's former PZ fail when a message uses them, and not earlier. */
 static void left_zone_server(struct pair *p)
 {
 	DAT_PZ_HANDLE zone;
@@ -324,11 +324,11 @@ static void left_zone_client(struct pair *p)
 	ep = node_ep(&n, NULL);
 	pair_link(p, &n, ep);
 	pair_sync(p);
-	/* no memory, no zone: an empty message needs none */
+	/* an empty message uses no memory, so it fits any PZ */
 	post_send(ep, &m, 0, 0, 1);
 	expect_dto(n.req, 1, DAT_DTO_SUCCESS, 0);
 	post_send(ep, &m, 0, MESSAGE, 2);
-	/* it may be gone before anybody knows better, but it completes, and once */
+	/* it may have left before the peer refuses it; it completes exactly once */
 	expect_event(n.req, DAT_DTO_COMPLETION_EVENT, &event);
 	expect_quiet(n.req);
 	expect_end(n.conn, ep);
@@ -340,7 +340,7 @@ static void left_zone_client(struct pair *p)
 
 /* Watermarks */
 
-/* Three receives are one more than allowed, as soon as there is a connection. */
+/* The third receive exceeds the hard high watermark as soon as there is a connection. */
 static void hard_server(struct pair *p)
 {
 	DAT_COUNT held, span;
@@ -395,7 +395,7 @@ static void soft(struct pair *p)
 	data = &event.event_data.asynch_error_event_data;
 	CHECK(data->dat_handle == l.ep, "of another object");
 	SAME(data->reason, DAT_SRQ_SOFT_HIGH_WATERMARK_EVENT);
-	/* it is no more than a warning */
+	/* the soft watermark only warns */
 	pair_sync(p);
 	post_send(l.ep, &l.m, 0, MESSAGE, 3);
 	expect_dto(l.n.req, 3, DAT_DTO_SUCCESS, MESSAGE);

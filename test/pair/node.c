@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What most roles of two-process tests do with DAT: open, connect, register, post, expect. */
+/*
+ * What most roles of two-process tests do with DAT: open, connect, register, post, wait for
+ * events.
+ */
 
 #include "pair.h"
 
@@ -14,7 +17,7 @@ void pair_ret(const char *file, int line, const char *call, DAT_RETURN ret, DAT_
 {
 	const char *major = "?", *minor = "?";
 
-	/* DAT_QUEUE_EMPTY comes without the class bits */
+	/* a return may lack the class bits of @type: DAT_QUEUE_EMPTY has none */
 	if (DAT_GET_TYPE(ret) == DAT_GET_TYPE(type))
 		return;
 	dat_strerror(ret, &major, &minor);
@@ -231,7 +234,7 @@ static void expect_vain(struct node *n, DAT_EP_HANDLE ep)
 
 	OK(dat_evd_wait(n->conn, pair_scaled(PAIR_LIMIT) * 1000, 1, &event, &more));
 	CHECK(event.event_data.connect_event_data.ep_handle == ep, "another EP");
-	/* the requester had gone before: where its socket is known, that is seen */
+	/* the requester had gone before: fabrics that watch its socket notice that */
 	if (event.event_number == DAT_CONNECTION_EVENT_ESTABLISHED && !pair_fabric_is("tcp") &&
 	    !pair_fabric_is("net"))
 		expect_end(n->conn, ep);
@@ -275,7 +278,7 @@ void check_cr(struct node *n, const DAT_EVENT *event, DAT_PSP_HANDLE psp, DAT_CO
 	CHECK(!param.local_ep_handle, "the consumer's to provide");
 	CHECK(param.remote_port_qual, "no port");
 	SAME(((struct sockaddr *)param.remote_ia_address_ptr)->sa_family, n->address.ss_family);
-	if (size) /* programs write into it */
+	if (size) /* programs may write to private data */
 		memset(param.private_data, 0, size);
 }
 
@@ -493,12 +496,12 @@ void fill(void *at, size_t size, unsigned seed)
 		byte[i] = pattern(i, seed);
 }
 
-/* Whether @byte goes on as the pattern does from @at, for a while. */
+/* Whether up to 16 bytes continue the pattern from offset @at. */
 static bool matches(const unsigned char *byte, size_t size, size_t at, unsigned seed)
 {
 	size_t i, n = size < 16 ? size : 16;
 
-	if (n < 4)	/* could be anything */
+	if (n < 4)	/* too few to be significant */
 		return false;
 	for (i = 0; i < n && byte[i] == pattern(at + i, seed); i++)
 		;
@@ -516,7 +519,7 @@ void verify(const void *from, size_t size, unsigned seed)
 	if (i == size)
 		return;
 	pair_note("byte %zu of %zu is %#x, not %#x", i, size, byte[i], pattern(i, seed));
-	/* what it is instead says where it comes from */
+	/* report which seed or offset the wrong bytes belong to */
 	for (other = 0; other < 256; other++)
 		if (matches(byte + i, size - i, i, other))
 			pair_note("it begins what seed %u gives there", other);

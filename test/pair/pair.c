@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Runs the cases of a two-process test: forks the roles, bounds them, reports in TAP. */
+/* Runs the cases of a two-process test: forks the roles, limits their time, reports in TAP. */
 
 #include "pair.h"
 
@@ -20,11 +20,11 @@
 
 #define EXIT_SKIP 77
 #define CASE_SECONDS 30
-#define BUSY 4			/* times as long: a limit finds what hangs, and is not to fail on a busy machine */
-#define RUNNER_SCALE 8		/* what valgrind costs */
-#define GRACE_MS 2000		/* in which the second role may still report */
+#define BUSY 4			/* multiplies limits, which are for hangs, not slowness */
+#define RUNNER_SCALE 8		/* valgrind's slowdown */
+#define GRACE_MS 2000		/* for the second role to report, too */
 
-/* What the roles leave for the process that started them. */
+/* Shared with the process that started the roles. */
 struct shared {
 	int skipped;
 	char reason[256];
@@ -32,7 +32,7 @@ struct shared {
 
 static struct shared *shared;
 static const struct pair_case *current;
-static const char *subject = "";	/* where there is no current case */
+static const char *subject = "";	/* used while no case is current */
 static struct pair *self;
 static unsigned scale = 1;
 static char conf_path[4096];
@@ -56,7 +56,7 @@ bool pair_fabric_is(const char *provider)
 	return !strncmp(name, "ofi-", 4) && !strcmp(name + 4, provider);
 }
 
-/* One write per line, so that lines of the two roles do not mix. */
+/* One write per line, so that the lines of the two roles do not mix. */
 static void say(const char *format, va_list args, const char *file, int line)
 {
 	char text[1024];
@@ -85,7 +85,10 @@ void pair_note(const char *format, ...)
 	va_end(args);
 }
 
-/* Not exit(): the provider's destructors would run in a process that is in disorder. */
+/*
+ * Uses _exit(), because exit() would run the provider's destructors in a process of unknown
+ * state.
+ */
 void pair_fail(const char *file, int line, const char *format, ...)
 {
 	va_list args;
@@ -260,7 +263,7 @@ static void role_run(pair_role role, struct pair *p, const sigset_t *mask)
 {
 	pid_t pid = getpid();
 
-	conf_path[0] = '\0';	/* the parent's */
+	conf_path[0] = '\0';	/* the parent removes it */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	sigprocmask(SIG_SETMASK, mask, NULL);
 	self = p;
@@ -272,7 +275,7 @@ static void role_run(pair_role role, struct pair *p, const sigset_t *mask)
 	exit(EXIT_SUCCESS);
 }
 
-/* A role as the process that started it sees it. */
+/* A role, as its parent process sees it. */
 struct child {
 	pid_t pid;
 	bool running;
@@ -323,7 +326,7 @@ static void reap(struct child *c)
 			child_ended(&c[i], status);
 }
 
-/* Waits for a child to end; false when the deadline passes. */
+/* Waits for a child to end; returns false at the deadline. */
 static bool wait_child(int64_t deadline)
 {
 	int64_t left = deadline - pair_now();
@@ -372,7 +375,7 @@ static void children_wait(struct child *c)
 	}
 }
 
-/* Whether the case passed; a skip passes too. */
+/* Returns whether the case passed; a skip passes. */
 static bool case_once(const sigset_t *mask)
 {
 	struct pair server = { .role = "server", .server = true, .fd = -1 };
@@ -427,7 +430,7 @@ static bool case_run(const struct pair_case *which, unsigned number, unsigned ti
 	return ok;
 }
 
-/* Without a word about the fabric there has to be one. */
+/* Without DAT_TEST_IA a missing fabric fails the test instead of skipping it. */
 static bool finds_no_fabric(void)
 {
 	DAT_EVD_HANDLE async = DAT_HANDLE_NULL;
@@ -444,7 +447,10 @@ bool pair_fabric_missing(void)
 	int status = 0;
 	pid_t pid;
 
-	/* libfabric looks for devices here, and not in each role for another tenth of a second */
+	/*
+	 * the parent's IA makes libfabric look for devices once, instead of a tenth of a second
+	 * per role
+	 */
 	if (getenv("DAT_TEST_WARM"))
 		return finds_no_fabric();
 	if (!getenv("DAT_TEST_IA"))
@@ -493,8 +499,9 @@ bool pair_init(sigset_t *mask)
 	sigset_t chld;
 
 	/*
-	 * What libfabric links to calibrates clocks as it is loaded, for a tenth of a second.
-	 * Loaded here it does so once and not in each role. It is not used before the fork.
+	 * The libraries that libfabric links to calibrate clocks for a tenth of a second when
+	 * loaded. Loading them here does that once instead of in each role. libfabric is not used
+	 * before the fork.
 	 */
 	dlopen("libfabric.so.1", RTLD_NOW);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Two connected processes part: gracefully, abruptly, both at once, and without a word. */
+/* Two processes end a connection: gracefully, abruptly, both at once, and without disconnecting. */
 
 #include "pair.h"
 
@@ -8,7 +8,7 @@
 
 #define ROUNDS 50
 
-/* The same EP on both sides, again and again; both disconnect at the same moment. */
+/* Both peers reuse one EP many times, and both disconnect at the same moment. */
 static void reconnect(struct pair *p)
 {
 	DAT_EP_HANDLE ep;
@@ -44,7 +44,7 @@ static DAT_EP_HANDLE deep_ep(struct node *n)
 	return node_ep(n, &attr);
 }
 
-/* Receives of the peer's messages: the first half is posted before it sends. */
+/* Receives the peer's messages: the first half is posted before the peer sends. */
 static void graceful_server(struct pair *p)
 {
 	DAT_EP_HANDLE ep;
@@ -114,7 +114,7 @@ static void graceful_client(struct pair *p)
 	node_close(&n);
 }
 
-/* Takes @count completions in order, successes first and then flushes. Returns the successes. */
+/* Takes @count completions: successes, then flushes. Returns the number of successes. */
 static unsigned count_done(DAT_EVD_HANDLE evd, unsigned count)
 {
 	unsigned i, done = 0;
@@ -137,7 +137,7 @@ static unsigned count_done(DAT_EVD_HANDLE evd, unsigned count)
 
 #define N_ABRUPT 32
 
-/* What the peer's sends completed is received; the rest is not. */
+/* Sends that have completed at the peer are received; the rest are not. */
 static void abrupt_server(struct pair *p)
 {
 	unsigned i, done, sent;
@@ -155,7 +155,7 @@ static void abrupt_server(struct pair *p)
 	expect_end(n.conn, ep);
 	done = count_done(n.recv, N_ABRUPT);
 	CHECK(done < N_ABRUPT, "%u received", done);
-	/* sockets keeps what it has completed in a buffer of its own, and drops it */
+	/* sockets drops messages that it has completed into a buffer of its own */
 	CHECK(done >= sent || pair_fabric_is("sockets"), "%u received of %u sent", done, sent);
 	OK(dat_ep_free(ep));
 	mem_put(&m);
@@ -189,7 +189,7 @@ static void abrupt_client(struct pair *p)
 	node_close(&n);
 }
 
-/* Whether the next event is ESTABLISHED, and not already DISCONNECTED. */
+/* Returns true if the next event is ESTABLISHED, false if it is already DISCONNECTED. */
 static bool established(struct node *n, DAT_EP_HANDLE ep)
 {
 	DAT_EVENT event;
@@ -203,7 +203,7 @@ static bool established(struct node *n, DAT_EP_HANDLE ep)
 	return false;
 }
 
-/* What disconnecting means in each state. */
+/* dat_ep_disconnect() in each state. */
 static void states_server(struct pair *p)
 {
 	DAT_CONN_QUAL qual;
@@ -216,7 +216,7 @@ static void states_server(struct pair *p)
 	ep = node_ep(&n, NULL);
 	psp = node_listen(&n, &qual);
 	pair_tell_place(p, &n, qual);
-	/* the requester leaves before the answer */
+	/* the requester leaves before it has an answer */
 	cr = node_request(&n);
 	pair_sync(p);
 	pair_sync(p);
@@ -273,7 +273,7 @@ static void states_client(struct pair *p)
 	expect_dto(n.recv, 1, DAT_DTO_ERR_FLUSHED, 0);
 	expect_quiet(n.conn);
 	pair_sync(p);
-	/* the acceptor disconnects at once */
+	/* the acceptor disconnects immediately */
 	OK(dat_ep_reset(ep));
 	ep_connect(ep, &place);
 	OK(dat_evd_wait(n.conn, pair_scaled(PAIR_LIMIT) * 1000, 1, &event, &(DAT_COUNT){ 0 }));
@@ -303,7 +303,7 @@ static void states_client(struct pair *p)
 	node_close(&n);
 }
 
-/* A waiting graceful disconnect is made abrupt. */
+/* An abrupt disconnect replaces a graceful one that is pending. */
 static void abrupt_after_graceful_client(struct pair *p)
 {
 	DAT_EP_HANDLE ep;
@@ -331,7 +331,7 @@ static void abrupt_after_graceful_client(struct pair *p)
 	node_close(&n);
 }
 
-/* How a side may leave without a word. */
+/* How a peer leaves without disconnecting. */
 enum goodbye { FREE_EP, CLOSE_IA, EXIT };
 
 static const enum goodbye free_ep = FREE_EP, close_ia = CLOSE_IA, exit_at_once = EXIT;
@@ -384,7 +384,7 @@ static void leave_client(struct pair *p)
 	node_close(&n);
 }
 
-/* Endpoints are freed in the middle of being connected. */
+/* EPs are freed while they connect. */
 #define N_HASTY 30
 
 static void hasty_server(struct pair *p)
@@ -436,7 +436,7 @@ static void hasty_client(struct pair *p)
 	node_close(&n);
 }
 
-/* Freed while a request is under way: the listener sees it come, and may answer in vain. */
+/* The requester frees its EP while the request is pending: accepting the request fails. */
 static void withdrawn_server(struct pair *p)
 {
 	DAT_CONN_QUAL qual;
@@ -452,7 +452,7 @@ static void withdrawn_server(struct pair *p)
 		DAT_EP_HANDLE ep = node_ep(&n, NULL);
 
 		pair_sync(p);
-		pair_sync(p);	/* it is withdrawn */
+		pair_sync(p);	/* the request is withdrawn */
 		accept_in_vain(&n, cr, ep);
 		OK(dat_ep_free(ep));
 		pair_sync(p);
@@ -483,7 +483,10 @@ static void withdrawn_client(struct pair *p)
 	node_close(&n);
 }
 
-/* The peer disconnects while this side sends: its goodbye may lie behind what makes a send fail. */
+/*
+ * The peer disconnects while this process sends: the notification may arrive after a send has
+ * failed.
+ */
 #define N_BUSY 30
 #define BUSY_DEPTH 8
 
@@ -501,7 +504,7 @@ static void busy_server(struct pair *p)
 		for (k = 0; k < BUSY_DEPTH; k++)
 			post_recv(ep, &m, 0, 64, k);
 		pair_link(p, &n, ep);
-		/* it goes on sending */
+		/* the peer continues to send */
 		for (k = 0; k < i % BUSY_DEPTH; k++)
 			expect_dto(n.recv, k, DAT_DTO_SUCCESS, 64);
 		OK(dat_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG));

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Two processes: reserved service points, endpoints that come with requests, handing off. */
+/*
+ * Reserved service points, EPs that come with a request, and handing off a request, in two
+ * processes.
+ */
 
 #include "pair.h"
 
@@ -7,23 +10,23 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Qualifiers of this process, which nobody else uses. */
+/* Qualifiers that only this process uses. */
 static DAT_CONN_QUAL qual_of(unsigned i)
 {
 	return (UINT64_C(3) << 61) + (UINT64_C(1) << 20) * (unsigned)getpid() + i;
 }
 
-#define DATA 48			/* private bytes */
+#define DATA 48			/* size of private data */
 #define THEIRS 7		/* seeds */
 #define MINE 8
 
-/* Of a request: beside the longest qualifiers RDMA's connection manager has less room. */
+/* Of a request: with the longest qualifiers RDMA's connection manager has fewer bytes for it. */
 static DAT_COUNT request_size(const struct node *n)
 {
 	return node_is_on_verbs(n) ? 40 : DATA;
 }
 
-/* Connects as the client's part of most cases, with private data. */
+/* Connects with private data, as the client of most cases does. */
 static void connect_ep(const struct node *n, DAT_EP_HANDLE ep, const struct place *place)
 {
 	unsigned char data[DATA];
@@ -32,7 +35,7 @@ static void connect_ep(const struct node *n, DAT_EP_HANDLE ep, const struct plac
 	connect_with(ep, place, pair_scaled(PAIR_LIMIT), request_size(n), data);
 }
 
-/* What the server sent when it accepted arrives at @ep, which knows where it connected to. */
+/* @ep is connected with the server's private data and reports the address that it connected to. */
 static void expect_accepted(struct node *n, DAT_EP_HANDLE ep, const struct place *place)
 {
 	DAT_EVENT event;
@@ -52,7 +55,7 @@ static DAT_RETURN accept_with_data(DAT_CR_HANDLE cr, DAT_EP_HANDLE ep)
 	return dat_cr_accept(cr, ep, sizeof(data), data);
 }
 
-/* The request at a service point, with all that is to be known of it; returns its EP. */
+/* Expects a request at a service point, checks all its parameters and returns its CR and EP. */
 static DAT_CR_HANDLE request_at(struct node *n, DAT_HANDLE sp, DAT_CONN_QUAL qual, DAT_EP_HANDLE *ep)
 {
 	const DAT_CR_ARRIVAL_EVENT_DATA *a;
@@ -71,7 +74,7 @@ static DAT_CR_HANDLE request_at(struct node *n, DAT_HANDLE sp, DAT_CONN_QUAL qua
 	return a->cr_handle;
 }
 
-/* A client with one EP that is accepted, and takes part in the end. */
+/* A client with one EP, which is accepted and disconnected by both ends. */
 static void accepted_client(struct pair *p)
 {
 	struct place place;
@@ -89,7 +92,7 @@ static void accepted_client(struct pair *p)
 	node_close(&n);
 }
 
-/* A client whose one attempt fails with the event of the case. */
+/* A client with a single attempt, which fails with the event of the case. */
 static void failing_client(struct pair *p)
 {
 	DAT_EVENT_NUMBER number = *(const DAT_EVENT_NUMBER *)pair_arg();
@@ -160,7 +163,7 @@ static void reserved_server(struct pair *p)
 	FAILS(accept_with_data(cr, other), DAT_INVALID_HANDLE);
 	OK(accept_with_data(cr, DAT_HANDLE_NULL));
 	expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, ep);
-	pair_sync(p);	/* a third one, too */
+	pair_sync(p);	/* a third request is refused, too */
 	expect_quiet(n.cr);
 	OK(dat_rsp_free(rsp));
 	FAILS(dat_rsp_free(rsp), DAT_INVALID_HANDLE);
@@ -182,7 +185,7 @@ static void reserved_client(struct pair *p)
 	other = node_ep(&n, NULL);
 	pair_learn_place(p, &place);
 	connect_ep(&n, ep, &place);
-	/* whichever of the two came first waits, the other is refused */
+	/* the request that arrives first waits, the other one is refused */
 	connect_ep(&n, other, &place);
 	expect_event(n.conn, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, &event);
 	if (event.event_data.connect_event_data.ep_handle == ep) {
@@ -202,7 +205,10 @@ static void reserved_client(struct pair *p)
 	node_close(&n);
 }
 
-/* Turned down, the EP is free for another; freed unasked, so it is, and nobody listens. */
+/*
+ * Rejecting the request frees the EP for another RSP. Freeing an RSP without a request frees the
+ * EP, too, and nothing listens at the qualifier then.
+ */
 static void given_back_server(struct pair *p)
 {
 	DAT_RSP_HANDLE first, rsp;
@@ -217,7 +223,7 @@ static void given_back_server(struct pair *p)
 	cr = request_at(&n, first, qual_of(0), &came);
 	OK(cr_reject(cr, 0, NULL));
 	SAME(ep_state(ep), DAT_EP_STATE_UNCONNECTED);
-	pair_sync(p);	/* rejected, and then refused */
+	pair_sync(p);	/* the client was rejected, then refused */
 
 	OK(dat_rsp_create(n.ia, qual_of(1), ep, n.cr, &rsp));
 	OK(dat_rsp_free(first));
@@ -225,7 +231,7 @@ static void given_back_server(struct pair *p)
 	OK(dat_rsp_free(rsp));
 	SAME(ep_state(ep), DAT_EP_STATE_UNCONNECTED);
 	pair_tell_place(p, &n, qual_of(1));
-	pair_sync(p);	/* refused: nobody listens */
+	pair_sync(p);	/* refused: there is no listener */
 
 	OK(dat_rsp_create(n.ia, qual_of(1), ep, n.cr, &rsp));
 	pair_tell_place(p, &n, qual_of(1));
@@ -267,7 +273,7 @@ static void given_back_client(struct pair *p)
 	node_close(&n);
 }
 
-/* Many at once, each with an EP of its own, as dapltest uses them. */
+/* Many RSPs at once, each with its own EP, as dapltest uses them. */
 #define N_RESERVED 32
 
 static void many_server(struct pair *p)
@@ -331,9 +337,9 @@ static void many_client(struct pair *p)
 	node_close(&n);
 }
 
-/* Endpoints of the provider's */
+/* EPs that the provider creates */
 
-/* Gives an EP what it needs. */
+/* Sets the PZ and EVDs of an EP that the provider created. */
 static void furnish(struct node *n, DAT_EP_HANDLE ep)
 {
 	DAT_EP_PARAM param;
@@ -447,7 +453,7 @@ static const bool with_psp = false, with_rsp = true;
 
 /* Handing off */
 
-/* From a PSP to another, to an RSP, and on to a PSP of an EVD of its own. */
+/* From one PSP to another, to an RSP, and to a PSP with an EVD of its own. */
 static void handoff_server(struct pair *p)
 {
 	DAT_PSP_HANDLE first, second, last;
@@ -587,7 +593,7 @@ static void given_up_client(struct pair *p)
 	node_close(&n);
 }
 
-/* The peer is killed while its request waits */
+/* The peer is killed while its request is pending */
 
 static void killed_client(struct pair *p)
 {
@@ -651,7 +657,7 @@ static void killed_reject_server(struct pair *p)
 	node_close(&n);
 }
 
-/* Left unanswered */
+/* Requests that the program does not answer */
 
 static void closed_server(struct pair *p)
 {
@@ -687,7 +693,7 @@ static void closed_provided_server(struct pair *p)
 	pair_sync(p);
 }
 
-/* Its CR and EP are not the program's to free, and the close is graceful. */
+/* The program cannot free the request's CR and EP, and the graceful close succeeds. */
 static void forgotten_server(struct pair *p)
 {
 	DAT_PSP_HANDLE psp;
@@ -703,7 +709,7 @@ static void forgotten_server(struct pair *p)
 	pair_sync(p);
 }
 
-/* The event was never taken. */
+/* The program never dequeues the event of the request. */
 static void untaken_server(struct pair *p)
 {
 	DAT_PSP_HANDLE psp;
@@ -721,7 +727,7 @@ static void untaken_server(struct pair *p)
 	CHECK(hint == evd, "another EVD");
 	OK(dat_psp_free(psp));
 	OK(dat_evd_free(evd));
-	pair_sync(p);	/* it was turned down by that */
+	pair_sync(p);	/* freeing the EVD has rejected the request */
 	OK(dat_cno_free(cno));
 	node_close(&n);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What service points listen on, and who else knocks there. */
+/* Qualifiers of service points, and connections to them from programs that are not DAT peers. */
 
 #include "pair.h"
 
@@ -14,7 +14,9 @@
 
 /* Qualifiers */
 
-/* These are the same in every run, and two runs at once would take each other's requests. */
+/*
+ * The qualifiers are the same in every run, so two runs at once would take each other's requests.
+ */
 static void be_alone(void)
 {
 	int64_t deadline = pair_deadline(PAIR_LIMIT);
@@ -26,13 +28,13 @@ static void be_alone(void)
 	alarm(0);
 }
 
-/* None that a well-known program connects to: 45248 is dtest's. */
+/* Not a qualifier that a well-known program uses: 45248 is dtest's. */
 static const DAT_CONN_QUAL quals[] = {
 	1, 80, 1023, 45197, 65535, 0xAFFAB1E, UINT64_C(1) << 40, UINT64_MAX, 65536, 65536 + 45197,
 };
 #define N_QUALS (sizeof(quals) / sizeof(quals[0]))
 
-/* A port that another program has got is no failure of ours. */
+/* Returns false if another program has the port, which is no failure of the provider. */
 static bool listen_to(struct node *n, DAT_CONN_QUAL qual, DAT_PSP_HANDLE *psp)
 {
 	DAT_RETURN ret = dat_psp_create(n->ia, qual, n->cr, DAT_PSP_CONSUMER_FLAG, psp);
@@ -102,7 +104,7 @@ static void quals_client(struct pair *p)
 	node_close(&n);
 }
 
-/* So many large qualifiers that some of them are bound to share a port. */
+/* Enough large qualifiers for some of them to share a port. */
 #define N_MAPPED 300
 
 static DAT_CONN_QUAL mapped_qual(pid_t pid, unsigned i)
@@ -157,7 +159,10 @@ static void set_port(struct sockaddr_storage *address, uint16_t port)
 	((struct sockaddr_in *)address)->sin_port = htons(port);
 }
 
-/* What a socket address says of ports counts for nothing. */
+/*
+ * The provider ignores the port in a socket address: the qualifier alone selects the service
+ * point.
+ */
 static void port_server(struct pair *p)
 {
 	DAT_CONN_QUAL qual, other;
@@ -206,7 +211,10 @@ static void port_client(struct pair *p)
 	node_close(&n);
 }
 
-/* Taken is taken: by this IA, whatever the qualifier; and by anyone, if it is a port. */
+/*
+ * An IA refuses a qualifier that it has in use; a qualifier that is a port is refused to every
+ * IA.
+ */
 static void in_use_server(struct pair *p)
 {
 	DAT_CONN_QUAL any, large = mapped_qual(getpid(), 0);
@@ -222,7 +230,7 @@ static void in_use_server(struct pair *p)
 	FAILS(dat_psp_create(second.ia, any, second.cr, DAT_PSP_CONSUMER_FLAG, &again),
 	      DAT_CONN_QUAL_IN_USE);
 	pair_tell_place(p, &n, any);
-	pair_sync(p);	/* the other process has tried */
+	pair_sync(p);	/* the client has tried it */
 	OK(dat_psp_free(psp));
 	OK(dat_psp_free(mapped));
 	OK(dat_psp_create(n.ia, large, n.cr, DAT_PSP_CONSUMER_FLAG, &mapped));
@@ -275,7 +283,7 @@ static void any_server(struct pair *p)
 		expect_event(n.cr, DAT_CONNECTION_REQUEST_EVENT, &event);
 		check_cr(&n, &event, psp[i], qual[i], 0, 0);
 		OK(cr_reject(event.event_data.cr_arrival_event_data.cr_handle, 0, NULL));
-		/* sockets drops what its listener has not sent yet when that is closed */
+		/* closing the listener of sockets drops what it has not sent yet */
 		pair_sync(p);
 		OK(dat_psp_free(psp[i]));
 	}
@@ -304,7 +312,7 @@ static void any_client(struct pair *p)
 
 /* IPv6 */
 
-/* Whether this host has ::1, and lets a socket of IPv6 serve IPv4, too. */
+/* Whether this host has ::1, and an IPv6 socket may serve IPv4, too. */
 static bool has_both_families(void)
 {
 	const struct sockaddr_in6 loopback = { .sin6_family = AF_INET6, .sin6_addr = in6addr_loopback };
@@ -330,7 +338,10 @@ static void needs_both_families(const struct node *n)
 		pair_skip("this host has no ::1, or keeps IPv4 and IPv6 apart");
 }
 
-/* By ::1 first, then by the IA's own address: the CR has the address that the peer knows itself by. */
+/*
+ * The client connects through ::1, then through the IA's own address. The CR has the client's
+ * address in that family.
+ */
 static void families_server(struct pair *p)
 {
 	static const int families[] = { AF_INET6, AF_INET };
@@ -385,7 +396,7 @@ static void families_client(struct pair *p)
 	node_close(&n);
 }
 
-/* Strangers */
+/* Programs that are not DAT peers */
 
 #define FOREIGN_MS 300
 
@@ -411,19 +422,19 @@ static void foreign_behave(int fd, enum foreign how)
 		memset(flood, 0xff, sizeof(flood));
 		(void)!send(fd, flood, sizeof(flood), MSG_NOSIGNAL | MSG_DONTWAIT);
 	}
-	/* sockets waits for an answer without limit, in fi_close() too (libfabric 1.17) */
+	/* sockets waits without limit for an answer, in fi_close() too (libfabric 1.17) */
 	if (how == CLOSES || how == TALKS_AND_CLOSES || pair_fabric_is("sockets"))
 		shutdown(fd, SHUT_RDWR);
 }
 
-/* Strangers of other fabrics are in foreign.c. */
+/* foreign.c has the foreign programs of other fabrics. */
 static void needs_tcp(const struct node *n)
 {
 	if (node_is_on_verbs(n))
 		pair_skip("verbs does not connect by TCP");
 }
 
-/* No DAT here: a TCP server. */
+/* A TCP server without DAT. */
 static void foreign_server(struct pair *p)
 {
 	struct place place;
@@ -510,10 +521,10 @@ static int stranger(const struct place *place, unsigned how)
 	case 4:
 		(void)!send(fd, junk, sizeof(junk), MSG_NOSIGNAL);
 		break;
-	default:	/* says nothing */
+	default:	/* sends nothing */
 		break;
 	}
-	/* sockets listens to one caller at a time, without limit (libfabric 1.17) */
+	/* sockets serves one incoming connection at a time, without limit (libfabric 1.17) */
 	if (pair_fabric_is("sockets"))
 		shutdown(fd, SHUT_RDWR);
 	return fd;
@@ -568,11 +579,11 @@ static void strangers_client(struct pair *p)
 }
 
 #if DAT_VERSION_MAJOR >= 2
-/* Common service points: plain ports */
+/* Common service points: a qualifier is a TCP port */
 
 static DAT_COMM tcp = { .domain = AF_INET, .type = SOCK_STREAM, .protocol = IPPROTO_TCP };
 
-/* The IA's own address with a port, which is in the same place in both families. */
+/* The IA's own address with a port. The port has the same offset in both families. */
 static struct sockaddr_storage at_port(const struct node *n, DAT_CONN_QUAL port)
 {
 	struct sockaddr_storage address = n->address;
@@ -589,7 +600,7 @@ static DAT_RETURN csp_create(struct node *n, DAT_CONN_QUAL port, DAT_CSP_HANDLE 
 	return dat_csp_create(n->ia, &tcp, (DAT_IA_ADDRESS_PTR)&address, n->cr, csp);
 }
 
-/* At a port that was free a moment ago. */
+/* Creates a CSP at a port that was free just before. */
 static DAT_CSP_HANDLE csp_make(struct node *n, DAT_CONN_QUAL *port)
 {
 	DAT_CSP_HANDLE csp;
@@ -700,7 +711,7 @@ static void common_client(struct pair *p)
 	SAME(param.remote_port_qual, place.qual);
 	pair_unlink(p, &n, ep);
 	OK(dat_ep_reset(ep));
-	pair_sync(p);	/* nobody listens any more */
+	pair_sync(p);	/* there is no listener now */
 	OK(common_connect(ep, &address));
 	expect_conn(n.conn, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, ep);
 	pair_sync(p);

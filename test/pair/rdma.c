@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Two processes use each other's memory: exactly, in order, and to be relied on. */
+/* RDMA between two processes: each byte is right, in order, and there when it is reported. */
 
 #include "pair.h"
 
@@ -11,7 +11,7 @@
 
 static const DAT_DTO_COOKIE no_cookie;
 
-/* A target that makes no DAT call while the peer works, but for its end. */
+/* A target that makes no DAT call while the peer works. */
 static void passive_server(struct pair *p)
 {
 	size_t size = *(const size_t *)pair_arg();
@@ -28,7 +28,7 @@ static const uint32_t rdma_sizes[] = { 1, 7, 128, 4 * KIB, 64 * KIB + 1, MIB, 4 
 #define N_RDMA (sizeof(rdma_sizes) / sizeof(rdma_sizes[0]))
 #define N_RDMA_ROUNDS 3
 
-/* When the writer has its completion, the bytes are there, without a DAT call here. */
+/* When the writer has its completion, the bytes are in place without a DAT call at the target. */
 static void write_server(struct pair *p)
 {
 	struct link l;
@@ -40,7 +40,7 @@ static void write_server(struct pair *p)
 
 		memset(l.m.base, 0xaa, l.m.size);
 		pair_sync(p);
-		pair_sync(p);	/* the completion has come */
+		pair_sync(p);	/* the peer has the completion */
 		verify(l.m.base, size, i);
 		CHECK(l.m.base[size] == 0xaa, "written behind the end");
 	}
@@ -67,7 +67,7 @@ static void write_client(struct pair *p)
 
 #define N_POLLED 24
 
-/* The target polls the last byte: when it has changed, so has the rest. */
+/* The target polls the last byte: when it has changed, so have the others. */
 static void polled_server(struct pair *p)
 {
 	struct link l;
@@ -132,7 +132,7 @@ static void read_client(struct pair *p)
 
 static const size_t small_area = 64 * KIB;
 
-/* The local buffer is larger than what is read. */
+/* The local buffer is larger than the remote segment. */
 static void read_short_client(struct pair *p)
 {
 	DAT_LMR_TRIPLET iov[2];
@@ -155,7 +155,7 @@ static void read_short_client(struct pair *p)
 
 #define N_READS 48
 
-/* More reads than may be under way: the rest waits, and none fails. */
+/* More reads than may be outstanding: the rest is queued, and none fails. */
 static void throttle_client(struct pair *p)
 {
 	DAT_EP_ATTR attr;
@@ -179,7 +179,7 @@ static void throttle_client(struct pair *p)
 	link_close(p, &l);
 }
 
-/* Nothing is moved, successfully. */
+/* Operations of zero length succeed and move nothing. */
 static void zero_client(struct pair *p)
 {
 	DAT_LMR_TRIPLET iov;
@@ -200,7 +200,7 @@ static void zero_client(struct pair *p)
 	OK(dat_ep_post_rdma_read(l.ep, 1, &iov, no_cookie, &remote, DAT_COMPLETION_DEFAULT_FLAG));
 	expect_dto(l.n.req, 0, DAT_DTO_SUCCESS, 0);
 	verify(l.m.base, l.m.size, 2);
-	/* and what follows works */
+	/* the connection works afterwards */
 	post_read(l.ep, &l.m, 0, KIB, 1, &l.theirs, 0);
 	expect_dto(l.n.req, 1, DAT_DTO_SUCCESS, KIB);
 	verify(l.m.base, KIB, 1);
@@ -223,7 +223,7 @@ static int64_t median(int64_t *values, size_t n)
 	return values[n / 2];
 }
 
-/* The target sits in a system call of its own, and is served all the same. */
+/* The target blocks in a system call of its own, and RDMA completes nevertheless. */
 static void idle_target_client(struct pair *p)
 {
 	static int64_t reads[N_LATENCY], writes[N_LATENCY];
@@ -256,7 +256,7 @@ static void idle_target_client(struct pair *p)
 #define FENCED (4 * MIB)
 #define N_FENCED 4
 
-/* What the read brings is written on: without the fence it would be what was there before. */
+/* A write forwards the bytes that a read fetches: without the fence it would send the old bytes. */
 static void fence_server(struct pair *p)
 {
 	struct link l;

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Two processes and RMRs: what a bind grants, when it does, and that what has ended is felt. */
+/*
+ * RMRs between two processes: what a bind grants, from when on, and that the end of a grant is
+ * enforced.
+ */
 
 #include "pair.h"
 
 #include <string.h>
 
 #define KIB 1024u
-#define SIZE (64 * KIB)		/* of the memory, */
-#define START (4 * KIB)		/* and the part of it that is granted */
+#define SIZE (64 * KIB)		/* of the memory */
+#define START (4 * KIB)		/* of the granted part */
 #define LENGTH (32 * KIB)
 
-/* Binds, waits for it, and says what the peer may use now. */
+/* Binds, waits for the completion, and returns what the peer may use now. */
 static struct grant granted(struct node *n, DAT_EP_HANDLE ep, DAT_RMR_HANDLE rmr,
 			    const struct mem *m, DAT_MEM_PRIV_FLAGS priv)
 {
@@ -25,7 +28,7 @@ static struct grant granted(struct node *n, DAT_EP_HANDLE ep, DAT_RMR_HANDLE rmr
 	return g;
 }
 
-/* Memory of which the middle has a pattern and the rest another byte. */
+/* Fills the granted part with a pattern, and the rest with another byte. */
 static void prepare(struct mem *m, unsigned seed)
 {
 	memset(m->base, 0xaa, m->size);
@@ -42,7 +45,7 @@ static void inspect(const struct mem *m, unsigned seed)
 		      "byte %zu outside of what was granted is %#x", i, m->base[i]);
 }
 
-/* Memory that peers can reach through RMRs alone. */
+/* Memory that peers can reach only through RMRs. */
 static void own_memory(struct node *n, DAT_PZ_HANDLE pz, struct mem *m)
 {
 	mem_get_with(n, pz, m, SIZE, PRIV_LOCAL);
@@ -50,7 +53,7 @@ static void own_memory(struct node *n, DAT_PZ_HANDLE pz, struct mem *m)
 	prepare(m, 1);
 }
 
-/* What is bound is used */
+/* Memory of a bound RMR is used */
 
 static void use_server(struct pair *p)
 {
@@ -67,7 +70,7 @@ static void use_server(struct pair *p)
 	pair_link(p, &n, ep);
 	g = granted(&n, ep, rmr, &m, PRIV_BOTH);
 	pair_send(p, &g, sizeof(g));
-	pair_sync(p);	/* the peer has read, and written */
+	pair_sync(p);	/* the peer has read and written */
 	inspect(&m, 2);
 	pair_unlink(p, &n, ep);
 	expect_quiet(n.req);
@@ -103,7 +106,7 @@ static void use_client(struct pair *p)
 	node_close(&n);
 }
 
-/* A bind need not be waited for: what is posted behind it finds it done. */
+/* The program need not wait for a bind: operations posted after it find it done. */
 
 #define N_ROUNDS 100
 #define ROUND (LENGTH / N_ROUNDS)
@@ -158,7 +161,7 @@ static void rounds_client(struct pair *p)
 	link_close(p, &l);
 }
 
-/* What is not, or no longer, granted is refused, and nothing is written */
+/* Access that is not granted, or no longer, is refused, and nothing is written */
 
 enum fault {
 	BEHIND_END, BEFORE_START, NO_PRIVILEGE, REBOUND, UNBOUND, FREED, REBOUND_ELSEWHERE, N_FAULTS
@@ -169,7 +172,7 @@ static const char *const fault_names[N_FAULTS] = {
 	"unbound", "freed", "rebound to other memory",
 };
 
-/* Binds as the fault wants it, and returns what the peer is told. */
+/* Binds as the fault requires, and returns what the peer is to use. */
 static struct grant grant_for(struct node *n, DAT_EP_HANDLE ep, DAT_RMR_HANDLE rmr,
 			      const struct mem *m, const struct mem *other, enum fault fault, bool read)
 {
@@ -259,7 +262,7 @@ static void refused_client(struct pair *p)
 		pair_link(p, &n, ep);
 		pair_granted(p, &usable);
 		pair_granted(p, &g);
-		/* one that is carried out, to show that it is the other's own fault */
+		/* a good operation first shows that the failure is due to the fault alone */
 		post_read(ep, &m, 0, 64, 1, &usable, 0);
 		expect_dto(n.req, 1, DAT_DTO_SUCCESS, 64);
 		if (read)
@@ -277,9 +280,9 @@ static void refused_client(struct pair *p)
 
 static const bool reading = true, writing = false;
 
-/* Several connections, in zones of their own or one */
+/* Several connections, in one PZ or in different ones */
 
-/* Locally, all combinations of EP, LMR and RMR; remotely, the contexts of one in the other. */
+/* Locally, all combinations of EP, LMR and RMR; remotely, the contexts of one PZ in the other. */
 static void zones_server(struct pair *p)
 {
 	DAT_PZ_HANDLE pz[2];
@@ -307,7 +310,7 @@ static void zones_server(struct pair *p)
 		g[i] = granted(&n, ep[i], rmr[i], &m[i], PRIV_BOTH);
 		pair_send(p, &g[i], sizeof(g[i]));
 	}
-	expect_end(n.conn, ep[0]);	/* the peer has tried the other one's */
+	expect_end(n.conn, ep[0]);	/* the peer has used a context of the other PZ */
 	pair_sync(p);
 	expect_end(n.conn, ep[1]);
 	pair_sync(p);
@@ -356,7 +359,7 @@ static void zones_client(struct pair *p)
 }
 
 #if DAT_VERSION_MAJOR >= 2
-/* Of EP scope: through one connection, and no longer than that lasts. */
+/* A context of EP scope is valid on one connection, and only until that ends. */
 static void scope_server(struct pair *p)
 {
 	DAT_RMR_PARAM param;
@@ -384,14 +387,14 @@ static void scope_server(struct pair *p)
 	SAME(param.rmr_context, g.rmr_context);
 	FAILS(bind_part(rmr, &m, START, LENGTH, PRIV_BOTH, ep[1], 1, &none), DAT_PROTECTION_VIOLATION);
 	pair_send(p, &g, sizeof(g));
-	expect_end(n.conn, ep[2]);	/* the peer has tried the context of the first there */
+	expect_end(n.conn, ep[2]);	/* the peer has used the first EP's context here */
 	pair_sync(p);
 	inspect(&m, 1);
 	pair_sync(p);
 	pair_unlink(p, &n, ep[0]);
 	FAILS(dat_rmr_query(rmr, DAT_RMR_FIELD_ALL, &param), DAT_INVALID_PARAMETER);
 	pair_sync(p);
-	expect_end(n.conn, ep[1]);	/* the peer has tried the former context there */
+	expect_end(n.conn, ep[1]);	/* the peer has used the former context here */
 	pair_sync(p);
 	inspect(&m, 2);
 	OK(dat_ep_free(ep[1]));
@@ -448,7 +451,10 @@ static void scope_client(struct pair *p)
 }
 #endif
 
-/* Taken away under writes that are on their way: each ends once, and then nothing is written. */
+/*
+ * A grant is revoked while writes are in flight: each write completes once, and no byte is
+ * written later.
+ */
 
 static const bool by_unbinding = false, by_freeing = true;
 
@@ -506,7 +512,7 @@ static void traffic_client(struct pair *p)
 	pair_granted(p, &g);
 	for (i = 0; i < N_WRITES; i++)
 		post_write(l.ep, &l.m, 0, WRITE_SIZE, i, &g, 0);
-	pair_sync(p);	/* it has been taken away: what comes now must fail */
+	pair_sync(p);	/* the grant is revoked: operations posted now must fail */
 	post_write(l.ep, &l.m, 0, WRITE_SIZE, i, &g, 0);
 	for (i = 0; i <= N_WRITES; i++) {
 		DAT_EVENT event;
@@ -561,7 +567,7 @@ static void order(struct pair *p)
 	link_close(p, &l);
 }
 
-/* States, and what is in use */
+/* States, and objects in use */
 
 static void states(struct pair *p)
 {
@@ -594,7 +600,7 @@ static void states(struct pair *p)
 	FAILS(dat_ia_close(n.ia, DAT_CLOSE_GRACEFUL_FLAG), DAT_INVALID_STATE);
 	FAILS(bind_part(rmr, &m, SIZE - 8, 16, PRIV_BOTH, ep, 1, &context), DAT_INVALID_PARAMETER);
 	pair_unlink(p, &n, ep);
-	/* flushed, and the former grant stays */
+	/* the bind is flushed, and the former grant remains */
 	OK(bind_part(rmr, &m, START, LENGTH, PRIV_BOTH, ep, 2, &context));
 	expect_bind(n.req, rmr, 2, DAT_RMR_BIND_FAILURE);
 	OK(dat_rmr_query(rmr, DAT_RMR_FIELD_ALL, &param));

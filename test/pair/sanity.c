@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Cases that fail, each in its own way: sanity.sh checks that the harness says so. */
+/* Cases that fail, each in its own way: sanity.sh checks that the harness reports each of them. */
 
 #include "pair.h"
 
@@ -51,7 +51,7 @@ static void exit_code(struct pair *p)
 	exit(3);
 }
 
-/* Both for ever, so that nothing but the harness can end them. */
+/* Both roles hang, so that only the harness can end them. */
 static void hanging(struct pair *p)
 {
 	(void)p;

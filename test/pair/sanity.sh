@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
-# Whether the harness of the two-process tests finds what it is for: sanity2's good cases
-# must pass, and each of its bad ones must fail, alone and together.
+# Checks that the harness of the two-process tests detects failures: sanity2's good cases must
+# pass, and each bad case must fail, alone and together with the others.
 
 program=${top_builddir:-.}/test/pair/sanity2
 out=$(mktemp) || exit 1

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Two processes and a shared receive queue: whose message gets a buffer, and where each stays. */
+/*
+ * A shared receive queue between two processes: which message takes which buffer, and what
+ * becomes of it.
+ */
 
 #include "pair.h"
 
@@ -10,10 +13,10 @@
 #include <string.h>
 
 #define EPS 4
-#define SLOT 65536u		/* bytes of each buffer */
+#define SLOT 65536u		/* size of each buffer */
 #define SLOTS 8
 
-/* A node with endpoints, on an SRQ if there is one, and memory in slots. */
+/* A node with EPs, on an SRQ if there is one, and memory divided into slots. */
 struct side {
 	struct node n;
 	DAT_SRQ_HANDLE srq;
@@ -61,7 +64,7 @@ static void side_open(struct pair *p, struct side *s, int eps, bool shared)
 		pair_link(p, &s->n, s->ep[i]);
 }
 
-/* An asynchronous event about @handle, of this reason. */
+/* Expects an asynchronous event about @handle with this reason. */
 static void expect_async(struct node *n, DAT_HANDLE handle, DAT_COUNT reason)
 {
 	const DAT_ASYNCH_ERROR_EVENT_DATA *d;
@@ -73,14 +76,14 @@ static void expect_async(struct node *n, DAT_HANDLE handle, DAT_COUNT reason)
 	SAME(d->reason, reason);
 }
 
-/* That an endpoint will take no more from the SRQ. */
+/* Expects the event that an EP takes no more buffers from the SRQ. */
 static void expect_last(struct side *s, DAT_EP_HANDLE ep)
 {
 	if (s->srq)
 		expect_async(&s->n, ep, DAT_EP_TRANSFER_TO_ERROR);
 }
 
-/* What is not connected any more was taken out of ep[] before. */
+/* EPs that are no longer connected have been removed from ep[] before. */
 static void side_close(struct pair *p, struct side *s)
 {
 	int i;
@@ -107,7 +110,7 @@ static DAT_RETURN try_post(struct side *s, size_t offset, size_t length, uint64_
 	return dat_srq_post_recv(s->srq, 1, &segment, (DAT_DTO_COOKIE){ .as_64 = cookie });
 }
 
-/* Posts slot @i, known by its number. */
+/* Posts slot @i with its number as the cookie. */
 static void post_slot(struct side *s, unsigned i)
 {
 	OK(try_post(s, i * SLOT, SLOT, i));
@@ -122,7 +125,7 @@ static void check_counts(struct side *s, DAT_COUNT available, DAT_COUNT outstand
 	SAME(param.outstanding_dto_count, outstanding);
 }
 
-/* The next receive that completes, whose slot is returned: of @ep, and well. */
+/* Expects a successful receive of @ep next; returns its slot. */
 static unsigned expect_message(struct side *s, DAT_EP_HANDLE ep, uint64_t length, unsigned seed)
 {
 	const DAT_DTO_COMPLETION_EVENT_DATA *d;
@@ -138,7 +141,7 @@ static unsigned expect_message(struct side *s, DAT_EP_HANDLE ep, uint64_t length
 	return (unsigned)d->user_cookie.as_64;
 }
 
-/* Something goes with every other message. */
+/* Every other message has the SOLICITED_WAIT flag. */
 static void send_pattern(struct side *s, DAT_EP_HANDLE ep, size_t length, unsigned seed)
 {
 	DAT_LMR_TRIPLET iov = mem_segment(&s->m, 0, length);
@@ -150,7 +153,7 @@ static void send_pattern(struct side *s, DAT_EP_HANDLE ep, size_t length, unsign
 	expect_dto(s->n.req, seed, DAT_DTO_SUCCESS, length);
 }
 
-/* On both sides of where a message goes along with what announces it. */
+/* Sizes around the largest message that fits into its RTS. */
 static const size_t sizes[] = { 0, 1, 8, 115, 116, 117, 128, 129, 4096, 9001, SLOT };
 
 #define SIZES (sizeof(sizes) / sizeof(sizes[0]))
@@ -189,7 +192,7 @@ static void messages_client(struct pair *p)
 }
 
 #if DAT_API >= 2
-/* Immediate data finds its way past the queue, too. */
+/* Immediate data reaches the receiver of an SRQ, too. */
 static void immediate_server(struct pair *p)
 {
 	struct side s;
@@ -239,7 +242,7 @@ static void immediate_client(struct pair *p)
 }
 #endif
 
-/* Messages that find no buffer wait, on every endpoint; each buffer that comes takes one. */
+/* On every EP messages wait for a buffer, and each buffer that is posted takes one. */
 static void waits_server(struct pair *p)
 {
 	struct side s;
@@ -282,7 +285,7 @@ static void waits_client(struct pair *p)
 	side_close(p, &s);
 }
 
-/* Both sides share, and answer each other through buffers that are fewer than endpoints. */
+/* Both peers use an SRQ and answer each other with fewer buffers than EPs. */
 
 #define ROUNDS 50
 
@@ -333,8 +336,8 @@ static void crossfire(struct pair *p)
 }
 
 /*
- * Messages sent before the end arrive, with as few buffers as may be, and then the end. Whether
- * they are done before there are buffers is the fabric's business.
+ * Messages sent before the end arrive, with the fewest buffers possible, followed by the end. It
+ * depends on the fabric whether the sends complete before there are buffers.
  */
 
 #define LAST 20u
@@ -378,7 +381,7 @@ static void last_words_client(struct pair *p)
 	side_close(p, &s);
 }
 
-/* A message that is too long ends one connection; the others go on, and so do the buffers. */
+/* A message that is too long ends its own connection; other connections and the buffers remain. */
 static void too_long_server(struct pair *p)
 {
 	const DAT_DTO_COMPLETION_EVENT_DATA *d;
@@ -419,7 +422,7 @@ static void too_long_client(struct pair *p)
 	for (i = 0; i < 2; i++) {
 		pair_sync(p);
 		post_send(s.ep[i], &s.m, 0, length[i], 1);
-		/* whether it had left before the end is the fabric's business */
+		/* it depends on the fabric whether the message left before the end */
 		expect_event(s.n.req, DAT_DTO_COMPLETION_EVENT, &event);
 		expect_end(s.n.conn, s.ep[i]);
 		OK(dat_ep_free(s.ep[i]));
@@ -430,7 +433,7 @@ static void too_long_client(struct pair *p)
 	side_close(p, &s);
 }
 
-/* The end of a connection leaves the buffers to the others, and is told of once. */
+/* The end of a connection leaves the buffers to the other EPs, and is reported once. */
 static void ends_server(struct pair *p)
 {
 	struct side s;
@@ -449,7 +452,7 @@ static void ends_server(struct pair *p)
 		expect_quiet(s.n.recv);
 	}
 	FAILS(dat_srq_free(s.srq), DAT_INVALID_STATE);
-	/* the first is connected again, and still of the SRQ */
+	/* the first EP is connected again, still with the SRQ */
 	OK(dat_ep_reset(s.ep[0]));
 	pair_link(p, &s.n, s.ep[0]);
 	SAME(expect_message(&s, s.ep[0], 77, 9), 0);
@@ -460,7 +463,7 @@ static void ends_server(struct pair *p)
 	side_close(p, &s);
 }
 
-/* Its endpoint was connected to one of an SRQ, then to one without, then the other way. */
+/* Ends every other connection, then connects the first EP again. */
 static void ends_client(struct pair *p)
 {
 	struct side s;
@@ -483,7 +486,10 @@ static void ends_client(struct pair *p)
 	side_close(p, &s);
 }
 
-/* What an endpoint learned of one peer does not stay for the next. */
+/*
+ * What an EP has learned of one peer does not apply to the next: the client's EP connects to an EP
+ * of an SRQ, then to one without.
+ */
 static void next_peer(struct pair *p)
 {
 	DAT_EP_HANDLE plain;
@@ -530,10 +536,10 @@ static void watermarks_server(struct pair *p)
 	OK(dat_ep_recv_query(s.ep[0], &buffers, &span));
 	SAME(buffers, 0);
 	SAME(span, 0);
-	/* each once: the first message, and the one that left two */
+	/* one event each: for the first message, and for the one that left two buffers */
 	expect_async(&s.n, s.ep[0], DAT_SRQ_SOFT_HIGH_WATERMARK_EVENT);
 	expect_async(&s.n, s.srq, DAT_SRQ_LOW_WATERMARK_EVENT);
-	/* below it already */
+	/* the number is already below the mark */
 	OK(dat_srq_set_lw(s.srq, 2));
 	expect_async(&s.n, s.srq, DAT_SRQ_LOW_WATERMARK_EVENT);
 	OK(dat_ep_set_watermark(s.ep[1], DAT_WATERMARK_INFINITE, 0));
@@ -568,7 +574,7 @@ static void watermarks_client(struct pair *p)
 	side_close(p, &s);
 }
 
-/* A queue that grows and shrinks under traffic, with a message that waits. */
+/* The SRQ grows and shrinks under traffic, with a message waiting. */
 static void resize_server(struct pair *p)
 {
 	struct side s;
@@ -605,7 +611,7 @@ static void resize_client(struct pair *p)
 	side_close(p, &s);
 }
 
-/* The peer dies: while messages wait, and in the middle of one. */
+/* The peer dies: while messages wait, and in the middle of a message. */
 static void death_server(struct pair *p)
 {
 	struct side s;
@@ -618,7 +624,7 @@ static void death_server(struct pair *p)
 	for (i = 0; i < 3; i++) {
 		int k;
 
-		/* where messages wait, nothing behind them is read */
+		/* the EP reads nothing after a message that waits */
 		OK(dat_evd_wait(s.n.conn, pair_scaled(PAIR_LIMIT) * 1000, 1, &event, &(DAT_COUNT){ 0 }));
 		CHECK(event.event_number == DAT_CONNECTION_EVENT_DISCONNECTED ||
 		      event.event_number == end_by_death(&s.n), "%s", event_name(event.event_number));
@@ -630,7 +636,7 @@ static void death_server(struct pair *p)
 		OK(dat_ep_free(s.ep[k]));
 		s.ep[k] = NULL;
 	}
-	/* nobody is left in the line */
+	/* no EP waits for a buffer now */
 	post_slot(&s, 0);
 	check_counts(&s, 1, 1);
 	expect_quiet(s.n.recv);
@@ -649,7 +655,7 @@ static void death_client(struct pair *p)
 	raise(SIGKILL);
 }
 
-/* An abrupt close with all of it in use. */
+/* An abrupt close while all objects are in use. */
 static void closed(struct pair *p)
 {
 	struct side s;

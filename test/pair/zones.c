@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Zones keep apart: every wrong combination of EP, LMR and RMR is refused, here and from afar. */
+/* PZs are separate: every wrong combination of EP, LMR and RMR is refused, locally and remotely. */
 
 #include "pair.h"
 
@@ -8,8 +8,8 @@
 #define PART 512u
 
 /*
- * The zones are two of one IA and one of another instance of it. Each has an LMR, an LMR made
- * of the one of the zone before, an RMR, and for what is tried an EP.
+ * Two of the PZs are of one IA, the third is of another instance of that IA. Each PZ has an LMR,
+ * an LMR made of the preceding PZ's, an RMR, and an EP for the attempts.
  */
 #define ZONES 3
 
@@ -32,7 +32,7 @@ static DAT_DTO_COOKIE cookie_of(uint64_t n)
 	return (DAT_DTO_COOKIE){ .as_64 = n };
 }
 
-/* From an LMR of the same IA, of whichever zone. */
+/* Makes an LMR of another one of this IA, in any PZ. */
 static void derive(struct zone *z, const struct zone *of)
 {
 	const DAT_REGION_DESCRIPTION region = { .for_lmr_handle = of->m.lmr };
@@ -106,7 +106,7 @@ static void zones_close(struct pair *p)
 		node_close(&node[i]);
 }
 
-/* Local: what an EP is given must be of its zone, every segment of it */
+/* Local: each segment must be of the EP's PZ */
 
 static void ops_fail(const struct zone *of, DAT_LMR_TRIPLET *iov, DAT_COUNT n)
 {
@@ -120,7 +120,7 @@ static void ops_fail(const struct zone *of, DAT_LMR_TRIPLET *iov, DAT_COUNT n)
 	FAILS(dat_ep_post_rdma_read(of->ep, n, iov, cookie_of(1), &remote, none),
 	      DAT_PROTECTION_VIOLATION);
 #if DAT_VERSION_MAJOR >= 2
-	/* where it is not supported at all, there is nothing to protect */
+	/* a fabric without invalidation refuses the call for that reason */
 	FAILS(dat_ep_post_send_with_invalidate(of->ep, n, iov, cookie_of(1), none, DAT_FALSE, 0),
 	      DAT_PROTECTION_VIOLATION);
 #endif
@@ -144,7 +144,7 @@ static void segments_fail(const struct zone *of, const struct zone *other)
 	}
 }
 
-/* All that a bind names: at least one is of another zone than the rest. */
+/* Binds with an RMR, LMR and EP of which at least one is of a different PZ. */
 static void binds_fail(int rmr, int lmr, int ep)
 {
 	DAT_RMR_CONTEXT none;
@@ -198,7 +198,7 @@ static void local_server(struct pair *p)
 	zones_close(p);
 }
 
-/* The other end of a zone's connections; all of its own is of one zone. */
+/* The peer of the EPs of all PZs; its own objects are in one PZ. */
 static void peers_open(struct pair *p, struct node *n, DAT_EP_HANDLE ep[ZONES])
 {
 	int i;
@@ -229,7 +229,7 @@ static void local_client(struct pair *p)
 	peers_close(p, &n, ep);
 }
 
-/* As expect_end(), but does not look for more: there are many to come. */
+/* Like expect_end(), but more events may follow. */
 static void ended(DAT_EVD_HANDLE evd, DAT_EP_HANDLE ep)
 {
 	DAT_EVENT event;
@@ -240,7 +240,7 @@ static void ended(DAT_EVD_HANDLE evd, DAT_EP_HANDLE ep)
 	SAME(ep_state(ep), DAT_EP_STATE_DISCONNECTED);
 }
 
-/* Remote: a context is good through connections of its zone, and ends any other's */
+/* Remote: a context is valid on connections of its PZ, and ends any other connection */
 
 static void remote_server(struct pair *p)
 {
@@ -262,14 +262,14 @@ static void remote_server(struct pair *p)
 				}
 	pair_sync(p);
 	for (i = 0; i < ZONES; i++) {
-		/* what was granted was written by its own zone's peer, and by no other */
+		/* the bytes come from the peer of this PZ alone */
 		SAME(zone[i].m.base[0], 0xb0 + i);
 		SAME(zone[i].m.base[PART - 1], 0xa0 + i);
 	}
 	zones_close(p);
 }
 
-/* Through its own zone's connection everything works. */
+/* All operations succeed on a connection of the grant's PZ. */
 static void use_own(struct node *n, DAT_EP_HANDLE ep, struct mem *m, const struct grant *g, int i)
 {
 	int kind;
@@ -284,7 +284,7 @@ static void use_own(struct node *n, DAT_EP_HANDLE ep, struct mem *m, const struc
 	expect_dto(n->req, 2, DAT_DTO_SUCCESS, 1);
 }
 
-/* What follows a use that is right has its own fault alone. */
+/* After a successful operation the other grant is the only reason for the failure. */
 static void try_other(struct pair *p, struct node *n, struct mem *m, const struct grant *right,
 		      const struct grant *g, bool reads)
 {

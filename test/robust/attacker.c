@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A shared object that says that it was loaded: what a caller would put into a privileged program. */
+/* A shared object that reports when it is loaded, as an attacker's in a privileged program. */
 
 #include <unistd.h>
 

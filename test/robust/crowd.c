@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Crowds at a listening port, and a process without descriptors: clients are served meanwhile, the
- * progress thread does not spin, and all that strangers held is given back.
+ * Crowds at a listening port, and a process without free descriptors: clients are served
+ * meanwhile, the progress thread does not spin, and all resources of strangers are released. A
+ * stranger is a connection to the port without DAT.
  *
- * DAT_TEST_CROWD: how many silent connections (default 3000). DAT_TEST_CLIENTS: default 100.
+ * DAT_TEST_CROWD: number of silent connections (default 3000). DAT_TEST_CLIENTS: default 100.
  */
 
 #include "robust.h"
@@ -19,9 +20,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define BACK_LIMIT 5000			/* ms until the descriptors of strangers are back, mostly */
-#define CLIENTS_LIMIT 1000		/* ms for the clients, beyond what they take without a crowd */
-#define IDLE 500			/* ms to look at */
+#define BACK_LIMIT 5000			/* ms until the strangers' descriptors are closed */
+#define CLIENTS_LIMIT 1000		/* ms for the clients, plus 4 times as without a crowd */
+#define IDLE 500			/* ms of the measurement */
 
 static unsigned crowd_size(void)
 {
@@ -35,7 +36,7 @@ static unsigned clients(void)
 
 /* Strangers */
 
-/* At the name that side connections within a host have. */
+/* A stranger at the AF_UNIX name of CM sockets within a host. */
 static int local_stranger(const struct place *to)
 {
 	struct sockaddr_un name = { .sun_family = AF_UNIX };
@@ -67,7 +68,7 @@ static int *strangers_come(const struct place *to, unsigned n, const char *words
 	return fds;
 }
 
-/* They are let go of. */
+/* The server closes the strangers' connections. */
 static void strangers_cut(const int *fds, unsigned n)
 {
 	const int64_t until = pair_deadline(4 * BACK_LIMIT);
@@ -92,7 +93,7 @@ static void strangers_leave(int *fds, unsigned n)
 
 /* Clients */
 
-/* They connect together; how many milliseconds until all are connected. */
+/* All clients connect at once. Returns the milliseconds until all are connected. */
 static unsigned clients_connect(struct node *n, DAT_EP_HANDLE *ep, const struct place *to)
 {
 	const int64_t begin = pair_now();
@@ -119,7 +120,7 @@ static void clients_part(struct node *n, DAT_EP_HANDLE *ep)
 		OK(dat_ep_reset(ep[i]));
 }
 
-/* The server's side of it; it ends when the clients have parted. */
+/* The server's part; returns when the clients have disconnected. */
 static void clients_serve(struct node *n)
 {
 	DAT_EP_HANDLE *ep = calloc(clients(), sizeof(*ep));
@@ -141,7 +142,7 @@ static void clients_serve(struct node *n)
 	free(ep);
 }
 
-/* What the process takes of a processor while nothing is to be done, in percent. */
+/* The process's share of a processor while it is idle, in percent. */
 static unsigned busy_percent(struct node *n)
 {
 	struct timespec before, after;
@@ -176,7 +177,7 @@ static void crowd_server(struct pair *p)
 	before = holdings_settled();
 	pair_sync(p);
 	clients_serve(&n);
-	pair_sync(p);	/* the crowd is still there */
+	pair_sync(p);	/* the crowd is still connected */
 	percent = busy_percent(&n);
 	pair_sync(p);
 	begin = pair_now();
@@ -247,7 +248,7 @@ static int lowest_fd(void)
 	return fd;
 }
 
-/* Valgrind opens descriptors of its own, and counts for itself. */
+/* Valgrind opens descriptors of its own, and has a limit of its own. */
 static void need_own_descriptors(void)
 {
 	const char *runner = getenv("TEST_RUNNER");
@@ -276,7 +277,7 @@ static void poor_server(struct pair *p)
 	getrlimit(RLIMIT_NOFILE, &limit);
 	fds_limit(lowest_fd());
 	pair_sync(p);
-	pair_sync(p);	/* the request is on its way */
+	pair_sync(p);	/* the request is in flight */
 	percent = busy_percent(&n);
 	pair_note("busy for %u %% of the time", percent);
 	CHECK(percent < 50, "the progress thread spins for want of descriptors");

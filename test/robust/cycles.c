@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Many connections, one after the other and at once: descriptors, threads and memory are
- * where they were.
+ * Many connections, one after the other and at once: afterwards descriptors, threads and memory
+ * are as before.
  *
- * DAT_TEST_CYCLES: connections one after the other (default 300).
- * DAT_TEST_MANY: connections at once (default 1000).
+ * DAT_TEST_CYCLES: connections one after the other (default 300). DAT_TEST_MANY: connections at
+ * once (default 1000).
  */
 
 #include "robust.h"
@@ -13,13 +13,13 @@
 #include <sys/mman.h>
 
 #define WARM_UP 100
-#define FRESH_EP 16		/* cycles after which the EP is freed without a goodbye */
+#define FRESH_EP 16		/* cycles after which the EP is freed without disconnecting */
 #define SIZE 1024
-/* what the allocators may keep of their own accord, and not more with more cycles */
+/* for memory that allocators keep, independent of the number of cycles */
 #define GROWTH (512 * 1024)
 #define IA_CYCLES 15
 
-/* One connection with a message each way. It ends in one of four ways by turns. */
+/* One connection with a message in each direction. Its end alternates between four ways. */
 static void cycle(struct pair *p, struct node *n, struct mem *m, const struct place *place,
 		  DAT_EP_HANDLE *ep, unsigned i)
 {
@@ -72,14 +72,14 @@ static void cycles(struct pair *p)
 	}
 	for (i = 0; i < count; i++) {
 		if (i == WARM_UP) {
-			/* the peer must not connect meanwhile */
+			/* the peer must not connect during the measurement */
 			pair_sync(p);
 			before = holdings_settled();
 			pair_sync(p);
 		}
 		cycle(p, &n, &m, &place, &ep, i);
 	}
-	/* nothing of the last one is left at either side */
+	/* nothing of the last connection is left in either process */
 	pair_sync(p);
 	expect_holdings(&before, GROWTH, GROWTH);
 	pair_sync(p);
@@ -90,7 +90,7 @@ static void cycles(struct pair *p)
 	node_close(&n);
 }
 
-/* @number of both, in whichever order. */
+/* Expects @number for both EPs, in either order. */
 static void one_of_both(struct node *n, DAT_EVENT_NUMBER number, DAT_EP_HANDLE a, DAT_EP_HANDLE b)
 {
 	DAT_EP_HANDLE first, second;
@@ -104,7 +104,7 @@ static void one_of_both(struct node *n, DAT_EVENT_NUMBER number, DAT_EP_HANDLE a
 	      event_name(number));
 }
 
-/* Each side asks while it is asked: neither waits for the other with what that waits for. */
+/* Each peer connects while the other connects to it, which must not deadlock. */
 static void both_ask(struct pair *p)
 {
 	unsigned count = env_count("DAT_TEST_CYCLES", 300) / 3, i;
@@ -137,7 +137,7 @@ static void both_ask(struct pair *p)
 	node_close(&n);
 }
 
-/* An IA with a bit of everything, closed in two ways. */
+/* An IA with an object of most types, closed gracefully or abruptly. */
 static void ia_cycle(bool graceful)
 {
 	DAT_PSP_HANDLE psp;
@@ -183,7 +183,7 @@ struct crowd {
 	unsigned count;
 	DAT_EVD_HANDLE cr, conn, req, recv;
 	DAT_EP_HANDLE *ep;
-	struct mem m;	/* two words of each EP: what it sends, what it gets */
+	struct mem m;	/* two words per EP: sent, received */
 };
 
 static void crowd_open(struct crowd *c)
@@ -191,7 +191,7 @@ static void crowd_open(struct crowd *c)
 	unsigned i;
 
 	c->count = env_count("DAT_TEST_MANY", 1000);
-	/* some fabrics use several for a connection */
+	/* some fabrics use several descriptors per connection */
 	need_fds(8 * c->count + 100);
 	node_open(&c->n);
 	c->cr = node_evd(&c->n, c->count, DAT_EVD_CR_FLAG);
@@ -227,7 +227,7 @@ static unsigned index_of(const struct crowd *c, DAT_EP_HANDLE ep)
 	pair_fail(__FILE__, __LINE__, "an event of an unknown EP");
 }
 
-/* One event of this kind for each of the EPs in [from, count). */
+/* Expects one event of this kind for each EP in [from, count). */
 static void one_each(struct crowd *c, DAT_EVENT_NUMBER number, unsigned from)
 {
 	bool *seen = calloc(c->count, sizeof(*seen));
@@ -244,7 +244,7 @@ static void one_each(struct crowd *c, DAT_EVENT_NUMBER number, unsigned from)
 	free(seen);
 }
 
-/* Each connection carries a number of its own in each direction. */
+/* Each connection carries its own number in each direction. */
 static void all_talk(struct crowd *c)
 {
 	uint64_t *word = (uint64_t *)c->m.base, sum = 0, wanted = 0;
@@ -268,7 +268,10 @@ static void all_talk(struct crowd *c)
 	SAME(sum, wanted);
 }
 
-/* A part says goodbye, a part is freed without, and the rest of the other side notices. */
+/*
+ * Some EPs are disconnected, some freed without that, and the peer's remaining EPs report the
+ * end.
+ */
 static void all_part(struct pair *p, struct crowd *c)
 {
 	unsigned half = c->count / 2, i;
@@ -285,7 +288,7 @@ static void all_part(struct pair *p, struct crowd *c)
 		OK(dat_ep_free(c->ep[i]));
 }
 
-/* What a connected endpoint takes, of memory and descriptors, with its part of what all share. */
+/* Notes the memory and descriptors per connected EP, including its share of common resources. */
 static void note_costs(const struct crowd *c, const struct holdings *before)
 {
 	struct holdings now = holdings_settled();
@@ -330,7 +333,7 @@ static void crowd(struct pair *p)
 	if (psp)
 		OK(dat_psp_free(psp));
 	crowd_close(&c);
-	/* pools keep what they got */
+	/* pools keep their memory */
 	expect_holdings(&before, SIZE_MAX - before.own, SIZE_MAX - before.shared);
 }
 

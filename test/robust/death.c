@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A peer that is killed at any moment: one end, every operation completed once, the endpoint
- * usable again, and nothing left of the dead. A peer that is only stopped is none of that.
+ * A peer is killed at any moment: the survivor gets one end, each operation completes once, the
+ * EP can be used again, and nothing of the dead process remains. A peer that is merely stopped
+ * causes none of this.
  *
- * DAT_TEST_ROUNDS: how many peers die (default 20).
- * DAT_TEST_MOMENTS: a kind of moment, such as idle or stream, to have deaths of that kind alone.
+ * DAT_TEST_ROUNDS: number of peers that die (default 20). DAT_TEST_MOMENTS: a kind of moment,
+ * such as idle or stream, to test deaths of this kind only.
  */
 
 #include "robust.h"
@@ -23,36 +24,36 @@
 #define OPS 100			/* outstanding when the peer dies */
 #define OPS_MAX 20000		/* in one round */
 #define MEM (256 * 1024)
-#define SMALL 512		/* a message of the bystander's */
-#define PART (16 * 1024)		/* more than goes in a frame, and less, by chance */
-#define GROWTH (4 * 1024 * 1024)	/* what the allocators may keep of their own accord */
+#define SMALL 512		/* size of the bystander's messages */
+#define PART (16 * 1024)		/* lengths up to this are random: some exceed a frame */
+#define GROWTH (4 * 1024 * 1024)	/* for memory that allocators keep */
 /*
- * Pages of libfabric's shm become resident as its queues are used, and an IA has a second endpoint while
- * connections of the one without places for more peers live on: up to 9.2 MiB were seen after 1000 deaths.
+ * Pages of libfabric's shm become resident as its queues are used. An IA has a second endpoint
+ * while connections of an exhausted endpoint live on: up to 9.2 MiB were seen after 1000 deaths.
  */
 #define SHARED_GROWTH (12 * 1024 * 1024)
 
-/* Files of an IA begin with this and as many letters more. */
+/* The prefix of an IA's files: this and as many further letters. */
 #define SHM_FOLDER "/dev/shm/"
 #define SHM_NAME "dat-ofi-"
 #define SHM_LETTERS 16
 
 /* When the victim dies. */
 enum moment {
-	/* the survivor connects, and the victim */
-	BEFORE_ACCEPT,		/* dies when the request has arrived */
-	AFTER_ACCEPT,		/* dies when dat_cr_accept() has returned */
-	IDLE_PASSIVE,		/* is killed when connected */
-	BLOCKED_PASSIVE,	/* is killed when it has all of OPS, and receives for few of them */
-	STREAM_PASSIVE,		/* is killed while both sides post and reap all they can */
-	/* the survivor listens, and the victim */
-	AFTER_CONNECT,		/* dies when dat_ep_connect() has returned */
-	REQUEST_WAITS,		/* is killed when its request has arrived, which is accepted then */
+	/* the survivor connects */
+	BEFORE_ACCEPT,		/* victim dies when the request has arrived */
+	AFTER_ACCEPT,		/* victim dies when dat_cr_accept() has returned */
+	IDLE_PASSIVE,		/* victim is killed when connected */
+	BLOCKED_PASSIVE,	/* victim is killed with OPS operations outstanding */
+	STREAM_PASSIVE,		/* victim is killed while both post and reap at full speed */
+	/* the survivor listens */
+	AFTER_CONNECT,		/* victim dies when dat_ep_connect() has returned */
+	REQUEST_WAITS,		/* victim is killed before its request is accepted */
 	IDLE_ACTIVE,
 	BLOCKED_ACTIVE,
 	STREAM_ACTIVE,
 	MOMENTS,
-	AT_THE_END = MOMENTS,	/* of its own accord, and the test is over */
+	AT_THE_END = MOMENTS,	/* the victim disconnects, and the test ends */
 };
 
 static const struct {
@@ -77,14 +78,14 @@ static bool victim_connects(enum moment m)
 	return m >= AFTER_CONNECT && m < MOMENTS;
 }
 
-/* What each side tells the other before a round. */
+/* Exchanged by survivor and victim before a round. */
 struct hello {
 	pid_t pid;
 	struct place place;
 	struct grant grant;
 	unsigned round;
 	enum moment moment;	/* the survivor's choice */
-	char file[sizeof(SHM_NAME) + SHM_LETTERS];	/* what its IA has in SHM_FOLDER, or "" */
+	char file[sizeof(SHM_NAME) + SHM_LETTERS]; /* prefix of its IA's files */
 };
 
 static struct grant grant_of(const struct mem *m)
@@ -98,7 +99,10 @@ static struct grant grant_of(const struct mem *m)
 	return g;
 }
 
-/* Whether this process has mapped a file of SHM_FOLDER, which may have got its name afterwards. */
+/*
+ * Whether this process has mapped the file, compared by inode because a file may be named after
+ * its mapping.
+ */
 static bool is_mapped(unsigned long inode)
 {
 	FILE *f = fopen("/proc/self/maps", "r");
@@ -114,7 +118,7 @@ static bool is_mapped(unsigned long inode)
 	return is;
 }
 
-/* The name that all begin with that this process' IA has in SHM_FOLDER. */
+/* Stores the prefix of the files that this process's IA has in SHM_FOLDER. */
 static void note_file(struct hello *mine)
 {
 	DIR *dir = opendir(SHM_FOLDER);
@@ -127,7 +131,7 @@ static void note_file(struct hello *mine)
 		closedir(dir);
 }
 
-/* Connecting with the number of the round as private data, by which requests are told apart. */
+/* Connects with the round as private data, which identifies the request. */
 static void connect_in_round(DAT_EP_HANDLE ep, const struct place *to, unsigned round)
 {
 	OK(dat_ep_connect(ep, (DAT_IA_ADDRESS_PTR)&to->address, to->qual,
@@ -135,7 +139,10 @@ static void connect_in_round(DAT_EP_HANDLE ep, const struct place *to, unsigned 
 			  DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
 }
 
-/* The request of this round within @ms; NULL if there is none. Older ones are turned away. */
+/*
+ * The request of this round if it arrives within @ms, else NULL. Rejects requests of earlier
+ * rounds.
+ */
 static DAT_CR_HANDLE request_of(struct node *n, unsigned round, unsigned ms)
 {
 	int64_t deadline = pair_deadline(ms);
@@ -161,10 +168,10 @@ static DAT_CR_HANDLE request_of(struct node *n, unsigned round, unsigned ms)
 	}
 }
 
-/* A side with operations under way; cookies are indexes. */
+/* A process with outstanding operations; cookies are indexes. */
 struct worker {
 	struct node n;
-	struct mem mem;		/* for the operations, the peer's too */
+	struct mem mem;		/* for operations of this process and its peer */
 	struct mem own;
 	DAT_EP_HANDLE ep;
 	struct grant peer;
@@ -206,7 +213,7 @@ static void worker_begin(struct worker *w)
 
 enum op { RECV, SEND, WRITE, READ };
 
-/* Posts one operation, of a random size, at a random place. */
+/* Posts one operation of random size at a random address. */
 static void post_one(struct worker *w, enum op op)
 {
 	size_t length = 1 + next_random(PART), at = next_random(MEM - PART);
@@ -235,7 +242,7 @@ static void post_one(struct worker *w, enum op op)
 	}
 }
 
-/* Takes what is queued on @evd; each completion must be the first of its operation. */
+/* Reaps all completions of @evd; each must be the first one of its operation. */
 static void reap(struct worker *w, DAT_EVD_HANDLE evd)
 {
 	const DAT_DTO_COMPLETION_EVENT_DATA *d;
@@ -266,7 +273,7 @@ static void reap_both(struct worker *w)
 	reap(w, w->n.recv);
 }
 
-/* Half of OPS of requests and of receives under way, always. */
+/* Keeps OPS / 2 requests and OPS / 2 receives outstanding. */
 static void stream(struct worker *w)
 {
 	while (w->outstanding_receives < OPS / 2 && w->posted < OPS_MAX)
@@ -303,7 +310,10 @@ static void victim_link(struct worker *w, const struct hello *theirs)
 	expect_conn(w->n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, w->ep);
 }
 
-/* One message each way shows that the connection works, by memory that no peer may write to. */
+/*
+ * A message in each direction shows that the connection works, in memory that no peer may write
+ * to.
+ */
 static void greet(struct worker *w, unsigned mine, unsigned theirs)
 {
 	fill(w->own.base, PART, mine);
@@ -354,7 +364,7 @@ static void victim(struct pair *p)
 		pause();
 }
 
-/* One victim after the other, without a DAT call in the process that they are forked from. */
+/* Forks one victim after the other. The parent makes no DAT call. */
 static void nursery(struct pair *p)
 {
 	int status;
@@ -371,8 +381,9 @@ static void nursery(struct pair *p)
 }
 
 /*
- * A connection of the survivor to itself, by the endpoint that it shares with the victims' ones where
- * the fabric has one for all. A victim's death is no concern of it.
+ * A connection of the survivor to itself. On a fabric with one endpoint for all connections it
+ * shares this endpoint with the victims' connections, and must not be affected by a victim's
+ * death.
  */
 struct bystander {
 	struct node n;		/* the survivor's IA and PZ, with EVDs of its own */
@@ -411,7 +422,7 @@ static void bystander_open(struct bystander *b, const struct node *survivor)
 	OK(dat_psp_free(psp));
 }
 
-/* One message, by @round from one end or the other. */
+/* One message; the sender alternates by @round. */
 static void bystander_talk(struct bystander *b, unsigned round)
 {
 	DAT_EVENT event;
@@ -445,9 +456,9 @@ struct survivor {
 	struct place place;
 	struct hello victim;
 	enum moment moment;
-	int64_t killed;		/* when; for a victim that kills itself, at the latest */
-	int64_t slowest;	/* us from the death to the event */
-	struct holdings before;	/* when it had seen each kind of death */
+	int64_t killed;		/* no later than this, if the victim kills itself */
+	int64_t slowest;	/* longest time from a death to its event, in us */
+	struct holdings before;	/* after one death of each kind */
 	struct hello *dead;
 };
 
@@ -457,7 +468,7 @@ static void kill_victim(struct survivor *s)
 	CHECK(!kill(s->victim.pid, SIGKILL), "the victim is gone already");
 }
 
-/* The next connection event, of our EP, in time. */
+/* The next connection event, which must be for this EP and in time. */
 static DAT_EVENT_NUMBER next_event(struct survivor *s)
 {
 	int64_t limit = s->killed + pair_scaled(END_LIMIT) * INT64_C(1000), left;
@@ -477,7 +488,7 @@ static bool is_end(DAT_EVENT_NUMBER number)
 	return number == DAT_CONNECTION_EVENT_DISCONNECTED || number == DAT_CONNECTION_EVENT_BROKEN;
 }
 
-/* Waits for the one end; @failed is what ends an attempt instead, if it may fail. */
+/* Waits for the connection's end; an attempt that may fail may end with @failed instead. */
 static DAT_EVENT_NUMBER await_end(struct survivor *s, DAT_EVENT_NUMBER failed)
 {
 	DAT_EVENT_NUMBER number = next_event(s);
@@ -492,7 +503,7 @@ static DAT_EVENT_NUMBER await_end(struct survivor *s, DAT_EVENT_NUMBER failed)
 	return number;
 }
 
-/* All that was posted has completed by now, and nothing follows the end. */
+/* All operations have completed, and no event follows the end. */
 static void settle(struct survivor *s)
 {
 	struct worker *w = &s->w;
@@ -504,7 +515,7 @@ static void settle(struct survivor *s)
 	expect_quiet(w->n.req);
 	expect_quiet(w->n.recv);
 	SAME(ep_state(w->ep), DAT_EP_STATE_DISCONNECTED);
-	/* a disconnected EP flushes what it is given */
+	/* operations posted to a disconnected EP are flushed */
 	post_one(w, SEND);
 	post_one(w, RECV);
 	reap_both(w);
@@ -528,7 +539,7 @@ static void survivor_link(struct survivor *s, unsigned round)
 	worker_begin(&s->w);
 }
 
-/* Moments up to a few milliseconds apart. */
+/* A random moment up to a few milliseconds ahead. */
 static int64_t some_time(void)
 {
 	return pair_now() + next_random(1u << next_random(13));
@@ -546,7 +557,7 @@ static void round_accepting(struct survivor *s, unsigned round)
 	bool waits = s->moment == REQUEST_WAITS;
 	DAT_CR_HANDLE cr = request_of(&s->w.n, round, waits ? PAIR_LIMIT : 10 * PAIR_QUIET);
 
-	/* it may have died before its request left */
+	/* the victim may have died before its request was sent */
 	if (!cr && !waits)
 		return;
 	CHECK(cr, "no request");
@@ -630,7 +641,7 @@ static void meet_victim(struct survivor *s, unsigned round)
 	pair_send(s->p, &mine, sizeof(mine));
 }
 
-/* Of the dead nothing is there any more when an IA has been opened. */
+/* When a new IA has been opened no file of a dead process is left. */
 static void expect_no_files(const struct hello *dead, unsigned n)
 {
 	const struct dirent *e;
@@ -651,7 +662,7 @@ static void expect_no_files(const struct hello *dead, unsigned n)
 		closedir(dir);
 }
 
-/* Fills @chosen with the moments of the kind that DAT_TEST_MOMENTS names. Returns their number. */
+/* Fills @chosen with the moments of the kind in DAT_TEST_MOMENTS. Returns their number. */
 static unsigned choose_moments(enum moment chosen[MOMENTS])
 {
 	const char *kind = getenv("DAT_TEST_MOMENTS");
@@ -711,7 +722,7 @@ static void survivor(struct pair *p)
 	free(s);
 }
 
-/* A thread that waits without limit. */
+/* A thread that waits without a time-out. */
 struct waiter {
 	pthread_t thread;
 	pid_t tid;
@@ -858,7 +869,7 @@ static struct pair_case cases[] = {
 
 int main(int argc, char **argv)
 {
-	/* opening an IA takes the longest part of a second on a loaded machine */
+	/* opening an IA takes most of a second on a loaded machine */
 	cases[0].seconds = 30 + 2 * env_count("DAT_TEST_ROUNDS", 20);
 	return pair_main(cases, sizeof(cases) / sizeof(cases[0]), argc, argv);
 }

@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
-# Many peers that die, one after the other: idle ones, and ones that stream. deaths.sh NAME runs over that
-# fabric; without a name, over the provider's own choice.
+# Many peers die one after the other, while idle and while streaming. deaths.sh NAME runs over
+# that fabric, deaths.sh without a name over the provider's own choice.
 #
-# DAT_TEST_DEATHS: how many of each (default 40). With more than 256, as check-libfabric has, they are more
-# than one endpoint of libfabric's shm has places for.
+# DAT_TEST_DEATHS: number of each (default 40). More than 256, as in check-libfabric, exceed the
+# peers of one endpoint of libfabric's shm.
 set -u
 . "${top_srcdir:-.}/test/robust/tap.sh"
 export IPATH_NO_BACKTRACE=1 DAT_TEST_ROUNDS="${DAT_TEST_DEATHS:-40}" DAT_TEST_IA="ofi${1:+-$1}"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A child that is forked while connections are up does no harm to its parent. */
+/* A child that is forked while connections are established does not disturb its parent. */
 
 #include "robust.h"
 
@@ -12,7 +12,7 @@
 
 #define SIZE 1024
 
-/* What a child may come to do with what it inherits, on purpose or by its exit handlers. */
+/* Objects that a child may use or free, on purpose or in its exit handlers. */
 struct inherited {
 	struct node *n;
 	DAT_EP_HANDLE ep;
@@ -69,7 +69,7 @@ static void (*const children[])(struct inherited *i) = {
 
 #define CHILDREN (sizeof(children) / sizeof(children[0]))
 
-/* A child that hangs must not hang the test: its alarm ends it, across exec too. */
+/* A child that hangs must not hang the test: its alarm ends it, also across exec. */
 static void child_run(unsigned which, struct inherited *i)
 {
 	int status;
@@ -87,7 +87,7 @@ static void child_run(unsigned which, struct inherited *i)
 	CHECK(WIFEXITED(status) && !WEXITSTATUS(status), "child %u ended with status %#x", which, status);
 }
 
-/* A message each way, and memory of the peer read. */
+/* Exchanges a message in each direction, and reads the peer's memory. */
 static void exchange(struct node *n, DAT_EP_HANDLE ep, struct mem *m, const struct grant *g,
 		     unsigned turn, bool server)
 {
@@ -130,7 +130,7 @@ static void forking(struct pair *p)
 	exchange(&n, ep, &m, &g, i, p->server);
 	expect_quiet(n.conn);
 	pair_unlink(p, &n, ep);
-	/* connecting works as well as before, too */
+	/* connecting works, too */
 	OK(dat_ep_reset(ep));
 	pair_link(p, &n, ep);
 	pair_unlink(p, &n, ep);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Two hosts: what a network does to connections that one machine's memory never does. The cable
- * between them is pulled, loses packets, or has no other end any more.
+ * Two hosts: failures of a network that do not occur within a machine. The cable between the
+ * hosts is pulled, loses packets, or has lost its other end.
  *
- * The roles are in networks of their own, and all of them see a /dev/shm that nobody else does.
+ * Each role has its own network namespace, and both share a /dev/shm that no other process sees.
  */
 
 #include "robust.h"
@@ -24,16 +24,16 @@
 #define SIZE 65536
 #define MESSAGES 8
 
-/* Seconds without a sign of life from the peer; its end is known within about twice that. */
+/* Seconds without a packet from the peer; its end is detected within about twice that time. */
 #define KEEPALIVE "1"
-#define END_LIMIT 4000		/* ms, on a machine that has other things to do */
+#define END_LIMIT 4000		/* ms, on a machine with other load */
 
-enum { SENT = MESSAGES, WRITTEN = 2 * MESSAGES, READ, OPS };	/* cookies; receives are before them */
+enum { SENT = MESSAGES, WRITTEN = 2 * MESSAGES, READ, OPS };	/* cookies; below: receives */
 
-/* Everything at a time that goes over a connection, both ways at once. */
+/* All kinds of operations at once, in both directions. */
 struct exchange {
-	struct link l;		/* of its memory half is read by the peer, and half is written */
-	struct mem in;		/* what is received, and read, comes here */
+	struct link l;		/* the peer reads one half of its memory and writes the other */
+	struct mem in;		/* destination of receives and of reads */
 	unsigned completed[OPS];
 };
 
@@ -50,7 +50,7 @@ static void exchange_close(struct pair *p, struct exchange *x)
 	link_close(p, &x->l);
 }
 
-/* Of different ways to go. */
+/* Lengths that the provider transfers in different ways. */
 static size_t length_of(unsigned message)
 {
 	static const size_t lengths[] = { 8, 1000, 5000, SIZE };
@@ -73,7 +73,7 @@ static void exchange_begin(struct exchange *x)
 	post_read(ep, &x->in, MESSAGES * SIZE, SIZE, READ, &x->l.theirs, 0);
 }
 
-/* All of it arrives, whole and in order. */
+/* All messages arrive, complete and in order. */
 static void exchange_end(struct pair *p, struct exchange *x)
 {
 	unsigned i;
@@ -93,7 +93,7 @@ static void exchange_end(struct pair *p, struct exchange *x)
 	pair_sync(p);
 }
 
-/* Completions on @evd; those that the peer must have had a part in are no success. */
+/* Reaps completions of @evd. Operations that need the peer must not succeed. */
 static void exchange_reap(struct exchange *x, DAT_EVD_HANDLE evd)
 {
 	const DAT_DTO_COMPLETION_EVENT_DATA *d;
@@ -110,7 +110,7 @@ static void exchange_reap(struct exchange *x, DAT_EVD_HANDLE evd)
 	}
 }
 
-/* Everything that was under way has completed, once. */
+/* Each outstanding operation has completed exactly once. */
 static void exchange_flushed(struct exchange *x)
 {
 	unsigned i;
@@ -121,7 +121,7 @@ static void exchange_flushed(struct exchange *x)
 		CHECK(x->completed[i] == 1, "operation %u completed %u times", i, x->completed[i]);
 }
 
-/* A cable that is pulled for a moment */
+/* A cable that is down for a moment */
 
 static void pulled_shortly(struct pair *p)
 {
@@ -145,11 +145,11 @@ static void pulled_shortly(struct pair *p)
 
 /* A cable that loses packets */
 
-/* At random, if the kernel can; and what comes faster than it goes, of which little is kept. */
+/* Random loss, where the kernel has netem; and a narrow link with a short queue. */
 static const char netem[] = "netem delay 2ms 1ms loss 3%";
 static const char narrow[] = "tbf rate 200mbit burst 10kb limit 20kb";
 
-/* Packets that our end has not sent. */
+/* Packets that this end's queueing discipline has dropped. */
 static unsigned dropped(void)
 {
 	FILE *f = popen("tc -s qdisc show dev cable", "re");
@@ -186,9 +186,9 @@ static void lossy(struct pair *p)
 	pair_note("%u packets were lost on their way out", lost);
 }
 
-/* A peer that is out of reach */
+/* An unreachable peer */
 
-/* One connection that is used when the way to the peer ends, and one that is not. */
+/* One connection that is in use when the peer becomes unreachable, and one that is idle. */
 struct both {
 	struct exchange x;
 	DAT_EP_HANDLE idle;
@@ -237,7 +237,7 @@ static void expect_end_of(struct both *b, bool *busy_ended, bool *idle_ended)
 		  (long long)(pair_now() - b->since) / 1000);
 }
 
-/* Each learns of it once, in time, and nothing is left of what was under way. */
+/* Each connection reports its end once and in time, and no operation remains outstanding. */
 static void expect_both_ends(struct both *b)
 {
 	bool busy_ended = false, idle_ended = false;
@@ -259,7 +259,7 @@ static void all_zero(const struct mem *m)
 		CHECK(!m->base[i], "byte %zu was written when its operation was over", i);
 }
 
-/* The fabric may still have had something of the end's, which must not come out of it now. */
+/* Connects again, and checks that bytes of the former connection do not reach its memory now. */
 static void connect_again(struct pair *p, struct both *b)
 {
 	struct mem old = b->x.in;
@@ -292,7 +292,7 @@ static void pulled(struct pair *p)
 	exchange_close(p, &b.x);
 }
 
-/* Both the process and its network go, and no packet of theirs gets here. */
+/* Both the process and its network disappear, and no packet from them arrives. */
 static void vanishes(struct pair *p)
 {
 	struct both b;
@@ -302,7 +302,7 @@ static void vanishes(struct pair *p)
 	raise(SIGKILL);
 }
 
-/* Whoever does not want to wait for what the network finds out need not. */
+/* A program may disconnect without waiting until the network failure is detected. */
 static void leaves(struct pair *p)
 {
 	struct both b;
@@ -338,7 +338,7 @@ static unsigned files_in_dev_shm(void)
 	return n;
 }
 
-/* What it left goes with the next IA. */
+/* Opening the next IA removes the files that the peer left. */
 static void survives(struct pair *p)
 {
 	struct node next;
@@ -355,7 +355,7 @@ static void survives(struct pair *p)
 	SAME(files_in_dev_shm(), 0);
 }
 
-/* Nobody there */
+/* Unreachable addresses */
 
 static DAT_EP_HANDLE call(struct node *n, struct sockaddr_in address, unsigned timeout_ms)
 {
@@ -374,7 +374,10 @@ static void expect_no_answer(struct node *n, DAT_EP_HANDLE ep, DAT_EVENT_NUMBER 
 	OK(dat_ep_free(ep));
 }
 
-/* No route leads there; and nobody answers: for a shorter and a longer time than the system asks. */
+/*
+ * No route leads to one address, and no host answers at two others: one attempt has a shorter
+ * time-out than the kernel, one a longer one.
+ */
 static void nobody(struct pair *p)
 {
 	const struct sockaddr_in elsewhere = { AF_INET, 0, { htonl(0xcb007101) }, { 0 } };
@@ -394,10 +397,10 @@ static void nobody(struct pair *p)
 	node_close(&n);
 }
 
-/* Strangers that say nothing, and of whose end nothing is heard */
+/* Silent strangers (TCP clients without DAT) that become unreachable */
 
 #define STRANGERS 5
-#define PATIENCE 5000	/* ms, at the ports of fabrics without connections */
+#define PATIENCE 5000	/* ms, more than DOFI_SIDE_PATIENCE_MS */
 
 static void strangers(struct pair *p)
 {
@@ -427,7 +430,7 @@ static void expect_fds(unsigned least, unsigned most, unsigned ms)
 		CHECK(pair_now() < deadline, "%u descriptors, not %u to %u", fds, least, most);
 }
 
-/* The fabric keeps them while somebody listens; we do not. */
+/* A fabric may keep strangers as long as a PSP listens; the provider's own ports drop them. */
 static void meets_strangers(struct pair *p)
 {
 	struct holdings before;
@@ -463,7 +466,7 @@ static const struct pair_case cases[] = {
 	PAIR_CASE("packets get lost in a jam", lossy, lossy, .arg = narrow),
 };
 
-/* Being root */
+/* Becoming root */
 
 static bool file_write(const char *path, const char *text)
 {
@@ -475,7 +478,7 @@ static bool file_write(const char *path, const char *text)
 	return wrote;
 }
 
-/* In a world of its own, if the system lets users have one. */
+/* Becomes root in a user namespace, if the kernel permits that. */
 static bool root_become(void)
 {
 	char map[64];
@@ -492,6 +495,6 @@ int main(int argc, char **argv)
 		printf("1..0 # SKIP namespaces are not allowed: %s\n", strerror(errno));
 		return 77;
 	}
-	unsetenv("DAT_TEST_WARM");	/* libfabric is to find each role's own network */
+	unsetenv("DAT_TEST_WARM");	/* libfabric must find each role's own network */
 	return pair_main(cases, sizeof(cases) / sizeof(cases[0]), argc, argv);
 }

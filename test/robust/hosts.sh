@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
-# Two hosts, for both API versions and all that leads from one to the other. Mostly they wait, and
-# they share nothing, so all do at a time.
+# Two hosts, for both API versions and each fabric between hosts. The programs mostly wait, and
+# share nothing, so all run at once.
 set -u
-unset DAT_TEST_WARM	# a host's own network is laid first
+unset DAT_TEST_WARM	# libfabric must find the network that a role creates
 build=${top_builddir:-.}
 export IPATH_NO_BACKTRACE=1
 tmp=$(mktemp -d) || exit 99

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
-# Instructions that a send of 8 bytes and its completion cost in the registry and the provider,
-# counted by callgrind. What the fabric and the C library do below them is not counted.
+# The instructions of an 8-byte send and its completion in the registry and the provider, counted
+# by callgrind. The fabric's and the C library's are not counted.
 set -u
 unset DAT_TEST_WARM
 . "${top_srcdir:-.}/test/callgrind.sh"
@@ -17,7 +17,8 @@ skip_all()
 	exit 77
 }
 
-# cost FILE... - instructions in our libraries, of one send: the profiles hold the sends only
+# cost FILE... - instructions per send in this project's libraries; the profiles contain sends
+# only
 cost()
 {
 	awk '
@@ -27,7 +28,7 @@ cost()
 		if ($1 ~ /^ob=/) ours = name[id] ~ /\/(libdat2?|libdaplofi)\.so/
 		next
 	}
-	/^calls=/ { getline; next }	# the line after is what the called function cost
+	/^calls=/ { getline; next }	# skip the cost of the called function
 	/^[0-9+*-]/ { total += ours ? $2 : 0 }
 	END { printf "%.1f\n", total / sends }' sends="$sends" "$@"
 }
@@ -48,8 +49,8 @@ check()
 {
 	name="a send and its completion, ${1##*/}"
 	n=$((n + 1))
-	# Polls that find nothing are no part of it, nor what a program costs that the progress thread takes
-	# for one that does not poll, because one of them had no processor: again, if that was often.
+	# Empty polls do not count, nor the cost while the progress thread serves a program that
+	# polls but has lost its processor: if either was frequent, measure again.
 	for try in 1 2 3 4 5; do
 		if ! count "$1"; then
 			echo "not ok $n - $name"
@@ -69,7 +70,7 @@ check()
 	fi
 }
 
-# Without its ticks the progress thread takes no lock from a program that callgrind slows down.
+# Without ticks the progress thread takes no lock from a program that callgrind slows down.
 export DAT_OFI_PROBE_US=100000 DAT_OFI_TICK_US=1000000 IPATH_NO_BACKTRACE=1
 
 [ -z "${TEST_RUNNER:-}" ] || skip_all "a checker's instructions are not ours"
@@ -80,7 +81,7 @@ grep -q '^CFLAGS = .*-O[2-9]' "$build/Makefile" || skip_all "not an optimised bu
 export LD_LIBRARY_PATH="$build/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 for api in 1 2; do
 	file=$build/test/robust/quiet$api
-	# the program, not the script that Libtool puts in its place
+	# the program, not Libtool's wrapper script
 	[ -x "$build/test/robust/.libs/quiet$api" ] && file=$build/test/robust/.libs/quiet$api
 	check "$file"
 done

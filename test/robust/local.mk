@@ -113,7 +113,7 @@ test_robust_many2_SOURCES = test/robust/many.c
 test_robust_many2_CPPFLAGS = $(pair_cppflags2)
 test_robust_many2_LDADD = $(pair_ldadd2)
 
-# Run by hosts.sh alone.
+# Run by hosts.sh only.
 check_PROGRAMS += test/robust/hosts1 test/robust/hosts2
 test_robust_hosts1_SOURCES = test/robust/hosts.c
 test_robust_hosts1_CPPFLAGS = $(pair_cppflags1)
@@ -122,7 +122,8 @@ test_robust_hosts2_SOURCES = test/robust/hosts.c
 test_robust_hosts2_CPPFLAGS = $(pair_cppflags2)
 test_robust_hosts2_LDADD = $(pair_ldadd2)
 
-# With a registry of its own, whose dat.conf is the build's: privileged programs follow no DAT_OVERRIDE.
+# Has a registry of its own, which reads the build's dat.conf, as privileged programs ignore
+# DAT_OVERRIDE.
 check_PROGRAMS += test/robust/privileged
 test_robust_privileged_SOURCES = test/robust/privileged.c $(registry_sources)
 test_robust_privileged_CPPFLAGS = $(pair_cppflags2) \

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Thousands of connections of one IA: each delivers, to a thread that polls and to one that waits, and a poll that
- * finds nothing does not take longer for them.
+ * Thousands of connections of one IA: each delivers, both to a polling and to a waiting thread,
+ * and an empty poll does not take longer because of them.
  *
- * DAT_TEST_EPS: how many (default 2000).
+ * DAT_TEST_EPS: number of connections (default 2000).
  */
 
 #include "robust.h"
@@ -12,7 +12,7 @@
 
 #define BATCHES 50
 #define POLLS 100
-#define LIMIT 50	/* us: libfabric 1.17 looks at 2000 endpoints in more than 100 */
+#define LIMIT 50	/* us: libfabric 1.17 takes more than 100 to poll 2000 endpoints */
 
 struct many {
 	struct node n;
@@ -66,7 +66,7 @@ static void next_event(struct many *k, bool waits, DAT_EVENT *event)
 	SAME(event->event_number, DAT_DTO_COMPLETION_EVENT);
 }
 
-/* Each endpoint sends once and receives once. */
+/* Each EP sends one message and receives one. */
 static void exchange(struct many *k, bool waits)
 {
 	DAT_EVENT event;
@@ -107,7 +107,7 @@ static void exchanges(struct pair *p, struct many *k)
 	pair_sync(p);
 }
 
-/* In ns, what a poll takes at its best: the machine may be busy. */
+/* The shortest time of an empty poll in ns, since the machine may be busy. */
 static unsigned empty_poll(struct many *k)
 {
 	int64_t least = INT64_MAX;
@@ -145,7 +145,7 @@ static void many_server(struct pair *p)
 		OK(dat_cr_accept(event.event_data.cr_arrival_event_data.cr_handle, k.ep[i], 0, NULL));
 	}
 	exchanges(p, &k);
-	pair_sync(p);	/* the client has looked */
+	pair_sync(p);	/* the client has measured */
 	many_close(&k);
 }
 

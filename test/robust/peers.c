@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Many processes that are connected to one at the same time, twice: by a goodbye or by a death.
+ * Many processes connect to one process at the same time, in two waves. Half of each wave
+ * disconnects, the other half is killed.
  *
- * DAT_TEST_PEERS: how many processes (default 8).
+ * DAT_TEST_PEERS: number of processes (default 8).
  */
 
 #include "robust.h"
@@ -16,14 +17,14 @@
 #include <unistd.h>
 
 #define WAVES 2
-#define MANY_LIMIT (4 * PAIR_LIMIT)	/* ms for what waits for all of the processes */
+#define MANY_LIMIT (4 * PAIR_LIMIT)	/* ms for an event that all processes contribute to */
 
 static unsigned peers(void)
 {
 	return env_count("DAT_TEST_PEERS", 8);
 }
 
-/* One of the many. It reports what became of its request, and stays until it is to leave. */
+/* A client process. It reports the result of its request, and stays until it is to leave. */
 
 struct member {
 	pid_t pid;
@@ -83,7 +84,7 @@ static void member_start(struct member *all, unsigned i, const struct place *pla
 	m->fd = fd[0];
 }
 
-/* One of two is killed. */
+/* Ends a client, which is killed or disconnects. */
 static void member_end(struct member *m, bool killed)
 {
 	int status;
@@ -108,7 +109,7 @@ static void all_connected(const struct member *m)
 	}
 }
 
-/* The process that they are forked from makes no DAT call. */
+/* The parent process makes no DAT call. */
 static void crowd(struct pair *p)
 {
 	struct member *m = calloc(peers(), sizeof(*m));
@@ -129,11 +130,11 @@ static void crowd(struct pair *p)
 	free(m);
 }
 
-/* The one */
+/* The server */
 
 struct host {
 	struct node n;
-	struct mem m;		/* a number of each */
+	struct mem m;		/* one number per client */
 	DAT_EP_HANDLE *ep;
 };
 
@@ -160,7 +161,7 @@ static void host_connected(struct host *h)
 	expect_quiet(h->n.cr);
 }
 
-/* One message of each. */
+/* Receives one message of each client. */
 static void host_talk(struct host *h)
 {
 	uint64_t *number = (uint64_t *)h->m.base;
@@ -180,7 +181,7 @@ static void host_talk(struct host *h)
 	free(seen);
 }
 
-/* Every other process was killed. */
+/* Expects the end of all connections; every other client was killed. */
 static void host_parted(struct host *h)
 {
 	unsigned i, broken = 0;
@@ -223,7 +224,7 @@ static void host(struct pair *p)
 	OK(dat_psp_free(psp));
 	mem_put(&h.m);
 	node_close(&h.n);
-	/* opening an IA removes what the last of the killed processes left */
+	/* opening an IA removes the files of the processes killed last */
 	node_open(&h.n);
 	node_close(&h.n);
 	free(h.ep);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Opens an IA by a registry of its own, whose dat.conf is the build's. For privileged.sh, which
- * makes privileged copies of it: these follow no DAT_OVERRIDE.
+ * Opens an IA through a registry of its own, which reads the build's dat.conf. privileged.sh
+ * makes privileged copies of this program, which ignore DAT_OVERRIDE.
  *
  * usage: privileged IA
  */
@@ -13,7 +13,7 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
-/* Where no library asks for a variable on this machine, it must be gone all the same. */
+/* The variable must be gone even if no library on this machine uses it. */
 static void tell_of(const char *name)
 {
 	if (getenv(name))

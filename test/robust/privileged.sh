@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
-# Privileged programs: a set-user-ID copy of a program, and one with file capabilities, run by
-# another user whose environment names a shared object to load or a file to write. Without
-# privileges each attack must succeed, or the case would prove nothing.
+# Privileged programs: a copy with set-user-ID, and one with file capabilities, run by another
+# user with an environment that names a shared object to load or a file to write. Each attack must
+# succeed on a copy without privileges, to show that the case tests something.
 . "$(dirname "$0")/tap.sh"
 
 user=65534
@@ -22,7 +22,7 @@ as_user()
 	setpriv --reuid=$user --regid=$user --clear-groups "$@"
 }
 
-# place DIRECTORY - makes $dir below it, where programs may be set-user-ID; fails if they may not
+# place DIRECTORY - creates $dir in it, for set-user-ID programs; fails if they cannot run there
 place()
 {
 	dir=$(mktemp -d "$1/dat-privileged-XXXXXX") && chmod 755 "$dir" || exit 99
@@ -42,7 +42,8 @@ built=$top_builddir/test/robust
 so=$built/.libs/attacker.so
 cp "$built/privileged" "$dir/plain" && cp "$built/privileged" "$dir/setuid" &&
 	cp "$built/privileged" "$dir/capable" && chmod 4755 "$dir/setuid" || exit 99
-# Reads the build tree, which may be its owner's alone; nothing depends on this capability.
+# A capability to read the build tree, which may be closed to others; the tests do not depend on
+# which it is.
 setcap cap_dac_read_search=ep "$dir/capable" 2>/dev/null || rm "$dir/capable"
 
 mkdir "$dir/libfabric" "$dir/hwloc" && cp "$so" "$dir/libfabric/libattacker-fi.so" &&
@@ -51,7 +52,8 @@ for api in u2.0 u1.2; do
 	echo "ofi-tcp $api nonthreadsafe default $so dapl.2.0 \"\" \"\""
 done >"$dir/dat.conf"
 
-# attack PROGRAM SETTING... - runs PROGRAM, "plain" as root and others as the user; whether it was taken
+# attack PROGRAM SETTING... - runs PROGRAM, "plain" as root and others as the user; whether the
+# attack succeeded
 attack()
 {
 	file=$dir/$1 run=as_user
@@ -63,14 +65,14 @@ attack()
 	grep -q '^the attacker' "$dir/out" || [ -n "$(ls "$dir/files")" ]
 }
 
-# holds PROGRAM SETTING... - PROGRAM is privileged, opens its IA, and is not taken
+# holds PROGRAM SETTING... - whether PROGRAM is privileged, opens its IA, and resists the attack
 holds()
 {
 	! attack "$@" && ! grep '^left' "$dir/out" || return 1
 	grep -q '^open 0x0, AT_SECURE 1,' "$dir/out"
 }
 
-# withstands SETTING... - as one case: PROGRAM, above, is not taken where a plain one is
+# withstands SETTING... - as one case: $program resists an attack that succeeds on the plain copy
 withstands()
 {
 	if ! attack plain "$@"; then

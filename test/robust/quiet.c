@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the steady state does not do: allocate, burn a processor while it waits, wake late, or wake the
- * progress thread for what the program polls for.
- * syscalls.sh runs a case of it to see which system calls the steady state makes, and
- * instructions.sh another, to count what a send costs.
+ * What the steady state must not do: allocate, use a processor while waiting, wake late, or wake
+ * the progress thread for events that the program polls for.
  *
- * DAT_TEST_IDLE: how long a wait is measured, in seconds (default 2), which DAT_TEST_SCALE multiplies.
- * DAT_TEST_TURNS: how many messages go to and fro (default 1000).
+ * syscalls.sh traces a case of this program for system calls of the steady state, and
+ * instructions.sh counts the instructions of a send in another one.
+ *
+ * DAT_TEST_IDLE: duration of a measured wait, in seconds (default 2), multiplied by
+ * DAT_TEST_SCALE. DAT_TEST_TURNS: number of messages in each direction (default 1000).
  */
 
 #include "robust.h"
@@ -23,8 +24,8 @@
 #define TURNS 1000
 
 /*
- * The allocator's entry points, in front of the C library's, counting calls from our
- * libraries. A checker that replaces the allocator, too, keeps it, and the case is skipped.
+ * Interposes the C library's allocator and counts the calls from this project's libraries. With a
+ * checker that replaces the allocator, too, this is left out, and the case is skipped.
  */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define COUNTS false
@@ -123,18 +124,18 @@ static int note_library(struct dl_phdr_info *info, size_t size, void *unused)
 	return 0;
 }
 
-/* A side that plays ping-pong by polling, with each kind of operation. */
+/* A role that plays ping-pong by polling, with each kind of operation. */
 struct player {
 	struct node n;
 	DAT_EP_HANDLE ep;
-	struct mem m;		/* sent, received, written by the peer, read from it */
+	struct mem m;		/* sent, received, written by the peer, read by the peer */
 	struct grant peer;
 	bool server;
 };
 
 /*
- * Connecting leaves work to the provider's thread, such as to free a listener, which may come to it late where
- * all processors poll. It is done before the thread answers a call.
+ * Connecting leaves work to the provider's thread, such as freeing a listener, which may run late
+ * when all processors poll. The thread does this work before it answers a call.
  */
 static void settle(struct node *n)
 {
@@ -224,7 +225,7 @@ static void allocations(struct pair *p)
 
 	if (!COUNTS || !memory_is_telling())
 		pair_skip("the allocator is replaced by a checker");
-	/* the first open loads the provider, and only then it can be found */
+	/* the first open loads the provider, which can be found only then */
 	node_open(&x.n);
 	node_close(&x.n);
 	dl_iterate_phdr(note_library, NULL);
@@ -243,7 +244,7 @@ static void allocations(struct pair *p)
 	player_close(p, &x);
 }
 
-/* Each mark is a system call that cannot be missed in a trace, and that does nothing. */
+/* A mark is a system call that does nothing and is easily found in a trace. */
 static void mark(const char *text)
 {
 	if (write(-1, text, strlen(text)) >= 0)
@@ -266,7 +267,7 @@ static void traced(struct pair *p)
 		raise(SIGSTOP);
 	}
 	pair_sync(p);
-	/* the first turn is the tracer's warming up */
+	/* the first turn may include effects of the tracer's start */
 	play(&x, 1);
 	mark("steady state begins");
 	play(&x, TRACED_TURNS);
@@ -282,7 +283,7 @@ static void traced(struct pair *p)
 
 static unsigned empty_polls;
 
-/* For instructions.sh, which counts what runs in here, and by its name. */
+/* instructions.sh finds this function by its name and counts the instructions in it. */
 __attribute__((noinline)) void counted_send(struct player *x, const DAT_LMR_TRIPLET *segment);
 void counted_send(struct player *x, const DAT_LMR_TRIPLET *segment)
 {
@@ -292,14 +293,14 @@ void counted_send(struct player *x, const DAT_LMR_TRIPLET *segment)
 	if (dat_ep_post_send(x->ep, 1, (DAT_LMR_TRIPLET *)segment, cookie,
 			     DAT_COMPLETION_DEFAULT_FLAG))
 		return;
-	/* the progress thread may be at the queue, and a checker lets one thread run at a time */
+	/* the progress thread may hold the queue, and a checker runs one thread at a time */
 	while (dat_evd_dequeue(x->n.req, &event)) {
 		empty_polls++;
 		sched_yield();
 	}
 }
 
-/* One side sends what the other side is already waiting for. */
+/* Measures sends to a peer that already waits for them. */
 static void counted(struct pair *p)
 {
 	const unsigned sends = 4 * turns() / COUNTED_BATCH * COUNTED_BATCH;
@@ -327,10 +328,10 @@ static void counted(struct pair *p)
 
 /* Waiting */
 
-/* What all threads of the process did so far. */
+/* The consumption of all threads of the process so far. */
 struct effort {
-	int64_t us;	/* of a processor */
-	long sleeps;	/* and so wakes */
+	int64_t us;	/* of processor time */
+	long sleeps;	/* voluntary, each followed by a wakeup */
 };
 
 static struct effort effort(void)
@@ -346,16 +347,19 @@ static struct effort effort(void)
 }
 
 /*
- * A look now and then shows as wakes, which are the same however slow a processor is; one that is long, as
- * time. The threads of sockets have some of their own to do each second.
+ * Occasional polling shows as wakeups, which do not depend on the processor's speed; a
+ * long poll shows as processor time. The threads of sockets have work of their own each second.
  */
 #define IDLE_WAKES 10			/* per second */
-#define IDLE_PROCESSOR 1000		/* such a part of one at most */
+#define IDLE_PROCESSOR 1000		/* at most 1/1000 of a processor */
 #define IDLE_PROCESSOR_SOCKETS 200
 
 static void idle(struct pair *p)
 {
-	/* so long that what falling asleep and waking cost, once, does not count on a slow processor either */
+	/*
+	 * long enough to make the one-time cost of sleeping and waking negligible on a slow
+	 * processor
+	 */
 	unsigned seconds = pair_scaled(env_count("DAT_TEST_IDLE", 2));
 	int part = pair_fabric_is("sockets") ? IDLE_PROCESSOR_SOCKETS : IDLE_PROCESSOR;
 	struct effort before, after;
@@ -367,7 +371,7 @@ static void idle(struct pair *p)
 	player_open(p, &x);
 	play(&x, turns() / 5);
 	pair_sync(p);
-	/* what followed the last message is over when a first wait is */
+	/* a first wait lets the work after the last message finish */
 	FAILS(dat_evd_wait(x.n.recv, 100000, 1, &event, &more), DAT_TIMEOUT_EXPIRED);
 	pair_sync(p);
 	begun = pair_now();
@@ -388,8 +392,8 @@ static void idle(struct pair *p)
 }
 
 #define WAKES 201
-#define LULL_US 2000		/* after which nobody polls any more */
-#define WAKE_LIMIT_US 5000	/* on a machine that has other work */
+#define LULL_US 2000		/* no thread polls after this time */
+#define WAKE_LIMIT_US 5000	/* on a machine with other load */
 
 static int by_size(const void *a, const void *b)
 {
@@ -398,7 +402,10 @@ static int by_size(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* A message to a peer that sleeps in its wait, and the answer, for which this side sleeps in its own. */
+/*
+ * The time for a message to a peer that sleeps in its wait, and for the answer to this role,
+ * which sleeps, too.
+ */
 static int64_t wake(struct player *x)
 {
 	const int64_t begun = pair_now();
@@ -444,10 +451,10 @@ static void wakes(struct pair *p)
 /* Polling */
 
 #define POLLED_US 1000000
-#define POLLED_WAKES 2000		/* per second: one look per tick, and some to spare */
+#define POLLED_WAKES 2000		/* per second: one look per tick, with a margin */
 #define THREAD "dat-ofi"
 
-/* Both sides poll. The client's last message says that it is the last; how many turns there were. */
+/* Both roles poll; the client marks its last message. Returns the number of turns. */
 static unsigned play_for(struct player *x, int64_t us)
 {
 	const int64_t until = pair_now() + us;
@@ -470,9 +477,10 @@ static unsigned play_for(struct player *x, int64_t us)
 }
 
 /*
- * A polling thread that has lost its processor looks as if it polled no more, and the progress thread
- * steps in. A busy machine may double the wakeups, but not to one for two turns: if messages woke the
- * thread there would be three to five a turn, which is a write, a read and a message each way.
+ * When a polling thread loses its processor it seems to have stopped polling, and the progress
+ * thread takes over. A busy machine may double the wakeups, but not to one in two turns: if
+ * messages woke the thread there would be three to five per turn, for a write, a read and a
+ * message in each direction.
  */
 static bool wakes_are_few(unsigned long wakes, unsigned turns, int64_t us)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Measuring a process from inside, and numbers for sweeps. */
+/* Measures the resources of the running process, and generates pseudo-random numbers. */
 
 #include "robust.h"
 
@@ -44,7 +44,7 @@ static unsigned count_entries(const char *path)
 	return n;
 }
 
-/* Without what was freed: how much was needed at the same time is a matter of who runs when. */
+/* Excludes freed memory, because the peak of allocation depends on scheduling. */
 static void look_at_memory(struct holdings *h)
 {
 	const size_t page = sysconf(_SC_PAGESIZE);
@@ -86,7 +86,7 @@ bool memory_is_telling(void)
 	return !runner || !*runner;
 }
 
-/* What is on its way out counts for a while: the least of many looks is what is held. */
+/* Resources that are being released still count, so take the minimum of many samples. */
 #define LOOKS 50
 
 struct holdings holdings_settled(void)
@@ -120,7 +120,7 @@ void expect_holdings(const struct holdings *before, size_t own, size_t shared)
 	pair_note("descriptors from %u to %u, threads from %u to %u, memory from %zu + %zu to %zu + %zu KiB",
 		  before->fds, now.fds, before->threads, now.threads, before->own >> 10,
 		  before->shared >> 10, now.own >> 10, now.shared >> 10);
-	/* fewer, if connections ended before the first look were still on their way out at it */
+	/* fewer, if connections were still closing when @before was taken */
 	CHECK(now.fds <= before->fds, "%u descriptors more", now.fds - before->fds);
 	SAME(now.threads, before->threads);
 	if (!memory_is_telling())
@@ -130,7 +130,7 @@ void expect_holdings(const struct holdings *before, size_t own, size_t shared)
 	      now.shared - before->shared);
 }
 
-/* The number after @field in the status of thread @tid, which is called @name; or 0. */
+/* The number after @field in the status of thread @tid if its name is @name; else 0. */
 static unsigned long status_of(const char *tid, const char *name, const char *field)
 {
 	char path[300], line[256], value[64];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What calls return while descriptors or threads are short: INSUFFICIENT_RESOURCES with the subtype,
- * and success as soon as there are enough. The IA is that of DAT_TEST_IA, ofi-tcp by default.
+ * What calls return while descriptors or threads are exhausted: INSUFFICIENT_RESOURCES with its
+ * subtype, and success once there are enough. DAT_TEST_IA names the IA (default ofi-tcp).
  *
  * usage: shortage descriptors | threads | open
  */
@@ -99,7 +99,10 @@ static void limit(int resource, rlim_t n)
 	setrlimit(resource, &r);
 }
 
-/* Calls with one more descriptor each time, until it succeeds. Returns how many faults it found. */
+/*
+ * Repeats the call with one more descriptor each time, until it succeeds. Returns 1 if it
+ * fails otherwise.
+ */
 static int climb(const char *name, DAT_RETURN (*call)(void))
 {
 	DAT_RETURN ret = DAT_SUCCESS;
@@ -130,7 +133,7 @@ static int descriptors(void)
 	return faults || close_ia() != DAT_SUCCESS;
 }
 
-/* Root is not bound by the limit, so it becomes another user, with all libraries loaded. */
+/* The limit does not apply to root, so root becomes another user after all libraries are loaded. */
 static int threads(void)
 {
 	DAT_RETURN ret = open_ia();

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
-# What calls return where descriptors, threads or /dev/shm are short: INSUFFICIENT_RESOURCES, with
-# the subtype of what is.
+# What calls return when descriptors, threads or /dev/shm are exhausted: INSUFFICIENT_RESOURCES
+# with the subtype of the resource.
 . "$(dirname "$0")/tap.sh"
 
 program=$top_builddir/test/robust/shortage
@@ -12,7 +12,8 @@ on()
 	DAT_TEST_IA=$1 $TEST_RUNNER "$program" "$2"
 }
 
-# with_shm COMMAND RESULT - COMMAND makes another /dev/shm, for this case alone; an open returns RESULT
+# with_shm COMMAND RESULT - COMMAND replaces /dev/shm for this case; opening an IA must return
+# RESULT
 with_shm()
 {
 	unshare -m true 2>/dev/null || { echo 'no right to mount'; return 77; }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Strangers at a listening port: they open a TCP connection and say nothing, or not enough.
+ * Strangers, which are TCP clients without DAT, at a listening port: they connect and send
+ * nothing, or too little.
  *
- * Fabrics on TCP take such a connection in and wait for what it says. When the service point goes
- * they must let go of it, too: what comes over it later may touch nothing that is freed, which
- * valgrind sees, and its descriptor is not to be left behind.
+ * A fabric on TCP accepts such a connection and waits for its bytes. When the service point is
+ * freed the fabric must drop the connection, too: bytes that arrive later must not reach freed
+ * memory, which valgrind checks, and the descriptor must be closed.
  */
 
 #include "robust.h"
@@ -16,14 +17,14 @@
 #include <unistd.h>
 
 #define MESSAGE 64
-#define HALF 5			/* bytes of a request that are none */
-#define HEAD 32			/* that say on tcp and net how many follow */
+#define HALF 5			/* too few bytes for a request */
+#define HEAD 32			/* bytes that contain the length of the rest, on tcp and net */
 
-/* What a fabric sends to ask for a connection. */
+/* The bytes of a fabric's connection request. */
 static unsigned char request[1024];
 static size_t request_size;
 
-/* Has @ep connect to a socket of ours that writes it down, and tells it no. */
+/* Connects @ep to a socket that records the request and rejects it. */
 static void request_learn(struct node *n, DAT_EP_HANDLE ep)
 {
 	struct place place = { .address = n->address };
@@ -54,8 +55,8 @@ static void say(int fd, size_t size)
 }
 
 /*
- * The other side lets go of @fd. If its system had kept the connection to itself that shows no sooner than
- * something comes.
+ * Expects the peer to close @fd. If only the peer's kernel had accepted the connection, this
+ * would show when bytes are sent.
  */
 static void expect_cut(int fd)
 {
@@ -75,7 +76,7 @@ static DAT_PSP_HANDLE listen_at(struct node *n, DAT_CONN_QUAL qual)
 	return psp;
 }
 
-/* A request that comes after all strangers were taken in. */
+/* Connects after the fabric has accepted all strangers; returns the request. */
 static DAT_CR_HANDLE request_behind(struct node *n, DAT_EP_HANDLE ep, const struct place *place)
 {
 	ep_connect(ep, place);
@@ -89,7 +90,7 @@ static void reject(struct node *n, DAT_CR_HANDLE cr, DAT_EP_HANDLE ep)
 	OK(dat_ep_reset(ep));
 }
 
-/* Everything that the fabric puts off has its turn. */
+/* Lets the fabric run its deferred work. */
 static void go_round(struct node *n, DAT_EP_HANDLE ep)
 {
 	struct place place = { .address = n->address };
@@ -99,7 +100,7 @@ static void go_round(struct node *n, DAT_EP_HANDLE ep)
 	OK(dat_psp_free(psp));
 }
 
-/* Two endpoints of one node, connected through @place, and a message between them. */
+/* Two EPs of one node, connected through @place. */
 struct couple {
 	DAT_EP_HANDLE active, passive;
 };
@@ -139,7 +140,7 @@ static void couple_part(struct couple *c, struct node *n)
 #define SILENT 5
 #define HASTY 5
 
-/* They come, and some leave at once, before and after a word. */
+/* Strangers connect, and some close at once, half of these after a few bytes. */
 static void strangers_come(int fds[SILENT], const struct place *place)
 {
 	int i, fd;
@@ -153,7 +154,7 @@ static void strangers_come(int fds[SILENT], const struct place *place)
 	}
 }
 
-/* What the others have to say, a whole request, comes too late. */
+/* The remaining strangers are disconnected, and send a whole request too late. */
 static void strangers_cut(int fds[SILENT])
 {
 	int i;
@@ -165,7 +166,7 @@ static void strangers_cut(int fds[SILENT])
 	}
 }
 
-/* A node with an endpoint, in a process that has seen a connection come and go. */
+/* Opens a node and an EP, after a first connection request of the process. */
 static DAT_EP_HANDLE begin(struct node *n, struct place *place)
 {
 	DAT_EP_HANDLE ep;
@@ -188,7 +189,10 @@ static void end(struct node *n, DAT_EP_HANDLE ep)
 	node_close(n);
 }
 
-/* They are let go of; a connection through the same port stays, and the port is free at once. */
+/*
+ * Freeing the PSP drops the strangers; a connection through its port stays, and the port is free
+ * at once.
+ */
 static void freed_with_strangers(struct pair *p)
 {
 	struct holdings before;
@@ -204,7 +208,7 @@ static void freed_with_strangers(struct pair *p)
 	ep = begin(&n, &place);
 	mem_get(&n, &m, 2 * MESSAGE);
 	psp = node_listen(&n, &place.qual);
-	/* rxm keeps what it has to a peer, which is this process, for the next connection */
+	/* rxm keeps its resources for a peer, here this process, for the next connection */
 	couple_join(&c, &n, &place);
 	couple_part(&c, &n);
 	OK(dat_psp_free(psp));
@@ -227,7 +231,7 @@ static void freed_with_strangers(struct pair *p)
 	end(&n, ep);
 }
 
-/* Those that leave by themselves are forgotten while the service point stays. */
+/* Strangers that close release their resources while the service point stays. */
 static void strangers_leave(struct pair *p)
 {
 	struct holdings before;
@@ -250,7 +254,7 @@ static void strangers_leave(struct pair *p)
 	end(&n, ep);
 }
 
-/* A request that is answered only after the service point is freed keeps the port till then. */
+/* A request that is answered only after its service point is freed holds the port until then. */
 static void answered_after(struct pair *p)
 {
 	struct place place;
@@ -272,7 +276,7 @@ static void answered_after(struct pair *p)
 	end(&n, ep);
 }
 
-/* The service point that takes one request goes the same way. */
+/* Freeing an RSP drops the strangers, too. */
 static void rsp_with_strangers(struct pair *p)
 {
 	struct place place;
@@ -295,8 +299,8 @@ static void rsp_with_strangers(struct pair *p)
 }
 
 /*
- * The end of the IA ends what waits at its ports. Requests that nobody answered, and one more
- * service point with its own strangers, are there to be met on the way.
+ * Closing the IA drops the strangers at its ports. Unanswered requests and a second service point
+ * with strangers of its own are present.
  */
 static void closed_with_strangers(struct pair *p)
 {
@@ -321,7 +325,7 @@ static void closed_with_strangers(struct pair *p)
 	close(asks);
 }
 
-/* A request whose rest does not come delays no other request. */
+/* A request that remains incomplete delays no other request. */
 static void strangers_break_off(struct pair *p)
 {
 	struct place place;

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
-# The system calls of a thread that posts and polls: each is the fabric's, none is ours. strace
-# names the caller of each by its stack.
+# Traces the system calls of a thread that posts and polls: all are the fabric's, none this
+# project's. strace identifies the caller by the stack.
 set -u
 unset DAT_TEST_WARM
 tmp=$(mktemp -d) || exit 99
@@ -17,7 +17,7 @@ skip_all()
 	exit 77
 }
 
-# until_so COMMAND... - looks often, for half a minute, until the command succeeds
+# until_so COMMAND... - repeats COMMAND for half a minute, until it succeeds
 until_so()
 {
 	tries=600
@@ -47,7 +47,7 @@ both_traced()
 	done
 }
 
-# Prints "thread call library" for each call of the steady state: the library is that of the first
+# Prints "thread call library" for each call of the steady state, with the library of the first
 # function on the stack outside the C library and the loader.
 callers()
 {
@@ -58,7 +58,7 @@ callers()
 		sub(/\(.*/, "", call)
 		if (index($0, "\"steady state ends\"")) on[thread] = 0
 		wanted = on[thread] > 1
-		# from the next call on: the mark itself may be told of in two lines
+		# from the next call on: the mark itself may be split into two lines
 		if (on[thread]) on[thread] = 2
 		if (index($0, "\"steady state begins\"")) on[thread] = index($0, "unfinished") ? 1 : 2
 		next
@@ -71,7 +71,7 @@ callers()
 	}' "$1"
 }
 
-# trace PROGRAM - runs its case with both roles traced from the moment they stop
+# trace PROGRAM - runs its case, with both roles traced once they have stopped
 trace()
 {
 	: >"$tmp/out"
@@ -105,7 +105,7 @@ check()
 	fi
 	callers "$tmp/trace" >"$tmp/callers"
 	sort "$tmp/callers" | uniq -c | sed 's/^ */# /'
-	# 20 turns of a write, a read and a send by each side
+	# 20 turns of a write, a read and a send by each role
 	if [ "$(grep -c ' libfabric\.' "$tmp/callers")" -lt 120 ]; then
 		echo "not ok $n - $name"
 		echo "# the trace misses the fabric's own"
@@ -118,7 +118,7 @@ check()
 	fi
 }
 
-# Without its ticks the progress thread takes no lock from a thread that a tracer slows down.
+# Without ticks the progress thread takes no lock from a thread that a tracer slows down.
 export DAT_OFI_PROBE_US=100000 DAT_OFI_TICK_US=1000000 IPATH_NO_BACKTRACE=1
 
 [ -z "${TEST_RUNNER:-}" ] || skip_all "a checker's system calls are not ours"
@@ -130,7 +130,7 @@ build=${top_builddir:-.}
 export LD_LIBRARY_PATH="$build/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 for api in 1 2; do
 	file=$build/test/robust/quiet$api
-	# the program, not the script that Libtool puts in its place
+	# the program, not Libtool's wrapper script
 	[ -x "$build/test/robust/.libs/quiet$api" ] && file=$build/test/robust/.libs/quiet$api
 	check "$file"
 done

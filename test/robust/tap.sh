@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
-# For scripts that run several programs, each as one case: "try" for each, then "finish". The programs' processes
-# each initialize libfabric.
+# For scripts that run several programs as cases: "try" for each, then "finish". Each process of a
+# program initializes libfabric.
 unset DAT_TEST_WARM
 
 tap_out=$(mktemp) || exit 99
 trap 'rm -f "$tap_out"' EXIT
 tap_n=0 tap_bad=0 tap_skipped=0
 
-# try NAME COMMAND... - runs COMMAND as the case NAME; its output follows as comments
+# try NAME COMMAND... - runs COMMAND as the case NAME; prints its output as comments
 try()
 {
 	tap_name=$1

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Threads: on endpoints of their own, on one EVD, one asleep while another polls, and with
- * connections that come and go beside them. Nothing is lost, doubled or late.
+ * Threads on EPs of their own, on a common EVD, asleep while another thread polls, and with other
+ * connections opening and closing. No completion is lost, duplicated or late.
  *
- * DAT_TEST_TURNS: how many messages a case has, in parts of a thousand of what it has by default.
+ * DAT_TEST_TURNS: number of messages per case, in thousandths of the default.
  */
 
 #include "robust.h"
@@ -52,11 +52,11 @@ struct lane {
 	unsigned number;
 	DAT_EVD_HANDLE req, recv;
 	DAT_EP_HANDLE ep;
-	struct mem m;		/* what is sent, what is received, what the peer writes */
+	struct mem m;		/* sent, received, written by the peer */
 	struct grant peer;
 };
 
-/* The next completion on @evd: by polling or by waiting, as the lane does. */
+/* Expects a completion on @evd next, by polling or by waiting, as the lane does. */
 static void lane_completion(struct lane *l, DAT_EVD_HANDLE evd, uint64_t cookie)
 {
 	const DAT_DTO_COMPLETION_EVENT_DATA *d;
@@ -81,7 +81,10 @@ static unsigned seed_of(const struct lane *l, unsigned turn, bool server)
 	return (turn * THREADS + l->number) * 2 + server;
 }
 
-/* A write and a message each way in each turn: the message says that the write is there. */
+/*
+ * Each turn has a write and a message in each direction: the message shows that the write has
+ * arrived.
+ */
 static void *lane_run(void *arg)
 {
 	const unsigned turns = of_turns(300);
@@ -165,7 +168,7 @@ struct pollers {
 	unsigned messages;
 	unsigned taken;			/* by all threads */
 	unsigned by[THREADS];
-	unsigned char *seen;		/* message numbers, that are in the messages */
+	unsigned char *seen;		/* indexed by the number in the message */
 };
 
 struct poller {
@@ -183,7 +186,7 @@ static unsigned sender_of(uint32_t message)
 	return message % THREADS;
 }
 
-/* A completion is taken by one thread, which reads the message and posts the receive again. */
+/* One thread takes a completion, reads the message and posts the receive again. */
 static void *poller_run(void *arg)
 {
 	struct poller *me = arg;
@@ -296,7 +299,7 @@ static void one_evd_sender(struct pair *p)
 	free(all);
 }
 
-/* One thread asleep on an EVD while another polls a different one of the same zone */
+/* One thread asleep on an EVD while another thread polls a different EVD of the PZ */
 
 struct sleeper {
 	struct node *n;
@@ -322,7 +325,7 @@ static void *sleeper_run(void *arg)
 	return NULL;
 }
 
-/* Polls an EVD on which nothing comes until the other thread is done. */
+/* Polls an EVD without events until the other thread is done. */
 static void sleeper_and_poller(struct pair *p)
 {
 	int64_t begun, limit;
@@ -392,7 +395,7 @@ static void pinger(struct pair *p)
 	node_close(&n);
 }
 
-/* Traffic on one endpoint while others of its zone come and go */
+/* Traffic on one EP while other EPs of its PZ come and go */
 
 #define COMINGS 60
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Three threads wait, poll, wait at a CNO or are silent, in all mixtures. Each has EVDs of its own, and the CQ of one
- * PZ feeds all of them. A completion that is not delivered stops its thread, and the case fails by its time limit.
+ * Three threads wait, poll, wait on a CNO or make no calls, in all combinations. Each has EVDs of
+ * its own, all fed by the CQ of one PZ. A completion that is not delivered blocks its thread, and
+ * the case fails by its time limit.
  *
- * DAT_TEST_SECONDS: how long all mixtures run together, by default 10.
+ * DAT_TEST_SECONDS: duration of all combinations together (default 10).
  */
 
 #include "robust.h"
@@ -17,12 +18,12 @@
 #define LANES 3
 #define SIZE 64
 
-/* How a lane's thread gets its events, on both sides. */
+/* How a lane's thread gets its events, in both roles. */
 enum kind {
-	WAITS,		/* in dat_evd_wait, by turns for ever and for a short time */
+	WAITS,		/* in dat_evd_wait(), with a long or a short time-out at random */
 	POLLS,
-	CNO,		/* in dat_cno_wait */
-	SILENT,		/* the server's makes no call; the client's waits, for RDMA reads of the server's memory */
+	CNO,		/* in dat_cno_wait() */
+	SILENT,		/* server: no calls; client: waits for RDMA reads of the server's memory */
 	KINDS,
 };
 
@@ -39,17 +40,17 @@ struct lane {
 	enum kind kind;
 	bool server;
 	unsigned ms;
-	unsigned seed;			/* of this thread's random numbers */
+	unsigned seed;			/* for this thread's random numbers */
 	DAT_CNO_HANDLE cno;
 	DAT_EVD_HANDLE req, recv;
-	DAT_EVD_HANDLE nothing;		/* nothing ever comes there */
+	DAT_EVD_HANDLE nothing;		/* never gets an event */
 	DAT_EP_HANDLE ep;
-	struct mem m;			/* what is sent, what is received, what is read */
+	struct mem m;			/* sent, received, read */
 	struct grant peer;
 	unsigned rounds;
 };
 
-/* What travels. */
+/* A message. */
 struct message {
 	unsigned round;
 	unsigned last;
@@ -60,7 +61,7 @@ static unsigned lane_random(struct lane *l, unsigned below)
 	return (unsigned)rand_r(&l->seed) % below;
 }
 
-/* Waits where nothing comes: neither too short nor for an event. */
+/* Waits on the EVD without events: the wait is not too short and returns no event. */
 static void time_out(struct lane *l, unsigned us)
 {
 	int64_t begin = pair_now();
@@ -72,7 +73,10 @@ static void time_out(struct lane *l, unsigned us)
 	SAME(more, 0);
 }
 
-/* Sometimes so long that the progress thread takes the CQ, sometimes not at all. */
+/*
+ * Pauses for a random time: sometimes long enough for the progress thread to take over the CQ,
+ * sometimes not at all.
+ */
 static void pause_a_little(struct lane *l)
 {
 	static const unsigned most[] = { 1, 1, 1, 50, 300, 3000 };
@@ -82,7 +86,7 @@ static void pause_a_little(struct lane *l)
 		time_out(l, us);
 }
 
-/* True with the next event of @evd. */
+/* Returns true and the next event of @evd, or false if there is none yet. */
 typedef bool next_fn(struct lane *l, DAT_EVD_HANDLE evd, DAT_EVENT *event);
 
 static bool next_by_wait(struct lane *l, DAT_EVD_HANDLE evd, DAT_EVENT *event)
@@ -123,7 +127,7 @@ static bool next_by_cno(struct lane *l, DAT_EVD_HANDLE evd, DAT_EVENT *event)
 	return false;
 }
 
-/* The next completion on @evd, which has this cookie. */
+/* Expects a completion with this cookie next on @evd. */
 static void lane_expect(struct lane *l, DAT_EVD_HANDLE evd, uint64_t cookie)
 {
 	static next_fn *const next[] = { next_by_wait, next_by_poll, next_by_cno, next_by_wait };
@@ -164,7 +168,7 @@ static unsigned lane_receive(struct lane *l)
 	return last;
 }
 
-/* Answers until the last message. */
+/* Answers each message until the last one. */
 static void *server_run(void *arg)
 {
 	struct lane *l = arg;
@@ -252,7 +256,7 @@ static void lane_close(struct pair *p, struct lane *l)
 	mem_put(&l->m);
 }
 
-/* False where the lane's side makes no calls. */
+/* Returns false if this role's lane makes no calls. */
 static bool lane_start(struct lane *l, pthread_t *thread)
 {
 	void *(*run)(void *) = l->server ? server_run : l->kind == SILENT ? reader_run : client_run;
@@ -288,7 +292,7 @@ static void mixed(struct pair *p)
 	node_close(&n);
 }
 
-/* Three kinds of four, without regard to their order. */
+/* All combinations of three of the four kinds, with repetition. */
 #define MIXTURES 20
 
 static void mixture_make(struct mixture *m, unsigned a, unsigned b, unsigned c)
