@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A proxy between the two ends of CM sockets (xport/side.c), which changes the bytes of their
+ * A proxy between the two ends of CM sockets (xport/cm/conn.c), which changes the bytes of their
  * messages.
  */
 
