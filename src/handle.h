@@ -23,7 +23,7 @@
 /* Entry of a handle. */
 struct dreg_handle {
 	const DAT_PROVIDER *provider;
-	DAT_IA_HANDLE owner;	/* IA whose close ends the handle; an IA owns itself */
+	DAT_IA_HANDLE owner;	/* the handle ends when this IA closes; an IA owns itself */
 	DAT_HANDLE_TYPE kind;
 	unsigned int flags;
 	uint64_t serial;	/* order of additions; distinguishes reuses of an address */
@@ -107,7 +107,7 @@ static inline struct dreg_slot *dreg_slot_at(struct dreg_table *t, size_t at)
 }
 
 /*
- * Returns the slot of a handle, or null. For the values 0 and 1 it may return an unused slot, whose
+ * Returns the slot of a handle, or null. For the values 0 and 1 it may return an unused slot; its
  * meta of 0 matches no kind.
  */
 static inline struct dreg_slot *dreg_slot_find(struct dreg_table *t, DAT_HANDLE handle)

@@ -14,14 +14,14 @@
 struct provider {
 	DAT_PROVIDER_INFO info;
 	const DAT_PROVIDER *table;
-	/* whose library registered it; null if it needed no loading */
+	/* entry of the library that registered it; null if it needed no loading */
 	struct dreg_entry *entry;
 	unsigned int users;	/* open uses */
 	struct provider *next;
 };
 
 struct dreg_use {
-	struct dreg_entry *entry;	/* null if the provider was not loaded by us */
+	struct dreg_entry *entry;	/* null if the registry did not load the provider */
 	struct provider *provider;
 	DAT_IA_HANDLE ia;
 	unsigned int busy;	/* calls the registry is making on ia; under lock */
@@ -33,7 +33,7 @@ static struct provider *providers;
 static struct dreg_use *open_ias;
 static pthread_cond_t idle = PTHREAD_COND_INITIALIZER;	/* signalled when a use is no longer busy */
 
-/* The entry whose library this thread is starting; a provider that registers now belongs to it. */
+/* The entry that this thread is starting; a provider that registers now belongs to it. */
 static _Thread_local struct dreg_entry *starting;
 
 /*
@@ -228,7 +228,7 @@ static void entry_put(struct dreg_entry *e, struct provider *p)
 	pthread_mutex_unlock(&e->lock);
 }
 
-/* A provider that needs no loading: linked to the program, or registered by it. */
+/* Returns a provider that needs no loading: linked to the program, or registered by it. */
 static struct provider *provider_present(const struct dreg_request *rq,
 					 DAT_RETURN_SUBTYPE *lacking)
 {

@@ -66,7 +66,9 @@ static bool holds(const char *list, const char *name)
 	return false;
 }
 
-/* Drops the common prefix of a layer's name, and its tcp, which is the usual base of a layer. */
+/*
+ * Names an IA. A layer loses its prefix "ofi_", and the name of its base if that is tcp, as usual.
+ */
 static void rdm_name(char *name, size_t size, const char *fabric, bool both)
 {
 	const char *layer = strstr(fabric, ";ofi_");

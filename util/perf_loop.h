@@ -32,7 +32,7 @@ struct perf_run {
 	unsigned int spin; /* PERF_IDLE_SPIN, or 0 */
 	unsigned int idle;
 	uint64_t idle_since;
-	uint64_t bad; /* messages whose data was wrong */
+	uint64_t bad; /* messages with wrong data */
 	uint64_t *samples;
 	uint64_t total_ns;
 };

@@ -21,7 +21,7 @@ static double now(void)
 	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
 }
 
-/* Returns the sample whose reading took least, as the host may be busy. */
+/* Returns the sample with the fastest reading, as the host may be busy. */
 static struct sample sample_take(void)
 {
 	struct sample best = { .ticks = 0 };

@@ -21,7 +21,7 @@ extern "C" {
 /*
  * Names, booleans, contexts
  */
-#define DAT_NAME_MAX_LENGTH	256	/* bytes in a name, its terminating null included */
+#define DAT_NAME_MAX_LENGTH	256	/* bytes in a name, including its terminating null */
 
 typedef char *DAT_NAME_PTR;	/* a null-terminated name */
 
@@ -96,7 +96,7 @@ typedef struct dat_lmr_triplet {
 	DAT_VLEN	segment_length;		/* its length in bytes; may be 0 */
 } DAT_LMR_TRIPLET;
 
-/* A piece of a peer's memory: the far side of an RDMA operation. */
+/* A piece of a peer's memory: the remote side of an RDMA operation. */
 typedef struct dat_rmr_triplet {
 	DAT_RMR_CONTEXT	rmr_context;	/* as granted by the peer */
 	DAT_UINT32	pad;		/* not used */
@@ -340,7 +340,7 @@ typedef enum dat_evd_flags {
 	DAT_EVD_SOFTWARE_FLAG	= 0x001,	/* posted by dat_evd_post_se() */
 	DAT_EVD_CR_FLAG		= 0x010,	/* connection requests */
 	DAT_EVD_DTO_FLAG	= 0x020,	/* completions of data transfers */
-	DAT_EVD_CONNECTION_FLAG	= 0x040,	/* connections made and ended */
+	DAT_EVD_CONNECTION_FLAG	= 0x040,	/* connections established and ended */
 	DAT_EVD_RMR_BIND_FLAG	= 0x080,	/* completions of binds */
 	DAT_EVD_ASYNC_FLAG	= 0x100,	/* asynchronous errors */
 	DAT_EVD_DEFAULT_FLAG	= 0x1f0		/* all but software events */
@@ -720,7 +720,7 @@ typedef struct dat_cr_arrival_event_data {
 	DAT_CR_HANDLE		cr_handle;		/* to accept, reject or hand off */
 } DAT_CR_ARRIVAL_EVENT_DATA;
 
-/* A connection was made, refused or ended. */
+/* A connection was established, refused or ended. */
 typedef struct dat_connection_event_data {
 	DAT_EP_HANDLE	ep_handle;		/* its endpoint */
 	DAT_COUNT	private_data_size;	/* bytes in private_data; 0 on the passive side */
@@ -1037,8 +1037,8 @@ extern DAT_RETURN dat_ep_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle
 				DAT_EP_HANDLE *ep_handle);
 
 /*
- * dat_ep_create_with_srq(3DAT) - creates an endpoint whose receives come from a shared
- * receive queue.
+ * dat_ep_create_with_srq(3DAT) - creates an endpoint that receives from a shared receive
+ * queue.
  *
  * Like dat_ep_create(), but ep_attributes must not be null, and max_recv_dtos limits the
  * receives that this EP may hold at one time. Receives are posted to the SRQ, never to the

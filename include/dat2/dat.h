@@ -21,7 +21,7 @@ extern "C" {
 /*
  * Names, booleans, contexts
  */
-#define DAT_NAME_MAX_LENGTH	256	/* bytes in a name, its terminating null included */
+#define DAT_NAME_MAX_LENGTH	256	/* bytes in a name, including its terminating null */
 
 typedef char *DAT_NAME_PTR;	/* a null-terminated name */
 
@@ -100,7 +100,7 @@ typedef struct dat_lmr_triplet {
 	DAT_LMR_CONTEXT	lmr_context;		/* LMR the piece lies in */
 } DAT_LMR_TRIPLET;
 
-/* A piece of a peer's memory: the far side of an RDMA operation. */
+/* A piece of a peer's memory: the remote side of an RDMA operation. */
 typedef struct dat_rmr_triplet {
 	DAT_VADDR	virtual_address;	/* its first byte, in the peer's address space */
 	DAT_SEG_LENGTH	segment_length;		/* its length in bytes */
@@ -333,7 +333,7 @@ typedef enum dat_evd_flags {
 	DAT_EVD_SOFTWARE_FLAG	= 0x001,	/* posted by dat_evd_post_se() */
 	DAT_EVD_CR_FLAG		= 0x010,	/* connection requests */
 	DAT_EVD_DTO_FLAG	= 0x020,	/* completions of data transfers */
-	DAT_EVD_CONNECTION_FLAG	= 0x040,	/* connections made and ended */
+	DAT_EVD_CONNECTION_FLAG	= 0x040,	/* connections established and ended */
 	DAT_EVD_RMR_BIND_FLAG	= 0x080,	/* completions of binds */
 	DAT_EVD_ASYNC_FLAG	= 0x100,	/* asynchronous errors */
 	DAT_EVD_DEFAULT_FLAG	= 0x1f0,	/* all but software events */
@@ -756,7 +756,7 @@ typedef struct dat_cr_arrival_event_data {
 	DAT_BOOLEAN		truncate_flag;	/* its private data was cut to the maximum */
 } DAT_CR_ARRIVAL_EVENT_DATA;
 
-/* A connection was made, refused or ended. */
+/* A connection was established, refused or ended. */
 typedef struct dat_connection_event_data {
 	DAT_EP_HANDLE	ep_handle;		/* its endpoint */
 	DAT_COUNT	private_data_size;	/* bytes in private_data; 0 on the passive side */
@@ -833,7 +833,7 @@ typedef struct dat_event {
 	DAT_EVENT_NUMBER	event_number;
 	DAT_EVD_HANDLE		evd_handle;			/* EVD it comes from */
 	DAT_EVENT_DATA		event_data;			/* depends on event_number */
-	DAT_UINT64		event_extension_data[8];	/* likewise, for extension events */
+	DAT_UINT64		event_extension_data[8];	/* data of an extension event */
 } DAT_EVENT;
 
 /*
@@ -1075,8 +1075,8 @@ extern DAT_RETURN dat_ep_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle
 				DAT_EP_HANDLE *ep_handle);
 
 /*
- * dat_ep_create_with_srq(3DAT) - creates an endpoint whose receives come from a shared
- * receive queue.
+ * dat_ep_create_with_srq(3DAT) - creates an endpoint that receives from a shared receive
+ * queue.
  *
  * Like dat_ep_create(), but ep_attributes must not be null, and max_recv_dtos limits the
  * receives that this EP may hold at one time. Receives are posted to the SRQ, never to the

@@ -29,7 +29,7 @@
 #define DAT_API
 #endif
 
-/* An IA handle as a plain number and back. */
+/* Convert an IA handle to an integer and back. */
 #define DAT_IA_HANDLE_TO_UL(a)	((unsigned long)(a))
 #define DAT_UL_TO_IA_HANDLE(a)	((DAT_IA_HANDLE)(a))
 

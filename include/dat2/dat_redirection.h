@@ -19,7 +19,7 @@ extern "C" {
 /* a provider's function table; see udat_redirection.h */
 typedef struct dat_provider DAT_PROVIDER;
 
-/* The function table of the provider that made an object: its handle's first word. */
+/* The function table of the provider that created an object: its handle's first word. */
 #define DAT_HANDLE_TO_PROVIDER(handle)	(*(DAT_PROVIDER **)(handle))
 
 /*
