@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # The compiler's flags: warnings, assertions, sanitizers, coverage.
 
-# DAT_CC_FLAGS(VARIABLE, FLAGS) - appends each flag that the compiler knows
+# DAT_CC_FLAGS(VARIABLE, FLAGS) - appends each flag that the compiler supports
 AC_DEFUN([DAT_CC_FLAGS], [
 	for dat_flag in $2; do
 		AC_MSG_CHECKING([whether $CC knows $dat_flag])
@@ -14,8 +14,8 @@ AC_DEFUN([DAT_CC_FLAGS], [
 	done
 ])
 
-# DAT_DEBUG - --enable-debug; DEBUG_CPPFLAGS turns the libraries' assertions off without it.
-# It is no part of AM_CPPFLAGS: a test's assertions always count.
+# DAT_DEBUG - --enable-debug; DEBUG_CPPFLAGS turns the libraries' assertions off without it. It is
+# not part of AM_CPPFLAGS, because the assertions of tests are always checked.
 AC_DEFUN([DAT_DEBUG], [
 	AC_ARG_ENABLE([debug],
 		[AS_HELP_STRING([--enable-debug], [check assertions, and optimise less])],
@@ -38,17 +38,17 @@ AC_DEFUN([DAT_WARNINGS], [
 	AC_SUBST([WARN_CFLAGS])
 ])
 
-# DAT_CODE - sets CODE_CFLAGS: what makes the way of a transfer shorter. Calls to other libraries
-# go straight through the table of addresses, and two stores are not made one by way of a vector.
+# DAT_CODE - sets CODE_CFLAGS, which shorten the data path. Calls to other libraries bypass the PLT,
+# and two scalar stores are not merged into a vector store.
 AC_DEFUN([DAT_CODE], [
 	CODE_CFLAGS=
 	DAT_CC_FLAGS([CODE_CFLAGS], [-fno-plt -fno-tree-slp-vectorize])
 	AC_SUBST([CODE_CFLAGS])
 ])
 
-# DAT_INSTRUMENT - --enable-sanitizer=LIST and --enable-coverage. They must reach every
-# object and every link, a test's with flags of its own too, and so go to CFLAGS and LDFLAGS.
-# Sets LIB_LDFLAGS, which refuses libraries with undefined symbols, where that can be.
+# DAT_INSTRUMENT - --enable-sanitizer=LIST and --enable-coverage. They must reach every object and
+# every link, including those of tests with flags of their own, and so go to CFLAGS and LDFLAGS.
+# Sets LIB_LDFLAGS, which refuses libraries with undefined symbols, where possible.
 AC_DEFUN([DAT_INSTRUMENT], [
 	AC_ARG_ENABLE([sanitizer],
 		[AS_HELP_STRING([--enable-sanitizer=LIST],
@@ -75,7 +75,8 @@ AC_DEFUN([DAT_INSTRUMENT], [
 		AC_LINK_IFELSE([AC_LANG_PROGRAM([], [])], [AC_MSG_RESULT([yes])],
 			[AC_MSG_RESULT([no]); AC_MSG_ERROR([the instrumentation asked for does not work])])
 	])
-	# A sanitizer's run-time may be in the program only.
+	# The run-time of a sanitizer may be linked to the program only, and is then undefined in a
+	# library.
 	LIB_LDFLAGS=
 	AS_IF([test "x$enable_sanitizer" = xno], [LIB_LDFLAGS="-no-undefined -Wl,-z,defs"])
 	AC_SUBST([LIB_LDFLAGS])

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # DAT_OPTIONAL_MODULE(NAME, PKG-CONFIG-MODULE, yes|no|auto, OPTION)
-# Looks for a package that we can do without: "yes" insists on it, "no" does not look. Sets
+# Looks for an optional package: "yes" requires it, "no" does not look. Sets
 # NAME_CFLAGS, NAME_LIBS, the Automake conditional HAVE_NAME and $dat_have_NAME.
 AC_DEFUN([DAT_OPTIONAL_MODULE], [
 	dat_have_$1=no

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What a privileged process drops from its environment. Not installed; knows no DAT type.
+ * Drops variables from the environment of a privileged process. Not installed; uses no DAT type.
  *
- * The libraries below a provider read the environment without asking for privileges: a variable
- * may name a shared object to load or a file to write. The caller of a set-user-ID program chooses
- * its environment, and must not choose code that runs with another user's rights.
+ * The libraries below a provider read the environment without checking privileges: a variable may
+ * name a shared object to load or a file to write. The caller of a set-user-ID program chooses its
+ * environment, and must not choose code that runs with another user's rights.
  */
 #ifndef SECURE_ENV_H
 #define SECURE_ENV_H
@@ -16,8 +16,8 @@
 #include <unistd.h>
 
 /*
- * True in a set-user-ID or set-group-ID program, and in one that gained file capabilities, by
- * exec. secure_getenv() goes by the same word. A process that changed its IDs later has the
+ * True if exec raised the privileges of this process: set-user-ID, set-group-ID or file
+ * capabilities. secure_getenv() tests AT_SECURE too. A process that changed its IDs later has the
  * environment of its own user.
  */
 static inline bool secure_env_is_on(void)
@@ -25,7 +25,7 @@ static inline bool secure_env_is_on(void)
 	return getauxval(AT_SECURE);
 }
 
-/* Whether a library below a provider may read the variable at @entry, "NAME=VALUE". */
+/* Whether a library below a provider reads the variable at @entry, "NAME=VALUE". */
 static inline bool secure_env_is_foreign(const char *entry)
 {
 	static const char *const prefixes[] = {
@@ -34,7 +34,7 @@ static inline bool secure_env_is_foreign(const char *entry)
 		"HFI_", "IPATH_", "PSM_", "PSM2_", "PSM3_",	/* files, some written when it is loaded */
 		"UCX_",			/* UCX_MODULE_DIR names code, UCX_LOG_FILE a file */
 		"IBV_", "RDMAV_", "MLX4_", "MLX5_",		/* rdma-core: MLX5_DEBUG_FILE */
-		"CUDA_", "HSA_", "ZE_",	/* libraries of accelerators, which libfabric looks for */
+		"CUDA_", "HSA_", "ZE_",	/* accelerator libraries that libfabric looks for */
 	};
 	size_t i;
 
@@ -45,12 +45,13 @@ static inline bool secure_env_is_foreign(const char *entry)
 }
 
 /*
- * Drops these variables if the process is privileged, except those that @keep, if not null, names.
- * Variables that the program itself has set go as well: they look no different.
+ * In a privileged process, drops these variables, except those for which @keep returns true; @keep
+ * may be null. Variables that the program itself set are dropped too, as they cannot be
+ * distinguished.
  */
 static inline void secure_env_drop(bool (*keep)(const char *name, const char *value))
 {
-	char name[128];		/* longer than any that is read */
+	char name[128];		/* longer than any name that a library reads */
 	char **e = environ;
 	size_t len;
 
@@ -64,7 +65,7 @@ static inline void secure_env_drop(bool (*keep)(const char *name, const char *va
 		}
 		memcpy(name, *e, len);
 		name[len] = '\0';
-		/* Without the variable, what followed it is at the same place. */
+		/* unsetenv() moves the next variable to this entry. */
 		if ((keep && keep(name, *e + len + 1)) || unsetenv(name))
 			e++;
 	}

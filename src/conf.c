@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The grammar of dat.conf: one entry of eight fields per line. */
+/* Parser of dat.conf: one entry of eight fields per line. */
 
 #include "conf.h"
 
@@ -31,8 +31,8 @@ static bool is_blank(char c)
 }
 
 /*
- * Unquotes the field that starts after the quote at *@pos, and moves *@pos behind it.
- * Null if the closing quote is missing.
+ * Unquotes the field that starts after the quote at *@pos, and moves *@pos past it. Null if the
+ * closing quote is missing.
  */
 static char *quoted_field(char **pos)
 {
@@ -60,7 +60,7 @@ static char *bare_field(char **pos)
 	return text;
 }
 
-/* Splits @line into @field. Returns how many there are; negative, with a reason, if bad. */
+/* Splits @line into @field. Returns the number of fields, or a negative value and a reason. */
 static int split(char *line, char *field[FIELD_COUNT], const char **reason)
 {
 	char *pos = line;
@@ -120,13 +120,13 @@ static bool provider_version(const char *text)
 	const char *pair = strrchr(text, '.');
 	uint32_t major, minor;
 
-	/* back from the last dot to behind the one before it */
+	/* back from the last dot to just after the previous dot */
 	while (pair && pair > text && pair[-1] != '.')
 		pair--;
 	return pair && pair > text + 1 && version_pair(pair, &major, &minor);
 }
 
-/* Whether @text is one of two words; *@value tells if it is the first. */
+/* Whether @text is one of two words; sets *@value if it is the first. */
 static bool one_of(const char *text, const char *yes, const char *no, bool *value)
 {
 	*value = !strcmp(text, yes);
@@ -189,8 +189,9 @@ static bool ends_line(int c)
 }
 
 /*
- * Reads a line, without what ends it, into @line of DREG_CONF_LINE_SIZE bytes. *@size becomes its
- * length in the file, more than fits there if it is too long. False at the end of the file.
+ * Reads a line, without its terminator, into @line of DREG_CONF_LINE_SIZE bytes. Sets *@size to its
+ * length in the file, at least DREG_CONF_LINE_SIZE if it is too long. Returns false at the end of
+ * the file.
  */
 static bool line_get(FILE *file, char *line, size_t *size)
 {
@@ -251,13 +252,13 @@ int dreg_conf_read(FILE *file, const struct dreg_conf_sink *sink)
 	return -err;
 }
 
-/* /dev/null counts as an empty file: DAT_OVERRIDE names it where there are to be no entries. */
+/* /dev/null counts as an empty file: DAT_OVERRIDE=/dev/null selects an empty registry. */
 static bool is_readable(const struct stat *st)
 {
 	return S_ISREG(st->st_mode) || (S_ISCHR(st->st_mode) && st->st_rdev == makedev(1, 3));
 }
 
-/* Neither waits for a writer, as a FIFO would, nor reads what has no end. */
+/* Does not block on a FIFO without a writer, and refuses files that have no end. */
 static FILE *regular_open(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC), err;

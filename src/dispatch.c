@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The public calls that make and end no object: each goes to the same slot of the table. */
+/* Public calls that neither create nor free objects: each forwards to its slot of the table. */
 
 #include "dispatch.h"
 
@@ -9,7 +9,7 @@
  * Any handle
  */
 
-/* The context belongs to the object, so it is kept by its provider. */
+/* The context belongs to the object, so the provider stores it. */
 DAT_RETURN dat_set_consumer_context(DAT_HANDLE dat_handle, DAT_CONTEXT context)
 {
 	struct dreg_handle obj;
@@ -30,7 +30,7 @@ DAT_RETURN dat_get_consumer_context(DAT_HANDLE dat_handle, DAT_CONTEXT *context)
 	return obj.provider->get_consumer_context_func(dat_handle, context);
 }
 
-/* A provider may know kinds of its own; some do not know all of ours. */
+/* A provider may have handle types of its own; some providers do not know all types of DAT. */
 DAT_RETURN dat_get_handle_type(DAT_HANDLE dat_handle, DAT_HANDLE_TYPE *handle_type)
 {
 	struct dreg_handle obj;
@@ -122,7 +122,7 @@ DAT_RETURN dat_ep_query(DAT_EP_HANDLE ep_handle, DAT_EP_PARAM_MASK ep_param_mask
 	FORWARD(EP, ep_query_func, ep_handle, ep_param_mask, ep_param);
 }
 
-/* The handles in DAT_EP_PARAM that can be modified: others are refused unseen. */
+/* Handles in DAT_EP_PARAM that can be modified. The provider refuses all other handles unread. */
 static const struct {
 	DAT_EP_PARAM_MASK bit;
 	DAT_HANDLE_TYPE type;
@@ -137,7 +137,7 @@ static const struct {
 	  offsetof(DAT_EP_PARAM, connect_evd_handle) },
 };
 
-/* Whether those that @mask names fit the provider; no more of @param is read. */
+/* Whether the handles that @mask selects fit the provider; reads no other member of @param. */
 static bool ep_param_fits(const DAT_PROVIDER *provider, DAT_EP_PARAM_MASK mask,
 			  const DAT_EP_PARAM *param)
 {
@@ -154,7 +154,7 @@ static bool ep_param_fits(const DAT_PROVIDER *provider, DAT_EP_PARAM_MASK mask,
 	return true;
 }
 
-/* A handle within the parameter is a value of it: INVALID_HANDLE is for the endpoint alone. */
+/* A bad handle in @ep_param is a bad argument; INVALID_HANDLE is only for the endpoint itself. */
 DAT_RETURN dat_ep_modify(DAT_EP_HANDLE ep_handle, DAT_EP_PARAM_MASK ep_param_mask,
 			 const DAT_EP_PARAM *ep_param)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * How a public call reaches its provider: the checks each of them begins with.
+ * Routes a public call to its provider, after the checks that all calls share.
  *
- * The macros return from the function they stand in. HANDLE must be live and of KIND;
- * a function that the provider's table lacks is not implemented.
+ * The macros return from the enclosing function. HANDLE must be live and of KIND. A function that
+ * the provider's table lacks yields NOT_IMPLEMENTED.
  */
 #ifndef DREG_DISPATCH_H
 #define DREG_DISPATCH_H
@@ -11,7 +11,7 @@
 #include "err.h"
 #include "handle.h"
 
-/* The whole body of a call that only passes its arguments on, nearly always by its first branch. */
+/* Body of a call that only forwards its arguments. The first branch is the fast path. */
 #define FORWARD(KIND, func, handle, ...)						\
 	do {										\
 		const DAT_PROVIDER *to;							\
@@ -34,7 +34,7 @@
 			return DREG_BAD_HANDLE(KIND);					\
 	} while (0)
 
-/* A further handle, of KIND, must fit the provider, or INVALID_HANDLE_WHAT is returned. */
+/* Returns INVALID_HANDLE_WHAT unless dreg_handle_arg() accepts ARG as a handle of KIND. */
 #define CHECK_ARG(provider, KIND, arg, WHAT)						\
 	do {										\
 		if (!dreg_handle_arg(provider, arg, DAT_HANDLE_TYPE_##KIND))		\

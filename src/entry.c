@@ -12,8 +12,9 @@
 #include <string.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* held while dat.conf is read */
-static atomic_bool is_read;		/* entries no longer change; released when all are there */
-static struct dreg_entry *entries;	/* under lock until then */
+/* entries is complete and no longer changes; stored with release */
+static atomic_bool is_read;
+static struct dreg_entry *entries;	/* guarded by lock until is_read is set */
 
 /*
  * Reading dat.conf
@@ -47,7 +48,7 @@ static struct dreg_entry *entry_new(const struct dreg_conf_entry *line)
 
 	if (!e)
 		return NULL;
-	strcpy(e->info.ia_name, line->name); /* the parser knows the limit */
+	strcpy(e->info.ia_name, line->name); /* the parser has checked the length */
 	e->info.dapl_version_major = line->major;
 	e->info.dapl_version_minor = line->minor;
 	e->info.is_thread_safe = line->threadsafe ? DAT_TRUE : DAT_FALSE;
@@ -61,7 +62,7 @@ static struct dreg_entry *entry_new(const struct dreg_conf_entry *line)
 	return e;
 }
 
-/* Entries of the other API versions are kept: they tell why an open fails. */
+/* Entries of the other API versions are kept, because they determine why an open fails. */
 static void take_entry(void *arg, unsigned int line_no, const struct dreg_conf_entry *line)
 {
 	struct reader *r = arg;
@@ -90,7 +91,7 @@ static void report_bad(void *arg, unsigned int line_no, const char *reason)
 	dreg_log(DREG_LOG_ERROR, "%s:%u: %s", r->path, line_no, reason);
 }
 
-/* What may be different at the next try. */
+/* Errors that may not recur at the next attempt. */
 static bool is_passing(int err)
 {
 	return err == -EMFILE || err == -ENFILE || err == -ENOMEM;
@@ -109,7 +110,7 @@ static int report_unread(const char *path)
 	return -err;
 }
 
-/* No file is an empty registry: programs are told that there is no such provider. */
+/* A missing file is an empty registry: an open then returns PROVIDER_NOT_FOUND. */
 static int entries_read(void)
 {
 	struct reader reader = { .tail = &entries };
@@ -117,7 +118,7 @@ static int entries_read(void)
 	FILE *file;
 	int err;
 
-	/* It names code to load, so a privileged program does not follow it. */
+	/* DAT_OVERRIDE names code to load, so a privileged program ignores it. */
 	file = dreg_conf_open(secure_getenv("DAT_OVERRIDE"), conf_paths, &reader.path);
 	if (file) {
 		err = dreg_conf_read(file, &sink);
@@ -172,8 +173,8 @@ bool dreg_loadable(const DAT_PROVIDER_INFO *info)
 }
 
 /*
- * Exact first; then one that is thread-safe without need; then the highest minor
- * version. Else *@lacking becomes what no provider has had yet.
+ * Ranks an exact match first, then a provider that is thread-safe without need, then the highest
+ * minor version. Without a match, raises *@lacking to the first requirement that fails.
  */
 uint64_t dreg_match(const DAT_PROVIDER_INFO *info, const struct dreg_request *rq,
 		    DAT_RETURN_SUBTYPE *lacking)

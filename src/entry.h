@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The static registry: the lines of dat.conf, and which of them serves a program. */
+/* The static registry: the lines of dat.conf, and the lines that match a request. */
 #ifndef DREG_ENTRY_H
 #define DREG_ENTRY_H
 
@@ -14,13 +14,13 @@ struct dreg_entry {
 	DAT_PROVIDER_INFO info;
 	char *library;
 	char *ia_params;
-	struct dreg_entry *next;	/* in the order of the file; never changes */
-	pthread_mutex_t lock;		/* held while loading and unloading; guards the next two */
-	unsigned int users;		/* uses; the library is loaded while there are some */
+	struct dreg_entry *next;	/* in file order; never changes */
+	pthread_mutex_t lock;		/* held while loading and unloading; guards users and lib */
+	unsigned int users;		/* open uses; the library is loaded while there are any */
 	struct dreg_library lib;
 };
 
-/* What a program asks dat_ia_openv() for. */
+/* Request of a dat_ia_openv() call. */
 struct dreg_request {
 	const char *name;
 	DAT_UINT32 major, minor;
@@ -30,27 +30,27 @@ struct dreg_request {
 /*
  * dreg_entries_read - reads dat.conf, unless it has been read.
  *
- * Returns 0, or negative errno if descriptors or memory were short: then there are no entries,
+ * Returns 0, or negative errno if descriptors or memory ran out. In that case there are no entries,
  * and the next call tries again.
  */
 int dreg_entries_read(void);
 
-/* dreg_entries - the first entry; null before dreg_entries_read() has succeeded. */
+/* dreg_entries - returns the first entry; null before dreg_entries_read() has succeeded. */
 struct dreg_entry *dreg_entries(void);
 
-/* dreg_entries_free - for when the library is unloaded and nothing is open. */
+/* dreg_entries_free - frees all entries; no IA may be open. */
 void dreg_entries_free(void);
 
 /*
- * dreg_entry_candidates - the entries that serve a request, best first, equals as in the file.
+ * dreg_entry_candidates - lists the entries that match a request, best first, ties in file order.
  *
- * Null-terminated, for the caller to free; null if there is no memory. *@lacking becomes
- * the subtype of the first thing that no entry has, if it was less.
+ * Returns a null-terminated array that the caller frees, or null without memory. Raises *@lacking
+ * to the subtype of the first requirement that no entry meets.
  */
 struct dreg_entry **dreg_entry_candidates(const struct dreg_request *rq,
 					  DAT_RETURN_SUBTYPE *lacking);
 
-/* dreg_match - how well a provider serves a request: the least is the best. */
+/* dreg_match - ranks how well a provider matches a request: the lowest rank is the best. */
 uint64_t dreg_match(const DAT_PROVIDER_INFO *info, const struct dreg_request *rq,
 		    DAT_RETURN_SUBTYPE *lacking);
 

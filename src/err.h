@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Builds the return codes of the registry, and tells bad handles by name. */
+/* Return codes of the registry. */
 #ifndef DREG_ERR_H
 #define DREG_ERR_H
 
@@ -10,7 +10,7 @@
 #define DREG_ERR(type, subtype)		\
 	((DAT_RETURN)(DAT_CLASS_ERROR | (DAT_UINT32)(type) | (DAT_UINT32)(subtype)))
 
-/* DAT has no subtype for an EVD as such: this is the one other registries use. */
+/* DAT has no subtype for an EVD as such; other registries use this one. */
 #define DAT_INVALID_HANDLE_EVD	DAT_INVALID_HANDLE_EVD_REQUEST
 
 #define DREG_BAD_HANDLE(what)	DREG_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_##what)
@@ -18,7 +18,9 @@
 #define DREG_BAD_ANY_HANDLE	DREG_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1)
 #define DREG_BAD_ARG(n)		DREG_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG##n)
 #define DREG_NO_MEMORY		DREG_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY)
-/* DAT has no subtype for descriptors: to a program they belong to the device. @err is negative. */
+/*
+ * DAT has no subtype for descriptors, so they count as a device resource. @err is negative errno.
+ */
 #define DREG_SHORT_OF(err)		\
 	((err) == -ENOMEM ? DREG_NO_MEMORY : DREG_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_DEVICE))
 #define DREG_NOT_IMPLEMENTED	DREG_ERR(DAT_NOT_IMPLEMENTED, DAT_NO_SUBTYPE)

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Events as they are handed out, and connection requests.
+ * Delivery of events, and connection requests.
  *
- * A connection request is the one object that no call makes: it becomes known by its
- * event, together with the endpoint that a provider may have made for it.
+ * A connection request is the only object that no call creates. The registry learns of it from its
+ * event, together with the endpoint that the provider may have created for it.
  */
 
 #include "dispatch.h"
 
 #include "log.h"
 
-/* The EP that came with a CR, or null. */
+/* Returns the EP of a CR, or null. */
 static DAT_EP_HANDLE cr_ep(const DAT_PROVIDER *provider, DAT_CR_HANDLE cr)
 {
 	DAT_CR_PARAM param = { .local_ep_handle = DAT_HANDLE_NULL };
@@ -22,8 +22,8 @@ static DAT_EP_HANDLE cr_ep(const DAT_PROVIDER *provider, DAT_CR_HANDLE cr)
 }
 
 /*
- * The EP is looked for now, while the CR holds it, and not when later calls show it:
- * by then it may have been freed. One that the program made itself is known already.
+ * Looks up the EP now, while the CR holds it: it may be freed before a later call returns it. An EP
+ * that the program created is in the set already.
  */
 static DAT_RETURN cr_arrived(DAT_EVD_HANDLE evd_handle, const DAT_EVENT *event)
 {
@@ -51,7 +51,7 @@ static DAT_RETURN cr_arrived(DAT_EVD_HANDLE evd_handle, const DAT_EVENT *event)
 	return DAT_SUCCESS;
 }
 
-/* Before the program sees an event. */
+/* Runs before the program sees an event. */
 static DAT_RETURN delivered(DAT_RETURN ret, DAT_EVD_HANDLE evd, const DAT_EVENT *event)
 {
 	if (ret == DAT_SUCCESS && event->event_number == DAT_CONNECTION_REQUEST_EVENT)
@@ -59,7 +59,7 @@ static DAT_RETURN delivered(DAT_RETURN ret, DAT_EVD_HANDLE evd, const DAT_EVENT 
 	return ret;
 }
 
-/* Most EVDs bring no requests: what theirs bring need not be looked at. */
+/* Most EVDs take no connection requests; their events need no inspection. */
 DAT_RETURN dat_evd_dequeue(DAT_EVD_HANDLE evd_handle, DAT_EVENT *event)
 {
 	const DAT_PROVIDER *to;
@@ -102,7 +102,7 @@ DAT_RETURN dat_cr_accept(DAT_CR_HANDLE cr_handle, DAT_EP_HANDLE ep_handle,
 	return ret;
 }
 
-/* What dies with a CR that is not accepted: it, and an EP that the provider made for it. */
+/* Handles that end with a rejected CR: the CR, and an EP that the provider created for it. */
 struct refused {
 	DAT_CR_HANDLE cr;
 	DAT_EP_HANDLE ep;

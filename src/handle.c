@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The set of live handles: entering and removing, one writer at a time. */
+/* The set of live handles: insertion and removal, by one writer at a time. */
 
 #include "handle.h"
 
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FIRST_SLOTS	1024	/* of which a program rarely has two handles in one place */
+#define FIRST_SLOTS	1024	/* enough that a program's handles rarely collide */
 
 /* The first table is static: the registry works before and without any allocation. */
 static struct dreg_table first_table = {
@@ -18,9 +18,10 @@ static struct dreg_table first_table = {
 
 _Atomic(struct dreg_table *) dreg_table = &first_table;
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* writers, and the two below */
+/* serialises writers; guards unempty and serial */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static size_t unempty;		/* slots of the current table that are used or vacated */
-static uint64_t serial;		/* of the youngest handle; 48 bits of it are kept */
+static uint64_t serial;		/* serial of the newest handle; meta keeps 48 bits */
 
 static void slot_fill(struct dreg_slot *s, uintptr_t key, const DAT_PROVIDER *provider,
 		      DAT_IA_HANDLE owner, uint64_t meta)
@@ -32,7 +33,10 @@ static void slot_fill(struct dreg_slot *s, uintptr_t key, const DAT_PROVIDER *pr
 	atomic_store_explicit(&s->key, key, memory_order_release);
 }
 
-/* The slot that @key has or is to get: its own, else the first vacated one on its way. */
+/*
+ * Returns the slot of @key, else the slot to insert it into: the first vacated or empty slot of its
+ * probe sequence.
+ */
 static struct dreg_slot *slot_for(struct dreg_table *t, uintptr_t key)
 {
 	struct dreg_slot *vacated = NULL;
@@ -77,11 +81,11 @@ static size_t copy_used(struct dreg_table *to, struct dreg_table *from)
 }
 
 /*
- * Makes sure that half of the slots stay empty.
+ * Keeps half of the slots empty.
  *
- * Vacated slots are used again and in a table so empty most of them turn back to
- * empty at once. So a table doubles when the program has more handles than before,
- * not with time; and all the old ones together are smaller than the current one.
+ * Vacated slots are reused, and in a table this sparse most of them become empty again at once. So
+ * a table doubles only when the program has more handles than before, not with time. All older
+ * tables together are smaller than the current table.
  */
 static int make_room(void)
 {
@@ -124,8 +128,8 @@ int dreg_handle_add(DAT_HANDLE handle, const struct dreg_handle *h)
 }
 
 /*
- * Frees a slot. In front of an empty one no search needs to go on, so it and the
- * vacated ones before it become empty too.
+ * Frees a slot. A search need not continue past it if the next slot is empty; then it and the
+ * vacated slots before it become empty too.
  */
 static void slot_vacate(struct dreg_table *t, struct dreg_slot *s)
 {
@@ -225,12 +229,12 @@ bool dreg_handle_arg(const DAT_PROVIDER *provider, DAT_HANDLE arg, DAT_HANDLE_TY
 
 	if (arg == DAT_HANDLE_NULL)
 		return true;
-	/* Each IA name has a table of its own; one library fills them with the same functions. */
+	/* Each IA name has its own table; one library fills its tables with identical functions. */
 	return other &&
 	       (other == provider || other->ia_close_func == provider->ia_close_func);
 }
 
-/* Unloaded with nothing open: leave no memory behind. */
+/* Frees the tables on unload if no handle is live. */
 static void __attribute__((destructor)) tables_free(void)
 {
 	struct dreg_table *t = dreg_table_now(), *older;

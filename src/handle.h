@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The set of live handles: what stands between a program's handles and the providers.
+ * The set of live handles: maps a program's handles to their providers.
  *
- * The registry never looks behind a handle. A handle is good if it is in this set,
- * which also tells its kind and its provider. So null, wild, freed and mistaken
- * handles are told apart without touching memory that they may not point to.
+ * The registry never dereferences a handle. A handle is valid if it is in this set, which also
+ * holds its kind and its provider. Null, wild, freed and mistaken handles are thus detected without
+ * access to memory that they may not point to.
  *
- * Lookups are on the data path and take no lock. They can be simple because an entry
- * never moves within a table: a slot is empty, used, or vacated. A crowded table is
- * copied into a larger one that takes its place; the old one stays, for the lookups
- * that are still in it.
+ * Lookups are on the data path and take no lock. They can be simple because an entry never moves
+ * within a table: a slot is empty, used, or vacated. A crowded table is copied into a larger table
+ * that replaces it; the old table is kept for lookups still in progress.
  */
 #ifndef DREG_HANDLE_H
 #define DREG_HANDLE_H
@@ -21,53 +20,52 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What the set knows of a handle. */
+/* Entry of a handle. */
 struct dreg_handle {
 	const DAT_PROVIDER *provider;
-	DAT_IA_HANDLE owner;	/* IA it dies with; an IA owns itself */
+	DAT_IA_HANDLE owner;	/* the handle ends when this IA closes; an IA owns itself */
 	DAT_HANDLE_TYPE kind;
 	unsigned int flags;
-	uint64_t serial;	/* order of additions; tells one life of an address from the next */
+	uint64_t serial;	/* order of additions; distinguishes reuses of an address */
 };
 
-/* Flags. What an object creates inherits DREG_EXTENSIONS. */
+/* Flags. A child object inherits DREG_EXTENSIONS. */
 #define DREG_EXTENSIONS		0x1u	/* the IA supports dat_extension_op() */
-#define DREG_PROVIDER_MADE	0x2u	/* an EP that the provider made for a CR */
-#define DREG_TAKES_REQUESTS	0x4u	/* an EVD that may bring connection requests */
+#define DREG_PROVIDER_MADE	0x2u	/* an EP that the provider created for a CR */
+#define DREG_TAKES_REQUESTS	0x4u	/* an EVD that may deliver connection requests */
 
 /*
- * dreg_handle_add - enters a handle that a provider has made.
+ * dreg_handle_add - adds a handle that a provider has created.
  *
- * An entry that its address may still have from an earlier life is overwritten. The
- * serial in @h is not used, a new one is given. Returns 0, -ENOMEM, or -EINVAL for a
- * value that can be no handle.
+ * Overwrites an entry left from an earlier object at this address. Ignores the serial in @h and
+ * assigns a new one. Returns 0, -ENOMEM, or -EINVAL for a value that cannot be a handle.
  */
 int dreg_handle_add(DAT_HANDLE handle, const struct dreg_handle *h);
 
 /*
- * dreg_handle_drop - removes a handle, unless its address has a new life since @serial.
+ * dreg_handle_drop - removes a handle, unless its address was reused after @serial.
  *
- * Called after the provider has freed the object, so another thread may already have
- * been given the same address: its handle is younger than @serial and stays.
+ * Called after the provider has freed the object, so another thread may already have a new object
+ * at this address. That handle is newer than @serial and stays.
  */
 void dreg_handle_drop(DAT_HANDLE handle, uint64_t serial);
 
-/* dreg_handle_drop_owned - the same for an IA and all that belongs to it. */
+/* dreg_handle_drop_owned - like dreg_handle_drop(), for an IA and all of its objects. */
 void dreg_handle_drop_owned(DAT_IA_HANDLE owner, uint64_t serial);
 
-/* The serial of the youngest handle. */
+/* The serial of the newest handle. */
 uint64_t dreg_handle_serial(void);
 
-/* dreg_handle_flag - sets flags of a live handle of a kind; any other value is passed over. */
+/* dreg_handle_flag - sets flags of a live handle of @kind; ignores any other value. */
 void dreg_handle_flag(DAT_HANDLE handle, DAT_HANDLE_TYPE kind, unsigned int flags);
 
 /*
  * Lookup
  */
 
-/* Aligned to its size, so that none crosses a cache line. */
+/* Aligned to its size, so that no slot crosses a cache line. */
 struct dreg_slot {
-	/* the handle, or one of the next; published last */
+	/* the handle or a DREG_KEY_ value; published last */
 	__attribute__((aligned(32))) _Atomic uintptr_t key;
 	_Atomic(uint64_t) meta;	/* kind + 1, flags, serial; 0 unless used */
 	_Atomic(const DAT_PROVIDER *) provider;
@@ -75,14 +73,14 @@ struct dreg_slot {
 };
 
 #define DREG_KEY_EMPTY		((uintptr_t)0)	/* ends every search */
-#define DREG_KEY_VACATED	((uintptr_t)1)	/* does not */
+#define DREG_KEY_VACATED	((uintptr_t)1)	/* does not end a search */
 
 #define DREG_META_KIND(meta)	((unsigned int)((meta) & 0xff))
 #define DREG_META_FLAGS(meta)	((unsigned int)((meta) >> 8 & 0xff))
 #define DREG_META_SERIAL(meta)	((meta) >> 16)
 
 struct dreg_table {
-	size_t mask;			/* slots - 1, times the size of one */
+	size_t mask;			/* (slots - 1) * size of a slot */
 	struct dreg_table *older;	/* the table this one replaced */
 	struct dreg_slot slot[];	/* at least half are empty, so searches end */
 };
@@ -90,8 +88,8 @@ struct dreg_table {
 extern _Atomic(struct dreg_table *) dreg_table __attribute__((visibility("hidden")));
 
 /*
- * Slots are found by their distance from the first, in bytes, which needs no arithmetic on the
- * data path. Handles are aligned addresses: the multiplication spreads them over the upper half.
+ * Slots are addressed by their byte offset, which needs no arithmetic on the data path. Handles are
+ * aligned addresses; the multiplication spreads them over the upper half.
  */
 static inline size_t dreg_slot_home(const struct dreg_table *t, uintptr_t key)
 {
@@ -109,8 +107,8 @@ static inline struct dreg_slot *dreg_slot_at(struct dreg_table *t, size_t at)
 }
 
 /*
- * The slot of a handle, or null. For the values 0 and 1 it may be a slot that is not
- * used, whose meta, being 0, is of no kind.
+ * Returns the slot of a handle, or null. For the values 0 and 1 it may return an unused slot; its
+ * meta of 0 matches no kind.
  */
 static inline struct dreg_slot *dreg_slot_find(struct dreg_table *t, DAT_HANDLE handle)
 {
@@ -129,13 +127,13 @@ static inline struct dreg_slot *dreg_slot_find(struct dreg_table *t, DAT_HANDLE 
 	}
 }
 
-/* Pairs with the release in dreg_handle_add(): what was entered before is found. */
+/* Pairs with the release in make_room(): handles added before are found. */
 static inline struct dreg_table *dreg_table_now(void)
 {
 	return atomic_load_explicit(&dreg_table, memory_order_acquire);
 }
 
-/* dreg_handle_route - the provider of a live handle of that kind; null if it is none. */
+/* dreg_handle_route - returns the provider of a live handle of @kind, else null. */
 static inline const DAT_PROVIDER *dreg_handle_route(DAT_HANDLE handle, DAT_HANDLE_TYPE kind)
 {
 	struct dreg_slot *s = dreg_slot_find(dreg_table_now(), handle);
@@ -147,9 +145,10 @@ static inline const DAT_PROVIDER *dreg_handle_route(DAT_HANDLE handle, DAT_HANDL
 }
 
 /*
- * dreg_handle_route_first - the same for a handle with none of @flags, as far as one look tells.
+ * dreg_handle_route_first - fast path of dreg_handle_route(), for a handle with none of @flags.
  *
- * Nearly always it does; false says nothing.
+ * Checks the first slot only, which is nearly always the right one. After false the caller must try
+ * dreg_handle_route().
  */
 static inline bool dreg_handle_route_first(DAT_HANDLE handle, DAT_HANDLE_TYPE kind,
 					   unsigned int flags, const DAT_PROVIDER **provider)
@@ -168,17 +167,17 @@ static inline bool dreg_handle_route_first(DAT_HANDLE handle, DAT_HANDLE_TYPE ki
 	return true;
 }
 
-/* dreg_handle_find - all that is known of a handle; false if it is not live. */
+/* dreg_handle_find - copies the entry of a handle to @h; false if it is not live. */
 bool dreg_handle_find(DAT_HANDLE handle, struct dreg_handle *h);
 
-/* dreg_handle_live - the same for a handle that must be of a kind. */
+/* dreg_handle_live - like dreg_handle_find(), for a handle that must be of @kind. */
 bool dreg_handle_live(DAT_HANDLE handle, DAT_HANDLE_TYPE kind, struct dreg_handle *h);
 
 /*
- * dreg_handle_arg - whether a further handle may be passed to a provider's function.
+ * dreg_handle_arg - whether a handle argument may be passed to a provider's function.
  *
- * It may if it is null, which the provider may or may not allow, or live, of that
- * kind, and made by the same provider: another would misread it.
+ * True for null, which the provider checks itself, and for a live handle of @kind that this
+ * provider created: a provider would misread the object of another.
  */
 bool dreg_handle_arg(const DAT_PROVIDER *provider, DAT_HANDLE arg, DAT_HANDLE_TYPE kind);
 

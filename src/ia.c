@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Opening and closing interface adapters, and the calls on the handles of 2.0's IAs. */
+/* Opens and closes interface adapters; translates IA handles and runs extensions of DAT 2.0. */
 
 #include "dispatch.h"
 
@@ -9,10 +9,10 @@
 #include <stdarg.h>
 #include <string.h>
 
-/* Opens under way: their providers may ask about handles that are not entered yet. */
+/* Opens in progress: their providers may ask about handles that are not in the set yet. */
 static atomic_int opening;
 
-/* Whether @evd, as ia_open takes it, names an EVD rather than asking for one. */
+/* Whether @evd, as passed to ia_open(), is an EVD handle rather than a request for an EVD. */
 static bool names_evd(DAT_EVD_HANDLE evd)
 {
 	return evd != DAT_HANDLE_NULL && evd != DAT_EVD_ASYNC_EXISTS &&
@@ -20,7 +20,7 @@ static bool names_evd(DAT_EVD_HANDLE evd)
 }
 
 #if DAT_VERSION_MAJOR >= 2
-/* Asked once: dat_extension_op() is on the data path. */
+/* Queried once per IA, because dat_extension_op() is on the data path. */
 static unsigned int extension_flag(const DAT_PROVIDER *provider, DAT_IA_HANDLE ia)
 {
 	DAT_IA_ATTR attr;
@@ -40,7 +40,7 @@ static unsigned int extension_flag(const DAT_PROVIDER *provider, DAT_IA_HANDLE i
 }
 #endif
 
-/* Enters an IA that the provider opened, and the asynchronous EVD it made with it. */
+/* Adds an IA that the provider opened, and the asynchronous EVD created with it. */
 static DAT_RETURN ia_enter(const DAT_PROVIDER *provider, DAT_IA_HANDLE ia,
 			   DAT_EVD_HANDLE new_evd)
 {
@@ -124,7 +124,7 @@ DAT_RETURN dat_ia_openv(const DAT_NAME_PTR provider, DAT_COUNT asynch_evd_min_ql
 	return ret;
 }
 
-/* An EVD that the program shares with another IA was not seen when it was made. */
+/* Adds an asynchronous EVD that is shared with another IA: its creation was not seen. */
 DAT_RETURN dat_ia_query(DAT_IA_HANDLE ia_handle, DAT_EVD_HANDLE *async_evd_handle,
 			DAT_IA_ATTR_MASK ia_attr_mask, DAT_IA_ATTR *ia_attr,
 			DAT_PROVIDER_ATTR_MASK provider_attr_mask, DAT_PROVIDER_ATTR *provider_attr)
@@ -144,8 +144,8 @@ DAT_RETURN dat_ia_query(DAT_IA_HANDLE ia_handle, DAT_EVD_HANDLE *async_evd_handl
 }
 
 /*
- * The IA's use is taken away first, so that nobody else asks the provider about an IA
- * that is closing, and given back if it does not close.
+ * Detaches the IA's use first, so that no other thread asks the provider about a closing IA.
+ * Reattaches it if the IA does not close.
  */
 static DAT_RETURN ia_end(DAT_IA_HANDLE ia, DAT_RETURN (*end)(void *), void *arg)
 {
@@ -193,8 +193,8 @@ DAT_RETURN dat_ia_close(DAT_IA_HANDLE ia_handle, DAT_CLOSE_FLAGS close_flags)
 
 #if DAT_VERSION_MAJOR >= 2
 /*
- * Our public IA handle is the provider's own pointer, so the translation that other
- * registries need changes nothing. A provider may want it before the open is over.
+ * The public IA handle is the provider's own pointer, so the translation that other registries need
+ * changes nothing. A provider may call this before the open is complete.
  */
 DAT_RETURN dats_get_ia_handle(DAT_IA_HANDLE handle, DAT_IA_HANDLE *ia_handle_p)
 {
@@ -212,9 +212,9 @@ DAT_RETURN dats_get_ia_handle(DAT_IA_HANDLE handle, DAT_IA_HANDLE *ia_handle_p)
  */
 
 /*
- * An operation that opens an IA has none to go to: its first arguments are the name to
- * find the provider by, and where that puts the handle. As with OFED's registry, the provider
- * gets the name in the place of the handle, and the arguments from there on.
+ * An operation that opens an IA has no handle to route by: its first arguments are the name of the
+ * IA and the address for its handle. As in OFED's registry, the provider gets the name in place of
+ * the handle, and the arguments after the name.
  */
 static DAT_RETURN extension_open(DAT_EXTENDED_OP op, va_list *args)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Loads and unloads providers' shared libraries. */
+/* Loads and unloads the shared libraries of providers. */
 
 #include "load.h"
 
@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* 2.0 providers may find their registry, and each other's extensions, in the global scope. */
+/* Providers of 2.0 may resolve the registry, and each other's extensions, in the global scope. */
 #if DAT_VERSION_MAJOR >= 2
 #define LOAD_FLAGS (RTLD_NOW | RTLD_GLOBAL)
 #else
@@ -20,8 +20,8 @@
 #endif
 
 /*
- * Some providers are not linked with a registry and take the global scope's, where ours is not if
- * the program loaded it for itself alone. Opening what is loaded already puts it there.
+ * Some providers are not linked with a registry and resolve its symbols in the global scope. This
+ * library is missing there if the program loaded it with RTLD_LOCAL; opening it again adds it.
  */
 static void show_registry(void)
 {
@@ -35,7 +35,7 @@ static void show_registry(void)
 	}
 }
 
-/* Loads @name from our own library directory if it is there. */
+/* Loads @name from this registry's library directory if it is there. */
 static void *load_installed(const char *name)
 {
 	char path[4096];
@@ -48,21 +48,21 @@ static void *load_installed(const char *name)
 }
 
 /*
- * Runs when this library is loaded, as a rule before main(): libfabric's companions open the files
- * that the environment names as soon as they are loaded, before a provider could do anything.
+ * Runs when this library is loaded, usually before main(): libraries that libfabric depends on open
+ * files named by the environment as soon as they are loaded, before a provider can act.
  */
 static void __attribute__((constructor)) enter(void)
 {
 	secure_env_drop(NULL);
 }
 
-/* The caller of a privileged program chooses the directory that it runs in. */
+/* The caller of a privileged program chooses its working directory. */
 static bool depends_on_directory(const char *name)
 {
 	return strchr(name, '/') && name[0] != '/';
 }
 
-/* The dynamic linker reports an error of the system by its text alone. */
+/* The dynamic linker reports a system error only as text. */
 static int error_of(const char *text)
 {
 	static const int shortages[] = { EMFILE, ENFILE, ENOMEM };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A provider's shared library: loaded, its entry points found, unloaded. */
+/* Loads a provider's shared library, finds its entry points, unloads it. */
 #ifndef DREG_LOAD_H
 #define DREG_LOAD_H
 
@@ -14,11 +14,11 @@ struct dreg_library {
 /*
  * dreg_library_open - loads the library @name.
  *
- * A name without a slash is looked for as the dynamic linker does, then in the
- * directory this registry's own providers are installed in. A relative path is refused in
- * a privileged process. Logs why it fails, and returns 0 or negative errno: of descriptors
- * or memory only where these were short. May run constructors, so call it without locks that a
- * provider's registration needs.
+ * The dynamic linker searches for a name without a slash first; then the directory in which this
+ * registry's own providers are installed is tried. A privileged process refuses a relative path.
+ * Logs the reason of a failure. Returns 0 or negative errno, the errno of descriptors or memory
+ * only if they ran out. May run constructors, so call it without locks that a provider's
+ * registration needs.
  */
 int dreg_library_open(struct dreg_library *lib, const char *name);
 

@@ -81,7 +81,7 @@ REGISTRY_TESTS += test/unit/src/handle_threads
 
 registry_test_cppflags = $(AM_CPPFLAGS) -I$(top_srcdir)/src $(CRITERION_CFLAGS)
 
-# Those of one file of the registry alone.
+# Tests of a single registry file.
 test_unit_src_conf_test_SOURCES = test/unit/src/conf_test.c src/conf.c
 test_unit_src_conf_test_CPPFLAGS = $(registry_test_cppflags)
 test_unit_src_conf_test_LDADD = $(CRITERION_LIBS)
@@ -91,7 +91,8 @@ test_unit_src_handle_test_LDADD = $(CRITERION_LIBS)
 test_unit_src_handle_threads_SOURCES = test/unit/src/handle_threads.c src/handle.c
 test_unit_src_handle_threads_CPPFLAGS = -DDAT_API=2 $(AM_CPPFLAGS) -I$(top_srcdir)/src
 
-# Those of one file each, for both API versions, with the test in the place of what it calls.
+# Tests of one file each, for both API versions; the test replaces the functions that the file
+# calls.
 registry_event_files = \
 	test/unit/src/handles.h test/unit/src/event_test.c src/event.c src/handle.c
 test_unit_src_event1_test_SOURCES = $(registry_event_files)
@@ -157,7 +158,7 @@ test_unit_src_load2_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=getauxval
 test_unit_src_load2_test_LDADD = $(CRITERION_LIBS)
 EXTRA_test_unit_src_load2_test_DEPENDENCIES = $(registry_odd_libraries)
 
-# Those of the libraries.
+# Tests of the whole libraries.
 registry_dispatch_files = test/unit/src/calls.h test/unit/src/dispatch_test.c
 test_unit_src_dispatch1_test_SOURCES = $(registry_dispatch_files)
 test_unit_src_dispatch1_test_CPPFLAGS = -DDAT_API=1 $(registry_test_cppflags)
@@ -172,7 +173,7 @@ test_unit_src_strerror2_test_SOURCES = test/unit/src/strerror_test.c
 test_unit_src_strerror2_test_CPPFLAGS = -DDAT_API=2 $(registry_test_cppflags)
 test_unit_src_strerror2_test_LDADD = libdat2.la $(CRITERION_LIBS)
 
-# Those that load a provider, which tells the test program what it is called for.
+# Tests that load a provider, which reports its calls to the test program.
 test_unit_src_registry1_test_SOURCES = test/unit/src/registry_test.c
 test_unit_src_registry1_test_CPPFLAGS = -DDAT_API=1 $(registry_test_cppflags)
 test_unit_src_registry1_test_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
@@ -184,7 +185,7 @@ test_unit_src_registry2_test_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
 test_unit_src_registry2_test_LDADD = libdat2.la $(CRITERION_LIBS)
 EXTRA_test_unit_src_registry2_test_DEPENDENCIES = test/unit/src/stub2.la
 
-# This one loads the registry, too.
+# scope_test loads the registry too.
 test_unit_src_scope_test_SOURCES = test/unit/src/scope_test.c
 test_unit_src_scope_test_CPPFLAGS = -DDAT_API=2 $(registry_test_cppflags)
 test_unit_src_scope_test_LDADD = $(CRITERION_LIBS)

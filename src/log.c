@@ -2,8 +2,7 @@
 /*
  * The registry's log: reads DAT_DBG_TYPE and DAT_DBG_DEST once and writes lines.
  *
- * A program's stdout is its own: where other registries print there, this one
- * uses stderr.
+ * stdout belongs to the program: where other registries print to it, this one uses stderr.
  */
 
 #include "log.h"
@@ -20,7 +19,8 @@
 /* Bits of DAT_DBG_DEST. */
 enum { DEST_STDERR = 1, DEST_SYSLOG = 2 };
 
-static unsigned long types = DREG_LOG_ERROR; /* both written once, by settings_read() */
+/* types and dest are written once, by settings_read() */
+static unsigned long types = DREG_LOG_ERROR;
 static unsigned long dest = DEST_STDERR;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 

@@ -3,10 +3,10 @@
 #ifndef DREG_LOG_H
 #define DREG_LOG_H
 
-/* Bits of DAT_DBG_TYPE. Errors are on unless it says otherwise. */
+/* Bits of DAT_DBG_TYPE. The default is DREG_LOG_ERROR. */
 enum dreg_log_type {
 	DREG_LOG_ERROR = 0x01,		/* an administrator must act: dat.conf, loading */
-	DREG_LOG_GENERIC = 0x02,	/* what a call was refused for */
+	DREG_LOG_GENERIC = 0x02,	/* why a call was refused */
 	DREG_LOG_CONF = 0x04,		/* the static registry: entries read, taken, ignored */
 	DREG_LOG_PROVIDERS = 0x08,	/* the dynamic registry: providers added and removed */
 	DREG_LOG_PROVIDER_API = 0x10,	/* libraries loaded, started, stopped, unloaded */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The public calls that make and free objects, and so change the set of live handles. */
+/* Public calls that create and free objects, and so change the set of live handles. */
 
 #include "dispatch.h"
 
 /*
- * After a provider made an object: enters the handle it wrote to @out. If that fails the
- * object cannot be used; it goes with its IA.
+ * Adds the handle that the provider wrote to @out when it created an object. If that fails, the
+ * object cannot be used; it is destroyed with its IA.
  */
 static DAT_RETURN created(DAT_RETURN ret, const struct dreg_handle *parent, DAT_HANDLE_TYPE kind,
 			  const DAT_HANDLE *out)
@@ -22,7 +22,7 @@ static DAT_RETURN created(DAT_RETURN ret, const struct dreg_handle *parent, DAT_
 	return dreg_handle_add(*out, &child) ? DREG_NO_MEMORY : DAT_SUCCESS;
 }
 
-/* The rest of a call that makes an object of KIND; the last argument is where its handle goes. */
+/* Last part of a call that creates an object of KIND and stores its handle in *OUT. */
 #define CREATE(parent, KIND, out, func, ...)						\
 	do {										\
 		NEEDS((parent)->provider, func);					\
@@ -30,7 +30,7 @@ static DAT_RETURN created(DAT_RETURN ret, const struct dreg_handle *parent, DAT_
 			       DAT_HANDLE_TYPE_##KIND, out);				\
 	} while (0)
 
-/* The whole of a call that frees an object: the handle dies if the provider agrees. */
+/* Body of a call that frees an object: drops the handle if the provider succeeds. */
 #define FREE(KIND, func, handle)							\
 	do {										\
 		struct dreg_handle obj;							\
@@ -168,7 +168,7 @@ DAT_RETURN dat_pz_free(DAT_PZ_HANDLE pz_handle)
 	FREE(PZ, pz_free_func, pz_handle);
 }
 
-/* What of the arguments of dat_lmr_create() are handles. */
+/* Checks the arguments of dat_lmr_create() that are handles. */
 static DAT_RETURN lmr_args_check(const struct dreg_handle *ia, DAT_MEM_TYPE mem_type,
 				 DAT_REGION_DESCRIPTION region, DAT_PZ_HANDLE pz)
 {
@@ -244,7 +244,7 @@ DAT_RETURN dat_rmr_free(DAT_RMR_HANDLE rmr_handle)
  * Service points
  */
 
-/* Before the first request can come: see dat_evd_dequeue(). */
+/* Sets the flag before the first request can arrive; see dat_evd_dequeue(). */
 #define CHECK_REQUEST_EVD(provider, evd)						\
 	do {										\
 		CHECK_ARG(provider, EVD, evd, EVD_CR);					\

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The dynamic registry: registered providers, and what is in use. */
+/* The dynamic registry: registered providers and their uses. */
 
 #include "registry.h"
 
@@ -14,25 +14,26 @@
 struct provider {
 	DAT_PROVIDER_INFO info;
 	const DAT_PROVIDER *table;
-	struct dreg_entry *entry;	/* whose library registered it; null for one that was there */
-	unsigned int users;	/* uses */
+	/* entry of the library that registered it; null if it needed no loading */
+	struct dreg_entry *entry;
+	unsigned int users;	/* open uses */
 	struct provider *next;
 };
 
 struct dreg_use {
-	struct dreg_entry *entry;	/* null if the provider was not loaded by us */
+	struct dreg_entry *entry;	/* null if the registry did not load the provider */
 	struct provider *provider;
 	DAT_IA_HANDLE ia;
 	unsigned int busy;	/* calls the registry is making on ia; under lock */
 	struct dreg_use *next;
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the next two */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards providers and open_ias */
 static struct provider *providers;
 static struct dreg_use *open_ias;
-static pthread_cond_t idle = PTHREAD_COND_INITIALIZER;	/* a use is no longer busy */
+static pthread_cond_t idle = PTHREAD_COND_INITIALIZER;	/* signalled when a use is no longer busy */
 
-/* The entry whose library this thread is starting: what registers now belongs to it. */
+/* The entry that this thread is starting; a provider that registers now belongs to it. */
 static _Thread_local struct dreg_entry *starting;
 
 /*
@@ -106,7 +107,7 @@ static DAT_RETURN provider_remove(const DAT_PROVIDER *table, const DAT_PROVIDER_
 	return ret;
 }
 
-/* What a library leaves registered would soon point into unmapped memory. */
+/* Removes the providers that a library left registered: their tables are about to be unmapped. */
 static void providers_forget(const struct dreg_entry *e)
 {
 	struct provider **at = &providers, *p;
@@ -149,7 +150,7 @@ DAT_RETURN dat_registry_remove_provider(DAT_PROVIDER *provider,
  * Uses
  */
 
-/* Loads and starts an entry's library. Called with the entry's lock held. */
+/* Loads and starts an entry's library. Call with the entry's lock held. */
 static int entry_start(struct dreg_entry *e)
 {
 	struct dreg_entry *outer = starting;
@@ -163,7 +164,7 @@ static int entry_start(struct dreg_entry *e)
 	return 0;
 }
 
-/* Called with the entry's lock held, which keeps others from loading it meanwhile. */
+/* Call with the entry's lock held, which keeps other threads from loading the library meanwhile. */
 static void entry_stop(struct dreg_entry *e)
 {
 	if (e->lib.fini)
@@ -173,7 +174,7 @@ static void entry_stop(struct dreg_entry *e)
 	dreg_log(DREG_LOG_PROVIDER_API, "unloaded %s", e->library);
 }
 
-/* Counts a use of the provider that serves @info, if it is registered and usable. */
+/* Takes a use of the provider registered as @info; null if there is none. */
 static struct provider *provider_get(const DAT_PROVIDER_INFO *info)
 {
 	struct provider *p;
@@ -193,7 +194,7 @@ static void provider_put(struct provider *p)
 	pthread_mutex_unlock(&lock);
 }
 
-/* Null if @e cannot be used; then *@err becomes negative errno if it could not even be loaded. */
+/* Returns null if @e cannot be used; sets *@err to negative errno if its library did not load. */
 static struct provider *entry_get(struct dreg_entry *e, int *err)
 {
 	struct provider *p = NULL;
@@ -227,7 +228,7 @@ static void entry_put(struct dreg_entry *e, struct provider *p)
 	pthread_mutex_unlock(&e->lock);
 }
 
-/* A provider that needs no loading: linked to the program, or registered by it. */
+/* Returns a provider that needs no loading: linked to the program, or registered by it. */
 static struct provider *provider_present(const struct dreg_request *rq,
 					 DAT_RETURN_SUBTYPE *lacking)
 {
@@ -248,7 +249,7 @@ static struct provider *provider_present(const struct dreg_request *rq,
 	return best;
 }
 
-/* If nothing is found, and an entry was not loaded, *@err becomes the reason of the last. */
+/* If no provider is found, *@err is the error of the last entry that did not load, if any. */
 static bool use_find(struct dreg_use *use, const struct dreg_request *rq, struct dreg_entry **list,
 		     DAT_RETURN_SUBTYPE *lacking, int *err)
 {
@@ -287,7 +288,7 @@ DAT_RETURN dreg_use_get(const struct dreg_request *rq, struct dreg_use **use)
 		free(u);
 		if (err && err != -ENOENT && err != -ENOEXEC && err != -EPERM)
 			return DREG_SHORT_OF(err);
-		/* An entry that could not be loaded is as good as none. */
+		/* An entry that could not be loaded counts as missing. */
 		return DREG_ERR(DAT_PROVIDER_NOT_FOUND,
 				listed ? DAT_NAME_NOT_REGISTERED : lacking);
 	}
@@ -338,7 +339,7 @@ struct dreg_use *dreg_use_detach(DAT_IA_HANDLE ia)
  * Listing
  */
 
-/* Whether an earlier entry has the same key: such lines are one provider. */
+/* Whether @e repeats an earlier entry (see dreg_info_same()): such lines are one provider. */
 static bool entry_repeated(const struct dreg_entry *e)
 {
 	const struct dreg_entry *first;
@@ -400,7 +401,10 @@ DAT_RETURN dat_registry_list_providers(DAT_COUNT max_to_return, DAT_COUNT *entri
 			list_one(&l, &p->info);
 	pthread_mutex_unlock(&lock);
 
-	/* Without a list the number is what a list would need, as with OFED's registry. */
+	/*
+	 * Without a list, returns the number of entries that a list would need, like OFED's
+	 * registry.
+	 */
 	*entries_returned = max_to_return < 1 ? l.total : l.filled;
 	if (max_to_return < 1)
 		return DREG_BAD_ARG(1);
@@ -459,7 +463,7 @@ static DAT_HA_RELATIONSHIP ask(const char *name, const DAT_NAME_PTR other)
 	return related ? DAT_HA_TRUE : DAT_HA_FALSE;
 }
 
-/* Only an open IA can be asked; two that are closed are of unknown relation. */
+/* Only an open IA can answer; the relation of two closed IAs is unknown. */
 DAT_RETURN dat_registry_providers_related(const DAT_NAME_PTR ia_name_1,
 					  const DAT_NAME_PTR ia_name_2,
 					  DAT_HA_RELATIONSHIP *relationship)
@@ -491,7 +495,7 @@ DAT_RETURN dat_registry_providers_related(const DAT_NAME_PTR ia_name_1,
 }
 #endif
 
-/* Unloaded with nothing open: leave no memory behind. */
+/* Frees the entries on unload if no IA is open. */
 static void __attribute__((destructor)) leave(void)
 {
 	if (!open_ias)

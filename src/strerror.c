@@ -2,8 +2,7 @@
 /*
  * dat_strerror: names of return codes.
  *
- * The switches have no default, so that the compiler tells of an enumerator that is
- * missing here.
+ * The switches have no default, so that the compiler warns of an enumerator that is missing here.
  */
 
 #include "err.h"
@@ -173,7 +172,10 @@ DAT_RETURN dat_strerror(DAT_RETURN dat_function_return, const char **major_messa
 		return DREG_BAD_ARG(2);
 	minor = subtype_name((DAT_RETURN_SUBTYPE)DAT_GET_SUBTYPE(dat_function_return));
 #if DAT_VERSION_MAJOR >= 2
-	/* The extension numbers its codes from there on, so they have no subtypes. */
+	/*
+	 * The extension's codes count up from here, through the subtype bits, so they have no
+	 * subtypes.
+	 */
 	if (major && DAT_GET_TYPE(dat_function_return) == DAT_EXTENSION_BASE &&
 	    dat_strerror_extension((DAT_IB_RETURN)dat_function_return, &minor) != DAT_SUCCESS)
 		minor = NULL;

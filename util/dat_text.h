@@ -11,8 +11,8 @@
 const char *dat_text_error(DAT_RETURN ret, char *buf, size_t len);
 
 /*
- * The numeric form of a socket address without its port; "?" for a family
- * that is not of the Internet. Written to @buf, returned.
+ * The numeric form of a socket address without its port; "?" for other families than IPv4 and IPv6.
+ * Written to @buf, returned.
  */
 const char *dat_text_address(const struct sockaddr *addr, char *buf, size_t len);
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * datinfo: the registered IA names, the fabric below each, and every attribute
- * with where it comes from. The public API only; the same source for uDAPL 1.2
- * and DAT 2.0.
+ * datinfo: prints the registered IA names, the fabric below each, and every attribute with its
+ * origin. Uses only the public API; one source for uDAPL 1.2 and DAT 2.0.
  */
 #include "info_caps.h"
 #include "info_conf.h"
@@ -19,7 +18,7 @@
 #define PACKAGE_VERSION "unversioned"
 #endif
 
-/* Where the build installs the provider; empty: where the linker looks. */
+/* Directory in which the build installs the provider; empty: left to the dynamic linker. */
 #ifndef PROVIDER_DIR
 #define PROVIDER_DIR ""
 #endif
@@ -30,18 +29,18 @@
 #define API_TEXT (DAT_VERSION_MAJOR >= 2 ? "2.0" : "1.2")
 
 struct opts {
-	const char *device; /* NULL: all of them */
+	const char *device; /* NULL: all IAs */
 	bool list, conf, caps, settings, json;
-	pid_t counters;		/* of this process; 0: none asked for */
+	pid_t counters;		/* process to query for counters; 0: none */
 };
 
-/* An opened IA and all that it told. */
+/* An opened IA and its attributes. */
 struct ia {
 	DAT_IA_HANDLE handle;
 	DAT_EVD_HANDLE async_evd;
 	DAT_IA_ATTR attr;
 	DAT_PROVIDER_ATTR provider;
-	DAT_EP_PARAM ep; /* one that was made with its defaults */
+	DAT_EP_PARAM ep; /* of an EP created with defaults */
 	bool has_ep;
 };
 
@@ -75,7 +74,7 @@ static const char help_text[] =
 	"\n"
 	"Exit status: 0, 1 when no IA could be opened, 2 when used wrongly.\n";
 
-/* What an endpoint is that nobody asked for anything. */
+/* Queries the attributes of an endpoint that was created with defaults. */
 static bool ep_ask(struct ia *ia)
 {
 	DAT_EP_HANDLE ep;
@@ -118,7 +117,7 @@ static const char *named(const struct ia *ia, const char *name)
 	return value ? value : "-";
 }
 
-/* Attributes that are shown in another way, or only when they are asked for. */
+/* Attributes that are printed elsewhere, or only on request. */
 static bool is_known_name(const char *name)
 {
 	size_t i;
@@ -300,7 +299,7 @@ static bool is_ours(const DAT_PROVIDER_INFO *info)
 	return info->dapl_version_major == DAT_VERSION_MAJOR;
 }
 
-/* A name may be registered for either kind of program; one of them is enough. */
+/* A name may be registered as threadsafe and as nonthreadsafe; one entry is enough. */
 static bool seen_before(const struct registry *r, int i)
 {
 	int k;
@@ -414,7 +413,7 @@ static bool settings_of(const struct opts *opts, const struct ia *ia)
 	return true;
 }
 
-/* Any IA of our provider knows all fabrics of the machine, and the settings of all. */
+/* Any IA of this provider reports all fabrics of the machine and all settings. */
 static int show_one(const struct opts *opts, const struct registry *r,
 		    bool (*show_it)(const struct opts *opts, const struct ia *ia))
 {
@@ -481,7 +480,7 @@ static int show_counters(pid_t pid)
 	return EXIT_FAILURE;
 }
 
-/* Returns -1 to go on, else the exit status. */
+/* Returns -1 to continue, else the exit status. */
 static int parse(int argc, char **argv, struct opts *opts)
 {
 	int opt;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * datperf: latency and bandwidth of DAT, alone or beside bare libfabric. This
- * file is the program's frame: one role, or with --local both of them.
+ * datperf: measures latency and bandwidth of DAT, alone or compared with bare libfabric. This file
+ * runs one role, or with --local both.
  */
 #include "perf_peers.h"
 
@@ -16,10 +16,10 @@
 #include <unistd.h>
 
 #define ERR_LEN 256
-/* How long a finished server may take to give its resources back. */
+/* Time that a finished server may take to release its resources. */
 #define EXIT_MS 5000
 
-/* What the child of --local writes to its parent, once for each thing. */
+/* Report of the child of --local to its parent: one when it listens, one if it fails. */
 struct report {
 	int failed; /* 0: listening on port; 1: text is the reason */
 	unsigned int port;
@@ -86,7 +86,7 @@ static int run_client(const struct perf_opts *opts)
 
 static void send_report(int fd, const struct report *report)
 {
-	/* one report fits the pipe, and the parent may already be gone */
+	/* one report fits the pipe; the parent may have exited already */
 	if (write(fd, report, sizeof(*report)) < 0)
 		_exit(EXIT_FAILURE);
 }
@@ -111,7 +111,7 @@ static int run_child(const struct perf_opts *opts, int fd)
 	return EXIT_FAILURE;
 }
 
-/* Returns whether a report came within @timeout_ms. */
+/* Returns true if a report arrived within @timeout_ms. */
 static bool read_report(int fd, int timeout_ms, struct report *report)
 {
 	struct pollfd pfd = { .fd = fd, .events = POLLIN };
@@ -119,13 +119,13 @@ static bool read_report(int fd, int timeout_ms, struct report *report)
 	return poll(&pfd, 1, timeout_ms) > 0 && read(fd, report, sizeof(*report)) == sizeof(*report);
 }
 
-/* The child has nothing left to do; one that stays is ended. */
+/* Reaps the child. Kills it at once without @wait, else if it does not exit within EXIT_MS. */
 static int reap_child(pid_t pid, int fd, bool wait)
 {
 	struct pollfd pfd = { .fd = fd, .events = 0 };
 	int status = 0;
 
-	/* the pipe hangs up when the child ends */
+	/* the pipe hangs up when the child exits */
 	if (!wait || poll(&pfd, 1, EXIT_MS) <= 0)
 		kill(pid, SIGKILL);
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
@@ -139,7 +139,7 @@ static int run_parent(struct perf_opts *opts, pid_t pid, int fd)
 	char err[ERR_LEN];
 	int status;
 
-	/* opening a device may take as long as a peer may be silent */
+	/* opening a device may take as long as the timeout for a silent peer */
 	if (!read_report(fd, (int)opts->timeout_ms, &report)) {
 		reap_child(pid, fd, false);
 		return fail("the server process ended without a word");
@@ -151,7 +151,7 @@ static int run_parent(struct perf_opts *opts, pid_t pid, int fd)
 	opts->port = report.port;
 	bind_cpu(opts, false);
 	if (measure(opts, err)) {
-		/* what stopped the server may be the cause of it all */
+		/* an error of the server may be the cause */
 		if (read_report(fd, 200, &report) && report.failed)
 			fprintf(stderr, "datperf: %s (server: %s)\n", err, report.text);
 		else
@@ -174,7 +174,7 @@ static int run_local(struct perf_opts *opts)
 
 	if (pipe(fd))
 		return fail(strerror(errno));
-	/* before any call of DAT or libfabric: neither survives a fork */
+	/* fork before any call of DAT or libfabric: neither survives a fork */
 	pid = fork();
 	if (pid < 0)
 		return fail(strerror(errno));

@@ -9,7 +9,7 @@
 #define DATPERF_SIZES "1-4M"
 #define PERF_TIME_MAX 60000
 #define PERF_REPEAT_MAX 1000
-/* Of --peers: the most connections, and how many numbers of them there may be. */
+/* --peers: the most connections, and the most entries in the list. */
 #define PERF_PEERS_MAX 65536
 #define PERF_PEERS_NUMBERS 16
 
@@ -32,17 +32,17 @@ struct perf_opts {
 	size_t sizes[PERF_MAX_SIZES];
 	int nsizes;
 	uint64_t iters;	      /* 0: as many as fit time_ms */
-	unsigned int time_ms; /* of one measured point */
+	unsigned int time_ms; /* time of one measured point */
 	int repeat;
 	unsigned int window;
 	unsigned int timeout_ms;
 	unsigned int peers[PERF_PEERS_NUMBERS]; /* --peers: numbers of connections */
 	int npeers;
-	bool bare_cq; /* raw: a CQ that only polling can read */
+	bool bare_cq; /* raw: a CQ without a wait object */
 	bool wait, verify, bind, json, verbose;
 };
 
-/* What was measured of one size and test on one side. */
+/* Results of one size and test on one side. */
 struct perf_cell {
 	struct perf_lat lat;
 	double bw; /* MB/s, a megabyte being 10^6 bytes */
@@ -55,32 +55,31 @@ struct perf_row {
 };
 
 /*
- * Fills @opts; prints what the user did wrong. Returns -1 to go on, else the
- * exit status of the program.
+ * Fills @opts; prints usage errors. Returns -1 to continue, else the exit status of the program.
  */
 int perf_opts_parse(int argc, char **argv, struct perf_opts *opts);
 
-/* perf_client.c: returns 0, or -1 with a sentence in @err. */
+/* perf_client.c: returns 0, or -1 with an error text in @err. */
 int perf_client(const struct perf_opts *opts, char *err, size_t errlen);
 
-/* Finds the address of @host, or with NULL of this machine; -1 with a sentence in x->err. */
+/* Resolves @host, or this machine if NULL; returns -1 with an error text in x->err. */
 int perf_resolve(struct perf_xport *x, const char *host, struct sockaddr_storage *addr);
 
 /*
- * perf_server.c: serves one client. @ready is called once with the port that
- * is listened on. Returns 0, or -1 with a sentence in @err.
+ * perf_server.c: serves one client. Calls @ready once with the port that it listens on. Returns 0,
+ * or -1 with an error text in @err.
  */
 int perf_server(const struct perf_opts *opts, void (*ready)(void *arg, unsigned int port),
 		void *arg, char *err, size_t errlen);
 
-/* Makes the transport of @side ready to be opened; NULL: no memory. */
+/* Creates the transport of @side, not yet opened; NULL without memory. */
 struct perf_xport *perf_xport_new(const struct perf_opts *opts, enum perf_side side,
 				  const struct perf_fabric *fabric);
 
 /* perf_out.c */
 struct json;
 const char *perf_test_name(enum perf_test test);
-/* The line that names what is measured, and the members of the JSON that do. */
+/* Print what is measured: as a line, or as members of the JSON. */
 void perf_out_fabric(const struct perf_opts *opts, const struct perf_fabric *fabric);
 void perf_out_json_begin(struct json *j, const struct perf_opts *opts,
 			 const struct perf_fabric *fabric);

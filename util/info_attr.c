@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Every attribute that dat_ia_query() and dat_ep_query() return, by name. */
+/* Tables of every attribute that dat_ia_query() and dat_ep_query() return, by name. */
 #include "info_attr.h"
 
 #include <inttypes.h>

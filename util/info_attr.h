@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Every attribute that dat_ia_query() and dat_ep_query() return, by name: what datinfo
- * prints is a walk through these tables.
+ * Tables of every attribute that dat_ia_query() and dat_ep_query() return, by name. datinfo prints
+ * them row by row.
  */
 #ifndef INFO_ATTR_H
 #define INFO_ATTR_H
@@ -20,7 +20,7 @@ enum attr_kind {
 	ATTR_ENUM,    /* one of names[] */
 	ATTR_FLAGS,   /* a sum of names[] */
 	ATTR_MATRIX,  /* EVD stream merging */
-	ATTR_OPAQUE,  /* a handle, or what else says nothing by itself */
+	ATTR_OPAQUE,  /* a handle, or another value that is not printed */
 };
 
 struct attr_name {
@@ -47,10 +47,13 @@ extern const int ep_nattrs;
 /* The value of @attr in the structure at @base; written to @buf, returned. */
 const char *attr_text(const struct attr *attr, const void *base, char *buf, size_t len);
 
-/* The same as a JSON member @name: a number, a boolean or null where it is one. */
+/*
+ * Writes the value of @attr as JSON member @name: a number, boolean or null where it is one, else
+ * text.
+ */
 void attr_json(const struct attr *attr, const char *name, const void *base, struct json *j);
 
-/* What the provider tells of it under this prefix ("OFI_SOURCE"), NULL if nothing. */
+/* Returns what the provider reports about @attr under this prefix ("OFI_SOURCE"), or NULL. */
 const char *attr_told(const struct attr *attr, const char *prefix, const DAT_PROVIDER_ATTR *pa);
 
 #endif

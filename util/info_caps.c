@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The capabilities of an IA, as its provider tells of them by named attributes. */
+/* Prints the capabilities of an IA, which its provider reports as named attributes. */
 #include "info_caps.h"
 
 #include <string.h>
@@ -15,7 +15,7 @@ bool caps_tells(const char *name)
 	return false;
 }
 
-/* The attribute of the IA that limits one of an endpoint; NULL if none does. */
+/* Returns the IA attribute that limits endpoint attribute @attr; NULL if none does. */
 static const struct attr *limit_of(const struct attr *attr, const DAT_PROVIDER_ATTR *pa)
 {
 	const char *name = attr_told(attr, "OFI_LIMIT", pa);
@@ -29,7 +29,7 @@ static const struct attr *limit_of(const struct attr *attr, const DAT_PROVIDER_A
 
 /* --- text --------------------------------------------------------------- */
 
-/* A line, or its heading; the last column may be empty. @value is of one column or more. */
+/* Prints a row or the heading. The last column may be empty; @value holds one or more columns. */
 static void print_row(FILE *out, const char *name, const char *value, const char *source,
 		      const char *adds)
 {
@@ -45,7 +45,7 @@ static void print_head(FILE *out, const char *title, const char *value)
 #define VALUE "%-40s"
 #define EP_VALUES "%-20s %-20s %-8s"
 
-/* The initials of blank-separated words, which differ; "-" for NULL. */
+/* Returns the initials of blank-separated words, which all differ; "-" for NULL. */
 static const char *initials(const char *words, char *buf, size_t len)
 {
 	size_t used = 0;
@@ -152,7 +152,7 @@ void caps_json(struct json *j, const char *title, const struct attr *attrs, int 
 	json_end(j, '}');
 }
 
-/* An array of blank-separated words. */
+/* Writes blank-separated words as an array. */
 static void json_words(struct json *j, const char *name, const char *words)
 {
 	char copy[256], *word, *save;

@@ -8,8 +8,8 @@
 #define NAME_MAX_LEN 64
 
 /*
- * Registries that compare thread safety exactly, as OFED's does, need an entry
- * of each kind: programs ask for "nonthreadsafe" unless they were built otherwise.
+ * A registry that compares thread safety exactly, such as OFED's, needs an entry of each kind:
+ * programs request "nonthreadsafe" unless they were built otherwise.
  */
 static const char *const safety[] = { "nonthreadsafe", "threadsafe" };
 
@@ -31,14 +31,14 @@ static void entries(FILE *out, const char *libdir, const char *name, const char 
 				builds[b].library, builds[b].version, params);
 }
 
-/* Neither the grammar's quotes nor its comment sign. */
+/* True if dat.conf needs no quoting: no quote, comment sign or backslash. */
 static bool is_word(const char *name, size_t len)
 {
 	return len && len < NAME_MAX_LEN && !memchr(name, '"', len) && !memchr(name, '#', len) &&
 	       !memchr(name, '\\', len);
 }
 
-/* The next of blank-separated words that can be one of the grammar's; NULL behind the last. */
+/* Returns the next blank-separated word that needs no quoting; NULL after the last. */
 static const char *next_word(const char **list, char *word)
 {
 	size_t len;
@@ -66,7 +66,9 @@ static bool holds(const char *list, const char *name)
 	return false;
 }
 
-/* A layer's name begins alike everywhere, and over tcp it is what one means by it. */
+/*
+ * Names an IA. A layer loses its prefix "ofi_", and the name of its base if that is tcp, as usual.
+ */
 static void rdm_name(char *name, size_t size, const char *fabric, bool both)
 {
 	const char *layer = strstr(fabric, ";ofi_");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Asking a process for the counters of its IAs: the other end of the provider's loop/tell.c. The
- * answer is a descriptor of a file in memory.
+ * Requests the counters of a process's IAs from the provider's loop/tell.c. The reply is a
+ * descriptor of a file in memory.
  */
 #include "info_count.h"
 
@@ -14,10 +14,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* A process that is stopped does not answer. */
+/* A stopped process does not answer. */
 #define PATIENCE_SECONDS 5
 
-/* The name must be the process's own: anybody could have taken it. */
+/* Whether the socket belongs to @pid: any process could have bound its name. */
 static bool is_of(int fd, pid_t pid)
 {
 	struct ucred who;
@@ -49,7 +49,7 @@ static int ask(const char *name, pid_t pid)
 	return fd;
 }
 
-/* The descriptor that comes over @from; -1 if none does. */
+/* Receives a descriptor over @from; -1 if none arrives. */
 static int take(int from)
 {
 	union {
@@ -105,7 +105,7 @@ static bool show_one(FILE *out, const char *name, pid_t pid)
 
 #define LISTENS 0x10000
 
-/* The name in a line of /proc/net/unix if one of ours listens there for that process. */
+/* Returns the name in a line of /proc/net/unix if it has @prefix and listens, else NULL. */
 static const char *name_in(char *line, const char *prefix)
 {
 	char *name = strchr(line, '@');

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Asking a process for the counters of its IAs. */
+/* Requests the counters of a process's IAs. */
 #ifndef INFO_COUNT_H
 #define INFO_COUNT_H
 
@@ -7,8 +7,8 @@
 #include <sys/types.h>
 
 /*
- * Copies what the process @pid tells to @out: one text for each of its IAs. How many there were;
- * what went wrong with any is said on stderr.
+ * Copies the counters of process @pid to @out, one text for each IA. Returns the number of IAs;
+ * reports errors on stderr.
  */
 int count_show(FILE *out, pid_t pid);
 

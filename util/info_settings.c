@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The settings of a provider of ours, which it tells as named attributes. */
+/* Prints the settings of this provider, which reports them as named attributes. */
 #include "info_settings.h"
 
 #include <string.h>
@@ -18,7 +18,7 @@ bool setting_is(const char *name)
 	return !strncmp(name, prefix, strlen(prefix));
 }
 
-/* Fields have tabs between them; the last one may have tabs of its own. */
+/* Fields are separated by tabs; the last field may contain tabs. */
 static bool setting_parse(const DAT_NAMED_ATTR *attr, struct setting *s)
 {
 	const char *text = attr->value;

@@ -23,7 +23,7 @@ static int utf8_len(const unsigned char *s)
 			return 0;
 		code = code << 6 | (s[i] & 0x3f);
 	}
-	/* overlong forms, surrogates and what is beyond Unicode */
+	/* overlong forms, surrogates and values beyond Unicode */
 	if (!len || code < low[len] || (code >= 0xd800 && code < 0xe000) || code > 0x10ffff)
 		return 0;
 	return len;
@@ -49,7 +49,7 @@ static void put_text(FILE *out, const char *text)
 	putc('"', out);
 }
 
-/* What comes before a value: comma, line, indentation, its name. */
+/* Writes what precedes a value: comma, newline, indentation, name. */
 static void lead(struct json *j, const char *name)
 {
 	if (j->depth) {

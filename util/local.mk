@@ -2,7 +2,7 @@
 
 bin_PROGRAMS += util/datinfo util/datinfo1 util/datperf util/datperf1
 
-# What sees no DAT type is compiled once, for the programs and their tests.
+# Files that use no DAT type are compiled once, for the programs and their tests.
 noinst_LTLIBRARIES += util/libutil.la
 util_libutil_la_SOURCES = \
 	util/datperf.h \
@@ -67,7 +67,7 @@ util_datinfo1_SOURCES = $(datinfo_files)
 util_datinfo1_CPPFLAGS = -DDAT_API=1 $(datinfo_cppflags)
 util_datinfo1_LDADD = util/libutil.la libdat.la -lm
 
-# libfabric is for --raw alone.
+# Only --raw needs libfabric.
 util_datperf_SOURCES = $(datperf_files)
 util_datperf_CPPFLAGS = -DDAT_API=2 $(AM_CPPFLAGS) $(LIBFABRIC_CFLAGS)
 util_datperf_LDADD = util/libutil.la libdat2.la $(LIBFABRIC_LIBS) -lm

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The contract inside datperf: a transport (DAT, or bare libfabric) is a table
- * of operations, and the measuring loops of perf_run.c see nothing else. So
- * both sides of a comparison run the same instructions above that table.
+ * Interface of datperf's transports: DAT and bare libfabric are each a table of operations, and the
+ * measuring loops of perf_loop.c use nothing else. So both sides of a comparison run the same
+ * instructions above that table.
  */
 #ifndef PERF_H
 #define PERF_H
@@ -33,11 +33,11 @@ enum perf_side {
 	PERF_NSIDES
 };
 
-/* How a phase is named in a control message. */
+/* Number of a phase in a control message. */
 #define PERF_KIND(test, metric) ((test)*PERF_NMETRICS + (metric))
 #define PERF_NKINDS (PERF_NTESTS * PERF_NMETRICS)
 
-/* A completion's cookie: who it belongs to. */
+/* Cookies: the kind of operation that a completion belongs to. */
 #define PERF_COOKIE_RX 0x1u  /* a data receive */
 #define PERF_COOKIE_TX 0x2u  /* a data send, write or read */
 #define PERF_COOKIE_CRX 0x4u /* a control receive */
@@ -45,12 +45,12 @@ enum perf_side {
 
 struct perf_comp {
 	uint64_t cookie; /* PERF_COOKIE_* */
-	uint64_t len;	 /* bytes received; undefined for the others */
+	uint64_t len;	 /* bytes received; undefined for other operations */
 };
 
 /*
- * Where things are in the registered memory of a process, as offsets. Both
- * processes derive the same layout from the largest size and the window.
+ * Layout of the registered memory of a process, as offsets. Both processes derive the same layout
+ * from the largest size and the window.
  */
 struct perf_layout {
 	size_t ctl_tx, ctl_rx;	 /* control messages */
@@ -64,34 +64,33 @@ struct perf_layout {
 struct perf_xport;
 
 /*
- * A transport. All calls come from one thread. Those that return int give 0,
- * or a negative value after a sentence about the failure went to x->err;
- * the posting calls may also give -EAGAIN: poll and try again.
+ * A transport. One thread makes all calls. Functions that return int return 0, or a negative value
+ * with an error text in x->err. The posting functions may also return -EAGAIN: poll and try again.
  */
 struct perf_ops {
 	const char *name;
-	/* Opens the device. Calls no peer. */
+	/* Opens the device; does not contact a peer. */
 	int (*open)(struct perf_xport *x);
-	/* Listens on *port, or where port is 0 on one that it writes there. */
+	/* Listens on *port; for port 0 chooses a port and stores it. */
 	int (*listen)(struct perf_xport *x, unsigned int *port);
-	/* Waits for a client and connects to it; x->wait_client_ms bounds it. */
+	/* Waits for a client, at most x->wait_client_ms, and connects to it. */
 	int (*accept)(struct perf_xport *x);
 	int (*connect)(struct perf_xport *x, const struct sockaddr *addr, unsigned int port);
-	/* Offsets are into x->mem, and into the peer's for @roff. */
+	/* @off is an offset into x->mem, @roff into the peer's memory. */
 	int (*post_recv)(struct perf_xport *x, size_t off, size_t len, uint64_t cookie);
 	int (*post_send)(struct perf_xport *x, size_t off, size_t len, uint64_t cookie);
 	int (*post_write)(struct perf_xport *x, size_t off, size_t len, size_t roff, uint64_t cookie);
 	int (*post_read)(struct perf_xport *x, size_t off, size_t len, size_t roff, uint64_t cookie);
 	/*
-	 * Takes one completion: 1 if there was one, else 0. With x->blocking
-	 * it sleeps until there is one, but not longer than PERF_NAP_MS.
+	 * Takes one completion: returns 1 if there was one, else 0. With x->blocking sleeps until
+	 * there is one, at most PERF_NAP_MS.
 	 */
 	int (*poll)(struct perf_xport *x, struct perf_comp *comp);
-	/* Rarely called: notices a connection that ended without completions. */
+	/* Called rarely: detects a connection that ended without completions. */
 	int (*check)(struct perf_xport *x);
-	/* Ends the connection in an orderly way; the peer does the same. */
+	/* Ends the connection gracefully; the peer calls this too. */
 	void (*disconnect)(struct perf_xport *x);
-	/* Gives everything back, whatever state x is in. */
+	/* Releases everything, in any state of x. */
 	void (*close)(struct perf_xport *x);
 };
 
@@ -103,39 +102,39 @@ struct perf_xport {
 	bool blocking;
 	bool bare_cq;		 /* raw: a CQ without a descriptor */
 	unsigned int timeout_ms; /* longest silence of a peer */
-	int wait_client_ms;	 /* accept: -1 without limit */
+	int wait_client_ms;	 /* limit of accept; -1: none */
 	uint32_t size_max;	 /* client: largest message */
 	unsigned char *mem;
 	struct perf_layout lay;
 	/*
-	 * Control completions not yet taken. They outlive a phase: the next
-	 * request can arrive before the last answer's own completion is seen.
+	 * Control completions not yet taken. They outlive a phase: the next request can arrive
+	 * before the completion of the last reply is seen.
 	 */
 	unsigned int crx, ctx;
 	unsigned int seed; /* number of phases so far */
 	char err[256];
 };
 
-/* The fabric below an IA, for the raw side to use the same one. */
+/* The fabric below an IA, which the raw side uses too. */
 struct perf_fabric {
 	char provider[64];
 	char domain[64];
-	bool rdm; /* its endpoints are of no connection */
+	bool rdm; /* its endpoints are connectionless */
 	bool sleeps; /* the raw side's CQ has a descriptor */
 	struct sockaddr_storage addr; /* ss_family 0: any */
 };
 
-/* What is to be measured; one point of the table. */
+/* A measurement; one point of the table. */
 struct perf_point {
 	enum perf_test test;
 	enum perf_metric metric;
 	size_t size;
 	uint64_t iters;
-	uint64_t total_ns; /* result: of the whole phase */
+	uint64_t total_ns; /* result: time of the whole phase */
 	uint64_t *samples; /* result of PERF_LAT: ns per round trip */
 };
 
-/* perf_xport.c: what both transports share */
+/* perf_xport.c: common to both transports */
 int perf_fail(struct perf_xport *x, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void perf_layout_init(struct perf_layout *lay, size_t size_max, unsigned int window);
 unsigned int perf_slots(const struct perf_layout *lay, size_t size);
@@ -143,7 +142,7 @@ size_t perf_stride(size_t size);
 int perf_mem_alloc(struct perf_xport *x);
 void perf_mem_free(struct perf_xport *x);
 uint64_t perf_now_ns(void);
-/* A connect or accept failed for want of data that only a datperf sends. */
+/* Decodes the peer's greeting; fails if the peer is not a datperf of this version. */
 int perf_greet(struct perf_xport *x, const void *buf, size_t len, struct perf_hello *hello);
 
 /* perf_dat.c */
@@ -157,15 +156,15 @@ void perf_raw_fabric(struct perf_xport *x, struct perf_fabric *fabric);
 bool perf_raw_sleeps(struct perf_xport *x);
 
 /* perf_run.c */
-/* Posts the control receive; to be called before connect or accept ends. */
+/* Posts the control receive; call before connect or accept completes. */
 int perf_run_arm(struct perf_xport *x);
 int perf_run_point(struct perf_xport *x, struct perf_point *point);
-/* Client: sends a message that is not START and waits for the answer. */
+/* Client: sends a message other than START and waits for the reply. */
 int perf_run_ask(struct perf_xport *x, const struct perf_ctl *ask, struct perf_ctl *answer);
 /* Server: waits for a control message. */
 int perf_run_next(struct perf_xport *x, struct perf_ctl *ctl);
 int perf_run_answer(struct perf_xport *x, const struct perf_ctl *ctl);
-/* Server: runs the phase that START asked for. */
+/* Server: runs the phase that @start requests. */
 int perf_run_serve(struct perf_xport *x, const struct perf_ctl *start);
 
 #endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * datperf's client: connects the sides to be measured, walks through sizes and
- * tests, and measures DAT and bare libfabric in turns so that what else happens
- * on the machine hits both.
+ * datperf's client: connects the sides to be measured, iterates over sizes and tests, and
+ * alternates between DAT and bare libfabric so that other load on the machine affects both.
  */
 #include "datperf.h"
 
@@ -21,9 +20,9 @@
 struct client {
 	const struct perf_opts *opts;
 	struct perf_xport *x[PERF_NSIDES];
-	enum perf_side current; /* the one the server listens to */
+	enum perf_side current; /* side that the server listens to */
 	struct perf_fabric fabric;
-	struct sockaddr_storage addr; /* of the server */
+	struct sockaddr_storage addr; /* address of the server */
 	uint64_t *samples;
 	unsigned int done, all; /* points, for the progress line */
 	struct perf_row *rows;
@@ -99,7 +98,7 @@ static struct perf_xport *side_new(struct client *c, enum perf_side side,
 	return x;
 }
 
-/* The DAT side is there: the server opens the other one on the same fabric. */
+/* Connects the raw side on the fabric of the DAT side, which is connected already. */
 static int connect_second(struct client *c)
 {
 	const struct perf_ctl ask = { .type = PERF_CTL_OPEN_RAW };
@@ -170,7 +169,7 @@ static int warm_up(struct client *c, struct perf_point *point, uint64_t iters, u
 	return 0;
 }
 
-/* Warms up; the first time also finds out how many messages fit the time. */
+/* Warms up; the first call also determines how many messages fit the time. */
 static int calibrate(struct client *c, struct perf_point *point, uint64_t *iters)
 {
 	uint64_t fit;
@@ -179,7 +178,7 @@ static int calibrate(struct client *c, struct perf_point *point, uint64_t *iters
 		return warm_up(c, point, WARM_UP_AGAIN, &fit);
 	if (warm_up(c, point, WARM_UP, &fit))
 		return -1;
-	/* a second, longer look: the first one was cold */
+	/* a second, longer measurement: the first one was cold */
 	if (fit / 8 > WARM_UP && warm_up(c, point, fit / 8, &fit))
 		return -1;
 	*iters = c->opts->iters ? c->opts->iters : fit;
@@ -190,7 +189,7 @@ static int calibrate(struct client *c, struct perf_point *point, uint64_t *iters
 
 static void note(struct client *c, const struct perf_point *point, struct series *s, int i)
 {
-	/* a read's round trip is its latency, a ping-pong's half of it */
+	/* a read's latency is its round trip, a ping-pong's is half of it */
 	double div = point->test == PERF_READ ? 1 : 2;
 	struct perf_lat lat;
 
@@ -228,11 +227,11 @@ static void series_sum(struct series *s, enum perf_metric metric, int n, struct 
 	cell->lat.p99 = perf_median(s->p99, n);
 	cell->lat.mean = perf_median(s->mean, n);
 	perf_median(s->min, n);
-	cell->lat.min = s->min[0]; /* sorted by now */
+	cell->lat.min = s->min[0]; /* perf_median() has sorted it */
 	cell->lat_iters = s->iters;
 }
 
-/* One point on each side, repeated; the sides take turns in going first. */
+/* Measures one point on each side, repeatedly; the sides alternate in going first. */
 static int run_point(struct client *c, struct perf_point *point, struct perf_row *row)
 {
 	static struct series series[PERF_NSIDES];
@@ -335,7 +334,7 @@ static int quit(struct client *c)
 	return 0;
 }
 
-/* The side that failed has the sentence. */
+/* Copies the error text of the side that failed. */
 static void collect_error(const struct client *c, char *err, size_t errlen)
 {
 	int s;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * datperf's DAT side: the exchange through the public API alone, the same
- * source for uDAPL 1.2 and DAT 2.0.
+ * datperf's DAT side. Uses only the public API; one source for uDAPL 1.2 and DAT 2.0.
  */
 #include "perf_dat.h"
 
@@ -11,7 +10,7 @@
 #define ASYNC_QLEN 16
 #define CONN_QLEN 8
 
-/* The few names that the two API versions do not share. */
+/* Names that differ between the two API versions. */
 #if DAT_VERSION_MAJOR >= 2
 #define RMR_ADDRESS(triplet) ((triplet).virtual_address)
 #define CR_REJECT(cr) dat_cr_reject(cr, 0, NULL)
@@ -77,7 +76,7 @@ static int query_ia(struct perf_dat *dat)
 	return 0;
 }
 
-/* The filter that libfabric honours is the likeliest reason why no fabric is left. */
+/* libfabric's provider filter is the likeliest reason why no fabric is left. */
 static int open_fail(struct perf_dat *dat, DAT_RETURN ret)
 {
 	const char *filter = secure_getenv("FI_PROVIDER");
@@ -104,7 +103,7 @@ int perf_dat_open_ia(struct perf_dat *dat)
 	return ret == DAT_SUCCESS ? 0 : perf_dat_fail(dat, "dat_pz_create", ret);
 }
 
-/* Each connection has a few events, and a request, at most. */
+/* A connection has at most a few events and one request. */
 static int evd_of_connections(struct perf_dat *dat, DAT_EVD_FLAGS flags, DAT_EVD_HANDLE *evd)
 {
 	DAT_RETURN ret;
@@ -156,7 +155,7 @@ static int dat_register(struct perf_dat *dat)
 	if (ret != DAT_SUCCESS)
 		return perf_dat_fail(dat, "dat_lmr_create", ret);
 	dat->local.lmr_context = local;
-	/* until the peer's is known, this carries what the peer is to use */
+	/* holds the context for the peer until the peer's own context is known */
 	dat->remote.rmr_context = remote;
 	return 0;
 }
@@ -177,7 +176,7 @@ static void ep_attr_init(struct perf_dat *dat, DAT_EP_ATTR *attr)
 	attr->qos = DAT_QOS_BEST_EFFORT;
 	attr->recv_completion_flags = DAT_COMPLETION_DEFAULT_FLAG;
 	attr->request_completion_flags = DAT_COMPLETION_DEFAULT_FLAG;
-	/* a window of data, and control messages before and behind it */
+	/* a window of data, and control messages before and after it */
 	attr->max_recv_dtos = (DAT_COUNT)dat->x.lay.window + 4;
 	attr->max_request_dtos = (DAT_COUNT)dat->x.lay.window + 4;
 	attr->max_recv_iov = 1;
@@ -199,7 +198,7 @@ int perf_dat_open_dtos(struct perf_dat *dat)
 	return perf_mem_alloc(&dat->x) ? -1 : dat_register(dat);
 }
 
-/* Everything up to an endpoint that can receive. */
+/* Creates everything up to an endpoint that can receive. */
 static int dat_open_ep(struct perf_dat *dat)
 {
 	DAT_EP_ATTR attr;
@@ -263,7 +262,7 @@ int perf_dat_event(struct perf_dat *dat, DAT_EVD_HANDLE evd, int timeout_ms, DAT
 
 int perf_dat_established(struct perf_dat *dat, DAT_EVENT *event)
 {
-	/* the connect call has its own time-out; this one only backs it up */
+	/* the connect call has its own timeout; this timeout is only a backup */
 	if (perf_dat_event(dat, dat->conn_evd, (int)dat->x.timeout_ms + 1000, event))
 		return -1;
 	if (event->event_number != DAT_CONNECTION_EVENT_ESTABLISHED)
@@ -465,7 +464,7 @@ __attribute__((noinline)) int perf_dat_dto_error(struct perf_dat *dat, DAT_DTO_C
 				 status < sizeof(name) / sizeof(name[0]) && name[status] ?
 					 name[status] :
 					 "unknown status");
-	/* flushes come before the event that tells why */
+	/* flushes precede the event that reports the reason */
 	if (perf_dat_event(dat, dat->conn_evd, 1000, &event))
 		return -1;
 	dat->connected = false;
@@ -537,7 +536,7 @@ static void dat_close(struct perf_xport *x)
 		dat_evd_free(dat->cr_evd);
 	if (dat->pz)
 		dat_pz_free(dat->pz);
-	/* abrupt: also takes whatever an error left behind */
+	/* abrupt: also destroys objects left after an error */
 	if (dat->ia)
 		dat_ia_close(dat->ia, DAT_CLOSE_ABRUPT_FLAG);
 	perf_mem_free(x);

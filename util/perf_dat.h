@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What datperf's DAT side (perf_dat.c) shares with its many connections (perf_peers_dat.c). */
+/* Common to datperf's DAT side (perf_dat.c) and the connections of --peers (perf_peers_dat.c). */
 #ifndef PERF_DAT_H
 #define PERF_DAT_H
 
@@ -16,12 +16,12 @@ struct perf_dat {
 	DAT_PZ_HANDLE pz;
 	DAT_PSP_HANDLE psp;
 	DAT_LMR_HANDLE lmr;
-	DAT_EP_HANDLE ep;     /* the one that is posted to */
-	DAT_EP_HANDLE *peers; /* all of --peers; NULL without */
+	DAT_EP_HANDLE ep;     /* EP to post to */
+	DAT_EP_HANDLE *peers; /* all EPs of --peers, else NULL */
 	unsigned int npeers;
 	bool connected;
-	DAT_LMR_TRIPLET local;	/* template: context of our memory */
-	DAT_RMR_TRIPLET remote; /* template: context of the peer's */
+	DAT_LMR_TRIPLET local;	/* template: context of the local memory */
+	DAT_RMR_TRIPLET remote; /* template: context of the peer's memory */
 	uint64_t raddr;
 };
 
@@ -30,10 +30,10 @@ static inline struct perf_dat *perf_to_dat(struct perf_xport *x)
 	return (struct perf_dat *)x;
 }
 
-/* These give 0, or -1 with a sentence in x->err. */
+/* These return 0, or -1 with an error text in x->err. */
 
 int perf_dat_fail(struct perf_dat *dat, const char *what, DAT_RETURN ret);
-/* Says why a completion failed, for which it may wait for the end of the connection; gives -1. */
+/* Reports why a completion failed; may wait for the end of the connection. Returns -1. */
 int perf_dat_dto_error(struct perf_dat *dat, DAT_DTO_COMPLETION_STATUS status);
 /* Opens the IA and a PZ. */
 int perf_dat_open_ia(struct perf_dat *dat);
@@ -44,7 +44,7 @@ int perf_dat_open_conns(struct perf_dat *dat);
 /* Waits for an event of @evd; @timeout_ms < 0 is forever. */
 int perf_dat_event(struct perf_dat *dat, DAT_EVD_HANDLE evd, int timeout_ms, DAT_EVENT *event);
 int perf_dat_established(struct perf_dat *dat, DAT_EVENT *event);
-/* Takes a connection request and what its client says of itself; one that says nothing is refused. */
+/* Takes a connection request and its greeting; rejects a request without a valid greeting. */
 int perf_dat_request(struct perf_dat *dat, DAT_CR_HANDLE *cr, struct perf_hello *hello);
 /* Writes PERF_HELLO_LEN bytes, for connection number @index. */
 void perf_dat_hello(struct perf_dat *dat, unsigned int index, unsigned char *buf);

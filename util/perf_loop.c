@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The measuring loops of datperf: for each kind of phase a client half and a
- * server half, both over any transport.
+ * The measuring loops of datperf: a client half and a server half for each kind of phase, over any
+ * transport.
  */
 #include "perf_loop.h"
 
 #include <sched.h>
 
-/* Polls without result before the clock is read and the connection checked. */
+/* Empty polls before the clock is read and the connection checked. */
 #define IDLE_CHECK 4096
 
 /*
- * Nothing arrived for a while: is the peer still there? On a crowded machine
- * other threads, the fabric's among them, get a chance to run.
+ * Slow path after many empty polls: checks that the peer is alive. On a crowded machine it yields
+ * to other threads, including the fabric's.
  */
 int perf_run_idle(struct perf_run *r)
 {
@@ -74,7 +74,7 @@ int perf_post_ctl_recv(struct perf_run *r)
 	return 0;
 }
 
-/* Posts the next data receive, behind the last one the control receive. */
+/* Posts the next data receive, and the control receive after the last one. */
 static int post_recv(struct perf_run *r)
 {
 	struct perf_xport *x = r->x;
@@ -126,7 +126,7 @@ static int send_lat_server(struct perf_run *r)
 	return 0;
 }
 
-/* Keeps up to slots operations under way until all are complete. */
+/* Keeps up to r->slots operations in flight until all are complete. */
 static inline int stream(struct perf_run *r, int (*post)(struct perf_run *, uint64_t))
 {
 	uint64_t posted = 0;
@@ -141,7 +141,7 @@ static inline int stream(struct perf_run *r, int (*post)(struct perf_run *, uint
 	return 0;
 }
 
-/* Over when the server has told that the last message arrived. */
+/* Ends when the server reports that the last message arrived. */
 static int send_bw_client(struct perf_run *r)
 {
 	if (stream(r, post_send))
@@ -184,7 +184,7 @@ static int send_verify_server(struct perf_run *r)
 
 	for (i = 0; i < r->iters; i++) {
 		RUN_UNTIL(r, r->rx > i);
-		/* one completion is taken at a time: the length is this one's */
+		/* completions are taken one at a time: rx_len belongs to this message */
 		if (r->rx_len != r->size)
 			r->bad++;
 		else
@@ -197,7 +197,7 @@ static int send_verify_server(struct perf_run *r)
 
 /* --- write -------------------------------------------------------------- */
 
-/* The byte that tells the i-th write of a ping-pong from the one before. */
+/* The byte that distinguishes the i-th write of a ping-pong from the previous write. */
 static inline unsigned char turn(uint64_t i)
 {
 	return (unsigned char)(i % 251 + 1);
@@ -215,12 +215,12 @@ static inline bool landed(struct perf_run *r, uint64_t i)
 	return __atomic_load_n(last_byte(r, r->x->lay.rx), __ATOMIC_ACQUIRE) == turn(i);
 }
 
-/* Writes the next turn; a sleeping peer gets a message behind it. */
+/* Writes the next turn; a sleeping peer also gets a message. */
 static inline int write_turn(struct perf_run *r, uint64_t i)
 {
 	*last_byte(r, r->x->lay.tx) = turn(i);
-	/* the source may not be touched before the write is complete, so
-	 * there is only one at a time and slot 0 serves all */
+	/* the source must not change before the write completes, so one write is in flight at a
+	 * time and slot 0 serves all */
 	if (post_write(r, 0))
 		return -1;
 	return r->notes ? post_note(r) : 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What datperf's loops (perf_loop.c) and the phases around them (perf_run.c)
- * share: the state of a run, and the step that takes one completion.
+ * Common to datperf's loops (perf_loop.c) and phases (perf_run.c): the state of a run, and the step
+ * that takes one completion.
  */
 #ifndef PERF_LOOP_H
 #define PERF_LOOP_H
@@ -11,8 +11,8 @@
 #include <errno.h>
 
 /*
- * Polls without result before the slow path is taken at all, and others get the processor; where there
- * is but one, nothing can come before they do.
+ * Empty polls before the slow path, which yields the processor. On a single processor the slow path
+ * is taken at once, because nothing can arrive before other threads run.
  */
 #define PERF_IDLE_SPIN 512
 /* A notification of --wait, in bytes. */
@@ -28,11 +28,11 @@ struct perf_run {
 	bool notes;	 /* data receives are notifications, not data */
 	uint64_t rx, tx; /* data completions so far */
 	uint64_t rx_posted;
-	uint64_t rx_len; /* of the latest data receive */
+	uint64_t rx_len; /* length of the latest data receive */
 	unsigned int spin; /* PERF_IDLE_SPIN, or 0 */
 	unsigned int idle;
 	uint64_t idle_since;
-	uint64_t bad; /* messages whose data was wrong */
+	uint64_t bad; /* messages with wrong data */
 	uint64_t *samples;
 	uint64_t total_ns;
 };
@@ -42,20 +42,20 @@ struct perf_kind {
 	const char *name;
 	int (*client)(struct perf_run *r);
 	int (*server)(struct perf_run *r);
-	/* what to do before START and READY, and after the client's FIN */
+	/* run before START, before READY, and after the client's FIN */
 	void (*client_prep)(struct perf_run *r);
 	void (*server_prep)(struct perf_run *r);
 	void (*server_fini)(struct perf_run *r);
 	bool client_recv, server_recv; /* which side receives data by send */
-	bool watch;		       /* they watch memory for the other's data */
-	bool fin;		       /* the server only learns the end by FIN */
+	bool watch;		       /* both sides watch memory for the peer's data */
+	bool fin;		       /* only FIN ends the server's part */
 };
 
 extern const struct perf_kind perf_kinds[PERF_NKINDS];
 
-/* Both give 0, or -1 with a sentence in x->err. */
+/* These return 0, or -1 with an error text in x->err. */
 int perf_run_idle(struct perf_run *r);
-/* Posts data receives until @upto of them were posted, or all. */
+/* Posts data receives until @upto of them, or all, are posted. */
 int perf_run_refill(struct perf_run *r, uint64_t upto);
 int perf_post_ctl_recv(struct perf_run *r);
 
@@ -84,7 +84,7 @@ static inline int perf_run_step(struct perf_run *r)
 	return 0;
 }
 
-/* Steps until @cond holds; leaves the function on an error. */
+/* Steps until @cond holds; returns from the function on an error. */
 #define RUN_UNTIL(r, cond)                    \
 	do {                                  \
 		while (!(cond))               \
@@ -92,7 +92,7 @@ static inline int perf_run_step(struct perf_run *r)
 				return -1;    \
 	} while (0)
 
-/* Posts; where the transport has no room just now, polls and tries again. */
+/* Posts; on -EAGAIN polls and tries again. */
 #define RUN_POST(r, post)                         \
 	do {                                      \
 		int rc_;                          \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Two datperf processes meet by TCP where the fabric has no connections. */
+/* TCP connection between two datperf processes, for fabrics without connections and for --peers. */
 #include "perf_meet.h"
 
 #include <errno.h>
@@ -31,7 +31,7 @@ static int meet_fail(struct perf_xport *x, const char *what, int err)
 	return perf_fail(x, "%s: %s", what, strerror(err));
 }
 
-/* Of both families where there are two. */
+/* Opens a socket that serves both address families where the host has both. */
 static int any_address(struct sockaddr_in6 *any, unsigned int port)
 {
 	const int off = 0;
@@ -39,7 +39,7 @@ static int any_address(struct sockaddr_in6 *any, unsigned int port)
 
 	memset(any, 0, sizeof(*any));
 	any->sin6_family = fd < 0 ? AF_INET : AF_INET6;
-	any->sin6_port = htons((uint16_t)port); /* at the same place in both */
+	any->sin6_port = htons((uint16_t)port); /* same offset in both families */
 	if (fd < 0)
 		return socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
@@ -103,12 +103,12 @@ int perf_meet_connect(struct perf_meet *meet, struct perf_xport *x, const struct
 	if (connect(meet->fd, (struct sockaddr *)&to,
 		    to.ss_family == AF_INET6 ? sizeof(struct sockaddr_in6) :
 					       sizeof(struct sockaddr_in)))
-		/* Linux: what is still going on when the time is over */
+		/* Linux returns EINPROGRESS when SO_SNDTIMEO expires */
 		return meet_fail(x, "cannot connect", errno == EINPROGRESS ? ETIMEDOUT : errno);
 	return 0;
 }
 
-/* It is far less than a socket holds: it goes at once or not at all. */
+/* A message is far smaller than a socket buffer, so it is sent at once or not at all. */
 int perf_meet_send(struct perf_meet *meet, struct perf_xport *x, const void *buf, size_t len)
 {
 	if (send(meet->fd, buf, len, MSG_NOSIGNAL) != (ssize_t)len)

@@ -100,7 +100,7 @@ static int number(const char *text, unsigned long long low, unsigned long long h
 {
 	char *end;
 
-	/* strtoull() would skip blanks and a sign, and wrap what is below zero */
+	/* strtoull() would skip blanks and a sign, and wrap negative values */
 	if (*text < '0' || *text > '9')
 		return -1;
 	errno = 0;
@@ -108,7 +108,7 @@ static int number(const char *text, unsigned long long low, unsigned long long h
 	return *end || errno || *value < low || *value > high ? -1 : 0;
 }
 
-/* An option that takes a number: its limits and where it goes. */
+/* Checks and stores an option that takes a number. */
 static int number_option(struct perf_opts *opts, int opt, const char *text)
 {
 	static const struct {
@@ -251,7 +251,7 @@ static int flag_option(struct perf_opts *opts, int opt)
 		printf("datperf %s, DAT %s\n", PACKAGE_VERSION, perf_dat_api());
 		return EXIT_SUCCESS;
 	default:
-		/* getopt_long() has told the user */
+		/* getopt_long() has printed the error */
 		return EXIT_USAGE;
 	}
 	return -1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What datperf prints: the tables, JSON, and progress on a terminal. */
+/* Output of datperf: tables, JSON, and progress on a terminal. */
 #include "datperf.h"
 #include "json.h"
 

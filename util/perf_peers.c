@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * datperf --peers: for each number of connections a process at either end, so that none has the memory of
- * those before. Their parents meet by TCP, and the children use that to agree on what comes next.
+ * datperf --peers: each number of connections runs in a new process at either end, so that memory
+ * of an earlier number is not counted. The parents connect by TCP, and the children use that
+ * connection to coordinate.
  */
 #include "perf_peers.h"
 #include "perf_meet.h"
@@ -17,26 +18,26 @@
 
 #define ERR_LEN 256
 #define MESSAGE 8
-/* A ping-pong needs no more, and an EP of default size has room for them. */
+/* A ping-pong needs no more, and an EP of default size holds them. */
 #define WINDOW 2
 #define WARM_UP 100
 #define MAX_SAMPLES 100000
-/* What the peer may need for each connection before it answers. */
+/* Time that the peer may need for each connection before it answers. */
 #define CONNECTION_MS 10
 
-/* One end: in the parent x has no transport, and is there for time-outs and sentences. */
+/* One end. In the parent x has no transport; it holds timeouts and error texts only. */
 struct peers {
 	const struct perf_opts *opts;
 	struct perf_meet meet;
 	struct perf_xport *x;
 	unsigned int n;
-	unsigned int time_ms;	      /* of the client's measurements */
-	struct sockaddr_storage addr; /* client: of the server */
+	unsigned int time_ms;	      /* time of the client's measurements */
+	struct sockaddr_storage addr; /* client: address of the server */
 	struct perf_fabric fabric;
 	struct perf_peers_row row;
 };
 
-/* What a child writes to its parent. */
+/* Report of a child to its parent. */
 struct report {
 	bool failed;
 	struct perf_fabric fabric;
@@ -98,7 +99,7 @@ static uint64_t resident_bytes(void)
 	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-/* Memory that was given back meanwhile is not less than nothing. */
+/* Growth of resident memory since @before; 0 if it shrank. */
 static uint64_t bytes_since(uint64_t before)
 {
 	uint64_t now = resident_bytes();
@@ -116,14 +117,14 @@ static void allow_descriptors(void)
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-/* Makes the transport, with all but connections. */
+/* Creates the transport, without connections. */
 static int begin(struct peers *p)
 {
 	struct perf_xport *x = perf_xport_new(p->opts, PERF_SIDE_DAT, NULL);
 
 	if (!x)
 		return perf_fail(p->x, "out of memory");
-	/* the server has nothing to do while the client polls for nothing */
+	/* the server is idle while the client measures empty polls */
 	x->timeout_ms += CONNECTION_MS * p->n + 2 * p->time_ms;
 	x->wait_client_ms = (int)x->timeout_ms;
 	x->blocking = p->x->blocking;
@@ -140,7 +141,7 @@ static int begin(struct peers *p)
 
 /* --- the server's child ------------------------------------------------------ */
 
-/* What one connection's client asks for on it. */
+/* Serves the client's requests on one connection. */
 static int serve_connection(struct peers *p, uint64_t index)
 {
 	const struct perf_ctl over = { .type = PERF_CTL_READY };
@@ -265,7 +266,7 @@ static int measure(struct peers *p)
 	double *figure = p->row.figure;
 	uint64_t ns, value;
 
-	/* the first polls make the progress thread leave the CQ to this one */
+	/* the first polls make the progress thread leave the CQ to this thread */
 	if (begin(p) || measure_connecting(p) ||
 	    perf_peers_empty(p->x, budget, &figure[PERF_PEERS_EMPTY]) ||
 	    perf_peers_empty(p->x, budget, &figure[PERF_PEERS_EMPTY]) ||
@@ -290,11 +291,14 @@ static __attribute__((noreturn)) void child(struct peers *p, int (*work)(struct 
 	memcpy(report.text, p->x->err, sizeof(report.text));
 	if (p->x->ops)
 		p->x->ops->close(p->x);
-	/* a report fits the pipe, and a parent that has gone needs none */
+	/* a report fits the pipe; a parent that has exited needs none */
 	_exit(write(fd, &report, sizeof(report)) == sizeof(report) ? EXIT_SUCCESS : EXIT_FAILURE);
 }
 
-/* Does @work in a process of its own; before that no call of DAT, which survives no fork. */
+/*
+ * Runs @work in a child process. The parent must not call DAT before, as DAT does not survive a
+ * fork.
+ */
 static int in_child(struct peers *p, int (*work)(struct peers *))
 {
 	struct report report;
@@ -308,7 +312,7 @@ static int in_child(struct peers *p, int (*work)(struct peers *))
 	if (pid == 0)
 		child(p, work, fd[1]);
 	close(fd[1]);
-	/* ends with the child */
+	/* the read ends when the child exits */
 	got = pid < 0 ? -1 : read(fd[0], &report, sizeof(report));
 	close(fd[0]);
 	while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
@@ -322,7 +326,7 @@ static int in_child(struct peers *p, int (*work)(struct peers *))
 
 /* --- the server's parent ------------------------------------------------------- */
 
-/* Returns 1 to go on, 0 when the client is done. */
+/* Returns 1 to continue, 0 when the client is done. */
 static int next_number(struct peers *p)
 {
 	struct perf_ctl ctl;
@@ -378,7 +382,7 @@ static int once(struct peers *p, unsigned int n)
 	return ctl_send(p, &ctl) ? -1 : in_child(p, measure);
 }
 
-/* The medians of all repetitions. */
+/* Measures @n connections; @row gets the medians of all repetitions. */
 static int run_number(struct peers *p, unsigned int n, struct perf_peers_row *row)
 {
 	static double runs[PERF_PEERS_NFIGURES][PERF_REPEAT_MAX];

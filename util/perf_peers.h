@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * datperf --peers: what many connections between two processes cost. perf_peers.c runs both ends,
- * perf_peers_dat.c makes the connections, perf_peers_out.c prints.
+ * perf_peers_dat.c creates the connections, perf_peers_out.c prints.
  */
 #ifndef PERF_PEERS_H
 #define PERF_PEERS_H
@@ -12,7 +12,7 @@ enum perf_peers_figure {
 	PERF_PEERS_CONNECT, /* connections per second */
 	PERF_PEERS_CLIENT,  /* memory of each connection in KiB */
 	PERF_PEERS_SERVER,
-	PERF_PEERS_EMPTY, /* us of a poll that finds nothing */
+	PERF_PEERS_EMPTY, /* us of an empty poll */
 	PERF_PEERS_FIRST, /* us of half a round trip on the first connection */
 	PERF_PEERS_LAST,
 	PERF_PEERS_CLOSE, /* ms of an abrupt close of all */
@@ -30,19 +30,21 @@ int perf_peers_server(const struct perf_opts *opts, void (*ready)(void *arg, uns
 		      void *arg, char *err, size_t errlen);
 
 /*
- * perf_peers_dat.c: connections of the transport that perf_dat_new() gives. These give 0, or -1 with a
- * sentence in x->err. The size of messages and the layout of memory are in @x before.
+ * perf_peers_dat.c: connections of the transport from perf_dat_new(). These return 0, or -1 with an
+ * error text in x->err. The caller sets the message size and the memory layout in @x first.
  */
 int perf_peers_open(struct perf_xport *x, unsigned int n);
 /* Creates the EPs; each has a receive posted. */
 int perf_peers_create(struct perf_xport *x);
-/* Connects all, and writes the time from the first request until the last is established. */
+/*
+ * Connects all; @ns gets the time from the first request until the last connection is established.
+ */
 int perf_peers_connect(struct perf_xport *x, const struct sockaddr *addr, unsigned int port,
 		       uint64_t *ns);
 int perf_peers_accept(struct perf_xport *x);
-/* The connection that x->ops posts to from now on. */
+/* Selects the connection that x->ops posts to. */
 int perf_peers_select(struct perf_xport *x, uint64_t index);
-/* Polls for @budget_ns while nothing comes, and writes how long a poll took. */
+/* Polls the empty EVD for @budget_ns; @us gets the time of one poll. */
 int perf_peers_empty(struct perf_xport *x, uint64_t budget_ns, double *us);
 /* Closes the IA abruptly with all in it. */
 int perf_peers_end(struct perf_xport *x, uint64_t *ns);
@@ -50,7 +52,7 @@ int perf_peers_end(struct perf_xport *x, uint64_t *ns);
 /* perf_peers_out.c */
 void perf_peers_out_begin(const struct perf_opts *opts, const struct perf_fabric *fabric);
 void perf_peers_out_row(const struct perf_opts *opts, const struct perf_peers_row *row);
-/* Prints nothing without --json, as the others print nothing with it. */
+/* Prints nothing without --json; the other two print nothing with it. */
 void perf_peers_out_json(const struct perf_opts *opts, const struct perf_fabric *fabric,
 			 const struct perf_peers_row *rows);
 

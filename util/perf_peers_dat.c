@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The connections of datperf --peers: through the public API alone, the same source for both versions. */
+/* Connections of datperf --peers. Uses only the public API; one source for both versions. */
 #include "perf_peers.h"
 #include "perf_dat.h"
 
 #include <stdlib.h>
 
-/* Polls between two looks at the clock. */
+/* Polls between two reads of the clock. */
 #define EMPTY_BATCH 64
 
 int perf_peers_open(struct perf_xport *x, unsigned int n)
@@ -32,7 +32,7 @@ int perf_peers_create(struct perf_xport *x)
 				    NULL, &dat->peers[i]);
 		if (ret != DAT_SUCCESS)
 			return perf_dat_fail(dat, "dat_ep_create", ret);
-		/* one buffer serves all: there are messages on one connection at a time */
+		/* one buffer serves all connections: messages use one connection at a time */
 		if (perf_peers_select(x, i) || perf_run_arm(x))
 			return -1;
 	}
@@ -82,7 +82,7 @@ int perf_peers_connect(struct perf_xport *x, const struct sockaddr *addr, unsign
 	return 0;
 }
 
-/* The peers' connections have the same numbers, whatever the order of their requests. */
+/* Connections have equal numbers at both ends, whatever the order of the requests. */
 static int accept_one(struct perf_dat *dat)
 {
 	struct perf_hello hello;
@@ -119,7 +119,7 @@ int perf_peers_select(struct perf_xport *x, uint64_t index)
 	return 0;
 }
 
-/* Nothing was to come: it is the end of a connection, most likely. */
+/* No event is expected: this is most likely the end of a connection. */
 static int unexpected(struct perf_dat *dat, DAT_RETURN ret, const DAT_EVENT *event)
 {
 	DAT_DTO_COMPLETION_STATUS status = event->event_data.dto_completion_event_data.status;
@@ -159,7 +159,7 @@ int perf_peers_end(struct perf_xport *x, uint64_t *ns)
 
 	ret = dat_ia_close(dat->ia, DAT_CLOSE_ABRUPT_FLAG);
 	*ns = perf_now_ns() - begin;
-	/* whatever is left is for the end of the process */
+	/* the end of the process releases the rest */
 	dat->ep = dat->lmr = dat->dto_evd = dat->conn_evd = dat->cr_evd = dat->pz = DAT_HANDLE_NULL;
 	dat->psp = dat->ia = DAT_HANDLE_NULL;
 	return ret == DAT_SUCCESS ? 0 : perf_dat_fail(dat, "dat_ia_close", ret);

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What datperf --peers prints: a line for each number of connections, or JSON. */
+/* Output of datperf --peers: a line for each number of connections, or JSON. */
 #include "perf_peers.h"
 #include "json.h"
 
-/* The figures in the order of columns: the words of the head, in two lines, and the digits behind the point. */
+/*
+ * The figures in column order: the heading, in two lines, the JSON name, and the number of
+ * decimals.
+ */
 static const struct {
 	const char *what, *unit, *json;
 	int digits;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Bare libfabric: what is opened and closed. */
+/* Bare libfabric: opening and closing. */
 #include "perf_raw.h"
 
 #include <rdma/fi_errno.h>
@@ -8,13 +8,13 @@
 #include <string.h>
 #include <sys/random.h>
 
-#define CQ_SIZE 4096 /* as the DAT provider opens */
+#define CQ_SIZE 4096 /* as in the DAT provider */
 #define KEY_TRIES 16
 
-/* A send announces what was written before it. */
+/* A send must arrive after earlier writes. */
 #define WRITES_ORDERED (FI_ORDER_SAS | FI_ORDER_SAW | FI_ORDER_WAW)
 
-/* Of old, and no longer in headers: virtual addresses, and the fabric makes the keys. */
+/* FI_MR_BASIC, no longer in the headers: virtual addresses and provider keys. */
 #define MR_BASIC (1 << 0)
 #define MR_MODES (FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY)
 
@@ -26,7 +26,9 @@ int perf_raw_fail(struct perf_raw *raw, const char *what, long rc)
 
 /* --- opening ------------------------------------------------------------ */
 
-/* A layer knows virtual addresses, and shared memory looks at keys, in the oldest mode alone. */
+/*
+ * Layered providers support virtual addresses, and shared memory checks keys, only in basic mode.
+ */
 static int raw_mr_mode(const struct perf_fabric *fabric)
 {
 	bool basic = strchr(fabric->provider, ';') || !strcmp(fabric->provider, "shm");
@@ -53,7 +55,7 @@ static struct fi_info *raw_hints(const struct perf_fabric *fabric, bool domain, 
 	return hints;
 }
 
-/* What one asks libfabric for: where, and of which side. */
+/* Address arguments of fi_getinfo(). */
 struct raw_place {
 	const char *node, *service;
 	uint64_t flags;
@@ -82,7 +84,7 @@ int perf_raw_getinfo(struct perf_raw *raw, const char *node, const char *service
 		fi_freeinfo(raw->info);
 	raw->info = NULL;
 	rc = raw_getinfo_once(raw, &place, true, WRITES_ORDERED);
-	/* a peer behind another interface than the IA's is still reachable */
+	/* retry without the domain: the peer may be behind another interface than the IA's */
 	if (rc == -FI_ENODATA)
 		rc = raw_getinfo_once(raw, &place, false, WRITES_ORDERED);
 	if (rc == -FI_ENODATA && raw->fabric.rdm)
@@ -110,7 +112,7 @@ static int raw_open_cq(struct perf_raw *raw)
 	};
 	int rc = fi_cq_open(raw->domain, &attr, &raw->cq, NULL);
 
-	/* shared memory has nothing to wait for */
+	/* shared memory has no wait object */
 	if (rc == -FI_ENOSYS && attr.wait_obj == FI_WAIT_FD) {
 		attr.wait_obj = FI_WAIT_NONE;
 		rc = fi_cq_open(raw->domain, &attr, &raw->cq, NULL);
@@ -143,7 +145,7 @@ int perf_raw_open_domain(struct perf_raw *raw)
 {
 	int rc;
 
-	/* a fabric that offers both takes virtual addresses when told here */
+	/* a fabric that offers both modes uses virtual addresses if requested here */
 	if (!(raw->info->domain_attr->mr_mode & (FI_MR_VIRT_ADDR | MR_BASIC)))
 		raw->info->domain_attr->mr_mode = FI_MR_VIRT_ADDR;
 	rc = fi_domain(raw->fab, raw->info, &raw->domain, NULL);

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * datperf's other side: the same exchange on bare libfabric, as plainly as one
- * would write it, but with the settings that the DAT provider uses (providers
- * that are thread-safe, random keys, writes that complete on delivery),
- * so that a ratio of the two shows the cost of DAT and of nothing else.
+ * datperf's raw side: the exchange of the DAT side on bare libfabric, as simple as possible, but
+ * with the settings of the DAT provider (thread-safe providers, random keys, writes that complete
+ * on delivery). So the ratio of the two sides shows the cost of DAT alone.
  *
- *	perf_raw.c	what is opened and closed
+ *	perf_raw.c	opening and closing
  *	perf_raw_io.c	RDMA and completions
  *	perf_raw_msg.c	connected endpoints
- *	perf_raw_rdm.c	connectionless ones
+ *	perf_raw_rdm.c	connectionless endpoints
  */
 #ifndef PERF_RAW_H
 #define PERF_RAW_H
@@ -20,7 +19,7 @@
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_eq.h>
 
-#define PERF_RAW_BATCH 16 /* as the DAT provider reads */
+#define PERF_RAW_BATCH 16 /* as in the DAT provider */
 
 struct perf_raw {
 	struct perf_xport x; /* first: ops get a pointer to it */
@@ -32,9 +31,9 @@ struct perf_raw {
 	struct fid_ep *ep;
 	struct fid_mr *mr;
 	void *desc;
-	bool delivery;	      /* ask writes to complete on delivery */
-	bool sleeps;	      /* one can wait for the completion queue */
-	fi_addr_t peer;	      /* 0 where there is a connection */
+	bool delivery;	      /* writes complete on delivery */
+	bool sleeps;	      /* the completion queue has a wait object */
+	fi_addr_t peer;	      /* 0 on a connected endpoint */
 	uint64_t raddr, rkey; /* the peer's memory */
 	struct fi_cq_msg_entry batch[PERF_RAW_BATCH];
 	int next, have;
@@ -53,26 +52,26 @@ static inline struct perf_raw *to_raw(struct perf_xport *x)
 	return (struct perf_raw *)x;
 }
 
-/* What follows gives 0, or -1 with a sentence in x.err, if it gives anything. */
+/* Functions that return int return 0, or -1 with an error text in x.err. */
 
 /* perf_raw.c */
 int perf_raw_fail(struct perf_raw *raw, const char *what, long rc);
-/* Chooses raw->info anew. */
+/* Replaces raw->info. */
 int perf_raw_getinfo(struct perf_raw *raw, const char *node, const char *service, uint64_t flags);
 int perf_raw_open_fabric(struct perf_raw *raw);
-/* The domain, the completion queue, and memory that is laid out and registered. */
+/* Opens the domain and the completion queue; allocates and registers memory. */
 int perf_raw_open_domain(struct perf_raw *raw);
-/* An endpoint of @info, bound to @fid and the completion queue, that can receive. */
+/* Opens an endpoint of @info, bound to @fid and the completion queue, that can receive. */
 int perf_raw_open_ep(struct perf_raw *raw, struct fi_info *info, struct fid *fid);
-/* What the peer is to know of this side, and what it told of itself. */
+/* Fill in the greeting for the peer, and take the peer's greeting. */
 void perf_raw_hello(const struct perf_raw *raw, struct perf_hello *hello);
 void perf_raw_take_hello(struct perf_raw *raw, const struct perf_hello *hello);
-/* Server: the client also says how it is to be. */
+/* Server: also applies the client's settings. */
 void perf_raw_obey_hello(struct perf_raw *raw, const struct perf_hello *hello);
 void perf_raw_close(struct perf_xport *x);
 
 /* perf_raw_io.c */
-/* What a post gave, where that is not 0: -EAGAIN, or an error. */
+/* Converts the non-zero result of a post: to -EAGAIN, or to an error. */
 int perf_raw_posted(struct perf_raw *raw, const char *what, ssize_t rc);
 int perf_raw_post_write(struct perf_xport *x, size_t off, size_t len, size_t roff, uint64_t cookie);
 int perf_raw_post_read(struct perf_xport *x, size_t off, size_t len, size_t roff, uint64_t cookie);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Bare libfabric: RDMA and completions, which all kinds of endpoints have alike. */
+/* Bare libfabric: RDMA and completions, common to all kinds of endpoints. */
 #include "perf_raw.h"
 
 #include <rdma/fi_errno.h>
@@ -66,7 +66,7 @@ static __attribute__((noinline)) int raw_cq_error(struct perf_raw *raw, long rc)
 	return perf_raw_fail(raw, "a transfer failed", -err.err);
 }
 
-/* Where one cannot wait, others are let run instead. */
+/* Without a wait object, polls and yields to other threads instead. */
 static ssize_t raw_read_waiting(struct perf_raw *raw)
 {
 	uint64_t end = perf_now_ns() + PERF_NAP_MS * 1000000ull;

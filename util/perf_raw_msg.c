@@ -10,7 +10,7 @@
 
 #define CM_DATA_MAX 256
 
-/* What an event carries, with room for the private data behind it. */
+/* A CM event, with space for the private data that follows it. */
 union cm_entry {
 	struct fi_eq_cm_entry head;
 	unsigned char room[sizeof(struct fi_eq_cm_entry) + CM_DATA_MAX];
@@ -34,7 +34,7 @@ static int raw_open_eq(struct perf_raw *raw)
 	return rc ? perf_raw_fail(raw, "fi_eq_open", rc) : 0;
 }
 
-/* Everything up to an endpoint that can receive; @info tells its peer. */
+/* Creates everything up to an endpoint that can receive; @info names its peer. */
 static int raw_open_ep(struct perf_raw *raw, struct fi_info *info)
 {
 	return perf_raw_open_domain(raw) ? -1 : perf_raw_open_ep(raw, info, &raw->eq->fid);
@@ -51,7 +51,7 @@ static int raw_eq_error(struct perf_raw *raw)
 	return perf_raw_fail(raw, "connection failed", -err.err);
 }
 
-/* Waits for @want; @timeout_ms < 0 is forever. Returns the data's length. */
+/* Waits for event @want; @timeout_ms < 0 is forever. Returns the length of the private data. */
 static long raw_cm_wait(struct perf_raw *raw, uint32_t want, union cm_entry *entry, int timeout_ms)
 {
 	uint64_t end = perf_now_ns() + timeout_ms * 1000000ull;
@@ -82,7 +82,7 @@ static void raw_greeting(const struct perf_raw *raw, unsigned char *buf)
 	perf_hello_encode(&hello, buf);
 }
 
-/* On every address, as the provider's listeners: the client chooses its way. */
+/* Listens on every address, as the DAT provider does: the client chooses the path. */
 static int raw_listen(struct perf_xport *x, unsigned int *port)
 {
 	struct perf_raw *raw = to_raw(x);
@@ -103,12 +103,15 @@ static int raw_listen(struct perf_xport *x, unsigned int *port)
 		rc = fi_getname(&raw->pep->fid, &addr, &len);
 	if (rc)
 		return perf_raw_fail(raw, "cannot listen", rc);
-	/* sin_port and sin6_port are at the same place */
+	/* sin_port and sin6_port have the same offset */
 	*port = ntohs(((struct sockaddr_in *)&addr)->sin_port);
 	return 0;
 }
 
-/* Who listens on every address is of no device (verbs): the request tells of the one that it came by. */
+/*
+ * A listener on every address belongs to no device (verbs): the request names the device that it
+ * arrived on.
+ */
 static int raw_settle(struct perf_raw *raw, const struct fi_info *request)
 {
 	struct fi_info *info;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Bare libfabric: connectionless endpoints. Addresses are exchanged beside the fabric. */
+/* Bare libfabric: connectionless endpoints. Addresses are exchanged over TCP. */
 #include "perf_raw.h"
 
 #include <rdma/fi_cm.h>
@@ -9,10 +9,10 @@
 #include <poll.h>
 #include <string.h>
 
-/* Of all messages: there are two endpoints, and what one sends the other receives in order. */
+/* One tag for all messages: there are two endpoints, and messages arrive in order. */
 #define TAG 1
 
-/* How long a client may take to end after it said so. */
+/* Time that a client may take to close after it announced the end. */
 #define END_MS 2000
 
 static int raw_open(struct perf_xport *x)
@@ -20,7 +20,7 @@ static int raw_open(struct perf_xport *x)
 	return perf_raw_getinfo(to_raw(x), NULL, NULL, 0);
 }
 
-/* Everything up to an endpoint that can receive. */
+/* Creates everything up to an endpoint that can receive. */
 static int raw_open_ep(struct perf_raw *raw)
 {
 	struct fi_av_attr attr = { .type = FI_AV_TABLE };
@@ -62,7 +62,10 @@ static int raw_hear(struct perf_raw *raw, struct perf_card *card)
 	return perf_greet(&raw->x, buf, sizeof(buf), &card->hello);
 }
 
-/* libfabric reads as far as its addresses go: what is like our own is one. */
+/*
+ * libfabric reads as many bytes as its address format has, so @card must match the format of the
+ * own address.
+ */
 static bool raw_is_address(const struct perf_raw *raw, const struct perf_card *card)
 {
 	unsigned char own[PERF_ADDRESS_MAX];
@@ -145,8 +148,8 @@ static int raw_check(struct perf_xport *x)
 }
 
 /*
- * The client ends first, when it has got all that it waits for. The server sees to it that it
- * does get it: no fabric here moves by itself.
+ * The client closes first, when it has received all that it waits for. Until then the server reads
+ * its CQ, because none of these fabrics makes progress by itself.
  */
 static void raw_disconnect(struct perf_xport *x)
 {

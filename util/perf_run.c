@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The phases of datperf: how client and server agree on one, and go through it.
+ * The phases of datperf: client and server agree on a phase and run it.
  *
- * Between phases each side has exactly one receive posted, for a control
- * message. A phase that carries data by send posts its data receives behind
- * it and the next control receive right behind the last of them, so that a
- * control message never has to wait for a receive, and a dead peer always
- * shows as a failed one. Only a stream of sends may run ahead of its receiver;
- * the fabric holds such messages, as DAT asks of it.
+ * Between phases each side has exactly one receive posted, for a control message. A phase that
+ * transfers data by send posts its data receives after it, and the next control receive directly
+ * after the last data receive. So a control message never has to wait for a receive, and a dead
+ * peer always shows as a failed receive. Only a stream of sends may run ahead of its receiver; the
+ * fabric holds such messages, as DAT requires.
  */
 #include "perf_loop.h"
 
@@ -35,7 +34,7 @@ static int ctl_send(struct perf_run *r, const struct perf_ctl *ctl)
 	return 0;
 }
 
-/* Takes the next control message; the caller posts the receive again. */
+/* Takes the next control message; the caller reposts the receive. */
 static int ctl_recv(struct perf_run *r, struct perf_ctl *ctl)
 {
 	struct perf_xport *x = r->x;
@@ -91,7 +90,7 @@ int perf_run_ask(struct perf_xport *x, const struct perf_ctl *ask, struct perf_c
 	return perf_post_ctl_recv(&r);
 }
 
-/* A blocked process cannot watch memory: it is woken by a message. */
+/* A blocked process cannot watch memory, so a message wakes it. */
 static void run_notes(struct perf_run *r, const struct perf_kind *k, bool *recv)
 {
 	r->notes = r->x->blocking && k->watch;
@@ -181,7 +180,7 @@ static int server_phase(struct perf_run *r, const struct perf_kind *k)
 	return ctl_send(r, &ctl);
 }
 
-/* A START from a confused peer must not make this side touch other memory. */
+/* Checks that a START from a faulty peer does not make this side access other memory. */
 static int start_check(struct perf_xport *x, const struct perf_ctl *start)
 {
 	if (start->kind >= PERF_NKINDS || !start->size || !start->iters || start->size > x->size_max ||

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* datperf's server: does what one client's control messages ask for. */
+/* datperf's server: executes the control messages of one client. */
 #include "datperf.h"
 
 #include <string.h>
@@ -7,7 +7,7 @@
 struct server {
 	const struct perf_opts *opts;
 	struct perf_xport *x[PERF_NSIDES];
-	enum perf_side current; /* the one listened to */
+	enum perf_side current; /* side that it listens to */
 };
 
 static int answer(struct server *s, enum perf_ctl_type type, uint64_t value)
@@ -17,7 +17,7 @@ static int answer(struct server *s, enum perf_ctl_type type, uint64_t value)
 	return perf_run_answer(s->x[s->current], &ctl);
 }
 
-/* Listens on the fabric of the IA, tells the client where, and takes it. */
+/* Listens on the fabric of the IA, sends the port to the client, and accepts its connection. */
 static int open_raw(struct server *s)
 {
 	struct perf_fabric fabric;
@@ -49,7 +49,7 @@ static int select_side(struct server *s, uint64_t side)
 	return 0;
 }
 
-/* Returns 1 to go on, 0 when the client is done. */
+/* Returns 1 to continue, 0 when the client is done. */
 static int serve_one(struct server *s)
 {
 	struct perf_xport *x = s->x[s->current];

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Reads a size at *@text and moves *@text behind it. */
+/* Reads a size at *@text and moves *@text past it. */
 static int size_scan(const char **text, size_t *size)
 {
 	unsigned long long value;
@@ -116,7 +116,7 @@ void perf_lat_of(uint64_t *samples, size_t n, double div, struct perf_lat *lat)
 	qsort(samples, n, sizeof(*samples), u64_cmp);
 	for (i = 0; i < n; i++)
 		sum += samples[i];
-	/* nearest rank: the smallest value that 99 % of all do not exceed */
+	/* nearest rank: the smallest value that 99 % of the samples do not exceed */
 	p99 = (n * 99 + 99) / 100 - 1;
 	lat->min = samples[0] / scale;
 	lat->p99 = samples[p99] / scale;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Numbers for datperf: size lists, order statistics and test patterns. Knows no
- * fabric and no DAT type, so that unit tests can call all of it.
+ * Numbers for datperf: size lists, order statistics and test patterns. Uses no fabric and no DAT
+ * type, so that unit tests can call all of it.
  */
 #ifndef PERF_STAT_H
 #define PERF_STAT_H
@@ -29,10 +29,9 @@ struct perf_lat {
 int perf_size_parse(const char *text, size_t *size);
 
 /*
- * Reads a list of sizes: single ones and ranges "low-high" in powers of two,
- * separated by commas ("1-64,1M"). Writes at most @max of them, in the order
- * given, and returns their number; -1 when a part cannot be read or there are
- * more than @max.
+ * Reads a list of sizes: single sizes and ranges "low-high" in powers of two, separated by commas
+ * ("1-64,1M"). Writes at most @max of them, in the order given, and returns their number; -1 when a
+ * part cannot be read or there are more than @max.
  */
 int perf_sizes_parse(const char *text, size_t *sizes, int max);
 
@@ -55,7 +54,7 @@ uint64_t perf_iters_for(uint64_t budget_ns, uint64_t took_ns, uint64_t done, uin
 /* Fills @len bytes with the pattern of message @index of a run with @seed. */
 void perf_pattern_fill(void *buf, size_t len, uint32_t seed, uint32_t index);
 
-/* Returns the offset of the first byte that differs from it, or -1. */
+/* Returns the offset of the first byte that differs from the pattern, or -1. */
 long perf_pattern_check(const void *buf, size_t len, uint32_t seed, uint32_t index);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Encoding of what two datperf processes say to each other. */
+/* Encoding of the messages between two datperf processes. */
 #include "perf_wire.h"
 
 #include <string.h>
@@ -40,7 +40,7 @@ int perf_hello_decode(struct perf_hello *hello, const void *buf, size_t len)
 {
 	const unsigned char *in = buf;
 
-	/* a fabric may pad private data, so that only too little is wrong */
+	/* a fabric may pad private data, so only a shorter length is wrong */
 	if (!buf || len < PERF_HELLO_LEN || get(&in, 4) != HELLO_MAGIC || get(&in, 2) != WIRE_VERSION)
 		return -1;
 	hello->flags = (uint16_t)get(&in, 2);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What two datperf processes say to each other: the greeting carried as
- * private data of the connection, and the control messages sent between
- * measurements. Everything is in network byte order.
+ * Messages between two datperf processes: the greeting, carried as private data of the connection,
+ * and the control messages sent between measurements. All values are in network byte order.
  */
 #ifndef PERF_WIRE_H
 #define PERF_WIRE_H
@@ -19,39 +18,39 @@
 struct perf_hello {
 	uint16_t flags;	   /* PERF_HELLO_* */
 	uint32_t size_max; /* largest message of the run, bytes */
-	uint32_t window;   /* most messages under way at once */
-	uint64_t addr;	   /* where the sender's memory begins */
-	uint32_t key;	   /* and the key that opens it */
-	uint32_t index;	   /* number of the connection, of --peers */
+	uint32_t window;   /* most messages in flight */
+	uint64_t addr;	   /* start of the sender's memory */
+	uint32_t key;	   /* remote key of that memory */
+	uint32_t index;	   /* --peers: number of the connection */
 };
 
 #define PERF_HELLO_WAIT 0x1    /* block for completions instead of polling */
-#define PERF_HELLO_BARE_CQ 0x2 /* raw: a completion queue one cannot wait for */
+#define PERF_HELLO_BARE_CQ 0x2 /* raw: a completion queue without a wait object */
 
-/* What stands for it where there is no connection: the greeting, and where to send to. */
+/* The greeting on a fabric without connections, with the address of its sender. */
 struct perf_card {
 	struct perf_hello hello;
 	uint32_t len;
-	unsigned char address[PERF_ADDRESS_MAX]; /* as the fabric has it; zero behind @len */
+	unsigned char address[PERF_ADDRESS_MAX]; /* in the fabric's format; zero after @len */
 };
 
 enum perf_ctl_type {
 	PERF_CTL_START = 1, /* client: begin a phase */
 	PERF_CTL_READY,	    /* server: prepared, receives are posted */
-	PERF_CTL_FIN,	    /* client: my part of a one-sided phase is over */
+	PERF_CTL_FIN,	    /* client: its part of a one-sided phase is over */
 	PERF_CTL_DONE,	    /* server: phase over, value = bad messages */
 	PERF_CTL_OPEN_RAW,  /* client: listen on bare libfabric as well */
 	PERF_CTL_SELECT,    /* client: the next phases use side "value" */
 	PERF_CTL_QUIT,	    /* client: no more phases */
-	PERF_CTL_ERROR,	    /* server: could not do it */
-	PERF_CTL_PEERS,	    /* client: get ready for "value" connections */
+	PERF_CTL_ERROR,	    /* server: the request failed */
+	PERF_CTL_PEERS,	    /* client: prepare for "value" connections */
 };
 
 struct perf_ctl {
 	uint16_t type;	/* enum perf_ctl_type */
 	uint16_t kind;	/* START: enum perf_kind */
-	uint32_t seed;	/* START: of the pattern */
-	uint32_t slots; /* START: messages under way at once */
+	uint32_t seed;	/* START: seed of the pattern */
+	uint32_t slots; /* START: messages in flight */
 	uint64_t size;	/* START: bytes per message */
 	uint64_t iters; /* START: number of messages */
 	uint64_t value; /* READY: port; SELECT: side or connection; DONE: errors or bytes */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What datperf's two transports share: memory, its layout, errors, time. */
+/* Common to datperf's two transports: memory, its layout, errors, time. */
 #include "perf.h"
 
 #include <stdarg.h>
@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
-/* Areas grow with the window up to here, so that big messages still cycle. */
+/* Areas grow with the window up to this size; large messages then cycle through fewer slots. */
 #define AREA_CAP ((size_t)16 << 20)
 #define CTL_AREA 4096
 
@@ -15,7 +15,7 @@ int perf_fail(struct perf_xport *x, const char *fmt, ...)
 {
 	va_list ap;
 
-	/* the first error is the cause, later ones its consequences */
+	/* the first error is the cause; later errors are its consequences */
 	if (x->err[0])
 		return -1;
 	va_start(ap, fmt);
@@ -59,7 +59,7 @@ int perf_mem_alloc(struct perf_xport *x)
 {
 	void *mem;
 
-	/* touched now, so that no page fault falls into a measurement */
+	/* populated now, so that no page fault falls into a measurement */
 	mem = mmap(NULL, x->lay.total, PROT_READ | PROT_WRITE,
 		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 	if (mem == MAP_FAILED)

@@ -56,7 +56,7 @@ class Panel:
         for size in self.sizes:
             x = self.at_x(size)
             yield line(x, self.y, x, self.y + HEIGHT)
-            if x - last > 30:  # 4000 B and 4 KiB would be one on the other
+            if x - last > 30:  # the labels of 4000 B and 4 KiB would overlap
                 yield text(x, self.y + HEIGHT + 16, place(self.rows[0]["metric"], size), size=10)
                 last = x
 

@@ -10,13 +10,14 @@ from . import machine
 from .programs import Failed
 from .stats import sample
 
-# bare: None where datperf --raw finds the same fabric below the IA, else arguments of --raw-only.
-# ucx: the transports of UCX that go the same way. many: whether many connections are measured.
+# bare: None if datperf --raw finds the fabric below the IA, else arguments of --raw-only. ucx: the
+# corresponding transports of UCX. many: whether many connections are measured.
 Fabric = collections.namedtuple("Fabric", "name bare ucx local quick many",
                                 defaults=(None, None, False, False, False))
 
 FABRICS = (
-    # Between processes of one host ofi leaves the fabric that it is opened on for shared memory.
+    # Between processes of one host ofi uses shared memory instead of the fabric that it is opened
+    # on.
     Fabric("ofi", bare=("--provider", "shm", "--endpoint", "rdm"), ucx="posix,cma", local=True, quick=True,
            many=True),
     Fabric("ofi-shm", ucx="posix,cma", local=True, quick=True, many=True),
@@ -29,14 +30,14 @@ FABRICS = (
     Fabric("ofi-sockets"),
     Fabric("ofi-sockets-rdm"),
 )
-# Deprecated, and on few processors a measure of the scheduler only (datperf(1), BUGS).
+# Deprecated; on few processors they measure only the scheduler (datperf(1), BUGS).
 ON_REQUEST = ("ofi-sockets", "ofi-sockets-rdm")
 
 LATENCY_SIZES = (8, 4000, 4096, 65536, 1 << 20)
 BANDWIDTH_SIZES = (512, 4096, 65536, 1 << 20)
 RATE_SIZE = 8
 
-# One run of datperf: what of its figures is kept, and its arguments.
+# One run of datperf: the metrics that are kept, and the arguments.
 Shape = collections.namedtuple("Shape", "metrics tests sizes more")
 POLLING = ("latency", "bandwidth", "rate")
 SHAPES = (
@@ -45,10 +46,10 @@ SHAPES = (
     Shape(("wait",), "send", "8,4000,4K,64K,1M", ("--wait",)),
     Shape(("wait",), "write,read", "8,4K", ("--wait",)),
 )
-# What is in the cache stays there: as many others measure bandwidth.
+# Messages stay in the cache, as in many other bandwidth benchmarks.
 SHAPE_LOCAL = Shape(("bandwidth2",), "send", "4K,64K,1M", ("--window", "2"))
 
-# How many connections there are at once, and what of datperf --peers is which metric and test.
+# Numbers of connections, and the metric and test of each figure of datperf --peers.
 CONNECTIONS = (1, 10, 100, 1000)
 OF_CONNECTIONS = {
     "connect_per_s": ("connect", "all"),
@@ -65,9 +66,10 @@ UCX_TESTS = {  # test: latency, bandwidth
     "write": ("ucp_put_lat", "ucp_put_bw"),
     "read": ("ucp_get", None),
 }
-# On tcp UCX makes RDMA of messages that wait for the peer's progress: 1 ms for a read of 8 bytes.
+# On tcp UCX emulates RDMA by messages that wait for the peer's progress: 1 ms for a read of 8
+# bytes.
 UCX_TESTS_TCP = ("send",)
-MEGABYTE = 1.048576  # of UCX, in datperf's
+MEGABYTE = 1.048576  # UCX's megabyte, in datperf's
 
 
 def shapes(fabric):
@@ -96,7 +98,7 @@ def of_datperf(shape, side, out):
     cq = out.get("raw_cq")
     for point in out["results"]:
         for name, cell in ((side, point.get("dat")), (f"bare {cq}", point.get("raw"))):
-            # Where bare libfabric has nothing to wait for it polled.
+            # Without a wait object bare libfabric polled, so it has no figure for waiting.
             if cell and not (name == "bare none" and "wait" in shape.metrics):
                 samples += of_cell(shape.metrics, name, point["test"], point["size"], cell)
     return samples
@@ -261,7 +263,8 @@ class Session:
                 break
             self.say(f"libfabric {lib.version}, {fabric.name}, "
                      f"round {rnd + 1} of at most {self.options.repeat}")
-            # In another order each time, so that no run always follows the same one; but repeatably.
+            # The order differs in each round, so that no run always follows the same run, but is
+            # reproducible.
             for step in random.Random(rnd).sample(steps, len(steps)):
                 step(rnd)
 

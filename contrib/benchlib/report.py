@@ -15,14 +15,14 @@ TITLES = {
     "among": "Latency of 8 B on the first and the last of so many connections, µs",
     "close": "Abrupt end of so many connections, ms",
 }
-# Of a row: the title of the column, the figure, what DAT's is divided by.
+# The columns of a row: title, name of the figure or None, name of the ratio or None.
 COLUMNS = (
     ("before", "before", None), ("", None, "dat/before"),
     ("UCX", "ucx", None), ("", None, "dat/ucx"),
     ("OFED", "ofed", None), ("", None, "dat/ofed"),
 )
 TESTS = ("send", "write", "read")
-# The columns of the summary, all of sends.
+# The columns of the summary, all for sends.
 SUMMARY = (
     ("8 B, µs", "latency", 8), ("4 KiB, µs", "latency", 4096), ("64 KiB, µs", "latency", 65536),
     ("8 B waiting, µs", "wait", 8), ("64 KiB, MB/s", "bandwidth", 65536),

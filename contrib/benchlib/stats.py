@@ -14,12 +14,13 @@ import statistics
 FOREIGN = 0.25  # of one processor
 SPIN = 0.3
 SPREAD = 0.15
-# In a table worth keeping: of all runs and of all rows, and the spread of the spin loop.
+# Limits of a usable table: share of disturbed runs, share of unsteady rows, spread of the spin
+# loop.
 DISTURBED_RUNS = 1 / 4
 UNSTEADY_ROWS = 1 / 3
 SPEED = 0.25
 
-# Metrics by name: the unit, and whether the larger figure is the better one.
+# Metrics by name: the unit, and whether a larger figure is better.
 METRICS = {
     "latency": ("us", False),
     "wait": ("us", False),
@@ -33,7 +34,7 @@ METRICS = {
     "among": ("us", False),
     "close": ("ms", False),
 }
-# Of these the size is the number of connections.
+# For these metrics the size is the number of connections.
 OF_CONNECTIONS = ("connect", "memory", "empty", "among", "close")
 KEY = ("libfabric", "fabric", "metric", "test", "size")
 

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Prints the frequency of this host's time stamp counter in kHz: an emulated processor has the same. */
+/*
+ * Prints the frequency of this host's time stamp counter in kHz: an emulated processor has it too.
+ */
 
 #include <stdio.h>
 #include <time.h>
 #include <x86intrin.h>
 
-/* The counter at a time. */
+/* A value of the counter, and its time. */
 struct sample {
 	unsigned long long ticks;
 	double ms;
@@ -19,7 +21,7 @@ static double now(void)
 	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
 }
 
-/* Of several the one whose reading took least, as the host may be busy. */
+/* Returns the sample with the fastest reading, as the host may be busy. */
 static struct sample sample_take(void)
 {
 	struct sample best = { .ticks = 0 };

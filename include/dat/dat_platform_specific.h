@@ -28,7 +28,7 @@ typedef uint32_t DAT_UINT32;	/* 32 bits, unsigned */
 typedef uint64_t DAT_UINT64;	/* 64 bits, unsigned */
 /* the widest unsigned integer */
 typedef unsigned long long DAT_UVERYLONG;
-typedef int DAT_COUNT;		/* a number of things; negative values are special */
+typedef int DAT_COUNT;		/* a count; negative values are special */
 typedef void *DAT_PVOID;	/* an address in this process */
 typedef DAT_UINT64 DAT_PADDR;	/* a physical address; no user-level call takes one */
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 
 /*
- * From a handle to the provider behind it: types and macros that registry and
- * providers share.
+ * Dispatch from a handle to its provider: types and macros that registry and providers
+ * share.
  */
 
 #ifndef _DAT_REDIRECTION_H_
@@ -17,14 +17,13 @@ extern "C" {
 /* a provider's function table; see udat_redirection.h */
 typedef struct dat_provider DAT_PROVIDER;
 
-/* The function table of the provider that made an object: its handle's first word. */
+/* The function table of the provider that created an object: its handle's first word. */
 #define DAT_HANDLE_TO_PROVIDER(handle)	(*(DAT_PROVIDER **)(handle))
 
 /*
  * Types of the functions in a provider's table
  *
- * Each has the parameters of the public call of the same name, whose contract it
- * carries.
+ * Each has the parameters and the contract of the public call that it is named after.
  */
 
 typedef DAT_RETURN (*DAT_IA_OPEN_FUNC)(const DAT_NAME_PTR, DAT_COUNT, DAT_EVD_HANDLE *,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 
-/* What a provider library and the DAT registry owe each other. */
+/* Interface between a provider library and the DAT registry. */
 
 #ifndef _DAT_REGISTRY_H_
 #define _DAT_REGISTRY_H_
@@ -30,10 +30,10 @@ typedef void (*DAT_PROVIDER_FINI_FUNC)(const DAT_PROVIDER_INFO *);
  */
 
 /*
- * dat_registry_add_provider(3DAT) - tells the registry that a provider can be opened.
+ * dat_registry_add_provider(3DAT) - registers a provider that can be opened.
  *
  * Called by dat_provider_init() with the information it was given. The table must stay
- * until dat_registry_remove_provider().
+ * valid until dat_registry_remove_provider().
  *
  * Fails with: INSUFFICIENT_RESOURCES, INVALID_PARAMETER, PROVIDER_ALREADY_REGISTERED.
  * Threads: called under the registry's own lock.
@@ -42,7 +42,7 @@ extern DAT_RETURN dat_registry_add_provider(DAT_PROVIDER *provider,
 					    const DAT_PROVIDER_INFO *provider_info);
 
 /*
- * dat_registry_remove_provider(3DAT) - takes back dat_registry_add_provider().
+ * dat_registry_remove_provider(3DAT) - undoes dat_registry_add_provider().
  *
  * Called by dat_provider_fini().
  *

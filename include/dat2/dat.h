@@ -5,7 +5,7 @@
  * include udat.h.
  */
 
-/* The types of udat.h come first; it includes this file when it is ready for it. */
+/* udat.h defines types that this file needs, and includes this file after them. */
 #ifndef _UDAT_H_
 #include <dat2/udat.h>
 #elif !defined(_DAT_H_)
@@ -21,11 +21,11 @@ extern "C" {
 /*
  * Names, booleans, contexts
  */
-#define DAT_NAME_MAX_LENGTH	256	/* bytes in a name, its terminating null included */
+#define DAT_NAME_MAX_LENGTH	256	/* bytes in a name, including its terminating null */
 
 typedef char *DAT_NAME_PTR;	/* a null-terminated name */
 
-/* An attribute that only some providers or transports know, as text. */
+/* An attribute specific to a provider or transport, as text. */
 typedef struct dat_named_attr {
 	const char	*name;	/* its name */
 	const char	*value;	/* its value, in the form the name defines */
@@ -37,15 +37,15 @@ typedef enum dat_boolean {
 	DAT_TRUE	= 1
 } DAT_BOOLEAN;
 
-/* A word of the consumer's that DAT carries and never looks into. */
+/* A value of the consumer's that DAT stores and returns without interpreting it. */
 typedef union dat_context {
 	DAT_PVOID	as_ptr;		/* seen as an address */
 	DAT_UINT64	as_64;		/* seen as 64 bits */
 	DAT_UVERYLONG	as_index;	/* seen as an index */
 } DAT_CONTEXT;
 
-typedef DAT_CONTEXT DAT_DTO_COOKIE;	/* names a transfer; comes back in its completion */
-typedef DAT_CONTEXT DAT_RMR_COOKIE;	/* names a bind; comes back in its completion */
+typedef DAT_CONTEXT DAT_DTO_COOKIE;	/* identifies a transfer; returned in its completion */
+typedef DAT_CONTEXT DAT_RMR_COOKIE;	/* identifies a bind; returned in its completion */
 
 /*
  * Time
@@ -78,7 +78,7 @@ typedef DAT_HANDLE DAT_CR_HANDLE;	/* connection request */
  */
 /* an IPv4 or IPv6 address, by its family */
 typedef DAT_SOCK_ADDR *DAT_IA_ADDRESS_PTR;
-typedef DAT_UINT64 DAT_CONN_QUAL;	/* what a service point listens on; all 64 bits count */
+typedef DAT_UINT64 DAT_CONN_QUAL;	/* what a service point listens on; 64 significant bits */
 typedef DAT_UINT64 DAT_PORT_QUAL;	/* the port at one end of a connection */
 
 /*
@@ -87,7 +87,7 @@ typedef DAT_UINT64 DAT_PORT_QUAL;	/* the port at one end of a connection */
 typedef DAT_UINT64 DAT_VADDR;		/* an address, wide enough for any peer */
 typedef DAT_UINT64 DAT_VLEN;		/* a length in bytes */
 typedef DAT_UINT32 DAT_SEG_LENGTH;	/* length in bytes of a segment or a transfer */
-typedef DAT_UINT32 DAT_LMR_CONTEXT;	/* names an LMR in a local segment */
+typedef DAT_UINT32 DAT_LMR_CONTEXT;	/* identifies an LMR in a local segment */
 typedef DAT_UINT32 DAT_RMR_CONTEXT;	/* grants a peer access; opaque, may be sent as is */
 
 /*
@@ -100,7 +100,7 @@ typedef struct dat_lmr_triplet {
 	DAT_LMR_CONTEXT	lmr_context;		/* LMR the piece lies in */
 } DAT_LMR_TRIPLET;
 
-/* A piece of a peer's memory: the far side of an RDMA operation. */
+/* A piece of a peer's memory: the remote side of an RDMA operation. */
 typedef struct dat_rmr_triplet {
 	DAT_VADDR	virtual_address;	/* its first byte, in the peer's address space */
 	DAT_SEG_LENGTH	segment_length;		/* its length in bytes */
@@ -123,20 +123,20 @@ typedef enum dat_mem_priv_flags {
 /* write, from here and from a peer */
 #define DAT_MEM_PRIV_WRITE_FLAG	(DAT_MEM_PRIV_LOCAL_WRITE_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG)
 
-/* How the addresses of a region count. */
+/* How addresses within a region are expressed. */
 typedef enum dat_va_type {
 	DAT_VA_TYPE_VA	= 0,	/* virtual addresses of the process that owns it */
 	DAT_VA_TYPE_ZB	= 1	/* zero-based: offsets from its first byte */
 } DAT_VA_TYPE;
 
-/* Through which endpoints an RMR may be reached. */
+/* Which endpoints give access to an RMR. */
 typedef enum dat_rmr_scope {
-	DAT_RMR_SCOPE_EP	= 0,	/* the one it was bound through */
-	DAT_RMR_SCOPE_PZ	= 1,	/* all of its PZ */
+	DAT_RMR_SCOPE_EP	= 0,	/* the endpoint it was bound through */
+	DAT_RMR_SCOPE_PZ	= 1,	/* every endpoint of its PZ */
 	DAT_RMR_SCOPE_ANY	= 2	/* the provider supports both */
 } DAT_RMR_SCOPE;
 
-/* When a segment list passed to a post call may be used again. */
+/* When the caller may reuse a segment list passed to a post call. */
 typedef enum dat_iov_ownership {
 	DAT_IOV_CONSUMER	= 0,	/* on return from the post */
 	DAT_IOV_PROVIDER_NOMOD	= 1,	/* on completion; unchanged */
@@ -147,18 +147,18 @@ typedef struct dat_lmr_param DAT_LMR_PARAM;	/* see udat.h */
 
 typedef enum dat_lmr_param_mask DAT_LMR_PARAM_MASK;	/* see udat.h */
 
-/* What dat_rmr_query() tells. */
+/* Output of dat_rmr_query(). */
 typedef struct dat_rmr_param {
 	DAT_IA_HANDLE		ia_handle;	/* IA it belongs to */
 	DAT_PZ_HANDLE		pz_handle;	/* its PZ */
 	DAT_LMR_TRIPLET		lmr_triplet;	/* memory it is bound to; not valid when unbound */
 	DAT_MEM_PRIV_FLAGS	mem_priv;	/* access it grants */
 	DAT_RMR_CONTEXT		rmr_context;	/* context of the last bind */
-	DAT_RMR_SCOPE		rmr_scope;	/* through which endpoints */
-	DAT_VA_TYPE		va_type;	/* how its addresses count */
+	DAT_RMR_SCOPE		rmr_scope;	/* endpoints that give access */
+	DAT_VA_TYPE		va_type;	/* how its addresses are expressed */
 } DAT_RMR_PARAM;
 
-/* Members of DAT_RMR_PARAM that dat_rmr_query() is asked for. */
+/* Selects the members of DAT_RMR_PARAM that dat_rmr_query() returns. */
 typedef enum dat_rmr_param_mask {
 	DAT_RMR_FIELD_IA_HANDLE		= 0x01,
 	DAT_RMR_FIELD_PZ_HANDLE		= 0x02,
@@ -174,7 +174,7 @@ typedef enum dat_rmr_param_mask {
  * Quality of service, connection and completion flags
  */
 
-/* Quality of service; a provider tells the values it accepts. */
+/* Quality of service; each provider reports the values it accepts. */
 typedef enum dat_qos {
 	DAT_QOS_BEST_EFFORT	= 0x0,	/* always accepted */
 	DAT_QOS_HIGH_THROUGHPUT	= 0x1,
@@ -186,38 +186,38 @@ typedef enum dat_qos {
 /* How to connect. */
 typedef enum dat_connect_flags {
 	DAT_CONNECT_DEFAULT_FLAG		= 0x0,	/* one path */
-	DAT_CONNECT_MULTIPATH_FLAG		= 0x1,	/* several paths, if there are */
+	DAT_CONNECT_MULTIPATH_FLAG		= 0x1,	/* several paths, if available */
 	DAT_CONNECT_MULTIPATH_REQUIRED_FLAG	= 0x2	/* several paths, or no connection */
 } DAT_CONNECT_FLAGS;
 
-/* another name */
+/* alternative name */
 #define DAT_CONNECT_MULTIPATH_REQUESTED_FLAG	DAT_CONNECT_MULTIPATH_FLAG
 
 /* How to end a connection or close an IA. */
 typedef enum dat_close_flags {
 	DAT_CLOSE_ABRUPT_FLAG	= 0x0,	/* at once; operations may be flushed, objects destroyed */
-	DAT_CLOSE_GRACEFUL_FLAG	= 0x1	/* after posted requests are done; an IA only when empty */
+	DAT_CLOSE_GRACEFUL_FLAG	= 0x1	/* after posted requests complete; an IA must be empty */
 } DAT_CLOSE_FLAGS;
 
-#define DAT_CLOSE_DEFAULT	DAT_CLOSE_ABRUPT_FLAG	/* what 0 means */
+#define DAT_CLOSE_DEFAULT	DAT_CLOSE_ABRUPT_FLAG	/* the value 0 */
 
 /*
- * How an operation completes. As endpoint attribute they choose a class for a
- * direction, on a post they act on one operation.
+ * How an operation completes. As an endpoint attribute a flag sets the mode of one
+ * direction; on a post it applies to one operation.
  */
 typedef enum dat_completion_flags {
 	DAT_COMPLETION_DEFAULT_FLAG			= 0x00,	/* every completion is an event */
-	/* request: no event when it succeeds */
+	/* request: no event on success */
 	DAT_COMPLETION_SUPPRESS_FLAG			= 0x01,
 	/* send: the peer's receive wakes a waiter */
 	DAT_COMPLETION_SOLICITED_WAIT_FLAG		= 0x02,
 	/* the event wakes no waiter; needs the attribute */
 	DAT_COMPLETION_UNSIGNALLED_FLAG			= 0x04,
-	/* request: starts when earlier RDMA reads are done */
+	/* request: starts after earlier RDMA reads complete */
 	DAT_COMPLETION_BARRIER_FENCE_FLAG		= 0x08,
 	/* attribute: the wait's threshold decides */
 	DAT_COMPLETION_EVD_THRESHOLD_FLAG		= 0x10,
-	/* request: starts when earlier invalidations are done */
+	/* request: starts after earlier invalidations complete */
 	DAT_COMPLETION_LMR_INVALIDATE_FENCE_FLAG	= 0x20
 } DAT_COMPLETION_FLAGS;
 
@@ -245,7 +245,7 @@ typedef enum dat_extension {
 	DAT_EXTENSION_IW	= 2	/* iWARP */
 } DAT_EXTENSION;
 
-#define DAT_IB_EXTENSION	1	/* for #if, where an enumerator is of no use */
+#define DAT_IB_EXTENSION	1	/* for #if, which cannot test an enumerator */
 #define DAT_IW_EXTENSION	2
 
 typedef int DAT_EXTENDED_OP;	/* an operation of the IA's extension family */
@@ -256,15 +256,16 @@ typedef int DAT_EXTENDED_OP;	/* an operation of the IA's extension family */
 /*
  * Interface adapter (IA)
  */
-typedef DAT_UINT32 DAT_HA_LB;	/* how work is spread over several paths */
+typedef DAT_UINT32 DAT_HA_LB;	/* how load is balanced over several paths */
 
-#define DAT_HA_LB_NONE		0U	/* not at all */
-#define DAT_HA_LB_INTERCOMM	1U	/* each connection on one path, connections on all */
-#define DAT_HA_LB_INTRACOMM	2U	/* each connection on all paths */
+#define DAT_HA_LB_NONE		0U	/* no load balancing */
+/* one path per connection, connections spread over all paths */
+#define DAT_HA_LB_INTERCOMM	1U
+#define DAT_HA_LB_INTRACOMM	2U	/* every connection uses all paths */
 
 typedef struct dat_ia_attr DAT_IA_ATTR;	/* see udat.h */
 
-/* members of DAT_IA_ATTR that dat_ia_query() is asked for */
+/* selects the members of DAT_IA_ATTR that dat_ia_query() returns */
 typedef DAT_UINT64 DAT_IA_ATTR_MASK;
 
 /* Members of DAT_IA_ATTR. */
@@ -318,8 +319,8 @@ typedef struct dat_provider_attr DAT_PROVIDER_ATTR;	/* see udat.h */
 /* A provider as the registry lists it: one line of dat.conf. */
 typedef struct dat_provider_info {
 	char		ia_name[DAT_NAME_MAX_LENGTH];	/* name for dat_ia_open() */
-	DAT_UINT32	dapl_version_major;		/* DAT version it offers */
-	DAT_UINT32	dapl_version_minor;		/* likewise */
+	DAT_UINT32	dapl_version_major;		/* major number of its DAT version */
+	DAT_UINT32	dapl_version_minor;		/* minor number of its DAT version */
 	DAT_BOOLEAN	is_thread_safe;			/* as dat.conf declares it */
 } DAT_PROVIDER_INFO;
 
@@ -327,12 +328,12 @@ typedef struct dat_provider_info {
  * Event dispatcher (EVD)
  */
 
-/* The kinds of event that an EVD takes. */
+/* Kinds of event that an EVD accepts. */
 typedef enum dat_evd_flags {
 	DAT_EVD_SOFTWARE_FLAG	= 0x001,	/* posted by dat_evd_post_se() */
 	DAT_EVD_CR_FLAG		= 0x010,	/* connection requests */
 	DAT_EVD_DTO_FLAG	= 0x020,	/* completions of data transfers */
-	DAT_EVD_CONNECTION_FLAG	= 0x040,	/* connections made and ended */
+	DAT_EVD_CONNECTION_FLAG	= 0x040,	/* connections established and ended */
 	DAT_EVD_RMR_BIND_FLAG	= 0x080,	/* completions of binds */
 	DAT_EVD_ASYNC_FLAG	= 0x100,	/* asynchronous errors */
 	DAT_EVD_DEFAULT_FLAG	= 0x1f0,	/* all but software events */
@@ -345,15 +346,14 @@ typedef struct dat_evd_param DAT_EVD_PARAM;	/* see udat.h */
  * Endpoint (EP)
  */
 
-/* What an endpoint's transport promises. */
+/* Service of an endpoint's transport. */
 typedef enum dat_service_type {
 	DAT_SERVICE_TYPE_RC		= 0,	/* reliable, in order, connected */
 	DAT_SERVICE_TYPE_EXTENSION_BASE	= 1	/* first type that belongs to an extension */
 } DAT_SERVICE_TYPE;
 
 /*
- * Where an endpoint is in its life. The UNCONFIGURED_ states are those of an EP that
- * lacks its PZ or an EVD.
+ * State of an endpoint. In an UNCONFIGURED_ state the EP lacks its PZ or an EVD.
  */
 typedef enum dat_ep_state {
 	DAT_EP_STATE_UNCONNECTED			= 0,	/* new, or reset */
@@ -361,15 +361,16 @@ typedef enum dat_ep_state {
 	/* belongs to an RSP that waits for a request */
 	DAT_EP_STATE_RESERVED				= 2,
 	DAT_EP_STATE_UNCONFIGURED_RESERVED		= 3,
-	DAT_EP_STATE_PASSIVE_CONNECTION_PENDING		= 4,	/* its RSP got a request */
+	DAT_EP_STATE_PASSIVE_CONNECTION_PENDING		= 4,	/* its RSP received a request */
 	DAT_EP_STATE_UNCONFIGURED_PASSIVE		= 5,
 	DAT_EP_STATE_ACTIVE_CONNECTION_PENDING		= 6,	/* dat_ep_connect() was called */
-	/* made by the provider for a request */
+	/* created by the provider for a request */
 	DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING	= 7,
 	DAT_EP_STATE_UNCONFIGURED_TENTATIVE		= 8,
 	DAT_EP_STATE_CONNECTED				= 9,	/* data can flow */
 	DAT_EP_STATE_DISCONNECT_PENDING			= 10,	/* dat_ep_disconnect() was called */
-	DAT_EP_STATE_DISCONNECTED			= 11,	/* ended, for whatever reason */
+	/* the connection ended, for any reason */
+	DAT_EP_STATE_DISCONNECTED			= 11,
 	DAT_EP_STATE_COMPLETION_PENDING			= 12,	/* dat_cr_accept() was called */
 	/* multipath, and one path is left */
 	DAT_EP_STATE_CONNECTED_SINGLE_PATH		= 13,
@@ -380,12 +381,12 @@ typedef enum dat_ep_state {
 #define DAT_EP_STATE_ERROR	DAT_EP_STATE_DISCONNECTED	/* older name */
 
 /*
- * What an endpoint must be able to do. Counts are minimums: the provider may give more
- * and dat_ep_query() reports what it gave. max_message_size is a limit that is enforced.
- * A size, or a number of segments, of 0 takes the provider's default.
+ * Requested capabilities of an endpoint. Counts are minimums: the provider may grant more,
+ * and dat_ep_query() reports what it granted. max_message_size is enforced. A size or a
+ * segment count of 0 selects the provider's default.
  */
 typedef struct dat_ep_attr {
-	DAT_SERVICE_TYPE	service_type;		/* what the transport promises */
+	DAT_SERVICE_TYPE	service_type;		/* service of the transport */
 	DAT_SEG_LENGTH		max_message_size;	/* bytes in a send or receive */
 	DAT_SEG_LENGTH		max_rdma_size;		/* bytes in an RDMA operation */
 	DAT_QOS			qos;			/* quality of service */
@@ -403,17 +404,17 @@ typedef struct dat_ep_attr {
 	DAT_COUNT		srq_soft_hw;
 	DAT_COUNT		max_rdma_read_iov;	/* segments of an RDMA read */
 	DAT_COUNT		max_rdma_write_iov;	/* segments of an RDMA write */
-	/* entries of the next */
+	/* entries in the array that follows */
 	DAT_COUNT		ep_transport_specific_count;
 	DAT_NAMED_ATTR		*ep_transport_specific;	/* attributes of the transport */
-	/* entries of the next */
+	/* entries in the array that follows */
 	DAT_COUNT		ep_provider_specific_count;
 	DAT_NAMED_ATTR		*ep_provider_specific;	/* attributes of the provider */
 } DAT_EP_ATTR;
 
 /*
- * What dat_ep_query() tells and dat_ep_modify() may change. Addresses belong to the
- * provider and last as long as the EP.
+ * Parameters that dat_ep_query() returns and dat_ep_modify() may change. Addresses belong
+ * to the provider and are valid while the EP exists.
  */
 typedef struct dat_ep_param {
 	DAT_IA_HANDLE		ia_handle;		/* IA it belongs to */
@@ -424,7 +425,8 @@ typedef struct dat_ep_param {
 	DAT_PORT_QUAL		local_port_qual;	/* own port */
 	/* peer's address; valid from the pending states on */
 	DAT_IA_ADDRESS_PTR	remote_ia_address_ptr;
-	DAT_PORT_QUAL		remote_port_qual;	/* peer's port; likewise */
+	/* peer's port; valid from the pending states on */
+	DAT_PORT_QUAL		remote_port_qual;
 	DAT_PZ_HANDLE		pz_handle;		/* its PZ */
 	DAT_EVD_HANDLE		recv_evd_handle;	/* where receives complete */
 	DAT_EVD_HANDLE		request_evd_handle;	/* where requests complete */
@@ -433,7 +435,7 @@ typedef struct dat_ep_param {
 	DAT_EP_ATTR		ep_attr;		/* what it can do */
 } DAT_EP_PARAM;
 
-typedef DAT_UINT64 DAT_EP_PARAM_MASK;	/* members of DAT_EP_PARAM a query or modify is about */
+typedef DAT_UINT64 DAT_EP_PARAM_MASK;	/* selects members of DAT_EP_PARAM to query or modify */
 
 /* Members of DAT_EP_PARAM. */
 #define DAT_EP_FIELD_IA_HANDLE				UINT64_C(0x00000001)
@@ -449,7 +451,7 @@ typedef DAT_UINT64 DAT_EP_PARAM_MASK;	/* members of DAT_EP_PARAM a query or modi
 #define DAT_EP_FIELD_CONNECT_EVD_HANDLE			UINT64_C(0x00000400)
 #define DAT_EP_FIELD_SRQ_HANDLE				UINT64_C(0x00000800)
 
-/* Members of its DAT_EP_ATTR. */
+/* Members of ep_attr in DAT_EP_PARAM. */
 #define DAT_EP_FIELD_EP_ATTR_SERVICE_TYPE		UINT64_C(0x00001000)
 #define DAT_EP_FIELD_EP_ATTR_MAX_MESSAGE_SIZE		UINT64_C(0x00002000)
 #define DAT_EP_FIELD_EP_ATTR_MAX_RDMA_SIZE		UINT64_C(0x00004000)
@@ -474,8 +476,8 @@ typedef DAT_UINT64 DAT_EP_PARAM_MASK;	/* members of DAT_EP_PARAM a query or modi
 #define DAT_EP_FIELD_ALL				UINT64_C(0x7fffffff)
 
 /*
- * Special counts: watermarks that never trigger, and a number the provider cannot
- * tell.
+ * Special counts: watermarks that never trigger, and a count that the provider does not
+ * know.
  */
 #define DAT_WATERMARK_INFINITE	(-1)
 #define DAT_HW_DEFAULT		DAT_WATERMARK_INFINITE
@@ -493,28 +495,28 @@ typedef enum dat_srq_state {
 	DAT_SRQ_STATE_SHUTDOWN		= 2
 } DAT_SRQ_STATE;
 
-/* What a shared receive queue must be able to do; the provider may give more. */
+/* Requested capabilities of a shared receive queue; the provider may grant more. */
 typedef struct dat_srq_attr {
 	DAT_COUNT	max_recv_dtos;	/* receives posted and not completed */
 	DAT_COUNT	max_recv_iov;	/* segments of a receive */
 	DAT_COUNT	low_watermark;	/* DAT_SRQ_LW_DEFAULT; see dat_srq_set_lw() */
 } DAT_SRQ_ATTR;
 
-/* What dat_srq_query() tells. */
+/* Output of dat_srq_query(). */
 typedef struct dat_srq_param {
 	DAT_IA_HANDLE	ia_handle;	/* IA it belongs to */
 	DAT_SRQ_STATE	srq_state;	/* whether it works */
 	DAT_PZ_HANDLE	pz_handle;	/* its PZ */
 	DAT_COUNT	max_recv_dtos;	/* receives it can hold */
 	DAT_COUNT	max_recv_iov;	/* segments of a receive */
-	DAT_COUNT	low_watermark;	/* free receives below which an event tells */
+	DAT_COUNT	low_watermark;	/* an event is raised below this number of free receives */
 	/* receives an EP can still take, or DAT_VALUE_UNKNOWN */
 	DAT_COUNT	available_dto_count;
-	/* those and the taken ones not yet dequeued, or DAT_VALUE_UNKNOWN */
+	/* available receives plus those taken and not yet dequeued, or DAT_VALUE_UNKNOWN */
 	DAT_COUNT	outstanding_dto_count;
 } DAT_SRQ_PARAM;
 
-/* Members of DAT_SRQ_PARAM that dat_srq_query() is asked for. */
+/* Selects the members of DAT_SRQ_PARAM that dat_srq_query() returns. */
 typedef enum dat_srq_param_mask {
 	DAT_SRQ_FIELD_IA_HANDLE			= 0x01,
 	DAT_SRQ_FIELD_SRQ_STATE			= 0x02,
@@ -531,12 +533,12 @@ typedef enum dat_srq_param_mask {
  * Protection zone (PZ)
  */
 
-/* What dat_pz_query() tells. */
+/* Output of dat_pz_query(). */
 typedef struct dat_pz_param {
 	DAT_IA_HANDLE	ia_handle;	/* IA it belongs to */
 } DAT_PZ_PARAM;
 
-/* Members of DAT_PZ_PARAM that dat_pz_query() is asked for. */
+/* Selects the members of DAT_PZ_PARAM that dat_pz_query() returns. */
 typedef enum dat_pz_param_mask {
 	DAT_PZ_FIELD_IA_HANDLE	= 0x1,
 	DAT_PZ_FIELD_ALL	= 0x1
@@ -546,28 +548,31 @@ typedef enum dat_pz_param_mask {
  * Service points and connection requests
  */
 
-/* Who makes the endpoint for a request that arrives at a public service point. */
+/*
+ * Whether the consumer or the provider creates the endpoint for a request at a public
+ * service point.
+ */
 typedef enum dat_psp_flags {
 	DAT_PSP_CONSUMER_FLAG	= 0x0,	/* the consumer, for dat_cr_accept() */
-	DAT_PSP_PROVIDER_FLAG	= 0x1	/* the provider; the consumer completes it */
+	DAT_PSP_PROVIDER_FLAG	= 0x1	/* the provider; the consumer sets its PZ and EVDs */
 } DAT_PSP_FLAGS;
 
-/* Whether a provider can make the endpoint for a public service point. */
+/* Whether a provider can create the endpoint for a request at a public service point. */
 typedef enum dat_ep_creator_for_psp {
 	DAT_PSP_CREATES_EP_NEVER	= 0,	/* no: DAT_PSP_CONSUMER_FLAG only */
-	DAT_PSP_CREATES_EP_IFASKED	= 1,	/* as the flag says */
+	DAT_PSP_CREATES_EP_IFASKED	= 1,	/* if the flag requests it */
 	DAT_PSP_CREATES_EP_ALWAYS	= 2	/* always: DAT_PSP_PROVIDER_FLAG only */
 } DAT_EP_CREATOR_FOR_PSP;
 
-/* What dat_psp_query() tells. */
+/* Output of dat_psp_query(). */
 typedef struct dat_psp_param {
 	DAT_IA_HANDLE	ia_handle;	/* IA it belongs to */
 	DAT_CONN_QUAL	conn_qual;	/* what it listens on */
 	DAT_EVD_HANDLE	evd_handle;	/* where requests arrive */
-	DAT_PSP_FLAGS	psp_flags;	/* who makes the endpoints */
+	DAT_PSP_FLAGS	psp_flags;	/* whether the provider creates endpoints */
 } DAT_PSP_PARAM;
 
-/* Members of DAT_PSP_PARAM that dat_psp_query() is asked for. */
+/* Selects the members of DAT_PSP_PARAM that dat_psp_query() returns. */
 typedef enum dat_psp_param_mask {
 	DAT_PSP_FIELD_IA_HANDLE		= 0x1,
 	DAT_PSP_FIELD_CONN_QUAL		= 0x2,
@@ -576,7 +581,7 @@ typedef enum dat_psp_param_mask {
 	DAT_PSP_FIELD_ALL		= 0xf
 } DAT_PSP_PARAM_MASK;
 
-/* What dat_rsp_query() tells. */
+/* Output of dat_rsp_query(). */
 typedef struct dat_rsp_param {
 	DAT_IA_HANDLE	ia_handle;	/* IA it belongs to */
 	DAT_CONN_QUAL	conn_qual;	/* what it listens on */
@@ -584,7 +589,7 @@ typedef struct dat_rsp_param {
 	DAT_EP_HANDLE	ep_handle;	/* endpoint reserved for it */
 } DAT_RSP_PARAM;
 
-/* Members of DAT_RSP_PARAM that dat_rsp_query() is asked for. */
+/* Selects the members of DAT_RSP_PARAM that dat_rsp_query() returns. */
 typedef enum dat_rsp_param_mask {
 	DAT_RSP_FIELD_IA_HANDLE		= 0x1,
 	DAT_RSP_FIELD_CONN_QUAL		= 0x2,
@@ -593,7 +598,7 @@ typedef enum dat_rsp_param_mask {
 	DAT_RSP_FIELD_ALL		= 0xf
 } DAT_RSP_PARAM_MASK;
 
-/* What dat_csp_query() tells. */
+/* Output of dat_csp_query(). */
 typedef struct dat_csp_param {
 	DAT_IA_HANDLE		ia_handle;	/* IA it belongs to */
 	DAT_COMM		*comm;		/* kind of address */
@@ -601,7 +606,7 @@ typedef struct dat_csp_param {
 	DAT_EVD_HANDLE		evd_handle;	/* where requests arrive */
 } DAT_CSP_PARAM;
 
-/* Members of DAT_CSP_PARAM that dat_csp_query() is asked for. */
+/* Selects the members of DAT_CSP_PARAM that dat_csp_query() returns. */
 typedef enum dat_csp_param_mask {
 	DAT_CSP_FIELD_IA_HANDLE		= 0x1,
 	DAT_CSP_FIELD_COMM		= 0x2,
@@ -611,19 +616,19 @@ typedef enum dat_csp_param_mask {
 } DAT_CSP_PARAM_MASK;
 
 /*
- * What dat_cr_query() tells. Address and data belong to the provider and last as long
- * as the CR.
+ * Output of dat_cr_query(). Address and private data belong to the provider and are valid
+ * while the CR exists.
  */
 typedef struct dat_cr_param {
-	DAT_IA_ADDRESS_PTR	remote_ia_address_ptr;	/* who asks */
-	DAT_PORT_QUAL		remote_port_qual;	/* from which port */
-	DAT_COUNT		private_data_size;	/* bytes of the next */
-	DAT_PVOID		private_data;		/* what the requester sent along */
+	DAT_IA_ADDRESS_PTR	remote_ia_address_ptr;	/* address of the requester */
+	DAT_PORT_QUAL		remote_port_qual;	/* port of the requester */
+	DAT_COUNT		private_data_size;	/* bytes in private_data */
+	DAT_PVOID		private_data;		/* as sent by the requester */
 	/* EP of the RSP or provider PSP, else null */
 	DAT_EP_HANDLE		local_ep_handle;
 } DAT_CR_PARAM;
 
-/* Members of DAT_CR_PARAM that dat_cr_query() is asked for. */
+/* Selects the members of DAT_CR_PARAM that dat_cr_query() returns. */
 typedef enum dat_cr_param_mask {
 	DAT_CR_FIELD_REMOTE_IA_ADDRESS_PTR	= 0x01,
 	DAT_CR_FIELD_REMOTE_PORT_QUAL		= 0x02,
@@ -637,7 +642,7 @@ typedef enum dat_cr_param_mask {
  * Events
  */
 
-/* What an event says, and so which member of DAT_EVENT_DATA is valid. */
+/* Event numbers. Each group is headed by the member of DAT_EVENT_DATA that is valid for it. */
 typedef enum dat_event_number {
 	/* With dto_completion_event_data: */
 	DAT_DTO_COMPLETION_EVENT			= 0x00001,
@@ -650,27 +655,28 @@ typedef enum dat_event_number {
 
 	/* With connect_event_data: */
 	DAT_CONNECTION_EVENT_ESTABLISHED		= 0x04001,	/* data can flow */
-	/* the peer's program said no */
+	/* rejected by the peer's program */
 	DAT_CONNECTION_EVENT_PEER_REJECTED		= 0x04002,
-	/* nobody listens there, or no room */
+	/* no listener, its EVD is full, or the fabric failed */
 	DAT_CONNECTION_EVENT_NON_PEER_REJECTED		= 0x04003,
 	DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR	= 0x04004,	/* the requester is gone */
 	DAT_CONNECTION_EVENT_DISCONNECTED		= 0x04005,	/* ended by either side */
 	DAT_CONNECTION_EVENT_BROKEN			= 0x04006,	/* ended by an error */
-	/* the time given to dat_ep_connect() is over */
+	/* the timeout of dat_ep_connect() expired */
 	DAT_CONNECTION_EVENT_TIMED_OUT			= 0x04007,
-	DAT_CONNECTION_EVENT_UNREACHABLE		= 0x04008,	/* no way to the address */
+	/* no route to the address */
+	DAT_CONNECTION_EVENT_UNREACHABLE		= 0x04008,
 
 	/* With asynch_error_event_data: */
 	/* an EVD was full: events are lost */
 	DAT_ASYNC_ERROR_EVD_OVERFLOW			= 0x08001,
 	/* the IA can only be closed */
 	DAT_ASYNC_ERROR_IA_CATASTROPHIC			= 0x08002,
-	/* trouble on an EP or SRQ; see the reason */
+	/* error on an EP or SRQ; see the reason */
 	DAT_ASYNC_ERROR_EP_BROKEN			= 0x08003,
-	/* the provider waited in vain */
+	/* a wait inside the provider timed out */
 	DAT_ASYNC_ERROR_TIMED_OUT			= 0x08004,
-	/* the provider failed in itself */
+	/* internal error of the provider */
 	DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR		= 0x08005,
 	/* multipath: one path is left */
 	DAT_HA_DOWN_TO_1				= 0x08101,
@@ -689,16 +695,16 @@ typedef enum dat_event_number {
 /* How a data transfer or a bind ended. */
 typedef enum dat_dto_completion_status {
 	DAT_DTO_SUCCESS			= 0,	/* done */
-	DAT_DTO_ERR_FLUSHED		= 1,	/* not done: the connection ended first */
+	DAT_DTO_ERR_FLUSHED		= 1,	/* not executed: the connection ended first */
 	DAT_DTO_ERR_LOCAL_LENGTH	= 2,	/* the buffers do not fit the data */
 	DAT_DTO_ERR_LOCAL_EP		= 3,	/* the endpoint failed */
 	DAT_DTO_ERR_LOCAL_PROTECTION	= 4,	/* local memory does not allow the access */
-	DAT_DTO_ERR_BAD_RESPONSE	= 5,	/* the peer's answer makes no sense */
+	DAT_DTO_ERR_BAD_RESPONSE	= 5,	/* the peer sent an invalid response */
 	DAT_DTO_ERR_REMOTE_ACCESS	= 6,	/* the peer's memory does not allow the access */
-	DAT_DTO_ERR_REMOTE_RESPONDER	= 7,	/* the peer could not finish its part */
+	DAT_DTO_ERR_REMOTE_RESPONDER	= 7,	/* the peer could not complete the operation */
 	DAT_DTO_ERR_TRANSPORT		= 8,	/* the network failed */
 	DAT_DTO_ERR_RECEIVER_NOT_READY	= 9,	/* the peer posted no receive for too long */
-	DAT_DTO_ERR_PARTIAL_PACKET	= 10,	/* a message came in part */
+	DAT_DTO_ERR_PARTIAL_PACKET	= 10,	/* only part of a message arrived */
 	DAT_RMR_OPERATION_FAILED	= 11,	/* the bind failed */
 	DAT_DTO_ERR_LOCAL_MM_ERROR	= 12	/* local memory management failed */
 } DAT_DTO_COMPLETION_STATUS;
@@ -716,13 +722,14 @@ typedef enum dat_dto_completion_status {
  * valid.
  */
 typedef struct dat_dto_completion_event_data {
-	/* EP it was posted to, or that took the receive from an SRQ */
+	/* EP of the post, or the EP that took the receive from an SRQ */
 	DAT_EP_HANDLE			ep_handle;
 	DAT_DTO_COOKIE			user_cookie;		/* as given to the post call */
 	DAT_DTO_COMPLETION_STATUS	status;			/* how it ended */
 	DAT_SEG_LENGTH			transfered_length;	/* bytes transferred */
 	DAT_DTOS			operation;		/* which operation */
-	DAT_RMR_CONTEXT			rmr_context;		/* what a receive has invalidated */
+	/* context that the receive invalidated */
+	DAT_RMR_CONTEXT			rmr_context;
 } DAT_DTO_COMPLETION_EVENT_DATA;
 
 /* A bind has completed. */
@@ -732,28 +739,28 @@ typedef struct dat_rmr_bind_completion_event_data {
 	DAT_DTO_COMPLETION_STATUS	status;		/* how it ended */
 } DAT_RMR_BIND_COMPLETION_EVENT_DATA;
 
-/* A service point, of the kind whose call made it. */
+/* A service point; the create call determines the member. */
 typedef union dat_sp_handle {
 	DAT_RSP_HANDLE	rsp_handle;
 	DAT_PSP_HANDLE	psp_handle;
 	DAT_CSP_HANDLE	csp_handle;
 } DAT_SP_HANDLE;
 
-/* A peer asks for a connection. */
+/* A connection request arrived. */
 typedef struct dat_cr_arrival_event_data {
-	DAT_SP_HANDLE		sp_handle;	/* service point it came to */
-	/* address it came to */
+	DAT_SP_HANDLE		sp_handle;	/* service point it arrived at */
+	/* address it arrived at */
 	DAT_IA_ADDRESS_PTR	local_ia_address_ptr;
-	DAT_CONN_QUAL		conn_qual;	/* qualifier it came to */
+	DAT_CONN_QUAL		conn_qual;	/* qualifier it arrived at */
 	DAT_CR_HANDLE		cr_handle;	/* to accept, reject or hand off */
 	DAT_BOOLEAN		truncate_flag;	/* its private data was cut to the maximum */
 } DAT_CR_ARRIVAL_EVENT_DATA;
 
-/* A connection was made, refused or ended. */
+/* A connection was established, refused or ended. */
 typedef struct dat_connection_event_data {
 	DAT_EP_HANDLE	ep_handle;		/* its endpoint */
-	DAT_COUNT	private_data_size;	/* bytes of the next; 0 on the passive side */
-	/* from the acceptor; lasts until the EP is used again or freed */
+	DAT_COUNT	private_data_size;	/* bytes in private_data; 0 on the passive side */
+	/* from the acceptor; valid until the EP is reused or freed */
 	DAT_PVOID	private_data;
 } DAT_CONNECTION_EVENT_DATA;
 
@@ -799,10 +806,10 @@ typedef enum pz_async_error_reason {
 	DAT_PZ_OTHER_ERROR	= 0
 } DAT_PZ_ASYNC_ERROR_REASON;
 
-/* Something happened that belongs to no call. */
+/* An error that belongs to no call. */
 typedef struct dat_asynch_error_event_data {
-	DAT_HANDLE	dat_handle;	/* object it happened to */
-	DAT_COUNT	reason;		/* a reason of that object's kind */
+	DAT_HANDLE	dat_handle;	/* object with the error */
+	DAT_COUNT	reason;		/* reason, from the enum of the object's type */
 } DAT_ASYNCH_ERROR_EVENT_DATA;
 
 /* A consumer's own event. */
@@ -810,7 +817,7 @@ typedef struct dat_software_event_data {
 	DAT_PVOID	pointer;	/* as given to dat_evd_post_se() */
 } DAT_SOFTWARE_EVENT_DATA;
 
-/* What an event is about, by its number. */
+/* Event data; event_number selects the member. */
 typedef union dat_event_data {
 	DAT_DTO_COMPLETION_EVENT_DATA	dto_completion_event_data;
 	DAT_RMR_BIND_COMPLETION_EVENT_DATA rmr_completion_event_data;
@@ -822,29 +829,29 @@ typedef union dat_event_data {
 
 /* An event, as dat_evd_wait() and dat_evd_dequeue() return it. */
 typedef struct dat_event {
-	DAT_EVENT_NUMBER	event_number;			/* what it says */
+	/* selects the member of event_data */
+	DAT_EVENT_NUMBER	event_number;
 	DAT_EVD_HANDLE		evd_handle;			/* EVD it comes from */
-	DAT_EVENT_DATA		event_data;			/* what it is about */
-	DAT_UINT64		event_extension_data[8];	/* likewise, for extension events */
+	DAT_EVENT_DATA		event_data;			/* depends on event_number */
+	DAT_UINT64		event_extension_data[8];	/* data of an extension event */
 } DAT_EVENT;
 
 /*
  * Calls
  *
- * A call returns DAT_SUCCESS or what its comment lists, types of DAT_RETURN_TYPE
- * without their DAT_ prefix; on failure its outputs are not valid. Every call may
- * return INVALID_HANDLE with the subtype of the object that is wrong, and
- * NOT_IMPLEMENTED. Calls that are safe may be made from any thread at any time; the
- * others need only be serialised on one object, and calls on different objects never
- * disturb each other.
+ * A call returns DAT_SUCCESS or an error that its comment lists, a DAT_RETURN_TYPE without
+ * the DAT_ prefix. On failure its outputs are not valid. Every call may return
+ * INVALID_HANDLE, with a subtype that names the object, and NOT_IMPLEMENTED. Any thread may
+ * make a call marked safe at any time. The caller must serialise other calls on one object;
+ * calls on different objects never interfere.
  */
 
 /*
  * dat_registry_list_providers(3DAT) - lists the providers that can be opened.
  *
- * Fills up to max_to_return of the structures that the array's pointers name, and sets
- * entries_returned to how many it filled. An array that is too small is no error. With a
- * max_to_return of 0 the call fails, and entries_returned is how many providers there are.
+ * Fills up to max_to_return of the structures that the array points to, and sets
+ * entries_returned to the number filled. An array that is too small is not an error. With
+ * max_to_return 0 the call fails and sets entries_returned to the number of providers.
  *
  * Fails with: INVALID_PARAMETER, INSUFFICIENT_RESOURCES, INTERNAL_ERROR.
  * Threads: safe.
@@ -854,7 +861,7 @@ extern DAT_RETURN dat_registry_list_providers(DAT_COUNT max_to_return,
 					      DAT_PROVIDER_INFO *dat_provider_list[]);
 
 /*
- * dat_strerror(3DAT) - gives the names of a return code's type and subtype.
+ * dat_strerror(3DAT) - returns the names of a return code's type and subtype.
  *
  * Both texts are static. minor_message_string is empty when there is no subtype.
  *
@@ -870,14 +877,14 @@ extern DAT_RETURN dat_strerror(DAT_RETURN dat_function_return,
  */
 
 /*
- * dat_ia_openv(3DAT) - opens an instance of the interface adapter called provider.
+ * dat_ia_openv(3DAT) - opens an instance of the interface adapter named provider.
  *
- * Programs call dat_ia_open(), which adds version and thread safety. The registry
- * loads the provider that dat.conf names. asynch_evd_handle says where asynchronous
- * errors go: DAT_HANDLE_NULL on entry makes an EVD that holds at least
- * asynch_evd_min_qlen events and returns it; an EVD of kind DAT_EVD_ASYNC_FLAG is used
- * as it is; DAT_EVD_ASYNC_EXISTS shares that of an earlier open. Every open is an
- * instance of its own, with objects of its own.
+ * Programs call dat_ia_open(), which adds version and thread safety. The registry loads the
+ * provider that dat.conf names. asynch_evd_handle selects the EVD for asynchronous errors.
+ * On entry, DAT_HANDLE_NULL creates an EVD that holds at least asynch_evd_min_qlen events,
+ * and the call returns it; an EVD of kind DAT_EVD_ASYNC_FLAG is used as is;
+ * DAT_EVD_ASYNC_EXISTS shares the EVD of an earlier open. Each open is a separate instance
+ * with its own objects.
  *
  * Fails with: INSUFFICIENT_RESOURCES, INVALID_PARAMETER, PROVIDER_NOT_FOUND,
  *             INVALID_HANDLE.
@@ -897,10 +904,10 @@ extern DAT_RETURN dat_ia_openv(const DAT_NAME_PTR provider,
 		     DAT_VERSION_MAJOR, DAT_VERSION_MINOR, DAT_THREADSAFE)
 
 /*
- * dat_ia_query(3DAT) - tells what an IA and its provider can do.
+ * dat_ia_query(3DAT) - returns the attributes of an IA and its provider.
  *
- * ia_attr and provider_attr may be null if their masks are 0; so may async_evd_handle.
- * async_evd_handle becomes DAT_EVD_OUT_OF_SCOPE if the EVD is another instance's.
+ * ia_attr and provider_attr may be null if their masks are 0; async_evd_handle may always
+ * be null. It becomes DAT_EVD_OUT_OF_SCOPE if the EVD belongs to another instance.
  *
  * Fails with: INVALID_PARAMETER, INVALID_HANDLE.
  * Threads: safe.
@@ -914,9 +921,9 @@ extern DAT_RETURN dat_ia_query(DAT_IA_HANDLE ia_handle,
 /*
  * dat_ia_close(3DAT) - closes an instance of an IA.
  *
- * DAT_CLOSE_GRACEFUL_FLAG fails with INVALID_STATE while objects of the instance
- * exist, and changes nothing. DAT_CLOSE_ABRUPT_FLAG destroys them: connections break,
- * threads that wait return DAT_ABORT, all handles are dead.
+ * DAT_CLOSE_GRACEFUL_FLAG fails with INVALID_STATE while objects of the instance exist, and
+ * changes nothing. DAT_CLOSE_ABRUPT_FLAG destroys them: connections break, waiting threads
+ * return DAT_ABORT, and all handles become invalid.
  *
  * Fails with: INSUFFICIENT_RESOURCES, INVALID_HANDLE, INVALID_PARAMETER,
  *             INVALID_STATE.
@@ -925,9 +932,9 @@ extern DAT_RETURN dat_ia_query(DAT_IA_HANDLE ia_handle,
 extern DAT_RETURN dat_ia_close(DAT_IA_HANDLE ia_handle, DAT_CLOSE_FLAGS close_flags);
 
 /*
- * dat_set_consumer_context(3DAT) - attaches a word of the consumer's to any object.
+ * dat_set_consumer_context(3DAT) - attaches a consumer context to any object.
  *
- * The word of a new object is 0. DAT does not look into it.
+ * The context of a new object is 0. DAT does not interpret it.
  *
  * Fails with: INVALID_PARAMETER, INVALID_HANDLE.
  * Threads: calls on one object must be serialised.
@@ -935,7 +942,7 @@ extern DAT_RETURN dat_ia_close(DAT_IA_HANDLE ia_handle, DAT_CLOSE_FLAGS close_fl
 extern DAT_RETURN dat_set_consumer_context(DAT_HANDLE dat_handle, DAT_CONTEXT context);
 
 /*
- * dat_get_consumer_context(3DAT) - returns the word that dat_set_consumer_context()
+ * dat_get_consumer_context(3DAT) - returns the context that dat_set_consumer_context()
  * attached.
  *
  * Fails with: INVALID_HANDLE.
@@ -944,7 +951,7 @@ extern DAT_RETURN dat_set_consumer_context(DAT_HANDLE dat_handle, DAT_CONTEXT co
 extern DAT_RETURN dat_get_consumer_context(DAT_HANDLE dat_handle, DAT_CONTEXT *context);
 
 /*
- * dat_get_handle_type(3DAT) - tells what kind of object a handle is of.
+ * dat_get_handle_type(3DAT) - returns the type of object behind a handle.
  *
  * Fails with: INVALID_HANDLE.
  * Threads: calls on one object must be serialised.
@@ -959,7 +966,7 @@ extern DAT_RETURN dat_get_handle_type(DAT_HANDLE dat_handle,
 /*
  * dat_pz_create(3DAT) - creates a protection zone.
  *
- * Endpoints reach only memory of their own zone, and so do their peers.
+ * An endpoint, and its peer through it, can access only memory of the endpoint's PZ.
  *
  * Fails with: INSUFFICIENT_RESOURCES, INVALID_PARAMETER, INVALID_HANDLE.
  * Threads: safe.
@@ -967,7 +974,7 @@ extern DAT_RETURN dat_get_handle_type(DAT_HANDLE dat_handle,
 extern DAT_RETURN dat_pz_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE *pz_handle);
 
 /*
- * dat_pz_query(3DAT) - tells about a protection zone.
+ * dat_pz_query(3DAT) - returns the parameters of a protection zone.
  *
  * Fails with: INVALID_PARAMETER, INVALID_HANDLE.
  * Threads: safe.
@@ -978,7 +985,7 @@ extern DAT_RETURN dat_pz_query(DAT_PZ_HANDLE pz_handle, DAT_PZ_PARAM_MASK pz_par
 /*
  * dat_pz_free(3DAT) - frees a protection zone.
  *
- * INVALID_STATE while an EP, SRQ, LMR or RMR belongs to it.
+ * Returns INVALID_STATE while an EP, SRQ, LMR or RMR belongs to it.
  *
  * Fails with: INVALID_STATE, INVALID_HANDLE.
  * Threads: calls on one object must be serialised.
@@ -990,7 +997,7 @@ extern DAT_RETURN dat_pz_free(DAT_PZ_HANDLE pz_handle);
  */
 
 /*
- * dat_evd_query(3DAT) - tells about an event dispatcher.
+ * dat_evd_query(3DAT) - returns the parameters of an event dispatcher.
  *
  * Fails with: INVALID_HANDLE, INVALID_PARAMETER.
  * Threads: calls on one object must be serialised.
@@ -1000,10 +1007,10 @@ extern DAT_RETURN dat_evd_query(DAT_EVD_HANDLE evd_handle,
 				DAT_EVD_PARAM *evd_param);
 
 /*
- * dat_evd_dequeue(3DAT) - takes the event with the longest stay, without waiting.
+ * dat_evd_dequeue(3DAT) - takes the oldest event, without waiting.
  *
  * Works on disabled and unwaitable EVDs too. DAT_QUEUE_EMPTY is returned without class
- * bits; polling is no error.
+ * bits, because an empty poll is not an error.
  *
  * Fails with: INVALID_HANDLE, QUEUE_EMPTY, INVALID_STATE.
  * Threads: safe.
@@ -1011,11 +1018,10 @@ extern DAT_RETURN dat_evd_query(DAT_EVD_HANDLE evd_handle,
 extern DAT_RETURN dat_evd_dequeue(DAT_EVD_HANDLE evd_handle, DAT_EVENT *event);
 
 /*
- * dat_evd_post_se(3DAT) - puts a software event into an EVD of kind
- * DAT_EVD_SOFTWARE_FLAG.
+ * dat_evd_post_se(3DAT) - posts a software event to an EVD of kind DAT_EVD_SOFTWARE_FLAG.
  *
- * The event's number must be DAT_SOFTWARE_EVENT; its pointer arrives as it is.
- * DAT_QUEUE_FULL: not posted, and nothing else happens.
+ * event_number must be DAT_SOFTWARE_EVENT; the pointer is delivered unchanged. On
+ * DAT_QUEUE_FULL the event is not posted, and the call has no other effect.
  *
  * Fails with: INVALID_HANDLE, INVALID_PARAMETER, QUEUE_FULL.
  * Threads: calls on one object must be serialised.
@@ -1025,8 +1031,8 @@ extern DAT_RETURN dat_evd_post_se(DAT_EVD_HANDLE evd_handle, const DAT_EVENT *ev
 /*
  * dat_evd_resize(3DAT) - changes how many events an EVD holds.
  *
- * No event is lost: INVALID_STATE if more than evd_min_qlen are queued. The EVD may
- * become longer than asked for.
+ * No event is lost: the call returns INVALID_STATE if more than evd_min_qlen events are
+ * queued. The EVD may become longer than requested.
  *
  * Fails with: INVALID_HANDLE, INVALID_PARAMETER, INSUFFICIENT_RESOURCES,
  *             INVALID_STATE.
@@ -1037,7 +1043,7 @@ extern DAT_RETURN dat_evd_resize(DAT_EVD_HANDLE evd_handle, DAT_COUNT evd_min_ql
 /*
  * dat_evd_free(3DAT) - frees an event dispatcher and the events in it.
  *
- * INVALID_STATE while an EP, service point or IA feeds it. A thread that waits on it
+ * Returns INVALID_STATE while an EP, service point or IA uses it. A thread waiting on it
  * returns DAT_ABORT.
  *
  * Fails with: INVALID_HANDLE, INVALID_STATE.
@@ -1052,10 +1058,10 @@ extern DAT_RETURN dat_evd_free(DAT_EVD_HANDLE evd_handle);
 /*
  * dat_ep_create(3DAT) - creates an endpoint, unconnected.
  *
- * PZ and EVDs may be DAT_HANDLE_NULL and be set later by dat_ep_modify(). The EVDs
- * must be of the kinds DTO, DTO (and RMR_BIND, to bind), and CONNECTION. ep_attributes
- * may be null for the provider's defaults; what dat_ep_query() tells of one EP is good
- * to make another.
+ * PZ and EVDs may be DAT_HANDLE_NULL and be set later by dat_ep_modify(). The receive EVD
+ * must be of kind DTO, the request EVD of kind DTO (and RMR_BIND, for binds), the
+ * connection EVD of kind CONNECTION. A null ep_attributes selects the provider's defaults.
+ * The attributes that dat_ep_query() returns for one EP can be used to create another.
  *
  * Fails with: INSUFFICIENT_RESOURCES, INVALID_HANDLE, INVALID_PARAMETER,
  *             MODEL_NOT_SUPPORTED.
@@ -1069,12 +1075,12 @@ extern DAT_RETURN dat_ep_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle
 				DAT_EP_HANDLE *ep_handle);
 
 /*
- * dat_ep_create_with_srq(3DAT) - creates an endpoint whose receives come from a shared
- * receive queue.
+ * dat_ep_create_with_srq(3DAT) - creates an endpoint that receives from a shared receive
+ * queue.
  *
- * As dat_ep_create(), but ep_attributes are needed, and max_recv_dtos limits the
- * receives that this EP may hold at one time. Nothing is posted to the EP's own
- * receive queue.
+ * Like dat_ep_create(), but ep_attributes must not be null, and max_recv_dtos limits the
+ * receives that this EP may hold at one time. Receives are posted to the SRQ, never to the
+ * EP.
  *
  * Fails with: INSUFFICIENT_RESOURCES, INVALID_HANDLE, INVALID_PARAMETER,
  *             MODEL_NOT_SUPPORTED.
@@ -1090,10 +1096,9 @@ extern DAT_RETURN dat_ep_create_with_srq(DAT_IA_HANDLE ia_handle,
 					 DAT_EP_HANDLE *ep_handle);
 
 /*
- * dat_ep_query(3DAT) - tells about an endpoint.
+ * dat_ep_query(3DAT) - returns the parameters of an endpoint.
  *
- * The addresses are valid while the EP exists; those of the peer from the pending
- * states on.
+ * The addresses are valid while the EP exists, the peer's from the pending states on.
  *
  * Fails with: INVALID_HANDLE, INVALID_PARAMETER.
  * Threads: calls on one object must be serialised.
@@ -1104,10 +1109,10 @@ extern DAT_RETURN dat_ep_query(DAT_EP_HANDLE ep_handle, DAT_EP_PARAM_MASK ep_par
 /*
  * dat_ep_modify(3DAT) - changes parameters of an endpoint.
  *
- * Everything in the mask is changed, or nothing. Most attributes and EVDs can change
- * until the connection is being made, the PZ only while unconnected or tentative.
- * INVALID_STATE: too late. INVALID_PARAMETER: a member that never changes, or a value
- * that is not possible.
+ * The call changes all members in the mask or none. Most attributes and EVDs can change
+ * until the connection is being made, the PZ only while the EP is unconnected or tentative;
+ * after that the call returns INVALID_STATE. It returns INVALID_PARAMETER for a member that
+ * never changes and for an impossible value.
  *
  * Fails with: INVALID_HANDLE, INVALID_PARAMETER, INVALID_STATE.
  * Threads: calls on one object must be serialised.
@@ -1117,7 +1122,8 @@ extern DAT_RETURN dat_ep_modify(DAT_EP_HANDLE ep_handle,
 				const DAT_EP_PARAM *ep_param);
 
 /*
- * dat_ep_get_status(3DAT) - tells an endpoint's state and whether it has work.
+ * dat_ep_get_status(3DAT) - returns an endpoint's state and whether it has outstanding
+ * work.
  *
  * recv_idle is DAT_TRUE when no receive, request_idle when no request is outstanding.
  *
@@ -1130,12 +1136,12 @@ extern DAT_RETURN dat_ep_get_status(DAT_EP_HANDLE ep_handle, DAT_EP_STATE *ep_st
 /*
  * dat_ep_connect(3DAT) - starts a connection to a service point of a peer.
  *
- * remote_ia_address is the peer's ia_address_ptr, remote_conn_qual what its service
- * point listens on. private_data, up to the provider's max_private_data_size bytes, is
- * copied and shown to the peer. The EP must be unconnected. The call returns at once;
- * within timeout microseconds an event on the connection EVD tells the outcome:
- * ESTABLISHED, with the peer's private data, or PEER_REJECTED, NON_PEER_REJECTED,
- * UNREACHABLE or TIMED_OUT, after which the EP is disconnected.
+ * remote_ia_address is the peer's ia_address_ptr, remote_conn_qual the qualifier of its
+ * service point. private_data, up to the provider's max_private_data_size bytes, is copied
+ * and delivered to the peer. The EP must be unconnected. The call returns at once; within
+ * timeout microseconds an event on the connection EVD reports the outcome: ESTABLISHED,
+ * with the peer's private data, or PEER_REJECTED, NON_PEER_REJECTED, UNREACHABLE or
+ * TIMED_OUT, after which the EP is disconnected.
  *
  * Fails with: INSUFFICIENT_RESOURCES, INVALID_PARAMETER, INVALID_ADDRESS,
  *             INVALID_HANDLE, INVALID_STATE, MODEL_NOT_SUPPORTED.
@@ -1150,10 +1156,10 @@ extern DAT_RETURN dat_ep_connect(DAT_EP_HANDLE ep_handle,
 				 DAT_CONNECT_FLAGS connect_flags);
 
 /*
- * dat_ep_dup_connect(3DAT) - starts a connection to where another endpoint is
- * connected to.
+ * dat_ep_dup_connect(3DAT) - starts a connection to the service point of another endpoint's
+ * connection.
  *
- * As dat_ep_connect(), with address and qualifier of ep_dup_handle, which must be
+ * Like dat_ep_connect(), with the address and qualifier of ep_dup_handle, which must be
  * connected.
  *
  * Fails with: INSUFFICIENT_RESOURCES, INVALID_PARAMETER, INVALID_HANDLE,
@@ -1169,7 +1175,7 @@ extern DAT_RETURN dat_ep_dup_connect(DAT_EP_HANDLE ep_handle,
 /*
  * dat_ep_common_connect(3DAT) - starts a connection to a common service point.
  *
- * As dat_ep_connect(), with an address of the kind that comm of DAT_EP_PARAM says.
+ * Like dat_ep_connect(), with an address of the kind that comm of DAT_EP_PARAM specifies.
  *
  * Fails with: INSUFFICIENT_RESOURCES, INVALID_PARAMETER, INVALID_ADDRESS,
  *             INVALID_HANDLE, INVALID_STATE, MODEL_NOT_SUPPORTED.
@@ -1184,9 +1190,9 @@ extern DAT_RETURN dat_ep_common_connect(DAT_EP_HANDLE ep_handle,
 /*
  * dat_ep_disconnect(3DAT) - ends a connection, or the attempt at one.
  *
- * DAT_CLOSE_GRACEFUL_FLAG lets posted requests finish first, DAT_CLOSE_ABRUPT_FLAG
- * flushes them; receives are flushed in the end. Then one event, DISCONNECTED, comes
- * on the connection EVDs of both sides. Does nothing on an EP that is disconnected.
+ * DAT_CLOSE_GRACEFUL_FLAG lets posted requests finish first, DAT_CLOSE_ABRUPT_FLAG flushes
+ * them; receives are flushed last. Then the connection EVD of each side gets one event,
+ * DISCONNECTED. Does nothing on a disconnected EP.
  *
  * Fails with: INVALID_HANDLE, INSUFFICIENT_RESOURCES, INVALID_PARAMETER,
  *             INVALID_STATE.
@@ -1199,8 +1205,8 @@ extern DAT_RETURN dat_ep_disconnect(DAT_EP_HANDLE ep_handle,
  * dat_ep_reset(3DAT) - makes a disconnected endpoint unconnected, for another
  * connection.
  *
- * Does nothing on an EP that is unconnected. Completions still in an EVD may be lost:
- * dequeue them first.
+ * Does nothing on an unconnected EP. Completions still in an EVD may be lost: dequeue them
+ * first.
  *
  * Fails with: INVALID_HANDLE, INVALID_STATE.
  * Threads: calls on one object must be serialised.
@@ -1210,9 +1216,9 @@ extern DAT_RETURN dat_ep_reset(DAT_EP_HANDLE ep_handle);
 /*
  * dat_ep_free(3DAT) - destroys an endpoint.
  *
- * A connection is ended abruptly, without an event. Completions may remain in EVDs;
- * the EP's handle in them is dead. INVALID_STATE: the EP belongs to a service point or
- * a connection request.
+ * A connection is ended abruptly, without an event. Completions may remain in EVDs; the
+ * EP's handle in them is invalid. Returns INVALID_STATE if the EP belongs to a service
+ * point or a connection request.
  *
  * Fails with: INVALID_HANDLE, INVALID_STATE.
  * Threads: calls on one object must be serialised.
@@ -1226,11 +1232,11 @@ extern DAT_RETURN dat_ep_free(DAT_EP_HANDLE ep_handle);
 /*
  * dat_ep_post_send(3DAT) - sends a message to the peer.
  *
- * The segments of local_iov are sent in order, into one receive of the peer's. The
- * list may be used again on return (see iov_ownership_on_return), the memory only on
- * completion. user_cookie comes back in the completion. The EP must be connected; on a
- * disconnected one the completion is DAT_DTO_ERR_FLUSHED. num_segments may be 0.
- * INSUFFICIENT_RESOURCES: max_request_dtos are outstanding.
+ * The segments of local_iov are sent in order, into one receive of the peer. The caller may
+ * reuse the list on return (see iov_ownership_on_return), the memory only after completion.
+ * The completion returns user_cookie. The EP must be connected; on a disconnected one the
+ * completion is DAT_DTO_ERR_FLUSHED. num_segments may be 0. Returns INSUFFICIENT_RESOURCES
+ * while max_request_dtos are outstanding.
  *
  * Fails with: INSUFFICIENT_RESOURCES, INVALID_PARAMETER, INVALID_HANDLE,
  *             INVALID_STATE, PROTECTION_VIOLATION, PRIVILEGES_VIOLATION.
@@ -1242,12 +1248,12 @@ extern DAT_RETURN dat_ep_post_send(DAT_EP_HANDLE ep_handle, DAT_COUNT num_segmen
 				   DAT_COMPLETION_FLAGS completion_flags);
 
 /*
- * dat_ep_post_recv(3DAT) - gives the endpoint memory for a message from the peer.
+ * dat_ep_post_recv(3DAT) - posts a receive for a message from the peer.
  *
- * Legal in every state, and best done before a connection is made. Receives are filled
- * in the order of posting. A message that is too long breaks the connection.
- * INVALID_STATE: the EP receives from an SRQ. INSUFFICIENT_RESOURCES: max_recv_dtos
- * are outstanding.
+ * Legal in every state, and best done before a connection is made. Receives are filled in
+ * the order of posting. A message that is too long breaks the connection. Returns
+ * INVALID_STATE if the EP receives from an SRQ, and INSUFFICIENT_RESOURCES while
+ * max_recv_dtos are outstanding.
  *
  * Fails with: INSUFFICIENT_RESOURCES, INVALID_PARAMETER, INVALID_HANDLE,
  *             PROTECTION_VIOLATION, PRIVILEGES_VIOLATION.
@@ -1259,11 +1265,11 @@ extern DAT_RETURN dat_ep_post_recv(DAT_EP_HANDLE ep_handle, DAT_COUNT num_segmen
 				   DAT_COMPLETION_FLAGS completion_flags);
 
 /*
- * dat_ep_post_rdma_read(3DAT) - reads memory of the peer's.
+ * dat_ep_post_rdma_read(3DAT) - reads memory of the peer.
  *
- * remote_iov names the peer's memory; its length is what is read, and local_iov must
- * have room for it. Posting is as for dat_ep_post_send(). More than max_rdma_read_out
- * at a time wait for their turn.
+ * remote_iov names the peer's memory and the number of bytes to read; local_iov must be at
+ * least as long. The rules of dat_ep_post_send() apply. Reads beyond max_rdma_read_out are
+ * queued.
  *
  * Fails with: INSUFFICIENT_RESOURCES, INVALID_PARAMETER, INVALID_HANDLE,
  *             INVALID_STATE, LENGTH_ERROR, PROTECTION_VIOLATION, PRIVILEGES_VIOLATION.
@@ -1276,11 +1282,11 @@ extern DAT_RETURN dat_ep_post_rdma_read(DAT_EP_HANDLE ep_handle, DAT_COUNT num_s
 					DAT_COMPLETION_FLAGS completion_flags);
 
 /*
- * dat_ep_post_rdma_write(3DAT) - writes memory of the peer's.
+ * dat_ep_post_rdma_write(3DAT) - writes memory of the peer.
  *
- * The segments of local_iov are written in order to remote_iov, which must have room
- * for them. Completion means that the bytes are in the peer's memory. Posting is as
- * for dat_ep_post_send(). The peer gets no event.
+ * The segments of local_iov are written in order to remote_iov, which must be at least as
+ * long. Completion means that the bytes are in the peer's memory. The rules of
+ * dat_ep_post_send() apply. The peer gets no event.
  *
  * Fails with: INSUFFICIENT_RESOURCES, INVALID_PARAMETER, INVALID_HANDLE,
  *             INVALID_STATE, LENGTH_ERROR, PROTECTION_VIOLATION, PRIVILEGES_VIOLATION.
@@ -1294,11 +1300,11 @@ extern DAT_RETURN dat_ep_post_rdma_write(DAT_EP_HANDLE ep_handle,
 					 DAT_COMPLETION_FLAGS completion_flags);
 
 /*
- * dat_ep_post_send_with_invalidate(3DAT) - sends a message that also invalidates an
- * RMR of the peer's.
+ * dat_ep_post_send_with_invalidate(3DAT) - sends a message that also invalidates an RMR of
+ * the peer.
  *
- * As dat_ep_post_send(). If invalidate_flag is DAT_TRUE, the RMR whose context is
- * rmr_to_invalidate grants nothing any more when the peer's receive completes as
+ * Like dat_ep_post_send(). If invalidate_flag is DAT_TRUE, the RMR with context
+ * rmr_to_invalidate no longer grants access once the peer's receive completes as
  * DAT_DTO_RECEIVE_WITH_INVALIDATE.
  *
  * Fails with: INSUFFICIENT_RESOURCES, INVALID_PARAMETER, INVALID_HANDLE,
@@ -1312,9 +1318,9 @@ extern DAT_RETURN dat_ep_post_send_with_invalidate(DAT_EP_HANDLE ep_handle,
 		DAT_BOOLEAN invalidate_flag, DAT_RMR_CONTEXT rmr_to_invalidate);
 
 /*
- * dat_ep_post_rdma_read_to_rmr(3DAT) - reads memory of the peer's into an RMR.
+ * dat_ep_post_rdma_read_to_rmr(3DAT) - reads memory of the peer into an RMR.
  *
- * As dat_ep_post_rdma_read(), with one segment that is named by its RMR context.
+ * Like dat_ep_post_rdma_read(), with one local segment, named by its RMR context.
  *
  * Fails with: INSUFFICIENT_RESOURCES, INVALID_PARAMETER, INVALID_HANDLE,
  *             INVALID_STATE, LENGTH_ERROR, PROTECTION_VIOLATION, PRIVILEGES_VIOLATION,
@@ -1328,11 +1334,11 @@ extern DAT_RETURN dat_ep_post_rdma_read_to_rmr(DAT_EP_HANDLE ep_handle,
 					       DAT_COMPLETION_FLAGS completion_flags);
 
 /*
- * dat_ep_recv_query(3DAT) - tells how many receives an endpoint has taken.
+ * dat_ep_recv_query(3DAT) - returns the number of receives that an endpoint has taken.
  *
- * nbufs_allocated counts those taken and not completed, bufs_alloc_span the
- * completions that would come if all that is arriving were done. Either may be null;
- * either may become DAT_VALUE_UNKNOWN.
+ * nbufs_allocated counts receives taken and not completed, bufs_alloc_span the completions
+ * that would follow if every arriving message were complete. Either pointer may be null;
+ * either count may be DAT_VALUE_UNKNOWN.
  *
  * Fails with: INVALID_PARAMETER, INVALID_HANDLE, MODEL_NOT_SUPPORTED.
  * Threads: calls on one object must be serialised.
@@ -1343,9 +1349,9 @@ extern DAT_RETURN dat_ep_recv_query(DAT_EP_HANDLE ep_handle, DAT_COUNT *nbufs_al
 /*
  * dat_ep_set_watermark(3DAT) - sets how many receives an endpoint may take.
  *
- * More than soft_high_watermark taken: one asynchronous event,
- * DAT_SRQ_SOFT_HIGH_WATERMARK_EVENT. More than hard_high_watermark: the connection
- * breaks. DAT_WATERMARK_INFINITE: no limit. Each call arms both again.
+ * Taking more than soft_high_watermark raises one asynchronous event,
+ * DAT_SRQ_SOFT_HIGH_WATERMARK_EVENT; taking more than hard_high_watermark breaks the
+ * connection. DAT_WATERMARK_INFINITE means no limit. Each call re-arms both.
  *
  * Fails with: INVALID_HANDLE, INVALID_PARAMETER, MODEL_NOT_SUPPORTED.
  * Threads: calls on one object must be serialised.
@@ -1373,7 +1379,7 @@ extern DAT_RETURN dat_srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handl
 /*
  * dat_srq_free(3DAT) - frees a shared receive queue and the receives in it.
  *
- * INVALID_STATE while an EP uses it.
+ * Returns INVALID_STATE while an EP uses it.
  *
  * Fails with: INVALID_HANDLE, INVALID_STATE.
  * Threads: calls on one object must be serialised.
@@ -1381,10 +1387,11 @@ extern DAT_RETURN dat_srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handl
 extern DAT_RETURN dat_srq_free(DAT_SRQ_HANDLE srq_handle);
 
 /*
- * dat_srq_post_recv(3DAT) - gives a shared receive queue memory for a message.
+ * dat_srq_post_recv(3DAT) - posts a receive to a shared receive queue.
  *
- * Any EP of the queue may take it when a message arrives; its receive EVD gets the
- * completion, with user_cookie. INSUFFICIENT_RESOURCES: the queue is full.
+ * Any EP of the SRQ may take the receive when a message arrives; the receive EVD of that EP
+ * gets the completion, with user_cookie. Returns INSUFFICIENT_RESOURCES while the SRQ is
+ * full.
  *
  * Fails with: INVALID_HANDLE, INSUFFICIENT_RESOURCES, INVALID_PARAMETER,
  *             PROTECTION_VIOLATION, PRIVILEGES_VIOLATION.
@@ -1395,7 +1402,7 @@ extern DAT_RETURN dat_srq_post_recv(DAT_SRQ_HANDLE srq_handle, DAT_COUNT num_seg
 				    DAT_DTO_COOKIE user_cookie);
 
 /*
- * dat_srq_query(3DAT) - tells about a shared receive queue.
+ * dat_srq_query(3DAT) - returns the parameters of a shared receive queue.
  *
  * Fails with: INVALID_PARAMETER, INVALID_HANDLE.
  * Threads: calls on one object must be serialised.
@@ -1407,7 +1414,8 @@ extern DAT_RETURN dat_srq_query(DAT_SRQ_HANDLE srq_handle,
 /*
  * dat_srq_resize(3DAT) - changes how many receives a shared receive queue holds.
  *
- * INVALID_STATE if more are outstanding, or the low watermark is higher. None is lost.
+ * No receive is lost: the call returns INVALID_STATE if more are outstanding or the low
+ * watermark is higher.
  *
  * Fails with: INVALID_HANDLE, INVALID_PARAMETER, INSUFFICIENT_RESOURCES,
  *             INVALID_STATE.
@@ -1416,11 +1424,11 @@ extern DAT_RETURN dat_srq_query(DAT_SRQ_HANDLE srq_handle,
 extern DAT_RETURN dat_srq_resize(DAT_SRQ_HANDLE srq_handle, DAT_COUNT srq_max_recv_dto);
 
 /*
- * dat_srq_set_lw(3DAT) - asks for an event when receives run short.
+ * dat_srq_set_lw(3DAT) - requests an event when receives run low.
  *
- * One asynchronous event, DAT_SRQ_LOW_WATERMARK_EVENT, comes when fewer than
- * low_watermark receives are left, at once if it is so already. Each call asks for
- * one.
+ * One asynchronous event, DAT_SRQ_LOW_WATERMARK_EVENT, is raised when fewer than
+ * low_watermark receives are left, at once if that is already so. Each call requests one
+ * event.
  *
  * Fails with: INVALID_HANDLE, INVALID_PARAMETER, MODEL_NOT_SUPPORTED.
  * Threads: calls on one object must be serialised.
@@ -1434,9 +1442,10 @@ extern DAT_RETURN dat_srq_set_lw(DAT_SRQ_HANDLE srq_handle, DAT_COUNT low_waterm
 /*
  * dat_lmr_free(3DAT) - ends a registration.
  *
- * INVALID_STATE while an RMR is bound to it. When it returns, no operation that was posted
- * before uses the memory any more: such an operation fails with DAT_DTO_ERR_LOCAL_PROTECTION
- * in its turn, or ends its connection at once if the fabric is using the memory.
+ * Returns INVALID_STATE while an RMR is bound to it. After the call returns, no operation
+ * posted earlier uses the memory: a queued operation fails with
+ * DAT_DTO_ERR_LOCAL_PROTECTION, in posting order; if the fabric is using the memory, the
+ * connection ends at once.
  *
  * Fails with: INVALID_HANDLE, INVALID_STATE.
  * Threads: calls on one object must be serialised.
@@ -1446,8 +1455,8 @@ extern DAT_RETURN dat_lmr_free(DAT_LMR_HANDLE lmr_handle);
 /*
  * dat_lmr_sync_rdma_read(3DAT) - makes local stores visible to a peer's RDMA reads.
  *
- * Needed only where lmr_sync_req of DAT_PROVIDER_ATTR says so; legal everywhere. Each
- * segment must lie in a live LMR.
+ * Needed only if lmr_sync_req of DAT_PROVIDER_ATTR is set; always legal. Each segment must
+ * lie in a valid LMR.
  *
  * Fails with: INVALID_HANDLE, INVALID_PARAMETER.
  * Threads: calls on one object must be serialised.
@@ -1459,8 +1468,8 @@ extern DAT_RETURN dat_lmr_sync_rdma_read(DAT_IA_HANDLE ia_handle,
 /*
  * dat_lmr_sync_rdma_write(3DAT) - makes a peer's RDMA writes visible to local loads.
  *
- * Needed only where lmr_sync_req of DAT_PROVIDER_ATTR says so; legal everywhere. Each
- * segment must lie in a live LMR.
+ * Needed only if lmr_sync_req of DAT_PROVIDER_ATTR is set; always legal. Each segment must
+ * lie in a valid LMR.
  *
  * Fails with: INVALID_HANDLE, INVALID_PARAMETER.
  * Threads: calls on one object must be serialised.
@@ -1478,8 +1487,8 @@ extern DAT_RETURN dat_lmr_sync_rdma_write(DAT_IA_HANDLE ia_handle,
 extern DAT_RETURN dat_rmr_create(DAT_PZ_HANDLE pz_handle, DAT_RMR_HANDLE *rmr_handle);
 
 /*
- * dat_rmr_create_for_ep(3DAT) - creates a remote memory region that only the endpoint
- * it is bound through can reach.
+ * dat_rmr_create_for_ep(3DAT) - creates a remote memory region that is accessible only
+ * through the endpoint it is bound through.
  *
  * Fails with: INSUFFICIENT_RESOURCES, INVALID_HANDLE, INVALID_PARAMETER,
  *             MODEL_NOT_SUPPORTED.
@@ -1489,9 +1498,9 @@ extern DAT_RETURN dat_rmr_create_for_ep(DAT_PZ_HANDLE pz_handle,
 					DAT_RMR_HANDLE *rmr_handle);
 
 /*
- * dat_rmr_query(3DAT) - tells about a remote memory region.
+ * dat_rmr_query(3DAT) - returns the parameters of a remote memory region.
  *
- * INVALID_PARAMETER when the triplet of an unbound RMR is asked for.
+ * Returns INVALID_PARAMETER if the mask selects the triplet of an unbound RMR.
  *
  * Fails with: INVALID_PARAMETER, INVALID_HANDLE.
  * Threads: calls on one object must be serialised.
@@ -1503,11 +1512,11 @@ extern DAT_RETURN dat_rmr_query(DAT_RMR_HANDLE rmr_handle,
 /*
  * dat_rmr_bind(3DAT) - grants a peer access to a piece of an LMR.
  *
- * context, valid on return, is what the peer needs; the grant before it ends. The bind
- * is ordered with the endpoint's requests: those posted later see it done. Length 0
- * grants nothing and ends the last grant. RMR, LMR and EP must be of one PZ, and the
- * LMR must have the local privilege for each remote one. The completion comes on the
- * request EVD.
+ * context, valid on return, is the value that the peer needs; the previous grant ends. The
+ * bind is ordered with the endpoint's requests: requests posted later take effect after it.
+ * Length 0 only ends the previous grant. RMR, LMR and EP must belong to one PZ, and the LMR
+ * must have the matching local privilege for each remote privilege. The request EVD gets
+ * the completion.
  *
  * Fails with: INSUFFICIENT_RESOURCES, INVALID_PARAMETER, INVALID_HANDLE,
  *             INVALID_STATE, MODEL_NOT_SUPPORTED, PRIVILEGES_VIOLATION,
@@ -1536,8 +1545,9 @@ extern DAT_RETURN dat_rmr_free(DAT_RMR_HANDLE rmr_handle);
 /*
  * dat_psp_create(3DAT) - listens for connection requests on a qualifier.
  *
- * Any number of requests, each an event on evd_handle. A request that finds the EVD
- * full is refused. CONN_QUAL_IN_USE: another service point of the IA listens there.
+ * Any number of requests may arrive, each as an event on evd_handle. A request that finds
+ * the EVD full is refused. Returns CONN_QUAL_IN_USE if another service point of the IA
+ * listens on conn_qual.
  *
  * Fails with: INSUFFICIENT_RESOURCES, INVALID_HANDLE, INVALID_PARAMETER,
  *             CONN_QUAL_IN_USE, MODEL_NOT_SUPPORTED.
@@ -1551,7 +1561,7 @@ extern DAT_RETURN dat_psp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn_qua
  * dat_psp_create_any(3DAT) - listens for connection requests on a qualifier the
  * provider chooses.
  *
- * As dat_psp_create(); conn_qual is returned.
+ * Like dat_psp_create(), but conn_qual is an output.
  *
  * Fails with: INSUFFICIENT_RESOURCES, INVALID_HANDLE, INVALID_PARAMETER,
  *             CONN_QUAL_UNAVAILABLE, MODEL_NOT_SUPPORTED.
@@ -1562,7 +1572,7 @@ extern DAT_RETURN dat_psp_create_any(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL *con
 				     DAT_PSP_HANDLE *psp_handle);
 
 /*
- * dat_psp_query(3DAT) - tells about a public service point.
+ * dat_psp_query(3DAT) - returns the parameters of a public service point.
  *
  * Fails with: INVALID_HANDLE, INVALID_PARAMETER.
  * Threads: safe.
@@ -1572,9 +1582,10 @@ extern DAT_RETURN dat_psp_query(DAT_PSP_HANDLE psp_handle,
 				DAT_PSP_PARAM *psp_param);
 
 /*
- * dat_psp_free(3DAT) - stops to listen.
+ * dat_psp_free(3DAT) - stops listening on a public service point.
  *
- * Requests that came as events can still be accepted or rejected; others are refused.
+ * Requests already delivered as events can still be accepted or rejected; later requests
+ * are refused.
  *
  * Fails with: INVALID_HANDLE.
  * Threads: calls on one object must be serialised.
@@ -1582,11 +1593,11 @@ extern DAT_RETURN dat_psp_query(DAT_PSP_HANDLE psp_handle,
 extern DAT_RETURN dat_psp_free(DAT_PSP_HANDLE psp_handle);
 
 /*
- * dat_rsp_create(3DAT) - listens for one connection request, for an endpoint that is
- * ready.
+ * dat_rsp_create(3DAT) - listens for one connection request, for a prepared endpoint.
  *
- * The EP must be unconnected, and is reserved; DAT_HANDLE_NULL has the provider make
- * one when the request comes. The request is accepted with the EP DAT_HANDLE_NULL.
+ * The EP must be unconnected and becomes reserved; with DAT_HANDLE_NULL the provider
+ * creates an EP when the request arrives. Pass DAT_HANDLE_NULL as ep_handle to
+ * dat_cr_accept().
  *
  * Fails with: INSUFFICIENT_RESOURCES, INVALID_HANDLE, INVALID_PARAMETER,
  *             INVALID_STATE, CONN_QUAL_IN_USE.
@@ -1597,7 +1608,7 @@ extern DAT_RETURN dat_rsp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn_qua
 				 DAT_RSP_HANDLE *rsp_handle);
 
 /*
- * dat_rsp_query(3DAT) - tells about a reserved service point.
+ * dat_rsp_query(3DAT) - returns the parameters of a reserved service point.
  *
  * Fails with: INVALID_HANDLE, INVALID_PARAMETER.
  * Threads: safe.
@@ -1609,7 +1620,7 @@ extern DAT_RETURN dat_rsp_query(DAT_RSP_HANDLE rsp_handle,
 /*
  * dat_rsp_free(3DAT) - frees a reserved service point.
  *
- * Its EP is unconnected again if no request has come.
+ * Its EP becomes unconnected again if no request has arrived.
  *
  * Fails with: INVALID_HANDLE.
  * Threads: calls on one object must be serialised.
@@ -1617,10 +1628,9 @@ extern DAT_RETURN dat_rsp_query(DAT_RSP_HANDLE rsp_handle,
 extern DAT_RETURN dat_rsp_free(DAT_RSP_HANDLE rsp_handle);
 
 /*
- * dat_csp_create(3DAT) - listens for connection requests on a plain network address.
+ * dat_csp_create(3DAT) - listens for connection requests on a network address.
  *
- * communicator is the kind of address, address the one to listen on. Types of their
- * own: PORT_IN_USE, COMM_NOT_SUPPORTED.
+ * communicator is the kind of address, address is the address to listen on.
  *
  * Fails with: INSUFFICIENT_RESOURCES, INVALID_HANDLE, INVALID_PARAMETER, PORT_IN_USE,
  *             COMM_NOT_SUPPORTED, MODEL_NOT_SUPPORTED.
@@ -1631,7 +1641,7 @@ extern DAT_RETURN dat_csp_create(DAT_IA_HANDLE ia_handle, DAT_COMM *communicator
 				 DAT_CSP_HANDLE *csp_handle);
 
 /*
- * dat_csp_query(3DAT) - tells about a common service point.
+ * dat_csp_query(3DAT) - returns the parameters of a common service point.
  *
  * Fails with: INVALID_HANDLE, INVALID_PARAMETER, MODEL_NOT_SUPPORTED.
  * Threads: safe.
@@ -1641,7 +1651,7 @@ extern DAT_RETURN dat_csp_query(DAT_CSP_HANDLE csp_handle,
 				DAT_CSP_PARAM *csp_param);
 
 /*
- * dat_csp_free(3DAT) - stops to listen on a common service point.
+ * dat_csp_free(3DAT) - stops listening on a common service point.
  *
  * Fails with: INVALID_HANDLE, MODEL_NOT_SUPPORTED.
  * Threads: calls on one object must be serialised.
@@ -1649,7 +1659,7 @@ extern DAT_RETURN dat_csp_query(DAT_CSP_HANDLE csp_handle,
 extern DAT_RETURN dat_csp_free(DAT_CSP_HANDLE csp_handle);
 
 /*
- * dat_cr_query(3DAT) - tells who asks for a connection, and with what private data.
+ * dat_cr_query(3DAT) - returns the requester's address and private data.
  *
  * Fails with: INVALID_HANDLE, INVALID_PARAMETER.
  * Threads: safe.
@@ -1660,9 +1670,9 @@ extern DAT_RETURN dat_cr_query(DAT_CR_HANDLE cr_handle, DAT_CR_PARAM_MASK cr_par
 /*
  * dat_cr_accept(3DAT) - accepts a connection request.
  *
- * ep_handle is an unconnected EP, or DAT_HANDLE_NULL when the request came with one.
- * private_data goes to the requester. The CR is gone on success. The outcome is an
- * event on the EP's connection EVD: ESTABLISHED or ACCEPT_COMPLETION_ERROR.
+ * ep_handle is an unconnected EP, or DAT_HANDLE_NULL if the request already has an EP.
+ * private_data is delivered to the requester. Success frees the CR. An event on the EP's
+ * connection EVD reports the outcome: ESTABLISHED or ACCEPT_COMPLETION_ERROR.
  *
  * Fails with: INVALID_HANDLE, INVALID_PARAMETER.
  * Threads: calls on one object must be serialised.
@@ -1674,8 +1684,8 @@ extern DAT_RETURN dat_cr_accept(DAT_CR_HANDLE cr_handle, DAT_EP_HANDLE ep_handle
 /*
  * dat_cr_reject(3DAT) - rejects a connection request.
  *
- * The requester gets PEER_REJECTED, with private_data. The CR is gone; an EP reserved
- * for it is unconnected again, and one that the provider made is destroyed.
+ * The requester gets PEER_REJECTED, with private_data. The CR is freed; an EP reserved for
+ * it becomes unconnected again, an EP that the provider created is destroyed.
  *
  * Fails with: INVALID_HANDLE, INVALID_PARAMETER.
  * Threads: calls on one object must be serialised.
@@ -1687,8 +1697,8 @@ extern DAT_RETURN dat_cr_reject(DAT_CR_HANDLE cr_handle, DAT_COUNT private_data_
  * dat_cr_handoff(3DAT) - passes a connection request on to another qualifier of the
  * same IA.
  *
- * The CR is gone; a new one comes to the service point that listens on handoff.
- * INVALID_PARAMETER: nobody does.
+ * The CR is freed; a new CR arrives at the service point that listens on handoff. Returns
+ * INVALID_PARAMETER if no service point listens there.
  *
  * Fails with: INVALID_HANDLE, INVALID_PARAMETER.
  * Threads: calls on one object must be serialised.
@@ -1700,13 +1710,13 @@ extern DAT_RETURN dat_cr_handoff(DAT_CR_HANDLE cr_handle, DAT_CONN_QUAL handoff)
  */
 
 /*
- * dat_extension_op(3DAT) - does an operation of the IA's extension family.
+ * dat_extension_op(3DAT) - performs an operation of the IA's extension family.
  *
- * The arguments that follow depend on the operation: use the calls of the family's own
- * header, such as dat_ib_extensions.h.
+ * The remaining arguments depend on the operation: use the calls in the family's header,
+ * such as dat_ib_extensions.h.
  *
  * Fails with: INVALID_HANDLE, INVALID_PARAMETER, NOT_IMPLEMENTED.
- * Threads: as the operation says.
+ * Threads: depends on the operation.
  */
 extern DAT_RETURN dat_extension_op(DAT_HANDLE handle, DAT_EXTENDED_OP operation, ...);
 

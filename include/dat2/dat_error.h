@@ -18,18 +18,18 @@
 typedef DAT_UINT32 DAT_RETURN;	/* what every call returns: class | type | subtype */
 
 #define DAT_CLASS_ERROR		0x80000000U	/* the call failed */
-#define DAT_CLASS_WARNING	0x40000000	/* the call succeeded, with a remark */
+#define DAT_CLASS_WARNING	0x40000000	/* the call succeeded with a warning */
 #define DAT_CLASS_SUCCESS	0		/* the call succeeded */
 #define DAT_TYPE_MASK		0x3fff0000	/* bits of the type */
 #define DAT_SUBTYPE_MASK	0xffff		/* bits of the subtype */
 
-/* Non-zero when the code is a warning: the call did its work and has something to say. */
+/* Non-zero if the code is a warning: the call succeeded, with a condition to report. */
 #define DAT_IS_WARNING(status)	((DAT_UINT32)(status) & DAT_CLASS_WARNING)
 
 /* The type: one of DAT_RETURN_TYPE. Compare this, not the whole code. */
 #define DAT_GET_TYPE(status)	((DAT_UINT32)(status) & DAT_TYPE_MASK)
 
-/* The subtype: one of DAT_RETURN_SUBTYPE, which tells the detail of the type. */
+/* The subtype: one of DAT_RETURN_SUBTYPE, the detail of the type. */
 #define DAT_GET_SUBTYPE(status)	((DAT_UINT32)(status) & DAT_SUBTYPE_MASK)
 
 /*
@@ -37,20 +37,20 @@ typedef DAT_UINT32 DAT_RETURN;	/* what every call returns: class | type | subtyp
  */
 
 /*
- * The kinds of result. The values have the type's bits in place; they carry no class.
+ * Types of result. The values are already shifted into the type bits; they carry no class.
  */
 typedef enum dat_return_type {
-	/* done, or started: completions come as events */
+	/* done, or started; an event reports completion */
 	DAT_SUCCESS			= 0x00000000,
-	/* the object went away while the call waited on it */
+	/* the object was destroyed while the call waited on it */
 	DAT_ABORT			= 0x00010000,
 	/* another service point has this qualifier */
 	DAT_CONN_QUAL_IN_USE		= 0x00020000,
 	DAT_INSUFFICIENT_RESOURCES	= 0x00030000,	/* memory, device or queue space ran out */
-	DAT_INTERNAL_ERROR		= 0x00040000,	/* the provider failed in itself */
-	/* not a live handle of the kind the call wants */
+	DAT_INTERNAL_ERROR		= 0x00040000,	/* internal error of the provider */
+	/* not a valid handle of the type that the call expects */
 	DAT_INVALID_HANDLE		= 0x00050000,
-	/* an argument, told by the subtype, is not legal */
+	/* the argument named by the subtype is not legal */
 	DAT_INVALID_PARAMETER		= 0x00060000,
 	/* the object's state does not allow the call */
 	DAT_INVALID_STATE		= 0x00070000,
@@ -64,13 +64,13 @@ typedef enum dat_return_type {
 	DAT_PRIVILEGES_VIOLATION	= 0x000b0000,
 	DAT_PROTECTION_VIOLATION	= 0x000c0000,	/* the memory belongs to another PZ */
 	DAT_QUEUE_EMPTY			= 0x000d0000,	/* nothing to dequeue */
-	DAT_QUEUE_FULL			= 0x000e0000,	/* no room for another event */
-	DAT_TIMEOUT_EXPIRED		= 0x000f0000,	/* the time is over */
+	DAT_QUEUE_FULL			= 0x000e0000,	/* no space for another event */
+	DAT_TIMEOUT_EXPIRED		= 0x000f0000,	/* the wait reached its timeout */
 	DAT_PROVIDER_ALREADY_REGISTERED	= 0x00100000,	/* the registry has this name already */
 	DAT_PROVIDER_IN_USE		= 0x00110000,	/* an IA of the provider is open */
 	DAT_INVALID_ADDRESS		= 0x00120000,	/* the remote address cannot be used */
 	DAT_INTERRUPTED_CALL		= 0x00130000,	/* a signal ended the wait */
-	DAT_CONN_QUAL_UNAVAILABLE	= 0x00140000,	/* no connection qualifier is left */
+	DAT_CONN_QUAL_UNAVAILABLE	= 0x00140000,	/* no connection qualifier is available */
 	DAT_RESERVED_LMR		= 0x00150000,	/* the LMR is reserved by the provider */
 	/* the address of a common service point is taken */
 	DAT_PORT_IN_USE			= 0x00160000,
@@ -86,15 +86,16 @@ typedef enum dat_return_type {
 /* The detail of a type. Numbers differ between DAT 1.2 and 2.0, so use the names. */
 typedef enum dat_return_subtype {
 	/* any type */
-	DAT_NO_SUBTYPE				= 0,	/* nothing to add */
+	DAT_NO_SUBTYPE				= 0,	/* no detail */
 
 	/* DAT_INTERRUPTED_CALL */
 	DAT_SUB_INTERRUPTED			= 1,
 
 	/* DAT_INSUFFICIENT_RESOURCES: what ran out */
 	DAT_RESOURCE_MEMORY			= 2,
-	DAT_RESOURCE_DEVICE			= 3,	/* and what has no subtype: descriptors, threads */
-	/* endpoints, or the room for posted operations in one */
+	/* also descriptors, threads: they have no subtype */
+	DAT_RESOURCE_DEVICE			= 3,
+	/* endpoints, or queue space for posted operations */
 	DAT_RESOURCE_TEP			= 4,
 	DAT_RESOURCE_TEVD			= 5,	/* event dispatchers, or their length */
 	DAT_RESOURCE_PROTECTION_DOMAIN		= 6,
@@ -171,16 +172,16 @@ typedef enum dat_return_subtype {
 	DAT_INVALID_STATE_EVD_DISABLED		= 71,
 	DAT_INVALID_STATE_EVD_WAITABLE		= 72,
 	DAT_INVALID_STATE_EVD_UNWAITABLE	= 73,
-	DAT_INVALID_STATE_EVD_IN_USE		= 74,	/* an object still feeds the EVD */
+	DAT_INVALID_STATE_EVD_IN_USE		= 74,	/* an object still uses the EVD */
 	DAT_INVALID_STATE_EVD_CONFIG_NOTIFY	= 75,
 	DAT_INVALID_STATE_EVD_CONFIG_SOLICITED	= 76,
 	DAT_INVALID_STATE_EVD_CONFIG_THRESHOLD	= 77,
 	DAT_INVALID_STATE_EVD_WAITER		= 78,	/* another thread waits on the EVD */
-	/* it is the asynchronous error EVD of an IA */
+	/* the EVD is the asynchronous error EVD of an IA */
 	DAT_INVALID_STATE_EVD_ASYNC		= 79,
 	DAT_INVALID_STATE_IA_IN_USE		= 80,	/* objects of the IA exist */
 	DAT_INVALID_STATE_LMR_IN_USE		= 81,	/* an RMR is bound to it */
-	DAT_INVALID_STATE_LMR_FREE		= 82,	/* it is free */
+	DAT_INVALID_STATE_LMR_FREE		= 82,	/* the LMR is free */
 	DAT_INVALID_STATE_PZ_IN_USE		= 83,	/* objects belong to it */
 	DAT_INVALID_STATE_PZ_FREE		= 84,
 	DAT_INVALID_STATE_SRQ_OPERATIONAL	= 85,
@@ -194,16 +195,16 @@ typedef enum dat_return_subtype {
 	DAT_PRIVILEGES_RDMA_READ		= 91,
 	DAT_PRIVILEGES_RDMA_WRITE		= 92,
 
-	/* DAT_PROTECTION_VIOLATION: the access that crosses zones */
+	/* DAT_PROTECTION_VIOLATION: the access that crosses PZs */
 	DAT_PROTECTION_READ			= 93,
 	DAT_PROTECTION_WRITE			= 94,
 	DAT_PROTECTION_RDMA_READ		= 95,
 	DAT_PROTECTION_RDMA_WRITE		= 96,
 
 	/* DAT_INVALID_ADDRESS */
-	DAT_INVALID_ADDRESS_UNSUPPORTED		= 97,	/* a family the fabric does not use */
-	DAT_INVALID_ADDRESS_UNREACHABLE		= 98,	/* no way to it */
-	DAT_INVALID_ADDRESS_MALFORMED		= 99,	/* not an address */
+	DAT_INVALID_ADDRESS_UNSUPPORTED		= 97,	/* a family that the fabric does not use */
+	DAT_INVALID_ADDRESS_UNREACHABLE		= 98,	/* no route to it */
+	DAT_INVALID_ADDRESS_MALFORMED		= 99,	/* not a valid address */
 
 	/* DAT_PROVIDER_NOT_FOUND: what was not matched */
 	DAT_NAME_NOT_REGISTERED			= 100,

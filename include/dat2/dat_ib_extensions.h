@@ -14,11 +14,11 @@
 extern "C" {
 #endif
 
-/* what extension_version of DAT_IA_ATTR is compared with: 2.0.9 */
+/* version 2.0.9, to compare with extension_version of DAT_IA_ATTR */
 #define DAT_IB_EXTENSION_VERSION	209
 
 /*
- * Names of the provider-specific attributes that tell what is supported
+ * Names of the provider-specific attributes that report supported features
  */
 /* operations */
 #define DAT_IB_ATTR_COUNTERS		"DAT_COUNTERS"
@@ -82,7 +82,8 @@ typedef enum dat_ib_op {
 	DAT_IB_STOP_COUNTERS_OP			= 27,
 	DAT_IB_UD_CM_FREE_OP			= 28,
 	DAT_IB_UD_AH_FREE_OP			= 29,
-	DAT_IB_SEND_IMMED_OP			= 0x100,	/* of this implementation */
+	/* specific to this implementation */
+	DAT_IB_SEND_IMMED_OP			= 0x100,
 	DAT_IB_OPEN_QUERY_OP			= 0x1000,	/* opens an IA for a query only */
 	DAT_IB_CLOSE_QUERY_OP			= 0x2000	/* closes it */
 } DAT_IB_OP;
@@ -95,10 +96,11 @@ typedef enum dat_ib_op {
 typedef enum dat_ib_event_number {
 	/* a completion: dto_completion_event_data and extension data are valid */
 	DAT_IB_DTO_EVENT			= 0x40000,
-	/* a peer asks for an address handle */
+	/* a peer requests an address handle */
 	DAT_IB_UD_CONNECTION_REQUEST_EVENT	= 0x40001,
-	DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED	= 0x40002,	/* the address handle is there */
-	DAT_IB_UD_CONNECTION_REJECT_EVENT	= 0x40003,	/* the peer said no */
+	/* the address handle is available */
+	DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED	= 0x40002,
+	DAT_IB_UD_CONNECTION_REJECT_EVENT	= 0x40003,	/* the peer rejected the request */
 	DAT_IB_UD_CONNECTION_ERROR_EVENT	= 0x40004,	/* the exchange failed */
 	DAT_IB_COLLECTIVE_EVENT			= 0x40005	/* a collective is done */
 } DAT_IB_EVENT_NUMBER;
@@ -154,7 +156,7 @@ typedef enum dat_ib_return {
 	DAT_IB_COLLECTIVE_ERR	= 0x10000001
 } DAT_IB_RETURN;
 
-/* Operations of the extension, as DAT_DTOS tells them. */
+/* Operations of the extension, as values of DAT_DTOS. */
 typedef enum dat_ib_dtos {
 	DAT_IB_DTO_RDMA_WRITE_IMMED	= 8,
 	DAT_IB_DTO_RECV_IMMED		= 9,
@@ -193,11 +195,11 @@ typedef enum dat_ib_service_type {
  */
 
 /*
- * Counters of an IA. What they count is the provider's to say; those of InfiniBand's
- * connection manager, links and diagnostics are 0 elsewhere.
+ * Counters of an IA. The provider defines what they count; those of InfiniBand's connection
+ * manager, links and diagnostics are 0 on other fabrics.
  */
 typedef enum dat_ia_counters {
-	/* objects made and freed */
+	/* objects created and freed */
 	DCNT_IA_PZ_CREATE		= 0,
 	DCNT_IA_PZ_FREE			= 1,
 	DCNT_IA_LMR_CREATE		= 2,
@@ -298,7 +300,7 @@ typedef enum dat_ia_counters {
 	DCNT_IA_DIAG_ERR_SQ_RREE	= 83,
 	DCNT_IA_DIAG_ERR_SQ_TREE	= 84,
 
-	/* all of them, as an array */
+	/* all counters, as an array */
 	DCNT_IA_ALL_COUNTERS		= 85
 } DAT_IA_COUNTERS;
 
@@ -331,23 +333,24 @@ typedef enum dat_ep_counters {
 	DCNT_EP_RECV_RDMA_IMM		= 22,
 	DCNT_EP_RECV_RDMA_IMM_DATA	= 23,
 
-	/* all of them, as an array */
+	/* all counters, as an array */
 	DCNT_EP_ALL_COUNTERS		= 24
 } DAT_EP_COUNTERS;
 
 /* Counters of an EVD. */
 typedef enum dat_evd_counters {
 	DCNT_EVD_WAIT			= 0,	/* calls of dat_evd_wait() */
-	DCNT_EVD_WAIT_BLOCKED		= 1,	/* of them, those that slept */
+	DCNT_EVD_WAIT_BLOCKED		= 1,	/* calls of dat_evd_wait() that slept */
 	DCNT_EVD_WAIT_NOTIFY		= 2,	/* wake-ups */
 	DCNT_EVD_DEQUEUE		= 3,	/* calls of dat_evd_dequeue() */
-	DCNT_EVD_DEQUEUE_FOUND		= 4,	/* of them, those that found an event */
-	DCNT_EVD_DEQUEUE_NOT_FOUND	= 5,	/* and those that did not */
-	DCNT_EVD_DEQUEUE_POLL		= 6,	/* looks into the fabric's queue */
-	DCNT_EVD_DEQUEUE_POLL_FOUND	= 7,	/* of them, those that found something */
+	DCNT_EVD_DEQUEUE_FOUND		= 4,	/* calls of dat_evd_dequeue() that found an event */
+	DCNT_EVD_DEQUEUE_NOT_FOUND	= 5,	/* calls of dat_evd_dequeue() that found none */
+	DCNT_EVD_DEQUEUE_POLL		= 6,	/* polls of the fabric's queue */
+	/* polls of the fabric's queue that were not empty */
+	DCNT_EVD_DEQUEUE_POLL_FOUND	= 7,
 	DCNT_EVD_CONN_CALLBACK		= 8,	/* connection events */
 	DCNT_EVD_DTO_CALLBACK		= 9,	/* completions */
-	DCNT_EVD_ALL_COUNTERS		= 10	/* all of them, as an array */
+	DCNT_EVD_ALL_COUNTERS		= 10	/* all counters, as an array */
 } DAT_EVD_COUNTERS;
 
 /* Groups of IA counters that can be started and stopped. */
@@ -361,9 +364,9 @@ typedef enum dat_ia_counter_type {
  * Collectives
  */
 typedef DAT_HANDLE DAT_IB_COLLECTIVE_HANDLE;	/* a group of processes */
-typedef unsigned int DAT_IB_COLLECTIVE_RANK;	/* a process's place in its group */
-typedef unsigned int DAT_IB_COLLECTIVE_ID;	/* names a group */
-typedef void *DAT_IB_COLLECTIVE_MEMBER;		/* what a process tells its group about itself */
+typedef unsigned int DAT_IB_COLLECTIVE_RANK;	/* rank of a process in its group */
+typedef unsigned int DAT_IB_COLLECTIVE_ID;	/* identifies a group */
+typedef void *DAT_IB_COLLECTIVE_MEMBER;		/* data of one process, exchanged in its group */
 
 /* Element types of a reduction. */
 typedef enum dat_ib_collective_data_type {
@@ -401,16 +404,16 @@ typedef enum dat_ib_collective_reduce_data_op {
 	DAT_IB_COLLECTIVE_REDUCE_OP_MINLOC	= 11
 } DAT_IB_COLLECTIVE_REDUCE_DATA_OP;
 
-/* How the processes of a group lie on nodes. */
+/* Placement of a group's processes on nodes. */
 typedef struct dat_ib_collective_group {
 	int	local_size;		/* processes on this node */
-	int	local_rank;		/* own place among them */
+	int	local_rank;		/* own rank among them */
 	int	*local_ranks;		/* their ranks in the group */
 	int	external_size;		/* nodes */
-	int	external_rank;		/* own node's place among them */
-	int	*external_ranks;	/* rank that speaks for each */
-	int	*intranode_table;	/* rank in the group to place on its node */
-	int	*internode_table;	/* rank in the group to place of its node */
+	int	external_rank;		/* own node's rank among them */
+	int	*external_ranks;	/* rank of each node's leader */
+	int	*intranode_table;	/* group rank to rank on its node */
+	int	*internode_table;	/* group rank to rank of its node */
 	int	is_comm_world;		/* the group has every process */
 } DAT_IB_COLLECTIVE_GROUP;
 
@@ -421,16 +424,16 @@ typedef struct dat_ib_collective_group {
 /* The verbs address handle; a program that looks inside includes <infiniband/verbs.h>. */
 struct ibv_ah;
 
-/* How to reach a datagram endpoint. */
+/* Address of a datagram endpoint. */
 typedef struct dat_ib_addr_handle {
-	struct ibv_ah	*ah;		/* made and freed by the provider */
+	struct ibv_ah	*ah;		/* created and freed by the provider */
 	DAT_UINT32	qpn;		/* queue pair number */
 	DAT_SOCK_ADDR6	ia_addr;	/* address of its IA */
 } DAT_IB_ADDR_HANDLE;
 
 /* Immediate data. */
 typedef struct dat_ib_immed_data {
-	DAT_UINT32	data;	/* in host order, as the peer gave it */
+	DAT_UINT32	data;	/* in host byte order, as the peer passed it */
 } DAT_IB_IMMED_DATA;
 
 /* A collective that is done. */
@@ -447,21 +450,21 @@ typedef struct dat_ib_extension_event_data {
 		DAT_IB_IMMED_DATA	immed;	/* *_IMMED_DATA types: the immediate value */
 	} val;
 	__extension__ union {
-		DAT_IB_ADDR_HANDLE	remote_ah;	/* UD types: how to reach the peer */
+		DAT_IB_ADDR_HANDLE	remote_ah;	/* UD types: address of the peer */
 		DAT_IB_COLLECTIVE_EVENT_DATA coll;	/* collective types */
 	};
-	DAT_CONTEXT		context;	/* of the operation that asked for one */
+	DAT_CONTEXT		context;	/* context passed to the operation, if any */
 } DAT_IB_EXTENSION_EVENT_DATA;
 
 /*
  * Operations as calls
  *
- * Each goes through dat_extension_op() and returns what it returns.
+ * Each calls dat_extension_op() and returns its result.
  */
 
 /*
- * Adds to 8 aligned bytes of the peer's; lbuf, of 8 bytes, gets the old value. Cookie,
- * flags and completion as for dat_ep_post_rdma_read().
+ * Adds to 8 aligned bytes of the peer; lbuf, of 8 bytes, gets the old value. Cookie, flags
+ * and completion work as for dat_ep_post_rdma_read().
  */
 #define dat_ib_post_fetch_and_add(ep, add_val, lbuf, cookie, rbuf, flgs) \
 	dat_extension_op((DAT_EP_HANDLE)(ep), DAT_IB_FETCH_AND_ADD_OP, \
@@ -469,8 +472,8 @@ typedef struct dat_ib_extension_event_data {
 			 (DAT_RMR_TRIPLET *)(rbuf), (DAT_COMPLETION_FLAGS)(flgs))
 
 /*
- * Stores swap_val into 8 aligned bytes of the peer's if they equal cmp_val; lbuf, of 8
- * bytes, gets the old value.
+ * Stores swap_val into 8 aligned bytes of the peer if they equal cmp_val; lbuf, of 8 bytes,
+ * gets the old value.
  */
 #define dat_ib_post_cmp_and_swap(ep, cmp_val, swap_val, lbuf, cookie, rbuf, flgs) \
 	dat_extension_op((DAT_EP_HANDLE)(ep), DAT_IB_CMP_AND_SWAP_OP, \
@@ -478,7 +481,7 @@ typedef struct dat_ib_extension_event_data {
 			 (DAT_LMR_TRIPLET *)(lbuf), (cookie), \
 			 (DAT_RMR_TRIPLET *)(rbuf), (DAT_COMPLETION_FLAGS)(flgs))
 
-/* An RDMA write that also completes a receive of the peer's and gives it idata. */
+/* An RDMA write that also completes a receive of the peer, with idata. */
 #define dat_ib_post_rdma_write_immed(ep, size, lbuf, cookie, rbuf, idata, flgs) \
 	dat_extension_op((DAT_EP_HANDLE)(ep), DAT_IB_RDMA_WRITE_IMMED_OP, \
 			 (DAT_COUNT)(size), (DAT_LMR_TRIPLET *)(lbuf), (cookie), \
@@ -486,9 +489,8 @@ typedef struct dat_ib_extension_event_data {
 			 (DAT_COMPLETION_FLAGS)(flgs))
 
 /*
- * A send that gives the peer idata along with the message: the receive completes as
- * DAT_IB_RECV_IMMED_DATA. Other implementations receive such messages but have no call
- * that sends one.
+ * A send with immediate data: the receive completes as DAT_IB_RECV_IMMED_DATA, with idata.
+ * Other implementations receive such messages but have no call to send one.
  */
 #define dat_ib_post_send_immed(ep, size, lbuf, cookie, idata, flgs) \
 	dat_extension_op((DAT_EP_HANDLE)(ep), DAT_IB_SEND_IMMED_OP, \
@@ -502,25 +504,26 @@ typedef struct dat_ib_extension_event_data {
 			 (DAT_IB_ADDR_HANDLE *)(ah_ptr), (cookie), \
 			 (DAT_COMPLETION_FLAGS)(flgs))
 
-/* Frees what remains of a datagram endpoint's connection exchange. */
+/* Frees the state left from a datagram endpoint's connection exchange. */
 #define dat_ib_ud_cm_free(ep, cm) \
 	dat_extension_op((DAT_EP_HANDLE)(ep), DAT_IB_UD_CM_FREE_OP, (cm))
 
-/* Frees an address handle that an event brought. */
+/* Frees an address handle that an event delivered. */
 #define dat_ib_ud_ah_free(ep, ah) \
 	dat_extension_op((DAT_EP_HANDLE)(ep), DAT_IB_UD_AH_FREE_OP, \
 			 (DAT_IB_ADDR_HANDLE *)(ah))
 
 /*
- * Reads counter cntr of an IA, EP or EVD, or all into an array; then clears it if
- * reset.
+ * Reads counter cntr of an IA, EP or EVD, or all counters into an array; a non-zero reset
+ * clears what was read.
  */
 #define dat_ib_query_counters(dat_handle, cntr, p_cntrs_out, reset) \
 	dat_extension_op((DAT_HANDLE)(dat_handle), DAT_QUERY_COUNTERS_OP, (int)(cntr), \
 			 (DAT_UINT64 *)(p_cntrs_out), (int)(reset))
 
 /*
- * Prints counter cntr of an IA, EP or EVD, or all, to stdout; then clears it if reset.
+ * Prints counter cntr of an IA, EP or EVD, or all counters, to stdout; a non-zero reset
+ * clears what was printed.
  */
 #define dat_ib_print_counters(dat_handle, cntr, reset) \
 	dat_extension_op((DAT_HANDLE)(dat_handle), DAT_PRINT_COUNTERS_OP, (int)(cntr), \
@@ -537,8 +540,8 @@ typedef struct dat_ib_extension_event_data {
 			 (DAT_IA_COUNTER_TYPE)(type))
 
 /*
- * Opens the IA called name, only to ask for its attributes: no EVD is made. The handle
- * is good for dat_ib_close_query() alone.
+ * Opens the IA called name only to query its attributes: no EVD is created. The handle is
+ * valid only for dat_ib_close_query().
  */
 #define dat_ib_open_query(name, ia_handle, ia_mask, ia_attr, prov_mask, prov_attr) \
 	dat_extension_op(DAT_HANDLE_NULL, DAT_IB_OPEN_QUERY_OP, \
@@ -552,7 +555,7 @@ typedef struct dat_ib_extension_event_data {
 	dat_extension_op((DAT_HANDLE)(ia_handle), DAT_IB_CLOSE_QUERY_OP)
 
 /*
- * Makes this process's member data, to be exchanged among the group; progress_func is
+ * Creates this process's member data, to be exchanged among the group; progress_func is
  * called while a collective waits.
  */
 #define dat_ib_collective_create_member(ia_handle, progress_func, member, member_size) \
@@ -567,8 +570,8 @@ typedef struct dat_ib_extension_event_data {
 			 (DAT_IB_COLLECTIVE_MEMBER)(member))
 
 /*
- * Makes a group of group_size members, this process being number self. The event on
- * evd brings its handle.
+ * Creates a group of group_size members, in which this process has rank self. An event on
+ * evd delivers the group's handle.
  */
 #define dat_ib_collective_create_group( \
 		members, group_size, self, group_id, group_info, evd, pd, user_context) \
@@ -596,8 +599,8 @@ typedef struct dat_ib_extension_event_data {
 			 DAT_IB_COLLECTIVE_READ_CLOCK_OP, (DAT_UINT64 *)(clock_value))
 
 /*
- * Collectives on a group. All of its members make the same call; the end comes as an
- * event with user_context on the group's EVD. The names are those of MPI.
+ * Collectives on a group. All of its members make the same call; an event with user_context
+ * on the group's EVD reports completion. The names are those of MPI.
  */
 #define dat_ib_collective_scatter( \
 		coll_handle, sendbuf, sendsize, recvbuf, recvsize, root, user_context, \
@@ -738,7 +741,7 @@ typedef struct dat_ib_extension_event_data {
  */
 
 /*
- * dat_strerror_extension - gives the text of an extension's return code.
+ * dat_strerror_extension - returns the text of an extension's return code.
  *
  * value may be a whole DAT_RETURN with its class bits. The text is static.
  *
@@ -764,7 +767,7 @@ static inline DAT_RETURN dat_strerror_extension(DAT_IB_RETURN value, const char 
 }
 
 /*
- * dat_strerror_ext_status - gives the text of an extension event's status.
+ * dat_strerror_ext_status - returns the text of an extension event's status.
  *
  * Fails with: INVALID_PARAMETER, for a value that is not one of DAT_IB_STATUS.
  * Threads: safe.

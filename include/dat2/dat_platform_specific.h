@@ -29,7 +29,7 @@
 #define DAT_API
 #endif
 
-/* An IA handle as a plain number and back. */
+/* Convert an IA handle to an integer and back. */
 #define DAT_IA_HANDLE_TO_UL(a)	((unsigned long)(a))
 #define DAT_UL_TO_IA_HANDLE(a)	((DAT_IA_HANDLE)(a))
 
@@ -40,7 +40,7 @@ typedef uint32_t DAT_UINT32;	/* 32 bits, unsigned */
 typedef uint64_t DAT_UINT64;	/* 64 bits, unsigned */
 /* the widest unsigned integer */
 typedef unsigned long long DAT_UVERYLONG;
-typedef int DAT_COUNT;		/* a number of things; negative values are special */
+typedef int DAT_COUNT;		/* a count; negative values are special */
 typedef void *DAT_PVOID;	/* an address in this process */
 typedef DAT_UINT64 DAT_PADDR;	/* a physical address; no user-level call takes one */
 typedef int DAT_FD;		/* a file descriptor */
@@ -55,8 +55,8 @@ typedef struct sockaddr_in6 DAT_SOCK_ADDR6;	/* an IPv6 address */
 #define DAT_AF_INET6	AF_INET6
 
 /*
- * A kind of network address: the arguments that socket(2) takes. Says what a common
- * service point listens on and what an endpoint is connected through.
+ * A kind of network address, as the arguments of socket(2): what a common service point
+ * listens on and what an endpoint is connected through.
  */
 typedef struct dat_comm {
 	int	domain;		/* address family, such as AF_INET */

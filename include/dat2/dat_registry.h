@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 
-/* What a provider library and the DAT registry owe each other. */
+/* Interface between a provider library and the DAT registry. */
 
 #ifndef _DAT_REGISTRY_H_
 #define _DAT_REGISTRY_H_
@@ -33,16 +33,16 @@ typedef void (*DAT_PROVIDER_FINI_FUNC)(const DAT_PROVIDER_INFO *);
 typedef enum dat_ha_relationship {
 	DAT_HA_FALSE		= 0,	/* no */
 	DAT_HA_TRUE		= 1,	/* yes */
-	DAT_HA_UNKNOWN		= 2,	/* no provider can tell */
+	DAT_HA_UNKNOWN		= 2,	/* no provider knows */
 	DAT_HA_CONFLICTING	= 3,	/* the providers disagree */
-	DAT_HA_EXTENSION_BASE	= 4	/* first answer that belongs to an extension */
+	DAT_HA_EXTENSION_BASE	= 4	/* first value that belongs to an extension */
 } DAT_HA_RELATIONSHIP;
 
 /*
- * dat_registry_add_provider(3DAT) - tells the registry that a provider can be opened.
+ * dat_registry_add_provider(3DAT) - registers a provider that can be opened.
  *
  * Called by dat_provider_init() with the information it was given. The table must stay
- * until dat_registry_remove_provider().
+ * valid until dat_registry_remove_provider().
  *
  * Fails with: INSUFFICIENT_RESOURCES, INVALID_PARAMETER, PROVIDER_ALREADY_REGISTERED.
  * Threads: called under the registry's own lock.
@@ -51,7 +51,7 @@ extern DAT_RETURN dat_registry_add_provider(const DAT_PROVIDER *provider,
 					    const DAT_PROVIDER_INFO *provider_info);
 
 /*
- * dat_registry_remove_provider(3DAT) - takes back dat_registry_add_provider().
+ * dat_registry_remove_provider(3DAT) - undoes dat_registry_add_provider().
  *
  * Called by dat_provider_fini().
  *
@@ -62,7 +62,7 @@ extern DAT_RETURN dat_registry_remove_provider(const DAT_PROVIDER *provider,
 					       const DAT_PROVIDER_INFO *provider_info);
 
 /*
- * dat_registry_providers_related(3DAT) - tells whether two IAs can stand in for each
+ * dat_registry_providers_related(3DAT) - reports whether two IAs can stand in for each
  * other.
  *
  * Fails with: INVALID_PARAMETER, INSUFFICIENT_RESOURCES, MODEL_NOT_SUPPORTED,
@@ -76,9 +76,9 @@ extern DAT_RETURN dat_registry_providers_related(const DAT_NAME_PTR ia_name_1,
 /*
  * dats_get_ia_handle - translates an IA handle between consumers and provider.
  *
- * The IA handle that consumers hold is made by the registry and need not be the one that
- * the provider made. Given either of the two this gives the other. A provider calls it
- * before it shows an IA handle to a consumer, in a parameter structure or an event.
+ * The registry creates the IA handle that consumers hold, which may differ from the
+ * provider's. Given either handle, the call returns the other. A provider calls it before
+ * it passes an IA handle to a consumer, in a parameter structure or an event.
  *
  * Fails with: INVALID_HANDLE.
  * Threads: safe.

@@ -12,10 +12,10 @@
 #include <dat2/dat_platform_specific.h>
 
 /*
- * What dat.h needs to know
+ * Types that dat.h needs
  */
 
-/* What dat_get_handle_type() tells. */
+/* Output of dat_get_handle_type(). */
 typedef enum dat_handle_type {
 	DAT_HANDLE_TYPE_CR		= 0,
 	DAT_HANDLE_TYPE_EP		= 1,
@@ -32,7 +32,7 @@ typedef enum dat_handle_type {
 	DAT_HANDLE_TYPE_EXTENSION_BASE	= 12	/* first type that belongs to an extension */
 } DAT_HANDLE_TYPE;
 
-/* Members of DAT_EVD_PARAM that dat_evd_query() is asked for. */
+/* Selects the members of DAT_EVD_PARAM that dat_evd_query() returns. */
 typedef enum dat_evd_param_mask {
 	DAT_EVD_FIELD_IA_HANDLE	= 0x01,
 	DAT_EVD_FIELD_EVD_QLEN	= 0x02,
@@ -42,7 +42,7 @@ typedef enum dat_evd_param_mask {
 	DAT_EVD_FIELD_ALL	= 0x1f
 } DAT_EVD_PARAM_MASK;
 
-/* Members of DAT_LMR_PARAM that dat_lmr_query() is asked for. */
+/* Selects the members of DAT_LMR_PARAM that dat_lmr_query() returns. */
 enum dat_lmr_param_mask {
 	DAT_LMR_FIELD_IA_HANDLE			= 0x001,
 	DAT_LMR_FIELD_MEM_TYPE			= 0x002,
@@ -58,7 +58,7 @@ enum dat_lmr_param_mask {
 	DAT_LMR_FIELD_ALL			= 0x7ff
 };
 
-/* members of DAT_PROVIDER_ATTR that dat_ia_query() is asked for */
+/* selects the members of DAT_PROVIDER_ATTR that dat_ia_query() returns */
 typedef DAT_UINT64 DAT_PROVIDER_ATTR_MASK;
 
 #include <dat2/dat.h>
@@ -74,31 +74,31 @@ extern "C" {
 typedef DAT_HANDLE DAT_CNO_HANDLE;	/* consumer notification object */
 
 /*
- * How an EVD is set: one of the first pair, one of the second, and what wakes a
- * waiter.
+ * State of an EVD: one flag of the first pair, one of the second, and one that selects what
+ * wakes a waiter.
  */
 typedef enum dat_evd_state {
 	DAT_EVD_STATE_ENABLED		= 0x01,	/* events trigger the CNO */
-	DAT_EVD_STATE_DISABLED		= 0x02,	/* they do not */
+	DAT_EVD_STATE_DISABLED		= 0x02,	/* events do not trigger the CNO */
 	DAT_EVD_STATE_WAITABLE		= 0x04,	/* dat_evd_wait() works */
-	DAT_EVD_STATE_UNWAITABLE	= 0x08,	/* it is refused */
+	DAT_EVD_STATE_UNWAITABLE	= 0x08,	/* dat_evd_wait() is refused */
 	DAT_EVD_STATE_CONFIG_NOTIFY	= 0x10,	/* every signalled completion wakes */
-	DAT_EVD_STATE_CONFIG_SOLICITED	= 0x20,	/* those that the sender solicited wake */
+	DAT_EVD_STATE_CONFIG_SOLICITED	= 0x20,	/* completions that the sender solicited wake */
 	DAT_EVD_STATE_CONFIG_THRESHOLD	= 0x30	/* the wait's threshold decides */
 } DAT_EVD_STATE;
 
-/* What dat_evd_query() tells. */
+/* Output of dat_evd_query(). */
 struct dat_evd_param {
 	DAT_IA_HANDLE	ia_handle;	/* IA it belongs to */
-	DAT_COUNT	evd_qlen;	/* events it can hold; at least as many as asked for */
-	DAT_EVD_STATE	evd_state;	/* how it is set */
+	DAT_COUNT	evd_qlen;	/* events it can hold; at least the requested length */
+	DAT_EVD_STATE	evd_state;	/* its state */
 	DAT_CNO_HANDLE	cno_handle;	/* CNO it triggers, or DAT_HANDLE_NULL */
 	DAT_EVD_FLAGS	evd_flags;	/* kinds of event it takes */
 };
 
 /*
- * Instead of an EVD: share the asynchronous one of an earlier dat_ia_open(); and what
- * dat_ia_query() answers then.
+ * In place of an EVD handle: DAT_EVD_ASYNC_EXISTS shares the asynchronous EVD of an earlier
+ * dat_ia_open(); dat_ia_query() then returns DAT_EVD_OUT_OF_SCOPE.
  */
 #define DAT_EVD_ASYNC_EXISTS	((DAT_EVD_HANDLE)0x1)
 #define DAT_EVD_OUT_OF_SCOPE	((DAT_EVD_HANDLE)0x2)
@@ -106,12 +106,12 @@ struct dat_evd_param {
 typedef void (*DAT_AGENT_FUNC)(DAT_PVOID, DAT_EVD_HANDLE);
 
 /*
- * A function of the consumer's that a CNO calls, on a thread of the provider's. It may
- * make any DAT call that does not wait.
+ * A consumer function that a CNO calls on a provider thread. It may make any DAT call that
+ * does not wait.
  */
 typedef struct dat_os_wait_proxy_agent {
-	DAT_PVOID	instance_data;	/* first argument of the call */
-	/* second argument: the EVD that got an event, or null */
+	DAT_PVOID	instance_data;	/* first argument of proxy_agent_func */
+	/* its second argument is the EVD that got an event, or null */
 	DAT_AGENT_FUNC	proxy_agent_func;
 } DAT_OS_WAIT_PROXY_AGENT;
 
@@ -129,7 +129,7 @@ typedef enum dat_proxy_type {
 	DAT_PROXY_TYPE_FD	= 2	/* a file descriptor */
 } DAT_PROXY_TYPE;
 
-/* What dat_cno_query() tells. */
+/* Output of dat_cno_query(). */
 typedef struct dat_cno_param {
 	DAT_IA_HANDLE		ia_handle;	/* IA the CNO belongs to */
 	DAT_PROXY_TYPE		proxy_type;	/* which member of proxy is valid */
@@ -141,8 +141,8 @@ typedef struct dat_cno_param {
 } DAT_CNO_PARAM;
 
 /*
- * Members of DAT_CNO_PARAM that dat_cno_query() is asked for. The values are no bits
- * of their own; providers fill in every member.
+ * Selects the members of DAT_CNO_PARAM that dat_cno_query() returns. The values are not
+ * separate bits; providers fill in every member.
  */
 typedef enum dat_cno_param_mask {
 	DAT_CNO_FIELD_IA_HANDLE		= 0x1,
@@ -155,45 +155,45 @@ typedef enum dat_cno_param_mask {
  * Memory
  */
 
-/* What kind of memory an LMR is made from. */
+/* Kind of memory that an LMR is created from. */
 typedef enum dat_mem_type {
-	DAT_MEM_TYPE_VIRTUAL		= 0,	/* a range of this process */
+	DAT_MEM_TYPE_VIRTUAL		= 0,	/* an address range of this process */
 	DAT_MEM_TYPE_LMR		= 1,	/* the memory of another LMR */
 	DAT_MEM_TYPE_SHARED_VIRTUAL	= 2	/* memory that several processes register */
 } DAT_MEM_TYPE;
 
 #define DAT_LMR_COOKIE_SIZE	40	/* bytes in a cookie */
 
-/* names shared memory; equal for all who register it */
+/* identifies shared memory; equal in all processes that register it */
 typedef char (*DAT_LMR_COOKIE)[DAT_LMR_COOKIE_SIZE];
 
-/* Memory that several processes register and that takes translations only once. */
+/* Memory that several processes register with one set of translations. */
 typedef struct dat_shared_memory {
 	DAT_PVOID	virtual_address;	/* its address in this process */
-	DAT_LMR_COOKIE	shared_memory_id;	/* its name, agreed among the processes */
+	DAT_LMR_COOKIE	shared_memory_id;	/* its identifier, agreed among the processes */
 } DAT_SHARED_MEMORY;
 
-/* What dat_lmr_create() registers, by its memory type. */
+/* Memory for dat_lmr_create(); the memory type selects the member. */
 typedef union dat_region_description {
 	DAT_PVOID		for_va;			/* DAT_MEM_TYPE_VIRTUAL: first byte */
 	DAT_LMR_HANDLE		for_lmr_handle;		/* DAT_MEM_TYPE_LMR */
 	DAT_SHARED_MEMORY	for_shared_memory;	/* DAT_MEM_TYPE_SHARED_VIRTUAL */
 } DAT_REGION_DESCRIPTION;
 
-/* What dat_lmr_query() tells. */
+/* Output of dat_lmr_query(). */
 struct dat_lmr_param {
 	DAT_IA_HANDLE		ia_handle;		/* IA it belongs to */
-	DAT_MEM_TYPE		mem_type;		/* as asked for */
-	DAT_REGION_DESCRIPTION	region_desc;		/* as asked for */
-	DAT_VLEN		length;			/* bytes, as asked for */
+	DAT_MEM_TYPE		mem_type;		/* as requested */
+	DAT_REGION_DESCRIPTION	region_desc;		/* as requested */
+	DAT_VLEN		length;			/* bytes, as requested */
 	DAT_PZ_HANDLE		pz_handle;		/* its PZ */
 	DAT_MEM_PRIV_FLAGS	mem_priv;		/* access it grants */
-	DAT_VA_TYPE		va_type;		/* how its addresses count */
+	DAT_VA_TYPE		va_type;		/* how its addresses are expressed */
 	DAT_LMR_CONTEXT		lmr_context;		/* for local segments */
 	DAT_RMR_CONTEXT		rmr_context;		/* for peers; 0 without remote privileges */
-	/* bytes, in fact: may be more than asked for */
+	/* bytes actually registered; may exceed length */
 	DAT_VLEN		registered_size;
-	DAT_VADDR		registered_address;	/* first byte, in fact */
+	DAT_VADDR		registered_address;	/* first byte actually registered */
 };
 
 /*
@@ -201,18 +201,17 @@ struct dat_lmr_param {
  */
 
 /*
- * What an adapter is and how much it can do. Counts are per IA unless they say
- * otherwise. Names, address and arrays belong to the provider and last until the IA is
- * closed.
+ * Identity and limits of an adapter. Counts are per IA unless noted otherwise. Names,
+ * address and arrays belong to the provider and are valid until the IA is closed.
  */
 struct dat_ia_attr {
 	char			adapter_name[DAT_NAME_MAX_LENGTH];	/* device or fabric */
-	char			vendor_name[DAT_NAME_MAX_LENGTH];	/* who made it */
+	char			vendor_name[DAT_NAME_MAX_LENGTH];	/* its manufacturer */
 	DAT_UINT32		hardware_version_major;
 	DAT_UINT32		hardware_version_minor;
 	DAT_UINT32		firmware_version_major;
 	DAT_UINT32		firmware_version_minor;
-	/* its own address, for a peer's dat_ep_connect() */
+	/* its address, for a peer's dat_ep_connect() */
 	DAT_IA_ADDRESS_PTR	ia_address_ptr;
 
 	/* limits */
@@ -247,19 +246,19 @@ struct dat_ia_attr {
 	/* RDMA reads of peers in progress, all EPs */
 	DAT_COUNT		max_rdma_read_in;
 	DAT_COUNT		max_rdma_read_out;	/* RDMA reads in progress, all EPs */
-	/* the per-EP limit holds whatever other EPs do */
+	/* max_rdma_read_per_ep_in holds regardless of other EPs */
 	DAT_BOOLEAN		max_rdma_read_per_ep_in_guaranteed;
-	/* likewise, for its own reads */
+	/* max_rdma_read_per_ep_out holds regardless of other EPs */
 	DAT_BOOLEAN		max_rdma_read_per_ep_out_guaranteed;
 	DAT_BOOLEAN		zb_supported;		/* DAT_VA_TYPE_ZB may be used */
 	DAT_EXTENSION		extension_supported;	/* family of extensions */
 	DAT_COUNT		extension_version;	/* version of their interface */
 
 	/* further attributes, as text */
-	DAT_COUNT		num_transport_attr;	/* entries of the next */
-	DAT_NAMED_ATTR		*transport_attr;	/* of the transport */
-	DAT_COUNT		num_vendor_attr;	/* entries of the next */
-	DAT_NAMED_ATTR		*vendor_attr;		/* of the vendor */
+	DAT_COUNT		num_transport_attr;	/* entries in the array that follows */
+	DAT_NAMED_ATTR		*transport_attr;	/* attributes of the transport */
+	DAT_COUNT		num_vendor_attr;	/* entries in the array that follows */
+	DAT_NAMED_ATTR		*vendor_attr;		/* attributes of the vendor */
 };
 
 #define DAT_IA_FIELD_IA_EXTENSION		UINT64_C(0x100000000)
@@ -277,34 +276,35 @@ typedef enum dat_pz_support {
 } DAT_PZ_SUPPORT;
 
 /*
- * How a provider behaves. Names and arrays belong to it and last until the IA is
- * closed.
+ * Attributes of a provider. Names and arrays belong to the provider and are valid until the
+ * IA is closed.
  */
 struct dat_provider_attr {
-	/* what it calls itself */
+	/* name of the provider */
 	char			provider_name[DAT_NAME_MAX_LENGTH];
-	DAT_UINT32		provider_version_major;		/* its own version */
+	DAT_UINT32		provider_version_major;		/* version of the provider */
 	DAT_UINT32		provider_version_minor;
-	DAT_UINT32		dapl_version_major;		/* the DAT version it offers */
+	DAT_UINT32		dapl_version_major;		/* DAT version it implements */
 	DAT_UINT32		dapl_version_minor;
 	DAT_MEM_TYPE		lmr_mem_types_supported;	/* kinds of memory, as bits */
-	DAT_IOV_OWNERSHIP	iov_ownership_on_return;	/* when segment lists are free */
+	/* when segment lists may be reused */
+	DAT_IOV_OWNERSHIP	iov_ownership_on_return;
 	DAT_QOS			dat_qos_supported;		/* qualities of service, as bits */
 	DAT_COMPLETION_FLAGS	completion_flags_supported;	/* completion flags, as bits */
 	/* calls on one object need no serialising */
 	DAT_BOOLEAN		is_thread_safe;
-	/* bytes sent with a request or answer */
+	/* bytes in a connection request or reply */
 	DAT_COUNT		max_private_data_size;
 	/* DAT_CONNECT_MULTIPATH_FLAG works */
 	DAT_BOOLEAN		supports_multipath;
-	/* who makes EPs for public service points */
+	/* whether it creates EPs for public service points */
 	DAT_EP_CREATOR_FOR_PSP	ep_creator;
 	DAT_PZ_SUPPORT		pz_support;			/* how PZs relate to IAs */
 	DAT_UINT32		optimal_buffer_alignment;	/* in bytes */
 	/*
 	 * Whether one EVD may take two kinds of event. Rows and columns: software,
-	 * connection request, DTO, connection, RMR bind, asynchronous. Constant for C;
-	 * in C++ a constant member would forbid to declare a variable.
+	 * connection request, DTO, connection, RMR bind, asynchronous. Constant for C; in
+	 * C++ a const member would prevent the declaration of a variable.
 	 */
 #ifdef __cplusplus
 	DAT_BOOLEAN		evd_stream_merging_supported[6][6];
@@ -324,14 +324,15 @@ struct dat_provider_attr {
 	DAT_BOOLEAN	dto_async_return_guaranteed;
 	/* target buffer of a read must allow remote writes */
 	DAT_BOOLEAN	rdma_write_for_rdma_read_req;
-	/* a read shows that buffer to the network */
+	/* a read exposes its target buffer to the network */
 	DAT_BOOLEAN	rdma_read_lmr_rmr_context_exposure;
 	DAT_RMR_SCOPE	rmr_scope_supported;		/* scopes of RMRs */
 	/* calls may be made from a signal handler */
 	DAT_BOOLEAN	is_signal_safe;
-	DAT_BOOLEAN	ha_supported;			/* high availability: paths are replaced */
-	DAT_HA_LB	ha_loadbalancing;		/* how work is spread over paths */
-	DAT_COUNT	num_provider_specific_attr;	/* entries of the next */
+	/* high availability: failed paths are replaced */
+	DAT_BOOLEAN	ha_supported;
+	DAT_HA_LB	ha_loadbalancing;		/* how load is balanced over paths */
+	DAT_COUNT	num_provider_specific_attr;	/* entries in the array that follows */
 	DAT_NAMED_ATTR	*provider_specific_attr;	/* further attributes, as text */
 };
 
@@ -379,8 +380,8 @@ struct dat_provider_attr {
 /*
  * dat_evd_create(3DAT) - creates an event dispatcher, enabled and waitable.
  *
- * It holds at least evd_min_qlen events (1 or more) of the kinds in evd_flags, which
- * must be ones that may share an EVD. cno_handle may be DAT_HANDLE_NULL.
+ * It holds at least evd_min_qlen events (1 or more) of the kinds in evd_flags, which must
+ * be kinds that may share an EVD. cno_handle may be DAT_HANDLE_NULL.
  *
  * Fails with: INSUFFICIENT_RESOURCES, INVALID_HANDLE, INVALID_PARAMETER.
  * Threads: safe.
@@ -392,15 +393,15 @@ extern DAT_RETURN dat_evd_create(DAT_IA_HANDLE ia_handle, DAT_COUNT evd_min_qlen
 /*
  * dat_evd_wait(3DAT) - waits for events and takes one.
  *
- * Returns when threshold or more events are queued and one of them is signalled, or
- * after timeout microseconds (0: at once; DAT_TIMEOUT_INFINITE: never). The event with
- * the longest stay is taken; n_more_events says how many remain. When the time is over
- * nothing is taken. threshold is 1 to the EVD's length, and 1 only where UNSIGNALLED
- * or SOLICITED_WAIT completions arrive.
+ * Returns when threshold or more events are queued and one of them is signalled, or after
+ * timeout microseconds (0: at once; DAT_TIMEOUT_INFINITE: never). The call takes the oldest
+ * event and sets n_more_events to the number left; on timeout it takes none. threshold
+ * ranges from 1 to the EVD's length, and must be 1 where UNSIGNALLED or SOLICITED_WAIT
+ * completions arrive.
  *
- * One thread may wait on an EVD: a second waiter, and dat_evd_dequeue() meanwhile, get
- * INVALID_STATE. So does a waiter when the EVD is made unwaitable. DAT_ABORT: the EVD
- * was destroyed.
+ * Only one thread may wait on an EVD: a second waiter and a concurrent dat_evd_dequeue()
+ * get INVALID_STATE. The waiter gets INVALID_STATE when the EVD is made unwaitable, and
+ * DAT_ABORT when it is destroyed.
  *
  * Fails with: INVALID_HANDLE, INVALID_PARAMETER, ABORT, INVALID_STATE,
  *             TIMEOUT_EXPIRED, INTERRUPTED_CALL.
@@ -413,7 +414,7 @@ extern DAT_RETURN dat_evd_wait(DAT_EVD_HANDLE evd_handle, DAT_TIMEOUT timeout,
 /*
  * dat_evd_enable(3DAT) - lets an EVD's events trigger its CNO.
  *
- * Does nothing if they do already. Events that came while it was disabled trigger the
+ * Does nothing if the EVD is enabled. Events that arrived while it was disabled trigger the
  * CNO now.
  *
  * Fails with: INVALID_HANDLE.
@@ -424,7 +425,7 @@ extern DAT_RETURN dat_evd_enable(DAT_EVD_HANDLE evd_handle);
 /*
  * dat_evd_disable(3DAT) - stops an EVD's events from triggering its CNO.
  *
- * They are queued all the same, and dat_evd_wait() still returns them.
+ * Events are still queued, and dat_evd_wait() still returns them.
  *
  * Fails with: INVALID_HANDLE.
  * Threads: safe.
@@ -434,7 +435,7 @@ extern DAT_RETURN dat_evd_disable(DAT_EVD_HANDLE evd_handle);
 /*
  * dat_evd_set_unwaitable(3DAT) - makes dat_evd_wait() fail on an EVD.
  *
- * A thread that waits is woken with INVALID_STATE. dat_evd_dequeue() goes on working.
+ * A waiting thread wakes with INVALID_STATE. dat_evd_dequeue() keeps working.
  *
  * Fails with: INVALID_HANDLE.
  * Threads: safe.
@@ -452,7 +453,7 @@ extern DAT_RETURN dat_evd_clear_unwaitable(DAT_EVD_HANDLE evd_handle);
 /*
  * dat_evd_modify_cno(3DAT) - makes an EVD trigger another CNO, or none.
  *
- * cno_handle may be DAT_HANDLE_NULL. Events that wait in the EVD trigger the new CNO.
+ * cno_handle may be DAT_HANDLE_NULL. Events queued in the EVD trigger the new CNO.
  *
  * Fails with: INVALID_HANDLE.
  * Threads: calls on one object must be serialised.
@@ -491,7 +492,7 @@ extern DAT_RETURN dat_cno_fd_create(DAT_IA_HANDLE ia_handle, DAT_FD *file_descri
 				    DAT_CNO_HANDLE *cno_handle);
 
 /*
- * dat_cno_modify_agent(3DAT) - replaces the agent of a CNO, and arms it.
+ * dat_cno_modify_agent(3DAT) - replaces the agent of a CNO and arms the new one.
  *
  * Fails with: INVALID_HANDLE, INVALID_PARAMETER.
  * Threads: calls on one object must be serialised.
@@ -500,7 +501,7 @@ extern DAT_RETURN dat_cno_modify_agent(DAT_CNO_HANDLE cno_handle,
 				       DAT_OS_WAIT_PROXY_AGENT agent);
 
 /*
- * dat_cno_query(3DAT) - tells about a consumer notification object.
+ * dat_cno_query(3DAT) - returns the parameters of a consumer notification object.
  *
  * Fails with: INVALID_PARAMETER, INVALID_HANDLE.
  * Threads: calls on one object must be serialised.
@@ -512,10 +513,10 @@ extern DAT_RETURN dat_cno_query(DAT_CNO_HANDLE cno_handle,
 /*
  * dat_cno_wait(3DAT) - waits until a CNO is triggered.
  *
- * timeout is in microseconds. evd_handle gets an EVD that had an event; it is a hint,
- * so look into all that are attached. The trigger is used up; one trigger wakes one
- * thread. When the time is over: QUEUE_EMPTY, without class bits. evd_handle is null
- * if the IA was closed.
+ * timeout is in microseconds. evd_handle returns an EVD that got an event; this is a hint,
+ * so poll every attached EVD. The call consumes the trigger; one trigger wakes one thread.
+ * On timeout it returns QUEUE_EMPTY without class bits. evd_handle is null if the IA was
+ * closed.
  *
  * Fails with: INVALID_HANDLE, QUEUE_EMPTY, INVALID_PARAMETER, INTERRUPTED_CALL.
  * Threads: safe.
@@ -526,7 +527,7 @@ extern DAT_RETURN dat_cno_wait(DAT_CNO_HANDLE cno_handle, DAT_TIMEOUT timeout,
 /*
  * dat_cno_trigger(3DAT) - takes the trigger of a CNO, without waiting.
  *
- * As dat_cno_wait() with a timeout of 0.
+ * Like dat_cno_wait() with a timeout of 0.
  *
  * Fails with: INVALID_HANDLE, INVALID_PARAMETER, QUEUE_EMPTY, MODEL_NOT_SUPPORTED.
  * Threads: safe.
@@ -537,7 +538,7 @@ extern DAT_RETURN dat_cno_trigger(DAT_CNO_HANDLE cno_handle,
 /*
  * dat_cno_free(3DAT) - frees a consumer notification object.
  *
- * INVALID_STATE while an EVD is attached or a thread waits.
+ * Returns INVALID_STATE while an EVD is attached or a thread waits.
  *
  * Fails with: INVALID_HANDLE, INVALID_STATE.
  * Threads: calls on one object must be serialised.
@@ -551,11 +552,11 @@ extern DAT_RETURN dat_cno_free(DAT_CNO_HANDLE cno_handle);
 /*
  * dat_lmr_create(3DAT) - registers memory, so that transfers may use it.
  *
- * region_description is read as mem_type says; length is in bytes. With DAT_VA_TYPE_ZB
- * the addresses of the region are offsets from its start. Local segments name the
- * region by lmr_context; a peer to which rmr_context is given may do what the remote
- * privileges allow. What is registered in fact may be larger. All outputs but
- * lmr_handle may be null.
+ * mem_type selects the member of region_description; length is in bytes. With
+ * DAT_VA_TYPE_ZB the addresses of the region are offsets from its start. Local segments
+ * name the region by lmr_context; a peer that holds rmr_context has the remote privileges.
+ * The registered region may be larger than requested. All outputs but lmr_handle may be
+ * null.
  *
  * Fails with: INSUFFICIENT_RESOURCES, INVALID_PARAMETER, INVALID_HANDLE,
  *             INVALID_STATE, MODEL_NOT_SUPPORTED.
@@ -572,7 +573,7 @@ extern DAT_RETURN dat_lmr_create(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE mem_type,
 				 DAT_VADDR *registered_address);
 
 /*
- * dat_lmr_query(3DAT) - tells about a local memory region.
+ * dat_lmr_query(3DAT) - returns the parameters of a local memory region.
  *
  * Fails with: INVALID_PARAMETER, INVALID_HANDLE.
  * Threads: calls on one object must be serialised.

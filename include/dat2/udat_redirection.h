@@ -48,11 +48,10 @@ typedef DAT_RETURN (*DAT_EVD_CLEAR_UNWAITABLE_FUNC)(DAT_EVD_HANDLE);
  */
 
 /*
- * What a provider gives to the registry, one for each name it serves. Every function
- * is set: what a provider cannot do returns DAT_MODEL_NOT_SUPPORTED or
- * DAT_NOT_IMPLEMENTED. The first word of each object that a handle points to is the
- * address of this table. It begins as the table of DAT 1.2 does; the functions that
- * DAT 2.0 added come last.
+ * Function table that a provider registers for each IA name. Every function is set: an
+ * unsupported one returns DAT_MODEL_NOT_SUPPORTED or DAT_NOT_IMPLEMENTED. The first word of
+ * each object that a handle points to is the address of this table. The table starts like
+ * that of DAT 1.2; functions added by DAT 2.0 come last.
  */
 struct dat_provider {
 	const char			*device_name;	/* name of the IA, as in dat.conf */
