@@ -1,9 +1,12 @@
 # Papers for others, and programs for them.
 
 EXTRA_DIST += \
+	docs/architecture.md \
 	docs/libfabric-defects.md \
 	docs/libfabric-defects/check.sh \
-	docs/libfabric-defects/run
+	docs/libfabric-defects/run \
+	docs/locking.md \
+	docs/progress.md
 
 ABI_TESTS += docs/libfabric-defects/check.sh
 
