@@ -1,4 +1,4 @@
-# Papers for others, and programs for them.
+# Documents for developers, and the programs that they describe.
 
 EXTRA_DIST += \
 	docs/architecture.md \
@@ -47,8 +47,8 @@ libfabric_defects = \
 EXTRA_DIST += $(libfabric_defects) docs/libfabric-defects/defect.h docs/libfabric-defects/version.c
 CLEANFILES += $(libfabric_defects:.c=) docs/libfabric-defects/version
 
-# Builds and runs them, and prints which defects show with the libfabric that they find. Crashes and
-# hangs are what they are for, so no check runs them, and a defect that shows is no failure.
+# Builds and runs the reproductions, and prints which defects the libfabric in use has. They may
+# crash or hang, so no check runs them; a defect that shows is no failure.
 defects:
 	@$(MKDIR_P) docs/libfabric-defects
 	@for source in docs/libfabric-defects/version.c $(libfabric_defects); do \
