@@ -5,7 +5,7 @@
  * connection to coordinate.
  */
 #include "perf_peers.h"
-#include "perf_meet.h"
+#include "perf_oob.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -28,7 +28,7 @@
 /* One end. In the parent x has no transport; it holds timeouts and error texts only. */
 struct peers {
 	const struct perf_opts *opts;
-	struct perf_meet meet;
+	struct perf_oob oob;
 	struct perf_xport *x;
 	unsigned int n;
 	unsigned int time_ms;	      /* time of the client's measurements */
@@ -52,7 +52,7 @@ static int ctl_send(struct peers *p, const struct perf_ctl *ctl)
 	unsigned char buf[PERF_CTL_LEN];
 
 	perf_ctl_encode(ctl, buf);
-	return perf_meet_send(&p->meet, p->x, buf, sizeof(buf));
+	return perf_oob_send(&p->oob, p->x, buf, sizeof(buf));
 }
 
 static int notify(struct peers *p, enum perf_ctl_type type, uint64_t value)
@@ -66,7 +66,7 @@ static int ctl_recv(struct peers *p, struct perf_ctl *ctl)
 {
 	unsigned char buf[PERF_CTL_LEN];
 
-	if (perf_meet_recv(&p->meet, p->x, buf, sizeof(buf)))
+	if (perf_oob_recv(&p->oob, p->x, buf, sizeof(buf)))
 		return -1;
 	if (perf_ctl_decode(ctl, buf, sizeof(buf)))
 		return perf_fail(p->x, "garbled control message");
@@ -131,7 +131,7 @@ static int begin(struct peers *p)
 	x->size_max = MESSAGE;
 	perf_layout_init(&x->lay, MESSAGE, WINDOW);
 	p->x = x;
-	perf_meet_patience(&p->meet, x->timeout_ms);
+	perf_oob_set_timeout(&p->oob, x->timeout_ms);
 	allow_descriptors();
 	if (perf_peers_open(x, p->n))
 		return -1;
@@ -352,17 +352,17 @@ int perf_peers_server(const struct perf_opts *opts, void (*ready)(void *arg, uns
 	unsigned int port = opts->port;
 	int rc = -1;
 
-	perf_meet_init(&p.meet);
+	perf_oob_init(&p.oob);
 	if (opts->role == PERF_ROLE_LOCAL)
 		x.wait_client_ms = (int)opts->timeout_ms;
-	if (!perf_meet_listen(&p.meet, &x, &port)) {
+	if (!perf_oob_listen(&p.oob, &x, &port)) {
 		ready(arg, port);
-		rc = perf_meet_accept(&p.meet, &x);
+		rc = perf_oob_accept(&p.oob, &x);
 	}
 	do {
 		rc = rc < 0 ? rc : next_number(&p);
 	} while (rc > 0);
-	perf_meet_close(&p.meet);
+	perf_oob_close(&p.oob);
 	snprintf(err, errlen, "%s", x.err);
 	return rc;
 }
@@ -425,14 +425,14 @@ int perf_peers_client(const struct perf_opts *opts, char *err, size_t errlen)
 	struct peers p = { .opts = opts, .x = &x, .time_ms = opts->time_ms };
 	int rc;
 
-	perf_meet_init(&p.meet);
+	perf_oob_init(&p.oob);
 	rc = perf_resolve(&x, opts->host, &p.addr);
 	if (!rc)
-		rc = perf_meet_connect(&p.meet, &x, (struct sockaddr *)&p.addr, opts->port);
+		rc = perf_oob_connect(&p.oob, &x, (struct sockaddr *)&p.addr, opts->port);
 	if (!rc)
 		rc = run_all(&p);
 	perf_out_progress_end();
-	perf_meet_close(&p.meet);
+	perf_oob_close(&p.oob);
 	snprintf(err, errlen, "%s", x.err);
 	return rc;
 }

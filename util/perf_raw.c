@@ -220,7 +220,7 @@ void perf_raw_close(struct perf_xport *x)
 	RAW_CLOSE(raw->fab);
 	if (raw->info)
 		fi_freeinfo(raw->info);
-	perf_meet_close(&raw->meet);
+	perf_oob_close(&raw->oob);
 	perf_mem_free(x);
 	free(raw);
 }
@@ -233,7 +233,7 @@ struct perf_xport *perf_raw_new(const struct perf_fabric *fabric)
 		return NULL;
 	raw->fabric = *fabric;
 	raw->x.ops = fabric->rdm ? &perf_raw_rdm_ops : &perf_raw_msg_ops;
-	perf_meet_init(&raw->meet);
+	perf_oob_init(&raw->oob);
 	return &raw->x;
 }
 

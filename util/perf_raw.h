@@ -12,7 +12,7 @@
 #ifndef PERF_RAW_H
 #define PERF_RAW_H
 
-#include "perf_meet.h"
+#include "perf_oob.h"
 
 #include <rdma/fabric.h>
 #include <rdma/fi_domain.h>
@@ -44,7 +44,7 @@ struct perf_raw {
 
 	/* connectionless */
 	struct fid_av *av;
-	struct perf_meet meet;
+	struct perf_oob oob;
 };
 
 static inline struct perf_raw *to_raw(struct perf_xport *x)
