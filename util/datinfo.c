@@ -75,7 +75,7 @@ static const char help_text[] =
 	"Exit status: 0, 1 when no IA could be opened, 2 when used wrongly.\n";
 
 /* Queries the attributes of an endpoint that was created with defaults. */
-static bool ep_ask(struct ia *ia)
+static bool ep_query_defaults(struct ia *ia)
 {
 	DAT_EP_HANDLE ep;
 	DAT_RETURN ret;
@@ -106,7 +106,7 @@ static int ia_open(const DAT_PROVIDER_INFO *info, struct ia *ia, char *err, size
 		dat_ia_close(ia->handle, DAT_CLOSE_ABRUPT_FLAG);
 		return -1;
 	}
-	ia->has_ep = ep_ask(ia);
+	ia->has_ep = ep_query_defaults(ia);
 	return 0;
 }
 
@@ -122,7 +122,7 @@ static bool is_known_name(const char *name)
 {
 	size_t i;
 
-	if (caps_tells(name) || setting_is(name))
+	if (caps_is_note(name) || setting_is(name))
 		return true;
 	for (i = 0; i < sizeof(fabric_attrs) / sizeof(fabric_attrs[0]); i++)
 		if (!strcmp(name, fabric_attrs[i]))
@@ -141,7 +141,7 @@ static void print_attrs(const char *title, const struct attr *attrs, int n, cons
 
 	printf("  %-38s %-24s %s\n", title, "value", "where it comes from");
 	for (i = 0; i < n; i++) {
-		source = attr_told(&attrs[i], "OFI_SOURCE", &ia->provider);
+		source = attr_note(&attrs[i], "OFI_SOURCE", &ia->provider);
 		printf("    %-36s %-24s %s\n", attrs[i].name,
 		       attr_text(&attrs[i], base, text, sizeof(text)),
 		       source ? source : "the provider");
@@ -225,7 +225,7 @@ static void json_named(struct json *j, const char *title, const DAT_NAMED_ATTR *
 
 	json_object(j, title);
 	for (i = 0; i < n; i++)
-		if (!caps_tells(attr[i].name) && !setting_is(attr[i].name))
+		if (!caps_is_note(attr[i].name) && !setting_is(attr[i].name))
 			json_string(j, attr[i].name, attr[i].value);
 	json_end(j, '}');
 }
@@ -398,7 +398,7 @@ static bool settings_of(const struct opts *opts, const struct ia *ia)
 {
 	struct json j = { .out = stdout };
 
-	if (!settings_told(&ia->provider))
+	if (!settings_reported(&ia->provider))
 		return false;
 	if (!opts->json) {
 		settings_print(stdout, &ia->provider);

@@ -341,7 +341,7 @@ void attr_json(const struct attr *attr, const char *name, const void *base, stru
 	}
 }
 
-const char *attr_told(const struct attr *attr, const char *prefix, const DAT_PROVIDER_ATTR *pa)
+const char *attr_note(const struct attr *attr, const char *prefix, const DAT_PROVIDER_ATTR *pa)
 {
 	char name[96];
 

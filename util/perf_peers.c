@@ -153,7 +153,7 @@ static int serve_connection(struct peers *p, uint64_t index)
 		if (perf_run_next(p->x, &ctl))
 			return -1;
 		if (ctl.type == PERF_CTL_QUIT)
-			return perf_run_answer(p->x, &over);
+			return perf_run_reply(p->x, &over);
 		if (ctl.type != PERF_CTL_START)
 			return perf_fail(p->x, "the client sent an unknown message");
 		if (perf_run_serve(p->x, &ctl))
@@ -224,7 +224,7 @@ static int measure_latency(struct peers *p, unsigned int index, double *us)
 {
 	const struct perf_ctl quit = { .type = PERF_CTL_QUIT };
 	uint64_t *samples, value;
-	struct perf_ctl answer;
+	struct perf_ctl reply;
 	int rc;
 
 	if (perf_peers_select(p->x, index) || notify(p, PERF_CTL_SELECT, index) ||
@@ -235,7 +235,7 @@ static int measure_latency(struct peers *p, unsigned int index, double *us)
 		return perf_fail(p->x, "out of memory");
 	rc = ping_pong(p, samples, us);
 	free(samples);
-	return rc ? -1 : perf_run_ask(p->x, &quit, &answer);
+	return rc ? -1 : perf_run_request(p->x, &quit, &reply);
 }
 
 static double kib_each(const struct peers *p, uint64_t bytes)
@@ -247,16 +247,16 @@ static int measure_connecting(struct peers *p)
 {
 	const struct sockaddr *addr = p->opts->host ? (const struct sockaddr *)&p->addr : NULL;
 	double *figure = p->row.figure;
-	uint64_t before, port = 0, ns, theirs = 0;
+	uint64_t before, port = 0, ns, server_bytes = 0;
 
 	before = resident_bytes();
 	if (perf_peers_create(p->x) || expect(p, PERF_CTL_READY, &port) ||
 	    perf_peers_connect(p->x, addr, (unsigned int)port, &ns) ||
-	    expect(p, PERF_CTL_DONE, &theirs))
+	    expect(p, PERF_CTL_DONE, &server_bytes))
 		return -1;
 	figure[PERF_PEERS_CONNECT] = p->n * 1e9 / (double)ns;
 	figure[PERF_PEERS_CLIENT] = kib_each(p, bytes_since(before));
-	figure[PERF_PEERS_SERVER] = kib_each(p, theirs);
+	figure[PERF_PEERS_SERVER] = kib_each(p, server_bytes);
 	return 0;
 }
 

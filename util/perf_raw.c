@@ -56,12 +56,12 @@ static struct fi_info *raw_hints(const struct perf_fabric *fabric, bool domain, 
 }
 
 /* Address arguments of fi_getinfo(). */
-struct raw_place {
+struct raw_getinfo_args {
 	const char *node, *service;
 	uint64_t flags;
 };
 
-static int raw_getinfo_once(struct perf_raw *raw, const struct raw_place *place, bool domain,
+static int raw_getinfo_once(struct perf_raw *raw, const struct raw_getinfo_args *args, bool domain,
 			    uint64_t order)
 {
 	struct fi_info *hints = raw_hints(&raw->fabric, domain, order);
@@ -69,26 +69,25 @@ static int raw_getinfo_once(struct perf_raw *raw, const struct raw_place *place,
 
 	if (!hints)
 		return -FI_ENOMEM;
-	rc = fi_getinfo(FI_VERSION(1, 17), place->node, place->service, place->flags, hints,
-			&raw->info);
+	rc = fi_getinfo(FI_VERSION(1, 17), args->node, args->service, args->flags, hints, &raw->info);
 	fi_freeinfo(hints);
 	return rc;
 }
 
 int perf_raw_getinfo(struct perf_raw *raw, const char *node, const char *service, uint64_t flags)
 {
-	const struct raw_place place = { node, service, flags };
+	const struct raw_getinfo_args args = { node, service, flags };
 	int rc;
 
 	if (raw->info)
 		fi_freeinfo(raw->info);
 	raw->info = NULL;
-	rc = raw_getinfo_once(raw, &place, true, WRITES_ORDERED);
+	rc = raw_getinfo_once(raw, &args, true, WRITES_ORDERED);
 	/* retry without the domain: the peer may be behind another interface than the IA's */
 	if (rc == -FI_ENODATA)
-		rc = raw_getinfo_once(raw, &place, false, WRITES_ORDERED);
+		rc = raw_getinfo_once(raw, &args, false, WRITES_ORDERED);
 	if (rc == -FI_ENODATA && raw->fabric.rdm)
-		rc = raw_getinfo_once(raw, &place, true, FI_ORDER_SAS); /* efa */
+		rc = raw_getinfo_once(raw, &args, true, FI_ORDER_SAS); /* efa */
 	if (rc)
 		return perf_raw_fail(raw, raw->fabric.rdm ? "no connectionless endpoints" :
 							    "no connected endpoints", rc);
@@ -117,7 +116,7 @@ static int raw_open_cq(struct perf_raw *raw)
 		attr.wait_obj = FI_WAIT_NONE;
 		rc = fi_cq_open(raw->domain, &attr, &raw->cq, NULL);
 	}
-	raw->sleeps = attr.wait_obj == FI_WAIT_FD;
+	raw->has_wait_obj = attr.wait_obj == FI_WAIT_FD;
 	return rc ? perf_raw_fail(raw, "fi_cq_open", rc) : 0;
 }
 
@@ -188,7 +187,7 @@ void perf_raw_take_hello(struct perf_raw *raw, const struct perf_hello *hello)
 	raw->rkey = hello->key;
 }
 
-void perf_raw_obey_hello(struct perf_raw *raw, const struct perf_hello *hello)
+void perf_raw_apply_hello(struct perf_raw *raw, const struct perf_hello *hello)
 {
 	raw->x.size_max = hello->size_max;
 	raw->x.blocking = hello->flags & PERF_HELLO_WAIT;
@@ -246,7 +245,7 @@ void perf_raw_fabric(struct perf_xport *x, struct perf_fabric *fabric)
 		snprintf(fabric->domain, sizeof(fabric->domain), "%s", raw->info->domain_attr->name);
 }
 
-bool perf_raw_sleeps(struct perf_xport *x)
+bool perf_raw_has_wait_obj(struct perf_xport *x)
 {
-	return to_raw(x)->sleeps;
+	return to_raw(x)->has_wait_obj;
 }

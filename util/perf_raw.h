@@ -32,7 +32,7 @@ struct perf_raw {
 	struct fid_mr *mr;
 	void *desc;
 	bool delivery;	      /* writes complete on delivery */
-	bool sleeps;	      /* the completion queue has a wait object */
+	bool has_wait_obj;    /* the completion queue has a wait object */
 	fi_addr_t peer;	      /* 0 on a connected endpoint */
 	uint64_t raddr, rkey; /* the peer's memory */
 	struct fi_cq_msg_entry batch[PERF_RAW_BATCH];
@@ -67,7 +67,7 @@ int perf_raw_open_ep(struct perf_raw *raw, struct fi_info *info, struct fid *fid
 void perf_raw_hello(const struct perf_raw *raw, struct perf_hello *hello);
 void perf_raw_take_hello(struct perf_raw *raw, const struct perf_hello *hello);
 /* Server: also applies the client's settings. */
-void perf_raw_obey_hello(struct perf_raw *raw, const struct perf_hello *hello);
+void perf_raw_apply_hello(struct perf_raw *raw, const struct perf_hello *hello);
 void perf_raw_close(struct perf_xport *x);
 
 /* perf_raw_io.c */

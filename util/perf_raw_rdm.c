@@ -59,7 +59,7 @@ static int raw_card_recv(struct perf_raw *raw, struct perf_card *card)
 		return -1;
 	if (perf_card_decode(card, buf, sizeof(buf)))
 		return perf_fail(&raw->x, "the peer is not a datperf of this version");
-	return perf_greet(&raw->x, buf, sizeof(buf), &card->hello);
+	return perf_hello_check(&raw->x, buf, sizeof(buf), &card->hello);
 }
 
 /*
@@ -100,7 +100,7 @@ static int raw_accept(struct perf_xport *x)
 
 	if (perf_oob_accept(&raw->oob, x) || raw_card_recv(raw, &card))
 		return -1;
-	perf_raw_obey_hello(raw, &card.hello);
+	perf_raw_apply_hello(raw, &card.hello);
 	return raw_open_ep(raw) || raw_peer_insert(raw, &card) ? -1 : raw_card_send(raw);
 }
 

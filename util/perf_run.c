@@ -72,7 +72,7 @@ int perf_run_next(struct perf_xport *x, struct perf_ctl *ctl)
 	return ctl_recv(&r, ctl);
 }
 
-int perf_run_answer(struct perf_xport *x, const struct perf_ctl *ctl)
+int perf_run_reply(struct perf_xport *x, const struct perf_ctl *ctl)
 {
 	struct perf_run r;
 
@@ -80,12 +80,12 @@ int perf_run_answer(struct perf_xport *x, const struct perf_ctl *ctl)
 	return perf_post_ctl_recv(&r) || ctl_send(&r, ctl) ? -1 : 0;
 }
 
-int perf_run_ask(struct perf_xport *x, const struct perf_ctl *ask, struct perf_ctl *answer)
+int perf_run_request(struct perf_xport *x, const struct perf_ctl *request, struct perf_ctl *reply)
 {
 	struct perf_run r;
 
 	run_init(&r, x);
-	if (ctl_send(&r, ask) || ctl_recv(&r, answer))
+	if (ctl_send(&r, request) || ctl_recv(&r, reply))
 		return -1;
 	return perf_post_ctl_recv(&r);
 }

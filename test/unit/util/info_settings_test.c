@@ -43,7 +43,7 @@ static bool told(void)
 {
 	DAT_PROVIDER_ATTR pa = provider();
 
-	return settings_told(&pa);
+	return settings_reported(&pa);
 }
 
 Test(settings, a_provider_without_tells_none)
