@@ -92,7 +92,7 @@ static void report_bad(void *arg, unsigned int line_no, const char *reason)
 }
 
 /* Errors that may not recur at the next attempt. */
-static bool is_passing(int err)
+static bool is_transient(int err)
 {
 	return err == -EMFILE || err == -ENFILE || err == -ENOMEM;
 }
@@ -128,7 +128,7 @@ static int entries_read(void)
 	}
 	if (reader.err)
 		err = reader.err;
-	return is_passing(err) ? err : 0;
+	return is_transient(err) ? err : 0;
 }
 
 int dreg_entries_read(void)

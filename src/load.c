@@ -23,12 +23,12 @@
  * Some providers are not linked with a registry and resolve its symbols in the global scope. This
  * library is missing there if the program loaded it with RTLD_LOCAL; opening it again adds it.
  */
-static void show_registry(void)
+static void export_registry(void)
 {
 	Dl_info self;
 	void *dl;
 
-	if (LOAD_FLAGS & RTLD_GLOBAL && dladdr((void *)show_registry, &self)) {
+	if (LOAD_FLAGS & RTLD_GLOBAL && dladdr((void *)export_registry, &self)) {
 		dl = dlopen(self.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_GLOBAL);
 		if (dl)
 			dlclose(dl);
@@ -51,7 +51,7 @@ static void *load_installed(const char *name)
  * Runs when this library is loaded, usually before main(): libraries that libfabric depends on open
  * files named by the environment as soon as they are loaded, before a provider can act.
  */
-static void __attribute__((constructor)) enter(void)
+static void __attribute__((constructor)) drop_unsafe_env(void)
 {
 	secure_env_drop(NULL);
 }
@@ -100,7 +100,7 @@ int dreg_library_open(struct dreg_library *lib, const char *name)
 			 name);
 		return -EPERM;
 	}
-	show_registry();
+	export_registry();
 	err = load(lib, name);
 	if (err)
 		return err;

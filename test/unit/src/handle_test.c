@@ -25,7 +25,7 @@ static const DAT_PROVIDER *provider_of(DAT_HANDLE h, DAT_HANDLE_TYPE kind)
 {
 	const DAT_PROVIDER *to = dreg_handle_route(h, kind), *first;
 
-	if (dreg_handle_route_first(h, kind, 0, &first))
+	if (dreg_handle_route_fast(h, kind, 0, &first))
 		cr_assert_eq(first, to);
 	return to;
 }
@@ -110,11 +110,11 @@ Test(handle, one_look_is_mostly_enough)
 	for (i = 0; i < 100; i++)
 		cr_assert_eq(add(nth(i), DAT_HANDLE_TYPE_EP, nth(0)), 0);
 	for (i = 0; i < 100; i++)
-		found += dreg_handle_route_first(nth(i), DAT_HANDLE_TYPE_EP, 0, &to);
+		found += dreg_handle_route_fast(nth(i), DAT_HANDLE_TYPE_EP, 0, &to);
 	cr_expect_gt(found, 75, "%d", found);
 	for (i = 100; i < 5000; i++)
-		cr_assert(!dreg_handle_route_first(nth(i), DAT_HANDLE_TYPE_EP, 0, &to));
-	cr_expect(!dreg_handle_route_first(NULL, DAT_HANDLE_TYPE_EP, 0, &to));
+		cr_assert(!dreg_handle_route_fast(nth(i), DAT_HANDLE_TYPE_EP, 0, &to));
+	cr_expect(!dreg_handle_route_fast(NULL, DAT_HANDLE_TYPE_EP, 0, &to));
 }
 
 Test(handle, flags_are_set_for_good)
@@ -124,15 +124,15 @@ Test(handle, flags_are_set_for_good)
 
 	cr_assert_eq(add(nth(1), DAT_HANDLE_TYPE_EVD, nth(0)), 0);
 	cr_assert(dreg_handle_find(nth(1), &before));
-	cr_expect(dreg_handle_route_first(nth(1), DAT_HANDLE_TYPE_EVD, DREG_TAKES_REQUESTS, &to));
+	cr_expect(dreg_handle_route_fast(nth(1), DAT_HANDLE_TYPE_EVD, DREG_TAKES_REQUESTS, &to));
 	dreg_handle_flag(nth(1), DAT_HANDLE_TYPE_EVD, DREG_TAKES_REQUESTS);
 	dreg_handle_flag(nth(1), DAT_HANDLE_TYPE_EVD, DREG_EXTENSIONS);
 	cr_assert(dreg_handle_find(nth(1), &after));
 	cr_expect_eq(after.flags, DREG_TAKES_REQUESTS | DREG_EXTENSIONS);
 	cr_expect_eq(after.serial, before.serial);
 	cr_expect_eq(after.kind, DAT_HANDLE_TYPE_EVD);
-	cr_expect(dreg_handle_route_first(nth(1), DAT_HANDLE_TYPE_EVD, 0, &to));
-	cr_expect(!dreg_handle_route_first(nth(1), DAT_HANDLE_TYPE_EVD, DREG_TAKES_REQUESTS, &to));
+	cr_expect(dreg_handle_route_fast(nth(1), DAT_HANDLE_TYPE_EVD, 0, &to));
+	cr_expect(!dreg_handle_route_fast(nth(1), DAT_HANDLE_TYPE_EVD, DREG_TAKES_REQUESTS, &to));
 }
 
 Test(handle, what_is_no_such_handle_gets_no_flags)
@@ -172,16 +172,16 @@ Test(handle, second_life_of_an_address_survives_the_end_of_the_first)
 
 Test(handle, owner_takes_its_own_along)
 {
-	uint64_t youngest;
+	uint64_t newest;
 	uintptr_t n;
 
 	add(nth(0), DAT_HANDLE_TYPE_IA, nth(0));
 	add(nth(1), DAT_HANDLE_TYPE_IA, nth(1));
 	for (n = 2; n < 200; n++)
 		add(nth(n), DAT_HANDLE_TYPE_EP, nth(n % 2));
-	youngest = dreg_handle_serial();
+	newest = dreg_handle_serial();
 	add(nth(200), DAT_HANDLE_TYPE_EP, nth(0)); /* for a new IA at the address of the old one */
-	dreg_handle_drop_owned(nth(0), youngest);
+	dreg_handle_drop_owned(nth(0), newest);
 	for (n = 0; n < 200; n++)
 		cr_expect_eq(live(nth(n)), n % 2, "%lu", (unsigned long)n);
 	cr_expect(live(nth(200)));
