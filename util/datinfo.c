@@ -58,21 +58,22 @@ static const char help_text[] =
 	"Usage: datinfo [options]\n"
 	"\n"
 	"Prints the registered IA names, the fabric below each, and every attribute\n"
-	"with its value and where that comes from.\n"
+	"with its value and source.\n"
 	"\n"
 	"  -D, --device NAME    only this IA\n"
-	"  -l, --list           only names, fabrics and addresses, a line for each\n"
-	"      --counters PID   what a process that uses our provider has counted\n"
+	"  -l, --list           only names, fabrics and addresses, one line per IA\n"
+	"      --counters PID   print the counters of a process that uses this provider\n"
 	"      --conf           print dat.conf entries for the fabrics of this machine\n"
-	"      --capabilities   for every attribute: libfabric's source, value, default,\n"
-	"                       states in which it may be modified, what the provider adds;\n"
-	"                       an IA may be named after the options, too\n"
-	"      --settings       print the provider's settings, and where each comes from\n"
+	"      --capabilities   print for every attribute the value or limit, the default,\n"
+	"                       the states in which it can be modified, the source in\n"
+	"                       libfabric and what the provider adds; the name of an IA may\n"
+	"                       follow the options\n"
+	"      --settings       print the provider's settings and the origin of each\n"
 	"  -j, --json           print JSON\n"
 	"  -h, --help           print this help\n"
 	"  -V, --version        print the version\n"
 	"\n"
-	"Exit status: 0, 1 when no IA could be opened, 2 when used wrongly.\n";
+	"Exit status: 0, 1 if no IA could be opened, 2 if the command line is wrong.\n";
 
 /* Queries the attributes of an endpoint that was created with defaults. */
 static bool ep_query_defaults(struct ia *ia)
@@ -139,7 +140,7 @@ static void print_attrs(const char *title, const struct attr *attrs, int n, cons
 	const char *source;
 	int i;
 
-	printf("  %-38s %-24s %s\n", title, "value", "where it comes from");
+	printf("  %-38s %-24s %s\n", title, "value", "source");
 	for (i = 0; i < n; i++) {
 		source = attr_note(&attrs[i], "OFI_SOURCE", &ia->provider);
 		printf("    %-36s %-24s %s\n", attrs[i].name,
@@ -430,7 +431,7 @@ static int show_one(const struct opts *opts, const struct registry *r,
 		if (shown)
 			return EXIT_SUCCESS;
 	}
-	fprintf(stderr, "datinfo: no IA on libfabric could be opened to ask for the %s\n",
+	fprintf(stderr, "datinfo: no IA on libfabric could be opened to query the %s\n",
 		opts->settings ? "settings" : "fabrics");
 	return EXIT_FAILURE;
 }
@@ -465,7 +466,7 @@ static int parse_pid(const char *text, pid_t *pid)
 	errno = 0;
 	v = strtol(text, &end, 10);
 	if (errno || end == text || *end || v < 1 || v > INT_MAX) {
-		fprintf(stderr, "datinfo: \"%s\" is no process\n", text);
+		fprintf(stderr, "datinfo: \"%s\" is not a process ID\n", text);
 		return EXIT_USAGE;
 	}
 	*pid = (pid_t)v;
@@ -476,7 +477,7 @@ static int show_counters(pid_t pid)
 {
 	if (count_show(stdout, pid))
 		return EXIT_SUCCESS;
-	fprintf(stderr, "datinfo: process %d tells no counters\n", (int)pid);
+	fprintf(stderr, "datinfo: process %d reports no counters\n", (int)pid);
 	return EXIT_FAILURE;
 }
 
@@ -523,7 +524,7 @@ static int parse(int argc, char **argv, struct opts *opts)
 		opts->device = argv[optind++];
 	if (optind == argc)
 		return -1;
-	fprintf(stderr, "datinfo: superfluous \"%s\" (see datinfo --help)\n", argv[optind]);
+	fprintf(stderr, "datinfo: unexpected argument \"%s\" (see datinfo --help)\n", argv[optind]);
 	return EXIT_USAGE;
 }
 

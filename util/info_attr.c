@@ -51,7 +51,7 @@ static const struct attr_name services[] = {
 
 static const struct attr_name ep_creators[] = {
 	{ DAT_PSP_CREATES_EP_NEVER, "consumer" },
-	{ DAT_PSP_CREATES_EP_IFASKED, "provider if asked" },
+	{ DAT_PSP_CREATES_EP_IFASKED, "provider on request" },
 	{ DAT_PSP_CREATES_EP_ALWAYS, "provider" },
 	{ 0, NULL },
 };

@@ -39,7 +39,7 @@ static void print_row(FILE *out, const char *name, const char *value, const char
 static void print_head(FILE *out, const char *title, const char *value)
 {
 	fprintf(out, "  %s\n", title);
-	print_row(out, "attribute", value, "taken from", "what the provider does");
+	print_row(out, "attribute", value, "source", "what the provider adds");
 }
 
 #define VALUE "%-40s"
@@ -72,13 +72,13 @@ void caps_print_transport(FILE *out, const DAT_PROVIDER_ATTR *pa)
 	static const struct {
 		const char *name, *text;
 	} rows[] = {
-		{ "OFI_ENDPOINT", "endpoints: msg connected, rdm not" },
-		{ "OFI_FRAME_SIZE", "bytes of a frame, at most" },
-		{ "OFI_GOODBYE", "orderly ends differ from others" },
+		{ "OFI_ENDPOINT", "endpoints: msg, or connectionless rdm" },
+		{ "OFI_FRAME_SIZE", "largest frame in bytes" },
+		{ "OFI_GOODBYE", "DISCONNECTED and BROKEN distinguished" },
 		{ "OFI_LOCAL", "peers on the same host reached by" },
-		{ "OFI_RDMA", "RDMA carried out by" },
+		{ "OFI_RDMA", "RDMA executed by" },
 		{ "OFI_RDMA_REFUSED", "refused RDMA completes with" },
-		{ "OFI_WRITES_ORDERED", "sends stay behind writes" },
+		{ "OFI_WRITES_ORDERED", "sends ordered after RDMA writes" },
 	};
 	size_t i;
 

@@ -110,8 +110,8 @@ static int connect_second(struct client *c)
 		return perf_fail(dat, "out of memory");
 	if (!c->fabric.provider[0])
 		return perf_fail(raw,
-				 "the IA %s does not tell its libfabric "
-				 "provider, so there is nothing to compare with",
+				 "the IA %s does not report its libfabric "
+				 "provider, so bare libfabric cannot be measured",
 				 c->opts->device);
 	if (raw->ops->open(raw) || perf_run_request(dat, &request, &reply))
 		return -1;

@@ -207,7 +207,7 @@ static int dat_open_ep(struct perf_dat *dat)
 	if (dat->x.size_max > dat->ia_attr.max_message_size ||
 	    dat->x.size_max > dat->ia_attr.max_rdma_size)
 		return perf_fail(&dat->x,
-				 "%s: messages of %u bytes are beyond "
+				 "%s: messages of %u bytes exceed "
 				 "its limit",
 				 dat->device, dat->x.size_max);
 	if (perf_dat_open_dtos(dat))
@@ -228,13 +228,13 @@ static const char *event_text(DAT_EVENT_NUMBER number)
 	case DAT_CONNECTION_EVENT_PEER_REJECTED:
 		return "the peer refused the connection";
 	case DAT_CONNECTION_EVENT_NON_PEER_REJECTED:
-		return "nobody listens there";
+		return "no listener at this address";
 	case DAT_CONNECTION_EVENT_UNREACHABLE:
-		return "the host cannot be reached";
+		return "the host is unreachable";
 	case DAT_CONNECTION_EVENT_TIMED_OUT:
 		return "no answer from the peer";
 	case DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR:
-		return "the client vanished while connecting";
+		return "the client failed while connecting";
 	case DAT_CONNECTION_EVENT_DISCONNECTED:
 		return "the peer closed the connection";
 	case DAT_CONNECTION_EVENT_BROKEN:
@@ -291,7 +291,7 @@ static void peer_memory(struct perf_dat *dat, const struct perf_hello *hello)
 	dat->raddr = hello->addr;
 }
 
-static int dat_accept_request(struct perf_dat *dat, DAT_CR_HANDLE cr, const struct perf_hello *hello)
+static int dat_accept_cr(struct perf_dat *dat, DAT_CR_HANDLE cr, const struct perf_hello *hello)
 {
 	unsigned char buf[PERF_HELLO_LEN];
 	DAT_EVENT event;
@@ -337,7 +337,7 @@ static int dat_accept(struct perf_xport *x)
 	struct perf_hello hello;
 	DAT_CR_HANDLE cr;
 
-	return perf_dat_request(dat, &cr, &hello) ? -1 : dat_accept_request(dat, cr, &hello);
+	return perf_dat_request(dat, &cr, &hello) ? -1 : dat_accept_cr(dat, cr, &hello);
 }
 
 static int dat_connect(struct perf_xport *x, const struct sockaddr *addr, unsigned int port)
@@ -493,7 +493,7 @@ static int dat_poll(struct perf_xport *x, struct perf_comp *comp)
 		if (ret == DAT_QUEUE_EMPTY || ret == DAT_TIMEOUT_EXPIRED ||
 		    ret == DAT_INTERRUPTED_CALL)
 			return 0;
-		return perf_dat_fail(dat, "no more completions", ret);
+		return perf_dat_fail(dat, "cannot read completions", ret);
 	}
 	dto = &event.event_data.dto_completion_event_data;
 	if (dto->status != DAT_DTO_SUCCESS)

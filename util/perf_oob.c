@@ -81,10 +81,10 @@ int perf_oob_accept(struct perf_oob *oob, struct perf_xport *x)
 		n = poll(&pfd, 1, x->wait_client_ms);
 	} while (n < 0 && errno == EINTR);
 	if (n == 0)
-		return oob_fail(x, "no client", ETIMEDOUT);
+		return oob_fail(x, "no client connected", ETIMEDOUT);
 	oob->fd = accept4(oob->listener, NULL, NULL, SOCK_CLOEXEC);
 	if (oob->fd < 0)
-		return oob_fail(x, "no client", errno);
+		return oob_fail(x, "no client connected", errno);
 	perf_oob_set_timeout(oob, x->timeout_ms);
 	return 0;
 }
@@ -124,7 +124,7 @@ int perf_oob_recv(struct perf_oob *oob, struct perf_xport *x, void *buf, size_t 
 		return 0;
 	if (n < 0 && errno == EAGAIN)
 		return oob_fail(x, "no answer from the peer", ETIMEDOUT);
-	return perf_fail(x, "the peer is not a datperf of this version, or gave up");
+	return perf_fail(x, "the peer closed the connection, or is not a datperf of this version");
 }
 
 bool perf_oob_peer_closed(const struct perf_oob *oob)

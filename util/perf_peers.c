@@ -69,7 +69,7 @@ static int ctl_recv(struct peers *p, struct perf_ctl *ctl)
 	if (perf_oob_recv(&p->oob, p->x, buf, sizeof(buf)))
 		return -1;
 	if (perf_ctl_decode(ctl, buf, sizeof(buf)))
-		return perf_fail(p->x, "garbled control message");
+		return perf_fail(p->x, "malformed control message");
 	return 0;
 }
 
@@ -80,7 +80,7 @@ static int expect(struct peers *p, int type, uint64_t *value)
 	if (ctl_recv(p, &ctl))
 		return -1;
 	if (ctl.type != type)
-		return perf_fail(p->x, "the peer said %d, not %d", ctl.type, type);
+		return perf_fail(p->x, "the peer sent message %d instead of %d", ctl.type, type);
 	*value = ctl.value;
 	return 0;
 }
@@ -318,7 +318,7 @@ static int in_child(struct peers *p, int (*work)(struct peers *))
 	while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
 		;
 	if (got != sizeof(report))
-		return perf_fail(p->x, "the process with %u connections ended without a word", p->n);
+		return perf_fail(p->x, "the process with %u connections exited without a report", p->n);
 	p->fabric = report.fabric;
 	p->row = report.row;
 	return report.failed ? perf_fail(p->x, "%s", report.text) : 0;
@@ -337,7 +337,7 @@ static int next_number(struct peers *p)
 		return 0;
 	if (ctl.type != PERF_CTL_PEERS || !ctl.value || ctl.value > PERF_PEERS_MAX ||
 	    ctl.iters > PERF_TIME_MAX)
-		return perf_fail(p->x, "the client asked for impossible connections");
+		return perf_fail(p->x, "the client requested an invalid number of connections");
 	p->n = (unsigned int)ctl.value;
 	p->time_ms = (unsigned int)ctl.iters;
 	p->x->blocking = ctl.kind & PERF_HELLO_WAIT;

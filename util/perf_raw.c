@@ -136,7 +136,7 @@ static int raw_register(struct perf_raw *raw)
 		return perf_raw_fail(raw, "fi_mr_reg", rc);
 	raw->desc = fi_mr_desc(raw->mr);
 	if (fi_mr_key(raw->mr) > UINT32_MAX)
-		return perf_raw_fail(raw, "remote key beyond 32 bits", -FI_EOVERFLOW);
+		return perf_raw_fail(raw, "the remote key exceeds 32 bits", -FI_EOVERFLOW);
 	return 0;
 }
 

@@ -89,10 +89,10 @@ Test(caps, the_transport_is_told_as_far_as_it_is_known)
 {
 	caps_print_transport(out, &pa);
 	has_line("transport");
-	has_line("endpoints: msg connected, rdm not rdm");
-	has_line("RDMA carried out by target");
+	has_line("endpoints: msg, or connectionless rdm rdm");
+	has_line("RDMA executed by target");
 	has_line("peers on the same host reached by shm");
-	has_line("bytes of a frame, at most 4096");
+	has_line("largest frame in bytes 4096");
 	cr_expect_null(strstr(text, "behind writes"));
 }
 
