@@ -61,7 +61,7 @@ Test(handle, empty_set_knows_nothing)
 	cr_expect_null(provider_of((DAT_HANDLE)1, DAT_HANDLE_TYPE_CR));
 }
 
-Test(handle, keeps_what_it_is_told)
+Test(handle, entry_is_returned_as_added)
 {
 	const struct dreg_handle in = {
 		.provider = &other_provider,
@@ -102,7 +102,7 @@ Test(handle, sentinels_are_no_handles)
 }
 
 /* The first probe finds most handles, and never one that is not in the set. */
-Test(handle, one_look_is_mostly_enough)
+Test(handle, first_slot_usually_matches)
 {
 	const DAT_PROVIDER *to;
 	int i, found = 0;
@@ -158,7 +158,7 @@ Test(handle, dropped_is_gone)
 }
 
 /* Another thread got the address between the provider's free and the drop. */
-Test(handle, second_life_of_an_address_survives_the_end_of_the_first)
+Test(handle, reused_address_survives_the_drop_of_the_older_object)
 {
 	uint64_t first;
 
@@ -170,7 +170,7 @@ Test(handle, second_life_of_an_address_survives_the_end_of_the_first)
 	cr_expect_null(provider_of(nth(1), DAT_HANDLE_TYPE_EP));
 }
 
-Test(handle, owner_takes_its_own_along)
+Test(handle, dropping_an_owner_drops_its_handles)
 {
 	uint64_t newest;
 	uintptr_t n;

@@ -75,7 +75,7 @@ static void has_line(const char *words)
 	cr_assert_fail("no line \"%s\" in:\n%s", words, text);
 }
 
-Test(caps, the_names_that_tell_are_known)
+Test(caps, notes_are_recognised)
 {
 	cr_assert(caps_is_note("OFI_SOURCE:max_eps"));
 	cr_assert(caps_is_note("OFI_ADDS:max_eps"));
@@ -85,7 +85,7 @@ Test(caps, the_names_that_tell_are_known)
 	cr_assert_not(caps_is_note("OFI_SOURCE"));
 }
 
-Test(caps, the_transport_is_told_as_far_as_it_is_known)
+Test(caps, reported_properties_of_the_transport_are_printed)
 {
 	caps_print_transport(out, &pa);
 	has_line("transport");

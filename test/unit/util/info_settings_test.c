@@ -46,7 +46,7 @@ static bool told(void)
 	return settings_reported(&pa);
 }
 
-Test(settings, a_provider_without_tells_none)
+Test(settings, provider_without_settings_reports_none)
 {
 	tell("OFI_PROVIDER", "tcp");
 	tell("OFI_SETTING", "no colon");

@@ -130,13 +130,13 @@ Test(perf_oob, connect_without_listener_fails)
 	cr_expect(strstr(xc.err, "cannot connect"), "%s", xc.err);
 }
 
-Test(perf_oob, a_port_is_of_one_listener)
+Test(perf_oob, port_in_use_is_an_error)
 {
 	cr_expect_eq(perf_oob_listen(&client, &xc, &port), -1);
 	cr_expect(strstr(xc.err, "cannot listen"), "%s", xc.err);
 }
 
-Test(perf_oob, what_is_closed_may_be_closed_again)
+Test(perf_oob, close_twice_is_harmless)
 {
 	fini();
 	cr_expect_eq(server.listener, -1);

@@ -285,7 +285,7 @@ Test(perf_opts, bad_peers)
 	}
 }
 
-Test(perf_opts, peers_are_of_dat)
+Test(perf_opts, peers_measures_dat_only)
 {
 	check_refused("-l --peers 1 --raw", "--peers measures DAT only");
 	check_refused("-l --raw-only --peers 1", "--peers measures DAT only");
@@ -328,13 +328,13 @@ Test(perf_opts, flags)
 	cr_expect(opts.wait && !opts.verify && opts.bind && opts.json && opts.verbose);
 }
 
-Test(perf_opts, raw_is_beside_dat)
+Test(perf_opts, raw_adds_to_dat)
 {
 	cr_expect_eq(parse("-l --raw"), GO_ON);
 	cr_expect(opts.side[PERF_SIDE_DAT] && opts.side[PERF_SIDE_RAW]);
 }
 
-Test(perf_opts, raw_only_is_without_dat)
+Test(perf_opts, raw_only_replaces_dat)
 {
 	cr_expect_eq(parse("-l --raw --raw-only"), GO_ON);
 	cr_expect(!opts.side[PERF_SIDE_DAT] && opts.side[PERF_SIDE_RAW]);

@@ -316,7 +316,7 @@ static int ask(struct perf_ctl start)
 	return perf_run_serve(&server.x, &start) && strstr(server.x.err, "invalid") ? -1 : 0;
 }
 
-Test(perf_run, impossible_requests_are_refused, .timeout = 60)
+Test(perf_run, invalid_requests_are_refused, .timeout = 60)
 {
 	const int read_check = PERF_KIND(PERF_READ, PERF_VERIFY);
 

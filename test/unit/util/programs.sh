@@ -231,8 +231,8 @@ raw()
 # Another program of either API version reads the counters of a connected process.
 counters()
 {
-	for asker in datinfo datinfo1; do
-		run 0 "$UTIL_DIR/$asker" --counters "$1"
+	for reader in datinfo datinfo1; do
+		run 0 "$UTIL_DIR/$reader" --counters "$1"
 		has out '^ia [^ ]* name ofi-tcp$'
 		has out '^ia [^ ]* cm_passive_est 1$'
 		has out '^ep [^ ]* post_recv [1-9]'
