@@ -51,7 +51,7 @@ SHAPE_LOCAL = Shape(("bandwidth2",), "send", "4K,64K,1M", ("--window", "2"))
 
 # Numbers of connections, and the metric and test of each figure of datperf --peers.
 CONNECTIONS = (1, 10, 100, 1000)
-OF_CONNECTIONS = {
+CONNECTION_FIGURES = {
     "connect_per_s": ("connect", "all"),
     "client_kib": ("memory", "client"),
     "server_kib": ("memory", "server"),
@@ -76,10 +76,10 @@ def shapes(fabric):
     return SHAPES + ((SHAPE_LOCAL,) if fabric.local else ())
 
 
-def of_cell(metrics, side, test, size, cell):
+def samples_of_cell(metrics, side, test, size, cell):
     """The figures of one cell of datperf's output that a shape keeps."""
     rate = cell["bw_MBps"] / size
-    kept = {
+    figures = {
         "latency": (cell["lat_us"], size in LATENCY_SIZES),
         "wait": (cell["lat_us"], size in LATENCY_SIZES),
         "bandwidth": (cell["bw_MBps"], size in BANDWIDTH_SIZES),
@@ -87,12 +87,12 @@ def of_cell(metrics, side, test, size, cell):
         "rate": (rate, size == RATE_SIZE and test == "send"),
     }
     for metric in metrics:
-        value, wanted = kept[metric]
+        value, wanted = figures[metric]
         if wanted and value > 0:
             yield sample(side, metric, test, size, value)
 
 
-def of_datperf(shape, side, out):
+def samples_of_datperf(shape, side, out):
     """The samples of a run of datperf, the DAT side of which is called side."""
     samples = []
     cq = out.get("raw_cq")
@@ -100,14 +100,14 @@ def of_datperf(shape, side, out):
         for name, cell in ((side, point.get("dat")), (f"bare {cq}", point.get("raw"))):
             # Without a wait object bare libfabric polled, so it has no figure for waiting.
             if cell and not (name == "bare none" and "wait" in shape.metrics):
-                samples += of_cell(shape.metrics, name, point["test"], point["size"], cell)
+                samples += samples_of_cell(shape.metrics, name, point["test"], point["size"], cell)
     return samples
 
 
-def of_peers(side, out):
+def samples_of_peers(side, out):
     """The samples of a run of datperf --peers; the size is the number of connections."""
     return [sample(side, metric, test, row["connections"], row[name])
-            for row in out["peers"] for name, (metric, test) in OF_CONNECTIONS.items() if row[name] > 0]
+            for row in out["peers"] for name, (metric, test) in CONNECTION_FIGURES.items() if row[name] > 0]
 
 
 def ucx_iterations(transports, size, time_ms):
@@ -132,7 +132,7 @@ def ucx_batch(transports, time_ms):
     return tests
 
 
-def of_ucx(lines):
+def samples_of_ucx(lines):
     """Samples of what Ucx.perf gives. Half round trips, but a read's is whole, as datperf has it."""
     samples = []
     for label, columns in lines.items():
@@ -147,7 +147,7 @@ def of_ucx(lines):
     return samples
 
 
-def of_figures(lines):
+def samples_of_figures(lines):
     """Samples of what figures.sh prints: dapltest -T P in the guest, on OFED's provider and on ours."""
     samples = []
     waits = False
@@ -176,7 +176,7 @@ class Session:
         self.runs, self.failures, self.skipped = [], [], []
         self.deadline = time.monotonic() + options.minutes * 60
 
-    def say(self, text):
+    def log(self, text):
         print(f"{time.strftime('%H:%M:%S')} {text}", file=sys.stderr, flush=True)
 
     def record(self, lib, fabric, rnd, what, measure, counted=False):
@@ -188,7 +188,7 @@ class Session:
         except Failed as e:
             self.failures.append({"libfabric": lib.version, "fabric": fabric.name, "run": what,
                                   "reason": str(e)})
-            self.say(f"{fabric.name}, {what}: {e}")
+            self.log(f"{fabric.name}, {what}: {e}")
             return
         self.runs.append({"session": 0, "round": rnd, "libfabric": lib.version, "fabric": fabric.name,
                           "run": what, "noise": seen.noise, "samples": samples})
@@ -201,13 +201,13 @@ class Session:
             arguments += ["-D", fabric.name]
         what = " ".join([side or "bare", *arguments])
         self.record(lib, fabric, rnd, what,
-                    lambda: of_datperf(shape, side, build.perf(lib, *arguments)))
+                    lambda: samples_of_datperf(shape, side, build.perf(lib, *arguments)))
 
     def peers(self, lib, fabric, rnd, build, side):
         arguments = ["--bind", "-T", str(self.options.time), "-D", fabric.name,
                      "--peers", ",".join(map(str, CONNECTIONS))]
         self.record(lib, fabric, rnd, " ".join([side, *arguments]),
-                    lambda: of_peers(side, build.perf(lib, *arguments)))
+                    lambda: samples_of_peers(side, build.perf(lib, *arguments)))
 
     def steps(self, lib, fabric, with_descriptor):
         """The runs of a round, as functions of its number."""
@@ -236,7 +236,7 @@ class Session:
             batch = ucx_batch(fabric.ucx, self.options.time)
             steps.append(lambda rnd: self.record(
                 lib, fabric, rnd, f"ucx {fabric.ucx}",
-                lambda: of_ucx(self.ucx.perf(fabric.ucx, batch))))
+                lambda: samples_of_ucx(self.ucx.perf(fabric.ucx, batch))))
         return steps
 
     def probe(self, lib, fabric):
@@ -261,7 +261,7 @@ class Session:
             took = (time.monotonic() - begin) / max(1, rnd)
             if rnd >= 2 and time.monotonic() + took > until:
                 break
-            self.say(f"libfabric {lib.version}, {fabric.name}, "
+            self.log(f"libfabric {lib.version}, {fabric.name}, "
                      f"round {rnd + 1} of at most {self.options.repeat}")
             # The order differs in each round, so that no run always follows the same run, but is
             # reproducible.
@@ -271,7 +271,7 @@ class Session:
     def instructions(self, lib):
         fabric = next(f for f in FABRICS if f.name == "ofi-tcp")
         for side, build in self.builds:
-            self.say(f"libfabric {lib.version}, counting instructions, {side}")
+            self.log(f"libfabric {lib.version}, counting instructions, {side}")
             self.record(lib, fabric, 0, f"instructions {side}",
                         lambda side=side, build=build: [
                             sample(side, "instructions", f"send, DAT {api}", 8, count)
@@ -279,8 +279,8 @@ class Session:
 
     def verbs(self, lib):
         fabric = next(f for f in FABRICS if f.name == "ofi-verbs")
-        self.say("verbs in a guest, for up to half an hour")
-        self.record(lib, fabric, 0, "verbs", lambda: of_figures(self.builds[0][1].figures()), counted=True)
+        self.log("verbs in a guest, for up to half an hour")
+        self.record(lib, fabric, 0, "verbs", lambda: samples_of_figures(self.builds[0][1].figures()), counted=True)
 
     def all(self, libs, fabrics, required):
         work = []
@@ -303,7 +303,7 @@ class Session:
             self.verbs(libs[0])
 
 
-def chosen(names, quick):
+def select_fabrics(names, quick):
     """The fabrics that are named, with or without ofi-; else all that are worth it."""
     if not names:
         return [f for f in FABRICS if (f.quick or not quick) and f.name not in ON_REQUEST]

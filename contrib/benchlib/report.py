@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """The tables, in Markdown."""
-from .stats import METRICS, OF_CONNECTIONS
+from .stats import CONNECTION_METRICS, METRICS
 
 TITLES = {
     "latency": "Latency of a program that polls, µs",
@@ -37,9 +37,9 @@ def size_name(size):
     return f"{size} B"
 
 
-def place(metric, size):
+def size_label(metric, size):
     """Where on the axis, or in the column, of a metric."""
-    return f"{size:,}" if metric in OF_CONNECTIONS else size_name(size)
+    return f"{size:,}" if metric in CONNECTION_METRICS else size_name(size)
 
 
 def number(value):
@@ -64,7 +64,7 @@ def ratio(value):
 def cells(row, columns):
     bare = row.get("bare")
     queue = {"fd": " (fd)", "none": ""}[bare["cq"]] if bare else ""
-    line = [row["fabric"], row["test"], place(row["metric"], row["size"]), figure(bare) + queue,
+    line = [row["fabric"], row["test"], size_label(row["metric"], row["size"]), figure(bare) + queue,
             figure(row.get("dat")), ratio(row.get("dat/bare")) + (" ~" if row["unsteady"] else "")]
     for _, name, divided in columns:
         line.append(figure(row.get(name)) if name else ratio(row.get(divided)))
@@ -109,7 +109,7 @@ def summary(rows):
 
 def table(rows):
     columns = used(rows)
-    size = "connections" if rows[0]["metric"] in OF_CONNECTIONS else "size"
+    size = "connections" if rows[0]["metric"] in CONNECTION_METRICS else "size"
     head = ["fabric", "test", size, "bare libfabric", "DAT", "DAT/bare"]
     head += [title or divided.replace("dat", "DAT").replace("ucx", "UCX").replace("ofed", "OFED")
              for title, _, divided in columns]

@@ -35,7 +35,7 @@ METRICS = {
     "close": ("ms", False),
 }
 # For these metrics the size is the number of connections.
-OF_CONNECTIONS = ("connect", "memory", "empty", "among", "close")
+CONNECTION_METRICS = ("connect", "memory", "empty", "among", "close")
 KEY = ("libfabric", "fabric", "metric", "test", "size")
 
 Sample = collections.namedtuple("Sample", "run round value disturbed")
