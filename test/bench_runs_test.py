@@ -75,11 +75,11 @@ class Samples(unittest.TestCase):
         """Lines as test/interop/figures.sh prints them."""
         found = plan.samples_of_figures([
             "a program that polls             OFED       ours       ours/OFED",
-            "RW       4   1 under way       2.120      2.500 us      1.18",
-            "RR   65536  16 under way     100.000    200.000 MiB/s   2.00",
+            "RW       4   1 in flight       2.120      2.500 us      1.18",
+            "RR   65536  16 in flight     100.000    200.000 MiB/s   2.00",
             "a program that waits             OFED       ours       ours/OFED",
-            "RR    4096   1 under way       9.000      8.000 us      0.89",
-            "RW       4  16 under way       1.000      2.000 MiB/s   2.00"])
+            "RR    4096   1 in flight       9.000      8.000 us      0.89",
+            "RW       4  16 in flight       1.000      2.000 MiB/s   2.00"])
         self.assertEqual([(s["side"], s["metric"], s["test"], s["size"], round(s["value"], 4))
                           for s in found],
                          [("ofed", "latency", "write", 4, 2.12), ("dat", "latency", "write", 4, 2.5),
@@ -188,7 +188,7 @@ class Sessions(unittest.TestCase):
         self.assertEqual(session.failures[0]["reason"], "it broke")
 
     def test_a_fabric_that_is_not_there(self):
-        with self.assertRaisesRegex(programs.Failed, "ofi-tcp is not there: it broke"):
+        with self.assertRaisesRegex(programs.Failed, "ofi-tcp is not available: it broke"):
             self.session(FakeBuild(failing="-n 8"))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Curves over the size of a message, and over the number of connections, in plain SVG."""
+"""Draws curves over the message size, and over the number of connections, in SVG."""
 import math
 from xml.sax.saxutils import escape
 
@@ -16,7 +16,8 @@ STYLES = {  # side: legend, colour, dashes
 # A row of panels: the metric, the test and the unit.
 SIZE_PANELS = (("latency", "send", "µs, polling"), ("wait", "send", "µs, waiting"), ("bandwidth", "send", "MB/s"))
 CONNECTION_PANELS = (("connect", "all", "connections/s"), ("memory", "client", "KiB each"),
-                     ("empty", "all", "µs, empty poll"), ("among", "last", "µs, 8 B"), ("close", "all", "ms to close"))
+                     ("empty", "all", "µs, empty poll"), ("among", "last", "µs, 8 B"),
+                     ("close", "all", "ms to close"))
 
 
 def text(x, y, words, anchor="middle", size=11):
@@ -29,7 +30,7 @@ def line(x1, y1, x2, y2, colour="#dddddd"):
 
 
 class Panel:
-    """One plot, both axes logarithmic."""
+    """A plot with logarithmic axes."""
 
     def __init__(self, x, y, rows, title, unit):
         self.x, self.y = x + LEFT, y + TOP
@@ -82,7 +83,7 @@ def legend(x, y, rows):
 
 
 def svg(document):
-    """A column for each fabric and libfabric, a row for each metric; over the size, of sends."""
+    """Draws a column per fabric and version of libfabric, and a row per metric of sends."""
     metrics = [m for m in SIZE_PANELS + CONNECTION_PANELS
                if m in SIZE_PANELS or any((r["metric"], r["test"]) == m[:2] for r in document["rows"])]
     rows = [r for r in document["rows"] if (r["metric"], r["test"]) in [m[:2] for m in metrics]]

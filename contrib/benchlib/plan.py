@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""What is measured on which fabric, in which order, and for how long."""
+"""Plans the runs: fabrics, metrics, order and time."""
 import collections
 import random
 import re
@@ -77,7 +77,7 @@ def shapes(fabric):
 
 
 def samples_of_cell(metrics, side, test, size, cell):
-    """The figures of one cell of datperf's output that a shape keeps."""
+    """Yields the samples of one cell of datperf's output for the metrics of a shape."""
     rate = cell["bw_MBps"] / size
     figures = {
         "latency": (cell["lat_us"], size in LATENCY_SIZES),
@@ -93,7 +93,7 @@ def samples_of_cell(metrics, side, test, size, cell):
 
 
 def samples_of_datperf(shape, side, out):
-    """The samples of a run of datperf, the DAT side of which is called side."""
+    """Returns the samples of a run of datperf; side is the name of its DAT side."""
     samples = []
     cq = out.get("raw_cq")
     for point in out["results"]:
@@ -105,7 +105,7 @@ def samples_of_datperf(shape, side, out):
 
 
 def samples_of_peers(side, out):
-    """The samples of a run of datperf --peers; the size is the number of connections."""
+    """Returns the samples of a run of datperf --peers; the size is the number of connections."""
     return [sample(side, metric, test, row["connections"], row[name])
             for row in out["peers"] for name, (metric, test) in CONNECTION_FIGURES.items() if row[name] > 0]
 
@@ -116,7 +116,7 @@ def ucx_iterations(transports, size, time_ms):
 
 
 def ucx_batch(transports, time_ms):
-    """{label: arguments} of all that UCX measures; a label is metric:test:size."""
+    """Returns {label: arguments} of all tests of UCX; a label is metric:test:size."""
     tests = {}
     for test, (latency, bandwidth) in UCX_TESTS.items():
         if transports == "tcp" and test not in UCX_TESTS_TCP:
@@ -133,7 +133,7 @@ def ucx_batch(transports, time_ms):
 
 
 def samples_of_ucx(lines):
-    """Samples of what Ucx.perf gives. Half round trips, but a read's is whole, as datperf has it."""
+    """Returns the samples of a result of Ucx.perf. Like datperf, halves round trips except those of reads."""
     samples = []
     for label, columns in lines.items():
         metric, test, size = label.split(":")
@@ -148,12 +148,12 @@ def samples_of_ucx(lines):
 
 
 def samples_of_figures(lines):
-    """Samples of what figures.sh prints: dapltest -T P in the guest, on OFED's provider and on ours."""
+    """Returns the samples of the output of figures.sh: dapltest -T P in the guest, on two providers."""
     samples = []
     waits = False
     for line in lines:
         head = re.match("a program that (polls|waits)", line)
-        found = re.match(r"(R[WR]) +(\d+) +(\d+) under way +([\d.]+) +([\d.]+) (us|MiB/s)", line)
+        found = re.match(r"(R[WR]) +(\d+) +(\d+) in flight +([\d.]+) +([\d.]+) (us|MiB/s)", line)
         if head:
             waits = head.group(1) == "waits"
         if not found or (waits and found.group(6) == "MiB/s"):
@@ -180,7 +180,7 @@ class Session:
         print(f"{time.strftime('%H:%M:%S')} {text}", file=sys.stderr, flush=True)
 
     def record(self, lib, fabric, rnd, what, measure, counted=False):
-        """Runs measure() and keeps its samples, or that it failed. Counts do not depend on the machine."""
+        """Runs measure() and records its samples or its failure. Counts are independent of other load."""
         watch = machine.Unwatched() if counted else machine.Watch()
         try:
             with watch as seen:
@@ -194,7 +194,7 @@ class Session:
                           "run": what, "noise": seen.noise, "samples": samples})
 
     def datperf(self, lib, fabric, rnd, build, shape, side, more):
-        """side: of the DAT figures; None for bare libfabric alone."""
+        """Runs datperf; side is the name of its DAT side, or None to measure bare libfabric only."""
         arguments = ["--bind", "-T", str(self.options.time), "-t", shape.tests, "-S", shape.sizes,
                      *shape.more, *more]
         if side:
@@ -210,7 +210,7 @@ class Session:
                     lambda: samples_of_peers(side, build.perf(lib, *arguments)))
 
     def steps(self, lib, fabric, with_descriptor):
-        """The runs of a round, as functions of its number."""
+        """Returns the runs of a round, as functions of its number."""
         steps = []
 
         def add(build, shape, side, *more):
@@ -240,7 +240,7 @@ class Session:
         return steps
 
     def probe(self, lib, fabric):
-        """Whether the fabric is there, and whether its queues have descriptors: or None."""
+        """Returns whether the fabric's CQs have descriptors; None if the fabric is not available."""
         try:
             arguments = ["-S", "8", "-t", "send", "-n", "8", "--raw-cq", "fd"]
             if fabric.bare:
@@ -254,7 +254,7 @@ class Session:
             return None
 
     def fabric(self, lib, fabric, with_descriptor, until):
-        """Rounds until there are enough or it is time for the next fabric, but at least two."""
+        """Runs the rounds of a fabric, at least two, until time is up."""
         steps = self.steps(lib, fabric, with_descriptor)
         begin = time.monotonic()
         for rnd in range(self.options.repeat):
@@ -292,7 +292,7 @@ class Session:
         for name in required:
             if not any(fabric.name == name for _, fabric, _ in work):
                 reason = next(s["reason"] for s in self.skipped if s["fabric"] == name)
-                raise Failed(f"{name} is not there: {reason}")
+                raise Failed(f"{name} is not available: {reason}")
         if self.options.instructions:
             for lib in libs:
                 self.instructions(lib)
@@ -304,7 +304,7 @@ class Session:
 
 
 def select_fabrics(names, quick):
-    """The fabrics that are named, with or without ofi-; else all that are worth it."""
+    """Returns the named fabrics, with or without ofi-; without names the default selection."""
     if not names:
         return [f for f in FABRICS if (f.quick or not quick) and f.name not in ON_REQUEST]
     found = []
