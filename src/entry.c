@@ -104,9 +104,9 @@ static int report_unread(const char *path)
 
 	if (path)
 		dreg_log(DREG_LOG_ERROR, "cannot read %s: %s", path,
-			 err == EINVAL ? "it is no regular file" : strerror(err));
+			 err == EINVAL ? "not a regular file" : strerror(err));
 	else
-		dreg_log(DREG_LOG_GENERIC, "there is no dat.conf");
+		dreg_log(DREG_LOG_GENERIC, "no dat.conf found");
 	return -err;
 }
 

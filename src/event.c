@@ -37,7 +37,7 @@ static DAT_RETURN cr_arrived(DAT_EVD_HANDLE evd_handle, const DAT_EVENT *event)
 	obj.kind = DAT_HANDLE_TYPE_CR;
 	obj.flags &= DREG_EXTENSIONS;
 	if (dreg_handle_add(cr, &obj)) {
-		dreg_log(DREG_LOG_ERROR, "a connection request is lost: no memory");
+		dreg_log(DREG_LOG_ERROR, "out of memory: a connection request is lost");
 		return DAT_SUCCESS;
 	}
 
@@ -47,7 +47,7 @@ static DAT_RETURN cr_arrived(DAT_EVD_HANDLE evd_handle, const DAT_EVENT *event)
 	obj.kind = DAT_HANDLE_TYPE_EP;
 	obj.flags |= DREG_PROVIDER_MADE;
 	if (dreg_handle_add(ep, &obj))
-		dreg_log(DREG_LOG_ERROR, "an endpoint is lost: no memory");
+		dreg_log(DREG_LOG_ERROR, "out of memory: an endpoint is lost");
 	return DAT_SUCCESS;
 }
 

@@ -96,7 +96,7 @@ int dreg_library_open(struct dreg_library *lib, const char *name)
 	int err;
 
 	if (secure_env_is_on() && depends_on_directory(name)) {
-		dreg_log(DREG_LOG_ERROR, "cannot load %s: not from a relative path in a privileged program",
+		dreg_log(DREG_LOG_ERROR, "cannot load %s: a privileged program may not use a relative path",
 			 name);
 		return -EPERM;
 	}
@@ -107,7 +107,7 @@ int dreg_library_open(struct dreg_library *lib, const char *name)
 	lib->init = (DAT_PROVIDER_INIT_FUNC)dlsym(lib->dl, DAT_PROVIDER_INIT_FUNC_STR);
 	lib->fini = (DAT_PROVIDER_FINI_FUNC)dlsym(lib->dl, DAT_PROVIDER_FINI_FUNC_STR);
 	if (!lib->init) {
-		dreg_log(DREG_LOG_ERROR, "%s is no provider: it has no %s", name,
+		dreg_log(DREG_LOG_ERROR, "%s is not a provider: it lacks %s", name,
 			 DAT_PROVIDER_INIT_FUNC_STR);
 		dreg_library_close(lib);
 		return -ENOEXEC;

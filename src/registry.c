@@ -72,7 +72,7 @@ static DAT_RETURN provider_add(const DAT_PROVIDER *table, const DAT_PROVIDER_INF
 	p = *tail ? NULL : (*tail = p);
 	pthread_mutex_unlock(&lock);
 
-	dreg_log(DREG_LOG_PROVIDERS, "%s %s", p ? "registered" : "registered already:",
+	dreg_log(DREG_LOG_PROVIDERS, "%s %s", p ? "registered" : "already registered:",
 		 info->ia_name);
 	return p ? DAT_SUCCESS : DREG_ERR(DAT_PROVIDER_ALREADY_REGISTERED, DAT_NO_SUBTYPE);
 }
