@@ -311,7 +311,7 @@ static bool seen_before(const struct registry *r, int i)
 	return false;
 }
 
-static bool wanted(const struct opts *opts, const struct registry *r, int i)
+static bool is_selected(const struct opts *opts, const struct registry *r, int i)
 {
 	if (opts->device && strcmp(opts->device, r->info[i].ia_name))
 		return false;
@@ -366,7 +366,7 @@ static int show_all(const struct opts *opts, const struct registry *r)
 		json_array(&j, "ias");
 	}
 	for (i = 0; i < r->n; i++) {
-		if (!wanted(opts, r, i))
+		if (!is_selected(opts, r, i))
 			continue;
 		tried++;
 		if (ia_open(&r->info[i], &ia, err, sizeof(err))) {
@@ -424,7 +424,7 @@ static int show_one(const struct opts *opts, const struct registry *r,
 	int i;
 
 	for (i = 0; i < r->n; i++) {
-		if (!wanted(opts, r, i) || ia_open(&r->info[i], &ia, err, sizeof(err)))
+		if (!is_selected(opts, r, i) || ia_open(&r->info[i], &ia, err, sizeof(err)))
 			continue;
 		shown = show_it(opts, &ia);
 		dat_ia_close(ia.handle, DAT_CLOSE_GRACEFUL_FLAG);

@@ -312,7 +312,7 @@ static int dat_accept_cr(struct perf_dat *dat, DAT_CR_HANDLE cr, const struct pe
 	return perf_dat_established(dat, &event);
 }
 
-int perf_dat_request(struct perf_dat *dat, DAT_CR_HANDLE *cr, struct perf_hello *hello)
+int perf_dat_wait_cr(struct perf_dat *dat, DAT_CR_HANDLE *cr, struct perf_hello *hello)
 {
 	DAT_CR_PARAM param;
 	DAT_EVENT event;
@@ -337,7 +337,7 @@ static int dat_accept(struct perf_xport *x)
 	struct perf_hello hello;
 	DAT_CR_HANDLE cr;
 
-	return perf_dat_request(dat, &cr, &hello) ? -1 : dat_accept_cr(dat, cr, &hello);
+	return perf_dat_wait_cr(dat, &cr, &hello) ? -1 : dat_accept_cr(dat, cr, &hello);
 }
 
 static int dat_connect(struct perf_xport *x, const struct sockaddr *addr, unsigned int port)

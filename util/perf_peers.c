@@ -118,7 +118,7 @@ static void allow_descriptors(void)
 }
 
 /* Creates the transport, without connections. */
-static int begin(struct peers *p)
+static int open_ia(struct peers *p)
 {
 	struct perf_xport *x = perf_xport_new(p->opts, PERF_SIDE_DAT, NULL);
 
@@ -182,7 +182,7 @@ static int serve(struct peers *p)
 	unsigned int port = 0;
 	uint64_t before, ns;
 
-	if (begin(p))
+	if (open_ia(p))
 		return -1;
 	before = resident_bytes();
 	if (perf_peers_create(p->x) || p->x->ops->listen(p->x, &port) ||
@@ -267,7 +267,7 @@ static int measure(struct peers *p)
 	uint64_t ns, value;
 
 	/* the first polls make the progress thread leave the CQ to this thread */
-	if (begin(p) || measure_connecting(p) ||
+	if (open_ia(p) || measure_connecting(p) ||
 	    perf_peers_empty(p->x, budget, &figure[PERF_PEERS_EMPTY]) ||
 	    perf_peers_empty(p->x, budget, &figure[PERF_PEERS_EMPTY]) ||
 	    measure_latency(p, 0, &figure[PERF_PEERS_FIRST]) ||
@@ -299,7 +299,7 @@ static __attribute__((noreturn)) void child(struct peers *p, int (*work)(struct 
  * Runs @work in a child process. The parent must not call DAT before, as DAT does not survive a
  * fork.
  */
-static int in_child(struct peers *p, int (*work)(struct peers *))
+static int run_in_child(struct peers *p, int (*work)(struct peers *))
 {
 	struct report report;
 	ssize_t got;
@@ -341,7 +341,7 @@ static int next_number(struct peers *p)
 	p->n = (unsigned int)ctl.value;
 	p->time_ms = (unsigned int)ctl.iters;
 	p->x->blocking = ctl.kind & PERF_HELLO_WAIT;
-	return in_child(p, serve) ? -1 : 1;
+	return run_in_child(p, serve) ? -1 : 1;
 }
 
 int perf_peers_server(const struct perf_opts *opts, void (*ready)(void *arg, unsigned int port),
@@ -369,7 +369,7 @@ int perf_peers_server(const struct perf_opts *opts, void (*ready)(void *arg, uns
 
 /* --- the client's parent ------------------------------------------------------- */
 
-static int once(struct peers *p, unsigned int n)
+static int run_once(struct peers *p, unsigned int n)
 {
 	const struct perf_ctl ctl = {
 		.type = PERF_CTL_PEERS,
@@ -379,7 +379,7 @@ static int once(struct peers *p, unsigned int n)
 	};
 
 	p->n = n;
-	return ctl_send(p, &ctl) ? -1 : in_child(p, measure);
+	return ctl_send(p, &ctl) ? -1 : run_in_child(p, measure);
 }
 
 /* Measures @n connections; @row gets the medians of all repetitions. */
@@ -390,7 +390,7 @@ static int run_number(struct peers *p, unsigned int n, struct perf_peers_row *ro
 
 	for (i = 0; i < p->opts->repeat; i++) {
 		perf_out_progress((unsigned int)i, (unsigned int)p->opts->repeat, "connections", n);
-		if (once(p, n))
+		if (run_once(p, n))
 			return -1;
 		for (f = 0; f < PERF_PEERS_NFIGURES; f++)
 			runs[f][i] = p->row.figure[f];

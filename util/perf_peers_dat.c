@@ -89,7 +89,7 @@ static int accept_one(struct perf_dat *dat)
 	DAT_CR_HANDLE cr;
 	DAT_RETURN ret;
 
-	if (perf_dat_request(dat, &cr, &hello))
+	if (perf_dat_wait_cr(dat, &cr, &hello))
 		return -1;
 	if (hello.index >= dat->npeers)
 		return perf_fail(&dat->x, "the client requested connection %u of %u", hello.index,

@@ -181,7 +181,7 @@ void perf_raw_hello(const struct perf_raw *raw, struct perf_hello *hello)
 	};
 }
 
-void perf_raw_take_hello(struct perf_raw *raw, const struct perf_hello *hello)
+void perf_raw_store_hello(struct perf_raw *raw, const struct perf_hello *hello)
 {
 	raw->raddr = hello->addr;
 	raw->rkey = hello->key;
@@ -193,7 +193,7 @@ void perf_raw_apply_hello(struct perf_raw *raw, const struct perf_hello *hello)
 	raw->x.blocking = hello->flags & PERF_HELLO_WAIT;
 	raw->x.bare_cq = hello->flags & PERF_HELLO_BARE_CQ;
 	perf_layout_init(&raw->x.lay, hello->size_max, hello->window);
-	perf_raw_take_hello(raw, hello);
+	perf_raw_store_hello(raw, hello);
 }
 
 /* --- closing ------------------------------------------------------------ */

@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <sched.h>
 
-int perf_raw_posted(struct perf_raw *raw, const char *what, ssize_t rc)
+int perf_raw_post_error(struct perf_raw *raw, const char *what, ssize_t rc)
 {
 	return rc == -FI_EAGAIN ? -EAGAIN : perf_raw_fail(raw, what, rc);
 }
@@ -42,7 +42,7 @@ int perf_raw_post_write(struct perf_xport *x, size_t off, size_t len, size_t rof
 	else
 		rc = fi_write(raw->ep, x->mem + off, len, raw->desc, raw->peer, raw->raddr + roff,
 			      raw->rkey, context);
-	return rc ? perf_raw_posted(raw, "fi_write", rc) : 0;
+	return rc ? perf_raw_post_error(raw, "fi_write", rc) : 0;
 }
 
 int perf_raw_post_read(struct perf_xport *x, size_t off, size_t len, size_t roff, uint64_t cookie)
@@ -51,7 +51,7 @@ int perf_raw_post_read(struct perf_xport *x, size_t off, size_t len, size_t roff
 	ssize_t rc = fi_read(raw->ep, x->mem + off, len, raw->desc, raw->peer, raw->raddr + roff,
 			     raw->rkey, (void *)(uintptr_t)cookie);
 
-	return rc ? perf_raw_posted(raw, "fi_read", rc) : 0;
+	return rc ? perf_raw_post_error(raw, "fi_read", rc) : 0;
 }
 
 static __attribute__((noinline)) int raw_cq_error(struct perf_raw *raw, long rc)

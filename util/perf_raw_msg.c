@@ -189,7 +189,7 @@ static int raw_connect(struct perf_xport *x, const struct sockaddr *addr, unsign
 	len = raw_cm_wait(raw, FI_CONNECTED, &entry, (int)x->timeout_ms);
 	if (len < 0 || perf_hello_check(x, entry.head.data, (size_t)len, &hello))
 		return -1;
-	perf_raw_take_hello(raw, &hello);
+	perf_raw_store_hello(raw, &hello);
 	return 0;
 }
 
@@ -200,7 +200,7 @@ static int raw_post_recv(struct perf_xport *x, size_t off, size_t len, uint64_t 
 	struct perf_raw *raw = to_raw(x);
 	ssize_t rc = fi_recv(raw->ep, x->mem + off, len, raw->desc, 0, (void *)(uintptr_t)cookie);
 
-	return rc ? perf_raw_posted(raw, "fi_recv", rc) : 0;
+	return rc ? perf_raw_post_error(raw, "fi_recv", rc) : 0;
 }
 
 static int raw_post_send(struct perf_xport *x, size_t off, size_t len, uint64_t cookie)
@@ -208,7 +208,7 @@ static int raw_post_send(struct perf_xport *x, size_t off, size_t len, uint64_t 
 	struct perf_raw *raw = to_raw(x);
 	ssize_t rc = fi_send(raw->ep, x->mem + off, len, raw->desc, 0, (void *)(uintptr_t)cookie);
 
-	return rc ? perf_raw_posted(raw, "fi_send", rc) : 0;
+	return rc ? perf_raw_post_error(raw, "fi_send", rc) : 0;
 }
 
 /* --- the end ------------------------------------------------------------ */

@@ -112,7 +112,7 @@ static int raw_connect(struct perf_xport *x, const struct sockaddr *addr, unsign
 	if (perf_oob_connect(&raw->oob, x, addr, port) || raw_open_ep(raw) || raw_card_send(raw) ||
 	    raw_card_recv(raw, &card))
 		return -1;
-	perf_raw_take_hello(raw, &card.hello);
+	perf_raw_store_hello(raw, &card.hello);
 	return raw_peer_insert(raw, &card);
 }
 
@@ -124,7 +124,7 @@ static int raw_post_recv(struct perf_xport *x, size_t off, size_t len, uint64_t 
 	ssize_t rc = fi_trecv(raw->ep, x->mem + off, len, raw->desc, FI_ADDR_UNSPEC, TAG, 0,
 			      (void *)(uintptr_t)cookie);
 
-	return rc ? perf_raw_posted(raw, "fi_trecv", rc) : 0;
+	return rc ? perf_raw_post_error(raw, "fi_trecv", rc) : 0;
 }
 
 static int raw_post_send(struct perf_xport *x, size_t off, size_t len, uint64_t cookie)
@@ -133,7 +133,7 @@ static int raw_post_send(struct perf_xport *x, size_t off, size_t len, uint64_t 
 	ssize_t rc = fi_tsend(raw->ep, x->mem + off, len, raw->desc, raw->peer, TAG,
 			      (void *)(uintptr_t)cookie);
 
-	return rc ? perf_raw_posted(raw, "fi_tsend", rc) : 0;
+	return rc ? perf_raw_post_error(raw, "fi_tsend", rc) : 0;
 }
 
 /* --- the end ------------------------------------------------------------ */

@@ -182,7 +182,7 @@ class Ucx:
             with subprocess.Popen([*common, "-c", str(last)], env=env, stdout=subprocess.DEVNULL,
                                   stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL) as server:
                 try:
-                    await_listener(port, server)
+                    wait_for_listener(port, server)
                     out = run([*common, "-c", str(first), "127.0.0.1"], env)
                     server.wait(10)
                 except subprocess.TimeoutExpired as e:
@@ -204,7 +204,7 @@ def free_port():
         return s.getsockname()[1]
 
 
-def await_listener(port, server):
+def wait_for_listener(port, server):
     """Waits for a listener on the port. Does not connect, as the server would take that for the client."""
     for _ in range(200):
         for name in ("/proc/net/tcp", "/proc/net/tcp6"):
