@@ -267,7 +267,7 @@ static void requester_vanishes(struct node *n, bool freed)
 	if (!freed)
 		expect_conn(c.a.conn, DAT_CONNECTION_EVENT_DISCONNECTED, c.a.ep);
 	passive.conn = c.b.conn;
-	accept_in_vain(&passive, cr, c.b.ep);
+	accept_gone(&passive, cr, c.b.ep);
 }
 
 CLAUSE("dat_cr_accept/ACCEPT_COMPLETION_ERROR/the requester gave up")
@@ -315,16 +315,16 @@ FAMILY(N_SIZES, name_private)
 	unsigned char data[4096];
 	DAT_CR_PARAM param;
 	DAT_CR_HANDLE cr;
-	struct place place;
+	struct listener listener;
 	DAT_EVENT event;
 	struct call c;
 
 	CHECK(size < (DAT_COUNT)sizeof(data) && n->prov.max_private_data_size >= node_least_data(n),
 	      "%d", size);
 	call_open(n, &c);
-	place = place_of(n, c.qual);
+	listener = listener_of(n, c.qual);
 	fill(data, size, 1);
-	connect_with(c.a.ep, &place, pair_scaled(PAIR_LIMIT), size, data);
+	connect_with(c.a.ep, &listener, pair_scaled(PAIR_LIMIT), size, data);
 	memset(data, 0, sizeof(data));		/* the data was copied */
 	cr = node_request(n);
 	OK(dat_cr_query(cr, DAT_CR_FIELD_ALL, &param));

@@ -26,7 +26,7 @@ CLAUSE("dat_cr_query/SUCCESS")
 }
 
 /* Checks that a call which did not answer the request left it pending. */
-static void is_left(DAT_CR_HANDLE cr)
+static void cr_is_pending(DAT_CR_HANDLE cr)
 {
 	DAT_CR_PARAM param;
 
@@ -38,7 +38,7 @@ CLAUSE("dat_cr_accept/INVALID_PARAMETER/private data NULL")
 	DAT_CR_HANDLE cr = object(n, DAT_HANDLE_TYPE_CR);
 
 	FAILS(dat_cr_accept(cr, object(n, DAT_HANDLE_TYPE_EP), 8, NULL), DAT_INVALID_PARAMETER);
-	is_left(cr);
+	cr_is_pending(cr);
 }
 
 CLAUSE("dat_cr_accept/INVALID_PARAMETER/private_data_size")
@@ -48,7 +48,7 @@ CLAUSE("dat_cr_accept/INVALID_PARAMETER/private_data_size")
 
 	FAILS(dat_cr_accept(cr, ep, -1, data), DAT_INVALID_PARAMETER);
 	FAILS(dat_cr_accept(cr, ep, n->prov.max_private_data_size + 1, data), DAT_INVALID_PARAMETER);
-	is_left(cr);
+	cr_is_pending(cr);
 }
 
 CLAUSE("dat_cr_accept/INVALID_HANDLE/no EP where the request has none")
@@ -56,7 +56,7 @@ CLAUSE("dat_cr_accept/INVALID_HANDLE/no EP where the request has none")
 	DAT_CR_HANDLE cr = object(n, DAT_HANDLE_TYPE_CR);
 
 	FAILS(dat_cr_accept(cr, DAT_HANDLE_NULL, 0, NULL), DAT_INVALID_HANDLE);
-	is_left(cr);
+	cr_is_pending(cr);
 }
 
 CLAUSE("dat_cr_accept/INVALID_STATE/the EP has no PZ")
@@ -66,7 +66,7 @@ CLAUSE("dat_cr_accept/INVALID_STATE/the EP has no PZ")
 
 	OK(dat_ep_create(n->ia, DAT_HANDLE_NULL, n->recv, n->req, n->conn, NULL, &ep));
 	FAILS(dat_cr_accept(cr, ep, 0, NULL), DAT_INVALID_STATE);
-	is_left(cr);
+	cr_is_pending(cr);
 }
 
 CLAUSE("dat_cr_accept/INVALID_STATE/the EP has no connect EVD")
@@ -76,7 +76,7 @@ CLAUSE("dat_cr_accept/INVALID_STATE/the EP has no connect EVD")
 
 	OK(dat_ep_create(n->ia, n->pz, n->recv, n->req, DAT_HANDLE_NULL, NULL, &ep));
 	FAILS(dat_cr_accept(cr, ep, 0, NULL), DAT_INVALID_STATE);
-	is_left(cr);
+	cr_is_pending(cr);
 }
 
 CLAUSE("dat_cr_accept/INVALID_HANDLE/answered already")
@@ -95,7 +95,7 @@ CLAUSE("dat_cr_reject/INVALID_PARAMETER/private data NULL")
 	DAT_CR_HANDLE cr = object(n, DAT_HANDLE_TYPE_CR);
 
 	FAILS(cr_reject(cr, 8, NULL), DAT_INVALID_PARAMETER);
-	is_left(cr);
+	cr_is_pending(cr);
 }
 
 CLAUSE("dat_cr_reject/INVALID_PARAMETER/private_data_size")
@@ -104,7 +104,7 @@ CLAUSE("dat_cr_reject/INVALID_PARAMETER/private_data_size")
 
 	FAILS(cr_reject(cr, n->prov.max_private_data_size + 1, data), DAT_INVALID_PARAMETER);
 	FAILS(cr_reject(cr, -1, data), DAT_INVALID_PARAMETER);
-	is_left(cr);
+	cr_is_pending(cr);
 }
 #endif
 
@@ -114,5 +114,5 @@ CLAUSE("dat_cr_handoff/INVALID_PARAMETER/nobody listens")
 
 	FAILS(dat_cr_handoff(cr, free_qualifier(n)), DAT_INVALID_PARAMETER);
 	FAILS(dat_cr_handoff(cr, 0), DAT_INVALID_PARAMETER);
-	is_left(cr);
+	cr_is_pending(cr);
 }

@@ -566,7 +566,7 @@ FAMILY(2 * N_FAR_FAULTS, name_far)
 	SAME(event.event_data.dto_completion_event_data.status, status_of_refusal(n));
 	SAME(expect_end(c.a.conn, c.a.ep), DAT_CONNECTION_EVENT_BROKEN);
 	end = expect_end(c.b.conn, c.b.ep);
-	if (node_tells_ends_apart(n))
+	if (node_reports_broken(n))
 		SAME(end, DAT_CONNECTION_EVENT_BROKEN);
 	expect_dto(c.a.recv, 2, DAT_DTO_ERR_FLUSHED, 0);
 	verify(m.base, m.size, 4);

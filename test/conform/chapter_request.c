@@ -95,16 +95,16 @@ CLAUSE("dat_cr_handoff/SUCCESS")
 	DAT_CONN_QUAL qual = fresh_qualifier();
 	DAT_PSP_HANDLE second;
 	unsigned char data[16];
-	struct place place;
+	struct listener listener;
 	DAT_CR_PARAM param;
 	DAT_CR_HANDLE cr;
 	DAT_EVENT event;
 	struct call c;
 
 	call_open(n, &c);
-	place = place_of(n, c.qual);
+	listener = listener_of(n, c.qual);
 	fill(data, sizeof(data), 5);
-	connect_with(c.a.ep, &place, pair_scaled(PAIR_LIMIT), sizeof(data), data);
+	connect_with(c.a.ep, &listener, pair_scaled(PAIR_LIMIT), sizeof(data), data);
 	cr = node_request(n);
 	OK(dat_psp_create(n->ia, qual, evd, DAT_PSP_CONSUMER_FLAG, &second));
 	OK(dat_cr_handoff(cr, qual));

@@ -28,16 +28,16 @@ DAT_CONN_QUAL fresh_qualifier(void)
 	return UINT64_C(0xc0f0) << 48 | (uint64_t)getpid() << 16 | ++number;
 }
 
-struct place place_of(const struct node *n, DAT_CONN_QUAL qual)
+struct listener listener_of(const struct node *n, DAT_CONN_QUAL qual)
 {
-	return (struct place){ .address = n->address, .qual = qual };
+	return (struct listener){ .address = n->address, .qual = qual };
 }
 
 void end_connect(struct node *n, struct end *e, DAT_CONN_QUAL qual)
 {
-	const struct place place = place_of(n, qual);
+	const struct listener listener = listener_of(n, qual);
 
-	ep_connect(e->ep, &place);
+	ep_connect(e->ep, &listener);
 }
 
 void end_adopt(struct node *n, struct end *e, DAT_CR_HANDLE cr)

@@ -53,6 +53,6 @@ void call_open(struct node *n, struct call *c);
 /* Begins to connect and returns the request. */
 DAT_CR_HANDLE call_make(struct node *n, struct call *c);
 void expect_established(struct call *c);
-struct place place_of(const struct node *n, DAT_CONN_QUAL qual);
+struct listener listener_of(const struct node *n, DAT_CONN_QUAL qual);
 
 #endif

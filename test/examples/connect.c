@@ -34,11 +34,11 @@ CHAPTER("connect");
 /* Begins to connect with private data; returns the request. */
 static DAT_CR_HANDLE call_with(struct node *n, struct call *c, const void *data, DAT_COUNT size)
 {
-	struct place place;
+	struct listener listener;
 
 	call_open(n, c);
-	place = place_of(n, c->qual);
-	connect_with(c->a.ep, &place, pair_scaled(PAIR_LIMIT), size, data);
+	listener = listener_of(n, c->qual);
+	connect_with(c->a.ep, &listener, pair_scaled(PAIR_LIMIT), size, data);
 	return node_request(n);
 }
 

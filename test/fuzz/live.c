@@ -102,7 +102,7 @@ static void server(struct pair *p)
 
 	end_open(&e);
 	OK(dat_psp_create_any(e.n.ia, &qual, e.evd, DAT_PSP_CONSUMER_FLAG, &(DAT_PSP_HANDLE){ 0 }));
-	pair_tell_place(p, &e.n, qual);
+	pair_send_listener(p, &e.n, qual);
 	while (!is_told(p))
 		if (next_event(&e, 50, &event))
 			answer(&e, &event);
@@ -123,7 +123,7 @@ struct batch {
 	bool honest;
 };
 
-static void batch_begin(struct batch *b, struct end *e, const struct place *place, bool honest)
+static void batch_begin(struct batch *b, struct end *e, const struct listener *listener, bool honest)
 {
 	int i;
 
@@ -132,7 +132,8 @@ static void batch_begin(struct batch *b, struct end *e, const struct place *plac
 	b->honest = honest;
 	for (i = 0; i < EPS; i++) {
 		b->attempt[i].ep = end_ep(e);
-		connect_with(b->attempt[i].ep, place, pair_scaled(honest ? PAIR_LIMIT : ATTEMPT), 0, NULL);
+		connect_with(b->attempt[i].ep, listener, pair_scaled(honest ? PAIR_LIMIT : ATTEMPT),
+			     0, NULL);
 	}
 }
 
@@ -234,21 +235,21 @@ static void client(struct pair *p)
 {
 	const unsigned seed = env_count("DAT_TEST_SEED", 1), n = env_count("DAT_TEST_BATCHES", 24);
 	struct proxy *proxy;
-	struct place place;
+	struct listener listener;
 	struct batch b;
 	struct end e;
 	unsigned i;
 
-	pair_learn_place(p, &place);
+	pair_recv_listener(p, &listener);
 	end_open(&e);
-	proxy = proxy_open(&place.address, place.qual, is_local(), seed);
-	place.qual = proxy_qual(proxy);
+	proxy = proxy_open(&listener.address, listener.qual, is_local(), seed);
+	listener.qual = proxy_qual(proxy);
 	pair_note("DAT_TEST_SEED=%u", seed);
 	for (i = 0; i < n; i++) {
 		const bool honest = i % HONEST_EVERY == HONEST_EVERY - 1;
 
 		proxy_set_honest(proxy, honest);
-		batch_begin(&b, &e, &place, honest);
+		batch_begin(&b, &e, &listener, honest);
 		batch_run(&b);
 	}
 	pair_note("%u messages changed", proxy_changes(proxy));

@@ -228,7 +228,7 @@ static void cno_pair_server(struct pair *p)
 	ep = node_ep(&n, NULL);
 	post_recv(ep, &m, 0, 64, 1);
 	psp = node_listen(&n, &qual);
-	pair_tell_place(p, &n, qual);
+	pair_send_listener(p, &n, qual);
 	cno_expect(cno, n.cr);
 	OK(dat_cr_accept(node_request(&n), ep, 0, NULL));
 	cno_expect(cno, n.conn);
@@ -251,7 +251,7 @@ static void cno_pair_server(struct pair *p)
 
 static void cno_pair_client(struct pair *p)
 {
-	struct place place;
+	struct listener listener;
 	DAT_EP_HANDLE ep;
 	struct node n;
 	struct mem m;
@@ -259,8 +259,8 @@ static void cno_pair_client(struct pair *p)
 	node_open(&n);
 	mem_get(&n, &m, 64);
 	ep = node_ep(&n, NULL);
-	pair_learn_place(p, &place);
-	ep_connect(ep, &place);
+	pair_recv_listener(p, &listener);
+	ep_connect(ep, &listener);
 	expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, ep);
 	pair_sync(p);
 	post_send(ep, &m, 0, 64, 1);

@@ -434,7 +434,7 @@ static DAT_EVENT_NUMBER expect_error_end(const struct node *n, DAT_EP_HANDLE ep)
 {
 	DAT_EVENT_NUMBER end = expect_end(n->conn, ep);
 
-	if (node_tells_ends_apart(n))
+	if (node_reports_broken(n))
 		SAME(end, DAT_CONNECTION_EVENT_BROKEN);
 	return end;
 }

@@ -91,7 +91,7 @@ static void poller_server(struct pair *p)
 	ep = node_ep(&n, NULL);
 	psp = node_listen(&n, &qual);
 	post_recv(ep, &m, 0, 64, 1);
-	pair_tell_place(p, &n, qual);
+	pair_send_listener(p, &n, qual);
 	event = poll_for(n.cr, DAT_CONNECTION_REQUEST_EVENT);
 	OK(dat_cr_accept(event.event_data.cr_arrival_event_data.cr_handle, ep, 0, NULL));
 	poll_for(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED);
@@ -113,7 +113,7 @@ static void poller_server(struct pair *p)
 
 static void poller_client(struct pair *p)
 {
-	struct place place;
+	struct listener listener;
 	struct grant g;
 	DAT_EP_HANDLE ep;
 	struct node n;
@@ -123,10 +123,10 @@ static void poller_client(struct pair *p)
 	node_open(&n);
 	mem_get(&n, &m, 4 * KIB);
 	ep = node_ep(&n, NULL);
-	pair_learn_place(p, &place);
+	pair_recv_listener(p, &listener);
 	for (i = 0; i < 4; i++)
 		post_recv(ep, &m, 0, 64, i);
-	ep_connect(ep, &place);
+	ep_connect(ep, &listener);
 	expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, ep);
 	pair_granted(p, &g);
 	for (i = 0; i < N_POLL; i++) {
@@ -451,14 +451,14 @@ static void merged(struct pair *p)
 	post_recv(ep, &m, 0, 64, 1);
 	if (p->server) {
 		OK(dat_psp_create_any(n.ia, &qual, all, DAT_PSP_CONSUMER_FLAG, &psp));
-		pair_tell_place(p, &n, qual);
+		pair_send_listener(p, &n, qual);
 		expect_event(all, DAT_CONNECTION_REQUEST_EVENT, &event);
 		OK(dat_cr_accept(event.event_data.cr_arrival_event_data.cr_handle, ep, 0, NULL));
 	} else {
-		struct place place;
+		struct listener listener;
 
-		pair_learn_place(p, &place);
-		ep_connect(ep, &place);
+		pair_recv_listener(p, &listener);
+		ep_connect(ep, &listener);
 	}
 	/* before any receive, even if the peer sends immediately */
 	expect_conn(all, DAT_CONNECTION_EVENT_ESTABLISHED, ep);

@@ -183,7 +183,7 @@ static void needs_fabric(void)
 
 /* The foreign peers, and the number of lines that they leave in the log. */
 struct strangers {
-	void (*ask)(const struct place *place);
+	void (*ask)(const struct listener *listener);
 	void (*need)(void);
 	size_t lines;
 };
@@ -200,7 +200,7 @@ static void asked_server(struct pair *p)
 	strangers->need();
 	node_open(&n);
 	psp = node_listen(&n, &qual);
-	pair_tell_place(p, &n, qual);
+	pair_send_listener(p, &n, qual);
 	ep = node_ep(&n, NULL);
 	pair_sync(p);	/* all peers have connected */
 	expect_quiet(n.cr);
@@ -214,34 +214,35 @@ static void asked_server(struct pair *p)
 	node_close(&n);
 }
 
-static void ask(const struct place *place, const struct saying *s)
+static void ask(const struct listener *listener, const struct saying *s)
 {
 	union entry entry;
 	struct bare b;
 
-	bare_open(&b, bare_info(&place->address, (unsigned)place->qual, true));
+	bare_open(&b, bare_info(&listener->address, (unsigned)listener->qual, true));
 	bare_ep(&b, b.info);
 	BARE_OK(fi_connect(b.ep, b.info->dest_addr, s->size ? s->bytes : NULL, s->size));
 	SAME(bare_event(&b, &entry), 0);
 	bare_close(&b);
 }
 
-static void libfabric_asks(const struct place *place)
+static void libfabric_asks(const struct listener *listener)
 {
 	size_t i;
 
 	for (i = 0; i < N_SAYINGS; i++)
-		ask(place, &sayings[i]);
+		ask(listener, &sayings[i]);
 }
 
 /* A connection of librdmacm's, by rdma-core's rping, with or without private data. */
-static void rping_asks(const struct place *place)
+static void rping_asks(const struct listener *listener)
 {
 	char command[128], node[INET_ADDRSTRLEN];
 
-	inet_ntop(AF_INET, &((const struct sockaddr_in *)&place->address)->sin_addr, node, sizeof(node));
-	snprintf(command, sizeof(command), "timeout 20 rping -c -a %s -p %u -C 1 >/dev/null 2>&1", node,
-		 (unsigned)place->qual);
+	inet_ntop(AF_INET, &((const struct sockaddr_in *)&listener->address)->sin_addr, node,
+		  sizeof(node));
+	snprintf(command, sizeof(command), "timeout 20 rping -c -a %s -p %u -C 1 >/dev/null 2>&1",
+		 node, (unsigned)listener->qual);
 	CHECK(system(command), "rping is content");
 }
 
@@ -254,18 +255,18 @@ static void needs_rping(void)
 static void asked_client(struct pair *p)
 {
 	const struct strangers *strangers = pair_arg();
-	struct place place;
+	struct listener listener;
 	DAT_EP_HANDLE ep;
 	struct node n;
 
 	strangers->need();
 	node_open(&n);
 	ep = node_ep(&n, NULL);
-	pair_learn_place(p, &place);
-	strangers->ask(&place);
+	pair_recv_listener(p, &listener);
+	strangers->ask(&listener);
 	pair_sync(p);
 	pair_sync(p);
-	ep_connect(ep, &place);
+	ep_connect(ep, &listener);
 	expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, ep);
 	pair_unlink(p, &n, ep);
 	OK(dat_ep_free(ep));
@@ -311,15 +312,15 @@ static void answer(struct bare *b, struct fi_info *info, const struct saying *s,
 
 static void answering_server(struct pair *p)
 {
-	struct place place;
+	struct listener listener;
 	union entry entry;
 	struct bare b;
 	size_t i;
 
 	needs_fabric();
-	pair_learn_place(p, &place);
-	place.qual = bare_listen(&b, &place.address);
-	pair_send(p, &place, sizeof(place));
+	pair_recv_listener(p, &listener);
+	listener.qual = bare_listen(&b, &listener.address);
+	pair_send(p, &listener, sizeof(listener));
 	for (i = 0; i < 2 * N_SAYINGS; i++) {
 		SAME(bare_event(&b, &entry), FI_CONNREQ);
 		answer(&b, entry.cm.info, &sayings[i / 2], i % 2);
@@ -332,15 +333,15 @@ static void answering_server(struct pair *p)
 static void answering_client(struct pair *p)
 {
 	int log = log_begin();
-	struct place place;
+	struct listener listener;
 	DAT_EP_HANDLE ep;
 	struct node n;
 	size_t i;
 
 	needs_fabric();
 	node_open(&n);
-	pair_tell_place(p, &n, 0);
-	pair_learn_place(p, &place);
+	pair_send_listener(p, &n, 0);
+	pair_recv_listener(p, &listener);
 	ep = node_ep(&n, NULL);
 	for (i = 0; i < 2 * N_SAYINGS; i++) {
 		/*
@@ -348,7 +349,7 @@ static void answering_client(struct pair *p)
 		 */
 		const bool says_so = !(i % 2) && sayings[i / 2].bytes[1] == 0x23;
 
-		connect_with(ep, &place, pair_scaled(PAIR_LIMIT), 0, NULL);
+		connect_with(ep, &listener, pair_scaled(PAIR_LIMIT), 0, NULL);
 		expect_conn(n.conn, says_so ? DAT_CONNECTION_EVENT_PEER_REJECTED :
 					      DAT_CONNECTION_EVENT_NON_PEER_REJECTED, ep);
 		expect_quiet(n.conn);

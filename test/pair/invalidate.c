@@ -291,7 +291,7 @@ static DAT_RETURN read_into(DAT_EP_HANDLE ep, struct grant to, size_t length, ui
  * The fence delays the unbind until the first read has ended, usually after the second one is
  * posted.
  */
-static void unbound_before_its_turn(struct link *l, DAT_RMR_HANDLE rmr, struct grant g)
+static void unbind_before_read(struct link *l, DAT_RMR_HANDLE rmr, struct grant g)
 {
 	DAT_RMR_CONTEXT none;
 	DAT_RETURN ret;
@@ -353,7 +353,7 @@ static void into_reader(struct pair *p)
 	FAILS(read_into(l.ep, g, PART, 2, &l.theirs, DAT_COMPLETION_UNSIGNALLED_FLAG),
 	      DAT_INVALID_PARAMETER);
 	FAILS(dat_ep_post_rdma_read_to_rmr(l.ep, NULL, cookie_of(2), NULL, 0), DAT_INVALID_PARAMETER);
-	unbound_before_its_turn(&l, rmr, g);
+	unbind_before_read(&l, rmr, g);
 	expect_quiet(l.n.req);
 	OK(dat_rmr_free(rmr));
 	OK(dat_ep_free(l.ep));

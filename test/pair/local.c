@@ -147,7 +147,7 @@ static void either(struct pair *p)
 static void apart(struct pair *p)
 {
 	const struct way *way = pair_arg();
-	struct place place;
+	struct listener listener;
 	struct node n;
 	DAT_EP_HANDLE ep;
 
@@ -155,14 +155,14 @@ static void apart(struct pair *p)
 	(p->server ? way->server : way->client)();
 	node_open(&n);
 	if (p->server) {
-		node_listen(&n, &place.qual);
-		pair_tell_place(p, &n, place.qual);
+		node_listen(&n, &listener.qual);
+		pair_send_listener(p, &n, listener.qual);
 		pair_sync(p);
 		expect_quiet(n.cr);
 	} else {
-		pair_learn_place(p, &place);
+		pair_recv_listener(p, &listener);
 		ep = node_ep(&n, NULL);
-		connect_fails(&n, ep, &place, DAT_CONNECTION_EVENT_UNREACHABLE);
+		connect_fails(&n, ep, &listener, DAT_CONNECTION_EVENT_UNREACHABLE);
 		OK(dat_ep_free(ep));
 		pair_sync(p);
 	}
@@ -328,11 +328,12 @@ static void accept_one(struct pair *p, struct node *n, bool by_memory)
 	stands(p, n, ep, by_memory);
 }
 
-static void connect_one(struct pair *p, struct node *n, const struct place *place, bool by_memory)
+static void connect_one(struct pair *p, struct node *n, const struct listener *listener,
+			bool by_memory)
 {
 	DAT_EP_HANDLE ep = node_ep(n, NULL);
 
-	ep_connect(ep, place);
+	ep_connect(ep, listener);
 	stands(p, n, ep, by_memory);
 }
 
@@ -349,7 +350,7 @@ static void squatted_server(struct pair *p)
 	qual = free_qual(&n);
 	pid = squatter(qual, says);
 	OK(dat_psp_create(n.ia, qual, n.cr, DAT_PSP_CONSUMER_FLAG, &psp));
-	pair_tell_place(p, &n, qual);
+	pair_send_listener(p, &n, qual);
 	accept_one(p, &n, false);
 	OK(dat_psp_free(psp));
 	kill(pid, SIGKILL);
@@ -360,12 +361,12 @@ static void squatted_server(struct pair *p)
 
 static void squatted_client(struct pair *p)
 {
-	struct place place;
+	struct listener listener;
 	struct node n;
 
 	node_open(&n);
-	pair_learn_place(p, &place);
-	connect_one(p, &n, &place, false);
+	pair_recv_listener(p, &listener);
+	connect_one(p, &n, &listener, false);
 	node_close(&n);
 }
 
@@ -378,7 +379,7 @@ static void stranger_server(struct pair *p)
 
 	node_open(&n);
 	psp = node_listen(&n, &qual);
-	pair_tell_place(p, &n, qual);
+	pair_send_listener(p, &n, qual);
 	accept_one(p, &n, true);
 	OK(dat_psp_free(psp));
 	node_close(&n);
@@ -388,21 +389,21 @@ static void stranger_client(struct pair *p)
 {
 	static const char words[] = "GET / HTTP/1.0\r\n\r\n";
 	struct sockaddr_un name;
-	struct place place;
+	struct listener listener;
 	struct node n;
 	socklen_t len;
 	char answer;
 	int fd;
 
 	node_open(&n);
-	pair_learn_place(p, &place);
-	len = name_of(&name, place.qual);
+	pair_recv_listener(p, &listener);
+	len = name_of(&name, listener.qual);
 	fd = socket(AF_UNIX, SOCK_STREAM, 0);
 	CHECK(!connect(fd, (struct sockaddr *)&name, len), "%s", strerror(errno));
 	SAME(write(fd, words, strlen(words)), strlen(words));
 	CHECK(read(fd, &answer, 1) <= 0, "an answer");
 	close(fd);
-	connect_one(p, &n, &place, true);
+	connect_one(p, &n, &listener, true);
 	node_close(&n);
 }
 
@@ -416,7 +417,7 @@ static void network_server(struct pair *p)
 	must_be_root();
 	node_open(&n);
 	psp = node_listen(&n, &qual);
-	pair_tell_place(p, &n, qual);
+	pair_send_listener(p, &n, qual);
 	pair_sync(p);
 	expect_quiet(n.cr);
 	OK(dat_psp_free(psp));
@@ -426,17 +427,17 @@ static void network_server(struct pair *p)
 static void network_client(struct pair *p)
 {
 	struct sockaddr_in loopback = { .sin_family = AF_INET };
-	struct place place;
+	struct listener listener;
 	struct node n;
 	DAT_EP_HANDLE ep;
 
 	network_make();
 	node_open(&n);
-	pair_learn_place(p, &place);
+	pair_recv_listener(p, &listener);
 	loopback.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	memcpy(&place.address, &loopback, sizeof(loopback));
+	memcpy(&listener.address, &loopback, sizeof(loopback));
 	ep = node_ep(&n, NULL);
-	connect_fails(&n, ep, &place, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
+	connect_fails(&n, ep, &listener, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
 	pair_sync(p);
 	OK(dat_ep_free(ep));
 	node_close(&n);
@@ -452,7 +453,7 @@ static void cable_server(struct pair *p)
 	cable_lay(p);
 	node_open(&n);
 	psp = node_listen(&n, &qual);
-	pair_tell_place(p, &n, qual);
+	pair_send_listener(p, &n, qual);
 	accept_one(p, &n, false);
 	OK(dat_psp_free(psp));
 	node_close(&n);
@@ -460,14 +461,14 @@ static void cable_server(struct pair *p)
 
 static void cable_client(struct pair *p)
 {
-	struct place place;
+	struct listener listener;
 	struct node n;
 
 	must_be_root();
 	cable_lay(p);
 	node_open(&n);
-	pair_learn_place(p, &place);
-	connect_one(p, &n, &place, false);
+	pair_recv_listener(p, &listener);
+	connect_one(p, &n, &listener, false);
 	node_close(&n);
 }
 

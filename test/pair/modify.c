@@ -68,7 +68,7 @@ static void dup_server(struct pair *p)
 	first = node_ep(&n, NULL);
 	second = node_ep(&n, NULL);
 	OK(dat_psp_create(n.ia, qual, n.cr, DAT_PSP_CONSUMER_FLAG, &psp));
-	pair_tell_place(p, &n, qual);
+	pair_send_listener(p, &n, qual);
 	expect_event(n.cr, DAT_CONNECTION_REQUEST_EVENT, &event);
 	OK(dat_cr_accept(event.event_data.cr_arrival_event_data.cr_handle, first, 0, NULL));
 	expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, first);
@@ -96,7 +96,7 @@ static void dup_client(struct pair *p)
 {
 	DAT_EP_HANDLE first, second, third;
 	unsigned char data[ASKED];
-	struct place place;
+	struct listener listener;
 	DAT_EVENT event;
 	struct node n;
 
@@ -106,8 +106,8 @@ static void dup_client(struct pair *p)
 	third = node_ep(&n, NULL);
 	FAILS(dat_ep_dup_connect(second, first, 1000, 0, NULL, DAT_QOS_BEST_EFFORT),
 	      DAT_INVALID_STATE);
-	pair_learn_place(p, &place);
-	ep_connect(first, &place);
+	pair_recv_listener(p, &listener);
+	ep_connect(first, &listener);
 	expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, first);
 	FAILS(dat_ep_dup_connect(first, first, 1000, 0, NULL, DAT_QOS_BEST_EFFORT),
 	      DAT_INVALID_STATE);
@@ -118,7 +118,7 @@ static void dup_client(struct pair *p)
 	CHECK(event.event_data.connect_event_data.ep_handle == second, "another EP");
 	check_data(event.event_data.connect_event_data.private_data_size,
 		   event.event_data.connect_event_data.private_data, ANSWERED, 8);
-	check_peer(&n, second, &place);
+	check_peer(&n, second, &listener);
 	exchange(p, &n, second, 20);
 	exchange(p, &n, first, 30);
 	dup_connect(third, second, 0, NULL);

@@ -105,7 +105,7 @@ const char *named_attr(const struct node *n, const char *name)
 	return NULL;
 }
 
-bool node_tells_ends_apart(const struct node *n)
+bool node_reports_broken(const struct node *n)
 {
 	const char *goodbye = named_attr(n, "OFI_GOODBYE");
 
@@ -114,7 +114,8 @@ bool node_tells_ends_apart(const struct node *n)
 
 DAT_EVENT_NUMBER end_by_death(const struct node *n)
 {
-	return node_tells_ends_apart(n) ? DAT_CONNECTION_EVENT_BROKEN : DAT_CONNECTION_EVENT_DISCONNECTED;
+	return node_reports_broken(n) ? DAT_CONNECTION_EVENT_BROKEN :
+					DAT_CONNECTION_EVENT_DISCONNECTED;
 }
 
 DAT_COUNT node_least_data(const struct node *n)
@@ -132,27 +133,27 @@ DAT_PSP_HANDLE node_listen(struct node *n, DAT_CONN_QUAL *qual)
 	return psp;
 }
 
-void pair_tell_place(struct pair *p, struct node *n, DAT_CONN_QUAL qual)
+void pair_send_listener(struct pair *p, struct node *n, DAT_CONN_QUAL qual)
 {
-	struct place place;
+	struct listener listener;
 
-	memset(&place, 0, sizeof(place));
-	place.address = n->address;
-	place.qual = qual;
-	pair_send(p, &place, sizeof(place));
+	memset(&listener, 0, sizeof(listener));
+	listener.address = n->address;
+	listener.qual = qual;
+	pair_send(p, &listener, sizeof(listener));
 }
 
-void pair_learn_place(struct pair *p, struct place *place)
+void pair_recv_listener(struct pair *p, struct listener *listener)
 {
-	pair_recv(p, place, sizeof(*place));
+	pair_recv(p, listener, sizeof(*listener));
 }
 
-void ep_connect(DAT_EP_HANDLE ep, const struct place *place)
+void ep_connect(DAT_EP_HANDLE ep, const struct listener *listener)
 {
 	DAT_TIMEOUT timeout = pair_scaled(PAIR_LIMIT) * 1000;
 
-	OK(dat_ep_connect(ep, (DAT_IA_ADDRESS_PTR)&place->address, place->qual, timeout, 0, NULL,
-			  DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
+	OK(dat_ep_connect(ep, (DAT_IA_ADDRESS_PTR)&listener->address, listener->qual, timeout, 0,
+			  NULL, DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
 }
 
 DAT_CR_HANDLE node_request(struct node *n)
@@ -165,18 +166,18 @@ DAT_CR_HANDLE node_request(struct node *n)
 
 void pair_link(struct pair *p, struct node *n, DAT_EP_HANDLE ep)
 {
-	struct place place;
+	struct listener listener;
 
 	if (p->server) {
-		DAT_PSP_HANDLE psp = node_listen(n, &place.qual);
+		DAT_PSP_HANDLE psp = node_listen(n, &listener.qual);
 
-		pair_tell_place(p, n, place.qual);
+		pair_send_listener(p, n, listener.qual);
 		OK(dat_cr_accept(node_request(n), ep, 0, NULL));
 		expect_conn(n->conn, DAT_CONNECTION_EVENT_ESTABLISHED, ep);
 		OK(dat_psp_free(psp));
 	} else {
-		pair_learn_place(p, &place);
-		ep_connect(ep, &place);
+		pair_recv_listener(p, &listener);
+		ep_connect(ep, &listener);
 		expect_conn(n->conn, DAT_CONNECTION_EVENT_ESTABLISHED, ep);
 	}
 }
@@ -211,23 +212,24 @@ DAT_RETURN cr_reject(DAT_CR_HANDLE cr, DAT_COUNT size, const void *data)
 
 /* Attempts */
 
-void connect_with(DAT_EP_HANDLE ep, const struct place *place, unsigned timeout_ms,
-			 DAT_COUNT size, const void *data)
+void connect_with(DAT_EP_HANDLE ep, const struct listener *listener, unsigned timeout_ms,
+		  DAT_COUNT size, const void *data)
 {
-	OK(dat_ep_connect(ep, (DAT_IA_ADDRESS_PTR)&place->address, place->qual, timeout_ms * 1000,
-			  size, (const DAT_PVOID)data, DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
+	OK(dat_ep_connect(ep, (DAT_IA_ADDRESS_PTR)&listener->address, listener->qual,
+			  timeout_ms * 1000, size, (const DAT_PVOID)data, DAT_QOS_BEST_EFFORT,
+			  DAT_CONNECT_DEFAULT_FLAG));
 }
 
-void connect_fails(struct node *n, DAT_EP_HANDLE ep, const struct place *place,
-			  DAT_EVENT_NUMBER number)
+void connect_fails(struct node *n, DAT_EP_HANDLE ep, const struct listener *listener,
+		   DAT_EVENT_NUMBER number)
 {
-	ep_connect(ep, place);
+	ep_connect(ep, listener);
 	expect_conn(n->conn, number, ep);
 	SAME(ep_state(ep), DAT_EP_STATE_DISCONNECTED);
 	expect_quiet(n->conn);
 }
 
-static void expect_vain(struct node *n, DAT_EP_HANDLE ep)
+static void expect_gone(struct node *n, DAT_EP_HANDLE ep)
 {
 	DAT_EVENT event;
 	DAT_COUNT more;
@@ -244,16 +246,16 @@ static void expect_vain(struct node *n, DAT_EP_HANDLE ep)
 	expect_quiet(n->conn);
 }
 
-void accept_in_vain(struct node *n, DAT_CR_HANDLE cr, DAT_EP_HANDLE ep)
+void accept_gone(struct node *n, DAT_CR_HANDLE cr, DAT_EP_HANDLE ep)
 {
 	OK(dat_cr_accept(cr, ep, 0, NULL));
-	expect_vain(n, ep);
+	expect_gone(n, ep);
 }
 
-void accept_own_in_vain(struct node *n, DAT_CR_HANDLE cr, DAT_EP_HANDLE ep)
+void accept_own_gone(struct node *n, DAT_CR_HANDLE cr, DAT_EP_HANDLE ep)
 {
 	OK(dat_cr_accept(cr, DAT_HANDLE_NULL, 0, NULL));
-	expect_vain(n, ep);
+	expect_gone(n, ep);
 }
 
 void check_data(DAT_COUNT size, const void *data, DAT_COUNT wanted, unsigned seed)
@@ -282,15 +284,15 @@ void check_cr(struct node *n, const DAT_EVENT *event, DAT_PSP_HANDLE psp, DAT_CO
 		memset(param.private_data, 0, size);
 }
 
-void check_peer(struct node *n, DAT_EP_HANDLE ep, const struct place *place)
+void check_peer(struct node *n, DAT_EP_HANDLE ep, const struct listener *listener)
 {
 	DAT_EP_PARAM param;
 
 	OK(dat_ep_query(ep, DAT_EP_FIELD_ALL, &param));
-	SAME(param.remote_port_qual, place->qual);
+	SAME(param.remote_port_qual, listener->qual);
 	SAME(param.ep_state, DAT_EP_STATE_CONNECTED);
 	CHECK(param.ia_handle == n->ia && param.pz_handle == n->pz, "another IA or PZ");
-	CHECK(!memcmp(param.remote_ia_address_ptr, &place->address, sizeof(struct sockaddr_in)),
+	CHECK(!memcmp(param.remote_ia_address_ptr, &listener->address, sizeof(struct sockaddr_in)),
 	      "not the address connected to");
 }
 

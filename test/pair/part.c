@@ -215,7 +215,7 @@ static void states_server(struct pair *p)
 	node_open(&n);
 	ep = node_ep(&n, NULL);
 	psp = node_listen(&n, &qual);
-	pair_tell_place(p, &n, qual);
+	pair_send_listener(p, &n, qual);
 	/* the requester leaves before it has an answer */
 	cr = node_request(&n);
 	pair_sync(p);
@@ -246,7 +246,7 @@ static void states_server(struct pair *p)
 
 static void states_client(struct pair *p)
 {
-	struct place place;
+	struct listener listener;
 	DAT_EP_HANDLE ep;
 	DAT_EVENT event;
 	struct mem m;
@@ -259,15 +259,16 @@ static void states_client(struct pair *p)
 	FAILS(dat_ep_disconnect(ep, DAT_CLOSE_GRACEFUL_FLAG), DAT_INVALID_STATE);
 	FAILS(dat_ep_disconnect(ep, (DAT_CLOSE_FLAGS)7), DAT_INVALID_PARAMETER);
 	OK(dat_ep_reset(ep));
-	pair_learn_place(p, &place);
+	pair_recv_listener(p, &listener);
 	/* ACTIVE_CONNECTION_PENDING */
 	post_recv(ep, &m, 0, 64, 1);
-	ep_connect(ep, &place);
+	ep_connect(ep, &listener);
 	pair_sync(p);
 	SAME(ep_state(ep), DAT_EP_STATE_ACTIVE_CONNECTION_PENDING);
 	FAILS(dat_ep_reset(ep), DAT_INVALID_STATE);
-	FAILS(dat_ep_connect(ep, (DAT_IA_ADDRESS_PTR)&place.address, place.qual, 1000, 0, NULL,
-			     DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG), DAT_INVALID_STATE);
+	FAILS(dat_ep_connect(ep, (DAT_IA_ADDRESS_PTR)&listener.address, listener.qual, 1000, 0,
+			     NULL, DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG),
+	      DAT_INVALID_STATE);
 	OK(dat_ep_disconnect(ep, DAT_CLOSE_GRACEFUL_FLAG));
 	expect_conn(n.conn, DAT_CONNECTION_EVENT_DISCONNECTED, ep);
 	expect_dto(n.recv, 1, DAT_DTO_ERR_FLUSHED, 0);
@@ -275,7 +276,7 @@ static void states_client(struct pair *p)
 	pair_sync(p);
 	/* the acceptor disconnects immediately */
 	OK(dat_ep_reset(ep));
-	ep_connect(ep, &place);
+	ep_connect(ep, &listener);
 	OK(dat_evd_wait(n.conn, pair_scaled(PAIR_LIMIT) * 1000, 1, &event, &(DAT_COUNT){ 0 }));
 	if (event.event_number == DAT_CONNECTION_EVENT_ESTABLISHED)
 		expect_end(n.conn, ep);
@@ -286,7 +287,7 @@ static void states_client(struct pair *p)
 	OK(dat_ep_reset(ep));
 	pair_sync(p);
 	/* CONNECTED, then DISCONNECT_PENDING as a send waits for its receive */
-	ep_connect(ep, &place);
+	ep_connect(ep, &listener);
 	expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, ep);
 	FAILS(dat_ep_disconnect(ep, (DAT_CLOSE_FLAGS)2), DAT_INVALID_PARAMETER);
 	OK(dat_ep_disconnect(ep, DAT_CLOSE_GRACEFUL_FLAG));
@@ -396,7 +397,7 @@ static void hasty_server(struct pair *p)
 
 	node_open(&n);
 	psp = node_listen(&n, &qual);
-	pair_tell_place(p, &n, qual);
+	pair_send_listener(p, &n, qual);
 	for (i = 0; i < N_HASTY; i++) {
 		DAT_EP_HANDLE ep = node_ep(&n, NULL);
 
@@ -413,17 +414,17 @@ static void hasty_server(struct pair *p)
 
 static void hasty_client(struct pair *p)
 {
-	struct place place;
+	struct listener listener;
 	struct node n;
 	unsigned i;
 
 	node_open(&n);
-	pair_learn_place(p, &place);
+	pair_recv_listener(p, &listener);
 	for (i = 0; i < N_HASTY; i++) {
 		DAT_EP_HANDLE ep = node_ep(&n, NULL);
 		DAT_EVENT event;
 
-		ep_connect(ep, &place);
+		ep_connect(ep, &listener);
 		OK(dat_evd_wait(n.conn, pair_scaled(PAIR_LIMIT) * 1000, 1, &event, &(DAT_COUNT){ 0 }));
 		if (event.event_number == DAT_CONNECTION_EVENT_ESTABLISHED)
 			expect_end(n.conn, ep);
@@ -446,14 +447,14 @@ static void withdrawn_server(struct pair *p)
 
 	node_open(&n);
 	psp = node_listen(&n, &qual);
-	pair_tell_place(p, &n, qual);
+	pair_send_listener(p, &n, qual);
 	for (i = 0; i < N_HASTY; i++) {
 		DAT_CR_HANDLE cr = node_request(&n);
 		DAT_EP_HANDLE ep = node_ep(&n, NULL);
 
 		pair_sync(p);
 		pair_sync(p);	/* the request is withdrawn */
-		accept_in_vain(&n, cr, ep);
+		accept_gone(&n, cr, ep);
 		OK(dat_ep_free(ep));
 		pair_sync(p);
 	}
@@ -464,16 +465,16 @@ static void withdrawn_server(struct pair *p)
 
 static void withdrawn_client(struct pair *p)
 {
-	struct place place;
+	struct listener listener;
 	struct node n;
 	unsigned i;
 
 	node_open(&n);
-	pair_learn_place(p, &place);
+	pair_recv_listener(p, &listener);
 	for (i = 0; i < N_HASTY; i++) {
 		DAT_EP_HANDLE ep = node_ep(&n, NULL);
 
-		ep_connect(ep, &place);
+		ep_connect(ep, &listener);
 		pair_sync(p);
 		OK(dat_ep_free(ep));
 		pair_sync(p);

@@ -27,16 +27,16 @@ static DAT_COUNT request_size(const struct node *n)
 }
 
 /* Connects with private data, as the client of most cases does. */
-static void connect_ep(const struct node *n, DAT_EP_HANDLE ep, const struct place *place)
+static void connect_ep(const struct node *n, DAT_EP_HANDLE ep, const struct listener *listener)
 {
 	unsigned char data[DATA];
 
 	fill(data, sizeof(data), THEIRS);
-	connect_with(ep, place, pair_scaled(PAIR_LIMIT), request_size(n), data);
+	connect_with(ep, listener, pair_scaled(PAIR_LIMIT), request_size(n), data);
 }
 
 /* @ep is connected with the server's private data and reports the address that it connected to. */
-static void expect_accepted(struct node *n, DAT_EP_HANDLE ep, const struct place *place)
+static void expect_accepted(struct node *n, DAT_EP_HANDLE ep, const struct listener *listener)
 {
 	DAT_EVENT event;
 
@@ -44,7 +44,7 @@ static void expect_accepted(struct node *n, DAT_EP_HANDLE ep, const struct place
 	CHECK(event.event_data.connect_event_data.ep_handle == ep, "another EP");
 	check_data(event.event_data.connect_event_data.private_data_size,
 		   event.event_data.connect_event_data.private_data, DATA, MINE);
-	check_peer(n, ep, place);
+	check_peer(n, ep, listener);
 }
 
 static DAT_RETURN accept_with_data(DAT_CR_HANDLE cr, DAT_EP_HANDLE ep)
@@ -77,15 +77,15 @@ static DAT_CR_HANDLE request_at(struct node *n, DAT_HANDLE sp, DAT_CONN_QUAL qua
 /* A client with one EP, which is accepted and disconnected by both ends. */
 static void accepted_client(struct pair *p)
 {
-	struct place place;
+	struct listener listener;
 	DAT_EP_HANDLE ep;
 	struct node n;
 
 	node_open(&n);
 	ep = node_ep(&n, NULL);
-	pair_learn_place(p, &place);
-	connect_ep(&n, ep, &place);
-	expect_accepted(&n, ep, &place);
+	pair_recv_listener(p, &listener);
+	connect_ep(&n, ep, &listener);
+	expect_accepted(&n, ep, &listener);
 	pair_unlink(p, &n, ep);
 	expect_quiet(n.conn);
 	OK(dat_ep_free(ep));
@@ -96,14 +96,14 @@ static void accepted_client(struct pair *p)
 static void failing_client(struct pair *p)
 {
 	DAT_EVENT_NUMBER number = *(const DAT_EVENT_NUMBER *)pair_arg();
-	struct place place;
+	struct listener listener;
 	DAT_EP_HANDLE ep;
 	struct node n;
 
 	node_open(&n);
 	ep = node_ep(&n, NULL);
-	pair_learn_place(p, &place);
-	connect_ep(&n, ep, &place);
+	pair_recv_listener(p, &listener);
+	connect_ep(&n, ep, &listener);
 	expect_conn(n.conn, number, ep);
 	SAME(ep_state(ep), DAT_EP_STATE_DISCONNECTED);
 	pair_sync(p);
@@ -152,7 +152,7 @@ static void reserved_server(struct pair *p)
 	CHECK(param.ia_handle == n.ia && param.evd_handle == n.cr && param.ep_handle == ep,
 	      "another IA, EVD or EP");
 	SAME(param.conn_qual, qual_of(0));
-	pair_tell_place(p, &n, qual_of(0));
+	pair_send_listener(p, &n, qual_of(0));
 
 	cr = request_at(&n, rsp, qual_of(0), &came);
 	CHECK(came == ep, "another EP");
@@ -176,17 +176,17 @@ static void reserved_server(struct pair *p)
 static void reserved_client(struct pair *p)
 {
 	DAT_EP_HANDLE ep, other;
-	struct place place;
+	struct listener listener;
 	DAT_EVENT event;
 	struct node n;
 
 	node_open(&n);
 	ep = node_ep(&n, NULL);
 	other = node_ep(&n, NULL);
-	pair_learn_place(p, &place);
-	connect_ep(&n, ep, &place);
+	pair_recv_listener(p, &listener);
+	connect_ep(&n, ep, &listener);
 	/* the request that arrives first waits, the other one is refused */
-	connect_ep(&n, other, &place);
+	connect_ep(&n, other, &listener);
 	expect_event(n.conn, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, &event);
 	if (event.event_data.connect_event_data.ep_handle == ep) {
 		ep = other;
@@ -194,9 +194,9 @@ static void reserved_client(struct pair *p)
 	}
 	SAME(ep_state(ep), DAT_EP_STATE_ACTIVE_CONNECTION_PENDING);
 	pair_sync(p);
-	expect_accepted(&n, ep, &place);
+	expect_accepted(&n, ep, &listener);
 	OK(dat_ep_reset(other));
-	connect_fails(&n, other, &place, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
+	connect_fails(&n, other, &listener, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
 	pair_sync(p);
 	pair_unlink(p, &n, ep);
 	expect_quiet(n.conn);
@@ -219,7 +219,7 @@ static void given_back_server(struct pair *p)
 	node_open(&n);
 	ep = node_ep(&n, NULL);
 	OK(dat_rsp_create(n.ia, qual_of(0), ep, n.cr, &first));
-	pair_tell_place(p, &n, qual_of(0));
+	pair_send_listener(p, &n, qual_of(0));
 	cr = request_at(&n, first, qual_of(0), &came);
 	OK(cr_reject(cr, 0, NULL));
 	SAME(ep_state(ep), DAT_EP_STATE_UNCONNECTED);
@@ -230,11 +230,11 @@ static void given_back_server(struct pair *p)
 	SAME(ep_state(ep), DAT_EP_STATE_RESERVED);
 	OK(dat_rsp_free(rsp));
 	SAME(ep_state(ep), DAT_EP_STATE_UNCONNECTED);
-	pair_tell_place(p, &n, qual_of(1));
+	pair_send_listener(p, &n, qual_of(1));
 	pair_sync(p);	/* refused: there is no listener */
 
 	OK(dat_rsp_create(n.ia, qual_of(1), ep, n.cr, &rsp));
-	pair_tell_place(p, &n, qual_of(1));
+	pair_send_listener(p, &n, qual_of(1));
 	cr = request_at(&n, rsp, qual_of(1), &came);
 	CHECK(came == ep, "another EP");
 	OK(dat_rsp_free(rsp));
@@ -248,26 +248,26 @@ static void given_back_server(struct pair *p)
 
 static void given_back_client(struct pair *p)
 {
-	struct place place;
+	struct listener listener;
 	DAT_EP_HANDLE ep;
 	struct node n;
 
 	node_open(&n);
 	ep = node_ep(&n, NULL);
-	pair_learn_place(p, &place);
-	connect_ep(&n, ep, &place);
+	pair_recv_listener(p, &listener);
+	connect_ep(&n, ep, &listener);
 	expect_conn(n.conn, DAT_CONNECTION_EVENT_PEER_REJECTED, ep);
 	OK(dat_ep_reset(ep));
-	connect_fails(&n, ep, &place, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
+	connect_fails(&n, ep, &listener, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
 	OK(dat_ep_reset(ep));
 	pair_sync(p);
-	pair_learn_place(p, &place);
-	connect_fails(&n, ep, &place, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
+	pair_recv_listener(p, &listener);
+	connect_fails(&n, ep, &listener, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
 	OK(dat_ep_reset(ep));
 	pair_sync(p);
-	pair_learn_place(p, &place);
-	connect_ep(&n, ep, &place);
-	expect_accepted(&n, ep, &place);
+	pair_recv_listener(p, &listener);
+	connect_ep(&n, ep, &listener);
+	expect_accepted(&n, ep, &listener);
 	pair_unlink(p, &n, ep);
 	OK(dat_ep_free(ep));
 	node_close(&n);
@@ -289,7 +289,7 @@ static void many_server(struct pair *p)
 		ep[i] = node_ep(&n, NULL);
 		OK(dat_rsp_create(n.ia, qual_of(i), ep[i], n.cr, &rsp[i]));
 	}
-	pair_tell_place(p, &n, qual_of(0));
+	pair_send_listener(p, &n, qual_of(0));
 	for (i = 0; i < N_RESERVED; i++) {
 		const DAT_CR_ARRIVAL_EVENT_DATA *a = &event.event_data.cr_arrival_event_data;
 		DAT_CR_PARAM param;
@@ -316,17 +316,17 @@ static void many_server(struct pair *p)
 static void many_client(struct pair *p)
 {
 	DAT_EP_HANDLE ep[N_RESERVED];
-	struct place place;
+	struct listener listener;
 	DAT_EVENT event;
 	struct node n;
 	unsigned i;
 
 	node_open(&n);
-	pair_learn_place(p, &place);
+	pair_recv_listener(p, &listener);
 	for (i = 0; i < N_RESERVED; i++) {
 		ep[i] = node_ep(&n, NULL);
-		ep_connect(ep[i], &place);
-		place.qual++;
+		ep_connect(ep[i], &listener);
+		listener.qual++;
 	}
 	for (i = 0; i < N_RESERVED; i++)
 		expect_event(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, &event);
@@ -397,7 +397,7 @@ static void provided_server(struct pair *p)
 	SAME(n.prov.ep_creator, DAT_PSP_CREATES_EP_IFASKED);
 	own = node_ep(&n, NULL);
 	sp = make_point(&n, reserved, qual_of(0));
-	pair_tell_place(p, &n, qual_of(0));
+	pair_send_listener(p, &n, qual_of(0));
 	cr = request_at(&n, sp, qual_of(0), &ep);
 	check_tentative(&n, ep);
 	FAILS(accept_with_data(cr, own), DAT_INVALID_HANDLE);
@@ -422,7 +422,7 @@ static void provided_rejected_server(struct pair *p)
 
 	node_open(&n);
 	sp = make_point(&n, reserved, qual_of(0));
-	pair_tell_place(p, &n, qual_of(0));
+	pair_send_listener(p, &n, qual_of(0));
 	cr = request_at(&n, sp, qual_of(0), &ep);
 	check_tentative(&n, ep);
 	OK(cr_reject(cr, 0, NULL));
@@ -435,14 +435,14 @@ static void provided_rejected_server(struct pair *p)
 
 static void provided_rejected_client(struct pair *p)
 {
-	struct place place;
+	struct listener listener;
 	DAT_EP_HANDLE ep;
 	struct node n;
 
 	node_open(&n);
 	ep = node_ep(&n, NULL);
-	pair_learn_place(p, &place);
-	connect_ep(&n, ep, &place);
+	pair_recv_listener(p, &listener);
+	connect_ep(&n, ep, &listener);
 	expect_conn(n.conn, DAT_CONNECTION_EVENT_PEER_REJECTED, ep);
 	pair_sync(p);
 	OK(dat_ep_free(ep));
@@ -471,7 +471,7 @@ static void handoff_server(struct pair *p)
 	OK(dat_psp_create(n.ia, qual_of(1), n.cr, DAT_PSP_CONSUMER_FLAG, &second));
 	OK(dat_rsp_create(n.ia, qual_of(2), ep, n.cr, &rsp));
 	OK(dat_psp_create(n.ia, qual_of(3), evd, DAT_PSP_CONSUMER_FLAG, &last));
-	pair_tell_place(p, &n, qual_of(0));
+	pair_send_listener(p, &n, qual_of(0));
 	old = request_at(&n, first, qual_of(0), &came);
 	FAILS(dat_cr_handoff(old, qual_of(4)), DAT_INVALID_PARAMETER);
 	OK(dat_cr_handoff(old, qual_of(1)));
@@ -515,7 +515,7 @@ static void handoff_rejected_server(struct pair *p)
 	node_open(&n);
 	OK(dat_psp_create(n.ia, qual_of(0), n.cr, DAT_PSP_CONSUMER_FLAG, &first));
 	OK(dat_psp_create(n.ia, qual_of(1), n.cr, DAT_PSP_PROVIDER_FLAG, &second));
-	pair_tell_place(p, &n, qual_of(0));
+	pair_send_listener(p, &n, qual_of(0));
 	OK(dat_cr_handoff(request_at(&n, first, qual_of(0), &came), qual_of(1)));
 	OK(cr_reject(request_at(&n, second, qual_of(1), &came), 0, NULL));
 	FAILS(dat_ep_free(came), DAT_INVALID_HANDLE);
@@ -538,7 +538,7 @@ static void handoff_full_server(struct pair *p)
 		;
 	OK(dat_psp_create(n.ia, qual_of(0), n.cr, DAT_PSP_CONSUMER_FLAG, &first));
 	OK(dat_psp_create(n.ia, qual_of(1), evd, DAT_PSP_CONSUMER_FLAG, &second));
-	pair_tell_place(p, &n, qual_of(0));
+	pair_send_listener(p, &n, qual_of(0));
 	OK(dat_cr_handoff(request_at(&n, first, qual_of(0), &came), qual_of(1)));
 	pair_sync(p);
 	expect_quiet(n.async);
@@ -562,13 +562,13 @@ static void given_up_server(struct pair *p)
 	ep = node_ep(&n, NULL);
 	OK(dat_psp_create(n.ia, qual_of(0), n.cr, DAT_PSP_CONSUMER_FLAG, &psp));
 	OK(dat_rsp_create(n.ia, qual_of(1), ep, n.cr, &rsp));
-	pair_tell_place(p, &n, qual_of(0));
+	pair_send_listener(p, &n, qual_of(0));
 	cr = request_at(&n, psp, qual_of(0), &came);
 	pair_sync(p);	/* the requester has given up */
 	OK(dat_cr_handoff(cr, qual_of(1)));
 	cr = request_at(&n, rsp, qual_of(1), &came);
 	CHECK(came == ep, "another EP");
-	accept_own_in_vain(&n, cr, ep);
+	accept_own_gone(&n, cr, ep);
 	OK(dat_rsp_free(rsp));
 	OK(dat_psp_free(psp));
 	OK(dat_ep_free(ep));
@@ -578,15 +578,15 @@ static void given_up_server(struct pair *p)
 static void given_up_client(struct pair *p)
 {
 	unsigned char data[DATA];
-	struct place place;
+	struct listener listener;
 	DAT_EP_HANDLE ep;
 	struct node n;
 
 	node_open(&n);
 	ep = node_ep(&n, NULL);
-	pair_learn_place(p, &place);
+	pair_recv_listener(p, &listener);
 	fill(data, sizeof(data), THEIRS);
-	connect_with(ep, &place, pair_scaled(GIVE_UP_MS), request_size(&n), data);
+	connect_with(ep, &listener, pair_scaled(GIVE_UP_MS), request_size(&n), data);
 	expect_conn(n.conn, DAT_CONNECTION_EVENT_TIMED_OUT, ep);
 	pair_sync(p);
 	OK(dat_ep_free(ep));
@@ -597,14 +597,14 @@ static void given_up_client(struct pair *p)
 
 static void killed_client(struct pair *p)
 {
-	struct place place;
+	struct listener listener;
 	DAT_EP_HANDLE ep;
 	struct node n;
 
 	node_open(&n);
 	ep = node_ep(&n, NULL);
-	pair_learn_place(p, &place);
-	connect_ep(&n, ep, &place);
+	pair_recv_listener(p, &listener);
+	connect_ep(&n, ep, &listener);
 	pair_sync(p);
 	raise(SIGKILL);
 }
@@ -622,13 +622,13 @@ static void killed_accept_server(struct pair *p)
 	ep = node_ep(&n, NULL);
 	post_recv(ep, &m, 0, 64, 1);
 	OK(dat_rsp_create(n.ia, qual_of(0), ep, n.cr, &rsp));
-	pair_tell_place(p, &n, qual_of(0));
+	pair_send_listener(p, &n, qual_of(0));
 	cr = request_at(&n, rsp, qual_of(0), &came);
 	pair_sync(p);
 	pair_wait_gone(p);
 	expect_quiet(n.conn);
 	SAME(ep_state(ep), DAT_EP_STATE_PASSIVE_CONNECTION_PENDING);
-	accept_own_in_vain(&n, cr, ep);
+	accept_own_gone(&n, cr, ep);
 	expect_dto(n.recv, 1, DAT_DTO_ERR_FLUSHED, 0);
 	OK(dat_rsp_free(rsp));
 	OK(dat_ep_free(ep));
@@ -646,7 +646,7 @@ static void killed_reject_server(struct pair *p)
 	node_open(&n);
 	ep = node_ep(&n, NULL);
 	OK(dat_rsp_create(n.ia, qual_of(0), ep, n.cr, &rsp));
-	pair_tell_place(p, &n, qual_of(0));
+	pair_send_listener(p, &n, qual_of(0));
 	cr = request_at(&n, rsp, qual_of(0), &came);
 	pair_sync(p);
 	pair_wait_gone(p);
@@ -668,7 +668,7 @@ static void closed_server(struct pair *p)
 	node_open(&n);
 	ep = node_ep(&n, NULL);
 	OK(dat_rsp_create(n.ia, qual_of(0), ep, n.cr, &rsp));
-	pair_tell_place(p, &n, qual_of(0));
+	pair_send_listener(p, &n, qual_of(0));
 	request_at(&n, rsp, qual_of(0), &came);
 	OK(dat_ia_close(n.ia, DAT_CLOSE_ABRUPT_FLAG));
 	FAILS(dat_ep_free(ep), DAT_INVALID_HANDLE);
@@ -685,7 +685,7 @@ static void closed_provided_server(struct pair *p)
 	node_open(&n);
 	OK(dat_psp_create(n.ia, qual_of(0), n.cr, DAT_PSP_CONSUMER_FLAG, &first));
 	OK(dat_psp_create(n.ia, qual_of(1), n.cr, DAT_PSP_PROVIDER_FLAG, &second));
-	pair_tell_place(p, &n, qual_of(0));
+	pair_send_listener(p, &n, qual_of(0));
 	OK(dat_cr_handoff(request_at(&n, first, qual_of(0), &came), qual_of(1)));
 	request_at(&n, second, qual_of(1), &came);
 	OK(dat_ia_close(n.ia, DAT_CLOSE_ABRUPT_FLAG));
@@ -702,7 +702,7 @@ static void forgotten_server(struct pair *p)
 
 	node_open(&n);
 	OK(dat_psp_create(n.ia, qual_of(0), n.cr, DAT_PSP_PROVIDER_FLAG, &psp));
-	pair_tell_place(p, &n, qual_of(0));
+	pair_send_listener(p, &n, qual_of(0));
 	request_at(&n, psp, qual_of(0), &came);
 	OK(dat_psp_free(psp));
 	node_close(&n);
@@ -722,7 +722,7 @@ static void untaken_server(struct pair *p)
 	OK(dat_cno_create(n.ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &cno));
 	OK(dat_evd_create(n.ia, 4, cno, DAT_EVD_CR_FLAG, &evd));
 	OK(dat_psp_create(n.ia, qual_of(0), evd, DAT_PSP_CONSUMER_FLAG, &psp));
-	pair_tell_place(p, &n, qual_of(0));
+	pair_send_listener(p, &n, qual_of(0));
 	OK(dat_cno_wait(cno, pair_scaled(PAIR_LIMIT) * 1000, &hint));
 	CHECK(hint == evd, "another EVD");
 	OK(dat_psp_free(psp));

@@ -58,7 +58,7 @@ static void quals_server(struct pair *p)
 	for (i = 0; i < N_QUALS; i++) {
 		bool listening = listen_to(&n, quals[i], &psp[i]);
 
-		pair_tell_place(p, &n, listening ? quals[i] : 0);
+		pair_send_listener(p, &n, listening ? quals[i] : 0);
 		if (!listening)
 			psp[i] = DAT_HANDLE_NULL;
 	}
@@ -82,22 +82,22 @@ static void quals_server(struct pair *p)
 
 static void quals_client(struct pair *p)
 {
-	struct place place[N_QUALS];
+	struct listener listener[N_QUALS];
 	struct node n;
 	size_t i;
 
 	node_open(&n);
 	for (i = 0; i < N_QUALS; i++)
-		pair_learn_place(p, &place[i]);
+		pair_recv_listener(p, &listener[i]);
 	for (i = 0; i < N_QUALS; i++) {
 		DAT_EP_HANDLE ep;
 
-		if (!place[i].qual)
+		if (!listener[i].qual)
 			continue;
 		ep = node_ep(&n, NULL);
-		ep_connect(ep, &place[i]);
+		ep_connect(ep, &listener[i]);
 		expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, ep);
-		check_peer(&n, ep, &place[i]);
+		check_peer(&n, ep, &listener[i]);
 		pair_unlink(p, &n, ep);
 		OK(dat_ep_free(ep));
 	}
@@ -121,7 +121,7 @@ static void mapped_server(struct pair *p)
 	node_open(&n);
 	for (i = 0; i < N_MAPPED; i++)
 		OK(dat_psp_create(n.ia, mapped_qual(getpid(), i), n.cr, DAT_PSP_CONSUMER_FLAG, &psp[i]));
-	pair_tell_place(p, &n, 1);
+	pair_send_listener(p, &n, 1);
 	for (i = 0; i < N_MAPPED; i++) {
 		DAT_EVENT event;
 
@@ -136,17 +136,17 @@ static void mapped_server(struct pair *p)
 
 static void mapped_client(struct pair *p)
 {
-	struct place place;
+	struct listener listener;
 	DAT_EP_HANDLE ep;
 	struct node n;
 	unsigned i;
 
 	node_open(&n);
 	ep = node_ep(&n, NULL);
-	pair_learn_place(p, &place);
+	pair_recv_listener(p, &listener);
 	for (i = 0; i < N_MAPPED; i++) {
-		place.qual = mapped_qual(p->peer, i);
-		ep_connect(ep, &place);
+		listener.qual = mapped_qual(p->peer, i);
+		ep_connect(ep, &listener);
 		expect_conn(n.conn, DAT_CONNECTION_EVENT_PEER_REJECTED, ep);
 		OK(dat_ep_reset(ep));
 	}
@@ -173,8 +173,8 @@ static void port_server(struct pair *p)
 	node_open(&n);
 	psp = node_listen(&n, &qual);
 	other_psp = node_listen(&n, &other);
-	pair_tell_place(p, &n, qual);
-	pair_tell_place(p, &n, other);
+	pair_send_listener(p, &n, qual);
+	pair_send_listener(p, &n, other);
 	for (i = 0; i < 3; i++) {
 		DAT_EVENT event;
 
@@ -190,7 +190,7 @@ static void port_server(struct pair *p)
 
 static void port_client(struct pair *p)
 {
-	struct place place, other;
+	struct listener listener, other;
 	uint16_t ports[3] = { 0, 1, 0 };
 	DAT_EP_HANDLE ep;
 	struct node n;
@@ -198,12 +198,12 @@ static void port_client(struct pair *p)
 
 	node_open(&n);
 	ep = node_ep(&n, NULL);
-	pair_learn_place(p, &place);
-	pair_learn_place(p, &other);
+	pair_recv_listener(p, &listener);
+	pair_recv_listener(p, &other);
 	ports[2] = other.qual;
 	for (i = 0; i < 3; i++) {
-		set_port(&place.address, ports[i]);
-		connect_fails(&n, ep, &place, DAT_CONNECTION_EVENT_PEER_REJECTED);
+		set_port(&listener.address, ports[i]);
+		connect_fails(&n, ep, &listener, DAT_CONNECTION_EVENT_PEER_REJECTED);
 		pair_sync(p);
 		OK(dat_ep_reset(ep));
 	}
@@ -229,7 +229,7 @@ static void in_use_server(struct pair *p)
 	FAILS(dat_psp_create(n.ia, large, n.cr, DAT_PSP_CONSUMER_FLAG, &again), DAT_CONN_QUAL_IN_USE);
 	FAILS(dat_psp_create(second.ia, any, second.cr, DAT_PSP_CONSUMER_FLAG, &again),
 	      DAT_CONN_QUAL_IN_USE);
-	pair_tell_place(p, &n, any);
+	pair_send_listener(p, &n, any);
 	pair_sync(p);	/* the client has tried it */
 	OK(dat_psp_free(psp));
 	OK(dat_psp_free(mapped));
@@ -243,15 +243,16 @@ static void in_use_server(struct pair *p)
 static void in_use_client(struct pair *p)
 {
 	DAT_PSP_HANDLE psp;
-	struct place place;
+	struct listener listener;
 	struct node n;
 
 	node_open(&n);
-	pair_learn_place(p, &place);
-	FAILS(dat_psp_create(n.ia, place.qual, n.cr, DAT_PSP_CONSUMER_FLAG, &psp), DAT_CONN_QUAL_IN_USE);
+	pair_recv_listener(p, &listener);
+	FAILS(dat_psp_create(n.ia, listener.qual, n.cr, DAT_PSP_CONSUMER_FLAG, &psp),
+	      DAT_CONN_QUAL_IN_USE);
 	pair_sync(p);
 	pair_sync(p);
-	OK(dat_psp_create(n.ia, place.qual, n.cr, DAT_PSP_CONSUMER_FLAG, &psp));
+	OK(dat_psp_create(n.ia, listener.qual, n.cr, DAT_PSP_CONSUMER_FLAG, &psp));
 	OK(dat_psp_free(psp));
 	node_close(&n);
 }
@@ -279,7 +280,7 @@ static void any_server(struct pair *p)
 	for (i = 0; i < N_ANY; i++) {
 		DAT_EVENT event;
 
-		pair_tell_place(p, &n, qual[i]);
+		pair_send_listener(p, &n, qual[i]);
 		expect_event(n.cr, DAT_CONNECTION_REQUEST_EVENT, &event);
 		check_cr(&n, &event, psp[i], qual[i], 0, 0);
 		OK(cr_reject(event.event_data.cr_arrival_event_data.cr_handle, 0, NULL));
@@ -292,7 +293,7 @@ static void any_server(struct pair *p)
 
 static void any_client(struct pair *p)
 {
-	struct place place;
+	struct listener listener;
 	DAT_EP_HANDLE ep;
 	struct node n;
 	unsigned i;
@@ -300,8 +301,8 @@ static void any_client(struct pair *p)
 	node_open(&n);
 	ep = node_ep(&n, NULL);
 	for (i = 0; i < N_ANY; i++) {
-		pair_learn_place(p, &place);
-		ep_connect(ep, &place);
+		pair_recv_listener(p, &listener);
+		ep_connect(ep, &listener);
 		expect_conn(n.conn, DAT_CONNECTION_EVENT_PEER_REJECTED, ep);
 		pair_sync(p);
 		OK(dat_ep_reset(ep));
@@ -353,7 +354,7 @@ static void families_server(struct pair *p)
 	node_open(&n);
 	needs_both_families(&n);
 	psp = node_listen(&n, &qual);
-	pair_tell_place(p, &n, qual);
+	pair_send_listener(p, &n, qual);
 	for (i = 0; i < 2; i++) {
 		DAT_EP_HANDLE ep = node_ep(&n, NULL);
 		DAT_CR_HANDLE cr = node_request(&n);
@@ -376,19 +377,19 @@ static void families_server(struct pair *p)
 static void families_client(struct pair *p)
 {
 	const struct sockaddr_in6 loopback = { .sin6_family = AF_INET6, .sin6_addr = in6addr_loopback };
-	struct place place, by_ipv6;
+	struct listener listener, by_ipv6;
 	struct node n;
 	int i;
 
 	node_open(&n);
 	needs_both_families(&n);
-	pair_learn_place(p, &place);
-	by_ipv6 = place;
+	pair_recv_listener(p, &listener);
+	by_ipv6 = listener;
 	memcpy(&by_ipv6.address, &loopback, sizeof(loopback));
 	for (i = 0; i < 2; i++) {
 		DAT_EP_HANDLE ep = node_ep(&n, NULL);
 
-		ep_connect(ep, i ? &place : &by_ipv6);
+		ep_connect(ep, i ? &listener : &by_ipv6);
 		expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, ep);
 		pair_unlink(p, &n, ep);
 		OK(dat_ep_free(ep));
@@ -437,46 +438,46 @@ static void needs_tcp(const struct node *n)
 /* A TCP server without DAT. */
 static void foreign_server(struct pair *p)
 {
-	struct place place;
+	struct listener listener;
 	socklen_t len;
-	int listener, i;
+	int sock, i;
 
-	pair_learn_place(p, &place);
-	len = address_length(&place.address);
-	listener = socket(place.address.ss_family, SOCK_STREAM, 0);
-	set_port(&place.address, 0);
-	CHECK(!bind(listener, (struct sockaddr *)&place.address, len), "%s", strerror(errno));
-	CHECK(!listen(listener, 8), "%s", strerror(errno));
-	CHECK(!getsockname(listener, (struct sockaddr *)&place.address, &len), "%s", strerror(errno));
-	place.qual = ntohs(((struct sockaddr_in *)&place.address)->sin_port);
-	pair_send(p, &place, sizeof(place));
+	pair_recv_listener(p, &listener);
+	len = address_length(&listener.address);
+	sock = socket(listener.address.ss_family, SOCK_STREAM, 0);
+	set_port(&listener.address, 0);
+	CHECK(!bind(sock, (struct sockaddr *)&listener.address, len), "%s", strerror(errno));
+	CHECK(!listen(sock, 8), "%s", strerror(errno));
+	CHECK(!getsockname(sock, (struct sockaddr *)&listener.address, &len), "%s", strerror(errno));
+	listener.qual = ntohs(((struct sockaddr_in *)&listener.address)->sin_port);
+	pair_send(p, &listener, sizeof(listener));
 	for (i = 0; i < N_FOREIGN; i++) {
-		int fd = accept(listener, NULL, NULL);
+		int fd = accept(sock, NULL, NULL);
 
 		CHECK(fd >= 0, "%s", strerror(errno));
 		foreign_behave(fd, (enum foreign)i);
 		pair_sync(p);
 		close(fd);
 	}
-	close(listener);
+	close(sock);
 }
 
 static void foreign_client(struct pair *p)
 {
-	struct place place;
+	struct listener listener;
 	DAT_EP_HANDLE ep;
 	struct node n;
 	int i;
 
 	node_open(&n);
 	needs_tcp(&n);
-	pair_tell_place(p, &n, 0);
-	pair_learn_place(p, &place);
+	pair_send_listener(p, &n, 0);
+	pair_recv_listener(p, &listener);
 	ep = node_ep(&n, NULL);
 	for (i = 0; i < N_FOREIGN; i++) {
 		DAT_EVENT event;
 
-		connect_with(ep, &place, pair_scaled(FOREIGN_MS), 0, NULL);
+		connect_with(ep, &listener, pair_scaled(FOREIGN_MS), 0, NULL);
 		OK(dat_evd_wait(n.conn, pair_scaled(PAIR_LIMIT) * 1000, 1, &event, &(DAT_COUNT){ 0 }));
 		CHECK(event.event_number == DAT_CONNECTION_EVENT_NON_PEER_REJECTED ||
 		      event.event_number == DAT_CONNECTION_EVENT_TIMED_OUT,
@@ -492,15 +493,15 @@ static void foreign_client(struct pair *p)
 
 #define N_STRANGERS 6
 
-static int stranger(const struct place *place, unsigned how)
+static int stranger(const struct listener *listener, unsigned how)
 {
-	struct sockaddr_storage address = place->address;
+	struct sockaddr_storage address = listener->address;
 	static char bytes[4096];
 	unsigned seed = getpid() + how;
 	size_t i;
 	int fd = socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-	set_port(&address, place->qual);
+	set_port(&address, listener->qual);
 	CHECK(!connect(fd, (struct sockaddr *)&address, address_length(&address)), "%s", strerror(errno));
 	for (i = 0; i < sizeof(bytes); i++)
 		bytes[i] = rand_r(&seed);
@@ -540,7 +541,7 @@ static void strangers_server(struct pair *p)
 	node_open(&n);
 	needs_tcp(&n);
 	psp = node_listen(&n, &qual);
-	pair_tell_place(p, &n, qual);
+	pair_send_listener(p, &n, qual);
 	for (i = 0; i < N_STRANGERS; i++) {
 		DAT_EP_HANDLE ep = node_ep(&n, NULL);
 
@@ -557,18 +558,18 @@ static void strangers_server(struct pair *p)
 static void strangers_client(struct pair *p)
 {
 	int fd[N_STRANGERS];
-	struct place place;
+	struct listener listener;
 	struct node n;
 	unsigned i;
 
 	node_open(&n);
 	needs_tcp(&n);
-	pair_learn_place(p, &place);
+	pair_recv_listener(p, &listener);
 	for (i = 0; i < N_STRANGERS; i++) {
 		DAT_EP_HANDLE ep = node_ep(&n, NULL);
 
-		fd[i] = stranger(&place, i);
-		ep_connect(ep, &place);
+		fd[i] = stranger(&listener, i);
+		ep_connect(ep, &listener);
 		expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, ep);
 		pair_unlink(p, &n, ep);
 		OK(dat_ep_free(ep));
@@ -659,7 +660,7 @@ static void common_server(struct pair *p)
 	SAME(type, DAT_HANDLE_TYPE_CSP);
 	OK(dat_set_consumer_context(csp, context));
 	FAILS(dat_ia_close(n.ia, DAT_CLOSE_GRACEFUL_FLAG), DAT_INVALID_STATE);
-	pair_tell_place(p, &n, port);
+	pair_send_listener(p, &n, port);
 	expect_event(n.cr, DAT_CONNECTION_REQUEST_EVENT, &event);
 	CHECK(event.event_data.cr_arrival_event_data.sp_handle.csp_handle == csp, "another point");
 	check_cr(&n, &event, csp, port, 8, 1);
@@ -690,25 +691,25 @@ static void common_client(struct pair *p)
 {
 	struct sockaddr_storage address;
 	DAT_EP_PARAM param;
-	struct place place;
+	struct listener listener;
 	DAT_EP_HANDLE ep;
 	struct node n;
 
 	node_open(&n);
 	ep = node_ep(&n, NULL);
-	pair_learn_place(p, &place);
-	address = place.address;
+	pair_recv_listener(p, &listener);
+	address = listener.address;
 	((struct sockaddr_in *)&address)->sin_port = 0;
 	FAILS(common_connect(ep, &address), DAT_INVALID_ADDRESS);
 	FAILS(common_connect(ep, NULL), DAT_INVALID_ADDRESS);
-	((struct sockaddr_in *)&address)->sin_port = htons(place.qual);
+	((struct sockaddr_in *)&address)->sin_port = htons(listener.qual);
 	OK(common_connect(ep, &address));
 	expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, ep);
 	FAILS(common_connect(ep, &address), DAT_INVALID_STATE);
 	OK(dat_ep_query(ep, DAT_EP_FIELD_ALL, &param));
 	SAME(param.comm.domain, address.ss_family);
 	SAME(param.comm.type, SOCK_STREAM);
-	SAME(param.remote_port_qual, place.qual);
+	SAME(param.remote_port_qual, listener.qual);
 	pair_unlink(p, &n, ep);
 	OK(dat_ep_reset(ep));
 	pair_sync(p);	/* there is no listener now */

@@ -37,7 +37,7 @@ static unsigned clients(void)
 /* Strangers */
 
 /* A stranger at the AF_UNIX name of CM sockets within a host. */
-static int local_stranger(const struct place *to)
+static int local_stranger(const struct listener *to)
 {
 	struct sockaddr_un name = { .sun_family = AF_UNIX };
 	socklen_t len = offsetof(struct sockaddr_un, sun_path) + 1 +
@@ -50,12 +50,12 @@ static int local_stranger(const struct place *to)
 	return fd;
 }
 
-static int stranger_come(const struct place *to)
+static int stranger_come(const struct listener *to)
 {
 	return strcmp(pair_ia_name(), "ofi") ? stranger(to) : local_stranger(to);
 }
 
-static int *strangers_come(const struct place *to, unsigned n, const char *words)
+static int *strangers_come(const struct listener *to, unsigned n, const char *words)
 {
 	int *fds = calloc(n, sizeof(*fds));
 	unsigned i;
@@ -94,7 +94,7 @@ static void strangers_leave(int *fds, unsigned n)
 /* Clients */
 
 /* All clients connect at once. Returns the milliseconds until all are connected. */
-static unsigned clients_connect(struct node *n, DAT_EP_HANDLE *ep, const struct place *to)
+static unsigned clients_connect(struct node *n, DAT_EP_HANDLE *ep, const struct listener *to)
 {
 	const int64_t begin = pair_now();
 	DAT_EVENT event;
@@ -172,7 +172,7 @@ static void crowd_server(struct pair *p)
 	if (node_is_on_verbs(&n))
 		pair_skip("verbs does not connect by TCP");
 	psp = node_listen(&n, &qual);
-	pair_tell_place(p, &n, qual);
+	pair_send_listener(p, &n, qual);
 	clients_serve(&n);
 	before = holdings_settled();
 	pair_sync(p);
@@ -195,7 +195,7 @@ static void crowd_client(struct pair *p)
 {
 	const char *words = pair_arg();
 	DAT_EP_HANDLE *ep = calloc(clients(), sizeof(*ep));
-	struct place place;
+	struct listener listener;
 	unsigned alone, beside, i;
 	struct node n;
 	int64_t begin;
@@ -205,13 +205,13 @@ static void crowd_client(struct pair *p)
 	node_open(&n);
 	for (i = 0; i < clients(); i++)
 		ep[i] = node_ep(&n, NULL);
-	pair_learn_place(p, &place);
-	alone = clients_connect(&n, ep, &place);
+	pair_recv_listener(p, &listener);
+	alone = clients_connect(&n, ep, &listener);
 	clients_part(&n, ep);
 	pair_sync(p);
 	begin = pair_now();
-	fds = strangers_come(&place, crowd_size(), words);
-	beside = clients_connect(&n, ep, &place);
+	fds = strangers_come(&listener, crowd_size(), words);
+	beside = clients_connect(&n, ep, &listener);
 	pair_note("%u clients connect in %u ms, beside %u strangers in %u ms", clients(), alone,
 		  crowd_size(), beside);
 	CHECK(beside <= 4 * alone + pair_scaled(CLIENTS_LIMIT), "%u ms, %u without a crowd", beside, alone);
@@ -272,7 +272,7 @@ static void poor_server(struct pair *p)
 		pair_skip("verbs does not connect by TCP");
 	psp = node_listen(&n, &qual);
 	ep = node_ep(&n, NULL);
-	pair_tell_place(p, &n, qual);
+	pair_send_listener(p, &n, qual);
 	pair_sync(p);
 	getrlimit(RLIMIT_NOFILE, &limit);
 	fds_limit(lowest_fd());
@@ -292,17 +292,17 @@ static void poor_server(struct pair *p)
 
 static void poor_client(struct pair *p)
 {
-	struct place place;
+	struct listener listener;
 	DAT_EP_HANDLE ep;
 	struct node n;
 
 	need_own_descriptors();
 	node_open(&n);
 	ep = node_ep(&n, NULL);
-	pair_learn_place(p, &place);
+	pair_recv_listener(p, &listener);
 	pair_sync(p);
 	pair_sync(p);
-	ep_connect(ep, &place);
+	ep_connect(ep, &listener);
 	pair_sync(p);
 	expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, ep);
 	pair_unlink(p, &n, ep);

@@ -20,7 +20,7 @@
 #define IA_CYCLES 15
 
 /* One connection with a message in each direction. Its end alternates between four ways. */
-static void cycle(struct pair *p, struct node *n, struct mem *m, const struct place *place,
+static void cycle(struct pair *p, struct node *n, struct mem *m, const struct listener *listener,
 		  DAT_EP_HANDLE *ep, unsigned i)
 {
 	unsigned way = i & 3;
@@ -31,7 +31,7 @@ static void cycle(struct pair *p, struct node *n, struct mem *m, const struct pl
 	if (p->server) {
 		OK(dat_cr_accept(node_request(n), *ep, 0, NULL));
 	} else {
-		ep_connect(*ep, place);
+		ep_connect(*ep, listener);
 	}
 	expect_conn(n->conn, DAT_CONNECTION_EVENT_ESTABLISHED, *ep);
 	post_send(*ep, m, 2 * SIZE, SIZE, i);
@@ -56,7 +56,7 @@ static void cycles(struct pair *p)
 	unsigned count = WARM_UP + env_count("DAT_TEST_CYCLES", 300), i;
 	struct holdings before = { 0 };
 	DAT_PSP_HANDLE psp = DAT_HANDLE_NULL;
-	struct place place = { .qual = 0 };
+	struct listener listener = { .qual = 0 };
 	DAT_EP_HANDLE ep;
 	struct node n;
 	struct mem m;
@@ -65,10 +65,10 @@ static void cycles(struct pair *p)
 	mem_get(&n, &m, 3 * SIZE);
 	ep = node_ep(&n, NULL);
 	if (p->server) {
-		psp = node_listen(&n, &place.qual);
-		pair_tell_place(p, &n, place.qual);
+		psp = node_listen(&n, &listener.qual);
+		pair_send_listener(p, &n, listener.qual);
 	} else {
-		pair_learn_place(p, &place);
+		pair_recv_listener(p, &listener);
 	}
 	for (i = 0; i < count; i++) {
 		if (i == WARM_UP) {
@@ -77,7 +77,7 @@ static void cycles(struct pair *p)
 			before = holdings_settled();
 			pair_sync(p);
 		}
-		cycle(p, &n, &m, &place, &ep, i);
+		cycle(p, &n, &m, &listener, &ep, i);
 	}
 	/* nothing of the last connection is left in either process */
 	pair_sync(p);
@@ -109,20 +109,20 @@ static void both_ask(struct pair *p)
 {
 	unsigned count = env_count("DAT_TEST_CYCLES", 300) / 3, i;
 	DAT_EP_HANDLE asks, asked;
-	struct place place;
+	struct listener listener;
 	DAT_CONN_QUAL qual;
 	DAT_PSP_HANDLE psp;
 	struct node n;
 
 	node_open(&n);
 	psp = node_listen(&n, &qual);
-	pair_tell_place(p, &n, qual);
-	pair_learn_place(p, &place);
+	pair_send_listener(p, &n, qual);
+	pair_recv_listener(p, &listener);
 	asks = node_ep(&n, NULL);
 	asked = node_ep(&n, NULL);
 	for (i = 0; i < count; i++) {
 		pair_sync(p);
-		ep_connect(asks, &place);
+		ep_connect(asks, &listener);
 		OK(dat_cr_accept(node_request(&n), asked, 0, NULL));
 		one_of_both(&n, DAT_CONNECTION_EVENT_ESTABLISHED, asks, asked);
 		pair_sync(p);
@@ -302,7 +302,7 @@ static void note_costs(const struct crowd *c, const struct holdings *before)
 static void crowd(struct pair *p)
 {
 	struct holdings before;
-	struct place place;
+	struct listener listener;
 	DAT_PSP_HANDLE psp = DAT_HANDLE_NULL;
 	struct crowd c;
 	DAT_EVENT event;
@@ -312,19 +312,19 @@ static void crowd(struct pair *p)
 	before = holdings_settled();
 	crowd_open(&c);
 	if (p->server) {
-		OK(dat_psp_create_any(c.n.ia, &place.qual, c.cr, DAT_PSP_CONSUMER_FLAG, &psp));
-		pair_tell_place(p, &c.n, place.qual);
+		OK(dat_psp_create_any(c.n.ia, &listener.qual, c.cr, DAT_PSP_CONSUMER_FLAG, &psp));
+		pair_send_listener(p, &c.n, listener.qual);
 		for (i = 0; i < c.count; i++) {
 			expect_event_in(c.cr, DAT_CONNECTION_REQUEST_EVENT, 3 * PAIR_LIMIT, &event);
 			OK(dat_cr_accept(event.event_data.cr_arrival_event_data.cr_handle, c.ep[i],
 					 0, NULL));
 		}
 	} else {
-		pair_learn_place(p, &place);
+		pair_recv_listener(p, &listener);
 		for (i = 0; i < c.count; i++)
-			OK(dat_ep_connect(c.ep[i], (DAT_IA_ADDRESS_PTR)&place.address, place.qual,
-					  pair_scaled(3 * PAIR_LIMIT) * 1000, 0, NULL,
-					  DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
+			OK(dat_ep_connect(c.ep[i], (DAT_IA_ADDRESS_PTR)&listener.address,
+					  listener.qual, pair_scaled(3 * PAIR_LIMIT) * 1000, 0,
+					  NULL, DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
 	}
 	one_each(&c, DAT_CONNECTION_EVENT_ESTABLISHED, 0);
 	all_talk(&c);

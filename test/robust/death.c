@@ -81,7 +81,7 @@ static bool victim_connects(enum moment m)
 /* Exchanged by survivor and victim before a round. */
 struct hello {
 	pid_t pid;
-	struct place place;
+	struct listener listener;
 	struct grant grant;
 	unsigned round;
 	enum moment moment;	/* the survivor's choice */
@@ -132,7 +132,7 @@ static void note_file(struct hello *mine)
 }
 
 /* Connects with the round as private data, which identifies the request. */
-static void connect_in_round(DAT_EP_HANDLE ep, const struct place *to, unsigned round)
+static void connect_in_round(DAT_EP_HANDLE ep, const struct listener *to, unsigned round)
 {
 	OK(dat_ep_connect(ep, (DAT_IA_ADDRESS_PTR)&to->address, to->qual,
 			  pair_scaled(PAIR_LIMIT) * 1000, sizeof(round), &round,
@@ -295,7 +295,7 @@ static void victim_link(struct worker *w, const struct hello *theirs)
 	DAT_CR_HANDLE cr;
 
 	if (victim_connects(theirs->moment)) {
-		connect_in_round(w->ep, &theirs->place, theirs->round);
+		connect_in_round(w->ep, &theirs->listener, theirs->round);
 		if (theirs->moment == AFTER_CONNECT)
 			die();
 	} else {
@@ -334,8 +334,8 @@ static void victim(struct pair *p)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	worker_open(w);
 	note_file(&mine);
-	psp = node_listen(&w->n, &mine.place.qual);
-	mine.place.address = w->n.address;
+	psp = node_listen(&w->n, &mine.listener.qual);
+	mine.listener.address = w->n.address;
 	mine.grant = grant_of(&w->mem);
 	pair_send(p, &mine, sizeof(mine));
 	pair_recv(p, &theirs, sizeof(theirs));
@@ -402,7 +402,7 @@ static DAT_EP_HANDLE small_ep(struct node *n)
 
 static void bystander_open(struct bystander *b, const struct node *survivor)
 {
-	struct place self = { .address = survivor->address };
+	struct listener self = { .address = survivor->address };
 	DAT_PSP_HANDLE psp;
 	DAT_EVENT event;
 
@@ -453,7 +453,7 @@ struct survivor {
 	struct pair *p;
 	struct worker w;
 	struct bystander by;
-	struct place place;
+	struct listener listener;
 	struct hello victim;
 	enum moment moment;
 	int64_t killed;		/* no later than this, if the victim kills itself */
@@ -532,7 +532,7 @@ static void survivor_link(struct survivor *s, unsigned round)
 		CHECK(cr, "no request");
 		OK(dat_cr_accept(cr, s->w.ep, 0, NULL));
 	} else {
-		connect_in_round(s->w.ep, &s->victim.place, round);
+		connect_in_round(s->w.ep, &s->victim.listener, round);
 	}
 	expect_conn(s->w.n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, s->w.ep);
 	greet(&s->w, 2 * round + 1, 2 * round);
@@ -547,7 +547,7 @@ static int64_t some_time(void)
 
 static void round_connecting(struct survivor *s, unsigned round)
 {
-	connect_in_round(s->w.ep, &s->victim.place, round);
+	connect_in_round(s->w.ep, &s->victim.listener, round);
 	s->killed = pair_now();
 	await_end(s, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
 }
@@ -632,7 +632,10 @@ static void (*const round_of[])(struct survivor *s, unsigned round) = {
 static void meet_victim(struct survivor *s, unsigned round)
 {
 	struct hello mine = {
-		.place = s->place, .grant = grant_of(&s->w.mem), .round = round, .moment = s->moment,
+		.listener = s->listener,
+		.grant = grant_of(&s->w.mem),
+		.round = round,
+		.moment = s->moment,
 	};
 
 	pair_recv(s->p, &s->victim, sizeof(s->victim));
@@ -705,8 +708,8 @@ static void survivor(struct pair *p)
 	s->p = p;
 	s->dead = calloc(rounds, sizeof(*s->dead));
 	worker_open(&s->w);
-	psp = node_listen(&s->w.n, &s->place.qual);
-	s->place.address = s->w.n.address;
+	psp = node_listen(&s->w.n, &s->listener.qual);
+	s->listener.address = s->w.n.address;
 	bystander_open(&s->by, &s->w.n);
 	storm(s, rounds);
 	bystander_close(&s->by);

@@ -360,10 +360,10 @@ static void survives(struct pair *p)
 static DAT_EP_HANDLE call(struct node *n, struct sockaddr_in address, unsigned timeout_ms)
 {
 	DAT_EP_HANDLE ep = node_ep(n, NULL);
-	struct place place = { .qual = 4711 };
+	struct listener listener = { .qual = 4711 };
 
-	memcpy(&place.address, &address, sizeof(address));
-	connect_with(ep, &place, timeout_ms, 0, NULL);
+	memcpy(&listener.address, &address, sizeof(address));
+	connect_with(ep, &listener, timeout_ms, 0, NULL);
 	return ep;
 }
 
@@ -405,13 +405,13 @@ static void nobody(struct pair *p)
 static void strangers(struct pair *p)
 {
 	struct sockaddr_in to;
-	struct place place;
+	struct listener listener;
 	int i, fd;
 
 	cable_lay(p);
-	pair_learn_place(p, &place);
-	memcpy(&to, &place.address, sizeof(to));
-	to.sin_port = htons((uint16_t)place.qual);
+	pair_recv_listener(p, &listener);
+	memcpy(&to, &listener.address, sizeof(to));
+	to.sin_port = htons((uint16_t)listener.qual);
 	for (i = 0; i < STRANGERS; i++) {
 		fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 		CHECK(!connect(fd, (struct sockaddr *)&to, sizeof(to)), "%s", strerror(errno));
@@ -444,7 +444,7 @@ static void meets_strangers(struct pair *p)
 	before = holdings_settled();
 	psp = node_listen(&n, &qual);
 	listening = holdings_settled().fds;
-	pair_tell_place(p, &n, qual);
+	pair_send_listener(p, &n, qual);
 	expect_fds(listening + STRANGERS, listening + STRANGERS, PATIENCE);
 	pair_sync(p);
 	if (pair_fabric_is("rxm"))

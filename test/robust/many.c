@@ -139,7 +139,7 @@ static void many_server(struct pair *p)
 	if (node_is_on_verbs(&k.n))
 		pair_skip("a device has fewer places");
 	OK(dat_psp_create_any(k.n.ia, &qual, k.cr, DAT_PSP_CONSUMER_FLAG, &psp));
-	pair_tell_place(p, &k.n, qual);
+	pair_send_listener(p, &k.n, qual);
 	for (i = 0; i < eps(); i++) {
 		expect_event(k.cr, DAT_CONNECTION_REQUEST_EVENT, &event);
 		OK(dat_cr_accept(event.event_data.cr_arrival_event_data.cr_handle, k.ep[i], 0, NULL));
@@ -151,16 +151,16 @@ static void many_server(struct pair *p)
 
 static void many_client(struct pair *p)
 {
-	struct place place;
+	struct listener listener;
 	struct many k;
 	unsigned i, ns;
 
 	many_open(&k);
 	if (node_is_on_verbs(&k.n))
 		pair_skip("a device has fewer places");
-	pair_learn_place(p, &place);
+	pair_recv_listener(p, &listener);
 	for (i = 0; i < eps(); i++)
-		connect_with(k.ep[i], &place, pair_scaled(2 * PAIR_LIMIT), 0, NULL);
+		connect_with(k.ep[i], &listener, pair_scaled(2 * PAIR_LIMIT), 0, NULL);
 	exchanges(p, &k);
 	ns = empty_poll(&k);
 	pair_note("a poll that finds nothing takes %u ns at %u endpoints", ns, eps());

@@ -42,7 +42,7 @@ static void member_talk(struct node *n, DAT_EP_HANDLE ep, uint64_t number)
 	mem_put(&m);
 }
 
-static void member_run(int fd, const struct place *place, uint64_t number)
+static void member_run(int fd, const struct listener *listener, uint64_t number)
 {
 	DAT_EP_HANDLE ep;
 	DAT_EVENT event;
@@ -53,7 +53,7 @@ static void member_run(int fd, const struct place *place, uint64_t number)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	node_open(&n);
 	ep = node_ep(&n, NULL);
-	connect_with(ep, place, MANY_LIMIT, 0, NULL);
+	connect_with(ep, listener, MANY_LIMIT, 0, NULL);
 	OK(dat_evd_wait(n.conn, 2 * pair_scaled(MANY_LIMIT) * 1000, 1, &event, &more));
 	if (event.event_number == DAT_CONNECTION_EVENT_ESTABLISHED)
 		member_talk(&n, ep, number);
@@ -65,7 +65,7 @@ static void member_run(int fd, const struct place *place, uint64_t number)
 	exit(EXIT_SUCCESS);
 }
 
-static void member_start(struct member *all, unsigned i, const struct place *place)
+static void member_start(struct member *all, unsigned i, const struct listener *listener)
 {
 	struct member *m = &all[i];
 	int fd[2];
@@ -78,7 +78,7 @@ static void member_start(struct member *all, unsigned i, const struct place *pla
 			close((--m)->fd);
 		free(all);
 		close(fd[0]);
-		member_run(fd[1], place, i);
+		member_run(fd[1], listener, i);
 	}
 	close(fd[1]);
 	m->fd = fd[0];
@@ -113,14 +113,14 @@ static void all_connected(const struct member *m)
 static void crowd(struct pair *p)
 {
 	struct member *m = calloc(peers(), sizeof(*m));
-	struct place place;
+	struct listener listener;
 	unsigned wave, i;
 
 	need_fds(peers() + 100);
-	pair_learn_place(p, &place);
+	pair_recv_listener(p, &listener);
 	for (wave = 0; wave < WAVES; wave++) {
 		for (i = 0; i < peers(); i++)
-			member_start(m, i, &place);
+			member_start(m, i, &listener);
 		all_connected(m);
 		pair_sync(p);
 		for (i = 0; i < peers(); i++)
@@ -195,7 +195,7 @@ static void host_parted(struct host *h)
 		      event.event_number == DAT_CONNECTION_EVENT_DISCONNECTED,
 		      "%s is not an end", event_name(event.event_number));
 	}
-	SAME(broken, node_tells_ends_apart(&h->n) ? peers() / 2 : 0);
+	SAME(broken, node_reports_broken(&h->n) ? peers() / 2 : 0);
 	expect_quiet(h->n.conn);
 	for (i = 0; i < peers(); i++)
 		OK(dat_ep_free(h->ep[i]));
@@ -212,7 +212,7 @@ static void host(struct pair *p)
 	node_open(&h.n);
 	mem_get(&h.n, &h.m, peers() * sizeof(uint64_t));
 	psp = node_listen(&h.n, &qual);
-	pair_tell_place(p, &h.n, qual);
+	pair_send_listener(p, &h.n, qual);
 	for (wave = 0; wave < WAVES; wave++) {
 		host_accept(&h);
 		host_connected(&h);

@@ -223,7 +223,7 @@ static void allocations(struct pair *p)
 	unsigned long in_setup, others;
 	struct player x;
 
-	if (!COUNTS || !memory_is_telling())
+	if (!COUNTS || !memory_is_measurable())
 		pair_skip("the allocator is replaced by a checker");
 	/* the first open loads the provider, which can be found only then */
 	node_open(&x.n);
@@ -382,7 +382,7 @@ static void idle(struct pair *p)
 	pair_note("%lld us of a processor, %ld wakes in %lld us of waiting", (long long)(after.us - before.us),
 		  after.sleeps - before.sleeps, (long long)took);
 	CHECK(took >= seconds * INT64_C(1000000), "the wait was too short");
-	if (memory_is_telling()) {
+	if (memory_is_measurable()) {
 		CHECK(after.sleeps - before.sleeps <= seconds * IDLE_WAKES, "more wakes than %u",
 		      seconds * IDLE_WAKES);
 		CHECK((after.us - before.us) * part < took, "more than 1/%d of a processor", part);
@@ -444,7 +444,7 @@ static void wakes(struct pair *p)
 	median = took[WAKES / 2] / 2;
 	pair_note("from a send until the peer is awake: median %lld us, 90 of 100 within %lld us",
 		  (long long)median, (long long)took[WAKES * 9 / 10] / 2);
-	if (memory_is_telling())
+	if (memory_is_measurable())
 		CHECK(median < WAKE_LIMIT_US, "more than %u us", WAKE_LIMIT_US);
 }
 
@@ -506,7 +506,7 @@ static void polled(struct pair *p)
 	took = pair_now() - begun;
 	wakes = thread_sleeps(THREAD) - before;
 	pair_note("%u turns in %lld us; the progress thread slept %lu times", n, (long long)took, wakes);
-	if (memory_is_telling())
+	if (memory_is_measurable())
 		CHECK(wakes_are_few(wakes, n, took), "%u or more a second", POLLED_WAKES);
 	pair_sync(p);
 	player_close(p, &x);

@@ -72,7 +72,7 @@ static struct holdings holdings_now(void)
 	return h;
 }
 
-bool memory_is_telling(void)
+bool memory_is_measurable(void)
 {
 	const char *runner = getenv("TEST_RUNNER");
 
@@ -123,7 +123,7 @@ void expect_holdings(const struct holdings *before, size_t own, size_t shared)
 	/* fewer, if connections were still closing when @before was taken */
 	CHECK(now.fds <= before->fds, "%u descriptors more", now.fds - before->fds);
 	SAME(now.threads, before->threads);
-	if (!memory_is_telling())
+	if (!memory_is_measurable())
 		return;
 	CHECK(now.own <= before->own + own, "%zu bytes more", now.own - before->own);
 	CHECK(now.shared <= before->shared + shared, "%zu shared bytes more",
@@ -204,7 +204,7 @@ void need_fds(unsigned n)
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-int stranger(const struct place *to)
+int stranger(const struct listener *to)
 {
 	struct sockaddr_storage address = to->address;
 	const bool six = address.ss_family == AF_INET6;

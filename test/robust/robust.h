@@ -26,7 +26,7 @@ struct holdings holdings_settled(void);
  */
 void expect_holdings(const struct holdings *before, size_t own, size_t shared);
 /* Whether memory can be measured: checkers keep freed memory. */
-bool memory_is_telling(void);
+bool memory_is_measurable(void);
 
 /* The number of voluntary sleeps of this process's threads with the name @name. */
 unsigned long thread_sleeps(const char *name);
@@ -35,7 +35,7 @@ unsigned long thread_sleeps(const char *name);
 void wait_asleep(pid_t tid);
 
 /* Opens a TCP connection, without DAT, to the port of @to's qualifier. */
-int stranger(const struct place *to);
+int stranger(const struct listener *to);
 
 /* Raises the limit on descriptors to @n, or skips the case. */
 void need_fds(unsigned n);

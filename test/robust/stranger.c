@@ -27,17 +27,17 @@ static size_t request_size;
 /* Connects @ep to a socket that records the request and rejects it. */
 static void request_learn(struct node *n, DAT_EP_HANDLE ep)
 {
-	struct place place = { .address = n->address };
-	socklen_t len = sizeof(place.address);
-	int door = socket(place.address.ss_family, SOCK_STREAM, 0), fd;
+	struct listener listener = { .address = n->address };
+	socklen_t len = sizeof(listener.address);
+	int door = socket(listener.address.ss_family, SOCK_STREAM, 0), fd;
 	ssize_t got;
 
-	((struct sockaddr_in *)&place.address)->sin_port = 0;
-	CHECK(!bind(door, (struct sockaddr *)&place.address, len) && !listen(door, 1), "%s",
+	((struct sockaddr_in *)&listener.address)->sin_port = 0;
+	CHECK(!bind(door, (struct sockaddr *)&listener.address, len) && !listen(door, 1), "%s",
 	      strerror(errno));
-	CHECK(!getsockname(door, (struct sockaddr *)&place.address, &len), "%s", strerror(errno));
-	place.qual = ntohs(((struct sockaddr_in *)&place.address)->sin_port);
-	ep_connect(ep, &place);
+	CHECK(!getsockname(door, (struct sockaddr *)&listener.address, &len), "%s", strerror(errno));
+	listener.qual = ntohs(((struct sockaddr_in *)&listener.address)->sin_port);
+	ep_connect(ep, &listener);
 	fd = accept(door, NULL, NULL);
 	got = recv(fd, request, sizeof(request), 0);
 	CHECK(got > HEAD, "a request of %zd bytes", got);
@@ -77,9 +77,9 @@ static DAT_PSP_HANDLE listen_at(struct node *n, DAT_CONN_QUAL qual)
 }
 
 /* Connects after the fabric has accepted all strangers; returns the request. */
-static DAT_CR_HANDLE request_behind(struct node *n, DAT_EP_HANDLE ep, const struct place *place)
+static DAT_CR_HANDLE request_behind(struct node *n, DAT_EP_HANDLE ep, const struct listener *listener)
 {
-	ep_connect(ep, place);
+	ep_connect(ep, listener);
 	return node_request(n);
 }
 
@@ -93,14 +93,14 @@ static void reject(struct node *n, DAT_CR_HANDLE cr, DAT_EP_HANDLE ep)
 /* Lets the fabric run its deferred work. */
 static void go_round(struct node *n, DAT_EP_HANDLE ep)
 {
-	struct place place = { .address = n->address };
-	DAT_PSP_HANDLE psp = node_listen(n, &place.qual);
+	struct listener listener = { .address = n->address };
+	DAT_PSP_HANDLE psp = node_listen(n, &listener.qual);
 
-	reject(n, request_behind(n, ep, &place), ep);
+	reject(n, request_behind(n, ep, &listener), ep);
 	OK(dat_psp_free(psp));
 }
 
-/* Two EPs of one node, connected through @place. */
+/* Two EPs of one node, connected through @listener. */
 struct couple {
 	DAT_EP_HANDLE active, passive;
 };
@@ -113,11 +113,11 @@ static void expect_both(struct node *n, DAT_EVENT_NUMBER number)
 	expect_event(n->conn, number, &event);
 }
 
-static void couple_join(struct couple *c, struct node *n, const struct place *place)
+static void couple_join(struct couple *c, struct node *n, const struct listener *listener)
 {
 	c->active = node_ep(n, NULL);
 	c->passive = node_ep(n, NULL);
-	OK(dat_cr_accept(request_behind(n, c->active, place), c->passive, 0, NULL));
+	OK(dat_cr_accept(request_behind(n, c->active, listener), c->passive, 0, NULL));
 	expect_both(n, DAT_CONNECTION_EVENT_ESTABLISHED);
 }
 
@@ -141,14 +141,14 @@ static void couple_part(struct couple *c, struct node *n)
 #define HASTY 5
 
 /* Strangers connect, and some close at once, half of these after a few bytes. */
-static void strangers_come(int fds[SILENT], const struct place *place)
+static void strangers_come(int fds[SILENT], const struct listener *listener)
 {
 	int i, fd;
 
 	for (i = 0; i < SILENT; i++)
-		fds[i] = stranger(place);
+		fds[i] = stranger(listener);
 	for (i = 0; i < HASTY; i++) {
-		fd = stranger(place);
+		fd = stranger(listener);
 		say(fd, i % 2 ? HALF : 0);
 		close(fd);
 	}
@@ -167,15 +167,15 @@ static void strangers_cut(int fds[SILENT])
 }
 
 /* Opens a node and an EP, after a first connection request of the process. */
-static DAT_EP_HANDLE begin(struct node *n, struct place *place)
+static DAT_EP_HANDLE begin(struct node *n, struct listener *listener)
 {
 	DAT_EP_HANDLE ep;
 
 	node_open(n);
 	if (node_is_on_verbs(n))
 		pair_skip("verbs does not connect by TCP");
-	memset(place, 0, sizeof(*place));
-	place->address = n->address;
+	memset(listener, 0, sizeof(*listener));
+	listener->address = n->address;
 	ep = node_ep(n, NULL);
 	request_learn(n, ep);
 	go_round(n, ep);
@@ -196,7 +196,7 @@ static void end(struct node *n, DAT_EP_HANDLE ep)
 static void freed_with_strangers(struct pair *p)
 {
 	struct holdings before;
-	struct place place;
+	struct listener listener;
 	struct couple c;
 	DAT_PSP_HANDLE psp;
 	DAT_EP_HANDLE ep;
@@ -205,24 +205,24 @@ static void freed_with_strangers(struct pair *p)
 	int fds[SILENT];
 
 	(void)p;
-	ep = begin(&n, &place);
+	ep = begin(&n, &listener);
 	mem_get(&n, &m, 2 * MESSAGE);
-	psp = node_listen(&n, &place.qual);
+	psp = node_listen(&n, &listener.qual);
 	/* rxm keeps its resources for a peer, here this process, for the next connection */
-	couple_join(&c, &n, &place);
+	couple_join(&c, &n, &listener);
 	couple_part(&c, &n);
 	OK(dat_psp_free(psp));
 	before = holdings_settled();
-	psp = node_listen(&n, &place.qual);
-	strangers_come(fds, &place);
-	couple_join(&c, &n, &place);
+	psp = node_listen(&n, &listener.qual);
+	strangers_come(fds, &listener);
+	couple_join(&c, &n, &listener);
 	OK(dat_psp_free(psp));
-	psp = listen_at(&n, place.qual);
+	psp = listen_at(&n, listener.qual);
 	strangers_cut(fds);
 	couple_talk(&c, &n, &m);
-	reject(&n, request_behind(&n, ep, &place), ep);
+	reject(&n, request_behind(&n, ep, &listener), ep);
 	OK(dat_psp_free(psp));
-	connect_fails(&n, ep, &place, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
+	connect_fails(&n, ep, &listener, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
 	OK(dat_ep_reset(ep));
 	couple_talk(&c, &n, &m);
 	couple_part(&c, &n);
@@ -235,20 +235,20 @@ static void freed_with_strangers(struct pair *p)
 static void strangers_leave(struct pair *p)
 {
 	struct holdings before;
-	struct place place;
+	struct listener listener;
 	DAT_PSP_HANDLE psp;
 	DAT_EP_HANDLE ep;
 	struct node n;
 	int fds[SILENT], i;
 
 	(void)p;
-	ep = begin(&n, &place);
-	psp = node_listen(&n, &place.qual);
+	ep = begin(&n, &listener);
+	psp = node_listen(&n, &listener.qual);
 	before = holdings_settled();
-	strangers_come(fds, &place);
+	strangers_come(fds, &listener);
 	for (i = 0; i < SILENT; i++)
 		close(fds[i]);
-	reject(&n, request_behind(&n, ep, &place), ep);
+	reject(&n, request_behind(&n, ep, &listener), ep);
 	expect_holdings(&before, 64 << 20, 64 << 20);
 	OK(dat_psp_free(psp));
 	end(&n, ep);
@@ -257,7 +257,7 @@ static void strangers_leave(struct pair *p)
 /* A request that is answered only after its service point is freed holds the port until then. */
 static void answered_after(struct pair *p)
 {
-	struct place place;
+	struct listener listener;
 	DAT_PSP_HANDLE psp;
 	DAT_CR_HANDLE cr;
 	DAT_EP_HANDLE ep;
@@ -265,33 +265,33 @@ static void answered_after(struct pair *p)
 	int fds[SILENT];
 
 	(void)p;
-	ep = begin(&n, &place);
-	psp = node_listen(&n, &place.qual);
-	strangers_come(fds, &place);
-	cr = request_behind(&n, ep, &place);
+	ep = begin(&n, &listener);
+	psp = node_listen(&n, &listener.qual);
+	strangers_come(fds, &listener);
+	cr = request_behind(&n, ep, &listener);
 	OK(dat_psp_free(psp));
 	reject(&n, cr, ep);
 	strangers_cut(fds);
-	OK(dat_psp_free(listen_at(&n, place.qual)));
+	OK(dat_psp_free(listen_at(&n, listener.qual)));
 	end(&n, ep);
 }
 
 /* Freeing an RSP drops the strangers, too. */
 static void rsp_with_strangers(struct pair *p)
 {
-	struct place place;
+	struct listener listener;
 	DAT_EP_HANDLE ep, reserved;
 	DAT_RSP_HANDLE rsp;
 	struct node n;
 	int fds[SILENT];
 
 	(void)p;
-	ep = begin(&n, &place);
+	ep = begin(&n, &listener);
 	reserved = node_ep(&n, NULL);
-	OK(dat_psp_free(node_listen(&n, &place.qual)));
-	OK(dat_rsp_create(n.ia, place.qual, reserved, n.cr, &rsp));
-	strangers_come(fds, &place);
-	reject(&n, request_behind(&n, ep, &place), ep);
+	OK(dat_psp_free(node_listen(&n, &listener.qual)));
+	OK(dat_rsp_create(n.ia, listener.qual, reserved, n.cr, &rsp));
+	strangers_come(fds, &listener);
+	reject(&n, request_behind(&n, ep, &listener), ep);
 	OK(dat_rsp_free(rsp));
 	strangers_cut(fds);
 	OK(dat_ep_free(reserved));
@@ -304,21 +304,21 @@ static void rsp_with_strangers(struct pair *p)
  */
 static void closed_with_strangers(struct pair *p)
 {
-	struct place place, other;
+	struct listener listener, other;
 	DAT_EP_HANDLE ep;
 	struct node n;
 	int fds[SILENT], more[SILENT], asks;
 
 	(void)p;
-	ep = begin(&n, &place);
-	other = place;
-	node_listen(&n, &place.qual);
+	ep = begin(&n, &listener);
+	other = listener;
+	node_listen(&n, &listener.qual);
 	node_listen(&n, &other.qual);
-	strangers_come(fds, &place);
+	strangers_come(fds, &listener);
 	strangers_come(more, &other);
 	asks = stranger(&other);
 	say(asks, request_size);
-	request_behind(&n, ep, &place);
+	request_behind(&n, ep, &listener);
 	OK(dat_ia_close(n.ia, DAT_CLOSE_ABRUPT_FLAG));
 	strangers_cut(fds);
 	strangers_cut(more);
@@ -328,20 +328,20 @@ static void closed_with_strangers(struct pair *p)
 /* A request that remains incomplete delays no other request. */
 static void strangers_break_off(struct pair *p)
 {
-	struct place place;
+	struct listener listener;
 	DAT_PSP_HANDLE psp;
 	DAT_EP_HANDLE ep;
 	struct node n;
 	int fds[SILENT], i;
 
 	(void)p;
-	ep = begin(&n, &place);
-	psp = node_listen(&n, &place.qual);
+	ep = begin(&n, &listener);
+	psp = node_listen(&n, &listener.qual);
 	for (i = 0; i < SILENT; i++) {
-		fds[i] = stranger(&place);
+		fds[i] = stranger(&listener);
 		say(fds[i], HEAD);
 	}
-	reject(&n, request_behind(&n, ep, &place), ep);
+	reject(&n, request_behind(&n, ep, &listener), ep);
 	for (i = 0; i < SILENT; i++)
 		close(fds[i]);
 	OK(dat_psp_free(psp));

@@ -404,7 +404,7 @@ static void churn(struct pair *p)
 	struct lane traffic;
 	struct node n;
 	DAT_PSP_HANDLE psp = DAT_HANDLE_NULL;
-	struct place place = { .qual = 0 };
+	struct listener listener = { .qual = 0 };
 	pthread_t thread;
 	DAT_EP_HANDLE ep;
 	unsigned i;
@@ -412,10 +412,10 @@ static void churn(struct pair *p)
 	node_open(&n);
 	lane_open(p, &traffic, &n, 1);
 	if (p->server) {
-		psp = node_listen(&n, &place.qual);
-		pair_tell_place(p, &n, place.qual);
+		psp = node_listen(&n, &listener.qual);
+		pair_send_listener(p, &n, listener.qual);
 	} else {
-		pair_learn_place(p, &place);
+		pair_recv_listener(p, &listener);
 	}
 	thread = thread_start(lane_run, &traffic);
 	for (i = 0; i < COMINGS; i++) {
@@ -423,7 +423,7 @@ static void churn(struct pair *p)
 		if (p->server)
 			OK(dat_cr_accept(node_request(&n), ep, 0, NULL));
 		else
-			ep_connect(ep, &place);
+			ep_connect(ep, &listener);
 		expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, ep);
 		pair_unlink(p, &n, ep);
 		OK(dat_ep_free(ep));
