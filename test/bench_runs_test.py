@@ -150,7 +150,7 @@ class Sessions(unittest.TestCase):
         self.assertEqual(self.asked(build, "--raw-cq none"), 2 * 3)
         self.assertEqual((self.asked(build, "--wait"), self.asked(build, "--wait", "--raw")), (2 * 2, 0))
 
-    def test_ofi_is_beside_bare_shared_memory(self):
+    def test_ofi_is_compared_with_bare_shared_memory(self):
         build = FakeBuild("none")
         self.session(build, names=["ofi"])
         self.assertEqual(self.asked(build, "--raw-only --provider shm --endpoint rdm"), 2 * 3)

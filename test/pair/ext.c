@@ -435,7 +435,14 @@ static void order_client(struct pair *p)
 }
 
 /* Targets that grant no atomics: each refusal ends the connection, and changes no byte. */
-enum wrong { NO_PRIVILEGE, BAD_KEY, BEHIND, FREED, OTHER_ZONE, N_WRONG };
+enum wrong {
+	NO_PRIVILEGE,
+	BAD_KEY,
+	BEHIND,
+	FREED,
+	OTHER_PZ,
+	N_WRONG
+};
 
 /* Where the fabric executes atomics, the privilege to write includes them. */
 static int first_wrong(void)
@@ -455,7 +462,7 @@ static void wrong_server(struct pair *p)
 	for (i = first_wrong(); i < N_WRONG; i++) {
 		DAT_EP_HANDLE ep = node_ep(&n, NULL);
 
-		mem_get_with(&n, i == OTHER_ZONE ? other : n.pz, &m[i], 4 * KIB,
+		mem_get_with(&n, i == OTHER_PZ ? other : n.pz, &m[i], 4 * KIB,
 			     i == NO_PRIVILEGE ? DAT_MEM_PRIV_ALL_FLAG : PRIVILEGES);
 		pair_link(p, &n, ep);
 		pair_grant(p, &m[i]);

@@ -160,10 +160,18 @@ static void many_client(struct pair *p)
 
 /* An RMR that the sender may not invalidate stays bound, and the connection breaks */
 
-enum fault { UNKNOWN, NOTHING, AN_LMR, OTHER_ZONE, OTHER_EP, TWICE, N_FAULTS };
+enum fault {
+	UNKNOWN,
+	NOTHING,
+	AN_LMR,
+	OTHER_PZ,
+	OTHER_EP,
+	TWICE,
+	N_FAULTS
+};
 
 static const char *const fault_names[N_FAULTS] = {
-	"unknown", "zero", "an LMR's", "of another zone", "of another EP", "invalidated before",
+	"unknown", "zero", "an LMR's", "of another PZ", "of another EP", "invalidated before",
 };
 
 static void wrong_server(struct pair *p)
@@ -190,12 +198,12 @@ static void wrong_server(struct pair *p)
 	OK(dat_rmr_create(n.pz, &rmr));
 	for (fault = 0; fault < N_FAULTS; fault++) {
 		bad = fault == AN_LMR ? m.rmr_context : fault == NOTHING ? 0 : 0x12345;
-		if (fault == OTHER_ZONE)
+		if (fault == OTHER_PZ)
 			OK(bind_part(elsewhere, &other, 0, PART, PRIV_BOTH, far, 1, &bad));
 		if (fault == OTHER_EP && n.prov.rmr_scope_supported != DAT_RMR_SCOPE_PZ)
 			OK(bind_part(of_ep, &m, 0, PART, PRIV_BOTH, good, 1, &bad));
 		if (bad != m.rmr_context && bad && bad != 0x12345)
-			expect_bind(n.req, fault == OTHER_ZONE ? elsewhere : of_ep, 1, DAT_DTO_SUCCESS);
+			expect_bind(n.req, fault == OTHER_PZ ? elsewhere : of_ep, 1, DAT_DTO_SUCCESS);
 		ep = node_ep(&n, NULL);
 		post_recv(ep, &spare, 0, 8, 1);
 		post_recv(ep, &spare, 0, 8, 2);
@@ -212,7 +220,7 @@ static void wrong_server(struct pair *p)
 			expect_dto(n.recv, 2, DAT_DTO_ERR_FLUSHED, 0);
 		SAME(expect_end(n.conn, ep), DAT_CONNECTION_EVENT_BROKEN);
 		SAME(is_bound(rmr), fault != TWICE);
-		SAME(is_bound(elsewhere), fault >= OTHER_ZONE);
+		SAME(is_bound(elsewhere), fault >= OTHER_PZ);
 		OK(dat_ep_free(ep));
 	}
 	pair_unlink(p, &n, good);

@@ -247,7 +247,7 @@ static void again(struct pair *p)
 	node_close(&n);
 }
 
-/* Zones */
+/* PZs */
 
 static void move_to(DAT_EP_HANDLE ep, DAT_PZ_HANDLE pz)
 {
@@ -259,7 +259,7 @@ static void move_to(DAT_EP_HANDLE ep, DAT_PZ_HANDLE pz)
 }
 
 /* The EP moves to another PZ: objects of the new PZ work, and the old PZ can be freed. */
-static void other_zone(struct pair *p)
+static void other_pz(struct pair *p)
 {
 	DAT_PZ_HANDLE old;
 	DAT_EP_HANDLE ep;
@@ -280,9 +280,9 @@ static void other_zone(struct pair *p)
 }
 
 /* Receives of the EP's former PZ fail when a message uses them, and not earlier. */
-static void left_zone_server(struct pair *p)
+static void left_pz_server(struct pair *p)
 {
-	DAT_PZ_HANDLE zone;
+	DAT_PZ_HANDLE pz;
 	DAT_EP_HANDLE ep;
 	struct node n;
 	struct mem m;
@@ -291,11 +291,11 @@ static void left_zone_server(struct pair *p)
 	node_open(&n);
 	mem_get(&n, &m, KIB);
 	memset(m.base, 0xaa, m.size);
-	OK(dat_pz_create(n.ia, &zone));
+	OK(dat_pz_create(n.ia, &pz));
 	ep = node_ep(&n, NULL);
 	for (i = 0; i < 3; i++)
 		post_recv(ep, &m, i * MESSAGE, MESSAGE, i);
-	move_to(ep, zone);
+	move_to(ep, pz);
 	pair_link(p, &n, ep);
 	expect_quiet(n.recv);
 	pair_sync(p);
@@ -307,12 +307,12 @@ static void left_zone_server(struct pair *p)
 		CHECK(m.base[i] == 0xaa, "byte %zu was written", i);
 	pair_sync(p);
 	OK(dat_ep_free(ep));
-	OK(dat_pz_free(zone));
+	OK(dat_pz_free(pz));
 	mem_put(&m);
 	node_close(&n);
 }
 
-static void left_zone_client(struct pair *p)
+static void left_pz_client(struct pair *p)
 {
 	DAT_EP_HANDLE ep;
 	DAT_EVENT event;
@@ -411,8 +411,8 @@ static const struct pair_case cases[] = {
 	PAIR_CASE("duplicates of a connection", dup_server, dup_client),
 	PAIR_CASE("queues and EVDs", queues, queues),
 	PAIR_CASE("between two connections", again, again),
-	PAIR_CASE("in another zone", other_zone, other_zone),
-	PAIR_CASE("receives of the zone that was left", left_zone_server, left_zone_client),
+	PAIR_CASE("moved to another PZ", other_pz, other_pz),
+	PAIR_CASE("receives of the former PZ", left_pz_server, left_pz_client),
 	PAIR_CASE("hard watermark", hard_server, hard_client),
 	PAIR_CASE("soft watermark", soft, soft),
 };

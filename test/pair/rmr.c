@@ -283,7 +283,7 @@ static const bool reading = true, writing = false;
 /* Several connections, in one PZ or in different ones */
 
 /* Locally, all combinations of EP, LMR and RMR; remotely, the contexts of one PZ in the other. */
-static void zones_server(struct pair *p)
+static void pzs_server(struct pair *p)
 {
 	DAT_PZ_HANDLE pz[2];
 	DAT_RMR_HANDLE rmr[2];
@@ -326,7 +326,7 @@ static void zones_server(struct pair *p)
 	node_close(&n);
 }
 
-static void zones_client(struct pair *p)
+static void pzs_client(struct pair *p)
 {
 	DAT_EP_HANDLE ep[2];
 	struct grant g[2];
@@ -346,10 +346,10 @@ static void zones_client(struct pair *p)
 		expect_dto(n.req, 1, DAT_DTO_SUCCESS, 64);
 	}
 	post_write(ep[0], &m, 0, 64, 2, &g[1], 0);
-	expect_refused(&n, ep[0], 2, "written into another zone");
+	expect_refused(&n, ep[0], 2, "written into another PZ");
 	pair_sync(p);
 	post_read(ep[1], &m, 0, 64, 2, &g[0], 0);
-	expect_refused(&n, ep[1], 2, "read from another zone");
+	expect_refused(&n, ep[1], 2, "read from another PZ");
 	CHECK(m.base[0] == 0xbb, "the read has brought something");
 	pair_sync(p);
 	for (i = 0; i < 2; i++)
@@ -620,7 +620,7 @@ static const struct pair_case cases[] = {
 	PAIR_CASE("a bind is done for what is posted behind it", rounds_server, rounds_client),
 	PAIR_CASE("writes that are not granted", refused_server, refused_client, .arg = &writing),
 	PAIR_CASE("reads that are not granted", refused_server, refused_client, .arg = &reading),
-	PAIR_CASE("zones keep apart", zones_server, zones_client),
+	PAIR_CASE("PZs are separate", pzs_server, pzs_client),
 #if DAT_VERSION_MAJOR >= 2
 	PAIR_CASE("scope of an EP", scope_server, scope_client),
 #endif

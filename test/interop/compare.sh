@@ -7,7 +7,7 @@
 # Fails unless this provider passes all tests. Needs the device rxe0, as in the guest of
 # contrib/vm.
 #
-# usage: test/interop/beside.sh [PROGRAM...]	(tests in this directory, such as dtest)
+# usage: test/interop/compare.sh [PROGRAM...]	(tests in this directory, such as dtest)
 #
 # Environment: as for lib.sh, but INTEROP_SECONDS is 30 times DAT_TEST_SCALE by default, because
 # some programs wait forever on OFED's provider.
