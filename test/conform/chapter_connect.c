@@ -70,7 +70,7 @@ CLAUSE("dat_ep_connect/MODEL_NOT_SUPPORTED/quality of service")
 			      DAT_MODEL_NOT_SUPPORTED);
 }
 
-CLAUSE("dat_ep_connect/INVALID_STATE/no PZ or no EVD of connections")
+CLAUSE("dat_ep_connect/INVALID_STATE/no PZ or no connect EVD")
 {
 	DAT_EP_HANDLE no_pz, no_evd;
 	DAT_RETURN ret;
@@ -112,7 +112,7 @@ static DAT_PORT_QUAL local_port(DAT_EP_HANDLE ep)
 	return param.local_port_qual;
 }
 
-CLAUSE("dat_ep_connect/SUCCESS/the EP has the port that its peer sees")
+CLAUSE("dat_ep_connect/SUCCESS/the EP reports the port that its peer sees")
 {
 	DAT_EP_HANDLE ep = node_ep(n, NULL), other = node_ep(n, NULL);
 	DAT_CONN_QUAL qual;
@@ -154,7 +154,7 @@ CLAUSE("dat_ep_connect/PEER_REJECTED")
 	expect_quiet(c.a.conn);
 }
 
-CLAUSE("dat_ep_connect/NON_PEER_REJECTED/nobody listens")
+CLAUSE("dat_ep_connect/NON_PEER_REJECTED/no listener")
 {
 	struct call c;
 
@@ -165,7 +165,7 @@ CLAUSE("dat_ep_connect/NON_PEER_REJECTED/nobody listens")
 	expect_quiet(c.a.conn);
 }
 
-CLAUSE("dat_ep_connect/NON_PEER_REJECTED/the EVD of requests is full")
+CLAUSE("dat_ep_connect/NON_PEER_REJECTED/the connection request EVD is full")
 {
 	DAT_EVD_HANDLE evd = node_evd(n, 1, DAT_EVD_CR_FLAG | DAT_EVD_SOFTWARE_FLAG);
 	DAT_PSP_HANDLE psp;
@@ -221,7 +221,7 @@ CLAUSE("dat_ep_connect/TIMED_OUT")
 	call_open(n, &c);
 	OK(connect_as(c.a.ep, &n->address, c.qual, pair_scaled(SHORT_MS) * 1000, 0, NULL));
 	expect_conn(c.a.conn, DAT_CONNECTION_EVENT_TIMED_OUT, c.a.ep);
-	CHECK(pair_now() - start >= pair_scaled(SHORT_MS) * 1000, "too early");
+	CHECK(pair_now() - start >= pair_scaled(SHORT_MS) * 1000, "the time-out was too early");
 	SAME(ep_state(c.a.ep), DAT_EP_STATE_DISCONNECTED);
 	expect_quiet(c.a.conn);
 }
@@ -240,7 +240,7 @@ static bool connects_within(struct node *n, struct call *c, unsigned ms)
 }
 
 /* The time-out limits the attempt only. */
-CLAUSE("dat_ep_connect/ESTABLISHED/longer than the time-out")
+CLAUSE("dat_ep_connect/ESTABLISHED/the connection outlasts the time-out")
 {
 	unsigned ms = SHORT_MS;
 	DAT_EVENT event;
@@ -248,7 +248,7 @@ CLAUSE("dat_ep_connect/ESTABLISHED/longer than the time-out")
 	struct call c;
 
 	for (; !connects_within(n, &c, ms); ms *= 2)	/* longer on a busy machine */
-		CHECK(ms < pair_scaled(PAIR_LIMIT), "not even in %u ms", ms);
+		CHECK(ms < pair_scaled(PAIR_LIMIT), "no connection in %u ms", ms);
 	FAILS(dat_evd_wait(c.a.conn, 2 * ms * 1000, 1, &event, &more), DAT_TIMEOUT_EXPIRED);
 	SAME(ep_state(c.a.ep), DAT_EP_STATE_CONNECTED);
 }
@@ -270,7 +270,7 @@ static void requester_vanishes(struct node *n, bool freed)
 	accept_gone(&passive, cr, c.b.ep);
 }
 
-CLAUSE("dat_cr_accept/ACCEPT_COMPLETION_ERROR/the requester gave up")
+CLAUSE("dat_cr_accept/ACCEPT_COMPLETION_ERROR/the requester disconnected")
 {
 	requester_vanishes(n, false);
 }
@@ -302,7 +302,7 @@ static DAT_COUNT size_of(struct node *n, unsigned i)
 
 #define N_SIZES 4
 
-static const char *const size_names[N_SIZES] = { "none", "a byte", "33 bytes", "the most" };
+static const char *const size_names[N_SIZES] = { "none", "1 byte", "33 bytes", "the maximum" };
 
 static void name_private(unsigned i, char *name, size_t size)
 {
@@ -414,15 +414,15 @@ FAMILY(COUNT(qualifiers), name_qualifier)
 
 	ret = dat_psp_create(n->ia, qual, n->cr, DAT_PSP_CONSUMER_FLAG, &psp);
 	if (DAT_GET_TYPE(ret) == DAT_CONN_QUAL_IN_USE)
-		skip("somebody else on this machine listens there");
+		skip("the qualifier is in use on this machine");
 	OK(ret);
 	OK(dat_psp_query(psp, DAT_PSP_FIELD_ALL, &param));
 	CHECK(param.conn_qual == qual, "%#llx", (unsigned long long)param.conn_qual);
 	end_open(n, &a, NULL);
 	end_connect(n, &a, qual);
 	expect_event(n->cr, DAT_CONNECTION_REQUEST_EVENT, &event);
-	CHECK(event.event_data.cr_arrival_event_data.conn_qual == qual, "another qualifier");
-	CHECK(event.event_data.cr_arrival_event_data.sp_handle.psp_handle == psp, "another PSP");
+	CHECK(event.event_data.cr_arrival_event_data.conn_qual == qual, "wrong qualifier");
+	CHECK(event.event_data.cr_arrival_event_data.sp_handle.psp_handle == psp, "wrong PSP");
 	OK(cr_reject(event.event_data.cr_arrival_event_data.cr_handle, 0, NULL));
 	expect_conn(a.conn, DAT_CONNECTION_EVENT_PEER_REJECTED, a.ep);
 	/* a qualifier that differs in one bit is another one */
@@ -450,7 +450,10 @@ CLAUSE("dat_psp_create/CONN_QUAL_IN_USE")
 enum ending { BY_A, BY_B, BY_BOTH, BY_FREE, N_ENDINGS };
 
 static const char *const ending_names[N_ENDINGS] = {
-	"by the side that connected", "by the side that accepted", "by both", "by dat_ep_free",
+	"by the active side",
+	"by the passive side",
+	"by both sides",
+	"by dat_ep_free",
 };
 
 static void name_ending(unsigned i, char *name, size_t size)

@@ -19,10 +19,10 @@ CLAUSE("dat_cr_query/SUCCESS")
 	memset(&param, 0xff, sizeof(param));
 	OK(dat_cr_query(cr, DAT_CR_FIELD_ALL, &param));
 	SAME(param.private_data_size, 0);
-	CHECK(!param.local_ep_handle, "an EP");
+	CHECK(!param.local_ep_handle, "there is an EP");
 	CHECK(param.remote_port_qual, "no port");
 	address = (const struct sockaddr *)param.remote_ia_address_ptr;
-	CHECK(address && address->sa_family == n->address.ss_family, "another address");
+	CHECK(address && address->sa_family == n->address.ss_family, "wrong address");
 }
 
 /* Checks that a call which did not answer the request left it pending. */
@@ -51,7 +51,7 @@ CLAUSE("dat_cr_accept/INVALID_PARAMETER/private_data_size")
 	cr_is_pending(cr);
 }
 
-CLAUSE("dat_cr_accept/INVALID_HANDLE/no EP where the request has none")
+CLAUSE("dat_cr_accept/INVALID_HANDLE/no EP for a request without one")
 {
 	DAT_CR_HANDLE cr = object(n, DAT_HANDLE_TYPE_CR);
 
@@ -79,7 +79,7 @@ CLAUSE("dat_cr_accept/INVALID_STATE/the EP has no connect EVD")
 	cr_is_pending(cr);
 }
 
-CLAUSE("dat_cr_accept/INVALID_HANDLE/answered already")
+CLAUSE("dat_cr_accept/INVALID_HANDLE/already answered")
 {
 	DAT_CR_HANDLE cr = object(n, DAT_HANDLE_TYPE_CR);
 	DAT_EP_HANDLE ep = object(n, DAT_HANDLE_TYPE_EP);
@@ -108,7 +108,7 @@ CLAUSE("dat_cr_reject/INVALID_PARAMETER/private_data_size")
 }
 #endif
 
-CLAUSE("dat_cr_handoff/INVALID_PARAMETER/nobody listens")
+CLAUSE("dat_cr_handoff/INVALID_PARAMETER/no listener")
 {
 	DAT_CR_HANDLE cr = object(n, DAT_HANDLE_TYPE_CR);
 

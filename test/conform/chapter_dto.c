@@ -94,7 +94,7 @@ static void transfer(struct couple *c, const struct kind *k, DAT_COUNT n, DAT_LM
 		expect_dto(c->b.recv, 1, DAT_DTO_SUCCESS, length);
 	verify(to, length, 7);
 	if (length < HALF)
-		CHECK(!to[length], "a byte too much");
+		CHECK(!to[length], "written past the end");
 }
 
 /* Lengths and segments */
@@ -120,7 +120,7 @@ FAMILY(N_REQUESTS * COUNT(lengths), name_length)
 
 static void name_segments(unsigned i, char *name, size_t size)
 {
-	snprintf(name, size, "%s/SUCCESS/no segment to the most", kinds[i].name);
+	snprintf(name, size, "%s/SUCCESS/zero to the maximum of segments", kinds[i].name);
 }
 
 /* Adjacent segments, one of them empty. */
@@ -154,7 +154,7 @@ FAMILY(N_REQUESTS, name_segments)
 	}
 }
 
-CLAUSE("dat_ep_post_recv/SUCCESS/no segment to the most")
+CLAUSE("dat_ep_post_recv/SUCCESS/zero to the maximum of segments")
 {
 	DAT_LMR_TRIPLET iov[MAX_SEGMENTS];
 	DAT_COUNT most, count;
@@ -184,7 +184,7 @@ CLAUSE("dat_ep_post_recv/SUCCESS/longer than the message")
 	post_recv(c.b.ep, &c.m, HALF, 4096, 1);
 	post_send(c.a.ep, &c.m, 0, 5, 2);
 	expect_dto(c.b.recv, 1, DAT_DTO_SUCCESS, 5);
-	CHECK(!c.m.base[HALF + 5], "a byte too much");
+	CHECK(!c.m.base[HALF + 5], "written past the end");
 }
 
 CLAUSE("dat_ep_post_rdma_write/SUCCESS/shorter than the remote segment")
@@ -209,7 +209,7 @@ CLAUSE("dat_ep_post_rdma_read/SUCCESS/shorter than the local segments")
 	OK(do_read(c.a.ep, &c.m, 1, &iov, 8, 1, 0));
 	expect_event(c.a.req, DAT_DTO_COMPLETION_EVENT, &(DAT_EVENT){ 0 });
 	verify(c.m.base, 8, 9);
-	CHECK(!c.m.base[8], "a byte too much");
+	CHECK(!c.m.base[8], "written past the end");
 }
 
 /* Contents of a completion */
@@ -226,7 +226,7 @@ CLAUSE("dat_evd_wait/SUCCESS/members of a DTO completion")
 	expect_event(c.b.recv, DAT_DTO_COMPLETION_EVENT, &received);
 	d = &sent.event_data.dto_completion_event_data;
 	CHECK(d->ep_handle == c.a.ep && d->user_cookie.as_64 == UINT64_C(0x123456789abcdef0),
-	      "another EP or cookie");
+	      "wrong EP or cookie");
 	SAME(d->status, DAT_DTO_SUCCESS);
 	SAME(d->transfered_length, 64);
 #if DAT_VERSION_MAJOR >= 2
@@ -234,7 +234,7 @@ CLAUSE("dat_evd_wait/SUCCESS/members of a DTO completion")
 	SAME(received.event_data.dto_completion_event_data.operation, DAT_DTO_RECEIVE);
 #endif
 	d = &received.event_data.dto_completion_event_data;
-	CHECK(d->ep_handle == c.b.ep && d->user_cookie.as_64 == UINT64_MAX, "another EP or cookie");
+	CHECK(d->ep_handle == c.b.ep && d->user_cookie.as_64 == UINT64_MAX, "wrong EP or cookie");
 }
 
 /* Refused when posted */
@@ -251,10 +251,10 @@ static const struct {
 #define FAULT(fault, text, type) [fault] = { text, #type, DAT_##type }
 	FAULT(TOO_MANY, "too many segments", INVALID_PARAMETER),
 	FAULT(NEGATIVE, "-1 segments", INVALID_PARAMETER),
-	FAULT(NO_LIST, "no list of segments", INVALID_PARAMETER),
+	FAULT(NO_LIST, "no segment list", INVALID_PARAMETER),
 	FAULT(UNKNOWN_FLAG, "unknown flag", INVALID_PARAMETER),
 	FAULT(UNSIGNALLED, "UNSIGNALLED without the attribute", INVALID_PARAMETER),
-	FAULT(NO_CONTEXT, "no such LMR", PROTECTION_VIOLATION),
+	FAULT(NO_CONTEXT, "unknown LMR context", PROTECTION_VIOLATION),
 	FAULT(BEYOND_END, "beyond the LMR", INVALID_PARAMETER),
 	FAULT(BEFORE_START, "before the LMR", INVALID_PARAMETER),
 	FAULT(ANOTHER_PZ, "an LMR of another PZ", PROTECTION_VIOLATION),
@@ -339,7 +339,7 @@ static void check_idle(DAT_EP_HANDLE ep)
 	DAT_EP_STATE state;
 
 	OK(dat_ep_get_status(ep, &state, &recv_idle, &request_idle));
-	CHECK(recv_idle && request_idle, "something was posted");
+	CHECK(recv_idle && request_idle, "an operation was posted");
 	SAME(state, DAT_EP_STATE_CONNECTED);
 }
 
@@ -359,7 +359,7 @@ FAMILY(COUNT(kinds) * N_FAULTS, name_fault)
 }
 
 /* Flags that do not apply to receives. */
-CLAUSE("dat_ep_post_recv/INVALID_PARAMETER/flags of requests")
+CLAUSE("dat_ep_post_recv/INVALID_PARAMETER/request flags")
 {
 	static const unsigned flags[] = {
 		DAT_COMPLETION_SUPPRESS_FLAG, DAT_COMPLETION_BARRIER_FENCE_FLAG,
@@ -481,8 +481,8 @@ enum far_fault { BAD_CONTEXT, CONTEXT_0, FAR_BEYOND, FAR_BEFORE, FAR_PRIVILEGE, 
 		 N_FAR_FAULTS };
 
 static const char *const far_names[N_FAR_FAULTS] = {
-	"no such context", "context 0", "beyond the memory", "before the memory", "no privilege",
-	"another PZ", "a freed LMR",
+	"unknown context", "context 0",	 "beyond the memory", "before the memory",
+	"no privilege",	   "another PZ", "a freed LMR",
 };
 
 static void name_far(unsigned i, char *name, size_t size)
@@ -570,7 +570,7 @@ FAMILY(2 * N_FAR_FAULTS, name_far)
 		SAME(end, DAT_CONNECTION_EVENT_BROKEN);
 	expect_dto(c.a.recv, 2, DAT_DTO_ERR_FLUSHED, 0);
 	verify(m.base, m.size, 4);
-	CHECK(c.m.base[0] == 0xaa, "something was read");
+	CHECK(c.m.base[0] == 0xaa, "bytes were read");
 }
 
 CLAUSE("dat_ep_post_recv/SUCCESS/shorter than the message")
@@ -590,11 +590,11 @@ CLAUSE("dat_ep_post_recv/SUCCESS/shorter than the message")
 	/* the send may have completed before */
 	expect_event(c.a.req, DAT_DTO_COMPLETION_EVENT, &event);
 	SAME(event.event_data.dto_completion_event_data.user_cookie.as_64, 3);
-	CHECK(c.m.base[HALF + 8] == 0xaa, "written behind the receive");
+	CHECK(c.m.base[HALF + 8] == 0xaa, "written past the receive");
 }
 
 /* The message waits until a receive is posted. */
-CLAUSE("dat_ep_post_send/SUCCESS/the receive comes later")
+CLAUSE("dat_ep_post_send/SUCCESS/the receive is posted later")
 {
 	struct couple c;
 
@@ -612,7 +612,7 @@ CLAUSE("dat_ep_post_send/SUCCESS/the receive comes later")
 
 #define MIXED 30	/* fewer than the queues hold */
 
-CLAUSE("dat_ep_post_send/SUCCESS/requests complete in the order they were posted")
+CLAUSE("dat_ep_post_send/SUCCESS/requests complete in posting order")
 {
 	DAT_LMR_TRIPLET iov;
 	struct couple c;
@@ -704,7 +704,7 @@ FAMILY(2, name_flush)
 /*
  * The peer is notified of the end, although it has posted no receives for the messages in flight.
  */
-CLAUSE("dat_ep_disconnect/DISCONNECTED/the peer receives nothing of much")
+CLAUSE("dat_ep_disconnect/DISCONNECTED/the peer receives none of many messages")
 {
 	struct couple c;
 	struct mem big;
@@ -736,7 +736,7 @@ CLAUSE("dat_ep_disconnect/SUCCESS/completions come before DISCONNECTED")
 }
 
 /* Requests posted before a graceful disconnect are carried out. */
-CLAUSE("dat_ep_disconnect/SUCCESS/requests are finished first, gracefully")
+CLAUSE("dat_ep_disconnect/SUCCESS/a graceful disconnect completes the requests")
 {
 	struct couple c;
 	uint64_t k;
@@ -757,7 +757,7 @@ CLAUSE("dat_ep_disconnect/SUCCESS/requests are finished first, gracefully")
 
 /* Memory and EVDs that are missing */
 
-CLAUSE("dat_lmr_free/SUCCESS/a receive is posted in it")
+CLAUSE("dat_lmr_free/SUCCESS/a receive uses it")
 {
 	struct couple c;
 
@@ -770,7 +770,7 @@ CLAUSE("dat_lmr_free/SUCCESS/a receive is posted in it")
 }
 
 /* Operations without an EVD are carried out, but not reported. */
-CLAUSE("dat_ep_create/SUCCESS/data without EVDs of completions")
+CLAUSE("dat_ep_create/SUCCESS/data transfer without completion EVDs")
 {
 	DAT_LMR_TRIPLET iov;
 	struct couple c;

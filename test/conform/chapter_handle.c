@@ -421,8 +421,8 @@ static const struct {
 	void (*try)(struct node *n, const struct call *c);
 } faults[] = {
 	{ "NULL", null },
-	{ "never a handle", never_a_handle },
-	{ "inside an object", inside_an_object },
+	{ "never a valid handle", never_a_handle },
+	{ "a pointer into an object", inside_an_object },
 	{ "another type", another_type },
 	{ "freed", freed },
 	{ "of a closed IA", closed_ia },
@@ -515,10 +515,10 @@ FAMILY(N_TYPES, name_context)
 
 	OK(dat_set_consumer_context(h, (DAT_CONTEXT){ .as_64 = UINT64_C(0x123456789abcdef0) }));
 	OK(dat_get_consumer_context(h, &context));
-	CHECK(context.as_64 == UINT64_C(0x123456789abcdef0), "another context");
+	CHECK(context.as_64 == UINT64_C(0x123456789abcdef0), "wrong context");
 	OK(dat_set_consumer_context(h, (DAT_CONTEXT){ .as_ptr = &context }));
 	OK(dat_get_consumer_context(h, &context));
-	CHECK(context.as_ptr == &context, "another pointer");
+	CHECK(context.as_ptr == &context, "wrong pointer");
 }
 
 static void name_fresh(unsigned i, char *name, size_t size)
@@ -533,7 +533,7 @@ FAMILY(N_TYPES, name_fresh)
 	DAT_CONTEXT context = { .as_64 = 1 };
 
 	OK(dat_get_consumer_context(h, &context));
-	CHECK(!context.as_64, "a context from before");
+	CHECK(!context.as_64, "the context of a former object");
 	/* even if a new object occupies the memory of the old one */
 	if (i == DAT_HANDLE_TYPE_IA || i == DAT_HANDLE_TYPE_CR)
 		return;
@@ -541,7 +541,7 @@ FAMILY(N_TYPES, name_fresh)
 	OK(dat_set_consumer_context(h, (DAT_CONTEXT){ .as_64 = 1 }));
 	object_free((DAT_HANDLE_TYPE)i, h);
 	OK(dat_get_consumer_context(object_make(n, (DAT_HANDLE_TYPE)i), &context));
-	CHECK(!context.as_64, "the context of a dead object");
+	CHECK(!context.as_64, "the context of a freed object");
 }
 
 CLAUSE("dat_get_consumer_context/SUCCESS/not inherited")
@@ -552,7 +552,7 @@ CLAUSE("dat_get_consumer_context/SUCCESS/not inherited")
 	OK(dat_set_consumer_context(n->ia, (DAT_CONTEXT){ .as_64 = 1 }));
 	OK(dat_pz_create(n->ia, &pz));
 	OK(dat_get_consumer_context(pz, &context));
-	CHECK(!context.as_64, "the IA's");
+	CHECK(!context.as_64, "the IA's context");
 }
 
 CLAUSE("dat_get_consumer_context/SUCCESS/each object has its own")

@@ -289,7 +289,7 @@ FAMILY(COUNT(fields) * N_STAGES, name_cell)
 		if (cell(&s, f, object))
 			return;
 	}
-	skip("%s is over too soon", row->name);
+	skip("%s ends too soon", row->name);
 }
 
 /* Values */
@@ -365,8 +365,8 @@ CLAUSE("dat_ep_modify/SUCCESS/several at once")
 			 &wanted));
 	query(e.ep, &after);
 	CHECK(after.pz_handle == wanted.pz_handle && after.recv_evd_handle == other.recv &&
-	      after.connect_evd_handle == other.conn && after.request_evd_handle == e.req,
-	      "not what was asked for");
+		      after.connect_evd_handle == other.conn && after.request_evd_handle == e.req,
+	      "not the requested values");
 	/* the EVDs that it was created with are free */
 	OK(dat_evd_free(e.recv));
 	OK(dat_evd_free(e.conn));
@@ -450,7 +450,7 @@ CLAUSE("dat_ep_modify/INVALID_PARAMETER/no values")
 	FAILS(dat_ep_modify(e.ep, DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS, NULL), DAT_INVALID_PARAMETER);
 }
 
-CLAUSE("dat_ep_modify/INVALID_PARAMETER/objects that are freed, or another IA's")
+CLAUSE("dat_ep_modify/INVALID_PARAMETER/freed objects and objects of another IA")
 {
 	DAT_EVD_HANDLE evd = node_evd(n, 8, DAT_EVD_DTO_FLAG);
 	DAT_EP_PARAM param;
@@ -501,7 +501,7 @@ CLAUSE("dat_ep_modify/INVALID_STATE/RECV_COMPLETION_FLAGS/receives posted")
 	      DAT_INVALID_STATE);
 }
 
-CLAUSE("dat_ep_modify/INVALID_PARAMETER/MAX_RECV_DTOS/more are posted")
+CLAUSE("dat_ep_modify/INVALID_PARAMETER/MAX_RECV_DTOS/fewer than are posted")
 {
 	DAT_EP_PARAM param;
 	struct stage s;

@@ -13,7 +13,7 @@ CLAUSE("dat_cr_query/SUCCESS/consumer's PSP")
 	struct call c;
 
 	OK(dat_cr_query(call_make(n, &c), DAT_CR_FIELD_ALL, &param));
-	CHECK(!param.local_ep_handle, "nobody named one");
+	CHECK(!param.local_ep_handle, "there is an EP");
 	CHECK(param.remote_port_qual, "no port");
 	SAME(((struct sockaddr *)param.remote_ia_address_ptr)->sa_family, n->address.ss_family);
 }
@@ -29,7 +29,7 @@ CLAUSE("dat_cr_query/INVALID_PARAMETER")
 }
 
 /* A request is answered once. */
-CLAUSE("dat_cr_accept/INVALID_HANDLE/the CR is gone")
+CLAUSE("dat_cr_accept/INVALID_HANDLE/the CR was answered")
 {
 	DAT_CR_PARAM param;
 	struct call c;
@@ -59,7 +59,7 @@ CLAUSE("dat_cr_accept/INVALID_HANDLE/EP")
 	node_close(&other);
 }
 
-CLAUSE("dat_cr_accept/INVALID_STATE/no PZ or no EVD of connections")
+CLAUSE("dat_cr_accept/INVALID_STATE/no PZ or no connect EVD")
 {
 	DAT_EP_HANDLE no_pz, no_evd;
 	struct call c;
@@ -77,7 +77,7 @@ CLAUSE("dat_cr_accept/INVALID_STATE/no PZ or no EVD of connections")
 }
 
 /* A request that was delivered can be answered after its service point is freed. */
-CLAUSE("dat_psp_free/SUCCESS/requests that have arrived stay")
+CLAUSE("dat_psp_free/SUCCESS/pending requests remain")
 {
 	struct call c;
 	DAT_CR_HANDLE cr = call_make(n, &c);
@@ -110,7 +110,7 @@ CLAUSE("dat_cr_handoff/SUCCESS")
 	OK(dat_cr_handoff(cr, qual));
 	FAILS(dat_cr_query(cr, DAT_CR_FIELD_ALL, &param), DAT_INVALID_HANDLE);
 	expect_event(evd, DAT_CONNECTION_REQUEST_EVENT, &event);
-	CHECK(event.event_data.cr_arrival_event_data.sp_handle.psp_handle == second, "another PSP");
+	CHECK(event.event_data.cr_arrival_event_data.sp_handle.psp_handle == second, "wrong PSP");
 	cr = event.event_data.cr_arrival_event_data.cr_handle;
 	OK(dat_cr_query(cr, DAT_CR_FIELD_ALL, &param));
 	check_data(param.private_data_size, param.private_data, sizeof(data), 5);
@@ -155,7 +155,7 @@ FAMILY(COUNT(pending_states), name_own)
 
 	stage_set(n, row_of(pending_states[i]), &s);
 	OK(dat_cr_query(s.cr, DAT_CR_FIELD_ALL, &param));
-	CHECK(param.local_ep_handle == s.e.ep, "another EP");
+	CHECK(param.local_ep_handle == s.e.ep, "wrong EP");
 	/* no other EP can accept it */
 	FAILS(dat_cr_accept(s.cr, node_ep(n, NULL), 0, NULL), DAT_INVALID_HANDLE);
 	OK(dat_cr_accept(s.cr, DAT_HANDLE_NULL, 0, NULL));
@@ -212,7 +212,7 @@ FAMILY(COUNT(pending_states), name_handed)
 	expect_conn(other.conn, DAT_CONNECTION_EVENT_ESTABLISHED, other.ep);
 }
 
-CLAUSE("dat_cr_accept/INVALID_STATE/TENTATIVE_CONNECTION_PENDING, nothing given")
+CLAUSE("dat_cr_accept/INVALID_STATE/TENTATIVE_CONNECTION_PENDING, no PZ and EVDs")
 {
 	DAT_CR_PARAM param;
 	DAT_PSP_HANDLE psp;
@@ -245,7 +245,7 @@ CLAUSE("dat_rsp_create/SUCCESS/one request only")
 	stage_set(n, row_of(DAT_EP_STATE_PASSIVE_CONNECTION_PENDING), &s);
 	OK(dat_rsp_query(s.rsp, DAT_RSP_FIELD_ALL, &param));
 	CHECK(param.ep_handle == s.e.ep && param.evd_handle == n->cr && param.ia_handle == n->ia,
-	      "not what it was made with");
+	      "not the arguments of dat_rsp_create()");
 	end_open(n, &late, NULL);
 	end_connect(n, &late, param.conn_qual);
 	expect_conn(late.conn, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, late.ep);

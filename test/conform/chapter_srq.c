@@ -81,7 +81,7 @@ CLAUSE("dat_srq_create/SUCCESS")
 	DAT_SRQ_HANDLE srq = srq_open(n);
 	DAT_SRQ_PARAM param = srq_param(srq);
 
-	CHECK(param.ia_handle == n->ia && param.pz_handle == n->pz, "another IA or PZ");
+	CHECK(param.ia_handle == n->ia && param.pz_handle == n->pz, "wrong IA or PZ");
 	SAME(param.srq_state, DAT_SRQ_STATE_OPERATIONAL);
 	CHECK(param.max_recv_dtos >= DEPTH && param.max_recv_iov >= 2, "%d of %d segments",
 	      param.max_recv_dtos, param.max_recv_iov);
@@ -126,7 +126,7 @@ CLAUSE("dat_srq_create/INSUFFICIENT_RESOURCES")
 	for (k = 0; k <= n->attr.max_srqs && ret == DAT_SUCCESS; k++)
 		ret = dat_srq_create(n->ia, n->pz, &attr, &srq);
 	SAME(DAT_GET_TYPE(ret), DAT_INSUFFICIENT_RESOURCES);
-	CHECK(k > n->attr.max_srqs, "the IA tells of %d, there are %d", n->attr.max_srqs, k - 1);
+	CHECK(k > n->attr.max_srqs, "max_srqs is %d, but %d were created", n->attr.max_srqs, k - 1);
 }
 
 CLAUSE("dat_srq_query/INVALID_PARAMETER")
@@ -162,7 +162,7 @@ CLAUSE("dat_srq_query/SUCCESS/counts")
 		SAME(param.outstanding_dto_count, 2);
 }
 
-CLAUSE("dat_srq_free/SUCCESS/receives in it")
+CLAUSE("dat_srq_free/SUCCESS/receives are posted")
 {
 	DAT_SRQ_HANDLE srq = srq_open(n);
 	struct mem m;
@@ -235,7 +235,7 @@ CLAUSE("dat_srq_post_recv/PRIVILEGES_VIOLATION")
 	FAILS(dat_srq_post_recv(srq, 1, &iov, cookie_of(1)), DAT_PRIVILEGES_VIOLATION);
 }
 
-CLAUSE("dat_srq_post_recv/INSUFFICIENT_RESOURCES/it is full")
+CLAUSE("dat_srq_post_recv/INSUFFICIENT_RESOURCES/the SRQ is full")
 {
 	DAT_SRQ_HANDLE srq = srq_open(n);
 	DAT_COUNT k, most = srq_param(srq).max_recv_dtos;
@@ -247,7 +247,7 @@ CLAUSE("dat_srq_post_recv/INSUFFICIENT_RESOURCES/it is full")
 
 /* Receiving */
 
-CLAUSE("dat_srq_post_recv/SUCCESS/in the order that messages arrive")
+CLAUSE("dat_srq_post_recv/SUCCESS/used in order of arrival")
 {
 	struct couple c;
 	DAT_SRQ_HANDLE srq = couple_with(n, &c);
@@ -263,7 +263,7 @@ CLAUSE("dat_srq_post_recv/SUCCESS/in the order that messages arrive")
 	}
 }
 
-CLAUSE("dat_srq_post_recv/SUCCESS/several EPs take from it")
+CLAUSE("dat_srq_post_recv/SUCCESS/several EPs use the SRQ")
 {
 	struct couple c, d;
 	DAT_SRQ_HANDLE srq = couple_with(n, &c);
@@ -292,7 +292,7 @@ CLAUSE("dat_srq_post_recv/SUCCESS/after the message")
 }
 
 /* Buffers that no message has taken remain for the other EPs. */
-CLAUSE("dat_ep_disconnect/SUCCESS/receives stay in the SRQ")
+CLAUSE("dat_ep_disconnect/SUCCESS/receives remain in the SRQ")
 {
 	struct couple c, d;
 	DAT_SRQ_HANDLE srq = couple_with(n, &c);
@@ -326,7 +326,7 @@ CLAUSE("dat_ep_create_with_srq/SUCCESS")
 
 	end_with(n, srq, &e);
 	OK(dat_ep_query(e.ep, DAT_EP_FIELD_ALL, &param));
-	CHECK(param.srq_handle == srq, "another SRQ");
+	CHECK(param.srq_handle == srq, "wrong SRQ");
 	SAME(param.ep_state, DAT_EP_STATE_UNCONNECTED);
 }
 
@@ -361,7 +361,7 @@ CLAUSE("dat_ep_create_with_srq/INSUFFICIENT_RESOURCES/max_eps")
 	SAME(DAT_GET_TYPE(ret), DAT_INSUFFICIENT_RESOURCES);
 }
 
-CLAUSE("dat_ep_reset/SUCCESS/the SRQ stays")
+CLAUSE("dat_ep_reset/SUCCESS/the SRQ remains")
 {
 	struct couple c;
 	DAT_SRQ_HANDLE srq = couple_with(n, &c);
@@ -392,7 +392,7 @@ CLAUSE("dat_srq_resize/SUCCESS")
 	OK(dat_srq_resize(srq, 4 * DEPTH));
 }
 
-CLAUSE("dat_srq_resize/INVALID_STATE/more are in it")
+CLAUSE("dat_srq_resize/INVALID_STATE/below the number of receives")
 {
 	DAT_SRQ_HANDLE srq = srq_open(n);
 	DAT_COUNT k, before = srq_param(srq).max_recv_dtos;
@@ -432,11 +432,11 @@ static void expect_low(struct node *n, DAT_SRQ_HANDLE srq)
 
 	expect_event(n->async, DAT_ASYNC_ERROR_EP_BROKEN, &event);
 	data = &event.event_data.asynch_error_event_data;
-	CHECK(data->dat_handle == srq, "of another object");
+	CHECK(data->dat_handle == srq, "wrong object");
 	SAME(data->reason, DAT_SRQ_LOW_WATERMARK_EVENT);
 }
 
-CLAUSE("dat_srq_set_lw/SUCCESS/tells when fewer are left")
+CLAUSE("dat_srq_set_lw/SUCCESS/an event reports the low watermark")
 {
 	struct couple c;
 	DAT_SRQ_HANDLE srq = couple_with(n, &c);
@@ -457,7 +457,7 @@ CLAUSE("dat_srq_set_lw/SUCCESS/tells when fewer are left")
 	SAME(drain(n->async), 0);
 }
 
-CLAUSE("dat_srq_set_lw/SUCCESS/at once when fewer are there")
+CLAUSE("dat_srq_set_lw/SUCCESS/an immediate event below the watermark")
 {
 	DAT_SRQ_HANDLE srq = srq_open(n);
 

@@ -361,5 +361,5 @@ FAMILY(COUNT(calls) * N_STAGES, name_cell)
 		if (cell(c, &s, &p))
 			return;
 	}
-	skip("%s is over too soon", row->name);
+	skip("%s ends too soon", row->name);
 }

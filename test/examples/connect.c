@@ -67,7 +67,7 @@ CLAUSE("dat_cr_handoff")
 	cr = call_with(n, &c, &service, sizeof(service));
 	OK(dispatch(cr, first));
 	expect_event(evd, DAT_CONNECTION_REQUEST_EVENT, &event);
-	CHECK(event.event_data.cr_arrival_event_data.sp_handle.psp_handle == psp, "another PSP");
+	CHECK(event.event_data.cr_arrival_event_data.sp_handle.psp_handle == psp, "wrong PSP");
 	OK(dat_cr_accept(event.event_data.cr_arrival_event_data.cr_handle, c.b.ep, 0, NULL));
 	expect_established(&c);
 }
@@ -107,7 +107,7 @@ CLAUSE("dat_cr_reject")
 	expect_event(c.a.conn, DAT_CONNECTION_EVENT_PEER_REJECTED, &event);
 #if DAT_VERSION_MAJOR >= 2
 	SAME(event.event_data.connect_event_data.private_data_size, 4);
-	CHECK(!memcmp(event.event_data.connect_event_data.private_data, "busy", 4), "other data");
+	CHECK(!memcmp(event.event_data.connect_event_data.private_data, "busy", 4), "wrong data");
 #endif
 }
 
@@ -214,7 +214,7 @@ CLAUSE("dat_ep_dup_connect")
 	cr = node_request(n);
 	OK(dat_cr_query(cr, DAT_CR_FIELD_ALL, &request));
 	SAME(request.private_data_size, sizeof("bulk data"));
-	CHECK(!strcmp(request.private_data, "bulk data"), "other data");
+	CHECK(!strcmp(request.private_data, "bulk data"), "wrong data");
 	OK(dat_cr_accept(cr, second.b.ep, 0, NULL));
 	expect_established(&second);
 }
@@ -304,7 +304,8 @@ CLAUSE("dat_ep_create")
 	CHECK(param.ep_attr.max_recv_dtos >= 500 && param.ep_attr.max_request_dtos >= 500,
 	      "%d and %d", param.ep_attr.max_recv_dtos, param.ep_attr.max_request_dtos);
 	CHECK(param.recv_evd_handle == evd && param.request_evd_handle == evd &&
-	      param.connect_evd_handle == evd, "another EVD");
+		      param.connect_evd_handle == evd,
+	      "wrong EVD");
 	FAILS(make_ep(n->ia, n->recv, &evd, &ep), DAT_INVALID_HANDLE);
 	FAILS(dat_evd_query(evd, DAT_EVD_FIELD_ALL, &queue), DAT_INVALID_HANDLE);
 }

@@ -343,7 +343,7 @@ CLAUSE("dat_extension_op")
 	expect_event(c.a.req, (DAT_EVENT_NUMBER)DAT_IB_DTO_EVENT, &event);
 	SAME(event.event_data.dto_completion_event_data.status, DAT_DTO_SUCCESS);
 	CHECK(event.event_data.dto_completion_event_data.user_cookie.as_ptr == ticket,
-	      "another cookie");
+	      "wrong cookie");
 	SAME(*ticket, 40);
 	SAME(*counter, 41);
 	FAILS(take_ticket(node_ep(n, NULL), &remote, ticket, m.lmr_context), DAT_INVALID_STATE);
@@ -427,7 +427,7 @@ CLAUSE("dat_srq_post_recv")
 		post_send(c.a.ep, &c.m, 0, 60 + k, k);
 		expect_event(c.b.recv, DAT_DTO_COMPLETION_EVENT, &event);
 		OK(handle_message(srq, c.m.lmr_context, 64, &event, get_message));
-		CHECK(got.ep == c.b.ep && got.message == c.m.base + HALF, "another EP or buffer");
+		CHECK(got.ep == c.b.ep && got.message == c.m.base + HALF, "wrong EP or buffer");
 		SAME(got.length, 60 + k);
 	}
 	FAILS(handle_message(n->pz, c.m.lmr_context, 64, &event, get_message), DAT_INVALID_HANDLE);

@@ -233,7 +233,7 @@ CLAUSE("dat_evd_disable")
 	FAILS(dat_cno_wait(cno, 0, &hint), DAT_QUEUE_EMPTY);
 	put_se(burst, 8);
 	OK(dat_cno_wait(cno, 0, &hint));
-	CHECK(hint == burst, "another EVD");
+	CHECK(hint == burst, "wrong EVD");
 }
 
 /* CNOs */
@@ -243,7 +243,7 @@ static void expect_hint(DAT_CNO_HANDLE cno, DAT_EVD_HANDLE evd)
 	DAT_EVD_HANDLE hint;
 
 	OK(dat_cno_wait(cno, pair_scaled(PAIR_LIMIT) * 1000, &hint));
-	CHECK(hint == evd, "another EVD");
+	CHECK(hint == evd, "wrong EVD");
 }
 
 CLAUSE("dat_cno_create")

@@ -48,7 +48,7 @@ static void data_server(struct pair *p)
 		memset(data, 0xee, sizeof(data));	/* the data was copied */
 		expect_event(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, &event);
 		SAME(event.event_data.connect_event_data.private_data_size, 0);
-		CHECK(event.event_data.connect_event_data.ep_handle == ep, "another EP");
+		CHECK(event.event_data.connect_event_data.ep_handle == ep, "wrong EP");
 		pair_unlink(p, &n, ep);
 		OK(dat_ep_free(ep));
 	}
@@ -76,7 +76,7 @@ static void data_client(struct pair *p)
 		memset(data, 0xee, sizeof(data));	/* the data was copied */
 		expect_event(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, &event);
 		c = &event.event_data.connect_event_data;
-		CHECK(c->ep_handle == ep, "another EP");
+		CHECK(c->ep_handle == ep, "wrong EP");
 		check_data(c->private_data_size, c->private_data, theirs, 2 * i + 1);
 		check_peer(&n, ep, &listener);
 		pair_unlink(p, &n, ep);
@@ -160,7 +160,7 @@ static void reject_client(struct pair *p)
 		ep_connect(ep, &listener);
 		expect_event(n.conn, DAT_CONNECTION_EVENT_PEER_REJECTED, &event);
 		c = &event.event_data.connect_event_data;
-		CHECK(c->ep_handle == ep, "another EP");
+		CHECK(c->ep_handle == ep, "wrong EP");
 		check_data(c->private_data_size, c->private_data,
 			   REJECT_DATA ? data_size(&n, i) : 0, i);
 		SAME(ep_state(ep), DAT_EP_STATE_DISCONNECTED);

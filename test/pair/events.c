@@ -221,7 +221,7 @@ static void thresholds(struct pair *p)
 	OK(waiter_end(&w));
 	SAME((uintptr_t)w.event.event_data.software_event_data.pointer, 3);
 	SAME(w.more, 1);
-	CHECK(w.event.evd_handle == evd, "of another EVD");
+	CHECK(w.event.evd_handle == evd, "wrong EVD");
 	expect_software(evd, 4);
 	OK(dat_evd_free(evd));
 	node_close(&n);

@@ -180,7 +180,7 @@ static void register_shared(struct node *n, int fd, struct mem *m)
 	SAME(param.mem_type, DAT_MEM_TYPE_SHARED_VIRTUAL);
 	CHECK(told.virtual_address == m->base, "elsewhere");
 	CHECK(told.shared_memory_id && !memcmp(*told.shared_memory_id, cookie, sizeof(cookie)),
-	      "another cookie");
+	      "wrong cookie");
 }
 
 /* Memory that does not match the cookie is refused. */

@@ -115,7 +115,7 @@ static void dup_client(struct pair *p)
 	dup_connect(second, first, ASKED, data);
 	memset(data, 0, ASKED);		/* the data was copied */
 	expect_event(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, &event);
-	CHECK(event.event_data.connect_event_data.ep_handle == second, "another EP");
+	CHECK(event.event_data.connect_event_data.ep_handle == second, "wrong EP");
 	check_data(event.event_data.connect_event_data.private_data_size,
 		   event.event_data.connect_event_data.private_data, ANSWERED, 8);
 	check_peer(&n, second, &listener);
@@ -165,7 +165,7 @@ static void widen(struct node *n, DAT_EP_HANDLE ep, struct node *other)
 	query(ep, &param);
 	SAME(param.ep_attr.max_recv_dtos, DEEP);
 	CHECK(param.recv_evd_handle == other->recv && param.connect_evd_handle == other->conn,
-	      "other EVDs");
+	      "wrong EVDs");
 }
 
 static DAT_EP_HANDLE narrow_ep(struct node *n)
@@ -393,7 +393,7 @@ static void soft(struct pair *p)
 	post_recv(l.ep, &l.m, MESSAGE, MESSAGE, 2);
 	expect_event(l.n.async, DAT_ASYNC_ERROR_EP_BROKEN, &event);
 	data = &event.event_data.asynch_error_event_data;
-	CHECK(data->dat_handle == l.ep, "of another object");
+	CHECK(data->dat_handle == l.ep, "wrong object");
 	SAME(data->reason, DAT_SRQ_SOFT_HIGH_WATERMARK_EVENT);
 	/* the soft watermark only warns */
 	pair_sync(p);

@@ -235,7 +235,7 @@ static void expect_gone(struct node *n, DAT_EP_HANDLE ep)
 	DAT_COUNT more;
 
 	OK(dat_evd_wait(n->conn, pair_scaled(PAIR_LIMIT) * 1000, 1, &event, &more));
-	CHECK(event.event_data.connect_event_data.ep_handle == ep, "another EP");
+	CHECK(event.event_data.connect_event_data.ep_handle == ep, "wrong EP");
 	/* the requester had gone before: fabrics that watch its socket notice that */
 	if (event.event_number == DAT_CONNECTION_EVENT_ESTABLISHED && !pair_fabric_is("tcp") &&
 	    !pair_fabric_is("net"))
@@ -271,7 +271,7 @@ void check_cr(struct node *n, const DAT_EVENT *event, DAT_PSP_HANDLE psp, DAT_CO
 	const DAT_CR_ARRIVAL_EVENT_DATA *a = &event->event_data.cr_arrival_event_data;
 	DAT_CR_PARAM param;
 
-	CHECK(a->sp_handle.psp_handle == psp, "another service point");
+	CHECK(a->sp_handle.psp_handle == psp, "wrong service point");
 	SAME(a->conn_qual, qual);
 	CHECK(!memcmp(a->local_ia_address_ptr, &n->address, sizeof(struct sockaddr_in)),
 	      "not the IA's address");
@@ -291,7 +291,7 @@ void check_peer(struct node *n, DAT_EP_HANDLE ep, const struct listener *listene
 	OK(dat_ep_query(ep, DAT_EP_FIELD_ALL, &param));
 	SAME(param.remote_port_qual, listener->qual);
 	SAME(param.ep_state, DAT_EP_STATE_CONNECTED);
-	CHECK(param.ia_handle == n->ia && param.pz_handle == n->pz, "another IA or PZ");
+	CHECK(param.ia_handle == n->ia && param.pz_handle == n->pz, "wrong IA or PZ");
 	CHECK(!memcmp(param.remote_ia_address_ptr, &listener->address, sizeof(struct sockaddr_in)),
 	      "not the address connected to");
 }
@@ -404,7 +404,7 @@ DAT_EVENT_NUMBER expect_end(DAT_EVD_HANDLE evd, DAT_EP_HANDLE ep)
 	CHECK(event.event_number == DAT_CONNECTION_EVENT_DISCONNECTED ||
 	      event.event_number == DAT_CONNECTION_EVENT_BROKEN,
 	      "%s is not an end", event_name(event.event_number));
-	CHECK(event.event_data.connect_event_data.ep_handle == ep, "of another EP");
+	CHECK(event.event_data.connect_event_data.ep_handle == ep, "wrong EP");
 	SAME(ep_state(ep), DAT_EP_STATE_DISCONNECTED);
 	expect_quiet(evd);
 	return event.event_number;
@@ -658,7 +658,7 @@ void expect_bind(DAT_EVD_HANDLE evd, DAT_RMR_HANDLE rmr, uint64_t cookie,
 	d = &event.event_data.rmr_completion_event_data;
 	SAME(d->user_cookie.as_64, cookie);
 	SAME(d->status, status);
-	CHECK(d->rmr_handle == rmr, "of another RMR");
+	CHECK(d->rmr_handle == rmr, "wrong RMR");
 }
 
 /* Links */

@@ -196,7 +196,7 @@ static bool established(struct node *n, DAT_EP_HANDLE ep)
 	DAT_COUNT more;
 
 	OK(dat_evd_wait(n->conn, pair_scaled(PAIR_LIMIT) * 1000, 1, &event, &more));
-	CHECK(event.event_data.connect_event_data.ep_handle == ep, "another EP");
+	CHECK(event.event_data.connect_event_data.ep_handle == ep, "wrong EP");
 	if (event.event_number == DAT_CONNECTION_EVENT_ESTABLISHED)
 		return true;
 	SAME(event.event_number, DAT_CONNECTION_EVENT_DISCONNECTED);

@@ -41,7 +41,7 @@ static void expect_accepted(struct node *n, DAT_EP_HANDLE ep, const struct liste
 	DAT_EVENT event;
 
 	expect_event(n->conn, DAT_CONNECTION_EVENT_ESTABLISHED, &event);
-	CHECK(event.event_data.connect_event_data.ep_handle == ep, "another EP");
+	CHECK(event.event_data.connect_event_data.ep_handle == ep, "wrong EP");
 	check_data(event.event_data.connect_event_data.private_data_size,
 		   event.event_data.connect_event_data.private_data, DATA, MINE);
 	check_peer(n, ep, listener);
@@ -64,7 +64,7 @@ static DAT_CR_HANDLE request_at(struct node *n, DAT_HANDLE sp, DAT_CONN_QUAL qua
 
 	expect_event(n->cr, DAT_CONNECTION_REQUEST_EVENT, &event);
 	a = &event.event_data.cr_arrival_event_data;
-	CHECK(a->sp_handle.rsp_handle == sp, "another service point");
+	CHECK(a->sp_handle.rsp_handle == sp, "wrong service point");
 	SAME(a->conn_qual, qual);
 	OK(dat_cr_query(a->cr_handle, DAT_CR_FIELD_ALL, &param));
 	check_data(param.private_data_size, param.private_data, request_size(n), THEIRS);
@@ -150,12 +150,12 @@ static void reserved_server(struct pair *p)
 	FAILS(dat_ia_close(n.ia, DAT_CLOSE_GRACEFUL_FLAG), DAT_INVALID_STATE);
 	OK(dat_rsp_query(rsp, DAT_RSP_FIELD_ALL, &param));
 	CHECK(param.ia_handle == n.ia && param.evd_handle == n.cr && param.ep_handle == ep,
-	      "another IA, EVD or EP");
+	      "wrong IA, EVD or EP");
 	SAME(param.conn_qual, qual_of(0));
 	pair_send_listener(p, &n, qual_of(0));
 
 	cr = request_at(&n, rsp, qual_of(0), &came);
-	CHECK(came == ep, "another EP");
+	CHECK(came == ep, "wrong EP");
 	check_pending(ep, qual_of(0));
 	pair_sync(p);	/* a second request is refused */
 	expect_quiet(n.cr);
@@ -236,7 +236,7 @@ static void given_back_server(struct pair *p)
 	OK(dat_rsp_create(n.ia, qual_of(1), ep, n.cr, &rsp));
 	pair_send_listener(p, &n, qual_of(1));
 	cr = request_at(&n, rsp, qual_of(1), &came);
-	CHECK(came == ep, "another EP");
+	CHECK(came == ep, "wrong EP");
 	OK(dat_rsp_free(rsp));
 	SAME(ep_state(ep), DAT_EP_STATE_PASSIVE_CONNECTION_PENDING);
 	OK(accept_with_data(cr, DAT_HANDLE_NULL));
@@ -297,9 +297,9 @@ static void many_server(struct pair *p)
 
 		expect_event(n.cr, DAT_CONNECTION_REQUEST_EVENT, &event);
 		at = a->conn_qual - qual_of(0);
-		CHECK(at < N_RESERVED && a->sp_handle.rsp_handle == rsp[at], "another service point");
+		CHECK(at < N_RESERVED && a->sp_handle.rsp_handle == rsp[at], "wrong service point");
 		OK(dat_cr_query(a->cr_handle, DAT_CR_FIELD_ALL, &param));
-		CHECK(param.local_ep_handle == ep[at], "another EP");
+		CHECK(param.local_ep_handle == ep[at], "wrong EP");
 		OK(dat_cr_accept(a->cr_handle, DAT_HANDLE_NULL, 0, NULL));
 	}
 	for (i = 0; i < N_RESERVED; i++)
@@ -379,7 +379,7 @@ static void check_tentative(struct node *n, DAT_EP_HANDLE ep)
 	SAME(type, DAT_HANDLE_TYPE_EP);
 	OK(dat_ep_query(ep, DAT_EP_FIELD_ALL, &param));
 	SAME(param.ep_state, DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING);
-	CHECK(param.ia_handle == n->ia, "another IA");
+	CHECK(param.ia_handle == n->ia, "wrong IA");
 	CHECK(!param.pz_handle && !param.connect_evd_handle, "where from?");
 	CHECK(param.remote_ia_address_ptr && param.remote_port_qual, "no peer");
 	FAILS(dat_ep_free(ep), DAT_INVALID_STATE);
@@ -484,7 +484,7 @@ static void handoff_server(struct pair *p)
 
 	OK(dat_cr_handoff(cr, qual_of(2)));
 	cr = request_at(&n, rsp, qual_of(2), &came);
-	CHECK(came == ep, "another EP");
+	CHECK(came == ep, "wrong EP");
 	check_pending(ep, qual_of(2));
 	FAILS(dat_cr_handoff(cr, qual_of(2)), DAT_INVALID_PARAMETER);
 
@@ -492,7 +492,7 @@ static void handoff_server(struct pair *p)
 	SAME(ep_state(ep), DAT_EP_STATE_UNCONNECTED);
 	expect_event(evd, DAT_CONNECTION_REQUEST_EVENT, &event);
 	CHECK(event.event_data.cr_arrival_event_data.sp_handle.psp_handle == last,
-	      "another service point");
+	      "wrong service point");
 	cr = event.event_data.cr_arrival_event_data.cr_handle;
 	OK(accept_with_data(cr, ep));
 	expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, ep);
@@ -567,7 +567,7 @@ static void given_up_server(struct pair *p)
 	pair_sync(p);	/* the requester has given up */
 	OK(dat_cr_handoff(cr, qual_of(1)));
 	cr = request_at(&n, rsp, qual_of(1), &came);
-	CHECK(came == ep, "another EP");
+	CHECK(came == ep, "wrong EP");
 	accept_own_gone(&n, cr, ep);
 	OK(dat_rsp_free(rsp));
 	OK(dat_psp_free(psp));
@@ -724,7 +724,7 @@ static void untaken_server(struct pair *p)
 	OK(dat_psp_create(n.ia, qual_of(0), evd, DAT_PSP_CONSUMER_FLAG, &psp));
 	pair_send_listener(p, &n, qual_of(0));
 	OK(dat_cno_wait(cno, pair_scaled(PAIR_LIMIT) * 1000, &hint));
-	CHECK(hint == evd, "another EVD");
+	CHECK(hint == evd, "wrong EVD");
 	OK(dat_psp_free(psp));
 	OK(dat_evd_free(evd));
 	pair_sync(p);	/* freeing the EVD has rejected the request */

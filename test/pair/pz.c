@@ -243,7 +243,7 @@ static void ended(DAT_EVD_HANDLE evd, DAT_EP_HANDLE ep)
 	DAT_COUNT more;
 
 	OK(dat_evd_wait(evd, pair_scaled(PAIR_LIMIT) * 1000, 1, &event, &more));
-	CHECK(event.event_data.connect_event_data.ep_handle == ep, "of another EP");
+	CHECK(event.event_data.connect_event_data.ep_handle == ep, "wrong EP");
 	SAME(ep_state(ep), DAT_EP_STATE_DISCONNECTED);
 }
 

@@ -275,7 +275,7 @@ static void any_server(struct pair *p)
 			CHECK(qual[i] != qual[j], "given twice: %llu", (unsigned long long)qual[i]);
 		OK(dat_psp_query(psp[i], DAT_PSP_FIELD_ALL, &param));
 		SAME(param.conn_qual, qual[i]);
-		CHECK(param.evd_handle == n.cr && param.ia_handle == n.ia, "another EVD or IA");
+		CHECK(param.evd_handle == n.cr && param.ia_handle == n.ia, "wrong EVD or IA");
 	}
 	for (i = 0; i < N_ANY; i++) {
 		DAT_EVENT event;
@@ -364,7 +364,8 @@ static void families_server(struct pair *p)
 		OK(dat_cr_query(cr, DAT_CR_FIELD_ALL, &param));
 		peer = (const struct sockaddr_in6 *)param.remote_ia_address_ptr;
 		SAME(peer->sin6_family, families[i]);
-		CHECK(peer->sin6_family == AF_INET || IN6_IS_ADDR_LOOPBACK(&peer->sin6_addr), "another peer");
+		CHECK(peer->sin6_family == AF_INET || IN6_IS_ADDR_LOOPBACK(&peer->sin6_addr),
+		      "wrong peer");
 		OK(dat_cr_accept(cr, ep, 0, NULL));
 		expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, ep);
 		pair_unlink(p, &n, ep);
@@ -637,9 +638,9 @@ static void csp_refusals(struct node *n, DAT_CSP_HANDLE csp, DAT_CONN_QUAL port)
 	FAILS(dat_csp_query(csp, (DAT_CSP_PARAM_MASK)0x100, &param), DAT_INVALID_PARAMETER);
 	FAILS(dat_csp_query(csp, DAT_CSP_FIELD_ALL, NULL), DAT_INVALID_PARAMETER);
 	OK(dat_csp_query(csp, DAT_CSP_FIELD_ALL, &param));
-	CHECK(param.ia_handle == n->ia && param.evd_handle == n->cr, "other handles");
-	CHECK(!memcmp(param.comm, &tcp, sizeof(tcp)), "another kind of address");
-	CHECK(!memcmp(param.address_ptr, &address, sizeof(struct sockaddr_in)), "another address");
+	CHECK(param.ia_handle == n->ia && param.evd_handle == n->cr, "wrong handles");
+	CHECK(!memcmp(param.comm, &tcp, sizeof(tcp)), "wrong kind of address");
+	CHECK(!memcmp(param.address_ptr, &address, sizeof(struct sockaddr_in)), "wrong address");
 }
 
 static void common_server(struct pair *p)
@@ -662,7 +663,8 @@ static void common_server(struct pair *p)
 	FAILS(dat_ia_close(n.ia, DAT_CLOSE_GRACEFUL_FLAG), DAT_INVALID_STATE);
 	pair_send_listener(p, &n, port);
 	expect_event(n.cr, DAT_CONNECTION_REQUEST_EVENT, &event);
-	CHECK(event.event_data.cr_arrival_event_data.sp_handle.csp_handle == csp, "another point");
+	CHECK(event.event_data.cr_arrival_event_data.sp_handle.csp_handle == csp,
+	      "wrong service point");
 	check_cr(&n, &event, csp, port, 8, 1);
 	OK(dat_cr_accept(event.event_data.cr_arrival_event_data.cr_handle, ep, 0, NULL));
 	expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, ep);

@@ -399,7 +399,7 @@ static void too_long_server(struct pair *p)
 		d = &event.event_data.dto_completion_event_data;
 		SAME(d->status, DAT_DTO_ERR_LOCAL_LENGTH);
 		SAME(d->user_cookie.as_64, i);
-		CHECK(d->ep_handle == s.ep[i], "another endpoint's");
+		CHECK(d->ep_handle == s.ep[i], "wrong endpoint");
 		expect_conn(s.n.conn, DAT_CONNECTION_EVENT_BROKEN, s.ep[i]);
 		expect_last(&s, s.ep[i]);
 		OK(dat_ep_free(s.ep[i]));
@@ -547,7 +547,7 @@ static void watermarks_server(struct pair *p)
 	expect_event(s.n.recv, DAT_DTO_COMPLETION_EVENT, &event);
 	d = &event.event_data.dto_completion_event_data;
 	SAME(d->status, DAT_DTO_ERR_FLUSHED);
-	CHECK(d->ep_handle == s.ep[1], "another endpoint's");
+	CHECK(d->ep_handle == s.ep[1], "wrong endpoint");
 	expect_conn(s.n.conn, DAT_CONNECTION_EVENT_BROKEN, s.ep[1]);
 	expect_last(&s, s.ep[1]);
 	OK(dat_ep_free(s.ep[1]));
@@ -631,7 +631,7 @@ static void death_server(struct pair *p)
 		for (k = 0; k < 3; k++)
 			if (event.event_data.connect_event_data.ep_handle == s.ep[k])
 				break;
-		CHECK(k < 3, "another endpoint");
+		CHECK(k < 3, "wrong endpoint");
 		expect_last(&s, s.ep[k]);
 		OK(dat_ep_free(s.ep[k]));
 		s.ep[k] = NULL;

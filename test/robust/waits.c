@@ -139,7 +139,7 @@ static void lane_expect(struct lane *l, DAT_EVD_HANDLE evd, uint64_t cookie)
 		CHECK(pair_now() < deadline, "%s: round %u", kind_name[l->kind], l->rounds);
 	d = &event.event_data.dto_completion_event_data;
 	SAME(event.event_number, DAT_DTO_COMPLETION_EVENT);
-	CHECK(d->ep_handle == l->ep, "of another EP");
+	CHECK(d->ep_handle == l->ep, "wrong EP");
 	SAME(d->user_cookie.as_64, cookie);
 	SAME(d->status, DAT_DTO_SUCCESS);
 }
