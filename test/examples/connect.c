@@ -32,7 +32,8 @@ CHAPTER("connect");
 /* Requests */
 
 /* Begins to connect with private data; returns the request. */
-static DAT_CR_HANDLE call_with(struct node *n, struct call *c, const void *data, DAT_COUNT size)
+static DAT_CR_HANDLE request_with_data(struct node *n, struct call *c, const void *data,
+				       DAT_COUNT size)
 {
 	struct listener listener;
 
@@ -64,7 +65,7 @@ CLAUSE("dat_cr_handoff")
 	struct call c;
 
 	OK(dat_psp_create(n->ia, first + service, evd, DAT_PSP_CONSUMER_FLAG, &psp));
-	cr = call_with(n, &c, &service, sizeof(service));
+	cr = request_with_data(n, &c, &service, sizeof(service));
 	OK(dispatch(cr, first));
 	expect_event(evd, DAT_CONNECTION_REQUEST_EVENT, &event);
 	CHECK(event.event_data.cr_arrival_event_data.sp_handle.psp_handle == psp, "wrong PSP");
@@ -82,20 +83,20 @@ CLAUSE("dat_cr_handoff/INVALID_PARAMETER")
 	expect_conn(c.a.conn, DAT_CONNECTION_EVENT_PEER_REJECTED, c.a.ep);
 }
 
-static void expect_greeting(struct node *n, const char *sent, const char *wanted)
+static void expect_private_data(struct node *n, const char *sent, const char *wanted)
 {
 	char text[6];
 	struct call c;
 
-	OK(greeting(call_with(n, &c, sent, strlen(sent)), text, sizeof(text)));
+	OK(get_private_data(request_with_data(n, &c, sent, strlen(sent)), text, sizeof(text)));
 	CHECK(!strcmp(text, wanted), "\"%s\"", text);
 }
 
 CLAUSE("dat_cr_query")
 {
-	expect_greeting(n, "I am", "I am");
-	expect_greeting(n, "here I am", "here ");
-	expect_greeting(n, "", "");
+	expect_private_data(n, "I am", "I am");
+	expect_private_data(n, "here I am", "here ");
+	expect_private_data(n, "", "");
 }
 
 CLAUSE("dat_cr_reject")
@@ -103,7 +104,7 @@ CLAUSE("dat_cr_reject")
 	DAT_EVENT event;
 	struct call c;
 
-	OK(turn_down(call_make(n, &c), "busy"));
+	OK(reject_with_reason(call_make(n, &c), "busy"));
 	expect_event(c.a.conn, DAT_CONNECTION_EVENT_PEER_REJECTED, &event);
 #if DAT_VERSION_MAJOR >= 2
 	SAME(event.event_data.connect_event_data.private_data_size, 4);
@@ -113,15 +114,15 @@ CLAUSE("dat_cr_reject")
 
 /* Service points */
 
-struct asked {
+struct service {
 	struct node *n;
 	struct end e;
 	DAT_CONN_QUAL qual;
 };
 
-static void *one_request_apart(void *arg)
+static void *one_request_thread(void *arg)
 {
-	struct asked *s = arg;
+	struct service *s = arg;
 	DAT_CR_HANDLE cr;
 
 	OK(one_request(s->n->ia, s->qual, &cr));
@@ -130,17 +131,17 @@ static void *one_request_apart(void *arg)
 }
 
 /* Runs @function in a thread: it waits for a request at @qual and accepts it with @e. */
-static void ask(struct node *n, void *(*function)(void *))
+static void serve_and_connect(struct node *n, void *(*function)(void *))
 {
-	struct asked s = { .n = n, .qual = fresh_qualifier() };
+	struct service s = { .n = n, .qual = fresh_qualifier() };
 	pthread_t thread;
 	struct end e;
 
 	end_open(n, &s.e, NULL);
 	end_open(n, &e, NULL);
-	thread = apart(function, &s);
-	connect_when_heard(n, &e, s.qual);
-	rejoin(thread);
+	thread = start_thread(function, &s);
+	connect_when_listening(n, &e, s.qual);
+	join_thread(thread);
 	expect_conn(s.e.conn, DAT_CONNECTION_EVENT_ESTABLISHED, s.e.ep);
 }
 
@@ -148,7 +149,7 @@ CLAUSE("dat_psp_create")
 {
 	DAT_CR_HANDLE cr;
 
-	ask(n, one_request_apart);
+	serve_and_connect(n, one_request_thread);
 	FAILS(one_request(n->ia, 0, &cr), DAT_INVALID_PARAMETER);
 }
 
@@ -171,9 +172,9 @@ CLAUSE("dat_psp_create_any")
 	FAILS(listen_anywhere(n->ia, n->recv, &psp), DAT_INVALID_HANDLE);
 }
 
-static void *accept_at_apart(void *arg)
+static void *accept_at_thread(void *arg)
 {
-	struct asked *s = arg;
+	struct service *s = arg;
 
 	OK(accept_at(s->n->ia, s->qual, s->e.ep, s->n->cr));
 	return NULL;
@@ -181,7 +182,7 @@ static void *accept_at_apart(void *arg)
 
 CLAUSE("dat_rsp_create")
 {
-	ask(n, accept_at_apart);
+	serve_and_connect(n, accept_at_thread);
 	FAILS(accept_at(n->ia, fresh_qualifier(), node_ep(n, NULL), n->recv), DAT_INVALID_HANDLE);
 }
 
@@ -237,7 +238,7 @@ CLAUSE("dat_ep_query")
 	struct couple c;
 
 	couple_make(n, &c, NULL, NULL);
-	expect_peer(c.a.ep, "nobody");
+	expect_peer(c.a.ep, "not connected");
 	couple_connect(n, &c);
 	expect_peer(c.a.ep, host);
 	expect_peer(c.b.ep, host);
@@ -330,9 +331,9 @@ CLAUSE("dat_ep_modify")
 	struct couple c;
 
 	couple_open(n, &c);
-	FAILS(deepen(c.a.ep, 200), DAT_INVALID_STATE);
+	FAILS(set_depth(c.a.ep, 200), DAT_INVALID_STATE);
 	couple_part(&c, &c.a);
-	OK(deepen(c.a.ep, 200));
+	OK(set_depth(c.a.ep, 200));
 	OK(dat_ep_query(c.a.ep, DAT_EP_FIELD_ALL, &param));
 	CHECK(param.ep_attr.max_recv_dtos >= 200 && param.ep_attr.max_request_dtos >= 200,
 	      "%d and %d", param.ep_attr.max_recv_dtos, param.ep_attr.max_request_dtos);
@@ -343,15 +344,15 @@ CLAUSE("dat_ep_disconnect")
 	struct couple c;
 
 	couple_open(n, &c);
-	OK(hang_up(c.a.ep, c.a.conn, pair_scaled(PAIR_LIMIT) * 1000));
+	OK(disconnect_wait(c.a.ep, c.a.conn, pair_scaled(PAIR_LIMIT) * 1000));
 	SAME(ep_state(c.a.ep), DAT_EP_STATE_DISCONNECTED);
 	expect_conn(c.b.conn, DAT_CONNECTION_EVENT_DISCONNECTED, c.b.ep);
-	FAILS(hang_up(node_ep(n, NULL), n->conn, 1), DAT_INVALID_STATE);
+	FAILS(disconnect_wait(node_ep(n, NULL), n->conn, 1), DAT_INVALID_STATE);
 }
 
 #define MESSAGES 16	/* exceeds the network's buffers */
 
-CLAUSE("dat_ep_disconnect/messages are left waiting")
+CLAUSE("dat_ep_disconnect/unsent messages")
 {
 	struct couple c;
 	struct mem m;
@@ -361,7 +362,7 @@ CLAUSE("dat_ep_disconnect/messages are left waiting")
 	mem_get(n, &m, 1u << 20);
 	for (k = 0; k < MESSAGES; k++)
 		post_send(c.a.ep, &m, 0, m.size, k);
-	OK(hang_up(c.a.ep, c.a.conn, 1000));
+	OK(disconnect_wait(c.a.ep, c.a.conn, 1000));
 	SAME(ep_state(c.a.ep), DAT_EP_STATE_DISCONNECTED);
 	SAME(drain(c.a.conn), 0);
 	SAME(drain(c.a.req), MESSAGES);
@@ -411,9 +412,9 @@ CLAUSE("dat_ep_free")
 	expect_conn(e.conn, DAT_CONNECTION_EVENT_ESTABLISHED, e.ep);
 	expect_conn(evd, DAT_CONNECTION_EVENT_ESTABLISHED, ep);
 	post_recv(ep, &m, 0, 64, 1);
-	OK(take_down(ep, m.lmr, pz, evd));
+	OK(free_all(ep, m.lmr, pz, evd));
 	expect_conn(e.conn, DAT_CONNECTION_EVENT_DISCONNECTED, e.ep);
-	FAILS(take_down(ep, m.lmr, pz, evd), DAT_INVALID_HANDLE);
+	FAILS(free_all(ep, m.lmr, pz, evd), DAT_INVALID_HANDLE);
 	FAILS(dat_lmr_free(m.lmr), DAT_INVALID_HANDLE);
 	FAILS(dat_pz_free(pz), DAT_INVALID_HANDLE);
 	FAILS(dat_evd_free(evd), DAT_INVALID_HANDLE);

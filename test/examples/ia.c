@@ -79,7 +79,7 @@ CLAUSE("dat_ia_close")
 	ret = close_ia(n->ia);
 	text = captured();
 	OK(ret);
-	CHECK(!strcmp(text, "some objects are left\n"), "%s", text);
+	CHECK(!strcmp(text, "some objects are still open\n"), "%s", text);
 	FAILS(close_ia(n->ia), DAT_INVALID_HANDLE);
 	n->ia = DAT_HANDLE_NULL;
 }
@@ -112,7 +112,7 @@ CLAUSE("dat_registry_list_providers")
 	status = dat_registry_list_providers_main();
 	text = captured();
 	SAME(status, 0);
-	CHECK(strstr(text, line), "not among \"%s\"", text);
+	CHECK(strstr(text, line), "not listed in \"%s\"", text);
 }
 
 CLAUSE("dat_strerror")
@@ -120,7 +120,7 @@ CLAUSE("dat_strerror")
 	const char *text;
 
 	capture(2);
-	complain("dat_ep_create", dat_pz_free(n->recv));
+	print_error("dat_ep_create", dat_pz_free(n->recv));
 	text = captured();
 	CHECK(!strcmp(text, "dat_ep_create: DAT_INVALID_HANDLE DAT_INVALID_HANDLE_PZ\n"), "%s", text);
 }
@@ -144,14 +144,14 @@ static void expect_report(DAT_HANDLE handle, const char *what)
 
 CLAUSE("dat_get_handle_type")
 {
-	DAT_EVD_HANDLE gone = node_evd(n, 1, DAT_EVD_CR_FLAG);
+	DAT_EVD_HANDLE freed = node_evd(n, 1, DAT_EVD_CR_FLAG);
 
 	expect_report(n->ia, "the IA");
 	expect_report(n->recv, "an EVD");
 	expect_report(node_ep(n, NULL), "an EP");
 	expect_report(n->pz, "an object");
-	OK(dat_evd_free(gone));
-	expect_report(gone, "an object that is gone");
+	OK(dat_evd_free(freed));
+	expect_report(freed, "a freed object");
 }
 
 CLAUSE("dat_set_consumer_context")
@@ -170,6 +170,6 @@ CLAUSE("dat_set_consumer_context")
 	expect_event(c.b.conn, DAT_CONNECTION_EVENT_ESTABLISHED, &event);
 	SAME(session_of(&event)->number, 2);
 	OK(dat_ep_free(c.b.ep));
-	CHECK(!session_of(&event), "of an EP that is gone");
+	CHECK(!session_of(&event), "the context of a freed EP");
 	FAILS(attach(&two), DAT_INVALID_HANDLE);
 }
