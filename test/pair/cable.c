@@ -26,7 +26,7 @@ void command(const char *format, ...)
 	vsnprintf(text, sizeof(text), format, ap);
 	va_end(ap);
 	if (system(text))
-		pair_skip("cannot: %s", text);
+		pair_skip("this command fails: %s", text);
 }
 
 static void interface_ask(unsigned long what, struct ifreq *ifr)

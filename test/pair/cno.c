@@ -206,7 +206,8 @@ static void cno_blocked(struct pair *p)
 	cno_waiter_start(&closed, cno);
 	OK(dat_ia_close(n.ia, DAT_CLOSE_ABRUPT_FLAG));
 	cno_waiter_end(&closed);
-	CHECK(closed.ret != DAT_SUCCESS || !closed.evd, "woken for nothing");
+	CHECK(closed.ret != DAT_SUCCESS || !closed.evd,
+	      "the wait returned an EVD that did not trigger");
 }
 
 /* Connection and DTO events trigger CNOs, too. */
@@ -317,7 +318,7 @@ static void cno_crowd(struct pair *p)
 	}
 	for (i = 0; i < WAITERS; i++) {
 		OK(cno_waiter_end(&w[i]));
-		CHECK(!w[i].evd, "an EVD that is gone");
+		CHECK(!w[i].evd, "a freed EVD was returned");
 	}
 	OK(dat_cno_free(cno));
 	node_close(&n);
@@ -387,7 +388,7 @@ static void cno_fd(struct pair *p)
 	OK(dat_get_consumer_context(cno, &context));
 	SAME(context.as_64, 77);
 	OK(dat_cno_free(cno));
-	CHECK(fcntl(fd, F_GETFD) == -1, "the descriptor is still there");
+	CHECK(fcntl(fd, F_GETFD) == -1, "the descriptor is still open");
 	FAILS(dat_cno_trigger(cno, &n.recv), DAT_INVALID_HANDLE);
 	close(epoll);
 	mem_put(&m);
@@ -400,7 +401,7 @@ static const struct pair_case cases[] = {
 	PAIR_CASE("agent", NULL, cno_agent),
 	PAIR_CASE("blocked waiters", NULL, cno_blocked),
 	PAIR_CASE("many waiters", NULL, cno_crowd),
-	PAIR_CASE("a whole connection", cno_pair_server, cno_pair_client),
+	PAIR_CASE("all events of a connection", cno_pair_server, cno_pair_client),
 #if DAT_VERSION_MAJOR >= 2
 	PAIR_CASE("file descriptor", cno_fd, cno_fd),
 #endif

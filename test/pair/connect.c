@@ -271,7 +271,7 @@ static void timeout_client(struct pair *p)
 	expect_conn(n.conn, DAT_CONNECTION_EVENT_TIMED_OUT, ep);
 	took = pair_now() - start;
 	CHECK(took >= ms * INT64_C(1000) && took <= (ms + pair_scaled(TOLERANCE_MS)) * INT64_C(1000),
-	      "%lld us instead of %u ms", (long long)took, ms);
+	      "timed out after %lld us instead of %u ms", (long long)took, ms);
 	SAME(ep_state(ep), DAT_EP_STATE_DISCONNECTED);
 	expect_quiet(n.conn);
 	pair_sync(p);
@@ -288,7 +288,7 @@ static void timeout_client(struct pair *p)
 }
 
 /* The kernel refuses a TCP connection to a multicast address, with and without a route. */
-static void unreachable_listener(struct node *n, struct listener *listener)
+static void unreachable_address(struct node *n, struct listener *listener)
 {
 	struct sockaddr_in *in = (struct sockaddr_in *)&listener->address;
 	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)&listener->address;
@@ -311,7 +311,7 @@ static void unreachable(struct pair *p)
 	(void)p;
 	node_open(&n);
 	ep = node_ep(&n, NULL);
-	unreachable_listener(&n, &listener);
+	unreachable_address(&n, &listener);
 	connect_fails(&n, ep, &listener, DAT_CONNECTION_EVENT_UNREACHABLE);
 	OK(dat_ep_reset(ep));
 	listener.qual = UINT64_C(1) << 40;
@@ -497,7 +497,7 @@ static void attributes(struct pair *p)
 	node_ep_attr(&n, &attr);
 	ep = node_ep(&n, &attr);
 	OK(dat_ep_query(ep, DAT_EP_FIELD_ALL, &param));
-	CHECK(!memcmp(&param.ep_attr, &attr, sizeof(attr)), "they come back changed");
+	CHECK(!memcmp(&param.ep_attr, &attr, sizeof(attr)), "the queried attributes differ");
 	OK(dat_ep_free(ep));
 
 	attr.max_message_size = n.attr.max_message_size;
@@ -510,7 +510,7 @@ static void attributes(struct pair *p)
 	attr.max_rdma_write_iov = n.attr.max_iov_segments_per_rdma_write;
 	ep = node_ep(&n, &attr);
 	OK(dat_ep_query(ep, DAT_EP_FIELD_ALL, &param));
-	CHECK(!memcmp(&param.ep_attr, &attr, sizeof(attr)), "the maxima are not granted");
+	CHECK(!memcmp(&param.ep_attr, &attr, sizeof(attr)), "the queried maxima differ");
 	OK(dat_ep_free(ep));
 
 #define TOO_MUCH(member)                                                                      \
@@ -603,7 +603,7 @@ static void two_ias(struct pair *p)
 	(void)p;
 	node_open(&one);
 	node_open(&two);
-	CHECK(one.ia != two.ia, "each open is an instance of its own");
+	CHECK(one.ia != two.ia, "both IAs have one handle");
 	FAILS(dat_ep_create(one.ia, two.pz, one.recv, one.req, one.conn, NULL, &foreign),
 	      DAT_INVALID_HANDLE);
 	FAILS(dat_ep_create(one.ia, one.pz, one.recv, two.req, one.conn, NULL, &foreign),
@@ -683,23 +683,25 @@ static void closed_while_sent_to(struct pair *p)
 }
 
 static const struct pair_case cases[] = {
-	PAIR_CASE("private data arrives exactly", data_server, data_client, .seconds = 60),
+	PAIR_CASE("private data is transferred exactly", data_server, data_client, .seconds = 60),
 	PAIR_CASE("private data beyond the maximum", NULL, data_too_large),
 	PAIR_CASE("rejected by the peer", reject_server, reject_client),
-	PAIR_CASE("refused: nobody listens", refused_server, refused_client),
+	PAIR_CASE("refused without a listener", refused_server, refused_client),
 	PAIR_CASE("timed out", timeout_server, timeout_client),
 	PAIR_CASE("unreachable", NULL, unreachable),
 	PAIR_CASE("malformed address", NULL, malformed_address),
-	PAIR_CASE("accepted after its service point was freed", late_accept_server, plain_client),
-	PAIR_CASE("unanswered, then the IA is closed", unanswered_closed_server, unanswered_closed_client,
-		  .not_sockets = "drops rejections when their listener is closed"),
-	PAIR_CASE("unanswered, then the process ends", unanswered_exit_server, unanswered_exit_client),
+	PAIR_CASE("accepted after the service point was freed", late_accept_server, plain_client),
+	PAIR_CASE("request pending when the IA is closed", unanswered_closed_server,
+		  unanswered_closed_client,
+		  .not_sockets = "it drops rejections when the listener is closed"),
+	PAIR_CASE("request pending when the process ends", unanswered_exit_server,
+		  unanswered_exit_client),
 	PAIR_CASE("more requests than the EVD holds", full_evd_server, full_evd_client),
 	PAIR_CASE("queried attributes create an EP", NULL, attributes),
 	PAIR_CASE("self-connection", NULL, self),
 	PAIR_CASE("two IAs in one process", NULL, two_ias),
-	PAIR_CASE("an IA is closed while another one sends to it", NULL, closed_while_sent_to,
-		  .seconds = 60, .not_sockets = "it loses messages when many are under way"),
+	PAIR_CASE("an IA is closed while a peer sends to it", NULL, closed_while_sent_to,
+		  .seconds = 60, .not_sockets = "it loses messages when many are in flight"),
 };
 
 PAIR_MAIN(cases)

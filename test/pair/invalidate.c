@@ -23,7 +23,7 @@ static void need_invalidate(struct node *n, DAT_EP_HANDLE ep)
 
 	(void)n;
 	if (DAT_GET_TYPE(ret) == DAT_MODEL_NOT_SUPPORTED)
-		pair_skip("no room beside a message on this fabric");
+		pair_skip("this fabric has no invalidation");
 }
 
 static DAT_RETURN send_invalidate(DAT_EP_HANDLE ep, const struct mem *m, size_t length,
@@ -151,7 +151,7 @@ static void many_client(struct pair *p)
 	post_write(l.ep, &l.m, 0, PART, 201, &again, 0);
 	expect_dto(l.n.req, 201, DAT_DTO_SUCCESS, PART);
 	post_write(l.ep, &l.m, 0, PART, 202, &g[N / 2], 0);
-	expect_refused(&l.n, l.ep, 202, "written through what was invalidated");
+	expect_refused(&l.n, l.ep, 202, "written through an invalidated context");
 	pair_sync(p);
 	OK(dat_ep_free(l.ep));
 	mem_put(&l.m);
@@ -171,7 +171,7 @@ enum fault {
 };
 
 static const char *const fault_names[N_FAULTS] = {
-	"unknown", "zero", "an LMR's", "of another PZ", "of another EP", "invalidated before",
+	"unknown", "zero", "an LMR's", "of another PZ", "of another EP", "already invalidated",
 };
 
 static void wrong_server(struct pair *p)
@@ -391,8 +391,8 @@ static void into_owner(struct pair *p)
 }
 
 static const struct pair_case cases[] = {
-	PAIR_CASE("messages end grants", many_server, many_client),
-	PAIR_CASE("grants that are not the sender's to end", wrong_server, wrong_client),
+	PAIR_CASE("messages invalidate grants", many_server, many_client),
+	PAIR_CASE("grants that the sender must not invalidate", wrong_server, wrong_client),
 	PAIR_CASE("reads into RMRs", into_owner, into_reader),
 };
 

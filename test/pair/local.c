@@ -35,7 +35,7 @@
 #endif
 
 /* How the two processes differ before any DAT call, and whether they share memory then. */
-struct way {
+struct setup {
 	void (*server)(void), (*client)(void);
 	bool shared;
 };
@@ -126,33 +126,33 @@ static void use(struct pair *p, struct link *l)
 	mem_put(&in);
 }
 
-static void either(struct pair *p)
+static void run_setup(struct pair *p)
 {
-	const struct way *way = pair_arg();
-	void (*prepare)(void) = p->server ? way->server : way->client;
+	const struct setup *setup = pair_arg();
+	void (*prepare)(void) = p->server ? setup->server : setup->client;
 	struct link l;
 
 	if (prepare)
 		prepare();
 	link_open(p, &l, SIZE);
 	use(p, &l);
-	if (way->shared)
+	if (setup->shared)
 		SAME(tcp_connections(), 0);
 	else
-		CHECK(tcp_connections(), "not over TCP");
+		CHECK(tcp_connections(), "no TCP connection");
 	link_close(p, &l);
 }
 
 /* The shared-memory fabric has no alternative, so connecting fails immediately. */
-static void apart(struct pair *p)
+static void shm_only(struct pair *p)
 {
-	const struct way *way = pair_arg();
+	const struct setup *setup = pair_arg();
 	struct listener listener;
 	struct node n;
 	DAT_EP_HANDLE ep;
 
 	setenv("DAT_TEST_IA", "ofi-shm", 1);
-	(p->server ? way->server : way->client)();
+	(p->server ? setup->server : setup->client)();
 	node_open(&n);
 	if (p->server) {
 		node_listen(&n, &listener.qual);
@@ -235,20 +235,23 @@ static void with_other_ipc(void)
 	leave(CLONE_NEWIPC);
 }
 
-static void with_another_dev_shm(void)
+static void with_other_dev_shm(void)
 {
 	leave(CLONE_NEWNS);
 	if (mount("none", "/", "none", MS_REC | MS_PRIVATE, NULL) ||
 	    mount("none", "/dev/shm", "tmpfs", 0, NULL))
-		pair_skip("another /dev/shm: %s", strerror(errno));
+		pair_skip("cannot mount /dev/shm: %s", strerror(errno));
 }
 
-static const struct way shared = { .shared = true }, copying = { without_reading, NULL, true },
-	deaf = { without_local, NULL, false }, mute = { NULL, without_local, false },
-	neither = { without_local, without_local, false }, excluded = { NULL, without_shm, false },
-	users = { must_be_root, as_another_user, false },
-	pids = { must_be_root, with_other_pids, true }, ipc = { must_be_root, with_other_ipc, true },
-	mounts = { must_be_root, with_another_dev_shm, true };
+static const struct setup shared = { .shared = true }, no_cma = { without_reading, NULL, true },
+			  server_disabled = { without_local, NULL, false },
+			  client_disabled = { NULL, without_local, false },
+			  both_disabled = { without_local, without_local, false },
+			  excluded = { NULL, without_shm, false },
+			  users = { must_be_root, as_another_user, false },
+			  pids = { must_be_root, with_other_pids, true },
+			  ipc = { must_be_root, with_other_ipc, true },
+			  mounts = { must_be_root, with_other_dev_shm, true };
 
 /* Other sockets */
 
@@ -310,7 +313,7 @@ static DAT_CONN_QUAL free_qual(struct node *n)
 }
 
 /* The connection of @ep is established, through shared memory or not; then ends. */
-static void stands(struct pair *p, struct node *n, DAT_EP_HANDLE ep, bool by_memory)
+static void expect_fabric(struct pair *p, struct node *n, DAT_EP_HANDLE ep, bool by_memory)
 {
 	DAT_EVENT event;
 
@@ -325,7 +328,7 @@ static void accept_one(struct pair *p, struct node *n, bool by_memory)
 	DAT_EP_HANDLE ep = node_ep(n, NULL);
 
 	OK(dat_cr_accept(node_request(n), ep, 0, NULL));
-	stands(p, n, ep, by_memory);
+	expect_fabric(p, n, ep, by_memory);
 }
 
 static void connect_one(struct pair *p, struct node *n, const struct listener *listener,
@@ -334,7 +337,7 @@ static void connect_one(struct pair *p, struct node *n, const struct listener *l
 	DAT_EP_HANDLE ep = node_ep(n, NULL);
 
 	ep_connect(ep, listener);
-	stands(p, n, ep, by_memory);
+	expect_fabric(p, n, ep, by_memory);
 }
 
 static void squatted_server(struct pair *p)
@@ -355,7 +358,7 @@ static void squatted_server(struct pair *p)
 	OK(dat_psp_free(psp));
 	kill(pid, SIGKILL);
 	SAME(waitpid(pid, &status, 0), pid);
-	CHECK(WIFSIGNALED(status), "it was told something");
+	CHECK(WIFSIGNALED(status), "the other user's listener received data");
 	node_close(&n);
 }
 
@@ -371,7 +374,7 @@ static void squatted_client(struct pair *p)
 }
 
 /* A peer that speaks another protocol is rejected, and the next peer is served. */
-static void stranger_server(struct pair *p)
+static void foreign_client_server(struct pair *p)
 {
 	DAT_CONN_QUAL qual;
 	DAT_PSP_HANDLE psp;
@@ -385,7 +388,7 @@ static void stranger_server(struct pair *p)
 	node_close(&n);
 }
 
-static void stranger_client(struct pair *p)
+static void foreign_client_client(struct pair *p)
 {
 	static const char words[] = "GET / HTTP/1.0\r\n\r\n";
 	struct sockaddr_un name;
@@ -401,7 +404,7 @@ static void stranger_client(struct pair *p)
 	fd = socket(AF_UNIX, SOCK_STREAM, 0);
 	CHECK(!connect(fd, (struct sockaddr *)&name, len), "%s", strerror(errno));
 	SAME(write(fd, words, strlen(words)), strlen(words));
-	CHECK(read(fd, &answer, 1) <= 0, "an answer");
+	CHECK(read(fd, &answer, 1) <= 0, "the foreign client got an answer");
 	close(fd);
 	connect_one(p, &n, &listener, true);
 	node_close(&n);
@@ -473,25 +476,29 @@ static void cable_client(struct pair *p)
 }
 
 static const struct pair_case cases[] = {
-	PAIR_CASE("a connection over TCP is seen", NULL, counting),
-	PAIR_CASE("by shared memory", either, either, .arg = &shared),
-	PAIR_CASE("by shared memory, without reading each other's", either, either, .arg = &copying),
-	PAIR_CASE("the server without", either, either, .arg = &deaf),
-	PAIR_CASE("the client without", either, either, .arg = &mute),
-	PAIR_CASE("both without", either, either, .arg = &neither),
-	PAIR_CASE("excluded by FI_PROVIDER", either, either, .arg = &excluded),
-	PAIR_CASE("different users", either, either, .arg = &users),
-	PAIR_CASE("different /dev/shm", either, either, .arg = &mounts),
-	PAIR_CASE("different PID namespaces", either, either, .arg = &pids),
-	PAIR_CASE("different IPC namespaces", either, either, .arg = &ipc),
-	PAIR_CASE("different users, only shared memory", apart, apart, .arg = &users),
-	PAIR_CASE("different /dev/shm, only shared memory", apart, apart, .arg = &mounts),
-	PAIR_CASE("different PID namespaces, only shared memory", apart, apart, .arg = &pids),
-	PAIR_CASE("another user has the name", squatted_server, squatted_client, .arg = ""),
-	PAIR_CASE("something else has the name", squatted_server, squatted_client, .arg = "SSH-2.0-x\n"),
-	PAIR_CASE("a stranger comes first", stranger_server, stranger_client),
-	PAIR_CASE("different networks", network_server, network_client),
-	PAIR_CASE("different networks with a cable", cable_server, cable_client),
+	PAIR_CASE("TCP connections are counted", NULL, counting),
+	PAIR_CASE("by shared memory", run_setup, run_setup, .arg = &shared),
+	PAIR_CASE("by shared memory, without reading the peer's memory", run_setup, run_setup,
+		  .arg = &no_cma),
+	PAIR_CASE("shared memory disabled in the server", run_setup, run_setup,
+		  .arg = &server_disabled),
+	PAIR_CASE("shared memory disabled in the client", run_setup, run_setup,
+		  .arg = &client_disabled),
+	PAIR_CASE("shared memory disabled in both", run_setup, run_setup, .arg = &both_disabled),
+	PAIR_CASE("shared memory excluded by FI_PROVIDER", run_setup, run_setup, .arg = &excluded),
+	PAIR_CASE("different users", run_setup, run_setup, .arg = &users),
+	PAIR_CASE("different /dev/shm", run_setup, run_setup, .arg = &mounts),
+	PAIR_CASE("different PID namespaces", run_setup, run_setup, .arg = &pids),
+	PAIR_CASE("different IPC namespaces", run_setup, run_setup, .arg = &ipc),
+	PAIR_CASE("different users, only shared memory", shm_only, shm_only, .arg = &users),
+	PAIR_CASE("different /dev/shm, only shared memory", shm_only, shm_only, .arg = &mounts),
+	PAIR_CASE("different PID namespaces, only shared memory", shm_only, shm_only, .arg = &pids),
+	PAIR_CASE("another user holds the socket name", squatted_server, squatted_client, .arg = ""),
+	PAIR_CASE("another program holds the socket name", squatted_server, squatted_client,
+		  .arg = "SSH-2.0-x\n"),
+	PAIR_CASE("a foreign client connects first", foreign_client_server, foreign_client_client),
+	PAIR_CASE("different network namespaces", network_server, network_client),
+	PAIR_CASE("different network namespaces with a cable", cable_server, cable_client),
 };
 
 int main(int argc, char **argv)

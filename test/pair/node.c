@@ -49,7 +49,7 @@ void node_open(struct node *n)
 	n->async = DAT_HANDLE_NULL;
 	OK(dat_ia_open((DAT_NAME_PTR)pair_ia_name(), 8, &n->async, &n->ia));
 	OK(dat_ia_query(n->ia, &async, DAT_IA_FIELD_ALL, &n->attr, DAT_PROVIDER_FIELD_ALL, &n->prov));
-	CHECK(async == n->async, "the asynchronous EVD is another one");
+	CHECK(async == n->async, "wrong asynchronous EVD");
 	copy_address(&n->address, n->attr.ia_address_ptr);
 	OK(dat_pz_create(n->ia, &n->pz));
 	n->cr = node_evd(n, NODE_QLEN, DAT_EVD_CR_FLAG);
@@ -261,7 +261,7 @@ void accept_own_gone(struct node *n, DAT_CR_HANDLE cr, DAT_EP_HANDLE ep)
 void check_data(DAT_COUNT size, const void *data, DAT_COUNT wanted, unsigned seed)
 {
 	SAME(size, wanted);
-	CHECK(!size || data, "no data");
+	CHECK(!size || data, "no private data");
 	verify(data, size, seed);
 }
 
@@ -274,10 +274,10 @@ void check_cr(struct node *n, const DAT_EVENT *event, DAT_PSP_HANDLE psp, DAT_CO
 	CHECK(a->sp_handle.psp_handle == psp, "wrong service point");
 	SAME(a->conn_qual, qual);
 	CHECK(!memcmp(a->local_ia_address_ptr, &n->address, sizeof(struct sockaddr_in)),
-	      "not the IA's address");
+	      "wrong local address");
 	OK(dat_cr_query(a->cr_handle, DAT_CR_FIELD_ALL, &param));
 	check_data(param.private_data_size, param.private_data, size, seed);
-	CHECK(!param.local_ep_handle, "the consumer's to provide");
+	CHECK(!param.local_ep_handle, "there is an EP");
 	CHECK(param.remote_port_qual, "no port");
 	SAME(((struct sockaddr *)param.remote_ia_address_ptr)->sa_family, n->address.ss_family);
 	if (size) /* programs may write to private data */
@@ -293,7 +293,7 @@ void check_peer(struct node *n, DAT_EP_HANDLE ep, const struct listener *listene
 	SAME(param.ep_state, DAT_EP_STATE_CONNECTED);
 	CHECK(param.ia_handle == n->ia && param.pz_handle == n->pz, "wrong IA or PZ");
 	CHECK(!memcmp(param.remote_ia_address_ptr, &listener->address, sizeof(struct sockaddr_in)),
-	      "not the address connected to");
+	      "wrong remote address");
 }
 
 /* Events */
@@ -360,7 +360,7 @@ void pair_conn(const char *file, int line, DAT_EVD_HANDLE evd, DAT_EVENT_NUMBER 
 
 	pair_event(file, line, evd, number, PAIR_LIMIT, &event);
 	if (event.event_data.connect_event_data.ep_handle != ep)
-		pair_fail(file, line, "%s of another EP", event_name(number));
+		pair_fail(file, line, "%s: wrong EP", event_name(number));
 }
 
 void pair_dto(const char *file, int line, DAT_EVD_HANDLE evd, uint64_t cookie,
@@ -391,7 +391,7 @@ void pair_quiet(const char *file, int line, DAT_EVD_HANDLE evd)
 	DAT_RETURN ret = dat_evd_wait(evd, PAIR_QUIET * 1000, 1, &event, &more);
 
 	if (ret == DAT_SUCCESS)
-		pair_fail(file, line, "%s where nothing should come", event_name(event.event_number));
+		pair_fail(file, line, "unexpected %s", event_name(event.event_number));
 	pair_ret(file, line, "dat_evd_wait", ret, DAT_TIMEOUT_EXPIRED);
 }
 
@@ -403,7 +403,7 @@ DAT_EVENT_NUMBER expect_end(DAT_EVD_HANDLE evd, DAT_EP_HANDLE ep)
 	OK(dat_evd_wait(evd, pair_scaled(PAIR_LIMIT) * 1000, 1, &event, &more));
 	CHECK(event.event_number == DAT_CONNECTION_EVENT_DISCONNECTED ||
 	      event.event_number == DAT_CONNECTION_EVENT_BROKEN,
-	      "%s is not an end", event_name(event.event_number));
+	      "%s does not end a connection", event_name(event.event_number));
 	CHECK(event.event_data.connect_event_data.ep_handle == ep, "wrong EP");
 	SAME(ep_state(ep), DAT_EP_STATE_DISCONNECTED);
 	expect_quiet(evd);
@@ -524,13 +524,13 @@ void verify(const void *from, size_t size, unsigned seed)
 	/* report which seed or offset the wrong bytes belong to */
 	for (other = 0; other < 256; other++)
 		if (matches(byte + i, size - i, i, other))
-			pair_note("it begins what seed %u gives there", other);
+			pair_note("the bytes are those of seed %u at this offset", other);
 	for (at = 0; at < size; at++)
 		if (matches(byte + i, size - i, at, seed))
-			pair_note("it belongs at %zu", at);
+			pair_note("the bytes belong at offset %zu", at);
 	for (at = size; at && byte[at - 1] == pattern(at - 1, seed); at--)
 		;
-	pair_fail(__FILE__, __LINE__, "wrong from %zu to %zu of %zu bytes", i, at, size);
+	pair_fail(__FILE__, __LINE__, "bytes %zu to %zu of %zu are wrong", i, at, size);
 }
 
 void pair_grant(struct pair *p, const struct mem *m)

@@ -132,7 +132,7 @@ static void check_pending(DAT_EP_HANDLE ep, DAT_CONN_QUAL qual)
 
 static void reserved_server(struct pair *p)
 {
-	DAT_EP_HANDLE ep, other, came;
+	DAT_EP_HANDLE ep, other, request_ep;
 	DAT_RSP_PARAM param;
 	DAT_RSP_HANDLE rsp, second;
 	DAT_CR_HANDLE cr;
@@ -154,8 +154,8 @@ static void reserved_server(struct pair *p)
 	SAME(param.conn_qual, qual_of(0));
 	pair_send_listener(p, &n, qual_of(0));
 
-	cr = request_at(&n, rsp, qual_of(0), &came);
-	CHECK(came == ep, "wrong EP");
+	cr = request_at(&n, rsp, qual_of(0), &request_ep);
+	CHECK(request_ep == ep, "wrong EP");
 	check_pending(ep, qual_of(0));
 	pair_sync(p);	/* a second request is refused */
 	expect_quiet(n.cr);
@@ -209,10 +209,10 @@ static void reserved_client(struct pair *p)
  * Rejecting the request frees the EP for another RSP. Freeing an RSP without a request frees the
  * EP, too, and nothing listens at the qualifier then.
  */
-static void given_back_server(struct pair *p)
+static void rsp_freed_server(struct pair *p)
 {
 	DAT_RSP_HANDLE first, rsp;
-	DAT_EP_HANDLE ep, came;
+	DAT_EP_HANDLE ep, request_ep;
 	DAT_CR_HANDLE cr;
 	struct node n;
 
@@ -220,7 +220,7 @@ static void given_back_server(struct pair *p)
 	ep = node_ep(&n, NULL);
 	OK(dat_rsp_create(n.ia, qual_of(0), ep, n.cr, &first));
 	pair_send_listener(p, &n, qual_of(0));
-	cr = request_at(&n, first, qual_of(0), &came);
+	cr = request_at(&n, first, qual_of(0), &request_ep);
 	OK(cr_reject(cr, 0, NULL));
 	SAME(ep_state(ep), DAT_EP_STATE_UNCONNECTED);
 	pair_sync(p);	/* the client was rejected, then refused */
@@ -235,8 +235,8 @@ static void given_back_server(struct pair *p)
 
 	OK(dat_rsp_create(n.ia, qual_of(1), ep, n.cr, &rsp));
 	pair_send_listener(p, &n, qual_of(1));
-	cr = request_at(&n, rsp, qual_of(1), &came);
-	CHECK(came == ep, "wrong EP");
+	cr = request_at(&n, rsp, qual_of(1), &request_ep);
+	CHECK(request_ep == ep, "wrong EP");
 	OK(dat_rsp_free(rsp));
 	SAME(ep_state(ep), DAT_EP_STATE_PASSIVE_CONNECTION_PENDING);
 	OK(accept_with_data(cr, DAT_HANDLE_NULL));
@@ -246,7 +246,7 @@ static void given_back_server(struct pair *p)
 	node_close(&n);
 }
 
-static void given_back_client(struct pair *p)
+static void rsp_freed_client(struct pair *p)
 {
 	struct listener listener;
 	DAT_EP_HANDLE ep;
@@ -340,7 +340,7 @@ static void many_client(struct pair *p)
 /* EPs that the provider creates */
 
 /* Sets the PZ and EVDs of an EP that the provider created. */
-static void furnish(struct node *n, DAT_EP_HANDLE ep)
+static void complete_ep(struct node *n, DAT_EP_HANDLE ep)
 {
 	DAT_EP_PARAM param;
 
@@ -380,7 +380,7 @@ static void check_tentative(struct node *n, DAT_EP_HANDLE ep)
 	OK(dat_ep_query(ep, DAT_EP_FIELD_ALL, &param));
 	SAME(param.ep_state, DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING);
 	CHECK(param.ia_handle == n->ia, "wrong IA");
-	CHECK(!param.pz_handle && !param.connect_evd_handle, "where from?");
+	CHECK(!param.pz_handle && !param.connect_evd_handle, "the EP has a PZ or a connect EVD");
 	CHECK(param.remote_ia_address_ptr && param.remote_port_qual, "no peer");
 	FAILS(dat_ep_free(ep), DAT_INVALID_STATE);
 }
@@ -402,7 +402,7 @@ static void provided_server(struct pair *p)
 	check_tentative(&n, ep);
 	FAILS(accept_with_data(cr, own), DAT_INVALID_HANDLE);
 	FAILS(accept_with_data(cr, DAT_HANDLE_NULL), DAT_INVALID_STATE);
-	furnish(&n, ep);
+	complete_ep(&n, ep);
 	OK(accept_with_data(cr, DAT_HANDLE_NULL));
 	expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, ep);
 	free_point(reserved, sp);
@@ -458,7 +458,7 @@ static void handoff_server(struct pair *p)
 {
 	DAT_PSP_HANDLE first, second, last;
 	DAT_CR_HANDLE cr, old;
-	DAT_EP_HANDLE ep, came;
+	DAT_EP_HANDLE ep, request_ep;
 	DAT_RSP_HANDLE rsp;
 	DAT_EVD_HANDLE evd;
 	DAT_EVENT event;
@@ -472,19 +472,19 @@ static void handoff_server(struct pair *p)
 	OK(dat_rsp_create(n.ia, qual_of(2), ep, n.cr, &rsp));
 	OK(dat_psp_create(n.ia, qual_of(3), evd, DAT_PSP_CONSUMER_FLAG, &last));
 	pair_send_listener(p, &n, qual_of(0));
-	old = request_at(&n, first, qual_of(0), &came);
+	old = request_at(&n, first, qual_of(0), &request_ep);
 	FAILS(dat_cr_handoff(old, qual_of(4)), DAT_INVALID_PARAMETER);
 	OK(dat_cr_handoff(old, qual_of(1)));
 	FAILS(dat_cr_handoff(old, qual_of(1)), DAT_INVALID_HANDLE);
-	cr = request_at(&n, second, qual_of(1), &came);
-	CHECK(!came, "an EP from nowhere");
+	cr = request_at(&n, second, qual_of(1), &request_ep);
+	CHECK(!request_ep, "there is an EP");
 	FAILS(cr_reject(old, 0, NULL), DAT_INVALID_HANDLE);
 	OK(dat_psp_free(first));
 	FAILS(dat_cr_handoff(cr, qual_of(0)), DAT_INVALID_PARAMETER);
 
 	OK(dat_cr_handoff(cr, qual_of(2)));
-	cr = request_at(&n, rsp, qual_of(2), &came);
-	CHECK(came == ep, "wrong EP");
+	cr = request_at(&n, rsp, qual_of(2), &request_ep);
+	CHECK(request_ep == ep, "wrong EP");
 	check_pending(ep, qual_of(2));
 	FAILS(dat_cr_handoff(cr, qual_of(2)), DAT_INVALID_PARAMETER);
 
@@ -509,16 +509,16 @@ static void handoff_server(struct pair *p)
 static void handoff_rejected_server(struct pair *p)
 {
 	DAT_PSP_HANDLE first, second;
-	DAT_EP_HANDLE came;
+	DAT_EP_HANDLE request_ep;
 	struct node n;
 
 	node_open(&n);
 	OK(dat_psp_create(n.ia, qual_of(0), n.cr, DAT_PSP_CONSUMER_FLAG, &first));
 	OK(dat_psp_create(n.ia, qual_of(1), n.cr, DAT_PSP_PROVIDER_FLAG, &second));
 	pair_send_listener(p, &n, qual_of(0));
-	OK(dat_cr_handoff(request_at(&n, first, qual_of(0), &came), qual_of(1)));
-	OK(cr_reject(request_at(&n, second, qual_of(1), &came), 0, NULL));
-	FAILS(dat_ep_free(came), DAT_INVALID_HANDLE);
+	OK(dat_cr_handoff(request_at(&n, first, qual_of(0), &request_ep), qual_of(1)));
+	OK(cr_reject(request_at(&n, second, qual_of(1), &request_ep), 0, NULL));
+	FAILS(dat_ep_free(request_ep), DAT_INVALID_HANDLE);
 	pair_sync(p);
 	OK(dat_psp_free(first));
 	OK(dat_psp_free(second));
@@ -529,7 +529,7 @@ static void handoff_full_server(struct pair *p)
 {
 	DAT_PSP_HANDLE first, second;
 	DAT_EVD_HANDLE evd;
-	DAT_EP_HANDLE came;
+	DAT_EP_HANDLE request_ep;
 	struct node n;
 
 	node_open(&n);
@@ -539,7 +539,7 @@ static void handoff_full_server(struct pair *p)
 	OK(dat_psp_create(n.ia, qual_of(0), n.cr, DAT_PSP_CONSUMER_FLAG, &first));
 	OK(dat_psp_create(n.ia, qual_of(1), evd, DAT_PSP_CONSUMER_FLAG, &second));
 	pair_send_listener(p, &n, qual_of(0));
-	OK(dat_cr_handoff(request_at(&n, first, qual_of(0), &came), qual_of(1)));
+	OK(dat_cr_handoff(request_at(&n, first, qual_of(0), &request_ep), qual_of(1)));
 	pair_sync(p);
 	expect_quiet(n.async);
 	OK(dat_psp_free(first));
@@ -548,12 +548,12 @@ static void handoff_full_server(struct pair *p)
 	node_close(&n);
 }
 
-#define GIVE_UP_MS 200
+#define DISCONNECT_MS 200
 
-static void given_up_server(struct pair *p)
+static void disconnected_server(struct pair *p)
 {
 	DAT_PSP_HANDLE psp;
-	DAT_EP_HANDLE ep, came;
+	DAT_EP_HANDLE ep, request_ep;
 	DAT_RSP_HANDLE rsp;
 	DAT_CR_HANDLE cr;
 	struct node n;
@@ -563,11 +563,11 @@ static void given_up_server(struct pair *p)
 	OK(dat_psp_create(n.ia, qual_of(0), n.cr, DAT_PSP_CONSUMER_FLAG, &psp));
 	OK(dat_rsp_create(n.ia, qual_of(1), ep, n.cr, &rsp));
 	pair_send_listener(p, &n, qual_of(0));
-	cr = request_at(&n, psp, qual_of(0), &came);
+	cr = request_at(&n, psp, qual_of(0), &request_ep);
 	pair_sync(p);	/* the requester has given up */
 	OK(dat_cr_handoff(cr, qual_of(1)));
-	cr = request_at(&n, rsp, qual_of(1), &came);
-	CHECK(came == ep, "wrong EP");
+	cr = request_at(&n, rsp, qual_of(1), &request_ep);
+	CHECK(request_ep == ep, "wrong EP");
 	accept_own_gone(&n, cr, ep);
 	OK(dat_rsp_free(rsp));
 	OK(dat_psp_free(psp));
@@ -575,7 +575,7 @@ static void given_up_server(struct pair *p)
 	node_close(&n);
 }
 
-static void given_up_client(struct pair *p)
+static void disconnected_client(struct pair *p)
 {
 	unsigned char data[DATA];
 	struct listener listener;
@@ -586,7 +586,7 @@ static void given_up_client(struct pair *p)
 	ep = node_ep(&n, NULL);
 	pair_recv_listener(p, &listener);
 	fill(data, sizeof(data), THEIRS);
-	connect_with(ep, &listener, pair_scaled(GIVE_UP_MS), request_size(&n), data);
+	connect_with(ep, &listener, pair_scaled(DISCONNECT_MS), request_size(&n), data);
 	expect_conn(n.conn, DAT_CONNECTION_EVENT_TIMED_OUT, ep);
 	pair_sync(p);
 	OK(dat_ep_free(ep));
@@ -611,7 +611,7 @@ static void killed_client(struct pair *p)
 
 static void killed_accept_server(struct pair *p)
 {
-	DAT_EP_HANDLE ep, came;
+	DAT_EP_HANDLE ep, request_ep;
 	DAT_RSP_HANDLE rsp;
 	DAT_CR_HANDLE cr;
 	struct node n;
@@ -623,7 +623,7 @@ static void killed_accept_server(struct pair *p)
 	post_recv(ep, &m, 0, 64, 1);
 	OK(dat_rsp_create(n.ia, qual_of(0), ep, n.cr, &rsp));
 	pair_send_listener(p, &n, qual_of(0));
-	cr = request_at(&n, rsp, qual_of(0), &came);
+	cr = request_at(&n, rsp, qual_of(0), &request_ep);
 	pair_sync(p);
 	pair_wait_gone(p);
 	expect_quiet(n.conn);
@@ -638,7 +638,7 @@ static void killed_accept_server(struct pair *p)
 
 static void killed_reject_server(struct pair *p)
 {
-	DAT_EP_HANDLE ep, came;
+	DAT_EP_HANDLE ep, request_ep;
 	DAT_RSP_HANDLE rsp;
 	DAT_CR_HANDLE cr;
 	struct node n;
@@ -647,7 +647,7 @@ static void killed_reject_server(struct pair *p)
 	ep = node_ep(&n, NULL);
 	OK(dat_rsp_create(n.ia, qual_of(0), ep, n.cr, &rsp));
 	pair_send_listener(p, &n, qual_of(0));
-	cr = request_at(&n, rsp, qual_of(0), &came);
+	cr = request_at(&n, rsp, qual_of(0), &request_ep);
 	pair_sync(p);
 	pair_wait_gone(p);
 	OK(cr_reject(cr, 0, NULL));
@@ -661,7 +661,7 @@ static void killed_reject_server(struct pair *p)
 
 static void closed_server(struct pair *p)
 {
-	DAT_EP_HANDLE ep, came;
+	DAT_EP_HANDLE ep, request_ep;
 	DAT_RSP_HANDLE rsp;
 	struct node n;
 
@@ -669,7 +669,7 @@ static void closed_server(struct pair *p)
 	ep = node_ep(&n, NULL);
 	OK(dat_rsp_create(n.ia, qual_of(0), ep, n.cr, &rsp));
 	pair_send_listener(p, &n, qual_of(0));
-	request_at(&n, rsp, qual_of(0), &came);
+	request_at(&n, rsp, qual_of(0), &request_ep);
 	OK(dat_ia_close(n.ia, DAT_CLOSE_ABRUPT_FLAG));
 	FAILS(dat_ep_free(ep), DAT_INVALID_HANDLE);
 	FAILS(dat_rsp_free(rsp), DAT_INVALID_HANDLE);
@@ -679,38 +679,38 @@ static void closed_server(struct pair *p)
 static void closed_provided_server(struct pair *p)
 {
 	DAT_PSP_HANDLE first, second;
-	DAT_EP_HANDLE came;
+	DAT_EP_HANDLE request_ep;
 	struct node n;
 
 	node_open(&n);
 	OK(dat_psp_create(n.ia, qual_of(0), n.cr, DAT_PSP_CONSUMER_FLAG, &first));
 	OK(dat_psp_create(n.ia, qual_of(1), n.cr, DAT_PSP_PROVIDER_FLAG, &second));
 	pair_send_listener(p, &n, qual_of(0));
-	OK(dat_cr_handoff(request_at(&n, first, qual_of(0), &came), qual_of(1)));
-	request_at(&n, second, qual_of(1), &came);
+	OK(dat_cr_handoff(request_at(&n, first, qual_of(0), &request_ep), qual_of(1)));
+	request_at(&n, second, qual_of(1), &request_ep);
 	OK(dat_ia_close(n.ia, DAT_CLOSE_ABRUPT_FLAG));
-	FAILS(dat_ep_free(came), DAT_INVALID_HANDLE);
+	FAILS(dat_ep_free(request_ep), DAT_INVALID_HANDLE);
 	pair_sync(p);
 }
 
 /* The program cannot free the request's CR and EP, and the graceful close succeeds. */
-static void forgotten_server(struct pair *p)
+static void pending_request_server(struct pair *p)
 {
 	DAT_PSP_HANDLE psp;
-	DAT_EP_HANDLE came;
+	DAT_EP_HANDLE request_ep;
 	struct node n;
 
 	node_open(&n);
 	OK(dat_psp_create(n.ia, qual_of(0), n.cr, DAT_PSP_PROVIDER_FLAG, &psp));
 	pair_send_listener(p, &n, qual_of(0));
-	request_at(&n, psp, qual_of(0), &came);
+	request_at(&n, psp, qual_of(0), &request_ep);
 	OK(dat_psp_free(psp));
 	node_close(&n);
 	pair_sync(p);
 }
 
 /* The program never dequeues the event of the request. */
-static void untaken_server(struct pair *p)
+static void evd_freed_server(struct pair *p)
 {
 	DAT_PSP_HANDLE psp;
 	DAT_EVD_HANDLE evd;
@@ -732,37 +732,38 @@ static void untaken_server(struct pair *p)
 	node_close(&n);
 }
 
-#define CLOSES_LISTENER .not_sockets = "drops rejections when their listener is closed"
+#define CLOSES_LISTENER .not_sockets = "it drops rejections when the listener is closed"
 
 static const struct pair_case cases[] = {
-	PAIR_CASE("reserved for one request", reserved_server, reserved_client),
-	PAIR_CASE("reserved, and given back", given_back_server, given_back_client),
-	PAIR_CASE("many reserved", many_server, many_client),
-	PAIR_CASE("a PSP's EPs are the provider's", provided_server, accepted_client,
+	PAIR_CASE("RSP for one request", reserved_server, reserved_client),
+	PAIR_CASE("EP released when the RSP is freed", rsp_freed_server, rsp_freed_client),
+	PAIR_CASE("many RSPs", many_server, many_client),
+	PAIR_CASE("a PSP with EPs of the provider", provided_server, accepted_client,
 		  .arg = &with_psp),
-	PAIR_CASE("an RSP's EP is the provider's", provided_server, accepted_client,
+	PAIR_CASE("an RSP with an EP of the provider", provided_server, accepted_client,
 		  .arg = &with_rsp),
-	PAIR_CASE("a PSP's EP is gone with its request", provided_rejected_server,
+	PAIR_CASE("a PSP's EP is freed with its request", provided_rejected_server,
 		  provided_rejected_client, .arg = &with_psp),
-	PAIR_CASE("an RSP's EP is gone with its request", provided_rejected_server,
+	PAIR_CASE("an RSP's EP is freed with its request", provided_rejected_server,
 		  provided_rejected_client, .arg = &with_rsp),
 	PAIR_CASE("handed off three times", handoff_server, accepted_client),
 	PAIR_CASE("handed off and rejected", handoff_rejected_server, failing_client,
 		  .arg = &peer_rejected),
-	PAIR_CASE("handed to a full EVD", handoff_full_server, failing_client,
+	PAIR_CASE("handed off to a full EVD", handoff_full_server, failing_client,
 		  .arg = &non_peer_rejected),
-	PAIR_CASE("handed off after the requester gave up", given_up_server, given_up_client),
-	PAIR_CASE("killed while its request waits, then accepted", killed_accept_server,
+	PAIR_CASE("handed off after the requester disconnected", disconnected_server,
+		  disconnected_client),
+	PAIR_CASE("requester killed, then its request accepted", killed_accept_server,
 		  killed_client, .client_killed = true),
-	PAIR_CASE("killed while its request waits, then rejected", killed_reject_server,
+	PAIR_CASE("requester killed, then its request rejected", killed_reject_server,
 		  killed_client, .client_killed = true),
 	PAIR_CASE("IA closed with a request at an RSP", closed_server, failing_client,
 		  .arg = &non_peer_rejected, CLOSES_LISTENER),
-	PAIR_CASE("IA closed with a request handed off", closed_provided_server, failing_client,
-		  .arg = &non_peer_rejected, CLOSES_LISTENER),
-	PAIR_CASE("IA closed gracefully with a request", forgotten_server, failing_client,
-		  .arg = &non_peer_rejected, CLOSES_LISTENER),
-	PAIR_CASE("EVD freed with a request in it", untaken_server, failing_client,
+	PAIR_CASE("IA closed after a request was handed off", closed_provided_server,
+		  failing_client, .arg = &non_peer_rejected, CLOSES_LISTENER),
+	PAIR_CASE("IA closed gracefully with a pending request", pending_request_server,
+		  failing_client, .arg = &non_peer_rejected, CLOSES_LISTENER),
+	PAIR_CASE("EVD freed with a pending request", evd_freed_server, failing_client,
 		  .arg = &non_peer_rejected, CLOSES_LISTENER),
 };
 

@@ -17,7 +17,7 @@
 /*
  * The qualifiers are the same in every run, so two runs at once would take each other's requests.
  */
-static void be_alone(void)
+static void lock_qualifiers(void)
 {
 	int64_t deadline = pair_deadline(PAIR_LIMIT);
 	int fd = open("/tmp/dat-test-qualifiers.lock", O_CREAT | O_RDWR | O_CLOEXEC, 0666);
@@ -40,7 +40,7 @@ static bool listen_to(struct node *n, DAT_CONN_QUAL qual, DAT_PSP_HANDLE *psp)
 	DAT_RETURN ret = dat_psp_create(n->ia, qual, n->cr, DAT_PSP_CONSUMER_FLAG, psp);
 
 	if (DAT_GET_TYPE(ret) == DAT_CONN_QUAL_IN_USE && qual <= UINT16_MAX) {
-		pair_note("qualifier %llu is taken by another program", (unsigned long long)qual);
+		pair_note("qualifier %llu is in use by another program", (unsigned long long)qual);
 		return false;
 	}
 	OK(ret);
@@ -53,7 +53,7 @@ static void quals_server(struct pair *p)
 	struct node n;
 	size_t i;
 
-	be_alone();
+	lock_qualifiers();
 	node_open(&n);
 	for (i = 0; i < N_QUALS; i++) {
 		bool listening = listen_to(&n, quals[i], &psp[i]);
@@ -272,7 +272,8 @@ static void any_server(struct pair *p)
 		psp[i] = node_listen(&n, &qual[i]);
 		CHECK(qual[i] > 0 && qual[i] <= UINT16_MAX, "%llu", (unsigned long long)qual[i]);
 		for (j = 0; j < i; j++)
-			CHECK(qual[i] != qual[j], "given twice: %llu", (unsigned long long)qual[i]);
+			CHECK(qual[i] != qual[j], "qualifier %llu was returned twice",
+			      (unsigned long long)qual[i]);
 		OK(dat_psp_query(psp[i], DAT_PSP_FIELD_ALL, &param));
 		SAME(param.conn_qual, qual[i]);
 		CHECK(param.evd_handle == n.cr && param.ia_handle == n.ia, "wrong EVD or IA");
@@ -332,11 +333,11 @@ static bool has_both_families(void)
 static void needs_both_families(const struct node *n)
 {
 	if (!pair_fabric_is("tcp") && !pair_fabric_is("net"))
-		pair_skip("this fabric listens to the family of the IA's address");
+		pair_skip("this fabric listens only to the address family of the IA");
 	if (n->address.ss_family != AF_INET)
 		pair_skip("the IA has an IPv6 address");
 	if (!has_both_families())
-		pair_skip("this host has no ::1, or keeps IPv4 and IPv6 apart");
+		pair_skip("this host has no ::1, or separates IPv4 and IPv6");
 }
 
 /*
@@ -410,13 +411,13 @@ static socklen_t address_length(const struct sockaddr_storage *address)
 static const char junk[] = "\x16\x03\x01\xff\xff I am no DAT provider, and this is no header.";
 static const char http[] = "GET / HTTP/1.1\r\nHost: localhost\r\nConnection: keep-alive\r\n\r\n";
 
-enum foreign { CLOSES, TALKS_AND_CLOSES, TALKS, ANSWERS_HTTP, FLOODS, N_FOREIGN };
+enum foreign { CLOSES, SENDS_AND_CLOSES, SENDS, ANSWERS_HTTP, FLOODS, N_FOREIGN };
 
 static void foreign_behave(int fd, enum foreign how)
 {
 	static char flood[1 << 16];
 
-	if (how == TALKS_AND_CLOSES || how == TALKS)
+	if (how == SENDS_AND_CLOSES || how == SENDS)
 		(void)!send(fd, junk, sizeof(junk), MSG_NOSIGNAL);
 	if (how == ANSWERS_HTTP)
 		(void)!send(fd, "HTTP/1.1 400 Bad Request\r\n\r\n", 28, MSG_NOSIGNAL);
@@ -425,7 +426,7 @@ static void foreign_behave(int fd, enum foreign how)
 		(void)!send(fd, flood, sizeof(flood), MSG_NOSIGNAL | MSG_DONTWAIT);
 	}
 	/* sockets waits without limit for an answer, in fi_close() too (libfabric 1.17) */
-	if (how == CLOSES || how == TALKS_AND_CLOSES || pair_fabric_is("sockets"))
+	if (how == CLOSES || how == SENDS_AND_CLOSES || pair_fabric_is("sockets"))
 		shutdown(fd, SHUT_RDWR);
 }
 
@@ -437,7 +438,7 @@ static void needs_tcp(const struct node *n)
 }
 
 /* A TCP server without DAT. */
-static void foreign_server(struct pair *p)
+static void foreign_listener_server(struct pair *p)
 {
 	struct listener listener;
 	socklen_t len;
@@ -463,7 +464,7 @@ static void foreign_server(struct pair *p)
 	close(sock);
 }
 
-static void foreign_client(struct pair *p)
+static void foreign_listener_client(struct pair *p)
 {
 	struct listener listener;
 	DAT_EP_HANDLE ep;
@@ -482,7 +483,7 @@ static void foreign_client(struct pair *p)
 		OK(dat_evd_wait(n.conn, pair_scaled(PAIR_LIMIT) * 1000, 1, &event, &(DAT_COUNT){ 0 }));
 		CHECK(event.event_number == DAT_CONNECTION_EVENT_NON_PEER_REJECTED ||
 		      event.event_number == DAT_CONNECTION_EVENT_TIMED_OUT,
-		      "%s from stranger %d", event_name(event.event_number), i);
+		      "%s from foreign server %d", event_name(event.event_number), i);
 		SAME(ep_state(ep), DAT_EP_STATE_DISCONNECTED);
 		pair_sync(p);
 		expect_quiet(n.conn);
@@ -492,9 +493,9 @@ static void foreign_client(struct pair *p)
 	node_close(&n);
 }
 
-#define N_STRANGERS 6
+#define N_FOREIGN_CLIENTS 6
 
-static int stranger(const struct listener *listener, unsigned how)
+static int foreign_client(const struct listener *listener, unsigned how)
 {
 	struct sockaddr_storage address = listener->address;
 	static char bytes[4096];
@@ -532,7 +533,7 @@ static int stranger(const struct listener *listener, unsigned how)
 	return fd;
 }
 
-static void strangers_server(struct pair *p)
+static void foreign_clients_server(struct pair *p)
 {
 	DAT_CONN_QUAL qual;
 	DAT_PSP_HANDLE psp;
@@ -543,7 +544,7 @@ static void strangers_server(struct pair *p)
 	needs_tcp(&n);
 	psp = node_listen(&n, &qual);
 	pair_send_listener(p, &n, qual);
-	for (i = 0; i < N_STRANGERS; i++) {
+	for (i = 0; i < N_FOREIGN_CLIENTS; i++) {
 		DAT_EP_HANDLE ep = node_ep(&n, NULL);
 
 		OK(dat_cr_accept(node_request(&n), ep, 0, NULL));
@@ -556,9 +557,9 @@ static void strangers_server(struct pair *p)
 	node_close(&n);
 }
 
-static void strangers_client(struct pair *p)
+static void foreign_clients_client(struct pair *p)
 {
-	int fd[N_STRANGERS];
+	int fd[N_FOREIGN_CLIENTS];
 	struct listener listener;
 	struct node n;
 	unsigned i;
@@ -566,16 +567,16 @@ static void strangers_client(struct pair *p)
 	node_open(&n);
 	needs_tcp(&n);
 	pair_recv_listener(p, &listener);
-	for (i = 0; i < N_STRANGERS; i++) {
+	for (i = 0; i < N_FOREIGN_CLIENTS; i++) {
 		DAT_EP_HANDLE ep = node_ep(&n, NULL);
 
-		fd[i] = stranger(&listener, i);
+		fd[i] = foreign_client(&listener, i);
 		ep_connect(ep, &listener);
 		expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, ep);
 		pair_unlink(p, &n, ep);
 		OK(dat_ep_free(ep));
 	}
-	for (i = 0; i < N_STRANGERS; i++)
+	for (i = 0; i < N_FOREIGN_CLIENTS; i++)
 		close(fd[i]);
 	node_close(&n);
 }
@@ -724,19 +725,19 @@ static void common_client(struct pair *p)
 #endif
 
 static const struct pair_case cases[] = {
-	PAIR_CASE("qualifiers of every size", quals_server, quals_client),
+	PAIR_CASE("qualifiers of all sizes", quals_server, quals_client),
 	PAIR_CASE("many large qualifiers", mapped_server, mapped_client, .seconds = 60,
-		  .not_sockets = "a peer that it rejected and that is gone at once may crash it"),
-	PAIR_CASE("port of the address is ignored", port_server, port_client),
+		  .not_sockets = "it may crash when a rejected peer ends at once"),
+	PAIR_CASE("the port in the address is ignored", port_server, port_client),
 	PAIR_CASE("qualifier in use", in_use_server, in_use_client),
 	PAIR_CASE("any qualifier", any_server, any_client),
 #if DAT_VERSION_MAJOR >= 2
 	PAIR_CASE("common service point", common_server, common_client),
 #endif
 	PAIR_CASE("IPv6 and IPv4 at one service point", families_server, families_client),
-	PAIR_CASE("foreign listener", foreign_server, foreign_client),
-	PAIR_CASE("strangers at our port", strangers_server, strangers_client,
-		  .not_sockets = "a stranger's bytes make it use freed memory"),
+	PAIR_CASE("foreign listener", foreign_listener_server, foreign_listener_client),
+	PAIR_CASE("foreign clients at the port", foreign_clients_server, foreign_clients_client,
+		  .not_sockets = "bytes of a foreign client make it use freed memory"),
 };
 
 PAIR_MAIN(cases)

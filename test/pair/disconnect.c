@@ -180,7 +180,7 @@ static void abrupt_client(struct pair *p)
 	OK(dat_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG));
 	expect_conn(n.conn, DAT_CONNECTION_EVENT_DISCONNECTED, ep);
 	sent = count_done(n.req, N_ABRUPT);
-	CHECK(sent < N_ABRUPT, "so much cannot be on its way");
+	CHECK(sent < N_ABRUPT, "more sends completed than the fabric can buffer");
 	SAME(count_done(n.recv, N_ABRUPT), 0);
 	pair_send(p, &sent, sizeof(sent));
 	expect_quiet(n.conn);
@@ -324,7 +324,7 @@ static void abrupt_after_graceful_client(struct pair *p)
 	OK(dat_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG));
 	expect_conn(n.conn, DAT_CONNECTION_EVENT_DISCONNECTED, ep);
 	sent = count_done(n.req, N_ABRUPT);
-	CHECK(sent < N_ABRUPT, "so much cannot be on its way");
+	CHECK(sent < N_ABRUPT, "more sends completed than the fabric can buffer");
 	pair_send(p, &sent, sizeof(sent));
 	expect_quiet(n.conn);
 	OK(dat_ep_free(ep));
@@ -337,7 +337,7 @@ enum goodbye { FREE_EP, CLOSE_IA, EXIT };
 
 static const enum goodbye free_ep = FREE_EP, close_ia = CLOSE_IA, exit_at_once = EXIT;
 
-static void leave_server(struct pair *p)
+static void end_server(struct pair *p)
 {
 	enum goodbye how = *(const enum goodbye *)pair_arg();
 	DAT_EP_HANDLE ep;
@@ -365,7 +365,7 @@ static void leave_server(struct pair *p)
 	node_close(&n);
 }
 
-static void leave_client(struct pair *p)
+static void end_client(struct pair *p)
 {
 	enum goodbye how = *(const enum goodbye *)pair_arg();
 	DAT_EP_HANDLE ep;
@@ -386,9 +386,9 @@ static void leave_client(struct pair *p)
 }
 
 /* EPs are freed while they connect. */
-#define N_HASTY 30
+#define N_FREED 30
 
-static void hasty_server(struct pair *p)
+static void freed_acceptor_server(struct pair *p)
 {
 	DAT_CONN_QUAL qual;
 	DAT_PSP_HANDLE psp;
@@ -398,7 +398,7 @@ static void hasty_server(struct pair *p)
 	node_open(&n);
 	psp = node_listen(&n, &qual);
 	pair_send_listener(p, &n, qual);
-	for (i = 0; i < N_HASTY; i++) {
+	for (i = 0; i < N_FREED; i++) {
 		DAT_EP_HANDLE ep = node_ep(&n, NULL);
 
 		OK(dat_cr_accept(node_request(&n), ep, 0, NULL));
@@ -412,7 +412,7 @@ static void hasty_server(struct pair *p)
 	node_close(&n);
 }
 
-static void hasty_client(struct pair *p)
+static void freed_acceptor_client(struct pair *p)
 {
 	struct listener listener;
 	struct node n;
@@ -420,7 +420,7 @@ static void hasty_client(struct pair *p)
 
 	node_open(&n);
 	pair_recv_listener(p, &listener);
-	for (i = 0; i < N_HASTY; i++) {
+	for (i = 0; i < N_FREED; i++) {
 		DAT_EP_HANDLE ep = node_ep(&n, NULL);
 		DAT_EVENT event;
 
@@ -438,7 +438,7 @@ static void hasty_client(struct pair *p)
 }
 
 /* The requester frees its EP while the request is pending: accepting the request fails. */
-static void withdrawn_server(struct pair *p)
+static void freed_requester_server(struct pair *p)
 {
 	DAT_CONN_QUAL qual;
 	DAT_PSP_HANDLE psp;
@@ -448,7 +448,7 @@ static void withdrawn_server(struct pair *p)
 	node_open(&n);
 	psp = node_listen(&n, &qual);
 	pair_send_listener(p, &n, qual);
-	for (i = 0; i < N_HASTY; i++) {
+	for (i = 0; i < N_FREED; i++) {
 		DAT_CR_HANDLE cr = node_request(&n);
 		DAT_EP_HANDLE ep = node_ep(&n, NULL);
 
@@ -463,7 +463,7 @@ static void withdrawn_server(struct pair *p)
 	node_close(&n);
 }
 
-static void withdrawn_client(struct pair *p)
+static void freed_requester_client(struct pair *p)
 {
 	struct listener listener;
 	struct node n;
@@ -471,7 +471,7 @@ static void withdrawn_client(struct pair *p)
 
 	node_open(&n);
 	pair_recv_listener(p, &listener);
-	for (i = 0; i < N_HASTY; i++) {
+	for (i = 0; i < N_FREED; i++) {
 		DAT_EP_HANDLE ep = node_ep(&n, NULL);
 
 		ep_connect(ep, &listener);
@@ -547,20 +547,22 @@ static void busy_client(struct pair *p)
 
 static const struct pair_case cases[] = {
 	PAIR_CASE("one EP connects 50 times", reconnect, reconnect, .seconds = 60),
-	PAIR_CASE("graceful disconnect delivers all", graceful_server, graceful_client,
-		  .not_sockets = "loses one of many messages under way, one time in hundreds"),
-	PAIR_CASE("abrupt disconnect flushes", abrupt_server, abrupt_client,
-		  .not_sockets = "loses a shutdown close behind the accept"),
+	PAIR_CASE("graceful disconnect delivers all messages", graceful_server, graceful_client,
+		  .not_sockets = "it loses one of many messages in flight, one time in hundreds"),
+	PAIR_CASE("abrupt disconnect flushes operations", abrupt_server, abrupt_client,
+		  .not_sockets = "it loses a shutdown right after the accept"),
 	PAIR_CASE("disconnect in every state", states_server, states_client,
-		  .not_sockets = "loses a shutdown close behind the accept"),
-	PAIR_CASE("abrupt disconnect after a graceful one", abrupt_server, abrupt_after_graceful_client,
-		  .not_sockets = "loses a shutdown close behind the accept"),
-	PAIR_CASE("connected EP is freed", leave_server, leave_client, .arg = &free_ep),
-	PAIR_CASE("IA is closed under a connection", leave_server, leave_client, .arg = &close_ia),
-	PAIR_CASE("process ends under a connection", leave_server, leave_client, .arg = &exit_at_once),
+		  .not_sockets = "it loses a shutdown right after the accept"),
+	PAIR_CASE("abrupt disconnect after a graceful one", abrupt_server,
+		  abrupt_after_graceful_client,
+		  .not_sockets = "it loses a shutdown right after the accept"),
+	PAIR_CASE("connected EP is freed", end_server, end_client, .arg = &free_ep),
+	PAIR_CASE("IA is closed while connected", end_server, end_client, .arg = &close_ia),
+	PAIR_CASE("process ends while connected", end_server, end_client, .arg = &exit_at_once),
 	PAIR_CASE("disconnect while the peer sends", busy_server, busy_client, .seconds = 60),
-	PAIR_CASE("acceptor is freed at once", hasty_server, hasty_client),
-	PAIR_CASE("requester is freed before the answer", withdrawn_server, withdrawn_client),
+	PAIR_CASE("acceptor is freed immediately", freed_acceptor_server, freed_acceptor_client),
+	PAIR_CASE("requester is freed before the answer", freed_requester_server,
+		  freed_requester_client),
 };
 
 PAIR_MAIN(cases)
