@@ -87,7 +87,7 @@ static void answer(struct end *e, const DAT_EVENT *event)
 	}
 }
 
-static bool is_told(struct pair *p)
+static bool client_is_done(struct pair *p)
 {
 	struct pollfd fd = { .fd = p->fd, .events = POLLIN };
 
@@ -103,7 +103,7 @@ static void server(struct pair *p)
 	end_open(&e);
 	OK(dat_psp_create_any(e.n.ia, &qual, e.evd, DAT_PSP_CONSUMER_FLAG, &(DAT_PSP_HANDLE){ 0 }));
 	pair_send_listener(p, &e.n, qual);
-	while (!is_told(p))
+	while (!client_is_done(p))
 		if (next_event(&e, 50, &event))
 			answer(&e, &event);
 	pair_sync(p);
@@ -219,7 +219,7 @@ static void batch_run(struct batch *b)
 			attempt_end(&b->attempt[i]);
 	}
 	for (i = 0; i < EPS; i++) {
-		CHECK(!b->honest || b->attempt[i].got, "no message over an honest connection");
+		CHECK(!b->honest || b->attempt[i].got, "no message over an unchanged connection");
 		OK(dat_ep_free(b->attempt[i].ep));
 	}
 	while (next_event(b->e, 0, &event))
@@ -253,14 +253,14 @@ static void client(struct pair *p)
 		batch_run(&b);
 	}
 	pair_note("%u messages changed", proxy_changes(proxy));
-	CHECK(proxy_changes(proxy), "nothing was changed");
+	CHECK(proxy_changes(proxy), "no message was changed");
 	pair_sync(p);
 	proxy_close(proxy);
 	end_close(&e);
 }
 
 static const struct pair_case cases[] = {
-	PAIR_CASE("side messages are changed on their way", server, client, .seconds = 120),
+	PAIR_CASE("CM messages changed by a proxy", server, client, .seconds = 120),
 };
 
 PAIR_MAIN(cases)

@@ -380,7 +380,7 @@ static socklen_t address_len(const struct sockaddr_storage *address)
 	return address->ss_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
 }
 
-static int onward(struct proxy *p)
+static int connect_onward(struct proxy *p)
 {
 	struct sockaddr_storage to = p->to;
 	struct sockaddr_un name;
@@ -400,7 +400,7 @@ static int onward(struct proxy *p)
 
 static void link_open(struct proxy *p)
 {
-	int fd = accept(p->listener, NULL, NULL), out = fd < 0 ? -1 : onward(p), i;
+	int fd = accept(p->listener, NULL, NULL), out = fd < 0 ? -1 : connect_onward(p), i;
 	struct link *l = NULL;
 
 	for (i = 0; i < LINKS && !l; i++)

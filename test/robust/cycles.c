@@ -91,7 +91,7 @@ static void cycles(struct pair *p)
 }
 
 /* Expects @number for both EPs, in either order. */
-static void one_of_both(struct node *n, DAT_EVENT_NUMBER number, DAT_EP_HANDLE a, DAT_EP_HANDLE b)
+static void expect_one_each(struct node *n, DAT_EVENT_NUMBER number, DAT_EP_HANDLE a, DAT_EP_HANDLE b)
 {
 	DAT_EP_HANDLE first, second;
 	DAT_EVENT event;
@@ -100,15 +100,15 @@ static void one_of_both(struct node *n, DAT_EVENT_NUMBER number, DAT_EP_HANDLE a
 	first = event.event_data.connect_event_data.ep_handle;
 	expect_event(n->conn, number, &event);
 	second = event.event_data.connect_event_data.ep_handle;
-	CHECK((first == a && second == b) || (first == b && second == a), "%s of other endpoints",
+	CHECK((first == a && second == b) || (first == b && second == a), "%s: wrong endpoints",
 	      event_name(number));
 }
 
 /* Each peer connects while the other connects to it, which must not deadlock. */
-static void both_ask(struct pair *p)
+static void both_connect(struct pair *p)
 {
 	unsigned count = env_count("DAT_TEST_CYCLES", 300) / 3, i;
-	DAT_EP_HANDLE asks, asked;
+	DAT_EP_HANDLE connecting, accepting;
 	struct listener listener;
 	DAT_CONN_QUAL qual;
 	DAT_PSP_HANDLE psp;
@@ -118,21 +118,21 @@ static void both_ask(struct pair *p)
 	psp = node_listen(&n, &qual);
 	pair_send_listener(p, &n, qual);
 	pair_recv_listener(p, &listener);
-	asks = node_ep(&n, NULL);
-	asked = node_ep(&n, NULL);
+	connecting = node_ep(&n, NULL);
+	accepting = node_ep(&n, NULL);
 	for (i = 0; i < count; i++) {
 		pair_sync(p);
-		ep_connect(asks, &listener);
-		OK(dat_cr_accept(node_request(&n), asked, 0, NULL));
-		one_of_both(&n, DAT_CONNECTION_EVENT_ESTABLISHED, asks, asked);
+		ep_connect(connecting, &listener);
+		OK(dat_cr_accept(node_request(&n), accepting, 0, NULL));
+		expect_one_each(&n, DAT_CONNECTION_EVENT_ESTABLISHED, connecting, accepting);
 		pair_sync(p);
-		OK(dat_ep_disconnect(asks, DAT_CLOSE_ABRUPT_FLAG));
-		one_of_both(&n, DAT_CONNECTION_EVENT_DISCONNECTED, asks, asked);
-		OK(dat_ep_reset(asks));
-		OK(dat_ep_reset(asked));
+		OK(dat_ep_disconnect(connecting, DAT_CLOSE_ABRUPT_FLAG));
+		expect_one_each(&n, DAT_CONNECTION_EVENT_DISCONNECTED, connecting, accepting);
+		OK(dat_ep_reset(connecting));
+		OK(dat_ep_reset(accepting));
 	}
-	OK(dat_ep_free(asks));
-	OK(dat_ep_free(asked));
+	OK(dat_ep_free(connecting));
+	OK(dat_ep_free(accepting));
 	OK(dat_psp_free(psp));
 	node_close(&n);
 }
@@ -224,7 +224,7 @@ static unsigned index_of(const struct crowd *c, DAT_EP_HANDLE ep)
 	for (i = 0; i < c->count; i++)
 		if (c->ep[i] == ep)
 			return i;
-	pair_fail(__FILE__, __LINE__, "an event of an unknown EP");
+	pair_fail(__FILE__, __LINE__, "unknown EP");
 }
 
 /* Expects one event of this kind for each EP in [from, count). */
@@ -245,7 +245,7 @@ static void one_each(struct crowd *c, DAT_EVENT_NUMBER number, unsigned from)
 }
 
 /* Each connection carries its own number in each direction. */
-static void all_talk(struct crowd *c)
+static void all_exchange(struct crowd *c)
 {
 	uint64_t *word = (uint64_t *)c->m.base, sum = 0, wanted = 0;
 	DAT_EVENT event;
@@ -272,7 +272,7 @@ static void all_talk(struct crowd *c)
  * Some EPs are disconnected, some freed without that, and the peer's remaining EPs report the
  * end.
  */
-static void all_part(struct pair *p, struct crowd *c)
+static void all_disconnect(struct pair *p, struct crowd *c)
 {
 	unsigned half = c->count / 2, i;
 
@@ -294,7 +294,7 @@ static void note_costs(const struct crowd *c, const struct holdings *before)
 	struct holdings now = holdings_settled();
 	const size_t memory = now.own + now.shared - before->own - before->shared;
 
-	pair_note("%u connected endpoints: %zu KiB and %u descriptors, of each %zu bytes and %.2f descriptors",
+	pair_note("%u connected endpoints: %zu KiB and %u descriptors; each: %zu bytes and %.2f descriptors",
 		  c->count, memory >> 10, now.fds - before->fds, memory / c->count,
 		  (double)(now.fds - before->fds) / c->count);
 }
@@ -327,9 +327,9 @@ static void crowd(struct pair *p)
 					  NULL, DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
 	}
 	one_each(&c, DAT_CONNECTION_EVENT_ESTABLISHED, 0);
-	all_talk(&c);
+	all_exchange(&c);
 	note_costs(&c, &before);
-	all_part(p, &c);
+	all_disconnect(p, &c);
 	if (psp)
 		OK(dat_psp_free(psp));
 	crowd_close(&c);
@@ -338,10 +338,13 @@ static void crowd(struct pair *p)
 }
 
 static struct pair_case cases[] = {
-	{ .name = "cycles_leave_nothing", .server = cycles, .client = cycles,
-	  .not_sockets = "of some hundred connections one moves nothing, also of bare libfabric" },
-	{ .name = "both_ask_at_once", .server = both_ask, .client = both_ask },
-	{ .name = "ia_cycles_leave_nothing", .client = ia_cycles, .seconds = 60 },
+	{ .name = "cycles_leak_nothing",
+	  .server = cycles,
+	  .client = cycles,
+	  .not_sockets =
+		  "one of several hundred connections transfers nothing, also with bare libfabric" },
+	{ .name = "both_connect_at_once", .server = both_connect, .client = both_connect },
+	{ .name = "ia_cycles_leak_nothing", .client = ia_cycles, .seconds = 60 },
 	{ .name = "thousand_at_once", .server = crowd, .client = crowd, .seconds = 120 },
 };
 

@@ -94,7 +94,7 @@ static void member_end(struct member *m, bool killed)
 	close(m->fd);
 	CHECK(waitpid(m->pid, &status, 0) == m->pid, "%s", strerror(errno));
 	CHECK(killed ? WIFSIGNALED(status) : WIFEXITED(status) && !WEXITSTATUS(status),
-	      "a process ended with %#x", status);
+	      "a process exited with status %#x", status);
 }
 
 static void all_connected(const struct member *m)
@@ -103,7 +103,8 @@ static void all_connected(const struct member *m)
 	unsigned i;
 
 	for (i = 0; i < peers(); i++) {
-		CHECK(read(m[i].fd, &number, sizeof(number)) == sizeof(number), "process %u is gone", i);
+		CHECK(read(m[i].fd, &number, sizeof(number)) == sizeof(number),
+		      "process %u has ended", i);
 		CHECK(number == DAT_CONNECTION_EVENT_ESTABLISHED, "process %u: %s", i,
 		      event_name(number));
 	}
@@ -175,7 +176,7 @@ static void host_talk(struct host *h)
 		expect_event_in(h->n.recv, DAT_DTO_COMPLETION_EVENT, MANY_LIMIT, &event);
 		SAME(d->status, DAT_DTO_SUCCESS);
 		CHECK(number[d->user_cookie.as_64] < peers() && !seen[number[d->user_cookie.as_64]],
-		      "not a number of one of them, or twice");
+		      "an unknown or repeated number");
 		seen[number[d->user_cookie.as_64]] = true;
 	}
 	free(seen);
@@ -193,7 +194,7 @@ static void host_parted(struct host *h)
 		broken += event.event_number == DAT_CONNECTION_EVENT_BROKEN;
 		CHECK(event.event_number == DAT_CONNECTION_EVENT_BROKEN ||
 		      event.event_number == DAT_CONNECTION_EVENT_DISCONNECTED,
-		      "%s is not an end", event_name(event.event_number));
+		      "%s does not end a connection", event_name(event.event_number));
 	}
 	SAME(broken, node_reports_broken(&h->n) ? peers() / 2 : 0);
 	expect_quiet(h->n.conn);

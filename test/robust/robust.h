@@ -35,7 +35,7 @@ unsigned long thread_sleeps(const char *name);
 void wait_asleep(pid_t tid);
 
 /* Opens a TCP connection, without DAT, to the port of @to's qualifier. */
-int stranger(const struct listener *to);
+int foreign_client(const struct listener *to);
 
 /* Raises the limit on descriptors to @n, or skips the case. */
 void need_fds(unsigned n);

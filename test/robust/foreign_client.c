@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Strangers, which are TCP clients without DAT, at a listening port: they connect and send
+ * Foreign clients, which are TCP clients without DAT, at a listening port: they connect and send
  * nothing, or too little.
  *
  * A fabric on TCP accepts such a connection and waits for its bytes. When the service point is
@@ -25,30 +25,30 @@ static unsigned char request[1024];
 static size_t request_size;
 
 /* Connects @ep to a socket that records the request and rejects it. */
-static void request_learn(struct node *n, DAT_EP_HANDLE ep)
+static void request_record(struct node *n, DAT_EP_HANDLE ep)
 {
 	struct listener listener = { .address = n->address };
 	socklen_t len = sizeof(listener.address);
-	int door = socket(listener.address.ss_family, SOCK_STREAM, 0), fd;
+	int sock = socket(listener.address.ss_family, SOCK_STREAM, 0), fd;
 	ssize_t got;
 
 	((struct sockaddr_in *)&listener.address)->sin_port = 0;
-	CHECK(!bind(door, (struct sockaddr *)&listener.address, len) && !listen(door, 1), "%s",
+	CHECK(!bind(sock, (struct sockaddr *)&listener.address, len) && !listen(sock, 1), "%s",
 	      strerror(errno));
-	CHECK(!getsockname(door, (struct sockaddr *)&listener.address, &len), "%s", strerror(errno));
+	CHECK(!getsockname(sock, (struct sockaddr *)&listener.address, &len), "%s", strerror(errno));
 	listener.qual = ntohs(((struct sockaddr_in *)&listener.address)->sin_port);
 	ep_connect(ep, &listener);
-	fd = accept(door, NULL, NULL);
+	fd = accept(sock, NULL, NULL);
 	got = recv(fd, request, sizeof(request), 0);
 	CHECK(got > HEAD, "a request of %zd bytes", got);
 	request_size = got;
 	close(fd);
-	close(door);
+	close(sock);
 	expect_conn(n->conn, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, ep);
 	OK(dat_ep_reset(ep));
 }
 
-static void say(int fd, size_t size)
+static void send_request(int fd, size_t size)
 {
 	if (send(fd, request, size, MSG_NOSIGNAL) < 0)
 		CHECK(errno == EPIPE || errno == ECONNRESET, "%s", strerror(errno));
@@ -58,14 +58,15 @@ static void say(int fd, size_t size)
  * Expects the peer to close @fd. If only the peer's kernel had accepted the connection, this
  * would show when bytes are sent.
  */
-static void expect_cut(int fd)
+static void expect_closed(int fd)
 {
 	struct pollfd p = { .fd = fd, .events = POLLIN };
 	char byte;
 
-	say(fd, HALF);
-	CHECK(poll(&p, 1, pair_scaled(PAIR_LIMIT)) == 1, "a connection to nobody stays open");
-	CHECK(recv(fd, &byte, 1, 0) <= 0, "a connection to nobody is answered");
+	send_request(fd, HALF);
+	CHECK(poll(&p, 1, pair_scaled(PAIR_LIMIT)) == 1,
+	      "a connection without a listener stays open");
+	CHECK(recv(fd, &byte, 1, 0) <= 0, "a connection without a listener got an answer");
 }
 
 static DAT_PSP_HANDLE listen_at(struct node *n, DAT_CONN_QUAL qual)
@@ -76,8 +77,8 @@ static DAT_PSP_HANDLE listen_at(struct node *n, DAT_CONN_QUAL qual)
 	return psp;
 }
 
-/* Connects after the fabric has accepted all strangers; returns the request. */
-static DAT_CR_HANDLE request_behind(struct node *n, DAT_EP_HANDLE ep, const struct listener *listener)
+/* Connects after the fabric has accepted all foreign clients; returns the request. */
+static DAT_CR_HANDLE request_after(struct node *n, DAT_EP_HANDLE ep, const struct listener *listener)
 {
 	ep_connect(ep, listener);
 	return node_request(n);
@@ -91,12 +92,12 @@ static void reject(struct node *n, DAT_CR_HANDLE cr, DAT_EP_HANDLE ep)
 }
 
 /* Lets the fabric run its deferred work. */
-static void go_round(struct node *n, DAT_EP_HANDLE ep)
+static void fabric_progress(struct node *n, DAT_EP_HANDLE ep)
 {
 	struct listener listener = { .address = n->address };
 	DAT_PSP_HANDLE psp = node_listen(n, &listener.qual);
 
-	reject(n, request_behind(n, ep, &listener), ep);
+	reject(n, request_after(n, ep, &listener), ep);
 	OK(dat_psp_free(psp));
 }
 
@@ -117,7 +118,7 @@ static void couple_join(struct couple *c, struct node *n, const struct listener 
 {
 	c->active = node_ep(n, NULL);
 	c->passive = node_ep(n, NULL);
-	OK(dat_cr_accept(request_behind(n, c->active, listener), c->passive, 0, NULL));
+	OK(dat_cr_accept(request_after(n, c->active, listener), c->passive, 0, NULL));
 	expect_both(n, DAT_CONNECTION_EVENT_ESTABLISHED);
 }
 
@@ -140,28 +141,28 @@ static void couple_part(struct couple *c, struct node *n)
 #define SILENT 5
 #define HASTY 5
 
-/* Strangers connect, and some close at once, half of these after a few bytes. */
-static void strangers_come(int fds[SILENT], const struct listener *listener)
+/* Foreign clients connect, and some close at once, half of these after a few bytes. */
+static void foreign_clients_connect(int fds[SILENT], const struct listener *listener)
 {
 	int i, fd;
 
 	for (i = 0; i < SILENT; i++)
-		fds[i] = stranger(listener);
+		fds[i] = foreign_client(listener);
 	for (i = 0; i < HASTY; i++) {
-		fd = stranger(listener);
-		say(fd, i % 2 ? HALF : 0);
+		fd = foreign_client(listener);
+		send_request(fd, i % 2 ? HALF : 0);
 		close(fd);
 	}
 }
 
-/* The remaining strangers are disconnected, and send a whole request too late. */
-static void strangers_cut(int fds[SILENT])
+/* The remaining foreign clients are disconnected, and send a whole request too late. */
+static void foreign_clients_expect_closed(int fds[SILENT])
 {
 	int i;
 
 	for (i = 0; i < SILENT; i++) {
-		expect_cut(fds[i]);
-		say(fds[i], request_size);
+		expect_closed(fds[i]);
+		send_request(fds[i], request_size);
 		close(fds[i]);
 	}
 }
@@ -177,23 +178,23 @@ static DAT_EP_HANDLE begin(struct node *n, struct listener *listener)
 	memset(listener, 0, sizeof(*listener));
 	listener->address = n->address;
 	ep = node_ep(n, NULL);
-	request_learn(n, ep);
-	go_round(n, ep);
+	request_record(n, ep);
+	fabric_progress(n, ep);
 	return ep;
 }
 
 static void end(struct node *n, DAT_EP_HANDLE ep)
 {
-	go_round(n, ep);
+	fabric_progress(n, ep);
 	OK(dat_ep_free(ep));
 	node_close(n);
 }
 
 /*
- * Freeing the PSP drops the strangers; a connection through its port stays, and the port is free
- * at once.
+ * Freeing the PSP drops the foreign clients; a connection through its port stays, and the port is
+ * free at once.
  */
-static void freed_with_strangers(struct pair *p)
+static void psp_freed(struct pair *p)
 {
 	struct holdings before;
 	struct listener listener;
@@ -214,13 +215,13 @@ static void freed_with_strangers(struct pair *p)
 	OK(dat_psp_free(psp));
 	before = holdings_settled();
 	psp = node_listen(&n, &listener.qual);
-	strangers_come(fds, &listener);
+	foreign_clients_connect(fds, &listener);
 	couple_join(&c, &n, &listener);
 	OK(dat_psp_free(psp));
 	psp = listen_at(&n, listener.qual);
-	strangers_cut(fds);
+	foreign_clients_expect_closed(fds);
 	couple_talk(&c, &n, &m);
-	reject(&n, request_behind(&n, ep, &listener), ep);
+	reject(&n, request_after(&n, ep, &listener), ep);
 	OK(dat_psp_free(psp));
 	connect_fails(&n, ep, &listener, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
 	OK(dat_ep_reset(ep));
@@ -231,8 +232,8 @@ static void freed_with_strangers(struct pair *p)
 	end(&n, ep);
 }
 
-/* Strangers that close release their resources while the service point stays. */
-static void strangers_leave(struct pair *p)
+/* Foreign clients that close release their resources while the service point stays. */
+static void foreign_clients_leave(struct pair *p)
 {
 	struct holdings before;
 	struct listener listener;
@@ -245,17 +246,17 @@ static void strangers_leave(struct pair *p)
 	ep = begin(&n, &listener);
 	psp = node_listen(&n, &listener.qual);
 	before = holdings_settled();
-	strangers_come(fds, &listener);
+	foreign_clients_connect(fds, &listener);
 	for (i = 0; i < SILENT; i++)
 		close(fds[i]);
-	reject(&n, request_behind(&n, ep, &listener), ep);
+	reject(&n, request_after(&n, ep, &listener), ep);
 	expect_holdings(&before, 64 << 20, 64 << 20);
 	OK(dat_psp_free(psp));
 	end(&n, ep);
 }
 
 /* A request that is answered only after its service point is freed holds the port until then. */
-static void answered_after(struct pair *p)
+static void answered_late(struct pair *p)
 {
 	struct listener listener;
 	DAT_PSP_HANDLE psp;
@@ -267,17 +268,17 @@ static void answered_after(struct pair *p)
 	(void)p;
 	ep = begin(&n, &listener);
 	psp = node_listen(&n, &listener.qual);
-	strangers_come(fds, &listener);
-	cr = request_behind(&n, ep, &listener);
+	foreign_clients_connect(fds, &listener);
+	cr = request_after(&n, ep, &listener);
 	OK(dat_psp_free(psp));
 	reject(&n, cr, ep);
-	strangers_cut(fds);
+	foreign_clients_expect_closed(fds);
 	OK(dat_psp_free(listen_at(&n, listener.qual)));
 	end(&n, ep);
 }
 
-/* Freeing an RSP drops the strangers, too. */
-static void rsp_with_strangers(struct pair *p)
+/* Freeing an RSP drops the foreign clients, too. */
+static void rsp_freed(struct pair *p)
 {
 	struct listener listener;
 	DAT_EP_HANDLE ep, reserved;
@@ -290,43 +291,43 @@ static void rsp_with_strangers(struct pair *p)
 	reserved = node_ep(&n, NULL);
 	OK(dat_psp_free(node_listen(&n, &listener.qual)));
 	OK(dat_rsp_create(n.ia, listener.qual, reserved, n.cr, &rsp));
-	strangers_come(fds, &listener);
-	reject(&n, request_behind(&n, ep, &listener), ep);
+	foreign_clients_connect(fds, &listener);
+	reject(&n, request_after(&n, ep, &listener), ep);
 	OK(dat_rsp_free(rsp));
-	strangers_cut(fds);
+	foreign_clients_expect_closed(fds);
 	OK(dat_ep_free(reserved));
 	end(&n, ep);
 }
 
 /*
- * Closing the IA drops the strangers at its ports. Unanswered requests and a second service point
- * with strangers of its own are present.
+ * Closing the IA drops the foreign clients at its ports. Unanswered requests and a second service
+ * point with foreign clients of its own are present.
  */
-static void closed_with_strangers(struct pair *p)
+static void ia_closed(struct pair *p)
 {
 	struct listener listener, other;
 	DAT_EP_HANDLE ep;
 	struct node n;
-	int fds[SILENT], more[SILENT], asks;
+	int fds[SILENT], more[SILENT], requesting;
 
 	(void)p;
 	ep = begin(&n, &listener);
 	other = listener;
 	node_listen(&n, &listener.qual);
 	node_listen(&n, &other.qual);
-	strangers_come(fds, &listener);
-	strangers_come(more, &other);
-	asks = stranger(&other);
-	say(asks, request_size);
-	request_behind(&n, ep, &listener);
+	foreign_clients_connect(fds, &listener);
+	foreign_clients_connect(more, &other);
+	requesting = foreign_client(&other);
+	send_request(requesting, request_size);
+	request_after(&n, ep, &listener);
 	OK(dat_ia_close(n.ia, DAT_CLOSE_ABRUPT_FLAG));
-	strangers_cut(fds);
-	strangers_cut(more);
-	close(asks);
+	foreign_clients_expect_closed(fds);
+	foreign_clients_expect_closed(more);
+	close(requesting);
 }
 
 /* A request that remains incomplete delays no other request. */
-static void strangers_break_off(struct pair *p)
+static void incomplete_requests(struct pair *p)
 {
 	struct listener listener;
 	DAT_PSP_HANDLE psp;
@@ -338,25 +339,25 @@ static void strangers_break_off(struct pair *p)
 	ep = begin(&n, &listener);
 	psp = node_listen(&n, &listener.qual);
 	for (i = 0; i < SILENT; i++) {
-		fds[i] = stranger(&listener);
-		say(fds[i], HEAD);
+		fds[i] = foreign_client(&listener);
+		send_request(fds[i], HEAD);
 	}
-	reject(&n, request_behind(&n, ep, &listener), ep);
+	reject(&n, request_after(&n, ep, &listener), ep);
 	for (i = 0; i < SILENT; i++)
 		close(fds[i]);
 	OK(dat_psp_free(psp));
 	end(&n, ep);
 }
 
-#define HOLDS .not_sockets = "it waits for strangers for ever"
+#define HOLDS .not_sockets = "it waits for foreign clients without limit"
 
 static const struct pair_case cases[] = {
-	PAIR_CASE("strangers wait when a PSP is freed", NULL, freed_with_strangers, HOLDS),
-	PAIR_CASE("strangers leave by themselves", NULL, strangers_leave, HOLDS),
-	PAIR_CASE("strangers break off within a request", NULL, strangers_break_off, HOLDS),
-	PAIR_CASE("strangers wait when a request is answered late", NULL, answered_after, HOLDS),
-	PAIR_CASE("strangers wait when an RSP is freed", NULL, rsp_with_strangers, HOLDS),
-	PAIR_CASE("strangers wait when an IA is closed", NULL, closed_with_strangers, HOLDS),
+	PAIR_CASE("PSP freed with foreign clients connected", NULL, psp_freed, HOLDS),
+	PAIR_CASE("foreign clients disconnect", NULL, foreign_clients_leave, HOLDS),
+	PAIR_CASE("foreign clients send incomplete requests", NULL, incomplete_requests, HOLDS),
+	PAIR_CASE("late answer with foreign clients connected", NULL, answered_late, HOLDS),
+	PAIR_CASE("RSP freed with foreign clients connected", NULL, rsp_freed, HOLDS),
+	PAIR_CASE("IA closed with foreign clients connected", NULL, ia_closed, HOLDS),
 };
 
 PAIR_MAIN(cases)
