@@ -97,7 +97,7 @@ CLAUSE("dat_cno_free/INVALID_STATE/a thread is waiting")
 	FAILS(dat_cno_free(cno), DAT_INVALID_STATE);
 	evd = evd_at(n, cno);
 	put_se(evd, 1);
-	waiter_ends(&w, DAT_SUCCESS);
+	waiter_expect(&w, DAT_SUCCESS);
 	OK(dat_evd_free(evd));
 	OK(dat_cno_free(cno));
 }
@@ -123,7 +123,7 @@ CLAUSE("dat_cno_wait/SUCCESS/triggered during the wait")
 
 	cno_waiter_start(&w, cno);
 	put_se(evd, 1);
-	waiter_ends(&w, DAT_SUCCESS);
+	waiter_expect(&w, DAT_SUCCESS);
 	CHECK(w.evd == evd, "wrong EVD");
 }
 
@@ -169,7 +169,7 @@ CLAUSE("dat_cno_wait/SUCCESS/a trigger wakes one of several waiters")
 		expect_software(evd, k);
 	}
 	for (k = 0; k < COUNT(w); k++)
-		waiter_ends(&w[k], DAT_SUCCESS);
+		waiter_expect(&w[k], DAT_SUCCESS);
 }
 
 CLAUSE("dat_cno_wait/QUEUE_EMPTY/timeout 0")
@@ -199,7 +199,7 @@ CLAUSE("dat_cno_wait/INTERRUPTED_CALL/a signal")
 	struct waiter w;
 
 	cno_waiter_start(&w, cno);
-	waiter_interrupted(&w);
+	waiter_expect_interrupt(&w);
 	put_se(evd, 1);
 	expect_trigger(cno, evd);
 }
@@ -211,7 +211,7 @@ CLAUSE("dat_cno_wait/SUCCESS/signals with SA_RESTART")
 	struct waiter w;
 
 	cno_waiter_start(&w, cno);
-	waiter_restarted(&w, evd);
+	waiter_expect_restart(&w, evd);
 }
 
 CLAUSE("dat_cno_wait/INVALID_PARAMETER/evd_handle NULL")
@@ -228,7 +228,7 @@ CLAUSE("dat_cno_wait/SUCCESS/no EVD after all EVDs were freed")
 	cno_waiter_start(&w, cno);
 	OK(dat_evd_free(a));
 	OK(dat_evd_free(b));
-	waiter_ends(&w, DAT_SUCCESS);
+	waiter_expect(&w, DAT_SUCCESS);
 	CHECK(!w.evd, "EVD %p", w.evd);
 }
 
@@ -265,7 +265,7 @@ CLAUSE("dat_evd_wait/SUCCESS/a waiter's event does not trigger")
 
 	evd_waiter_start(&w, evd, 1);
 	put_se(evd, 1);
-	waiter_ends(&w, DAT_SUCCESS);
+	waiter_expect(&w, DAT_SUCCESS);
 	expect_none(cno);
 }
 

@@ -90,8 +90,8 @@ CLAUSE("dat_ep_connect/INVALID_STATE/no PZ or no connect EVD")
 CLAUSE("dat_ep_connect/ESTABLISHED")
 {
 	DAT_EP_PARAM param;
-	struct call c;
-	DAT_CR_HANDLE cr = call_make(n, &c);
+	struct attempt c;
+	DAT_CR_HANDLE cr = attempt_start(n, &c);
 
 	OK(dat_cr_accept(cr, c.b.ep, 0, NULL));
 	expect_established(&c);
@@ -146,9 +146,9 @@ CLAUSE("dat_ep_connect/SUCCESS/the EP reports the port that its peer sees")
 
 CLAUSE("dat_ep_connect/PEER_REJECTED")
 {
-	struct call c;
+	struct attempt c;
 
-	OK(cr_reject(call_make(n, &c), 0, NULL));
+	OK(cr_reject(attempt_start(n, &c), 0, NULL));
 	expect_conn(c.a.conn, DAT_CONNECTION_EVENT_PEER_REJECTED, c.a.ep);
 	SAME(ep_state(c.a.ep), DAT_EP_STATE_DISCONNECTED);
 	expect_quiet(c.a.conn);
@@ -156,9 +156,9 @@ CLAUSE("dat_ep_connect/PEER_REJECTED")
 
 CLAUSE("dat_ep_connect/NON_PEER_REJECTED/no listener")
 {
-	struct call c;
+	struct attempt c;
 
-	call_open(n, &c);
+	attempt_open(n, &c);
 	end_connect(n, &c.a, fresh_qualifier());
 	expect_conn(c.a.conn, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, c.a.ep);
 	SAME(ep_state(c.a.ep), DAT_EP_STATE_DISCONNECTED);
@@ -185,9 +185,9 @@ CLAUSE("dat_ep_connect/NON_PEER_REJECTED/the connection request EVD is full")
 
 CLAUSE("dat_ep_connect/NON_PEER_REJECTED/the service point is freed")
 {
-	struct call c;
+	struct attempt c;
 
-	call_open(n, &c);
+	attempt_open(n, &c);
 	OK(dat_psp_free(c.psp));
 	end_connect(n, &c.a, c.qual);
 	expect_conn(c.a.conn, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, c.a.ep);
@@ -216,9 +216,9 @@ CLAUSE("dat_ep_connect/UNREACHABLE")
 CLAUSE("dat_ep_connect/TIMED_OUT")
 {
 	int64_t start = pair_now();
-	struct call c;
+	struct attempt c;
 
-	call_open(n, &c);
+	attempt_open(n, &c);
 	OK(connect_as(c.a.ep, &n->address, c.qual, pair_scaled(SHORT_MS) * 1000, 0, NULL));
 	expect_conn(c.a.conn, DAT_CONNECTION_EVENT_TIMED_OUT, c.a.ep);
 	CHECK(pair_now() - start >= pair_scaled(SHORT_MS) * 1000, "the time-out was too early");
@@ -227,12 +227,12 @@ CLAUSE("dat_ep_connect/TIMED_OUT")
 }
 
 /* Connects within @ms, or finds that connecting took longer. */
-static bool connects_within(struct node *n, struct call *c, unsigned ms)
+static bool connects_within(struct node *n, struct attempt *c, unsigned ms)
 {
 	DAT_EVENT event;
 	DAT_COUNT more;
 
-	call_open(n, c);
+	attempt_open(n, c);
 	OK(connect_as(c->a.ep, &n->address, c->qual, ms * 1000, 0, NULL));
 	OK(dat_cr_accept(node_request(n), c->b.ep, 0, NULL));
 	OK(dat_evd_wait(c->a.conn, pair_scaled(PAIR_LIMIT) * 1000, 1, &event, &more));
@@ -245,7 +245,7 @@ CLAUSE("dat_ep_connect/ESTABLISHED/the connection outlasts the time-out")
 	unsigned ms = SHORT_MS;
 	DAT_EVENT event;
 	DAT_COUNT more;
-	struct call c;
+	struct attempt c;
 
 	for (; !connects_within(n, &c, ms); ms *= 2)	/* longer on a busy machine */
 		CHECK(ms < pair_scaled(PAIR_LIMIT), "no connection in %u ms", ms);
@@ -255,8 +255,8 @@ CLAUSE("dat_ep_connect/ESTABLISHED/the connection outlasts the time-out")
 
 static void requester_vanishes(struct node *n, bool freed)
 {
-	struct call c;
-	DAT_CR_HANDLE cr = call_make(n, &c);
+	struct attempt c;
+	DAT_CR_HANDLE cr = attempt_start(n, &c);
 	struct node passive;
 
 	memcpy(&passive, n, sizeof(passive));	/* memcpy(), because a member is const */
@@ -282,8 +282,8 @@ CLAUSE("dat_cr_accept/ACCEPT_COMPLETION_ERROR/the requester is freed")
 
 CLAUSE("dat_cr_reject/SUCCESS/the requester is gone")
 {
-	struct call c;
-	DAT_CR_HANDLE cr = call_make(n, &c);
+	struct attempt c;
+	DAT_CR_HANDLE cr = attempt_start(n, &c);
 
 	OK(dat_ep_free(c.a.ep));
 	OK(cr_reject(cr, 0, NULL));
@@ -317,11 +317,11 @@ FAMILY(N_SIZES, name_private)
 	DAT_CR_HANDLE cr;
 	struct listener listener;
 	DAT_EVENT event;
-	struct call c;
+	struct attempt c;
 
 	CHECK(size < (DAT_COUNT)sizeof(data) && n->prov.max_private_data_size >= node_least_data(n),
 	      "%d", size);
-	call_open(n, &c);
+	attempt_open(n, &c);
 	listener = listener_of(n, c.qual);
 	fill(data, size, 1);
 	connect_with(c.a.ep, &listener, pair_scaled(PAIR_LIMIT), size, data);
@@ -353,9 +353,9 @@ FAMILY(N_SIZES, name_rejected)
 	unsigned char data[4096];
 	DAT_CR_HANDLE cr;
 	DAT_EVENT event;
-	struct call c;
+	struct attempt c;
 
-	cr = call_make(n, &c);
+	cr = attempt_start(n, &c);
 	fill(data, size, 3);
 	OK(dat_cr_reject(cr, size, data));
 	expect_event(c.a.conn, DAT_CONNECTION_EVENT_PEER_REJECTED, &event);
@@ -366,8 +366,8 @@ FAMILY(N_SIZES, name_rejected)
 CLAUSE("dat_cr_reject/INVALID_PARAMETER/private data")
 {
 	static unsigned char data[4096];
-	struct call c;
-	DAT_CR_HANDLE cr = call_make(n, &c);
+	struct attempt c;
+	DAT_CR_HANDLE cr = attempt_start(n, &c);
 
 	FAILS(dat_cr_reject(cr, n->prov.max_private_data_size + 1, data), DAT_INVALID_PARAMETER);
 	FAILS(dat_cr_reject(cr, 8, NULL), DAT_INVALID_PARAMETER);
@@ -379,8 +379,8 @@ CLAUSE("dat_cr_reject/INVALID_PARAMETER/private data")
 CLAUSE("dat_cr_accept/INVALID_PARAMETER/private data")
 {
 	static unsigned char data[4096];
-	struct call c;
-	DAT_CR_HANDLE cr = call_make(n, &c);
+	struct attempt c;
+	DAT_CR_HANDLE cr = attempt_start(n, &c);
 
 	FAILS(dat_cr_accept(cr, c.b.ep, n->prov.max_private_data_size + 1, data),
 	      DAT_INVALID_PARAMETER);
@@ -498,7 +498,7 @@ CLAUSE("dat_ep_reset/SUCCESS/another connection")
 		post_send(c.a.ep, &c.m, 1024, 64, 2);
 		expect_dto(c.a.req, 2, DAT_DTO_SUCCESS, 64);
 		expect_dto(c.b.recv, 1, DAT_DTO_SUCCESS, 64);
-		couple_part(&c, round % 2 ? &c.a : &c.b);
+		couple_disconnect(&c, round % 2 ? &c.a : &c.b);
 		OK(dat_ep_reset(c.a.ep));
 		OK(dat_ep_reset(c.b.ep));
 	}
@@ -509,10 +509,10 @@ CLAUSE("dat_ep_reset/SUCCESS/another connection")
 CLAUSE("dat_ep_dup_connect/ESTABLISHED")
 {
 	DAT_EP_PARAM first, second;
-	struct call c, again;
+	struct attempt c, again;
 	DAT_CR_HANDLE cr;
 
-	cr = call_make(n, &c);
+	cr = attempt_start(n, &c);
 	OK(dat_cr_accept(cr, c.b.ep, 0, NULL));
 	expect_established(&c);
 	end_open(n, &again.a, NULL);

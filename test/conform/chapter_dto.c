@@ -477,34 +477,42 @@ CLAUSE("dat_ep_post_recv/INSUFFICIENT_RESOURCES/the queue is full")
 
 /* Remote errors: the operation fails and ends the connection */
 
-enum far_fault { BAD_CONTEXT, CONTEXT_0, FAR_BEYOND, FAR_BEFORE, FAR_PRIVILEGE, FAR_PZ, FAR_FREED,
-		 N_FAR_FAULTS };
+enum remote_fault {
+	BAD_CONTEXT,
+	CONTEXT_0,
+	REMOTE_BEYOND,
+	REMOTE_BEFORE,
+	REMOTE_PRIVILEGE,
+	REMOTE_PZ,
+	REMOTE_FREED,
+	N_REMOTE_FAULTS
+};
 
-static const char *const far_names[N_FAR_FAULTS] = {
+static const char *const remote_fault_names[N_REMOTE_FAULTS] = {
 	"unknown context", "context 0",	 "beyond the memory", "before the memory",
 	"no privilege",	   "another PZ", "a freed LMR",
 };
 
-static void name_far(unsigned i, char *name, size_t size)
+static void name_remote_fault(unsigned i, char *name, size_t size)
 {
-	snprintf(name, size, "%s/SUCCESS/remote error, %s", kinds[1 + i / N_FAR_FAULTS].name,
-		 far_names[i % N_FAR_FAULTS]);
+	snprintf(name, size, "%s/SUCCESS/remote error, %s", kinds[1 + i / N_REMOTE_FAULTS].name,
+		 remote_fault_names[i % N_REMOTE_FAULTS]);
 }
 
-static struct mem far_memory(struct node *n, enum far_fault fault, bool read)
+static struct mem remote_fault_memory(struct node *n, enum remote_fault fault, bool read)
 {
 	unsigned lacks = read ? DAT_MEM_PRIV_REMOTE_READ_FLAG : DAT_MEM_PRIV_REMOTE_WRITE_FLAG;
 	unsigned privileges = DAT_MEM_PRIV_ALL_FLAG;
 	DAT_PZ_HANDLE pz = n->pz;
 
-	if (fault == FAR_PZ)
+	if (fault == REMOTE_PZ)
 		OK(dat_pz_create(n->ia, &pz));
-	if (fault == FAR_PRIVILEGE)
+	if (fault == REMOTE_PRIVILEGE)
 		privileges &= ~lacks;
 	return other_memory(n, pz, (DAT_MEM_PRIV_FLAGS)privileges);
 }
 
-static DAT_RMR_TRIPLET far_segment(const struct mem *m, enum far_fault fault)
+static DAT_RMR_TRIPLET remote_fault_segment(const struct mem *m, enum remote_fault fault)
 {
 	struct grant g = { (uintptr_t)m->base, m->size, m->rmr_context };
 
@@ -512,12 +520,12 @@ static DAT_RMR_TRIPLET far_segment(const struct mem *m, enum far_fault fault)
 		g.rmr_context ^= 0x5a5a5a5a;
 	if (fault == CONTEXT_0)
 		g.rmr_context = 0;
-	if (fault == FAR_BEFORE)
+	if (fault == REMOTE_BEFORE)
 		g.address -= 8;
-	return remote_segment(&g, fault == FAR_BEYOND ? m->size - 8 : 0, 16);
+	return remote_segment(&g, fault == REMOTE_BEYOND ? m->size - 8 : 0, 16);
 }
 
-static void post_far(DAT_EP_HANDLE ep, DAT_LMR_TRIPLET *iov, const DAT_RMR_TRIPLET *remote, bool read)
+static void post_rdma(DAT_EP_HANDLE ep, DAT_LMR_TRIPLET *iov, const DAT_RMR_TRIPLET *remote, bool read)
 {
 	if (read)
 		OK(dat_ep_post_rdma_read(ep, 1, iov, cookie_of(1), remote,
@@ -540,10 +548,10 @@ static DAT_DTO_COMPLETION_STATUS status_of_refusal(const struct node *n)
 	return strcmp(refused, "DAT_DTO_ERR_FLUSHED") ? DAT_DTO_ERR_REMOTE_ACCESS : DAT_DTO_ERR_FLUSHED;
 }
 
-FAMILY(2 * N_FAR_FAULTS, name_far)
+FAMILY(2 * N_REMOTE_FAULTS, name_remote_fault)
 {
-	enum far_fault fault = (enum far_fault)(i % N_FAR_FAULTS);
-	bool read = i >= N_FAR_FAULTS;
+	enum remote_fault fault = (enum remote_fault)(i % N_REMOTE_FAULTS);
+	bool read = i >= N_REMOTE_FAULTS;
 	DAT_EVENT_NUMBER end;
 	DAT_RMR_TRIPLET remote;
 	DAT_LMR_TRIPLET iov;
@@ -552,15 +560,15 @@ FAMILY(2 * N_FAR_FAULTS, name_far)
 	struct mem m;
 
 	couple_open(n, &c);
-	m = far_memory(n, fault, read);
+	m = remote_fault_memory(n, fault, read);
 	fill(m.base, m.size, 4);
 	memset(c.m.base, 0xaa, 64);
 	iov = mem_segment(&c.m, 0, 16);
-	remote = far_segment(&m, fault);
-	if (fault == FAR_FREED)
+	remote = remote_fault_segment(&m, fault);
+	if (fault == REMOTE_FREED)
 		OK(dat_lmr_free(m.lmr));
 	OK(do_recv(c.a.ep, NULL, 0, NULL, 0, 2, 0));
-	post_far(c.a.ep, &iov, &remote, read);
+	post_rdma(c.a.ep, &iov, &remote, read);
 	expect_event(c.a.req, DAT_DTO_COMPLETION_EVENT, &event);
 	SAME(event.event_data.dto_completion_event_data.user_cookie.as_64, 1);
 	SAME(event.event_data.dto_completion_event_data.status, status_of_refusal(n));

@@ -361,7 +361,7 @@ CLAUSE("dat_ep_create/INSUFFICIENT_RESOURCES/more than max_eps")
 	DAT_EP_ATTR attr;
 	DAT_RETURN ret = DAT_SUCCESS;
 
-	AFFORD(max_eps);
+	SKIP_IF_TOO_MANY(max_eps);
 	node_ep_attr(n, &attr);
 	attr.max_recv_dtos = attr.max_request_dtos = 1;
 	for (k = 0; k <= most && ret == DAT_SUCCESS; k++)

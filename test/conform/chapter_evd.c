@@ -144,7 +144,7 @@ CLAUSE("dat_evd_create/INSUFFICIENT_RESOURCES/max_evds")
 	DAT_EVD_HANDLE evd;
 	DAT_COUNT k;
 
-	AFFORD(max_evds);
+	SKIP_IF_TOO_MANY(max_evds);
 	for (k = 0; !ret && k <= n->attr.max_evds; k++)
 		ret = dat_evd_create(n->ia, 1, DAT_HANDLE_NULL, DAT_EVD_SOFTWARE_FLAG, &evd);
 	FAILS(ret, DAT_INSUFFICIENT_RESOURCES);
@@ -269,7 +269,7 @@ CLAUSE("dat_evd_dequeue/INVALID_STATE/a thread is waiting")
 	evd_waiter_start(&w, evd, 1);
 	FAILS(dat_evd_dequeue(evd, &event), DAT_INVALID_STATE);
 	put_se(evd, 1);
-	waiter_ends(&w, DAT_SUCCESS);
+	waiter_expect(&w, DAT_SUCCESS);
 }
 
 CLAUSE("dat_evd_dequeue/SUCCESS/unwaitable and disabled")
@@ -307,7 +307,7 @@ CLAUSE("dat_evd_wait/SUCCESS/an event arrives")
 
 	evd_waiter_start(&w, evd, 1);
 	put_se(evd, 4711);
-	waiter_ends(&w, DAT_SUCCESS);
+	waiter_expect(&w, DAT_SUCCESS);
 	SAME((uintptr_t)w.event.event_data.software_event_data.pointer, 4711);
 	SAME(w.more, 0);
 }
@@ -323,7 +323,7 @@ CLAUSE("dat_evd_wait/SUCCESS/threshold")
 	/* a second consumer gets an error and no event, and the waiter sleeps on */
 	FAILS(dat_evd_dequeue(evd, &w.event), DAT_INVALID_STATE);
 	put_se(evd, 3);
-	waiter_ends(&w, DAT_SUCCESS);
+	waiter_expect(&w, DAT_SUCCESS);
 	SAME((uintptr_t)w.event.event_data.software_event_data.pointer, 1);
 	CHECK(w.more >= 2, "%d more events", (int)w.more);
 	expect_software(evd, 2);
@@ -348,7 +348,7 @@ CLAUSE("dat_evd_wait/SUCCESS/disabled")
 	OK(dat_evd_disable(evd));
 	evd_waiter_start(&w, evd, 1);
 	put_se(evd, 1);
-	waiter_ends(&w, DAT_SUCCESS);
+	waiter_expect(&w, DAT_SUCCESS);
 }
 
 CLAUSE("dat_evd_wait/TIMEOUT_EXPIRED/timeout 0")
@@ -419,7 +419,7 @@ CLAUSE("dat_evd_wait/INVALID_STATE/another thread is waiting")
 	evd_waiter_start(&w, evd, 1);
 	FAILS(dat_evd_wait(evd, 0, 1, &event, &more), DAT_INVALID_STATE);
 	put_se(evd, 1);
-	waiter_ends(&w, DAT_SUCCESS);
+	waiter_expect(&w, DAT_SUCCESS);
 }
 
 CLAUSE("dat_evd_wait/INVALID_STATE/unwaitable")
@@ -442,7 +442,7 @@ CLAUSE("dat_evd_wait/INVALID_STATE/made unwaitable during the wait")
 
 	evd_waiter_start(&w, evd, 1);
 	OK(dat_evd_set_unwaitable(evd));
-	waiter_ends(&w, DAT_INVALID_STATE);
+	waiter_expect(&w, DAT_INVALID_STATE);
 }
 
 static void only_threshold_1(struct node *n, DAT_EVD_HANDLE evd, const DAT_EP_ATTR *attr)
@@ -494,7 +494,7 @@ CLAUSE("dat_evd_wait/INTERRUPTED_CALL/a signal")
 
 	evd_waiter_start(&w, evd, 2);
 	put_se(evd, 1);
-	waiter_interrupted(&w);
+	waiter_expect_interrupt(&w);
 	expect_software(evd, 1);
 }
 
@@ -504,7 +504,7 @@ CLAUSE("dat_evd_wait/SUCCESS/signals with SA_RESTART")
 	struct waiter w;
 
 	evd_waiter_start(&w, evd, 1);
-	waiter_restarted(&w, evd);
+	waiter_expect_restart(&w, evd);
 }
 
 CLAUSE("dat_evd_wait/ABORT/freed during the wait")
@@ -514,7 +514,7 @@ CLAUSE("dat_evd_wait/ABORT/freed during the wait")
 
 	evd_waiter_start(&w, evd, 1);
 	OK(dat_evd_free(evd));
-	waiter_ends(&w, DAT_ABORT);
+	waiter_expect(&w, DAT_ABORT);
 }
 
 /* The states */

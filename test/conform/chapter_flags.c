@@ -115,7 +115,7 @@ CLAUSE("dat_ep_post_send/SUCCESS/suppressed, but reported when flushed")
 	struct couple c;
 
 	couple_open(n, &c);
-	couple_part(&c, &c.a);
+	couple_disconnect(&c, &c.a);
 	OK(send_with(c.a.ep, &c.m, 5, DAT_COMPLETION_SUPPRESS_FLAG));
 	expect_dto(c.a.req, 5, DAT_DTO_ERR_FLUSHED, 0);
 }
@@ -171,7 +171,7 @@ CLAUSE("dat_ep_post_recv/SUCCESS/unsignalled receives wake no waiter")
 	expect_dto(c.a.req, 3, DAT_DTO_SUCCESS, 0);
 	CHECK(!__atomic_load_n(&w.done, __ATOMIC_ACQUIRE), "woken by the first message");
 	OK(dat_ep_post_send(c.a.ep, 0, NULL, cookie_of(4), DAT_COMPLETION_DEFAULT_FLAG));
-	waiter_ends(&w, DAT_SUCCESS);
+	waiter_expect(&w, DAT_SUCCESS);
 	SAME(w.event.event_data.dto_completion_event_data.user_cookie.as_64, 1);
 	SAME(w.more, 1);
 	expect_dto(c.b.recv, 2, DAT_DTO_SUCCESS, 0);
@@ -187,7 +187,7 @@ CLAUSE("dat_ep_post_recv/SUCCESS/a flushed unsignalled receive wakes a waiter")
 	OK(dat_ep_post_recv(c.b.ep, 0, NULL, cookie_of(1), DAT_COMPLETION_UNSIGNALLED_FLAG));
 	evd_waiter_start(&w, c.b.recv, 1);
 	OK(dat_ep_disconnect(c.b.ep, DAT_CLOSE_ABRUPT_FLAG));
-	waiter_ends(&w, DAT_SUCCESS);
+	waiter_expect(&w, DAT_SUCCESS);
 	SAME(w.event.event_data.dto_completion_event_data.status, DAT_DTO_ERR_FLUSHED);
 }
 
@@ -208,7 +208,7 @@ CLAUSE("dat_ep_post_send/SUCCESS/only a solicited send wakes a waiter")
 	expect_dto(c.a.req, 3, DAT_DTO_SUCCESS, 8);
 	CHECK(!__atomic_load_n(&w.done, __ATOMIC_ACQUIRE), "woken by the first message");
 	OK(send_with(c.a.ep, &c.m, 4, DAT_COMPLETION_SOLICITED_WAIT_FLAG));
-	waiter_ends(&w, DAT_SUCCESS);
+	waiter_expect(&w, DAT_SUCCESS);
 	SAME(w.event.event_data.dto_completion_event_data.user_cookie.as_64, 1);
 	SAME(w.more, 1);
 }

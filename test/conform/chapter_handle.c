@@ -211,7 +211,7 @@ CALL(csp_query, dat_csp_query(h, DAT_CSP_FIELD_ALL, &out.csp))
 CALL(csp_free, dat_csp_free(h))
 #endif
 
-static const struct call {
+static const struct attempt {
 	const char *name;		/* name of the call */
 	const char *which;		/* argument, if the call takes several handles */
 	DAT_RETURN (*call)(struct node *n, DAT_HANDLE h);
@@ -331,12 +331,12 @@ static const struct call {
 
 /* Wrong handles. Each clause is a call and one of them. */
 
-static void refuses(struct node *n, const struct call *c, DAT_HANDLE h)
+static void refuses(struct node *n, const struct attempt *c, DAT_HANDLE h)
 {
 	conform_ret(__FILE__, __LINE__, c->name, c->call(n, h), DAT_INVALID_HANDLE);
 }
 
-static void null(struct node *n, const struct call *c)
+static void null(struct node *n, const struct attempt *c)
 {
 	refuses(n, c, DAT_HANDLE_NULL);
 }
@@ -344,12 +344,12 @@ static void null(struct node *n, const struct call *c)
 static uint64_t zeroes[64];
 
 /* Creates the other objects that the call needs. */
-static void prepare(struct node *n, const struct call *c)
+static void prepare(struct node *n, const struct attempt *c)
 {
 	refuses(n, c, zeroes);
 }
 
-static void never_a_handle(struct node *n, const struct call *c)
+static void never_a_handle(struct node *n, const struct attempt *c)
 {
 	static const uintptr_t numbers[] = {
 		2, 7, 42, 0x7ffffff0, 0xdeadbee8, UINTPTR_MAX, UINTPTR_MAX - 7,
@@ -369,21 +369,21 @@ static void never_a_handle(struct node *n, const struct call *c)
 	refuses(n, c, &k);
 }
 
-static void inside_an_object(struct node *n, const struct call *c)
+static void inside_an_object(struct node *n, const struct attempt *c)
 {
 	refuses(n, c, (char *)object(n, c->type) + 8);
 }
 
-static void another_type(struct node *n, const struct call *c)
+static void another_type(struct node *n, const struct attempt *c)
 {
 	unsigned type;
 
 	for (type = 0; type < N_TYPES; type++)
-		if (type != (unsigned)c->type && type_is_there(n, (DAT_HANDLE_TYPE)type))
+		if (type != (unsigned)c->type && type_is_supported(n, (DAT_HANDLE_TYPE)type))
 			refuses(n, c, object(n, (DAT_HANDLE_TYPE)type));
 }
 
-static void freed(struct node *n, const struct call *c)
+static void freed(struct node *n, const struct attempt *c)
 {
 	DAT_HANDLE_TYPE type = c->type == (int)ANY ? DAT_HANDLE_TYPE_EVD : c->type;
 	DAT_HANDLE h;
@@ -394,7 +394,7 @@ static void freed(struct node *n, const struct call *c)
 	refuses(n, c, h);
 }
 
-static void closed_ia(struct node *n, const struct call *c)
+static void closed_ia(struct node *n, const struct attempt *c)
 {
 	DAT_HANDLE_TYPE type = c->type == (int)ANY ? DAT_HANDLE_TYPE_EVD : c->type;
 	struct node other;
@@ -407,7 +407,7 @@ static void closed_ia(struct node *n, const struct call *c)
 	refuses(n, c, h);
 }
 
-static void another_ia(struct node *n, const struct call *c)
+static void another_ia(struct node *n, const struct attempt *c)
 {
 	struct node other;
 
@@ -418,7 +418,7 @@ static void another_ia(struct node *n, const struct call *c)
 
 static const struct {
 	const char *name;
-	void (*try)(struct node *n, const struct call *c);
+	void (*try)(struct node *n, const struct attempt *c);
 } faults[] = {
 	{ "NULL", null },
 	{ "never a valid handle", never_a_handle },
@@ -430,7 +430,7 @@ static const struct {
 };
 
 /* Whether the call has a clause for this fault. */
-static bool applies(const struct call *c, unsigned fault)
+static bool applies(const struct attempt *c, unsigned fault)
 {
 	bool is_ia = c->type == DAT_HANDLE_TYPE_IA, any = c->type == (int)ANY;
 
@@ -449,7 +449,7 @@ static bool applies(const struct call *c, unsigned fault)
 
 static void name_fault(unsigned i, char *name, size_t size)
 {
-	const struct call *c = &calls[i / COUNT(faults)];
+	const struct attempt *c = &calls[i / COUNT(faults)];
 	unsigned fault = i % COUNT(faults);
 
 	if (applies(c, fault))
@@ -459,9 +459,9 @@ static void name_fault(unsigned i, char *name, size_t size)
 
 FAMILY(COUNT(calls) * COUNT(faults), name_fault, .shared_ia = true)
 {
-	const struct call *c = &calls[i / COUNT(faults)];
+	const struct attempt *c = &calls[i / COUNT(faults)];
 
-	if (c->type != (int)ANY && !type_is_there(n, c->type))
+	if (c->type != (int)ANY && !type_is_supported(n, c->type))
 		object(n, c->type);
 	faults[i % COUNT(faults)].try(n, c);
 }
@@ -478,7 +478,7 @@ CLAUSE("dat_ia_close/SUCCESS/every call refuses every handle of the IA")
 		prepare(n, &calls[k]);
 	node_open(&other);
 	for (type = 0; type < N_TYPES; type++)
-		if (type_is_there(&other, (DAT_HANDLE_TYPE)type))
+		if (type_is_supported(&other, (DAT_HANDLE_TYPE)type))
 			dead[type] = object_make(&other, (DAT_HANDLE_TYPE)type);
 	OK(dat_ia_close(dead[DAT_HANDLE_TYPE_IA], DAT_CLOSE_ABRUPT_FLAG));
 	OK(dat_ia_close(other.ia, DAT_CLOSE_ABRUPT_FLAG));
@@ -561,11 +561,11 @@ CLAUSE("dat_get_consumer_context/SUCCESS/each object has its own")
 	unsigned type;
 
 	for (type = 0; type < N_TYPES; type++)
-		if (type_is_there(n, (DAT_HANDLE_TYPE)type))
+		if (type_is_supported(n, (DAT_HANDLE_TYPE)type))
 			OK(dat_set_consumer_context(object(n, (DAT_HANDLE_TYPE)type),
 						    (DAT_CONTEXT){ .as_64 = 1000 + type }));
 	for (type = 0; type < N_TYPES; type++)
-		if (type_is_there(n, (DAT_HANDLE_TYPE)type)) {
+		if (type_is_supported(n, (DAT_HANDLE_TYPE)type)) {
 			OK(dat_get_consumer_context(object(n, (DAT_HANDLE_TYPE)type), &context));
 			SAME(context.as_64, 1000 + type);
 		}
@@ -577,7 +577,7 @@ static void without_result(struct node *n, DAT_RETURN (*get)(DAT_HANDLE h))
 	unsigned type;
 
 	for (type = 0; type < N_TYPES; type++)
-		if (type_is_there(n, (DAT_HANDLE_TYPE)type))
+		if (type_is_supported(n, (DAT_HANDLE_TYPE)type))
 			FAILS(get(object(n, (DAT_HANDLE_TYPE)type)), DAT_INVALID_PARAMETER);
 }
 

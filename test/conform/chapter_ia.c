@@ -315,7 +315,7 @@ CLAUSE("dat_ia_close/SUCCESS/abruptly with objects of every type")
 	unsigned type;
 
 	for (type = 0; type < N_TYPES; type++)
-		if (type != DAT_HANDLE_TYPE_IA && type_is_there(n, (DAT_HANDLE_TYPE)type))
+		if (type != DAT_HANDLE_TYPE_IA && type_is_supported(n, (DAT_HANDLE_TYPE)type))
 			object(n, (DAT_HANDLE_TYPE)type);
 	couple_open(n, &c);
 	post_recv(c.b.ep, &c.m, 0, 64, 1);
@@ -403,7 +403,7 @@ CLAUSE("dat_ia_close/SUCCESS/a waiter on an EVD gets DAT_ABORT")
 	evd_waiter_start(&w, n->recv, 1);
 	OK(dat_ia_close(n->ia, DAT_CLOSE_ABRUPT_FLAG));
 	n->ia = DAT_HANDLE_NULL;
-	waiter_ends(&w, DAT_ABORT);
+	waiter_expect(&w, DAT_ABORT);
 }
 
 CLAUSE("dat_ia_close/SUCCESS/a waiter on a CNO gets no EVD")
@@ -413,6 +413,6 @@ CLAUSE("dat_ia_close/SUCCESS/a waiter on a CNO gets no EVD")
 	cno_waiter_start(&w, object(n, DAT_HANDLE_TYPE_CNO));
 	OK(dat_ia_close(n->ia, DAT_CLOSE_ABRUPT_FLAG));
 	n->ia = DAT_HANDLE_NULL;
-	waiter_joins(&w);	/* the text does not specify the return code */
+	waiter_join(&w);	/* the text does not specify the return code */
 	CHECK(!w.evd, "EVD %p", w.evd);
 }

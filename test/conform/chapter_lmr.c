@@ -194,7 +194,7 @@ CLAUSE("dat_lmr_create/INSUFFICIENT_RESOURCES/max_lmrs")
 	DAT_LMR_HANDLE lmr;
 	DAT_COUNT k;
 
-	AFFORD(max_lmrs);
+	SKIP_IF_TOO_MANY(max_lmrs);
 	for (k = 0; !ret && k <= n->attr.max_lmrs; k++)
 		ret = register_it(n, memory, SIZE, DAT_MEM_PRIV_ALL_FLAG, &lmr);
 	SAME(k, n->attr.max_lmrs + 1);

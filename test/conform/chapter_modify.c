@@ -261,7 +261,7 @@ static bool cell(struct stage *s, const struct field *f, DAT_HANDLE object)
 	number_set(&wanted, f->offset, f->size, good_value(f, &before, object));
 	ret = dat_ep_modify(s->e.ep, f->bit, &wanted);
 	query(s->e.ep, &after);
-	if (s->row->fleeting && after.ep_state != s->row->state)
+	if (s->row->transient && after.ep_state != s->row->state)
 		return false;
 	conform_ret(__FILE__, __LINE__, "dat_ep_modify(", ret, type);
 	if (type == DAT_INVALID_STATE)

@@ -31,7 +31,7 @@ CLAUSE("dat_pz_create/INSUFFICIENT_RESOURCES/max_pzs")
 	DAT_PZ_HANDLE pz;
 	DAT_COUNT k;
 
-	AFFORD(max_pzs);
+	SKIP_IF_TOO_MANY(max_pzs);
 	for (k = 1; k < n->attr.max_pzs; k++)
 		OK(dat_pz_create(n->ia, &pz));
 	FAILS(dat_pz_create(n->ia, &pz), DAT_INSUFFICIENT_RESOURCES);

@@ -10,9 +10,9 @@ CHAPTER("request");
 CLAUSE("dat_cr_query/SUCCESS/consumer's PSP")
 {
 	DAT_CR_PARAM param;
-	struct call c;
+	struct attempt c;
 
-	OK(dat_cr_query(call_make(n, &c), DAT_CR_FIELD_ALL, &param));
+	OK(dat_cr_query(attempt_start(n, &c), DAT_CR_FIELD_ALL, &param));
 	CHECK(!param.local_ep_handle, "there is an EP");
 	CHECK(param.remote_port_qual, "no port");
 	SAME(((struct sockaddr *)param.remote_ia_address_ptr)->sa_family, n->address.ss_family);
@@ -21,8 +21,8 @@ CLAUSE("dat_cr_query/SUCCESS/consumer's PSP")
 CLAUSE("dat_cr_query/INVALID_PARAMETER")
 {
 	DAT_CR_PARAM param;
-	struct call c;
-	DAT_CR_HANDLE cr = call_make(n, &c);
+	struct attempt c;
+	DAT_CR_HANDLE cr = attempt_start(n, &c);
 
 	FAILS(dat_cr_query(cr, (DAT_CR_PARAM_MASK)0x20, &param), DAT_INVALID_PARAMETER);
 	FAILS(dat_cr_query(cr, DAT_CR_FIELD_ALL, NULL), DAT_INVALID_PARAMETER);
@@ -32,8 +32,8 @@ CLAUSE("dat_cr_query/INVALID_PARAMETER")
 CLAUSE("dat_cr_accept/INVALID_HANDLE/the CR was answered")
 {
 	DAT_CR_PARAM param;
-	struct call c;
-	DAT_CR_HANDLE cr = call_make(n, &c);
+	struct attempt c;
+	DAT_CR_HANDLE cr = attempt_start(n, &c);
 
 	OK(dat_cr_accept(cr, c.b.ep, 0, NULL));
 	FAILS(dat_cr_accept(cr, c.b.ep, 0, NULL), DAT_INVALID_HANDLE);
@@ -46,8 +46,8 @@ CLAUSE("dat_cr_accept/INVALID_HANDLE/the CR was answered")
 CLAUSE("dat_cr_accept/INVALID_HANDLE/EP")
 {
 	struct node other;
-	struct call c;
-	DAT_CR_HANDLE cr = call_make(n, &c);
+	struct attempt c;
+	DAT_CR_HANDLE cr = attempt_start(n, &c);
 	DAT_EP_HANDLE foreign;
 
 	node_open(&other);
@@ -62,8 +62,8 @@ CLAUSE("dat_cr_accept/INVALID_HANDLE/EP")
 CLAUSE("dat_cr_accept/INVALID_STATE/no PZ or no connect EVD")
 {
 	DAT_EP_HANDLE no_pz, no_evd;
-	struct call c;
-	DAT_CR_HANDLE cr = call_make(n, &c);
+	struct attempt c;
+	DAT_CR_HANDLE cr = attempt_start(n, &c);
 	DAT_RETURN ret;
 
 	OK(dat_ep_create(n->ia, DAT_HANDLE_NULL, n->recv, n->req, n->conn, NULL, &no_pz));
@@ -79,8 +79,8 @@ CLAUSE("dat_cr_accept/INVALID_STATE/no PZ or no connect EVD")
 /* A request that was delivered can be answered after its service point is freed. */
 CLAUSE("dat_psp_free/SUCCESS/pending requests remain")
 {
-	struct call c;
-	DAT_CR_HANDLE cr = call_make(n, &c);
+	struct attempt c;
+	DAT_CR_HANDLE cr = attempt_start(n, &c);
 
 	OK(dat_psp_free(c.psp));
 	OK(dat_cr_accept(cr, c.b.ep, 0, NULL));
@@ -99,9 +99,9 @@ CLAUSE("dat_cr_handoff/SUCCESS")
 	DAT_CR_PARAM param;
 	DAT_CR_HANDLE cr;
 	DAT_EVENT event;
-	struct call c;
+	struct attempt c;
 
-	call_open(n, &c);
+	attempt_open(n, &c);
 	listener = listener_of(n, c.qual);
 	fill(data, sizeof(data), 5);
 	connect_with(c.a.ep, &listener, pair_scaled(PAIR_LIMIT), sizeof(data), data);
@@ -120,8 +120,8 @@ CLAUSE("dat_cr_handoff/SUCCESS")
 
 CLAUSE("dat_cr_handoff/INVALID_PARAMETER")
 {
-	struct call c;
-	DAT_CR_HANDLE cr = call_make(n, &c);
+	struct attempt c;
+	DAT_CR_HANDLE cr = attempt_start(n, &c);
 
 	FAILS(dat_cr_handoff(cr, fresh_qualifier()), DAT_INVALID_PARAMETER);
 	OK(dat_cr_accept(cr, c.b.ep, 0, NULL));
@@ -299,10 +299,10 @@ CLAUSE("dat_psp_create/SUCCESS/several requests")
 {
 	DAT_CR_HANDLE cr[3];
 	struct end a[3], b;
-	struct call c;
+	struct attempt c;
 	size_t k;
 
-	call_open(n, &c);
+	attempt_open(n, &c);
 	for (k = 0; k < COUNT(cr); k++) {
 		end_open(n, &a[k], NULL);
 		end_connect(n, &a[k], c.qual);

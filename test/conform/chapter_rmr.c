@@ -74,7 +74,7 @@ static void exhaust(struct node *n, DAT_RETURN (*create)(DAT_PZ_HANDLE, DAT_RMR_
 	DAT_RMR_HANDLE rmr;
 	DAT_COUNT k;
 
-	AFFORD(max_rmrs);
+	SKIP_IF_TOO_MANY(max_rmrs);
 	for (k = 0; !ret && k <= n->attr.max_rmrs; k++)
 		ret = create(n->pz, &rmr);
 	SAME(k, n->attr.max_rmrs + 1);
@@ -226,7 +226,7 @@ CLAUSE("dat_rmr_bind/SUCCESS/flushed when disconnected")
 	struct couple c;
 
 	couple_open(n, &c);
-	couple_part(&c, &c.a);
+	couple_disconnect(&c, &c.a);
 	part = mem_segment(&c.m, 0, 64);
 	OK(bind_rmr(&c, rmr, &part, REMOTE, &context));
 	expect_bound(c.a.req, rmr, DAT_DTO_ERR_FLUSHED);

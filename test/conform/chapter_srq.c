@@ -122,7 +122,7 @@ CLAUSE("dat_srq_create/INSUFFICIENT_RESOURCES")
 	DAT_COUNT k;
 
 	OK(dat_srq_free(srq_open(n)));
-	AFFORD(max_srqs);
+	SKIP_IF_TOO_MANY(max_srqs);
 	for (k = 0; k <= n->attr.max_srqs && ret == DAT_SUCCESS; k++)
 		ret = dat_srq_create(n->ia, n->pz, &attr, &srq);
 	SAME(DAT_GET_TYPE(ret), DAT_INSUFFICIENT_RESOURCES);
@@ -298,7 +298,7 @@ CLAUSE("dat_ep_disconnect/SUCCESS/receives remain in the SRQ")
 	DAT_SRQ_HANDLE srq = couple_with(n, &c);
 
 	post(srq, &c.m, HALF, 1);
-	couple_part(&c, &c.b);
+	couple_disconnect(&c, &c.b);
 	SAME(drain(c.b.recv), 0);
 	end_open(n, &d.a, NULL);
 	end_with(n, srq, &d.b);
@@ -354,7 +354,7 @@ CLAUSE("dat_ep_create_with_srq/INSUFFICIENT_RESOURCES/max_eps")
 	DAT_EP_HANDLE ep;
 	DAT_COUNT k;
 
-	AFFORD(max_eps);
+	SKIP_IF_TOO_MANY(max_eps);
 	node_ep_attr(n, &attr);
 	for (k = 0; k <= n->attr.max_eps && ret == DAT_SUCCESS; k++)
 		ret = dat_ep_create_with_srq(n->ia, n->pz, n->recv, n->req, n->conn, srq, &attr, &ep);
@@ -366,7 +366,7 @@ CLAUSE("dat_ep_reset/SUCCESS/the SRQ remains")
 	struct couple c;
 	DAT_SRQ_HANDLE srq = couple_with(n, &c);
 
-	couple_part(&c, &c.a);
+	couple_disconnect(&c, &c.a);
 	OK(dat_ep_reset(c.a.ep));
 	OK(dat_ep_reset(c.b.ep));
 	couple_connect(n, &c);

@@ -54,7 +54,7 @@ void couple_open(struct node *n, struct couple *c)
 	couple_connect(n, c);
 }
 
-void couple_part(struct couple *c, struct end *first)
+void couple_disconnect(struct couple *c, struct end *first)
 {
 	OK(dat_ep_disconnect(first->ep, DAT_CLOSE_GRACEFUL_FLAG));
 	expect_conn(c->a.conn, DAT_CONNECTION_EVENT_DISCONNECTED, c->a.ep);

@@ -13,7 +13,7 @@
 CHAPTER("self");
 
 const char *const conform_pending[] = {
-	"dat_cno_trigger", "dat_srq_create", "skip/await*", NULL
+	"dat_cno_trigger", "dat_srq_create", "skip/pend*", NULL
 };
 
 CLAUSE("good/first")
@@ -76,12 +76,12 @@ CLAUSE("skip/attribute")
 	NEEDS(max_pzs);
 }
 
-CLAUSE("skip/call that is not there yet")
+CLAUSE("skip/call not implemented yet")
 {
 	conform_ret(__FILE__, __LINE__, "dat_cno_trigger(", DAT_NOT_IMPLEMENTED, DAT_SUCCESS);
 }
 
-CLAUSE("skip/awaited")
+CLAUSE("skip/pending")
 {
 	SAME(1, 2);
 }
@@ -106,5 +106,5 @@ CLAUSE("good/last")
 	struct couple c;
 
 	couple_open(n, &c);
-	couple_part(&c, &c.b);
+	couple_disconnect(&c, &c.b);
 }

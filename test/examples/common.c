@@ -65,9 +65,9 @@ void join_thread(pthread_t thread)
 	SAME(pthread_join(thread, NULL), 0);
 }
 
-void call_accept(struct node *n, struct call *c)
+void attempt_accept(struct node *n, struct attempt *c)
 {
-	DAT_CR_HANDLE cr = call_make(n, c);
+	DAT_CR_HANDLE cr = attempt_start(n, c);
 
 	OK(dat_cr_accept(cr, c->b.ep, 0, NULL));
 }

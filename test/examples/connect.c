@@ -32,12 +32,12 @@ CHAPTER("connect");
 /* Requests */
 
 /* Begins to connect with private data; returns the request. */
-static DAT_CR_HANDLE request_with_data(struct node *n, struct call *c, const void *data,
+static DAT_CR_HANDLE request_with_data(struct node *n, struct attempt *c, const void *data,
 				       DAT_COUNT size)
 {
 	struct listener listener;
 
-	call_open(n, c);
+	attempt_open(n, c);
 	listener = listener_of(n, c->qual);
 	connect_with(c->a.ep, &listener, pair_scaled(PAIR_LIMIT), size, data);
 	return node_request(n);
@@ -45,8 +45,8 @@ static DAT_CR_HANDLE request_with_data(struct node *n, struct call *c, const voi
 
 CLAUSE("dat_cr_accept")
 {
-	struct call c;
-	DAT_CR_HANDLE cr = call_make(n, &c);
+	struct attempt c;
+	DAT_CR_HANDLE cr = attempt_start(n, &c);
 
 	OK(accept_and_wait(cr, c.b.ep, c.b.conn));
 	SAME(ep_state(c.b.ep), DAT_EP_STATE_CONNECTED);
@@ -62,7 +62,7 @@ CLAUSE("dat_cr_handoff")
 	DAT_PSP_HANDLE psp;
 	DAT_CR_HANDLE cr;
 	DAT_EVENT event;
-	struct call c;
+	struct attempt c;
 
 	OK(dat_psp_create(n->ia, first + service, evd, DAT_PSP_CONSUMER_FLAG, &psp));
 	cr = request_with_data(n, &c, &service, sizeof(service));
@@ -75,8 +75,8 @@ CLAUSE("dat_cr_handoff")
 
 CLAUSE("dat_cr_handoff/INVALID_PARAMETER")
 {
-	struct call c;
-	DAT_CR_HANDLE cr = call_make(n, &c);
+	struct attempt c;
+	DAT_CR_HANDLE cr = attempt_start(n, &c);
 
 	FAILS(dispatch(cr, 1), DAT_INVALID_PARAMETER);
 	OK(cr_reject(cr, 0, NULL));
@@ -86,7 +86,7 @@ CLAUSE("dat_cr_handoff/INVALID_PARAMETER")
 static void expect_private_data(struct node *n, const char *sent, const char *wanted)
 {
 	char text[6];
-	struct call c;
+	struct attempt c;
 
 	OK(get_private_data(request_with_data(n, &c, sent, strlen(sent)), text, sizeof(text)));
 	CHECK(!strcmp(text, wanted), "\"%s\"", text);
@@ -102,9 +102,9 @@ CLAUSE("dat_cr_query")
 CLAUSE("dat_cr_reject")
 {
 	DAT_EVENT event;
-	struct call c;
+	struct attempt c;
 
-	OK(reject_with_reason(call_make(n, &c), "busy"));
+	OK(reject_with_reason(attempt_start(n, &c), "busy"));
 	expect_event(c.a.conn, DAT_CONNECTION_EVENT_PEER_REJECTED, &event);
 #if DAT_VERSION_MAJOR >= 2
 	SAME(event.event_data.connect_event_data.private_data_size, 4);
@@ -158,7 +158,7 @@ CLAUSE("dat_psp_create_any")
 	DAT_PSP_HANDLE psp;
 	const char *text;
 	DAT_RETURN ret;
-	struct call c;
+	struct attempt c;
 
 	end_open(n, &c.a, NULL);
 	end_open(n, &c.b, NULL);
@@ -191,9 +191,9 @@ CLAUSE("dat_rsp_create")
 CLAUSE("dat_ep_connect")
 {
 	const char *host = host_of(n);
-	struct call c;
+	struct attempt c;
 
-	call_open(n, &c);
+	attempt_open(n, &c);
 	FAILS(connect_to(c.a.ep, "nowhere", c.qual), DAT_INVALID_ADDRESS);
 	OK(connect_to(c.a.ep, host, c.qual));
 	OK(dat_cr_accept(node_request(n), c.b.ep, 0, NULL));
@@ -203,11 +203,11 @@ CLAUSE("dat_ep_connect")
 
 CLAUSE("dat_ep_dup_connect")
 {
-	struct call c, second;
+	struct attempt c, second;
 	DAT_CR_PARAM request;
 	DAT_CR_HANDLE cr;
 
-	call_accept(n, &c);
+	attempt_accept(n, &c);
 	expect_established(&c);
 	end_open(n, &second.a, NULL);
 	end_open(n, &second.b, NULL);
@@ -279,7 +279,7 @@ CLAUSE("dat_ep_common_connect")
 	const char *host = host_of(n);
 	DAT_CSP_HANDLE csp;
 	unsigned short port = listen_first(n, &csp);
-	struct call c;
+	struct attempt c;
 
 	end_open(n, &c.a, NULL);
 	end_open(n, &c.b, NULL);
@@ -332,7 +332,7 @@ CLAUSE("dat_ep_modify")
 
 	couple_open(n, &c);
 	FAILS(set_depth(c.a.ep, 200), DAT_INVALID_STATE);
-	couple_part(&c, &c.a);
+	couple_disconnect(&c, &c.a);
 	OK(set_depth(c.a.ep, 200));
 	OK(dat_ep_query(c.a.ep, DAT_EP_FIELD_ALL, &param));
 	CHECK(param.ep_attr.max_recv_dtos >= 200 && param.ep_attr.max_request_dtos >= 200,
@@ -373,9 +373,9 @@ CLAUSE("dat_ep_reset")
 	DAT_DTO_COOKIE cookie = { .as_64 = 5 };
 	DAT_LMR_TRIPLET first;
 	struct mem m;
-	struct call c;
+	struct attempt c;
 
-	call_accept(n, &c);
+	attempt_accept(n, &c);
 	expect_established(&c);
 	mem_get(n, &m, 4096);
 	first = mem_segment(&m, 0, 64);

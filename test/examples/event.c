@@ -86,9 +86,9 @@ CLAUSE("dat_evd_dequeue")
 
 CLAUSE("dat_evd_wait")
 {
-	struct call c;
+	struct attempt c;
 
-	call_accept(n, &c);
+	attempt_accept(n, &c);
 	OK(wait_connected(c.a.conn));
 	OK(wait_connected(c.b.conn));
 	OK(dat_ep_disconnect(c.a.ep, DAT_CLOSE_ABRUPT_FLAG));

@@ -24,8 +24,8 @@ const char *host_of(const struct node *n);
 pthread_t start_thread(void *(*function)(void *), void *arg);
 void join_thread(pthread_t thread);
 
-/* Like call_make(), but also accepts the request; the events are still to come. */
-void call_accept(struct node *n, struct call *c);
+/* Like attempt_start(), but also accepts the request; the events are still to come. */
+void attempt_accept(struct node *n, struct attempt *c);
 /* Connects @e to @qual, repeatedly until there is a listener, and waits until it is accepted. */
 void connect_when_listening(struct node *n, struct end *e, DAT_CONN_QUAL qual);
 

@@ -158,9 +158,9 @@ CLAUSE("dat_set_consumer_context")
 {
 	struct session one = { .number = 1 }, two = { .number = 2 };
 	DAT_EVENT event;
-	struct call c;
+	struct attempt c;
 
-	call_accept(n, &c);
+	attempt_accept(n, &c);
 	one.ep = c.a.ep;
 	two.ep = c.b.ep;
 	OK(attach(&one));

@@ -52,15 +52,15 @@ row()
 # rows - reads results and joins OFED's and this provider's into one row
 rows()
 {
-	local which name verdict seconds said
+	local which name verdict seconds text
 	local -A ofed=()
 
 	while IFS='|' read -r which name verdict seconds; do
-		printf -v said '%s %4d s' "$verdict" "$seconds"
+		printf -v text '%s %4d s' "$verdict" "$seconds"
 		if [[ $which == ofed ]]; then
-			ofed[$name]=$said
+			ofed[$name]=$text
 		else
-			row "$name" "${ofed[$name]:-}" "$said"
+			row "$name" "${ofed[$name]:-}" "$text"
 			unset "ofed[$name]"
 		fi
 	done

@@ -49,7 +49,7 @@ cost()
 	LD_LIBRARY_PATH=$2 dapltest -T Q -D "$1" -n "$3" -s "$host" >/dev/null 2>&1
 	read -r posts _ < <(calls $post "$few")
 	read -r more _ < <(calls $post "$many")
-	((more > posts)) || { echo "  it posted nothing:"; tail -n 5 "$tmp/client"; return; }
+	((more > posts)) || { echo "  no operation was posted:"; tail -n 5 "$tmp/client"; return; }
 	echo "  $((($(instructions "$many") - $(instructions "$few")) / (more - posts))) instructions each, without polls of the EVD"
 	for name in $post dat_evd_dequeue dat_evd_wait; do
 		read -r n sum < <(calls $name "$many")
@@ -63,5 +63,5 @@ echo "OFED:"
 cost ofa-v2-rxe0 '' 62000
 echo "ours:"
 cost ofi-verbs "$build/.libs" 63000
-echo "ours, with the program's start, by function:"
+echo "ours, including program start, by function:"
 callgrind_annotate "$tmp/out.ofi-verbs.$((3 * iterations))" | grep -E '^ *[0-9,]+ \(' | head -n 30

@@ -264,7 +264,7 @@ static socklen_t name_of(struct sockaddr_un *name, DAT_CONN_QUAL qual)
 }
 
 /* The provider must send nothing to a listener of another user. */
-static void squat(int fd, const char *says)
+static void squat(int fd, const char *text)
 {
 	for (;;) {
 		int peer = accept(fd, NULL, NULL);
@@ -272,13 +272,13 @@ static void squat(int fd, const char *says)
 
 		if (peer < 0 || (geteuid() == NOBODY && recv(peer, &c, 1, 0) > 0))
 			_exit(1);
-		send(peer, says, strlen(says), MSG_NOSIGNAL);
+		send(peer, text, strlen(text), MSG_NOSIGNAL);
 		close(peer);
 	}
 }
 
 /* A process that listens under the name of @qual before the provider does. */
-static pid_t squatter(DAT_CONN_QUAL qual, const char *says)
+static pid_t squatter(DAT_CONN_QUAL qual, const char *text)
 {
 	struct sockaddr_un name;
 	socklen_t len = name_of(&name, qual);
@@ -289,14 +289,14 @@ static pid_t squatter(DAT_CONN_QUAL qual, const char *says)
 	CHECK(!pipe(ready), "%s", strerror(errno));
 	pid = fork();
 	if (!pid) {
-		if (!*says && !geteuid() && setuid(NOBODY))
+		if (!*text && !geteuid() && setuid(NOBODY))
 			_exit(1);
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		fd = socket(AF_UNIX, SOCK_STREAM, 0);
 		if (bind(fd, (struct sockaddr *)&name, len) || listen(fd, 8) ||
 		    write(ready[1], "", 1) < 1)
 			_exit(1);
-		squat(fd, says);
+		squat(fd, text);
 	}
 	close(ready[1]);
 	SAME(read(ready[0], &c, 1), 1);
@@ -342,7 +342,7 @@ static void connect_one(struct pair *p, struct node *n, const struct listener *l
 
 static void squatted_server(struct pair *p)
 {
-	const char *says = pair_arg();
+	const char *text = pair_arg();
 	DAT_CONN_QUAL qual;
 	DAT_PSP_HANDLE psp;
 	struct node n;
@@ -351,7 +351,7 @@ static void squatted_server(struct pair *p)
 
 	node_open(&n);
 	qual = free_qual(&n);
-	pid = squatter(qual, says);
+	pid = squatter(qual, text);
 	OK(dat_psp_create(n.ia, qual, n.cr, DAT_PSP_CONSUMER_FLAG, &psp));
 	pair_send_listener(p, &n, qual);
 	accept_one(p, &n, false);
