@@ -359,14 +359,14 @@ static bool keeps_open(unsigned type)
 	return type != DAT_HANDLE_TYPE_IA && type != DAT_HANDLE_TYPE_CR;
 }
 
-static void name_keeper(unsigned i, char *name, size_t size)
+static void name_open_object(unsigned i, char *name, size_t size)
 {
 	if (keeps_open(i))
 		snprintf(name, size, "dat_ia_close/INVALID_STATE/gracefully with an open %s",
 			 type_name((DAT_HANDLE_TYPE)i));
 }
 
-FAMILY(N_TYPES, name_keeper)
+FAMILY(N_TYPES, name_open_object)
 {
 	struct node other;
 

@@ -94,11 +94,11 @@ CLAUSE("dat_registry_list_providers/INVALID_PARAMETER/element NULL")
 /* A provider that is never opened. */
 
 static const DAT_PROVIDER_INFO info = {
-	.ia_name = "conform-nobody",
+	.ia_name = "conform-provider",
 	.dapl_version_major = DAT_VERSION_MAJOR,
 	.dapl_version_minor = DAT_VERSION_MINOR,
 };
-static DAT_PROVIDER table = { .device_name = "conform-nobody" };
+static DAT_PROVIDER table = { .device_name = "conform-provider" };
 
 CLAUSE("dat_registry_add_provider/SUCCESS")
 {
@@ -165,11 +165,11 @@ CLAUSE("dat_registry_providers_related/INVALID_PARAMETER/NULL")
 
 CLAUSE("dat_registry_providers_related/PROVIDER_NOT_FOUND")
 {
-	DAT_NAME_PTR name = (DAT_NAME_PTR)pair_ia_name(), nobody = (DAT_NAME_PTR)"no-such-ia";
+	DAT_NAME_PTR name = (DAT_NAME_PTR)pair_ia_name(), unknown = (DAT_NAME_PTR)"no-such-ia";
 	DAT_HA_RELATIONSHIP relationship;
 
-	FAILS(dat_registry_providers_related(nobody, name, &relationship), DAT_PROVIDER_NOT_FOUND);
-	FAILS(dat_registry_providers_related(name, nobody, &relationship), DAT_PROVIDER_NOT_FOUND);
+	FAILS(dat_registry_providers_related(unknown, name, &relationship), DAT_PROVIDER_NOT_FOUND);
+	FAILS(dat_registry_providers_related(name, unknown, &relationship), DAT_PROVIDER_NOT_FOUND);
 }
 
 CLAUSE("dat_registry_providers_related/SUCCESS")

@@ -10,8 +10,8 @@ CHAPTER("srq");
 #define DEPTH 8
 #define HALF (COUPLE_MEMORY / 2)
 
-static const DAT_SRQ_ATTR usual = { .max_recv_dtos = DEPTH, .max_recv_iov = 2,
-				    .low_watermark = DAT_SRQ_LW_DEFAULT };
+static const DAT_SRQ_ATTR default_attr = { .max_recv_dtos = DEPTH, .max_recv_iov = 2,
+					   .low_watermark = DAT_SRQ_LW_DEFAULT };
 
 static DAT_DTO_COOKIE cookie_of(uint64_t value)
 {
@@ -20,7 +20,7 @@ static DAT_DTO_COOKIE cookie_of(uint64_t value)
 
 static DAT_SRQ_HANDLE srq_open(struct node *n)
 {
-	DAT_SRQ_ATTR attr = usual;
+	DAT_SRQ_ATTR attr = default_attr;
 	DAT_SRQ_HANDLE srq;
 
 	OK(dat_srq_create(n->ia, n->pz, &attr, &srq));
@@ -66,7 +66,7 @@ static DAT_SRQ_HANDLE couple_with(struct node *n, struct couple *c)
 }
 
 /* Drops EP_BROKEN events, which may report the last SRQ buffer of an EP as InfiniBand does. */
-static void forget_last(struct node *n)
+static void drop_broken_events(struct node *n)
 {
 	DAT_EVENT event;
 
@@ -94,7 +94,7 @@ CLAUSE("dat_srq_create/SUCCESS")
 
 CLAUSE("dat_srq_create/INVALID_PARAMETER")
 {
-	DAT_SRQ_ATTR good = usual, attr;
+	DAT_SRQ_ATTR good = default_attr, attr;
 	DAT_SRQ_HANDLE srq;
 
 	OK(dat_srq_free(srq_open(n)));
@@ -116,7 +116,7 @@ CLAUSE("dat_srq_create/INVALID_PARAMETER")
 
 CLAUSE("dat_srq_create/INSUFFICIENT_RESOURCES")
 {
-	DAT_SRQ_ATTR attr = usual;
+	DAT_SRQ_ATTR attr = default_attr;
 	DAT_RETURN ret = DAT_SUCCESS;
 	DAT_SRQ_HANDLE srq;
 	DAT_COUNT k;
@@ -305,7 +305,7 @@ CLAUSE("dat_ep_disconnect/SUCCESS/receives remain in the SRQ")
 	couple_connect(n, &d);
 	post_send(d.a.ep, &c.m, 0, 64, 2);
 	expect_dto(d.b.recv, 1, DAT_DTO_SUCCESS, 64);
-	forget_last(n);
+	drop_broken_events(n);
 }
 
 CLAUSE("dat_ep_post_recv/INVALID_STATE/an EP with an SRQ")
@@ -373,7 +373,7 @@ CLAUSE("dat_ep_reset/SUCCESS/the SRQ remains")
 	post(srq, &c.m, HALF, 1);
 	post_send(c.a.ep, &c.m, 0, 64, 2);
 	expect_dto(c.b.recv, 1, DAT_DTO_SUCCESS, 64);
-	forget_last(n);
+	drop_broken_events(n);
 }
 
 /* Size and watermark */

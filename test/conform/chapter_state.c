@@ -43,7 +43,7 @@ static void listen_anywhere(struct node *n, struct call_objects *p)
 	node_listen(n, &p->qual);
 }
 
-static DAT_RETURN connect_there(struct stage *s, struct call_objects *p)
+static DAT_RETURN connect_to_listener(struct stage *s, struct call_objects *p)
 {
 	return dat_ep_connect(s->e.ep, (DAT_IA_ADDRESS_PTR)&s->n->address, p->qual,
 			      pair_scaled(PAIR_LIMIT) * 1000, 0, NULL, DAT_QOS_BEST_EFFORT,
@@ -217,7 +217,7 @@ static DAT_RETURN post_a_bind(struct stage *s, struct call_objects *p UNUSED)
 	KEEPS(COMPLETION_PENDING), KEEPS(CONNECTED), KEEPS(DISCONNECT_PENDING)
 
 static const struct dat_call calls[] = {
-	{ "dat_ep_connect", listen_anywhere, connect_there, {
+	{ "dat_ep_connect", listen_anywhere, connect_to_listener, {
 		 BECOMES(UNCONNECTED, ACTIVE_CONNECTION_PENDING) } },
 	{ "dat_ep_dup_connect", connect_ends, duplicate_other, {
 		 BECOMES(UNCONNECTED, ACTIVE_CONNECTION_PENDING) } },

@@ -227,7 +227,7 @@ static void repeat(struct message *m)
 }
 
 /* Limits addresses to the loopback, so that no change makes an end contact another host. */
-static void stay_here(struct message *m)
+static void limit_to_loopback(struct message *m)
 {
 	struct dofi_side_msg msg;
 	unsigned char *addr;
@@ -262,7 +262,7 @@ static void change(struct proxy *p, struct link *l, struct message *m)
 		for (i = 1 + below(l, 3); i; i--)
 			field_change(p, l, m);
 	}
-	stay_here(m);
+	limit_to_loopback(m);
 	p->changes++;
 }
 

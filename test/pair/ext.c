@@ -67,18 +67,18 @@ static DAT_RETURN fetch_add_at(DAT_EP_HANDLE ep, const struct mem *m, size_t at,
 			       const struct grant *g, size_t remote_at, uint64_t add, uint64_t cookie)
 {
 	DAT_LMR_TRIPLET old = mem_segment(m, at, 8);
-	DAT_RMR_TRIPLET there = remote_segment(g, remote_at, 8);
+	DAT_RMR_TRIPLET remote = remote_segment(g, remote_at, 8);
 
-	return dat_ib_post_fetch_and_add(ep, add, &old, cookie_of(cookie), &there,
+	return dat_ib_post_fetch_and_add(ep, add, &old, cookie_of(cookie), &remote,
 					 DAT_COMPLETION_DEFAULT_FLAG);
 }
 
 static DAT_RETURN cmp_swap(struct link *l, size_t at, uint64_t compare, uint64_t swap, uint64_t cookie)
 {
 	DAT_LMR_TRIPLET old = mem_segment(&l->m, at, 8);
-	DAT_RMR_TRIPLET there = remote_segment(&l->theirs, 0, 8);
+	DAT_RMR_TRIPLET remote = remote_segment(&l->theirs, 0, 8);
 
-	return dat_ib_post_cmp_and_swap(l->ep, compare, swap, &old, cookie_of(cookie), &there,
+	return dat_ib_post_cmp_and_swap(l->ep, compare, swap, &old, cookie_of(cookie), &remote,
 					DAT_COMPLETION_DEFAULT_FLAG);
 }
 

@@ -57,7 +57,7 @@ bool pair_fabric_is(const char *provider)
 }
 
 /* One write per line, so that the lines of the two roles do not mix. */
-static void say(const char *format, va_list args, const char *file, int line)
+static void print_line(const char *format, va_list args, const char *file, int line)
 {
 	char text[1024];
 	int n = current ? snprintf(text, sizeof(text), "# %s, %s: ", current->name, self ? self->role : "") :
@@ -81,7 +81,7 @@ void pair_note(const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	say(format, args, NULL, 0);
+	print_line(format, args, NULL, 0);
 	va_end(args);
 }
 
@@ -94,7 +94,7 @@ void pair_fail(const char *file, int line, const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	say(format, args, file, line);
+	print_line(format, args, file, line);
 	va_end(args);
 	_exit(EXIT_FAILURE);
 }

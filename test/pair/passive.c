@@ -732,7 +732,7 @@ static void evd_freed_server(struct pair *p)
 	node_close(&n);
 }
 
-#define CLOSES_LISTENER .not_sockets = "it drops rejections when the listener is closed"
+#define NOT_SOCKETS .not_sockets = "it drops rejections when the listener is closed"
 
 static const struct pair_case cases[] = {
 	PAIR_CASE("RSP for one request", reserved_server, reserved_client),
@@ -758,13 +758,13 @@ static const struct pair_case cases[] = {
 	PAIR_CASE("requester killed, then its request rejected", killed_reject_server,
 		  killed_client, .client_killed = true),
 	PAIR_CASE("IA closed with a request at an RSP", closed_server, failing_client,
-		  .arg = &non_peer_rejected, CLOSES_LISTENER),
+		  .arg = &non_peer_rejected, NOT_SOCKETS),
 	PAIR_CASE("IA closed after a request was handed off", closed_provided_server,
-		  failing_client, .arg = &non_peer_rejected, CLOSES_LISTENER),
+		  failing_client, .arg = &non_peer_rejected, NOT_SOCKETS),
 	PAIR_CASE("IA closed gracefully with a pending request", pending_request_server,
-		  failing_client, .arg = &non_peer_rejected, CLOSES_LISTENER),
+		  failing_client, .arg = &non_peer_rejected, NOT_SOCKETS),
 	PAIR_CASE("EVD freed with a pending request", evd_freed_server, failing_client,
-		  .arg = &non_peer_rejected, CLOSES_LISTENER),
+		  .arg = &non_peer_rejected, NOT_SOCKETS),
 };
 
 PAIR_MAIN(cases)

@@ -318,13 +318,13 @@ static void any_client(struct pair *p)
 static bool has_both_families(void)
 {
 	const struct sockaddr_in6 loopback = { .sin6_family = AF_INET6, .sin6_addr = in6addr_loopback };
-	int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0), apart = 1;
-	socklen_t len = sizeof(apart);
+	int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0), v6only = 1;
+	socklen_t len = sizeof(v6only);
 	bool both;
 
 	if (fd < 0)
 		return false;
-	both = !getsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &apart, &len) && !apart &&
+	both = !getsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &v6only, &len) && !v6only &&
 	       !bind(fd, (const struct sockaddr *)&loopback, sizeof(loopback));
 	close(fd);
 	return both;

@@ -114,23 +114,23 @@ static void use_client(struct pair *p)
 static void rounds_server(struct pair *p)
 {
 	DAT_RMR_HANDLE rmr;
-	struct grant *told;
+	struct grant *grant;
 	struct link l;
 	uint64_t i;
 
 	link_open(p, &l, SIZE);
 	OK(dat_rmr_create(l.n.pz, &rmr));
-	told = (struct grant *)l.m.base;
+	grant = (struct grant *)l.m.base;
 	for (i = 0; i < N_ROUNDS; i++) {
 		size_t at = START + i * ROUND;
 
 		post_recv(l.ep, &l.m, SIZE - 8, 8, i);
-		told->address = (uintptr_t)l.m.base + at;
-		told->size = ROUND;
+		grant->address = (uintptr_t)l.m.base + at;
+		grant->size = ROUND;
 		OK(bind_flags(rmr, &l.m, mem_segment(&l.m, at, ROUND), PRIV_WRITE, l.ep, 0,
-			      DAT_COMPLETION_SUPPRESS_FLAG, &told->rmr_context));
-		post_send(l.ep, &l.m, 0, sizeof(*told), i);
-		expect_dto(l.n.req, i, DAT_DTO_SUCCESS, sizeof(*told));
+			      DAT_COMPLETION_SUPPRESS_FLAG, &grant->rmr_context));
+		post_send(l.ep, &l.m, 0, sizeof(*grant), i);
+		expect_dto(l.n.req, i, DAT_DTO_SUCCESS, sizeof(*grant));
 		expect_dto(l.n.recv, i, DAT_DTO_SUCCESS, 8);
 		verify(l.m.base + at, ROUND, i);
 	}
@@ -146,14 +146,14 @@ static void rounds_client(struct pair *p)
 	link_open(p, &l, SIZE);
 	post_recv(l.ep, &l.m, 0, sizeof(struct grant), 0);
 	for (i = 0; i < N_ROUNDS; i++) {
-		struct grant told;
+		struct grant grant;
 
-		expect_dto(l.n.recv, i, DAT_DTO_SUCCESS, sizeof(told));
-		memcpy(&told, l.m.base, sizeof(told));
+		expect_dto(l.n.recv, i, DAT_DTO_SUCCESS, sizeof(grant));
+		memcpy(&grant, l.m.base, sizeof(grant));
 		if (i + 1 < N_ROUNDS)
-			post_recv(l.ep, &l.m, 0, sizeof(told), i + 1);
+			post_recv(l.ep, &l.m, 0, sizeof(grant), i + 1);
 		fill(l.m.base + START, ROUND, i);
-		post_write(l.ep, &l.m, START, ROUND, i, &told, 0);
+		post_write(l.ep, &l.m, START, ROUND, i, &grant, 0);
 		expect_dto(l.n.req, i, DAT_DTO_SUCCESS, ROUND);
 		post_send(l.ep, &l.m, 0, 8, i);
 		expect_dto(l.n.req, i, DAT_DTO_SUCCESS, 8);

@@ -107,7 +107,7 @@ static unsigned clients_connect(struct node *n, DAT_EP_HANDLE *ep, const struct 
 	return (pair_now() - begin) / 1000;
 }
 
-static void clients_part(struct node *n, DAT_EP_HANDLE *ep)
+static void clients_disconnect(struct node *n, DAT_EP_HANDLE *ep)
 {
 	DAT_EVENT event;
 	unsigned i;
@@ -160,7 +160,7 @@ static unsigned busy_percent(struct node *n)
 
 static void crowd_server(struct pair *p)
 {
-	struct holdings before;
+	struct resources before;
 	DAT_CONN_QUAL qual;
 	DAT_PSP_HANDLE psp;
 	unsigned percent;
@@ -174,16 +174,16 @@ static void crowd_server(struct pair *p)
 	psp = node_listen(&n, &qual);
 	pair_send_listener(p, &n, qual);
 	clients_serve(&n);
-	before = holdings_settled();
+	before = resources_settled();
 	pair_sync(p);
 	clients_serve(&n);
 	pair_sync(p);	/* the crowd is still connected */
 	percent = busy_percent(&n);
 	pair_sync(p);
 	begin = pair_now();
-	while (holdings_settled().fds > before.fds)
+	while (resources_settled().fds > before.fds)
 		CHECK(pair_now() < begin + pair_scaled(BACK_LIMIT) * 1000LL, "%u more descriptors",
-		      holdings_settled().fds - before.fds);
+		      resources_settled().fds - before.fds);
 	pair_note("busy for %u %% of the time", percent);
 	CHECK(percent < 50, "the progress thread is busy with silent connections");
 	pair_sync(p);
@@ -207,7 +207,7 @@ static void crowd_client(struct pair *p)
 		ep[i] = node_ep(&n, NULL);
 	pair_recv_listener(p, &listener);
 	alone = clients_connect(&n, ep, &listener);
-	clients_part(&n, ep);
+	clients_disconnect(&n, ep);
 	pair_sync(p);
 	begin = pair_now();
 	fds = foreign_clients_connect(&listener, crowd_size(), bytes);
@@ -216,7 +216,7 @@ static void crowd_client(struct pair *p)
 		  crowd_size(), crowded);
 	CHECK(crowded <= 4 * alone + pair_scaled(CLIENTS_LIMIT),
 	      "%u ms, but %u ms without foreign clients", crowded, alone);
-	clients_part(&n, ep);
+	clients_disconnect(&n, ep);
 	pair_sync(p);
 	foreign_clients_expect_closed(fds, crowd_size());
 	pair_note("the last foreign client is closed after %u ms",

@@ -23,7 +23,7 @@
 static void cycle(struct pair *p, struct node *n, struct mem *m, const struct listener *listener,
 		  DAT_EP_HANDLE *ep, unsigned i)
 {
-	unsigned way = i & 3;
+	unsigned mode = i & 3;
 	bool abandon = i % FRESH_EP == FRESH_EP - 1;
 
 	post_recv(*ep, m, 0, SIZE, i);
@@ -44,8 +44,9 @@ static void cycle(struct pair *p, struct node *n, struct mem *m, const struct li
 		expect_dto(n->recv, i + 1, DAT_DTO_ERR_FLUSHED, 0);
 		return;
 	}
-	if (!abandon && (way == 0 || (way == 1) == p->server))
-		OK(dat_ep_disconnect(*ep, way == 2 ? DAT_CLOSE_ABRUPT_FLAG : DAT_CLOSE_GRACEFUL_FLAG));
+	if (!abandon && (mode == 0 || (mode == 1) == p->server))
+		OK(dat_ep_disconnect(*ep,
+				     mode == 2 ? DAT_CLOSE_ABRUPT_FLAG : DAT_CLOSE_GRACEFUL_FLAG));
 	expect_conn(n->conn, DAT_CONNECTION_EVENT_DISCONNECTED, *ep);
 	expect_dto(n->recv, i + 1, DAT_DTO_ERR_FLUSHED, 0);
 	OK(dat_ep_reset(*ep));
@@ -54,7 +55,7 @@ static void cycle(struct pair *p, struct node *n, struct mem *m, const struct li
 static void cycles(struct pair *p)
 {
 	unsigned count = WARM_UP + env_count("DAT_TEST_CYCLES", 300), i;
-	struct holdings before = { 0 };
+	struct resources before = { 0 };
 	DAT_PSP_HANDLE psp = DAT_HANDLE_NULL;
 	struct listener listener = { .qual = 0 };
 	DAT_EP_HANDLE ep;
@@ -74,14 +75,14 @@ static void cycles(struct pair *p)
 		if (i == WARM_UP) {
 			/* the peer must not connect during the measurement */
 			pair_sync(p);
-			before = holdings_settled();
+			before = resources_settled();
 			pair_sync(p);
 		}
 		cycle(p, &n, &m, &listener, &ep, i);
 	}
 	/* nothing of the last connection is left in either process */
 	pair_sync(p);
-	expect_holdings(&before, GROWTH, GROWTH);
+	expect_resources(&before, GROWTH, GROWTH);
 	pair_sync(p);
 	if (psp)
 		OK(dat_psp_free(psp));
@@ -164,16 +165,16 @@ static void ia_cycle(bool graceful)
 
 static void ia_cycles(struct pair *p)
 {
-	struct holdings before = { 0 };
+	struct resources before = { 0 };
 	unsigned i;
 
 	(void)p;
 	for (i = 0; i < 2 * IA_CYCLES; i++) {
 		if (i == IA_CYCLES)
-			before = holdings_settled();
+			before = resources_settled();
 		ia_cycle(i & 1);
 	}
-	expect_holdings(&before, GROWTH, GROWTH);
+	expect_resources(&before, GROWTH, GROWTH);
 }
 
 /* Many at once */
@@ -289,9 +290,9 @@ static void all_disconnect(struct pair *p, struct crowd *c)
 }
 
 /* Notes the memory and descriptors per connected EP, including its share of common resources. */
-static void note_costs(const struct crowd *c, const struct holdings *before)
+static void note_costs(const struct crowd *c, const struct resources *before)
 {
-	struct holdings now = holdings_settled();
+	struct resources now = resources_settled();
 	const size_t memory = now.own + now.shared - before->own - before->shared;
 
 	pair_note("%u connected endpoints: %zu KiB and %u descriptors; each: %zu bytes and %.2f descriptors",
@@ -301,7 +302,7 @@ static void note_costs(const struct crowd *c, const struct holdings *before)
 
 static void crowd(struct pair *p)
 {
-	struct holdings before;
+	struct resources before;
 	struct listener listener;
 	DAT_PSP_HANDLE psp = DAT_HANDLE_NULL;
 	struct crowd c;
@@ -309,7 +310,7 @@ static void crowd(struct pair *p)
 	unsigned i;
 
 	ia_cycle(true);
-	before = holdings_settled();
+	before = resources_settled();
 	crowd_open(&c);
 	if (p->server) {
 		OK(dat_psp_create_any(c.n.ia, &listener.qual, c.cr, DAT_PSP_CONSUMER_FLAG, &psp));
@@ -334,7 +335,7 @@ static void crowd(struct pair *p)
 		OK(dat_psp_free(psp));
 	crowd_close(&c);
 	/* pools keep their memory */
-	expect_holdings(&before, SIZE_MAX - before.own, SIZE_MAX - before.shared);
+	expect_resources(&before, SIZE_MAX - before.own, SIZE_MAX - before.shared);
 }
 
 static struct pair_case cases[] = {

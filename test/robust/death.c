@@ -423,7 +423,7 @@ static void bystander_open(struct bystander *b, const struct node *survivor)
 }
 
 /* One message; the sender alternates by @round. */
-static void bystander_talk(struct bystander *b, unsigned round)
+static void bystander_exchange(struct bystander *b, unsigned round)
 {
 	DAT_EVENT event;
 
@@ -458,7 +458,7 @@ struct survivor {
 	enum moment moment;
 	int64_t killed;		/* no later than this, if the victim kills itself */
 	int64_t slowest;	/* longest time from a death to its event, in us */
-	struct holdings before;	/* after one death of each kind */
+	struct resources before;	/* after one death of each kind */
 	struct hello *dead;
 };
 
@@ -686,18 +686,18 @@ static void kill_all(struct survivor *s, unsigned rounds)
 
 	for (i = 0; i < rounds; i++) {
 		if (i == MOMENTS)
-			s->before = holdings_settled();
+			s->before = resources_settled();
 		s->moment = chosen[i % n];
 		exchange_hello(s, i);
 		round_of[s->moment](s, i);
 		if (ep_state(s->w.ep) != DAT_EP_STATE_UNCONNECTED)
 			expect_all_completed(s);
-		bystander_talk(&s->by, i);
+		bystander_exchange(&s->by, i);
 		s->dead[i] = s->victim;
 		s->dead[i].moment = s->moment;
 	}
 	if (rounds > MOMENTS)
-		expect_holdings(&s->before, GROWTH, SHARED_GROWTH);
+		expect_resources(&s->before, GROWTH, SHARED_GROWTH);
 }
 
 static void survivor(struct pair *p)

@@ -114,7 +114,7 @@ static void expect_both(struct node *n, DAT_EVENT_NUMBER number)
 	expect_event(n->conn, number, &event);
 }
 
-static void couple_join(struct couple *c, struct node *n, const struct listener *listener)
+static void couple_connect(struct couple *c, struct node *n, const struct listener *listener)
 {
 	c->active = node_ep(n, NULL);
 	c->passive = node_ep(n, NULL);
@@ -122,7 +122,7 @@ static void couple_join(struct couple *c, struct node *n, const struct listener 
 	expect_both(n, DAT_CONNECTION_EVENT_ESTABLISHED);
 }
 
-static void couple_talk(struct couple *c, struct node *n, struct mem *m)
+static void couple_exchange(struct couple *c, struct node *n, struct mem *m)
 {
 	post_recv(c->passive, m, 0, MESSAGE, 1);
 	post_send(c->active, m, MESSAGE, MESSAGE, 2);
@@ -130,7 +130,7 @@ static void couple_talk(struct couple *c, struct node *n, struct mem *m)
 	expect_dto(n->recv, 1, DAT_DTO_SUCCESS, MESSAGE);
 }
 
-static void couple_part(struct couple *c, struct node *n)
+static void couple_disconnect(struct couple *c, struct node *n)
 {
 	OK(dat_ep_disconnect(c->active, DAT_CLOSE_ABRUPT_FLAG));
 	expect_both(n, DAT_CONNECTION_EVENT_DISCONNECTED);
@@ -139,7 +139,7 @@ static void couple_part(struct couple *c, struct node *n)
 }
 
 #define SILENT 5
-#define HASTY 5
+#define CLOSING 5
 
 /* Foreign clients connect, and some close at once, half of these after a few bytes. */
 static void foreign_clients_connect(int fds[SILENT], const struct listener *listener)
@@ -148,7 +148,7 @@ static void foreign_clients_connect(int fds[SILENT], const struct listener *list
 
 	for (i = 0; i < SILENT; i++)
 		fds[i] = foreign_client(listener);
-	for (i = 0; i < HASTY; i++) {
+	for (i = 0; i < CLOSING; i++) {
 		fd = foreign_client(listener);
 		send_request(fd, i % 2 ? HALF : 0);
 		close(fd);
@@ -196,7 +196,7 @@ static void end(struct node *n, DAT_EP_HANDLE ep)
  */
 static void psp_freed(struct pair *p)
 {
-	struct holdings before;
+	struct resources before;
 	struct listener listener;
 	struct couple c;
 	DAT_PSP_HANDLE psp;
@@ -210,24 +210,24 @@ static void psp_freed(struct pair *p)
 	mem_get(&n, &m, 2 * MESSAGE);
 	psp = node_listen(&n, &listener.qual);
 	/* rxm keeps its resources for a peer, here this process, for the next connection */
-	couple_join(&c, &n, &listener);
-	couple_part(&c, &n);
+	couple_connect(&c, &n, &listener);
+	couple_disconnect(&c, &n);
 	OK(dat_psp_free(psp));
-	before = holdings_settled();
+	before = resources_settled();
 	psp = node_listen(&n, &listener.qual);
 	foreign_clients_connect(fds, &listener);
-	couple_join(&c, &n, &listener);
+	couple_connect(&c, &n, &listener);
 	OK(dat_psp_free(psp));
 	psp = listen_at(&n, listener.qual);
 	foreign_clients_expect_closed(fds);
-	couple_talk(&c, &n, &m);
+	couple_exchange(&c, &n, &m);
 	reject(&n, request_after(&n, ep, &listener), ep);
 	OK(dat_psp_free(psp));
 	connect_fails(&n, ep, &listener, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
 	OK(dat_ep_reset(ep));
-	couple_talk(&c, &n, &m);
-	couple_part(&c, &n);
-	expect_holdings(&before, 64 << 20, 64 << 20);
+	couple_exchange(&c, &n, &m);
+	couple_disconnect(&c, &n);
+	expect_resources(&before, 64 << 20, 64 << 20);
 	mem_put(&m);
 	end(&n, ep);
 }
@@ -235,7 +235,7 @@ static void psp_freed(struct pair *p)
 /* Foreign clients that close release their resources while the service point stays. */
 static void foreign_clients_leave(struct pair *p)
 {
-	struct holdings before;
+	struct resources before;
 	struct listener listener;
 	DAT_PSP_HANDLE psp;
 	DAT_EP_HANDLE ep;
@@ -245,12 +245,12 @@ static void foreign_clients_leave(struct pair *p)
 	(void)p;
 	ep = begin(&n, &listener);
 	psp = node_listen(&n, &listener.qual);
-	before = holdings_settled();
+	before = resources_settled();
 	foreign_clients_connect(fds, &listener);
 	for (i = 0; i < SILENT; i++)
 		close(fds[i]);
 	reject(&n, request_after(&n, ep, &listener), ep);
-	expect_holdings(&before, 64 << 20, 64 << 20);
+	expect_resources(&before, 64 << 20, 64 << 20);
 	OK(dat_psp_free(psp));
 	end(&n, ep);
 }
@@ -349,15 +349,15 @@ static void incomplete_requests(struct pair *p)
 	end(&n, ep);
 }
 
-#define HOLDS .not_sockets = "it waits for foreign clients without limit"
+#define NOT_SOCKETS .not_sockets = "it waits for foreign clients without limit"
 
 static const struct pair_case cases[] = {
-	PAIR_CASE("PSP freed with foreign clients connected", NULL, psp_freed, HOLDS),
-	PAIR_CASE("foreign clients disconnect", NULL, foreign_clients_leave, HOLDS),
-	PAIR_CASE("foreign clients send incomplete requests", NULL, incomplete_requests, HOLDS),
-	PAIR_CASE("late answer with foreign clients connected", NULL, answered_late, HOLDS),
-	PAIR_CASE("RSP freed with foreign clients connected", NULL, rsp_freed, HOLDS),
-	PAIR_CASE("IA closed with foreign clients connected", NULL, ia_closed, HOLDS),
+	PAIR_CASE("PSP freed with foreign clients connected", NULL, psp_freed, NOT_SOCKETS),
+	PAIR_CASE("foreign clients disconnect", NULL, foreign_clients_leave, NOT_SOCKETS),
+	PAIR_CASE("foreign clients send incomplete requests", NULL, incomplete_requests, NOT_SOCKETS),
+	PAIR_CASE("late answer with foreign clients connected", NULL, answered_late, NOT_SOCKETS),
+	PAIR_CASE("RSP freed with foreign clients connected", NULL, rsp_freed, NOT_SOCKETS),
+	PAIR_CASE("IA closed with foreign clients connected", NULL, ia_closed, NOT_SOCKETS),
 };
 
 PAIR_MAIN(cases)

@@ -428,14 +428,14 @@ static void expect_fds(unsigned least, unsigned most, unsigned ms)
 	int64_t deadline = pair_deadline(ms);
 	unsigned fds;
 
-	while ((fds = holdings_settled().fds) < least || fds > most)
+	while ((fds = resources_settled().fds) < least || fds > most)
 		CHECK(pair_now() < deadline, "%u descriptors, not %u to %u", fds, least, most);
 }
 
 /* A fabric may keep foreign clients as long as a PSP listens; the provider's own ports drop them. */
 static void serves_foreign_clients(struct pair *p)
 {
-	struct holdings before;
+	struct resources before;
 	unsigned listening;
 	DAT_CONN_QUAL qual;
 	DAT_PSP_HANDLE psp;
@@ -443,9 +443,9 @@ static void serves_foreign_clients(struct pair *p)
 
 	cable_lay(p);
 	node_open(&n);
-	before = holdings_settled();
+	before = resources_settled();
 	psp = node_listen(&n, &qual);
-	listening = holdings_settled().fds;
+	listening = resources_settled().fds;
 	pair_send_listener(p, &n, qual);
 	expect_fds(listening + FOREIGN_CLIENTS, listening + FOREIGN_CLIENTS, FDS_LIMIT);
 	pair_sync(p);

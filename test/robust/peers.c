@@ -31,7 +31,7 @@ struct member {
 	int fd;
 };
 
-static void member_talk(struct node *n, DAT_EP_HANDLE ep, uint64_t number)
+static void member_send(struct node *n, DAT_EP_HANDLE ep, uint64_t number)
 {
 	struct mem m;
 
@@ -56,7 +56,7 @@ static void member_run(int fd, const struct listener *listener, uint64_t number)
 	connect_with(ep, listener, MANY_LIMIT, 0, NULL);
 	OK(dat_evd_wait(n.conn, 2 * pair_scaled(MANY_LIMIT) * 1000, 1, &event, &more));
 	if (event.event_number == DAT_CONNECTION_EVENT_ESTABLISHED)
-		member_talk(&n, ep, number);
+		member_send(&n, ep, number);
 	CHECK(write(fd, &event.event_number, sizeof(event.event_number)) > 0, "%s", strerror(errno));
 	if (read(fd, &byte, 1) == 1)
 		raise(SIGKILL);
@@ -163,7 +163,7 @@ static void host_connected(struct host *h)
 }
 
 /* Receives one message of each client. */
-static void host_talk(struct host *h)
+static void host_receive(struct host *h)
 {
 	uint64_t *number = (uint64_t *)h->m.base;
 	bool *seen = calloc(peers(), sizeof(*seen));
@@ -183,7 +183,7 @@ static void host_talk(struct host *h)
 }
 
 /* Expects the end of all connections; every other client was killed. */
-static void host_parted(struct host *h)
+static void host_disconnected(struct host *h)
 {
 	unsigned i, broken = 0;
 	DAT_EVENT event;
@@ -217,9 +217,9 @@ static void host(struct pair *p)
 	for (wave = 0; wave < WAVES; wave++) {
 		host_accept(&h);
 		host_connected(&h);
-		host_talk(&h);
+		host_receive(&h);
 		pair_sync(p);
-		host_parted(&h);
+		host_disconnected(&h);
 		pair_sync(p);
 	}
 	OK(dat_psp_free(psp));

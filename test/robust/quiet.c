@@ -42,21 +42,21 @@ struct range {
 	uintptr_t begin, end;
 };
 
-static struct range ours[8];
-static unsigned n_ours;
-static unsigned long calls_of_ours, calls_of_others;
+static struct range own_ranges[8];
+static unsigned n_own_ranges;
+static unsigned long own_calls, other_calls;
 
 static inline void count(const void *caller)
 {
 	uintptr_t at = (uintptr_t)caller;
 	unsigned i;
 
-	for (i = 0; i < n_ours; i++)
-		if (at >= ours[i].begin && at < ours[i].end) {
-			__atomic_add_fetch(&calls_of_ours, 1, __ATOMIC_RELAXED);
+	for (i = 0; i < n_own_ranges; i++)
+		if (at >= own_ranges[i].begin && at < own_ranges[i].end) {
+			__atomic_add_fetch(&own_calls, 1, __ATOMIC_RELAXED);
 			return;
 		}
-	__atomic_add_fetch(&calls_of_others, 1, __ATOMIC_RELAXED);
+	__atomic_add_fetch(&other_calls, 1, __ATOMIC_RELAXED);
 }
 
 #if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
@@ -119,8 +119,8 @@ static int note_library(struct dl_phdr_info *info, size_t size, void *unused)
 		if (at + h->p_memsz > r.end)
 			r.end = at + h->p_memsz;
 	}
-	CHECK(n_ours < sizeof(ours) / sizeof(ours[0]), "too many libraries");
-	ours[n_ours++] = r;
+	CHECK(n_own_ranges < sizeof(own_ranges) / sizeof(own_ranges[0]), "too many libraries");
+	own_ranges[n_own_ranges++] = r;
 	return 0;
 }
 
@@ -229,16 +229,16 @@ static void allocations(struct pair *p)
 	node_open(&x.n);
 	node_close(&x.n);
 	dl_iterate_phdr(note_library, NULL);
-	CHECK(n_ours >= 2, "the registry and the provider are not among the libraries");
+	CHECK(n_own_ranges >= 2, "the registry and the provider are not among the libraries");
 	player_open(p, &x);
-	in_setup = calls_of_ours;
+	in_setup = own_calls;
 	CHECK(in_setup, "no allocation was counted");
 	play(&x, turns() / 5);
 	pair_sync(p);
-	calls_of_ours = calls_of_others = 0;
+	own_calls = other_calls = 0;
 	play(&x, turns());
-	others = calls_of_others;
-	SAME(calls_of_ours, 0);
+	others = other_calls;
+	SAME(own_calls, 0);
 	pair_note("%u turns: no allocation by the provider (%lu while connecting), %lu by others",
 		  turns(), in_setup, others);
 	pair_sync(p);

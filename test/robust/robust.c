@@ -45,7 +45,7 @@ static unsigned count_entries(const char *path)
 }
 
 /* Excludes freed memory, because the peak of allocation depends on scheduling. */
-static void measure_memory(struct holdings *h)
+static void measure_memory(struct resources *h)
 {
 	const size_t page = sysconf(_SC_PAGESIZE);
 	unsigned long size, resident, shared;
@@ -61,9 +61,9 @@ static void measure_memory(struct holdings *h)
 	h->shared = shared * page;
 }
 
-static struct holdings holdings_now(void)
+static struct resources resources_now(void)
 {
-	struct holdings h = {
+	struct resources h = {
 		.fds = count_entries("/proc/self/fd"),
 		.threads = count_entries("/proc/self/task"),
 	};
@@ -89,14 +89,14 @@ bool memory_is_measurable(void)
 /* Resources that are being released still count, so take the minimum of many samples. */
 #define SAMPLES 50
 
-struct holdings holdings_settled(void)
+struct resources resources_settled(void)
 {
-	struct holdings least = holdings_now(), now;
+	struct resources least = resources_now(), now;
 	int i;
 
 	for (i = 0; i < SAMPLES; i++) {
 		poll(NULL, 0, 1);
-		now = holdings_now();
+		now = resources_now();
 		if (now.fds < least.fds)
 			least.fds = now.fds;
 		if (now.threads < least.threads)
@@ -109,13 +109,13 @@ struct holdings holdings_settled(void)
 	return least;
 }
 
-void expect_holdings(const struct holdings *before, size_t own, size_t shared)
+void expect_resources(const struct resources *before, size_t own, size_t shared)
 {
 	int64_t deadline = pair_deadline(2000);
-	struct holdings now;
+	struct resources now;
 
 	do {
-		now = holdings_settled();
+		now = resources_settled();
 	} while ((now.fds > before->fds || now.threads > before->threads) && pair_now() < deadline);
 	pair_note("descriptors from %u to %u, threads from %u to %u, memory from %zu + %zu to %zu + %zu KiB",
 		  before->fds, now.fds, before->threads, now.threads, before->own >> 10,
