@@ -477,16 +477,8 @@ CLAUSE("dat_ep_post_recv/INSUFFICIENT_RESOURCES/the queue is full")
 
 /* Remote errors: the operation fails and ends the connection */
 
-enum remote_fault {
-	BAD_CONTEXT,
-	CONTEXT_0,
-	REMOTE_BEYOND,
-	REMOTE_BEFORE,
-	REMOTE_PRIVILEGE,
-	REMOTE_PZ,
-	REMOTE_FREED,
-	N_REMOTE_FAULTS
-};
+enum remote_fault { BAD_CONTEXT, CONTEXT_0, REMOTE_BEYOND, REMOTE_BEFORE, REMOTE_PRIVILEGE,
+		    REMOTE_PZ, REMOTE_FREED, N_REMOTE_FAULTS };
 
 static const char *const remote_fault_names[N_REMOTE_FAULTS] = {
 	"unknown context", "context 0",	 "beyond the memory", "before the memory",

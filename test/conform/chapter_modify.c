@@ -44,19 +44,13 @@ struct field {
 
 #define SIZE_OF(type, member) sizeof(((type *)0)->member)
 #define MEMBER(member) offsetof(DAT_EP_PARAM, member), SIZE_OF(DAT_EP_PARAM, member)
-#define PARAM(NAME, member, states, kind)                                      \
-	{                                                                      \
-#NAME, DAT_EP_FIELD_##NAME, states, kind, MEMBER(member), 0, 0 \
-	}
-#define ATTR(NAME, member, states, kind)                                                       \
-	{                                                                                      \
-#NAME, DAT_EP_FIELD_EP_ATTR_##NAME, states, kind, MEMBER(ep_attr.member), 0, 0 \
-	}
-#define BOUND(NAME, member, states, kind, ia_member)                                      \
-	{                                                                                 \
-#NAME, DAT_EP_FIELD_EP_ATTR_##NAME, states, kind, MEMBER(ep_attr.member), \
-			offsetof(DAT_IA_ATTR, ia_member), SIZE_OF(DAT_IA_ATTR, ia_member) \
-	}
+#define PARAM(NAME, member, states, kind) \
+	{ #NAME, DAT_EP_FIELD_##NAME, states, kind, MEMBER(member), 0, 0 }
+#define ATTR(NAME, member, states, kind) \
+	{ #NAME, DAT_EP_FIELD_EP_ATTR_##NAME, states, kind, MEMBER(ep_attr.member), 0, 0 }
+#define BOUND(NAME, member, states, kind, ia_member) \
+	{ #NAME, DAT_EP_FIELD_EP_ATTR_##NAME, states, kind, MEMBER(ep_attr.member), \
+	  offsetof(DAT_IA_ATTR, ia_member), SIZE_OF(DAT_IA_ATTR, ia_member) }
 
 /* Fields that an attribute of the IA limits come first, fields without bad values last. */
 static const struct field fields[] = {

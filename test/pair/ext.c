@@ -435,14 +435,7 @@ static void order_client(struct pair *p)
 }
 
 /* Targets that grant no atomics: each refusal ends the connection, and changes no byte. */
-enum wrong {
-	NO_PRIVILEGE,
-	BAD_KEY,
-	PAST_END,
-	FREED,
-	OTHER_PZ,
-	N_WRONG
-};
+enum wrong { NO_PRIVILEGE, BAD_KEY, PAST_END, FREED, OTHER_PZ, N_WRONG };
 
 /* Where the fabric executes atomics, the privilege to write includes them. */
 static int first_wrong(void)

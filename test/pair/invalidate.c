@@ -160,15 +160,7 @@ static void many_client(struct pair *p)
 
 /* An RMR that the sender may not invalidate stays bound, and the connection breaks */
 
-enum fault {
-	UNKNOWN,
-	NOTHING,
-	AN_LMR,
-	OTHER_PZ,
-	OTHER_EP,
-	TWICE,
-	N_FAULTS
-};
+enum fault { UNKNOWN, NOTHING, AN_LMR, OTHER_PZ, OTHER_EP, TWICE, N_FAULTS };
 
 static const char *const fault_names[N_FAULTS] = {
 	"unknown", "zero", "an LMR's", "of another PZ", "of another EP", "already invalidated",

@@ -17,7 +17,7 @@
 #define PART 4096u		/* of the memory, moved by one operation */
 
 /* The arguments of dat_lmr_create() that both versions have. */
-struct lmr_args {
+struct args {
 	DAT_MEM_TYPE type;
 	DAT_REGION_DESCRIPTION region;
 	DAT_VLEN length;
@@ -27,7 +27,7 @@ struct lmr_args {
 };
 
 /* Creates the LMR of @w and fills in @m. The base is where the addresses of its segments begin. */
-static DAT_RETURN make(struct node *n, const struct lmr_args *w, struct mem *m)
+static DAT_RETURN make(struct node *n, const struct args *w, struct mem *m)
 {
 	DAT_VADDR address;
 	DAT_VLEN size;
@@ -109,28 +109,19 @@ static void derived_server(struct pair *p)
 	SAME(n.prov.lmr_mem_types_supported, DAT_MEM_TYPE_LMR | DAT_MEM_TYPE_SHARED_VIRTUAL);
 	mem_get_with(&n, n.pz, &first, SIZE, PRIV_LOCAL);
 	OK(dat_pz_create(n.ia, &pz));
-	OK(make(&n, &(struct lmr_args){ DAT_MEM_TYPE_LMR, { .for_lmr_handle = first.lmr }, 0, pz,
+	OK(make(&n, &(struct args){ DAT_MEM_TYPE_LMR, { .for_lmr_handle = first.lmr }, 0, pz,
 				    DAT_MEM_PRIV_ALL_FLAG, false }, &second));
 	SAME(second.size, SIZE);
 	CHECK(second.base == first.base && second.rmr_context, "not the same memory");
 	param = query(&second);
 	SAME(param.mem_type, DAT_MEM_TYPE_LMR);
 	CHECK(param.region_desc.for_lmr_handle == first.lmr && param.pz_handle == pz,
-	      "wrong IA or PZ");
+	      "wrong LMR or PZ");
 	OK(dat_lmr_free(first.lmr));
-	FAILS(make(&n,
-		   &(struct lmr_args){ DAT_MEM_TYPE_LMR,
-				       { .for_lmr_handle = first.lmr },
-				       SIZE,
-				       pz,
-				       DAT_MEM_PRIV_ALL_FLAG,
-				       false },
-		   &third),
-	      DAT_INVALID_HANDLE);
-	OK(make(&n,
-		&(struct lmr_args){
-			DAT_MEM_TYPE_LMR, { .for_lmr_handle = second.lmr }, 0, n.pz, PRIV_LOCAL, false },
-		&third));
+	FAILS(make(&n, &(struct args){ DAT_MEM_TYPE_LMR, { .for_lmr_handle = first.lmr }, SIZE, pz,
+				       DAT_MEM_PRIV_ALL_FLAG, false }, &third), DAT_INVALID_HANDLE);
+	OK(make(&n, &(struct args){ DAT_MEM_TYPE_LMR, { .for_lmr_handle = second.lmr }, 0, n.pz,
+				    PRIV_LOCAL, false }, &third));
 	SAME(third.rmr_context, 0);
 	ep = link_in(p, &n, pz);
 	host(p, &n, ep, &second, first.base, 5);
@@ -160,9 +151,9 @@ static void visitor(struct pair *p)
 
 static char cookie[DAT_LMR_COOKIE_SIZE] = "every byte counts";
 
-static struct lmr_args shared_at(struct node *n, void *at, DAT_VLEN length)
+static struct args shared_at(struct node *n, void *at, DAT_VLEN length)
 {
-	return (struct lmr_args){
+	return (struct args){
 		DAT_MEM_TYPE_SHARED_VIRTUAL,
 		{ .for_shared_memory = { .virtual_address = at, .shared_memory_id = &cookie } },
 		length, n->pz, DAT_MEM_PRIV_ALL_FLAG, false,
@@ -179,7 +170,7 @@ static void *map(int fd, int flags, size_t size)
 
 static void register_shared(struct node *n, int fd, struct mem *m)
 {
-	struct lmr_args w = shared_at(n, map(fd, MAP_SHARED, SIZE), SIZE);
+	struct args w = shared_at(n, map(fd, MAP_SHARED, SIZE), SIZE);
 	DAT_SHARED_MEMORY reported;
 	DAT_LMR_PARAM param;
 
@@ -198,7 +189,7 @@ static void misuse_shared(struct node *n, const struct mem *m)
 {
 	void *private = map(-1, MAP_PRIVATE | MAP_ANONYMOUS, SIZE);
 	void *other = map(-1, MAP_SHARED | MAP_ANONYMOUS, SIZE);
-	struct lmr_args w = shared_at(n, private, SIZE);
+	struct args w = shared_at(n, private, SIZE);
 	struct mem none;
 
 	FAILS(make(n, &w, &none), DAT_INVALID_STATE);
@@ -290,11 +281,8 @@ static bool has_zero_based(struct node *n)
 
 	if (n->attr.zb_supported)
 		return true;
-	FAILS(make(n,
-		   &(struct lmr_args){
-			   DAT_MEM_TYPE_VIRTUAL, { .for_va = &none }, 8, n->pz, PRIV_LOCAL, true },
-		   &none),
-	      DAT_MODEL_NOT_SUPPORTED);
+	FAILS(make(n, &(struct args){ DAT_MEM_TYPE_VIRTUAL, { .for_va = &none }, 8, n->pz, PRIV_LOCAL, true },
+		   &none), DAT_MODEL_NOT_SUPPORTED);
 	return false;
 }
 
@@ -347,9 +335,9 @@ static void zero_server(struct pair *p)
 	node_open(&n);
 	if (!has_zero_based(&n))
 		pair_skip("this fabric has no zero-based addresses");
-	OK(make(&n, &(struct lmr_args){ DAT_MEM_TYPE_VIRTUAL, { .for_va = at }, SIZE, n.pz,
+	OK(make(&n, &(struct args){ DAT_MEM_TYPE_VIRTUAL, { .for_va = at }, SIZE, n.pz,
 				    DAT_MEM_PRIV_ALL_FLAG, true }, &zero));
-	OK(make(&n, &(struct lmr_args){ DAT_MEM_TYPE_LMR, { .for_lmr_handle = zero.lmr }, 0, n.pz,
+	OK(make(&n, &(struct args){ DAT_MEM_TYPE_LMR, { .for_lmr_handle = zero.lmr }, 0, n.pz,
 				    DAT_MEM_PRIV_ALL_FLAG, false }, &plain));
 	SAME(query(&zero).va_type, DAT_VA_TYPE_ZB);
 	SAME(query(&zero).registered_address, (uintptr_t)at);
@@ -436,24 +424,13 @@ static void limits(struct pair *p)
 	most = n.attr.max_lmr_block_size;
 	if (most + 1)	/* in 1.2 the limit is the type's maximum */
 		most++;
-	FAILS(make(&n,
-		   &(struct lmr_args){
-			   DAT_MEM_TYPE_VIRTUAL, { .for_va = &n }, most, n.pz, PRIV_LOCAL, false },
-		   &m),
-	      DAT_INVALID_PARAMETER);
-	FAILS(make(&n,
-		   &(struct lmr_args){
-			   DAT_MEM_TYPE_LMR, { .for_lmr_handle = n.pz }, 8, n.pz, PRIV_LOCAL, false },
-		   &m),
-	      DAT_INVALID_HANDLE);
-	FAILS(make(&n,
-		   &(struct lmr_args){
-			   DAT_MEM_TYPE_LMR, { .for_lmr_handle = NULL }, 8, n.pz, PRIV_LOCAL, false },
-		   &m),
-	      DAT_INVALID_HANDLE);
-	FAILS(make(&n,
-		   &(struct lmr_args){ (DAT_MEM_TYPE)3, { .for_va = &n }, 8, n.pz, PRIV_LOCAL, false },
-		   &m),
+	FAILS(make(&n, &(struct args){ DAT_MEM_TYPE_VIRTUAL, { .for_va = &n }, most, n.pz, PRIV_LOCAL, false },
+		   &m), DAT_INVALID_PARAMETER);
+	FAILS(make(&n, &(struct args){ DAT_MEM_TYPE_LMR, { .for_lmr_handle = n.pz }, 8, n.pz, PRIV_LOCAL,
+				       false }, &m), DAT_INVALID_HANDLE);
+	FAILS(make(&n, &(struct args){ DAT_MEM_TYPE_LMR, { .for_lmr_handle = NULL }, 8, n.pz, PRIV_LOCAL,
+				       false }, &m), DAT_INVALID_HANDLE);
+	FAILS(make(&n, &(struct args){ (DAT_MEM_TYPE)3, { .for_va = &n }, 8, n.pz, PRIV_LOCAL, false }, &m),
 	      DAT_INVALID_PARAMETER);
 	node_close(&n);
 }

@@ -13,12 +13,7 @@
  */
 #define N_PZS 3
 
-enum kind {
-	PLAIN,
-	DERIVED,
-	GRANTED,
-	N_KINDS
-};
+enum kind { PLAIN, DERIVED, GRANTED, N_KINDS };
 
 struct pz {
 	struct node *n;
