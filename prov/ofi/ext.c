@@ -3,6 +3,7 @@
 
 #include "ext.h"
 
+#include "obj/caps.h"
 #include "obj/counters.h"
 #include "obj/ep_ext.h"
 

@@ -54,10 +54,12 @@ endif
 dofi_api_sources = \
 	prov/ofi/obj/caps.c \
 	prov/ofi/obj/caps_use.c \
+	prov/ofi/obj/child.c \
 	prov/ofi/obj/cno.c \
 	prov/ofi/obj/counters.c \
 	prov/ofi/obj/cr.c \
 	prov/ofi/obj/csp.c \
+	prov/ofi/obj/dat.c \
 	prov/ofi/obj/dequeue.c \
 	prov/ofi/obj/ep.c \
 	prov/ofi/obj/ep_attr.c \
@@ -74,10 +76,10 @@ dofi_api_sources = \
 	prov/ofi/obj/evd.c \
 	prov/ofi/obj/evd_wait.c \
 	prov/ofi/obj/frame.c \
+	prov/ofi/obj/handle.c \
 	prov/ofi/obj/ia.c \
 	prov/ofi/obj/lmr.c \
 	prov/ofi/obj/lmr_atomic.c \
-	prov/ofi/obj/obj.c \
 	prov/ofi/obj/psp.c \
 	prov/ofi/obj/pz.c \
 	prov/ofi/obj/rmr.c \
@@ -161,6 +163,7 @@ noinst_HEADERS += \
 	prov/ofi/fab/wc.h \
 	prov/ofi/sock/watch.h \
 	prov/ofi/obj/caps.h \
+	prov/ofi/obj/child.h \
 	prov/ofi/obj/cno.h \
 	prov/ofi/obj/counters.h \
 	prov/ofi/obj/cr.h \
@@ -181,6 +184,7 @@ noinst_HEADERS += \
 	prov/ofi/obj/ep_state.h \
 	prov/ofi/obj/evd.h \
 	prov/ofi/obj/frame.h \
+	prov/ofi/obj/handle.h \
 	prov/ofi/obj/ia.h \
 	prov/ofi/obj/lmr.h \
 	prov/ofi/obj/lmr_atomic.h \

@@ -88,6 +88,10 @@ void dofi_caps_provider_attr(const struct dofi_ia *ia, DAT_PROVIDER_ATTR *attr);
 /* Renders the named attributes of @ia: the fabric, and all that the rows tell. */
 void dofi_caps_named_attrs(struct dofi_ia *ia);
 
+DAT_RETURN dofi_ia_query(DAT_IA_HANDLE ia_handle, DAT_EVD_HANDLE *async_evd,
+			 DAT_IA_ATTR_MASK ia_mask, DAT_IA_ATTR *ia_attr,
+			 DAT_PROVIDER_ATTR_MASK provider_mask, DAT_PROVIDER_ATTR *provider_attr);
+
 /*
  * The attributes that an endpoint gets when the consumer asks for @wanted (NULL:
  * the defaults). DAT_INVALID_PARAMETER when one is beyond the IA's limits, for a quality of

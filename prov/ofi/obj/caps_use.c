@@ -217,6 +217,31 @@ void dofi_caps_named_attrs(struct dofi_ia *ia)
 		named_add(ia, line->name, line->text);
 }
 
+DAT_RETURN dofi_ia_query(DAT_IA_HANDLE ia_handle, DAT_EVD_HANDLE *async_evd,
+			 DAT_IA_ATTR_MASK ia_mask, DAT_IA_ATTR *ia_attr,
+			 DAT_PROVIDER_ATTR_MASK provider_mask, DAT_PROVIDER_ATTR *provider_attr)
+{
+	struct dofi_ia *ia = dofi_ia_check(ia_handle);
+
+	if (!ia)
+		return DOFI_BAD_HANDLE(IA);
+	if (ia_mask & ~(DAT_IA_ATTR_MASK)DAT_IA_FIELD_ALL)
+		return DOFI_BAD_ARG(3);
+	if (ia_mask && !ia_attr)
+		return DOFI_BAD_ARG(4);
+	if (provider_mask & ~(DAT_PROVIDER_ATTR_MASK)DAT_PROVIDER_FIELD_ALL)
+		return DOFI_BAD_ARG(5);
+	if (provider_mask && !provider_attr)
+		return DOFI_BAD_ARG(6);
+	if (async_evd)
+		*async_evd = ia->async_evd_shared ? DAT_EVD_OUT_OF_SCOPE : (DAT_EVD_HANDLE)ia->async_evd;
+	if (ia_mask)
+		dofi_caps_ia_attr(ia, ia_attr);
+	if (provider_mask)
+		dofi_caps_provider_attr(ia, provider_attr);
+	return DAT_SUCCESS;
+}
+
 /* Attributes of endpoints */
 
 static uint64_t most_of(const struct dofi_ia *ia, const struct dofi_cap *row)

@@ -4,6 +4,7 @@
 #include "obj/cno.h"
 
 #include "base/clock.h"
+#include "obj/child.h"
 
 #include <errno.h>
 #include <stddef.h>

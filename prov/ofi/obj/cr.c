@@ -4,6 +4,7 @@
 #include "obj/cr.h"
 
 #include "base/clock.h"
+#include "obj/child.h"
 
 #include <errno.h>
 #include <netinet/in.h>

@@ -8,6 +8,7 @@
 #include "sock/linger.h"
 #include "fab/quirks.h"
 #include "obj/caps.h"
+#include "obj/child.h"
 #include "obj/rmr.h"
 
 #include <errno.h>

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/mutex.h"
 #include "obj/caps.h"
+#include "obj/child.h"
 
 #include <errno.h>
 #include <string.h>
@@ -340,8 +341,7 @@ static void refuse_requests(struct dofi_evd *evd, uint32_t count)
 
 		if (event->number != DAT_CONNECTION_REQUEST_EVENT)
 			continue;
-		cr = dofi_obj_check(&dofi_cr_pool, DAT_HANDLE_TYPE_CR,
-				    event->data.cr_arrival_event_data.cr_handle);
+		cr = dofi_obj_live(event->data.cr_arrival_event_data.cr_handle, DAT_HANDLE_TYPE_CR);
 		if (cr && cr->ia == evd->obj.ia)
 			cr->destroy(cr);
 	}

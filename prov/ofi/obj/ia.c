@@ -7,7 +7,6 @@
 #include "base/log.h"
 #include "rings/rings.h"
 #include "fab/version.h"
-#include "obj/caps.h"
 #include "obj/xport.h"
 
 #include <errno.h>
@@ -242,7 +241,6 @@ int dofi_ia_open(const DAT_PROVIDER *provider, const struct dofi_params *params,
 	ret = call.ret;
 	if (ret)
 		goto stop_progress;
-	dofi_caps_named_attrs(ia);
 	dofi_pool_tag_set(ia, DOFI_KIND(DAT_HANDLE_TYPE_IA));
 	dofi_log(DOFI_INFO, DOFI_CORE, "%s opened on fabric %s, domain %s%s%s", provider->device_name,
 		 ia->fabric.info->fabric_attr->prov_name, ia->fabric.info->domain_attr->name,
@@ -286,7 +284,7 @@ static void destroy_children(void *arg)
 /* An EVD that another IA owns was only borrowed, and may be gone already. */
 static void async_evd_return(struct dofi_ia *ia)
 {
-	struct dofi_obj *evd = dofi_obj_any(ia->async_evd);
+	struct dofi_obj *evd = dofi_obj_live((struct dofi_obj *)ia->async_evd, DAT_HANDLE_TYPE_EVD);
 
 	if (!ia->async_evd_owned && evd)
 		dofi_obj_put(evd);
@@ -327,31 +325,6 @@ bool dofi_ia_in_use(struct dofi_ia *ia)
 				break;
 	dofi_mutex_unlock(&ia->lock);
 	return found;
-}
-
-DAT_RETURN dofi_ia_query(DAT_IA_HANDLE ia_handle, DAT_EVD_HANDLE *async_evd,
-			 DAT_IA_ATTR_MASK ia_mask, DAT_IA_ATTR *ia_attr,
-			 DAT_PROVIDER_ATTR_MASK provider_mask, DAT_PROVIDER_ATTR *provider_attr)
-{
-	struct dofi_ia *ia = dofi_ia_check(ia_handle);
-
-	if (!ia)
-		return DOFI_BAD_HANDLE(IA);
-	if (ia_mask & ~(DAT_IA_ATTR_MASK)DAT_IA_FIELD_ALL)
-		return DOFI_BAD_ARG(3);
-	if (ia_mask && !ia_attr)
-		return DOFI_BAD_ARG(4);
-	if (provider_mask & ~(DAT_PROVIDER_ATTR_MASK)DAT_PROVIDER_FIELD_ALL)
-		return DOFI_BAD_ARG(5);
-	if (provider_mask && !provider_attr)
-		return DOFI_BAD_ARG(6);
-	if (async_evd)
-		*async_evd = ia->async_evd_shared ? DAT_EVD_OUT_OF_SCOPE : (DAT_EVD_HANDLE)ia->async_evd;
-	if (ia_mask)
-		dofi_caps_ia_attr(ia, ia_attr);
-	if (provider_mask)
-		dofi_caps_provider_attr(ia, provider_attr);
-	return DAT_SUCCESS;
 }
 
 DAT_RETURN dofi_ia_close(DAT_IA_HANDLE ia_handle, DAT_CLOSE_FLAGS flags)

@@ -103,9 +103,6 @@ void dofi_ia_destroy(struct dofi_ia *ia);
 /* Whether the consumer left objects of its own, which a graceful close refuses. */
 bool dofi_ia_in_use(struct dofi_ia *ia);
 
-DAT_RETURN dofi_ia_query(DAT_IA_HANDLE ia_handle, DAT_EVD_HANDLE *async_evd,
-			 DAT_IA_ATTR_MASK ia_mask, DAT_IA_ATTR *ia_attr,
-			 DAT_PROVIDER_ATTR_MASK provider_mask, DAT_PROVIDER_ATTR *provider_attr);
 DAT_RETURN dofi_ia_close(DAT_IA_HANDLE ia_handle, DAT_CLOSE_FLAGS flags);
 #if DAT_VERSION_MAJOR >= 2
 DAT_RETURN dofi_ia_ha_related(DAT_IA_HANDLE ia_handle, const DAT_NAME_PTR name,

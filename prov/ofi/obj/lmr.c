@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "obj/caps.h"
+#include "obj/child.h"
 #include "obj/lmr_atomic.h"
 
 #include <errno.h>

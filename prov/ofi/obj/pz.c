@@ -3,6 +3,7 @@
 
 #include "obj/pz.h"
 
+#include "obj/child.h"
 #include "obj/xport.h"
 
 #include <errno.h>

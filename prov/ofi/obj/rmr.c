@@ -4,6 +4,7 @@
 #include "obj/rmr.h"
 
 #include "base/log.h"
+#include "obj/child.h"
 
 #include <errno.h>
 #include <rdma/fi_errno.h>

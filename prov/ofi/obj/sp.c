@@ -3,6 +3,8 @@
 
 #include "obj/sp.h"
 
+#include "obj/child.h"
+
 #include <errno.h>
 
 struct listen_call {

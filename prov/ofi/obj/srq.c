@@ -4,6 +4,7 @@
 #include "obj/srq.h"
 
 #include "obj/caps.h"
+#include "obj/child.h"
 
 #include <string.h>
 

@@ -254,8 +254,11 @@ int ia_try_open(struct dofi_ia **out)
 	static const DAT_PROVIDER provider = { .device_name = "test-ia" };
 	static const struct dofi_xports xports = { .connected = &transport_ops };
 	const struct dofi_params any = { .provider = "" };
+	int ret = dofi_ia_open(&provider, &any, &xports, true, out);
 
-	return dofi_ia_open(&provider, &any, &xports, true, out);
+	if (!ret)
+		dofi_caps_named_attrs(*out);
+	return ret;
 }
 
 void ia_init(void)

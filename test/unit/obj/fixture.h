@@ -8,9 +8,11 @@
 #define UNIT_OBJ_FIXTURE_H
 
 #include "fab/fake.h"
+#include "obj/caps.h"
 #include "obj/cr.h"
 #include "obj/ep_connect.h"
 #include "obj/ep_revoke.h"
+#include "obj/handle.h"
 #include "obj/lmr.h"
 #include "obj/psp.h"
 #include "obj/rmr.h"
