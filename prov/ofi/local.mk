@@ -67,7 +67,6 @@ dofi_api_sources = \
 	prov/ofi/obj/ep_connect.c \
 	prov/ofi/obj/ep_dto.c \
 	prov/ofi/obj/ep_ext.c \
-	prov/ofi/obj/ep_inbox.c \
 	prov/ofi/obj/ep_post.c \
 	prov/ofi/obj/ep_queue.c \
 	prov/ofi/obj/ep_revoke.c \
@@ -75,7 +74,6 @@ dofi_api_sources = \
 	prov/ofi/obj/ep_state.c \
 	prov/ofi/obj/evd.c \
 	prov/ofi/obj/evd_wait.c \
-	prov/ofi/obj/frame.c \
 	prov/ofi/obj/handle.c \
 	prov/ofi/obj/ia.c \
 	prov/ofi/obj/lmr.c \
@@ -89,11 +87,13 @@ dofi_api_sources = \
 	prov/ofi/xport/both.c \
 	prov/ofi/xport/msg/msg.c \
 	prov/ofi/xport/msg/bye.c \
+	prov/ofi/xport/msg/frame.c \
 	prov/ofi/xport/msg/listen.c \
 	prov/ofi/xport/msg/mail.c \
 	prov/ofi/xport/msg/op.c \
 	prov/ofi/xport/msg/native.c \
 	prov/ofi/xport/msg/open.c \
+	prov/ofi/xport/msg/srq.c \
 	prov/ofi/xport/ports.c \
 	prov/ofi/xport/rdm/rdm.c \
 	prov/ofi/xport/rdm/conn.c \
@@ -175,7 +175,6 @@ noinst_HEADERS += \
 	prov/ofi/obj/ep_connect.h \
 	prov/ofi/obj/ep_dto.h \
 	prov/ofi/obj/ep_ext.h \
-	prov/ofi/obj/ep_inbox.h \
 	prov/ofi/obj/ep_plain.h \
 	prov/ofi/obj/ep_post.h \
 	prov/ofi/obj/ep_queue.h \
@@ -183,7 +182,6 @@ noinst_HEADERS += \
 	prov/ofi/obj/ep_srq.h \
 	prov/ofi/obj/ep_state.h \
 	prov/ofi/obj/evd.h \
-	prov/ofi/obj/frame.h \
 	prov/ofi/obj/handle.h \
 	prov/ofi/obj/ia.h \
 	prov/ofi/obj/lmr.h \
@@ -204,11 +202,13 @@ noinst_HEADERS += \
 	prov/ofi/xport/both.h \
 	prov/ofi/xport/msg/msg.h \
 	prov/ofi/xport/msg/bye.h \
+	prov/ofi/xport/msg/frame.h \
 	prov/ofi/xport/msg/listen.h \
 	prov/ofi/xport/msg/mail.h \
 	prov/ofi/xport/msg/op.h \
 	prov/ofi/xport/msg/native.h \
 	prov/ofi/xport/msg/open.h \
+	prov/ofi/xport/msg/srq.h \
 	prov/ofi/xport/ports.h \
 	prov/ofi/xport/rdm/rdm.h \
 	prov/ofi/xport/rdm/frame.h \

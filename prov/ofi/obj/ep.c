@@ -365,8 +365,8 @@ static void ep_destroy(struct dofi_obj *obj)
 	forget_reservation(ep);
 	if (ep->connect_evd)
 		dofi_evd_purge_ep(ep->connect_evd, ep);
-	if (ep->srq)
-		dofi_inbox_close(ep);
+	if (ep->srq && ep->obj.ia->xport->srq_close)
+		ep->obj.ia->xport->srq_close(ep);
 	dofi_ep_parts_drop(ep);
 	dofi_obj_free(&dofi_ep_pool, DAT_HANDLE_TYPE_EP, obj);
 }
@@ -376,7 +376,7 @@ static void ep_reinit(struct dofi_ep *ep, DAT_EP_STATE first)
 	ep->pz = NULL;
 	ep->recv_evd = ep->request_evd = ep->connect_evd = NULL;
 	ep->srq = NULL;
-	ep->inbox.arrived = false;
+	ep->inbox = NULL;
 	dofi_unread_renew(&ep->sq_unread);
 	dofi_unread_renew(&ep->rq_unread);
 	ep->sq = (struct dofi_queue){ .unread = &ep->sq_unread };
@@ -430,7 +430,7 @@ static DAT_RETURN ep_new(struct dofi_ia *ia, DAT_EP_STATE first, const struct do
 		goto free_ep;
 	if (ep->srq)
 		ep->soft_watermark = ep->attr.srq_soft_hw;
-	if (ep->srq && dofi_inbox_open(ep)) {
+	if (ep->srq && ia->xport->srq_open && ia->xport->srq_open(ep)) {
 		ret = -ENOMEM;
 		goto drop_parts;
 	}

@@ -6,7 +6,6 @@
 #include "base/mutex.h"
 #include "sock/watch.h"
 #include "obj/ep_attr.h"
-#include "obj/ep_inbox.h"
 #include "obj/ep_post.h"
 #include "obj/ep_srq.h"
 #include "obj/ep_state.h"
@@ -70,7 +69,7 @@ struct dofi_ep {
 	bool graceful;			/* closes when the last request is done */
 	bool silent;			/* being freed: no more events */
 	bool scoped;			/* RMRs of EP scope may be bound through it */
-	bool framed;			/* the peer receives from an SRQ: see frame.h */
+	bool framed;			/* the peer receives from an SRQ: see xport/msg/frame.h */
 	/* of plain operations, see ep_plain.h: NULL unless connected, or if anything is unusual or waits */
 	dofi_send *send;
 	dofi_recv *recv;		/* NULL with an SRQ, too */
@@ -93,7 +92,7 @@ struct dofi_ep {
 	DAT_EVENT_NUMBER end;		/* the event that will tell of the end */
 	struct dofi_work work;
 	SLIST_ENTRY(dofi_ep) holder;	/* see ep_revoke.c; progress thread */
-	struct dofi_inbox inbox;	/* with an SRQ, where the transport does not match */
+	void *inbox;			/* the transport's state of an EP with an SRQ: dofi_xport.srq_open() */
 
 	struct dofi_ep **reserved_by;	/* where an RSP names this EP, or NULL; under the IA's lock */
 

@@ -302,7 +302,8 @@ void dofi_dto_flush(struct dofi_ep *ep)
 	queue_flush(ep, &ep->rq);
 	if (ep->srq) {
 		dofi_srq_leave(ep->srq, &ep->srq_user);
-		dofi_inbox_clear(ep);
+		if (ep->obj.ia->xport->srq_clear)
+			ep->obj.ia->xport->srq_clear(ep);
 	}
 	ep->reads = ep->atomics = 0;
 }
@@ -474,7 +475,7 @@ static inline void complete(const struct fi_cq_data_entry *entry, int err,
 			goto unlock;
 		}
 		if (__builtin_expect(dto->kind == DOFI_DTO_FRAME, 0)) {
-			dofi_inbox_frame(ep, dto, entry->len, err, sink);
+			ep->xport->srq_arrived(ep, dto, entry->len, err, sink);
 			goto unlock;
 		}
 		if (dto->kind == DOFI_DTO_RECV && !err)

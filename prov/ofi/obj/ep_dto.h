@@ -24,7 +24,7 @@ enum dofi_dto_kind {
 	/* from here on: less usual, and some of them not the fabric's */
 	DOFI_DTO_BIND,			/* of an RMR */
 	DOFI_DTO_READ_TO_RMR,		/* a read once its turn has come and local_key is in force */
-	DOFI_DTO_FRAME,			/* the provider's own receive, see frame.h */
+	DOFI_DTO_FRAME,			/* a receive of the transport's: dofi_xport.srq_arrived() */
 	DOFI_DTO_SEND_INVALIDATE,	/* immed is the context that the receiver is to end */
 	/* of the extension, see ep_ext.h */
 	DOFI_DTO_SEND_IMMED,

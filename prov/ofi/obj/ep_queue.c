@@ -395,8 +395,8 @@ void dofi_dto_pump(struct dofi_ep *ep)
 {
 	dofi_queue_pump(ep, &ep->rq);
 	dofi_queue_pump(ep, &ep->sq);
-	if (__builtin_expect(ep->srq != NULL, 0))
-		dofi_inbox_listen(ep);
+	if (__builtin_expect(ep->srq != NULL, 0) && ep->xport->srq_listen)
+		ep->xport->srq_listen(ep);
 	if (__builtin_expect(ep->owes, 0))
 		ep->xport->resume(ep);
 }
@@ -413,8 +413,8 @@ void dofi_dto_recall(struct dofi_ep *ep)
 		dto->at_fabric = false;
 	}
 	q->next = q->head;
-	if (ep->srq)
-		dofi_inbox_clear(ep);
+	if (ep->srq && ep->obj.ia->xport->srq_clear)
+		ep->obj.ia->xport->srq_clear(ep);
 }
 
 /*

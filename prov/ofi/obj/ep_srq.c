@@ -75,10 +75,8 @@ static void fed(struct dofi_srq_user *user)
 	if (srq && dofi_srq_waits(srq, user)) {
 		if (!ep->rq.open)
 			dofi_srq_leave(srq, user);
-		else if (ep->xport->matches)
-			ep->xport->fed(ep);
 		else
-			dofi_inbox_feed(ep, NULL);
+			ep->xport->srq_fed(ep);
 	}
 	dofi_ep_unlock(ep);
 }

@@ -17,6 +17,7 @@ struct dofi_ep;
 struct dofi_ia;
 struct dofi_progress_ops;
 struct dofi_pz;
+struct dofi_sink;
 struct dofi_sp;
 struct fid_ep;
 
@@ -65,8 +66,8 @@ struct dofi_xport {
 	 */
 	DAT_COUNT (*request_room)(const struct dofi_ia *ia, DAT_CONN_QUAL conn_qual);
 	/*
-	 * It matches messages to receives itself, those of an SRQ too, which it takes with
-	 * dofi_srq_receive(); so it needs no frames (frame.h).
+	 * The transport matches messages to receives itself, those of an SRQ too, which it takes with
+	 * dofi_srq_receive(); elsewhere the fabric does, and the srq_ functions below are not NULL.
 	 */
 	bool matches;
 
@@ -144,10 +145,24 @@ struct dofi_xport {
 	void (*resume)(struct dofi_ep *ep);
 
 	/*
-	 * Where it matches: the SRQ has a buffer for @ep, which stood in line. It takes that, by
-	 * dofi_srq_receive(), or leaves, by dofi_srq_leave(). EP lock held, any thread.
+	 * The SRQ has a buffer for @ep, which stood in line. The transport takes the buffer, by dofi_srq_receive()
+	 * or dofi_srq_buffer(), or leaves the line, by dofi_srq_leave(). EP lock held, any thread.
 	 */
-	void (*fed)(struct dofi_ep *ep);
+	void (*srq_fed)(struct dofi_ep *ep);
+
+	/*
+	 * Of EPs with an SRQ where the fabric matches messages to receives, and ep->inbox is the transport's state
+	 * of that; NULL where the transport matches them. open: 0 or a negative errno; the EP has its SRQ and PZ and is
+	 * not published. close: its end. Both are called of the IA's transport, as an EP may be connected later.
+	 */
+	int (*srq_open)(struct dofi_ep *ep);
+	void (*srq_close)(struct dofi_ep *ep);
+	/* Looks for the next message of @ep, if there is room for one. EP lock held, any thread, as for the next. */
+	void (*srq_listen)(struct dofi_ep *ep);
+	/* The receive @dto of kind DOFI_DTO_FRAME ended, with @len bytes, or a positive @err. */
+	void (*srq_arrived)(struct dofi_ep *ep, struct dofi_dto *dto, size_t len, int err, struct dofi_sink *sink);
+	/* The connection, or an attempt, has ended: the fabric has nothing of @ep. Of the IA's transport. EP lock held. */
+	void (*srq_clear)(struct dofi_ep *ep);
 };
 
 /* One for each kind of endpoint that fabrics have. */

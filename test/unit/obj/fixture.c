@@ -4,6 +4,7 @@
 #include "fixture.h"
 
 #include "base/env.h"
+#include "xport/msg/srq.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -225,6 +226,12 @@ const struct dofi_xport transport_ops = {
 	.recv = t_recv,
 	.holds = t_holds,
 	.cancel = t_cancel,
+	.srq_open = msg_srq_open,
+	.srq_close = msg_srq_close,
+	.srq_listen = msg_srq_listen,
+	.srq_arrived = msg_srq_arrived,
+	.srq_fed = msg_srq_fed,
+	.srq_clear = msg_srq_clear,
 };
 
 static int getinfo(const char *node, uint64_t flags, const struct fi_info *hints,

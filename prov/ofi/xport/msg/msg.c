@@ -11,6 +11,7 @@
 #include "xport/msg/native.h"
 #include "xport/msg/op.h"
 #include "xport/msg/open.h"
+#include "xport/msg/srq.h"
 #include "xport/wire.h"
 
 #include <arpa/inet.h>
@@ -662,7 +663,9 @@ static const struct dofi_progress_ops native_progress_ops = {
 	.ia_fini = msg_ia_fini, .listen = msg_listen, .unlisten = msg_unlisten,           \
 	.connect = msg_connect, .accept = msg_accept, .reject = msg_reject,               \
 	.close = msg_close, .pz_close = msg_open_pz_close, .resume = msg_mail_resume,         \
-	.request_room = msg_request_room, .holds = msg_holds, .cancel = msg_cancel
+	.request_room = msg_request_room, .holds = msg_holds, .cancel = msg_cancel,       \
+	.srq_open = msg_srq_open, .srq_close = msg_srq_close, .srq_listen = msg_srq_listen, \
+	.srq_arrived = msg_srq_arrived, .srq_fed = msg_srq_fed, .srq_clear = msg_srq_clear
 
 const struct dofi_xport dofi_msg_xport = {
 	OPS, .progress_ops = &msg_progress_ops, .submit = msg_submit,

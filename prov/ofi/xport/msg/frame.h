@@ -14,26 +14,26 @@
  * buffer only when it knows that there is a message, and how long it is. Peers are told when
  * they connect that they are to send frames, and to nobody else are any sent.
  */
-#ifndef DOFI_OBJ_FRAME_H
-#define DOFI_OBJ_FRAME_H
+#ifndef DOFI_XPORT_MSG_FRAME_H
+#define DOFI_XPORT_MSG_FRAME_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#define DOFI_FRAME_HEADER 20
-#define DOFI_FRAME_MAX 128		/* header and message; what software fabrics can inject */
+#define MSG_FRAME_HEADER 20
+#define MSG_FRAME_MAX 128		/* header and message; what software fabrics can inject */
 
-struct dofi_frame {
+struct msg_frame {
 	uint64_t length;		/* of the message */
 	uint64_t beside;		/* what goes with it */
 	bool whole;			/* it is in the frame */
 };
 
 /* Renders the header of @frame. */
-void dofi_frame_pack(unsigned char buf[DOFI_FRAME_HEADER], const struct dofi_frame *frame);
+void msg_frame_pack(unsigned char buf[MSG_FRAME_HEADER], const struct msg_frame *frame);
 
 /* Parses @len bytes of a peer. 0, or -EPROTO when they are no frame. */
-int dofi_frame_unpack(const void *buf, size_t len, struct dofi_frame *frame);
+int msg_frame_unpack(const void *buf, size_t len, struct msg_frame *frame);
 
 #endif
