@@ -1,6 +1,6 @@
 # The provider: one source, built for both API versions.
 
-# base, loop, fab, sock and rings see no DAT type and are compiled once.
+# base, loop, fab, sock, rings and wq see no DAT type and are compiled once.
 dofi_core_sources = \
 	prov/ofi/base/bell.c \
 	prov/ofi/base/env.c \
@@ -42,7 +42,8 @@ dofi_core_sources = \
 	prov/ofi/loop/tell.c \
 	prov/ofi/fab/version.c \
 	prov/ofi/fab/wc.c \
-	prov/ofi/sock/watch.c
+	prov/ofi/sock/watch.c \
+	prov/ofi/wq/queue.c
 
 if HAVE_HWLOC
 dofi_core_sources += prov/ofi/fab/topo.c
@@ -196,7 +197,9 @@ noinst_HEADERS += \
 	prov/ofi/obj/beside.h \
 	prov/ofi/obj/srq.h \
 	prov/ofi/obj/tally.h \
-	prov/ofi/obj/unread.h \
+	prov/ofi/wq/dto.h \
+	prov/ofi/wq/queue.h \
+	prov/ofi/wq/unread.h \
 	prov/ofi/obj/xport.h \
 	prov/ofi/ext.h \
 	prov/ofi/xport/both.h \

@@ -379,8 +379,8 @@ static void ep_reinit(struct dofi_ep *ep, DAT_EP_STATE first)
 	ep->inbox = NULL;
 	dofi_unread_renew(&ep->sq_unread);
 	dofi_unread_renew(&ep->rq_unread);
-	ep->sq = (struct dofi_queue){ .unread = &ep->sq_unread };
-	ep->rq = (struct dofi_queue){ .unread = &ep->rq_unread };
+	ep->sq = (struct dofi_queue){ .unread = &ep->sq_unread, .lmr = &dofi_lmr_none };
+	ep->rq = (struct dofi_queue){ .unread = &ep->rq_unread, .lmr = &dofi_lmr_none };
 	ep->state = first;
 	ep->xport = ep->obj.ia->xport;
 	ep->cq = NULL;

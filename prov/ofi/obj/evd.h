@@ -8,7 +8,7 @@
 #include "base/spin.h"
 #include "fab/cq.h"
 #include "obj/cno.h"
-#include "obj/unread.h"
+#include "wq/unread.h"
 
 /* More CQs than this feeding one EVD are served by the progress thread alone. */
 #define DOFI_EVD_FEEDS 4

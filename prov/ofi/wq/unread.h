@@ -4,8 +4,8 @@
  * not dequeued the event yet. So an EVD that has room for as many events as its queues have operations
  * never overflows.
  */
-#ifndef DOFI_OBJ_UNREAD_H
-#define DOFI_OBJ_UNREAD_H
+#ifndef DOFI_WQ_UNREAD_H
+#define DOFI_WQ_UNREAD_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
