@@ -65,7 +65,10 @@ dofi_api_sources = \
 	prov/ofi/obj/ep.c \
 	prov/ofi/obj/ep_attr.c \
 	prov/ofi/obj/ep_bind.c \
+	prov/ofi/obj/ep_cm.c \
 	prov/ofi/obj/ep_connect.c \
+	prov/ofi/obj/ep_create.c \
+	prov/ofi/obj/ep_done.c \
 	prov/ofi/obj/ep_dto.c \
 	prov/ofi/obj/ep_ext.c \
 	prov/ofi/obj/ep_post.c \
@@ -83,6 +86,7 @@ dofi_api_sources = \
 	prov/ofi/obj/pz.c \
 	prov/ofi/obj/rmr.c \
 	prov/ofi/obj/rsp.c \
+	prov/ofi/obj/segments.c \
 	prov/ofi/obj/sp.c \
 	prov/ofi/obj/srq.c \
 	prov/ofi/xport/both.c \
@@ -173,7 +177,10 @@ noinst_HEADERS += \
 	prov/ofi/obj/ep.h \
 	prov/ofi/obj/ep_attr.h \
 	prov/ofi/obj/ep_bind.h \
+	prov/ofi/obj/ep_cm.h \
 	prov/ofi/obj/ep_connect.h \
+	prov/ofi/obj/ep_create.h \
+	prov/ofi/obj/ep_done.h \
 	prov/ofi/obj/ep_dto.h \
 	prov/ofi/obj/ep_ext.h \
 	prov/ofi/obj/ep_plain.h \
@@ -193,6 +200,7 @@ noinst_HEADERS += \
 	prov/ofi/obj/pz.h \
 	prov/ofi/obj/rmr.h \
 	prov/ofi/obj/rsp.h \
+	prov/ofi/obj/segments.h \
 	prov/ofi/obj/sp.h \
 	prov/ofi/obj/beside.h \
 	prov/ofi/obj/srq.h \

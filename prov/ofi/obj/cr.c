@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "obj/child.h"
+#include "obj/ep_create.h"
 
 #include <errno.h>
 #include <netinet/in.h>

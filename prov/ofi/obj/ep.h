@@ -5,13 +5,12 @@
 
 #include "base/mutex.h"
 #include "sock/watch.h"
-#include "obj/ep_attr.h"
-#include "obj/ep_post.h"
-#include "obj/ep_srq.h"
 #include "obj/ep_state.h"
 #include "obj/evd.h"
-#include "obj/pz.h"
+#include "obj/lmr.h"
+#include "obj/srq.h"
 #include "obj/xport.h"
+#include "wq/queue.h"
 
 struct fid_ep;
 struct msg_mail;
@@ -174,6 +173,12 @@ static inline DAT_RETURN dofi_ep_bad_state(const struct dofi_ep *ep)
 	return DOFI_RET(DAT_INVALID_STATE, dofi_ep_state_row(ep->state)->error);
 }
 
+/* Whether a connection of @ep is being made, used or ended. EP lock held. */
+static inline bool dofi_ep_is_live(const struct dofi_ep *ep)
+{
+	return dofi_ep_state_row(ep->state)->may & DOFI_EP_IS_LIVE;
+}
+
 /*
  * Whether the fabric holds @dto, which has DAT_COMPLETION_BARRIER_FENCE_FLAG, back by itself. A
  * message in a frame is two of its own; and what has no bytes, and atomics, are posted without flags.
@@ -191,35 +196,6 @@ static inline uint64_t dofi_ep_remote_key(const struct dofi_ep *ep, const struct
 }
 
 /*
- * An endpoint of the provider's own for a request that just came, with nothing but default
- * attributes, TENTATIVE_CONNECTION_PENDING. NULL when there is no room.
- */
-struct dofi_ep *dofi_ep_tentative(struct dofi_ia *ia);
-
-/*
- * Makes an unconnected @ep wait for the request of the service point that names it in *@by.
- * That becomes NULL when the EP is freed or reserved again.
- */
-DAT_RETURN dofi_ep_reserve(struct dofi_ep *ep, struct dofi_ep **by);
-/* The service point goes; without a request, the EP is unconnected again. */
-void dofi_ep_unreserve(struct dofi_ia *ia, struct dofi_ep **by);
-
-/*
- * The request that @ep was to accept (PASSIVE_ or TENTATIVE_CONNECTION_PENDING) is answered
- * otherwise: an EP of the consumer's is unconnected again, one of the provider's is gone.
- */
-void dofi_ep_pass_over(struct dofi_ep *ep);
-
-/*
- * From the transport, on the progress thread: the connection stands. On the
- * active side @data is the acceptor's private data.
- */
-void dofi_ep_established(struct dofi_ep *ep, const void *data, size_t size);
-
-/* From the transport, on the progress thread: connecting @ep has this port, which its peer sees. */
-void dofi_ep_bound(struct dofi_ep *ep, uint16_t port);
-
-/*
  * From anywhere: the connection ends, @event will tell the consumer. The first
  * cause wins. EP lock held.
  */
@@ -230,43 +206,23 @@ void dofi_ep_end(struct dofi_ep *ep, DAT_EVENT_NUMBER event);
  * have read all that the peer sent. EP lock held.
  */
 void dofi_ep_lost(struct dofi_ep *ep, bool unheard);
-/* The same as dofi_ep_end() from the transport, without the lock; @data arrives with the event. */
-void dofi_ep_end_with(struct dofi_ep *ep, DAT_EVENT_NUMBER event, const void *data, size_t size);
-
-/*
- * On the progress thread: the peer of connected @ep is gone. Messages that it sent are still
- * received, as long as receives come; then the connection ends.
- */
-void dofi_ep_last_receives(struct dofi_ep *ep);
-
-/* Closes when the last request is done; the program need not poll until then. EP lock held. */
-void dofi_ep_graceful_begin(struct dofi_ep *ep);
-
 /* A request retired: a graceful disconnect may have waited for it. EP lock held. */
 void dofi_ep_request_done(struct dofi_ep *ep);
 
+/* Moves @ep to @next, which its table must allow. EP lock held. */
+void dofi_ep_state_set(struct dofi_ep *ep, DAT_EP_STATE next);
+/* Takes the EP's lock to look. */
+DAT_EP_STATE dofi_ep_state_now(struct dofi_ep *ep);
+
 /*
- * Progress thread: ends the connection at once, as the work that dofi_ep_end() queues does. When it returns the fabric
- * has nothing of @ep. No lock held.
+ * Whether a queue's operations may go to the fabric follows from the EP's state;
+ * worked out when that changes, so that a post only looks at one flag. EP lock held.
  */
-void dofi_ep_close_now(struct dofi_ep *ep);
+void dofi_ep_gate(struct dofi_ep *ep);
+
+/* The same for plain operations, which depend on what waits in the queues, too. EP lock held. */
+void dofi_ep_plain_renew(struct dofi_ep *ep);
 
 /* Queues work for the progress thread. EP lock held. */
 void dofi_ep_todo(struct dofi_ep *ep, unsigned what);
-/* Its attempt begins anew, at what ep->xport and ep->attempt are now. No lock held. */
-void dofi_ep_connect_again(struct dofi_ep *ep);
-
-DAT_RETURN dofi_ep_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
-			  DAT_EVD_HANDLE recv_evd, DAT_EVD_HANDLE request_evd,
-			  DAT_EVD_HANDLE connect_evd, const DAT_EP_ATTR *attr,
-			  DAT_EP_HANDLE *ep_handle);
-DAT_RETURN dofi_ep_create_with_srq(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
-				   DAT_EVD_HANDLE recv_evd, DAT_EVD_HANDLE request_evd,
-				   DAT_EVD_HANDLE connect_evd, DAT_SRQ_HANDLE srq_handle,
-				   const DAT_EP_ATTR *attr, DAT_EP_HANDLE *ep_handle);
-DAT_RETURN dofi_ep_query(DAT_EP_HANDLE ep_handle, DAT_EP_PARAM_MASK mask, DAT_EP_PARAM *param);
-DAT_RETURN dofi_ep_get_status(DAT_EP_HANDLE ep_handle, DAT_EP_STATE *state,
-			      DAT_BOOLEAN *recv_idle, DAT_BOOLEAN *request_idle);
-DAT_RETURN dofi_ep_free(DAT_EP_HANDLE ep_handle);
-
 #endif

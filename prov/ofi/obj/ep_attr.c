@@ -4,10 +4,42 @@
 #include "obj/ep_attr.h"
 
 #include "obj/caps.h"
-#include "obj/ep.h"
+#include "obj/evd.h"
 
 #include <errno.h>
 #include <string.h>
+
+/* Watermarks */
+
+static bool is_past(uint32_t held, DAT_COUNT watermark)
+{
+	return watermark != DAT_WATERMARK_INFINITE && held > (uint32_t)watermark;
+}
+
+static void depth_limit(struct dofi_queue *q, DAT_COUNT watermark)
+{
+	if (watermark != DAT_WATERMARK_INFINITE && q->depth > (uint32_t)watermark)
+		q->depth = watermark;
+}
+
+/* DAT has no event for the soft one: its reason is that of an EP's error. */
+void dofi_dto_watermarks(struct dofi_ep *ep)
+{
+	const bool hard = ep->state == DAT_EP_STATE_CONNECTED;
+	uint32_t held = dofi_queue_used(&ep->rq);
+
+	if (is_past(held, ep->soft_watermark)) {
+		ep->soft_watermark = DAT_WATERMARK_INFINITE;	/* once per arming */
+		dofi_async_error(ep->obj.ia, DAT_ASYNC_ERROR_EP_BROKEN, ep,
+				 DAT_SRQ_SOFT_HIGH_WATERMARK_EVENT);
+	}
+	if (hard && is_past(held, ep->hard_watermark))
+		dofi_ep_end(ep, DAT_CONNECTION_EVENT_BROKEN);
+	dofi_queue_widen(&ep->rq);
+	depth_limit(&ep->rq, ep->soft_watermark);
+	if (hard)
+		depth_limit(&ep->rq, ep->hard_watermark);
+}
 
 /* Parts */
 

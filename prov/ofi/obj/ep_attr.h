@@ -3,11 +3,7 @@
 #ifndef DOFI_OBJ_EP_ATTR_H
 #define DOFI_OBJ_EP_ATTR_H
 
-#include "obj/evd.h"
-#include "obj/pz.h"
-
-struct dofi_ep;
-struct dofi_srq;
+#include "obj/ep.h"
 
 /* All but the attributes may be NULL. */
 struct dofi_ep_parts {
@@ -34,6 +30,13 @@ int dofi_ep_parts_set(struct dofi_ep *ep, const struct dofi_ep_parts *parts);
  * nothing at the fabric.
  */
 void dofi_ep_set_cq(struct dofi_ep *ep, struct dofi_cq *cq);
+/*
+ * Compares the receives that the EP holds with its watermarks, tells of those that are passed,
+ * and sets the queue's depth to where the next one is: posting up to there need not look. EP
+ * lock held, and again whenever receives, watermarks or their meaning in a new state change.
+ */
+void dofi_dto_watermarks(struct dofi_ep *ep);
+
 /* Gives everything back. */
 void dofi_ep_parts_drop(struct dofi_ep *ep);
 

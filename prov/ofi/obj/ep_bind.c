@@ -4,6 +4,8 @@
 #include "obj/ep_bind.h"
 
 #include "obj/ep.h"
+#include "obj/ep_post.h"
+#include "obj/ep_queue.h"
 #include "obj/rmr.h"
 
 /* A bind as the consumer posted it, but for how the versions name its LMR. */

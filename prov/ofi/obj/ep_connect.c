@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "obj/caps.h"
+#include "obj/ep_cm.h"
 
 #include <netinet/in.h>
 #include <string.h>

@@ -1,22 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Data transfer operations: how they end. */
+/* Completions from the fabric, and what a transport found out about them. */
 #ifndef DOFI_OBJ_EP_DTO_H
 #define DOFI_OBJ_EP_DTO_H
 
-#include "obj/obj.h"
-#include "wq/dto.h"
+#include "obj/ep.h"
 
-struct dofi_sink;
 struct fi_cq_data_entry;
-
-/* Records how @dto ended: a positive @err ends the connection, too. EP lock held. */
-void dofi_dto_finish(struct dofi_ep *ep, struct dofi_dto *dto, int err);
-
-/* Delivers what is complete, oldest first; @sink may be NULL. EP lock held. */
-void dofi_dto_retire(struct dofi_ep *ep, struct dofi_sink *sink);
-
-/* Completes everything outstanding as flushed. EP lock held, fabric endpoint closed. */
-void dofi_dto_flush(struct dofi_ep *ep);
 
 /* A completion from the fabric: dofi_progress_ops.completed. */
 void dofi_dto_complete(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink);

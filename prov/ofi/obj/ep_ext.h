@@ -4,6 +4,7 @@
 #define DOFI_OBJ_EP_EXT_H
 
 #include "obj/ep.h"
+#include "obj/ep_post.h"
 
 /*
  * Each posts @p as its name says. Wrong arguments are told by their places in dat_extension_op(),

@@ -1,25 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Posting operations: checks, segments, and the slot that they are filled into. */
+/* Posting operations: checks, and the slot that they are filled into. */
 
 #include "obj/ep_post.h"
 
-#include "obj/ep.h"
+#include "obj/ep_attr.h"
+#include "obj/ep_dto.h"
+#include "obj/ep_queue.h"
 #include "obj/rmr.h"
-
-#include <string.h>
-
-static inline DAT_MEM_PRIV_FLAGS local_privilege(uint8_t kind)
-{
-	return dofi_dto_is(kind, DOFI_DTO_READS | 1u << DOFI_DTO_RECV) ?
-		DAT_MEM_PRIV_LOCAL_WRITE_FLAG : DAT_MEM_PRIV_LOCAL_READ_FLAG;
-}
+#include "obj/segments.h"
 
 #define SENDS (1u << DOFI_DTO_SEND | 1u << DOFI_DTO_SEND_INVALIDATE | 1u << DOFI_DTO_SEND_IMMED)
-
-static inline uint64_t longest_of(uint64_t most)
-{
-	return most < (dofi_seg_length)-1 ? most : (dofi_seg_length)-1;
-}
 
 /*
  * Sends are held to what the EP was made for. Receives may be larger than any message, and
@@ -32,64 +22,7 @@ static inline uint64_t longest(const struct dofi_ep *ep, uint8_t kind)
 
 	if (dofi_dto_is(kind, SENDS))
 		return ep->attr.max_message_size;
-	return longest_of(kind == DOFI_DTO_RECV ? limits->max_message_size : limits->max_rdma_size);
-}
-
-/* Checks a segment, which is to be of @pz and of @most bytes, and makes it the slot's next. */
-static inline DAT_RETURN load_segment(const struct dofi_pz *pz, uint64_t most, struct dofi_dto *dto,
-				      DAT_MEM_PRIV_FLAGS priv, const DAT_LMR_TRIPLET *s)
-{
-	struct dofi_lmr *lmr;
-	DAT_RETURN ret;
-
-	lmr = dofi_lmr_find(s->lmr_context, s->virtual_address, s->segment_length, pz, priv, &ret);
-	if (__builtin_expect(!lmr, 0))
-		return ret;
-	if (__builtin_expect(s->segment_length > most, 0))
-		return DOFI_RET(DAT_LENGTH_ERROR, 0);
-	dto->iov[dto->n_iov] = (struct iovec){ dofi_lmr_memory(lmr, s->virtual_address),
-					       s->segment_length };
-	dto->desc[dto->n_iov] = lmr->desc;
-	dofi_dto_lmr(dto)[dto->n_iov] = s->lmr_context;
-	dto->n_iov++;
-	return DAT_SUCCESS;
-}
-
-/* The same of any number, together of @most bytes. */
-static __attribute__((noinline)) DAT_RETURN load_many(const struct dofi_pz *pz, uint64_t most,
-						      struct dofi_dto *dto, DAT_MEM_PRIV_FLAGS priv,
-						      DAT_COUNT n, const DAT_LMR_TRIPLET *iov)
-{
-	uint64_t left = most;
-	DAT_RETURN ret;
-	DAT_COUNT i;
-
-	dto->n_iov = 0;
-	for (i = 0; i < n; i++) {
-		if (!iov[i].segment_length)
-			continue;
-		/* what is left, as a sum would wrap: in 1.2 lengths have 64 bits */
-		ret = load_segment(pz, left, dto, priv, &iov[i]);
-		if (ret)
-			return ret;
-		left -= iov[i].segment_length;
-	}
-	dto->length = most - left;
-	return DAT_SUCCESS;
-}
-
-/* Turns the consumer's segments into the slot's. */
-static DOFI_INTO_CALLER DAT_RETURN load_segments(const struct dofi_pz *pz, uint64_t most,
-						 struct dofi_dto *dto, uint8_t kind, DAT_COUNT n,
-						 const DAT_LMR_TRIPLET *iov)
-{
-	const DAT_MEM_PRIV_FLAGS priv = local_privilege(kind);
-
-	if (__builtin_expect(n != 1 || !iov->segment_length, 0))
-		return load_many(pz, most, dto, priv, n, iov);
-	dto->n_iov = 0;
-	dto->length = iov->segment_length;
-	return load_segment(pz, most, dto, priv, iov);
+	return dofi_segment_longest(kind == DOFI_DTO_RECV ? limits->max_message_size : limits->max_rdma_size);
 }
 
 #if DAT_VERSION_MAJOR >= 2
@@ -119,21 +52,6 @@ static DAT_RETURN load_grant(struct dofi_ep *ep, struct dofi_dto *dto, const DAT
 	return DAT_SUCCESS;
 }
 #endif
-
-/* A read moves as much as the remote segment holds, however large the local ones are. */
-void dofi_dto_trim(struct dofi_dto *dto, uint64_t length)
-{
-	uint64_t left = length;
-	uint8_t i;
-
-	for (i = 0; i < dto->n_iov && left; i++) {
-		if (dto->iov[i].iov_len > left)
-			dto->iov[i].iov_len = left;
-		left -= dto->iov[i].iov_len;
-	}
-	dto->n_iov = i;
-	dto->length = length;
-}
 
 static inline uint64_t remote_address(const DAT_RMR_TRIPLET *remote)
 {
@@ -219,7 +137,7 @@ static DOFI_INTO_CALLER DAT_RETURN fill(struct dofi_ep *ep, struct dofi_dto *dto
 		ret = load_grant(ep, dto, p->local);
 	else
 #endif
-		ret = load_segments(ep->pz, longest(ep, kind), dto, kind, p->n, p->iov);
+		ret = dofi_dto_load(dto, ep->pz, longest(ep, kind), p->n, p->iov);
 	if (!ret && p->remote)
 		ret = load_remote(dto, p->remote);
 	if (!ret && __builtin_expect(kind > DOFI_DTO_BIND, 0))
@@ -624,51 +542,11 @@ DAT_RETURN dofi_ep_post_rdma_read_to_rmr(DAT_EP_HANDLE ep_handle, const DAT_RMR_
 }
 #endif
 
-DAT_RETURN dofi_dto_receive(struct dofi_dto *dto, const struct dofi_pz *pz, DAT_COUNT n,
-			    const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie)
-{
-	dto->kind = DOFI_DTO_RECV;
-	dto->flags = 0;
-	dto->cookie = cookie.as_64;
-	return load_segments(pz, longest_of(pz->obj.ia->limits.max_message_size), dto,
-			     DOFI_DTO_RECV, n, iov);
-}
-
 /* A receive more than a watermark, or than there are slots, is taken; and events may have been dequeued. */
 static __attribute__((noinline)) struct dofi_dto *reserve_past_watermark(struct dofi_ep *ep)
 {
 	dofi_queue_extend(&ep->rq, ep);
 	return dofi_queue_reserve(&ep->rq);
-}
-
-static bool is_past(uint32_t held, DAT_COUNT watermark)
-{
-	return watermark != DAT_WATERMARK_INFINITE && held > (uint32_t)watermark;
-}
-
-static void depth_limit(struct dofi_queue *q, DAT_COUNT watermark)
-{
-	if (watermark != DAT_WATERMARK_INFINITE && q->depth > (uint32_t)watermark)
-		q->depth = watermark;
-}
-
-/* DAT has no event for the soft one: its reason is that of an EP's error. */
-void dofi_dto_watermarks(struct dofi_ep *ep)
-{
-	const bool hard = ep->state == DAT_EP_STATE_CONNECTED;
-	uint32_t held = dofi_queue_used(&ep->rq);
-
-	if (is_past(held, ep->soft_watermark)) {
-		ep->soft_watermark = DAT_WATERMARK_INFINITE;	/* once per arming */
-		dofi_async_error(ep->obj.ia, DAT_ASYNC_ERROR_EP_BROKEN, ep,
-				 DAT_SRQ_SOFT_HIGH_WATERMARK_EVENT);
-	}
-	if (hard && is_past(held, ep->hard_watermark))
-		dofi_ep_end(ep, DAT_CONNECTION_EVENT_BROKEN);
-	dofi_queue_widen(&ep->rq);
-	depth_limit(&ep->rq, ep->soft_watermark);
-	if (hard)
-		depth_limit(&ep->rq, ep->hard_watermark);
 }
 
 /* A watermark is passed, or a message waits for the receive that was posted. */

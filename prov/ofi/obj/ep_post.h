@@ -3,9 +3,7 @@
 #ifndef DOFI_OBJ_EP_POST_H
 #define DOFI_OBJ_EP_POST_H
 
-#include "obj/ep_queue.h"
-
-struct dofi_pz;
+#include "obj/ep.h"
 
 /* Whether a request of @ep may be posted with these completion flags. */
 bool dofi_dto_request_flags(const struct dofi_ep *ep, DAT_COMPLETION_FLAGS flags);
@@ -24,20 +22,6 @@ struct dofi_post {
 
 /* Posts a request of the extension, whose count of segments, pointers and flags are good. */
 DAT_RETURN dofi_ep_post_ext(struct dofi_ep *ep, uint8_t kind, const struct dofi_post *p);
-
-/* Fills in a receive into memory of @pz; no flags. */
-DAT_RETURN dofi_dto_receive(struct dofi_dto *dto, const struct dofi_pz *pz, DAT_COUNT n,
-			    const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie);
-
-/* Shortens @dto to @length bytes; it has as many. */
-void dofi_dto_trim(struct dofi_dto *dto, uint64_t length);
-
-/*
- * Compares the receives that the EP holds with its watermarks, tells of those that are passed,
- * and sets the queue's depth to where the next one is: posting up to there need not look. EP
- * lock held, and again whenever receives, watermarks or their meaning in a new state change.
- */
-void dofi_dto_watermarks(struct dofi_ep *ep);
 
 /*
  * Looks for slots of requests that are done, where the queue is full: a program that wants no event of its requests

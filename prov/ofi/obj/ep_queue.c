@@ -3,8 +3,7 @@
 
 #include "obj/ep_queue.h"
 
-#include "fab/quirks.h"
-#include "obj/ep.h"
+#include "obj/ep_done.h"
 #include "obj/rmr.h"
 
 #include <rdma/fi_errno.h>
@@ -109,48 +108,9 @@ static DOFI_INTO_CALLER bool submit(struct dofi_ep *ep, struct dofi_queue *q, st
 	return true;
 }
 
-static inline bool waits(const struct dofi_queue *q)
-{
-	return q->next != q->tail;
-}
-
-/* Chooses what a plain operation calls, which is one call of the fabric's where the transport adds nothing. */
-static void plain_choose(struct dofi_ep *ep)
-{
-	ep->plain_request_evd = ep->request_evd;
-	ep->plain_recv_evd = ep->recv_evd;
-	if (ep->xport->fabric_sends) {
-		ep->send = ep->fid->msg->send;
-		ep->recv = ep->fid->msg->recv;
-		ep->plain_to = ep->fid;
-	} else {
-		ep->send = ep->xport->send;
-		ep->recv = ep->xport->recv;
-		ep->plain_to = dofi_plain_to(ep);
-	}
-	if (ep->srq)
-		ep->recv = NULL;
-}
-
-/* Worked out when something of it changes, so that a plain operation need not look at it all. */
-static void plain_renew(struct dofi_ep *ep)
-{
-	const bool plain = ep->sq.open && ep->state == DAT_EP_STATE_CONNECTED && !ep->framed &&
-			   !waits(&ep->sq) && !waits(&ep->rq) && !ep->rq.held && !ep->owes;
-
-	ep->send = NULL;
-	ep->recv = NULL;
-	ep->plain_request_evd = ep->plain_recv_evd = NULL;
-	if (plain && (ep->xport->send || ep->xport->fabric_sends))
-		plain_choose(ep);
-	ep->plain_lock_when_free = ep->send && ep->cq->serial ? &ep->cq->access : &ep->lock;
-	if (!ep->send)
-		ep->sq.lmr = ep->rq.lmr = &dofi_lmr_none;	/* so that the LMR alone tells */
-}
-
 static void queue_pump(struct dofi_ep *ep, struct dofi_queue *q)
 {
-	while (waits(q) && q->open && !q->held) {
+	while (dofi_queue_waits(q) && q->open && !q->held) {
 		struct dofi_dto *dto = dofi_queue_at(q, q->next);
 
 		if (held_back(ep, dto))
@@ -167,14 +127,14 @@ static void queue_pump(struct dofi_ep *ep, struct dofi_queue *q)
 void dofi_queue_pump(struct dofi_ep *ep, struct dofi_queue *q)
 {
 	queue_pump(ep, q);
-	plain_renew(ep);
+	dofi_ep_plain_renew(ep);
 }
 
 /* An EP that is disconnected accepts operations and flushes them at once. */
 void dofi_queue_commit(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *dto,
 		       uint8_t kind)
 {
-	const bool first = !waits(q);
+	const bool first = !dofi_queue_waits(q);
 
 	q->tail++;
 	if (__builtin_expect(!q->open, 0)) {
@@ -187,7 +147,7 @@ void dofi_queue_commit(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto
 	if (__builtin_expect(kind >= DOFI_DTO_BIND || !first || ep->reads || q->held, 0))
 		dofi_queue_pump(ep, q);
 	else if (__builtin_expect(!submit(ep, q, dto, kind), 0))
-		plain_renew(ep);
+		dofi_ep_plain_renew(ep);
 }
 
 void dofi_dto_pump(struct dofi_ep *ep)
@@ -214,20 +174,4 @@ void dofi_dto_recall(struct dofi_ep *ep)
 	q->next = q->head;
 	if (ep->srq && ep->obj.ia->xport->srq_clear)
 		ep->obj.ia->xport->srq_clear(ep);
-}
-
-/*
- * Receives must be there before the peer may send, but not while a connection is still being
- * tried: a refused attempt would take them with it. Where the fabric makes a message wait for long
- * that comes before them they are recalled then.
- */
-void dofi_ep_gate(struct dofi_ep *ep)
-{
-	bool open = ep->fid && !ep->closing;
-
-	bool trying = ep->state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING;
-
-	ep->rq.open = open && (!trying || ep->obj.ia->fabric.quirk->late_receives_cost);
-	ep->sq.open = open && !trying && ep->state != DAT_EP_STATE_COMPLETION_PENDING;
-	plain_renew(ep);
 }

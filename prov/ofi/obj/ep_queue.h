@@ -3,14 +3,7 @@
 #ifndef DOFI_OBJ_EP_QUEUE_H
 #define DOFI_OBJ_EP_QUEUE_H
 
-#include "obj/ep_dto.h"
-#include "wq/queue.h"
-
-/*
- * Whether a queue's operations may go to the fabric follows from the EP's state;
- * worked out when that changes, so that a post only looks at one flag. EP lock held.
- */
-void dofi_ep_gate(struct dofi_ep *ep);
+#include "obj/ep.h"
 
 /*
  * An attempt to connect has failed: receives that its endpoint was given wait for the next. That

@@ -11,6 +11,9 @@
 #include "obj/ep_revoke.h"
 
 #include "obj/ep.h"
+#include "obj/ep_cm.h"
+#include "obj/ep_done.h"
+#include "obj/ep_queue.h"
 #include "obj/rmr.h"
 
 #include <errno.h>

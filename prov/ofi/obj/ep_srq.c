@@ -3,7 +3,9 @@
 
 #include "obj/ep_srq.h"
 
-#include "obj/ep.h"
+#include "obj/ep_attr.h"
+#include "obj/ep_done.h"
+#include "obj/ep_queue.h"
 
 #include <rdma/fi_errno.h>
 #include <stddef.h>
@@ -81,7 +83,9 @@ static void fed(struct dofi_srq_user *user)
 	dofi_ep_unlock(ep);
 }
 
-void dofi_ep_srq_ctor(struct dofi_srq_user *user)
+/* Once in the life of the memory: a thread may still be about to feed the EP that had it before. */
+void dofi_ep_srq_init(struct dofi_srq_user *user)
 {
-	user->feed = fed;
+	if (!user->feed)
+		user->feed = fed;
 }

@@ -5,11 +5,8 @@
 
 #include "obj/srq.h"
 
-/*
- * Once in an EP's life of memory: who was about to feed the one that had it before may still do
- * so, and find nothing that waits.
- */
-void dofi_ep_srq_ctor(struct dofi_srq_user *user);
+/* @user of an EP that is not published gets its feed(). */
+void dofi_ep_srq_init(struct dofi_srq_user *user);
 
 /*
  * For a message that has come to @ep: the SRQ's oldest buffer, as the newest of the EP's receives.

@@ -4,6 +4,7 @@
 #include "obj/sp.h"
 
 #include "obj/child.h"
+#include "obj/ep_create.h"
 
 #include <errno.h>
 

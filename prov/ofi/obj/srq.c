@@ -5,6 +5,7 @@
 
 #include "obj/caps.h"
 #include "obj/child.h"
+#include "obj/segments.h"
 
 #include <string.h>
 

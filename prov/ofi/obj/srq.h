@@ -4,9 +4,9 @@
 #define DOFI_OBJ_SRQ_H
 
 #include "base/mutex.h"
-#include "obj/ep_post.h"
 #include "obj/evd.h"
 #include "obj/lmr.h"
+#include "wq/queue.h"
 
 /* An endpoint, as the SRQ knows it while a message of its waits for a buffer. */
 struct dofi_srq_user {

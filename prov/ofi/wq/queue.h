@@ -112,6 +112,12 @@ static inline struct dofi_dto *dofi_queue_reserve(struct dofi_queue *q)
 	return dto;
 }
 
+/* Whether operations of @q have yet to go to the fabric. */
+static inline bool dofi_queue_waits(const struct dofi_queue *q)
+{
+	return q->next != q->tail;
+}
+
 /* Operations outstanding. */
 static inline uint32_t dofi_queue_used(const struct dofi_queue *q)
 {

@@ -3,6 +3,7 @@
 
 #include "obj/caps.h"
 #include "obj/fixture.h"
+#include "obj/segments.h"
 
 #define DEPTH 8
 

@@ -4,6 +4,7 @@
 #include "xport/msg/mail.h"
 
 #include "base/log.h"
+#include "obj/ep_dto.h"
 #include "obj/lmr_atomic.h"
 #include "xport/msg/bye.h"
 

@@ -5,6 +5,9 @@
 
 #include "base/log.h"
 #include "fab/quirks.h"
+#include "obj/ep_attr.h"
+#include "obj/ep_cm.h"
+#include "obj/ep_queue.h"
 #include "xport/msg/bye.h"
 #include "xport/msg/listen.h"
 #include "xport/msg/mail.h"

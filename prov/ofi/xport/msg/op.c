@@ -6,6 +6,7 @@
 #include "base/iov.h"
 #include "fab/quirks.h"
 #include "obj/beside.h"
+#include "obj/ep_dto.h"
 #include "xport/msg/frame.h"
 #include "xport/msg/mail.h"
 

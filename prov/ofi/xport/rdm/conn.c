@@ -7,6 +7,9 @@
 #include "base/env.h"
 #include "base/log.h"
 #include "base/pool.h"
+#include "obj/ep_attr.h"
+#include "obj/ep_cm.h"
+#include "obj/ep_queue.h"
 #include "xport/rdm/peer.h"
 
 #include <errno.h>

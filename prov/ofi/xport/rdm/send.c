@@ -6,6 +6,8 @@
 #include "base/iov.h"
 #include "base/log.h"
 #include "obj/beside.h"
+#include "obj/ep_done.h"
+#include "obj/ep_queue.h"
 #include "xport/rdm/peer.h"
 
 #include <rdma/fi_errno.h>

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* How operations end: their status, their event, and all that are left over. EP lock held. */
+#ifndef DOFI_OBJ_EP_DONE_H
+#define DOFI_OBJ_EP_DONE_H
+
+#include "obj/ep.h"
+
+/* The status of @dto, which failed with @err. */
+DAT_DTO_COMPLETION_STATUS dofi_dto_failure(const struct dofi_dto *dto, int err);
+/* @dto failed with @err, and with it the connection. */
+void dofi_dto_fail(struct dofi_ep *ep, struct dofi_dto *dto, int err);
+
+/* Records how @dto ended: a positive @err ends the connection, too. */
+static inline void dofi_dto_finish(struct dofi_ep *ep, struct dofi_dto *dto, int err)
+{
+	dto->done = true;
+	dto->at_fabric = false;
+	dto->status = DAT_DTO_SUCCESS;
+	if (__builtin_expect(ep->reads, 0))
+		ep->reads -= dofi_dto_is(dto->kind, DOFI_DTO_READS);
+	if (__builtin_expect(err, 0))
+		dofi_dto_fail(ep, dto, err);
+}
+
+/* Whether the consumer has the event of the connection: a message that arrived before waits for that. */
+static inline bool dofi_ep_is_announced(const struct dofi_ep *ep)
+{
+	return ep->state != DAT_EP_STATE_ACTIVE_CONNECTION_PENDING &&
+	       ep->state != DAT_EP_STATE_COMPLETION_PENDING;
+}
+
+/* Delivers the requests, or receives, that are complete, oldest first; @sink may be NULL. */
+void dofi_requests_retire(struct dofi_ep *ep, struct dofi_sink *sink);
+void dofi_receives_retire(struct dofi_ep *ep, struct dofi_sink *sink);
+/* Both, as far as the state of @ep allows. */
+void dofi_dto_retire(struct dofi_ep *ep, struct dofi_sink *sink);
+
+/* Completes everything outstanding as flushed. The fabric endpoint is closed. */
+void dofi_dto_flush(struct dofi_ep *ep);
+
+#endif
