@@ -78,6 +78,7 @@ dofi_api_sources = \
 	prov/ofi/obj/ep_state.c \
 	prov/ofi/obj/evd.c \
 	prov/ofi/obj/evd_wait.c \
+	prov/ofi/obj/fast.c \
 	prov/ofi/obj/handle.c \
 	prov/ofi/obj/ia.c \
 	prov/ofi/obj/lmr.c \
@@ -174,6 +175,7 @@ noinst_HEADERS += \
 	prov/ofi/obj/cr.h \
 	prov/ofi/obj/csp.h \
 	prov/ofi/obj/dat.h \
+	prov/ofi/obj/dequeue.h \
 	prov/ofi/obj/ep.h \
 	prov/ofi/obj/ep_attr.h \
 	prov/ofi/obj/ep_bind.h \
@@ -183,13 +185,14 @@ noinst_HEADERS += \
 	prov/ofi/obj/ep_done.h \
 	prov/ofi/obj/ep_dto.h \
 	prov/ofi/obj/ep_ext.h \
-	prov/ofi/obj/ep_plain.h \
 	prov/ofi/obj/ep_post.h \
 	prov/ofi/obj/ep_queue.h \
 	prov/ofi/obj/ep_revoke.h \
 	prov/ofi/obj/ep_srq.h \
 	prov/ofi/obj/ep_state.h \
 	prov/ofi/obj/evd.h \
+	prov/ofi/obj/evd_wait.h \
+	prov/ofi/obj/fast.h \
 	prov/ofi/obj/handle.h \
 	prov/ofi/obj/ia.h \
 	prov/ofi/obj/lmr.h \

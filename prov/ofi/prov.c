@@ -15,6 +15,8 @@
 #include "obj/ep_create.h"
 #include "obj/ep_post.h"
 #include "obj/ep_revoke.h"
+#include "obj/evd_wait.h"
+#include "obj/fast.h"
 #include "obj/handle.h"
 #include "obj/ia.h"
 #include "obj/lmr.h"

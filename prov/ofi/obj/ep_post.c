@@ -9,22 +9,6 @@
 #include "obj/rmr.h"
 #include "obj/segments.h"
 
-#define SENDS (1u << DOFI_DTO_SEND | 1u << DOFI_DTO_SEND_INVALIDATE | 1u << DOFI_DTO_SEND_IMMED)
-
-/*
- * Sends are held to what the EP was made for. Receives may be larger than any message, and
- * programs write and read more than the max_rdma_size that they asked for: what the fabric
- * takes is their limit, as far as a DAT length can tell of it.
- */
-static inline uint64_t longest(const struct dofi_ep *ep, uint8_t kind)
-{
-	const struct dofi_limits *limits = &ep->obj.ia->limits;
-
-	if (dofi_dto_is(kind, SENDS))
-		return ep->attr.max_message_size;
-	return dofi_segment_longest(kind == DOFI_DTO_RECV ? limits->max_message_size : limits->max_rdma_size);
-}
-
 #if DAT_VERSION_MAJOR >= 2
 /* The same with a segment that is named by an RMR's context; one of no bytes names nothing. */
 static DAT_RETURN load_grant(struct dofi_ep *ep, struct dofi_dto *dto, const DAT_RMR_TRIPLET *local)
@@ -42,7 +26,7 @@ static DAT_RETURN load_grant(struct dofi_ep *ep, struct dofi_dto *dto, const DAT
 			    &memory);
 	if (ret)
 		return ret;
-	if (dto->length > longest(ep, dto->kind))
+	if (dto->length > dofi_post_longest(ep, dto->kind))
 		return DOFI_RET(DAT_LENGTH_ERROR, 0);
 	dto->iov[0] = (struct iovec){ memory.base, dto->length };
 	dto->desc[0] = memory.desc;
@@ -53,18 +37,9 @@ static DAT_RETURN load_grant(struct dofi_ep *ep, struct dofi_dto *dto, const DAT
 }
 #endif
 
-static inline uint64_t remote_address(const DAT_RMR_TRIPLET *remote)
-{
-#if DAT_VERSION_MAJOR >= 2
-	return remote->virtual_address;
-#else
-	return remote->target_address;
-#endif
-}
-
 static DAT_RETURN load_remote(struct dofi_dto *dto, const DAT_RMR_TRIPLET *remote)
 {
-	dto->remote_addr = remote_address(remote);
+	dto->remote_addr = dofi_remote_address(remote);
 	dto->remote_key = remote->rmr_context;
 	if (!dofi_dto_is(dto->kind, DOFI_DTO_READS | 1u << DOFI_DTO_READ_TO_RMR))
 		return dto->length > remote->segment_length ? DOFI_RET(DAT_LENGTH_ERROR, 0) :
@@ -137,7 +112,7 @@ static DOFI_INTO_CALLER DAT_RETURN fill(struct dofi_ep *ep, struct dofi_dto *dto
 		ret = load_grant(ep, dto, p->local);
 	else
 #endif
-		ret = dofi_dto_load(dto, ep->pz, longest(ep, kind), p->n, p->iov);
+		ret = dofi_dto_load(dto, ep->pz, dofi_post_longest(ep, kind), p->n, p->iov);
 	if (!ret && p->remote)
 		ret = load_remote(dto, p->remote);
 	if (!ret && __builtin_expect(kind > DOFI_DTO_BIND, 0))
@@ -183,18 +158,6 @@ static DOFI_INTO_CALLER DAT_RETURN post(struct dofi_ep *ep, uint8_t kind, const 
 	return ret;
 }
 
-static DOFI_INTO_CALLER DAT_RETURN post_request(struct dofi_ep *ep, uint8_t kind, DAT_COUNT max_iov,
-						const struct dofi_post *p)
-{
-	if ((unsigned)p->n > (unsigned)max_iov)
-		return DOFI_BAD_ARG(2);
-	if (p->n && !p->iov)
-		return DOFI_BAD_ARG(3);
-	if (!request_flags_valid(ep, p->flags))
-		return p->remote && !p->local ? DOFI_BAD_ARG(6) : DOFI_BAD_ARG(5);
-	return post(ep, kind, p);
-}
-
 /* Segments that a request of @kind may have: a message, or RDMA. */
 static inline DAT_COUNT max_iov_of(const struct dofi_ep *ep, uint8_t kind)
 {
@@ -208,230 +171,33 @@ static inline DAT_COUNT max_iov_of(const struct dofi_ep *ep, uint8_t kind)
 	}
 }
 
-/* Where an operation of @kind has its slot. */
-static DOFI_INTO_CALLER struct dofi_queue *queue_of(struct dofi_ep *ep, uint8_t kind)
+DAT_RETURN dofi_ep_post_request(struct dofi_ep *ep, uint8_t kind, const struct dofi_post *p)
 {
-	return kind == DOFI_DTO_RECV ? &ep->rq : &ep->sq;
-}
-
-/* The LMR of a plain operation, if it may be one, is mostly that of the one before. */
-static __attribute__((noinline)) const struct dofi_lmr *lmr_change(struct dofi_ep *ep, uint8_t kind,
-								   DAT_LMR_CONTEXT context)
-{
-	const bool receives = kind == DOFI_DTO_RECV;
-	const DAT_MEM_PRIV_FLAGS least = receives ? DAT_MEM_PRIV_LOCAL_WRITE_FLAG : DAT_MEM_PRIV_LOCAL_READ_FLAG;
-	const struct dofi_lmr *lmr = (receives ? ep->recv != NULL : ep->send != NULL) ?
-					     dofi_lmr_at(context) : NULL;
-
-	if (!lmr || !(lmr->priv & least))
-		return &dofi_lmr_none;
-	return queue_of(ep, kind)->lmr = lmr;
-}
-
-/* Whether RDMA between @s, in @lmr, and @remote need not wait for what is under way. */
-static DOFI_INTO_CALLER bool is_plain_rdma(const struct dofi_ep *ep, uint8_t kind,
-					   const struct dofi_lmr *lmr, const DAT_LMR_TRIPLET *s,
-					   const DAT_RMR_TRIPLET *remote)
-{
-	if (ep->atomics)
-		return false;
-	if (kind == DOFI_DTO_WRITE)
-		return ep->xport->write && s->segment_length <= remote->segment_length;
-	return ep->xport->read && ep->reads < ep->attr.max_rdma_read_out &&
-	       lmr->priv & DAT_MEM_PRIV_LOCAL_WRITE_FLAG && remote->segment_length &&
-	       remote->segment_length <= s->segment_length;
-}
-
-static DOFI_INTO_CALLER ssize_t submit_plain(struct dofi_ep *ep, uint8_t kind, void *memory,
-					     void *desc, const struct dofi_dto *dto,
-					     const DAT_RMR_TRIPLET *remote, void *context)
-{
-	if (kind == DOFI_DTO_SEND)
-		return ep->send(ep->plain_to, memory, dto->length, desc, 0, context);
-	if (kind == DOFI_DTO_RECV)
-		return ep->recv(ep->plain_to, memory, dto->length, desc, 0, context);
-	return (kind == DOFI_DTO_WRITE ? ep->xport->write : ep->xport->read)(
-		ep, memory, dto->length, desc, remote_address(remote),
-		dofi_mr_fabric_key(remote->rmr_context, ep->peer_secret), context);
-}
-
-/* A plain operation is the fabric's. */
-static DOFI_INTO_CALLER void plain_posted(struct dofi_ep *ep, uint8_t kind,
-					  const struct dofi_dto *dto)
-{
-	struct dofi_queue *q = queue_of(ep, kind);
-
-	q->tail++;
-	q->next++;
-	if (kind == DOFI_DTO_READ)
-		ep->reads++;
-	dofi_tally_add(&ep->posted[kind], dto->length);
-	/* who posts receives will look for them */
-	if (kind != DOFI_DTO_RECV)
-		dofi_cq_posted(ep->cq);
-}
-
-/* Of which nothing more will be heard. */
-static __attribute__((noinline)) bool plain_done(struct dofi_ep *ep, uint8_t kind,
-						 struct dofi_dto *dto)
-{
-	plain_posted(ep, kind, dto);
-	dofi_dto_end(ep, dto, 0, NULL);
-	return true;
-}
-
-/*
- * The LMR of @s if its operation is plain: a message, a receive, or RDMA if there is @remote, of one segment, of
- * which nothing is said but that it be moved, through a connection on which nothing is unusual and nothing waits.
- * Returns NULL if it is another, be it that of a bad argument; or, with @no_change, if the LMR is not that of the
- * operation before. Needs what dofi_ep_plain_lock() says.
- */
-static DOFI_INTO_CALLER const struct dofi_lmr *plain_lmr(struct dofi_ep *ep, uint8_t kind, const DAT_LMR_TRIPLET *s,
-							 const DAT_RMR_TRIPLET *remote, bool no_change)
-{
-	const struct dofi_queue *q = queue_of(ep, kind);
-	const struct dofi_lmr *lmr = q->lmr;
-
-	if (dofi_queue_full(q))
-		return NULL;
-	if (__builtin_expect(!dofi_lmr_is(lmr, s->lmr_context), 0)) {
-		if (no_change)
-			return NULL;
-		lmr = lmr_change(ep, kind, s->lmr_context);
-	}
-	/* a length of 0, less 1, is too long */
-	if (lmr->pz != ep->pz || !dofi_lmr_covers(lmr, s->virtual_address, s->segment_length) ||
-	    s->segment_length - 1 >= longest(ep, kind) ||
-	    (remote && !is_plain_rdma(ep, kind, lmr, s, remote)))
-		return NULL;
-	return lmr;
-}
-
-/* Hands a plain operation to the fabric. What its slot @dto needs in other cases only is left out. */
-static DOFI_INTO_CALLER ssize_t plain_submit(struct dofi_ep *ep, uint8_t kind, const struct dofi_lmr *lmr,
-					     const DAT_LMR_TRIPLET *s, const DAT_RMR_TRIPLET *remote,
-					     DAT_DTO_COOKIE cookie, struct dofi_dto *dto)
-{
-	void *memory = dofi_lmr_memory(lmr, s->virtual_address);
-	void *context = dofi_dto_renew_plain(dto);
-
-	dto->number = queue_of(ep, kind)->tail;
-	dto->kind = kind;
-	dto->at_fabric = true;
-	dto->flags = 0;
-	dto->n_iov = 0;
-	dto->parts = 0;
-	dto->done = dto->announced = dto->submitted = false;
-	dto->cookie = cookie.as_64;
-	dto->length = kind == DOFI_DTO_READ ? remote->segment_length : s->segment_length;
-	dto->memory_lmr = s->lmr_context;
-	if (kind == DOFI_DTO_RECV)
-		dto->memory = memory;
-	return submit_plain(ep, kind, memory, lmr->desc, dto, remote, context);
-}
-
-/*
- * Posts a plain operation. Returns false without side effects if the operation is another. Needs what
- * dofi_ep_plain_lock() says.
- */
-static DOFI_INTO_CALLER bool post_plain(struct dofi_ep *ep, uint8_t kind, const DAT_LMR_TRIPLET *s,
-					const DAT_RMR_TRIPLET *remote, DAT_DTO_COOKIE cookie)
-{
-	const struct dofi_lmr *lmr = plain_lmr(ep, kind, s, remote, false);
-	struct dofi_queue *q = queue_of(ep, kind);
-	struct dofi_dto *dto;
-	ssize_t ret;
-
-	if (!lmr)
-		return false;
-	dto = dofi_queue_at(q, q->tail);
-	ret = plain_submit(ep, kind, lmr, s, remote, cookie, dto);
-	if (__builtin_expect(ret, 0))
-		return ret == DOFI_DONE && plain_done(ep, kind, dto);
-	plain_posted(ep, kind, dto);
-	return true;
-}
-
-/* Whether a post is of one segment, without flags: in as few looks as may be. */
-static DOFI_INTO_CALLER bool of_one(DAT_COUNT n, const DAT_LMR_TRIPLET *iov, DAT_COMPLETION_FLAGS flags)
-{
-	return !((n ^ 1) | (DAT_COUNT)flags) && iov;
+	if ((unsigned)p->n > (unsigned)max_iov_of(ep, kind))
+		return DOFI_BAD_ARG(2);
+	if (p->n && !p->iov)
+		return DOFI_BAD_ARG(3);
+	if (!request_flags_valid(ep, p->flags))
+		return p->remote && !p->local ? DOFI_BAD_ARG(6) : DOFI_BAD_ARG(5);
+	return post(ep, kind, p);
 }
 
 /* A request of one segment without flags, as any other. */
-static __attribute__((noinline)) DAT_RETURN post_any(struct dofi_ep *ep, uint8_t kind, const DAT_LMR_TRIPLET *s,
+DAT_RETURN dofi_ep_post_any(struct dofi_ep *ep, uint8_t kind, const DAT_LMR_TRIPLET *s,
 						     const DAT_RMR_TRIPLET *remote, DAT_DTO_COOKIE cookie)
 {
 	const struct dofi_post p = { .n = 1, .iov = s, .cookie = cookie, .remote = remote };
 
-	return post_request(ep, kind, max_iov_of(ep, kind), &p);
+	return dofi_ep_post_request(ep, kind, &p);
 }
 
-/*
- * Goes on where post_one() has another thread to wait for, or does not know the LMR, or has another operation than
- * a plain one. @lock is held, or NULL.
- */
-static __attribute__((noinline)) DAT_RETURN post_otherwise(struct dofi_ep *ep, uint8_t kind,
-							   const DAT_LMR_TRIPLET *s, const DAT_RMR_TRIPLET *remote,
-							   DAT_DTO_COOKIE cookie, struct dofi_mutex *lock)
-{
-	bool posted = false;
-
-	if (lock || dofi_ep_plain_lock(ep, &lock)) {
-		posted = dofi_ep_plain_lock_holds(ep, lock) && post_plain(ep, kind, s, remote, cookie);
-		dofi_mutex_unlock(lock);
-	}
-	return posted ? DAT_SUCCESS : post_any(ep, kind, s, remote, cookie);
-}
-
-/* Goes on where @ret was the fabric's answer to post_one(): the request is done, or its turn is yet to come. */
-static __attribute__((noinline)) DAT_RETURN post_answered(struct dofi_ep *ep, struct dofi_dto *dto,
-							  const DAT_LMR_TRIPLET *s, const DAT_RMR_TRIPLET *remote,
-							  ssize_t ret)
-{
-	const DAT_DTO_COOKIE cookie = { .as_64 = dto->cookie };
-	struct dofi_mutex *lock = ep->plain_lock_when_free;
-	const uint8_t kind = dto->kind;
-
-	if (ret == DOFI_DONE)
-		plain_done(ep, kind, dto);
-	dofi_mutex_unlock(lock);
-	return ret == DOFI_DONE ? DAT_SUCCESS : post_any(ep, kind, s, remote, cookie);
-}
-
-/*
- * Posts a request of one segment without flags. This is the fast path: it calls nothing but the fabric, and all that it
- * needs after that is @ep, the slot and the segments. The plain lock is plain_lock_when_free while it is held.
- */
-static DOFI_INTO_CALLER DAT_RETURN post_one(struct dofi_ep *ep, uint8_t kind, const DAT_LMR_TRIPLET *s,
-					    const DAT_RMR_TRIPLET *remote, DAT_DTO_COOKIE cookie)
-{
-	struct dofi_mutex *lock = atomic_load_explicit(&ep->plain_lock, memory_order_relaxed);
-	const struct dofi_lmr *lmr;
-	struct dofi_dto *dto;
-	ssize_t ret;
-
-	if (__builtin_expect(!dofi_mutex_try(lock), 0))
-		return post_otherwise(ep, kind, s, remote, cookie, NULL);
-	lmr = dofi_ep_plain_lock_holds(ep, lock) ? plain_lmr(ep, kind, s, remote, true) : NULL;
-	if (__builtin_expect(!lmr, 0))
-		return post_otherwise(ep, kind, s, remote, cookie, lock);
-	dto = dofi_queue_at(&ep->sq, ep->sq.tail);
-	ret = plain_submit(ep, kind, lmr, s, remote, cookie, dto);
-	if (__builtin_expect(ret, 0))
-		return post_answered(ep, dto, s, remote, ret);
-	plain_posted(ep, kind, dto);
-	dofi_mutex_unlock(ep->plain_lock_when_free);
-	return DAT_SUCCESS;
-}
-
-static __attribute__((noinline)) DAT_RETURN send_any(struct dofi_ep *ep, DAT_COUNT n,
+DAT_RETURN dofi_ep_send_any(struct dofi_ep *ep, DAT_COUNT n,
 						     DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
 						     DAT_COMPLETION_FLAGS flags)
 {
 	const struct dofi_post p = { .n = n, .iov = iov, .cookie = cookie, .flags = flags };
 
-	return post_request(ep, DOFI_DTO_SEND, max_iov_of(ep, DOFI_DTO_SEND), &p);
+	return dofi_ep_post_request(ep, DOFI_DTO_SEND, &p);
 }
 
 DAT_RETURN dofi_ep_post_ext(struct dofi_ep *ep, uint8_t kind, const struct dofi_post *p)
@@ -439,28 +205,7 @@ DAT_RETURN dofi_ep_post_ext(struct dofi_ep *ep, uint8_t kind, const struct dofi_
 	return post(ep, kind, p);
 }
 
-static __attribute__((noinline)) DAT_RETURN post_send(DAT_EP_HANDLE ep_handle, DAT_COUNT n,
-						      DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
-						      DAT_COMPLETION_FLAGS flags)
-{
-	struct dofi_ep *ep = dofi_ep_check(ep_handle);
-
-	if (!ep)
-		return DOFI_BAD_HANDLE(EP);
-	return of_one(n, iov, flags) ? post_one(ep, DOFI_DTO_SEND, iov, NULL, cookie) :
-				       send_any(ep, n, iov, cookie, flags);
-}
-
-DAT_RETURN dofi_ep_post_send(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
-			     DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
-{
-	if (__builtin_expect(!of_one(n, iov, flags) ||
-			     !dofi_obj_among_first(&dofi_ep_pool, DAT_HANDLE_TYPE_EP, ep_handle), 0))
-		return post_send(ep_handle, n, iov, cookie, flags);
-	return post_one(ep_handle, DOFI_DTO_SEND, iov, NULL, cookie);
-}
-
-static __attribute__((noinline)) DAT_RETURN rdma_any(DAT_EP_HANDLE ep_handle, uint8_t kind,
+DAT_RETURN dofi_ep_rdma_any(DAT_EP_HANDLE ep_handle, uint8_t kind,
 						     DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
 						     DAT_DTO_COOKIE cookie,
 						     const DAT_RMR_TRIPLET *remote,
@@ -475,54 +220,10 @@ static __attribute__((noinline)) DAT_RETURN rdma_any(DAT_EP_HANDLE ep_handle, ui
 		return DOFI_BAD_HANDLE(EP);
 	if (!remote)
 		return DOFI_BAD_ARG(5);
-	return post_request(ep, kind, max_iov_of(ep, kind), &p);
-}
-
-static DOFI_INTO_CALLER DAT_RETURN post_rdma(DAT_EP_HANDLE ep_handle, uint8_t kind, DAT_COUNT n,
-					     const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
-					     const DAT_RMR_TRIPLET *remote,
-					     DAT_COMPLETION_FLAGS flags)
-{
-	if (__builtin_expect(!dofi_obj_among_first(&dofi_ep_pool, DAT_HANDLE_TYPE_EP, ep_handle) ||
-			     !of_one(n, iov, flags) || !remote, 0))
-		return rdma_any(ep_handle, kind, n, iov, cookie, remote, flags);
-	return post_one(ep_handle, kind, iov, remote, cookie);
-}
-
-DAT_RETURN dofi_ep_post_rdma_read(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
-				  DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
-				  DAT_COMPLETION_FLAGS flags)
-{
-	return post_rdma(ep_handle, DOFI_DTO_READ, n, iov, cookie, remote, flags);
-}
-
-DAT_RETURN dofi_ep_post_rdma_write(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
-				   DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
-				   DAT_COMPLETION_FLAGS flags)
-{
-	return post_rdma(ep_handle, DOFI_DTO_WRITE, n, iov, cookie, remote, flags);
+	return dofi_ep_post_request(ep, kind, &p);
 }
 
 #if DAT_VERSION_MAJOR >= 2
-DAT_RETURN dofi_ep_post_send_with_invalidate(DAT_EP_HANDLE ep_handle, DAT_COUNT n,
-					     DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
-					     DAT_COMPLETION_FLAGS flags, DAT_BOOLEAN invalidate,
-					     DAT_RMR_CONTEXT context)
-{
-	struct dofi_ep *ep = dofi_ep_check(ep_handle);
-	const struct dofi_post p = {
-		.n = n, .iov = iov, .cookie = cookie, .flags = flags, .immed = context,
-	};
-
-	if (!ep)
-		return DOFI_BAD_HANDLE(EP);
-	if (!invalidate)
-		return dofi_ep_post_send(ep_handle, n, iov, cookie, flags);
-	if (!ep->obj.ia->fabric.cq_data)
-		return DOFI_NOT_SUPPORTED;
-	return post_request(ep, DOFI_DTO_SEND_INVALIDATE, ep->attr.max_request_iov, &p);
-}
-
 DAT_RETURN dofi_ep_post_rdma_read_to_rmr(DAT_EP_HANDLE ep_handle, const DAT_RMR_TRIPLET *local,
 					 DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
 					 DAT_COMPLETION_FLAGS flags)
@@ -538,7 +239,7 @@ DAT_RETURN dofi_ep_post_rdma_read_to_rmr(DAT_EP_HANDLE ep_handle, const DAT_RMR_
 		return DOFI_BAD_ARG(2);
 	if (!remote)
 		return DOFI_BAD_ARG(4);
-	return post_request(ep, DOFI_DTO_READ_TO_RMR, 0, &p);
+	return dofi_ep_post_request(ep, DOFI_DTO_READ_TO_RMR, &p);
 }
 #endif
 
@@ -559,7 +260,7 @@ static __attribute__((noinline)) void receive_posted(struct dofi_ep *ep, bool ma
 }
 
 /* Receives may be posted in every state; they wait here until there is a connection. */
-static __attribute__((noinline)) DAT_RETURN recv_any(DAT_EP_HANDLE ep_handle, DAT_COUNT n,
+DAT_RETURN dofi_ep_recv_any(DAT_EP_HANDLE ep_handle, DAT_COUNT n,
 						     DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
 						     DAT_COMPLETION_FLAGS flags)
 {
@@ -606,35 +307,4 @@ static __attribute__((noinline)) DAT_RETURN recv_any(DAT_EP_HANDLE ep_handle, DA
 	if (first)
 		dofi_cq_kick(first, shard);
 	return ret;
-}
-
-static DOFI_INTO_CALLER bool recv_one(struct dofi_ep *ep, const DAT_LMR_TRIPLET *segment,
-				      DAT_DTO_COOKIE cookie)
-{
-	struct dofi_shard *shard = NULL;
-	struct dofi_cq *first = NULL;
-	struct dofi_mutex *lock;
-	bool posted;
-
-	if (!dofi_ep_plain_lock(ep, &lock))
-		return false;
-	posted = post_plain(ep, DOFI_DTO_RECV, segment, NULL, cookie);
-	if (__builtin_expect(dofi_queue_used(&ep->rq) == 1, 0)) {
-		first = ep->cq;
-		shard = ep->shard;
-	}
-	dofi_mutex_unlock(lock);
-	if (__builtin_expect(posted && first, 0))
-		dofi_cq_kick(first, shard);
-	return __builtin_expect(posted, 1);
-}
-
-DAT_RETURN dofi_ep_post_recv(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
-			     DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
-{
-	if (__builtin_expect(!of_one(n, iov, flags) ||
-			     !dofi_obj_among_first(&dofi_ep_pool, DAT_HANDLE_TYPE_EP, ep_handle), 0))
-		return recv_any(ep_handle, n, iov, cookie, flags);
-	return recv_one(ep_handle, iov, cookie) ? DAT_SUCCESS :
-	       recv_any(ep_handle, 1, iov, cookie, DAT_COMPLETION_DEFAULT_FLAG);
 }

@@ -112,6 +112,45 @@ int dofi_evd_offer(struct dofi_evd *evd, const struct dofi_event *event)
 	return ret;
 }
 
+#if DAT_VERSION_MAJOR >= 2
+void dofi_completion_extend(DAT_EVENT *event, uint32_t immed)
+{
+	static const DAT_IB_EXT_TYPE type[] = {
+		[DAT_IB_DTO_RDMA_WRITE_IMMED] = DAT_IB_RDMA_WRITE_IMMED,
+		[DAT_IB_DTO_RECV_IMMED] = DAT_IB_RDMA_WRITE_IMMED_DATA,
+		[DAT_IB_DTO_FETCH_ADD] = DAT_IB_FETCH_AND_ADD,
+		[DAT_IB_DTO_CMP_SWAP] = DAT_IB_CMP_AND_SWAP,
+		[DAT_IB_DTO_RECV_MSG_IMMED] = DAT_IB_RECV_IMMED_DATA,
+	};
+	const DAT_DTO_COMPLETION_EVENT_DATA *d = &event->event_data.dto_completion_event_data;
+	const DAT_IB_EXTENSION_EVENT_DATA extension = {
+		.type = type[d->operation],
+		.status = d->status == DAT_DTO_SUCCESS ? DAT_OP_SUCCESS : DAT_IB_OP_ERR,
+		.val.immed.data = immed,
+	};
+
+	memcpy(event->event_extension_data, &extension, sizeof(extension));
+}
+#endif
+
+void dofi_evd_take(struct dofi_evd *evd, DAT_EVENT *event)
+{
+	const struct dofi_event *e = &evd->ring[evd->head & (evd->capacity - 1)];
+	uint32_t left = dofi_evd_pending(evd) - 1;
+
+	event->event_number = e->number;
+	event->evd_handle = evd;
+	event->event_data = e->data;
+	dofi_event_extend(event, e->immed);
+	dofi_event_read(e);
+	evd->head++;
+	evd->overflowed = false;
+	dofi_evd_each_feed(evd, dofi_cq_taken);
+	dofi_evd_set_count(evd, left);
+	if (__builtin_expect(evd->cno != NULL, 0))
+		dofi_cno_update(evd->cno, &evd->at_cno, left && evd->enabled);
+}
+
 void dofi_async_event(struct dofi_ia *ia, DAT_EVENT_NUMBER number, DAT_HANDLE handle,
 		      DAT_COUNT reason)
 {

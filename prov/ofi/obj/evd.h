@@ -133,12 +133,6 @@ static inline DAT_EVENT *dofi_sink_take(struct dofi_sink *sink, struct dofi_evd 
 	return sink->event;
 }
 
-/*
- * Where nothing is queued, nobody waits, and one CQ alone feeds it: reads the next completion straight
- * into @event. False if there is none, or it is to be had otherwise only. No lock.
- */
-bool dofi_evd_look(struct dofi_evd *evd, DAT_EVENT *event);
-
 /* Moves the oldest event to the consumer. Needs the lock and an event. */
 void dofi_evd_take(struct dofi_evd *evd, DAT_EVENT *event);
 
@@ -219,9 +213,5 @@ DAT_RETURN dofi_evd_clear_unwaitable(DAT_EVD_HANDLE evd_handle);
 DAT_RETURN dofi_evd_resize(DAT_EVD_HANDLE evd_handle, DAT_COUNT qlen);
 DAT_RETURN dofi_evd_post_se(DAT_EVD_HANDLE evd_handle, const DAT_EVENT *event);
 DAT_RETURN dofi_evd_free(DAT_EVD_HANDLE evd_handle);
-
-DAT_RETURN dofi_evd_wait(DAT_EVD_HANDLE evd_handle, DAT_TIMEOUT timeout, DAT_COUNT threshold,
-			 DAT_EVENT *event, DAT_COUNT *nmore);
-DAT_RETURN dofi_evd_dequeue(DAT_EVD_HANDLE evd_handle, DAT_EVENT *event);
 
 #endif

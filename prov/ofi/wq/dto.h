@@ -40,6 +40,7 @@ enum dofi_dto_kind {
 	(1u << DOFI_DTO_READ | 1u << DOFI_DTO_FETCH_ADD | 1u << DOFI_DTO_CMP_SWAP)
 /* Requests that name memory of the peer. */
 #define DOFI_DTO_RDMA (DOFI_DTO_READS | 1u << DOFI_DTO_WRITE | 1u << DOFI_DTO_WRITE_IMMED)
+#define DOFI_DTO_SENDS (1u << DOFI_DTO_SEND | 1u << DOFI_DTO_SEND_INVALIDATE | 1u << DOFI_DTO_SEND_IMMED)
 #define DOFI_DTO_RECVS                                                                      \
 	(1u << DOFI_DTO_RECV | 1u << DOFI_DTO_RECV_INVALIDATE | 1u << DOFI_DTO_RECV_IMMED |   \
 	 1u << DOFI_DTO_RECV_WRITE_IMMED)

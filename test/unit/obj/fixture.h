@@ -20,6 +20,8 @@
 #include "obj/ep_queue.h"
 #include "obj/ep_revoke.h"
 #include "obj/ep_srq.h"
+#include "obj/evd_wait.h"
+#include "obj/fast.h"
 #include "obj/handle.h"
 #include "obj/lmr.h"
 #include "obj/psp.h"

@@ -1,0 +1,613 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The fast path: how a plain operation is posted, completes, and is handed to the thread that polls for it, in the order in
+ * which that happens. fast.h says when it is taken. Each step may leave it for the slow path: ep_post.c, ep_dto.c,
+ * dequeue.c.
+ */
+
+#include "obj/fast.h"
+
+#include "obj/dequeue.h"
+#include "obj/ep_done.h"
+#include "obj/ep_dto.h"
+#include "obj/ep_post.h"
+
+#include <rdma/fi_eq.h>
+
+/* Posting */
+
+/* Where an operation of @kind has its slot. */
+static DOFI_INTO_CALLER struct dofi_queue *queue_of(struct dofi_ep *ep, uint8_t kind)
+{
+	return kind == DOFI_DTO_RECV ? &ep->rq : &ep->sq;
+}
+
+/* The LMR of a plain operation, if it may be one, is mostly that of the one before. */
+static __attribute__((noinline)) const struct dofi_lmr *lmr_change(struct dofi_ep *ep, uint8_t kind,
+								   DAT_LMR_CONTEXT context)
+{
+	const bool receives = kind == DOFI_DTO_RECV;
+	const DAT_MEM_PRIV_FLAGS least = receives ? DAT_MEM_PRIV_LOCAL_WRITE_FLAG : DAT_MEM_PRIV_LOCAL_READ_FLAG;
+	const struct dofi_lmr *lmr = (receives ? ep->recv != NULL : ep->send != NULL) ?
+					     dofi_lmr_at(context) : NULL;
+
+	if (!lmr || !(lmr->priv & least))
+		return &dofi_lmr_none;
+	return queue_of(ep, kind)->lmr = lmr;
+}
+
+/* Whether RDMA between @s, in @lmr, and @remote need not wait for what is under way. */
+static DOFI_INTO_CALLER bool is_plain_rdma(const struct dofi_ep *ep, uint8_t kind,
+					   const struct dofi_lmr *lmr, const DAT_LMR_TRIPLET *s,
+					   const DAT_RMR_TRIPLET *remote)
+{
+	if (ep->atomics)
+		return false;
+	if (kind == DOFI_DTO_WRITE)
+		return ep->xport->write && s->segment_length <= remote->segment_length;
+	return ep->xport->read && ep->reads < ep->attr.max_rdma_read_out &&
+	       lmr->priv & DAT_MEM_PRIV_LOCAL_WRITE_FLAG && remote->segment_length &&
+	       remote->segment_length <= s->segment_length;
+}
+
+/*
+ * The LMR of @s if its operation is plain: a message, a receive, or RDMA if there is @remote, of one segment, of
+ * which nothing is said but that it be moved, through a connection on which nothing is unusual and nothing waits.
+ * Returns NULL if it is another, be it that of a bad argument; or, with @no_change, if the LMR is not that of the
+ * operation before. Needs what dofi_ep_plain_lock() says.
+ */
+static DOFI_INTO_CALLER const struct dofi_lmr *plain_lmr(struct dofi_ep *ep, uint8_t kind, const DAT_LMR_TRIPLET *s,
+							 const DAT_RMR_TRIPLET *remote, bool no_change)
+{
+	const struct dofi_queue *q = queue_of(ep, kind);
+	const struct dofi_lmr *lmr = q->lmr;
+
+	if (dofi_queue_full(q))
+		return NULL;
+	if (__builtin_expect(!dofi_lmr_is(lmr, s->lmr_context), 0)) {
+		if (no_change)
+			return NULL;
+		lmr = lmr_change(ep, kind, s->lmr_context);
+	}
+	/* a length of 0, less 1, is too long */
+	if (lmr->pz != ep->pz || !dofi_lmr_covers(lmr, s->virtual_address, s->segment_length) ||
+	    s->segment_length - 1 >= dofi_post_longest(ep, kind) ||
+	    (remote && !is_plain_rdma(ep, kind, lmr, s, remote)))
+		return NULL;
+	return lmr;
+}
+
+static DOFI_INTO_CALLER ssize_t submit_plain(struct dofi_ep *ep, uint8_t kind, void *memory,
+					     void *desc, const struct dofi_dto *dto,
+					     const DAT_RMR_TRIPLET *remote, void *context)
+{
+	if (kind == DOFI_DTO_SEND)
+		return ep->send(ep->plain_to, memory, dto->length, desc, 0, context);
+	if (kind == DOFI_DTO_RECV)
+		return ep->recv(ep->plain_to, memory, dto->length, desc, 0, context);
+	return (kind == DOFI_DTO_WRITE ? ep->xport->write : ep->xport->read)(
+		ep, memory, dto->length, desc, dofi_remote_address(remote),
+		dofi_mr_fabric_key(remote->rmr_context, ep->peer_secret), context);
+}
+
+/* Hands a plain operation to the fabric. What its slot @dto needs in other cases only is left out. */
+static DOFI_INTO_CALLER ssize_t plain_submit(struct dofi_ep *ep, uint8_t kind, const struct dofi_lmr *lmr,
+					     const DAT_LMR_TRIPLET *s, const DAT_RMR_TRIPLET *remote,
+					     DAT_DTO_COOKIE cookie, struct dofi_dto *dto)
+{
+	void *memory = dofi_lmr_memory(lmr, s->virtual_address);
+	void *context = dofi_dto_renew_plain(dto);
+
+	dto->number = queue_of(ep, kind)->tail;
+	dto->kind = kind;
+	dto->at_fabric = true;
+	dto->flags = 0;
+	dto->n_iov = 0;
+	dto->parts = 0;
+	dto->done = dto->announced = dto->submitted = false;
+	dto->cookie = cookie.as_64;
+	dto->length = kind == DOFI_DTO_READ ? remote->segment_length : s->segment_length;
+	dto->memory_lmr = s->lmr_context;
+	if (kind == DOFI_DTO_RECV)
+		dto->memory = memory;
+	return submit_plain(ep, kind, memory, lmr->desc, dto, remote, context);
+}
+
+/* A plain operation is the fabric's. */
+static DOFI_INTO_CALLER void plain_posted(struct dofi_ep *ep, uint8_t kind,
+					  const struct dofi_dto *dto)
+{
+	struct dofi_queue *q = queue_of(ep, kind);
+
+	q->tail++;
+	q->next++;
+	if (kind == DOFI_DTO_READ)
+		ep->reads++;
+	dofi_tally_add(&ep->posted[kind], dto->length);
+	/* who posts receives will look for them */
+	if (kind != DOFI_DTO_RECV)
+		dofi_cq_posted(ep->cq);
+}
+
+/* Of which nothing more will be heard. */
+static __attribute__((noinline)) bool plain_done(struct dofi_ep *ep, uint8_t kind,
+						 struct dofi_dto *dto)
+{
+	plain_posted(ep, kind, dto);
+	dofi_dto_end(ep, dto, 0, NULL);
+	return true;
+}
+
+/*
+ * Posts a plain operation. Returns false without side effects if the operation is another. Needs what
+ * dofi_ep_plain_lock() says.
+ */
+static DOFI_INTO_CALLER bool post_plain(struct dofi_ep *ep, uint8_t kind, const DAT_LMR_TRIPLET *s,
+					const DAT_RMR_TRIPLET *remote, DAT_DTO_COOKIE cookie)
+{
+	const struct dofi_lmr *lmr = plain_lmr(ep, kind, s, remote, false);
+	struct dofi_queue *q = queue_of(ep, kind);
+	struct dofi_dto *dto;
+	ssize_t ret;
+
+	if (!lmr)
+		return false;
+	dto = dofi_queue_at(q, q->tail);
+	ret = plain_submit(ep, kind, lmr, s, remote, cookie, dto);
+	if (__builtin_expect(ret, 0))
+		return ret == DOFI_DONE && plain_done(ep, kind, dto);
+	plain_posted(ep, kind, dto);
+	return true;
+}
+
+/* Whether a post is of one segment, without flags: in as few looks as may be. */
+static DOFI_INTO_CALLER bool of_one(DAT_COUNT n, const DAT_LMR_TRIPLET *iov, DAT_COMPLETION_FLAGS flags)
+{
+	return !((n ^ 1) | (DAT_COUNT)flags) && iov;
+}
+
+/*
+ * Goes on where post_one() has another thread to wait for, or does not know the LMR, or has another operation than
+ * a plain one. @lock is held, or NULL.
+ */
+static __attribute__((noinline)) DAT_RETURN post_otherwise(struct dofi_ep *ep, uint8_t kind,
+							   const DAT_LMR_TRIPLET *s, const DAT_RMR_TRIPLET *remote,
+							   DAT_DTO_COOKIE cookie, struct dofi_mutex *lock)
+{
+	bool posted = false;
+
+	if (lock || dofi_ep_plain_lock(ep, &lock)) {
+		posted = dofi_ep_plain_lock_holds(ep, lock) && post_plain(ep, kind, s, remote, cookie);
+		dofi_mutex_unlock(lock);
+	}
+	return posted ? DAT_SUCCESS : dofi_ep_post_any(ep, kind, s, remote, cookie);
+}
+
+/* Goes on where @ret was the fabric's answer to post_one(): the request is done, or its turn is yet to come. */
+static __attribute__((noinline)) DAT_RETURN post_answered(struct dofi_ep *ep, struct dofi_dto *dto,
+							  const DAT_LMR_TRIPLET *s, const DAT_RMR_TRIPLET *remote,
+							  ssize_t ret)
+{
+	const DAT_DTO_COOKIE cookie = { .as_64 = dto->cookie };
+	struct dofi_mutex *lock = ep->plain_lock_when_free;
+	const uint8_t kind = dto->kind;
+
+	if (ret == DOFI_DONE)
+		plain_done(ep, kind, dto);
+	dofi_mutex_unlock(lock);
+	return ret == DOFI_DONE ? DAT_SUCCESS : dofi_ep_post_any(ep, kind, s, remote, cookie);
+}
+
+/*
+ * Posts a request of one segment without flags. This is the fast path: it calls nothing but the fabric, and all that it
+ * needs after that is @ep, the slot and the segments. The plain lock is plain_lock_when_free while it is held.
+ */
+static DOFI_INTO_CALLER DAT_RETURN post_one(struct dofi_ep *ep, uint8_t kind, const DAT_LMR_TRIPLET *s,
+					    const DAT_RMR_TRIPLET *remote, DAT_DTO_COOKIE cookie)
+{
+	struct dofi_mutex *lock = atomic_load_explicit(&ep->plain_lock, memory_order_relaxed);
+	const struct dofi_lmr *lmr;
+	struct dofi_dto *dto;
+	ssize_t ret;
+
+	if (__builtin_expect(!dofi_mutex_try(lock), 0))
+		return post_otherwise(ep, kind, s, remote, cookie, NULL);
+	lmr = dofi_ep_plain_lock_holds(ep, lock) ? plain_lmr(ep, kind, s, remote, true) : NULL;
+	if (__builtin_expect(!lmr, 0))
+		return post_otherwise(ep, kind, s, remote, cookie, lock);
+	dto = dofi_queue_at(&ep->sq, ep->sq.tail);
+	ret = plain_submit(ep, kind, lmr, s, remote, cookie, dto);
+	if (__builtin_expect(ret, 0))
+		return post_answered(ep, dto, s, remote, ret);
+	plain_posted(ep, kind, dto);
+	dofi_mutex_unlock(ep->plain_lock_when_free);
+	return DAT_SUCCESS;
+}
+
+static __attribute__((noinline)) DAT_RETURN post_send(DAT_EP_HANDLE ep_handle, DAT_COUNT n,
+						      DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
+						      DAT_COMPLETION_FLAGS flags)
+{
+	struct dofi_ep *ep = dofi_ep_check(ep_handle);
+
+	if (!ep)
+		return DOFI_BAD_HANDLE(EP);
+	return of_one(n, iov, flags) ? post_one(ep, DOFI_DTO_SEND, iov, NULL, cookie) :
+				       dofi_ep_send_any(ep, n, iov, cookie, flags);
+}
+
+DAT_RETURN dofi_ep_post_send(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+			     DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
+{
+	if (__builtin_expect(!of_one(n, iov, flags) ||
+			     !dofi_obj_among_first(&dofi_ep_pool, DAT_HANDLE_TYPE_EP, ep_handle), 0))
+		return post_send(ep_handle, n, iov, cookie, flags);
+	return post_one(ep_handle, DOFI_DTO_SEND, iov, NULL, cookie);
+}
+
+static DOFI_INTO_CALLER DAT_RETURN post_rdma(DAT_EP_HANDLE ep_handle, uint8_t kind, DAT_COUNT n,
+					     const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
+					     const DAT_RMR_TRIPLET *remote,
+					     DAT_COMPLETION_FLAGS flags)
+{
+	if (__builtin_expect(!dofi_obj_among_first(&dofi_ep_pool, DAT_HANDLE_TYPE_EP, ep_handle) ||
+			     !of_one(n, iov, flags) || !remote, 0))
+		return dofi_ep_rdma_any(ep_handle, kind, n, iov, cookie, remote, flags);
+	return post_one(ep_handle, kind, iov, remote, cookie);
+}
+
+DAT_RETURN dofi_ep_post_rdma_read(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+				  DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
+				  DAT_COMPLETION_FLAGS flags)
+{
+	return post_rdma(ep_handle, DOFI_DTO_READ, n, iov, cookie, remote, flags);
+}
+
+DAT_RETURN dofi_ep_post_rdma_write(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+				   DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
+				   DAT_COMPLETION_FLAGS flags)
+{
+	return post_rdma(ep_handle, DOFI_DTO_WRITE, n, iov, cookie, remote, flags);
+}
+
+static DOFI_INTO_CALLER bool recv_one(struct dofi_ep *ep, const DAT_LMR_TRIPLET *segment,
+				      DAT_DTO_COOKIE cookie)
+{
+	struct dofi_shard *shard = NULL;
+	struct dofi_cq *first = NULL;
+	struct dofi_mutex *lock;
+	bool posted;
+
+	if (!dofi_ep_plain_lock(ep, &lock))
+		return false;
+	posted = post_plain(ep, DOFI_DTO_RECV, segment, NULL, cookie);
+	if (__builtin_expect(dofi_queue_used(&ep->rq) == 1, 0)) {
+		first = ep->cq;
+		shard = ep->shard;
+	}
+	dofi_mutex_unlock(lock);
+	if (__builtin_expect(posted && first, 0))
+		dofi_cq_kick(first, shard);
+	return __builtin_expect(posted, 1);
+}
+
+DAT_RETURN dofi_ep_post_recv(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+			     DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
+{
+	if (__builtin_expect(!of_one(n, iov, flags) ||
+			     !dofi_obj_among_first(&dofi_ep_pool, DAT_HANDLE_TYPE_EP, ep_handle), 0))
+		return dofi_ep_recv_any(ep_handle, n, iov, cookie, flags);
+	return recv_one(ep_handle, iov, cookie) ? DAT_SUCCESS :
+	       dofi_ep_recv_any(ep_handle, 1, iov, cookie, DAT_COMPLETION_DEFAULT_FLAG);
+}
+
+#if DAT_VERSION_MAJOR >= 2
+DAT_RETURN dofi_ep_post_send_with_invalidate(DAT_EP_HANDLE ep_handle, DAT_COUNT n,
+					     DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
+					     DAT_COMPLETION_FLAGS flags, DAT_BOOLEAN invalidate,
+					     DAT_RMR_CONTEXT context)
+{
+	struct dofi_ep *ep = dofi_ep_check(ep_handle);
+	const struct dofi_post p = {
+		.n = n, .iov = iov, .cookie = cookie, .flags = flags, .immed = context,
+	};
+
+	if (!ep)
+		return DOFI_BAD_HANDLE(EP);
+	if (!invalidate)
+		return dofi_ep_post_send(ep_handle, n, iov, cookie, flags);
+	if (!ep->obj.ia->fabric.cq_data)
+		return DOFI_NOT_SUPPORTED;
+	return dofi_ep_post_request(ep, DOFI_DTO_SEND_INVALIDATE, &p);
+}
+#endif
+
+/* Completion */
+
+/*
+ * Whether there is none behind the oldest that has ended before it. To @cq others may come soon; NULL,
+ * if there is no telling when.
+ */
+static DOFI_INTO_CALLER bool next_is_pending(const struct dofi_queue *q, struct dofi_cq *cq)
+{
+	if (q->head + 1 == q->tail)
+		return true;
+	if (cq)
+		dofi_cq_expect(cq);
+	return !dofi_queue_at(q, q->head + 1)->done;
+}
+
+#if DAT_VERSION_MAJOR >= 2
+_Static_assert((int)DOFI_DTO_SEND == DAT_DTO_SEND && (int)DOFI_DTO_WRITE == DAT_DTO_RDMA_WRITE &&
+		       (int)DOFI_DTO_READ == DAT_DTO_RDMA_READ && (int)DOFI_DTO_RECV == DAT_DTO_RECEIVE,
+	       "a plain operation's kind is what DAT calls it");
+#endif
+
+static DOFI_INTO_CALLER void plain_event(DAT_EVENT *event, struct dofi_evd *evd,
+					      struct dofi_ep *ep, const struct dofi_dto *dto,
+					      uint64_t length)
+{
+	DAT_DTO_COMPLETION_EVENT_DATA *d = &event->event_data.dto_completion_event_data;
+
+	event->event_number = DAT_DTO_COMPLETION_EVENT;
+	event->evd_handle = evd;
+	d->ep_handle = ep;
+	d->user_cookie.as_64 = dto->cookie;
+	d->status = DAT_DTO_SUCCESS;
+	d->transfered_length = length;
+#if DAT_VERSION_MAJOR >= 2
+	d->operation = (DAT_DTOS)dto->kind;
+	d->rmr_context = 0;
+#endif
+}
+
+/* A request, of which the fabric says no more than that it is done. */
+static DOFI_INTO_CALLER bool plain_requested(struct dofi_ep *ep, struct dofi_dto *dto,
+						  struct dofi_cq *cq, struct dofi_evd *evd,
+						  DAT_EVENT *event)
+{
+	if (__builtin_expect(dto->number != ep->sq.head || !next_is_pending(&ep->sq, cq) ||
+			     ep->plain_request_evd != evd, 0))
+		return false;
+	ep->sq.head++;
+	dto->at_fabric = false;
+	if (dto->kind == DOFI_DTO_READ)
+		ep->reads--;
+	plain_event(event, evd, ep, dto, dto->length);
+	return true;
+}
+
+/* A receive, if nothing came beside its message. */
+static DOFI_INTO_CALLER bool plain_received(const struct fi_cq_data_entry *entry,
+						 struct dofi_ep *ep, struct dofi_dto *dto,
+						 struct dofi_evd *evd, DAT_EVENT *event)
+{
+	if (__builtin_expect(dto->number != ep->rq.head || !next_is_pending(&ep->rq, NULL) ||
+			     ep->plain_recv_evd != evd || entry->flags & FI_REMOTE_CQ_DATA, 0))
+		return false;
+	ep->rq.head++;
+	dto->at_fabric = false;
+	dofi_tally_add(&ep->receipts[DOFI_DTO_RECV], entry->len);
+	plain_event(event, evd, ep, dto, entry->len);
+	return true;
+}
+
+/* What @entry tells of is @dto, of @ep, whose plain_lock is held. */
+static DOFI_INTO_CALLER bool plain_ended(const struct fi_cq_data_entry *entry, struct dofi_ep *ep,
+					      struct dofi_dto *dto, struct dofi_cq *cq,
+					      struct dofi_evd *evd, DAT_EVENT *event)
+{
+	if (__builtin_expect(!dofi_dto_is_plain_of(dto, entry->op_context) ||
+			     atomic_load_explicit(&evd->straight_feed, memory_order_relaxed) != cq, 0))
+		return false;
+	return dto->kind == DOFI_DTO_RECV ? plain_received(entry, ep, dto, evd, event) :
+					    plain_requested(ep, dto, cq, evd, event);
+}
+
+/*
+ * Writes the event of a plain operation that ended well, and whose turn it is, for the thread that
+ * polls @evd, which @cq feeds. Returns false without side effects if @entry is anything else, or if another
+ * thread has the EP: dofi_dto_complete() waits for it. Here @cq is not serial: then an EP has no other plain_lock
+ * than its own.
+ */
+static DOFI_INTO_CALLER bool plain_take(const struct fi_cq_data_entry *entry, struct dofi_cq *cq,
+					     struct dofi_evd *evd, DAT_EVENT *event)
+{
+	struct dofi_dto *dto = dofi_dto_of(entry->op_context);
+	struct dofi_ep *ep;
+	bool taken;
+
+	if (__builtin_expect(!dto, 0))
+		return false;
+	ep = dto->ep;
+	if (__builtin_expect(!dofi_mutex_try(&ep->lock), 0))
+		return false;
+	taken = plain_ended(entry, ep, dto, cq, evd, event);
+	dofi_mutex_unlock(&ep->lock);
+	return taken;
+}
+
+/* The same where @cq is serial, by who is in there (dofi_cq_enter()). */
+static DOFI_INTO_CALLER bool plain_take_serial(const struct fi_cq_data_entry *entry,
+						    struct dofi_cq *cq, struct dofi_evd *evd,
+						    DAT_EVENT *event)
+{
+	struct dofi_dto *dto = dofi_dto_of(entry->op_context);
+	struct dofi_ep *ep;
+
+	if (__builtin_expect(!dto, 0))
+		return false;
+	ep = dto->ep;
+	return __builtin_expect(atomic_load_explicit(&ep->plain_lock, memory_order_acquire) == &cq->access, 1) &&
+	       plain_ended(entry, ep, dto, cq, evd, event);
+}
+
+/* Dequeue: a look at the CQ that alone feeds an EVD */
+
+/* What a look at an EVD's only CQ came to. */
+enum look {
+	NOTHING,		/* no event, but one that is queued now, perhaps */
+	TAKEN,
+};
+
+/* From where a read has brought @n completions, or an error. */
+static __attribute__((noinline)) enum look look_on(struct dofi_evd *evd, DAT_EVENT *event,
+						   struct dofi_cq *cq, ssize_t n)
+{
+	struct dofi_sink sink = { .evd = evd, .event = event };
+
+	dofi_cq_go_on(cq, n, &sink);
+	return sink.evd ? NOTHING : TAKEN;
+}
+
+/* A read that brought none to be taken: mostly none at all, to a program that polls. */
+static DOFI_INTO_CALLER enum look look_in_vain(struct dofi_evd *evd, DAT_EVENT *event,
+					       struct dofi_cq *cq, ssize_t n)
+{
+	if (__builtin_expect(n != -FI_EAGAIN || dofi_cq_wants_sweep(cq), 0))
+		return look_on(evd, event, cq, n);
+	dofi_cq_leave(cq);
+	return NOTHING;
+}
+
+/* From where a completion was taken that is not a plain operation's, or for another EVD. */
+static __attribute__((noinline)) enum look look_past(struct dofi_evd *evd, DAT_EVENT *event,
+						     struct dofi_cq *cq,
+						     const struct fi_cq_data_entry *entry)
+{
+	struct dofi_sink sink = { .evd = evd, .event = event };
+
+	dofi_cq_go_on_with(cq, entry, &sink);
+	if (sink.evd)
+		dofi_cq_poll(cq, &sink);
+	return sink.evd ? NOTHING : TAKEN;
+}
+
+/* Hands over the first completion that an earlier read has left. Here the CQ is not serial. */
+static __attribute__((noinline)) enum look look_at_left(struct dofi_evd *evd, DAT_EVENT *event,
+							struct dofi_cq *cq)
+{
+	const struct fi_cq_data_entry *entry = dofi_cq_take_left(cq);
+
+	if (!plain_take(entry, cq, evd, event))
+		return look_past(evd, event, cq, entry);
+	dofi_cq_leave(cq);
+	return TAKEN;
+}
+
+/* As look_past(), with what was read last; a function, as the fast path need not keep the address of that. */
+static __attribute__((noinline)) enum look look_past_read(struct dofi_evd *evd, DAT_EVENT *event,
+							  struct dofi_cq *cq)
+{
+	return look_past(evd, event, cq, cq->entry);
+}
+
+/* A read of a serial CQ: the access lock covers its endpoints' plain operations, too. */
+static DOFI_INTO_CALLER enum look look_serial(struct dofi_evd *evd, DAT_EVENT *event, struct dofi_cq *cq,
+					      struct fid_cq *fid)
+{
+	const struct fi_cq_data_entry *entry;
+	ssize_t n = 1;
+	bool taken;
+
+	dofi_mutex_lock(&cq->access);
+	if (__builtin_expect(cq->left, 0)) {
+		entry = dofi_cq_take_left(cq);
+	} else {
+		n = dofi_cq_sort_out(cq, fi_cq_read(fid, cq->entry, cq->most));
+		entry = cq->entry;
+	}
+	taken = n > 0 && plain_take_serial(entry, cq, evd, event);
+	dofi_mutex_unlock(&cq->access);
+	if (n < 1)
+		return look_in_vain(evd, event, cq, n);
+	if (__builtin_expect(!taken, 0))
+		return look_past(evd, event, cq, entry);
+	dofi_cq_leave(cq);
+	return TAKEN;
+}
+
+/* A read of a CQ that is not serial. Each look is entered with the CQ lock, and leaves it. */
+static DOFI_INTO_CALLER enum look look_plain(struct dofi_evd *evd, DAT_EVENT *event, struct dofi_cq *cq,
+					     struct fid_cq *fid)
+{
+	ssize_t n;
+
+	if (__builtin_expect(cq->left, 0))
+		return look_at_left(evd, event, cq);
+	n = dofi_cq_sort_out(cq, fi_cq_read(fid, cq->entry, cq->most));
+	if (n < 1)
+		return look_in_vain(evd, event, cq, n);
+	if (__builtin_expect(!plain_take(cq->entry, cq, evd, event), 0))
+		return look_past_read(evd, event, cq);
+	dofi_cq_leave(cq);
+	return TAKEN;
+}
+
+/* The CQ that alone feeds @evd, with its lock held; NULL if there is none, or another thread has it. */
+static DOFI_INTO_CALLER struct dofi_cq *feed_try(struct dofi_evd *evd)
+{
+	struct dofi_cq *cq = atomic_load_explicit(&evd->straight_feed, memory_order_relaxed);
+
+	return cq && dofi_cq_try(cq) ? cq : NULL;
+}
+
+bool dofi_evd_look(struct dofi_evd *evd, DAT_EVENT *event)
+{
+	struct dofi_cq *cq = feed_try(evd);
+	struct fid_cq *fid;
+
+	if (!cq)
+		return false;
+	fid = atomic_load_explicit(&cq->programs_fid, memory_order_relaxed);
+	if (!fid)
+		return look_in_vain(evd, event, cq, dofi_cq_read(cq)) == TAKEN;
+	return (cq->serial ? look_serial(evd, event, cq, fid) : look_plain(evd, event, cq, fid)) == TAKEN;
+}
+
+/* What dat_evd_dequeue() returns after a look at the EVD's only CQ. */
+static DOFI_INTO_CALLER DAT_RETURN looked(struct dofi_evd *evd, DAT_EVENT *event, enum look found)
+{
+	if (__builtin_expect(found == TAKEN, 1)) {
+		dofi_count(&evd->count_of.straight);
+		return DAT_SUCCESS;
+	}
+	dofi_count(&evd->count_of.poll);
+	return dofi_evd_dequeue_queued(evd, event);
+}
+
+static __attribute__((noinline)) DAT_RETURN dequeue_otherwise(struct dofi_evd *evd, DAT_EVENT *event,
+							      struct dofi_cq *cq)
+{
+	return looked(evd, event, look_in_vain(evd, event, cq, dofi_cq_read(cq)));
+}
+
+static __attribute__((noinline)) DAT_RETURN dequeue_serial(struct dofi_evd *evd, DAT_EVENT *event,
+							   struct dofi_cq *cq, struct fid_cq *fid)
+{
+	return looked(evd, event, look_serial(evd, event, cq, fid));
+}
+
+static __attribute__((noinline)) DAT_RETURN dequeue_plain(struct dofi_evd *evd, DAT_EVENT *event,
+							  struct dofi_cq *cq, struct fid_cq *fid)
+{
+	return looked(evd, event, look_plain(evd, event, cq, fid));
+}
+
+/* Each kind of CQ has a function of its own, so that none saves registers for another. */
+DAT_RETURN dofi_evd_dequeue(DAT_EVD_HANDLE evd_handle, DAT_EVENT *event)
+{
+	struct fid_cq *fid;
+	struct dofi_cq *cq;
+
+	if (__builtin_expect(!event || !dofi_obj_among_first(&dofi_evd_pool, DAT_HANDLE_TYPE_EVD, evd_handle), 0))
+		return dofi_evd_dequeue_any(evd_handle, event);
+	cq = feed_try(evd_handle);
+	if (__builtin_expect(!cq, 0))
+		return dofi_evd_dequeue_any(evd_handle, event);
+	fid = atomic_load_explicit(&cq->programs_fid, memory_order_relaxed);
+	if (!fid)
+		return dequeue_otherwise(evd_handle, event, cq);
+	return cq->serial ? dequeue_serial(evd_handle, event, cq, fid) :
+			    dequeue_plain(evd_handle, event, cq, fid);
+}
