@@ -109,14 +109,13 @@ static __attribute__((noinline)) DAT_EVENT_NUMBER fill_bind_event(DAT_EVENT_DATA
 static DOFI_INTO_CALLER void fill_dto_event(DAT_DTO_COMPLETION_EVENT_DATA *d, struct dofi_ep *ep,
 					    const struct dofi_dto *dto)
 {
-	d->ep_handle = ep;
-	d->user_cookie.as_64 = dto->cookie;
-	d->status = (DAT_DTO_COMPLETION_STATUS)dto->status;
-	d->transfered_length = dto->length;
 #if DAT_VERSION_MAJOR >= 2
-	d->operation = operation[dto->kind];
-	d->rmr_context = 0;
+	const unsigned shown = operation[dto->kind];
+#else
+	const unsigned shown = 0;
 #endif
+
+	dofi_dto_event(d, ep, dto, shown, (DAT_DTO_COMPLETION_STATUS)dto->status, dto->length);
 }
 
 static __attribute__((noinline)) DAT_EVENT_NUMBER fill_other_event(DAT_EVENT_DATA *data,

@@ -29,6 +29,23 @@ static inline bool dofi_ep_is_announced(const struct dofi_ep *ep)
 	       ep->state != DAT_EP_STATE_COMPLETION_PENDING;
 }
 
+/* Fills in the event of @dto, which is not a bind. @operation is a DAT_DTOS; 1.2 does not show it. */
+static DOFI_INTO_CALLER void dofi_dto_event(DAT_DTO_COMPLETION_EVENT_DATA *d, struct dofi_ep *ep,
+					    const struct dofi_dto *dto, unsigned operation,
+					    DAT_DTO_COMPLETION_STATUS status, uint64_t length)
+{
+	d->ep_handle = ep;
+	d->user_cookie.as_64 = dto->cookie;
+	d->status = status;
+	d->transfered_length = length;
+#if DAT_VERSION_MAJOR >= 2
+	d->operation = (DAT_DTOS)operation;
+	d->rmr_context = 0;
+#else
+	(void)operation;
+#endif
+}
+
 /* Delivers the requests, or receives, that are complete, oldest first; @sink may be NULL. */
 void dofi_requests_retire(struct dofi_ep *ep, struct dofi_sink *sink);
 void dofi_receives_retire(struct dofi_ep *ep, struct dofi_sink *sink);

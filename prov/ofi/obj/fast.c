@@ -98,13 +98,11 @@ static DOFI_INTO_CALLER ssize_t plain_submit(struct dofi_ep *ep, uint8_t kind, c
 	void *memory = dofi_lmr_memory(lmr, s->virtual_address);
 	void *context = dofi_dto_renew_plain(dto);
 
-	dto->number = queue_of(ep, kind)->tail;
+	dofi_dto_begin(dto, queue_of(ep, kind)->tail);
 	dto->kind = kind;
 	dto->at_fabric = true;
 	dto->flags = 0;
 	dto->n_iov = 0;
-	dto->parts = 0;
-	dto->done = dto->announced = dto->submitted = false;
 	dto->cookie = cookie.as_64;
 	dto->length = kind == DOFI_DTO_READ ? remote->segment_length : s->segment_length;
 	dto->memory_lmr = s->lmr_context;
@@ -347,18 +345,9 @@ static DOFI_INTO_CALLER void plain_event(DAT_EVENT *event, struct dofi_evd *evd,
 					      struct dofi_ep *ep, const struct dofi_dto *dto,
 					      uint64_t length)
 {
-	DAT_DTO_COMPLETION_EVENT_DATA *d = &event->event_data.dto_completion_event_data;
-
 	event->event_number = DAT_DTO_COMPLETION_EVENT;
 	event->evd_handle = evd;
-	d->ep_handle = ep;
-	d->user_cookie.as_64 = dto->cookie;
-	d->status = DAT_DTO_SUCCESS;
-	d->transfered_length = length;
-#if DAT_VERSION_MAJOR >= 2
-	d->operation = (DAT_DTOS)dto->kind;
-	d->rmr_context = 0;
-#endif
+	dofi_dto_event(&event->event_data.dto_completion_event_data, ep, dto, dto->kind, DAT_DTO_SUCCESS, length);
 }
 
 /* A request, of which the fabric says no more than that it is done. */

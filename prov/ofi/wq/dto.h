@@ -174,6 +174,14 @@ static inline void dofi_dto_renew(struct dofi_dto *dto)
 	dto->tag = ((dto->tag + 1) & (DOFI_DTO_GENERATIONS - 1)) | DOFI_DTO_ORDINARY;
 }
 
+/* What the slot of any operation begins with, but for its tag: operation @number of its queue, not at the fabric. */
+static inline void dofi_dto_begin(struct dofi_dto *dto, uint32_t number)
+{
+	dto->number = number;
+	dto->parts = 0;
+	dto->at_fabric = dto->done = dto->announced = dto->submitted = false;
+}
+
 /* As that of a plain operation, whose context is returned. */
 static inline void *dofi_dto_renew_plain(struct dofi_dto *dto)
 {

@@ -105,10 +105,8 @@ static inline struct dofi_dto *dofi_queue_reserve(struct dofi_queue *q)
 		return NULL;
 	dto = dofi_queue_at(q, q->tail);
 	dofi_dto_renew(dto);
-	dto->number = q->tail;
-	dto->parts = 0;
+	dofi_dto_begin(dto, q->tail);
 	dto->marks = 0;
-	dto->at_fabric = dto->done = dto->announced = dto->submitted = false;
 	return dto;
 }
 
