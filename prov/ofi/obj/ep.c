@@ -15,54 +15,54 @@ static void ep_ctor(void *obj)
 	struct dofi_ep *ep = obj;
 
 	dofi_mutex_init(&ep->lock);
-	atomic_init(&ep->plain_lock, &ep->lock);
+	atomic_init(&ep->fast.lock, &ep->lock);
 }
 
 struct dofi_pool dofi_ep_pool = DOFI_POOL_INIT("ep", struct dofi_ep, ep_ctor);
 
 /* That lock's holder has no other of ours: see dofi_cq_enter(). */
-void dofi_ep_shut(struct dofi_ep *ep)
+void dofi_fast_close(struct dofi_ep *ep)
 {
-	struct dofi_mutex *lock = atomic_load_explicit(&ep->plain_lock, memory_order_relaxed);
+	struct dofi_mutex *lock = atomic_load_explicit(&ep->fast.lock, memory_order_relaxed);
 
 	dofi_mutex_lock(lock);
-	atomic_store_explicit(&ep->plain_lock, &ep->lock, memory_order_relaxed);
+	atomic_store_explicit(&ep->fast.lock, &ep->lock, memory_order_relaxed);
 	dofi_mutex_unlock(lock);
 }
 
 /* What may go to the fabric */
 
 /* Chooses what a plain operation calls, which is one call of the fabric's where the transport adds nothing. */
-static void plain_choose(struct dofi_ep *ep)
+static void fast_choose(struct dofi_ep *ep)
 {
-	ep->plain_request_evd = ep->request_evd;
-	ep->plain_recv_evd = ep->recv_evd;
+	ep->fast.request_evd = ep->request_evd;
+	ep->fast.recv_evd = ep->recv_evd;
 	if (ep->xport->fabric_sends) {
-		ep->send = ep->fid->msg->send;
-		ep->recv = ep->fid->msg->recv;
-		ep->plain_to = ep->fid;
+		ep->fast.send = ep->fid->msg->send;
+		ep->fast.recv = ep->fid->msg->recv;
+		ep->fast.to = ep->fid;
 	} else {
-		ep->send = ep->xport->send;
-		ep->recv = ep->xport->recv;
-		ep->plain_to = dofi_plain_to(ep);
+		ep->fast.send = ep->xport->send;
+		ep->fast.recv = ep->xport->recv;
+		ep->fast.to = dofi_fast_to(ep);
 	}
 	if (ep->srq)
-		ep->recv = NULL;
+		ep->fast.recv = NULL;
 }
 
 /* Worked out when something of it changes, so that a plain operation need not look at it all. */
-void dofi_ep_plain_renew(struct dofi_ep *ep)
+void dofi_fast_renew(struct dofi_ep *ep)
 {
 	const bool plain = ep->sq.open && ep->state == DAT_EP_STATE_CONNECTED && !ep->framed &&
 			   !dofi_queue_waits(&ep->sq) && !dofi_queue_waits(&ep->rq) && !ep->rq.held && !ep->owes;
 
-	ep->send = NULL;
-	ep->recv = NULL;
-	ep->plain_request_evd = ep->plain_recv_evd = NULL;
+	ep->fast.send = NULL;
+	ep->fast.recv = NULL;
+	ep->fast.request_evd = ep->fast.recv_evd = NULL;
 	if (plain && (ep->xport->send || ep->xport->fabric_sends))
-		plain_choose(ep);
-	ep->plain_lock_when_free = ep->send && ep->cq->serial ? &ep->cq->access : &ep->lock;
-	if (!ep->send)
+		fast_choose(ep);
+	ep->fast.lock_when_free = ep->fast.send && ep->cq->serial ? &ep->cq->access : &ep->lock;
+	if (!ep->fast.send)
 		ep->sq.lmr = ep->rq.lmr = &dofi_lmr_none;	/* so that the LMR alone tells */
 }
 
@@ -71,14 +71,14 @@ void dofi_ep_plain_renew(struct dofi_ep *ep)
  * tried: a refused attempt would take them with it. Where the fabric makes a message wait for long
  * that comes before them they are recalled then.
  */
-void dofi_ep_gate(struct dofi_ep *ep)
+void dofi_ep_open_queues(struct dofi_ep *ep)
 {
 	bool open = ep->fid && !ep->closing;
 	bool trying = ep->state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING;
 
 	ep->rq.open = open && (!trying || ep->obj.ia->fabric.quirk->late_receives_cost);
 	ep->sq.open = open && !trying && ep->state != DAT_EP_STATE_COMPLETION_PENDING;
-	dofi_ep_plain_renew(ep);
+	dofi_fast_renew(ep);
 }
 
 /* State, and how a connection's end begins */
@@ -89,7 +89,7 @@ void dofi_ep_state_set(struct dofi_ep *ep, DAT_EP_STATE next)
 	dofi_log(DOFI_DEBUG, DOFI_EP, "ep %p: %s -> %s", (void *)ep,
 		 dofi_ep_states[ep->state].name, dofi_ep_states[next].name);
 	ep->state = next;
-	dofi_ep_gate(ep);
+	dofi_ep_open_queues(ep);
 }
 
 DAT_EP_STATE dofi_ep_state_now(struct dofi_ep *ep)
@@ -117,7 +117,7 @@ void dofi_ep_end(struct dofi_ep *ep, DAT_EVENT_NUMBER event)
 	if (!dofi_ep_is_live(ep) || ep->closing)
 		return;
 	ep->closing = true;
-	dofi_ep_gate(ep);
+	dofi_ep_open_queues(ep);
 	ep->end = event;
 	dofi_ep_todo(ep, DOFI_EP_CLOSE);
 }

@@ -38,6 +38,21 @@ enum {
 
 #define DOFI_EP_COUNTERS 24
 
+/* What the fast path of an EP may assume. dofi_fast_renew() writes all but lock; fast.h says what it caches. */
+struct dofi_fast {
+	/*
+	 * What plain operations are posted and taken under: the EP's lock; or, where its CQ is serial, the CQ's access lock
+	 * alone, which they need anyway, while no thread has the EP lock. Written with the EP lock.
+	 */
+	_Atomic(struct dofi_mutex *) lock;
+	struct dofi_mutex *lock_when_free;	/* what lock is while no thread has the EP lock */
+	dofi_send *send;		/* NULL: the slow path; of RDMA, too */
+	dofi_recv *recv;		/* NULL: the slow path */
+	struct fid_ep *to;		/* the first argument of send and recv */
+	struct dofi_evd *request_evd;	/* the EP's, where send is not NULL; else NULL */
+	struct dofi_evd *recv_evd;	/* the EP's, where send is not NULL; else NULL */
+};
+
 struct dofi_ep {
 	struct dofi_obj obj;
 
@@ -49,12 +64,6 @@ struct dofi_ep {
 	DAT_EP_ATTR attr;
 
 	struct dofi_mutex lock;		/* the fields below; taken by dofi_ep_lock() */
-	/*
-	 * What plain operations are posted and taken with: the lock; or, where it has a serial CQ, whose
-	 * access they need anyway, that alone as long as nobody has the lock. Written with the lock.
-	 */
-	_Atomic(struct dofi_mutex *) plain_lock;
-	struct dofi_mutex *plain_lock_when_free; /* what it is to be when nobody has the lock */
 	DAT_EP_STATE state;
 	const struct dofi_xport *xport;	/* by which it reaches its peer, or is to; the IA's without one */
 	struct dofi_cq *cq;		/* where its operations complete; the zone's without a peer */
@@ -69,11 +78,7 @@ struct dofi_ep {
 	bool silent;			/* being freed: no more events */
 	bool scoped;			/* RMRs of EP scope may be bound through it */
 	bool framed;			/* the peer receives from an SRQ: see xport/msg/frame.h */
-	/* of plain operations, see ep_plain.h: NULL unless connected, or if anything is unusual or waits */
-	dofi_send *send;
-	dofi_recv *recv;		/* NULL with an SRQ, too */
-	struct fid_ep *plain_to;	/* the first argument of both */
-	struct dofi_evd *plain_request_evd, *plain_recv_evd;	/* request_evd and recv_evd; NULL where send is */
+	struct dofi_fast fast;
 	struct dofi_queue sq, rq;	/* requests and receives */
 	struct dofi_unread sq_unread, rq_unread;	/* theirs; without the lock */
 	int reads;			/* RDMA reads and atomics at the fabric */
@@ -115,54 +120,54 @@ static inline struct dofi_ep *dofi_ep_check(DAT_EP_HANDLE handle)
 	return dofi_obj_check(&dofi_ep_pool, DAT_HANDLE_TYPE_EP, handle);
 }
 
-/* Waits until whoever is at a plain operation of @ep is done with it; no other begins. EP lock held. */
-void dofi_ep_shut(struct dofi_ep *ep);
+/* Waits for the plain operation of @ep that another thread is at; none begins until dofi_ep_unlock(). EP lock held. */
+void dofi_fast_close(struct dofi_ep *ep);
 
 /* All of @ep is the caller's until dofi_ep_unlock(). This is what is meant by "EP lock held". */
 static inline void dofi_ep_lock(struct dofi_ep *ep)
 {
 	dofi_mutex_lock(&ep->lock);
-	if (atomic_load_explicit(&ep->plain_lock, memory_order_relaxed) != &ep->lock)
-		dofi_ep_shut(ep);
+	if (atomic_load_explicit(&ep->fast.lock, memory_order_relaxed) != &ep->lock)
+		dofi_fast_close(ep);
 }
 
 static inline void dofi_ep_unlock(struct dofi_ep *ep)
 {
-	atomic_store_explicit(&ep->plain_lock, ep->plain_lock_when_free, memory_order_release);
+	atomic_store_explicit(&ep->fast.lock, ep->fast.lock_when_free, memory_order_release);
 	dofi_mutex_unlock(&ep->lock);
 }
 
 /*
- * Whether @lock, which is held, is what plain operations of @ep need: another thread may have taken the EP lock. The
- * lock is plain_lock_when_free then.
+ * Whether @lock, which is held, is what plain operations of @ep need: another thread may have taken the EP lock. If so,
+ * @lock is fast.lock_when_free.
  */
-static inline bool dofi_ep_plain_lock_holds(struct dofi_ep *ep, struct dofi_mutex *lock)
+static inline bool dofi_fast_lock_holds(struct dofi_ep *ep, struct dofi_mutex *lock)
 {
-	return __builtin_expect(atomic_load_explicit(&ep->plain_lock, memory_order_acquire) == lock, 1);
+	return __builtin_expect(atomic_load_explicit(&ep->fast.lock, memory_order_acquire) == lock, 1);
 }
 
 /*
- * Locks @ep for a plain operation, *@lock is to be unlocked after it. False, and it is not locked, if
- * another thread has or had the EP lock meanwhile where that is another: the way of all operations is open.
+ * Locks @ep for a plain operation; the caller unlocks *@lock after it. Returns false, and @ep is not locked, if
+ * another thread took the EP lock meanwhile: the caller takes the slow path.
  */
-static inline bool dofi_ep_plain_lock(struct dofi_ep *ep, struct dofi_mutex **lock)
+static inline bool dofi_fast_lock(struct dofi_ep *ep, struct dofi_mutex **lock)
 {
-	*lock = atomic_load_explicit(&ep->plain_lock, memory_order_relaxed);
+	*lock = atomic_load_explicit(&ep->fast.lock, memory_order_relaxed);
 	dofi_mutex_lock(*lock);
-	if (dofi_ep_plain_lock_holds(ep, *lock))
+	if (dofi_fast_lock_holds(ep, *lock))
 		return true;
 	dofi_mutex_unlock(*lock);
 	return false;
 }
 
 /* @ep as the first argument of a transport's dofi_send or dofi_recv. */
-static inline struct fid_ep *dofi_plain_to(struct dofi_ep *ep)
+static inline struct fid_ep *dofi_fast_to(struct dofi_ep *ep)
 {
 	return (struct fid_ep *)ep;
 }
 
 /* The EP that a transport's dofi_send or dofi_recv was called for. */
-static inline struct dofi_ep *dofi_plain_ep(struct fid_ep *to)
+static inline struct dofi_ep *dofi_fast_ep(struct fid_ep *to)
 {
 	return (struct dofi_ep *)to;
 }
@@ -218,10 +223,10 @@ DAT_EP_STATE dofi_ep_state_now(struct dofi_ep *ep);
  * Whether a queue's operations may go to the fabric follows from the EP's state;
  * worked out when that changes, so that a post only looks at one flag. EP lock held.
  */
-void dofi_ep_gate(struct dofi_ep *ep);
+void dofi_ep_open_queues(struct dofi_ep *ep);
 
-/* The same for plain operations, which depend on what waits in the queues, too. EP lock held. */
-void dofi_ep_plain_renew(struct dofi_ep *ep);
+/* Writes ep->fast, after a change of what that caches: see fast.h. EP lock held. */
+void dofi_fast_renew(struct dofi_ep *ep);
 
 /* Queues work for the progress thread. EP lock held. */
 void dofi_ep_todo(struct dofi_ep *ep, unsigned what);

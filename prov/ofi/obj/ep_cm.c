@@ -234,7 +234,7 @@ void dofi_ep_close_now(struct dofi_ep *ep)
 		dofi_ep_state_set(ep, DAT_EP_STATE_DISCONNECTED);
 		graceful_end(ep);
 		ep->closing = ep->failed_early = false;
-		dofi_ep_gate(ep);
+		dofi_ep_open_queues(ep);
 		count_end(ep);
 		push_connection_event(ep, ep->end);
 	}

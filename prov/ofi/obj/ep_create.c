@@ -39,7 +39,7 @@ static void ep_destroy(struct dofi_obj *obj)
 	if (live && !ep->closing)
 		ep->end = DAT_CONNECTION_EVENT_DISCONNECTED;
 	ep->closing |= live;
-	dofi_ep_gate(ep);
+	dofi_ep_open_queues(ep);
 	dofi_ep_unlock(ep);
 	if (live)
 		dofi_progress_call(&obj->ia->progress, ep_close, ep);
@@ -68,10 +68,10 @@ static void ep_reinit(struct dofi_ep *ep, DAT_EP_STATE first)
 	ep->reserved_by = NULL;
 	ep->fid = NULL;
 	ep->shard = NULL;
-	ep->plain_lock_when_free = &ep->lock;
-	ep->send = NULL;
-	ep->recv = NULL;
-	ep->plain_request_evd = ep->plain_recv_evd = NULL;
+	ep->fast.lock_when_free = &ep->lock;
+	ep->fast.send = NULL;
+	ep->fast.recv = NULL;
+	ep->fast.request_evd = ep->fast.recv_evd = NULL;
 	ep->mailbox.key = 0;
 	ep->mail = NULL;
 	ep->owes = false;

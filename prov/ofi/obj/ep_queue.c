@@ -127,7 +127,7 @@ static void queue_pump(struct dofi_ep *ep, struct dofi_queue *q)
 void dofi_queue_pump(struct dofi_ep *ep, struct dofi_queue *q)
 {
 	queue_pump(ep, q);
-	dofi_ep_plain_renew(ep);
+	dofi_fast_renew(ep);
 }
 
 /* An EP that is disconnected accepts operations and flushes them at once. */
@@ -147,7 +147,7 @@ void dofi_queue_commit(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto
 	if (__builtin_expect(kind >= DOFI_DTO_BIND || !first || ep->reads || q->held, 0))
 		dofi_queue_pump(ep, q);
 	else if (__builtin_expect(!submit(ep, q, dto, kind), 0))
-		dofi_ep_plain_renew(ep);
+		dofi_fast_renew(ep);
 }
 
 void dofi_dto_pump(struct dofi_ep *ep)

@@ -197,7 +197,7 @@ static void receives_recall(struct dofi_ep *ep, const struct revoked *r)
 	if (first == ep->rq.next || !ep->xport->cancel)
 		return;
 	ep->rq.held = true;
-	dofi_ep_gate(ep);
+	dofi_ep_open_queues(ep);
 	receives_cancel(ep, first);
 	dofi_ep_unlock(ep);
 	dofi_cq_drain(ep->cq);
@@ -205,7 +205,7 @@ static void receives_recall(struct dofi_ep *ep, const struct revoked *r)
 	receives_give_back(ep);
 	receives_bar(ep, r);
 	ep->rq.held = false;
-	dofi_ep_gate(ep);
+	dofi_ep_open_queues(ep);
 }
 
 /* Fails what the fabric keeps. Returns whether there is any. */

@@ -237,7 +237,7 @@ static DAT_RETURN wait_locked(struct dofi_evd *evd, DAT_TIMEOUT timeout, DAT_COU
 static bool need_not_wait(struct dofi_evd *evd, DAT_COUNT threshold, DAT_EVENT *event, DAT_COUNT *nmore)
 {
 	if (threshold > 1 || !evd->waitable || evd->notice != DAT_COMPLETION_DEFAULT_FLAG ||
-	    !dofi_evd_look(evd, event))
+	    !dofi_evd_poll(evd, event))
 		return false;
 	dofi_count(&evd->count_of.wait);
 	*nmore = dofi_evd_pending(evd);

@@ -23,12 +23,12 @@ static DOFI_INTO_CALLER struct dofi_queue *queue_of(struct dofi_ep *ep, uint8_t 
 }
 
 /* The LMR of a plain operation, if it may be one, is mostly that of the one before. */
-static __attribute__((noinline)) const struct dofi_lmr *lmr_change(struct dofi_ep *ep, uint8_t kind,
+static __attribute__((noinline)) const struct dofi_lmr *change_lmr(struct dofi_ep *ep, uint8_t kind,
 								   DAT_LMR_CONTEXT context)
 {
 	const bool receives = kind == DOFI_DTO_RECV;
 	const DAT_MEM_PRIV_FLAGS least = receives ? DAT_MEM_PRIV_LOCAL_WRITE_FLAG : DAT_MEM_PRIV_LOCAL_READ_FLAG;
-	const struct dofi_lmr *lmr = (receives ? ep->recv != NULL : ep->send != NULL) ?
+	const struct dofi_lmr *lmr = (receives ? ep->fast.recv != NULL : ep->fast.send != NULL) ?
 					     dofi_lmr_at(context) : NULL;
 
 	if (!lmr || !(lmr->priv & least))
@@ -54,9 +54,9 @@ static DOFI_INTO_CALLER bool is_plain_rdma(const struct dofi_ep *ep, uint8_t kin
  * The LMR of @s if its operation is plain: a message, a receive, or RDMA if there is @remote, of one segment, of
  * which nothing is said but that it be moved, through a connection on which nothing is unusual and nothing waits.
  * Returns NULL if it is another, be it that of a bad argument; or, with @no_change, if the LMR is not that of the
- * operation before. Needs what dofi_ep_plain_lock() says.
+ * operation before. Needs what dofi_fast_lock() says.
  */
-static DOFI_INTO_CALLER const struct dofi_lmr *plain_lmr(struct dofi_ep *ep, uint8_t kind, const DAT_LMR_TRIPLET *s,
+static DOFI_INTO_CALLER const struct dofi_lmr *fast_lmr(struct dofi_ep *ep, uint8_t kind, const DAT_LMR_TRIPLET *s,
 							 const DAT_RMR_TRIPLET *remote, bool no_change)
 {
 	const struct dofi_queue *q = queue_of(ep, kind);
@@ -67,7 +67,7 @@ static DOFI_INTO_CALLER const struct dofi_lmr *plain_lmr(struct dofi_ep *ep, uin
 	if (__builtin_expect(!dofi_lmr_is(lmr, s->lmr_context), 0)) {
 		if (no_change)
 			return NULL;
-		lmr = lmr_change(ep, kind, s->lmr_context);
+		lmr = change_lmr(ep, kind, s->lmr_context);
 	}
 	/* a length of 0, less 1, is too long */
 	if (lmr->pz != ep->pz || !dofi_lmr_covers(lmr, s->virtual_address, s->segment_length) ||
@@ -77,21 +77,21 @@ static DOFI_INTO_CALLER const struct dofi_lmr *plain_lmr(struct dofi_ep *ep, uin
 	return lmr;
 }
 
-static DOFI_INTO_CALLER ssize_t submit_plain(struct dofi_ep *ep, uint8_t kind, void *memory,
+static DOFI_INTO_CALLER ssize_t fabric_submit(struct dofi_ep *ep, uint8_t kind, void *memory,
 					     void *desc, const struct dofi_dto *dto,
 					     const DAT_RMR_TRIPLET *remote, void *context)
 {
 	if (kind == DOFI_DTO_SEND)
-		return ep->send(ep->plain_to, memory, dto->length, desc, 0, context);
+		return ep->fast.send(ep->fast.to, memory, dto->length, desc, 0, context);
 	if (kind == DOFI_DTO_RECV)
-		return ep->recv(ep->plain_to, memory, dto->length, desc, 0, context);
+		return ep->fast.recv(ep->fast.to, memory, dto->length, desc, 0, context);
 	return (kind == DOFI_DTO_WRITE ? ep->xport->write : ep->xport->read)(
 		ep, memory, dto->length, desc, dofi_remote_address(remote),
 		dofi_mr_fabric_key(remote->rmr_context, ep->peer_secret), context);
 }
 
 /* Hands a plain operation to the fabric. What its slot @dto needs in other cases only is left out. */
-static DOFI_INTO_CALLER ssize_t plain_submit(struct dofi_ep *ep, uint8_t kind, const struct dofi_lmr *lmr,
+static DOFI_INTO_CALLER ssize_t fast_submit(struct dofi_ep *ep, uint8_t kind, const struct dofi_lmr *lmr,
 					     const DAT_LMR_TRIPLET *s, const DAT_RMR_TRIPLET *remote,
 					     DAT_DTO_COOKIE cookie, struct dofi_dto *dto)
 {
@@ -108,11 +108,11 @@ static DOFI_INTO_CALLER ssize_t plain_submit(struct dofi_ep *ep, uint8_t kind, c
 	dto->memory_lmr = s->lmr_context;
 	if (kind == DOFI_DTO_RECV)
 		dto->memory = memory;
-	return submit_plain(ep, kind, memory, lmr->desc, dto, remote, context);
+	return fabric_submit(ep, kind, memory, lmr->desc, dto, remote, context);
 }
 
 /* A plain operation is the fabric's. */
-static DOFI_INTO_CALLER void plain_posted(struct dofi_ep *ep, uint8_t kind,
+static DOFI_INTO_CALLER void fast_posted(struct dofi_ep *ep, uint8_t kind,
 					  const struct dofi_dto *dto)
 {
 	struct dofi_queue *q = queue_of(ep, kind);
@@ -128,22 +128,22 @@ static DOFI_INTO_CALLER void plain_posted(struct dofi_ep *ep, uint8_t kind,
 }
 
 /* Of which nothing more will be heard. */
-static __attribute__((noinline)) bool plain_done(struct dofi_ep *ep, uint8_t kind,
+static __attribute__((noinline)) bool fast_done(struct dofi_ep *ep, uint8_t kind,
 						 struct dofi_dto *dto)
 {
-	plain_posted(ep, kind, dto);
+	fast_posted(ep, kind, dto);
 	dofi_dto_end(ep, dto, 0, NULL);
 	return true;
 }
 
 /*
  * Posts a plain operation. Returns false without side effects if the operation is another. Needs what
- * dofi_ep_plain_lock() says.
+ * dofi_fast_lock() says.
  */
-static DOFI_INTO_CALLER bool post_plain(struct dofi_ep *ep, uint8_t kind, const DAT_LMR_TRIPLET *s,
+static DOFI_INTO_CALLER bool fast_post(struct dofi_ep *ep, uint8_t kind, const DAT_LMR_TRIPLET *s,
 					const DAT_RMR_TRIPLET *remote, DAT_DTO_COOKIE cookie)
 {
-	const struct dofi_lmr *lmr = plain_lmr(ep, kind, s, remote, false);
+	const struct dofi_lmr *lmr = fast_lmr(ep, kind, s, remote, false);
 	struct dofi_queue *q = queue_of(ep, kind);
 	struct dofi_dto *dto;
 	ssize_t ret;
@@ -151,10 +151,10 @@ static DOFI_INTO_CALLER bool post_plain(struct dofi_ep *ep, uint8_t kind, const 
 	if (!lmr)
 		return false;
 	dto = dofi_queue_at(q, q->tail);
-	ret = plain_submit(ep, kind, lmr, s, remote, cookie, dto);
+	ret = fast_submit(ep, kind, lmr, s, remote, cookie, dto);
 	if (__builtin_expect(ret, 0))
-		return ret == DOFI_DONE && plain_done(ep, kind, dto);
-	plain_posted(ep, kind, dto);
+		return ret == DOFI_DONE && fast_done(ep, kind, dto);
+	fast_posted(ep, kind, dto);
 	return true;
 }
 
@@ -174,8 +174,8 @@ static __attribute__((noinline)) DAT_RETURN post_otherwise(struct dofi_ep *ep, u
 {
 	bool posted = false;
 
-	if (lock || dofi_ep_plain_lock(ep, &lock)) {
-		posted = dofi_ep_plain_lock_holds(ep, lock) && post_plain(ep, kind, s, remote, cookie);
+	if (lock || dofi_fast_lock(ep, &lock)) {
+		posted = dofi_fast_lock_holds(ep, lock) && fast_post(ep, kind, s, remote, cookie);
 		dofi_mutex_unlock(lock);
 	}
 	return posted ? DAT_SUCCESS : dofi_ep_post_any(ep, kind, s, remote, cookie);
@@ -187,38 +187,38 @@ static __attribute__((noinline)) DAT_RETURN post_answered(struct dofi_ep *ep, st
 							  ssize_t ret)
 {
 	const DAT_DTO_COOKIE cookie = { .as_64 = dto->cookie };
-	struct dofi_mutex *lock = ep->plain_lock_when_free;
+	struct dofi_mutex *lock = ep->fast.lock_when_free;
 	const uint8_t kind = dto->kind;
 
 	if (ret == DOFI_DONE)
-		plain_done(ep, kind, dto);
+		fast_done(ep, kind, dto);
 	dofi_mutex_unlock(lock);
 	return ret == DOFI_DONE ? DAT_SUCCESS : dofi_ep_post_any(ep, kind, s, remote, cookie);
 }
 
 /*
  * Posts a request of one segment without flags. This is the fast path: it calls nothing but the fabric, and all that it
- * needs after that is @ep, the slot and the segments. The plain lock is plain_lock_when_free while it is held.
+ * needs after that is @ep, the slot and the segments. The plain lock is fast.lock_when_free while it is held.
  */
 static DOFI_INTO_CALLER DAT_RETURN post_one(struct dofi_ep *ep, uint8_t kind, const DAT_LMR_TRIPLET *s,
 					    const DAT_RMR_TRIPLET *remote, DAT_DTO_COOKIE cookie)
 {
-	struct dofi_mutex *lock = atomic_load_explicit(&ep->plain_lock, memory_order_relaxed);
+	struct dofi_mutex *lock = atomic_load_explicit(&ep->fast.lock, memory_order_relaxed);
 	const struct dofi_lmr *lmr;
 	struct dofi_dto *dto;
 	ssize_t ret;
 
 	if (__builtin_expect(!dofi_mutex_try(lock), 0))
 		return post_otherwise(ep, kind, s, remote, cookie, NULL);
-	lmr = dofi_ep_plain_lock_holds(ep, lock) ? plain_lmr(ep, kind, s, remote, true) : NULL;
+	lmr = dofi_fast_lock_holds(ep, lock) ? fast_lmr(ep, kind, s, remote, true) : NULL;
 	if (__builtin_expect(!lmr, 0))
 		return post_otherwise(ep, kind, s, remote, cookie, lock);
 	dto = dofi_queue_at(&ep->sq, ep->sq.tail);
-	ret = plain_submit(ep, kind, lmr, s, remote, cookie, dto);
+	ret = fast_submit(ep, kind, lmr, s, remote, cookie, dto);
 	if (__builtin_expect(ret, 0))
 		return post_answered(ep, dto, s, remote, ret);
-	plain_posted(ep, kind, dto);
-	dofi_mutex_unlock(ep->plain_lock_when_free);
+	fast_posted(ep, kind, dto);
+	dofi_mutex_unlock(ep->fast.lock_when_free);
 	return DAT_SUCCESS;
 }
 
@@ -276,9 +276,9 @@ static DOFI_INTO_CALLER bool recv_one(struct dofi_ep *ep, const DAT_LMR_TRIPLET 
 	struct dofi_mutex *lock;
 	bool posted;
 
-	if (!dofi_ep_plain_lock(ep, &lock))
+	if (!dofi_fast_lock(ep, &lock))
 		return false;
-	posted = post_plain(ep, DOFI_DTO_RECV, segment, NULL, cookie);
+	posted = fast_post(ep, DOFI_DTO_RECV, segment, NULL, cookie);
 	if (__builtin_expect(dofi_queue_used(&ep->rq) == 1, 0)) {
 		first = ep->cq;
 		shard = ep->shard;
@@ -341,7 +341,7 @@ _Static_assert((int)DOFI_DTO_SEND == DAT_DTO_SEND && (int)DOFI_DTO_WRITE == DAT_
 	       "a plain operation's kind is what DAT calls it");
 #endif
 
-static DOFI_INTO_CALLER void plain_event(DAT_EVENT *event, struct dofi_evd *evd,
+static DOFI_INTO_CALLER void fast_event(DAT_EVENT *event, struct dofi_evd *evd,
 					      struct dofi_ep *ep, const struct dofi_dto *dto,
 					      uint64_t length)
 {
@@ -351,55 +351,55 @@ static DOFI_INTO_CALLER void plain_event(DAT_EVENT *event, struct dofi_evd *evd,
 }
 
 /* A request, of which the fabric says no more than that it is done. */
-static DOFI_INTO_CALLER bool plain_requested(struct dofi_ep *ep, struct dofi_dto *dto,
+static DOFI_INTO_CALLER bool fast_requested(struct dofi_ep *ep, struct dofi_dto *dto,
 						  struct dofi_cq *cq, struct dofi_evd *evd,
 						  DAT_EVENT *event)
 {
 	if (__builtin_expect(dto->number != ep->sq.head || !next_is_pending(&ep->sq, cq) ||
-			     ep->plain_request_evd != evd, 0))
+			     ep->fast.request_evd != evd, 0))
 		return false;
 	ep->sq.head++;
 	dto->at_fabric = false;
 	if (dto->kind == DOFI_DTO_READ)
 		ep->reads--;
-	plain_event(event, evd, ep, dto, dto->length);
+	fast_event(event, evd, ep, dto, dto->length);
 	return true;
 }
 
 /* A receive, if nothing came beside its message. */
-static DOFI_INTO_CALLER bool plain_received(const struct fi_cq_data_entry *entry,
+static DOFI_INTO_CALLER bool fast_received(const struct fi_cq_data_entry *entry,
 						 struct dofi_ep *ep, struct dofi_dto *dto,
 						 struct dofi_evd *evd, DAT_EVENT *event)
 {
 	if (__builtin_expect(dto->number != ep->rq.head || !next_is_pending(&ep->rq, NULL) ||
-			     ep->plain_recv_evd != evd || entry->flags & FI_REMOTE_CQ_DATA, 0))
+			     ep->fast.recv_evd != evd || entry->flags & FI_REMOTE_CQ_DATA, 0))
 		return false;
 	ep->rq.head++;
 	dto->at_fabric = false;
 	dofi_tally_add(&ep->receipts[DOFI_DTO_RECV], entry->len);
-	plain_event(event, evd, ep, dto, entry->len);
+	fast_event(event, evd, ep, dto, entry->len);
 	return true;
 }
 
-/* What @entry tells of is @dto, of @ep, whose plain_lock is held. */
-static DOFI_INTO_CALLER bool plain_ended(const struct fi_cq_data_entry *entry, struct dofi_ep *ep,
+/* What @entry tells of is @dto, of @ep, whose fast.lock is held. */
+static DOFI_INTO_CALLER bool fast_ended(const struct fi_cq_data_entry *entry, struct dofi_ep *ep,
 					      struct dofi_dto *dto, struct dofi_cq *cq,
 					      struct dofi_evd *evd, DAT_EVENT *event)
 {
 	if (__builtin_expect(!dofi_dto_is_plain_of(dto, entry->op_context) ||
 			     atomic_load_explicit(&evd->straight_feed, memory_order_relaxed) != cq, 0))
 		return false;
-	return dto->kind == DOFI_DTO_RECV ? plain_received(entry, ep, dto, evd, event) :
-					    plain_requested(ep, dto, cq, evd, event);
+	return dto->kind == DOFI_DTO_RECV ? fast_received(entry, ep, dto, evd, event) :
+					    fast_requested(ep, dto, cq, evd, event);
 }
 
 /*
  * Writes the event of a plain operation that ended well, and whose turn it is, for the thread that
  * polls @evd, which @cq feeds. Returns false without side effects if @entry is anything else, or if another
- * thread has the EP: dofi_dto_complete() waits for it. Here @cq is not serial: then an EP has no other plain_lock
+ * thread has the EP: dofi_dto_complete() waits for it. Here @cq is not serial: then an EP has no other fast.lock
  * than its own.
  */
-static DOFI_INTO_CALLER bool plain_take(const struct fi_cq_data_entry *entry, struct dofi_cq *cq,
+static DOFI_INTO_CALLER bool fast_take(const struct fi_cq_data_entry *entry, struct dofi_cq *cq,
 					     struct dofi_evd *evd, DAT_EVENT *event)
 {
 	struct dofi_dto *dto = dofi_dto_of(entry->op_context);
@@ -411,13 +411,13 @@ static DOFI_INTO_CALLER bool plain_take(const struct fi_cq_data_entry *entry, st
 	ep = dto->ep;
 	if (__builtin_expect(!dofi_mutex_try(&ep->lock), 0))
 		return false;
-	taken = plain_ended(entry, ep, dto, cq, evd, event);
+	taken = fast_ended(entry, ep, dto, cq, evd, event);
 	dofi_mutex_unlock(&ep->lock);
 	return taken;
 }
 
 /* The same where @cq is serial, by who is in there (dofi_cq_enter()). */
-static DOFI_INTO_CALLER bool plain_take_serial(const struct fi_cq_data_entry *entry,
+static DOFI_INTO_CALLER bool fast_take_serial(const struct fi_cq_data_entry *entry,
 						    struct dofi_cq *cq, struct dofi_evd *evd,
 						    DAT_EVENT *event)
 {
@@ -427,20 +427,20 @@ static DOFI_INTO_CALLER bool plain_take_serial(const struct fi_cq_data_entry *en
 	if (__builtin_expect(!dto, 0))
 		return false;
 	ep = dto->ep;
-	return __builtin_expect(atomic_load_explicit(&ep->plain_lock, memory_order_acquire) == &cq->access, 1) &&
-	       plain_ended(entry, ep, dto, cq, evd, event);
+	return __builtin_expect(atomic_load_explicit(&ep->fast.lock, memory_order_acquire) == &cq->access, 1) &&
+	       fast_ended(entry, ep, dto, cq, evd, event);
 }
 
 /* Dequeue: a look at the CQ that alone feeds an EVD */
 
 /* What a look at an EVD's only CQ came to. */
-enum look {
+enum polled {
 	NOTHING,		/* no event, but one that is queued now, perhaps */
 	TAKEN,
 };
 
 /* From where a read has brought @n completions, or an error. */
-static __attribute__((noinline)) enum look look_on(struct dofi_evd *evd, DAT_EVENT *event,
+static __attribute__((noinline)) enum polled poll_on(struct dofi_evd *evd, DAT_EVENT *event,
 						   struct dofi_cq *cq, ssize_t n)
 {
 	struct dofi_sink sink = { .evd = evd, .event = event };
@@ -450,17 +450,17 @@ static __attribute__((noinline)) enum look look_on(struct dofi_evd *evd, DAT_EVE
 }
 
 /* A read that brought none to be taken: mostly none at all, to a program that polls. */
-static DOFI_INTO_CALLER enum look look_in_vain(struct dofi_evd *evd, DAT_EVENT *event,
+static DOFI_INTO_CALLER enum polled poll_empty(struct dofi_evd *evd, DAT_EVENT *event,
 					       struct dofi_cq *cq, ssize_t n)
 {
 	if (__builtin_expect(n != -FI_EAGAIN || dofi_cq_wants_sweep(cq), 0))
-		return look_on(evd, event, cq, n);
+		return poll_on(evd, event, cq, n);
 	dofi_cq_leave(cq);
 	return NOTHING;
 }
 
 /* From where a completion was taken that is not a plain operation's, or for another EVD. */
-static __attribute__((noinline)) enum look look_past(struct dofi_evd *evd, DAT_EVENT *event,
+static __attribute__((noinline)) enum polled poll_past(struct dofi_evd *evd, DAT_EVENT *event,
 						     struct dofi_cq *cq,
 						     const struct fi_cq_data_entry *entry)
 {
@@ -473,26 +473,26 @@ static __attribute__((noinline)) enum look look_past(struct dofi_evd *evd, DAT_E
 }
 
 /* Hands over the first completion that an earlier read has left. Here the CQ is not serial. */
-static __attribute__((noinline)) enum look look_at_left(struct dofi_evd *evd, DAT_EVENT *event,
+static __attribute__((noinline)) enum polled poll_left(struct dofi_evd *evd, DAT_EVENT *event,
 							struct dofi_cq *cq)
 {
 	const struct fi_cq_data_entry *entry = dofi_cq_take_left(cq);
 
-	if (!plain_take(entry, cq, evd, event))
-		return look_past(evd, event, cq, entry);
+	if (!fast_take(entry, cq, evd, event))
+		return poll_past(evd, event, cq, entry);
 	dofi_cq_leave(cq);
 	return TAKEN;
 }
 
-/* As look_past(), with what was read last; a function, as the fast path need not keep the address of that. */
-static __attribute__((noinline)) enum look look_past_read(struct dofi_evd *evd, DAT_EVENT *event,
+/* As poll_past(), with what was read last; a function, as the fast path need not keep the address of that. */
+static __attribute__((noinline)) enum polled poll_past_read(struct dofi_evd *evd, DAT_EVENT *event,
 							  struct dofi_cq *cq)
 {
-	return look_past(evd, event, cq, cq->entry);
+	return poll_past(evd, event, cq, cq->entry);
 }
 
 /* A read of a serial CQ: the access lock covers its endpoints' plain operations, too. */
-static DOFI_INTO_CALLER enum look look_serial(struct dofi_evd *evd, DAT_EVENT *event, struct dofi_cq *cq,
+static DOFI_INTO_CALLER enum polled poll_serial(struct dofi_evd *evd, DAT_EVENT *event, struct dofi_cq *cq,
 					      struct fid_cq *fid)
 {
 	const struct fi_cq_data_entry *entry;
@@ -506,29 +506,29 @@ static DOFI_INTO_CALLER enum look look_serial(struct dofi_evd *evd, DAT_EVENT *e
 		n = dofi_cq_sort_out(cq, fi_cq_read(fid, cq->entry, cq->most));
 		entry = cq->entry;
 	}
-	taken = n > 0 && plain_take_serial(entry, cq, evd, event);
+	taken = n > 0 && fast_take_serial(entry, cq, evd, event);
 	dofi_mutex_unlock(&cq->access);
 	if (n < 1)
-		return look_in_vain(evd, event, cq, n);
+		return poll_empty(evd, event, cq, n);
 	if (__builtin_expect(!taken, 0))
-		return look_past(evd, event, cq, entry);
+		return poll_past(evd, event, cq, entry);
 	dofi_cq_leave(cq);
 	return TAKEN;
 }
 
 /* A read of a CQ that is not serial. Each look is entered with the CQ lock, and leaves it. */
-static DOFI_INTO_CALLER enum look look_plain(struct dofi_evd *evd, DAT_EVENT *event, struct dofi_cq *cq,
+static DOFI_INTO_CALLER enum polled poll_locked(struct dofi_evd *evd, DAT_EVENT *event, struct dofi_cq *cq,
 					     struct fid_cq *fid)
 {
 	ssize_t n;
 
 	if (__builtin_expect(cq->left, 0))
-		return look_at_left(evd, event, cq);
+		return poll_left(evd, event, cq);
 	n = dofi_cq_sort_out(cq, fi_cq_read(fid, cq->entry, cq->most));
 	if (n < 1)
-		return look_in_vain(evd, event, cq, n);
-	if (__builtin_expect(!plain_take(cq->entry, cq, evd, event), 0))
-		return look_past_read(evd, event, cq);
+		return poll_empty(evd, event, cq, n);
+	if (__builtin_expect(!fast_take(cq->entry, cq, evd, event), 0))
+		return poll_past_read(evd, event, cq);
 	dofi_cq_leave(cq);
 	return TAKEN;
 }
@@ -541,7 +541,7 @@ static DOFI_INTO_CALLER struct dofi_cq *feed_try(struct dofi_evd *evd)
 	return cq && dofi_cq_try(cq) ? cq : NULL;
 }
 
-bool dofi_evd_look(struct dofi_evd *evd, DAT_EVENT *event)
+bool dofi_evd_poll(struct dofi_evd *evd, DAT_EVENT *event)
 {
 	struct dofi_cq *cq = feed_try(evd);
 	struct fid_cq *fid;
@@ -550,12 +550,12 @@ bool dofi_evd_look(struct dofi_evd *evd, DAT_EVENT *event)
 		return false;
 	fid = atomic_load_explicit(&cq->programs_fid, memory_order_relaxed);
 	if (!fid)
-		return look_in_vain(evd, event, cq, dofi_cq_read(cq)) == TAKEN;
-	return (cq->serial ? look_serial(evd, event, cq, fid) : look_plain(evd, event, cq, fid)) == TAKEN;
+		return poll_empty(evd, event, cq, dofi_cq_read(cq)) == TAKEN;
+	return (cq->serial ? poll_serial(evd, event, cq, fid) : poll_locked(evd, event, cq, fid)) == TAKEN;
 }
 
 /* What dat_evd_dequeue() returns after a look at the EVD's only CQ. */
-static DOFI_INTO_CALLER DAT_RETURN looked(struct dofi_evd *evd, DAT_EVENT *event, enum look found)
+static DOFI_INTO_CALLER DAT_RETURN dequeued(struct dofi_evd *evd, DAT_EVENT *event, enum polled found)
 {
 	if (__builtin_expect(found == TAKEN, 1)) {
 		dofi_count(&evd->count_of.straight);
@@ -568,19 +568,19 @@ static DOFI_INTO_CALLER DAT_RETURN looked(struct dofi_evd *evd, DAT_EVENT *event
 static __attribute__((noinline)) DAT_RETURN dequeue_otherwise(struct dofi_evd *evd, DAT_EVENT *event,
 							      struct dofi_cq *cq)
 {
-	return looked(evd, event, look_in_vain(evd, event, cq, dofi_cq_read(cq)));
+	return dequeued(evd, event, poll_empty(evd, event, cq, dofi_cq_read(cq)));
 }
 
 static __attribute__((noinline)) DAT_RETURN dequeue_serial(struct dofi_evd *evd, DAT_EVENT *event,
 							   struct dofi_cq *cq, struct fid_cq *fid)
 {
-	return looked(evd, event, look_serial(evd, event, cq, fid));
+	return dequeued(evd, event, poll_serial(evd, event, cq, fid));
 }
 
-static __attribute__((noinline)) DAT_RETURN dequeue_plain(struct dofi_evd *evd, DAT_EVENT *event,
+static __attribute__((noinline)) DAT_RETURN dequeue_locked(struct dofi_evd *evd, DAT_EVENT *event,
 							  struct dofi_cq *cq, struct fid_cq *fid)
 {
-	return looked(evd, event, look_plain(evd, event, cq, fid));
+	return dequeued(evd, event, poll_locked(evd, event, cq, fid));
 }
 
 /* Each kind of CQ has a function of its own, so that none saves registers for another. */
@@ -598,5 +598,5 @@ DAT_RETURN dofi_evd_dequeue(DAT_EVD_HANDLE evd_handle, DAT_EVENT *event)
 	if (!fid)
 		return dequeue_otherwise(evd_handle, event, cq);
 	return cq->serial ? dequeue_serial(evd_handle, event, cq, fid) :
-			    dequeue_plain(evd_handle, event, cq, fid);
+			    dequeue_locked(evd_handle, event, cq, fid);
 }

@@ -36,7 +36,7 @@ enum dofi_reject {
 /*
  * Sends @len bytes at @buf, whose completion will have @context. Returns 0; DOFI_DONE, without a completion;
  * or a negative errno: nothing has been sent, and submit() knows better. The type is that of fi_ops_msg.send,
- * so that the fabric's function can be called without another in between: @to is ep->plain_to, and @unused 0.
+ * so that the fabric's function can be called without another in between: @to is ep->fast.to, and @unused 0.
  */
 typedef ssize_t dofi_send(struct fid_ep *to, const void *buf, size_t len, void *desc, uint64_t unused,
 			  void *context);
@@ -116,8 +116,8 @@ struct dofi_xport {
 
 	/*
 	 * Sends a message of one piece of memory, without immediate data, to a connected peer
-	 * without an SRQ. NULL if that is not simpler than submit(). Called with the EP's plain_lock, and so, where
-	 * the CQ is serial, inside dofi_cq_enter(); so are the next. @to is the EP, see dofi_plain_to().
+	 * without an SRQ. NULL if that is not simpler than submit(). Called with the EP's fast.lock, and so, where
+	 * the CQ is serial, inside dofi_cq_enter(); so are the next. @to is the EP, see dofi_fast_to().
 	 */
 	dofi_send *send;
 	/* Receives into one piece of memory, where there is send, too; NULL as send. */

@@ -33,7 +33,7 @@ struct dofi_queue {
 	uint32_t head, next, tail;
 	const struct dofi_lmr *lmr;	/* of the last plain one; dofi_lmr_none if the next cannot be */
 	struct dofi_unread *unread;	/* its owner's: places that events still take */
-	bool open;			/* operations may go to the fabric: dofi_ep_gate() */
+	bool open;			/* operations may go to the fabric: dofi_ep_open_queues() */
 	bool held;			/* they wait all the same: some are being taken back from there */
 };
 

@@ -90,7 +90,7 @@ Test(ep_post, a_receive_reminds_a_transport_that_owes)
 	cr_expect_eq(receives_when_reminded, 0);
 	dofi_mutex_lock(&inside()->lock);
 	inside()->owes = true;
-	dofi_ep_gate(inside());
+	dofi_ep_open_queues(inside());
 	dofi_mutex_unlock(&inside()->lock);
 	succeed(post_recv(2));
 	cr_expect_eq(receives_when_reminded, 2);
@@ -482,7 +482,7 @@ Test(ep_plain, the_peers_srq_needs_frames)
 {
 	dofi_mutex_lock(&inside()->lock);
 	inside()->framed = true;
-	dofi_ep_gate(inside());
+	dofi_ep_open_queues(inside());
 	dofi_mutex_unlock(&inside()->lock);
 	succeed(post_send(1));
 	cr_expect_eq(transport.n, 1);
@@ -618,7 +618,7 @@ Test(ep_serial, without_a_connection_there_is_the_lock_only)
 	dofi_ep_end(inside(), DAT_CONNECTION_EVENT_BROKEN);
 	dofi_ep_unlock(inside());
 	settle();
-	cr_expect_eq(atomic_load(&inside()->plain_lock), &inside()->lock);
+	cr_expect_eq(atomic_load(&inside()->fast.lock), &inside()->lock);
 	succeed(post_recv(1));
 	cr_expect_eq(transport.plain, 0);
 }
@@ -659,7 +659,7 @@ Test(ep_serial, who_wants_the_lock_waits_for_plain_operations)
 	DAT_EP_PARAM param;
 	pthread_t thread;
 
-	cr_assert(dofi_ep_plain_lock(inside(), &lock));
+	cr_assert(dofi_fast_lock(inside(), &lock));
 	cr_expect_eq(lock, access_to_cq());
 	cr_assert(!pthread_create(&thread, NULL, query, &param));
 	while (!is_wanted(lock))
@@ -668,7 +668,7 @@ Test(ep_serial, who_wants_the_lock_waits_for_plain_operations)
 	dofi_mutex_unlock(lock);
 	pthread_join(thread, NULL);
 	cr_expect_eq(param.ep_state, DAT_EP_STATE_CONNECTED);
-	cr_assert(dofi_ep_plain_lock(inside(), &lock));
+	cr_assert(dofi_fast_lock(inside(), &lock));
 	cr_expect_eq(lock, access_to_cq());
 	dofi_mutex_unlock(lock);
 }

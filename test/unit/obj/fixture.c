@@ -66,7 +66,7 @@ static void fabric_ep_open(struct dofi_ep *ep)
 	cr_expect(dofi_progress_on_thread(&ep->obj.ia->progress));
 	dofi_ep_lock(ep);
 	ep->fid = &fabric_ep;
-	dofi_ep_gate(ep);
+	dofi_ep_open_queues(ep);
 	dofi_dto_pump(ep);
 	dofi_ep_unlock(ep);
 	transport.connecting = ep;
@@ -102,7 +102,7 @@ static void t_close(struct dofi_ep *ep)
 	dofi_ep_lock(ep);
 	transport.closes += ep->fid != NULL;
 	ep->fid = NULL;
-	dofi_ep_gate(ep);
+	dofi_ep_open_queues(ep);
 	dofi_ep_unlock(ep);
 }
 
@@ -154,14 +154,14 @@ static ssize_t submit_plain(struct dofi_ep *ep, enum dofi_dto_kind kind, const v
 static ssize_t t_send(struct fid_ep *to, const void *buf, size_t len, void *desc, uint64_t unused, void *context)
 {
 	(void)unused;
-	return submit_plain(dofi_plain_ep(to), DOFI_DTO_SEND, buf, len, desc, context);
+	return submit_plain(dofi_fast_ep(to), DOFI_DTO_SEND, buf, len, desc, context);
 }
 
 /* A receive stays without memory, so that a test sees whether that matters. */
 static ssize_t t_recv(struct fid_ep *to, void *buf, size_t len, void *desc, uint64_t unused, void *context)
 {
 	struct dofi_dto *dto = dofi_dto_of(context);
-	const ssize_t ret = submit_plain(dofi_plain_ep(to), DOFI_DTO_RECV, buf, len, desc, context);
+	const ssize_t ret = submit_plain(dofi_fast_ep(to), DOFI_DTO_RECV, buf, len, desc, context);
 
 	(void)unused;
 	dto->n_iov = 0;

@@ -142,7 +142,7 @@ void msg_mail_resume(struct dofi_ep *ep)
 	}
 	if (ep->owes != (m->replied != m->served)) {
 		ep->owes = !ep->owes;
-		dofi_ep_gate(ep);
+		dofi_ep_open_queues(ep);
 	}
 }
 

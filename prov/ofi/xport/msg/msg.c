@@ -269,7 +269,7 @@ static int endpoint_take(struct dofi_ep *ep, const struct fi_info *info, struct 
 	ep->shard = ((struct msg_conn *)ep->conn)->shard;
 	ep->mail = mail;
 	dofi_ep_set_cq(ep, ((struct msg_conn *)ep->conn)->cq);
-	dofi_ep_gate(ep);
+	dofi_ep_open_queues(ep);
 	dofi_dto_pump(ep);
 	dofi_ep_unlock(ep);
 	return 0;
@@ -311,7 +311,7 @@ static void endpoint_close(struct dofi_ep *ep)
 	ep->fid = NULL;
 	ep->mail = NULL;
 	ep->owes = false;
-	dofi_ep_gate(ep);
+	dofi_ep_open_queues(ep);
 	if (ep->state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING)
 		dofi_dto_recall(ep);
 	dofi_ep_unlock(ep);

@@ -1214,9 +1214,9 @@ Test(msg_submit, plain_operations_call_the_fabric_without_another_function_betwe
 {
 	const struct dofi_ep *e = ep;
 
-	cr_expect(e->send == e->fid->msg->send);
-	cr_expect(e->recv == e->fid->msg->recv);
-	cr_expect(e->plain_to == e->fid);
+	cr_expect(e->fast.send == e->fid->msg->send);
+	cr_expect(e->fast.recv == e->fid->msg->recv);
+	cr_expect(e->fast.to == e->fid);
 }
 
 Test(msg_submit, receives)

@@ -516,7 +516,7 @@ Test(msg_srq, who_is_just_ending_lets_the_next_have_the_buffer)
 	short_message('g');
 	dofi_mutex_lock(&inside()->lock);
 	inside()->closing = true;
-	dofi_ep_gate(ep);
+	dofi_ep_open_queues(ep);
 	dofi_mutex_unlock(&inside()->lock);
 	succeed(post(0));
 	cr_expect_eq(counts().available_dto_count, 1);
