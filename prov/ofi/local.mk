@@ -77,6 +77,8 @@ dofi_api_sources = \
 	prov/ofi/obj/ep_srq.c \
 	prov/ofi/obj/ep_state.c \
 	prov/ofi/obj/evd.c \
+	prov/ofi/obj/evd_feed.c \
+	prov/ofi/obj/evd_queue.c \
 	prov/ofi/obj/evd_wait.c \
 	prov/ofi/obj/fast.c \
 	prov/ofi/obj/handle.c \
@@ -191,6 +193,7 @@ noinst_HEADERS += \
 	prov/ofi/obj/ep_srq.h \
 	prov/ofi/obj/ep_state.h \
 	prov/ofi/obj/evd.h \
+	prov/ofi/obj/evd_queue.h \
 	prov/ofi/obj/evd_wait.h \
 	prov/ofi/obj/fast.h \
 	prov/ofi/obj/handle.h \
