@@ -130,7 +130,9 @@ obj_test_sources = \
 	test/unit/obj/csp_test.c \
 	test/unit/obj/dequeue_test.c \
 	test/unit/obj/ep_attr_test.c \
+	test/unit/obj/ep_cm_test.c \
 	test/unit/obj/ep_connect_test.c \
+	test/unit/obj/ep_create_test.c \
 	test/unit/obj/ep_dto_test.c \
 	test/unit/obj/ep_ext_test.c \
 	test/unit/obj/ep_one.h \
@@ -139,9 +141,9 @@ obj_test_sources = \
 	test/unit/obj/ep_revoke_test.c \
 	test/unit/obj/ep_srq_test.c \
 	test/unit/obj/ep_state_test.c \
-	test/unit/obj/ep_test.c \
 	test/unit/obj/evd_test.c \
 	test/unit/obj/evd_wait_test.c \
+	test/unit/obj/fast_test.c \
 	test/unit/obj/ia_test.c \
 	test/unit/obj/lmr_atomic_test.c \
 	test/unit/obj/lmr_test.c \
