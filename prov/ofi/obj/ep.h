@@ -13,8 +13,6 @@
 #include "wq/queue.h"
 
 struct fid_ep;
-struct msg_mail;
-struct msg_opening;
 
 /* No fabric carries more private data than this. */
 #define DOFI_PRIVATE_DATA 256
@@ -84,7 +82,7 @@ struct dofi_ep {
 	int reads;			/* RDMA reads and atomics at the fabric */
 	int atomics;			/* of them, atomics */
 	struct dofi_mailbox mailbox;	/* the peer's */
-	struct msg_mail *mail;		/* the transport's side of it, or NULL */
+	void *mail;			/* the transport's state of atomics with the peer's mailbox, or NULL */
 	bool owes;			/* dofi_xport.resume() has something to do */
 	uint32_t secret, peer_secret;	/* the connection's, as told and as heard: dofi_mr_fabric_key() */
 	DAT_COUNT soft_watermark;	/* more receives than it are told of, once, */
@@ -102,8 +100,8 @@ struct dofi_ep {
 
 	/* the connection; progress thread, or the consumer while nothing is live */
 	struct dofi_request request;
-	void *conn;			/* the transport's state of the open endpoint, */
-	struct msg_opening *opening;	/* and of one that is being opened, or NULL */
+	void *conn;			/* the transport's state of the open endpoint */
+	void *opening;			/* the transport's state of an endpoint that a thread is opening, or NULL */
 	unsigned attempt;		/* which of the qualifier's ports is being tried */
 	void *accepting;		/* the transport's part of the request being accepted */
 	struct dofi_timer timer;	/* of the attempt, then of a peer that ended unseen */
