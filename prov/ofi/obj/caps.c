@@ -58,9 +58,9 @@ static void fill_merging(const struct dofi_ia *ia, void *member)
 	memcpy(member, merging, sizeof(merging));
 }
 
-/* What an endpoint may be asked for, beside limits */
+/* What an endpoint may be asked for, except limits */
 
-/* The default's other name is that of the threshold that an EVD has. */
+/* DAT_COMPLETION_EVD_THRESHOLD_FLAG is another name for the default. */
 static bool take_stream_flag(uint64_t *value)
 {
 	return *value == DAT_COMPLETION_DEFAULT_FLAG || *value == DAT_COMPLETION_UNSIGNALLED_FLAG ||
@@ -111,7 +111,7 @@ static bool take_any(uint64_t *value)
 
 static const struct dofi_cap_states unconnected = {
 	STATE(UNCONNECTED), "UNCONNECTED" };
-/* The endpoint is nobody's peer yet, or the provider made it without a zone. */
+/* The endpoint has no peer yet, or the provider made it without a PZ. */
 static const struct dofi_cap_states making = {
 	STATE(UNCONNECTED) | STATE(TENTATIVE_CONNECTION_PENDING),
 	"UNCONNECTED TENTATIVE_CONNECTION_PENDING" };

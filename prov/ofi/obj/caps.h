@@ -10,7 +10,7 @@
 /* Most segments of any operation on any fabric; sizes the slots. */
 #define DOFI_MAX_IOV 8
 
-/* Whose member a row is about: what dat_ia_query, or dat_ep_query and dat_ep_modify, tell. */
+/* The call whose structure has the member: dat_ia_query, or dat_ep_query and dat_ep_modify. */
 enum dofi_cap_of {
 	DOFI_CAP_IA,
 	DOFI_CAP_PROVIDER,
@@ -23,7 +23,7 @@ struct dofi_cap_states {
 	const char *words;
 };
 
-/* The named attributes, by their prefixes, that tell of a row: what datinfo shows. */
+/* The named attributes about a row, by their prefixes: what datinfo shows. */
 enum {
 	DOFI_TELL_SOURCE,
 	DOFI_TELL_ADDS,
@@ -33,14 +33,14 @@ enum {
 };
 
 /*
- * An attribute. Of the members that do not apply, which are most, nothing is set.
+ * An attribute. Most members apply to few rows, and are 0 in the others.
  *
- * The value of a row of the IA or provider is what fill() writes; else the value of `most`, or
- * what the IA holds at `from` if that is less, or `without` if the IA has not what is told by
- * the bool at `where`.
+ * A row of the IA or provider: fill() writes the value. Without fill() the value is `most`, or what
+ * the IA has at `from` if that is less, or `without` if the bool that the IA has at `where` is
+ * false.
  *
- * A row of the EP is an attribute that may be asked for if it has a size. What is asked for goes
- * through take(), and may be up to the value of the IA's row `limit`, or up to `most`.
+ * A row of the EP is an attribute that a program may ask for if it has a size. The value passes
+ * take(), and may be as high as the value of the IA's row `limit`, or as `most`.
  */
 struct dofi_cap {
 	const char *name;			/* of the member */
@@ -85,7 +85,7 @@ DAT_COUNT dofi_caps_max_objects(const struct dofi_ia *ia, DAT_HANDLE_TYPE type);
 void dofi_caps_ia_attr(const struct dofi_ia *ia, DAT_IA_ATTR *attr);
 void dofi_caps_provider_attr(const struct dofi_ia *ia, DAT_PROVIDER_ATTR *attr);
 
-/* Renders the named attributes of @ia: the fabric, and all that the rows tell. */
+/* Renders the named attributes of @ia: those of the fabric, and those of the rows. */
 void dofi_caps_named_attrs(struct dofi_ia *ia);
 
 DAT_RETURN dofi_ia_query(DAT_IA_HANDLE ia_handle, DAT_EVD_HANDLE *async_evd,
@@ -100,8 +100,8 @@ DAT_RETURN dofi_ia_query(DAT_IA_HANDLE ia_handle, DAT_EVD_HANDLE *async_evd,
 DAT_RETURN dofi_caps_ep_attr(const struct dofi_ia *ia, const DAT_EP_ATTR *wanted, DAT_EP_ATTR *attr);
 
 /*
- * The same for the one attribute of @row: false when it cannot be had, and then @attr
- * stays as it is.
+ * Sets the attribute of @row in @attr. Returns false, and @attr is unchanged, if the value wanted
+ * cannot be had.
  */
 bool dofi_caps_ep_take(const struct dofi_ia *ia, const struct dofi_cap *row,
 		       const DAT_EP_ATTR *wanted, DAT_EP_ATTR *attr);

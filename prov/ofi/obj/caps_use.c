@@ -178,7 +178,7 @@ static void named_known(struct dofi_ia *ia, const char *name, const char *value)
 		named_add(ia, name, value);
 }
 
-/* What programs written for InfiniBand's providers look for; without an MTU some do not start. */
+/* Programs written for InfiniBand's providers look for these; without an MTU some do not start. */
 static void named_device(struct dofi_ia *ia)
 {
 	const struct dofi_device *d = &ia->device;

@@ -12,7 +12,10 @@ void *dofi_obj_new(struct dofi_pool *pool, DAT_HANDLE_TYPE type, struct dofi_ia 
 void dofi_obj_publish(struct dofi_obj *obj, DAT_HANDLE_TYPE type);
 /* Takes back the handle; only one of several callers gets true. Takes the IA's lock. */
 int dofi_obj_retire(struct dofi_obj *obj);
-/* The two halves of that, for who holds a lock that comes after the IA's: its kind, or 0. */
+/*
+ * The two halves of dofi_obj_retire(), for a caller with a lock that comes after the IA's. claim:
+ * the kind, or 0.
+ */
 int dofi_obj_claim(struct dofi_obj *obj);
 void dofi_obj_unlink(struct dofi_obj *obj, int kind);
 /* Gives the memory back; before publishing or after retiring. */

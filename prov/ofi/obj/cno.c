@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Consumer Notification Object: one place to wait for many EVDs. */
+/* Consumer Notification Object: waits for many EVDs at once. */
 
 #include "obj/cno.h"
 
@@ -22,8 +22,8 @@ static void cno_ctor(void *obj)
 struct dofi_pool dofi_cno_pool = DOFI_POOL_INIT("cno", struct dofi_cno, cno_ctor);
 
 /*
- * Whoever triggers and whoever takes the trigger sets it here; the descriptor follows. A
- * forked child shares that with its parent, and leaves it alone. Needs the lock.
+ * Sets or clears the trigger; the descriptor follows. A forked child shares the descriptor with its
+ * parent, and leaves it alone. Needs the lock.
  */
 static void triggered_set(struct dofi_cno *cno, bool triggered)
 {
@@ -85,7 +85,7 @@ static void trigger_and_unlock(struct dofi_cno *cno, struct dofi_evd *evd)
 		dofi_progress_post(&cno->obj.ia->progress, &cno->agent_work);
 }
 
-/* Whoever waits leaves. Needs the lock. */
+/* The waiters leave. Needs the lock. */
 static void waiters_release(struct dofi_cno *cno)
 {
 	cno->released++;
@@ -131,7 +131,7 @@ void dofi_cno_update(struct dofi_cno *cno, struct dofi_cno_source *source, bool 
 		trigger_and_unlock(cno, s->evd);
 		return;
 	}
-	/* who has taken everything needs no reminder */
+	/* a program that has taken all events needs no reminder */
 	if (!s && cno->again)
 		triggered_set(cno, false);
 	dofi_mutex_unlock(&cno->lock);
@@ -142,7 +142,7 @@ static void nothing(void *arg)
 	(void)arg;
 }
 
-/* Wakes who still waits, and leaves when the last has gone. */
+/* Wakes the waiters, and returns when the last has left. */
 static void cno_destroy(struct dofi_obj *obj)
 {
 	struct dofi_cno *cno = (struct dofi_cno *)obj;
@@ -155,7 +155,7 @@ static void cno_destroy(struct dofi_obj *obj)
 	while (cno->waiters)
 		dofi_bell_wait(&cno->bell, &cno->lock, DOFI_NEVER);
 	cno->agent_armed = false;
-	/* wakes who polls it, and closes */
+	/* wakes a program that polls the descriptor */
 	triggered_set(cno, true);
 	if (cno->fd >= 0)
 		close(cno->fd);
@@ -287,7 +287,7 @@ DAT_RETURN dofi_cno_query(DAT_CNO_HANDLE cno_handle, DAT_CNO_PARAM_MASK mask, DA
 	return DAT_SUCCESS;
 }
 
-/* Uses the trigger up, if there is one, and tells whose it was. Needs the lock. */
+/* Consumes the trigger, if there is one, and returns the EVD that it was for. Needs the lock. */
 static DAT_RETURN trigger_take(struct dofi_cno *cno, DAT_EVD_HANDLE *evd_handle)
 {
 	/* as programs know it: without the error bit */

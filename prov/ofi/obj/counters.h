@@ -14,7 +14,7 @@
  */
 DAT_RETURN dofi_counters_query(DAT_HANDLE handle, int which, DAT_UINT64 *out, bool reset);
 
-/* Writes the counter of that number, or all, as lines of a name and a value; likewise. */
+/* Writes the counter @which, or all, as lines of a name and a value. Returns as dofi_counters_query(). */
 DAT_RETURN dofi_counters_print(FILE *to, DAT_HANDLE handle, int which, bool reset);
 
 /*

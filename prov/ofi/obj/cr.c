@@ -32,7 +32,7 @@ static void cr_free(struct dofi_cr *cr)
 	dofi_obj_free(&dofi_cr_pool, DAT_HANDLE_TYPE_CR, &cr->obj);
 }
 
-/* Tells the peer no; after retiring. */
+/* Rejects the peer; after retiring. */
 static void turn_down(const struct reject_call *call)
 {
 	struct dofi_cr *cr = call->cr;
@@ -43,7 +43,7 @@ static void turn_down(const struct reject_call *call)
 	cr_free(cr);
 }
 
-/* The end of a CR that nobody answered: the peer must not wait for its time-out. */
+/* The end of a CR that the program did not answer: the peer must not wait for its time-out. */
 static void cr_destroy(struct dofi_obj *obj)
 {
 	const struct reject_call call = { .cr = (struct dofi_cr *)obj, .why = DOFI_REJECT_PROVIDER };
@@ -57,7 +57,7 @@ static DAT_PORT_QUAL port_of(const struct sockaddr_storage *address)
 	return ntohs(((const struct sockaddr_in *)address)->sin_port);
 }
 
-/* What a query of the EP tells of the peer. EP lock held. */
+/* What a query of the EP returns about the peer. EP lock held. */
 static void show_peer(struct dofi_ep *ep, const struct dofi_cr *cr)
 {
 	ep->request.peer = cr->peer;
@@ -102,7 +102,7 @@ static int push_event(struct dofi_sp *sp, struct dofi_cr *cr)
 	return dofi_evd_offer(sp->evd, &event);
 }
 
-/* Whoever has taken the event finds the EP in its new state. */
+/* the caller that takes the event finds the EP in its new state */
 static int announce(struct dofi_sp *sp, struct dofi_cr *cr)
 {
 	struct dofi_ep *ep = cr->ep;

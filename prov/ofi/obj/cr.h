@@ -40,9 +40,9 @@ struct dofi_arrival {
 };
 
 /*
- * From the transport, on the progress thread: makes the CR, and the EP that is to
- * come with it, and announces it at @sp. A negative errno when there is no room, or
- * the request of its own was there already: the transport then rejects.
+ * From the transport, on the progress thread: makes the CR, and the EP that the provider makes for
+ * it, and queues its event at @sp. Returns a negative errno if memory is short or the request has a
+ * CR already: the transport then rejects it.
  */
 int dofi_cr_arrived(struct dofi_sp *sp, const struct dofi_arrival *arrival);
 

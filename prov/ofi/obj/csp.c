@@ -72,7 +72,7 @@ DAT_RETURN dofi_csp_create(DAT_IA_HANDLE ia_handle, DAT_COMM *comm, DAT_IA_ADDRE
 		return DOFI_RET(DAT_COMM_NOT_SUPPORTED, 0);
 	if (!at || !is_local(plan.ia, at))
 		return DOFI_BAD_ARG(3);
-	/* in the same place in the addresses of both families */
+	/* the port is at the same offset in the addresses of both families */
 	plan.conn_qual = ntohs(((const struct sockaddr_in *)at)->sin_port);
 	if (!plan.conn_qual)
 		return DOFI_BAD_ARG(3);

@@ -45,7 +45,7 @@ DAT_RETURN dofi_ret(int err)
 	case EMFILE:
 	case ENFILE:
 	case EAGAIN:	/* a thread too many */
-	case EACCES:	/* these and the next: /dev/shm cannot be written, or is not there */
+	case EACCES:	/* from here to EROFS: /dev/shm cannot be written, or does not exist */
 	case ENOENT:
 	case EPERM:
 	case EROFS:

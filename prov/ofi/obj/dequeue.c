@@ -21,7 +21,7 @@ DAT_RETURN dofi_evd_dequeue_locked(struct dofi_evd *evd, DAT_EVENT *event)
 	return ret;
 }
 
-/* The consumer has its event without the queue: the CNO may have others to tell of. */
+/* The event bypassed the queue: the CNO may have others to report. */
 static DAT_RETURN taken_at_once(struct dofi_evd *evd)
 {
 	dofi_count(&evd->count_of.straight);
@@ -34,7 +34,7 @@ static DAT_RETURN taken_at_once(struct dofi_evd *evd)
 	return DAT_SUCCESS;
 }
 
-/* The way of all EVDs: reads each CQ that feeds it, until there is an event for it. */
+/* The slow path: reads each CQ that feeds the EVD, until there is an event for it. */
 DAT_RETURN dofi_evd_dequeue_any(DAT_EVD_HANDLE evd_handle, DAT_EVENT *event)
 {
 	struct dofi_evd *evd = dofi_evd_check(evd_handle);

@@ -8,7 +8,7 @@
 /* As dat_evd_dequeue(), from the queue of @evd alone. */
 DAT_RETURN dofi_evd_dequeue_locked(struct dofi_evd *evd, DAT_EVENT *event);
 
-/* What is queued now, if anything is, whoever brought it there. */
+/* Takes an event from the queue if there is one now, whichever thread put it there. */
 static inline DAT_RETURN dofi_evd_dequeue_queued(struct dofi_evd *evd, DAT_EVENT *event)
 {
 	if (dofi_evd_pending(evd) || evd->waiting)

@@ -50,7 +50,7 @@ static void fast_choose(struct dofi_ep *ep)
 		ep->fast.recv = NULL;
 }
 
-/* Worked out when something of it changes, so that a plain operation need not look at it all. */
+/* Written when one of these changes, so that a plain operation tests one field. */
 void dofi_fast_renew(struct dofi_ep *ep)
 {
 	const bool plain = ep->sq.open && ep->state == DAT_EP_STATE_CONNECTED && !ep->framed &&
@@ -63,7 +63,7 @@ void dofi_fast_renew(struct dofi_ep *ep)
 		fast_choose(ep);
 	ep->fast.lock_when_free = ep->fast.send && ep->cq->serial ? &ep->cq->access : &ep->lock;
 	if (!ep->fast.send)
-		ep->sq.lmr = ep->rq.lmr = &dofi_lmr_none;	/* so that the LMR alone tells */
+		ep->sq.lmr = ep->rq.lmr = &dofi_lmr_none;	/* the fast path tests the LMR alone */
 }
 
 /*

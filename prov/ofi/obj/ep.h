@@ -22,7 +22,7 @@ struct dofi_request {
 	struct sockaddr_storage peer;
 	DAT_CONN_QUAL conn_qual;
 	int64_t deadline;		/* of the connection attempt */
-	DAT_QOS qos;			/* in place of the attribute, unless it is BEST_EFFORT */
+	DAT_QOS qos;			/* replaces the attribute, unless it is BEST_EFFORT */
 	DAT_COUNT data_size;
 	unsigned char data[DOFI_PRIVATE_DATA];
 };
@@ -64,14 +64,14 @@ struct dofi_ep {
 	struct dofi_mutex lock;		/* the fields below; taken by dofi_ep_lock() */
 	DAT_EP_STATE state;
 	const struct dofi_xport *xport;	/* by which it reaches its peer, or is to; the IA's without one */
-	struct dofi_cq *cq;		/* where its operations complete; the zone's without a peer */
+	struct dofi_cq *cq;		/* where its operations complete; the PZ's CQ without a peer */
 	struct dofi_shard *shard;	/* of the CQ; NULL unless it has an endpoint of its own open */
-	struct fid_ep *fid;		/* the fabric endpoint, its own or its zone's; NULL unless open */
+	struct fid_ep *fid;		/* the fabric endpoint, its own or its PZ's; NULL unless open */
 	bool closing;			/* it takes no more operations; they wait to be flushed */
-	bool failed_early;		/* a receive did, before the connection was told of */
+	bool failed_early;		/* a receive failed before the event of the connection */
 	bool lost;			/* the fabric reported its end, and this side had not asked for it */
 	bool unheard;			/* lost before all that the peer sent was read */
-	bool says_bye, said_bye;	/* the peer announces an orderly end; and it did */
+	bool says_bye, said_bye;	/* the peer sends a message before an orderly end; it did */
 	bool graceful;			/* closes when the last request is done */
 	bool silent;			/* being freed: no more events */
 	bool scoped;			/* RMRs of EP scope may be bound through it */
@@ -84,14 +84,14 @@ struct dofi_ep {
 	struct dofi_mailbox mailbox;	/* the peer's */
 	void *mail;			/* the transport's state of atomics with the peer's mailbox, or NULL */
 	bool owes;			/* dofi_xport.resume() has something to do */
-	uint32_t secret, peer_secret;	/* the connection's, as told and as heard: dofi_mr_fabric_key() */
-	DAT_COUNT soft_watermark;	/* more receives than it are told of, once, */
+	uint32_t secret, peer_secret;	/* of the connection, sent and received: dofi_mr_fabric_key() */
+	DAT_COUNT soft_watermark;	/* more receives than this raise an asynchronous event, once */
 	DAT_COUNT hard_watermark;	/* and more than it break the connection */
 	struct dofi_tally posted[DOFI_DTO_KINDS], receipts[DOFI_DTO_KINDS];
 	uint64_t n_connect, n_disconnect;
 	uint64_t base[DOFI_EP_COUNTERS]; /* see counters.c */
 	unsigned todo;			/* DOFI_EP_CONNECT, ... */
-	DAT_EVENT_NUMBER end;		/* the event that will tell of the end */
+	DAT_EVENT_NUMBER end;		/* the event that will report the end */
 	struct dofi_work work;
 	SLIST_ENTRY(dofi_ep) holder;	/* see ep_revoke.c; progress thread */
 	void *inbox;			/* the transport's state of an EP with an SRQ: dofi_xport.srq_open() */
@@ -199,14 +199,14 @@ static inline uint64_t dofi_ep_remote_key(const struct dofi_ep *ep, const struct
 }
 
 /*
- * From anywhere: the connection ends, @event will tell the consumer. The first
- * cause wins. EP lock held.
+ * From any thread: the connection ends, and @event will report that. The first cause wins. EP lock
+ * held.
  */
 void dofi_ep_end(struct dofi_ep *ep, DAT_EVENT_NUMBER event);
 /*
- * From anywhere: the fabric reports that the connection is gone, without saying why. It is BROKEN if the
- * peer would have announced an orderly end and did not, else DISCONNECTED. @unheard: the fabric may not
- * have read all that the peer sent. EP lock held.
+ * From any thread: the fabric reports that the connection is gone, without the reason. The event is
+ * BROKEN if the peer sends a message before an orderly end and did not, else DISCONNECTED.
+ * @unheard: the fabric may not have read all that the peer sent. EP lock held.
  */
 void dofi_ep_lost(struct dofi_ep *ep, bool unheard);
 /* A request retired: a graceful disconnect may have waited for it. EP lock held. */
@@ -214,12 +214,12 @@ void dofi_ep_request_done(struct dofi_ep *ep);
 
 /* Moves @ep to @next, which its table must allow. EP lock held. */
 void dofi_ep_state_set(struct dofi_ep *ep, DAT_EP_STATE next);
-/* Takes the EP's lock to look. */
+/* The state of @ep. Takes the EP's lock. */
 DAT_EP_STATE dofi_ep_state_now(struct dofi_ep *ep);
 
 /*
- * Whether a queue's operations may go to the fabric follows from the EP's state;
- * worked out when that changes, so that a post only looks at one flag. EP lock held.
+ * Opens or closes the queues to the fabric, as the EP's state, its fabric endpoint and closing
+ * require. Called after each change of these, so that a post tests one flag. EP lock held.
  */
 void dofi_ep_open_queues(struct dofi_ep *ep);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What an endpoint is made of: its zone, its EVDs, its attributes and the queues they size. */
+/* What an endpoint is made of: its PZ, its EVDs, its attributes and the queues of these sizes. */
 
 #include "obj/ep_attr.h"
 
@@ -22,7 +22,7 @@ static void depth_limit(struct dofi_queue *q, DAT_COUNT watermark)
 		q->depth = watermark;
 }
 
-/* DAT has no event for the soft one: its reason is that of an EP's error. */
+/* DAT has no event for the soft one: it is the reason of an EP's error. */
 void dofi_dto_watermarks(struct dofi_ep *ep)
 {
 	const bool hard = ep->state == DAT_EP_STATE_CONNECTED;
@@ -164,14 +164,14 @@ static bool streams_swap(const struct dofi_ep_parts *old, const struct dofi_ep_p
 	return dofi_evd_streams_swap(from, to, STREAMS);
 }
 
-/* Whether a peer's flag can be told to its receiver, if that is wanted. */
+/* Whether the receiver can see the solicited flag of its peer, if it wants to. */
 static bool solicits(const struct dofi_ep *ep, const DAT_EP_ATTR *a)
 {
 	return a->recv_completion_flags != DAT_COMPLETION_SOLICITED_WAIT_FLAG ||
 	       ep->obj.ia->fabric.cq_data;
 }
 
-/* Where its operations complete if its zone is @pz. */
+/* Where operations of @ep complete if its PZ is @pz. */
 static struct dofi_cq *cq_with(const struct dofi_ep *ep, struct dofi_pz *pz)
 {
 	if (pz && pz == ep->pz)
@@ -210,7 +210,7 @@ int dofi_ep_parts_set(struct dofi_ep *ep, const struct dofi_ep_parts *parts)
 	}
 	dofi_queue_replace(&ep->sq, &next.sq);
 	dofi_queue_replace(&ep->rq, &next.rq);
-	/* what stays is never unused in between; and an EVD has few places for CQs to poll */
+	/* what stays is never unused in between; and an EVD can poll few CQs */
 	parts_get(parts);
 	feeds(&old, ep->cq, dofi_evd_feed_put);
 	feeds(parts, cq, dofi_evd_feed_get);

@@ -72,7 +72,10 @@ static DAT_RETURN grant_check(const struct dofi_rmr *rmr, const struct dofi_lmr 
 	return privileges_check(c->priv, lmr->priv);
 }
 
-/* What the peer of @ep tells by itself from those of other EPs, while they are connected. */
+/*
+ * The secret by which the fabric distinguishes the peer of @ep from other peers, while it is
+ * connected.
+ */
 static uint32_t secret_of(struct dofi_ep *ep)
 {
 	uint32_t secret;

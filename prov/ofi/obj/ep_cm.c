@@ -144,7 +144,7 @@ static void graceful_end(struct dofi_ep *ep)
 	ep->graceful = false;
 }
 
-/* Nobody but this connection's peer had a right to them. */
+/* Only the peer of this connection had a right to these grants. */
 static void end_scoped_grants(struct dofi_ep *ep)
 {
 	bool scoped;
@@ -181,8 +181,8 @@ static void count_end(struct dofi_ep *ep)
 }
 
 /*
- * InfiniBand's providers tell thus that a connection will take no more from an SRQ, once for
- * each; programs wait for it before they free an endpoint.
+ * Reports that the connection takes no more buffers from the SRQ, as InfiniBand's providers do,
+ * once for each connection: programs wait for it before they free an endpoint.
  */
 static void tell_last_receive(struct dofi_ep *ep)
 {
@@ -212,8 +212,8 @@ static bool may_lose_data(struct dofi_ep *ep)
 }
 
 /*
- * The end of a connection, whatever its cause: nothing more can complete at the
- * fabric, what it did not report is flushed, and only then the event tells.
+ * Ends a connection, whatever the cause: nothing more can complete at the fabric, what the fabric
+ * did not report is flushed, and the event comes last.
  */
 void dofi_ep_close_now(struct dofi_ep *ep)
 {
@@ -248,7 +248,7 @@ static void ep_work(struct dofi_work *work)
 	unsigned todo;
 
 	dofi_ep_lock(ep);
-	/* whoever is closing it without this work has set closing, too */
+	/* a thread that closes it without this work has set closing, too */
 	todo = ep->closing ? ep->todo & DOFI_EP_CLOSE : ep->todo;
 	ep->todo = 0;
 	dofi_ep_unlock(ep);

@@ -17,7 +17,7 @@ void dofi_ep_established(struct dofi_ep *ep, const void *data, size_t size);
 /* From the transport, on the progress thread: connecting @ep has this port, which its peer sees. */
 void dofi_ep_bound(struct dofi_ep *ep, uint16_t port);
 
-/* The same as dofi_ep_end() from the transport, without the lock; @data arrives with the event. */
+/* As dofi_ep_end(), for a transport, without the lock; the event has @data. */
 void dofi_ep_end_with(struct dofi_ep *ep, DAT_EVENT_NUMBER event, const void *data, size_t size);
 
 /*

@@ -125,7 +125,7 @@ DAT_RETURN dofi_ep_common_connect(DAT_EP_HANDLE ep_handle, DAT_IA_ADDRESS_PTR ad
 	ret = address_take((const struct sockaddr *)address, &a.peer);
 	if (ret)
 		return ret;
-	/* in the same place in the addresses of both families */
+	/* the port is at the same offset in the addresses of both families */
 	a.conn_qual = ntohs(((struct sockaddr_in *)&a.peer)->sin_port);
 	if (!a.conn_qual)
 		return DOFI_RET(DAT_INVALID_ADDRESS, DAT_INVALID_ADDRESS_MALFORMED);
@@ -134,7 +134,7 @@ DAT_RETURN dofi_ep_common_connect(DAT_EP_HANDLE ep_handle, DAT_IA_ADDRESS_PTR ad
 }
 #endif
 
-/* Where @dup is connected to, as a query of it tells. */
+/* Where @dup is connected to, as a query of it returns. */
 static DAT_RETURN peer_take(struct dofi_ep *dup, struct attempt *a)
 {
 	DAT_RETURN ret = DAT_SUCCESS;
@@ -164,7 +164,7 @@ DAT_RETURN dofi_ep_dup_connect(DAT_EP_HANDLE ep_handle, DAT_EP_HANDLE dup_handle
 
 	if (!ep || !dup || dup->obj.ia != ep->obj.ia)
 		return DOFI_BAD_HANDLE(EP);
-	/* whom it is for decides how much it carries, but arguments are looked at first */
+	/* how much the request carries depends on the peer, but arguments are checked first */
 	ret = attempt_check(ep, &a, DAT_INVALID_ARG3);
 	if (!ret)
 		ret = peer_take(dup, &a);

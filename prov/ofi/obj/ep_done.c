@@ -143,7 +143,7 @@ static DOFI_INTO_CALLER DAT_EVENT_NUMBER fill_event(DAT_EVENT_DATA *data, struct
 	return DAT_DTO_COMPLETION_EVENT;
 }
 
-/* Whether the completion may wake anybody. A receive has the flag of the message's sender. */
+/* Whether the completion may notify. A receive has the flag of the message's sender. */
 static bool notifies(const struct dofi_ep *ep, const struct dofi_dto *dto)
 {
 	if (dto->status != DAT_DTO_SUCCESS)
@@ -154,7 +154,10 @@ static bool notifies(const struct dofi_ep *ep, const struct dofi_dto *dto)
 	return !(dto->flags & DAT_COMPLETION_UNSIGNALLED_FLAG);
 }
 
-/* Where the place of @dto is counted from now on, until the consumer has dequeued its event. */
+/*
+ * Counts the event of @dto as unread, and returns the count, until the consumer has dequeued the
+ * event.
+ */
 static struct dofi_unread *place_take(struct dofi_ep *ep, const struct dofi_dto *dto)
 {
 	struct dofi_queue *q = dofi_dto_is(dto->kind, DOFI_DTO_RECVS) ? &ep->rq : &ep->sq;
@@ -181,7 +184,7 @@ static __attribute__((noinline)) void enqueue(struct dofi_evd *evd, struct dofi_
 		dofi_event_read(&event);
 }
 
-/* A buffer of the SRQ has ended, and no event takes its place. */
+/* A buffer of the SRQ is done, without an event. */
 static __attribute__((noinline)) void release_buffer(struct dofi_ep *ep)
 {
 	dofi_unread_done(&ep->srq->given, dofi_unread_life(&ep->srq->given));

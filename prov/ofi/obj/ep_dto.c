@@ -69,8 +69,8 @@ void dofi_arrived_read(struct dofi_arrived *a, uint64_t beside, uint64_t length)
 }
 
 /*
- * A receive of which more is known: 0, or a positive error. A grant has ended before the
- * completion tells of it, and before a receive behind this one completes.
+ * Completes the receive @dto as @arrived says. Returns 0 or a positive error. A grant ends before
+ * the event that reports its end, and before the next receive completes.
  */
 static __attribute__((noinline)) int receive_more(struct dofi_ep *ep, struct dofi_dto *dto,
 						  const struct dofi_arrived *arrived)
@@ -144,8 +144,8 @@ static bool is_given_back(const struct dofi_dto *dto, int err)
 }
 
 /*
- * A receive is flushed when an attempt fails, which is about to be told (dofi_dto_recall()). A
- * failure of its own came with a message, and so is behind the connection.
+ * A receive is flushed when an attempt fails, whose event is about to come (dofi_dto_recall()). A
+ * receive that failed for a reason of its own got a message, so the connection exists.
  */
 static __attribute__((noinline)) void fail_early(struct dofi_ep *ep, struct dofi_dto *dto, int err)
 {

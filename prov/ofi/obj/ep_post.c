@@ -10,7 +10,10 @@
 #include "obj/segments.h"
 
 #if DAT_VERSION_MAJOR >= 2
-/* The same with a segment that is named by an RMR's context; one of no bytes names nothing. */
+/*
+ * Makes the memory that an RMR's context names the segment of @dto; an empty segment names no
+ * memory.
+ */
 static DAT_RETURN load_grant(struct dofi_ep *ep, struct dofi_dto *dto, const DAT_RMR_TRIPLET *local)
 {
 	struct dofi_rmr_memory memory;
@@ -133,7 +136,7 @@ __attribute__((noinline)) void dofi_ep_make_room(struct dofi_ep *ep)
 	dofi_queue_extend(&ep->sq, ep);
 }
 
-/* A request whose arguments are good, but for what the segments name. */
+/* Posts a request whose arguments are checked, except its segments. */
 static DOFI_INTO_CALLER DAT_RETURN post(struct dofi_ep *ep, uint8_t kind, const struct dofi_post *p)
 {
 	struct dofi_dto *dto;

@@ -32,9 +32,9 @@ static inline uint64_t dofi_remote_address(const DAT_RMR_TRIPLET *remote)
 }
 
 /*
- * Sends are held to what the EP was made for. Receives may be larger than any message, and
- * programs write and read more than the max_rdma_size that they asked for: what the fabric
- * takes is their limit, as far as a DAT length can tell of it.
+ * The most bytes of an operation of @kind. Sends are limited to what the EP was made for. Receives
+ * may be larger than any message, and programs write and read more than the max_rdma_size that they
+ * asked for: their limit is the fabric's, as far as a DAT length can express it.
  */
 static inline uint64_t dofi_post_longest(const struct dofi_ep *ep, uint8_t kind)
 {
@@ -48,7 +48,7 @@ static inline uint64_t dofi_post_longest(const struct dofi_ep *ep, uint8_t kind)
 /* Posts a request of @kind, checking all of @p. */
 DAT_RETURN dofi_ep_post_request(struct dofi_ep *ep, uint8_t kind, const struct dofi_post *p);
 
-/* Posts a request of the extension, whose count of segments, pointers and flags are good. */
+/* Posts a request of the extension, whose number of segments, pointers and flags are checked. */
 DAT_RETURN dofi_ep_post_ext(struct dofi_ep *ep, uint8_t kind, const struct dofi_post *p);
 
 /* Posts a request of one segment @s, without flags; @remote is NULL for sends. */
@@ -63,8 +63,9 @@ DAT_RETURN dofi_ep_recv_any(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPLE
 			    DAT_COMPLETION_FLAGS flags);
 
 /*
- * Looks for slots of requests that are done, where the queue is full: a program that wants no event of its requests
- * has no reason to poll, so that they are done may be seen here first. EP lock held, and dropped meanwhile.
+ * Polls the CQ for completed requests where the queue is full: a program that wants no events of
+ * its requests has no reason to poll, so their slots may become free here only. EP lock held, and
+ * dropped meanwhile.
  */
 void dofi_ep_make_room(struct dofi_ep *ep);
 

@@ -60,7 +60,7 @@ static void fail_here(struct dofi_ep *ep, struct dofi_dto *dto)
 	dofi_dto_retire(ep, NULL);
 }
 
-/* So has that of a read to an RMR: it is a read like any other if what it names is bound. */
+/* The turn of a read to an RMR has come: if its context is bound, it goes on as a read. */
 static void read_to_rmr_execute(struct dofi_ep *ep, struct dofi_dto *dto)
 {
 	if (dofi_rmr_in_force(ep->pz, ep, dto->local_key))

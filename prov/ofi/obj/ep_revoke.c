@@ -54,7 +54,7 @@ static bool is_held(const struct dofi_ep *ep, const struct dofi_dto *dto, const 
 	return uses(dto, r) && ep->xport->holds(ep, dto);
 }
 
-/* In our hands */
+/* Operations that the fabric has not got */
 
 /* The slot of a plain receive gets what only other receives need. The fabric has not got it. */
 static void receive_unplain(struct dofi_dto *dto)
@@ -71,7 +71,7 @@ static void receive_unplain(struct dofi_dto *dto)
 	dto->n_iov = 1;
 }
 
-/* EP lock held, as below. */
+/* EP lock held, as for the functions below. */
 static void requests_mark(struct dofi_ep *ep, const struct revoked *r)
 {
 	struct dofi_queue *q = &ep->sq;
@@ -106,7 +106,10 @@ static bool queue_is_held(const struct dofi_ep *ep, const struct dofi_queue *q, 
 	return false;
 }
 
-/* Marks what is in our hands. Returns whether the fabric, or the peer, uses the memory, too. */
+/*
+ * Marks operations that the fabric has not got. Returns whether the fabric, or the peer, uses the
+ * memory, too.
+ */
 static bool ep_revoke(struct dofi_ep *ep, const struct revoked *r)
 {
 	bool held;

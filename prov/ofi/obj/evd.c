@@ -20,7 +20,7 @@
 		     DAT_EVD_CONNECTION_FLAG | DAT_EVD_RMR_BIND_FLAG | DAT_EVD_ASYNC_FLAG | \
 		     EXTENSION_FLAGS)
 
-/* Whoever waits at a CNO, or has an agent there, polls nothing: it counts as asleep. */
+/* A thread that waits at a CNO does not poll, nor does an agent: the CQs count it as asleep. */
 static void cno_attach(struct dofi_evd *evd, struct dofi_cno *cno)
 {
 	evd->cno = cno;
@@ -163,7 +163,7 @@ DAT_RETURN dofi_evd_query(DAT_EVD_HANDLE evd_handle, DAT_EVD_PARAM_MASK mask, DA
 	return DAT_SUCCESS;
 }
 
-/* A CNO that begins to watch an EVD with events in it is told of them. */
+/* A CNO that begins to watch an EVD with events in it is triggered. */
 static void tell_of_backlog(struct dofi_evd *evd)
 {
 	uint32_t count = atomic_load(&evd->count);

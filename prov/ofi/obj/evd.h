@@ -18,7 +18,7 @@ struct dofi_event {
 	DAT_EVENT_NUMBER number;
 	uint32_t immed;			/* immediate data of the extension's completions */
 	uint32_t life;			/* of unread */
-	struct dofi_unread *unread;	/* of a completion: where its place is counted; NULL for other events */
+	struct dofi_unread *unread;	/* of a completion: where it counts as unread; NULL for other events */
 	DAT_EVENT_DATA data;
 };
 
@@ -48,7 +48,7 @@ struct dofi_sink {
 	DAT_EVENT *event;
 };
 
-/* @event is the consumer's, or lost: the place of its operation is free. */
+/* @event was dequeued, or lost: its operation counts no more. */
 static inline void dofi_event_read(const struct dofi_event *event)
 {
 	if (event->unread)
@@ -64,9 +64,9 @@ struct dofi_evd {
 	_Atomic(struct dofi_cq *) feed[DOFI_EVD_FEEDS];
 
 	/*
-	 * The only one, where nobody but who polls need be told of its events, and while none is
+	 * The CQ that alone feeds the EVD, while only a polling thread needs its events and none is
 	 * queued: a completion may go straight to the consumer. Written by dofi_evd_route() and
-	 * dofi_evd_set_count(), read freely.
+	 * dofi_evd_set_count(), read without a lock.
 	 */
 	_Atomic(struct dofi_cq *) straight_feed;
 
@@ -98,7 +98,7 @@ struct dofi_evd {
 		uint64_t wait, blocked, notify;
 		/* of dequeues: events from the queue, straight from the fabric, and none */
 		uint64_t found, straight, not_found;
-		uint64_t poll;		/* looks at the fabric, but for those whose event came straight */
+		uint64_t poll;		/* polls of the fabric, except those whose event came straight */
 		uint64_t connection, completion; /* events queued */
 	} count_of;
 	uint64_t base[DOFI_EVD_COUNTERS]; /* see counters.c; under the lock */
@@ -110,8 +110,8 @@ static inline struct dofi_evd *dofi_evd_check(DAT_EVD_HANDLE handle)
 }
 
 /*
- * Queues @event. @notify is false for completions that wake nobody. When the queue
- * is full the event is lost, -ENOSPC returned, and the async EVD told. Any thread.
+ * Queues @event. @notify is false for completions that notify no waiter. When the queue is full the
+ * event is lost, an asynchronous event reports that, and -ENOSPC is returned. Any thread.
  */
 int dofi_evd_push(struct dofi_evd *evd, const struct dofi_event *event, bool notify);
 /* Queues @event, unless the queue is full: then -ENOSPC is returned, and that is no overflow. Any thread. */
@@ -154,8 +154,8 @@ void dofi_async_event(struct dofi_ia *ia, DAT_EVENT_NUMBER number, DAT_HANDLE ha
 void dofi_async_error(struct dofi_ia *ia, DAT_EVENT_NUMBER number, DAT_HANDLE handle,
 		      DAT_COUNT reason);
 /*
- * Of the IA whose progress thread this is, as dofi_progress_ops.failed: connections may end without
- * an event from here on, and operations not complete.
+ * dofi_progress_ops.failed of the IA with this progress thread: from now on connections may end
+ * without an event, and operations may not complete.
  */
 void dofi_async_ia_failed(struct dofi_progress *progress, int err);
 
@@ -176,8 +176,8 @@ struct dofi_stream {
 bool dofi_evd_take_async(struct dofi_evd *evd);
 
 /*
- * The @n streams of @to deliver from now on in place of those of @from. False, and nothing has
- * changed, if streams of one EVD would not notify alike.
+ * Replaces the @n streams of @from by those of @to. Returns false without side effects if streams
+ * of one EVD would not notify alike.
  */
 bool dofi_evd_streams_swap(const struct dofi_stream *from, const struct dofi_stream *to, int n);
 

@@ -42,7 +42,7 @@ void dofi_evd_feed_get(struct dofi_evd *evd, struct dofi_cq *cq)
 	dofi_mutex_lock(&evd->lock);
 	i = feed_index(evd, cq);
 	if (i < 0) {
-		dofi_cq_sleep_begin(cq);	/* who looks here does not poll it */
+		dofi_cq_sleep_begin(cq);	/* a thread that polls the EVD does not poll this CQ */
 	} else if (!evd->feed_users[i]++) {
 		atomic_store(&evd->feed[i], cq);
 		dofi_evd_route(evd);
@@ -59,7 +59,7 @@ void dofi_evd_feed_put(struct dofi_evd *evd, struct dofi_cq *cq)
 	dofi_mutex_lock(&evd->lock);
 	i = feed_index(evd, cq);
 	if (i < 0 || !evd->feed_users[i]) {
-		dofi_cq_sleep_end(cq);	/* it came when all places were taken */
+		dofi_cq_sleep_end(cq);	/* the feed came when the table was full */
 	} else if (!--evd->feed_users[i]) {
 		atomic_store(&evd->feed[i], NULL);
 		dofi_evd_route(evd);
@@ -71,7 +71,10 @@ void dofi_evd_feed_put(struct dofi_evd *evd, struct dofi_cq *cq)
 
 /* Streams */
 
-/* Streams: few come and go at the same time, so one lock does, that needs no other. */
+/*
+ * Few streams come and go at a time, so one lock for all is enough. No other lock is taken under
+ * it.
+ */
 static struct dofi_mutex streams_lock;
 
 /* Software events come without an object that would say so. Needs the lock. */

@@ -65,7 +65,7 @@ static int append(struct dofi_evd *evd, const struct dofi_event *event, bool wak
 		return -ENOSPC;
 	*ring_slot(evd, count) = *event;
 	count_event(evd, event->number);
-	/* pairs with the acquire of a thread that looks before it locks */
+	/* pairs with the acquire of a thread that reads the count before it locks */
 	dofi_evd_set_count(evd, count + 1);
 	if (wake)
 		dofi_evd_notify(evd, count + 1);
@@ -114,7 +114,7 @@ DAT_RETURN dofi_evd_post_se(DAT_EVD_HANDLE evd_handle, const DAT_EVENT *event)
 	dofi_mutex_lock(&evd->lock);
 	count = atomic_load(&evd->count);
 	if ((DAT_COUNT)count >= evd->qlen) {
-		/* the poster is told at once, so nothing is lost unseen */
+		/* the caller gets the error, so no event is lost unseen */
 		ret = DOFI_RET(DAT_QUEUE_FULL, 0);
 	} else {
 		*ring_slot(evd, count) = (struct dofi_event){
@@ -200,7 +200,7 @@ void dofi_async_event(struct dofi_ia *ia, DAT_EVENT_NUMBER number, DAT_HANDLE ha
 	dofi_count_exactly(&ia->count.async_error);
 	event.data.asynch_error_event_data.dat_handle = handle;
 	event.data.asynch_error_event_data.reason = reason;
-	/* nobody can be told of the overflow of the EVD that tells of overflows */
+	/* the overflow of the asynchronous EVD itself cannot be reported */
 	if (ia->async_evd && handle != ia->async_evd && dofi_evd_check(ia->async_evd))
 		dofi_evd_push(ia->async_evd, &event, true);
 }
@@ -257,8 +257,8 @@ DAT_RETURN dofi_evd_queue_resize(struct dofi_evd *evd, DAT_COUNT qlen)
 }
 
 /*
- * Connection requests that nobody can take any more: their senders must not wait. Nothing
- * feeds the EVD, and what its events name is looked at with care: with an IA, requests go first.
+ * Rejects connection requests that the program can take no more, so that their senders do not wait.
+ * Nothing feeds the EVD any more. Its events may name CRs that are gone: an IA frees CRs first.
  */
 static void refuse_requests(struct dofi_evd *evd, uint32_t count)
 {
@@ -276,7 +276,7 @@ static void refuse_requests(struct dofi_evd *evd, uint32_t count)
 	}
 }
 
-/* The consumer dequeues them no more: their operations' places are free. */
+/* The consumer dequeues these completions no more: their operations count as read. */
 static void forget_completions(struct dofi_evd *evd, uint32_t count)
 {
 	uint32_t i;

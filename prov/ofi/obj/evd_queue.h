@@ -9,7 +9,10 @@
 int dofi_evd_queue_open(struct dofi_evd *evd, DAT_COUNT qlen);
 /* Makes room for @qlen events, which are at least as many as are queued. Needs the lock. */
 DAT_RETURN dofi_evd_queue_resize(struct dofi_evd *evd, DAT_COUNT qlen);
-/* The end of the queue of @evd, which is no handle any more, with @count events that nobody dequeued. No lock held. */
+/*
+ * Ends the queue of @evd, which is not a valid handle any more, with @count events left in it. No
+ * lock held.
+ */
 void dofi_evd_queue_close(struct dofi_evd *evd, uint32_t count);
 
 /* @count events are queued: wakes the waiter, or raises the CNO. Needs the lock. */

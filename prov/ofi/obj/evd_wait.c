@@ -158,7 +158,7 @@ static int sleep_for_events(struct dofi_evd *evd, int64_t deadline)
 	return err == -EBUSY ? follow_for_events(evd, deadline) : err;
 }
 
-/* The same, and polls first. */
+/* As sleep_for_events(), but polls first. */
 static int wait_for_events(struct dofi_evd *evd, int64_t deadline)
 {
 	const int64_t begin = dofi_now();
@@ -181,7 +181,7 @@ static DAT_RETURN wait_result(struct dofi_evd *evd, int err, DAT_EVENT *event, D
 		return DOFI_BAD_STATE(EVD_UNWAITABLE);
 	if (err == -EINTR && !satisfied(evd))
 		return DOFI_RET(DAT_INTERRUPTED_CALL, 0);
-	/* events that notify nobody are there all the same when the time is over */
+	/* events that do not notify are returned when the time is over */
 	if ((DAT_COUNT)dofi_evd_pending(evd) < evd->threshold) {
 		*nmore = dofi_evd_pending(evd);
 		return DOFI_RET(DAT_TIMEOUT_EXPIRED, 0);
@@ -221,7 +221,7 @@ static DAT_RETURN wait_locked(struct dofi_evd *evd, DAT_TIMEOUT timeout, DAT_COU
 	dofi_evd_route(evd);
 	evd->threshold = threshold;
 	evd->evicted = false;
-	/* what is queued already counts as announced */
+	/* events in the queue count as notified */
 	evd->notified = dofi_evd_pending(evd) > 0;
 	if (!satisfied(evd))
 		err = wait_for_events(evd, dofi_deadline(timeout));
@@ -233,7 +233,10 @@ static DAT_RETURN wait_locked(struct dofi_evd *evd, DAT_TIMEOUT timeout, DAT_COU
 	return ret;
 }
 
-/* What the fabric has is as good as what is queued: so who finds it does not become a waiter. */
+/*
+ * A completion at the CQ is as good as a queued event: a thread that finds one does not become a
+ * waiter.
+ */
 static bool need_not_wait(struct dofi_evd *evd, DAT_COUNT threshold, DAT_EVENT *event, DAT_COUNT *nmore)
 {
 	if (threshold > 1 || !evd->waitable || evd->notice != DAT_COMPLETION_DEFAULT_FLAG ||

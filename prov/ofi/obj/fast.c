@@ -22,7 +22,9 @@ static DOFI_INTO_CALLER struct dofi_queue *queue_of(struct dofi_ep *ep, uint8_t 
 	return kind == DOFI_DTO_RECV ? &ep->rq : &ep->sq;
 }
 
-/* The LMR of a plain operation, if it may be one, is mostly that of the one before. */
+/*
+ * The LMR of @context, if plain operations may use it; mostly it is that of the operation before.
+ */
 static __attribute__((noinline)) const struct dofi_lmr *change_lmr(struct dofi_ep *ep, uint8_t kind,
 								   DAT_LMR_CONTEXT context)
 {
@@ -36,7 +38,7 @@ static __attribute__((noinline)) const struct dofi_lmr *change_lmr(struct dofi_e
 	return queue_of(ep, kind)->lmr = lmr;
 }
 
-/* Whether RDMA between @s, in @lmr, and @remote need not wait for what is under way. */
+/* Whether RDMA between @s, in @lmr, and @remote need not wait for operations in flight. */
 static DOFI_INTO_CALLER bool is_plain_rdma(const struct dofi_ep *ep, uint8_t kind,
 					   const struct dofi_lmr *lmr, const DAT_LMR_TRIPLET *s,
 					   const DAT_RMR_TRIPLET *remote)
@@ -51,9 +53,8 @@ static DOFI_INTO_CALLER bool is_plain_rdma(const struct dofi_ep *ep, uint8_t kin
 }
 
 /*
- * The LMR of @s if its operation is plain: a message, a receive, or RDMA if there is @remote, of one segment, of
- * which nothing is said but that it be moved, through a connection on which nothing is unusual and nothing waits.
- * Returns NULL if it is another, be it that of a bad argument; or, with @no_change, if the LMR is not that of the
+ * The LMR of @s if the operation is plain, and the connection is in a state for the fast path.
+ * Returns NULL if not, also for a bad argument; or, with @no_change, if the LMR is not that of the
  * operation before. Needs what dofi_fast_lock() says.
  */
 static DOFI_INTO_CALLER const struct dofi_lmr *fast_lmr(struct dofi_ep *ep, uint8_t kind, const DAT_LMR_TRIPLET *s,
@@ -122,7 +123,7 @@ static DOFI_INTO_CALLER void fast_posted(struct dofi_ep *ep, uint8_t kind,
 	if (kind == DOFI_DTO_READ)
 		ep->reads++;
 	dofi_tally_add(&ep->posted[kind], dto->length);
-	/* who posts receives will look for them */
+	/* a program that posts receives is going to poll for them */
 	if (kind != DOFI_DTO_RECV)
 		dofi_cq_posted(ep->cq);
 }
@@ -158,7 +159,7 @@ static DOFI_INTO_CALLER bool fast_post(struct dofi_ep *ep, uint8_t kind, const D
 	return true;
 }
 
-/* Whether a post is of one segment, without flags: in as few looks as may be. */
+/* Whether a post is of one segment, without flags. One test of both is cheaper than two. */
 static DOFI_INTO_CALLER bool of_one(DAT_COUNT n, const DAT_LMR_TRIPLET *iov, DAT_COMPLETION_FLAGS flags)
 {
 	return !((n ^ 1) | (DAT_COUNT)flags) && iov;
@@ -323,8 +324,8 @@ DAT_RETURN dofi_ep_post_send_with_invalidate(DAT_EP_HANDLE ep_handle, DAT_COUNT 
 /* Completion */
 
 /*
- * Whether there is none behind the oldest that has ended before it. To @cq others may come soon; NULL,
- * if there is no telling when.
+ * Whether no operation behind the oldest one has completed before it. If another is in flight @cq,
+ * which may be NULL, expects its completion soon.
  */
 static DOFI_INTO_CALLER bool next_is_pending(const struct dofi_queue *q, struct dofi_cq *cq)
 {
@@ -366,7 +367,7 @@ static DOFI_INTO_CALLER bool fast_requested(struct dofi_ep *ep, struct dofi_dto 
 	return true;
 }
 
-/* A receive, if nothing came beside its message. */
+/* Completes a receive whose message has no remote CQ data. */
 static DOFI_INTO_CALLER bool fast_received(const struct fi_cq_data_entry *entry,
 						 struct dofi_ep *ep, struct dofi_dto *dto,
 						 struct dofi_evd *evd, DAT_EVENT *event)
@@ -381,7 +382,7 @@ static DOFI_INTO_CALLER bool fast_received(const struct fi_cq_data_entry *entry,
 	return true;
 }
 
-/* What @entry tells of is @dto, of @ep, whose fast.lock is held. */
+/* Completes @dto, of @ep, to which @entry belongs. Called with fast.lock held. */
 static DOFI_INTO_CALLER bool fast_ended(const struct fi_cq_data_entry *entry, struct dofi_ep *ep,
 					      struct dofi_dto *dto, struct dofi_cq *cq,
 					      struct dofi_evd *evd, DAT_EVENT *event)
@@ -394,10 +395,10 @@ static DOFI_INTO_CALLER bool fast_ended(const struct fi_cq_data_entry *entry, st
 }
 
 /*
- * Writes the event of a plain operation that ended well, and whose turn it is, for the thread that
- * polls @evd, which @cq feeds. Returns false without side effects if @entry is anything else, or if another
- * thread has the EP: dofi_dto_complete() waits for it. Here @cq is not serial: then an EP has no other fast.lock
- * than its own.
+ * Writes the event of a plain operation that ended well and in order, for the thread that polls
+ * @evd, which @cq feeds. Returns false without side effects if @entry is anything else, or if
+ * another thread holds the EP's lock: dofi_dto_complete() waits for that. @cq is not serial, so
+ * fast.lock is the EP's own lock.
  */
 static DOFI_INTO_CALLER bool fast_take(const struct fi_cq_data_entry *entry, struct dofi_cq *cq,
 					     struct dofi_evd *evd, DAT_EVENT *event)
@@ -416,7 +417,7 @@ static DOFI_INTO_CALLER bool fast_take(const struct fi_cq_data_entry *entry, str
 	return taken;
 }
 
-/* The same where @cq is serial, by who is in there (dofi_cq_enter()). */
+/* As fast_take(), where @cq is serial. Called within dofi_cq_enter(). */
 static DOFI_INTO_CALLER bool fast_take_serial(const struct fi_cq_data_entry *entry,
 						    struct dofi_cq *cq, struct dofi_evd *evd,
 						    DAT_EVENT *event)
@@ -431,9 +432,9 @@ static DOFI_INTO_CALLER bool fast_take_serial(const struct fi_cq_data_entry *ent
 	       fast_ended(entry, ep, dto, cq, evd, event);
 }
 
-/* Dequeue: a look at the CQ that alone feeds an EVD */
+/* Dequeue: a poll of the CQ that alone feeds an EVD */
 
-/* What a look at an EVD's only CQ came to. */
+/* What a poll of an EVD's only CQ found. */
 enum polled {
 	NOTHING,		/* no event, but one that is queued now, perhaps */
 	TAKEN,
@@ -516,7 +517,7 @@ static DOFI_INTO_CALLER enum polled poll_serial(struct dofi_evd *evd, DAT_EVENT 
 	return TAKEN;
 }
 
-/* A read of a CQ that is not serial. Each look is entered with the CQ lock, and leaves it. */
+/* Polls a CQ that is not serial. Called with the CQ lock held, and releases it. */
 static DOFI_INTO_CALLER enum polled poll_locked(struct dofi_evd *evd, DAT_EVENT *event, struct dofi_cq *cq,
 					     struct fid_cq *fid)
 {
@@ -554,7 +555,7 @@ bool dofi_evd_poll(struct dofi_evd *evd, DAT_EVENT *event)
 	return (cq->serial ? poll_serial(evd, event, cq, fid) : poll_locked(evd, event, cq, fid)) == TAKEN;
 }
 
-/* What dat_evd_dequeue() returns after a look at the EVD's only CQ. */
+/* The result of dat_evd_dequeue() after a poll of the EVD's only CQ. */
 static DOFI_INTO_CALLER DAT_RETURN dequeued(struct dofi_evd *evd, DAT_EVENT *event, enum polled found)
 {
 	if (__builtin_expect(found == TAKEN, 1)) {

@@ -151,7 +151,10 @@ static void ia_reset(struct dofi_ia *ia)
 	}
 }
 
-/* What both fabrics can do is promised, for who connects does not know which it will be. */
+/*
+ * The limits that both fabrics have, because a program does not know which one a connection will
+ * take.
+ */
 static void limits_find(struct dofi_ia *ia)
 {
 	const size_t own = ia->xport->cm_data_size;
@@ -305,7 +308,7 @@ void dofi_ia_destroy(struct dofi_ia *ia)
 	dofi_pool_put(&dofi_ia_pool, ia);
 }
 
-/* Requests that nobody answered, and what came with them, keep no IA open. */
+/* Requests without an answer, and the EPs that came with them, keep no IA open. */
 static bool is_consumers(const struct dofi_ia *ia, struct dofi_obj *obj)
 {
 	return !atomic_load(&obj->provided) &&

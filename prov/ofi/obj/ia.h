@@ -26,8 +26,8 @@ struct dofi_ia {
 	void *xport_ia;			/* the transport's own state of this IA */
 	struct dofi_fabric_choice fabric;
 	/*
-	 * Beside a fabric that connects, and that nobody chose by name: memory of this host for the
-	 * peers on it, and the state of the transport that leads there. No info if there is none.
+	 * In addition to a fabric that connects, and that the program did not name: memory of this
+	 * host for peers on it. info is NULL if there is none.
 	 */
 	struct dofi_fabric_choice local;
 	void *local_ia;
@@ -91,9 +91,9 @@ DAT_COMM dofi_ia_comm(const struct dofi_ia *ia);
 DAT_IA_HANDLE dofi_ia_export(struct dofi_ia *ia);
 
 /*
- * Opens the fabric that @params name, with that of @xports as the way to peers that fits it. If
- * they name none, and it connects, peers on this host may be reached by another, local.
- * 0 or a negative errno, logged.
+ * Opens the fabric that @params name, with the transport of @xports that fits. If they name none,
+ * and the fabric connects, peers on this host may be reached by a second one, local. Returns 0 or a
+ * negative errno, which is logged.
  */
 int dofi_ia_open(const DAT_PROVIDER *provider, const struct dofi_params *params,
 		 const struct dofi_xports *xports, bool thread_safe, struct dofi_ia **ia);

@@ -97,7 +97,7 @@ static DAT_RETURN range_check(const struct lmr_request *r, const struct dofi_ia 
 	return r->length > dofi_caps_value(ia, DAT_IA_FIELD_IA_MAX_LMR_BLOCK_SIZE) ? DOFI_BAD_ARG(4) : DAT_SUCCESS;
 }
 
-/* The memory of another LMR, whose zone, privileges and way to count may differ. */
+/* The memory of another LMR; PZ, privileges and address type may differ. */
 static DAT_RETURN lmr_resolve(struct lmr_request *r, const struct dofi_ia *ia)
 {
 	const struct dofi_lmr *of = dofi_lmr_check(r->region.for_lmr_handle);
@@ -115,7 +115,7 @@ static bool same_memory(const struct dofi_shared *a, const struct dofi_shared *b
 	       a->offset == b->offset;
 }
 
-/* Whether a cookie that was used before stands for the same memory as then. */
+/* Whether a cookie that was used before names the memory that it named then. */
 static bool cookie_fits(struct dofi_ia *ia, const struct lmr_request *r)
 {
 	const struct dofi_obj *obj;
@@ -135,8 +135,8 @@ static bool cookie_fits(struct dofi_ia *ia, const struct lmr_request *r)
 }
 
 /*
- * Memory that other processes register by the same cookie. No fabric shares its translations
- * among processes, so each has a registration of its own; the memory is the same.
+ * Memory that several processes register by one cookie. No fabric shares translations among
+ * processes, so each process has a registration of its own.
  */
 static DAT_RETURN shared_resolve(struct lmr_request *r, struct dofi_ia *ia)
 {
@@ -178,7 +178,7 @@ static DAT_RETURN privileges_check(DAT_MEM_PRIV_FLAGS priv)
 {
 	if (priv & ~DOFI_LMR_PRIVILEGES)
 		return DOFI_BAD_ARG(6);
-	/* as on InfiniBand: who may write from afar may write here */
+	/* as on InfiniBand: remote write needs local write */
 	if ((priv & REMOTE_CHANGE) && !(priv & DAT_MEM_PRIV_LOCAL_WRITE_FLAG))
 		return DOFI_BAD_ARG(6);
 	return DAT_SUCCESS;

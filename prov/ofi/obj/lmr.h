@@ -27,7 +27,7 @@ struct dofi_lmr {
 	LIST_ENTRY(dofi_lmr) atomic_link; /* under the PZ's atomic_lock */
 };
 
-/* A context is the LMR's place in its pool, and a generation to catch a stale one. */
+/* A context is the index of the LMR in its pool, and a generation that detects a stale one. */
 #define DOFI_LMR_GEN_SHIFT 24
 #define DOFI_LMR_INDEX_MASK 0xffffffu
 
@@ -50,7 +50,7 @@ static inline bool dofi_lmr_is(const struct dofi_lmr *lmr, DAT_LMR_CONTEXT conte
 	return atomic_load_explicit(&lmr->context, memory_order_acquire) == context;
 }
 
-/* An LMR of no context and no zone. */
+/* An LMR of no context and no PZ. */
 extern const struct dofi_lmr dofi_lmr_none;
 
 /* The live LMR of @context, or NULL. */

@@ -30,8 +30,8 @@ void dofi_lmr_atomic_open(struct dofi_lmr *lmr);
 void dofi_lmr_atomic_close(struct dofi_lmr *lmr);
 
 /*
- * Does @a for a peer of an EP in @pz and stores what was there in @old. -EACCES unless all of it
- * is aligned and in an LMR of that zone which allows it. Any lock but that of an RMR may be held.
+ * Does @a for a peer of an EP in @pz and stores the former value in @old. -EACCES unless all of it
+ * is aligned and in an LMR of @pz that allows it. Any lock but that of an RMR may be held.
  */
 int dofi_lmr_atomic(struct dofi_pz *pz, const struct dofi_atomic *a, uint64_t *old);
 

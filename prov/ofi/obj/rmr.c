@@ -19,7 +19,7 @@ static inline unsigned place_of(DAT_RMR_CONTEXT context)
 	return context & (DOFI_PZ_GRANTS - 1);
 }
 
-/* PZ's rmr_lock held, as for the next. */
+/* PZ's rmr_lock held, as for the functions below. */
 static void list(struct dofi_bind *bind)
 {
 	LIST_INSERT_HEAD(&bind->pz->grants[place_of(bind->context)], bind, by_context);
@@ -348,7 +348,7 @@ DAT_RETURN dofi_rmr_create(DAT_PZ_HANDLE pz_handle, DAT_RMR_HANDLE *rmr_handle)
 }
 
 #if DAT_VERSION_MAJOR >= 2
-/* Where a key is everybody's in the zone there is no such scope. */
+/* Where each peer in the PZ can use each key there is no EP scope. */
 DAT_RETURN dofi_rmr_create_for_ep(DAT_PZ_HANDLE pz_handle, DAT_RMR_HANDLE *rmr_handle)
 {
 	const struct dofi_pz *pz = dofi_pz_check(pz_handle);

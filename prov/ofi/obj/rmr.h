@@ -17,9 +17,9 @@ struct dofi_part {
 };
 
 /*
- * What one bind grants: a registration of its own, made when the bind is posted, so that its
- * key is known then. It is pending until its turn among the EP's requests comes; then it takes
- * the place of the grant before it, whose registration is closed. That is what revokes it.
+ * What one bind grants: a registration of its own, made when the bind is posted, so that its key is
+ * known then. It is pending until its turn among the EP's requests; then it replaces the grant
+ * before it, whose registration is closed, which revokes that grant.
  */
 struct dofi_bind {
 	struct dofi_rmr *rmr;		/* NULL when that was freed; PZ's rmr_lock */
@@ -49,8 +49,8 @@ static inline struct dofi_rmr *dofi_rmr_check(DAT_RMR_HANDLE handle)
 }
 
 /*
- * A bind of @rmr to @part, and if it is of EP scope, for the peer that knows @secret. Whoever
- * has it posts it, or frees it. Registers memory: not under an EP's lock.
+ * A bind of @rmr to @part; a bind of EP scope is for the peer that knows @secret. The caller posts
+ * or frees it. Registers memory, so an EP's lock must not be held.
  */
 DAT_RETURN dofi_bind_new(struct dofi_rmr *rmr, const struct dofi_part *part, uint32_t secret,
 			 struct dofi_bind **bind);

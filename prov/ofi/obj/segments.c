@@ -31,7 +31,7 @@ static inline DAT_RETURN load_segment(const struct dofi_pz *pz, uint64_t most, s
 	return DAT_SUCCESS;
 }
 
-/* The same of any number, together of @most bytes. */
+/* Makes any number of segments, together of @most bytes, those of the slot. */
 static __attribute__((noinline)) DAT_RETURN load_many(const struct dofi_pz *pz, uint64_t most,
 						      struct dofi_dto *dto, DAT_MEM_PRIV_FLAGS priv,
 						      DAT_COUNT n, const DAT_LMR_TRIPLET *iov)

@@ -112,7 +112,7 @@ static const DAT_HANDLE_TYPE types[] = {
 #endif
 };
 
-/* One that is being made or freed meanwhile waits for this thread, and so stays in place. */
+/* a service point that is being made or freed waits for this thread, and so stays valid */
 struct dofi_sp *dofi_sp_find(struct dofi_ia *ia, DAT_CONN_QUAL conn_qual)
 {
 	struct dofi_sp *found = NULL;

@@ -6,13 +6,13 @@
 #include "obj/ep.h"
 #include "obj/xport.h"
 
-/* What tells the kinds apart. */
+/* What distinguishes the kinds of service points. */
 struct dofi_sp_kind {
 	struct dofi_pool *pool;
 	DAT_HANDLE_TYPE type;
 	DAT_RETURN evd_taken;		/* what its call says when its EVD may not take requests */
 	bool once;			/* it takes one request */
-	/* Fills in what others of its kind have besides, before anybody knows it; or NULL. */
+	/* Fills in what the kind has in addition, before the object is published; or NULL. */
 	void (*describe)(struct dofi_sp *sp);
 };
 
@@ -46,7 +46,7 @@ struct dofi_sp_plan {
 
 /* Listens on return. */
 DAT_RETURN dofi_sp_new(const struct dofi_sp_plan *plan, struct dofi_sp **sp);
-/* Requests that were announced stay answerable. */
+/* Requests whose event was queued stay answerable. */
 void dofi_sp_destroy(struct dofi_obj *obj);
 
 /* The one of @ia that takes requests for @conn_qual, or NULL. Progress thread. */

@@ -20,7 +20,7 @@ struct dofi_pool dofi_srq_pool = DOFI_POOL_INIT("srq", struct dofi_srq, srq_ctor
 
 /* Buffers leave */
 
-/* Whether the low watermark is passed and that is to be told: once per arming. Needs the lock. */
+/* Whether the low watermark is passed and has to be reported: once per arming. Needs the lock. */
 static bool falls_low(struct dofi_srq *srq)
 {
 	bool low = srq->low_armed && dofi_queue_used(&srq->queue) < (uint32_t)srq->low_watermark;
@@ -29,7 +29,7 @@ static bool falls_low(struct dofi_srq *srq)
 	return low;
 }
 
-/* DAT has no event for it: its reason is that of an SRQ's error. */
+/* DAT has no event for it: it is the reason of an SRQ's error. */
 static void tell_low(struct dofi_srq *srq)
 {
 	dofi_async_event(srq->obj.ia, DAT_ASYNC_ERROR_EP_BROKEN, srq, DAT_SRQ_LOW_WATERMARK_EVENT);
@@ -115,8 +115,9 @@ static struct dofi_srq_user *next_fed(struct dofi_srq *srq)
 }
 
 /*
- * Whoever is fed leaves the line, even if that is for another reason; so this ends. Endpoints
- * are never unmapped: one that is freed meanwhile only finds that it waits for nothing.
+ * Feeds the line until it, or the SRQ, is empty. An EP that is fed leaves the line in any case, so
+ * this ends. The memory of endpoints is never unmapped: an EP that is freed meanwhile finds that it
+ * does not wait.
  */
 static void serve_line(struct dofi_srq *srq)
 {

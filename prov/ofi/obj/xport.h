@@ -27,16 +27,17 @@ struct fid_ep;
 /* Why a connection request is turned down. */
 enum dofi_reject {
 	DOFI_REJECT_CONSUMER,	/* dat_cr_reject: the peer sees PEER_REJECTED */
-	DOFI_REJECT_PROVIDER,	/* nobody listens, no room: NON_PEER_REJECTED */
+	DOFI_REJECT_PROVIDER,	/* no listener, or no memory: NON_PEER_REJECTED */
 };
 
 /* What dofi_xport.submit(), dofi_send and dofi_rdma say of an operation that is done. */
 #define DOFI_DONE 1
 
 /*
- * Sends @len bytes at @buf, whose completion will have @context. Returns 0; DOFI_DONE, without a completion;
- * or a negative errno: nothing has been sent, and submit() knows better. The type is that of fi_ops_msg.send,
- * so that the fabric's function can be called without another in between: @to is ep->fast.to, and @unused 0.
+ * Sends @len bytes at @buf; the completion will have @context. Returns 0; DOFI_DONE if no
+ * completion comes; or a negative errno if nothing was sent, and submit() has to decide. The type
+ * is that of fi_ops_msg.send, so that the fabric's function can be called directly: @to is
+ * ep->fast.to, and @unused 0.
  */
 typedef ssize_t dofi_send(struct fid_ep *to, const void *buf, size_t len, void *desc, uint64_t unused,
 			  void *context);
@@ -77,7 +78,7 @@ struct dofi_xport {
 	int (*ia_init)(struct dofi_ia *ia);
 	void (*ia_fini)(struct dofi_ia *ia);
 
-	/* The end of what it keeps of a zone, before its domain closes. May be NULL. */
+	/* Ends the transport's state of a PZ, before its domain closes. May be NULL. */
 	void (*pz_close)(struct dofi_pz *pz);
 
 	/*
@@ -90,7 +91,10 @@ struct dofi_xport {
 
 	/* Starts to connect @ep as its request says; ends in dofi_ep_established or dofi_ep_end. */
 	void (*connect)(struct dofi_ep *ep);
-	/* Accepts ep->accepting with @ep, takes that over; ends likewise. */
+	/*
+	 * Accepts ep->accepting with @ep, and takes it over; ends in dofi_ep_established or
+	 * dofi_ep_end.
+	 */
 	void (*accept)(struct dofi_ep *ep);
 	/*
 	 * Where there are two: @ep, which is connecting, has not got to its peer by the first of
@@ -157,7 +161,10 @@ struct dofi_xport {
 	 */
 	int (*srq_open)(struct dofi_ep *ep);
 	void (*srq_close)(struct dofi_ep *ep);
-	/* Looks for the next message of @ep, if there is room for one. EP lock held, any thread, as for the next. */
+	/*
+	 * Posts a receive for the next message of @ep, if there is room for one. EP lock held, any
+	 * thread.
+	 */
 	void (*srq_listen)(struct dofi_ep *ep);
 	/* The receive @dto of kind DOFI_DTO_FRAME ended, with @len bytes, or a positive @err. */
 	void (*srq_arrived)(struct dofi_ep *ep, struct dofi_dto *dto, size_t len, int err, struct dofi_sink *sink);
@@ -169,8 +176,8 @@ struct dofi_xport {
 struct dofi_xports {
 	const struct dofi_xport *connected, *connectionless;
 	/*
-	 * Adds a way over ia->local to an IA whose connected transport is there. 0, or a negative
-	 * errno, and there is none. Progress thread. NULL: not to be done.
+	 * Adds a second fabric, ia->local, to an IA whose connected transport is open. Returns 0,
+	 * or a negative errno, and the IA has none. Progress thread. NULL: there is no such fabric.
 	 */
 	int (*add_local)(struct dofi_ia *ia);
 };

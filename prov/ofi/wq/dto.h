@@ -44,7 +44,7 @@ enum dofi_dto_kind {
 #define DOFI_DTO_RECVS                                                                      \
 	(1u << DOFI_DTO_RECV | 1u << DOFI_DTO_RECV_INVALIDATE | 1u << DOFI_DTO_RECV_IMMED |   \
 	 1u << DOFI_DTO_RECV_WRITE_IMMED)
-/* Whose completions are events of the extension. */
+/* Kinds whose completions are events of the extension. */
 #define DOFI_DTO_EXTENDED                                                                   \
 	(1u << DOFI_DTO_WRITE_IMMED | DOFI_DTO_ATOMICS | 1u << DOFI_DTO_RECV_IMMED |         \
 	 1u << DOFI_DTO_RECV_WRITE_IMMED)
@@ -76,10 +76,10 @@ struct dofi_dto {
 		};
 	};
 	union {
-		uint32_t immed;		/* data that travels beside a message */
+		uint32_t immed;		/* immediate data of a message */
 		uint32_t local_key;	/* DOFI_DTO_GRANTED: the context of the RMR */
 	};
-	uint32_t number;		/* its place in the queue: tail, when it was posted */
+	uint32_t number;		/* its index in the queue: tail, when it was posted */
 	/* written at once; what is not 0 in a plain operation comes first, as a constant of 32 bits has room for it */
 	uint8_t kind;			/* enum dofi_dto_kind */
 	bool at_fabric;
@@ -114,7 +114,7 @@ struct dofi_dto {
 
 /* Marks: its memory is named by the context of an RMR. */
 #define DOFI_DTO_GRANTED 0x01
-/* A request whose memory has lost its LMR, or RMR, before the fabric got it: it fails when its turn comes. */
+/* A request whose LMR or RMR was freed before the fabric got it: it fails when its turn comes. */
 #define DOFI_DTO_REVOKED 0x02
 /* A receive that the fabric was asked to give back; see ep_revoke.c. */
 #define DOFI_DTO_RECALLED 0x04
@@ -137,8 +137,8 @@ static inline uint32_t *dofi_dto_lmr(const struct dofi_dto *dto)
 #define DOFI_DTO_SHARED 0x40
 
 /*
- * In flags: a receive to which the transport itself matched a message, and set beside. Of a
- * request the bit is DAT_COMPLETION_LMR_INVALIDATE_FENCE_FLAG.
+ * In flags: a receive to which the transport itself matched a message; it has set beside. The bit
+ * of a request is DAT_COMPLETION_LMR_INVALIDATE_FENCE_FLAG.
  */
 #define DOFI_DTO_MATCHED 0x20
 
@@ -162,7 +162,7 @@ static inline bool dofi_dto_is_plain(const struct dofi_dto *dto)
 	return !(dto->tag & DOFI_DTO_ORDINARY);
 }
 
-/* Whether @context is that of @dto, which is plain: in one comparison. */
+/* Whether @context belongs to @dto, and @dto is plain: one comparison. */
 static inline bool dofi_dto_is_plain_of(const struct dofi_dto *dto, const void *context)
 {
 	return (uintptr_t)context == (uintptr_t)dto + dto->tag;
@@ -182,7 +182,7 @@ static inline void dofi_dto_begin(struct dofi_dto *dto, uint32_t number)
 	dto->at_fabric = dto->done = dto->announced = dto->submitted = false;
 }
 
-/* As that of a plain operation, whose context is returned. */
+/* As dofi_dto_renew(), for a plain operation, whose context is returned. */
 static inline void *dofi_dto_renew_plain(struct dofi_dto *dto)
 {
 	const unsigned tag = (dto->tag + 1u) & (DOFI_DTO_GENERATIONS - 1);

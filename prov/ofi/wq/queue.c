@@ -23,7 +23,9 @@ static uint32_t slots_for(uint32_t depth)
 	return depth < 2 ? 2 : 1u << (32 - __builtin_clz(depth - 1));
 }
 
-/* Blocks come zeroed: with the same first generation a stale context could fit a new slot. */
+/*
+ * Memory comes zeroed: if all slots began with generation 0 a stale context could match a new slot.
+ */
 static uint8_t next_generation(void)
 {
 	static _Atomic uint8_t generation;

@@ -21,35 +21,38 @@ struct dofi_lmr;
  * outstanding than it has slots, until it has as many as its limit asks for. A slot never moves: the fabric knows it.
  */
 struct dofi_queue {
-	struct dofi_dto **slots;	/* that of operation i is at i & mask */
+	struct dofi_dto **slots;	/* operation i has the slot at i & mask */
 	size_t stride;
 	uint32_t mask;
 	uint32_t first;			/* slots in memory[0]; memory[i] doubled them for the i-th time */
 	uint32_t steps;			/* how often they were doubled */
 	char *memory[DOFI_QUEUE_STEPS];
-	uint32_t limit;			/* places, of operations outstanding and of events not dequeued */
-	uint32_t depth;			/* outstanding operations at which a post looks closer, see below */
+	uint32_t limit;			/* most operations outstanding and events not dequeued */
+	uint32_t depth;			/* outstanding operations from which on a post calls dofi_queue_extend() */
 	uint32_t max_iov;		/* segments that a slot has room for */
 	uint32_t head, next, tail;
 	const struct dofi_lmr *lmr;	/* of the last plain one; dofi_lmr_none if the next cannot be */
-	struct dofi_unread *unread;	/* its owner's: places that events still take */
+	struct dofi_unread *unread;	/* its owner's: events that are not dequeued */
 	bool open;			/* operations may go to the fabric: dofi_ep_open_queues() */
-	bool held;			/* they wait all the same: some are being taken back from there */
+	bool held;			/* they wait although open: receives are being taken back from the fabric */
 };
 
 /*
- * Makes @next a queue of these sizes with what is outstanding in @q, of which nothing may
- * be at the fabric, and which may be all zero but for unread. @q stays as it is; the two may share their
- * slots. 0 or -ENOMEM. EP lock held, as for the next.
+ * Makes @next a queue of these sizes with the operations of @q, none of which may be at the fabric.
+ * @q may be all zero except unread and lmr. @q stays as it is; the two may share their slots.
+ * Returns 0 or -ENOMEM. EP lock held, as for dofi_queue_replace().
  */
 int dofi_queue_renew(struct dofi_queue *next, const struct dofi_queue *q, struct dofi_ep *ep,
 		     uint32_t depth, uint32_t max_iov);
-/* Puts @next, from dofi_queue_renew(), in the place of @q. */
+/* Replaces @q by @next, from dofi_queue_renew(). */
 void dofi_queue_replace(struct dofi_queue *q, const struct dofi_queue *next);
 void dofi_queue_fini(struct dofi_queue *q);
-/* @dto, a receive that the fabric has not got, may not use its memory; @zone as DOFI_DTO_BARRED says, or 0. */
+/*
+ * The receive @dto, which the fabric has not got, may not use its memory; @pz_id as DOFI_DTO_BARRED
+ * says, or 0.
+ */
 void dofi_receive_bar(struct dofi_dto *dto, uint64_t zone);
-/* The EP goes from the zone of one id to that of another: what its receives may still do. */
+/* The EP changes from the PZ of id @from to that of @to: bars and unbars its receives. */
 void dofi_queue_rezone(struct dofi_queue *q, uint64_t from, uint64_t to);
 
 static inline struct dofi_dto *dofi_queue_at(const struct dofi_queue *q, uint32_t i)
@@ -63,15 +66,19 @@ static inline struct dofi_dto *dofi_queue_oldest(const struct dofi_queue *q)
 }
 
 /*
- * Whether there may be no place: certain after dofi_queue_extend() only. Events take places when they are queued,
- * which lowers depth, and give them back without the lock, which does not raise it. So a post need not look at them.
+ * Whether there may be no room for another operation: certain after dofi_queue_extend() only. An
+ * event that is queued lowers depth; the thread that dequeues it has no lock, and does not raise
+ * it. So a post need not read the number of events.
  */
 static inline bool dofi_queue_full(const struct dofi_queue *q)
 {
 	return q->tail - q->head >= q->depth;
 }
 
-/* As many operations may be outstanding as places are left by events, and as there are slots. */
+/*
+ * Sets depth: as many operations may be outstanding as events leave room for, and as there are
+ * slots.
+ */
 static inline void dofi_queue_widen(struct dofi_queue *q)
 {
 	const uint32_t unread = dofi_unread_count(q->unread);
@@ -81,12 +88,13 @@ static inline void dofi_queue_widen(struct dofi_queue *q)
 }
 
 /*
- * As dofi_queue_widen(), and there are slots for one more operation of @ep where events leave a place for it. So this is
- * what allocates on behalf of a post: at most DOFI_QUEUE_STEPS times in a queue's life. 0 or -ENOMEM.
+ * As dofi_queue_widen(), and makes slots for one more operation of @ep if events leave room for it.
+ * This is what allocates on behalf of a post: at most DOFI_QUEUE_STEPS times in a queue's life.
+ * Returns 0 or -ENOMEM.
  */
 int dofi_queue_extend(struct dofi_queue *q, struct dofi_ep *ep);
 
-/* An event has taken a place; a watermark below stays. */
+/* An event was queued: lowers depth. A watermark that is lower stays. */
 static inline void dofi_queue_narrow(struct dofi_queue *q)
 {
 	const uint32_t depth = q->depth;
@@ -127,7 +135,7 @@ static inline bool dofi_queue_empty(const struct dofi_queue *q)
 	return q->head == q->tail;
 }
 
-/* Makes @to, of another queue, the operation @from, whose slots have room for @max_iov segments. */
+/* Makes @to, of another queue, the operation @from; the slots have room for @max_iov segments. */
 void dofi_dto_copy(struct dofi_dto *to, const struct dofi_dto *from, uint32_t max_iov);
 
 #endif
