@@ -125,7 +125,7 @@ static const struct dofi_cap_states waiting = {
 
 #define NAMES(text)                                                              \
 	.name = text,                                                            \
-	.tell = { "OFI_SOURCE:" text, "OFI_ADDS:" text, "OFI_LIMIT:" text, "OFI_MODIFY:" text }
+	.named = { "OFI_SOURCE:" text, "OFI_ADDS:" text, "OFI_LIMIT:" text, "OFI_MODIFY:" text }
 #define MEMBER(type, m) .offset = offsetof(type, m), .size = sizeof(((type *)0)->m)
 #define FROM(m) .from = offsetof(struct dofi_ia, m), .from_size = sizeof(((struct dofi_ia *)0)->m)
 #define WHERE(m) .where = offsetof(struct dofi_ia, m)

@@ -25,11 +25,11 @@ struct dofi_cap_states {
 
 /* The named attributes about a row, by their prefixes: what datinfo shows. */
 enum {
-	DOFI_TELL_SOURCE,
-	DOFI_TELL_ADDS,
-	DOFI_TELL_LIMIT,
-	DOFI_TELL_MODIFY,
-	DOFI_TELLS
+	DOFI_NAMED_SOURCE,
+	DOFI_NAMED_ADDS,
+	DOFI_NAMED_LIMIT,
+	DOFI_NAMED_MODIFY,
+	DOFI_NAMED_KINDS
 };
 
 /*
@@ -44,7 +44,7 @@ enum {
  */
 struct dofi_cap {
 	const char *name;			/* of the member */
-	const char *tell[DOFI_TELLS];		/* the prefixes with that name */
+	const char *named[DOFI_NAMED_KINDS];		/* the prefixes with that name */
 	enum dofi_cap_of of;
 	uint64_t field;				/* its bit in the masks of query and modify */
 	uint16_t offset, size;			/* in DAT_IA_ATTR, DAT_PROVIDER_ATTR or DAT_EP_ATTR */

@@ -118,12 +118,12 @@ static void named_add(struct dofi_ia *ia, const char *name, const char *value)
 
 static void named_add_row(struct dofi_ia *ia, const struct dofi_cap *row)
 {
-	named_add(ia, row->tell[DOFI_TELL_SOURCE], row->source);
-	named_add(ia, row->tell[DOFI_TELL_ADDS], row->adds);
+	named_add(ia, row->named[DOFI_NAMED_SOURCE], row->source);
+	named_add(ia, row->named[DOFI_NAMED_ADDS], row->adds);
 	if (row->limit)
-		named_add(ia, row->tell[DOFI_TELL_LIMIT], dofi_caps_row(DOFI_CAP_IA, row->limit)->name);
+		named_add(ia, row->named[DOFI_NAMED_LIMIT], dofi_caps_row(DOFI_CAP_IA, row->limit)->name);
 	if (row->when)
-		named_add(ia, row->tell[DOFI_TELL_MODIFY], row->when->words);
+		named_add(ia, row->named[DOFI_NAMED_MODIFY], row->when->words);
 }
 
 #if DAT_VERSION_MAJOR >= 2

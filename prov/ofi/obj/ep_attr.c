@@ -216,7 +216,7 @@ int dofi_ep_parts_set(struct dofi_ep *ep, const struct dofi_ep_parts *parts)
 	feeds(parts, cq, dofi_evd_feed_get);
 	parts_put(&old);
 	if (old.pz && old.pz != parts->pz)
-		dofi_queue_rezone(&ep->rq, old.pz->id, parts->pz->id);
+		dofi_queue_change_pz(&ep->rq, old.pz->id, parts->pz->id);
 	ep->pz = parts->pz;
 	ep->cq = cq;
 	ep->recv_evd = parts->recv_evd;

@@ -184,7 +184,7 @@ static void count_end(struct dofi_ep *ep)
  * Reports that the connection takes no more buffers from the SRQ, as InfiniBand's providers do,
  * once for each connection: programs wait for it before they free an endpoint.
  */
-static void tell_last_receive(struct dofi_ep *ep)
+static void report_last_receive(struct dofi_ep *ep)
 {
 	if (ep->srq && is_connected(ep) && !ep->silent)
 		dofi_async_event(ep->obj.ia, DAT_ASYNC_ERROR_EP_BROKEN, ep, DAT_EP_TRANSFER_TO_ERROR);
@@ -230,7 +230,7 @@ void dofi_ep_close_now(struct dofi_ep *ep)
 	judge_loss(ep);
 	if (dofi_ep_is_live(ep)) {
 		dofi_dto_flush(ep);
-		tell_last_receive(ep);
+		report_last_receive(ep);
 		dofi_ep_state_set(ep, DAT_EP_STATE_DISCONNECTED);
 		graceful_end(ep);
 		ep->closing = ep->failed_early = false;

@@ -158,7 +158,7 @@ static bool notifies(const struct dofi_ep *ep, const struct dofi_dto *dto)
  * Counts the event of @dto as unread, and returns the count, until the consumer has dequeued the
  * event.
  */
-static struct dofi_unread *place_take(struct dofi_ep *ep, const struct dofi_dto *dto)
+static struct dofi_unread *count_unread(struct dofi_ep *ep, const struct dofi_dto *dto)
 {
 	struct dofi_queue *q = dofi_dto_is(dto->kind, DOFI_DTO_RECVS) ? &ep->rq : &ep->sq;
 
@@ -176,7 +176,7 @@ static __attribute__((noinline)) void enqueue(struct dofi_evd *evd, struct dofi_
 {
 	struct dofi_event event;
 
-	event.unread = place_take(ep, dto);
+	event.unread = count_unread(ep, dto);
 	event.life = dofi_unread_life(event.unread);
 	event.number = fill_event(&event.data, ep, dto);
 	event.immed = dto->immed;
@@ -241,7 +241,7 @@ __attribute__((noinline)) void dofi_receives_retire(struct dofi_ep *ep, struct d
 void dofi_dto_retire(struct dofi_ep *ep, struct dofi_sink *sink)
 {
 	dofi_requests_retire(ep, sink);
-	if (dofi_ep_is_announced(ep))
+	if (dofi_ep_may_deliver(ep))
 		dofi_receives_retire(ep, sink);
 	if (__builtin_expect(ep->graceful, 0))
 		dofi_ep_request_done(ep);

@@ -23,7 +23,7 @@ static inline void dofi_dto_finish(struct dofi_ep *ep, struct dofi_dto *dto, int
 }
 
 /* Whether the consumer has the event of the connection: a message that arrived before waits for that. */
-static inline bool dofi_ep_is_announced(const struct dofi_ep *ep)
+static inline bool dofi_ep_may_deliver(const struct dofi_ep *ep)
 {
 	return ep->state != DAT_EP_STATE_ACTIVE_CONNECTION_PENDING &&
 	       ep->state != DAT_EP_STATE_COMPLETION_PENDING;

@@ -22,7 +22,7 @@ static DOFI_INTO_CALLER void end(struct dofi_ep *ep, struct dofi_dto *dto, int e
 {
 	dofi_dto_finish(ep, dto, err);
 	if (dofi_dto_is(dto->kind, DOFI_DTO_RECVS)) {
-		if (dofi_ep_is_announced(ep))
+		if (dofi_ep_may_deliver(ep))
 			dofi_receives_retire(ep, sink);
 	} else {
 		dofi_requests_retire(ep, sink);
@@ -133,7 +133,7 @@ static __attribute__((noinline)) void part_done(struct dofi_ep *ep, struct dofi_
 /* Of hardware: what it says of a connection comes another way, and may be read later. */
 static bool connected_yet(const struct dofi_ep *ep)
 {
-	return dofi_ep_is_announced(ep) || !ep->obj.ia->fabric.quirk->late_receives_cost;
+	return dofi_ep_may_deliver(ep) || !ep->obj.ia->fabric.quirk->late_receives_cost;
 }
 
 /* A receive that was recalled, and that no message has met. */

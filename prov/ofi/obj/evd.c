@@ -164,7 +164,7 @@ DAT_RETURN dofi_evd_query(DAT_EVD_HANDLE evd_handle, DAT_EVD_PARAM_MASK mask, DA
 }
 
 /* A CNO that begins to watch an EVD with events in it is triggered. */
-static void tell_of_backlog(struct dofi_evd *evd)
+static void notify_backlog(struct dofi_evd *evd)
 {
 	uint32_t count = atomic_load(&evd->count);
 
@@ -184,7 +184,7 @@ DAT_RETURN dofi_evd_modify_cno(DAT_EVD_HANDLE evd_handle, DAT_CNO_HANDLE cno_han
 	dofi_mutex_lock(&evd->lock);
 	cno_detach(evd, false);
 	cno_attach(evd, cno);
-	tell_of_backlog(evd);
+	notify_backlog(evd);
 	dofi_mutex_unlock(&evd->lock);
 	return DAT_SUCCESS;
 }
@@ -198,7 +198,7 @@ static DAT_RETURN set_enabled(DAT_EVD_HANDLE evd_handle, bool enabled)
 	dofi_mutex_lock(&evd->lock);
 	if (enabled && !evd->enabled) {
 		evd->enabled = true;
-		tell_of_backlog(evd);
+		notify_backlog(evd);
 	}
 	evd->enabled = enabled;
 	if (!enabled && evd->cno)

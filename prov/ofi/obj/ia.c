@@ -64,7 +64,7 @@ DAT_IA_HANDLE dofi_ia_export(struct dofi_ia *ia)
 }
 #endif
 
-static void place_render(struct dofi_ia *ia)
+static void numa_render(struct dofi_ia *ia)
 {
 	ia->node[0] = ia->distance[0] = 0;
 	if (!ia->fabric.placed)
@@ -186,7 +186,7 @@ static void ia_describe(struct dofi_ia *ia)
 	dofi_device_find(ia->fabric.info, &ia->address, DOFI_DEVICE_SYSFS, &ia->device);
 	dofi_version_text(fi_version(), ia->version, sizeof(ia->version));
 	dofi_version_check(fi_version());
-	place_render(ia);
+	numa_render(ia);
 }
 
 /* An address is one of several that this host has: there may be another IA at each. */

@@ -14,7 +14,7 @@ struct dofi_pool dofi_rmr_pool = DOFI_POOL_INIT("rmr", struct dofi_rmr, NULL);
 
 /* Grants */
 
-static inline unsigned place_of(DAT_RMR_CONTEXT context)
+static inline unsigned bucket_of(DAT_RMR_CONTEXT context)
 {
 	return context & (DOFI_PZ_GRANTS - 1);
 }
@@ -22,7 +22,7 @@ static inline unsigned place_of(DAT_RMR_CONTEXT context)
 /* PZ's rmr_lock held, as for the functions below. */
 static void list(struct dofi_bind *bind)
 {
-	LIST_INSERT_HEAD(&bind->pz->grants[place_of(bind->context)], bind, by_context);
+	LIST_INSERT_HEAD(&bind->pz->grants[bucket_of(bind->context)], bind, by_context);
 	bind->listed = true;
 }
 
@@ -199,7 +199,7 @@ static struct dofi_bind *grant_of(struct dofi_pz *pz, const struct dofi_ep *ep,
 {
 	struct dofi_bind *bind;
 
-	LIST_FOREACH(bind, &pz->grants[place_of(context)], by_context)
+	LIST_FOREACH(bind, &pz->grants[bucket_of(context)], by_context)
 		if (bind->context == context && (!bind->rmr->ep_scope || bind->rmr->ep == ep))
 			return bind;
 	return NULL;
@@ -359,7 +359,7 @@ DAT_RETURN dofi_rmr_create_for_ep(DAT_PZ_HANDLE pz_handle, DAT_RMR_HANDLE *rmr_h
 }
 #endif
 
-static void tell_grant(const struct dofi_bind *bind, DAT_RMR_PARAM *param)
+static void show_grant(const struct dofi_bind *bind, DAT_RMR_PARAM *param)
 {
 	param->lmr_triplet.lmr_context = bind->part.lmr->context;
 	param->lmr_triplet.virtual_address = bind->part.addr;
@@ -392,7 +392,7 @@ DAT_RETURN dofi_rmr_query(DAT_RMR_HANDLE rmr_handle, DAT_RMR_PARAM_MASK mask, DA
 	dofi_mutex_lock(&rmr->pz->rmr_lock);
 	bound = rmr->bound;
 	if (bound)
-		tell_grant(rmr->bound, &now);
+		show_grant(rmr->bound, &now);
 	dofi_mutex_unlock(&rmr->pz->rmr_lock);
 	if (!bound && (mask & DAT_RMR_FIELD_LMR_TRIPLET))
 		return DOFI_BAD_ARG(2);

@@ -30,7 +30,7 @@ static bool falls_low(struct dofi_srq *srq)
 }
 
 /* DAT has no event for it: it is the reason of an SRQ's error. */
-static void tell_low(struct dofi_srq *srq)
+static void report_low(struct dofi_srq *srq)
 {
 	dofi_async_event(srq->obj.ia, DAT_ASYNC_ERROR_EP_BROKEN, srq, DAT_SRQ_LOW_WATERMARK_EVENT);
 }
@@ -87,7 +87,7 @@ bool dofi_srq_take(struct dofi_srq *srq, struct dofi_srq_user *user, struct dofi
 	}
 	dofi_mutex_unlock(&srq->lock);
 	if (low)
-		tell_low(srq);
+		report_low(srq);
 	return got;
 }
 
@@ -316,6 +316,6 @@ DAT_RETURN dofi_srq_set_lw(DAT_SRQ_HANDLE srq_handle, DAT_COUNT low_watermark)
 	}
 	dofi_mutex_unlock(&srq->lock);
 	if (low)
-		tell_low(srq);
+		report_low(srq);
 	return valid ? DAT_SUCCESS : DOFI_BAD_ARG(2);
 }

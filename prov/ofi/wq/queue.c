@@ -180,10 +180,10 @@ void dofi_queue_fini(struct dofi_queue *q)
 	q->steps = 0;
 }
 
-void dofi_receive_bar(struct dofi_dto *dto, uint64_t zone)
+void dofi_receive_bar(struct dofi_dto *dto, uint64_t pz_id)
 {
 	dto->flags |= DOFI_DTO_BARRED;
-	dto->remote_addr = zone;
+	dto->remote_addr = pz_id;
 	dto->remote_key = dto->n_iov;
 	dto->n_iov = 0;
 }
@@ -194,7 +194,7 @@ static void receive_unbar(struct dofi_dto *dto)
 	dto->n_iov = dto->remote_key;
 }
 
-void dofi_queue_rezone(struct dofi_queue *q, uint64_t from, uint64_t to)
+void dofi_queue_change_pz(struct dofi_queue *q, uint64_t from, uint64_t to)
 {
 	uint32_t i;
 

@@ -51,9 +51,9 @@ void dofi_queue_fini(struct dofi_queue *q);
  * The receive @dto, which the fabric has not got, may not use its memory; @pz_id as DOFI_DTO_BARRED
  * says, or 0.
  */
-void dofi_receive_bar(struct dofi_dto *dto, uint64_t zone);
+void dofi_receive_bar(struct dofi_dto *dto, uint64_t pz_id);
 /* The EP changes from the PZ of id @from to that of @to: bars and unbars its receives. */
-void dofi_queue_rezone(struct dofi_queue *q, uint64_t from, uint64_t to);
+void dofi_queue_change_pz(struct dofi_queue *q, uint64_t from, uint64_t to);
 
 static inline struct dofi_dto *dofi_queue_at(const struct dofi_queue *q, uint32_t i)
 {
