@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The capability table: one row for each DAT attribute, and what it says of an IA. */
+/* The capability table: one row for each DAT attribute. */
 #ifndef DOFI_OBJ_CAPS_H
 #define DOFI_OBJ_CAPS_H
 
@@ -17,7 +17,7 @@ enum dofi_cap_of {
 	DOFI_CAP_EP,
 };
 
-/* EP states, as bits and as the words for them. */
+/* EP states, as bits and in words. */
 struct dofi_cap_states {
 	uint32_t bits;
 	const char *words;
@@ -43,8 +43,8 @@ enum {
  * take(), and may be as high as the value of the IA's row `limit`, or as `most`.
  */
 struct dofi_cap {
-	const char *name;			/* of the member */
-	const char *named[DOFI_NAMED_KINDS];		/* the prefixes with that name */
+	const char *name;			/* of the member of the DAT structure */
+	const char *named[DOFI_NAMED_KINDS];		/* the named attributes about the row */
 	enum dofi_cap_of of;
 	uint64_t field;				/* its bit in the masks of query and modify */
 	uint16_t offset, size;			/* in DAT_IA_ATTR, DAT_PROVIDER_ATTR or DAT_EP_ATTR */
@@ -52,25 +52,25 @@ struct dofi_cap {
 	void (*fill)(const struct dofi_ia *ia, void *member);
 	uint64_t most;
 	const char *word;			/* the name of `most` */
-	uint16_t from, from_size;		/* in struct dofi_ia */
-	uint16_t where;				/* in struct dofi_ia */
+	uint16_t from, from_size;		/* the offset and size of a member of struct dofi_ia */
+	uint16_t where;				/* the offset of a member of struct dofi_ia */
 	uint64_t without;
 
 	uint64_t limit;				/* the field of the row of the IA */
-	uint64_t def;				/* what NULL asks for, cut to the limit */
-	bool zero_is_default;			/* programs pass 0 for "whatever you have" */
+	uint64_t def;				/* the value for NULL; the limit may be lower */
+	bool zero_is_default;			/* programs pass 0 for the default */
 	bool (*take)(uint64_t *value);
-	const struct dofi_cap_states *when;	/* it may be modified; NULL: never */
-	bool no_receives;			/* and only while no receive is posted */
+	const struct dofi_cap_states *when;	/* the states in which it may be modified; NULL: never */
+	bool no_receives;			/* it may be modified only while no receive is posted */
 
-	const char *source;			/* in libfabric, or where else; NULL: nowhere */
-	const char *adds;			/* what the provider does where the fabric lacks it */
+	const char *source;			/* where the value comes from: libfabric's name; NULL: from nowhere */
+	const char *adds;			/* what the provider adds where the fabric lacks it */
 };
 
 extern const struct dofi_cap dofi_caps[];
 extern const size_t dofi_n_caps;
 
-/* Whether there is that quality of service. */
+/* Whether the quality of service is supported. */
 bool dofi_qos_known(DAT_QOS qos);
 
 /* The row of one bit of a mask; NULL if no member has that bit. */

@@ -127,7 +127,7 @@ static void named_add_row(struct dofi_ia *ia, const struct dofi_cap *row)
 }
 
 #if DAT_VERSION_MAJOR >= 2
-/* What of the extension is there; datagrams are not, on connected endpoints. */
+/* Which parts of the extension are supported; datagrams are not, on connected endpoints. */
 static void named_extension(struct dofi_ia *ia)
 {
 	const char *immed = dofi_fabric_has_immed(&ia->fabric) ? "TRUE" : "FALSE";
@@ -149,7 +149,7 @@ static void named_extension(struct dofi_ia *ia)
 
 /*
  * How a program learns that the peer's memory refused an operation, and whether an orderly end of a
- * connection is distinguished from a lost one. Over OFI_LOCAL the operation at fault is always named.
+ * connection is distinguished from a lost one. Over OFI_LOCAL the failed operation is always named.
  */
 static void named_refusal(struct dofi_ia *ia)
 {
@@ -159,7 +159,7 @@ static void named_refusal(struct dofi_ia *ia)
 	named_add(ia, "OFI_GOODBYE", ia->fabric.says_bye ? "TRUE" : "FALSE");
 }
 
-/* How its transport is, which decides what the rows' values cost. */
+/* The transport, which decides what the rows' values cost. */
 static void named_transport(struct dofi_ia *ia)
 {
 	named_add(ia, "OFI_ENDPOINT", ia->fabric.rdm ? "rdm" : "msg");
@@ -263,7 +263,7 @@ bool dofi_caps_ep_take(const struct dofi_ia *ia, const struct dofi_cap *row,
 
 	if (!value && row->zero_is_default)
 		value = default_of(ia, row);
-	/* a negative count is a large one here */
+	/* a negative count is a large number here */
 	if (row->take ? !row->take(&value) : value > most_of(ia, row))
 		return false;
 	store(attr, row->offset, row->size, value);

@@ -6,7 +6,7 @@
 #include "obj/caps.h"
 #include "obj/ia.h"
 
-/* Counts a child in unless the IA has as many as its attributes promise. */
+/* Counts a child unless the IA has as many as its attributes promise. */
 static bool count_in(struct dofi_ia *ia, DAT_HANDLE_TYPE type)
 {
 	DAT_COUNT *n = &ia->n_children[DOFI_KIND(type)];

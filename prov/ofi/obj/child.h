@@ -10,7 +10,7 @@ void *dofi_obj_new(struct dofi_pool *pool, DAT_HANDLE_TYPE type, struct dofi_ia 
 		   void (*destroy)(struct dofi_obj *));
 /* Makes it a valid handle. */
 void dofi_obj_publish(struct dofi_obj *obj, DAT_HANDLE_TYPE type);
-/* Takes back the handle; only one of several callers gets true. Takes the IA's lock. */
+/* Ends the handle; only one of several callers gets its kind, the others 0. Takes the IA's lock. */
 int dofi_obj_retire(struct dofi_obj *obj);
 /*
  * The two halves of dofi_obj_retire(), for a caller with a lock that comes after the IA's. claim:
@@ -18,7 +18,7 @@ int dofi_obj_retire(struct dofi_obj *obj);
  */
 int dofi_obj_claim(struct dofi_obj *obj);
 void dofi_obj_unlink(struct dofi_obj *obj, int kind);
-/* Gives the memory back; before publishing or after retiring. */
+/* Gives the memory back. Call before publishing or after retiring. */
 void dofi_obj_free(struct dofi_pool *pool, DAT_HANDLE_TYPE type, struct dofi_obj *obj);
 
 #endif

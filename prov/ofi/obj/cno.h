@@ -24,11 +24,11 @@ struct dofi_cno {
 	int fd;				/* an eventfd, readable while triggered; or -1 */
 	bool again;			/* triggered for events that were reported before */
 	bool dying;
-	struct dofi_evd *evd;		/* the last that triggered: a hint */
+	struct dofi_evd *evd;		/* the last EVD that triggered: a hint */
 	TAILQ_HEAD(, dofi_cno_source) sources;
 	int waiters;
 	unsigned released;		/* how often all waiters were sent away */
-	DAT_OS_WAIT_PROXY_AGENT agent;	/* none once it was called */
+	DAT_OS_WAIT_PROXY_AGENT agent;	/* none after it was called */
 	bool agent_armed;		/* an agent is called once each time it is set */
 	struct dofi_work agent_work;
 };
@@ -39,9 +39,9 @@ static inline struct dofi_cno *dofi_cno_check(DAT_CNO_HANDLE handle)
 }
 
 /*
- * An EVD begins to trigger the CNO, or ends to. If it ends because it is @freed and was the last, the CNO can
- * have no more events: its waiters return, and its agent or descriptor reports that. The EVD lock may be held, here
- * and below.
+ * An EVD begins or ends to trigger the CNO. If it ends because it is @freed and was the last, the
+ * CNO can have no more events: its waiters return, and its agent or descriptor reports that. Here
+ * and below the EVD lock may be held.
  */
 void dofi_cno_attach(struct dofi_cno *cno, struct dofi_cno_source *source);
 void dofi_cno_detach(struct dofi_cno *cno, struct dofi_cno_source *source, bool freed);

@@ -34,7 +34,7 @@ static bool comm_supported(const struct dofi_ia *ia, const DAT_COMM *comm)
 	       (!comm->protocol || comm->protocol == ours.protocol);
 }
 
-/* Whether it is the IA's address, or any address of its family. */
+/* Whether @address is the IA's, or any address of its family. */
 static bool is_local(const struct dofi_ia *ia, const struct sockaddr *address)
 {
 	if (address->sa_family != ia->address.ss_family)

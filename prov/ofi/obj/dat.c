@@ -8,10 +8,12 @@
 #include <stdbool.h>
 #include <unistd.h>
 
-/* More than any call of the fabric opens, so that it is not fooled by what a failed one gave back. */
+/* More descriptors than any call of the fabric opens, as a call that failed has closed its own. */
 #define DESCRIPTORS 16
 
-/* Libfabric makes a lack of descriptors an EIO (tcp of 1.17), or a fabric that is not there. */
+/*
+ * Libfabric reports a lack of descriptors as EIO (tcp of 1.17), or as a fabric that does not exist.
+ */
 static bool descriptors_are_short(void)
 {
 	int fd[DESCRIPTORS], n = 0;
@@ -44,7 +46,7 @@ DAT_RETURN dofi_ret(int err)
 		return DOFI_NO_RESOURCE(MEMORY);
 	case EMFILE:
 	case ENFILE:
-	case EAGAIN:	/* a thread too many */
+	case EAGAIN:	/* too many threads */
 	case EACCES:	/* from here to EROFS: /dev/shm cannot be written, or does not exist */
 	case ENOENT:
 	case EPERM:

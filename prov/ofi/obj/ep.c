@@ -20,7 +20,7 @@ static void ep_ctor(void *obj)
 
 struct dofi_pool dofi_ep_pool = DOFI_POOL_INIT("ep", struct dofi_ep, ep_ctor);
 
-/* That lock's holder has no other of ours: see dofi_cq_enter(). */
+/* The holder of the CQ's access lock takes no other lock of the provider: see dofi_cq_enter(). */
 void dofi_fast_close(struct dofi_ep *ep)
 {
 	struct dofi_mutex *lock = atomic_load_explicit(&ep->fast.lock, memory_order_relaxed);
@@ -32,7 +32,10 @@ void dofi_fast_close(struct dofi_ep *ep)
 
 /* What may go to the fabric */
 
-/* Chooses what a plain operation calls, which is one call of the fabric's where the transport adds nothing. */
+/*
+ * Chooses the functions that plain operations call: the fabric's own where the transport adds
+ * nothing.
+ */
 static void fast_choose(struct dofi_ep *ep)
 {
 	ep->fast.request_evd = ep->request_evd;
@@ -67,9 +70,9 @@ void dofi_fast_renew(struct dofi_ep *ep)
 }
 
 /*
- * Receives must be there before the peer may send, but not while a connection is still being
- * tried: a refused attempt would take them with it. Where the fabric makes a message wait for long
- * that comes before them they are recalled then.
+ * Receives must be posted before the peer may send, but not while an attempt to connect may still
+ * be refused: it would take them along. Where a message that comes before a receive waits for long
+ * they are posted early, and recalled when the attempt fails.
  */
 void dofi_ep_open_queues(struct dofi_ep *ep)
 {
@@ -110,7 +113,7 @@ void dofi_ep_todo(struct dofi_ep *ep, unsigned what)
 
 void dofi_ep_end(struct dofi_ep *ep, DAT_EVENT_NUMBER event)
 {
-	/* the peer's leaving may be seen before the failure that it left for */
+	/* the peer's disconnect may be seen before the failure that caused it */
 	if (ep->closing && event == DAT_CONNECTION_EVENT_BROKEN &&
 	    ep->state == DAT_EP_STATE_CONNECTED)
 		ep->end = event;

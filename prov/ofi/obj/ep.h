@@ -27,7 +27,7 @@ struct dofi_request {
 	unsigned char data[DOFI_PRIVATE_DATA];
 };
 
-/* Work that the progress thread has yet to do for an EP. */
+/* Work of an EP for the progress thread. */
 enum {
 	DOFI_EP_CONNECT = 1 << 0,
 	DOFI_EP_ACCEPT = 1 << 1,
@@ -54,23 +54,23 @@ struct dofi_fast {
 struct dofi_ep {
 	struct dofi_obj obj;
 
-	/* changed under the lock, and only while there is no connection: dofi_ep_modify() */
+	/* changed under the lock, and only without a connection: dofi_ep_modify() */
 	struct dofi_pz *pz;		/* may be NULL, like the EVDs */
 	struct dofi_evd *recv_evd, *request_evd, *connect_evd;
-	struct dofi_srq *srq;		/* for good, or none */
-	struct dofi_srq_user srq_user;	/* its own lock */
+	struct dofi_srq *srq;		/* never changes; may be NULL */
+	struct dofi_srq_user srq_user;	/* has a lock of its own */
 	DAT_EP_ATTR attr;
 
 	struct dofi_mutex lock;		/* the fields below; taken by dofi_ep_lock() */
 	DAT_EP_STATE state;
-	const struct dofi_xport *xport;	/* by which it reaches its peer, or is to; the IA's without one */
+	const struct dofi_xport *xport;	/* the transport to its peer; the IA's without a connection */
 	struct dofi_cq *cq;		/* where its operations complete; the PZ's CQ without a peer */
-	struct dofi_shard *shard;	/* of the CQ; NULL unless it has an endpoint of its own open */
+	struct dofi_shard *shard;	/* of the CQ; NULL unless the EP has an endpoint of its own open */
 	struct fid_ep *fid;		/* the fabric endpoint, its own or its PZ's; NULL unless open */
-	bool closing;			/* it takes no more operations; they wait to be flushed */
+	bool closing;			/* the EP takes no more operations; those it has will be flushed */
 	bool failed_early;		/* a receive failed before the event of the connection */
-	bool lost;			/* the fabric reported its end, and this side had not asked for it */
-	bool unheard;			/* lost before all that the peer sent was read */
+	bool lost;			/* the fabric reported the end, without a request of this side */
+	bool unheard;			/* the connection was lost before all that the peer sent was read */
 	bool says_bye, said_bye;	/* the peer sends a message before an orderly end; it did */
 	bool graceful;			/* closes when the last request is done */
 	bool silent;			/* being freed: no more events */
@@ -78,15 +78,15 @@ struct dofi_ep {
 	bool framed;			/* the peer receives from an SRQ: see xport/msg/frame.h */
 	struct dofi_fast fast;
 	struct dofi_queue sq, rq;	/* requests and receives */
-	struct dofi_unread sq_unread, rq_unread;	/* theirs; without the lock */
+	struct dofi_unread sq_unread, rq_unread;	/* events of sq and rq that are not dequeued; no lock */
 	int reads;			/* RDMA reads and atomics at the fabric */
-	int atomics;			/* of them, atomics */
+	int atomics;			/* atomics at the fabric; reads counts them, too */
 	struct dofi_mailbox mailbox;	/* the peer's */
 	void *mail;			/* the transport's state of atomics with the peer's mailbox, or NULL */
 	bool owes;			/* dofi_xport.resume() has something to do */
 	uint32_t secret, peer_secret;	/* of the connection, sent and received: dofi_mr_fabric_key() */
 	DAT_COUNT soft_watermark;	/* more receives than this raise an asynchronous event, once */
-	DAT_COUNT hard_watermark;	/* and more than it break the connection */
+	DAT_COUNT hard_watermark;	/* more receives than this break the connection */
 	struct dofi_tally posted[DOFI_DTO_KINDS], receipts[DOFI_DTO_KINDS];
 	uint64_t n_connect, n_disconnect;
 	uint64_t base[DOFI_EP_COUNTERS]; /* see counters.c */
@@ -96,15 +96,15 @@ struct dofi_ep {
 	SLIST_ENTRY(dofi_ep) holder;	/* see ep_revoke.c; progress thread */
 	void *inbox;			/* the transport's state of an EP with an SRQ: dofi_xport.srq_open() */
 
-	struct dofi_ep **reserved_by;	/* where an RSP names this EP, or NULL; under the IA's lock */
+	struct dofi_ep **reserved_by;	/* the RSP's pointer to this EP, or NULL; under the IA's lock */
 
-	/* the connection; progress thread, or the consumer while nothing is live */
+	/* of the connection; progress thread, or the consumer's while no connection is live */
 	struct dofi_request request;
 	void *conn;			/* the transport's state of the open endpoint */
 	void *opening;			/* the transport's state of an endpoint that a thread is opening, or NULL */
 	unsigned attempt;		/* which of the qualifier's ports is being tried */
 	void *accepting;		/* the transport's part of the request being accepted */
-	struct dofi_timer timer;	/* of the attempt, then of a peer that ended unseen */
+	struct dofi_timer timer;	/* of the attempt; later of a peer whose end the fabric does not report */
 	struct dofi_watch watch;
 	uint32_t received;		/* rq.head when the timer was started */
 	struct sockaddr_storage local;
@@ -121,7 +121,7 @@ static inline struct dofi_ep *dofi_ep_check(DAT_EP_HANDLE handle)
 /* Waits for the plain operation of @ep that another thread is at; none begins until dofi_ep_unlock(). EP lock held. */
 void dofi_fast_close(struct dofi_ep *ep);
 
-/* All of @ep is the caller's until dofi_ep_unlock(). This is what is meant by "EP lock held". */
+/* All of @ep is the caller's until dofi_ep_unlock(): "EP lock held" in other comments. */
 static inline void dofi_ep_lock(struct dofi_ep *ep)
 {
 	dofi_mutex_lock(&ep->lock);
@@ -183,8 +183,9 @@ static inline bool dofi_ep_is_live(const struct dofi_ep *ep)
 }
 
 /*
- * Whether the fabric holds @dto, which has DAT_COMPLETION_BARRIER_FENCE_FLAG, back by itself. A
- * message in a frame is two of its own; and what has no bytes, and atomics, are posted without flags.
+ * Whether the fabric itself holds back @dto, which has DAT_COMPLETION_BARRIER_FENCE_FLAG. A message
+ * in a frame is two messages of the fabric; and empty messages and atomics are posted without
+ * flags.
  */
 static inline bool dofi_fenced_by_fabric(const struct dofi_ep *ep, const struct dofi_dto *dto)
 {
@@ -192,7 +193,7 @@ static inline bool dofi_fenced_by_fabric(const struct dofi_ep *ep, const struct 
 	       !dofi_dto_is(dto->kind, DOFI_DTO_ATOMICS);
 }
 
-/* What the fabric knows the key of a request by. */
+/* The fabric's key of a request. */
 static inline uint64_t dofi_ep_remote_key(const struct dofi_ep *ep, const struct dofi_dto *dto)
 {
 	return dofi_mr_fabric_key(dto->remote_key, ep->peer_secret);

@@ -5,7 +5,7 @@
 
 #include "obj/ep.h"
 
-/* All but the attributes may be NULL. */
+/* What an EP is made of. All but the attributes may be NULL. */
 struct dofi_ep_parts {
 	struct dofi_pz *pz;
 	struct dofi_evd *recv_evd, *request_evd, *connect_evd;
@@ -13,7 +13,10 @@ struct dofi_ep_parts {
 	DAT_EP_ATTR attr;
 };
 
-/* Whether @handle is NULL or an EVD of @ia that takes @flag; *@evd is it. */
+/*
+ * Stores the EVD of @handle, which may be NULL, in *@evd. Returns false unless it is an EVD of @ia
+ * that takes @flag.
+ */
 bool dofi_ep_evd(struct dofi_ia *ia, DAT_EVD_HANDLE handle, DAT_EVD_FLAGS flag,
 		 struct dofi_evd **evd);
 
@@ -36,7 +39,7 @@ void dofi_ep_set_cq(struct dofi_ep *ep, struct dofi_cq *cq);
  */
 void dofi_dto_watermarks(struct dofi_ep *ep);
 
-/* Gives everything back. */
+/* Gives up all parts. */
 void dofi_ep_parts_drop(struct dofi_ep *ep);
 
 DAT_RETURN dofi_ep_modify(DAT_EP_HANDLE ep_handle, DAT_EP_PARAM_MASK mask,

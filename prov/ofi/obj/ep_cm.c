@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Endpoint: the life of a connection. What the consumer asks for is in ep_connect.c. */
+/* Endpoint: the life of a connection. Calls of the consumer are in ep_connect.c. */
 
 #include "obj/ep_cm.h"
 
@@ -43,7 +43,7 @@ static void keep_peer_data(struct dofi_ep *ep, const void *data, size_t size)
 	ep->peer_data_size = size;
 }
 
-/* What a consumer that is slow to post receives gets after its peer is gone. */
+/* How long a consumer may take to post receives after its peer is gone. */
 #define LAST_RECEIVE_NS (500 * 1000000LL)
 
 void dofi_ep_last_receives(struct dofi_ep *ep)
@@ -59,7 +59,7 @@ static void peer_ended(struct dofi_source *source)
 	struct dofi_watch *watch = (struct dofi_watch *)source;
 	struct dofi_ep *ep = (struct dofi_ep *)((char *)watch - offsetof(struct dofi_ep, watch));
 
-	/* a fabric that sees it too is about to say so, and then the timer never fires */
+	/* if the fabric sees the end, too, it reports that before the timer fires */
 	if (watch->fd >= 0)
 		dofi_ep_last_receives(ep);
 }
@@ -86,7 +86,7 @@ void dofi_ep_established(struct dofi_ep *ep, const void *data, size_t size)
 	struct dofi_ia *ia = ep->obj.ia;
 
 	dofi_timer_stop(&ia->progress, &ep->timer);
-	/* only a connection of the fabric's own has a socket */
+	/* only connections of the fabric have a socket */
 	if (!ep->xport->matches && ia->fabric.quirk->blind_when_blocked &&
 	    dofi_watch_open(&ep->watch, &ia->progress, ep->fid, peer_ended))
 		dofi_log(DOFI_INFO, DOFI_CM, "ep %p: its socket was not found", (void *)ep);
@@ -190,7 +190,7 @@ static void report_last_receive(struct dofi_ep *ep)
 		dofi_async_event(ep->obj.ia, DAT_ASYNC_ERROR_EP_BROKEN, ep, DAT_EP_TRANSFER_TO_ERROR);
 }
 
-/* All that the peer sent has been read: what its end was. EP lock held. */
+/* All that the peer sent has been read: decides which event the end has. EP lock held. */
 static void judge_loss(struct dofi_ep *ep)
 {
 	if (ep->lost && is_connected(ep) && ep->says_bye && !ep->said_bye)
@@ -200,7 +200,10 @@ static void judge_loss(struct dofi_ep *ep)
 	ep->lost = ep->says_bye = ep->said_bye = false;
 }
 
-/* All that a graceful end waited for is to arrive, however long the peer takes. */
+/*
+ * Whether data may be lost: not if a graceful end has waited for all requests, whose data must arrive,
+ * however long the peer takes.
+ */
 static bool may_lose_data(struct dofi_ep *ep)
 {
 	bool all_sent;
@@ -225,7 +228,7 @@ void dofi_ep_close_now(struct dofi_ep *ep)
 	end_scoped_grants(ep);
 	dofi_ep_lock(ep);
 	ep->xport = ep->obj.ia->xport;
-	/* what an event asked for meanwhile: the EP may be freed before that work has its turn */
+	/* drops work that was queued meanwhile: the EP may be freed before it runs */
 	ep->todo = 0;
 	judge_loss(ep);
 	if (dofi_ep_is_live(ep)) {
@@ -241,7 +244,7 @@ void dofi_ep_close_now(struct dofi_ep *ep)
 	dofi_ep_unlock(ep);
 }
 
-/* On the progress thread. Closing makes an open that did not happen yet needless. */
+/* Progress thread. After a close, an open that has not begun is skipped. */
 static void ep_work(struct dofi_work *work)
 {
 	struct dofi_ep *ep = (struct dofi_ep *)((char *)work - offsetof(struct dofi_ep, work));
@@ -264,7 +267,7 @@ static void ep_work(struct dofi_work *work)
 
 void dofi_ep_cm_init(struct dofi_ep *ep)
 {
-	/* once in the life of its memory: work of the EP that had it before may still be queued */
+	/* once in the life of the memory: work of the EP that had it before may still be queued */
 	if (!ep->work.run)
 		ep->work.run = ep_work;
 	ep->todo = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Endpoint: what the consumer asks for its connection: one, another like it, its end, a new start. */
+/* Endpoint: the consumer's calls on a connection: connect, duplicate, disconnect, reset. */
 
 #include "obj/ep_connect.h"
 
@@ -27,7 +27,7 @@ static DAT_RETURN address_take(const struct sockaddr *address, struct sockaddr_s
 	}
 }
 
-/* What is asked for in every call that connects. */
+/* The arguments that all calls that connect have in common. */
 struct attempt {
 	struct sockaddr_storage peer;
 	DAT_CONN_QUAL conn_qual;
@@ -44,7 +44,7 @@ static DAT_COUNT request_room(const struct dofi_ia *ia, DAT_CONN_QUAL conn_qual)
 					 ia->max_private_data;
 }
 
-/* The time-out is argument @first of the call (DAT_INVALID_ARG...), the private data follows. */
+/* The time-out is argument @first of the call (DAT_INVALID_ARG...), the private data the next. */
 static DAT_RETURN attempt_check(const struct dofi_ep *ep, const struct attempt *a,
 				DAT_RETURN_SUBTYPE first)
 {
@@ -150,7 +150,7 @@ static DAT_RETURN peer_take(struct dofi_ep *dup, struct attempt *a)
 	return ret;
 }
 
-/* Flags are the duplicated endpoint's, which has the only ones there are. */
+/* The flags are those of the duplicated endpoint: there is only the default. */
 DAT_RETURN dofi_ep_dup_connect(DAT_EP_HANDLE ep_handle, DAT_EP_HANDLE dup_handle,
 			       DAT_TIMEOUT timeout, DAT_COUNT data_size, const DAT_PVOID data,
 			       DAT_QOS qos)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Endpoint: making, reserving, asking, freeing. */
+/* Endpoint: create, free, reserve, query. */
 
 #include "obj/ep_create.h"
 
@@ -88,7 +88,7 @@ static void ep_reinit(struct dofi_ep *ep, DAT_EP_STATE first)
 	dofi_ep_srq_init(&ep->srq_user);
 }
 
-/* In its @first state, not published. */
+/* Makes an EP in state @first, which is not published. */
 static DAT_RETURN ep_new(struct dofi_ia *ia, DAT_EP_STATE first, const struct dofi_ep_parts *parts,
 			 struct dofi_ep **out)
 {
@@ -130,7 +130,7 @@ struct dofi_ep *dofi_ep_tentative(struct dofi_ia *ia)
 	return ep;
 }
 
-/* The objects of @ia that both ways of creating an EP name. */
+/* Finds the objects of @ia that both calls that create an EP name. */
 static DAT_RETURN parts_find(struct dofi_ia *ia, DAT_PZ_HANDLE pz_handle, DAT_EVD_HANDLE recv_evd,
 			     DAT_EVD_HANDLE request_evd, DAT_EVD_HANDLE connect_evd,
 			     struct dofi_ep_parts *parts)
@@ -181,8 +181,8 @@ DAT_RETURN dofi_ep_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
 }
 
 /*
- * The attributes of an EP of @srq: what it may hold at a time is counted in what it takes, and
- * the SRQ has the say on segments. Programs that set no watermark leave 0 there.
+ * The attributes of an EP of @srq. max_recv_dtos limits the buffers that it has taken; the SRQ sets
+ * the segments. Programs that set no watermark leave 0 there.
  */
 static DAT_RETURN srq_attr(struct dofi_srq *srq, const DAT_EP_ATTR *wanted, DAT_EP_ATTR *attr)
 {
@@ -241,7 +241,7 @@ DAT_RETURN dofi_ep_free(DAT_EP_HANDLE ep_handle)
 	return ret;
 }
 
-/* Waiting for a request, and having one */
+/* Reservation */
 
 DAT_RETURN dofi_ep_reserve(struct dofi_ep *ep, struct dofi_ep **by)
 {
@@ -295,14 +295,14 @@ void dofi_ep_pass_over(struct dofi_ep *ep)
 		ep_destroy(&ep->obj);
 }
 
-/* Asking */
+/* Query */
 
 static void nothing(void *arg)
 {
 	(void)arg;
 }
 
-/* The progress thread binds an EP that connects: it may not have come to that. */
+/* Waits until the progress thread has bound an EP that connects. */
 static void await_port(struct dofi_ep *ep)
 {
 	bool unbound;

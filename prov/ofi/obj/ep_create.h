@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Endpoint: making, reserving, asking, freeing. */
+/* Endpoint: create, free, reserve, query. */
 #ifndef DOFI_OBJ_EP_CREATE_H
 #define DOFI_OBJ_EP_CREATE_H
 
 #include "obj/ep.h"
 
 /*
- * An endpoint of the provider's own for a request that just came, with nothing but default
- * attributes, TENTATIVE_CONNECTION_PENDING. NULL when there is no room.
+ * Makes an endpoint of the provider's for an arriving request, with the default attributes, in
+ * state TENTATIVE_CONNECTION_PENDING. NULL when memory is short.
  */
 struct dofi_ep *dofi_ep_tentative(struct dofi_ia *ia);
 
 /*
- * Makes an unconnected @ep wait for the request of the service point that names it in *@by.
- * That becomes NULL when the EP is freed or reserved again.
+ * Reserves an unconnected @ep for the service point that has *@by point to it. *@by becomes NULL
+ * when the EP is freed or reserved again.
  */
 DAT_RETURN dofi_ep_reserve(struct dofi_ep *ep, struct dofi_ep **by);
-/* The service point goes; without a request, the EP is unconnected again. */
+/* The service point ends: an EP that got no request is unconnected again. */
 void dofi_ep_unreserve(struct dofi_ia *ia, struct dofi_ep **by);
 
 /*
- * The request that @ep was to accept (PASSIVE_ or TENTATIVE_CONNECTION_PENDING) is answered
- * otherwise: an EP of the consumer's is unconnected again, one of the provider's is gone.
+ * The request that @ep was to accept (PASSIVE_ or TENTATIVE_CONNECTION_PENDING) was answered
+ * without it: an EP of the consumer's is unconnected again, an EP of the provider's is freed.
  */
 void dofi_ep_pass_over(struct dofi_ep *ep);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* How operations end: their status, their event, and all that are left over. */
+/* How operations end: their status, their event, and the flush. */
 
 #include "obj/ep_done.h"
 
@@ -32,11 +32,11 @@ static DAT_DTO_COMPLETION_STATUS status_of(int err, uint8_t kind)
 		return DAT_DTO_ERR_LOCAL_LENGTH;
 	case EBADMSG:
 		return DAT_DTO_ERR_BAD_RESPONSE;
-	case EBADFD:		/* soft-RoCE says so of a receive that is too short */
+	case EBADFD:		/* what soft-RoCE reports for a receive that is too short */
 		return kind == DOFI_DTO_RECV ? DAT_DTO_ERR_LOCAL_LENGTH : DAT_DTO_ERR_LOCAL_EP;
-	case EFAULT:		/* also ours: an RMR that is not bound */
+	case EFAULT:		/* also from the provider: an RMR that is not bound */
 		return DAT_DTO_ERR_LOCAL_PROTECTION;
-	case FI_EKEYREJECTED:	/* of a receive: what was to end it, a write with data, was refused */
+	case FI_EKEYREJECTED:	/* of a receive: the write with data that was to end it was refused */
 		if (kind == DOFI_DTO_RECV)
 			return DAT_DTO_ERR_FLUSHED;
 		/* fall through */
@@ -62,12 +62,15 @@ DAT_DTO_COMPLETION_STATUS dofi_dto_failure(const struct dofi_dto *dto, int err)
 __attribute__((noinline)) void dofi_dto_fail(struct dofi_ep *ep, struct dofi_dto *dto, int err)
 {
 	dto->status = dofi_dto_failure(dto, err);
-	/* what the fabric calls an operation that it gave up when the connection ended */
+	/* the error of an operation that the fabric gave up when the connection ended */
 	if (dto->status == DAT_DTO_ERR_TRANSPORT && ep->closing)
 		dto->status = DAT_DTO_ERR_FLUSHED;
 	dofi_log(dto->status == DAT_DTO_ERR_FLUSHED ? DOFI_DEBUG : DOFI_WARN, DOFI_EP,
 		 "ep %p: operation failed: %s", (void *)ep, fi_strerror(err));
-	/* FI_ECANCELED comes when a fabric has read to the end, another error when it could not send */
+	/*
+	 * FI_ECANCELED comes after the fabric has read to the end, another error if it could not
+	 * send
+	 */
 	if (dto->status == DAT_DTO_ERR_FLUSHED)
 		dofi_ep_lost(ep, err != FI_ECANCELED);
 	else
@@ -84,7 +87,7 @@ static const DAT_DTOS operation[DOFI_DTO_KINDS] = {
 	[DOFI_DTO_RECV] = DAT_DTO_RECEIVE,
 	[DOFI_DTO_SEND_INVALIDATE] = DAT_DTO_SEND,
 	[DOFI_DTO_READ_TO_RMR] = DAT_DTO_RDMA_READ,
-	/* DAT_IB_DTOS has no name for it */
+	/* DAT_IB_DTOS has no name for this kind */
 	[DOFI_DTO_SEND_IMMED] = DAT_DTO_SEND,
 	[DOFI_DTO_WRITE_IMMED] = (DAT_DTOS)DAT_IB_DTO_RDMA_WRITE_IMMED,
 	[DOFI_DTO_FETCH_ADD] = (DAT_DTOS)DAT_IB_DTO_FETCH_ADD,
@@ -162,7 +165,7 @@ static struct dofi_unread *count_unread(struct dofi_ep *ep, const struct dofi_dt
 {
 	struct dofi_queue *q = dofi_dto_is(dto->kind, DOFI_DTO_RECVS) ? &ep->rq : &ep->sq;
 
-	/* a buffer of an SRQ is counted there since the EP took it */
+	/* a buffer of an SRQ counts since the EP took it */
 	if (dto->flags & DOFI_DTO_SHARED)
 		return &ep->srq->given;
 	dofi_unread_add(q->unread);
@@ -170,7 +173,7 @@ static struct dofi_unread *count_unread(struct dofi_ep *ep, const struct dofi_dt
 	return q->unread;
 }
 
-/* The event goes through the queue: no thread polls for it now, or others are before it. */
+/* Queues the event: no thread polls for it now, or other events are before it. */
 static __attribute__((noinline)) void enqueue(struct dofi_evd *evd, struct dofi_ep *ep,
 					      const struct dofi_dto *dto)
 {
@@ -256,7 +259,7 @@ static void queue_flush(struct dofi_ep *ep, struct dofi_queue *q)
 
 		if (dto->done)
 			continue;
-		/* before its event: what it would have granted has ended */
+		/* first, so that the grant has ended when the event is read */
 		if (dto->kind == DOFI_DTO_BIND)
 			dofi_bind_drop(dto->bind);
 		dto->done = true;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* How operations end: their status, their event, and all that are left over. EP lock held. */
+/* How operations end: their status, their event, and the flush. EP lock held. */
 #ifndef DOFI_OBJ_EP_DONE_H
 #define DOFI_OBJ_EP_DONE_H
 
@@ -22,7 +22,7 @@ static inline void dofi_dto_finish(struct dofi_ep *ep, struct dofi_dto *dto, int
 		dofi_dto_fail(ep, dto, err);
 }
 
-/* Whether the consumer has the event of the connection: a message that arrived before waits for that. */
+/* Whether receives may complete: the event of the connection comes first. */
 static inline bool dofi_ep_may_deliver(const struct dofi_ep *ep)
 {
 	return ep->state != DAT_EP_STATE_ACTIVE_CONNECTION_PENDING &&
@@ -49,10 +49,10 @@ static DOFI_INTO_CALLER void dofi_dto_event(DAT_DTO_COMPLETION_EVENT_DATA *d, st
 /* Delivers the requests, or receives, that are complete, oldest first; @sink may be NULL. */
 void dofi_requests_retire(struct dofi_ep *ep, struct dofi_sink *sink);
 void dofi_receives_retire(struct dofi_ep *ep, struct dofi_sink *sink);
-/* Both, as far as the state of @ep allows. */
+/* Delivers both, as far as the state of @ep allows. */
 void dofi_dto_retire(struct dofi_ep *ep, struct dofi_sink *sink);
 
-/* Completes everything outstanding as flushed. The fabric endpoint is closed. */
+/* Completes all outstanding operations as flushed. The fabric endpoint is closed. */
 void dofi_dto_flush(struct dofi_ep *ep);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Completions from the fabric, and what a transport found out about them. */
+/* Completions from the fabric, with what a transport adds to them. */
 
 #include "obj/ep_dto.h"
 
@@ -29,7 +29,7 @@ static DOFI_INTO_CALLER void end(struct dofi_ep *ep, struct dofi_dto *dto, int e
 		if (__builtin_expect(ep->graceful, 0))
 			dofi_ep_request_done(ep);
 	}
-	/* a message from an SRQ's buffer made room for the next */
+	/* a message that ended in an SRQ's buffer made room for the next */
 	if (waiting(ep) || __builtin_expect(dto->flags & DOFI_DTO_SHARED, 0))
 		dofi_dto_pump(ep);
 }
@@ -62,7 +62,7 @@ void dofi_arrived_read(struct dofi_arrived *a, uint64_t beside, uint64_t length)
 	case DOFI_BESIDE_WRITE_IMMED:
 		a->kind = DOFI_DTO_RECV_WRITE_IMMED;
 		a->err = length ? FI_EIO : 0;
-		/* uDAPL 1.2 has no such event: its receive got nothing */
+		/* uDAPL 1.2 has no such event: the receive is empty */
 		a->length = DAT_VERSION_MAJOR >= 2 ? written : 0;
 		break;
 	}
@@ -103,14 +103,14 @@ int dofi_dto_received(struct dofi_ep *ep, struct dofi_dto *dto)
 	return err;
 }
 
-/* How a receive ended; a positive error if it did not end well. */
+/* Completes the receive @dto. Returns a positive error if it did not end well. */
 static inline int receive(struct dofi_ep *ep, struct dofi_dto *dto,
 			  const struct fi_cq_data_entry *entry, const struct dofi_arrived *arrived)
 {
 	int err;
 
 	if (__builtin_expect(entry->len && !dto->n_iov && !dofi_dto_is_plain(dto), 0))
-		return FI_ETRUNC;	/* a transport may give a byte of room */
+		return FI_ETRUNC;	/* the transport may have posted it with a byte of room */
 	dto->length = entry->len;
 	if (__builtin_expect(dto->flags & (DOFI_DTO_SHARED | DOFI_DTO_MATCHED), 0))
 		return dofi_dto_received(ep, dto);
@@ -123,20 +123,23 @@ static inline int receive(struct dofi_ep *ep, struct dofi_dto *dto,
 	return 0;
 }
 
-/* A part of the operation is done; others are to come, or to be submitted. */
+/* A part of the operation is done; there are parts in flight, or to be submitted. */
 static __attribute__((noinline)) void part_done(struct dofi_ep *ep, struct dofi_dto *dto)
 {
 	dto->parts--;
 	dofi_dto_pump(ep);
 }
 
-/* Of hardware: what it says of a connection comes another way, and may be read later. */
+/*
+ * Whether this side knows of the connection. Hardware reports it by another queue, which may be read
+ * after the CQ.
+ */
 static bool connected_yet(const struct dofi_ep *ep)
 {
 	return dofi_ep_may_deliver(ep) || !ep->obj.ia->fabric.quirk->late_receives_cost;
 }
 
-/* A receive that was recalled, and that no message has met. */
+/* A receive that was recalled, and got no message. */
 static bool is_given_back(const struct dofi_dto *dto, int err)
 {
 	return err == FI_ECANCELED && dofi_dto_is(dto->kind, DOFI_DTO_RECVS) &&

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Completions from the fabric, and what a transport found out about them. */
+/* Completions from the fabric, with what a transport adds to them. */
 #ifndef DOFI_OBJ_EP_DTO_H
 #define DOFI_OBJ_EP_DTO_H
 
@@ -10,13 +10,13 @@ struct fi_cq_data_entry;
 /* A completion from the fabric: dofi_progress_ops.completed. */
 void dofi_dto_complete(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink);
 
-/* What a transport found out about a receive that ended: @kind and @immed of its slot. */
+/* What a transport knows of a receive that ended, beyond the completion. */
 struct dofi_arrived {
 	uint8_t kind;			/* enum dofi_dto_kind */
-	bool solicited;			/* the sender wants its receiver to be notified */
+	bool solicited;			/* the sender asks that its receiver be notified */
 	uint32_t immed;
 	uint64_t length;
-	int err;			/* positive, if what arrived is not what a peer may send */
+	int err;			/* positive if a peer may not send this */
 };
 
 /* Reads the data @beside of a message of @length bytes; not 0. */
@@ -32,7 +32,7 @@ void dofi_dto_complete_as(const struct fi_cq_data_entry *entry, const struct dof
  */
 int dofi_dto_received(struct dofi_ep *ep, struct dofi_dto *dto);
 
-/* Ends a request that the transport keeps track of itself; a positive @err. EP lock held. */
+/* Ends a request whose progress the transport tracks itself; a positive @err. EP lock held. */
 void dofi_dto_end(struct dofi_ep *ep, struct dofi_dto *dto, int err, struct dofi_sink *sink);
 
 #endif

@@ -56,7 +56,7 @@ static DAT_RETURN load_remote(struct dofi_dto *dto, const DAT_RMR_TRIPLET *remot
 #define REQUEST_FLAGS (DAT_COMPLETION_SUPPRESS_FLAG | DAT_COMPLETION_SOLICITED_WAIT_FLAG | \
 		       DAT_COMPLETION_BARRIER_FENCE_FLAG)
 #if DAT_VERSION_MAJOR >= 2
-/* nothing is invalidated late here, so there is nothing to wait for */
+/* nothing is invalidated late, so this flag has nothing to wait for */
 #define VERSION_FLAGS DAT_COMPLETION_LMR_INVALIDATE_FENCE_FLAG
 #else
 #define VERSION_FLAGS 0
@@ -79,7 +79,7 @@ bool dofi_dto_request_flags(const struct dofi_ep *ep, DAT_COMPLETION_FLAGS flags
 	return request_flags_valid(ep, flags);
 }
 
-/* What the less usual requests have besides. */
+/* Fills in what the less usual requests have in addition. */
 static __attribute__((noinline)) DAT_RETURN fill_more(struct dofi_ep *ep, struct dofi_dto *dto,
 						      const struct dofi_post *p)
 {
@@ -90,7 +90,7 @@ static __attribute__((noinline)) DAT_RETURN fill_more(struct dofi_ep *ep, struct
 	if (dto->kind == DOFI_DTO_WRITE_IMMED && dto->length > DOFI_WRITE_IMMED_MAX)
 		return DOFI_RET(DAT_LENGTH_ERROR, 0);
 	if (dto->kind == DOFI_DTO_SEND_IMMED)
-		dofi_tally_add(&ep->posted[DOFI_DTO_SEND], dto->length);	/* it is one */
+		dofi_tally_add(&ep->posted[DOFI_DTO_SEND], dto->length);	/* counts as a send, too */
 	if (dto->marks & DOFI_DTO_GRANTED)
 		dto->local_key = p->local->rmr_context;
 	else
@@ -161,7 +161,7 @@ static DOFI_INTO_CALLER DAT_RETURN post(struct dofi_ep *ep, uint8_t kind, const 
 	return ret;
 }
 
-/* Segments that a request of @kind may have: a message, or RDMA. */
+/* The most segments of a request of @kind. */
 static inline DAT_COUNT max_iov_of(const struct dofi_ep *ep, uint8_t kind)
 {
 	switch (kind) {
@@ -185,7 +185,7 @@ DAT_RETURN dofi_ep_post_request(struct dofi_ep *ep, uint8_t kind, const struct d
 	return post(ep, kind, p);
 }
 
-/* A request of one segment without flags, as any other. */
+/* Posts a request of one segment without flags on the slow path. */
 DAT_RETURN dofi_ep_post_any(struct dofi_ep *ep, uint8_t kind, const DAT_LMR_TRIPLET *s,
 						     const DAT_RMR_TRIPLET *remote, DAT_DTO_COOKIE cookie)
 {
@@ -246,14 +246,14 @@ DAT_RETURN dofi_ep_post_rdma_read_to_rmr(DAT_EP_HANDLE ep_handle, const DAT_RMR_
 }
 #endif
 
-/* A receive more than a watermark, or than there are slots, is taken; and events may have been dequeued. */
+/* Takes a slot above a watermark, or makes more slots. The consumer may have dequeued events. */
 static __attribute__((noinline)) struct dofi_dto *reserve_past_watermark(struct dofi_ep *ep)
 {
 	dofi_queue_extend(&ep->rq, ep);
 	return dofi_queue_reserve(&ep->rq);
 }
 
-/* A watermark is passed, or a message waits for the receive that was posted. */
+/* A watermark is passed, or a message waits for a receive. */
 static __attribute__((noinline)) void receive_posted(struct dofi_ep *ep, bool marked)
 {
 	if (marked)
@@ -262,15 +262,15 @@ static __attribute__((noinline)) void receive_posted(struct dofi_ep *ep, bool ma
 		ep->xport->resume(ep);
 }
 
-/* Receives may be posted in every state; they wait here until there is a connection. */
+/* Receives may be posted in every state; they wait in the queue until there is a connection. */
 DAT_RETURN dofi_ep_recv_any(DAT_EP_HANDLE ep_handle, DAT_COUNT n,
 						     DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
 						     DAT_COMPLETION_FLAGS flags)
 {
 	struct dofi_ep *ep = dofi_ep_check(ep_handle);
 	const struct dofi_post p = { .n = n, .iov = iov, .cookie = cookie, .flags = flags };
-	struct dofi_cq *first = NULL;	/* where it is the only one, */
-	struct dofi_shard *shard = NULL;	/* and there */
+	struct dofi_cq *first = NULL;	/* the CQ, if this is its first receive */
+	struct dofi_shard *shard = NULL;	/* the shard of first */
 	struct dofi_dto *dto;
 	bool marked = false;
 	DAT_RETURN ret;

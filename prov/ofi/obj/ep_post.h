@@ -6,7 +6,7 @@
 #include "obj/ep.h"
 #include "obj/segments.h"
 
-/* Whether a request of @ep may be posted with these completion flags. */
+/* Whether a request of @ep may have these completion flags. */
 bool dofi_dto_request_flags(const struct dofi_ep *ep, DAT_COMPLETION_FLAGS flags);
 
 /* A request as the consumer posted it. */
@@ -17,11 +17,11 @@ struct dofi_post {
 	DAT_COMPLETION_FLAGS flags;
 	const DAT_RMR_TRIPLET *remote;	/* NULL for sends and receives */
 	const DAT_RMR_TRIPLET *local;	/* of a read to an RMR, instead of iov */
-	uint32_t immed;			/* what is sent along: data, or a context to be ended */
+	uint32_t immed;			/* immediate data, or the context to be invalidated */
 	uint64_t operand, compare;
 };
 
-/* Where the versions name it differently. */
+/* The address in @remote. */
 static inline uint64_t dofi_remote_address(const DAT_RMR_TRIPLET *remote)
 {
 #if DAT_VERSION_MAJOR >= 2

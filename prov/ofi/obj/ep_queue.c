@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* In which order an endpoint's operations go to the fabric. */
+/* The order in which an endpoint's operations go to the fabric. */
 
 #include "obj/ep_queue.h"
 
@@ -8,7 +8,7 @@
 
 #include <rdma/fi_errno.h>
 
-/* Whether a read at the fabric brings something into the memory that @context, an RMR's or 0, names. */
+/* Whether a read at the fabric has its memory in the RMR of @context, which may be 0. */
 static bool is_read_into(const struct dofi_queue *q, DAT_RMR_CONTEXT context)
 {
 	uint32_t i;
@@ -23,9 +23,10 @@ static bool is_read_into(const struct dofi_queue *q, DAT_RMR_CONTEXT context)
 }
 
 /*
- * A fence waits for earlier reads, atomics among them. A read waits while as many as agreed are in flight, and with
- * none agreed for all before it. A bind waits for the reads into the grant that it ends. The target's program does
- * the atomics, when it reads of them: what would go straight to its memory waits here, to come after them.
+ * A fence waits for earlier reads and atomics. A read waits while as many as agreed are in flight;
+ * if none are agreed, for all before it. A bind waits for reads into the grant that it ends. The
+ * target's program carries out atomics when it reads them: RDMA that would reach its memory
+ * directly waits for them here.
  */
 static __attribute__((noinline)) bool must_wait(const struct dofi_ep *ep,
 						const struct dofi_dto *dto)
@@ -44,7 +45,7 @@ static inline bool held_back(const struct dofi_ep *ep, const struct dofi_dto *dt
 	return __builtin_expect(ep->reads, 0) && must_wait(ep, dto);
 }
 
-/* A bind's turn has come: it is done here, and what is posted behind it finds it done. */
+/* The turn of a bind has come: it is carried out here, so operations behind it find it done. */
 static void bind_execute(struct dofi_ep *ep, struct dofi_dto *dto)
 {
 	ep->sq.next++;
@@ -52,7 +53,7 @@ static void bind_execute(struct dofi_ep *ep, struct dofi_dto *dto)
 	dofi_dto_retire(ep, NULL);
 }
 
-/* The next request may not use its memory: it fails without the fabric. */
+/* The next request may not use its memory: it fails without reaching the fabric. */
 static void fail_here(struct dofi_ep *ep, struct dofi_dto *dto)
 {
 	ep->sq.next++;
@@ -77,10 +78,10 @@ static __attribute__((noinline)) void special_execute(struct dofi_ep *ep, struct
 		read_to_rmr_execute(ep, dto);
 }
 
-/* What is not the fabric's, or not yet. */
+/* Kinds that do not go to the fabric, or not yet. */
 #define OURS (1u << DOFI_DTO_BIND | 1u << DOFI_DTO_READ_TO_RMR)
 
-/* Nothing more comes of @dto from the fabric: it failed, or is done. */
+/* @dto failed or is done: no completion comes. */
 static __attribute__((noinline)) void ended(struct dofi_ep *ep, struct dofi_dto *dto, int ret)
 {
 	dofi_dto_finish(ep, dto, ret == DOFI_DONE ? 0 : -ret);
@@ -88,7 +89,10 @@ static __attribute__((noinline)) void ended(struct dofi_ep *ep, struct dofi_dto 
 		dofi_dto_retire(ep, NULL);
 }
 
-/* Hands @dto, which is the next, to the fabric. False if that has no room for it now. */
+/*
+ * Hands @dto, the next operation of @q, to the fabric. Returns false if the fabric has no room for
+ * it now.
+ */
 static DOFI_INTO_CALLER bool submit(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *dto,
 				    uint8_t kind)
 {
@@ -130,7 +134,7 @@ void dofi_queue_pump(struct dofi_ep *ep, struct dofi_queue *q)
 	dofi_fast_renew(ep);
 }
 
-/* An EP that is disconnected accepts operations and flushes them at once. */
+/* A disconnected EP accepts operations and flushes them at once. */
 void dofi_queue_commit(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *dto,
 		       uint8_t kind)
 {
@@ -143,7 +147,7 @@ void dofi_queue_commit(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto
 		return;
 	}
 	dofi_cq_posted(ep->cq);
-	/* nothing is before it, and there is nothing that it might have to wait for */
+	/* no operation is before it, and it need not wait for any */
 	if (__builtin_expect(kind >= DOFI_DTO_BIND || !first || ep->reads || q->held, 0))
 		dofi_queue_pump(ep, q);
 	else if (__builtin_expect(!submit(ep, q, dto, kind), 0))

@@ -38,7 +38,7 @@ struct dofi_dto *dofi_srq_buffer(struct dofi_ep *ep)
 		return NULL;
 	}
 	dto = dofi_queue_reserve(&ep->rq);
-	/* without room it is not in line: only what it takes there fills it */
+	/* an EP without room does not join the line: a receive that retires makes it ask again */
 	if (!dto || !dofi_srq_take(ep->srq, &ep->srq_user, dto))
 		return NULL;
 	dto->flags = DOFI_DTO_SHARED;
@@ -66,7 +66,7 @@ struct dofi_dto *dofi_srq_receive(struct dofi_ep *ep)
 	return dto;
 }
 
-/* dofi_srq_user.feed: any thread. The EP may be another by now, and of another SRQ or none. */
+/* dofi_srq_user.feed: any thread. The memory may be another EP's by now, of another SRQ or none. */
 static void fed(struct dofi_srq_user *user)
 {
 	struct dofi_ep *ep = (struct dofi_ep *)((char *)user - offsetof(struct dofi_ep, srq_user));

@@ -5,7 +5,7 @@
 
 #include "obj/srq.h"
 
-/* @user of an EP that is not published gets its feed(). */
+/* Sets feed() of @user, of an EP that is not published. */
 void dofi_ep_srq_init(struct dofi_srq_user *user);
 
 /*
@@ -17,7 +17,7 @@ void dofi_ep_srq_init(struct dofi_srq_user *user);
  */
 struct dofi_dto *dofi_srq_buffer(struct dofi_ep *ep);
 
-/* What @dto was posted with may have ended since: 0, or a positive error. */
+/* Checks the LMRs of @dto, a buffer, again. Returns 0 or a positive error. */
 int dofi_srq_buffer_check(const struct dofi_ep *ep, struct dofi_dto *dto);
 
 /*

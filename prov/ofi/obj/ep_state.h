@@ -5,7 +5,7 @@
 
 #include "obj/obj.h"
 
-/* What a state allows. */
+/* What a state allows, and what it means. */
 enum {
 	DOFI_EP_MAY_REQUEST = 1 << 0,	/* sends and RDMA are accepted */
 	DOFI_EP_MAY_FREE = 1 << 1,
@@ -17,7 +17,7 @@ struct dofi_ep_state {
 	const char *name;
 	unsigned may;
 	uint32_t next;			/* bits of the states that may follow */
-	DAT_RETURN_SUBTYPE error;	/* of DAT_INVALID_STATE when it forbids a call */
+	DAT_RETURN_SUBTYPE error;	/* the subtype of DAT_INVALID_STATE when the state forbids a call */
 };
 
 extern const struct dofi_ep_state dofi_ep_states[];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Event Dispatcher: making, asking, changing, freeing. Taking events is in dequeue.c and evd_wait.c. */
+/* Event Dispatcher: create, free, query, modify. Taking events is in dequeue.c and evd_wait.c. */
 
 #include "obj/evd.h"
 
@@ -11,7 +11,7 @@
 #include <string.h>
 
 #if DAT_VERSION_MAJOR >= 2
-/* Completions of the extension are completions: with or without it they go where those go. */
+/* Completions of the extension go to the EVD of completions, with or without this flag. */
 #define EXTENSION_FLAGS DAT_IB_EVD_EXTENSION_FLAG
 #else
 #define EXTENSION_FLAGS 0
@@ -58,7 +58,7 @@ static void evd_destroy(struct dofi_obj *obj)
 	dofi_mutex_lock(&evd->lock);
 	evd->dying = true;
 	dofi_bell_ring_all(&evd->bell);
-	while (evd->waiting)	/* it leaves with DAT_ABORT and signals */
+	while (evd->waiting)	/* the waiter leaves with DAT_ABORT and signals that */
 		dofi_bell_wait(&evd->bell, &evd->lock, DOFI_NEVER);
 	cno_detach(evd, true);
 	count = atomic_load(&evd->count);
@@ -108,7 +108,9 @@ DAT_RETURN dofi_evd_new(struct dofi_ia *ia, DAT_COUNT qlen, struct dofi_cno *cno
 	return DAT_SUCCESS;
 }
 
-/* The CNO that @handle names on @ia; NULL is none. False for anything else. */
+/*
+ * Stores the CNO of @handle, which may be NULL, in *@cno. Returns false unless it is a CNO of @ia.
+ */
 static bool cno_of(struct dofi_ia *ia, DAT_CNO_HANDLE handle, struct dofi_cno **cno)
 {
 	*cno = handle ? dofi_cno_check(handle) : NULL;
@@ -225,7 +227,7 @@ static DAT_RETURN set_waitable(DAT_EVD_HANDLE evd_handle, bool waitable)
 		return DOFI_RET(DAT_INVALID_HANDLE, 0);
 	dofi_mutex_lock(&evd->lock);
 	evd->waitable = waitable;
-	/* it leaves though the EVD may be waitable again before it runs */
+	/* the waiter leaves even if the EVD is waitable again before it runs */
 	evd->evicted |= !waitable;
 	dofi_bell_ring_all(&evd->bell);
 	dofi_mutex_unlock(&evd->lock);

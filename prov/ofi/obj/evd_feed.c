@@ -77,7 +77,9 @@ void dofi_evd_feed_put(struct dofi_evd *evd, struct dofi_cq *cq)
  */
 static struct dofi_mutex streams_lock;
 
-/* Software events come without an object that would say so. Needs the lock. */
+/*
+ * Software and asynchronous events have no object that could say how they notify. Needs the lock.
+ */
 static bool stream_fits(const struct dofi_stream *s)
 {
 	if (s->notice && (s->evd->flags & DAT_EVD_SOFTWARE_FLAG || s->evd->is_async))
@@ -85,7 +87,7 @@ static bool stream_fits(const struct dofi_stream *s)
 	return !s->evd->streams || s->evd->notice == s->notice;
 }
 
-/* False if it does not notify like the others there. Needs the lock. */
+/* Returns false if the stream does not notify like the others of its EVD. Needs the lock. */
 static bool stream_join(const struct dofi_stream *s)
 {
 	if (!s->evd)
@@ -142,7 +144,7 @@ bool dofi_evd_streams_swap(const struct dofi_stream *from, const struct dofi_str
 	joined = streams_join(to, n);
 	if (joined < n) {
 		streams_leave(to, joined);
-		streams_join(from, n);	/* as they did before */
+		streams_join(from, n);	/* cannot fail: they were joined before */
 	}
 	dofi_mutex_unlock(&streams_lock);
 	return joined == n;

@@ -56,7 +56,7 @@ static void count_event(struct dofi_evd *evd, DAT_EVENT_NUMBER number)
 		dofi_count(&evd->count_of.completion);
 }
 
-/* -ENOSPC, and nothing has happened, if the queue is full. Needs the lock. */
+/* Returns -ENOSPC without side effects if the queue is full. Needs the lock. */
 static int append(struct dofi_evd *evd, const struct dofi_event *event, bool wake)
 {
 	uint32_t count = atomic_load_explicit(&evd->count, memory_order_relaxed);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Event Dispatcher: what the files of the EVD alone do with its queue. */
+/* Event Dispatcher: functions on its queue for evd.c. */
 #ifndef DOFI_OBJ_EVD_QUEUE_H
 #define DOFI_OBJ_EVD_QUEUE_H
 
@@ -15,7 +15,7 @@ DAT_RETURN dofi_evd_queue_resize(struct dofi_evd *evd, DAT_COUNT qlen);
  */
 void dofi_evd_queue_close(struct dofi_evd *evd, uint32_t count);
 
-/* @count events are queued: wakes the waiter, or raises the CNO. Needs the lock. */
+/* Wakes the waiter, or triggers the CNO, when @count events are queued. Needs the lock. */
 void dofi_evd_notify(struct dofi_evd *evd, uint32_t count);
 
 #endif

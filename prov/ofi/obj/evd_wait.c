@@ -9,7 +9,7 @@
 
 #include <errno.h>
 
-/* Reads the CQs that deliver here; whether there are any. */
+/* Reads the CQs that feed @evd. Returns whether there are any. */
 static bool poll_feeds(struct dofi_evd *evd)
 {
 	struct dofi_cq *cq;
@@ -25,7 +25,7 @@ static bool poll_feeds(struct dofi_evd *evd)
 	return any;
 }
 
-/* Whether the waiter has what it came for. Needs the lock. */
+/* Whether the waiter has as many events as it waits for. Needs the lock. */
 static bool satisfied(struct dofi_evd *evd)
 {
 	return evd->notified && (DAT_COUNT)dofi_evd_pending(evd) >= evd->threshold;
@@ -47,7 +47,10 @@ static struct dofi_cq *sole_feed(const struct dofi_evd *evd)
 	return sole;
 }
 
-/* Polls for a while before sleeping: a wake-up costs ten times a short wait. Drops the lock. */
+/*
+ * Polls for a while before sleeping: a wakeup takes ten times as long as a short wait. Drops the
+ * lock.
+ */
 static void spin(struct dofi_evd *evd, int64_t now, int64_t deadline)
 {
 	int64_t until = now + dofi_spin_time(&evd->spin, dofi_settings.spin_us * 1000);
@@ -76,7 +79,7 @@ static void feeds_sleep(struct dofi_evd *evd, struct dofi_cq *slept[])
 			dofi_cq_sleep_begin(slept[i]);
 		any |= slept[i] != NULL;
 	}
-	/* what comes here is a connection event */
+	/* without feeds, connection events are what the waiter waits for */
 	if (!any)
 		dofi_progress_probe(&evd->obj.ia->progress);
 }
@@ -106,7 +109,7 @@ static int lead_begin(struct dofi_evd *evd, struct dofi_cq *cq)
 	return err;
 }
 
-/* Sleeps on @cq once, and reads what woke the thread. Needs the lock, and drops it. */
+/* Sleeps on @cq once, and reads what woke the thread. Needs the lock, and drops it meanwhile. */
 static int lead_once(struct dofi_evd *evd, struct dofi_cq *cq, int64_t deadline)
 {
 	int err = lead_begin(evd, cq);
@@ -124,7 +127,9 @@ static int lead_once(struct dofi_evd *evd, struct dofi_cq *cq, int64_t deadline)
 	return err;
 }
 
-/* Sleeps on the CQ of @evd itself. As sleep_for_events(), or -EBUSY where that cannot be. */
+/*
+ * Sleeps on the only CQ of @evd. Returns as sleep_for_events(), or -EBUSY if that is not possible.
+ */
 static int lead_for_events(struct dofi_evd *evd, int64_t deadline)
 {
 	struct dofi_cq *cq = sole_feed(evd);
@@ -135,7 +140,10 @@ static int lead_for_events(struct dofi_evd *evd, int64_t deadline)
 	return err;
 }
 
-/* Sleeps until another thread, mostly the progress thread, has delivered. As sleep_for_events(). */
+/*
+ * Sleeps until another thread, mostly the progress thread, has delivered. Returns as
+ * sleep_for_events().
+ */
 static int follow_for_events(struct dofi_evd *evd, int64_t deadline)
 {
 	struct dofi_cq *slept[DOFI_EVD_FEEDS];
@@ -148,7 +156,10 @@ static int follow_for_events(struct dofi_evd *evd, int64_t deadline)
 	return err;
 }
 
-/* Waits for the threshold, the deadline or what else ends it; -EINTR: a signal. Needs the lock. */
+/*
+ * Sleeps until the threshold is reached or the wait ends. Returns 0, -ETIMEDOUT, or -EINTR after a
+ * signal. Needs the lock.
+ */
 static int sleep_for_events(struct dofi_evd *evd, int64_t deadline)
 {
 	int err;
@@ -191,7 +202,7 @@ static DAT_RETURN wait_result(struct dofi_evd *evd, int err, DAT_EVENT *event, D
 	return DAT_SUCCESS;
 }
 
-/* Where not all events notify, to wait for several means nothing. */
+/* Where not all events notify, a threshold above 1 has no meaning. */
 static DAT_RETURN threshold_check(struct dofi_evd *evd, DAT_COUNT threshold)
 {
 	if (threshold > evd->qlen)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The fast path: how a plain operation is posted, completes, and is handed to the thread that polls for it, in the order in
- * which that happens. fast.h says when it is taken. Each step may leave it for the slow path: ep_post.c, ep_dto.c,
- * dequeue.c.
+ * The fast path: how a plain operation is posted, how it completes, and how a polling thread gets
+ * its event, in this order. fast.h says when the fast path is taken. Each step may leave it for the
+ * slow path: ep_post.c, ep_dto.c, dequeue.c. All of it is in one file, although that is long, so
+ * that it can be read at a stretch.
  */
 
 #include "obj/fast.h"
@@ -16,7 +17,7 @@
 
 /* Posting */
 
-/* Where an operation of @kind has its slot. */
+/* The queue of operations of @kind. */
 static DOFI_INTO_CALLER struct dofi_queue *queue_of(struct dofi_ep *ep, uint8_t kind)
 {
 	return kind == DOFI_DTO_RECV ? &ep->rq : &ep->sq;
@@ -91,7 +92,10 @@ static DOFI_INTO_CALLER ssize_t fabric_submit(struct dofi_ep *ep, uint8_t kind, 
 		dofi_mr_fabric_key(remote->rmr_context, ep->peer_secret), context);
 }
 
-/* Hands a plain operation to the fabric. What its slot @dto needs in other cases only is left out. */
+/*
+ * Fills in the slot @dto of a plain operation, except what other operations need, and hands it to
+ * the fabric.
+ */
 static DOFI_INTO_CALLER ssize_t fast_submit(struct dofi_ep *ep, uint8_t kind, const struct dofi_lmr *lmr,
 					     const DAT_LMR_TRIPLET *s, const DAT_RMR_TRIPLET *remote,
 					     DAT_DTO_COOKIE cookie, struct dofi_dto *dto)
@@ -112,7 +116,7 @@ static DOFI_INTO_CALLER ssize_t fast_submit(struct dofi_ep *ep, uint8_t kind, co
 	return fabric_submit(ep, kind, memory, lmr->desc, dto, remote, context);
 }
 
-/* A plain operation is the fabric's. */
+/* The fabric has the plain operation @dto. */
 static DOFI_INTO_CALLER void fast_posted(struct dofi_ep *ep, uint8_t kind,
 					  const struct dofi_dto *dto)
 {
@@ -128,7 +132,7 @@ static DOFI_INTO_CALLER void fast_posted(struct dofi_ep *ep, uint8_t kind,
 		dofi_cq_posted(ep->cq);
 }
 
-/* Of which nothing more will be heard. */
+/* The plain operation @dto is done, and no completion comes. */
 static __attribute__((noinline)) bool fast_done(struct dofi_ep *ep, uint8_t kind,
 						 struct dofi_dto *dto)
 {
@@ -138,8 +142,8 @@ static __attribute__((noinline)) bool fast_done(struct dofi_ep *ep, uint8_t kind
 }
 
 /*
- * Posts a plain operation. Returns false without side effects if the operation is another. Needs what
- * dofi_fast_lock() says.
+ * Posts a plain operation. Returns false without side effects if the operation is not plain. Needs
+ * what dofi_fast_lock() says.
  */
 static DOFI_INTO_CALLER bool fast_post(struct dofi_ep *ep, uint8_t kind, const DAT_LMR_TRIPLET *s,
 					const DAT_RMR_TRIPLET *remote, DAT_DTO_COOKIE cookie)
@@ -166,8 +170,8 @@ static DOFI_INTO_CALLER bool of_one(DAT_COUNT n, const DAT_LMR_TRIPLET *iov, DAT
 }
 
 /*
- * Goes on where post_one() has another thread to wait for, or does not know the LMR, or has another operation than
- * a plain one. @lock is held, or NULL.
+ * Continues post_one() if another thread holds the lock, if the LMR is not that of the operation
+ * before, or if the operation is not plain. @lock is held, or NULL.
  */
 static __attribute__((noinline)) DAT_RETURN post_otherwise(struct dofi_ep *ep, uint8_t kind,
 							   const DAT_LMR_TRIPLET *s, const DAT_RMR_TRIPLET *remote,
@@ -182,7 +186,10 @@ static __attribute__((noinline)) DAT_RETURN post_otherwise(struct dofi_ep *ep, u
 	return posted ? DAT_SUCCESS : dofi_ep_post_any(ep, kind, s, remote, cookie);
 }
 
-/* Goes on where @ret was the fabric's answer to post_one(): the request is done, or its turn is yet to come. */
+/*
+ * Continues post_one() after the fabric returned @ret: the request is done, or has to wait for its
+ * turn.
+ */
 static __attribute__((noinline)) DAT_RETURN post_answered(struct dofi_ep *ep, struct dofi_dto *dto,
 							  const DAT_LMR_TRIPLET *s, const DAT_RMR_TRIPLET *remote,
 							  ssize_t ret)
@@ -198,8 +205,9 @@ static __attribute__((noinline)) DAT_RETURN post_answered(struct dofi_ep *ep, st
 }
 
 /*
- * Posts a request of one segment without flags. This is the fast path: it calls nothing but the fabric, and all that it
- * needs after that is @ep, the slot and the segments. The plain lock is fast.lock_when_free while it is held.
+ * Posts a request of one segment without flags. This function calls only the fabric, and after that
+ * needs only @ep, the slot and the segments, so that it saves few registers. While fast.lock is
+ * held it is fast.lock_when_free.
  */
 static DOFI_INTO_CALLER DAT_RETURN post_one(struct dofi_ep *ep, uint8_t kind, const DAT_LMR_TRIPLET *s,
 					    const DAT_RMR_TRIPLET *remote, DAT_DTO_COOKIE cookie)
@@ -351,7 +359,7 @@ static DOFI_INTO_CALLER void fast_event(DAT_EVENT *event, struct dofi_evd *evd,
 	dofi_dto_event(&event->event_data.dto_completion_event_data, ep, dto, dto->kind, DAT_DTO_SUCCESS, length);
 }
 
-/* A request, of which the fabric says no more than that it is done. */
+/* Completes a request, of which the fabric reports only that it is done. */
 static DOFI_INTO_CALLER bool fast_requested(struct dofi_ep *ep, struct dofi_dto *dto,
 						  struct dofi_cq *cq, struct dofi_evd *evd,
 						  DAT_EVENT *event)
@@ -436,11 +444,11 @@ static DOFI_INTO_CALLER bool fast_take_serial(const struct fi_cq_data_entry *ent
 
 /* What a poll of an EVD's only CQ found. */
 enum polled {
-	NOTHING,		/* no event, but one that is queued now, perhaps */
+	NOTHING,		/* no event went to the caller; one may be queued now */
 	TAKEN,
 };
 
-/* From where a read has brought @n completions, or an error. */
+/* Continues after a read of @n completions, or an error. */
 static __attribute__((noinline)) enum polled poll_on(struct dofi_evd *evd, DAT_EVENT *event,
 						   struct dofi_cq *cq, ssize_t n)
 {
@@ -450,7 +458,7 @@ static __attribute__((noinline)) enum polled poll_on(struct dofi_evd *evd, DAT_E
 	return sink.evd ? NOTHING : TAKEN;
 }
 
-/* A read that brought none to be taken: mostly none at all, to a program that polls. */
+/* Continues after a read that found no completion to take, or none at all. */
 static DOFI_INTO_CALLER enum polled poll_empty(struct dofi_evd *evd, DAT_EVENT *event,
 					       struct dofi_cq *cq, ssize_t n)
 {
@@ -460,7 +468,7 @@ static DOFI_INTO_CALLER enum polled poll_empty(struct dofi_evd *evd, DAT_EVENT *
 	return NOTHING;
 }
 
-/* From where a completion was taken that is not a plain operation's, or for another EVD. */
+/* Continues with a completion that is not of a plain operation, or is another EVD's. */
 static __attribute__((noinline)) enum polled poll_past(struct dofi_evd *evd, DAT_EVENT *event,
 						     struct dofi_cq *cq,
 						     const struct fi_cq_data_entry *entry)
@@ -473,7 +481,7 @@ static __attribute__((noinline)) enum polled poll_past(struct dofi_evd *evd, DAT
 	return sink.evd ? NOTHING : TAKEN;
 }
 
-/* Hands over the first completion that an earlier read has left. Here the CQ is not serial. */
+/* Takes the first completion that an earlier read has left. The CQ is not serial. */
 static __attribute__((noinline)) enum polled poll_left(struct dofi_evd *evd, DAT_EVENT *event,
 							struct dofi_cq *cq)
 {
@@ -485,14 +493,20 @@ static __attribute__((noinline)) enum polled poll_left(struct dofi_evd *evd, DAT
 	return TAKEN;
 }
 
-/* As poll_past(), with what was read last; a function, as the fast path need not keep the address of that. */
+/*
+ * As poll_past(), for what was read last. A function of its own, so that the fast path need not
+ * keep the address.
+ */
 static __attribute__((noinline)) enum polled poll_past_read(struct dofi_evd *evd, DAT_EVENT *event,
 							  struct dofi_cq *cq)
 {
 	return poll_past(evd, event, cq, cq->entry);
 }
 
-/* A read of a serial CQ: the access lock covers its endpoints' plain operations, too. */
+/*
+ * Polls a serial CQ: the access lock covers plain operations of its endpoints, too. Called with the
+ * CQ lock held, and releases it.
+ */
 static DOFI_INTO_CALLER enum polled poll_serial(struct dofi_evd *evd, DAT_EVENT *event, struct dofi_cq *cq,
 					      struct fid_cq *fid)
 {
@@ -534,7 +548,10 @@ static DOFI_INTO_CALLER enum polled poll_locked(struct dofi_evd *evd, DAT_EVENT 
 	return TAKEN;
 }
 
-/* The CQ that alone feeds @evd, with its lock held; NULL if there is none, or another thread has it. */
+/*
+ * Locks the CQ that alone feeds @evd, and returns it; NULL if there is none, or another thread
+ * holds its lock.
+ */
 static DOFI_INTO_CALLER struct dofi_cq *feed_try(struct dofi_evd *evd)
 {
 	struct dofi_cq *cq = atomic_load_explicit(&evd->straight_feed, memory_order_relaxed);
@@ -584,7 +601,7 @@ static __attribute__((noinline)) DAT_RETURN dequeue_locked(struct dofi_evd *evd,
 	return dequeued(evd, event, poll_locked(evd, event, cq, fid));
 }
 
-/* Each kind of CQ has a function of its own, so that none saves registers for another. */
+/* Each kind of CQ has a function of its own, so that neither saves registers for the other. */
 DAT_RETURN dofi_evd_dequeue(DAT_EVD_HANDLE evd_handle, DAT_EVENT *event)
 {
 	struct fid_cq *fid;

@@ -27,8 +27,8 @@ static void ia_ctor(void *obj)
 struct dofi_pool dofi_ia_pool = DOFI_POOL_INIT("ia", struct dofi_ia, ia_ctor);
 
 /*
- * Dependents first: what uses other objects goes before them. And before all, what makes
- * others by itself. The order also says which list a graceful close must find empty.
+ * The order in which objects end with their IA. Service points come first, as they make other
+ * objects; then objects before those that they use.
  */
 static const DAT_HANDLE_TYPE close_order[] = {
 	DAT_HANDLE_TYPE_PSP, DAT_HANDLE_TYPE_RSP,
@@ -73,7 +73,10 @@ static void numa_render(struct dofi_ia *ia)
 	snprintf(ia->distance, sizeof(ia->distance), "%u", ia->fabric.place.distance);
 }
 
-/* One that is only asked something: without an address it takes no port, of which none may be free. */
+/*
+ * Opens a passive endpoint for a query only: without an address it takes no port, as none may be
+ * free.
+ */
 static int pep_open(struct dofi_ia *ia, struct fid_pep **pep)
 {
 	struct fi_info *info = fi_dupinfo(ia->fabric.info);
@@ -105,7 +108,7 @@ static size_t fabric_data_size(struct dofi_ia *ia)
 	return ret ? 0 : size;
 }
 
-/* Without it all peers are reached by the fabric. */
+/* Without a local fabric all peers are reached by the other one. */
 static void local_drop(struct dofi_ia *ia)
 {
 	if (ia->local.info)
@@ -189,7 +192,10 @@ static void ia_describe(struct dofi_ia *ia)
 	numa_render(ia);
 }
 
-/* An address is one of several that this host has: there may be another IA at each. */
+/*
+ * Whether @p names a fabric. An address is one of several that this host may have, with another IA
+ * at each.
+ */
 static bool names_something(const struct dofi_params *p)
 {
 	return p->provider[0] || p->domain[0] || p->address[0] || p->endpoint[0];
@@ -284,7 +290,7 @@ static void destroy_children(void *arg)
 	ia->xport->ia_fini(ia);
 }
 
-/* An EVD that another IA owns was only borrowed, and may be gone already. */
+/* Gives back an EVD that another IA owns; it may be freed already. */
 static void async_evd_return(struct dofi_ia *ia)
 {
 	struct dofi_obj *evd = dofi_obj_live((struct dofi_obj *)ia->async_evd, DAT_HANDLE_TYPE_EVD);
@@ -297,7 +303,7 @@ void dofi_ia_destroy(struct dofi_ia *ia)
 {
 	dofi_pool_tag_set(ia, 0);
 	async_evd_return(ia);
-	/* a forked child has neither the thread nor the right to touch the parent's fabric */
+	/* a forked child has no progress thread, and must not touch the parent's fabric */
 	if (!dofi_progress_orphaned(&ia->progress)) {
 		dofi_progress_call(&ia->progress, destroy_children, ia);
 		dofi_progress_stop(&ia->progress);
@@ -346,7 +352,7 @@ DAT_RETURN dofi_ia_close(DAT_IA_HANDLE ia_handle, DAT_CLOSE_FLAGS flags)
 }
 
 #if DAT_VERSION_MAJOR >= 2
-/* No IA takes over what another began, as ha_supported says. */
+/* No IA takes over for another, as ha_supported says. */
 DAT_RETURN dofi_ia_ha_related(DAT_IA_HANDLE ia_handle, const DAT_NAME_PTR name,
 			      DAT_BOOLEAN *related)
 {

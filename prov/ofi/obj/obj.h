@@ -19,8 +19,8 @@ struct dofi_ia;
 
 struct dofi_obj {
 	const DAT_PROVIDER *provider;	/* first: a registry finds our functions through it */
-	_Atomic int users;		/* objects that would be harmed by its freeing */
-	_Atomic bool provided;		/* not made by the consumer, nor its to free */
+	_Atomic int users;		/* objects that would be harmed if this one were freed */
+	_Atomic bool provided;		/* the provider made it: the consumer may not free it */
 	struct dofi_ia *ia;
 	DAT_CONTEXT context;		/* the consumer's */
 	/* Ends the object with its IA, without events. Progress thread. */
@@ -34,7 +34,7 @@ extern struct dofi_pool dofi_ia_pool, dofi_pz_pool, dofi_lmr_pool, dofi_rmr_pool
 	dofi_evd_pool, dofi_ep_pool, dofi_srq_pool, dofi_psp_pool, dofi_rsp_pool, dofi_csp_pool,
 	dofi_cr_pool;
 
-/* The DOFI_KIND() of @obj, which lies in a pool; 0 while it is no valid handle. */
+/* The DOFI_KIND() of @obj, which lies in a pool; 0 if it is no valid handle. */
 static inline int dofi_obj_kind(const struct dofi_obj *obj)
 {
 	return (int)dofi_pool_tag(obj);
@@ -50,7 +50,10 @@ static inline void *dofi_obj_check(struct dofi_pool *pool, DAT_HANDLE_TYPE type,
 	return dofi_obj_kind(obj) == DOFI_KIND(type) ? obj : NULL;
 }
 
-/* Whether @handle is a live object of @pool, which is for @type, in one comparison; false says nothing. */
+/*
+ * Whether @handle is a live object of @pool, which is for @type, by one comparison; false means
+ * nothing.
+ */
 static inline bool dofi_obj_among_first(const struct dofi_pool *pool, DAT_HANDLE_TYPE type,
 					DAT_HANDLE handle)
 {

@@ -16,7 +16,7 @@ static void pz_ctor(void *obj)
 	struct dofi_pz *pz = obj;
 	int i;
 
-	/* outlives the PZ: an EVD may poll a queue that is just being closed */
+	/* outlives the PZ: a thread may poll a CQ that is being closed */
 	dofi_cq_init(&pz->domain.cq);
 	dofi_cq_init(&pz->local.cq);
 	dofi_mutex_init(&pz->rmr_lock);

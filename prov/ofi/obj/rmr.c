@@ -33,7 +33,10 @@ static void unlist(struct dofi_bind *bind)
 	bind->listed = false;
 }
 
-/* Nothing that begins from now on gets through. On failure the grant stands. */
+/*
+ * Ends the fabric's registration: no access that begins from now on succeeds. On failure the grant
+ * stays.
+ */
 static int grant_end(struct dofi_bind *bind)
 {
 	int ret;
@@ -50,7 +53,10 @@ static int grant_end(struct dofi_bind *bind)
 	return 0;
 }
 
-/* For good: a registration that the fabric does not close is lost, as an LMR's is. */
+/*
+ * Ends the grant of @bind and frees it. A registration that the fabric does not close is lost, as an
+ * LMR's is.
+ */
 void dofi_bind_free(struct dofi_bind *bind)
 {
 	if (grant_end(bind))
@@ -89,7 +95,7 @@ DAT_RETURN dofi_bind_new(struct dofi_rmr *rmr, const struct dofi_part *part, uin
 	return DAT_SUCCESS;
 }
 
-/* Pending binds and what is in force hold an RMR of EP scope to its EP. */
+/* An RMR of EP scope belongs to its EP while a bind is pending or in force. */
 static void scope_update(struct dofi_rmr *rmr)
 {
 	if (!rmr->bound && LIST_EMPTY(&rmr->pending))
@@ -103,7 +109,7 @@ DAT_RETURN dofi_bind_post(struct dofi_bind *bind, const struct dofi_ep *ep)
 
 	dofi_mutex_lock(&bind->pz->rmr_lock);
 	if (!dofi_rmr_check(rmr)) {
-		ret = DOFI_BAD_HANDLE(RMR);	/* freed meanwhile */
+		ret = DOFI_BAD_HANDLE(RMR);	/* the RMR was freed meanwhile */
 	} else if (rmr->ep_scope && rmr->ep && rmr->ep != ep) {
 		ret = DOFI_RET(DAT_PROTECTION_VIOLATION, 0);
 	} else {
@@ -116,7 +122,7 @@ DAT_RETURN dofi_bind_post(struct dofi_bind *bind, const struct dofi_ep *ep)
 	return ret;
 }
 
-/* Puts @bind in force, and @spent is what is not, or no longer. */
+/* Puts @bind in force. @spent is the grant that is not in force, or not any more. */
 static int replace(struct dofi_rmr *rmr, struct dofi_bind *bind, struct dofi_bind **spent)
 {
 	int ret = grant_end(rmr->bound);
@@ -191,9 +197,9 @@ void dofi_bind_drop(struct dofi_bind *bind)
 	dofi_bind_free(bind);
 }
 
-/* By their contexts */
+/* Grants by context */
 
-/* The one of @context, in force or pending, if its scope lets @ep use it. rmr_lock held. */
+/* The grant of @context, in force or pending, if its scope lets @ep use it. rmr_lock held. */
 static struct dofi_bind *grant_of(struct dofi_pz *pz, const struct dofi_ep *ep,
 				  DAT_RMR_CONTEXT context)
 {
@@ -220,7 +226,7 @@ bool dofi_rmr_in_force(struct dofi_pz *pz, const struct dofi_ep *ep, DAT_RMR_CON
 	return is;
 }
 
-/* Whether @len bytes at what peers call @addr lie in @bind, and where that is in its LMR. */
+/* Whether @len bytes at @addr, as peers count, lie in @bind; and where that is in its LMR. */
 static bool grant_covers(const struct dofi_bind *bind, uint64_t addr, uint64_t len, uint64_t *at)
 {
 	const struct dofi_part *part = &bind->part;
@@ -230,7 +236,7 @@ static bool grant_covers(const struct dofi_bind *bind, uint64_t addr, uint64_t l
 	return addr >= first && len <= part->len && addr - first <= part->len - len;
 }
 
-/* A peer's answer writes there, as any peer may that is granted it. */
+/* An RDMA read writes to the memory, as a peer does that is granted remote write. */
 DAT_RETURN dofi_rmr_find(struct dofi_pz *pz, const struct dofi_ep *ep, DAT_RMR_CONTEXT context,
 			 uint64_t addr, uint64_t len, struct dofi_rmr_memory *memory)
 {
@@ -255,7 +261,7 @@ DAT_RETURN dofi_rmr_find(struct dofi_pz *pz, const struct dofi_ep *ep, DAT_RMR_C
 
 /* RMRs */
 
-/* Ends what is in force. PZ's rmr_lock held. */
+/* Ends the grant in force. PZ's rmr_lock held. */
 static void unbind(struct dofi_rmr *rmr)
 {
 	if (rmr->bound) {
@@ -298,7 +304,7 @@ void dofi_rmr_end_scope(struct dofi_ia *ia, const struct dofi_ep *ep)
 	dofi_mutex_unlock(&ia->lock);
 }
 
-/* Binds still in an EP's queue complete in their turn, as if they had come before this. */
+/* Binds that are still in an EP's queue complete in their turn, as if they had come before. */
 static void rmr_destroy(struct dofi_obj *obj)
 {
 	struct dofi_rmr *rmr = (struct dofi_rmr *)obj;

@@ -11,7 +11,7 @@ static inline DAT_MEM_PRIV_FLAGS local_privilege(uint8_t kind)
 		DAT_MEM_PRIV_LOCAL_WRITE_FLAG : DAT_MEM_PRIV_LOCAL_READ_FLAG;
 }
 
-/* Checks a segment, which is to be of @pz and of @most bytes, and makes it the slot's next. */
+/* Checks a segment of @pz and of at most @most bytes, and appends it to the slot's. */
 static inline DAT_RETURN load_segment(const struct dofi_pz *pz, uint64_t most, struct dofi_dto *dto,
 				      DAT_MEM_PRIV_FLAGS priv, const DAT_LMR_TRIPLET *s)
 {
@@ -44,7 +44,7 @@ static __attribute__((noinline)) DAT_RETURN load_many(const struct dofi_pz *pz, 
 	for (i = 0; i < n; i++) {
 		if (!iov[i].segment_length)
 			continue;
-		/* what is left, as a sum would wrap: in 1.2 lengths have 64 bits */
+		/* compares with the rest, as a sum could wrap: in 1.2 lengths have 64 bits */
 		ret = load_segment(pz, left, dto, priv, &iov[i]);
 		if (ret)
 			return ret;

@@ -6,7 +6,7 @@
 #include "obj/pz.h"
 #include "wq/dto.h"
 
-/* @most bytes, or as many as a DAT length can say. */
+/* @most bytes, or as many as a DAT length can express. */
 static inline uint64_t dofi_segment_longest(uint64_t most)
 {
 	return most < (dofi_seg_length)-1 ? most : (dofi_seg_length)-1;
@@ -16,11 +16,11 @@ static inline uint64_t dofi_segment_longest(uint64_t most)
 DAT_RETURN dofi_dto_load(struct dofi_dto *dto, const struct dofi_pz *pz, uint64_t most, DAT_COUNT n,
 			 const DAT_LMR_TRIPLET *iov);
 
-/* Fills in a receive into memory of @pz; no flags. */
+/* Fills in a receive into memory of @pz, without flags. */
 DAT_RETURN dofi_dto_receive(struct dofi_dto *dto, const struct dofi_pz *pz, DAT_COUNT n,
 			    const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie);
 
-/* Shortens @dto to @length bytes; it has as many. */
+/* Shortens @dto, which has at least @length bytes, to that. */
 void dofi_dto_trim(struct dofi_dto *dto, uint64_t length);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Service point: what all kinds of them have, which listen for connection requests. */
+/* Service point: what all kinds have in common. They listen for connection requests. */
 
 #include "obj/sp.h"
 
@@ -29,7 +29,7 @@ static void sp_unlisten(void *arg)
 	sp->obj.ia->xport->unlisten(sp);
 }
 
-/* Requests go to @to and no more to @from; either may be NULL. */
+/* Moves the stream of requests from @from to @to; either may be NULL. */
 static bool requests_move(struct dofi_evd *from, struct dofi_evd *to)
 {
 	const struct dofi_stream old = { .evd = from }, next = { .evd = to };
@@ -69,7 +69,7 @@ static void sp_init(struct dofi_sp *sp, const struct dofi_sp_plan *plan)
 		sp->kind->describe(sp);
 }
 
-/* Publishes first: a request may arrive at once, and its event carries the handle. */
+/* Publishes first: a request may arrive at once, and its event has the handle. */
 static DAT_RETURN start(struct dofi_sp *sp)
 {
 	struct listen_call call = { .sp = sp, .ret = -ENODEV };

@@ -103,7 +103,7 @@ DAT_COUNT dofi_srq_depth(struct dofi_srq *srq)
 
 /* Buffers come */
 
-/* The endpoint to be fed next, if there is one and something for it. */
+/* The endpoint to feed next, if there is one, and a buffer for it. */
 static struct dofi_srq_user *next_fed(struct dofi_srq *srq)
 {
 	struct dofi_srq_user *user;
@@ -128,7 +128,7 @@ static void serve_line(struct dofi_srq *srq)
 	do
 		user->feed(user);
 	while ((user = next_fed(srq)));
-	/* the messages behind those may be in the fabric's hands already */
+	/* the next messages may be in the CQ already */
 	dofi_cq_kick(&srq->pz->domain.cq, NULL);
 }
 
@@ -178,7 +178,7 @@ static DAT_RETURN srq_new(struct dofi_ia *ia, struct dofi_pz *pz, const DAT_SRQ_
 
 	if (!srq)
 		return DOFI_NO_RESOURCE(SRQ);
-	/* no segments are enough for messages of no bytes, but not for the slots */
+	/* max_recv_iov may be 0, for empty messages; slots need room for one segment */
 	srq->max_recv_iov = attr->max_recv_iov ? attr->max_recv_iov : 1;
 	dofi_unread_renew(&srq->given);
 	nothing.unread = &srq->given;

@@ -8,9 +8,9 @@
 #include "obj/lmr.h"
 #include "wq/queue.h"
 
-/* An endpoint, as the SRQ knows it while a message of its waits for a buffer. */
+/* An endpoint, as the SRQ knows it while a message waits for a buffer. */
 struct dofi_srq_user {
-	/* A buffer is there: takes it, or leaves the line. No lock held. */
+	/* There is a buffer: takes it, or leaves the line. No lock held. */
 	void (*feed)(struct dofi_srq_user *user);
 	bool waiting;			/* under the SRQ's lock */
 	TAILQ_ENTRY(dofi_srq_user) link;
@@ -27,7 +27,7 @@ struct dofi_srq {
 	struct dofi_queue queue;	/* buffers; their LMRs are checked again when they are taken */
 	DAT_COUNT low_watermark;
 	bool low_armed;			/* falling below it has to be reported, once */
-	TAILQ_HEAD(, dofi_srq_user) line; /* messages wait for buffers in the order they came */
+	TAILQ_HEAD(, dofi_srq_user) line; /* EPs whose messages wait for buffers, in order */
 };
 
 static inline struct dofi_srq *dofi_srq_check(DAT_SRQ_HANDLE handle)
@@ -40,11 +40,11 @@ static inline struct dofi_srq *dofi_srq_check(DAT_SRQ_HANDLE handle)
  * is none, or if other EPs wait for it: then @user joins the line. An EP's lock held.
  */
 bool dofi_srq_take(struct dofi_srq *srq, struct dofi_srq_user *user, struct dofi_dto *dto);
-/* @user waits no longer. Its EP's lock held. */
+/* @user leaves the line. Its EP's lock held. */
 void dofi_srq_leave(struct dofi_srq *srq, struct dofi_srq_user *user);
 /* Whether @user is in the line. Its EP's lock held. */
 bool dofi_srq_waits(struct dofi_srq *srq, const struct dofi_srq_user *user);
-/* Most buffers it holds now. An EP's lock may be held. */
+/* The most buffers that it may hold. An EP's lock may be held. */
 DAT_COUNT dofi_srq_depth(struct dofi_srq *srq);
 
 DAT_RETURN dofi_srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DAT_SRQ_ATTR *attr,

@@ -10,7 +10,9 @@
 struct dofi_bind;
 struct dofi_ep;
 
-/* Of the data path: into each caller, where most of it falls away with what is constant there. */
+/*
+ * On the data path: inlined into each caller, where constant arguments make most of it disappear.
+ */
 #define DOFI_INTO_CALLER inline __attribute__((always_inline))
 
 enum dofi_dto_kind {
@@ -18,24 +20,26 @@ enum dofi_dto_kind {
 	DOFI_DTO_WRITE,
 	DOFI_DTO_READ,
 	DOFI_DTO_RECV,
-	/* from here on: less usual, and some of them not the fabric's */
+	/* the slow path only, and some do not go to the fabric */
 	DOFI_DTO_BIND,			/* of an RMR */
-	DOFI_DTO_READ_TO_RMR,		/* a read once its turn has come and local_key is in force */
+	DOFI_DTO_READ_TO_RMR,		/* becomes a read when its turn has come and local_key is in force */
 	DOFI_DTO_FRAME,			/* a receive of the transport's: dofi_xport.srq_arrived() */
-	DOFI_DTO_SEND_INVALIDATE,	/* immed is the context that the receiver is to end */
+	DOFI_DTO_SEND_INVALIDATE,	/* immed is the context that the receiver will invalidate */
 	/* of the extension, see ep_ext.h */
 	DOFI_DTO_SEND_IMMED,
 	DOFI_DTO_WRITE_IMMED,
 	DOFI_DTO_FETCH_ADD,
 	DOFI_DTO_CMP_SWAP,
-	/* what a receive becomes when a peer's message, or write, with such data ends it */
+	/* what a receive becomes if the message, or write, that ends it has such data */
 	DOFI_DTO_RECV_INVALIDATE,
 	DOFI_DTO_RECV_IMMED,
 	DOFI_DTO_RECV_WRITE_IMMED,
 	DOFI_DTO_KINDS,
 };
 
-/* Requests that bring something back: they wait for each other, and a fence for them. */
+/*
+ * Requests that return data: at most so many as agreed are in flight, and a fence waits for them.
+ */
 #define DOFI_DTO_READS \
 	(1u << DOFI_DTO_READ | 1u << DOFI_DTO_FETCH_ADD | 1u << DOFI_DTO_CMP_SWAP)
 /* Requests that name memory of the peer. */
@@ -56,10 +60,9 @@ static inline bool dofi_dto_is(uint8_t kind, unsigned kinds)
 }
 
 /*
- * A posted operation. Its address, with the generation in the low bits, is the
- * context that the fabric returns: a completion that comes twice finds another
- * generation, or nothing at the fabric, and is dropped. None comes after the transport
- * has closed the endpoint.
+ * A posted operation. Its address, with the generation in the low bits, is the context that the
+ * fabric returns. A completion that comes twice finds another generation, or an operation that is
+ * not at the fabric, and is dropped. None comes after the transport has closed the endpoint.
  */
 struct dofi_dto {
 	struct dofi_ep *ep;
@@ -71,8 +74,8 @@ struct dofi_dto {
 			uint32_t remote_key;
 		};
 		struct {		/* of a plain operation: */
-			void *memory;		/* where its bytes go; receives only */
-			uint32_t memory_lmr;	/* the context of the LMR that its segment names */
+			void *memory;		/* of a receive: the destination */
+			uint32_t memory_lmr;	/* the LMR context of its segment */
 		};
 	};
 	union {
@@ -80,27 +83,30 @@ struct dofi_dto {
 		uint32_t local_key;	/* DOFI_DTO_GRANTED: the context of the RMR */
 	};
 	uint32_t number;		/* its index in the queue: tail, when it was posted */
-	/* written at once; what is not 0 in a plain operation comes first, as a constant of 32 bits has room for it */
+	/*
+	 * written by one store; a constant of 32 bits has room for the fields that are not 0 in a
+	 * plain operation, which come first
+	 */
 	uint8_t kind;			/* enum dofi_dto_kind */
 	bool at_fabric;
 	uint8_t flags;			/* DAT_COMPLETION_FLAGS of the post */
-	uint8_t n_iov;			/* segments of no bytes, and what is plain, are left out */
-	uint8_t parts;			/* completions to come from the fabric before the last one */
+	uint8_t n_iov;			/* without empty segments; 0 in a plain operation */
+	uint8_t parts;			/* completions that will come from the fabric before the last one */
 	bool done;
 	bool announced;			/* of a send: the peer knows that it comes */
 	bool submitted;			/* the first part of several is at the fabric, or was */
 	uint8_t status;			/* DAT_DTO_COMPLETION_STATUS, once done */
-	uint8_t tag;			/* in the context: the generation; and DOFI_DTO_ORDINARY */
-	uint8_t marks;			/* DOFI_DTO_GRANTED, ...; undefined if plain but for RECALLED */
+	uint8_t tag;			/* the generation in the context; and DOFI_DTO_ORDINARY */
+	uint8_t marks;			/* DOFI_DTO_GRANTED, ...; of a plain operation RECALLED alone is defined */
 	bool direct;			/* of an announced send: it leaves from the connection's own endpoint */
 	union {
 		struct {
-			void *rmr;	/* of a bind, for its event: it may be gone by then */
-			struct dofi_bind *bind;	/* until its turn has come */
+			void *rmr;	/* of a bind, for its event; may be freed by then */
+			struct dofi_bind *bind;	/* of a bind, until its turn has come */
 		};
 		struct {
-			uint64_t operand;	/* of an atomic: what is added, or stored, */
-			uint64_t compare;	/* and what must be there for that */
+			uint64_t operand;	/* of an atomic: the number to add, or to store */
+			uint64_t compare;	/* of an atomic: the number that must be there */
 		};
 		uint64_t beside;	/* of a receive SHARED or MATCHED: what came with its message */
 		struct {
@@ -108,28 +114,34 @@ struct dofi_dto {
 			uint64_t got;		/* and that it read for us */
 		};
 	};
-	void **desc;			/* one per segment, behind the segments; behind these, dofi_dto_lmr() */
+	void **desc;			/* one per segment, behind iov; dofi_dto_lmr() is behind these */
 	struct iovec iov[];
 };
 
-/* Marks: its memory is named by the context of an RMR. */
+/* In marks: an RMR's context names the memory. */
 #define DOFI_DTO_GRANTED 0x01
-/* A request whose LMR or RMR was freed before the fabric got it: it fails when its turn comes. */
+/*
+ * In marks: a request whose LMR or RMR was freed before the fabric got it: it fails when its turn
+ * comes.
+ */
 #define DOFI_DTO_REVOKED 0x02
-/* A receive that the fabric was asked to give back; see ep_revoke.c. */
+/* In marks: a receive that the fabric was asked to give back; see ep_revoke.c. */
 #define DOFI_DTO_RECALLED 0x04
 
-/* The contexts of the LMRs of its segments: as many as the slot has room for. Not of what is plain. */
+/*
+ * The LMR contexts of the segments: as many as the slot has room for. Undefined for a plain
+ * operation.
+ */
 static inline uint32_t *dofi_dto_lmr(const struct dofi_dto *dto)
 {
 	return (uint32_t *)(dto->desc + ((const struct iovec *)dto->desc - dto->iov));
 }
 
 /*
- * In flags: a receive that may not use its memory, which is of another PZ than the EP's, or has lost its LMR.
- * The fabric gets it without its segments: a message that needs them finds no room, and the receive fails with
- * the protection error that this is. Until the EP is of that PZ again, remote_addr is the PZ's id (none, for
- * good, without an LMR) and remote_key what n_iov was.
+ * In flags: a receive that may not use its memory, which is of another PZ than the EP's, or whose
+ * LMR was freed. The fabric gets it without segments: a message that needs them finds no room, and
+ * the receive fails with the protection error. Until the EP is of that PZ again, remote_addr is the
+ * id of the PZ (0 after the LMR was freed) and remote_key the former n_iov.
  */
 #define DOFI_DTO_BARRED 0x80
 
@@ -154,7 +166,10 @@ static inline struct dofi_dto *dofi_dto_of(const void *context)
 	return (struct dofi_dto *)((uintptr_t)context & ~(uintptr_t)(DOFI_DTO_GENERATIONS - 1));
 }
 
-/* In the tag, if the operation is not plain (of one segment without flags, see ep_plain.h). */
+/*
+ * In the tag of an operation that is not plain. A plain operation has one segment and no flags:
+ * obj/fast.h.
+ */
 #define DOFI_DTO_ORDINARY 0x80
 
 static inline bool dofi_dto_is_plain(const struct dofi_dto *dto)
@@ -168,13 +183,16 @@ static inline bool dofi_dto_is_plain_of(const struct dofi_dto *dto, const void *
 	return (uintptr_t)context == (uintptr_t)dto + dto->tag;
 }
 
-/* The slot begins another life. */
+/* Begins another life of the slot. */
 static inline void dofi_dto_renew(struct dofi_dto *dto)
 {
 	dto->tag = ((dto->tag + 1) & (DOFI_DTO_GENERATIONS - 1)) | DOFI_DTO_ORDINARY;
 }
 
-/* What the slot of any operation begins with, but for its tag: operation @number of its queue, not at the fabric. */
+/*
+ * Initialises the slot of any operation, except its tag: operation @number of its queue, not at the
+ * fabric.
+ */
 static inline void dofi_dto_begin(struct dofi_dto *dto, uint32_t number)
 {
 	dto->number = number;

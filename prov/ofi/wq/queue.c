@@ -33,7 +33,7 @@ static uint8_t next_generation(void)
 	return atomic_fetch_add(&generation, 7) & (DOFI_DTO_GENERATIONS - 1);
 }
 
-/* Makes @n slots in @memory those of the operations from @from on. */
+/* Makes the @n slots in @memory those of the operations from @from on. */
 static void slots_enter(struct dofi_queue *q, struct dofi_ep *ep, char *memory, uint32_t from, uint32_t n)
 {
 	const uint8_t generation = next_generation();
@@ -49,7 +49,7 @@ static void slots_enter(struct dofi_queue *q, struct dofi_ep *ep, char *memory, 
 	}
 }
 
-/* All slots at once, where there are some already for operations that are outstanding. */
+/* Makes a queue with as many slots as @slots. */
 static int queue_init(struct dofi_queue *q, struct dofi_ep *ep, uint32_t depth, uint32_t max_iov,
 		      uint32_t slots)
 {
@@ -101,7 +101,7 @@ int dofi_queue_extend(struct dofi_queue *q, struct dofi_ep *ep)
 	return ret;
 }
 
-/* All of an operation but what belongs to its slot. */
+/* Copies an operation, except what belongs to the slot. */
 void dofi_dto_copy(struct dofi_dto *to, const struct dofi_dto *from, uint32_t max_iov)
 {
 	const uint8_t tag = to->tag;
@@ -119,7 +119,7 @@ void dofi_dto_copy(struct dofi_dto *to, const struct dofi_dto *from, uint32_t ma
 	memcpy(dofi_dto_lmr(to), dofi_dto_lmr(from), max_iov * sizeof(uint32_t));
 }
 
-/* How many slots a queue begins with that has @q's operations. */
+/* How many slots a new queue with the operations of @q begins with. */
 static uint32_t slots_at_first(const struct dofi_queue *q, uint32_t depth)
 {
 	const uint32_t most = slots_for(depth), used = slots_for(dofi_queue_used(q));
@@ -128,7 +128,7 @@ static uint32_t slots_at_first(const struct dofi_queue *q, uint32_t depth)
 	return least < most ? least : most;
 }
 
-/* Slots never get smaller: a thread may just have checked a post against the old size. */
+/* Slots never get smaller: a thread may have checked a post against the old size. */
 int dofi_queue_renew(struct dofi_queue *next, const struct dofi_queue *q, struct dofi_ep *ep,
 		     uint32_t depth, uint32_t max_iov)
 {

@@ -10,7 +10,7 @@
 
 struct dofi_lmr;
 
-/* Slots of a queue that has not been used; all of a smaller one. */
+/* Slots that a queue begins with; a smaller queue has all its slots from the start. */
 #define DOFI_QUEUE_FIRST 4
 /* How often a queue can double. */
 #define DOFI_QUEUE_STEPS 16
@@ -31,7 +31,7 @@ struct dofi_queue {
 	uint32_t depth;			/* outstanding operations from which on a post calls dofi_queue_extend() */
 	uint32_t max_iov;		/* segments that a slot has room for */
 	uint32_t head, next, tail;
-	const struct dofi_lmr *lmr;	/* of the last plain one; dofi_lmr_none if the next cannot be */
+	const struct dofi_lmr *lmr;	/* the LMR of the last plain operation, or dofi_lmr_none: obj/fast.h */
 	struct dofi_unread *unread;	/* its owner's: events that are not dequeued */
 	bool open;			/* operations may go to the fabric: dofi_ep_open_queues() */
 	bool held;			/* they wait although open: receives are being taken back from the fabric */
@@ -104,7 +104,7 @@ static inline void dofi_queue_narrow(struct dofi_queue *q)
 		q->depth = depth;
 }
 
-/* The slot that the next operation will take, or NULL if dofi_queue_full(). */
+/* The slot for the next operation, or NULL if dofi_queue_full(). */
 static inline struct dofi_dto *dofi_queue_reserve(struct dofi_queue *q)
 {
 	struct dofi_dto *dto;

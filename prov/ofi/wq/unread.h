@@ -12,8 +12,8 @@
 #include <stdint.h>
 
 /*
- * Any thread, no lock. Events outlive the EP that they are of, and its memory becomes another EP: the upper
- * half of the word is the life that the count in the lower half is of.
+ * Any thread, no lock. Events may outlive their EP, whose memory becomes another EP: the upper half
+ * of the word is the life that the count in the lower half belongs to.
  */
 struct dofi_unread {
 	_Atomic uint64_t word;
@@ -32,7 +32,7 @@ static inline uint32_t dofi_unread_life(const struct dofi_unread *unread)
 	return (uint32_t)(atomic_load_explicit(&unread->word, memory_order_relaxed) >> 32);
 }
 
-/* Nothing is counted any more, and what was counted before changes nothing from now on. */
+/* Begins another life: the count is 0, and events of earlier lives do not change it. */
 static inline void dofi_unread_renew(struct dofi_unread *unread)
 {
 	const uint64_t life = dofi_unread_life(unread) + 1u;
