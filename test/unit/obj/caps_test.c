@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The rows of the capability table: that none is missing, and that dat_ofi(7) tells of each. */
+/* The rows of the capability table: none is missing, and dat_ofi(7) describes each. */
 
 #include "obj/fixture.h"
 

@@ -140,7 +140,7 @@ static DAT_RETURN ask(void)
 	return dofi_caps_ep_attr(ia, &attr, &got);
 }
 
-/* Where the fabric can tell it; else an endpoint with it is refused later. */
+/* Where the fabric can notify so; elsewhere an endpoint with this attribute is refused later. */
 Test(caps_use, receives_may_notify_as_the_peer_says)
 {
 	attr.recv_completion_flags = DAT_COMPLETION_SOLICITED_WAIT_FLAG;
@@ -227,7 +227,7 @@ Test(caps_use, every_row_that_is_a_number_shows_in_a_query)
 	}
 }
 
-/* What is told is what the row says, and no more is. */
+/* The named attributes are those of the row, and no others. */
 static void expect_told(const char *name, const char *text)
 {
 	const char *told = named(name);

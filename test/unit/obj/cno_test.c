@@ -759,7 +759,7 @@ Test(cno, tells_of_another_evd_whose_trigger_was_used_up)
 	DAT_EVENT event;
 
 	succeed(post_number(other, 1));
-	cr_expect(told_of(other));		/* but the program looks for another's event */
+	cr_expect(told_of(other));		/* but the program waits for another CNO's event */
 	succeed(post_number(evd, 2));
 	cr_expect(told_of(evd));
 	succeed(dofi_evd_dequeue(evd, &event));

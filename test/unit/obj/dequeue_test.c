@@ -21,7 +21,7 @@ static struct dofi_cq *cq(void)
 	return &((struct dofi_pz *)pz)->domain.cq;
 }
 
-/* On the progress thread, so that nobody else reads what the fabric completes. */
+/* On the progress thread, so that no other thread reads what the fabric completes. */
 static void alone(void (*body)(void *))
 {
 	dofi_progress_call(&ia->progress, body, NULL);
@@ -124,7 +124,7 @@ static void two_receives(void *arg)
 	cr_expect_eq(data.rmr_context, 0);
 #endif
 	cr_expect_eq(dofi_queue_used(&inside()->rq), 1);
-	cr_expect_eq(cq()->most, 1);	/* nobody knows whether another message comes soon */
+	cr_expect_eq(cq()->most, 1);	/* whether another message comes soon is unknown */
 	fake_receive(transport.context[1], 0, 0);
 	cr_expect_eq(take(2, DAT_DTO_SUCCESS).transfered_length, 0);
 	cr_expect(dofi_queue_empty(&inside()->rq));
@@ -220,7 +220,7 @@ static void several_read(void *arg)
 	for (n = 0; n < 6; n++)
 		send_and_complete(n, n);
 	take(0, DAT_DTO_SUCCESS);
-	cr_expect_eq(fake_unread(), 5);	/* it is not known yet that others are under way */
+	cr_expect_eq(fake_unread(), 5);	/* the CQ does not expect other completions yet */
 	take(1, DAT_DTO_SUCCESS);
 	cr_expect_eq(fake_unread(), 0);
 	for (n = 2; n < 6; n++)
@@ -352,7 +352,7 @@ static void behind_an_event(void *arg)
 	succeed(post_number(evd, 5));
 	send_and_complete(0, 1);
 	event_take(evd, DAT_SOFTWARE_EVENT);
-	cr_expect_eq(fake_unread(), 1);	/* there was no need to look */
+	cr_expect_eq(fake_unread(), 1);	/* no read was needed */
 	take(1, DAT_DTO_SUCCESS);
 }
 
@@ -435,7 +435,7 @@ static void while_armed(void *arg)
 	for (n = 0; n < 3; n++)
 		send_and_complete(n, n);
 	take(0, DAT_DTO_SUCCESS);
-	cr_expect_eq(fake_unread(), 0);	/* nobody would be told of the rest */
+	cr_expect_eq(fake_unread(), 0);	/* the rest would not be reported */
 	take(1, DAT_DTO_SUCCESS);
 	take(2, DAT_DTO_SUCCESS);
 }
@@ -453,10 +453,10 @@ static void first_receives(void *arg)
 	cr_assert_eq(cq()->mode, DOFI_CQ_ARMED);
 	fake_complete(NULL, 0);
 	succeed(post_recv(1));
-	cr_expect_eq(fake_unread(), 0);	/* its message may have been there, which nobody tells of */
+	cr_expect_eq(fake_unread(), 0);	/* its message may have been there before, which the fabric does not report */
 	fake_complete(NULL, 0);
 	succeed(post_recv(2));
-	cr_expect_eq(fake_unread(), 1);	/* nobody could have missed this one's */
+	cr_expect_eq(fake_unread(), 1);	/* a message for this receive cannot have been missed */
 	fake_receive(transport.context[0], 0, 8);
 	fake_receive(transport.context[1], 0, 8);
 	take(1, DAT_DTO_SUCCESS);
@@ -474,7 +474,7 @@ Test(dequeue, the_first_receive_is_looked_for_at_once)
 
 static DAT_EVD_HANDLE other;
 
-/* The completion that is there is not for who looks first. */
+/* The completion that is there belongs to another EVD than the one that is polled first. */
 static void found_by_the_other(uint64_t n)
 {
 	DAT_EVENT event;
@@ -523,7 +523,7 @@ static void behind_another(void *arg)
 	send_and_complete(1, 2);
 	send_and_complete(2, 3);
 	fake_complete(transport.context[0], 0);
-	take(1, DAT_DTO_SUCCESS);	/* at the first look, as who was told of it expects */
+	take(1, DAT_DTO_SUCCESS);	/* at the first poll, as a thread that was notified expects */
 	cr_expect_eq(fake_unread(), 0);
 }
 
@@ -541,7 +541,7 @@ static void one_of_two_feeds(void *arg)
 	cr_expect_eq(evd_inside()->only_feed, NULL);
 	send_and_complete(0, 1);
 	take(1, DAT_DTO_SUCCESS);
-	cr_expect_eq(evd_inside()->count_of.straight, 1);	/* into the event all the same */
+	cr_expect_eq(evd_inside()->count_of.straight, 1);	/* written to the event nevertheless */
 }
 
 Test(dequeue, two_zones_may_feed_an_event_queue)
@@ -615,11 +615,11 @@ static void frames(void *arg)
 	send_and_complete(0, 1);
 	take(1, DAT_DTO_SUCCESS);
 	cr_expect_eq(looked_at, 1);
-	cr_expect_eq(evd_inside()->count_of.straight, 1);	/* into the event all the same */
+	cr_expect_eq(evd_inside()->count_of.straight, 1);	/* written to the event nevertheless */
 	cr_expect(nothing());
 }
 
-/* What has completed is then no slot of an endpoint, whatever it looks like. */
+/* The context of the completion is not a slot of an endpoint, whatever its bytes are. */
 Test(dequeue, a_transport_with_frames_looks_at_them_itself)
 {
 	looked_at = 0;
@@ -688,7 +688,7 @@ Test(dequeue, other_threads_may_post_meanwhile)
 	alone(while_others_post);
 }
 
-/* A serial CQ, whose endpoints are entered with it */
+/* A serial CQ: dofi_cq_enter() covers its endpoints */
 
 #define ALSO_SERIAL(body)		\
 	Test(dequeue_serial, body)	\
@@ -745,7 +745,7 @@ static void behind_the_lock(void *arg)
 	dofi_ep_unlock(inside());
 	pthread_join(thread, NULL);
 	cr_expect_eq(dofi_queue_used(&inside()->sq), 1);
-	cr_expect_eq(evd_inside()->count_of.straight, 1);	/* not by the short way, but at once */
+	cr_expect_eq(evd_inside()->count_of.straight, 1);	/* on the slow path, but at once */
 }
 
 Test(dequeue, an_endpoint_that_is_locked_is_waited_for)

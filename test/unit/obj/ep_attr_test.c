@@ -416,7 +416,7 @@ Test(ep_attr, zones_and_queues_are_held_and_let_go)
 	succeed(dofi_pz_free(zone));
 }
 
-/* How often @handle is fed from @zone. */
+/* How often the CQ of @zone feeds @handle. */
 static int feeds(DAT_EVD_HANDLE handle, DAT_PZ_HANDLE zone)
 {
 	struct dofi_evd *e = handle;
@@ -467,7 +467,7 @@ Test(ep_attr, queues_poll_the_zone_that_feeds_them)
 	cr_expect_eq(feeds(evd, zone), 0);
 }
 
-/* An EVD polls few zones: the one that the EP left makes room for the one it goes to. */
+/* An EVD polls the CQs of few PZs: the PZ that the EP left makes room for its new one. */
 Test(ep_attr, a_full_queue_of_zones_polls_the_new_one)
 {
 	DAT_EP_HANDLE others[DOFI_EVD_FEEDS - 1];
@@ -672,7 +672,7 @@ Test(ep_attr, completion_flags_of_posted_receives_stay)
 	succeed(modify(ATTR(MAX_RECV_DTOS)));
 }
 
-/* Receives of another zone */
+/* Receives of another PZ */
 
 static void move_to(DAT_PZ_HANDLE zone)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Operations end: how each completes once, what its event tells, and how they fail. */
+/* Operations end: each completes once, with its event, well or not. */
 
 #include "obj/beside.h"
 #include "obj/cno.h"
@@ -496,7 +496,7 @@ Test(ep_dto, the_next_connection_knows_nothing_of_the_last_ones_operations)
 	take(3, DAT_DTO_SUCCESS);
 }
 
-/* Whoever reads the fabric's queue, this thread or the progress thread: each comes once. */
+/* Each completion comes once, whether this thread or the progress thread reads the CQ. */
 Test(ep_dto, what_the_fabrics_queue_holds_arrives_in_order)
 {
 	DAT_COUNT more;
@@ -514,7 +514,7 @@ Test(ep_dto, what_the_fabrics_queue_holds_arrives_in_order)
 	cr_expect(event_none(evd));
 }
 
-/* What travels beside a message */
+/* Data that goes with a message */
 
 static DAT_RMR_HANDLE rmr;
 static DAT_RMR_CONTEXT granted;		/* memory[0..63] */
@@ -557,7 +557,7 @@ static bool is_granted(void)
 	return dofi_rmr_in_force(pz, ep, granted);
 }
 
-/* The transport matches a message of @len bytes, with @beside, to the @i-th operation. */
+/* The transport matches a message of @len bytes, with the data @beside, to the @i-th operation. */
 static void match_with(unsigned i, size_t len, uint64_t beside)
 {
 	transport.dto[i]->flags |= DOFI_DTO_MATCHED;
@@ -590,7 +590,7 @@ Test(ep_data, a_matched_receive_of_nonsense_breaks_the_connection)
 	take(1, DAT_DTO_ERR_TRANSPORT);
 	settle();
 	event_take(evd, DAT_CONNECTION_EVENT_BROKEN);
-	/* beside is of a matched one only */
+	/* only a matched receive has data */
 	make_with(evd, evd, NULL);
 	succeed(post_recv(2));
 	transport.dto[transport.n - 1]->beside = 1;

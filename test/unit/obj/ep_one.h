@@ -77,7 +77,7 @@ static inline DAT_RETURN make(DAT_PZ_HANDLE zone, DAT_EVD_HANDLE recv, DAT_EVD_H
 	return dofi_ep_create(ia, zone, recv, request, connect, attr, &ep);
 }
 
-/* Work that keeps the progress thread busy until the gate is opened. */
+/* Work that keeps the progress thread busy until it is released. */
 static sem_t gate;
 
 static inline void gate_run(struct dofi_work *work)

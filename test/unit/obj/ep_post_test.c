@@ -206,7 +206,7 @@ Test(ep_post, empty_segments_are_passed_over)
 	cr_expect_eq(transport.dto[0]->iov[0].iov_len, 8);
 }
 
-/* Registers more memory than there is: the fake fabric does not look. */
+/* Registers more memory than there is: the fake fabric does not check. */
 static DAT_LMR_CONTEXT vast(DAT_VLEN len)
 {
 	DAT_LMR_CONTEXT context;
@@ -257,7 +257,7 @@ Test(ep_post, a_send_is_no_longer_than_the_endpoint_was_made_for)
 	succeed(post_read(4, 101, 101, 0));
 }
 
-/* A sum of lengths that wraps must not look short. */
+/* A sum of lengths that wraps must not pass for a short one. */
 Test(ep_post, lengths_whose_sum_overflows_are_too_long)
 {
 	const unsigned bits = 8 * sizeof(((DAT_LMR_TRIPLET *)0)->segment_length);

@@ -83,7 +83,7 @@ Test(ep_queue_unconnected, receives_double_the_slots)
 	cr_expect_eq(dofi_queue_used(&inside()->rq), limit);
 }
 
-/* The places of requests and of receives that ended, each until its own event is dequeued. */
+/* Requests and receives that ended count until their own events are dequeued. */
 Test(ep_queue, an_event_keeps_its_place_until_it_is_dequeued)
 {
 	DAT_EP_ATTR attr = attr_of_depth(2);
@@ -137,7 +137,7 @@ Test(ep_queue, an_evd_of_the_size_of_its_queues_does_not_overflow)
 	settle();
 	event_take(evd, DAT_CONNECTION_EVENT_DISCONNECTED);
 	cr_expect_eq(dofi_evd_pending((struct dofi_evd *)small), 6);
-	/* an operation that is flushed at once has a place, too */
+	/* an operation that is flushed at once counts, too */
 	expect_type(post_send(4), DAT_INSUFFICIENT_RESOURCES);
 	expect_type(post_recv(14), DAT_INSUFFICIENT_RESOURCES);
 	for (i = 0; i < 6; i++)
@@ -150,7 +150,7 @@ Test(ep_queue, an_evd_of_the_size_of_its_queues_does_not_overflow)
 /* Endpoints that are made until one has the memory of an earlier one. */
 #define ENOUGH 4096
 
-/* Events outlive their EP, whose memory becomes that of another. */
+/* Events outlive their EP, whose memory becomes another EP. */
 Test(ep_queue, the_events_of_a_former_endpoint_take_no_places)
 {
 	DAT_EVD_HANDLE other = evd_make(4, DAT_EVD_DTO_FLAG);
@@ -192,7 +192,7 @@ Test(ep_queue, events_that_go_with_their_evd_take_no_places)
 	cr_expect_eq(dofi_unread_count(&inside()->sq_unread), 0);
 }
 
-/* On the progress thread, so that nobody else reads what is done. */
+/* On the progress thread, so that no other thread reads the completions. */
 static void fill_and_post(void *arg)
 {
 	unsigned i, depth = inside()->sq.limit;

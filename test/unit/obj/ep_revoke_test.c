@@ -4,7 +4,7 @@
 #include "obj/ep_bind.h"
 #include "obj/ops.h"
 
-static DAT_LMR_HANDLE gone;		/* over the same memory as lmr */
+static DAT_LMR_HANDLE gone;		/* over the memory of lmr */
 static DAT_LMR_CONTEXT gone_context;
 static DAT_EVD_HANDLE dto;		/* of the operations alone */
 

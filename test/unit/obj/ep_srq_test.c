@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Buffers of an SRQ for endpoints whose transport matches messages to them itself. */
+/* Buffers of an SRQ for endpoints whose transport matches messages to receives. */
 
 #include "obj/caps.h"
 #include "obj/fixture.h"
@@ -202,7 +202,7 @@ Test(ep_srq, messages_wait_for_buffers_in_turn)
 	for (i = 0; i < 3; i++)
 		post(i);
 	expect_of(ep, 0, DAT_DTO_SUCCESS);
-	/* for its second message the first endpoint stands in line again, behind the other */
+	/* for its second message the first endpoint joins the line again, behind the other */
 	expect_of(other, 1, DAT_DTO_SUCCESS);
 	expect_of(ep, 2, DAT_DTO_SUCCESS);
 	cr_expect(event_none(evd));
@@ -245,7 +245,10 @@ Test(ep_srq, who_is_just_ending_takes_none)
 	cr_expect(event_none(evd));
 }
 
-/* Whoever was about to feed an endpoint that is gone finds its successor, which waits for nothing. */
+/*
+ * A thread that was about to feed an endpoint that is gone finds its successor, which waits for
+ * nothing.
+ */
 Test(ep_srq, a_late_feeding_is_harmless)
 {
 	struct dofi_srq_user *user = &inside()->srq_user;

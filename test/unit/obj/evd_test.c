@@ -405,7 +405,10 @@ Test(evd, a_feed_stays_until_its_last_user)
 	cr_expect_eq(feeds(), 0);
 }
 
-/* Who waits or polls there looks at the others only: what else the program does is no reason to wait. */
+/*
+ * A thread that waits or polls at one EVD does not poll the others: their events must not wait for
+ * it.
+ */
 Test(evd, more_feeds_than_places_are_left_to_the_thread)
 {
 	unsigned i;
@@ -424,7 +427,7 @@ Test(evd, more_feeds_than_places_are_left_to_the_thread)
 		cr_expect_eq(queue[i].sleepers, 0, "%u", i);
 }
 
-/* A feed that found no place, put while another one's users remain, takes nothing from it. */
+/* A feed that found the table full takes nothing from another one when it ends. */
 Test(evd, a_feed_without_place_takes_none_when_it_goes)
 {
 	unsigned i;
@@ -443,7 +446,7 @@ Test(evd, a_feed_without_place_takes_none_when_it_goes)
 	cr_expect_eq(feeds(), DOFI_EVD_FEEDS - 1);
 }
 
-/* Only the CQ's reader knows otherwise that the program looks after its events. */
+/* Otherwise only the CQ's reader knows that the program polls for its events. */
 Test(evd, an_event_found_there_is_told_to_the_feeds)
 {
 	DAT_EP_HANDLE mine = ep_make();
@@ -461,7 +464,7 @@ Test(evd, an_event_found_there_is_told_to_the_feeds)
 	dofi_evd_feed_put(evd, &queue[1]);
 }
 
-/* Nobody polls for a CNO: its events must not wait for somebody who stopped polling. */
+/* No thread polls for a CNO: its events must not wait for a thread that stopped polling. */
 Test(evd, the_feeds_of_an_evd_with_a_cno_have_a_sleeper)
 {
 	const DAT_OS_WAIT_PROXY_AGENT no_agent = { 0 };
@@ -578,7 +581,7 @@ Test(evd, solicited_notices_share_with_receives_alone)
 	DAT_EP_HANDLE a, b;
 
 	ia->fabric.cq_data = false;
-	expect_arg(ep_of(dto, SOLICITED, evd, ALL, evd, &a), 7);	/* the fabric tells nothing */
+	expect_arg(ep_of(dto, SOLICITED, evd, ALL, evd, &a), 7);	/* the fabric reports nothing */
 	ia->fabric.cq_data = true;
 	expect_arg(ep_of(dto, SOLICITED, dto, ALL, evd, &a), 7);
 	expect_arg(ep_of(evd, ALL, dto, SOLICITED, evd, &a), 7);	/* not of requests */

@@ -220,7 +220,7 @@ Test(evd_wait, a_resize_below_the_waiters_threshold_is_refused)
 	succeed(waiter_end(&w));
 }
 
-/* Events that notify nobody */
+/* Events that do not notify */
 
 static void push(DAT_EVENT_NUMBER number, bool notify)
 {
@@ -464,7 +464,7 @@ static bool nobody_leads(void)
 	return !dofi_lead_is_taken(&feed()->lead) && nobody_sleeps();
 }
 
-/* A connected EP with @n receives, whose cookies are their numbers. */
+/* Makes a connected EP with @n receives, whose cookies are their numbers. */
 static DAT_EP_HANDLE ep_receiving(unsigned n)
 {
 	DAT_LMR_TRIPLET s = segment(0, 8);
@@ -572,7 +572,9 @@ Test(evd_wait, there_too_it_goes_on_after_a_restart)
 	cr_expect_eq(cookie_of(&w.event), 0);
 }
 
-/* Of two EVDs of one CQ: the leader delivers to the other, and its leaving strands nobody. */
+/*
+ * Two EVDs of one CQ: the leader delivers to the other, and no thread is stranded when it leaves.
+ */
 Test(evd_wait, one_of_two_waiters_leads)
 {
 	DAT_EVD_HANDLE both = evd, other = evd_make(8, DAT_EVD_DTO_FLAG);
@@ -623,8 +625,8 @@ Test(evd_wait, what_it_spins_on_it_reads_itself)
 }
 
 /*
- * Runs @body where nobody else reads what the fabric completes, with the context of a send that it is to
- * complete, in an EVD of its own whose events notify as @stream says.
+ * Runs @body while no other thread reads what the fabric completes. Its argument is the context of
+ * a send that it will complete, in an EVD of its own whose events notify as @stream says.
  */
 static void with_a_send(DAT_COMPLETION_FLAGS stream, void (*body)(void *))
 {
@@ -674,7 +676,7 @@ static void find_it_queued(void *context)
 	cr_expect_eq(completions_queued(), 1);
 }
 
-/* Where some notify nobody it is not enough that an event is there. */
+/* Where some events do not notify, an event in the queue does not end a wait. */
 Test(evd_wait, but_not_where_events_say_whether_they_notify)
 {
 	with_a_send(DAT_COMPLETION_UNSIGNALLED_FLAG, find_it_queued);

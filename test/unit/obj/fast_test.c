@@ -207,7 +207,7 @@ Test(fast, memory_is_checked_each_time)
 	cr_expect_eq(transport.plain, 3);
 }
 
-/* Neither by its context nor by that of no LMR. */
+/* Neither by the former context nor by that of no LMR. */
 Test(fast, a_freed_lmr_is_forgotten)
 {
 	DAT_LMR_TRIPLET s = segment(0, 8);
@@ -328,7 +328,7 @@ Test(fast_serial, who_has_the_lock_is_alone)
 	dofi_ep_unlock(inside());
 	pthread_join(thread, NULL);
 	cr_expect_eq(transport.n, 1);
-	cr_expect_eq(transport.plain, 0);	/* by the way of all operations: it may have changed */
+	cr_expect_eq(transport.plain, 0);	/* on the slow path: the state may have changed */
 	succeed(post_send(8));
 	cr_expect_eq(transport.plain, 1);
 }

@@ -138,7 +138,7 @@ static ssize_t submit_plain(struct dofi_ep *ep, enum dofi_dto_kind kind, const v
 	ssize_t ret;
 
 	cr_expect_eq(dto->kind, kind);
-	/* what comes next is asked again, by the way of all operations */
+	/* the next one is submitted again, on the slow path */
 	if (transport.fail || !transport.room)
 		return transport.fail ? transport.fail : -FI_EAGAIN;
 	ret = t_submit(ep, dto);

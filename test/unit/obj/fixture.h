@@ -45,7 +45,7 @@ struct transport {
 	int room;			/* so many are taken, then -FI_EAGAIN */
 	int fail;			/* if set, the next fails with it */
 	unsigned n;
-	unsigned plain;			/* of them, such as came by the short way; */
+	unsigned plain;			/* how many of them came on the fast path */
 	bool at_ep, in_cq;		/* the last one of them with the EP's lock, or its CQ's access */
 	struct dofi_dto *dto[SUBMITS];
 	void *context[SUBMITS];
@@ -80,9 +80,11 @@ void ia_init(void);
 void ia_fini(void);
 /* With a PZ, an EVD and an LMR. */
 void objects_init(void);
-/* The same on a fabric where the target of RDMA moves the bytes. */
+/* As objects_init(), on a fabric where the target of RDMA moves the bytes. */
 void objects_init_granting(void);
-/* The same where a CQ and its endpoints are for one thread at a time (FI_THREAD_COMPLETION). */
+/*
+ * As objects_init(), where one thread at a time uses a CQ and its endpoints (FI_THREAD_COMPLETION).
+ */
 void objects_init_serial(void);
 
 /* Whether a peer may do that there, through a connection with this secret. */
@@ -110,12 +112,12 @@ void establish(DAT_EP_HANDLE ep_handle, const void *data, size_t size);
 int arrive_at(DAT_HANDLE sp, const void *data, size_t size);
 /* Where those come from from now on. */
 void come_from(const char *ip, uint16_t port);
-/* One that arrives with the data "hello", and its CR as @evd tells of it. */
+/* A request arrives with the data "hello"; returns the CR that the event at @evd names. */
 DAT_CR_HANDLE request_at(DAT_HANDLE sp);
 DAT_RETURN turn_down(DAT_CR_HANDLE cr);
 DAT_EP_STATE state_of_ep(DAT_EP_HANDLE ep_handle);
 
-/* Gives an EP that came with a request the zone and EVD that it needs. */
+/* Gives an EP that came with a request the PZ and EVD that it needs. */
 void furnish(DAT_EP_HANDLE ep_handle);
 
 /* The fabric completes the @i-th operation that it was given. */
@@ -130,7 +132,7 @@ bool event_none(DAT_EVD_HANDLE from);
 DAT_RETURN post_number(DAT_EVD_HANDLE to, uintptr_t n);
 uintptr_t number_of(const DAT_EVENT *event);
 
-/* A segment of memory[]; and the same as a peer's. */
+/* A segment of memory[]; and the remote segment of a peer. */
 DAT_LMR_TRIPLET segment(size_t offset, size_t length);
 /* Gives @srq those bytes of memory as a receive with cookie @n. */
 DAT_RETURN srq_post_at(DAT_SRQ_HANDLE srq, size_t offset, size_t length, uint64_t n);

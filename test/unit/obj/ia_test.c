@@ -146,7 +146,10 @@ Test(ia_open, opens_and_closes_often)
 
 /* Asking */
 
-/* What an IA tells of its place and of the settings. The place is by the linker's --wrap. */
+/*
+ * Named attributes about the IA's NUMA node and the settings. The linker's --wrap provides the
+ * node.
+ */
 
 static const struct dofi_place *place_known;
 

@@ -505,7 +505,7 @@ Test(lmr_find, a_freed_context_is_refused)
 	cr_expect(!find(BASE, 1, 0));
 }
 
-/* The pool gives the same LMR again after all others, with another context. */
+/* The pool gives this LMR again after all others, with another context. */
 Test(lmr_find, a_stale_context_is_refused_when_its_place_is_taken)
 {
 	DAT_LMR_CONTEXT context = 0;

@@ -12,17 +12,17 @@ extern DAT_EP_HANDLE ep;
 /* For .init: with the endpoint, and that connected; both over objects_init(). */
 void ops_init_unconnected(void);
 void ops_init(void);
-/* The same over objects_init_serial(). */
+/* As ops_init(), over objects_init_serial(). */
 void ops_init_serial(void);
 
-/* Puts another EP in the place of ep, of these EVDs and @attr, and connects it. */
+/* Replaces ep by an EP of these EVDs and @attr, and connects it. */
 void make_with(DAT_EVD_HANDLE recv, DAT_EVD_HANDLE request, const DAT_EP_ATTR *attr);
 DAT_EP_ATTR attr_of_depth(DAT_COUNT depth);
 
 struct dofi_ep *inside(void);
 DAT_DTO_COOKIE cookie_of(uint64_t n);
 
-/* Each posts one operation whose cookie is @n, of the start of memory[]. */
+/* Each posts one operation with cookie @n, at the start of memory[]. */
 DAT_RETURN send_flags(uint64_t n, int flags);
 DAT_RETURN post_send(uint64_t n);
 DAT_RETURN post_recv(uint64_t n);
@@ -33,11 +33,11 @@ DAT_RETURN send_segment(DAT_LMR_TRIPLET s);
 /* Takes the next event, which must be of the operation @n that ended with @status. */
 DAT_DTO_COMPLETION_EVENT_DATA take(uint64_t n, DAT_DTO_COMPLETION_STATUS status);
 
-/* Threads that post sends at once, the cookie of whose @i-th is thread * POSTS + i. */
+/* Threads that post sends at once; the cookie of the @i-th send is thread * POSTS + i. */
 #define POSTERS 4
 #define POSTS 100
 
-/* Puts an EP with room for all of them in the place of ep, and its EVD in that of evd. */
+/* Replaces ep by an EP with room for all of them, and evd by its EVD. */
 void make_roomy(void);
 void posters_start(void);
 void posters_join(void);

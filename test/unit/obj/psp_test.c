@@ -197,7 +197,7 @@ Test(psp, without_room_for_its_event_a_request_leaves_no_endpoint)
 	cr_expect_eq(dofi_cr_pool.used, arrived);
 }
 
-/* Requests whose event nobody can take any more */
+/* Requests whose event can no longer be dequeued */
 Test(psp, a_freed_queue_turns_its_requests_down)
 {
 	DAT_EVD_HANDLE own = evd_make(8, EVD_ALL_FLAGS);

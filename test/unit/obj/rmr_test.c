@@ -28,7 +28,7 @@ static struct dofi_ep *inside(void)
 #define WRITE DAT_MEM_PRIV_REMOTE_WRITE_FLAG
 #define BOTH (READ | WRITE)
 
-/* The versions have the arguments in different places. */
+/* The versions have the arguments at different positions. */
 #define BAD(one, two) DOFI_RET(DAT_INVALID_PARAMETER, DAT_VERSION_MAJOR >= 2 ? two : one)
 #define BAD_TRIPLET BAD(DAT_INVALID_ARG2, DAT_INVALID_ARG3)
 #define BAD_PRIVILEGE BAD(DAT_INVALID_ARG3, DAT_INVALID_ARG4)
@@ -229,7 +229,7 @@ Test(rmr, query_checks_its_arguments)
 	expect_handle(dofi_rmr_query(pz, 0, &p), RMR);
 	expect_arg(dofi_rmr_query(rmr, (DAT_RMR_PARAM_MASK)(DAT_RMR_FIELD_ALL + 1), &p), 2);
 	expect_arg(dofi_rmr_query(rmr, 0, NULL), 3);
-	/* an unbound one has no triplet to tell */
+	/* an RMR that is not bound has no triplet */
 	expect_arg(dofi_rmr_query(rmr, DAT_RMR_FIELD_ALL, &p), 2);
 	expect_arg(dofi_rmr_query(rmr, DAT_RMR_FIELD_LMR_TRIPLET, &p), 2);
 }
@@ -278,7 +278,7 @@ Test(rmr, privileges_are_granted_one_by_one)
 	}
 }
 
-/* A context tells nothing of the next one, nor of the LMR's. */
+/* A context allows no guess at the next one, nor at the LMR's. */
 Test(rmr, contexts_are_random_and_never_zero)
 {
 	enum { N = 64 };
@@ -621,7 +621,7 @@ Test(rmr, addresses_are_virtual_or_offsets_where_the_fabric_can)
 	cr_expect_eq(query().va_type, DAT_VA_TYPE_VA);
 }
 
-/* A part of an LMR whose own addresses are offsets. */
+/* A part of an LMR whose addresses are offsets. */
 Test(rmr, a_part_is_named_as_its_lmr_counts)
 {
 	const DAT_REGION_DESCRIPTION region = { .for_va = memory };
@@ -723,7 +723,7 @@ Test(rmr, an_lmr_that_peers_cannot_reach_may_be_granted)
 		     FI_REMOTE_READ | FI_REMOTE_WRITE);
 }
 
-/* Of RMR, LMR and EP, all that are not of one zone. */
+/* RMR, LMR and EP, which are not all of one PZ. */
 Test(rmr, all_must_be_of_one_zone)
 {
 	DAT_PZ_HANDLE zone;
@@ -828,7 +828,7 @@ Test(rmr, a_grant_that_cannot_be_ended_fails_the_bind)
 	take_bind(1, DAT_RMR_OPERATION_FAILED);
 	event_take(evd, DAT_CONNECTION_EVENT_BROKEN);
 	cr_expect_eq(in_force(), old);
-	/* what even freeing cannot close is lost, and counted by nobody */
+	/* what cannot be closed even when it is freed is lost, and does not count */
 	cr_expect(fake_mr_live(new));
 	fake.open--;
 	succeed(dofi_rmr_free(rmr));
@@ -858,7 +858,7 @@ Test(rmr, on_a_disconnected_endpoint_it_is_flushed_at_once)
 	bind_first();
 	end_connection(ep);
 	event_take(evd, DAT_CONNECTION_EVENT_DISCONNECTED);
-	cr_expect_eq(in_force(), old);		/* the zone's, not the connection's */
+	cr_expect_eq(in_force(), old);		/* of the PZ, not of the connection */
 	succeed(bind_n(1, &new));
 	take_bind(1, DAT_RMR_BIND_FAILURE);
 	succeed(unbind_n(2));
@@ -996,7 +996,10 @@ Test(rmr, a_grant_that_cannot_be_ended_is_not_invalidated)
 	cr_expect_eq(dofi_rmr_invalidate(pz, ep, old), 0);
 }
 
-/* More than the PZ has places for, so that some share one; each way a grant ends leaves its place. */
+/*
+ * More grants than the PZ has buckets, so that some share one; each way in which a grant ends
+ * empties its bucket.
+ */
 Test(rmr, many_are_told_apart_by_their_contexts)
 {
 	enum { N = 4 * DOFI_PZ_GRANTS };
@@ -1094,7 +1097,7 @@ Test(rmr_of_ep, says_so)
 	expect_arg(dofi_rmr_create_for_ep(pz, NULL), 2);
 }
 
-/* The fabric's key is not what the consumer is told: the rest, one peer knows. */
+/* The fabric's key is not the consumer's context: one peer knows the rest of it. */
 Test(rmr_of_ep, its_key_is_for_one_peer)
 {
 	((struct dofi_ep *)ep)->secret = 0xabcdef01;
@@ -1305,7 +1308,7 @@ static void *binds(void *arg)
 	return NULL;
 }
 
-/* Whoever is last, one grant is in force, and no other is left. */
+/* Whichever thread is last, one grant is in force, and no other one is left. */
 Test(rmr, threads_bind_it_through_several_endpoints)
 {
 	pthread_t thread[THREADS];

@@ -198,7 +198,7 @@ Test(rsp, an_endpoint_may_be_freed_before_it)
 	cr_expect_eq(ep_it_tells(rsp), ep);
 	succeed(dofi_ep_free(ep));
 	cr_expect_eq(ep_it_tells(rsp), DAT_HANDLE_NULL);
-	/* the next endpoint is at the same place, and none of its business */
+	/* the next endpoint has this memory, but not the reservation */
 	ep = ep_make();
 	cr_expect_eq(ep_it_tells(rsp), DAT_HANDLE_NULL);
 	succeed(dofi_rsp_free(rsp));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* SRQs: what they take, how many, the line of those who wait, and what each bad call gets. */
+/* SRQs: what they take, how many, the line of waiting endpoints, and what each bad call returns. */
 
 #include "obj/caps.h"
 #include "obj/fixture.h"
@@ -68,7 +68,7 @@ static void expect_low(void)
 		     (DAT_COUNT)DAT_SRQ_LOW_WATERMARK_EVENT);
 }
 
-/* Someone who takes from the SRQ what an endpoint would. */
+/* Takes from the SRQ what an endpoint would. */
 struct taker {
 	struct dofi_srq_user user;
 	struct dofi_queue queue;

@@ -6,13 +6,13 @@
  *	byte 1     1: the message follows in the same frame; 2: it is the next message
  *	byte 2-3   zero
  *	byte 4-11  length of the message, big-endian
- *	byte 12-19 what goes with it (beside.h), likewise
+ *	byte 12-19 the data that goes with it (beside.h), big-endian
  *
  * A fabric's own shared receive context names the buffer in its completions but not the
- * endpoint that took it (measured on tcp, net and sockets of 1.17), and it takes buffers where
- * no watermark can be kept and none be given back. A frame arrives at its endpoint; that takes a
- * buffer only when it knows that there is a message, and how long it is. Peers are told when
- * they connect that they are to send frames, and to nobody else are any sent.
+ * endpoint that took it (measured on tcp, net and sockets of 1.17). It takes buffers without
+ * regard to watermarks, and gives none back. A frame arrives at its endpoint, which takes a
+ * buffer only when it knows that there is a message, and how long it is. The private data of a
+ * connection asks the peer to send frames; other peers send none.
  */
 #ifndef DOFI_XPORT_MSG_FRAME_H
 #define DOFI_XPORT_MSG_FRAME_H
@@ -26,8 +26,8 @@
 
 struct msg_frame {
 	uint64_t length;		/* of the message */
-	uint64_t beside;		/* what goes with it */
-	bool whole;			/* it is in the frame */
+	uint64_t beside;		/* the data that goes with it */
+	bool whole;			/* the message is in the frame */
 };
 
 /* Renders the header of @frame. */

@@ -36,10 +36,10 @@ void msg_srq_listen(struct dofi_ep *ep)
 	struct msg_inbox *in = inbox_of(ep);
 	struct dofi_dto *dto;
 
-	/* the message that the last frame told of comes before the next frame */
+	/* the message of the last frame comes before the next frame */
 	if (!ep->rq.open || in->arrived || ep->rq.next != ep->rq.tail)
 		return;
-	/* there is to be a place for the next message, too */
+	/* the EP must have room for the next message, too */
 	if (dofi_queue_used(&ep->rq) >= (uint32_t)ep->attr.max_recv_dtos)
 		return;
 	dto = dofi_queue_reserve(&in->frames);

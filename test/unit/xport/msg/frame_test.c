@@ -115,7 +115,7 @@ Test(msg_frame, the_bytes_are_as_documented)
 	cr_expect(!memcmp(buf, next, sizeof(next)));
 }
 
-/* What goes beside a message */
+/* The data that goes with a message */
 
 Test(msg_frame, what_goes_beside_is_as_documented)
 {

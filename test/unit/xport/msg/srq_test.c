@@ -15,7 +15,7 @@
 
 static DAT_SRQ_HANDLE srq;
 static DAT_EP_HANDLE ep;
-static DAT_EVD_HANDLE async;		/* apart from the others: they tell of receives */
+static DAT_EVD_HANDLE async;		/* not evd, whose events are of receives */
 static DAT_EP_ATTR attr;
 
 static DAT_RETURN create(DAT_EP_HANDLE *out)
@@ -136,7 +136,7 @@ void __wrap_dofi_block_put(void *block, size_t size)
 	__real_dofi_block_put(block, size);
 }
 
-/* The connection has ended so, and all was told. */
+/* The connection has ended, with an event for each operation. */
 static void expect_end(DAT_EVENT_NUMBER number)
 {
 	settle();
@@ -622,7 +622,7 @@ Test(msg_srq, the_hard_watermark_breaks_the_connection_and_flushes_the_buffer)
 	expect_end(DAT_CONNECTION_EVENT_BROKEN);
 }
 
-/* Accepting: messages may be there before the event that tells of the connection */
+/* Accepting: messages may arrive before the event of the connection */
 
 static void init_accepting(void)
 {
