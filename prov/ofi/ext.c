@@ -3,8 +3,10 @@
 
 #include "ext.h"
 
+#include "obj/caps.h"
 #include "obj/counters.h"
 #include "obj/ep_ext.h"
+#include "obj/ep_post.h"
 
 #if DAT_VERSION_MAJOR >= 2
 

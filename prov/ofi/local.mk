@@ -1,6 +1,6 @@
 # The provider: one source, built for both API versions.
 
-# base, loop, fab, sock and rings see no DAT type and are compiled once.
+# base, loop, fab, sock, rings and wq see no DAT type and are compiled once.
 dofi_core_sources = \
 	prov/ofi/base/bell.c \
 	prov/ofi/base/env.c \
@@ -42,7 +42,8 @@ dofi_core_sources = \
 	prov/ofi/loop/tell.c \
 	prov/ofi/fab/version.c \
 	prov/ofi/fab/wc.c \
-	prov/ofi/sock/watch.c
+	prov/ofi/sock/watch.c \
+	prov/ofi/wq/queue.c
 
 if HAVE_HWLOC
 dofi_core_sources += prov/ofi/fab/topo.c
@@ -54,44 +55,53 @@ endif
 dofi_api_sources = \
 	prov/ofi/obj/caps.c \
 	prov/ofi/obj/caps_use.c \
+	prov/ofi/obj/child.c \
 	prov/ofi/obj/cno.c \
 	prov/ofi/obj/counters.c \
 	prov/ofi/obj/cr.c \
 	prov/ofi/obj/csp.c \
+	prov/ofi/obj/dat.c \
 	prov/ofi/obj/dequeue.c \
 	prov/ofi/obj/ep.c \
 	prov/ofi/obj/ep_attr.c \
 	prov/ofi/obj/ep_bind.c \
+	prov/ofi/obj/ep_cm.c \
 	prov/ofi/obj/ep_connect.c \
+	prov/ofi/obj/ep_create.c \
+	prov/ofi/obj/ep_done.c \
 	prov/ofi/obj/ep_dto.c \
 	prov/ofi/obj/ep_ext.c \
-	prov/ofi/obj/ep_inbox.c \
 	prov/ofi/obj/ep_post.c \
 	prov/ofi/obj/ep_queue.c \
 	prov/ofi/obj/ep_revoke.c \
 	prov/ofi/obj/ep_srq.c \
 	prov/ofi/obj/ep_state.c \
 	prov/ofi/obj/evd.c \
+	prov/ofi/obj/evd_feed.c \
+	prov/ofi/obj/evd_queue.c \
 	prov/ofi/obj/evd_wait.c \
-	prov/ofi/obj/frame.c \
+	prov/ofi/obj/fast.c \
+	prov/ofi/obj/handle.c \
 	prov/ofi/obj/ia.c \
 	prov/ofi/obj/lmr.c \
 	prov/ofi/obj/lmr_atomic.c \
-	prov/ofi/obj/obj.c \
 	prov/ofi/obj/psp.c \
 	prov/ofi/obj/pz.c \
 	prov/ofi/obj/rmr.c \
 	prov/ofi/obj/rsp.c \
+	prov/ofi/obj/segments.c \
 	prov/ofi/obj/sp.c \
 	prov/ofi/obj/srq.c \
 	prov/ofi/xport/both.c \
 	prov/ofi/xport/msg/msg.c \
 	prov/ofi/xport/msg/bye.c \
+	prov/ofi/xport/msg/frame.c \
 	prov/ofi/xport/msg/listen.c \
 	prov/ofi/xport/msg/mail.c \
 	prov/ofi/xport/msg/op.c \
 	prov/ofi/xport/msg/native.c \
 	prov/ofi/xport/msg/open.c \
+	prov/ofi/xport/msg/srq.c \
 	prov/ofi/xport/ports.c \
 	prov/ofi/xport/rdm/rdm.c \
 	prov/ofi/xport/rdm/conn.c \
@@ -161,26 +171,32 @@ noinst_HEADERS += \
 	prov/ofi/fab/wc.h \
 	prov/ofi/sock/watch.h \
 	prov/ofi/obj/caps.h \
+	prov/ofi/obj/child.h \
 	prov/ofi/obj/cno.h \
 	prov/ofi/obj/counters.h \
 	prov/ofi/obj/cr.h \
 	prov/ofi/obj/csp.h \
 	prov/ofi/obj/dat.h \
+	prov/ofi/obj/dequeue.h \
 	prov/ofi/obj/ep.h \
 	prov/ofi/obj/ep_attr.h \
 	prov/ofi/obj/ep_bind.h \
+	prov/ofi/obj/ep_cm.h \
 	prov/ofi/obj/ep_connect.h \
+	prov/ofi/obj/ep_create.h \
+	prov/ofi/obj/ep_done.h \
 	prov/ofi/obj/ep_dto.h \
 	prov/ofi/obj/ep_ext.h \
-	prov/ofi/obj/ep_inbox.h \
-	prov/ofi/obj/ep_plain.h \
 	prov/ofi/obj/ep_post.h \
 	prov/ofi/obj/ep_queue.h \
 	prov/ofi/obj/ep_revoke.h \
 	prov/ofi/obj/ep_srq.h \
 	prov/ofi/obj/ep_state.h \
 	prov/ofi/obj/evd.h \
-	prov/ofi/obj/frame.h \
+	prov/ofi/obj/evd_queue.h \
+	prov/ofi/obj/evd_wait.h \
+	prov/ofi/obj/fast.h \
+	prov/ofi/obj/handle.h \
 	prov/ofi/obj/ia.h \
 	prov/ofi/obj/lmr.h \
 	prov/ofi/obj/lmr_atomic.h \
@@ -190,21 +206,26 @@ noinst_HEADERS += \
 	prov/ofi/obj/pz.h \
 	prov/ofi/obj/rmr.h \
 	prov/ofi/obj/rsp.h \
+	prov/ofi/obj/segments.h \
 	prov/ofi/obj/sp.h \
 	prov/ofi/obj/beside.h \
 	prov/ofi/obj/srq.h \
 	prov/ofi/obj/tally.h \
-	prov/ofi/obj/unread.h \
+	prov/ofi/wq/dto.h \
+	prov/ofi/wq/queue.h \
+	prov/ofi/wq/unread.h \
 	prov/ofi/obj/xport.h \
 	prov/ofi/ext.h \
 	prov/ofi/xport/both.h \
 	prov/ofi/xport/msg/msg.h \
 	prov/ofi/xport/msg/bye.h \
+	prov/ofi/xport/msg/frame.h \
 	prov/ofi/xport/msg/listen.h \
 	prov/ofi/xport/msg/mail.h \
 	prov/ofi/xport/msg/op.h \
 	prov/ofi/xport/msg/native.h \
 	prov/ofi/xport/msg/open.h \
+	prov/ofi/xport/msg/srq.h \
 	prov/ofi/xport/ports.h \
 	prov/ofi/xport/rdm/rdm.h \
 	prov/ofi/xport/rdm/frame.h \

@@ -5,12 +5,19 @@
 #include "base/log.h"
 #include "base/mutex.h"
 #include "ext.h"
+#include "obj/caps.h"
 #include "obj/counters.h"
 #include "obj/cr.h"
 #include "obj/csp.h"
+#include "obj/ep_attr.h"
 #include "obj/ep_bind.h"
 #include "obj/ep_connect.h"
+#include "obj/ep_create.h"
+#include "obj/ep_post.h"
 #include "obj/ep_revoke.h"
+#include "obj/evd_wait.h"
+#include "obj/fast.h"
+#include "obj/handle.h"
 #include "obj/ia.h"
 #include "obj/lmr.h"
 #include "obj/rmr.h"
@@ -111,6 +118,7 @@ static DAT_RETURN open_bare(const struct entry *e, struct dofi_ia **ia)
 	err = dofi_ia_open(&e->table, &params, &xports, e->info.is_thread_safe, ia);
 	if (err)
 		return dofi_ret(err);
+	dofi_caps_named_attrs(*ia);
 	dofi_tell_open(&(*ia)->tell, &(*ia)->progress, dofi_counters_render, *ia);
 	if (dofi_settings.counters == 2)
 		(*ia)->last_words = dofi_counters_last;

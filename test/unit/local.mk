@@ -130,20 +130,20 @@ obj_test_sources = \
 	test/unit/obj/csp_test.c \
 	test/unit/obj/dequeue_test.c \
 	test/unit/obj/ep_attr_test.c \
+	test/unit/obj/ep_cm_test.c \
 	test/unit/obj/ep_connect_test.c \
+	test/unit/obj/ep_create_test.c \
 	test/unit/obj/ep_dto_test.c \
 	test/unit/obj/ep_ext_test.c \
-	test/unit/obj/ep_inbox_test.c \
 	test/unit/obj/ep_one.h \
 	test/unit/obj/ep_post_test.c \
 	test/unit/obj/ep_queue_test.c \
 	test/unit/obj/ep_revoke_test.c \
 	test/unit/obj/ep_srq_test.c \
 	test/unit/obj/ep_state_test.c \
-	test/unit/obj/ep_test.c \
 	test/unit/obj/evd_test.c \
 	test/unit/obj/evd_wait_test.c \
-	test/unit/obj/frame_test.c \
+	test/unit/obj/fast_test.c \
 	test/unit/obj/ia_test.c \
 	test/unit/obj/lmr_atomic_test.c \
 	test/unit/obj/lmr_test.c \
@@ -156,7 +156,9 @@ obj_test_sources = \
 	test/unit/obj/rsp_test.c \
 	test/unit/obj/srq_test.c \
 	test/unit/registry.c \
-	test/unit/registry.h
+	test/unit/registry.h \
+	test/unit/xport/msg/frame_test.c \
+	test/unit/xport/msg/srq_test.c
 obj_test_ldflags = $(AM_LDFLAGS) -Wl,--wrap=fi_fabric -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version \
 	-Wl,--wrap=dofi_topo_place -Wl,--wrap=dofi_block_get -Wl,--wrap=dofi_block_put
 

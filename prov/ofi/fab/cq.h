@@ -96,7 +96,7 @@ void dofi_cq_set_gate(struct dofi_cq *cq, struct dofi_gate *gate);
 /*
  * Around each call of libfabric's for the CQ, or for an endpoint whose operations complete there: where
  * it is serial there is to be one at a time (FI_THREAD_COMPLETION of fi_domain(3)). Whoever is in there
- * takes no other lock of ours. Plain operations are done in there as a whole, see dofi_ep_plain_lock(). Any
+ * takes no other lock of ours. Plain operations are done in there as a whole, see dofi_fast_lock(). Any
  * thread.
  */
 static inline void dofi_cq_enter(struct dofi_cq *cq)

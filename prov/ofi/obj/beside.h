@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What goes with a message beside its bytes. */
+/* The data that accompanies a message: immediate data, and what its receiver has to do. */
 #ifndef DOFI_OBJ_BESIDE_H
 #define DOFI_OBJ_BESIDE_H
 
@@ -7,10 +7,10 @@
 #include <stdint.h>
 
 /*
- * 64 bits that go with a message: as remote CQ data, where that is so long, or in the frame that
- * tells an endpoint of an SRQ of it. In the upper half are a kind and a flag, in the lower is a
- * value; 0 is nothing. Writes complete no receive of the fabric's, so a write with immediate data
- * is followed by a message of no bytes, which tells in the upper bits how many were written.
+ * 64 bits that go with a message: as remote CQ data where the fabric has 64 bits of that, or in the
+ * frame before a message to an endpoint of an SRQ. The upper half has a kind and a flag, the lower
+ * half a value; 0 is no data. A write completes no receive of the fabric, so a write with immediate
+ * data is followed by an empty message, whose upper bits have the length of the write.
  */
 enum dofi_beside_kind {
 	DOFI_BESIDE_PLAIN = 0,		/* a message that has at most the flag */

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Values that are no numbers */
+/* Values that are not numbers */
 
 static void fill_adapter_name(const struct dofi_ia *ia, void *member)
 {
@@ -42,7 +42,7 @@ static void fill_named(const struct dofi_ia *ia, void *member)
 	memcpy(member, &named, sizeof(named));
 }
 
-/* In the order of the streams that DAT gives: each with each. */
+/* In the order of DAT's streams: row and column are streams. */
 static void fill_merging(const struct dofi_ia *ia, void *member)
 {
 	static const DAT_BOOLEAN merging[6][6] = {
@@ -58,9 +58,9 @@ static void fill_merging(const struct dofi_ia *ia, void *member)
 	memcpy(member, merging, sizeof(merging));
 }
 
-/* What an endpoint may be asked for, beside limits */
+/* What an endpoint may be asked for, except limits */
 
-/* The default's other name is that of the threshold that an EVD has. */
+/* DAT_COMPLETION_EVD_THRESHOLD_FLAG is another name for the default. */
 static bool take_stream_flag(uint64_t *value)
 {
 	return *value == DAT_COMPLETION_DEFAULT_FLAG || *value == DAT_COMPLETION_UNSIGNALLED_FLAG ||
@@ -91,7 +91,7 @@ static bool take_qos(uint64_t *value)
 	return dofi_qos_known((DAT_QOS)*value);
 }
 
-/* There are no such attributes, and so no array of them. */
+/* There are no such attributes, so the array is empty. */
 static bool take_no_array(uint64_t *value)
 {
 	*value = 0;
@@ -111,11 +111,11 @@ static bool take_any(uint64_t *value)
 
 static const struct dofi_cap_states unconnected = {
 	STATE(UNCONNECTED), "UNCONNECTED" };
-/* The endpoint is nobody's peer yet, or the provider made it without a zone. */
+/* The endpoint has no peer yet, or the provider made it without a PZ. */
 static const struct dofi_cap_states making = {
 	STATE(UNCONNECTED) | STATE(TENTATIVE_CONNECTION_PENDING),
 	"UNCONNECTED TENTATIVE_CONNECTION_PENDING" };
-/* No connection is being made by this side. */
+/* This side is not making a connection. */
 static const struct dofi_cap_states waiting = {
 	STATE(UNCONNECTED) | STATE(RESERVED) | STATE(PASSIVE_CONNECTION_PENDING) |
 		STATE(TENTATIVE_CONNECTION_PENDING),
@@ -125,7 +125,7 @@ static const struct dofi_cap_states waiting = {
 
 #define NAMES(text)                                                              \
 	.name = text,                                                            \
-	.tell = { "OFI_SOURCE:" text, "OFI_ADDS:" text, "OFI_LIMIT:" text, "OFI_MODIFY:" text }
+	.named = { "OFI_SOURCE:" text, "OFI_ADDS:" text, "OFI_LIMIT:" text, "OFI_MODIFY:" text }
 #define MEMBER(type, m) .offset = offsetof(type, m), .size = sizeof(((type *)0)->m)
 #define FROM(m) .from = offsetof(struct dofi_ia, m), .from_size = sizeof(((struct dofi_ia *)0)->m)
 #define WHERE(m) .where = offsetof(struct dofi_ia, m)
@@ -143,9 +143,9 @@ static const struct dofi_cap_states waiting = {
 	{ NAMES("ep_attr." #m), .of = DOFI_CAP_EP, .field = DAT_EP_FIELD_EP_ATTR_##FIELD, \
 	  MEMBER(DAT_EP_ATTR, m), __VA_ARGS__ }
 
-/* Of an endpoint, as much as the IA offers; of the IA, what it holds. */
+/* For an endpoint as much as the IA offers; for the IA what it has. */
 #define ALL UINT64_MAX
-/* Beyond it a DAT length of this version would overflow. */
+/* A higher value would overflow a DAT length of this version. */
 #define MAX_LENGTH ((dofi_seg_length)-1)
 #define MAX_OBJECTS 65536
 #define MAX_READS 64
@@ -275,7 +275,7 @@ const struct dofi_cap dofi_caps[] = {
 	PROVIDER(evd_stream_merging_supported, EVD_STREAM_MERGING_SUPPORTED, .fill = fill_merging,
 		 .adds = OWN_QUEUES),
 	PROVIDER(srq_supported, SRQ_SUPPORTED, IS(DAT_TRUE), FROM(limits.max_srqs), .adds = OWN_SRQ),
-	/* header files have no names for these bits, nor for those of the next but two */
+	/* the header files have no names for these bits, nor for those of two of the next rows */
 	PROVIDER(srq_watermarks_supported, SRQ_WATERMARKS_SUPPORTED, .most = 0x001 | 0x010 | 0x100,
 		 .adds = "low watermark (0x001); soft (0x010) and hard (0x100), without an SRQ, too"),
 	PROVIDER(srq_ep_pz_difference_supported, SRQ_EP_PZ_DIFFERENCE_SUPPORTED, IS(DAT_FALSE)),

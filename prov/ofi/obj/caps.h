@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The capability table: one row for each DAT attribute, and what it says of an IA. */
+/* The capability table: one row for each DAT attribute. */
 #ifndef DOFI_OBJ_CAPS_H
 #define DOFI_OBJ_CAPS_H
 
@@ -10,41 +10,41 @@
 /* Most segments of any operation on any fabric; sizes the slots. */
 #define DOFI_MAX_IOV 8
 
-/* Whose member a row is about: what dat_ia_query, or dat_ep_query and dat_ep_modify, tell. */
+/* The call whose structure has the member: dat_ia_query, or dat_ep_query and dat_ep_modify. */
 enum dofi_cap_of {
 	DOFI_CAP_IA,
 	DOFI_CAP_PROVIDER,
 	DOFI_CAP_EP,
 };
 
-/* EP states, as bits and as the words for them. */
+/* EP states, as bits and in words. */
 struct dofi_cap_states {
 	uint32_t bits;
 	const char *words;
 };
 
-/* The named attributes, by their prefixes, that tell of a row: what datinfo shows. */
+/* The named attributes about a row, by their prefixes: what datinfo shows. */
 enum {
-	DOFI_TELL_SOURCE,
-	DOFI_TELL_ADDS,
-	DOFI_TELL_LIMIT,
-	DOFI_TELL_MODIFY,
-	DOFI_TELLS
+	DOFI_NAMED_SOURCE,
+	DOFI_NAMED_ADDS,
+	DOFI_NAMED_LIMIT,
+	DOFI_NAMED_MODIFY,
+	DOFI_NAMED_KINDS
 };
 
 /*
- * An attribute. Of the members that do not apply, which are most, nothing is set.
+ * An attribute. Most members apply to few rows, and are 0 in the others.
  *
- * The value of a row of the IA or provider is what fill() writes; else the value of `most`, or
- * what the IA holds at `from` if that is less, or `without` if the IA has not what is told by
- * the bool at `where`.
+ * A row of the IA or provider: fill() writes the value. Without fill() the value is `most`, or what
+ * the IA has at `from` if that is less, or `without` if the bool that the IA has at `where` is
+ * false.
  *
- * A row of the EP is an attribute that may be asked for if it has a size. What is asked for goes
- * through take(), and may be up to the value of the IA's row `limit`, or up to `most`.
+ * A row of the EP is an attribute that a program may ask for if it has a size. The value passes
+ * take(), and may be as high as the value of the IA's row `limit`, or as `most`.
  */
 struct dofi_cap {
-	const char *name;			/* of the member */
-	const char *tell[DOFI_TELLS];		/* the prefixes with that name */
+	const char *name;			/* of the member of the DAT structure */
+	const char *named[DOFI_NAMED_KINDS];		/* the named attributes about the row */
 	enum dofi_cap_of of;
 	uint64_t field;				/* its bit in the masks of query and modify */
 	uint16_t offset, size;			/* in DAT_IA_ATTR, DAT_PROVIDER_ATTR or DAT_EP_ATTR */
@@ -52,25 +52,25 @@ struct dofi_cap {
 	void (*fill)(const struct dofi_ia *ia, void *member);
 	uint64_t most;
 	const char *word;			/* the name of `most` */
-	uint16_t from, from_size;		/* in struct dofi_ia */
-	uint16_t where;				/* in struct dofi_ia */
+	uint16_t from, from_size;		/* the offset and size of a member of struct dofi_ia */
+	uint16_t where;				/* the offset of a member of struct dofi_ia */
 	uint64_t without;
 
 	uint64_t limit;				/* the field of the row of the IA */
-	uint64_t def;				/* what NULL asks for, cut to the limit */
-	bool zero_is_default;			/* programs pass 0 for "whatever you have" */
+	uint64_t def;				/* the value for NULL; the limit may be lower */
+	bool zero_is_default;			/* programs pass 0 for the default */
 	bool (*take)(uint64_t *value);
-	const struct dofi_cap_states *when;	/* it may be modified; NULL: never */
-	bool no_receives;			/* and only while no receive is posted */
+	const struct dofi_cap_states *when;	/* the states in which it may be modified; NULL: never */
+	bool no_receives;			/* it may be modified only while no receive is posted */
 
-	const char *source;			/* in libfabric, or where else; NULL: nowhere */
-	const char *adds;			/* what the provider does where the fabric lacks it */
+	const char *source;			/* where the value comes from: libfabric's name; NULL: from nowhere */
+	const char *adds;			/* what the provider adds where the fabric lacks it */
 };
 
 extern const struct dofi_cap dofi_caps[];
 extern const size_t dofi_n_caps;
 
-/* Whether there is that quality of service. */
+/* Whether the quality of service is supported. */
 bool dofi_qos_known(DAT_QOS qos);
 
 /* The row of one bit of a mask; NULL if no member has that bit. */
@@ -85,8 +85,12 @@ DAT_COUNT dofi_caps_max_objects(const struct dofi_ia *ia, DAT_HANDLE_TYPE type);
 void dofi_caps_ia_attr(const struct dofi_ia *ia, DAT_IA_ATTR *attr);
 void dofi_caps_provider_attr(const struct dofi_ia *ia, DAT_PROVIDER_ATTR *attr);
 
-/* Renders the named attributes of @ia: the fabric, and all that the rows tell. */
+/* Renders the named attributes of @ia: those of the fabric, and those of the rows. */
 void dofi_caps_named_attrs(struct dofi_ia *ia);
+
+DAT_RETURN dofi_ia_query(DAT_IA_HANDLE ia_handle, DAT_EVD_HANDLE *async_evd,
+			 DAT_IA_ATTR_MASK ia_mask, DAT_IA_ATTR *ia_attr,
+			 DAT_PROVIDER_ATTR_MASK provider_mask, DAT_PROVIDER_ATTR *provider_attr);
 
 /*
  * The attributes that an endpoint gets when the consumer asks for @wanted (NULL:
@@ -96,8 +100,8 @@ void dofi_caps_named_attrs(struct dofi_ia *ia);
 DAT_RETURN dofi_caps_ep_attr(const struct dofi_ia *ia, const DAT_EP_ATTR *wanted, DAT_EP_ATTR *attr);
 
 /*
- * The same for the one attribute of @row: false when it cannot be had, and then @attr
- * stays as it is.
+ * Sets the attribute of @row in @attr. Returns false, and @attr is unchanged, if the value wanted
+ * cannot be had.
  */
 bool dofi_caps_ep_take(const struct dofi_ia *ia, const struct dofi_cap *row,
 		       const DAT_EP_ATTR *wanted, DAT_EP_ATTR *attr);

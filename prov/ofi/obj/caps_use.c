@@ -118,16 +118,16 @@ static void named_add(struct dofi_ia *ia, const char *name, const char *value)
 
 static void named_add_row(struct dofi_ia *ia, const struct dofi_cap *row)
 {
-	named_add(ia, row->tell[DOFI_TELL_SOURCE], row->source);
-	named_add(ia, row->tell[DOFI_TELL_ADDS], row->adds);
+	named_add(ia, row->named[DOFI_NAMED_SOURCE], row->source);
+	named_add(ia, row->named[DOFI_NAMED_ADDS], row->adds);
 	if (row->limit)
-		named_add(ia, row->tell[DOFI_TELL_LIMIT], dofi_caps_row(DOFI_CAP_IA, row->limit)->name);
+		named_add(ia, row->named[DOFI_NAMED_LIMIT], dofi_caps_row(DOFI_CAP_IA, row->limit)->name);
 	if (row->when)
-		named_add(ia, row->tell[DOFI_TELL_MODIFY], row->when->words);
+		named_add(ia, row->named[DOFI_NAMED_MODIFY], row->when->words);
 }
 
 #if DAT_VERSION_MAJOR >= 2
-/* What of the extension is there; datagrams are not, on connected endpoints. */
+/* Which parts of the extension are supported; datagrams are not, on connected endpoints. */
 static void named_extension(struct dofi_ia *ia)
 {
 	const char *immed = dofi_fabric_has_immed(&ia->fabric) ? "TRUE" : "FALSE";
@@ -149,7 +149,7 @@ static void named_extension(struct dofi_ia *ia)
 
 /*
  * How a program learns that the peer's memory refused an operation, and whether an orderly end of a
- * connection is distinguished from a lost one. Over OFI_LOCAL the operation at fault is always named.
+ * connection is distinguished from a lost one. Over OFI_LOCAL the failed operation is always named.
  */
 static void named_refusal(struct dofi_ia *ia)
 {
@@ -159,7 +159,7 @@ static void named_refusal(struct dofi_ia *ia)
 	named_add(ia, "OFI_GOODBYE", ia->fabric.says_bye ? "TRUE" : "FALSE");
 }
 
-/* How its transport is, which decides what the rows' values cost. */
+/* The transport, which decides what the rows' values cost. */
 static void named_transport(struct dofi_ia *ia)
 {
 	named_add(ia, "OFI_ENDPOINT", ia->fabric.rdm ? "rdm" : "msg");
@@ -178,7 +178,7 @@ static void named_known(struct dofi_ia *ia, const char *name, const char *value)
 		named_add(ia, name, value);
 }
 
-/* What programs written for InfiniBand's providers look for; without an MTU some do not start. */
+/* Programs written for InfiniBand's providers look for these; without an MTU some do not start. */
 static void named_device(struct dofi_ia *ia)
 {
 	const struct dofi_device *d = &ia->device;
@@ -217,6 +217,31 @@ void dofi_caps_named_attrs(struct dofi_ia *ia)
 		named_add(ia, line->name, line->text);
 }
 
+DAT_RETURN dofi_ia_query(DAT_IA_HANDLE ia_handle, DAT_EVD_HANDLE *async_evd,
+			 DAT_IA_ATTR_MASK ia_mask, DAT_IA_ATTR *ia_attr,
+			 DAT_PROVIDER_ATTR_MASK provider_mask, DAT_PROVIDER_ATTR *provider_attr)
+{
+	struct dofi_ia *ia = dofi_ia_check(ia_handle);
+
+	if (!ia)
+		return DOFI_BAD_HANDLE(IA);
+	if (ia_mask & ~(DAT_IA_ATTR_MASK)DAT_IA_FIELD_ALL)
+		return DOFI_BAD_ARG(3);
+	if (ia_mask && !ia_attr)
+		return DOFI_BAD_ARG(4);
+	if (provider_mask & ~(DAT_PROVIDER_ATTR_MASK)DAT_PROVIDER_FIELD_ALL)
+		return DOFI_BAD_ARG(5);
+	if (provider_mask && !provider_attr)
+		return DOFI_BAD_ARG(6);
+	if (async_evd)
+		*async_evd = ia->async_evd_shared ? DAT_EVD_OUT_OF_SCOPE : (DAT_EVD_HANDLE)ia->async_evd;
+	if (ia_mask)
+		dofi_caps_ia_attr(ia, ia_attr);
+	if (provider_mask)
+		dofi_caps_provider_attr(ia, provider_attr);
+	return DAT_SUCCESS;
+}
+
 /* Attributes of endpoints */
 
 static uint64_t most_of(const struct dofi_ia *ia, const struct dofi_cap *row)
@@ -238,7 +263,7 @@ bool dofi_caps_ep_take(const struct dofi_ia *ia, const struct dofi_cap *row,
 
 	if (!value && row->zero_is_default)
 		value = default_of(ia, row);
-	/* a negative count is a large one here */
+	/* a negative count is a large number here */
 	if (row->take ? !row->take(&value) : value > most_of(ia, row))
 		return false;
 	store(attr, row->offset, row->size, value);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Consumer Notification Object: one place to wait for many EVDs. */
+/* Consumer Notification Object: waits for many EVDs at once. */
 
 #include "obj/cno.h"
 
 #include "base/clock.h"
+#include "obj/child.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -21,8 +22,8 @@ static void cno_ctor(void *obj)
 struct dofi_pool dofi_cno_pool = DOFI_POOL_INIT("cno", struct dofi_cno, cno_ctor);
 
 /*
- * Whoever triggers and whoever takes the trigger sets it here; the descriptor follows. A
- * forked child shares that with its parent, and leaves it alone. Needs the lock.
+ * Sets or clears the trigger; the descriptor follows. A forked child shares the descriptor with its
+ * parent, and leaves it alone. Needs the lock.
  */
 static void triggered_set(struct dofi_cno *cno, bool triggered)
 {
@@ -36,10 +37,10 @@ static void triggered_set(struct dofi_cno *cno, bool triggered)
 	if (!changed || cno->fd < 0 || dofi_progress_orphaned(&cno->obj.ia->progress))
 		return;
 	ret = triggered ? write(cno->fd, &n, sizeof(n)) : read(cno->fd, &n, sizeof(n));
-	(void)ret;	/* never full; and empty already if the program has read it */
+	(void)ret;	/* never full; empty if the program has read it */
 }
 
-/* Calls the agent, on the progress thread and with no lock held. */
+/* Calls the agent. Progress thread; no lock held. */
 static void agent_run(struct dofi_work *work)
 {
 	struct dofi_cno *cno = (struct dofi_cno *)((char *)work - offsetof(struct dofi_cno, agent_work));
@@ -52,7 +53,7 @@ static void agent_run(struct dofi_work *work)
 	agent = cno->agent;
 	evd = cno->evd;
 	if (call) {
-		/* it is called once, and is the CNO's no more */
+		/* an agent is called once, then the CNO has none */
 		cno->agent = (DAT_OS_WAIT_PROXY_AGENT){ .instance_data = NULL };
 		cno->agent_armed = false;
 		triggered_set(cno, false);
@@ -70,7 +71,7 @@ void dofi_cno_attach(struct dofi_cno *cno, struct dofi_cno_source *source)
 	dofi_mutex_unlock(&cno->lock);
 }
 
-/* Triggers for @evd, or none. Needs the lock, and drops it. */
+/* Triggers for @evd, which may be NULL. Needs the lock, and drops it. */
 static void trigger_and_unlock(struct dofi_cno *cno, struct dofi_evd *evd)
 {
 	bool agent;
@@ -84,7 +85,7 @@ static void trigger_and_unlock(struct dofi_cno *cno, struct dofi_evd *evd)
 		dofi_progress_post(&cno->obj.ia->progress, &cno->agent_work);
 }
 
-/* Whoever waits leaves. Needs the lock. */
+/* The waiters leave. Needs the lock. */
 static void waiters_release(struct dofi_cno *cno)
 {
 	cno->released++;
@@ -130,7 +131,7 @@ void dofi_cno_update(struct dofi_cno *cno, struct dofi_cno_source *source, bool 
 		trigger_and_unlock(cno, s->evd);
 		return;
 	}
-	/* who has taken everything needs no reminder */
+	/* a program that has taken all events needs no reminder */
 	if (!s && cno->again)
 		triggered_set(cno, false);
 	dofi_mutex_unlock(&cno->lock);
@@ -141,7 +142,7 @@ static void nothing(void *arg)
 	(void)arg;
 }
 
-/* Wakes who still waits, and leaves when the last has gone. */
+/* Wakes the waiters, and returns when the last has left. */
 static void cno_destroy(struct dofi_obj *obj)
 {
 	struct dofi_cno *cno = (struct dofi_cno *)obj;
@@ -154,7 +155,7 @@ static void cno_destroy(struct dofi_obj *obj)
 	while (cno->waiters)
 		dofi_bell_wait(&cno->bell, &cno->lock, DOFI_NEVER);
 	cno->agent_armed = false;
-	/* wakes who polls it, and closes */
+	/* wakes a program that polls the descriptor */
 	triggered_set(cno, true);
 	if (cno->fd >= 0)
 		close(cno->fd);
@@ -169,7 +170,7 @@ static DAT_RETURN agent_check(const DAT_OS_WAIT_PROXY_AGENT *agent)
 	return agent->instance_data && !agent->proxy_agent_func ? DOFI_BAD_ARG(2) : DAT_SUCCESS;
 }
 
-/* With an agent, or with the descriptor @fd, which the CNO is to close. */
+/* Makes a CNO with an agent, or with the descriptor @fd, which the CNO will close. */
 static struct dofi_cno *cno_new(struct dofi_ia *ia, const DAT_OS_WAIT_PROXY_AGENT *agent, int fd)
 {
 	struct dofi_cno *cno = dofi_obj_new(&dofi_cno_pool, DAT_HANDLE_TYPE_CNO, ia, cno_destroy);
@@ -242,7 +243,7 @@ DAT_RETURN dofi_cno_modify_agent(DAT_CNO_HANDLE cno_handle, DAT_OS_WAIT_PROXY_AG
 
 	if (!cno)
 		return DOFI_BAD_HANDLE(CNO);
-	/* it has its descriptor instead */
+	/* a CNO with a descriptor has no agent */
 	if (cno->fd >= 0)
 		return DOFI_BAD_ARG(1);
 	if (agent_check(&agent))
@@ -286,10 +287,10 @@ DAT_RETURN dofi_cno_query(DAT_CNO_HANDLE cno_handle, DAT_CNO_PARAM_MASK mask, DA
 	return DAT_SUCCESS;
 }
 
-/* Uses the trigger up, if there is one, and tells whose it was. Needs the lock. */
+/* Consumes the trigger, if there is one, and returns the EVD that it was for. Needs the lock. */
 static DAT_RETURN trigger_take(struct dofi_cno *cno, DAT_EVD_HANDLE *evd_handle)
 {
-	/* as programs know it: without the error bit */
+	/* without the error bit, as programs compare it */
 	DAT_RETURN ret = cno->triggered ? DAT_SUCCESS : DAT_QUEUE_EMPTY;
 
 	*evd_handle = cno->triggered ? (DAT_EVD_HANDLE)cno->evd : DAT_HANDLE_NULL;
@@ -315,7 +316,7 @@ DAT_RETURN dofi_cno_wait(DAT_CNO_HANDLE cno_handle, DAT_TIMEOUT timeout, DAT_EVD
 	while (!cno->triggered && cno->released == before && !err)
 		err = dofi_bell_wait(&cno->bell, &cno->lock, deadline);
 	cno->waiters--;
-	/* sent away, it returns no error but no EVD either */
+	/* a waiter that was sent away returns no error, and no EVD */
 	if (cno->triggered || cno->released == before)
 		ret = trigger_take(cno, evd_handle);
 	else

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Consumer Notification Object: one place to wait for many EVDs. */
+/* Consumer Notification Object: waits for many EVDs at once. */
 #ifndef DOFI_OBJ_CNO_H
 #define DOFI_OBJ_CNO_H
 
@@ -9,10 +9,10 @@
 
 struct dofi_evd;
 
-/* An EVD's place at its CNO, whose lock guards it. */
+/* An EVD as its CNO knows it; under the CNO's lock. */
 struct dofi_cno_source {
 	struct dofi_evd *evd;
-	bool owed;			/* it has events of which the CNO told, or is to tell */
+	bool owed;			/* it has events that the CNO reported, or has to report */
 	TAILQ_ENTRY(dofi_cno_source) link;
 };
 
@@ -22,13 +22,13 @@ struct dofi_cno {
 	struct dofi_bell bell;
 	bool triggered;			/* one sticky bit, consumed by one waiter */
 	int fd;				/* an eventfd, readable while triggered; or -1 */
-	bool again;			/* triggered for events that were told of before */
+	bool again;			/* triggered for events that were reported before */
 	bool dying;
-	struct dofi_evd *evd;		/* the last that triggered: a hint */
+	struct dofi_evd *evd;		/* the last EVD that triggered: a hint */
 	TAILQ_HEAD(, dofi_cno_source) sources;
 	int waiters;
 	unsigned released;		/* how often all waiters were sent away */
-	DAT_OS_WAIT_PROXY_AGENT agent;	/* none once it was called */
+	DAT_OS_WAIT_PROXY_AGENT agent;	/* none after it was called */
 	bool agent_armed;		/* an agent is called once each time it is set */
 	struct dofi_work agent_work;
 };
@@ -39,20 +39,20 @@ static inline struct dofi_cno *dofi_cno_check(DAT_CNO_HANDLE handle)
 }
 
 /*
- * An EVD begins to trigger the CNO, or ends to. If it ends because it is @freed and was the last, the CNO can
- * have no more events: its waiters return, and its agent or descriptor reports that. The EVD lock may be held, here
- * and below.
+ * An EVD begins or ends to trigger the CNO. If it ends because it is @freed and was the last, the
+ * CNO can have no more events: its waiters return, and its agent or descriptor reports that. Here
+ * and below the EVD lock may be held.
  */
 void dofi_cno_attach(struct dofi_cno *cno, struct dofi_cno_source *source);
 void dofi_cno_detach(struct dofi_cno *cno, struct dofi_cno_source *source, bool freed);
 
-/* Tells the CNO that an EVD holds something. Any thread. */
+/* Triggers the CNO for an EVD that has events. Any thread. */
 void dofi_cno_raise(struct dofi_cno *cno, struct dofi_cno_source *source);
 
 /*
- * After an event was taken from an EVD, which has @more to tell of or not. One trigger
- * may have stood for several events, of several EVDs: a program that takes one for each
- * trigger is told again.
+ * After an event was taken from an EVD, which has @more events to report or not. One trigger may
+ * stand for several events of several EVDs: a program that takes one event for each trigger gets
+ * another trigger.
  */
 void dofi_cno_update(struct dofi_cno *cno, struct dofi_cno_source *source, bool more);
 

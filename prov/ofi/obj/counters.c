@@ -5,11 +5,12 @@
 
 #include "base/mutex.h"
 #include "obj/ep.h"
+#include "obj/handle.h"
 
 #include <inttypes.h>
 #include <stddef.h>
 
-/* A counter is a field of its object, or the sum of some, less another that is counted in it. */
+/* A counter is a field of its object, or a sum of fields less another field. */
 struct counter {
 	const char *name;
 	size_t less, at[3];		/* offsets; 0 is none */
@@ -20,8 +21,8 @@ struct counter {
 #define FREED(name_, type) IA(name_, freed[DOFI_KIND(DAT_HANDLE_TYPE_##type)])
 
 /*
- * By the numbers of DAT_IA_COUNTERS, which 1.2 does not have. What has no row counts what only
- * InfiniBand has, and is 0.
+ * By the numbers of DAT_IA_COUNTERS, which 1.2 does not have. A number without a row counts what
+ * only InfiniBand has, and is 0.
  */
 static const struct counter ia_counters[DOFI_IA_COUNTERS] = {
 	[0] = MADE("pz_create", PZ),
@@ -61,7 +62,7 @@ static const struct counter ia_counters[DOFI_IA_COUNTERS] = {
 	[57] = IA("cm_err_timeout", count.timeout),
 };
 
-/* Those of connections, which can be stopped. */
+/* Counters of connections, which can be stopped. */
 #define CM_FIRST 26
 #define CM_END 67
 
@@ -194,7 +195,7 @@ static bool is_stopped(const struct counted *c, int i)
 	       i >= CM_FIRST && i < CM_END;
 }
 
-/* What counter @i has counted since the reset. Needs the object's lock. */
+/* Counter @i since the reset. Needs the object's lock. */
 static uint64_t value(const struct counted *c, int i, bool reset)
 {
 	const bool stopped = is_stopped(c, i);

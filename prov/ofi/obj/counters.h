@@ -14,19 +14,22 @@
  */
 DAT_RETURN dofi_counters_query(DAT_HANDLE handle, int which, DAT_UINT64 *out, bool reset);
 
-/* Writes the counter of that number, or all, as lines of a name and a value; likewise. */
+/* Writes the counter @which, or all, as lines of a name and a value. Returns as dofi_counters_query(). */
 DAT_RETURN dofi_counters_print(FILE *to, DAT_HANDLE handle, int which, bool reset);
 
 /*
- * Lets an IA's counters of @group, a DAT_IA_COUNTER_TYPE, count from 0, or keep their values.
- * Those of connections count from the beginning; there are no others.
+ * Makes the counters of @group, a DAT_IA_COUNTER_TYPE, of an IA count from 0, or keep their values.
+ * Those of connections count from the beginning; there are no other groups.
  */
 DAT_RETURN dofi_counters_run(DAT_IA_HANDLE ia_handle, int group, bool run);
 
-/* Writes all counters of the IA @arg and its EPs and EVDs that are not 0: dofi_tell.render. */
+/* Writes all counters that are not 0, of the IA @arg and its EPs and EVDs: dofi_tell.render. */
 void dofi_counters_render(FILE *to, void *arg);
 
-/* Writes those of @obj, which is being freed and was of @type, to stderr: dofi_ia.last_words. */
+/*
+ * Writes the counters of @obj, which is being freed and was of @type, to stderr:
+ * dofi_ia.last_words.
+ */
 void dofi_counters_last(struct dofi_obj *obj, DAT_HANDLE_TYPE type);
 
 #endif

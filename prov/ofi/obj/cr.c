@@ -4,6 +4,8 @@
 #include "obj/cr.h"
 
 #include "base/clock.h"
+#include "obj/child.h"
+#include "obj/ep_create.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -30,7 +32,7 @@ static void cr_free(struct dofi_cr *cr)
 	dofi_obj_free(&dofi_cr_pool, DAT_HANDLE_TYPE_CR, &cr->obj);
 }
 
-/* Tells the peer no; after retiring. */
+/* Rejects the peer; after retiring. */
 static void turn_down(const struct reject_call *call)
 {
 	struct dofi_cr *cr = call->cr;
@@ -41,7 +43,7 @@ static void turn_down(const struct reject_call *call)
 	cr_free(cr);
 }
 
-/* The end of a CR that nobody answered: the peer must not wait for its time-out. */
+/* The end of a CR that the program did not answer: the peer must not wait for its time-out. */
 static void cr_destroy(struct dofi_obj *obj)
 {
 	const struct reject_call call = { .cr = (struct dofi_cr *)obj, .why = DOFI_REJECT_PROVIDER };
@@ -55,7 +57,7 @@ static DAT_PORT_QUAL port_of(const struct sockaddr_storage *address)
 	return ntohs(((const struct sockaddr_in *)address)->sin_port);
 }
 
-/* What a query of the EP tells of the peer. EP lock held. */
+/* What a query of the EP returns about the peer. EP lock held. */
 static void show_peer(struct dofi_ep *ep, const struct dofi_cr *cr)
 {
 	ep->request.peer = cr->peer;
@@ -96,11 +98,11 @@ static int push_event(struct dofi_sp *sp, struct dofi_cr *cr)
 		.conn_qual = sp->conn_qual,
 		.cr_handle = cr,
 	};
-	/* a full backlog loses nothing: the request is turned down */
+	/* a full backlog loses no request: the request is rejected */
 	return dofi_evd_offer(sp->evd, &event);
 }
 
-/* Whoever has taken the event finds the EP in its new state. */
+/* the caller that takes the event finds the EP in its new state */
 static int announce(struct dofi_sp *sp, struct dofi_cr *cr)
 {
 	struct dofi_ep *ep = cr->ep;
@@ -184,11 +186,11 @@ static void take_over(struct dofi_ep *ep, struct dofi_cr *cr)
 	ep->peer_secret = cr->secret;
 	ep->framed = cr->framed;
 	cr->request = NULL;
-	/* if it was not the consumer's, it is now */
+	/* an EP of the provider becomes the consumer's */
 	atomic_store(&ep->obj.provided, false);
 }
 
-/* An EP that came with the request is the only one that may accept it. EP lock held. */
+/* An EP that came with the request is the only EP that may accept it. EP lock held. */
 static bool may_accept(const struct dofi_ep *ep, const struct dofi_cr *cr)
 {
 	switch (ep->state) {
@@ -223,7 +225,7 @@ static DAT_RETURN accept_with(struct dofi_cr *cr, struct dofi_ep *ep, DAT_COUNT 
 	return DAT_SUCCESS;
 }
 
-/* The EP to accept @cr with: its own, or else the consumer's. */
+/* The EP to accept @cr with: the request's own, or else the consumer's. */
 static struct dofi_ep *acceptor(const struct dofi_cr *cr, DAT_EP_HANDLE ep_handle)
 {
 	struct dofi_ep *ep = dofi_ep_check(ep_handle);
@@ -299,8 +301,8 @@ struct handoff_call {
 };
 
 /*
- * What arrives at the other service point is what the first one had. If that cannot take it
- * now, it turns it down as it would have done with one from the peer.
+ * The other service point gets the request as it arrived. If it cannot take the request now, it
+ * rejects it as it would a request from the peer.
  */
 static void hand_off(struct dofi_cr *cr, struct dofi_sp *to)
 {

@@ -12,12 +12,12 @@ struct dofi_cr {
 	DAT_CONN_QUAL conn_qual;
 	struct sockaddr_storage peer;
 	DAT_PORT_QUAL peer_port;
-	struct dofi_ep *ep;		/* that came with it, or NULL */
-	const struct dofi_xport *xport;	/* that it came by */
-	void *request;			/* that transport's part; NULL once taken over */
+	struct dofi_ep *ep;		/* the EP that came with the request, or NULL */
+	const struct dofi_xport *xport;	/* the transport that the request came by */
+	void *request;			/* the transport's part; NULL once taken over */
 	uint32_t secret;		/* the peer's */
 	struct dofi_mailbox mailbox;
-	bool framed;			/* its sender receives from an SRQ */
+	bool framed;			/* the peer receives from an SRQ */
 	DAT_COUNT data_size;
 	unsigned char data[DOFI_PRIVATE_DATA]; /* the program may write here (dtest does) */
 };
@@ -29,9 +29,9 @@ static inline struct dofi_cr *dofi_cr_check(DAT_CR_HANDLE handle)
 
 /* What a transport knows of an arriving request. */
 struct dofi_arrival {
-	const struct dofi_xport *xport;	/* itself; NULL: the IA's */
-	void *request;			/* its own part of it, for dofi_xport.accept and reject */
-	struct sockaddr_storage peer;	/* its address and port, all zero if unknown */
+	const struct dofi_xport *xport;	/* the transport itself; NULL: the IA's */
+	void *request;			/* the transport's part, for dofi_xport.accept and reject */
+	struct sockaddr_storage peer;	/* address and port of the peer, all zero if unknown */
 	uint32_t secret;
 	struct dofi_mailbox mailbox;
 	bool framed;
@@ -40,9 +40,9 @@ struct dofi_arrival {
 };
 
 /*
- * From the transport, on the progress thread: makes the CR, and the EP that is to
- * come with it, and announces it at @sp. A negative errno when there is no room, or
- * the request of its own was there already: the transport then rejects.
+ * From the transport, on the progress thread: makes the CR, and the EP that the provider makes for
+ * it, and queues its event at @sp. Returns a negative errno if memory is short or the request has a
+ * CR already: the transport then rejects it.
  */
 int dofi_cr_arrived(struct dofi_sp *sp, const struct dofi_arrival *arrival);
 

@@ -34,7 +34,7 @@ static bool comm_supported(const struct dofi_ia *ia, const DAT_COMM *comm)
 	       (!comm->protocol || comm->protocol == ours.protocol);
 }
 
-/* Whether it is the IA's address, or any address of its family. */
+/* Whether @address is the IA's, or any address of its family. */
 static bool is_local(const struct dofi_ia *ia, const struct sockaddr *address)
 {
 	if (address->sa_family != ia->address.ss_family)
@@ -72,7 +72,7 @@ DAT_RETURN dofi_csp_create(DAT_IA_HANDLE ia_handle, DAT_COMM *comm, DAT_IA_ADDRE
 		return DOFI_RET(DAT_COMM_NOT_SUPPORTED, 0);
 	if (!at || !is_local(plan.ia, at))
 		return DOFI_BAD_ARG(3);
-	/* in the same place in the addresses of both families */
+	/* the port is at the same offset in the addresses of both families */
 	plan.conn_qual = ntohs(((const struct sockaddr_in *)at)->sin_port);
 	if (!plan.conn_qual)
 		return DOFI_BAD_ARG(3);

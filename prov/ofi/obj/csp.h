@@ -7,7 +7,7 @@
 
 #if DAT_VERSION_MAJOR >= 2
 
-/* Its qualifier is the port, so that a request is like that for any other service point. */
+/* The qualifier of a CSP is the port, so a request is like one for any other service point. */
 struct dofi_csp {
 	struct dofi_sp sp;
 	DAT_COMM comm;

@@ -5,7 +5,7 @@
 
 #include "dat_select.h"
 
-/* A return code with its class bit; DAT's headers only offer the parts. */
+/* A return code with its class bit; DAT's headers have the parts only. */
 #define DOFI_RET(type, subtype) ((DAT_RETURN)(DAT_CLASS_ERROR | (type) | (subtype)))
 
 #define DOFI_BAD_HANDLE(kind) DOFI_RET(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_##kind)
@@ -25,7 +25,10 @@ typedef DAT_VLEN dofi_seg_length;
 /* The return code for a negative errno where no clause of DAT names a better one. */
 DAT_RETURN dofi_ret(int err);
 
-/* As dofi_ret(), for calls that fail by a shortage only: of memory, unless @err names another resource. */
+/*
+ * As dofi_ret(), for calls that fail only by a shortage: of memory, unless @err names another
+ * resource.
+ */
 DAT_RETURN dofi_ret_short(int err);
 
 #endif

@@ -1,54 +1,109 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Endpoint: making, the life of a connection, freeing. Connecting is in ep_connect.c. */
+/* Endpoint: its lock, its state, what may go to the fabric, and how a connection's end begins. */
 
 #include "obj/ep.h"
 
-#include "base/clock.h"
 #include "base/log.h"
-#include "sock/linger.h"
 #include "fab/quirks.h"
-#include "obj/caps.h"
-#include "obj/rmr.h"
+#include "obj/evd.h"
+#include "obj/lmr.h"
 
-#include <errno.h>
-#include <stddef.h>
-#include <string.h>
-
-static void ep_work(struct dofi_work *work);
+#include <assert.h>
 
 static void ep_ctor(void *obj)
 {
 	struct dofi_ep *ep = obj;
 
 	dofi_mutex_init(&ep->lock);
-	atomic_init(&ep->plain_lock, &ep->lock);
-	ep->work.run = ep_work;
-	dofi_ep_srq_ctor(&ep->srq_user);
+	atomic_init(&ep->fast.lock, &ep->lock);
 }
 
 struct dofi_pool dofi_ep_pool = DOFI_POOL_INIT("ep", struct dofi_ep, ep_ctor);
 
-/* That lock's holder has no other of ours: see dofi_cq_enter(). */
-void dofi_ep_shut(struct dofi_ep *ep)
+/* The holder of the CQ's access lock takes no other lock of the provider: see dofi_cq_enter(). */
+void dofi_fast_close(struct dofi_ep *ep)
 {
-	struct dofi_mutex *lock = atomic_load_explicit(&ep->plain_lock, memory_order_relaxed);
+	struct dofi_mutex *lock = atomic_load_explicit(&ep->fast.lock, memory_order_relaxed);
 
 	dofi_mutex_lock(lock);
-	atomic_store_explicit(&ep->plain_lock, &ep->lock, memory_order_relaxed);
+	atomic_store_explicit(&ep->fast.lock, &ep->lock, memory_order_relaxed);
 	dofi_mutex_unlock(lock);
 }
 
-static bool is_live(const struct dofi_ep *ep)
+/* What may go to the fabric */
+
+/*
+ * Chooses the functions that plain operations call: the fabric's own where the transport adds
+ * nothing.
+ */
+static void fast_choose(struct dofi_ep *ep)
 {
-	return dofi_ep_state_row(ep->state)->may & DOFI_EP_IS_LIVE;
+	ep->fast.request_evd = ep->request_evd;
+	ep->fast.recv_evd = ep->recv_evd;
+	if (ep->xport->fabric_sends) {
+		ep->fast.send = ep->fid->msg->send;
+		ep->fast.recv = ep->fid->msg->recv;
+		ep->fast.to = ep->fid;
+	} else {
+		ep->fast.send = ep->xport->send;
+		ep->fast.recv = ep->xport->recv;
+		ep->fast.to = dofi_fast_to(ep);
+	}
+	if (ep->srq)
+		ep->fast.recv = NULL;
 }
 
-static bool is_connected(const struct dofi_ep *ep)
+/* Written when one of these changes, so that a plain operation tests one field. */
+void dofi_fast_renew(struct dofi_ep *ep)
 {
-	return ep->state == DAT_EP_STATE_CONNECTED || ep->state == DAT_EP_STATE_DISCONNECT_PENDING;
+	const bool plain = ep->sq.open && ep->state == DAT_EP_STATE_CONNECTED && !ep->framed &&
+			   !dofi_queue_waits(&ep->sq) && !dofi_queue_waits(&ep->rq) && !ep->rq.held && !ep->owes;
+
+	ep->fast.send = NULL;
+	ep->fast.recv = NULL;
+	ep->fast.request_evd = ep->fast.recv_evd = NULL;
+	if (plain && (ep->xport->send || ep->xport->fabric_sends))
+		fast_choose(ep);
+	ep->fast.lock_when_free = ep->fast.send && ep->cq->serial ? &ep->cq->access : &ep->lock;
+	if (!ep->fast.send)
+		ep->sq.lmr = ep->rq.lmr = &dofi_lmr_none;	/* the fast path tests the LMR alone */
 }
 
-/* The life of a connection */
+/*
+ * Receives must be posted before the peer may send, but not while an attempt to connect may still
+ * be refused: it would take them along. Where a message that comes before a receive waits for long
+ * they are posted early, and recalled when the attempt fails.
+ */
+void dofi_ep_open_queues(struct dofi_ep *ep)
+{
+	bool open = ep->fid && !ep->closing;
+	bool trying = ep->state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING;
+
+	ep->rq.open = open && (!trying || ep->obj.ia->fabric.quirk->late_receives_cost);
+	ep->sq.open = open && !trying && ep->state != DAT_EP_STATE_COMPLETION_PENDING;
+	dofi_fast_renew(ep);
+}
+
+/* State, and how a connection's end begins */
+
+void dofi_ep_state_set(struct dofi_ep *ep, DAT_EP_STATE next)
+{
+	assert(dofi_ep_states[ep->state].next & (1u << next));
+	dofi_log(DOFI_DEBUG, DOFI_EP, "ep %p: %s -> %s", (void *)ep,
+		 dofi_ep_states[ep->state].name, dofi_ep_states[next].name);
+	ep->state = next;
+	dofi_ep_open_queues(ep);
+}
+
+DAT_EP_STATE dofi_ep_state_now(struct dofi_ep *ep)
+{
+	DAT_EP_STATE state;
+
+	dofi_ep_lock(ep);
+	state = ep->state;
+	dofi_ep_unlock(ep);
+	return state;
+}
 
 void dofi_ep_todo(struct dofi_ep *ep, unsigned what)
 {
@@ -56,639 +111,32 @@ void dofi_ep_todo(struct dofi_ep *ep, unsigned what)
 	dofi_progress_post(&ep->obj.ia->progress, &ep->work);
 }
 
-void dofi_ep_connect_again(struct dofi_ep *ep)
-{
-	dofi_ep_lock(ep);
-	dofi_ep_todo(ep, DOFI_EP_CONNECT);
-	dofi_ep_unlock(ep);
-}
-
-static void push_connection_event(struct dofi_ep *ep, DAT_EVENT_NUMBER number)
-{
-	struct dofi_event event = { .number = number };
-
-	if (ep->silent || !ep->connect_evd)
-		return;
-	event.data.connect_event_data = (DAT_CONNECTION_EVENT_DATA){
-		.ep_handle = ep,
-		.private_data_size = ep->peer_data_size,
-		.private_data = ep->peer_data_size ? ep->peer_data : NULL,
-	};
-	dofi_evd_push(ep->connect_evd, &event, true);
-}
-
-static void keep_peer_data(struct dofi_ep *ep, const void *data, size_t size)
-{
-	if (size > sizeof(ep->peer_data))
-		size = sizeof(ep->peer_data);
-	if (size)
-		memcpy(ep->peer_data, data, size);
-	ep->peer_data_size = size;
-}
-
-/* What a consumer that is slow to post receives gets after its peer is gone. */
-#define LAST_RECEIVE_NS (500 * 1000000LL)
-
-void dofi_ep_last_receives(struct dofi_ep *ep)
-{
-	dofi_ep_lock(ep);
-	ep->received = ep->rq.head;
-	dofi_ep_unlock(ep);
-	dofi_timer_start(&ep->obj.ia->progress, &ep->timer, dofi_now() + LAST_RECEIVE_NS);
-}
-
-static void peer_ended(struct dofi_source *source)
-{
-	struct dofi_watch *watch = (struct dofi_watch *)source;
-	struct dofi_ep *ep = (struct dofi_ep *)((char *)watch - offsetof(struct dofi_ep, watch));
-
-	/* a fabric that sees it too is about to say so, and then the timer never fires */
-	if (watch->fd >= 0)
-		dofi_ep_last_receives(ep);
-}
-
-static void ep_timeout(struct dofi_timer *timer)
-{
-	struct dofi_ep *ep = (struct dofi_ep *)((char *)timer - offsetof(struct dofi_ep, timer));
-	bool connecting, receiving;
-
-	dofi_ep_lock(ep);
-	connecting = ep->state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING;
-	receiving = ep->received != ep->rq.head;
-	dofi_ep_unlock(ep);
-	if (connecting)
-		dofi_ep_end_with(ep, DAT_CONNECTION_EVENT_TIMED_OUT, NULL, 0);
-	else if (receiving)
-		dofi_ep_last_receives(ep);
-	else
-		dofi_ep_end_with(ep, DAT_CONNECTION_EVENT_DISCONNECTED, NULL, 0);
-}
-
-void dofi_ep_established(struct dofi_ep *ep, const void *data, size_t size)
-{
-	struct dofi_ia *ia = ep->obj.ia;
-
-	dofi_timer_stop(&ia->progress, &ep->timer);
-	/* only a connection of the fabric's own has a socket */
-	if (!ep->xport->matches && ia->fabric.quirk->blind_when_blocked &&
-	    dofi_watch_open(&ep->watch, &ia->progress, ep->fid, peer_ended))
-		dofi_log(DOFI_INFO, DOFI_CM, "ep %p: its socket was not found", (void *)ep);
-	dofi_ep_lock(ep);
-	if (!ep->closing) {
-		dofi_count_exactly(ep->state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING ?
-				   &ia->count.active : &ia->count.passive);
-		keep_peer_data(ep, data, size);
-		dofi_ep_state_set(ep, DAT_EP_STATE_CONNECTED);
-		push_connection_event(ep, DAT_CONNECTION_EVENT_ESTABLISHED);
-		dofi_dto_retire(ep, NULL);
-		dofi_dto_pump(ep);
-		dofi_dto_watermarks(ep);
-		if (ep->failed_early)
-			dofi_ep_end(ep, DAT_CONNECTION_EVENT_BROKEN);
-	}
-	dofi_ep_unlock(ep);
-	dofi_cq_kick(ep->cq, ep->shard);
-}
-
 void dofi_ep_end(struct dofi_ep *ep, DAT_EVENT_NUMBER event)
 {
-	/* the peer's leaving may be seen before the failure that it left for */
+	/* the peer's disconnect may be seen before the failure that caused it */
 	if (ep->closing && event == DAT_CONNECTION_EVENT_BROKEN &&
 	    ep->state == DAT_EP_STATE_CONNECTED)
 		ep->end = event;
-	if (!is_live(ep) || ep->closing)
+	if (!dofi_ep_is_live(ep) || ep->closing)
 		return;
 	ep->closing = true;
-	dofi_ep_gate(ep);
+	dofi_ep_open_queues(ep);
 	ep->end = event;
 	dofi_ep_todo(ep, DOFI_EP_CLOSE);
 }
 
-void dofi_ep_bound(struct dofi_ep *ep, uint16_t port)
-{
-	dofi_ep_lock(ep);
-	ep->local_port = port;
-	dofi_ep_unlock(ep);
-}
-
 void dofi_ep_lost(struct dofi_ep *ep, bool unheard)
 {
-	if (is_live(ep) && !ep->closing) {
+	if (dofi_ep_is_live(ep) && !ep->closing) {
 		ep->lost = true;
 		ep->unheard = unheard;
-		keep_peer_data(ep, NULL, 0);
+		ep->peer_data_size = 0;
 	}
 	dofi_ep_end(ep, DAT_CONNECTION_EVENT_DISCONNECTED);
-}
-
-void dofi_ep_end_with(struct dofi_ep *ep, DAT_EVENT_NUMBER event, const void *data, size_t size)
-{
-	dofi_ep_lock(ep);
-	if (!ep->closing)
-		keep_peer_data(ep, data, size);
-	dofi_ep_end(ep, event);
-	dofi_ep_unlock(ep);
-}
-
-void dofi_ep_graceful_begin(struct dofi_ep *ep)
-{
-	ep->graceful = true;
-	dofi_cq_sleep_begin(ep->cq);
-}
-
-/* EP lock held. */
-static void graceful_end(struct dofi_ep *ep)
-{
-	if (ep->graceful)
-		dofi_cq_sleep_end(ep->cq);
-	ep->graceful = false;
 }
 
 void dofi_ep_request_done(struct dofi_ep *ep)
 {
 	if (dofi_queue_empty(&ep->sq))
 		dofi_ep_end(ep, DAT_CONNECTION_EVENT_DISCONNECTED);
-}
-
-/* Nobody but this connection's peer had a right to them. */
-static void end_scoped_grants(struct dofi_ep *ep)
-{
-	bool scoped;
-
-	dofi_ep_lock(ep);
-	scoped = ep->scoped;
-	ep->scoped = false;
-	dofi_ep_unlock(ep);
-	if (scoped)
-		dofi_rmr_end_scope(ep->obj.ia, ep);
-}
-
-static void count_end(struct dofi_ep *ep)
-{
-	struct dofi_ia *ia = ep->obj.ia;
-
-	switch (ep->end) {
-	case DAT_CONNECTION_EVENT_PEER_REJECTED:
-		dofi_count_exactly(&ia->count.rejected);
-		break;
-	case DAT_CONNECTION_EVENT_NON_PEER_REJECTED:
-	case DAT_CONNECTION_EVENT_UNREACHABLE:
-		dofi_count_exactly(&ia->count.refused);
-		break;
-	case DAT_CONNECTION_EVENT_TIMED_OUT:
-		dofi_count_exactly(&ia->count.timeout);
-		break;
-	case DAT_CONNECTION_EVENT_DISCONNECTED:
-		dofi_count_exactly(&ia->count.disconnected);
-		break;
-	default:
-		dofi_count_exactly(&ia->count.broken);
-	}
-}
-
-/*
- * InfiniBand's providers tell thus that a connection will take no more from an SRQ, once for
- * each; programs wait for it before they free an endpoint.
- */
-static void tell_last_receive(struct dofi_ep *ep)
-{
-	if (ep->srq && is_connected(ep) && !ep->silent)
-		dofi_async_event(ep->obj.ia, DAT_ASYNC_ERROR_EP_BROKEN, ep, DAT_EP_TRANSFER_TO_ERROR);
-}
-
-/* All that the peer sent has been read: what its end was. EP lock held. */
-static void judge_loss(struct dofi_ep *ep)
-{
-	if (ep->lost && is_connected(ep) && ep->says_bye && !ep->said_bye)
-		ep->end = DAT_CONNECTION_EVENT_BROKEN;
-	else if (ep->lost && ep->state == DAT_EP_STATE_COMPLETION_PENDING)
-		ep->end = DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR;
-	ep->lost = ep->says_bye = ep->said_bye = false;
-}
-
-/* All that a graceful end waited for is to arrive, however long the peer takes. */
-static bool may_lose_data(struct dofi_ep *ep)
-{
-	bool all_sent;
-
-	dofi_ep_lock(ep);
-	all_sent = ep->graceful && dofi_queue_empty(&ep->sq);
-	dofi_ep_unlock(ep);
-	return !all_sent;
-}
-
-/*
- * The end of a connection, whatever its cause: nothing more can complete at the
- * fabric, what it did not report is flushed, and only then the event tells.
- */
-void dofi_ep_close_now(struct dofi_ep *ep)
-{
-	dofi_timer_stop(&ep->obj.ia->progress, &ep->timer);
-	if (may_lose_data(ep))
-		dofi_linger_begin(&ep->obj.ia->progress, ep->watch.fd);
-	dofi_watch_close(&ep->watch, &ep->obj.ia->progress);
-	ep->xport->close(ep);
-	end_scoped_grants(ep);
-	dofi_ep_lock(ep);
-	ep->xport = ep->obj.ia->xport;
-	/* what an event asked for meanwhile: the EP may be freed before that work has its turn */
-	ep->todo = 0;
-	judge_loss(ep);
-	if (is_live(ep)) {
-		dofi_dto_flush(ep);
-		tell_last_receive(ep);
-		dofi_ep_state_set(ep, DAT_EP_STATE_DISCONNECTED);
-		graceful_end(ep);
-		ep->closing = ep->failed_early = false;
-		dofi_ep_gate(ep);
-		count_end(ep);
-		push_connection_event(ep, ep->end);
-	}
-	dofi_ep_unlock(ep);
-}
-
-static void ep_close(void *arg)
-{
-	dofi_ep_close_now(arg);
-}
-
-/* On the progress thread. Closing makes an open that did not happen yet needless. */
-static void ep_work(struct dofi_work *work)
-{
-	struct dofi_ep *ep = (struct dofi_ep *)((char *)work - offsetof(struct dofi_ep, work));
-	unsigned todo;
-
-	dofi_ep_lock(ep);
-	/* whoever is closing it without this work has set closing, too */
-	todo = ep->closing ? ep->todo & DOFI_EP_CLOSE : ep->todo;
-	ep->todo = 0;
-	dofi_ep_unlock(ep);
-	if (todo & DOFI_EP_CLOSE) {
-		dofi_ep_close_now(ep);
-	} else if (todo & DOFI_EP_CONNECT) {
-		dofi_timer_start(&ep->obj.ia->progress, &ep->timer, ep->request.deadline);
-		ep->xport->connect(ep);
-	} else if (todo & DOFI_EP_ACCEPT) {
-		ep->xport->accept(ep);
-	}
-}
-
-/* Making and freeing */
-
-static void forget_reservation(struct dofi_ep *ep)
-{
-	dofi_mutex_lock(&ep->obj.ia->lock);
-	if (ep->reserved_by)
-		*ep->reserved_by = NULL;
-	ep->reserved_by = NULL;
-	dofi_mutex_unlock(&ep->obj.ia->lock);
-}
-
-static void ep_destroy(struct dofi_obj *obj)
-{
-	struct dofi_ep *ep = (struct dofi_ep *)obj;
-	bool live;
-
-	if (!dofi_obj_retire(obj))
-		return;
-	dofi_ep_lock(ep);
-	ep->silent = true;
-	live = is_live(ep);
-	if (live && !ep->closing)
-		ep->end = DAT_CONNECTION_EVENT_DISCONNECTED;
-	ep->closing |= live;
-	dofi_ep_gate(ep);
-	dofi_ep_unlock(ep);
-	if (live)
-		dofi_progress_call(&obj->ia->progress, ep_close, ep);
-	forget_reservation(ep);
-	if (ep->connect_evd)
-		dofi_evd_purge_ep(ep->connect_evd, ep);
-	if (ep->srq)
-		dofi_inbox_close(ep);
-	dofi_ep_parts_drop(ep);
-	dofi_obj_free(&dofi_ep_pool, DAT_HANDLE_TYPE_EP, obj);
-}
-
-static void ep_reinit(struct dofi_ep *ep, DAT_EP_STATE first)
-{
-	ep->pz = NULL;
-	ep->recv_evd = ep->request_evd = ep->connect_evd = NULL;
-	ep->srq = NULL;
-	ep->inbox.arrived = false;
-	dofi_unread_renew(&ep->sq_unread);
-	dofi_unread_renew(&ep->rq_unread);
-	ep->sq = (struct dofi_queue){ .unread = &ep->sq_unread };
-	ep->rq = (struct dofi_queue){ .unread = &ep->rq_unread };
-	ep->state = first;
-	ep->xport = ep->obj.ia->xport;
-	ep->cq = NULL;
-	ep->reserved_by = NULL;
-	ep->fid = NULL;
-	ep->shard = NULL;
-	ep->plain_lock_when_free = &ep->lock;
-	ep->send = NULL;
-	ep->recv = NULL;
-	ep->plain_request_evd = ep->plain_recv_evd = NULL;
-	ep->mailbox.key = 0;
-	ep->mail = NULL;
-	ep->owes = false;
-	ep->closing = ep->graceful = ep->failed_early = ep->silent = ep->scoped = ep->framed = false;
-	ep->lost = ep->says_bye = ep->said_bye = false;
-	ep->reads = ep->atomics = 0;
-	ep->secret = ep->peer_secret = 0;
-	ep->soft_watermark = ep->hard_watermark = DAT_WATERMARK_INFINITE;
-	memset(ep->posted, 0, sizeof(ep->posted));
-	memset(ep->receipts, 0, sizeof(ep->receipts));
-	memset(ep->base, 0, sizeof(ep->base));
-	ep->n_connect = ep->n_disconnect = 0;
-	ep->todo = 0;
-	ep->conn = NULL;
-	ep->opening = NULL;
-	ep->accepting = NULL;
-	ep->timer = (struct dofi_timer){ .fire = ep_timeout };
-	ep->watch.fd = -1;
-	ep->peer_data_size = 0;
-	ep->local_port = ep->remote_port = 0;
-	memset(&ep->request.peer, 0, sizeof(ep->request.peer));
-	ep->local = ep->obj.ia->address;
-}
-
-/* In its @first state, not published. */
-static DAT_RETURN ep_new(struct dofi_ia *ia, DAT_EP_STATE first, const struct dofi_ep_parts *parts,
-			 struct dofi_ep **out)
-{
-	struct dofi_ep *ep = dofi_obj_new(&dofi_ep_pool, DAT_HANDLE_TYPE_EP, ia, ep_destroy);
-	int ret;
-
-	if (!ep)
-		return DOFI_NO_RESOURCE(TEP);
-	ep_reinit(ep, first);
-	ret = dofi_ep_parts_set(ep, parts);
-	if (ret)
-		goto free_ep;
-	if (ep->srq)
-		ep->soft_watermark = ep->attr.srq_soft_hw;
-	if (ep->srq && dofi_inbox_open(ep)) {
-		ret = -ENOMEM;
-		goto drop_parts;
-	}
-	*out = ep;
-	return DAT_SUCCESS;
-
-drop_parts:
-	dofi_ep_parts_drop(ep);
-free_ep:
-	dofi_obj_free(&dofi_ep_pool, DAT_HANDLE_TYPE_EP, &ep->obj);
-	return ret == -EINVAL ? DOFI_BAD_ARG(7) : DOFI_NO_RESOURCE(MEMORY);
-}
-
-struct dofi_ep *dofi_ep_tentative(struct dofi_ia *ia)
-{
-	struct dofi_ep_parts parts = { .pz = NULL };
-	struct dofi_ep *ep;
-
-	if (dofi_caps_ep_attr(ia, NULL, &parts.attr) ||
-	    ep_new(ia, DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING, &parts, &ep))
-		return NULL;
-	atomic_store(&ep->obj.provided, true);
-	dofi_obj_publish(&ep->obj, DAT_HANDLE_TYPE_EP);
-	return ep;
-}
-
-/* The objects of @ia that both ways of creating an EP name. */
-static DAT_RETURN parts_find(struct dofi_ia *ia, DAT_PZ_HANDLE pz_handle, DAT_EVD_HANDLE recv_evd,
-			     DAT_EVD_HANDLE request_evd, DAT_EVD_HANDLE connect_evd,
-			     struct dofi_ep_parts *parts)
-{
-	*parts = (struct dofi_ep_parts){ .pz = dofi_pz_check(pz_handle) };
-	if (pz_handle && (!parts->pz || parts->pz->obj.ia != ia))
-		return DOFI_BAD_HANDLE(PZ);
-	if (!dofi_ep_evd(ia, recv_evd, DAT_EVD_DTO_FLAG, &parts->recv_evd))
-		return DOFI_BAD_HANDLE(EVD_RECV);
-	if (!dofi_ep_evd(ia, request_evd, DAT_EVD_DTO_FLAG, &parts->request_evd))
-		return DOFI_BAD_HANDLE(EVD_REQUEST);
-	if (!dofi_ep_evd(ia, connect_evd, DAT_EVD_CONNECTION_FLAG, &parts->connect_evd))
-		return DOFI_BAD_HANDLE(EVD_CONN);
-	return DAT_SUCCESS;
-}
-
-static DAT_RETURN create(struct dofi_ia *ia, const struct dofi_ep_parts *parts,
-			 DAT_EP_HANDLE *ep_handle)
-{
-	struct dofi_ep *ep;
-	DAT_RETURN ret = ep_new(ia, DAT_EP_STATE_UNCONNECTED, parts, &ep);
-
-	if (ret)
-		return ret;
-	dofi_obj_publish(&ep->obj, DAT_HANDLE_TYPE_EP);
-	*ep_handle = ep;
-	return DAT_SUCCESS;
-}
-
-DAT_RETURN dofi_ep_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
-			  DAT_EVD_HANDLE recv_evd, DAT_EVD_HANDLE request_evd,
-			  DAT_EVD_HANDLE connect_evd, const DAT_EP_ATTR *attr,
-			  DAT_EP_HANDLE *ep_handle)
-{
-	struct dofi_ia *ia = dofi_ia_check(ia_handle);
-	struct dofi_ep_parts parts;
-	DAT_RETURN ret;
-
-	if (!ia)
-		return DOFI_BAD_HANDLE(IA);
-	ret = parts_find(ia, pz_handle, recv_evd, request_evd, connect_evd, &parts);
-	if (ret)
-		return ret;
-	if (!ep_handle)
-		return DOFI_BAD_ARG(7);
-	ret = dofi_caps_ep_attr(ia, attr, &parts.attr);
-	return ret ? ret : create(ia, &parts, ep_handle);
-}
-
-/*
- * The attributes of an EP of @srq: what it may hold at a time is counted in what it takes, and
- * the SRQ has the say on segments. Programs that set no watermark leave 0 there.
- */
-static DAT_RETURN srq_attr(struct dofi_srq *srq, const DAT_EP_ATTR *wanted, DAT_EP_ATTR *attr)
-{
-	DAT_EP_ATTR w = *wanted;
-
-	if (w.srq_soft_hw < DAT_HW_DEFAULT || w.srq_soft_hw > dofi_srq_depth(srq))
-		return DOFI_BAD_ARG(7);
-	if (!w.srq_soft_hw)
-		w.srq_soft_hw = DAT_HW_DEFAULT;
-	if (!w.max_recv_dtos || w.max_recv_dtos == DAT_HW_DEFAULT)
-		w.max_recv_dtos = dofi_srq_depth(srq);
-	w.max_recv_iov = srq->max_recv_iov;
-	return dofi_caps_ep_attr(srq->obj.ia, &w, attr);
-}
-
-DAT_RETURN dofi_ep_create_with_srq(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
-				   DAT_EVD_HANDLE recv_evd, DAT_EVD_HANDLE request_evd,
-				   DAT_EVD_HANDLE connect_evd, DAT_SRQ_HANDLE srq_handle,
-				   const DAT_EP_ATTR *attr, DAT_EP_HANDLE *ep_handle)
-{
-	struct dofi_ia *ia = dofi_ia_check(ia_handle);
-	struct dofi_ep_parts parts;
-	DAT_RETURN ret;
-
-	if (!ia)
-		return DOFI_BAD_HANDLE(IA);
-	ret = parts_find(ia, pz_handle, recv_evd, request_evd, connect_evd, &parts);
-	if (ret)
-		return ret;
-	parts.srq = dofi_srq_check(srq_handle);
-	if (!parts.srq || parts.srq->obj.ia != ia)
-		return DOFI_BAD_HANDLE(SRQ);
-	if (parts.pz != parts.srq->pz)
-		return DOFI_BAD_ARG(2);
-	if (!attr)
-		return DOFI_BAD_ARG(7);
-	if (!ep_handle)
-		return DOFI_BAD_ARG(8);
-	ret = srq_attr(parts.srq, attr, &parts.attr);
-	return ret ? ret : create(ia, &parts, ep_handle);
-}
-
-DAT_RETURN dofi_ep_free(DAT_EP_HANDLE ep_handle)
-{
-	struct dofi_ep *ep = dofi_ep_check(ep_handle);
-	DAT_RETURN ret;
-
-	if (!ep)
-		return DOFI_BAD_HANDLE(EP);
-	dofi_ep_lock(ep);
-	ret = dofi_ep_state_row(ep->state)->may & DOFI_EP_MAY_FREE ? DAT_SUCCESS :
-								      dofi_ep_bad_state(ep);
-	dofi_ep_unlock(ep);
-	if (!ret)
-		ep_destroy(&ep->obj);
-	return ret;
-}
-
-/* Waiting for a request, and having one */
-
-DAT_RETURN dofi_ep_reserve(struct dofi_ep *ep, struct dofi_ep **by)
-{
-	struct dofi_ia *ia = ep->obj.ia;
-	DAT_RETURN ret = DAT_SUCCESS;
-
-	dofi_mutex_lock(&ia->lock);
-	dofi_ep_lock(ep);
-	if (ep->state == DAT_EP_STATE_UNCONNECTED) {
-		dofi_ep_state_set(ep, DAT_EP_STATE_RESERVED);
-		/* an earlier one, whose request was turned down */
-		if (ep->reserved_by)
-			*ep->reserved_by = NULL;
-		ep->reserved_by = by;
-		*by = ep;
-	} else {
-		ret = dofi_ep_bad_state(ep);
-	}
-	dofi_ep_unlock(ep);
-	dofi_mutex_unlock(&ia->lock);
-	return ret;
-}
-
-void dofi_ep_unreserve(struct dofi_ia *ia, struct dofi_ep **by)
-{
-	struct dofi_ep *ep;
-
-	dofi_mutex_lock(&ia->lock);
-	ep = *by;
-	if (ep) {
-		dofi_ep_lock(ep);
-		if (ep->state == DAT_EP_STATE_RESERVED)
-			dofi_ep_state_set(ep, DAT_EP_STATE_UNCONNECTED);
-		dofi_ep_unlock(ep);
-		ep->reserved_by = NULL;
-		*by = NULL;
-	}
-	dofi_mutex_unlock(&ia->lock);
-}
-
-void dofi_ep_pass_over(struct dofi_ep *ep)
-{
-	bool made;
-
-	dofi_ep_lock(ep);
-	made = ep->state == DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING;
-	if (!made)
-		dofi_ep_state_set(ep, DAT_EP_STATE_UNCONNECTED);
-	dofi_ep_unlock(ep);
-	if (made)
-		ep_destroy(&ep->obj);
-}
-
-/* Asking */
-
-static void nothing(void *arg)
-{
-	(void)arg;
-}
-
-/* The progress thread binds an EP that connects: it may not have come to that. */
-static void await_port(struct dofi_ep *ep)
-{
-	bool unbound;
-
-	dofi_ep_lock(ep);
-	unbound = ep->state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING && !ep->local_port;
-	dofi_ep_unlock(ep);
-	if (unbound)
-		dofi_progress_call(&ep->obj.ia->progress, nothing, NULL);
-}
-
-DAT_RETURN dofi_ep_query(DAT_EP_HANDLE ep_handle, DAT_EP_PARAM_MASK mask, DAT_EP_PARAM *param)
-{
-	struct dofi_ep *ep = dofi_ep_check(ep_handle);
-	bool has_peer;
-
-	if (!ep)
-		return DOFI_BAD_HANDLE(EP);
-	if (mask & ~(DAT_EP_PARAM_MASK)DAT_EP_FIELD_ALL)
-		return DOFI_BAD_ARG(2);
-	if (!param)
-		return DOFI_BAD_ARG(3);
-	memset(param, 0, sizeof(*param));
-	if (mask & DAT_EP_FIELD_LOCAL_PORT_QUAL)
-		await_port(ep);
-	dofi_ep_lock(ep);
-	has_peer = dofi_ep_state_row(ep->state)->may & DOFI_EP_HAS_PEER;
-	param->ia_handle = dofi_ia_export(ep->obj.ia);
-	param->ep_state = ep->state;
-#if DAT_VERSION_MAJOR >= 2
-	param->comm = dofi_ia_comm(ep->obj.ia);
-#endif
-	param->local_ia_address_ptr = (DAT_IA_ADDRESS_PTR)&ep->local;
-	param->local_port_qual = ep->local_port;
-	param->remote_ia_address_ptr = has_peer ? (DAT_IA_ADDRESS_PTR)&ep->request.peer : NULL;
-	param->remote_port_qual = has_peer ? ep->remote_port : 0;
-	param->pz_handle = ep->pz;
-	param->recv_evd_handle = ep->recv_evd;
-	param->request_evd_handle = ep->request_evd;
-	param->connect_evd_handle = ep->connect_evd;
-	param->srq_handle = ep->srq;
-	param->ep_attr = ep->attr;
-	dofi_ep_unlock(ep);
-	return DAT_SUCCESS;
-}
-
-DAT_RETURN dofi_ep_get_status(DAT_EP_HANDLE ep_handle, DAT_EP_STATE *state,
-			      DAT_BOOLEAN *recv_idle, DAT_BOOLEAN *request_idle)
-{
-	struct dofi_ep *ep = dofi_ep_check(ep_handle);
-
-	if (!ep)
-		return DOFI_BAD_HANDLE(EP);
-	dofi_ep_lock(ep);
-	if (state)
-		*state = ep->state;
-	if (recv_idle)
-		*recv_idle = dofi_queue_empty(&ep->rq) ? DAT_TRUE : DAT_FALSE;
-	if (request_idle)
-		*request_idle = dofi_queue_empty(&ep->sq) ? DAT_TRUE : DAT_FALSE;
-	dofi_ep_unlock(ep);
-	return DAT_SUCCESS;
 }

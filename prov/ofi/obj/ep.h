@@ -5,18 +5,14 @@
 
 #include "base/mutex.h"
 #include "sock/watch.h"
-#include "obj/ep_attr.h"
-#include "obj/ep_inbox.h"
-#include "obj/ep_post.h"
-#include "obj/ep_srq.h"
 #include "obj/ep_state.h"
 #include "obj/evd.h"
-#include "obj/pz.h"
+#include "obj/lmr.h"
+#include "obj/srq.h"
 #include "obj/xport.h"
+#include "wq/queue.h"
 
 struct fid_ep;
-struct msg_mail;
-struct msg_opening;
 
 /* No fabric carries more private data than this. */
 #define DOFI_PRIVATE_DATA 256
@@ -26,12 +22,12 @@ struct dofi_request {
 	struct sockaddr_storage peer;
 	DAT_CONN_QUAL conn_qual;
 	int64_t deadline;		/* of the connection attempt */
-	DAT_QOS qos;			/* in place of the attribute, unless it is BEST_EFFORT */
+	DAT_QOS qos;			/* replaces the attribute, unless it is BEST_EFFORT */
 	DAT_COUNT data_size;
 	unsigned char data[DOFI_PRIVATE_DATA];
 };
 
-/* Work that the progress thread has yet to do for an EP. */
+/* Work of an EP for the progress thread. */
 enum {
 	DOFI_EP_CONNECT = 1 << 0,
 	DOFI_EP_ACCEPT = 1 << 1,
@@ -40,70 +36,75 @@ enum {
 
 #define DOFI_EP_COUNTERS 24
 
+/* What the fast path of an EP may assume. dofi_fast_renew() writes all but lock; fast.h says what it caches. */
+struct dofi_fast {
+	/*
+	 * What plain operations are posted and taken under: the EP's lock; or, where its CQ is serial, the CQ's access lock
+	 * alone, which they need anyway, while no thread has the EP lock. Written with the EP lock.
+	 */
+	_Atomic(struct dofi_mutex *) lock;
+	struct dofi_mutex *lock_when_free;	/* what lock is while no thread has the EP lock */
+	dofi_send *send;		/* NULL: the slow path; of RDMA, too */
+	dofi_recv *recv;		/* NULL: the slow path */
+	struct fid_ep *to;		/* the first argument of send and recv */
+	struct dofi_evd *request_evd;	/* the EP's, where send is not NULL; else NULL */
+	struct dofi_evd *recv_evd;	/* the EP's, where send is not NULL; else NULL */
+};
+
 struct dofi_ep {
 	struct dofi_obj obj;
 
-	/* changed under the lock, and only while there is no connection: dofi_ep_modify() */
+	/* changed under the lock, and only without a connection: dofi_ep_modify() */
 	struct dofi_pz *pz;		/* may be NULL, like the EVDs */
 	struct dofi_evd *recv_evd, *request_evd, *connect_evd;
-	struct dofi_srq *srq;		/* for good, or none */
-	struct dofi_srq_user srq_user;	/* its own lock */
+	struct dofi_srq *srq;		/* never changes; may be NULL */
+	struct dofi_srq_user srq_user;	/* has a lock of its own */
 	DAT_EP_ATTR attr;
 
 	struct dofi_mutex lock;		/* the fields below; taken by dofi_ep_lock() */
-	/*
-	 * What plain operations are posted and taken with: the lock; or, where it has a serial CQ, whose
-	 * access they need anyway, that alone as long as nobody has the lock. Written with the lock.
-	 */
-	_Atomic(struct dofi_mutex *) plain_lock;
-	struct dofi_mutex *plain_lock_when_free; /* what it is to be when nobody has the lock */
 	DAT_EP_STATE state;
-	const struct dofi_xport *xport;	/* by which it reaches its peer, or is to; the IA's without one */
-	struct dofi_cq *cq;		/* where its operations complete; the zone's without a peer */
-	struct dofi_shard *shard;	/* of the CQ; NULL unless it has an endpoint of its own open */
-	struct fid_ep *fid;		/* the fabric endpoint, its own or its zone's; NULL unless open */
-	bool closing;			/* it takes no more operations; they wait to be flushed */
-	bool failed_early;		/* a receive did, before the connection was told of */
-	bool lost;			/* the fabric reported its end, and this side had not asked for it */
-	bool unheard;			/* lost before all that the peer sent was read */
-	bool says_bye, said_bye;	/* the peer announces an orderly end; and it did */
+	const struct dofi_xport *xport;	/* the transport to its peer; the IA's without a connection */
+	struct dofi_cq *cq;		/* where its operations complete; the PZ's CQ without a peer */
+	struct dofi_shard *shard;	/* of the CQ; NULL unless the EP has an endpoint of its own open */
+	struct fid_ep *fid;		/* the fabric endpoint, its own or its PZ's; NULL unless open */
+	bool closing;			/* the EP takes no more operations; those it has will be flushed */
+	bool failed_early;		/* a receive failed before the event of the connection */
+	bool lost;			/* the fabric reported the end, without a request of this side */
+	bool unheard;			/* the connection was lost before all that the peer sent was read */
+	bool says_bye, said_bye;	/* the peer sends a message before an orderly end; it did */
 	bool graceful;			/* closes when the last request is done */
 	bool silent;			/* being freed: no more events */
 	bool scoped;			/* RMRs of EP scope may be bound through it */
-	bool framed;			/* the peer receives from an SRQ: see frame.h */
-	/* of plain operations, see ep_plain.h: NULL unless connected, or if anything is unusual or waits */
-	dofi_send *send;
-	dofi_recv *recv;		/* NULL with an SRQ, too */
-	struct fid_ep *plain_to;	/* the first argument of both */
-	struct dofi_evd *plain_request_evd, *plain_recv_evd;	/* request_evd and recv_evd; NULL where send is */
+	bool framed;			/* the peer receives from an SRQ: see xport/msg/frame.h */
+	struct dofi_fast fast;
 	struct dofi_queue sq, rq;	/* requests and receives */
-	struct dofi_unread sq_unread, rq_unread;	/* theirs; without the lock */
+	struct dofi_unread sq_unread, rq_unread;	/* events of sq and rq that are not dequeued; no lock */
 	int reads;			/* RDMA reads and atomics at the fabric */
-	int atomics;			/* of them, atomics */
+	int atomics;			/* atomics at the fabric; reads counts them, too */
 	struct dofi_mailbox mailbox;	/* the peer's */
-	struct msg_mail *mail;		/* the transport's side of it, or NULL */
+	void *mail;			/* the transport's state of atomics with the peer's mailbox, or NULL */
 	bool owes;			/* dofi_xport.resume() has something to do */
-	uint32_t secret, peer_secret;	/* the connection's, as told and as heard: dofi_mr_fabric_key() */
-	DAT_COUNT soft_watermark;	/* more receives than it are told of, once, */
-	DAT_COUNT hard_watermark;	/* and more than it break the connection */
+	uint32_t secret, peer_secret;	/* of the connection, sent and received: dofi_mr_fabric_key() */
+	DAT_COUNT soft_watermark;	/* more receives than this raise an asynchronous event, once */
+	DAT_COUNT hard_watermark;	/* more receives than this break the connection */
 	struct dofi_tally posted[DOFI_DTO_KINDS], receipts[DOFI_DTO_KINDS];
 	uint64_t n_connect, n_disconnect;
 	uint64_t base[DOFI_EP_COUNTERS]; /* see counters.c */
 	unsigned todo;			/* DOFI_EP_CONNECT, ... */
-	DAT_EVENT_NUMBER end;		/* the event that will tell of the end */
+	DAT_EVENT_NUMBER end;		/* the event that will report the end */
 	struct dofi_work work;
 	SLIST_ENTRY(dofi_ep) holder;	/* see ep_revoke.c; progress thread */
-	struct dofi_inbox inbox;	/* with an SRQ, where the transport does not match */
+	void *inbox;			/* the transport's state of an EP with an SRQ: dofi_xport.srq_open() */
 
-	struct dofi_ep **reserved_by;	/* where an RSP names this EP, or NULL; under the IA's lock */
+	struct dofi_ep **reserved_by;	/* the RSP's pointer to this EP, or NULL; under the IA's lock */
 
-	/* the connection; progress thread, or the consumer while nothing is live */
+	/* of the connection; progress thread, or the consumer's while no connection is live */
 	struct dofi_request request;
-	void *conn;			/* the transport's state of the open endpoint, */
-	struct msg_opening *opening;	/* and of one that is being opened, or NULL */
+	void *conn;			/* the transport's state of the open endpoint */
+	void *opening;			/* the transport's state of an endpoint that a thread is opening, or NULL */
 	unsigned attempt;		/* which of the qualifier's ports is being tried */
 	void *accepting;		/* the transport's part of the request being accepted */
-	struct dofi_timer timer;	/* of the attempt, then of a peer that ended unseen */
+	struct dofi_timer timer;	/* of the attempt; later of a peer whose end the fabric does not report */
 	struct dofi_watch watch;
 	uint32_t received;		/* rq.head when the timer was started */
 	struct sockaddr_storage local;
@@ -117,54 +118,54 @@ static inline struct dofi_ep *dofi_ep_check(DAT_EP_HANDLE handle)
 	return dofi_obj_check(&dofi_ep_pool, DAT_HANDLE_TYPE_EP, handle);
 }
 
-/* Waits until whoever is at a plain operation of @ep is done with it; no other begins. EP lock held. */
-void dofi_ep_shut(struct dofi_ep *ep);
+/* Waits for the plain operation of @ep that another thread is at; none begins until dofi_ep_unlock(). EP lock held. */
+void dofi_fast_close(struct dofi_ep *ep);
 
-/* All of @ep is the caller's until dofi_ep_unlock(). This is what is meant by "EP lock held". */
+/* All of @ep is the caller's until dofi_ep_unlock(): "EP lock held" in other comments. */
 static inline void dofi_ep_lock(struct dofi_ep *ep)
 {
 	dofi_mutex_lock(&ep->lock);
-	if (atomic_load_explicit(&ep->plain_lock, memory_order_relaxed) != &ep->lock)
-		dofi_ep_shut(ep);
+	if (atomic_load_explicit(&ep->fast.lock, memory_order_relaxed) != &ep->lock)
+		dofi_fast_close(ep);
 }
 
 static inline void dofi_ep_unlock(struct dofi_ep *ep)
 {
-	atomic_store_explicit(&ep->plain_lock, ep->plain_lock_when_free, memory_order_release);
+	atomic_store_explicit(&ep->fast.lock, ep->fast.lock_when_free, memory_order_release);
 	dofi_mutex_unlock(&ep->lock);
 }
 
 /*
- * Whether @lock, which is held, is what plain operations of @ep need: another thread may have taken the EP lock. The
- * lock is plain_lock_when_free then.
+ * Whether @lock, which is held, is what plain operations of @ep need: another thread may have taken the EP lock. If so,
+ * @lock is fast.lock_when_free.
  */
-static inline bool dofi_ep_plain_lock_holds(struct dofi_ep *ep, struct dofi_mutex *lock)
+static inline bool dofi_fast_lock_holds(struct dofi_ep *ep, struct dofi_mutex *lock)
 {
-	return __builtin_expect(atomic_load_explicit(&ep->plain_lock, memory_order_acquire) == lock, 1);
+	return __builtin_expect(atomic_load_explicit(&ep->fast.lock, memory_order_acquire) == lock, 1);
 }
 
 /*
- * Locks @ep for a plain operation, *@lock is to be unlocked after it. False, and it is not locked, if
- * another thread has or had the EP lock meanwhile where that is another: the way of all operations is open.
+ * Locks @ep for a plain operation; the caller unlocks *@lock after it. Returns false, and @ep is not locked, if
+ * another thread took the EP lock meanwhile: the caller takes the slow path.
  */
-static inline bool dofi_ep_plain_lock(struct dofi_ep *ep, struct dofi_mutex **lock)
+static inline bool dofi_fast_lock(struct dofi_ep *ep, struct dofi_mutex **lock)
 {
-	*lock = atomic_load_explicit(&ep->plain_lock, memory_order_relaxed);
+	*lock = atomic_load_explicit(&ep->fast.lock, memory_order_relaxed);
 	dofi_mutex_lock(*lock);
-	if (dofi_ep_plain_lock_holds(ep, *lock))
+	if (dofi_fast_lock_holds(ep, *lock))
 		return true;
 	dofi_mutex_unlock(*lock);
 	return false;
 }
 
 /* @ep as the first argument of a transport's dofi_send or dofi_recv. */
-static inline struct fid_ep *dofi_plain_to(struct dofi_ep *ep)
+static inline struct fid_ep *dofi_fast_to(struct dofi_ep *ep)
 {
 	return (struct fid_ep *)ep;
 }
 
 /* The EP that a transport's dofi_send or dofi_recv was called for. */
-static inline struct dofi_ep *dofi_plain_ep(struct fid_ep *to)
+static inline struct dofi_ep *dofi_fast_ep(struct fid_ep *to)
 {
 	return (struct dofi_ep *)to;
 }
@@ -175,9 +176,16 @@ static inline DAT_RETURN dofi_ep_bad_state(const struct dofi_ep *ep)
 	return DOFI_RET(DAT_INVALID_STATE, dofi_ep_state_row(ep->state)->error);
 }
 
+/* Whether a connection of @ep is being made, used or ended. EP lock held. */
+static inline bool dofi_ep_is_live(const struct dofi_ep *ep)
+{
+	return dofi_ep_state_row(ep->state)->may & DOFI_EP_IS_LIVE;
+}
+
 /*
- * Whether the fabric holds @dto, which has DAT_COMPLETION_BARRIER_FENCE_FLAG, back by itself. A
- * message in a frame is two of its own; and what has no bytes, and atomics, are posted without flags.
+ * Whether the fabric itself holds back @dto, which has DAT_COMPLETION_BARRIER_FENCE_FLAG. A message
+ * in a frame is two messages of the fabric; and empty messages and atomics are posted without
+ * flags.
  */
 static inline bool dofi_fenced_by_fabric(const struct dofi_ep *ep, const struct dofi_dto *dto)
 {
@@ -185,89 +193,40 @@ static inline bool dofi_fenced_by_fabric(const struct dofi_ep *ep, const struct 
 	       !dofi_dto_is(dto->kind, DOFI_DTO_ATOMICS);
 }
 
-/* What the fabric knows the key of a request by. */
+/* The fabric's key of a request. */
 static inline uint64_t dofi_ep_remote_key(const struct dofi_ep *ep, const struct dofi_dto *dto)
 {
 	return dofi_mr_fabric_key(dto->remote_key, ep->peer_secret);
 }
 
 /*
- * An endpoint of the provider's own for a request that just came, with nothing but default
- * attributes, TENTATIVE_CONNECTION_PENDING. NULL when there is no room.
- */
-struct dofi_ep *dofi_ep_tentative(struct dofi_ia *ia);
-
-/*
- * Makes an unconnected @ep wait for the request of the service point that names it in *@by.
- * That becomes NULL when the EP is freed or reserved again.
- */
-DAT_RETURN dofi_ep_reserve(struct dofi_ep *ep, struct dofi_ep **by);
-/* The service point goes; without a request, the EP is unconnected again. */
-void dofi_ep_unreserve(struct dofi_ia *ia, struct dofi_ep **by);
-
-/*
- * The request that @ep was to accept (PASSIVE_ or TENTATIVE_CONNECTION_PENDING) is answered
- * otherwise: an EP of the consumer's is unconnected again, one of the provider's is gone.
- */
-void dofi_ep_pass_over(struct dofi_ep *ep);
-
-/*
- * From the transport, on the progress thread: the connection stands. On the
- * active side @data is the acceptor's private data.
- */
-void dofi_ep_established(struct dofi_ep *ep, const void *data, size_t size);
-
-/* From the transport, on the progress thread: connecting @ep has this port, which its peer sees. */
-void dofi_ep_bound(struct dofi_ep *ep, uint16_t port);
-
-/*
- * From anywhere: the connection ends, @event will tell the consumer. The first
- * cause wins. EP lock held.
+ * From any thread: the connection ends, and @event will report that. The first cause wins. EP lock
+ * held.
  */
 void dofi_ep_end(struct dofi_ep *ep, DAT_EVENT_NUMBER event);
 /*
- * From anywhere: the fabric reports that the connection is gone, without saying why. It is BROKEN if the
- * peer would have announced an orderly end and did not, else DISCONNECTED. @unheard: the fabric may not
- * have read all that the peer sent. EP lock held.
+ * From any thread: the fabric reports that the connection is gone, without the reason. The event is
+ * BROKEN if the peer sends a message before an orderly end and did not, else DISCONNECTED.
+ * @unheard: the fabric may not have read all that the peer sent. EP lock held.
  */
 void dofi_ep_lost(struct dofi_ep *ep, bool unheard);
-/* The same as dofi_ep_end() from the transport, without the lock; @data arrives with the event. */
-void dofi_ep_end_with(struct dofi_ep *ep, DAT_EVENT_NUMBER event, const void *data, size_t size);
-
-/*
- * On the progress thread: the peer of connected @ep is gone. Messages that it sent are still
- * received, as long as receives come; then the connection ends.
- */
-void dofi_ep_last_receives(struct dofi_ep *ep);
-
-/* Closes when the last request is done; the program need not poll until then. EP lock held. */
-void dofi_ep_graceful_begin(struct dofi_ep *ep);
-
 /* A request retired: a graceful disconnect may have waited for it. EP lock held. */
 void dofi_ep_request_done(struct dofi_ep *ep);
 
+/* Moves @ep to @next, which its table must allow. EP lock held. */
+void dofi_ep_state_set(struct dofi_ep *ep, DAT_EP_STATE next);
+/* The state of @ep. Takes the EP's lock. */
+DAT_EP_STATE dofi_ep_state_now(struct dofi_ep *ep);
+
 /*
- * Progress thread: ends the connection at once, as the work that dofi_ep_end() queues does. When it returns the fabric
- * has nothing of @ep. No lock held.
+ * Opens or closes the queues to the fabric, as the EP's state, its fabric endpoint and closing
+ * require. Called after each change of these, so that a post tests one flag. EP lock held.
  */
-void dofi_ep_close_now(struct dofi_ep *ep);
+void dofi_ep_open_queues(struct dofi_ep *ep);
+
+/* Writes ep->fast, after a change of what that caches: see fast.h. EP lock held. */
+void dofi_fast_renew(struct dofi_ep *ep);
 
 /* Queues work for the progress thread. EP lock held. */
 void dofi_ep_todo(struct dofi_ep *ep, unsigned what);
-/* Its attempt begins anew, at what ep->xport and ep->attempt are now. No lock held. */
-void dofi_ep_connect_again(struct dofi_ep *ep);
-
-DAT_RETURN dofi_ep_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
-			  DAT_EVD_HANDLE recv_evd, DAT_EVD_HANDLE request_evd,
-			  DAT_EVD_HANDLE connect_evd, const DAT_EP_ATTR *attr,
-			  DAT_EP_HANDLE *ep_handle);
-DAT_RETURN dofi_ep_create_with_srq(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
-				   DAT_EVD_HANDLE recv_evd, DAT_EVD_HANDLE request_evd,
-				   DAT_EVD_HANDLE connect_evd, DAT_SRQ_HANDLE srq_handle,
-				   const DAT_EP_ATTR *attr, DAT_EP_HANDLE *ep_handle);
-DAT_RETURN dofi_ep_query(DAT_EP_HANDLE ep_handle, DAT_EP_PARAM_MASK mask, DAT_EP_PARAM *param);
-DAT_RETURN dofi_ep_get_status(DAT_EP_HANDLE ep_handle, DAT_EP_STATE *state,
-			      DAT_BOOLEAN *recv_idle, DAT_BOOLEAN *request_idle);
-DAT_RETURN dofi_ep_free(DAT_EP_HANDLE ep_handle);
-
 #endif

@@ -1,13 +1,45 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What an endpoint is made of: its zone, its EVDs, its attributes and the queues they size. */
+/* What an endpoint is made of: its PZ, its EVDs, its attributes and the queues of these sizes. */
 
 #include "obj/ep_attr.h"
 
 #include "obj/caps.h"
-#include "obj/ep.h"
+#include "obj/evd.h"
 
 #include <errno.h>
 #include <string.h>
+
+/* Watermarks */
+
+static bool is_past(uint32_t held, DAT_COUNT watermark)
+{
+	return watermark != DAT_WATERMARK_INFINITE && held > (uint32_t)watermark;
+}
+
+static void depth_limit(struct dofi_queue *q, DAT_COUNT watermark)
+{
+	if (watermark != DAT_WATERMARK_INFINITE && q->depth > (uint32_t)watermark)
+		q->depth = watermark;
+}
+
+/* DAT has no event for the soft one: it is the reason of an EP's error. */
+void dofi_dto_watermarks(struct dofi_ep *ep)
+{
+	const bool hard = ep->state == DAT_EP_STATE_CONNECTED;
+	uint32_t held = dofi_queue_used(&ep->rq);
+
+	if (is_past(held, ep->soft_watermark)) {
+		ep->soft_watermark = DAT_WATERMARK_INFINITE;	/* once per arming */
+		dofi_async_error(ep->obj.ia, DAT_ASYNC_ERROR_EP_BROKEN, ep,
+				 DAT_SRQ_SOFT_HIGH_WATERMARK_EVENT);
+	}
+	if (hard && is_past(held, ep->hard_watermark))
+		dofi_ep_end(ep, DAT_CONNECTION_EVENT_BROKEN);
+	dofi_queue_widen(&ep->rq);
+	depth_limit(&ep->rq, ep->soft_watermark);
+	if (hard)
+		depth_limit(&ep->rq, ep->hard_watermark);
+}
 
 /* Parts */
 
@@ -52,7 +84,7 @@ static void parts_put(const struct dofi_ep_parts *parts)
 		dofi_obj_put(&parts->pz->obj);
 }
 
-/* The EVDs of completions poll @cq, which may be NULL, from now on, or no more. */
+/* The EVDs of completions begin or end to poll @cq, which may be NULL. */
 static void feeds(const struct dofi_ep_parts *parts, struct dofi_cq *cq,
 		  void (*change)(struct dofi_evd *evd, struct dofi_cq *cq))
 {
@@ -87,14 +119,14 @@ struct queues {
 	struct dofi_queue sq, rq;
 };
 
-/* Undoes dofi_queue_renew(), if that made slots. */
+/* Frees what dofi_queue_renew() made in @next. */
 static void queue_discard(struct dofi_queue *next, const struct dofi_queue *q)
 {
 	if (next->slots != q->slots)
 		dofi_queue_fini(next);
 }
 
-/* Queues of the sizes that @a says, to be put into @ep or discarded. */
+/* Makes queues of the sizes in @a, to be put into @ep or discarded. */
 static int queues_make(struct dofi_ep *ep, const DAT_EP_ATTR *a, struct queues *next)
 {
 	uint32_t iov = largest(a->max_request_iov, a->max_rdma_read_iov, a->max_rdma_write_iov);
@@ -109,7 +141,7 @@ static int queues_make(struct dofi_ep *ep, const DAT_EP_ATTR *a, struct queues *
 	return ret;
 }
 
-/* EVD_THRESHOLD is the default's own name. */
+/* EVD_THRESHOLD is another name for the default. */
 static DAT_COMPLETION_FLAGS notice_of(DAT_COMPLETION_FLAGS flags)
 {
 	return flags == DAT_COMPLETION_EVD_THRESHOLD_FLAG ? DAT_COMPLETION_DEFAULT_FLAG : flags;
@@ -132,14 +164,14 @@ static bool streams_swap(const struct dofi_ep_parts *old, const struct dofi_ep_p
 	return dofi_evd_streams_swap(from, to, STREAMS);
 }
 
-/* Whether a peer's flag can be told to its receiver, if that is wanted. */
+/* Whether the receiver can see the solicited flag of its peer, if it wants to. */
 static bool solicits(const struct dofi_ep *ep, const DAT_EP_ATTR *a)
 {
 	return a->recv_completion_flags != DAT_COMPLETION_SOLICITED_WAIT_FLAG ||
 	       ep->obj.ia->fabric.cq_data;
 }
 
-/* Where its operations complete if its zone is @pz. */
+/* Where operations of @ep complete if its PZ is @pz. */
 static struct dofi_cq *cq_with(const struct dofi_ep *ep, struct dofi_pz *pz)
 {
 	if (pz && pz == ep->pz)
@@ -178,13 +210,13 @@ int dofi_ep_parts_set(struct dofi_ep *ep, const struct dofi_ep_parts *parts)
 	}
 	dofi_queue_replace(&ep->sq, &next.sq);
 	dofi_queue_replace(&ep->rq, &next.rq);
-	/* what stays is never unused in between; and an EVD has few places for CQs to poll */
+	/* what stays is never unused in between; and an EVD can poll few CQs */
 	parts_get(parts);
 	feeds(&old, ep->cq, dofi_evd_feed_put);
 	feeds(parts, cq, dofi_evd_feed_get);
 	parts_put(&old);
 	if (old.pz && old.pz != parts->pz)
-		dofi_queue_rezone(&ep->rq, old.pz->id, parts->pz->id);
+		dofi_queue_change_pz(&ep->rq, old.pz->id, parts->pz->id);
 	ep->pz = parts->pz;
 	ep->cq = cq;
 	ep->recv_evd = parts->recv_evd;
@@ -210,7 +242,7 @@ void dofi_ep_parts_drop(struct dofi_ep *ep)
 
 /* Modifying */
 
-/* One row of a modification, and what becomes of the EP by all of them. */
+/* A modification: the row at hand, and the parts that the EP will have. */
 struct change {
 	const struct dofi_ep *ep;
 	const struct dofi_cap *row;
@@ -218,7 +250,7 @@ struct change {
 	struct dofi_ep_parts parts;
 };
 
-/* Puts what is wanted of the row into the parts; false when it cannot be had. */
+/* Puts the wanted value of the row into the parts. Returns false when it cannot be had. */
 typedef bool take_fn(struct change *c);
 
 static bool take_pz(struct change *c)
@@ -263,7 +295,7 @@ static bool take_request_dtos(struct change *c)
 	       dofi_queue_used(&c->ep->sq) <= (uint32_t)c->parts.attr.max_request_dtos;
 }
 
-/* Of what an endpoint takes from its SRQ, which has no more than its depth to be taken. */
+/* The soft watermark of what an endpoint takes from its SRQ, which is at most the SRQ's depth. */
 static bool take_srq_mark(struct change *c)
 {
 	DAT_COUNT mark = c->wanted->ep_attr.srq_soft_hw;
@@ -273,7 +305,7 @@ static bool take_srq_mark(struct change *c)
 				(mark > 0 && mark <= dofi_srq_depth(c->parts.srq)));
 }
 
-/* What is more than an attribute with a limit. */
+/* Rows that are not just attributes with a limit. */
 static const struct {
 	DAT_EP_PARAM_MASK field;
 	take_fn *take;
@@ -297,7 +329,7 @@ static take_fn *take_of(const struct dofi_cap *row)
 	return take_attr;
 }
 
-/* The row of the lowest bit of @mask, which is taken out; NULL when there is no such row. */
+/* Takes the lowest bit out of @mask, and returns its row; NULL when there is no such row. */
 static const struct dofi_cap *row_next(DAT_EP_PARAM_MASK *mask)
 {
 	const DAT_EP_PARAM_MASK field = *mask & -*mask;
@@ -306,7 +338,7 @@ static const struct dofi_cap *row_next(DAT_EP_PARAM_MASK *mask)
 	return dofi_caps_row(DOFI_CAP_EP, field);
 }
 
-/* Whether all of @mask may be modified, in one state or another. */
+/* Whether all of @mask may be modified, in some state. */
 static bool modifiable(DAT_EP_PARAM_MASK mask)
 {
 	while (mask) {
@@ -331,7 +363,7 @@ static bool modifiable_now(const struct dofi_ep *ep, DAT_EP_PARAM_MASK mask)
 	return true;
 }
 
-/* All that @mask names of @wanted, or nothing. */
+/* Takes all that @mask names from @wanted, or nothing. */
 static DAT_RETURN modify(struct dofi_ep *ep, DAT_EP_PARAM_MASK mask, const DAT_EP_PARAM *wanted)
 {
 	struct change c = { .ep = ep, .wanted = wanted, .parts = parts_of(ep) };

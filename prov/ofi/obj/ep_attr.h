@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What an endpoint is made of: its zone, its EVDs, its attributes and the queues they size. */
+/* What an endpoint is made of: its PZ, its EVDs, its attributes and the queues of these sizes. */
 #ifndef DOFI_OBJ_EP_ATTR_H
 #define DOFI_OBJ_EP_ATTR_H
 
-#include "obj/evd.h"
-#include "obj/pz.h"
+#include "obj/ep.h"
 
-struct dofi_ep;
-struct dofi_srq;
-
-/* All but the attributes may be NULL. */
+/* What an EP is made of. All but the attributes may be NULL. */
 struct dofi_ep_parts {
 	struct dofi_pz *pz;
 	struct dofi_evd *recv_evd, *request_evd, *connect_evd;
@@ -17,24 +13,33 @@ struct dofi_ep_parts {
 	DAT_EP_ATTR attr;
 };
 
-/* Whether @handle is NULL or an EVD of @ia that takes @flag; *@evd is it. */
+/*
+ * Stores the EVD of @handle, which may be NULL, in *@evd. Returns false unless it is an EVD of @ia
+ * that takes @flag.
+ */
 bool dofi_ep_evd(struct dofi_ia *ia, DAT_EVD_HANDLE handle, DAT_EVD_FLAGS flag,
 		 struct dofi_evd **evd);
 
 /*
- * Makes @ep consist of @parts in place of what it had, if anything; posted receives stay.
- * Counts it at everything it uses, and lets its EVDs poll its CQ. 0, or nothing has
- * changed: -ENOMEM, or -EINVAL when completions cannot notify as @parts have it, because of
- * what else goes to their EVDs, or of the fabric. EP lock held, or the EP not yet published;
- * nothing at the fabric.
+ * Replaces the parts of @ep, if it had any, by @parts; posted receives stay. Takes a reference to
+ * each part, and lets the EVDs poll the EP's CQ. Returns 0, or without a change -ENOMEM, or -EINVAL
+ * if completions cannot notify as @parts have it, because of other streams of these EVDs, or of the
+ * fabric. EP lock held, or the EP is not published; the fabric has no operations of it.
  */
 int dofi_ep_parts_set(struct dofi_ep *ep, const struct dofi_ep_parts *parts);
 /*
- * Its operations complete at @cq, of its zone, from now on, and its EVDs poll that. EP lock held;
- * nothing at the fabric.
+ * From now on operations of @ep complete at @cq, of its PZ, and its EVDs poll @cq. EP lock held;
+ * the fabric has no operations of it.
  */
 void dofi_ep_set_cq(struct dofi_ep *ep, struct dofi_cq *cq);
-/* Gives everything back. */
+/*
+ * Compares the receives that the EP holds with its watermarks, reports those that are passed, and
+ * sets the queue's depth to the next one, so that a post below it tests the depth alone. Called
+ * after each change of the receives, the watermarks, or the state. EP lock held.
+ */
+void dofi_dto_watermarks(struct dofi_ep *ep);
+
+/* Gives up all parts. */
 void dofi_ep_parts_drop(struct dofi_ep *ep);
 
 DAT_RETURN dofi_ep_modify(DAT_EP_HANDLE ep_handle, DAT_EP_PARAM_MASK mask,

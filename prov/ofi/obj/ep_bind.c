@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Binding: the one call on an RMR that is a request of an EP. */
+/* Binding: the only call on an RMR that is a request of an EP. */
 
 #include "obj/ep_bind.h"
 
 #include "obj/ep.h"
+#include "obj/ep_post.h"
+#include "obj/ep_queue.h"
 #include "obj/rmr.h"
 
-/* A bind as the consumer posted it, but for how the versions name its LMR. */
+/* A bind as the consumer posted it, without the differences between the versions. */
 struct bind_call {
 	const DAT_LMR_TRIPLET *triplet;
 	DAT_MEM_PRIV_FLAGS priv;
@@ -17,7 +19,7 @@ struct bind_call {
 	DAT_RMR_CONTEXT *context;
 };
 
-/* Where the arguments stand in the call. */
+/* The positions of the arguments in the call. */
 #if DAT_VERSION_MAJOR >= 2
 #define BAD_TRIPLET DOFI_BAD_ARG(3)
 #define BAD_PRIVILEGE DOFI_BAD_ARG(4)
@@ -37,7 +39,7 @@ static DAT_RETURN protection(DAT_MEM_PRIV_FLAGS priv)
 								DAT_PROTECTION_RDMA_READ);
 }
 
-/* A peer may be granted what the program may do itself. */
+/* A program may grant its peers only what it may do itself. */
 static DAT_RETURN privileges_check(DAT_MEM_PRIV_FLAGS wanted, DAT_MEM_PRIV_FLAGS has)
 {
 	if ((wanted & DAT_MEM_PRIV_REMOTE_READ_FLAG) && !(has & DAT_MEM_PRIV_LOCAL_READ_FLAG))
@@ -47,7 +49,7 @@ static DAT_RETURN privileges_check(DAT_MEM_PRIV_FLAGS wanted, DAT_MEM_PRIV_FLAGS
 	return DAT_SUCCESS;
 }
 
-/* Whether @rmr may be bound as @c says, to @lmr; NULL for an unbind. */
+/* Whether @rmr may be bound to @lmr as @c says; @lmr is NULL for an unbind. */
 static DAT_RETURN grant_check(const struct dofi_rmr *rmr, const struct dofi_lmr *lmr,
 			      const struct bind_call *c)
 {
@@ -70,7 +72,10 @@ static DAT_RETURN grant_check(const struct dofi_rmr *rmr, const struct dofi_lmr 
 	return privileges_check(c->priv, lmr->priv);
 }
 
-/* What the peer of @ep tells by itself from those of other EPs, while they are connected. */
+/*
+ * The secret by which the fabric distinguishes the peer of @ep from other peers, while it is
+ * connected.
+ */
 static uint32_t secret_of(struct dofi_ep *ep)
 {
 	uint32_t secret;
@@ -114,7 +119,7 @@ static DAT_RETURN bind_post(struct dofi_ep *ep, struct dofi_bind *bind, const st
 		dto->rmr = rmr;
 		dto->bind = bind;
 		ep->scoped |= rmr->ep_scope;
-		/* now: its completion may be seen before this returns */
+		/* stored now, as its completion may be seen before this returns */
 		if (c->context)
 			*c->context = bind->context;
 		dofi_queue_commit(ep, &ep->sq, dto, DOFI_DTO_BIND);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Binding: the one call on an RMR that is a request of an EP. */
+/* Binding: the only call on an RMR that is a request of an EP. */
 #ifndef DOFI_OBJ_EP_BIND_H
 #define DOFI_OBJ_EP_BIND_H
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Endpoint: what the consumer asks for its connection: one, another like it, its end, a new start. */
+/* Endpoint: the consumer's calls on a connection: connect, duplicate, disconnect, reset. */
 
 #include "obj/ep_connect.h"
 
 #include "base/clock.h"
 #include "obj/caps.h"
+#include "obj/ep_cm.h"
 
 #include <netinet/in.h>
 #include <string.h>
@@ -26,7 +27,7 @@ static DAT_RETURN address_take(const struct sockaddr *address, struct sockaddr_s
 	}
 }
 
-/* What is asked for in every call that connects. */
+/* The arguments that all calls that connect have in common. */
 struct attempt {
 	struct sockaddr_storage peer;
 	DAT_CONN_QUAL conn_qual;
@@ -43,7 +44,7 @@ static DAT_COUNT request_room(const struct dofi_ia *ia, DAT_CONN_QUAL conn_qual)
 					 ia->max_private_data;
 }
 
-/* The time-out is argument @first of the call (DAT_INVALID_ARG...), the private data follows. */
+/* The time-out is argument @first of the call (DAT_INVALID_ARG...), the private data the next. */
 static DAT_RETURN attempt_check(const struct dofi_ep *ep, const struct attempt *a,
 				DAT_RETURN_SUBTYPE first)
 {
@@ -124,7 +125,7 @@ DAT_RETURN dofi_ep_common_connect(DAT_EP_HANDLE ep_handle, DAT_IA_ADDRESS_PTR ad
 	ret = address_take((const struct sockaddr *)address, &a.peer);
 	if (ret)
 		return ret;
-	/* in the same place in the addresses of both families */
+	/* the port is at the same offset in the addresses of both families */
 	a.conn_qual = ntohs(((struct sockaddr_in *)&a.peer)->sin_port);
 	if (!a.conn_qual)
 		return DOFI_RET(DAT_INVALID_ADDRESS, DAT_INVALID_ADDRESS_MALFORMED);
@@ -133,7 +134,7 @@ DAT_RETURN dofi_ep_common_connect(DAT_EP_HANDLE ep_handle, DAT_IA_ADDRESS_PTR ad
 }
 #endif
 
-/* Where @dup is connected to, as a query of it tells. */
+/* Where @dup is connected to, as a query of it returns. */
 static DAT_RETURN peer_take(struct dofi_ep *dup, struct attempt *a)
 {
 	DAT_RETURN ret = DAT_SUCCESS;
@@ -149,7 +150,7 @@ static DAT_RETURN peer_take(struct dofi_ep *dup, struct attempt *a)
 	return ret;
 }
 
-/* Flags are the duplicated endpoint's, which has the only ones there are. */
+/* The flags are those of the duplicated endpoint: there is only the default. */
 DAT_RETURN dofi_ep_dup_connect(DAT_EP_HANDLE ep_handle, DAT_EP_HANDLE dup_handle,
 			       DAT_TIMEOUT timeout, DAT_COUNT data_size, const DAT_PVOID data,
 			       DAT_QOS qos)
@@ -163,7 +164,7 @@ DAT_RETURN dofi_ep_dup_connect(DAT_EP_HANDLE ep_handle, DAT_EP_HANDLE dup_handle
 
 	if (!ep || !dup || dup->obj.ia != ep->obj.ia)
 		return DOFI_BAD_HANDLE(EP);
-	/* whom it is for decides how much it carries, but arguments are looked at first */
+	/* how much the request carries depends on the peer, but arguments are checked first */
 	ret = attempt_check(ep, &a, DAT_INVALID_ARG3);
 	if (!ret)
 		ret = peer_take(dup, &a);

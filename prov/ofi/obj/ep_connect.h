@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Endpoint: what the consumer asks for its connection: one, another like it, its end, a new start. */
+/* Endpoint: the consumer's calls on a connection: connect, duplicate, disconnect, reset. */
 #ifndef DOFI_OBJ_EP_CONNECT_H
 #define DOFI_OBJ_EP_CONNECT_H
 

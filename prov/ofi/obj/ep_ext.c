@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The requests of the InfiniBand extension: what their arguments must be. */
+/* The requests of the InfiniBand extension: their arguments. */
 
 #include "obj/ep_ext.h"
+
+#include "obj/ep_post.h"
 
 static DAT_RETURN bad_arg(int n)
 {
@@ -52,7 +54,7 @@ DAT_RETURN dofi_ep_post_write_immed(DAT_EP_HANDLE ep_handle, const struct dofi_p
 	return post_immed(ep, DOFI_DTO_WRITE_IMMED, ep->attr.max_rdma_write_iov, 8, p);
 }
 
-/* The local segment is argument @first, then come the cookie, the remote segment, the flags. */
+/* The local segment is argument @first; the cookie, the remote segment and the flags follow. */
 static DAT_RETURN post_atomic(DAT_EP_HANDLE ep_handle, uint8_t kind, int first,
 			      const struct dofi_post *p)
 {
@@ -72,7 +74,7 @@ static DAT_RETURN post_atomic(DAT_EP_HANDLE ep_handle, uint8_t kind, int first,
 		return bad_arg(first + 3);
 	if (p->iov->segment_length != sizeof(uint64_t) || p->remote->segment_length < sizeof(uint64_t))
 		return DOFI_RET(DAT_LENGTH_ERROR, 0);
-	/* programs name a whole region, and mean its beginning */
+	/* programs name a whole region, and mean its first 8 bytes */
 	remote = *p->remote;
 	remote.segment_length = sizeof(uint64_t);
 	exact.remote = &remote;

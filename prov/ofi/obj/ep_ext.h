@@ -4,11 +4,12 @@
 #define DOFI_OBJ_EP_EXT_H
 
 #include "obj/ep.h"
+#include "obj/ep_post.h"
 
 /*
- * Each posts @p as its name says. Wrong arguments are told by their places in dat_extension_op(),
- * whose third is the operation's first. DAT_MODEL_NOT_SUPPORTED where the fabric, or for an
- * atomic the peer, has no way to do it.
+ * Each posts @p as its name says. The subtype of a wrong argument is its position in
+ * dat_extension_op(), whose third argument is the operation's first. DAT_MODEL_NOT_SUPPORTED if the
+ * fabric, or for an atomic the peer, cannot do it.
  */
 DAT_RETURN dofi_ep_post_send_immed(DAT_EP_HANDLE ep_handle, const struct dofi_post *p);
 DAT_RETURN dofi_ep_post_write_immed(DAT_EP_HANDLE ep_handle, const struct dofi_post *p);

@@ -3,11 +3,10 @@
 #ifndef DOFI_OBJ_EP_POST_H
 #define DOFI_OBJ_EP_POST_H
 
-#include "obj/ep_queue.h"
+#include "obj/ep.h"
+#include "obj/segments.h"
 
-struct dofi_pz;
-
-/* Whether a request of @ep may be posted with these completion flags. */
+/* Whether a request of @ep may have these completion flags. */
 bool dofi_dto_request_flags(const struct dofi_ep *ep, DAT_COMPLETION_FLAGS flags);
 
 /* A request as the consumer posted it. */
@@ -18,51 +17,62 @@ struct dofi_post {
 	DAT_COMPLETION_FLAGS flags;
 	const DAT_RMR_TRIPLET *remote;	/* NULL for sends and receives */
 	const DAT_RMR_TRIPLET *local;	/* of a read to an RMR, instead of iov */
-	uint32_t immed;			/* what is sent along: data, or a context to be ended */
+	uint32_t immed;			/* immediate data, or the context to be invalidated */
 	uint64_t operand, compare;
 };
 
-/* Posts a request of the extension, whose count of segments, pointers and flags are good. */
+/* The address in @remote. */
+static inline uint64_t dofi_remote_address(const DAT_RMR_TRIPLET *remote)
+{
+#if DAT_VERSION_MAJOR >= 2
+	return remote->virtual_address;
+#else
+	return remote->target_address;
+#endif
+}
+
+/*
+ * The most bytes of an operation of @kind. Sends are limited to what the EP was made for. Receives
+ * may be larger than any message, and programs write and read more than the max_rdma_size that they
+ * asked for: their limit is the fabric's, as far as a DAT length can express it.
+ */
+static inline uint64_t dofi_post_longest(const struct dofi_ep *ep, uint8_t kind)
+{
+	const struct dofi_limits *limits = &ep->obj.ia->limits;
+
+	if (dofi_dto_is(kind, DOFI_DTO_SENDS))
+		return ep->attr.max_message_size;
+	return dofi_segment_longest(kind == DOFI_DTO_RECV ? limits->max_message_size : limits->max_rdma_size);
+}
+
+/* Posts a request of @kind, checking all of @p. */
+DAT_RETURN dofi_ep_post_request(struct dofi_ep *ep, uint8_t kind, const struct dofi_post *p);
+
+/* Posts a request of the extension, whose number of segments, pointers and flags are checked. */
 DAT_RETURN dofi_ep_post_ext(struct dofi_ep *ep, uint8_t kind, const struct dofi_post *p);
 
-/* Fills in a receive into memory of @pz; no flags. */
-DAT_RETURN dofi_dto_receive(struct dofi_dto *dto, const struct dofi_pz *pz, DAT_COUNT n,
-			    const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie);
-
-/* Shortens @dto to @length bytes; it has as many. */
-void dofi_dto_trim(struct dofi_dto *dto, uint64_t length);
-
-/*
- * Compares the receives that the EP holds with its watermarks, tells of those that are passed,
- * and sets the queue's depth to where the next one is: posting up to there need not look. EP
- * lock held, and again whenever receives, watermarks or their meaning in a new state change.
- */
-void dofi_dto_watermarks(struct dofi_ep *ep);
+/* Posts a request of one segment @s, without flags; @remote is NULL for sends. */
+DAT_RETURN dofi_ep_post_any(struct dofi_ep *ep, uint8_t kind, const DAT_LMR_TRIPLET *s,
+			    const DAT_RMR_TRIPLET *remote, DAT_DTO_COOKIE cookie);
+/* As the functions of the table, of any segments and flags. */
+DAT_RETURN dofi_ep_send_any(struct dofi_ep *ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
+			    DAT_COMPLETION_FLAGS flags);
+DAT_RETURN dofi_ep_rdma_any(DAT_EP_HANDLE ep_handle, uint8_t kind, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
+			    DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote, DAT_COMPLETION_FLAGS flags);
+DAT_RETURN dofi_ep_recv_any(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
+			    DAT_COMPLETION_FLAGS flags);
 
 /*
- * Looks for slots of requests that are done, where the queue is full: a program that wants no event of its requests
- * has no reason to poll, so that they are done may be seen here first. EP lock held, and dropped meanwhile.
+ * Polls the CQ for completed requests where the queue is full: a program that wants no events of
+ * its requests has no reason to poll, so their slots may become free here only. EP lock held, and
+ * dropped meanwhile.
  */
 void dofi_ep_make_room(struct dofi_ep *ep);
 
-DAT_RETURN dofi_ep_post_send(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
-			     DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags);
-DAT_RETURN dofi_ep_post_recv(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
-			     DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags);
-DAT_RETURN dofi_ep_post_rdma_read(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
-				  DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
-				  DAT_COMPLETION_FLAGS flags);
 #if DAT_VERSION_MAJOR >= 2
-DAT_RETURN dofi_ep_post_send_with_invalidate(DAT_EP_HANDLE ep_handle, DAT_COUNT n,
-					     DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
-					     DAT_COMPLETION_FLAGS flags, DAT_BOOLEAN invalidate,
-					     DAT_RMR_CONTEXT context);
 DAT_RETURN dofi_ep_post_rdma_read_to_rmr(DAT_EP_HANDLE ep_handle, const DAT_RMR_TRIPLET *local,
 					 DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
 					 DAT_COMPLETION_FLAGS flags);
 #endif
-DAT_RETURN dofi_ep_post_rdma_write(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
-				   DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
-				   DAT_COMPLETION_FLAGS flags);
 
 #endif

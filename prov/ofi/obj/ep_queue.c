@@ -1,216 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The queues of an endpoint's operations: their slots, and their order to the fabric. */
+/* The order in which an endpoint's operations go to the fabric. */
 
 #include "obj/ep_queue.h"
 
-#include "fab/quirks.h"
-#include "obj/ep.h"
+#include "obj/ep_done.h"
 #include "obj/rmr.h"
 
-#include <errno.h>
 #include <rdma/fi_errno.h>
-#include <string.h>
 
-struct dofi_unread dofi_unread_none;
-
-static size_t slot_stride(uint32_t max_iov)
-{
-	const size_t segment = sizeof(struct iovec) + sizeof(void *) + sizeof(uint32_t);
-	const size_t size = sizeof(struct dofi_dto) + max_iov * segment;
-
-	return (size + DOFI_DTO_GENERATIONS - 1) & ~(size_t)(DOFI_DTO_GENERATIONS - 1);
-}
-
-static uint32_t slots_for(uint32_t depth)
-{
-	return depth < 2 ? 2 : 1u << (32 - __builtin_clz(depth - 1));
-}
-
-/* Blocks come zeroed: with the same first generation a stale context could fit a new slot. */
-static uint8_t next_generation(void)
-{
-	static _Atomic uint8_t generation;
-
-	return atomic_fetch_add(&generation, 7) & (DOFI_DTO_GENERATIONS - 1);
-}
-
-/* Makes @n slots in @memory those of the operations from @from on. */
-static void slots_enter(struct dofi_queue *q, struct dofi_ep *ep, char *memory, uint32_t from, uint32_t n)
-{
-	const uint8_t generation = next_generation();
-	uint32_t i;
-
-	for (i = 0; i < n; i++) {
-		struct dofi_dto *dto = (struct dofi_dto *)(memory + i * q->stride);
-
-		dto->ep = ep;
-		dto->tag = generation;
-		dto->desc = (void **)&dto->iov[q->max_iov];
-		q->slots[(from + i) & q->mask] = dto;
-	}
-}
-
-/* All slots at once, where there are some already for operations that are outstanding. */
-static int queue_init(struct dofi_queue *q, struct dofi_ep *ep, uint32_t depth, uint32_t max_iov,
-		      uint32_t slots)
-{
-	*q = (struct dofi_queue){ .stride = slot_stride(max_iov), .mask = slots - 1, .first = slots,
-				  .limit = depth, .max_iov = max_iov, .lmr = &dofi_lmr_none };
-	q->slots = dofi_block_get(slots * sizeof(*q->slots));
-	if (!q->slots)
-		return -ENOMEM;
-	q->memory[0] = dofi_block_get(slots * q->stride);
-	if (!q->memory[0]) {
-		dofi_block_put(q->slots, slots * sizeof(*q->slots));
-		return -ENOMEM;
-	}
-	slots_enter(q, ep, q->memory[0], 0, slots);
-	return 0;
-}
-
-/* Operations keep their slots, and those behind the newest get the new ones. */
-static int queue_double(struct dofi_queue *q, struct dofi_ep *ep)
-{
-	const uint32_t n = q->mask + 1;
-	struct dofi_dto **old = q->slots, **slots = dofi_block_get(2 * n * sizeof(*slots));
-	char *memory = slots ? dofi_block_get(n * q->stride) : NULL;
-	uint32_t i;
-
-	if (!memory) {
-		dofi_block_put(slots, 2 * n * sizeof(*slots));
-		return -ENOMEM;
-	}
-	q->slots = slots;
-	q->mask = 2 * n - 1;
-	for (i = 0; i < n; i++)
-		slots[(q->head + i) & q->mask] = old[(q->head + i) & (n - 1)];
-	slots_enter(q, ep, memory, q->head + n, n);
-	q->memory[++q->steps] = memory;
-	dofi_block_put(old, n * sizeof(*old));
-	return 0;
-}
-
-int dofi_queue_extend(struct dofi_queue *q, struct dofi_ep *ep)
-{
-	int ret = 0;
-
-	dofi_queue_widen(q);
-	if (dofi_queue_used(q) > q->mask && q->depth > q->mask && q->mask + 1 < slots_for(q->limit)) {
-		ret = queue_double(q, ep);
-		dofi_queue_widen(q);
-	}
-	return ret;
-}
-
-/* All of an operation but what belongs to its slot. */
-void dofi_dto_copy(struct dofi_dto *to, const struct dofi_dto *from, uint32_t max_iov)
-{
-	const uint8_t tag = to->tag;
-	const uint32_t number = to->number;
-	struct dofi_ep *ep = to->ep;
-	void **desc = to->desc;
-
-	*to = *from;
-	to->ep = ep;
-	to->tag = tag;
-	to->number = number;
-	to->desc = desc;
-	memcpy(to->iov, from->iov, max_iov * sizeof(*to->iov));
-	memcpy(to->desc, from->desc, max_iov * sizeof(*to->desc));
-	memcpy(dofi_dto_lmr(to), dofi_dto_lmr(from), max_iov * sizeof(uint32_t));
-}
-
-/* How many slots a queue begins with that has @q's operations. */
-static uint32_t slots_at_first(const struct dofi_queue *q, uint32_t depth)
-{
-	const uint32_t most = slots_for(depth), used = slots_for(dofi_queue_used(q));
-	const uint32_t least = used > DOFI_QUEUE_FIRST ? used : DOFI_QUEUE_FIRST;
-
-	return least < most ? least : most;
-}
-
-/* Slots never get smaller: a thread may just have checked a post against the old size. */
-int dofi_queue_renew(struct dofi_queue *next, const struct dofi_queue *q, struct dofi_ep *ep,
-		     uint32_t depth, uint32_t max_iov)
-{
-	uint32_t i;
-	int ret;
-
-	if (q->slots && max_iov <= q->max_iov) {
-		*next = *q;
-		next->limit = depth;
-		dofi_queue_widen(next);
-		return 0;
-	}
-	ret = queue_init(next, ep, depth, max_iov > q->max_iov ? max_iov : q->max_iov,
-			 slots_at_first(q, depth));
-	if (ret)
-		return ret;
-	next->open = q->open;
-	next->unread = q->unread;
-	dofi_queue_widen(next);
-	next->head = q->head;
-	next->next = q->next;
-	next->tail = q->tail;
-	for (i = q->head; i != q->tail; i++) {
-		dofi_queue_at(next, i)->number = i;
-		dofi_dto_copy(dofi_queue_at(next, i), dofi_queue_at(q, i), q->max_iov);
-	}
-	return 0;
-}
-
-void dofi_queue_replace(struct dofi_queue *q, const struct dofi_queue *next)
-{
-	if (q->slots != next->slots)
-		dofi_queue_fini(q);
-	*q = *next;
-}
-
-void dofi_queue_fini(struct dofi_queue *q)
-{
-	uint32_t i;
-
-	if (!q->slots)
-		return;
-	dofi_block_put(q->slots, ((size_t)q->mask + 1) * sizeof(*q->slots));
-	dofi_block_put(q->memory[0], q->first * q->stride);
-	for (i = 1; i <= q->steps; i++)
-		dofi_block_put(q->memory[i], ((size_t)q->first << (i - 1)) * q->stride);
-	q->slots = NULL;
-	q->steps = 0;
-}
-
-void dofi_receive_bar(struct dofi_dto *dto, uint64_t zone)
-{
-	dto->flags |= DOFI_DTO_BARRED;
-	dto->remote_addr = zone;
-	dto->remote_key = dto->n_iov;
-	dto->n_iov = 0;
-}
-
-static void receive_unbar(struct dofi_dto *dto)
-{
-	dto->flags &= ~DOFI_DTO_BARRED;
-	dto->n_iov = dto->remote_key;
-}
-
-void dofi_queue_rezone(struct dofi_queue *q, uint64_t from, uint64_t to)
-{
-	uint32_t i;
-
-	for (i = q->head; i != q->tail; i++) {
-		struct dofi_dto *dto = dofi_queue_at(q, i);
-
-		if (dto->n_iov)
-			dofi_receive_bar(dto, from);
-		else if (dto->flags & DOFI_DTO_BARRED && dto->remote_addr == to)
-			receive_unbar(dto);
-	}
-}
-
-/* To the fabric */
-
-/* Whether a read at the fabric brings something into the memory that @context, an RMR's or 0, names. */
+/* Whether a read at the fabric has its memory in the RMR of @context, which may be 0. */
 static bool is_read_into(const struct dofi_queue *q, DAT_RMR_CONTEXT context)
 {
 	uint32_t i;
@@ -225,9 +23,10 @@ static bool is_read_into(const struct dofi_queue *q, DAT_RMR_CONTEXT context)
 }
 
 /*
- * A fence waits for earlier reads, atomics among them. A read waits while as many as agreed are in flight, and with
- * none agreed for all before it. A bind waits for the reads into the grant that it ends. The target's program does
- * the atomics, when it reads of them: what would go straight to its memory waits here, to come after them.
+ * A fence waits for earlier reads and atomics. A read waits while as many as agreed are in flight;
+ * if none are agreed, for all before it. A bind waits for reads into the grant that it ends. The
+ * target's program carries out atomics when it reads them: RDMA that would reach its memory
+ * directly waits for them here.
  */
 static __attribute__((noinline)) bool must_wait(const struct dofi_ep *ep,
 						const struct dofi_dto *dto)
@@ -246,7 +45,7 @@ static inline bool held_back(const struct dofi_ep *ep, const struct dofi_dto *dt
 	return __builtin_expect(ep->reads, 0) && must_wait(ep, dto);
 }
 
-/* A bind's turn has come: it is done here, and what is posted behind it finds it done. */
+/* The turn of a bind has come: it is carried out here, so operations behind it find it done. */
 static void bind_execute(struct dofi_ep *ep, struct dofi_dto *dto)
 {
 	ep->sq.next++;
@@ -254,7 +53,7 @@ static void bind_execute(struct dofi_ep *ep, struct dofi_dto *dto)
 	dofi_dto_retire(ep, NULL);
 }
 
-/* The next request may not use its memory: it fails without the fabric. */
+/* The next request may not use its memory: it fails without reaching the fabric. */
 static void fail_here(struct dofi_ep *ep, struct dofi_dto *dto)
 {
 	ep->sq.next++;
@@ -262,7 +61,7 @@ static void fail_here(struct dofi_ep *ep, struct dofi_dto *dto)
 	dofi_dto_retire(ep, NULL);
 }
 
-/* So has that of a read to an RMR: it is a read like any other if what it names is bound. */
+/* The turn of a read to an RMR has come: if its context is bound, it goes on as a read. */
 static void read_to_rmr_execute(struct dofi_ep *ep, struct dofi_dto *dto)
 {
 	if (dofi_rmr_in_force(ep->pz, ep, dto->local_key))
@@ -279,10 +78,10 @@ static __attribute__((noinline)) void special_execute(struct dofi_ep *ep, struct
 		read_to_rmr_execute(ep, dto);
 }
 
-/* What is not the fabric's, or not yet. */
+/* Kinds that do not go to the fabric, or not yet. */
 #define OURS (1u << DOFI_DTO_BIND | 1u << DOFI_DTO_READ_TO_RMR)
 
-/* Nothing more comes of @dto from the fabric: it failed, or is done. */
+/* @dto failed or is done: no completion comes. */
 static __attribute__((noinline)) void ended(struct dofi_ep *ep, struct dofi_dto *dto, int ret)
 {
 	dofi_dto_finish(ep, dto, ret == DOFI_DONE ? 0 : -ret);
@@ -290,7 +89,10 @@ static __attribute__((noinline)) void ended(struct dofi_ep *ep, struct dofi_dto 
 		dofi_dto_retire(ep, NULL);
 }
 
-/* Hands @dto, which is the next, to the fabric. False if that has no room for it now. */
+/*
+ * Hands @dto, the next operation of @q, to the fabric. Returns false if the fabric has no room for
+ * it now.
+ */
 static DOFI_INTO_CALLER bool submit(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *dto,
 				    uint8_t kind)
 {
@@ -310,48 +112,9 @@ static DOFI_INTO_CALLER bool submit(struct dofi_ep *ep, struct dofi_queue *q, st
 	return true;
 }
 
-static inline bool waits(const struct dofi_queue *q)
-{
-	return q->next != q->tail;
-}
-
-/* Chooses what a plain operation calls, which is one call of the fabric's where the transport adds nothing. */
-static void plain_choose(struct dofi_ep *ep)
-{
-	ep->plain_request_evd = ep->request_evd;
-	ep->plain_recv_evd = ep->recv_evd;
-	if (ep->xport->fabric_sends) {
-		ep->send = ep->fid->msg->send;
-		ep->recv = ep->fid->msg->recv;
-		ep->plain_to = ep->fid;
-	} else {
-		ep->send = ep->xport->send;
-		ep->recv = ep->xport->recv;
-		ep->plain_to = dofi_plain_to(ep);
-	}
-	if (ep->srq)
-		ep->recv = NULL;
-}
-
-/* Worked out when something of it changes, so that a plain operation need not look at it all. */
-static void plain_renew(struct dofi_ep *ep)
-{
-	const bool plain = ep->sq.open && ep->state == DAT_EP_STATE_CONNECTED && !ep->framed &&
-			   !waits(&ep->sq) && !waits(&ep->rq) && !ep->rq.held && !ep->owes;
-
-	ep->send = NULL;
-	ep->recv = NULL;
-	ep->plain_request_evd = ep->plain_recv_evd = NULL;
-	if (plain && (ep->xport->send || ep->xport->fabric_sends))
-		plain_choose(ep);
-	ep->plain_lock_when_free = ep->send && ep->cq->serial ? &ep->cq->access : &ep->lock;
-	if (!ep->send)
-		ep->sq.lmr = ep->rq.lmr = &dofi_lmr_none;	/* so that the LMR alone tells */
-}
-
 static void queue_pump(struct dofi_ep *ep, struct dofi_queue *q)
 {
-	while (waits(q) && q->open && !q->held) {
+	while (dofi_queue_waits(q) && q->open && !q->held) {
 		struct dofi_dto *dto = dofi_queue_at(q, q->next);
 
 		if (held_back(ep, dto))
@@ -368,14 +131,14 @@ static void queue_pump(struct dofi_ep *ep, struct dofi_queue *q)
 void dofi_queue_pump(struct dofi_ep *ep, struct dofi_queue *q)
 {
 	queue_pump(ep, q);
-	plain_renew(ep);
+	dofi_fast_renew(ep);
 }
 
-/* An EP that is disconnected accepts operations and flushes them at once. */
+/* A disconnected EP accepts operations and flushes them at once. */
 void dofi_queue_commit(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *dto,
 		       uint8_t kind)
 {
-	const bool first = !waits(q);
+	const bool first = !dofi_queue_waits(q);
 
 	q->tail++;
 	if (__builtin_expect(!q->open, 0)) {
@@ -384,19 +147,19 @@ void dofi_queue_commit(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto
 		return;
 	}
 	dofi_cq_posted(ep->cq);
-	/* nothing is before it, and there is nothing that it might have to wait for */
+	/* no operation is before it, and it need not wait for any */
 	if (__builtin_expect(kind >= DOFI_DTO_BIND || !first || ep->reads || q->held, 0))
 		dofi_queue_pump(ep, q);
 	else if (__builtin_expect(!submit(ep, q, dto, kind), 0))
-		plain_renew(ep);
+		dofi_fast_renew(ep);
 }
 
 void dofi_dto_pump(struct dofi_ep *ep)
 {
 	dofi_queue_pump(ep, &ep->rq);
 	dofi_queue_pump(ep, &ep->sq);
-	if (__builtin_expect(ep->srq != NULL, 0))
-		dofi_inbox_listen(ep);
+	if (__builtin_expect(ep->srq != NULL, 0) && ep->xport->srq_listen)
+		ep->xport->srq_listen(ep);
 	if (__builtin_expect(ep->owes, 0))
 		ep->xport->resume(ep);
 }
@@ -413,22 +176,6 @@ void dofi_dto_recall(struct dofi_ep *ep)
 		dto->at_fabric = false;
 	}
 	q->next = q->head;
-	if (ep->srq)
-		dofi_inbox_clear(ep);
-}
-
-/*
- * Receives must be there before the peer may send, but not while a connection is still being
- * tried: a refused attempt would take them with it. Where the fabric makes a message wait for long
- * that comes before them they are recalled then.
- */
-void dofi_ep_gate(struct dofi_ep *ep)
-{
-	bool open = ep->fid && !ep->closing;
-
-	bool trying = ep->state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING;
-
-	ep->rq.open = open && (!trying || ep->obj.ia->fabric.quirk->late_receives_cost);
-	ep->sq.open = open && !trying && ep->state != DAT_EP_STATE_COMPLETION_PENDING;
-	plain_renew(ep);
+	if (ep->srq && ep->obj.ia->xport->srq_clear)
+		ep->obj.ia->xport->srq_clear(ep);
 }

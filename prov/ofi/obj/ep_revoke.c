@@ -2,25 +2,29 @@
 /*
  * Freeing LMRs and RMRs: operations that were posted before must not use the memory any more.
  *
- * These operations are found when the LMR is freed, in the queues of all EPs of the IA, so that posting keeps no
- * account. An operation that the fabric has not got is marked, and fails when its turn comes. Receives at the fabric
- * are cancelled and posted again in their order, the revoked ones without memory. An operation that the fabric does
- * not give back fails now, and its connection is closed, which is the only way to get the memory back.
+ * The operations are found in the queues of all EPs of the IA when the LMR is freed, so that
+ * posting keeps no account. An operation that the fabric has not got is marked, and fails when its
+ * turn comes. Receives at the fabric are cancelled and posted again in their order, the revoked
+ * ones without memory. An operation that the fabric does not give back fails now, and its
+ * connection is closed, which is the only way to get the memory back.
  */
 
 #include "obj/ep_revoke.h"
 
 #include "obj/ep.h"
+#include "obj/ep_cm.h"
+#include "obj/ep_done.h"
+#include "obj/ep_queue.h"
 #include "obj/rmr.h"
 
 #include <errno.h>
 
-/* Memory that goes. */
+/* The memory that is freed. */
 struct revoked {
 	struct dofi_ia *ia;
 	uint32_t context;		/* of its LMR, or RMR */
 	bool rmr;
-	SLIST_HEAD(, dofi_ep) holders;	/* EPs of which the fabric has operations that use it */
+	SLIST_HEAD(, dofi_ep) holders;	/* EPs with operations at the fabric that use it */
 };
 
 static bool has_segment(const struct dofi_dto *dto, DAT_LMR_CONTEXT context)
@@ -34,7 +38,7 @@ static bool has_segment(const struct dofi_dto *dto, DAT_LMR_CONTEXT context)
 	return false;
 }
 
-/* Not of receives that have lost their memory before. */
+/* Whether @dto uses the memory; false for receives that have lost their memory before. */
 static bool uses(const struct dofi_dto *dto, const struct revoked *r)
 {
 	if (dto->done || dto->kind == DOFI_DTO_BIND)
@@ -51,9 +55,9 @@ static bool is_held(const struct dofi_ep *ep, const struct dofi_dto *dto, const 
 	return uses(dto, r) && ep->xport->holds(ep, dto);
 }
 
-/* In our hands */
+/* Operations that the fabric has not got */
 
-/* The slot of a plain receive gets what only other receives need. The fabric has not got it. */
+/* Fills in what the slot of a plain receive lacks. The fabric has not got the receive. */
 static void receive_unplain(struct dofi_dto *dto)
 {
 	const DAT_LMR_CONTEXT context = dto->memory_lmr;
@@ -68,7 +72,7 @@ static void receive_unplain(struct dofi_dto *dto)
 	dto->n_iov = 1;
 }
 
-/* EP lock held, as below. */
+/* EP lock held, as for the functions below. */
 static void requests_mark(struct dofi_ep *ep, const struct revoked *r)
 {
 	struct dofi_queue *q = &ep->sq;
@@ -79,7 +83,10 @@ static void requests_mark(struct dofi_ep *ep, const struct revoked *r)
 			dofi_queue_at(q, i)->marks |= DOFI_DTO_REVOKED;
 }
 
-/* The slot alone decides about a receive that the fabric has not got, or that the transport matches itself. */
+/*
+ * Bars receives that the fabric has not got, or that the transport matches itself: their slots
+ * alone decide.
+ */
 static void receives_bar(struct dofi_ep *ep, const struct revoked *r)
 {
 	struct dofi_queue *q = &ep->rq;
@@ -103,7 +110,10 @@ static bool queue_is_held(const struct dofi_ep *ep, const struct dofi_queue *q, 
 	return false;
 }
 
-/* Marks what is in our hands. Returns whether the fabric, or the peer, uses the memory, too. */
+/*
+ * Marks operations that the fabric has not got. Returns whether the fabric, or the peer, uses the
+ * memory, too.
+ */
 static bool ep_revoke(struct dofi_ep *ep, const struct revoked *r)
 {
 	bool held;
@@ -116,7 +126,10 @@ static bool ep_revoke(struct dofi_ep *ep, const struct revoked *r)
 	return held;
 }
 
-/* Returns whether ep_revoke() is true of any EP. With @collect, on the progress thread, these are in r->holders. */
+/*
+ * Whether ep_revoke() returns true for any EP. With @collect, on the progress thread, r->holders
+ * has these EPs.
+ */
 static bool eps_revoke(struct revoked *r, bool collect)
 {
 	struct dofi_obj *obj;
@@ -150,7 +163,7 @@ static uint32_t first_held(const struct dofi_ep *ep, const struct revoked *r)
 	return i;
 }
 
-/* Newest first: a message that comes meanwhile meets the oldest that is left. */
+/* Newest first: a message that comes meanwhile meets the oldest receive that is left. */
 static void receives_cancel(struct dofi_ep *ep, uint32_t first)
 {
 	struct dofi_queue *q = &ep->rq;
@@ -166,7 +179,7 @@ static void receives_cancel(struct dofi_ep *ep, uint32_t first)
 	}
 }
 
-/* The receives that came back are the newest: they are pending here again. */
+/* Receives that came back are the newest: they are pending again. */
 static void receives_give_back(struct dofi_ep *ep)
 {
 	struct dofi_queue *q = &ep->rq;
@@ -186,7 +199,10 @@ static void receives_give_back(struct dofi_ep *ep)
 		dofi_queue_at(q, i - 1)->marks &= ~DOFI_DTO_RECALLED;
 }
 
-/* No receive goes to the fabric meanwhile. Drops the EP lock for the completions of those that come back. */
+/*
+ * Takes the receives back. None goes to the fabric meanwhile. Drops the EP lock for their
+ * completions.
+ */
 static void receives_recall(struct dofi_ep *ep, const struct revoked *r)
 {
 	const uint32_t first = first_held(ep, r);
@@ -194,7 +210,7 @@ static void receives_recall(struct dofi_ep *ep, const struct revoked *r)
 	if (first == ep->rq.next || !ep->xport->cancel)
 		return;
 	ep->rq.held = true;
-	dofi_ep_gate(ep);
+	dofi_ep_open_queues(ep);
 	receives_cancel(ep, first);
 	dofi_ep_unlock(ep);
 	dofi_cq_drain(ep->cq);
@@ -202,10 +218,10 @@ static void receives_recall(struct dofi_ep *ep, const struct revoked *r)
 	receives_give_back(ep);
 	receives_bar(ep, r);
 	ep->rq.held = false;
-	dofi_ep_gate(ep);
+	dofi_ep_open_queues(ep);
 }
 
-/* Fails what the fabric keeps. Returns whether there is any. */
+/* Fails operations that the fabric keeps. Returns whether there is any. */
 static bool held_fail(struct dofi_ep *ep, struct dofi_queue *q, const struct revoked *r)
 {
 	bool any = false;
@@ -222,7 +238,10 @@ static bool held_fail(struct dofi_ep *ep, struct dofi_queue *q, const struct rev
 	return any;
 }
 
-/* What the fabric is done with, and what it gives back, ends no connection. */
+/*
+ * Takes the operations of @ep back. If the fabric has completed, or gives back, all of them the
+ * connection goes on.
+ */
 static void ep_take_back(struct dofi_ep *ep, const struct revoked *r)
 {
 	bool failed;
@@ -240,7 +259,7 @@ static void ep_take_back(struct dofi_ep *ep, const struct revoked *r)
 		dofi_ep_close_now(ep);
 }
 
-/* EPs that the fabric has something of are closed by this thread alone, and so outlive this. */
+/* EPs with operations at the fabric are closed by this thread alone, so they outlive this. */
 static void revoke_run(void *arg)
 {
 	struct revoked *r = arg;
@@ -253,7 +272,10 @@ static void revoke_run(void *arg)
 	}
 }
 
-/* Returns when no operation that was posted before uses the memory any more. A process that was forked has none. */
+/*
+ * Returns when no operation that was posted before uses the memory any more. A forked process has
+ * no operations.
+ */
 static void revoke(struct dofi_ia *ia, uint32_t context, bool rmr)
 {
 	struct revoked r = { .ia = ia, .context = context, .rmr = rmr };

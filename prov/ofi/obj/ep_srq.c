@@ -3,7 +3,9 @@
 
 #include "obj/ep_srq.h"
 
-#include "obj/ep.h"
+#include "obj/ep_attr.h"
+#include "obj/ep_done.h"
+#include "obj/ep_queue.h"
 
 #include <rdma/fi_errno.h>
 #include <stddef.h>
@@ -36,7 +38,7 @@ struct dofi_dto *dofi_srq_buffer(struct dofi_ep *ep)
 		return NULL;
 	}
 	dto = dofi_queue_reserve(&ep->rq);
-	/* without room it is not in line: only what it takes there fills it */
+	/* an EP without room does not join the line: a receive that retires makes it ask again */
 	if (!dto || !dofi_srq_take(ep->srq, &ep->srq_user, dto))
 		return NULL;
 	dto->flags = DOFI_DTO_SHARED;
@@ -64,7 +66,7 @@ struct dofi_dto *dofi_srq_receive(struct dofi_ep *ep)
 	return dto;
 }
 
-/* dofi_srq_user.feed: any thread. The EP may be another by now, and of another SRQ or none. */
+/* dofi_srq_user.feed: any thread. The memory may be another EP's by now, of another SRQ or none. */
 static void fed(struct dofi_srq_user *user)
 {
 	struct dofi_ep *ep = (struct dofi_ep *)((char *)user - offsetof(struct dofi_ep, srq_user));
@@ -75,15 +77,15 @@ static void fed(struct dofi_srq_user *user)
 	if (srq && dofi_srq_waits(srq, user)) {
 		if (!ep->rq.open)
 			dofi_srq_leave(srq, user);
-		else if (ep->xport->matches)
-			ep->xport->fed(ep);
 		else
-			dofi_inbox_feed(ep, NULL);
+			ep->xport->srq_fed(ep);
 	}
 	dofi_ep_unlock(ep);
 }
 
-void dofi_ep_srq_ctor(struct dofi_srq_user *user)
+/* Once in the life of the memory: a thread may still be about to feed the EP that had it before. */
+void dofi_ep_srq_init(struct dofi_srq_user *user)
 {
-	user->feed = fed;
+	if (!user->feed)
+		user->feed = fed;
 }

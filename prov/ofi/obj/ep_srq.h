@@ -5,27 +5,25 @@
 
 #include "obj/srq.h"
 
-/*
- * Once in an EP's life of memory: who was about to feed the one that had it before may still do
- * so, and find nothing that waits.
- */
-void dofi_ep_srq_ctor(struct dofi_srq_user *user);
+/* Sets feed() of @user, of an EP that is not published. */
+void dofi_ep_srq_init(struct dofi_srq_user *user);
 
 /*
- * For a message that has come to @ep: the SRQ's oldest buffer, as the newest of the EP's receives.
- * NULL if the SRQ has none: then the EP stands in line, and is fed when its turn has come. NULL,
- * too, if it has as many receives as it may: one that retires makes room (dofi_xport.resume). A
- * hard watermark that it passes ends the connection. EP lock held, as for the next.
+ * For a message that has come to @ep: takes the oldest buffer of the SRQ as the newest of the EP's
+ * receives. Returns NULL if the SRQ has none: the EP joins the line for buffers, and is fed in
+ * turn. Returns NULL, too, if the EP has as many receives as it may: a receive that retires makes
+ * room (dofi_xport.resume). Passing the hard watermark ends the connection. EP lock held, as for
+ * the functions below.
  */
 struct dofi_dto *dofi_srq_buffer(struct dofi_ep *ep);
 
-/* What @dto was posted with may have ended since: 0, or a positive error. */
+/* Checks the LMRs of @dto, a buffer, again. Returns 0 or a positive error. */
 int dofi_srq_buffer_check(const struct dofi_ep *ep, struct dofi_dto *dto);
 
 /*
- * The same for a transport that matches: the receive is in its hands, as if it had come by
- * dofi_xport.submit(), with DOFI_DTO_SHARED and a beside of 0. NULL as above, and if the
- * connection ends, be it by a watermark or because the buffer may not be used any more.
+ * As dofi_srq_buffer(), for a transport that matches: the transport gets the receive as if by
+ * dofi_xport.submit(), with DOFI_DTO_SHARED and no data. Returns NULL, too, if the connection ends,
+ * because of a watermark or because the buffer may not be used any more.
  */
 struct dofi_dto *dofi_srq_receive(struct dofi_ep *ep);
 

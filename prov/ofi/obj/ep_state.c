@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Endpoint states: one row each, and the one function that changes them. */
+/* Endpoint states: one row each. */
 
 #include "obj/ep_state.h"
-
-#include "base/log.h"
-#include "obj/ep.h"
-
-#include <assert.h>
 
 #define TO(state) (1u << DAT_EP_STATE_##state)
 
@@ -43,22 +38,3 @@ const struct dofi_ep_state dofi_ep_states[] = {
 		"DISCONNECTED", DOFI_EP_MAY_REQUEST | DOFI_EP_MAY_FREE, TO(UNCONNECTED),
 		DAT_INVALID_STATE_EP_DISCONNECTED },
 };
-
-void dofi_ep_state_set(struct dofi_ep *ep, DAT_EP_STATE next)
-{
-	assert(dofi_ep_states[ep->state].next & (1u << next));
-	dofi_log(DOFI_DEBUG, DOFI_EP, "ep %p: %s -> %s", (void *)ep,
-		 dofi_ep_states[ep->state].name, dofi_ep_states[next].name);
-	ep->state = next;
-	dofi_ep_gate(ep);
-}
-
-DAT_EP_STATE dofi_ep_state_now(struct dofi_ep *ep)
-{
-	DAT_EP_STATE state;
-
-	dofi_ep_lock(ep);
-	state = ep->state;
-	dofi_ep_unlock(ep);
-	return state;
-}

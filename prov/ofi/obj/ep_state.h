@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Endpoint states: one row each, and the one function that changes them. */
+/* Endpoint states: one row each. dofi_ep_state_set() changes them. */
 #ifndef DOFI_OBJ_EP_STATE_H
 #define DOFI_OBJ_EP_STATE_H
 
 #include "obj/obj.h"
 
-struct dofi_ep;
-
-/* What a state allows. */
+/* What a state allows, and what it means. */
 enum {
 	DOFI_EP_MAY_REQUEST = 1 << 0,	/* sends and RDMA are accepted */
 	DOFI_EP_MAY_FREE = 1 << 1,
@@ -19,7 +17,7 @@ struct dofi_ep_state {
 	const char *name;
 	unsigned may;
 	uint32_t next;			/* bits of the states that may follow */
-	DAT_RETURN_SUBTYPE error;	/* of DAT_INVALID_STATE when it forbids a call */
+	DAT_RETURN_SUBTYPE error;	/* the subtype of DAT_INVALID_STATE when the state forbids a call */
 };
 
 extern const struct dofi_ep_state dofi_ep_states[];
@@ -28,11 +26,5 @@ static inline const struct dofi_ep_state *dofi_ep_state_row(DAT_EP_STATE state)
 {
 	return &dofi_ep_states[state];
 }
-
-/* Moves @ep to @next, which its table must allow. EP lock held. */
-void dofi_ep_state_set(struct dofi_ep *ep, DAT_EP_STATE next);
-
-/* Takes the EP's lock to look. */
-DAT_EP_STATE dofi_ep_state_now(struct dofi_ep *ep);
 
 #endif

@@ -8,21 +8,21 @@
 #include "base/spin.h"
 #include "fab/cq.h"
 #include "obj/cno.h"
-#include "obj/unread.h"
+#include "wq/unread.h"
 
-/* More CQs than this feeding one EVD are served by the progress thread alone. */
+/* If more CQs feed an EVD the progress thread serves the others. */
 #define DOFI_EVD_FEEDS 4
 
-/* What is queued of a DAT_EVENT: the handle is known, and dofi_event_extend() adds the rest. */
+/* A queued DAT_EVENT, without the handle, and without what dofi_event_extend() adds. */
 struct dofi_event {
 	DAT_EVENT_NUMBER number;
 	uint32_t immed;			/* immediate data of the extension's completions */
-	uint32_t life;			/* of unread */
-	struct dofi_unread *unread;	/* of a completion: where its place is counted; NULL for other events */
+	uint32_t life;			/* of unread: dofi_unread_life() */
+	struct dofi_unread *unread;	/* of a completion: where it counts as unread; NULL for other events */
 	DAT_EVENT_DATA data;
 };
 
-/* What the extension adds to a completion of its own follows from that, but for @immed. */
+/* Fills in what the extension adds to its completions. */
 #if DAT_VERSION_MAJOR >= 2
 void dofi_completion_extend(DAT_EVENT *event, uint32_t immed);
 
@@ -40,15 +40,15 @@ static inline void dofi_event_extend(DAT_EVENT *event, uint32_t immed)
 #endif
 
 /*
- * The event of a thread that polls: a completion for its EVD goes straight there
- * instead of through the queue, if that is empty.
+ * The event that a polling thread asks for: a completion for its EVD goes straight there, if the
+ * EVD's queue is empty.
  */
 struct dofi_sink {
-	struct dofi_evd *evd;		/* NULL once it has its event */
+	struct dofi_evd *evd;		/* NULL after event was written */
 	DAT_EVENT *event;
 };
 
-/* @event is the consumer's, or lost: the place of its operation is free. */
+/* @event was dequeued, or lost: its operation counts no more. */
 static inline void dofi_event_read(const struct dofi_event *event)
 {
 	if (event->unread)
@@ -64,15 +64,15 @@ struct dofi_evd {
 	_Atomic(struct dofi_cq *) feed[DOFI_EVD_FEEDS];
 
 	/*
-	 * The only one, where nobody but who polls need be told of its events, and while none is
+	 * The CQ that alone feeds the EVD, while only a polling thread needs its events and none is
 	 * queued: a completion may go straight to the consumer. Written by dofi_evd_route() and
-	 * dofi_evd_set_count(), read freely.
+	 * dofi_evd_set_count(), read without a lock.
 	 */
 	_Atomic(struct dofi_cq *) straight_feed;
 
-	int streams;			/* what delivers here; under a lock of evd.c's, as are these two */
-	bool is_async;			/* it was given to an IA for asynchronous events */
-	_Atomic DAT_COMPLETION_FLAGS notice;	/* how all of it notifies, see below; read freely */
+	int streams;			/* streams that deliver here; under streams_lock */
+	bool is_async;			/* it is an IA's EVD of asynchronous events; under streams_lock */
+	_Atomic DAT_COMPLETION_FLAGS notice;	/* how all streams notify; written under streams_lock, read without */
 
 	struct dofi_mutex lock;		/* the fields below; only a CNO's lock is taken under it */
 	struct dofi_bell bell;
@@ -80,28 +80,28 @@ struct dofi_evd {
 	uint32_t capacity;		/* a power of two, at least qlen */
 	uint32_t head;
 	_Atomic uint32_t count;		/* read without the lock to skip it when empty */
-	struct dofi_cq *only_feed;	/* straight_feed, whatever is queued */
+	struct dofi_cq *only_feed;	/* the CQ that alone feeds the EVD, with or without queued events */
 	DAT_COUNT qlen;
 	int feed_users[DOFI_EVD_FEEDS];
 	_Atomic(struct dofi_cno *) cno;	/* read without the lock to see whether there is one */
 	struct dofi_cno_source at_cno;
 	bool enabled, overflowed, dying;
-	_Atomic bool waitable;		/* read without the lock, too */
+	_Atomic bool waitable;		/* read without the lock */
 	_Atomic bool waiting;		/* a thread is in dat_evd_wait; read without the lock */
-	bool notified;			/* a notifying event came since it began */
-	bool evicted;			/* the EVD became unwaitable since it began */
+	bool notified;			/* a notifying event came since the wait began */
+	bool evicted;			/* the EVD became unwaitable since the wait began */
 	DAT_COUNT threshold;		/* of the waiter */
 	struct dofi_spin spin;		/* how long it polls before it sleeps */
 
 	/* written by any thread, with dofi_count() */
 	struct {
 		uint64_t wait, blocked, notify;
-		/* of dequeues: events from the queue, straight from the fabric, and none */
+		/* dequeues that took an event from the queue, straight from the fabric, or none */
 		uint64_t found, straight, not_found;
-		uint64_t poll;		/* looks at the fabric, but for those whose event came straight */
+		uint64_t poll;		/* polls of the fabric, except those whose event came straight */
 		uint64_t connection, completion; /* events queued */
 	} count_of;
-	uint64_t base[DOFI_EVD_COUNTERS]; /* see counters.c; under the lock */
+	uint64_t base[DOFI_EVD_COUNTERS]; /* values at the last reset: counters.c; under the lock */
 };
 
 static inline struct dofi_evd *dofi_evd_check(DAT_EVD_HANDLE handle)
@@ -110,14 +110,14 @@ static inline struct dofi_evd *dofi_evd_check(DAT_EVD_HANDLE handle)
 }
 
 /*
- * Queues @event. @notify is false for completions that wake nobody. When the queue
- * is full the event is lost, -ENOSPC returned, and the async EVD told. Any thread.
+ * Queues @event. @notify is false for completions that notify no waiter. When the queue is full the
+ * event is lost, an asynchronous event reports that, and -ENOSPC is returned. Any thread.
  */
 int dofi_evd_push(struct dofi_evd *evd, const struct dofi_event *event, bool notify);
-/* Queues @event, unless the queue is full: then -ENOSPC is returned, and that is no overflow. Any thread. */
+/* Queues @event. If the queue is full returns -ENOSPC, which counts as no overflow. Any thread. */
 int dofi_evd_offer(struct dofi_evd *evd, const struct dofi_event *event);
 
-/* How many events are queued: at least what the lock's holder has put there. */
+/* How many events are queued. A thread without the lock may read an older number. */
 static inline uint32_t dofi_evd_pending(const struct dofi_evd *evd)
 {
 	/* pairs with the release of dofi_evd_set_count() */
@@ -133,19 +133,13 @@ static inline DAT_EVENT *dofi_sink_take(struct dofi_sink *sink, struct dofi_evd 
 	return sink->event;
 }
 
-/*
- * Where nothing is queued, nobody waits, and one CQ alone feeds it: reads the next completion straight
- * into @event. False if there is none, or it is to be had otherwise only. No lock.
- */
-bool dofi_evd_look(struct dofi_evd *evd, DAT_EVENT *event);
-
 /* Moves the oldest event to the consumer. Needs the lock and an event. */
 void dofi_evd_take(struct dofi_evd *evd, DAT_EVENT *event);
 
-/* Works out only_feed, after the feeds, the CNO or the waiter changed. Needs the lock. */
+/* Sets only_feed. Called after a change of the feeds, the CNO or the waiter. Needs the lock. */
 void dofi_evd_route(struct dofi_evd *evd);
 
-/* So many events are queued from now on. Needs the lock. */
+/* Sets the number of queued events. Needs the lock. */
 static inline void dofi_evd_set_count(struct dofi_evd *evd, uint32_t count)
 {
 	atomic_store_explicit(&evd->straight_feed, count ? NULL : evd->only_feed,
@@ -154,14 +148,14 @@ static inline void dofi_evd_set_count(struct dofi_evd *evd, uint32_t count)
 	atomic_store_explicit(&evd->count, count, memory_order_release);
 }
 
-/* Queues an asynchronous event of @ia about @handle; and one that is worth a warning. */
+/* Queues an asynchronous event of @ia about @handle; dofi_async_error() logs it, too. */
 void dofi_async_event(struct dofi_ia *ia, DAT_EVENT_NUMBER number, DAT_HANDLE handle,
 		      DAT_COUNT reason);
 void dofi_async_error(struct dofi_ia *ia, DAT_EVENT_NUMBER number, DAT_HANDLE handle,
 		      DAT_COUNT reason);
 /*
- * Of the IA whose progress thread this is, as dofi_progress_ops.failed: connections may end without
- * an event from here on, and operations not complete.
+ * dofi_progress_ops.failed of the IA with this progress thread: from now on connections may end
+ * without an event, and operations may not complete.
  */
 void dofi_async_ia_failed(struct dofi_progress *progress, int err);
 
@@ -176,14 +170,14 @@ struct dofi_stream {
 };
 
 /*
- * An IA's asynchronous events come to @evd from now on. False, and nothing has changed, if completions
+ * Makes @evd an IA's EVD of asynchronous events. Returns false without side effects if completions
  * there do not all notify.
  */
 bool dofi_evd_take_async(struct dofi_evd *evd);
 
 /*
- * The @n streams of @to deliver from now on in place of those of @from. False, and nothing has
- * changed, if streams of one EVD would not notify alike.
+ * Replaces the @n streams of @from by those of @to. Returns false without side effects if streams
+ * of one EVD would not notify alike.
  */
 bool dofi_evd_streams_swap(const struct dofi_stream *from, const struct dofi_stream *to, int n);
 
@@ -201,10 +195,10 @@ static inline void dofi_evd_each_feed(struct dofi_evd *evd, void (*fn)(struct do
 			fn(atomic_load_explicit(&evd->feed[i], memory_order_relaxed));
 }
 
-/* Drops queued connection events of the endpoint @ep, which is going away. */
+/* Drops queued connection events of the endpoint @ep, which is being freed. */
 void dofi_evd_purge_ep(struct dofi_evd *evd, DAT_EP_HANDLE ep);
 
-/* A new EVD, as dat_evd_create makes it. */
+/* Makes an EVD, as dat_evd_create does. */
 DAT_RETURN dofi_evd_new(struct dofi_ia *ia, DAT_COUNT qlen, struct dofi_cno *cno,
 			DAT_EVD_FLAGS flags, struct dofi_evd **evd);
 
@@ -219,9 +213,5 @@ DAT_RETURN dofi_evd_clear_unwaitable(DAT_EVD_HANDLE evd_handle);
 DAT_RETURN dofi_evd_resize(DAT_EVD_HANDLE evd_handle, DAT_COUNT qlen);
 DAT_RETURN dofi_evd_post_se(DAT_EVD_HANDLE evd_handle, const DAT_EVENT *event);
 DAT_RETURN dofi_evd_free(DAT_EVD_HANDLE evd_handle);
-
-DAT_RETURN dofi_evd_wait(DAT_EVD_HANDLE evd_handle, DAT_TIMEOUT timeout, DAT_COUNT threshold,
-			 DAT_EVENT *event, DAT_COUNT *nmore);
-DAT_RETURN dofi_evd_dequeue(DAT_EVD_HANDLE evd_handle, DAT_EVENT *event);
 
 #endif

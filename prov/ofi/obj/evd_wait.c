@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Taking events from an EVD, and dat_evd_wait. */
+/* dat_evd_wait. */
+
+#include "obj/evd_wait.h"
 
 #include "base/clock.h"
 #include "base/env.h"
-#include "obj/evd.h"
+#include "obj/fast.h"
 
 #include <errno.h>
-#include <string.h>
 
-/* Reads the CQs that deliver here; whether there are any. */
+/* Reads the CQs that feed @evd. Returns whether there are any. */
 static bool poll_feeds(struct dofi_evd *evd)
 {
 	struct dofi_cq *cq;
@@ -24,46 +25,7 @@ static bool poll_feeds(struct dofi_evd *evd)
 	return any;
 }
 
-#if DAT_VERSION_MAJOR >= 2
-void dofi_completion_extend(DAT_EVENT *event, uint32_t immed)
-{
-	static const DAT_IB_EXT_TYPE type[] = {
-		[DAT_IB_DTO_RDMA_WRITE_IMMED] = DAT_IB_RDMA_WRITE_IMMED,
-		[DAT_IB_DTO_RECV_IMMED] = DAT_IB_RDMA_WRITE_IMMED_DATA,
-		[DAT_IB_DTO_FETCH_ADD] = DAT_IB_FETCH_AND_ADD,
-		[DAT_IB_DTO_CMP_SWAP] = DAT_IB_CMP_AND_SWAP,
-		[DAT_IB_DTO_RECV_MSG_IMMED] = DAT_IB_RECV_IMMED_DATA,
-	};
-	const DAT_DTO_COMPLETION_EVENT_DATA *d = &event->event_data.dto_completion_event_data;
-	const DAT_IB_EXTENSION_EVENT_DATA extension = {
-		.type = type[d->operation],
-		.status = d->status == DAT_DTO_SUCCESS ? DAT_OP_SUCCESS : DAT_IB_OP_ERR,
-		.val.immed.data = immed,
-	};
-
-	memcpy(event->event_extension_data, &extension, sizeof(extension));
-}
-#endif
-
-void dofi_evd_take(struct dofi_evd *evd, DAT_EVENT *event)
-{
-	const struct dofi_event *e = &evd->ring[evd->head & (evd->capacity - 1)];
-	uint32_t left = dofi_evd_pending(evd) - 1;
-
-	event->event_number = e->number;
-	event->evd_handle = evd;
-	event->event_data = e->data;
-	dofi_event_extend(event, e->immed);
-	dofi_event_read(e);
-	evd->head++;
-	evd->overflowed = false;
-	dofi_evd_each_feed(evd, dofi_cq_taken);
-	dofi_evd_set_count(evd, left);
-	if (__builtin_expect(evd->cno != NULL, 0))
-		dofi_cno_update(evd->cno, &evd->at_cno, left && evd->enabled);
-}
-
-/* Whether the waiter has what it came for. Needs the lock. */
+/* Whether the waiter has as many events as it waits for. Needs the lock. */
 static bool satisfied(struct dofi_evd *evd)
 {
 	return evd->notified && (DAT_COUNT)dofi_evd_pending(evd) >= evd->threshold;
@@ -85,7 +47,10 @@ static struct dofi_cq *sole_feed(const struct dofi_evd *evd)
 	return sole;
 }
 
-/* Polls for a while before sleeping: a wake-up costs ten times a short wait. Drops the lock. */
+/*
+ * Polls for a while before sleeping: a wakeup takes ten times as long as a short wait. Drops the
+ * lock.
+ */
 static void spin(struct dofi_evd *evd, int64_t now, int64_t deadline)
 {
 	int64_t until = now + dofi_spin_time(&evd->spin, dofi_settings.spin_us * 1000);
@@ -114,7 +79,7 @@ static void feeds_sleep(struct dofi_evd *evd, struct dofi_cq *slept[])
 			dofi_cq_sleep_begin(slept[i]);
 		any |= slept[i] != NULL;
 	}
-	/* what comes here is a connection event */
+	/* without feeds, connection events are what the waiter waits for */
 	if (!any)
 		dofi_progress_probe(&evd->obj.ia->progress);
 }
@@ -144,7 +109,7 @@ static int lead_begin(struct dofi_evd *evd, struct dofi_cq *cq)
 	return err;
 }
 
-/* Sleeps on @cq once, and reads what woke the thread. Needs the lock, and drops it. */
+/* Sleeps on @cq once, and reads what woke the thread. Needs the lock, and drops it meanwhile. */
 static int lead_once(struct dofi_evd *evd, struct dofi_cq *cq, int64_t deadline)
 {
 	int err = lead_begin(evd, cq);
@@ -162,7 +127,9 @@ static int lead_once(struct dofi_evd *evd, struct dofi_cq *cq, int64_t deadline)
 	return err;
 }
 
-/* Sleeps on the CQ of @evd itself. As sleep_for_events(), or -EBUSY where that cannot be. */
+/*
+ * Sleeps on the only CQ of @evd. Returns as sleep_for_events(), or -EBUSY if that is not possible.
+ */
 static int lead_for_events(struct dofi_evd *evd, int64_t deadline)
 {
 	struct dofi_cq *cq = sole_feed(evd);
@@ -173,7 +140,10 @@ static int lead_for_events(struct dofi_evd *evd, int64_t deadline)
 	return err;
 }
 
-/* Sleeps until another thread, mostly the progress thread, has delivered. As sleep_for_events(). */
+/*
+ * Sleeps until another thread, mostly the progress thread, has delivered. Returns as
+ * sleep_for_events().
+ */
 static int follow_for_events(struct dofi_evd *evd, int64_t deadline)
 {
 	struct dofi_cq *slept[DOFI_EVD_FEEDS];
@@ -186,7 +156,10 @@ static int follow_for_events(struct dofi_evd *evd, int64_t deadline)
 	return err;
 }
 
-/* Waits for the threshold, the deadline or what else ends it; -EINTR: a signal. Needs the lock. */
+/*
+ * Sleeps until the threshold is reached or the wait ends. Returns 0, -ETIMEDOUT, or -EINTR after a
+ * signal. Needs the lock.
+ */
 static int sleep_for_events(struct dofi_evd *evd, int64_t deadline)
 {
 	int err;
@@ -196,7 +169,7 @@ static int sleep_for_events(struct dofi_evd *evd, int64_t deadline)
 	return err == -EBUSY ? follow_for_events(evd, deadline) : err;
 }
 
-/* The same, and polls first. */
+/* As sleep_for_events(), but polls first. */
 static int wait_for_events(struct dofi_evd *evd, int64_t deadline)
 {
 	const int64_t begin = dofi_now();
@@ -219,7 +192,7 @@ static DAT_RETURN wait_result(struct dofi_evd *evd, int err, DAT_EVENT *event, D
 		return DOFI_BAD_STATE(EVD_UNWAITABLE);
 	if (err == -EINTR && !satisfied(evd))
 		return DOFI_RET(DAT_INTERRUPTED_CALL, 0);
-	/* events that notify nobody are there all the same when the time is over */
+	/* events that do not notify are returned when the time is over */
 	if ((DAT_COUNT)dofi_evd_pending(evd) < evd->threshold) {
 		*nmore = dofi_evd_pending(evd);
 		return DOFI_RET(DAT_TIMEOUT_EXPIRED, 0);
@@ -229,7 +202,7 @@ static DAT_RETURN wait_result(struct dofi_evd *evd, int err, DAT_EVENT *event, D
 	return DAT_SUCCESS;
 }
 
-/* Where not all events notify, to wait for several means nothing. */
+/* Where not all events notify, a threshold above 1 has no meaning. */
 static DAT_RETURN threshold_check(struct dofi_evd *evd, DAT_COUNT threshold)
 {
 	if (threshold > evd->qlen)
@@ -259,7 +232,7 @@ static DAT_RETURN wait_locked(struct dofi_evd *evd, DAT_TIMEOUT timeout, DAT_COU
 	dofi_evd_route(evd);
 	evd->threshold = threshold;
 	evd->evicted = false;
-	/* what is queued already counts as announced */
+	/* events in the queue count as notified */
 	evd->notified = dofi_evd_pending(evd) > 0;
 	if (!satisfied(evd))
 		err = wait_for_events(evd, dofi_deadline(timeout));
@@ -271,11 +244,14 @@ static DAT_RETURN wait_locked(struct dofi_evd *evd, DAT_TIMEOUT timeout, DAT_COU
 	return ret;
 }
 
-/* What the fabric has is as good as what is queued: so who finds it does not become a waiter. */
+/*
+ * A completion at the CQ is as good as a queued event: a thread that finds one does not become a
+ * waiter.
+ */
 static bool need_not_wait(struct dofi_evd *evd, DAT_COUNT threshold, DAT_EVENT *event, DAT_COUNT *nmore)
 {
 	if (threshold > 1 || !evd->waitable || evd->notice != DAT_COMPLETION_DEFAULT_FLAG ||
-	    !dofi_evd_look(evd, event))
+	    !dofi_evd_poll(evd, event))
 		return false;
 	dofi_count(&evd->count_of.wait);
 	*nmore = dofi_evd_pending(evd);

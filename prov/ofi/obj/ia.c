@@ -7,7 +7,6 @@
 #include "base/log.h"
 #include "rings/rings.h"
 #include "fab/version.h"
-#include "obj/caps.h"
 #include "obj/xport.h"
 
 #include <errno.h>
@@ -28,8 +27,8 @@ static void ia_ctor(void *obj)
 struct dofi_pool dofi_ia_pool = DOFI_POOL_INIT("ia", struct dofi_ia, ia_ctor);
 
 /*
- * Dependents first: what uses other objects goes before them. And before all, what makes
- * others by itself. The order also says which list a graceful close must find empty.
+ * The order in which objects end with their IA. Service points come first, as they make other
+ * objects; then objects before those that they use.
  */
 static const DAT_HANDLE_TYPE close_order[] = {
 	DAT_HANDLE_TYPE_PSP, DAT_HANDLE_TYPE_RSP,
@@ -65,7 +64,7 @@ DAT_IA_HANDLE dofi_ia_export(struct dofi_ia *ia)
 }
 #endif
 
-static void place_render(struct dofi_ia *ia)
+static void numa_render(struct dofi_ia *ia)
 {
 	ia->node[0] = ia->distance[0] = 0;
 	if (!ia->fabric.placed)
@@ -74,7 +73,10 @@ static void place_render(struct dofi_ia *ia)
 	snprintf(ia->distance, sizeof(ia->distance), "%u", ia->fabric.place.distance);
 }
 
-/* One that is only asked something: without an address it takes no port, of which none may be free. */
+/*
+ * Opens a passive endpoint for a query only: without an address it takes no port, as none may be
+ * free.
+ */
 static int pep_open(struct dofi_ia *ia, struct fid_pep **pep)
 {
 	struct fi_info *info = fi_dupinfo(ia->fabric.info);
@@ -106,7 +108,7 @@ static size_t fabric_data_size(struct dofi_ia *ia)
 	return ret ? 0 : size;
 }
 
-/* Without it all peers are reached by the fabric. */
+/* Without a local fabric all peers are reached by the other one. */
 static void local_drop(struct dofi_ia *ia)
 {
 	if (ia->local.info)
@@ -152,7 +154,10 @@ static void ia_reset(struct dofi_ia *ia)
 	}
 }
 
-/* What both fabrics can do is promised, for who connects does not know which it will be. */
+/*
+ * The limits that both fabrics have, because a program does not know which one a connection will
+ * take.
+ */
 static void limits_find(struct dofi_ia *ia)
 {
 	const size_t own = ia->xport->cm_data_size;
@@ -184,10 +189,13 @@ static void ia_describe(struct dofi_ia *ia)
 	dofi_device_find(ia->fabric.info, &ia->address, DOFI_DEVICE_SYSFS, &ia->device);
 	dofi_version_text(fi_version(), ia->version, sizeof(ia->version));
 	dofi_version_check(fi_version());
-	place_render(ia);
+	numa_render(ia);
 }
 
-/* An address is one of several that this host has: there may be another IA at each. */
+/*
+ * Whether @p names a fabric. An address is one of several that this host may have, with another IA
+ * at each.
+ */
 static bool names_something(const struct dofi_params *p)
 {
 	return p->provider[0] || p->domain[0] || p->address[0] || p->endpoint[0];
@@ -242,7 +250,6 @@ int dofi_ia_open(const DAT_PROVIDER *provider, const struct dofi_params *params,
 	ret = call.ret;
 	if (ret)
 		goto stop_progress;
-	dofi_caps_named_attrs(ia);
 	dofi_pool_tag_set(ia, DOFI_KIND(DAT_HANDLE_TYPE_IA));
 	dofi_log(DOFI_INFO, DOFI_CORE, "%s opened on fabric %s, domain %s%s%s", provider->device_name,
 		 ia->fabric.info->fabric_attr->prov_name, ia->fabric.info->domain_attr->name,
@@ -283,10 +290,10 @@ static void destroy_children(void *arg)
 	ia->xport->ia_fini(ia);
 }
 
-/* An EVD that another IA owns was only borrowed, and may be gone already. */
+/* Gives back an EVD that another IA owns; it may be freed already. */
 static void async_evd_return(struct dofi_ia *ia)
 {
-	struct dofi_obj *evd = dofi_obj_any(ia->async_evd);
+	struct dofi_obj *evd = dofi_obj_live((struct dofi_obj *)ia->async_evd, DAT_HANDLE_TYPE_EVD);
 
 	if (!ia->async_evd_owned && evd)
 		dofi_obj_put(evd);
@@ -296,7 +303,7 @@ void dofi_ia_destroy(struct dofi_ia *ia)
 {
 	dofi_pool_tag_set(ia, 0);
 	async_evd_return(ia);
-	/* a forked child has neither the thread nor the right to touch the parent's fabric */
+	/* a forked child has no progress thread, and must not touch the parent's fabric */
 	if (!dofi_progress_orphaned(&ia->progress)) {
 		dofi_progress_call(&ia->progress, destroy_children, ia);
 		dofi_progress_stop(&ia->progress);
@@ -307,7 +314,7 @@ void dofi_ia_destroy(struct dofi_ia *ia)
 	dofi_pool_put(&dofi_ia_pool, ia);
 }
 
-/* Requests that nobody answered, and what came with them, keep no IA open. */
+/* Requests without an answer, and the EPs that came with them, keep no IA open. */
 static bool is_consumers(const struct dofi_ia *ia, struct dofi_obj *obj)
 {
 	return !atomic_load(&obj->provided) &&
@@ -329,31 +336,6 @@ bool dofi_ia_in_use(struct dofi_ia *ia)
 	return found;
 }
 
-DAT_RETURN dofi_ia_query(DAT_IA_HANDLE ia_handle, DAT_EVD_HANDLE *async_evd,
-			 DAT_IA_ATTR_MASK ia_mask, DAT_IA_ATTR *ia_attr,
-			 DAT_PROVIDER_ATTR_MASK provider_mask, DAT_PROVIDER_ATTR *provider_attr)
-{
-	struct dofi_ia *ia = dofi_ia_check(ia_handle);
-
-	if (!ia)
-		return DOFI_BAD_HANDLE(IA);
-	if (ia_mask & ~(DAT_IA_ATTR_MASK)DAT_IA_FIELD_ALL)
-		return DOFI_BAD_ARG(3);
-	if (ia_mask && !ia_attr)
-		return DOFI_BAD_ARG(4);
-	if (provider_mask & ~(DAT_PROVIDER_ATTR_MASK)DAT_PROVIDER_FIELD_ALL)
-		return DOFI_BAD_ARG(5);
-	if (provider_mask && !provider_attr)
-		return DOFI_BAD_ARG(6);
-	if (async_evd)
-		*async_evd = ia->async_evd_shared ? DAT_EVD_OUT_OF_SCOPE : (DAT_EVD_HANDLE)ia->async_evd;
-	if (ia_mask)
-		dofi_caps_ia_attr(ia, ia_attr);
-	if (provider_mask)
-		dofi_caps_provider_attr(ia, provider_attr);
-	return DAT_SUCCESS;
-}
-
 DAT_RETURN dofi_ia_close(DAT_IA_HANDLE ia_handle, DAT_CLOSE_FLAGS flags)
 {
 	struct dofi_ia *ia = dofi_ia_check(ia_handle);
@@ -370,7 +352,7 @@ DAT_RETURN dofi_ia_close(DAT_IA_HANDLE ia_handle, DAT_CLOSE_FLAGS flags)
 }
 
 #if DAT_VERSION_MAJOR >= 2
-/* No IA takes over what another began, as ha_supported says. */
+/* No IA takes over for another, as ha_supported says. */
 DAT_RETURN dofi_ia_ha_related(DAT_IA_HANDLE ia_handle, const DAT_NAME_PTR name,
 			      DAT_BOOLEAN *related)
 {

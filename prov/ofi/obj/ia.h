@@ -23,11 +23,11 @@ struct dofi_xports;
 struct dofi_ia {
 	struct dofi_obj obj;
 	const struct dofi_xport *xport;
-	void *xport_ia;			/* the transport's own state of this IA */
+	void *xport_ia;			/* the transport's state of this IA */
 	struct dofi_fabric_choice fabric;
 	/*
-	 * Beside a fabric that connects, and that nobody chose by name: memory of this host for the
-	 * peers on it, and the state of the transport that leads there. No info if there is none.
+	 * In addition to a fabric that connects, and that the program did not name: memory of this
+	 * host for peers on it. info is NULL if there is none.
 	 */
 	struct dofi_fabric_choice local;
 	void *local_ia;
@@ -35,18 +35,18 @@ struct dofi_ia {
 	DAT_COUNT max_private_data;
 	struct dofi_progress progress;
 	struct sockaddr_storage address;
-	bool thread_safe;		/* as the dat.conf entry that was opened says */
+	bool thread_safe;		/* of the dat.conf entry that was opened */
 
-	struct dofi_evd *async_evd;	/* where asynchronous errors go; may be NULL */
+	struct dofi_evd *async_evd;	/* for asynchronous events; may be NULL */
 	bool async_evd_owned;		/* made by dat_ia_open */
-	bool async_evd_shared;		/* another instance's: not shown by dat_ia_query */
+	bool async_evd_shared;		/* another instance's: dat_ia_query does not return it */
 
-	char fabrics[128];		/* all that libfabric offers here, connected, */
-	char rdm_fabrics[128];		/* and connectionless */
-	char frame_size[24];		/* empty where there are connections */
+	char fabrics[128];		/* fabrics with connections that libfabric offers here */
+	char rdm_fabrics[128];		/* connectionless fabrics that libfabric offers here */
+	char frame_size[24];		/* empty for a fabric with connections */
 	char version[48];
-	char node[12], distance[12];	/* of the device, empty if unknown, */
-	struct dofi_device device;	/* and the device itself, as it was when the IA was opened */
+	char node[12], distance[12];	/* NUMA node and distance of the device, empty if unknown */
+	struct dofi_device device;	/* the device, as it was when the IA was opened */
 	DAT_NAMED_ATTR named[DOFI_IA_NAMED_ATTRS];
 	DAT_COUNT n_named;
 
@@ -55,18 +55,21 @@ struct dofi_ia {
 	/* written by any thread, with dofi_count_exactly() */
 	struct {
 		uint64_t psp_any, cr_accepted, cr_rejected, async_error;
-		uint64_t connect, active, passive;	/* attempts, and those that made it */
-		uint64_t rejected, refused, timeout;	/* and those that did not */
-		uint64_t disconnect;			/* asked for here, */
-		uint64_t disconnected, broken;		/* seen */
+		uint64_t connect, active, passive;	/* attempts to connect; connections established, by side */
+		uint64_t rejected, refused, timeout;	/* attempts that failed, by cause */
+		uint64_t disconnect;			/* disconnects that the program asked for */
+		uint64_t disconnected, broken;		/* ends of connections */
 	} count;
 
-	/* Shows what an object of this type has counted, when it is freed: dofi_counters_last(), or NULL. */
+	/*
+	 * Prints the counters of an object of this type, which is being freed:
+	 * dofi_counters_last(), or NULL.
+	 */
 	void (*last_words)(struct dofi_obj *obj, DAT_HANDLE_TYPE type);
 
 	struct dofi_mutex lock;		/* the fields below */
 	uint64_t made[DOFI_KINDS], freed[DOFI_KINDS];
-	uint64_t base[DOFI_IA_COUNTERS]; /* see counters.c, as for */
+	uint64_t base[DOFI_IA_COUNTERS]; /* values at the last reset: counters.c */
 	bool cm_stopped;
 	struct dofi_obj_list children[DOFI_KINDS];
 	DAT_COUNT n_children[DOFI_KINDS];
@@ -83,29 +86,26 @@ static inline struct dofi_ia *dofi_ia_of(struct dofi_progress *p)
 }
 
 #if DAT_VERSION_MAJOR >= 2
-/* The kind of address that its connections have: a port of a host. */
+/* The kind of address of its connections: a port of a host. */
 DAT_COMM dofi_ia_comm(const struct dofi_ia *ia);
 #endif
 
-/* The IA handle that the program knows; a 2.0 registry may use another than ours. */
+/* The IA handle that the program knows; a 2.0 registry may show it another one. */
 DAT_IA_HANDLE dofi_ia_export(struct dofi_ia *ia);
 
 /*
- * Opens the fabric that @params name, with that of @xports as the way to peers that fits it. If
- * they name none, and it connects, peers on this host may be reached by another, local.
- * 0 or a negative errno, logged.
+ * Opens the fabric that @params name, with the transport of @xports that fits. If they name none,
+ * and the fabric connects, peers on this host may be reached by a second one, local. Returns 0 or a
+ * negative errno, which is logged.
  */
 int dofi_ia_open(const DAT_PROVIDER *provider, const struct dofi_params *params,
 		 const struct dofi_xports *xports, bool thread_safe, struct dofi_ia **ia);
 /* Destroys every child and the IA itself. */
 void dofi_ia_destroy(struct dofi_ia *ia);
 
-/* Whether the consumer left objects of its own, which a graceful close refuses. */
+/* Whether the consumer has objects left, so that a graceful close fails. */
 bool dofi_ia_in_use(struct dofi_ia *ia);
 
-DAT_RETURN dofi_ia_query(DAT_IA_HANDLE ia_handle, DAT_EVD_HANDLE *async_evd,
-			 DAT_IA_ATTR_MASK ia_mask, DAT_IA_ATTR *ia_attr,
-			 DAT_PROVIDER_ATTR_MASK provider_mask, DAT_PROVIDER_ATTR *provider_attr);
 DAT_RETURN dofi_ia_close(DAT_IA_HANDLE ia_handle, DAT_CLOSE_FLAGS flags);
 #if DAT_VERSION_MAJOR >= 2
 DAT_RETURN dofi_ia_ha_related(DAT_IA_HANDLE ia_handle, const DAT_NAME_PTR name,

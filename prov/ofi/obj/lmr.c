@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "obj/caps.h"
+#include "obj/child.h"
 #include "obj/lmr_atomic.h"
 
 #include <errno.h>
@@ -32,7 +33,10 @@ DAT_RETURN dofi_lmr_refusal(const struct dofi_lmr *lmr, uint64_t addr, uint64_t 
 #endif
 #define REMOTE_PRIV (DAT_MEM_PRIV_REMOTE_READ_FLAG | REMOTE_CHANGE)
 
-/* An EP may keep @lmr as its last: without a context it matches no segment, as dofi_lmr_none. */
+/*
+ * Ends the context of @lmr. A queue may keep @lmr as its last: without a context it matches no
+ * segment.
+ */
 DAT_LMR_CONTEXT dofi_lmr_end(struct dofi_lmr *lmr)
 {
 	return atomic_exchange(&lmr->context, 0);
@@ -67,20 +71,20 @@ const struct dofi_lmr dofi_lmr_none;
 static void context_renew(struct dofi_lmr *lmr)
 {
 	lmr->generation++;
-	/* releases what the data path reads of it */
+	/* releases what the data path reads of the LMR */
 	atomic_store_explicit(&lmr->context,
 			      (DAT_LMR_CONTEXT)lmr->generation << DOFI_LMR_GEN_SHIFT |
 				      (dofi_pool_index(lmr) + 1), memory_order_release);
 }
 
-/* What a registration is asked for, without the differences between the versions. */
+/* The arguments of a registration, without the differences between the versions. */
 struct lmr_request {
 	DAT_MEM_TYPE type;
 	DAT_REGION_DESCRIPTION region;
 	DAT_VLEN length;
 	DAT_MEM_PRIV_FLAGS priv;
 	bool zero_based;
-	/* what follows from these */
+	/* derived from the arguments */
 	const void *base;
 	struct dofi_shared shared;
 };
@@ -96,7 +100,7 @@ static DAT_RETURN range_check(const struct lmr_request *r, const struct dofi_ia 
 	return r->length > dofi_caps_value(ia, DAT_IA_FIELD_IA_MAX_LMR_BLOCK_SIZE) ? DOFI_BAD_ARG(4) : DAT_SUCCESS;
 }
 
-/* The memory of another LMR, whose zone, privileges and way to count may differ. */
+/* The memory of another LMR; PZ, privileges and address type may differ. */
 static DAT_RETURN lmr_resolve(struct lmr_request *r, const struct dofi_ia *ia)
 {
 	const struct dofi_lmr *of = dofi_lmr_check(r->region.for_lmr_handle);
@@ -114,7 +118,7 @@ static bool same_memory(const struct dofi_shared *a, const struct dofi_shared *b
 	       a->offset == b->offset;
 }
 
-/* Whether a cookie that was used before stands for the same memory as then. */
+/* Whether a cookie that was used before names the memory that it named then. */
 static bool cookie_fits(struct dofi_ia *ia, const struct lmr_request *r)
 {
 	const struct dofi_obj *obj;
@@ -134,8 +138,8 @@ static bool cookie_fits(struct dofi_ia *ia, const struct lmr_request *r)
 }
 
 /*
- * Memory that other processes register by the same cookie. No fabric shares its translations
- * among processes, so each has a registration of its own; the memory is the same.
+ * Memory that several processes register by one cookie. No fabric shares translations among
+ * processes, so each process has a registration of its own.
  */
 static DAT_RETURN shared_resolve(struct lmr_request *r, struct dofi_ia *ia)
 {
@@ -157,7 +161,7 @@ static DAT_RETURN shared_resolve(struct lmr_request *r, struct dofi_ia *ia)
 	return err || !cookie_fits(ia, r) ? DOFI_RET(DAT_INVALID_STATE, 0) : DAT_SUCCESS;
 }
 
-/* Finds the memory that is meant. */
+/* Finds the memory that the arguments mean. */
 static DAT_RETURN request_resolve(struct lmr_request *r, struct dofi_ia *ia)
 {
 	switch (r->type) {
@@ -177,13 +181,13 @@ static DAT_RETURN privileges_check(DAT_MEM_PRIV_FLAGS priv)
 {
 	if (priv & ~DOFI_LMR_PRIVILEGES)
 		return DOFI_BAD_ARG(6);
-	/* as on InfiniBand: who may write from afar may write here */
+	/* as on InfiniBand: remote write needs local write */
 	if ((priv & REMOTE_CHANGE) && !(priv & DAT_MEM_PRIV_LOCAL_WRITE_FLAG))
 		return DOFI_BAD_ARG(6);
 	return DAT_SUCCESS;
 }
 
-/* Where the fabric does atomics, it knows no right to them but that to write. */
+/* Fabrics with atomics have no access right for them but that to write. */
 static uint64_t remote_access(const struct dofi_lmr *lmr, DAT_MEM_PRIV_FLAGS priv)
 {
 	const uint64_t access = dofi_lmr_remote_access(priv);
@@ -219,7 +223,7 @@ static void lmr_describe(struct dofi_lmr *lmr, const struct lmr_request *r)
 	lmr->origin = r->zero_based ? (uintptr_t)r->base : 0;
 	lmr->len = r->length;
 	lmr->end = lmr->addr + lmr->len;
-	/* what may be written here may be sent: InfiniBand's programs rely on it */
+	/* memory that may be written may be sent: InfiniBand's programs rely on it */
 	lmr->priv = r->priv;
 	if (r->priv & DAT_MEM_PRIV_LOCAL_WRITE_FLAG)
 		lmr->priv = (DAT_MEM_PRIV_FLAGS)(r->priv | DAT_MEM_PRIV_LOCAL_READ_FLAG);
@@ -362,7 +366,7 @@ DAT_RETURN dofi_lmr_query(DAT_LMR_HANDLE lmr_handle, DAT_LMR_PARAM_MASK mask, DA
 	return DAT_SUCCESS;
 }
 
-/* Every machine we run on is coherent, so only the arguments are looked at. */
+/* Every machine that this runs on is coherent, so the arguments are checked, no more. */
 DAT_RETURN dofi_lmr_sync(DAT_IA_HANDLE ia_handle, const DAT_LMR_TRIPLET *segments, DAT_VLEN count)
 {
 	struct dofi_ia *ia = dofi_ia_check(ia_handle);

@@ -11,23 +11,23 @@
 struct dofi_lmr {
 	struct dofi_obj obj;
 	struct dofi_pz *pz;
-	uint64_t addr, len;		/* addr is 0 where segments count from the first byte */
+	uint64_t addr, len;		/* addr is 0 if segments count from the first byte */
 	uint64_t end;			/* addr + len */
-	uint64_t origin;		/* to be added to a segment's address: 0, or the first byte's */
+	uint64_t origin;		/* added to a segment's address: 0, or the address of the first byte */
 	_Atomic DAT_LMR_CONTEXT context; /* pool index and generation; 0 while there is no such LMR */
 	DAT_RMR_CONTEXT key;		/* the fabric's; 0 without remote privilege */
 	DAT_MEM_PRIV_FLAGS priv;
 	DAT_REGION_DESCRIPTION region;
 	DAT_MEM_TYPE type;
 	struct dofi_mr mr;
-	void *desc;			/* its, for the data path */
+	void *desc;			/* of mr, for the data path */
 	uint8_t generation;
-	char cookie[DAT_LMR_COOKIE_SIZE];	/* of shared memory: for region to point to */
-	struct dofi_shared shared;	/* and what that is */
+	char cookie[DAT_LMR_COOKIE_SIZE];	/* of shared memory: region points here */
+	struct dofi_shared shared;	/* of shared memory */
 	LIST_ENTRY(dofi_lmr) atomic_link; /* under the PZ's atomic_lock */
 };
 
-/* A context is the LMR's place in its pool, and a generation to catch a stale one. */
+/* A context is the index of the LMR in its pool, and a generation that detects a stale one. */
 #define DOFI_LMR_GEN_SHIFT 24
 #define DOFI_LMR_INDEX_MASK 0xffffffu
 
@@ -43,14 +43,14 @@ static inline struct dofi_lmr *dofi_lmr_check(DAT_LMR_HANDLE handle)
 	return dofi_obj_check(&dofi_lmr_pool, DAT_HANDLE_TYPE_LMR, handle);
 }
 
-/* Whether @lmr, which may be any that ever was, is the live one of @context. */
+/* Whether @lmr, which may be freed memory of the pool, is the live LMR of @context. */
 static inline bool dofi_lmr_is(const struct dofi_lmr *lmr, DAT_LMR_CONTEXT context)
 {
 	/* pairs with the release in context_renew() */
 	return atomic_load_explicit(&lmr->context, memory_order_acquire) == context;
 }
 
-/* An LMR of no context and no zone. */
+/* An LMR of no context and no PZ. */
 extern const struct dofi_lmr dofi_lmr_none;
 
 /* The live LMR of @context, or NULL. */
@@ -63,24 +63,27 @@ static inline struct dofi_lmr *dofi_lmr_at(DAT_LMR_CONTEXT context)
 
 static inline bool dofi_lmr_covers(const struct dofi_lmr *lmr, uint64_t addr, uint64_t len)
 {
-	const uint64_t rest = lmr->end - addr;	/* more than all if @addr is not in it */
+	const uint64_t rest = lmr->end - addr;	/* greater than len if @addr is not in the LMR */
 
 	return rest <= lmr->len && len <= rest;
 }
 
-/* The address in this process of what segments call @addr. */
+/* The address in this process for @addr of a segment. */
 static inline void *dofi_lmr_memory(const struct dofi_lmr *lmr, uint64_t addr)
 {
 	return (void *)(uintptr_t)(lmr->origin + addr);
 }
 
-/* A fabric's access bits for what @priv grants to peers. */
+/* The fabric's access bits for the remote privileges in @priv. */
 uint64_t dofi_lmr_remote_access(DAT_MEM_PRIV_FLAGS priv);
 
-/* Nothing that is posted from now on may name @lmr. The context that it had, 0 if that has ended before. */
+/*
+ * Ends the context of @lmr: no post from now on may name it. Returns the former context; 0 if it
+ * was ended before.
+ */
 DAT_LMR_CONTEXT dofi_lmr_end(struct dofi_lmr *lmr);
 
-/* Why @lmr, which may be NULL, is not what dofi_lmr_find() was asked for. */
+/* Why dofi_lmr_find() did not find what it was asked for; @lmr may be NULL. */
 DAT_RETURN dofi_lmr_refusal(const struct dofi_lmr *lmr, uint64_t addr, uint64_t len,
 			    const struct dofi_pz *pz, DAT_MEM_PRIV_FLAGS priv);
 
@@ -101,7 +104,7 @@ static inline struct dofi_lmr *dofi_lmr_find(DAT_LMR_CONTEXT context, uint64_t a
 	return NULL;
 }
 
-/* dat_lmr_free is in ep_revoke.h, as it ends operations. */
+/* dat_lmr_free is in ep_revoke.h, because it ends operations. */
 DAT_RETURN dofi_lmr_query(DAT_LMR_HANDLE lmr_handle, DAT_LMR_PARAM_MASK mask, DAT_LMR_PARAM *param);
 DAT_RETURN dofi_lmr_sync(DAT_IA_HANDLE ia_handle, const DAT_LMR_TRIPLET *segments, DAT_VLEN count);
 #if DAT_VERSION_MAJOR >= 2

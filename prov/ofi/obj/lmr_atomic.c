@@ -23,7 +23,7 @@ void dofi_lmr_atomic_close(struct dofi_lmr *lmr)
 	dofi_mutex_unlock(&lmr->pz->atomic_lock);
 }
 
-/* Few regions are the target of atomics: a list does. Needs the lock. */
+/* A list is enough, as few regions are the target of atomics. Needs the lock. */
 static uint64_t *target(struct dofi_pz *pz, const struct dofi_atomic *a)
 {
 	struct dofi_lmr *lmr;
@@ -36,7 +36,7 @@ static uint64_t *target(struct dofi_pz *pz, const struct dofi_atomic *a)
 	return (uint64_t *)(uintptr_t)a->addr;
 }
 
-/* The processor's own atomics: other zones, processes and the program may use the same memory. */
+/* The processor's own atomics: other PZs, processes and the program may use the memory, too. */
 static uint64_t perform(uint64_t *at, const struct dofi_atomic *a)
 {
 	uint64_t seen = a->compare;
@@ -51,7 +51,7 @@ int dofi_lmr_atomic(struct dofi_pz *pz, const struct dofi_atomic *a, uint64_t *o
 {
 	uint64_t *at;
 
-	/* held throughout: the region must not be freed meanwhile */
+	/* held throughout, so that the region is not freed meanwhile */
 	dofi_mutex_lock(&pz->atomic_lock);
 	at = target(pz, a);
 	if (at)

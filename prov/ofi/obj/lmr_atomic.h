@@ -5,10 +5,10 @@
 
 #include "obj/lmr.h"
 
-/* What a peer asks for. */
+/* An atomic operation of a peer. */
 struct dofi_atomic {
 	uint64_t addr;
-	uint64_t operand;		/* added; or stored, if @compare is there */
+	uint64_t operand;		/* the number to add; or the number to store if @compare matches */
 	uint64_t compare;
 	uint32_t key;
 	bool swap;			/* compare and swap, else fetch and add */
@@ -25,13 +25,13 @@ static inline bool dofi_lmr_for_atomics(DAT_MEM_PRIV_FLAGS priv)
 #endif
 }
 
-/* A new @lmr may, or an old one may no longer, be the target of atomics. */
+/* @lmr becomes a target of atomics, if its privileges allow that, or ends to be one. */
 void dofi_lmr_atomic_open(struct dofi_lmr *lmr);
 void dofi_lmr_atomic_close(struct dofi_lmr *lmr);
 
 /*
- * Does @a for a peer of an EP in @pz and stores what was there in @old. -EACCES unless all of it
- * is aligned and in an LMR of that zone which allows it. Any lock but that of an RMR may be held.
+ * Does @a for a peer of an EP in @pz and stores the former value in @old. -EACCES unless all of it
+ * is aligned and in an LMR of @pz that allows it. Any lock but that of an RMR may be held.
  */
 int dofi_lmr_atomic(struct dofi_pz *pz, const struct dofi_atomic *a, uint64_t *old);
 

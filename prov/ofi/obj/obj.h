@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What all DAT objects have in common: the head, its checks, the list of an IA's children. */
+/* What all DAT objects have in common: the head, and its checks. child.h makes and ends them. */
 #ifndef DOFI_OBJ_OBJ_H
 #define DOFI_OBJ_OBJ_H
 
@@ -19,8 +19,8 @@ struct dofi_ia;
 
 struct dofi_obj {
 	const DAT_PROVIDER *provider;	/* first: a registry finds our functions through it */
-	_Atomic int users;		/* objects that would be harmed by its freeing */
-	_Atomic bool provided;		/* not made by the consumer, nor its to free */
+	_Atomic int users;		/* objects that would be harmed if this one were freed */
+	_Atomic bool provided;		/* the provider made it: the consumer may not free it */
 	struct dofi_ia *ia;
 	DAT_CONTEXT context;		/* the consumer's */
 	/* Ends the object with its IA, without events. Progress thread. */
@@ -34,7 +34,7 @@ extern struct dofi_pool dofi_ia_pool, dofi_pz_pool, dofi_lmr_pool, dofi_rmr_pool
 	dofi_evd_pool, dofi_ep_pool, dofi_srq_pool, dofi_psp_pool, dofi_rsp_pool, dofi_csp_pool,
 	dofi_cr_pool;
 
-/* The DOFI_KIND() of @obj, which lies in a pool; 0 while it is no valid handle. */
+/* The DOFI_KIND() of @obj, which lies in a pool; 0 if it is no valid handle. */
 static inline int dofi_obj_kind(const struct dofi_obj *obj)
 {
 	return (int)dofi_pool_tag(obj);
@@ -50,28 +50,24 @@ static inline void *dofi_obj_check(struct dofi_pool *pool, DAT_HANDLE_TYPE type,
 	return dofi_obj_kind(obj) == DOFI_KIND(type) ? obj : NULL;
 }
 
-/* Whether @handle is a live object of @pool, which is for @type, in one comparison; false says nothing. */
+/*
+ * Whether @handle is a live object of @pool, which is for @type, by one comparison; false means
+ * nothing.
+ */
 static inline bool dofi_obj_among_first(const struct dofi_pool *pool, DAT_HANDLE_TYPE type,
 					DAT_HANDLE handle)
 {
 	return dofi_pool_first_tagged(pool, handle, DOFI_KIND(type));
 }
 
-/* @handle as an object of any type, or NULL. */
-struct dofi_obj *dofi_obj_any(DAT_HANDLE handle);
-
-/* A new object of @ia, not yet a valid handle; NULL when memory or the IA's limit is used up. */
-void *dofi_obj_new(struct dofi_pool *pool, DAT_HANDLE_TYPE type, struct dofi_ia *ia,
-		   void (*destroy)(struct dofi_obj *));
-/* Makes it a valid handle. */
-void dofi_obj_publish(struct dofi_obj *obj, DAT_HANDLE_TYPE type);
-/* Takes back the handle; only one of several callers gets true. Takes the IA's lock. */
-int dofi_obj_retire(struct dofi_obj *obj);
-/* The two halves of that, for who holds a lock that comes after the IA's: its kind, or 0. */
-int dofi_obj_claim(struct dofi_obj *obj);
-void dofi_obj_unlink(struct dofi_obj *obj, int kind);
-/* Gives the memory back; before publishing or after retiring. */
-void dofi_obj_free(struct dofi_pool *pool, DAT_HANDLE_TYPE type, struct dofi_obj *obj);
+/*
+ * @obj, which may be NULL, if it is a valid handle of @type now, else NULL. It lies in a pool: the memory of an object
+ * stays mapped after its end.
+ */
+static inline struct dofi_obj *dofi_obj_live(struct dofi_obj *obj, DAT_HANDLE_TYPE type)
+{
+	return obj && dofi_obj_kind(obj) == DOFI_KIND(type) ? obj : NULL;
+}
 
 static inline void dofi_obj_get(struct dofi_obj *obj)
 {
@@ -87,10 +83,5 @@ static inline int dofi_obj_in_use(struct dofi_obj *obj)
 {
 	return atomic_load_explicit(&obj->users, memory_order_acquire) > 0;
 }
-
-/* Table functions that work on any object. */
-DAT_RETURN dofi_set_consumer_context(DAT_HANDLE handle, DAT_CONTEXT context);
-DAT_RETURN dofi_get_consumer_context(DAT_HANDLE handle, DAT_CONTEXT *context);
-DAT_RETURN dofi_get_handle_type(DAT_HANDLE handle, DAT_HANDLE_TYPE *type);
 
 #endif

@@ -11,7 +11,7 @@ static const struct dofi_sp_kind psp_kind = {
 	.evd_taken = DOFI_BAD_ARG(3),
 };
 
-/* The arguments that both ways of creation have in common. */
+/* The arguments that both calls that create a PSP have in common. */
 static DAT_RETURN plan_make(DAT_IA_HANDLE ia_handle, DAT_EVD_HANDLE evd_handle, DAT_PSP_FLAGS flags,
 			    const void *out, struct dofi_sp_plan *plan)
 {

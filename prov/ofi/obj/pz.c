@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Protection Zone: a fi_domain of its own, so that the fabric itself refuses another zone's key. */
+/*
+ * Protection Zone: a fi_domain of its own, so that the fabric itself refuses the keys of another
+ * PZ.
+ */
 
 #include "obj/pz.h"
 
+#include "obj/child.h"
 #include "obj/xport.h"
 
 #include <errno.h>
@@ -12,7 +16,7 @@ static void pz_ctor(void *obj)
 	struct dofi_pz *pz = obj;
 	int i;
 
-	/* outlives the PZ: an EVD may poll a queue that is just being closed */
+	/* outlives the PZ: a thread may poll a CQ that is being closed */
 	dofi_cq_init(&pz->domain.cq);
 	dofi_cq_init(&pz->local.cq);
 	dofi_mutex_init(&pz->rmr_lock);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Protection Zone: a fi_domain of its own, so that the fabric itself refuses another zone's key. */
+/*
+ * Protection Zone: a fi_domain of its own, so that the fabric itself refuses the keys of another
+ * PZ.
+ */
 #ifndef DOFI_OBJ_PZ_H
 #define DOFI_OBJ_PZ_H
 
@@ -16,11 +19,11 @@ struct dofi_lmr;
 
 struct dofi_pz {
 	struct dofi_obj obj;
-	uint64_t id;			/* no other zone ever has it */
+	uint64_t id;			/* no other PZ ever has it */
 	struct dofi_domain domain;
-	struct dofi_domain local;	/* of the IA's local fabric, once a connection needed it */
-	void *xport_pz;			/* the transport's own state of this zone; NULL at first */
-	struct dofi_mutex atomic_lock;	/* LMRs that peers may use atomics on; a leaf, held while they do */
+	struct dofi_domain local;	/* of the IA's local fabric, after a connection needed it */
+	void *xport_pz;			/* the transport's state of this PZ; NULL at first */
+	struct dofi_mutex atomic_lock;	/* targets of atomics; held during an atomic; a leaf */
 	LIST_HEAD(, dofi_lmr) atomic_lmrs;
 	struct dofi_mutex rmr_lock;	/* its RMRs and their binds; taken under an EP's lock */
 	LIST_HEAD(, dofi_bind) grants[DOFI_PZ_GRANTS]; /* by context; under rmr_lock */

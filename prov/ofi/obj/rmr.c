@@ -4,6 +4,7 @@
 #include "obj/rmr.h"
 
 #include "base/log.h"
+#include "obj/child.h"
 
 #include <errno.h>
 #include <rdma/fi_errno.h>
@@ -13,15 +14,15 @@ struct dofi_pool dofi_rmr_pool = DOFI_POOL_INIT("rmr", struct dofi_rmr, NULL);
 
 /* Grants */
 
-static inline unsigned place_of(DAT_RMR_CONTEXT context)
+static inline unsigned bucket_of(DAT_RMR_CONTEXT context)
 {
 	return context & (DOFI_PZ_GRANTS - 1);
 }
 
-/* PZ's rmr_lock held, as for the next. */
+/* PZ's rmr_lock held, as for the functions below. */
 static void list(struct dofi_bind *bind)
 {
-	LIST_INSERT_HEAD(&bind->pz->grants[place_of(bind->context)], bind, by_context);
+	LIST_INSERT_HEAD(&bind->pz->grants[bucket_of(bind->context)], bind, by_context);
 	bind->listed = true;
 }
 
@@ -32,7 +33,10 @@ static void unlist(struct dofi_bind *bind)
 	bind->listed = false;
 }
 
-/* Nothing that begins from now on gets through. On failure the grant stands. */
+/*
+ * Ends the fabric's registration: no access that begins from now on succeeds. On failure the grant
+ * stays.
+ */
 static int grant_end(struct dofi_bind *bind)
 {
 	int ret;
@@ -49,7 +53,10 @@ static int grant_end(struct dofi_bind *bind)
 	return 0;
 }
 
-/* For good: a registration that the fabric does not close is lost, as an LMR's is. */
+/*
+ * Ends the grant of @bind and frees it. A registration that the fabric does not close is lost, as an
+ * LMR's is.
+ */
 void dofi_bind_free(struct dofi_bind *bind)
 {
 	if (grant_end(bind))
@@ -88,7 +95,7 @@ DAT_RETURN dofi_bind_new(struct dofi_rmr *rmr, const struct dofi_part *part, uin
 	return DAT_SUCCESS;
 }
 
-/* Pending binds and what is in force hold an RMR of EP scope to its EP. */
+/* An RMR of EP scope belongs to its EP while a bind is pending or in force. */
 static void scope_update(struct dofi_rmr *rmr)
 {
 	if (!rmr->bound && LIST_EMPTY(&rmr->pending))
@@ -102,7 +109,7 @@ DAT_RETURN dofi_bind_post(struct dofi_bind *bind, const struct dofi_ep *ep)
 
 	dofi_mutex_lock(&bind->pz->rmr_lock);
 	if (!dofi_rmr_check(rmr)) {
-		ret = DOFI_BAD_HANDLE(RMR);	/* freed meanwhile */
+		ret = DOFI_BAD_HANDLE(RMR);	/* the RMR was freed meanwhile */
 	} else if (rmr->ep_scope && rmr->ep && rmr->ep != ep) {
 		ret = DOFI_RET(DAT_PROTECTION_VIOLATION, 0);
 	} else {
@@ -115,7 +122,7 @@ DAT_RETURN dofi_bind_post(struct dofi_bind *bind, const struct dofi_ep *ep)
 	return ret;
 }
 
-/* Puts @bind in force, and @spent is what is not, or no longer. */
+/* Puts @bind in force. @spent is the grant that is not in force, or not any more. */
 static int replace(struct dofi_rmr *rmr, struct dofi_bind *bind, struct dofi_bind **spent)
 {
 	int ret = grant_end(rmr->bound);
@@ -190,15 +197,15 @@ void dofi_bind_drop(struct dofi_bind *bind)
 	dofi_bind_free(bind);
 }
 
-/* By their contexts */
+/* Grants by context */
 
-/* The one of @context, in force or pending, if its scope lets @ep use it. rmr_lock held. */
+/* The grant of @context, in force or pending, if its scope lets @ep use it. rmr_lock held. */
 static struct dofi_bind *grant_of(struct dofi_pz *pz, const struct dofi_ep *ep,
 				  DAT_RMR_CONTEXT context)
 {
 	struct dofi_bind *bind;
 
-	LIST_FOREACH(bind, &pz->grants[place_of(context)], by_context)
+	LIST_FOREACH(bind, &pz->grants[bucket_of(context)], by_context)
 		if (bind->context == context && (!bind->rmr->ep_scope || bind->rmr->ep == ep))
 			return bind;
 	return NULL;
@@ -219,7 +226,7 @@ bool dofi_rmr_in_force(struct dofi_pz *pz, const struct dofi_ep *ep, DAT_RMR_CON
 	return is;
 }
 
-/* Whether @len bytes at what peers call @addr lie in @bind, and where that is in its LMR. */
+/* Whether @len bytes at @addr, as peers count, lie in @bind; and where that is in its LMR. */
 static bool grant_covers(const struct dofi_bind *bind, uint64_t addr, uint64_t len, uint64_t *at)
 {
 	const struct dofi_part *part = &bind->part;
@@ -229,7 +236,7 @@ static bool grant_covers(const struct dofi_bind *bind, uint64_t addr, uint64_t l
 	return addr >= first && len <= part->len && addr - first <= part->len - len;
 }
 
-/* A peer's answer writes there, as any peer may that is granted it. */
+/* An RDMA read writes to the memory, as a peer does that is granted remote write. */
 DAT_RETURN dofi_rmr_find(struct dofi_pz *pz, const struct dofi_ep *ep, DAT_RMR_CONTEXT context,
 			 uint64_t addr, uint64_t len, struct dofi_rmr_memory *memory)
 {
@@ -254,7 +261,7 @@ DAT_RETURN dofi_rmr_find(struct dofi_pz *pz, const struct dofi_ep *ep, DAT_RMR_C
 
 /* RMRs */
 
-/* Ends what is in force. PZ's rmr_lock held. */
+/* Ends the grant in force. PZ's rmr_lock held. */
 static void unbind(struct dofi_rmr *rmr)
 {
 	if (rmr->bound) {
@@ -297,7 +304,7 @@ void dofi_rmr_end_scope(struct dofi_ia *ia, const struct dofi_ep *ep)
 	dofi_mutex_unlock(&ia->lock);
 }
 
-/* Binds still in an EP's queue complete in their turn, as if they had come before this. */
+/* Binds that are still in an EP's queue complete in their turn, as if they had come before. */
 static void rmr_destroy(struct dofi_obj *obj)
 {
 	struct dofi_rmr *rmr = (struct dofi_rmr *)obj;
@@ -347,7 +354,7 @@ DAT_RETURN dofi_rmr_create(DAT_PZ_HANDLE pz_handle, DAT_RMR_HANDLE *rmr_handle)
 }
 
 #if DAT_VERSION_MAJOR >= 2
-/* Where a key is everybody's in the zone there is no such scope. */
+/* Where each peer in the PZ can use each key there is no EP scope. */
 DAT_RETURN dofi_rmr_create_for_ep(DAT_PZ_HANDLE pz_handle, DAT_RMR_HANDLE *rmr_handle)
 {
 	const struct dofi_pz *pz = dofi_pz_check(pz_handle);
@@ -358,7 +365,7 @@ DAT_RETURN dofi_rmr_create_for_ep(DAT_PZ_HANDLE pz_handle, DAT_RMR_HANDLE *rmr_h
 }
 #endif
 
-static void tell_grant(const struct dofi_bind *bind, DAT_RMR_PARAM *param)
+static void show_grant(const struct dofi_bind *bind, DAT_RMR_PARAM *param)
 {
 	param->lmr_triplet.lmr_context = bind->part.lmr->context;
 	param->lmr_triplet.virtual_address = bind->part.addr;
@@ -391,7 +398,7 @@ DAT_RETURN dofi_rmr_query(DAT_RMR_HANDLE rmr_handle, DAT_RMR_PARAM_MASK mask, DA
 	dofi_mutex_lock(&rmr->pz->rmr_lock);
 	bound = rmr->bound;
 	if (bound)
-		tell_grant(rmr->bound, &now);
+		show_grant(rmr->bound, &now);
 	dofi_mutex_unlock(&rmr->pz->rmr_lock);
 	if (!bound && (mask & DAT_RMR_FIELD_LMR_TRIPLET))
 		return DOFI_BAD_ARG(2);

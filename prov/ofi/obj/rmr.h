@@ -11,36 +11,36 @@
 /* A part of an LMR, and what peers may do with it. */
 struct dofi_part {
 	struct dofi_lmr *lmr;		/* NULL: an unbind, which grants nothing */
-	uint64_t addr, len;		/* as the LMR's segments count */
+	uint64_t addr, len;		/* as segments of the LMR count */
 	DAT_MEM_PRIV_FLAGS priv;
-	bool zero_based;		/* peers count from its first byte */
+	bool zero_based;		/* peers count from the first byte */
 };
 
 /*
- * What one bind grants: a registration of its own, made when the bind is posted, so that its
- * key is known then. It is pending until its turn among the EP's requests comes; then it takes
- * the place of the grant before it, whose registration is closed. That is what revokes it.
+ * What one bind grants: a registration of its own, made when the bind is posted, so that its key is
+ * known then. It is pending until its turn among the EP's requests; then it replaces the grant
+ * before it, whose registration is closed, which revokes that grant.
  */
 struct dofi_bind {
-	struct dofi_rmr *rmr;		/* NULL when that was freed; PZ's rmr_lock */
+	struct dofi_rmr *rmr;		/* NULL when the RMR was freed; under the PZ's rmr_lock */
 	struct dofi_pz *pz;
 	struct dofi_part part;
-	struct dofi_mr mr;		/* not open for an unbind, and when the grant has ended */
-	DAT_RMR_CONTEXT context;	/* what peers call it */
-	bool listed;			/* among the PZ's grants */
-	LIST_ENTRY(dofi_bind) by_context; /* of those */
-	LIST_ENTRY(dofi_bind) link;	/* of the RMR's pending ones */
+	struct dofi_mr mr;		/* not open for an unbind, or after the grant has ended */
+	DAT_RMR_CONTEXT context;	/* the key that peers use */
+	bool listed;			/* it is in by_context */
+	LIST_ENTRY(dofi_bind) by_context; /* in the PZ's grants */
+	LIST_ENTRY(dofi_bind) link;	/* in the pending binds of the RMR */
 };
 
 struct dofi_rmr {
 	struct dofi_obj obj;
 	struct dofi_pz *pz;
-	bool ep_scope;			/* bound through one EP at a time, while that is connected */
+	bool ep_scope;			/* bound through one EP at a time, while the EP is connected */
 
 	/* under the PZ's rmr_lock */
-	struct dofi_bind *bound;	/* in force, or NULL */
+	struct dofi_bind *bound;	/* the grant in force, or NULL */
 	LIST_HEAD(, dofi_bind) pending;
-	const struct dofi_ep *ep;	/* of EP scope: through which it is, or is being, bound */
+	const struct dofi_ep *ep;	/* of EP scope: the EP of the pending bind or the grant */
 };
 
 static inline struct dofi_rmr *dofi_rmr_check(DAT_RMR_HANDLE handle)
@@ -49,45 +49,45 @@ static inline struct dofi_rmr *dofi_rmr_check(DAT_RMR_HANDLE handle)
 }
 
 /*
- * A bind of @rmr to @part, and if it is of EP scope, for the peer that knows @secret. Whoever
- * has it posts it, or frees it. Registers memory: not under an EP's lock.
+ * A bind of @rmr to @part; a bind of EP scope is for the peer that knows @secret. The caller posts
+ * or frees it. Registers memory, so an EP's lock must not be held.
  */
 DAT_RETURN dofi_bind_new(struct dofi_rmr *rmr, const struct dofi_part *part, uint32_t secret,
 			 struct dofi_bind **bind);
 
 void dofi_bind_free(struct dofi_bind *bind);
 
-/* Makes it a pending one, posted through @ep, if its RMR may be bound there. EP lock held. */
+/* Makes @bind pending, posted through @ep, if its RMR may be bound there. EP lock held. */
 DAT_RETURN dofi_bind_post(struct dofi_bind *bind, const struct dofi_ep *ep);
 
 /*
- * Its turn has come: it is in force, and the former context grants nothing more. With a
- * negative errno the former grant could not be ended, and stays. Takes @bind over.
+ * The turn of @bind has come: puts it in force, and ends the former grant. On a negative errno the
+ * former grant could not be ended, and stays. Takes @bind over.
  */
 int dofi_bind_execute(struct dofi_bind *bind);
 
-/* The context in force that @bind is to replace, or 0. An EP's lock may be held. */
+/* The context in force that @bind will replace, or 0. An EP's lock may be held. */
 DAT_RMR_CONTEXT dofi_bind_replaces(struct dofi_bind *bind);
 
-/* Pending, but not to be executed: what it grants ends, the RMR stays as it is. Frees @bind. */
+/* Frees the pending @bind, which is not executed: its grant ends, and the RMR stays as it is. */
 void dofi_bind_drop(struct dofi_bind *bind);
 
 /*
- * The peer of @ep wants the grant of @context to end. 0 when it has, or -EACCES if there is
- * none that is in force and @ep's to use, or what the fabric says. EP lock held.
+ * The peer of @ep asks that the grant of @context ends. Returns 0, or -EACCES if there is no such
+ * grant in force that @ep may use, or the fabric's error. EP lock held.
  */
 int dofi_rmr_invalidate(struct dofi_pz *pz, const struct dofi_ep *ep, DAT_RMR_CONTEXT context);
 
-/* Memory that a grant is for: @len bytes at what @context calls @addr. */
+/* The memory of a grant: @len bytes at @addr as peers count. */
 struct dofi_rmr_memory {
 	void *base;
-	void *desc;			/* the LMR's */
+	void *desc;			/* the LMR's descriptor */
 	DAT_LMR_CONTEXT lmr;
 };
 
 /*
- * Finds it for an RDMA read of @ep that is to write there. A grant will do that is not in
- * force yet: its bind may be before the read in the EP's queue. EP lock held.
+ * Finds the memory for an RDMA read of @ep that will write there. The grant may be pending: its
+ * bind may be before the read in the EP's queue. EP lock held.
  */
 DAT_RETURN dofi_rmr_find(struct dofi_pz *pz, const struct dofi_ep *ep, DAT_RMR_CONTEXT context,
 			 uint64_t addr, uint64_t len, struct dofi_rmr_memory *memory);
@@ -95,13 +95,15 @@ DAT_RETURN dofi_rmr_find(struct dofi_pz *pz, const struct dofi_ep *ep, DAT_RMR_C
 /* Whether @context is in force, for @ep. EP lock held. */
 bool dofi_rmr_in_force(struct dofi_pz *pz, const struct dofi_ep *ep, DAT_RMR_CONTEXT context);
 
-/* The connection of @ep ends, and with it the grants of EP scope that were made through it. */
+/* The connection of @ep ends, and with it the grants of EP scope that were made through @ep. */
 void dofi_rmr_end_scope(struct dofi_ia *ia, const struct dofi_ep *ep);
 
-/* The context of what @rmr is bound to now, or 0. */
+/* The context of the grant of @rmr in force, or 0. */
 DAT_RMR_CONTEXT dofi_rmr_context(struct dofi_rmr *rmr);
 
-/* dat_rmr_bind is in ep_bind.h, as it is a request of an EP; dat_rmr_free in ep_revoke.h. */
+/*
+ * dat_rmr_bind is in ep_bind.h, because it is a request of an EP; dat_rmr_free is in ep_revoke.h.
+ */
 DAT_RETURN dofi_rmr_create(DAT_PZ_HANDLE pz_handle, DAT_RMR_HANDLE *rmr_handle);
 DAT_RETURN dofi_rmr_query(DAT_RMR_HANDLE rmr_handle, DAT_RMR_PARAM_MASK mask, DAT_RMR_PARAM *param);
 #if DAT_VERSION_MAJOR >= 2

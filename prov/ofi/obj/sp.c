@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Service point: what all kinds of them have, which listen for connection requests. */
+/* Service point: what all kinds have in common. They listen for connection requests. */
 
 #include "obj/sp.h"
+
+#include "obj/child.h"
+#include "obj/ep_create.h"
 
 #include <errno.h>
 
@@ -26,7 +29,7 @@ static void sp_unlisten(void *arg)
 	sp->obj.ia->xport->unlisten(sp);
 }
 
-/* Requests go to @to and no more to @from; either may be NULL. */
+/* Moves the stream of requests from @from to @to; either may be NULL. */
 static bool requests_move(struct dofi_evd *from, struct dofi_evd *to)
 {
 	const struct dofi_stream old = { .evd = from }, next = { .evd = to };
@@ -66,7 +69,7 @@ static void sp_init(struct dofi_sp *sp, const struct dofi_sp_plan *plan)
 		sp->kind->describe(sp);
 }
 
-/* Publishes first: a request may arrive at once, and its event carries the handle. */
+/* Publishes first: a request may arrive at once, and its event has the handle. */
 static DAT_RETURN start(struct dofi_sp *sp)
 {
 	struct listen_call call = { .sp = sp, .ret = -ENODEV };
@@ -109,7 +112,7 @@ static const DAT_HANDLE_TYPE types[] = {
 #endif
 };
 
-/* One that is being made or freed meanwhile waits for this thread, and so stays in place. */
+/* a service point that is being made or freed waits for this thread, and so stays valid */
 struct dofi_sp *dofi_sp_find(struct dofi_ia *ia, DAT_CONN_QUAL conn_qual)
 {
 	struct dofi_sp *found = NULL;

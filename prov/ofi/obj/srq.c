@@ -4,6 +4,8 @@
 #include "obj/srq.h"
 
 #include "obj/caps.h"
+#include "obj/child.h"
+#include "obj/segments.h"
 
 #include <string.h>
 
@@ -18,7 +20,7 @@ struct dofi_pool dofi_srq_pool = DOFI_POOL_INIT("srq", struct dofi_srq, srq_ctor
 
 /* Buffers leave */
 
-/* Whether the low watermark is passed and that is to be told: once per arming. Needs the lock. */
+/* Whether the low watermark is passed and has to be reported: once per arming. Needs the lock. */
 static bool falls_low(struct dofi_srq *srq)
 {
 	bool low = srq->low_armed && dofi_queue_used(&srq->queue) < (uint32_t)srq->low_watermark;
@@ -27,8 +29,8 @@ static bool falls_low(struct dofi_srq *srq)
 	return low;
 }
 
-/* DAT has no event for it: its reason is that of an SRQ's error. */
-static void tell_low(struct dofi_srq *srq)
+/* DAT has no event for it: it is the reason of an SRQ's error. */
+static void report_low(struct dofi_srq *srq)
 {
 	dofi_async_event(srq->obj.ia, DAT_ASYNC_ERROR_EP_BROKEN, srq, DAT_SRQ_LOW_WATERMARK_EVENT);
 }
@@ -85,7 +87,7 @@ bool dofi_srq_take(struct dofi_srq *srq, struct dofi_srq_user *user, struct dofi
 	}
 	dofi_mutex_unlock(&srq->lock);
 	if (low)
-		tell_low(srq);
+		report_low(srq);
 	return got;
 }
 
@@ -101,7 +103,7 @@ DAT_COUNT dofi_srq_depth(struct dofi_srq *srq)
 
 /* Buffers come */
 
-/* The endpoint to be fed next, if there is one and something for it. */
+/* The endpoint to feed next, if there is one, and a buffer for it. */
 static struct dofi_srq_user *next_fed(struct dofi_srq *srq)
 {
 	struct dofi_srq_user *user;
@@ -113,8 +115,9 @@ static struct dofi_srq_user *next_fed(struct dofi_srq *srq)
 }
 
 /*
- * Whoever is fed leaves the line, even if that is for another reason; so this ends. Endpoints
- * are never unmapped: one that is freed meanwhile only finds that it waits for nothing.
+ * Feeds the line until it, or the SRQ, is empty. An EP that is fed leaves the line in any case, so
+ * this ends. The memory of endpoints is never unmapped: an EP that is freed meanwhile finds that it
+ * does not wait.
  */
 static void serve_line(struct dofi_srq *srq)
 {
@@ -125,7 +128,7 @@ static void serve_line(struct dofi_srq *srq)
 	do
 		user->feed(user);
 	while ((user = next_fed(srq)));
-	/* the messages behind those may be in the fabric's hands already */
+	/* the next messages may be in the CQ already */
 	dofi_cq_kick(&srq->pz->domain.cq, NULL);
 }
 
@@ -175,7 +178,7 @@ static DAT_RETURN srq_new(struct dofi_ia *ia, struct dofi_pz *pz, const DAT_SRQ_
 
 	if (!srq)
 		return DOFI_NO_RESOURCE(SRQ);
-	/* no segments are enough for messages of no bytes, but not for the slots */
+	/* max_recv_iov may be 0, for empty messages; slots need room for one segment */
 	srq->max_recv_iov = attr->max_recv_iov ? attr->max_recv_iov : 1;
 	dofi_unread_renew(&srq->given);
 	nothing.unread = &srq->given;
@@ -313,6 +316,6 @@ DAT_RETURN dofi_srq_set_lw(DAT_SRQ_HANDLE srq_handle, DAT_COUNT low_watermark)
 	}
 	dofi_mutex_unlock(&srq->lock);
 	if (low)
-		tell_low(srq);
+		report_low(srq);
 	return valid ? DAT_SUCCESS : DOFI_BAD_ARG(2);
 }

@@ -4,17 +4,17 @@
 #define DOFI_OBJ_SRQ_H
 
 #include "base/mutex.h"
-#include "obj/ep_post.h"
 #include "obj/evd.h"
 #include "obj/lmr.h"
+#include "wq/queue.h"
 
-/* An endpoint, as the SRQ knows it while a message of its waits for a buffer. */
+/* An endpoint, as the SRQ knows it while a message waits for a buffer. */
 struct dofi_srq_user {
-	/* A buffer is there: takes it, or leaves the line. No lock held. */
+	/* There is a buffer: takes it, or leaves the line. No lock held. */
 	void (*feed)(struct dofi_srq_user *user);
-	bool waiting;			/* the SRQ's lock, as for the next */
+	bool waiting;			/* under the SRQ's lock */
 	TAILQ_ENTRY(dofi_srq_user) link;
-	bool asked;			/* in vain, since it was fed last; its EP's lock */
+	bool asked;			/* the SRQ had no buffer for it since it was fed last; under its EP's lock */
 };
 
 struct dofi_srq {
@@ -24,10 +24,10 @@ struct dofi_srq {
 	struct dofi_unread given;	/* buffers that EPs have, or whose events are not dequeued */
 
 	struct dofi_mutex lock;		/* the fields below; taken under an EP's lock */
-	struct dofi_queue queue;	/* buffers, whose LMRs are looked at again when they are taken */
+	struct dofi_queue queue;	/* buffers; their LMRs are checked again when they are taken */
 	DAT_COUNT low_watermark;
-	bool low_armed;			/* falling below it is to be told, once */
-	TAILQ_HEAD(, dofi_srq_user) line; /* messages wait for buffers in the order they came */
+	bool low_armed;			/* falling below it has to be reported, once */
+	TAILQ_HEAD(, dofi_srq_user) line; /* EPs whose messages wait for buffers, in order */
 };
 
 static inline struct dofi_srq *dofi_srq_check(DAT_SRQ_HANDLE handle)
@@ -36,15 +36,15 @@ static inline struct dofi_srq *dofi_srq_check(DAT_SRQ_HANDLE handle)
 }
 
 /*
- * Moves the oldest buffer to @dto, a free slot with room for its segments. False when there is
- * none, or others wait for it: then @user stands in line. An EP's lock held.
+ * Moves the oldest buffer to @dto, a free slot with room for its segments. Returns false if there
+ * is none, or if other EPs wait for it: then @user joins the line. An EP's lock held.
  */
 bool dofi_srq_take(struct dofi_srq *srq, struct dofi_srq_user *user, struct dofi_dto *dto);
-/* @user waits no longer. Its EP's lock held. */
+/* @user leaves the line. Its EP's lock held. */
 void dofi_srq_leave(struct dofi_srq *srq, struct dofi_srq_user *user);
-/* Whether @user stands in line. Its EP's lock held. */
+/* Whether @user is in the line. Its EP's lock held. */
 bool dofi_srq_waits(struct dofi_srq *srq, const struct dofi_srq_user *user);
-/* Most buffers it holds now. An EP's lock may be held. */
+/* The most buffers that it may hold. An EP's lock may be held. */
 DAT_COUNT dofi_srq_depth(struct dofi_srq *srq);
 
 DAT_RETURN dofi_srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DAT_SRQ_ATTR *attr,

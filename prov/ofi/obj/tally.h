@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Counters that are always on: how they are kept. What each means is in counters.c. */
+/* Counters that are always on: how they count. counters.c has their meaning. */
 #ifndef DOFI_OBJ_TALLY_H
 #define DOFI_OBJ_TALLY_H
 
@@ -17,15 +17,15 @@ static inline void dofi_tally_add(struct dofi_tally *t, uint64_t bytes)
 }
 
 /*
- * A counter that several threads may write without a lock. It may lose a count to another
- * thread, and costs no more than a plain one.
+ * Counts without a lock, from several threads. It may lose a count to another thread, and costs no
+ * more than an ordinary increment.
  */
 static inline void dofi_count(uint64_t *counter)
 {
 	__atomic_store_n(counter, __atomic_load_n(counter, __ATOMIC_RELAXED) + 1, __ATOMIC_RELAXED);
 }
 
-/* The same for what is rare and must be exact. */
+/* As dofi_count(), for rare events, whose count must be exact. */
 static inline void dofi_count_exactly(uint64_t *counter)
 {
 	__atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);

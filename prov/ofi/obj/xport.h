@@ -17,25 +17,27 @@ struct dofi_ep;
 struct dofi_ia;
 struct dofi_progress_ops;
 struct dofi_pz;
+struct dofi_sink;
 struct dofi_sp;
 struct fid_ep;
 
 /* Most bytes of an RDMA write with immediate data. */
 #define DOFI_WRITE_IMMED_MAX ((1u << 29) - 1)
 
-/* Why a connection request is turned down. */
+/* Why a connection request is rejected. */
 enum dofi_reject {
 	DOFI_REJECT_CONSUMER,	/* dat_cr_reject: the peer sees PEER_REJECTED */
-	DOFI_REJECT_PROVIDER,	/* nobody listens, no room: NON_PEER_REJECTED */
+	DOFI_REJECT_PROVIDER,	/* no listener, or no memory: NON_PEER_REJECTED */
 };
 
-/* What dofi_xport.submit(), dofi_send and dofi_rdma say of an operation that is done. */
+/* What dofi_xport.submit(), dofi_send and dofi_rdma return for an operation that is done. */
 #define DOFI_DONE 1
 
 /*
- * Sends @len bytes at @buf, whose completion will have @context. Returns 0; DOFI_DONE, without a completion;
- * or a negative errno: nothing has been sent, and submit() knows better. The type is that of fi_ops_msg.send,
- * so that the fabric's function can be called without another in between: @to is ep->plain_to, and @unused 0.
+ * Sends @len bytes at @buf; the completion will have @context. Returns 0; DOFI_DONE if no
+ * completion comes; or a negative errno if nothing was sent, and submit() has to decide. The type
+ * is that of fi_ops_msg.send, so that the fabric's function can be called directly: @to is
+ * ep->fast.to, and @unused 0.
  */
 typedef ssize_t dofi_send(struct fid_ep *to, const void *buf, size_t len, void *desc, uint64_t unused,
 			  void *context);
@@ -45,19 +47,22 @@ typedef ssize_t dofi_recv(struct fid_ep *to, void *buf, size_t len, void *desc, 
 			  void *context);
 
 /*
- * As dofi_send(), for RDMA: writes them to the peer's memory at @addr, which the fabric knows by @key, or
- * reads them from there.
+ * As dofi_send(), for RDMA: writes to the peer's memory at @addr, of which @key is the fabric's
+ * key, or reads it.
  */
 typedef ssize_t dofi_rdma(struct dofi_ep *ep, void *buf, size_t len, void *desc, uint64_t addr,
 			  uint64_t key, void *context);
 
 struct dofi_xport {
 	const char *name;
-	/* What the progress thread calls; its completed member leads to dofi_dto_complete(). */
+	/* For the progress thread; the member completed leads to dofi_dto_complete(). */
 	const struct dofi_progress_ops *progress_ops;
-	/* Asked of fabrics besides private data: bytes that the transport adds to it. */
+	/* Bytes that the transport adds to private data. */
 	size_t header_size;
-	/* Bytes that it carries with a request, if it does so itself; 0: the fabric is asked. */
+	/*
+	 * Bytes of data that the transport itself carries with a request; 0: the fabric carries it,
+	 * and is asked.
+	 */
 	size_t cm_data_size;
 	/*
 	 * How much of ia->max_private_data a request for @conn_qual carries. Any thread. NULL:
@@ -65,18 +70,24 @@ struct dofi_xport {
 	 */
 	DAT_COUNT (*request_room)(const struct dofi_ia *ia, DAT_CONN_QUAL conn_qual);
 	/*
-	 * It matches messages to receives itself, those of an SRQ too, which it takes with
-	 * dofi_srq_receive(); so it needs no frames (frame.h).
+	 * The transport matches messages to receives itself, those of an SRQ too, which it takes with
+	 * dofi_srq_receive(); elsewhere the fabric does, and the srq_ functions below are not NULL.
 	 */
 	bool matches;
 
-	/* All below run on the progress thread with no lock held, but where it says so. */
+	/*
+	 * The functions below run on the progress thread with no lock held, unless a comment says
+	 * otherwise.
+	 */
 
-	/* The IA's own state: made before, freed after all else. 0 or negative errno. */
+	/*
+	 * Makes and frees the transport's state of the IA: first and last of all calls. 0 or a
+	 * negative errno.
+	 */
 	int (*ia_init)(struct dofi_ia *ia);
 	void (*ia_fini)(struct dofi_ia *ia);
 
-	/* The end of what it keeps of a zone, before its domain closes. May be NULL. */
+	/* Ends the transport's state of a PZ, before its domain closes. May be NULL. */
 	void (*pz_close)(struct dofi_pz *pz);
 
 	/*
@@ -84,78 +95,107 @@ struct dofi_xport {
 	 * -EADDRINUSE when the qualifier is taken.
 	 */
 	int (*listen)(struct dofi_sp *sp);
-	/* Connection requests already delivered stay answerable. */
+	/* Ends that. Requests that were delivered stay answerable. */
 	void (*unlisten)(struct dofi_sp *sp);
 
 	/* Starts to connect @ep as its request says; ends in dofi_ep_established or dofi_ep_end. */
 	void (*connect)(struct dofi_ep *ep);
-	/* Accepts ep->accepting with @ep, takes that over; ends likewise. */
+	/*
+	 * Accepts ep->accepting with @ep, and takes it over; ends in dofi_ep_established or
+	 * dofi_ep_end.
+	 */
 	void (*accept)(struct dofi_ep *ep);
 	/*
-	 * Where there are two: @ep, which is connecting, has not got to its peer by the first of
-	 * them, has nothing open there, and is to try the second. NULL if there is one.
+	 * Where an IA has two transports: @ep, which is connecting, has not reached its peer by the
+	 * first transport, has nothing open there, and tries the second. NULL if there is one.
 	 */
 	void (*connect_otherwise)(struct dofi_ep *ep);
-	/* Turns @cr down; cr->request is gone then. */
+	/* Rejects @cr; cr->request is gone on return. */
 	void (*reject)(struct dofi_cr *cr, enum dofi_reject why, const void *data, size_t size);
 
 	/*
-	 * Closes what @ep has open at the fabric, and the request that it did not get to
-	 * accept; idempotent. When it returns, every
-	 * completion the fabric had to give was handed to dofi_dto_complete().
+	 * Closes what @ep has open at the fabric, and the request that it has not accepted yet;
+	 * idempotent. On return every completion that the fabric had was handed to
+	 * dofi_dto_complete().
 	 */
 	void (*close)(struct dofi_ep *ep);
 
 	/*
-	 * Hands one operation to the fabric. EP lock held; no allocation. 0,
-	 * -FI_EAGAIN to be called again after a completion, another negative errno: the
-	 * operation failed; or DOFI_DONE: it has ended well, and no completion comes.
+	 * Hands one operation to the fabric. EP lock held; no allocation. Returns 0; -FI_EAGAIN to
+	 * be called again after a completion; another negative errno if the operation failed; or
+	 * DOFI_DONE if it has ended well, and no completion comes.
 	 */
 	int (*submit)(struct dofi_ep *ep, struct dofi_dto *dto);
 
 	/*
-	 * Sends a message of one piece of memory, without immediate data, to a connected peer
-	 * without an SRQ. NULL if that is not simpler than submit(). Called with the EP's plain_lock, and so, where
-	 * the CQ is serial, inside dofi_cq_enter(); so are the next. @to is the EP, see dofi_plain_to().
+	 * Sends a message of one segment, without immediate data, to a connected peer without an
+	 * SRQ. NULL if that is not simpler than submit(). send, recv, write and read are called
+	 * with fast.lock held; where the CQ is serial, that is within dofi_cq_enter(). @to is the
+	 * EP, see dofi_fast_to().
 	 */
 	dofi_send *send;
-	/* Receives into one piece of memory, where there is send, too; NULL as send. */
+	/* Receives into one segment; NULL if send is. */
 	dofi_recv *recv;
-	/* Uses fi_send() and fi_recv() of ep->fid in place of send and recv, which are NULL. */
+	/*
+	 * fi_send() and fi_recv() of ep->fid are called in place of send and recv, which are NULL
+	 */
 	bool fabric_sends;
-	/* RDMA to or from one piece of memory; NULL if that is not simpler than submit(). */
+	/* RDMA with one local segment; NULL if that is not simpler than submit(). */
 	dofi_rdma *write, *read;
 
 	/*
-	 * Whether the fabric, or the peer, may use the memory of @dto, which is not done, from now on. If not so,
-	 * what becomes of it is in the slot alone. EP lock held.
+	 * Whether the fabric, or the peer, may still use the memory of @dto, which is not done. If
+	 * not, the slot alone decides what becomes of the operation. EP lock held.
 	 */
 	bool (*holds)(const struct dofi_ep *ep, const struct dofi_dto *dto);
 	/*
-	 * Asks the fabric to give the receive @dto back: if it does, a completion with FI_ECANCELED is in the CQ
-	 * then. NULL where holds() is true of no receive that could be had back. EP lock held.
+	 * Asks the fabric to give back the receive @dto: if it does, a completion with FI_ECANCELED
+	 * is in the CQ on return. NULL if holds() is false for each receive that could be given
+	 * back. EP lock held.
 	 */
 	void (*cancel)(struct dofi_ep *ep, struct dofi_dto *dto);
 
 	/*
-	 * Goes on with what it owes the peer (ep->owes), when an operation has completed or a
-	 * receive was posted. EP lock held.
+	 * Continues what the transport owes the peer (ep->owes). Called after an operation has
+	 * completed or a receive was posted. EP lock held.
 	 */
 	void (*resume)(struct dofi_ep *ep);
 
 	/*
-	 * Where it matches: the SRQ has a buffer for @ep, which stood in line. It takes that, by
-	 * dofi_srq_receive(), or leaves, by dofi_srq_leave(). EP lock held, any thread.
+	 * The SRQ has a buffer for @ep, which is first in the line. The transport takes the buffer,
+	 * by dofi_srq_receive() or dofi_srq_buffer(), or leaves the line, by dofi_srq_leave(). EP
+	 * lock held, any thread.
 	 */
-	void (*fed)(struct dofi_ep *ep);
+	void (*srq_fed)(struct dofi_ep *ep);
+
+	/*
+	 * EPs with an SRQ where the fabric matches messages to receives; NULL where the transport
+	 * does. open: makes ep->inbox, the transport's state, for an EP that has its SRQ and PZ and
+	 * is not published; 0 or a negative errno. close: frees that. The IA's transport is called,
+	 * as the EP may be connected later.
+	 */
+	int (*srq_open)(struct dofi_ep *ep);
+	void (*srq_close)(struct dofi_ep *ep);
+	/*
+	 * Posts a receive for the next message of @ep, if there is room for one. EP lock held, any
+	 * thread.
+	 */
+	void (*srq_listen)(struct dofi_ep *ep);
+	/* The receive @dto of kind DOFI_DTO_FRAME ended, with @len bytes, or a positive @err. */
+	void (*srq_arrived)(struct dofi_ep *ep, struct dofi_dto *dto, size_t len, int err, struct dofi_sink *sink);
+	/*
+	 * The connection, or an attempt, has ended: the fabric has no receive of @ep. The IA's
+	 * transport is called. EP lock held.
+	 */
+	void (*srq_clear)(struct dofi_ep *ep);
 };
 
-/* One for each kind of endpoint that fabrics have. */
+/* The transports of the kinds of endpoints that fabrics have. */
 struct dofi_xports {
 	const struct dofi_xport *connected, *connectionless;
 	/*
-	 * Adds a way over ia->local to an IA whose connected transport is there. 0, or a negative
-	 * errno, and there is none. Progress thread. NULL: not to be done.
+	 * Adds a second fabric, ia->local, to an IA whose connected transport is open. Returns 0,
+	 * or a negative errno, and the IA has none. Progress thread. NULL: there is no such fabric.
 	 */
 	int (*add_local)(struct dofi_ia *ia);
 };

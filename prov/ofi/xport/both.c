@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "loop/progress.h"
+#include "obj/ep_cm.h"
 #include "obj/sp.h"
 #include "xport/msg/msg.h"
 #include "xport/rdm/rdm.h"

@@ -4,6 +4,7 @@
 #include "xport/ports.h"
 
 #include "base/log.h"
+#include "obj/ep_cm.h"
 #include "xport/wire.h"
 
 #include <arpa/inet.h>

@@ -73,9 +73,9 @@ Test(caps, the_prefixes_stand_before_the_names)
 	int i;
 
 	for (each_row(row)) {
-		for (i = 0; i < DOFI_TELLS; i++) {
+		for (i = 0; i < DOFI_NAMED_KINDS; i++) {
 			snprintf(name, sizeof(name), "%s%s", prefix[i], row->name);
-			cr_expect_str_eq(row->tell[i], name);
+			cr_expect_str_eq(row->named[i], name);
 		}
 	}
 }

@@ -248,11 +248,11 @@ Test(caps_use, every_row_is_told_by_named_attributes)
 	for (i = 0; i < dofi_n_caps; i++) {
 		const struct dofi_cap *row = &dofi_caps[i];
 
-		expect_told(row->tell[DOFI_TELL_SOURCE], row->source);
-		expect_told(row->tell[DOFI_TELL_ADDS], row->adds);
-		expect_told(row->tell[DOFI_TELL_LIMIT],
+		expect_told(row->named[DOFI_NAMED_SOURCE], row->source);
+		expect_told(row->named[DOFI_NAMED_ADDS], row->adds);
+		expect_told(row->named[DOFI_NAMED_LIMIT],
 			    row->limit ? dofi_caps_row(DOFI_CAP_IA, row->limit)->name : NULL);
-		expect_told(row->tell[DOFI_TELL_MODIFY], row->when ? row->when->words : NULL);
+		expect_told(row->named[DOFI_NAMED_MODIFY], row->when ? row->when->words : NULL);
 	}
 }
 

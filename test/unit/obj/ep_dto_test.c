@@ -466,7 +466,7 @@ Test(ep_dto, an_unknown_error_at_the_end_is_a_flush)
 	succeed(post_send(2));
 	dofi_mutex_lock(&e->lock);
 	e->closing = true;
-	dofi_ep_gate(e);
+	dofi_ep_open_queues(e);
 	dofi_mutex_unlock(&e->lock);
 	complete_with(0, FI_EIO, 0);
 	complete_with(1, FI_EACCES, 0);

@@ -3,6 +3,7 @@
 
 #include "obj/caps.h"
 #include "obj/fixture.h"
+#include "obj/segments.h"
 
 #define DEPTH 8
 
@@ -76,7 +77,10 @@ static void init(void)
 	objects_init();
 	matching = transport_ops;
 	matching.matches = true;
-	matching.fed = feed;
+	matching.srq_fed = feed;
+	matching.srq_open = NULL;
+	matching.srq_close = matching.srq_listen = matching.srq_clear = NULL;
+	matching.srq_arrived = NULL;
 	matching.resume = resume;
 	ia->xport = &matching;
 	async = evd_make(64, DAT_EVD_ASYNC_FLAG);

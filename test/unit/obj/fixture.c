@@ -4,6 +4,7 @@
 #include "fixture.h"
 
 #include "base/env.h"
+#include "xport/msg/srq.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -65,7 +66,7 @@ static void fabric_ep_open(struct dofi_ep *ep)
 	cr_expect(dofi_progress_on_thread(&ep->obj.ia->progress));
 	dofi_ep_lock(ep);
 	ep->fid = &fabric_ep;
-	dofi_ep_gate(ep);
+	dofi_ep_open_queues(ep);
 	dofi_dto_pump(ep);
 	dofi_ep_unlock(ep);
 	transport.connecting = ep;
@@ -101,7 +102,7 @@ static void t_close(struct dofi_ep *ep)
 	dofi_ep_lock(ep);
 	transport.closes += ep->fid != NULL;
 	ep->fid = NULL;
-	dofi_ep_gate(ep);
+	dofi_ep_open_queues(ep);
 	dofi_ep_unlock(ep);
 }
 
@@ -153,14 +154,14 @@ static ssize_t submit_plain(struct dofi_ep *ep, enum dofi_dto_kind kind, const v
 static ssize_t t_send(struct fid_ep *to, const void *buf, size_t len, void *desc, uint64_t unused, void *context)
 {
 	(void)unused;
-	return submit_plain(dofi_plain_ep(to), DOFI_DTO_SEND, buf, len, desc, context);
+	return submit_plain(dofi_fast_ep(to), DOFI_DTO_SEND, buf, len, desc, context);
 }
 
 /* A receive is recorded without its buffer, so that a test finds a use of it. */
 static ssize_t t_recv(struct fid_ep *to, void *buf, size_t len, void *desc, uint64_t unused, void *context)
 {
 	struct dofi_dto *dto = dofi_dto_of(context);
-	const ssize_t ret = submit_plain(dofi_plain_ep(to), DOFI_DTO_RECV, buf, len, desc, context);
+	const ssize_t ret = submit_plain(dofi_fast_ep(to), DOFI_DTO_RECV, buf, len, desc, context);
 
 	(void)unused;
 	dto->n_iov = 0;
@@ -225,6 +226,12 @@ const struct dofi_xport transport_ops = {
 	.recv = t_recv,
 	.holds = t_holds,
 	.cancel = t_cancel,
+	.srq_open = msg_srq_open,
+	.srq_close = msg_srq_close,
+	.srq_listen = msg_srq_listen,
+	.srq_arrived = msg_srq_arrived,
+	.srq_fed = msg_srq_fed,
+	.srq_clear = msg_srq_clear,
 };
 
 static int getinfo(const char *node, uint64_t flags, const struct fi_info *hints,
@@ -254,8 +261,11 @@ int ia_try_open(struct dofi_ia **out)
 	static const DAT_PROVIDER provider = { .device_name = "test-ia" };
 	static const struct dofi_xports xports = { .connected = &transport_ops };
 	const struct dofi_params any = { .provider = "" };
+	int ret = dofi_ia_open(&provider, &any, &xports, true, out);
 
-	return dofi_ia_open(&provider, &any, &xports, true, out);
+	if (!ret)
+		dofi_caps_named_attrs(*out);
+	return ret;
 }
 
 void ia_init(void)

@@ -4,6 +4,7 @@
 #include "obj/fixture.h"
 
 #include "obj/caps.h"
+#include "obj/child.h"
 #include "obj/csp.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Protection zones. */
+/* Protection Zones. */
 
 #include "obj/fixture.h"
 

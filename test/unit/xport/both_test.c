@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "capture.h"
 #include "nomem.h"
+#include "obj/caps.h"
 #include "xport/rdm/link.h"
 #include "xport/msg/msg.h"
 #include "xport/peer.h"
@@ -364,10 +365,11 @@ Test(both, nobody_is_found_by_neither)
 
 /* IAs */
 
-static bool tells_local(const struct dofi_ia *of)
+static bool tells_local(struct dofi_ia *of)
 {
 	int i;
 
+	dofi_caps_named_attrs(of);
 	for (i = 0; i < of->n_named; i++)
 		if (!strcmp(of->named[i].name, "OFI_LOCAL"))
 			return true;

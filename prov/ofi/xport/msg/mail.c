@@ -4,6 +4,7 @@
 #include "xport/msg/mail.h"
 
 #include "base/log.h"
+#include "obj/ep_dto.h"
 #include "obj/lmr_atomic.h"
 #include "xport/msg/bye.h"
 
@@ -141,7 +142,7 @@ void msg_mail_resume(struct dofi_ep *ep)
 	}
 	if (ep->owes != (m->replied != m->served)) {
 		ep->owes = !ep->owes;
-		dofi_ep_gate(ep);
+		dofi_ep_open_queues(ep);
 	}
 }
 

@@ -5,12 +5,16 @@
 
 #include "base/log.h"
 #include "fab/quirks.h"
+#include "obj/ep_attr.h"
+#include "obj/ep_cm.h"
+#include "obj/ep_queue.h"
 #include "xport/msg/bye.h"
 #include "xport/msg/listen.h"
 #include "xport/msg/mail.h"
 #include "xport/msg/native.h"
 #include "xport/msg/op.h"
 #include "xport/msg/open.h"
+#include "xport/msg/srq.h"
 #include "xport/wire.h"
 
 #include <arpa/inet.h>
@@ -265,7 +269,7 @@ static int endpoint_take(struct dofi_ep *ep, const struct fi_info *info, struct 
 	ep->shard = ((struct msg_conn *)ep->conn)->shard;
 	ep->mail = mail;
 	dofi_ep_set_cq(ep, ((struct msg_conn *)ep->conn)->cq);
-	dofi_ep_gate(ep);
+	dofi_ep_open_queues(ep);
 	dofi_dto_pump(ep);
 	dofi_ep_unlock(ep);
 	return 0;
@@ -307,7 +311,7 @@ static void endpoint_close(struct dofi_ep *ep)
 	ep->fid = NULL;
 	ep->mail = NULL;
 	ep->owes = false;
-	dofi_ep_gate(ep);
+	dofi_ep_open_queues(ep);
 	if (ep->state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING)
 		dofi_dto_recall(ep);
 	dofi_ep_unlock(ep);
@@ -662,7 +666,9 @@ static const struct dofi_progress_ops native_progress_ops = {
 	.ia_fini = msg_ia_fini, .listen = msg_listen, .unlisten = msg_unlisten,           \
 	.connect = msg_connect, .accept = msg_accept, .reject = msg_reject,               \
 	.close = msg_close, .pz_close = msg_open_pz_close, .resume = msg_mail_resume,         \
-	.request_room = msg_request_room, .holds = msg_holds, .cancel = msg_cancel
+	.request_room = msg_request_room, .holds = msg_holds, .cancel = msg_cancel,       \
+	.srq_open = msg_srq_open, .srq_close = msg_srq_close, .srq_listen = msg_srq_listen, \
+	.srq_arrived = msg_srq_arrived, .srq_fed = msg_srq_fed, .srq_clear = msg_srq_clear
 
 const struct dofi_xport dofi_msg_xport = {
 	OPS, .progress_ops = &msg_progress_ops, .submit = msg_submit,

@@ -4,6 +4,7 @@
 #include "xport/msg/native.h"
 
 #include "fab/quirks.h"
+#include "obj/ep_dto.h"
 #include "xport/msg/op.h"
 
 #include <rdma/fi_atomic.h>

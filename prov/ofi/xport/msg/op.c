@@ -6,6 +6,8 @@
 #include "base/iov.h"
 #include "fab/quirks.h"
 #include "obj/beside.h"
+#include "obj/ep_dto.h"
+#include "xport/msg/frame.h"
 #include "xport/msg/mail.h"
 
 #include <rdma/fi_rma.h>
@@ -78,17 +80,17 @@ static int send_plain(struct dofi_ep *ep, struct dofi_dto *dto)
 }
 
 /* The frame is the message: injected, as it has no memory of its own, and yet completed. */
-static int send_whole(struct dofi_ep *ep, struct dofi_dto *dto, const struct dofi_frame *frame,
-		      unsigned char buf[DOFI_FRAME_MAX])
+static int send_whole(struct dofi_ep *ep, struct dofi_dto *dto, const struct msg_frame *frame,
+		      unsigned char buf[MSG_FRAME_MAX])
 {
-	const struct iovec iov = { buf, DOFI_FRAME_HEADER + frame->length };
+	const struct iovec iov = { buf, MSG_FRAME_HEADER + frame->length };
 	const struct fi_msg msg = {
 		.msg_iov = &iov,
 		.iov_count = 1,
 		.context = dofi_dto_context(dto),
 	};
 
-	dofi_iov_gather(buf + DOFI_FRAME_HEADER, dto->iov, dto->n_iov, 0, frame->length);
+	dofi_iov_gather(buf + MSG_FRAME_HEADER, dto->iov, dto->n_iov, 0, frame->length);
 	return fi_sendmsg(ep->fid, &msg, FI_INJECT | FI_COMPLETION);
 }
 
@@ -99,19 +101,19 @@ static int send_whole(struct dofi_ep *ep, struct dofi_dto *dto, const struct dof
 static __attribute__((noinline)) int send_framed(struct dofi_ep *ep, struct dofi_dto *dto,
 						 uint64_t length, uint64_t beside)
 {
-	const size_t room = ep->obj.ia->limits.inject_size < DOFI_FRAME_MAX ?
-				    ep->obj.ia->limits.inject_size : DOFI_FRAME_MAX;
-	const struct dofi_frame frame = {
-		.length = length, .beside = beside, .whole = length <= room - DOFI_FRAME_HEADER,
+	const size_t room = ep->obj.ia->limits.inject_size < MSG_FRAME_MAX ?
+				    ep->obj.ia->limits.inject_size : MSG_FRAME_MAX;
+	const struct msg_frame frame = {
+		.length = length, .beside = beside, .whole = length <= room - MSG_FRAME_HEADER,
 	};
-	unsigned char buf[DOFI_FRAME_MAX];
+	unsigned char buf[MSG_FRAME_MAX];
 	int ret;
 
-	dofi_frame_pack(buf, &frame);
+	msg_frame_pack(buf, &frame);
 	if (frame.whole)
 		return send_whole(ep, dto, &frame, buf);
 	if (!dto->announced) {
-		ret = fi_inject(ep->fid, buf, DOFI_FRAME_HEADER, 0);
+		ret = fi_inject(ep->fid, buf, MSG_FRAME_HEADER, 0);
 		if (ret)
 			return ret;
 		dto->announced = true;

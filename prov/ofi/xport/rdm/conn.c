@@ -7,6 +7,9 @@
 #include "base/env.h"
 #include "base/log.h"
 #include "base/pool.h"
+#include "obj/ep_attr.h"
+#include "obj/ep_cm.h"
+#include "obj/ep_queue.h"
 #include "xport/rdm/peer.h"
 
 #include <errno.h>
@@ -163,7 +166,7 @@ int rdm_conn_reach(struct rdm_conn *conn)
 	ep->mailbox.key = 1;	/* all peers do atomics */
 	ep->framed = false;
 	ep->fid = conn->link ? dofi_rings_ep(conn->zone->rings) : conn->endpoint->rdm.fid;
-	dofi_ep_gate(ep);
+	dofi_ep_open_queues(ep);
 	dofi_dto_pump(ep);
 	dofi_ep_unlock(ep);
 	return 0;
@@ -297,7 +300,7 @@ void rdm_conn_close(struct dofi_ep *ep)
 	removable = is_removable(conn);
 	ep->fid = NULL;
 	ep->owes = false;
-	dofi_ep_gate(ep);
+	dofi_ep_open_queues(ep);
 	dofi_ep_unlock(ep);
 	rdm_direct_close(conn);
 	settle(conn);

@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "fab/quirks.h"
+#include "obj/ep_cm.h"
 #include "xport/rdm/peer.h"
 
 #include <stddef.h>

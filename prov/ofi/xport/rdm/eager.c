@@ -10,6 +10,7 @@
 #include "xport/rdm/rdm.h"
 
 #include "base/iov.h"
+#include "obj/ep_dto.h"
 
 #include <rdma/fi_errno.h>
 

@@ -3,6 +3,8 @@
 
 #include "xport/rdm/rdm.h"
 
+#include "obj/ep_dto.h"
+
 #include <errno.h>
 #include <stdlib.h>
 

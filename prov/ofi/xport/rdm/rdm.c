@@ -486,5 +486,5 @@ const struct dofi_xport dofi_rdm_xport = {
 	.submit = rdm_submit,
 	.send = rdm_send,
 	.resume = rdm_resume,
-	.fed = rdm_fed,
+	.srq_fed = rdm_fed,
 };

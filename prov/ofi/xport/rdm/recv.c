@@ -5,6 +5,9 @@
 
 #include "base/iov.h"
 #include "base/log.h"
+#include "obj/ep_dto.h"
+#include "obj/ep_srq.h"
+#include "obj/segments.h"
 
 #include <errno.h>
 #include <rdma/fi_errno.h>

@@ -4,6 +4,7 @@
 #include "xport/rdm/rdm.h"
 
 #include "obj/cr.h"
+#include "obj/ep_cm.h"
 #include "xport/rdm/peer.h"
 #include "xport/cm/local.h"
 #include "xport/wire.h"

@@ -6,6 +6,8 @@
 #include "base/iov.h"
 #include "base/log.h"
 #include "obj/beside.h"
+#include "obj/ep_done.h"
+#include "obj/ep_queue.h"
 #include "xport/rdm/peer.h"
 
 #include <rdma/fi_errno.h>
@@ -360,7 +362,7 @@ static int send_message(struct rdm_conn *conn, struct dofi_dto *dto, size_t leng
 ssize_t rdm_send(struct fid_ep *to, const void *buf, size_t len, void *desc, uint64_t unused, void *context)
 {
 	const struct iovec iov = { (void *)(uintptr_t)buf, len };
-	struct rdm_conn *conn = rdm_conn_of(dofi_plain_ep(to));
+	struct rdm_conn *conn = rdm_conn_of(dofi_fast_ep(to));
 	struct rdm_frame f;
 	int ret;
 

@@ -5,6 +5,7 @@
 
 #include "nomem.h"
 #include "obj/beside.h"
+#include "xport/msg/frame.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -1223,9 +1224,9 @@ Test(msg_submit, plain_operations_call_the_fabric_without_another_function_betwe
 {
 	const struct dofi_ep *e = ep;
 
-	cr_expect(e->send == e->fid->msg->send);
-	cr_expect(e->recv == e->fid->msg->recv);
-	cr_expect(e->plain_to == e->fid);
+	cr_expect(e->fast.send == e->fid->msg->send);
+	cr_expect(e->fast.recv == e->fid->msg->recv);
+	cr_expect(e->fast.to == e->fid);
 }
 
 Test(msg_submit, receives)
@@ -1442,11 +1443,11 @@ static DAT_RETURN send_bytes(size_t length)
 	return dofi_ep_post_send(ep, 1, &s, cookie, DAT_COMPLETION_DEFAULT_FLAG);
 }
 
-static struct dofi_frame frame_sent(size_t len)
+static struct msg_frame frame_sent(size_t len)
 {
-	struct dofi_frame frame = { .length = 0 };
+	struct msg_frame frame = { .length = 0 };
 
-	cr_expect_eq(dofi_frame_unpack(fake_eps.injected, len, &frame), 0);
+	cr_expect_eq(msg_frame_unpack(fake_eps.injected, len, &frame), 0);
 	return frame;
 }
 
@@ -1460,19 +1461,19 @@ Test(msg_submit, a_short_message_goes_along_with_its_frame, .init = init_framed)
 	cr_assert_eq(fake_eps.op, FAKE_SENDMSG);
 	cr_expect_eq(fake_eps.ops, 1);
 	cr_expect(fake_eps.flags & FI_INJECT && fake_eps.flags & FI_COMPLETION);
-	cr_expect(frame_sent(DOFI_FRAME_HEADER + 24).whole);
-	cr_expect(!memcmp(fake_eps.injected + DOFI_FRAME_HEADER, "aaaaaaaabbbbbbbbcccccccc", 24));
+	cr_expect(frame_sent(MSG_FRAME_HEADER + 24).whole);
+	cr_expect(!memcmp(fake_eps.injected + MSG_FRAME_HEADER, "aaaaaaaabbbbbbbbcccccccc", 24));
 	fake_complete(fake_eps.context, 0);
 	event_take(evd, DAT_DTO_COMPLETION_EVENT);
 }
 
 Test(msg_submit, the_longest_that_goes_along_fills_what_can_be_injected, .init = init_framed)
 {
-	succeed(send_bytes(DOFI_FRAME_MAX - DOFI_FRAME_HEADER));
+	succeed(send_bytes(MSG_FRAME_MAX - MSG_FRAME_HEADER));
 	cr_expect_eq(fake_eps.op, FAKE_SENDMSG);
-	succeed(send_bytes(DOFI_FRAME_MAX - DOFI_FRAME_HEADER + 1));
+	succeed(send_bytes(MSG_FRAME_MAX - MSG_FRAME_HEADER + 1));
 	cr_expect_eq(fake_eps.op, FAKE_SEND);
-	ia->limits.inject_size = DOFI_FRAME_HEADER + 8;
+	ia->limits.inject_size = MSG_FRAME_HEADER + 8;
 	succeed(send_bytes(8));
 	cr_expect_eq(fake_eps.op, FAKE_SENDMSG);
 	succeed(send_bytes(9));
@@ -1486,8 +1487,8 @@ Test(msg_submit, a_long_message_is_announced_and_sent_from_where_it_is, .init = 
 	cr_assert_eq(fake_eps.op, FAKE_SEND);
 	cr_expect_eq(fake_eps.iov[0].iov_base, memory);
 	cr_expect_eq(fake_eps.iov[0].iov_len, 1000);
-	cr_expect_eq(frame_sent(DOFI_FRAME_HEADER).length, 1000);
-	cr_expect(!frame_sent(DOFI_FRAME_HEADER).whole);
+	cr_expect_eq(frame_sent(MSG_FRAME_HEADER).length, 1000);
+	cr_expect(!frame_sent(MSG_FRAME_HEADER).whole);
 }
 
 Test(msg_submit, a_message_is_announced_once, .init = init_framed)
@@ -1544,7 +1545,7 @@ Test(msg_submit, an_endpoint_of_an_srq_asks_for_frames, .init = init)
 	cm_event(FI_CONNECTED, fake_eps.last, wire(DOFI_WIRE_ACCEPT, 0, NULL, 0));
 	event_only(DAT_CONNECTION_EVENT_ESTABLISHED);
 	cr_expect_eq(fake_eps.op, FAKE_RECV);
-	cr_expect_eq(fake_eps.iov[0].iov_len, DOFI_FRAME_MAX);
+	cr_expect_eq(fake_eps.iov[0].iov_len, MSG_FRAME_MAX);
 	cr_expect(!inside()->framed, "its peer does not");
 }
 

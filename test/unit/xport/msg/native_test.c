@@ -5,6 +5,7 @@
 
 #include "fab/quirks.h"
 #include "obj/ep_ext.h"
+#include "xport/msg/frame.h"
 
 #define PORT 4711
 
@@ -400,7 +401,7 @@ Test(msg_native, immediate_data_for_an_srq_is_in_a_frame)
 	inside()->framed = true;
 	succeed(dofi_ep_post_send_immed(ep, &p));
 	cr_expect_eq(fake_eps.flags & FI_REMOTE_CQ_DATA, 0);
-	cr_expect_eq(fake_eps.iov[0].iov_len, DOFI_FRAME_HEADER + 8);
+	cr_expect_eq(fake_eps.iov[0].iov_len, MSG_FRAME_HEADER + 8);
 }
 
 static uint64_t passed(const void *operand)

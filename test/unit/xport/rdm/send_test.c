@@ -194,13 +194,13 @@ static bool is_short(struct dofi_ep *e)
 	bool is;
 
 	dofi_mutex_lock(&e->lock);
-	is = e->send == rdm_send;
-	cr_expect(is || !e->send);
+	is = e->fast.send == rdm_send;
+	cr_expect(is || !e->fast.send);
 	dofi_mutex_unlock(&e->lock);
 	return is;
 }
 
-/* The fast path is for plain messages only: ep_plain.h. */
+/* The fast path is for plain messages only: obj/fast.h. */
 Test(rdm_send, the_short_way_is_left_for_what_is_unusual, .init = rdm_init)
 {
 	const struct peer_frame *f;
@@ -210,9 +210,9 @@ Test(rdm_send, the_short_way_is_left_for_what_is_unusual, .init = rdm_init)
 	e = ep;
 	cr_expect(is_short(e));
 	dofi_mutex_lock(&e->lock);
-	cr_expect_eq(rdm_send(dofi_plain_to(e), big, FRAME - RDM_FRAME_HEADER + 1, NULL, 0, NULL), -FI_EAGAIN);
-	cr_expect_eq(rdm_send(dofi_plain_to(e), big, 8, NULL, 0, NULL), DOFI_DONE);
-	cr_expect_eq(rdm_send(dofi_plain_to(e), big, 8, NULL, 0, NULL), -FI_EAGAIN, "the peer has room for one");
+	cr_expect_eq(rdm_send(dofi_fast_to(e), big, FRAME - RDM_FRAME_HEADER + 1, NULL, 0, NULL), -FI_EAGAIN);
+	cr_expect_eq(rdm_send(dofi_fast_to(e), big, 8, NULL, 0, NULL), DOFI_DONE);
+	cr_expect_eq(rdm_send(dofi_fast_to(e), big, 8, NULL, 0, NULL), -FI_EAGAIN, "the peer has room for one");
 	dofi_mutex_unlock(&e->lock);
 	f = peer_take(&peer, RDM_FRAME_SEND);
 	cr_expect(f->frame.length == 8 && !memcmp(f->data, big, 8));

@@ -64,7 +64,7 @@ static void set_closing(bool closing)
 
 	dofi_mutex_lock(&e->lock);
 	e->closing = closing;
-	dofi_ep_gate(e);
+	dofi_ep_open_queues(e);
 	dofi_mutex_unlock(&e->lock);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* What precedes a message to an endpoint of a shared receive queue. Pure functions. */
 
-#include "obj/frame.h"
+#include "xport/msg/frame.h"
 
 #include <endian.h>
 #include <errno.h>
@@ -28,7 +28,7 @@ static uint64_t get(const unsigned char *from)
 	return be64toh(v);
 }
 
-void dofi_frame_pack(unsigned char buf[DOFI_FRAME_HEADER], const struct dofi_frame *frame)
+void msg_frame_pack(unsigned char buf[MSG_FRAME_HEADER], const struct msg_frame *frame)
 {
 	buf[0] = MAGIC;
 	buf[1] = frame->whole ? KIND_WHOLE : KIND_NEXT;
@@ -37,19 +37,19 @@ void dofi_frame_pack(unsigned char buf[DOFI_FRAME_HEADER], const struct dofi_fra
 	put(buf + BESIDE_AT, frame->beside);
 }
 
-int dofi_frame_unpack(const void *buf, size_t len, struct dofi_frame *frame)
+int msg_frame_unpack(const void *buf, size_t len, struct msg_frame *frame)
 {
 	const unsigned char *p = buf;
 	uint64_t length;
 
-	if (len < DOFI_FRAME_HEADER || len > DOFI_FRAME_MAX || p[0] != MAGIC || p[2] || p[3])
+	if (len < MSG_FRAME_HEADER || len > MSG_FRAME_MAX || p[0] != MAGIC || p[2] || p[3])
 		return -EPROTO;
 	length = get(p + LENGTH_AT);
-	len -= DOFI_FRAME_HEADER;
+	len -= MSG_FRAME_HEADER;
 	/* a message of no bytes would have fit into the frame */
 	if (p[1] == KIND_WHOLE ? length != len : p[1] != KIND_NEXT || len || !length)
 		return -EPROTO;
-	*frame = (struct dofi_frame){
+	*frame = (struct msg_frame){
 		.length = length, .beside = get(p + BESIDE_AT), .whole = p[1] == KIND_WHOLE,
 	};
 	return 0;

@@ -6,6 +6,7 @@
 
 #include "obj/caps.h"
 #include "obj/fixture.h"
+#include "xport/msg/frame.h"
 
 #include <rdma/fi_errno.h>
 
@@ -47,7 +48,7 @@ static void fini(void)
 	ia_fini();
 }
 
-TestSuite(ep_inbox, .init = init, .fini = fini);
+TestSuite(msg_srq, .init = init, .fini = fini);
 
 static struct dofi_ep *inside(void)
 {
@@ -80,16 +81,16 @@ static bool listens(void)
  */
 static void frame_of(uint64_t length, bool whole, int with)
 {
-	const struct dofi_frame frame = { .length = length, .whole = whole };
+	const struct msg_frame frame = { .length = length, .whole = whole };
 	unsigned last = transport.n - 1;
 	unsigned char *buf;
 
 	cr_assert(listens());
 	buf = transport.dto[last]->iov[0].iov_base;
-	dofi_frame_pack(buf, &frame);
+	msg_frame_pack(buf, &frame);
 	if (whole)
-		memset(buf + DOFI_FRAME_HEADER, with, length);
-	complete_with(last, 0, DOFI_FRAME_HEADER + (whole ? length : 0));
+		memset(buf + MSG_FRAME_HEADER, with, length);
+	complete_with(last, 0, MSG_FRAME_HEADER + (whole ? length : 0));
 }
 
 static void short_message(int with)
@@ -149,7 +150,7 @@ static void expect_end(DAT_EVENT_NUMBER number)
 
 /* Creating */
 
-Test(ep_inbox, creating_checks_what_it_is_given)
+Test(msg_srq, creating_checks_what_it_is_given)
 {
 	DAT_PZ_HANDLE other_pz;
 	DAT_EP_HANDLE other;
@@ -179,7 +180,7 @@ Test(ep_inbox, creating_checks_what_it_is_given)
 	expect_arg(create(&other), 7);
 }
 
-Test(ep_inbox, its_attributes_have_defaults_and_are_accepted_back)
+Test(msg_srq, its_attributes_have_defaults_and_are_accepted_back)
 {
 	DAT_EP_PARAM param;
 	DAT_EP_HANDLE other;
@@ -199,7 +200,7 @@ Test(ep_inbox, its_attributes_have_defaults_and_are_accepted_back)
 	succeed(dofi_ep_free(other));
 }
 
-Test(ep_inbox, without_memory_nothing_is_left)
+Test(msg_srq, without_memory_nothing_is_left)
 {
 	DAT_EP_HANDLE other;
 
@@ -210,14 +211,14 @@ Test(ep_inbox, without_memory_nothing_is_left)
 	succeed(dofi_ep_free(other));
 }
 
-Test(ep_inbox, an_srq_in_use_is_not_freed)
+Test(msg_srq, an_srq_in_use_is_not_freed)
 {
 	expect_state(dofi_srq_free(srq), SRQ_IN_USE);
 	succeed(dofi_ep_free(ep));
 	succeed(dofi_srq_free(srq));
 }
 
-Test(ep_inbox, it_has_no_receives_of_its_own)
+Test(msg_srq, it_has_no_receives_of_its_own)
 {
 	DAT_LMR_TRIPLET s = segment(0, 8);
 
@@ -232,7 +233,7 @@ static DAT_RETURN modify(DAT_EP_PARAM_MASK mask, const DAT_EP_PARAM *param)
 	return dofi_ep_modify(ep, mask, param);
 }
 
-Test(ep_inbox, its_zone_stays_the_srqs, .init = init_unconnected)
+Test(msg_srq, its_zone_stays_the_srqs, .init = init_unconnected)
 {
 	DAT_EP_PARAM param = { .pz_handle = pz };
 
@@ -242,7 +243,7 @@ Test(ep_inbox, its_zone_stays_the_srqs, .init = init_unconnected)
 	expect_arg(modify(DAT_EP_FIELD_SRQ_HANDLE, &param), 2);
 }
 
-Test(ep_inbox, its_watermark_may_be_changed, .init = init_unconnected)
+Test(msg_srq, its_watermark_may_be_changed, .init = init_unconnected)
 {
 	DAT_EP_PARAM param = { .pz_handle = pz };
 
@@ -260,7 +261,7 @@ Test(ep_inbox, its_watermark_may_be_changed, .init = init_unconnected)
 
 /* Messages */
 
-Test(ep_inbox, listens_when_it_may_be_sent_to, .init = init_unconnected)
+Test(msg_srq, listens_when_it_may_be_sent_to, .init = init_unconnected)
 {
 	start_connecting(ep);
 	cr_expect_eq(transport.n, 0, "a refused attempt would take it along");
@@ -269,7 +270,7 @@ Test(ep_inbox, listens_when_it_may_be_sent_to, .init = init_unconnected)
 	cr_expect_eq(transport.n, 1);
 }
 
-Test(ep_inbox, a_message_in_its_frame_is_copied)
+Test(msg_srq, a_message_in_its_frame_is_copied)
 {
 	succeed(post(0));
 	succeed(post(1));
@@ -282,7 +283,7 @@ Test(ep_inbox, a_message_in_its_frame_is_copied)
 	cr_expect_eq(memory[256], 'b');
 }
 
-Test(ep_inbox, a_message_is_spread_over_segments)
+Test(msg_srq, a_message_is_spread_over_segments)
 {
 	DAT_LMR_TRIPLET s[2] = { segment(0, 10), segment(100, 10) };
 
@@ -293,14 +294,14 @@ Test(ep_inbox, a_message_is_spread_over_segments)
 	cr_expect(memory[105] == 'c' && memory[106] != 'c');
 }
 
-Test(ep_inbox, a_message_of_no_bytes_takes_a_buffer)
+Test(msg_srq, a_message_of_no_bytes_takes_a_buffer)
 {
 	succeed(dofi_srq_post_recv(srq, 0, NULL, (DAT_DTO_COOKIE){ .as_64 = 4 }));
 	frame_of(0, true, 0);
 	expect_dto(4, DAT_DTO_SUCCESS, 0);
 }
 
-Test(ep_inbox, a_long_message_is_received_in_place_and_no_further)
+Test(msg_srq, a_long_message_is_received_in_place_and_no_further)
 {
 	unsigned receive = transport.n;
 	struct dofi_dto *dto;
@@ -320,7 +321,7 @@ Test(ep_inbox, a_long_message_is_received_in_place_and_no_further)
 	cr_expect_eq(counts().outstanding_dto_count, 0);
 }
 
-Test(ep_inbox, what_was_not_dequeued_is_outstanding)
+Test(msg_srq, what_was_not_dequeued_is_outstanding)
 {
 	succeed(post(0));
 	succeed(post(1));
@@ -332,7 +333,7 @@ Test(ep_inbox, what_was_not_dequeued_is_outstanding)
 	cr_expect_eq(counts().outstanding_dto_count, 2);
 }
 
-Test(ep_inbox, a_message_without_a_buffer_waits_for_one)
+Test(msg_srq, a_message_without_a_buffer_waits_for_one)
 {
 	unsigned before = transport.n;
 
@@ -350,7 +351,7 @@ Test(ep_inbox, a_message_without_a_buffer_waits_for_one)
 	expect_dto(2, DAT_DTO_SUCCESS, LARGE);
 }
 
-Test(ep_inbox, what_the_fabric_cannot_take_yet_is_tried_again)
+Test(msg_srq, what_the_fabric_cannot_take_yet_is_tried_again)
 {
 	DAT_LMR_TRIPLET s = segment(0, 8);
 	unsigned sent;
@@ -362,10 +363,10 @@ Test(ep_inbox, what_the_fabric_cannot_take_yet_is_tried_again)
 	transport.room = 0;
 	{
 		/* the frame arrived in the operation before that */
-		const struct dofi_frame frame = { .length = LARGE, .whole = false };
+		const struct msg_frame frame = { .length = LARGE, .whole = false };
 
-		dofi_frame_pack(transport.dto[sent - 1]->iov[0].iov_base, &frame);
-		complete_with(sent - 1, 0, DOFI_FRAME_HEADER);
+		msg_frame_pack(transport.dto[sent - 1]->iov[0].iov_base, &frame);
+		complete_with(sent - 1, 0, MSG_FRAME_HEADER);
 	}
 	cr_expect_eq(transport.n, sent + 1);
 	transport.room = 100;
@@ -376,7 +377,7 @@ Test(ep_inbox, what_the_fabric_cannot_take_yet_is_tried_again)
 	cr_expect(listens());
 }
 
-Test(ep_inbox, an_endpoint_takes_no_more_than_it_may_hold, .init = init_unconnected)
+Test(msg_srq, an_endpoint_takes_no_more_than_it_may_hold, .init = init_unconnected)
 {
 	unsigned receive;
 
@@ -396,7 +397,7 @@ Test(ep_inbox, an_endpoint_takes_no_more_than_it_may_hold, .init = init_unconnec
 
 /* Failures */
 
-Test(ep_inbox, a_message_that_is_too_long_breaks_the_connection)
+Test(msg_srq, a_message_that_is_too_long_breaks_the_connection)
 {
 	succeed(srq_post_at(srq, 0, 8, 5));
 	succeed(post(1));
@@ -407,7 +408,7 @@ Test(ep_inbox, a_message_that_is_too_long_breaks_the_connection)
 	cr_expect_eq(counts().outstanding_dto_count, 1);
 }
 
-Test(ep_inbox, a_short_one_that_is_too_long_leaves_the_memory_alone)
+Test(msg_srq, a_short_one_that_is_too_long_leaves_the_memory_alone)
 {
 	succeed(srq_post_at(srq, 0, 8, 5));
 	memory[0] = memory[8] = 'x';
@@ -417,7 +418,7 @@ Test(ep_inbox, a_short_one_that_is_too_long_leaves_the_memory_alone)
 	cr_expect(memory[0] == 'x' && memory[8] == 'x');
 }
 
-Test(ep_inbox, memory_that_was_freed_is_not_written)
+Test(msg_srq, memory_that_was_freed_is_not_written)
 {
 	static char own[64];
 	DAT_LMR_TRIPLET s = segment(0, 64);
@@ -434,13 +435,13 @@ Test(ep_inbox, memory_that_was_freed_is_not_written)
 	expect_end(DAT_CONNECTION_EVENT_BROKEN);
 }
 
-Test(ep_inbox, what_is_no_frame_breaks_the_connection_and_takes_no_buffer)
+Test(msg_srq, what_is_no_frame_breaks_the_connection_and_takes_no_buffer)
 {
 	unsigned last = transport.n - 1;
 
 	succeed(post(0));
-	memset(transport.dto[last]->iov[0].iov_base, 'q', DOFI_FRAME_MAX);
-	complete_with(last, 0, DOFI_FRAME_MAX);
+	memset(transport.dto[last]->iov[0].iov_base, 'q', MSG_FRAME_MAX);
+	complete_with(last, 0, MSG_FRAME_MAX);
 	expect_end(DAT_CONNECTION_EVENT_BROKEN);
 	cr_expect_eq(counts().available_dto_count, 1);
 }
@@ -470,23 +471,23 @@ static void without_slots(int blocks)
 	cr_expect_eq(counts().outstanding_dto_count, 1);
 }
 
-Test(ep_inbox, without_memory_for_slots_the_connection_breaks)
+Test(msg_srq, without_memory_for_slots_the_connection_breaks)
 {
 	without_slots(0);
 }
 
-Test(ep_inbox, without_memory_for_all_of_the_slots_it_breaks_too)
+Test(msg_srq, without_memory_for_all_of_the_slots_it_breaks_too)
 {
 	without_slots(1);
 }
 
-Test(ep_inbox, a_frame_that_fails_ends_the_connection)
+Test(msg_srq, a_frame_that_fails_ends_the_connection)
 {
 	complete_with(transport.n - 1, FI_ETRUNC, 0);
 	expect_end(DAT_CONNECTION_EVENT_BROKEN);
 }
 
-Test(ep_inbox, a_frame_that_the_end_takes_along_is_no_error)
+Test(msg_srq, a_frame_that_the_end_takes_along_is_no_error)
 {
 	complete_with(transport.n - 1, FI_ECANCELED, 0);
 	expect_end(DAT_CONNECTION_EVENT_DISCONNECTED);
@@ -494,7 +495,7 @@ Test(ep_inbox, a_frame_that_the_end_takes_along_is_no_error)
 
 /* The end */
 
-Test(ep_inbox, only_what_it_took_is_flushed)
+Test(msg_srq, only_what_it_took_is_flushed)
 {
 	succeed(post(0));
 	succeed(post(1));
@@ -507,7 +508,7 @@ Test(ep_inbox, only_what_it_took_is_flushed)
 	cr_expect_eq(counts().outstanding_dto_count, 1);
 }
 
-Test(ep_inbox, who_waited_for_a_buffer_leaves_the_line)
+Test(msg_srq, who_waited_for_a_buffer_leaves_the_line)
 {
 	short_message('g');
 	succeed(dofi_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG));
@@ -516,12 +517,12 @@ Test(ep_inbox, who_waited_for_a_buffer_leaves_the_line)
 	cr_expect_eq(counts().available_dto_count, 1);
 }
 
-Test(ep_inbox, who_is_just_ending_lets_the_next_have_the_buffer)
+Test(msg_srq, who_is_just_ending_lets_the_next_have_the_buffer)
 {
 	short_message('g');
 	dofi_mutex_lock(&inside()->lock);
 	inside()->closing = true;
-	dofi_ep_gate(ep);
+	dofi_ep_open_queues(ep);
 	dofi_mutex_unlock(&inside()->lock);
 	succeed(post(0));
 	cr_expect_eq(counts().available_dto_count, 1);
@@ -532,7 +533,7 @@ Test(ep_inbox, who_is_just_ending_lets_the_next_have_the_buffer)
 	expect_end(DAT_CONNECTION_EVENT_DISCONNECTED);
 }
 
-Test(ep_inbox, it_is_connected_again)
+Test(msg_srq, it_is_connected_again)
 {
 	short_message('g');
 	succeed(dofi_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG));
@@ -545,7 +546,7 @@ Test(ep_inbox, it_is_connected_again)
 	cr_expect_eq(memory[0], 'h');
 }
 
-Test(ep_inbox, an_attempt_that_fails_has_no_last_receive, .init = init_unconnected)
+Test(msg_srq, an_attempt_that_fails_has_no_last_receive, .init = init_unconnected)
 {
 	start_connecting(ep);
 	succeed(dofi_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG));
@@ -554,7 +555,7 @@ Test(ep_inbox, an_attempt_that_fails_has_no_last_receive, .init = init_unconnect
 	cr_expect(event_none(async));
 }
 
-Test(ep_inbox, freeing_tells_nothing)
+Test(msg_srq, freeing_tells_nothing)
 {
 	succeed(post(0));
 	frame_of(LARGE, false, 0);
@@ -564,7 +565,7 @@ Test(ep_inbox, freeing_tells_nothing)
 	succeed(dofi_srq_free(srq));
 }
 
-Test(ep_inbox, closing_the_ia_frees_all)
+Test(msg_srq, closing_the_ia_frees_all)
 {
 	succeed(post(0));
 	succeed(post(1));
@@ -574,7 +575,7 @@ Test(ep_inbox, closing_the_ia_frees_all)
 
 /* Watermarks */
 
-Test(ep_inbox, it_tells_what_it_holds)
+Test(msg_srq, it_tells_what_it_holds)
 {
 	DAT_COUNT buffers, span;
 	unsigned receive = transport.n;
@@ -590,7 +591,7 @@ Test(ep_inbox, it_tells_what_it_holds)
 	cr_expect(!buffers && !span);
 }
 
-Test(ep_inbox, the_soft_watermark_is_told_once)
+Test(msg_srq, the_soft_watermark_is_told_once)
 {
 	unsigned i;
 
@@ -604,7 +605,7 @@ Test(ep_inbox, the_soft_watermark_is_told_once)
 	cr_expect(event_none(async));
 }
 
-Test(ep_inbox, the_soft_watermark_of_the_attributes_counts, .init = init_unconnected)
+Test(msg_srq, the_soft_watermark_of_the_attributes_counts, .init = init_unconnected)
 {
 	succeed(dofi_ep_free(ep));
 	attr.srq_soft_hw = 1;
@@ -617,7 +618,7 @@ Test(ep_inbox, the_soft_watermark_of_the_attributes_counts, .init = init_unconne
 	cr_expect_eq(inside()->soft_watermark, 1);
 }
 
-Test(ep_inbox, the_hard_watermark_breaks_the_connection_and_flushes_the_buffer)
+Test(msg_srq, the_hard_watermark_breaks_the_connection_and_flushes_the_buffer)
 {
 	succeed(dofi_ep_set_watermark(ep, DAT_WATERMARK_INFINITE, 0));
 	succeed(post(0));
@@ -639,7 +640,7 @@ static void init_accepting(void)
 	settle();
 }
 
-Test(ep_inbox, early_messages_wait_for_the_event, .init = init_accepting)
+Test(msg_srq, early_messages_wait_for_the_event, .init = init_accepting)
 {
 	cr_expect(listens());
 	succeed(post(0));

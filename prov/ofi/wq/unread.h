@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Places in a queue of operations that are taken although their operations have ended: the consumer has
- * not dequeued the event yet. So an EVD that has room for as many events as its queues have operations
- * never overflows.
+ * Events of a queue's operations that the consumer has not dequeued. They count against the queue's
+ * limit although their operations have ended, so that an EVD with room for as many events as its
+ * queues have operations never overflows.
  */
-#ifndef DOFI_OBJ_UNREAD_H
-#define DOFI_OBJ_UNREAD_H
+#ifndef DOFI_WQ_UNREAD_H
+#define DOFI_WQ_UNREAD_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 /*
- * Any thread, no lock. Events outlive the EP that they are of, and its memory becomes another EP: the upper
- * half of the word is the life that the count in the lower half is of.
+ * Any thread, no lock. Events may outlive their EP, whose memory becomes another EP: the upper half
+ * of the word is the life that the count in the lower half belongs to.
  */
 struct dofi_unread {
 	_Atomic uint64_t word;
@@ -32,7 +32,7 @@ static inline uint32_t dofi_unread_life(const struct dofi_unread *unread)
 	return (uint32_t)(atomic_load_explicit(&unread->word, memory_order_relaxed) >> 32);
 }
 
-/* Nothing is counted any more, and what was counted before changes nothing from now on. */
+/* Begins another life: the count is 0, and events of earlier lives do not change it. */
 static inline void dofi_unread_renew(struct dofi_unread *unread)
 {
 	const uint64_t life = dofi_unread_life(unread) + 1u;
@@ -40,13 +40,13 @@ static inline void dofi_unread_renew(struct dofi_unread *unread)
 	atomic_store_explicit(&unread->word, life << 32, memory_order_relaxed);
 }
 
-/* Counts one place. */
+/* Counts one event. */
 static inline void dofi_unread_add(struct dofi_unread *unread)
 {
 	atomic_fetch_add_explicit(&unread->word, 1, memory_order_relaxed);
 }
 
-/* A place that was counted in @life is free. */
+/* An event that was counted in @life is dequeued. */
 static inline void dofi_unread_done(struct dofi_unread *unread, uint32_t life)
 {
 	uint64_t word = atomic_load_explicit(&unread->word, memory_order_relaxed);

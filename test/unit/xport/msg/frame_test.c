@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Frames: packing and unpacking, and what is refused as a frame. */
 
-#include "obj/frame.h"
+#include "xport/msg/frame.h"
 
 #include "obj/beside.h"
 #include "obj/xport.h"
@@ -11,26 +11,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-static unsigned char buf[DOFI_FRAME_MAX + 1];
+static unsigned char buf[MSG_FRAME_MAX + 1];
 
 static size_t pack(uint64_t length, bool whole)
 {
-	const struct dofi_frame frame = { .length = length, .whole = whole };
+	const struct msg_frame frame = { .length = length, .whole = whole };
 
 	memset(buf, 0xee, sizeof(buf));
-	dofi_frame_pack(buf, &frame);
-	return DOFI_FRAME_HEADER + (whole ? length : 0);
+	msg_frame_pack(buf, &frame);
+	return MSG_FRAME_HEADER + (whole ? length : 0);
 }
 
 /* Unpacks from memory of exactly this size, so that a sanitizer finds reads beyond it. */
-static int unpack(const void *bytes, size_t len, struct dofi_frame *frame)
+static int unpack(const void *bytes, size_t len, struct msg_frame *frame)
 {
 	void *exact = malloc(len ? len : 1);
 	int ret;
 
 	cr_assert(exact);
 	memcpy(exact, bytes, len);
-	ret = dofi_frame_unpack(exact, len, frame);
+	ret = msg_frame_unpack(exact, len, frame);
 	free(exact);
 	return ret;
 }
@@ -38,7 +38,7 @@ static int unpack(const void *bytes, size_t len, struct dofi_frame *frame)
 static void survives(uint64_t length, bool whole)
 {
 	size_t len = pack(length, whole);
-	struct dofi_frame frame;
+	struct msg_frame frame;
 
 	cr_assert_eq(unpack(buf, len, &frame), 0);
 	cr_expect_eq(frame.length, length);
@@ -47,49 +47,49 @@ static void survives(uint64_t length, bool whole)
 
 static void refused(size_t len)
 {
-	struct dofi_frame frame;
+	struct msg_frame frame;
 
 	cr_expect_eq(unpack(buf, len, &frame), -EPROTO, "%zu bytes", len);
 }
 
-Test(frame, every_message_that_fits_goes_along)
+Test(msg_frame, every_message_that_fits_goes_along)
 {
 	size_t length;
 
-	for (length = 0; length <= DOFI_FRAME_MAX - DOFI_FRAME_HEADER; length++)
+	for (length = 0; length <= MSG_FRAME_MAX - MSG_FRAME_HEADER; length++)
 		survives(length, true);
 }
 
-Test(frame, any_length_is_announced)
+Test(msg_frame, any_length_is_announced)
 {
 	survives(1, false);
-	survives(DOFI_FRAME_MAX, false);
+	survives(MSG_FRAME_MAX, false);
 	survives(UINT64_MAX, false);
 }
 
-Test(frame, a_message_of_no_bytes_is_not_announced)
+Test(msg_frame, a_message_of_no_bytes_is_not_announced)
 {
 	refused(pack(0, false));
 }
 
-Test(frame, lengths_that_are_not_the_frames_are_refused)
+Test(msg_frame, lengths_that_are_not_the_frames_are_refused)
 {
 	size_t len;
 
 	pack(40, true);
 	for (len = 0; len < sizeof(buf); len++)
-		if (len != DOFI_FRAME_HEADER + 40)
+		if (len != MSG_FRAME_HEADER + 40)
 			refused(len);
 	pack(40, false);
 	for (len = 0; len < sizeof(buf); len++)
-		if (len != DOFI_FRAME_HEADER)
+		if (len != MSG_FRAME_HEADER)
 			refused(len);
-	pack(DOFI_FRAME_MAX + 1 - DOFI_FRAME_HEADER, true);
-	refused(DOFI_FRAME_MAX + 1);
+	pack(MSG_FRAME_MAX + 1 - MSG_FRAME_HEADER, true);
+	refused(MSG_FRAME_MAX + 1);
 }
 
 /* Tries all values of the first bytes. */
-Test(frame, other_headers_are_refused)
+Test(msg_frame, other_headers_are_refused)
 {
 	size_t len, at;
 	unsigned value;
@@ -104,7 +104,7 @@ Test(frame, other_headers_are_refused)
 		}
 }
 
-Test(frame, the_bytes_are_as_documented)
+Test(msg_frame, the_bytes_are_as_documented)
 {
 	static const unsigned char whole[] = { 0xdb, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3 };
 	static const unsigned char next[] = { 0xdb, 2, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8 };
@@ -117,14 +117,14 @@ Test(frame, the_bytes_are_as_documented)
 
 /* Remote CQ data */
 
-Test(frame, what_goes_beside_is_as_documented)
+Test(msg_frame, what_goes_beside_is_as_documented)
 {
 	cr_expect_eq(dofi_beside(DOFI_BESIDE_INVALIDATE, false, 0, 0xabcdef01), 0x1abcdef01);
 	cr_expect_eq(dofi_beside(DOFI_BESIDE_IMMED, false, 0, UINT32_MAX), 0x2ffffffff);
 	cr_expect_eq(dofi_beside(DOFI_BESIDE_WRITE_IMMED, false, 0, 0), 0x300000000);
 }
 
-Test(frame, the_length_of_a_write_survives)
+Test(msg_frame, the_length_of_a_write_survives)
 {
 	static const uint32_t lengths[] = { 0, 1, 4096, DOFI_WRITE_IMMED_MAX };
 	size_t i;

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Endpoint: the life of a connection. Calls of the consumer are in ep_connect.c. */
+
+#include "obj/ep_cm.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "fab/quirks.h"
+#include "obj/ep_attr.h"
+#include "obj/ep_done.h"
+#include "obj/ep_queue.h"
+#include "obj/rmr.h"
+#include "sock/linger.h"
+
+#include <stddef.h>
+#include <string.h>
+
+static bool is_connected(const struct dofi_ep *ep)
+{
+	return ep->state == DAT_EP_STATE_CONNECTED || ep->state == DAT_EP_STATE_DISCONNECT_PENDING;
+}
+
+static void push_connection_event(struct dofi_ep *ep, DAT_EVENT_NUMBER number)
+{
+	struct dofi_event event = { .number = number };
+
+	if (ep->silent || !ep->connect_evd)
+		return;
+	event.data.connect_event_data = (DAT_CONNECTION_EVENT_DATA){
+		.ep_handle = ep,
+		.private_data_size = ep->peer_data_size,
+		.private_data = ep->peer_data_size ? ep->peer_data : NULL,
+	};
+	dofi_evd_push(ep->connect_evd, &event, true);
+}
+
+static void keep_peer_data(struct dofi_ep *ep, const void *data, size_t size)
+{
+	if (size > sizeof(ep->peer_data))
+		size = sizeof(ep->peer_data);
+	if (size)
+		memcpy(ep->peer_data, data, size);
+	ep->peer_data_size = size;
+}
+
+/* How long a consumer may take to post receives after its peer is gone. */
+#define LAST_RECEIVE_NS (500 * 1000000LL)
+
+void dofi_ep_last_receives(struct dofi_ep *ep)
+{
+	dofi_ep_lock(ep);
+	ep->received = ep->rq.head;
+	dofi_ep_unlock(ep);
+	dofi_timer_start(&ep->obj.ia->progress, &ep->timer, dofi_now() + LAST_RECEIVE_NS);
+}
+
+static void peer_ended(struct dofi_source *source)
+{
+	struct dofi_watch *watch = (struct dofi_watch *)source;
+	struct dofi_ep *ep = (struct dofi_ep *)((char *)watch - offsetof(struct dofi_ep, watch));
+
+	/* if the fabric sees the end, too, it reports that before the timer fires */
+	if (watch->fd >= 0)
+		dofi_ep_last_receives(ep);
+}
+
+static void ep_timeout(struct dofi_timer *timer)
+{
+	struct dofi_ep *ep = (struct dofi_ep *)((char *)timer - offsetof(struct dofi_ep, timer));
+	bool connecting, receiving;
+
+	dofi_ep_lock(ep);
+	connecting = ep->state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING;
+	receiving = ep->received != ep->rq.head;
+	dofi_ep_unlock(ep);
+	if (connecting)
+		dofi_ep_end_with(ep, DAT_CONNECTION_EVENT_TIMED_OUT, NULL, 0);
+	else if (receiving)
+		dofi_ep_last_receives(ep);
+	else
+		dofi_ep_end_with(ep, DAT_CONNECTION_EVENT_DISCONNECTED, NULL, 0);
+}
+
+void dofi_ep_established(struct dofi_ep *ep, const void *data, size_t size)
+{
+	struct dofi_ia *ia = ep->obj.ia;
+
+	dofi_timer_stop(&ia->progress, &ep->timer);
+	/* only connections of the fabric have a socket */
+	if (!ep->xport->matches && ia->fabric.quirk->blind_when_blocked &&
+	    dofi_watch_open(&ep->watch, &ia->progress, ep->fid, peer_ended))
+		dofi_log(DOFI_INFO, DOFI_CM, "ep %p: its socket was not found", (void *)ep);
+	dofi_ep_lock(ep);
+	if (!ep->closing) {
+		dofi_count_exactly(ep->state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING ?
+				   &ia->count.active : &ia->count.passive);
+		keep_peer_data(ep, data, size);
+		dofi_ep_state_set(ep, DAT_EP_STATE_CONNECTED);
+		push_connection_event(ep, DAT_CONNECTION_EVENT_ESTABLISHED);
+		dofi_dto_retire(ep, NULL);
+		dofi_dto_pump(ep);
+		dofi_dto_watermarks(ep);
+		if (ep->failed_early)
+			dofi_ep_end(ep, DAT_CONNECTION_EVENT_BROKEN);
+	}
+	dofi_ep_unlock(ep);
+	dofi_cq_kick(ep->cq, ep->shard);
+}
+
+void dofi_ep_bound(struct dofi_ep *ep, uint16_t port)
+{
+	dofi_ep_lock(ep);
+	ep->local_port = port;
+	dofi_ep_unlock(ep);
+}
+
+void dofi_ep_end_with(struct dofi_ep *ep, DAT_EVENT_NUMBER event, const void *data, size_t size)
+{
+	dofi_ep_lock(ep);
+	if (!ep->closing)
+		keep_peer_data(ep, data, size);
+	dofi_ep_end(ep, event);
+	dofi_ep_unlock(ep);
+}
+
+void dofi_ep_connect_again(struct dofi_ep *ep)
+{
+	dofi_ep_lock(ep);
+	dofi_ep_todo(ep, DOFI_EP_CONNECT);
+	dofi_ep_unlock(ep);
+}
+
+void dofi_ep_graceful_begin(struct dofi_ep *ep)
+{
+	ep->graceful = true;
+	dofi_cq_sleep_begin(ep->cq);
+}
+
+/* EP lock held. */
+static void graceful_end(struct dofi_ep *ep)
+{
+	if (ep->graceful)
+		dofi_cq_sleep_end(ep->cq);
+	ep->graceful = false;
+}
+
+/* Only the peer of this connection had a right to these grants. */
+static void end_scoped_grants(struct dofi_ep *ep)
+{
+	bool scoped;
+
+	dofi_ep_lock(ep);
+	scoped = ep->scoped;
+	ep->scoped = false;
+	dofi_ep_unlock(ep);
+	if (scoped)
+		dofi_rmr_end_scope(ep->obj.ia, ep);
+}
+
+static void count_end(struct dofi_ep *ep)
+{
+	struct dofi_ia *ia = ep->obj.ia;
+
+	switch (ep->end) {
+	case DAT_CONNECTION_EVENT_PEER_REJECTED:
+		dofi_count_exactly(&ia->count.rejected);
+		break;
+	case DAT_CONNECTION_EVENT_NON_PEER_REJECTED:
+	case DAT_CONNECTION_EVENT_UNREACHABLE:
+		dofi_count_exactly(&ia->count.refused);
+		break;
+	case DAT_CONNECTION_EVENT_TIMED_OUT:
+		dofi_count_exactly(&ia->count.timeout);
+		break;
+	case DAT_CONNECTION_EVENT_DISCONNECTED:
+		dofi_count_exactly(&ia->count.disconnected);
+		break;
+	default:
+		dofi_count_exactly(&ia->count.broken);
+	}
+}
+
+/*
+ * Reports that the connection takes no more buffers from the SRQ, as InfiniBand's providers do,
+ * once for each connection: programs wait for it before they free an endpoint.
+ */
+static void report_last_receive(struct dofi_ep *ep)
+{
+	if (ep->srq && is_connected(ep) && !ep->silent)
+		dofi_async_event(ep->obj.ia, DAT_ASYNC_ERROR_EP_BROKEN, ep, DAT_EP_TRANSFER_TO_ERROR);
+}
+
+/* All that the peer sent has been read: decides which event the end has. EP lock held. */
+static void judge_loss(struct dofi_ep *ep)
+{
+	if (ep->lost && is_connected(ep) && ep->says_bye && !ep->said_bye)
+		ep->end = DAT_CONNECTION_EVENT_BROKEN;
+	else if (ep->lost && ep->state == DAT_EP_STATE_COMPLETION_PENDING)
+		ep->end = DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR;
+	ep->lost = ep->says_bye = ep->said_bye = false;
+}
+
+/*
+ * Whether data may be lost: not if a graceful end has waited for all requests, whose data must arrive,
+ * however long the peer takes.
+ */
+static bool may_lose_data(struct dofi_ep *ep)
+{
+	bool all_sent;
+
+	dofi_ep_lock(ep);
+	all_sent = ep->graceful && dofi_queue_empty(&ep->sq);
+	dofi_ep_unlock(ep);
+	return !all_sent;
+}
+
+/*
+ * Ends a connection, whatever the cause: nothing more can complete at the fabric, what the fabric
+ * did not report is flushed, and the event comes last.
+ */
+void dofi_ep_close_now(struct dofi_ep *ep)
+{
+	dofi_timer_stop(&ep->obj.ia->progress, &ep->timer);
+	if (may_lose_data(ep))
+		dofi_linger_begin(&ep->obj.ia->progress, ep->watch.fd);
+	dofi_watch_close(&ep->watch, &ep->obj.ia->progress);
+	ep->xport->close(ep);
+	end_scoped_grants(ep);
+	dofi_ep_lock(ep);
+	ep->xport = ep->obj.ia->xport;
+	/* drops work that was queued meanwhile: the EP may be freed before it runs */
+	ep->todo = 0;
+	judge_loss(ep);
+	if (dofi_ep_is_live(ep)) {
+		dofi_dto_flush(ep);
+		report_last_receive(ep);
+		dofi_ep_state_set(ep, DAT_EP_STATE_DISCONNECTED);
+		graceful_end(ep);
+		ep->closing = ep->failed_early = false;
+		dofi_ep_open_queues(ep);
+		count_end(ep);
+		push_connection_event(ep, ep->end);
+	}
+	dofi_ep_unlock(ep);
+}
+
+/* Progress thread. After a close, an open that has not begun is skipped. */
+static void ep_work(struct dofi_work *work)
+{
+	struct dofi_ep *ep = (struct dofi_ep *)((char *)work - offsetof(struct dofi_ep, work));
+	unsigned todo;
+
+	dofi_ep_lock(ep);
+	/* a thread that closes it without this work has set closing, too */
+	todo = ep->closing ? ep->todo & DOFI_EP_CLOSE : ep->todo;
+	ep->todo = 0;
+	dofi_ep_unlock(ep);
+	if (todo & DOFI_EP_CLOSE) {
+		dofi_ep_close_now(ep);
+	} else if (todo & DOFI_EP_CONNECT) {
+		dofi_timer_start(&ep->obj.ia->progress, &ep->timer, ep->request.deadline);
+		ep->xport->connect(ep);
+	} else if (todo & DOFI_EP_ACCEPT) {
+		ep->xport->accept(ep);
+	}
+}
+
+void dofi_ep_cm_init(struct dofi_ep *ep)
+{
+	/* once in the life of the memory: work of the EP that had it before may still be queued */
+	if (!ep->work.run)
+		ep->work.run = ep_work;
+	ep->todo = 0;
+	ep->conn = NULL;
+	ep->opening = NULL;
+	ep->accepting = NULL;
+	ep->timer = (struct dofi_timer){ .fire = ep_timeout };
+	ep->watch.fd = -1;
+	ep->peer_data_size = 0;
+	ep->local_port = ep->remote_port = 0;
+	memset(&ep->request.peer, 0, sizeof(ep->request.peer));
+	ep->local = ep->obj.ia->address;
+}

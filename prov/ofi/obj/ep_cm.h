@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Endpoint: the life of a connection. */
+#ifndef DOFI_OBJ_EP_CM_H
+#define DOFI_OBJ_EP_CM_H
+
+#include "obj/ep.h"
+
+/* Initialises what @ep knows of connections. The EP is not published. */
+void dofi_ep_cm_init(struct dofi_ep *ep);
+
+/*
+ * From the transport, on the progress thread: the connection is established. On the active side
+ * @data is the acceptor's private data.
+ */
+void dofi_ep_established(struct dofi_ep *ep, const void *data, size_t size);
+
+/* From the transport, on the progress thread: the local port of @ep, which is connecting. */
+void dofi_ep_bound(struct dofi_ep *ep, uint16_t port);
+
+/* As dofi_ep_end(), for a transport, without the lock; the event has @data. */
+void dofi_ep_end_with(struct dofi_ep *ep, DAT_EVENT_NUMBER event, const void *data, size_t size);
+
+/*
+ * Progress thread: the peer of connected @ep is gone. Messages that it sent are still received, as
+ * long as receives are posted; then the connection ends.
+ */
+void dofi_ep_last_receives(struct dofi_ep *ep);
+
+/* Closes when the last request is done; the program need not poll until then. EP lock held. */
+void dofi_ep_graceful_begin(struct dofi_ep *ep);
+
+/*
+ * Progress thread: ends the connection at once, as the work that dofi_ep_end() queues does. On
+ * return the fabric has no operation of @ep. No lock held.
+ */
+void dofi_ep_close_now(struct dofi_ep *ep);
+
+/* Begins the attempt to connect anew, with the present ep->xport and ep->attempt. No lock held. */
+void dofi_ep_connect_again(struct dofi_ep *ep);
+
+#endif

@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Endpoint: create, free, reserve, query. */
+
+#include "obj/ep_create.h"
+
+#include "obj/caps.h"
+#include "obj/child.h"
+#include "obj/ep_attr.h"
+#include "obj/ep_cm.h"
+#include "obj/ep_srq.h"
+
+#include <errno.h>
+#include <string.h>
+
+static void ep_close(void *arg)
+{
+	dofi_ep_close_now(arg);
+}
+
+static void forget_reservation(struct dofi_ep *ep)
+{
+	dofi_mutex_lock(&ep->obj.ia->lock);
+	if (ep->reserved_by)
+		*ep->reserved_by = NULL;
+	ep->reserved_by = NULL;
+	dofi_mutex_unlock(&ep->obj.ia->lock);
+}
+
+static void ep_destroy(struct dofi_obj *obj)
+{
+	struct dofi_ep *ep = (struct dofi_ep *)obj;
+	bool live;
+
+	if (!dofi_obj_retire(obj))
+		return;
+	dofi_ep_lock(ep);
+	ep->silent = true;
+	live = dofi_ep_is_live(ep);
+	if (live && !ep->closing)
+		ep->end = DAT_CONNECTION_EVENT_DISCONNECTED;
+	ep->closing |= live;
+	dofi_ep_open_queues(ep);
+	dofi_ep_unlock(ep);
+	if (live)
+		dofi_progress_call(&obj->ia->progress, ep_close, ep);
+	forget_reservation(ep);
+	if (ep->connect_evd)
+		dofi_evd_purge_ep(ep->connect_evd, ep);
+	if (ep->srq && ep->obj.ia->xport->srq_close)
+		ep->obj.ia->xport->srq_close(ep);
+	dofi_ep_parts_drop(ep);
+	dofi_obj_free(&dofi_ep_pool, DAT_HANDLE_TYPE_EP, obj);
+}
+
+static void ep_reinit(struct dofi_ep *ep, DAT_EP_STATE first)
+{
+	ep->pz = NULL;
+	ep->recv_evd = ep->request_evd = ep->connect_evd = NULL;
+	ep->srq = NULL;
+	ep->inbox = NULL;
+	dofi_unread_renew(&ep->sq_unread);
+	dofi_unread_renew(&ep->rq_unread);
+	ep->sq = (struct dofi_queue){ .unread = &ep->sq_unread, .lmr = &dofi_lmr_none };
+	ep->rq = (struct dofi_queue){ .unread = &ep->rq_unread, .lmr = &dofi_lmr_none };
+	ep->state = first;
+	ep->xport = ep->obj.ia->xport;
+	ep->cq = NULL;
+	ep->reserved_by = NULL;
+	ep->fid = NULL;
+	ep->shard = NULL;
+	ep->fast.lock_when_free = &ep->lock;
+	ep->fast.send = NULL;
+	ep->fast.recv = NULL;
+	ep->fast.request_evd = ep->fast.recv_evd = NULL;
+	ep->mailbox.key = 0;
+	ep->mail = NULL;
+	ep->owes = false;
+	ep->closing = ep->graceful = ep->failed_early = ep->silent = ep->scoped = ep->framed = false;
+	ep->lost = ep->says_bye = ep->said_bye = false;
+	ep->reads = ep->atomics = 0;
+	ep->secret = ep->peer_secret = 0;
+	ep->soft_watermark = ep->hard_watermark = DAT_WATERMARK_INFINITE;
+	memset(ep->posted, 0, sizeof(ep->posted));
+	memset(ep->receipts, 0, sizeof(ep->receipts));
+	memset(ep->base, 0, sizeof(ep->base));
+	ep->n_connect = ep->n_disconnect = 0;
+	dofi_ep_cm_init(ep);
+	dofi_ep_srq_init(&ep->srq_user);
+}
+
+/* Makes an EP in state @first, which is not published. */
+static DAT_RETURN ep_new(struct dofi_ia *ia, DAT_EP_STATE first, const struct dofi_ep_parts *parts,
+			 struct dofi_ep **out)
+{
+	struct dofi_ep *ep = dofi_obj_new(&dofi_ep_pool, DAT_HANDLE_TYPE_EP, ia, ep_destroy);
+	int ret;
+
+	if (!ep)
+		return DOFI_NO_RESOURCE(TEP);
+	ep_reinit(ep, first);
+	ret = dofi_ep_parts_set(ep, parts);
+	if (ret)
+		goto free_ep;
+	if (ep->srq)
+		ep->soft_watermark = ep->attr.srq_soft_hw;
+	if (ep->srq && ia->xport->srq_open && ia->xport->srq_open(ep)) {
+		ret = -ENOMEM;
+		goto drop_parts;
+	}
+	*out = ep;
+	return DAT_SUCCESS;
+
+drop_parts:
+	dofi_ep_parts_drop(ep);
+free_ep:
+	dofi_obj_free(&dofi_ep_pool, DAT_HANDLE_TYPE_EP, &ep->obj);
+	return ret == -EINVAL ? DOFI_BAD_ARG(7) : DOFI_NO_RESOURCE(MEMORY);
+}
+
+struct dofi_ep *dofi_ep_tentative(struct dofi_ia *ia)
+{
+	struct dofi_ep_parts parts = { .pz = NULL };
+	struct dofi_ep *ep;
+
+	if (dofi_caps_ep_attr(ia, NULL, &parts.attr) ||
+	    ep_new(ia, DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING, &parts, &ep))
+		return NULL;
+	atomic_store(&ep->obj.provided, true);
+	dofi_obj_publish(&ep->obj, DAT_HANDLE_TYPE_EP);
+	return ep;
+}
+
+/* Finds the objects of @ia that both calls that create an EP name. */
+static DAT_RETURN parts_find(struct dofi_ia *ia, DAT_PZ_HANDLE pz_handle, DAT_EVD_HANDLE recv_evd,
+			     DAT_EVD_HANDLE request_evd, DAT_EVD_HANDLE connect_evd,
+			     struct dofi_ep_parts *parts)
+{
+	*parts = (struct dofi_ep_parts){ .pz = dofi_pz_check(pz_handle) };
+	if (pz_handle && (!parts->pz || parts->pz->obj.ia != ia))
+		return DOFI_BAD_HANDLE(PZ);
+	if (!dofi_ep_evd(ia, recv_evd, DAT_EVD_DTO_FLAG, &parts->recv_evd))
+		return DOFI_BAD_HANDLE(EVD_RECV);
+	if (!dofi_ep_evd(ia, request_evd, DAT_EVD_DTO_FLAG, &parts->request_evd))
+		return DOFI_BAD_HANDLE(EVD_REQUEST);
+	if (!dofi_ep_evd(ia, connect_evd, DAT_EVD_CONNECTION_FLAG, &parts->connect_evd))
+		return DOFI_BAD_HANDLE(EVD_CONN);
+	return DAT_SUCCESS;
+}
+
+static DAT_RETURN create(struct dofi_ia *ia, const struct dofi_ep_parts *parts,
+			 DAT_EP_HANDLE *ep_handle)
+{
+	struct dofi_ep *ep;
+	DAT_RETURN ret = ep_new(ia, DAT_EP_STATE_UNCONNECTED, parts, &ep);
+
+	if (ret)
+		return ret;
+	dofi_obj_publish(&ep->obj, DAT_HANDLE_TYPE_EP);
+	*ep_handle = ep;
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dofi_ep_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
+			  DAT_EVD_HANDLE recv_evd, DAT_EVD_HANDLE request_evd,
+			  DAT_EVD_HANDLE connect_evd, const DAT_EP_ATTR *attr,
+			  DAT_EP_HANDLE *ep_handle)
+{
+	struct dofi_ia *ia = dofi_ia_check(ia_handle);
+	struct dofi_ep_parts parts;
+	DAT_RETURN ret;
+
+	if (!ia)
+		return DOFI_BAD_HANDLE(IA);
+	ret = parts_find(ia, pz_handle, recv_evd, request_evd, connect_evd, &parts);
+	if (ret)
+		return ret;
+	if (!ep_handle)
+		return DOFI_BAD_ARG(7);
+	ret = dofi_caps_ep_attr(ia, attr, &parts.attr);
+	return ret ? ret : create(ia, &parts, ep_handle);
+}
+
+/*
+ * The attributes of an EP of @srq. max_recv_dtos limits the buffers that it has taken; the SRQ sets
+ * the segments. Programs that set no watermark leave 0 there.
+ */
+static DAT_RETURN srq_attr(struct dofi_srq *srq, const DAT_EP_ATTR *wanted, DAT_EP_ATTR *attr)
+{
+	DAT_EP_ATTR w = *wanted;
+
+	if (w.srq_soft_hw < DAT_HW_DEFAULT || w.srq_soft_hw > dofi_srq_depth(srq))
+		return DOFI_BAD_ARG(7);
+	if (!w.srq_soft_hw)
+		w.srq_soft_hw = DAT_HW_DEFAULT;
+	if (!w.max_recv_dtos || w.max_recv_dtos == DAT_HW_DEFAULT)
+		w.max_recv_dtos = dofi_srq_depth(srq);
+	w.max_recv_iov = srq->max_recv_iov;
+	return dofi_caps_ep_attr(srq->obj.ia, &w, attr);
+}
+
+DAT_RETURN dofi_ep_create_with_srq(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
+				   DAT_EVD_HANDLE recv_evd, DAT_EVD_HANDLE request_evd,
+				   DAT_EVD_HANDLE connect_evd, DAT_SRQ_HANDLE srq_handle,
+				   const DAT_EP_ATTR *attr, DAT_EP_HANDLE *ep_handle)
+{
+	struct dofi_ia *ia = dofi_ia_check(ia_handle);
+	struct dofi_ep_parts parts;
+	DAT_RETURN ret;
+
+	if (!ia)
+		return DOFI_BAD_HANDLE(IA);
+	ret = parts_find(ia, pz_handle, recv_evd, request_evd, connect_evd, &parts);
+	if (ret)
+		return ret;
+	parts.srq = dofi_srq_check(srq_handle);
+	if (!parts.srq || parts.srq->obj.ia != ia)
+		return DOFI_BAD_HANDLE(SRQ);
+	if (parts.pz != parts.srq->pz)
+		return DOFI_BAD_ARG(2);
+	if (!attr)
+		return DOFI_BAD_ARG(7);
+	if (!ep_handle)
+		return DOFI_BAD_ARG(8);
+	ret = srq_attr(parts.srq, attr, &parts.attr);
+	return ret ? ret : create(ia, &parts, ep_handle);
+}
+
+DAT_RETURN dofi_ep_free(DAT_EP_HANDLE ep_handle)
+{
+	struct dofi_ep *ep = dofi_ep_check(ep_handle);
+	DAT_RETURN ret;
+
+	if (!ep)
+		return DOFI_BAD_HANDLE(EP);
+	dofi_ep_lock(ep);
+	ret = dofi_ep_state_row(ep->state)->may & DOFI_EP_MAY_FREE ? DAT_SUCCESS :
+								      dofi_ep_bad_state(ep);
+	dofi_ep_unlock(ep);
+	if (!ret)
+		ep_destroy(&ep->obj);
+	return ret;
+}
+
+/* Reservation */
+
+DAT_RETURN dofi_ep_reserve(struct dofi_ep *ep, struct dofi_ep **by)
+{
+	struct dofi_ia *ia = ep->obj.ia;
+	DAT_RETURN ret = DAT_SUCCESS;
+
+	dofi_mutex_lock(&ia->lock);
+	dofi_ep_lock(ep);
+	if (ep->state == DAT_EP_STATE_UNCONNECTED) {
+		dofi_ep_state_set(ep, DAT_EP_STATE_RESERVED);
+		/* an earlier service point, whose request was rejected */
+		if (ep->reserved_by)
+			*ep->reserved_by = NULL;
+		ep->reserved_by = by;
+		*by = ep;
+	} else {
+		ret = dofi_ep_bad_state(ep);
+	}
+	dofi_ep_unlock(ep);
+	dofi_mutex_unlock(&ia->lock);
+	return ret;
+}
+
+void dofi_ep_unreserve(struct dofi_ia *ia, struct dofi_ep **by)
+{
+	struct dofi_ep *ep;
+
+	dofi_mutex_lock(&ia->lock);
+	ep = *by;
+	if (ep) {
+		dofi_ep_lock(ep);
+		if (ep->state == DAT_EP_STATE_RESERVED)
+			dofi_ep_state_set(ep, DAT_EP_STATE_UNCONNECTED);
+		dofi_ep_unlock(ep);
+		ep->reserved_by = NULL;
+		*by = NULL;
+	}
+	dofi_mutex_unlock(&ia->lock);
+}
+
+void dofi_ep_pass_over(struct dofi_ep *ep)
+{
+	bool made;
+
+	dofi_ep_lock(ep);
+	made = ep->state == DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING;
+	if (!made)
+		dofi_ep_state_set(ep, DAT_EP_STATE_UNCONNECTED);
+	dofi_ep_unlock(ep);
+	if (made)
+		ep_destroy(&ep->obj);
+}
+
+/* Query */
+
+static void nothing(void *arg)
+{
+	(void)arg;
+}
+
+/* Waits until the progress thread has bound an EP that connects. */
+static void await_port(struct dofi_ep *ep)
+{
+	bool unbound;
+
+	dofi_ep_lock(ep);
+	unbound = ep->state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING && !ep->local_port;
+	dofi_ep_unlock(ep);
+	if (unbound)
+		dofi_progress_call(&ep->obj.ia->progress, nothing, NULL);
+}
+
+DAT_RETURN dofi_ep_query(DAT_EP_HANDLE ep_handle, DAT_EP_PARAM_MASK mask, DAT_EP_PARAM *param)
+{
+	struct dofi_ep *ep = dofi_ep_check(ep_handle);
+	bool has_peer;
+
+	if (!ep)
+		return DOFI_BAD_HANDLE(EP);
+	if (mask & ~(DAT_EP_PARAM_MASK)DAT_EP_FIELD_ALL)
+		return DOFI_BAD_ARG(2);
+	if (!param)
+		return DOFI_BAD_ARG(3);
+	memset(param, 0, sizeof(*param));
+	if (mask & DAT_EP_FIELD_LOCAL_PORT_QUAL)
+		await_port(ep);
+	dofi_ep_lock(ep);
+	has_peer = dofi_ep_state_row(ep->state)->may & DOFI_EP_HAS_PEER;
+	param->ia_handle = dofi_ia_export(ep->obj.ia);
+	param->ep_state = ep->state;
+#if DAT_VERSION_MAJOR >= 2
+	param->comm = dofi_ia_comm(ep->obj.ia);
+#endif
+	param->local_ia_address_ptr = (DAT_IA_ADDRESS_PTR)&ep->local;
+	param->local_port_qual = ep->local_port;
+	param->remote_ia_address_ptr = has_peer ? (DAT_IA_ADDRESS_PTR)&ep->request.peer : NULL;
+	param->remote_port_qual = has_peer ? ep->remote_port : 0;
+	param->pz_handle = ep->pz;
+	param->recv_evd_handle = ep->recv_evd;
+	param->request_evd_handle = ep->request_evd;
+	param->connect_evd_handle = ep->connect_evd;
+	param->srq_handle = ep->srq;
+	param->ep_attr = ep->attr;
+	dofi_ep_unlock(ep);
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dofi_ep_get_status(DAT_EP_HANDLE ep_handle, DAT_EP_STATE *state,
+			      DAT_BOOLEAN *recv_idle, DAT_BOOLEAN *request_idle)
+{
+	struct dofi_ep *ep = dofi_ep_check(ep_handle);
+
+	if (!ep)
+		return DOFI_BAD_HANDLE(EP);
+	dofi_ep_lock(ep);
+	if (state)
+		*state = ep->state;
+	if (recv_idle)
+		*recv_idle = dofi_queue_empty(&ep->rq) ? DAT_TRUE : DAT_FALSE;
+	if (request_idle)
+		*request_idle = dofi_queue_empty(&ep->sq) ? DAT_TRUE : DAT_FALSE;
+	dofi_ep_unlock(ep);
+	return DAT_SUCCESS;
+}

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Event Dispatcher: its queue. */
+
+#include "obj/evd_queue.h"
+
+#include "base/log.h"
+
+#include <errno.h>
+#include <string.h>
+
+static void evd_ctor(void *obj)
+{
+	struct dofi_evd *evd = obj;
+
+	dofi_mutex_init(&evd->lock);
+	dofi_bell_init(&evd->bell);
+}
+
+struct dofi_pool dofi_evd_pool = DOFI_POOL_INIT("evd", struct dofi_evd, evd_ctor);
+
+static size_t ring_bytes(uint32_t capacity)
+{
+	return capacity * sizeof(struct dofi_event);
+}
+
+static uint32_t ring_capacity(DAT_COUNT qlen)
+{
+	return qlen < 2 ? 2 : 1u << (32 - __builtin_clz(qlen - 1));
+}
+
+static struct dofi_event *ring_slot(struct dofi_evd *evd, uint32_t i)
+{
+	return &evd->ring[(evd->head + i) & (evd->capacity - 1)];
+}
+
+/* Events come */
+
+void dofi_evd_notify(struct dofi_evd *evd, uint32_t count)
+{
+	if (evd->waiting) {
+		evd->notified = true;
+		if ((DAT_COUNT)count >= evd->threshold) {
+			dofi_count(&evd->count_of.notify);
+			dofi_bell_ring_all(&evd->bell);
+		}
+	} else if (evd->cno && evd->enabled) {
+		dofi_cno_raise(evd->cno, &evd->at_cno);
+	}
+}
+
+static void count_event(struct dofi_evd *evd, DAT_EVENT_NUMBER number)
+{
+	if (number >= DAT_CONNECTION_REQUEST_EVENT && number <= DAT_CONNECTION_EVENT_UNREACHABLE)
+		dofi_count(&evd->count_of.connection);
+	else if (number != DAT_SOFTWARE_EVENT)
+		dofi_count(&evd->count_of.completion);
+}
+
+/* Returns -ENOSPC without side effects if the queue is full. Needs the lock. */
+static int append(struct dofi_evd *evd, const struct dofi_event *event, bool wake)
+{
+	uint32_t count = atomic_load_explicit(&evd->count, memory_order_relaxed);
+
+	if (__builtin_expect((DAT_COUNT)count >= evd->qlen, 0))
+		return -ENOSPC;
+	*ring_slot(evd, count) = *event;
+	count_event(evd, event->number);
+	/* pairs with the acquire of a thread that reads the count before it locks */
+	dofi_evd_set_count(evd, count + 1);
+	if (wake)
+		dofi_evd_notify(evd, count + 1);
+	return 0;
+}
+
+int dofi_evd_push(struct dofi_evd *evd, const struct dofi_event *event, bool wake)
+{
+	bool first_loss = false;
+	int ret;
+
+	dofi_mutex_lock(&evd->lock);
+	ret = append(evd, event, wake);
+	if (__builtin_expect(ret, 0)) {
+		first_loss = !evd->overflowed;
+		evd->overflowed = true;
+	}
+	dofi_mutex_unlock(&evd->lock);
+	if (__builtin_expect(first_loss, 0))
+		dofi_async_error(evd->obj.ia, DAT_ASYNC_ERROR_EVD_OVERFLOW, evd, DAT_EVD_OVERFLOW_ERROR);
+	return ret;
+}
+
+int dofi_evd_offer(struct dofi_evd *evd, const struct dofi_event *event)
+{
+	int ret;
+
+	dofi_mutex_lock(&evd->lock);
+	ret = append(evd, event, true);
+	dofi_mutex_unlock(&evd->lock);
+	return ret;
+}
+
+DAT_RETURN dofi_evd_post_se(DAT_EVD_HANDLE evd_handle, const DAT_EVENT *event)
+{
+	struct dofi_evd *evd = dofi_evd_check(evd_handle);
+	DAT_RETURN ret = DAT_SUCCESS;
+	uint32_t count;
+
+	if (!evd)
+		return DOFI_RET(DAT_INVALID_HANDLE, 0);
+	if (!(evd->flags & DAT_EVD_SOFTWARE_FLAG))
+		return DOFI_BAD_ARG(1);
+	if (!event || event->event_number != DAT_SOFTWARE_EVENT)
+		return DOFI_BAD_ARG(2);
+	dofi_mutex_lock(&evd->lock);
+	count = atomic_load(&evd->count);
+	if ((DAT_COUNT)count >= evd->qlen) {
+		/* the caller gets the error, so no event is lost unseen */
+		ret = DOFI_RET(DAT_QUEUE_FULL, 0);
+	} else {
+		*ring_slot(evd, count) = (struct dofi_event){
+			.number = event->event_number, .data = event->event_data,
+		};
+		dofi_evd_set_count(evd, count + 1);
+		dofi_evd_notify(evd, count + 1);
+	}
+	dofi_mutex_unlock(&evd->lock);
+	return ret;
+}
+
+/* Events leave */
+
+#if DAT_VERSION_MAJOR >= 2
+void dofi_completion_extend(DAT_EVENT *event, uint32_t immed)
+{
+	static const DAT_IB_EXT_TYPE type[] = {
+		[DAT_IB_DTO_RDMA_WRITE_IMMED] = DAT_IB_RDMA_WRITE_IMMED,
+		[DAT_IB_DTO_RECV_IMMED] = DAT_IB_RDMA_WRITE_IMMED_DATA,
+		[DAT_IB_DTO_FETCH_ADD] = DAT_IB_FETCH_AND_ADD,
+		[DAT_IB_DTO_CMP_SWAP] = DAT_IB_CMP_AND_SWAP,
+		[DAT_IB_DTO_RECV_MSG_IMMED] = DAT_IB_RECV_IMMED_DATA,
+	};
+	const DAT_DTO_COMPLETION_EVENT_DATA *d = &event->event_data.dto_completion_event_data;
+	const DAT_IB_EXTENSION_EVENT_DATA extension = {
+		.type = type[d->operation],
+		.status = d->status == DAT_DTO_SUCCESS ? DAT_OP_SUCCESS : DAT_IB_OP_ERR,
+		.val.immed.data = immed,
+	};
+
+	memcpy(event->event_extension_data, &extension, sizeof(extension));
+}
+#endif
+
+void dofi_evd_take(struct dofi_evd *evd, DAT_EVENT *event)
+{
+	const struct dofi_event *e = &evd->ring[evd->head & (evd->capacity - 1)];
+	uint32_t left = dofi_evd_pending(evd) - 1;
+
+	event->event_number = e->number;
+	event->evd_handle = evd;
+	event->event_data = e->data;
+	dofi_event_extend(event, e->immed);
+	dofi_event_read(e);
+	evd->head++;
+	evd->overflowed = false;
+	dofi_evd_each_feed(evd, dofi_cq_taken);
+	dofi_evd_set_count(evd, left);
+	if (__builtin_expect(evd->cno != NULL, 0))
+		dofi_cno_update(evd->cno, &evd->at_cno, left && evd->enabled);
+}
+
+static bool is_connection_event_of(const struct dofi_event *e, DAT_EP_HANDLE ep)
+{
+	return e->number >= DAT_CONNECTION_EVENT_ESTABLISHED &&
+	       e->number <= DAT_CONNECTION_EVENT_UNREACHABLE &&
+	       e->data.connect_event_data.ep_handle == ep;
+}
+
+void dofi_evd_purge_ep(struct dofi_evd *evd, DAT_EP_HANDLE ep)
+{
+	uint32_t i, kept = 0, count;
+
+	dofi_mutex_lock(&evd->lock);
+	count = atomic_load(&evd->count);
+	for (i = 0; i < count; i++)
+		if (!is_connection_event_of(ring_slot(evd, i), ep))
+			*ring_slot(evd, kept++) = *ring_slot(evd, i);
+	dofi_evd_set_count(evd, kept);
+	if (evd->cno && !kept)
+		dofi_cno_update(evd->cno, &evd->at_cno, false);
+	dofi_mutex_unlock(&evd->lock);
+}
+
+/* Asynchronous events */
+
+void dofi_async_event(struct dofi_ia *ia, DAT_EVENT_NUMBER number, DAT_HANDLE handle,
+		      DAT_COUNT reason)
+{
+	struct dofi_event event = { .number = number };
+
+	dofi_count_exactly(&ia->count.async_error);
+	event.data.asynch_error_event_data.dat_handle = handle;
+	event.data.asynch_error_event_data.reason = reason;
+	/* the overflow of the asynchronous EVD itself cannot be reported */
+	if (ia->async_evd && handle != ia->async_evd && dofi_evd_check(ia->async_evd))
+		dofi_evd_push(ia->async_evd, &event, true);
+}
+
+void dofi_async_error(struct dofi_ia *ia, DAT_EVENT_NUMBER number, DAT_HANDLE handle,
+		      DAT_COUNT reason)
+{
+	dofi_log(DOFI_WARN, DOFI_EVD, "asynchronous error %#x, reason %d", number, reason);
+	dofi_async_event(ia, number, handle, reason);
+}
+
+void dofi_async_ia_failed(struct dofi_progress *progress, int err)
+{
+	struct dofi_ia *ia = dofi_ia_of(progress);
+
+	(void)err;
+	dofi_async_error(ia, DAT_ASYNC_ERROR_IA_CATASTROPHIC, dofi_ia_export(ia),
+			 DAT_IA_CATASTROPHIC_ERROR);
+}
+
+/* Beginning and end */
+
+int dofi_evd_queue_open(struct dofi_evd *evd, DAT_COUNT qlen)
+{
+	evd->capacity = ring_capacity(qlen);
+	evd->ring = dofi_block_get(ring_bytes(evd->capacity));
+	if (!evd->ring)
+		return -ENOMEM;
+	evd->qlen = qlen;
+	evd->head = 0;
+	evd->only_feed = NULL;
+	evd->overflowed = false;
+	dofi_evd_set_count(evd, 0);
+	return 0;
+}
+
+DAT_RETURN dofi_evd_queue_resize(struct dofi_evd *evd, DAT_COUNT qlen)
+{
+	uint32_t capacity = ring_capacity(qlen);
+	uint32_t count = atomic_load(&evd->count);
+	struct dofi_event *ring = dofi_block_get(ring_bytes(capacity));
+	uint32_t i;
+
+	if (!ring)
+		return DOFI_NO_RESOURCE(MEMORY);
+	for (i = 0; i < count; i++)
+		ring[i] = *ring_slot(evd, i);
+	dofi_block_put(evd->ring, ring_bytes(evd->capacity));
+	evd->ring = ring;
+	evd->capacity = capacity;
+	evd->head = 0;
+	evd->qlen = qlen;
+	return DAT_SUCCESS;
+}
+
+/*
+ * Rejects connection requests that the program can take no more, so that their senders do not wait.
+ * Nothing feeds the EVD any more. Its events may name CRs that are gone: an IA frees CRs first.
+ */
+static void refuse_requests(struct dofi_evd *evd, uint32_t count)
+{
+	uint32_t i;
+
+	for (i = 0; i < count; i++) {
+		const struct dofi_event *event = ring_slot(evd, i);
+		struct dofi_obj *cr;
+
+		if (event->number != DAT_CONNECTION_REQUEST_EVENT)
+			continue;
+		cr = dofi_obj_live(event->data.cr_arrival_event_data.cr_handle, DAT_HANDLE_TYPE_CR);
+		if (cr && cr->ia == evd->obj.ia)
+			cr->destroy(cr);
+	}
+}
+
+/* The consumer dequeues these completions no more: their operations count as read. */
+static void forget_completions(struct dofi_evd *evd, uint32_t count)
+{
+	uint32_t i;
+
+	for (i = 0; i < count; i++)
+		dofi_event_read(ring_slot(evd, i));
+}
+
+void dofi_evd_queue_close(struct dofi_evd *evd, uint32_t count)
+{
+	forget_completions(evd, count);
+	refuse_requests(evd, count);
+	dofi_block_put(evd->ring, ring_bytes(evd->capacity));
+}

@@ -1,0 +1,620 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The fast path: how a plain operation is posted, how it completes, and how a polling thread gets
+ * its event, in this order. fast.h says when the fast path is taken. Each step may leave it for the
+ * slow path: ep_post.c, ep_dto.c, dequeue.c. All of it is in one file, although that is long, so
+ * that it can be read at a stretch.
+ */
+
+#include "obj/fast.h"
+
+#include "obj/dequeue.h"
+#include "obj/ep_done.h"
+#include "obj/ep_dto.h"
+#include "obj/ep_post.h"
+
+#include <rdma/fi_eq.h>
+
+/* Posting */
+
+/* The queue of operations of @kind. */
+static DOFI_INTO_CALLER struct dofi_queue *queue_of(struct dofi_ep *ep, uint8_t kind)
+{
+	return kind == DOFI_DTO_RECV ? &ep->rq : &ep->sq;
+}
+
+/*
+ * The LMR of @context, if plain operations may use it; mostly it is that of the operation before.
+ */
+static __attribute__((noinline)) const struct dofi_lmr *change_lmr(struct dofi_ep *ep, uint8_t kind,
+								   DAT_LMR_CONTEXT context)
+{
+	const bool receives = kind == DOFI_DTO_RECV;
+	const DAT_MEM_PRIV_FLAGS least = receives ? DAT_MEM_PRIV_LOCAL_WRITE_FLAG : DAT_MEM_PRIV_LOCAL_READ_FLAG;
+	const struct dofi_lmr *lmr = (receives ? ep->fast.recv != NULL : ep->fast.send != NULL) ?
+					     dofi_lmr_at(context) : NULL;
+
+	if (!lmr || !(lmr->priv & least))
+		return &dofi_lmr_none;
+	return queue_of(ep, kind)->lmr = lmr;
+}
+
+/* Whether RDMA between @s, in @lmr, and @remote need not wait for operations in flight. */
+static DOFI_INTO_CALLER bool is_plain_rdma(const struct dofi_ep *ep, uint8_t kind,
+					   const struct dofi_lmr *lmr, const DAT_LMR_TRIPLET *s,
+					   const DAT_RMR_TRIPLET *remote)
+{
+	if (ep->atomics)
+		return false;
+	if (kind == DOFI_DTO_WRITE)
+		return ep->xport->write && s->segment_length <= remote->segment_length;
+	return ep->xport->read && ep->reads < ep->attr.max_rdma_read_out &&
+	       lmr->priv & DAT_MEM_PRIV_LOCAL_WRITE_FLAG && remote->segment_length &&
+	       remote->segment_length <= s->segment_length;
+}
+
+/*
+ * The LMR of @s if the operation is plain, and the connection is in a state for the fast path.
+ * Returns NULL if not, also for a bad argument; or, with @no_change, if the LMR is not that of the
+ * operation before. Needs what dofi_fast_lock() says.
+ */
+static DOFI_INTO_CALLER const struct dofi_lmr *fast_lmr(struct dofi_ep *ep, uint8_t kind, const DAT_LMR_TRIPLET *s,
+							 const DAT_RMR_TRIPLET *remote, bool no_change)
+{
+	const struct dofi_queue *q = queue_of(ep, kind);
+	const struct dofi_lmr *lmr = q->lmr;
+
+	if (dofi_queue_full(q))
+		return NULL;
+	if (__builtin_expect(!dofi_lmr_is(lmr, s->lmr_context), 0)) {
+		if (no_change)
+			return NULL;
+		lmr = change_lmr(ep, kind, s->lmr_context);
+	}
+	/* a length of 0, less 1, is too long */
+	if (lmr->pz != ep->pz || !dofi_lmr_covers(lmr, s->virtual_address, s->segment_length) ||
+	    s->segment_length - 1 >= dofi_post_longest(ep, kind) ||
+	    (remote && !is_plain_rdma(ep, kind, lmr, s, remote)))
+		return NULL;
+	return lmr;
+}
+
+static DOFI_INTO_CALLER ssize_t fabric_submit(struct dofi_ep *ep, uint8_t kind, void *memory,
+					     void *desc, const struct dofi_dto *dto,
+					     const DAT_RMR_TRIPLET *remote, void *context)
+{
+	if (kind == DOFI_DTO_SEND)
+		return ep->fast.send(ep->fast.to, memory, dto->length, desc, 0, context);
+	if (kind == DOFI_DTO_RECV)
+		return ep->fast.recv(ep->fast.to, memory, dto->length, desc, 0, context);
+	return (kind == DOFI_DTO_WRITE ? ep->xport->write : ep->xport->read)(
+		ep, memory, dto->length, desc, dofi_remote_address(remote),
+		dofi_mr_fabric_key(remote->rmr_context, ep->peer_secret), context);
+}
+
+/*
+ * Fills in the slot @dto of a plain operation, except what other operations need, and hands it to
+ * the fabric.
+ */
+static DOFI_INTO_CALLER ssize_t fast_submit(struct dofi_ep *ep, uint8_t kind, const struct dofi_lmr *lmr,
+					     const DAT_LMR_TRIPLET *s, const DAT_RMR_TRIPLET *remote,
+					     DAT_DTO_COOKIE cookie, struct dofi_dto *dto)
+{
+	void *memory = dofi_lmr_memory(lmr, s->virtual_address);
+	void *context = dofi_dto_renew_plain(dto);
+
+	dofi_dto_begin(dto, queue_of(ep, kind)->tail);
+	dto->kind = kind;
+	dto->at_fabric = true;
+	dto->flags = 0;
+	dto->n_iov = 0;
+	dto->cookie = cookie.as_64;
+	dto->length = kind == DOFI_DTO_READ ? remote->segment_length : s->segment_length;
+	dto->memory_lmr = s->lmr_context;
+	if (kind == DOFI_DTO_RECV)
+		dto->memory = memory;
+	return fabric_submit(ep, kind, memory, lmr->desc, dto, remote, context);
+}
+
+/* The fabric has the plain operation @dto. */
+static DOFI_INTO_CALLER void fast_posted(struct dofi_ep *ep, uint8_t kind,
+					  const struct dofi_dto *dto)
+{
+	struct dofi_queue *q = queue_of(ep, kind);
+
+	q->tail++;
+	q->next++;
+	if (kind == DOFI_DTO_READ)
+		ep->reads++;
+	dofi_tally_add(&ep->posted[kind], dto->length);
+	/* a program that posts receives is going to poll for them */
+	if (kind != DOFI_DTO_RECV)
+		dofi_cq_posted(ep->cq);
+}
+
+/* The plain operation @dto is done, and no completion comes. */
+static __attribute__((noinline)) bool fast_done(struct dofi_ep *ep, uint8_t kind,
+						 struct dofi_dto *dto)
+{
+	fast_posted(ep, kind, dto);
+	dofi_dto_end(ep, dto, 0, NULL);
+	return true;
+}
+
+/*
+ * Posts a plain operation. Returns false without side effects if the operation is not plain. Needs
+ * what dofi_fast_lock() says.
+ */
+static DOFI_INTO_CALLER bool fast_post(struct dofi_ep *ep, uint8_t kind, const DAT_LMR_TRIPLET *s,
+					const DAT_RMR_TRIPLET *remote, DAT_DTO_COOKIE cookie)
+{
+	const struct dofi_lmr *lmr = fast_lmr(ep, kind, s, remote, false);
+	struct dofi_queue *q = queue_of(ep, kind);
+	struct dofi_dto *dto;
+	ssize_t ret;
+
+	if (!lmr)
+		return false;
+	dto = dofi_queue_at(q, q->tail);
+	ret = fast_submit(ep, kind, lmr, s, remote, cookie, dto);
+	if (__builtin_expect(ret, 0))
+		return ret == DOFI_DONE && fast_done(ep, kind, dto);
+	fast_posted(ep, kind, dto);
+	return true;
+}
+
+/* Whether a post is of one segment, without flags. One test of both is cheaper than two. */
+static DOFI_INTO_CALLER bool of_one(DAT_COUNT n, const DAT_LMR_TRIPLET *iov, DAT_COMPLETION_FLAGS flags)
+{
+	return !((n ^ 1) | (DAT_COUNT)flags) && iov;
+}
+
+/*
+ * Continues post_one() if another thread holds the lock, if the LMR is not that of the operation
+ * before, or if the operation is not plain. @lock is held, or NULL.
+ */
+static __attribute__((noinline)) DAT_RETURN post_otherwise(struct dofi_ep *ep, uint8_t kind,
+							   const DAT_LMR_TRIPLET *s, const DAT_RMR_TRIPLET *remote,
+							   DAT_DTO_COOKIE cookie, struct dofi_mutex *lock)
+{
+	bool posted = false;
+
+	if (lock || dofi_fast_lock(ep, &lock)) {
+		posted = dofi_fast_lock_holds(ep, lock) && fast_post(ep, kind, s, remote, cookie);
+		dofi_mutex_unlock(lock);
+	}
+	return posted ? DAT_SUCCESS : dofi_ep_post_any(ep, kind, s, remote, cookie);
+}
+
+/*
+ * Continues post_one() after the fabric returned @ret: the request is done, or has to wait for its
+ * turn.
+ */
+static __attribute__((noinline)) DAT_RETURN post_answered(struct dofi_ep *ep, struct dofi_dto *dto,
+							  const DAT_LMR_TRIPLET *s, const DAT_RMR_TRIPLET *remote,
+							  ssize_t ret)
+{
+	const DAT_DTO_COOKIE cookie = { .as_64 = dto->cookie };
+	struct dofi_mutex *lock = ep->fast.lock_when_free;
+	const uint8_t kind = dto->kind;
+
+	if (ret == DOFI_DONE)
+		fast_done(ep, kind, dto);
+	dofi_mutex_unlock(lock);
+	return ret == DOFI_DONE ? DAT_SUCCESS : dofi_ep_post_any(ep, kind, s, remote, cookie);
+}
+
+/*
+ * Posts a request of one segment without flags. This function calls only the fabric, and after that
+ * needs only @ep, the slot and the segments, so that it saves few registers. While fast.lock is
+ * held it is fast.lock_when_free.
+ */
+static DOFI_INTO_CALLER DAT_RETURN post_one(struct dofi_ep *ep, uint8_t kind, const DAT_LMR_TRIPLET *s,
+					    const DAT_RMR_TRIPLET *remote, DAT_DTO_COOKIE cookie)
+{
+	struct dofi_mutex *lock = atomic_load_explicit(&ep->fast.lock, memory_order_relaxed);
+	const struct dofi_lmr *lmr;
+	struct dofi_dto *dto;
+	ssize_t ret;
+
+	if (__builtin_expect(!dofi_mutex_try(lock), 0))
+		return post_otherwise(ep, kind, s, remote, cookie, NULL);
+	lmr = dofi_fast_lock_holds(ep, lock) ? fast_lmr(ep, kind, s, remote, true) : NULL;
+	if (__builtin_expect(!lmr, 0))
+		return post_otherwise(ep, kind, s, remote, cookie, lock);
+	dto = dofi_queue_at(&ep->sq, ep->sq.tail);
+	ret = fast_submit(ep, kind, lmr, s, remote, cookie, dto);
+	if (__builtin_expect(ret, 0))
+		return post_answered(ep, dto, s, remote, ret);
+	fast_posted(ep, kind, dto);
+	dofi_mutex_unlock(ep->fast.lock_when_free);
+	return DAT_SUCCESS;
+}
+
+static __attribute__((noinline)) DAT_RETURN post_send(DAT_EP_HANDLE ep_handle, DAT_COUNT n,
+						      DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
+						      DAT_COMPLETION_FLAGS flags)
+{
+	struct dofi_ep *ep = dofi_ep_check(ep_handle);
+
+	if (!ep)
+		return DOFI_BAD_HANDLE(EP);
+	return of_one(n, iov, flags) ? post_one(ep, DOFI_DTO_SEND, iov, NULL, cookie) :
+				       dofi_ep_send_any(ep, n, iov, cookie, flags);
+}
+
+DAT_RETURN dofi_ep_post_send(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+			     DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
+{
+	if (__builtin_expect(!of_one(n, iov, flags) ||
+			     !dofi_obj_among_first(&dofi_ep_pool, DAT_HANDLE_TYPE_EP, ep_handle), 0))
+		return post_send(ep_handle, n, iov, cookie, flags);
+	return post_one(ep_handle, DOFI_DTO_SEND, iov, NULL, cookie);
+}
+
+static DOFI_INTO_CALLER DAT_RETURN post_rdma(DAT_EP_HANDLE ep_handle, uint8_t kind, DAT_COUNT n,
+					     const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
+					     const DAT_RMR_TRIPLET *remote,
+					     DAT_COMPLETION_FLAGS flags)
+{
+	if (__builtin_expect(!dofi_obj_among_first(&dofi_ep_pool, DAT_HANDLE_TYPE_EP, ep_handle) ||
+			     !of_one(n, iov, flags) || !remote, 0))
+		return dofi_ep_rdma_any(ep_handle, kind, n, iov, cookie, remote, flags);
+	return post_one(ep_handle, kind, iov, remote, cookie);
+}
+
+DAT_RETURN dofi_ep_post_rdma_read(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+				  DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
+				  DAT_COMPLETION_FLAGS flags)
+{
+	return post_rdma(ep_handle, DOFI_DTO_READ, n, iov, cookie, remote, flags);
+}
+
+DAT_RETURN dofi_ep_post_rdma_write(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+				   DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
+				   DAT_COMPLETION_FLAGS flags)
+{
+	return post_rdma(ep_handle, DOFI_DTO_WRITE, n, iov, cookie, remote, flags);
+}
+
+static DOFI_INTO_CALLER bool recv_one(struct dofi_ep *ep, const DAT_LMR_TRIPLET *segment,
+				      DAT_DTO_COOKIE cookie)
+{
+	struct dofi_shard *shard = NULL;
+	struct dofi_cq *first = NULL;
+	struct dofi_mutex *lock;
+	bool posted;
+
+	if (!dofi_fast_lock(ep, &lock))
+		return false;
+	posted = fast_post(ep, DOFI_DTO_RECV, segment, NULL, cookie);
+	if (__builtin_expect(dofi_queue_used(&ep->rq) == 1, 0)) {
+		first = ep->cq;
+		shard = ep->shard;
+	}
+	dofi_mutex_unlock(lock);
+	if (__builtin_expect(posted && first, 0))
+		dofi_cq_kick(first, shard);
+	return __builtin_expect(posted, 1);
+}
+
+DAT_RETURN dofi_ep_post_recv(DAT_EP_HANDLE ep_handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+			     DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
+{
+	if (__builtin_expect(!of_one(n, iov, flags) ||
+			     !dofi_obj_among_first(&dofi_ep_pool, DAT_HANDLE_TYPE_EP, ep_handle), 0))
+		return dofi_ep_recv_any(ep_handle, n, iov, cookie, flags);
+	return recv_one(ep_handle, iov, cookie) ? DAT_SUCCESS :
+	       dofi_ep_recv_any(ep_handle, 1, iov, cookie, DAT_COMPLETION_DEFAULT_FLAG);
+}
+
+#if DAT_VERSION_MAJOR >= 2
+DAT_RETURN dofi_ep_post_send_with_invalidate(DAT_EP_HANDLE ep_handle, DAT_COUNT n,
+					     DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
+					     DAT_COMPLETION_FLAGS flags, DAT_BOOLEAN invalidate,
+					     DAT_RMR_CONTEXT context)
+{
+	struct dofi_ep *ep = dofi_ep_check(ep_handle);
+	const struct dofi_post p = {
+		.n = n, .iov = iov, .cookie = cookie, .flags = flags, .immed = context,
+	};
+
+	if (!ep)
+		return DOFI_BAD_HANDLE(EP);
+	if (!invalidate)
+		return dofi_ep_post_send(ep_handle, n, iov, cookie, flags);
+	if (!ep->obj.ia->fabric.cq_data)
+		return DOFI_NOT_SUPPORTED;
+	return dofi_ep_post_request(ep, DOFI_DTO_SEND_INVALIDATE, &p);
+}
+#endif
+
+/* Completion */
+
+/*
+ * Whether no operation behind the oldest one has completed before it. If another is in flight @cq,
+ * which may be NULL, expects its completion soon.
+ */
+static DOFI_INTO_CALLER bool next_is_pending(const struct dofi_queue *q, struct dofi_cq *cq)
+{
+	if (q->head + 1 == q->tail)
+		return true;
+	if (cq)
+		dofi_cq_expect(cq);
+	return !dofi_queue_at(q, q->head + 1)->done;
+}
+
+#if DAT_VERSION_MAJOR >= 2
+_Static_assert((int)DOFI_DTO_SEND == DAT_DTO_SEND && (int)DOFI_DTO_WRITE == DAT_DTO_RDMA_WRITE &&
+		       (int)DOFI_DTO_READ == DAT_DTO_RDMA_READ && (int)DOFI_DTO_RECV == DAT_DTO_RECEIVE,
+	       "a plain operation's kind is what DAT calls it");
+#endif
+
+static DOFI_INTO_CALLER void fast_event(DAT_EVENT *event, struct dofi_evd *evd,
+					      struct dofi_ep *ep, const struct dofi_dto *dto,
+					      uint64_t length)
+{
+	event->event_number = DAT_DTO_COMPLETION_EVENT;
+	event->evd_handle = evd;
+	dofi_dto_event(&event->event_data.dto_completion_event_data, ep, dto, dto->kind, DAT_DTO_SUCCESS, length);
+}
+
+/* Completes a request, of which the fabric reports only that it is done. */
+static DOFI_INTO_CALLER bool fast_requested(struct dofi_ep *ep, struct dofi_dto *dto,
+						  struct dofi_cq *cq, struct dofi_evd *evd,
+						  DAT_EVENT *event)
+{
+	if (__builtin_expect(dto->number != ep->sq.head || !next_is_pending(&ep->sq, cq) ||
+			     ep->fast.request_evd != evd, 0))
+		return false;
+	ep->sq.head++;
+	dto->at_fabric = false;
+	if (dto->kind == DOFI_DTO_READ)
+		ep->reads--;
+	fast_event(event, evd, ep, dto, dto->length);
+	return true;
+}
+
+/* Completes a receive whose message has no remote CQ data. */
+static DOFI_INTO_CALLER bool fast_received(const struct fi_cq_data_entry *entry,
+						 struct dofi_ep *ep, struct dofi_dto *dto,
+						 struct dofi_evd *evd, DAT_EVENT *event)
+{
+	if (__builtin_expect(dto->number != ep->rq.head || !next_is_pending(&ep->rq, NULL) ||
+			     ep->fast.recv_evd != evd || entry->flags & FI_REMOTE_CQ_DATA, 0))
+		return false;
+	ep->rq.head++;
+	dto->at_fabric = false;
+	dofi_tally_add(&ep->receipts[DOFI_DTO_RECV], entry->len);
+	fast_event(event, evd, ep, dto, entry->len);
+	return true;
+}
+
+/* Completes @dto, of @ep, to which @entry belongs. Called with fast.lock held. */
+static DOFI_INTO_CALLER bool fast_ended(const struct fi_cq_data_entry *entry, struct dofi_ep *ep,
+					      struct dofi_dto *dto, struct dofi_cq *cq,
+					      struct dofi_evd *evd, DAT_EVENT *event)
+{
+	if (__builtin_expect(!dofi_dto_is_plain_of(dto, entry->op_context) ||
+			     atomic_load_explicit(&evd->straight_feed, memory_order_relaxed) != cq, 0))
+		return false;
+	return dto->kind == DOFI_DTO_RECV ? fast_received(entry, ep, dto, evd, event) :
+					    fast_requested(ep, dto, cq, evd, event);
+}
+
+/*
+ * Writes the event of a plain operation that ended well and in order, for the thread that polls
+ * @evd, which @cq feeds. Returns false without side effects if @entry is anything else, or if
+ * another thread holds the EP's lock: dofi_dto_complete() waits for that. @cq is not serial, so
+ * fast.lock is the EP's own lock.
+ */
+static DOFI_INTO_CALLER bool fast_take(const struct fi_cq_data_entry *entry, struct dofi_cq *cq,
+					     struct dofi_evd *evd, DAT_EVENT *event)
+{
+	struct dofi_dto *dto = dofi_dto_of(entry->op_context);
+	struct dofi_ep *ep;
+	bool taken;
+
+	if (__builtin_expect(!dto, 0))
+		return false;
+	ep = dto->ep;
+	if (__builtin_expect(!dofi_mutex_try(&ep->lock), 0))
+		return false;
+	taken = fast_ended(entry, ep, dto, cq, evd, event);
+	dofi_mutex_unlock(&ep->lock);
+	return taken;
+}
+
+/* As fast_take(), where @cq is serial. Called within dofi_cq_enter(). */
+static DOFI_INTO_CALLER bool fast_take_serial(const struct fi_cq_data_entry *entry,
+						    struct dofi_cq *cq, struct dofi_evd *evd,
+						    DAT_EVENT *event)
+{
+	struct dofi_dto *dto = dofi_dto_of(entry->op_context);
+	struct dofi_ep *ep;
+
+	if (__builtin_expect(!dto, 0))
+		return false;
+	ep = dto->ep;
+	return __builtin_expect(atomic_load_explicit(&ep->fast.lock, memory_order_acquire) == &cq->access, 1) &&
+	       fast_ended(entry, ep, dto, cq, evd, event);
+}
+
+/* Dequeue: a poll of the CQ that alone feeds an EVD */
+
+/* What a poll of an EVD's only CQ found. */
+enum polled {
+	NOTHING,		/* no event went to the caller; one may be queued now */
+	TAKEN,
+};
+
+/* Continues after a read of @n completions, or an error. */
+static __attribute__((noinline)) enum polled poll_on(struct dofi_evd *evd, DAT_EVENT *event,
+						   struct dofi_cq *cq, ssize_t n)
+{
+	struct dofi_sink sink = { .evd = evd, .event = event };
+
+	dofi_cq_go_on(cq, n, &sink);
+	return sink.evd ? NOTHING : TAKEN;
+}
+
+/* Continues after a read that found no completion to take, or none at all. */
+static DOFI_INTO_CALLER enum polled poll_empty(struct dofi_evd *evd, DAT_EVENT *event,
+					       struct dofi_cq *cq, ssize_t n)
+{
+	if (__builtin_expect(n != -FI_EAGAIN || dofi_cq_wants_sweep(cq), 0))
+		return poll_on(evd, event, cq, n);
+	dofi_cq_leave(cq);
+	return NOTHING;
+}
+
+/* Continues with a completion that is not of a plain operation, or is another EVD's. */
+static __attribute__((noinline)) enum polled poll_past(struct dofi_evd *evd, DAT_EVENT *event,
+						     struct dofi_cq *cq,
+						     const struct fi_cq_data_entry *entry)
+{
+	struct dofi_sink sink = { .evd = evd, .event = event };
+
+	dofi_cq_go_on_with(cq, entry, &sink);
+	if (sink.evd)
+		dofi_cq_poll(cq, &sink);
+	return sink.evd ? NOTHING : TAKEN;
+}
+
+/* Takes the first completion that an earlier read has left. The CQ is not serial. */
+static __attribute__((noinline)) enum polled poll_left(struct dofi_evd *evd, DAT_EVENT *event,
+							struct dofi_cq *cq)
+{
+	const struct fi_cq_data_entry *entry = dofi_cq_take_left(cq);
+
+	if (!fast_take(entry, cq, evd, event))
+		return poll_past(evd, event, cq, entry);
+	dofi_cq_leave(cq);
+	return TAKEN;
+}
+
+/*
+ * As poll_past(), for what was read last. A function of its own, so that the fast path need not
+ * keep the address.
+ */
+static __attribute__((noinline)) enum polled poll_past_read(struct dofi_evd *evd, DAT_EVENT *event,
+							  struct dofi_cq *cq)
+{
+	return poll_past(evd, event, cq, cq->entry);
+}
+
+/*
+ * Polls a serial CQ: the access lock covers plain operations of its endpoints, too. Called with the
+ * CQ lock held, and releases it.
+ */
+static DOFI_INTO_CALLER enum polled poll_serial(struct dofi_evd *evd, DAT_EVENT *event, struct dofi_cq *cq,
+					      struct fid_cq *fid)
+{
+	const struct fi_cq_data_entry *entry;
+	ssize_t n = 1;
+	bool taken;
+
+	dofi_mutex_lock(&cq->access);
+	if (__builtin_expect(cq->left, 0)) {
+		entry = dofi_cq_take_left(cq);
+	} else {
+		n = dofi_cq_sort_out(cq, fi_cq_read(fid, cq->entry, cq->most));
+		entry = cq->entry;
+	}
+	taken = n > 0 && fast_take_serial(entry, cq, evd, event);
+	dofi_mutex_unlock(&cq->access);
+	if (n < 1)
+		return poll_empty(evd, event, cq, n);
+	if (__builtin_expect(!taken, 0))
+		return poll_past(evd, event, cq, entry);
+	dofi_cq_leave(cq);
+	return TAKEN;
+}
+
+/* Polls a CQ that is not serial. Called with the CQ lock held, and releases it. */
+static DOFI_INTO_CALLER enum polled poll_locked(struct dofi_evd *evd, DAT_EVENT *event, struct dofi_cq *cq,
+					     struct fid_cq *fid)
+{
+	ssize_t n;
+
+	if (__builtin_expect(cq->left, 0))
+		return poll_left(evd, event, cq);
+	n = dofi_cq_sort_out(cq, fi_cq_read(fid, cq->entry, cq->most));
+	if (n < 1)
+		return poll_empty(evd, event, cq, n);
+	if (__builtin_expect(!fast_take(cq->entry, cq, evd, event), 0))
+		return poll_past_read(evd, event, cq);
+	dofi_cq_leave(cq);
+	return TAKEN;
+}
+
+/*
+ * Locks the CQ that alone feeds @evd, and returns it; NULL if there is none, or another thread
+ * holds its lock.
+ */
+static DOFI_INTO_CALLER struct dofi_cq *feed_try(struct dofi_evd *evd)
+{
+	struct dofi_cq *cq = atomic_load_explicit(&evd->straight_feed, memory_order_relaxed);
+
+	return cq && dofi_cq_try(cq) ? cq : NULL;
+}
+
+bool dofi_evd_poll(struct dofi_evd *evd, DAT_EVENT *event)
+{
+	struct dofi_cq *cq = feed_try(evd);
+	struct fid_cq *fid;
+
+	if (!cq)
+		return false;
+	fid = atomic_load_explicit(&cq->programs_fid, memory_order_relaxed);
+	if (!fid)
+		return poll_empty(evd, event, cq, dofi_cq_read(cq)) == TAKEN;
+	return (cq->serial ? poll_serial(evd, event, cq, fid) : poll_locked(evd, event, cq, fid)) == TAKEN;
+}
+
+/* The result of dat_evd_dequeue() after a poll of the EVD's only CQ. */
+static DOFI_INTO_CALLER DAT_RETURN dequeued(struct dofi_evd *evd, DAT_EVENT *event, enum polled found)
+{
+	if (__builtin_expect(found == TAKEN, 1)) {
+		dofi_count(&evd->count_of.straight);
+		return DAT_SUCCESS;
+	}
+	dofi_count(&evd->count_of.poll);
+	return dofi_evd_dequeue_queued(evd, event);
+}
+
+static __attribute__((noinline)) DAT_RETURN dequeue_otherwise(struct dofi_evd *evd, DAT_EVENT *event,
+							      struct dofi_cq *cq)
+{
+	return dequeued(evd, event, poll_empty(evd, event, cq, dofi_cq_read(cq)));
+}
+
+static __attribute__((noinline)) DAT_RETURN dequeue_serial(struct dofi_evd *evd, DAT_EVENT *event,
+							   struct dofi_cq *cq, struct fid_cq *fid)
+{
+	return dequeued(evd, event, poll_serial(evd, event, cq, fid));
+}
+
+static __attribute__((noinline)) DAT_RETURN dequeue_locked(struct dofi_evd *evd, DAT_EVENT *event,
+							  struct dofi_cq *cq, struct fid_cq *fid)
+{
+	return dequeued(evd, event, poll_locked(evd, event, cq, fid));
+}
+
+/* Each kind of CQ has a function of its own, so that neither saves registers for the other. */
+DAT_RETURN dofi_evd_dequeue(DAT_EVD_HANDLE evd_handle, DAT_EVENT *event)
+{
+	struct fid_cq *fid;
+	struct dofi_cq *cq;
+
+	if (__builtin_expect(!event || !dofi_obj_among_first(&dofi_evd_pool, DAT_HANDLE_TYPE_EVD, evd_handle), 0))
+		return dofi_evd_dequeue_any(evd_handle, event);
+	cq = feed_try(evd_handle);
+	if (__builtin_expect(!cq, 0))
+		return dofi_evd_dequeue_any(evd_handle, event);
+	fid = atomic_load_explicit(&cq->programs_fid, memory_order_relaxed);
+	if (!fid)
+		return dequeue_otherwise(evd_handle, event, cq);
+	return cq->serial ? dequeue_serial(evd_handle, event, cq, fid) :
+			    dequeue_locked(evd_handle, event, cq, fid);
+}

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* A data transfer operation, in the slot that it has from its post to its end. */
+#ifndef DOFI_WQ_DTO_H
+#define DOFI_WQ_DTO_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+struct dofi_bind;
+struct dofi_ep;
+
+/*
+ * On the data path: inlined into each caller, where constant arguments make most of it disappear.
+ */
+#define DOFI_INTO_CALLER inline __attribute__((always_inline))
+
+enum dofi_dto_kind {
+	DOFI_DTO_SEND,
+	DOFI_DTO_WRITE,
+	DOFI_DTO_READ,
+	DOFI_DTO_RECV,
+	/* the slow path only, and some do not go to the fabric */
+	DOFI_DTO_BIND,			/* of an RMR */
+	DOFI_DTO_READ_TO_RMR,		/* becomes a read when its turn has come and local_key is in force */
+	DOFI_DTO_FRAME,			/* a receive of the transport's: dofi_xport.srq_arrived() */
+	DOFI_DTO_SEND_INVALIDATE,	/* immed is the context that the receiver will invalidate */
+	/* of the extension, see ep_ext.h */
+	DOFI_DTO_SEND_IMMED,
+	DOFI_DTO_WRITE_IMMED,
+	DOFI_DTO_FETCH_ADD,
+	DOFI_DTO_CMP_SWAP,
+	/* what a receive becomes if the message, or write, that ends it has such data */
+	DOFI_DTO_RECV_INVALIDATE,
+	DOFI_DTO_RECV_IMMED,
+	DOFI_DTO_RECV_WRITE_IMMED,
+	DOFI_DTO_KINDS,
+};
+
+/*
+ * Requests that return data: at most so many as agreed are in flight, and a fence waits for them.
+ */
+#define DOFI_DTO_READS \
+	(1u << DOFI_DTO_READ | 1u << DOFI_DTO_FETCH_ADD | 1u << DOFI_DTO_CMP_SWAP)
+/* Requests that name memory of the peer. */
+#define DOFI_DTO_RDMA (DOFI_DTO_READS | 1u << DOFI_DTO_WRITE | 1u << DOFI_DTO_WRITE_IMMED)
+#define DOFI_DTO_SENDS (1u << DOFI_DTO_SEND | 1u << DOFI_DTO_SEND_INVALIDATE | 1u << DOFI_DTO_SEND_IMMED)
+#define DOFI_DTO_RECVS                                                                      \
+	(1u << DOFI_DTO_RECV | 1u << DOFI_DTO_RECV_INVALIDATE | 1u << DOFI_DTO_RECV_IMMED |   \
+	 1u << DOFI_DTO_RECV_WRITE_IMMED)
+/* Kinds whose completions are events of the extension. */
+#define DOFI_DTO_EXTENDED                                                                   \
+	(1u << DOFI_DTO_WRITE_IMMED | DOFI_DTO_ATOMICS | 1u << DOFI_DTO_RECV_IMMED |         \
+	 1u << DOFI_DTO_RECV_WRITE_IMMED)
+#define DOFI_DTO_ATOMICS (1u << DOFI_DTO_FETCH_ADD | 1u << DOFI_DTO_CMP_SWAP)
+
+static inline bool dofi_dto_is(uint8_t kind, unsigned kinds)
+{
+	return kinds >> kind & 1;
+}
+
+/*
+ * A posted operation. Its address, with the generation in the low bits, is the context that the
+ * fabric returns. A completion that comes twice finds another generation, or an operation that is
+ * not at the fabric, and is dropped. None comes after the transport has closed the endpoint.
+ */
+struct dofi_dto {
+	struct dofi_ep *ep;
+	uint64_t cookie;
+	uint64_t length;		/* fabrics do not report it for requests */
+	union {
+		struct {
+			uint64_t remote_addr;
+			uint32_t remote_key;
+		};
+		struct {		/* of a plain operation: */
+			void *memory;		/* of a receive: the destination */
+			uint32_t memory_lmr;	/* the LMR context of its segment */
+		};
+	};
+	union {
+		uint32_t immed;		/* immediate data of a message */
+		uint32_t local_key;	/* DOFI_DTO_GRANTED: the context of the RMR */
+	};
+	uint32_t number;		/* its index in the queue: tail, when it was posted */
+	/*
+	 * written by one store; a constant of 32 bits has room for the fields that are not 0 in a
+	 * plain operation, which come first
+	 */
+	uint8_t kind;			/* enum dofi_dto_kind */
+	bool at_fabric;
+	uint8_t flags;			/* DAT_COMPLETION_FLAGS of the post */
+	uint8_t n_iov;			/* without empty segments; 0 in a plain operation */
+	uint8_t parts;			/* completions that will come from the fabric before the last one */
+	bool done;
+	bool announced;			/* of a send: the peer knows that it comes */
+	bool submitted;			/* the first part of several is at the fabric, or was */
+	uint8_t status;			/* DAT_DTO_COMPLETION_STATUS, once done */
+	uint8_t tag;			/* the generation in the context; and DOFI_DTO_ORDINARY */
+	uint8_t marks;			/* DOFI_DTO_GRANTED, ...; of a plain operation RECALLED alone is defined */
+	bool direct;			/* of an announced send: it leaves from the connection's own endpoint */
+	union {
+		struct {
+			void *rmr;	/* of a bind, for its event; may be freed by then */
+			struct dofi_bind *bind;	/* of a bind, until its turn has come */
+		};
+		struct {
+			uint64_t operand;	/* of an atomic: the number to add, or to store */
+			uint64_t compare;	/* of an atomic: the number that must be there */
+		};
+		uint64_t beside;	/* of a receive SHARED or MATCHED: what came with its message */
+		struct {
+			uint64_t asked;		/* of RDMA in parts: bytes that the peer was asked for, */
+			uint64_t got;		/* and that it read for us */
+		};
+	};
+	void **desc;			/* one per segment, behind iov; dofi_dto_lmr() is behind these */
+	struct iovec iov[];
+};
+
+/* In marks: an RMR's context names the memory. */
+#define DOFI_DTO_GRANTED 0x01
+/*
+ * In marks: a request whose LMR or RMR was freed before the fabric got it: it fails when its turn
+ * comes.
+ */
+#define DOFI_DTO_REVOKED 0x02
+/* In marks: a receive that the fabric was asked to give back; see ep_revoke.c. */
+#define DOFI_DTO_RECALLED 0x04
+
+/*
+ * The LMR contexts of the segments: as many as the slot has room for. Undefined for a plain
+ * operation.
+ */
+static inline uint32_t *dofi_dto_lmr(const struct dofi_dto *dto)
+{
+	return (uint32_t *)(dto->desc + ((const struct iovec *)dto->desc - dto->iov));
+}
+
+/*
+ * In flags: a receive that may not use its memory, which is of another PZ than the EP's, or whose
+ * LMR was freed. The fabric gets it without segments: a message that needs them finds no room, and
+ * the receive fails with the protection error. Until the EP is of that PZ again, remote_addr is the
+ * id of the PZ (0 after the LMR was freed) and remote_key the former n_iov.
+ */
+#define DOFI_DTO_BARRED 0x80
+
+/* In flags: a receive that was posted to an SRQ. */
+#define DOFI_DTO_SHARED 0x40
+
+/*
+ * In flags: a receive to which the transport itself matched a message; it has set beside. The bit
+ * of a request is DAT_COMPLETION_LMR_INVALIDATE_FENCE_FLAG.
+ */
+#define DOFI_DTO_MATCHED 0x20
+
+#define DOFI_DTO_GENERATIONS 64		/* slots are aligned to as many bytes */
+
+static inline void *dofi_dto_context(const struct dofi_dto *dto)
+{
+	return (void *)((uintptr_t)dto | (dto->tag & (DOFI_DTO_GENERATIONS - 1)));
+}
+
+static inline struct dofi_dto *dofi_dto_of(const void *context)
+{
+	return (struct dofi_dto *)((uintptr_t)context & ~(uintptr_t)(DOFI_DTO_GENERATIONS - 1));
+}
+
+/*
+ * In the tag of an operation that is not plain. A plain operation has one segment and no flags:
+ * obj/fast.h.
+ */
+#define DOFI_DTO_ORDINARY 0x80
+
+static inline bool dofi_dto_is_plain(const struct dofi_dto *dto)
+{
+	return !(dto->tag & DOFI_DTO_ORDINARY);
+}
+
+/* Whether @context belongs to @dto, and @dto is plain: one comparison. */
+static inline bool dofi_dto_is_plain_of(const struct dofi_dto *dto, const void *context)
+{
+	return (uintptr_t)context == (uintptr_t)dto + dto->tag;
+}
+
+/* Begins another life of the slot. */
+static inline void dofi_dto_renew(struct dofi_dto *dto)
+{
+	dto->tag = ((dto->tag + 1) & (DOFI_DTO_GENERATIONS - 1)) | DOFI_DTO_ORDINARY;
+}
+
+/*
+ * Initialises the slot of any operation, except its tag: operation @number of its queue, not at the
+ * fabric.
+ */
+static inline void dofi_dto_begin(struct dofi_dto *dto, uint32_t number)
+{
+	dto->number = number;
+	dto->parts = 0;
+	dto->at_fabric = dto->done = dto->announced = dto->submitted = false;
+}
+
+/* As dofi_dto_renew(), for a plain operation, whose context is returned. */
+static inline void *dofi_dto_renew_plain(struct dofi_dto *dto)
+{
+	const unsigned tag = (dto->tag + 1u) & (DOFI_DTO_GENERATIONS - 1);
+
+	dto->tag = (uint8_t)tag;
+	return (void *)((uintptr_t)dto | tag);
+}
+
+#endif

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* A ring of slots: operations in the order in which they were posted. */
+#ifndef DOFI_WQ_QUEUE_H
+#define DOFI_WQ_QUEUE_H
+
+#include "wq/dto.h"
+#include "wq/unread.h"
+
+#include <stddef.h>
+
+struct dofi_lmr;
+
+/* Slots that a queue begins with; a smaller queue has all its slots from the start. */
+#define DOFI_QUEUE_FIRST 4
+/* How often a queue can double. */
+#define DOFI_QUEUE_STEPS 16
+
+/*
+ * A ring of slots. Operations enter at tail, go to the fabric at next, leave at
+ * head: head <= next <= tail, as counters that wrap. The ring begins small and doubles when more operations are
+ * outstanding than it has slots, until it has as many as its limit asks for. A slot never moves: the fabric knows it.
+ */
+struct dofi_queue {
+	struct dofi_dto **slots;	/* operation i has the slot at i & mask */
+	size_t stride;
+	uint32_t mask;
+	uint32_t first;			/* slots in memory[0]; memory[i] doubled them for the i-th time */
+	uint32_t steps;			/* how often they were doubled */
+	char *memory[DOFI_QUEUE_STEPS];
+	uint32_t limit;			/* most operations outstanding and events not dequeued */
+	uint32_t depth;			/* outstanding operations from which on a post calls dofi_queue_extend() */
+	uint32_t max_iov;		/* segments that a slot has room for */
+	uint32_t head, next, tail;
+	const struct dofi_lmr *lmr;	/* the LMR of the last plain operation, or dofi_lmr_none: obj/fast.h */
+	struct dofi_unread *unread;	/* its owner's: events that are not dequeued */
+	bool open;			/* operations may go to the fabric: dofi_ep_open_queues() */
+	bool held;			/* they wait although open: receives are being taken back from the fabric */
+};
+
+/*
+ * Makes @next a queue of these sizes with the operations of @q, none of which may be at the fabric.
+ * @q may be all zero except unread and lmr. @q stays as it is; the two may share their slots.
+ * Returns 0 or -ENOMEM. EP lock held, as for dofi_queue_replace().
+ */
+int dofi_queue_renew(struct dofi_queue *next, const struct dofi_queue *q, struct dofi_ep *ep,
+		     uint32_t depth, uint32_t max_iov);
+/* Replaces @q by @next, from dofi_queue_renew(). */
+void dofi_queue_replace(struct dofi_queue *q, const struct dofi_queue *next);
+void dofi_queue_fini(struct dofi_queue *q);
+/*
+ * The receive @dto, which the fabric has not got, may not use its memory; @pz_id as DOFI_DTO_BARRED
+ * says, or 0.
+ */
+void dofi_receive_bar(struct dofi_dto *dto, uint64_t pz_id);
+/* The EP changes from the PZ of id @from to that of @to: bars and unbars its receives. */
+void dofi_queue_change_pz(struct dofi_queue *q, uint64_t from, uint64_t to);
+
+static inline struct dofi_dto *dofi_queue_at(const struct dofi_queue *q, uint32_t i)
+{
+	return q->slots[i & q->mask];
+}
+
+static inline struct dofi_dto *dofi_queue_oldest(const struct dofi_queue *q)
+{
+	return dofi_queue_at(q, q->head);
+}
+
+/*
+ * Whether there may be no room for another operation: certain after dofi_queue_extend() only. An
+ * event that is queued lowers depth; the thread that dequeues it has no lock, and does not raise
+ * it. So a post need not read the number of events.
+ */
+static inline bool dofi_queue_full(const struct dofi_queue *q)
+{
+	return q->tail - q->head >= q->depth;
+}
+
+/*
+ * Sets depth: as many operations may be outstanding as events leave room for, and as there are
+ * slots.
+ */
+static inline void dofi_queue_widen(struct dofi_queue *q)
+{
+	const uint32_t unread = dofi_unread_count(q->unread);
+	const uint32_t places = unread < q->limit ? q->limit - unread : 0;
+
+	q->depth = places <= q->mask ? places : q->mask + 1;
+}
+
+/*
+ * As dofi_queue_widen(), and makes slots for one more operation of @ep if events leave room for it.
+ * This is what allocates on behalf of a post: at most DOFI_QUEUE_STEPS times in a queue's life.
+ * Returns 0 or -ENOMEM.
+ */
+int dofi_queue_extend(struct dofi_queue *q, struct dofi_ep *ep);
+
+/* An event was queued: lowers depth. A watermark that is lower stays. */
+static inline void dofi_queue_narrow(struct dofi_queue *q)
+{
+	const uint32_t depth = q->depth;
+
+	dofi_queue_widen(q);
+	if (depth < q->depth)
+		q->depth = depth;
+}
+
+/* The slot for the next operation, or NULL if dofi_queue_full(). */
+static inline struct dofi_dto *dofi_queue_reserve(struct dofi_queue *q)
+{
+	struct dofi_dto *dto;
+
+	if (dofi_queue_full(q))
+		return NULL;
+	dto = dofi_queue_at(q, q->tail);
+	dofi_dto_renew(dto);
+	dofi_dto_begin(dto, q->tail);
+	dto->marks = 0;
+	return dto;
+}
+
+/* Whether operations of @q have yet to go to the fabric. */
+static inline bool dofi_queue_waits(const struct dofi_queue *q)
+{
+	return q->next != q->tail;
+}
+
+/* Operations outstanding. */
+static inline uint32_t dofi_queue_used(const struct dofi_queue *q)
+{
+	return q->tail - q->head;
+}
+
+static inline bool dofi_queue_empty(const struct dofi_queue *q)
+{
+	return q->head == q->tail;
+}
+
+/* Makes @to, of another queue, the operation @from; the slots have room for @max_iov segments. */
+void dofi_dto_copy(struct dofi_dto *to, const struct dofi_dto *from, uint32_t max_iov);
+
+#endif

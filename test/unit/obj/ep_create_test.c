@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Endpoints: creating, querying, freeing. */
+
+#include "obj/ep_one.h"
+
+#include <netinet/in.h>
+
+TestSuite(ep_create, .init = ep_one, .fini = ia_fini);
+
+/* Creating */
+
+Test(ep_create, handles_are_checked)
+{
+	DAT_EVD_HANDLE cr = evd_make(4, DAT_EVD_CR_FLAG), dto = evd_make(4, DAT_EVD_DTO_FLAG);
+
+	expect_handle(dofi_ep_create(NOWHERE, pz, evd, evd, evd, NULL, &ep), IA);
+	expect_handle(make(NOWHERE, evd, evd, evd, NULL), PZ);
+	expect_handle(make(evd, evd, evd, evd, NULL), PZ);
+	expect_handle(make(pz, pz, evd, evd, NULL), EVD_RECV);
+	expect_handle(make(pz, cr, evd, evd, NULL), EVD_RECV);
+	expect_handle(make(pz, evd, NOWHERE, evd, NULL), EVD_REQUEST);
+	expect_handle(make(pz, evd, cr, evd, NULL), EVD_REQUEST);
+	expect_handle(make(pz, evd, evd, dto, NULL), EVD_CONN);
+	expect_arg(dofi_ep_create(ia, pz, evd, evd, evd, NULL, NULL), 7);
+	cr_expect_eq(dofi_ep_pool.used, 1);
+}
+
+Test(ep_create, parts_of_another_ia_are_foreign)
+{
+	struct dofi_ia *other;
+	DAT_PZ_HANDLE zone;
+
+	cr_assert_eq(ia_try_open(&other), 0);
+	succeed(dofi_pz_create(other, &zone));
+	expect_handle(make(zone, evd, evd, evd, NULL), PZ);
+	expect_handle(dofi_ep_create(other, zone, evd, NULL, NULL, NULL, &ep), EVD_RECV);
+	succeed(dofi_ia_close(other, DAT_CLOSE_ABRUPT_FLAG));
+}
+
+Test(ep_create, what_a_query_tells_is_accepted_back)
+{
+	DAT_EP_PARAM a, b;
+
+	succeed(dofi_ep_query(ep, DAT_EP_FIELD_ALL, &a));
+	succeed(make(pz, evd, evd, evd, &a.ep_attr));
+	succeed(dofi_ep_query(ep, DAT_EP_FIELD_ALL, &b));
+	cr_expect(!memcmp(&a.ep_attr, &b.ep_attr, sizeof(a.ep_attr)));
+}
+
+Test(ep_create, needs_neither_zone_nor_queues_to_be_made)
+{
+	DAT_EP_PARAM p;
+
+	succeed(make(NULL, NULL, NULL, NULL, NULL));
+	succeed(dofi_ep_query(ep, DAT_EP_FIELD_ALL, &p));
+	cr_expect(!p.pz_handle && !p.recv_evd_handle && !p.request_evd_handle && !p.connect_evd_handle);
+	succeed(dofi_ep_free(ep));
+}
+
+Test(ep_create, holds_its_zone_and_its_queues)
+{
+	DAT_EVD_HANDLE own = evd_make(4, EVD_ALL_FLAGS);
+	DAT_PZ_HANDLE zone;
+
+	succeed(dofi_pz_create(ia, &zone));
+	succeed(make(zone, own, own, own, NULL));
+	expect_type(dofi_pz_free(zone), DAT_INVALID_STATE);
+	expect_type(dofi_evd_free(own), DAT_INVALID_STATE);
+	succeed(dofi_ep_free(ep));
+	succeed(dofi_evd_free(own));
+	succeed(dofi_pz_free(zone));
+}
+
+/* Querying */
+
+Test(ep_create, the_arguments_of_a_query_are_checked)
+{
+	DAT_EP_PARAM p;
+
+	expect_handle(dofi_ep_query(evd, DAT_EP_FIELD_ALL, &p), EP);
+	expect_arg(dofi_ep_query(ep, (DAT_EP_PARAM_MASK)1 << 31, &p), 2);
+	expect_arg(dofi_ep_query(ep, DAT_EP_FIELD_ALL, NULL), 3);
+	expect_handle(dofi_ep_get_status(NULL, NULL, NULL, NULL), EP);
+}
+
+Test(ep_create, tells_what_it_was_made_of)
+{
+	DAT_EP_PARAM p;
+
+	succeed(dofi_ep_query(ep, DAT_EP_FIELD_ALL, &p));
+	cr_expect_eq(p.ia_handle, (DAT_IA_HANDLE)ia);
+	cr_expect_eq(p.pz_handle, pz);
+	cr_expect_eq(p.recv_evd_handle, evd);
+	cr_expect_eq(p.request_evd_handle, evd);
+	cr_expect_eq(p.connect_evd_handle, evd);
+	cr_expect_eq(p.ep_state, DAT_EP_STATE_UNCONNECTED);
+	cr_expect(!p.remote_ia_address_ptr && !p.remote_port_qual);
+}
+
+Test(ep_create, tells_its_peer_while_it_has_one)
+{
+	DAT_EP_PARAM p;
+
+	start_connecting(ep);
+	succeed(dofi_ep_query(ep, DAT_EP_FIELD_ALL, &p));
+	cr_expect_eq(p.remote_port_qual, 4711);
+	cr_expect_eq(((struct sockaddr_in *)p.remote_ia_address_ptr)->sin_addr.s_addr,
+		     htonl(INADDR_LOOPBACK));
+	end(DAT_CONNECTION_EVENT_UNREACHABLE);
+	succeed(dofi_ep_query(ep, DAT_EP_FIELD_ALL, &p));
+	cr_expect(!p.remote_ia_address_ptr && !p.remote_port_qual);
+}
+
+Test(ep_create, is_idle_while_nothing_is_posted)
+{
+	DAT_BOOLEAN recv, request;
+
+	make_connected(ep);
+	succeed(dofi_ep_get_status(ep, NULL, &recv, &request));
+	cr_expect(recv && request);
+	post_recv(1);
+	succeed(dofi_ep_get_status(ep, NULL, &recv, &request));
+	cr_expect(!recv && request);
+	post_send(2);
+	succeed(dofi_ep_get_status(ep, NULL, &recv, &request));
+	cr_expect(!recv && !request);
+	complete(0);
+	complete(1);
+	succeed(dofi_ep_get_status(ep, NULL, &recv, &request));
+	cr_expect(recv && request);
+}
+
+/* Freeing */
+
+Test(ep_create, a_freed_handle_is_none)
+{
+	succeed(dofi_ep_free(ep));
+	expect_handle(dofi_ep_free(ep), EP);
+	expect_handle(dofi_ep_reset(ep), EP);
+	expect_handle(disconnect(DAT_CLOSE_ABRUPT_FLAG), EP);
+	expect_handle(connect_to(some_address(), 1, 1), EP);
+}
+
+Test(ep_create, is_freed_silently_while_connected)
+{
+	make_connected(ep);
+	post_send(1);
+	post_recv(2);
+	succeed(dofi_ep_free(ep));
+	cr_expect_eq(transport.closes, 1);
+	while (!event_none(evd))
+		;
+	cr_expect_eq(dofi_ep_pool.used, 0);
+}
+
+Test(ep_create, takes_its_connection_events_along)
+{
+	start_connecting(ep);
+	establish(ep, NULL, 0);
+	succeed(dofi_ep_free(ep));
+	cr_expect(event_none(evd));
+}
+
+Test(ep_create, is_freed_while_it_connects)
+{
+	start_connecting(ep);
+	succeed(dofi_ep_free(ep));
+	cr_expect(event_none(evd));
+	cr_expect_eq(transport.closes, 1);
+}
