@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "capture.h"
 #include "nomem.h"
-#include "xport/rdm/link.h"
+#include "xport/rdm/rings_fault.h"
 #include "xport/msg/msg.h"
 #include "xport/peer.h"
 #include "xport/cm/local.h"

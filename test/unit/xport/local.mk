@@ -20,7 +20,7 @@ xport_test_sources = \
 	test/unit/xport/coupled.h \
 	test/unit/xport/fabric.c \
 	test/unit/xport/fabric.h \
-	test/unit/xport/rdm/link.h \
+	test/unit/xport/rdm/rings_fault.h \
 	test/unit/xport/msg/bye_test.c \
 	test/unit/xport/msg/listen_test.c \
 	test/unit/xport/msg/mail_test.c \
@@ -33,7 +33,7 @@ xport_test_sources = \
 	test/unit/xport/rdm/direct_test.c \
 	test/unit/xport/rdm/eager_test.c \
 	test/unit/xport/rdm/endpoint_test.c \
-	test/unit/xport/rdm/link_test.c \
+	test/unit/xport/rdm/rings_test.c \
 	test/unit/xport/rdm/op_test.c \
 	test/unit/xport/rdm/peer_test.c \
 	test/unit/xport/rdm/recv_test.c \
@@ -41,7 +41,7 @@ xport_test_sources = \
 	test/unit/xport/rdm/rma_test.c \
 	test/unit/xport/rdm/send_test.c \
 	test/unit/xport/rdm/target_test.c \
-	test/unit/xport/rdm/rdm_test.c \
+	test/unit/xport/rdm/xport_test.c \
 	test/unit/xport/cm/talk.c \
 	test/unit/xport/cm/talk.h \
 	test/unit/xport/wire_test.c

@@ -8,8 +8,14 @@
 
 #include "obj/fixture.h"
 
-#include "xport/rdm/rdm.h"
 #include "xport/cm/conn.h"
+#include "xport/rdm/direct.h"
+#include "xport/rdm/endpoint.h"
+#include "xport/rdm/link.h"
+#include "xport/rdm/recv.h"
+#include "xport/rdm/send.h"
+#include "xport/rdm/xport.h"
+#include "xport/rdm/zone.h"
 
 #include <semaphore.h>
 

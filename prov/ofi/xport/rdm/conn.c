@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The connectionless transport: the life of a connection, from its place in a zone to its end. */
 
-#include "xport/rdm/rdm.h"
+#include "xport/rdm/conn.h"
 
 #include "base/clock.h"
 #include "base/env.h"
 #include "base/log.h"
 #include "base/pool.h"
+#include "xport/rdm/direct.h"
+#include "xport/rdm/endpoint.h"
+#include "xport/rdm/op.h"
 #include "xport/rdm/peer.h"
+#include "xport/rdm/recv.h"
+#include "xport/rdm/rings.h"
+#include "xport/rdm/zone.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -43,7 +49,7 @@ int rdm_conn_open(struct dofi_ep *ep, struct rdm_peer *peer, const void *key, si
 	conn = conn_new(ep, zone, peer);
 	if (!conn)
 		return -ENOMEM;
-	ret = zone->rings ? rdm_link_open(conn, peer) :
+	ret = zone->rings ? rdm_rings_open(conn, peer) :
 			    rdm_endpoint_get(zone, &peer->claim, key, len, &conn->endpoint);
 	if (ret)
 		goto put_conn;
@@ -313,20 +319,6 @@ void rdm_conn_close(struct dofi_ep *ep)
 	rdm_conn_todo(conn, RDM_FREE);
 }
 
-void rdm_conn_break(struct rdm_conn *conn)
-{
-	switch (dofi_ep_state_now(conn->ep)) {
-	case DAT_EP_STATE_ACTIVE_CONNECTION_PENDING:
-		dofi_ep_end_with(conn->ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, NULL, 0);
-		break;
-	case DAT_EP_STATE_COMPLETION_PENDING:
-		dofi_ep_end_with(conn->ep, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, NULL, 0);
-		break;
-	default:
-		dofi_ep_end_with(conn->ep, DAT_CONNECTION_EVENT_BROKEN, NULL, 0);
-	}
-}
-
 static void established(struct rdm_conn *conn)
 {
 	switch (dofi_ep_state_now(conn->ep)) {
@@ -358,15 +350,6 @@ static void conn_work(struct dofi_work *work)
 		rdm_direct_lost(conn);
 	if (todo & RDM_OVER)
 		dofi_ep_end_with(conn->ep, conn->left_event, NULL, 0);
-}
-
-void rdm_conn_todo(struct rdm_conn *conn, unsigned what)
-{
-	/* it may be freed as soon as that is known */
-	struct dofi_progress *p = &conn->zone->pz->obj.ia->progress;
-
-	atomic_fetch_or(&conn->todo, what);
-	dofi_progress_post(p, &conn->work);
 }
 
 /* The end */

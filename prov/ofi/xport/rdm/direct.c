@@ -9,12 +9,12 @@
  * messages go in frames.
  */
 
-#include "xport/rdm/rdm.h"
+#include "xport/rdm/direct.h"
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "fab/quirks.h"
-#include "xport/rdm/peer.h"
+#include "xport/rdm/op.h"
 
 #include <stddef.h>
 #include <stdlib.h>

@@ -7,9 +7,10 @@
  * name it.
  */
 
-#include "xport/rdm/rdm.h"
+#include "xport/rdm/eager.h"
 
 #include "base/iov.h"
+#include "xport/rdm/link.h"
 
 #include <rdma/fi_errno.h>
 

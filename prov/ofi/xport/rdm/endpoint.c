@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The connectionless transport: the fabric's endpoints of a zone, and their replacement. */
 
-#include "xport/rdm/rdm.h"
+#include "xport/rdm/endpoint.h"
 
 #include "base/log.h"
 
@@ -140,6 +140,21 @@ void rdm_endpoints_damaged(struct dofi_gate *gate)
 	dofi_progress_post(ria->progress, &ria->renewal);
 }
 
+/* Ends the connection at once: nothing comes or goes any more through its endpoint. */
+static void conn_break(struct rdm_conn *conn)
+{
+	switch (dofi_ep_state_now(conn->ep)) {
+	case DAT_EP_STATE_ACTIVE_CONNECTION_PENDING:
+		dofi_ep_end_with(conn->ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, NULL, 0);
+		break;
+	case DAT_EP_STATE_COMPLETION_PENDING:
+		dofi_ep_end_with(conn->ep, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, NULL, 0);
+		break;
+	default:
+		dofi_ep_end_with(conn->ep, DAT_CONNECTION_EVENT_BROKEN, NULL, 0);
+	}
+}
+
 /* The table of connections is written by this thread only. */
 static unsigned conns_break(struct rdm_zone *zone)
 {
@@ -148,7 +163,7 @@ static unsigned conns_break(struct rdm_zone *zone)
 
 	for (i = 0; i < zone->n_conns; i++)
 		if (zone->conn[i]) {
-			rdm_conn_break(zone->conn[i]);
+			conn_break(zone->conn[i]);
 			n++;
 		}
 	return n;

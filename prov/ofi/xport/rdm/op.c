@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The connectionless transport: operations of the fabric, and what waits or stalls for it. */
 
-#include "xport/rdm/rdm.h"
+#include "xport/rdm/op.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -304,14 +304,14 @@ static struct rdm_conn *stalled_last(struct rdm_zone *zone)
 }
 
 /* Those that stall again come behind the last one, and have their turn the next time. */
-void rdm_go_on_stalled(struct rdm_zone *zone)
+void rdm_stalled_go_on(struct rdm_zone *zone, void (*go_on)(struct rdm_conn *conn))
 {
 	struct rdm_conn *conn, *last = stalled_last(zone);
 	bool was_last = false;
 
 	while (last && !was_last && (conn = stalled_first(zone, last, &was_last))) {
 		dofi_ep_lock(conn->ep);
-		rdm_go_on(conn);
+		go_on(conn);
 		dofi_ep_unlock(conn->ep);
 	}
 }

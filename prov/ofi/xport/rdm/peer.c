@@ -4,6 +4,8 @@
 #include "xport/rdm/peer.h"
 
 #include "base/log.h"
+#include "xport/rdm/endpoint.h"
+#include "xport/rdm/rings.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -46,7 +48,7 @@ static int share_memory(struct dofi_ia *ia, struct rdm_peer *peer, const struct 
 	int ret = 0;
 
 	if (!rdm_is_alone(ia))
-		return rdm_link_learn(peer, msg);
+		return rdm_rings_learn(peer, msg);
 	if (!ria->shm.page)
 		return 0;
 	if (!dofi_host_shares_memory(&ria->host, &msg->host))
@@ -140,7 +142,7 @@ void rdm_introduce(const struct rdm_conn *conn, enum dofi_side_kind kind,
 	};
 	strncpy(msg->fabric, fabric, sizeof(msg->fabric) - 1);
 	if (conn->link)
-		rdm_link_introduce(conn, msg);
+		rdm_rings_introduce(conn, msg);
 	else
 		show_endpoint(&conn->endpoint->rdm, msg);
 	show_page(&ria->shm, msg);

@@ -6,8 +6,10 @@
 #ifndef DOFI_XPORT_RDM_PEER_H
 #define DOFI_XPORT_RDM_PEER_H
 
-#include "xport/rdm/rdm.h"
+#include "fab/endpoint.h"
+#include "fab/places.h"
 #include "xport/cm/conn.h"
+#include "xport/rdm/rdm.h"
 
 /* The other end, as it tells of itself in the side connection. */
 struct rdm_peer {

@@ -1,21 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The connectionless transport: what arrives from the fabric. */
 
-#include "xport/rdm/rdm.h"
+#include "xport/rdm/recv.h"
 
 #include "base/iov.h"
-#include "base/log.h"
+#include "xport/rdm/direct.h"
+#include "xport/rdm/eager.h"
+#include "xport/rdm/link.h"
+#include "xport/rdm/op.h"
+#include "xport/rdm/rma.h"
+#include "xport/rdm/rndv.h"
+#include "xport/rdm/target.h"
 
-#include <errno.h>
 #include <rdma/fi_errno.h>
-#include <rdma/fi_tagged.h>
 #include <string.h>
-
-void rdm_offend(struct rdm_conn *conn, const char *how)
-{
-	dofi_log(DOFI_WARN, DOFI_EP, "ep %p: the peer %s", (void *)conn->ep, how);
-	dofi_ep_end(conn->ep, DAT_CONNECTION_EVENT_BROKEN);
-}
 
 /* Messages */
 
@@ -74,151 +72,6 @@ static bool take_first(struct rdm_conn *conn, struct rdm_task *task, struct dofi
 	return true;
 }
 
-/* Answers */
-
-/* A peer that has left waits for no answer. */
-bool rdm_answer(struct rdm_conn *conn, const struct rdm_task *task)
-{
-	struct rdm_frame f = {
-		.kind = RDM_FRAME_DONE, .number = task->frame.number, .key = task->result,
-		.value = { task->old },
-	};
-	const bool told = conn->left || rdm_transmit(conn, &f, NULL, 0, 0, 0) != -FI_EAGAIN;
-
-	conn->refused |= told && task->result;
-	return told;
-}
-
-/* Announced messages */
-
-int rdm_pull(struct rdm_conn *conn, const struct iovec *to, size_t n, const struct rdm_frame *f)
-{
-	return dofi_peer_pull(conn->pid, to, n, f->segment, f->n_segments, &conn->alive);
-}
-
-/* Out of the sender's memory, at once. */
-static void fetch(struct rdm_conn *conn, struct rdm_task *task, struct dofi_dto *dto,
-		  struct dofi_sink *sink)
-{
-	int ret = rdm_pull(conn, dto->iov, dto->n_iov, &task->frame);
-
-	task->result = ret ? RDM_NO_MEMORY : RDM_OK;
-	/* the sender has ended the connection: the receive goes with it */
-	if (ret == -ESTALE || ret == -ESRCH)
-		return;
-	dofi_dto_end(conn->ep, dto, ret ? FI_EIO : dofi_dto_received(conn->ep, dto), sink);
-}
-
-/* Receives of one zone have different tags as long as they may meet. */
-static uint64_t tag_of(const struct rdm_conn *conn, const struct dofi_dto *dto)
-{
-	return (uint64_t)(uint32_t)conn->id << 32 | dto->number;
-}
-
-static uint64_t direct_tag_of(const struct rdm_conn *conn, const struct dofi_dto *dto)
-{
-	return conn->direct->tags + dto->number;
-}
-
-/* By frames. */
-static int await_parts(struct dofi_dto *dto)
-{
-	dto->announced = true;
-	dto->got = 0;
-	return 0;
-}
-
-static void take_part(struct rdm_conn *conn, const struct rdm_frame *f, struct dofi_sink *sink)
-{
-	const struct dofi_queue *q = &conn->ep->rq;
-	struct dofi_dto *dto = dofi_queue_at(q, f->number);
-
-	if (f->number - q->head >= q->next - q->head || dto->done || !dto->announced ||
-	    f->addr != dto->got || f->data_size > dto->length - dto->got) {
-		rdm_offend(conn, "sends a part of no message");
-		return;
-	}
-	dofi_iov_scatter(dto->iov, dto->n_iov, dto->got, f->data, f->data_size);
-	dto->got += f->data_size;
-	if (dto->got == dto->length)
-		dofi_dto_end(conn->ep, dto, dofi_dto_received(conn->ep, dto), sink);
-}
-
-/* By the fabric, which then completes it. */
-static int await(struct rdm_conn *conn, struct dofi_dto *dto, bool direct)
-{
-	struct fid_ep *fid = direct ? conn->direct->rdm.fid : conn->ep->fid;
-	struct rdm_op *op = rdm_op_get(conn, dto, true);
-	const struct fi_msg_tagged msg = {
-		.msg_iov = dto->iov,
-		.desc = dto->desc,
-		.iov_count = dto->n_iov,
-		.addr = direct ? FI_ADDR_UNSPEC : conn->to,
-		.tag = direct ? direct_tag_of(conn, dto) : tag_of(conn, dto),
-		.context = op,
-	};
-	ssize_t ret;
-
-	if (op)
-		op->direct = direct;
-	ret = op ? fi_trecvmsg(fid, &msg, FI_COMPLETION) : -FI_EAGAIN;
-	if (ret && op)
-		rdm_op_put(op);
-	if (ret == -FI_EAGAIN)
-		rdm_stall(conn);
-	return (int)ret;
-}
-
-static bool clear_direct(struct rdm_conn *conn, const struct rdm_task *task, const struct dofi_dto *dto)
-{
-	struct rdm_direct *direct = conn->direct;
-	const struct iovec address = { direct->rdm.address, direct->rdm.address_len };
-	struct rdm_frame f = {
-		.kind = RDM_FRAME_CLEAR, .number = task->frame.number,
-		.value = { direct_tag_of(conn, dto) },
-	};
-
-	return rdm_transmit(conn, &f, &address, 1, 0, address.iov_len) != -FI_EAGAIN;
-}
-
-static bool clear(struct rdm_conn *conn, const struct rdm_task *task, const struct dofi_dto *dto)
-{
-	struct rdm_frame f = {
-		.kind = RDM_FRAME_CLEAR, .number = task->frame.number,
-		.value = { tag_of(conn, dto) },
-	};
-
-	return rdm_transmit(conn, &f, NULL, 0, 0, 0) != -FI_EAGAIN;
-}
-
-static int await_message(struct rdm_conn *conn, struct rdm_task *task, struct dofi_dto *dto)
-{
-	dto->announced = false;
-	rdm_direct_want(conn);
-	task->direct = conn->direct && task->frame.value[0];
-	if (rdm_fabric(conn)->target_rdma && !task->direct)
-		return await_parts(dto);
-	return await(conn, dto, task->direct);
-}
-
-static bool take_over_fabric(struct rdm_conn *conn, struct rdm_task *task, struct dofi_dto *dto,
-			     struct dofi_sink *sink)
-{
-	int ret;
-
-	if (!task->carried_out) {
-		ret = await_message(conn, task, dto);
-		if (ret == -FI_EAGAIN)
-			return false;
-		task->carried_out = true;
-		if (ret) {
-			dofi_dto_end(conn->ep, dto, -ret, sink);
-			return true;
-		}
-	}
-	return task->direct ? clear_direct(conn, task, dto) : clear(conn, task, dto);
-}
-
 /* The sender is to know why, if the fabric can tell it. */
 static bool too_long(struct rdm_conn *conn, struct rdm_task *task, struct dofi_dto *dto, int err,
 		     struct dofi_sink *sink)
@@ -244,12 +97,7 @@ static bool take_announced(struct rdm_conn *conn, struct rdm_task *task, struct 
 		if (err)
 			return too_long(conn, task, dto, err, sink);
 	}
-	if (!task->frame.n_segments)
-		return take_over_fabric(conn, task, dto, sink);
-	if (!task->carried_out)
-		fetch(conn, task, dto, sink);
-	task->carried_out = true;
-	return rdm_answer(conn, task);
+	return rdm_rndv_take(conn, task, dto, sink);
 }
 
 /* Frames in their turn */
@@ -313,17 +161,6 @@ static void keep(struct rdm_conn *conn, const struct rdm_task *task)
 	conn->ep->owes = true;
 }
 
-static void give_credits(struct rdm_conn *conn)
-{
-	struct rdm_frame f;
-
-	if (conn->owed < RDM_WINDOW / 2)
-		return;
-	rdm_frame_clear(&f);
-	f.kind = RDM_FRAME_CREDIT;
-	rdm_transmit(conn, &f, NULL, 0, 0, 0);
-}
-
 /* The peer left, and nothing of what it sent before is still to come or to be dealt with. */
 static void see_end(struct rdm_conn *conn)
 {
@@ -358,7 +195,7 @@ void rdm_catch_up(struct rdm_conn *conn, struct dofi_sink *sink)
 	}
 	conn->catching_up = false;
 	conn->ep->owes = conn->n_waiting;
-	give_credits(conn);
+	rdm_give_credits(conn);
 	see_end(conn);
 }
 
@@ -377,9 +214,9 @@ static void take_credited(struct rdm_conn *conn, struct rdm_task *task, struct d
 	}
 	/* its message has met its receive long ago */
 	if (task->frame.kind == RDM_FRAME_PART) {
-		take_part(conn, &task->frame, sink);
+		rdm_rndv_data(conn, &task->frame, sink);
 		conn->owed++;
-		give_credits(conn);
+		rdm_give_credits(conn);
 		return;
 	}
 	conn->catching_up = true;
@@ -389,7 +226,7 @@ static void take_credited(struct rdm_conn *conn, struct rdm_task *task, struct d
 		conn->owed++;
 	else if (!conn->ep->closing)
 		keep(conn, task);
-	give_credits(conn);
+	rdm_give_credits(conn);
 }
 
 /* Frames about our own requests */
@@ -463,7 +300,19 @@ static void take_clear(struct rdm_conn *conn, const struct rdm_frame *f)
 	else if (f->data_size && !rdm_direct_reach(conn, f->data, f->data_size))
 		rdm_offend(conn, "wants a message where none can be sent");
 	else
-		rdm_clear(conn, dto, f->value[0], f->data_size);
+		rdm_rndv_cts(conn, dto, f->value[0], f->data_size);
+}
+
+/* What could not be done before */
+
+void rdm_go_on(struct rdm_conn *conn)
+{
+	if (!conn->ep->fid)
+		return;
+	rdm_greet(conn);
+	rdm_rndv_go_on(conn);
+	rdm_catch_up(conn, NULL);
+	dofi_dto_pump(conn->ep);
 }
 
 static void take_hello(struct rdm_conn *conn, const struct rdm_frame *f)

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The connectionless transport: requests and their answers, of who asks and of who is asked. */
 
-#include "xport/rdm/rdm.h"
+#include "xport/rdm/request.h"
 
 #include "obj/cr.h"
-#include "xport/rdm/peer.h"
 #include "xport/cm/local.h"
+#include "xport/rdm/conn.h"
+#include "xport/rdm/peer.h"
+#include "xport/rdm/recv.h"
+#include "xport/rdm/xport.h"
 #include "xport/wire.h"
 
 #include <errno.h>

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The connectionless transport: RDMA and atomics that we ask of the fabric, or of the peer. */
 
-#include "xport/rdm/rdm.h"
+#include "xport/rdm/rma.h"
 
 #include "base/iov.h"
 #include "fab/quirks.h"
 #include "obj/beside.h"
+#include "xport/rdm/link.h"
+#include "xport/rdm/op.h"
 
 #include <errno.h>
 #include <rdma/fi_errno.h>
@@ -58,16 +60,14 @@ static int rma_by_fabric(struct rdm_conn *conn, struct dofi_dto *dto, bool write
 	return (int)ret;
 }
 
-/* What tells of a write with immediate data. */
-static uint64_t beside_of(const struct dofi_dto *dto)
+uint64_t rdm_write_beside(const struct dofi_dto *dto)
 {
 	const bool solicited = dto->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG;
 
 	return dofi_beside(DOFI_BESIDE_WRITE_IMMED, solicited, (uint32_t)dto->length, dto->immed);
 }
 
-/* The peer is not told of a write that it refuses: what tells of it follows when that is done. */
-static int write_immed(struct rdm_conn *conn, struct dofi_dto *dto)
+int rdm_write_before_message(struct rdm_conn *conn, struct dofi_dto *dto)
 {
 	int ret;
 
@@ -78,7 +78,7 @@ static int write_immed(struct rdm_conn *conn, struct dofi_dto *dto)
 		dto->submitted = true;
 		dto->parts = 1;
 	}
-	return dto->parts ? -FI_EAGAIN : rdm_send_empty(conn, dto, beside_of(dto));
+	return dto->parts ? -FI_EAGAIN : 0;
 }
 
 /* RDMA by the peer */
@@ -241,7 +241,7 @@ int rdm_rma(struct rdm_conn *conn, struct dofi_dto *dto)
 	case DOFI_DTO_READ:
 		return by_peer ? ask_read(conn, dto) : rma_by_fabric(conn, dto, false);
 	case DOFI_DTO_WRITE_IMMED:
-		return by_peer ? ask_write(conn, dto, beside_of(dto)) : write_immed(conn, dto);
+		return ask_write(conn, dto, rdm_write_beside(dto));
 	default:
 		return ask_atomic(conn, dto);
 	}

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The connectionless transport: RDMA and atomics of the peer that the fabric does not do. */
 
-#include "xport/rdm/rdm.h"
+#include "xport/rdm/target.h"
 
 #include "base/iov.h"
 #include "obj/lmr_atomic.h"
+#include "xport/rdm/link.h"
 
 #include <rdma/fi_errno.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Connections over a connectionless fabric: how they come to stand, and how they end. */
 
-#include "xport/rdm/rdm.h"
+#include "xport/rdm/conn.h"
 
 #include "nomem.h"
 #include "xport/cm/talk.h"

@@ -3,7 +3,7 @@
 
 #include "xport/coupled.h"
 
-#include "xport/rdm/rdm.h"
+#include "xport/rdm/endpoint.h"
 #include "xport/cm/talk.h"
 
 TestSuite(rdm_endpoint, .init = coupled_init, .fini = rdm_fini, .timeout = 60);

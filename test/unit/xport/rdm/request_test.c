@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Requests over a connectionless fabric and their answers, hostile ones too. */
 
-#include "xport/rdm/rdm.h"
+#include "xport/rdm/request.h"
 
 #include "nomem.h"
 #include "xport/cm/talk.h"

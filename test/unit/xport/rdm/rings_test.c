@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Connections by rings, with a peer of the test's own: what it sends, and in the ring. */
 
-#include "xport/rdm/rdm.h"
+#include "xport/rdm/xport.h"
 
 #include "base/env.h"
 #include "base/sealed.h"
 #include "xport/both.h"
-#include "xport/rdm/link.h"
+#include "xport/rdm/rings_fault.h"
 #include "xport/msg/msg.h"
 #include "xport/peer.h"
 #include "xport/cm/local.h"

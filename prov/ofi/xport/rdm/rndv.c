@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The connectionless transport: messages that are announced, at either end. */
+
+#include "xport/rdm/rndv.h"
+
+#include "base/iov.h"
+#include "xport/rdm/direct.h"
+#include "xport/rdm/link.h"
+#include "xport/rdm/op.h"
+
+#include <errno.h>
+#include <rdma/fi_errno.h>
+#include <rdma/fi_tagged.h>
+
+/* The sender */
+
+int rdm_rndv_rts(struct rdm_conn *conn, struct dofi_dto *dto, struct rdm_frame *f)
+{
+	int ret;
+
+	f->kind = RDM_FRAME_ANNOUNCE;
+	f->number = dto->number;
+	f->length = dto->length;
+	if (conn->peer_reads)
+		rdm_tell_segments(f, dto);
+	else
+		rdm_direct_want(conn);
+	f->value[0] = conn->direct != NULL;
+	ret = rdm_transmit(conn, f, NULL, 0, 0, 0);
+	dto->announced = !ret;
+	dto->submitted = false;
+	return ret;
+}
+
+/* What was announced goes to the receive that was found for it. */
+static int send_tagged(struct rdm_conn *conn, struct dofi_dto *dto)
+{
+	const struct rdm_direct *direct = dto->direct ? conn->direct : NULL;
+	struct rdm_op *op = rdm_op_get(conn, dto, false);
+	const struct fi_msg_tagged msg = {
+		.msg_iov = dto->iov,
+		.desc = dto->desc,
+		.iov_count = dto->n_iov,
+		.addr = direct ? direct->to : conn->to,
+		.tag = dto->remote_addr,
+		.context = op,
+	};
+	struct fid_ep *fid = direct ? direct->rdm.fid : conn->ep->fid;
+	/* a direct endpoint may be closed once the send has completed: the peer has to have the message by then */
+	const uint64_t flags = FI_COMPLETION | (direct ? FI_DELIVERY_COMPLETE : 0);
+	ssize_t ret;
+
+	if (op)
+		op->direct = direct;
+	ret = op ? fi_tsendmsg(fid, &msg, flags) : -FI_EAGAIN;
+	if (ret && op)
+		rdm_op_put(op);
+	if (ret == -FI_EAGAIN)
+		rdm_stall(conn);
+	return (int)ret;
+}
+
+/*
+ * The same by frames, as goes_in_place() says why. Besides, shared memory goes to sleep here and
+ * there without the fabric's knowledge: nobody would wake the peer for messages that the fabric
+ * sends by itself.
+ */
+static int send_part(struct rdm_conn *conn, struct dofi_dto *dto)
+{
+	const size_t room = conn->room - RDM_FRAME_FULL, left = dto->length - dto->asked;
+	const size_t size = left < room ? left : room;
+	struct rdm_frame f = {
+		.kind = RDM_FRAME_PART, .number = (uint32_t)dto->remote_addr, .addr = dto->asked,
+	};
+	int ret;
+
+	if (!conn->window)
+		return -FI_EAGAIN;
+	if (size == left && conn->zone->copy)
+		ret = rdm_transmit_copy(conn, dto, &f, dto->asked, size);
+	else
+		ret = rdm_transmit(conn, &f, dto->iov, dto->n_iov, dto->asked, size);
+	if (!ret)
+		dto->asked += size;
+	return ret;
+}
+
+static int send_parts(struct rdm_conn *conn, struct dofi_dto *dto)
+{
+	int ret = 0;
+
+	while (!ret && dto->asked < dto->length)
+		ret = send_part(conn, dto);
+	return ret || conn->zone->copy ? ret : DOFI_DONE;
+}
+
+static void send_cleared(struct rdm_conn *conn, struct dofi_dto *dto)
+{
+	const bool by_frames = rdm_fabric(conn)->target_rdma && !dto->direct;
+	int ret = by_frames ? send_parts(conn, dto) : send_tagged(conn, dto);
+
+	if (ret == -FI_EAGAIN)
+		return;
+	dto->announced = false;
+	conn->cleared--;
+	if (ret)
+		dofi_dto_finish(conn->ep, dto, ret == DOFI_DONE ? 0 : -ret);
+}
+
+static bool is_cleared(const struct dofi_dto *dto)
+{
+	return !dto->done && !dofi_dto_is(dto->kind, DOFI_DTO_RDMA) && dto->announced &&
+	       dto->submitted;
+}
+
+void rdm_rndv_go_on(struct rdm_conn *conn)
+{
+	struct dofi_queue *q = &conn->ep->sq;
+	uint32_t i;
+
+	if (!conn->cleared)
+		return;
+	for (i = q->head; i != q->next; i++)
+		if (is_cleared(dofi_queue_at(q, i)))
+			send_cleared(conn, dofi_queue_at(q, i));
+	dofi_dto_retire(conn->ep, NULL);
+}
+
+void rdm_rndv_cts(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t tag, bool direct)
+{
+	dto->direct = direct;
+	dto->remote_addr = tag;
+	dto->submitted = true;
+	dto->asked = 0;
+	conn->cleared++;
+	rdm_rndv_go_on(conn);
+}
+
+/* The receiver */
+
+/* Out of the sender's memory, at once. */
+static void fetch(struct rdm_conn *conn, struct rdm_task *task, struct dofi_dto *dto,
+		  struct dofi_sink *sink)
+{
+	int ret = rdm_pull(conn, dto->iov, dto->n_iov, &task->frame);
+
+	task->result = ret ? RDM_NO_MEMORY : RDM_OK;
+	/* the sender has ended the connection: the receive goes with it */
+	if (ret == -ESTALE || ret == -ESRCH)
+		return;
+	dofi_dto_end(conn->ep, dto, ret ? FI_EIO : dofi_dto_received(conn->ep, dto), sink);
+}
+
+/* Receives of one zone have different tags as long as they may meet. */
+static uint64_t tag_of(const struct rdm_conn *conn, const struct dofi_dto *dto)
+{
+	return (uint64_t)(uint32_t)conn->id << 32 | dto->number;
+}
+
+static uint64_t direct_tag_of(const struct rdm_conn *conn, const struct dofi_dto *dto)
+{
+	return conn->direct->tags + dto->number;
+}
+
+/* By frames. */
+static int await_parts(struct dofi_dto *dto)
+{
+	dto->announced = true;
+	dto->got = 0;
+	return 0;
+}
+
+void rdm_rndv_data(struct rdm_conn *conn, const struct rdm_frame *f, struct dofi_sink *sink)
+{
+	const struct dofi_queue *q = &conn->ep->rq;
+	struct dofi_dto *dto = dofi_queue_at(q, f->number);
+
+	if (f->number - q->head >= q->next - q->head || dto->done || !dto->announced ||
+	    f->addr != dto->got || f->data_size > dto->length - dto->got) {
+		rdm_offend(conn, "sends a part of no message");
+		return;
+	}
+	dofi_iov_scatter(dto->iov, dto->n_iov, dto->got, f->data, f->data_size);
+	dto->got += f->data_size;
+	if (dto->got == dto->length)
+		dofi_dto_end(conn->ep, dto, dofi_dto_received(conn->ep, dto), sink);
+}
+
+/* By the fabric, which then completes it. */
+static int await(struct rdm_conn *conn, struct dofi_dto *dto, bool direct)
+{
+	struct fid_ep *fid = direct ? conn->direct->rdm.fid : conn->ep->fid;
+	struct rdm_op *op = rdm_op_get(conn, dto, true);
+	const struct fi_msg_tagged msg = {
+		.msg_iov = dto->iov,
+		.desc = dto->desc,
+		.iov_count = dto->n_iov,
+		.addr = direct ? FI_ADDR_UNSPEC : conn->to,
+		.tag = direct ? direct_tag_of(conn, dto) : tag_of(conn, dto),
+		.context = op,
+	};
+	ssize_t ret;
+
+	if (op)
+		op->direct = direct;
+	ret = op ? fi_trecvmsg(fid, &msg, FI_COMPLETION) : -FI_EAGAIN;
+	if (ret && op)
+		rdm_op_put(op);
+	if (ret == -FI_EAGAIN)
+		rdm_stall(conn);
+	return (int)ret;
+}
+
+static bool clear_direct(struct rdm_conn *conn, const struct rdm_task *task, const struct dofi_dto *dto)
+{
+	struct rdm_direct *direct = conn->direct;
+	const struct iovec address = { direct->rdm.address, direct->rdm.address_len };
+	struct rdm_frame f = {
+		.kind = RDM_FRAME_CLEAR, .number = task->frame.number,
+		.value = { direct_tag_of(conn, dto) },
+	};
+
+	return rdm_transmit(conn, &f, &address, 1, 0, address.iov_len) != -FI_EAGAIN;
+}
+
+static bool clear(struct rdm_conn *conn, const struct rdm_task *task, const struct dofi_dto *dto)
+{
+	struct rdm_frame f = {
+		.kind = RDM_FRAME_CLEAR, .number = task->frame.number,
+		.value = { tag_of(conn, dto) },
+	};
+
+	return rdm_transmit(conn, &f, NULL, 0, 0, 0) != -FI_EAGAIN;
+}
+
+static int await_message(struct rdm_conn *conn, struct rdm_task *task, struct dofi_dto *dto)
+{
+	dto->announced = false;
+	rdm_direct_want(conn);
+	task->direct = conn->direct && task->frame.value[0];
+	if (rdm_fabric(conn)->target_rdma && !task->direct)
+		return await_parts(dto);
+	return await(conn, dto, task->direct);
+}
+
+static bool take_over_fabric(struct rdm_conn *conn, struct rdm_task *task, struct dofi_dto *dto,
+			     struct dofi_sink *sink)
+{
+	int ret;
+
+	if (!task->carried_out) {
+		ret = await_message(conn, task, dto);
+		if (ret == -FI_EAGAIN)
+			return false;
+		task->carried_out = true;
+		if (ret) {
+			dofi_dto_end(conn->ep, dto, -ret, sink);
+			return true;
+		}
+	}
+	return task->direct ? clear_direct(conn, task, dto) : clear(conn, task, dto);
+}
+
+bool rdm_rndv_take(struct rdm_conn *conn, struct rdm_task *task, struct dofi_dto *dto, struct dofi_sink *sink)
+{
+	if (!task->frame.n_segments)
+		return take_over_fabric(conn, task, dto, sink);
+	if (!task->carried_out)
+		fetch(conn, task, dto, sink);
+	task->carried_out = true;
+	return rdm_answer(conn, task);
+}
