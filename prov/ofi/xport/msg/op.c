@@ -110,11 +110,11 @@ static __attribute__((noinline)) int send_framed(struct dofi_ep *ep, struct dofi
 	dofi_frame_pack(buf, &frame);
 	if (frame.whole)
 		return send_whole(ep, dto, &frame, buf);
-	if (!dto->announced) {
+	if (dto->step != DOFI_STEP_RTS) {
 		ret = fi_inject(ep->fid, buf, DOFI_FRAME_HEADER, 0);
 		if (ret)
 			return ret;
-		dto->announced = true;
+		dto->step = DOFI_STEP_RTS;
 	}
 	return send_plain(ep, dto);
 }
@@ -173,11 +173,11 @@ static int submit_write_immed(struct dofi_ep *ep, struct dofi_dto *dto)
 {
 	int ret;
 
-	if (!dto->submitted) {
+	if (dto->step != DOFI_STEP_BEGUN) {
 		ret = submit_write(ep, dto);
 		if (ret)
 			return ret;
-		dto->submitted = true;
+		dto->step = DOFI_STEP_BEGUN;
 		dto->parts = 1;
 	}
 	if (dto->parts && ep->obj.ia->fabric.quirk->goes_on)

@@ -16,7 +16,7 @@
 
 static int send_next(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t beside)
 {
-	const size_t left = dto->length - dto->asked;
+	const size_t left = dto->length - dto->eager.sent;
 	struct rdm_frame f;
 	size_t room, size;
 	int ret;
@@ -24,16 +24,16 @@ static int send_next(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t besid
 	if (!conn->window)
 		return -FI_EAGAIN;
 	rdm_frame_clear(&f);
-	f.kind = dto->submitted ? RDM_FRAME_MORE : RDM_FRAME_FIRST;
+	f.kind = dto->step == DOFI_STEP_BEGUN ? RDM_FRAME_MORE : RDM_FRAME_FIRST;
 	f.length = dto->length;
-	f.beside = dto->submitted ? 0 : beside;	/* the first frame has it */
+	f.beside = dto->step == DOFI_STEP_BEGUN ? 0 : beside;	/* the first frame has it */
 	room = conn->inject - rdm_head(conn, &f);
 	size = left < room ? left : room;
-	ret = rdm_frames_add(conn, &f, dto, size);
+	ret = rdm_frames_add(conn, &f, dto, dto->eager.sent, size);
 	if (ret)
 		return ret;
-	dto->submitted = true;
-	dto->asked += size;
+	dto->step = DOFI_STEP_BEGUN;
+	dto->eager.sent += size;
 	return 0;
 }
 
@@ -41,14 +41,14 @@ int rdm_eager_send(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t beside)
 {
 	int ret;
 
-	if (!dto->submitted)
-		dto->asked = 0;
+	if (dto->step != DOFI_STEP_BEGUN)
+		dto->eager.sent = 0;
 	/* together: in between the peer would look for what is there already, and hold up the next frame */
 	if (!conn->window || !rdm_frames_begin(conn))
 		return -FI_EAGAIN;
 	do
 		ret = send_next(conn, dto, beside);
-	while (!ret && dto->asked < dto->length);
+	while (!ret && dto->eager.sent < dto->length);
 	rdm_frames_end(conn);
 	return ret ? ret : DOFI_DONE;
 }

@@ -219,10 +219,10 @@ bool rdm_frames_begin(struct rdm_conn *conn)
 	return false;
 }
 
-int rdm_frames_add(struct rdm_conn *conn, struct rdm_frame *f, const struct dofi_dto *dto, size_t size)
+int rdm_frames_add(struct rdm_conn *conn, struct rdm_frame *f, const struct dofi_dto *dto, size_t offset, size_t size)
 {
 	address(conn, f);
-	return account(conn, f, inject_frame(conn, f, dto->iov, dto->n_iov, dto->asked, size));
+	return account(conn, f, inject_frame(conn, f, dto->iov, dto->n_iov, offset, size));
 }
 
 void rdm_frames_end(struct rdm_conn *conn)

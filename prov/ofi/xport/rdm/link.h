@@ -16,11 +16,12 @@ int rdm_transmit(struct rdm_conn *conn, struct rdm_frame *frame, const struct io
 		 size_t n, size_t offset, size_t size);
 /*
  * Several frames at once, all short enough to be injected. rdm_frames_begin() returns false if nothing can be sent now,
- * and what waits will be tried again. rdm_frames_add() sends a frame with @size bytes of @dto from dto->asked on, and
+ * and what waits will be tried again. rdm_frames_add() sends a frame with @size bytes of @dto from @offset on, and
  * returns what rdm_transmit() does.
  */
 bool rdm_frames_begin(struct rdm_conn *conn);
-int rdm_frames_add(struct rdm_conn *conn, struct rdm_frame *frame, const struct dofi_dto *dto, size_t size);
+int rdm_frames_add(struct rdm_conn *conn, struct rdm_frame *frame, const struct dofi_dto *dto, size_t offset,
+		   size_t size);
 void rdm_frames_end(struct rdm_conn *conn);
 /* Sends one frame, too long to be injected, which the fabric takes from the program's memory. */
 int rdm_transmit_in_place(struct rdm_conn *conn, struct dofi_dto *dto, struct rdm_frame *frame);

@@ -236,7 +236,7 @@ static struct dofi_dto *request_find(struct rdm_conn *conn, uint32_t number)
 {
 	const struct dofi_queue *q = &conn->ep->sq;
 	struct dofi_dto *dto = dofi_queue_at(q, number);
-	const bool begun = number == q->next && number != q->tail && dto->announced;
+	const bool begun = number == q->next && number != q->tail && dto->step == DOFI_STEP_ASKED;
 
 	return (number - q->head < q->next - q->head || begun) && !dto->done ? dto : NULL;
 }
@@ -247,7 +247,7 @@ void rdm_complete_bare(const struct rdm_conn *conn, struct rdm_frame *f)
 	const struct dofi_queue *q = &conn->ep->sq;
 
 	f->number = q->head + ((f->number - q->head) & RDM_BARE_REQUEST);
-	f->addr = dofi_queue_at(q, f->number)->got;
+	f->addr = dofi_queue_at(q, f->number)->rma.got;
 	f->length = 0;
 }
 
@@ -266,7 +266,7 @@ static bool is_asked(const struct dofi_dto *dto)
 {
 	if (dofi_dto_is(dto->kind, DOFI_DTO_ATOMICS))
 		return true;
-	return dto->announced && (dofi_dto_is(dto->kind, DOFI_DTO_RDMA) || !dto->submitted);
+	return dto->step == DOFI_STEP_ASKED || dto->step == DOFI_STEP_RTS;
 }
 
 static void take_done(struct rdm_conn *conn, const struct rdm_frame *f, struct dofi_sink *sink)
@@ -281,7 +281,7 @@ static void take_done(struct rdm_conn *conn, const struct rdm_frame *f, struct d
 	}
 	if (!err && dto->kind == DOFI_DTO_READ) {
 		err = rdm_take_data(conn, dto, f);
-		if (!err && f->data_size && dto->got < dto->length)
+		if (!err && f->data_size && dto->rma.got < dto->length)
 			return;
 	}
 	if (!err && dofi_dto_is(dto->kind, DOFI_DTO_ATOMICS))
@@ -295,7 +295,7 @@ static void take_clear(struct rdm_conn *conn, const struct rdm_frame *f)
 {
 	struct dofi_dto *dto = request_find(conn, f->number);
 
-	if (!dto || dofi_dto_is(dto->kind, DOFI_DTO_RDMA) || !dto->announced || dto->submitted)
+	if (!dto || dto->step != DOFI_STEP_RTS)
 		rdm_offend(conn, "clears what was not announced");
 	else if (f->data_size && !rdm_direct_reach(conn, f->data, f->data_size))
 		rdm_offend(conn, "wants a message where none can be sent");

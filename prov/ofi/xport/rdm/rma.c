@@ -71,11 +71,11 @@ int rdm_write_before_message(struct rdm_conn *conn, struct dofi_dto *dto)
 {
 	int ret;
 
-	if (!dto->submitted) {
+	if (dto->step != DOFI_STEP_BEGUN) {
 		ret = rma_by_fabric(conn, dto, true);
 		if (ret)
 			return ret;
-		dto->submitted = true;
+		dto->step = DOFI_STEP_BEGUN;
 		dto->parts = 1;
 	}
 	return dto->parts ? -FI_EAGAIN : 0;
@@ -101,10 +101,10 @@ static size_t read_room(const struct rdm_conn *conn, const struct dofi_dto *dto)
 	return bare ? conn->inject : conn->room - RDM_FRAME_FULL;
 }
 
-/* The bytes from dto->asked on, as many as a frame has @room for. */
+/* The bytes from dto->rma.asked on, as many as a frame has @room for. */
 static int ask_part(struct rdm_conn *conn, struct dofi_dto *dto, struct rdm_frame *f, size_t room, bool data)
 {
-	const size_t left = dto->length - dto->asked;
+	const size_t left = dto->length - dto->rma.asked;
 	int ret;
 
 	if (!conn->window)
@@ -113,10 +113,10 @@ static int ask_part(struct rdm_conn *conn, struct dofi_dto *dto, struct rdm_fram
 	f->value[1] = left - f->length;
 	f->number = dto->number;
 	f->key = dto->remote_key;
-	f->addr = dto->remote_addr + dto->asked;
-	ret = rdm_transmit(conn, f, dto->iov, dto->n_iov, dto->asked, data ? f->length : 0);
+	f->addr = dto->remote_addr + dto->rma.asked;
+	ret = rdm_transmit(conn, f, dto->iov, dto->n_iov, dto->rma.asked, data ? f->length : 0);
 	if (!ret)
-		dto->asked += f->length;
+		dto->rma.asked += f->length;
 	return ret;
 }
 
@@ -126,11 +126,11 @@ static int ask_write_in_parts(struct rdm_conn *conn, struct dofi_dto *dto, uint6
 	int ret;
 
 	do {
-		const bool last = dto->length - dto->asked <= room;
+		const bool last = dto->length - dto->rma.asked <= room;
 		struct rdm_frame f = { .kind = RDM_FRAME_WRITE, .beside = last ? beside : 0 };
 
 		ret = ask_part(conn, dto, &f, room, true);
-	} while (!ret && dto->asked < dto->length);
+	} while (!ret && dto->rma.asked < dto->length);
 	return ret;
 }
 
@@ -139,10 +139,10 @@ static int ask_read_in_parts(struct rdm_conn *conn, struct dofi_dto *dto)
 	int ret;
 
 	do {
-		struct rdm_frame f = { .kind = RDM_FRAME_READ, .value = { dto->asked } };
+		struct rdm_frame f = { .kind = RDM_FRAME_READ, .value = { dto->rma.asked } };
 
 		ret = ask_part(conn, dto, &f, read_room(conn, dto), false);
-	} while (!ret && dto->asked < dto->length);
+	} while (!ret && dto->rma.asked < dto->length);
 	return ret;
 }
 
@@ -154,9 +154,10 @@ static bool by_frames(const struct rdm_conn *conn, const struct dofi_dto *dto, b
 
 static void begin(struct dofi_dto *dto)
 {
-	if (!dto->announced)
-		dto->asked = dto->got = 0;
-	dto->announced = true;
+	if (dto->step == DOFI_STEP_ASKED)
+		return;
+	dto->rma.asked = dto->rma.got = 0;
+	dto->step = DOFI_STEP_ASKED;
 }
 
 static int ask_write(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t beside)
@@ -218,14 +219,14 @@ static int read_there(struct rdm_conn *conn, struct dofi_dto *dto, const struct 
 /* Frames bring parts in order. */
 int rdm_take_data(struct rdm_conn *conn, struct dofi_dto *dto, const struct rdm_frame *f)
 {
-	if (dto->got == dto->length && !f->data_size)
+	if (dto->rma.got == dto->length && !f->data_size)
 		return 0;	/* it was of no bytes */
 	if (!f->data_size)
 		return read_there(conn, dto, f);
-	if (f->addr != dto->got || f->data_size > dto->asked - dto->got)
+	if (f->addr != dto->rma.got || f->data_size > dto->rma.asked - dto->rma.got)
 		return FI_EIO;
-	dofi_iov_scatter(dto->iov, dto->n_iov, dto->got, f->data, f->data_size);
-	dto->got += f->data_size;
+	dofi_iov_scatter(dto->iov, dto->n_iov, dto->rma.got, f->data, f->data_size);
+	dto->rma.got += f->data_size;
 	return 0;
 }
 

@@ -27,22 +27,21 @@ int rdm_rndv_rts(struct rdm_conn *conn, struct dofi_dto *dto, struct rdm_frame *
 		rdm_direct_want(conn);
 	f->value[0] = conn->direct != NULL;
 	ret = rdm_transmit(conn, f, NULL, 0, 0, 0);
-	dto->announced = !ret;
-	dto->submitted = false;
+	dto->step = ret ? DOFI_STEP_NONE : DOFI_STEP_RTS;
 	return ret;
 }
 
 /* What was announced goes to the receive that was found for it. */
 static int send_tagged(struct rdm_conn *conn, struct dofi_dto *dto)
 {
-	const struct rdm_direct *direct = dto->direct ? conn->direct : NULL;
+	const struct rdm_direct *direct = dto->step == DOFI_STEP_CTS_DIRECT ? conn->direct : NULL;
 	struct rdm_op *op = rdm_op_get(conn, dto, false);
 	const struct fi_msg_tagged msg = {
 		.msg_iov = dto->iov,
 		.desc = dto->desc,
 		.iov_count = dto->n_iov,
 		.addr = direct ? direct->to : conn->to,
-		.tag = dto->remote_addr,
+		.tag = dto->rndv.tag,
 		.context = op,
 	};
 	struct fid_ep *fid = direct ? direct->rdm.fid : conn->ep->fid;
@@ -67,21 +66,21 @@ static int send_tagged(struct rdm_conn *conn, struct dofi_dto *dto)
  */
 static int send_part(struct rdm_conn *conn, struct dofi_dto *dto)
 {
-	const size_t room = conn->room - RDM_FRAME_FULL, left = dto->length - dto->asked;
+	const size_t room = conn->room - RDM_FRAME_FULL, left = dto->length - dto->rndv.sent;
 	const size_t size = left < room ? left : room;
 	struct rdm_frame f = {
-		.kind = RDM_FRAME_PART, .number = (uint32_t)dto->remote_addr, .addr = dto->asked,
+		.kind = RDM_FRAME_PART, .number = (uint32_t)dto->rndv.tag, .addr = dto->rndv.sent,
 	};
 	int ret;
 
 	if (!conn->window)
 		return -FI_EAGAIN;
 	if (size == left && conn->zone->copy)
-		ret = rdm_transmit_copy(conn, dto, &f, dto->asked, size);
+		ret = rdm_transmit_copy(conn, dto, &f, dto->rndv.sent, size);
 	else
-		ret = rdm_transmit(conn, &f, dto->iov, dto->n_iov, dto->asked, size);
+		ret = rdm_transmit(conn, &f, dto->iov, dto->n_iov, dto->rndv.sent, size);
 	if (!ret)
-		dto->asked += size;
+		dto->rndv.sent += size;
 	return ret;
 }
 
@@ -89,19 +88,19 @@ static int send_parts(struct rdm_conn *conn, struct dofi_dto *dto)
 {
 	int ret = 0;
 
-	while (!ret && dto->asked < dto->length)
+	while (!ret && dto->rndv.sent < dto->length)
 		ret = send_part(conn, dto);
 	return ret || conn->zone->copy ? ret : DOFI_DONE;
 }
 
 static void send_cleared(struct rdm_conn *conn, struct dofi_dto *dto)
 {
-	const bool by_frames = rdm_fabric(conn)->target_rdma && !dto->direct;
+	const bool by_frames = rdm_fabric(conn)->target_rdma && dto->step == DOFI_STEP_CTS;
 	int ret = by_frames ? send_parts(conn, dto) : send_tagged(conn, dto);
 
 	if (ret == -FI_EAGAIN)
 		return;
-	dto->announced = false;
+	dto->step = DOFI_STEP_DATA;
 	conn->cleared--;
 	if (ret)
 		dofi_dto_finish(conn->ep, dto, ret == DOFI_DONE ? 0 : -ret);
@@ -109,8 +108,7 @@ static void send_cleared(struct rdm_conn *conn, struct dofi_dto *dto)
 
 static bool is_cleared(const struct dofi_dto *dto)
 {
-	return !dto->done && !dofi_dto_is(dto->kind, DOFI_DTO_RDMA) && dto->announced &&
-	       dto->submitted;
+	return !dto->done && (dto->step == DOFI_STEP_CTS || dto->step == DOFI_STEP_CTS_DIRECT);
 }
 
 void rdm_rndv_go_on(struct rdm_conn *conn)
@@ -128,10 +126,9 @@ void rdm_rndv_go_on(struct rdm_conn *conn)
 
 void rdm_rndv_cts(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t tag, bool direct)
 {
-	dto->direct = direct;
-	dto->remote_addr = tag;
-	dto->submitted = true;
-	dto->asked = 0;
+	dto->step = direct ? DOFI_STEP_CTS_DIRECT : DOFI_STEP_CTS;
+	dto->rndv.tag = tag;
+	dto->rndv.sent = 0;
 	conn->cleared++;
 	rdm_rndv_go_on(conn);
 }
@@ -165,7 +162,7 @@ static uint64_t direct_tag_of(const struct rdm_conn *conn, const struct dofi_dto
 /* By frames. */
 static int await_parts(struct dofi_dto *dto)
 {
-	dto->announced = true;
+	dto->step = DOFI_STEP_AWAITS_DATA;
 	dto->got = 0;
 	return 0;
 }
@@ -175,7 +172,7 @@ void rdm_rndv_data(struct rdm_conn *conn, const struct rdm_frame *f, struct dofi
 	const struct dofi_queue *q = &conn->ep->rq;
 	struct dofi_dto *dto = dofi_queue_at(q, f->number);
 
-	if (f->number - q->head >= q->next - q->head || dto->done || !dto->announced ||
+	if (f->number - q->head >= q->next - q->head || dto->done || dto->step != DOFI_STEP_AWAITS_DATA ||
 	    f->addr != dto->got || f->data_size > dto->length - dto->got) {
 		rdm_offend(conn, "sends a part of no message");
 		return;
@@ -235,7 +232,7 @@ static bool clear(struct rdm_conn *conn, const struct rdm_task *task, const stru
 
 static int await_message(struct rdm_conn *conn, struct rdm_task *task, struct dofi_dto *dto)
 {
-	dto->announced = false;
+	dto->step = DOFI_STEP_NONE;
 	rdm_direct_want(conn);
 	task->direct = conn->direct && task->frame.value[0];
 	if (rdm_fabric(conn)->target_rdma && !task->direct)

@@ -112,17 +112,27 @@ int rdm_submit(struct dofi_ep *ep, struct dofi_dto *dto)
 
 #define WRITES (1u << DOFI_DTO_WRITE | 1u << DOFI_DTO_WRITE_IMMED)
 
+/* The peer was notified of the message @dto, and all of it is still to be sent, or to be read from here. */
+static bool is_announced(const struct dofi_dto *dto)
+{
+	return dto->step == DOFI_STEP_RTS || dto->step == DOFI_STEP_CTS || dto->step == DOFI_STEP_CTS_DIRECT;
+}
+
+static bool is_in_part(const struct dofi_dto *dto)
+{
+	return (dto->step == DOFI_STEP_BEGUN && dto->eager.sent < dto->length) ||
+	       (dto->step == DOFI_STEP_DATA && dto->rndv.sent < dto->length);
+}
+
 bool rdm_holds(const struct dofi_ep *ep, const struct dofi_dto *dto)
 {
-	const bool begun = dto->at_fabric || dto->announced;
-
 	if (dofi_dto_is(dto->kind, DOFI_DTO_RECVS))
 		return dto->flags & DOFI_DTO_MATCHED;
 	if (!rdm_fabric(rdm_conn_of(ep))->target_rdma)
-		return begun;
+		return dto->at_fabric || is_announced(dto);
 	if (dofi_dto_is(dto->kind, WRITES))
-		return begun && dto->asked < dto->length;
+		return dto->step == DOFI_STEP_ASKED && dto->rma.asked < dto->length;
 	if (dofi_dto_is(dto->kind, DOFI_DTO_RDMA))
-		return begun;
-	return dto->announced || (dto->submitted && dto->asked < dto->length);
+		return dto->at_fabric || dto->step == DOFI_STEP_ASKED;
+	return is_announced(dto) || is_in_part(dto);
 }

@@ -399,7 +399,7 @@ Test(rdm_recv, an_answer_ends_nothing_that_the_fabric_has)
 	post_read(100, 3, 2);
 	f = about(RDM_FRAME_DONE, peer_take(&peer, RDM_FRAME_READ)->frame.number);
 	dofi_mutex_lock(&e->lock);
-	dofi_queue_at(&e->sq, f.number)->announced = false;
+	dofi_queue_at(&e->sq, f.number)->step = DOFI_STEP_NONE;
 	dofi_mutex_unlock(&e->lock);
 	peer_send(&peer, &f, theirs, 3);
 	done_await(evd, DAT_DTO_ERR_FLUSHED);
