@@ -193,15 +193,15 @@ static bool has_ops(struct rdm_conn *conn)
 /* How long memory of the program may be in the fabric's hands after the end of a connection. */
 #define LAST_OPS_NS (100 * 1000000LL)
 
-static bool is_greeting(struct rdm_conn *conn)
+static bool has_hello_due(struct rdm_conn *conn)
 {
 	return conn->hello_due;
 }
 
 /* The program may have seen what the peer wrote, and end the connection for that. */
-static bool is_answering(struct rdm_conn *conn)
+static bool is_acking(struct rdm_conn *conn)
 {
-	return !conn->left && rdm_owes_answer(conn);
+	return !conn->left && rdm_owes_ack(conn);
 }
 
 /* As long as something of @conn is as @busy says, but not for ever. */
@@ -238,8 +238,8 @@ static void finish(struct rdm_conn *conn)
 {
 	/* shm takes the first frame when its peer has us mapped, and crashes that if it cannot */
 	if (conn->page)
-		wait_while(conn, is_greeting);
-	wait_while(conn, is_answering);
+		wait_while(conn, has_hello_due);
+	wait_while(conn, is_acking);
 }
 
 static void forget_waiting(struct rdm_conn *conn)

@@ -27,7 +27,7 @@ static int send_next(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t besid
 	f.kind = dto->step == DOFI_STEP_BEGUN ? RDM_FRAME_MORE : RDM_FRAME_FIRST;
 	f.length = dto->length;
 	f.beside = dto->step == DOFI_STEP_BEGUN ? 0 : beside;	/* the first frame has it */
-	room = conn->inject - rdm_head(conn, &f);
+	room = conn->inject - rdm_head_size(conn, &f);
 	size = left < room ? left : room;
 	ret = rdm_frames_add(conn, &f, dto, dto->eager.sent, size);
 	if (ret)
@@ -66,7 +66,7 @@ void rdm_eager_take(struct rdm_conn *conn, const struct rdm_frame *f, struct dof
 	struct dofi_dto *dto = dofi_queue_at(&conn->ep->rq, conn->filled);
 
 	if (f->data_size > dto->length - dto->got) {
-		rdm_offend(conn, "sends more of a message than it said");
+		rdm_peer_error(conn, "sends more of a message than it said");
 		return;
 	}
 	dofi_iov_scatter(dto->iov, dto->n_iov, dto->got, f->data, f->data_size);

@@ -36,11 +36,11 @@ enum tail { TAIL_NONE, TAIL_DATA = 1, TAIL_SEGMENTS = 2 };
 
 static const uint8_t tails[RDM_FRAME_KINDS] = {
 	[RDM_FRAME_SEND] = TAIL_DATA,
-	[RDM_FRAME_ANNOUNCE] = TAIL_SEGMENTS,
-	[RDM_FRAME_CLEAR] = TAIL_DATA,
-	[RDM_FRAME_PART] = TAIL_DATA,
+	[RDM_FRAME_RTS] = TAIL_SEGMENTS,
+	[RDM_FRAME_CTS] = TAIL_DATA,
+	[RDM_FRAME_DATA] = TAIL_DATA,
 	[RDM_FRAME_WRITE] = TAIL_DATA | TAIL_SEGMENTS,
-	[RDM_FRAME_DONE] = TAIL_DATA,
+	[RDM_FRAME_ACK] = TAIL_DATA,
 	[RDM_FRAME_FIRST] = TAIL_DATA,
 	[RDM_FRAME_MORE] = TAIL_DATA,
 };
@@ -164,12 +164,12 @@ int rdm_frame_unpack(const void *buf, size_t len, struct rdm_frame *f)
 	if (len < RDM_FRAME_FULL)
 		return -EPROTO;
 	unpack_body(p + RDM_FRAME_HEADER, f);
-	if (f->kind == RDM_FRAME_DONE && f->key >= RDM_RESULTS)
+	if (f->kind == RDM_FRAME_ACK && f->key >= RDM_RESULTS)
 		return -EPROTO;
 	return unpack_tail(p + RDM_FRAME_FULL, len - RDM_FRAME_FULL, header.flags, f);
 }
 
-static const uint8_t bare_kinds[] = { RDM_FRAME_SEND, RDM_FRAME_MORE, RDM_FRAME_FIRST, RDM_FRAME_DONE };
+static const uint8_t bare_kinds[] = { RDM_FRAME_SEND, RDM_FRAME_MORE, RDM_FRAME_FIRST, RDM_FRAME_ACK };
 
 static uint64_t bare_kind(uint8_t kind)
 {
@@ -184,7 +184,7 @@ static uint64_t bare_field(const struct rdm_frame *f)
 {
 	if (f->kind == RDM_FRAME_FIRST)
 		return f->length;
-	return f->kind == RDM_FRAME_DONE ? f->number & RDM_BARE_REQUEST : 0;
+	return f->kind == RDM_FRAME_ACK ? f->number & RDM_BARE_REQUEST : 0;
 }
 
 uint64_t rdm_bare_pack(const struct rdm_frame *f)
@@ -209,7 +209,7 @@ int rdm_bare_unpack(uint64_t bits, const void *data, size_t len, uint64_t conn, 
 	f->data = data;
 	f->data_size = len;
 	f->length = f->kind == RDM_FRAME_FIRST ? bits >> 18 & RDM_BARE_LENGTH : len;
-	f->number = f->kind == RDM_FRAME_DONE ? bits >> 18 & RDM_BARE_REQUEST : 0;
+	f->number = f->kind == RDM_FRAME_ACK ? bits >> 18 & RDM_BARE_REQUEST : 0;
 	if (f->kind == RDM_FRAME_FIRST && len >= f->length)
 		return -EPROTO;
 	return len || f->kind == RDM_FRAME_SEND ? 0 : -EPROTO;

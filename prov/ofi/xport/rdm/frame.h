@@ -44,16 +44,16 @@ enum rdm_frame_kind {
 	RDM_FRAME_CREDIT,		/* nothing but credits */
 	RDM_FRAME_SEND,			/* a message */
 	/*
-	 * Length; with segments: where it is; else it waits for a CLEAR. Value 0 is 1 if the sender has a direct
-	 * endpoint (rdm_direct.c).
+	 * Length; with segments: where it is; else it waits for a CTS. Value 0 is 1 if the sender has a direct
+	 * endpoint (direct.c).
 	 */
-	RDM_FRAME_ANNOUNCE,
+	RDM_FRAME_RTS,
 	/*
-	 * Value 0: the tag under which to send what was announced, or the number of its PARTs. Data: the address of the
+	 * Value 0: the tag under which to send the message, or the number of its DATA frames. Data: the address of the
 	 * receiver's direct endpoint, to which the message is to be sent from the sender's.
 	 */
-	RDM_FRAME_CLEAR,
-	RDM_FRAME_PART,			/* number; data that is at address of the message */
+	RDM_FRAME_CTS,
+	RDM_FRAME_DATA,			/* number; data that is at address of the message */
 	/*
 	 * Key, address, length; data, or segments where it is. Value 1 is how much of the operation
 	 * follows in other frames: it is refused as a whole.
@@ -68,7 +68,7 @@ enum rdm_frame_kind {
 	 * 0; or address and length where it is, as long as the word at value 0 is value 1; of an
 	 * atomic the former value in value 0.
 	 */
-	RDM_FRAME_DONE,
+	RDM_FRAME_ACK,
 	/*
 	 * Length; data, the first bytes of a message of that length. No other message, and no request, comes
 	 * before the frames with the other bytes.
@@ -83,8 +83,8 @@ enum rdm_frame_kind {
 
 /* Frames that take of the receiver's room until it has dealt with them. */
 #define RDM_FRAME_CREDITED                                                                 \
-	(RDM_FRAME_SHORT | 1u << RDM_FRAME_FIRST | 1u << RDM_FRAME_ANNOUNCE |                \
-	 1u << RDM_FRAME_PART | 1u << RDM_FRAME_WRITE | 1u << RDM_FRAME_READ |                \
+	(RDM_FRAME_SHORT | 1u << RDM_FRAME_FIRST | 1u << RDM_FRAME_RTS |                \
+	 1u << RDM_FRAME_DATA | 1u << RDM_FRAME_WRITE | 1u << RDM_FRAME_READ |                \
 	 1u << RDM_FRAME_FETCH_ADD | 1u << RDM_FRAME_CMP_SWAP)
 
 enum rdm_result {
@@ -147,14 +147,14 @@ int rdm_frame_unpack(const void *buf, size_t len, struct rdm_frame *frame);
  * A bare frame is nothing but data: its header is the 64 bits of remote CQ data that the fabric carries with it, so
  * that 4 KiB of data fit what libfabric's shm injects, and go straight from the program's memory.
  *
- *	bit 0-1    SEND, MORE, FIRST, or a DONE with data
+ *	bit 0-1    SEND, MORE, FIRST, or an ACK with data
  *	bit 2-7    credits
  *	bit 8-17   the low bits of the frame's number
- *	bit 18-31  length of a FIRST, or the low bits of the number of the request that is DONE
+ *	bit 18-31  length of a FIRST, or the low bits of the number of the request that an ACK is for
  *	bit 32-43  the low bits of the connection's number, the high half of its id
  *	bit 44-63  the connection's place, the low half of its id
  */
-#define RDM_BARE_KINDS (1u << RDM_FRAME_SEND | 1u << RDM_FRAME_MORE | 1u << RDM_FRAME_FIRST | 1u << RDM_FRAME_DONE)
+#define RDM_BARE_KINDS (1u << RDM_FRAME_SEND | 1u << RDM_FRAME_MORE | 1u << RDM_FRAME_FIRST | 1u << RDM_FRAME_ACK)
 #define RDM_BARE_CREDITS 63		/* the largest value of each, as of RDM_BARE_LENGTH */
 #define RDM_BARE_SEQUENCE 1023
 #define RDM_BARE_LENGTH 16383
@@ -162,12 +162,12 @@ int rdm_frame_unpack(const void *buf, size_t len, struct rdm_frame *frame);
 #define RDM_BARE_NUMBER 4095
 #define RDM_BARE_PLACE 0xfffff
 
-/* Whether @frame has nothing that a bare frame has no bits for. A DONE is to be bare if its length is that of its data. */
+/* Whether @frame has nothing that a bare frame has no bits for. An ACK is to be bare if its length is that of its data. */
 static inline bool rdm_bare_fits(const struct rdm_frame *frame)
 {
 	return 1u << frame->kind & RDM_BARE_KINDS && !frame->beside && frame->credits <= RDM_BARE_CREDITS &&
 	       (frame->kind != RDM_FRAME_FIRST || frame->length <= RDM_BARE_LENGTH) &&
-	       (frame->kind != RDM_FRAME_DONE || (frame->length && !frame->value[0] && !frame->key)) &&
+	       (frame->kind != RDM_FRAME_ACK || (frame->length && !frame->value[0] && !frame->key)) &&
 	       (uint32_t)frame->conn <= RDM_BARE_PLACE;
 }
 
@@ -185,8 +185,8 @@ uint64_t rdm_bare_pack(const struct rdm_frame *frame);
 
 /*
  * Parses the bits of anybody, and @len bytes at @data that came with them, of the connection @conn whose last frame had
- * the number @seen: 0, or -EPROTO. A number whose low bits are not the next one's becomes another one than that. Of a
- * DONE @frame->number is the low bits, and there is no address.
+ * the number @seen: 0, or -EPROTO. A number whose low bits are not the next one's becomes another one than that. Of
+ * an ACK @frame->number is the low bits, and there is no address.
  */
 int rdm_bare_unpack(uint64_t bits, const void *data, size_t len, uint64_t conn, uint32_t seen,
 		    struct rdm_frame *frame);

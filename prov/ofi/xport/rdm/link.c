@@ -151,7 +151,7 @@ static bool is_bare(const struct rdm_conn *conn, const struct rdm_frame *f)
 	return conn->bare && rdm_bare_fits(f);
 }
 
-size_t rdm_head(const struct rdm_conn *conn, const struct rdm_frame *f)
+size_t rdm_head_size(const struct rdm_conn *conn, const struct rdm_frame *f)
 {
 	struct rdm_frame with = { .conn = conn->peer_id, .kind = f->kind, .beside = f->beside, .length = f->length };
 
@@ -290,7 +290,7 @@ int rdm_transmit_copy(struct rdm_conn *conn, const struct dofi_dto *dto, struct 
 	return handed_over(conn, f, send_copy(conn, op, f, dto->iov, dto->n_iov, offset, size));
 }
 
-void rdm_tell_segments(struct rdm_frame *f, const struct dofi_dto *dto)
+void rdm_name_segments(struct rdm_frame *f, const struct dofi_dto *dto)
 {
 	uint8_t i;
 
@@ -304,17 +304,17 @@ int rdm_pull(struct rdm_conn *conn, const struct iovec *to, size_t n, const stru
 	return dofi_peer_pull(conn->pid, to, n, f->segment, f->n_segments, &conn->alive);
 }
 
-void rdm_offend(struct rdm_conn *conn, const char *how)
+void rdm_peer_error(struct rdm_conn *conn, const char *how)
 {
 	dofi_log(DOFI_WARN, DOFI_EP, "ep %p: the peer %s", (void *)conn->ep, how);
 	dofi_ep_end(conn->ep, DAT_CONNECTION_EVENT_BROKEN);
 }
 
 /* A peer that has left waits for no answer. */
-bool rdm_answer(struct rdm_conn *conn, const struct rdm_task *task)
+bool rdm_ack(struct rdm_conn *conn, const struct rdm_task *task)
 {
 	struct rdm_frame f = {
-		.kind = RDM_FRAME_DONE, .number = task->frame.number, .key = task->result,
+		.kind = RDM_FRAME_ACK, .number = task->frame.number, .key = task->result,
 		.value = { task->old },
 	};
 	const bool told = conn->left || rdm_transmit(conn, &f, NULL, 0, 0, 0) != -FI_EAGAIN;
@@ -334,7 +334,7 @@ void rdm_give_credits(struct rdm_conn *conn)
 	rdm_transmit(conn, &f, NULL, 0, 0, 0);
 }
 
-void rdm_greet(struct rdm_conn *conn)
+void rdm_send_hellos(struct rdm_conn *conn)
 {
 	const bool bare = rdm_takes_bare(conn);
 	struct rdm_frame hello = { .kind = RDM_FRAME_HELLO, .value = { conn->pid != 0, bare } };

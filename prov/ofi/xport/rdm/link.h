@@ -6,7 +6,7 @@
 #include "xport/rdm/op.h"
 
 /* The bytes that @frame, whose kind, beside and length are set, takes before its data. */
-size_t rdm_head(const struct rdm_conn *conn, const struct rdm_frame *frame);
+size_t rdm_head_size(const struct rdm_conn *conn, const struct rdm_frame *frame);
 
 /*
  * Sends a frame, behind which are @size bytes of @iov from @offset on. 0, -FI_EAGAIN when it is to
@@ -32,11 +32,11 @@ int rdm_transmit_in_place(struct rdm_conn *conn, struct dofi_dto *dto, struct rd
 int rdm_transmit_copy(struct rdm_conn *conn, const struct dofi_dto *dto, struct rdm_frame *frame, size_t offset,
 		      size_t size);
 /* Names the memory of @dto, for the peer to read it. */
-void rdm_tell_segments(struct rdm_frame *frame, const struct dofi_dto *dto);
+void rdm_name_segments(struct rdm_frame *frame, const struct dofi_dto *dto);
 /* Ends the connection with a peer that is not what it says. */
-void rdm_offend(struct rdm_conn *conn, const char *how);
+void rdm_peer_error(struct rdm_conn *conn, const char *how);
 /* How what @task asked for has ended. False if the peer cannot be told yet. */
-bool rdm_answer(struct rdm_conn *conn, const struct rdm_task *task);
+bool rdm_ack(struct rdm_conn *conn, const struct rdm_task *task);
 /* The peer's memory that @frame names, as long as the peer lets us read. 0 or a negative errno. */
 int rdm_pull(struct rdm_conn *conn, const struct iovec *to, size_t n,
 	     const struct rdm_frame *frame);
@@ -44,6 +44,6 @@ int rdm_pull(struct rdm_conn *conn, const struct iovec *to, size_t n,
 /* Gives the peer its credits back, if they are enough for a frame of their own. */
 void rdm_give_credits(struct rdm_conn *conn);
 /* Sends the frames that open the connection, those of them that are due. */
-void rdm_greet(struct rdm_conn *conn);
+void rdm_send_hellos(struct rdm_conn *conn);
 
 #endif

@@ -162,7 +162,7 @@ struct rdm_conn {
 	STAILQ_HEAD(, rdm_waiting) waiting;
 	LIST_HEAD(, rdm_op) ops;	/* at the fabric */
 	uint32_t blocking;		/* of them, those that block */
-	uint32_t cleared;		/* announced messages that are to be sent now */
+	uint32_t n_cts;		/* announced messages that are to be sent now */
 	bool direct_wanted;		/* RDM_DIRECT was posted */
 	struct rdm_direct *direct;	/* NULL unless open; the progress thread alone sets it */
 };

@@ -77,12 +77,12 @@ static bool too_long(struct rdm_conn *conn, struct rdm_task *task, struct dofi_d
 		     struct dofi_sink *sink)
 {
 	task->result = RDM_TOO_LONG;
-	rdm_answer(conn, task);
+	rdm_ack(conn, task);
 	dofi_dto_end(conn->ep, dto, err, sink);
 	return true;
 }
 
-static bool take_announced(struct rdm_conn *conn, struct rdm_task *task, struct dofi_sink *sink)
+static bool take_rts(struct rdm_conn *conn, struct rdm_task *task, struct dofi_sink *sink)
 {
 	struct dofi_dto *dto = task->matched ? dofi_queue_at(&conn->ep->rq, task->receive) :
 					       receive_find(conn);
@@ -125,7 +125,7 @@ static bool deal_with(struct rdm_conn *conn, struct rdm_task *task, struct dofi_
 	if (conn->refused)
 		return true;
 	if (conn->filling != (task->frame.kind == RDM_FRAME_MORE)) {
-		rdm_offend(conn, conn->filling ? "breaks off a message" : "goes on with no message");
+		rdm_peer_error(conn, conn->filling ? "breaks off a message" : "goes on with no message");
 		return true;
 	}
 	switch (task->frame.kind) {
@@ -136,8 +136,8 @@ static bool deal_with(struct rdm_conn *conn, struct rdm_task *task, struct dofi_
 	case RDM_FRAME_MORE:
 		rdm_eager_take(conn, &task->frame, sink);
 		return true;
-	case RDM_FRAME_ANNOUNCE:
-		return take_announced(conn, task, sink);
+	case RDM_FRAME_RTS:
+		return take_rts(conn, task, sink);
 	default:
 		return take_request(conn, task, sink);
 	}
@@ -149,7 +149,7 @@ static void keep(struct rdm_conn *conn, const struct rdm_task *task)
 	struct rdm_waiting *w = rdm_waiting_get(conn->zone, size);
 
 	if (!w) {
-		rdm_offend(conn, "sent what there is no memory for");
+		rdm_peer_error(conn, "sent what there is no memory for");
 		return;
 	}
 	w->task = *task;
@@ -168,14 +168,14 @@ static void see_end(struct rdm_conn *conn)
 		rdm_conn_todo(conn, RDM_OVER);
 }
 
-bool rdm_owes_answer(const struct rdm_conn *conn)
+bool rdm_owes_ack(const struct rdm_conn *conn)
 {
 	const struct rdm_waiting *w = STAILQ_FIRST(&conn->waiting);
 
 	if (!w || !w->task.carried_out)
 		return false;
 	/* such a message has not come, and is not to be asked for any more */
-	return w->task.frame.kind != RDM_FRAME_ANNOUNCE || w->task.frame.n_segments;
+	return w->task.frame.kind != RDM_FRAME_RTS || w->task.frame.n_segments;
 }
 
 void rdm_catch_up(struct rdm_conn *conn, struct dofi_sink *sink)
@@ -186,7 +186,7 @@ void rdm_catch_up(struct rdm_conn *conn, struct dofi_sink *sink)
 	if (conn->catching_up)
 		return;
 	conn->catching_up = true;
-	while ((is_up(conn) || rdm_owes_answer(conn)) && (w = STAILQ_FIRST(&conn->waiting)) &&
+	while ((is_up(conn) || rdm_owes_ack(conn)) && (w = STAILQ_FIRST(&conn->waiting)) &&
 	       deal_with(conn, &w->task, sink)) {
 		STAILQ_REMOVE_HEAD(&conn->waiting, link);
 		conn->n_waiting--;
@@ -205,15 +205,15 @@ static void take_credited(struct rdm_conn *conn, struct rdm_task *task, struct d
 	bool done;
 
 	if (conn->n_waiting + conn->owed >= RDM_WINDOW) {
-		rdm_offend(conn, "sends more than it may");
+		rdm_peer_error(conn, "sends more than it may");
 		return;
 	}
 	if (task->frame.n_segments && !conn->pid) {
-		rdm_offend(conn, "wants its memory to be read");
+		rdm_peer_error(conn, "wants its memory to be read");
 		return;
 	}
 	/* its message has met its receive long ago */
-	if (task->frame.kind == RDM_FRAME_PART) {
+	if (task->frame.kind == RDM_FRAME_DATA) {
 		rdm_rndv_data(conn, &task->frame, sink);
 		conn->owed++;
 		rdm_give_credits(conn);
@@ -269,14 +269,14 @@ static bool is_asked(const struct dofi_dto *dto)
 	return dto->step == DOFI_STEP_ASKED || dto->step == DOFI_STEP_RTS;
 }
 
-static void take_done(struct rdm_conn *conn, const struct rdm_frame *f, struct dofi_sink *sink)
+static void take_ack(struct rdm_conn *conn, const struct rdm_frame *f, struct dofi_sink *sink)
 {
 	struct dofi_dto *dto = request_find(conn, f->number);
 	const uint64_t old = f->value[0];
 	int err = errors[f->key];
 
 	if (!dto || !is_asked(dto)) {
-		rdm_offend(conn, "answers what was not asked");
+		rdm_peer_error(conn, "answers what was not asked");
 		return;
 	}
 	if (!err && dto->kind == DOFI_DTO_READ) {
@@ -291,14 +291,14 @@ static void take_done(struct rdm_conn *conn, const struct rdm_frame *f, struct d
 	dofi_dto_end(conn->ep, dto, err, sink);
 }
 
-static void take_clear(struct rdm_conn *conn, const struct rdm_frame *f)
+static void take_cts(struct rdm_conn *conn, const struct rdm_frame *f)
 {
 	struct dofi_dto *dto = request_find(conn, f->number);
 
 	if (!dto || dto->step != DOFI_STEP_RTS)
-		rdm_offend(conn, "clears what was not announced");
+		rdm_peer_error(conn, "clears what was not announced");
 	else if (f->data_size && !rdm_direct_reach(conn, f->data, f->data_size))
-		rdm_offend(conn, "wants a message where none can be sent");
+		rdm_peer_error(conn, "wants a message where none can be sent");
 	else
 		rdm_rndv_cts(conn, dto, f->value[0], f->data_size);
 }
@@ -309,7 +309,7 @@ void rdm_go_on(struct rdm_conn *conn)
 {
 	if (!conn->ep->fid)
 		return;
-	rdm_greet(conn);
+	rdm_send_hellos(conn);
 	rdm_rndv_go_on(conn);
 	rdm_catch_up(conn, NULL);
 	dofi_dto_pump(conn->ep);
@@ -338,11 +338,11 @@ static void take_control(struct rdm_conn *conn, struct rdm_task *task, struct do
 	case RDM_FRAME_HELLO_BACK:
 		take_hello(conn, &task->frame);
 		break;
-	case RDM_FRAME_CLEAR:
-		take_clear(conn, &task->frame);
+	case RDM_FRAME_CTS:
+		take_cts(conn, &task->frame);
 		break;
-	case RDM_FRAME_DONE:
-		take_done(conn, &task->frame, sink);
+	case RDM_FRAME_ACK:
+		take_ack(conn, &task->frame, sink);
 		break;
 	default:	/* credits alone */
 		break;
@@ -357,12 +357,12 @@ void rdm_arrived(struct rdm_conn *conn, struct rdm_task *task, struct dofi_sink 
 	if (conn->ep->closing || !conn->ep->fid)
 		return;
 	if (f->sequence != conn->seen + 1) {
-		rdm_offend(conn, "has left out a frame");
+		rdm_peer_error(conn, "has left out a frame");
 		return;
 	}
 	conn->seen++;
 	if (f->credits > conn->most - conn->window) {
-		rdm_offend(conn, "gives credits that it did not have");
+		rdm_peer_error(conn, "gives credits that it did not have");
 		return;
 	}
 	conn->window += f->credits;

@@ -227,7 +227,7 @@ static struct dofi_sp *sp_of(struct rdm_listener *l, DAT_CONN_QUAL conn_qual)
 }
 
 /* 0 once it is at a service point, which then answers it; else why not. */
-static enum dofi_side_reason announce(struct rdm_listener *l, struct rdm_peer *peer,
+static enum dofi_side_reason deliver(struct rdm_listener *l, struct rdm_peer *peer,
 				      const struct dofi_side_msg *msg)
 {
 	struct dofi_sp *sp = sp_of(l, msg->conn_qual);
@@ -261,7 +261,7 @@ static void on_request(struct dofi_side_listener *listener, struct dofi_side *si
 		return;
 	}
 	dofi_side_set_owner(side, peer);
-	reason = announce(l, peer, msg);
+	reason = deliver(l, peer, msg);
 	if (reason)
 		rdm_peer_turn_down(l->port.ia, peer, reason);
 	else if (l->sp)

@@ -167,7 +167,7 @@ static int ask_write(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t besid
 	begin(dto);
 	if (by_frames(conn, dto, conn->peer_reads))
 		return ask_write_in_parts(conn, dto, beside);
-	rdm_tell_segments(&f, dto);
+	rdm_name_segments(&f, dto);
 	return ask(conn, dto, &f);
 }
 

@@ -18,11 +18,11 @@ int rdm_rndv_rts(struct rdm_conn *conn, struct dofi_dto *dto, struct rdm_frame *
 {
 	int ret;
 
-	f->kind = RDM_FRAME_ANNOUNCE;
+	f->kind = RDM_FRAME_RTS;
 	f->number = dto->number;
 	f->length = dto->length;
 	if (conn->peer_reads)
-		rdm_tell_segments(f, dto);
+		rdm_name_segments(f, dto);
 	else
 		rdm_direct_want(conn);
 	f->value[0] = conn->direct != NULL;
@@ -64,12 +64,12 @@ static int send_tagged(struct rdm_conn *conn, struct dofi_dto *dto)
  * there without the fabric's knowledge: nobody would wake the peer for messages that the fabric
  * sends by itself.
  */
-static int send_part(struct rdm_conn *conn, struct dofi_dto *dto)
+static int send_data(struct rdm_conn *conn, struct dofi_dto *dto)
 {
 	const size_t room = conn->room - RDM_FRAME_FULL, left = dto->length - dto->rndv.sent;
 	const size_t size = left < room ? left : room;
 	struct rdm_frame f = {
-		.kind = RDM_FRAME_PART, .number = (uint32_t)dto->rndv.tag, .addr = dto->rndv.sent,
+		.kind = RDM_FRAME_DATA, .number = (uint32_t)dto->rndv.tag, .addr = dto->rndv.sent,
 	};
 	int ret;
 
@@ -84,29 +84,29 @@ static int send_part(struct rdm_conn *conn, struct dofi_dto *dto)
 	return ret;
 }
 
-static int send_parts(struct rdm_conn *conn, struct dofi_dto *dto)
+static int send_all_data(struct rdm_conn *conn, struct dofi_dto *dto)
 {
 	int ret = 0;
 
 	while (!ret && dto->rndv.sent < dto->length)
-		ret = send_part(conn, dto);
+		ret = send_data(conn, dto);
 	return ret || conn->zone->copy ? ret : DOFI_DONE;
 }
 
-static void send_cleared(struct rdm_conn *conn, struct dofi_dto *dto)
+static void send_message(struct rdm_conn *conn, struct dofi_dto *dto)
 {
 	const bool by_frames = rdm_fabric(conn)->target_rdma && dto->step == DOFI_STEP_CTS;
-	int ret = by_frames ? send_parts(conn, dto) : send_tagged(conn, dto);
+	int ret = by_frames ? send_all_data(conn, dto) : send_tagged(conn, dto);
 
 	if (ret == -FI_EAGAIN)
 		return;
 	dto->step = DOFI_STEP_DATA;
-	conn->cleared--;
+	conn->n_cts--;
 	if (ret)
 		dofi_dto_finish(conn->ep, dto, ret == DOFI_DONE ? 0 : -ret);
 }
 
-static bool is_cleared(const struct dofi_dto *dto)
+static bool has_cts(const struct dofi_dto *dto)
 {
 	return !dto->done && (dto->step == DOFI_STEP_CTS || dto->step == DOFI_STEP_CTS_DIRECT);
 }
@@ -116,11 +116,11 @@ void rdm_rndv_go_on(struct rdm_conn *conn)
 	struct dofi_queue *q = &conn->ep->sq;
 	uint32_t i;
 
-	if (!conn->cleared)
+	if (!conn->n_cts)
 		return;
 	for (i = q->head; i != q->next; i++)
-		if (is_cleared(dofi_queue_at(q, i)))
-			send_cleared(conn, dofi_queue_at(q, i));
+		if (has_cts(dofi_queue_at(q, i)))
+			send_message(conn, dofi_queue_at(q, i));
 	dofi_dto_retire(conn->ep, NULL);
 }
 
@@ -129,7 +129,7 @@ void rdm_rndv_cts(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t tag, boo
 	dto->step = direct ? DOFI_STEP_CTS_DIRECT : DOFI_STEP_CTS;
 	dto->rndv.tag = tag;
 	dto->rndv.sent = 0;
-	conn->cleared++;
+	conn->n_cts++;
 	rdm_rndv_go_on(conn);
 }
 
@@ -160,7 +160,7 @@ static uint64_t direct_tag_of(const struct rdm_conn *conn, const struct dofi_dto
 }
 
 /* By frames. */
-static int await_parts(struct dofi_dto *dto)
+static int await_data(struct dofi_dto *dto)
 {
 	dto->step = DOFI_STEP_AWAITS_DATA;
 	dto->got = 0;
@@ -174,7 +174,7 @@ void rdm_rndv_data(struct rdm_conn *conn, const struct rdm_frame *f, struct dofi
 
 	if (f->number - q->head >= q->next - q->head || dto->done || dto->step != DOFI_STEP_AWAITS_DATA ||
 	    f->addr != dto->got || f->data_size > dto->length - dto->got) {
-		rdm_offend(conn, "sends a part of no message");
+		rdm_peer_error(conn, "sends a part of no message");
 		return;
 	}
 	dofi_iov_scatter(dto->iov, dto->n_iov, dto->got, f->data, f->data_size);
@@ -208,22 +208,22 @@ static int await(struct rdm_conn *conn, struct dofi_dto *dto, bool direct)
 	return (int)ret;
 }
 
-static bool clear_direct(struct rdm_conn *conn, const struct rdm_task *task, const struct dofi_dto *dto)
+static bool cts_send_direct(struct rdm_conn *conn, const struct rdm_task *task, const struct dofi_dto *dto)
 {
 	struct rdm_direct *direct = conn->direct;
 	const struct iovec address = { direct->rdm.address, direct->rdm.address_len };
 	struct rdm_frame f = {
-		.kind = RDM_FRAME_CLEAR, .number = task->frame.number,
+		.kind = RDM_FRAME_CTS, .number = task->frame.number,
 		.value = { direct_tag_of(conn, dto) },
 	};
 
 	return rdm_transmit(conn, &f, &address, 1, 0, address.iov_len) != -FI_EAGAIN;
 }
 
-static bool clear(struct rdm_conn *conn, const struct rdm_task *task, const struct dofi_dto *dto)
+static bool cts_send(struct rdm_conn *conn, const struct rdm_task *task, const struct dofi_dto *dto)
 {
 	struct rdm_frame f = {
-		.kind = RDM_FRAME_CLEAR, .number = task->frame.number,
+		.kind = RDM_FRAME_CTS, .number = task->frame.number,
 		.value = { tag_of(conn, dto) },
 	};
 
@@ -236,7 +236,7 @@ static int await_message(struct rdm_conn *conn, struct rdm_task *task, struct do
 	rdm_direct_want(conn);
 	task->direct = conn->direct && task->frame.value[0];
 	if (rdm_fabric(conn)->target_rdma && !task->direct)
-		return await_parts(dto);
+		return await_data(dto);
 	return await(conn, dto, task->direct);
 }
 
@@ -255,7 +255,7 @@ static bool take_over_fabric(struct rdm_conn *conn, struct rdm_task *task, struc
 			return true;
 		}
 	}
-	return task->direct ? clear_direct(conn, task, dto) : clear(conn, task, dto);
+	return task->direct ? cts_send_direct(conn, task, dto) : cts_send(conn, task, dto);
 }
 
 bool rdm_rndv_take(struct rdm_conn *conn, struct rdm_task *task, struct dofi_dto *dto, struct dofi_sink *sink)
@@ -265,5 +265,5 @@ bool rdm_rndv_take(struct rdm_conn *conn, struct rdm_task *task, struct dofi_dto
 	if (!task->carried_out)
 		fetch(conn, task, dto, sink);
 	task->carried_out = true;
-	return rdm_answer(conn, task);
+	return rdm_ack(conn, task);
 }

@@ -37,7 +37,7 @@ static int send_message(struct rdm_conn *conn, struct dofi_dto *dto, size_t leng
 	rdm_frame_clear(&f);
 	f.kind = RDM_FRAME_SEND;
 	f.beside = beside;
-	size = rdm_head(conn, &f) + length;
+	size = rdm_head_size(conn, &f) + length;
 	if (size > conn->frame_size)
 		return length <= conn->eager ? rdm_eager_send(conn, dto, beside) :
 					       rdm_rndv_rts(conn, dto, &f);
@@ -61,7 +61,7 @@ ssize_t rdm_send(struct fid_ep *to, const void *buf, size_t len, void *desc, uin
 	(void)context;
 	rdm_frame_clear(&f);
 	f.kind = RDM_FRAME_SEND;
-	if (!conn->window || conn->blocking || rdm_head(conn, &f) + len > conn->inject)
+	if (!conn->window || conn->blocking || rdm_head_size(conn, &f) + len > conn->inject)
 		return -FI_EAGAIN;
 	ret = rdm_transmit(conn, &f, &iov, 1, 0, len);
 	return ret ? ret : DOFI_DONE;

@@ -70,7 +70,7 @@ static bool take_write(struct rdm_conn *conn, struct rdm_task *task)
 	task->carried_out = true;
 	if (task->frame.value[1] && !task->result)
 		return true;
-	if (!rdm_answer(conn, task))
+	if (!rdm_ack(conn, task))
 		return false;
 	if (task->frame.beside && !task->result)
 		become_message(task);
@@ -82,13 +82,13 @@ static bool read_whole(struct rdm_conn *conn, struct rdm_task *task, const struc
 {
 	struct iovec from = { .iov_len = task->frame.length };
 	struct rdm_frame f = {
-		.kind = RDM_FRAME_DONE, .number = task->frame.number, .addr = task->frame.value[0],
+		.kind = RDM_FRAME_ACK, .number = task->frame.number, .addr = task->frame.value[0],
 	};
 	int ret;
 
 	if (dofi_grant_enter(grants_of(conn), use, &from.iov_base)) {
 		task->result = RDM_NO_ACCESS;
-		return rdm_answer(conn, task);
+		return rdm_ack(conn, task);
 	}
 	/* what does not fit behind a header is bare */
 	f.length = from.iov_len > conn->room - RDM_FRAME_FULL ? from.iov_len : 0;
@@ -101,14 +101,14 @@ static bool read_whole(struct rdm_conn *conn, struct rdm_task *task, const struc
 static bool read_by_peer(struct rdm_conn *conn, struct rdm_task *task, const struct dofi_use *use)
 {
 	struct rdm_frame f = {
-		.kind = RDM_FRAME_DONE, .number = task->frame.number, .length = use->len,
+		.kind = RDM_FRAME_ACK, .number = task->frame.number, .length = use->len,
 	};
 	struct dofi_grant_word word;
 	void *memory;
 
 	if (dofi_grant_word(grants_of(conn), use, &memory, &word)) {
 		task->result = RDM_NO_ACCESS;
-		return rdm_answer(conn, task);
+		return rdm_ack(conn, task);
 	}
 	f.addr = (uintptr_t)memory;
 	f.value[0] = (uintptr_t)word.at;
@@ -127,7 +127,7 @@ static bool take_read(struct rdm_conn *conn, struct rdm_task *task)
 		return read_whole(conn, task, &use);
 	if (rdm_is_near(conn))
 		return read_by_peer(conn, task, &use);
-	rdm_offend(conn, "asks for more than a frame holds");
+	rdm_peer_error(conn, "asks for more than a frame holds");
 	return true;
 }
 
@@ -142,7 +142,7 @@ static bool take_atomic(struct rdm_conn *conn, struct rdm_task *task)
 	if (!task->carried_out && dofi_lmr_atomic(conn->ep->pz, &atomic, &task->old))
 		task->result = RDM_NO_ACCESS;
 	task->carried_out = true;
-	return rdm_answer(conn, task);
+	return rdm_ack(conn, task);
 }
 
 bool rdm_carry_out(struct rdm_conn *conn, struct rdm_task *task)

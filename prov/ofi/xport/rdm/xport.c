@@ -168,14 +168,14 @@ static void bare_take(struct rdm_zone *zone, const struct fi_cq_data_entry *entr
 	if (!rdm_takes_bare(conn) ||
 	    rdm_bare_unpack(entry->data, data, entry->len, conn->id, conn->seen, &task.frame))
 		goto offend;
-	if (task.frame.kind == RDM_FRAME_DONE)
+	if (task.frame.kind == RDM_FRAME_ACK)
 		rdm_complete_bare(conn, &task.frame);
 	rdm_arrived(conn, &task, sink);
 	dofi_ep_unlock(conn->ep);
 	return;
 
 offend:
-	rdm_offend(conn, "sends what is no frame");
+	rdm_peer_error(conn, "sends what is no frame");
 	dofi_ep_unlock(conn->ep);
 }
 
@@ -214,10 +214,10 @@ static void link_frame_take(struct rdm_conn *conn, const void *data, size_t len,
 	task_begin(&task);
 	dofi_ep_lock(conn->ep);
 	if (!data)
-		rdm_offend(conn, "has broken the ring");
+		rdm_peer_error(conn, "has broken the ring");
 	else if (rdm_frame_unpack(data, len, &task.frame) ||
 		 task.frame.conn != atomic_load_explicit(&conn->id, memory_order_relaxed))
-		rdm_offend(conn, "sends what is no frame");
+		rdm_peer_error(conn, "sends what is no frame");
 	else
 		rdm_arrived(conn, &task, sink);
 	dofi_ep_unlock(conn->ep);

@@ -142,7 +142,7 @@ static void clear_with(const void *address, size_t len)
 	struct rdm_frame clear;
 
 	post_send(0, BIG, 1);
-	clear = about(RDM_FRAME_CLEAR, peer_take(&peer, RDM_FRAME_ANNOUNCE)->frame.number);
+	clear = about(RDM_FRAME_CTS, peer_take(&peer, RDM_FRAME_RTS)->frame.number);
 	peer_send(&peer, &clear, address, len);
 }
 
@@ -155,11 +155,11 @@ Test(rdm_direct_none, a_peer_that_wants_a_message_there_is_broken)
 
 Test(rdm_direct_none, an_announcement_that_offers_it_is_cleared_for_frames)
 {
-	struct rdm_frame f = about(RDM_FRAME_ANNOUNCE, 1);
+	struct rdm_frame f = about(RDM_FRAME_RTS, 1);
 
 	f.length = BIG;
 	f.value[0] = 1;
 	receive(0, BIG, 9);
 	peer_send(&peer, &f, NULL, 0);
-	cr_expect_eq(peer_take(&peer, RDM_FRAME_CLEAR)->frame.data_size, 0);
+	cr_expect_eq(peer_take(&peer, RDM_FRAME_CTS)->frame.data_size, 0);
 }

@@ -66,7 +66,7 @@ Test(rdm_eager_send, what_a_frame_has_no_room_for_goes_in_several)
 Test(rdm_eager_send, what_is_longer_is_announced)
 {
 	post_send(0, RDM_EAGER_MAX + 1, 1);
-	cr_expect_eq(peer_take(&peer, RDM_FRAME_ANNOUNCE)->frame.length, RDM_EAGER_MAX + 1);
+	cr_expect_eq(peer_take(&peer, RDM_FRAME_RTS)->frame.length, RDM_EAGER_MAX + 1);
 }
 
 Test(rdm_eager_send, so_does_a_message_to_a_peer_that_reads_nothing, .init = init_apart)
@@ -382,7 +382,7 @@ static void breaks_off(enum rdm_frame_kind kind)
 }
 
 Test(rdm_eager_take, nor_does_a_short_one) { breaks_off(RDM_FRAME_SEND); }
-Test(rdm_eager_take, nor_an_announced_one) { breaks_off(RDM_FRAME_ANNOUNCE); }
+Test(rdm_eager_take, nor_an_announced_one) { breaks_off(RDM_FRAME_RTS); }
 Test(rdm_eager_take, nor_a_write) { breaks_off(RDM_FRAME_WRITE); }
 Test(rdm_eager_take, nor_a_read) { breaks_off(RDM_FRAME_READ); }
 Test(rdm_eager_take, nor_an_atomic) { breaks_off(RDM_FRAME_FETCH_ADD); }
@@ -518,7 +518,7 @@ Test(rdm_bare_send, what_the_peer_reads_is_one_frame)
 	f.addr = (uintptr_t)big + 9;
 	f.length = FRAME;
 	peer_send(&peer, &f, NULL, 0);
-	comes_bare(RDM_FRAME_DONE, 9, FRAME);
+	comes_bare(RDM_FRAME_ACK, 9, FRAME);
 }
 
 /* The bits of the next frame of @kind. */
@@ -580,7 +580,7 @@ Test(rdm_bare_take, what_was_read_comes_as_it_was_asked_for)
 		f = peer_take(&peer, RDM_FRAME_READ);
 		cr_expect_eq(f->frame.length, FRAME);
 		cr_expect_eq(f->frame.value[0], n);
-		bits = next_bits(RDM_FRAME_DONE, 0) | (uint64_t)(f->frame.number & RDM_BARE_REQUEST) << 18;
+		bits = next_bits(RDM_FRAME_ACK, 0) | (uint64_t)(f->frame.number & RDM_BARE_REQUEST) << 18;
 		peer_send_bare(&peer, bits, theirs + n, FRAME);
 	}
 	done(1);
@@ -590,7 +590,7 @@ Test(rdm_bare_take, what_was_read_comes_as_it_was_asked_for)
 Test(rdm_bare_take, an_answer_to_nothing_breaks_the_connection)
 {
 	receive(0, FRAME, 1);
-	peer_send_bare(&peer, next_bits(RDM_FRAME_DONE, 0) | 7 << 18, theirs, 10);
+	peer_send_bare(&peer, next_bits(RDM_FRAME_ACK, 0) | 7 << 18, theirs, 10);
 	breaks();
 }
 

@@ -15,10 +15,10 @@ enum {
 	AT_VERSION_KIND = 8, AT_FLAGS = 9, AT_KEY = 28, AT_LENGTH = 40, AT_TAIL = RDM_FRAME_FULL,
 };
 
-#define WITH_SEGMENTS (1u << RDM_FRAME_ANNOUNCE | 1u << RDM_FRAME_WRITE)
+#define WITH_SEGMENTS (1u << RDM_FRAME_RTS | 1u << RDM_FRAME_WRITE)
 #define WITH_DATA                                                                          \
-	(RDM_FRAME_SHORT | 1u << RDM_FRAME_PART | 1u << RDM_FRAME_WRITE | 1u << RDM_FRAME_DONE | \
-	 1u << RDM_FRAME_FIRST | 1u << RDM_FRAME_CLEAR)
+	(RDM_FRAME_SHORT | 1u << RDM_FRAME_DATA | 1u << RDM_FRAME_WRITE | 1u << RDM_FRAME_ACK | \
+	 1u << RDM_FRAME_FIRST | 1u << RDM_FRAME_CTS)
 
 /* Kinds that are not frames without data. */
 #define NEEDS_DATA (1u << RDM_FRAME_FIRST | 1u << RDM_FRAME_MORE)
@@ -37,7 +37,7 @@ static struct rdm_frame full(enum rdm_frame_kind kind)
 	if (1u << kind & RDM_FRAME_SHORT)
 		return f;
 	f.number = 0xb1b2b3b4;
-	f.key = kind == RDM_FRAME_DONE ? RDM_RESULTS - 1 : 0xa1a2a3a4;
+	f.key = kind == RDM_FRAME_ACK ? RDM_RESULTS - 1 : 0xa1a2a3a4;
 	f.addr = 0x9192939495969798;
 	f.length = 0x8182838485868788;
 	f.value[0] = 0x7172737475767778;
@@ -148,7 +148,7 @@ Test(rdm_frame, stays_what_it_was_as_bytes)
 Test(rdm_frame, brings_its_data)
 {
 	static const uint8_t kinds[] = {
-		RDM_FRAME_SEND, RDM_FRAME_PART, RDM_FRAME_WRITE, RDM_FRAME_DONE, RDM_FRAME_FIRST,
+		RDM_FRAME_SEND, RDM_FRAME_DATA, RDM_FRAME_WRITE, RDM_FRAME_ACK, RDM_FRAME_FIRST,
 		RDM_FRAME_MORE,
 	};
 	unsigned char bytes[DATA];
@@ -177,7 +177,7 @@ Test(rdm_frame, names_its_segments)
 	uint32_t n;
 
 	for (n = 1; n <= RDM_FRAME_SEGMENTS; n++) {
-		const struct rdm_frame f = with_segments(n % 2 ? RDM_FRAME_WRITE : RDM_FRAME_ANNOUNCE, n);
+		const struct rdm_frame f = with_segments(n % 2 ? RDM_FRAME_WRITE : RDM_FRAME_RTS, n);
 		size_t len = rdm_frame_pack(buf, &f);
 
 		cr_assert_eq(len, RDM_FRAME_FULL + n * RDM_FRAME_SEGMENT);
@@ -217,7 +217,7 @@ Test(rdm_frame, of_an_unknown_kind_or_version_is_none)
 
 		buf[AT_VERSION_KIND] = (unsigned char)i;
 		/* of these the body is another */
-		if (kind < RDM_FRAME_KINDS && 1u << kind & (WITH_DATA & ~(1u << RDM_FRAME_PART)))
+		if (kind < RDM_FRAME_KINDS && 1u << kind & (WITH_DATA & ~(1u << RDM_FRAME_DATA)))
 			continue;
 		cr_expect_eq(unpack(buf, len), known ? 0 : -EPROTO, "%#x", i);
 	}
@@ -233,7 +233,7 @@ Test(rdm_frame, with_an_unknown_flag_is_none)
 		buf[AT_FLAGS] = (unsigned char)flags;
 		cr_expect_eq(unpack(buf, len + DATA), -EPROTO, "a message has none: %#x", flags);
 	}
-	f = with_segments(RDM_FRAME_ANNOUNCE, 2);
+	f = with_segments(RDM_FRAME_RTS, 2);
 	len = rdm_frame_pack(buf, &f);
 	for (flags = 0; flags < 256; flags++) {
 		buf[AT_FLAGS] = (unsigned char)flags;
@@ -307,7 +307,7 @@ Test(rdm_frame, whose_segments_lie_is_none)
 	size_t len;
 
 	/* their sum is less, or more */
-	f = with_segments(RDM_FRAME_ANNOUNCE, 3);
+	f = with_segments(RDM_FRAME_RTS, 3);
 	f.length++;
 	len = rdm_frame_pack(buf, &f);
 	cr_expect_eq(unpack(buf, len), -EPROTO);
@@ -340,7 +340,7 @@ Test(rdm_frame, with_no_segment_or_too_many_is_none)
 
 Test(rdm_frame, with_an_unknown_result_is_none)
 {
-	struct rdm_frame f = full(RDM_FRAME_DONE);
+	struct rdm_frame f = full(RDM_FRAME_ACK);
 	size_t len = rdm_frame_pack(buf, &f);
 
 	cr_expect_eq(unpack(buf, len), 0);

@@ -130,7 +130,7 @@ Test(rdm_op, ends_the_operation_of_its_number)
 	uint32_t number;
 
 	post_send(ep, BIG, 1);
-	number = peer_take(&peer, RDM_FRAME_ANNOUNCE)->frame.number;
+	number = peer_take(&peer, RDM_FRAME_RTS)->frame.number;
 	op_ends(get_numbered(ep, number - (q->mask + 1)), FI_EIO);
 	cr_expect(peer_has_none(&peer) && event_none(evd));
 	op_ends(get_numbered(ep, number), FI_EIO);

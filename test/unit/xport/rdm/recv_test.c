@@ -89,7 +89,7 @@ Test(rdm_recv, credits_come_back)
 
 /* Announced messages */
 
-static void announce(uint32_t number, const void *at, size_t length)
+static void send_rts(uint32_t number, const void *at, size_t length)
 {
 	const struct rdm_frame f = announcement(number, at, length);
 
@@ -101,7 +101,7 @@ Test(rdm_recv, an_announced_message_is_fetched)
 	struct rdm_frame f;
 
 	receive(0, 20000, 1);
-	announce(7, theirs + 1, 19999);
+	send_rts(7, theirs + 1, 19999);
 	got(1, 19999);
 	answered(7, RDM_OK);
 	cr_expect(!memcmp(big, theirs + 1, 19999) && !big[19999]);
@@ -126,7 +126,7 @@ Test(rdm_recv, an_announced_message_is_fetched)
 Test(rdm_recv, an_announced_message_too_long_is_not)
 {
 	receive(0, 99, 1);
-	announce(7, theirs, 100);
+	send_rts(7, theirs, 100);
 	cr_expect_eq(done_await(evd, DAT_DTO_ERR_LOCAL_LENGTH), 1);
 	answered(7, RDM_TOO_LONG);
 	peer_sees_break(&peer);
@@ -136,7 +136,7 @@ Test(rdm_recv, an_announced_message_too_long_is_not)
 Test(rdm_recv, nor_one_that_is_nowhere)
 {
 	receive(0, 200, 1);
-	announce(7, (void *)0x10, 100);
+	send_rts(7, (void *)0x10, 100);
 	cr_expect_eq(done_await(evd, DAT_DTO_ERR_TRANSPORT), 1);
 	answered(7, RDM_NO_MEMORY);
 	peer_sees_break(&peer);
@@ -154,7 +154,7 @@ Test(rdm_recv, nor_one_whose_sender_has_left, .init = rdm_init)
 	receive(0, 100, 1);
 	/* as when a process has ended the connection, or is another by now */
 	word = 0;
-	announce(7, theirs, 100);
+	send_rts(7, theirs, 100);
 	answered(7, RDM_NO_MEMORY);
 	peer_hang_up(&peer);
 	done_await(evd, DAT_DTO_ERR_FLUSHED);
@@ -170,7 +170,7 @@ Test(rdm_recv, memory_that_cannot_be_read_is_not_to_be_named, .init = rdm_init)
 	request.alive_addr = 0x10;
 	peer_couple_as(&peer, ep, &request, false);
 	receive(0, 100, 1);
-	announce(7, theirs, 100);
+	send_rts(7, theirs, 100);
 	breaks();
 	cr_expect(all_zero(big, sizeof(big)));
 }
@@ -181,7 +181,7 @@ static uint32_t part_number;		/* as the peer was told with the last clearance */
 
 static void announce_parts(uint32_t number, size_t length)
 {
-	struct rdm_frame f = peer_frame(&peer, RDM_FRAME_ANNOUNCE);
+	struct rdm_frame f = peer_frame(&peer, RDM_FRAME_RTS);
 
 	f.number = number;
 	f.length = length;
@@ -190,7 +190,7 @@ static void announce_parts(uint32_t number, size_t length)
 
 static void is_cleared(uint32_t number)
 {
-	const struct rdm_frame *f = &peer_take(&peer, RDM_FRAME_CLEAR)->frame;
+	const struct rdm_frame *f = &peer_take(&peer, RDM_FRAME_CTS)->frame;
 
 	cr_expect_eq(f->number, number);
 	part_number = (uint32_t)f->value[0];
@@ -198,7 +198,7 @@ static void is_cleared(uint32_t number)
 
 static void part(uint64_t at, size_t size)
 {
-	struct rdm_frame f = peer_frame(&peer, RDM_FRAME_PART);
+	struct rdm_frame f = peer_frame(&peer, RDM_FRAME_DATA);
 
 	f.number = part_number;
 	f.addr = at;
@@ -360,7 +360,7 @@ static uint32_t next_request(void)
 
 Test(rdm_recv, nothing_was_asked)
 {
-	const struct rdm_frame f = about(RDM_FRAME_DONE, next_request());
+	const struct rdm_frame f = about(RDM_FRAME_ACK, next_request());
 
 	pair_make();
 	hostile(&f, 0);
@@ -368,7 +368,7 @@ Test(rdm_recv, nothing_was_asked)
 
 Test(rdm_recv, nothing_was_announced)
 {
-	const struct rdm_frame f = about(RDM_FRAME_CLEAR, next_request());
+	const struct rdm_frame f = about(RDM_FRAME_CTS, next_request());
 
 	pair_make();
 	hostile(&f, 0);
@@ -380,7 +380,7 @@ Test(rdm_recv, an_answer_comes_once)
 
 	pair_make();
 	post_read(100, 3, 2);
-	f = about(RDM_FRAME_DONE, peer_take(&peer, RDM_FRAME_READ)->frame.number);
+	f = about(RDM_FRAME_ACK, peer_take(&peer, RDM_FRAME_READ)->frame.number);
 	peer_send(&peer, &f, "abc", 3);
 	cr_expect_eq(done_await(evd, DAT_DTO_SUCCESS), 2);
 	cr_expect(!memcmp(big + 100, "abc", 4));
@@ -397,7 +397,7 @@ Test(rdm_recv, an_answer_ends_nothing_that_the_fabric_has)
 
 	pair_make();
 	post_read(100, 3, 2);
-	f = about(RDM_FRAME_DONE, peer_take(&peer, RDM_FRAME_READ)->frame.number);
+	f = about(RDM_FRAME_ACK, peer_take(&peer, RDM_FRAME_READ)->frame.number);
 	dofi_mutex_lock(&e->lock);
 	dofi_queue_at(&e->sq, f.number)->step = DOFI_STEP_NONE;
 	dofi_mutex_unlock(&e->lock);
@@ -413,7 +413,7 @@ Test(rdm_recv, a_read_is_not_to_be_cleared)
 
 	pair_make();
 	post_read(100, 3, 2);
-	f = about(RDM_FRAME_CLEAR, peer_take(&peer, RDM_FRAME_READ)->frame.number);
+	f = about(RDM_FRAME_CTS, peer_take(&peer, RDM_FRAME_READ)->frame.number);
 	peer_send(&peer, &f, NULL, 0);
 	done_await(evd, DAT_DTO_ERR_FLUSHED);
 	breaks();
@@ -425,7 +425,7 @@ Test(rdm_recv, results_are_told_as_they_are)
 	struct rdm_frame f;
 
 	post_read(100, 3, 2);
-	f = about(RDM_FRAME_DONE, peer_take(&peer, RDM_FRAME_READ)->frame.number);
+	f = about(RDM_FRAME_ACK, peer_take(&peer, RDM_FRAME_READ)->frame.number);
 	f.key = RDM_NO_ACCESS;
 	peer_send(&peer, &f, NULL, 0);
 	cr_expect_eq(done_await(evd, DAT_DTO_ERR_REMOTE_ACCESS), 2);
@@ -438,7 +438,7 @@ Test(rdm_recv, a_message_that_was_not_taken_fails)
 	struct rdm_frame f;
 
 	post_send(0, 20000, 2);
-	f = about(RDM_FRAME_DONE, peer_take(&peer, RDM_FRAME_ANNOUNCE)->frame.number);
+	f = about(RDM_FRAME_ACK, peer_take(&peer, RDM_FRAME_RTS)->frame.number);
 	f.key = RDM_TOO_LONG;
 	peer_send(&peer, &f, NULL, 0);
 	cr_expect_eq(done_await(evd, DAT_DTO_ERR_REMOTE_RESPONDER), 2);
@@ -529,7 +529,7 @@ Test(rdm_recv_srq, messages_take_buffers_as_they_come)
 	say("first", 5);
 	got(1, 5);
 	/* no buffer for either: the first to ask is the first that is served */
-	announce(7, theirs, 3000);
+	send_rts(7, theirs, 3000);
 	cr_assert(peer_has_none(&peer));
 	f = peer_frame(&second, RDM_FRAME_SEND);
 	peer_send(&second, &f, "second", 6);
@@ -603,14 +603,14 @@ Test(rdm_recv_sockets, nobody_is_told_where_our_memory_is)
 	say("well", 4);
 	got(1, 4);
 	post_send(0, BIG, 2);
-	a = &peer_take(&peer, RDM_FRAME_ANNOUNCE)->frame;
+	a = &peer_take(&peer, RDM_FRAME_RTS)->frame;
 	cr_expect(a->length == BIG && !a->n_segments);
 }
 
 Test(rdm_recv_sockets, nor_is_theirs_looked_at)
 {
 	receive(0, 100, 1);
-	announce(7, theirs, 100);
+	send_rts(7, theirs, 100);
 	breaks();
 	cr_expect(all_zero(big, sizeof(big)));
 }

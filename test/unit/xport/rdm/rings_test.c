@@ -343,7 +343,7 @@ Test(rdm_link, what_is_longer_still_is_announced)
 	couple();
 	succeed(post_send(big_segment(0, RDM_EAGER_RING_MAX + 1)));
 	f = take_frame();
-	cr_expect_eq(f.kind, RDM_FRAME_ANNOUNCE);
+	cr_expect_eq(f.kind, RDM_FRAME_RTS);
 	cr_expect_eq(f.length, RDM_EAGER_RING_MAX + 1);
 }
 

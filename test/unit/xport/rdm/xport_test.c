@@ -197,7 +197,7 @@ Test(rdm_stray, for_a_connection_that_is_none)
 	f.key = big_remote;
 	f.addr = (uintptr_t)big;
 	peer_send(&peer, &f, NULL, 0);
-	cr_expect_eq(peer_take(&peer, RDM_FRAME_DONE)->frame.key, RDM_OK, "its own stands, too");
+	cr_expect_eq(peer_take(&peer, RDM_FRAME_ACK)->frame.key, RDM_OK, "its own stands, too");
 }
 
 Test(rdm_stray, for_one_that_has_ended)
