@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
-# Side messages that a proxy changes (live.c), over each fabric that has side connections: with one seed,
+# Side messages that a proxy changes (live.c), over each fabric that has CM connections: with one seed,
 # for "make check"; or, for "make fuzz", over FABRIC for FUZZ_SECONDS, each run with a seed of its own.
 #
 # usage: test/fuzz/live.sh [FABRIC]    shm, rxm, or local: shared memory beside tcp
@@ -47,6 +47,6 @@ fi
 for fabric in shm rxm local; do
 	DAT_TEST_IA=$(ia_of $fabric)
 	export DAT_TEST_IA
-	try "changed side messages, $fabric" ${TEST_RUNNER:-} "$program"
+	try "changed CM messages, $fabric" ${TEST_RUNNER:-} "$program"
 done
 finish

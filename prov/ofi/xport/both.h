@@ -4,7 +4,7 @@
  * connected fabric, and the program does not know.
  *
  * The IA is the connected transport's. Each of its service points listens for peers on this host,
- * too (side_local.h), and who connects to an address of this host tries that first. It goes on by
+ * too (local.h), and who connects to an address of this host tries that first. It goes on by
  * the fabric if nobody listens there, or somebody with whom it shares no memory: another user,
  * another /dev/shm. Another network namespace is another host. An EP has the transport that it was
  * connected by, and its CQ, as long as the connection.

@@ -233,7 +233,7 @@ static void take_name(void)
 	cr_expect(!((struct dofi_sp *)psp)->local_listener);
 	begin_to_connect();
 	peer_adopt(&other, accept(listener, NULL, NULL));
-	cr_assert_eq(peer_hear(&other), DOFI_SIDE_REQUEST);
+	cr_assert_eq(peer_hear(&other), DOFI_CM_REQUEST);
 	cr_expect_eq(other.heard.conn_qual, qual);
 }
 
@@ -246,9 +246,9 @@ static void expect_far(void)
 	close(listener);
 }
 
-static void answer(enum dofi_side_kind kind, enum dofi_side_reason reason)
+static void answer(enum dofi_cm_kind kind, enum dofi_cm_reason reason)
 {
-	const struct dofi_side_msg msg = { .kind = kind, .reason = reason };
+	const struct dofi_cm_msg msg = { .kind = kind, .reason = reason };
 
 	peer_tell(&other, &msg);
 }
@@ -295,7 +295,7 @@ Test(both, who_closes_without_a_word_is_passed_by)
 Test(both, who_shares_no_memory_is_passed_by)
 {
 	take_name();
-	answer(DOFI_SIDE_REFUSE, DOFI_SIDE_APART);
+	answer(DOFI_CM_REFUSE, DOFI_CM_NO_PATH);
 	expect_far();
 	peer_hang_up(&other);
 }
@@ -313,8 +313,8 @@ Test(both, who_speaks_otherwise_is_passed_by)
 /* An acceptance of which nothing is true. */
 Test(both, who_lies_is_passed_by)
 {
-	const struct dofi_side_msg msg = {
-		.kind = DOFI_SIDE_ACCEPT, .conn_id = 1, .window = 1, .frame_size = 4096,
+	const struct dofi_cm_msg msg = {
+		.kind = DOFI_CM_ACCEPT, .conn_id = 1, .window = 1, .frame_size = 4096,
 		.fabric = "rings", .addr = "rings/0", .addr_len = sizeof("rings/0"),
 	};
 
@@ -328,7 +328,7 @@ Test(both, who_lies_is_passed_by)
 Test(both, who_took_the_request_has_the_say)
 {
 	take_name();
-	answer(DOFI_SIDE_READY, 0);
+	answer(DOFI_CM_READY, 0);
 	peer_hang_up(&other);
 	event_await(evd, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
 	settle();
@@ -339,7 +339,7 @@ Test(both, who_took_the_request_has_the_say)
 Test(both, who_is_busy_has_the_say)
 {
 	take_name();
-	answer(DOFI_SIDE_REFUSE, DOFI_SIDE_BUSY);
+	answer(DOFI_CM_REFUSE, DOFI_CM_BUSY);
 	event_await(evd, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
 	settle();
 	cr_expect(event_none(evd));

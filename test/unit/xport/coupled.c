@@ -30,11 +30,11 @@ void coupled_init(void)
 
 void coupled_init_apart(void)
 {
-	struct dofi_side_msg request;
+	struct dofi_cm_msg request;
 
 	rdm_init();
 	ep = ep_make();
-	request = peer_msg(&peer, DOFI_SIDE_REQUEST);
+	request = peer_msg(&peer, DOFI_CM_REQUEST);
 	request.alive_addr = 0x10;
 	peer.blind = true;
 	peer_couple_as(&peer, ep, &request, false);
@@ -48,7 +48,7 @@ void coupled_init_sockets(void)
 
 void couple_narrow(uint32_t window)
 {
-	struct dofi_side_msg request = peer_msg(&peer, DOFI_SIDE_REQUEST);
+	struct dofi_cm_msg request = peer_msg(&peer, DOFI_CM_REQUEST);
 
 	ep = ep_make();
 	request.window = window;

@@ -3,7 +3,7 @@
 # the runner of all these.
 
 xport_unit_tests = \
-	test/unit/side_test \
+	test/unit/cm_test \
 	test/unit/xport1_test \
 	test/unit/xport2_test \
 	test/unit/prov1_test \
@@ -58,19 +58,19 @@ test_unit_xport2_test_CPPFLAGS = $(prov_test_cppflags) -DDAT_API=2
 test_unit_xport2_test_LDFLAGS = $(xport_test_ldflags) -Wl,--wrap=memfd_create -Wl,--wrap=socket -Wl,--wrap=getsockopt
 test_unit_xport2_test_LDADD = $(prov_test_ldadd2) libdofi2.la
 
-# Side connections and frames see no DAT type: one version's are the other's.
-test_unit_side_test_SOURCES = \
+# CM connections and frames see no DAT type: one version's are the other's.
+test_unit_cm_test_SOURCES = \
 	test/unit/xport/rdm/frame_test.c \
-	test/unit/xport/cm/side.c \
-	test/unit/xport/cm/side.h \
+	test/unit/xport/cm/cm.c \
+	test/unit/xport/cm/cm.h \
 	test/unit/xport/cm/listen_test.c \
 	test/unit/xport/cm/local_test.c \
 	test/unit/xport/cm/conn_test.c \
 	test/unit/xport/cm/wire_test.c
-test_unit_side_test_CPPFLAGS = $(prov_test_cppflags)
-test_unit_side_test_LDFLAGS = $(xport_test_ldflags) \
+test_unit_cm_test_CPPFLAGS = $(prov_test_cppflags)
+test_unit_cm_test_LDFLAGS = $(xport_test_ldflags) \
 	-Wl,--wrap=accept4 -Wl,--wrap=connect -Wl,--wrap=epoll_ctl -Wl,--wrap=send
-test_unit_side_test_LDADD = $(prov_test_ldadd2) libdofi2.la
+test_unit_cm_test_LDADD = $(prov_test_ldadd2) libdofi2.la
 
 # The program finds NEWS, which is distributed, by top_srcdir.
 prov_test_sources = \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * An IA with the connectionless transport on a real fabric; and peers of it that are the test's
- * own: a side connection and an endpoint, which say what the test wants, true or not.
+ * own: a CM connection and an endpoint, which say what the test wants, true or not.
  */
 #ifndef UNIT_XPORT_PEER_H
 #define UNIT_XPORT_PEER_H
@@ -31,8 +31,8 @@ struct peer {
 	uint64_t id;			/* its connection; others may read it here, so it is the word, too */
 	int fd;				/* its side connection, */
 	size_t in_len, in_used;
-	unsigned char in[DOFI_SIDE_MAX]; /* what came there, */
-	struct dofi_side_msg heard;	/* and the last message of it */
+	unsigned char in[DOFI_CM_MAX]; /* what came there, */
+	struct dofi_cm_msg heard;	/* and the last message of it */
 
 	/* the EP, as it told */
 	uint64_t conn;
@@ -82,8 +82,8 @@ void pair_works(DAT_EP_HANDLE from, DAT_EP_HANDLE to);
 /* Peers: */
 
 /* What an honest one says. The addresses that it has are valid until the next call. */
-struct dofi_side_msg peer_msg(struct peer *p, enum dofi_side_kind kind);
-void peer_tell(struct peer *p, const struct dofi_side_msg *msg);
+struct dofi_cm_msg peer_msg(struct peer *p, enum dofi_cm_kind kind);
+void peer_tell(struct peer *p, const struct dofi_cm_msg *msg);
 void peer_dial(struct peer *p, DAT_CONN_QUAL port);
 /* The socket of one that connected to @p. */
 void peer_adopt(struct peer *p, int fd);
@@ -96,7 +96,7 @@ void peer_learn(struct peer *p);
 /* @ep accepts a request of @p, and both are connected; what they tell each other is checked. */
 void peer_couple(struct peer *p, DAT_EP_HANDLE ep);
 /* The same with any request; whether @p's memory is found to be @readable. */
-void peer_couple_as(struct peer *p, DAT_EP_HANDLE ep, const struct dofi_side_msg *request,
+void peer_couple_as(struct peer *p, DAT_EP_HANDLE ep, const struct dofi_cm_msg *request,
 		    bool readable);
 
 /* A frame of @kind, as it is sent next. */

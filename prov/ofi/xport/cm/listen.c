@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Listening for side connections, and the strangers who come before a request does. */
+/* Listening for CM connections, and the strangers who come before a request does. */
 
 #include "xport/cm/conn.h"
 
@@ -50,21 +50,21 @@ static const struct {
 };
 
 struct stranger {
-	struct dofi_side_listener *listener;
-	struct dofi_side *side;
+	struct dofi_cm_listener *listener;
+	struct dofi_cm_conn *conn;
 	int64_t arrival;
 	TAILQ_ENTRY(stranger) link;
 };
 
-struct dofi_side_listener {
+struct dofi_cm_listener {
 	struct dofi_source source;
 	struct dofi_work freeing;
 	struct dofi_progress *progress;
-	const struct dofi_side_ops *ops;
+	const struct dofi_cm_ops *ops;
 	void *owner;
 	int fd;				/* -1 when closed */
 	uint16_t port;			/* 0 where it is */
-	bool local;			/* a name in place of a port: side_local.h */
+	bool local;			/* a name in place of a port: local.h */
 	unsigned told;			/* of offences, a bit each */
 	TAILQ_HEAD(stranger_list, stranger) strangers; /* oldest first */
 	unsigned n_strangers, most;	/* how many there are, and may be */
@@ -77,11 +77,11 @@ static int64_t deadline_of(const struct stranger *s)
 {
 	uint32_t ms = s->listener->ops->patience_ms;
 
-	return s->arrival + (ms ? ms : DOFI_SIDE_PATIENCE_MS) * MS;
+	return s->arrival + (ms ? ms : DOFI_CM_PATIENCE_MS) * MS;
 }
 
 /* Whether @offence is the first of its kind here. */
-static bool is_news(struct dofi_side_listener *l, enum offence offence)
+static bool is_news(struct dofi_cm_listener *l, enum offence offence)
 {
 	bool news = !(l->told & 1u << offence);
 
@@ -89,7 +89,7 @@ static bool is_news(struct dofi_side_listener *l, enum offence offence)
 	return news;
 }
 
-static void tell(struct dofi_side_listener *l, enum offence offence,
+static void tell(struct dofi_cm_listener *l, enum offence offence,
 		 const struct sockaddr_storage *who)
 {
 	const void *ip = who->ss_family == AF_INET6 ?
@@ -104,17 +104,17 @@ static void tell(struct dofi_side_listener *l, enum offence offence,
 		 l->port, text, offences[offence].text);
 }
 
-static void patience_wind(struct dofi_side_listener *l)
+static void patience_wind(struct dofi_cm_listener *l)
 {
 	const struct stranger *oldest = TAILQ_FIRST(&l->strangers);
 
 	dofi_timer_start(l->progress, &l->patience, oldest ? deadline_of(oldest) : DOFI_NEVER);
 }
 
-/* Whatever becomes of its side. */
+/* Whatever becomes of its connection. */
 static void stranger_remove(struct stranger *s)
 {
-	struct dofi_side_listener *l = s->listener;
+	struct dofi_cm_listener *l = s->listener;
 
 	TAILQ_REMOVE(&l->strangers, s, link);
 	l->n_strangers--;
@@ -126,40 +126,40 @@ static void stranger_remove(struct stranger *s)
 
 static void stranger_expel(struct stranger *s, enum offence offence)
 {
-	tell(s->listener, offence, dofi_side_peer(s->side));
-	dofi_side_close(s->side);
+	tell(s->listener, offence, dofi_cm_peer(s->conn));
+	dofi_cm_close(s->conn);
 	stranger_remove(s);
 }
 
-static void stranger_speaks(struct dofi_side *side, const struct dofi_side_msg *msg)
+static void stranger_speaks(struct dofi_cm_conn *conn, const struct dofi_cm_msg *msg)
 {
-	struct stranger *s = dofi_side_owner(side);
-	struct dofi_side_listener *l = s->listener;
+	struct stranger *s = dofi_cm_owner(conn);
+	struct dofi_cm_listener *l = s->listener;
 
-	if (msg->kind != DOFI_SIDE_REQUEST) {
+	if (msg->kind != DOFI_CM_REQUEST) {
 		stranger_expel(s, FOREIGN);
 		return;
 	}
 	stranger_remove(s);
-	dofi_side_hand_over(side, l->ops, NULL);
-	l->ops->request(l, side, msg);
+	dofi_cm_hand_over(conn, l->ops, NULL);
+	l->ops->request(l, conn, msg);
 }
 
-static void stranger_ended(struct dofi_side *side, int err)
+static void stranger_ended(struct dofi_cm_conn *conn, int err)
 {
-	stranger_expel(dofi_side_owner(side),
+	stranger_expel(dofi_cm_owner(conn),
 		       err == -EPROTO ? FOREIGN : err == -EPROTONOSUPPORT ? VERSION : LEFT);
 }
 
-static const struct dofi_side_ops stranger_ops = {
+static const struct dofi_cm_ops stranger_ops = {
 	.message = stranger_speaks,
 	.ended = stranger_ended,
 };
 
 static void patience_ended(struct dofi_timer *timer)
 {
-	struct dofi_side_listener *l = (struct dofi_side_listener *)
-		((char *)timer - offsetof(struct dofi_side_listener, patience));
+	struct dofi_cm_listener *l = (struct dofi_cm_listener *)
+		((char *)timer - offsetof(struct dofi_cm_listener, patience));
 	int64_t now = dofi_now();
 	struct stranger *s;
 
@@ -170,15 +170,15 @@ static void patience_ended(struct dofi_timer *timer)
 
 /* Listening */
 
-static int stranger_add(struct dofi_side_listener *l, int fd, const struct sockaddr_storage *peer)
+static int stranger_add(struct dofi_cm_listener *l, int fd, const struct sockaddr_storage *peer)
 {
 	struct stranger *s = malloc(sizeof(*s));
 	int ret;
 
 	if (!s)
 		return -ENOMEM;
-	ret = dofi_side_adopt(l->progress, fd, (const struct sockaddr *)peer, &stranger_ops, s,
-			      &s->side);
+	ret = dofi_cm_adopt(l->progress, fd, (const struct sockaddr *)peer, &stranger_ops, s,
+			    &s->conn);
 	if (ret) {
 		free(s);
 		return ret;
@@ -191,7 +191,7 @@ static int stranger_add(struct dofi_side_listener *l, int fd, const struct socka
 	return 0;
 }
 
-static void let_in(struct dofi_side_listener *l, int fd, const struct sockaddr_storage *peer)
+static void let_in(struct dofi_cm_listener *l, int fd, const struct sockaddr_storage *peer)
 {
 	if (l->local && !dofi_local_is_same_user(fd)) {
 		tell(l, USER, peer);
@@ -204,7 +204,7 @@ static void let_in(struct dofi_side_listener *l, int fd, const struct sockaddr_s
 	}
 }
 
-static void pause_begin(struct dofi_side_listener *l, int64_t until)
+static void pause_begin(struct dofi_cm_listener *l, int64_t until)
 {
 	dofi_source_remove(l->progress, l->fd);
 	dofi_timer_start(l->progress, &l->pause, until);
@@ -212,8 +212,8 @@ static void pause_begin(struct dofi_side_listener *l, int64_t until)
 
 static void pause_ended(struct dofi_timer *timer)
 {
-	struct dofi_side_listener *l = (struct dofi_side_listener *)
-		((char *)timer - offsetof(struct dofi_side_listener, pause));
+	struct dofi_cm_listener *l = (struct dofi_cm_listener *)
+		((char *)timer - offsetof(struct dofi_cm_listener, pause));
 
 	l->crowded = false;
 	if (dofi_source_add(l->progress, &l->source, l->fd, EPOLLIN))
@@ -232,7 +232,7 @@ static bool same_ip(const struct sockaddr_storage *a, const struct sockaddr_stor
 }
 
 /* The first of those from the address of the last, if these are more than half of what may be there. */
-static struct stranger *excess_of_last(struct dofi_side_listener *l)
+static struct stranger *excess_of_last(struct dofi_cm_listener *l)
 {
 	const struct stranger *last = TAILQ_LAST(&l->strangers, stranger_list);
 	struct stranger *s, *first = NULL;
@@ -242,7 +242,7 @@ static struct stranger *excess_of_last(struct dofi_side_listener *l)
 	if (l->local || l->n_strangers <= l->most / 2)
 		return NULL;
 	TAILQ_FOREACH(s, &l->strangers, link) {
-		if (!same_ip(dofi_side_peer(s->side), dofi_side_peer(last->side)))
+		if (!same_ip(dofi_cm_peer(s->conn), dofi_cm_peer(last->conn)))
 			continue;
 		if (!n++)
 			first = s;
@@ -251,7 +251,7 @@ static struct stranger *excess_of_last(struct dofi_side_listener *l)
 }
 
 /* The one that is to make room for the next, or NULL if there is room. */
-static struct stranger *excess(struct dofi_side_listener *l)
+static struct stranger *excess(struct dofi_cm_listener *l)
 {
 	return l->n_strangers >= l->most ? TAILQ_FIRST(&l->strangers) : excess_of_last(l);
 }
@@ -261,7 +261,7 @@ static struct stranger *excess(struct dofi_side_listener *l)
  * connected before the first one speaks. So a stranger does not make room before it had its time to speak;
  * others wait in the system's line meanwhile.
  */
-static bool has_room(struct dofi_side_listener *l)
+static bool has_room(struct dofi_cm_listener *l)
 {
 	const int64_t time = l->local ? TIME_TO_SPEAK_LOCAL : TIME_TO_SPEAK, now = dofi_now();
 	struct stranger *s;
@@ -276,7 +276,7 @@ static bool has_room(struct dofi_side_listener *l)
 }
 
 /* What is not the peer's fault stays true for a while, and epoll would tell of it all the time. */
-static void accept_failed(struct dofi_side_listener *l)
+static void accept_failed(struct dofi_cm_listener *l)
 {
 	int err = errno;
 
@@ -290,7 +290,7 @@ static void accept_failed(struct dofi_side_listener *l)
 
 static void listener_ready(struct dofi_source *source)
 {
-	struct dofi_side_listener *l = (struct dofi_side_listener *)source;
+	struct dofi_cm_listener *l = (struct dofi_cm_listener *)source;
 	struct sockaddr_storage peer;
 	int i, fd;
 
@@ -310,7 +310,7 @@ static void listener_ready(struct dofi_source *source)
 
 static void listener_free(struct dofi_work *work)
 {
-	free((char *)work - offsetof(struct dofi_side_listener, freeing));
+	free((char *)work - offsetof(struct dofi_cm_listener, freeing));
 }
 
 /* An IPv6 address is for IPv6 alone: another listener may have the port of IPv4. */
@@ -325,7 +325,7 @@ static int socket_listen(int fd, const struct sockaddr *addr, uint16_t *port)
 		setsockopt(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, &defer, sizeof(defer));
 	if (addr->sa_family == AF_INET6)
 		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &yes, sizeof(yes));
-	if (bind(fd, addr, dofi_side_address_len(addr)) || listen(fd, SOMAXCONN) ||
+	if (bind(fd, addr, dofi_cm_address_len(addr)) || listen(fd, SOMAXCONN) ||
 	    getsockname(fd, (struct sockaddr *)&bound, &len))
 		return -errno;
 	*port = addr->sa_family == AF_UNIX ? 0 : ntohs(((struct sockaddr_in *)&bound)->sin_port);
@@ -340,15 +340,15 @@ static unsigned strangers_most(void)
 
 	getrlimit(RLIMIT_NOFILE, &limit);
 	most = limit.rlim_cur / 4;
-	return most < DOFI_SIDE_STRANGERS_LEAST ? DOFI_SIDE_STRANGERS_LEAST :
-	       most > DOFI_SIDE_STRANGERS_MOST ? DOFI_SIDE_STRANGERS_MOST : (unsigned)most;
+	return most < DOFI_CM_STRANGERS_LEAST ? DOFI_CM_STRANGERS_LEAST :
+	       most > DOFI_CM_STRANGERS_MOST ? DOFI_CM_STRANGERS_MOST : (unsigned)most;
 }
 
-int dofi_side_listen(struct dofi_progress *progress, const struct sockaddr *addr,
-		     const struct dofi_side_ops *ops, void *owner,
-		     struct dofi_side_listener **listener)
+int dofi_cm_listen(struct dofi_progress *progress, const struct sockaddr *addr,
+		   const struct dofi_cm_ops *ops, void *owner,
+		   struct dofi_cm_listener **listener)
 {
-	struct dofi_side_listener *l = calloc(1, sizeof(*l));
+	struct dofi_cm_listener *l = calloc(1, sizeof(*l));
 	int ret;
 
 	if (!l)
@@ -363,7 +363,7 @@ int dofi_side_listen(struct dofi_progress *progress, const struct sockaddr *addr
 	l->patience.fire = patience_ended;
 	l->pause.fire = pause_ended;
 	l->local = addr->sa_family == AF_UNIX;
-	l->fd = ret = dofi_side_socket(addr);
+	l->fd = ret = dofi_cm_socket(addr);
 	if (ret < 0)
 		goto free_listener;
 	ret = socket_listen(l->fd, addr, &l->port);
@@ -381,12 +381,12 @@ free_listener:
 	return ret;
 }
 
-void dofi_side_unlisten(struct dofi_side_listener *l)
+void dofi_cm_unlisten(struct dofi_cm_listener *l)
 {
 	struct stranger *s;
 
 	while ((s = TAILQ_FIRST(&l->strangers))) {
-		dofi_side_close(s->side);
+		dofi_cm_close(s->conn);
 		stranger_remove(s);
 	}
 	dofi_timer_stop(l->progress, &l->pause);
@@ -398,12 +398,12 @@ void dofi_side_unlisten(struct dofi_side_listener *l)
 	dofi_progress_post(l->progress, &l->freeing);
 }
 
-uint16_t dofi_side_port(const struct dofi_side_listener *listener)
+uint16_t dofi_cm_listener_port(const struct dofi_cm_listener *listener)
 {
 	return listener->port;
 }
 
-void *dofi_side_listener_owner(const struct dofi_side_listener *listener)
+void *dofi_cm_listener_owner(const struct dofi_cm_listener *listener)
 {
 	return listener->owner;
 }

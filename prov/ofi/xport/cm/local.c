@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Side connections within a host: sockets of AF_UNIX, whose kernel says who is at the other end. */
+/* CM connections within a host: sockets of AF_UNIX, whose kernel says who is at the other end. */
 
 #include "xport/cm/local.h"
 
@@ -65,7 +65,7 @@ bool dofi_local_has(const struct sockaddr_storage *address)
 	if (fd < 0)
 		return false;
 	*port_of(&to) = htons(9);
-	has = !connect(fd, (struct sockaddr *)&to, dofi_side_address_len((struct sockaddr *)&to)) &&
+	has = !connect(fd, (struct sockaddr *)&to, dofi_cm_address_len((struct sockaddr *)&to)) &&
 	      ends_are_one(fd);
 	close(fd);
 	return has;
@@ -165,30 +165,30 @@ static void report_taken(const struct sockaddr_un *name)
 /* Connections */
 
 int dofi_local_listen(struct dofi_progress *progress, uint64_t conn_qual,
-		      const struct dofi_side_ops *ops, void *owner,
-		      struct dofi_side_listener **listener)
+		      const struct dofi_cm_ops *ops, void *owner,
+		      struct dofi_cm_listener **listener)
 {
 	struct sockaddr_un name;
 	int ret;
 
 	listener_name(&name, conn_qual);
-	ret = dofi_side_listen(progress, (struct sockaddr *)&name, ops, owner, listener);
+	ret = dofi_cm_listen(progress, (struct sockaddr *)&name, ops, owner, listener);
 	if (ret == -EADDRINUSE)
 		report_taken(&name);
 	return ret;
 }
 
 int dofi_local_connect(struct dofi_progress *progress, uint64_t conn_qual,
-		       const struct sockaddr_storage *to, const struct dofi_side_ops *ops,
-		       void *owner, const struct dofi_side_msg *first, struct dofi_side **side)
+		       const struct sockaddr_storage *to, const struct dofi_cm_ops *ops,
+		       void *owner, const struct dofi_cm_msg *first, struct dofi_cm_conn **conn)
 {
 	struct sockaddr_un name;
 	int fd;
 
 	listener_name(&name, conn_qual);
-	fd = dofi_side_socket((struct sockaddr *)&name);
+	fd = dofi_cm_socket((struct sockaddr *)&name);
 	if (fd < 0)
 		return fd;
 	socket_name(fd, to);
-	return dofi_side_connect_by(progress, fd, (struct sockaddr *)&name, ops, owner, first, side);
+	return dofi_cm_connect_by(progress, fd, (struct sockaddr *)&name, ops, owner, first, conn);
 }

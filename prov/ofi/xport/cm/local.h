@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Side connections within a host: sockets of AF_UNIX, whose kernel says who is at the other end.
+ * CM connections within a host: sockets of AF_UNIX, whose kernel says who is at the other end.
  *
  * A listener's name is made of its qualifier, that of who connects of the address and port which
  * a connection over TCP would show. Both are abstract: they are in no file system, exist in one
@@ -17,20 +17,20 @@
 /* Whether @address, whatever its port, leads to this host. */
 bool dofi_local_has(const struct sockaddr_storage *address);
 
-/* dofi_side_listen() for @conn_qual. -EADDRINUSE: a process on this host has its name; logged. */
+/* dofi_cm_listen() for @conn_qual. -EADDRINUSE: a process on this host has its name; logged. */
 int dofi_local_listen(struct dofi_progress *progress, uint64_t conn_qual,
-		      const struct dofi_side_ops *ops, void *owner,
-		      struct dofi_side_listener **listener);
+		      const struct dofi_cm_ops *ops, void *owner,
+		      struct dofi_cm_listener **listener);
 
 /*
- * dofi_side_connect() to who listens for @conn_qual, which the program wants to reach at @to.
+ * dofi_cm_connect() to who listens for @conn_qual, which the program wants to reach at @to.
  * ended() is told -ECONNREFUSED if that is nobody, and -EACCES if it is another user.
  */
 int dofi_local_connect(struct dofi_progress *progress, uint64_t conn_qual,
-		       const struct sockaddr_storage *to, const struct dofi_side_ops *ops,
-		       void *owner, const struct dofi_side_msg *first, struct dofi_side **side);
+		       const struct sockaddr_storage *to, const struct dofi_cm_ops *ops,
+		       void *owner, const struct dofi_cm_msg *first, struct dofi_cm_conn **conn);
 
-/* For side.c and side_listen.c */
+/* For conn.c and listen.c */
 
 /* How long an abstract name is, whose text ends with a NUL. */
 socklen_t dofi_local_len(const struct sockaddr_un *name);

@@ -267,12 +267,12 @@ static void detach(struct rdm_conn *conn)
 
 static void say_goodbye(struct rdm_conn *conn, bool broken)
 {
-	const struct dofi_side_msg bye = {
-		.kind = DOFI_SIDE_BYE, .last_frame = conn->sent, .reason = broken,
+	const struct dofi_cm_msg bye = {
+		.kind = DOFI_CM_BYE, .last_frame = conn->sent, .reason = broken,
 	};
 
-	if (conn->peer->side && !conn->left)
-		dofi_side_send(conn->peer->side, &bye);
+	if (conn->peer->cm && !conn->left)
+		dofi_cm_send(conn->peer->cm, &bye);
 }
 
 /*

@@ -87,7 +87,7 @@ bool rdm_direct_reach(struct rdm_conn *conn, const void *address, size_t len)
 	return direct->reached;
 }
 
-/* How long after the failure the side connection may report the end that caused it, in milliseconds. */
+/* How long after the failure the CM connection may report the end that caused it, in milliseconds. */
 #define LOST_MS 100
 
 void rdm_direct_lost(struct rdm_conn *conn)

@@ -20,7 +20,7 @@ struct rdm_direct {
 void rdm_direct_want(struct rdm_conn *conn);
 /* Opens it; if that fails long messages continue to go in frames. Progress thread, no lock held, as for the next. */
 void rdm_direct_open(struct rdm_conn *conn);
-/* An operation failed there: ends the connection soon, unless the side connection reports an end first. */
+/* An operation failed there: ends the connection soon, unless the CM connection reports an end first. */
 void rdm_direct_lost(struct rdm_conn *conn);
 /* Closes it. When this returns the fabric has no memory of the connection's long messages. */
 void rdm_direct_close(struct rdm_conn *conn);

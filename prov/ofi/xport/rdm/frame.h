@@ -2,7 +2,7 @@
 /*
  * What endpoints of a connectionless fabric send each other.
  *
- *	byte 0-7   the receiver's connection, as it told in the side connection
+ *	byte 0-7   the receiver's connection, as it told in the CM connection
  *	byte 8     version in the high, kind in the low half
  *	byte 9     flags
  *	byte 10-11 credits: so many of the receiver's frames were dealt with since the last one

@@ -29,7 +29,7 @@ static inline bool is_asleep(struct rdm_conn *conn)
 static void wake(struct rdm_conn *conn)
 {
 	if (!conn->left && is_asleep(conn))
-		dofi_side_ring(conn->peer->side);
+		dofi_cm_wake(conn->peer->cm);
 }
 
 /* Counts a frame for which the fabric returned @ret, and returns that. */

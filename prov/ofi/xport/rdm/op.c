@@ -178,7 +178,7 @@ static void copy_completed(struct rdm_op *op, int err)
 }
 
 /*
- * A peer that ends the connection, or dies, closes its direct endpoint: the side connection reports which of the two,
+ * A peer that ends the connection, or dies, closes its direct endpoint: the CM connection reports which of the two,
  * and the operation is flushed then.
  */
 static void direct_failed(struct rdm_op *op)

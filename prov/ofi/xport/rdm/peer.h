@@ -11,9 +11,9 @@
 #include "xport/cm/conn.h"
 #include "xport/rdm/rdm.h"
 
-/* The other end, as it tells of itself in the side connection. */
+/* The other end, as it tells of itself in the CM connection. */
 struct rdm_peer {
-	struct dofi_side *side;
+	struct dofi_cm_conn *cm;
 	struct rdm_conn *conn;		/* NULL while its request is not accepted */
 	struct dofi_port *port;		/* that its request came to, until that is answered */
 	struct dofi_claim claim;	/* of a place at our endpoint, until it is answered or answers */
@@ -30,26 +30,26 @@ struct rdm_peer {
 	size_t addr_len;
 	unsigned char addr[DOFI_RDM_ADDRESS];
 	size_t data_size;
-	unsigned char data[DOFI_SIDE_MAX_DATA];
+	unsigned char data[DOFI_CM_MAX_DATA];
 };
 
-/* One that asked by @side, or is to be asked if that is NULL. NULL without memory. */
-struct rdm_peer *rdm_peer_new(struct dofi_side *side);
-/* Ends the side connection, too. */
+/* One that asked by @cm, or is to be asked if that is NULL. NULL without memory. */
+struct rdm_peer *rdm_peer_new(struct dofi_cm_conn *cm);
+/* Ends the CM connection, too. */
 void rdm_peer_free(struct dofi_ia *ia, struct rdm_peer *peer);
 
 /* The port that its request came to is of no use to it any more, nor is a place that it may get. */
 void rdm_peer_answered(struct dofi_ia *ia, struct rdm_peer *peer);
 /* Says no, and frees it. */
-void rdm_peer_turn_down(struct dofi_ia *ia, struct rdm_peer *peer, enum dofi_side_reason reason);
+void rdm_peer_turn_down(struct dofi_ia *ia, struct rdm_peer *peer, enum dofi_cm_reason reason);
 
 /*
  * Keeps what the request or answer @msg, which may be a lie, says of its sender. -EHOSTUNREACH or
  * another negative errno if no way leads there; of shared memory, see dofi_shm_map().
  */
-int rdm_peer_learn(struct dofi_ia *ia, struct rdm_peer *peer, const struct dofi_side_msg *msg);
+int rdm_peer_learn(struct dofi_ia *ia, struct rdm_peer *peer, const struct dofi_cm_msg *msg);
 /* Our own request or answer: who we are, and the consumer's data, to which @msg points. */
-void rdm_introduce(const struct rdm_conn *conn, enum dofi_side_kind kind,
-		   struct dofi_side_msg *msg);
+void rdm_introduce(const struct rdm_conn *conn, enum dofi_cm_kind kind,
+		   struct dofi_cm_msg *msg);
 
 #endif

@@ -4,7 +4,7 @@
  *
  * The EPs of a zone share an endpoint of the fabric, or a few. What they send each other is frames
  * (rdm_frame.h), which name the connection they are for; messages meet the EP's receives here and
- * not at the fabric. Requests, answers and ends of connections go by a side connection (side.h).
+ * not at the fabric. Requests, answers and ends of connections go by a CM connection (xport/cm/conn.h).
  *
  * A peer may have so many frames under way as we have room to keep if they must wait: its credits.
  * Messages that a frame has no room for go in several, if they are short enough; longer ones are

@@ -27,12 +27,12 @@ int rdm_rings_open(struct rdm_conn *conn, struct rdm_peer *peer)
 	return 0;
 }
 
-static bool is_our_layout(const struct dofi_side_msg *msg)
+static bool is_our_layout(const struct dofi_cm_msg *msg)
 {
 	return msg->addr_len == sizeof(layout) && !memcmp(msg->addr, layout, sizeof(layout));
 }
 
-int rdm_rings_learn(struct rdm_peer *peer, const struct dofi_side_msg *msg)
+int rdm_rings_learn(struct rdm_peer *peer, const struct dofi_cm_msg *msg)
 {
 	if (!is_our_layout(msg))
 		return -EHOSTUNREACH;
@@ -43,7 +43,7 @@ int rdm_rings_learn(struct rdm_peer *peer, const struct dofi_side_msg *msg)
 	return dofi_link_join(msg->fd[LINK_FD], msg->fd[BELL_FD], &peer->link);
 }
 
-void rdm_rings_introduce(const struct rdm_conn *conn, struct dofi_side_msg *msg)
+void rdm_rings_introduce(const struct rdm_conn *conn, struct dofi_cm_msg *msg)
 {
 	const int bell = dofi_rings_bell(conn->zone->rings);
 

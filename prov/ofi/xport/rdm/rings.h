@@ -5,7 +5,7 @@
 
 #include "xport/rdm/rdm.h"
 
-struct dofi_side_msg;
+struct dofi_cm_msg;
 struct rdm_peer;
 
 /* The link to @peer, made if this end asks, for a connection that is not in its zone yet. */
@@ -14,9 +14,9 @@ int rdm_rings_open(struct rdm_conn *conn, struct rdm_peer *peer);
  * What the request or answer @msg has with it: the link, or the peer's doorbell. 0 or a
  * negative errno.
  */
-int rdm_rings_learn(struct rdm_peer *peer, const struct dofi_side_msg *msg);
+int rdm_rings_learn(struct rdm_peer *peer, const struct dofi_cm_msg *msg);
 /* Our own, for the peer. */
-void rdm_rings_introduce(const struct rdm_conn *conn, struct dofi_side_msg *msg);
+void rdm_rings_introduce(const struct rdm_conn *conn, struct dofi_cm_msg *msg);
 /* As struct dofi_progress_ops has it, for all zones. */
 void rdm_rings_rest(struct rdm_ia *ria);
 void rdm_rings_rise(struct rdm_ia *ria);

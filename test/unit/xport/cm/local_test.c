@@ -34,14 +34,14 @@ static bool has(const char *ip)
 	return dofi_local_has(&a);
 }
 
-Test(side_local, loopback_is_here)
+Test(cm_local, loopback_is_here)
 {
 	cr_expect(has("127.0.0.1"));
 	cr_expect(has("127.1.2.3"));
 	cr_expect(has("0.0.0.0"));
 }
 
-Test(side_local, what_no_interface_has_is_elsewhere)
+Test(cm_local, what_no_interface_has_is_elsewhere)
 {
 	cr_expect(!has("192.0.2.1"));
 	cr_expect(!has("255.255.255.255"));
@@ -69,18 +69,18 @@ static void expect_shown(const char *name, const char *ip, uint16_t port)
 {
 	const struct sockaddr_storage got = shown(name, strlen(name)), want = address(ip, port);
 
-	cr_expect_eq(memcmp(&got, &want, dofi_side_address_len((const struct sockaddr *)&want)), 0,
+	cr_expect_eq(memcmp(&got, &want, dofi_cm_address_len((const struct sockaddr *)&want)), 0,
 		     "%s", name);
 }
 
-Test(side_local, a_name_tells_its_address)
+Test(cm_local, a_name_tells_its_address)
 {
 	expect_shown("dat-ofi/from/10.1.2.3:40000", "10.1.2.3", 40000);
 	expect_shown("dat-ofi/from/::1:65535", "::1", 65535);
 	expect_shown("dat-ofi/from/2001:db8::7:1", "2001:db8::7", 1);
 }
 
-Test(side_local, other_names_tell_none)
+Test(cm_local, other_names_tell_none)
 {
 	static const char *const names[] = {
 		"", "x", "dat-ofi/from/", "dat-ofi/from/:", "dat-ofi/from/:1", "dat-ofi/from/1.2.3.4",
@@ -94,7 +94,7 @@ Test(side_local, other_names_tell_none)
 }
 
 /* As long as a name can be, and without an end. */
-Test(side_local, the_longest_name_is_read_within_its_bounds)
+Test(cm_local, the_longest_name_is_read_within_its_bounds)
 {
 	char name[sizeof(((struct sockaddr_un *)0)->sun_path) - 1];
 	struct sockaddr_storage got;
@@ -108,7 +108,7 @@ Test(side_local, the_longest_name_is_read_within_its_bounds)
 	cr_expect_eq(got.ss_family, AF_INET);
 }
 
-Test(side_local, no_name_tells_none)
+Test(cm_local, no_name_tells_none)
 {
 	struct sockaddr_storage peer = { .ss_family = AF_UNIX };
 
@@ -119,7 +119,7 @@ Test(side_local, no_name_tells_none)
 	cr_expect_eq(peer.ss_family, AF_INET);
 }
 
-Test(side_local, the_kernel_tells_the_user)
+Test(cm_local, the_kernel_tells_the_user)
 {
 	int fd[2], tcp = socket(AF_INET, SOCK_STREAM, 0);
 
@@ -132,7 +132,7 @@ Test(side_local, the_kernel_tells_the_user)
 	close(fd[1]);
 }
 
-Test(side_local, another_user_is_told_apart)
+Test(cm_local, another_user_is_told_apart)
 {
 	int fd[2], status;
 	pid_t pid;

@@ -15,10 +15,10 @@ bool data_is(const void *data, DAT_COUNT size, const char *text);
 /* The peer asks at @psp, which listens for @qual: an honest request, yet to be sent. */
 extern DAT_PSP_HANDLE psp;
 extern DAT_CONN_QUAL qual;
-struct dofi_side_msg request(void);
-DAT_CR_HANDLE request_sent(const struct dofi_side_msg *msg);
+struct dofi_cm_msg request(void);
+DAT_CR_HANDLE request_sent(const struct dofi_cm_msg *msg);
 /* Who listens hears nothing of @msg, and its sender this. */
-void refused_with(const struct dofi_side_msg *msg, enum dofi_side_reason reason);
+void refused_with(const struct dofi_cm_msg *msg, enum dofi_cm_reason reason);
 /* @ep takes it; which may come to nothing. */
 void accept_with(DAT_CR_HANDLE cr, const char *data);
 void accept_fails(void);
@@ -31,7 +31,7 @@ void connect_with(const char *data, DAT_TIMEOUT timeout);
 void is_asked(void);
 void is_asked_within(DAT_TIMEOUT timeout);
 /* what it says to that. */
-void reply(enum dofi_side_kind kind, uint8_t reason);
+void reply(enum dofi_cm_kind kind, uint8_t reason);
 
 /* A message of the peer's is received as it should be. */
 void is_heard(void);

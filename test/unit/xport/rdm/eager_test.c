@@ -299,7 +299,7 @@ Test(rdm_eager_take, a_receive_that_is_being_filled_is_flushed_once)
 /* The next connection of an EP begins with no message begun. */
 Test(rdm_eager_take, a_new_connection_has_no_message_begun)
 {
-	struct dofi_side_msg request;
+	struct dofi_cm_msg request;
 
 	receive(0, 5000, 1);
 	begin(1000, 5000);
@@ -308,7 +308,7 @@ Test(rdm_eager_take, a_new_connection_has_no_message_begun)
 	cr_expect_eq(done_await(evd, DAT_DTO_ERR_FLUSHED), 1);
 	event_await(evd, DAT_CONNECTION_EVENT_BROKEN);
 	succeed(dofi_ep_reset(ep));
-	request = peer_msg(&peer, DOFI_SIDE_REQUEST);
+	request = peer_msg(&peer, DOFI_CM_REQUEST);
 	peer_couple_as(&peer, ep, &request, true);
 	receive(0, 5000, 2);
 	say("whole", 5);
@@ -446,11 +446,11 @@ Test(rdm_eager_take, a_message_takes_one_buffer_of_an_srq, .init = rdm_init)
 
 static void init_bare(void)
 {
-	struct dofi_side_msg request;
+	struct dofi_cm_msg request;
 
 	rdm_init();
 	ep = ep_make();
-	request = peer_msg(&peer, DOFI_SIDE_REQUEST);
+	request = peer_msg(&peer, DOFI_CM_REQUEST);
 	peer.bare = true;
 	peer_couple_as(&peer, ep, &request, true);
 	fill(theirs, 5);

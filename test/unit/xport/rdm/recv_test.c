@@ -145,7 +145,7 @@ Test(rdm_recv, nor_one_that_is_nowhere)
 
 Test(rdm_recv, nor_one_whose_sender_has_left, .init = rdm_init)
 {
-	struct dofi_side_msg request = peer_msg(&peer, DOFI_SIDE_REQUEST);
+	struct dofi_cm_msg request = peer_msg(&peer, DOFI_CM_REQUEST);
 	uint64_t word = peer.id;
 
 	ep = ep_make();
@@ -164,7 +164,7 @@ Test(rdm_recv, nor_one_whose_sender_has_left, .init = rdm_init)
 /* One that says where its memory is, but not who it is. */
 Test(rdm_recv, memory_that_cannot_be_read_is_not_to_be_named, .init = rdm_init)
 {
-	struct dofi_side_msg request = peer_msg(&peer, DOFI_SIDE_REQUEST);
+	struct dofi_cm_msg request = peer_msg(&peer, DOFI_CM_REQUEST);
 
 	ep = ep_make();
 	request.alive_addr = 0x10;
