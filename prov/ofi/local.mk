@@ -110,7 +110,9 @@ dofi_api_sources = \
 	prov/ofi/xport/rdm/target.c \
 	prov/ofi/xport/rdm/xport.c \
 	prov/ofi/xport/rdm/zone.c \
+	prov/ofi/xport/cm/address.c \
 	prov/ofi/xport/cm/conn.c \
+	prov/ofi/xport/cm/fds.c \
 	prov/ofi/xport/cm/listen.c \
 	prov/ofi/xport/cm/local.c \
 	prov/ofi/xport/cm/wire.c \
@@ -227,7 +229,10 @@ noinst_HEADERS += \
 	prov/ofi/xport/rdm/target.h \
 	prov/ofi/xport/rdm/xport.h \
 	prov/ofi/xport/rdm/zone.h \
+	prov/ofi/xport/cm/address.h \
 	prov/ofi/xport/cm/conn.h \
+	prov/ofi/xport/cm/fds.h \
+	prov/ofi/xport/cm/listen.h \
 	prov/ofi/xport/cm/local.h \
 	prov/ofi/xport/cm/wire.h \
 	prov/ofi/xport/wire.h

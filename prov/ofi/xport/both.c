@@ -8,7 +8,7 @@
 #include "obj/sp.h"
 #include "xport/msg/msg.h"
 #include "xport/rdm/xport.h"
-#include "xport/cm/local.h"
+#include "xport/cm/address.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -55,7 +55,7 @@ static void xport_set(struct dofi_ep *ep, const struct dofi_xport *xport)
 
 static void both_connect(struct dofi_ep *ep)
 {
-	const bool local = dofi_local_has(&ep->request.peer);
+	const bool local = dofi_cm_is_here(&ep->request.peer);
 
 	xport_set(ep, local ? &dofi_rdm_xport : both_of(ep->obj.ia)->far);
 	ep->xport->connect(ep);

@@ -10,7 +10,7 @@
 #include "xport/rdm/rings_fault.h"
 #include "xport/msg/msg.h"
 #include "xport/peer.h"
-#include "xport/cm/local.h"
+#include "xport/cm/address.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 static const DAT_PROVIDER provider = { .device_name = "test-ia" };
@@ -227,7 +228,7 @@ static void take_name(void)
 	snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "dat-ofi/side/%" PRIu64,
 		 (uint64_t)qual);
 	listener = socket(AF_UNIX, SOCK_STREAM, 0);
-	cr_assert_eq(bind(listener, (struct sockaddr *)&name, dofi_local_len(&name)), 0);
+	cr_assert_eq(bind(listener, (struct sockaddr *)&name, dofi_cm_address_len((struct sockaddr *)&name)), 0);
 	cr_assert_eq(listen(listener, 1), 0);
 	succeed(dofi_psp_create(ia, qual, evd, DAT_PSP_CONSUMER_FLAG, &psp));
 	cr_expect(!((struct dofi_sp *)psp)->local_listener);
@@ -273,7 +274,7 @@ Test(both, a_name_that_is_taken_is_warned_of_once)
 	succeed(dofi_psp_free(listen_any(&qual)));
 	snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "dat-ofi/side/%" PRIu64, (uint64_t)qual);
 	listener = socket(AF_UNIX, SOCK_STREAM, 0);
-	cr_assert_eq(bind(listener, (struct sockaddr *)&name, dofi_local_len(&name)), 0);
+	cr_assert_eq(bind(listener, (struct sockaddr *)&name, dofi_cm_address_len((struct sockaddr *)&name)), 0);
 	dofi_log_max = DOFI_WARN;
 	capture_begin(&capture);
 	succeed(dofi_psp_create(ia, qual, evd, DAT_PSP_CONSUMER_FLAG, &psp));

@@ -8,7 +8,7 @@
 
 #include "obj/fixture.h"
 
-#include "xport/cm/conn.h"
+#include "xport/cm/listen.h"
 #include "xport/rdm/direct.h"
 #include "xport/rdm/endpoint.h"
 #include "xport/rdm/link.h"

@@ -7,7 +7,8 @@
 #include "base/mutex.h"
 #include "sock/linger.h"
 #include "sock/watch.h"
-#include "xport/cm/local.h"
+#include "xport/cm/address.h"
+#include "xport/cm/fds.h"
 
 #include <errno.h>
 #include <netinet/tcp.h>
@@ -33,14 +34,13 @@ struct dofi_cm_conn {
 	struct dofi_progress *progress;
 	const struct dofi_cm_ops *ops;
 	void *owner;
-	struct sockaddr_storage peer, local;
+	struct sockaddr_storage peer;
 	enum state state;
 
 	bool may_request;		/* nothing has come yet from a peer who connected to us */
 	unsigned char *in;		/* DOFI_CM_MAX bytes, while a message has come in part; or NULL */
 	size_t in_len;
-	unsigned n_in_fds;		/* descriptors that came, for a message yet to be taken */
-	int in_fd[DOFI_CM_FDS];
+	struct dofi_cm_fds in_fds;	/* that came, for a message yet to be taken */
 
 	struct dofi_mutex lock;		/* the fields below, and what is written to the socket */
 	int fd;				/* -1 when closed */
@@ -48,24 +48,8 @@ struct dofi_cm_conn {
 	bool spoke;			/* there may be what the peer has yet to take */
 	unsigned char *out;		/* what the socket has not taken yet, OUT_MAX bytes; or NULL */
 	size_t out_len;
-	unsigned n_out_fds;		/* descriptors that go with the next bytes */
-	int out_fd[DOFI_CM_FDS];
+	struct dofi_cm_fds out_fds;	/* that go with the next bytes */
 };
-
-socklen_t dofi_cm_address_len(const struct sockaddr *address)
-{
-	if (address->sa_family == AF_UNIX)
-		return dofi_local_len((const struct sockaddr_un *)address);
-	return address->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) :
-						sizeof(struct sockaddr_in);
-}
-
-int dofi_cm_socket(const struct sockaddr *address)
-{
-	int fd = socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-
-	return fd < 0 ? -errno : fd;
-}
 
 /* Now, even if a forked child has the socket too. */
 static void socket_end(int fd)
@@ -95,38 +79,10 @@ static void fail(struct dofi_cm_conn *s, int err)
 
 /* Writing. With the lock. */
 
-/* Room for the descriptors of a message, aligned as the system wants it. */
-union control {
-	struct cmsghdr header;
-	char bytes[CMSG_SPACE(DOFI_CM_FDS * sizeof(int))];
-};
-
-/* Descriptors that go with the first of @n bytes. */
-static ssize_t send_with_fds(struct dofi_cm_conn *s, const void *bytes, size_t n)
-{
-	struct iovec iov = { (void *)(uintptr_t)bytes, n };
-	const size_t size = s->n_out_fds * sizeof(int);
-	union control control = { .bytes = { 0 } };
-	const struct msghdr msg = {
-		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control,
-		.msg_controllen = CMSG_SPACE(size),
-	};
-	ssize_t sent;
-
-	control.header = (struct cmsghdr){
-		.cmsg_len = CMSG_LEN(size), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS,
-	};
-	memcpy(CMSG_DATA(&control.header), s->out_fd, size);
-	sent = sendmsg(s->fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
-	if (sent > 0)
-		s->n_out_fds = 0;
-	return sent;
-}
-
 /* How many bytes need not be kept: the socket took them, or takes no more ever. */
 static size_t transmit(struct dofi_cm_conn *s, const void *bytes, size_t n)
 {
-	ssize_t sent = s->n_out_fds ? send_with_fds(s, bytes, n) :
+	ssize_t sent = s->out_fds.n ? dofi_cm_fds_send(s->fd, bytes, n, &s->out_fds) :
 				      send(s->fd, bytes, n, MSG_DONTWAIT | MSG_NOSIGNAL);
 
 	if (sent >= 0)
@@ -202,12 +158,6 @@ static void conn_end(struct dofi_cm_conn *s, int err)
 	s->ops->ended(s, err);
 }
 
-static void in_fds_close(struct dofi_cm_conn *s)
-{
-	while (s->n_in_fds)
-		close(s->in_fd[--s->n_in_fds]);
-}
-
 static bool takes_fds(const struct dofi_cm_msg *msg)
 {
 	return msg->kind == DOFI_CM_REQUEST || msg->kind == DOFI_CM_ACCEPT;
@@ -222,14 +172,14 @@ static void message_take(struct dofi_cm_conn *s, struct dofi_cm_msg *msg)
 	const bool may_request = s->may_request, takes = takes_fds(msg);
 
 	s->may_request = false;
-	msg->n_fds = takes ? s->n_in_fds : 0;
-	memcpy(msg->fd, s->in_fd, sizeof(msg->fd));
+	msg->n_fds = takes ? s->in_fds.n : 0;
+	memcpy(msg->fd, s->in_fds.fd, sizeof(msg->fd));
 	if (msg->kind == DOFI_CM_REQUEST && !may_request)
 		conn_end(s, -EPROTO);
 	else
 		s->ops->message(s, msg);
 	if (takes)
-		in_fds_close(s);
+		dofi_cm_fds_close(&s->in_fds);
 }
 
 /* Most messages come whole: then there is nothing to free, and no call of the allocator. */
@@ -288,41 +238,6 @@ static int error_at_end(struct dofi_cm_conn *s)
 	return !err && s->in_len ? -ECONNRESET : err;	/* within a message */
 }
 
-/* Keeps those of @header's descriptors that there is room for, and closes the others. */
-static void in_fds_keep(struct dofi_cm_conn *s, const struct cmsghdr *header)
-{
-	const size_t n = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-	size_t i;
-	int fd;
-
-	for (i = 0; i < n; i++) {
-		memcpy(&fd, CMSG_DATA(header) + i * sizeof(fd), sizeof(fd));
-		if (s->n_in_fds < DOFI_CM_FDS)
-			s->in_fd[s->n_in_fds++] = fd;
-		else
-			close(fd);
-	}
-}
-
-static ssize_t receive(struct dofi_cm_conn *s, unsigned char *bytes, size_t size)
-{
-	struct iovec iov = { bytes, size };
-	union control control;
-	struct msghdr msg = {
-		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control,
-		.msg_controllen = sizeof(control),
-	};
-	struct cmsghdr *header;
-	ssize_t n = recvmsg(s->fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-
-	if (n < 0)
-		return n;
-	for (header = CMSG_FIRSTHDR(&msg); header; header = CMSG_NXTHDR(&msg, header))
-		if (header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS)
-			in_fds_keep(s, header);
-	return n;
-}
-
 /* There is always room: as many bytes as fit are a message, or none of ours. */
 static void conn_read(struct dofi_cm_conn *s)
 {
@@ -331,7 +246,7 @@ static void conn_read(struct dofi_cm_conn *s)
 
 	if (s->in_len)
 		memcpy(bytes, s->in, s->in_len);
-	n = receive(s, bytes + s->in_len, sizeof(bytes) - s->in_len);
+	n = dofi_cm_fds_receive(s->fd, bytes + s->in_len, sizeof(bytes) - s->in_len, &s->in_fds);
 	if (n > 0) {
 		in_take(s, bytes, s->in_len + n);
 	} else if (!n) {
@@ -343,25 +258,15 @@ static void conn_read(struct dofi_cm_conn *s)
 
 /* Connecting */
 
-static void local_read(struct dofi_cm_conn *s)
-{
-	socklen_t len = sizeof(s->local);
-
-	getsockname(s->fd, (struct sockaddr *)&s->local, &len);
-}
-
 /* Where nobody listens, a socket of the same host may be given the very port and find itself. */
-static bool is_self(const struct dofi_cm_conn *s)
+static bool is_self(struct dofi_cm_conn *s)
 {
-	const struct sockaddr_in6 *a = (const void *)&s->local, *b = (const void *)&s->peer;
-	const struct sockaddr_in *a4 = (const void *)a, *b4 = (const void *)b;
+	struct sockaddr_storage own;
+	socklen_t len = sizeof(own);
 
-	if (a->sin6_family != b->sin6_family || a->sin6_family == AF_UNIX ||
-	    a->sin6_port != b->sin6_port)
+	if (s->peer.ss_family == AF_UNIX || getsockname(s->fd, (struct sockaddr *)&own, &len))
 		return false;
-	if (a->sin6_family == AF_INET)
-		return a4->sin_addr.s_addr == b4->sin_addr.s_addr;
-	return !memcmp(&a->sin6_addr, &b->sin6_addr, sizeof(a->sin6_addr));
+	return *dofi_cm_port(&own) == *dofi_cm_port(&s->peer) && dofi_cm_same_ip(&own, &s->peer);
 }
 
 static void connected(struct dofi_cm_conn *s)
@@ -371,10 +276,9 @@ static void connected(struct dofi_cm_conn *s)
 
 	if (getsockopt(s->fd, SOL_SOCKET, SO_ERROR, &err, &len))
 		err = errno;
-	local_read(s);
 	if (!err && is_self(s))
 		err = ECONNREFUSED;
-	if (!err && s->peer.ss_family == AF_UNIX && !dofi_local_is_same_user(s->fd))
+	if (!err && s->peer.ss_family == AF_UNIX && !dofi_cm_is_same_user(s->fd))
 		err = EACCES;
 	if (err) {
 		conn_end(s, -err);
@@ -398,7 +302,7 @@ static void conn_ready(struct dofi_source *source)
 
 static void conn_free(struct dofi_cm_conn *s)
 {
-	in_fds_close(s);
+	dofi_cm_fds_close(&s->in_fds);
 	free(s->in);
 	free(s->out);
 	free(s);
@@ -428,8 +332,8 @@ static void out_fds_add(struct dofi_cm_conn *s, const struct dofi_cm_msg *msg)
 {
 	if (!msg->n_fds)
 		return;
-	s->n_out_fds = msg->n_fds;
-	memcpy(s->out_fd, msg->fd, sizeof(s->out_fd));
+	s->out_fds.n = msg->n_fds;
+	memcpy(s->out_fds.fd, msg->fd, sizeof(s->out_fds.fd));
 }
 
 /* A connection that connects with the socket @fd; without memory that stays the caller's. */
@@ -508,7 +412,6 @@ int dofi_cm_adopt(struct dofi_progress *progress, int fd, const struct sockaddr 
 		return -ENOMEM;
 	s->state = OPEN;
 	s->may_request = true;
-	local_read(s);
 	ret = dofi_source_add(progress, &s->source, fd, EPOLLIN);
 	if (ret) {
 		conn_free(s);
@@ -585,11 +488,6 @@ const struct sockaddr_storage *dofi_cm_peer(const struct dofi_cm_conn *conn)
 	return &conn->peer;
 }
 
-const struct sockaddr_storage *dofi_cm_local(const struct dofi_cm_conn *conn)
-{
-	return &conn->local;
-}
-
 uint16_t dofi_cm_local_port(const struct dofi_cm_conn *conn)
 {
 	struct sockaddr_storage own = { .ss_family = AF_UNSPEC };
@@ -598,6 +496,6 @@ uint16_t dofi_cm_local_port(const struct dofi_cm_conn *conn)
 	if (getsockname(conn->fd, (struct sockaddr *)&own, &len))
 		return 0;
 	if (own.ss_family == AF_UNIX)
-		dofi_local_show(&own, len);
-	return ntohs(((struct sockaddr_in *)&own)->sin_port);
+		dofi_cm_show_name(&own, len);
+	return ntohs(*dofi_cm_port(&own));
 }

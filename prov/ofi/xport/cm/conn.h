@@ -20,15 +20,7 @@
 #include "loop/progress.h"
 #include "xport/cm/wire.h"
 
-#include <netinet/in.h>
-
-#define DOFI_CM_PATIENCE_MS 3000	/* from a stranger's arrival to its whole request */
-/*
- * How many strangers a listener has at most: a quarter of the descriptors that the process may have, within
- * these bounds; from one address half of that. Then the oldest makes room.
- */
-#define DOFI_CM_STRANGERS_LEAST 64
-#define DOFI_CM_STRANGERS_MOST 4096
+#include <sys/socket.h>
 
 struct dofi_cm_conn;			/* a connection */
 struct dofi_cm_listener;
@@ -50,20 +42,8 @@ struct dofi_cm_ops {
 	 * -EPROTONOSUPPORT for what is no message; -ENOBUFS for a peer that takes nothing.
 	 */
 	void (*ended)(struct dofi_cm_conn *conn, int err);
-	uint32_t patience_ms;		/* 0: DOFI_CM_PATIENCE_MS; for tests */
+	uint32_t patience_ms;		/* of a listener; 0: DOFI_CM_PATIENCE_MS; for tests */
 };
-
-/*
- * Listens at @addr, IPv4, IPv6 or a name (local.h); port 0 is any that is free. -EADDRINUSE
- * and -EACCES are the port's, others are of the system.
- */
-int dofi_cm_listen(struct dofi_progress *progress, const struct sockaddr *addr,
-		   const struct dofi_cm_ops *ops, void *owner,
-		   struct dofi_cm_listener **listener);
-/* With it go the strangers, but no connection that the owner was told of. When, as dofi_cm_close(). */
-void dofi_cm_unlisten(struct dofi_cm_listener *listener);
-uint16_t dofi_cm_listener_port(const struct dofi_cm_listener *listener);
-void *dofi_cm_listener_owner(const struct dofi_cm_listener *listener);
 
 /*
  * Connects to @addr and sends @first once it is connected. That it cannot connect, ended() tells;
@@ -93,19 +73,14 @@ void dofi_cm_close(struct dofi_cm_conn *conn);
 void dofi_cm_set_owner(struct dofi_cm_conn *conn, void *owner);
 void *dofi_cm_owner(const struct dofi_cm_conn *conn);
 
-/* Valid as long as the connection; the local address once the owner knows that it is connected. */
+/* Valid as long as the connection. */
 const struct sockaddr_storage *dofi_cm_peer(const struct dofi_cm_conn *conn);
-const struct sockaddr_storage *dofi_cm_local(const struct dofi_cm_conn *conn);
 
 /* The port of a connection that connects, which its peer sees. */
 uint16_t dofi_cm_local_port(const struct dofi_cm_conn *conn);
 
 /* For listen.c and local.c */
 
-/* @address is whole, also a name that has its NUL behind it. */
-socklen_t dofi_cm_address_len(const struct sockaddr *address);
-/* A socket for @address, not blocking, or a negative errno. */
-int dofi_cm_socket(const struct sockaddr *address);
 /* dofi_cm_connect() with the socket @fd, which it takes, whatever it returns. */
 int dofi_cm_connect_by(struct dofi_progress *progress, int fd, const struct sockaddr *addr,
 		       const struct dofi_cm_ops *ops, void *owner,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Listening for CM connections, and the strangers who come before a request does. */
 
-#include "xport/cm/conn.h"
+#include "xport/cm/listen.h"
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "xport/cm/local.h"
+#include "xport/cm/address.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -193,7 +193,7 @@ static int stranger_add(struct dofi_cm_listener *l, int fd, const struct sockadd
 
 static void let_in(struct dofi_cm_listener *l, int fd, const struct sockaddr_storage *peer)
 {
-	if (l->local && !dofi_local_is_same_user(fd)) {
+	if (l->local && !dofi_cm_is_same_user(fd)) {
 		tell(l, USER, peer);
 		close(fd);
 		return;
@@ -220,17 +220,6 @@ static void pause_ended(struct dofi_timer *timer)
 		pause_begin(l, dofi_now() + PAUSE);
 }
 
-static bool same_ip(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
-{
-	if (a->ss_family != b->ss_family)
-		return false;
-	if (a->ss_family == AF_INET6)
-		return !memcmp(&((const struct sockaddr_in6 *)a)->sin6_addr,
-			       &((const struct sockaddr_in6 *)b)->sin6_addr, sizeof(struct in6_addr));
-	return ((const struct sockaddr_in *)a)->sin_addr.s_addr ==
-	       ((const struct sockaddr_in *)b)->sin_addr.s_addr;
-}
-
 /* The first of those from the address of the last, if these are more than half of what may be there. */
 static struct stranger *excess_of_last(struct dofi_cm_listener *l)
 {
@@ -242,7 +231,7 @@ static struct stranger *excess_of_last(struct dofi_cm_listener *l)
 	if (l->local || l->n_strangers <= l->most / 2)
 		return NULL;
 	TAILQ_FOREACH(s, &l->strangers, link) {
-		if (!same_ip(dofi_cm_peer(s->conn), dofi_cm_peer(last->conn)))
+		if (!dofi_cm_same_ip(dofi_cm_peer(s->conn), dofi_cm_peer(last->conn)))
 			continue;
 		if (!n++)
 			first = s;
@@ -303,7 +292,7 @@ static void listener_ready(struct dofi_source *source)
 			return;
 		}
 		if (l->local)
-			dofi_local_show(&peer, len);
+			dofi_cm_show_name(&peer, len);
 		let_in(l, fd, &peer);
 	}
 }

@@ -9,13 +9,9 @@
 #ifndef DOFI_XPORT_CM_LOCAL_H
 #define DOFI_XPORT_CM_LOCAL_H
 
-#include "xport/cm/conn.h"
+#include "xport/cm/listen.h"
 
 #include <stdbool.h>
-#include <sys/un.h>
-
-/* Whether @address, whatever its port, leads to this host. */
-bool dofi_local_has(const struct sockaddr_storage *address);
 
 /* dofi_cm_listen() for @conn_qual. -EADDRINUSE: a process on this host has its name; logged. */
 int dofi_local_listen(struct dofi_progress *progress, uint64_t conn_qual,
@@ -29,17 +25,5 @@ int dofi_local_listen(struct dofi_progress *progress, uint64_t conn_qual,
 int dofi_local_connect(struct dofi_progress *progress, uint64_t conn_qual,
 		       const struct sockaddr_storage *to, const struct dofi_cm_ops *ops,
 		       void *owner, const struct dofi_cm_msg *first, struct dofi_cm_conn **conn);
-
-/* For conn.c and listen.c */
-
-/* How long an abstract name is, whose text ends with a NUL. */
-socklen_t dofi_local_len(const struct sockaddr_un *name);
-/* Whether the process at the other end of the connected socket @fd is of our user. */
-bool dofi_local_is_same_user(int fd);
-/*
- * Puts the address and port that the name of who connected tells in the place of that name, of
- * @len bytes, which may be anything; 127.0.0.1 and no port if it tells none.
- */
-void dofi_local_show(struct sockaddr_storage *peer, socklen_t len);
 
 #endif

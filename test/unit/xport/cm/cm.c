@@ -6,6 +6,7 @@
 #include "base/env.h"
 #include "fab/fake.h"
 #include "sock/linger.h"
+#include "xport/cm/address.h"
 
 #include <arpa/inet.h>
 #include <criterion/criterion.h>

@@ -3,8 +3,9 @@
 #ifndef UNIT_XPORT_CM_H
 #define UNIT_XPORT_CM_H
 
-#include "xport/cm/conn.h"
+#include "xport/cm/listen.h"
 
+#include <netinet/in.h>
 #include <semaphore.h>
 
 struct cm_fixture {

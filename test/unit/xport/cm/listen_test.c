@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Listening for CM connections: ports, and what strangers can do, which is next to nothing. */
 
-#include "xport/cm/conn.h"
+#include "xport/cm/listen.h"
 
 #include "base/clock.h"
 #include "base/log.h"

@@ -9,7 +9,7 @@
 #include "xport/rdm/rings_fault.h"
 #include "xport/msg/msg.h"
 #include "xport/peer.h"
-#include "xport/cm/local.h"
+#include "xport/cm/address.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 /* The system, by the linker's --wrap */
@@ -83,7 +84,7 @@ static void init(void)
 	psp = listen_any(&qual);
 	cm_name(&name);
 	cm_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	cr_assert_eq(connect(cm_fd, (struct sockaddr *)&name, dofi_local_len(&name)), 0);
+	cr_assert_eq(connect(cm_fd, (struct sockaddr *)&name, dofi_cm_address_len((struct sockaddr *)&name)), 0);
 	setsockopt(cm_fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
 	bell_fd = dofi_sealed_make(sizeof(*bell), &at);
 	bell = at;
@@ -440,7 +441,7 @@ static void listen_instead(void)
 	close(cm_fd);
 	succeed(dofi_psp_free(psp));
 	cm_name(&name);
-	cr_assert_eq(bind(listener, (struct sockaddr *)&name, dofi_local_len(&name)), 0);
+	cr_assert_eq(bind(listener, (struct sockaddr *)&name, dofi_cm_address_len((struct sockaddr *)&name)), 0);
 	cr_assert_eq(listen(listener, 1), 0);
 	succeed(dofi_ep_connect(ep, some_address(), qual, DAT_TIMEOUT_INFINITE, 0, NULL,
 				DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
