@@ -87,6 +87,9 @@ dofi_api_sources = \
 	prov/ofi/xport/both.c \
 	prov/ofi/xport/msg/msg.c \
 	prov/ofi/xport/msg/bye.c \
+	prov/ofi/xport/msg/connect.c \
+	prov/ofi/xport/msg/endpoint.c \
+	prov/ofi/xport/msg/event.c \
 	prov/ofi/xport/msg/listen.c \
 	prov/ofi/xport/msg/mail.c \
 	prov/ofi/xport/msg/op.c \
@@ -205,6 +208,9 @@ noinst_HEADERS += \
 	prov/ofi/xport/both.h \
 	prov/ofi/xport/msg/msg.h \
 	prov/ofi/xport/msg/bye.h \
+	prov/ofi/xport/msg/connect.h \
+	prov/ofi/xport/msg/endpoint.h \
+	prov/ofi/xport/msg/event.h \
 	prov/ofi/xport/msg/listen.h \
 	prov/ofi/xport/msg/mail.h \
 	prov/ofi/xport/msg/op.h \
