@@ -112,7 +112,7 @@ dofi_api_sources = \
 	prov/ofi/xport/rdm/send.c \
 	prov/ofi/xport/rdm/target.c \
 	prov/ofi/xport/rdm/xport.c \
-	prov/ofi/xport/rdm/zone.c \
+	prov/ofi/xport/rdm/pz.c \
 	prov/ofi/xport/cm/address.c \
 	prov/ofi/xport/cm/conn.c \
 	prov/ofi/xport/cm/fds.c \
@@ -234,7 +234,7 @@ noinst_HEADERS += \
 	prov/ofi/xport/rdm/send.h \
 	prov/ofi/xport/rdm/target.h \
 	prov/ofi/xport/rdm/xport.h \
-	prov/ofi/xport/rdm/zone.h \
+	prov/ofi/xport/rdm/pz.h \
 	prov/ofi/xport/cm/address.h \
 	prov/ofi/xport/cm/conn.h \
 	prov/ofi/xport/cm/fds.h \

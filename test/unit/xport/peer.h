@@ -15,7 +15,7 @@
 #include "xport/rdm/recv.h"
 #include "xport/rdm/send.h"
 #include "xport/rdm/xport.h"
-#include "xport/rdm/zone.h"
+#include "xport/rdm/pz.h"
 
 #include <semaphore.h>
 

@@ -48,7 +48,7 @@ static void conn_free(struct msg_conn *conn)
 	free(conn);
 }
 
-/* @fid is to complete at a CQ of its zone that has so many @places left. */
+/* @fid is to complete at a CQ of its PZ that has so many @places left. */
 static int conn_add(struct dofi_ep *ep, struct fid_ep *fid, unsigned places)
 {
 	struct msg_ia *mia = ep->obj.ia->xport_ia;

@@ -26,7 +26,7 @@ struct msg_openings {
 struct msg_ia {
 	struct dofi_ports ports;
 	DAT_COUNT room;			/* for a qualifier and private data in a request */
-	struct msg_openings openings;	/* of all zones */
+	struct msg_openings openings;	/* of all PZs */
 	void *endpoints;		/* tsearch tree of struct msg_conn, by fid */
 };
 

@@ -13,7 +13,7 @@
 #define MOST_THREADS 16
 
 struct msg_opening {
-	struct dofi_work work;		/* once it is done; frees it, even without a zone */
+	struct dofi_work work;		/* once it is done; frees it, even without a PZ */
 	struct dofi_progress *progress;
 	struct fid_domain *domain;
 	struct fi_info *info;
@@ -25,7 +25,7 @@ struct msg_opening {
 	int ret;			/* likewise */
 	struct dofi_ep *ep;		/* NULL: nobody waits for it */
 	struct dofi_pz *pz;		/* NULL: the thread is joined */
-	TAILQ_ENTRY(msg_opening) link;	/* with a zone: in the IA's list */
+	TAILQ_ENTRY(msg_opening) link;	/* with a PZ: in the IA's list */
 };
 
 static struct msg_openings *openings_of(struct dofi_pz *pz)

@@ -15,7 +15,7 @@
 typedef void msg_opened(struct dofi_ep *ep, struct fi_info *info, struct fid_ep *fid, int ret);
 
 /*
- * Opens an endpoint of @ep's zone as @info says, which it takes over, and tells @opened: at once,
+ * Opens an endpoint of @ep's PZ as @info says, which it takes over, and tells @opened: at once,
  * or later where opening takes time (ep->opening).
  */
 void msg_open(struct dofi_ep *ep, struct fi_info *info, msg_opened *opened);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The connectionless transport: the life of a connection, from its place in a zone to its end. */
+/* The connectionless transport: the life of a connection, from its place in a PZ to its end. */
 
 #include "xport/rdm/conn.h"
 
@@ -13,7 +13,7 @@
 #include "xport/rdm/peer.h"
 #include "xport/rdm/recv.h"
 #include "xport/rdm/rings.h"
-#include "xport/rdm/zone.h"
+#include "xport/rdm/pz.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -23,14 +23,14 @@
 
 static void conn_work(struct dofi_work *work);
 
-static struct rdm_conn *conn_new(struct dofi_ep *ep, struct rdm_zone *zone, struct rdm_peer *peer)
+static struct rdm_conn *conn_new(struct dofi_ep *ep, struct rdm_pz *rpz, struct rdm_peer *peer)
 {
 	struct rdm_conn *conn = dofi_block_get(sizeof(*conn));
 
 	if (!conn)
 		return NULL;
 	conn->ep = ep;
-	conn->zone = zone;
+	conn->rpz = rpz;
 	conn->peer = peer;
 	conn->work.run = conn_work;
 	STAILQ_INIT(&conn->waiting);
@@ -40,26 +40,26 @@ static struct rdm_conn *conn_new(struct dofi_ep *ep, struct rdm_zone *zone, stru
 
 int rdm_conn_open(struct dofi_ep *ep, struct rdm_peer *peer, const void *key, size_t len)
 {
-	struct rdm_zone *zone;
+	struct rdm_pz *rpz;
 	struct rdm_conn *conn;
-	int ret = rdm_zone_open(ep->pz, &zone);
+	int ret = rdm_pz_open(ep->pz, &rpz);
 
 	if (ret)
 		return ret;
-	conn = conn_new(ep, zone, peer);
+	conn = conn_new(ep, rpz, peer);
 	if (!conn)
 		return -ENOMEM;
-	ret = zone->rings ? rdm_rings_open(conn, peer) :
-			    rdm_endpoint_get(zone, &peer->claim, key, len, &conn->endpoint);
+	ret = rpz->rings ? rdm_rings_open(conn, peer) :
+			    rdm_endpoint_get(rpz, &peer->claim, key, len, &conn->endpoint);
 	if (ret)
 		goto put_conn;
-	ret = rdm_zone_enter(zone, conn);
+	ret = rdm_pz_add(rpz, conn);
 	if (ret)
 		goto put_endpoint;
 	peer->conn = conn;
 	dofi_ep_lock(ep);
 	ep->conn = conn;
-	dofi_ep_set_cq(ep, &zone->domain->cq);
+	dofi_ep_set_cq(ep, &rpz->domain->cq);
 	ep->secret = ep->obj.ia->fabric.scoped_keys ? dofi_random() : 0;
 	dofi_ep_unlock(ep);
 	return 0;
@@ -108,10 +108,10 @@ static void set_limits(struct rdm_conn *conn)
 
 	conn->frame_size = least(fabric->frame_size, conn->peer->frame_size);
 	conn->inject = least(inject, conn->frame_size);
-	conn->room = conn->zone->copy ? conn->frame_size : conn->inject;
+	conn->room = conn->rpz->copy ? conn->frame_size : conn->inject;
 	conn->eager = conn->room - RDM_FRAME_FULL;
 	/* the frames of such a message are all injected */
-	if (fabric->target_rdma && !conn->zone->copy)
+	if (fabric->target_rdma && !conn->rpz->copy)
 		conn->eager = most(conn->link ? RDM_EAGER_RING_MAX : RDM_EAGER_MAX, conn->eager);
 	conn->window = conn->most = conn->peer->window;
 }
@@ -168,7 +168,7 @@ int rdm_conn_reach(struct rdm_conn *conn)
 	ep->peer_secret = peer->secret;
 	ep->mailbox.key = 1;	/* all peers do atomics */
 	ep->framed = false;
-	ep->fid = conn->link ? dofi_rings_ep(conn->zone->rings) : conn->endpoint->rdm.fid;
+	ep->fid = conn->link ? dofi_rings_ep(conn->rpz->rings) : conn->endpoint->rdm.fid;
 	dofi_ep_gate(ep);
 	dofi_dto_pump(ep);
 	dofi_ep_unlock(ep);
@@ -248,7 +248,7 @@ static void forget_waiting(struct rdm_conn *conn)
 
 	while ((w = STAILQ_FIRST(&conn->waiting))) {
 		STAILQ_REMOVE_HEAD(&conn->waiting, link);
-		rdm_waiting_put(conn->zone, w);
+		rdm_waiting_put(conn->rpz, w);
 	}
 	conn->n_waiting = 0;
 }
@@ -307,7 +307,7 @@ void rdm_conn_close(struct dofi_ep *ep)
 	dofi_ep_unlock(ep);
 	rdm_direct_close(conn);
 	settle(conn);
-	rdm_zone_leave(conn);
+	rdm_pz_remove(conn);
 	atomic_store(&conn->id, 0);
 	detach(conn);
 	say_goodbye(conn, broken);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The life of a connection, from its place in a zone to its end. All on the progress thread, and no lock held. */
+/* The life of a connection, from its place in a PZ to its end. All on the progress thread, and no lock held. */
 #ifndef DOFI_XPORT_RDM_CONN_H
 #define DOFI_XPORT_RDM_CONN_H
 
@@ -8,7 +8,7 @@
 struct rdm_peer;
 
 /*
- * A connection for @ep, in its zone, to the peer that @key names. Only if it is made, @peer goes
+ * A connection for @ep, in its PZ, to the peer that @key names. Only if it is made, @peer goes
  * with it.
  */
 int rdm_conn_open(struct dofi_ep *ep, struct rdm_peer *peer, const void *key, size_t len);

@@ -55,22 +55,22 @@ static void lost_fire(struct dofi_timer *timer)
 
 void rdm_direct_open(struct rdm_conn *conn)
 {
-	struct rdm_zone *zone = conn->zone;
+	struct rdm_pz *rpz = conn->rpz;
 	struct rdm_direct *direct;
 
-	if (zone->n_directs >= DIRECT_MAX)
+	if (rpz->n_directs >= DIRECT_MAX)
 		return;
 	direct = calloc(1, sizeof(*direct));
 	if (!direct)
 		return;
 	direct->tags = dofi_random();
-	if (!direct->tags || dofi_rdm_open(&direct->rdm, zone->domain, rdm_fabric(conn), NULL, 0)) {
+	if (!direct->tags || dofi_rdm_open(&direct->rdm, rpz->domain, rdm_fabric(conn), NULL, 0)) {
 		free(direct);
 		return;
 	}
 	direct->conn = conn;
 	direct->lost.fire = lost_fire;
-	zone->n_directs++;
+	rpz->n_directs++;
 	dofi_ep_lock(conn->ep);
 	conn->direct = direct;
 	dofi_ep_unlock(conn->ep);
@@ -115,7 +115,7 @@ static void ops_reclaim(struct rdm_conn *conn)
 void rdm_direct_close(struct rdm_conn *conn)
 {
 	struct rdm_direct *direct = conn->direct;
-	struct dofi_cq *cq = &conn->zone->domain->cq;
+	struct dofi_cq *cq = &conn->rpz->domain->cq;
 
 	if (!direct)
 		return;
@@ -127,6 +127,6 @@ void rdm_direct_close(struct rdm_conn *conn)
 	dofi_mutex_lock(&cq->lock);
 	ops_reclaim(conn);
 	dofi_mutex_unlock(&cq->lock);
-	conn->zone->n_directs--;
+	conn->rpz->n_directs--;
 	free(direct);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The fabric's endpoints of a zone, and their replacement. All on the progress thread, unless it says otherwise. */
+/* The fabric's endpoints of a PZ, and their replacement. All on the progress thread, unless it says otherwise. */
 #ifndef DOFI_XPORT_RDM_ENDPOINT_H
 #define DOFI_XPORT_RDM_ENDPOINT_H
 
@@ -8,12 +8,12 @@
 #include "xport/rdm/rdm.h"
 
 /*
- * An endpoint of the fabric. A connection uses one for life. New connections use the zone's newest;
+ * An endpoint of the fabric. A connection uses one for life. New connections use the PZ's newest;
  * an older one is closed with its last connection.
  */
 struct rdm_endpoint {
 	LIST_ENTRY(rdm_endpoint) link;
-	struct rdm_zone *zone;
+	struct rdm_pz *rpz;
 	struct dofi_rdm rdm;
 	/* progress thread only */
 	struct dofi_places places;	/* for peers of unanswered requests */
@@ -26,14 +26,14 @@ struct rdm_endpoint {
  * @claim stands for; @key says which peer that is. Opens an endpoint if none has a place. 0 or a
  * negative errno.
  */
-int rdm_endpoint_get(struct rdm_zone *zone, struct dofi_claim *claim, const void *key, size_t len,
+int rdm_endpoint_get(struct rdm_pz *rpz, struct dofi_claim *claim, const void *key, size_t len,
 		     struct rdm_endpoint **endpoint);
 /* The connection is gone, and its peer was removed. */
 void rdm_endpoint_put(struct rdm_endpoint *endpoint);
-/* Closes all of them. The zone has no connection. */
-void rdm_endpoints_close(struct rdm_zone *zone);
+/* Closes all of them. The PZ has no connection. */
+void rdm_endpoints_close(struct rdm_pz *rpz);
 /* Posts again what the fabric did not take of the endpoints' buffers. CQ lock held. */
-void rdm_endpoints_sweep(struct rdm_zone *zone);
+void rdm_endpoints_sweep(struct rdm_pz *rpz);
 /*
  * For struct dofi_gate: a process died within the memory of the IA's endpoints, which cannot be
  * repaired. Their connections end as BROKEN and all endpoints are closed. Any thread.

@@ -89,7 +89,7 @@ enum rdm_frame_kind {
 
 enum rdm_result {
 	RDM_OK,
-	RDM_NO_ACCESS,			/* key, bounds, right or zone */
+	RDM_NO_ACCESS,			/* key, bounds, right or PZ */
 	RDM_TOO_LONG,			/* for the receive that it met */
 	RDM_NO_MEMORY,			/* the sender's own memory could not be read */
 	RDM_RESULTS,

@@ -78,7 +78,7 @@ static ssize_t send_copy(struct rdm_conn *conn, struct rdm_op *op, const struct 
 
 	if (!op)
 		return -FI_EAGAIN;
-	desc = conn->zone->copies_mr ? fi_mr_desc(conn->zone->copies_mr) : NULL;
+	desc = conn->rpz->copies_mr ? fi_mr_desc(conn->rpz->copies_mr) : NULL;
 	iov = (struct iovec){ op->copy, rdm_frame_pack(op->copy, f) };
 	iov.iov_len += dofi_iov_gather(op->copy + iov.iov_len, from, n, offset, size);
 	ret = fi_sendmsg(conn->ep->fid, &msg, FI_COMPLETION);
@@ -264,7 +264,7 @@ int rdm_transmit_in_place(struct rdm_conn *conn, struct dofi_dto *dto, struct rd
 	}
 	address(conn, f);
 	iov[0] = (struct iovec){ op->header, rdm_frame_pack(op->header, f) };
-	desc[0] = conn->zone->ops_mr ? fi_mr_desc(conn->zone->ops_mr) : NULL;
+	desc[0] = conn->rpz->ops_mr ? fi_mr_desc(conn->rpz->ops_mr) : NULL;
 	for (i = 0; i < dto->n_iov; i++) {
 		iov[1 + i] = dto->iov[i];
 		desc[1 + i] = dto->desc[i];

@@ -9,11 +9,11 @@
 #include "xport/rdm/rdm.h"
 
 /*
- * What the fabric carries out by itself, as it knows it: as long as the zone, for a completion
+ * What the fabric carries out by itself, as it knows it: as long as the PZ, for a completion
  * may come when the connection is gone.
  */
 struct rdm_op {
-	struct rdm_zone *zone;
+	struct rdm_pz *rpz;
 	struct rdm_conn *conn;		/* NULL when it is of no interest any more; CQ lock */
 	uint32_t number;		/* of the operation in its queue */
 	bool receives;			/* it is in the queue of receives */
@@ -40,17 +40,17 @@ struct rdm_task {
 /* One that waits for its turn. */
 struct rdm_waiting {
 	STAILQ_ENTRY(rdm_waiting) link;
-	bool is_spare;			/* one of the zone's own */
+	bool is_spare;			/* one of the PZ's own */
 	struct rdm_task task;
 	unsigned char data[];
 };
 
 /*
- * What @zone has for its operations, frames that wait and connections that stall; with its domain.
+ * What @rpz has for its operations, frames that wait and connections that stall; with its domain.
  * Without an endpoint nothing of it is in use. Progress thread, as for the next.
  */
-int rdm_ops_open(struct rdm_zone *zone);
-void rdm_ops_close(struct rdm_zone *zone);
+int rdm_ops_open(struct rdm_pz *rpz);
+void rdm_ops_close(struct rdm_pz *rpz);
 
 /* An operation for the fabric to carry out, or NULL: none is free now. EP lock held. */
 struct rdm_op *rdm_op_get(struct rdm_conn *conn, const struct dofi_dto *dto, bool receives);
@@ -67,12 +67,12 @@ void rdm_ops_abandon(struct rdm_conn *conn);
  * Room for a frame with @size bytes of data; allocated only if many wait. NULL without memory. EP
  * lock held, as for the next two.
  */
-struct rdm_waiting *rdm_waiting_get(struct rdm_zone *zone, size_t size);
-void rdm_waiting_put(struct rdm_zone *zone, struct rdm_waiting *waiting);
+struct rdm_waiting *rdm_waiting_get(struct rdm_pz *rpz, size_t size);
+void rdm_waiting_put(struct rdm_pz *rpz, struct rdm_waiting *waiting);
 
 /* The fabric did not take something: rdm_stalled_go_on() will call back for @conn. */
 void rdm_stall(struct rdm_conn *conn);
 /* Calls @go_on, with the EP lock held, once for each connection that has stalled by now. CQ lock held. */
-void rdm_stalled_go_on(struct rdm_zone *zone, void (*go_on)(struct rdm_conn *conn));
+void rdm_stalled_go_on(struct rdm_pz *rpz, void (*go_on)(struct rdm_conn *conn));
 
 #endif

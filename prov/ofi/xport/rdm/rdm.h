@@ -2,7 +2,7 @@
 /*
  * The connectionless transport, for fabrics whose endpoints do not connect.
  *
- * The EPs of a zone share an endpoint of the fabric, or a few. What they send each other is frames
+ * The EPs of a PZ share an endpoint of the fabric, or a few. What they send each other is frames
  * (rdm_frame.h), which name the connection they are for; messages meet the EP's receives here and
  * not at the fabric. Requests, answers and ends of connections go by a CM connection (xport/cm/conn.h).
  *
@@ -24,8 +24,8 @@
  *	target.c	RDMA and atomics that it does not do, carried out for the peer
  *	send.c		requests that are handed to the fabric
  *	recv.c		what arrives from it
- *	endpoint.c	the fabric's endpoints of a zone; their replacement
- *	zone.c		zones, and the connections by their ids
+ *	endpoint.c	the fabric's endpoints of a PZ; their replacement
+ *	pz.c		PZs, and the connections by their ids
  *	rings.c		rings in place of the fabric, where an IA has another for distant peers
  *	peer.c		what the two ends tell each other of themselves
  *	conn.c		the life of a connection
@@ -71,16 +71,16 @@ struct rdm_ia {
 	struct dofi_ports ports;
 	struct dofi_shm shm;		/* where the fabric is shared memory */
 	struct dofi_host host;
-	LIST_HEAD(, rdm_zone) zones;	/* progress thread */
+	LIST_HEAD(, rdm_pz) pzs;	/* progress thread */
 	struct dofi_progress *progress;
 	const struct dofi_progress_ops *ring_ops; /* of the CQs of rings */
 	struct dofi_work renewal;	/* see rdm_endpoints_damaged() */
 	_Atomic uint64_t strays;	/* frames for no connection, and what is no frame */
 };
 
-/* A zone's part, made with its first connection. */
-struct rdm_zone {
-	LIST_ENTRY(rdm_zone) link;
+/* A PZ's part, made with its first connection. */
+struct rdm_pz {
+	LIST_ENTRY(rdm_pz) link;
 	struct dofi_pz *pz;
 	struct dofi_domain *domain;	/* its own, or its local one */
 	struct dofi_rings *rings;	/* of the local one's CQ; NULL where that is libfabric's */
@@ -119,8 +119,8 @@ enum {
 struct rdm_conn {
 	_Atomic uint64_t id;		/* peers read it behind what they read of our memory */
 	struct dofi_ep *ep;
-	struct rdm_zone *zone;
-	struct rdm_endpoint *endpoint;	/* of the zone's; NULL where there is */
+	struct rdm_pz *rpz;
+	struct rdm_endpoint *endpoint;	/* of the PZ's; NULL where there is */
 	struct dofi_link *link;		/* in place of the fabric, the peer's; frames fit it */
 	struct rdm_peer *peer;
 	struct dofi_work work;
@@ -143,7 +143,7 @@ struct rdm_conn {
 	bool peer_reads;		/* it can read ours */
 	bool bare;			/* the peer takes bare frames, and the fabric carries them */
 	bool hello_due, hello_back_due;	/* frames to be sent */
-	bool stalled;			/* it is in the zone's list; the zone's lock, as for */
+	bool stalled;			/* it is in the PZ's list; the PZ's lock, as for */
 	TAILQ_ENTRY(rdm_conn) stall;	/* its place there */
 	bool catching_up;
 	bool refused;			/* it was told so of a request: nothing behind that is done */
@@ -192,7 +192,7 @@ static inline struct rdm_conn *rdm_conn_of(const struct dofi_ep *ep)
 static inline void rdm_conn_todo(struct rdm_conn *conn, unsigned what)
 {
 	/* it may be freed as soon as that is known */
-	struct dofi_progress *p = &conn->zone->pz->obj.ia->progress;
+	struct dofi_progress *p = &conn->rpz->pz->obj.ia->progress;
 
 	atomic_fetch_or(&conn->todo, what);
 	dofi_progress_post(p, &conn->work);

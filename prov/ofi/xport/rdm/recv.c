@@ -146,7 +146,7 @@ static bool deal_with(struct rdm_conn *conn, struct rdm_task *task, struct dofi_
 static void keep(struct rdm_conn *conn, const struct rdm_task *task)
 {
 	const size_t size = task->frame.data_size;
-	struct rdm_waiting *w = rdm_waiting_get(conn->zone, size);
+	struct rdm_waiting *w = rdm_waiting_get(conn->rpz, size);
 
 	if (!w) {
 		rdm_peer_error(conn, "sent what there is no memory for");
@@ -191,7 +191,7 @@ void rdm_catch_up(struct rdm_conn *conn, struct dofi_sink *sink)
 		STAILQ_REMOVE_HEAD(&conn->waiting, link);
 		conn->n_waiting--;
 		conn->owed++;
-		rdm_waiting_put(conn->zone, w);
+		rdm_waiting_put(conn->rpz, w);
 	}
 	conn->catching_up = false;
 	conn->ep->owes = conn->n_waiting;

@@ -45,7 +45,7 @@ int rdm_rings_learn(struct rdm_peer *peer, const struct dofi_cm_msg *msg)
 
 void rdm_rings_introduce(const struct rdm_conn *conn, struct dofi_cm_msg *msg)
 {
-	const int bell = dofi_rings_bell(conn->zone->rings);
+	const int bell = dofi_rings_bell(conn->rpz->rings);
 
 	msg->frame_size = DOFI_LINK_FRAME;
 	msg->addr_len = sizeof(layout);
@@ -57,16 +57,16 @@ void rdm_rings_introduce(const struct rdm_conn *conn, struct dofi_cm_msg *msg)
 
 void rdm_rings_rest(struct rdm_ia *ria)
 {
-	struct rdm_zone *zone;
+	struct rdm_pz *rpz;
 
-	LIST_FOREACH(zone, &ria->zones, link)
-		dofi_rings_sleep(zone->rings);
+	LIST_FOREACH(rpz, &ria->pzs, link)
+		dofi_rings_sleep(rpz->rings);
 }
 
 void rdm_rings_rise(struct rdm_ia *ria)
 {
-	struct rdm_zone *zone;
+	struct rdm_pz *rpz;
 
-	LIST_FOREACH(zone, &ria->zones, link)
-		dofi_rings_rise(zone->rings);
+	LIST_FOREACH(rpz, &ria->pzs, link)
+		dofi_rings_rise(rpz->rings);
 }

@@ -75,7 +75,7 @@ static int send_data(struct rdm_conn *conn, struct dofi_dto *dto)
 
 	if (!conn->window)
 		return -FI_EAGAIN;
-	if (size == left && conn->zone->copy)
+	if (size == left && conn->rpz->copy)
 		ret = rdm_transmit_copy(conn, dto, &f, dto->rndv.sent, size);
 	else
 		ret = rdm_transmit(conn, &f, dto->iov, dto->n_iov, dto->rndv.sent, size);
@@ -90,7 +90,7 @@ static int send_all_data(struct rdm_conn *conn, struct dofi_dto *dto)
 
 	while (!ret && dto->rndv.sent < dto->length)
 		ret = send_data(conn, dto);
-	return ret || conn->zone->copy ? ret : DOFI_DONE;
+	return ret || conn->rpz->copy ? ret : DOFI_DONE;
 }
 
 static void send_message(struct rdm_conn *conn, struct dofi_dto *dto)
@@ -148,7 +148,7 @@ static void fetch(struct rdm_conn *conn, struct rdm_task *task, struct dofi_dto 
 	dofi_dto_end(conn->ep, dto, ret ? FI_EIO : dofi_dto_received(conn->ep, dto), sink);
 }
 
-/* Receives of one zone have different tags as long as they may meet. */
+/* Receives of one PZ have different tags as long as they may meet. */
 static uint64_t tag_of(const struct rdm_conn *conn, const struct dofi_dto *dto)
 {
 	return (uint64_t)(uint32_t)conn->id << 32 | dto->number;

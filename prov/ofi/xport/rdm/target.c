@@ -11,7 +11,7 @@
 
 static struct dofi_grants *grants_of(const struct rdm_conn *conn)
 {
-	return &conn->zone->pz->domain.grants;
+	return &conn->rpz->pz->domain.grants;
 }
 
 /* With what is to follow: nothing of it may be done if not all of it may. */

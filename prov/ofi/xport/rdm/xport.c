@@ -12,7 +12,7 @@
 #include "xport/rdm/request.h"
 #include "xport/rdm/rings.h"
 #include "xport/rdm/send.h"
-#include "xport/rdm/zone.h"
+#include "xport/rdm/pz.h"
 
 #include <errno.h>
 #include <rdma/fi_errno.h>
@@ -50,7 +50,7 @@ static int rdm_ia_init(struct dofi_ia *ia)
 	if (ret)
 		goto free_ria;
 	dofi_ports_init(&ria->ports, &rdm_ports_ops);
-	LIST_INIT(&ria->zones);
+	LIST_INIT(&ria->pzs);
 	ria->progress = &ia->progress;
 	ria->ring_ops = &ring_progress_ops;
 	ria->renewal.run = rdm_endpoints_renew;
@@ -101,17 +101,17 @@ static void rdm_rise(struct dofi_progress *p)
 /* Completions */
 
 /* What a peer calls a connection. CQ lock held. */
-static struct rdm_conn *conn_find(const struct rdm_zone *zone, uint64_t id)
+static struct rdm_conn *conn_find(const struct rdm_pz *rpz, uint64_t id)
 {
 	const uint32_t place = (uint32_t)id;
-	struct rdm_conn *conn = place < zone->n_conns ? zone->conn[place] : NULL;
+	struct rdm_conn *conn = place < rpz->n_conns ? rpz->conn[place] : NULL;
 
 	return conn && atomic_load_explicit(&conn->id, memory_order_relaxed) == id ? conn : NULL;
 }
 
-static void stray(struct rdm_zone *zone, const char *what)
+static void stray(struct rdm_pz *rpz, const char *what)
 {
-	struct rdm_ia *ria = rdm_ia_of(zone->pz->obj.ia);
+	struct rdm_ia *ria = rdm_ia_of(rpz->pz->obj.ia);
 
 	if (!atomic_fetch_add_explicit(&ria->strays, 1, memory_order_relaxed))
 		dofi_log(DOFI_WARN, DOFI_EP, "the fabric brought %s; told once", what);
@@ -125,19 +125,19 @@ static void task_begin(struct rdm_task *task)
 	task->old = 0;
 }
 
-static void frame_take(struct rdm_zone *zone, const void *data, size_t len, struct dofi_sink *sink)
+static void frame_take(struct rdm_pz *rpz, const void *data, size_t len, struct dofi_sink *sink)
 {
 	struct rdm_task task;
 	struct rdm_conn *conn;
 
 	task_begin(&task);
 	if (rdm_frame_unpack(data, len, &task.frame)) {
-		stray(zone, "what is no frame");
+		stray(rpz, "what is no frame");
 		return;
 	}
-	conn = conn_find(zone, task.frame.conn);
+	conn = conn_find(rpz, task.frame.conn);
 	if (!conn) {
-		stray(zone, "a frame for no connection");
+		stray(rpz, "a frame for no connection");
 		return;
 	}
 	dofi_ep_lock(conn->ep);
@@ -145,22 +145,22 @@ static void frame_take(struct rdm_zone *zone, const void *data, size_t len, stru
 	dofi_ep_unlock(conn->ep);
 }
 
-static struct rdm_conn *bare_find(const struct rdm_zone *zone, uint64_t bits)
+static struct rdm_conn *bare_find(const struct rdm_pz *rpz, uint64_t bits)
 {
 	const uint32_t place = rdm_bare_place(bits);
-	struct rdm_conn *conn = place < zone->n_conns ? zone->conn[place] : NULL;
+	struct rdm_conn *conn = place < rpz->n_conns ? rpz->conn[place] : NULL;
 
 	return conn && rdm_bare_is_for(bits, atomic_load_explicit(&conn->id, memory_order_relaxed)) ? conn : NULL;
 }
 
-static void bare_take(struct rdm_zone *zone, const struct fi_cq_data_entry *entry, const void *data,
+static void bare_take(struct rdm_pz *rpz, const struct fi_cq_data_entry *entry, const void *data,
 		      struct dofi_sink *sink)
 {
-	struct rdm_conn *conn = bare_find(zone, entry->data);
+	struct rdm_conn *conn = bare_find(rpz, entry->data);
 	struct rdm_task task;
 
 	if (!conn) {
-		stray(zone, "a frame for no connection");
+		stray(rpz, "a frame for no connection");
 		return;
 	}
 	task_begin(&task);
@@ -179,9 +179,9 @@ offend:
 	dofi_ep_unlock(conn->ep);
 }
 
-static struct rdm_zone *zone_of(const struct dofi_rdm_buffer *buffer)
+static struct rdm_pz *rpz_of(const struct dofi_rdm_buffer *buffer)
 {
-	return ((struct rdm_endpoint *)((char *)buffer->rdm - offsetof(struct rdm_endpoint, rdm)))->zone;
+	return ((struct rdm_endpoint *)((char *)buffer->rdm - offsetof(struct rdm_endpoint, rdm)))->rpz;
 }
 
 static void buffer_completed(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink)
@@ -189,9 +189,9 @@ static void buffer_completed(const struct fi_cq_data_entry *entry, int err, stru
 	struct dofi_rdm_buffer *buffer = dofi_rdm_buffer_of(entry->op_context);
 
 	if (!err && entry->flags & FI_REMOTE_CQ_DATA)
-		bare_take(zone_of(buffer), entry, buffer->data, sink);
+		bare_take(rpz_of(buffer), entry, buffer->data, sink);
 	else if (!err)
-		frame_take(zone_of(buffer), buffer->data, entry->len, sink);
+		frame_take(rpz_of(buffer), buffer->data, entry->len, sink);
 	else if (err != FI_ECANCELED)
 		dofi_log(DOFI_WARN, DOFI_EP, "a frame was lost: %s", fi_strerror(err));
 	dofi_rdm_repost(buffer);
@@ -235,12 +235,12 @@ static void link_completed(const struct fi_cq_data_entry *entry, int err, struct
 
 static void rdm_swept(struct dofi_cq *cq)
 {
-	struct rdm_zone *zone = cq->owner;
+	struct rdm_pz *rpz = cq->owner;
 
-	if (!zone)
+	if (!rpz)
 		return;
-	rdm_endpoints_sweep(zone);
-	rdm_stalled_go_on(zone, rdm_go_on);
+	rdm_endpoints_sweep(rpz);
+	rdm_stalled_go_on(rpz, rdm_go_on);
 }
 
 static void rdm_resume(struct dofi_ep *ep)
@@ -285,7 +285,7 @@ const struct dofi_xport dofi_rdm_xport = {
 	.matches = true,
 	.ia_init = rdm_ia_init,
 	.ia_fini = rdm_ia_fini,
-	.pz_close = rdm_zone_close,
+	.pz_close = rdm_pz_close,
 	.listen = rdm_listen,
 	.unlisten = rdm_unlisten,
 	.connect = rdm_connect,

@@ -16,15 +16,15 @@ void talk_init(void)
 	ep = ep_make();
 }
 
-/* Nothing is left of a connection but the zone's endpoint. */
+/* Nothing is left of a connection but the PZ's endpoint. */
 void talk_fini(void)
 {
-	const struct dofi_pz *zone_of = pz;
-	const struct rdm_zone *zone = zone_of->xport_pz;
+	const struct dofi_pz *of = pz;
+	const struct rdm_pz *rpz = of->xport_pz;
 
 	if (state_of_ep(ep) == DAT_EP_STATE_DISCONNECTED) {
 		cr_expect(!((struct dofi_ep *)ep)->conn);
-		cr_expect(!zone || !LIST_FIRST(&zone->endpoints)->conns);
+		cr_expect(!rpz || !LIST_FIRST(&rpz->endpoints)->conns);
 	}
 	rdm_fini();
 }

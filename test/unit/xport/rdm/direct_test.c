@@ -101,16 +101,16 @@ Test(rdm_direct, the_first_message_goes_in_frames_and_opens_the_way)
 
 Test(rdm_direct, end_with_their_connection)
 {
-	struct rdm_zone *zone = conn_of(sender)->zone;
+	struct rdm_pz *rpz = conn_of(sender)->rpz;
 
 	one_message();
 	settle();
-	cr_expect_eq(zone->n_directs, 2);
+	cr_expect_eq(rpz->n_directs, 2);
 	succeed(dofi_ep_disconnect(sender, DAT_CLOSE_ABRUPT_FLAG));
 	event_await(evd, DAT_CONNECTION_EVENT_DISCONNECTED);
 	event_await(evd, DAT_CONNECTION_EVENT_DISCONNECTED);
 	settle();
-	cr_expect_eq(zone->n_directs, 0);
+	cr_expect_eq(rpz->n_directs, 0);
 }
 
 /* The message was announced, and the receiver has no receive for it: the sender's memory is free after the end. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The fabric's endpoints of a zone: when another one is opened, closed, and all are replaced. */
+/* The fabric's endpoints of a PZ: when another one is opened, closed, and all are replaced. */
 
 #include "xport/coupled.h"
 
@@ -8,14 +8,14 @@
 
 TestSuite(rdm_endpoint, .init = coupled_init, .fini = rdm_fini, .timeout = 60);
 
-static struct rdm_zone *zone(void)
+static struct rdm_pz *rpz(void)
 {
 	return ((struct dofi_pz *)pz)->xport_pz;
 }
 
 static struct rdm_endpoint *newest(void)
 {
-	return LIST_FIRST(&zone()->endpoints);
+	return LIST_FIRST(&rpz()->endpoints);
 }
 
 static unsigned endpoints(void)
@@ -23,7 +23,7 @@ static unsigned endpoints(void)
 	struct rdm_endpoint *e;
 	unsigned n = 0;
 
-	LIST_FOREACH(e, &zone()->endpoints, link)
+	LIST_FOREACH(e, &rpz()->endpoints, link)
 		n++;
 	return n;
 }

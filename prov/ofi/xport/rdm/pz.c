@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The connectionless transport: zones, and the connections by their ids. */
+/* The connectionless transport: PZs, and the connections by their ids. */
 
-#include "xport/rdm/zone.h"
+#include "xport/rdm/pz.h"
 
 #include "xport/rdm/endpoint.h"
 #include "xport/rdm/op.h"
@@ -10,113 +10,113 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Whose CQ @zone is told of; or that is told nobody any more. */
-static void owner_set(struct dofi_cq *cq, struct rdm_zone *zone)
+/* Whose CQ @rpz is told of; or that is told nobody any more. */
+static void owner_set(struct dofi_cq *cq, struct rdm_pz *rpz)
 {
 	dofi_mutex_lock(&cq->lock);
-	cq->owner = zone;
+	cq->owner = rpz;
 	dofi_mutex_unlock(&cq->lock);
 }
 
-static int domain_open(struct rdm_zone *zone)
+static int domain_open(struct rdm_pz *rpz)
 {
-	struct dofi_pz *pz = zone->pz;
+	struct dofi_pz *pz = rpz->pz;
 	struct dofi_ia *ia = pz->obj.ia;
 	int ret;
 
-	zone->domain = rdm_is_alone(ia) ? &pz->domain : &pz->local;
+	rpz->domain = rdm_is_alone(ia) ? &pz->domain : &pz->local;
 	if (rdm_is_alone(ia))
 		return 0;
-	ret = dofi_domain_open_on(zone->domain, &ia->progress, &dofi_rings_fabric,
+	ret = dofi_domain_open_on(rpz->domain, &ia->progress, &dofi_rings_fabric,
 				  rdm_ia_of(ia)->ring_ops, &ia->local);
 	if (!ret)
-		zone->rings = dofi_rings_of(&zone->domain->cq);
+		rpz->rings = dofi_rings_of(&rpz->domain->cq);
 	return ret;
 }
 
-static void domain_close(struct rdm_zone *zone)
+static void domain_close(struct rdm_pz *rpz)
 {
-	if (zone->domain == &zone->pz->local)
-		dofi_domain_close(zone->domain);
+	if (rpz->domain == &rpz->pz->local)
+		dofi_domain_close(rpz->domain);
 }
 
-static int zone_init(struct rdm_zone *zone)
+static int pz_init(struct rdm_pz *rpz)
 {
-	struct rdm_ia *ria = rdm_ia_of(zone->pz->obj.ia);
-	int ret = domain_open(zone);
+	struct rdm_ia *ria = rdm_ia_of(rpz->pz->obj.ia);
+	int ret = domain_open(rpz);
 
 	if (ret)
 		return ret;
 	if (ria->shm.page) {
-		dofi_cq_set_gate(&zone->domain->cq, &ria->shm.gate);
-		dofi_lead_set_word(&zone->domain->cq, &ria->shm.lead);
+		dofi_cq_set_gate(&rpz->domain->cq, &ria->shm.gate);
+		dofi_lead_set_word(&rpz->domain->cq, &ria->shm.lead);
 	}
-	if (zone->rings)
-		dofi_lead_set_word(&zone->domain->cq, dofi_rings_lead(zone->rings));
-	ret = rdm_ops_open(zone);
+	if (rpz->rings)
+		dofi_lead_set_word(&rpz->domain->cq, dofi_rings_lead(rpz->rings));
+	ret = rdm_ops_open(rpz);
 	if (ret)
-		domain_close(zone);
+		domain_close(rpz);
 	return ret;
 }
 
-int rdm_zone_open(struct dofi_pz *pz, struct rdm_zone **out)
+int rdm_pz_open(struct dofi_pz *pz, struct rdm_pz **out)
 {
-	struct rdm_zone *zone = pz->xport_pz;
+	struct rdm_pz *rpz = pz->xport_pz;
 	int ret;
 
-	if (zone) {
-		*out = zone;
+	if (rpz) {
+		*out = rpz;
 		return 0;
 	}
-	zone = calloc(1, sizeof(*zone));
-	if (!zone)
+	rpz = calloc(1, sizeof(*rpz));
+	if (!rpz)
 		return -ENOMEM;
-	zone->pz = pz;
-	LIST_INIT(&zone->endpoints);
-	ret = zone_init(zone);
+	rpz->pz = pz;
+	LIST_INIT(&rpz->endpoints);
+	ret = pz_init(rpz);
 	if (ret) {
-		free(zone);
+		free(rpz);
 		return ret;
 	}
-	owner_set(&zone->domain->cq, zone);
-	pz->xport_pz = zone;
-	LIST_INSERT_HEAD(&rdm_ia_of(pz->obj.ia)->zones, zone, link);
-	*out = zone;
+	owner_set(&rpz->domain->cq, rpz);
+	pz->xport_pz = rpz;
+	LIST_INSERT_HEAD(&rdm_ia_of(pz->obj.ia)->pzs, rpz, link);
+	*out = rpz;
 	return 0;
 }
 
-void rdm_zone_close(struct dofi_pz *pz)
+void rdm_pz_close(struct dofi_pz *pz)
 {
-	struct rdm_zone *zone = pz->xport_pz;
+	struct rdm_pz *rpz = pz->xport_pz;
 
-	if (!zone)
+	if (!rpz)
 		return;
-	LIST_REMOVE(zone, link);
-	rdm_endpoints_close(zone);
-	owner_set(&zone->domain->cq, NULL);
+	LIST_REMOVE(rpz, link);
+	rdm_endpoints_close(rpz);
+	owner_set(&rpz->domain->cq, NULL);
 	pz->xport_pz = NULL;
-	rdm_ops_close(zone);
-	domain_close(zone);
-	free(zone->conn);
-	free(zone);
+	rdm_ops_close(rpz);
+	domain_close(rpz);
+	free(rpz->conn);
+	free(rpz);
 }
 
 /* A free place for a connection. CQ lock held. */
-static int place_find(struct rdm_zone *zone, uint32_t *place)
+static int place_find(struct rdm_pz *rpz, uint32_t *place)
 {
-	uint32_t n = zone->n_conns ? 2 * zone->n_conns : 16, i;
+	uint32_t n = rpz->n_conns ? 2 * rpz->n_conns : 16, i;
 	struct rdm_conn **more;
 
-	for (i = 0; i < zone->n_conns; i++)
-		if (!zone->conn[i])
+	for (i = 0; i < rpz->n_conns; i++)
+		if (!rpz->conn[i])
 			break;
-	if (i == zone->n_conns) {
-		more = realloc(zone->conn, n * sizeof(*more));
+	if (i == rpz->n_conns) {
+		more = realloc(rpz->conn, n * sizeof(*more));
 		if (!more)
 			return -ENOMEM;
 		memset(more + i, 0, (n - i) * sizeof(*more));
-		zone->conn = more;
-		zone->n_conns = n;
+		rpz->conn = more;
+		rpz->n_conns = n;
 	}
 	*place = i;
 	return 0;
@@ -167,9 +167,9 @@ static uint32_t number_new(void)
 	return (random & ~(uint32_t)RDM_BARE_NUMBER) | 1u << 31 | (atomic_fetch_add(&count, 1) & RDM_BARE_NUMBER);
 }
 
-int rdm_zone_enter(struct rdm_zone *zone, struct rdm_conn *conn)
+int rdm_pz_add(struct rdm_pz *rpz, struct rdm_conn *conn)
 {
-	struct dofi_cq *cq = &zone->domain->cq;
+	struct dofi_cq *cq = &rpz->domain->cq;
 	const uint32_t number = number_new();
 	uint32_t place;
 	int ret;
@@ -177,12 +177,12 @@ int rdm_zone_enter(struct rdm_zone *zone, struct rdm_conn *conn)
 	if (!number)
 		return -EIO;
 	dofi_mutex_lock(&cq->lock);
-	ret = place_find(zone, &place);
+	ret = place_find(rpz, &place);
 	if (!ret && conn->link)
-		ret = dofi_rings_add(zone->rings, conn->link);
+		ret = dofi_rings_add(rpz->rings, conn->link);
 	if (!ret) {
 		atomic_store(&conn->id, (uint64_t)number << 32 | place);
-		zone->conn[place] = conn;
+		rpz->conn[place] = conn;
 	}
 	dofi_mutex_unlock(&cq->lock);
 	if (!ret)
@@ -190,18 +190,18 @@ int rdm_zone_enter(struct rdm_zone *zone, struct rdm_conn *conn)
 	return ret;
 }
 
-void rdm_zone_leave(struct rdm_conn *conn)
+void rdm_pz_remove(struct rdm_conn *conn)
 {
-	struct rdm_zone *zone = conn->zone;
-	struct dofi_cq *cq = &zone->domain->cq;
+	struct rdm_pz *rpz = conn->rpz;
+	struct dofi_cq *cq = &rpz->domain->cq;
 	const uint32_t place = (uint32_t)atomic_load(&conn->id);
 
 	here_leave(conn);
 	dofi_mutex_lock(&cq->lock);
-	if (place < zone->n_conns && zone->conn[place] == conn)
-		zone->conn[place] = NULL;
+	if (place < rpz->n_conns && rpz->conn[place] == conn)
+		rpz->conn[place] = NULL;
 	if (conn->link)
-		dofi_rings_remove(zone->rings, conn->link);
+		dofi_rings_remove(rpz->rings, conn->link);
 	rdm_ops_abandon(conn);
 	dofi_mutex_unlock(&cq->lock);
 }
