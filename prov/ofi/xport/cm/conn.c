@@ -45,7 +45,7 @@ struct dofi_cm_conn {
 	struct dofi_mutex lock;		/* the fields below, and what is written to the socket */
 	int fd;				/* -1 when closed */
 	int error;			/* a negative errno of connecting or writing */
-	bool spoke;			/* there may be what the peer has yet to take */
+	bool has_sent;			/* there may be what the peer has yet to take */
 	unsigned char *out;		/* what the socket has not taken yet, OUT_MAX bytes; or NULL */
 	size_t out_len;
 	struct dofi_cm_fds out_fds;	/* that go with the next bytes */
@@ -99,7 +99,7 @@ static void out_add(struct dofi_cm_conn *s, const unsigned char *bytes, size_t n
 {
 	size_t taken = s->out_len ? 0 : transmit(s, bytes, n);
 
-	s->spoke = true;
+	s->has_sent = true;
 	n -= taken;
 	if (!n)
 		return;
@@ -382,7 +382,7 @@ int dofi_cm_connect_by(struct dofi_progress *progress, int fd, const struct sock
 		ret = -ENOMEM;
 		goto free_side;
 	}
-	s->spoke = true;
+	s->has_sent = true;
 	s->out_len = dofi_cm_pack(s->out, first);
 	out_fds_add(s, first);
 	if (connect(fd, addr, dofi_cm_address_len(addr)) && errno != EINPROGRESS) {
@@ -463,7 +463,7 @@ void dofi_cm_close(struct dofi_cm_conn *s)
 	dofi_mutex_lock(&s->lock);
 	if (was != ENDED)
 		dofi_source_remove(s->progress, s->fd);
-	if (was == OPEN && s->spoke)
+	if (was == OPEN && s->has_sent)
 		dofi_linger_adopt(s->progress, s->fd, s->out, s->out_len);
 	else
 		socket_end(s->fd);

@@ -65,7 +65,7 @@ struct dofi_cm_listener {
 	int fd;				/* -1 when closed */
 	uint16_t port;			/* 0 where it is */
 	bool local;			/* a name in place of a port: local.h */
-	unsigned told;			/* of offences, a bit each */
+	unsigned reported;			/* of offences, a bit each */
 	TAILQ_HEAD(stranger_list, stranger) strangers; /* oldest first */
 	unsigned n_strangers, most;	/* how many there are, and may be */
 	struct dofi_timer patience;	/* runs for the oldest */
@@ -81,23 +81,23 @@ static int64_t deadline_of(const struct stranger *s)
 }
 
 /* Whether @offence is the first of its kind here. */
-static bool is_news(struct dofi_cm_listener *l, enum offence offence)
+static bool is_first(struct dofi_cm_listener *l, enum offence offence)
 {
-	bool news = !(l->told & 1u << offence);
+	bool news = !(l->reported & 1u << offence);
 
-	l->told |= 1u << offence;
+	l->reported |= 1u << offence;
 	return news;
 }
 
-static void tell(struct dofi_cm_listener *l, enum offence offence,
-		 const struct sockaddr_storage *who)
+static void report(struct dofi_cm_listener *l, enum offence offence,
+		   const struct sockaddr_storage *who)
 {
 	const void *ip = who->ss_family == AF_INET6 ?
 		(const void *)&((const struct sockaddr_in6 *)who)->sin6_addr :
 		(const void *)&((const struct sockaddr_in *)who)->sin_addr;
 	char text[INET6_ADDRSTRLEN] = "somebody";
 
-	if (!is_news(l, offence))
+	if (!is_first(l, offence))
 		return;
 	inet_ntop(who->ss_family, ip, text, sizeof(text));
 	dofi_log(offences[offence].level, DOFI_CM, "port %u: %s %s; later ones go untold",
@@ -126,7 +126,7 @@ static void stranger_remove(struct stranger *s)
 
 static void stranger_expel(struct stranger *s, enum offence offence)
 {
-	tell(s->listener, offence, dofi_cm_peer(s->conn));
+	report(s->listener, offence, dofi_cm_peer(s->conn));
 	dofi_cm_close(s->conn);
 	stranger_remove(s);
 }
@@ -191,15 +191,15 @@ static int stranger_add(struct dofi_cm_listener *l, int fd, const struct sockadd
 	return 0;
 }
 
-static void let_in(struct dofi_cm_listener *l, int fd, const struct sockaddr_storage *peer)
+static void admit(struct dofi_cm_listener *l, int fd, const struct sockaddr_storage *peer)
 {
 	if (l->local && !dofi_cm_is_same_user(fd)) {
-		tell(l, USER, peer);
+		report(l, USER, peer);
 		close(fd);
 		return;
 	}
 	if (stranger_add(l, fd, peer)) {
-		tell(l, BARRED, peer);
+		report(l, BARRED, peer);
 		close(fd);
 	}
 }
@@ -271,7 +271,7 @@ static void accept_failed(struct dofi_cm_listener *l)
 
 	if (err == EAGAIN || err == EINTR || err == ECONNABORTED)
 		return;
-	if (is_news(l, BARRED))
+	if (is_first(l, BARRED))
 		dofi_log(DOFI_WARN, DOFI_CM, "port %u: accepting a connection: %s", l->port,
 			 strerror(err));
 	pause_begin(l, dofi_now() + PAUSE);
@@ -293,7 +293,7 @@ static void listener_ready(struct dofi_source *source)
 		}
 		if (l->local)
 			dofi_cm_show_name(&peer, len);
-		let_in(l, fd, &peer);
+		admit(l, fd, &peer);
 	}
 }
 

@@ -132,7 +132,7 @@ void msg_connect(struct dofi_ep *ep)
 static void request_end(struct msg_request *request, const struct dofi_quirk *quirk, bool accepted)
 {
 	if (!accepted && quirk->keeps_request)
-		msg_turn_down(request, DOFI_REJECT_PROVIDER, NULL, 0);
+		msg_refuse(request, DOFI_REJECT_PROVIDER, NULL, 0);
 	else
 		msg_request_free(request);
 }
@@ -192,14 +192,14 @@ void msg_accept(struct dofi_ep *ep)
 
 void msg_reject(struct dofi_cr *cr, enum dofi_reject why, const void *data, size_t size)
 {
-	msg_turn_down(cr->request, why, data, size);
+	msg_refuse(cr->request, why, data, size);
 	cr->request = NULL;
 }
 
 void msg_close(struct dofi_ep *ep)
 {
 	if (ep->accepting)
-		msg_turn_down(ep->accepting, DOFI_REJECT_PROVIDER, NULL, 0);
+		msg_refuse(ep->accepting, DOFI_REJECT_PROVIDER, NULL, 0);
 	ep->accepting = NULL;
 	msg_endpoint_close(ep);
 }

@@ -21,7 +21,7 @@ struct msg_conn {
 	struct dofi_ep *ep;
 	struct dofi_cq *cq;
 	struct dofi_shard *shard;	/* of that */
-	unsigned places;		/* that it has there */
+	unsigned reserved;		/* that it has there */
 };
 
 static int conn_compare(const void *a, const void *b)
@@ -44,16 +44,16 @@ struct dofi_ep *msg_ep_of(struct dofi_ia *ia, const struct fid *fid)
 static void conn_free(struct msg_conn *conn)
 {
 	dofi_cq_leave_shard(conn->cq, conn->shard);
-	dofi_domain_cq_give(conn->cq, conn->places);
+	dofi_domain_cq_give(conn->cq, conn->reserved);
 	free(conn);
 }
 
-/* @fid is to complete at a CQ of its PZ that has so many @places left. */
-static int conn_add(struct dofi_ep *ep, struct fid_ep *fid, unsigned places)
+/* @fid is to complete at a CQ of its PZ that has so many @reserved left. */
+static int conn_add(struct dofi_ep *ep, struct fid_ep *fid, unsigned reserved)
 {
 	struct msg_ia *mia = ep->obj.ia->xport_ia;
 	struct msg_conn *conn = malloc(sizeof(*conn));
-	struct dofi_cq *cq = conn ? dofi_domain_cq_take(&ep->pz->domain, places) : NULL;
+	struct dofi_cq *cq = conn ? dofi_domain_cq_take(&ep->pz->domain, reserved) : NULL;
 
 	if (!conn)
 		return -ENOMEM;
@@ -62,7 +62,7 @@ static int conn_add(struct dofi_ep *ep, struct fid_ep *fid, unsigned places)
 		return -FI_ENOSPC;
 	}
 	*conn = (struct msg_conn){
-		.fid = &fid->fid, .ep = ep, .cq = cq, .shard = dofi_cq_enter_shard(cq), .places = places,
+		.fid = &fid->fid, .ep = ep, .cq = cq, .shard = dofi_cq_enter_shard(cq), .reserved = reserved,
 	};
 	if (!tsearch(conn, &mia->endpoints, conn_compare)) {
 		conn_free(conn);
@@ -157,10 +157,10 @@ static void endpoint_end(struct fid_ep *fid, struct dofi_cq *cq, bool shut_down)
 		dofi_log(DOFI_WARN, DOFI_CM, "closing an endpoint: %s", fi_strerror(-ret));
 }
 
-/* With so many @places for completions that there may be of it at a time. Closes @fid if that fails. */
-static int endpoint_enable(struct dofi_ep *ep, struct fid_ep *fid, unsigned places)
+/* With so many @reserved for completions that there may be of it at a time. Closes @fid if that fails. */
+static int endpoint_enable(struct dofi_ep *ep, struct fid_ep *fid, unsigned reserved)
 {
-	int ret = conn_add(ep, fid, places);
+	int ret = conn_add(ep, fid, reserved);
 
 	if (ret) {
 		fi_close(&fid->fid);
@@ -215,7 +215,7 @@ static bool may_hear_bye(struct dofi_ep *ep)
 #define READS_FOR_BYE 16
 
 /* A send failed: what came before is in this host's memory, but a read of the CQ takes a part of it. */
-static void hear_out(struct dofi_ep *ep)
+static void await_bye(struct dofi_ep *ep)
 {
 	int i;
 
@@ -230,7 +230,7 @@ void msg_endpoint_close(struct dofi_ep *ep)
 	bool bye;
 
 	msg_open_cancel(ep);
-	hear_out(ep);
+	await_bye(ep);
 	dofi_ep_lock(ep);
 	bye = owes_bye(ep);
 	fid = ep->fid;

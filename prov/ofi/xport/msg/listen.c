@@ -223,7 +223,7 @@ static void reject(struct msg_listener *l, const struct fi_info *info, enum dofi
 		dofi_log(DOFI_INFO, DOFI_CM, "rejecting a request: %s", fi_strerror(-ret));
 }
 
-void msg_turn_down(struct msg_request *r, enum dofi_reject why, const void *data, size_t size)
+void msg_refuse(struct msg_request *r, enum dofi_reject why, const void *data, size_t size)
 {
 	reject(r->listener, r->info, why, data, size);
 	msg_request_free(r);
@@ -302,6 +302,6 @@ void msg_arrived(struct dofi_ia *ia, struct fid *pep, struct fi_info *info, cons
 			reject(l, info, DOFI_REJECT_PROVIDER, NULL, 0);
 		fi_freeinfo(info);
 	} else if (announce(r, data, size)) {
-		msg_turn_down(r, DOFI_REJECT_PROVIDER, NULL, 0);
+		msg_refuse(r, DOFI_REJECT_PROVIDER, NULL, 0);
 	}
 }

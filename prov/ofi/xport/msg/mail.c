@@ -33,21 +33,21 @@ struct reply {
 struct msg_mail {
 	/* what the peer writes */
 	struct {
-		struct request request[MSG_MAIL_PLACES];
-		struct reply reply[MSG_MAIL_PLACES];
+		struct request request[MSG_MAIL_SLOTS];
+		struct reply reply[MSG_MAIL_SLOTS];
 	} in;
 
 	struct dofi_mr mr;		/* of that */
 	/* under the EP's lock */
 	uint32_t asked, answered;	/* the numbers of our last request, and of its last reply */
 	uint32_t served, replied;	/* the same of the peer's */
-	struct dofi_dto *dto[MSG_MAIL_PLACES];
-	struct reply reply[MSG_MAIL_PLACES]; /* of what is served and not yet replied */
+	struct dofi_dto *dto[MSG_MAIL_SLOTS];
+	struct reply reply[MSG_MAIL_SLOTS]; /* of what is served and not yet replied */
 };
 
 static unsigned place(uint32_t number)
 {
-	return number % MSG_MAIL_PLACES;
+	return number % MSG_MAIL_SLOTS;
 }
 
 bool msg_mail_offered(const struct dofi_ia *ia)
@@ -115,7 +115,7 @@ int msg_mail_submit(struct dofi_ep *ep, struct dofi_dto *dto)
 	};
 	int ret;
 
-	if (m->asked - m->answered == MSG_MAIL_PLACES)
+	if (m->asked - m->answered == MSG_MAIL_SLOTS)
 		return -FI_EAGAIN;
 	ret = post(ep, &request, sizeof(request),
 		   offsetof(struct msg_mail, in.request[place(number)]));
@@ -164,7 +164,7 @@ static void take_requests(struct dofi_ep *ep)
 {
 	struct msg_mail *m = ep->mail;
 
-	while (m->served - m->replied < MSG_MAIL_PLACES) {
+	while (m->served - m->replied < MSG_MAIL_SLOTS) {
 		/* a copy: the peer may write there at any time */
 		const struct request r = m->in.request[place(m->served + 1)];
 
@@ -194,7 +194,7 @@ static void take_replies(struct dofi_ep *ep, struct dofi_sink *sink)
 	}
 }
 
-void msg_mail_rung(uint64_t data, struct dofi_sink *sink)
+void msg_mail_arrived(uint64_t data, struct dofi_sink *sink)
 {
 	struct dofi_ep *ep;
 

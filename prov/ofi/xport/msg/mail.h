@@ -14,7 +14,7 @@
 
 #include "obj/ep.h"
 
-#define MSG_MAIL_PLACES 16		/* requests on their way, of each end */
+#define MSG_MAIL_SLOTS 16		/* requests on their way, of each end */
 
 struct msg_mail;
 
@@ -33,7 +33,7 @@ void msg_mail_close(struct msg_mail *mail);
 int msg_mail_submit(struct dofi_ep *ep, struct dofi_dto *dto);
 
 /* A write came with @data. Any thread, no EP's lock held. */
-void msg_mail_rung(uint64_t data, struct dofi_sink *sink);
+void msg_mail_arrived(uint64_t data, struct dofi_sink *sink);
 
 /* Sends replies that could not be sent at once: dofi_xport.resume. EP lock held. */
 void msg_mail_resume(struct dofi_ep *ep);

@@ -67,7 +67,7 @@ static int receive_nothing(struct dofi_ep *ep, struct dofi_dto *dto)
 }
 
 /* The memory of @dto, as it is. */
-static int send_plain(struct dofi_ep *ep, struct dofi_dto *dto)
+static int send_message(struct dofi_ep *ep, struct dofi_dto *dto)
 {
 	void *context = dofi_dto_context(dto);
 
@@ -116,12 +116,12 @@ static __attribute__((noinline)) int send_framed(struct dofi_ep *ep, struct dofi
 			return ret;
 		dto->step = DOFI_STEP_RTS;
 	}
-	return send_plain(ep, dto);
+	return send_message(ep, dto);
 }
 
 /* A message, and beside it what it is and @value, where that can be carried. */
-static __attribute__((noinline)) int send_beside(struct dofi_ep *ep, struct dofi_dto *dto,
-						 enum dofi_beside_kind kind, uint32_t value)
+static __attribute__((noinline)) int send_with_data(struct dofi_ep *ep, struct dofi_dto *dto,
+						    enum dofi_beside_kind kind, uint32_t value)
 {
 	const bool written = kind == DOFI_BESIDE_WRITE_IMMED;
 	const struct fi_msg msg = {
@@ -141,10 +141,10 @@ static __attribute__((noinline)) int send_beside(struct dofi_ep *ep, struct dofi
 static inline int submit_send(struct dofi_ep *ep, struct dofi_dto *dto)
 {
 	if (__builtin_expect(dto->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG, 0))
-		return send_beside(ep, dto, DOFI_BESIDE_PLAIN, 0);
+		return send_with_data(ep, dto, DOFI_BESIDE_PLAIN, 0);
 	if (__builtin_expect(ep->framed, 0))
 		return send_framed(ep, dto, dto->length, 0);
-	return send_plain(ep, dto);
+	return send_message(ep, dto);
 }
 
 static int submit_recv(struct dofi_ep *ep, struct dofi_dto *dto)
@@ -182,16 +182,16 @@ static int submit_write_immed(struct dofi_ep *ep, struct dofi_dto *dto)
 	}
 	if (dto->parts && ep->obj.ia->fabric.quirk->goes_on)
 		return -FI_EAGAIN;
-	return send_beside(ep, dto, DOFI_BESIDE_WRITE_IMMED, dto->immed);
+	return send_with_data(ep, dto, DOFI_BESIDE_WRITE_IMMED, dto->immed);
 }
 
 static int submit_more(struct dofi_ep *ep, struct dofi_dto *dto)
 {
 	switch (dto->kind) {
 	case DOFI_DTO_SEND_INVALIDATE:
-		return send_beside(ep, dto, DOFI_BESIDE_INVALIDATE, dto->immed);
+		return send_with_data(ep, dto, DOFI_BESIDE_INVALIDATE, dto->immed);
 	case DOFI_DTO_SEND_IMMED:
-		return send_beside(ep, dto, DOFI_BESIDE_IMMED, dto->immed);
+		return send_with_data(ep, dto, DOFI_BESIDE_IMMED, dto->immed);
 	case DOFI_DTO_WRITE_IMMED:
 		return submit_write_immed(ep, dto);
 	default:
@@ -244,7 +244,7 @@ static __attribute__((noinline)) void completed_with_data(const struct fi_cq_dat
 							  int err, struct dofi_sink *sink)
 {
 	if (!err && entry->flags & FI_REMOTE_WRITE)
-		msg_mail_rung(entry->data, sink);
+		msg_mail_arrived(entry->data, sink);
 	else if (!err && entry->flags & FI_RECV)
 		received_with_data(entry, sink);
 	else	/* sockets says it of our own sends, too */
@@ -273,6 +273,6 @@ int msg_marked_submit(struct dofi_ep *ep, struct dofi_dto *dto)
 {
 	/* frames have a place of their own for it */
 	if (dto->kind == DOFI_DTO_SEND && !ep->framed)
-		return send_beside(ep, dto, DOFI_BESIDE_PLAIN, 0);
+		return send_with_data(ep, dto, DOFI_BESIDE_PLAIN, 0);
 	return msg_submit(ep, dto);
 }

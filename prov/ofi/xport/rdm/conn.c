@@ -108,8 +108,8 @@ static void set_limits(struct rdm_conn *conn)
 
 	conn->frame_size = least(fabric->frame_size, conn->peer->frame_size);
 	conn->inject = least(inject, conn->frame_size);
-	conn->room = conn->rpz->copy ? conn->frame_size : conn->inject;
-	conn->eager = conn->room - RDM_FRAME_FULL;
+	conn->max_copy = conn->rpz->copy ? conn->frame_size : conn->inject;
+	conn->eager = conn->max_copy - RDM_FRAME_FULL;
 	/* the frames of such a message are all injected */
 	if (fabric->target_rdma && !conn->rpz->copy)
 		conn->eager = most(conn->link ? RDM_EAGER_RING_MAX : RDM_EAGER_MAX, conn->eager);

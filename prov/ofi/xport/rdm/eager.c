@@ -14,7 +14,7 @@
 
 #include <rdma/fi_errno.h>
 
-static int send_next(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t beside)
+static int send_next(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t cq_data)
 {
 	const size_t left = dto->length - dto->eager.sent;
 	struct rdm_frame f;
@@ -26,10 +26,10 @@ static int send_next(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t besid
 	rdm_frame_clear(&f);
 	f.kind = dto->step == DOFI_STEP_BEGUN ? RDM_FRAME_MORE : RDM_FRAME_FIRST;
 	f.length = dto->length;
-	f.beside = dto->step == DOFI_STEP_BEGUN ? 0 : beside;	/* the first frame has it */
+	f.cq_data = dto->step == DOFI_STEP_BEGUN ? 0 : cq_data;	/* the first frame has it */
 	room = conn->inject - rdm_head_size(conn, &f);
 	size = left < room ? left : room;
-	ret = rdm_frames_add(conn, &f, dto, dto->eager.sent, size);
+	ret = rdm_batch_add(conn, &f, dto, dto->eager.sent, size);
 	if (ret)
 		return ret;
 	dto->step = DOFI_STEP_BEGUN;
@@ -37,19 +37,19 @@ static int send_next(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t besid
 	return 0;
 }
 
-int rdm_eager_send(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t beside)
+int rdm_eager_send(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t cq_data)
 {
 	int ret;
 
 	if (dto->step != DOFI_STEP_BEGUN)
 		dto->eager.sent = 0;
 	/* together: in between the peer would look for what is there already, and hold up the next frame */
-	if (!conn->window || !rdm_frames_begin(conn))
+	if (!conn->window || !rdm_batch_begin(conn))
 		return -FI_EAGAIN;
 	do
-		ret = send_next(conn, dto, beside);
+		ret = send_next(conn, dto, cq_data);
 	while (!ret && dto->eager.sent < dto->length);
-	rdm_frames_end(conn);
+	rdm_batch_end(conn);
 	return ret ? ret : DOFI_DONE;
 }
 

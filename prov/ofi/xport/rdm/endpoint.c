@@ -70,7 +70,7 @@ static bool is_worn(const struct rdm_endpoint *e)
 	return atomic_load(&gate->repairs) - e->repairs >= REPAIRS_MAX;
 }
 
-static bool place_reserve(struct rdm_endpoint *e, struct dofi_claim *claim, const void *key, size_t len)
+static bool reserve(struct rdm_endpoint *e, struct dofi_claim *claim, const void *key, size_t len)
 {
 	return dofi_place_claim(&e->places, claim, dofi_rdm_room(&e->rdm), key, len);
 }
@@ -81,11 +81,11 @@ int rdm_endpoint_get(struct rdm_pz *rpz, struct dofi_claim *claim, const void *k
 	struct rdm_endpoint *e = LIST_FIRST(&rpz->endpoints);
 	int ret;
 
-	if (!e || is_worn(e) || !place_reserve(e, claim, key, len)) {
+	if (!e || is_worn(e) || !reserve(e, claim, key, len)) {
 		ret = endpoint_add(rpz, &e);
 		if (ret)
 			return ret;
-		place_reserve(e, claim, key, len);
+		reserve(e, claim, key, len);
 	}
 	e->conns++;
 	*out = e;

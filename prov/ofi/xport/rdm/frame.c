@@ -17,7 +17,7 @@ struct header {
 	uint8_t flags;
 	uint16_t credits;
 	uint32_t sequence;
-	uint64_t beside;
+	uint64_t cq_data;
 };
 
 struct body {
@@ -68,7 +68,7 @@ size_t rdm_frame_pack(unsigned char *buf, const struct rdm_frame *f)
 		.flags = f->n_segments ? FLAG_SEGMENTS : 0,
 		.credits = htobe16(f->credits),
 		.sequence = htobe32(f->sequence),
-		.beside = htobe64(f->beside),
+		.cq_data = htobe64(f->cq_data),
 	};
 	const struct body body = {
 		.number = htobe32(f->number),
@@ -154,7 +154,7 @@ int rdm_frame_unpack(const void *buf, size_t len, struct rdm_frame *f)
 	f->kind = header.version_kind & 0xf;
 	f->credits = be16toh(header.credits);
 	f->sequence = be32toh(header.sequence);
-	f->beside = be64toh(header.beside);
+	f->cq_data = be64toh(header.cq_data);
 	f->n_segments = 0;
 	if (header.version_kind >> 4 != VERSION || header.flags & ~FLAG_SEGMENTS ||
 	    !f->kind || f->kind >= RDM_FRAME_KINDS)

@@ -97,7 +97,7 @@ enum rdm_result {
 
 struct rdm_frame {
 	uint64_t conn;
-	uint64_t beside;
+	uint64_t cq_data;
 	uint32_t sequence;
 	uint16_t credits;
 	uint8_t kind;			/* enum rdm_frame_kind */
@@ -118,7 +118,7 @@ struct rdm_frame {
  */
 static inline void rdm_frame_clear(struct rdm_frame *frame)
 {
-	frame->conn = frame->beside = 0;
+	frame->conn = frame->cq_data = 0;
 	frame->sequence = 0;
 	frame->credits = 0;
 	frame->kind = 0;
@@ -160,25 +160,25 @@ int rdm_frame_unpack(const void *buf, size_t len, struct rdm_frame *frame);
 #define RDM_BARE_LENGTH 16383
 #define RDM_BARE_REQUEST RDM_BARE_LENGTH
 #define RDM_BARE_NUMBER 4095
-#define RDM_BARE_PLACE 0xfffff
+#define RDM_BARE_SLOT 0xfffff
 
 /* Whether @frame has nothing that a bare frame has no bits for. An ACK is to be bare if its length is that of its data. */
 static inline bool rdm_bare_fits(const struct rdm_frame *frame)
 {
-	return 1u << frame->kind & RDM_BARE_KINDS && !frame->beside && frame->credits <= RDM_BARE_CREDITS &&
+	return 1u << frame->kind & RDM_BARE_KINDS && !frame->cq_data && frame->credits <= RDM_BARE_CREDITS &&
 	       (frame->kind != RDM_FRAME_FIRST || frame->length <= RDM_BARE_LENGTH) &&
 	       (frame->kind != RDM_FRAME_ACK || (frame->length && !frame->value[0] && !frame->key)) &&
-	       (uint32_t)frame->conn <= RDM_BARE_PLACE;
+	       (uint32_t)frame->conn <= RDM_BARE_SLOT;
 }
 
-static inline uint32_t rdm_bare_place(uint64_t bits)
+static inline uint32_t rdm_bare_slot(uint64_t bits)
 {
 	return bits >> 44;
 }
 
 static inline bool rdm_bare_is_for(uint64_t bits, uint64_t conn)
 {
-	return rdm_bare_place(bits) == (uint32_t)conn && (bits >> 32 & RDM_BARE_NUMBER) == (conn >> 32 & RDM_BARE_NUMBER);
+	return rdm_bare_slot(bits) == (uint32_t)conn && (bits >> 32 & RDM_BARE_NUMBER) == (conn >> 32 & RDM_BARE_NUMBER);
 }
 
 uint64_t rdm_bare_pack(const struct rdm_frame *frame);

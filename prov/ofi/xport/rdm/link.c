@@ -153,12 +153,12 @@ static bool is_bare(const struct rdm_conn *conn, const struct rdm_frame *f)
 
 size_t rdm_head_size(const struct rdm_conn *conn, const struct rdm_frame *f)
 {
-	struct rdm_frame with = { .conn = conn->peer_id, .kind = f->kind, .beside = f->beside, .length = f->length };
+	struct rdm_frame with = { .conn = conn->peer_id, .kind = f->kind, .cq_data = f->cq_data, .length = f->length };
 
 	return is_bare(conn, &with) ? 0 : rdm_frame_head(f);
 }
 
-static bool is_in_one_place(const struct iovec *from, size_t n, size_t offset, size_t size)
+static bool is_contiguous(const struct iovec *from, size_t n, size_t offset, size_t size)
 {
 	return n && offset + size <= from[0].iov_len;
 }
@@ -169,20 +169,20 @@ static ssize_t inject_bare(struct rdm_conn *conn, const struct rdm_frame *f, con
 	const uint64_t bits = rdm_bare_pack(f);
 	unsigned char own[RDM_INJECT_MAX];
 
-	if (is_in_one_place(from, n, offset, size))
+	if (is_contiguous(from, n, offset, size))
 		return fi_injectdata(conn->ep->fid, (const char *)from[0].iov_base + offset, size, bits, conn->to);
 	dofi_iov_gather(own, from, n, offset, size);
 	return fi_injectdata(conn->ep->fid, own, size, bits, conn->to);
 }
 
 /* Fewer bytes are copied once more faster than the fabric takes them from two places. */
-#define APART 512
+#define IOV_LEAST 512
 
 /*
  * Like gather_and_inject(), with the data from one place of the program's memory: it is copied once, by the fabric,
  * which is done with it when the call returns.
  */
-static ssize_t inject_apart(struct rdm_conn *conn, const struct rdm_frame *f, const void *data, size_t size)
+static ssize_t inject_iov(struct rdm_conn *conn, const struct rdm_frame *f, const void *data, size_t size)
 {
 	unsigned char head[RDM_FRAME_FULL];
 	const struct iovec iov[2] = {
@@ -193,9 +193,9 @@ static ssize_t inject_apart(struct rdm_conn *conn, const struct rdm_frame *f, co
 	return fi_sendmsg(conn->ep->fid, &msg, FI_INJECT);
 }
 
-static bool goes_apart(const struct rdm_conn *conn, const struct iovec *from, size_t n, size_t offset, size_t size)
+static bool suits_iov(const struct rdm_conn *conn, const struct iovec *from, size_t n, size_t offset, size_t size)
 {
-	return size >= APART && conn->gate && is_in_one_place(from, n, offset, size);
+	return size >= IOV_LEAST && conn->gate && is_contiguous(from, n, offset, size);
 }
 
 /* With the gate held. */
@@ -204,12 +204,12 @@ static ssize_t inject_frame(struct rdm_conn *conn, const struct rdm_frame *f, co
 {
 	if (is_bare(conn, f))
 		return inject_bare(conn, f, from, n, offset, size);
-	if (goes_apart(conn, from, n, offset, size))
-		return inject_apart(conn, f, (const char *)from[0].iov_base + offset, size);
+	if (suits_iov(conn, from, n, offset, size))
+		return inject_iov(conn, f, (const char *)from[0].iov_base + offset, size);
 	return gather_and_inject(conn, f, from, n, offset, size);
 }
 
-bool rdm_frames_begin(struct rdm_conn *conn)
+bool rdm_batch_begin(struct rdm_conn *conn)
 {
 	if (gate_try(conn))
 		return true;
@@ -219,13 +219,13 @@ bool rdm_frames_begin(struct rdm_conn *conn)
 	return false;
 }
 
-int rdm_frames_add(struct rdm_conn *conn, struct rdm_frame *f, const struct dofi_dto *dto, size_t offset, size_t size)
+int rdm_batch_add(struct rdm_conn *conn, struct rdm_frame *f, const struct dofi_dto *dto, size_t offset, size_t size)
 {
 	address(conn, f);
 	return account(conn, f, inject_frame(conn, f, dto->iov, dto->n_iov, offset, size));
 }
 
-void rdm_frames_end(struct rdm_conn *conn)
+void rdm_batch_end(struct rdm_conn *conn)
 {
 	dofi_gate_leave(conn->gate);
 	wake(conn);
@@ -247,7 +247,7 @@ int rdm_transmit(struct rdm_conn *conn, struct rdm_frame *f, const struct iovec 
 }
 
 /* One frame, but too long to be injected: the fabric takes it from the program's memory. */
-int rdm_transmit_in_place(struct rdm_conn *conn, struct dofi_dto *dto, struct rdm_frame *f)
+int rdm_transmit_zero_copy(struct rdm_conn *conn, struct dofi_dto *dto, struct rdm_frame *f)
 {
 	struct iovec iov[1 + RDM_FRAME_SEGMENTS];
 	void *desc[1 + RDM_FRAME_SEGMENTS];

@@ -15,16 +15,16 @@ size_t rdm_head_size(const struct rdm_conn *conn, const struct rdm_frame *frame)
 int rdm_transmit(struct rdm_conn *conn, struct rdm_frame *frame, const struct iovec *iov,
 		 size_t n, size_t offset, size_t size);
 /*
- * Several frames at once, all short enough to be injected. rdm_frames_begin() returns false if nothing can be sent now,
- * and what waits will be tried again. rdm_frames_add() sends a frame with @size bytes of @dto from @offset on, and
+ * Several frames at once, all short enough to be injected. rdm_batch_begin() returns false if nothing can be sent now,
+ * and what waits will be tried again. rdm_batch_add() sends a frame with @size bytes of @dto from @offset on, and
  * returns what rdm_transmit() does.
  */
-bool rdm_frames_begin(struct rdm_conn *conn);
-int rdm_frames_add(struct rdm_conn *conn, struct rdm_frame *frame, const struct dofi_dto *dto, size_t offset,
-		   size_t size);
-void rdm_frames_end(struct rdm_conn *conn);
+bool rdm_batch_begin(struct rdm_conn *conn);
+int rdm_batch_add(struct rdm_conn *conn, struct rdm_frame *frame, const struct dofi_dto *dto, size_t offset,
+		  size_t size);
+void rdm_batch_end(struct rdm_conn *conn);
 /* Sends one frame, too long to be injected, which the fabric takes from the program's memory. */
-int rdm_transmit_in_place(struct rdm_conn *conn, struct dofi_dto *dto, struct rdm_frame *frame);
+int rdm_transmit_zero_copy(struct rdm_conn *conn, struct dofi_dto *dto, struct rdm_frame *frame);
 /*
  * Sends a frame with @size bytes of @dto from @offset on, from a copy; @dto is done when the fabric has passed them on,
  * not before.

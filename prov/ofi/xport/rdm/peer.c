@@ -96,7 +96,7 @@ int rdm_peer_learn(struct dofi_ia *ia, struct rdm_peer *peer, const struct dofi_
 	return 0;
 }
 
-void rdm_peer_turn_down(struct dofi_ia *ia, struct rdm_peer *peer, enum dofi_cm_reason reason)
+void rdm_peer_refuse(struct dofi_ia *ia, struct rdm_peer *peer, enum dofi_cm_reason reason)
 {
 	const struct dofi_cm_msg msg = { .kind = DOFI_CM_REFUSE, .reason = reason };
 

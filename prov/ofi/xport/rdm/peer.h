@@ -41,7 +41,7 @@ void rdm_peer_free(struct dofi_ia *ia, struct rdm_peer *peer);
 /* The port that its request came to is of no use to it any more, nor is a place that it may get. */
 void rdm_peer_answered(struct dofi_ia *ia, struct rdm_peer *peer);
 /* Says no, and frees it. */
-void rdm_peer_turn_down(struct dofi_ia *ia, struct rdm_peer *peer, enum dofi_cm_reason reason);
+void rdm_peer_refuse(struct dofi_ia *ia, struct rdm_peer *peer, enum dofi_cm_reason reason);
 
 /*
  * Keeps what the request or answer @msg, which may be a lie, says of its sender. -EHOSTUNREACH or

@@ -102,7 +102,7 @@ void rdm_pz_close(struct dofi_pz *pz)
 }
 
 /* A free place for a connection. CQ lock held. */
-static int place_find(struct rdm_pz *rpz, uint32_t *place)
+static int slot_find(struct rdm_pz *rpz, uint32_t *slot)
 {
 	uint32_t n = rpz->n_conns ? 2 * rpz->n_conns : 16, i;
 	struct rdm_conn **more;
@@ -118,7 +118,7 @@ static int place_find(struct rdm_pz *rpz, uint32_t *place)
 		rpz->conn = more;
 		rpz->n_conns = n;
 	}
-	*place = i;
+	*slot = i;
 	return 0;
 }
 
@@ -171,18 +171,18 @@ int rdm_pz_add(struct rdm_pz *rpz, struct rdm_conn *conn)
 {
 	struct dofi_cq *cq = &rpz->domain->cq;
 	const uint32_t number = number_new();
-	uint32_t place;
+	uint32_t slot;
 	int ret;
 
 	if (!number)
 		return -EIO;
 	dofi_mutex_lock(&cq->lock);
-	ret = place_find(rpz, &place);
+	ret = slot_find(rpz, &slot);
 	if (!ret && conn->link)
 		ret = dofi_rings_add(rpz->rings, conn->link);
 	if (!ret) {
-		atomic_store(&conn->id, (uint64_t)number << 32 | place);
-		rpz->conn[place] = conn;
+		atomic_store(&conn->id, (uint64_t)number << 32 | slot);
+		rpz->conn[slot] = conn;
 	}
 	dofi_mutex_unlock(&cq->lock);
 	if (!ret)
@@ -194,12 +194,12 @@ void rdm_pz_remove(struct rdm_conn *conn)
 {
 	struct rdm_pz *rpz = conn->rpz;
 	struct dofi_cq *cq = &rpz->domain->cq;
-	const uint32_t place = (uint32_t)atomic_load(&conn->id);
+	const uint32_t slot = (uint32_t)atomic_load(&conn->id);
 
 	here_leave(conn);
 	dofi_mutex_lock(&cq->lock);
-	if (place < rpz->n_conns && rpz->conn[place] == conn)
-		rpz->conn[place] = NULL;
+	if (slot < rpz->n_conns && rpz->conn[slot] == conn)
+		rpz->conn[slot] = NULL;
 	if (conn->link)
 		dofi_rings_remove(rpz->rings, conn->link);
 	rdm_ops_abandon(conn);

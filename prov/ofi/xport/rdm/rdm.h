@@ -135,7 +135,7 @@ struct rdm_conn {
 	_Atomic unsigned todo;		/* RDM_ESTABLISHED, ... */
 	uint64_t peer_id;
 	size_t inject;			/* most bytes of a frame that is injected, */
-	size_t room;			/* of one of which a copy may be sent, */
+	size_t max_copy;			/* of one of which a copy may be sent, */
 	size_t frame_size;		/* and of one at all */
 	size_t eager;			/* most bytes of what goes by frames although memory could be read */
 	pid_t pid;			/* of a peer whose memory we can read, or 0 */

@@ -94,7 +94,7 @@ void rdm_connect(struct dofi_ep *ep)
 }
 
 /* The first frame of all; when it is answered, both ways are known to be good. */
-static void greet(struct rdm_conn *conn)
+static void hello_send(struct rdm_conn *conn)
 {
 	dofi_ep_lock(conn->ep);
 	conn->hello_due = true;
@@ -117,7 +117,7 @@ static void accepted(struct rdm_conn *conn, const struct dofi_cm_msg *msg)
 	if (!ret)
 		ret = rdm_conn_reach(conn);
 	if (!ret)
-		greet(conn);
+		hello_send(conn);
 	else if (!rdm_is_alone(ep->obj.ia))
 		connect_otherwise(ep);
 	else
@@ -263,7 +263,7 @@ static void on_request(struct dofi_cm_listener *listener, struct dofi_cm_conn *c
 	dofi_cm_set_owner(cm, peer);
 	reason = deliver(l, peer, msg);
 	if (reason)
-		rdm_peer_turn_down(l->port.ia, peer, reason);
+		rdm_peer_refuse(l->port.ia, peer, reason);
 	else if (l->sp)
 		dofi_cm_send(cm, &ready);
 }
@@ -277,7 +277,7 @@ void rdm_reject(struct dofi_cr *cr, enum dofi_reject why, const void *data, size
 
 	cr->request = NULL;
 	if (why == DOFI_REJECT_PROVIDER) {
-		rdm_peer_turn_down(cr->obj.ia, peer, DOFI_CM_NO_LISTENER);
+		rdm_peer_refuse(cr->obj.ia, peer, DOFI_CM_NO_LISTENER);
 		return;
 	}
 	if (!peer->gone)
@@ -291,7 +291,7 @@ static int accept_with(struct dofi_ep *ep, struct rdm_peer *peer)
 	int ret = peer->gone ? -ECONNABORTED : rdm_conn_open(ep, peer, peer->addr, peer->addr_len);
 
 	if (ret) {
-		rdm_peer_turn_down(ep->obj.ia, peer, DOFI_CM_BUSY);
+		rdm_peer_refuse(ep->obj.ia, peer, DOFI_CM_BUSY);
 		return ret;
 	}
 	rdm_peer_answered(ep->obj.ia, peer);
@@ -316,7 +316,7 @@ void rdm_accept(struct dofi_ep *ep)
 void rdm_close(struct dofi_ep *ep)
 {
 	if (ep->accepting)
-		rdm_peer_turn_down(ep->obj.ia, ep->accepting, DOFI_CM_NO_LISTENER);
+		rdm_peer_refuse(ep->obj.ia, ep->accepting, DOFI_CM_NO_LISTENER);
 	ep->accepting = NULL;
 	rdm_conn_close(ep);
 }

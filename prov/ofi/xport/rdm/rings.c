@@ -14,7 +14,7 @@
 static const char layout[] = "rings/1";
 
 /* The end that asks sends the link and its doorbell, the other one its doorbell. */
-enum { LINK_FD, BELL_FD, REQUEST_FDS };
+enum { LINK_FD, DOORBELL_FD, REQUEST_FDS };
 
 int rdm_rings_open(struct rdm_conn *conn, struct rdm_peer *peer)
 {
@@ -40,19 +40,19 @@ int rdm_rings_learn(struct rdm_peer *peer, const struct dofi_cm_msg *msg)
 		return dofi_link_meet(peer->link, msg->n_fds ? msg->fd[0] : -1);
 	if (msg->n_fds != REQUEST_FDS)
 		return -EMFILE;
-	return dofi_link_join(msg->fd[LINK_FD], msg->fd[BELL_FD], &peer->link);
+	return dofi_link_join(msg->fd[LINK_FD], msg->fd[DOORBELL_FD], &peer->link);
 }
 
 void rdm_rings_introduce(const struct rdm_conn *conn, struct dofi_cm_msg *msg)
 {
-	const int bell = dofi_rings_bell(conn->rpz->rings);
+	const int doorbell = dofi_rings_bell(conn->rpz->rings);
 
 	msg->frame_size = DOFI_LINK_FRAME;
 	msg->addr_len = sizeof(layout);
 	msg->addr = layout;
 	if (conn->link->made)
 		msg->fd[msg->n_fds++] = conn->link->fd;
-	msg->fd[msg->n_fds++] = bell;
+	msg->fd[msg->n_fds++] = doorbell;
 }
 
 void rdm_rings_rest(struct rdm_ia *ria)

@@ -60,7 +60,7 @@ static int rma_by_fabric(struct rdm_conn *conn, struct dofi_dto *dto, bool write
 	return (int)ret;
 }
 
-uint64_t rdm_write_beside(const struct dofi_dto *dto)
+uint64_t rdm_write_cq_data(const struct dofi_dto *dto)
 {
 	const bool solicited = dto->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG;
 
@@ -98,7 +98,7 @@ static size_t read_room(const struct rdm_conn *conn, const struct dofi_dto *dto)
 {
 	const bool bare = conn->bare && dto->number - conn->ep->sq.head <= RDM_BARE_REQUEST;
 
-	return bare ? conn->inject : conn->room - RDM_FRAME_FULL;
+	return bare ? conn->inject : conn->max_copy - RDM_FRAME_FULL;
 }
 
 /* The bytes from dto->rma.asked on, as many as a frame has @room for. */
@@ -120,14 +120,14 @@ static int ask_part(struct rdm_conn *conn, struct dofi_dto *dto, struct rdm_fram
 	return ret;
 }
 
-static int ask_write_in_parts(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t beside)
+static int ask_write_in_parts(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t cq_data)
 {
-	const size_t room = conn->room - RDM_FRAME_FULL;
+	const size_t room = conn->max_copy - RDM_FRAME_FULL;
 	int ret;
 
 	do {
 		const bool last = dto->length - dto->rma.asked <= room;
-		struct rdm_frame f = { .kind = RDM_FRAME_WRITE, .beside = last ? beside : 0 };
+		struct rdm_frame f = { .kind = RDM_FRAME_WRITE, .cq_data = last ? cq_data : 0 };
 
 		ret = ask_part(conn, dto, &f, room, true);
 	} while (!ret && dto->rma.asked < dto->length);
@@ -160,13 +160,13 @@ static void begin(struct dofi_dto *dto)
 	dto->step = DOFI_STEP_ASKED;
 }
 
-static int ask_write(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t beside)
+static int ask_write(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t cq_data)
 {
-	struct rdm_frame f = { .kind = RDM_FRAME_WRITE, .length = dto->length, .beside = beside };
+	struct rdm_frame f = { .kind = RDM_FRAME_WRITE, .length = dto->length, .cq_data = cq_data };
 
 	begin(dto);
 	if (by_frames(conn, dto, conn->peer_reads))
-		return ask_write_in_parts(conn, dto, beside);
+		return ask_write_in_parts(conn, dto, cq_data);
 	rdm_name_segments(&f, dto);
 	return ask(conn, dto, &f);
 }
@@ -242,7 +242,7 @@ int rdm_rma(struct rdm_conn *conn, struct dofi_dto *dto)
 	case DOFI_DTO_READ:
 		return by_peer ? ask_read(conn, dto) : rma_by_fabric(conn, dto, false);
 	case DOFI_DTO_WRITE_IMMED:
-		return ask_write(conn, dto, rdm_write_beside(dto));
+		return ask_write(conn, dto, rdm_write_cq_data(dto));
 	default:
 		return ask_atomic(conn, dto);
 	}

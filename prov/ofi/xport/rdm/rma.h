@@ -19,6 +19,6 @@ int rdm_take_data(struct rdm_conn *conn, struct dofi_dto *dto, const struct rdm_
  */
 int rdm_write_before_message(struct rdm_conn *conn, struct dofi_dto *dto);
 /* What goes with the message that tells of the write @dto. */
-uint64_t rdm_write_beside(const struct dofi_dto *dto);
+uint64_t rdm_write_cq_data(const struct dofi_dto *dto);
 
 #endif

@@ -66,7 +66,7 @@ static int send_tagged(struct rdm_conn *conn, struct dofi_dto *dto)
  */
 static int send_data(struct rdm_conn *conn, struct dofi_dto *dto)
 {
-	const size_t room = conn->room - RDM_FRAME_FULL, left = dto->length - dto->rndv.sent;
+	const size_t room = conn->max_copy - RDM_FRAME_FULL, left = dto->length - dto->rndv.sent;
 	const size_t size = left < room ? left : room;
 	struct rdm_frame f = {
 		.kind = RDM_FRAME_DATA, .number = (uint32_t)dto->rndv.tag, .addr = dto->rndv.sent,

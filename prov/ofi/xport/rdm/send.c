@@ -18,7 +18,7 @@
  * Software fabrics keep what a peer does not take, for as long as it likes: memory of the program
  * is not to be there when the connection has ended.
  */
-static bool goes_in_place(const struct rdm_conn *conn, const struct dofi_dto *dto)
+static bool suits_zero_copy(const struct rdm_conn *conn, const struct dofi_dto *dto)
 {
 	const struct dofi_fabric_choice *fabric = rdm_fabric(conn);
 
@@ -26,7 +26,7 @@ static bool goes_in_place(const struct rdm_conn *conn, const struct dofi_dto *dt
 }
 
 /* A message of @length bytes, none or all of @dto. */
-static int send_message(struct rdm_conn *conn, struct dofi_dto *dto, size_t length, uint64_t beside)
+static int send_message(struct rdm_conn *conn, struct dofi_dto *dto, size_t length, uint64_t cq_data)
 {
 	struct rdm_frame f;
 	size_t size;
@@ -36,13 +36,13 @@ static int send_message(struct rdm_conn *conn, struct dofi_dto *dto, size_t leng
 		return -FI_EAGAIN;
 	rdm_frame_clear(&f);
 	f.kind = RDM_FRAME_SEND;
-	f.beside = beside;
+	f.cq_data = cq_data;
 	size = rdm_head_size(conn, &f) + length;
 	if (size > conn->frame_size)
-		return length <= conn->eager ? rdm_eager_send(conn, dto, beside) :
+		return length <= conn->eager ? rdm_eager_send(conn, dto, cq_data) :
 					       rdm_rndv_rts(conn, dto, &f);
 	if (size > conn->inject)
-		return goes_in_place(conn, dto) ? rdm_transmit_in_place(conn, dto, &f) :
+		return suits_zero_copy(conn, dto) ? rdm_transmit_zero_copy(conn, dto, &f) :
 						  rdm_transmit_copy(conn, dto, &f, 0, length);
 	ret = rdm_transmit(conn, &f, dto->iov, dto->n_iov, 0, length);
 	return ret ? ret : DOFI_DONE;
@@ -67,7 +67,7 @@ ssize_t rdm_send(struct fid_ep *to, const void *buf, size_t len, void *desc, uin
 	return ret ? ret : DOFI_DONE;
 }
 
-static uint64_t beside_of(const struct dofi_dto *dto, enum dofi_beside_kind kind)
+static uint64_t cq_data_of(const struct dofi_dto *dto, enum dofi_beside_kind kind)
 {
 	const bool solicited = dto->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG;
 	const uint32_t value = kind == DOFI_BESIDE_PLAIN ? 0 : dto->immed;
@@ -77,7 +77,7 @@ static uint64_t beside_of(const struct dofi_dto *dto, enum dofi_beside_kind kind
 
 static int submit_send(struct rdm_conn *conn, struct dofi_dto *dto, enum dofi_beside_kind kind)
 {
-	return send_message(conn, dto, dto->length, beside_of(dto, kind));
+	return send_message(conn, dto, dto->length, cq_data_of(dto, kind));
 }
 
 /* The peer is not told of a write that it refuses: what tells of it follows when that is done. */
@@ -85,7 +85,7 @@ static int write_immed(struct rdm_conn *conn, struct dofi_dto *dto)
 {
 	const int ret = rdm_write_before_message(conn, dto);
 
-	return ret ? ret : send_message(conn, dto, 0, rdm_write_beside(dto));
+	return ret ? ret : send_message(conn, dto, 0, rdm_write_cq_data(dto));
 }
 
 /* Any operation */

@@ -72,7 +72,7 @@ static bool take_write(struct rdm_conn *conn, struct rdm_task *task)
 		return true;
 	if (!rdm_ack(conn, task))
 		return false;
-	if (task->frame.beside && !task->result)
+	if (task->frame.cq_data && !task->result)
 		become_message(task);
 	return true;
 }
@@ -91,7 +91,7 @@ static bool read_whole(struct rdm_conn *conn, struct rdm_task *task, const struc
 		return rdm_ack(conn, task);
 	}
 	/* what does not fit behind a header is bare */
-	f.length = from.iov_len > conn->room - RDM_FRAME_FULL ? from.iov_len : 0;
+	f.length = from.iov_len > conn->max_copy - RDM_FRAME_FULL ? from.iov_len : 0;
 	ret = rdm_transmit(conn, &f, &from, 1, 0, from.iov_len);
 	dofi_grant_leave(grants_of(conn));
 	return ret != -FI_EAGAIN;
@@ -123,7 +123,7 @@ static bool take_read(struct rdm_conn *conn, struct rdm_task *task)
 	/* the peer has left and does not take the bytes */
 	if (conn->left)
 		return true;
-	if (task->frame.length <= (conn->bare ? conn->inject : conn->room - RDM_FRAME_FULL))
+	if (task->frame.length <= (conn->bare ? conn->inject : conn->max_copy - RDM_FRAME_FULL))
 		return read_whole(conn, task, &use);
 	if (rdm_is_near(conn))
 		return read_by_peer(conn, task, &use);

@@ -103,8 +103,8 @@ static void rdm_rise(struct dofi_progress *p)
 /* What a peer calls a connection. CQ lock held. */
 static struct rdm_conn *conn_find(const struct rdm_pz *rpz, uint64_t id)
 {
-	const uint32_t place = (uint32_t)id;
-	struct rdm_conn *conn = place < rpz->n_conns ? rpz->conn[place] : NULL;
+	const uint32_t slot = (uint32_t)id;
+	struct rdm_conn *conn = slot < rpz->n_conns ? rpz->conn[slot] : NULL;
 
 	return conn && atomic_load_explicit(&conn->id, memory_order_relaxed) == id ? conn : NULL;
 }
@@ -147,8 +147,8 @@ static void frame_take(struct rdm_pz *rpz, const void *data, size_t len, struct 
 
 static struct rdm_conn *bare_find(const struct rdm_pz *rpz, uint64_t bits)
 {
-	const uint32_t place = rdm_bare_place(bits);
-	struct rdm_conn *conn = place < rpz->n_conns ? rpz->conn[place] : NULL;
+	const uint32_t slot = rdm_bare_slot(bits);
+	struct rdm_conn *conn = slot < rpz->n_conns ? rpz->conn[slot] : NULL;
 
 	return conn && rdm_bare_is_for(bits, atomic_load_explicit(&conn->id, memory_order_relaxed)) ? conn : NULL;
 }

@@ -92,7 +92,7 @@ Test(rdm_eager_send, the_first_frame_says_that_it_is_solicited)
 
 	succeed(dofi_ep_post_send(ep, 1, &iov, cookie_of(1), DAT_COMPLETION_SOLICITED_WAIT_FLAG));
 	done(1);
-	cr_expect(dofi_beside_solicited(peer_take(&peer, RDM_FRAME_FIRST)->frame.beside));
+	cr_expect(dofi_beside_solicited(peer_take(&peer, RDM_FRAME_FIRST)->frame.cq_data));
 }
 
 /* The slot of a message that is done is as new for the next one. */
@@ -253,7 +253,7 @@ Test(rdm_eager_take, what_came_beside_is_looked_at_when_all_is_there)
 
 	receive(0, 100, 1);
 	f.length = 100;
-	f.beside = dofi_beside(DOFI_BESIDE_PLAIN, false, 0, 77);
+	f.cq_data = dofi_beside(DOFI_BESIDE_PLAIN, false, 0, 77);
 	peer_send(&peer, &f, theirs, 50);
 	cr_expect(peer_has_none(&peer));
 	cr_expect(event_none(evd));
@@ -504,7 +504,7 @@ Test(rdm_bare_send, what_says_more_has_a_header)
 
 	succeed(dofi_ep_post_send(ep, 1, &iov, cookie_of(1), DAT_COMPLETION_SOLICITED_WAIT_FLAG));
 	done(1);
-	cr_expect(dofi_beside_solicited(peer_take(&peer, RDM_FRAME_FIRST)->frame.beside));
+	cr_expect(dofi_beside_solicited(peer_take(&peer, RDM_FRAME_FIRST)->frame.cq_data));
 	peer_take(&peer, RDM_FRAME_MORE);
 }
 

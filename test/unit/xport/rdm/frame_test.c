@@ -30,7 +30,7 @@ static struct rdm_frame got;
 static struct rdm_frame full(enum rdm_frame_kind kind)
 {
 	struct rdm_frame f = {
-		.conn = 0xf1f2f3f4f5f6f7f8, .beside = 0xe1e2e3e4e5e6e7e8, .sequence = 0xd1d2d3d4,
+		.conn = 0xf1f2f3f4f5f6f7f8, .cq_data = 0xe1e2e3e4e5e6e7e8, .sequence = 0xd1d2d3d4,
 		.credits = 0xc1c2, .kind = kind,
 	};
 
@@ -84,7 +84,7 @@ static int unpack(const unsigned char *bytes, size_t len)
 static void same_head(const struct rdm_frame *a, const struct rdm_frame *b)
 {
 	cr_expect_eq(a->conn, b->conn);
-	cr_expect_eq(a->beside, b->beside);
+	cr_expect_eq(a->cq_data, b->cq_data);
 	cr_expect_eq(a->sequence, b->sequence);
 	cr_expect_eq(a->credits, b->credits);
 	cr_expect_eq(a->kind, b->kind);
@@ -362,7 +362,7 @@ static void bare_is_as_packed(enum rdm_frame_kind kind, uint32_t sequence)
 	const uint64_t bits = rdm_bare_pack(&f);
 
 	cr_assert(rdm_bare_fits(&f));
-	cr_expect_eq(rdm_bare_place(bits), 0x5f6f7);
+	cr_expect_eq(rdm_bare_slot(bits), 0x5f6f7);
 	cr_expect(rdm_bare_is_for(bits, f.conn));
 	cr_expect(!rdm_bare_is_for(bits, f.conn + 1));
 	cr_expect(!rdm_bare_is_for(bits, f.conn + (1ull << 32)));
@@ -373,7 +373,7 @@ static void bare_is_as_packed(enum rdm_frame_kind kind, uint32_t sequence)
 	cr_expect_eq(got.sequence, sequence);
 	cr_expect_eq(got.length, f.length);
 	cr_expect_eq(got.data_size, DATA);
-	cr_expect_eq(got.beside, 0);
+	cr_expect_eq(got.cq_data, 0);
 	cr_expect_eq(got.data, data);
 	cr_expect_eq(rdm_bare_unpack(bits, data, DATA, f.conn, sequence, &got), 0);
 	cr_expect(got.sequence != sequence + 1, "it is not the number of the next frame");
@@ -392,12 +392,12 @@ Test(rdm_frame, a_bare_frame_is_parsed_as_it_was_packed)
 
 Test(rdm_frame, what_has_no_bits_in_a_bare_frame_does_not_fit_it)
 {
-	struct rdm_frame f = { .kind = RDM_FRAME_SEND, .conn = RDM_BARE_PLACE };
+	struct rdm_frame f = { .kind = RDM_FRAME_SEND, .conn = RDM_BARE_SLOT };
 
 	cr_expect(rdm_bare_fits(&f));
 	f.conn++;
 	cr_expect(!rdm_bare_fits(&f), "place");
-	f = (struct rdm_frame){ .kind = RDM_FRAME_SEND, .beside = 1 };
+	f = (struct rdm_frame){ .kind = RDM_FRAME_SEND, .cq_data = 1 };
 	cr_expect(!rdm_bare_fits(&f), "what goes with it");
 	f = (struct rdm_frame){ .kind = RDM_FRAME_SEND, .credits = RDM_BARE_CREDITS + 1 };
 	cr_expect(!rdm_bare_fits(&f), "credits");

@@ -54,7 +54,7 @@ Test(rdm_recv, what_comes_beside_a_message_must_make_sense)
 	struct rdm_frame f = peer_frame(&peer, RDM_FRAME_SEND);
 
 	receive(0, 10, 1);
-	f.beside = dofi_beside(DOFI_BESIDE_PLAIN, false, 0, 77);
+	f.cq_data = dofi_beside(DOFI_BESIDE_PLAIN, false, 0, 77);
 	peer_send(&peer, &f, "first", 5);
 	done_await(evd, DAT_DTO_ERR_TRANSPORT);
 	peer_sees_break(&peer);
@@ -65,7 +65,7 @@ Test(rdm_recv, only_contexts_of_this_connection_can_be_invalidated)
 	struct rdm_frame f = peer_frame(&peer, RDM_FRAME_SEND);
 
 	receive(0, 10, 1);
-	f.beside = dofi_beside(DOFI_BESIDE_INVALIDATE, false, 0, big_remote);
+	f.cq_data = dofi_beside(DOFI_BESIDE_INVALIDATE, false, 0, big_remote);
 	peer_send(&peer, &f, "first", 5);
 	cr_expect_eq(done_await(evd, DAT_DTO_ERR_LOCAL_PROTECTION), 1);
 	peer_sees_break(&peer);

@@ -194,7 +194,7 @@ Test(rdm_rma, data_goes_beside_writes)
 
 	succeed(dofi_ep_post_write_immed(ep, &p));
 	f = &peer_take(&peer, RDM_FRAME_WRITE)->frame;
-	cr_expect_eq(f->beside, dofi_beside(DOFI_BESIDE_WRITE_IMMED, false, 100, 0xfeed));
+	cr_expect_eq(f->cq_data, dofi_beside(DOFI_BESIDE_WRITE_IMMED, false, 100, 0xfeed));
 	answer(f->number, NULL, 0);
 	extended();
 }

@@ -35,7 +35,7 @@ Test(rdm_send, a_short_message_is_a_frame)
 	f = peer_take(&peer, RDM_FRAME_SEND);
 	cr_expect_eq(f->frame.length, 15);
 	cr_expect(!memcmp(f->data, big, 10) && !memcmp(f->data + 10, big + 100, 5));
-	cr_expect_eq(f->frame.beside, 0);
+	cr_expect_eq(f->frame.cq_data, 0);
 
 	post_send(0, FRAME - RDM_FRAME_HEADER, 2);
 	done(2);
@@ -54,7 +54,7 @@ Test(rdm_send, a_solicited_one_says_so)
 
 	succeed(dofi_ep_post_send(ep, 1, &iov, cookie_of(1), DAT_COMPLETION_SOLICITED_WAIT_FLAG));
 	done(1);
-	cr_expect(dofi_beside_solicited(peer_take(&peer, RDM_FRAME_SEND)->frame.beside));
+	cr_expect(dofi_beside_solicited(peer_take(&peer, RDM_FRAME_SEND)->frame.cq_data));
 }
 
 Test(rdm_send, a_long_message_is_announced_with_its_place)
@@ -247,7 +247,7 @@ Test(rdm_send, data_goes_beside_messages)
 
 	succeed(dofi_ep_post_send_immed(ep, &p));
 	done(1);
-	cr_expect_eq(peer_take(&peer, RDM_FRAME_SEND)->frame.beside,
+	cr_expect_eq(peer_take(&peer, RDM_FRAME_SEND)->frame.cq_data,
 		     dofi_beside(DOFI_BESIDE_IMMED, false, 0, 0xfeed));
 }
 #endif

@@ -17,7 +17,7 @@ static void ask(enum rdm_frame_kind kind, const struct dofi_use *use, uint64_t b
 	f.key = use->key;
 	f.addr = use->addr;
 	f.length = use->len;
-	f.beside = beside;
+	f.cq_data = beside;
 	peer_send(&peer, &f, theirs, kind == RDM_FRAME_WRITE ? use->len : 0);
 }
 
@@ -352,7 +352,7 @@ Test(rdm_target, a_scoped_key_is_of_one_connection)
 
 	/* the same with the invalidation of what is another's */
 	f = peer_frame(&other, RDM_FRAME_SEND);
-	f.beside = dofi_beside(DOFI_BESIDE_INVALIDATE, false, 0, bind_through(ep));
+	f.cq_data = dofi_beside(DOFI_BESIDE_INVALIDATE, false, 0, bind_through(ep));
 	receive_with(other_ep, 0, 10, 1);
 	peer_send(&other, &f, NULL, 0);
 	done_await(evd, DAT_DTO_ERR_LOCAL_PROTECTION);
