@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The connectionless transport: the life of a connection, from its place in a PZ to its end. */
+/* The connectionless transport: the life of a connection. */
 
 #include "xport/rdm/conn.h"
 
@@ -73,7 +73,7 @@ put_conn:
 	return ret;
 }
 
-/* Finds out whether the peer's own memory can be read. */
+/* Finds out whether the peer's memory can be read. */
 static void read_memory(struct rdm_conn *conn)
 {
 	const struct rdm_peer *peer = conn->peer;
@@ -99,7 +99,7 @@ static size_t most(size_t a, size_t b)
 	return a > b ? a : b;
 }
 
-/* Both ends' limits. EP lock held. */
+/* Sets limits that suit both ends. EP lock held. */
 static void set_limits(struct rdm_conn *conn)
 {
 	const struct dofi_fabric_choice *fabric = rdm_fabric(conn);
@@ -121,7 +121,7 @@ static bool is_in_process(const struct rdm_conn *conn)
 	return conn->peer->host.pid == rdm_ia_of(conn->ep->obj.ia)->host.pid;
 }
 
-/* A number of a process means something in its namespace alone. */
+/* A process id has a meaning in its namespace alone. */
 static int link_find(struct rdm_conn *conn)
 {
 	const struct dofi_host *host = &rdm_ia_of(conn->ep->obj.ia)->host;
@@ -132,7 +132,7 @@ static int link_find(struct rdm_conn *conn)
 	return 0;
 }
 
-/* The peer's endpoint is known to ours, and its memory to us where it is shared. */
+/* Adds the peer to the address vector, and finds out what of its memory is shared. */
 static int endpoint_find(struct rdm_conn *conn)
 {
 	const struct rdm_peer *peer = conn->peer;
@@ -166,7 +166,7 @@ int rdm_conn_reach(struct rdm_conn *conn)
 	conn->peer_id = peer->id;
 	conn->matched = ep->rq.next;
 	ep->peer_secret = peer->secret;
-	ep->mailbox.key = 1;	/* all peers do atomics */
+	ep->mailbox.key = 1;	/* all peers support atomics */
 	ep->framed = false;
 	ep->fid = conn->link ? dofi_rings_ep(conn->rpz->rings) : conn->endpoint->rdm.fid;
 	dofi_ep_gate(ep);
@@ -175,7 +175,7 @@ int rdm_conn_reach(struct rdm_conn *conn)
 	return 0;
 }
 
-/* What the fabric was to do that is not done, and will not be. EP lock held, as for the next. */
+/* Cancels receives that the fabric has. EP lock held. */
 static void cancel(struct rdm_conn *conn)
 {
 	struct rdm_op *op;
@@ -190,7 +190,7 @@ static bool has_ops(struct rdm_conn *conn)
 	return !LIST_EMPTY(&conn->ops);
 }
 
-/* How long memory of the program may be in the fabric's hands after the end of a connection. */
+/* How long the fabric may use memory of the program after the end of a connection. */
 #define LAST_OPS_NS (100 * 1000000LL)
 
 static bool has_hello_due(struct rdm_conn *conn)
@@ -198,13 +198,13 @@ static bool has_hello_due(struct rdm_conn *conn)
 	return conn->hello_due;
 }
 
-/* The program may have seen what the peer wrote, and end the connection for that. */
+/* The program may end the connection because it has seen a write whose ACK is still pending. */
 static bool is_acking(struct rdm_conn *conn)
 {
 	return !conn->left && rdm_owes_ack(conn);
 }
 
-/* As long as something of @conn is as @busy says, but not for ever. */
+/* Progresses the CQ while @busy returns true, for a limited time. */
 static void wait_while(struct rdm_conn *conn, bool (*busy)(struct rdm_conn *conn))
 {
 	struct dofi_cq *cq = conn->ep->cq;
@@ -223,7 +223,10 @@ static void wait_while(struct rdm_conn *conn, bool (*busy)(struct rdm_conn *conn
 	}
 }
 
-/* The program may do with its memory what it wants when it hears of the end. */
+/*
+ * Waits until the fabric uses no memory of the program, which may reuse it once the end is
+ * reported.
+ */
 static void settle(struct rdm_conn *conn)
 {
 	dofi_ep_lock(conn->ep);
@@ -233,10 +236,10 @@ static void settle(struct rdm_conn *conn)
 	dofi_cq_drain(conn->ep->cq);
 }
 
-/* What the peer waits for, or would not bear if it did not come. */
+/* Sends the frames that the peer needs. */
 static void finish(struct rdm_conn *conn)
 {
-	/* shm takes the first frame when its peer has us mapped, and crashes that if it cannot */
+	/* shm maps the sender when it takes the first frame, and crashes if it cannot */
 	if (conn->page)
 		wait_while(conn, has_hello_due);
 	wait_while(conn, is_acking);
@@ -253,7 +256,7 @@ static void forget_waiting(struct rdm_conn *conn)
 	conn->n_waiting = 0;
 }
 
-/* Its EP has none any more. */
+/* Removes the connection from its EP. */
 static void detach(struct rdm_conn *conn)
 {
 	struct dofi_ep *ep = conn->ep;
@@ -276,10 +279,10 @@ static void say_goodbye(struct rdm_conn *conn, bool broken)
 }
 
 /*
- * Whether libfabric's shm can remove the peer (dofi_rdm_peer_remove()). When it does it writes to
- * the peer's memory, at a place that the peer named when it heard of us (2.x; written in front of an
- * array if it did not); that memory may be gone if it is this process's own. 1.17 does not forget
- * that it waits for a peer to hear of us. EP lock held.
+ * Whether libfabric's shm can remove the peer (dofi_rdm_peer_remove()). Removing writes to the
+ * peer's memory, at an index that the peer reported when it took our first frame (2.x; before the
+ * array if it did not). If the peer is in this process, that memory may be unmapped. 1.17 keeps
+ * waiting for a peer that took no frame. EP lock held.
  */
 static bool is_removable(const struct rdm_conn *conn)
 {
@@ -352,7 +355,7 @@ static void conn_work(struct dofi_work *work)
 		dofi_ep_end_with(conn->ep, conn->left_event, NULL, 0);
 }
 
-/* The end */
+/* The end of the peer */
 
 /* The peer sends nothing behind its frame @last. */
 static void left(struct rdm_conn *conn, uint32_t last, DAT_EVENT_NUMBER event)
@@ -364,7 +367,7 @@ static void left(struct rdm_conn *conn, uint32_t last, DAT_EVENT_NUMBER event)
 	conn->left = true;
 	conn->last_frame = last;
 	conn->left_event = event;
-	/* answers that the peer did not take are not due any more */
+	/* ACKs that the peer did not take are not due any more */
 	rdm_catch_up(conn, NULL);
 	over = conn->seen == last && !conn->n_waiting;
 	dofi_ep_unlock(ep);
@@ -388,12 +391,15 @@ void rdm_conn_gone(struct rdm_conn *conn, const uint32_t *last, DAT_EVENT_NUMBER
 {
 	struct dofi_ep *ep = conn->ep;
 
-	/* what it sent before may tell that the connection had been made */
+	/* frames that are already there may establish the connection */
 	dofi_cq_drain(conn->ep->cq);
 	conn_work(&conn->work);
 	switch (dofi_ep_state_now(ep)) {
 	case DAT_EP_STATE_ACTIVE_CONNECTION_PENDING:
-		/* or it is still under way, on a fabric that is slower */
+		/*
+		 * the frame that establishes the connection may still be in flight on a slower
+		 * fabric
+		 */
 		if (has_more(conn, last))
 			left(conn, *last, event);
 		else

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The connectionless transport: long messages that the fabric moves from the sender's buffer into the receiver's.
+ * The connectionless transport: long messages that the fabric moves from the sender's buffer into
+ * the receiver's.
  *
- * A software fabric keeps the memory that it was handed until the peer takes or sends the bytes. Neither a send nor a
- * receive that has begun can be cancelled, and only the end of the endpoint returns the memory. The endpoint of the PZ
- * serves other connections too. So a connection opens a direct endpoint, which it shares with no other, when its first
- * long message is announced, and closes that at its end. Until both ends have one, and where none can be opened, long
- * messages go in frames.
+ * A software fabric keeps the memory that it was handed until the peer takes or sends the bytes.
+ * Neither a send nor a receive that has begun can be cancelled, and only closing the endpoint
+ * returns the memory. The endpoint of the PZ serves other connections too. So a connection opens a
+ * direct endpoint of its own with the first RTS of a long message, and closes it at its end. Until
+ * both ends have a direct endpoint, and where none can be opened, long messages go in frames.
  */
 
 #include "xport/rdm/direct.h"
@@ -19,7 +20,10 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-/* Direct endpoints of a PZ. Each costs a listening socket and a connection; further connections use frames. */
+/*
+ * Most direct endpoints of a PZ, as each costs a listening socket and a connection. Further
+ * connections use frames.
+ */
 #define DIRECT_MAX 64
 
 static struct dofi_progress *progress_of(const struct rdm_conn *conn)
@@ -87,7 +91,7 @@ bool rdm_direct_reach(struct rdm_conn *conn, const void *address, size_t len)
 	return direct->reached;
 }
 
-/* How long after the failure the CM connection may report the end that caused it, in milliseconds. */
+/* How long after a failure the CM connection may report the end that caused it, in milliseconds. */
 #define LOST_MS 100
 
 void rdm_direct_lost(struct rdm_conn *conn)
@@ -98,7 +102,10 @@ void rdm_direct_lost(struct rdm_conn *conn)
 		dofi_timer_start(progress_of(conn), &direct->lost, dofi_now() + LOST_MS * INT64_C(1000000));
 }
 
-/* Operations that the endpoint did not complete before it was closed: no completion follows. */
+/*
+ * Releases operations that the endpoint did not complete before it was closed, as no completion
+ * follows.
+ */
 static void ops_reclaim(struct rdm_conn *conn)
 {
 	struct rdm_op *op, *next;

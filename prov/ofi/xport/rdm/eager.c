@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The connectionless transport: messages in several frames, which are sent before the peer has a receive for them.
+ * The connectionless transport: messages sent eagerly in several frames, before the peer has a
+ * receive for them.
  *
- * Each frame is short enough to be injected: the fabric keeps no memory of the program's, and a message is done when
- * its last frame has been handed over. The peer takes the frames of a message one behind the other, so they need not
- * name it.
+ * Each frame is short enough to be injected. So the fabric keeps no memory of the program, and a
+ * message is done when its last frame has been handed over. The frames of a message follow each
+ * other without other frames in between, so they need not identify it.
  */
 
 #include "xport/rdm/eager.h"
@@ -26,7 +27,7 @@ static int send_next(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t cq_da
 	rdm_frame_clear(&f);
 	f.kind = dto->step == DOFI_STEP_BEGUN ? RDM_FRAME_MORE : RDM_FRAME_FIRST;
 	f.length = dto->length;
-	f.cq_data = dto->step == DOFI_STEP_BEGUN ? 0 : cq_data;	/* the first frame has it */
+	f.cq_data = dto->step == DOFI_STEP_BEGUN ? 0 : cq_data;	/* goes with the first frame */
 	room = conn->inject - rdm_head_size(conn, &f);
 	size = left < room ? left : room;
 	ret = rdm_batch_add(conn, &f, dto, dto->eager.sent, size);
@@ -43,7 +44,7 @@ int rdm_eager_send(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t cq_data
 
 	if (dto->step != DOFI_STEP_BEGUN)
 		dto->eager.sent = 0;
-	/* together: in between the peer would look for what is there already, and hold up the next frame */
+	/* in one batch: between single frames the peer would poll, and delay the next one */
 	if (!conn->window || !rdm_batch_begin(conn))
 		return -FI_EAGAIN;
 	do

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 
 /*
- * A repair may cost the endpoint one of libfabric's buffers for good, of which it has 1024: after so
- * many repairs no further connection uses the endpoint.
+ * A repair may lose one of libfabric's 1024 buffers of the endpoint. After this many repairs new
+ * connections use another endpoint.
  */
 #define REPAIRS_MAX 64
 
@@ -92,7 +92,7 @@ int rdm_endpoint_get(struct rdm_pz *rpz, struct dofi_claim *claim, const void *k
 	return 0;
 }
 
-/* While the gate is closed the renewal closes all endpoints, together. */
+/* While the robust lock is closed, the renewal closes all endpoints together. */
 void rdm_endpoint_put(struct rdm_endpoint *e)
 {
 	struct rdm_ia *ria = rdm_ia_of(e->rpz->pz->obj.ia);
@@ -140,7 +140,7 @@ void rdm_endpoints_damaged(struct dofi_gate *gate)
 	dofi_progress_post(ria->progress, &ria->renewal);
 }
 
-/* Ends the connection at once: nothing comes or goes any more through its endpoint. */
+/* Ends the connection at once, because its endpoint is unusable. */
 static void conn_break(struct rdm_conn *conn)
 {
 	switch (dofi_ep_state_now(conn->ep)) {
@@ -155,7 +155,7 @@ static void conn_break(struct rdm_conn *conn)
 	}
 }
 
-/* The table of connections is written by this thread only. */
+/* Reads the table of connections without a lock, as only this thread writes it. */
 static unsigned conns_break(struct rdm_pz *rpz)
 {
 	unsigned n = 0;
@@ -178,8 +178,8 @@ static void endpoints_shut(struct rdm_pz *rpz)
 }
 
 /*
- * While an endpoint is open behind the closed gate no completion may be read, nor a buffer be freed
- * that libfabric has. Runs again when the last connection of an endpoint has ended.
+ * While an endpoint is open behind the closed robust lock, no completion may be read, and no buffer
+ * freed that libfabric has. Runs again when the last connection of an endpoint has ended.
  */
 void rdm_endpoints_renew(struct dofi_work *work)
 {

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What endpoints of a connectionless fabric send each other: rendered and parsed. Pure functions. */
+/*
+ * Frames, which endpoints of a connectionless fabric exchange: packed and parsed. Pure functions.
+ */
 
 #include "xport/rdm/frame.h"
 
@@ -9,7 +11,7 @@
 
 #define VERSION 2
 
-#define FLAG_SEGMENTS 0x01		/* what follows is segments */
+#define FLAG_SEGMENTS 0x01		/* segments follow */
 
 struct header {
 	uint64_t conn;
@@ -31,7 +33,7 @@ struct body {
 _Static_assert(sizeof(struct header) == RDM_FRAME_HEADER, "the header has no gaps");
 _Static_assert(sizeof(struct header) + sizeof(struct body) == RDM_FRAME_FULL, "nor has the body");
 
-/* What each kind may have behind its body. */
+/* What may follow the body of each kind. */
 enum tail { TAIL_NONE, TAIL_DATA = 1, TAIL_SEGMENTS = 2 };
 
 static const uint8_t tails[RDM_FRAME_KINDS] = {
@@ -85,7 +87,7 @@ size_t rdm_frame_pack(unsigned char *buf, const struct rdm_frame *f)
 	return RDM_FRAME_FULL + pack_segments(buf + RDM_FRAME_FULL, f);
 }
 
-/* Together they are as long as the frame says. */
+/* Segments are together as long as the frame's length. */
 static int unpack_segments(const unsigned char *p, size_t len, struct rdm_frame *f)
 {
 	uint64_t total = 0;
@@ -115,7 +117,7 @@ static int unpack_tail(const unsigned char *p, size_t len, uint8_t flags, struct
 		return -EPROTO;
 	f->data = p;
 	f->data_size = len;
-	/* a write's data is all of it, or elsewhere */
+	/* the data of a write is complete, or is in segments */
 	if (f->kind == RDM_FRAME_WRITE && f->length != len)
 		return -EPROTO;
 	/* the first of several frames has some of the bytes, but not all */
@@ -193,7 +195,7 @@ uint64_t rdm_bare_pack(const struct rdm_frame *f)
 	       bare_field(f) << 18 | (f->conn >> 32 & RDM_BARE_NUMBER) << 32 | f->conn << 44;
 }
 
-/* The number with the low bits @low that is closest behind @seen. */
+/* The first number behind @seen with the low bits @low. */
 static uint32_t next_number(uint32_t low, uint32_t seen)
 {
 	return seen + 1 + ((low - (seen + 1)) & RDM_BARE_SEQUENCE);

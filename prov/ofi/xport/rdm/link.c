@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The connectionless transport: frames that are handed to the fabric, and credits. */
+/* The connectionless transport: sending a frame, and credits. */
 
 #include "xport/rdm/link.h"
 
@@ -16,15 +16,16 @@ static bool is_credited(uint8_t kind)
 	return 1u << kind & RDM_FRAME_CREDITED;
 }
 
-/* Whether the peer sleeps, and this thread is to wake its progress thread. */
+/* Whether the peer sleeps, and this thread has to wake its progress thread. */
 static inline bool is_asleep(struct rdm_conn *conn)
 {
 	return conn->link ? dofi_link_wakes(conn->link) : conn->page && dofi_shm_wakes(conn->page);
 }
 
 /*
- * A peer that sleeps does not notice what it was handed, nor what it has to do before it can be. A peer that has left
- * may not be there to read the doorbell, and other connections would take it for awake.
+ * Wakes a sleeping peer, which has to take the frame, or has to make room for it. A peer that has
+ * left is not woken: it may not read the doorbell any more, and its other connections would count
+ * it as awake.
  */
 static void wake(struct rdm_conn *conn)
 {
@@ -32,7 +33,7 @@ static void wake(struct rdm_conn *conn)
 		dofi_cm_wake(conn->peer->cm);
 }
 
-/* Counts a frame for which the fabric returned @ret, and returns that. */
+/* Updates the counters for a frame for which the fabric returned @ret, and returns that. */
 static int account(struct rdm_conn *conn, const struct rdm_frame *f, ssize_t ret)
 {
 	if (ret == -FI_EAGAIN) {
@@ -51,7 +52,7 @@ static int account(struct rdm_conn *conn, const struct rdm_frame *f, ssize_t ret
 	return 0;
 }
 
-/* Like account(), outside the gate: the peer is woken first. */
+/* Like account(), for a caller without the robust lock: wakes the peer first. */
 static int handed_over(struct rdm_conn *conn, const struct rdm_frame *f, ssize_t ret)
 {
 	wake(conn);
@@ -65,7 +66,7 @@ static void address(const struct rdm_conn *conn, struct rdm_frame *f)
 	f->credits = (uint16_t)conn->owed;
 }
 
-/* @frame, too long to be injected: the fabric takes it from a copy of ours. */
+/* Sends a frame that is too long to be injected from the copy in @op. */
 static ssize_t send_copy(struct rdm_conn *conn, struct rdm_op *op, const struct rdm_frame *f,
 			 const struct iovec *from, size_t n, size_t offset, size_t size)
 {
@@ -88,9 +89,9 @@ static ssize_t send_copy(struct rdm_conn *conn, struct rdm_op *op, const struct 
 }
 
 /*
- * libfabric shares the memory of an endpoint of this process instead of mapping it once more, and
- * the endpoint's end unmaps it. The peer's connection, which gives up its id first, has ended then;
- * and the endpoint is closed after its owner has passed the gate.
+ * libfabric shares the memory of an endpoint of this process instead of mapping it again, and
+ * closing the endpoint unmaps it. The peer's connection has given up its id by then. The endpoint
+ * is not closed before its owner has held the robust lock, so the check is safe under that lock.
  */
 static inline bool is_unmapped(const struct rdm_conn *conn)
 {
@@ -107,16 +108,13 @@ static inline bool gate_try(struct rdm_conn *conn)
 	return false;
 }
 
-/* The next frame to be sent, while the gate is held. */
+/* Sends a frame with the robust lock held. */
 static inline ssize_t inject(struct rdm_conn *conn, const unsigned char *frame, size_t len)
 {
 	return fi_inject(conn->ep->fid, frame, len, conn->to);
 }
 
-/*
- * Where a frame of up to @len bytes is made: in the ring that takes it, or at *@frame, to be
- * injected.
- */
+/* Sets *@frame to where a frame of up to @len bytes is to be packed: in the ring, or unchanged. */
 static inline int frame_begin(struct rdm_conn *conn, size_t len, unsigned char **frame)
 {
 	return conn->link ? dofi_link_reserve(conn->link, len, frame) : 0;
@@ -144,7 +142,7 @@ static ssize_t gather_and_inject(struct rdm_conn *conn, const struct rdm_frame *
 	return frame_end(conn, frame, len);
 }
 
-/* What fits a bare frame; credits are at most RDM_WINDOW. */
+/* Whether @f can be sent bare. Credits fit, as they are at most RDM_WINDOW. */
 static bool is_bare(const struct rdm_conn *conn, const struct rdm_frame *f)
 {
 	_Static_assert(RDM_WINDOW <= RDM_BARE_CREDITS, "all credits fit a bare frame");
@@ -175,12 +173,12 @@ static ssize_t inject_bare(struct rdm_conn *conn, const struct rdm_frame *f, con
 	return fi_injectdata(conn->ep->fid, own, size, bits, conn->to);
 }
 
-/* Fewer bytes are copied once more faster than the fabric takes them from two places. */
+/* Fewer bytes are copied once more in less time than the fabric takes for a second segment. */
 #define IOV_LEAST 512
 
 /*
- * Like gather_and_inject(), with the data from one place of the program's memory: it is copied once, by the fabric,
- * which is done with it when the call returns.
+ * Like gather_and_inject(), for data in one segment of the program's memory: only the fabric copies
+ * it, before the call returns.
  */
 static ssize_t inject_iov(struct rdm_conn *conn, const struct rdm_frame *f, const void *data, size_t size)
 {
@@ -198,7 +196,7 @@ static bool suits_iov(const struct rdm_conn *conn, const struct iovec *from, siz
 	return size >= IOV_LEAST && conn->gate && is_contiguous(from, n, offset, size);
 }
 
-/* With the gate held. */
+/* Call with the robust lock held. */
 static ssize_t inject_frame(struct rdm_conn *conn, const struct rdm_frame *f, const struct iovec *from, size_t n,
 			    size_t offset, size_t size)
 {
@@ -246,7 +244,6 @@ int rdm_transmit(struct rdm_conn *conn, struct rdm_frame *f, const struct iovec 
 	return handed_over(conn, f, ret);
 }
 
-/* One frame, but too long to be injected: the fabric takes it from the program's memory. */
 int rdm_transmit_zero_copy(struct rdm_conn *conn, struct dofi_dto *dto, struct rdm_frame *f)
 {
 	struct iovec iov[1 + RDM_FRAME_SEGMENTS];
@@ -276,7 +273,6 @@ int rdm_transmit_zero_copy(struct rdm_conn *conn, struct dofi_dto *dto, struct r
 	return ret;
 }
 
-/* From a copy of @size bytes; @dto is done when the fabric has passed them on, not before. */
 int rdm_transmit_copy(struct rdm_conn *conn, const struct dofi_dto *dto, struct rdm_frame *f,
 		      size_t offset, size_t size)
 {
@@ -310,17 +306,17 @@ void rdm_peer_error(struct rdm_conn *conn, const char *how)
 	dofi_ep_end(conn->ep, DAT_CONNECTION_EVENT_BROKEN);
 }
 
-/* A peer that has left waits for no answer. */
+/* A peer that has left awaits no ACK. */
 bool rdm_ack(struct rdm_conn *conn, const struct rdm_task *task)
 {
 	struct rdm_frame f = {
 		.kind = RDM_FRAME_ACK, .number = task->frame.number, .key = task->result,
 		.value = { task->old },
 	};
-	const bool told = conn->left || rdm_transmit(conn, &f, NULL, 0, 0, 0) != -FI_EAGAIN;
+	const bool sent = conn->left || rdm_transmit(conn, &f, NULL, 0, 0, 0) != -FI_EAGAIN;
 
-	conn->refused |= told && task->result;
-	return told;
+	conn->refused |= sent && task->result;
+	return sent;
 }
 
 void rdm_give_credits(struct rdm_conn *conn)

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The connectionless transport: operations of the fabric, and what waits or stalls for it. */
+/*
+ * The connectionless transport: operations at the fabric, pending frames, and stalled connections.
+ */
 
 #include "xport/rdm/op.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-/* What a PZ has */
+/* Resources of a PZ */
 
-/* Most operations of a PZ that the fabric has at a time, and most copies of frames. */
+/* Most operations of a PZ at the fabric, and most copies of frames. */
 #define OPS 512
 #define COPIES 64
 
-/* Frames that wait without an allocation; more only do if receives are posted late. */
+/* Pending frames that need no allocation. More are pending only if receives are posted late. */
 #define SPARES 64
 #define CACHE_LINE 64
 
@@ -28,7 +30,7 @@ static int sent_register(struct rdm_pz *rpz, const void *memory, size_t size, st
 	return fi_mr_reg(rpz->domain->fid, memory, size, FI_SEND, 0, key, 0, mr, NULL);
 }
 
-/* Copies of frames that are too long to be injected. A ring takes all frames. */
+/* Copies of frames that are too long to be injected. A ring takes frames of any size. */
 static int copies_open(struct rdm_pz *rpz)
 {
 	const struct dofi_fabric_choice *fabric = rdm_fabric_of(rpz->pz->obj.ia);
@@ -162,9 +164,9 @@ void rdm_op_put(struct rdm_op *op)
 	op_free(op);
 }
 
-/* Their completions */
+/* Completions */
 
-/* A frame is lost, and with it the connection; unless the peer left that, and tells how. */
+/* The fabric lost a frame, which ends the connection unless the peer has left. */
 static void copy_completed(struct rdm_op *op, int err)
 {
 	struct rdm_conn *conn = op->conn;
@@ -178,8 +180,8 @@ static void copy_completed(struct rdm_op *op, int err)
 }
 
 /*
- * A peer that ends the connection, or dies, closes its direct endpoint: the CM connection reports which of the two,
- * and the operation is flushed then.
+ * A peer that ends the connection, or dies, closes its direct endpoint. The CM connection reports
+ * which of the two happened, and the operation is flushed then.
  */
 static void direct_failed(struct rdm_op *op)
 {
@@ -204,7 +206,7 @@ static void dto_completed(const struct fi_cq_data_entry *entry, int err, struct 
 	dofi_ep_lock(ep);
 	dto = dofi_queue_at(op->receives ? &ep->rq : &ep->sq, op->number);
 	conn->blocking -= op->blocks;
-	/* none if the slot has another operation by now */
+	/* NULL if the slot has another operation by now */
 	of_dto.op_context = dto->number == op->number ? dofi_dto_context(dto) : NULL;
 	rdm_op_put(op);
 	dofi_ep_unlock(ep);
@@ -225,7 +227,7 @@ void rdm_op_completed(const struct fi_cq_data_entry *entry, int err, struct dofi
 		copy_completed(op, err);
 }
 
-/* Frames that wait */
+/* Pending frames */
 
 struct rdm_waiting *rdm_waiting_get(struct rdm_pz *rpz, size_t size)
 {
@@ -255,7 +257,7 @@ void rdm_waiting_put(struct rdm_pz *rpz, struct rdm_waiting *w)
 	dofi_mutex_unlock(&rpz->lock);
 }
 
-/* Connections of which the fabric did not take something */
+/* Stalled connections */
 
 void rdm_stall(struct rdm_conn *conn)
 {
@@ -303,7 +305,7 @@ static struct rdm_conn *stalled_last(struct rdm_pz *rpz)
 	return conn;
 }
 
-/* Those that stall again come behind the last one, and have their turn the next time. */
+/* Connections that stall again are appended behind @last, and are left for the next call. */
 void rdm_stalled_go_on(struct rdm_pz *rpz, void (*go_on)(struct rdm_conn *conn))
 {
 	struct rdm_conn *conn, *last = stalled_last(rpz);

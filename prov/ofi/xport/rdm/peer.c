@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The connectionless transport: what the two ends of a connection know of each other. */
+/* The connectionless transport: what each end of a connection reports of itself. */
 
 #include "xport/rdm/peer.h"
 
@@ -39,8 +39,8 @@ void rdm_peer_free(struct dofi_ia *ia, struct rdm_peer *peer)
 }
 
 /*
- * Mapping the peer's page proves that both are on one host. libfabric's shm (1.19 and newer) does not
- * look for an endpoint until the first message, and then never gives up.
+ * Mapping the peer's page proves that both are on one host. libfabric's shm (1.19 and newer) does
+ * not look for an endpoint until the first message, and then never gives up.
  */
 static int share_memory(struct dofi_ia *ia, struct rdm_peer *peer, const struct dofi_cm_msg *msg)
 {
@@ -58,7 +58,7 @@ static int share_memory(struct dofi_ia *ia, struct rdm_peer *peer, const struct 
 	return ret ? ret : dofi_shm_endpoint_check(msg->page, msg->addr, msg->addr_len);
 }
 
-/* It is on our fabric, and takes what we send there. */
+/* Whether the sender is on this fabric, and takes our frames. */
 static bool is_of_ours(const struct dofi_ia *ia, const struct dofi_cm_msg *msg)
 {
 	return !strcmp(msg->fabric, rdm_fabric_of(ia)->info->fabric_attr->prov_name) &&
@@ -113,7 +113,7 @@ static void show_endpoint(const struct dofi_rdm *rdm, struct dofi_cm_msg *msg)
 	msg->addr = rdm->address;
 }
 
-/* Where memory is shared, our page, by which the peer knows that. */
+/* Adds our page, where memory is shared, by which the peer recognises this host. */
 static void show_page(const struct dofi_shm *shm, struct dofi_cm_msg *msg)
 {
 	if (!shm->page)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The connectionless transport: PZs, and the connections by their ids. */
+/* The connectionless transport: its part of a PZ, and the connections by id. */
 
 #include "xport/rdm/pz.h"
 
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Whose CQ @rpz is told of; or that is told nobody any more. */
+/* Sets the owner, which the callbacks of @cq use; NULL ends them. */
 static void owner_set(struct dofi_cq *cq, struct rdm_pz *rpz)
 {
 	dofi_mutex_lock(&cq->lock);
@@ -101,7 +101,7 @@ void rdm_pz_close(struct dofi_pz *pz)
 	free(rpz);
 }
 
-/* A free place for a connection. CQ lock held. */
+/* Returns a free slot for a connection. CQ lock held. */
 static int slot_find(struct rdm_pz *rpz, uint32_t *slot)
 {
 	uint32_t n = rpz->n_conns ? 2 * rpz->n_conns : 16, i;
@@ -122,7 +122,7 @@ static int slot_find(struct rdm_pz *rpz, uint32_t *slot)
 	return 0;
 }
 
-/* All connections of the process, by which peers in it are known. */
+/* All connections of the process, so that peers in it can be recognised. */
 static struct dofi_mutex here_lock;
 static LIST_HEAD(, rdm_conn) here = LIST_HEAD_INITIALIZER(here);	/* under here_lock */
 
@@ -154,8 +154,9 @@ const _Atomic uint64_t *rdm_conn_here(uint64_t id)
 }
 
 /*
- * The high half of the id of a connection. Its low bits count: a bare frame has no other bits of it, and a frame that is
- * late must not find the connection that has the place now. 0 if there is no random number.
+ * The high half of a connection's id. Its low bits are counted up, because a bare frame has no
+ * other bits of it, and a late frame must not find the next connection in the slot. Returns 0 if
+ * there is no random number.
  */
 static uint32_t number_new(void)
 {

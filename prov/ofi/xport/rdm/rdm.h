@@ -2,35 +2,36 @@
 /*
  * The connectionless transport, for fabrics whose endpoints do not connect.
  *
- * The EPs of a PZ share an endpoint of the fabric, or a few. What they send each other is frames
- * (rdm_frame.h), which name the connection they are for; messages meet the EP's receives here and
- * not at the fabric. Requests, answers and ends of connections go by a CM connection (xport/cm/conn.h).
+ * The EPs of a PZ share one endpoint of the fabric, or a few. They exchange frames (frame.h), which
+ * name the connection that they belong to. Messages are matched with an EP's receives here and not
+ * in the fabric. Requests, answers and ends of connections go over a CM connection (xport/cm/conn.h).
  *
- * A peer may have so many frames under way as we have room to keep if they must wait: its credits.
- * Messages that a frame has no room for go in several, if they are short enough; longer ones are
- * announced. These are sent when a receive was found for them; or the receiver reads them from the
- * sender's memory, where both are on one host. RDMA is the fabric's, where a request that the peer
- * must refuse hurts nobody else; elsewhere it is asked of the peer by frames, too.
+ * A peer may have as many frames in flight as this end can keep while they are pending: its credits.
+ * A message that does not fit a frame is sent eagerly in several frames if it is short enough.
+ * Longer messages use rendezvous: an RTS frame announces the message; the receiver reads it from the
+ * sender's memory, where both are on one host, or else answers with a CTS, and the message follows.
+ * The fabric carries out RDMA where a request that the peer must refuse harms no other connection.
+ * Elsewhere frames ask the peer to carry out RDMA.
  *
- * Below, each file uses those above it, never those that follow.
+ * Each file calls files above it in this list, and none below it:
  *
  *	frame.c		frames as bytes
- *	op.c		operations that the fabric carries out; what waits, or stalls, for it
- *	link.c		frames that are handed to the fabric, and credits
- *	eager.c		messages in several frames, at either end
+ *	op.c		operations at the fabric; pending frames; stalled connections
+ *	link.c		sending a frame; credits
+ *	eager.c		messages in several frames, at both ends
  *	direct.c	a connection's own endpoint, for long messages
- *	rndv.c		messages that are announced, at either end
- *	rma.c		RDMA and atomics that are asked of the fabric, or of the peer
- *	target.c	RDMA and atomics that it does not do, carried out for the peer
- *	send.c		requests that are handed to the fabric
- *	recv.c		what arrives from it
+ *	rndv.c		rendezvous, at both ends
+ *	rma.c		RDMA and atomics, by the fabric or by the peer
+ *	target.c	RDMA and atomics carried out for the peer
+ *	send.c		requests of the EP
+ *	recv.c		frames that arrive
  *	endpoint.c	the fabric's endpoints of a PZ; their replacement
- *	pz.c		PZs, and the connections by their ids
- *	rings.c		rings in place of the fabric, where an IA has another for distant peers
- *	peer.c		what the two ends tell each other of themselves
+ *	pz.c		the transport's part of a PZ; its connections by id
+ *	rings.c		rings in place of the fabric, where remote peers use another transport
+ *	peer.c		what each end reports of itself
  *	conn.c		the life of a connection
  *	request.c	requests and answers
- *	xport.c		the IA's part; the way in of what the fabric brings
+ *	xport.c		the transport's part of an IA; completions
  */
 #ifndef DOFI_XPORT_RDM_RDM_H
 #define DOFI_XPORT_RDM_RDM_H
@@ -48,16 +49,22 @@
 #include <stdbool.h>
 #include <sys/queue.h>
 
-/* Frames of a peer that we have room for. */
+/* Frames that this end keeps for a peer while they are pending. */
 #define RDM_WINDOW 32
 
-/* No fabric is asked to inject more bytes. */
+/* The most bytes that a fabric is asked to inject. */
 #define RDM_INJECT_MAX 4096
 
-/* The longest message, write or read in several frames, where the peer's memory could be read instead. */
+/*
+ * The longest message, write or read in several frames, where the peer's memory could be read
+ * instead.
+ */
 #define RDM_EAGER_MAX 8192
 
-/* The longest message, write or read in several frames over rings, where a frame is longer and costs less. */
+/*
+ * The longest message, write or read in several frames over rings, whose frames are longer and
+ * cheaper.
+ */
 #define RDM_EAGER_RING_MAX 16384
 
 struct rdm_direct;
@@ -66,108 +73,117 @@ struct rdm_op;
 struct rdm_peer;
 struct rdm_waiting;
 
-/* An IA's part. */
+/* The transport's part of an IA. */
 struct rdm_ia {
 	struct dofi_ports ports;
-	struct dofi_shm shm;		/* where the fabric is shared memory */
+	struct dofi_shm shm;		/* valid if the fabric is shared memory */
 	struct dofi_host host;
-	LIST_HEAD(, rdm_pz) pzs;	/* progress thread */
+	LIST_HEAD(, rdm_pz) pzs;	/* used by the progress thread alone */
 	struct dofi_progress *progress;
-	const struct dofi_progress_ops *ring_ops; /* of the CQs of rings */
-	struct dofi_work renewal;	/* see rdm_endpoints_damaged() */
-	_Atomic uint64_t strays;	/* frames for no connection, and what is no frame */
+	const struct dofi_progress_ops *ring_ops; /* operations of the CQs of rings */
+	struct dofi_work renewal;	/* scheduled by rdm_endpoints_damaged() */
+	_Atomic uint64_t strays;	/* frames that name no connection, or are malformed */
 };
 
-/* A PZ's part, made with its first connection. */
+/* The transport's part of a PZ, made with its first connection. */
 struct rdm_pz {
 	LIST_ENTRY(rdm_pz) link;
 	struct dofi_pz *pz;
-	struct dofi_domain *domain;	/* its own, or its local one */
-	struct dofi_rings *rings;	/* of the local one's CQ; NULL where that is libfabric's */
+	struct dofi_domain *domain;	/* the PZ's domain, or its local domain */
+	struct dofi_rings *rings;	/* NULL unless the domain's CQ is of rings */
 
-	/* under the CQ's lock; written by the progress thread */
+	/* protected by the CQ lock; written by the progress thread */
 	LIST_HEAD(, rdm_endpoint) endpoints;	/* newest first */
 
-	/* under the CQ's lock */
-	struct rdm_conn **conn;		/* by the lower half of their ids */
+	/* protected by the CQ lock */
+	struct rdm_conn **conn;		/* indexed by the low half of the id */
 	uint32_t n_conns;
 
-	unsigned n_directs;		/* direct endpoints of its connections; progress thread */
+	/* direct endpoints of the connections; used by the progress thread alone */
+	unsigned n_directs;
 
-	struct dofi_mutex lock;		/* a leaf, for the fields below */
-	TAILQ_HEAD(rdm_conns, rdm_conn) stalled;	/* the fabric did not take something of theirs */
-	SLIST_HEAD(rdm_ops, rdm_op) ops, copies; /* free ones; and those that have a copy */
-	STAILQ_HEAD(, rdm_waiting) spare;	/* for frames that have to wait */
+	struct dofi_mutex lock;		/* protects the fields below; no other lock is taken under it */
+	/* connections with something that the fabric has not taken */
+	TAILQ_HEAD(rdm_conns, rdm_conn) stalled;
+	/* free operations: without and with memory for a copy of a frame */
+	SLIST_HEAD(rdm_ops, rdm_op) ops, copies;
+	STAILQ_HEAD(, rdm_waiting) spare;	/* free memory for pending frames */
 
-	/* all of them, and copies, in memory that is registered where need be */
+	/*
+	 * memory of all operations, copies and pending frames, registered where the fabric needs
+	 * that
+	 */
 	struct rdm_op *op;
 	unsigned char *copy;
 	struct fid_mr *ops_mr, *copies_mr;
 	unsigned char *spares;
 };
 
-/* What the progress thread is to do for a connection. */
+/* Work of the progress thread for a connection. */
 enum {
 	RDM_ESTABLISHED = 1 << 0,
-	RDM_OVER = 1 << 1,		/* all that the peer sent before it left was dealt with */
+	RDM_OVER = 1 << 1,		/* the peer has left, and all its frames have been processed */
 	RDM_FREE = 1 << 2,
 	RDM_DIRECT = 1 << 3,		/* open the direct endpoint */
-	RDM_DIRECT_LOST = 1 << 4,	/* an operation failed there */
+	RDM_DIRECT_LOST = 1 << 4,	/* an operation failed at the direct endpoint */
 };
 
-/* In memory that is never unmapped. */
+/* A connection, in memory that is never unmapped. */
 struct rdm_conn {
-	_Atomic uint64_t id;		/* peers read it behind what they read of our memory */
+	_Atomic uint64_t id;		/* a peer that reads our memory reads the id behind it, in one call */
 	struct dofi_ep *ep;
 	struct rdm_pz *rpz;
-	struct rdm_endpoint *endpoint;	/* of the PZ's; NULL where there is */
-	struct dofi_link *link;		/* in place of the fabric, the peer's; frames fit it */
+	struct rdm_endpoint *endpoint;	/* one of the PZ's, or NULL if there is a link */
+	/* rings to the peer in place of an endpoint, or NULL; each frame fits in */
+	struct dofi_link *link;
 	struct rdm_peer *peer;
 	struct dofi_work work;
-	struct dofi_shm_peer *page;	/* the peer's, to wake it by, or NULL */
-	struct dofi_gate *gate;		/* to its endpoint, or NULL; what goes there is injected */
-	fi_addr_t to;			/* the peer's endpoint */
-	bool reached;			/* it is known to ours */
-	LIST_ENTRY(rdm_conn) here;	/* in this process; lock in rdm.c */
-	const _Atomic uint64_t *peer_here; /* the peer's id if that is in this process, or NULL */
+	struct dofi_shm_peer *page;	/* the peer's page, for wakeups, or NULL */
+	/* the robust lock of the peer's endpoint, or NULL; frames are injected under it */
+	struct dofi_gate *gate;
+	fi_addr_t to;			/* the address of the peer's endpoint */
+	bool reached;			/* the peer is in the address vector */
+	LIST_ENTRY(rdm_conn) here;	/* in the list of this process's connections, see pz.c */
+	const _Atomic uint64_t *peer_here; /* the peer's id if the peer is in this process, else NULL */
 
-	/* under the EP's lock */
+	/* protected by the EP lock */
 	_Atomic unsigned todo;		/* RDM_ESTABLISHED, ... */
 	uint64_t peer_id;
-	size_t inject;			/* most bytes of a frame that is injected, */
-	size_t max_copy;			/* of one of which a copy may be sent, */
-	size_t frame_size;		/* and of one at all */
-	size_t eager;			/* most bytes of what goes by frames although memory could be read */
-	pid_t pid;			/* of a peer whose memory we can read, or 0 */
-	struct dofi_peer_word alive;	/* we may as long as this is so there */
-	bool peer_reads;		/* it can read ours */
+	size_t inject;			/* most bytes of a frame that is injected */
+	size_t max_copy;		/* most bytes of a frame that is sent from a copy */
+	size_t frame_size;		/* most bytes of any frame */
+	size_t eager;			/* most bytes of a message that is sent eagerly */
+	pid_t pid;			/* the peer's process if its memory can be read, else 0 */
+	struct dofi_peer_word alive;	/* the peer's memory may be read while this word has its value */
+	bool peer_reads;		/* the peer can read our memory */
 	bool bare;			/* the peer takes bare frames, and the fabric carries them */
-	bool hello_due, hello_back_due;	/* frames to be sent */
-	bool stalled;			/* it is in the PZ's list; the PZ's lock, as for */
-	TAILQ_ENTRY(rdm_conn) stall;	/* its place there */
+	bool hello_due, hello_back_due;	/* the frame is still to be sent */
+	bool stalled;			/* in the PZ's list; protected by the PZ's lock */
+	TAILQ_ENTRY(rdm_conn) stall;	/* protected by the PZ's lock */
 	bool catching_up;
-	bool refused;			/* it was told so of a request: nothing behind that is done */
-	bool left;			/* the peer has, after so many frames: */
+	/* the peer was notified of a failed request: nothing behind that is processed */
+	bool refused;
+	bool left;			/* the peer has left, after frame last_frame */
 	uint32_t last_frame;
 	DAT_EVENT_NUMBER left_event;
-	uint32_t sent;			/* frames to the peer, */
-	uint32_t untaken;		/* the last of them that the fabric did not take at once, */
-	uint32_t seen;			/* and frames from it */
-	uint32_t window, most;		/* credited frames that it takes now, and at most */
-	uint32_t owed;			/* credits that it is to get back */
-	uint32_t matched;		/* the number of the next receive that a message meets */
-	bool filling;			/* a message of several frames has begun to come, */
-	uint32_t filled;		/* into the receive of this number */
+	uint32_t sent;			/* frames sent */
+	uint32_t untaken;		/* number of the last frame that the fabric did not take at once */
+	uint32_t seen;			/* frames received */
+	uint32_t window, most;		/* credits left, and the most that there may be */
+	uint32_t owed;			/* credits to return to the peer */
+	uint32_t matched;		/* number of the next receive to be matched */
+	bool filling;			/* an eager message in several frames has begun to arrive */
+	uint32_t filled;		/* number of the receive that the eager message fills */
 	uint32_t n_waiting;
 	STAILQ_HEAD(, rdm_waiting) waiting;
-	LIST_HEAD(, rdm_op) ops;	/* at the fabric */
-	uint32_t blocking;		/* of them, those that block */
-	uint32_t n_cts;		/* announced messages that are to be sent now */
+	LIST_HEAD(, rdm_op) ops;	/* operations at the fabric */
+	uint32_t blocking;		/* operations at the fabric that block those behind them */
+	uint32_t n_cts;		/* messages whose CTS has arrived, and which are to be sent */
 	bool direct_wanted;		/* RDM_DIRECT was posted */
-	struct rdm_direct *direct;	/* NULL unless open; the progress thread alone sets it */
+	struct rdm_direct *direct;	/* NULL unless open; set by the progress thread alone */
 };
 
-/* An IA has this transport alone, or has it for its local fabric. */
+/* Whether @ia has this transport alone, and no other for remote peers. */
 static inline bool rdm_is_alone(const struct dofi_ia *ia)
 {
 	return ia->fabric.rdm;
@@ -188,17 +204,17 @@ static inline struct rdm_conn *rdm_conn_of(const struct dofi_ep *ep)
 	return ep->conn;
 }
 
-/* The progress thread is to do something. Any thread, with any lock. */
+/* Schedules work for the progress thread. Call from any thread, with any lock. */
 static inline void rdm_conn_todo(struct rdm_conn *conn, unsigned what)
 {
-	/* it may be freed as soon as that is known */
+	/* the progress thread may free @conn as soon as the work is visible */
 	struct dofi_progress *p = &conn->rpz->pz->obj.ia->progress;
 
 	atomic_fetch_or(&conn->todo, what);
 	dofi_progress_post(p, &conn->work);
 }
 
-/* Both ends are on this host, and may read each other's memory. */
+/* Whether both ends are on this host, and may read each other's memory. */
 static inline bool rdm_is_near(const struct rdm_conn *conn)
 {
 	return conn->page || conn->link;
@@ -209,7 +225,7 @@ static inline const struct dofi_fabric_choice *rdm_fabric(const struct rdm_conn 
 	return rdm_fabric_of(conn->ep->obj.ia);
 }
 
-/* Whether the fabric brings bare frames, whose header is 64 bits of remote CQ data. */
+/* Whether the fabric carries bare frames, whose header is 64 bits of remote CQ data. */
 static inline bool rdm_takes_bare(const struct rdm_conn *conn)
 {
 	return conn->gate && rdm_fabric(conn)->info->domain_attr->cq_data_size >= sizeof(uint64_t);

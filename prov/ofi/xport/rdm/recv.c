@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The connectionless transport: what arrives from the fabric. */
+/* The connectionless transport: frames that arrive. */
 
 #include "xport/rdm/recv.h"
 
@@ -17,7 +17,7 @@
 
 /* Messages */
 
-/* The receive that the next message meets, or NULL. */
+/* Returns the receive that the next message is matched with, or NULL. */
 static struct dofi_dto *receive_find(struct rdm_conn *conn)
 {
 	struct dofi_ep *ep = conn->ep;
@@ -29,7 +29,7 @@ static struct dofi_dto *receive_find(struct rdm_conn *conn)
 	return conn->matched != ep->rq.next ? dofi_queue_at(&ep->rq, conn->matched++) : NULL;
 }
 
-/* Makes @dto a receive of the message; a positive error if it is not that. */
+/* Makes @dto the receive of the message; returns a positive error if the message does not fit. */
 static int receive_fit(struct dofi_dto *dto, const struct rdm_frame *f)
 {
 	if (f->length > (dto->flags & DOFI_DTO_BARRED ? 0 : dto->length))
@@ -72,7 +72,7 @@ static bool take_first(struct rdm_conn *conn, struct rdm_task *task, struct dofi
 	return true;
 }
 
-/* The sender is to know why, if the fabric can tell it. */
+/* The sender gets the reason as well, if the fabric takes the ACK. */
 static bool too_long(struct rdm_conn *conn, struct rdm_task *task, struct dofi_dto *dto, int err,
 		     struct dofi_sink *sink)
 {
@@ -100,18 +100,18 @@ static bool take_rts(struct rdm_conn *conn, struct rdm_task *task, struct dofi_s
 	return rdm_rndv_take(conn, task, dto, sink);
 }
 
-/* Frames in their turn */
+/* Credited frames, in order */
 
 /*
- * Whether the program was told of the connection, and not of its end. What comes before that may
- * end it, and waits.
+ * Whether the program knows of the connection, and not of its end. Messages may cause the program
+ * to end the connection, so they are pending before that.
  */
 static bool is_up(const struct rdm_conn *conn)
 {
 	return conn->ep->sq.open;
 }
 
-/* A write may tell of itself, by a message of no bytes. */
+/* A write with immediate data turns into a message of no bytes. */
 static bool take_request(struct rdm_conn *conn, struct rdm_task *task, struct dofi_sink *sink)
 {
 	if (!rdm_carry_out(conn, task))
@@ -119,7 +119,7 @@ static bool take_request(struct rdm_conn *conn, struct rdm_task *task, struct do
 	return task->frame.kind != RDM_FRAME_SEND || take_message(conn, task, sink);
 }
 
-/* False if it is not done with the frame, and is to be called again. */
+/* Returns false if the frame is to be processed again later. */
 static bool deal_with(struct rdm_conn *conn, struct rdm_task *task, struct dofi_sink *sink)
 {
 	if (conn->refused)
@@ -161,7 +161,7 @@ static void keep(struct rdm_conn *conn, const struct rdm_task *task)
 	conn->ep->owes = true;
 }
 
-/* The peer left, and nothing of what it sent before is still to come or to be dealt with. */
+/* Reports the end once the peer has left and all its frames have been processed. */
 static void see_end(struct rdm_conn *conn)
 {
 	if (conn->left && conn->seen == conn->last_frame && !conn->n_waiting)
@@ -174,7 +174,7 @@ bool rdm_owes_ack(const struct rdm_conn *conn)
 
 	if (!w || !w->task.carried_out)
 		return false;
-	/* such a message has not come, and is not to be asked for any more */
+	/* the message of an RTS without segments has not arrived, and is not asked for any more */
 	return w->task.frame.kind != RDM_FRAME_RTS || w->task.frame.n_segments;
 }
 
@@ -182,7 +182,7 @@ void rdm_catch_up(struct rdm_conn *conn, struct dofi_sink *sink)
 {
 	struct rdm_waiting *w;
 
-	/* what a frame brings may lead here again */
+	/* processing a frame may lead here again */
 	if (conn->catching_up)
 		return;
 	conn->catching_up = true;
@@ -199,7 +199,7 @@ void rdm_catch_up(struct rdm_conn *conn, struct dofi_sink *sink)
 	see_end(conn);
 }
 
-/* Credited frames are dealt with in the order in which they came. */
+/* Credited frames are processed in the order of their arrival. */
 static void take_credited(struct rdm_conn *conn, struct rdm_task *task, struct dofi_sink *sink)
 {
 	bool done;
@@ -212,7 +212,7 @@ static void take_credited(struct rdm_conn *conn, struct rdm_task *task, struct d
 		rdm_peer_error(conn, "wants its memory to be read");
 		return;
 	}
-	/* its message has met its receive long ago */
+	/* the message was matched when its RTS was processed */
 	if (task->frame.kind == RDM_FRAME_DATA) {
 		rdm_rndv_data(conn, &task->frame, sink);
 		conn->owed++;
@@ -229,9 +229,12 @@ static void take_credited(struct rdm_conn *conn, struct rdm_task *task, struct d
 	rdm_give_credits(conn);
 }
 
-/* Frames about our own requests */
+/* ACKs, CTSs and HELLOs */
 
-/* The request that the peer means, or NULL. A part of the next one may be under way already. */
+/*
+ * The request with @number that the peer may answer, or NULL. Includes the next request, of which a
+ * part may have been sent.
+ */
 static struct dofi_dto *request_find(struct rdm_conn *conn, uint32_t number)
 {
 	const struct dofi_queue *q = &conn->ep->sq;
@@ -241,7 +244,10 @@ static struct dofi_dto *request_find(struct rdm_conn *conn, uint32_t number)
 	return (number - q->head < q->next - q->head || begun) && !dto->done ? dto : NULL;
 }
 
-/* The request is not before the oldest one, and at most RDM_BARE_REQUEST behind it: rdm_rma.c asks for no other. */
+/*
+ * The request is at most RDM_BARE_REQUEST behind the oldest one: read_room() asks for no other bare
+ * ACK.
+ */
 void rdm_complete_bare(const struct rdm_conn *conn, struct rdm_frame *f)
 {
 	const struct dofi_queue *q = &conn->ep->sq;
@@ -259,8 +265,8 @@ static const int errors[RDM_RESULTS] = {
 };
 
 /*
- * Whether the peer answers it: what it is to do for us, and a message that it does not want, or
- * fetches. Its answer ends nothing that the fabric still has, and may write to.
+ * Whether the peer may end @dto by an ACK: RDMA that it carries out, and a message that it reads or
+ * refuses. Excludes what the fabric still has, and may write to.
  */
 static bool is_asked(const struct dofi_dto *dto)
 {
@@ -303,7 +309,7 @@ static void take_cts(struct rdm_conn *conn, const struct rdm_frame *f)
 		rdm_rndv_cts(conn, dto, f->value[0], f->data_size);
 }
 
-/* What could not be done before */
+/* What the fabric did not take before */
 
 void rdm_go_on(struct rdm_conn *conn)
 {
@@ -330,7 +336,7 @@ static void take_hello(struct rdm_conn *conn, const struct rdm_frame *f)
 	rdm_conn_todo(conn, RDM_ESTABLISHED);
 }
 
-/* All others */
+/* Frames without a credit. */
 static void take_control(struct rdm_conn *conn, struct rdm_task *task, struct dofi_sink *sink)
 {
 	switch (task->frame.kind) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The connectionless transport: requests and their answers, of who asks and of who is asked. */
+/* The connectionless transport: requests and their answers, active and passive side. */
 
 #include "xport/rdm/request.h"
 
@@ -18,7 +18,7 @@ static const struct dofi_cm_ops cm_ops;
 
 /* The active side */
 
-/* No way leads there by this fabric. */
+/* The peer cannot be reached by this fabric. */
 static void connect_otherwise(struct dofi_ep *ep)
 {
 	if (rdm_is_alone(ep->obj.ia)) {
@@ -29,7 +29,10 @@ static void connect_otherwise(struct dofi_ep *ep)
 	ep->obj.ia->xport->connect_otherwise(ep);
 }
 
-/* Whoever took the request has not answered it, and will not if it comes another way. */
+/*
+ * Whether a service point of the peer has the request. It must not get the request again by another
+ * transport.
+ */
 static bool is_taken(const struct dofi_ep *ep)
 {
 	const struct rdm_conn *conn = rdm_conn_of(ep);
@@ -71,7 +74,7 @@ static int connect_once(struct dofi_ep *ep)
 
 	if (!peer)
 		return -ENOMEM;
-	/* requests for one qualifier mostly go to one peer */
+	/* requests for one qualifier mostly reach one peer */
 	ret = rdm_conn_open(ep, peer, &qual, sizeof(qual));
 	if (ret) {
 		rdm_peer_free(ep->obj.ia, peer);
@@ -93,7 +96,7 @@ void rdm_connect(struct dofi_ep *ep)
 		attempt_failed(ep, -ret);
 }
 
-/* The first frame of all; when it is answered, both ways are known to be good. */
+/* Sends the first frame. Its answer shows that the fabric carries frames in both directions. */
 static void hello_send(struct rdm_conn *conn)
 {
 	dofi_ep_lock(conn->ep);
@@ -102,7 +105,7 @@ static void hello_send(struct rdm_conn *conn)
 	dofi_ep_unlock(conn->ep);
 }
 
-/* It accepted, and died; in the memory that we share nothing of it is left. */
+/* Whether the peer accepted and died, which leaves nothing of it in the shared memory. */
 static bool is_death(int err)
 {
 	return err == -ENOENT || err == -ESTALE || err == -ESRCH;
@@ -144,7 +147,8 @@ static void refused(struct dofi_ep *ep, uint8_t reason)
 struct rdm_listener {
 	struct dofi_port port;
 	struct dofi_cm_listener *cm;
-	struct dofi_sp *sp;		/* the only one there, which has no port; or NULL */
+	/* the only service point of a local listener; NULL where there is a port */
+	struct dofi_sp *sp;
 };
 
 static int listener_open(struct dofi_ia *ia, uint16_t number, struct dofi_port **out)
@@ -226,7 +230,7 @@ static struct dofi_sp *sp_of(struct rdm_listener *l, DAT_CONN_QUAL conn_qual)
 	return l->sp->conn_qual == conn_qual ? l->sp : NULL;
 }
 
-/* 0 once it is at a service point, which then answers it; else why not. */
+/* Delivers a request to its service point. Returns 0, or the reason to refuse it. */
 static enum dofi_cm_reason deliver(struct rdm_listener *l, struct rdm_peer *peer,
 				   const struct dofi_cm_msg *msg)
 {
@@ -321,7 +325,7 @@ void rdm_close(struct dofi_ep *ep)
 	rdm_conn_close(ep);
 }
 
-/* What comes by a CM connection */
+/* Messages of a CM connection */
 
 static bool is_asking(struct rdm_conn *conn)
 {
@@ -334,7 +338,7 @@ static bool is_asking(struct rdm_conn *conn)
 	return asking && !conn->reached;
 }
 
-/* An answer, if we wait for one. */
+/* Processes an answer, if one is awaited. */
 static void on_answer(struct rdm_conn *conn, const struct dofi_cm_msg *msg)
 {
 	struct dofi_ep *ep = conn->ep;
@@ -353,7 +357,7 @@ static void on_answer(struct rdm_conn *conn, const struct dofi_cm_msg *msg)
 	}
 }
 
-/* A bell needs no more than that it woke the thread. */
+/* A wakeup has had its effect already: it woke the thread. */
 static void on_message(struct dofi_cm_conn *cm, const struct dofi_cm_msg *msg)
 {
 	struct rdm_peer *peer = dofi_cm_owner(cm);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Requests and their answers, of who asks and of who is asked: members of dofi_xport. All on the progress thread. */
+/*
+ * Requests and their answers, active and passive side: members of dofi_xport. All on the progress
+ * thread.
+ */
 #ifndef DOFI_XPORT_RDM_REQUEST_H
 #define DOFI_XPORT_RDM_REQUEST_H
 

@@ -8,12 +8,12 @@
 #include <errno.h>
 
 /*
- * Where other fabrics have an address: the layout of what is shared, which both ends have to
- * know.
+ * Stands in place of the fabric address: names the layout of the shared memory, which both ends
+ * have to know.
  */
 static const char layout[] = "rings/1";
 
-/* The end that asks sends the link and its doorbell, the other one its doorbell. */
+/* Descriptors of a request. An answer has the doorbell alone. */
 enum { LINK_FD, DOORBELL_FD, REQUEST_FDS };
 
 int rdm_rings_open(struct rdm_conn *conn, struct rdm_peer *peer)

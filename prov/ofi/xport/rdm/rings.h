@@ -8,16 +8,16 @@
 struct dofi_cm_msg;
 struct rdm_peer;
 
-/* The link to @peer, made if this end asks, for a connection that is not in its PZ yet. */
+/* Sets the link to @peer, made if this end connects, for a connection that has no id yet. */
 int rdm_rings_open(struct rdm_conn *conn, struct rdm_peer *peer);
 /*
- * What the request or answer @msg has with it: the link, or the peer's doorbell. 0 or a
- * negative errno.
+ * Takes the link, or the peer's doorbell, from the request or answer @msg. Returns 0 or a negative
+ * errno.
  */
 int rdm_rings_learn(struct rdm_peer *peer, const struct dofi_cm_msg *msg);
-/* Our own, for the peer. */
+/* Adds our link and doorbell to @msg. */
 void rdm_rings_introduce(const struct rdm_conn *conn, struct dofi_cm_msg *msg);
-/* As struct dofi_progress_ops has it, for all PZs. */
+/* dofi_progress_ops.rest and .rise, for all PZs. */
 void rdm_rings_rest(struct rdm_ia *ria);
 void rdm_rings_rise(struct rdm_ia *ria);
 

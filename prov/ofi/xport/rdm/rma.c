@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The connectionless transport: RDMA and atomics that we ask of the fabric, or of the peer. */
+/* The connectionless transport: RDMA and atomics, carried out by the fabric or by the peer. */
 
 #include "xport/rdm/rma.h"
 
@@ -37,7 +37,10 @@ static ssize_t rma_post(struct rdm_conn *conn, struct dofi_dto *dto, struct rdm_
 	return fi_writemsg(conn->ep->fid, &msg, FI_COMPLETION | rdm_fabric(conn)->write_flags);
 }
 
-/* Where the fabric goes on behind what was refused, nothing is behind it until that shows. */
+/*
+ * A fabric that goes on behind a refused operation gets nothing more until the operation has
+ * completed.
+ */
 static int rma_by_fabric(struct rdm_conn *conn, struct dofi_dto *dto, bool write)
 {
 	const bool alone = rdm_fabric(conn)->quirk->goes_on;
@@ -93,7 +96,10 @@ static int ask(struct rdm_conn *conn, const struct dofi_dto *dto, struct rdm_fra
 	return rdm_transmit(conn, f, NULL, 0, 0, 0);
 }
 
-/* How many bytes of a read one frame brings. A bare one names its request by low bits of the number. */
+/*
+ * The most bytes of a read that one ACK returns. A bare ACK has only the low bits of the request's
+ * number.
+ */
 static size_t read_room(const struct rdm_conn *conn, const struct dofi_dto *dto)
 {
 	const bool bare = conn->bare && dto->number - conn->ep->sq.head <= RDM_BARE_REQUEST;
@@ -101,7 +107,7 @@ static size_t read_room(const struct rdm_conn *conn, const struct dofi_dto *dto)
 	return bare ? conn->inject : conn->max_copy - RDM_FRAME_FULL;
 }
 
-/* The bytes from dto->rma.asked on, as many as a frame has @room for. */
+/* Asks for, or writes, the bytes from dto->rma.asked on, at most @room of them. */
 static int ask_part(struct rdm_conn *conn, struct dofi_dto *dto, struct rdm_frame *f, size_t room, bool data)
 {
 	const size_t left = dto->length - dto->rma.asked;
@@ -146,7 +152,10 @@ static int ask_read_in_parts(struct rdm_conn *conn, struct dofi_dto *dto)
 	return ret;
 }
 
-/* Whether the bytes go by frames: they are few, or the end that would fetch them cannot read there. */
+/*
+ * Whether frames carry the bytes: because they are few, or the end that would read them cannot do
+ * that.
+ */
 static bool by_frames(const struct rdm_conn *conn, const struct dofi_dto *dto, bool can_read)
 {
 	return !can_read || dto->length <= conn->eager;
@@ -179,7 +188,7 @@ static int ask_read(struct rdm_conn *conn, struct dofi_dto *dto)
 	return by_frames(conn, dto, conn->pid) ? ask_read_in_parts(conn, dto) : ask(conn, dto, &f);
 }
 
-/* The peer does these in their turn among our frames, but the fabric's RDMA may overtake them. */
+/* The peer carries atomics out in the order of frames, but RDMA of the fabric may overtake them. */
 static int ask_atomic(struct rdm_conn *conn, const struct dofi_dto *dto)
 {
 	struct rdm_frame f = {
@@ -192,9 +201,9 @@ static int ask_atomic(struct rdm_conn *conn, const struct dofi_dto *dto)
 	return ret;
 }
 
-/* What a read by the peer came to */
+/* Results of a read by the peer */
 
-/* Out of the peer's memory; a positive error. */
+/* Reads the peer's memory. Returns 0 or a positive error. */
 static int read_there(struct rdm_conn *conn, struct dofi_dto *dto, const struct rdm_frame *f)
 {
 	const struct dofi_peer_word word = { f->value[0], f->value[1] };
@@ -211,16 +220,16 @@ static int read_there(struct rdm_conn *conn, struct dofi_dto *dto, const struct 
 		return FI_EACCES;
 	case -ESRCH:
 		return FI_ECANCELED;
-	default:	/* it is not where the peer says */
+	default:	/* the memory is not where the peer says */
 		return FI_EIO;
 	}
 }
 
-/* Frames bring parts in order. */
+/* ACKs of parts arrive in order. */
 int rdm_take_data(struct rdm_conn *conn, struct dofi_dto *dto, const struct rdm_frame *f)
 {
 	if (dto->rma.got == dto->length && !f->data_size)
-		return 0;	/* it was of no bytes */
+		return 0;	/* a read of no bytes */
 	if (!f->data_size)
 		return read_there(conn, dto, f);
 	if (f->addr != dto->rma.got || f->data_size > dto->rma.asked - dto->rma.got)
@@ -230,7 +239,7 @@ int rdm_take_data(struct rdm_conn *conn, struct dofi_dto *dto, const struct rdm_
 	return 0;
 }
 
-/* Any of them */
+/* Submission */
 
 int rdm_rma(struct rdm_conn *conn, struct dofi_dto *dto)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The connectionless transport: messages that are announced, at either end. */
+/* The connectionless transport: rendezvous, at both ends. */
 
 #include "xport/rdm/rndv.h"
 
@@ -31,7 +31,7 @@ int rdm_rndv_rts(struct rdm_conn *conn, struct dofi_dto *dto, struct rdm_frame *
 	return ret;
 }
 
-/* What was announced goes to the receive that was found for it. */
+/* Sends the message to the tag of the receive. */
 static int send_tagged(struct rdm_conn *conn, struct dofi_dto *dto)
 {
 	const struct rdm_direct *direct = dto->step == DOFI_STEP_CTS_DIRECT ? conn->direct : NULL;
@@ -45,7 +45,10 @@ static int send_tagged(struct rdm_conn *conn, struct dofi_dto *dto)
 		.context = op,
 	};
 	struct fid_ep *fid = direct ? direct->rdm.fid : conn->ep->fid;
-	/* a direct endpoint may be closed once the send has completed: the peer has to have the message by then */
+	/*
+	 * a direct endpoint may be closed once the send has completed: the peer has to have the
+	 * message by then
+	 */
 	const uint64_t flags = FI_COMPLETION | (direct ? FI_DELIVERY_COMPLETE : 0);
 	ssize_t ret;
 
@@ -60,9 +63,9 @@ static int send_tagged(struct rdm_conn *conn, struct dofi_dto *dto)
 }
 
 /*
- * The same by frames, as goes_in_place() says why. Besides, shared memory goes to sleep here and
- * there without the fabric's knowledge: nobody would wake the peer for messages that the fabric
- * sends by itself.
+ * Sends a DATA frame, where suits_zero_copy() excludes the fabric's own transfer. Shared memory has
+ * a further reason: a sleeping peer would not be woken for messages that the fabric sends by
+ * itself.
  */
 static int send_data(struct rdm_conn *conn, struct dofi_dto *dto)
 {
@@ -135,20 +138,20 @@ void rdm_rndv_cts(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t tag, boo
 
 /* The receiver */
 
-/* Out of the sender's memory, at once. */
+/* Reads the message from the sender's memory. */
 static void fetch(struct rdm_conn *conn, struct rdm_task *task, struct dofi_dto *dto,
 		  struct dofi_sink *sink)
 {
 	int ret = rdm_pull(conn, dto->iov, dto->n_iov, &task->frame);
 
 	task->result = ret ? RDM_NO_MEMORY : RDM_OK;
-	/* the sender has ended the connection: the receive goes with it */
+	/* the sender has ended the connection, which flushes the receive */
 	if (ret == -ESTALE || ret == -ESRCH)
 		return;
 	dofi_dto_end(conn->ep, dto, ret ? FI_EIO : dofi_dto_received(conn->ep, dto), sink);
 }
 
-/* Receives of one PZ have different tags as long as they may meet. */
+/* Receives of one PZ have different tags while they can be matched. */
 static uint64_t tag_of(const struct rdm_conn *conn, const struct dofi_dto *dto)
 {
 	return (uint64_t)(uint32_t)conn->id << 32 | dto->number;
@@ -159,7 +162,7 @@ static uint64_t direct_tag_of(const struct rdm_conn *conn, const struct dofi_dto
 	return conn->direct->tags + dto->number;
 }
 
-/* By frames. */
+/* Has DATA frames fill the receive. */
 static int await_data(struct dofi_dto *dto)
 {
 	dto->step = DOFI_STEP_AWAITS_DATA;
@@ -183,7 +186,7 @@ void rdm_rndv_data(struct rdm_conn *conn, const struct rdm_frame *f, struct dofi
 		dofi_dto_end(conn->ep, dto, dofi_dto_received(conn->ep, dto), sink);
 }
 
-/* By the fabric, which then completes it. */
+/* Has the fabric fill and complete the receive. */
 static int await(struct rdm_conn *conn, struct dofi_dto *dto, bool direct)
 {
 	struct fid_ep *fid = direct ? conn->direct->rdm.fid : conn->ep->fid;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The connectionless transport: requests that are handed to the fabric. */
+/* The connectionless transport: requests of the EP. */
 
 #include "xport/rdm/send.h"
 
@@ -15,8 +15,8 @@
 /* Messages */
 
 /*
- * Software fabrics keep what a peer does not take, for as long as it likes: memory of the program
- * is not to be there when the connection has ended.
+ * Software fabrics keep a message that the peer does not take, for any time. So they get no memory
+ * of the program, which must be unused when the connection has ended.
  */
 static bool suits_zero_copy(const struct rdm_conn *conn, const struct dofi_dto *dto)
 {
@@ -25,7 +25,7 @@ static bool suits_zero_copy(const struct rdm_conn *conn, const struct dofi_dto *
 	return !fabric->target_rdma && dto->n_iov < fabric->info->tx_attr->iov_limit;
 }
 
-/* A message of @length bytes, none or all of @dto. */
+/* Sends a message of @length bytes: none, or all of @dto. */
 static int send_message(struct rdm_conn *conn, struct dofi_dto *dto, size_t length, uint64_t cq_data)
 {
 	struct rdm_frame f;
@@ -48,7 +48,7 @@ static int send_message(struct rdm_conn *conn, struct dofi_dto *dto, size_t leng
 	return ret ? ret : DOFI_DONE;
 }
 
-/* What can be injected. */
+/* dofi_xport.send: a message that can be injected. */
 ssize_t rdm_send(struct fid_ep *to, const void *buf, size_t len, void *desc, uint64_t unused, void *context)
 {
 	const struct iovec iov = { (void *)(uintptr_t)buf, len };
@@ -80,7 +80,10 @@ static int submit_send(struct rdm_conn *conn, struct dofi_dto *dto, enum dofi_be
 	return send_message(conn, dto, dto->length, cq_data_of(dto, kind));
 }
 
-/* The peer is not told of a write that it refuses: what tells of it follows when that is done. */
+/*
+ * A write and the message behind it, which is sent once the write has completed, because the peer
+ * must not receive it if it refuses the write.
+ */
 static int write_immed(struct rdm_conn *conn, struct dofi_dto *dto)
 {
 	const int ret = rdm_write_before_message(conn, dto);
@@ -88,7 +91,7 @@ static int write_immed(struct rdm_conn *conn, struct dofi_dto *dto)
 	return ret ? ret : send_message(conn, dto, 0, rdm_write_cq_data(dto));
 }
 
-/* Any operation */
+/* Submission */
 
 int rdm_submit(struct dofi_ep *ep, struct dofi_dto *dto)
 {
@@ -96,7 +99,7 @@ int rdm_submit(struct dofi_ep *ep, struct dofi_dto *dto)
 
 	switch (dto->kind) {
 	case DOFI_DTO_RECV:
-		return 0;	/* a message will meet it */
+		return 0;	/* messages are matched with it as they arrive */
 	case DOFI_DTO_SEND:
 		return submit_send(conn, dto, DOFI_BESIDE_PLAIN);
 	case DOFI_DTO_SEND_INVALIDATE:
@@ -112,7 +115,10 @@ int rdm_submit(struct dofi_ep *ep, struct dofi_dto *dto)
 
 #define WRITES (1u << DOFI_DTO_WRITE | 1u << DOFI_DTO_WRITE_IMMED)
 
-/* The peer was notified of the message @dto, and all of it is still to be sent, or to be read from here. */
+/*
+ * Whether the peer was notified of the message @dto, and all of it is still to be sent, or to be
+ * read by the peer.
+ */
 static bool is_announced(const struct dofi_dto *dto)
 {
 	return dto->step == DOFI_STEP_RTS || dto->step == DOFI_STEP_CTS || dto->step == DOFI_STEP_CTS_DIRECT;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The connectionless transport: RDMA and atomics of the peer that the fabric does not do. */
+/*
+ * The connectionless transport: RDMA and atomics carried out for the peer, where the fabric does
+ * not carry them out.
+ */
 
 #include "xport/rdm/target.h"
 
@@ -14,7 +17,10 @@ static struct dofi_grants *grants_of(const struct rdm_conn *conn)
 	return &conn->rpz->pz->domain.grants;
 }
 
-/* With what is to follow: nothing of it may be done if not all of it may. */
+/*
+ * Includes the bytes that follow in other frames: nothing is carried out unless all of it is
+ * permitted.
+ */
 static struct dofi_use use_of(const struct rdm_conn *conn, const struct rdm_frame *f,
 			      uint64_t access)
 {
@@ -26,7 +32,7 @@ static struct dofi_use use_of(const struct rdm_conn *conn, const struct rdm_fram
 	};
 }
 
-/* Out of the peer's memory; Linux copies one piece behind the other. */
+/* Reads the peer's memory in two pieces, because Linux copies the pieces in order. */
 static int pull_in_order(struct rdm_conn *conn, void *to, const struct rdm_frame *f)
 {
 	const size_t tail = dofi_iov_tail(to, f->length);
@@ -54,7 +60,7 @@ static enum rdm_result write_here(struct rdm_conn *conn, const struct rdm_frame 
 	return ret ? RDM_NO_MEMORY : RDM_OK;
 }
 
-/* What tells of it behind it is a message of no bytes. */
+/* A write with immediate data turns into a message of no bytes. */
 static void become_message(struct rdm_task *task)
 {
 	task->frame.kind = RDM_FRAME_SEND;
@@ -77,7 +83,7 @@ static bool take_write(struct rdm_conn *conn, struct rdm_task *task)
 	return true;
 }
 
-/* The bytes go with the answer. */
+/* Returns the bytes in the ACK. */
 static bool read_whole(struct rdm_conn *conn, struct rdm_task *task, const struct dofi_use *use)
 {
 	struct iovec from = { .iov_len = task->frame.length };
@@ -90,14 +96,14 @@ static bool read_whole(struct rdm_conn *conn, struct rdm_task *task, const struc
 		task->result = RDM_NO_ACCESS;
 		return rdm_ack(conn, task);
 	}
-	/* what does not fit behind a header is bare */
+	/* an ACK whose bytes do not fit behind a header is bare, and has a length */
 	f.length = from.iov_len > conn->max_copy - RDM_FRAME_FULL ? from.iov_len : 0;
 	ret = rdm_transmit(conn, &f, &from, 1, 0, from.iov_len);
 	dofi_grant_leave(grants_of(conn));
 	return ret != -FI_EAGAIN;
 }
 
-/* The peer fetches them, and sees by the word that they were granted when it did. */
+/* Has the peer read the bytes, which then checks the grant's word. */
 static bool read_by_peer(struct rdm_conn *conn, struct rdm_task *task, const struct dofi_use *use)
 {
 	struct rdm_frame f = {
@@ -120,7 +126,7 @@ static bool take_read(struct rdm_conn *conn, struct rdm_task *task)
 {
 	const struct dofi_use use = use_of(conn, &task->frame, FI_REMOTE_READ);
 
-	/* the peer has left and does not take the bytes */
+	/* a peer that has left takes no bytes */
 	if (conn->left)
 		return true;
 	if (task->frame.length <= (conn->bare ? conn->inject : conn->max_copy - RDM_FRAME_FULL))

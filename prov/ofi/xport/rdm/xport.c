@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The connectionless transport: what an IA has of it, and what arrives there. */
+/* The connectionless transport: its part of an IA, and completions. */
 
 #include "xport/rdm/xport.h"
 
@@ -22,7 +22,7 @@
 
 /* The IA */
 
-/* Without a local fabric there is still the other. */
+/* Without shared memory an IA with another transport goes on. */
 static int host_open(struct rdm_ia *ria, const struct dofi_ia *ia,
 		     const struct dofi_fabric_choice *choice)
 {
@@ -73,7 +73,7 @@ static void rdm_ia_fini(struct dofi_ia *ia)
 	*(rdm_is_alone(ia) ? &ia->xport_ia : &ia->local_ia) = NULL;
 }
 
-/* Peers ring as long as the page says that we sleep. */
+/* Peers send wakeups while the page marks this process as sleeping. */
 static bool rdm_rest(struct dofi_progress *p)
 {
 	struct dofi_ia *ia = dofi_ia_of(p);
@@ -100,7 +100,7 @@ static void rdm_rise(struct dofi_progress *p)
 
 /* Completions */
 
-/* What a peer calls a connection. CQ lock held. */
+/* Returns the connection with @id. CQ lock held. */
 static struct rdm_conn *conn_find(const struct rdm_pz *rpz, uint64_t id)
 {
 	const uint32_t slot = (uint32_t)id;
@@ -205,7 +205,7 @@ static void rdm_completed(const struct fi_cq_data_entry *entry, int err, struct 
 		rdm_op_completed(entry, err, sink);
 }
 
-/* The ring is its peer's alone: what the frame says of its connection has to be true. */
+/* A ring belongs to one connection, so its frames must name that connection. */
 static void link_frame_take(struct rdm_conn *conn, const void *data, size_t len,
 			    struct dofi_sink *sink)
 {
@@ -250,8 +250,8 @@ static void rdm_resume(struct dofi_ep *ep)
 }
 
 /*
- * The SRQ has a buffer. What waits first may not be a message that takes it; or there are several,
- * and one that now stands in line for the next buffer.
+ * The SRQ has a buffer. The oldest pending frame may be no message that takes it. If further
+ * messages are pending, the EP has queued itself for another buffer.
  */
 static void rdm_fed(struct dofi_ep *ep)
 {
@@ -270,7 +270,7 @@ static const struct dofi_progress_ops rdm_progress_ops = {
 	.rise = rdm_rise,
 };
 
-/* Of the CQ of rings; the IA's thread has the connected transport's. */
+/* Of the CQ of rings. The IA's progress operations are those of the connected transport. */
 static const struct dofi_progress_ops ring_progress_ops = {
 	.completed = link_completed,
 	.mixed = true,
