@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Addresses of CM sockets: of TCP, and the names of local ones. */
+/* Addresses of CM sockets. */
 
 #include "xport/cm/address.h"
 
@@ -14,7 +14,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* How long an abstract name is, whose text ends with a NUL. */
+/* The size of an abstract name that ends with a NUL. */
 static socklen_t name_len(const struct sockaddr_un *name)
 {
 	return offsetof(struct sockaddr_un, sun_path) + 1 + strlen(name->sun_path + 1);
@@ -63,7 +63,7 @@ static bool is_loopback(const struct sockaddr_storage *a)
 	return ntohl(((const struct sockaddr_in *)a)->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
 }
 
-/* What is sent to an address of our own is sent from that address. */
+/* Messages to an address of this host are sent from that address. */
 static bool ends_are_one(int fd)
 {
 	struct sockaddr_storage here, there;
@@ -78,7 +78,7 @@ static bool ends_are_one(int fd)
 	return is_loopback(&there) || !memcmp(a, b, ip_len);
 }
 
-/* The kernel looks for the route; nothing is sent. */
+/* The kernel looks up the route; nothing is sent. */
 bool dofi_cm_is_here(const struct sockaddr_storage *address)
 {
 	struct sockaddr_storage to = *address;
@@ -100,7 +100,6 @@ bool dofi_cm_is_here(const struct sockaddr_storage *address)
 
 #define PORT_TRIES 16
 
-/* Without a name it can connect, too. */
 void dofi_cm_name_socket(int fd, const struct sockaddr_storage *to)
 {
 	struct sockaddr_un name = { .sun_family = AF_UNIX };
@@ -118,7 +117,7 @@ void dofi_cm_name_socket(int fd, const struct sockaddr_storage *to)
 	}
 }
 
-/* "ADDRESS:PORT", from which the last colon is taken away. */
+/* Parses "ADDRESS:PORT", and cuts off the port. */
 static bool address_read(char *text, struct sockaddr_storage *address)
 {
 	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)address;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* CM connections: what two endpoints of a connectionless fabric tell each other over TCP. */
+/*
+ * CM connections: TCP connections over which the ends of connections on a connectionless fabric
+ * exchange requests.
+ */
 
 #include "xport/cm/conn.h"
 
@@ -18,47 +21,47 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* A connection has few messages besides bells, which are not kept. */
+/* A connection has few messages besides wakeups, which are not stored. */
 #define OUT_MAX (2 * DOFI_CM_MAX)
 
 enum state {
 	CONNECTING,
 	OPEN,
-	ENDED,				/* the owner was told, and has yet to close it */
-	CLOSED,				/* memory, until no event of its can be on its way */
+	ENDED,				/* ended() was called, and the owner has to close the connection */
+	CLOSED,				/* the memory stays until no event of the connection can be pending */
 };
 
 struct dofi_cm_conn {
 	struct dofi_source source;
-	struct dofi_work later;		/* tells the owner of @error, or frees */
+	struct dofi_work later;		/* calls ended() with @error, or frees the connection */
 	struct dofi_progress *progress;
 	const struct dofi_cm_ops *ops;
 	void *owner;
 	struct sockaddr_storage peer;
 	enum state state;
 
-	bool may_request;		/* nothing has come yet from a peer who connected to us */
-	unsigned char *in;		/* DOFI_CM_MAX bytes, while a message has come in part; or NULL */
+	bool may_request;		/* nothing has arrived yet from a peer that connected to us */
+	unsigned char *in;		/* DOFI_CM_MAX bytes while a part of a message has arrived, else NULL */
 	size_t in_len;
-	struct dofi_cm_fds in_fds;	/* that came, for a message yet to be taken */
+	struct dofi_cm_fds in_fds;	/* received, for a message that is not complete */
 
-	struct dofi_mutex lock;		/* the fields below, and what is written to the socket */
+	struct dofi_mutex lock;		/* protects the fields below, and writing to the socket */
 	int fd;				/* -1 when closed */
 	int error;			/* a negative errno of connecting or writing */
-	bool has_sent;			/* there may be what the peer has yet to take */
-	unsigned char *out;		/* what the socket has not taken yet, OUT_MAX bytes; or NULL */
+	bool has_sent;			/* the peer may not have taken all bytes that were sent */
+	unsigned char *out;		/* OUT_MAX bytes while the socket has not taken all, else NULL */
 	size_t out_len;
-	struct dofi_cm_fds out_fds;	/* that go with the next bytes */
+	struct dofi_cm_fds out_fds;	/* to be passed with the next bytes */
 };
 
-/* Now, even if a forked child has the socket too. */
+/* Shuts the socket down, because a forked child may have it, too. */
 static void socket_end(int fd)
 {
 	shutdown(fd, SHUT_RDWR);
 	close(fd);
 }
 
-/* A peer that is gone is as long in taking nothing as it is in answering nothing. */
+/* A dead peer is noticed as fast when it takes no bytes as when it does not answer keep-alives. */
 static void socket_tune(int fd)
 {
 	unsigned patience = 2 * dofi_settings.keepalive_s * 1000;
@@ -69,7 +72,9 @@ static void socket_tune(int fd)
 	dofi_watch_keep_alive(fd);
 }
 
-/* The owner is told of it later: not from within a call of his. With the lock. */
+/*
+ * Schedules ended(), which must not be called from within a call of the owner. Call with the lock.
+ */
 static void fail(struct dofi_cm_conn *s, int err)
 {
 	if (!s->error)
@@ -77,9 +82,12 @@ static void fail(struct dofi_cm_conn *s, int err)
 	dofi_progress_post(s->progress, &s->later);
 }
 
-/* Writing. With the lock. */
+/* Writing. Call with the lock. */
 
-/* How many bytes need not be kept: the socket took them, or takes no more ever. */
+/*
+ * Returns how many bytes need not be stored: those that the socket took, or all if it will never
+ * take more.
+ */
 static size_t transmit(struct dofi_cm_conn *s, const void *bytes, size_t n)
 {
 	ssize_t sent = s->out_fds.n ? dofi_cm_fds_send(s->fd, bytes, n, &s->out_fds) :
@@ -89,7 +97,7 @@ static size_t transmit(struct dofi_cm_conn *s, const void *bytes, size_t n)
 		return sent;
 	if (errno == EAGAIN || errno == EINTR)
 		return 0;
-	/* after the peer's end; what it said before that is still to be read */
+	/* the peer has closed the connection; its last messages are still to be read */
 	if (errno != EPIPE)
 		fail(s, -errno);
 	return n;
@@ -163,10 +171,7 @@ static bool takes_fds(const struct dofi_cm_msg *msg)
 	return msg->kind == DOFI_CM_REQUEST || msg->kind == DOFI_CM_ACCEPT;
 }
 
-/*
- * Descriptors come before the last byte of the message that they are for, and perhaps with one
- * before that.
- */
+/* Descriptors arrive before the last byte of their message, perhaps with an earlier message. */
 static void message_take(struct dofi_cm_conn *s, struct dofi_cm_msg *msg)
 {
 	const bool may_request = s->may_request, takes = takes_fds(msg);
@@ -182,7 +187,7 @@ static void message_take(struct dofi_cm_conn *s, struct dofi_cm_msg *msg)
 		dofi_cm_fds_close(&s->in_fds);
 }
 
-/* Most messages come whole: then there is nothing to free, and no call of the allocator. */
+/* Most messages arrive complete, and do not call the allocator. */
 static void in_drop(struct dofi_cm_conn *s)
 {
 	s->in_len = 0;
@@ -192,7 +197,7 @@ static void in_drop(struct dofi_cm_conn *s)
 	s->in = NULL;
 }
 
-/* Keeps the @n bytes at @rest, the beginning of a message, until more comes. 0 or -ENOMEM. */
+/* Stores the @n bytes at @rest, the beginning of a message. Returns 0 or -ENOMEM. */
 static int in_keep(struct dofi_cm_conn *s, const unsigned char *rest, size_t n)
 {
 	if (!n) {
@@ -208,7 +213,7 @@ static int in_keep(struct dofi_cm_conn *s, const unsigned char *rest, size_t n)
 	return 0;
 }
 
-/* Takes all messages that are whole in @len bytes; the owner may close the connection at any of them. */
+/* Processes all complete messages; the owner may close the connection in any of them. */
 static void in_take(struct dofi_cm_conn *s, const unsigned char *bytes, size_t len)
 {
 	struct dofi_cm_msg msg;
@@ -227,7 +232,10 @@ static void in_take(struct dofi_cm_conn *s, const unsigned char *bytes, size_t l
 		conn_end(s, (int)n);
 }
 
-/* A write may have taken the connection's error away from the read that now finds its end. */
+/*
+ * The error of the connection, which a write may have taken away from the read that now finds the
+ * end.
+ */
 static int error_at_end(struct dofi_cm_conn *s)
 {
 	int err;
@@ -238,7 +246,7 @@ static int error_at_end(struct dofi_cm_conn *s)
 	return !err && s->in_len ? -ECONNRESET : err;	/* within a message */
 }
 
-/* There is always room: as many bytes as fit are a message, or none of ours. */
+/* The buffer is never full: that many bytes contain a message, or are malformed. */
 static void conn_read(struct dofi_cm_conn *s)
 {
 	unsigned char bytes[DOFI_CM_MAX];
@@ -258,7 +266,10 @@ static void conn_read(struct dofi_cm_conn *s)
 
 /* Connecting */
 
-/* Where nobody listens, a socket of the same host may be given the very port and find itself. */
+/*
+ * Whether the socket is connected to itself: the kernel may choose the very port that it connects
+ * to, if nothing listens there.
+ */
 static bool is_self(struct dofi_cm_conn *s)
 {
 	struct sockaddr_storage own;
@@ -308,7 +319,9 @@ static void conn_free(struct dofi_cm_conn *s)
 	free(s);
 }
 
-/* Something has failed, or the connection is closed. What the peer said last comes before that. */
+/*
+ * Reports a failure, or frees a closed connection. The peer's last messages are processed before.
+ */
 static void later_run(struct dofi_work *work)
 {
 	struct dofi_cm_conn *s = (struct dofi_cm_conn *)
@@ -325,8 +338,8 @@ static void later_run(struct dofi_work *work)
 }
 
 /*
- * The descriptors of @msg go with the bytes that are written next. With the lock, or before it
- * is needed.
+ * Passes the descriptors of @msg with the next bytes. Call with the lock, or before the connection
+ * is shared.
  */
 static void out_fds_add(struct dofi_cm_conn *s, const struct dofi_cm_msg *msg)
 {
@@ -336,7 +349,7 @@ static void out_fds_add(struct dofi_cm_conn *s, const struct dofi_cm_msg *msg)
 	memcpy(s->out_fds.fd, msg->fd, sizeof(s->out_fds.fd));
 }
 
-/* A connection that connects with the socket @fd; without memory that stays the caller's. */
+/* Makes a connection with the socket @fd, which the caller keeps if that fails. */
 static struct dofi_cm_conn *conn_new(struct dofi_progress *p, int fd, const struct sockaddr *peer,
 				     const struct dofi_cm_ops *ops, void *owner)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Descriptors that go along with bytes through a local socket (SCM_RIGHTS). */
+/* Descriptors that are passed with bytes through a local socket (SCM_RIGHTS). */
 
 #include "xport/cm/fds.h"
 
@@ -8,7 +8,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* Room for the descriptors of a message, aligned as the system wants it. */
+/* Space for the descriptors of a message, with the alignment that the system requires. */
 union control {
 	struct cmsghdr header;
 	char bytes[CMSG_SPACE(DOFI_CM_FDS * sizeof(int))];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Descriptors that go along with bytes through a local socket (SCM_RIGHTS). */
+/* Descriptors that are passed with bytes through a local socket (SCM_RIGHTS). */
 #ifndef DOFI_XPORT_CM_FDS_H
 #define DOFI_XPORT_CM_FDS_H
 
@@ -10,9 +10,11 @@ struct dofi_cm_fds {
 	int fd[DOFI_CM_FDS];
 };
 
-/* Like send(), with @fds, which are none if it succeeds; their owner keeps them open. */
+/*
+ * Like send(), with @fds, which is empty if that succeeds. The caller keeps the descriptors open.
+ */
 ssize_t dofi_cm_fds_send(int socket, const void *bytes, size_t n, struct dofi_cm_fds *fds);
-/* Like recv(). Adds the descriptors that came to @fds, and closes those that it has no room for. */
+/* Like recv(). Adds received descriptors to @fds, and closes those that do not fit. */
 ssize_t dofi_cm_fds_receive(int socket, void *bytes, size_t size, struct dofi_cm_fds *fds);
 void dofi_cm_fds_close(struct dofi_cm_fds *fds);
 

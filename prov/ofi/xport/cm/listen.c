@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Listening for CM connections, and the strangers who come before a request does. */
+/* Listeners for CM connections, and strangers: connections whose request has not arrived. */
 
 #include "xport/cm/listen.h"
 
@@ -19,21 +19,21 @@
 
 #define MS 1000000LL
 
-/* How many connections are let in before others have their turn. */
+/* Most connections that are accepted before other sources are served. */
 #define ARRIVALS 16
 
-/* Without a descriptor for another connection, nobody is let in for so long. */
+/* Pause after a failure to accept a connection, such as for want of descriptors. */
 #define PAUSE (100 * MS)
 
 /*
- * What each stranger has before it makes room for another. Over TCP its first byte has come already, or
- * DEFER_S have passed without one: the system lets it in only then.
+ * The time that each stranger has before it may be closed for another. The system accepts a TCP
+ * connection with its first byte, or DEFER_S after it was made.
  */
 #define TIME_TO_SPEAK (50 * MS)
 #define TIME_TO_SPEAK_LOCAL (1000 * MS)
 #define DEFER_S 1
 
-/* What strangers do; each is told of once by each listener. */
+/* Offences of strangers. Each listener logs each of them once. */
 enum offence { LEFT, SILENT, CROWD, FOREIGN, VERSION, USER, BARRED, OFFENCES };
 
 static const struct {
@@ -63,14 +63,14 @@ struct dofi_cm_listener {
 	const struct dofi_cm_ops *ops;
 	void *owner;
 	int fd;				/* -1 when closed */
-	uint16_t port;			/* 0 where it is */
-	bool local;			/* a name in place of a port: local.h */
-	unsigned reported;			/* of offences, a bit each */
+	uint16_t port;			/* 0 if the listener is local */
+	bool local;			/* has a name and no port, see local.h */
+	unsigned reported;			/* bit mask of offences that were logged */
 	TAILQ_HEAD(stranger_list, stranger) strangers; /* oldest first */
-	unsigned n_strangers, most;	/* how many there are, and may be */
-	struct dofi_timer patience;	/* runs for the oldest */
-	struct dofi_timer pause;	/* runs while nobody is let in */
-	bool crowded;			/* because there are so many strangers */
+	unsigned n_strangers, most;	/* the number of strangers, and its limit */
+	struct dofi_timer patience;	/* runs for the oldest stranger */
+	struct dofi_timer pause;	/* runs while no connection is accepted */
+	bool crowded;			/* the pause is due to the number of strangers */
 };
 
 static int64_t deadline_of(const struct stranger *s)
@@ -80,7 +80,7 @@ static int64_t deadline_of(const struct stranger *s)
 	return s->arrival + (ms ? ms : DOFI_CM_PATIENCE_MS) * MS;
 }
 
-/* Whether @offence is the first of its kind here. */
+/* Whether this is the first @offence. */
 static bool is_first(struct dofi_cm_listener *l, enum offence offence)
 {
 	bool news = !(l->reported & 1u << offence);
@@ -90,16 +90,16 @@ static bool is_first(struct dofi_cm_listener *l, enum offence offence)
 }
 
 static void report(struct dofi_cm_listener *l, enum offence offence,
-		   const struct sockaddr_storage *who)
+		   const struct sockaddr_storage *peer)
 {
-	const void *ip = who->ss_family == AF_INET6 ?
-		(const void *)&((const struct sockaddr_in6 *)who)->sin6_addr :
-		(const void *)&((const struct sockaddr_in *)who)->sin_addr;
+	const void *ip = peer->ss_family == AF_INET6 ?
+		(const void *)&((const struct sockaddr_in6 *)peer)->sin6_addr :
+		(const void *)&((const struct sockaddr_in *)peer)->sin_addr;
 	char text[INET6_ADDRSTRLEN] = "somebody";
 
 	if (!is_first(l, offence))
 		return;
-	inet_ntop(who->ss_family, ip, text, sizeof(text));
+	inet_ntop(peer->ss_family, ip, text, sizeof(text));
 	dofi_log(offences[offence].level, DOFI_CM, "port %u: %s %s; later ones go untold",
 		 l->port, text, offences[offence].text);
 }
@@ -111,7 +111,7 @@ static void patience_wind(struct dofi_cm_listener *l)
 	dofi_timer_start(l->progress, &l->patience, oldest ? deadline_of(oldest) : DOFI_NEVER);
 }
 
-/* Whatever becomes of its connection. */
+/* Removes the stranger, and leaves its connection open. */
 static void stranger_remove(struct stranger *s)
 {
 	struct dofi_cm_listener *l = s->listener;
@@ -220,14 +220,17 @@ static void pause_ended(struct dofi_timer *timer)
 		pause_begin(l, dofi_now() + PAUSE);
 }
 
-/* The first of those from the address of the last, if these are more than half of what may be there. */
+/*
+ * Returns the oldest stranger of the newest one's address, if that address has more than half of
+ * the limit.
+ */
 static struct stranger *excess_of_last(struct dofi_cm_listener *l)
 {
 	const struct stranger *last = TAILQ_LAST(&l->strangers, stranger_list);
 	struct stranger *s, *first = NULL;
 	unsigned n = 0;
 
-	/* local ones are all of our user */
+	/* local strangers are all of one user */
 	if (l->local || l->n_strangers <= l->most / 2)
 		return NULL;
 	TAILQ_FOREACH(s, &l->strangers, link) {
@@ -239,16 +242,16 @@ static struct stranger *excess_of_last(struct dofi_cm_listener *l)
 	return n > l->most / 2 ? first : NULL;
 }
 
-/* The one that is to make room for the next, or NULL if there is room. */
+/* Returns the stranger to close for the next one, or NULL if the limit is not reached. */
 static struct stranger *excess(struct dofi_cm_listener *l)
 {
 	return l->n_strangers >= l->most ? TAILQ_FIRST(&l->strangers) : excess_of_last(l);
 }
 
 /*
- * A program that connects a thousand endpoints at once comes as a crowd, too: within a host all are
- * connected before the first one speaks. So a stranger does not make room before it had its time to speak;
- * others wait in the system's line meanwhile.
+ * A program that connects a thousand endpoints at once exceeds the limit, too: within a host all of
+ * them connect before the first one sends its request. So a stranger is not closed before it had
+ * its time to send; further connections are pending in the kernel until then.
  */
 static bool has_room(struct dofi_cm_listener *l)
 {
@@ -264,7 +267,10 @@ static bool has_room(struct dofi_cm_listener *l)
 	return false;
 }
 
-/* What is not the peer's fault stays true for a while, and epoll would tell of it all the time. */
+/*
+ * An error of the system lasts for a while, during which epoll would report the socket all the
+ * time.
+ */
 static void accept_failed(struct dofi_cm_listener *l)
 {
 	int err = errno;
@@ -302,7 +308,7 @@ static void listener_free(struct dofi_work *work)
 	free((char *)work - offsetof(struct dofi_cm_listener, freeing));
 }
 
-/* An IPv6 address is for IPv6 alone: another listener may have the port of IPv4. */
+/* A socket of IPv6 does not take IPv4, so that another listener can have the port of IPv4. */
 static int socket_listen(int fd, const struct sockaddr *addr, uint16_t *port)
 {
 	struct sockaddr_storage bound;
@@ -321,7 +327,7 @@ static int socket_listen(int fd, const struct sockaddr *addr, uint16_t *port)
 	return 0;
 }
 
-/* They take a part of the descriptors that there are, as each of them has one. */
+/* The limit of strangers, which depends on the limit of descriptors. */
 static unsigned strangers_most(void)
 {
 	struct rlimit limit = { .rlim_cur = 0 };
@@ -380,7 +386,7 @@ void dofi_cm_unlisten(struct dofi_cm_listener *l)
 	}
 	dofi_timer_stop(l->progress, &l->pause);
 	dofi_source_remove(l->progress, l->fd);
-	/* a forked child may have it, too */
+	/* a forked child may have the socket, too */
 	shutdown(l->fd, SHUT_RDWR);
 	close(l->fd);
 	l->fd = -1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* CM connections within a host: sockets of AF_UNIX, whose kernel says who is at the other end. */
+/* CM connections within a host: AF_UNIX sockets, whose kernel reports the user at the other end. */
 
 #include "xport/cm/local.h"
 
@@ -22,7 +22,10 @@ static void listener_name(struct sockaddr_un *name, uint64_t conn_qual)
 	snprintf(name->sun_path + 1, sizeof(name->sun_path) - 1, "dat-ofi/side/%" PRIu64, conn_qual);
 }
 
-/* Any user may take any name, and a program with many service points meets it many times. */
+/*
+ * Warns once, because any user may take any name, and a program with many service points meets that
+ * many times.
+ */
 static void report_taken(const struct sockaddr_un *name)
 {
 	static atomic_flag reported = ATOMIC_FLAG_INIT;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * CM connections within a host: sockets of AF_UNIX, whose kernel says who is at the other end.
+ * CM connections within a host: AF_UNIX sockets, whose kernel reports the user at the other end.
  *
- * A listener's name is made of its qualifier, that of who connects of the address and port which
- * a connection over TCP would show. Both are abstract: they are in no file system, exist in one
- * network namespace, as ports do, and go with their processes.
+ * The name of a listener contains its qualifier; the name of a socket that connects contains the
+ * address and port that a connection over TCP would have. Names are abstract: they are in no file
+ * system, exist in one network namespace, as ports do, and end with their processes.
  */
 #ifndef DOFI_XPORT_CM_LOCAL_H
 #define DOFI_XPORT_CM_LOCAL_H
@@ -13,14 +13,17 @@
 
 #include <stdbool.h>
 
-/* dofi_cm_listen() for @conn_qual. -EADDRINUSE: a process on this host has its name; logged. */
+/*
+ * Like dofi_cm_listen(), for @conn_qual. -EADDRINUSE, which is logged, if a process on this host
+ * has the name.
+ */
 int dofi_local_listen(struct dofi_progress *progress, uint64_t conn_qual,
 		      const struct dofi_cm_ops *ops, void *owner,
 		      struct dofi_cm_listener **listener);
 
 /*
- * dofi_cm_connect() to who listens for @conn_qual, which the program wants to reach at @to.
- * ended() is told -ECONNREFUSED if that is nobody, and -EACCES if it is another user.
+ * Like dofi_cm_connect(), to the listener for @conn_qual; the program wants to reach it at @to.
+ * ended() gets -ECONNREFUSED if there is none, and -EACCES if it is another user's.
  */
 int dofi_local_connect(struct dofi_progress *progress, uint64_t conn_qual,
 		       const struct sockaddr_storage *to, const struct dofi_cm_ops *ops,

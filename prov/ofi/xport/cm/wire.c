@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The messages of a CM connection: what they look like as bytes. Pure functions. */
+/* The messages of a CM connection as bytes. Pure functions. */
 
 #include "xport/cm/wire.h"
 
@@ -40,16 +40,16 @@ enum tag {
 
 enum type {
 	NUMBER,				/* of @size bytes, from @min to @max */
-	BYTES,				/* exactly @size of them, copied */
-	NAME,				/* @min to @max letters, copied and terminated */
-	SPAN,				/* @min to @max bytes, pointed to; their count a uint16_t */
+	BYTES,				/* exactly @size bytes, copied */
+	NAME,				/* @min to @max printable characters, copied and terminated */
+	SPAN,				/* @min to @max bytes, pointed to; the count is a uint16_t */
 };
 
 struct field {
 	enum type type;
 	uint16_t size;
 	uint16_t offset;		/* in struct dofi_cm_msg */
-	uint16_t size_offset;		/* of a SPAN's size */
+	uint16_t size_offset;		/* of the member that has a SPAN's size */
 	uint64_t min, max;
 };
 
@@ -94,7 +94,7 @@ static const struct field fields[TAGS] = {
 
 static const struct kind {
 	bool known;
-	uint32_t must, may;		/* a bit for each tag */
+	uint32_t must, may;		/* bit masks of tags */
 } kinds[] = {
 	[DOFI_CM_REQUEST] = { true, BIT(CONN_QUAL) | SENDER, PERHAPS },
 	[DOFI_CM_ACCEPT] = { true, SENDER, PERHAPS },
@@ -108,7 +108,7 @@ static const struct kind {
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
 _Static_assert(TAGS <= 32, "a bit for each tag");
-/* What fields hold is no more than the struct that they are from, but for what that points to. */
+/* The fields of a message are at most as long as the struct and what it points to. */
 _Static_assert(DOFI_CM_HEADER + FIELD_HEADER * (TAGS - 1) + sizeof(struct dofi_cm_msg) +
 	       DOFI_CM_MAX_ADDR + DOFI_CM_MAX_DATA <= DOFI_CM_MAX, "a message fits");
 
@@ -129,7 +129,7 @@ static uint64_t get(const unsigned char *p, size_t n)
 	return v;
 }
 
-/* Members of the struct by their address and size, whatever the host's byte order. */
+/* Members of the struct, in the host's byte order. */
 static uint64_t load(const void *member, size_t size)
 {
 	switch (size) {
@@ -150,7 +150,7 @@ static void store(void *member, size_t size, uint64_t v)
 	}
 }
 
-/* The bytes of a field's value. */
+/* The size of a field's value. */
 static size_t value_size(const struct field *f, const struct dofi_cm_msg *msg)
 {
 	const char *member = (const char *)msg + f->offset;
@@ -180,7 +180,7 @@ static bool is_zero(const void *p, size_t n)
 	return n <= sizeof(zero) && !memcmp(p, zero, n);
 }
 
-/* Whether a field that may be missing says no more than if it were. */
+/* Whether an optional field has the value that a missing one stands for. */
 static bool is_void(const struct field *f, const struct dofi_cm_msg *msg)
 {
 	if (f->type == NAME || f->type == SPAN)
@@ -213,7 +213,7 @@ size_t dofi_cm_pack(unsigned char buf[DOFI_CM_MAX], const struct dofi_cm_msg *ms
 	return p - buf;
 }
 
-/* It may become a part of a path: nothing leads out of a directory or hides there. */
+/* Whether the name is safe as a component of a path. */
 static bool is_name(const unsigned char *p, size_t n)
 {
 	size_t i;
@@ -259,7 +259,7 @@ static void value_unpack(const unsigned char *p, size_t n, const struct field *f
 	}
 }
 
-/* All the fields between @p and @end; @newer peers may know some that we do not. */
+/* Parses the fields between @p and @end. A @newer peer may have unknown fields. */
 static int fields_unpack(const unsigned char *p, const unsigned char *end, bool newer,
 			 struct dofi_cm_msg *msg)
 {
@@ -286,7 +286,7 @@ static int fields_unpack(const unsigned char *p, const unsigned char *end, bool 
 	return kind->must & ~seen ? -EPROTO : 0;
 }
 
-/* As much of the header as is there. */
+/* Checks the part of the header that has arrived. */
 static int header_check(const unsigned char *p, size_t len)
 {
 	if (memcmp(p, magic, len < sizeof(magic) ? len : sizeof(magic)))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The connected transport: how connections begin and end, of either side. */
+/* The connected transport: connecting, accepting and closing. */
 
 #include "xport/msg/connect.h"
 
@@ -43,7 +43,7 @@ static struct fi_info *connect_info(struct dofi_ia *ia, const struct sockaddr_st
 	return info;
 }
 
-/* A new one for each connection. */
+/* Makes a secret for the next connection. */
 static uint32_t secret_make(struct dofi_ep *ep)
 {
 	uint32_t secret = ep->obj.ia->fabric.scoped_keys ? dofi_random() : 0;
@@ -128,7 +128,7 @@ void msg_connect(struct dofi_ep *ep)
 
 /* The passive side */
 
-/* After an acceptance, or when there can be none. */
+/* Frees the request after an acceptance, or if the acceptance failed. */
 static void request_end(struct msg_request *request, const struct dofi_quirk *quirk, bool accepted)
 {
 	if (!accepted && quirk->keeps_request)
@@ -157,7 +157,10 @@ static int accept_with(struct dofi_ep *ep, const struct fi_info *info, struct fi
 	return ret;
 }
 
-/* Where libfabric would report a connection first. The request has to be accepted all the same: else it leaks. */
+/*
+ * Whether the requester is gone, where libfabric would report a connection nevertheless. The
+ * request is accepted all the same, as it would leak otherwise.
+ */
 static bool requester_is_gone(const struct dofi_ep *ep, struct fid_ep *fid)
 {
 	struct dofi_ia *ia = ep->obj.ia;
@@ -175,7 +178,7 @@ void msg_accept(struct dofi_ep *ep)
 	dofi_ep_lock(ep);
 	msg_bye_learn(ep, &ep->mailbox);
 	dofi_ep_unlock(ep);
-	/* the request knows the way */
+	/* the request's info contains the route */
 	msg_info_fit(ep, request->info);
 	ret = fi_endpoint(ep->pz->domain.fid, request->info, &fid, NULL);
 	if (!ret) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The connected transport: how connections begin and end, of either side. All on the progress thread. */
+/* The connected transport: connecting, accepting and closing. All on the progress thread. */
 #ifndef DOFI_XPORT_MSG_CONNECT_H
 #define DOFI_XPORT_MSG_CONNECT_H
 
@@ -12,10 +12,16 @@ void msg_accept(struct dofi_ep *ep);
 void msg_reject(struct dofi_cr *cr, enum dofi_reject why, const void *data, size_t size);
 void msg_close(struct dofi_ep *ep);
 
-/* One port did not answer for the qualifier: the next may, once this endpoint is gone. */
+/*
+ * Tries the next port of the qualifier, if there is one, after the endpoint has been closed; else
+ * the attempt ends.
+ */
 void msg_connect_failed(struct dofi_ep *ep, int err);
 
-/* Some fabrics have no port before they have resolved the peer's address. */
+/*
+ * Reports the local port of @ep. Some fabrics have no port before they have resolved the peer's
+ * address.
+ */
 void msg_show_port(struct dofi_ep *ep);
 
 #endif

@@ -15,13 +15,13 @@
 #include <search.h>
 #include <stdlib.h>
 
-/* An open endpoint, found by its fid when an event names it. */
+/* An open endpoint, found by its fid when an event arrives. */
 struct msg_conn {
 	const struct fid *fid;
 	struct dofi_ep *ep;
 	struct dofi_cq *cq;
-	struct dofi_shard *shard;	/* of that */
-	unsigned reserved;		/* that it has there */
+	struct dofi_shard *shard;	/* of the CQ */
+	unsigned reserved;		/* completions reserved in the CQ */
 };
 
 static int conn_compare(const void *a, const void *b)
@@ -48,7 +48,7 @@ static void conn_free(struct msg_conn *conn)
 	free(conn);
 }
 
-/* @fid is to complete at a CQ of its PZ that has so many @reserved left. */
+/* Records @fid, and reserves completions in a CQ of its PZ. */
 static int conn_add(struct dofi_ep *ep, struct fid_ep *fid, unsigned reserved)
 {
 	struct msg_ia *mia = ep->obj.ia->xport_ia;
@@ -82,7 +82,7 @@ static void conn_remove(struct dofi_ep *ep)
 	ep->conn = NULL;
 }
 
-/* The class of traffic that the fabric is to treat as the program wishes. */
+/* The traffic class for the quality of service that the program wants. */
 static uint32_t traffic_class(const struct dofi_ep *ep)
 {
 	switch (ep->request.qos ? ep->request.qos : ep->attr.qos) {
@@ -99,9 +99,9 @@ static uint32_t traffic_class(const struct dofi_ep *ep)
 	}
 }
 
-#define LEAST_QUEUE 4			/* a message and its announcement */
+#define LEAST_QUEUE 4			/* a message and its frame */
 
-/* What is more than the fabric's own choice, @most, waits in the EP. */
+/* Requests beyond the fabric's default, @most, are pending in the EP. */
 static size_t queue_size(size_t dtos, size_t most)
 {
 	if (dtos < LEAST_QUEUE)
@@ -136,7 +136,7 @@ static int endpoint_setup(struct dofi_ep *ep, struct fid_ep *fid)
 	return ret;
 }
 
-/* Whether the peer is to learn that the end is orderly. EP lock held. */
+/* Whether the peer needs a goodbye, because the end is orderly. EP lock held. */
 static bool owes_bye(const struct dofi_ep *ep)
 {
 	return ep->state != DAT_EP_STATE_ACTIVE_CONNECTION_PENDING &&
@@ -157,7 +157,7 @@ static void endpoint_end(struct fid_ep *fid, struct dofi_cq *cq, bool shut_down)
 		dofi_log(DOFI_WARN, DOFI_CM, "closing an endpoint: %s", fi_strerror(-ret));
 }
 
-/* With so many @reserved for completions that there may be of it at a time. Closes @fid if that fails. */
+/* Enables @fid, with @reserved completions in its CQ. Closes @fid if that fails. */
 static int endpoint_enable(struct dofi_ep *ep, struct fid_ep *fid, unsigned reserved)
 {
 	int ret = conn_add(ep, fid, reserved);
@@ -214,7 +214,10 @@ static bool may_hear_bye(struct dofi_ep *ep)
 
 #define READS_FOR_BYE 16
 
-/* A send failed: what came before is in this host's memory, but a read of the CQ takes a part of it. */
+/*
+ * Progresses the CQ after a failed send: the peer's goodbye may be in this host's memory, and a
+ * poll reads a part of that.
+ */
 static void await_bye(struct dofi_ep *ep)
 {
 	int i;

@@ -1,22 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The connected transport: the fabric's endpoints, from fi_endpoint() to fi_close(). All on the progress thread. */
+/*
+ * The connected transport: the fabric's endpoints, from fi_endpoint() to fi_close(). All on the
+ * progress thread.
+ */
 #ifndef DOFI_XPORT_MSG_ENDPOINT_H
 #define DOFI_XPORT_MSG_ENDPOINT_H
 
 #include "obj/ep.h"
 
-/* The EP of @fid; NULL when it was closed since the event was queued. */
+/* Returns the EP of @fid; NULL if @fid was closed after the event was queued. */
 struct dofi_ep *msg_ep_of(struct dofi_ia *ia, const struct fid *fid);
 
 /*
- * An endpoint of @info is to be made as @ep wants it. Where queues are of a fixed size, they are so
- * long as it needs them, so that many find room in a CQ.
+ * Sets the sizes of queues and the traffic class in @info for the endpoint of @ep. Queues of fixed
+ * size are as long as @ep needs them, so that a CQ has room for many.
  */
 void msg_info_fit(const struct dofi_ep *ep, struct fi_info *info);
 
 /*
- * Takes over @fid, an endpoint that was just opened as @info says, and gives it the receives that
- * wait. The peer is to be told of @own.
+ * Takes over @fid, an endpoint that was opened with @info, and posts the pending receives. Sets
+ * @own for the peer.
  */
 int msg_endpoint_take(struct dofi_ep *ep, const struct fi_info *info, struct fid_ep *fid,
 		      struct dofi_mailbox *own);

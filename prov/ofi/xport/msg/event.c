@@ -67,8 +67,8 @@ static void gone(struct dofi_ep *ep, DAT_EVENT_NUMBER when_connected)
 }
 
 /*
- * An endpoint of an SRQ receives one frame after the other, and so may still have messages to
- * come that another's posted receives would have held by now.
+ * An endpoint of an SRQ has one receive posted at a time. So messages may still have to arrive that
+ * other endpoints would have received by now.
  */
 static void peer_left(struct dofi_ep *ep)
 {
@@ -99,17 +99,17 @@ void msg_event(struct dofi_progress *p, uint32_t event, struct fi_eq_cm_entry *e
 }
 
 /*
- * Where libfabric says that time was up, the fabric may have more to say: an acceptor that left before
- * its answer was taken did answer.
+ * The cause of a failed attempt. Where libfabric reports a time-out, the provider's errno may be
+ * more specific: an acceptor that left before its answer was taken did answer.
  */
 static int reason_of(const struct dofi_ep *ep, const struct fi_eq_err_entry *e)
 {
-	const bool beside = ep->obj.ia->fabric.quirk->reason_beside && abs(e->err) == FI_ETIMEDOUT;
+	const bool specific = ep->obj.ia->fabric.quirk->reason_beside && abs(e->err) == FI_ETIMEDOUT;
 
-	return abs(beside && e->prov_errno ? e->prov_errno : e->err);
+	return abs(specific && e->prov_errno ? e->prov_errno : e->err);
 }
 
-/* A refusal and a rejection look alike but for our header in the data. */
+/* A rejection differs from a refusal by our header in its data alone. */
 static void attempt_failed(struct dofi_ep *ep, const struct fi_eq_err_entry *e)
 {
 	struct dofi_wire msg;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Atomic operations over connections that have none: requests and replies by mailbox. */
+/* Atomic operations over connections that lack them: requests and replies by mailbox. */
 
 #include "xport/msg/mail.h"
 
@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* All numbers are big-endian. */
+/* A request. All numbers are big-endian. */
 struct request {
 	uint32_t number;
 	uint32_t key;
@@ -26,23 +26,24 @@ struct request {
 
 struct reply {
 	uint32_t number;
-	uint32_t refused;		/* 1: the memory may not be used so */
+	uint32_t refused;		/* 1: the memory may not be used that way */
 	uint64_t old;
 };
 
 struct msg_mail {
-	/* what the peer writes */
+	/* written by the peer */
 	struct {
 		struct request request[MSG_MAIL_SLOTS];
 		struct reply reply[MSG_MAIL_SLOTS];
 	} in;
 
-	struct dofi_mr mr;		/* of that */
-	/* under the EP's lock */
-	uint32_t asked, answered;	/* the numbers of our last request, and of its last reply */
-	uint32_t served, replied;	/* the same of the peer's */
+	struct dofi_mr mr;		/* registration of the mailbox */
+	/* protected by the EP lock */
+	uint32_t asked, answered;	/* number of our last request, and of the last reply to us */
+	/* number of the peer's last request that was carried out, and of our last reply */
+	uint32_t served, replied;
 	struct dofi_dto *dto[MSG_MAIL_SLOTS];
-	struct reply reply[MSG_MAIL_SLOTS]; /* of what is served and not yet replied */
+	struct reply reply[MSG_MAIL_SLOTS]; /* replies that are still to be sent */
 };
 
 static unsigned place(uint32_t number)
@@ -93,7 +94,7 @@ void msg_mail_close(struct msg_mail *mail)
 	dofi_block_put(mail, sizeof(*mail));
 }
 
-/* Writes to the peer's mailbox. The fabric copies what is so small, and tells nothing of it. */
+/* Writes to the peer's mailbox. The write is injected, and has no completion. */
 static int post(struct dofi_ep *ep, const void *letter, size_t size, size_t offset)
 {
 	const struct dofi_mailbox *to = &ep->mailbox;
@@ -131,7 +132,7 @@ void msg_mail_resume(struct dofi_ep *ep)
 {
 	struct msg_mail *m = ep->mail;
 
-	/* what comes before the connection is announced is answered after that */
+	/* requests that arrive before the connection is established are answered after that */
 	while (ep->sq.open && m->replied != m->served) {
 		unsigned p = place(m->replied + 1);
 
@@ -165,7 +166,7 @@ static void take_requests(struct dofi_ep *ep)
 	struct msg_mail *m = ep->mail;
 
 	while (m->served - m->replied < MSG_MAIL_SLOTS) {
-		/* a copy: the peer may write there at any time */
+		/* a copy: the peer may overwrite the request at any time */
 		const struct request r = m->in.request[place(m->served + 1)];
 
 		if (be32toh(r.number) != m->served + 1)

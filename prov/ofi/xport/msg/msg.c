@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The connected transport: what an IA has of it, and its operations. */
+/* The connected transport: its part of an IA, and its operations. */
 
 #include "xport/msg/msg.h"
 
@@ -18,12 +18,12 @@
 
 static void choose_ops(struct dofi_ia *ia);
 
-/* What the DAT text promises programs, where a fabric can carry it. */
+/* Private data that the DAT text promises programs, where a fabric can carry it. */
 #define PLENTY 64
 
 /*
- * Private data besides our own. Where there is little, requests for a qualifier that is no port
- * carry less than others; else all carry the same.
+ * Computes how many bytes of private data are left to programs. If they are few, a request for a
+ * qualifier that is no port has less than others; else all have the same number.
  */
 static void room_find(struct dofi_ia *ia)
 {
@@ -110,7 +110,7 @@ static const struct dofi_xport native_xport = {
 	.fabric_sends = true, .write = msg_write, .read = msg_read,
 };
 
-/* Before there is anything that could complete. */
+/* Call before anything can complete. */
 static void choose_ops(struct dofi_ia *ia)
 {
 	if (ia->fabric.immed)
