@@ -54,13 +54,6 @@ struct dofi_cm_conn {
 	struct dofi_cm_fds out_fds;	/* to be passed with the next bytes */
 };
 
-/* Shuts the socket down, because a forked child may have it, too. */
-static void socket_end(int fd)
-{
-	shutdown(fd, SHUT_RDWR);
-	close(fd);
-}
-
 /* A dead peer is noticed as fast when it takes no bytes as when it does not answer keep-alives. */
 static void socket_tune(int fd)
 {
@@ -134,26 +127,19 @@ static void out_drop(struct dofi_cm_conn *s)
 	s->out_len = 0;
 }
 
-static void out_flush(struct dofi_cm_conn *s)
+static void flush(struct dofi_cm_conn *s)
 {
 	size_t taken;
 
-	if (!s->out_len)
-		return;
-	taken = transmit(s, s->out, s->out_len);
+	dofi_mutex_lock(&s->lock);
+	taken = s->out_len ? transmit(s, s->out, s->out_len) : 0;
 	s->out_len -= taken;
 	if (s->out_len) {
 		memmove(s->out, s->out + taken, s->out_len);
-		return;
+	} else if (s->out) {
+		out_drop(s);
+		dofi_source_change(s->progress, &s->source, s->fd, EPOLLIN);
 	}
-	out_drop(s);
-	dofi_source_change(s->progress, &s->source, s->fd, EPOLLIN);
-}
-
-static void flush(struct dofi_cm_conn *s)
-{
-	dofi_mutex_lock(&s->lock);
-	out_flush(s);
 	dofi_mutex_unlock(&s->lock);
 }
 
@@ -166,15 +152,11 @@ static void conn_end(struct dofi_cm_conn *s, int err)
 	s->ops->ended(s, err);
 }
 
-static bool takes_fds(const struct dofi_cm_msg *msg)
-{
-	return msg->kind == DOFI_CM_REQUEST || msg->kind == DOFI_CM_ACCEPT;
-}
-
 /* Descriptors arrive before the last byte of their message, perhaps with an earlier message. */
 static void message_take(struct dofi_cm_conn *s, struct dofi_cm_msg *msg)
 {
-	const bool may_request = s->may_request, takes = takes_fds(msg);
+	const bool takes = msg->kind == DOFI_CM_REQUEST || msg->kind == DOFI_CM_ACCEPT;
+	const bool may_request = s->may_request;
 
 	s->may_request = false;
 	msg->n_fds = takes ? s->in_fds.n : 0;
@@ -393,7 +375,7 @@ int dofi_cm_connect_by(struct dofi_progress *progress, int fd, const struct sock
 	s->out = malloc(OUT_MAX);
 	if (!s->out) {
 		ret = -ENOMEM;
-		goto free_side;
+		goto free_conn;
 	}
 	s->has_sent = true;
 	s->out_len = dofi_cm_pack(s->out, first);
@@ -403,12 +385,12 @@ int dofi_cm_connect_by(struct dofi_progress *progress, int fd, const struct sock
 	} else {
 		ret = dofi_source_add(progress, &s->source, fd, EPOLLIN | EPOLLOUT);
 		if (ret)
-			goto free_side;
+			goto free_conn;
 	}
 	*conn = s;
 	return 0;
 
-free_side:
+free_conn:
 	conn_free(s);
 close_socket:
 	close(fd);
@@ -476,10 +458,13 @@ void dofi_cm_close(struct dofi_cm_conn *s)
 	dofi_mutex_lock(&s->lock);
 	if (was != ENDED)
 		dofi_source_remove(s->progress, s->fd);
-	if (was == OPEN && s->has_sent)
+	if (was == OPEN && s->has_sent) {
 		dofi_linger_adopt(s->progress, s->fd, s->out, s->out_len);
-	else
-		socket_end(s->fd);
+	} else {
+		/* a forked child may have the socket, too */
+		shutdown(s->fd, SHUT_RDWR);
+		close(s->fd);
+	}
 	out_drop(s);
 	s->fd = -1;
 	dofi_mutex_unlock(&s->lock);
