@@ -233,7 +233,6 @@ noinst_HEADERS += \
 	prov/ofi/xport/rdm/rndv.h \
 	prov/ofi/xport/rdm/send.h \
 	prov/ofi/xport/rdm/target.h \
-	prov/ofi/xport/rdm/xport.h \
 	prov/ofi/xport/rdm/pz.h \
 	prov/ofi/xport/cm/address.h \
 	prov/ofi/xport/cm/conn.h \

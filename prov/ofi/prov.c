@@ -16,7 +16,7 @@
 #include "obj/rmr.h"
 #include "xport/both.h"
 #include "xport/msg/msg.h"
-#include "xport/rdm/xport.h"
+#include "xport/rdm/rdm.h"
 
 #include <stdlib.h>
 #include <string.h>

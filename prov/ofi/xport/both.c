@@ -7,7 +7,7 @@
 #include "loop/progress.h"
 #include "obj/sp.h"
 #include "xport/msg/msg.h"
-#include "xport/rdm/xport.h"
+#include "xport/rdm/rdm.h"
 #include "xport/cm/address.h"
 
 #include <errno.h>

@@ -14,7 +14,6 @@
 #include "xport/rdm/link.h"
 #include "xport/rdm/recv.h"
 #include "xport/rdm/send.h"
-#include "xport/rdm/xport.h"
 #include "xport/rdm/pz.h"
 
 #include <semaphore.h>

@@ -49,7 +49,7 @@ int rdm_conn_open(struct dofi_ep *ep, struct rdm_peer *peer, const void *key, si
 	conn = conn_new(ep, rpz, peer);
 	if (!conn)
 		return -ENOMEM;
-	ret = rpz->rings ? rdm_rings_open(conn, peer) :
+	ret = rpz->rings ? rdm_rings_open(conn, &peer->link) :
 			    rdm_endpoint_get(rpz, &peer->claim, key, len, &conn->endpoint);
 	if (ret)
 		goto put_conn;

@@ -48,7 +48,7 @@ static int share_memory(struct dofi_ia *ia, struct rdm_peer *peer, const struct 
 	int ret = 0;
 
 	if (!rdm_is_alone(ia))
-		return rdm_rings_learn(peer, msg);
+		return rdm_rings_learn(&peer->link, msg);
 	if (!ria->shm.page)
 		return 0;
 	if (!dofi_host_shares_memory(&ria->host, &msg->host))

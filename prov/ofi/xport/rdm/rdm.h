@@ -17,6 +17,9 @@
  *
  *	frame.c		frames as bytes
  *	op.c		operations at the fabric; pending frames; stalled connections
+ *	endpoint.c	the fabric's endpoints of a PZ; their replacement
+ *	rings.c		rings in place of the fabric, where remote peers use another transport
+ *	peer.c		what each end reports of itself
  *	link.c		sending a frame; credits
  *	eager.c		messages in several frames, at both ends
  *	direct.c	a connection's own endpoint, for long messages
@@ -25,10 +28,7 @@
  *	target.c	RDMA and atomics carried out for the peer
  *	send.c		requests of the EP
  *	recv.c		frames that arrive
- *	endpoint.c	the fabric's endpoints of a PZ; their replacement
  *	pz.c		the transport's part of a PZ; its connections by id
- *	rings.c		rings in place of the fabric, where remote peers use another transport
- *	peer.c		what each end reports of itself
  *	conn.c		the life of a connection
  *	request.c	requests and answers
  *	xport.c		the transport's part of an IA; completions
@@ -72,6 +72,8 @@ struct rdm_endpoint;
 struct rdm_op;
 struct rdm_peer;
 struct rdm_waiting;
+
+extern const struct dofi_xport dofi_rdm_xport;	/* in xport.c */
 
 /* The transport's part of an IA. */
 struct rdm_ia {

@@ -8,7 +8,6 @@
 #include "xport/rdm/conn.h"
 #include "xport/rdm/peer.h"
 #include "xport/rdm/recv.h"
-#include "xport/rdm/xport.h"
 #include "xport/wire.h"
 
 #include <errno.h>

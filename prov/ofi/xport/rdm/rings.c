@@ -3,9 +3,10 @@
 
 #include "xport/rdm/rings.h"
 
-#include "xport/rdm/peer.h"
+#include "xport/cm/wire.h"
 
 #include <errno.h>
+#include <string.h>
 
 /*
  * Stands in place of the fabric address: names the layout of the shared memory, which both ends
@@ -16,14 +17,14 @@ static const char layout[] = "rings/1";
 /* Descriptors of a request. An answer has the doorbell alone. */
 enum { LINK_FD, DOORBELL_FD, REQUEST_FDS };
 
-int rdm_rings_open(struct rdm_conn *conn, struct rdm_peer *peer)
+int rdm_rings_open(struct rdm_conn *conn, struct dofi_link **link)
 {
-	int ret = peer->link ? 0 : dofi_link_make(&peer->link);
+	int ret = *link ? 0 : dofi_link_make(link);
 
 	if (ret)
 		return ret;
-	peer->link->owner = conn;
-	conn->link = peer->link;
+	(*link)->owner = conn;
+	conn->link = *link;
 	return 0;
 }
 
@@ -32,15 +33,15 @@ static bool is_our_layout(const struct dofi_cm_msg *msg)
 	return msg->addr_len == sizeof(layout) && !memcmp(msg->addr, layout, sizeof(layout));
 }
 
-int rdm_rings_learn(struct rdm_peer *peer, const struct dofi_cm_msg *msg)
+int rdm_rings_learn(struct dofi_link **link, const struct dofi_cm_msg *msg)
 {
 	if (!is_our_layout(msg))
 		return -EHOSTUNREACH;
-	if (peer->link)
-		return dofi_link_meet(peer->link, msg->n_fds ? msg->fd[0] : -1);
+	if (*link)
+		return dofi_link_meet(*link, msg->n_fds ? msg->fd[0] : -1);
 	if (msg->n_fds != REQUEST_FDS)
 		return -EMFILE;
-	return dofi_link_join(msg->fd[LINK_FD], msg->fd[DOORBELL_FD], &peer->link);
+	return dofi_link_join(msg->fd[LINK_FD], msg->fd[DOORBELL_FD], link);
 }
 
 void rdm_rings_introduce(const struct rdm_conn *conn, struct dofi_cm_msg *msg)

@@ -6,15 +6,14 @@
 #include "xport/rdm/rdm.h"
 
 struct dofi_cm_msg;
-struct rdm_peer;
 
-/* Sets the link to @peer, made if this end connects, for a connection that has no id yet. */
-int rdm_rings_open(struct rdm_conn *conn, struct rdm_peer *peer);
+/* Sets the link of @conn, which has no id yet, to *@link, made if that is NULL: this end connects then. */
+int rdm_rings_open(struct rdm_conn *conn, struct dofi_link **link);
 /*
- * Takes the link, or the peer's doorbell, from the request or answer @msg. Returns 0 or a negative
- * errno.
+ * Takes the link, or the peer's doorbell if there is a link, from the request or answer @msg.
+ * Returns 0 or a negative errno.
  */
-int rdm_rings_learn(struct rdm_peer *peer, const struct dofi_cm_msg *msg);
+int rdm_rings_learn(struct dofi_link **link, const struct dofi_cm_msg *msg);
 /* Adds our link and doorbell to @msg. */
 void rdm_rings_introduce(const struct rdm_conn *conn, struct dofi_cm_msg *msg);
 /* dofi_progress_ops.rest and .rise, for all PZs. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The connectionless transport: its part of an IA, and completions. */
 
-#include "xport/rdm/xport.h"
+#include "xport/rdm/rdm.h"
 
 #include "base/log.h"
 #include "xport/cm/wire.h"

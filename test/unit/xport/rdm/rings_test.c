@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Connections by rings, with a peer of the test's own: what it sends, and in the ring. */
 
-#include "xport/rdm/xport.h"
+#include "xport/rdm/rdm.h"
 
 #include "base/env.h"
 #include "base/sealed.h"
