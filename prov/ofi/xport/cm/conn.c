@@ -437,9 +437,9 @@ void dofi_cm_send(struct dofi_cm_conn *s, const struct dofi_cm_msg *msg)
 
 void dofi_cm_wake(struct dofi_cm_conn *s)
 {
-	static const struct dofi_cm_msg bell = { .kind = DOFI_CM_WAKEUP };
+	static const struct dofi_cm_msg wakeup = { .kind = DOFI_CM_WAKEUP };
 	unsigned char buf[DOFI_CM_MAX];
-	size_t n = dofi_cm_pack(buf, &bell);
+	size_t n = dofi_cm_pack(buf, &wakeup);
 
 	dofi_mutex_lock(&s->lock);
 	if (!s->out_len)

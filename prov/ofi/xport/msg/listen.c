@@ -268,7 +268,7 @@ static void peer_of(const struct fi_info *info, struct sockaddr_storage *peer)
 }
 
 /* Delivers a request to its service point. Returns 0 if that will answer it. */
-static int announce(struct msg_request *r, const void *data, size_t size)
+static int deliver(struct msg_request *r, const void *data, size_t size)
 {
 	struct msg_listener *l = r->listener;
 	struct dofi_arrival arrival;
@@ -301,7 +301,7 @@ void msg_arrived(struct dofi_ia *ia, struct fid *pep, struct fi_info *info, cons
 		if (l)
 			reject(l, info, DOFI_REJECT_PROVIDER, NULL, 0);
 		fi_freeinfo(info);
-	} else if (announce(r, data, size)) {
+	} else if (deliver(r, data, size)) {
 		msg_refuse(r, DOFI_REJECT_PROVIDER, NULL, 0);
 	}
 }

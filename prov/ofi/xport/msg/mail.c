@@ -46,7 +46,7 @@ struct msg_mail {
 	struct reply reply[MSG_MAIL_SLOTS]; /* replies that are still to be sent */
 };
 
-static unsigned place(uint32_t number)
+static unsigned slot(uint32_t number)
 {
 	return number % MSG_MAIL_SLOTS;
 }
@@ -119,11 +119,11 @@ int msg_mail_submit(struct dofi_ep *ep, struct dofi_dto *dto)
 	if (m->asked - m->answered == MSG_MAIL_SLOTS)
 		return -FI_EAGAIN;
 	ret = post(ep, &request, sizeof(request),
-		   offsetof(struct msg_mail, in.request[place(number)]));
+		   offsetof(struct msg_mail, in.request[slot(number)]));
 	if (ret)
 		return ret;
 	m->asked = number;
-	m->dto[place(number)] = dto;
+	m->dto[slot(number)] = dto;
 	ep->atomics++;
 	return 0;
 }
@@ -134,7 +134,7 @@ void msg_mail_resume(struct dofi_ep *ep)
 
 	/* requests that arrive before the connection is established are answered after that */
 	while (ep->sq.open && m->replied != m->served) {
-		unsigned p = place(m->replied + 1);
+		unsigned p = slot(m->replied + 1);
 
 		if (post(ep, &m->reply[p], sizeof(m->reply[p]), offsetof(struct msg_mail, in.reply[p])))
 			break;
@@ -167,11 +167,11 @@ static void take_requests(struct dofi_ep *ep)
 
 	while (m->served - m->replied < MSG_MAIL_SLOTS) {
 		/* a copy: the peer may overwrite the request at any time */
-		const struct request r = m->in.request[place(m->served + 1)];
+		const struct request r = m->in.request[slot(m->served + 1)];
 
 		if (be32toh(r.number) != m->served + 1)
 			break;
-		m->reply[place(++m->served)] = serve(ep, &r);
+		m->reply[slot(++m->served)] = serve(ep, &r);
 	}
 	msg_mail_resume(ep);
 }
@@ -181,13 +181,13 @@ static void take_replies(struct dofi_ep *ep, struct dofi_sink *sink)
 	struct msg_mail *m = ep->mail;
 
 	while (m->answered != m->asked) {
-		const struct reply r = m->in.reply[place(m->answered + 1)];
+		const struct reply r = m->in.reply[slot(m->answered + 1)];
 		uint64_t old = be64toh(r.old);
 		struct dofi_dto *dto;
 
 		if (be32toh(r.number) != m->answered + 1)
 			break;
-		dto = m->dto[place(++m->answered)];
+		dto = m->dto[slot(++m->answered)];
 		ep->atomics--;
 		if (!r.refused)
 			memcpy(dto->iov[0].iov_base, &old, sizeof(old));

@@ -139,7 +139,7 @@ void rdm_rndv_cts(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t tag, boo
 /* The receiver */
 
 /* Reads the message from the sender's memory. */
-static void fetch(struct rdm_conn *conn, struct rdm_task *task, struct dofi_dto *dto,
+static void read_message(struct rdm_conn *conn, struct rdm_task *task, struct dofi_dto *dto,
 		  struct dofi_sink *sink)
 {
 	int ret = rdm_pull(conn, dto->iov, dto->n_iov, &task->frame);
@@ -151,15 +151,13 @@ static void fetch(struct rdm_conn *conn, struct rdm_task *task, struct dofi_dto 
 	dofi_dto_end(conn->ep, dto, ret ? FI_EIO : dofi_dto_received(conn->ep, dto), sink);
 }
 
-/* Receives of one PZ have different tags while they can be matched. */
-static uint64_t tag_of(const struct rdm_conn *conn, const struct dofi_dto *dto)
+/*
+ * The tag of @dto, at the direct endpoint or at the PZ's. Receives of one PZ have different tags
+ * while they can be matched.
+ */
+static uint64_t tag_of(const struct rdm_conn *conn, const struct dofi_dto *dto, bool direct)
 {
-	return (uint64_t)(uint32_t)conn->id << 32 | dto->number;
-}
-
-static uint64_t direct_tag_of(const struct rdm_conn *conn, const struct dofi_dto *dto)
-{
-	return conn->direct->tags + dto->number;
+	return direct ? conn->direct->tags + dto->number : (uint64_t)(uint32_t)conn->id << 32 | dto->number;
 }
 
 /* Has DATA frames fill the receive. */
@@ -196,7 +194,7 @@ static int await(struct rdm_conn *conn, struct dofi_dto *dto, bool direct)
 		.desc = dto->desc,
 		.iov_count = dto->n_iov,
 		.addr = direct ? FI_ADDR_UNSPEC : conn->to,
-		.tag = direct ? direct_tag_of(conn, dto) : tag_of(conn, dto),
+		.tag = tag_of(conn, dto, direct),
 		.context = op,
 	};
 	ssize_t ret;
@@ -211,26 +209,17 @@ static int await(struct rdm_conn *conn, struct dofi_dto *dto, bool direct)
 	return (int)ret;
 }
 
-static bool cts_send_direct(struct rdm_conn *conn, const struct rdm_task *task, const struct dofi_dto *dto)
+static bool send_cts(struct rdm_conn *conn, const struct rdm_task *task, const struct dofi_dto *dto)
 {
-	struct rdm_direct *direct = conn->direct;
-	const struct iovec address = { direct->rdm.address, direct->rdm.address_len };
+	struct iovec address = { NULL, 0 };
 	struct rdm_frame f = {
 		.kind = RDM_FRAME_CTS, .number = task->frame.number,
-		.value = { direct_tag_of(conn, dto) },
+		.value = { tag_of(conn, dto, task->direct) },
 	};
 
+	if (task->direct)
+		address = (struct iovec){ conn->direct->rdm.address, conn->direct->rdm.address_len };
 	return rdm_transmit(conn, &f, &address, 1, 0, address.iov_len) != -FI_EAGAIN;
-}
-
-static bool cts_send(struct rdm_conn *conn, const struct rdm_task *task, const struct dofi_dto *dto)
-{
-	struct rdm_frame f = {
-		.kind = RDM_FRAME_CTS, .number = task->frame.number,
-		.value = { tag_of(conn, dto) },
-	};
-
-	return rdm_transmit(conn, &f, NULL, 0, 0, 0) != -FI_EAGAIN;
 }
 
 static int await_message(struct rdm_conn *conn, struct rdm_task *task, struct dofi_dto *dto)
@@ -243,8 +232,8 @@ static int await_message(struct rdm_conn *conn, struct rdm_task *task, struct do
 	return await(conn, dto, task->direct);
 }
 
-static bool take_over_fabric(struct rdm_conn *conn, struct rdm_task *task, struct dofi_dto *dto,
-			     struct dofi_sink *sink)
+static bool ask_for_message(struct rdm_conn *conn, struct rdm_task *task, struct dofi_dto *dto,
+			    struct dofi_sink *sink)
 {
 	int ret;
 
@@ -258,15 +247,15 @@ static bool take_over_fabric(struct rdm_conn *conn, struct rdm_task *task, struc
 			return true;
 		}
 	}
-	return task->direct ? cts_send_direct(conn, task, dto) : cts_send(conn, task, dto);
+	return send_cts(conn, task, dto);
 }
 
 bool rdm_rndv_take(struct rdm_conn *conn, struct rdm_task *task, struct dofi_dto *dto, struct dofi_sink *sink)
 {
 	if (!task->frame.n_segments)
-		return take_over_fabric(conn, task, dto, sink);
+		return ask_for_message(conn, task, dto, sink);
 	if (!task->carried_out)
-		fetch(conn, task, dto, sink);
+		read_message(conn, task, dto, sink);
 	task->carried_out = true;
 	return rdm_ack(conn, task);
 }
