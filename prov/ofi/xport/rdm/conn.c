@@ -33,7 +33,7 @@ static struct rdm_conn *conn_new(struct dofi_ep *ep, struct rdm_pz *rpz, struct 
 	conn->rpz = rpz;
 	conn->peer = peer;
 	conn->work.run = conn_work;
-	STAILQ_INIT(&conn->waiting);
+	STAILQ_INIT(&conn->pending);
 	LIST_INIT(&conn->ops);
 	return conn;
 }
@@ -113,7 +113,7 @@ static void set_limits(struct rdm_conn *conn)
 	/* the frames of such a message are all injected */
 	if (fabric->target_rdma && !conn->rpz->copy)
 		conn->eager = most(conn->link ? RDM_EAGER_RING_MAX : RDM_EAGER_MAX, conn->eager);
-	conn->window = conn->most = conn->peer->window;
+	conn->credits = conn->max_credits = conn->peer->window;
 }
 
 static bool is_in_process(const struct rdm_conn *conn)
@@ -245,15 +245,15 @@ static void finish(struct rdm_conn *conn)
 	wait_while(conn, is_acking);
 }
 
-static void forget_waiting(struct rdm_conn *conn)
+static void pending_drop(struct rdm_conn *conn)
 {
-	struct rdm_waiting *w;
+	struct rdm_pending *w;
 
-	while ((w = STAILQ_FIRST(&conn->waiting))) {
-		STAILQ_REMOVE_HEAD(&conn->waiting, link);
-		rdm_waiting_put(conn->rpz, w);
+	while ((w = STAILQ_FIRST(&conn->pending))) {
+		STAILQ_REMOVE_HEAD(&conn->pending, link);
+		rdm_pending_put(conn->rpz, w);
 	}
-	conn->n_waiting = 0;
+	conn->n_pending = 0;
 }
 
 /* Removes the connection from its EP. */
@@ -264,7 +264,7 @@ static void detach(struct rdm_conn *conn)
 	dofi_ep_lock(ep);
 	ep->conn = NULL;
 	dofi_ep_set_cq(ep, &ep->pz->domain.cq);
-	forget_waiting(conn);
+	pending_drop(conn);
 	dofi_ep_unlock(ep);
 }
 
@@ -368,8 +368,8 @@ static void left(struct rdm_conn *conn, uint32_t last, DAT_EVENT_NUMBER event)
 	conn->last_frame = last;
 	conn->left_event = event;
 	/* ACKs that the peer did not take are not due any more */
-	rdm_catch_up(conn, NULL);
-	over = conn->seen == last && !conn->n_waiting;
+	rdm_process_pending(conn, NULL);
+	over = conn->seen == last && !conn->n_pending;
 	dofi_ep_unlock(ep);
 	if (over)
 		dofi_ep_end_with(ep, event, NULL, 0);

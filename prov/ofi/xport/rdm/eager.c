@@ -22,7 +22,7 @@ static int send_next(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t cq_da
 	size_t room, size;
 	int ret;
 
-	if (!conn->window)
+	if (!conn->credits)
 		return -FI_EAGAIN;
 	rdm_frame_clear(&f);
 	f.kind = dto->step == DOFI_STEP_BEGUN ? RDM_FRAME_MORE : RDM_FRAME_FIRST;
@@ -45,7 +45,7 @@ int rdm_eager_send(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t cq_data
 	if (dto->step != DOFI_STEP_BEGUN)
 		dto->eager.sent = 0;
 	/* in one batch: between single frames the peer would poll, and delay the next one */
-	if (!conn->window || !rdm_batch_begin(conn))
+	if (!conn->credits || !rdm_batch_begin(conn))
 		return -FI_EAGAIN;
 	do
 		ret = send_next(conn, dto, cq_data);

@@ -47,8 +47,8 @@ static int account(struct rdm_conn *conn, const struct rdm_frame *f, ssize_t ret
 		return (int)ret;
 	}
 	conn->sent++;
-	conn->owed -= f->credits;
-	conn->window -= is_credited(f->kind);
+	conn->credits_owed -= f->credits;
+	conn->credits -= is_credited(f->kind);
 	return 0;
 }
 
@@ -63,7 +63,7 @@ static void address(const struct rdm_conn *conn, struct rdm_frame *f)
 {
 	f->conn = conn->peer_id;
 	f->sequence = conn->sent + 1;
-	f->credits = (uint16_t)conn->owed;
+	f->credits = (uint16_t)conn->credits_owed;
 }
 
 /* Sends a frame that is too long to be injected from the copy in @op. */
@@ -323,7 +323,7 @@ void rdm_give_credits(struct rdm_conn *conn)
 {
 	struct rdm_frame f;
 
-	if (conn->owed < RDM_WINDOW / 2)
+	if (conn->credits_owed < RDM_WINDOW / 2)
 		return;
 	rdm_frame_clear(&f);
 	f.kind = RDM_FRAME_CREDIT;

@@ -68,7 +68,7 @@ static int ops_open(struct rdm_pz *rpz)
 static int spares_open(struct rdm_pz *rpz)
 {
 	const struct dofi_fabric_choice *fabric = rdm_fabric_of(rpz->pz->obj.ia);
-	const size_t size = sizeof(struct rdm_waiting) + fabric->frame_size;
+	const size_t size = sizeof(struct rdm_pending) + fabric->frame_size;
 	const size_t stride = (size + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
 	size_t i;
 
@@ -76,7 +76,7 @@ static int spares_open(struct rdm_pz *rpz)
 	if (!rpz->spares)
 		return -ENOMEM;
 	for (i = 0; i < SPARES; i++) {
-		struct rdm_waiting *w = (struct rdm_waiting *)(rpz->spares + i * stride);
+		struct rdm_pending *w = (struct rdm_pending *)(rpz->spares + i * stride);
 
 		w->is_spare = true;
 		STAILQ_INSERT_TAIL(&rpz->spare, w, link);
@@ -229,9 +229,9 @@ void rdm_op_completed(const struct fi_cq_data_entry *entry, int err, struct dofi
 
 /* Pending frames */
 
-struct rdm_waiting *rdm_waiting_get(struct rdm_pz *rpz, size_t size)
+struct rdm_pending *rdm_pending_get(struct rdm_pz *rpz, size_t size)
 {
-	struct rdm_waiting *w;
+	struct rdm_pending *w;
 
 	dofi_mutex_lock(&rpz->lock);
 	w = size <= rdm_fabric_of(rpz->pz->obj.ia)->frame_size ? STAILQ_FIRST(&rpz->spare) : NULL;
@@ -246,7 +246,7 @@ struct rdm_waiting *rdm_waiting_get(struct rdm_pz *rpz, size_t size)
 	return w;
 }
 
-void rdm_waiting_put(struct rdm_pz *rpz, struct rdm_waiting *w)
+void rdm_pending_put(struct rdm_pz *rpz, struct rdm_pending *w)
 {
 	if (!w->is_spare) {
 		free(w);

@@ -35,8 +35,8 @@ struct rdm_task {
 };
 
 /* A frame that is pending. */
-struct rdm_waiting {
-	STAILQ_ENTRY(rdm_waiting) link;
+struct rdm_pending {
+	STAILQ_ENTRY(rdm_pending) link;
 	bool is_spare;			/* owned by the PZ, not allocated */
 	struct rdm_task task;
 	unsigned char data[];
@@ -65,10 +65,10 @@ void rdm_ops_abandon(struct rdm_conn *conn);
 
 /*
  * Returns memory for a pending frame with @size bytes of data, allocated only if many frames are
- * pending. NULL without memory. EP lock held, also for rdm_waiting_put().
+ * pending. NULL without memory. EP lock held, also for rdm_pending_put().
  */
-struct rdm_waiting *rdm_waiting_get(struct rdm_pz *rpz, size_t size);
-void rdm_waiting_put(struct rdm_pz *rpz, struct rdm_waiting *waiting);
+struct rdm_pending *rdm_pending_get(struct rdm_pz *rpz, size_t size);
+void rdm_pending_put(struct rdm_pz *rpz, struct rdm_pending *pending);
 
 /*
  * Records that the fabric did not take something: rdm_stalled_go_on() calls back for @conn. EP lock

@@ -71,7 +71,7 @@ struct rdm_direct;
 struct rdm_endpoint;
 struct rdm_op;
 struct rdm_peer;
-struct rdm_waiting;
+struct rdm_pending;
 
 extern const struct dofi_xport dofi_rdm_xport;	/* in xport.c */
 
@@ -109,7 +109,7 @@ struct rdm_pz {
 	TAILQ_HEAD(rdm_conns, rdm_conn) stalled;
 	/* free operations: without and with memory for a copy of a frame */
 	SLIST_HEAD(rdm_ops, rdm_op) ops, copies;
-	STAILQ_HEAD(, rdm_waiting) spare;	/* free memory for pending frames */
+	STAILQ_HEAD(, rdm_pending) spare;	/* free memory for pending frames */
 
 	/*
 	 * memory of all operations, copies and pending frames, registered where the fabric needs
@@ -162,7 +162,7 @@ struct rdm_conn {
 	bool hello_due, hello_back_due;	/* the frame is still to be sent */
 	bool stalled;			/* in the PZ's list; protected by the PZ's lock */
 	TAILQ_ENTRY(rdm_conn) stall;	/* protected by the PZ's lock */
-	bool catching_up;
+	bool processing;
 	/* the peer was notified of a failed request: nothing behind that is processed */
 	bool refused;
 	bool left;			/* the peer has left, after frame last_frame */
@@ -171,13 +171,13 @@ struct rdm_conn {
 	uint32_t sent;			/* frames sent */
 	uint32_t untaken;		/* number of the last frame that the fabric did not take at once */
 	uint32_t seen;			/* frames received */
-	uint32_t window, most;		/* credits left, and the most that there may be */
-	uint32_t owed;			/* credits to return to the peer */
+	uint32_t credits, max_credits;	/* left, and the most that there may be */
+	uint32_t credits_owed;		/* credits to return to the peer */
 	uint32_t matched;		/* number of the next receive to be matched */
 	bool filling;			/* an eager message in several frames has begun to arrive */
 	uint32_t filled;		/* number of the receive that the eager message fills */
-	uint32_t n_waiting;
-	STAILQ_HEAD(, rdm_waiting) waiting;
+	uint32_t n_pending;
+	STAILQ_HEAD(, rdm_pending) pending;
 	LIST_HEAD(, rdm_op) ops;	/* operations at the fabric */
 	uint32_t blocking;		/* operations at the fabric that block those behind them */
 	uint32_t n_cts;		/* messages whose CTS has arrived, and which are to be sent */

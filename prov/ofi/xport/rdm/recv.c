@@ -120,7 +120,7 @@ static bool take_request(struct rdm_conn *conn, struct rdm_task *task, struct do
 }
 
 /* Returns false if the frame is to be processed again later. */
-static bool deal_with(struct rdm_conn *conn, struct rdm_task *task, struct dofi_sink *sink)
+static bool process(struct rdm_conn *conn, struct rdm_task *task, struct dofi_sink *sink)
 {
 	if (conn->refused)
 		return true;
@@ -143,10 +143,10 @@ static bool deal_with(struct rdm_conn *conn, struct rdm_task *task, struct dofi_
 	}
 }
 
-static void keep(struct rdm_conn *conn, const struct rdm_task *task)
+static void pending_add(struct rdm_conn *conn, const struct rdm_task *task)
 {
 	const size_t size = task->frame.data_size;
-	struct rdm_waiting *w = rdm_waiting_get(conn->rpz, size);
+	struct rdm_pending *w = rdm_pending_get(conn->rpz, size);
 
 	if (!w) {
 		rdm_peer_error(conn, "sent what there is no memory for");
@@ -156,21 +156,21 @@ static void keep(struct rdm_conn *conn, const struct rdm_task *task)
 	if (size)
 		memcpy(w->data, task->frame.data, size);
 	w->task.frame.data = w->data;
-	STAILQ_INSERT_TAIL(&conn->waiting, w, link);
-	conn->n_waiting++;
+	STAILQ_INSERT_TAIL(&conn->pending, w, link);
+	conn->n_pending++;
 	conn->ep->owes = true;
 }
 
 /* Reports the end once the peer has left and all its frames have been processed. */
 static void see_end(struct rdm_conn *conn)
 {
-	if (conn->left && conn->seen == conn->last_frame && !conn->n_waiting)
+	if (conn->left && conn->seen == conn->last_frame && !conn->n_pending)
 		rdm_conn_todo(conn, RDM_OVER);
 }
 
 bool rdm_owes_ack(const struct rdm_conn *conn)
 {
-	const struct rdm_waiting *w = STAILQ_FIRST(&conn->waiting);
+	const struct rdm_pending *w = STAILQ_FIRST(&conn->pending);
 
 	if (!w || !w->task.carried_out)
 		return false;
@@ -178,23 +178,23 @@ bool rdm_owes_ack(const struct rdm_conn *conn)
 	return w->task.frame.kind != RDM_FRAME_RTS || w->task.frame.n_segments;
 }
 
-void rdm_catch_up(struct rdm_conn *conn, struct dofi_sink *sink)
+void rdm_process_pending(struct rdm_conn *conn, struct dofi_sink *sink)
 {
-	struct rdm_waiting *w;
+	struct rdm_pending *w;
 
 	/* processing a frame may lead here again */
-	if (conn->catching_up)
+	if (conn->processing)
 		return;
-	conn->catching_up = true;
-	while ((is_up(conn) || rdm_owes_ack(conn)) && (w = STAILQ_FIRST(&conn->waiting)) &&
-	       deal_with(conn, &w->task, sink)) {
-		STAILQ_REMOVE_HEAD(&conn->waiting, link);
-		conn->n_waiting--;
-		conn->owed++;
-		rdm_waiting_put(conn->rpz, w);
+	conn->processing = true;
+	while ((is_up(conn) || rdm_owes_ack(conn)) && (w = STAILQ_FIRST(&conn->pending)) &&
+	       process(conn, &w->task, sink)) {
+		STAILQ_REMOVE_HEAD(&conn->pending, link);
+		conn->n_pending--;
+		conn->credits_owed++;
+		rdm_pending_put(conn->rpz, w);
 	}
-	conn->catching_up = false;
-	conn->ep->owes = conn->n_waiting;
+	conn->processing = false;
+	conn->ep->owes = conn->n_pending;
 	rdm_give_credits(conn);
 	see_end(conn);
 }
@@ -204,7 +204,7 @@ static void take_credited(struct rdm_conn *conn, struct rdm_task *task, struct d
 {
 	bool done;
 
-	if (conn->n_waiting + conn->owed >= RDM_WINDOW) {
+	if (conn->n_pending + conn->credits_owed >= RDM_WINDOW) {
 		rdm_peer_error(conn, "sends more than it may");
 		return;
 	}
@@ -215,17 +215,17 @@ static void take_credited(struct rdm_conn *conn, struct rdm_task *task, struct d
 	/* the message was matched when its RTS was processed */
 	if (task->frame.kind == RDM_FRAME_DATA) {
 		rdm_rndv_data(conn, &task->frame, sink);
-		conn->owed++;
+		conn->credits_owed++;
 		rdm_give_credits(conn);
 		return;
 	}
-	conn->catching_up = true;
-	done = is_up(conn) && !conn->n_waiting && deal_with(conn, task, sink);
-	conn->catching_up = false;
+	conn->processing = true;
+	done = is_up(conn) && !conn->n_pending && process(conn, task, sink);
+	conn->processing = false;
 	if (done)
-		conn->owed++;
+		conn->credits_owed++;
 	else if (!conn->ep->closing)
-		keep(conn, task);
+		pending_add(conn, task);
 	rdm_give_credits(conn);
 }
 
@@ -317,7 +317,7 @@ void rdm_go_on(struct rdm_conn *conn)
 		return;
 	rdm_send_hellos(conn);
 	rdm_rndv_go_on(conn);
-	rdm_catch_up(conn, NULL);
+	rdm_process_pending(conn, NULL);
 	dofi_dto_pump(conn->ep);
 }
 
@@ -358,7 +358,7 @@ static void take_control(struct rdm_conn *conn, struct rdm_task *task, struct do
 void rdm_arrived(struct rdm_conn *conn, struct rdm_task *task, struct dofi_sink *sink)
 {
 	const struct rdm_frame *f = &task->frame;
-	const bool waited = !conn->window;
+	const bool waited = !conn->credits;
 
 	if (conn->ep->closing || !conn->ep->fid)
 		return;
@@ -367,16 +367,16 @@ void rdm_arrived(struct rdm_conn *conn, struct rdm_task *task, struct dofi_sink 
 		return;
 	}
 	conn->seen++;
-	if (f->credits > conn->most - conn->window) {
+	if (f->credits > conn->max_credits - conn->credits) {
 		rdm_peer_error(conn, "gives credits that it did not have");
 		return;
 	}
-	conn->window += f->credits;
+	conn->credits += f->credits;
 	if (1u << f->kind & RDM_FRAME_CREDITED)
 		take_credited(conn, task, sink);
 	else
 		take_control(conn, task, sink);
-	if (waited && conn->window)
+	if (waited && conn->credits)
 		rdm_go_on(conn);
 	see_end(conn);
 }

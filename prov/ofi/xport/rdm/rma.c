@@ -88,7 +88,7 @@ int rdm_write_before_message(struct rdm_conn *conn, struct dofi_dto *dto)
 
 static int ask(struct rdm_conn *conn, const struct dofi_dto *dto, struct rdm_frame *f)
 {
-	if (!conn->window || conn->blocking)
+	if (!conn->credits || conn->blocking)
 		return -FI_EAGAIN;
 	f->number = dto->number;
 	f->key = dto->remote_key;
@@ -113,7 +113,7 @@ static int ask_part(struct rdm_conn *conn, struct dofi_dto *dto, struct rdm_fram
 	const size_t left = dto->length - dto->rma.asked;
 	int ret;
 
-	if (!conn->window)
+	if (!conn->credits)
 		return -FI_EAGAIN;
 	f->length = left < room ? left : room;
 	f->value[1] = left - f->length;

@@ -76,7 +76,7 @@ static int send_data(struct rdm_conn *conn, struct dofi_dto *dto)
 	};
 	int ret;
 
-	if (!conn->window)
+	if (!conn->credits)
 		return -FI_EAGAIN;
 	if (size == left && conn->rpz->copy)
 		ret = rdm_transmit_copy(conn, dto, &f, dto->rndv.sent, size);

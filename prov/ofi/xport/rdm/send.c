@@ -32,7 +32,7 @@ static int send_message(struct rdm_conn *conn, struct dofi_dto *dto, size_t leng
 	size_t size;
 	int ret;
 
-	if (!conn->window || conn->blocking)
+	if (!conn->credits || conn->blocking)
 		return -FI_EAGAIN;
 	rdm_frame_clear(&f);
 	f.kind = RDM_FRAME_SEND;
@@ -61,7 +61,7 @@ ssize_t rdm_send(struct fid_ep *to, const void *buf, size_t len, void *desc, uin
 	(void)context;
 	rdm_frame_clear(&f);
 	f.kind = RDM_FRAME_SEND;
-	if (!conn->window || conn->blocking || rdm_head_size(conn, &f) + len > conn->inject)
+	if (!conn->credits || conn->blocking || rdm_head_size(conn, &f) + len > conn->inject)
 		return -FI_EAGAIN;
 	ret = rdm_transmit(conn, &f, &iov, 1, 0, len);
 	return ret ? ret : DOFI_DONE;

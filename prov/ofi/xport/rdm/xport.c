@@ -246,7 +246,7 @@ static void rdm_swept(struct dofi_cq *cq)
 static void rdm_resume(struct dofi_ep *ep)
 {
 	if (ep->conn)
-		rdm_catch_up(ep->conn, NULL);
+		rdm_process_pending(ep->conn, NULL);
 }
 
 /*

@@ -34,7 +34,7 @@ static void init_sockets(void)
 
 TestSuite(rdm_op, .init = init, .fini = rdm_fini, .timeout = 60);
 TestSuite(rdm_op_copy, .init = init_sockets, .fini = rdm_fini, .timeout = 60);
-TestSuite(rdm_waiting, .init = init, .fini = rdm_fini, .timeout = 60);
+TestSuite(rdm_pending, .init = init, .fini = rdm_fini, .timeout = 60);
 TestSuite(rdm_stall, .init = init, .fini = rdm_fini, .timeout = 60);
 
 static void post_send(DAT_EP_HANDLE from, size_t length, uint64_t cookie)
@@ -188,42 +188,42 @@ Test(rdm_op_copy, unless_the_peer_has_left)
 /* Frames that wait */
 
 /* As many as the PZ has in store, and one more: how many that it has. */
-static unsigned wait_all(struct rdm_pz *rpz, struct rdm_waiting **taken)
+static unsigned wait_all(struct rdm_pz *rpz, struct rdm_pending **taken)
 {
 	const size_t size = LIST_FIRST(&rpz->endpoints)->rdm.frame_size;
 	unsigned n = 0;
 
 	do {
-		taken[n] = rdm_waiting_get(rpz, size);
+		taken[n] = rdm_pending_get(rpz, size);
 		cr_assert(taken[n]);
 		memset(taken[n]->data, (int)n, size);
 	} while (taken[n]->is_spare && ++n < MOST - 1);
 	return n;
 }
 
-Test(rdm_waiting, takes_what_is_there_first)
+Test(rdm_pending, takes_what_is_there_first)
 {
 	struct rdm_pz *rpz = ((struct dofi_pz *)pz)->xport_pz;
-	static struct rdm_waiting *taken[MOST];
+	static struct rdm_pending *taken[MOST];
 	unsigned n = wait_all(rpz, taken), i;
 
 	cr_expect(n > RDM_WINDOW && n < MOST - 1, "%u", n);
 	for (i = 0; i <= n; i++)
-		rdm_waiting_put(rpz, taken[i]);
+		rdm_pending_put(rpz, taken[i]);
 	cr_expect_eq(wait_all(rpz, taken), n);
 	for (i = 0; i <= n; i++)
-		rdm_waiting_put(rpz, taken[i]);
+		rdm_pending_put(rpz, taken[i]);
 }
 
-Test(rdm_waiting, has_room_for_what_is_longer)
+Test(rdm_pending, has_room_for_what_is_longer)
 {
 	struct rdm_pz *rpz = ((struct dofi_pz *)pz)->xport_pz;
 	const size_t size = LIST_FIRST(&rpz->endpoints)->rdm.frame_size + 1;
-	struct rdm_waiting *longer = rdm_waiting_get(rpz, size);
+	struct rdm_pending *longer = rdm_pending_get(rpz, size);
 
 	cr_assert(longer && !longer->is_spare);
 	memset(longer->data, 1, size);
-	rdm_waiting_put(rpz, longer);
+	rdm_pending_put(rpz, longer);
 }
 
 /* What the fabric does not take */

@@ -463,19 +463,19 @@ Test(rdm_recv, greetings_out_of_place_are_nothing)
 Test(rdm_recv, a_message_that_there_is_no_memory_for_ends_the_connection)
 {
 	struct rdm_pz *rpz = ((struct dofi_pz *)pz)->xport_pz;
-	struct rdm_waiting *taken[1024];
+	struct rdm_pending *taken[1024];
 	int n = 0;
 
 	/* others have all that the PZ has in store */
 	do
-		taken[n] = rdm_waiting_get(rpz, 8);
+		taken[n] = rdm_pending_get(rpz, 8);
 	while (taken[n++]->is_spare);
 	nomem_after(0);
 	say("first", 5);
 	peer_sees_break(&peer);
 	cr_expect(nomem_failed());
 	while (n)
-		rdm_waiting_put(rpz, taken[--n]);
+		rdm_pending_put(rpz, taken[--n]);
 }
 
 /* Endpoints of an SRQ */
