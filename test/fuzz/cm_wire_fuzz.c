@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Any bytes as a CM connection's message: what is taken for one says the same when sent on. */
+/* Any bytes as a side connection's message: what is taken for one says the same when sent on. */
 
 #include "fuzz.h"
 #include "xport/cm/wire.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Connections whose CM messages a proxy changes: neither end may crash or hang, each attempt ends,
+ * Connections whose side messages a proxy changes: neither end may crash or hang, each attempt ends,
  * and in between connections whose messages are left alone work.
  *
  * DAT_TEST_SEED: which changes (default 1). DAT_TEST_BATCHES: how many connections, by eight (default

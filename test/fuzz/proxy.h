@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Stands between the two ends of CM connections and changes bytes of what they send. */
+/* Stands between the two ends of side connections and changes bytes of what they send. */
 #ifndef FUZZ_PROXY_H
 #define FUZZ_PROXY_H
 

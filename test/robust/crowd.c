@@ -35,7 +35,7 @@ static unsigned clients(void)
 
 /* Strangers */
 
-/* At the name that CM connections within a host have. */
+/* At the name that side connections within a host have. */
 static int local_stranger(const struct place *to)
 {
 	struct sockaddr_un name = { .sun_family = AF_UNIX };

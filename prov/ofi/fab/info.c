@@ -380,7 +380,7 @@ static void choose_rdma(struct dofi_fabric_choice *choice, const struct query *q
 }
 
 /*
- * Connections of our own end with a message of the CM connection. On others a goodbye goes along with
+ * Connections of our own end with a message of the side connection. On others a goodbye goes along with
  * the data, if the end is behind it and there is room for the number and the secret of the connection.
  */
 static void choose_bye(struct dofi_fabric_choice *choice)

@@ -35,7 +35,7 @@ struct dofi_shm_page {
 };
 
 /* The bits of a page's asleep. */
-#define DOFI_SHM_RESTS 1	/* the progress thread sleeps: ring by the CM connection */
+#define DOFI_SHM_RESTS 1	/* the progress thread sleeps: ring by the side connection */
 #define DOFI_SHM_LEADER 2	/* leaders of CQs sleep on this word itself, a futex */
 
 struct dofi_shm {

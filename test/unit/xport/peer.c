@@ -292,7 +292,7 @@ void pair_works(DAT_EP_HANDLE from, DAT_EP_HANDLE to)
 	cr_expect_eq(memory[sizeof(memory) - 1], (char)number);
 }
 
-/* CM connections */
+/* Side connections */
 
 static void peer_enlist(struct peer *p)
 {

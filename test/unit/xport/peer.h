@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * An IA with the connectionless transport on a real fabric; and peers of it that are the test's
- * own: a CM connection and an endpoint, which say what the test wants, true or not.
+ * own: a side connection and an endpoint, which say what the test wants, true or not.
  */
 #ifndef UNIT_XPORT_PEER_H
 #define UNIT_XPORT_PEER_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A progress thread with CM connections, of which it is told what their owners are. */
+/* A progress thread with side connections, of which it is told what their owners are. */
 
 #include "cm.h"
 

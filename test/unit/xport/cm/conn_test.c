@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* CM connections: what arrives, how they end, and what hostile peers can do. */
+/* Side connections: what arrives, how they end, and what hostile peers can do. */
 
 #include "xport/cm/conn.h"
 
@@ -194,7 +194,7 @@ Test(cm, descriptors_may_come_before_their_message)
 	cm_unlisten();
 }
 
-/* Which cm_fini() sees. */
+/* Which side_fini() sees. */
 Test(cm, descriptors_that_nothing_takes_are_closed)
 {
 	const int fds[] = { STDIN_FILENO, STDIN_FILENO, STDIN_FILENO, STDIN_FILENO };
@@ -488,7 +488,7 @@ Test(cm, a_peer_may_leave_within_a_message)
 	ends(fd, -ECONNRESET, "qE");
 }
 
-/* A whole message needs no memory of the connection's, and a part of one does. */
+/* A whole message needs no memory of the side's, and a part of one does. */
 Test(cm, without_memory_a_part_of_a_message_ends_it)
 {
 	int fd;

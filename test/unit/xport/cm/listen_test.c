@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Listening for CM connections: ports, and what strangers can do, which is next to nothing. */
+/* Listening for side connections: ports, and what strangers can do, which is next to nothing. */
 
 #include "xport/cm/listen.h"
 

@@ -16,7 +16,7 @@ void talk_init(void)
 	ep = ep_make();
 }
 
-/* Nothing is left of a connection but the PZ's endpoint. */
+/* Nothing is left of a connection but the zone's endpoint. */
 void talk_fini(void)
 {
 	const struct dofi_pz *of = pz;

@@ -7,7 +7,7 @@
 
 /* As coupled_init(), but for the connection. */
 void talk_init(void);
-/* Nothing is left of a connection but the PZ's endpoint. */
+/* Nothing is left of a connection but the zone's endpoint. */
 void talk_fini(void);
 
 bool data_is(const void *data, DAT_COUNT size, const char *text);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The messages of a CM connection, which peers of any release must agree on. */
+/* The messages of a side connection, which peers of any release must agree on. */
 
 #include "xport/cm/wire.h"
 

@@ -128,7 +128,7 @@ static void lose(void *arg)
 	rdm_direct_lost(arg);
 }
 
-/* The direct endpoints' connection has failed, and the CM connection has no reason for it. */
+/* The direct endpoints' connection has failed, and the side connection has no reason for it. */
 Test(rdm_direct, without_its_messages_a_connection_is_broken)
 {
 	one_message();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The fabric's endpoints of a PZ: when another one is opened, closed, and all are replaced. */
+/* The fabric's endpoints of a zone: when another one is opened, closed, and all are replaced. */
 
 #include "xport/coupled.h"
 

@@ -5,7 +5,7 @@
 
 #include <rdma/fi_errno.h>
 
-#define MOST 1024			/* more than a PZ has of anything */
+#define MOST 1024			/* more than a zone has of anything */
 
 static struct peer peer, second;
 static DAT_EP_HANDLE ep, second_ep;
@@ -187,7 +187,7 @@ Test(rdm_op_copy, unless_the_peer_has_left)
 
 /* Frames that wait */
 
-/* As many as the PZ has in store, and one more: how many that it has. */
+/* As many as the zone has in store, and one more: how many that it has. */
 static unsigned wait_all(struct rdm_pz *rpz, struct rdm_pending **taken)
 {
 	const size_t size = LIST_FIRST(&rpz->endpoints)->rdm.frame_size;

@@ -466,7 +466,7 @@ Test(rdm_recv, a_message_that_there_is_no_memory_for_ends_the_connection)
 	struct rdm_pending *taken[1024];
 	int n = 0;
 
-	/* others have all that the PZ has in store */
+	/* others have all that the zone has in store */
 	do
 		taken[n] = rdm_pending_get(rpz, 8);
 	while (taken[n++]->is_spare);

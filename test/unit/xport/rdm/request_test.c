@@ -294,7 +294,7 @@ Test(rdm_request_active, the_program_gives_up)
 }
 
 /*
- * The first time there is a PZ's part to be made; when that is there, what fails is each
+ * The first time there is a zone's part to be made; when that is there, what fails is each
  * connection's own. Where nobody listens what lacks memory ends as all else does.
  */
 static int asking(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What an IA and a PZ have of the connectionless transport, and what completes there. */
+/* What an IA and a zone have of the connectionless transport, and what completes there. */
 
 #include "xport/peer.h"
 
@@ -20,7 +20,7 @@ static void init(void)
 	ep = ep_make();
 }
 
-/* With a connection that nothing is to disturb, whose PZ is that of all. */
+/* With a connection that nothing is to disturb, whose zone is that of all. */
 static void init_pair(void)
 {
 	init();
@@ -99,7 +99,7 @@ Test(rdm_pz_state, has_room_for_many_connections)
 	cr_expect_eq(rpz_of(pz)->n_conns, 64);
 }
 
-/* Connections of two PZs have two endpoints: one IA is its own peer. */
+/* Connections of two zones have two endpoints: one IA is its own peer. */
 Test(rdm_pz_state, reaches_another)
 {
 	DAT_PZ_HANDLE other_pz;
