@@ -166,16 +166,13 @@ static void bare_take(struct rdm_pz *rpz, const struct fi_cq_data_entry *entry, 
 	task_begin(&task);
 	dofi_ep_lock(conn->ep);
 	if (!rdm_takes_bare(conn) ||
-	    rdm_bare_unpack(entry->data, data, entry->len, conn->id, conn->seen, &task.frame))
-		goto offend;
-	if (task.frame.kind == RDM_FRAME_ACK)
-		rdm_complete_bare(conn, &task.frame);
-	rdm_arrived(conn, &task, sink);
-	dofi_ep_unlock(conn->ep);
-	return;
-
-offend:
-	rdm_peer_error(conn, "sends what is no frame");
+	    rdm_bare_unpack(entry->data, data, entry->len, conn->id, conn->seen, &task.frame)) {
+		rdm_peer_error(conn, "sends what is no frame");
+	} else {
+		if (task.frame.kind == RDM_FRAME_ACK)
+			rdm_complete_bare(conn, &task.frame);
+		rdm_arrived(conn, &task, sink);
+	}
 	dofi_ep_unlock(conn->ep);
 }
 
