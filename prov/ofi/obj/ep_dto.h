@@ -52,6 +52,18 @@ enum dofi_dto_kind {
 	 1u << DOFI_DTO_RECV_WRITE_IMMED)
 #define DOFI_DTO_ATOMICS (1u << DOFI_DTO_FETCH_ADD | 1u << DOFI_DTO_CMP_SWAP)
 
+/* How far the transport is with an operation that takes several steps. */
+enum dofi_dto_step {
+	DOFI_STEP_NONE,
+	DOFI_STEP_BEGUN,		/* the first of its frames was handed to the fabric, or the write that a message follows */
+	DOFI_STEP_ASKED,		/* of RDMA that the peer carries out: frames ask for it */
+	DOFI_STEP_RTS,			/* of a send: the peer was notified of the message */
+	DOFI_STEP_CTS,			/* of a rendezvous send: the peer has a receive, and the message is to be sent */
+	DOFI_STEP_CTS_DIRECT,		/* of a rendezvous send: like CTS, from the connection's own endpoint */
+	DOFI_STEP_DATA,			/* of a rendezvous send: the message was handed to the fabric */
+	DOFI_STEP_AWAITS_DATA,		/* of a receive: DATA frames bring its message */
+};
+
 static inline bool dofi_dto_is(uint8_t kind, unsigned kinds)
 {
 	return kinds >> kind & 1;
@@ -89,12 +101,10 @@ struct dofi_dto {
 	uint8_t n_iov;			/* segments of no bytes, and what is plain, are left out */
 	uint8_t parts;			/* completions to come from the fabric before the last one */
 	bool done;
-	bool announced;			/* of a send: the peer knows that it comes */
-	bool submitted;			/* the first part of several is at the fabric, or was */
+	uint16_t step;			/* enum dofi_dto_step */
 	uint8_t status;			/* DAT_DTO_COMPLETION_STATUS, once done */
 	uint8_t tag;			/* in the context: the generation; and DOFI_DTO_ORDINARY */
 	uint8_t marks;			/* DOFI_DTO_GRANTED, ...; undefined if plain but for RECALLED */
-	bool direct;			/* of an announced send: it leaves from the connection's own endpoint */
 	union {
 		struct {
 			DAT_RMR_HANDLE rmr;	/* of a bind, for its event: it may be gone by then */
@@ -104,11 +114,21 @@ struct dofi_dto {
 			uint64_t operand;	/* of an atomic: what is added, or stored, */
 			uint64_t compare;	/* and what must be there for that */
 		};
-		uint64_t beside;	/* of a receive SHARED or MATCHED: what came with its message */
 		struct {
-			uint64_t asked;		/* of RDMA in parts: bytes that the peer was asked for, */
-			uint64_t got;		/* and that it read for us */
+			uint64_t beside;	/* of a receive SHARED or MATCHED: what came with its message */
+			uint64_t got;		/* of a receive MATCHED: bytes that frames have brought */
 		};
+		struct {		/* of RDMA that the peer carries out, in parts: */
+			uint64_t asked;		/* bytes that the peer was asked for, */
+			uint64_t got;		/* and that it read for us */
+		} rma;
+		struct {		/* of an eager message in several frames: */
+			uint64_t sent;		/* bytes handed to the fabric */
+		} eager;
+		struct {		/* of a message sent by rendezvous, from its CTS on: */
+			uint64_t tag;		/* the peer's name for the receive */
+			uint64_t sent;		/* bytes handed to the fabric in DATA frames */
+		} rndv;
 	};
 	void **desc;			/* one per segment, behind the segments; behind these, dofi_dto_lmr() */
 	struct iovec iov[];

@@ -403,7 +403,8 @@ static DOFI_INTO_CALLER ssize_t plain_submit(struct dofi_ep *ep, uint8_t kind, c
 	dto->flags = 0;
 	dto->n_iov = 0;
 	dto->parts = 0;
-	dto->done = dto->announced = dto->submitted = false;
+	dto->done = false;
+	dto->step = DOFI_STEP_NONE;
 	dto->cookie = cookie.as_64;
 	dto->length = kind == DOFI_DTO_READ ? remote->segment_length : s->segment_length;
 	dto->memory_lmr = s->lmr_context;

@@ -106,7 +106,8 @@ static inline struct dofi_dto *dofi_queue_reserve(struct dofi_queue *q)
 	dto->number = q->tail;
 	dto->parts = 0;
 	dto->marks = 0;
-	dto->at_fabric = dto->done = dto->announced = dto->submitted = false;
+	dto->at_fabric = dto->done = false;
+	dto->step = DOFI_STEP_NONE;
 	return dto;
 }
 
