@@ -101,7 +101,7 @@ brief_programs = \
 	test/unit/xport2_test \
 	test/unit/obj2_test \
 	test/unit/base_test \
-	test/unit/side_test \
+	test/unit/cm_test \
 	test/unit/prov2_test \
 	test/examples/examples1 \
 	test/examples/examples2 \

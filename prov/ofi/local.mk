@@ -95,6 +95,9 @@ dofi_api_sources = \
 	prov/ofi/xport/both.c \
 	prov/ofi/xport/msg/msg.c \
 	prov/ofi/xport/msg/bye.c \
+	prov/ofi/xport/msg/connect.c \
+	prov/ofi/xport/msg/endpoint.c \
+	prov/ofi/xport/msg/event.c \
 	prov/ofi/xport/msg/frame.c \
 	prov/ofi/xport/msg/listen.c \
 	prov/ofi/xport/msg/mail.c \
@@ -103,7 +106,6 @@ dofi_api_sources = \
 	prov/ofi/xport/msg/open.c \
 	prov/ofi/xport/msg/srq.c \
 	prov/ofi/xport/ports.c \
-	prov/ofi/xport/rdm/rdm.c \
 	prov/ofi/xport/rdm/conn.c \
 	prov/ofi/xport/rdm/direct.c \
 	prov/ofi/xport/rdm/eager.c \
@@ -114,10 +116,16 @@ dofi_api_sources = \
 	prov/ofi/xport/rdm/peer.c \
 	prov/ofi/xport/rdm/recv.c \
 	prov/ofi/xport/rdm/request.c \
+	prov/ofi/xport/rdm/rings.c \
 	prov/ofi/xport/rdm/rma.c \
+	prov/ofi/xport/rdm/rndv.c \
 	prov/ofi/xport/rdm/send.c \
 	prov/ofi/xport/rdm/target.c \
+	prov/ofi/xport/rdm/xport.c \
+	prov/ofi/xport/rdm/pz.c \
+	prov/ofi/xport/cm/address.c \
 	prov/ofi/xport/cm/conn.c \
+	prov/ofi/xport/cm/fds.c \
 	prov/ofi/xport/cm/listen.c \
 	prov/ofi/xport/cm/local.c \
 	prov/ofi/xport/cm/wire.c \
@@ -219,6 +227,9 @@ noinst_HEADERS += \
 	prov/ofi/xport/both.h \
 	prov/ofi/xport/msg/msg.h \
 	prov/ofi/xport/msg/bye.h \
+	prov/ofi/xport/msg/connect.h \
+	prov/ofi/xport/msg/endpoint.h \
+	prov/ofi/xport/msg/event.h \
 	prov/ofi/xport/msg/frame.h \
 	prov/ofi/xport/msg/listen.h \
 	prov/ofi/xport/msg/mail.h \
@@ -227,10 +238,27 @@ noinst_HEADERS += \
 	prov/ofi/xport/msg/open.h \
 	prov/ofi/xport/msg/srq.h \
 	prov/ofi/xport/ports.h \
-	prov/ofi/xport/rdm/rdm.h \
+	prov/ofi/xport/rdm/conn.h \
+	prov/ofi/xport/rdm/direct.h \
+	prov/ofi/xport/rdm/eager.h \
+	prov/ofi/xport/rdm/endpoint.h \
 	prov/ofi/xport/rdm/frame.h \
+	prov/ofi/xport/rdm/link.h \
+	prov/ofi/xport/rdm/op.h \
 	prov/ofi/xport/rdm/peer.h \
+	prov/ofi/xport/rdm/rdm.h \
+	prov/ofi/xport/rdm/recv.h \
+	prov/ofi/xport/rdm/request.h \
+	prov/ofi/xport/rdm/rings.h \
+	prov/ofi/xport/rdm/rma.h \
+	prov/ofi/xport/rdm/rndv.h \
+	prov/ofi/xport/rdm/send.h \
+	prov/ofi/xport/rdm/target.h \
+	prov/ofi/xport/rdm/pz.h \
+	prov/ofi/xport/cm/address.h \
 	prov/ofi/xport/cm/conn.h \
+	prov/ofi/xport/cm/fds.h \
+	prov/ofi/xport/cm/listen.h \
 	prov/ofi/xport/cm/local.h \
 	prov/ofi/xport/cm/wire.h \
 	prov/ofi/xport/wire.h

@@ -8,11 +8,11 @@ fuzz_run = top_srcdir='$(top_srcdir)' FUZZ_SECONDS='$(FUZZ_SECONDS)' FUZZ_CC='$(
 	$(SHELL) $(top_srcdir)/test/fuzz/run
 
 # A target: its line here, its program below, and its seeds.
-fuzz: fuzz-rdm_frame fuzz-side_wire fuzz-wire fuzz-live-shm fuzz-live-rxm fuzz-live-local
+fuzz: fuzz-rdm_frame fuzz-cm_wire fuzz-wire fuzz-live-shm fuzz-live-rxm fuzz-live-local
 fuzz-rdm_frame:
 	$(fuzz_run) rdm_frame prov/ofi/xport/rdm/frame.c
-fuzz-side_wire:
-	$(fuzz_run) side_wire prov/ofi/xport/cm/wire.c
+fuzz-cm_wire:
+	$(fuzz_run) cm_wire prov/ofi/xport/cm/wire.c
 fuzz-wire:
 	$(fuzz_run) wire prov/ofi/xport/wire.c
 
@@ -20,11 +20,11 @@ fuzz-live-shm fuzz-live-rxm fuzz-live-local: all test/fuzz/live2
 	$(AM_TESTS_ENVIRONMENT) FUZZ_SECONDS='$(FUZZ_SECONDS)' \
 		$(SHELL) $(top_srcdir)/test/fuzz/live.sh $(@:fuzz-live-%=%)
 
-.PHONY: fuzz fuzz-rdm_frame fuzz-side_wire fuzz-wire fuzz-live-shm fuzz-live-rxm fuzz-live-local
+.PHONY: fuzz fuzz-rdm_frame fuzz-cm_wire fuzz-wire fuzz-live-shm fuzz-live-rxm fuzz-live-local
 
 fuzz_replays = \
 	test/fuzz/rdm_frame_replay \
-	test/fuzz/side_wire_replay \
+	test/fuzz/cm_wire_replay \
 	test/fuzz/wire_replay
 check_PROGRAMS += $(fuzz_replays)
 PROV_UNIT_TESTS += $(fuzz_replays)
@@ -38,12 +38,12 @@ test_fuzz_rdm_frame_replay_SOURCES = \
 test_fuzz_rdm_frame_replay_CPPFLAGS = $(fuzz_cppflags) -DFUZZ_SEEDS='"rdm_frame"'
 test_fuzz_rdm_frame_replay_LDADD = libdofi2.la
 
-test_fuzz_side_wire_replay_SOURCES = \
+test_fuzz_cm_wire_replay_SOURCES = \
 	test/fuzz/fuzz.h \
 	test/fuzz/replay.c \
-	test/fuzz/side_wire_fuzz.c
-test_fuzz_side_wire_replay_CPPFLAGS = $(fuzz_cppflags) -DFUZZ_SEEDS='"side_wire"'
-test_fuzz_side_wire_replay_LDADD = libdofi2.la
+	test/fuzz/cm_wire_fuzz.c
+test_fuzz_cm_wire_replay_CPPFLAGS = $(fuzz_cppflags) -DFUZZ_SEEDS='"cm_wire"'
+test_fuzz_cm_wire_replay_LDADD = libdofi2.la
 
 test_fuzz_wire_replay_SOURCES = \
 	test/fuzz/fuzz.h \

@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #define LINKS 64
-#define TAGS 22				/* number of field tags: side_wire.c */
+#define TAGS 22				/* number of field tags: cm_wire.c */
 #define CONN_QUAL 1
 #define ADDR 11
 #define KEPT 8				/* values kept of each field, to replace others */
@@ -29,12 +29,12 @@
 
 struct message {
 	size_t len;
-	unsigned char bytes[2 * DOFI_SIDE_MAX];
+	unsigned char bytes[2 * DOFI_CM_MAX];
 };
 
 struct value {
 	size_t len;
-	unsigned char bytes[DOFI_SIDE_MAX];
+	unsigned char bytes[DOFI_CM_MAX];
 };
 
 /* An incoming connection and the one that forwards it. */
@@ -45,7 +45,7 @@ struct link {
 		int fd;
 		struct message in;
 		unsigned n_fds;		/* descriptors received, for the next message forwarded */
-		int fds[DOFI_SIDE_FDS];
+		int fds[DOFI_CM_FDS];
 	} end[2];
 };
 
@@ -89,7 +89,7 @@ static size_t number_at(const unsigned char *p)
  */
 static size_t field_next(const struct message *m, size_t at)
 {
-	at = at ? at + FIELD_HEADER + number_at(m->bytes + at + 1) : DOFI_SIDE_HEADER;
+	at = at ? at + FIELD_HEADER + number_at(m->bytes + at + 1) : DOFI_CM_HEADER;
 	return at + FIELD_HEADER <= m->len ? at : 0;
 }
 
@@ -119,13 +119,13 @@ static size_t field_any(struct link *l, const struct message *m)
 static void value_set(struct message *m, size_t at, const struct value *value)
 {
 	size_t old = number_at(m->bytes + at + 1), behind = at + FIELD_HEADER + old;
-	size_t size = m->len - DOFI_SIDE_HEADER - old + value->len;
+	size_t size = m->len - DOFI_CM_HEADER - old + value->len;
 
 	if (!value->len || m->len - old + value->len > sizeof(m->bytes))
 		return;
 	memmove(m->bytes + at + FIELD_HEADER + value->len, m->bytes + behind, m->len - behind);
 	memcpy(m->bytes + at + FIELD_HEADER, value->bytes, value->len);
-	m->len = DOFI_SIDE_HEADER + size;
+	m->len = DOFI_CM_HEADER + size;
 	m->bytes[at + 1] = value->len >> 8;
 	m->bytes[at + 2] = value->len;
 	m->bytes[6] = size >> 8;
@@ -158,7 +158,7 @@ static void remember(struct proxy *p, struct link *l, const struct message *m)
 		v->len = number_at(m->bytes + at + 1);
 		memcpy(v->bytes, m->bytes + at + FIELD_HEADER, v->len);
 	}
-	if (m->len > DOFI_SIDE_HEADER && !below(l, 4))
+	if (m->len > DOFI_CM_HEADER && !below(l, 4))
 		p->last = *m;
 }
 
@@ -207,7 +207,7 @@ static void bytes_change(struct link *l, struct message *m)
 }
 
 /*
- * Cuts a part, but at least one byte stays: to lose a whole doorbell message is impossible in a
+ * Cuts a part, but at least one byte stays: to lose a whole wakeup message is impossible in a
  * stream.
  */
 static void cut(struct link *l, struct message *m)
@@ -229,11 +229,11 @@ static void repeat(struct message *m)
 /* Limits addresses to the loopback, so that no change makes an end contact another host. */
 static void limit_to_loopback(struct message *m)
 {
-	struct dofi_side_msg msg;
+	struct dofi_cm_msg msg;
 	unsigned char *addr;
 	sa_family_t family;
 
-	if (dofi_side_unpack(m->bytes, m->len, &msg) <= 0 || msg.addr_len < sizeof(struct sockaddr_in))
+	if (dofi_cm_unpack(m->bytes, m->len, &msg) <= 0 || msg.addr_len < sizeof(struct sockaddr_in))
 		return;
 	addr = m->bytes + ((const unsigned char *)msg.addr - m->bytes);
 	memcpy(&family, addr, sizeof(family));
@@ -289,7 +289,7 @@ static void link_close(struct link *l)
 /* Sends the message with its descriptors; those after the first @n are lost. */
 static bool message_send(struct link *l, int from, const struct message *m, unsigned n)
 {
-	char control[CMSG_SPACE(DOFI_SIDE_FDS * sizeof(int))] = { 0 };
+	char control[CMSG_SPACE(DOFI_CM_FDS * sizeof(int))] = { 0 };
 	struct iovec iov = { (void *)(uintptr_t)m->bytes, m->len };
 	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
 	struct cmsghdr *header;
@@ -313,11 +313,11 @@ static void pass_on(struct proxy *p, struct link *l, int from, struct message *m
 {
 	unsigned n = l->end[from].n_fds;
 
-	if (m->bytes[5] == DOFI_SIDE_REQUEST)
+	if (m->bytes[5] == DOFI_CM_REQUEST)
 		qual_set(m, p->to_qual);
 	remember(p, l, m);
-	/* most messages are doorbells */
-	if (!l->honest && below(l, m->bytes[5] == DOFI_SIDE_BELL ? 16 : 2))
+	/* most messages are wakeups */
+	if (!l->honest && below(l, m->bytes[5] == DOFI_CM_WAKEUP ? 16 : 2))
 		change(p, l, m);
 	if (!l->honest && n && !below(l, 8))
 		n = below(l, n);
@@ -329,8 +329,8 @@ static void take_messages(struct proxy *p, struct link *l, int from)
 {
 	struct message *in = &l->end[from].in, m;
 
-	while (l->open && in->len >= DOFI_SIDE_HEADER) {
-		m.len = DOFI_SIDE_HEADER + number_at(in->bytes + 6);
+	while (l->open && in->len >= DOFI_CM_HEADER) {
+		m.len = DOFI_CM_HEADER + number_at(in->bytes + 6);
 		if (m.len > in->len)
 			return;
 		memcpy(m.bytes, in->bytes, m.len);
@@ -343,7 +343,7 @@ static void take_messages(struct proxy *p, struct link *l, int from)
 static void link_read(struct proxy *p, struct link *l, int from)
 {
 	struct message *in = &l->end[from].in;
-	char control[CMSG_SPACE(DOFI_SIDE_FDS * sizeof(int))];
+	char control[CMSG_SPACE(DOFI_CM_FDS * sizeof(int))];
 	struct iovec iov = { in->bytes + in->len, sizeof(in->bytes) - in->len };
 	struct msghdr msg = {
 		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control,

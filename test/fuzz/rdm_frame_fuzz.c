@@ -46,7 +46,7 @@ static void bare(const uint8_t *bytes, size_t len)
 	memcpy(&seen, bytes + sizeof(bits), sizeof(seen));
 	bytes += sizeof(bits) + sizeof(seen);
 	len -= sizeof(bits) + sizeof(seen);
-	conn = (bits >> 32 & RDM_BARE_NUMBER) << 32 | rdm_bare_place(bits);
+	conn = (bits >> 32 & RDM_BARE_NUMBER) << 32 | rdm_bare_slot(bits);
 	fuzz_expect(rdm_bare_is_for(bits, conn));
 	if (rdm_bare_unpack(bits, bytes, len, conn, seen, &f))
 		return;

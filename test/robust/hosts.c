@@ -402,7 +402,7 @@ static void unreachable(struct pair *p)
 /* Silent foreign clients (TCP clients without DAT) that become unreachable */
 
 #define FOREIGN_CLIENTS 5
-#define FDS_LIMIT 5000	/* ms, more than DOFI_SIDE_PATIENCE_MS */
+#define FDS_LIMIT 5000	/* ms, more than DOFI_CM_PATIENCE_MS */
 
 static void foreign_clients(struct pair *p)
 {

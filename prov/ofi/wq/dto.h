@@ -54,6 +54,18 @@ enum dofi_dto_kind {
 	 1u << DOFI_DTO_RECV_WRITE_IMMED)
 #define DOFI_DTO_ATOMICS (1u << DOFI_DTO_FETCH_ADD | 1u << DOFI_DTO_CMP_SWAP)
 
+/* How far the transport is with an operation that takes several steps. */
+enum dofi_dto_step {
+	DOFI_STEP_NONE,
+	DOFI_STEP_BEGUN,	/* its first frame, or the write before its message, is at the fabric */
+	DOFI_STEP_ASKED,	/* RDMA: the peer was asked to carry it out */
+	DOFI_STEP_RTS,		/* send: the peer was notified of the message */
+	DOFI_STEP_CTS,		/* send: the peer has a receive, and the message is to be sent */
+	DOFI_STEP_CTS_DIRECT,	/* send: like CTS, through the connection's own endpoint */
+	DOFI_STEP_DATA,		/* send: the message behind a CTS was handed to the fabric */
+	DOFI_STEP_AWAITS_DATA,	/* receive: DATA frames bring its message */
+};
+
 static inline bool dofi_dto_is(uint8_t kind, unsigned kinds)
 {
 	return kinds >> kind & 1;
@@ -93,12 +105,10 @@ struct dofi_dto {
 	uint8_t n_iov;			/* without empty segments; 0 in a plain operation */
 	uint8_t parts;			/* completions that will come from the fabric before the last one */
 	bool done;
-	bool announced;			/* of a send: the peer knows that it comes */
-	bool submitted;			/* the first part of several is at the fabric, or was */
+	uint16_t step;			/* enum dofi_dto_step; fills the 8 bytes that are written at once */
 	uint8_t status;			/* DAT_DTO_COMPLETION_STATUS, once done */
 	uint8_t tag;			/* the generation in the context; and DOFI_DTO_ORDINARY */
 	uint8_t marks;			/* DOFI_DTO_GRANTED, ...; of a plain operation RECALLED alone is defined */
-	bool direct;			/* of an announced send: it leaves from the connection's own endpoint */
 	union {
 		struct {
 			void *rmr;	/* of a bind, for its event; may be freed by then */
@@ -108,11 +118,21 @@ struct dofi_dto {
 			uint64_t operand;	/* of an atomic: the number to add, or to store */
 			uint64_t compare;	/* of an atomic: the number that must be there */
 		};
-		uint64_t beside;	/* of a receive SHARED or MATCHED: what came with its message */
 		struct {
-			uint64_t asked;		/* of RDMA in parts: bytes that the peer was asked for, */
-			uint64_t got;		/* and that it read for us */
+			uint64_t beside;	/* of a receive SHARED or MATCHED: what came with its message */
+			uint64_t got;		/* of a receive MATCHED: bytes that frames have brought */
 		};
+		struct {		/* of RDMA that the peer carries out in parts */
+			uint64_t asked;		/* bytes that the peer was asked for */
+			uint64_t got;		/* bytes that a read has returned */
+		} rma;
+		struct {		/* of an eager message in several frames */
+			uint64_t sent;		/* bytes handed to the fabric */
+		} eager;
+		struct {		/* of a message sent by rendezvous, from its CTS on */
+			uint64_t tag;		/* the peer's name for the receive */
+			uint64_t sent;		/* bytes handed to the fabric in DATA frames */
+		} rndv;
 	};
 	void **desc;			/* one per segment, behind iov; dofi_dto_lmr() is behind these */
 	struct iovec iov[];
@@ -197,7 +217,8 @@ static inline void dofi_dto_begin(struct dofi_dto *dto, uint32_t number)
 {
 	dto->number = number;
 	dto->parts = 0;
-	dto->at_fabric = dto->done = dto->announced = dto->submitted = false;
+	dto->at_fabric = dto->done = false;
+	dto->step = DOFI_STEP_NONE;
 }
 
 /* As dofi_dto_renew(), for a plain operation, whose context is returned. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Two transports for one IA: memory of this host, and the connected fabric. */
+/* Two transports for one IA: shared memory of this host, and the connected fabric. */
 
 #include "xport/both.h"
 
@@ -9,17 +9,17 @@
 #include "obj/sp.h"
 #include "xport/msg/msg.h"
 #include "xport/rdm/rdm.h"
-#include "xport/cm/local.h"
+#include "xport/cm/address.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* An IA's own: what it is told besides goes to the connected transport. */
+/* The IA's transport. Its other operations are those of the connected transport. */
 struct both {
 	struct dofi_xport xport;
 	struct dofi_progress_ops progress_ops;
-	const struct dofi_xport *far;	/* the connected one, in the variant that the IA has */
+	const struct dofi_xport *far;	/* the variant of the connected transport that the IA has */
 };
 
 static struct both *both_of(const struct dofi_ia *ia)
@@ -27,7 +27,10 @@ static struct both *both_of(const struct dofi_ia *ia)
 	return (struct both *)ia->xport;
 }
 
-/* Without the qualifier's name, which any process may have taken, there is still the fabric. */
+/*
+ * If the name of the qualifier is taken, which any process may do, peers on this host use the
+ * fabric.
+ */
 static int both_listen(struct dofi_sp *sp)
 {
 	int ret = both_of(sp->obj.ia)->far->listen(sp), local;
@@ -56,7 +59,7 @@ static void xport_set(struct dofi_ep *ep, const struct dofi_xport *xport)
 
 static void both_connect(struct dofi_ep *ep)
 {
-	const bool local = dofi_local_has(&ep->request.peer);
+	const bool local = dofi_cm_is_here(&ep->request.peer);
 
 	xport_set(ep, local ? &dofi_rdm_xport : both_of(ep->obj.ia)->far);
 	ep->xport->connect(ep);
@@ -74,7 +77,7 @@ static void both_ia_fini(struct dofi_ia *ia)
 	struct both *b = both_of(ia);
 
 	dofi_rdm_xport.ia_fini(ia);
-	/* the progress thread goes on for a while */
+	/* the progress thread runs on for a while */
 	ia->xport = b->far;
 	ia->progress.ops = b->far->progress_ops;
 	free(b);

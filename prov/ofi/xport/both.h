@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Two transports for one IA: peers on this host are reached through its memory, all others by the
- * connected fabric, and the program does not know.
+ * Two transports for one IA: shared memory for peers on this host, and the connected fabric for all
+ * others.
  *
- * The IA is the connected transport's. Each of its service points listens for peers on this host,
- * too (side_local.h), and who connects to an address of this host tries that first. It goes on by
- * the fabric if nobody listens there, or somebody with whom it shares no memory: another user,
- * another /dev/shm. Another network namespace is another host. An EP has the transport that it was
- * connected by, and its CQ, as long as the connection.
+ * The IA is the connected transport's. Each of its service points listens for peers on this host as
+ * well (xport/cm/local.h), and a connection to an address of this host tries shared memory first.
+ * It uses the fabric if the request finds no listener, or a peer that cannot share memory: another
+ * user, or another /dev/shm. Another network namespace is another host. An EP has the transport of
+ * its connection, and that transport's CQ, as long as it is connected.
  */
 #ifndef DOFI_XPORT_BOTH_H
 #define DOFI_XPORT_BOTH_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Qualifiers at ports: who listens where, and where to try next. */
+/* Qualifiers and ports: which port to listen at, and which to try next. */
 
 #include "xport/ports.h"
 
@@ -67,7 +67,9 @@ void dofi_port_put(struct dofi_ports *ports, struct dofi_port *port)
 {
 	if (--port->users)
 		return;
-	/* requests that come meanwhile are for nobody, and must not close it again */
+	/*
+	 * requests that arrive meanwhile have no service point, and must not close the port again
+	 */
 	port->users++;
 	ports->ops->close(port);
 	TAILQ_REMOVE(&ports->list, port, link);
@@ -99,7 +101,7 @@ static struct dofi_port *port_at(struct dofi_ports *ports, uint16_t number)
 	return NULL;
 }
 
-/* Whether this IA listens for @conn_qual already, at whichever of its ports. */
+/* Whether this IA listens for @conn_qual already, at any port. */
 static bool is_taken(struct dofi_ports *ports, DAT_CONN_QUAL conn_qual)
 {
 	struct dofi_port *port;
@@ -141,7 +143,7 @@ static int listen_anywhere(struct dofi_ports *ports, struct dofi_sp *sp)
 	return 0;
 }
 
-/* The peer tries them in the same order. */
+/* Tries the ports in the order in which a peer tries them. */
 int dofi_ports_listen(struct dofi_ports *ports, struct dofi_sp *sp)
 {
 	unsigned n = dofi_wire_ports(sp->conn_qual), i;
@@ -153,7 +155,7 @@ int dofi_ports_listen(struct dofi_ports *ports, struct dofi_sp *sp)
 		return -EADDRINUSE;
 	for (i = 0; i < n; i++) {
 		ret = listen_at(ports, sp, dofi_wire_port(sp->conn_qual, i));
-		/* a taken port that is the qualifier itself means that somebody else serves it */
+		/* if the qualifier's own port is taken, another program serves the qualifier */
 		if (!ret || (ret == -EADDRINUSE && !i && sp->conn_qual <= UINT16_MAX) ||
 		    (ret != -EADDRINUSE && ret != -EACCES))
 			break;
@@ -181,10 +183,10 @@ static DAT_EVENT_NUMBER failure_event(int err)
 	case EHOSTUNREACH:
 	case EHOSTDOWN:
 	case ENETDOWN:
-	case ETIMEDOUT:		/* the kernel's, long after ours would have come */
+	case ETIMEDOUT:		/* the kernel's time-out, which is longer than ours */
 	case EADDRNOTAVAIL:
 	case EINVAL:		/* an address that no route can have */
-	case ENODEV:		/* one that no device leads to */
+	case ENODEV:		/* an address that no device leads to */
 		return DAT_CONNECTION_EVENT_UNREACHABLE;
 	default:
 		return DAT_CONNECTION_EVENT_NON_PEER_REJECTED;

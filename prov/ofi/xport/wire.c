@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The connection manager's messages, and the mapping of qualifiers to ports. Pure functions. */
+/*
+ * The messages in a fabric's private data, and the mapping of qualifiers to ports. Pure functions.
+ */
 
 #include "xport/wire.h"
 
@@ -23,7 +25,7 @@
 #define SECRET DOFI_WIRE_SECRET
 #define MAILBOX DOFI_WIRE_MAILBOX
 
-/* Writes the low @n bytes of @v, and returns what is behind them. */
+/* Writes the low @n bytes of @v, and returns the address behind them. */
 static unsigned char *put(unsigned char *p, int n, uint64_t v)
 {
 	int i;
@@ -82,7 +84,7 @@ static size_t numbers_size(uint8_t flags)
 	       (flags & FLAG_MAILBOX ? MAILBOX : 0);
 }
 
-/* What the flags announce, of which all bytes are there; a number of 0 is left out instead. */
+/* Parses the numbers that the flags announce, whose bytes are all there. A number must not be 0. */
 static int unpack_numbers(const unsigned char **p, uint8_t flags, struct dofi_wire *msg)
 {
 	if (flags & EITHER_QUAL) {
@@ -132,11 +134,11 @@ int dofi_wire_unpack(const void *buf, size_t len, struct dofi_wire *msg)
 }
 
 #define MAPPED_FIRST 10000
-#define MAPPED_COUNT 22768		/* up to where Linux begins its ephemeral ports */
+#define MAPPED_COUNT 22768		/* up to the ephemeral ports of Linux */
 #define MAPPED_TRIES 4
 #define FIRST_FREE_PORT 1024
 
-/* splitmix64's finaliser: neighbouring qualifiers land far apart. */
+/* The finaliser of splitmix64, which maps neighbouring qualifiers to distant ports. */
 static uint64_t mix(uint64_t x)
 {
 	x ^= x >> 30;
@@ -155,7 +157,7 @@ unsigned dofi_wire_ports(uint64_t conn_qual)
 
 size_t dofi_wire_qual_size(uint64_t conn_qual)
 {
-	/* a port that is the only one to try says it all */
+	/* a single port identifies the qualifier */
 	return dofi_wire_ports(conn_qual) > 1 ? qual_size(qual_flag(conn_qual)) : 0;
 }
 

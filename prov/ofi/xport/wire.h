@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What our connection manager puts into a fabric's private data.
+ * The messages that this provider puts into a fabric's private data.
  *
  *	byte 0     magic
  *	byte 1     version in the high, kind in the low half
- *	byte 2     flags, below; 8, what is sent to me is to be framed
+ *	byte 2     flags: those below; 8, if the sender receives framed messages
  *	byte 3     length of the consumer's private data
- *	8 bytes    connection qualifier, if flag 1 says so
- *	2 bytes    connection qualifier, if flag 16 does; not both
- *	4 bytes    the sender's secret, if flag 2 does
- *	16 bytes   address, key and number of the sender's mailbox, if flag 4 does
+ *	8 bytes    connection qualifier, with flag 1
+ *	2 bytes    connection qualifier, with flag 16 in place of flag 1
+ *	4 bytes    the sender's secret, with flag 2
+ *	16 bytes   address, key and number of the sender's mailbox, with flag 4
  *	then       the consumer's private data
  *
- * Numbers are big-endian. A qualifier that is the port itself is not repeated: fabrics
- * carry as few as 55 bytes, of which programs expect 48. So verbs adds 4 bytes to a request for a
- * port. The length is explicit because some of them pad. The secret is a
- * part of the sender's keys of EP scope, where the fabric has room for it: dofi_mr_fabric_key().
+ * Numbers are big-endian. A qualifier that is the port itself is not repeated: fabrics carry as few
+ * as 55 bytes, of which programs expect 48. So verbs adds 4 bytes to a request for a port. The length
+ * is explicit because some fabrics pad private data. The secret is part of the sender's keys of EP
+ * scope, where the fabric's keys are long enough: dofi_mr_fabric_key().
  */
 #ifndef DOFI_XPORT_WIRE_H
 #define DOFI_XPORT_WIRE_H
@@ -26,10 +26,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define DOFI_WIRE_FIXED 4		/* bytes that are always added to the consumer's data, */
-#define DOFI_WIRE_QUAL 8		/* with a qualifier up to so many more, */
-#define DOFI_WIRE_SECRET 4		/* with a secret, */
-#define DOFI_WIRE_MAILBOX 16		/* and with a mailbox */
+#define DOFI_WIRE_FIXED 4		/* bytes that are always added to the consumer's data */
+#define DOFI_WIRE_QUAL 8		/* most bytes of a qualifier */
+#define DOFI_WIRE_SECRET 4		/* bytes of a secret */
+#define DOFI_WIRE_MAILBOX 16		/* bytes of a mailbox */
 #define DOFI_WIRE_MAX_DATA 240
 #define DOFI_WIRE_MAX                                                                      \
 	(DOFI_WIRE_FIXED + DOFI_WIRE_QUAL + DOFI_WIRE_SECRET + DOFI_WIRE_MAILBOX +         \
@@ -38,8 +38,8 @@
 enum dofi_wire_kind {
 	DOFI_WIRE_REQUEST = 1,
 	DOFI_WIRE_ACCEPT = 2,
-	DOFI_WIRE_REJECT = 3,		/* the consumer turned the request down */
-	DOFI_WIRE_REFUSE = 4,		/* the provider did: nobody listens, or no room */
+	DOFI_WIRE_REJECT = 3,		/* the consumer rejected the request */
+	DOFI_WIRE_REFUSE = 4,		/* the provider refused it: no listener, or no memory */
 };
 
 struct dofi_wire {
@@ -47,29 +47,29 @@ struct dofi_wire {
 	uint64_t conn_qual;		/* of a request; 0 stands for the port */
 	uint32_t secret;		/* of a request or an acceptance; 0 is none */
 	struct dofi_mailbox mailbox;	/* of a request or an acceptance; key 0 is none */
-	bool framed;			/* who sends it receives from an SRQ: see xport/msg/frame.h */
+	bool framed;			/* the sender receives from an SRQ: see xport/msg/frame.h */
 	const void *data;
 	size_t data_size;
 };
 
-/* Renders @msg, whose data_size is at most DOFI_WIRE_MAX_DATA; the bytes used. */
+/* Packs @msg, whose data_size is at most DOFI_WIRE_MAX_DATA. Returns the number of bytes. */
 size_t dofi_wire_pack(unsigned char buf[DOFI_WIRE_MAX], const struct dofi_wire *msg);
 
 /*
- * Parses @len bytes of a stranger. 0, or -EPROTO when they are not ours or not of
- * our version. @msg->data points into @buf.
+ * Parses @len untrusted bytes. Returns 0, or -EPROTO if they are malformed or of another version.
+ * @msg->data points into @buf.
  */
 int dofi_wire_unpack(const void *buf, size_t len, struct dofi_wire *msg);
 
 /*
- * The port on which a qualifier is listened for. A qualifier that fits a port is
- * that port. Any other, and one below 1024 that an ordinary user may not bind,
- * maps to a few ports outside the ephemeral range that both sides try in order.
+ * The ports of a qualifier. A qualifier that fits a port is that port. Any other one, and one below
+ * 1024, which an ordinary user may not bind, maps to a few ports outside the ephemeral range, which
+ * both ends try in order.
  */
-unsigned dofi_wire_ports(uint64_t conn_qual);	/* how many there are to try */
+unsigned dofi_wire_ports(uint64_t conn_qual);	/* number of ports */
 uint16_t dofi_wire_port(uint64_t conn_qual, unsigned attempt);
 
-/* What a request for @conn_qual needs of DOFI_WIRE_QUAL, at whichever of these ports. */
+/* The bytes of DOFI_WIRE_QUAL that a request for @conn_qual needs, at any of its ports. */
 size_t dofi_wire_qual_size(uint64_t conn_qual);
 
 #endif

@@ -8,10 +8,10 @@
 #include "capture.h"
 #include "nomem.h"
 #include "obj/caps.h"
-#include "xport/rdm/link.h"
+#include "xport/rdm/rings_fault.h"
 #include "xport/msg/msg.h"
 #include "xport/peer.h"
-#include "xport/cm/local.h"
+#include "xport/cm/address.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 static const DAT_PROVIDER provider = { .device_name = "test-ia" };
@@ -234,13 +235,13 @@ static void take_name(void)
 	snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "dat-ofi/side/%" PRIu64,
 		 (uint64_t)qual);
 	listener = socket(AF_UNIX, SOCK_STREAM, 0);
-	cr_assert_eq(bind(listener, (struct sockaddr *)&name, dofi_local_len(&name)), 0);
+	cr_assert_eq(bind(listener, (struct sockaddr *)&name, dofi_cm_address_len((struct sockaddr *)&name)), 0);
 	cr_assert_eq(listen(listener, 1), 0);
 	succeed(dofi_psp_create(ia, qual, evd, DAT_PSP_CONSUMER_FLAG, &psp));
 	cr_expect(!((struct dofi_sp *)psp)->local_listener);
 	begin_to_connect();
 	peer_adopt(&other, accept(listener, NULL, NULL));
-	cr_assert_eq(peer_hear(&other), DOFI_SIDE_REQUEST);
+	cr_assert_eq(peer_hear(&other), DOFI_CM_REQUEST);
 	cr_expect_eq(other.heard.conn_qual, qual);
 }
 
@@ -253,9 +254,9 @@ static void expect_far(void)
 	close(listener);
 }
 
-static void answer(enum dofi_side_kind kind, enum dofi_side_reason reason)
+static void answer(enum dofi_cm_kind kind, enum dofi_cm_reason reason)
 {
-	const struct dofi_side_msg msg = { .kind = kind, .reason = reason };
+	const struct dofi_cm_msg msg = { .kind = kind, .reason = reason };
 
 	peer_tell(&other, &msg);
 }
@@ -280,7 +281,7 @@ Test(both, a_name_that_is_taken_is_warned_of_once)
 	succeed(dofi_psp_free(listen_any(&qual)));
 	snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "dat-ofi/side/%" PRIu64, (uint64_t)qual);
 	listener = socket(AF_UNIX, SOCK_STREAM, 0);
-	cr_assert_eq(bind(listener, (struct sockaddr *)&name, dofi_local_len(&name)), 0);
+	cr_assert_eq(bind(listener, (struct sockaddr *)&name, dofi_cm_address_len((struct sockaddr *)&name)), 0);
 	dofi_log_max = DOFI_WARN;
 	capture_begin(&capture);
 	succeed(dofi_psp_create(ia, qual, evd, DAT_PSP_CONSUMER_FLAG, &psp));
@@ -302,7 +303,7 @@ Test(both, who_closes_without_a_word_is_passed_by)
 Test(both, who_shares_no_memory_is_passed_by)
 {
 	take_name();
-	answer(DOFI_SIDE_REFUSE, DOFI_SIDE_APART);
+	answer(DOFI_CM_REFUSE, DOFI_CM_NO_PATH);
 	expect_far();
 	peer_hang_up(&other);
 }
@@ -320,8 +321,8 @@ Test(both, who_speaks_otherwise_is_passed_by)
 /* An accept message with false contents. */
 Test(both, who_lies_is_passed_by)
 {
-	const struct dofi_side_msg msg = {
-		.kind = DOFI_SIDE_ACCEPT, .conn_id = 1, .window = 1, .frame_size = 4096,
+	const struct dofi_cm_msg msg = {
+		.kind = DOFI_CM_ACCEPT, .conn_id = 1, .window = 1, .frame_size = 4096,
 		.fabric = "rings", .addr = "rings/0", .addr_len = sizeof("rings/0"),
 	};
 
@@ -335,7 +336,7 @@ Test(both, who_lies_is_passed_by)
 Test(both, who_took_the_request_has_the_say)
 {
 	take_name();
-	answer(DOFI_SIDE_READY, 0);
+	answer(DOFI_CM_READY, 0);
 	peer_hang_up(&other);
 	event_await(evd, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
 	settle();
@@ -346,7 +347,7 @@ Test(both, who_took_the_request_has_the_say)
 Test(both, who_is_busy_has_the_say)
 {
 	take_name();
-	answer(DOFI_SIDE_REFUSE, DOFI_SIDE_BUSY);
+	answer(DOFI_CM_REFUSE, DOFI_CM_BUSY);
 	event_await(evd, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
 	settle();
 	cr_expect(event_none(evd));

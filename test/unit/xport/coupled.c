@@ -30,11 +30,11 @@ void coupled_init(void)
 
 void coupled_init_apart(void)
 {
-	struct dofi_side_msg request;
+	struct dofi_cm_msg request;
 
 	rdm_init();
 	ep = ep_make();
-	request = peer_msg(&peer, DOFI_SIDE_REQUEST);
+	request = peer_msg(&peer, DOFI_CM_REQUEST);
 	request.alive_addr = 0x10;
 	peer.blind = true;
 	peer_couple_as(&peer, ep, &request, false);
@@ -48,7 +48,7 @@ void coupled_init_sockets(void)
 
 void couple_narrow(uint32_t window)
 {
-	struct dofi_side_msg request = peer_msg(&peer, DOFI_SIDE_REQUEST);
+	struct dofi_cm_msg request = peer_msg(&peer, DOFI_CM_REQUEST);
 
 	ep = ep_make();
 	request.window = window;
@@ -150,7 +150,7 @@ struct rdm_frame about(enum rdm_frame_kind kind, uint32_t number)
 
 struct rdm_frame announcement(uint32_t number, const void *at, size_t length)
 {
-	struct rdm_frame f = about(RDM_FRAME_ANNOUNCE, number);
+	struct rdm_frame f = about(RDM_FRAME_RTS, number);
 
 	f.length = length;
 	f.segment[f.n_segments++] = (struct iovec){ (void *)(uintptr_t)at, length };
@@ -159,7 +159,7 @@ struct rdm_frame announcement(uint32_t number, const void *at, size_t length)
 
 void answer(uint32_t number, const void *data, size_t size)
 {
-	const struct rdm_frame f = about(RDM_FRAME_DONE, number);
+	const struct rdm_frame f = about(RDM_FRAME_ACK, number);
 
 	peer_send(&peer, &f, data, size);
 }
@@ -176,7 +176,7 @@ void forgive(DAT_EP_HANDLE handle)
 
 const struct peer_frame *answered(uint32_t number, enum rdm_result result)
 {
-	const struct peer_frame *a = peer_take(&peer, RDM_FRAME_DONE);
+	const struct peer_frame *a = peer_take(&peer, RDM_FRAME_ACK);
 
 	cr_expect_eq(a->frame.number, number);
 	cr_expect_eq(a->frame.key, (uint32_t)result, "%u", a->frame.key);

@@ -3,7 +3,7 @@
 # test/unit/local.mk.
 
 xport_unit_tests = \
-	test/unit/side_test \
+	test/unit/cm_test \
 	test/unit/xport1_test \
 	test/unit/xport2_test \
 	test/unit/prov1_test \
@@ -20,7 +20,7 @@ xport_test_sources = \
 	test/unit/xport/coupled.h \
 	test/unit/xport/fabric.c \
 	test/unit/xport/fabric.h \
-	test/unit/xport/rdm/link.h \
+	test/unit/xport/rdm/rings_fault.h \
 	test/unit/xport/msg/bye_test.c \
 	test/unit/xport/msg/listen_test.c \
 	test/unit/xport/msg/mail_test.c \
@@ -33,7 +33,7 @@ xport_test_sources = \
 	test/unit/xport/rdm/direct_test.c \
 	test/unit/xport/rdm/eager_test.c \
 	test/unit/xport/rdm/endpoint_test.c \
-	test/unit/xport/rdm/link_test.c \
+	test/unit/xport/rdm/rings_test.c \
 	test/unit/xport/rdm/op_test.c \
 	test/unit/xport/rdm/peer_test.c \
 	test/unit/xport/rdm/recv_test.c \
@@ -41,7 +41,7 @@ xport_test_sources = \
 	test/unit/xport/rdm/rma_test.c \
 	test/unit/xport/rdm/send_test.c \
 	test/unit/xport/rdm/target_test.c \
-	test/unit/xport/rdm/rdm_test.c \
+	test/unit/xport/rdm/xport_test.c \
 	test/unit/xport/cm/talk.c \
 	test/unit/xport/cm/talk.h \
 	test/unit/xport/wire_test.c
@@ -59,18 +59,18 @@ test_unit_xport2_test_LDFLAGS = $(xport_test_ldflags) -Wl,--wrap=memfd_create -W
 test_unit_xport2_test_LDADD = $(prov_test_ldadd2) libdofi2.la
 
 # CM sockets and frames use no DAT type, so one program serves both API versions.
-test_unit_side_test_SOURCES = \
+test_unit_cm_test_SOURCES = \
 	test/unit/xport/rdm/frame_test.c \
-	test/unit/xport/cm/side.c \
-	test/unit/xport/cm/side.h \
+	test/unit/xport/cm/cm.c \
+	test/unit/xport/cm/cm.h \
 	test/unit/xport/cm/listen_test.c \
-	test/unit/xport/cm/local_test.c \
+	test/unit/xport/cm/address_test.c \
 	test/unit/xport/cm/conn_test.c \
 	test/unit/xport/cm/wire_test.c
-test_unit_side_test_CPPFLAGS = $(prov_test_cppflags)
-test_unit_side_test_LDFLAGS = $(xport_test_ldflags) \
+test_unit_cm_test_CPPFLAGS = $(prov_test_cppflags)
+test_unit_cm_test_LDFLAGS = $(xport_test_ldflags) \
 	-Wl,--wrap=accept4 -Wl,--wrap=connect -Wl,--wrap=epoll_ctl -Wl,--wrap=send
-test_unit_side_test_LDADD = $(prov_test_ldadd2) libdofi2.la
+test_unit_cm_test_LDADD = $(prov_test_ldadd2) libdofi2.la
 
 # The program finds NEWS, which is distributed, through top_srcdir.
 prov_test_sources = \

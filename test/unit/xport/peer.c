@@ -306,13 +306,13 @@ static void peer_enlist(struct peer *p)
 	hub.peer[hub.n_peers++] = p;
 }
 
-struct dofi_side_msg peer_msg(struct peer *p, enum dofi_side_kind kind)
+struct dofi_cm_msg peer_msg(struct peer *p, enum dofi_cm_kind kind)
 {
-	struct dofi_side_msg msg;
+	struct dofi_cm_msg msg;
 
 	if (!p->id)
 		peer_enlist(p);
-	msg = (struct dofi_side_msg){
+	msg = (struct dofi_cm_msg){
 		.kind = kind, .conn_id = p->id, .secret = PEER_SECRET, .window = RDM_WINDOW,
 		.frame_size = (uint32_t)hub.rdm.frame_size, .alive_addr = (uintptr_t)&p->id,
 		.addr_format = hub.rdm.address_format, .addr_len = (uint16_t)hub.rdm.address_len,
@@ -328,10 +328,10 @@ struct dofi_side_msg peer_msg(struct peer *p, enum dofi_side_kind kind)
 	return msg;
 }
 
-void peer_tell(struct peer *p, const struct dofi_side_msg *msg)
+void peer_tell(struct peer *p, const struct dofi_cm_msg *msg)
 {
-	unsigned char buf[DOFI_SIDE_MAX];
-	size_t n = dofi_side_pack(buf, msg);
+	unsigned char buf[DOFI_CM_MAX];
+	size_t n = dofi_cm_pack(buf, msg);
 
 	cr_assert_eq(send(p->fd, buf, n, MSG_NOSIGNAL), (ssize_t)n);
 }
@@ -374,7 +374,7 @@ static int hear(struct peer *p)
 	p->in_len -= p->in_used;
 	memmove(p->in, p->in + p->in_used, p->in_len);
 	p->in_used = 0;
-	while (!(n = dofi_side_unpack(p->in, p->in_len, &p->heard))) {
+	while (!(n = dofi_cm_unpack(p->in, p->in_len, &p->heard))) {
 		n = recv(p->fd, p->in + p->in_len, sizeof(p->in) - p->in_len, 0);
 		cr_assert(n >= 0 || errno == ECONNRESET, "%d", errno);
 		if (n <= 0)
@@ -392,7 +392,7 @@ int peer_hear(struct peer *p)
 
 	do
 		kind = hear(p);
-	while (kind == DOFI_SIDE_BELL);
+	while (kind == DOFI_CM_WAKEUP);
 	return kind;
 }
 
@@ -420,8 +420,8 @@ struct rdm_frame peer_frame(const struct peer *p, enum rdm_frame_kind kind)
 }
 
 /*
- * Wakes the IA like a BELL: before shm takes a first message, it sends a notice of it that the IA
- * must handle.
+ * Wakes the IA as a WAKEUP does: before shm takes a first message, it sends a notice of it that the
+ * IA must handle.
  */
 void peer_send_bytes(struct peer *p, const void *bytes, size_t size)
 {
@@ -509,7 +509,7 @@ static void expect_introduction(const struct peer *p)
 	cr_expect_eq(!!p->heard.secret, hub.choice.scoped_keys);
 }
 
-void peer_couple_as(struct peer *p, DAT_EP_HANDLE ep, const struct dofi_side_msg *request,
+void peer_couple_as(struct peer *p, DAT_EP_HANDLE ep, const struct dofi_cm_msg *request,
 		    bool readable)
 {
 	struct rdm_frame hello;
@@ -519,7 +519,7 @@ void peer_couple_as(struct peer *p, DAT_EP_HANDLE ep, const struct dofi_side_msg
 	peer_dial(p, qual);
 	peer_tell(p, request);
 	succeed(dofi_cr_accept(request_await(), ep, 0, NULL));
-	cr_assert_eq(peer_hear(p), DOFI_SIDE_ACCEPT);
+	cr_assert_eq(peer_hear(p), DOFI_CM_ACCEPT);
 	expect_introduction(p);
 	peer_learn(p);
 	hello = peer_frame(p, RDM_FRAME_HELLO);
@@ -533,7 +533,7 @@ void peer_couple_as(struct peer *p, DAT_EP_HANDLE ep, const struct dofi_side_msg
 
 void peer_couple(struct peer *p, DAT_EP_HANDLE ep)
 {
-	const struct dofi_side_msg request = peer_msg(p, DOFI_SIDE_REQUEST);
+	const struct dofi_cm_msg request = peer_msg(p, DOFI_CM_REQUEST);
 
 	peer_couple_as(p, ep, &request, hub.choice.shared_memory);
 }
@@ -542,7 +542,7 @@ void peer_sees_break(struct peer *p)
 {
 	event_await(evd, DAT_CONNECTION_EVENT_BROKEN);
 	cr_expect(event_none(evd));
-	cr_expect_eq(peer_hear(p), DOFI_SIDE_BYE);
+	cr_expect_eq(peer_hear(p), DOFI_CM_BYE);
 	cr_expect_eq(p->heard.reason, 1, "it is told that it broke");
 	cr_expect_eq(peer_hear(p), 0);
 }

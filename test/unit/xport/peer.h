@@ -8,8 +8,13 @@
 
 #include "obj/fixture.h"
 
-#include "xport/rdm/rdm.h"
-#include "xport/cm/conn.h"
+#include "xport/cm/listen.h"
+#include "xport/rdm/direct.h"
+#include "xport/rdm/endpoint.h"
+#include "xport/rdm/link.h"
+#include "xport/rdm/recv.h"
+#include "xport/rdm/send.h"
+#include "xport/rdm/pz.h"
 
 #include <semaphore.h>
 
@@ -26,8 +31,8 @@ struct peer {
 	uint64_t id;
 	int fd;				/* its CM socket */
 	size_t in_len, in_used;
-	unsigned char in[DOFI_SIDE_MAX]; /* bytes read from fd */
-	struct dofi_side_msg heard;	/* the last message in them */
+	unsigned char in[DOFI_CM_MAX]; /* bytes read from fd */
+	struct dofi_cm_msg heard;	/* the last message in them */
 
 	/* the EP, as reported by its messages */
 	uint64_t conn;
@@ -77,13 +82,13 @@ void pair_works(DAT_EP_HANDLE from, DAT_EP_HANDLE to);
 /* Peers: */
 
 /* A message of an honest peer. Its addresses are valid until the next call. */
-struct dofi_side_msg peer_msg(struct peer *p, enum dofi_side_kind kind);
-void peer_tell(struct peer *p, const struct dofi_side_msg *msg);
+struct dofi_cm_msg peer_msg(struct peer *p, enum dofi_cm_kind kind);
+void peer_tell(struct peer *p, const struct dofi_cm_msg *msg);
 void peer_dial(struct peer *p, DAT_CONN_QUAL port);
 /* Gives @p the socket of a connection that @p accepted. */
 void peer_adopt(struct peer *p, int fd);
 void peer_hang_up(struct peer *p);
-/* Waits for a message other than a BELL. Returns its kind, or 0 when the other end has closed. */
+/* Waits for a message other than a WAKEUP. Returns its kind, or 0 when the other end has closed. */
 int peer_hear(struct peer *p);
 /* Learns the EP from the last message. From here on the peer can send frames. */
 void peer_learn(struct peer *p);
@@ -91,7 +96,7 @@ void peer_learn(struct peer *p);
 /* Connects @p to @ep, which accepts the request. Checks the messages and frames. */
 void peer_couple(struct peer *p, DAT_EP_HANDLE ep);
 /* Like peer_couple(), with any request. @readable: whether @p's memory is found to be readable. */
-void peer_couple_as(struct peer *p, DAT_EP_HANDLE ep, const struct dofi_side_msg *request,
+void peer_couple_as(struct peer *p, DAT_EP_HANDLE ep, const struct dofi_cm_msg *request,
 		    bool readable);
 
 /* The next frame to send, of @kind. */

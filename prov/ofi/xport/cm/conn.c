@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Side connections: what two endpoints of a connectionless fabric tell each other over TCP. */
+/*
+ * CM connections: TCP connections over which the ends of connections on a connectionless fabric
+ * exchange requests.
+ */
 
 #include "xport/cm/conn.h"
 
@@ -7,7 +10,8 @@
 #include "base/mutex.h"
 #include "sock/linger.h"
 #include "sock/watch.h"
-#include "xport/cm/local.h"
+#include "xport/cm/address.h"
+#include "xport/cm/fds.h"
 
 #include <errno.h>
 #include <netinet/tcp.h>
@@ -17,64 +21,40 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* A connection has few messages besides bells, which are not kept. */
-#define OUT_MAX (2 * DOFI_SIDE_MAX)
+/* A connection has few messages besides wakeups, which are not stored. */
+#define OUT_MAX (2 * DOFI_CM_MAX)
 
 enum state {
 	CONNECTING,
 	OPEN,
-	ENDED,				/* the owner was told, and has yet to close it */
-	CLOSED,				/* memory, until no event of its can be on its way */
+	ENDED,				/* ended() was called, and the owner has to close the connection */
+	CLOSED,				/* the memory stays until no event of the connection can be pending */
 };
 
-struct dofi_side {
+struct dofi_cm_conn {
 	struct dofi_source source;
-	struct dofi_work later;		/* tells the owner of @error, or frees */
+	struct dofi_work later;		/* calls ended() with @error, or frees the connection */
 	struct dofi_progress *progress;
-	const struct dofi_side_ops *ops;
+	const struct dofi_cm_ops *ops;
 	void *owner;
-	struct sockaddr_storage peer, local;
+	struct sockaddr_storage peer;
 	enum state state;
 
-	bool may_request;		/* nothing has come yet from a peer who connected to us */
-	unsigned char *in;		/* DOFI_SIDE_MAX bytes, while a message has come in part; or NULL */
+	bool may_request;		/* nothing has arrived yet from a peer that connected to us */
+	unsigned char *in;		/* DOFI_CM_MAX bytes while a part of a message has arrived, else NULL */
 	size_t in_len;
-	unsigned n_in_fds;		/* descriptors that came, for a message yet to be taken */
-	int in_fd[DOFI_SIDE_FDS];
+	struct dofi_cm_fds in_fds;	/* received, for a message that is not complete */
 
-	struct dofi_mutex lock;		/* the fields below, and what is written to the socket */
+	struct dofi_mutex lock;		/* protects the fields below, and writing to the socket */
 	int fd;				/* -1 when closed */
 	int error;			/* a negative errno of connecting or writing */
-	bool spoke;			/* there may be what the peer has yet to take */
-	unsigned char *out;		/* what the socket has not taken yet, OUT_MAX bytes; or NULL */
+	bool has_sent;			/* the peer may not have taken all bytes that were sent */
+	unsigned char *out;		/* OUT_MAX bytes while the socket has not taken all, else NULL */
 	size_t out_len;
-	unsigned n_out_fds;		/* descriptors that go with the next bytes */
-	int out_fd[DOFI_SIDE_FDS];
+	struct dofi_cm_fds out_fds;	/* to be passed with the next bytes */
 };
 
-socklen_t dofi_side_address_len(const struct sockaddr *address)
-{
-	if (address->sa_family == AF_UNIX)
-		return dofi_local_len((const struct sockaddr_un *)address);
-	return address->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) :
-						sizeof(struct sockaddr_in);
-}
-
-int dofi_side_socket(const struct sockaddr *address)
-{
-	int fd = socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-
-	return fd < 0 ? -errno : fd;
-}
-
-/* Now, even if a forked child has the socket too. */
-static void socket_end(int fd)
-{
-	shutdown(fd, SHUT_RDWR);
-	close(fd);
-}
-
-/* A peer that is gone is as long in taking nothing as it is in answering nothing. */
+/* A dead peer is noticed as fast when it takes no bytes as when it does not answer keep-alives. */
 static void socket_tune(int fd)
 {
 	unsigned patience = 2 * dofi_settings.keepalive_s * 1000;
@@ -85,65 +65,42 @@ static void socket_tune(int fd)
 	dofi_watch_keep_alive(fd);
 }
 
-/* The owner is told of it later: not from within a call of his. With the lock. */
-static void fail(struct dofi_side *s, int err)
+/*
+ * Schedules ended(), which must not be called from within a call of the owner. Call with the lock.
+ */
+static void fail(struct dofi_cm_conn *s, int err)
 {
 	if (!s->error)
 		s->error = err;
 	dofi_progress_post(s->progress, &s->later);
 }
 
-/* Writing. With the lock. */
+/* Writing. Call with the lock. */
 
-/* Room for the descriptors of a message, aligned as the system wants it. */
-union control {
-	struct cmsghdr header;
-	char bytes[CMSG_SPACE(DOFI_SIDE_FDS * sizeof(int))];
-};
-
-/* Descriptors that go with the first of @n bytes. */
-static ssize_t send_with_fds(struct dofi_side *s, const void *bytes, size_t n)
+/*
+ * Returns how many bytes need not be stored: those that the socket took, or all if it will never
+ * take more.
+ */
+static size_t transmit(struct dofi_cm_conn *s, const void *bytes, size_t n)
 {
-	struct iovec iov = { (void *)(uintptr_t)bytes, n };
-	const size_t size = s->n_out_fds * sizeof(int);
-	union control control = { .bytes = { 0 } };
-	const struct msghdr msg = {
-		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control,
-		.msg_controllen = CMSG_SPACE(size),
-	};
-	ssize_t sent;
-
-	control.header = (struct cmsghdr){
-		.cmsg_len = CMSG_LEN(size), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS,
-	};
-	memcpy(CMSG_DATA(&control.header), s->out_fd, size);
-	sent = sendmsg(s->fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
-	if (sent > 0)
-		s->n_out_fds = 0;
-	return sent;
-}
-
-/* How many bytes need not be kept: the socket took them, or takes no more ever. */
-static size_t transmit(struct dofi_side *s, const void *bytes, size_t n)
-{
-	ssize_t sent = s->n_out_fds ? send_with_fds(s, bytes, n) :
+	ssize_t sent = s->out_fds.n ? dofi_cm_fds_send(s->fd, bytes, n, &s->out_fds) :
 				      send(s->fd, bytes, n, MSG_DONTWAIT | MSG_NOSIGNAL);
 
 	if (sent >= 0)
 		return sent;
 	if (errno == EAGAIN || errno == EINTR)
 		return 0;
-	/* after the peer's end; what it said before that is still to be read */
+	/* the peer has closed the connection; its last messages are still to be read */
 	if (errno != EPIPE)
 		fail(s, -errno);
 	return n;
 }
 
-static void out_add(struct dofi_side *s, const unsigned char *bytes, size_t n)
+static void out_add(struct dofi_cm_conn *s, const unsigned char *bytes, size_t n)
 {
 	size_t taken = s->out_len ? 0 : transmit(s, bytes, n);
 
-	s->spoke = true;
+	s->has_sent = true;
 	n -= taken;
 	if (!n)
 		return;
@@ -163,77 +120,57 @@ static void out_add(struct dofi_side *s, const unsigned char *bytes, size_t n)
 	s->out_len += n;
 }
 
-static void out_drop(struct dofi_side *s)
+static void out_drop(struct dofi_cm_conn *s)
 {
 	free(s->out);
 	s->out = NULL;
 	s->out_len = 0;
 }
 
-static void out_flush(struct dofi_side *s)
+static void flush(struct dofi_cm_conn *s)
 {
 	size_t taken;
 
-	if (!s->out_len)
-		return;
-	taken = transmit(s, s->out, s->out_len);
+	dofi_mutex_lock(&s->lock);
+	taken = s->out_len ? transmit(s, s->out, s->out_len) : 0;
 	s->out_len -= taken;
 	if (s->out_len) {
 		memmove(s->out, s->out + taken, s->out_len);
-		return;
+	} else if (s->out) {
+		out_drop(s);
+		dofi_source_change(s->progress, &s->source, s->fd, EPOLLIN);
 	}
-	out_drop(s);
-	dofi_source_change(s->progress, &s->source, s->fd, EPOLLIN);
-}
-
-static void flush(struct dofi_side *s)
-{
-	dofi_mutex_lock(&s->lock);
-	out_flush(s);
 	dofi_mutex_unlock(&s->lock);
 }
 
 /* Reading */
 
-static void side_end(struct dofi_side *s, int err)
+static void conn_end(struct dofi_cm_conn *s, int err)
 {
 	dofi_source_remove(s->progress, s->fd);
 	s->state = ENDED;
 	s->ops->ended(s, err);
 }
 
-static void in_fds_close(struct dofi_side *s)
+/* Descriptors arrive before the last byte of their message, perhaps with an earlier message. */
+static void message_take(struct dofi_cm_conn *s, struct dofi_cm_msg *msg)
 {
-	while (s->n_in_fds)
-		close(s->in_fd[--s->n_in_fds]);
-}
-
-static bool takes_fds(const struct dofi_side_msg *msg)
-{
-	return msg->kind == DOFI_SIDE_REQUEST || msg->kind == DOFI_SIDE_ACCEPT;
-}
-
-/*
- * Descriptors come before the last byte of the message that they are for, and perhaps with one
- * before that.
- */
-static void message_take(struct dofi_side *s, struct dofi_side_msg *msg)
-{
-	const bool may_request = s->may_request, takes = takes_fds(msg);
+	const bool takes = msg->kind == DOFI_CM_REQUEST || msg->kind == DOFI_CM_ACCEPT;
+	const bool may_request = s->may_request;
 
 	s->may_request = false;
-	msg->n_fds = takes ? s->n_in_fds : 0;
-	memcpy(msg->fd, s->in_fd, sizeof(msg->fd));
-	if (msg->kind == DOFI_SIDE_REQUEST && !may_request)
-		side_end(s, -EPROTO);
+	msg->n_fds = takes ? s->in_fds.n : 0;
+	memcpy(msg->fd, s->in_fds.fd, sizeof(msg->fd));
+	if (msg->kind == DOFI_CM_REQUEST && !may_request)
+		conn_end(s, -EPROTO);
 	else
 		s->ops->message(s, msg);
 	if (takes)
-		in_fds_close(s);
+		dofi_cm_fds_close(&s->in_fds);
 }
 
-/* Most messages come whole: then there is nothing to free, and no call of the allocator. */
-static void in_drop(struct dofi_side *s)
+/* Most messages arrive complete, and do not call the allocator. */
+static void in_drop(struct dofi_cm_conn *s)
 {
 	s->in_len = 0;
 	if (!s->in)
@@ -242,15 +179,15 @@ static void in_drop(struct dofi_side *s)
 	s->in = NULL;
 }
 
-/* Keeps the @n bytes at @rest, the beginning of a message, until more comes. 0 or -ENOMEM. */
-static int in_keep(struct dofi_side *s, const unsigned char *rest, size_t n)
+/* Stores the @n bytes at @rest, the beginning of a message. Returns 0 or -ENOMEM. */
+static int in_keep(struct dofi_cm_conn *s, const unsigned char *rest, size_t n)
 {
 	if (!n) {
 		in_drop(s);
 		return 0;
 	}
 	if (!s->in)
-		s->in = malloc(DOFI_SIDE_MAX);
+		s->in = malloc(DOFI_CM_MAX);
 	if (!s->in)
 		return -ENOMEM;
 	memcpy(s->in, rest, n);
@@ -258,14 +195,14 @@ static int in_keep(struct dofi_side *s, const unsigned char *rest, size_t n)
 	return 0;
 }
 
-/* Takes all messages that are whole in @len bytes; the owner may close the side at any of them. */
-static void in_take(struct dofi_side *s, const unsigned char *bytes, size_t len)
+/* Processes all complete messages; the owner may close the connection in any of them. */
+static void in_take(struct dofi_cm_conn *s, const unsigned char *bytes, size_t len)
 {
-	struct dofi_side_msg msg;
+	struct dofi_cm_msg msg;
 	size_t at = 0;
 	ssize_t n = 0;
 
-	while (s->state == OPEN && (n = dofi_side_unpack(bytes + at, len - at, &msg)) > 0) {
+	while (s->state == OPEN && (n = dofi_cm_unpack(bytes + at, len - at, &msg)) > 0) {
 		at += n;
 		message_take(s, &msg);
 	}
@@ -274,11 +211,14 @@ static void in_take(struct dofi_side *s, const unsigned char *bytes, size_t len)
 	if (n >= 0)
 		n = in_keep(s, bytes + at, len - at);
 	if (n < 0)
-		side_end(s, (int)n);
+		conn_end(s, (int)n);
 }
 
-/* A write may have taken the connection's error away from the read that now finds its end. */
-static int error_at_end(struct dofi_side *s)
+/*
+ * The error of the connection, which a write may have taken away from the read that now finds the
+ * end.
+ */
+static int error_at_end(struct dofi_cm_conn *s)
 {
 	int err;
 
@@ -288,187 +228,146 @@ static int error_at_end(struct dofi_side *s)
 	return !err && s->in_len ? -ECONNRESET : err;	/* within a message */
 }
 
-/* Keeps those of @header's descriptors that there is room for, and closes the others. */
-static void in_fds_keep(struct dofi_side *s, const struct cmsghdr *header)
+/* The buffer is never full: that many bytes contain a message, or are malformed. */
+static void conn_read(struct dofi_cm_conn *s)
 {
-	const size_t n = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-	size_t i;
-	int fd;
-
-	for (i = 0; i < n; i++) {
-		memcpy(&fd, CMSG_DATA(header) + i * sizeof(fd), sizeof(fd));
-		if (s->n_in_fds < DOFI_SIDE_FDS)
-			s->in_fd[s->n_in_fds++] = fd;
-		else
-			close(fd);
-	}
-}
-
-static ssize_t receive(struct dofi_side *s, unsigned char *bytes, size_t size)
-{
-	struct iovec iov = { bytes, size };
-	union control control;
-	struct msghdr msg = {
-		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control,
-		.msg_controllen = sizeof(control),
-	};
-	struct cmsghdr *header;
-	ssize_t n = recvmsg(s->fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-
-	if (n < 0)
-		return n;
-	for (header = CMSG_FIRSTHDR(&msg); header; header = CMSG_NXTHDR(&msg, header))
-		if (header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS)
-			in_fds_keep(s, header);
-	return n;
-}
-
-/* There is always room: as many bytes as fit are a message, or none of ours. */
-static void side_read(struct dofi_side *s)
-{
-	unsigned char bytes[DOFI_SIDE_MAX];
+	unsigned char bytes[DOFI_CM_MAX];
 	ssize_t n;
 
 	if (s->in_len)
 		memcpy(bytes, s->in, s->in_len);
-	n = receive(s, bytes + s->in_len, sizeof(bytes) - s->in_len);
+	n = dofi_cm_fds_receive(s->fd, bytes + s->in_len, sizeof(bytes) - s->in_len, &s->in_fds);
 	if (n > 0) {
 		in_take(s, bytes, s->in_len + n);
 	} else if (!n) {
-		side_end(s, error_at_end(s));
+		conn_end(s, error_at_end(s));
 	} else if (errno != EAGAIN && errno != EINTR) {
-		side_end(s, -errno);
+		conn_end(s, -errno);
 	}
 }
 
 /* Connecting */
 
-static void local_read(struct dofi_side *s)
+/*
+ * Whether the socket is connected to itself: the kernel may choose the very port that it connects
+ * to, if nothing listens there.
+ */
+static bool is_self(struct dofi_cm_conn *s)
 {
-	socklen_t len = sizeof(s->local);
+	struct sockaddr_storage own;
+	socklen_t len = sizeof(own);
 
-	getsockname(s->fd, (struct sockaddr *)&s->local, &len);
-}
-
-/* Where nobody listens, a socket of the same host may be given the very port and find itself. */
-static bool is_self(const struct dofi_side *s)
-{
-	const struct sockaddr_in6 *a = (const void *)&s->local, *b = (const void *)&s->peer;
-	const struct sockaddr_in *a4 = (const void *)a, *b4 = (const void *)b;
-
-	if (a->sin6_family != b->sin6_family || a->sin6_family == AF_UNIX ||
-	    a->sin6_port != b->sin6_port)
+	if (s->peer.ss_family == AF_UNIX || getsockname(s->fd, (struct sockaddr *)&own, &len))
 		return false;
-	if (a->sin6_family == AF_INET)
-		return a4->sin_addr.s_addr == b4->sin_addr.s_addr;
-	return !memcmp(&a->sin6_addr, &b->sin6_addr, sizeof(a->sin6_addr));
+	return *dofi_cm_port(&own) == *dofi_cm_port(&s->peer) && dofi_cm_same_ip(&own, &s->peer);
 }
 
-static void connected(struct dofi_side *s)
+static void connected(struct dofi_cm_conn *s)
 {
 	int err = 0;
 	socklen_t len = sizeof(err);
 
 	if (getsockopt(s->fd, SOL_SOCKET, SO_ERROR, &err, &len))
 		err = errno;
-	local_read(s);
 	if (!err && is_self(s))
 		err = ECONNREFUSED;
-	if (!err && s->peer.ss_family == AF_UNIX && !dofi_local_is_same_user(s->fd))
+	if (!err && s->peer.ss_family == AF_UNIX && !dofi_cm_is_same_user(s->fd))
 		err = EACCES;
 	if (err) {
-		side_end(s, -err);
+		conn_end(s, -err);
 		return;
 	}
 	s->state = OPEN;
 	flush(s);
 }
 
-static void side_ready(struct dofi_source *source)
+static void conn_ready(struct dofi_source *source)
 {
-	struct dofi_side *s = (struct dofi_side *)source;
+	struct dofi_cm_conn *s = (struct dofi_cm_conn *)source;
 
 	if (s->state == CONNECTING) {
 		connected(s);
 	} else if (s->state == OPEN) {
 		flush(s);
-		side_read(s);
+		conn_read(s);
 	}
 }
 
-static void side_free(struct dofi_side *s)
+static void conn_free(struct dofi_cm_conn *s)
 {
-	in_fds_close(s);
+	dofi_cm_fds_close(&s->in_fds);
 	free(s->in);
 	free(s->out);
 	free(s);
 }
 
-/* Something has failed, or the side is closed. What the peer said last comes before that. */
+/*
+ * Reports a failure, or frees a closed connection. The peer's last messages are processed before.
+ */
 static void later_run(struct dofi_work *work)
 {
-	struct dofi_side *s = (struct dofi_side *)
-		((char *)work - offsetof(struct dofi_side, later));
+	struct dofi_cm_conn *s = (struct dofi_cm_conn *)
+		((char *)work - offsetof(struct dofi_cm_conn, later));
 
 	if (s->state == CLOSED) {
-		side_free(s);
+		conn_free(s);
 		return;
 	}
 	if (s->state == OPEN)
-		side_read(s);
+		conn_read(s);
 	if (s->state == OPEN || s->state == CONNECTING)
-		side_end(s, s->error);
+		conn_end(s, s->error);
 }
 
 /*
- * The descriptors of @msg go with the bytes that are written next. With the lock, or before it
- * is needed.
+ * Passes the descriptors of @msg with the next bytes. Call with the lock, or before the connection
+ * is shared.
  */
-static void out_fds_add(struct dofi_side *s, const struct dofi_side_msg *msg)
+static void out_fds_add(struct dofi_cm_conn *s, const struct dofi_cm_msg *msg)
 {
 	if (!msg->n_fds)
 		return;
-	s->n_out_fds = msg->n_fds;
-	memcpy(s->out_fd, msg->fd, sizeof(s->out_fd));
+	s->out_fds.n = msg->n_fds;
+	memcpy(s->out_fds.fd, msg->fd, sizeof(s->out_fds.fd));
 }
 
-/* A side that connects with the socket @fd; without memory that stays the caller's. */
-static struct dofi_side *side_new(struct dofi_progress *p, int fd, const struct sockaddr *peer,
-				  const struct dofi_side_ops *ops, void *owner)
+/* Makes a connection with the socket @fd, which the caller keeps if that fails. */
+static struct dofi_cm_conn *conn_new(struct dofi_progress *p, int fd, const struct sockaddr *peer,
+				     const struct dofi_cm_ops *ops, void *owner)
 {
-	struct dofi_side *s = calloc(1, sizeof(*s));
+	struct dofi_cm_conn *s = calloc(1, sizeof(*s));
 
 	if (!s)
 		return NULL;
-	s->source.ready = side_ready;
+	s->source.ready = conn_ready;
 	s->later.run = later_run;
 	s->progress = p;
 	s->ops = ops;
 	s->owner = owner;
-	memcpy(&s->peer, peer, dofi_side_address_len(peer));
+	memcpy(&s->peer, peer, dofi_cm_address_len(peer));
 	s->fd = fd;
 	dofi_mutex_init(&s->lock);
 	socket_tune(fd);
 	return s;
 }
 
-int dofi_side_connect(struct dofi_progress *progress, const struct sockaddr *addr,
-		      const struct dofi_side_ops *ops, void *owner,
-		      const struct dofi_side_msg *first, struct dofi_side **side)
+int dofi_cm_connect(struct dofi_progress *progress, const struct sockaddr *addr,
+		    const struct dofi_cm_ops *ops, void *owner,
+		    const struct dofi_cm_msg *first, struct dofi_cm_conn **conn)
 {
-	int fd = dofi_side_socket(addr);
+	int fd = dofi_cm_socket(addr);
 
-	return fd < 0 ? fd : dofi_side_connect_by(progress, fd, addr, ops, owner, first, side);
+	return fd < 0 ? fd : dofi_cm_connect_by(progress, fd, addr, ops, owner, first, conn);
 }
 
-int dofi_side_connect_by(struct dofi_progress *progress, int fd, const struct sockaddr *addr,
-			 const struct dofi_side_ops *ops, void *owner,
-			 const struct dofi_side_msg *first, struct dofi_side **side)
+int dofi_cm_connect_by(struct dofi_progress *progress, int fd, const struct sockaddr *addr,
+		       const struct dofi_cm_ops *ops, void *owner,
+		       const struct dofi_cm_msg *first, struct dofi_cm_conn **conn)
 {
-	struct dofi_side *s;
+	struct dofi_cm_conn *s;
 	int ret;
 
-	s = side_new(progress, fd, addr, ops, owner);
+	s = conn_new(progress, fd, addr, ops, owner);
 	if (!s) {
 		ret = -ENOMEM;
 		goto close_socket;
@@ -476,58 +375,57 @@ int dofi_side_connect_by(struct dofi_progress *progress, int fd, const struct so
 	s->out = malloc(OUT_MAX);
 	if (!s->out) {
 		ret = -ENOMEM;
-		goto free_side;
+		goto free_conn;
 	}
-	s->spoke = true;
-	s->out_len = dofi_side_pack(s->out, first);
+	s->has_sent = true;
+	s->out_len = dofi_cm_pack(s->out, first);
 	out_fds_add(s, first);
-	if (connect(fd, addr, dofi_side_address_len(addr)) && errno != EINPROGRESS) {
+	if (connect(fd, addr, dofi_cm_address_len(addr)) && errno != EINPROGRESS) {
 		fail(s, -errno);
 	} else {
 		ret = dofi_source_add(progress, &s->source, fd, EPOLLIN | EPOLLOUT);
 		if (ret)
-			goto free_side;
+			goto free_conn;
 	}
-	*side = s;
+	*conn = s;
 	return 0;
 
-free_side:
-	side_free(s);
+free_conn:
+	conn_free(s);
 close_socket:
 	close(fd);
 	return ret;
 }
 
-int dofi_side_adopt(struct dofi_progress *progress, int fd, const struct sockaddr *peer,
-		    const struct dofi_side_ops *ops, void *owner, struct dofi_side **side)
+int dofi_cm_adopt(struct dofi_progress *progress, int fd, const struct sockaddr *peer,
+		  const struct dofi_cm_ops *ops, void *owner, struct dofi_cm_conn **conn)
 {
-	struct dofi_side *s = side_new(progress, fd, peer, ops, owner);
+	struct dofi_cm_conn *s = conn_new(progress, fd, peer, ops, owner);
 	int ret;
 
 	if (!s)
 		return -ENOMEM;
 	s->state = OPEN;
 	s->may_request = true;
-	local_read(s);
 	ret = dofi_source_add(progress, &s->source, fd, EPOLLIN);
 	if (ret) {
-		side_free(s);
+		conn_free(s);
 		return ret;
 	}
-	*side = s;
+	*conn = s;
 	return 0;
 }
 
-void dofi_side_hand_over(struct dofi_side *side, const struct dofi_side_ops *ops, void *owner)
+void dofi_cm_hand_over(struct dofi_cm_conn *conn, const struct dofi_cm_ops *ops, void *owner)
 {
-	side->ops = ops;
-	side->owner = owner;
+	conn->ops = ops;
+	conn->owner = owner;
 }
 
-void dofi_side_send(struct dofi_side *s, const struct dofi_side_msg *msg)
+void dofi_cm_send(struct dofi_cm_conn *s, const struct dofi_cm_msg *msg)
 {
-	unsigned char buf[DOFI_SIDE_MAX];
-	size_t n = dofi_side_pack(buf, msg);
+	unsigned char buf[DOFI_CM_MAX];
+	size_t n = dofi_cm_pack(buf, msg);
 
 	if (s->state != OPEN && s->state != CONNECTING)
 		return;
@@ -537,11 +435,11 @@ void dofi_side_send(struct dofi_side *s, const struct dofi_side_msg *msg)
 	dofi_mutex_unlock(&s->lock);
 }
 
-void dofi_side_ring(struct dofi_side *s)
+void dofi_cm_wake(struct dofi_cm_conn *s)
 {
-	static const struct dofi_side_msg bell = { .kind = DOFI_SIDE_BELL };
-	unsigned char buf[DOFI_SIDE_MAX];
-	size_t n = dofi_side_pack(buf, &bell);
+	static const struct dofi_cm_msg wakeup = { .kind = DOFI_CM_WAKEUP };
+	unsigned char buf[DOFI_CM_MAX];
+	size_t n = dofi_cm_pack(buf, &wakeup);
 
 	dofi_mutex_lock(&s->lock);
 	if (!s->out_len)
@@ -549,7 +447,7 @@ void dofi_side_ring(struct dofi_side *s)
 	dofi_mutex_unlock(&s->lock);
 }
 
-void dofi_side_close(struct dofi_side *s)
+void dofi_cm_close(struct dofi_cm_conn *s)
 {
 	enum state was;
 
@@ -560,44 +458,42 @@ void dofi_side_close(struct dofi_side *s)
 	dofi_mutex_lock(&s->lock);
 	if (was != ENDED)
 		dofi_source_remove(s->progress, s->fd);
-	if (was == OPEN && s->spoke)
+	if (was == OPEN && s->has_sent) {
 		dofi_linger_adopt(s->progress, s->fd, s->out, s->out_len);
-	else
-		socket_end(s->fd);
+	} else {
+		/* a forked child may have the socket, too */
+		shutdown(s->fd, SHUT_RDWR);
+		close(s->fd);
+	}
 	out_drop(s);
 	s->fd = -1;
 	dofi_mutex_unlock(&s->lock);
 	dofi_progress_post(s->progress, &s->later);
 }
 
-void dofi_side_set_owner(struct dofi_side *side, void *owner)
+void dofi_cm_set_owner(struct dofi_cm_conn *conn, void *owner)
 {
-	side->owner = owner;
+	conn->owner = owner;
 }
 
-void *dofi_side_owner(const struct dofi_side *side)
+void *dofi_cm_owner(const struct dofi_cm_conn *conn)
 {
-	return side->owner;
+	return conn->owner;
 }
 
-const struct sockaddr_storage *dofi_side_peer(const struct dofi_side *side)
+const struct sockaddr_storage *dofi_cm_peer(const struct dofi_cm_conn *conn)
 {
-	return &side->peer;
+	return &conn->peer;
 }
 
-const struct sockaddr_storage *dofi_side_local(const struct dofi_side *side)
-{
-	return &side->local;
-}
-
-uint16_t dofi_side_own_port(const struct dofi_side *side)
+uint16_t dofi_cm_local_port(const struct dofi_cm_conn *conn)
 {
 	struct sockaddr_storage own = { .ss_family = AF_UNSPEC };
 	socklen_t len = sizeof(own);
 
-	if (getsockname(side->fd, (struct sockaddr *)&own, &len))
+	if (getsockname(conn->fd, (struct sockaddr *)&own, &len))
 		return 0;
 	if (own.ss_family == AF_UNIX)
-		dofi_local_show(&own, len);
-	return ntohs(((struct sockaddr_in *)&own)->sin_port);
+		dofi_cm_show_name(&own, len);
+	return ntohs(*dofi_cm_port(&own));
 }

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Side connections: what two connected endpoints of a connectionless fabric tell each other
- * over TCP.
+ * CM connections: TCP connections over which the ends of connections on a connectionless fabric
+ * exchange requests.
  *
- * Such a fabric knows neither requests nor ends. So each DAT connection has a TCP connection
- * beside it, on the port of its qualifier. It carries the request and the answer, and stays: its
- * end is how a dead peer is noticed, and a message on it wakes a peer whose queue has no
+ * Such a fabric has neither connection requests nor ends. So each DAT connection has a TCP
+ * connection as well, to the port of its qualifier. It carries the request and the answer, and
+ * stays open: its end reports the death of the peer, and a message wakes a peer whose queue has no
  * descriptor to sleep on.
  *
- * Anybody may connect to the port. Until a whole request has come, a connection is a stranger,
- * whom the owner of the listener never sees: it has a few seconds, only so many may be there at a
- * time, and what they do wrong is logged once.
+ * Anybody may connect to the port. Until a complete request has arrived, a connection is a
+ * stranger, which the owner of the listener does not see. A stranger has a few seconds, the number
+ * of strangers is limited, and an offence of strangers is logged once.
  *
- * All on the progress thread, and without locks, but for dofi_side_ring().
+ * All on the progress thread, and without locks, except dofi_cm_wake().
  */
 #ifndef DOFI_XPORT_CM_CONN_H
 #define DOFI_XPORT_CM_CONN_H
@@ -20,99 +20,82 @@
 #include "loop/progress.h"
 #include "xport/cm/wire.h"
 
-#include <netinet/in.h>
+#include <sys/socket.h>
 
-#define DOFI_SIDE_PATIENCE_MS 3000	/* from a stranger's arrival to its whole request */
-/*
- * How many strangers a listener has at most: a quarter of the descriptors that the process may have, within
- * these bounds; from one address half of that. Then the oldest makes room.
- */
-#define DOFI_SIDE_STRANGERS_LEAST 64
-#define DOFI_SIDE_STRANGERS_MOST 4096
-
-struct dofi_side;			/* a connection */
-struct dofi_side_listener;
+struct dofi_cm_conn;
+struct dofi_cm_listener;
 
 /*
- * What the owner is told: on the progress thread, no lock held, and never from within a call of
- * his. A message, and what it points to, is valid during the call. Sides and listeners may be
- * closed in all of them, and a side also once it has ended.
+ * Callbacks to the owner of connections, on the progress thread, with no lock held, and never from
+ * within a dofi_cm_*() call. A message, and what it points to, is valid during the call. All of
+ * them may close connections and listeners; a connection may also be closed after its end.
  */
-struct dofi_side_ops {
-	/* A stranger's request: now the side is the owner's, to answer or to close at any time. */
-	void (*request)(struct dofi_side_listener *listener, struct dofi_side *side,
-			const struct dofi_side_msg *msg);
-	/* Any other message, of any kind but a request, in any order: the peer may be hostile. */
-	void (*message)(struct dofi_side *side, const struct dofi_side_msg *msg);
+struct dofi_cm_ops {
 	/*
-	 * The last word: nothing comes any more, and the owner closes the side, now or later. 0 is
-	 * an end in order; else a negative errno, as of a failed connect(); -EPROTO or
-	 * -EPROTONOSUPPORT for what is no message; -ENOBUFS for a peer that takes nothing.
+	 * A stranger sent a request. The connection is the owner's from now on, to answer or to
+	 * close at any time.
 	 */
-	void (*ended)(struct dofi_side *side, int err);
-	uint32_t patience_ms;		/* 0: DOFI_SIDE_PATIENCE_MS; for tests */
+	void (*request)(struct dofi_cm_listener *listener, struct dofi_cm_conn *conn,
+			const struct dofi_cm_msg *msg);
+	/*
+	 * A message of any other kind arrived. Kinds may come in any order, as the peer may be
+	 * hostile.
+	 */
+	void (*message)(struct dofi_cm_conn *conn, const struct dofi_cm_msg *msg);
+	/*
+	 * The last callback of a connection, which the owner then closes, now or later. @err is 0
+	 * for an orderly end; else a negative errno, such as that of a failed connect(); -EPROTO or
+	 * -EPROTONOSUPPORT for a malformed message; -ENOBUFS for a peer that reads nothing.
+	 */
+	void (*ended)(struct dofi_cm_conn *conn, int err);
+	uint32_t patience_ms;		/* of strangers; 0 is DOFI_CM_PATIENCE_MS; others for tests */
 };
 
 /*
- * Listens at @addr, IPv4, IPv6 or a name (side_local.h); port 0 is any that is free. -EADDRINUSE
- * and -EACCES are the port's, others are of the system.
+ * Connects to @addr, and sends @first once it is connected. Returns -ENOMEM or another error of the
+ * system; ended() reports that the connection failed. There is no time-out but the kernel's.
  */
-int dofi_side_listen(struct dofi_progress *progress, const struct sockaddr *addr,
-		     const struct dofi_side_ops *ops, void *owner,
-		     struct dofi_side_listener **listener);
-/* With it go the strangers, but no side that the owner was told of. When, as dofi_side_close(). */
-void dofi_side_unlisten(struct dofi_side_listener *listener);
-uint16_t dofi_side_port(const struct dofi_side_listener *listener);
-void *dofi_side_listener_owner(const struct dofi_side_listener *listener);
+int dofi_cm_connect(struct dofi_progress *progress, const struct sockaddr *addr,
+		    const struct dofi_cm_ops *ops, void *owner,
+		    const struct dofi_cm_msg *first, struct dofi_cm_conn **conn);
 
 /*
- * Connects to @addr and sends @first once it is connected. That it cannot connect, ended() tells;
- * what is returned is want of memory or of descriptors. Has no time-out but the kernel's.
+ * Never blocks: bytes that the socket does not take now are stored, up to a limit, and sent later.
  */
-int dofi_side_connect(struct dofi_progress *progress, const struct sockaddr *addr,
-		      const struct dofi_side_ops *ops, void *owner,
-		      const struct dofi_side_msg *first, struct dofi_side **side);
-
-/* Never blocks: what the socket does not take now is kept, within limits, and sent later. */
-void dofi_side_send(struct dofi_side *side, const struct dofi_side_msg *msg);
+void dofi_cm_send(struct dofi_cm_conn *conn, const struct dofi_cm_msg *msg);
 
 /*
- * Sends a BELL, unless other bytes wait to be sent, which wake the peer as well. Any thread; the
- * caller sees to it that the side is not closed meanwhile.
+ * Sends a WAKEUP, unless other bytes are pending, which wake the peer as well. Any thread; the
+ * caller ensures that the connection is not closed meanwhile.
  */
-void dofi_side_ring(struct dofi_side *side);
+void dofi_cm_wake(struct dofi_cm_conn *conn);
 
 /*
- * Ends the connection; the owner hears nothing of it any more. What was sent gets to the peer
- * if it takes it, see sock/linger.h. NULL is nothing to close. Before dofi_progress_stop(), and then
- * by way of dofi_progress_call(): the memory is freed in later work.
+ * Ends the connection, without further callbacks. Bytes that were sent reach the peer if it takes
+ * them, see sock/linger.h. NULL is ignored. Call before dofi_progress_stop(), and then through
+ * dofi_progress_call(), because the memory is freed in later work.
  */
-void dofi_side_close(struct dofi_side *side);
+void dofi_cm_close(struct dofi_cm_conn *conn);
 
-/* NULL at first for a side that came as a request. */
-void dofi_side_set_owner(struct dofi_side *side, void *owner);
-void *dofi_side_owner(const struct dofi_side *side);
+/* The owner is NULL at first for a connection whose request arrived. */
+void dofi_cm_set_owner(struct dofi_cm_conn *conn, void *owner);
+void *dofi_cm_owner(const struct dofi_cm_conn *conn);
 
-/* Valid as long as the side; the local address once the owner knows that it is connected. */
-const struct sockaddr_storage *dofi_side_peer(const struct dofi_side *side);
-const struct sockaddr_storage *dofi_side_local(const struct dofi_side *side);
+/* The peer's address, valid as long as the connection. */
+const struct sockaddr_storage *dofi_cm_peer(const struct dofi_cm_conn *conn);
 
-/* The port of a side that connects, which its peer sees. */
-uint16_t dofi_side_own_port(const struct dofi_side *side);
+/* The local port of a connection that connects. */
+uint16_t dofi_cm_local_port(const struct dofi_cm_conn *conn);
 
-/* For side_listen.c and side_local.c */
+/* For listen.c and local.c */
 
-/* @address is whole, also a name that has its NUL behind it. */
-socklen_t dofi_side_address_len(const struct sockaddr *address);
-/* A socket for @address, not blocking, or a negative errno. */
-int dofi_side_socket(const struct sockaddr *address);
-/* dofi_side_connect() with the socket @fd, which it takes, whatever it returns. */
-int dofi_side_connect_by(struct dofi_progress *progress, int fd, const struct sockaddr *addr,
-			 const struct dofi_side_ops *ops, void *owner,
-			 const struct dofi_side_msg *first, struct dofi_side **side);
-/* A side of the accepted socket @fd, which is the side's on success. */
-int dofi_side_adopt(struct dofi_progress *progress, int fd, const struct sockaddr *peer,
-		    const struct dofi_side_ops *ops, void *owner, struct dofi_side **side);
-void dofi_side_hand_over(struct dofi_side *side, const struct dofi_side_ops *ops, void *owner);
+/* Like dofi_cm_connect(), with the socket @fd, which it closes if it fails. */
+int dofi_cm_connect_by(struct dofi_progress *progress, int fd, const struct sockaddr *addr,
+		       const struct dofi_cm_ops *ops, void *owner,
+		       const struct dofi_cm_msg *first, struct dofi_cm_conn **conn);
+/* Makes a connection of the accepted socket @fd, which the connection owns if that succeeds. */
+int dofi_cm_adopt(struct dofi_progress *progress, int fd, const struct sockaddr *peer,
+		  const struct dofi_cm_ops *ops, void *owner, struct dofi_cm_conn **conn);
+void dofi_cm_hand_over(struct dofi_cm_conn *conn, const struct dofi_cm_ops *ops, void *owner);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Listening for side connections, and the strangers who come before a request does. */
+/* Listeners for CM connections, and strangers: connections whose request has not arrived. */
 
-#include "xport/cm/conn.h"
+#include "xport/cm/listen.h"
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "xport/cm/local.h"
+#include "xport/cm/address.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -19,21 +19,21 @@
 
 #define MS 1000000LL
 
-/* How many connections are let in before others have their turn. */
+/* Most connections that are accepted before other sources are served. */
 #define ARRIVALS 16
 
-/* Without a descriptor for another connection, nobody is let in for so long. */
+/* Pause after a failure to accept a connection, such as for want of descriptors. */
 #define PAUSE (100 * MS)
 
 /*
- * What each stranger has before it makes room for another. Over TCP its first byte has come already, or
- * DEFER_S have passed without one: the system lets it in only then.
+ * The time that each stranger has before it may be closed for another. The system accepts a TCP
+ * connection with its first byte, or DEFER_S after it was made.
  */
 #define TIME_TO_SPEAK (50 * MS)
 #define TIME_TO_SPEAK_LOCAL (1000 * MS)
 #define DEFER_S 1
 
-/* What strangers do; each is told of once by each listener. */
+/* Offences of strangers. Each listener logs each of them once. */
 enum offence { LEFT, SILENT, CROWD, FOREIGN, VERSION, USER, BARRED, OFFENCES };
 
 static const struct {
@@ -50,71 +50,71 @@ static const struct {
 };
 
 struct stranger {
-	struct dofi_side_listener *listener;
-	struct dofi_side *side;
+	struct dofi_cm_listener *listener;
+	struct dofi_cm_conn *conn;
 	int64_t arrival;
 	TAILQ_ENTRY(stranger) link;
 };
 
-struct dofi_side_listener {
+struct dofi_cm_listener {
 	struct dofi_source source;
 	struct dofi_work freeing;
 	struct dofi_progress *progress;
-	const struct dofi_side_ops *ops;
+	const struct dofi_cm_ops *ops;
 	void *owner;
 	int fd;				/* -1 when closed */
-	uint16_t port;			/* 0 where it is */
-	bool local;			/* a name in place of a port: side_local.h */
-	unsigned told;			/* of offences, a bit each */
+	uint16_t port;			/* 0 if the listener is local */
+	bool local;			/* has a name and no port, see local.h */
+	unsigned reported;			/* bit mask of offences that were logged */
 	TAILQ_HEAD(stranger_list, stranger) strangers; /* oldest first */
-	unsigned n_strangers, most;	/* how many there are, and may be */
-	struct dofi_timer patience;	/* runs for the oldest */
-	struct dofi_timer pause;	/* runs while nobody is let in */
-	bool crowded;			/* because there are so many strangers */
+	unsigned n_strangers, most;	/* the number of strangers, and its limit */
+	struct dofi_timer patience;	/* runs for the oldest stranger */
+	struct dofi_timer pause;	/* runs while no connection is accepted */
+	bool crowded;			/* the pause is due to the number of strangers */
 };
 
 static int64_t deadline_of(const struct stranger *s)
 {
 	uint32_t ms = s->listener->ops->patience_ms;
 
-	return s->arrival + (ms ? ms : DOFI_SIDE_PATIENCE_MS) * MS;
+	return s->arrival + (ms ? ms : DOFI_CM_PATIENCE_MS) * MS;
 }
 
-/* Whether @offence is the first of its kind here. */
-static bool is_news(struct dofi_side_listener *l, enum offence offence)
+/* Whether this is the first @offence. */
+static bool is_first(struct dofi_cm_listener *l, enum offence offence)
 {
-	bool news = !(l->told & 1u << offence);
+	bool news = !(l->reported & 1u << offence);
 
-	l->told |= 1u << offence;
+	l->reported |= 1u << offence;
 	return news;
 }
 
-static void tell(struct dofi_side_listener *l, enum offence offence,
-		 const struct sockaddr_storage *who)
+static void report(struct dofi_cm_listener *l, enum offence offence,
+		   const struct sockaddr_storage *peer)
 {
-	const void *ip = who->ss_family == AF_INET6 ?
-		(const void *)&((const struct sockaddr_in6 *)who)->sin6_addr :
-		(const void *)&((const struct sockaddr_in *)who)->sin_addr;
+	const void *ip = peer->ss_family == AF_INET6 ?
+		(const void *)&((const struct sockaddr_in6 *)peer)->sin6_addr :
+		(const void *)&((const struct sockaddr_in *)peer)->sin_addr;
 	char text[INET6_ADDRSTRLEN] = "somebody";
 
-	if (!is_news(l, offence))
+	if (!is_first(l, offence))
 		return;
-	inet_ntop(who->ss_family, ip, text, sizeof(text));
+	inet_ntop(peer->ss_family, ip, text, sizeof(text));
 	dofi_log(offences[offence].level, DOFI_CM, "port %u: %s %s; later ones go untold",
 		 l->port, text, offences[offence].text);
 }
 
-static void patience_wind(struct dofi_side_listener *l)
+static void patience_wind(struct dofi_cm_listener *l)
 {
 	const struct stranger *oldest = TAILQ_FIRST(&l->strangers);
 
 	dofi_timer_start(l->progress, &l->patience, oldest ? deadline_of(oldest) : DOFI_NEVER);
 }
 
-/* Whatever becomes of its side. */
+/* Removes the stranger, and leaves its connection open. */
 static void stranger_remove(struct stranger *s)
 {
-	struct dofi_side_listener *l = s->listener;
+	struct dofi_cm_listener *l = s->listener;
 
 	TAILQ_REMOVE(&l->strangers, s, link);
 	l->n_strangers--;
@@ -126,40 +126,40 @@ static void stranger_remove(struct stranger *s)
 
 static void stranger_expel(struct stranger *s, enum offence offence)
 {
-	tell(s->listener, offence, dofi_side_peer(s->side));
-	dofi_side_close(s->side);
+	report(s->listener, offence, dofi_cm_peer(s->conn));
+	dofi_cm_close(s->conn);
 	stranger_remove(s);
 }
 
-static void stranger_speaks(struct dofi_side *side, const struct dofi_side_msg *msg)
+static void stranger_speaks(struct dofi_cm_conn *conn, const struct dofi_cm_msg *msg)
 {
-	struct stranger *s = dofi_side_owner(side);
-	struct dofi_side_listener *l = s->listener;
+	struct stranger *s = dofi_cm_owner(conn);
+	struct dofi_cm_listener *l = s->listener;
 
-	if (msg->kind != DOFI_SIDE_REQUEST) {
+	if (msg->kind != DOFI_CM_REQUEST) {
 		stranger_expel(s, FOREIGN);
 		return;
 	}
 	stranger_remove(s);
-	dofi_side_hand_over(side, l->ops, NULL);
-	l->ops->request(l, side, msg);
+	dofi_cm_hand_over(conn, l->ops, NULL);
+	l->ops->request(l, conn, msg);
 }
 
-static void stranger_ended(struct dofi_side *side, int err)
+static void stranger_ended(struct dofi_cm_conn *conn, int err)
 {
-	stranger_expel(dofi_side_owner(side),
+	stranger_expel(dofi_cm_owner(conn),
 		       err == -EPROTO ? FOREIGN : err == -EPROTONOSUPPORT ? VERSION : LEFT);
 }
 
-static const struct dofi_side_ops stranger_ops = {
+static const struct dofi_cm_ops stranger_ops = {
 	.message = stranger_speaks,
 	.ended = stranger_ended,
 };
 
 static void patience_ended(struct dofi_timer *timer)
 {
-	struct dofi_side_listener *l = (struct dofi_side_listener *)
-		((char *)timer - offsetof(struct dofi_side_listener, patience));
+	struct dofi_cm_listener *l = (struct dofi_cm_listener *)
+		((char *)timer - offsetof(struct dofi_cm_listener, patience));
 	int64_t now = dofi_now();
 	struct stranger *s;
 
@@ -170,15 +170,15 @@ static void patience_ended(struct dofi_timer *timer)
 
 /* Listening */
 
-static int stranger_add(struct dofi_side_listener *l, int fd, const struct sockaddr_storage *peer)
+static int stranger_add(struct dofi_cm_listener *l, int fd, const struct sockaddr_storage *peer)
 {
 	struct stranger *s = malloc(sizeof(*s));
 	int ret;
 
 	if (!s)
 		return -ENOMEM;
-	ret = dofi_side_adopt(l->progress, fd, (const struct sockaddr *)peer, &stranger_ops, s,
-			      &s->side);
+	ret = dofi_cm_adopt(l->progress, fd, (const struct sockaddr *)peer, &stranger_ops, s,
+			    &s->conn);
 	if (ret) {
 		free(s);
 		return ret;
@@ -191,20 +191,20 @@ static int stranger_add(struct dofi_side_listener *l, int fd, const struct socka
 	return 0;
 }
 
-static void let_in(struct dofi_side_listener *l, int fd, const struct sockaddr_storage *peer)
+static void admit(struct dofi_cm_listener *l, int fd, const struct sockaddr_storage *peer)
 {
-	if (l->local && !dofi_local_is_same_user(fd)) {
-		tell(l, USER, peer);
+	if (l->local && !dofi_cm_is_same_user(fd)) {
+		report(l, USER, peer);
 		close(fd);
 		return;
 	}
 	if (stranger_add(l, fd, peer)) {
-		tell(l, BARRED, peer);
+		report(l, BARRED, peer);
 		close(fd);
 	}
 }
 
-static void pause_begin(struct dofi_side_listener *l, int64_t until)
+static void pause_begin(struct dofi_cm_listener *l, int64_t until)
 {
 	dofi_source_remove(l->progress, l->fd);
 	dofi_timer_start(l->progress, &l->pause, until);
@@ -212,37 +212,29 @@ static void pause_begin(struct dofi_side_listener *l, int64_t until)
 
 static void pause_ended(struct dofi_timer *timer)
 {
-	struct dofi_side_listener *l = (struct dofi_side_listener *)
-		((char *)timer - offsetof(struct dofi_side_listener, pause));
+	struct dofi_cm_listener *l = (struct dofi_cm_listener *)
+		((char *)timer - offsetof(struct dofi_cm_listener, pause));
 
 	l->crowded = false;
 	if (dofi_source_add(l->progress, &l->source, l->fd, EPOLLIN))
 		pause_begin(l, dofi_now() + PAUSE);
 }
 
-static bool same_ip(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
-{
-	if (a->ss_family != b->ss_family)
-		return false;
-	if (a->ss_family == AF_INET6)
-		return !memcmp(&((const struct sockaddr_in6 *)a)->sin6_addr,
-			       &((const struct sockaddr_in6 *)b)->sin6_addr, sizeof(struct in6_addr));
-	return ((const struct sockaddr_in *)a)->sin_addr.s_addr ==
-	       ((const struct sockaddr_in *)b)->sin_addr.s_addr;
-}
-
-/* The first of those from the address of the last, if these are more than half of what may be there. */
-static struct stranger *excess_of_last(struct dofi_side_listener *l)
+/*
+ * Returns the oldest stranger of the newest one's address, if that address has more than half of
+ * the limit.
+ */
+static struct stranger *excess_of_last(struct dofi_cm_listener *l)
 {
 	const struct stranger *last = TAILQ_LAST(&l->strangers, stranger_list);
 	struct stranger *s, *first = NULL;
 	unsigned n = 0;
 
-	/* local ones are all of our user */
+	/* local strangers are all of one user */
 	if (l->local || l->n_strangers <= l->most / 2)
 		return NULL;
 	TAILQ_FOREACH(s, &l->strangers, link) {
-		if (!same_ip(dofi_side_peer(s->side), dofi_side_peer(last->side)))
+		if (!dofi_cm_same_ip(dofi_cm_peer(s->conn), dofi_cm_peer(last->conn)))
 			continue;
 		if (!n++)
 			first = s;
@@ -250,18 +242,18 @@ static struct stranger *excess_of_last(struct dofi_side_listener *l)
 	return n > l->most / 2 ? first : NULL;
 }
 
-/* The one that is to make room for the next, or NULL if there is room. */
-static struct stranger *excess(struct dofi_side_listener *l)
+/* Returns the stranger to close for the next one, or NULL if the limit is not reached. */
+static struct stranger *excess(struct dofi_cm_listener *l)
 {
 	return l->n_strangers >= l->most ? TAILQ_FIRST(&l->strangers) : excess_of_last(l);
 }
 
 /*
- * A program that connects a thousand endpoints at once comes as a crowd, too: within a host all are
- * connected before the first one speaks. So a stranger does not make room before it had its time to speak;
- * others wait in the system's line meanwhile.
+ * A program that connects a thousand endpoints at once exceeds the limit, too: within a host all of
+ * them connect before the first one sends its request. So a stranger is not closed before it had
+ * its time to send; further connections are pending in the kernel until then.
  */
-static bool has_room(struct dofi_side_listener *l)
+static bool has_room(struct dofi_cm_listener *l)
 {
 	const int64_t time = l->local ? TIME_TO_SPEAK_LOCAL : TIME_TO_SPEAK, now = dofi_now();
 	struct stranger *s;
@@ -275,14 +267,17 @@ static bool has_room(struct dofi_side_listener *l)
 	return false;
 }
 
-/* What is not the peer's fault stays true for a while, and epoll would tell of it all the time. */
-static void accept_failed(struct dofi_side_listener *l)
+/*
+ * An error of the system lasts for a while, during which epoll would report the socket all the
+ * time.
+ */
+static void accept_failed(struct dofi_cm_listener *l)
 {
 	int err = errno;
 
 	if (err == EAGAIN || err == EINTR || err == ECONNABORTED)
 		return;
-	if (is_news(l, BARRED))
+	if (is_first(l, BARRED))
 		dofi_log(DOFI_WARN, DOFI_CM, "port %u: accepting a connection: %s", l->port,
 			 strerror(err));
 	pause_begin(l, dofi_now() + PAUSE);
@@ -290,7 +285,7 @@ static void accept_failed(struct dofi_side_listener *l)
 
 static void listener_ready(struct dofi_source *source)
 {
-	struct dofi_side_listener *l = (struct dofi_side_listener *)source;
+	struct dofi_cm_listener *l = (struct dofi_cm_listener *)source;
 	struct sockaddr_storage peer;
 	int i, fd;
 
@@ -303,17 +298,17 @@ static void listener_ready(struct dofi_source *source)
 			return;
 		}
 		if (l->local)
-			dofi_local_show(&peer, len);
-		let_in(l, fd, &peer);
+			dofi_cm_show_name(&peer, len);
+		admit(l, fd, &peer);
 	}
 }
 
 static void listener_free(struct dofi_work *work)
 {
-	free((char *)work - offsetof(struct dofi_side_listener, freeing));
+	free((char *)work - offsetof(struct dofi_cm_listener, freeing));
 }
 
-/* An IPv6 address is for IPv6 alone: another listener may have the port of IPv4. */
+/* A socket of IPv6 does not take IPv4, so that another listener can have the port of IPv4. */
 static int socket_listen(int fd, const struct sockaddr *addr, uint16_t *port)
 {
 	struct sockaddr_storage bound;
@@ -325,14 +320,14 @@ static int socket_listen(int fd, const struct sockaddr *addr, uint16_t *port)
 		setsockopt(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, &defer, sizeof(defer));
 	if (addr->sa_family == AF_INET6)
 		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &yes, sizeof(yes));
-	if (bind(fd, addr, dofi_side_address_len(addr)) || listen(fd, SOMAXCONN) ||
+	if (bind(fd, addr, dofi_cm_address_len(addr)) || listen(fd, SOMAXCONN) ||
 	    getsockname(fd, (struct sockaddr *)&bound, &len))
 		return -errno;
 	*port = addr->sa_family == AF_UNIX ? 0 : ntohs(((struct sockaddr_in *)&bound)->sin_port);
 	return 0;
 }
 
-/* They take a part of the descriptors that there are, as each of them has one. */
+/* The limit of strangers, which depends on the limit of descriptors. */
 static unsigned strangers_most(void)
 {
 	struct rlimit limit = { .rlim_cur = 0 };
@@ -340,15 +335,15 @@ static unsigned strangers_most(void)
 
 	getrlimit(RLIMIT_NOFILE, &limit);
 	most = limit.rlim_cur / 4;
-	return most < DOFI_SIDE_STRANGERS_LEAST ? DOFI_SIDE_STRANGERS_LEAST :
-	       most > DOFI_SIDE_STRANGERS_MOST ? DOFI_SIDE_STRANGERS_MOST : (unsigned)most;
+	return most < DOFI_CM_STRANGERS_LEAST ? DOFI_CM_STRANGERS_LEAST :
+	       most > DOFI_CM_STRANGERS_MOST ? DOFI_CM_STRANGERS_MOST : (unsigned)most;
 }
 
-int dofi_side_listen(struct dofi_progress *progress, const struct sockaddr *addr,
-		     const struct dofi_side_ops *ops, void *owner,
-		     struct dofi_side_listener **listener)
+int dofi_cm_listen(struct dofi_progress *progress, const struct sockaddr *addr,
+		   const struct dofi_cm_ops *ops, void *owner,
+		   struct dofi_cm_listener **listener)
 {
-	struct dofi_side_listener *l = calloc(1, sizeof(*l));
+	struct dofi_cm_listener *l = calloc(1, sizeof(*l));
 	int ret;
 
 	if (!l)
@@ -363,7 +358,7 @@ int dofi_side_listen(struct dofi_progress *progress, const struct sockaddr *addr
 	l->patience.fire = patience_ended;
 	l->pause.fire = pause_ended;
 	l->local = addr->sa_family == AF_UNIX;
-	l->fd = ret = dofi_side_socket(addr);
+	l->fd = ret = dofi_cm_socket(addr);
 	if (ret < 0)
 		goto free_listener;
 	ret = socket_listen(l->fd, addr, &l->port);
@@ -381,29 +376,29 @@ free_listener:
 	return ret;
 }
 
-void dofi_side_unlisten(struct dofi_side_listener *l)
+void dofi_cm_unlisten(struct dofi_cm_listener *l)
 {
 	struct stranger *s;
 
 	while ((s = TAILQ_FIRST(&l->strangers))) {
-		dofi_side_close(s->side);
+		dofi_cm_close(s->conn);
 		stranger_remove(s);
 	}
 	dofi_timer_stop(l->progress, &l->pause);
 	dofi_source_remove(l->progress, l->fd);
-	/* a forked child may have it, too */
+	/* a forked child may have the socket, too */
 	shutdown(l->fd, SHUT_RDWR);
 	close(l->fd);
 	l->fd = -1;
 	dofi_progress_post(l->progress, &l->freeing);
 }
 
-uint16_t dofi_side_port(const struct dofi_side_listener *listener)
+uint16_t dofi_cm_listener_port(const struct dofi_cm_listener *listener)
 {
 	return listener->port;
 }
 
-void *dofi_side_listener_owner(const struct dofi_side_listener *listener)
+void *dofi_cm_listener_owner(const struct dofi_cm_listener *listener)
 {
 	return listener->owner;
 }

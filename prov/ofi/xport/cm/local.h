@@ -1,45 +1,32 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Side connections within a host: sockets of AF_UNIX, whose kernel says who is at the other end.
+ * CM connections within a host: AF_UNIX sockets, whose kernel reports the user at the other end.
  *
- * A listener's name is made of its qualifier, that of who connects of the address and port which
- * a connection over TCP would show. Both are abstract: they are in no file system, exist in one
- * network namespace, as ports do, and go with their processes.
+ * The name of a listener contains its qualifier; the name of a socket that connects contains the
+ * address and port that a connection over TCP would have. Names are abstract: they are in no file
+ * system, exist in one network namespace, as ports do, and end with their processes.
  */
 #ifndef DOFI_XPORT_CM_LOCAL_H
 #define DOFI_XPORT_CM_LOCAL_H
 
-#include "xport/cm/conn.h"
+#include "xport/cm/listen.h"
 
 #include <stdbool.h>
-#include <sys/un.h>
-
-/* Whether @address, whatever its port, leads to this host. */
-bool dofi_local_has(const struct sockaddr_storage *address);
-
-/* dofi_side_listen() for @conn_qual. -EADDRINUSE: a process on this host has its name; logged. */
-int dofi_local_listen(struct dofi_progress *progress, uint64_t conn_qual,
-		      const struct dofi_side_ops *ops, void *owner,
-		      struct dofi_side_listener **listener);
 
 /*
- * dofi_side_connect() to who listens for @conn_qual, which the program wants to reach at @to.
- * ended() is told -ECONNREFUSED if that is nobody, and -EACCES if it is another user.
+ * Like dofi_cm_listen(), for @conn_qual. -EADDRINUSE, which is logged, if a process on this host
+ * has the name.
+ */
+int dofi_local_listen(struct dofi_progress *progress, uint64_t conn_qual,
+		      const struct dofi_cm_ops *ops, void *owner,
+		      struct dofi_cm_listener **listener);
+
+/*
+ * Like dofi_cm_connect(), to the listener for @conn_qual; the program wants to reach it at @to.
+ * ended() gets -ECONNREFUSED if there is none, and -EACCES if it is another user's.
  */
 int dofi_local_connect(struct dofi_progress *progress, uint64_t conn_qual,
-		       const struct sockaddr_storage *to, const struct dofi_side_ops *ops,
-		       void *owner, const struct dofi_side_msg *first, struct dofi_side **side);
-
-/* For side.c and side_listen.c */
-
-/* How long an abstract name is, whose text ends with a NUL. */
-socklen_t dofi_local_len(const struct sockaddr_un *name);
-/* Whether the process at the other end of the connected socket @fd is of our user. */
-bool dofi_local_is_same_user(int fd);
-/*
- * Puts the address and port that the name of who connected tells in the place of that name, of
- * @len bytes, which may be anything; 127.0.0.1 and no port if it tells none.
- */
-void dofi_local_show(struct sockaddr_storage *peer, socklen_t len);
+		       const struct sockaddr_storage *to, const struct dofi_cm_ops *ops,
+		       void *owner, const struct dofi_cm_msg *first, struct dofi_cm_conn **conn);
 
 #endif

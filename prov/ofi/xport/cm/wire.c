@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The messages of a side connection: what they look like as bytes. Pure functions. */
+/* The messages of a CM connection as bytes. Pure functions. */
 
 #include "xport/cm/wire.h"
 
@@ -40,25 +40,25 @@ enum tag {
 
 enum type {
 	NUMBER,				/* of @size bytes, from @min to @max */
-	BYTES,				/* exactly @size of them, copied */
-	NAME,				/* @min to @max letters, copied and terminated */
-	SPAN,				/* @min to @max bytes, pointed to; their count a uint16_t */
+	BYTES,				/* exactly @size bytes, copied */
+	NAME,				/* @min to @max printable characters, copied and terminated */
+	SPAN,				/* @min to @max bytes, pointed to; the count is a uint16_t */
 };
 
 struct field {
 	enum type type;
 	uint16_t size;
-	uint16_t offset;		/* in struct dofi_side_msg */
-	uint16_t size_offset;		/* of a SPAN's size */
+	uint16_t offset;		/* in struct dofi_cm_msg */
+	uint16_t size_offset;		/* of the member that has a SPAN's size */
 	uint64_t min, max;
 };
 
-#define OF(member) offsetof(struct dofi_side_msg, member)
-#define SIZE(member) sizeof(((struct dofi_side_msg *)0)->member)
+#define OF(member) offsetof(struct dofi_cm_msg, member)
+#define SIZE(member) sizeof(((struct dofi_cm_msg *)0)->member)
 #define RANGE(member, min, max) { NUMBER, SIZE(member), OF(member), 0, min, max }
 #define ANY(member) RANGE(member, 0, UINT64_MAX)
 #define EXACT(member) { BYTES, SIZE(member), OF(member), 0, 0, 0 }
-#define LETTERS(member) { NAME, SIZE(member), OF(member), 0, 1, DOFI_SIDE_NAME - 1 }
+#define LETTERS(member) { NAME, SIZE(member), OF(member), 0, 1, DOFI_CM_NAME - 1 }
 #define POINTER(member, size, max) { SPAN, 0, OF(member), OF(size), 1, max }
 
 static const struct field fields[TAGS] = {
@@ -66,13 +66,13 @@ static const struct field fields[TAGS] = {
 	[CONN_ID] = RANGE(conn_id, 1, UINT64_MAX),
 	[SECRET] = ANY(secret),
 	[WINDOW] = ANY(window),
-	[FRAME_SIZE] = RANGE(frame_size, DOFI_SIDE_MIN_FRAME, UINT32_MAX),
+	[FRAME_SIZE] = RANGE(frame_size, DOFI_CM_MIN_FRAME, UINT32_MAX),
 	[LAST_FRAME] = ANY(last_frame),
 	[SRQ] = RANGE(srq, 0, 1),
 	[REASON] = RANGE(reason, 1, UINT8_MAX),
 	[ALIVE_ADDR] = ANY(alive_addr),
 	[ADDR_FORMAT] = ANY(addr_format),
-	[ADDR] = POINTER(addr, addr_len, DOFI_SIDE_MAX_ADDR),
+	[ADDR] = POINTER(addr, addr_len, DOFI_CM_MAX_ADDR),
 	[FABRIC] = LETTERS(fabric),
 	[BOOT_ID] = EXACT(host.boot),
 	[SHM_DEV] = ANY(host.shm_device),
@@ -82,7 +82,7 @@ static const struct field fields[TAGS] = {
 	[PID] = ANY(host.pid),
 	[PAGE] = LETTERS(page),
 	[PAGE_COOKIE] = EXACT(page_cookie),
-	[DATA] = POINTER(data, data_size, DOFI_SIDE_MAX_DATA),
+	[DATA] = POINTER(data, data_size, DOFI_CM_MAX_DATA),
 };
 
 #define BIT(tag) (1u << (tag))
@@ -94,23 +94,23 @@ static const struct field fields[TAGS] = {
 
 static const struct kind {
 	bool known;
-	uint32_t must, may;		/* a bit for each tag */
+	uint32_t must, may;		/* bit masks of tags */
 } kinds[] = {
-	[DOFI_SIDE_REQUEST] = { true, BIT(CONN_QUAL) | SENDER, PERHAPS },
-	[DOFI_SIDE_ACCEPT] = { true, SENDER, PERHAPS },
-	[DOFI_SIDE_REJECT] = { true, 0, BIT(DATA) },
-	[DOFI_SIDE_REFUSE] = { true, BIT(REASON), 0 },
-	[DOFI_SIDE_READY] = { true, 0, 0 },
-	[DOFI_SIDE_BELL] = { true, 0, 0 },
-	[DOFI_SIDE_BYE] = { true, BIT(LAST_FRAME), BIT(REASON) },
+	[DOFI_CM_REQUEST] = { true, BIT(CONN_QUAL) | SENDER, PERHAPS },
+	[DOFI_CM_ACCEPT] = { true, SENDER, PERHAPS },
+	[DOFI_CM_REJECT] = { true, 0, BIT(DATA) },
+	[DOFI_CM_REFUSE] = { true, BIT(REASON), 0 },
+	[DOFI_CM_READY] = { true, 0, 0 },
+	[DOFI_CM_WAKEUP] = { true, 0, 0 },
+	[DOFI_CM_BYE] = { true, BIT(LAST_FRAME), BIT(REASON) },
 };
 
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
 _Static_assert(TAGS <= 32, "a bit for each tag");
-/* What fields hold is no more than the struct that they are from, but for what that points to. */
-_Static_assert(DOFI_SIDE_HEADER + FIELD_HEADER * (TAGS - 1) + sizeof(struct dofi_side_msg) +
-	       DOFI_SIDE_MAX_ADDR + DOFI_SIDE_MAX_DATA <= DOFI_SIDE_MAX, "a message fits");
+/* The fields of a message are at most as long as the struct and what it points to. */
+_Static_assert(DOFI_CM_HEADER + FIELD_HEADER * (TAGS - 1) + sizeof(struct dofi_cm_msg) +
+	       DOFI_CM_MAX_ADDR + DOFI_CM_MAX_DATA <= DOFI_CM_MAX, "a message fits");
 
 static void put(unsigned char *p, size_t n, uint64_t v)
 {
@@ -129,7 +129,7 @@ static uint64_t get(const unsigned char *p, size_t n)
 	return v;
 }
 
-/* Members of the struct by their address and size, whatever the host's byte order. */
+/* Members of the struct, in the host's byte order. */
 static uint64_t load(const void *member, size_t size)
 {
 	switch (size) {
@@ -150,8 +150,8 @@ static void store(void *member, size_t size, uint64_t v)
 	}
 }
 
-/* The bytes of a field's value. */
-static size_t value_size(const struct field *f, const struct dofi_side_msg *msg)
+/* The size of a field's value. */
+static size_t value_size(const struct field *f, const struct dofi_cm_msg *msg)
 {
 	const char *member = (const char *)msg + f->offset;
 
@@ -163,7 +163,7 @@ static size_t value_size(const struct field *f, const struct dofi_side_msg *msg)
 }
 
 static void value_pack(unsigned char *p, size_t n, const struct field *f,
-		       const struct dofi_side_msg *msg)
+		       const struct dofi_cm_msg *msg)
 {
 	const char *member = (const char *)msg + f->offset;
 
@@ -180,18 +180,18 @@ static bool is_zero(const void *p, size_t n)
 	return n <= sizeof(zero) && !memcmp(p, zero, n);
 }
 
-/* Whether a field that may be missing says no more than if it were. */
-static bool is_void(const struct field *f, const struct dofi_side_msg *msg)
+/* Whether an optional field has the value that a missing one stands for. */
+static bool is_void(const struct field *f, const struct dofi_cm_msg *msg)
 {
 	if (f->type == NAME || f->type == SPAN)
 		return !value_size(f, msg);
 	return is_zero((const char *)msg + f->offset, f->size);
 }
 
-size_t dofi_side_pack(unsigned char buf[DOFI_SIDE_MAX], const struct dofi_side_msg *msg)
+size_t dofi_cm_pack(unsigned char buf[DOFI_CM_MAX], const struct dofi_cm_msg *msg)
 {
 	const struct kind *kind = &kinds[msg->kind];
-	unsigned char *p = buf + DOFI_SIDE_HEADER;
+	unsigned char *p = buf + DOFI_CM_HEADER;
 	unsigned tag;
 
 	for (tag = 1; tag < TAGS; tag++) {
@@ -209,11 +209,11 @@ size_t dofi_side_pack(unsigned char buf[DOFI_SIDE_MAX], const struct dofi_side_m
 	memcpy(buf, magic, sizeof(magic));
 	buf[4] = VERSION;
 	buf[5] = (unsigned char)msg->kind;
-	put(buf + 6, 2, p - buf - DOFI_SIDE_HEADER);
+	put(buf + 6, 2, p - buf - DOFI_CM_HEADER);
 	return p - buf;
 }
 
-/* It may become a part of a path: nothing leads out of a directory or hides there. */
+/* Whether the name is safe as a component of a path. */
 static bool is_name(const unsigned char *p, size_t n)
 {
 	size_t i;
@@ -242,7 +242,7 @@ static bool fits(const unsigned char *p, size_t n, const struct field *f)
 }
 
 static void value_unpack(const unsigned char *p, size_t n, const struct field *f,
-			 struct dofi_side_msg *msg)
+			 struct dofi_cm_msg *msg)
 {
 	char *member = (char *)msg + f->offset;
 
@@ -259,9 +259,9 @@ static void value_unpack(const unsigned char *p, size_t n, const struct field *f
 	}
 }
 
-/* All the fields between @p and @end; @newer peers may know some that we do not. */
+/* Parses the fields between @p and @end. A @newer peer may have unknown fields. */
 static int fields_unpack(const unsigned char *p, const unsigned char *end, bool newer,
-			 struct dofi_side_msg *msg)
+			 struct dofi_cm_msg *msg)
 {
 	const struct kind *kind = &kinds[msg->kind];
 	uint32_t seen = 0;
@@ -286,7 +286,7 @@ static int fields_unpack(const unsigned char *p, const unsigned char *end, bool 
 	return kind->must & ~seen ? -EPROTO : 0;
 }
 
-/* As much of the header as is there. */
+/* Checks the part of the header that has arrived. */
 static int header_check(const unsigned char *p, size_t len)
 {
 	if (memcmp(p, magic, len < sizeof(magic) ? len : sizeof(magic)))
@@ -295,26 +295,26 @@ static int header_check(const unsigned char *p, size_t len)
 		return -EPROTONOSUPPORT;
 	if (len > 5 && (p[5] >= KINDS || !kinds[p[5]].known))
 		return -EPROTO;
-	if (len >= DOFI_SIDE_HEADER && get(p + 6, 2) > DOFI_SIDE_MAX - DOFI_SIDE_HEADER)
+	if (len >= DOFI_CM_HEADER && get(p + 6, 2) > DOFI_CM_MAX - DOFI_CM_HEADER)
 		return -EPROTO;
 	return 0;
 }
 
-ssize_t dofi_side_unpack(const void *buf, size_t len, struct dofi_side_msg *msg)
+ssize_t dofi_cm_unpack(const void *buf, size_t len, struct dofi_cm_msg *msg)
 {
 	const unsigned char *p = buf;
-	struct dofi_side_msg m = { 0 };
+	struct dofi_cm_msg m = { 0 };
 	size_t size;
 	int ret;
 
 	ret = len ? header_check(p, len) : 0;
-	if (ret || len < DOFI_SIDE_HEADER)
+	if (ret || len < DOFI_CM_HEADER)
 		return ret;
-	size = DOFI_SIDE_HEADER + get(p + 6, 2);
+	size = DOFI_CM_HEADER + get(p + 6, 2);
 	if (len < size)
 		return 0;
-	m.kind = (enum dofi_side_kind)p[5];
-	ret = fields_unpack(p + DOFI_SIDE_HEADER, p + size, (p[4] & 0xf) > MINOR, &m);
+	m.kind = (enum dofi_cm_kind)p[5];
+	ret = fields_unpack(p + DOFI_CM_HEADER, p + size, (p[4] & 0xf) > MINOR, &m);
 	if (ret)
 		return ret;
 	*msg = m;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The connected transport: how an orderly end differs from a connection that is lost. */
+/* The connected transport: how an orderly end differs from a lost connection. */
 
 #include "xport/msg/bye.h"
 
@@ -8,7 +8,7 @@
 #include <rdma/fi_errno.h>
 #include <rdma/fi_rma.h>
 
-/* A mailbox that has a number alone needs a key on the wire; no memory is at address 0. */
+/* The key of a mailbox without memory, which has a number alone. No memory is at address 0. */
 #define NO_KEY 1
 
 void msg_bye_offer(const struct dofi_ep *ep, struct dofi_mailbox *own)
@@ -28,7 +28,7 @@ void msg_bye_learn(struct dofi_ep *ep, const struct dofi_mailbox *peers)
 	ep->says_bye = ep->obj.ia->fabric.says_bye && ep->mailbox.id & MSG_SAYS_BYE;
 }
 
-/* Above the number is the secret: what peers of other connections do not know. */
+/* The number, and above it the secret, which peers of other connections do not know. */
 static uint64_t bye_data(uint32_t secret, uint32_t number)
 {
 	return (uint64_t)secret << 32 | (number & ~MSG_SAYS_BYE);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The connected transport's passive side: listeners, arriving requests, rejections. */
+/* The connected transport, passive side: listeners, arriving requests, rejections. */
 
 #include "xport/msg/listen.h"
 
@@ -18,8 +18,8 @@
 #include <unistd.h>
 
 /*
- * Returns whether a socket at [::] takes IPv4 connections, too. It does not where the system keeps the families
- * apart (net.ipv6.bindv6only), and a host without IPv6 has no such socket.
+ * Whether a socket at [::] accepts IPv4 connections as well. It does not if net.ipv6.bindv6only is
+ * set, or if the host has no IPv6.
  */
 static bool ipv6_takes_ipv4(void)
 {
@@ -40,7 +40,7 @@ static bool listens_to_both(const struct dofi_ia *ia)
 	       ipv6_takes_ipv4();
 }
 
-/* The address of @ia, or what stands for all addresses of both families. */
+/* The address of @ia, or the wildcard address for both families. */
 static const struct sockaddr_storage *listen_base(const struct dofi_ia *ia, bool both)
 {
 	static const struct sockaddr_storage ipv6 = { .ss_family = AF_INET6 };
@@ -48,7 +48,7 @@ static const struct sockaddr_storage *listen_base(const struct dofi_ia *ia, bool
 	return both ? &ipv6 : &ia->address;
 }
 
-/* The fabric's description of a passive endpoint at @port. */
+/* Returns the fabric's description of a passive endpoint at @port. */
 static struct fi_info *listen_info(struct dofi_ia *ia, uint16_t port, bool both)
 {
 	struct fi_info *info = fi_dupinfo(ia->fabric.info);
@@ -97,7 +97,7 @@ static int pep_open(struct dofi_ia *ia, struct fi_info *info, struct fid_pep **p
 	return ret;
 }
 
-/* Fills in info and pep of @l, both or none. */
+/* Sets info and pep of @l, both or none. */
 static int listener_begin(struct msg_listener *l, struct dofi_ia *ia, uint16_t number, bool both)
 {
 	int ret;
@@ -112,8 +112,8 @@ static int listener_begin(struct msg_listener *l, struct dofi_ia *ia, uint16_t n
 }
 
 /*
- * Listens to both families where one socket can. If another program listens there at an IPv6 address, the port
- * of IPv4 may still be free.
+ * Listens to both families where one socket can. If another program listens at the port with IPv6,
+ * IPv4 may still be free.
  */
 static int listener_find(struct msg_listener *l, struct dofi_ia *ia, uint16_t number)
 {
@@ -223,7 +223,7 @@ static void reject(struct msg_listener *l, const struct fi_info *info, enum dofi
 		dofi_log(DOFI_INFO, DOFI_CM, "rejecting a request: %s", fi_strerror(-ret));
 }
 
-void msg_turn_down(struct msg_request *r, enum dofi_reject why, const void *data, size_t size)
+void msg_refuse(struct msg_request *r, enum dofi_reject why, const void *data, size_t size)
 {
 	reject(r->listener, r->info, why, data, size);
 	msg_request_free(r);
@@ -243,8 +243,8 @@ static struct msg_listener *listener_of(struct dofi_ports *ports, struct fid *pe
 }
 
 /*
- * A socket of both families reports an IPv4 peer as ::ffff:a.b.c.d. Programs get the IPv4 address, as from a
- * socket of IPv4.
+ * A socket of both families reports an IPv4 peer as ::ffff:a.b.c.d. Programs get the IPv4 address,
+ * as from a socket of IPv4.
  */
 static void unmap(struct sockaddr_storage *address)
 {
@@ -267,8 +267,8 @@ static void peer_of(const struct fi_info *info, struct sockaddr_storage *peer)
 	unmap(peer);
 }
 
-/* 0 once it is at a service point, which then answers it. */
-static int announce(struct msg_request *r, const void *data, size_t size)
+/* Delivers a request to its service point. Returns 0 if that will answer it. */
+static int deliver(struct msg_request *r, const void *data, size_t size)
 {
 	struct msg_listener *l = r->listener;
 	struct dofi_arrival arrival;
@@ -301,7 +301,7 @@ void msg_arrived(struct dofi_ia *ia, struct fid *pep, struct fi_info *info, cons
 		if (l)
 			reject(l, info, DOFI_REJECT_PROVIDER, NULL, 0);
 		fi_freeinfo(info);
-	} else if (announce(r, data, size)) {
-		msg_turn_down(r, DOFI_REJECT_PROVIDER, NULL, 0);
+	} else if (deliver(r, data, size)) {
+		msg_refuse(r, DOFI_REJECT_PROVIDER, NULL, 0);
 	}
 }

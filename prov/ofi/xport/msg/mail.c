@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Atomic operations over connections that have none: requests and replies by mailbox. */
+/* Atomic operations over connections that lack them: requests and replies by mailbox. */
 
 #include "xport/msg/mail.h"
 
@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* All numbers are big-endian. */
+/* A request. All numbers are big-endian. */
 struct request {
 	uint32_t number;
 	uint32_t key;
@@ -27,28 +27,29 @@ struct request {
 
 struct reply {
 	uint32_t number;
-	uint32_t refused;		/* 1: the memory may not be used so */
+	uint32_t refused;		/* 1: the memory may not be used that way */
 	uint64_t old;
 };
 
 struct msg_mail {
-	/* what the peer writes */
+	/* written by the peer */
 	struct {
-		struct request request[MSG_MAIL_PLACES];
-		struct reply reply[MSG_MAIL_PLACES];
+		struct request request[MSG_MAIL_SLOTS];
+		struct reply reply[MSG_MAIL_SLOTS];
 	} in;
 
-	struct dofi_mr mr;		/* of that */
-	/* under the EP's lock */
-	uint32_t asked, answered;	/* the numbers of our last request, and of its last reply */
-	uint32_t served, replied;	/* the same of the peer's */
-	struct dofi_dto *dto[MSG_MAIL_PLACES];
-	struct reply reply[MSG_MAIL_PLACES]; /* of what is served and not yet replied */
+	struct dofi_mr mr;		/* registration of the mailbox */
+	/* protected by the EP lock */
+	uint32_t asked, answered;	/* number of our last request, and of the last reply to us */
+	/* number of the peer's last request that was carried out, and of our last reply */
+	uint32_t served, replied;
+	struct dofi_dto *dto[MSG_MAIL_SLOTS];
+	struct reply reply[MSG_MAIL_SLOTS]; /* replies that are still to be sent */
 };
 
-static unsigned place(uint32_t number)
+static unsigned slot(uint32_t number)
 {
-	return number % MSG_MAIL_PLACES;
+	return number % MSG_MAIL_SLOTS;
 }
 
 bool msg_mail_offered(const struct dofi_ia *ia)
@@ -94,7 +95,7 @@ void msg_mail_close(struct msg_mail *mail)
 	dofi_block_put(mail, sizeof(*mail));
 }
 
-/* Writes to the peer's mailbox. The fabric copies what is so small, and tells nothing of it. */
+/* Writes to the peer's mailbox. The write is injected, and has no completion. */
 static int post(struct dofi_ep *ep, const void *letter, size_t size, size_t offset)
 {
 	const struct dofi_mailbox *to = &ep->mailbox;
@@ -116,14 +117,14 @@ int msg_mail_submit(struct dofi_ep *ep, struct dofi_dto *dto)
 	};
 	int ret;
 
-	if (m->asked - m->answered == MSG_MAIL_PLACES)
+	if (m->asked - m->answered == MSG_MAIL_SLOTS)
 		return -FI_EAGAIN;
 	ret = post(ep, &request, sizeof(request),
-		   offsetof(struct msg_mail, in.request[place(number)]));
+		   offsetof(struct msg_mail, in.request[slot(number)]));
 	if (ret)
 		return ret;
 	m->asked = number;
-	m->dto[place(number)] = dto;
+	m->dto[slot(number)] = dto;
 	ep->atomics++;
 	return 0;
 }
@@ -132,9 +133,9 @@ void msg_mail_resume(struct dofi_ep *ep)
 {
 	struct msg_mail *m = ep->mail;
 
-	/* what comes before the connection is announced is answered after that */
+	/* requests that arrive before the connection is established are answered after that */
 	while (ep->sq.open && m->replied != m->served) {
-		unsigned p = place(m->replied + 1);
+		unsigned p = slot(m->replied + 1);
 
 		if (post(ep, &m->reply[p], sizeof(m->reply[p]), offsetof(struct msg_mail, in.reply[p])))
 			break;
@@ -165,13 +166,13 @@ static void take_requests(struct dofi_ep *ep)
 {
 	struct msg_mail *m = ep->mail;
 
-	while (m->served - m->replied < MSG_MAIL_PLACES) {
-		/* a copy: the peer may write there at any time */
-		const struct request r = m->in.request[place(m->served + 1)];
+	while (m->served - m->replied < MSG_MAIL_SLOTS) {
+		/* a copy: the peer may overwrite the request at any time */
+		const struct request r = m->in.request[slot(m->served + 1)];
 
 		if (be32toh(r.number) != m->served + 1)
 			break;
-		m->reply[place(++m->served)] = serve(ep, &r);
+		m->reply[slot(++m->served)] = serve(ep, &r);
 	}
 	msg_mail_resume(ep);
 }
@@ -181,13 +182,13 @@ static void take_replies(struct dofi_ep *ep, struct dofi_sink *sink)
 	struct msg_mail *m = ep->mail;
 
 	while (m->answered != m->asked) {
-		const struct reply r = m->in.reply[place(m->answered + 1)];
+		const struct reply r = m->in.reply[slot(m->answered + 1)];
 		uint64_t old = be64toh(r.old);
 		struct dofi_dto *dto;
 
 		if (be32toh(r.number) != m->answered + 1)
 			break;
-		dto = m->dto[place(++m->answered)];
+		dto = m->dto[slot(++m->answered)];
 		ep->atomics--;
 		if (!r.refused)
 			memcpy(dto->iov[0].iov_base, &old, sizeof(old));
@@ -195,7 +196,7 @@ static void take_replies(struct dofi_ep *ep, struct dofi_sink *sink)
 	}
 }
 
-void msg_mail_rung(uint64_t data, struct dofi_sink *sink)
+void msg_mail_arrived(uint64_t data, struct dofi_sink *sink)
 {
 	struct dofi_ep *ep;
 

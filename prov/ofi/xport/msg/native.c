@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The connected transport on hardware, which has immediate data, atomics and fences of its own. */
+/* The connected transport on hardware, which has its own immediate data, atomics and fences. */
 
 #include "xport/msg/native.h"
 
@@ -15,7 +15,7 @@ static uint64_t fence(const struct dofi_dto *dto)
 	return dto->flags & DAT_COMPLETION_BARRIER_FENCE_FLAG ? FI_FENCE : 0;
 }
 
-/* libfabric 1.17 looks at the first segment and its descriptor, even if there is none. */
+/* libfabric 1.17 reads the first segment and its descriptor, even if there is none. */
 static const struct iovec nothing;
 
 static int submit_send(struct dofi_ep *ep, struct dofi_dto *dto, uint64_t flags)
@@ -67,7 +67,7 @@ static int submit_read(struct dofi_ep *ep, struct dofi_dto *dto)
 	return (int)fi_readmsg(ep->fid, &msg, fence(dto));
 }
 
-/* What is passed for an operand. */
+/* The operand of an atomic as the fabric takes it. */
 static const void *operand(const struct dofi_ep *ep, const uint64_t *value)
 {
 	return ep->obj.ia->fabric.quirk->operand_is_address ? (const void *)(uintptr_t)*value : value;
@@ -89,8 +89,8 @@ static int submit_cmp_swap(struct dofi_ep *ep, struct dofi_dto *dto)
 }
 
 /*
- * What has more than memory, or a fence, and a write of nothing. An SRQ's endpoint is told of all
- * messages by frames.
+ * Operations with more than memory, or with a fence, and a write of no bytes. A peer with an SRQ
+ * gets all messages in frames.
  */
 static __attribute__((noinline)) int submit_more(struct dofi_ep *ep, struct dofi_dto *dto)
 {
@@ -132,7 +132,10 @@ int msg_native_submit(struct dofi_ep *ep, struct dofi_dto *dto)
 	return ret;
 }
 
-/* Of a write: the receive has got nothing, and uDAPL 1.2 has no event that would tell more. */
+/*
+ * Of a write with immediate data the receive gets no bytes, and uDAPL 1.2 has no event that would
+ * report more.
+ */
 static __attribute__((noinline)) void completed_with_data(const struct fi_cq_data_entry *entry,
 							  struct dofi_sink *sink)
 {

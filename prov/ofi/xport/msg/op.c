@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The connected transport: operations posted and completed. */
+/* The connected transport: operations and completions. */
 
 #include "xport/msg/op.h"
 
@@ -12,7 +12,10 @@
 
 #include <rdma/fi_rma.h>
 
-/* The endpoint's default flags do not reach plain fi_write on every fabric. */
+/*
+ * Uses fi_writemsg, because the default flags of an endpoint do not apply to fi_write on every
+ * fabric.
+ */
 static ssize_t write_segments(struct dofi_ep *ep, const struct iovec *iov, void **desc, size_t n,
 			      const struct fi_rma_iov *remote, void *context)
 {
@@ -60,7 +63,10 @@ ssize_t msg_read(struct dofi_ep *ep, void *buf, size_t len, void *desc, uint64_t
 	return fi_read(ep->fid, buf, len, desc, 0, addr, key, context);
 }
 
-/* With room for a byte, where it does no harm: the status is written when all is over. */
+/*
+ * Posts a receive of no bytes; where a fabric needs room for one, the status serves, which is
+ * written after the completion.
+ */
 static int receive_nothing(struct dofi_ep *ep, struct dofi_dto *dto)
 {
 	size_t room = ep->obj.ia->fabric.quirk->needs_room ? sizeof(dto->status) : 0;
@@ -68,8 +74,8 @@ static int receive_nothing(struct dofi_ep *ep, struct dofi_dto *dto)
 	return fi_recv(ep->fid, room ? &dto->status : NULL, room, NULL, 0, dofi_dto_context(dto));
 }
 
-/* The memory of @dto, as it is. */
-static int send_plain(struct dofi_ep *ep, struct dofi_dto *dto)
+/* Sends the memory of @dto. */
+static int send_message(struct dofi_ep *ep, struct dofi_dto *dto)
 {
 	void *context = dofi_dto_context(dto);
 
@@ -79,7 +85,7 @@ static int send_plain(struct dofi_ep *ep, struct dofi_dto *dto)
 			    fi_send(ep->fid, NULL, 0, NULL, 0, context);
 }
 
-/* The frame is the message: injected, as it has no memory of its own, and yet completed. */
+/* Injects a frame that contains the message, with a completion. */
 static int send_whole(struct dofi_ep *ep, struct dofi_dto *dto, const struct msg_frame *frame,
 		      unsigned char buf[MSG_FRAME_MAX])
 {
@@ -95,16 +101,16 @@ static int send_whole(struct dofi_ep *ep, struct dofi_dto *dto, const struct msg
 }
 
 /*
- * The peer receives from an SRQ: it is told of a message of @length bytes, none or all of @dto,
- * and of what goes with it, and finds a buffer.
+ * Sends a message of @length bytes, none or all of @dto, to a peer that receives from an SRQ: a
+ * frame announces the message and its remote CQ data, for which the peer finds a buffer.
  */
 static __attribute__((noinline)) int send_framed(struct dofi_ep *ep, struct dofi_dto *dto,
-						 uint64_t length, uint64_t beside)
+						 uint64_t length, uint64_t cq_data)
 {
 	const size_t room = ep->obj.ia->limits.inject_size < MSG_FRAME_MAX ?
 				    ep->obj.ia->limits.inject_size : MSG_FRAME_MAX;
 	const struct msg_frame frame = {
-		.length = length, .beside = beside, .whole = length <= room - MSG_FRAME_HEADER,
+		.length = length, .beside = cq_data, .whole = length <= room - MSG_FRAME_HEADER,
 	};
 	unsigned char buf[MSG_FRAME_MAX];
 	int ret;
@@ -112,18 +118,18 @@ static __attribute__((noinline)) int send_framed(struct dofi_ep *ep, struct dofi
 	msg_frame_pack(buf, &frame);
 	if (frame.whole)
 		return send_whole(ep, dto, &frame, buf);
-	if (!dto->announced) {
+	if (dto->step != DOFI_STEP_RTS) {
 		ret = fi_inject(ep->fid, buf, MSG_FRAME_HEADER, 0);
 		if (ret)
 			return ret;
-		dto->announced = true;
+		dto->step = DOFI_STEP_RTS;
 	}
-	return send_plain(ep, dto);
+	return send_message(ep, dto);
 }
 
-/* A message, and beside it what it is and @value, where that can be carried. */
-static __attribute__((noinline)) int send_beside(struct dofi_ep *ep, struct dofi_dto *dto,
-						 enum dofi_beside_kind kind, uint32_t value)
+/* Sends a message with @kind and @value as remote CQ data, where the fabric carries that. */
+static __attribute__((noinline)) int send_with_data(struct dofi_ep *ep, struct dofi_dto *dto,
+						    enum dofi_beside_kind kind, uint32_t value)
 {
 	const bool written = kind == DOFI_BESIDE_WRITE_IMMED;
 	const struct fi_msg msg = {
@@ -143,10 +149,10 @@ static __attribute__((noinline)) int send_beside(struct dofi_ep *ep, struct dofi
 static inline int submit_send(struct dofi_ep *ep, struct dofi_dto *dto)
 {
 	if (__builtin_expect(dto->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG, 0))
-		return send_beside(ep, dto, DOFI_BESIDE_PLAIN, 0);
+		return send_with_data(ep, dto, DOFI_BESIDE_PLAIN, 0);
 	if (__builtin_expect(ep->framed, 0))
 		return send_framed(ep, dto, dto->length, 0);
-	return send_plain(ep, dto);
+	return send_message(ep, dto);
 }
 
 static int submit_recv(struct dofi_ep *ep, struct dofi_dto *dto)
@@ -170,30 +176,33 @@ static int submit_read(struct dofi_ep *ep, struct dofi_dto *dto)
 			    fi_read(ep->fid, NULL, 0, NULL, 0, addr, key, context);
 }
 
-/* The write, and the message behind it that tells of it; where need be, once it is done. */
+/*
+ * Sends the write, and the message behind it, after the completion of the write if the fabric needs
+ * that.
+ */
 static int submit_write_immed(struct dofi_ep *ep, struct dofi_dto *dto)
 {
 	int ret;
 
-	if (!dto->submitted) {
+	if (dto->step != DOFI_STEP_BEGUN) {
 		ret = submit_write(ep, dto);
 		if (ret)
 			return ret;
-		dto->submitted = true;
+		dto->step = DOFI_STEP_BEGUN;
 		dto->parts = 1;
 	}
 	if (dto->parts && ep->obj.ia->fabric.quirk->goes_on)
 		return -FI_EAGAIN;
-	return send_beside(ep, dto, DOFI_BESIDE_WRITE_IMMED, dto->immed);
+	return send_with_data(ep, dto, DOFI_BESIDE_WRITE_IMMED, dto->immed);
 }
 
 static int submit_more(struct dofi_ep *ep, struct dofi_dto *dto)
 {
 	switch (dto->kind) {
 	case DOFI_DTO_SEND_INVALIDATE:
-		return send_beside(ep, dto, DOFI_BESIDE_INVALIDATE, dto->immed);
+		return send_with_data(ep, dto, DOFI_BESIDE_INVALIDATE, dto->immed);
 	case DOFI_DTO_SEND_IMMED:
-		return send_beside(ep, dto, DOFI_BESIDE_IMMED, dto->immed);
+		return send_with_data(ep, dto, DOFI_BESIDE_IMMED, dto->immed);
 	case DOFI_DTO_WRITE_IMMED:
 		return submit_write_immed(ep, dto);
 	default:
@@ -220,7 +229,7 @@ int msg_submit(struct dofi_ep *ep, struct dofi_dto *dto)
 
 /* Memory whose LMR is freed */
 
-/* A device knows memory by its registration, and refuses what uses one that has ended. */
+/* A device refuses memory whose registration has ended, so only software fabrics hold memory. */
 bool msg_holds(const struct dofi_ep *ep, const struct dofi_dto *dto)
 {
 	return dto->at_fabric && !(ep->obj.ia->fabric.info->domain_attr->mr_mode & FI_MR_LOCAL);
@@ -233,7 +242,7 @@ void msg_cancel(struct dofi_ep *ep, struct dofi_dto *dto)
 
 /* Completions */
 
-/* What arrived for a receive. The peer may be anybody: what makes no sense is an error. */
+/* Processes remote CQ data of an untrusted peer: an invalid value is an error. */
 static void received_with_data(const struct fi_cq_data_entry *entry, struct dofi_sink *sink)
 {
 	struct dofi_arrived arrived;
@@ -246,10 +255,10 @@ static __attribute__((noinline)) void completed_with_data(const struct fi_cq_dat
 							  int err, struct dofi_sink *sink)
 {
 	if (!err && entry->flags & FI_REMOTE_WRITE)
-		msg_mail_rung(entry->data, sink);
+		msg_mail_arrived(entry->data, sink);
 	else if (!err && entry->flags & FI_RECV)
 		received_with_data(entry, sink);
-	else	/* sockets says it of our own sends, too */
+	else	/* sockets sets the flag for our own sends, too */
 		dofi_dto_complete(entry, err, sink);
 }
 
@@ -273,8 +282,8 @@ void msg_marked_completed(const struct fi_cq_data_entry *entry, int err, struct 
 
 int msg_marked_submit(struct dofi_ep *ep, struct dofi_dto *dto)
 {
-	/* frames have a place of their own for it */
+	/* a frame contains the data */
 	if (dto->kind == DOFI_DTO_SEND && !ep->framed)
-		return send_beside(ep, dto, DOFI_BESIDE_PLAIN, 0);
+		return send_with_data(ep, dto, DOFI_BESIDE_PLAIN, 0);
 	return msg_submit(ep, dto);
 }

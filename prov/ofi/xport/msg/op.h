@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The connected transport: operations posted and completed. */
+/* The connected transport: operations and completions. */
 #ifndef DOFI_XPORT_MSG_OP_H
 #define DOFI_XPORT_MSG_OP_H
 
@@ -19,7 +19,10 @@ void msg_cancel(struct dofi_ep *ep, struct dofi_dto *dto);
 /* dofi_progress_ops.completed */
 void msg_completed(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink);
 
-/* Where the mark may be lost every message has data, and only that tells. */
+/*
+ * Variants for fabrics that may lose FI_REMOTE_CQ_DATA of a completion: every message has remote CQ
+ * data then, which is not 0.
+ */
 int msg_marked_submit(struct dofi_ep *ep, struct dofi_dto *dto);
 void msg_marked_completed(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The connected transport: endpoints that the fabric takes its time to open. */
+/* The connected transport: opening endpoints where that takes time. */
 
 #include "xport/msg/open.h"
 
@@ -9,11 +9,11 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* At once, of an IA: who waits for nobody is done in a millisecond. */
+/* Most threads of an IA at a time: one that waits for no answer is done in a millisecond. */
 #define MOST_THREADS 16
 
 struct msg_opening {
-	struct dofi_work work;		/* once it is done; frees it, even without a zone */
+	struct dofi_work work;		/* runs when the call has returned; frees the opening */
 	struct dofi_progress *progress;
 	struct fid_domain *domain;
 	struct fi_info *info;
@@ -21,11 +21,11 @@ struct msg_opening {
 	bool begun;			/* the work is queued or will be */
 	bool has_thread;
 	pthread_t thread;
-	struct fid_ep *fid;		/* the thread's, until it ends */
-	int ret;			/* likewise */
-	struct dofi_ep *ep;		/* NULL: nobody waits for it */
-	struct dofi_pz *pz;		/* NULL: the thread is joined */
-	TAILQ_ENTRY(msg_opening) link;	/* with a zone: in the IA's list */
+	struct fid_ep *fid;		/* written by the thread */
+	int ret;			/* written by the thread */
+	struct dofi_ep *ep;		/* NULL if the opening was cancelled */
+	struct dofi_pz *pz;		/* NULL once the thread was joined */
+	TAILQ_ENTRY(msg_opening) link;	/* in the IA's list while @pz is set */
 };
 
 static struct msg_openings *openings_of(struct dofi_pz *pz)
@@ -35,7 +35,7 @@ static struct msg_openings *openings_of(struct dofi_pz *pz)
 	return &mia->openings;
 }
 
-/* The last that the thread does is to queue the work. */
+/* The thread's last action is to queue the work. */
 static void *opening_run(void *arg)
 {
 	struct msg_opening *o = arg;
@@ -52,10 +52,10 @@ static void opening_begin(struct msg_openings *all, struct msg_opening *o)
 	if (o->has_thread)
 		all->threads++;
 	else
-		opening_run(o);		/* then it has to be waited for */
+		opening_run(o);		/* without a thread the caller waits */
 }
 
-/* Takes it out of the list, when its thread has ended. */
+/* Removes @o from the list, after its thread has ended. */
 static void opening_end(struct msg_openings *all, struct msg_opening *o)
 {
 	if (o->has_thread) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The connectionless transport: the life of a connection, from its place in a zone to its end. */
+/* The connectionless transport: the life of a connection. */
 
-#include "xport/rdm/rdm.h"
+#include "xport/rdm/conn.h"
 
 #include "base/clock.h"
 #include "base/env.h"
@@ -10,7 +10,13 @@
 #include "obj/ep_attr.h"
 #include "obj/ep_cm.h"
 #include "obj/ep_queue.h"
+#include "xport/rdm/direct.h"
+#include "xport/rdm/endpoint.h"
+#include "xport/rdm/op.h"
 #include "xport/rdm/peer.h"
+#include "xport/rdm/recv.h"
+#include "xport/rdm/rings.h"
+#include "xport/rdm/pz.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -20,43 +26,43 @@
 
 static void conn_work(struct dofi_work *work);
 
-static struct rdm_conn *conn_new(struct dofi_ep *ep, struct rdm_zone *zone, struct rdm_peer *peer)
+static struct rdm_conn *conn_new(struct dofi_ep *ep, struct rdm_pz *rpz, struct rdm_peer *peer)
 {
 	struct rdm_conn *conn = dofi_block_get(sizeof(*conn));
 
 	if (!conn)
 		return NULL;
 	conn->ep = ep;
-	conn->zone = zone;
+	conn->rpz = rpz;
 	conn->peer = peer;
 	conn->work.run = conn_work;
-	STAILQ_INIT(&conn->waiting);
+	STAILQ_INIT(&conn->pending);
 	LIST_INIT(&conn->ops);
 	return conn;
 }
 
 int rdm_conn_open(struct dofi_ep *ep, struct rdm_peer *peer, const void *key, size_t len)
 {
-	struct rdm_zone *zone;
+	struct rdm_pz *rpz;
 	struct rdm_conn *conn;
-	int ret = rdm_zone_open(ep->pz, &zone);
+	int ret = rdm_pz_open(ep->pz, &rpz);
 
 	if (ret)
 		return ret;
-	conn = conn_new(ep, zone, peer);
+	conn = conn_new(ep, rpz, peer);
 	if (!conn)
 		return -ENOMEM;
-	ret = zone->rings ? rdm_link_open(conn, peer) :
-			    rdm_endpoint_get(zone, &peer->claim, key, len, &conn->endpoint);
+	ret = rpz->rings ? rdm_rings_open(conn, &peer->link) :
+			    rdm_endpoint_get(rpz, &peer->claim, key, len, &conn->endpoint);
 	if (ret)
 		goto put_conn;
-	ret = rdm_zone_enter(zone, conn);
+	ret = rdm_pz_add(rpz, conn);
 	if (ret)
 		goto put_endpoint;
 	peer->conn = conn;
 	dofi_ep_lock(ep);
 	ep->conn = conn;
-	dofi_ep_set_cq(ep, &zone->domain->cq);
+	dofi_ep_set_cq(ep, &rpz->domain->cq);
 	ep->secret = ep->obj.ia->fabric.scoped_keys ? dofi_random() : 0;
 	dofi_ep_unlock(ep);
 	return 0;
@@ -70,7 +76,7 @@ put_conn:
 	return ret;
 }
 
-/* Finds out whether the peer's own memory can be read. */
+/* Finds out whether the peer's memory can be read. */
 static void read_memory(struct rdm_conn *conn)
 {
 	const struct rdm_peer *peer = conn->peer;
@@ -96,7 +102,7 @@ static size_t most(size_t a, size_t b)
 	return a > b ? a : b;
 }
 
-/* Both ends' limits. EP lock held. */
+/* Sets limits that suit both ends. EP lock held. */
 static void set_limits(struct rdm_conn *conn)
 {
 	const struct dofi_fabric_choice *fabric = rdm_fabric(conn);
@@ -105,12 +111,12 @@ static void set_limits(struct rdm_conn *conn)
 
 	conn->frame_size = least(fabric->frame_size, conn->peer->frame_size);
 	conn->inject = least(inject, conn->frame_size);
-	conn->room = conn->zone->copy ? conn->frame_size : conn->inject;
-	conn->eager = conn->room - RDM_FRAME_FULL;
+	conn->max_copy = conn->rpz->copy ? conn->frame_size : conn->inject;
+	conn->eager = conn->max_copy - RDM_FRAME_FULL;
 	/* the frames of such a message are all injected */
-	if (fabric->target_rdma && !conn->zone->copy)
+	if (fabric->target_rdma && !conn->rpz->copy)
 		conn->eager = most(conn->link ? RDM_EAGER_RING_MAX : RDM_EAGER_MAX, conn->eager);
-	conn->window = conn->most = conn->peer->window;
+	conn->credits = conn->max_credits = conn->peer->window;
 }
 
 static bool is_in_process(const struct rdm_conn *conn)
@@ -118,7 +124,7 @@ static bool is_in_process(const struct rdm_conn *conn)
 	return conn->peer->host.pid == rdm_ia_of(conn->ep->obj.ia)->host.pid;
 }
 
-/* A number of a process means something in its namespace alone. */
+/* A process id has a meaning in its namespace alone. */
 static int link_find(struct rdm_conn *conn)
 {
 	const struct dofi_host *host = &rdm_ia_of(conn->ep->obj.ia)->host;
@@ -129,7 +135,7 @@ static int link_find(struct rdm_conn *conn)
 	return 0;
 }
 
-/* The peer's endpoint is known to ours, and its memory to us where it is shared. */
+/* Adds the peer to the address vector, and finds out what of its memory is shared. */
 static int endpoint_find(struct rdm_conn *conn)
 {
 	const struct rdm_peer *peer = conn->peer;
@@ -163,16 +169,16 @@ int rdm_conn_reach(struct rdm_conn *conn)
 	conn->peer_id = peer->id;
 	conn->matched = ep->rq.next;
 	ep->peer_secret = peer->secret;
-	ep->mailbox.key = 1;	/* all peers do atomics */
+	ep->mailbox.key = 1;	/* all peers support atomics */
 	ep->framed = false;
-	ep->fid = conn->link ? dofi_rings_ep(conn->zone->rings) : conn->endpoint->rdm.fid;
+	ep->fid = conn->link ? dofi_rings_ep(conn->rpz->rings) : conn->endpoint->rdm.fid;
 	dofi_ep_open_queues(ep);
 	dofi_dto_pump(ep);
 	dofi_ep_unlock(ep);
 	return 0;
 }
 
-/* What the fabric was to do that is not done, and will not be. EP lock held, as for the next. */
+/* Cancels receives that the fabric has. EP lock held. */
 static void cancel(struct rdm_conn *conn)
 {
 	struct rdm_op *op;
@@ -187,21 +193,21 @@ static bool has_ops(struct rdm_conn *conn)
 	return !LIST_EMPTY(&conn->ops);
 }
 
-/* How long memory of the program may be in the fabric's hands after the end of a connection. */
+/* How long the fabric may use memory of the program after the end of a connection. */
 #define LAST_OPS_NS (100 * 1000000LL)
 
-static bool is_greeting(struct rdm_conn *conn)
+static bool has_hello_due(struct rdm_conn *conn)
 {
 	return conn->hello_due;
 }
 
-/* The program may have seen what the peer wrote, and end the connection for that. */
-static bool is_answering(struct rdm_conn *conn)
+/* The program may end the connection because it has seen a write whose ACK is still pending. */
+static bool is_acking(struct rdm_conn *conn)
 {
-	return !conn->left && rdm_owes_answer(conn);
+	return !conn->left && rdm_owes_ack(conn);
 }
 
-/* As long as something of @conn is as @busy says, but not for ever. */
+/* Progresses the CQ while @busy returns true, for a limited time. */
 static void wait_while(struct rdm_conn *conn, bool (*busy)(struct rdm_conn *conn))
 {
 	struct dofi_cq *cq = conn->ep->cq;
@@ -220,7 +226,10 @@ static void wait_while(struct rdm_conn *conn, bool (*busy)(struct rdm_conn *conn
 	}
 }
 
-/* The program may do with its memory what it wants when it hears of the end. */
+/*
+ * Waits until the fabric uses no memory of the program, which may reuse it once the end is
+ * reported.
+ */
 static void settle(struct rdm_conn *conn)
 {
 	dofi_ep_lock(conn->ep);
@@ -230,27 +239,27 @@ static void settle(struct rdm_conn *conn)
 	dofi_cq_drain(conn->ep->cq);
 }
 
-/* What the peer waits for, or would not bear if it did not come. */
+/* Sends the frames that the peer needs. */
 static void finish(struct rdm_conn *conn)
 {
-	/* shm takes the first frame when its peer has us mapped, and crashes that if it cannot */
+	/* shm maps the sender when it takes the first frame, and crashes if it cannot */
 	if (conn->page)
-		wait_while(conn, is_greeting);
-	wait_while(conn, is_answering);
+		wait_while(conn, has_hello_due);
+	wait_while(conn, is_acking);
 }
 
-static void forget_waiting(struct rdm_conn *conn)
+static void pending_drop(struct rdm_conn *conn)
 {
-	struct rdm_waiting *w;
+	struct rdm_pending *w;
 
-	while ((w = STAILQ_FIRST(&conn->waiting))) {
-		STAILQ_REMOVE_HEAD(&conn->waiting, link);
-		rdm_waiting_put(conn->zone, w);
+	while ((w = STAILQ_FIRST(&conn->pending))) {
+		STAILQ_REMOVE_HEAD(&conn->pending, link);
+		rdm_pending_put(conn->rpz, w);
 	}
-	conn->n_waiting = 0;
+	conn->n_pending = 0;
 }
 
-/* Its EP has none any more. */
+/* Removes the connection from its EP. */
 static void detach(struct rdm_conn *conn)
 {
 	struct dofi_ep *ep = conn->ep;
@@ -258,25 +267,25 @@ static void detach(struct rdm_conn *conn)
 	dofi_ep_lock(ep);
 	ep->conn = NULL;
 	dofi_ep_set_cq(ep, &ep->pz->domain.cq);
-	forget_waiting(conn);
+	pending_drop(conn);
 	dofi_ep_unlock(ep);
 }
 
 static void say_goodbye(struct rdm_conn *conn, bool broken)
 {
-	const struct dofi_side_msg bye = {
-		.kind = DOFI_SIDE_BYE, .last_frame = conn->sent, .reason = broken,
+	const struct dofi_cm_msg bye = {
+		.kind = DOFI_CM_BYE, .last_frame = conn->sent, .reason = broken,
 	};
 
-	if (conn->peer->side && !conn->left)
-		dofi_side_send(conn->peer->side, &bye);
+	if (conn->peer->cm && !conn->left)
+		dofi_cm_send(conn->peer->cm, &bye);
 }
 
 /*
- * Whether libfabric's shm can remove the peer (dofi_rdm_peer_remove()). When it does it writes to
- * the peer's memory, at a place that the peer named when it heard of us (2.x; written in front of an
- * array if it did not); that memory may be gone if it is this process's own. 1.17 does not forget
- * that it waits for a peer to hear of us. EP lock held.
+ * Whether libfabric's shm can remove the peer (dofi_rdm_peer_remove()). Removing writes to the
+ * peer's memory, at an index that the peer reported when it took our first frame (2.x; before the
+ * array if it did not). If the peer is in this process, that memory may be unmapped. 1.17 keeps
+ * waiting for a peer that took no frame. EP lock held.
  */
 static bool is_removable(const struct rdm_conn *conn)
 {
@@ -304,7 +313,7 @@ void rdm_conn_close(struct dofi_ep *ep)
 	dofi_ep_unlock(ep);
 	rdm_direct_close(conn);
 	settle(conn);
-	rdm_zone_leave(conn);
+	rdm_pz_remove(conn);
 	atomic_store(&conn->id, 0);
 	detach(conn);
 	say_goodbye(conn, broken);
@@ -314,20 +323,6 @@ void rdm_conn_close(struct dofi_ep *ep)
 	if (endpoint)
 		rdm_endpoint_put(endpoint);
 	rdm_conn_todo(conn, RDM_FREE);
-}
-
-void rdm_conn_break(struct rdm_conn *conn)
-{
-	switch (dofi_ep_state_now(conn->ep)) {
-	case DAT_EP_STATE_ACTIVE_CONNECTION_PENDING:
-		dofi_ep_end_with(conn->ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, NULL, 0);
-		break;
-	case DAT_EP_STATE_COMPLETION_PENDING:
-		dofi_ep_end_with(conn->ep, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, NULL, 0);
-		break;
-	default:
-		dofi_ep_end_with(conn->ep, DAT_CONNECTION_EVENT_BROKEN, NULL, 0);
-	}
 }
 
 static void established(struct rdm_conn *conn)
@@ -363,16 +358,7 @@ static void conn_work(struct dofi_work *work)
 		dofi_ep_end_with(conn->ep, conn->left_event, NULL, 0);
 }
 
-void rdm_conn_todo(struct rdm_conn *conn, unsigned what)
-{
-	/* it may be freed as soon as that is known */
-	struct dofi_progress *p = &conn->zone->pz->obj.ia->progress;
-
-	atomic_fetch_or(&conn->todo, what);
-	dofi_progress_post(p, &conn->work);
-}
-
-/* The end */
+/* The end of the peer */
 
 /* The peer sends nothing behind its frame @last. */
 static void left(struct rdm_conn *conn, uint32_t last, DAT_EVENT_NUMBER event)
@@ -384,9 +370,9 @@ static void left(struct rdm_conn *conn, uint32_t last, DAT_EVENT_NUMBER event)
 	conn->left = true;
 	conn->last_frame = last;
 	conn->left_event = event;
-	/* answers that the peer did not take are not due any more */
-	rdm_catch_up(conn, NULL);
-	over = conn->seen == last && !conn->n_waiting;
+	/* ACKs that the peer did not take are not due any more */
+	rdm_process_pending(conn, NULL);
+	over = conn->seen == last && !conn->n_pending;
 	dofi_ep_unlock(ep);
 	if (over)
 		dofi_ep_end_with(ep, event, NULL, 0);
@@ -408,12 +394,15 @@ void rdm_conn_gone(struct rdm_conn *conn, const uint32_t *last, DAT_EVENT_NUMBER
 {
 	struct dofi_ep *ep = conn->ep;
 
-	/* what it sent before may tell that the connection had been made */
+	/* frames that are already there may establish the connection */
 	dofi_cq_drain(conn->ep->cq);
 	conn_work(&conn->work);
 	switch (dofi_ep_state_now(ep)) {
 	case DAT_EP_STATE_ACTIVE_CONNECTION_PENDING:
-		/* or it is still under way, on a fabric that is slower */
+		/*
+		 * the frame that establishes the connection may still be in flight on a slower
+		 * fabric
+		 */
 		if (has_more(conn, last))
 			left(conn, *last, event);
 		else

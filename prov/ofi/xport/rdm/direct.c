@@ -1,26 +1,30 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The connectionless transport: long messages that the fabric moves from the sender's buffer into the receiver's.
+ * The connectionless transport: long messages that the fabric moves from the sender's buffer into
+ * the receiver's.
  *
- * A software fabric keeps the memory that it was handed until the peer takes or sends the bytes. Neither a send nor a
- * receive that has begun can be cancelled, and only the end of the endpoint returns the memory. The endpoint of the PZ
- * serves other connections too. So a connection opens a direct endpoint, which it shares with no other, when its first
- * long message is announced, and closes that at its end. Until both ends have one, and where none can be opened, long
- * messages go in frames.
+ * A software fabric keeps the memory that it was handed until the peer takes or sends the bytes.
+ * Neither a send nor a receive that has begun can be cancelled, and only closing the endpoint
+ * returns the memory. The endpoint of the PZ serves other connections too. So a connection opens a
+ * direct endpoint of its own with the first RTS of a long message, and closes it at its end. Until
+ * both ends have a direct endpoint, and where none can be opened, long messages go in frames.
  */
 
-#include "xport/rdm/rdm.h"
+#include "xport/rdm/direct.h"
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "fab/quirks.h"
 #include "obj/ep_cm.h"
-#include "xport/rdm/peer.h"
+#include "xport/rdm/op.h"
 
 #include <stddef.h>
 #include <stdlib.h>
 
-/* Direct endpoints of a PZ. Each costs a listening socket and a connection; further connections use frames. */
+/*
+ * Most direct endpoints of a PZ, as each costs a listening socket and a connection. Further
+ * connections use frames.
+ */
 #define DIRECT_MAX 64
 
 static struct dofi_progress *progress_of(const struct rdm_conn *conn)
@@ -56,22 +60,22 @@ static void lost_fire(struct dofi_timer *timer)
 
 void rdm_direct_open(struct rdm_conn *conn)
 {
-	struct rdm_zone *zone = conn->zone;
+	struct rdm_pz *rpz = conn->rpz;
 	struct rdm_direct *direct;
 
-	if (zone->n_directs >= DIRECT_MAX)
+	if (rpz->n_directs >= DIRECT_MAX)
 		return;
 	direct = calloc(1, sizeof(*direct));
 	if (!direct)
 		return;
 	direct->tags = dofi_random();
-	if (!direct->tags || dofi_rdm_open(&direct->rdm, zone->domain, rdm_fabric(conn), NULL, 0)) {
+	if (!direct->tags || dofi_rdm_open(&direct->rdm, rpz->domain, rdm_fabric(conn), NULL, 0)) {
 		free(direct);
 		return;
 	}
 	direct->conn = conn;
 	direct->lost.fire = lost_fire;
-	zone->n_directs++;
+	rpz->n_directs++;
 	dofi_ep_lock(conn->ep);
 	conn->direct = direct;
 	dofi_ep_unlock(conn->ep);
@@ -88,7 +92,7 @@ bool rdm_direct_reach(struct rdm_conn *conn, const void *address, size_t len)
 	return direct->reached;
 }
 
-/* How long after the failure the side connection may report the end that caused it, in milliseconds. */
+/* How long after a failure the CM connection may report the end that caused it, in milliseconds. */
 #define LOST_MS 100
 
 void rdm_direct_lost(struct rdm_conn *conn)
@@ -99,7 +103,10 @@ void rdm_direct_lost(struct rdm_conn *conn)
 		dofi_timer_start(progress_of(conn), &direct->lost, dofi_now() + LOST_MS * INT64_C(1000000));
 }
 
-/* Operations that the endpoint did not complete before it was closed: no completion follows. */
+/*
+ * Releases operations that the endpoint did not complete before it was closed, as no completion
+ * follows.
+ */
 static void ops_reclaim(struct rdm_conn *conn)
 {
 	struct rdm_op *op, *next;
@@ -116,7 +123,7 @@ static void ops_reclaim(struct rdm_conn *conn)
 void rdm_direct_close(struct rdm_conn *conn)
 {
 	struct rdm_direct *direct = conn->direct;
-	struct dofi_cq *cq = &conn->zone->domain->cq;
+	struct dofi_cq *cq = &conn->rpz->domain->cq;
 
 	if (!direct)
 		return;
@@ -128,6 +135,6 @@ void rdm_direct_close(struct rdm_conn *conn)
 	dofi_mutex_lock(&cq->lock);
 	ops_reclaim(conn);
 	dofi_mutex_unlock(&cq->lock);
-	conn->zone->n_directs--;
+	conn->rpz->n_directs--;
 	free(direct);
 }

@@ -1,55 +1,57 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The connectionless transport: messages in several frames, which are sent before the peer has a receive for them.
+ * The connectionless transport: messages sent eagerly in several frames, before the peer has a
+ * receive for them.
  *
- * Each frame is short enough to be injected: the fabric keeps no memory of the program's, and a message is done when
- * its last frame has been handed over. The peer takes the frames of a message one behind the other, so they need not
- * name it.
+ * Each frame is short enough to be injected. So the fabric keeps no memory of the program, and a
+ * message is done when its last frame has been handed over. The frames of a message follow each
+ * other without other frames in between, so they need not identify it.
  */
 
-#include "xport/rdm/rdm.h"
+#include "xport/rdm/eager.h"
 
 #include "base/iov.h"
 #include "obj/ep_dto.h"
+#include "xport/rdm/link.h"
 
 #include <rdma/fi_errno.h>
 
-static int send_next(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t beside)
+static int send_next(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t cq_data)
 {
-	const size_t left = dto->length - dto->asked;
+	const size_t left = dto->length - dto->eager.sent;
 	struct rdm_frame f;
 	size_t room, size;
 	int ret;
 
-	if (!conn->window)
+	if (!conn->credits)
 		return -FI_EAGAIN;
 	rdm_frame_clear(&f);
-	f.kind = dto->submitted ? RDM_FRAME_MORE : RDM_FRAME_FIRST;
+	f.kind = dto->step == DOFI_STEP_BEGUN ? RDM_FRAME_MORE : RDM_FRAME_FIRST;
 	f.length = dto->length;
-	f.beside = dto->submitted ? 0 : beside;	/* the first frame has it */
-	room = conn->inject - rdm_head(conn, &f);
+	f.cq_data = dto->step == DOFI_STEP_BEGUN ? 0 : cq_data;	/* goes with the first frame */
+	room = conn->inject - rdm_head_size(conn, &f);
 	size = left < room ? left : room;
-	ret = rdm_frames_add(conn, &f, dto, size);
+	ret = rdm_batch_add(conn, &f, dto, dto->eager.sent, size);
 	if (ret)
 		return ret;
-	dto->submitted = true;
-	dto->asked += size;
+	dto->step = DOFI_STEP_BEGUN;
+	dto->eager.sent += size;
 	return 0;
 }
 
-int rdm_eager_send(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t beside)
+int rdm_eager_send(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t cq_data)
 {
 	int ret;
 
-	if (!dto->submitted)
-		dto->asked = 0;
-	/* together: in between the peer would look for what is there already, and hold up the next frame */
-	if (!conn->window || !rdm_frames_begin(conn))
+	if (dto->step != DOFI_STEP_BEGUN)
+		dto->eager.sent = 0;
+	/* in one batch: between single frames the peer would poll, and delay the next one */
+	if (!conn->credits || !rdm_batch_begin(conn))
 		return -FI_EAGAIN;
 	do
-		ret = send_next(conn, dto, beside);
-	while (!ret && dto->asked < dto->length);
-	rdm_frames_end(conn);
+		ret = send_next(conn, dto, cq_data);
+	while (!ret && dto->eager.sent < dto->length);
+	rdm_batch_end(conn);
 	return ret ? ret : DOFI_DONE;
 }
 
@@ -66,7 +68,7 @@ void rdm_eager_take(struct rdm_conn *conn, const struct rdm_frame *f, struct dof
 	struct dofi_dto *dto = dofi_queue_at(&conn->ep->rq, conn->filled);
 
 	if (f->data_size > dto->length - dto->got) {
-		rdm_offend(conn, "sends more of a message than it said");
+		rdm_peer_error(conn, "sends more of a message than it said");
 		return;
 	}
 	dofi_iov_scatter(dto->iov, dto->n_iov, dto->got, f->data, f->data_size);

@@ -1,38 +1,39 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The connectionless transport: the fabric's endpoints of a zone, and their replacement. */
+/* The connectionless transport: the fabric's endpoints of a PZ, and their replacement. */
 
-#include "xport/rdm/rdm.h"
+#include "xport/rdm/endpoint.h"
 
 #include "base/log.h"
+#include "obj/ep_cm.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 /*
- * A repair may cost the endpoint one of libfabric's buffers for good, of which it has 1024: after so
- * many repairs no further connection uses the endpoint.
+ * A repair may lose one of libfabric's 1024 buffers of the endpoint. After this many repairs new
+ * connections use another endpoint.
  */
 #define REPAIRS_MAX 64
 
-static int endpoint_open(struct rdm_zone *zone, struct rdm_endpoint *e)
+static int endpoint_open(struct rdm_pz *rpz, struct rdm_endpoint *e)
 {
-	struct dofi_ia *ia = zone->pz->obj.ia;
+	struct dofi_ia *ia = rpz->pz->obj.ia;
 	struct dofi_shm *shm = &rdm_ia_of(ia)->shm;
 	char name[DOFI_RDM_ADDRESS];
 	int ret = 0;
 
-	e->zone = zone;
+	e->rpz = rpz;
 	e->repairs = atomic_load(&shm->gate.repairs);
 	dofi_places_init(&e->places);
 	if (shm->page)
 		ret = dofi_shm_endpoint(shm, name, sizeof(name));
-	return ret ? ret : dofi_rdm_open(&e->rdm, zone->domain, rdm_fabric_of(ia),
+	return ret ? ret : dofi_rdm_open(&e->rdm, rpz->domain, rdm_fabric_of(ia),
 					 shm->page ? name : NULL, DOFI_RDM_BUFFERS);
 }
 
 static void endpoint_close(struct rdm_endpoint *e)
 {
-	struct dofi_mutex *lock = &e->zone->domain->cq.lock;
+	struct dofi_mutex *lock = &e->rpz->domain->cq.lock;
 
 	dofi_mutex_lock(lock);
 	LIST_REMOVE(e, link);
@@ -41,21 +42,21 @@ static void endpoint_close(struct rdm_endpoint *e)
 	free(e);
 }
 
-static int endpoint_add(struct rdm_zone *zone, struct rdm_endpoint **out)
+static int endpoint_add(struct rdm_pz *rpz, struct rdm_endpoint **out)
 {
-	struct rdm_endpoint *last = LIST_FIRST(&zone->endpoints), *e = calloc(1, sizeof(*e));
-	struct dofi_mutex *lock = &zone->domain->cq.lock;
+	struct rdm_endpoint *last = LIST_FIRST(&rpz->endpoints), *e = calloc(1, sizeof(*e));
+	struct dofi_mutex *lock = &rpz->domain->cq.lock;
 	int ret;
 
 	if (!e)
 		return -ENOMEM;
-	ret = endpoint_open(zone, e);
+	ret = endpoint_open(rpz, e);
 	if (ret) {
 		free(e);
 		return ret;
 	}
 	dofi_mutex_lock(lock);
-	LIST_INSERT_HEAD(&zone->endpoints, e, link);
+	LIST_INSERT_HEAD(&rpz->endpoints, e, link);
 	dofi_mutex_unlock(lock);
 	if (last && !last->conns)
 		endpoint_close(last);
@@ -65,59 +66,59 @@ static int endpoint_add(struct rdm_zone *zone, struct rdm_endpoint **out)
 
 static bool is_worn(const struct rdm_endpoint *e)
 {
-	const struct dofi_gate *gate = &rdm_ia_of(e->zone->pz->obj.ia)->shm.gate;
+	const struct dofi_gate *gate = &rdm_ia_of(e->rpz->pz->obj.ia)->shm.gate;
 
 	return atomic_load(&gate->repairs) - e->repairs >= REPAIRS_MAX;
 }
 
-static bool place_reserve(struct rdm_endpoint *e, struct dofi_claim *claim, const void *key, size_t len)
+static bool reserve(struct rdm_endpoint *e, struct dofi_claim *claim, const void *key, size_t len)
 {
 	return dofi_place_claim(&e->places, claim, dofi_rdm_room(&e->rdm), key, len);
 }
 
-int rdm_endpoint_get(struct rdm_zone *zone, struct dofi_claim *claim, const void *key, size_t len,
+int rdm_endpoint_get(struct rdm_pz *rpz, struct dofi_claim *claim, const void *key, size_t len,
 		     struct rdm_endpoint **out)
 {
-	struct rdm_endpoint *e = LIST_FIRST(&zone->endpoints);
+	struct rdm_endpoint *e = LIST_FIRST(&rpz->endpoints);
 	int ret;
 
-	if (!e || is_worn(e) || !place_reserve(e, claim, key, len)) {
-		ret = endpoint_add(zone, &e);
+	if (!e || is_worn(e) || !reserve(e, claim, key, len)) {
+		ret = endpoint_add(rpz, &e);
 		if (ret)
 			return ret;
-		place_reserve(e, claim, key, len);
+		reserve(e, claim, key, len);
 	}
 	e->conns++;
 	*out = e;
 	return 0;
 }
 
-/* While the gate is closed the renewal closes all endpoints, together. */
+/* While the robust lock is closed, the renewal closes all endpoints together. */
 void rdm_endpoint_put(struct rdm_endpoint *e)
 {
-	struct rdm_ia *ria = rdm_ia_of(e->zone->pz->obj.ia);
+	struct rdm_ia *ria = rdm_ia_of(e->rpz->pz->obj.ia);
 
 	if (--e->conns)
 		return;
 	if (atomic_load(&ria->shm.gate.closed))
 		dofi_progress_post(ria->progress, &ria->renewal);
-	else if (e != LIST_FIRST(&e->zone->endpoints))
+	else if (e != LIST_FIRST(&e->rpz->endpoints))
 		endpoint_close(e);
 }
 
-void rdm_endpoints_close(struct rdm_zone *zone)
+void rdm_endpoints_close(struct rdm_pz *rpz)
 {
 	struct rdm_endpoint *e;
 
-	while ((e = LIST_FIRST(&zone->endpoints)))
+	while ((e = LIST_FIRST(&rpz->endpoints)))
 		endpoint_close(e);
 }
 
-void rdm_endpoints_sweep(struct rdm_zone *zone)
+void rdm_endpoints_sweep(struct rdm_pz *rpz)
 {
 	struct rdm_endpoint *e;
 
-	LIST_FOREACH(e, &zone->endpoints, link)
+	LIST_FOREACH(e, &rpz->endpoints, link)
 		dofi_rdm_sweep(&e->rdm);
 }
 
@@ -140,51 +141,66 @@ void rdm_endpoints_damaged(struct dofi_gate *gate)
 	dofi_progress_post(ria->progress, &ria->renewal);
 }
 
-/* The table of connections is written by this thread only. */
-static unsigned conns_break(struct rdm_zone *zone)
+/* Ends the connection at once, because its endpoint is unusable. */
+static void conn_break(struct rdm_conn *conn)
+{
+	switch (dofi_ep_state_now(conn->ep)) {
+	case DAT_EP_STATE_ACTIVE_CONNECTION_PENDING:
+		dofi_ep_end_with(conn->ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, NULL, 0);
+		break;
+	case DAT_EP_STATE_COMPLETION_PENDING:
+		dofi_ep_end_with(conn->ep, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, NULL, 0);
+		break;
+	default:
+		dofi_ep_end_with(conn->ep, DAT_CONNECTION_EVENT_BROKEN, NULL, 0);
+	}
+}
+
+/* Reads the table of connections without a lock, as only this thread writes it. */
+static unsigned conns_break(struct rdm_pz *rpz)
 {
 	unsigned n = 0;
 	uint32_t i;
 
-	for (i = 0; i < zone->n_conns; i++)
-		if (zone->conn[i]) {
-			rdm_conn_break(zone->conn[i]);
+	for (i = 0; i < rpz->n_conns; i++)
+		if (rpz->conn[i]) {
+			conn_break(rpz->conn[i]);
 			n++;
 		}
 	return n;
 }
 
-static void endpoints_shut(struct rdm_zone *zone)
+static void endpoints_shut(struct rdm_pz *rpz)
 {
 	struct rdm_endpoint *e;
 
-	LIST_FOREACH(e, &zone->endpoints, link)
+	LIST_FOREACH(e, &rpz->endpoints, link)
 		dofi_rdm_shut(&e->rdm);
 }
 
 /*
- * While an endpoint is open behind the closed gate no completion may be read, nor a buffer be freed
- * that libfabric has. Runs again when the last connection of an endpoint has ended.
+ * While an endpoint is open behind the closed robust lock, no completion may be read, and no buffer
+ * freed that libfabric has. Runs again when the last connection of an endpoint has ended.
  */
 void rdm_endpoints_renew(struct dofi_work *work)
 {
 	struct rdm_ia *ria = ia_of_renewal(work);
-	struct rdm_zone *zone;
+	struct rdm_pz *rpz;
 	unsigned n = 0;
 
 	if (!atomic_load(&ria->shm.gate.closed))
 		return;
-	LIST_FOREACH(zone, &ria->zones, link)
-		n += conns_break(zone);
+	LIST_FOREACH(rpz, &ria->pzs, link)
+		n += conns_break(rpz);
 	if (n) {
 		dofi_log(DOFI_ERR, DOFI_FAB, "shared memory: a process died while it sent here, and "
 			 "its traces cannot be removed with libfabric %u.%u: %u connections end",
 			 FI_MAJOR(fi_version()), FI_MINOR(fi_version()), n);
 		return;
 	}
-	LIST_FOREACH(zone, &ria->zones, link)
-		endpoints_shut(zone);
+	LIST_FOREACH(rpz, &ria->pzs, link)
+		endpoints_shut(rpz);
 	dofi_gate_reopen(&ria->shm.gate);
-	LIST_FOREACH(zone, &ria->zones, link)
-		rdm_endpoints_close(zone);
+	LIST_FOREACH(rpz, &ria->pzs, link)
+		rdm_endpoints_close(rpz);
 }

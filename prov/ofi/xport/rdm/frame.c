@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What endpoints of a connectionless fabric send each other: rendered and parsed. Pure functions. */
+/*
+ * Frames, which endpoints of a connectionless fabric exchange: packed and parsed. Pure functions.
+ */
 
 #include "xport/rdm/frame.h"
 
@@ -9,7 +11,7 @@
 
 #define VERSION 2
 
-#define FLAG_SEGMENTS 0x01		/* what follows is segments */
+#define FLAG_SEGMENTS 0x01		/* segments follow */
 
 struct header {
 	uint64_t conn;
@@ -17,7 +19,7 @@ struct header {
 	uint8_t flags;
 	uint16_t credits;
 	uint32_t sequence;
-	uint64_t beside;
+	uint64_t cq_data;
 };
 
 struct body {
@@ -31,16 +33,16 @@ struct body {
 _Static_assert(sizeof(struct header) == RDM_FRAME_HEADER, "the header has no gaps");
 _Static_assert(sizeof(struct header) + sizeof(struct body) == RDM_FRAME_FULL, "nor has the body");
 
-/* What each kind may have behind its body. */
+/* What may follow the body of each kind. */
 enum tail { TAIL_NONE, TAIL_DATA = 1, TAIL_SEGMENTS = 2 };
 
 static const uint8_t tails[RDM_FRAME_KINDS] = {
 	[RDM_FRAME_SEND] = TAIL_DATA,
-	[RDM_FRAME_ANNOUNCE] = TAIL_SEGMENTS,
-	[RDM_FRAME_CLEAR] = TAIL_DATA,
-	[RDM_FRAME_PART] = TAIL_DATA,
+	[RDM_FRAME_RTS] = TAIL_SEGMENTS,
+	[RDM_FRAME_CTS] = TAIL_DATA,
+	[RDM_FRAME_DATA] = TAIL_DATA,
 	[RDM_FRAME_WRITE] = TAIL_DATA | TAIL_SEGMENTS,
-	[RDM_FRAME_DONE] = TAIL_DATA,
+	[RDM_FRAME_ACK] = TAIL_DATA,
 	[RDM_FRAME_FIRST] = TAIL_DATA,
 	[RDM_FRAME_MORE] = TAIL_DATA,
 };
@@ -68,7 +70,7 @@ size_t rdm_frame_pack(unsigned char *buf, const struct rdm_frame *f)
 		.flags = f->n_segments ? FLAG_SEGMENTS : 0,
 		.credits = htobe16(f->credits),
 		.sequence = htobe32(f->sequence),
-		.beside = htobe64(f->beside),
+		.cq_data = htobe64(f->cq_data),
 	};
 	const struct body body = {
 		.number = htobe32(f->number),
@@ -85,7 +87,7 @@ size_t rdm_frame_pack(unsigned char *buf, const struct rdm_frame *f)
 	return RDM_FRAME_FULL + pack_segments(buf + RDM_FRAME_FULL, f);
 }
 
-/* Together they are as long as the frame says. */
+/* Segments are together as long as the frame's length. */
 static int unpack_segments(const unsigned char *p, size_t len, struct rdm_frame *f)
 {
 	uint64_t total = 0;
@@ -115,7 +117,7 @@ static int unpack_tail(const unsigned char *p, size_t len, uint8_t flags, struct
 		return -EPROTO;
 	f->data = p;
 	f->data_size = len;
-	/* a write's data is all of it, or elsewhere */
+	/* the data of a write is complete, or is in segments */
 	if (f->kind == RDM_FRAME_WRITE && f->length != len)
 		return -EPROTO;
 	/* the first of several frames has some of the bytes, but not all */
@@ -154,7 +156,7 @@ int rdm_frame_unpack(const void *buf, size_t len, struct rdm_frame *f)
 	f->kind = header.version_kind & 0xf;
 	f->credits = be16toh(header.credits);
 	f->sequence = be32toh(header.sequence);
-	f->beside = be64toh(header.beside);
+	f->cq_data = be64toh(header.cq_data);
 	f->n_segments = 0;
 	if (header.version_kind >> 4 != VERSION || header.flags & ~FLAG_SEGMENTS ||
 	    !f->kind || f->kind >= RDM_FRAME_KINDS)
@@ -164,12 +166,12 @@ int rdm_frame_unpack(const void *buf, size_t len, struct rdm_frame *f)
 	if (len < RDM_FRAME_FULL)
 		return -EPROTO;
 	unpack_body(p + RDM_FRAME_HEADER, f);
-	if (f->kind == RDM_FRAME_DONE && f->key >= RDM_RESULTS)
+	if (f->kind == RDM_FRAME_ACK && f->key >= RDM_RESULTS)
 		return -EPROTO;
 	return unpack_tail(p + RDM_FRAME_FULL, len - RDM_FRAME_FULL, header.flags, f);
 }
 
-static const uint8_t bare_kinds[] = { RDM_FRAME_SEND, RDM_FRAME_MORE, RDM_FRAME_FIRST, RDM_FRAME_DONE };
+static const uint8_t bare_kinds[] = { RDM_FRAME_SEND, RDM_FRAME_MORE, RDM_FRAME_FIRST, RDM_FRAME_ACK };
 
 static uint64_t bare_kind(uint8_t kind)
 {
@@ -184,7 +186,7 @@ static uint64_t bare_field(const struct rdm_frame *f)
 {
 	if (f->kind == RDM_FRAME_FIRST)
 		return f->length;
-	return f->kind == RDM_FRAME_DONE ? f->number & RDM_BARE_REQUEST : 0;
+	return f->kind == RDM_FRAME_ACK ? f->number & RDM_BARE_REQUEST : 0;
 }
 
 uint64_t rdm_bare_pack(const struct rdm_frame *f)
@@ -193,7 +195,7 @@ uint64_t rdm_bare_pack(const struct rdm_frame *f)
 	       bare_field(f) << 18 | (f->conn >> 32 & RDM_BARE_NUMBER) << 32 | f->conn << 44;
 }
 
-/* The number with the low bits @low that is closest behind @seen. */
+/* The first number behind @seen with the low bits @low. */
 static uint32_t next_number(uint32_t low, uint32_t seen)
 {
 	return seen + 1 + ((low - (seen + 1)) & RDM_BARE_SEQUENCE);
@@ -209,7 +211,7 @@ int rdm_bare_unpack(uint64_t bits, const void *data, size_t len, uint64_t conn, 
 	f->data = data;
 	f->data_size = len;
 	f->length = f->kind == RDM_FRAME_FIRST ? bits >> 18 & RDM_BARE_LENGTH : len;
-	f->number = f->kind == RDM_FRAME_DONE ? bits >> 18 & RDM_BARE_REQUEST : 0;
+	f->number = f->kind == RDM_FRAME_ACK ? bits >> 18 & RDM_BARE_REQUEST : 0;
 	if (f->kind == RDM_FRAME_FIRST && len >= f->length)
 		return -EPROTO;
 	return len || f->kind == RDM_FRAME_SEND ? 0 : -EPROTO;

@@ -1,72 +1,344 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The connectionless transport: rings in place of a fabric, between peers on one host. */
+/* The connectionless transport: sending a frame, and credits. */
 
-#include "xport/rdm/rdm.h"
+#include "xport/rdm/link.h"
 
+#include "base/iov.h"
+#include "base/log.h"
+#include "xport/rdm/op.h"
 #include "xport/rdm/peer.h"
 
-#include <errno.h>
+#include <rdma/fi_errno.h>
+#include <string.h>
+
+static bool is_credited(uint8_t kind)
+{
+	return 1u << kind & RDM_FRAME_CREDITED;
+}
+
+/* Whether the peer sleeps, and this thread has to wake its progress thread. */
+static inline bool is_asleep(struct rdm_conn *conn)
+{
+	return conn->link ? dofi_link_wakes(conn->link) : conn->page && dofi_shm_wakes(conn->page);
+}
 
 /*
- * Where other fabrics have an address: the layout of what is shared, which both ends have to
- * know.
+ * Wakes a sleeping peer, which has to take the frame, or has to make room for it. A peer that has
+ * left is not woken: it may not read the doorbell any more, and its other connections would count
+ * it as awake.
  */
-static const char layout[] = "rings/1";
-
-/* The end that asks sends the link and its doorbell, the other one its doorbell. */
-enum { LINK_FD, BELL_FD, REQUEST_FDS };
-
-int rdm_link_open(struct rdm_conn *conn, struct rdm_peer *peer)
+static void wake(struct rdm_conn *conn)
 {
-	int ret = peer->link ? 0 : dofi_link_make(&peer->link);
+	if (!conn->left && is_asleep(conn))
+		dofi_cm_wake(conn->peer->cm);
+}
 
-	if (ret)
-		return ret;
-	peer->link->owner = conn;
-	conn->link = peer->link;
+/* Updates the counters for a frame for which the fabric returned @ret, and returns that. */
+static int account(struct rdm_conn *conn, const struct rdm_frame *f, ssize_t ret)
+{
+	if (ret == -FI_EAGAIN) {
+		conn->untaken = f->sequence;
+		rdm_stall(conn);
+		return -FI_EAGAIN;
+	}
+	if (ret) {
+		dofi_log(DOFI_WARN, DOFI_EP, "ep %p: sending a frame: %s", (void *)conn->ep,
+			 fi_strerror((int)-ret));
+		return (int)ret;
+	}
+	conn->sent++;
+	conn->credits_owed -= f->credits;
+	conn->credits -= is_credited(f->kind);
 	return 0;
 }
 
-static bool is_our_layout(const struct dofi_side_msg *msg)
+/* Like account(), for a caller without the robust lock: wakes the peer first. */
+static int handed_over(struct rdm_conn *conn, const struct rdm_frame *f, ssize_t ret)
 {
-	return msg->addr_len == sizeof(layout) && !memcmp(msg->addr, layout, sizeof(layout));
+	wake(conn);
+	return account(conn, f, ret);
 }
 
-int rdm_link_learn(struct rdm_peer *peer, const struct dofi_side_msg *msg)
+static void address(const struct rdm_conn *conn, struct rdm_frame *f)
 {
-	if (!is_our_layout(msg))
-		return -EHOSTUNREACH;
-	if (peer->link)
-		return dofi_link_meet(peer->link, msg->n_fds ? msg->fd[0] : -1);
-	if (msg->n_fds != REQUEST_FDS)
-		return -EMFILE;
-	return dofi_link_join(msg->fd[LINK_FD], msg->fd[BELL_FD], &peer->link);
+	f->conn = conn->peer_id;
+	f->sequence = conn->sent + 1;
+	f->credits = (uint16_t)conn->credits_owed;
 }
 
-void rdm_link_introduce(const struct rdm_conn *conn, struct dofi_side_msg *msg)
+/* Sends a frame that is too long to be injected from the copy in @op. */
+static ssize_t send_copy(struct rdm_conn *conn, struct rdm_op *op, const struct rdm_frame *f,
+			 const struct iovec *from, size_t n, size_t offset, size_t size)
 {
-	const int bell = dofi_rings_bell(conn->zone->rings);
+	struct iovec iov;
+	void *desc;
+	struct fi_msg msg = {
+		.msg_iov = &iov, .desc = &desc, .iov_count = 1, .addr = conn->to, .context = op,
+	};
+	ssize_t ret;
 
-	msg->frame_size = DOFI_LINK_FRAME;
-	msg->addr_len = sizeof(layout);
-	msg->addr = layout;
-	if (conn->link->made)
-		msg->fd[msg->n_fds++] = conn->link->fd;
-	msg->fd[msg->n_fds++] = bell;
+	if (!op)
+		return -FI_EAGAIN;
+	desc = conn->rpz->copies_mr ? fi_mr_desc(conn->rpz->copies_mr) : NULL;
+	iov = (struct iovec){ op->copy, rdm_frame_pack(op->copy, f) };
+	iov.iov_len += dofi_iov_gather(op->copy + iov.iov_len, from, n, offset, size);
+	ret = fi_sendmsg(conn->ep->fid, &msg, FI_COMPLETION);
+	if (ret)
+		rdm_op_put(op);
+	return ret;
 }
 
-void rdm_links_rest(struct rdm_ia *ria)
+/*
+ * libfabric shares the memory of an endpoint of this process instead of mapping it again, and
+ * closing the endpoint unmaps it. The peer's connection has given up its id by then. The endpoint
+ * is not closed before its owner has held the robust lock, so the check is safe under that lock.
+ */
+static inline bool is_unmapped(const struct rdm_conn *conn)
 {
-	struct rdm_zone *zone;
-
-	LIST_FOREACH(zone, &ria->zones, link)
-		dofi_rings_sleep(zone->rings);
+	return conn->peer_here && atomic_load(conn->peer_here) != conn->peer_id;
 }
 
-void rdm_links_rise(struct rdm_ia *ria)
+static inline bool gate_try(struct rdm_conn *conn)
 {
-	struct rdm_zone *zone;
-
-	LIST_FOREACH(zone, &ria->zones, link)
-		dofi_rings_rise(zone->rings);
+	if (!dofi_gate_try(conn->gate))
+		return false;
+	if (!is_unmapped(conn))
+		return true;
+	dofi_gate_leave(conn->gate);
+	return false;
 }
+
+/* Sends a frame with the robust lock held. */
+static inline ssize_t inject(struct rdm_conn *conn, const unsigned char *frame, size_t len)
+{
+	return fi_inject(conn->ep->fid, frame, len, conn->to);
+}
+
+/* Sets *@frame to where a frame of up to @len bytes is to be packed: in the ring, or unchanged. */
+static inline int frame_begin(struct rdm_conn *conn, size_t len, unsigned char **frame)
+{
+	return conn->link ? dofi_link_reserve(conn->link, len, frame) : 0;
+}
+
+static inline ssize_t frame_end(struct rdm_conn *conn, const unsigned char *frame, size_t len)
+{
+	if (!conn->link)
+		return inject(conn, frame, len);
+	dofi_link_send(conn->link, len);
+	return 0;
+}
+
+static ssize_t gather_and_inject(struct rdm_conn *conn, const struct rdm_frame *f,
+				 const struct iovec *from, size_t n, size_t offset, size_t size)
+{
+	unsigned char own[RDM_INJECT_MAX], *frame = own;
+	int ret = frame_begin(conn, rdm_frame_head(f) + size, &frame);
+	size_t len;
+
+	if (ret)
+		return ret;
+	len = rdm_frame_pack(frame, f);
+	len += dofi_iov_gather(frame + len, from, n, offset, size);
+	return frame_end(conn, frame, len);
+}
+
+/* Whether @f can be sent bare. Credits fit, as they are at most RDM_WINDOW. */
+static bool is_bare(const struct rdm_conn *conn, const struct rdm_frame *f)
+{
+	_Static_assert(RDM_WINDOW <= RDM_BARE_CREDITS, "all credits fit a bare frame");
+	return conn->bare && rdm_bare_fits(f);
+}
+
+size_t rdm_head_size(const struct rdm_conn *conn, const struct rdm_frame *f)
+{
+	struct rdm_frame with = { .conn = conn->peer_id, .kind = f->kind, .cq_data = f->cq_data, .length = f->length };
+
+	return is_bare(conn, &with) ? 0 : rdm_frame_head(f);
+}
+
+static bool is_contiguous(const struct iovec *from, size_t n, size_t offset, size_t size)
+{
+	return n && offset + size <= from[0].iov_len;
+}
+
+static ssize_t inject_bare(struct rdm_conn *conn, const struct rdm_frame *f, const struct iovec *from, size_t n,
+			   size_t offset, size_t size)
+{
+	const uint64_t bits = rdm_bare_pack(f);
+	unsigned char own[RDM_INJECT_MAX];
+
+	if (is_contiguous(from, n, offset, size))
+		return fi_injectdata(conn->ep->fid, (const char *)from[0].iov_base + offset, size, bits, conn->to);
+	dofi_iov_gather(own, from, n, offset, size);
+	return fi_injectdata(conn->ep->fid, own, size, bits, conn->to);
+}
+
+/* Fewer bytes are copied once more in less time than the fabric takes for a second segment. */
+#define IOV_LEAST 512
+
+/*
+ * Like gather_and_inject(), for data in one segment of the program's memory: only the fabric copies
+ * it, before the call returns.
+ */
+static ssize_t inject_iov(struct rdm_conn *conn, const struct rdm_frame *f, const void *data, size_t size)
+{
+	unsigned char head[RDM_FRAME_FULL];
+	const struct iovec iov[2] = {
+		{ head, rdm_frame_pack(head, f) }, { (void *)(uintptr_t)data, size },
+	};
+	const struct fi_msg msg = { .msg_iov = iov, .iov_count = 2, .addr = conn->to };
+
+	return fi_sendmsg(conn->ep->fid, &msg, FI_INJECT);
+}
+
+static bool suits_iov(const struct rdm_conn *conn, const struct iovec *from, size_t n, size_t offset, size_t size)
+{
+	return size >= IOV_LEAST && conn->gate && is_contiguous(from, n, offset, size);
+}
+
+/* Call with the robust lock held. */
+static ssize_t inject_frame(struct rdm_conn *conn, const struct rdm_frame *f, const struct iovec *from, size_t n,
+			    size_t offset, size_t size)
+{
+	if (is_bare(conn, f))
+		return inject_bare(conn, f, from, n, offset, size);
+	if (suits_iov(conn, from, n, offset, size))
+		return inject_iov(conn, f, (const char *)from[0].iov_base + offset, size);
+	return gather_and_inject(conn, f, from, n, offset, size);
+}
+
+bool rdm_batch_begin(struct rdm_conn *conn)
+{
+	if (gate_try(conn))
+		return true;
+	conn->untaken = conn->sent + 1;
+	wake(conn);
+	rdm_stall(conn);
+	return false;
+}
+
+int rdm_batch_add(struct rdm_conn *conn, struct rdm_frame *f, const struct dofi_dto *dto, size_t offset, size_t size)
+{
+	address(conn, f);
+	return account(conn, f, inject_frame(conn, f, dto->iov, dto->n_iov, offset, size));
+}
+
+void rdm_batch_end(struct rdm_conn *conn)
+{
+	dofi_gate_leave(conn->gate);
+	wake(conn);
+}
+
+int rdm_transmit(struct rdm_conn *conn, struct rdm_frame *f, const struct iovec *iov, size_t n,
+		 size_t offset, size_t size)
+{
+	ssize_t ret = -FI_EAGAIN;
+
+	address(conn, f);
+	if (size + (is_bare(conn, f) ? 0 : rdm_frame_head(f)) > conn->inject) {
+		ret = send_copy(conn, rdm_op_get_copy(conn), f, iov, n, offset, size);
+	} else if (gate_try(conn)) {
+		ret = inject_frame(conn, f, iov, n, offset, size);
+		dofi_gate_leave(conn->gate);
+	}
+	return handed_over(conn, f, ret);
+}
+
+int rdm_transmit_zero_copy(struct rdm_conn *conn, struct dofi_dto *dto, struct rdm_frame *f)
+{
+	struct iovec iov[1 + RDM_FRAME_SEGMENTS];
+	void *desc[1 + RDM_FRAME_SEGMENTS];
+	struct fi_msg msg = {
+		.msg_iov = iov, .desc = desc, .iov_count = 1 + dto->n_iov, .addr = conn->to,
+	};
+	struct rdm_op *op = rdm_op_get(conn, dto, false);
+	uint8_t i;
+	int ret;
+
+	if (!op) {
+		rdm_stall(conn);
+		return -FI_EAGAIN;
+	}
+	address(conn, f);
+	iov[0] = (struct iovec){ op->header, rdm_frame_pack(op->header, f) };
+	desc[0] = conn->rpz->ops_mr ? fi_mr_desc(conn->rpz->ops_mr) : NULL;
+	for (i = 0; i < dto->n_iov; i++) {
+		iov[1 + i] = dto->iov[i];
+		desc[1 + i] = dto->desc[i];
+	}
+	msg.context = op;
+	ret = handed_over(conn, f, fi_sendmsg(conn->ep->fid, &msg, FI_COMPLETION));
+	if (ret)
+		rdm_op_put(op);
+	return ret;
+}
+
+int rdm_transmit_copy(struct rdm_conn *conn, const struct dofi_dto *dto, struct rdm_frame *f,
+		      size_t offset, size_t size)
+{
+	struct rdm_op *op = rdm_op_get_copy(conn);
+
+	if (op) {
+		op->ends = true;
+		op->number = dto->number;
+	}
+	address(conn, f);
+	return handed_over(conn, f, send_copy(conn, op, f, dto->iov, dto->n_iov, offset, size));
+}
+
+void rdm_name_segments(struct rdm_frame *f, const struct dofi_dto *dto)
+{
+	uint8_t i;
+
+	f->n_segments = dto->n_iov;
+	for (i = 0; i < dto->n_iov; i++)
+		f->segment[i] = dto->iov[i];
+}
+
+int rdm_pull(struct rdm_conn *conn, const struct iovec *to, size_t n, const struct rdm_frame *f)
+{
+	return dofi_peer_pull(conn->pid, to, n, f->segment, f->n_segments, &conn->alive);
+}
+
+void rdm_peer_error(struct rdm_conn *conn, const char *how)
+{
+	dofi_log(DOFI_WARN, DOFI_EP, "ep %p: the peer %s", (void *)conn->ep, how);
+	dofi_ep_end(conn->ep, DAT_CONNECTION_EVENT_BROKEN);
+}
+
+/* A peer that has left awaits no ACK. */
+bool rdm_ack(struct rdm_conn *conn, const struct rdm_task *task)
+{
+	struct rdm_frame f = {
+		.kind = RDM_FRAME_ACK, .number = task->frame.number, .key = task->result,
+		.value = { task->old },
+	};
+	const bool sent = conn->left || rdm_transmit(conn, &f, NULL, 0, 0, 0) != -FI_EAGAIN;
+
+	conn->refused |= sent && task->result;
+	return sent;
+}
+
+void rdm_give_credits(struct rdm_conn *conn)
+{
+	struct rdm_frame f;
+
+	if (conn->credits_owed < RDM_WINDOW / 2)
+		return;
+	rdm_frame_clear(&f);
+	f.kind = RDM_FRAME_CREDIT;
+	rdm_transmit(conn, &f, NULL, 0, 0, 0);
+}
+
+void rdm_send_hellos(struct rdm_conn *conn)
+{
+	const bool bare = rdm_takes_bare(conn);
+	struct rdm_frame hello = { .kind = RDM_FRAME_HELLO, .value = { conn->pid != 0, bare } };
+	struct rdm_frame back = { .kind = RDM_FRAME_HELLO_BACK, .value = { conn->pid != 0, bare } };
+
+	if (conn->hello_due)
+		conn->hello_due = rdm_transmit(conn, &hello, NULL, 0, 0, 0);
+	if (conn->hello_back_due)
+		conn->hello_back_due = rdm_transmit(conn, &back, NULL, 0, 0, 0);
+}
+

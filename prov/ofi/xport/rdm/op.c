@@ -1,129 +1,131 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The connectionless transport: operations of the fabric, and what waits or stalls for it. */
+/*
+ * The connectionless transport: operations at the fabric, pending frames, and stalled connections.
+ */
 
-#include "xport/rdm/rdm.h"
+#include "xport/rdm/op.h"
 
 #include "obj/ep_dto.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-/* What a zone has */
+/* Resources of a PZ */
 
-/* Most operations of a zone that the fabric has at a time, and most copies of frames. */
+/* Most operations of a PZ at the fabric, and most copies of frames. */
 #define OPS 512
 #define COPIES 64
 
-/* Frames that wait without an allocation; more only do if receives are posted late. */
+/* Pending frames that need no allocation. More are pending only if receives are posted late. */
 #define SPARES 64
 #define CACHE_LINE 64
 
-static int sent_register(struct rdm_zone *zone, const void *memory, size_t size, struct fid_mr **mr)
+static int sent_register(struct rdm_pz *rpz, const void *memory, size_t size, struct fid_mr **mr)
 {
-	const struct fi_info *info = rdm_fabric_of(zone->pz->obj.ia)->info;
+	const struct fi_info *info = rdm_fabric_of(rpz->pz->obj.ia)->info;
 	const uint64_t key = dofi_random();
 
 	if (!(info->domain_attr->mr_mode & FI_MR_LOCAL))
 		return 0;
 	if (!key)
 		return -EIO;
-	return fi_mr_reg(zone->domain->fid, memory, size, FI_SEND, 0, key, 0, mr, NULL);
+	return fi_mr_reg(rpz->domain->fid, memory, size, FI_SEND, 0, key, 0, mr, NULL);
 }
 
-/* Copies of frames that are too long to be injected. A ring takes all frames. */
-static int copies_open(struct rdm_zone *zone)
+/* Copies of frames that are too long to be injected. A ring takes frames of any size. */
+static int copies_open(struct rdm_pz *rpz)
 {
-	const struct dofi_fabric_choice *fabric = rdm_fabric_of(zone->pz->obj.ia);
+	const struct dofi_fabric_choice *fabric = rdm_fabric_of(rpz->pz->obj.ia);
 	const size_t size = fabric->frame_size;
 	size_t i;
 
-	if (zone->rings || (size <= fabric->info->tx_attr->inject_size && size <= RDM_INJECT_MAX))
+	if (rpz->rings || (size <= fabric->info->tx_attr->inject_size && size <= RDM_INJECT_MAX))
 		return 0;
-	zone->copy = malloc(COPIES * size);
-	if (!zone->copy)
+	rpz->copy = malloc(COPIES * size);
+	if (!rpz->copy)
 		return -ENOMEM;
 	for (i = 0; i < COPIES; i++) {
-		zone->op[OPS + i].copy = zone->copy + i * size;
-		SLIST_INSERT_HEAD(&zone->copies, &zone->op[OPS + i], free);
+		rpz->op[OPS + i].copy = rpz->copy + i * size;
+		SLIST_INSERT_HEAD(&rpz->copies, &rpz->op[OPS + i], free);
 	}
-	return sent_register(zone, zone->copy, COPIES * size, &zone->copies_mr);
+	return sent_register(rpz, rpz->copy, COPIES * size, &rpz->copies_mr);
 }
 
-static int ops_open(struct rdm_zone *zone)
+static int ops_open(struct rdm_pz *rpz)
 {
 	size_t i;
 	int ret;
 
-	zone->op = calloc(OPS + COPIES, sizeof(*zone->op));
-	if (!zone->op)
+	rpz->op = calloc(OPS + COPIES, sizeof(*rpz->op));
+	if (!rpz->op)
 		return -ENOMEM;
 	for (i = 0; i < OPS + COPIES; i++)
-		zone->op[i].zone = zone;
+		rpz->op[i].rpz = rpz;
 	for (i = 0; i < OPS; i++)
-		SLIST_INSERT_HEAD(&zone->ops, &zone->op[i], free);
-	ret = sent_register(zone, zone->op, OPS * sizeof(*zone->op), &zone->ops_mr);
-	return ret ? ret : copies_open(zone);
+		SLIST_INSERT_HEAD(&rpz->ops, &rpz->op[i], free);
+	ret = sent_register(rpz, rpz->op, OPS * sizeof(*rpz->op), &rpz->ops_mr);
+	return ret ? ret : copies_open(rpz);
 }
 
-static int spares_open(struct rdm_zone *zone)
+static int spares_open(struct rdm_pz *rpz)
 {
-	const struct dofi_fabric_choice *fabric = rdm_fabric_of(zone->pz->obj.ia);
-	const size_t size = sizeof(struct rdm_waiting) + fabric->frame_size;
+	const struct dofi_fabric_choice *fabric = rdm_fabric_of(rpz->pz->obj.ia);
+	const size_t size = sizeof(struct rdm_pending) + fabric->frame_size;
 	const size_t stride = (size + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
 	size_t i;
 
-	zone->spares = aligned_alloc(CACHE_LINE, SPARES * stride);
-	if (!zone->spares)
+	rpz->spares = aligned_alloc(CACHE_LINE, SPARES * stride);
+	if (!rpz->spares)
 		return -ENOMEM;
 	for (i = 0; i < SPARES; i++) {
-		struct rdm_waiting *w = (struct rdm_waiting *)(zone->spares + i * stride);
+		struct rdm_pending *w = (struct rdm_pending *)(rpz->spares + i * stride);
 
 		w->is_spare = true;
-		STAILQ_INSERT_TAIL(&zone->spare, w, link);
+		STAILQ_INSERT_TAIL(&rpz->spare, w, link);
 	}
 	return 0;
 }
 
-int rdm_ops_open(struct rdm_zone *zone)
+int rdm_ops_open(struct rdm_pz *rpz)
 {
 	int ret;
 
-	dofi_mutex_init(&zone->lock);
-	TAILQ_INIT(&zone->stalled);
-	SLIST_INIT(&zone->ops);
-	SLIST_INIT(&zone->copies);
-	STAILQ_INIT(&zone->spare);
-	ret = ops_open(zone);
+	dofi_mutex_init(&rpz->lock);
+	TAILQ_INIT(&rpz->stalled);
+	SLIST_INIT(&rpz->ops);
+	SLIST_INIT(&rpz->copies);
+	STAILQ_INIT(&rpz->spare);
+	ret = ops_open(rpz);
 	if (!ret)
-		ret = spares_open(zone);
+		ret = spares_open(rpz);
 	if (ret)
-		rdm_ops_close(zone);
+		rdm_ops_close(rpz);
 	return ret;
 }
 
-void rdm_ops_close(struct rdm_zone *zone)
+void rdm_ops_close(struct rdm_pz *rpz)
 {
-	if (zone->copies_mr)
-		fi_close(&zone->copies_mr->fid);
-	if (zone->ops_mr)
-		fi_close(&zone->ops_mr->fid);
-	free(zone->copy);
-	free(zone->op);
-	free(zone->spares);
+	if (rpz->copies_mr)
+		fi_close(&rpz->copies_mr->fid);
+	if (rpz->ops_mr)
+		fi_close(&rpz->ops_mr->fid);
+	free(rpz->copy);
+	free(rpz->op);
+	free(rpz->spares);
 }
 
 /* Operations */
 
 static struct rdm_op *op_take(struct rdm_conn *conn, struct rdm_ops *ops)
 {
-	struct rdm_zone *zone = conn->zone;
+	struct rdm_pz *rpz = conn->rpz;
 	struct rdm_op *op;
 
-	dofi_mutex_lock(&zone->lock);
+	dofi_mutex_lock(&rpz->lock);
 	op = SLIST_FIRST(ops);
 	if (op)
 		SLIST_REMOVE_HEAD(ops, free);
-	dofi_mutex_unlock(&zone->lock);
+	dofi_mutex_unlock(&rpz->lock);
 	if (!op)
 		return NULL;
 	op->conn = conn;
@@ -134,7 +136,7 @@ static struct rdm_op *op_take(struct rdm_conn *conn, struct rdm_ops *ops)
 
 struct rdm_op *rdm_op_get(struct rdm_conn *conn, const struct dofi_dto *dto, bool receives)
 {
-	struct rdm_op *op = op_take(conn, &conn->zone->ops);
+	struct rdm_op *op = op_take(conn, &conn->rpz->ops);
 
 	if (!op)
 		return NULL;
@@ -146,16 +148,16 @@ struct rdm_op *rdm_op_get(struct rdm_conn *conn, const struct dofi_dto *dto, boo
 
 struct rdm_op *rdm_op_get_copy(struct rdm_conn *conn)
 {
-	return op_take(conn, &conn->zone->copies);
+	return op_take(conn, &conn->rpz->copies);
 }
 
 static void op_free(struct rdm_op *op)
 {
-	struct rdm_zone *zone = op->zone;
+	struct rdm_pz *rpz = op->rpz;
 
-	dofi_mutex_lock(&zone->lock);
-	SLIST_INSERT_HEAD(op->copy ? &zone->copies : &zone->ops, op, free);
-	dofi_mutex_unlock(&zone->lock);
+	dofi_mutex_lock(&rpz->lock);
+	SLIST_INSERT_HEAD(op->copy ? &rpz->copies : &rpz->ops, op, free);
+	dofi_mutex_unlock(&rpz->lock);
 }
 
 void rdm_op_put(struct rdm_op *op)
@@ -164,9 +166,9 @@ void rdm_op_put(struct rdm_op *op)
 	op_free(op);
 }
 
-/* Their completions */
+/* Completions */
 
-/* A frame is lost, and with it the connection; unless the peer left that, and tells how. */
+/* The fabric lost a frame, which ends the connection unless the peer has left. */
 static void copy_completed(struct rdm_op *op, int err)
 {
 	struct rdm_conn *conn = op->conn;
@@ -180,8 +182,8 @@ static void copy_completed(struct rdm_op *op, int err)
 }
 
 /*
- * A peer that ends the connection, or dies, closes its direct endpoint: the side connection reports which of the two,
- * and the operation is flushed then.
+ * A peer that ends the connection, or dies, closes its direct endpoint. The CM connection reports
+ * which of the two happened, and the operation is flushed then.
  */
 static void direct_failed(struct rdm_op *op)
 {
@@ -206,7 +208,7 @@ static void dto_completed(const struct fi_cq_data_entry *entry, int err, struct 
 	dofi_ep_lock(ep);
 	dto = dofi_queue_at(op->receives ? &ep->rq : &ep->sq, op->number);
 	conn->blocking -= op->blocks;
-	/* none if the slot has another operation by now */
+	/* NULL if the slot has another operation by now */
 	of_dto.op_context = dto->number == op->number ? dofi_dto_context(dto) : NULL;
 	rdm_op_put(op);
 	dofi_ep_unlock(ep);
@@ -227,17 +229,17 @@ void rdm_op_completed(const struct fi_cq_data_entry *entry, int err, struct dofi
 		copy_completed(op, err);
 }
 
-/* Frames that wait */
+/* Pending frames */
 
-struct rdm_waiting *rdm_waiting_get(struct rdm_zone *zone, size_t size)
+struct rdm_pending *rdm_pending_get(struct rdm_pz *rpz, size_t size)
 {
-	struct rdm_waiting *w;
+	struct rdm_pending *w;
 
-	dofi_mutex_lock(&zone->lock);
-	w = size <= rdm_fabric_of(zone->pz->obj.ia)->frame_size ? STAILQ_FIRST(&zone->spare) : NULL;
+	dofi_mutex_lock(&rpz->lock);
+	w = size <= rdm_fabric_of(rpz->pz->obj.ia)->frame_size ? STAILQ_FIRST(&rpz->spare) : NULL;
 	if (w)
-		STAILQ_REMOVE_HEAD(&zone->spare, link);
-	dofi_mutex_unlock(&zone->lock);
+		STAILQ_REMOVE_HEAD(&rpz->spare, link);
+	dofi_mutex_unlock(&rpz->lock);
 	if (w)
 		return w;
 	w = malloc(sizeof(*w) + size);
@@ -246,74 +248,74 @@ struct rdm_waiting *rdm_waiting_get(struct rdm_zone *zone, size_t size)
 	return w;
 }
 
-void rdm_waiting_put(struct rdm_zone *zone, struct rdm_waiting *w)
+void rdm_pending_put(struct rdm_pz *rpz, struct rdm_pending *w)
 {
 	if (!w->is_spare) {
 		free(w);
 		return;
 	}
-	dofi_mutex_lock(&zone->lock);
-	STAILQ_INSERT_HEAD(&zone->spare, w, link);
-	dofi_mutex_unlock(&zone->lock);
+	dofi_mutex_lock(&rpz->lock);
+	STAILQ_INSERT_HEAD(&rpz->spare, w, link);
+	dofi_mutex_unlock(&rpz->lock);
 }
 
-/* Connections of which the fabric did not take something */
+/* Stalled connections */
 
 void rdm_stall(struct rdm_conn *conn)
 {
-	struct rdm_zone *zone = conn->zone;
+	struct rdm_pz *rpz = conn->rpz;
 
-	dofi_mutex_lock(&zone->lock);
+	dofi_mutex_lock(&rpz->lock);
 	if (!conn->stalled)
-		TAILQ_INSERT_TAIL(&zone->stalled, conn, stall);
+		TAILQ_INSERT_TAIL(&rpz->stalled, conn, stall);
 	conn->stalled = true;
-	dofi_mutex_unlock(&zone->lock);
-	dofi_cq_want_sweep(&zone->domain->cq);
+	dofi_mutex_unlock(&rpz->lock);
+	dofi_cq_want_sweep(&rpz->domain->cq);
 }
 
 static void unstall(struct rdm_conn *conn)
 {
-	dofi_mutex_lock(&conn->zone->lock);
+	dofi_mutex_lock(&conn->rpz->lock);
 	if (conn->stalled)
-		TAILQ_REMOVE(&conn->zone->stalled, conn, stall);
+		TAILQ_REMOVE(&conn->rpz->stalled, conn, stall);
 	conn->stalled = false;
-	dofi_mutex_unlock(&conn->zone->lock);
+	dofi_mutex_unlock(&conn->rpz->lock);
 }
 
-static struct rdm_conn *stalled_first(struct rdm_zone *zone, struct rdm_conn *last, bool *was_last)
+static struct rdm_conn *stalled_first(struct rdm_pz *rpz, struct rdm_conn *last, bool *was_last)
 {
 	struct rdm_conn *conn;
 
-	dofi_mutex_lock(&zone->lock);
-	conn = TAILQ_FIRST(&zone->stalled);
+	dofi_mutex_lock(&rpz->lock);
+	conn = TAILQ_FIRST(&rpz->stalled);
 	if (conn) {
-		TAILQ_REMOVE(&zone->stalled, conn, stall);
+		TAILQ_REMOVE(&rpz->stalled, conn, stall);
 		conn->stalled = false;
 	}
 	*was_last = conn == last;
-	dofi_mutex_unlock(&zone->lock);
+	dofi_mutex_unlock(&rpz->lock);
 	return conn;
 }
 
-static struct rdm_conn *stalled_last(struct rdm_zone *zone)
+static struct rdm_conn *stalled_last(struct rdm_pz *rpz)
 {
 	struct rdm_conn *conn;
 
-	dofi_mutex_lock(&zone->lock);
-	conn = TAILQ_LAST(&zone->stalled, rdm_conns);
-	dofi_mutex_unlock(&zone->lock);
+	dofi_mutex_lock(&rpz->lock);
+	conn = TAILQ_LAST(&rpz->stalled, rdm_conns);
+	dofi_mutex_unlock(&rpz->lock);
 	return conn;
 }
 
-/* Those that stall again come behind the last one, and have their turn the next time. */
-void rdm_go_on_stalled(struct rdm_zone *zone)
+/* Connections that stall again are appended behind @last, and are left for the next call. */
+void rdm_stalled_go_on(struct rdm_pz *rpz, void (*go_on)(struct rdm_conn *conn))
 {
-	struct rdm_conn *conn, *last = stalled_last(zone);
+	struct rdm_conn *conn, *last = stalled_last(rpz);
 	bool was_last = false;
 
-	while (last && !was_last && (conn = stalled_first(zone, last, &was_last))) {
+	while (last && !was_last && (conn = stalled_first(rpz, last, &was_last))) {
 		dofi_ep_lock(conn->ep);
-		rdm_go_on(conn);
+		go_on(conn);
 		dofi_ep_unlock(conn->ep);
 	}
 }

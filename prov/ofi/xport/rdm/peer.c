@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The connectionless transport: what the two ends of a connection know of each other. */
+/* The connectionless transport: what each end of a connection reports of itself. */
 
 #include "xport/rdm/peer.h"
 
 #include "base/log.h"
+#include "xport/rdm/endpoint.h"
+#include "xport/rdm/rings.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct rdm_peer *rdm_peer_new(struct dofi_side *side)
+struct rdm_peer *rdm_peer_new(struct dofi_cm_conn *cm)
 {
 	struct rdm_peer *peer = calloc(1, sizeof(*peer));
 
 	if (peer)
-		peer->side = side;
+		peer->cm = cm;
 	return peer;
 }
 
@@ -29,7 +31,7 @@ void rdm_peer_answered(struct dofi_ia *ia, struct rdm_peer *peer)
 void rdm_peer_free(struct dofi_ia *ia, struct rdm_peer *peer)
 {
 	rdm_peer_answered(ia, peer);
-	dofi_side_close(peer->side);
+	dofi_cm_close(peer->cm);
 	if (peer->page)
 		dofi_shm_unmap(peer->page);
 	dofi_link_free(peer->link);
@@ -37,16 +39,16 @@ void rdm_peer_free(struct dofi_ia *ia, struct rdm_peer *peer)
 }
 
 /*
- * Mapping the peer's page proves that both are on one host. libfabric's shm (1.19 and newer) does not
- * look for an endpoint until the first message, and then never gives up.
+ * Mapping the peer's page proves that both are on one host. libfabric's shm (1.19 and newer) does
+ * not look for an endpoint until the first message, and then never gives up.
  */
-static int share_memory(struct dofi_ia *ia, struct rdm_peer *peer, const struct dofi_side_msg *msg)
+static int share_memory(struct dofi_ia *ia, struct rdm_peer *peer, const struct dofi_cm_msg *msg)
 {
 	struct rdm_ia *ria = rdm_ia_of(ia);
 	int ret = 0;
 
 	if (!rdm_is_alone(ia))
-		return rdm_link_learn(peer, msg);
+		return rdm_rings_learn(&peer->link, msg);
 	if (!ria->shm.page)
 		return 0;
 	if (!dofi_host_shares_memory(&ria->host, &msg->host))
@@ -56,15 +58,15 @@ static int share_memory(struct dofi_ia *ia, struct rdm_peer *peer, const struct 
 	return ret ? ret : dofi_shm_endpoint_check(msg->page, msg->addr, msg->addr_len);
 }
 
-/* It is on our fabric, and takes what we send there. */
-static bool is_of_ours(const struct dofi_ia *ia, const struct dofi_side_msg *msg)
+/* Whether the sender is on this fabric, and takes our frames. */
+static bool is_of_ours(const struct dofi_ia *ia, const struct dofi_cm_msg *msg)
 {
 	return !strcmp(msg->fabric, rdm_fabric_of(ia)->info->fabric_attr->prov_name) &&
 	       msg->window && msg->frame_size >= RDM_FRAME_LEAST &&
 	       msg->addr_len <= DOFI_RDM_ADDRESS;
 }
 
-static void keep(struct rdm_peer *peer, const struct dofi_side_msg *msg)
+static void keep(struct rdm_peer *peer, const struct dofi_cm_msg *msg)
 {
 	peer->id = msg->conn_id;
 	peer->secret = msg->secret;
@@ -79,7 +81,7 @@ static void keep(struct rdm_peer *peer, const struct dofi_side_msg *msg)
 		memcpy(peer->data, msg->data, msg->data_size);
 }
 
-int rdm_peer_learn(struct dofi_ia *ia, struct rdm_peer *peer, const struct dofi_side_msg *msg)
+int rdm_peer_learn(struct dofi_ia *ia, struct rdm_peer *peer, const struct dofi_cm_msg *msg)
 {
 	int ret;
 
@@ -94,16 +96,16 @@ int rdm_peer_learn(struct dofi_ia *ia, struct rdm_peer *peer, const struct dofi_
 	return 0;
 }
 
-void rdm_peer_turn_down(struct dofi_ia *ia, struct rdm_peer *peer, enum dofi_side_reason reason)
+void rdm_peer_refuse(struct dofi_ia *ia, struct rdm_peer *peer, enum dofi_cm_reason reason)
 {
-	const struct dofi_side_msg msg = { .kind = DOFI_SIDE_REFUSE, .reason = reason };
+	const struct dofi_cm_msg msg = { .kind = DOFI_CM_REFUSE, .reason = reason };
 
 	if (!peer->gone)
-		dofi_side_send(peer->side, &msg);
+		dofi_cm_send(peer->cm, &msg);
 	rdm_peer_free(ia, peer);
 }
 
-static void show_endpoint(const struct dofi_rdm *rdm, struct dofi_side_msg *msg)
+static void show_endpoint(const struct dofi_rdm *rdm, struct dofi_cm_msg *msg)
 {
 	msg->frame_size = (uint32_t)rdm->frame_size;
 	msg->addr_format = rdm->address_format;
@@ -111,8 +113,8 @@ static void show_endpoint(const struct dofi_rdm *rdm, struct dofi_side_msg *msg)
 	msg->addr = rdm->address;
 }
 
-/* Where memory is shared, our page, by which the peer knows that. */
-static void show_page(const struct dofi_shm *shm, struct dofi_side_msg *msg)
+/* Adds our page, where memory is shared, by which the peer recognises this host. */
+static void show_page(const struct dofi_shm *shm, struct dofi_cm_msg *msg)
 {
 	if (!shm->page)
 		return;
@@ -120,14 +122,14 @@ static void show_page(const struct dofi_shm *shm, struct dofi_side_msg *msg)
 	memcpy(msg->page_cookie, shm->page->cookie, sizeof(msg->page_cookie));
 }
 
-void rdm_introduce(const struct rdm_conn *conn, enum dofi_side_kind kind,
-		   struct dofi_side_msg *msg)
+void rdm_introduce(const struct rdm_conn *conn, enum dofi_cm_kind kind,
+		   struct dofi_cm_msg *msg)
 {
 	const struct dofi_ep *ep = conn->ep;
 	const struct rdm_ia *ria = rdm_ia_of(ep->obj.ia);
 	const char *fabric = rdm_fabric(conn)->info->fabric_attr->prov_name;
 
-	*msg = (struct dofi_side_msg){
+	*msg = (struct dofi_cm_msg){
 		.kind = kind,
 		.conn_id = conn->id,
 		.secret = ep->secret,
@@ -140,7 +142,7 @@ void rdm_introduce(const struct rdm_conn *conn, enum dofi_side_kind kind,
 	};
 	strncpy(msg->fabric, fabric, sizeof(msg->fabric) - 1);
 	if (conn->link)
-		rdm_link_introduce(conn, msg);
+		rdm_rings_introduce(conn, msg);
 	else
 		show_endpoint(&conn->endpoint->rdm, msg);
 	show_page(&ria->shm, msg);

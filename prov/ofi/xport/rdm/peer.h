@@ -1,53 +1,59 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the two ends of a connection of the connectionless transport know of each other, and what
- * each must know before it is asked or answered. All on the progress thread.
+ * What the two ends of a connection report of themselves, before and when they connect. All on the
+ * progress thread.
  */
 #ifndef DOFI_XPORT_RDM_PEER_H
 #define DOFI_XPORT_RDM_PEER_H
 
-#include "xport/rdm/rdm.h"
+#include "fab/endpoint.h"
+#include "fab/places.h"
 #include "xport/cm/conn.h"
+#include "xport/rdm/rdm.h"
 
-/* The other end, as it tells of itself in the side connection. */
+/* The other end of a connection. */
 struct rdm_peer {
-	struct dofi_side *side;
-	struct rdm_conn *conn;		/* NULL while its request is not accepted */
-	struct dofi_port *port;		/* that its request came to, until that is answered */
-	struct dofi_claim claim;	/* of a place at our endpoint, until it is answered or answers */
-	bool gone;			/* before it was answered */
-	bool ready;			/* our request is at a service point of its */
-	uint64_t id;			/* where its frames go */
+	struct dofi_cm_conn *cm;
+	struct rdm_conn *conn;		/* NULL until the request is accepted */
+	struct dofi_port *port;		/* the port of its request, until that is answered */
+	struct dofi_claim claim;	/* reservation at our endpoint, until the request is answered */
+	bool gone;			/* the CM connection ended before the request was answered */
+	bool ready;			/* our request has reached a service point of the peer */
+	uint64_t id;			/* goes into the frames to the peer */
 	uint32_t secret;
-	uint32_t window;		/* credited frames that it takes, */
-	size_t frame_size;		/* and of what size */
-	uint64_t alive_addr;		/* of a word that is @id while its memory may be read */
+	uint32_t window;		/* credited frames that the peer keeps */
+	size_t frame_size;		/* largest frame that the peer takes */
+	uint64_t alive_addr;		/* address of a word that is @id while the peer's memory may be read */
 	struct dofi_host host;
-	struct dofi_shm_peer *page;	/* where memory is shared; else NULL */
-	struct dofi_link *link;		/* where rings are; else NULL */
+	struct dofi_shm_peer *page;	/* NULL unless memory is shared */
+	struct dofi_link *link;		/* NULL unless the fabric is rings */
 	size_t addr_len;
 	unsigned char addr[DOFI_RDM_ADDRESS];
 	size_t data_size;
-	unsigned char data[DOFI_SIDE_MAX_DATA];
+	unsigned char data[DOFI_CM_MAX_DATA];
 };
 
-/* One that asked by @side, or is to be asked if that is NULL. NULL without memory. */
-struct rdm_peer *rdm_peer_new(struct dofi_side *side);
-/* Ends the side connection, too. */
+/*
+ * Returns a peer whose request came over @cm, or to which one will be sent if @cm is NULL. NULL
+ * without memory.
+ */
+struct rdm_peer *rdm_peer_new(struct dofi_cm_conn *cm);
+/* Frees @peer, and closes its CM connection. */
 void rdm_peer_free(struct dofi_ia *ia, struct rdm_peer *peer);
 
-/* The port that its request came to is of no use to it any more, nor is a place that it may get. */
+/* Releases the port and the reservation of @peer's request. */
 void rdm_peer_answered(struct dofi_ia *ia, struct rdm_peer *peer);
-/* Says no, and frees it. */
-void rdm_peer_turn_down(struct dofi_ia *ia, struct rdm_peer *peer, enum dofi_side_reason reason);
+/* Refuses the request of @peer, and frees @peer. */
+void rdm_peer_refuse(struct dofi_ia *ia, struct rdm_peer *peer, enum dofi_cm_reason reason);
 
 /*
- * Keeps what the request or answer @msg, which may be a lie, says of its sender. -EHOSTUNREACH or
- * another negative errno if no way leads there; of shared memory, see dofi_shm_map().
+ * Stores what the request or answer @msg, which is untrusted, reports of its sender. Returns
+ * -EHOSTUNREACH or another negative errno if the peer cannot be reached; for shared memory, see
+ * dofi_shm_map().
  */
-int rdm_peer_learn(struct dofi_ia *ia, struct rdm_peer *peer, const struct dofi_side_msg *msg);
-/* Our own request or answer: who we are, and the consumer's data, to which @msg points. */
-void rdm_introduce(const struct rdm_conn *conn, enum dofi_side_kind kind,
-		   struct dofi_side_msg *msg);
+int rdm_peer_learn(struct dofi_ia *ia, struct rdm_peer *peer, const struct dofi_cm_msg *msg);
+/* Fills our request or answer, with pointers to the consumer's data. */
+void rdm_introduce(const struct rdm_conn *conn, enum dofi_cm_kind kind,
+		   struct dofi_cm_msg *msg);
 
 #endif

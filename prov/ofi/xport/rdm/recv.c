@@ -1,28 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The connectionless transport: what arrives from the fabric. */
+/* The connectionless transport: frames that arrive. */
 
-#include "xport/rdm/rdm.h"
+#include "xport/rdm/recv.h"
 
 #include "base/iov.h"
-#include "base/log.h"
 #include "obj/ep_dto.h"
+#include "obj/ep_queue.h"
 #include "obj/ep_srq.h"
 #include "obj/segments.h"
+#include "xport/rdm/direct.h"
+#include "xport/rdm/eager.h"
+#include "xport/rdm/link.h"
+#include "xport/rdm/op.h"
+#include "xport/rdm/rma.h"
+#include "xport/rdm/rndv.h"
+#include "xport/rdm/target.h"
 
-#include <errno.h>
 #include <rdma/fi_errno.h>
-#include <rdma/fi_tagged.h>
 #include <string.h>
-
-void rdm_offend(struct rdm_conn *conn, const char *how)
-{
-	dofi_log(DOFI_WARN, DOFI_EP, "ep %p: the peer %s", (void *)conn->ep, how);
-	dofi_ep_end(conn->ep, DAT_CONNECTION_EVENT_BROKEN);
-}
 
 /* Messages */
 
-/* The receive that the next message meets, or NULL. */
+/* Returns the receive that the next message is matched with, or NULL. */
 static struct dofi_dto *receive_find(struct rdm_conn *conn)
 {
 	struct dofi_ep *ep = conn->ep;
@@ -34,13 +33,13 @@ static struct dofi_dto *receive_find(struct rdm_conn *conn)
 	return conn->matched != ep->rq.next ? dofi_queue_at(&ep->rq, conn->matched++) : NULL;
 }
 
-/* Makes @dto a receive of the message; a positive error if it is not that. */
+/* Makes @dto the receive of the message; returns a positive error if the message does not fit. */
 static int receive_fit(struct dofi_dto *dto, const struct rdm_frame *f)
 {
 	if (f->length > (dto->flags & DOFI_DTO_BARRED ? 0 : dto->length))
 		return FI_ETRUNC;
 	dofi_dto_trim(dto, f->length);
-	dto->beside = f->beside;
+	dto->beside = f->cq_data;
 	dto->flags |= DOFI_DTO_MATCHED;
 	return 0;
 }
@@ -77,162 +76,17 @@ static bool take_first(struct rdm_conn *conn, struct rdm_task *task, struct dofi
 	return true;
 }
 
-/* Answers */
-
-/* A peer that has left waits for no answer. */
-bool rdm_answer(struct rdm_conn *conn, const struct rdm_task *task)
-{
-	struct rdm_frame f = {
-		.kind = RDM_FRAME_DONE, .number = task->frame.number, .key = task->result,
-		.value = { task->old },
-	};
-	const bool told = conn->left || rdm_transmit(conn, &f, NULL, 0, 0, 0) != -FI_EAGAIN;
-
-	conn->refused |= told && task->result;
-	return told;
-}
-
-/* Announced messages */
-
-int rdm_pull(struct rdm_conn *conn, const struct iovec *to, size_t n, const struct rdm_frame *f)
-{
-	return dofi_peer_pull(conn->pid, to, n, f->segment, f->n_segments, &conn->alive);
-}
-
-/* Out of the sender's memory, at once. */
-static void fetch(struct rdm_conn *conn, struct rdm_task *task, struct dofi_dto *dto,
-		  struct dofi_sink *sink)
-{
-	int ret = rdm_pull(conn, dto->iov, dto->n_iov, &task->frame);
-
-	task->result = ret ? RDM_NO_MEMORY : RDM_OK;
-	/* the sender has ended the connection: the receive goes with it */
-	if (ret == -ESTALE || ret == -ESRCH)
-		return;
-	dofi_dto_end(conn->ep, dto, ret ? FI_EIO : dofi_dto_received(conn->ep, dto), sink);
-}
-
-/* Receives of one zone have different tags as long as they may meet. */
-static uint64_t tag_of(const struct rdm_conn *conn, const struct dofi_dto *dto)
-{
-	return (uint64_t)(uint32_t)conn->id << 32 | dto->number;
-}
-
-static uint64_t direct_tag_of(const struct rdm_conn *conn, const struct dofi_dto *dto)
-{
-	return conn->direct->tags + dto->number;
-}
-
-/* By frames. */
-static int await_parts(struct dofi_dto *dto)
-{
-	dto->announced = true;
-	dto->got = 0;
-	return 0;
-}
-
-static void take_part(struct rdm_conn *conn, const struct rdm_frame *f, struct dofi_sink *sink)
-{
-	const struct dofi_queue *q = &conn->ep->rq;
-	struct dofi_dto *dto = dofi_queue_at(q, f->number);
-
-	if (f->number - q->head >= q->next - q->head || dto->done || !dto->announced ||
-	    f->addr != dto->got || f->data_size > dto->length - dto->got) {
-		rdm_offend(conn, "sends a part of no message");
-		return;
-	}
-	dofi_iov_scatter(dto->iov, dto->n_iov, dto->got, f->data, f->data_size);
-	dto->got += f->data_size;
-	if (dto->got == dto->length)
-		dofi_dto_end(conn->ep, dto, dofi_dto_received(conn->ep, dto), sink);
-}
-
-/* By the fabric, which then completes it. */
-static int await(struct rdm_conn *conn, struct dofi_dto *dto, bool direct)
-{
-	struct fid_ep *fid = direct ? conn->direct->rdm.fid : conn->ep->fid;
-	struct rdm_op *op = rdm_op_get(conn, dto, true);
-	const struct fi_msg_tagged msg = {
-		.msg_iov = dto->iov,
-		.desc = dto->desc,
-		.iov_count = dto->n_iov,
-		.addr = direct ? FI_ADDR_UNSPEC : conn->to,
-		.tag = direct ? direct_tag_of(conn, dto) : tag_of(conn, dto),
-		.context = op,
-	};
-	ssize_t ret;
-
-	if (op)
-		op->direct = direct;
-	ret = op ? fi_trecvmsg(fid, &msg, FI_COMPLETION) : -FI_EAGAIN;
-	if (ret && op)
-		rdm_op_put(op);
-	if (ret == -FI_EAGAIN)
-		rdm_stall(conn);
-	return (int)ret;
-}
-
-static bool clear_direct(struct rdm_conn *conn, const struct rdm_task *task, const struct dofi_dto *dto)
-{
-	struct rdm_direct *direct = conn->direct;
-	const struct iovec address = { direct->rdm.address, direct->rdm.address_len };
-	struct rdm_frame f = {
-		.kind = RDM_FRAME_CLEAR, .number = task->frame.number,
-		.value = { direct_tag_of(conn, dto) },
-	};
-
-	return rdm_transmit(conn, &f, &address, 1, 0, address.iov_len) != -FI_EAGAIN;
-}
-
-static bool clear(struct rdm_conn *conn, const struct rdm_task *task, const struct dofi_dto *dto)
-{
-	struct rdm_frame f = {
-		.kind = RDM_FRAME_CLEAR, .number = task->frame.number,
-		.value = { tag_of(conn, dto) },
-	};
-
-	return rdm_transmit(conn, &f, NULL, 0, 0, 0) != -FI_EAGAIN;
-}
-
-static int await_message(struct rdm_conn *conn, struct rdm_task *task, struct dofi_dto *dto)
-{
-	dto->announced = false;
-	rdm_direct_want(conn);
-	task->direct = conn->direct && task->frame.value[0];
-	if (rdm_fabric(conn)->target_rdma && !task->direct)
-		return await_parts(dto);
-	return await(conn, dto, task->direct);
-}
-
-static bool take_over_fabric(struct rdm_conn *conn, struct rdm_task *task, struct dofi_dto *dto,
-			     struct dofi_sink *sink)
-{
-	int ret;
-
-	if (!task->carried_out) {
-		ret = await_message(conn, task, dto);
-		if (ret == -FI_EAGAIN)
-			return false;
-		task->carried_out = true;
-		if (ret) {
-			dofi_dto_end(conn->ep, dto, -ret, sink);
-			return true;
-		}
-	}
-	return task->direct ? clear_direct(conn, task, dto) : clear(conn, task, dto);
-}
-
-/* The sender is to know why, if the fabric can tell it. */
+/* The sender gets the reason as well, if the fabric takes the ACK. */
 static bool too_long(struct rdm_conn *conn, struct rdm_task *task, struct dofi_dto *dto, int err,
 		     struct dofi_sink *sink)
 {
 	task->result = RDM_TOO_LONG;
-	rdm_answer(conn, task);
+	rdm_ack(conn, task);
 	dofi_dto_end(conn->ep, dto, err, sink);
 	return true;
 }
 
-static bool take_announced(struct rdm_conn *conn, struct rdm_task *task, struct dofi_sink *sink)
+static bool take_rts(struct rdm_conn *conn, struct rdm_task *task, struct dofi_sink *sink)
 {
 	struct dofi_dto *dto = task->matched ? dofi_queue_at(&conn->ep->rq, task->receive) :
 					       receive_find(conn);
@@ -247,26 +101,21 @@ static bool take_announced(struct rdm_conn *conn, struct rdm_task *task, struct 
 		if (err)
 			return too_long(conn, task, dto, err, sink);
 	}
-	if (!task->frame.n_segments)
-		return take_over_fabric(conn, task, dto, sink);
-	if (!task->carried_out)
-		fetch(conn, task, dto, sink);
-	task->carried_out = true;
-	return rdm_answer(conn, task);
+	return rdm_rndv_take(conn, task, dto, sink);
 }
 
-/* Frames in their turn */
+/* Credited frames, in order */
 
 /*
- * Whether the program was told of the connection, and not of its end. What comes before that may
- * end it, and waits.
+ * Whether the program knows of the connection, and not of its end. Messages may cause the program
+ * to end the connection, so they are pending before that.
  */
 static bool is_up(const struct rdm_conn *conn)
 {
 	return conn->ep->sq.open;
 }
 
-/* A write may tell of itself, by a message of no bytes. */
+/* A write with immediate data turns into a message of no bytes. */
 static bool take_request(struct rdm_conn *conn, struct rdm_task *task, struct dofi_sink *sink)
 {
 	if (!rdm_carry_out(conn, task))
@@ -274,13 +123,13 @@ static bool take_request(struct rdm_conn *conn, struct rdm_task *task, struct do
 	return task->frame.kind != RDM_FRAME_SEND || take_message(conn, task, sink);
 }
 
-/* False if it is not done with the frame, and is to be called again. */
-static bool deal_with(struct rdm_conn *conn, struct rdm_task *task, struct dofi_sink *sink)
+/* Returns false if the frame is to be processed again later. */
+static bool process(struct rdm_conn *conn, struct rdm_task *task, struct dofi_sink *sink)
 {
 	if (conn->refused)
 		return true;
 	if (conn->filling != (task->frame.kind == RDM_FRAME_MORE)) {
-		rdm_offend(conn, conn->filling ? "breaks off a message" : "goes on with no message");
+		rdm_peer_error(conn, conn->filling ? "breaks off a message" : "goes on with no message");
 		return true;
 	}
 	switch (task->frame.kind) {
@@ -291,129 +140,124 @@ static bool deal_with(struct rdm_conn *conn, struct rdm_task *task, struct dofi_
 	case RDM_FRAME_MORE:
 		rdm_eager_take(conn, &task->frame, sink);
 		return true;
-	case RDM_FRAME_ANNOUNCE:
-		return take_announced(conn, task, sink);
+	case RDM_FRAME_RTS:
+		return take_rts(conn, task, sink);
 	default:
 		return take_request(conn, task, sink);
 	}
 }
 
-static void keep(struct rdm_conn *conn, const struct rdm_task *task)
+static void pending_add(struct rdm_conn *conn, const struct rdm_task *task)
 {
 	const size_t size = task->frame.data_size;
-	struct rdm_waiting *w = rdm_waiting_get(conn->zone, size);
+	struct rdm_pending *w = rdm_pending_get(conn->rpz, size);
 
 	if (!w) {
-		rdm_offend(conn, "sent what there is no memory for");
+		rdm_peer_error(conn, "sent what there is no memory for");
 		return;
 	}
 	w->task = *task;
 	if (size)
 		memcpy(w->data, task->frame.data, size);
 	w->task.frame.data = w->data;
-	STAILQ_INSERT_TAIL(&conn->waiting, w, link);
-	conn->n_waiting++;
+	STAILQ_INSERT_TAIL(&conn->pending, w, link);
+	conn->n_pending++;
 	conn->ep->owes = true;
 }
 
-static void give_credits(struct rdm_conn *conn)
-{
-	struct rdm_frame f;
-
-	if (conn->owed < RDM_WINDOW / 2)
-		return;
-	rdm_frame_clear(&f);
-	f.kind = RDM_FRAME_CREDIT;
-	rdm_transmit(conn, &f, NULL, 0, 0, 0);
-}
-
-/* The peer left, and nothing of what it sent before is still to come or to be dealt with. */
+/* Reports the end once the peer has left and all its frames have been processed. */
 static void see_end(struct rdm_conn *conn)
 {
-	if (conn->left && conn->seen == conn->last_frame && !conn->n_waiting)
+	if (conn->left && conn->seen == conn->last_frame && !conn->n_pending)
 		rdm_conn_todo(conn, RDM_OVER);
 }
 
-bool rdm_owes_answer(const struct rdm_conn *conn)
+bool rdm_owes_ack(const struct rdm_conn *conn)
 {
-	const struct rdm_waiting *w = STAILQ_FIRST(&conn->waiting);
+	const struct rdm_pending *w = STAILQ_FIRST(&conn->pending);
 
 	if (!w || !w->task.carried_out)
 		return false;
-	/* such a message has not come, and is not to be asked for any more */
-	return w->task.frame.kind != RDM_FRAME_ANNOUNCE || w->task.frame.n_segments;
+	/* the message of an RTS without segments has not arrived, and is not asked for any more */
+	return w->task.frame.kind != RDM_FRAME_RTS || w->task.frame.n_segments;
 }
 
-void rdm_catch_up(struct rdm_conn *conn, struct dofi_sink *sink)
+void rdm_process_pending(struct rdm_conn *conn, struct dofi_sink *sink)
 {
-	struct rdm_waiting *w;
+	struct rdm_pending *w;
 
-	/* what a frame brings may lead here again */
-	if (conn->catching_up)
+	/* processing a frame may lead here again */
+	if (conn->processing)
 		return;
-	conn->catching_up = true;
-	while ((is_up(conn) || rdm_owes_answer(conn)) && (w = STAILQ_FIRST(&conn->waiting)) &&
-	       deal_with(conn, &w->task, sink)) {
-		STAILQ_REMOVE_HEAD(&conn->waiting, link);
-		conn->n_waiting--;
-		conn->owed++;
-		rdm_waiting_put(conn->zone, w);
+	conn->processing = true;
+	while ((is_up(conn) || rdm_owes_ack(conn)) && (w = STAILQ_FIRST(&conn->pending)) &&
+	       process(conn, &w->task, sink)) {
+		STAILQ_REMOVE_HEAD(&conn->pending, link);
+		conn->n_pending--;
+		conn->credits_owed++;
+		rdm_pending_put(conn->rpz, w);
 	}
-	conn->catching_up = false;
-	conn->ep->owes = conn->n_waiting;
-	give_credits(conn);
+	conn->processing = false;
+	conn->ep->owes = conn->n_pending;
+	rdm_give_credits(conn);
 	see_end(conn);
 }
 
-/* Credited frames are dealt with in the order in which they came. */
+/* Credited frames are processed in the order of their arrival. */
 static void take_credited(struct rdm_conn *conn, struct rdm_task *task, struct dofi_sink *sink)
 {
 	bool done;
 
-	if (conn->n_waiting + conn->owed >= RDM_WINDOW) {
-		rdm_offend(conn, "sends more than it may");
+	if (conn->n_pending + conn->credits_owed >= RDM_WINDOW) {
+		rdm_peer_error(conn, "sends more than it may");
 		return;
 	}
 	if (task->frame.n_segments && !conn->pid) {
-		rdm_offend(conn, "wants its memory to be read");
+		rdm_peer_error(conn, "wants its memory to be read");
 		return;
 	}
-	/* its message has met its receive long ago */
-	if (task->frame.kind == RDM_FRAME_PART) {
-		take_part(conn, &task->frame, sink);
-		conn->owed++;
-		give_credits(conn);
+	/* the message was matched when its RTS was processed */
+	if (task->frame.kind == RDM_FRAME_DATA) {
+		rdm_rndv_data(conn, &task->frame, sink);
+		conn->credits_owed++;
+		rdm_give_credits(conn);
 		return;
 	}
-	conn->catching_up = true;
-	done = is_up(conn) && !conn->n_waiting && deal_with(conn, task, sink);
-	conn->catching_up = false;
+	conn->processing = true;
+	done = is_up(conn) && !conn->n_pending && process(conn, task, sink);
+	conn->processing = false;
 	if (done)
-		conn->owed++;
+		conn->credits_owed++;
 	else if (!conn->ep->closing)
-		keep(conn, task);
-	give_credits(conn);
+		pending_add(conn, task);
+	rdm_give_credits(conn);
 }
 
-/* Frames about our own requests */
+/* ACKs, CTSs and HELLOs */
 
-/* The request that the peer means, or NULL. A part of the next one may be under way already. */
+/*
+ * The request with @number that the peer may answer, or NULL. Includes the next request, of which a
+ * part may have been sent.
+ */
 static struct dofi_dto *request_find(struct rdm_conn *conn, uint32_t number)
 {
 	const struct dofi_queue *q = &conn->ep->sq;
 	struct dofi_dto *dto = dofi_queue_at(q, number);
-	const bool begun = number == q->next && number != q->tail && dto->announced;
+	const bool begun = number == q->next && number != q->tail && dto->step == DOFI_STEP_ASKED;
 
 	return (number - q->head < q->next - q->head || begun) && !dto->done ? dto : NULL;
 }
 
-/* The request is not before the oldest one, and at most RDM_BARE_REQUEST behind it: rdm_rma.c asks for no other. */
+/*
+ * The request is at most RDM_BARE_REQUEST behind the oldest one: read_room() asks for no other bare
+ * ACK.
+ */
 void rdm_complete_bare(const struct rdm_conn *conn, struct rdm_frame *f)
 {
 	const struct dofi_queue *q = &conn->ep->sq;
 
 	f->number = q->head + ((f->number - q->head) & RDM_BARE_REQUEST);
-	f->addr = dofi_queue_at(q, f->number)->got;
+	f->addr = dofi_queue_at(q, f->number)->rma.got;
 	f->length = 0;
 }
 
@@ -425,29 +269,29 @@ static const int errors[RDM_RESULTS] = {
 };
 
 /*
- * Whether the peer answers it: what it is to do for us, and a message that it does not want, or
- * fetches. Its answer ends nothing that the fabric still has, and may write to.
+ * Whether the peer may end @dto by an ACK: RDMA that it carries out, and a message that it reads or
+ * refuses. Excludes what the fabric still has, and may write to.
  */
 static bool is_asked(const struct dofi_dto *dto)
 {
 	if (dofi_dto_is(dto->kind, DOFI_DTO_ATOMICS))
 		return true;
-	return dto->announced && (dofi_dto_is(dto->kind, DOFI_DTO_RDMA) || !dto->submitted);
+	return dto->step == DOFI_STEP_ASKED || dto->step == DOFI_STEP_RTS;
 }
 
-static void take_done(struct rdm_conn *conn, const struct rdm_frame *f, struct dofi_sink *sink)
+static void take_ack(struct rdm_conn *conn, const struct rdm_frame *f, struct dofi_sink *sink)
 {
 	struct dofi_dto *dto = request_find(conn, f->number);
 	const uint64_t old = f->value[0];
 	int err = errors[f->key];
 
 	if (!dto || !is_asked(dto)) {
-		rdm_offend(conn, "answers what was not asked");
+		rdm_peer_error(conn, "answers what was not asked");
 		return;
 	}
 	if (!err && dto->kind == DOFI_DTO_READ) {
 		err = rdm_take_data(conn, dto, f);
-		if (!err && f->data_size && dto->got < dto->length)
+		if (!err && f->data_size && dto->rma.got < dto->length)
 			return;
 	}
 	if (!err && dofi_dto_is(dto->kind, DOFI_DTO_ATOMICS))
@@ -457,16 +301,28 @@ static void take_done(struct rdm_conn *conn, const struct rdm_frame *f, struct d
 	dofi_dto_end(conn->ep, dto, err, sink);
 }
 
-static void take_clear(struct rdm_conn *conn, const struct rdm_frame *f)
+static void take_cts(struct rdm_conn *conn, const struct rdm_frame *f)
 {
 	struct dofi_dto *dto = request_find(conn, f->number);
 
-	if (!dto || dofi_dto_is(dto->kind, DOFI_DTO_RDMA) || !dto->announced || dto->submitted)
-		rdm_offend(conn, "clears what was not announced");
+	if (!dto || dto->step != DOFI_STEP_RTS)
+		rdm_peer_error(conn, "clears what was not announced");
 	else if (f->data_size && !rdm_direct_reach(conn, f->data, f->data_size))
-		rdm_offend(conn, "wants a message where none can be sent");
+		rdm_peer_error(conn, "wants a message where none can be sent");
 	else
-		rdm_clear(conn, dto, f->value[0], f->data_size);
+		rdm_rndv_cts(conn, dto, f->value[0], f->data_size);
+}
+
+/* What the fabric did not take before */
+
+void rdm_go_on(struct rdm_conn *conn)
+{
+	if (!conn->ep->fid)
+		return;
+	rdm_send_hellos(conn);
+	rdm_rndv_go_on(conn);
+	rdm_process_pending(conn, NULL);
+	dofi_dto_pump(conn->ep);
 }
 
 static void take_hello(struct rdm_conn *conn, const struct rdm_frame *f)
@@ -484,7 +340,7 @@ static void take_hello(struct rdm_conn *conn, const struct rdm_frame *f)
 	rdm_conn_todo(conn, RDM_ESTABLISHED);
 }
 
-/* All others */
+/* Frames without a credit. */
 static void take_control(struct rdm_conn *conn, struct rdm_task *task, struct dofi_sink *sink)
 {
 	switch (task->frame.kind) {
@@ -492,11 +348,11 @@ static void take_control(struct rdm_conn *conn, struct rdm_task *task, struct do
 	case RDM_FRAME_HELLO_BACK:
 		take_hello(conn, &task->frame);
 		break;
-	case RDM_FRAME_CLEAR:
-		take_clear(conn, &task->frame);
+	case RDM_FRAME_CTS:
+		take_cts(conn, &task->frame);
 		break;
-	case RDM_FRAME_DONE:
-		take_done(conn, &task->frame, sink);
+	case RDM_FRAME_ACK:
+		take_ack(conn, &task->frame, sink);
 		break;
 	default:	/* credits alone */
 		break;
@@ -506,25 +362,25 @@ static void take_control(struct rdm_conn *conn, struct rdm_task *task, struct do
 void rdm_arrived(struct rdm_conn *conn, struct rdm_task *task, struct dofi_sink *sink)
 {
 	const struct rdm_frame *f = &task->frame;
-	const bool waited = !conn->window;
+	const bool waited = !conn->credits;
 
 	if (conn->ep->closing || !conn->ep->fid)
 		return;
 	if (f->sequence != conn->seen + 1) {
-		rdm_offend(conn, "has left out a frame");
+		rdm_peer_error(conn, "has left out a frame");
 		return;
 	}
 	conn->seen++;
-	if (f->credits > conn->most - conn->window) {
-		rdm_offend(conn, "gives credits that it did not have");
+	if (f->credits > conn->max_credits - conn->credits) {
+		rdm_peer_error(conn, "gives credits that it did not have");
 		return;
 	}
-	conn->window += f->credits;
+	conn->credits += f->credits;
 	if (1u << f->kind & RDM_FRAME_CREDITED)
 		take_credited(conn, task, sink);
 	else
 		take_control(conn, task, sink);
-	if (waited && conn->window)
+	if (waited && conn->credits)
 		rdm_go_on(conn);
 	see_end(conn);
 }

@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The connectionless transport: requests and their answers, of who asks and of who is asked. */
+/* The connectionless transport: requests and their answers, active and passive side. */
 
-#include "xport/rdm/rdm.h"
+#include "xport/rdm/request.h"
 
 #include "obj/cr.h"
 #include "obj/ep_cm.h"
-#include "xport/rdm/peer.h"
 #include "xport/cm/local.h"
+#include "xport/rdm/conn.h"
+#include "xport/rdm/peer.h"
+#include "xport/rdm/recv.h"
 #include "xport/wire.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-static const struct dofi_side_ops side_ops;
+static const struct dofi_cm_ops cm_ops;
 
 /* The active side */
 
-/* No way leads there by this fabric. */
+/* The peer cannot be reached by this fabric. */
 static void connect_otherwise(struct dofi_ep *ep)
 {
 	if (rdm_is_alone(ep->obj.ia)) {
@@ -27,7 +29,10 @@ static void connect_otherwise(struct dofi_ep *ep)
 	ep->obj.ia->xport->connect_otherwise(ep);
 }
 
-/* Whoever took the request has not answered it, and will not if it comes another way. */
+/*
+ * Whether a service point of the peer has the request. It must not get the request again by another
+ * transport.
+ */
 static bool is_taken(const struct dofi_ep *ep)
 {
 	const struct rdm_conn *conn = rdm_conn_of(ep);
@@ -47,39 +52,39 @@ static void attempt_failed(struct dofi_ep *ep, int err)
 	}
 }
 
-static int side_connect(struct dofi_ep *ep, struct rdm_peer *peer, const struct dofi_side_msg *msg)
+static int cm_connect(struct dofi_ep *ep, struct rdm_peer *peer, const struct dofi_cm_msg *msg)
 {
 	struct dofi_progress *p = &ep->obj.ia->progress;
 	const struct dofi_request *r = &ep->request;
 	struct sockaddr_storage address;
 
 	if (!rdm_is_alone(ep->obj.ia))
-		return dofi_local_connect(p, r->conn_qual, &r->peer, &side_ops, peer, msg,
-					  &peer->side);
+		return dofi_local_connect(p, r->conn_qual, &r->peer, &cm_ops, peer, msg,
+					  &peer->cm);
 	dofi_port_address(&address, &r->peer, false, dofi_wire_port(r->conn_qual, ep->attempt));
-	return dofi_side_connect(p, (struct sockaddr *)&address, &side_ops, peer, msg, &peer->side);
+	return dofi_cm_connect(p, (struct sockaddr *)&address, &cm_ops, peer, msg, &peer->cm);
 }
 
 static int connect_once(struct dofi_ep *ep)
 {
 	const DAT_CONN_QUAL qual = ep->request.conn_qual;
 	struct rdm_peer *peer = rdm_peer_new(NULL);
-	struct dofi_side_msg msg;
+	struct dofi_cm_msg msg;
 	int ret;
 
 	if (!peer)
 		return -ENOMEM;
-	/* requests for one qualifier mostly go to one peer */
+	/* requests for one qualifier mostly reach one peer */
 	ret = rdm_conn_open(ep, peer, &qual, sizeof(qual));
 	if (ret) {
 		rdm_peer_free(ep->obj.ia, peer);
 		return ret;
 	}
-	rdm_introduce(ep->conn, DOFI_SIDE_REQUEST, &msg);
+	rdm_introduce(ep->conn, DOFI_CM_REQUEST, &msg);
 	msg.conn_qual = qual;
-	ret = side_connect(ep, peer, &msg);
+	ret = cm_connect(ep, peer, &msg);
 	if (!ret)
-		dofi_ep_bound(ep, dofi_side_own_port(peer->side));
+		dofi_ep_bound(ep, dofi_cm_local_port(peer->cm));
 	return ret;
 }
 
@@ -91,8 +96,8 @@ void rdm_connect(struct dofi_ep *ep)
 		attempt_failed(ep, -ret);
 }
 
-/* The first frame of all; when it is answered, both ways are known to be good. */
-static void greet(struct rdm_conn *conn)
+/* Sends the first frame. Its answer shows that the fabric carries frames in both directions. */
+static void hello_send(struct rdm_conn *conn)
 {
 	dofi_ep_lock(conn->ep);
 	conn->hello_due = true;
@@ -100,13 +105,13 @@ static void greet(struct rdm_conn *conn)
 	dofi_ep_unlock(conn->ep);
 }
 
-/* It accepted, and died; in the memory that we share nothing of it is left. */
+/* Whether the peer accepted and died, which leaves nothing of it in the shared memory. */
 static bool is_death(int err)
 {
 	return err == -ENOENT || err == -ESTALE || err == -ESRCH;
 }
 
-static void accepted(struct rdm_conn *conn, const struct dofi_side_msg *msg)
+static void accepted(struct rdm_conn *conn, const struct dofi_cm_msg *msg)
 {
 	struct dofi_ep *ep = conn->ep;
 	int ret = rdm_peer_learn(ep->obj.ia, conn->peer, msg);
@@ -115,7 +120,7 @@ static void accepted(struct rdm_conn *conn, const struct dofi_side_msg *msg)
 	if (!ret)
 		ret = rdm_conn_reach(conn);
 	if (!ret)
-		greet(conn);
+		hello_send(conn);
 	else if (!rdm_is_alone(ep->obj.ia))
 		connect_otherwise(ep);
 	else
@@ -126,10 +131,10 @@ static void accepted(struct rdm_conn *conn, const struct dofi_side_msg *msg)
 static void refused(struct dofi_ep *ep, uint8_t reason)
 {
 	switch (reason) {
-	case DOFI_SIDE_APART:
+	case DOFI_CM_NO_PATH:
 		connect_otherwise(ep);
 		break;
-	case DOFI_SIDE_NOBODY:
+	case DOFI_CM_NO_LISTENER:
 		attempt_failed(ep, ECONNREFUSED);
 		break;
 	default:
@@ -141,8 +146,9 @@ static void refused(struct dofi_ep *ep, uint8_t reason)
 
 struct rdm_listener {
 	struct dofi_port port;
-	struct dofi_side_listener *side;
-	struct dofi_sp *sp;		/* the only one there, which has no port; or NULL */
+	struct dofi_cm_listener *cm;
+	/* the only service point of a local listener; NULL where there is a port */
+	struct dofi_sp *sp;
 };
 
 static int listener_open(struct dofi_ia *ia, uint16_t number, struct dofi_port **out)
@@ -154,20 +160,20 @@ static int listener_open(struct dofi_ia *ia, uint16_t number, struct dofi_port *
 	if (!l)
 		return -ENOMEM;
 	dofi_port_address(&address, &ia->address, ia->fabric.wildcard, number);
-	ret = dofi_side_listen(&ia->progress, (struct sockaddr *)&address, &side_ops, l, &l->side);
+	ret = dofi_cm_listen(&ia->progress, (struct sockaddr *)&address, &cm_ops, l, &l->cm);
 	if (ret) {
 		free(l);
 		return ret;
 	}
 	l->port.ia = ia;
-	l->port.number = dofi_side_port(l->side);
+	l->port.number = dofi_cm_listener_port(l->cm);
 	*out = &l->port;
 	return 0;
 }
 
 static void listener_close(struct dofi_port *port)
 {
-	dofi_side_unlisten(((struct rdm_listener *)port)->side);
+	dofi_cm_unlisten(((struct rdm_listener *)port)->cm);
 }
 
 const struct dofi_ports_ops rdm_ports_ops = { .open = listener_open, .close = listener_close };
@@ -182,7 +188,7 @@ static int listen_local(struct dofi_sp *sp)
 		return -ENOMEM;
 	l->port.ia = ia;
 	l->sp = sp;
-	ret = dofi_local_listen(&ia->progress, sp->conn_qual, &side_ops, l, &l->side);
+	ret = dofi_local_listen(&ia->progress, sp->conn_qual, &cm_ops, l, &l->cm);
 	if (ret)
 		free(l);
 	else
@@ -196,7 +202,7 @@ static void unlisten_local(struct dofi_sp *sp)
 
 	if (!l)
 		return;
-	dofi_side_unlisten(l->side);
+	dofi_cm_unlisten(l->cm);
 	free(l);
 	sp->local_listener = NULL;
 }
@@ -224,81 +230,81 @@ static struct dofi_sp *sp_of(struct rdm_listener *l, DAT_CONN_QUAL conn_qual)
 	return l->sp->conn_qual == conn_qual ? l->sp : NULL;
 }
 
-/* 0 once it is at a service point, which then answers it; else why not. */
-static enum dofi_side_reason announce(struct rdm_listener *l, struct rdm_peer *peer,
-				      const struct dofi_side_msg *msg)
+/* Delivers a request to its service point. Returns 0, or the reason to refuse it. */
+static enum dofi_cm_reason deliver(struct rdm_listener *l, struct rdm_peer *peer,
+				   const struct dofi_cm_msg *msg)
 {
 	struct dofi_sp *sp = sp_of(l, msg->conn_qual);
 	const struct dofi_arrival arrival = {
-		.xport = &dofi_rdm_xport, .request = peer, .peer = *dofi_side_peer(peer->side),
+		.xport = &dofi_rdm_xport, .request = peer, .peer = *dofi_cm_peer(peer->cm),
 		.secret = msg->secret, .mailbox = { .key = 1 },
 		.data = msg->data, .data_size = msg->data_size,
 	};
 
 	if (!sp)
-		return DOFI_SIDE_NOBODY;
+		return DOFI_CM_NO_LISTENER;
 	if (rdm_peer_learn(l->port.ia, peer, msg))
-		return DOFI_SIDE_APART;
+		return DOFI_CM_NO_PATH;
 	if (!l->sp) {
 		peer->port = &l->port;
 		l->port.users++;
 	}
-	return dofi_cr_arrived(sp, &arrival) ? DOFI_SIDE_BUSY : 0;
+	return dofi_cr_arrived(sp, &arrival) ? DOFI_CM_BUSY : 0;
 }
 
-static void on_request(struct dofi_side_listener *listener, struct dofi_side *side,
-		       const struct dofi_side_msg *msg)
+static void on_request(struct dofi_cm_listener *listener, struct dofi_cm_conn *cm,
+		       const struct dofi_cm_msg *msg)
 {
-	struct rdm_listener *l = dofi_side_listener_owner(listener);
-	static const struct dofi_side_msg ready = { .kind = DOFI_SIDE_READY };
-	struct rdm_peer *peer = rdm_peer_new(side);
-	enum dofi_side_reason reason;
+	struct rdm_listener *l = dofi_cm_listener_owner(listener);
+	static const struct dofi_cm_msg ready = { .kind = DOFI_CM_READY };
+	struct rdm_peer *peer = rdm_peer_new(cm);
+	enum dofi_cm_reason reason;
 
 	if (!peer) {
-		dofi_side_close(side);
+		dofi_cm_close(cm);
 		return;
 	}
-	dofi_side_set_owner(side, peer);
-	reason = announce(l, peer, msg);
+	dofi_cm_set_owner(cm, peer);
+	reason = deliver(l, peer, msg);
 	if (reason)
-		rdm_peer_turn_down(l->port.ia, peer, reason);
+		rdm_peer_refuse(l->port.ia, peer, reason);
 	else if (l->sp)
-		dofi_side_send(side, &ready);
+		dofi_cm_send(cm, &ready);
 }
 
 void rdm_reject(struct dofi_cr *cr, enum dofi_reject why, const void *data, size_t size)
 {
-	const struct dofi_side_msg msg = {
-		.kind = DOFI_SIDE_REJECT, .data = data, .data_size = (uint16_t)size,
+	const struct dofi_cm_msg msg = {
+		.kind = DOFI_CM_REJECT, .data = data, .data_size = (uint16_t)size,
 	};
 	struct rdm_peer *peer = cr->request;
 
 	cr->request = NULL;
 	if (why == DOFI_REJECT_PROVIDER) {
-		rdm_peer_turn_down(cr->obj.ia, peer, DOFI_SIDE_NOBODY);
+		rdm_peer_refuse(cr->obj.ia, peer, DOFI_CM_NO_LISTENER);
 		return;
 	}
 	if (!peer->gone)
-		dofi_side_send(peer->side, &msg);
+		dofi_cm_send(peer->cm, &msg);
 	rdm_peer_free(cr->obj.ia, peer);
 }
 
 static int accept_with(struct dofi_ep *ep, struct rdm_peer *peer)
 {
-	struct dofi_side_msg msg;
+	struct dofi_cm_msg msg;
 	int ret = peer->gone ? -ECONNABORTED : rdm_conn_open(ep, peer, peer->addr, peer->addr_len);
 
 	if (ret) {
-		rdm_peer_turn_down(ep->obj.ia, peer, DOFI_SIDE_BUSY);
+		rdm_peer_refuse(ep->obj.ia, peer, DOFI_CM_BUSY);
 		return ret;
 	}
 	rdm_peer_answered(ep->obj.ia, peer);
 	ret = rdm_conn_reach(ep->conn);
 	if (ret)
-		msg = (struct dofi_side_msg){ .kind = DOFI_SIDE_REFUSE, .reason = DOFI_SIDE_APART };
+		msg = (struct dofi_cm_msg){ .kind = DOFI_CM_REFUSE, .reason = DOFI_CM_NO_PATH };
 	else
-		rdm_introduce(ep->conn, DOFI_SIDE_ACCEPT, &msg);
-	dofi_side_send(peer->side, &msg);
+		rdm_introduce(ep->conn, DOFI_CM_ACCEPT, &msg);
+	dofi_cm_send(peer->cm, &msg);
 	return ret;
 }
 
@@ -314,12 +320,12 @@ void rdm_accept(struct dofi_ep *ep)
 void rdm_close(struct dofi_ep *ep)
 {
 	if (ep->accepting)
-		rdm_peer_turn_down(ep->obj.ia, ep->accepting, DOFI_SIDE_NOBODY);
+		rdm_peer_refuse(ep->obj.ia, ep->accepting, DOFI_CM_NO_LISTENER);
 	ep->accepting = NULL;
 	rdm_conn_close(ep);
 }
 
-/* What comes by a side connection */
+/* Messages of a CM connection */
 
 static bool is_asking(struct rdm_conn *conn)
 {
@@ -332,18 +338,18 @@ static bool is_asking(struct rdm_conn *conn)
 	return asking && !conn->reached;
 }
 
-/* An answer, if we wait for one. */
-static void on_answer(struct rdm_conn *conn, const struct dofi_side_msg *msg)
+/* Processes an answer, if one is awaited. */
+static void on_answer(struct rdm_conn *conn, const struct dofi_cm_msg *msg)
 {
 	struct dofi_ep *ep = conn->ep;
 
 	if (!is_asking(conn))
 		return;
 	switch (msg->kind) {
-	case DOFI_SIDE_ACCEPT:
+	case DOFI_CM_ACCEPT:
 		accepted(conn, msg);
 		break;
-	case DOFI_SIDE_REJECT:
+	case DOFI_CM_REJECT:
 		dofi_ep_end_with(ep, DAT_CONNECTION_EVENT_PEER_REJECTED, msg->data, msg->data_size);
 		break;
 	default:
@@ -351,24 +357,24 @@ static void on_answer(struct rdm_conn *conn, const struct dofi_side_msg *msg)
 	}
 }
 
-/* A bell needs no more than that it woke the thread. */
-static void on_message(struct dofi_side *side, const struct dofi_side_msg *msg)
+/* A wakeup has had its effect already: it woke the thread. */
+static void on_message(struct dofi_cm_conn *cm, const struct dofi_cm_msg *msg)
 {
-	struct rdm_peer *peer = dofi_side_owner(side);
+	struct rdm_peer *peer = dofi_cm_owner(cm);
 	struct rdm_conn *conn = peer->conn;
 
 	if (!conn)
 		return;
 	switch (msg->kind) {
-	case DOFI_SIDE_ACCEPT:
-	case DOFI_SIDE_REJECT:
-	case DOFI_SIDE_REFUSE:
+	case DOFI_CM_ACCEPT:
+	case DOFI_CM_REJECT:
+	case DOFI_CM_REFUSE:
 		on_answer(conn, msg);
 		break;
-	case DOFI_SIDE_READY:
+	case DOFI_CM_READY:
 		peer->ready = true;
 		break;
-	case DOFI_SIDE_BYE:
+	case DOFI_CM_BYE:
 		rdm_conn_gone(conn, &msg->last_frame, msg->reason ? DAT_CONNECTION_EVENT_BROKEN :
 							  DAT_CONNECTION_EVENT_DISCONNECTED);
 		break;
@@ -377,9 +383,9 @@ static void on_message(struct dofi_side *side, const struct dofi_side_msg *msg)
 	}
 }
 
-static void on_end(struct dofi_side *side, int err)
+static void on_end(struct dofi_cm_conn *cm, int err)
 {
-	struct rdm_peer *peer = dofi_side_owner(side);
+	struct rdm_peer *peer = dofi_cm_owner(cm);
 	struct rdm_conn *conn = peer->conn;
 
 	if (!conn) {
@@ -392,7 +398,7 @@ static void on_end(struct dofi_side *side, int err)
 		rdm_conn_gone(conn, NULL, DAT_CONNECTION_EVENT_BROKEN);
 }
 
-static const struct dofi_side_ops side_ops = {
+static const struct dofi_cm_ops cm_ops = {
 	.request = on_request,
 	.message = on_message,
 	.ended = on_end,

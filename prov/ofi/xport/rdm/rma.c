@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The connectionless transport: RDMA and atomics that we ask of the fabric, or of the peer. */
+/* The connectionless transport: RDMA and atomics, carried out by the fabric or by the peer. */
 
-#include "xport/rdm/rdm.h"
+#include "xport/rdm/rma.h"
 
 #include "base/iov.h"
 #include "fab/quirks.h"
 #include "obj/beside.h"
+#include "xport/rdm/link.h"
+#include "xport/rdm/op.h"
 
 #include <errno.h>
 #include <rdma/fi_errno.h>
@@ -35,7 +37,10 @@ static ssize_t rma_post(struct rdm_conn *conn, struct dofi_dto *dto, struct rdm_
 	return fi_writemsg(conn->ep->fid, &msg, FI_COMPLETION | rdm_fabric(conn)->write_flags);
 }
 
-/* Where the fabric goes on behind what was refused, nothing is behind it until that shows. */
+/*
+ * A fabric that goes on behind a refused operation gets nothing more until the operation has
+ * completed.
+ */
 static int rma_by_fabric(struct rdm_conn *conn, struct dofi_dto *dto, bool write)
 {
 	const bool alone = rdm_fabric(conn)->quirk->goes_on;
@@ -58,34 +63,32 @@ static int rma_by_fabric(struct rdm_conn *conn, struct dofi_dto *dto, bool write
 	return (int)ret;
 }
 
-/* What tells of a write with immediate data. */
-static uint64_t beside_of(const struct dofi_dto *dto)
+uint64_t rdm_write_cq_data(const struct dofi_dto *dto)
 {
 	const bool solicited = dto->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG;
 
 	return dofi_beside(DOFI_BESIDE_WRITE_IMMED, solicited, (uint32_t)dto->length, dto->immed);
 }
 
-/* The peer is not told of a write that it refuses: what tells of it follows when that is done. */
-static int write_immed(struct rdm_conn *conn, struct dofi_dto *dto)
+int rdm_write_before_message(struct rdm_conn *conn, struct dofi_dto *dto)
 {
 	int ret;
 
-	if (!dto->submitted) {
+	if (dto->step != DOFI_STEP_BEGUN) {
 		ret = rma_by_fabric(conn, dto, true);
 		if (ret)
 			return ret;
-		dto->submitted = true;
+		dto->step = DOFI_STEP_BEGUN;
 		dto->parts = 1;
 	}
-	return dto->parts ? -FI_EAGAIN : rdm_send_empty(conn, dto, beside_of(dto));
+	return dto->parts ? -FI_EAGAIN : 0;
 }
 
 /* RDMA by the peer */
 
 static int ask(struct rdm_conn *conn, const struct dofi_dto *dto, struct rdm_frame *f)
 {
-	if (!conn->window || conn->blocking)
+	if (!conn->credits || conn->blocking)
 		return -FI_EAGAIN;
 	f->number = dto->number;
 	f->key = dto->remote_key;
@@ -93,44 +96,47 @@ static int ask(struct rdm_conn *conn, const struct dofi_dto *dto, struct rdm_fra
 	return rdm_transmit(conn, f, NULL, 0, 0, 0);
 }
 
-/* How many bytes of a read one frame brings. A bare one names its request by low bits of the number. */
+/*
+ * The most bytes of a read that one ACK returns. A bare ACK has only the low bits of the request's
+ * number.
+ */
 static size_t read_room(const struct rdm_conn *conn, const struct dofi_dto *dto)
 {
 	const bool bare = conn->bare && dto->number - conn->ep->sq.head <= RDM_BARE_REQUEST;
 
-	return bare ? conn->inject : conn->room - RDM_FRAME_FULL;
+	return bare ? conn->inject : conn->max_copy - RDM_FRAME_FULL;
 }
 
-/* The bytes from dto->asked on, as many as a frame has @room for. */
+/* Asks for, or writes, the bytes from dto->rma.asked on, at most @room of them. */
 static int ask_part(struct rdm_conn *conn, struct dofi_dto *dto, struct rdm_frame *f, size_t room, bool data)
 {
-	const size_t left = dto->length - dto->asked;
+	const size_t left = dto->length - dto->rma.asked;
 	int ret;
 
-	if (!conn->window)
+	if (!conn->credits)
 		return -FI_EAGAIN;
 	f->length = left < room ? left : room;
 	f->value[1] = left - f->length;
 	f->number = dto->number;
 	f->key = dto->remote_key;
-	f->addr = dto->remote_addr + dto->asked;
-	ret = rdm_transmit(conn, f, dto->iov, dto->n_iov, dto->asked, data ? f->length : 0);
+	f->addr = dto->remote_addr + dto->rma.asked;
+	ret = rdm_transmit(conn, f, dto->iov, dto->n_iov, dto->rma.asked, data ? f->length : 0);
 	if (!ret)
-		dto->asked += f->length;
+		dto->rma.asked += f->length;
 	return ret;
 }
 
-static int ask_write_in_parts(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t beside)
+static int ask_write_in_parts(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t cq_data)
 {
-	const size_t room = conn->room - RDM_FRAME_FULL;
+	const size_t room = conn->max_copy - RDM_FRAME_FULL;
 	int ret;
 
 	do {
-		const bool last = dto->length - dto->asked <= room;
-		struct rdm_frame f = { .kind = RDM_FRAME_WRITE, .beside = last ? beside : 0 };
+		const bool last = dto->length - dto->rma.asked <= room;
+		struct rdm_frame f = { .kind = RDM_FRAME_WRITE, .cq_data = last ? cq_data : 0 };
 
 		ret = ask_part(conn, dto, &f, room, true);
-	} while (!ret && dto->asked < dto->length);
+	} while (!ret && dto->rma.asked < dto->length);
 	return ret;
 }
 
@@ -139,14 +145,17 @@ static int ask_read_in_parts(struct rdm_conn *conn, struct dofi_dto *dto)
 	int ret;
 
 	do {
-		struct rdm_frame f = { .kind = RDM_FRAME_READ, .value = { dto->asked } };
+		struct rdm_frame f = { .kind = RDM_FRAME_READ, .value = { dto->rma.asked } };
 
 		ret = ask_part(conn, dto, &f, read_room(conn, dto), false);
-	} while (!ret && dto->asked < dto->length);
+	} while (!ret && dto->rma.asked < dto->length);
 	return ret;
 }
 
-/* Whether the bytes go by frames: they are few, or the end that would fetch them cannot read there. */
+/*
+ * Whether frames carry the bytes: because they are few, or the end that would read them cannot do
+ * that.
+ */
 static bool by_frames(const struct rdm_conn *conn, const struct dofi_dto *dto, bool can_read)
 {
 	return !can_read || dto->length <= conn->eager;
@@ -154,19 +163,20 @@ static bool by_frames(const struct rdm_conn *conn, const struct dofi_dto *dto, b
 
 static void begin(struct dofi_dto *dto)
 {
-	if (!dto->announced)
-		dto->asked = dto->got = 0;
-	dto->announced = true;
+	if (dto->step == DOFI_STEP_ASKED)
+		return;
+	dto->rma.asked = dto->rma.got = 0;
+	dto->step = DOFI_STEP_ASKED;
 }
 
-static int ask_write(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t beside)
+static int ask_write(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t cq_data)
 {
-	struct rdm_frame f = { .kind = RDM_FRAME_WRITE, .length = dto->length, .beside = beside };
+	struct rdm_frame f = { .kind = RDM_FRAME_WRITE, .length = dto->length, .cq_data = cq_data };
 
 	begin(dto);
 	if (by_frames(conn, dto, conn->peer_reads))
-		return ask_write_in_parts(conn, dto, beside);
-	rdm_tell_segments(&f, dto);
+		return ask_write_in_parts(conn, dto, cq_data);
+	rdm_name_segments(&f, dto);
 	return ask(conn, dto, &f);
 }
 
@@ -178,7 +188,7 @@ static int ask_read(struct rdm_conn *conn, struct dofi_dto *dto)
 	return by_frames(conn, dto, conn->pid) ? ask_read_in_parts(conn, dto) : ask(conn, dto, &f);
 }
 
-/* The peer does these in their turn among our frames, but the fabric's RDMA may overtake them. */
+/* The peer carries atomics out in the order of frames, but RDMA of the fabric may overtake them. */
 static int ask_atomic(struct rdm_conn *conn, const struct dofi_dto *dto)
 {
 	struct rdm_frame f = {
@@ -191,9 +201,9 @@ static int ask_atomic(struct rdm_conn *conn, const struct dofi_dto *dto)
 	return ret;
 }
 
-/* What a read by the peer came to */
+/* Results of a read by the peer */
 
-/* Out of the peer's memory; a positive error. */
+/* Reads the peer's memory. Returns 0 or a positive error. */
 static int read_there(struct rdm_conn *conn, struct dofi_dto *dto, const struct rdm_frame *f)
 {
 	const struct dofi_peer_word word = { f->value[0], f->value[1] };
@@ -210,26 +220,26 @@ static int read_there(struct rdm_conn *conn, struct dofi_dto *dto, const struct 
 		return FI_EACCES;
 	case -ESRCH:
 		return FI_ECANCELED;
-	default:	/* it is not where the peer says */
+	default:	/* the memory is not where the peer says */
 		return FI_EIO;
 	}
 }
 
-/* Frames bring parts in order. */
+/* ACKs of parts arrive in order. */
 int rdm_take_data(struct rdm_conn *conn, struct dofi_dto *dto, const struct rdm_frame *f)
 {
-	if (dto->got == dto->length && !f->data_size)
-		return 0;	/* it was of no bytes */
+	if (dto->rma.got == dto->length && !f->data_size)
+		return 0;	/* a read of no bytes */
 	if (!f->data_size)
 		return read_there(conn, dto, f);
-	if (f->addr != dto->got || f->data_size > dto->asked - dto->got)
+	if (f->addr != dto->rma.got || f->data_size > dto->rma.asked - dto->rma.got)
 		return FI_EIO;
-	dofi_iov_scatter(dto->iov, dto->n_iov, dto->got, f->data, f->data_size);
-	dto->got += f->data_size;
+	dofi_iov_scatter(dto->iov, dto->n_iov, dto->rma.got, f->data, f->data_size);
+	dto->rma.got += f->data_size;
 	return 0;
 }
 
-/* Any of them */
+/* Submission */
 
 int rdm_rma(struct rdm_conn *conn, struct dofi_dto *dto)
 {
@@ -241,7 +251,7 @@ int rdm_rma(struct rdm_conn *conn, struct dofi_dto *dto)
 	case DOFI_DTO_READ:
 		return by_peer ? ask_read(conn, dto) : rma_by_fabric(conn, dto, false);
 	case DOFI_DTO_WRITE_IMMED:
-		return by_peer ? ask_write(conn, dto, beside_of(dto)) : write_immed(conn, dto);
+		return ask_write(conn, dto, rdm_write_cq_data(dto));
 	default:
 		return ask_atomic(conn, dto);
 	}

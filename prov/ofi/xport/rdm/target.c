@@ -1,19 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The connectionless transport: RDMA and atomics of the peer that the fabric does not do. */
+/*
+ * The connectionless transport: RDMA and atomics carried out for the peer, where the fabric does
+ * not carry them out.
+ */
 
-#include "xport/rdm/rdm.h"
+#include "xport/rdm/target.h"
 
 #include "base/iov.h"
 #include "obj/lmr_atomic.h"
+#include "xport/rdm/link.h"
 
 #include <rdma/fi_errno.h>
 
 static struct dofi_grants *grants_of(const struct rdm_conn *conn)
 {
-	return &conn->zone->pz->domain.grants;
+	return &conn->rpz->pz->domain.grants;
 }
 
-/* With what is to follow: nothing of it may be done if not all of it may. */
+/*
+ * Includes the bytes that follow in other frames: nothing is carried out unless all of it is
+ * permitted.
+ */
 static struct dofi_use use_of(const struct rdm_conn *conn, const struct rdm_frame *f,
 			      uint64_t access)
 {
@@ -25,7 +32,7 @@ static struct dofi_use use_of(const struct rdm_conn *conn, const struct rdm_fram
 	};
 }
 
-/* Out of the peer's memory; Linux copies one piece behind the other. */
+/* Reads the peer's memory in two pieces, because Linux copies the pieces in order. */
 static int pull_in_order(struct rdm_conn *conn, void *to, const struct rdm_frame *f)
 {
 	const size_t tail = dofi_iov_tail(to, f->length);
@@ -53,7 +60,7 @@ static enum rdm_result write_here(struct rdm_conn *conn, const struct rdm_frame 
 	return ret ? RDM_NO_MEMORY : RDM_OK;
 }
 
-/* What tells of it behind it is a message of no bytes. */
+/* A write with immediate data turns into a message of no bytes. */
 static void become_message(struct rdm_task *task)
 {
 	task->frame.kind = RDM_FRAME_SEND;
@@ -69,45 +76,45 @@ static bool take_write(struct rdm_conn *conn, struct rdm_task *task)
 	task->carried_out = true;
 	if (task->frame.value[1] && !task->result)
 		return true;
-	if (!rdm_answer(conn, task))
+	if (!rdm_ack(conn, task))
 		return false;
-	if (task->frame.beside && !task->result)
+	if (task->frame.cq_data && !task->result)
 		become_message(task);
 	return true;
 }
 
-/* The bytes go with the answer. */
+/* Returns the bytes in the ACK. */
 static bool read_whole(struct rdm_conn *conn, struct rdm_task *task, const struct dofi_use *use)
 {
 	struct iovec from = { .iov_len = task->frame.length };
 	struct rdm_frame f = {
-		.kind = RDM_FRAME_DONE, .number = task->frame.number, .addr = task->frame.value[0],
+		.kind = RDM_FRAME_ACK, .number = task->frame.number, .addr = task->frame.value[0],
 	};
 	int ret;
 
 	if (dofi_grant_enter(grants_of(conn), use, &from.iov_base)) {
 		task->result = RDM_NO_ACCESS;
-		return rdm_answer(conn, task);
+		return rdm_ack(conn, task);
 	}
-	/* what does not fit behind a header is bare */
-	f.length = from.iov_len > conn->room - RDM_FRAME_FULL ? from.iov_len : 0;
+	/* an ACK whose bytes do not fit behind a header is bare, and has a length */
+	f.length = from.iov_len > conn->max_copy - RDM_FRAME_FULL ? from.iov_len : 0;
 	ret = rdm_transmit(conn, &f, &from, 1, 0, from.iov_len);
 	dofi_grant_leave(grants_of(conn));
 	return ret != -FI_EAGAIN;
 }
 
-/* The peer fetches them, and sees by the word that they were granted when it did. */
+/* Has the peer read the bytes, which then checks the grant's word. */
 static bool read_by_peer(struct rdm_conn *conn, struct rdm_task *task, const struct dofi_use *use)
 {
 	struct rdm_frame f = {
-		.kind = RDM_FRAME_DONE, .number = task->frame.number, .length = use->len,
+		.kind = RDM_FRAME_ACK, .number = task->frame.number, .length = use->len,
 	};
 	struct dofi_grant_word word;
 	void *memory;
 
 	if (dofi_grant_word(grants_of(conn), use, &memory, &word)) {
 		task->result = RDM_NO_ACCESS;
-		return rdm_answer(conn, task);
+		return rdm_ack(conn, task);
 	}
 	f.addr = (uintptr_t)memory;
 	f.value[0] = (uintptr_t)word.at;
@@ -119,14 +126,14 @@ static bool take_read(struct rdm_conn *conn, struct rdm_task *task)
 {
 	const struct dofi_use use = use_of(conn, &task->frame, FI_REMOTE_READ);
 
-	/* the peer has left and does not take the bytes */
+	/* a peer that has left takes no bytes */
 	if (conn->left)
 		return true;
-	if (task->frame.length <= (conn->bare ? conn->inject : conn->room - RDM_FRAME_FULL))
+	if (task->frame.length <= (conn->bare ? conn->inject : conn->max_copy - RDM_FRAME_FULL))
 		return read_whole(conn, task, &use);
 	if (rdm_is_near(conn))
 		return read_by_peer(conn, task, &use);
-	rdm_offend(conn, "asks for more than a frame holds");
+	rdm_peer_error(conn, "asks for more than a frame holds");
 	return true;
 }
 
@@ -141,7 +148,7 @@ static bool take_atomic(struct rdm_conn *conn, struct rdm_task *task)
 	if (!task->carried_out && dofi_lmr_atomic(conn->ep->pz, &atomic, &task->old))
 		task->result = RDM_NO_ACCESS;
 	task->carried_out = true;
-	return rdm_answer(conn, task);
+	return rdm_ack(conn, task);
 }
 
 bool rdm_carry_out(struct rdm_conn *conn, struct rdm_task *task)

@@ -5,7 +5,7 @@
 
 #include "base/env.h"
 #include "nomem.h"
-#include "side.h"
+#include "cm.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -15,66 +15,66 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-TestSuite(side, .init = side_init, .fini = side_fini, .timeout = 30);
+TestSuite(cm, .init = cm_init, .fini = cm_fini, .timeout = 30);
 
-static void close_in(struct dofi_side *s)
+static void close_in(struct dofi_cm_conn *s)
 {
-	dofi_side_close(s);
-	dofi_side_close(s);
+	dofi_cm_close(s);
+	dofi_cm_close(s);
 }
 
 static void close_all(void)
 {
-	side_close(side.passive);
-	side_close(side.active);
-	side_unlisten();
+	cm_close(cm.passive);
+	cm_close(cm.active);
+	cm_unlisten();
 }
 
 /* What arrives */
 
 static void exchange(int family)
 {
-	struct dofi_side_msg msg = side_msg(DOFI_SIDE_REQUEST);
+	struct dofi_cm_msg msg = cm_msg(DOFI_CM_REQUEST);
 
-	cr_assert_eq(side_listen(family), 0);
+	cr_assert_eq(cm_listen(family), 0);
 	msg.data = "data";
 	msg.data_size = 4;
-	cr_assert_eq(side_connect(&msg), 0);
-	side_await(1);
-	cr_expect_eq(side.msg.conn_qual, 77);
-	cr_expect_eq(side.msg.data_size, 4);
-	cr_expect(!memcmp(side.data, "data", 4));
-	msg.kind = DOFI_SIDE_ACCEPT;
-	side_send(side.passive, &msg);
-	side_await(1);
-	msg.kind = DOFI_SIDE_READY;
-	side_send(side.active, &msg);
-	side_await(1);
-	msg.kind = DOFI_SIDE_BYE;
+	cr_assert_eq(cm_connect(&msg), 0);
+	cm_await(1);
+	cr_expect_eq(cm.msg.conn_qual, 77);
+	cr_expect_eq(cm.msg.data_size, 4);
+	cr_expect(!memcmp(cm.data, "data", 4));
+	msg.kind = DOFI_CM_ACCEPT;
+	cm_send(cm.passive, &msg);
+	cm_await(1);
+	msg.kind = DOFI_CM_READY;
+	cm_send(cm.active, &msg);
+	cm_await(1);
+	msg.kind = DOFI_CM_BYE;
 	msg.last_frame = 99;
-	side_send(side.active, &msg);
-	side_close(side.active);
-	side_await(2);
-	cr_expect_eq(side.msg.last_frame, 99);
-	cr_expect_eq(side.passive_err, 0);
-	cr_expect_str_eq(side_trace(), "qaYGE", "%s", side_trace());
-	side_close(side.passive);
-	side_unlisten();
+	cm_send(cm.active, &msg);
+	cm_close(cm.active);
+	cm_await(2);
+	cr_expect_eq(cm.msg.last_frame, 99);
+	cr_expect_eq(cm.passive_err, 0);
+	cr_expect_str_eq(cm_trace(), "qaYGE", "%s", cm_trace());
+	cm_close(cm.passive);
+	cm_unlisten();
 }
 
-Test(side, a_connection_is_made_and_ends)
+Test(cm, a_connection_is_made_and_ends)
 {
 	exchange(AF_INET);
 }
 
-Test(side, so_it_is_by_ipv6)
+Test(cm, so_it_is_by_ipv6)
 {
 	exchange(AF_INET6);
 }
 
-Test(side, so_it_is_if_sockets_take_little)
+Test(cm, so_it_is_if_sockets_take_little)
 {
-	side_fault.send_most = 7;
+	cm_fault.send_most = 7;
 	exchange(AF_INET);
 }
 
@@ -85,15 +85,15 @@ static uint16_t port_of(const struct sockaddr_storage *address)
 
 /* Descriptors */
 
-static int pipe_fd[2], taken[DOFI_SIDE_FDS];
+static int pipe_fd[2], taken[DOFI_CM_FDS];
 static unsigned n_taken;
 
 /* The descriptors are valid only during the call. */
-static void take_fds(struct dofi_side *s)
+static void take_fds(struct dofi_cm_conn *s)
 {
 	(void)s;
-	for (n_taken = 0; n_taken < side.msg.n_fds; n_taken++)
-		taken[n_taken] = fcntl(side.msg.fd[n_taken], F_DUPFD_CLOEXEC, 0);
+	for (n_taken = 0; n_taken < cm.msg.n_fds; n_taken++)
+		taken[n_taken] = fcntl(cm.msg.fd[n_taken], F_DUPFD_CLOEXEC, 0);
 }
 
 static void fds_close(int *fd, unsigned n)
@@ -115,41 +115,41 @@ static void expect_taken(unsigned n)
 
 static void exchange_fds(void)
 {
-	struct dofi_side_msg msg = side_msg(DOFI_SIDE_REQUEST);
+	struct dofi_cm_msg msg = cm_msg(DOFI_CM_REQUEST);
 
 	cr_assert_eq(pipe2(pipe_fd, O_CLOEXEC), 0);
-	side.on_request = side.on_message = take_fds;
-	cr_assert_eq(side_listen(AF_UNIX), 0);
+	cm.on_request = cm.on_message = take_fds;
+	cr_assert_eq(cm_listen(AF_UNIX), 0);
 	msg.n_fds = 2;
 	msg.fd[0] = pipe_fd[0];
 	msg.fd[1] = pipe_fd[1];
-	cr_assert_eq(side_connect(&msg), 0);
-	side_await(1);
-	side_settle();
+	cr_assert_eq(cm_connect(&msg), 0);
+	cm_await(1);
+	cm_settle();
 	expect_taken(2);
-	msg.kind = DOFI_SIDE_ACCEPT;
+	msg.kind = DOFI_CM_ACCEPT;
 	msg.n_fds = 1;
-	side_send(side.passive, &msg);
-	side_await(1);
-	side_settle();
+	cm_send(cm.passive, &msg);
+	cm_await(1);
+	cm_settle();
 	expect_taken(1);
-	msg = side_msg(DOFI_SIDE_READY);
-	side_send(side.passive, &msg);
-	side_await(1);
-	side_settle();
+	msg = cm_msg(DOFI_CM_READY);
+	cm_send(cm.passive, &msg);
+	cm_await(1);
+	cm_settle();
 	cr_expect_eq(n_taken, 0);
 	fds_close(pipe_fd, 2);
 	close_all();
 }
 
-Test(side, descriptors_go_with_their_message)
+Test(cm, descriptors_go_with_their_message)
 {
 	exchange_fds();
 }
 
-Test(side, descriptors_go_with_the_first_bytes_that_the_socket_takes)
+Test(cm, descriptors_go_with_the_first_bytes_that_the_socket_takes)
 {
-	side_fault.send_most = 7;
+	cm_fault.send_most = 7;
 	exchange_fds();
 }
 
@@ -171,57 +171,57 @@ static void put_with_fds(int fd, const void *bytes, size_t len, const int *fds, 
 }
 
 /* If the peer's socket was full, the descriptors are sent with bytes that were queued before. */
-Test(side, descriptors_may_come_before_their_message)
+Test(cm, descriptors_may_come_before_their_message)
 {
-	const struct dofi_side_msg ready = side_msg(DOFI_SIDE_READY);
-	unsigned char buf[DOFI_SIDE_MAX];
+	const struct dofi_cm_msg ready = cm_msg(DOFI_CM_READY);
+	unsigned char buf[DOFI_CM_MAX];
 	int fd;
 
 	cr_assert_eq(pipe2(pipe_fd, O_CLOEXEC), 0);
-	side.on_message = take_fds;
-	cr_assert_eq(side_listen(AF_UNIX), 0);
-	fd = side_stranger_in();
-	put_with_fds(fd, buf, dofi_side_pack(buf, &ready), pipe_fd, 1);
-	side_await(1);
-	side_put_msg(fd, DOFI_SIDE_ACCEPT);
-	side_await(1);
-	side_settle();
+	cm.on_message = take_fds;
+	cr_assert_eq(cm_listen(AF_UNIX), 0);
+	fd = cm_stranger_in();
+	put_with_fds(fd, buf, dofi_cm_pack(buf, &ready), pipe_fd, 1);
+	cm_await(1);
+	cm_put_msg(fd, DOFI_CM_ACCEPT);
+	cm_await(1);
+	cm_settle();
 	expect_taken(1);
 	close(fd);
-	side_await(1);
+	cm_await(1);
 	fds_close(pipe_fd, 2);
-	side_close(side.passive);
-	side_unlisten();
+	cm_close(cm.passive);
+	cm_unlisten();
 }
 
-/* side_fini() checks that. */
-Test(side, descriptors_that_nothing_takes_are_closed)
+/* cm_fini() checks that. */
+Test(cm, descriptors_that_nothing_takes_are_closed)
 {
 	const int fds[] = { STDIN_FILENO, STDIN_FILENO, STDIN_FILENO, STDIN_FILENO };
 	int fd;
 
-	cr_assert_eq(side_listen(AF_UNIX), 0);
-	fd = side_stranger_in();
+	cr_assert_eq(cm_listen(AF_UNIX), 0);
+	fd = cm_stranger_in();
 	put_with_fds(fd, "DA", 2, fds, 4);
 	put_with_fds(fd, "T", 1, fds, 2);
 	close(fd);
-	side_await(1);
-	side_close(side.passive);
-	side_unlisten();
+	cm_await(1);
+	cm_close(cm.passive);
+	cm_unlisten();
 }
 
-Test(side, both_know_the_addresses)
+Test(cm, both_know_the_addresses)
 {
-	const struct dofi_side_msg accept = side_msg(DOFI_SIDE_ACCEPT);
+	const struct dofi_cm_msg accept = cm_msg(DOFI_CM_ACCEPT);
 
-	side_couple();
-	side_send(side.passive, &accept);
-	side_await(1);
-	cr_expect_eq(port_of(dofi_side_peer(side.active)), dofi_side_port(side.listener));
-	cr_expect_eq(port_of(dofi_side_local(side.passive)), dofi_side_port(side.listener));
-	cr_expect(port_of(dofi_side_local(side.active)));
-	cr_expect_eq(port_of(dofi_side_local(side.active)), port_of(dofi_side_peer(side.passive)));
-	cr_expect_eq(dofi_side_peer(side.passive)->ss_family, AF_INET);
+	cm_couple();
+	cm_send(cm.passive, &accept);
+	cm_await(1);
+	cr_expect_eq(port_of(dofi_cm_peer(cm.active)), dofi_cm_listener_port(cm.listener));
+	cr_expect_eq(dofi_cm_local_port(cm.passive), dofi_cm_listener_port(cm.listener));
+	cr_expect(dofi_cm_local_port(cm.active));
+	cr_expect_eq(dofi_cm_local_port(cm.active), port_of(dofi_cm_peer(cm.passive)));
+	cr_expect_eq(dofi_cm_peer(cm.passive)->ss_family, AF_INET);
 	close_all();
 }
 
@@ -239,74 +239,74 @@ static void is_tuned(int fd)
 	cr_expect_eq(v, 2 * dofi_settings.keepalive_s * 1000);
 }
 
-Test(side, sockets_are_tuned)
+Test(cm, sockets_are_tuned)
 {
-	side_couple();
-	is_tuned(side_connecting);
-	is_tuned(side_accepted);
+	cm_couple();
+	is_tuned(cm_connecting);
+	is_tuned(cm_accepted);
 	close_all();
 }
 
-static void answer_twice(struct dofi_side *s)
+static void answer_twice(struct dofi_cm_conn *s)
 {
-	const struct dofi_side_msg accept = side_msg(DOFI_SIDE_ACCEPT);
-	const struct dofi_side_msg bye = side_msg(DOFI_SIDE_BYE);
+	const struct dofi_cm_msg accept = cm_msg(DOFI_CM_ACCEPT);
+	const struct dofi_cm_msg bye = cm_msg(DOFI_CM_BYE);
 
-	dofi_side_send(s, &accept);
-	dofi_side_send(s, &bye);
-	dofi_side_close(s);
+	dofi_cm_send(s, &accept);
+	dofi_cm_send(s, &bye);
+	dofi_cm_close(s);
 }
 
-Test(side, what_was_sent_arrives_before_the_end)
+Test(cm, what_was_sent_arrives_before_the_end)
 {
-	side.on_request = answer_twice;
-	side_couple();
-	side_await(3);
-	cr_expect_str_eq(side_trace(), "qage");
-	cr_expect_eq(side.active_err, 0);
-	side_close(side.active);
-	side_unlisten();
+	cm.on_request = answer_twice;
+	cm_couple();
+	cm_await(3);
+	cr_expect_str_eq(cm_trace(), "qage");
+	cr_expect_eq(cm.active_err, 0);
+	cm_close(cm.active);
+	cm_unlisten();
 }
 
 #define PAIRS 100
 
 /* Sent byte by byte, and then all at once with a cut within a message. */
-Test(side, messages_may_come_in_pieces_and_in_heaps)
+Test(cm, messages_may_come_in_pieces_and_in_heaps)
 {
-	struct dofi_side_msg msg = side_msg(DOFI_SIDE_REQUEST);
-	unsigned char buf[DOFI_SIDE_MAX], heap[PAIRS * 32];
+	struct dofi_cm_msg msg = cm_msg(DOFI_CM_REQUEST);
+	unsigned char buf[DOFI_CM_MAX], heap[PAIRS * 32];
 	size_t n, i, cut;
 	int fd;
 
-	cr_assert_eq(side_listen(AF_INET), 0);
-	fd = side_stranger();
-	n = dofi_side_pack(buf, &msg);
+	cr_assert_eq(cm_listen(AF_INET), 0);
+	fd = cm_stranger();
+	n = dofi_cm_pack(buf, &msg);
 	for (i = 0; i < n; i++) {
-		side_put(fd, buf + i, 1);
-		side_settle();
-		cr_expect_eq(strlen(side_trace()), i + 1 == n);
+		cm_put(fd, buf + i, 1);
+		cm_settle();
+		cr_expect_eq(strlen(cm_trace()), i + 1 == n);
 	}
-	side_await(1);
+	cm_await(1);
 	for (i = n = 0; i < 2 * PAIRS; i++) {
-		msg.kind = i % 2 ? DOFI_SIDE_BYE : DOFI_SIDE_READY;
+		msg.kind = i % 2 ? DOFI_CM_BYE : DOFI_CM_READY;
 		msg.last_frame = i;
-		cut = dofi_side_pack(buf, &msg);
+		cut = dofi_cm_pack(buf, &msg);
 		memcpy(heap + n, buf, cut);
 		n += cut;
 	}
-	cut = DOFI_SIDE_HEADER + 6;
-	side_put(fd, heap, cut);
-	side_await(1);
-	side_put(fd, heap + cut, n - cut);
-	side_await(2 * PAIRS - 1);
+	cut = DOFI_CM_HEADER + 6;
+	cm_put(fd, heap, cut);
+	cm_await(1);
+	cm_put(fd, heap + cut, n - cut);
+	cm_await(2 * PAIRS - 1);
 	for (i = 0; i < PAIRS; i++)
-		cr_expect(!strncmp(side_trace() + 1 + 2 * i, "YG", 2));
-	cr_expect_eq(side.msg.last_frame, 2 * PAIRS - 1);
+		cr_expect(!strncmp(cm_trace() + 1 + 2 * i, "YG", 2));
+	cr_expect_eq(cm.msg.last_frame, 2 * PAIRS - 1);
 	close(fd);
-	side_await(1);
-	cr_expect_eq(side.passive_err, 0);
-	side_close(side.passive);
-	side_unlisten();
+	cm_await(1);
+	cr_expect_eq(cm.passive_err, 0);
+	cm_close(cm.passive);
+	cm_unlisten();
 }
 
 #define RINGS 2000
@@ -316,40 +316,40 @@ static void *ring(void *arg)
 	int i;
 
 	for (i = 0; i < RINGS; i++)
-		dofi_side_ring(arg);
+		dofi_cm_wake(arg);
 	return NULL;
 }
 
-/* Two threads send BELLs and a third sends messages, which must not be interleaved. */
-Test(side, any_thread_rings)
+/* Two threads send WAKEUPs and a third sends messages, which must not be interleaved. */
+Test(cm, any_thread_rings)
 {
-	const struct dofi_side_msg ready = side_msg(DOFI_SIDE_READY), bye = side_msg(DOFI_SIDE_BYE);
+	const struct dofi_cm_msg ready = cm_msg(DOFI_CM_READY), bye = cm_msg(DOFI_CM_BYE);
 	pthread_t threads[2];
 	const char *trace;
 	size_t n, bells;
 	int i;
 
-	side_couple();
+	cm_couple();
 	for (i = 0; i < 2; i++)
-		pthread_create(&threads[i], NULL, ring, side.active);
+		pthread_create(&threads[i], NULL, ring, cm.active);
 	for (i = 0; i < 50; i++)
-		side_send(side.active, &ready);
+		cm_send(cm.active, &ready);
 	for (i = 0; i < 2; i++)
 		pthread_join(threads[i], NULL);
-	side_send(side.active, &bye);
-	side_close(side.active);
-	while (side.passive_err == 1)
-		side_await(1);
-	cr_expect_eq(side.passive_err, 0);
-	trace = side_trace();
+	cm_send(cm.active, &bye);
+	cm_close(cm.active);
+	while (cm.passive_err == 1)
+		cm_await(1);
+	cr_expect_eq(cm.passive_err, 0);
+	trace = cm_trace();
 	n = strlen(trace);
 	cr_expect_str_eq(trace + n - 2, "GE");
 	for (i = 0, bells = 0; trace[i]; i++)
 		bells += trace[i] == 'B';
 	cr_expect(bells && bells <= 2 * RINGS);
 	cr_expect_eq(n, 1 + bells + 50 + 2);
-	side_close(side.passive);
-	side_unlisten();
+	cm_close(cm.passive);
+	cm_unlisten();
 }
 
 /* Peers that read nothing */
@@ -359,97 +359,97 @@ static int narrow_stranger(void)
 {
 	int small = 2048, fd;
 
-	side_fault.small = small;
-	cr_assert_eq(side_listen(AF_INET), 0);
-	fd = side_stranger_in();
+	cm_fault.small = small;
+	cr_assert_eq(cm_listen(AF_INET), 0);
+	fd = cm_stranger_in();
 	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small));
 	return fd;
 }
 
-/* Sends more BELLs than the kernel takes. */
+/* Sends more WAKEUPs than the kernel takes. */
 static void ring_until_full(void)
 {
 	int i;
 
 	for (i = 0; i < 20000; i++)
-		dofi_side_ring(side.passive);
+		dofi_cm_wake(cm.passive);
 }
 
 /* Counts the messages until the end. @last is the kind of the last message. */
 static size_t read_all(int fd, int *last)
 {
 	static unsigned char buf[1 << 20];
-	struct dofi_side_msg msg = { 0 };
+	struct dofi_cm_msg msg = { 0 };
 	size_t len = 0, at = 0, count = 0;
 	ssize_t n;
 
 	while ((n = recv(fd, buf + len, sizeof(buf) - len, 0)) > 0)
 		len += n;
 	cr_expect_eq(n, 0);
-	for (; (n = dofi_side_unpack(buf + at, len - at, &msg)) > 0; at += n)
+	for (; (n = dofi_cm_unpack(buf + at, len - at, &msg)) > 0; at += n)
 		count++;
 	cr_expect_eq(at, len, "bytes that are no message");
 	*last = msg.kind;
 	return count;
 }
 
-Test(side, bells_are_dropped_but_messages_wait)
+Test(cm, bells_are_dropped_but_messages_wait)
 {
-	const struct dofi_side_msg bye = side_msg(DOFI_SIDE_BYE);
+	const struct dofi_cm_msg bye = cm_msg(DOFI_CM_BYE);
 	int fd = narrow_stranger(), last;
 	size_t n;
 
 	ring_until_full();
-	side_send(side.passive, &bye);
-	side_close(side.passive);
-	side_unlisten();
+	cm_send(cm.passive, &bye);
+	cm_close(cm.passive);
+	cm_unlisten();
 	n = read_all(fd, &last);
 	cr_expect(n > 1 && n < 20000, "%zu", n);
-	cr_expect_eq(last, DOFI_SIDE_BYE);
+	cr_expect_eq(last, DOFI_CM_BYE);
 	close(fd);
 }
 
 /* Queued bytes are sent when there is room, without a further call. */
-Test(side, what_waits_is_sent_later)
+Test(cm, what_waits_is_sent_later)
 {
-	const struct dofi_side_msg reject = side_msg(DOFI_SIDE_REJECT);
+	const struct dofi_cm_msg reject = cm_msg(DOFI_CM_REJECT);
 	int fd = narrow_stranger();
 	unsigned char buf[4096];
-	struct dofi_side_msg msg = { 0 };
+	struct dofi_cm_msg msg = { 0 };
 	size_t len = 0;
 	ssize_t n;
 
 	ring_until_full();
-	side_send(side.passive, &reject);
-	while (msg.kind != DOFI_SIDE_REJECT) {
+	cm_send(cm.passive, &reject);
+	while (msg.kind != DOFI_CM_REJECT) {
 		n = recv(fd, buf + len, sizeof(buf) - len, 0);
 		cr_assert(n > 0);
-		for (len += n; (n = dofi_side_unpack(buf, len, &msg)) > 0; len -= n)
+		for (len += n; (n = dofi_cm_unpack(buf, len, &msg)) > 0; len -= n)
 			memmove(buf, buf + n, len - n);
 	}
-	/* now there is room for a BELL */
-	dofi_side_ring(side.passive);
-	cr_expect_eq(recv(fd, buf, DOFI_SIDE_HEADER, MSG_WAITALL), DOFI_SIDE_HEADER);
-	cr_expect_eq(buf[5], DOFI_SIDE_BELL);
-	side_close(side.passive);
-	side_unlisten();
+	/* now there is room for a WAKEUP */
+	dofi_cm_wake(cm.passive);
+	cr_expect_eq(recv(fd, buf, DOFI_CM_HEADER, MSG_WAITALL), DOFI_CM_HEADER);
+	cr_expect_eq(buf[5], DOFI_CM_WAKEUP);
+	cm_close(cm.passive);
+	cm_unlisten();
 	close(fd);
 }
 
-Test(side, who_takes_nothing_is_given_up)
+Test(cm, who_takes_nothing_is_given_up)
 {
-	const struct dofi_side_msg accept = side_msg(DOFI_SIDE_ACCEPT);
+	const struct dofi_cm_msg accept = cm_msg(DOFI_CM_ACCEPT);
 	int fd = narrow_stranger(), i;
 
-	for (i = 0; i < 1000 && side.passive_err == 1; i++)
-		side_send(side.passive, &accept);
-	side_await(1);
-	cr_expect_eq(side.passive_err, -ENOBUFS);
-	cr_expect_str_eq(side_trace(), "qE");
-	side_send(side.passive, &accept);
-	dofi_side_ring(side.passive);
-	side_close(side.passive);
-	side_unlisten();
+	for (i = 0; i < 1000 && cm.passive_err == 1; i++)
+		cm_send(cm.passive, &accept);
+	cm_await(1);
+	cr_expect_eq(cm.passive_err, -ENOBUFS);
+	cr_expect_str_eq(cm_trace(), "qE");
+	cm_send(cm.passive, &accept);
+	dofi_cm_wake(cm.passive);
+	cm_close(cm.passive);
+	cm_unlisten();
 	close(fd);
 }
 
@@ -457,172 +457,172 @@ Test(side, who_takes_nothing_is_given_up)
 
 static void ends(int fd, int err, const char *trace)
 {
-	side_await(1);
-	cr_expect_eq(side.passive_err, err, "%d", side.passive_err);
-	cr_expect_str_eq(side_trace(), trace);
-	side_settle();
-	cr_expect_str_eq(side_trace(), trace);
-	side_close(side.passive);
-	side_unlisten();
+	cm_await(1);
+	cr_expect_eq(cm.passive_err, err, "%d", cm.passive_err);
+	cr_expect_str_eq(cm_trace(), trace);
+	cm_settle();
+	cr_expect_str_eq(cm_trace(), trace);
+	cm_close(cm.passive);
+	cm_unlisten();
 	close(fd);
 }
 
-Test(side, a_peer_may_leave)
+Test(cm, a_peer_may_leave)
 {
 	int fd;
 
-	cr_assert_eq(side_listen(AF_INET), 0);
-	fd = side_stranger_in();
+	cr_assert_eq(cm_listen(AF_INET), 0);
+	fd = cm_stranger_in();
 	shutdown(fd, SHUT_WR);
 	ends(fd, 0, "qE");
 }
 
-Test(side, a_peer_may_leave_within_a_message)
+Test(cm, a_peer_may_leave_within_a_message)
 {
 	int fd;
 
-	cr_assert_eq(side_listen(AF_INET), 0);
-	fd = side_stranger_in();
-	side_put(fd, "DATS", 4);
+	cr_assert_eq(cm_listen(AF_INET), 0);
+	fd = cm_stranger_in();
+	cm_put(fd, "DATS", 4);
 	shutdown(fd, SHUT_WR);
 	ends(fd, -ECONNRESET, "qE");
 }
 
 /* A whole message needs no memory, but a part of a message must be stored. */
-Test(side, without_memory_a_part_of_a_message_ends_it)
+Test(cm, without_memory_a_part_of_a_message_ends_it)
 {
 	int fd;
 
-	cr_assert_eq(side_listen(AF_INET), 0);
-	fd = side_stranger_in();
+	cr_assert_eq(cm_listen(AF_INET), 0);
+	fd = cm_stranger_in();
 	nomem_after(0);
-	side_put_msg(fd, DOFI_SIDE_READY);
-	side_await(1);
-	side_put(fd, "DATS", 4);
+	cm_put_msg(fd, DOFI_CM_READY);
+	cm_await(1);
+	cm_put(fd, "DATS", 4);
 	ends(fd, -ENOMEM, "qYE");
 	cr_expect(nomem_failed());
 }
 
 static void unsent(void *arg)
 {
-	const struct dofi_side_msg ready = side_msg(DOFI_SIDE_READY);
+	const struct dofi_cm_msg ready = cm_msg(DOFI_CM_READY);
 
 	(void)arg;
-	side_fault.send = EAGAIN;
+	cm_fault.send = EAGAIN;
 	nomem_after(0);
-	dofi_side_send(side.passive, &ready);
+	dofi_cm_send(cm.passive, &ready);
 	cr_expect(nomem_failed());
 }
 
-Test(side, without_memory_what_is_not_taken_ends_it)
+Test(cm, without_memory_what_is_not_taken_ends_it)
 {
 	int fd;
 
-	cr_assert_eq(side_listen(AF_INET), 0);
-	fd = side_stranger_in();
-	side_do(unsent, NULL);
+	cr_assert_eq(cm_listen(AF_INET), 0);
+	fd = cm_stranger_in();
+	cm_do(unsent, NULL);
 	ends(fd, -ENOMEM, "qE");
 }
 
-Test(side, a_connection_may_be_reset)
+Test(cm, a_connection_may_be_reset)
 {
 	const struct linger hard = { .l_onoff = 1 };
 	int fd;
 
-	cr_assert_eq(side_listen(AF_INET), 0);
-	fd = side_stranger_in();
+	cr_assert_eq(cm_listen(AF_INET), 0);
+	fd = cm_stranger_in();
 	setsockopt(fd, SOL_SOCKET, SO_LINGER, &hard, sizeof(hard));
 	close(fd);
 	ends(dup(0), -ECONNRESET, "qE");
 }
 
-Test(side, garbage_ends_it)
+Test(cm, garbage_ends_it)
 {
 	int fd;
 
-	cr_assert_eq(side_listen(AF_INET), 0);
-	fd = side_stranger_in();
-	side_put(fd, "GET / HTTP/1.0\r\n\r\n", 18);
+	cr_assert_eq(cm_listen(AF_INET), 0);
+	fd = cm_stranger_in();
+	cm_put(fd, "GET / HTTP/1.0\r\n\r\n", 18);
 	ends(fd, -EPROTO, "qE");
 }
 
-Test(side, garbage_behind_messages_ends_it_after_them)
+Test(cm, garbage_behind_messages_ends_it_after_them)
 {
-	const struct dofi_side_msg request = side_msg(DOFI_SIDE_REQUEST);
-	unsigned char buf[2 * DOFI_SIDE_MAX];
+	const struct dofi_cm_msg request = cm_msg(DOFI_CM_REQUEST);
+	unsigned char buf[2 * DOFI_CM_MAX];
 	size_t n;
 	int fd;
 
-	cr_assert_eq(side_listen(AF_INET), 0);
-	fd = side_stranger();
-	n = dofi_side_pack(buf, &request);
+	cr_assert_eq(cm_listen(AF_INET), 0);
+	fd = cm_stranger();
+	n = dofi_cm_pack(buf, &request);
 	memset(buf + n, 0xa5, 500);
-	side_put(fd, buf, n + 500);
-	side_await(1);
+	cm_put(fd, buf, n + 500);
+	cm_await(1);
 	ends(fd, -EPROTO, "qE");
 }
 
-Test(side, another_version_ends_it)
+Test(cm, another_version_ends_it)
 {
 	int fd;
 
-	cr_assert_eq(side_listen(AF_INET), 0);
-	fd = side_stranger_in();
-	side_put(fd, "DATS\x10\x06\0\0", 8);
+	cr_assert_eq(cm_listen(AF_INET), 0);
+	fd = cm_stranger_in();
+	cm_put(fd, "DATS\x10\x06\0\0", 8);
 	ends(fd, -EPROTONOSUPPORT, "qE");
 }
 
-Test(side, a_second_request_ends_it)
+Test(cm, a_second_request_ends_it)
 {
 	int fd;
 
-	cr_assert_eq(side_listen(AF_INET), 0);
-	fd = side_stranger_in();
-	side_put_msg(fd, DOFI_SIDE_READY);
-	side_await(1);
-	side_put_msg(fd, DOFI_SIDE_REQUEST);
+	cr_assert_eq(cm_listen(AF_INET), 0);
+	fd = cm_stranger_in();
+	cm_put_msg(fd, DOFI_CM_READY);
+	cm_await(1);
+	cm_put_msg(fd, DOFI_CM_REQUEST);
 	ends(fd, -EPROTO, "qYE");
 }
 
 /* The errno of a failed write is reported, after the messages that the peer sent before. */
 static void failed_write(void *arg)
 {
-	const struct dofi_side_msg ready = side_msg(DOFI_SIDE_READY);
+	const struct dofi_cm_msg ready = cm_msg(DOFI_CM_READY);
 
-	side_put_msg(*(int *)arg, DOFI_SIDE_BYE);
-	side_fault.send = ETIMEDOUT;
-	dofi_side_send(side.passive, &ready);
+	cm_put_msg(*(int *)arg, DOFI_CM_BYE);
+	cm_fault.send = ETIMEDOUT;
+	dofi_cm_send(cm.passive, &ready);
 }
 
-Test(side, what_was_said_before_a_failed_write_is_heard)
+Test(cm, what_was_said_before_a_failed_write_is_heard)
 {
 	int fd;
 
-	cr_assert_eq(side_listen(AF_INET), 0);
-	fd = side_stranger_in();
-	side_do(failed_write, &fd);
-	side_await(1);
+	cr_assert_eq(cm_listen(AF_INET), 0);
+	fd = cm_stranger_in();
+	cm_do(failed_write, &fd);
+	cm_await(1);
 	ends(fd, -ETIMEDOUT, "qGE");
 }
 
 /* The write reports the reset, and the read then finds an orderly end. */
 static void reset_and_write(void *arg)
 {
-	const struct dofi_side_msg ready = side_msg(DOFI_SIDE_READY);
+	const struct dofi_cm_msg ready = cm_msg(DOFI_CM_READY);
 
 	close(*(int *)arg);
-	dofi_side_send(side.passive, &ready);
+	dofi_cm_send(cm.passive, &ready);
 }
 
-Test(side, a_reset_that_a_write_meets_is_told)
+Test(cm, a_reset_that_a_write_meets_is_told)
 {
 	const struct linger hard = { .l_onoff = 1 };
 	int fd;
 
-	cr_assert_eq(side_listen(AF_INET), 0);
-	fd = side_stranger_in();
+	cr_assert_eq(cm_listen(AF_INET), 0);
+	fd = cm_stranger_in();
 	setsockopt(fd, SOL_SOCKET, SO_LINGER, &hard, sizeof(hard));
-	side_do(reset_and_write, &fd);
+	cm_do(reset_and_write, &fd);
 	ends(dup(0), -ECONNRESET, "qE");
 }
 
@@ -630,26 +630,26 @@ Test(side, a_reset_that_a_write_meets_is_told)
 
 static void cannot_connect(int err)
 {
-	const struct dofi_side_msg request = side_msg(DOFI_SIDE_REQUEST);
+	const struct dofi_cm_msg request = cm_msg(DOFI_CM_REQUEST);
 
-	cr_assert_eq(side_connect(&request), 0);
-	side_await(1);
-	cr_expect_eq(side.active_err, err, "%d", side.active_err);
-	side_settle();
-	cr_expect_str_eq(side_trace(), "e");
-	side_close(side.active);
+	cr_assert_eq(cm_connect(&request), 0);
+	cm_await(1);
+	cr_expect_eq(cm.active_err, err, "%d", cm.active_err);
+	cm_settle();
+	cr_expect_str_eq(cm_trace(), "e");
+	cm_close(cm.active);
 }
 
-Test(side, nobody_listens)
+Test(cm, nobody_listens)
 {
-	cr_assert_eq(side_listen(AF_INET), 0);
-	side_unlisten();
+	cr_assert_eq(cm_listen(AF_INET), 0);
+	cm_unlisten();
 	cannot_connect(-ECONNREFUSED);
 }
 
-Test(side, no_way_leads_there)
+Test(cm, no_way_leads_there)
 {
-	struct sockaddr_in *in = (struct sockaddr_in *)&side.address;
+	struct sockaddr_in *in = (struct sockaddr_in *)&cm.address;
 
 	in->sin_family = AF_INET;
 	in->sin_port = htons(1);
@@ -657,120 +657,120 @@ Test(side, no_way_leads_there)
 	cannot_connect(-ENETUNREACH);
 }
 
-Test(side, nobody_finds_himself)
+Test(cm, nobody_finds_himself)
 {
-	cr_assert_eq(side_listen(AF_INET), 0);
-	side_unlisten();
-	side_fault.connect_to_self = true;
+	cr_assert_eq(cm_listen(AF_INET), 0);
+	cm_unlisten();
+	cm_fault.connect_to_self = true;
 	cannot_connect(-ECONNREFUSED);
 }
 
 static void connect_and_close(void *arg)
 {
-	struct sockaddr *address = (struct sockaddr *)&side.address;
-	static const struct dofi_side_ops none;
-	struct dofi_side *s;
+	struct sockaddr *address = (struct sockaddr *)&cm.address;
+	static const struct dofi_cm_ops none;
+	struct dofi_cm_conn *s;
 
-	cr_assert_eq(dofi_side_connect(&side.progress, address, &none, NULL, arg, &s), 0);
-	dofi_side_close(s);
+	cr_assert_eq(dofi_cm_connect(&cm.progress, address, &none, NULL, arg, &s), 0);
+	dofi_cm_close(s);
 }
 
-Test(side, a_side_may_be_closed_before_it_is_connected)
+Test(cm, a_side_may_be_closed_before_it_is_connected)
 {
-	struct dofi_side_msg request = side_msg(DOFI_SIDE_REQUEST);
+	struct dofi_cm_msg request = cm_msg(DOFI_CM_REQUEST);
 
-	cr_assert_eq(side_listen(AF_INET), 0);
-	side_do(connect_and_close, &request);
-	side_unlisten();
+	cr_assert_eq(cm_listen(AF_INET), 0);
+	cm_do(connect_and_close, &request);
+	cm_unlisten();
 	/* and before ended() reports that it cannot connect */
-	side_do(connect_and_close, &request);
-	side_settle();
-	cr_expect_str_eq(side_trace(), "");
+	cm_do(connect_and_close, &request);
+	cm_settle();
+	cr_expect_str_eq(cm_trace(), "");
 }
 
-Test(side, there_may_be_no_room_for_another)
+Test(cm, there_may_be_no_room_for_another)
 {
-	const struct dofi_side_msg request = side_msg(DOFI_SIDE_REQUEST);
+	const struct dofi_cm_msg request = cm_msg(DOFI_CM_REQUEST);
 	int n;
 
-	cr_assert_eq(side_listen(AF_INET), 0);
+	cr_assert_eq(cm_listen(AF_INET), 0);
 	nomem_after(0);
-	n = side_connect(&request);
+	n = cm_connect(&request);
 	cr_expect(nomem_failed());
 	cr_expect_eq(n, -ENOMEM);
-	side_fault.epoll_add = ENOSPC;
-	cr_expect_eq(side_connect(&request), -ENOSPC);
-	side_unlisten();
+	cm_fault.epoll_add = ENOSPC;
+	cr_expect_eq(cm_connect(&request), -ENOSPC);
+	cm_unlisten();
 }
 
 /* Closing in any callback */
 
-Test(side, a_side_may_be_closed_at_its_request)
+Test(cm, a_side_may_be_closed_at_its_request)
 {
 	int fd;
 
-	side.on_request = close_in;
-	cr_assert_eq(side_listen(AF_INET), 0);
-	fd = side_stranger();
-	side_put_msg(fd, DOFI_SIDE_REQUEST);
-	side_put_msg(fd, DOFI_SIDE_READY);
-	side_await(1);
-	side_end_of(fd);
-	cr_expect_str_eq(side_trace(), "q");
-	side_unlisten();
+	cm.on_request = close_in;
+	cr_assert_eq(cm_listen(AF_INET), 0);
+	fd = cm_stranger();
+	cm_put_msg(fd, DOFI_CM_REQUEST);
+	cm_put_msg(fd, DOFI_CM_READY);
+	cm_await(1);
+	cm_end_of(fd);
+	cr_expect_str_eq(cm_trace(), "q");
+	cm_unlisten();
 	close(fd);
 }
 
-Test(side, a_side_may_be_closed_at_a_message)
+Test(cm, a_side_may_be_closed_at_a_message)
 {
-	unsigned char two[2 * DOFI_SIDE_HEADER];
-	unsigned char buf[DOFI_SIDE_MAX];
-	const struct dofi_side_msg ready = side_msg(DOFI_SIDE_READY);
+	unsigned char two[2 * DOFI_CM_HEADER];
+	unsigned char buf[DOFI_CM_MAX];
+	const struct dofi_cm_msg ready = cm_msg(DOFI_CM_READY);
 	int fd;
 
-	dofi_side_pack(buf, &ready);
-	memcpy(two, buf, DOFI_SIDE_HEADER);
-	memcpy(two + DOFI_SIDE_HEADER, buf, DOFI_SIDE_HEADER);
-	side.on_message = close_in;
-	cr_assert_eq(side_listen(AF_INET), 0);
-	fd = side_stranger_in();
-	side_put(fd, two, sizeof(two));
-	side_await(1);
-	side_end_of(fd);
-	side_settle();
-	cr_expect_str_eq(side_trace(), "qY");
-	side_unlisten();
+	dofi_cm_pack(buf, &ready);
+	memcpy(two, buf, DOFI_CM_HEADER);
+	memcpy(two + DOFI_CM_HEADER, buf, DOFI_CM_HEADER);
+	cm.on_message = close_in;
+	cr_assert_eq(cm_listen(AF_INET), 0);
+	fd = cm_stranger_in();
+	cm_put(fd, two, sizeof(two));
+	cm_await(1);
+	cm_end_of(fd);
+	cm_settle();
+	cr_expect_str_eq(cm_trace(), "qY");
+	cm_unlisten();
 	close(fd);
 }
 
-Test(side, a_side_may_be_closed_at_its_end)
+Test(cm, a_side_may_be_closed_at_its_end)
 {
 	int fd;
 
-	side.on_ended = close_in;
-	cr_assert_eq(side_listen(AF_INET), 0);
-	fd = side_stranger_in();
-	side_put(fd, "x", 1);
-	side_await(1);
-	side_end_of(fd);
-	side_settle();
-	cr_expect_str_eq(side_trace(), "qE");
-	side_unlisten();
+	cm.on_ended = close_in;
+	cr_assert_eq(cm_listen(AF_INET), 0);
+	fd = cm_stranger_in();
+	cm_put(fd, "x", 1);
+	cm_await(1);
+	cm_end_of(fd);
+	cm_settle();
+	cr_expect_str_eq(cm_trace(), "qE");
+	cm_unlisten();
 	close(fd);
 }
 
-Test(side, nothing_may_be_closed)
+Test(cm, nothing_may_be_closed)
 {
-	dofi_side_close(NULL);
+	dofi_cm_close(NULL);
 }
 
-static struct dofi_side *two[2];
+static struct dofi_cm_conn *two[2];
 
-static void close_other(struct dofi_side *s)
+static void close_other(struct dofi_cm_conn *s)
 {
-	struct dofi_side **other = &two[s == two[0]];
+	struct dofi_cm_conn **other = &two[s == two[0]];
 
-	dofi_side_close(*other);
+	dofi_cm_close(*other);
 	*other = NULL;
 }
 
@@ -780,26 +780,26 @@ static void put_both(void *arg)
 	int *fds = arg, i;
 
 	for (i = 0; i < 2; i++)
-		side_put_msg(fds[i], DOFI_SIDE_READY);
+		cm_put_msg(fds[i], DOFI_CM_READY);
 }
 
-Test(side, a_side_that_is_about_to_be_told_may_be_closed)
+Test(cm, a_side_that_is_about_to_be_told_may_be_closed)
 {
 	int fds[2], i;
 
-	cr_assert_eq(side_listen(AF_INET), 0);
+	cr_assert_eq(cm_listen(AF_INET), 0);
 	for (i = 0; i < 2; i++) {
-		fds[i] = side_stranger_in();
-		two[i] = side.passive;
+		fds[i] = cm_stranger_in();
+		two[i] = cm.passive;
 	}
-	side.on_message = close_other;
-	side_do(put_both, fds);
-	side_await(1);
-	side_settle();
-	cr_expect_str_eq(side_trace(), "qqY");
-	side_close(two[0]);
-	side_close(two[1]);
-	side_unlisten();
+	cm.on_message = close_other;
+	cm_do(put_both, fds);
+	cm_await(1);
+	cm_settle();
+	cr_expect_str_eq(cm_trace(), "qqY");
+	cm_close(two[0]);
+	cm_close(two[1]);
+	cm_unlisten();
 	close(fds[0]);
 	close(fds[1]);
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Listening for CM sockets: ports, and how little strangers can do. */
 
-#include "xport/cm/conn.h"
+#include "xport/cm/listen.h"
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "capture.h"
 #include "nomem.h"
-#include "side.h"
+#include "cm.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -25,8 +25,8 @@ static struct capture capture;
 
 static void init(void)
 {
-	side_init();
-	side.patience_ms = LONG_MS;
+	cm_init();
+	cm.patience_ms = LONG_MS;
 	dofi_log_max = DOFI_INFO;
 	capture_begin(&capture);
 }
@@ -48,23 +48,23 @@ static unsigned logged(const char *text)
 static void fini(void)
 {
 	capture_end(&capture);
-	side_fini();
+	cm_fini();
 }
 
-TestSuite(side_listen, .init = init, .fini = fini, .timeout = 30);
+TestSuite(cm_listen, .init = init, .fini = fini, .timeout = 30);
 
 /* Ports */
 
-Test(side_listen, a_port_that_is_taken_is_told)
+Test(cm_listen, a_port_that_is_taken_is_told)
 {
-	struct dofi_side_listener *first;
+	struct dofi_cm_listener *first;
 
-	cr_assert_eq(side_listen(AF_INET), 0);
-	cr_expect(dofi_side_port(side.listener));
-	first = side.listener;
-	cr_expect_eq(side_listen(AF_INET), -EADDRINUSE);
-	cr_expect_eq(side.listener, first);
-	side_unlisten();
+	cr_assert_eq(cm_listen(AF_INET), 0);
+	cr_expect(dofi_cm_listener_port(cm.listener));
+	first = cm.listener;
+	cr_expect_eq(cm_listen(AF_INET), -EADDRINUSE);
+	cr_expect_eq(cm.listener, first);
+	cm_unlisten();
 }
 
 static long first_free_port(void)
@@ -79,59 +79,59 @@ static long first_free_port(void)
 	return port;
 }
 
-Test(side_listen, a_port_that_is_not_ours_to_take_is_told)
+Test(cm_listen, a_port_that_is_not_ours_to_take_is_told)
 {
 	uid_t self = geteuid();
 	int ret;
 
 	if (!self)
 		cr_assert_eq(seteuid(65534), 0);
-	((struct sockaddr_in *)&side.address)->sin_port = htons(1);
-	ret = side_listen(AF_INET);
+	((struct sockaddr_in *)&cm.address)->sin_port = htons(1);
+	ret = cm_listen(AF_INET);
 	cr_assert_eq(seteuid(self), 0);
 	cr_expect_eq(ret, first_free_port() > 1 ? -EACCES : 0, "%d", ret);
 	if (!ret)
-		side_unlisten();
+		cm_unlisten();
 }
 
-Test(side_listen, both_families_have_a_port_each)
+Test(cm_listen, both_families_have_a_port_each)
 {
-	struct dofi_side_listener *first;
+	struct dofi_cm_listener *first;
 
-	side.wildcard = true;
-	cr_assert_eq(side_listen(AF_INET), 0);
-	first = side.listener;
-	cr_expect_eq(side_listen(AF_INET6), 0);
-	cr_expect_eq(dofi_side_port(first), dofi_side_port(side.listener));
-	side_unlisten();
-	side.listener = first;
-	side_unlisten();
+	cm.wildcard = true;
+	cr_assert_eq(cm_listen(AF_INET), 0);
+	first = cm.listener;
+	cr_expect_eq(cm_listen(AF_INET6), 0);
+	cr_expect_eq(dofi_cm_listener_port(first), dofi_cm_listener_port(cm.listener));
+	cm_unlisten();
+	cm.listener = first;
+	cm_unlisten();
 }
 
-Test(side_listen, a_port_can_be_had_again_at_once)
+Test(cm_listen, a_port_can_be_had_again_at_once)
 {
 	int fd;
 
-	cr_assert_eq(side_listen(AF_INET), 0);
-	fd = side_stranger_in();
-	side_close(side.passive);	/* the closed connection still uses the port at our end */
-	side_unlisten();
-	cr_expect_eq(side_listen(AF_INET), 0);
-	side_unlisten();
+	cr_assert_eq(cm_listen(AF_INET), 0);
+	fd = cm_stranger_in();
+	cm_close(cm.passive);	/* the closed connection still uses the port at our end */
+	cm_unlisten();
+	cr_expect_eq(cm_listen(AF_INET), 0);
+	cm_unlisten();
 	close(fd);
 }
 
-Test(side_listen, there_may_be_no_room_for_it)
+Test(cm_listen, there_may_be_no_room_for_it)
 {
 	int ret;
 
-	side_fault.epoll_add = ENOSPC;
-	cr_expect_eq(side_listen(AF_INET), -ENOSPC);
+	cm_fault.epoll_add = ENOSPC;
+	cr_expect_eq(cm_listen(AF_INET), -ENOSPC);
 	nomem_after(0);
-	ret = side_listen(AF_INET);
+	ret = cm_listen(AF_INET);
 	cr_expect(nomem_failed());
 	cr_expect_eq(ret, -ENOMEM);
-	cr_expect(!side.listener);
+	cr_expect(!cm.listener);
 }
 
 /* Strangers */
@@ -147,7 +147,7 @@ static const struct offender offenders[] = {
 	{ "GET / HTTP/1.1\r\nHost: x\r\n\r\n", 27, false, "no request of ours" },
 	{ "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 11, false, "no request of ours" },
 	{ "\n", 1, false, "no request of ours" },
-	{ "DATS\x20\x06\0\0", 8, false, "no request of ours" },		/* a BELL */
+	{ "DATS\x20\x06\0\0", 8, false, "no request of ours" },		/* a WAKEUP */
 	{ "DATS\x20\x01\0\0", 8, false, "no request of ours" },		/* an empty request */
 	{ "DATS\x20\x01\xff\xff", 8, false, "no request of ours" },
 	{ "DATS\x10\x01\0\0", 8, false, "another version" },
@@ -156,117 +156,117 @@ static const struct offender offenders[] = {
 };
 
 /* Offenders are logged once, however many there are, and correct peers are still served. */
-Test(side_listen, offenders_are_thrown_out_and_told_of_once)
+Test(cm_listen, offenders_are_thrown_out_and_told_of_once)
 {
 	size_t i;
 	int fd, round;
 
-	cr_assert_eq(side_listen(AF_INET), 0);
+	cr_assert_eq(cm_listen(AF_INET), 0);
 	for (round = 0; round < 3; round++)
 		for (i = 0; i < sizeof(offenders) / sizeof(offenders[0]); i++) {
-			fd = side_stranger();
-			side_put(fd, offenders[i].bytes, offenders[i].n);
+			fd = cm_stranger();
+			cm_put(fd, offenders[i].bytes, offenders[i].n);
 			if (offenders[i].leaves)
 				shutdown(fd, SHUT_WR);
-			side_end_of(fd);
+			cm_end_of(fd);
 			close(fd);
 			cr_expect_eq(logged(offenders[i].text), 1, "%s", offenders[i].text);
 		}
-	cr_expect_str_eq(side_trace(), "");
-	fd = side_stranger_in();
+	cr_expect_str_eq(cm_trace(), "");
+	fd = cm_stranger_in();
 	cr_expect_eq(logged("port "), 3);
 	cr_expect_eq(logged("127.0.0.1"), 3);
-	side_close(side.passive);
-	side_unlisten();
+	cm_close(cm.passive);
+	cm_unlisten();
 	close(fd);
 }
 
-Test(side_listen, random_bytes_are_nothing)
+Test(cm_listen, random_bytes_are_nothing)
 {
 	unsigned char bytes[600];
 	unsigned seed = 1;
 	size_t i;
 	int fd, round;
 
-	cr_assert_eq(side_listen(AF_INET), 0);
+	cr_assert_eq(cm_listen(AF_INET), 0);
 	for (round = 0; round < 50; round++) {
 		for (i = 0; i < sizeof(bytes); i++)
 			bytes[i] = (unsigned char)((seed = seed * 1103515245 + 12345) >> 16);
-		fd = side_stranger();
-		side_put(fd, bytes, sizeof(bytes));
-		side_end_of(fd);
+		fd = cm_stranger();
+		cm_put(fd, bytes, sizeof(bytes));
+		cm_end_of(fd);
 		close(fd);
 	}
-	cr_expect_str_eq(side_trace(), "");
+	cr_expect_str_eq(cm_trace(), "");
 	cr_expect_eq(logged("no request of ours"), 1);
-	side_unlisten();
+	cm_unlisten();
 }
 
-Test(side_listen, who_says_nothing_has_little_time)
+Test(cm_listen, who_says_nothing_has_little_time)
 {
 	int64_t begun = dofi_now();
 	int fds[2], i;
 
-	side.patience_ms = SHORT_MS;
-	cr_assert_eq(side_listen(AF_INET), 0);
-	fds[0] = side_stranger();
-	fds[1] = side_stranger();
+	cm.patience_ms = SHORT_MS;
+	cr_assert_eq(cm_listen(AF_INET), 0);
+	fds[0] = cm_stranger();
+	fds[1] = cm_stranger();
 	for (i = 0; i < 2; i++) {
-		cr_expect_eq(side_end_of(fds[i]), 0);
+		cr_expect_eq(cm_end_of(fds[i]), 0);
 		close(fds[i]);
 	}
 	cr_expect(dofi_now() - begun >= SHORT_MS * 1000000LL);
 	cr_expect_eq(logged("in time"), 1);
-	cr_expect_str_eq(side_trace(), "");
-	side_unlisten();
+	cr_expect_str_eq(cm_trace(), "");
+	cm_unlisten();
 }
 
 /* A byte now and then does not extend the time. */
-Test(side_listen, who_is_slow_has_little_time)
+Test(cm_listen, who_is_slow_has_little_time)
 {
-	const struct dofi_side_msg request = side_msg(DOFI_SIDE_REQUEST);
-	unsigned char buf[DOFI_SIDE_MAX];
-	size_t n = dofi_side_pack(buf, &request), i;
+	const struct dofi_cm_msg request = cm_msg(DOFI_CM_REQUEST);
+	unsigned char buf[DOFI_CM_MAX];
+	size_t n = dofi_cm_pack(buf, &request), i;
 	struct pollfd p = { .events = POLLIN };
 
-	side.patience_ms = SHORT_MS;
-	cr_assert_eq(side_listen(AF_INET), 0);
-	p.fd = side_stranger();
+	cm.patience_ms = SHORT_MS;
+	cr_assert_eq(cm_listen(AF_INET), 0);
+	p.fd = cm_stranger();
 	for (i = 0; i < n - 1 && !p.revents; i++) {
 		send(p.fd, buf + i, 1, MSG_NOSIGNAL);
 		poll(&p, 1, 5);
 	}
 	cr_expect(i < n - 1, "all but the last byte were taken");
-	side_end_of(p.fd);
+	cm_end_of(p.fd);
 	close(p.fd);
 	cr_expect_eq(logged("in time"), 1);
-	side_unlisten();
+	cm_unlisten();
 }
 
 /* The request is there when the connection is accepted. */
 static void come_with_request(void *arg)
 {
-	*(int *)arg = side_stranger();
-	side_put_msg(*(int *)arg, DOFI_SIDE_REQUEST);
+	*(int *)arg = cm_stranger();
+	cm_put_msg(*(int *)arg, DOFI_CM_REQUEST);
 }
 
-Test(side_listen, who_has_made_a_request_has_time)
+Test(cm_listen, who_has_made_a_request_has_time)
 {
 	int fd, silent;
 
-	side.patience_ms = ENOUGH_MS;
-	cr_assert_eq(side_listen(AF_INET), 0);
-	side_do(come_with_request, &fd);
-	side_await(1);
-	silent = side_stranger();
-	side_end_of(silent);
-	side_settle();
-	cr_expect_str_eq(side_trace(), "q");
-	side_put_msg(fd, DOFI_SIDE_READY);
-	side_await(1);
-	cr_expect_str_eq(side_trace(), "qY");
-	side_close(side.passive);
-	side_unlisten();
+	cm.patience_ms = ENOUGH_MS;
+	cr_assert_eq(cm_listen(AF_INET), 0);
+	cm_do(come_with_request, &fd);
+	cm_await(1);
+	silent = cm_stranger();
+	cm_end_of(silent);
+	cm_settle();
+	cr_expect_str_eq(cm_trace(), "q");
+	cm_put_msg(fd, DOFI_CM_READY);
+	cm_await(1);
+	cr_expect_str_eq(cm_trace(), "qY");
+	cm_close(cm.passive);
+	cm_unlisten();
 	close(silent);
 	close(fd);
 }
@@ -280,7 +280,7 @@ static bool is_open(int fd)
 }
 
 /* The limit of strangers from one address, in a process with few descriptors. */
-#define CROWD (DOFI_SIDE_STRANGERS_LEAST / 2)
+#define CROWD (DOFI_CM_STRANGERS_LEAST / 2)
 
 /* Strangers send a byte each, because with TCP_DEFER_ACCEPT the system accepts no silent ones. */
 static void crowd_come(int fds[CROWD + 2])
@@ -288,8 +288,8 @@ static void crowd_come(int fds[CROWD + 2])
 	int i;
 
 	for (i = 0; i < CROWD + 2; i++) {
-		fds[i] = side_stranger();
-		side_put(fds[i], "D", 1);
+		fds[i] = cm_stranger();
+		cm_put(fds[i], "D", 1);
 	}
 }
 
@@ -298,7 +298,7 @@ static void few_descriptors(void)
 	struct rlimit limit;
 
 	getrlimit(RLIMIT_NOFILE, &limit);
-	limit.rlim_cur = 4 * DOFI_SIDE_STRANGERS_LEAST;
+	limit.rlim_cur = 4 * DOFI_CM_STRANGERS_LEAST;
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
@@ -310,20 +310,20 @@ static void crowd_close(const int fds[CROWD + 2])
 		close(fds[i]);
 }
 
-Test(side_listen, of_a_crowd_the_oldest_go)
+Test(cm_listen, of_a_crowd_the_oldest_go)
 {
 	int fds[CROWD + 2], i;
 
 	few_descriptors();
-	cr_assert_eq(side_listen(AF_INET), 0);
+	cr_assert_eq(cm_listen(AF_INET), 0);
 	crowd_come(fds);
-	cr_expect_eq(side_end_of(fds[0]), 0);
+	cr_expect_eq(cm_end_of(fds[0]), 0);
 	for (i = 2; i < CROWD + 2; i++)
 		cr_expect(is_open(fds[i]), "%d", i);
 	cr_expect_eq(logged("the oldest"), 1);
-	side_unlisten();
+	cm_unlisten();
 	for (i = 2; i < CROWD + 2; i++)
-		cr_expect(!side_end_of(fds[i]), "%d", i);
+		cr_expect(!cm_end_of(fds[i]), "%d", i);
 	crowd_close(fds);
 }
 
@@ -333,124 +333,124 @@ static void crowd_come_at_once(void *arg)
 }
 
 /* A program may connect many endpoints at once. */
-Test(side_listen, of_a_crowd_nobody_goes_before_he_could_speak)
+Test(cm_listen, of_a_crowd_nobody_goes_before_he_could_speak)
 {
 	const int64_t begun = dofi_now();
 	int fds[CROWD + 2];
 
 	few_descriptors();
-	cr_assert_eq(side_listen(AF_INET), 0);
-	side_do(crowd_come_at_once, fds);
-	cr_expect_eq(side_end_of(fds[0]), 0);
+	cr_assert_eq(cm_listen(AF_INET), 0);
+	cm_do(crowd_come_at_once, fds);
+	cr_expect_eq(cm_end_of(fds[0]), 0);
 	cr_expect(dofi_now() - begun >= 50 * 1000000LL, "it went before its time");
-	side_unlisten();
+	cm_unlisten();
 	crowd_close(fds);
 }
 
 /* Errors of the system */
 
-Test(side_listen, without_descriptors_it_waits_and_goes_on)
+Test(cm_listen, without_descriptors_it_waits_and_goes_on)
 {
 	int64_t begun = dofi_now();
 	int fd;
 
-	side_fault.accept = EMFILE;
-	side_fault.accept_times = 2;
-	cr_assert_eq(side_listen(AF_INET), 0);
-	fd = side_stranger_in();
+	cm_fault.accept = EMFILE;
+	cm_fault.accept_times = 2;
+	cr_assert_eq(cm_listen(AF_INET), 0);
+	fd = cm_stranger_in();
 	/* two failures, the stranger, and perhaps one call that finds no other */
-	cr_expect(side_accepts == 3 || side_accepts == 4, "%u", side_accepts);
+	cr_expect(cm_accepts == 3 || cm_accepts == 4, "%u", cm_accepts);
 	cr_expect(dofi_now() - begun >= 2 * 100 * 1000000LL, "it did not wait");
 	cr_expect_eq(logged("accepting a connection: Too many open files"), 1);
-	side_close(side.passive);
-	side_unlisten();
+	cm_close(cm.passive);
+	cm_unlisten();
 	close(fd);
 }
 
-Test(side_listen, it_may_be_closed_while_it_waits)
+Test(cm_listen, it_may_be_closed_while_it_waits)
 {
 	int fd;
 
-	side_fault.accept = ENFILE;
-	side_fault.accept_times = 1;
-	cr_assert_eq(side_listen(AF_INET), 0);
-	fd = side_stranger();
-	side_put(fd, "D", 1);
-	side_settle();
-	cr_expect_eq(side_accepts, 1);
-	side_unlisten();
-	cr_expect_eq(side_end_of(fd), -ECONNRESET);
+	cm_fault.accept = ENFILE;
+	cm_fault.accept_times = 1;
+	cr_assert_eq(cm_listen(AF_INET), 0);
+	fd = cm_stranger();
+	cm_put(fd, "D", 1);
+	cm_settle();
+	cr_expect_eq(cm_accepts, 1);
+	cm_unlisten();
+	cr_expect_eq(cm_end_of(fd), -ECONNRESET);
 	close(fd);
 }
 
-Test(side_listen, who_is_gone_before_he_is_let_in_is_nobody)
+Test(cm_listen, who_is_gone_before_he_is_let_in_is_nobody)
 {
 	int fd;
 
-	side_fault.accept = ECONNABORTED;
-	side_fault.accept_times = 1;
-	cr_assert_eq(side_listen(AF_INET), 0);
-	fd = side_stranger_in();
+	cm_fault.accept = ECONNABORTED;
+	cm_fault.accept_times = 1;
+	cr_assert_eq(cm_listen(AF_INET), 0);
+	fd = cm_stranger_in();
 	cr_expect_eq(logged("port "), 0);
-	side_close(side.passive);
-	side_unlisten();
+	cm_close(cm.passive);
+	cm_unlisten();
 	close(fd);
 }
 
 static void fail_epoll(void *arg)
 {
 	(void)arg;
-	side_fault.epoll_add = ENOSPC;
+	cm_fault.epoll_add = ENOSPC;
 }
 
-Test(side_listen, who_cannot_be_let_in_is_sent_away)
+Test(cm_listen, who_cannot_be_let_in_is_sent_away)
 {
 	int fd, n;
 
-	cr_assert_eq(side_listen(AF_INET), 0);
-	side_do(fail_epoll, NULL);
-	fd = side_stranger();
-	cr_expect_eq(side_end_of(fd), 0);
+	cr_assert_eq(cm_listen(AF_INET), 0);
+	cm_do(fail_epoll, NULL);
+	fd = cm_stranger();
+	cr_expect_eq(cm_end_of(fd), 0);
 	close(fd);
 	for (n = 0; n < 2; n++) {
 		nomem_after(n);
-		fd = side_stranger();
-		cr_expect_eq(side_end_of(fd), 0);
+		fd = cm_stranger();
+		cr_expect_eq(cm_end_of(fd), 0);
 		cr_expect(nomem_failed());
 		close(fd);
 	}
 	cr_expect_eq(logged("cannot be let in"), 1);
-	fd = side_stranger_in();
-	side_close(side.passive);
-	side_unlisten();
+	fd = cm_stranger_in();
+	cm_close(cm.passive);
+	cm_unlisten();
 	close(fd);
 }
 
 /* Closing */
 
-static void unlisten_in(struct dofi_side *s)
+static void unlisten_in(struct dofi_cm_conn *s)
 {
 	(void)s;
-	dofi_side_unlisten(side.listener);
+	dofi_cm_unlisten(cm.listener);
 }
 
-Test(side_listen, it_may_be_closed_at_a_request)
+Test(cm_listen, it_may_be_closed_at_a_request)
 {
 	int silent, fd;
 
-	side.on_request = unlisten_in;
-	cr_assert_eq(side_listen(AF_INET), 0);
-	silent = side_stranger();
-	side_put(silent, "D", 1);
-	fd = side_stranger();
-	side_put_msg(fd, DOFI_SIDE_REQUEST);
-	side_await(1);
-	cr_expect_eq(side_end_of(silent), 0);
+	cm.on_request = unlisten_in;
+	cr_assert_eq(cm_listen(AF_INET), 0);
+	silent = cm_stranger();
+	cm_put(silent, "D", 1);
+	fd = cm_stranger();
+	cm_put_msg(fd, DOFI_CM_REQUEST);
+	cm_await(1);
+	cr_expect_eq(cm_end_of(silent), 0);
 	/* accepted connections go on */
-	side_put_msg(fd, DOFI_SIDE_READY);
-	side_await(1);
-	cr_expect_str_eq(side_trace(), "qY");
-	side_close(side.passive);
+	cm_put_msg(fd, DOFI_CM_READY);
+	cm_await(1);
+	cr_expect_str_eq(cm_trace(), "qY");
+	cm_close(cm.passive);
 	close(silent);
 	close(fd);
 }

@@ -19,12 +19,12 @@ void talk_init(void)
 /* Checks that nothing is left of a connection but the PZ's endpoint. */
 void talk_fini(void)
 {
-	const struct dofi_pz *zone_of = pz;
-	const struct rdm_zone *zone = zone_of->xport_pz;
+	const struct dofi_pz *of = pz;
+	const struct rdm_pz *rpz = of->xport_pz;
 
 	if (state_of_ep(ep) == DAT_EP_STATE_DISCONNECTED) {
 		cr_expect(!((struct dofi_ep *)ep)->conn);
-		cr_expect(!zone || !LIST_FIRST(&zone->endpoints)->conns);
+		cr_expect(!rpz || !LIST_FIRST(&rpz->endpoints)->conns);
 	}
 	rdm_fini();
 }
@@ -36,23 +36,23 @@ bool data_is(const void *data, DAT_COUNT size, const char *text)
 
 /* The peer connects */
 
-struct dofi_side_msg request(void)
+struct dofi_cm_msg request(void)
 {
 	psp = listen_any(&qual);
 	peer_dial(&peer, qual);
-	return peer_msg(&peer, DOFI_SIDE_REQUEST);
+	return peer_msg(&peer, DOFI_CM_REQUEST);
 }
 
-void refused_with(const struct dofi_side_msg *msg, enum dofi_side_reason reason)
+void refused_with(const struct dofi_cm_msg *msg, enum dofi_cm_reason reason)
 {
 	peer_tell(&peer, msg);
-	cr_assert_eq(peer_hear(&peer), DOFI_SIDE_REFUSE);
+	cr_assert_eq(peer_hear(&peer), DOFI_CM_REFUSE);
 	cr_expect_eq(peer.heard.reason, reason);
 	cr_expect_eq(peer_hear(&peer), 0);
 	cr_expect(event_none(evd));
 }
 
-DAT_CR_HANDLE request_sent(const struct dofi_side_msg *msg)
+DAT_CR_HANDLE request_sent(const struct dofi_cm_msg *msg)
 {
 	peer_tell(&peer, msg);
 	return request_await();
@@ -101,7 +101,7 @@ void is_asked_within(DAT_TIMEOUT timeout)
 	connect_with("hello", timeout);
 	peer_adopt(&peer, accept4(fd, NULL, NULL, SOCK_CLOEXEC));
 	close(fd);
-	cr_assert_eq(peer_hear(&peer), DOFI_SIDE_REQUEST);
+	cr_assert_eq(peer_hear(&peer), DOFI_CM_REQUEST);
 	cr_expect_eq(peer.heard.conn_qual, own_port);
 	cr_expect(data_is(peer.heard.data, peer.heard.data_size, "hello"));
 	peer_learn(&peer);
@@ -112,9 +112,9 @@ void is_asked(void)
 	is_asked_within(DAT_TIMEOUT_INFINITE);
 }
 
-void reply(enum dofi_side_kind kind, uint8_t reason)
+void reply(enum dofi_cm_kind kind, uint8_t reason)
 {
-	struct dofi_side_msg msg = peer_msg(&peer, kind);
+	struct dofi_cm_msg msg = peer_msg(&peer, kind);
 
 	msg.reason = reason;
 	peer_tell(&peer, &msg);
@@ -131,7 +131,7 @@ void is_heard(void)
 
 void say_bye(uint32_t last_frame, uint8_t reason)
 {
-	struct dofi_side_msg bye = peer_msg(&peer, DOFI_SIDE_BYE);
+	struct dofi_cm_msg bye = peer_msg(&peer, DOFI_CM_BYE);
 
 	bye.last_frame = last_frame;
 	bye.reason = reason;

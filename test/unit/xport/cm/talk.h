@@ -18,10 +18,10 @@ bool data_is(const void *data, DAT_COUNT size, const char *text);
  */
 extern DAT_PSP_HANDLE psp;
 extern DAT_CONN_QUAL qual;
-struct dofi_side_msg request(void);
-DAT_CR_HANDLE request_sent(const struct dofi_side_msg *msg);
+struct dofi_cm_msg request(void);
+DAT_CR_HANDLE request_sent(const struct dofi_cm_msg *msg);
 /* @msg causes no event, and the peer is refused with @reason. */
-void refused_with(const struct dofi_side_msg *msg, enum dofi_side_reason reason);
+void refused_with(const struct dofi_cm_msg *msg, enum dofi_cm_reason reason);
 /* ep accepts the request. The connection may then fail. */
 void accept_with(DAT_CR_HANDLE cr, const char *data);
 void accept_fails(void);
@@ -34,7 +34,7 @@ void connect_with(const char *data, DAT_TIMEOUT timeout);
 void is_asked(void);
 void is_asked_within(DAT_TIMEOUT timeout);
 /* The peer's answer. */
-void reply(enum dofi_side_kind kind, uint8_t reason);
+void reply(enum dofi_cm_kind kind, uint8_t reason);
 
 /* A message of the peer is received. */
 void is_heard(void);

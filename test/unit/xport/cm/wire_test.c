@@ -9,27 +9,27 @@
 
 #define FIELD_HEADER 3
 
-static unsigned char buf[DOFI_SIDE_MAX];
-static unsigned char payload[DOFI_SIDE_MAX_DATA], address[DOFI_SIDE_MAX_ADDR];
+static unsigned char buf[DOFI_CM_MAX];
+static unsigned char payload[DOFI_CM_MAX_DATA], address[DOFI_CM_MAX_ADDR];
 
 /* Every field has a large value, and no two are equal. */
-static struct dofi_side_msg full(enum dofi_side_kind kind)
+static struct dofi_cm_msg full(enum dofi_cm_kind kind)
 {
-	struct dofi_side_msg msg = {
+	struct dofi_cm_msg msg = {
 		.kind = kind, .reason = 0xf1, .conn_qual = 0xe1e2e3e4e5e6e7e8,
 		.conn_id = 0xd1d2d3d4d5d6d7d8, .secret = 0xc1c2c3c4, .window = 0xb1b2b3b4,
 		.frame_size = 0xa1a2a3a4, .last_frame = 0x91929394, .srq = true,
 		.alive_addr = 0x8182838485868788, .addr_format = 0x71727374,
-		.addr_len = DOFI_SIDE_MAX_ADDR, .addr = address,
+		.addr_len = DOFI_CM_MAX_ADDR, .addr = address,
 		.host = {
 			.shm_device = 0x6162636465666768, .shm_inode = 0x5152535455565758,
 			.pid_space = 0x4142434445464748, .uid = 0x31323334, .pid = 0x21222324,
 		},
-		.data_size = DOFI_SIDE_MAX_DATA, .data = payload,
+		.data_size = DOFI_CM_MAX_DATA, .data = payload,
 	};
 	size_t i;
 
-	for (i = 0; i < DOFI_SIDE_NAME - 1; i++) {
+	for (i = 0; i < DOFI_CM_NAME - 1; i++) {
 		msg.fabric[i] = (char)('a' + i % 26);
 		msg.page[i] = (char)('A' + i % 26);
 	}
@@ -41,10 +41,10 @@ static struct dofi_side_msg full(enum dofi_side_kind kind)
 }
 
 /* Only the mandatory fields of a kind, with the smallest values. */
-static struct dofi_side_msg least(enum dofi_side_kind kind)
+static struct dofi_cm_msg least(enum dofi_cm_kind kind)
 {
-	return (struct dofi_side_msg){
-		.kind = kind, .reason = 1, .conn_id = 1, .frame_size = DOFI_SIDE_MIN_FRAME,
+	return (struct dofi_cm_msg){
+		.kind = kind, .reason = 1, .conn_id = 1, .frame_size = DOFI_CM_MIN_FRAME,
 		.addr_len = 1, .addr = address, .fabric = "x",
 	};
 }
@@ -59,16 +59,16 @@ static void init(void)
 		address[i] = (unsigned char)(i * 5 + 3);
 }
 
-TestSuite(side_wire, .init = init);
+TestSuite(cm_wire, .init = init);
 
 /* Unpacks from a block that ends with the bytes, so that tools find reads beyond it. */
-static ssize_t unpack(const void *bytes, size_t len, struct dofi_side_msg *msg)
+static ssize_t unpack(const void *bytes, size_t len, struct dofi_cm_msg *msg)
 {
 	unsigned char *exact = malloc(len ? len : 1);
 	ssize_t ret;
 
 	memcpy(exact, bytes, len);
-	ret = dofi_side_unpack(exact, len, msg);
+	ret = dofi_cm_unpack(exact, len, msg);
 	/* pointers into the block must outlive it */
 	if (ret > 0 && msg->addr) {
 		cr_assert((const unsigned char *)msg->addr + msg->addr_len <= exact + ret);
@@ -84,7 +84,7 @@ static ssize_t unpack(const void *bytes, size_t len, struct dofi_side_msg *msg)
 
 static void is(const void *bytes, size_t len, ssize_t expected, const char *what)
 {
-	struct dofi_side_msg msg, before;
+	struct dofi_cm_msg msg, before;
 	ssize_t ret;
 
 	memset(&msg, 0x5a, sizeof(msg));
@@ -97,9 +97,9 @@ static void is(const void *bytes, size_t len, ssize_t expected, const char *what
 /* Where field @tag of the message in buf begins, or NULL. */
 static unsigned char *find(unsigned tag)
 {
-	unsigned char *end = buf + DOFI_SIDE_HEADER + (buf[6] << 8 | buf[7]), *p;
+	unsigned char *end = buf + DOFI_CM_HEADER + (buf[6] << 8 | buf[7]), *p;
 
-	for (p = buf + DOFI_SIDE_HEADER; p < end; p += FIELD_HEADER + (p[1] << 8 | p[2]))
+	for (p = buf + DOFI_CM_HEADER; p < end; p += FIELD_HEADER + (p[1] << 8 | p[2]))
 		if (p[0] == tag)
 			return p;
 	return NULL;
@@ -112,37 +112,37 @@ static void set_body(size_t n)
 }
 
 /* Makes a message of a header and the @n bytes at @body. */
-static size_t raw(enum dofi_side_kind kind, const void *body, size_t n)
+static size_t raw(enum dofi_cm_kind kind, const void *body, size_t n)
 {
 	memcpy(buf, "DATS\x20", 5);
 	buf[5] = (unsigned char)kind;
 	set_body(n);
 	if (n)
-		memcpy(buf + DOFI_SIDE_HEADER, body, n);
-	return DOFI_SIDE_HEADER + n;
+		memcpy(buf + DOFI_CM_HEADER, body, n);
+	return DOFI_CM_HEADER + n;
 }
 
-static const enum dofi_side_kind kinds[] = {
-	DOFI_SIDE_REQUEST, DOFI_SIDE_ACCEPT, DOFI_SIDE_REJECT, DOFI_SIDE_REFUSE,
-	DOFI_SIDE_READY, DOFI_SIDE_BELL, DOFI_SIDE_BYE,
+static const enum dofi_cm_kind kinds[] = {
+	DOFI_CM_REQUEST, DOFI_CM_ACCEPT, DOFI_CM_REJECT, DOFI_CM_REFUSE,
+	DOFI_CM_READY, DOFI_CM_WAKEUP, DOFI_CM_BYE,
 };
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
-Test(side_wire, every_truncation_needs_more)
+Test(cm_wire, every_truncation_needs_more)
 {
 	size_t i, n, len;
 
 	for (i = 0; i < KINDS; i++) {
-		const struct dofi_side_msg msg = full(kinds[i]);
+		const struct dofi_cm_msg msg = full(kinds[i]);
 
-		len = dofi_side_pack(buf, &msg);
+		len = dofi_cm_pack(buf, &msg);
 		for (n = 0; n < len; n++)
 			is(buf, n, 0, "a truncation");
 		is(buf, len, (ssize_t)len, "all of it");
 	}
 }
 
-static void same_sender(const struct dofi_side_msg *got, const struct dofi_side_msg *msg)
+static void same_sender(const struct dofi_cm_msg *got, const struct dofi_cm_msg *msg)
 {
 	cr_expect_eq(got->conn_id, msg->conn_id);
 	cr_expect_eq(got->secret, msg->secret);
@@ -159,7 +159,7 @@ static void same_sender(const struct dofi_side_msg *got, const struct dofi_side_
 	cr_expect(!memcmp(got->page_cookie, msg->page_cookie, sizeof(msg->page_cookie)));
 }
 
-static void same_data(const struct dofi_side_msg *got, const struct dofi_side_msg *msg)
+static void same_data(const struct dofi_cm_msg *got, const struct dofi_cm_msg *msg)
 {
 	cr_assert_eq(got->data_size, msg->data_size);
 	cr_expect(!msg->data_size || !memcmp(got->data, msg->data, msg->data_size));
@@ -169,52 +169,52 @@ static void same_data(const struct dofi_side_msg *got, const struct dofi_side_ms
  * The fields of a kind arrive. All other fields are not sent, whatever the sender's struct
  * contains.
  */
-static void arrives(const struct dofi_side_msg *msg)
+static void arrives(const struct dofi_cm_msg *msg)
 {
-	bool bears_sender = msg->kind == DOFI_SIDE_REQUEST || msg->kind == DOFI_SIDE_ACCEPT;
-	size_t len = dofi_side_pack(buf, msg);
-	struct dofi_side_msg got;
+	bool bears_sender = msg->kind == DOFI_CM_REQUEST || msg->kind == DOFI_CM_ACCEPT;
+	size_t len = dofi_cm_pack(buf, msg);
+	struct dofi_cm_msg got;
 
-	cr_assert(len <= DOFI_SIDE_MAX);
+	cr_assert(len <= DOFI_CM_MAX);
 	cr_assert_eq(unpack(buf, len, &got), (ssize_t)len);
 	cr_expect_eq(got.kind, msg->kind);
-	cr_expect_eq(got.conn_qual, msg->kind == DOFI_SIDE_REQUEST ? msg->conn_qual : 0);
-	cr_expect_eq(got.reason, msg->kind == DOFI_SIDE_REFUSE || msg->kind == DOFI_SIDE_BYE ?
+	cr_expect_eq(got.conn_qual, msg->kind == DOFI_CM_REQUEST ? msg->conn_qual : 0);
+	cr_expect_eq(got.reason, msg->kind == DOFI_CM_REFUSE || msg->kind == DOFI_CM_BYE ?
 				 msg->reason : 0);
-	cr_expect_eq(got.last_frame, msg->kind == DOFI_SIDE_BYE ? msg->last_frame : 0);
+	cr_expect_eq(got.last_frame, msg->kind == DOFI_CM_BYE ? msg->last_frame : 0);
 	if (bears_sender)
 		same_sender(&got, msg);
 	else
 		cr_expect(!got.conn_id && !got.addr && !got.addr_len && !got.fabric[0] &&
 			  !got.page[0]);
-	if (bears_sender || msg->kind == DOFI_SIDE_REJECT)
+	if (bears_sender || msg->kind == DOFI_CM_REJECT)
 		same_data(&got, msg);
 	else
 		cr_expect(!got.data && !got.data_size);
 }
 
-Test(side_wire, everything_arrives)
+Test(cm_wire, everything_arrives)
 {
 	size_t i;
 
 	for (i = 0; i < KINDS; i++) {
-		const struct dofi_side_msg most = full(kinds[i]), few = least(kinds[i]);
+		const struct dofi_cm_msg most = full(kinds[i]), few = least(kinds[i]);
 
 		arrives(&most);
 		arrives(&few);
 	}
 }
 
-Test(side_wire, any_amount_of_data_arrives)
+Test(cm_wire, any_amount_of_data_arrives)
 {
-	struct dofi_side_msg msg = full(DOFI_SIDE_REQUEST);
+	struct dofi_cm_msg msg = full(DOFI_CM_REQUEST);
 
-	for (msg.data_size = 0; msg.data_size <= DOFI_SIDE_MAX_DATA; msg.data_size++)
+	for (msg.data_size = 0; msg.data_size <= DOFI_CM_MAX_DATA; msg.data_size++)
 		arrives(&msg);
 }
 
 /* Peers of other releases, on hosts of other byte orders, rely on each of these bytes. */
-Test(side_wire, bytes_stay_what_they_are)
+Test(cm_wire, bytes_stay_what_they_are)
 {
 	static const unsigned char bell[] = { 'D', 'A', 'T', 'S', 0x20, 6, 0, 0 };
 	static const unsigned char bye[] = {
@@ -228,7 +228,7 @@ Test(side_wire, bytes_stay_what_they_are)
 		'D', 'A', 'T', 'S', 0x20, 2, 0, 110,
 		2, 0, 8, 0, 0, 0, 0, 0, 0, 0, 1,
 		4, 0, 4, 0, 0, 0, 0,
-		5, 0, 4, 0, 0, 0, DOFI_SIDE_MIN_FRAME,
+		5, 0, 4, 0, 0, 0, DOFI_CM_MIN_FRAME,
 		10, 0, 4, 0, 0, 0, 0,
 		11, 0, 1, 3,
 		12, 0, 1, 'x',
@@ -240,32 +240,32 @@ Test(side_wire, bytes_stay_what_they_are)
 		18, 0, 4, 0, 0, 0, 0,
 		21, 0, 1, 9,
 	};
-	struct dofi_side_msg msg = { .kind = DOFI_SIDE_BELL };
+	struct dofi_cm_msg msg = { .kind = DOFI_CM_WAKEUP };
 
-	cr_assert_eq(dofi_side_pack(buf, &msg), sizeof(bell));
+	cr_assert_eq(dofi_cm_pack(buf, &msg), sizeof(bell));
 	cr_expect(!memcmp(buf, bell, sizeof(bell)));
-	msg = (struct dofi_side_msg){ .kind = DOFI_SIDE_BYE, .last_frame = 0x01020304 };
-	cr_assert_eq(dofi_side_pack(buf, &msg), sizeof(bye));
+	msg = (struct dofi_cm_msg){ .kind = DOFI_CM_BYE, .last_frame = 0x01020304 };
+	cr_assert_eq(dofi_cm_pack(buf, &msg), sizeof(bye));
 	cr_expect(!memcmp(buf, bye, sizeof(bye)));
 	msg.reason = 1;
-	cr_assert_eq(dofi_side_pack(buf, &msg), sizeof(broken));
+	cr_assert_eq(dofi_cm_pack(buf, &msg), sizeof(broken));
 	cr_expect(!memcmp(buf, broken, sizeof(broken)));
-	msg = (struct dofi_side_msg){ .kind = DOFI_SIDE_REFUSE, .reason = DOFI_SIDE_APART };
-	cr_assert_eq(dofi_side_pack(buf, &msg), sizeof(refuse));
+	msg = (struct dofi_cm_msg){ .kind = DOFI_CM_REFUSE, .reason = DOFI_CM_NO_PATH };
+	cr_assert_eq(dofi_cm_pack(buf, &msg), sizeof(refuse));
 	cr_expect(!memcmp(buf, refuse, sizeof(refuse)));
-	msg = least(DOFI_SIDE_ACCEPT);
+	msg = least(DOFI_CM_ACCEPT);
 	msg.data = "\t";
 	msg.data_size = 1;
-	cr_assert_eq(dofi_side_pack(buf, &msg), sizeof(accept));
+	cr_assert_eq(dofi_cm_pack(buf, &msg), sizeof(accept));
 	cr_expect(!memcmp(buf, accept, sizeof(accept)));
 }
 
-Test(side_wire, strangers_are_known_by_their_first_byte_that_is_wrong)
+Test(cm_wire, strangers_are_known_by_their_first_byte_that_is_wrong)
 {
 	static const char *const words[] = {
 		"GET / HTTP/1.1\r\n", "\x16\x03\x01", "", "DATX", "DAT ",
 	};
-	size_t i, n, len = raw(DOFI_SIDE_BELL, NULL, 0);
+	size_t i, n, len = raw(DOFI_CM_WAKEUP, NULL, 0);
 
 	for (i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
 		for (n = 0; n < 4 && words[i][n] == "DATS"[n]; n++)
@@ -280,11 +280,11 @@ Test(side_wire, strangers_are_known_by_their_first_byte_that_is_wrong)
 	}
 }
 
-Test(side_wire, other_versions_are_told_apart)
+Test(cm_wire, other_versions_are_told_apart)
 {
 	unsigned v;
 
-	raw(DOFI_SIDE_BELL, NULL, 0);
+	raw(DOFI_CM_WAKEUP, NULL, 0);
 	for (v = 0; v < 256; v++) {
 		buf[4] = (unsigned char)v;
 		is(buf, 5, v >> 4 == 2 ? 0 : -EPROTONOSUPPORT, "a version");
@@ -295,24 +295,24 @@ Test(side_wire, other_versions_are_told_apart)
 	is(buf, sizeof(buf), -EPROTONOSUPPORT, "another version's message");
 }
 
-Test(side_wire, unknown_kinds_are_refused)
+Test(cm_wire, unknown_kinds_are_refused)
 {
 	unsigned kind;
 
-	raw(DOFI_SIDE_BELL, NULL, 0);
+	raw(DOFI_CM_WAKEUP, NULL, 0);
 	for (kind = 0; kind < 256; kind++) {
 		buf[5] = (unsigned char)kind;
-		if (!kind || kind > DOFI_SIDE_BYE)
+		if (!kind || kind > DOFI_CM_BYE)
 			is(buf, 6, -EPROTO, "a kind");
 	}
 }
 
-Test(side_wire, a_body_is_bounded)
+Test(cm_wire, a_body_is_bounded)
 {
-	raw(DOFI_SIDE_BELL, NULL, 0);
-	set_body(DOFI_SIDE_MAX - DOFI_SIDE_HEADER);
+	raw(DOFI_CM_WAKEUP, NULL, 0);
+	set_body(DOFI_CM_MAX - DOFI_CM_HEADER);
 	is(buf, 8, 0, "the longest");
-	set_body(DOFI_SIDE_MAX - DOFI_SIDE_HEADER + 1);
+	set_body(DOFI_CM_MAX - DOFI_CM_HEADER + 1);
 	is(buf, 8, -EPROTO, "a longer one");
 	set_body(0xffff);
 	is(buf, 8, -EPROTO, "the longest there can be");
@@ -328,7 +328,7 @@ static size_t cut_field(size_t len, unsigned tag)
 		return len;
 	n = FIELD_HEADER + (f[1] << 8 | f[2]);
 	memmove(f, f + n, buf + len - (f + n));
-	set_body(len - n - DOFI_SIDE_HEADER);
+	set_body(len - n - DOFI_CM_HEADER);
 	return len - n;
 }
 
@@ -341,22 +341,22 @@ static size_t add_field(size_t len, unsigned tag, const void *value, size_t n)
 	if (n)
 		memcpy(buf + len + FIELD_HEADER, value, n);
 	len += FIELD_HEADER + n;
-	set_body(len - DOFI_SIDE_HEADER);
+	set_body(len - DOFI_CM_HEADER);
 	return len;
 }
 
-Test(side_wire, what_a_kind_must_have_is_asked_for)
+Test(cm_wire, what_a_kind_must_have_is_asked_for)
 {
 	static const unsigned must[KINDS] = { 13, 12, 0, 1, 0, 0, 1 };
 	size_t i, len;
 	unsigned tag, n;
 
 	for (i = 0; i < KINDS; i++) {
-		struct dofi_side_msg msg = least(kinds[i]);
+		struct dofi_cm_msg msg = least(kinds[i]);
 
-		msg.reason = kinds[i] == DOFI_SIDE_REFUSE;
+		msg.reason = kinds[i] == DOFI_CM_REFUSE;
 		for (tag = 1, n = 0; tag < 32; tag++) {
-			len = dofi_side_pack(buf, &msg);
+			len = dofi_cm_pack(buf, &msg);
 			if (!find(tag))
 				continue;
 			n++;
@@ -367,12 +367,12 @@ Test(side_wire, what_a_kind_must_have_is_asked_for)
 	}
 }
 
-Test(side_wire, fields_come_in_any_order)
+Test(cm_wire, fields_come_in_any_order)
 {
-	const struct dofi_side_msg msg = full(DOFI_SIDE_REQUEST);
-	size_t len = dofi_side_pack(buf, &msg), n;
-	unsigned char *f, value[DOFI_SIDE_MAX];
-	struct dofi_side_msg got;
+	const struct dofi_cm_msg msg = full(DOFI_CM_REQUEST);
+	size_t len = dofi_cm_pack(buf, &msg), n;
+	unsigned char *f, value[DOFI_CM_MAX];
+	struct dofi_cm_msg got;
 	unsigned tag;
 
 	for (tag = 1; tag < 32; tag++) {
@@ -389,94 +389,94 @@ Test(side_wire, fields_come_in_any_order)
 }
 
 /* Makes the smallest message of @kind with one more field of @n bytes. */
-static size_t with_field(enum dofi_side_kind kind, unsigned tag, const void *value, size_t n)
+static size_t with_field(enum dofi_cm_kind kind, unsigned tag, const void *value, size_t n)
 {
-	const struct dofi_side_msg msg = least(kind);
+	const struct dofi_cm_msg msg = least(kind);
 
-	return add_field(dofi_side_pack(buf, &msg), tag, value, n);
+	return add_field(dofi_cm_pack(buf, &msg), tag, value, n);
 }
 
-Test(side_wire, a_field_that_is_there_twice_is_refused)
+Test(cm_wire, a_field_that_is_there_twice_is_refused)
 {
-	unsigned char copy[DOFI_SIDE_MAX];
+	unsigned char copy[DOFI_CM_MAX];
 	unsigned tag;
 
 	for (tag = 1; tag < 32; tag++) {
-		const struct dofi_side_msg msg = least(DOFI_SIDE_REQUEST);
+		const struct dofi_cm_msg msg = least(DOFI_CM_REQUEST);
 		unsigned char *f;
 		size_t n, len;
 
-		dofi_side_pack(buf, &msg);
+		dofi_cm_pack(buf, &msg);
 		f = find(tag);
 		if (!f)
 			continue;
 		n = f[1] << 8 | f[2];
 		memcpy(copy, f + FIELD_HEADER, n);
-		len = with_field(DOFI_SIDE_REQUEST, tag, copy, n);
+		len = with_field(DOFI_CM_REQUEST, tag, copy, n);
 		is(buf, len, -EPROTO, "twice");
 	}
 }
 
-Test(side_wire, a_field_of_another_kind_is_refused)
+Test(cm_wire, a_field_of_another_kind_is_refused)
 {
 	static const unsigned char number[8] = { 0, 0, 0, 0, 0, 0, 0, 100 };
 
-	is(buf, with_field(DOFI_SIDE_BELL, 4, number, 4), -EPROTO, "a window in a bell");
-	is(buf, with_field(DOFI_SIDE_READY, 21, number, 4), -EPROTO, "data when ready");
-	is(buf, with_field(DOFI_SIDE_ACCEPT, 1, number, 8), -EPROTO, "an acceptance's qualifier");
-	is(buf, with_field(DOFI_SIDE_REJECT, 8, number + 7, 1), -EPROTO, "a consumer's reason");
+	is(buf, with_field(DOFI_CM_WAKEUP, 4, number, 4), -EPROTO, "a window in a bell");
+	is(buf, with_field(DOFI_CM_READY, 21, number, 4), -EPROTO, "data when ready");
+	is(buf, with_field(DOFI_CM_ACCEPT, 1, number, 8), -EPROTO, "an acceptance's qualifier");
+	is(buf, with_field(DOFI_CM_REJECT, 8, number + 7, 1), -EPROTO, "a consumer's reason");
 }
 
-Test(side_wire, fields_that_are_not_known_are_a_newer_peers)
+Test(cm_wire, fields_that_are_not_known_are_a_newer_peers)
 {
 	unsigned tag;
 	size_t len;
 
 	for (tag = 22; tag < 256; tag++) {
-		len = with_field(DOFI_SIDE_REQUEST, tag, address, tag);
+		len = with_field(DOFI_CM_REQUEST, tag, address, tag);
 		is(buf, len, -EPROTO, "an unknown field");
 		buf[4] = 0x21;
 		is(buf, len, (ssize_t)len, "a newer field");
 	}
-	len = with_field(DOFI_SIDE_REQUEST, 0, payload, 4);
+	len = with_field(DOFI_CM_REQUEST, 0, payload, 4);
 	buf[4] = 0x21;
 	is(buf, len, -EPROTO, "no field at all");
 }
 
-Test(side_wire, a_newer_peers_fields_are_within_its_message)
+Test(cm_wire, a_newer_peers_fields_are_within_its_message)
 {
-	size_t len = with_field(DOFI_SIDE_READY, 40, payload, 5), cut;
+	size_t len = with_field(DOFI_CM_READY, 40, payload, 5), cut;
 
 	buf[4] = 0x21;
 	for (cut = 1; cut < FIELD_HEADER + 5; cut++) {
-		set_body(len - DOFI_SIDE_HEADER - cut);
+		set_body(len - DOFI_CM_HEADER - cut);
 		is(buf, len, -EPROTO, "beyond the end");
 	}
-	set_body(len - DOFI_SIDE_HEADER);
+	set_body(len - DOFI_CM_HEADER);
 	buf[len - 5 - 2] = 0xff;
 	is(buf, len, -EPROTO, "far beyond the end");
 }
 
 /* Every wrong length, of every field. */
-Test(side_wire, a_field_has_its_length)
+Test(cm_wire, a_field_has_its_length)
 {
 	static const struct {
 		unsigned tag;
 		size_t from, to;
 	} sizes[] = {
 		{ 1, 8, 8 }, { 2, 8, 8 }, { 3, 4, 4 }, { 4, 4, 4 }, { 5, 4, 4 }, { 7, 1, 1 },
-		{ 9, 8, 8 }, { 10, 4, 4 }, { 11, 1, DOFI_SIDE_MAX_ADDR },
-		{ 12, 1, DOFI_SIDE_NAME - 1 }, { 13, 16, 16 }, { 14, 8, 8 }, { 15, 8, 8 },
-		{ 16, 8, 8 }, { 17, 4, 4 }, { 18, 4, 4 }, { 19, 1, DOFI_SIDE_NAME - 1 },
-		{ 20, 16, 16 }, { 21, 1, DOFI_SIDE_MAX_DATA },
+		{ 9, 8, 8 }, { 10, 4, 4 }, { 11, 1, DOFI_CM_MAX_ADDR },
+		{ 12, 1, DOFI_CM_NAME - 1 }, { 13, 16, 16 }, { 14, 8, 8 }, { 15, 8, 8 },
+		{ 16, 8, 8 }, { 17, 4, 4 }, { 18, 4, 4 }, { 19, 1, DOFI_CM_NAME - 1 },
+		{ 20, 16, 16 }, { 21, 1, DOFI_CM_MAX_DATA },
 	};
 	size_t i, n;
 
 	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
 		for (n = 0; n <= 300; n++) {
-			const struct dofi_side_msg msg = least(DOFI_SIDE_REQUEST);
+			const struct dofi_cm_msg msg = least(DOFI_CM_REQUEST);
 			bool good = n >= sizes[i].from && n <= sizes[i].to;
-			size_t len = cut_field(dofi_side_pack(buf, &msg), sizes[i].tag);
+			size_t len = cut_field(dofi_cm_pack(buf, &msg), sizes[i].tag);
 			unsigned char value[300];
 
 			memset(value, sizes[i].tag == 7 ? 1 : 'a', sizeof(value));
@@ -486,9 +486,9 @@ Test(side_wire, a_field_has_its_length)
 }
 
 /* Packs the message with the last byte of @tag's value replaced. */
-static void value_is(const struct dofi_side_msg *msg, unsigned tag, unsigned last, bool good)
+static void value_is(const struct dofi_cm_msg *msg, unsigned tag, unsigned last, bool good)
 {
-	size_t len = dofi_side_pack(buf, msg);
+	size_t len = dofi_cm_pack(buf, msg);
 	unsigned char *f = find(tag);
 
 	cr_assert(f);
@@ -496,15 +496,15 @@ static void value_is(const struct dofi_side_msg *msg, unsigned tag, unsigned las
 	is(buf, len, good ? (ssize_t)len : -EPROTO, "a value");
 }
 
-Test(side_wire, values_are_within_their_limits)
+Test(cm_wire, values_are_within_their_limits)
 {
-	const struct dofi_side_msg few = least(DOFI_SIDE_REQUEST), most = full(DOFI_SIDE_REQUEST);
-	const struct dofi_side_msg refuse = least(DOFI_SIDE_REFUSE);
+	const struct dofi_cm_msg few = least(DOFI_CM_REQUEST), most = full(DOFI_CM_REQUEST);
+	const struct dofi_cm_msg refuse = least(DOFI_CM_REFUSE);
 
 	value_is(&few, 2, 1, true);
 	value_is(&few, 2, 0, false);
-	value_is(&few, 5, DOFI_SIDE_MIN_FRAME, true);
-	value_is(&few, 5, DOFI_SIDE_MIN_FRAME - 1, false);
+	value_is(&few, 5, DOFI_CM_MIN_FRAME, true);
+	value_is(&few, 5, DOFI_CM_MIN_FRAME - 1, false);
 	value_is(&most, 7, 0, true);
 	value_is(&most, 7, 2, false);
 	value_is(&refuse, 8, 255, true);
@@ -512,10 +512,10 @@ Test(side_wire, values_are_within_their_limits)
 }
 
 /* The names become parts of paths and are logged. */
-Test(side_wire, names_are_harmless)
+Test(cm_wire, names_are_harmless)
 {
 	static const unsigned tags[] = { 12, 19 };
-	const struct dofi_side_msg msg = full(DOFI_SIDE_REQUEST);
+	const struct dofi_cm_msg msg = full(DOFI_CM_REQUEST);
 	unsigned c;
 	size_t i;
 
@@ -526,28 +526,28 @@ Test(side_wire, names_are_harmless)
 			size_t len;
 
 			value_is(&msg, tags[i], c, good);
-			len = dofi_side_pack(buf, &msg);
+			len = dofi_cm_pack(buf, &msg);
 			f = find(tags[i]);
 			f[FIELD_HEADER] = (unsigned char)c;
 			is(buf, len, good && c != '.' ? (ssize_t)len : -EPROTO, "a first letter");
 		}
 }
 
-Test(side_wire, what_follows_a_message_is_left)
+Test(cm_wire, what_follows_a_message_is_left)
 {
-	struct dofi_side_msg msg = full(DOFI_SIDE_REJECT);
-	size_t len = dofi_side_pack(buf, &msg);
+	struct dofi_cm_msg msg = full(DOFI_CM_REJECT);
+	size_t len = dofi_cm_pack(buf, &msg);
 
 	memset(buf + len, 'x', sizeof(buf) - len);
 	is(buf, sizeof(buf), (ssize_t)len, "a message and more");
 }
 
 /* Flips each bit. Tools find a read beyond the message. */
-Test(side_wire, any_byte_may_be_wrong)
+Test(cm_wire, any_byte_may_be_wrong)
 {
-	const struct dofi_side_msg msg = full(DOFI_SIDE_REQUEST);
-	size_t len = dofi_side_pack(buf, &msg), i;
-	struct dofi_side_msg got;
+	const struct dofi_cm_msg msg = full(DOFI_CM_REQUEST);
+	size_t len = dofi_cm_pack(buf, &msg), i;
+	struct dofi_cm_msg got;
 	unsigned bit;
 
 	for (i = 0; i < len; i++)

@@ -107,13 +107,13 @@ TestSuite(msg_mail, .init = init, .fini = xport_fini);
 
 static struct request *request_place(uint32_t number)
 {
-	return (struct request *)(uintptr_t)ours.addr + number % MSG_MAIL_PLACES;
+	return (struct request *)(uintptr_t)ours.addr + number % MSG_MAIL_SLOTS;
 }
 
 static struct reply *reply_place(uint32_t number)
 {
-	return (struct reply *)(uintptr_t)(ours.addr + MSG_MAIL_PLACES * sizeof(struct request)) +
-	       number % MSG_MAIL_PLACES;
+	return (struct reply *)(uintptr_t)(ours.addr + MSG_MAIL_SLOTS * sizeof(struct request)) +
+	       number % MSG_MAIL_SLOTS;
 }
 
 /* The fabric reports a write with this data. */
@@ -178,7 +178,7 @@ Test(msg_mail, is_offered_and_costs_private_data)
 	cr_expect_eq(dofi_pool_at(&dofi_ep_pool, ours.id & ~MSG_SAYS_BYE), ep);
 	cr_expect_eq(ia->max_private_data, 224);
 	cr_expect_eq((uintptr_t)fake.mr_addr, ours.addr);
-	cr_expect_eq(fake.mr_len, MSG_MAIL_PLACES * (sizeof(struct request) + sizeof(struct reply)));
+	cr_expect_eq(fake.mr_len, MSG_MAIL_SLOTS * (sizeof(struct request) + sizeof(struct reply)));
 	cr_expect(fake.mr_access & FI_REMOTE_WRITE);
 	cr_expect(!(fake.mr_access & FI_REMOTE_READ));
 }
@@ -288,11 +288,11 @@ Test(msg_mail, no_more_requests_than_places)
 	unsigned i;
 
 	((struct dofi_ep *)ep)->attr.max_rdma_read_out = 64;
-	for (i = 1; i <= MSG_MAIL_PLACES + 1; i++)
+	for (i = 1; i <= MSG_MAIL_SLOTS + 1; i++)
 		succeed(fetch_add(i));
-	cr_expect_eq(fake_eps.ops, MSG_MAIL_PLACES);
+	cr_expect_eq(fake_eps.ops, MSG_MAIL_SLOTS);
 	answer(1, 0, 0);
-	cr_expect_eq(fake_eps.ops, MSG_MAIL_PLACES + 1);
+	cr_expect_eq(fake_eps.ops, MSG_MAIL_SLOTS + 1);
 	cr_expect_eq(fake_eps.remote_addr, theirs.addr + sizeof(struct request), "the first's place");
 	completed(1);
 }
@@ -327,7 +327,7 @@ Test(msg_mail, a_request_is_done_and_answered)
 	cr_expect_eq(be32toh(last_reply().number), 1);
 	cr_expect_eq(last_reply().refused, 0);
 	cr_expect_eq(fake_eps.remote_addr, theirs.addr +
-		     MSG_MAIL_PLACES * sizeof(struct request) + sizeof(struct reply));
+		     MSG_MAIL_SLOTS * sizeof(struct request) + sizeof(struct reply));
 	cr_expect_eq(fake_eps.cq_data, theirs.id);
 	ring(ours.id);
 	cr_expect_eq(target[1], 42, "once");

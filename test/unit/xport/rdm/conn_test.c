@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Connections over a connectionless fabric: how they are established, and how they end. */
 
-#include "xport/rdm/rdm.h"
+#include "xport/rdm/conn.h"
 
 #include "nomem.h"
 #include "xport/cm/talk.h"
@@ -12,49 +12,49 @@ TestSuite(rdm_conn_passive, .init = talk_init, .fini = talk_fini, .timeout = 60)
 
 Test(rdm_conn_passive, with_an_address_that_is_none)
 {
-	struct dofi_side_msg msg = request();
+	struct dofi_cm_msg msg = request();
 
 	msg.addr = "fi_shm://../x";
 	msg.addr_len = 14;
-	refused_with(&msg, DOFI_SIDE_APART);
+	refused_with(&msg, DOFI_CM_NO_PATH);
 }
 
 Test(rdm_conn_passive, that_leaves_before_it_sends_a_frame)
 {
-	const struct dofi_side_msg msg = request();
+	const struct dofi_cm_msg msg = request();
 
 	accept_with(request_sent(&msg), "");
-	cr_assert_eq(peer_hear(&peer), DOFI_SIDE_ACCEPT);
+	cr_assert_eq(peer_hear(&peer), DOFI_CM_ACCEPT);
 	peer_hang_up(&peer);
 	accept_fails();
 }
 
 Test(rdm_conn_passive, that_says_so)
 {
-	const struct dofi_side_msg msg = request(), bye = peer_msg(&peer, DOFI_SIDE_BYE);
+	const struct dofi_cm_msg msg = request(), bye = peer_msg(&peer, DOFI_CM_BYE);
 
 	accept_with(request_sent(&msg), "");
-	cr_assert_eq(peer_hear(&peer), DOFI_SIDE_ACCEPT);
+	cr_assert_eq(peer_hear(&peer), DOFI_CM_ACCEPT);
 	peer_tell(&peer, &bye);
 	accept_fails();
 }
 
 Test(rdm_conn_passive, one_is_let_go_before_it_is_connected)
 {
-	const struct dofi_side_msg msg = request();
+	const struct dofi_cm_msg msg = request();
 
 	accept_with(request_sent(&msg), "");
-	cr_assert_eq(peer_hear(&peer), DOFI_SIDE_ACCEPT);
+	cr_assert_eq(peer_hear(&peer), DOFI_CM_ACCEPT);
 	succeed(dofi_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG));
 	event_await(evd, DAT_CONNECTION_EVENT_DISCONNECTED);
-	cr_expect_eq(peer_hear(&peer), DOFI_SIDE_BYE);
+	cr_expect_eq(peer_hear(&peer), DOFI_CM_BYE);
 	cr_expect_eq(peer.heard.last_frame, 0);
 	cr_expect_eq(peer_hear(&peer), 0);
 }
 
 static int accepting(void)
 {
-	const struct dofi_side_msg msg = peer_msg(&peer, DOFI_SIDE_REQUEST);
+	const struct dofi_cm_msg msg = peer_msg(&peer, DOFI_CM_REQUEST);
 	int n, kind;
 
 	for (n = 0; n < NOMEM_MOST; n++) {
@@ -65,11 +65,11 @@ static int accepting(void)
 		nomem_after(n);
 		accept_with(cr, "");
 		kind = peer_hear(&peer);
-		cr_expect_eq(kind, nomem_failed() ? DOFI_SIDE_REFUSE : DOFI_SIDE_ACCEPT);
+		cr_expect_eq(kind, nomem_failed() ? DOFI_CM_REFUSE : DOFI_CM_ACCEPT);
 		peer_hang_up(&peer);
 		accept_fails();
 		succeed(dofi_ep_reset(ep));
-		if (kind == DOFI_SIDE_ACCEPT)
+		if (kind == DOFI_CM_ACCEPT)
 			break;
 	}
 	return n;
@@ -89,22 +89,22 @@ TestSuite(rdm_conn_active, .init = talk_init, .fini = talk_fini, .timeout = 60);
 
 Test(rdm_conn_active, an_address_that_is_none_is_unreachable)
 {
-	struct dofi_side_msg msg;
+	struct dofi_cm_msg msg;
 
 	is_asked();
-	msg = peer_msg(&peer, DOFI_SIDE_ACCEPT);
+	msg = peer_msg(&peer, DOFI_CM_ACCEPT);
 	msg.addr = "127.0.0.1";
 	msg.addr_len = 10;
 	peer_tell(&peer, &msg);
 	/* a later message does not help */
-	reply(DOFI_SIDE_ACCEPT, 0);
+	reply(DOFI_CM_ACCEPT, 0);
 	ends_with(DAT_CONNECTION_EVENT_UNREACHABLE);
 }
 
 Test(rdm_conn_active, a_peer_that_never_greets_has_refused)
 {
 	is_asked();
-	reply(DOFI_SIDE_ACCEPT, 0);
+	reply(DOFI_CM_ACCEPT, 0);
 	peer_take(&peer, RDM_FRAME_HELLO);
 	peer_hang_up(&peer);
 	ends_with(DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
@@ -116,9 +116,9 @@ Test(rdm_conn_active, a_peer_that_never_greets_has_refused)
 Test(rdm_conn_active, one_ends_as_it_greets, .fini = rdm_fini)
 {
 	is_asked();
-	reply(DOFI_SIDE_ACCEPT, 0);
+	reply(DOFI_CM_ACCEPT, 0);
 	succeed(dofi_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG));
-	cr_assert_eq(peer_hear(&peer), DOFI_SIDE_BYE);
+	cr_assert_eq(peer_hear(&peer), DOFI_CM_BYE);
 	cr_expect(peer.heard.last_frame <= 1);
 	cr_expect_eq(peer_hear(&peer), 0);
 }
@@ -181,7 +181,7 @@ Test(rdm_conn, a_peer_that_dies_ends_it)
 
 Test(rdm_conn, a_second_request_ends_it)
 {
-	const struct dofi_side_msg msg = peer_msg(&peer, DOFI_SIDE_REQUEST);
+	const struct dofi_cm_msg msg = peer_msg(&peer, DOFI_CM_REQUEST);
 
 	peer_tell(&peer, &msg);
 	ends_with(DAT_CONNECTION_EVENT_BROKEN);
@@ -215,7 +215,7 @@ Test(rdm_conn, the_program_ends_it)
 	ends_with(DAT_CONNECTION_EVENT_DISCONNECTED);
 	settle();
 	cr_expect_eq(word, 0, "our memory is not to be read any more");
-	cr_expect_eq(peer_hear(&peer), DOFI_SIDE_BYE);
+	cr_expect_eq(peer_hear(&peer), DOFI_CM_BYE);
 	cr_expect_eq(peer.heard.last_frame, peer.seen);
 	cr_expect_eq(peer.heard.reason, 0);
 	cr_expect_eq(peer_hear(&peer), 0);

@@ -107,16 +107,16 @@ Test(rdm_direct, the_first_message_goes_in_frames_and_opens_the_way)
 
 Test(rdm_direct, end_with_their_connection)
 {
-	struct rdm_zone *zone = conn_of(sender)->zone;
+	struct rdm_pz *rpz = conn_of(sender)->rpz;
 
 	one_message();
 	settle();
-	cr_expect_eq(zone->n_directs, 2);
+	cr_expect_eq(rpz->n_directs, 2);
 	succeed(dofi_ep_disconnect(sender, DAT_CLOSE_ABRUPT_FLAG));
 	event_await(evd, DAT_CONNECTION_EVENT_DISCONNECTED);
 	event_await(evd, DAT_CONNECTION_EVENT_DISCONNECTED);
 	settle();
-	cr_expect_eq(zone->n_directs, 0);
+	cr_expect_eq(rpz->n_directs, 0);
 }
 
 /*
@@ -151,7 +151,7 @@ static void clear_with(const void *address, size_t len)
 	struct rdm_frame clear;
 
 	post_send(0, BIG, 1);
-	clear = about(RDM_FRAME_CLEAR, peer_take(&peer, RDM_FRAME_ANNOUNCE)->frame.number);
+	clear = about(RDM_FRAME_CTS, peer_take(&peer, RDM_FRAME_RTS)->frame.number);
 	peer_send(&peer, &clear, address, len);
 }
 
@@ -164,11 +164,11 @@ Test(rdm_direct_none, a_peer_that_wants_a_message_there_is_broken)
 
 Test(rdm_direct_none, an_announcement_that_offers_it_is_cleared_for_frames)
 {
-	struct rdm_frame f = about(RDM_FRAME_ANNOUNCE, 1);
+	struct rdm_frame f = about(RDM_FRAME_RTS, 1);
 
 	f.length = BIG;
 	f.value[0] = 1;
 	receive(0, BIG, 9);
 	peer_send(&peer, &f, NULL, 0);
-	cr_expect_eq(peer_take(&peer, RDM_FRAME_CLEAR)->frame.data_size, 0);
+	cr_expect_eq(peer_take(&peer, RDM_FRAME_CTS)->frame.data_size, 0);
 }

@@ -66,7 +66,7 @@ Test(rdm_eager_send, what_a_frame_has_no_room_for_goes_in_several)
 Test(rdm_eager_send, what_is_longer_is_announced)
 {
 	post_send(0, RDM_EAGER_MAX + 1, 1);
-	cr_expect_eq(peer_take(&peer, RDM_FRAME_ANNOUNCE)->frame.length, RDM_EAGER_MAX + 1);
+	cr_expect_eq(peer_take(&peer, RDM_FRAME_RTS)->frame.length, RDM_EAGER_MAX + 1);
 }
 
 Test(rdm_eager_send, so_does_a_message_to_a_peer_that_reads_nothing, .init = init_apart)
@@ -92,7 +92,7 @@ Test(rdm_eager_send, the_first_frame_says_that_it_is_solicited)
 
 	succeed(dofi_ep_post_send(ep, 1, &iov, cookie_of(1), DAT_COMPLETION_SOLICITED_WAIT_FLAG));
 	done(1);
-	cr_expect(dofi_beside_solicited(peer_take(&peer, RDM_FRAME_FIRST)->frame.beside));
+	cr_expect(dofi_beside_solicited(peer_take(&peer, RDM_FRAME_FIRST)->frame.cq_data));
 }
 
 /* A completed message leaves nothing in its slot for the next one. */
@@ -256,7 +256,7 @@ Test(rdm_eager_take, what_came_beside_is_looked_at_when_all_is_there)
 
 	receive(0, 100, 1);
 	f.length = 100;
-	f.beside = dofi_beside(DOFI_BESIDE_PLAIN, false, 0, 77);
+	f.cq_data = dofi_beside(DOFI_BESIDE_PLAIN, false, 0, 77);
 	peer_send(&peer, &f, theirs, 50);
 	cr_expect(peer_has_none(&peer));
 	cr_expect(event_none(evd));
@@ -302,7 +302,7 @@ Test(rdm_eager_take, a_receive_that_is_being_filled_is_flushed_once)
 /* The next connection of an EP has no message begun. */
 Test(rdm_eager_take, a_new_connection_has_no_message_begun)
 {
-	struct dofi_side_msg request;
+	struct dofi_cm_msg request;
 
 	receive(0, 5000, 1);
 	begin(1000, 5000);
@@ -311,7 +311,7 @@ Test(rdm_eager_take, a_new_connection_has_no_message_begun)
 	cr_expect_eq(done_await(evd, DAT_DTO_ERR_FLUSHED), 1);
 	event_await(evd, DAT_CONNECTION_EVENT_BROKEN);
 	succeed(dofi_ep_reset(ep));
-	request = peer_msg(&peer, DOFI_SIDE_REQUEST);
+	request = peer_msg(&peer, DOFI_CM_REQUEST);
 	peer_couple_as(&peer, ep, &request, true);
 	receive(0, 5000, 2);
 	say("whole", 5);
@@ -385,7 +385,7 @@ static void breaks_off(enum rdm_frame_kind kind)
 }
 
 Test(rdm_eager_take, nor_does_a_short_one) { breaks_off(RDM_FRAME_SEND); }
-Test(rdm_eager_take, nor_an_announced_one) { breaks_off(RDM_FRAME_ANNOUNCE); }
+Test(rdm_eager_take, nor_an_announced_one) { breaks_off(RDM_FRAME_RTS); }
 Test(rdm_eager_take, nor_a_write) { breaks_off(RDM_FRAME_WRITE); }
 Test(rdm_eager_take, nor_a_read) { breaks_off(RDM_FRAME_READ); }
 Test(rdm_eager_take, nor_an_atomic) { breaks_off(RDM_FRAME_FETCH_ADD); }
@@ -449,11 +449,11 @@ Test(rdm_eager_take, a_message_takes_one_buffer_of_an_srq, .init = rdm_init)
 
 static void init_bare(void)
 {
-	struct dofi_side_msg request;
+	struct dofi_cm_msg request;
 
 	rdm_init();
 	ep = ep_make();
-	request = peer_msg(&peer, DOFI_SIDE_REQUEST);
+	request = peer_msg(&peer, DOFI_CM_REQUEST);
 	peer.bare = true;
 	peer_couple_as(&peer, ep, &request, true);
 	fill(theirs, 5);
@@ -507,7 +507,7 @@ Test(rdm_bare_send, what_says_more_has_a_header)
 
 	succeed(dofi_ep_post_send(ep, 1, &iov, cookie_of(1), DAT_COMPLETION_SOLICITED_WAIT_FLAG));
 	done(1);
-	cr_expect(dofi_beside_solicited(peer_take(&peer, RDM_FRAME_FIRST)->frame.beside));
+	cr_expect(dofi_beside_solicited(peer_take(&peer, RDM_FRAME_FIRST)->frame.cq_data));
 	peer_take(&peer, RDM_FRAME_MORE);
 }
 
@@ -521,7 +521,7 @@ Test(rdm_bare_send, what_the_peer_reads_is_one_frame)
 	f.addr = (uintptr_t)big + 9;
 	f.length = FRAME;
 	peer_send(&peer, &f, NULL, 0);
-	comes_bare(RDM_FRAME_DONE, 9, FRAME);
+	comes_bare(RDM_FRAME_ACK, 9, FRAME);
 }
 
 /* The remote CQ data of the next frame of @kind. */
@@ -583,7 +583,7 @@ Test(rdm_bare_take, what_was_read_comes_as_it_was_asked_for)
 		f = peer_take(&peer, RDM_FRAME_READ);
 		cr_expect_eq(f->frame.length, FRAME);
 		cr_expect_eq(f->frame.value[0], n);
-		bits = next_bits(RDM_FRAME_DONE, 0) | (uint64_t)(f->frame.number & RDM_BARE_REQUEST) << 18;
+		bits = next_bits(RDM_FRAME_ACK, 0) | (uint64_t)(f->frame.number & RDM_BARE_REQUEST) << 18;
 		peer_send_bare(&peer, bits, theirs + n, FRAME);
 	}
 	done(1);
@@ -593,7 +593,7 @@ Test(rdm_bare_take, what_was_read_comes_as_it_was_asked_for)
 Test(rdm_bare_take, an_answer_to_nothing_breaks_the_connection)
 {
 	receive(0, FRAME, 1);
-	peer_send_bare(&peer, next_bits(RDM_FRAME_DONE, 0) | 7 << 18, theirs, 10);
+	peer_send_bare(&peer, next_bits(RDM_FRAME_ACK, 0) | 7 << 18, theirs, 10);
 	breaks();
 }
 

@@ -3,19 +3,19 @@
 
 #include "xport/coupled.h"
 
-#include "xport/rdm/rdm.h"
+#include "xport/rdm/endpoint.h"
 #include "xport/cm/talk.h"
 
 TestSuite(rdm_endpoint, .init = coupled_init, .fini = rdm_fini, .timeout = 60);
 
-static struct rdm_zone *zone(void)
+static struct rdm_pz *rpz(void)
 {
 	return ((struct dofi_pz *)pz)->xport_pz;
 }
 
 static struct rdm_endpoint *newest(void)
 {
-	return LIST_FIRST(&zone()->endpoints);
+	return LIST_FIRST(&rpz()->endpoints);
 }
 
 static unsigned endpoints(void)
@@ -23,7 +23,7 @@ static unsigned endpoints(void)
 	struct rdm_endpoint *e;
 	unsigned n = 0;
 
-	LIST_FOREACH(e, &zone()->endpoints, link)
+	LIST_FOREACH(e, &rpz()->endpoints, link)
 		n++;
 	return n;
 }
@@ -124,7 +124,7 @@ Test(rdm_endpoint, damaged_memory_ends_its_connections_and_is_replaced)
 {
 	damage();
 	ends_with(DAT_CONNECTION_EVENT_BROKEN);
-	cr_assert_eq(peer_hear(&peer), DOFI_SIDE_BYE);
+	cr_assert_eq(peer_hear(&peer), DOFI_CM_BYE);
 	cr_expect(peer.heard.reason, "the peer is not to take it for a disconnect");
 	pair_make();
 	pair_works(pair[0], pair[1]);
@@ -137,7 +137,7 @@ Test(rdm_endpoint, damaged_memory_ends_a_request_without_an_answer, .init = talk
 	is_asked();
 	damage();
 	ends_with(DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
-	cr_assert_eq(peer_hear(&peer), DOFI_SIDE_BYE);
+	cr_assert_eq(peer_hear(&peer), DOFI_CM_BYE);
 }
 
 Test(rdm_endpoint, damaged_memory_ends_the_connections_of_all_zones)

@@ -15,10 +15,10 @@ enum {
 	AT_VERSION_KIND = 8, AT_FLAGS = 9, AT_KEY = 28, AT_LENGTH = 40, AT_TAIL = RDM_FRAME_FULL,
 };
 
-#define WITH_SEGMENTS (1u << RDM_FRAME_ANNOUNCE | 1u << RDM_FRAME_WRITE)
+#define WITH_SEGMENTS (1u << RDM_FRAME_RTS | 1u << RDM_FRAME_WRITE)
 #define WITH_DATA                                                                          \
-	(RDM_FRAME_SHORT | 1u << RDM_FRAME_PART | 1u << RDM_FRAME_WRITE | 1u << RDM_FRAME_DONE | \
-	 1u << RDM_FRAME_FIRST | 1u << RDM_FRAME_CLEAR)
+	(RDM_FRAME_SHORT | 1u << RDM_FRAME_DATA | 1u << RDM_FRAME_WRITE | 1u << RDM_FRAME_ACK | \
+	 1u << RDM_FRAME_FIRST | 1u << RDM_FRAME_CTS)
 
 /* Kinds that are invalid without data. */
 #define NEEDS_DATA (1u << RDM_FRAME_FIRST | 1u << RDM_FRAME_MORE)
@@ -30,14 +30,14 @@ static struct rdm_frame got;
 static struct rdm_frame full(enum rdm_frame_kind kind)
 {
 	struct rdm_frame f = {
-		.conn = 0xf1f2f3f4f5f6f7f8, .beside = 0xe1e2e3e4e5e6e7e8, .sequence = 0xd1d2d3d4,
+		.conn = 0xf1f2f3f4f5f6f7f8, .cq_data = 0xe1e2e3e4e5e6e7e8, .sequence = 0xd1d2d3d4,
 		.credits = 0xc1c2, .kind = kind,
 	};
 
 	if (1u << kind & RDM_FRAME_SHORT)
 		return f;
 	f.number = 0xb1b2b3b4;
-	f.key = kind == RDM_FRAME_DONE ? RDM_RESULTS - 1 : 0xa1a2a3a4;
+	f.key = kind == RDM_FRAME_ACK ? RDM_RESULTS - 1 : 0xa1a2a3a4;
 	f.addr = 0x9192939495969798;
 	f.length = 0x8182838485868788;
 	f.value[0] = 0x7172737475767778;
@@ -84,7 +84,7 @@ static int unpack(const unsigned char *bytes, size_t len)
 static void same_head(const struct rdm_frame *a, const struct rdm_frame *b)
 {
 	cr_expect_eq(a->conn, b->conn);
-	cr_expect_eq(a->beside, b->beside);
+	cr_expect_eq(a->cq_data, b->cq_data);
 	cr_expect_eq(a->sequence, b->sequence);
 	cr_expect_eq(a->credits, b->credits);
 	cr_expect_eq(a->kind, b->kind);
@@ -148,7 +148,7 @@ Test(rdm_frame, stays_what_it_was_as_bytes)
 Test(rdm_frame, brings_its_data)
 {
 	static const uint8_t kinds[] = {
-		RDM_FRAME_SEND, RDM_FRAME_PART, RDM_FRAME_WRITE, RDM_FRAME_DONE, RDM_FRAME_FIRST,
+		RDM_FRAME_SEND, RDM_FRAME_DATA, RDM_FRAME_WRITE, RDM_FRAME_ACK, RDM_FRAME_FIRST,
 		RDM_FRAME_MORE,
 	};
 	unsigned char bytes[DATA];
@@ -177,7 +177,7 @@ Test(rdm_frame, names_its_segments)
 	uint32_t n;
 
 	for (n = 1; n <= RDM_FRAME_SEGMENTS; n++) {
-		const struct rdm_frame f = with_segments(n % 2 ? RDM_FRAME_WRITE : RDM_FRAME_ANNOUNCE, n);
+		const struct rdm_frame f = with_segments(n % 2 ? RDM_FRAME_WRITE : RDM_FRAME_RTS, n);
 		size_t len = rdm_frame_pack(buf, &f);
 
 		cr_assert_eq(len, RDM_FRAME_FULL + n * RDM_FRAME_SEGMENT);
@@ -217,7 +217,7 @@ Test(rdm_frame, of_an_unknown_kind_or_version_is_none)
 
 		buf[AT_VERSION_KIND] = (unsigned char)i;
 		/* these kinds have another body */
-		if (kind < RDM_FRAME_KINDS && 1u << kind & (WITH_DATA & ~(1u << RDM_FRAME_PART)))
+		if (kind < RDM_FRAME_KINDS && 1u << kind & (WITH_DATA & ~(1u << RDM_FRAME_DATA)))
 			continue;
 		cr_expect_eq(unpack(buf, len), known ? 0 : -EPROTO, "%#x", i);
 	}
@@ -233,7 +233,7 @@ Test(rdm_frame, with_an_unknown_flag_is_none)
 		buf[AT_FLAGS] = (unsigned char)flags;
 		cr_expect_eq(unpack(buf, len + DATA), -EPROTO, "a message has none: %#x", flags);
 	}
-	f = with_segments(RDM_FRAME_ANNOUNCE, 2);
+	f = with_segments(RDM_FRAME_RTS, 2);
 	len = rdm_frame_pack(buf, &f);
 	for (flags = 0; flags < 256; flags++) {
 		buf[AT_FLAGS] = (unsigned char)flags;
@@ -307,7 +307,7 @@ Test(rdm_frame, whose_segments_lie_is_none)
 	size_t len;
 
 	/* the length is too long, and then too short */
-	f = with_segments(RDM_FRAME_ANNOUNCE, 3);
+	f = with_segments(RDM_FRAME_RTS, 3);
 	f.length++;
 	len = rdm_frame_pack(buf, &f);
 	cr_expect_eq(unpack(buf, len), -EPROTO);
@@ -340,7 +340,7 @@ Test(rdm_frame, with_no_segment_or_too_many_is_none)
 
 Test(rdm_frame, with_an_unknown_result_is_none)
 {
-	struct rdm_frame f = full(RDM_FRAME_DONE);
+	struct rdm_frame f = full(RDM_FRAME_ACK);
 	size_t len = rdm_frame_pack(buf, &f);
 
 	cr_expect_eq(unpack(buf, len), 0);
@@ -362,7 +362,7 @@ static void bare_is_as_packed(enum rdm_frame_kind kind, uint32_t sequence)
 	const uint64_t bits = rdm_bare_pack(&f);
 
 	cr_assert(rdm_bare_fits(&f));
-	cr_expect_eq(rdm_bare_place(bits), 0x5f6f7);
+	cr_expect_eq(rdm_bare_slot(bits), 0x5f6f7);
 	cr_expect(rdm_bare_is_for(bits, f.conn));
 	cr_expect(!rdm_bare_is_for(bits, f.conn + 1));
 	cr_expect(!rdm_bare_is_for(bits, f.conn + (1ull << 32)));
@@ -373,7 +373,7 @@ static void bare_is_as_packed(enum rdm_frame_kind kind, uint32_t sequence)
 	cr_expect_eq(got.sequence, sequence);
 	cr_expect_eq(got.length, f.length);
 	cr_expect_eq(got.data_size, DATA);
-	cr_expect_eq(got.beside, 0);
+	cr_expect_eq(got.cq_data, 0);
 	cr_expect_eq(got.data, data);
 	cr_expect_eq(rdm_bare_unpack(bits, data, DATA, f.conn, sequence, &got), 0);
 	cr_expect(got.sequence != sequence + 1, "it is not the number of the next frame");
@@ -392,12 +392,12 @@ Test(rdm_frame, a_bare_frame_is_parsed_as_it_was_packed)
 
 Test(rdm_frame, what_has_no_bits_in_a_bare_frame_does_not_fit_it)
 {
-	struct rdm_frame f = { .kind = RDM_FRAME_SEND, .conn = RDM_BARE_PLACE };
+	struct rdm_frame f = { .kind = RDM_FRAME_SEND, .conn = RDM_BARE_SLOT };
 
 	cr_expect(rdm_bare_fits(&f));
 	f.conn++;
 	cr_expect(!rdm_bare_fits(&f), "place");
-	f = (struct rdm_frame){ .kind = RDM_FRAME_SEND, .beside = 1 };
+	f = (struct rdm_frame){ .kind = RDM_FRAME_SEND, .cq_data = 1 };
 	cr_expect(!rdm_bare_fits(&f), "what goes with it");
 	f = (struct rdm_frame){ .kind = RDM_FRAME_SEND, .credits = RDM_BARE_CREDITS + 1 };
 	cr_expect(!rdm_bare_fits(&f), "credits");

@@ -34,7 +34,7 @@ static void init_sockets(void)
 
 TestSuite(rdm_op, .init = init, .fini = rdm_fini, .timeout = 60);
 TestSuite(rdm_op_copy, .init = init_sockets, .fini = rdm_fini, .timeout = 60);
-TestSuite(rdm_waiting, .init = init, .fini = rdm_fini, .timeout = 60);
+TestSuite(rdm_pending, .init = init, .fini = rdm_fini, .timeout = 60);
 TestSuite(rdm_stall, .init = init, .fini = rdm_fini, .timeout = 60);
 
 static void post_send(DAT_EP_HANDLE from, size_t length, uint64_t cookie)
@@ -77,7 +77,7 @@ static void put_all(struct dofi_ep *of, unsigned n)
 static void op_ends(struct rdm_op *done, int err)
 {
 	const struct fi_cq_data_entry entry = { .op_context = done };
-	struct dofi_cq *cq = &done->zone->domain->cq;
+	struct dofi_cq *cq = &done->rpz->domain->cq;
 
 	dofi_mutex_lock(&cq->lock);
 	rdm_op_completed(&entry, err, NULL);
@@ -130,7 +130,7 @@ Test(rdm_op, ends_the_operation_of_its_number)
 	uint32_t number;
 
 	post_send(ep, BIG, 1);
-	number = peer_take(&peer, RDM_FRAME_ANNOUNCE)->frame.number;
+	number = peer_take(&peer, RDM_FRAME_RTS)->frame.number;
 	op_ends(get_numbered(ep, number - (q->mask + 1)), FI_EIO);
 	cr_expect(peer_has_none(&peer) && event_none(evd));
 	op_ends(get_numbered(ep, number), FI_EIO);
@@ -188,42 +188,42 @@ Test(rdm_op_copy, unless_the_peer_has_left)
 /* Queued frames */
 
 /* Takes all spare frames of the PZ and one more. Returns the number of spares. */
-static unsigned wait_all(struct rdm_zone *zone, struct rdm_waiting **taken)
+static unsigned wait_all(struct rdm_pz *rpz, struct rdm_pending **taken)
 {
-	const size_t size = LIST_FIRST(&zone->endpoints)->rdm.frame_size;
+	const size_t size = LIST_FIRST(&rpz->endpoints)->rdm.frame_size;
 	unsigned n = 0;
 
 	do {
-		taken[n] = rdm_waiting_get(zone, size);
+		taken[n] = rdm_pending_get(rpz, size);
 		cr_assert(taken[n]);
 		memset(taken[n]->data, (int)n, size);
 	} while (taken[n]->is_spare && ++n < MOST - 1);
 	return n;
 }
 
-Test(rdm_waiting, takes_what_is_there_first)
+Test(rdm_pending, takes_what_is_there_first)
 {
-	struct rdm_zone *zone = ((struct dofi_pz *)pz)->xport_pz;
-	static struct rdm_waiting *taken[MOST];
-	unsigned n = wait_all(zone, taken), i;
+	struct rdm_pz *rpz = ((struct dofi_pz *)pz)->xport_pz;
+	static struct rdm_pending *taken[MOST];
+	unsigned n = wait_all(rpz, taken), i;
 
 	cr_expect(n > RDM_WINDOW && n < MOST - 1, "%u", n);
 	for (i = 0; i <= n; i++)
-		rdm_waiting_put(zone, taken[i]);
-	cr_expect_eq(wait_all(zone, taken), n);
+		rdm_pending_put(rpz, taken[i]);
+	cr_expect_eq(wait_all(rpz, taken), n);
 	for (i = 0; i <= n; i++)
-		rdm_waiting_put(zone, taken[i]);
+		rdm_pending_put(rpz, taken[i]);
 }
 
-Test(rdm_waiting, has_room_for_what_is_longer)
+Test(rdm_pending, has_room_for_what_is_longer)
 {
-	struct rdm_zone *zone = ((struct dofi_pz *)pz)->xport_pz;
-	const size_t size = LIST_FIRST(&zone->endpoints)->rdm.frame_size + 1;
-	struct rdm_waiting *longer = rdm_waiting_get(zone, size);
+	struct rdm_pz *rpz = ((struct dofi_pz *)pz)->xport_pz;
+	const size_t size = LIST_FIRST(&rpz->endpoints)->rdm.frame_size + 1;
+	struct rdm_pending *longer = rdm_pending_get(rpz, size);
 
 	cr_assert(longer && !longer->is_spare);
 	memset(longer->data, 1, size);
-	rdm_waiting_put(zone, longer);
+	rdm_pending_put(rpz, longer);
 }
 
 /* Operations that the fabric does not take */
@@ -282,14 +282,14 @@ Test(rdm_stall, does_not_outlive_the_connection)
 Test(rdm_stall, leaves_the_line_with_the_connection)
 {
 	struct rdm_conn *conn = rdm_conn_of(ep);
-	struct rdm_zone *zone = conn->zone;
-	struct dofi_cq *cq = &zone->domain->cq;
+	struct rdm_pz *rpz = conn->rpz;
+	struct dofi_cq *cq = &rpz->domain->cq;
 
 	dofi_mutex_lock(&cq->lock);
 	rdm_stall(conn);
 	rdm_stall(conn);
-	cr_expect(conn->stalled && TAILQ_FIRST(&zone->stalled) == conn);
+	cr_expect(conn->stalled && TAILQ_FIRST(&rpz->stalled) == conn);
 	rdm_ops_abandon(conn);
-	cr_expect(!conn->stalled && TAILQ_EMPTY(&zone->stalled));
+	cr_expect(!conn->stalled && TAILQ_EMPTY(&rpz->stalled));
 	dofi_mutex_unlock(&cq->lock);
 }

@@ -57,7 +57,7 @@ Test(rdm_recv, what_comes_beside_a_message_must_make_sense)
 	struct rdm_frame f = peer_frame(&peer, RDM_FRAME_SEND);
 
 	receive(0, 10, 1);
-	f.beside = dofi_beside(DOFI_BESIDE_PLAIN, false, 0, 77);
+	f.cq_data = dofi_beside(DOFI_BESIDE_PLAIN, false, 0, 77);
 	peer_send(&peer, &f, "first", 5);
 	done_await(evd, DAT_DTO_ERR_TRANSPORT);
 	peer_sees_break(&peer);
@@ -68,7 +68,7 @@ Test(rdm_recv, only_contexts_of_this_connection_can_be_invalidated)
 	struct rdm_frame f = peer_frame(&peer, RDM_FRAME_SEND);
 
 	receive(0, 10, 1);
-	f.beside = dofi_beside(DOFI_BESIDE_INVALIDATE, false, 0, big_remote);
+	f.cq_data = dofi_beside(DOFI_BESIDE_INVALIDATE, false, 0, big_remote);
 	peer_send(&peer, &f, "first", 5);
 	cr_expect_eq(done_await(evd, DAT_DTO_ERR_LOCAL_PROTECTION), 1);
 	peer_sees_break(&peer);
@@ -92,7 +92,7 @@ Test(rdm_recv, credits_come_back)
 
 /* Rendezvous messages */
 
-static void announce(uint32_t number, const void *at, size_t length)
+static void send_rts(uint32_t number, const void *at, size_t length)
 {
 	const struct rdm_frame f = announcement(number, at, length);
 
@@ -104,7 +104,7 @@ Test(rdm_recv, an_announced_message_is_fetched)
 	struct rdm_frame f;
 
 	receive(0, 20000, 1);
-	announce(7, theirs + 1, 19999);
+	send_rts(7, theirs + 1, 19999);
 	got(1, 19999);
 	answered(7, RDM_OK);
 	cr_expect(!memcmp(big, theirs + 1, 19999) && !big[19999]);
@@ -129,7 +129,7 @@ Test(rdm_recv, an_announced_message_is_fetched)
 Test(rdm_recv, an_announced_message_too_long_is_not)
 {
 	receive(0, 99, 1);
-	announce(7, theirs, 100);
+	send_rts(7, theirs, 100);
 	cr_expect_eq(done_await(evd, DAT_DTO_ERR_LOCAL_LENGTH), 1);
 	answered(7, RDM_TOO_LONG);
 	peer_sees_break(&peer);
@@ -139,7 +139,7 @@ Test(rdm_recv, an_announced_message_too_long_is_not)
 Test(rdm_recv, nor_one_that_is_nowhere)
 {
 	receive(0, 200, 1);
-	announce(7, (void *)0x10, 100);
+	send_rts(7, (void *)0x10, 100);
 	cr_expect_eq(done_await(evd, DAT_DTO_ERR_TRANSPORT), 1);
 	answered(7, RDM_NO_MEMORY);
 	peer_sees_break(&peer);
@@ -148,7 +148,7 @@ Test(rdm_recv, nor_one_that_is_nowhere)
 
 Test(rdm_recv, nor_one_whose_sender_has_left, .init = rdm_init)
 {
-	struct dofi_side_msg request = peer_msg(&peer, DOFI_SIDE_REQUEST);
+	struct dofi_cm_msg request = peer_msg(&peer, DOFI_CM_REQUEST);
 	uint64_t word = peer.id;
 
 	ep = ep_make();
@@ -157,7 +157,7 @@ Test(rdm_recv, nor_one_whose_sender_has_left, .init = rdm_init)
 	receive(0, 100, 1);
 	/* as if a process has ended the connection, or its number now belongs to another process */
 	word = 0;
-	announce(7, theirs, 100);
+	send_rts(7, theirs, 100);
 	answered(7, RDM_NO_MEMORY);
 	peer_hang_up(&peer);
 	done_await(evd, DAT_DTO_ERR_FLUSHED);
@@ -167,13 +167,13 @@ Test(rdm_recv, nor_one_whose_sender_has_left, .init = rdm_init)
 /* If a peer's memory was found to be unreadable, the peer must not name segments of it. */
 Test(rdm_recv, memory_that_cannot_be_read_is_not_to_be_named, .init = rdm_init)
 {
-	struct dofi_side_msg request = peer_msg(&peer, DOFI_SIDE_REQUEST);
+	struct dofi_cm_msg request = peer_msg(&peer, DOFI_CM_REQUEST);
 
 	ep = ep_make();
 	request.alive_addr = 0x10;
 	peer_couple_as(&peer, ep, &request, false);
 	receive(0, 100, 1);
-	announce(7, theirs, 100);
+	send_rts(7, theirs, 100);
 	breaks();
 	cr_expect(all_zero(big, sizeof(big)));
 }
@@ -184,7 +184,7 @@ static uint32_t part_number;		/* the number of the DATA frames, from the last CT
 
 static void announce_parts(uint32_t number, size_t length)
 {
-	struct rdm_frame f = peer_frame(&peer, RDM_FRAME_ANNOUNCE);
+	struct rdm_frame f = peer_frame(&peer, RDM_FRAME_RTS);
 
 	f.number = number;
 	f.length = length;
@@ -193,7 +193,7 @@ static void announce_parts(uint32_t number, size_t length)
 
 static void is_cleared(uint32_t number)
 {
-	const struct rdm_frame *f = &peer_take(&peer, RDM_FRAME_CLEAR)->frame;
+	const struct rdm_frame *f = &peer_take(&peer, RDM_FRAME_CTS)->frame;
 
 	cr_expect_eq(f->number, number);
 	part_number = (uint32_t)f->value[0];
@@ -201,7 +201,7 @@ static void is_cleared(uint32_t number)
 
 static void part(uint64_t at, size_t size)
 {
-	struct rdm_frame f = peer_frame(&peer, RDM_FRAME_PART);
+	struct rdm_frame f = peer_frame(&peer, RDM_FRAME_DATA);
 
 	f.number = part_number;
 	f.addr = at;
@@ -365,7 +365,7 @@ static uint32_t next_request(void)
 
 Test(rdm_recv, nothing_was_asked)
 {
-	const struct rdm_frame f = about(RDM_FRAME_DONE, next_request());
+	const struct rdm_frame f = about(RDM_FRAME_ACK, next_request());
 
 	pair_make();
 	hostile(&f, 0);
@@ -373,7 +373,7 @@ Test(rdm_recv, nothing_was_asked)
 
 Test(rdm_recv, nothing_was_announced)
 {
-	const struct rdm_frame f = about(RDM_FRAME_CLEAR, next_request());
+	const struct rdm_frame f = about(RDM_FRAME_CTS, next_request());
 
 	pair_make();
 	hostile(&f, 0);
@@ -385,7 +385,7 @@ Test(rdm_recv, an_answer_comes_once)
 
 	pair_make();
 	post_read(100, 3, 2);
-	f = about(RDM_FRAME_DONE, peer_take(&peer, RDM_FRAME_READ)->frame.number);
+	f = about(RDM_FRAME_ACK, peer_take(&peer, RDM_FRAME_READ)->frame.number);
 	peer_send(&peer, &f, "abc", 3);
 	cr_expect_eq(done_await(evd, DAT_DTO_SUCCESS), 2);
 	cr_expect(!memcmp(big + 100, "abc", 4));
@@ -405,9 +405,9 @@ Test(rdm_recv, an_answer_ends_nothing_that_the_fabric_has)
 
 	pair_make();
 	post_read(100, 3, 2);
-	f = about(RDM_FRAME_DONE, peer_take(&peer, RDM_FRAME_READ)->frame.number);
+	f = about(RDM_FRAME_ACK, peer_take(&peer, RDM_FRAME_READ)->frame.number);
 	dofi_mutex_lock(&e->lock);
-	dofi_queue_at(&e->sq, f.number)->announced = false;
+	dofi_queue_at(&e->sq, f.number)->step = DOFI_STEP_NONE;
 	dofi_mutex_unlock(&e->lock);
 	peer_send(&peer, &f, theirs, 3);
 	done_await(evd, DAT_DTO_ERR_FLUSHED);
@@ -421,7 +421,7 @@ Test(rdm_recv, a_read_is_not_to_be_cleared)
 
 	pair_make();
 	post_read(100, 3, 2);
-	f = about(RDM_FRAME_CLEAR, peer_take(&peer, RDM_FRAME_READ)->frame.number);
+	f = about(RDM_FRAME_CTS, peer_take(&peer, RDM_FRAME_READ)->frame.number);
 	peer_send(&peer, &f, NULL, 0);
 	done_await(evd, DAT_DTO_ERR_FLUSHED);
 	breaks();
@@ -433,7 +433,7 @@ Test(rdm_recv, results_are_told_as_they_are)
 	struct rdm_frame f;
 
 	post_read(100, 3, 2);
-	f = about(RDM_FRAME_DONE, peer_take(&peer, RDM_FRAME_READ)->frame.number);
+	f = about(RDM_FRAME_ACK, peer_take(&peer, RDM_FRAME_READ)->frame.number);
 	f.key = RDM_NO_ACCESS;
 	peer_send(&peer, &f, NULL, 0);
 	cr_expect_eq(done_await(evd, DAT_DTO_ERR_REMOTE_ACCESS), 2);
@@ -446,7 +446,7 @@ Test(rdm_recv, a_message_that_was_not_taken_fails)
 	struct rdm_frame f;
 
 	post_send(0, 20000, 2);
-	f = about(RDM_FRAME_DONE, peer_take(&peer, RDM_FRAME_ANNOUNCE)->frame.number);
+	f = about(RDM_FRAME_ACK, peer_take(&peer, RDM_FRAME_RTS)->frame.number);
 	f.key = RDM_TOO_LONG;
 	peer_send(&peer, &f, NULL, 0);
 	cr_expect_eq(done_await(evd, DAT_DTO_ERR_REMOTE_RESPONDER), 2);
@@ -470,20 +470,20 @@ Test(rdm_recv, greetings_out_of_place_are_nothing)
 
 Test(rdm_recv, a_message_that_there_is_no_memory_for_ends_the_connection)
 {
-	struct rdm_zone *zone = ((struct dofi_pz *)pz)->xport_pz;
-	struct rdm_waiting *taken[1024];
+	struct rdm_pz *rpz = ((struct dofi_pz *)pz)->xport_pz;
+	struct rdm_pending *taken[1024];
 	int n = 0;
 
 	/* all spare frames of the PZ are in use */
 	do
-		taken[n] = rdm_waiting_get(zone, 8);
+		taken[n] = rdm_pending_get(rpz, 8);
 	while (taken[n++]->is_spare);
 	nomem_after(0);
 	say("first", 5);
 	peer_sees_break(&peer);
 	cr_expect(nomem_failed());
 	while (n)
-		rdm_waiting_put(zone, taken[--n]);
+		rdm_pending_put(rpz, taken[--n]);
 }
 
 /* Endpoints of an SRQ */
@@ -537,7 +537,7 @@ Test(rdm_recv_srq, messages_take_buffers_as_they_come)
 	say("first", 5);
 	got(1, 5);
 	/* no buffer for either message: the endpoint that waited first is served first */
-	announce(7, theirs, 3000);
+	send_rts(7, theirs, 3000);
 	cr_assert(peer_has_none(&peer));
 	f = peer_frame(&second, RDM_FRAME_SEND);
 	peer_send(&second, &f, "second", 6);
@@ -611,14 +611,14 @@ Test(rdm_recv_sockets, nobody_is_told_where_our_memory_is)
 	say("well", 4);
 	got(1, 4);
 	post_send(0, BIG, 2);
-	a = &peer_take(&peer, RDM_FRAME_ANNOUNCE)->frame;
+	a = &peer_take(&peer, RDM_FRAME_RTS)->frame;
 	cr_expect(a->length == BIG && !a->n_segments);
 }
 
 Test(rdm_recv_sockets, nor_is_theirs_looked_at)
 {
 	receive(0, 100, 1);
-	announce(7, theirs, 100);
+	send_rts(7, theirs, 100);
 	breaks();
 	cr_expect(all_zero(big, sizeof(big)));
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Requests over a connectionless fabric and their answers, including hostile ones. */
 
-#include "xport/rdm/rdm.h"
+#include "xport/rdm/request.h"
 
 #include "nomem.h"
 #include "xport/cm/talk.h"
@@ -16,7 +16,7 @@ TestSuite(rdm_request_passive, .init = talk_init, .fini = talk_fini, .timeout = 
 
 Test(rdm_request_passive, data_goes_both_ways)
 {
-	struct dofi_side_msg msg = request();
+	struct dofi_cm_msg msg = request();
 	DAT_CR_HANDLE cr;
 	DAT_CR_PARAM param;
 
@@ -28,51 +28,51 @@ Test(rdm_request_passive, data_goes_both_ways)
 	cr_expect_eq(((struct sockaddr_in *)param.remote_ia_address_ptr)->sin_addr.s_addr,
 		     htonl(INADDR_LOOPBACK));
 	accept_with(cr, "please");
-	cr_assert_eq(peer_hear(&peer), DOFI_SIDE_ACCEPT);
+	cr_assert_eq(peer_hear(&peer), DOFI_CM_ACCEPT);
 	cr_expect(data_is(peer.heard.data, peer.heard.data_size, "please"));
 }
 
 Test(rdm_request_passive, a_consumer_may_turn_it_down)
 {
-	const struct dofi_side_msg msg = request();
+	const struct dofi_cm_msg msg = request();
 
 	succeed(turn_down(request_sent(&msg)));
-	cr_expect_eq(peer_hear(&peer), DOFI_SIDE_REJECT);
+	cr_expect_eq(peer_hear(&peer), DOFI_CM_REJECT);
 	cr_expect_eq(peer_hear(&peer), 0);
 }
 
 Test(rdm_request_passive, it_stays_answerable_when_nobody_listens_any_more)
 {
-	const struct dofi_side_msg msg = request();
+	const struct dofi_cm_msg msg = request();
 	DAT_CR_HANDLE cr = request_sent(&msg);
 
 	succeed(dofi_psp_free(psp));
 	accept_with(cr, "");
-	cr_expect_eq(peer_hear(&peer), DOFI_SIDE_ACCEPT);
+	cr_expect_eq(peer_hear(&peer), DOFI_CM_ACCEPT);
 }
 
 Test(rdm_request_passive, nobody_listens_for_another_qualifier)
 {
-	struct dofi_side_msg msg = request();
+	struct dofi_cm_msg msg = request();
 
 	msg.conn_qual = qual + 1;
-	refused_with(&msg, DOFI_SIDE_NOBODY);
+	refused_with(&msg, DOFI_CM_NO_LISTENER);
 }
 
 Test(rdm_request_passive, who_listens_may_end_without_an_answer, .fini = rdm_fini)
 {
-	const struct dofi_side_msg msg = request();
+	const struct dofi_cm_msg msg = request();
 
 	request_sent(&msg);
 	succeed(dofi_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG));
-	cr_assert_eq(peer_hear(&peer), DOFI_SIDE_REFUSE);
-	cr_expect_eq(peer.heard.reason, DOFI_SIDE_NOBODY);
+	cr_assert_eq(peer_hear(&peer), DOFI_CM_REFUSE);
+	cr_expect_eq(peer.heard.reason, DOFI_CM_NO_LISTENER);
 	cr_expect_eq(peer_hear(&peer), 0);
 }
 
 Test(rdm_request_passive, that_leaves_before_it_is_answered)
 {
-	const struct dofi_side_msg msg = request();
+	const struct dofi_cm_msg msg = request();
 	DAT_CR_HANDLE cr = request_sent(&msg);
 
 	peer_hang_up(&peer);
@@ -82,7 +82,7 @@ Test(rdm_request_passive, that_leaves_before_it_is_answered)
 
 Test(rdm_request_passive, that_leaves_before_it_is_turned_down)
 {
-	const struct dofi_side_msg msg = request();
+	const struct dofi_cm_msg msg = request();
 	DAT_CR_HANDLE cr = request_sent(&msg);
 
 	peer_hang_up(&peer);
@@ -92,24 +92,24 @@ Test(rdm_request_passive, that_leaves_before_it_is_turned_down)
 
 Test(rdm_request_passive, that_answers_itself)
 {
-	static const enum dofi_side_kind kinds[] = {
-		DOFI_SIDE_ACCEPT, DOFI_SIDE_REJECT, DOFI_SIDE_READY, DOFI_SIDE_BELL,
-		DOFI_SIDE_REFUSE,
+	static const enum dofi_cm_kind kinds[] = {
+		DOFI_CM_ACCEPT, DOFI_CM_REJECT, DOFI_CM_READY, DOFI_CM_WAKEUP,
+		DOFI_CM_REFUSE,
 	};
-	const struct dofi_side_msg msg = request();
-	struct dofi_side_msg nonsense;
+	const struct dofi_cm_msg msg = request();
+	struct dofi_cm_msg nonsense;
 	struct rdm_frame hello;
 	DAT_CR_HANDLE cr = request_sent(&msg);
 	size_t i;
 
 	for (i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		nonsense = peer_msg(&peer, kinds[i]);
-		nonsense.reason = kinds[i] == DOFI_SIDE_REFUSE;
+		nonsense.reason = kinds[i] == DOFI_CM_REFUSE;
 		peer_tell(&peer, &nonsense);
 		if (!i)
 			accept_with(cr, "");
 	}
-	cr_assert_eq(peer_hear(&peer), DOFI_SIDE_ACCEPT);
+	cr_assert_eq(peer_hear(&peer), DOFI_CM_ACCEPT);
 	peer_learn(&peer);
 	hello = peer_frame(&peer, RDM_FRAME_HELLO);
 	peer_send(&peer, &hello, NULL, 0);
@@ -135,7 +135,7 @@ Test(rdm_request_passive, being_asked_without_memory)
 
 	psp = listen_any(&qual);
 	for (n = 0; n < NOMEM_MOST; n++) {
-		const struct dofi_side_msg msg = peer_msg(&peer, DOFI_SIDE_REQUEST);
+		const struct dofi_cm_msg msg = peer_msg(&peer, DOFI_CM_REQUEST);
 
 		nomem_after(n);
 		peer_dial(&peer, qual);
@@ -146,7 +146,7 @@ Test(rdm_request_passive, being_asked_without_memory)
 		peer_hang_up(&peer);
 	}
 	cr_expect(!nomem_failed());
-	cr_expect(n >= 4, "side, stranger, peer, page: %d", n);
+	cr_expect(n >= 4, "CM socket, stranger, peer, page: %d", n);
 }
 
 /* Active: the peer listens, and its answer may be invalid */
@@ -167,11 +167,11 @@ static void is_established(void)
 
 Test(rdm_request_active, an_acceptance_and_two_greetings_make_it)
 {
-	struct dofi_side_msg msg;
+	struct dofi_cm_msg msg;
 	struct dofi_ep *e = ep;
 
 	is_asked();
-	msg = peer_msg(&peer, DOFI_SIDE_ACCEPT);
+	msg = peer_msg(&peer, DOFI_CM_ACCEPT);
 	msg.data = "come in";
 	msg.data_size = 7;
 	peer_tell(&peer, &msg);
@@ -182,24 +182,24 @@ Test(rdm_request_active, an_acceptance_and_two_greetings_make_it)
 
 Test(rdm_request_active, a_second_acceptance_is_nothing)
 {
-	struct dofi_side_msg msg;
+	struct dofi_cm_msg msg;
 
 	is_asked();
-	reply(DOFI_SIDE_ACCEPT, 0);
-	msg = peer_msg(&peer, DOFI_SIDE_ACCEPT);
+	reply(DOFI_CM_ACCEPT, 0);
+	msg = peer_msg(&peer, DOFI_CM_ACCEPT);
 	msg.conn_id = 77;
 	msg.addr = "fi_shm://elsewhere";
 	msg.addr_len = 19;
 	peer_tell(&peer, &msg);
-	reply(DOFI_SIDE_REJECT, 0);
-	reply(DOFI_SIDE_REFUSE, DOFI_SIDE_NOBODY);
+	reply(DOFI_CM_REJECT, 0);
+	reply(DOFI_CM_REFUSE, DOFI_CM_NO_LISTENER);
 	is_established();
 }
 
 Test(rdm_request_active, answers_come_too_late, .init = coupled_init)
 {
-	const struct dofi_side_msg accept = peer_msg(&peer, DOFI_SIDE_ACCEPT);
-	const struct dofi_side_msg reject = peer_msg(&peer, DOFI_SIDE_REJECT);
+	const struct dofi_cm_msg accept = peer_msg(&peer, DOFI_CM_ACCEPT);
+	const struct dofi_cm_msg reject = peer_msg(&peer, DOFI_CM_REJECT);
 
 	peer_tell(&peer, &accept);
 	peer_tell(&peer, &reject);
@@ -210,15 +210,15 @@ Test(rdm_request_active, answers_come_too_late, .init = coupled_init)
 
 Test(rdm_request_active, a_rejection_brings_its_data)
 {
-	struct dofi_side_msg msg;
+	struct dofi_cm_msg msg;
 	struct dofi_ep *e = ep;
 
 	is_asked();
-	msg = peer_msg(&peer, DOFI_SIDE_REJECT);
+	msg = peer_msg(&peer, DOFI_CM_REJECT);
 	msg.data = "no";
 	msg.data_size = 2;
 	peer_tell(&peer, &msg);
-	reply(DOFI_SIDE_ACCEPT, 0);
+	reply(DOFI_CM_ACCEPT, 0);
 	ends_with(DAT_CONNECTION_EVENT_PEER_REJECTED);
 	cr_expect(data_is(e->peer_data, e->peer_data_size, "no"));
 }
@@ -229,9 +229,9 @@ Test(rdm_request_active, refusals_have_reasons)
 		uint8_t reason;
 		DAT_EVENT_NUMBER number;
 	} refusals[] = {
-		{ DOFI_SIDE_NOBODY, DAT_CONNECTION_EVENT_NON_PEER_REJECTED },
-		{ DOFI_SIDE_BUSY, DAT_CONNECTION_EVENT_NON_PEER_REJECTED },
-		{ DOFI_SIDE_APART, DAT_CONNECTION_EVENT_UNREACHABLE },
+		{ DOFI_CM_NO_LISTENER, DAT_CONNECTION_EVENT_NON_PEER_REJECTED },
+		{ DOFI_CM_BUSY, DAT_CONNECTION_EVENT_NON_PEER_REJECTED },
+		{ DOFI_CM_NO_PATH, DAT_CONNECTION_EVENT_UNREACHABLE },
 		{ 77, DAT_CONNECTION_EVENT_NON_PEER_REJECTED },
 	};
 	size_t i;
@@ -239,8 +239,8 @@ Test(rdm_request_active, refusals_have_reasons)
 	for (i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++) {
 		is_asked();
 		/* twice, and likely in one segment */
-		reply(DOFI_SIDE_REFUSE, refusals[i].reason);
-		reply(DOFI_SIDE_REFUSE, DOFI_SIDE_NOBODY);
+		reply(DOFI_CM_REFUSE, refusals[i].reason);
+		reply(DOFI_CM_REFUSE, DOFI_CM_NO_LISTENER);
 		ends_with(refusals[i].number);
 		succeed(dofi_ep_reset(ep));
 		peer_hang_up(&peer);
@@ -264,7 +264,7 @@ Test(rdm_request_active, frames_before_the_answer_are_nothing)
 	say("too early", 9);
 	cr_expect(peer_has_none(&peer));
 	peer.sent = 0;
-	reply(DOFI_SIDE_ACCEPT, 0);
+	reply(DOFI_CM_ACCEPT, 0);
 	is_established();
 }
 
@@ -289,7 +289,7 @@ Test(rdm_request_active, the_program_gives_up)
 	is_asked();
 	succeed(dofi_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG));
 	ends_with(DAT_CONNECTION_EVENT_DISCONNECTED);
-	cr_expect_eq(peer_hear(&peer), DOFI_SIDE_BYE);
+	cr_expect_eq(peer_hear(&peer), DOFI_CM_BYE);
 	cr_expect_eq(peer_hear(&peer), 0);
 }
 
@@ -317,5 +317,5 @@ Test(rdm_request_active, without_memory)
 {
 	close(listener());
 	cr_expect_eq(asking(), 5, "peer, endpoint, its info and name, table of connections");
-	cr_expect_eq(asking(), 3, "peer, side, the request until it is sent");
+	cr_expect_eq(asking(), 3, "peer, CM socket, the request until it is sent");
 }

@@ -135,7 +135,7 @@ Test(rdm_rma, a_read_that_is_not_long_is_brought_in_parts)
 	for (f.addr = (uintptr_t)theirs, f.length = 0; f.addr + f.length < (uintptr_t)theirs + RDM_EAGER_MAX;) {
 		f = peer_take(&peer, RDM_FRAME_READ)->frame;
 		cr_assert(f.length <= ROOM && !f.n_segments);
-		a = about(RDM_FRAME_DONE, f.number);
+		a = about(RDM_FRAME_ACK, f.number);
 		a.addr = f.value[0];
 		peer_send(&peer, &a, theirs + f.value[0], f.length);
 	}
@@ -157,7 +157,7 @@ Test(rdm_rma, a_read_is_brought_or_fetched)
 	post_read(10, 30000, 2);
 	f = peer_take(&peer, RDM_FRAME_READ)->frame;
 	cr_expect_eq(f.length, 30000);
-	a = peer_frame(&peer, RDM_FRAME_DONE);
+	a = peer_frame(&peer, RDM_FRAME_ACK);
 	a.number = f.number;
 	a.addr = (uintptr_t)theirs + 1000;
 	a.length = 30000;
@@ -197,14 +197,14 @@ Test(rdm_rma, data_goes_beside_writes)
 
 	succeed(dofi_ep_post_write_immed(ep, &p));
 	f = &peer_take(&peer, RDM_FRAME_WRITE)->frame;
-	cr_expect_eq(f->beside, dofi_beside(DOFI_BESIDE_WRITE_IMMED, false, 100, 0xfeed));
+	cr_expect_eq(f->cq_data, dofi_beside(DOFI_BESIDE_WRITE_IMMED, false, 100, 0xfeed));
 	answer(f->number, NULL, 0);
 	extended();
 }
 
 static void atomic_done(uint32_t number, uint64_t old)
 {
-	struct rdm_frame f = peer_frame(&peer, RDM_FRAME_DONE);
+	struct rdm_frame f = peer_frame(&peer, RDM_FRAME_ACK);
 
 	f.number = number;
 	f.value[0] = old;
@@ -269,7 +269,7 @@ Test(rdm_rma_apart, so_does_a_read)
 		cr_expect(f->addr == (uintptr_t)theirs + n && f->value[0] == n);
 		cr_expect_eq(f->value[1], 10000 - n - length);
 		cr_expect(event_none(evd));
-		a = peer_frame(&peer, RDM_FRAME_DONE);
+		a = peer_frame(&peer, RDM_FRAME_ACK);
 		a.number = f->number;
 		a.addr = n;
 		peer_send(&peer, &a, theirs + n, length);
@@ -287,7 +287,7 @@ Test(rdm_rma_apart, but_not_by_more_than_was_asked)
 	post_read(0, 5000, 1);
 	f = peer_take(&peer, RDM_FRAME_READ)->frame;
 	peer_take(&peer, RDM_FRAME_READ);
-	a = peer_frame(&peer, RDM_FRAME_DONE);
+	a = peer_frame(&peer, RDM_FRAME_ACK);
 	a.number = f.number;
 	a.addr = f.length;
 	peer_send(&peer, &a, theirs, 100);
@@ -309,14 +309,14 @@ static void read_fails_with(struct rdm_frame *f, size_t size)
 
 Test(rdm_rma_data, a_read_does_not_bring_more)
 {
-	struct rdm_frame f = about(RDM_FRAME_DONE, 0);
+	struct rdm_frame f = about(RDM_FRAME_ACK, 0);
 
 	read_fails_with(&f, 51);
 }
 
 Test(rdm_rma_data, nor_what_belongs_elsewhere)
 {
-	struct rdm_frame f = about(RDM_FRAME_DONE, 0);
+	struct rdm_frame f = about(RDM_FRAME_ACK, 0);
 
 	f.addr = 10;
 	read_fails_with(&f, 10);
@@ -324,14 +324,14 @@ Test(rdm_rma_data, nor_what_belongs_elsewhere)
 
 Test(rdm_rma_data, nor_nothing)
 {
-	struct rdm_frame f = about(RDM_FRAME_DONE, 0);
+	struct rdm_frame f = about(RDM_FRAME_ACK, 0);
 
 	read_fails_with(&f, 0);
 }
 
 Test(rdm_rma_data, nor_memory_of_another_length)
 {
-	struct rdm_frame f = about(RDM_FRAME_DONE, 0);
+	struct rdm_frame f = about(RDM_FRAME_ACK, 0);
 
 	f.addr = (uintptr_t)theirs;
 	f.length = 51;
@@ -342,7 +342,7 @@ Test(rdm_rma_data, nor_memory_of_another_length)
 
 Test(rdm_rma_data, nor_memory_that_is_not_there)
 {
-	struct rdm_frame f = about(RDM_FRAME_DONE, 0);
+	struct rdm_frame f = about(RDM_FRAME_ACK, 0);
 
 	f.addr = 0x10;
 	f.length = 50;
@@ -356,7 +356,7 @@ Test(rdm_rma_data, a_read_whose_grant_ends_meanwhile_is_refused)
 	struct rdm_frame f;
 
 	post_read(100, 30000, 2);
-	f = about(RDM_FRAME_DONE, peer_take(&peer, RDM_FRAME_READ)->frame.number);
+	f = about(RDM_FRAME_ACK, peer_take(&peer, RDM_FRAME_READ)->frame.number);
 	f.addr = (uintptr_t)theirs;
 	f.length = 30000;
 	f.value[0] = (uintptr_t)&peer.id;

@@ -35,7 +35,7 @@ Test(rdm_send, a_short_message_is_a_frame)
 	f = peer_take(&peer, RDM_FRAME_SEND);
 	cr_expect_eq(f->frame.length, 15);
 	cr_expect(!memcmp(f->data, big, 10) && !memcmp(f->data + 10, big + 100, 5));
-	cr_expect_eq(f->frame.beside, 0);
+	cr_expect_eq(f->frame.cq_data, 0);
 
 	post_send(0, FRAME - RDM_FRAME_HEADER, 2);
 	done(2);
@@ -54,7 +54,7 @@ Test(rdm_send, a_solicited_one_says_so)
 
 	succeed(dofi_ep_post_send(ep, 1, &iov, cookie_of(1), DAT_COMPLETION_SOLICITED_WAIT_FLAG));
 	done(1);
-	cr_expect(dofi_beside_solicited(peer_take(&peer, RDM_FRAME_SEND)->frame.beside));
+	cr_expect(dofi_beside_solicited(peer_take(&peer, RDM_FRAME_SEND)->frame.cq_data));
 }
 
 Test(rdm_send, a_long_message_is_announced_with_its_place)
@@ -65,11 +65,11 @@ Test(rdm_send, a_long_message_is_announced_with_its_place)
 
 	succeed(dofi_ep_post_send(ep, 2, iov, cookie_of(1), plain));
 	post_send(20000, RDM_EAGER_MAX + 1, 2);
-	f = &peer_take(&peer, RDM_FRAME_ANNOUNCE)->frame;
+	f = &peer_take(&peer, RDM_FRAME_RTS)->frame;
 	first = f->number;
 	cr_expect_eq(f->length, 15000);
 	cr_expect(f->n_segments == 2 && names(f, 0, big, 5000) && names(f, 1, big + 6000, 10000));
-	f = &peer_take(&peer, RDM_FRAME_ANNOUNCE)->frame;
+	f = &peer_take(&peer, RDM_FRAME_RTS)->frame;
 	cr_expect(f->n_segments == 1 && names(f, 0, big + 20000, RDM_EAGER_MAX + 1));
 	cr_expect(event_none(evd));
 	/* completions are in order, in whatever order the ACKs arrive */
@@ -131,7 +131,7 @@ Test(rdm_send, what_waits_for_room_fails_in_its_turn, .init = rdm_init)
 Test(rdm_send, an_announced_message_ends_the_connection)
 {
 	post_send(0, BIG, 1);
-	peer_take(&peer, RDM_FRAME_ANNOUNCE);
+	peer_take(&peer, RDM_FRAME_RTS);
 	succeed(dofi_lmr_free(big_lmr));
 	cr_expect_eq(state_of_ep(ep), DAT_EP_STATE_DISCONNECTED, "before the call returns");
 	cr_expect_eq(done_await(evd, DAT_DTO_ERR_LOCAL_PROTECTION), 1);
@@ -182,7 +182,7 @@ Test(rdm_send_apart, a_receive_that_a_message_has_met_ends_the_connection)
 	f.n_segments = 0;
 	receive(0, BIG, 1);
 	peer_send(&peer, &f, NULL, 0);
-	peer_take(&peer, RDM_FRAME_CLEAR);
+	peer_take(&peer, RDM_FRAME_CTS);
 	succeed(dofi_lmr_free(big_lmr));
 	cr_expect_eq(done_await(evd, DAT_DTO_ERR_LOCAL_PROTECTION), 1);
 	event_await(evd, DAT_CONNECTION_EVENT_BROKEN);
@@ -237,7 +237,7 @@ Test(rdm_send, answers_need_no_room, .init = rdm_init)
 	f.addr = (uintptr_t)big;
 	f.length = 10;
 	peer_send(&peer, &f, NULL, 0);
-	cr_expect(!memcmp(peer_take(&peer, RDM_FRAME_DONE)->data, big, 10));
+	cr_expect(!memcmp(peer_take(&peer, RDM_FRAME_ACK)->data, big, 10));
 }
 
 #if DAT_VERSION_MAJOR >= 2
@@ -250,7 +250,7 @@ Test(rdm_send, data_goes_beside_messages)
 
 	succeed(dofi_ep_post_send_immed(ep, &p));
 	done(1);
-	cr_expect_eq(peer_take(&peer, RDM_FRAME_SEND)->frame.beside,
+	cr_expect_eq(peer_take(&peer, RDM_FRAME_SEND)->frame.cq_data,
 		     dofi_beside(DOFI_BESIDE_IMMED, false, 0, 0xfeed));
 }
 #endif
@@ -265,15 +265,15 @@ Test(rdm_send_apart, a_long_message_goes_in_parts)
 	size_t n;
 
 	post_send(0, BIG, 1);
-	f = peer_take(&peer, RDM_FRAME_ANNOUNCE);
+	f = peer_take(&peer, RDM_FRAME_RTS);
 	cr_expect(f->frame.length == BIG && !f->frame.n_segments);
 	cr_expect(peer_has_none(&peer), "it waits for its receive");
-	clear = peer_frame(&peer, RDM_FRAME_CLEAR);
+	clear = peer_frame(&peer, RDM_FRAME_CTS);
 	clear.number = f->frame.number;
 	clear.value[0] = 4711;
 	peer_send(&peer, &clear, NULL, 0);
 	for (n = 0; n < BIG; n += f->frame.data_size) {
-		f = peer_take(&peer, RDM_FRAME_PART);
+		f = peer_take(&peer, RDM_FRAME_DATA);
 		cr_expect(f->frame.number == 4711 && f->frame.addr == n && f->frame.data_size);
 		memcpy(came + n, f->data, f->frame.data_size);
 	}
@@ -286,8 +286,8 @@ Test(rdm_send_apart, and_is_cleared_once)
 	struct rdm_frame clear;
 
 	post_send(0, BIG, 1);
-	clear = peer_frame(&peer, RDM_FRAME_CLEAR);
-	clear.number = peer_take(&peer, RDM_FRAME_ANNOUNCE)->frame.number;
+	clear = peer_frame(&peer, RDM_FRAME_CTS);
+	clear.number = peer_take(&peer, RDM_FRAME_RTS)->frame.number;
 	peer_send(&peer, &clear, NULL, 0);
 	done(1);
 	clear.sequence++;
@@ -309,11 +309,11 @@ Test(rdm_send_apart, nor_is_it_answered_then)
 	post_send(0, BIG, 1);
 	for (i = 0; i < RDM_WINDOW - 4; i++)
 		peer_take(&peer, RDM_FRAME_SEND);
-	f = peer_frame(&peer, RDM_FRAME_CLEAR);
-	f.number = peer_take(&peer, RDM_FRAME_ANNOUNCE)->frame.number;
+	f = peer_frame(&peer, RDM_FRAME_CTS);
+	f.number = peer_take(&peer, RDM_FRAME_RTS)->frame.number;
 	peer_send(&peer, &f, NULL, 0);
 	for (i = 0; i < 3; i++)
-		peer_take(&peer, RDM_FRAME_PART);
+		peer_take(&peer, RDM_FRAME_DATA);
 	answer(f.number, NULL, 0);
 	cr_expect_eq(done_await(evd, DAT_DTO_ERR_FLUSHED), 1);
 	event_await(evd, DAT_CONNECTION_EVENT_BROKEN);

@@ -17,7 +17,7 @@ static void ask(enum rdm_frame_kind kind, const struct dofi_use *use, uint64_t b
 	f.key = use->key;
 	f.addr = use->addr;
 	f.length = use->len;
-	f.beside = beside;
+	f.cq_data = beside;
 	peer_send(&peer, &f, theirs, kind == RDM_FRAME_WRITE ? use->len : 0);
 }
 
@@ -53,7 +53,7 @@ static bool owes(void)
 	bool is;
 
 	dofi_mutex_lock(&e->lock);
-	is = rdm_owes_answer(rdm_conn_of(e));
+	is = rdm_owes_ack(rdm_conn_of(e));
 	dofi_mutex_unlock(&e->lock);
 	return is;
 }
@@ -260,7 +260,7 @@ Test(rdm_target, nothing_behind_a_refusal_is_done)
 
 	receive(0, 100, 1);
 	ask(RDM_FRAME_WRITE, &use, 0);
-	cr_expect_eq(peer_take(&peer, RDM_FRAME_DONE)->frame.key, RDM_NO_ACCESS);
+	cr_expect_eq(peer_take(&peer, RDM_FRAME_ACK)->frame.key, RDM_NO_ACCESS);
 	use = use_of(big, 8);
 	ask(RDM_FRAME_WRITE, &use, 0);
 	ask(RDM_FRAME_READ, &use, 0);
@@ -343,16 +343,16 @@ Test(rdm_target, a_scoped_key_is_of_one_connection)
 	f.addr = (uintptr_t)big;
 	f.length = 10;
 	peer_send(&other, &f, NULL, 0);
-	cr_expect_eq(peer_take(&other, RDM_FRAME_DONE)->frame.key, RDM_NO_ACCESS);
+	cr_expect_eq(peer_take(&other, RDM_FRAME_ACK)->frame.key, RDM_NO_ACCESS);
 	forgive(other_ep);
 	f.conn = peer.conn;
 	f.sequence = peer.sent + 1;
 	peer_send(&peer, &f, NULL, 0);
-	cr_expect_eq(peer_take(&peer, RDM_FRAME_DONE)->frame.data_size, 10);
+	cr_expect_eq(peer_take(&peer, RDM_FRAME_ACK)->frame.data_size, 10);
 
 	/* the peer of another connection cannot invalidate it either */
 	f = peer_frame(&other, RDM_FRAME_SEND);
-	f.beside = dofi_beside(DOFI_BESIDE_INVALIDATE, false, 0, bind_through(ep));
+	f.cq_data = dofi_beside(DOFI_BESIDE_INVALIDATE, false, 0, bind_through(ep));
 	receive_with(other_ep, 0, 10, 1);
 	peer_send(&other, &f, NULL, 0);
 	done_await(evd, DAT_DTO_ERR_LOCAL_PROTECTION);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* A progress thread with CM sockets, and a trace of what their owners are notified of. */
 
-#include "side.h"
+#include "cm.h"
 
 #include "base/env.h"
 #include "fab/fake.h"
 #include "sock/linger.h"
+#include "xport/cm/address.h"
 
 #include <arpa/inet.h>
 #include <criterion/criterion.h>
@@ -19,10 +20,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-struct side_fixture side;
-struct side_faults side_fault;
-_Atomic unsigned side_accepts;
-int side_connecting, side_accepted;
+struct cm_fixture cm;
+struct cm_faults cm_fault;
+_Atomic unsigned cm_accepts;
+int cm_connecting, cm_accepted;
 
 static unsigned descriptors;		/* open before the test */
 
@@ -38,17 +39,17 @@ int __wrap_accept4(int fd, struct sockaddr *address, socklen_t *len, int flags)
 {
 	int ret;
 
-	side_accepts++;
-	if (side_fault.accept_times > 0) {
-		side_fault.accept_times--;
-		errno = side_fault.accept;
+	cm_accepts++;
+	if (cm_fault.accept_times > 0) {
+		cm_fault.accept_times--;
+		errno = cm_fault.accept;
 		return -1;
 	}
 	ret = __real_accept4(fd, address, len, flags);
 	if (ret >= 0)
-		side_accepted = ret;
-	if (ret >= 0 && side_fault.small)
-		setsockopt(ret, SOL_SOCKET, SO_SNDBUF, &side_fault.small, sizeof(side_fault.small));
+		cm_accepted = ret;
+	if (ret >= 0 && cm_fault.small)
+		setsockopt(ret, SOL_SOCKET, SO_SNDBUF, &cm_fault.small, sizeof(cm_fault.small));
 	return ret;
 }
 
@@ -56,9 +57,9 @@ int __real_connect(int fd, const struct sockaddr *address, socklen_t len);
 int __wrap_connect(int fd, const struct sockaddr *address, socklen_t len);
 int __wrap_connect(int fd, const struct sockaddr *address, socklen_t len)
 {
-	if (dofi_progress_on_thread(&side.progress))
-		side_connecting = fd;
-	if (side_fault.connect_to_self)
+	if (dofi_progress_on_thread(&cm.progress))
+		cm_connecting = fd;
+	if (cm_fault.connect_to_self)
 		bind(fd, address, len);
 	return __real_connect(fd, address, len);
 }
@@ -67,9 +68,9 @@ int __real_epoll_ctl(int epfd, int op, int fd, struct epoll_event *event);
 int __wrap_epoll_ctl(int epfd, int op, int fd, struct epoll_event *event);
 int __wrap_epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
 {
-	if (op == EPOLL_CTL_ADD && side_fault.epoll_add) {
-		errno = side_fault.epoll_add;
-		side_fault.epoll_add = 0;
+	if (op == EPOLL_CTL_ADD && cm_fault.epoll_add) {
+		errno = cm_fault.epoll_add;
+		cm_fault.epoll_add = 0;
 		return -1;
 	}
 	return __real_epoll_ctl(epfd, op, fd, event);
@@ -79,13 +80,13 @@ ssize_t __real_send(int fd, const void *bytes, size_t n, int flags);
 ssize_t __wrap_send(int fd, const void *bytes, size_t n, int flags);
 ssize_t __wrap_send(int fd, const void *bytes, size_t n, int flags)
 {
-	if (side_fault.send && dofi_progress_on_thread(&side.progress)) {
-		errno = side_fault.send;
-		side_fault.send = 0;
+	if (cm_fault.send && dofi_progress_on_thread(&cm.progress)) {
+		errno = cm_fault.send;
+		cm_fault.send = 0;
 		return -1;
 	}
-	if (side_fault.send_most && n > side_fault.send_most)
-		n = side_fault.send_most;
+	if (cm_fault.send_most && n > cm_fault.send_most)
+		n = cm_fault.send_most;
 	return __real_send(fd, bytes, n, flags);
 }
 
@@ -100,10 +101,10 @@ static void trace_add(char c)
 	pthread_mutex_lock(&trace_lock);
 	trace[traces++ % (sizeof(trace) - 1)] = c;
 	pthread_mutex_unlock(&trace_lock);
-	sem_post(&side.traced);
+	sem_post(&cm.traced);
 }
 
-const char *side_trace(void)
+const char *cm_trace(void)
 {
 	static char copy[sizeof(trace)];
 
@@ -113,58 +114,58 @@ const char *side_trace(void)
 	return copy;
 }
 
-static void keep(const struct dofi_side_msg *msg)
+static void keep(const struct dofi_cm_msg *msg)
 {
-	side.msg = *msg;
-	side.msg.data = side.data;
+	cm.msg = *msg;
+	cm.msg.data = cm.data;
 	if (msg->data_size)
-		memcpy(side.data, msg->data, msg->data_size);
+		memcpy(cm.data, msg->data, msg->data_size);
 }
 
-static void requested(struct dofi_side_listener *listener, struct dofi_side *s,
-		      const struct dofi_side_msg *msg)
+static void requested(struct dofi_cm_listener *listener, struct dofi_cm_conn *s,
+		      const struct dofi_cm_msg *msg)
 {
-	cr_expect(dofi_progress_on_thread(&side.progress));
-	cr_expect_eq(dofi_side_listener_owner(listener), &side);
-	cr_expect(!dofi_side_owner(s));
-	dofi_side_set_owner(s, &side.passive);
-	side.passive = s;
+	cr_expect(dofi_progress_on_thread(&cm.progress));
+	cr_expect_eq(dofi_cm_listener_owner(listener), &cm);
+	cr_expect(!dofi_cm_owner(s));
+	dofi_cm_set_owner(s, &cm.passive);
+	cm.passive = s;
 	keep(msg);
-	if (side.on_request)
-		side.on_request(s);
+	if (cm.on_request)
+		cm.on_request(s);
 	trace_add('q');
 }
 
-static bool is_passive(const struct dofi_side *s)
+static bool is_passive(const struct dofi_cm_conn *s)
 {
-	return dofi_side_owner(s) == &side.passive;
+	return dofi_cm_owner(s) == &cm.passive;
 }
 
-static void heard(struct dofi_side *s, const struct dofi_side_msg *msg)
+static void heard(struct dofi_cm_conn *s, const struct dofi_cm_msg *msg)
 {
 	char c = "?qarfybg"[msg->kind];
 
-	cr_expect(dofi_progress_on_thread(&side.progress));
+	cr_expect(dofi_progress_on_thread(&cm.progress));
 	keep(msg);
 	if (is_passive(s))
 		c += 'A' - 'a';
-	if (side.on_message)
-		side.on_message(s);
+	if (cm.on_message)
+		cm.on_message(s);
 	trace_add(c);
 }
 
-static void ended(struct dofi_side *s, int err)
+static void ended(struct dofi_cm_conn *s, int err)
 {
 	bool passive = is_passive(s);
 
-	cr_expect(dofi_progress_on_thread(&side.progress));
-	*(passive ? &side.passive_err : &side.active_err) = err;
-	if (side.on_ended)
-		side.on_ended(s);
+	cr_expect(dofi_progress_on_thread(&cm.progress));
+	*(passive ? &cm.passive_err : &cm.active_err) = err;
+	if (cm.on_ended)
+		cm.on_ended(s);
 	trace_add(passive ? 'E' : 'e');
 }
 
-static struct dofi_side_ops ops = { .request = requested, .message = heard, .ended = ended };
+static struct dofi_cm_ops ops = { .request = requested, .message = heard, .ended = ended };
 
 /* The progress thread */
 
@@ -197,7 +198,7 @@ static void mark_ready(struct dofi_source *source)
 
 static struct dofi_source mark = { mark_ready };
 
-void side_init(void)
+void cm_init(void)
 {
 	static const struct dofi_progress_ops progress_ops = { .completed = completed };
 	struct fi_info *info = fake_info("fake", "");
@@ -208,29 +209,29 @@ void side_init(void)
 	mark_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	descriptors = count_descriptors();
 	sem_init(&marked, 0, 0);
-	sem_init(&side.traced, 0, 0);
-	side.passive_err = side.active_err = 1;
-	cr_assert_eq(dofi_progress_start(&side.progress, &progress_ops, info), 0);
-	cr_assert_eq(dofi_source_add(&side.progress, &mark, mark_fd, EPOLLIN), 0);
+	sem_init(&cm.traced, 0, 0);
+	cm.passive_err = cm.active_err = 1;
+	cr_assert_eq(dofi_progress_start(&cm.progress, &progress_ops, info), 0);
+	cr_assert_eq(dofi_source_add(&cm.progress, &mark, mark_fd, EPOLLIN), 0);
 	fi_freeinfo(info);
 }
 
-void side_fini(void)
+void cm_fini(void)
 {
-	dofi_progress_stop(&side.progress);
+	dofi_progress_stop(&cm.progress);
 	cr_expect_eq(count_descriptors(), descriptors, "descriptors are left");
 }
 
-void side_await(unsigned n)
+void cm_await(unsigned n)
 {
 	while (n)
-		if (!sem_wait(&side.traced))
+		if (!sem_wait(&cm.traced))
 			n--;
 }
 
-void side_do(void (*fn)(void *arg), void *arg)
+void cm_do(void (*fn)(void *arg), void *arg)
 {
-	dofi_progress_call(&side.progress, fn, arg);
+	dofi_progress_call(&cm.progress, fn, arg);
 }
 
 static void nothing(void *arg)
@@ -239,19 +240,19 @@ static void nothing(void *arg)
 }
 
 /* The rest of an epoll batch is handled before the next work. */
-void side_settle(void)
+void cm_settle(void)
 {
 	uint64_t one = 1;
 
 	cr_assert_eq(write(mark_fd, &one, sizeof(one)), sizeof(one));
 	while (sem_wait(&marked))
 		;
-	side_do(nothing, NULL);
+	cm_do(nothing, NULL);
 }
 
 struct call {
-	struct dofi_side *side;
-	const struct dofi_side_msg *msg;
+	struct dofi_cm_conn *cm;
+	const struct dofi_cm_msg *msg;
 	int ret;
 };
 
@@ -259,28 +260,28 @@ static void do_listen(void *arg)
 {
 	struct call *c = arg;
 
-	ops.patience_ms = side.patience_ms;
-	c->ret = dofi_side_listen(&side.progress, (struct sockaddr *)&side.address, &ops, &side,
-				  &side.listener);
+	ops.patience_ms = cm.patience_ms;
+	c->ret = dofi_cm_listen(&cm.progress, (struct sockaddr *)&cm.address, &ops, &cm,
+				&cm.listener);
 }
 
-int side_listen(int family)
+int cm_listen(int family)
 {
-	struct sockaddr_in *in = (struct sockaddr_in *)&side.address;
-	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)&side.address;
-	struct sockaddr_un *un = (struct sockaddr_un *)&side.address;
+	struct sockaddr_in *in = (struct sockaddr_in *)&cm.address;
+	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)&cm.address;
+	struct sockaddr_un *un = (struct sockaddr_un *)&cm.address;
 	struct call c = { 0 };
 
-	side.address.ss_family = (sa_family_t)family;
+	cm.address.ss_family = (sa_family_t)family;
 	if (family == AF_UNIX)
 		snprintf(un->sun_path + 1, sizeof(un->sun_path) - 1, "dat-ofi/test/%d", (int)getpid());
 	else if (family == AF_INET6)
-		in6->sin6_addr = side.wildcard ? in6addr_any : in6addr_loopback;
+		in6->sin6_addr = cm.wildcard ? in6addr_any : in6addr_loopback;
 	else
-		in->sin_addr.s_addr = htonl(side.wildcard ? INADDR_ANY : INADDR_LOOPBACK);
-	side_do(do_listen, &c);
+		in->sin_addr.s_addr = htonl(cm.wildcard ? INADDR_ANY : INADDR_LOOPBACK);
+	cm_do(do_listen, &c);
 	if (!c.ret && family != AF_UNIX)
-		in->sin_port = htons(dofi_side_port(side.listener));
+		in->sin_port = htons(dofi_cm_listener_port(cm.listener));
 	return c.ret;
 }
 
@@ -289,16 +290,16 @@ static void do_connect(void *arg)
 	struct call *c = arg;
 	size_t before = traces;
 
-	c->ret = dofi_side_connect(&side.progress, (struct sockaddr *)&side.address, &ops,
-				   &side.active, c->msg, &side.active);
+	c->ret = dofi_cm_connect(&cm.progress, (struct sockaddr *)&cm.address, &ops,
+				 &cm.active, c->msg, &cm.active);
 	cr_expect_eq(traces, before, "called back from within");
 }
 
-int side_connect(const struct dofi_side_msg *msg)
+int cm_connect(const struct dofi_cm_msg *msg)
 {
 	struct call c = { .msg = msg };
 
-	side_do(do_connect, &c);
+	cm_do(do_connect, &c);
 	return c.ret;
 }
 
@@ -307,90 +308,90 @@ static void do_send(void *arg)
 	struct call *c = arg;
 	size_t before = traces;
 
-	dofi_side_send(c->side, c->msg);
+	dofi_cm_send(c->cm, c->msg);
 	cr_expect_eq(traces, before, "called back from within");
 }
 
-void side_send(struct dofi_side *s, const struct dofi_side_msg *msg)
+void cm_send(struct dofi_cm_conn *s, const struct dofi_cm_msg *msg)
 {
-	struct call c = { .side = s, .msg = msg };
+	struct call c = { .cm = s, .msg = msg };
 
-	side_do(do_send, &c);
+	cm_do(do_send, &c);
 }
 
 static void do_close(void *arg)
 {
-	dofi_side_close(arg);
+	dofi_cm_close(arg);
 }
 
-void side_close(struct dofi_side *s)
+void cm_close(struct dofi_cm_conn *s)
 {
-	side_do(do_close, s);
+	cm_do(do_close, s);
 }
 
 static void do_unlisten(void *arg)
 {
-	dofi_side_unlisten(arg);
+	dofi_cm_unlisten(arg);
 }
 
-void side_unlisten(void)
+void cm_unlisten(void)
 {
-	side_do(do_unlisten, side.listener);
+	cm_do(do_unlisten, cm.listener);
 }
 
-struct dofi_side_msg side_msg(enum dofi_side_kind kind)
+struct dofi_cm_msg cm_msg(enum dofi_cm_kind kind)
 {
-	return (struct dofi_side_msg){
+	return (struct dofi_cm_msg){
 		.kind = kind, .reason = 1, .conn_qual = 77, .conn_id = 1,
-		.frame_size = DOFI_SIDE_MIN_FRAME, .addr_len = 4, .addr = "addr", .fabric = "shm",
+		.frame_size = DOFI_CM_MIN_FRAME, .addr_len = 4, .addr = "addr", .fabric = "shm",
 	};
 }
 
-void side_couple(void)
+void cm_couple(void)
 {
-	const struct dofi_side_msg request = side_msg(DOFI_SIDE_REQUEST);
+	const struct dofi_cm_msg request = cm_msg(DOFI_CM_REQUEST);
 
-	cr_assert_eq(side_listen(AF_INET), 0);
-	cr_assert_eq(side_connect(&request), 0);
-	side_await(1);
-	cr_assert_eq(*side_trace(), 'q');
+	cr_assert_eq(cm_listen(AF_INET), 0);
+	cr_assert_eq(cm_connect(&request), 0);
+	cm_await(1);
+	cr_assert_eq(*cm_trace(), 'q');
 }
 
 /* Strangers */
 
-int side_stranger(void)
+int cm_stranger(void)
 {
-	int fd = socket(side.address.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0), yes = 1;
+	int fd = socket(cm.address.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0), yes = 1;
 
-	cr_assert_eq(connect(fd, (struct sockaddr *)&side.address, dofi_side_address_len(
-		(struct sockaddr *)&side.address)), 0);
+	cr_assert_eq(connect(fd, (struct sockaddr *)&cm.address, dofi_cm_address_len(
+		(struct sockaddr *)&cm.address)), 0);
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
 	return fd;
 }
 
-void side_put(int fd, const void *bytes, size_t n)
+void cm_put(int fd, const void *bytes, size_t n)
 {
 	cr_assert_eq(__real_send(fd, bytes, n, MSG_NOSIGNAL), (ssize_t)n);
 }
 
-void side_put_msg(int fd, enum dofi_side_kind kind)
+void cm_put_msg(int fd, enum dofi_cm_kind kind)
 {
-	const struct dofi_side_msg msg = side_msg(kind);
-	unsigned char buf[DOFI_SIDE_MAX];
+	const struct dofi_cm_msg msg = cm_msg(kind);
+	unsigned char buf[DOFI_CM_MAX];
 
-	side_put(fd, buf, dofi_side_pack(buf, &msg));
+	cm_put(fd, buf, dofi_cm_pack(buf, &msg));
 }
 
-int side_stranger_in(void)
+int cm_stranger_in(void)
 {
-	int fd = side_stranger();
+	int fd = cm_stranger();
 
-	side_put_msg(fd, DOFI_SIDE_REQUEST);
-	side_await(1);
+	cm_put_msg(fd, DOFI_CM_REQUEST);
+	cm_await(1);
 	return fd;
 }
 
-int side_end_of(int fd)
+int cm_end_of(int fd)
 {
 	char buf[4096];
 	ssize_t n;

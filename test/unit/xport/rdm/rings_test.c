@@ -6,10 +6,10 @@
 #include "base/env.h"
 #include "base/sealed.h"
 #include "xport/both.h"
-#include "xport/rdm/link.h"
+#include "xport/rdm/rings_fault.h"
 #include "xport/msg/msg.h"
 #include "xport/peer.h"
-#include "xport/cm/local.h"
+#include "xport/cm/address.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 /* The system, by the linker's --wrap */
@@ -47,9 +48,9 @@ static int bell_fd;
 static const uint64_t id = 0x1234567800000001;
 static uint64_t ep_id;
 static uint32_t sent;
-static int side_fd;
+static int cm_fd;
 
-static void side_name(struct sockaddr_un *name)
+static void cm_name(struct sockaddr_un *name)
 {
 	snprintf(name->sun_path + 1, sizeof(name->sun_path) - 1, "dat-ofi/side/%" PRIu64,
 		 (uint64_t)qual);
@@ -81,10 +82,10 @@ static void init(void)
 			 &big_remote));
 	ep = ep_make();
 	psp = listen_any(&qual);
-	side_name(&name);
-	side_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	cr_assert_eq(connect(side_fd, (struct sockaddr *)&name, dofi_local_len(&name)), 0);
-	setsockopt(side_fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	cm_name(&name);
+	cm_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	cr_assert_eq(connect(cm_fd, (struct sockaddr *)&name, dofi_cm_address_len((struct sockaddr *)&name)), 0);
+	setsockopt(cm_fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
 	bell_fd = dofi_sealed_make(sizeof(*bell), &at);
 	bell = at;
 	cr_assert_eq(dofi_link_make(&theirs), 0);
@@ -96,15 +97,15 @@ static void fini(void)
 	dofi_link_free(theirs);
 	dofi_sealed_unmap(bell, sizeof(*bell));
 	close(bell_fd);
-	close(side_fd);
+	close(cm_fd);
 }
 
 TestSuite(rdm_link, .init = init, .fini = fini, .timeout = 60);
 
-static struct dofi_side_msg request(void)
+static struct dofi_cm_msg request(void)
 {
-	return (struct dofi_side_msg){
-		.kind = DOFI_SIDE_REQUEST, .conn_qual = qual, .conn_id = id, .window = RDM_WINDOW,
+	return (struct dofi_cm_msg){
+		.kind = DOFI_CM_REQUEST, .conn_qual = qual, .conn_id = id, .window = RDM_WINDOW,
 		.frame_size = DOFI_LINK_FRAME, .fabric = DOFI_RINGS_NAME,
 		.addr = layout, .addr_len = sizeof(layout), .alive_addr = 0x10,
 		.n_fds = 2, .fd = { theirs->fd, bell_fd },
@@ -112,11 +113,11 @@ static struct dofi_side_msg request(void)
 }
 
 /* Sends a message with its descriptors. Returns false if the other end has closed. */
-static bool offer(const struct dofi_side_msg *m)
+static bool offer(const struct dofi_cm_msg *m)
 {
-	unsigned char bytes[DOFI_SIDE_MAX];
-	struct iovec iov = { bytes, dofi_side_pack(bytes, m) };
-	char control[CMSG_SPACE(DOFI_SIDE_FDS * sizeof(int))] = { 0 };
+	unsigned char bytes[DOFI_CM_MAX];
+	struct iovec iov = { bytes, dofi_cm_pack(bytes, m) };
+	char control[CMSG_SPACE(DOFI_CM_FDS * sizeof(int))] = { 0 };
 	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
 	struct cmsghdr *header;
 
@@ -129,27 +130,27 @@ static bool offer(const struct dofi_side_msg *m)
 		header->cmsg_len = CMSG_LEN(m->n_fds * sizeof(int));
 		memcpy(CMSG_DATA(header), m->fd, m->n_fds * sizeof(int));
 	}
-	return sendmsg(side_fd, &msg, MSG_NOSIGNAL) == (ssize_t)iov.iov_len;
+	return sendmsg(cm_fd, &msg, MSG_NOSIGNAL) == (ssize_t)iov.iov_len;
 }
 
-static void tell(const struct dofi_side_msg *m)
+static void tell(const struct dofi_cm_msg *m)
 {
 	cr_assert(offer(m));
 }
 
 /* Waits for the next message of @kind, with its descriptors. */
-static struct dofi_side_msg hear(enum dofi_side_kind kind)
+static struct dofi_cm_msg hear(enum dofi_cm_kind kind)
 {
-	static unsigned char in[DOFI_SIDE_MAX];
+	static unsigned char in[DOFI_CM_MAX];
 	static size_t len;
-	struct dofi_side_msg m = { 0 };
-	char control[CMSG_SPACE(DOFI_SIDE_FDS * sizeof(int))];
-	int fd[DOFI_SIDE_FDS] = { -1, -1 };
+	struct dofi_cm_msg m = { 0 };
+	char control[CMSG_SPACE(DOFI_CM_FDS * sizeof(int))];
+	int fd[DOFI_CM_FDS] = { -1, -1 };
 	unsigned n_fds = 0;
 	ssize_t n;
 
 	do {
-		while (!(n = dofi_side_unpack(in, len, &m))) {
+		while (!(n = dofi_cm_unpack(in, len, &m))) {
 			struct iovec iov = { in + len, sizeof(in) - len };
 			struct msghdr msg = {
 				.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control,
@@ -157,7 +158,7 @@ static struct dofi_side_msg hear(enum dofi_side_kind kind)
 			};
 			struct cmsghdr *header;
 
-			n = recvmsg(side_fd, &msg, MSG_CMSG_CLOEXEC);
+			n = recvmsg(cm_fd, &msg, MSG_CMSG_CLOEXEC);
 			cr_assert(n > 0, "it has closed");
 			len += (size_t)n;
 			header = CMSG_FIRSTHDR(&msg);
@@ -175,10 +176,10 @@ static struct dofi_side_msg hear(enum dofi_side_kind kind)
 	return m;
 }
 
-static void expect_refused(const struct dofi_side_msg *m)
+static void expect_refused(const struct dofi_cm_msg *m)
 {
 	tell(m);
-	cr_expect_eq(hear(DOFI_SIDE_REFUSE).reason, DOFI_SIDE_APART);
+	cr_expect_eq(hear(DOFI_CM_REFUSE).reason, DOFI_CM_NO_PATH);
 	settle();
 	cr_expect(event_none(evd), "the program hears of it");
 }
@@ -186,7 +187,7 @@ static void expect_refused(const struct dofi_side_msg *m)
 /* The peer had no free descriptor, or our process could not receive it. */
 Test(rdm_link, a_request_without_memory_is_sent_the_other_way)
 {
-	struct dofi_side_msg m = request();
+	struct dofi_cm_msg m = request();
 
 	m.n_fds = 0;
 	expect_refused(&m);
@@ -194,7 +195,7 @@ Test(rdm_link, a_request_without_memory_is_sent_the_other_way)
 
 Test(rdm_link, a_request_without_a_doorbell_is_sent_the_other_way)
 {
-	struct dofi_side_msg m = request();
+	struct dofi_cm_msg m = request();
 
 	m.n_fds = 1;
 	expect_refused(&m);
@@ -202,7 +203,7 @@ Test(rdm_link, a_request_without_a_doorbell_is_sent_the_other_way)
 
 Test(rdm_link, a_request_with_other_memory_is_sent_the_other_way)
 {
-	struct dofi_side_msg m = request();
+	struct dofi_cm_msg m = request();
 
 	m.fd[0] = bell_fd;
 	expect_refused(&m);
@@ -210,7 +211,7 @@ Test(rdm_link, a_request_with_other_memory_is_sent_the_other_way)
 
 Test(rdm_link, a_request_of_another_layout_is_sent_the_other_way)
 {
-	struct dofi_side_msg m = request();
+	struct dofi_cm_msg m = request();
 
 	m.addr = "rings/0";
 	expect_refused(&m);
@@ -218,7 +219,7 @@ Test(rdm_link, a_request_of_another_layout_is_sent_the_other_way)
 
 Test(rdm_link, a_request_of_another_fabric_is_sent_the_other_way)
 {
-	struct dofi_side_msg m = request();
+	struct dofi_cm_msg m = request();
 
 	strcpy(m.fabric, "shm");
 	expect_refused(&m);
@@ -231,10 +232,10 @@ static struct rdm_frame frame(enum rdm_frame_kind kind)
 	return (struct rdm_frame){ .kind = (uint8_t)kind, .conn = ep_id, .sequence = sent + 1 };
 }
 
-/* The frame may have had its effect before the BELL: the connection may have ended. */
+/* The frame may have had its effect before the WAKEUP: the connection may have ended. */
 static void wake(void)
 {
-	const struct dofi_side_msg m = { .kind = DOFI_SIDE_BELL };
+	const struct dofi_cm_msg m = { .kind = DOFI_CM_WAKEUP };
 
 	if (dofi_link_wakes(theirs))
 		offer(&m);
@@ -269,13 +270,13 @@ static struct rdm_frame take_frame(void)
 
 static void couple(void)
 {
-	const struct dofi_side_msg m = request();
-	struct dofi_side_msg accepted;
+	const struct dofi_cm_msg m = request();
+	struct dofi_cm_msg accepted;
 	struct rdm_frame hello;
 
 	tell(&m);
 	succeed(dofi_cr_accept(request_await(), ep, 0, NULL));
-	accepted = hear(DOFI_SIDE_ACCEPT);
+	accepted = hear(DOFI_CM_ACCEPT);
 	cr_assert_eq(accepted.n_fds, 1);
 	cr_assert_eq(dofi_link_meet(theirs, accepted.fd[0]), 0);
 	close(accepted.fd[0]);
@@ -343,7 +344,7 @@ Test(rdm_link, what_is_longer_still_is_announced)
 	couple();
 	succeed(post_send(big_segment(0, RDM_EAGER_RING_MAX + 1)));
 	f = take_frame();
-	cr_expect_eq(f.kind, RDM_FRAME_ANNOUNCE);
+	cr_expect_eq(f.kind, RDM_FRAME_RTS);
 	cr_expect_eq(f.length, RDM_EAGER_RING_MAX + 1);
 }
 
@@ -376,7 +377,7 @@ static void breaks(void)
 	dofi_progress_ring(&ia->progress);
 	cr_expect_eq(done_await(evd, DAT_DTO_ERR_FLUSHED), 7);
 	event_await(evd, DAT_CONNECTION_EVENT_BROKEN);
-	cr_expect(hear(DOFI_SIDE_BYE).reason);
+	cr_expect(hear(DOFI_CM_BYE).reason);
 }
 
 Test(rdm_link, a_word_of_no_meaning_ends_the_connection)
@@ -437,25 +438,25 @@ static void listen_instead(void)
 	struct sockaddr_un name = { .sun_family = AF_UNIX };
 	int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-	close(side_fd);
+	close(cm_fd);
 	succeed(dofi_psp_free(psp));
-	side_name(&name);
-	cr_assert_eq(bind(listener, (struct sockaddr *)&name, dofi_local_len(&name)), 0);
+	cm_name(&name);
+	cr_assert_eq(bind(listener, (struct sockaddr *)&name, dofi_cm_address_len((struct sockaddr *)&name)), 0);
 	cr_assert_eq(listen(listener, 1), 0);
 	succeed(dofi_ep_connect(ep, some_address(), qual, DAT_TIMEOUT_INFINITE, 0, NULL,
 				DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
-	side_fd = accept(listener, NULL, NULL);
+	cm_fd = accept(listener, NULL, NULL);
 	close(listener);
 }
 
 /* The connecting process may have had no descriptor left for the one in the answer. */
 Test(rdm_link, without_the_peers_doorbell_each_frame_rings)
 {
-	struct dofi_side_msg asked, answer;
+	struct dofi_cm_msg asked, answer;
 	struct rdm_frame f;
 
 	listen_instead();
-	asked = hear(DOFI_SIDE_REQUEST);
+	asked = hear(DOFI_CM_REQUEST);
 	cr_assert_eq(asked.n_fds, 2);
 	dofi_link_free(theirs);
 	cr_assert_eq(dofi_link_join(asked.fd[0], asked.fd[1], &theirs), 0);
@@ -463,16 +464,16 @@ Test(rdm_link, without_the_peers_doorbell_each_frame_rings)
 	close(asked.fd[1]);
 	ep_id = asked.conn_id;
 	answer = request();
-	answer.kind = DOFI_SIDE_ACCEPT;
+	answer.kind = DOFI_CM_ACCEPT;
 	answer.n_fds = 0;
 	tell(&answer);
 	cr_expect_eq(take_frame().kind, RDM_FRAME_HELLO);
-	hear(DOFI_SIDE_BELL);
+	hear(DOFI_CM_WAKEUP);
 	f = frame(RDM_FRAME_HELLO_BACK);
 	send_frame(&f, NULL, 0);
 	event_await(evd, DAT_CONNECTION_EVENT_ESTABLISHED);
 	succeed(post_send(segment(64, 5)));
 	cr_expect_eq(done_await(evd, DAT_DTO_SUCCESS), 8);
-	hear(DOFI_SIDE_BELL);
+	hear(DOFI_CM_WAKEUP);
 	cr_expect_eq(take_frame().length, 5);
 }

@@ -29,10 +29,10 @@ static void init_pair(void)
 	pair_connect(pair[0], pair[1]);
 }
 
-TestSuite(rdm_zone, .init = init, .fini = rdm_fini, .timeout = 60);
+TestSuite(rdm_pz_state, .init = init, .fini = rdm_fini, .timeout = 60);
 TestSuite(rdm_stray, .init = init_pair, .fini = rdm_fini, .timeout = 60);
 
-static const struct rdm_zone *zone_of(DAT_PZ_HANDLE handle)
+static const struct rdm_pz *rpz_of(DAT_PZ_HANDLE handle)
 {
 	const struct dofi_pz *of = handle;
 
@@ -53,21 +53,21 @@ static int files(void)
 	return n;
 }
 
-Test(rdm_zone, is_made_with_its_first_connection)
+Test(rdm_pz_state, is_made_with_its_first_connection)
 {
 	DAT_EP_HANDLE other = ep_make();
-	const struct rdm_zone *zone;
+	const struct rdm_pz *rpz;
 
-	cr_expect(!zone_of(pz));
+	cr_expect(!rpz_of(pz));
 	cr_expect_eq(files(), 1, "the IA's page");
 	pair_connect(ep, other);
-	zone = zone_of(pz);
-	cr_assert(zone && LIST_FIRST(&zone->endpoints)->rdm.fid);
-	cr_expect_eq(files(), 2, "and the zone's endpoint");
+	rpz = rpz_of(pz);
+	cr_assert(rpz && LIST_FIRST(&rpz->endpoints)->rdm.fid);
+	cr_expect_eq(files(), 2, "and the PZ's endpoint");
 	succeed(dofi_ep_free(ep));
 	event_await(evd, DAT_CONNECTION_EVENT_DISCONNECTED);
 	succeed(dofi_ep_free(other));
-	cr_expect_eq(zone_of(pz), zone, "it stays for the next");
+	cr_expect_eq(rpz_of(pz), rpz, "it stays for the next");
 	ep = ep_make();
 	other = ep_make();
 	pair_connect(ep, other);
@@ -75,7 +75,7 @@ Test(rdm_zone, is_made_with_its_first_connection)
 	cr_expect_eq(files(), 2);
 }
 
-Test(rdm_zone, has_room_for_many_connections)
+Test(rdm_pz_state, has_room_for_many_connections)
 {
 	enum { N = 40 };		/* more than the first table has entries */
 	DAT_EP_HANDLE many[N];
@@ -85,7 +85,7 @@ Test(rdm_zone, has_room_for_many_connections)
 		many[i] = ep_make();
 	for (i = 0; i < N; i += 2)
 		pair_connect(many[i], many[i + 1]);
-	cr_expect_eq(zone_of(pz)->n_conns, 64);
+	cr_expect_eq(rpz_of(pz)->n_conns, 64);
 	for (i = 0; i < N; i += 2)
 		pair_works(many[i], many[i + 1]);
 	/* entries are reused, and the old id does not find the new connection */
@@ -96,11 +96,11 @@ Test(rdm_zone, has_room_for_many_connections)
 	pair_connect(many[3], many[2]);
 	pair_works(many[2], many[3]);
 	pair_works(many[0], many[1]);
-	cr_expect_eq(zone_of(pz)->n_conns, 64);
+	cr_expect_eq(rpz_of(pz)->n_conns, 64);
 }
 
 /* Connections of two PZs use two endpoints. The IA is its own peer. */
-Test(rdm_zone, reaches_another)
+Test(rdm_pz_state, reaches_another)
 {
 	DAT_PZ_HANDLE other_pz;
 	DAT_EP_HANDLE other;
@@ -118,7 +118,7 @@ Test(rdm_zone, reaches_another)
 			 &remote));
 	in.lmr_context = local;
 	pair_connect(ep, other);
-	cr_expect(zone_of(other_pz) && zone_of(other_pz) != zone_of(pz));
+	cr_expect(rpz_of(other_pz) && rpz_of(other_pz) != rpz_of(pz));
 	memcpy(memory, "hello", 5);
 	succeed(dofi_ep_post_recv(other, 1, &in, cookie, DAT_COMPLETION_DEFAULT_FLAG));
 	succeed(dofi_ep_post_send(ep, 1, &out, cookie, DAT_COMPLETION_DEFAULT_FLAG));
@@ -127,7 +127,7 @@ Test(rdm_zone, reaches_another)
 	cr_expect(!memcmp(bytes, "hello", 5));
 }
 
-Test(rdm_zone, an_ia_opens_as_far_as_there_is_memory, .init = fabric_init, .fini = NULL)
+Test(rdm_pz_state, an_ia_opens_as_far_as_there_is_memory, .init = fabric_init, .fini = NULL)
 {
 	static const DAT_PROVIDER provider = { .device_name = "test-ia" };
 	static const struct dofi_xports xports = { .connectionless = &dofi_rdm_xport };
@@ -197,7 +197,7 @@ Test(rdm_stray, for_a_connection_that_is_none)
 	f.key = big_remote;
 	f.addr = (uintptr_t)big;
 	peer_send(&peer, &f, NULL, 0);
-	cr_expect_eq(peer_take(&peer, RDM_FRAME_DONE)->frame.key, RDM_OK, "its own stands, too");
+	cr_expect_eq(peer_take(&peer, RDM_FRAME_ACK)->frame.key, RDM_OK, "its own stands, too");
 }
 
 Test(rdm_stray, for_one_that_has_ended)

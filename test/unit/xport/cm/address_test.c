@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Addresses of this host and of others, and socket names, which any process may choose. */
 
-#include "xport/cm/local.h"
+#include "xport/cm/address.h"
 
 #include <arpa/inet.h>
 #include <criterion/criterion.h>
@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -31,17 +32,17 @@ static bool has(const char *ip)
 {
 	const struct sockaddr_storage a = address(ip, 4711);
 
-	return dofi_local_has(&a);
+	return dofi_cm_is_here(&a);
 }
 
-Test(side_local, loopback_is_here)
+Test(cm_address, loopback_is_here)
 {
 	cr_expect(has("127.0.0.1"));
 	cr_expect(has("127.1.2.3"));
 	cr_expect(has("0.0.0.0"));
 }
 
-Test(side_local, what_no_interface_has_is_elsewhere)
+Test(cm_address, what_no_interface_has_is_elsewhere)
 {
 	cr_expect(!has("192.0.2.1"));
 	cr_expect(!has("255.255.255.255"));
@@ -50,7 +51,7 @@ Test(side_local, what_no_interface_has_is_elsewhere)
 	cr_expect(!has("fe80::1"));
 }
 
-/* How dofi_local_show() shows an abstract name, or any bytes. */
+/* How dofi_cm_show_name() shows an abstract name, or any bytes. */
 static struct sockaddr_storage shown(const char *name, size_t len)
 {
 	struct sockaddr_storage peer;
@@ -61,7 +62,7 @@ static struct sockaddr_storage shown(const char *name, size_t len)
 	un->sun_path[0] = 0;
 	cr_assert(len < sizeof(un->sun_path));
 	memcpy(un->sun_path + 1, name, len);
-	dofi_local_show(&peer, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + len));
+	dofi_cm_show_name(&peer, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + len));
 	return peer;
 }
 
@@ -69,18 +70,18 @@ static void expect_shown(const char *name, const char *ip, uint16_t port)
 {
 	const struct sockaddr_storage got = shown(name, strlen(name)), want = address(ip, port);
 
-	cr_expect_eq(memcmp(&got, &want, dofi_side_address_len((const struct sockaddr *)&want)), 0,
+	cr_expect_eq(memcmp(&got, &want, dofi_cm_address_len((const struct sockaddr *)&want)), 0,
 		     "%s", name);
 }
 
-Test(side_local, a_name_tells_its_address)
+Test(cm_address, a_name_tells_its_address)
 {
 	expect_shown("dat-ofi/from/10.1.2.3:40000", "10.1.2.3", 40000);
 	expect_shown("dat-ofi/from/::1:65535", "::1", 65535);
 	expect_shown("dat-ofi/from/2001:db8::7:1", "2001:db8::7", 1);
 }
 
-Test(side_local, other_names_tell_none)
+Test(cm_address, other_names_tell_none)
 {
 	static const char *const names[] = {
 		"", "x", "dat-ofi/from/", "dat-ofi/from/:", "dat-ofi/from/:1", "dat-ofi/from/1.2.3.4",
@@ -94,7 +95,7 @@ Test(side_local, other_names_tell_none)
 }
 
 /* The longest possible name, without a terminating NUL. */
-Test(side_local, the_longest_name_is_read_within_its_bounds)
+Test(cm_address, the_longest_name_is_read_within_its_bounds)
 {
 	char name[sizeof(((struct sockaddr_un *)0)->sun_path) - 1];
 	struct sockaddr_storage got;
@@ -108,31 +109,31 @@ Test(side_local, the_longest_name_is_read_within_its_bounds)
 	cr_expect_eq(got.ss_family, AF_INET);
 }
 
-Test(side_local, no_name_tells_none)
+Test(cm_address, no_name_tells_none)
 {
 	struct sockaddr_storage peer = { .ss_family = AF_UNIX };
 
-	dofi_local_show(&peer, sizeof(sa_family_t));
+	dofi_cm_show_name(&peer, sizeof(sa_family_t));
 	cr_expect_eq(peer.ss_family, AF_INET);
 	peer.ss_family = AF_UNIX;
-	dofi_local_show(&peer, 0);
+	dofi_cm_show_name(&peer, 0);
 	cr_expect_eq(peer.ss_family, AF_INET);
 }
 
-Test(side_local, the_kernel_tells_the_user)
+Test(cm_address, the_kernel_tells_the_user)
 {
 	int fd[2], tcp = socket(AF_INET, SOCK_STREAM, 0);
 
 	cr_assert_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, fd), 0);
-	cr_expect(dofi_local_is_same_user(fd[0]));
-	cr_expect(!dofi_local_is_same_user(tcp), "nobody is there");
-	cr_expect(!dofi_local_is_same_user(-1));
+	cr_expect(dofi_cm_is_same_user(fd[0]));
+	cr_expect(!dofi_cm_is_same_user(tcp), "nobody is there");
+	cr_expect(!dofi_cm_is_same_user(-1));
 	close(tcp);
 	close(fd[0]);
 	close(fd[1]);
 }
 
-Test(side_local, another_user_is_told_apart)
+Test(cm_address, another_user_is_told_apart)
 {
 	int fd[2], status;
 	pid_t pid;
@@ -143,7 +144,7 @@ Test(side_local, another_user_is_told_apart)
 	if (!pid) {
 		if (socketpair(AF_UNIX, SOCK_STREAM, 0, fd) || seteuid(65534))
 			_exit(2);
-		_exit(dofi_local_is_same_user(fd[0]));
+		_exit(dofi_cm_is_same_user(fd[0]));
 	}
 	cr_assert_eq(waitpid(pid, &status, 0), pid);
 	cr_expect_eq(status, 0);

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Addresses of CM sockets. */
+
+#include "xport/cm/address.h"
+
+#include "fab/grant.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+/* The size of an abstract name that ends with a NUL. */
+static socklen_t name_len(const struct sockaddr_un *name)
+{
+	return offsetof(struct sockaddr_un, sun_path) + 1 + strlen(name->sun_path + 1);
+}
+
+socklen_t dofi_cm_address_len(const struct sockaddr *address)
+{
+	if (address->sa_family == AF_UNIX)
+		return name_len((const struct sockaddr_un *)address);
+	return address->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) :
+						sizeof(struct sockaddr_in);
+}
+
+int dofi_cm_socket(const struct sockaddr *address)
+{
+	int fd = socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+	return fd < 0 ? -errno : fd;
+}
+
+static const void *ip_of(const struct sockaddr_storage *a, socklen_t *len)
+{
+	if (a->ss_family == AF_INET6) {
+		*len = sizeof(struct in6_addr);
+		return &((const struct sockaddr_in6 *)a)->sin6_addr;
+	}
+	*len = sizeof(struct in_addr);
+	return &((const struct sockaddr_in *)a)->sin_addr;
+}
+
+bool dofi_cm_same_ip(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
+{
+	if (a->ss_family != b->ss_family)
+		return false;
+	if (a->ss_family == AF_INET6)
+		return !memcmp(&((const struct sockaddr_in6 *)a)->sin6_addr,
+			       &((const struct sockaddr_in6 *)b)->sin6_addr, sizeof(struct in6_addr));
+	return ((const struct sockaddr_in *)a)->sin_addr.s_addr ==
+	       ((const struct sockaddr_in *)b)->sin_addr.s_addr;
+}
+
+static bool is_loopback(const struct sockaddr_storage *a)
+{
+	if (a->ss_family == AF_INET6)
+		return IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)a)->sin6_addr);
+	return ntohl(((const struct sockaddr_in *)a)->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+}
+
+/* Messages to an address of this host are sent from that address. */
+static bool ends_are_one(int fd)
+{
+	struct sockaddr_storage here, there;
+	socklen_t here_len = sizeof(here), there_len = sizeof(there), ip_len;
+	const void *a, *b;
+
+	if (getsockname(fd, (struct sockaddr *)&here, &here_len) ||
+	    getpeername(fd, (struct sockaddr *)&there, &there_len))
+		return false;
+	a = ip_of(&here, &ip_len);
+	b = ip_of(&there, &ip_len);
+	return is_loopback(&there) || !memcmp(a, b, ip_len);
+}
+
+/* The kernel looks up the route; nothing is sent. */
+bool dofi_cm_is_here(const struct sockaddr_storage *address)
+{
+	struct sockaddr_storage to = *address;
+	int fd = socket(to.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	bool has;
+
+	if (fd < 0)
+		return false;
+	*dofi_cm_port(&to) = htons(9);
+	has = !connect(fd, (struct sockaddr *)&to, dofi_cm_address_len((struct sockaddr *)&to)) &&
+	      ends_are_one(fd);
+	close(fd);
+	return has;
+}
+
+/* Names of local sockets that connect */
+
+#define FROM "dat-ofi/from/"
+
+#define PORT_TRIES 16
+
+void dofi_cm_name_socket(int fd, const struct sockaddr_storage *to)
+{
+	struct sockaddr_un name = { .sun_family = AF_UNIX };
+	char ip[INET6_ADDRSTRLEN] = "";
+	socklen_t ip_len;
+	int i;
+
+	inet_ntop(to->ss_family, ip_of(to, &ip_len), ip, sizeof(ip));
+	for (i = 0; i < PORT_TRIES; i++) {
+		snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, FROM "%s:%u", ip,
+			 0x8000 | (dofi_random() & 0x7fff));
+		if (!bind(fd, (struct sockaddr *)&name, name_len(&name)) ||
+		    errno != EADDRINUSE)
+			return;
+	}
+}
+
+/* Parses "ADDRESS:PORT", and cuts off the port. */
+static bool address_read(char *text, struct sockaddr_storage *address)
+{
+	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)address;
+	struct sockaddr_in *in = (struct sockaddr_in *)address;
+	char *colon = strrchr(text, ':');
+
+	if (!colon)
+		return false;
+	*colon = 0;
+	memset(address, 0, sizeof(*address));
+	if (inet_pton(AF_INET, text, &in->sin_addr) == 1)
+		address->ss_family = AF_INET;
+	else if (inet_pton(AF_INET6, text, &in6->sin6_addr) == 1)
+		address->ss_family = AF_INET6;
+	else
+		return false;
+	*dofi_cm_port(address) = htons((uint16_t)strtoul(colon + 1, NULL, 10));
+	return true;
+}
+
+void dofi_cm_show_name(struct sockaddr_storage *peer, socklen_t len)
+{
+	const struct sockaddr_un *name = (const struct sockaddr_un *)peer;
+	const size_t first = offsetof(struct sockaddr_un, sun_path) + 1;
+	char text[sizeof(name->sun_path)] = "";
+
+	if (len > first && len <= sizeof(*name))
+		memcpy(text, name->sun_path + 1, len - first);
+	if (!strncmp(text, FROM, strlen(FROM)) && address_read(text + strlen(FROM), peer))
+		return;
+	memset(peer, 0, sizeof(*peer));
+	peer->ss_family = AF_INET;
+	((struct sockaddr_in *)peer)->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+}
+
+/* Users */
+
+bool dofi_cm_is_same_user(int fd)
+{
+	struct ucred peer;
+	socklen_t len = sizeof(peer);
+
+	return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) && peer.uid == geteuid();
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Listeners for CM connections. All on the progress thread, and without locks. */
+#ifndef DOFI_XPORT_CM_LISTEN_H
+#define DOFI_XPORT_CM_LISTEN_H
+
+#include "xport/cm/conn.h"
+
+#define DOFI_CM_PATIENCE_MS 3000	/* from the arrival of a stranger to its complete request */
+/*
+ * Limits of the number of strangers of a listener, which is a quarter of the process's limit of
+ * descriptors. One address may have half of them. If there are more, the oldest is closed.
+ */
+#define DOFI_CM_STRANGERS_LEAST 64
+#define DOFI_CM_STRANGERS_MOST 4096
+
+/*
+ * Listens at @addr: IPv4, IPv6, or a local name (local.h). Port 0 is any free port. -EADDRINUSE and
+ * -EACCES concern the port, other errors the system.
+ */
+int dofi_cm_listen(struct dofi_progress *progress, const struct sockaddr *addr,
+		   const struct dofi_cm_ops *ops, void *owner,
+		   struct dofi_cm_listener **listener);
+/*
+ * Closes the listener and its strangers, but no connection that was handed over by request(). See
+ * dofi_cm_close() for when.
+ */
+void dofi_cm_unlisten(struct dofi_cm_listener *listener);
+uint16_t dofi_cm_listener_port(const struct dofi_cm_listener *listener);
+void *dofi_cm_listener_owner(const struct dofi_cm_listener *listener);
+
+#endif

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The connected transport: the fabric's endpoints, from fi_endpoint() to fi_close(). */
+
+#include "xport/msg/endpoint.h"
+
+#include "base/log.h"
+#include "fab/quirks.h"
+#include "obj/ep_attr.h"
+#include "obj/ep_queue.h"
+#include "xport/msg/bye.h"
+#include "xport/msg/listen.h"
+#include "xport/msg/mail.h"
+#include "xport/msg/open.h"
+
+#include <errno.h>
+#include <rdma/fi_errno.h>
+#include <search.h>
+#include <stdlib.h>
+
+/* An open endpoint, found by its fid when an event arrives. */
+struct msg_conn {
+	const struct fid *fid;
+	struct dofi_ep *ep;
+	struct dofi_cq *cq;
+	struct dofi_shard *shard;	/* of the CQ */
+	unsigned reserved;		/* completions reserved in the CQ */
+};
+
+static int conn_compare(const void *a, const void *b)
+{
+	const struct fid *x = ((const struct msg_conn *)a)->fid;
+	const struct fid *y = ((const struct msg_conn *)b)->fid;
+
+	return (x > y) - (x < y);
+}
+
+struct dofi_ep *msg_ep_of(struct dofi_ia *ia, const struct fid *fid)
+{
+	struct msg_ia *mia = ia->xport_ia;
+	const struct msg_conn key = { .fid = fid };
+	struct msg_conn **found = tfind(&key, &mia->endpoints, conn_compare);
+
+	return found ? (*found)->ep : NULL;
+}
+
+static void conn_free(struct msg_conn *conn)
+{
+	dofi_cq_leave_shard(conn->cq, conn->shard);
+	dofi_domain_cq_give(conn->cq, conn->reserved);
+	free(conn);
+}
+
+/* Records @fid, and reserves completions in a CQ of its PZ. */
+static int conn_add(struct dofi_ep *ep, struct fid_ep *fid, unsigned reserved)
+{
+	struct msg_ia *mia = ep->obj.ia->xport_ia;
+	struct msg_conn *conn = malloc(sizeof(*conn));
+	struct dofi_cq *cq = conn ? dofi_domain_cq_take(&ep->pz->domain, reserved) : NULL;
+
+	if (!conn)
+		return -ENOMEM;
+	if (!cq) {
+		free(conn);
+		return -FI_ENOSPC;
+	}
+	*conn = (struct msg_conn){
+		.fid = &fid->fid, .ep = ep, .cq = cq, .shard = dofi_cq_enter_shard(cq), .reserved = reserved,
+	};
+	if (!tsearch(conn, &mia->endpoints, conn_compare)) {
+		conn_free(conn);
+		return -ENOMEM;
+	}
+	ep->conn = conn;
+	return 0;
+}
+
+static void conn_remove(struct dofi_ep *ep)
+{
+	struct msg_ia *mia = ep->obj.ia->xport_ia;
+	struct msg_conn *conn = ep->conn;
+
+	tdelete(conn, &mia->endpoints, conn_compare);
+	conn_free(conn);
+	ep->conn = NULL;
+}
+
+/* The traffic class for the quality of service that the program wants. */
+static uint32_t traffic_class(const struct dofi_ep *ep)
+{
+	switch (ep->request.qos ? ep->request.qos : ep->attr.qos) {
+	case DAT_QOS_HIGH_THROUGHPUT:
+		return FI_TC_BULK_DATA;
+	case DAT_QOS_LOW_LATENCY:
+		return FI_TC_LOW_LATENCY;
+	case DAT_QOS_ECONOMY:
+		return FI_TC_SCAVENGER;
+	case DAT_QOS_PREMIUM:
+		return FI_TC_DEDICATED_ACCESS;
+	default:
+		return FI_TC_UNSPEC;
+	}
+}
+
+#define LEAST_QUEUE 4			/* a message and its frame */
+
+/* Requests beyond the fabric's default, @most, are pending in the EP. */
+static size_t queue_size(size_t dtos, size_t most)
+{
+	if (dtos < LEAST_QUEUE)
+		dtos = LEAST_QUEUE;
+	return dtos < most ? dtos : most;
+}
+
+void msg_info_fit(const struct dofi_ep *ep, struct fi_info *info)
+{
+	const struct dofi_fabric_choice *fabric = &ep->obj.ia->fabric;
+
+	info->tx_attr->tclass = traffic_class(ep);
+	if (!fabric->quirk->fixed_queues)
+		return;
+	info->tx_attr->size = queue_size(ep->attr.max_request_dtos, fabric->info->tx_attr->size);
+	info->rx_attr->size = queue_size(ep->srq ? 0 : ep->attr.max_recv_dtos,
+					 fabric->info->rx_attr->size);
+}
+
+static int endpoint_setup(struct dofi_ep *ep, struct fid_ep *fid)
+{
+	const struct msg_conn *conn = ep->conn;
+	int ret;
+
+	dofi_cq_enter(conn->cq);
+	ret = fi_ep_bind(fid, &ep->obj.ia->progress.eq.fid->fid, 0);
+	if (!ret)
+		ret = fi_ep_bind(fid, &conn->shard->fid->fid, FI_TRANSMIT | FI_RECV);
+	if (!ret)
+		ret = fi_enable(fid);
+	dofi_cq_exit(conn->cq);
+	return ret;
+}
+
+/* Whether the peer needs a goodbye, because the end is orderly. EP lock held. */
+static bool owes_bye(const struct dofi_ep *ep)
+{
+	return ep->state != DAT_EP_STATE_ACTIVE_CONNECTION_PENDING &&
+	       ep->state != DAT_EP_STATE_COMPLETION_PENDING && ep->says_bye && !ep->lost &&
+	       ep->end != DAT_CONNECTION_EVENT_BROKEN;
+}
+
+static void endpoint_end(struct fid_ep *fid, struct dofi_cq *cq, bool shut_down)
+{
+	int ret;
+
+	dofi_cq_enter(cq);
+	if (shut_down)
+		fi_shutdown(fid, 0);
+	ret = fi_close(&fid->fid);
+	dofi_cq_exit(cq);
+	if (ret)
+		dofi_log(DOFI_WARN, DOFI_CM, "closing an endpoint: %s", fi_strerror(-ret));
+}
+
+/* Enables @fid, with @reserved completions in its CQ. Closes @fid if that fails. */
+static int endpoint_enable(struct dofi_ep *ep, struct fid_ep *fid, unsigned reserved)
+{
+	int ret = conn_add(ep, fid, reserved);
+
+	if (ret) {
+		fi_close(&fid->fid);
+		return ret;
+	}
+	ret = endpoint_setup(ep, fid);
+	if (ret) {
+		endpoint_end(fid, ((struct msg_conn *)ep->conn)->cq, false);
+		conn_remove(ep);
+	}
+	return ret;
+}
+
+int msg_endpoint_take(struct dofi_ep *ep, const struct fi_info *info, struct fid_ep *fid,
+			 struct dofi_mailbox *own)
+{
+	struct msg_mail *mail;
+	int ret;
+
+	ret = msg_mail_open(ep, &mail, own);
+	if (ret) {
+		fi_close(&fid->fid);
+		return ret;
+	}
+	ret = endpoint_enable(ep, fid, info->tx_attr->size + info->rx_attr->size);
+	if (ret) {
+		msg_mail_close(mail);
+		return ret;
+	}
+	msg_bye_offer(ep, own);
+	dofi_ep_lock(ep);
+	ep->fid = fid;
+	ep->shard = ((struct msg_conn *)ep->conn)->shard;
+	ep->mail = mail;
+	dofi_ep_set_cq(ep, ((struct msg_conn *)ep->conn)->cq);
+	dofi_ep_open_queues(ep);
+	dofi_dto_pump(ep);
+	dofi_ep_unlock(ep);
+	return 0;
+}
+
+static bool may_hear_bye(struct dofi_ep *ep)
+{
+	bool may;
+
+	dofi_ep_lock(ep);
+	may = ep->lost && ep->unheard && ep->says_bye && !ep->said_bye;
+	dofi_ep_unlock(ep);
+	return may;
+}
+
+#define READS_FOR_BYE 16
+
+/*
+ * Progresses the CQ after a failed send: the peer's goodbye may be in this host's memory, and a
+ * poll reads a part of that.
+ */
+static void await_bye(struct dofi_ep *ep)
+{
+	int i;
+
+	for (i = 0; i < READS_FOR_BYE && may_hear_bye(ep); i++)
+		dofi_cq_drain(ep->cq);
+}
+
+void msg_endpoint_close(struct dofi_ep *ep)
+{
+	struct msg_mail *mail;
+	struct fid_ep *fid;
+	bool bye;
+
+	msg_open_cancel(ep);
+	await_bye(ep);
+	dofi_ep_lock(ep);
+	bye = owes_bye(ep);
+	fid = ep->fid;
+	mail = ep->mail;
+	ep->fid = NULL;
+	ep->mail = NULL;
+	ep->owes = false;
+	dofi_ep_open_queues(ep);
+	if (ep->state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING)
+		dofi_dto_recall(ep);
+	dofi_ep_unlock(ep);
+	if (!fid)
+		return;
+	if (bye)
+		msg_bye_say(ep, fid);
+	endpoint_end(fid, ep->cq, !ep->obj.ia->fabric.quirk->shutdown_closes);
+	msg_mail_close(mail);
+	dofi_cq_ask(ep->cq, ep->shard);
+	dofi_cq_drain(ep->cq);
+	conn_remove(ep);
+	dofi_ep_lock(ep);
+	ep->shard = NULL;
+	dofi_ep_set_cq(ep, &ep->pz->domain.cq);
+	dofi_ep_unlock(ep);
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The connected transport: connection events of the fabric. */
+
+#include "xport/msg/event.h"
+
+#include "base/log.h"
+#include "fab/quirks.h"
+#include "obj/ep_cm.h"
+#include "xport/msg/bye.h"
+#include "xport/msg/connect.h"
+#include "xport/msg/endpoint.h"
+#include "xport/msg/listen.h"
+#include "xport/wire.h"
+
+#include <rdma/fi_errno.h>
+#include <stdlib.h>
+
+static void accepted(struct dofi_ep *ep, const void *data, size_t size)
+{
+	struct dofi_wire msg;
+
+	if (!ep->local_port)
+		msg_show_port(ep);
+	if (dofi_wire_unpack(data, size, &msg) || msg.kind != DOFI_WIRE_ACCEPT) {
+		dofi_log(DOFI_WARN, DOFI_CM, "ep %p: the acceptor is not this provider", (void *)ep);
+		dofi_ep_end_with(ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, NULL, 0);
+		return;
+	}
+	dofi_ep_lock(ep);
+	ep->peer_secret = msg.secret;
+	msg_bye_learn(ep, &msg.mailbox);
+	ep->framed = msg.framed;
+	dofi_ep_unlock(ep);
+	dofi_ep_established(ep, msg.data, msg.data_size);
+}
+
+static void connected(struct dofi_ep *ep, const void *data, size_t size)
+{
+	if (dofi_ep_state_now(ep) == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING)
+		accepted(ep, data, size);
+	else
+		dofi_ep_established(ep, NULL, 0);
+}
+
+static void lost(struct dofi_ep *ep)
+{
+	dofi_ep_lock(ep);
+	dofi_ep_lost(ep, false);
+	dofi_ep_unlock(ep);
+}
+
+/* The peer, or the path to it, is gone. */
+static void gone(struct dofi_ep *ep, DAT_EVENT_NUMBER when_connected)
+{
+	switch (dofi_ep_state_now(ep)) {
+	case DAT_EP_STATE_ACTIVE_CONNECTION_PENDING:
+		dofi_ep_end_with(ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, NULL, 0);
+		break;
+	case DAT_EP_STATE_COMPLETION_PENDING:
+		dofi_ep_end_with(ep, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, NULL, 0);
+		break;
+	default:
+		if (when_connected == DAT_CONNECTION_EVENT_DISCONNECTED)
+			lost(ep);
+		else
+			dofi_ep_end_with(ep, when_connected, NULL, 0);
+	}
+}
+
+/*
+ * An endpoint of an SRQ has one receive posted at a time. So messages may still have to arrive that
+ * other endpoints would have received by now.
+ */
+static void peer_left(struct dofi_ep *ep)
+{
+	if (ep->srq && ep->obj.ia->fabric.quirk->shutdown_overtakes &&
+	    dofi_ep_state_now(ep) == DAT_EP_STATE_CONNECTED)
+		dofi_ep_last_receives(ep);
+	else
+		gone(ep, DAT_CONNECTION_EVENT_DISCONNECTED);
+}
+
+void msg_event(struct dofi_progress *p, uint32_t event, struct fi_eq_cm_entry *entry, size_t len)
+{
+	struct dofi_ia *ia = dofi_ia_of(p);
+	size_t data_size = len > sizeof(*entry) ? len - sizeof(*entry) : 0;
+	struct dofi_ep *ep;
+
+	if (event == FI_CONNREQ) {
+		msg_arrived(ia, entry->fid, entry->info, entry->data, data_size);
+		return;
+	}
+	ep = msg_ep_of(ia, entry->fid);
+	if (!ep)
+		return;
+	if (event == FI_CONNECTED)
+		connected(ep, entry->data, data_size);
+	else if (event == FI_SHUTDOWN)
+		peer_left(ep);
+}
+
+/*
+ * The cause of a failed attempt. Where libfabric reports a time-out, the provider's errno may be
+ * more specific: an acceptor that left before its answer was taken did answer.
+ */
+static int reason_of(const struct dofi_ep *ep, const struct fi_eq_err_entry *e)
+{
+	const bool specific = ep->obj.ia->fabric.quirk->reason_beside && abs(e->err) == FI_ETIMEDOUT;
+
+	return abs(specific && e->prov_errno ? e->prov_errno : e->err);
+}
+
+/* A rejection differs from a refusal by our header in its data alone. */
+static void attempt_failed(struct dofi_ep *ep, const struct fi_eq_err_entry *e)
+{
+	struct dofi_wire msg;
+
+	if (e->err_data_size && !dofi_wire_unpack(e->err_data, e->err_data_size, &msg) &&
+	    msg.kind == DOFI_WIRE_REJECT)
+		dofi_ep_end_with(ep, DAT_CONNECTION_EVENT_PEER_REJECTED, msg.data, msg.data_size);
+	else
+		msg_connect_failed(ep, reason_of(ep, e));
+}
+
+void msg_error(struct dofi_progress *p, const struct fi_eq_err_entry *e)
+{
+	struct dofi_ep *ep = msg_ep_of(dofi_ia_of(p), e->fid);
+
+	if (!ep)
+		return;
+	if (dofi_ep_state_now(ep) == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING)
+		attempt_failed(ep, e);
+	else
+		gone(ep, DAT_CONNECTION_EVENT_BROKEN);
+}

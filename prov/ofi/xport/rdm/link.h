@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Sending a frame, and credits. EP lock held. */
+#ifndef DOFI_XPORT_RDM_LINK_H
+#define DOFI_XPORT_RDM_LINK_H
+
+#include "xport/rdm/op.h"
+
+/* The bytes that @frame, whose kind, cq_data and length are set, takes before its data. */
+size_t rdm_head_size(const struct rdm_conn *conn, const struct rdm_frame *frame);
+
+/*
+ * Sends a frame with @size bytes of @iov from @offset on. Returns 0, -FI_EAGAIN if the call is to
+ * be repeated, or another negative errno.
+ */
+int rdm_transmit(struct rdm_conn *conn, struct rdm_frame *frame, const struct iovec *iov,
+		 size_t n, size_t offset, size_t size);
+/*
+ * Sends several frames together, each short enough to be injected. rdm_batch_begin() returns false
+ * if nothing can be sent now; @conn is stalled then. rdm_batch_add() sends a frame with @size bytes
+ * of @dto from @offset on, and returns what rdm_transmit() returns.
+ */
+bool rdm_batch_begin(struct rdm_conn *conn);
+int rdm_batch_add(struct rdm_conn *conn, struct rdm_frame *frame, const struct dofi_dto *dto, size_t offset,
+		  size_t size);
+void rdm_batch_end(struct rdm_conn *conn);
+/* Sends all of @dto in a frame that is too long to be injected, from the program's memory. */
+int rdm_transmit_zero_copy(struct rdm_conn *conn, struct dofi_dto *dto, struct rdm_frame *frame);
+/*
+ * Sends a frame with @size bytes of @dto from @offset on, from a copy. @dto completes with the
+ * fabric's completion of that.
+ */
+int rdm_transmit_copy(struct rdm_conn *conn, const struct dofi_dto *dto, struct rdm_frame *frame, size_t offset,
+		      size_t size);
+/* Adds the memory of @dto to @frame, so that the peer can read it. */
+void rdm_name_segments(struct rdm_frame *frame, const struct dofi_dto *dto);
+/* Ends the connection, because the peer violates the protocol. */
+void rdm_peer_error(struct rdm_conn *conn, const char *how);
+/* Sends an ACK with the result of @task. Returns false if that is to be repeated. */
+bool rdm_ack(struct rdm_conn *conn, const struct rdm_task *task);
+/*
+ * Reads the peer's memory that @frame names, while the peer permits that. Returns 0 or a negative
+ * errno.
+ */
+int rdm_pull(struct rdm_conn *conn, const struct iovec *to, size_t n,
+	     const struct rdm_frame *frame);
+
+/* Returns credits in a frame of their own, if there are enough of them. */
+void rdm_give_credits(struct rdm_conn *conn);
+/* Sends HELLO and HELLO_BACK, if they are due. */
+void rdm_send_hellos(struct rdm_conn *conn);
+
+#endif

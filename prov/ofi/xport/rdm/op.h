@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Operations at the fabric, pending frames, and stalled connections. */
+#ifndef DOFI_XPORT_RDM_OP_H
+#define DOFI_XPORT_RDM_OP_H
+
+#include "xport/rdm/rdm.h"
+
+/*
+ * An operation that the fabric carries out. It lives as long as the PZ, because its completion may
+ * arrive after the connection has ended.
+ */
+struct rdm_op {
+	struct rdm_pz *rpz;
+	struct rdm_conn *conn;		/* NULL once the connection has ended; protected by the CQ lock */
+	uint32_t number;		/* number of the DTO in its queue */
+	bool receives;			/* the DTO is in the queue of receives */
+	bool blocks;			/* requests behind it wait for its completion */
+	unsigned char *copy;		/* memory for a copy of a frame, or NULL */
+	bool ends;			/* its completion completes the DTO */
+	bool direct;			/* posted to the direct endpoint of the connection */
+	unsigned char header[RDM_FRAME_HEADER];	/* header of a message sent from the program's memory */
+	SLIST_ENTRY(rdm_op) free;
+	LIST_ENTRY(rdm_op) link;	/* in the connection's list */
+};
+
+/* A frame that needs processing, and how far that is. */
+struct rdm_task {
+	struct rdm_frame frame;
+	bool matched;			/* the message has met receive number @receive */
+	uint32_t receive;
+	bool direct;			/* the receive is posted to the direct endpoint */
+	bool carried_out;		/* all is done but the ACK or CTS */
+	enum rdm_result result;
+	uint64_t old;			/* former value, of an atomic */
+};
+
+/* A frame that is pending. */
+struct rdm_pending {
+	STAILQ_ENTRY(rdm_pending) link;
+	bool is_spare;			/* owned by the PZ, not allocated */
+	struct rdm_task task;
+	unsigned char data[];
+};
+
+/*
+ * Allocates the operations, the memory for pending frames and the lists of @rpz, with its domain.
+ * Unused until an endpoint is open. Progress thread, like rdm_ops_close().
+ */
+int rdm_ops_open(struct rdm_pz *rpz);
+void rdm_ops_close(struct rdm_pz *rpz);
+
+/* Returns an operation, or NULL if none is free. EP lock held. */
+struct rdm_op *rdm_op_get(struct rdm_conn *conn, const struct dofi_dto *dto, bool receives);
+/* Returns an operation with memory for a copy of a frame, or NULL. EP lock held. */
+struct rdm_op *rdm_op_get_copy(struct rdm_conn *conn);
+/* Releases an operation that was not handed to the fabric. EP lock held. */
+void rdm_op_put(struct rdm_op *op);
+/* Processes a completion whose context is an operation. CQ lock held. */
+void rdm_op_completed(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink);
+/*
+ * Drops the operations of @conn, whose completions are ignored from now on, and its stall. CQ lock
+ * held.
+ */
+void rdm_ops_abandon(struct rdm_conn *conn);
+
+/*
+ * Returns memory for a pending frame with @size bytes of data, allocated only if many frames are
+ * pending. NULL without memory. EP lock held, also for rdm_pending_put().
+ */
+struct rdm_pending *rdm_pending_get(struct rdm_pz *rpz, size_t size);
+void rdm_pending_put(struct rdm_pz *rpz, struct rdm_pending *pending);
+
+/*
+ * Records that the fabric did not take something: rdm_stalled_go_on() calls back for @conn. EP lock
+ * held.
+ */
+void rdm_stall(struct rdm_conn *conn);
+/*
+ * Calls @go_on, with the EP lock held, once for each connection that is stalled now. CQ lock held.
+ */
+void rdm_stalled_go_on(struct rdm_pz *rpz, void (*go_on)(struct rdm_conn *conn));
+
+#endif

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The connectionless transport: its part of a PZ, and the connections by id. */
+
+#include "xport/rdm/pz.h"
+
+#include "xport/rdm/endpoint.h"
+#include "xport/rdm/op.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Sets the owner, which the callbacks of @cq use; NULL ends them. */
+static void owner_set(struct dofi_cq *cq, struct rdm_pz *rpz)
+{
+	dofi_mutex_lock(&cq->lock);
+	cq->owner = rpz;
+	dofi_mutex_unlock(&cq->lock);
+}
+
+static int domain_open(struct rdm_pz *rpz)
+{
+	struct dofi_pz *pz = rpz->pz;
+	struct dofi_ia *ia = pz->obj.ia;
+	int ret;
+
+	rpz->domain = rdm_is_alone(ia) ? &pz->domain : &pz->local;
+	if (rdm_is_alone(ia))
+		return 0;
+	ret = dofi_domain_open_on(rpz->domain, &ia->progress, &dofi_rings_fabric,
+				  rdm_ia_of(ia)->ring_ops, &ia->local);
+	if (!ret)
+		rpz->rings = dofi_rings_of(&rpz->domain->cq);
+	return ret;
+}
+
+static void domain_close(struct rdm_pz *rpz)
+{
+	if (rpz->domain == &rpz->pz->local)
+		dofi_domain_close(rpz->domain);
+}
+
+static int pz_init(struct rdm_pz *rpz)
+{
+	struct rdm_ia *ria = rdm_ia_of(rpz->pz->obj.ia);
+	int ret = domain_open(rpz);
+
+	if (ret)
+		return ret;
+	if (ria->shm.page) {
+		dofi_cq_set_gate(&rpz->domain->cq, &ria->shm.gate);
+		dofi_lead_set_word(&rpz->domain->cq, &ria->shm.lead);
+	}
+	if (rpz->rings)
+		dofi_lead_set_word(&rpz->domain->cq, dofi_rings_lead(rpz->rings));
+	ret = rdm_ops_open(rpz);
+	if (ret)
+		domain_close(rpz);
+	return ret;
+}
+
+int rdm_pz_open(struct dofi_pz *pz, struct rdm_pz **out)
+{
+	struct rdm_pz *rpz = pz->xport_pz;
+	int ret;
+
+	if (rpz) {
+		*out = rpz;
+		return 0;
+	}
+	rpz = calloc(1, sizeof(*rpz));
+	if (!rpz)
+		return -ENOMEM;
+	rpz->pz = pz;
+	LIST_INIT(&rpz->endpoints);
+	ret = pz_init(rpz);
+	if (ret) {
+		free(rpz);
+		return ret;
+	}
+	owner_set(&rpz->domain->cq, rpz);
+	pz->xport_pz = rpz;
+	LIST_INSERT_HEAD(&rdm_ia_of(pz->obj.ia)->pzs, rpz, link);
+	*out = rpz;
+	return 0;
+}
+
+void rdm_pz_close(struct dofi_pz *pz)
+{
+	struct rdm_pz *rpz = pz->xport_pz;
+
+	if (!rpz)
+		return;
+	LIST_REMOVE(rpz, link);
+	rdm_endpoints_close(rpz);
+	owner_set(&rpz->domain->cq, NULL);
+	pz->xport_pz = NULL;
+	rdm_ops_close(rpz);
+	domain_close(rpz);
+	free(rpz->conn);
+	free(rpz);
+}
+
+/* Returns a free slot for a connection. CQ lock held. */
+static int slot_find(struct rdm_pz *rpz, uint32_t *slot)
+{
+	uint32_t n = rpz->n_conns ? 2 * rpz->n_conns : 16, i;
+	struct rdm_conn **more;
+
+	for (i = 0; i < rpz->n_conns; i++)
+		if (!rpz->conn[i])
+			break;
+	if (i == rpz->n_conns) {
+		more = realloc(rpz->conn, n * sizeof(*more));
+		if (!more)
+			return -ENOMEM;
+		memset(more + i, 0, (n - i) * sizeof(*more));
+		rpz->conn = more;
+		rpz->n_conns = n;
+	}
+	*slot = i;
+	return 0;
+}
+
+/* All connections of the process, so that peers in it can be recognised. */
+static struct dofi_mutex here_lock;
+static LIST_HEAD(, rdm_conn) here = LIST_HEAD_INITIALIZER(here);	/* under here_lock */
+
+static void here_enter(struct rdm_conn *conn)
+{
+	dofi_mutex_lock(&here_lock);
+	LIST_INSERT_HEAD(&here, conn, here);
+	dofi_mutex_unlock(&here_lock);
+}
+
+static void here_leave(struct rdm_conn *conn)
+{
+	dofi_mutex_lock(&here_lock);
+	LIST_REMOVE(conn, here);
+	dofi_mutex_unlock(&here_lock);
+}
+
+const _Atomic uint64_t *rdm_conn_here(uint64_t id)
+{
+	const _Atomic uint64_t *word = NULL;
+	struct rdm_conn *conn;
+
+	dofi_mutex_lock(&here_lock);
+	LIST_FOREACH(conn, &here, here)
+		if (atomic_load(&conn->id) == id)
+			word = &conn->id;
+	dofi_mutex_unlock(&here_lock);
+	return word;
+}
+
+/*
+ * The high half of a connection's id. Its low bits are counted up, because a bare frame has no
+ * other bits of it, and a late frame must not find the next connection in the slot. Returns 0 if
+ * there is no random number.
+ */
+static uint32_t number_new(void)
+{
+	static _Atomic uint32_t count;
+	const uint32_t random = (uint32_t)dofi_random();
+
+	if (!random)
+		return 0;
+	return (random & ~(uint32_t)RDM_BARE_NUMBER) | 1u << 31 | (atomic_fetch_add(&count, 1) & RDM_BARE_NUMBER);
+}
+
+int rdm_pz_add(struct rdm_pz *rpz, struct rdm_conn *conn)
+{
+	struct dofi_cq *cq = &rpz->domain->cq;
+	const uint32_t number = number_new();
+	uint32_t slot;
+	int ret;
+
+	if (!number)
+		return -EIO;
+	dofi_mutex_lock(&cq->lock);
+	ret = slot_find(rpz, &slot);
+	if (!ret && conn->link)
+		ret = dofi_rings_add(rpz->rings, conn->link);
+	if (!ret) {
+		atomic_store(&conn->id, (uint64_t)number << 32 | slot);
+		rpz->conn[slot] = conn;
+	}
+	dofi_mutex_unlock(&cq->lock);
+	if (!ret)
+		here_enter(conn);
+	return ret;
+}
+
+void rdm_pz_remove(struct rdm_conn *conn)
+{
+	struct rdm_pz *rpz = conn->rpz;
+	struct dofi_cq *cq = &rpz->domain->cq;
+	const uint32_t slot = (uint32_t)atomic_load(&conn->id);
+
+	here_leave(conn);
+	dofi_mutex_lock(&cq->lock);
+	if (slot < rpz->n_conns && rpz->conn[slot] == conn)
+		rpz->conn[slot] = NULL;
+	if (conn->link)
+		dofi_rings_remove(rpz->rings, conn->link);
+	rdm_ops_abandon(conn);
+	dofi_mutex_unlock(&cq->lock);
+}

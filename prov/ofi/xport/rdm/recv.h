@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Frames that arrive. EP lock held. */
+#ifndef DOFI_XPORT_RDM_RECV_H
+#define DOFI_XPORT_RDM_RECV_H
+
+#include "xport/rdm/op.h"
+
+void rdm_arrived(struct rdm_conn *conn, struct rdm_task *task, struct dofi_sink *sink);
+/* Adds what a bare ACK lacks: the whole number of its request, and the offset of its data. */
+void rdm_complete_bare(const struct rdm_conn *conn, struct rdm_frame *frame);
+/* Processes pending frames, as far as that is possible now. */
+void rdm_process_pending(struct rdm_conn *conn, struct dofi_sink *sink);
+/* Whether the oldest pending frame was carried out, and its ACK could not be sent yet. */
+bool rdm_owes_ack(const struct rdm_conn *conn);
+/* Repeats what the fabric did not take before. */
+void rdm_go_on(struct rdm_conn *conn);
+
+#endif

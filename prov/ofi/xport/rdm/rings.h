@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Rings in place of a fabric, between peers on one host. All on the progress thread. */
+#ifndef DOFI_XPORT_RDM_RINGS_H
+#define DOFI_XPORT_RDM_RINGS_H
+
+#include "xport/rdm/rdm.h"
+
+struct dofi_cm_msg;
+
+/* Sets the link of @conn, which has no id yet, to *@link, made if that is NULL: this end connects then. */
+int rdm_rings_open(struct rdm_conn *conn, struct dofi_link **link);
+/*
+ * Takes the link, or the peer's doorbell if there is a link, from the request or answer @msg.
+ * Returns 0 or a negative errno.
+ */
+int rdm_rings_learn(struct dofi_link **link, const struct dofi_cm_msg *msg);
+/* Adds our link and doorbell to @msg. */
+void rdm_rings_introduce(const struct rdm_conn *conn, struct dofi_cm_msg *msg);
+/* dofi_progress_ops.rest and .rise, for all PZs. */
+void rdm_rings_rest(struct rdm_ia *ria);
+void rdm_rings_rise(struct rdm_ia *ria);
+
+#endif

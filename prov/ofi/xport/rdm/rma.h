@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* RDMA and atomics, carried out by the fabric or by the peer. EP lock held. */
+#ifndef DOFI_XPORT_RDM_RMA_H
+#define DOFI_XPORT_RDM_RMA_H
+
+#include "xport/rdm/rdm.h"
+
+/* Submits RDMA or an atomic; returns what rdm_submit() returns. */
+int rdm_rma(struct rdm_conn *conn, struct dofi_dto *dto);
+/*
+ * Processes the ACK @frame of the read @dto, or of a part of it, which has the bytes or names the
+ * peer's memory. Returns 0 when they have been stored, or a positive error.
+ */
+int rdm_take_data(struct rdm_conn *conn, struct dofi_dto *dto, const struct rdm_frame *frame);
+
+/*
+ * Has the fabric carry out the write @dto, which a message follows. Returns 0 once the write has
+ * completed, -FI_EAGAIN until then, or another negative errno.
+ */
+int rdm_write_before_message(struct rdm_conn *conn, struct dofi_dto *dto);
+/* The remote CQ data of the message that follows the write @dto. */
+uint64_t rdm_write_cq_data(const struct dofi_dto *dto);
+
+#endif

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The connectionless transport: its part of an IA, and completions. */
+
+#include "xport/rdm/rdm.h"
+
+#include "base/log.h"
+#include "xport/cm/wire.h"
+#include "xport/rdm/endpoint.h"
+#include "xport/rdm/link.h"
+#include "xport/rdm/op.h"
+#include "xport/rdm/recv.h"
+#include "xport/rdm/request.h"
+#include "xport/rdm/rings.h"
+#include "xport/rdm/send.h"
+#include "xport/rdm/pz.h"
+
+#include <errno.h>
+#include <rdma/fi_errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The IA */
+
+/* Without shared memory an IA with another transport goes on. */
+static int host_open(struct rdm_ia *ria, const struct dofi_ia *ia,
+		     const struct dofi_fabric_choice *choice)
+{
+	int ret = dofi_host_read(&ria->host);
+
+	if (!ret && choice->shared_memory)
+		ret = dofi_shm_open(&ria->shm);
+	if (ret)
+		dofi_log(choice == &ia->local ? DOFI_INFO : DOFI_ERR, DOFI_FAB, "shared memory: %s",
+			 strerror(-ret));
+	return ret;
+}
+
+static const struct dofi_progress_ops ring_progress_ops;
+
+static int rdm_ia_init(struct dofi_ia *ia)
+{
+	const struct dofi_fabric_choice *choice = rdm_fabric_of(ia);
+	struct rdm_ia *ria = calloc(1, sizeof(*ria));
+	int ret;
+
+	if (!ria)
+		return -ENOMEM;
+	ret = host_open(ria, ia, choice);
+	if (ret)
+		goto free_ria;
+	dofi_ports_init(&ria->ports, &rdm_ports_ops);
+	LIST_INIT(&ria->pzs);
+	ria->progress = &ia->progress;
+	ria->ring_ops = &ring_progress_ops;
+	ria->renewal.run = rdm_endpoints_renew;
+	ria->shm.gate.damaged = rdm_endpoints_damaged;
+	*(rdm_is_alone(ia) ? &ia->xport_ia : &ia->local_ia) = ria;
+	return 0;
+
+free_ria:
+	free(ria);
+	return ret;
+}
+
+static void rdm_ia_fini(struct dofi_ia *ia)
+{
+	struct rdm_ia *ria = rdm_ia_of(ia);
+
+	dofi_progress_withdraw(ria->progress, &ria->renewal);
+	dofi_shm_close(&ria->shm);
+	free(ria);
+	*(rdm_is_alone(ia) ? &ia->xport_ia : &ia->local_ia) = NULL;
+}
+
+/* Peers send wakeups while the page marks this process as sleeping. */
+static bool rdm_rest(struct dofi_progress *p)
+{
+	struct dofi_ia *ia = dofi_ia_of(p);
+	struct rdm_ia *ria = rdm_ia_of(ia);
+
+	if (!ria || (rdm_is_alone(ia) && !ria->shm.page))
+		return false;
+	if (rdm_is_alone(ia))
+		dofi_shm_sleep(&ria->shm);
+	else
+		rdm_rings_rest(ria);
+	return true;
+}
+
+static void rdm_rise(struct dofi_progress *p)
+{
+	struct dofi_ia *ia = dofi_ia_of(p);
+
+	if (rdm_is_alone(ia))
+		dofi_shm_rise(&rdm_ia_of(ia)->shm);
+	else
+		rdm_rings_rise(rdm_ia_of(ia));
+}
+
+/* Completions */
+
+/* Returns the connection with @id. CQ lock held. */
+static struct rdm_conn *conn_find(const struct rdm_pz *rpz, uint64_t id)
+{
+	const uint32_t slot = (uint32_t)id;
+	struct rdm_conn *conn = slot < rpz->n_conns ? rpz->conn[slot] : NULL;
+
+	return conn && atomic_load_explicit(&conn->id, memory_order_relaxed) == id ? conn : NULL;
+}
+
+static void stray(struct rdm_pz *rpz, const char *what)
+{
+	struct rdm_ia *ria = rdm_ia_of(rpz->pz->obj.ia);
+
+	if (!atomic_fetch_add_explicit(&ria->strays, 1, memory_order_relaxed))
+		dofi_log(DOFI_WARN, DOFI_EP, "the fabric brought %s; told once", what);
+}
+
+static void task_begin(struct rdm_task *task)
+{
+	rdm_frame_clear(&task->frame);
+	task->matched = task->carried_out = task->direct = false;
+	task->result = RDM_OK;
+	task->old = 0;
+}
+
+static void frame_take(struct rdm_pz *rpz, const void *data, size_t len, struct dofi_sink *sink)
+{
+	struct rdm_task task;
+	struct rdm_conn *conn;
+
+	task_begin(&task);
+	if (rdm_frame_unpack(data, len, &task.frame)) {
+		stray(rpz, "what is no frame");
+		return;
+	}
+	conn = conn_find(rpz, task.frame.conn);
+	if (!conn) {
+		stray(rpz, "a frame for no connection");
+		return;
+	}
+	dofi_ep_lock(conn->ep);
+	rdm_arrived(conn, &task, sink);
+	dofi_ep_unlock(conn->ep);
+}
+
+static struct rdm_conn *bare_find(const struct rdm_pz *rpz, uint64_t bits)
+{
+	const uint32_t slot = rdm_bare_slot(bits);
+	struct rdm_conn *conn = slot < rpz->n_conns ? rpz->conn[slot] : NULL;
+
+	return conn && rdm_bare_is_for(bits, atomic_load_explicit(&conn->id, memory_order_relaxed)) ? conn : NULL;
+}
+
+static void bare_take(struct rdm_pz *rpz, const struct fi_cq_data_entry *entry, const void *data,
+		      struct dofi_sink *sink)
+{
+	struct rdm_conn *conn = bare_find(rpz, entry->data);
+	struct rdm_task task;
+
+	if (!conn) {
+		stray(rpz, "a frame for no connection");
+		return;
+	}
+	task_begin(&task);
+	dofi_ep_lock(conn->ep);
+	if (!rdm_takes_bare(conn) ||
+	    rdm_bare_unpack(entry->data, data, entry->len, conn->id, conn->seen, &task.frame)) {
+		rdm_peer_error(conn, "sends what is no frame");
+	} else {
+		if (task.frame.kind == RDM_FRAME_ACK)
+			rdm_complete_bare(conn, &task.frame);
+		rdm_arrived(conn, &task, sink);
+	}
+	dofi_ep_unlock(conn->ep);
+}
+
+static struct rdm_pz *rpz_of(const struct dofi_rdm_buffer *buffer)
+{
+	return ((struct rdm_endpoint *)((char *)buffer->rdm - offsetof(struct rdm_endpoint, rdm)))->rpz;
+}
+
+static void buffer_completed(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink)
+{
+	struct dofi_rdm_buffer *buffer = dofi_rdm_buffer_of(entry->op_context);
+
+	if (!err && entry->flags & FI_REMOTE_CQ_DATA)
+		bare_take(rpz_of(buffer), entry, buffer->data, sink);
+	else if (!err)
+		frame_take(rpz_of(buffer), buffer->data, entry->len, sink);
+	else if (err != FI_ECANCELED)
+		dofi_log(DOFI_WARN, DOFI_EP, "a frame was lost: %s", fi_strerror(err));
+	dofi_rdm_repost(buffer);
+}
+
+static void rdm_completed(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink)
+{
+	if (dofi_rdm_is_buffer(entry->op_context))
+		buffer_completed(entry, err, sink);
+	else if (entry->op_context)
+		rdm_op_completed(entry, err, sink);
+}
+
+/* A ring belongs to one connection, so its frames must name that connection. */
+static void link_frame_take(struct rdm_conn *conn, const void *data, size_t len,
+			    struct dofi_sink *sink)
+{
+	struct rdm_task task;
+
+	task_begin(&task);
+	dofi_ep_lock(conn->ep);
+	if (!data)
+		rdm_peer_error(conn, "has broken the ring");
+	else if (rdm_frame_unpack(data, len, &task.frame) ||
+		 task.frame.conn != atomic_load_explicit(&conn->id, memory_order_relaxed))
+		rdm_peer_error(conn, "sends what is no frame");
+	else
+		rdm_arrived(conn, &task, sink);
+	dofi_ep_unlock(conn->ep);
+}
+
+static void link_completed(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink)
+{
+	const struct dofi_link *link = entry->op_context;
+
+	(void)err;
+	link_frame_take(link->owner, entry->buf, entry->len, sink);
+	if (entry->buf)
+		dofi_rings_release(entry);
+}
+
+static void rdm_swept(struct dofi_cq *cq)
+{
+	struct rdm_pz *rpz = cq->owner;
+
+	if (!rpz)
+		return;
+	rdm_endpoints_sweep(rpz);
+	rdm_stalled_go_on(rpz, rdm_go_on);
+}
+
+static void rdm_resume(struct dofi_ep *ep)
+{
+	if (ep->conn)
+		rdm_process_pending(ep->conn, NULL);
+}
+
+/*
+ * The SRQ has a buffer. The oldest pending frame may be no message that takes it. If further
+ * messages are pending, the EP has queued itself for another buffer.
+ */
+static void rdm_fed(struct dofi_ep *ep)
+{
+	ep->srq_user.asked = false;
+	rdm_resume(ep);
+	if (!ep->srq_user.asked)
+		dofi_srq_leave(ep->srq, &ep->srq_user);
+}
+
+static const struct dofi_progress_ops rdm_progress_ops = {
+	.completed = rdm_completed,
+	.mixed = true,
+	.failed = dofi_async_ia_failed,
+	.swept = rdm_swept,
+	.rest = rdm_rest,
+	.rise = rdm_rise,
+};
+
+/* Of the CQ of rings. The IA's progress operations are those of the connected transport. */
+static const struct dofi_progress_ops ring_progress_ops = {
+	.completed = link_completed,
+	.mixed = true,
+	.failed = dofi_async_ia_failed,
+	.swept = rdm_swept,
+};
+
+const struct dofi_xport dofi_rdm_xport = {
+	.name = "rdm",
+	.progress_ops = &rdm_progress_ops,
+	.cm_data_size = DOFI_CM_MAX_DATA,
+	.matches = true,
+	.ia_init = rdm_ia_init,
+	.ia_fini = rdm_ia_fini,
+	.pz_close = rdm_pz_close,
+	.listen = rdm_listen,
+	.unlisten = rdm_unlisten,
+	.connect = rdm_connect,
+	.accept = rdm_accept,
+	.reject = rdm_reject,
+	.holds = rdm_holds,
+	.close = rdm_close,
+	.submit = rdm_submit,
+	.send = rdm_send,
+	.resume = rdm_resume,
+	.srq_fed = rdm_fed,
+};
