@@ -55,13 +55,13 @@ enum dofi_dto_kind {
 /* How far the transport is with an operation that takes several steps. */
 enum dofi_dto_step {
 	DOFI_STEP_NONE,
-	DOFI_STEP_BEGUN,		/* the first of its frames was handed to the fabric, or the write that a message follows */
-	DOFI_STEP_ASKED,		/* of RDMA that the peer carries out: frames ask for it */
-	DOFI_STEP_RTS,			/* of a send: the peer was notified of the message */
-	DOFI_STEP_CTS,			/* of a rendezvous send: the peer has a receive, and the message is to be sent */
-	DOFI_STEP_CTS_DIRECT,		/* of a rendezvous send: like CTS, from the connection's own endpoint */
-	DOFI_STEP_DATA,			/* of a rendezvous send: the message was handed to the fabric */
-	DOFI_STEP_AWAITS_DATA,		/* of a receive: DATA frames bring its message */
+	DOFI_STEP_BEGUN,	/* its first frame, or the write before its message, is at the fabric */
+	DOFI_STEP_ASKED,	/* RDMA: the peer was asked to carry it out */
+	DOFI_STEP_RTS,		/* send: the peer was notified of the message */
+	DOFI_STEP_CTS,		/* send: the peer has a receive, and the message is to be sent */
+	DOFI_STEP_CTS_DIRECT,	/* send: like CTS, through the connection's own endpoint */
+	DOFI_STEP_DATA,		/* send: the message behind a CTS was handed to the fabric */
+	DOFI_STEP_AWAITS_DATA,	/* receive: DATA frames bring its message */
 };
 
 static inline bool dofi_dto_is(uint8_t kind, unsigned kinds)
@@ -101,7 +101,7 @@ struct dofi_dto {
 	uint8_t n_iov;			/* segments of no bytes, and what is plain, are left out */
 	uint8_t parts;			/* completions to come from the fabric before the last one */
 	bool done;
-	uint16_t step;			/* enum dofi_dto_step */
+	uint16_t step;			/* enum dofi_dto_step; fills the 8 bytes that are written at once */
 	uint8_t status;			/* DAT_DTO_COMPLETION_STATUS, once done */
 	uint8_t tag;			/* in the context: the generation; and DOFI_DTO_ORDINARY */
 	uint8_t marks;			/* DOFI_DTO_GRANTED, ...; undefined if plain but for RECALLED */
@@ -118,14 +118,14 @@ struct dofi_dto {
 			uint64_t beside;	/* of a receive SHARED or MATCHED: what came with its message */
 			uint64_t got;		/* of a receive MATCHED: bytes that frames have brought */
 		};
-		struct {		/* of RDMA that the peer carries out, in parts: */
-			uint64_t asked;		/* bytes that the peer was asked for, */
-			uint64_t got;		/* and that it read for us */
+		struct {		/* of RDMA that the peer carries out in parts */
+			uint64_t asked;		/* bytes that the peer was asked for */
+			uint64_t got;		/* bytes that a read has returned */
 		} rma;
-		struct {		/* of an eager message in several frames: */
+		struct {		/* of an eager message in several frames */
 			uint64_t sent;		/* bytes handed to the fabric */
 		} eager;
-		struct {		/* of a message sent by rendezvous, from its CTS on: */
+		struct {		/* of a message sent by rendezvous, from its CTS on */
 			uint64_t tag;		/* the peer's name for the receive */
 			uint64_t sent;		/* bytes handed to the fabric in DATA frames */
 		} rndv;
