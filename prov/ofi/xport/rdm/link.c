@@ -19,7 +19,7 @@ static bool is_credited(uint8_t kind)
 /* Whether the peer sleeps, and this thread has to wake its progress thread. */
 static inline bool is_asleep(struct rdm_conn *conn)
 {
-	return conn->link ? dofi_link_wakes(conn->link) : conn->page && dofi_shm_wakes(conn->page);
+	return conn->ring ? dofi_link_wakes(conn->ring) : conn->page && dofi_shm_wakes(conn->page);
 }
 
 /*
@@ -117,14 +117,14 @@ static inline ssize_t inject(struct rdm_conn *conn, const unsigned char *frame, 
 /* Sets *@frame to where a frame of up to @len bytes is to be packed: in the ring, or unchanged. */
 static inline int frame_begin(struct rdm_conn *conn, size_t len, unsigned char **frame)
 {
-	return conn->link ? dofi_link_reserve(conn->link, len, frame) : 0;
+	return conn->ring ? dofi_link_reserve(conn->ring, len, frame) : 0;
 }
 
 static inline ssize_t frame_end(struct rdm_conn *conn, const unsigned char *frame, size_t len)
 {
-	if (!conn->link)
+	if (!conn->ring)
 		return inject(conn, frame, len);
-	dofi_link_send(conn->link, len);
+	dofi_link_send(conn->ring, len);
 	return 0;
 }
 

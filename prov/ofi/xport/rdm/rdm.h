@@ -135,9 +135,9 @@ struct rdm_conn {
 	_Atomic uint64_t id;		/* a peer that reads our memory reads the id behind it, in one call */
 	struct dofi_ep *ep;
 	struct rdm_pz *rpz;
-	struct rdm_endpoint *endpoint;	/* one of the PZ's, or NULL if there is a link */
+	struct rdm_endpoint *endpoint;	/* one of the PZ's, or NULL if there is a ring */
 	/* rings to the peer in place of an endpoint, or NULL; each frame fits in */
-	struct dofi_link *link;
+	struct dofi_link *ring;
 	struct rdm_peer *peer;
 	struct dofi_work work;
 	struct dofi_shm_peer *page;	/* the peer's page, for wakeups, or NULL */
@@ -225,7 +225,7 @@ static inline void rdm_conn_todo(struct rdm_conn *conn, unsigned what)
 /* Whether both ends are on this host, and may read each other's memory. */
 static inline bool rdm_is_near(const struct rdm_conn *conn)
 {
-	return conn->page || conn->link;
+	return conn->page || conn->ring;
 }
 
 static inline const struct dofi_fabric_choice *rdm_fabric(const struct rdm_conn *conn)
