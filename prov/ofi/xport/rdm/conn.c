@@ -52,7 +52,7 @@ int rdm_conn_open(struct dofi_ep *ep, struct rdm_peer *peer, const void *key, si
 	conn = conn_new(ep, rpz, peer);
 	if (!conn)
 		return -ENOMEM;
-	ret = rpz->rings ? rdm_rings_open(conn, &peer->link) :
+	ret = rpz->rings ? rdm_rings_open(conn, &peer->ring) :
 			    rdm_endpoint_get(rpz, &peer->claim, key, len, &conn->endpoint);
 	if (ret)
 		goto put_conn;
@@ -106,7 +106,7 @@ static size_t most(size_t a, size_t b)
 static void set_limits(struct rdm_conn *conn)
 {
 	const struct dofi_fabric_choice *fabric = rdm_fabric(conn);
-	const size_t longest = conn->link ? DOFI_LINK_FRAME : RDM_INJECT_MAX;
+	const size_t longest = conn->ring ? DOFI_LINK_FRAME : RDM_INJECT_MAX;
 	const size_t inject = least(fabric->info->tx_attr->inject_size, longest);
 
 	conn->frame_size = least(fabric->frame_size, conn->peer->frame_size);
@@ -115,7 +115,7 @@ static void set_limits(struct rdm_conn *conn)
 	conn->eager = conn->max_copy - RDM_FRAME_FULL;
 	/* the frames of such a message are all injected */
 	if (fabric->target_rdma && !conn->rpz->copy)
-		conn->eager = most(conn->link ? RDM_EAGER_RING_MAX : RDM_EAGER_MAX, conn->eager);
+		conn->eager = most(conn->ring ? RDM_EAGER_RING_MAX : RDM_EAGER_MAX, conn->eager);
 	conn->credits = conn->max_credits = conn->peer->window;
 }
 
@@ -125,7 +125,7 @@ static bool is_in_process(const struct rdm_conn *conn)
 }
 
 /* A process id has a meaning in its namespace alone. */
-static int link_find(struct rdm_conn *conn)
+static int ring_find(struct rdm_conn *conn)
 {
 	const struct dofi_host *host = &rdm_ia_of(conn->ep->obj.ia)->host;
 
@@ -160,7 +160,7 @@ int rdm_conn_reach(struct rdm_conn *conn)
 {
 	const struct rdm_peer *peer = conn->peer;
 	struct dofi_ep *ep = conn->ep;
-	int ret = conn->link ? link_find(conn) : endpoint_find(conn);
+	int ret = conn->ring ? ring_find(conn) : endpoint_find(conn);
 
 	if (ret)
 		return ret;
@@ -171,7 +171,7 @@ int rdm_conn_reach(struct rdm_conn *conn)
 	ep->peer_secret = peer->secret;
 	ep->mailbox.key = 1;	/* all peers support atomics */
 	ep->framed = false;
-	ep->fid = conn->link ? dofi_rings_ep(conn->rpz->rings) : conn->endpoint->rdm.fid;
+	ep->fid = conn->ring ? dofi_rings_ep(conn->rpz->rings) : conn->endpoint->rdm.fid;
 	dofi_ep_open_queues(ep);
 	dofi_dto_pump(ep);
 	dofi_ep_unlock(ep);

@@ -19,7 +19,7 @@ static bool is_credited(uint8_t kind)
 /* Whether the peer sleeps, and this thread has to wake its progress thread. */
 static inline bool is_asleep(struct rdm_conn *conn)
 {
-	return conn->link ? dofi_link_wakes(conn->link) : conn->page && dofi_shm_wakes(conn->page);
+	return conn->ring ? dofi_link_wakes(conn->ring) : conn->page && dofi_shm_wakes(conn->page);
 }
 
 /*
@@ -117,14 +117,14 @@ static inline ssize_t inject(struct rdm_conn *conn, const unsigned char *frame, 
 /* Sets *@frame to where a frame of up to @len bytes is to be packed: in the ring, or unchanged. */
 static inline int frame_begin(struct rdm_conn *conn, size_t len, unsigned char **frame)
 {
-	return conn->link ? dofi_link_reserve(conn->link, len, frame) : 0;
+	return conn->ring ? dofi_link_reserve(conn->ring, len, frame) : 0;
 }
 
 static inline ssize_t frame_end(struct rdm_conn *conn, const unsigned char *frame, size_t len)
 {
-	if (!conn->link)
+	if (!conn->ring)
 		return inject(conn, frame, len);
-	dofi_link_send(conn->link, len);
+	dofi_link_send(conn->ring, len);
 	return 0;
 }
 
@@ -244,6 +244,24 @@ int rdm_transmit(struct rdm_conn *conn, struct rdm_frame *f, const struct iovec 
 	return handed_over(conn, f, ret);
 }
 
+ssize_t rdm_send(struct fid_ep *to, const void *buf, size_t len, void *desc, uint64_t unused, void *context)
+{
+	const struct iovec iov = { (void *)(uintptr_t)buf, len };
+	struct rdm_conn *conn = rdm_conn_of(dofi_fast_ep(to));
+	struct rdm_frame f;
+	int ret;
+
+	(void)desc;
+	(void)unused;
+	(void)context;
+	rdm_frame_clear(&f);
+	f.kind = RDM_FRAME_SEND;
+	if (!conn->credits || conn->blocking || rdm_head_size(conn, &f) + len > conn->inject)
+		return -FI_EAGAIN;
+	ret = rdm_transmit(conn, &f, &iov, 1, 0, len);
+	return ret ? ret : DOFI_DONE;
+}
+
 int rdm_transmit_zero_copy(struct rdm_conn *conn, struct dofi_dto *dto, struct rdm_frame *f)
 {
 	struct iovec iov[1 + RDM_FRAME_SEGMENTS];
@@ -319,12 +337,10 @@ bool rdm_ack(struct rdm_conn *conn, const struct rdm_task *task)
 	return sent;
 }
 
-void rdm_give_credits(struct rdm_conn *conn)
+void rdm_send_credits(struct rdm_conn *conn)
 {
 	struct rdm_frame f;
 
-	if (conn->credits_owed < RDM_WINDOW / 2)
-		return;
 	rdm_frame_clear(&f);
 	f.kind = RDM_FRAME_CREDIT;
 	rdm_transmit(conn, &f, NULL, 0, 0, 0);
@@ -341,4 +357,3 @@ void rdm_send_hellos(struct rdm_conn *conn)
 	if (conn->hello_back_due)
 		conn->hello_back_due = rdm_transmit(conn, &back, NULL, 0, 0, 0);
 }
-

@@ -14,6 +14,8 @@ size_t rdm_head_size(const struct rdm_conn *conn, const struct rdm_frame *frame)
  */
 int rdm_transmit(struct rdm_conn *conn, struct rdm_frame *frame, const struct iovec *iov,
 		 size_t n, size_t offset, size_t size);
+/* dofi_xport.send: a message that can be injected. */
+dofi_send rdm_send;
 /*
  * Sends several frames together, each short enough to be injected. rdm_batch_begin() returns false
  * if nothing can be sent now; @conn is stalled then. rdm_batch_add() sends a frame with @size bytes
@@ -44,8 +46,15 @@ bool rdm_ack(struct rdm_conn *conn, const struct rdm_task *task);
 int rdm_pull(struct rdm_conn *conn, const struct iovec *to, size_t n,
 	     const struct rdm_frame *frame);
 
-/* Returns credits in a frame of their own, if there are enough of them. */
-void rdm_give_credits(struct rdm_conn *conn);
+/* Returns credits in a frame of their own. */
+void rdm_send_credits(struct rdm_conn *conn);
+/* Returns credits, if there are enough of them for a frame of their own. */
+static inline void rdm_give_credits(struct rdm_conn *conn)
+{
+	if (conn->credits_owed >= RDM_WINDOW / 2)
+		rdm_send_credits(conn);
+}
+
 /* Sends HELLO and HELLO_BACK, if they are due. */
 void rdm_send_hellos(struct rdm_conn *conn);
 

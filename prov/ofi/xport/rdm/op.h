@@ -26,7 +26,7 @@ struct rdm_op {
 /* A frame that needs processing, and how far that is. */
 struct rdm_task {
 	struct rdm_frame frame;
-	bool matched;			/* the message has met receive number @receive */
+	bool matched;			/* the message was matched with receive number @receive */
 	uint32_t receive;
 	bool direct;			/* the receive is posted to the direct endpoint */
 	bool carried_out;		/* all is done but the ACK or CTS */

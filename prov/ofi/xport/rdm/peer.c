@@ -34,7 +34,7 @@ void rdm_peer_free(struct dofi_ia *ia, struct rdm_peer *peer)
 	dofi_cm_close(peer->cm);
 	if (peer->page)
 		dofi_shm_unmap(peer->page);
-	dofi_link_free(peer->link);
+	dofi_link_free(peer->ring);
 	free(peer);
 }
 
@@ -48,7 +48,7 @@ static int share_memory(struct dofi_ia *ia, struct rdm_peer *peer, const struct 
 	int ret = 0;
 
 	if (!rdm_is_alone(ia))
-		return rdm_rings_learn(&peer->link, msg);
+		return rdm_rings_learn(&peer->ring, msg);
 	if (!ria->shm.page)
 		return 0;
 	if (!dofi_host_shares_memory(&ria->host, &msg->host))
@@ -141,7 +141,7 @@ void rdm_introduce(const struct rdm_conn *conn, enum dofi_cm_kind kind,
 		.data = ep->request.data,
 	};
 	strncpy(msg->fabric, fabric, sizeof(msg->fabric) - 1);
-	if (conn->link)
+	if (conn->ring)
 		rdm_rings_introduce(conn, msg);
 	else
 		show_endpoint(&conn->endpoint->rdm, msg);

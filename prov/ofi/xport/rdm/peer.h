@@ -26,7 +26,7 @@ struct rdm_peer {
 	uint64_t alive_addr;		/* address of a word that is @id while the peer's memory may be read */
 	struct dofi_host host;
 	struct dofi_shm_peer *page;	/* NULL unless memory is shared */
-	struct dofi_link *link;		/* NULL unless the fabric is rings */
+	struct dofi_link *ring;		/* NULL unless the fabric is rings */
 	size_t addr_len;
 	unsigned char addr[DOFI_RDM_ADDRESS];
 	size_t data_size;

@@ -179,8 +179,8 @@ int rdm_pz_add(struct rdm_pz *rpz, struct rdm_conn *conn)
 		return -EIO;
 	dofi_mutex_lock(&cq->lock);
 	ret = slot_find(rpz, &slot);
-	if (!ret && conn->link)
-		ret = dofi_rings_add(rpz->rings, conn->link);
+	if (!ret && conn->ring)
+		ret = dofi_rings_add(rpz->rings, conn->ring);
 	if (!ret) {
 		atomic_store(&conn->id, (uint64_t)number << 32 | slot);
 		rpz->conn[slot] = conn;
@@ -201,8 +201,8 @@ void rdm_pz_remove(struct rdm_conn *conn)
 	dofi_mutex_lock(&cq->lock);
 	if (slot < rpz->n_conns && rpz->conn[slot] == conn)
 		rpz->conn[slot] = NULL;
-	if (conn->link)
-		dofi_rings_remove(rpz->rings, conn->link);
+	if (conn->ring)
+		dofi_rings_remove(rpz->rings, conn->ring);
 	rdm_ops_abandon(conn);
 	dofi_mutex_unlock(&cq->lock);
 }

@@ -135,9 +135,9 @@ struct rdm_conn {
 	_Atomic uint64_t id;		/* a peer that reads our memory reads the id behind it, in one call */
 	struct dofi_ep *ep;
 	struct rdm_pz *rpz;
-	struct rdm_endpoint *endpoint;	/* one of the PZ's, or NULL if there is a link */
+	struct rdm_endpoint *endpoint;	/* one of the PZ's, or NULL if there is a ring */
 	/* rings to the peer in place of an endpoint, or NULL; each frame fits in */
-	struct dofi_link *link;
+	struct dofi_link *ring;
 	struct rdm_peer *peer;
 	struct dofi_work work;
 	struct dofi_shm_peer *page;	/* the peer's page, for wakeups, or NULL */
@@ -151,14 +151,17 @@ struct rdm_conn {
 	/* protected by the EP lock */
 	_Atomic unsigned todo;		/* RDM_ESTABLISHED, ... */
 	uint64_t peer_id;
+
 	size_t inject;			/* most bytes of a frame that is injected */
 	size_t max_copy;		/* most bytes of a frame that is sent from a copy */
 	size_t frame_size;		/* most bytes of any frame */
 	size_t eager;			/* most bytes of a message that is sent eagerly */
+
 	pid_t pid;			/* the peer's process if its memory can be read, else 0 */
 	struct dofi_peer_word alive;	/* the peer's memory may be read while this word has its value */
 	bool peer_reads;		/* the peer can read our memory */
 	bool bare;			/* the peer takes bare frames, and the fabric carries them */
+
 	bool hello_due, hello_back_due;	/* the frame is still to be sent */
 	bool stalled;			/* in the PZ's list; protected by the PZ's lock */
 	TAILQ_ENTRY(rdm_conn) stall;	/* protected by the PZ's lock */
@@ -168,16 +171,19 @@ struct rdm_conn {
 	bool left;			/* the peer has left, after frame last_frame */
 	uint32_t last_frame;
 	DAT_EVENT_NUMBER left_event;
+
 	uint32_t sent;			/* frames sent */
 	uint32_t untaken;		/* number of the last frame that the fabric did not take at once */
 	uint32_t seen;			/* frames received */
 	uint32_t credits, max_credits;	/* left, and the most that there may be */
 	uint32_t credits_owed;		/* credits to return to the peer */
+
 	uint32_t matched;		/* number of the next receive to be matched */
 	bool filling;			/* an eager message in several frames has begun to arrive */
 	uint32_t filled;		/* number of the receive that the eager message fills */
 	uint32_t n_pending;
 	STAILQ_HEAD(, rdm_pending) pending;
+
 	LIST_HEAD(, rdm_op) ops;	/* operations at the fabric */
 	uint32_t blocking;		/* operations at the fabric that block those behind them */
 	uint32_t n_cts;		/* messages whose CTS has arrived, and which are to be sent */
@@ -219,7 +225,7 @@ static inline void rdm_conn_todo(struct rdm_conn *conn, unsigned what)
 /* Whether both ends are on this host, and may read each other's memory. */
 static inline bool rdm_is_near(const struct rdm_conn *conn)
 {
-	return conn->page || conn->link;
+	return conn->page || conn->ring;
 }
 
 static inline const struct dofi_fabric_choice *rdm_fabric(const struct rdm_conn *conn)

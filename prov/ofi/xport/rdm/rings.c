@@ -17,14 +17,14 @@ static const char layout[] = "rings/1";
 /* Descriptors of a request. An answer has the doorbell alone. */
 enum { LINK_FD, DOORBELL_FD, REQUEST_FDS };
 
-int rdm_rings_open(struct rdm_conn *conn, struct dofi_link **link)
+int rdm_rings_open(struct rdm_conn *conn, struct dofi_link **ring)
 {
-	int ret = *link ? 0 : dofi_link_make(link);
+	int ret = *ring ? 0 : dofi_link_make(ring);
 
 	if (ret)
 		return ret;
-	(*link)->owner = conn;
-	conn->link = *link;
+	(*ring)->owner = conn;
+	conn->ring = *ring;
 	return 0;
 }
 
@@ -33,15 +33,15 @@ static bool is_our_layout(const struct dofi_cm_msg *msg)
 	return msg->addr_len == sizeof(layout) && !memcmp(msg->addr, layout, sizeof(layout));
 }
 
-int rdm_rings_learn(struct dofi_link **link, const struct dofi_cm_msg *msg)
+int rdm_rings_learn(struct dofi_link **ring, const struct dofi_cm_msg *msg)
 {
 	if (!is_our_layout(msg))
 		return -EHOSTUNREACH;
-	if (*link)
-		return dofi_link_meet(*link, msg->n_fds ? msg->fd[0] : -1);
+	if (*ring)
+		return dofi_link_meet(*ring, msg->n_fds ? msg->fd[0] : -1);
 	if (msg->n_fds != REQUEST_FDS)
 		return -EMFILE;
-	return dofi_link_join(msg->fd[LINK_FD], msg->fd[DOORBELL_FD], link);
+	return dofi_link_join(msg->fd[LINK_FD], msg->fd[DOORBELL_FD], ring);
 }
 
 void rdm_rings_introduce(const struct rdm_conn *conn, struct dofi_cm_msg *msg)
@@ -51,8 +51,8 @@ void rdm_rings_introduce(const struct rdm_conn *conn, struct dofi_cm_msg *msg)
 	msg->frame_size = DOFI_LINK_FRAME;
 	msg->addr_len = sizeof(layout);
 	msg->addr = layout;
-	if (conn->link->made)
-		msg->fd[msg->n_fds++] = conn->link->fd;
+	if (conn->ring->made)
+		msg->fd[msg->n_fds++] = conn->ring->fd;
 	msg->fd[msg->n_fds++] = doorbell;
 }
 

@@ -7,14 +7,17 @@
 
 struct dofi_cm_msg;
 
-/* Sets the link of @conn, which has no id yet, to *@link, made if that is NULL: this end connects then. */
-int rdm_rings_open(struct rdm_conn *conn, struct dofi_link **link);
 /*
- * Takes the link, or the peer's doorbell if there is a link, from the request or answer @msg.
+ * Sets the ring of @conn, which has no id yet, to *@ring. Makes *@ring if it is NULL, as this end
+ * connects then.
+ */
+int rdm_rings_open(struct rdm_conn *conn, struct dofi_link **ring);
+/*
+ * Takes the ring, or the peer's doorbell if there is a ring, from the request or answer @msg.
  * Returns 0 or a negative errno.
  */
-int rdm_rings_learn(struct dofi_link **link, const struct dofi_cm_msg *msg);
-/* Adds our link and doorbell to @msg. */
+int rdm_rings_learn(struct dofi_link **ring, const struct dofi_cm_msg *msg);
+/* Adds our ring and doorbell to @msg. */
 void rdm_rings_introduce(const struct rdm_conn *conn, struct dofi_cm_msg *msg);
 /* dofi_progress_ops.rest and .rise, for all PZs. */
 void rdm_rings_rest(struct rdm_ia *ria);

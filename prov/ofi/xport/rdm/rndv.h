@@ -13,7 +13,7 @@ void rdm_rndv_cts(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t tag, boo
 void rdm_rndv_go_on(struct rdm_conn *conn);
 
 /*
- * Processes an RTS whose message has met the receive @dto: reads the message from the sender's
+ * Processes an RTS whose message was matched with @dto: reads the message from the sender's
  * memory, or sends a CTS. Returns false if that is to be repeated.
  */
 bool rdm_rndv_take(struct rdm_conn *conn, struct rdm_task *task, struct dofi_dto *dto, struct dofi_sink *sink);

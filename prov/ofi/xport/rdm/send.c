@@ -48,25 +48,6 @@ static int send_message(struct rdm_conn *conn, struct dofi_dto *dto, size_t leng
 	return ret ? ret : DOFI_DONE;
 }
 
-/* dofi_xport.send: a message that can be injected. */
-ssize_t rdm_send(struct fid_ep *to, const void *buf, size_t len, void *desc, uint64_t unused, void *context)
-{
-	const struct iovec iov = { (void *)(uintptr_t)buf, len };
-	struct rdm_conn *conn = rdm_conn_of(dofi_fast_ep(to));
-	struct rdm_frame f;
-	int ret;
-
-	(void)desc;
-	(void)unused;
-	(void)context;
-	rdm_frame_clear(&f);
-	f.kind = RDM_FRAME_SEND;
-	if (!conn->credits || conn->blocking || rdm_head_size(conn, &f) + len > conn->inject)
-		return -FI_EAGAIN;
-	ret = rdm_transmit(conn, &f, &iov, 1, 0, len);
-	return ret ? ret : DOFI_DONE;
-}
-
 static uint64_t cq_data_of(const struct dofi_dto *dto, enum dofi_beside_kind kind)
 {
 	const bool solicited = dto->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG;

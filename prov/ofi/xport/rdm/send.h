@@ -6,7 +6,6 @@
 #include "xport/rdm/rdm.h"
 
 int rdm_submit(struct dofi_ep *ep, struct dofi_dto *dto);
-dofi_send rdm_send;
 
 /* dofi_xport.holds. Bytes that were copied into frames need no memory of the program. */
 bool rdm_holds(const struct dofi_ep *ep, const struct dofi_dto *dto);

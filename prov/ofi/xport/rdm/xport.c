@@ -203,7 +203,7 @@ static void rdm_completed(const struct fi_cq_data_entry *entry, int err, struct 
 }
 
 /* A ring belongs to one connection, so its frames must name that connection. */
-static void link_frame_take(struct rdm_conn *conn, const void *data, size_t len,
+static void ring_frame_take(struct rdm_conn *conn, const void *data, size_t len,
 			    struct dofi_sink *sink)
 {
 	struct rdm_task task;
@@ -220,12 +220,12 @@ static void link_frame_take(struct rdm_conn *conn, const void *data, size_t len,
 	dofi_ep_unlock(conn->ep);
 }
 
-static void link_completed(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink)
+static void ring_completed(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink)
 {
-	const struct dofi_link *link = entry->op_context;
+	const struct dofi_link *ring = entry->op_context;
 
 	(void)err;
-	link_frame_take(link->owner, entry->buf, entry->len, sink);
+	ring_frame_take(ring->owner, entry->buf, entry->len, sink);
 	if (entry->buf)
 		dofi_rings_release(entry);
 }
@@ -269,7 +269,7 @@ static const struct dofi_progress_ops rdm_progress_ops = {
 
 /* Of the CQ of rings. The IA's progress operations are those of the connected transport. */
 static const struct dofi_progress_ops ring_progress_ops = {
-	.completed = link_completed,
+	.completed = ring_completed,
 	.mixed = true,
 	.failed = dofi_async_ia_failed,
 	.swept = rdm_swept,
