@@ -29,7 +29,9 @@ dofi_core_sources = \
 	prov/ofi/fab/params.c \
 	prov/ofi/fab/peer_mem.c \
 	prov/ofi/fab/places.c \
+	prov/ofi/loop/eq.c \
 	prov/ofi/loop/progress.c \
+	prov/ofi/loop/source.c \
 	prov/ofi/fab/quirks.c \
 	prov/ofi/fab/endpoint.c \
 	prov/ofi/fab/region.c \
@@ -39,6 +41,7 @@ dofi_core_sources = \
 	prov/ofi/fab/shm.c \
 	prov/ofi/fab/shm_files.c \
 	prov/ofi/fab/signals.c \
+	prov/ofi/fab/start.c \
 	prov/ofi/loop/tell.c \
 	prov/ofi/fab/version.c \
 	prov/ofi/fab/wc.c \
@@ -118,6 +121,7 @@ dofi_api_sources = \
 noinst_HEADERS += \
 	prov/ofi/base/bell.h \
 	prov/ofi/base/clock.h \
+	prov/ofi/base/container.h \
 	prov/ofi/base/env.h \
 	prov/ofi/base/heap.h \
 	prov/ofi/base/iov.h \
@@ -146,7 +150,10 @@ noinst_HEADERS += \
 	prov/ofi/fab/params.h \
 	prov/ofi/fab/peer_mem.h \
 	prov/ofi/fab/places.h \
+	prov/ofi/loop/eq.h \
+	prov/ofi/loop/poller.h \
 	prov/ofi/loop/progress.h \
+	prov/ofi/loop/source.h \
 	prov/ofi/fab/quirks.h \
 	prov/ofi/fab/endpoint.h \
 	prov/ofi/fab/region.h \
@@ -155,6 +162,7 @@ noinst_HEADERS += \
 	prov/ofi/fab/shm.h \
 	prov/ofi/fab/shm_files.h \
 	prov/ofi/fab/signals.h \
+	prov/ofi/fab/start.h \
 	prov/ofi/fab/topo.h \
 	prov/ofi/loop/tell.h \
 	prov/ofi/fab/version.h \

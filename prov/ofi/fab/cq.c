@@ -4,6 +4,7 @@
 #include "fab/cq.h"
 
 #include "base/clock.h"
+#include "base/container.h"
 #include "base/env.h"
 #include "base/log.h"
 #include "fab/wc.h"
@@ -11,7 +12,6 @@
 #include <errno.h>
 #include <rdma/fi_errno.h>
 #include <sched.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -36,9 +36,7 @@ void dofi_cq_init(struct dofi_cq *cq)
 
 static void cq_ready(struct dofi_source *source)
 {
-	struct dofi_cq *cq = (struct dofi_cq *)((char *)source - offsetof(struct dofi_cq, source));
-
-	cq->fired = true;
+	DOFI_CONTAINER_OF(source, struct dofi_cq, source)->poller.fired = true;
 }
 
 /* Lets epoll tell once when there is something to read. */
@@ -155,6 +153,41 @@ static int fid_open(struct dofi_cq *cq, struct fid_domain *domain, struct fid_cq
 	return ret;
 }
 
+static struct dofi_cq *cq_of(struct dofi_poller *poller)
+{
+	return DOFI_CONTAINER_OF(poller, struct dofi_cq, poller);
+}
+
+static int64_t poller_serve(struct dofi_poller *poller, int64_t now)
+{
+	dofi_cq_serve(cq_of(poller), now);
+	return dofi_cq_next(cq_of(poller));
+}
+
+static void poller_probe(struct dofi_poller *poller, int64_t now)
+{
+	dofi_cq_probe(cq_of(poller), now);
+}
+
+static bool poller_drain(struct dofi_poller *poller)
+{
+	return dofi_cq_drain(cq_of(poller));
+}
+
+static bool poller_is_armed(const struct dofi_poller *poller)
+{
+	const struct dofi_cq *cq = DOFI_CONTAINER_OF(poller, const struct dofi_cq, poller);
+
+	return atomic_load(&cq->mode) == DOFI_CQ_ARMED;
+}
+
+static const struct dofi_poller_ops poller_ops = {
+	.serve = poller_serve,
+	.probe = poller_probe,
+	.drain = poller_drain,
+	.is_armed = poller_is_armed,
+};
+
 int dofi_cq_open(struct dofi_cq *cq, struct dofi_progress *progress, struct fid_domain *domain)
 {
 	return dofi_cq_open_for(cq, progress, domain, progress->ops);
@@ -199,8 +232,10 @@ int dofi_cq_open_for(struct dofi_cq *cq, struct dofi_progress *progress, struct 
 	atomic_store(&cq->posted, false);
 	cq->pause_us = dofi_settings.probe_us;
 	cq->silent = 0;
-	cq->fired = true;	/* arms it in the next round */
-	TAILQ_INSERT_TAIL(&progress->cqs, cq, link);
+	cq->poller.fired = true;	/* arms it in the next round */
+	cq->poller.ops = &poller_ops;
+	cq->poller.has_fd = cq->fd >= 0;
+	dofi_poller_add(progress, &cq->poller);
 	return 0;
 
 close_cq:
@@ -215,7 +250,7 @@ void dofi_cq_close(struct dofi_cq *cq)
 	struct fid_cq *fid = cq->fid;
 	int ret;
 
-	TAILQ_REMOVE(&cq->progress->cqs, cq, link);
+	dofi_poller_remove(cq->progress, &cq->poller);
 	forget(cq);
 	dofi_mutex_lock(&cq->lock);
 	cq->fid = NULL;
@@ -288,7 +323,7 @@ struct dofi_shard *dofi_cq_enter_shard(struct dofi_cq *cq)
 	if (!shard) {
 		ret = shard_add(cq);
 		/* its descriptor is another now, or the set has one more: arms it in the next round */
-		cq->fired = true;
+		cq->poller.fired = true;
 		if (ret)
 			dofi_log(DOFI_INFO, DOFI_FAB, "endpoints share a completion queue: %s", fi_strerror(-ret));
 		shard = ret ? &cq->first : shard_with_room(cq);
@@ -501,7 +536,7 @@ void dofi_cq_sleep_begin(struct dofi_cq *cq)
 {
 	/* pairs with the check of sleepers after mode is stored in yield_to_program() */
 	atomic_fetch_add(&cq->sleepers, 1);
-	if (atomic_load(&cq->mode) != DOFI_CQ_ARMED || cq->progress->silent_errors)
+	if (atomic_load(&cq->mode) != DOFI_CQ_ARMED || cq->silent_errors)
 		dofi_progress_ring(cq->progress);
 }
 
@@ -645,7 +680,7 @@ static int armed_ticks(const struct dofi_cq *cq)
 {
 	if (atomic_load(&cq->sweeps_wanted) != atomic_load(&cq->sweeps_done))
 		return 1;
-	return cq->progress->silent_errors && atomic_load(&cq->sleepers) ? SILENT_TICKS : 0;
+	return cq->silent_errors && atomic_load(&cq->sleepers) ? SILENT_TICKS : 0;
 }
 
 static bool shards_can_sleep(struct dofi_cq *cq)
@@ -682,7 +717,7 @@ static void drain_and_arm(struct dofi_cq *cq, int64_t now)
 	/* before it is drained: whoever posts the first receive later sees it, see dofi_cq_kick() */
 	set_mode(cq, DOFI_CQ_ARMED);
 	for (i = 0; i < ARM_TRIES; i++) {
-		if (!dofi_cq_drain(cq) && cq->fd >= 0 && cq->progress->stale_signal &&
+		if (!dofi_cq_drain(cq) && cq->fd >= 0 && cq->progress->traits.stale_signal &&
 		    clear_signal(cq))
 			continue;
 		if (dofi_cq_can_sleep(cq, cq->fid)) {
@@ -703,7 +738,7 @@ int64_t dofi_cq_next(const struct dofi_cq *cq)
 {
 	int ticks;
 
-	if (atomic_load(&cq->mode) != DOFI_CQ_ARMED || cq->fired)
+	if (atomic_load(&cq->mode) != DOFI_CQ_ARMED || cq->poller.fired)
 		return cq->look_at;
 	ticks = armed_ticks(cq);
 	return ticks ? cq->look_at + dofi_settings.tick_us * 1000 * ticks : DOFI_NEVER;
@@ -721,11 +756,11 @@ static bool leave_to_leader(struct dofi_cq *cq, int64_t now)
 void dofi_cq_serve(struct dofi_cq *cq, int64_t now)
 {
 	bool armed = atomic_load(&cq->mode) == DOFI_CQ_ARMED;
-	bool woken = armed && cq->fired;
+	bool woken = armed && cq->poller.fired;
 
 	if (now < dofi_cq_next(cq) && (armed || !atomic_load(&cq->sleepers)))
 		return;
-	cq->fired = false;
+	cq->poller.fired = false;
 	if (woken && leave_to_leader(cq, now))
 		return;
 	if (!leave_to_program(cq, now))

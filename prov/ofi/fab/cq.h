@@ -31,6 +31,7 @@ enum dofi_cq_mode {
 struct dofi_cq {
 	struct dofi_mutex lock;		/* reading fid and handing over what was read; keeps order */
 	struct dofi_source source;
+	struct dofi_poller poller;	/* the progress thread serves it */
 	struct dofi_progress *progress;
 	struct fid_cq *fid;		/* NULL when closed; under lock, like the next */
 	struct dofi_gate *gate;		/* each read passes it; NULL: none */
@@ -52,6 +53,8 @@ struct dofi_cq {
 	bool reads_each;		/* see struct dofi_quirk; set before it is opened, like the next */
 	bool wc_errors;			/* likewise, and the next */
 	bool offloaded;			/* likewise */
+	bool trywait_reads;		/* likewise */
+	bool silent_errors;		/* likewise */
 	bool serial;			/* likewise: its domain is FI_THREAD_COMPLETION, see dofi_cq_enter() */
 	struct dofi_mutex access;	/* then, to the fabric */
 	bool fixed;			/* likewise fixed_queues: completions that find no place are lost */
@@ -74,9 +77,7 @@ struct dofi_cq {
 	long pause_us;			/* between the last look and the next one */
 	int silent;			/* looks that found posts and no poll, less those that found polls */
 	bool watched;			/* epoll knows its descriptor */
-	bool fired;
 	int64_t look_at;		/* ARMED: was looked at; else when it will be again */
-	TAILQ_ENTRY(dofi_cq) link;
 };
 
 /* Once in a CQ's life of memory; its lock outlives every open and close. */
@@ -268,12 +269,6 @@ static inline void dofi_cq_posted(struct dofi_cq *cq)
 static inline void dofi_cq_taken(struct dofi_cq *cq)
 {
 	atomic_store_explicit(&cq->taken, true, memory_order_relaxed);
-}
-
-/* Whether epoll knows nothing of it, and the progress thread sleeps all the same. */
-static inline bool dofi_cq_relies_on_bell(const struct dofi_cq *cq)
-{
-	return cq->fd < 0 && atomic_load(&cq->mode) == DOFI_CQ_ARMED;
 }
 
 /* Reads until nothing is left, waiting for the lock; whether there was something. */

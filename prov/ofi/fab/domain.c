@@ -42,6 +42,8 @@ int dofi_domain_open_on(struct dofi_domain *domain, struct dofi_progress *progre
 	domain->cq.reads_each = choice->quirk && choice->quirk->reads_each;
 	domain->cq.places = FIRST_CQ;
 	domain->cq.offloaded = choice->quirk && choice->quirk->offloaded;
+	domain->cq.trywait_reads = choice->quirk && choice->quirk->trywait_reads;
+	domain->cq.silent_errors = choice->quirk && choice->quirk->silent_errors;
 	domain->cq.fixed = choice->quirk && choice->quirk->fixed_queues;
 	ret = dofi_cq_open_for(&domain->cq, progress, domain->fid, ops);
 	if (ret)

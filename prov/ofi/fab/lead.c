@@ -34,7 +34,7 @@ static void descriptors_close(struct dofi_lead *lead)
 void dofi_lead_open(struct dofi_cq *cq)
 {
 	struct dofi_lead *lead = &cq->lead;
-	const bool reliable = !cq->progress->stale_signal && !cq->progress->silent_errors;
+	const bool reliable = !cq->progress->traits.stale_signal && !cq->silent_errors;
 
 	lead->ring_fd = lead->signals = -1;
 	atomic_store(&lead->word, NULL);
@@ -92,7 +92,7 @@ static struct fid_cq *take(struct dofi_cq *cq, bool *read)
 		atomic_store_explicit(&cq->led, true, memory_order_relaxed);
 		dofi_cq_route(cq);
 	}
-	*read = cq->fd < 0 || cq->several || cq->left || !cq->progress->trywait_reads || dofi_cq_wants_sweep(cq);
+	*read = cq->fd < 0 || cq->several || cq->left || !cq->trywait_reads || dofi_cq_wants_sweep(cq);
 	dofi_mutex_unlock(&cq->lock);
 	return fid;
 }

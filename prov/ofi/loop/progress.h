@@ -15,7 +15,10 @@
 
 #include "base/heap.h"
 #include "base/mutex.h"
+#include "loop/eq.h"
 #include "loop/fork.h"
+#include "loop/poller.h"
+#include "loop/source.h"
 
 #include <pthread.h>
 #include <rdma/fabric.h>
@@ -25,39 +28,15 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-/* Something that epoll tells of; what it is part of knows what to do. */
-struct dofi_source {
-	void (*ready)(struct dofi_source *source);
-};
-
-/* Work for the progress thread. */
-struct dofi_work {
-	void (*run)(struct dofi_work *work);
-	STAILQ_ENTRY(dofi_work) link;
-	bool queued;			/* under the progress lock */
-};
-
-/* An event queue, and what epoll knows of it. Progress thread only, once the thread runs. */
-struct dofi_eq {
-	struct fid_eq *fid;		/* NULL if there is none */
-	int fd;
-	struct dofi_source source;
-	bool watched;			/* fd is in the epoll set; otherwise look_at counts */
-	bool armed;			/* not read since fi_trywait() found it empty */
-	int64_t look_at;		/* when it is looked at next while it is not watched */
-	int64_t rests_until;		/* until then it is out of epoll, for lack of descriptors */
-	unsigned vain;			/* consecutive wakeups without an event */
-};
-
-/* A timer; progress thread only. */
-struct dofi_timer {
-	struct dofi_heap_node node;	/* while it is running */
-	int64_t at;			/* 0 when not running */
-	void (*fire)(struct dofi_timer *timer);
-};
+struct dofi_progress;
 
 /* The ports of passive endpoints, for sock/halfopen.c. */
 struct dofi_doors {
+	/*
+	 * The event queue has work and reports no event: a connection may have come. @crowd: silent ones have to be
+	 * searched soon. Called while n is not 0.
+	 */
+	void (*arrived)(struct dofi_progress *p, bool crowd);
 	unsigned n;
 	int spare;			/* a descriptor to give up when there are no others, or -1 */
 	unsigned wakes;			/* since the last search for silent connections, */
@@ -66,7 +45,6 @@ struct dofi_doors {
 	bool reported;			/* the log has that some were found */
 };
 
-struct dofi_progress;
 struct dofi_cq;
 struct dofi_linger;
 struct dofi_sink;	/* where a polling thread wants its event, if it can have it at once */
@@ -111,11 +89,7 @@ struct dofi_progress {
 	struct fid_fabric *fabric;
 	struct dofi_eq eq;		/* no fid where endpoints do not connect */
 	struct dofi_eq listen_eq;	/* see dofi_progress_listen_eq() */
-	bool data_in_eq;		/* see struct dofi_quirk */
-	bool trywait_reads;		/* see struct dofi_quirk */
-	bool stale_signal;		/* see struct dofi_quirk */
-	bool silent_errors;		/* likewise */
-	bool eq_fails_for_one;		/* likewise */
+	struct dofi_eq_traits traits;
 	int epfd;
 	int doorbell;
 	struct dofi_source doorbell_source;
@@ -133,9 +107,10 @@ struct dofi_progress {
 	bool stop;
 
 	/* progress thread only */
-	TAILQ_HEAD(, dofi_cq) cqs;
+	TAILQ_HEAD(, dofi_poller) pollers;
 	struct dofi_heap timers;	/* soonest first */
 	TAILQ_HEAD(, dofi_linger) lingering;
+	void (*lingering_end)(struct dofi_progress *p);	/* once the thread has ended; NULL if nothing ever lingered */
 	int socket_hint;		/* where sock/watch.c begins to search */
 	const struct dofi_source *alone; /* what epoll reported, if it was nothing else */
 	struct dofi_doors doors;
@@ -147,8 +122,9 @@ struct dofi_progress {
 /* The program's signal handlers do not run on it, which it does not know. 0 or a negative errno. */
 int dofi_thread_start(pthread_t *thread, void *(*run)(void *), void *arg);
 
-int dofi_progress_start(struct dofi_progress *p, const struct dofi_progress_ops *ops,
-			struct fi_info *info);
+/* Opens the fabric of @info and starts the thread. 0 or a negative errno. */
+int dofi_progress_start(struct dofi_progress *p, const struct dofi_progress_ops *ops, struct fi_info *info,
+			const struct dofi_eq_traits *traits);
 
 /* After it no work runs and no event comes. All CQs are closed before. */
 void dofi_progress_stop(struct dofi_progress *p);
@@ -175,16 +151,13 @@ void dofi_progress_fail(struct dofi_progress *p, int err);
 void dofi_progress_ring(struct dofi_progress *p);
 
 /*
- * Where the descriptor of an event queue reports each byte that arrives for its endpoints
- * (data_in_eq), the endpoints' queue leaves the epoll set while a program polls a CQ: each byte would
- * wake the progress thread, and reading the queue would contend with the polling thread. The queue is
- * looked at every millisecond then, and at once in these cases:
+ * When the event queue of endpoints is read while it is out of the epoll set (eq.h):
  *
- * dofi_progress_expect(): an event may have been written just now. Any thread.
- * dofi_progress_await(): an event is expected soon. The queue stays watched for some milliseconds.
+ * dofi_progress_expect(): at once, as an event may have been written just now. Any thread.
+ * dofi_progress_await(): an event is expected soon, so the queue stays watched for some milliseconds.
  *	Progress thread.
  * dofi_progress_probe(): the caller is about to sleep until a connection event comes. If no other
- *	thread polls, the queue is watched again without waiting for the next look at the CQs. Any
+ *	thread polls, the queue is watched again without waiting for the next service of the CQs. Any
  *	thread, any lock.
  */
 void dofi_progress_expect(struct dofi_progress *p);
@@ -207,26 +180,5 @@ bool dofi_progress_on_thread(const struct dofi_progress *p);
 
 /* Whether this process lost the thread by fork: nothing of the fabric may be touched. */
 bool dofi_progress_orphaned(const struct dofi_progress *p);
-
-/*
- * @source is told, on the progress thread, while one of @events (EPOLLIN, ...) is true of @fd; of
- * those that are not asked for: errors and the end. Once it is removed it may still be told until
- * the next work runs. Any thread.
- */
-int dofi_source_add(struct dofi_progress *p, struct dofi_source *source, int fd, uint32_t events);
-int dofi_source_change(struct dofi_progress *p, struct dofi_source *source, int fd, uint32_t events);
-void dofi_source_remove(struct dofi_progress *p, int fd);
-
-/* Progress thread only; @at as of dofi_now(). DOFI_NEVER starts nothing. */
-void dofi_timer_start(struct dofi_progress *p, struct dofi_timer *timer, int64_t at);
-void dofi_timer_stop(struct dofi_progress *p, struct dofi_timer *timer);
-
-/* The timer that fires next; NULL if none is running. Progress thread only. */
-static inline struct dofi_timer *dofi_timer_next(const struct dofi_progress *p)
-{
-	struct dofi_heap_node *node = dofi_heap_top(&p->timers);
-
-	return node ? (struct dofi_timer *)((char *)node - offsetof(struct dofi_timer, node)) : NULL;
-}
 
 #endif

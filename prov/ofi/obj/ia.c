@@ -6,6 +6,7 @@
 #include "base/env.h"
 #include "base/log.h"
 #include "rings/rings.h"
+#include "fab/start.h"
 #include "fab/version.h"
 #include "obj/caps.h"
 #include "obj/xport.h"
@@ -228,7 +229,7 @@ int dofi_ia_open(const DAT_PROVIDER *provider, const struct dofi_params *params,
 	ret = fabrics_choose(ia, params, xports);
 	if (ret)
 		goto put_ia;
-	ret = dofi_progress_start(&ia->progress, ia->xport->progress_ops, ia->fabric.info);
+	ret = dofi_fabric_start(&ia->progress, ia->xport->progress_ops, ia->fabric.info);
 	if (ret)
 		goto release_fabrics;
 	ia_describe(ia);

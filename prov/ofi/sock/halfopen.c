@@ -4,6 +4,7 @@
 #include "sock/halfopen.h"
 
 #include "base/clock.h"
+#include "base/container.h"
 #include "base/log.h"
 
 #include <errno.h>
@@ -12,7 +13,6 @@
 #include <linux/sockios.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -213,8 +213,7 @@ static size_t silent_end(const struct sockets *s)
 
 static void search(struct dofi_timer *timer)
 {
-	struct dofi_progress *p = (struct dofi_progress *)
-		((char *)timer - offsetof(struct dofi_progress, doors.timer));
+	struct dofi_progress *p = DOFI_CONTAINER_OF(timer, struct dofi_progress, doors.timer);
 	struct sockets s = sockets_of(p);
 	size_t ended;
 
@@ -231,13 +230,11 @@ static void search(struct dofi_timer *timer)
 	free(s.fd);
 }
 
-void dofi_halfopen_arrived(struct dofi_progress *p, bool crowd)
+static void arrived(struct dofi_progress *p, bool crowd)
 {
 	struct dofi_doors *doors = &p->doors;
 	const int64_t now = dofi_now();
 
-	if (!doors->n)
-		return;
 	crowd |= ++doors->wakes >= CROWD;
 	if (crowd)
 		dofi_timer_start(p, &doors->timer, now - doors->searched < SEARCH_MS * MS ?
@@ -267,6 +264,7 @@ void dofi_halfopen_begin(struct dofi_progress *p, uint16_t port)
 	size_t i;
 
 	if (!p->doors.n++) {
+		p->doors.arrived = arrived;
 		p->doors.timer.fire = search;
 		p->doors.spare = -1;
 	}

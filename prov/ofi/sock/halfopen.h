@@ -23,12 +23,6 @@
 void dofi_halfopen_begin(struct dofi_progress *progress, uint16_t port);
 
 /*
- * The event queue has work, and reports no event: a connection may have come. @crowd: silent ones have
- * to be searched soon.
- */
-void dofi_halfopen_arrived(struct dofi_progress *progress, bool crowd);
-
-/*
  * Lets no more connections in at @port, where a passive endpoint has begun to listen, and ends those
  * whose request has not come. Requests that have are handled as events before it returns. Then the passive
  * endpoint can be closed. Not within an event.

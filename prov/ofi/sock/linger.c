@@ -107,6 +107,21 @@ static void look(struct dofi_timer *timer)
 	dofi_timer_start(l->progress, &l->timer, next);
 }
 
+/* The kernel goes on sending, but not for the minutes that it would wait for a peer that stopped. */
+static void lingering_end(struct dofi_progress *p)
+{
+	unsigned patience = dofi_settings.linger_ms ? dofi_settings.linger_ms : 1;
+	struct dofi_linger *l;
+
+	while ((l = TAILQ_FIRST(&p->lingering))) {
+		rest_send(l);
+		shutdown(l->fd, SHUT_RDWR);
+		setsockopt(l->fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &patience, sizeof(patience));
+		dofi_timer_stop(p, &l->timer);
+		linger_close(l);
+	}
+}
+
 void dofi_linger_begin(struct dofi_progress *p, int fd)
 {
 	int own = fd >= 0 ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1;
@@ -130,21 +145,7 @@ void dofi_linger_adopt(struct dofi_progress *p, int fd, const void *rest, size_t
 	};
 	if (size)
 		memcpy(l->data, rest, size);
+	p->lingering_end = lingering_end;
 	TAILQ_INSERT_TAIL(&p->lingering, l, link);
 	dofi_timer_start(p, &l->timer, l->moved);
-}
-
-/* The kernel goes on sending, but not for the minutes that it would wait for a peer that stopped. */
-void dofi_linger_end(struct dofi_progress *p)
-{
-	unsigned patience = dofi_settings.linger_ms ? dofi_settings.linger_ms : 1;
-	struct dofi_linger *l;
-
-	while ((l = TAILQ_FIRST(&p->lingering))) {
-		rest_send(l);
-		shutdown(l->fd, SHUT_RDWR);
-		setsockopt(l->fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &patience, sizeof(patience));
-		dofi_timer_stop(p, &l->timer);
-		linger_close(l);
-	}
 }

@@ -27,7 +27,4 @@ void dofi_linger_adopt(struct dofi_progress *progress, int fd, const void *rest,
 /* Resets the connection itself: a forked child may have its socket, too, and keep it open. */
 void dofi_linger_cut(int fd);
 
-/* Leaves all that still lingers to the kernel. Once the progress thread is gone. */
-void dofi_linger_end(struct dofi_progress *progress);
-
 #endif

@@ -63,7 +63,7 @@ static void init(void)
 	progress.owner = getpid();
 	progress.doorbell = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	progress.epfd = epoll_create1(EPOLL_CLOEXEC);
-	TAILQ_INIT(&progress.cqs);
+	TAILQ_INIT(&progress.pollers);
 	STAILQ_INIT(&progress.work);
 	dofi_cq_init(&cq);
 	cr_assert_eq(dofi_cq_open(&cq, &progress, &fake.domain), 0);
@@ -753,7 +753,7 @@ Test(cq, one_poll_reads_all_behind_an_error)
 Test(cq, what_is_behind_an_error_is_read_at_the_next_look)
 {
 	poll_once();
-	cq.fired = true;
+	cq.poller.fired = true;
 	serve();
 	cr_assert_eq(mode(), DOFI_CQ_PROBED);
 	complete(5);
@@ -772,7 +772,7 @@ Test(cq, what_is_behind_an_error_is_read_at_the_next_look)
 Test(cq, a_stale_signal_is_cleared)
 {
 	fake.fault.stale_signal = true;
-	progress.stale_signal = true;
+	progress.traits.stale_signal = true;
 	serve();
 	complete(3);
 	cr_assert(epoll_fires());
@@ -829,7 +829,7 @@ Test(cq, a_probe_ends_the_programs_time_early)
 /* Epoll is never asked: it would tell of nothing. */
 Test(cq, silent_errors_reach_who_sleeps)
 {
-	progress.silent_errors = true;
+	cq.silent_errors = true;
 	serve();
 	cr_expect_eq(dofi_cq_next(&cq), DOFI_NEVER);	/* nobody waits */
 	dofi_cq_sleep_begin(&cq);
@@ -848,7 +848,7 @@ Test(cq, silent_errors_reach_who_sleeps)
 
 Test(cq, a_signal_that_told_of_something_costs_no_wait)
 {
-	progress.stale_signal = true;
+	progress.traits.stale_signal = true;
 	serve();
 	complete(1);
 	fake.cq_sreads = 0;
@@ -1010,7 +1010,7 @@ Test(cq, is_gone_even_if_the_fabric_refuses_to_close)
 	fake.fault.cq_close = -FI_EBUSY;
 	dofi_cq_close(&cq);
 	cr_expect(!cq.fid);
-	cr_expect(TAILQ_EMPTY(&progress.cqs));
+	cr_expect(TAILQ_EMPTY(&progress.pollers));
 }
 
 /* Opening */
@@ -1022,7 +1022,7 @@ static void refuses_to_open(int expected)
 	if (expected)
 		cr_expect_eq(dofi_cq_open(&cq, &progress, &fake.domain), expected);
 	cr_expect_eq(fake.open, 0);
-	cr_expect(TAILQ_EMPTY(&progress.cqs));
+	cr_expect(TAILQ_EMPTY(&progress.pollers));
 	cr_expect(!cq.fid);
 }
 
@@ -1152,7 +1152,7 @@ Test(cq_serial, an_error_is_read)
 
 Test(cq_serial, a_stale_signal_is_cleared)
 {
-	fake.fault.stale_signal = progress.stale_signal = true;
+	fake.fault.stale_signal = progress.traits.stale_signal = true;
 	serve();
 	complete(1);
 	cr_assert(epoll_fires());
@@ -1332,7 +1332,7 @@ Test(cq, without_a_descriptor_it_is_armed_all_the_same)
 	cr_expect_eq(mode(), DOFI_CQ_ARMED);
 	cr_expect_eq(dofi_cq_next(&cq), DOFI_NEVER);
 	cr_expect_eq(fake.trywaits, 0);
-	cr_expect(dofi_cq_relies_on_bell(&cq));
+	cr_expect(dofi_poller_relies_on_peer(&cq.poller));
 	dofi_cq_close(&cq);
 	cr_expect_eq(fake.open, 0);
 }
@@ -1342,10 +1342,10 @@ Test(cq, without_a_descriptor_the_program_owns_it_when_it_polls)
 	open_without_fd();
 	serve();
 	poll_once();
-	cq.fired = true;	/* as after the thread slept */
+	cq.poller.fired = true;	/* as after the thread slept */
 	serve();
 	cr_expect_eq(mode(), DOFI_CQ_PROBED);
-	cr_expect(!dofi_cq_relies_on_bell(&cq));
+	cr_expect(!dofi_poller_relies_on_peer(&cq.poller));
 	now = cq.look_at;
 	complete(2);
 	dofi_cq_sleep_begin(&cq);

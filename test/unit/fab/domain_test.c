@@ -30,7 +30,7 @@ static void init(void)
 		choice.info = fake_info("tcp", "10.0.0.1");
 	progress.fabric = &fake.fabric;
 	progress.epfd = epoll_create1(EPOLL_CLOEXEC);
-	TAILQ_INIT(&progress.cqs);
+	TAILQ_INIT(&progress.pollers);
 	dofi_cq_init(&domain.cq);
 	cr_assert_eq(dofi_domain_open(&domain, &progress, &choice), 0);
 }
@@ -50,7 +50,7 @@ Test(domain, open_and_close_balance)
 	dofi_domain_close(&domain);
 	cr_expect_eq(fake.open, 0);
 	cr_expect(!domain.fid);
-	cr_expect(TAILQ_EMPTY(&progress.cqs));
+	cr_expect(TAILQ_EMPTY(&progress.pollers));
 }
 
 Test(domain, one_queue_has_room_for_all_where_it_grows)
@@ -74,7 +74,7 @@ static void init_fixed(void)
 	fake.fault.cq_most = 10000;
 	progress.fabric = &fake.fabric;
 	progress.epfd = epoll_create1(EPOLL_CLOEXEC);
-	TAILQ_INIT(&progress.cqs);
+	TAILQ_INIT(&progress.pollers);
 	dofi_cq_init(&domain.cq);
 	cr_assert_eq(dofi_domain_open(&domain, &progress, &choice), 0);
 }
@@ -96,7 +96,7 @@ Test(domain_fixed, another_queue_is_opened_when_one_is_full)
 	cr_expect_eq(dofi_domain_cq_take(&domain, 192), second);
 	dofi_domain_close(&domain);
 	cr_expect_eq(fake.open, 0);
-	cr_expect(TAILQ_EMPTY(&progress.cqs));
+	cr_expect(TAILQ_EMPTY(&progress.pollers));
 }
 
 Test(domain_fixed, what_no_queue_holds_is_refused)

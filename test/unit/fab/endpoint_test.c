@@ -6,6 +6,7 @@
 #include "base/env.h"
 #include "base/log.h"
 #include "fab/fake.h"
+#include "fab/start.h"
 #include "fab/quirks.h"
 
 #include <criterion/criterion.h>
@@ -214,7 +215,7 @@ static void init(void)
 	progress.fabric = &fake.fabric;
 	progress.doorbell = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	progress.epfd = epoll_create1(EPOLL_CLOEXEC);
-	TAILQ_INIT(&progress.cqs);
+	TAILQ_INIT(&progress.pollers);
 	STAILQ_INIT(&progress.work);
 	dofi_cq_init(&domain.cq);
 	cr_assert_eq(dofi_domain_open(&domain, &progress, &choice), 0);
@@ -701,7 +702,7 @@ static bool side_start(struct side *s, const char *provider, int which)
 		return false;
 	snprintf(s->name, sizeof(s->name), "fi_shm://dofi-rdm-test-%d-%d", getpid(), which);
 	sem_init(&s->enough, 0, 0);
-	cr_assert_eq(dofi_progress_start(&s->progress, &side_ops, s->choice.info), 0);
+	cr_assert_eq(dofi_fabric_start(&s->progress, &side_ops, s->choice.info), 0);
 	cr_expect(!s->progress.eq.fid);
 	dofi_progress_call(&s->progress, side_open, s);
 	cr_assert_eq(s->ret, 0);

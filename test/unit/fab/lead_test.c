@@ -58,7 +58,7 @@ static void init(void)
 	progress.owner = getpid();
 	progress.doorbell = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	progress.epfd = epoll_create1(EPOLL_CLOEXEC);
-	TAILQ_INIT(&progress.cqs);
+	TAILQ_INIT(&progress.pollers);
 	STAILQ_INIT(&progress.work);
 	dofi_bell_init(&bell);
 	dofi_cq_init(&cq);
@@ -152,7 +152,7 @@ Test(lead, delivers_what_is_there_first)
 Test(lead, delivers_what_a_read_left_behind)
 {
 	make_owned();
-	progress.trywait_reads = true;
+	cq.trywait_reads = true;
 	cq.most = DOFI_CQ_BATCH;
 	complete(3);
 	dofi_cq_poll_next(&cq);
@@ -166,7 +166,7 @@ Test(lead, a_fabric_that_has_more_is_read_again)
 	fake.fault.trywait = 1;
 	cr_expect_eq(dofi_lead_begin(&cq), -EAGAIN);
 	cr_expect(!led());
-	progress.trywait_reads = true;
+	cq.trywait_reads = true;
 	complete(2);
 	cr_expect_eq(dofi_lead_begin(&cq), -EAGAIN);
 	cr_expect_eq(delivered, 2);
@@ -180,7 +180,7 @@ Test(lead, reads_only_where_it_has_to)
 	cr_assert_eq(dofi_lead_begin(&cq), 0);
 	dofi_lead_end(&cq);
 	cr_expect_eq(fake.cq_reads, before + 1);
-	progress.trywait_reads = true;
+	cq.trywait_reads = true;
 	cr_assert_eq(dofi_lead_begin(&cq), 0);
 	cr_expect_eq(fake.cq_reads, before + 1);
 }
@@ -212,14 +212,14 @@ Test(lead, not_where_the_fabric_is_to_be_tried_again)
 
 Test(lead, not_where_wakeups_cannot_be_relied_on)
 {
-	progress.stale_signal = true;
+	progress.traits.stale_signal = true;
 	reopen();
 	cr_expect_eq(dofi_lead_begin(&cq), -EBUSY);
-	progress.stale_signal = false;
-	progress.silent_errors = true;
+	progress.traits.stale_signal = false;
+	cq.silent_errors = true;
 	reopen();
 	cr_expect_eq(dofi_lead_begin(&cq), -EBUSY);
-	progress.silent_errors = false;
+	cq.silent_errors = false;
 	reopen();
 	cr_expect_eq(dofi_lead_begin(&cq), 0);
 }
@@ -227,7 +227,7 @@ Test(lead, not_where_wakeups_cannot_be_relied_on)
 /* The progress thread may read with the lock, and wait there, for a millisecond. */
 Test(lead, what_cannot_be_led_is_not_waited_for)
 {
-	progress.stale_signal = true;
+	progress.traits.stale_signal = true;
 	reopen();
 	dofi_mutex_lock(&cq.lock);
 	cr_expect_eq(dofi_lead_begin(&cq), -EBUSY);

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "capture.h"
 #include "fab/fake.h"
+#include "fab/start.h"
 #include "fab/info.h"
 #include "loop/progress.h"
 
@@ -423,7 +424,7 @@ Test(topo, the_progress_thread_is_bound)
 	machine("two-sockets.xml", "0-7");
 	fake_init();
 	fake.replace_fabric = true;
-	cr_assert_eq(dofi_progress_start(&progress, &ops, info), 0);
+	cr_assert_eq(dofi_fabric_start(&progress, &ops, info), 0);
 	cr_expect(bound && pthread_equal(bound_thread, progress.thread));
 	dofi_progress_stop(&progress);
 	hwloc_bitmap_free(bound);

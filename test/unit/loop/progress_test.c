@@ -7,6 +7,7 @@
 #include "base/env.h"
 #include "fab/cq.h"
 #include "fab/fake.h"
+#include "fab/start.h"
 
 #include <criterion/criterion.h>
 #include <dirent.h>
@@ -87,7 +88,7 @@ static const struct dofi_progress_ops ops = {
 static int start_as(const char *provider)
 {
 	struct fi_info *info = fake_info(provider, "");
-	int ret = dofi_progress_start(&progress, &ops, info);
+	int ret = dofi_fabric_start(&progress, &ops, info);
 
 	fi_freeinfo(info);
 	return ret;
@@ -1289,8 +1290,8 @@ static struct dofi_cq cq, polled_cq;
 static bool rest(struct dofi_progress *p)
 {
 	cr_expect(dofi_progress_on_thread(p));
-	cr_expect(!asleep && dofi_cq_relies_on_bell(&cq));
-	cr_expect(!polled_cq.fid || dofi_cq_relies_on_bell(&polled_cq), "the program reads it");
+	cr_expect(!asleep && dofi_poller_relies_on_peer(&cq.poller));
+	cr_expect(!polled_cq.fid || dofi_poller_relies_on_peer(&polled_cq.poller), "the program reads it");
 	rests++;
 	if (nobody_rings)
 		return false;
@@ -1342,7 +1343,7 @@ static int start_rdm(const struct dofi_progress_ops *with)
 	int ret;
 
 	info->ep_attr->type = FI_EP_RDM;
-	ret = dofi_progress_start(&progress, with, info);
+	ret = dofi_fabric_start(&progress, with, info);
 	fi_freeinfo(info);
 	return ret;
 }

@@ -5,6 +5,7 @@
 
 #include "base/env.h"
 #include "fab/fake.h"
+#include "fab/start.h"
 
 #include <criterion/criterion.h>
 #include <stddef.h>
@@ -32,7 +33,7 @@ static void init(void)
 	dofi_settings_read();
 	dofi_settings.counters = 1;
 	info = fake_info("tcp", "127.0.0.1");
-	cr_assert_eq(dofi_progress_start(&progress, &ops, info), 0);
+	cr_assert_eq(dofi_fabric_start(&progress, &ops, info), 0);
 	fi_freeinfo(info);
 	dofi_tell_init(&tell);
 }

@@ -3,6 +3,8 @@
 
 #include "xport/peer.h"
 
+#include "fab/start.h"
+
 #include "base/env.h"
 
 #include <arpa/inet.h>
@@ -140,7 +142,7 @@ static void hub_close(void *arg)
 static void hub_start(const struct dofi_params *params)
 {
 	cr_assert_eq(dofi_fabric_choose(params, &hub.choice), 0);
-	cr_assert_eq(dofi_progress_start(&hub.progress, &hub_ops, hub.choice.info), 0);
+	cr_assert_eq(dofi_fabric_start(&hub.progress, &hub_ops, hub.choice.info), 0);
 	dofi_progress_call(&hub.progress, hub_open, NULL);
 	cr_assert_eq(hub.ret, 0);
 	hub.open = true;
