@@ -82,7 +82,11 @@ test_unit_fab_test_SOURCES = \
 	test/unit/fab/params_test.c \
 	test/unit/fab/peer_mem_test.c \
 	test/unit/fab/places_test.c \
+	test/unit/loop/eq_test.c \
+	test/unit/loop/one.h \
+	test/unit/loop/poller_test.c \
 	test/unit/loop/progress_test.c \
+	test/unit/loop/source_test.c \
 	test/unit/fab/quirks_test.c \
 	test/unit/fab/endpoint_test.c \
 	test/unit/fab/region_test.c \
@@ -94,6 +98,7 @@ test_unit_fab_test_SOURCES = \
 	test/unit/fab/shm_real.h \
 	test/unit/fab/shm_test.c \
 	test/unit/fab/signals_test.c \
+	test/unit/fab/start_test.c \
 	test/unit/loop/tell_test.c \
 	test/unit/fab/wc_test.c \
 	test/unit/fab/version_test.c \
