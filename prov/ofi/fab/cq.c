@@ -161,7 +161,7 @@ static struct dofi_cq *cq_of(struct dofi_poller *poller)
 static int64_t poller_serve(struct dofi_poller *poller, int64_t now)
 {
 	dofi_cq_serve(cq_of(poller), now);
-	return dofi_cq_next(cq_of(poller));
+	return dofi_cq_due(cq_of(poller));
 }
 
 static void poller_probe(struct dofi_poller *poller, int64_t now)
@@ -436,21 +436,24 @@ ssize_t dofi_cq_read_behind_left(struct dofi_cq *cq, struct fid_cq *fid)
 
 	memmove(cq->entry, cq->next, left * sizeof(*cq->entry));
 	cq->left = 0;
-	n = dofi_cq_read_from(cq, fid, left, DOFI_CQ_BATCH - left);
+	n = fi_cq_read(fid, &cq->entry[left], DOFI_CQ_BATCH - left);
 	return n > 0 ? left + n : left;
+}
+
+static ssize_t read_batch(struct dofi_cq *cq)
+{
+	ssize_t n;
+
+	dofi_cq_enter(cq);
+	n = dofi_cq_read(cq);
+	dofi_cq_exit(cq);
+	return n;
 }
 
 void dofi_cq_go_on(struct dofi_cq *cq, ssize_t n, struct dofi_sink *sink)
 {
 	while (left_behind(cq, deal_with(cq, n, sink)))
-		n = dofi_cq_read(cq);
-	sweep(cq);
-	dofi_cq_leave(cq);
-}
-
-void dofi_cq_go_on_with(struct dofi_cq *cq, const struct fi_cq_data_entry *entry, struct dofi_sink *sink)
-{
-	cq->completed(entry, 0, sink);
+		n = read_batch(cq);
 	sweep(cq);
 	dofi_cq_leave(cq);
 }
@@ -469,7 +472,7 @@ static __attribute__((noinline)) void give_way(struct dofi_cq *cq)
 void dofi_cq_poll(struct dofi_cq *cq, struct dofi_sink *sink)
 {
 	if (dofi_cq_try(cq))
-		dofi_cq_go_on(cq, dofi_cq_read(cq), sink);
+		dofi_cq_go_on(cq, read_batch(cq), sink);
 	else
 		give_way(cq);
 }
@@ -482,7 +485,9 @@ static ssize_t read_patiently(struct dofi_cq *cq)
 	if (cq->several && cq->fid)
 		return dofi_cq_read_shards(cq);
 	if (cq->fid && dofi_gate_enter(cq->gate)) {
+		dofi_cq_enter(cq);
 		n = dofi_cq_read_batch(cq, cq->fid);
+		dofi_cq_exit(cq);
 		dofi_gate_leave(cq->gate);
 	}
 	return n;
@@ -490,27 +495,16 @@ static ssize_t read_patiently(struct dofi_cq *cq)
 
 void dofi_cq_poll_next(struct dofi_cq *cq)
 {
-	struct fid_cq *fid;
 	ssize_t n;
 
 	if (!dofi_cq_try(cq)) {
 		give_way(cq);
 		return;
 	}
-	fid = atomic_load_explicit(&cq->programs_fid, memory_order_relaxed);
-	if (!fid) {
-		dofi_cq_go_on(cq, dofi_cq_read(cq), NULL);
-		return;
-	}
-	if (cq->left) {
-		dofi_cq_go_on_with(cq, dofi_cq_take_left(cq), NULL);
-		return;
-	}
-	n = dofi_cq_read_some(cq, fid);
-	if (n < 1)
-		dofi_cq_go_on(cq, n, NULL);
-	else
-		dofi_cq_go_on_with(cq, cq->entry, NULL);
+	dofi_cq_enter(cq);
+	dofi_cq_next(cq, &n);
+	dofi_cq_exit(cq);
+	dofi_cq_go_on(cq, n, NULL);
 }
 
 bool dofi_cq_drain(struct dofi_cq *cq)
@@ -734,7 +728,7 @@ static void drain_and_arm(struct dofi_cq *cq, int64_t now)
 	set_mode(cq, DOFI_CQ_OWNED);
 }
 
-int64_t dofi_cq_next(const struct dofi_cq *cq)
+int64_t dofi_cq_due(const struct dofi_cq *cq)
 {
 	int ticks;
 
@@ -758,7 +752,7 @@ void dofi_cq_serve(struct dofi_cq *cq, int64_t now)
 	bool armed = atomic_load(&cq->mode) == DOFI_CQ_ARMED;
 	bool woken = armed && cq->poller.fired;
 
-	if (now < dofi_cq_next(cq) && (armed || !atomic_load(&cq->sleepers)))
+	if (now < dofi_cq_due(cq) && (armed || !atomic_load(&cq->sleepers)))
 		return;
 	cq->poller.fired = false;
 	if (woken && leave_to_leader(cq, now))

@@ -42,9 +42,9 @@ struct dofi_cq {
 	bool mixed;			/* their member of that name */
 	void *owner;			/* theirs, to be set with the lock; NULL at first */
 	struct fi_cq_data_entry entry[DOFI_CQ_BATCH]; /* what the last read brought */
-	const struct fi_cq_data_entry *next;	/* of these, the first that is not handed over yet, where */
-	unsigned left;			/* so many are: none when it is ARMED and was drained */
-	unsigned most;			/* that dofi_cq_read_some() reads at once */
+	const struct fi_cq_data_entry *next;	/* the first entry that dofi_cq_next() has not returned yet */
+	unsigned left;			/* how many entries that is; 0 when the CQ is ARMED and was drained */
+	unsigned most;			/* that dofi_cq_next() reads at once */
 	int fd;				/* -1 if it has none; that of the set where there are several shards */
 	struct dofi_shard first;	/* that of fid */
 	_Atomic(struct dofi_shards *) shards; /* made with the second shard, and never given back */
@@ -113,46 +113,39 @@ static inline void dofi_cq_exit(struct dofi_cq *cq)
 }
 
 /*
- * A program's thread: reads all that is there, unless another thread is at it; who keeps coming then
- * lets that one have his processor now and then.
+ * Polls for a thread of the program: reads and delivers all that is there, unless another thread is at it. A thread that
+ * keeps polling in vain gives the other one its processor now and then.
  */
 void dofi_cq_poll(struct dofi_cq *cq, struct dofi_sink *sink);
 
-/* The same for who comes again until he has what he waits for: the next completion, if that will do. */
+/* Like dofi_cq_poll(), for a caller that loops: delivers the next completion alone where the mode allows that. */
 void dofi_cq_poll_next(struct dofi_cq *cq);
 
 /*
- * The same in parts, for who looks at a completion first. dofi_cq_try() is false if another
- * thread is at the CQ, which delivers to every EVD. After it comes, where programs_fid is set,
- * dofi_cq_take_left() or dofi_cq_read_some(); else dofi_cq_read(), which fills cq->entry. The result
- * of both reads is fi_cq_read()'s. Then comes dofi_cq_go_on() with that; or, where some were left or
- * dofi_cq_read_some() brought any, dofi_cq_go_on_with() the first; or, where that was dealt with, or
- * none is there, dofi_cq_leave().
+ * A polling thread that takes a completion itself polls like this:
+ *
+ *	if (!dofi_cq_try(cq))
+ *		return;			another thread is at the CQ, and delivers to every EVD
+ *	dofi_cq_enter(cq);
+ *	entry = dofi_cq_next(cq, &n);
+ *	taken = entry && take(entry);
+ *	dofi_cq_exit(cq);
+ *	if (!taken && !dofi_cq_is_idle(cq, n))
+ *		dofi_cq_go_on(cq, n, sink);
+ *	else
+ *		dofi_cq_leave(cq);
  */
 static inline bool dofi_cq_try(struct dofi_cq *cq)
 {
 	return dofi_mutex_try(&cq->lock);
 }
 
-/* Up to @most, behind the first @n of cq->entry. */
-static inline ssize_t dofi_cq_read_from(struct dofi_cq *cq, struct fid_cq *fid, size_t n, size_t most)
-{
-	ssize_t ret;
-
-	if (!cq->serial)	/* one branch is less than two */
-		return fi_cq_read(fid, &cq->entry[n], most);
-	dofi_mutex_lock(&cq->access);
-	ret = fi_cq_read(fid, &cq->entry[n], most);
-	dofi_mutex_unlock(&cq->access);
-	return ret;
-}
-
-/* What dofi_cq_read_some() left, and what is there behind it. An error is for the next read. */
+/* What dofi_cq_next() left, and what is there behind it. An error is for the next read. */
 ssize_t dofi_cq_read_behind_left(struct dofi_cq *cq, struct fid_cq *fid);
 
 static inline ssize_t dofi_cq_read_batch(struct dofi_cq *cq, struct fid_cq *fid)
 {
-	return cq->left ? dofi_cq_read_behind_left(cq, fid) : dofi_cq_read_from(cq, fid, 0, DOFI_CQ_BATCH);
+	return cq->left ? dofi_cq_read_behind_left(cq, fid) : fi_cq_read(fid, cq->entry, DOFI_CQ_BATCH);
 }
 
 static inline bool dofi_cq_wants_sweep(const struct dofi_cq *cq)
@@ -191,7 +184,7 @@ static inline ssize_t dofi_cq_read_behind(struct dofi_cq *cq, struct fid_cq *fid
 	}
 	if (!dofi_gate_try(cq->gate))
 		return -FI_EAGAIN;
-	n = dofi_cq_read_from(cq, fid, 0, DOFI_CQ_BATCH);
+	n = fi_cq_read(fid, cq->entry, DOFI_CQ_BATCH);
 	dofi_gate_leave(cq->gate);
 	cq->skips = dofi_cq_skips_after(n);
 	cq->given = given;
@@ -201,6 +194,7 @@ static inline ssize_t dofi_cq_read_behind(struct dofi_cq *cq, struct fid_cq *fid
 /* From a CQ of several shards. */
 ssize_t dofi_cq_read_shards(struct dofi_cq *cq);
 
+/* A batch. Returns what fi_cq_read() does. Needs the lock, within dofi_cq_enter(). */
 static inline ssize_t dofi_cq_read(struct dofi_cq *cq)
 {
 	if (!cq->fid)
@@ -211,41 +205,54 @@ static inline ssize_t dofi_cq_read(struct dofi_cq *cq)
 			  dofi_cq_read_batch(cq, cq->fid);
 }
 
+/* The first of @n completions that were read goes to the caller, the others to the next calls. */
+static inline ssize_t dofi_cq_keep_others(struct dofi_cq *cq, ssize_t n)
+{
+	if (n == 1)
+		return n;
+	cq->most = 1;
+	if (n < 1)
+		return n;
+	cq->next = &cq->entry[1];
+	cq->left = n - 1;
+	return 1;
+}
+
+/*
+ * The next completion, which is cq->entry[0], or NULL if none is there, or if a batch has to be read (programs_fid).
+ * *@n is how many completions dofi_cq_go_on() has to deliver, or the error of the read.
+ *
+ * A read of several completions costs a third less for each, but an empty one a third more. So several are read after
+ * dofi_cq_expect() only, until a read finds none or several.
+ */
+static inline const struct fi_cq_data_entry *dofi_cq_next(struct dofi_cq *cq, ssize_t *n)
+{
+	struct fid_cq *fid = atomic_load_explicit(&cq->programs_fid, memory_order_relaxed);
+
+	if (!fid) {
+		*n = dofi_cq_read(cq);
+		return NULL;
+	}
+	if (__builtin_expect(cq->left, 0)) {
+		cq->left--;
+		cq->entry[0] = *cq->next++;
+		*n = 1;
+		return cq->entry;
+	}
+	*n = dofi_cq_keep_others(cq, fi_cq_read(fid, cq->entry, cq->most));
+	return *n > 0 ? cq->entry : NULL;
+}
+
+/* Whether a read that returned @n leaves nothing to do. */
+static inline bool dofi_cq_is_idle(const struct dofi_cq *cq, ssize_t n)
+{
+	return n == -FI_EAGAIN && !dofi_cq_wants_sweep(cq);
+}
+
 static inline void dofi_cq_leave(struct dofi_cq *cq)
 {
 	atomic_store_explicit(&cq->polled, true, memory_order_relaxed);
 	dofi_mutex_unlock(&cq->lock);
-}
-
-/* The next of those that were read before; where there are some. */
-static inline const struct fi_cq_data_entry *dofi_cq_take_left(struct dofi_cq *cq)
-{
-	cq->left--;
-	return cq->next++;
-}
-
-/* What dofi_cq_read_some() does with a read that brought @n; that. */
-static inline ssize_t dofi_cq_sort_out(struct dofi_cq *cq, ssize_t n)
-{
-	if (n != 1) {
-		cq->most = 1;
-		if (n > 1) {
-			cq->next = &cq->entry[1];
-			cq->left = n - 1;
-		}
-	}
-	return n;
-}
-
-/*
- * Reads from @fid, where none are left: the first that this brings, if any, is cq->entry[0], the others
- * are for who comes next. To read several at once saves a third of what they cost, but to look for one
- * that is not there costs a third more: so it is done after dofi_cq_expect() only, until a read finds
- * none or several.
- */
-static inline ssize_t dofi_cq_read_some(struct dofi_cq *cq, struct fid_cq *fid)
-{
-	return dofi_cq_sort_out(cq, dofi_cq_read_from(cq, fid, 0, cq->most));
 }
 
 /* More is under way, whose completions may be there the next time. Needs the lock. */
@@ -254,10 +261,11 @@ static inline void dofi_cq_expect(struct dofi_cq *cq)
 	cq->most = DOFI_CQ_BATCH;
 }
 
-/* Hands over what a read brought, reads on until nothing is left behind, and leaves. */
+/*
+ * Delivers the first @n of cq->entry, or handles the error @n of the read, reads on where a read has to take all, and
+ * leaves.
+ */
 void dofi_cq_go_on(struct dofi_cq *cq, ssize_t n, struct dofi_sink *sink);
-/* Hands over the one completion that was taken, and leaves: the others are for who comes next. */
-void dofi_cq_go_on_with(struct dofi_cq *cq, const struct fi_cq_data_entry *entry, struct dofi_sink *sink);
 
 /* Call after a post to an endpoint of the CQ. Any thread, any lock. */
 static inline void dofi_cq_posted(struct dofi_cq *cq)
@@ -333,6 +341,6 @@ void dofi_cq_serve(struct dofi_cq *cq, int64_t now);
 void dofi_cq_probe(struct dofi_cq *cq, int64_t now);
 
 /* When dofi_cq_serve() wants to be called again if nothing happens. */
-int64_t dofi_cq_next(const struct dofi_cq *cq);
+int64_t dofi_cq_due(const struct dofi_cq *cq);
 
 #endif

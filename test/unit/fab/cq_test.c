@@ -164,7 +164,7 @@ Test(cq, idle_and_armed_is_left_alone)
 	serve();
 	serve();
 	cr_expect_eq(fake.cq_reads, 0);
-	cr_expect_eq(dofi_cq_next(&cq), DOFI_NEVER);
+	cr_expect_eq(dofi_cq_due(&cq), DOFI_NEVER);
 }
 
 Test(cq, epoll_tells_once_until_armed_again)
@@ -193,7 +193,7 @@ Test(cq, left_for_a_moment_when_the_program_polled)
 	make_probed();
 	cr_expect_eq(delivered, 1);
 	cr_expect_eq(cq.look_at, now + 100 * US);
-	cr_expect_eq(dofi_cq_next(&cq), now + 100 * US);
+	cr_expect_eq(dofi_cq_due(&cq), now + 100 * US);
 }
 
 Test(cq, a_poll_long_ago_does_not_keep_it)
@@ -549,7 +549,7 @@ Test(cq, traffic_that_outruns_it_is_looked_at_again_at_once)
 	fake.fault.trywait = 1000;
 	serve();
 	cr_expect_eq(mode(), DOFI_CQ_OWNED);
-	cr_expect(dofi_cq_next(&cq) <= now);
+	cr_expect(dofi_cq_due(&cq) <= now);
 	cr_expect(fake.trywaits < 100);
 	fake.fault.trywait = 0;
 	serve();
@@ -811,9 +811,9 @@ Test(cq, a_probe_ends_the_programs_time_early)
 	dofi_settings.tick_us = 1000000;
 	make_owned();
 	cr_assert_eq(mode(), DOFI_CQ_OWNED);
-	cr_assert(dofi_cq_next(&cq) > now + 100 * US);
+	cr_assert(dofi_cq_due(&cq) > now + 100 * US);
 	dofi_cq_probe(&cq, now);
-	cr_expect_eq(dofi_cq_next(&cq), now + 100 * US);
+	cr_expect_eq(dofi_cq_due(&cq), now + 100 * US);
 	now += 100 * US;
 	poll_once();
 	serve();
@@ -823,7 +823,7 @@ Test(cq, a_probe_ends_the_programs_time_early)
 	serve();
 	cr_expect_eq(mode(), DOFI_CQ_ARMED);
 	dofi_cq_probe(&cq, now);
-	cr_expect_eq(dofi_cq_next(&cq), DOFI_NEVER);
+	cr_expect_eq(dofi_cq_due(&cq), DOFI_NEVER);
 }
 
 /* Epoll is never asked: it would tell of nothing. */
@@ -831,19 +831,19 @@ Test(cq, silent_errors_reach_who_sleeps)
 {
 	cq.silent_errors = true;
 	serve();
-	cr_expect_eq(dofi_cq_next(&cq), DOFI_NEVER);	/* nobody waits */
+	cr_expect_eq(dofi_cq_due(&cq), DOFI_NEVER);	/* nobody waits */
 	dofi_cq_sleep_begin(&cq);
 	complete(1);
-	cr_assert(dofi_cq_next(&cq) != DOFI_NEVER);
-	now = dofi_cq_next(&cq) - 1;
+	cr_assert(dofi_cq_due(&cq) != DOFI_NEVER);
+	now = dofi_cq_due(&cq) - 1;
 	serve();
 	cr_expect_eq(delivered, 0);
 	now++;
 	serve();
 	cr_expect_eq(delivered, 1);
-	cr_expect(dofi_cq_next(&cq) > now);		/* and again */
+	cr_expect(dofi_cq_due(&cq) > now);		/* and again */
 	dofi_cq_sleep_end(&cq);
-	cr_expect_eq(dofi_cq_next(&cq), DOFI_NEVER);
+	cr_expect_eq(dofi_cq_due(&cq), DOFI_NEVER);
 }
 
 Test(cq, a_signal_that_told_of_something_costs_no_wait)
@@ -1046,7 +1046,7 @@ Test(cq, without_epoll_it_is_closed_again)
 
 /*
  * Any order of completions, polls, sleepers and rounds: in the end, after the
- * rounds that dofi_cq_next() and epoll ask for, all has been delivered, in order.
+ * rounds that dofi_cq_due() and epoll ask for, all has been delivered, in order.
  */
 static void settle(int sleepers)
 {
@@ -1055,10 +1055,10 @@ static void settle(int sleepers)
 	for (rounds = 0; rounds < 4; rounds++) {
 		bool fired = epoll_fires();
 
-		if (!fired && dofi_cq_next(&cq) == DOFI_NEVER)
+		if (!fired && dofi_cq_due(&cq) == DOFI_NEVER)
 			break;
-		if (!fired && !sleepers && dofi_cq_next(&cq) > now)
-			now = dofi_cq_next(&cq);
+		if (!fired && !sleepers && dofi_cq_due(&cq) > now)
+			now = dofi_cq_due(&cq);
 		serve();
 	}
 }
@@ -1287,18 +1287,18 @@ Test(cq, a_wanted_sweep_is_made_every_tick)
 	serve();
 	sweeps_in_vain = 1;
 	dofi_cq_want_sweep(&cq);
-	cr_expect_eq(dofi_cq_next(&cq), now + 1000 * US);
+	cr_expect_eq(dofi_cq_due(&cq), now + 1000 * US);
 	now += 1000 * US - 1;
 	serve();
 	cr_expect_eq(sweeps, 0);
 	now++;
 	serve();
 	cr_expect_eq(sweeps, 1);
-	cr_expect_eq(dofi_cq_next(&cq), now + 1000 * US);
+	cr_expect_eq(dofi_cq_due(&cq), now + 1000 * US);
 	now += 1000 * US;
 	serve();
 	cr_expect_eq(sweeps, 2);
-	cr_expect_eq(dofi_cq_next(&cq), DOFI_NEVER);
+	cr_expect_eq(dofi_cq_due(&cq), DOFI_NEVER);
 }
 
 Test(cq, what_is_closed_is_not_swept)
@@ -1330,7 +1330,7 @@ Test(cq, without_a_descriptor_it_is_armed_all_the_same)
 	serve();
 	cr_expect_eq(delivered, 3);
 	cr_expect_eq(mode(), DOFI_CQ_ARMED);
-	cr_expect_eq(dofi_cq_next(&cq), DOFI_NEVER);
+	cr_expect_eq(dofi_cq_due(&cq), DOFI_NEVER);
 	cr_expect_eq(fake.trywaits, 0);
 	cr_expect(dofi_poller_relies_on_peer(&cq.poller));
 	dofi_cq_close(&cq);
@@ -1592,7 +1592,7 @@ Test(cq_shards, epoll_reports_the_next_completion_of_any)
 {
 	serve();
 	dofi_cq_enter_shard(&cq);
-	cr_expect(dofi_cq_next(&cq) <= now, "it is armed anew at once");
+	cr_expect(dofi_cq_due(&cq) <= now, "it is armed anew at once");
 	serve();
 	cr_expect_eq(mode(), DOFI_CQ_ARMED);
 	cr_expect(!epoll_fires());

@@ -306,7 +306,7 @@ Test(rdm, buffers_that_are_not_taken_are_posted_later)
 	fault.recv = -FI_EAGAIN;
 	receive(DOFI_RDM_TOGETHER + 1);
 	expect_reposted(0);
-	cr_expect(dofi_cq_next(&domain.cq) != INT64_MAX);
+	cr_expect(dofi_cq_due(&domain.cq) != INT64_MAX);
 	fault.recv_after = 1;
 	dofi_cq_drain(&domain.cq);
 	expect_reposted(1);

@@ -460,7 +460,7 @@ Test(lead, nor_where_the_fabric_is_to_be_tried_again)
 	serve_woken();
 	cr_expect_eq(delivered, 1);
 	cr_expect(!dofi_cq_wants_sweep(&cq));
-	cr_expect(dofi_cq_next(&cq) <= now + 1000 * US, "it looks again after a tick");
+	cr_expect(dofi_cq_due(&cq) <= now + 1000 * US, "it looks again after a tick");
 }
 
 Test(lead, while_it_sleeps_long_the_progress_thread_does)
@@ -472,7 +472,7 @@ Test(lead, while_it_sleeps_long_the_progress_thread_does)
 	now = cq.look_at;
 	dofi_cq_serve(&cq, now);
 	cr_expect_eq(cq.mode, DOFI_CQ_ARMED);
-	cr_expect_eq(dofi_cq_next(&cq), DOFI_NEVER);
+	cr_expect_eq(dofi_cq_due(&cq), DOFI_NEVER);
 	cr_expect(!cq.programs_fid);
 }
 
