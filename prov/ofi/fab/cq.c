@@ -85,7 +85,7 @@ static bool read_takes_all(const struct dofi_cq *cq)
 
 void dofi_cq_route(struct dofi_cq *cq)
 {
-	const bool direct = !read_takes_all(cq) && !cq->gate && !cq->mixed && !cq->several;
+	const bool direct = !read_takes_all(cq) && !cq->guard && !cq->mixed && !cq->several;
 
 	atomic_store(&cq->programs_fid, direct ? cq->fid : NULL);
 }
@@ -104,10 +104,10 @@ static void set_mode(struct dofi_cq *cq, enum dofi_cq_mode mode)
 	dofi_mutex_unlock(&cq->lock);
 }
 
-void dofi_cq_set_gate(struct dofi_cq *cq, struct dofi_gate *gate)
+void dofi_cq_set_guard(struct dofi_cq *cq, struct dofi_cq_guard *guard)
 {
 	dofi_mutex_lock(&cq->lock);
-	cq->gate = gate;
+	cq->guard = guard;
 	cq->skips = 0;
 	atomic_store(&cq->programs_fid, NULL);
 	dofi_mutex_unlock(&cq->lock);
@@ -213,7 +213,7 @@ int dofi_cq_open_for(struct dofi_cq *cq, struct dofi_progress *progress, struct 
 	cq->first.fd = cq->fd;
 	cq->first.endpoints = 0;
 	cq->domain = domain;
-	cq->gate = NULL;
+	cq->guard = NULL;
 	cq->ops = ops;
 	cq->completed = ops->completed;
 	cq->mixed = ops->mixed;
@@ -340,15 +340,74 @@ void dofi_cq_leave_shard(struct dofi_cq *cq, struct dofi_shard *shard)
 		shard->endpoints--;
 }
 
-ssize_t dofi_cq_read_shards(struct dofi_cq *cq)
+/* What dofi_cq_next() left, moved to the start of cq->entry. */
+static unsigned take_left(struct dofi_cq *cq)
 {
-	ssize_t n = cq->left;
+	const unsigned left = cq->left;
 
-	if (!n)
-		return dofi_shards_read(cq->shards, cq->progress->fabric, cq->entry, DOFI_CQ_BATCH);
-	memmove(cq->entry, cq->next, n * sizeof(*cq->entry));
+	memmove(cq->entry, cq->next, left * sizeof(*cq->entry));
 	cq->left = 0;
+	return left;
+}
+
+static ssize_t read_shards(struct dofi_cq *cq)
+{
+	return cq->left ? take_left(cq) : dofi_shards_read(cq->shards, cq->progress->fabric, cq->entry, DOFI_CQ_BATCH);
+}
+
+/* What dofi_cq_next() left, and what is there behind it. An error is for the next read. */
+static ssize_t read_unguarded(struct dofi_cq *cq)
+{
+	const unsigned left = cq->left ? take_left(cq) : 0;
+	const ssize_t n = fi_cq_read(cq->fid, &cq->entry[left], DOFI_CQ_BATCH - left);
+
+	return left ? left + (n > 0 ? n : 0) : n;
+}
+
+/*
+ * So many polls come after a read that brought some completions before the next read, unless a peer sent something: a
+ * few microseconds. Only a failed operation may have completed behind them, and is reported that much later.
+ */
+#define SKIPS 256
+
+/* How many polls need no read after one that returned @n. */
+static uint64_t skips_after(ssize_t n)
+{
+	if (n == -FI_EAGAIN)
+		return UINT64_MAX;
+	return n > 0 && n < DOFI_CQ_BATCH ? SKIPS : 0;
+}
+
+/*
+ * A reader that holds the guard makes a sender wait, and takes the guard's cache line from it. So a poll does not read
+ * while no peer has sent anything since the last read: a batch that was not full emptied the queue, and the answer to
+ * it is on its way when the program polls again. A read may make room for what the fabric did not take.
+ */
+static ssize_t read_guarded(struct dofi_cq *cq)
+{
+	const uint32_t sent = atomic_load_explicit(cq->guard->sent, memory_order_acquire);
+	ssize_t n;
+
+	if (cq->skips && sent == cq->sent && !dofi_cq_wants_sweep(cq)) {
+		cq->skips--;
+		return -FI_EAGAIN;
+	}
+	if (!cq->guard->ops->try(cq->guard))
+		return -FI_EAGAIN;
+	n = fi_cq_read(cq->fid, cq->entry, DOFI_CQ_BATCH);
+	cq->guard->ops->unlock(cq->guard);
+	cq->skips = skips_after(n);
+	cq->sent = sent;
 	return n;
+}
+
+ssize_t dofi_cq_read(struct dofi_cq *cq)
+{
+	if (!cq->fid)
+		return -FI_EAGAIN;
+	if (cq->several)
+		return read_shards(cq);
+	return cq->guard ? read_guarded(cq) : read_unguarded(cq);
 }
 
 /* The next failed completion; false when there is none. Needs the lock. */
@@ -429,17 +488,6 @@ void dofi_cq_want_sweep(struct dofi_cq *cq)
 	dofi_lead_depose(&cq->lead);
 }
 
-ssize_t dofi_cq_read_behind_left(struct dofi_cq *cq, struct fid_cq *fid)
-{
-	const unsigned left = cq->left;
-	ssize_t n;
-
-	memmove(cq->entry, cq->next, left * sizeof(*cq->entry));
-	cq->left = 0;
-	n = fi_cq_read(fid, &cq->entry[left], DOFI_CQ_BATCH - left);
-	return n > 0 ? left + n : left;
-}
-
 static ssize_t read_batch(struct dofi_cq *cq)
 {
 	ssize_t n;
@@ -477,19 +525,21 @@ void dofi_cq_poll(struct dofi_cq *cq, struct dofi_sink *sink)
 		give_way(cq);
 }
 
-/* Whoever sees that there is nothing may sleep, and not because somebody else was at the gate. */
+/* The caller may sleep when it finds nothing, so it waits for the guard. */
 static ssize_t read_patiently(struct dofi_cq *cq)
 {
-	ssize_t n = -FI_EAGAIN;
+	ssize_t n;
 
-	if (cq->several && cq->fid)
-		return dofi_cq_read_shards(cq);
-	if (cq->fid && dofi_gate_enter(cq->gate)) {
-		dofi_cq_enter(cq);
-		n = dofi_cq_read_batch(cq, cq->fid);
-		dofi_cq_exit(cq);
-		dofi_gate_leave(cq->gate);
-	}
+	if (!cq->fid)
+		return -FI_EAGAIN;
+	if (cq->several)
+		return read_shards(cq);
+	if (dofi_cq_guard_lock(cq))
+		return -FI_EAGAIN;
+	dofi_cq_enter(cq);
+	n = read_unguarded(cq);
+	dofi_cq_exit(cq);
+	dofi_cq_guard_unlock(cq);
 	return n;
 }
 

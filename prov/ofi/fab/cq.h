@@ -4,10 +4,9 @@
 #define DOFI_FAB_CQ_H
 
 #include "base/mutex.h"
-#include "fab/gate.h"
 #include "fab/lead.h"
-#include "loop/progress.h"
 #include "fab/shards.h"
+#include "loop/progress.h"
 
 #include <rdma/fi_domain.h>
 #include <rdma/fi_errno.h>
@@ -28,15 +27,35 @@ enum dofi_cq_mode {
 	DOFI_CQ_OWNED,
 };
 
+/*
+ * A lock that reads of a CQ need, and calls that post receives there, because other processes write to the memory of its
+ * endpoints: xport/rdm/shm/lock.h. Locked after the CQ's lock.
+ */
+struct dofi_cq_guard {
+	const struct dofi_cq_guard_ops *ops;
+	const _Atomic uint32_t *sent;	/* changes after a peer has sent something to an endpoint of the CQ */
+};
+
+struct dofi_cq_guard_ops {
+	/* Locks unless that takes long. Returns whether it is locked. */
+	bool (*try)(struct dofi_cq_guard *guard);
+	/*
+	 * Waits for the lock. Returns 0, -ETIMEDOUT after 100 ms, or -ENOTRECOVERABLE while the memory is damaged and must not
+	 * be used.
+	 */
+	int (*lock)(struct dofi_cq_guard *guard);
+	void (*unlock)(struct dofi_cq_guard *guard);
+};
+
 struct dofi_cq {
 	struct dofi_mutex lock;		/* reading fid and handing over what was read; keeps order */
 	struct dofi_source source;
 	struct dofi_poller poller;	/* the progress thread serves it */
 	struct dofi_progress *progress;
 	struct fid_cq *fid;		/* NULL when closed; under lock, like the next */
-	struct dofi_gate *gate;		/* each read passes it; NULL: none */
-	uint32_t given;			/* *gate->given before the last read behind the gate */
-	uint64_t skips;			/* polls that need no read unless *gate->given changes */
+	struct dofi_cq_guard *guard;	/* each read needs it; NULL: none */
+	uint32_t sent;			/* *guard->sent before the last read */
+	uint64_t skips;			/* polls that need no read unless *guard->sent changes */
 	const struct dofi_progress_ops *ops;	/* what completes here is for; and of them, at hand, */
 	dofi_completed *completed;	/* this one */
 	bool mixed;			/* their member of that name */
@@ -67,7 +86,7 @@ struct dofi_cq {
 	_Atomic bool posted;		/* the program posted to an endpoint of it */
 	_Atomic int sleepers;		/* those who wait and do not poll: threads, CNOs */
 	_Atomic int mode;		/* enum dofi_cq_mode, written by the progress thread */
-	_Atomic(struct fid_cq *) programs_fid; /* fid, unless ARMED, led or closed, with a gate, or mixed */
+	_Atomic(struct fid_cq *) programs_fid; /* fid, unless ARMED, led or closed, with a guard, or mixed */
 	_Atomic unsigned sweeps_wanted;	/* see dofi_cq_want_sweep() */
 	_Atomic unsigned sweeps_done;	/* of these; written with the lock */
 	_Atomic unsigned refused;	/* polls that came while another thread was at it */
@@ -89,10 +108,32 @@ int dofi_cq_open_for(struct dofi_cq *cq, struct dofi_progress *progress, struct 
 void dofi_cq_close(struct dofi_cq *cq);
 
 /*
- * From now on it is read behind @gate. Whoever sends to its endpoints is to see to it that the
- * progress thread is awake after he left that. Before the first endpoint; progress thread.
+ * From now on reads need @guard. A peer that sends to an endpoint of the CQ has to wake the progress thread after it
+ * unlocked the guard. Before the first endpoint; progress thread.
  */
-void dofi_cq_set_gate(struct dofi_cq *cq, struct dofi_gate *gate);
+void dofi_cq_set_guard(struct dofi_cq *cq, struct dofi_cq_guard *guard);
+
+static inline bool dofi_cq_guard_try(struct dofi_cq *cq)
+{
+	return !cq->guard || cq->guard->ops->try(cq->guard);
+}
+
+static inline int dofi_cq_guard_lock(struct dofi_cq *cq)
+{
+	return cq->guard ? cq->guard->ops->lock(cq->guard) : 0;
+}
+
+static inline void dofi_cq_guard_unlock(struct dofi_cq *cq)
+{
+	if (cq->guard)
+		cq->guard->ops->unlock(cq->guard);
+}
+
+/* The next poll reads the CQ even if no peer has sent anything. Needs the lock. */
+static inline void dofi_cq_skip_none(struct dofi_cq *cq)
+{
+	cq->skips = 0;
+}
 
 /*
  * Around each call of libfabric's for the CQ, or for an endpoint whose operations complete there: where
@@ -140,70 +181,14 @@ static inline bool dofi_cq_try(struct dofi_cq *cq)
 	return dofi_mutex_try(&cq->lock);
 }
 
-/* What dofi_cq_next() left, and what is there behind it. An error is for the next read. */
-ssize_t dofi_cq_read_behind_left(struct dofi_cq *cq, struct fid_cq *fid);
-
-static inline ssize_t dofi_cq_read_batch(struct dofi_cq *cq, struct fid_cq *fid)
-{
-	return cq->left ? dofi_cq_read_behind_left(cq, fid) : fi_cq_read(fid, cq->entry, DOFI_CQ_BATCH);
-}
-
 static inline bool dofi_cq_wants_sweep(const struct dofi_cq *cq)
 {
 	return atomic_load_explicit(&cq->sweeps_wanted, memory_order_relaxed) !=
 	       atomic_load_explicit(&cq->sweeps_done, memory_order_relaxed);
 }
 
-/*
- * So many polls come after a read that brought some completions before the next read, unless a peer gave something: a
- * few microseconds. Only a failed operation may have completed behind them, and is reported that much later.
- */
-#define DOFI_CQ_SKIPS 256
-
-/* How many polls behind the gate need no read after one that returned @n. */
-static inline uint64_t dofi_cq_skips_after(ssize_t n)
-{
-	if (n == -FI_EAGAIN)
-		return UINT64_MAX;
-	return n > 0 && n < DOFI_CQ_BATCH ? DOFI_CQ_SKIPS : 0;
-}
-
-/*
- * A reader inside the gate makes a sender wait, and takes the cache line of the gate from it. So a poll does not read
- * while no peer has given anything since the last read: a batch that was not full emptied the queue, and the answer to
- * it is on its way when the program polls again. A read may make room for what the fabric did not take.
- */
-static inline ssize_t dofi_cq_read_behind(struct dofi_cq *cq, struct fid_cq *fid)
-{
-	uint32_t given = atomic_load_explicit(cq->gate->given, memory_order_acquire);
-	ssize_t n;
-
-	if (cq->skips && given == cq->given && !dofi_cq_wants_sweep(cq)) {
-		cq->skips--;
-		return -FI_EAGAIN;
-	}
-	if (!dofi_gate_try(cq->gate))
-		return -FI_EAGAIN;
-	n = fi_cq_read(fid, cq->entry, DOFI_CQ_BATCH);
-	dofi_gate_leave(cq->gate);
-	cq->skips = dofi_cq_skips_after(n);
-	cq->given = given;
-	return n;
-}
-
-/* From a CQ of several shards. */
-ssize_t dofi_cq_read_shards(struct dofi_cq *cq);
-
-/* A batch. Returns what fi_cq_read() does. Needs the lock, within dofi_cq_enter(). */
-static inline ssize_t dofi_cq_read(struct dofi_cq *cq)
-{
-	if (!cq->fid)
-		return -FI_EAGAIN;
-	if (cq->several)
-		return dofi_cq_read_shards(cq);
-	return cq->gate ? dofi_cq_read_behind(cq, cq->fid) :
-			  dofi_cq_read_batch(cq, cq->fid);
-}
+/* Reads a batch into cq->entry. Returns what fi_cq_read() does. Needs the lock, within dofi_cq_enter(). */
+ssize_t dofi_cq_read(struct dofi_cq *cq);
 
 /* The first of @n completions that were read goes to the caller, the others to the next calls. */
 static inline ssize_t dofi_cq_keep_others(struct dofi_cq *cq, ssize_t n)

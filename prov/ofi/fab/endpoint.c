@@ -162,30 +162,31 @@ static int buffers_post(struct dofi_rdm *rdm)
 	unsigned i;
 	int ret = 0;
 
-	if (!dofi_gate_enter(rdm->cq->gate))
+	if (dofi_cq_guard_lock(rdm->cq))
 		return -FI_EAGAIN;
 	for (i = 0; i < rdm->n_buffers && !ret; i++)
 		ret = post(rdm, &rdm->buffer[i]);
-	dofi_gate_leave(rdm->cq->gate);
+	dofi_cq_guard_unlock(rdm->cq);
 	return ret;
 }
 
 /*
  * So that each has completed when the endpoint is closed. And no sender of this process is in the
- * endpoint's memory after it: the gate was passed once.
+ * endpoint's memory after it: the guard was locked once.
  */
 static void buffers_cancel(struct dofi_rdm *rdm, struct fid_ep *fid)
 {
+	const int ret = dofi_cq_guard_lock(rdm->cq);
 	unsigned i;
 
-	if (!dofi_gate_enter(rdm->cq->gate)) {
-		if (!atomic_load(&rdm->cq->gate->closed))
+	if (ret) {
+		if (ret != -ENOTRECOVERABLE)
 			dofi_log(DOFI_WARN, DOFI_FAB, "closing an endpoint that is in use");
 		return;
 	}
 	for (i = 0; i < rdm->n_buffers; i++)
 		fi_cancel(&fid->fid, context_of(&rdm->buffer[i]));
-	dofi_gate_leave(rdm->cq->gate);
+	dofi_cq_guard_unlock(rdm->cq);
 }
 
 /* shm frees what a reader of the CQ may still look at: no thread reads while the endpoint closes. */
@@ -387,7 +388,7 @@ static ssize_t unposted_post(struct dofi_rdm *rdm)
 	struct dofi_rdm_buffer *buffer;
 	ssize_t ret = 0;
 
-	if (!dofi_gate_try(rdm->cq->gate))
+	if (!dofi_cq_guard_try(rdm->cq))
 		return -FI_EAGAIN;
 	while (!ret && (buffer = STAILQ_FIRST(&rdm->unposted))) {
 		ret = post(rdm, buffer);
@@ -396,8 +397,8 @@ static ssize_t unposted_post(struct dofi_rdm *rdm)
 		STAILQ_REMOVE_HEAD(&rdm->unposted, link);
 		rdm->n_unposted--;
 	}
-	dofi_gate_leave(rdm->cq->gate);
-	rdm->cq->skips = 0;
+	dofi_cq_guard_unlock(rdm->cq);
+	dofi_cq_skip_none(rdm->cq);
 	return ret;
 }
 

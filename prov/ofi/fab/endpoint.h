@@ -14,7 +14,7 @@
 /* So many frames can arrive before one is looked at. */
 #define DOFI_RDM_BUFFERS 64
 
-/* So many are posted again at a time: each time costs a way through the gate (fab/gate.h). */
+/* So many are posted again at a time: each time locks the guard of the CQ. */
 #define DOFI_RDM_TOGETHER 8
 
 /* No fabric's address is longer. */

@@ -4,6 +4,7 @@
 #include "fab/gate.h"
 
 #include "base/clock.h"
+#include "base/container.h"
 #include "base/log.h"
 #include "fab/region.h"
 
@@ -86,3 +87,31 @@ void dofi_gate_reopen(struct dofi_gate *gate)
 	atomic_store(&gate->closed, false);
 	dofi_gate_leave(gate);
 }
+
+static struct dofi_gate *gate_of(struct dofi_cq_guard *guard)
+{
+	return DOFI_CONTAINER_OF(guard, struct dofi_gate, guard);
+}
+
+static bool guard_try(struct dofi_cq_guard *guard)
+{
+	return dofi_gate_try(gate_of(guard));
+}
+
+static int guard_lock(struct dofi_cq_guard *guard)
+{
+	struct dofi_gate *gate = gate_of(guard);
+
+	if (dofi_gate_enter(gate))
+		return 0;
+	return atomic_load(&gate->closed) ? -ENOTRECOVERABLE : -ETIMEDOUT;
+}
+
+static void guard_unlock(struct dofi_cq_guard *guard)
+{
+	dofi_gate_leave(gate_of(guard));
+}
+
+const struct dofi_cq_guard_ops dofi_gate_guard_ops = {
+	.try = guard_try, .lock = guard_lock, .unlock = guard_unlock,
+};

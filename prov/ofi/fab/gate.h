@@ -18,6 +18,7 @@
 #ifndef DOFI_FAB_GATE_H
 #define DOFI_FAB_GATE_H
 
+#include "fab/cq.h"
 #include "fab/shm_files.h"
 
 #include <stdatomic.h>
@@ -25,8 +26,8 @@
 #include <stdint.h>
 
 struct dofi_gate {
+	struct dofi_cq_guard guard;	/* for CQs of the owner's endpoints */
 	_Atomic uint64_t *holder;	/* in the owner's page: the holder's number, 0 if it is open */
-	_Atomic uint32_t *given;	/* in the owner's page: changes when a sender has left */
 	uint64_t self;			/* the number of the calling process's page */
 	char name[DOFI_SHM_NAME];	/* of the owner's page: its endpoints' names begin with it */
 	/* The owner's alone; NULL in a gate to another process's endpoints. */
@@ -37,6 +38,8 @@ struct dofi_gate {
 	_Atomic uint64_t suspect;
 	_Atomic int64_t seen_at;
 };
+
+extern const struct dofi_cq_guard_ops dofi_gate_guard_ops;
 
 static inline bool dofi_gate_take(struct dofi_gate *gate, uint64_t from)
 {

@@ -32,7 +32,7 @@ static void gate_init(struct dofi_gate *gate, struct dofi_shm_page *page, const 
 		      uint64_t self)
 {
 	gate->holder = &page->gate;
-	gate->given = &page->given;
+	gate->guard = (struct dofi_cq_guard){ .ops = &dofi_gate_guard_ops, .sent = &page->given };
 	gate->self = self;
 	strcpy(gate->name, name);
 }

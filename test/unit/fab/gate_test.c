@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "child.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <string.h>
@@ -159,7 +160,7 @@ Test(gate, who_is_in_there_is_not_waited_for_long)
 	begun = dofi_now();
 	cr_expect(!dofi_gate_try(&gate));
 	cr_expect(dofi_now() - begun < 50 * 1000000LL);
-	cr_expect(!dofi_gate_enter(&gate));
+	cr_expect_eq(dofi_gate_guard_ops.lock(&gate.guard), -ETIMEDOUT);
 	cr_expect(dofi_now() - begun >= 90 * 1000000LL);
 	cr_expect(!is_free(region), "somebody lives");
 	child_kill(&c);
@@ -194,7 +195,8 @@ static void nobody_enters(void)
 	const int64_t begun = dofi_now();
 
 	cr_expect(!dofi_gate_try(&gate));
-	cr_expect(!dofi_gate_enter(&gate));
+	cr_expect(!dofi_gate_guard_ops.try(&gate.guard));
+	cr_expect_eq(dofi_gate_guard_ops.lock(&gate.guard), -ENOTRECOVERABLE);
 	cr_expect(dofi_now() - begun < 90 * 1000000LL, "nor waits");
 }
 

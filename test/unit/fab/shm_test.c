@@ -157,7 +157,7 @@ Test(shm, a_page_of_ones_own_may_be_mapped)
 	dofi_shm_unmap(one);
 	dofi_shm_sleep(&shm);
 	cr_expect(dofi_shm_wakes(two));
-	cr_expect_eq(atomic_load(shm.gate.given), 5, "asked whether it sleeps so often");
+	cr_expect_eq(atomic_load(shm.gate.guard.sent), 5, "asked whether it sleeps so often");
 	dofi_shm_unmap(two);
 	dofi_shm_close(&shm);
 }

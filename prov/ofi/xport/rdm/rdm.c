@@ -130,7 +130,7 @@ static int zone_init(struct rdm_zone *zone)
 	if (ret)
 		return ret;
 	if (ria->shm.page) {
-		dofi_cq_set_gate(&zone->domain->cq, &ria->shm.gate);
+		dofi_cq_set_guard(&zone->domain->cq, &ria->shm.gate.guard);
 		dofi_lead_set_word(&zone->domain->cq, &ria->shm.lead);
 	}
 	if (zone->rings)
