@@ -5,7 +5,6 @@
 
 #include "base/log.h"
 #include "fab/quirks.h"
-#include "fab/signals.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -99,17 +98,13 @@ static int endpoint_open(struct fid_domain *domain, const struct fi_info *info, 
 			 struct fid_ep **fid)
 {
 	struct fi_info *own = fi_dupinfo(info);
-	struct dofi_signals signals;
 	int ret;
 
 	if (!own)
 		return -ENOMEM;
 	ret = name_it(own, name);
-	if (!ret) {
-		dofi_signals_save(&signals);
+	if (!ret)
 		ret = fi_endpoint(domain, own, fid, NULL);
-		dofi_signals_restore(&signals);
-	}
 	fi_freeinfo(own);
 	return ret;
 }

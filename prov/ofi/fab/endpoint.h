@@ -56,7 +56,8 @@ struct dofi_rdm {
 /*
  * Opens the endpoint, on @domain's CQ, and posts @n_buffers, none or up to DOFI_RDM_BUFFERS. An
  * operation completes there if it failed, or was posted with FI_COMPLETION. On shared memory its name
- * is @shm_address, "fi_shm://..."; elsewhere that is NULL. Progress thread only.
+ * is @shm_address, "fi_shm://..."; elsewhere that is NULL. The caller saves and restores signals around the
+ * call where the fabric takes some, as shm does. Progress thread only.
  */
 int dofi_rdm_open(struct dofi_rdm *rdm, struct dofi_domain *domain,
 		  const struct dofi_fabric_choice *choice, const char *shm_address, unsigned n_buffers);

@@ -19,8 +19,8 @@ struct dofi_signals {
 };
 
 /*
- * Around fi_endpoint(), of any fabric: some have shm within. Others who save wait for the restore,
- * or they would take libfabric's for the program's. What the program changes meanwhile stays.
+ * Call around opening an endpoint, of any fabric: some have shm within. Another thread that saves waits for the
+ * restore, or it would take libfabric's for the program's. What the program changes meanwhile stays.
  */
 void dofi_signals_save(struct dofi_signals *signals);
 void dofi_signals_restore(const struct dofi_signals *signals);

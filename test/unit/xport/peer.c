@@ -3,9 +3,9 @@
 
 #include "xport/peer.h"
 
-#include "fab/start.h"
-
 #include "base/env.h"
+#include "fab/signals.h"
+#include "fab/start.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -115,6 +115,7 @@ static const struct dofi_progress_ops hub_ops = {
 
 static void hub_open(void *arg)
 {
+	struct dofi_signals signals;
 	char name[DOFI_RDM_ADDRESS];
 
 	(void)arg;
@@ -126,9 +127,11 @@ static void hub_open(void *arg)
 	dofi_cq_init(&hub.domain.cq);
 	if (!hub.ret)
 		hub.ret = dofi_domain_open(&hub.domain, &hub.progress, &hub.choice);
+	dofi_signals_save(&signals);
 	if (!hub.ret)
 		hub.ret = dofi_rdm_open(&hub.rdm, &hub.domain, &hub.choice, hub.shm.page ? name : NULL,
 					DOFI_RDM_BUFFERS);
+	dofi_signals_restore(&signals);
 }
 
 static void hub_close(void *arg)

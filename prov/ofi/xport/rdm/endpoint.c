@@ -4,6 +4,7 @@
 #include "xport/rdm/rdm.h"
 
 #include "base/log.h"
+#include "fab/signals.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -18,6 +19,7 @@ static int endpoint_open(struct rdm_zone *zone, struct rdm_endpoint *e)
 {
 	struct dofi_ia *ia = zone->pz->obj.ia;
 	struct dofi_shm *shm = &rdm_ia_of(ia)->shm;
+	struct dofi_signals signals;
 	char name[DOFI_RDM_ADDRESS];
 	int ret = 0;
 
@@ -26,8 +28,12 @@ static int endpoint_open(struct rdm_zone *zone, struct rdm_endpoint *e)
 	dofi_places_init(&e->places);
 	if (shm->page)
 		ret = dofi_shm_endpoint(shm, name, sizeof(name));
-	return ret ? ret : dofi_rdm_open(&e->rdm, zone->domain, rdm_fabric_of(ia),
-					 shm->page ? name : NULL, DOFI_RDM_BUFFERS);
+	if (ret)
+		return ret;
+	dofi_signals_save(&signals);
+	ret = dofi_rdm_open(&e->rdm, zone->domain, rdm_fabric_of(ia), shm->page ? name : NULL, DOFI_RDM_BUFFERS);
+	dofi_signals_restore(&signals);
+	return ret;
 }
 
 static void endpoint_close(struct rdm_endpoint *e)
