@@ -15,6 +15,8 @@ dofi_core_sources = \
 	prov/ofi/base/sealed.c \
 	prov/ofi/base/spin.c \
 	prov/ofi/fab/cq.c \
+	prov/ofi/fab/cq_read.c \
+	prov/ofi/fab/cq_serve.c \
 	prov/ofi/fab/device.c \
 	prov/ofi/fab/domain.c \
 	prov/ofi/loop/fork.c \
@@ -136,6 +138,7 @@ noinst_HEADERS += \
 	prov/ofi/base/sealed.h \
 	prov/ofi/base/spin.h \
 	prov/ofi/fab/cq.h \
+	prov/ofi/fab/cq_serve.h \
 	prov/ofi/fab/device.h \
 	prov/ofi/fab/domain.h \
 	prov/ofi/loop/fork.h \

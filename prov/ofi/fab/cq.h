@@ -277,6 +277,13 @@ void dofi_cq_route(struct dofi_cq *cq);
 bool dofi_cq_can_sleep(struct dofi_cq *cq, struct fid_cq *fid);
 
 /*
+ * For a fabric with stale signals (struct dofi_quirk): epoll reports again and again what was read long ago, until a read
+ * that may wait finds nothing. This one waits for 1 ms, the shortest time there is. Returns whether it found something;
+ * more may be there to be read at once then.
+ */
+bool dofi_cq_clear_signal(struct dofi_cq *cq);
+
+/*
  * After a receive was posted where none was: its message may be in the fabric's
  * hands already, and nothing more will arrive to wake anybody. @shard is as of dofi_cq_ask(). Any
  * thread, no lock.
@@ -315,17 +322,5 @@ void dofi_cq_want_sweep(struct dofi_cq *cq);
  */
 void dofi_cq_sleep_begin(struct dofi_cq *cq);
 void dofi_cq_sleep_end(struct dofi_cq *cq);
-
-/* Progress thread: reads, arms or leaves the CQ alone, as the gating says. */
-void dofi_cq_serve(struct dofi_cq *cq, int64_t now);
-
-/*
- * Progress thread: if the program has the CQ, asks whether it still polls, and goes by the answer after
- * the short time that a polling program may take, not at the next look.
- */
-void dofi_cq_probe(struct dofi_cq *cq, int64_t now);
-
-/* When dofi_cq_serve() wants to be called again if nothing happens. */
-int64_t dofi_cq_due(const struct dofi_cq *cq);
 
 #endif

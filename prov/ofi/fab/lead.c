@@ -120,7 +120,7 @@ int dofi_lead_begin(struct dofi_cq *cq)
 	bool read;
 	int err;
 
-	/* where signals are stale the progress thread has the lock for a millisecond: clear_signal() in cq.c */
+	/* where signals are stale the progress thread has the lock for a millisecond: dofi_cq_clear_signal() */
 	if (!dofi_lead_is_able(&cq->lead))
 		return -EBUSY;
 	fid = take(cq, &read);

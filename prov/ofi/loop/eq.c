@@ -118,7 +118,7 @@ static void eq_vain(struct dofi_progress *p, struct dofi_eq *eq)
 	p->doors.arrived(p, poor);
 }
 
-/* After a wakeup. An epoll set that reported nothing may do so for ever: clear_signal() in fab/cq.c. */
+/* After a wakeup. An epoll set that reported nothing may do so for ever: dofi_cq_clear_signal(). */
 static void eq_serve(struct dofi_progress *p, struct dofi_eq *eq)
 {
 	if (dofi_eq_drain(p, eq)) {

@@ -5,6 +5,7 @@
 
 #include "base/env.h"
 #include "base/log.h"
+#include "fab/cq_serve.h"
 #include "fab/fake.h"
 #include "fab/start.h"
 #include "fab/quirks.h"

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/env.h"
+#include "fab/cq_serve.h"
 #include "fab/fake.h"
 #include "fab/shm.h"
 #include "thread.h"

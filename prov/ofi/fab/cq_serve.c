@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* How the progress thread serves a completion queue: when it reads, arms, or leaves it to the program. */
+
+#include "fab/cq_serve.h"
+
+#include "base/clock.h"
+#include "base/container.h"
+#include "base/env.h"
+#include "fab/cq.h"
+
+#include <errno.h>
+#include <sys/epoll.h>
+
+static void cq_ready(struct dofi_source *source)
+{
+	DOFI_CONTAINER_OF(source, struct dofi_cq, source)->poller.fired = true;
+}
+
+/* Lets epoll tell once when there is something to read. */
+static int watch(struct dofi_cq *cq)
+{
+	struct epoll_event ev = { .events = EPOLLIN | EPOLLONESHOT, .data.ptr = &cq->source };
+
+	if (cq->fd < 0)
+		return 0;
+	if (epoll_ctl(cq->progress->epfd, cq->watched ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, cq->fd, &ev))
+		return -errno;
+	cq->watched = true;
+	return 0;
+}
+
+void dofi_cq_forget(struct dofi_cq *cq)
+{
+	if (cq->watched)
+		epoll_ctl(cq->progress->epfd, EPOLL_CTL_DEL, cq->fd, NULL);
+	cq->watched = false;
+}
+
+/*
+ * A descriptor that epoll knows and ignores still costs the kernel time with each packet. But to add the set of
+ * several shards again would make the kernel look for loops in it, at each socket.
+ */
+static void unwatch(struct dofi_cq *cq)
+{
+	struct epoll_event none = { .events = EPOLLONESHOT, .data.ptr = &cq->source };
+
+	if (!cq->several)
+		dofi_cq_forget(cq);
+	else if (cq->watched)
+		epoll_ctl(cq->progress->epfd, EPOLL_CTL_MOD, cq->fd, &none);
+}
+
+static void set_mode(struct dofi_cq *cq, enum dofi_cq_mode mode)
+{
+	const bool was_armed = atomic_load(&cq->mode) == DOFI_CQ_ARMED;
+
+	if (was_armed == (mode == DOFI_CQ_ARMED)) {
+		atomic_store(&cq->mode, mode);
+		return;
+	}
+	dofi_mutex_lock(&cq->lock);
+	atomic_store(&cq->mode, mode);
+	dofi_cq_route(cq);
+	dofi_mutex_unlock(&cq->lock);
+}
+
+/* One read may take longer than the time between two looks: it copies what has arrived. */
+static bool being_read(struct dofi_cq *cq)
+{
+	if (!dofi_mutex_try(&cq->lock))
+		return true;
+	dofi_mutex_unlock(&cq->lock);
+	return false;
+}
+
+/*
+ * A look at a busy program takes ten microseconds from it, in a virtual machine far more. The longer
+ * it is at work, the longer it is left alone: up to so many ticks. If no peer depends on the looks
+ * they are rare from the beginning: a thread that waits, here, is a sleeper.
+ */
+#define RAREST_LOOK 4
+#define OFFLOADED_LOOK 64
+
+/*
+ * How long the program has the CQ for itself: briefly at first and while it posts alone, then longer each time. It
+ * grows slowly, as a program that polls in bursts would get to long pauses otherwise, in which its peers wait for
+ * their answers and poll themselves meanwhile. A look that found no poll halves it and no more: on a busy machine
+ * the scheduler may have kept a polling thread from its processor. A leader reads the CQ as soon as something
+ * arrives, however long that takes: after a short pause both threads would be woken.
+ */
+static long next_pause(const struct dofi_cq *cq, bool posts_alone, bool led)
+{
+	const long tick = dofi_settings.tick_us, most = tick * (cq->offloaded ? OFFLOADED_LOOK : RAREST_LOOK);
+	long pause = cq->pause_us + (cq->pause_us + 3) / 4;
+
+	if (atomic_load(&cq->mode) == DOFI_CQ_ARMED)
+		pause = cq->pause_us / 2;
+	else if (cq->offloaded)
+		pause = most;
+	if (posts_alone || pause < dofi_settings.probe_us)
+		pause = dofi_settings.probe_us;
+	if (led && pause < tick)
+		pause = tick;
+	return pause < most ? pause : most;
+}
+
+/* Leaves the CQ alone until look_at. Returns false if a thread began to sleep meanwhile. */
+static bool yield_to_program(struct dofi_cq *cq, int64_t now, long pause)
+{
+	const bool first = atomic_load(&cq->mode) == DOFI_CQ_ARMED;
+
+	unwatch(cq);
+	cq->pause_us = pause;
+	cq->look_at = now + pause * 1000;
+	set_mode(cq, first ? DOFI_CQ_PROBED : DOFI_CQ_OWNED);
+	return !atomic_load(&cq->sleepers);
+}
+
+void dofi_cq_probe(struct dofi_cq *cq, int64_t now)
+{
+	if (atomic_load(&cq->mode) == DOFI_CQ_ARMED)
+		return;
+	atomic_store(&cq->polled, false);
+	atomic_store(&cq->taken, false);
+	atomic_store(&cq->led, false);
+	atomic_store(&cq->posted, false);
+	cq->pause_us = dofi_settings.probe_us;
+	cq->look_at = now + cq->pause_us * 1000;
+}
+
+/*
+ * A program that posts, and waits for its peer by reading memory (the eager RDMA of MPI libraries), calls
+ * nothing while it waits: the CQ is then served for it as if it slept. A look that finds posts alone does not
+ * show that yet, as a long post, or many in a row, keep a polling program from its next poll. So the looks are
+ * counted, up with each that found posts alone and down with each that found a poll, and the program is taken
+ * for one that does not poll while the count is at least SILENT_LOOKS. Where hardware moves the data there is
+ * nothing to serve.
+ */
+#define SILENT_LOOKS 4
+#define SILENT_MOST 8
+
+static bool is_silent(struct dofi_cq *cq, bool posts_alone, bool at_work)
+{
+	if (posts_alone && cq->silent < SILENT_MOST)
+		cq->silent++;
+	else if (at_work && cq->silent)
+		cq->silent--;
+	return cq->silent >= SILENT_LOOKS;
+}
+
+/*
+ * Leaves the CQ to the program's threads if they are at work here. A program that finds its EVDs full, or
+ * posts, has no need to poll for a while: if that made this thread read for it, the EVDs would be full again
+ * the next time, and every completion would cost two switches of threads. Now and then it is read for, as its
+ * other EVDs and its peers need it.
+ */
+static bool leave_to_program(struct dofi_cq *cq, int64_t now)
+{
+	const bool polled = atomic_exchange(&cq->polled, false) || being_read(cq);
+	const bool led = atomic_exchange(&cq->led, false);
+	const bool at_work = atomic_exchange(&cq->taken, false) || polled || led;
+	const bool posted = atomic_exchange(&cq->posted, false);
+	const bool posts_alone = posted && !at_work && !cq->offloaded;
+
+	if (is_silent(cq, posts_alone, at_work) || atomic_load(&cq->sleepers) || (!at_work && !posted))
+		return false;
+	if (!polled)
+		dofi_cq_drain(cq);
+	return yield_to_program(cq, now, next_pause(cq, posts_alone, led));
+}
+
+#define ARM_TRIES 8
+#define SILENT_TICKS 200	/* or an idle program would feel it */
+
+/*
+ * After how many ticks an armed CQ is looked at though nothing told of it; 0 is never. Where epoll
+ * tells of no failure, one that somebody sleeps for is looked at now and then.
+ */
+static int armed_ticks(const struct dofi_cq *cq)
+{
+	if (atomic_load(&cq->sweeps_wanted) != atomic_load(&cq->sweeps_done))
+		return 1;
+	return cq->silent_errors && atomic_load(&cq->sleepers) ? SILENT_TICKS : 0;
+}
+
+/* Empties the CQ and lets epoll, or a bell, tell of the next completion. */
+static void drain_and_arm(struct dofi_cq *cq, int64_t now)
+{
+	int i;
+
+	/* before it is drained: whoever posts the first receive later sees it, see dofi_cq_kick() */
+	set_mode(cq, DOFI_CQ_ARMED);
+	for (i = 0; i < ARM_TRIES; i++) {
+		if (!dofi_cq_drain(cq) && cq->fd >= 0 && cq->progress->traits.stale_signal &&
+		    dofi_cq_clear_signal(cq))
+			continue;
+		if (dofi_cq_can_sleep(cq, cq->fid)) {
+			if (!watch(cq)) {
+				cq->look_at = now;
+				return;
+			}
+			now += dofi_settings.tick_us * 1000;	/* there may be memory again */
+			break;
+		}
+	}
+	/* traffic outruns us: come back after the other queues had their turn */
+	cq->look_at = now;
+	set_mode(cq, DOFI_CQ_OWNED);
+}
+
+int64_t dofi_cq_due(const struct dofi_cq *cq)
+{
+	int ticks;
+
+	if (atomic_load(&cq->mode) != DOFI_CQ_ARMED || cq->poller.fired)
+		return cq->look_at;
+	ticks = armed_ticks(cq);
+	return ticks ? cq->look_at + dofi_settings.tick_us * 1000 * ticks : DOFI_NEVER;
+}
+
+/* The leader was woken by what woke this thread, and reads it: if it does not, the next look finds that out. */
+static bool leave_to_leader(struct dofi_cq *cq, int64_t now)
+{
+	if (!dofi_lead_is_taken(&cq->lead) || atomic_load(&cq->sleepers) || dofi_cq_wants_sweep(cq))
+		return false;
+	atomic_store(&cq->led, false);
+	return yield_to_program(cq, now, next_pause(cq, false, true));
+}
+
+void dofi_cq_serve(struct dofi_cq *cq, int64_t now)
+{
+	bool armed = atomic_load(&cq->mode) == DOFI_CQ_ARMED;
+	bool woken = armed && cq->poller.fired;
+
+	if (now < dofi_cq_due(cq) && (armed || !atomic_load(&cq->sleepers)))
+		return;
+	cq->poller.fired = false;
+	if (woken && leave_to_leader(cq, now))
+		return;
+	if (!leave_to_program(cq, now))
+		drain_and_arm(cq, now);
+}
+
+static struct dofi_cq *cq_of(struct dofi_poller *poller)
+{
+	return DOFI_CONTAINER_OF(poller, struct dofi_cq, poller);
+}
+
+static int64_t poller_serve(struct dofi_poller *poller, int64_t now)
+{
+	dofi_cq_serve(cq_of(poller), now);
+	return dofi_cq_due(cq_of(poller));
+}
+
+static void poller_probe(struct dofi_poller *poller, int64_t now)
+{
+	dofi_cq_probe(cq_of(poller), now);
+}
+
+static bool poller_drain(struct dofi_poller *poller)
+{
+	return dofi_cq_drain(cq_of(poller));
+}
+
+static bool poller_is_armed(const struct dofi_poller *poller)
+{
+	const struct dofi_cq *cq = DOFI_CONTAINER_OF(poller, const struct dofi_cq, poller);
+
+	return atomic_load(&cq->mode) == DOFI_CQ_ARMED;
+}
+
+static const struct dofi_poller_ops poller_ops = {
+	.serve = poller_serve,
+	.probe = poller_probe,
+	.drain = poller_drain,
+	.is_armed = poller_is_armed,
+};
+
+int dofi_cq_serve_open(struct dofi_cq *cq)
+{
+	cq->source.ready = cq_ready;
+	cq->watched = false;
+	return watch(cq);
+}
+
+void dofi_cq_serve_begin(struct dofi_cq *cq)
+{
+	atomic_store(&cq->polled, false);
+	atomic_store(&cq->taken, false);
+	atomic_store(&cq->led, false);
+	atomic_store(&cq->posted, false);
+	cq->pause_us = dofi_settings.probe_us;
+	cq->silent = 0;
+	cq->poller.fired = true;	/* arms it in the next round */
+	cq->poller.ops = &poller_ops;
+	cq->poller.has_fd = cq->fd >= 0;
+	dofi_poller_add(cq->progress, &cq->poller);
+}
+
+void dofi_cq_serve_end(struct dofi_cq *cq)
+{
+	dofi_poller_remove(cq->progress, &cq->poller);
+	dofi_cq_forget(cq);
+}
