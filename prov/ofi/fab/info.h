@@ -31,7 +31,7 @@ struct dofi_fabric_choice {
 	struct fi_info *info;		/* with domain_attr->mr_mode as fi_domain needs it */
 	enum dofi_mr_style mr_style;
 	bool rdm;			/* endpoints are of no connection: fab/endpoint.h */
-	bool shared_memory;		/* its peers are on this host: fab/shm.h */
+	bool shared_memory;		/* its peers are on this host: xport/rdm/shm/page.h */
 	bool target_rdma;		/* the target checks keys and moves bytes, not the fabric */
 	bool write_ordered;		/* a send does not overtake the writes before it */
 	size_t frame_size;		/* rdm: longest message that none sent later overtakes */

@@ -7,7 +7,7 @@
 #include "base/env.h"
 #include "fab/cq_serve.h"
 #include "fab/fake.h"
-#include "fab/shm.h"
+#include "xport/rdm/shm/page.h"
 #include "thread.h"
 
 #include <criterion/criterion.h>

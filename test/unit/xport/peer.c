@@ -4,7 +4,7 @@
 #include "xport/peer.h"
 
 #include "base/env.h"
-#include "fab/signals.h"
+#include "xport/rdm/shm/signals.h"
 #include "fab/start.h"
 
 #include <arpa/inet.h>

@@ -4,7 +4,7 @@
 #include "xport/rdm/rdm.h"
 
 #include "base/log.h"
-#include "fab/signals.h"
+#include "xport/rdm/shm/signals.h"
 
 #include <errno.h>
 #include <stdlib.h>

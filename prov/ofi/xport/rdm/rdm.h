@@ -30,12 +30,12 @@
 #define DOFI_XPORT_RDM_RDM_H
 
 #include "base/mutex.h"
-#include "fab/host.h"
-#include "fab/peer_mem.h"
-#include "fab/places.h"
+#include "xport/rdm/shm/host.h"
+#include "xport/rdm/shm/peer_mem.h"
+#include "xport/rdm/shm/reserve.h"
 #include "fab/endpoint.h"
 #include "rings/rings.h"
-#include "fab/shm.h"
+#include "xport/rdm/shm/page.h"
 #include "obj/ep.h"
 #include "xport/ports.h"
 #include "xport/rdm/frame.h"

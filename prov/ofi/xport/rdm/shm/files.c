@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The files of IAs in /dev/shm: locked as long as the owner lives, removed when it is dead. */
 
-#include "fab/shm_files.h"
+#include "xport/rdm/shm/files.h"
 
 #include "base/log.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The gate to endpoints in shared memory: who waits, who does not, and who died in there. */
 
-#include "fab/gate.h"
+#include "xport/rdm/shm/lock.h"
 
 #include "base/clock.h"
 #include "child.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* What tells whether two processes may share memory. */
 
-#include "fab/host.h"
+#include "xport/rdm/shm/host.h"
 
-#include "fab/shm_files.h"
+#include "xport/rdm/shm/files.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
  * libfabric's shm assumes that a process which has begun to send finishes. A process that is killed
  * in between leaves a spin lock taken, and, since libfabric 1.18, an entry of the command queue
  * claimed but never committed, behind which the owner of the queue reads nothing any more. Both can
- * be undone from outside while nobody else is in the memory, which fab/gate.h ensures.
+ * be undone from outside while nobody else is in the memory, which xport/rdm/shm/lock.h ensures.
  */
 #ifndef DOFI_FAB_REGION_H
 #define DOFI_FAB_REGION_H

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The files in /dev/shm: whose go, and whose nobody can make go. */
 
-#include "fab/shm_files.h"
+#include "xport/rdm/shm/files.h"
 
 #include "base/clock.h"
 #include "child.h"
-#include "fab/shm_alone.h"
+#include "xport/rdm/shm/alone.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Reading a peer's memory: what comes, what is refused, and when the peer's word has changed. */
 
-#include "fab/peer_mem.h"
+#include "xport/rdm/shm/peer_mem.h"
 
 #include "child.h"
 

@@ -2,16 +2,16 @@
 /*
  * What an IA has in /dev/shm: a page that tells its peers that it lives, and whether it sleeps.
  *
- * Nobody but the kernel says who lives: fab/shm_files.h. Mapping a peer's page, and finding in
+ * Nobody but the kernel says who lives: xport/rdm/shm/files.h. Mapping a peer's page, and finding in
  * it what the peer said is there, proves that the two share memory.
  */
 #ifndef DOFI_FAB_SHM_H
 #define DOFI_FAB_SHM_H
 
 #include "loop/fork.h"
-#include "fab/gate.h"
+#include "xport/rdm/shm/lock.h"
 #include "fab/lead.h"
-#include "fab/shm_files.h"
+#include "xport/rdm/shm/files.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Where a process is: what others must have in common with it to share memory. */
 
-#include "fab/host.h"
+#include "xport/rdm/shm/host.h"
 
 #include "child.h"
 

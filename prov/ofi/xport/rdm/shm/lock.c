@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Exclusive access to the memory of an IA's shm endpoints, among all threads of all processes. */
 
-#include "fab/gate.h"
+#include "xport/rdm/shm/lock.h"
 
 #include "base/clock.h"
 #include "base/container.h"
 #include "base/log.h"
-#include "fab/region.h"
+#include "xport/rdm/shm/region.h"
 
 #include <errno.h>
 #include <time.h>

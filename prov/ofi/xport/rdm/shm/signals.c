@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Gives back to the program the signals that libfabric's shm takes. */
 
-#include "fab/signals.h"
+#include "xport/rdm/shm/signals.h"
 
 #include "base/mutex.h"
 

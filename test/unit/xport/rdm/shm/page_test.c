@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The pages of IAs: whom they prove to be near, who sleeps, and what is left in /dev/shm. */
 
-#include "fab/shm.h"
+#include "xport/rdm/shm/page.h"
 
 #include "base/clock.h"
 #include "child.h"
-#include "fab/shm_alone.h"
-#include "fab/shm_real.h"
+#include "xport/rdm/shm/alone.h"
+#include "xport/rdm/shm/real.h"
 
 #include <dirent.h>
 #include <fcntl.h>

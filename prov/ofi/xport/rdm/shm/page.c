@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* What an IA has in /dev/shm: a page that tells its peers that it lives, and whether it sleeps. */
 
-#include "fab/shm.h"
+#include "xport/rdm/shm/page.h"
 
 #include "base/log.h"
 #include "base/mutex.h"

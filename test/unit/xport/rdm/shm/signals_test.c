@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The program's signals after libfabric's shm has opened an endpoint. */
 
-#include "fab/signals.h"
+#include "xport/rdm/shm/signals.h"
 
 #include "child.h"
-#include "fab/shm.h"
-#include "fab/shm_real.h"
+#include "xport/rdm/shm/page.h"
+#include "xport/rdm/shm/real.h"
 
 #include <sys/stat.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Reservations of an endpoint's entries for peers; those with the same key count once. */
 
-#include "fab/places.h"
+#include "xport/rdm/shm/reserve.h"
 
 #include <string.h>
 

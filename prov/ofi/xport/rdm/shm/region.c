@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The memory of libfabric's shm endpoints: undoes what a dead process left half done. */
 
-#include "fab/region.h"
+#include "xport/rdm/shm/region.h"
 
 #include "base/log.h"
-#include "fab/shm_files.h"
+#include "xport/rdm/shm/files.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* What a dead process leaves in an endpoint's memory, in each layout that is known. */
 
-#include "fab/region.h"
+#include "xport/rdm/shm/region.h"
 
-#include "fab/shm_files.h"
+#include "xport/rdm/shm/files.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>

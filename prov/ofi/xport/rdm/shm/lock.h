@@ -5,9 +5,9 @@
  * libfabric's shm endpoints cannot bear a process that is killed while it sends to them: a spin lock
  * stays taken (1.17), or an entry of a lock-free queue stays claimed (since 1.18), and the owner
  * never receives again. So libfabric is only called behind a gate: a word in the page of the
- * endpoints' owner (fab/shm.h) with the number of the page of the process that is inside. The owner
- * finds a holder that is dead by the lock of the holder's page (fab/shm_files.h), and knows that no
- * other process is inside then; it repairs the memory (fab/region.h). Memory of an unknown layout
+ * endpoints' owner (xport/rdm/shm/page.h) with the number of the page of the process that is inside. The owner
+ * finds a holder that is dead by the lock of the holder's page (xport/rdm/shm/files.h), and knows that no
+ * other process is inside then; it repairs the memory (xport/rdm/shm/region.h). Memory of an unknown layout
  * stays closed: the owner replaces its endpoints and then opens the gate again. A process that only
  * sends waits for that; its failed attempt wakes the owner.
  *
@@ -19,7 +19,7 @@
 #define DOFI_FAB_GATE_H
 
 #include "fab/cq.h"
-#include "fab/shm_files.h"
+#include "xport/rdm/shm/files.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
