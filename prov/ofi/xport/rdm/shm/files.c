@@ -150,24 +150,6 @@ void dofi_shm_files_reap(void)
 	closedir(folder);
 }
 
-int dofi_shm_file_reap(const char *name)
-{
-	DIR *folder;
-	int ret;
-
-	if (!is_page(name))
-		return -EINVAL;
-	folder = opendir(DOFI_SHM_FOLDER);
-	if (!folder)
-		return -errno;
-	ret = page_remove_dead(dirfd(folder), name);
-	/* whoever removed the page may have died before it came to these */
-	if (!ret || ret == -ENOENT)
-		orphans_remove(folder, name);
-	closedir(folder);
-	return ret;
-}
-
 int dofi_shm_file_open(const char *name)
 {
 	int dir, fd;

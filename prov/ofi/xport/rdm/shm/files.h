@@ -43,10 +43,7 @@ uint64_t dofi_shm_file_number(const char *name);
 /* Whether the owner of the page with this number lives: 0, or as dofi_shm_file_open(). */
 int dofi_shm_file_is_alive(uint64_t number);
 
-/* Removes what is left of one owner if it is dead; -EBUSY: it lives, or as dofi_shm_file_open(). */
-int dofi_shm_file_reap(const char *name);
-
-/* And what is left of all who are dead. */
+/* Removes the files of all owners that are dead. */
 void dofi_shm_files_reap(void);
 
 #endif

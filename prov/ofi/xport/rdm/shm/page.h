@@ -115,10 +115,4 @@ static inline bool dofi_shm_wakes(struct dofi_shm_peer *peer)
 	return atomic_load_explicit(&peer->page->asleep, memory_order_relaxed) && dofi_shm_wake(peer);
 }
 
-/* Removes what the owner of this page left, if it is dead; -EBUSY: it lives. */
-static inline int dofi_shm_reap_one(const char *name)
-{
-	return dofi_shm_file_reap(name);
-}
-
 #endif

@@ -4,6 +4,10 @@
 #define UNIT_FAB_SHM_ALONE_H
 
 #include "child.h"
+#include "xport/rdm/shm/files.h"
+
+#include <errno.h>
+#include <unistd.h>
 
 /* Whether the test has a /dev/shm of its own, which only root can have. */
 static bool alone;
@@ -18,6 +22,26 @@ static void be_alone(void)
 static bool gave_of_the_dead(int ret, int expected)
 {
 	return ret == expected || (!alone && ret == -ENOENT);
+}
+
+/*
+ * Removes the files of all dead owners. Returns what that came to for @name: 0 if it was removed, -EBUSY if its owner
+ * lives, or an error of dofi_shm_file_open().
+ */
+static inline int reap_one(const char *name)
+{
+	const int before = dofi_shm_file_open(name);
+	int after;
+
+	dofi_shm_files_reap();
+	if (before != -ESTALE && before < 0)
+		return before;
+	if (before >= 0)
+		close(before);
+	after = dofi_shm_file_open(name);
+	if (after >= 0)
+		close(after);
+	return after == -ENOENT ? 0 : -EBUSY;
 }
 
 #endif

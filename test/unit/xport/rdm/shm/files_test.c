@@ -96,7 +96,7 @@ Test(shm_files, an_owner_has_it_until_it_says_otherwise)
 	cr_expect_eq(st.st_size, DOFI_SHM_FILE_LEN);
 	cr_expect_eq(fcntl(o.fd, F_GETFD), FD_CLOEXEC);
 	cr_expect(lives(o.name));
-	cr_expect_eq(dofi_shm_file_reap(o.name), -EBUSY);
+	cr_expect_eq(reap_one(o.name), -EBUSY);
 	dofi_shm_files_reap();
 	cr_expect(lives(o.name));
 	put(o.name, ".0:0:0");
@@ -126,7 +126,7 @@ Test(shm_files, a_mapping_does_not_keep_the_lock)
 
 	close(o.fd);
 	cr_expect(gave_of_the_dead(dofi_shm_file_open(o.name), -ESTALE));
-	cr_expect(gave_of_the_dead(dofi_shm_file_reap(o.name), 0));
+	cr_expect(gave_of_the_dead(reap_one(o.name), 0));
 	cr_expect(!is_there(o.name, ""));
 	*(volatile char *)o.at = 1;
 }
@@ -138,13 +138,13 @@ Test(shm_files, what_the_dead_left_goes)
 
 	hear(c.fd, name, sizeof(name));
 	cr_expect(lives(name));
-	cr_expect_eq(dofi_shm_file_reap(name), -EBUSY);
+	cr_expect_eq(reap_one(name), -EBUSY);
 	expect_all_there(name, true);
 	child_kill(&c);
 	cr_expect(gave_of_the_dead(dofi_shm_file_open(name), -ESTALE));
-	cr_expect(gave_of_the_dead(dofi_shm_file_reap(name), 0));
+	cr_expect(gave_of_the_dead(reap_one(name), 0));
 	expect_all_there(name, false);
-	cr_expect_eq(dofi_shm_file_reap(name), -ENOENT);
+	cr_expect_eq(reap_one(name), -ENOENT);
 }
 
 Test(shm_files, what_all_the_dead_left_goes_and_no_more)
@@ -170,7 +170,7 @@ Test(shm_files, an_endpoint_without_a_page_is_nobodys)
 
 	put("dat-ofi-0000000000000bad", ".3:0:0");
 	put(o.name, ".3:0:0");
-	cr_expect_eq(dofi_shm_file_reap("dat-ofi-0000000000000bad"), -ENOENT);
+	cr_expect_eq(reap_one("dat-ofi-0000000000000bad"), -ENOENT);
 	cr_expect(!is_there("dat-ofi-0000000000000bad", ".3:0:0"));
 	put("dat-ofi-0000000000000bad", ".3:0:0");
 	dofi_shm_files_reap();
@@ -210,7 +210,7 @@ Test(shm_files, a_name_from_the_network_may_be_anything)
 
 	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		cr_expect_eq(dofi_shm_file_open(bad[i]), -EINVAL, "%s", bad[i]);
-		cr_expect_eq(dofi_shm_file_reap(bad[i]), -EINVAL, "%s", bad[i]);
+		cr_expect_eq(reap_one(bad[i]), -EINVAL, "%s", bad[i]);
 	}
 	memset(longest, 'a', sizeof(longest) - 1);
 	longest[sizeof(longest) - 1] = 0;
@@ -221,7 +221,7 @@ Test(shm_files, a_name_from_the_network_may_be_anything)
 static void opens_as(const char *name, int error)
 {
 	cr_expect_eq(dofi_shm_file_open(name), error);
-	cr_expect_eq(dofi_shm_file_reap(name), error);
+	cr_expect_eq(reap_one(name), error);
 	dofi_shm_files_reap();
 	cr_expect(is_there(name, ""), "it is not one of ours to remove");
 	remove(path_of(name, ""));
@@ -298,7 +298,7 @@ static void other_user(int fd)
 	hear(fd, roots, sizeof(roots));
 	cr_assert_eq(setuid(65534), 0);
 	cr_assert_eq(dofi_shm_file_open(roots), -EACCES);
-	cr_assert_eq(dofi_shm_file_reap(roots), -EACCES);
+	cr_assert_eq(reap_one(roots), -EACCES);
 	dofi_shm_files_reap();
 	o = own();
 	put(o.name, ".0:0:0");
@@ -323,7 +323,7 @@ Test(shm_files, another_users_are_left_alone)
 	hear(c.fd, name, sizeof(name));
 	cr_expect_eq(dofi_shm_file_open(name), -EACCES, "root may open it and must not");
 	child_kill(&c);
-	cr_expect_eq(dofi_shm_file_reap(name), -EACCES);
+	cr_expect_eq(reap_one(name), -EACCES);
 	dofi_shm_files_reap();
 	expect_all_there(name, true);
 	unlink(path_of(name, ""));
@@ -357,7 +357,7 @@ Test(shm_files, another_pid_namespace_is_no_other_life)
 	if (recv(c.fd, name, sizeof(name), MSG_WAITALL) == sizeof(name)) {
 		dofi_shm_files_reap();
 		expect_all_there(name, true);
-		cr_expect_eq(dofi_shm_file_reap(name), -EBUSY);
+		cr_expect_eq(reap_one(name), -EBUSY);
 		/* it ends when it hears the end of this */
 		child_end(&c);
 		dofi_shm_files_reap();

@@ -69,7 +69,7 @@ Test(shm, comes_and_goes)
 	cr_expect(strcmp(name, other.name));
 	cr_expect(memcmp(shm.page->cookie, other.page->cookie, DOFI_SHM_COOKIE));
 	cr_expect_eq(shm.page->asleep, 0);
-	cr_expect_eq(dofi_shm_reap_one(name), -EBUSY);
+	cr_expect_eq(reap_one(name), -EBUSY);
 	put(name, ".5:0:0");	/* that the fabric forgot */
 	dofi_shm_close(&shm);
 	dofi_shm_close(&shm);
@@ -146,7 +146,7 @@ Test(shm, a_page_of_ones_own_may_be_mapped)
 	cr_assert_eq(dofi_shm_map(&shm, shm.name, shm.page->cookie, &one), 0);
 	cr_assert_eq(dofi_shm_map(&shm, shm.name, shm.page->cookie, &two), 0);
 	cr_expect(one == two, "one mapping for all");
-	cr_expect_eq(dofi_shm_reap_one(shm.name), -EBUSY, "it still has its lock");
+	cr_expect_eq(reap_one(shm.name), -EBUSY, "it still has its lock");
 	cr_expect(!dofi_shm_wakes(one));
 	dofi_shm_sleep(&shm);
 	cr_expect(dofi_shm_wakes(one));
@@ -294,10 +294,10 @@ Test(shm, another_process_is_woken_and_its_death_is_seen)
 	cr_assert_eq(dofi_shm_map(&shm, said.name, said.cookie, &peer), 0);
 	cr_expect(dofi_shm_wakes(peer));
 	hear(c.fd, &byte, 1);
-	cr_expect_eq(dofi_shm_reap_one(said.name), -EBUSY);
+	cr_expect_eq(reap_one(said.name), -EBUSY);
 	child_kill(&c);
 	cr_expect(gave_of_the_dead(dofi_shm_map(&shm, said.name, said.cookie, &late), -ESTALE));
-	cr_expect(gave_of_the_dead(dofi_shm_reap_one(said.name), 0));
+	cr_expect(gave_of_the_dead(reap_one(said.name), 0));
 	cr_expect_eq(dofi_shm_map(&shm, said.name, said.cookie, &late), -ENOENT);
 	cr_expect(!dofi_shm_wakes(peer), "the mapping outlives it");
 	dofi_shm_unmap(peer);
@@ -366,7 +366,7 @@ Test(shm, a_forked_child_keeps_nobody_alive)
 	hear(grandchild[0], &byte, 1);
 	child_kill(&c);
 	cr_expect(gave_of_the_dead(dofi_shm_map(&shm, said.name, said.cookie, &peer), -ESTALE));
-	cr_expect(gave_of_the_dead(dofi_shm_reap_one(said.name), 0));
+	cr_expect(gave_of_the_dead(reap_one(said.name), 0));
 	cr_expect_eq(files(said.name), 0);
 	cr_expect_eq(send(grandchild[0], "", 1, MSG_NOSIGNAL), 1, "the grandchild lives");
 	close(grandchild[0]);
@@ -380,7 +380,7 @@ static void closes(int fd)
 	cr_assert_eq(dofi_shm_open(&mine), 0);
 	dofi_shm_close(&shm);
 	cr_assert(!shm.page);
-	cr_assert_eq(dofi_shm_reap_one(mine.name), -EBUSY, "its own lock is its own");
+	cr_assert_eq(reap_one(mine.name), -EBUSY, "its own lock is its own");
 	dofi_shm_close(&mine);
 	exit(0);
 }
@@ -393,7 +393,7 @@ Test(shm, a_forked_child_takes_nothing_of_its_parents)
 	put(shm.name, ".0:0:0");
 	c = child_start(closes);
 	cr_expect_eq(child_end(&c), 0);
-	cr_expect_eq(dofi_shm_reap_one(shm.name), -EBUSY);
+	cr_expect_eq(reap_one(shm.name), -EBUSY);
 	cr_expect_eq(files(shm.name), 2);
 	dofi_shm_close(&shm);
 }
@@ -431,7 +431,7 @@ Test(shm, a_killed_ia_leaves_nothing_behind)
 		child_kill(&c);
 		/* the peer that lost it, and an IA that opens */
 		if (i % 2) {
-			cr_expect(gave_of_the_dead(dofi_shm_reap_one(name), 0));
+			cr_expect(gave_of_the_dead(reap_one(name), 0));
 		} else {
 			cr_assert_eq(dofi_shm_open(&shm), 0);
 			dofi_shm_close(&shm);
