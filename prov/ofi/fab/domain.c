@@ -117,7 +117,7 @@ static struct dofi_cq *cq_with(struct dofi_domain *domain, unsigned places)
 	return cq_add(domain);
 }
 
-struct dofi_cq *dofi_domain_cq_take(struct dofi_domain *domain, unsigned places)
+struct dofi_cq *dofi_domain_cq_reserve(struct dofi_domain *domain, unsigned places)
 {
 	struct dofi_cq *cq = cq_with(domain, places);
 
@@ -129,7 +129,7 @@ struct dofi_cq *dofi_domain_cq_take(struct dofi_domain *domain, unsigned places)
 	return cq;
 }
 
-void dofi_domain_cq_give(struct dofi_cq *cq, unsigned places)
+void dofi_domain_cq_release(struct dofi_cq *cq, unsigned places)
 {
 	cq->places += cq->fixed ? places : 0;
 }

@@ -86,7 +86,7 @@ static inline void dofi_link_send(struct dofi_link *link, size_t len)
 	dofi_ring_publish(&link->out, len);
 }
 
-/* The slow path of dofi_link_wakes(). */
+/* The slow path of dofi_link_notify(). */
 bool dofi_link_tell(struct dofi_link *link);
 
 /*
@@ -94,7 +94,7 @@ bool dofi_link_tell(struct dofi_link *link);
  * the peer wants, or the peer, which looks at its rings after it stored that, sees the frame:
  * all four are sequentially consistent.
  */
-static inline bool dofi_link_wakes(struct dofi_link *link)
+static inline bool dofi_link_notify(struct dofi_link *link)
 {
 	return !link->bell || (atomic_load(&link->bell->wants) && dofi_link_tell(link));
 }

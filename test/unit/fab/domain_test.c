@@ -55,8 +55,8 @@ Test(domain, open_and_close_balance)
 
 Test(domain, one_queue_has_room_for_all_where_it_grows)
 {
-	cr_expect_eq(dofi_domain_cq_take(&domain, 1000000), &domain.cq);
-	cr_expect_eq(dofi_domain_cq_take(&domain, 1000000), &domain.cq);
+	cr_expect_eq(dofi_domain_cq_reserve(&domain, 1000000), &domain.cq);
+	cr_expect_eq(dofi_domain_cq_reserve(&domain, 1000000), &domain.cq);
 	cr_expect_eq(domain.n_more, 0);
 	dofi_domain_close(&domain);
 }
@@ -85,15 +85,15 @@ Test(domain_fixed, another_queue_is_opened_when_one_is_full)
 {
 	struct dofi_cq *second;
 
-	cr_expect_eq(dofi_domain_cq_take(&domain, domain.cq.places - 192), &domain.cq);
-	cr_expect_eq(dofi_domain_cq_take(&domain, 192), &domain.cq);
-	second = dofi_domain_cq_take(&domain, 1);
+	cr_expect_eq(dofi_domain_cq_reserve(&domain, domain.cq.places - 192), &domain.cq);
+	cr_expect_eq(dofi_domain_cq_reserve(&domain, 192), &domain.cq);
+	second = dofi_domain_cq_reserve(&domain, 1);
 	cr_expect(second && second != &domain.cq && domain.n_more == 1);
 	cr_expect(domain.cq.serial && second->serial);
 	cr_expect_eq(second->places, 8191 - 1);	/* a quarter of the most: the device has no longer one */
-	dofi_domain_cq_give(&domain.cq, 192);
-	cr_expect_eq(dofi_domain_cq_take(&domain, 192), &domain.cq);
-	cr_expect_eq(dofi_domain_cq_take(&domain, 192), second);
+	dofi_domain_cq_release(&domain.cq, 192);
+	cr_expect_eq(dofi_domain_cq_reserve(&domain, 192), &domain.cq);
+	cr_expect_eq(dofi_domain_cq_reserve(&domain, 192), second);
 	dofi_domain_close(&domain);
 	cr_expect_eq(fake.open, 0);
 	cr_expect(TAILQ_EMPTY(&progress.pollers));
@@ -101,16 +101,16 @@ Test(domain_fixed, another_queue_is_opened_when_one_is_full)
 
 Test(domain_fixed, what_no_queue_holds_is_refused)
 {
-	cr_expect(!dofi_domain_cq_take(&domain, 8192));
+	cr_expect(!dofi_domain_cq_reserve(&domain, 8192));
 	dofi_domain_close(&domain);
 	cr_expect_eq(fake.open, 0);
 }
 
 Test(domain_fixed, without_another_queue_it_is_refused)
 {
-	cr_expect_eq(dofi_domain_cq_take(&domain, domain.cq.places), &domain.cq);
+	cr_expect_eq(dofi_domain_cq_reserve(&domain, domain.cq.places), &domain.cq);
 	fake.fault.cq_open = -FI_ENOMEM;
-	cr_expect(!dofi_domain_cq_take(&domain, 1));
+	cr_expect(!dofi_domain_cq_reserve(&domain, 1));
 	dofi_domain_close(&domain);
 	cr_expect_eq(fake.open, 0);
 }

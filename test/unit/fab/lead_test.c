@@ -525,7 +525,7 @@ Test(lead, it_sleeps_on_the_page)
 	if (!waits_for_words())
 		return;
 	cr_expect_eq(sleep_for(BRIEF), -ETIMEDOUT);
-	cr_expect(!dofi_shm_wakes(&peer));
+	cr_expect(!dofi_shm_notify(&peer));
 	cr_expect_eq(sleep_for(UINT32_MAX), 0, "woken before it slept");
 }
 
@@ -540,7 +540,7 @@ Test(lead, on_the_page_it_is_woken_by_all_that_wakes_it)
 		return;
 	leader_start(&l);
 	complete(1);
-	cr_expect(!dofi_shm_wakes(&peer));
+	cr_expect(!dofi_shm_notify(&peer));
 	while (!delivered)
 		usleep(100);
 	ring_and_end(&l);

@@ -92,8 +92,8 @@ Test(link, the_descriptor_is_closed_when_the_peer_has_it)
 Test(link, who_wants_nothing_is_left_alone)
 {
 	couple();
-	cr_expect(!dofi_link_wakes(asker));
-	cr_expect(!dofi_link_wakes(asked));
+	cr_expect(!dofi_link_notify(asker));
+	cr_expect(!dofi_link_notify(asked));
 	cr_expect_eq(atomic_load(&bell[1]->marked), 0);
 }
 
@@ -101,11 +101,11 @@ Test(link, a_sleeper_is_woken_once)
 {
 	couple();
 	atomic_store(&bell[1]->wants, DOFI_DOORBELL_WAKE);
-	cr_expect(dofi_link_wakes(asker));
-	cr_expect(!dofi_link_wakes(asker));
+	cr_expect(dofi_link_notify(asker));
+	cr_expect(!dofi_link_notify(asker));
 	atomic_store(&bell[0]->wants, DOFI_DOORBELL_WAKE);
-	cr_expect(!dofi_link_wakes(asker), "it is this end that sleeps");
-	cr_expect(dofi_link_wakes(asked));
+	cr_expect(!dofi_link_notify(asker), "it is this end that sleeps");
+	cr_expect(dofi_link_notify(asked));
 	cr_expect_eq(atomic_load(&bell[1]->marked), 0);
 }
 
@@ -114,10 +114,10 @@ Test(link, a_leader_is_woken_beside_the_progress_thread)
 {
 	couple();
 	atomic_store(&bell[1]->wants, DOFI_DOORBELL_LEADER);
-	cr_expect(!dofi_link_wakes(asker), "the progress thread does not sleep");
+	cr_expect(!dofi_link_notify(asker), "the progress thread does not sleep");
 	cr_expect_eq(atomic_load(&bell[1]->wants), 0);
 	atomic_store(&bell[1]->wants, DOFI_DOORBELL_LEADER | DOFI_DOORBELL_WAKE | DOFI_DOORBELL_MARK);
-	cr_expect(dofi_link_wakes(asker));
+	cr_expect(dofi_link_notify(asker));
 	cr_expect_eq(atomic_load(&bell[1]->wants), DOFI_DOORBELL_MARK);
 }
 
@@ -125,11 +125,11 @@ Test(link, a_ring_is_marked_by_its_place)
 {
 	couple();
 	atomic_store(&bell[0]->wants, DOFI_DOORBELL_MARK);
-	cr_expect(!dofi_link_wakes(asked));
+	cr_expect(!dofi_link_notify(asked));
 	cr_expect_eq(atomic_load(&bell[0]->mark[0]), 1 << 5);
 	cr_expect_eq(atomic_load(&bell[0]->marked), 1);
 	atomic_store(&bell[1]->wants, DOFI_DOORBELL_MARK | DOFI_DOORBELL_WAKE);
-	cr_expect(dofi_link_wakes(asker));
+	cr_expect(dofi_link_notify(asker));
 	cr_expect_eq(atomic_load(&bell[1]->mark[0]), 2, "a place beyond the marks shares one");
 	cr_expect_eq(atomic_load(&bell[1]->wants), DOFI_DOORBELL_MARK, "for each frame");
 }
@@ -139,9 +139,9 @@ Test(link, a_mark_that_is_there_is_shown_again)
 {
 	couple();
 	atomic_store(&bell[0]->wants, DOFI_DOORBELL_MARK);
-	dofi_link_wakes(asked);
+	dofi_link_notify(asked);
 	atomic_store(&bell[0]->marked, 0);
-	dofi_link_wakes(asked);
+	dofi_link_notify(asked);
 	cr_expect_eq(atomic_load(&bell[0]->marked), 1);
 }
 
@@ -149,8 +149,8 @@ Test(link, without_a_doorbell_every_frame_wakes)
 {
 	cr_assert_eq(dofi_link_join(asker->fd, bell_fd[0], &asked), 0);
 	cr_assert_eq(dofi_link_meet(asker, -1), 0);
-	cr_expect(dofi_link_wakes(asker));
-	cr_expect(dofi_link_wakes(asker));
+	cr_expect(dofi_link_notify(asker));
+	cr_expect(dofi_link_notify(asker));
 	send_to(asker, asked, 1);
 }
 
@@ -163,7 +163,7 @@ Test(link, a_place_that_no_set_has_marks_within_the_doorbell)
 	dofi_link_show_place(asked);
 	cr_assert_eq(dofi_link_meet(asker, bell_fd[1]), 0);
 	atomic_store(&bell[1]->wants, DOFI_DOORBELL_MARK);
-	dofi_link_wakes(asker);
+	dofi_link_notify(asker);
 	for (i = 0; i < DOFI_DOORBELL_WORDS - 1; i++)
 		cr_expect_eq(atomic_load(&bell[1]->mark[i]), 0);
 	cr_expect_eq(atomic_load(&bell[1]->mark[i]), 1ull << 63);

@@ -85,7 +85,7 @@ static bool send_by(int i, unsigned char byte)
 	cr_assert_eq(dofi_link_reserve(there[i], 1, &frame), 0);
 	*frame = byte;
 	dofi_link_send(there[i], 1);
-	return dofi_link_wakes(there[i]);
+	return dofi_link_notify(there[i]);
 }
 
 static ssize_t read_up_to(size_t most)

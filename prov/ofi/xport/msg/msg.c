@@ -105,7 +105,7 @@ static void msg_ia_fini(struct dofi_ia *ia)
 static void conn_free(struct msg_conn *conn)
 {
 	dofi_cq_leave_shard(conn->cq, conn->shard);
-	dofi_domain_cq_give(conn->cq, conn->places);
+	dofi_domain_cq_release(conn->cq, conn->places);
 	free(conn);
 }
 
@@ -114,7 +114,7 @@ static int conn_add(struct dofi_ep *ep, struct fid_ep *fid, unsigned places)
 {
 	struct msg_ia *mia = ep->obj.ia->xport_ia;
 	struct msg_conn *conn = malloc(sizeof(*conn));
-	struct dofi_cq *cq = conn ? dofi_domain_cq_take(&ep->pz->domain, places) : NULL;
+	struct dofi_cq *cq = conn ? dofi_domain_cq_reserve(&ep->pz->domain, places) : NULL;
 
 	if (!conn)
 		return -ENOMEM;

@@ -236,7 +236,7 @@ static void wake(void)
 {
 	const struct dofi_side_msg m = { .kind = DOFI_SIDE_BELL };
 
-	if (dofi_link_wakes(theirs))
+	if (dofi_link_notify(theirs))
 		offer(&m);
 }
 

@@ -10,8 +10,8 @@
  * The lock is of the open file (F_OFD_SETLK). That of a process (F_SETLK) would end as soon as
  * anybody in it, another IA that looks for the dead, say, closed the file.
  */
-#ifndef DOFI_FAB_SHM_FILES_H
-#define DOFI_FAB_SHM_FILES_H
+#ifndef DOFI_SHM_FILES_H
+#define DOFI_SHM_FILES_H
 
 #include <stdint.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* What tells whether two processes may share memory. */
-#ifndef DOFI_FAB_HOST_H
-#define DOFI_FAB_HOST_H
+#ifndef DOFI_SHM_HOST_H
+#define DOFI_SHM_HOST_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -28,53 +28,53 @@ static bool is_dead(uint64_t number, uint64_t self)
 }
 
 /* Whether @holder was the holder 10 ms ago, too, and is dead. */
-static bool died_in_there(struct dofi_gate *gate, uint64_t holder)
+static bool died_in_there(struct dofi_robust *robust, uint64_t holder)
 {
 	const int64_t now = dofi_now();
 
-	if (atomic_exchange(&gate->suspect, holder) != holder) {
-		atomic_store(&gate->seen_at, now);
+	if (atomic_exchange(&robust->suspect, holder) != holder) {
+		atomic_store(&robust->seen_at, now);
 		return false;
 	}
-	if (now - atomic_load(&gate->seen_at) < LOOK_NS)
+	if (now - atomic_load(&robust->seen_at) < LOOK_NS)
 		return false;
-	atomic_store(&gate->seen_at, now);
-	return is_dead(holder, gate->self);
+	atomic_store(&robust->seen_at, now);
+	return is_dead(holder, robust->self);
 }
 
 /* The caller has taken the gate from a dead holder. Returns false if the gate stays closed. */
-static bool repair(struct dofi_gate *gate)
+static bool repair(struct dofi_robust *robust)
 {
-	atomic_fetch_add(&gate->repairs, 1);
-	if (!dofi_regions_repair(gate->name))
+	atomic_fetch_add(&robust->repairs, 1);
+	if (!dofi_regions_repair(robust->name))
 		return true;
-	atomic_store(&gate->closed, true);
-	gate->damaged(gate);
+	atomic_store(&robust->disabled, true);
+	robust->damaged(robust);
 	return false;
 }
 
-bool dofi_gate_try_again(struct dofi_gate *gate)
+bool dofi_robust_try_again(struct dofi_robust *robust)
 {
 	uint64_t holder;
 	int i;
 
 	for (i = 0; i < TRIES; i++)
-		if (!atomic_load_explicit(gate->holder, memory_order_relaxed) &&
-		    dofi_gate_take(gate, 0))
+		if (!atomic_load_explicit(robust->holder, memory_order_relaxed) &&
+		    dofi_robust_take(robust, 0))
 			return true;
-	holder = atomic_load(gate->holder);
-	if (!gate->damaged || !holder || atomic_load(&gate->closed) || !died_in_there(gate, holder))
+	holder = atomic_load(robust->holder);
+	if (!robust->damaged || !holder || atomic_load(&robust->disabled) || !died_in_there(robust, holder))
 		return false;
-	return dofi_gate_take(gate, holder) && repair(gate);
+	return dofi_robust_take(robust, holder) && repair(robust);
 }
 
-bool dofi_gate_enter(struct dofi_gate *gate)
+bool dofi_robust_lock(struct dofi_robust *robust)
 {
 	const struct timespec moment = { .tv_nsec = 50000 };
 	const int64_t until = dofi_now() + WAIT_NS;
 
-	while (!dofi_gate_try(gate)) {
-		if (dofi_now() >= until || atomic_load(&gate->closed))
+	while (!dofi_robust_try(robust)) {
+		if (dofi_now() >= until || atomic_load(&robust->disabled))
 			return false;
 		/* a thread that leaves does not wake waiters: each passage would pay for that */
 		nanosleep(&moment, NULL);
@@ -82,36 +82,36 @@ bool dofi_gate_enter(struct dofi_gate *gate)
 	return true;
 }
 
-void dofi_gate_reopen(struct dofi_gate *gate)
+void dofi_robust_enable(struct dofi_robust *robust)
 {
-	atomic_store(&gate->closed, false);
-	dofi_gate_leave(gate);
+	atomic_store(&robust->disabled, false);
+	dofi_robust_unlock(robust);
 }
 
-static struct dofi_gate *gate_of(struct dofi_cq_guard *guard)
+static struct dofi_robust *robust_of(struct dofi_cq_guard *guard)
 {
-	return DOFI_CONTAINER_OF(guard, struct dofi_gate, guard);
+	return DOFI_CONTAINER_OF(guard, struct dofi_robust, guard);
 }
 
 static bool guard_try(struct dofi_cq_guard *guard)
 {
-	return dofi_gate_try(gate_of(guard));
+	return dofi_robust_try(robust_of(guard));
 }
 
 static int guard_lock(struct dofi_cq_guard *guard)
 {
-	struct dofi_gate *gate = gate_of(guard);
+	struct dofi_robust *robust = robust_of(guard);
 
-	if (dofi_gate_enter(gate))
+	if (dofi_robust_lock(robust))
 		return 0;
-	return atomic_load(&gate->closed) ? -ENOTRECOVERABLE : -ETIMEDOUT;
+	return atomic_load(&robust->disabled) ? -ENOTRECOVERABLE : -ETIMEDOUT;
 }
 
 static void guard_unlock(struct dofi_cq_guard *guard)
 {
-	dofi_gate_leave(gate_of(guard));
+	dofi_robust_unlock(robust_of(guard));
 }
 
-const struct dofi_cq_guard_ops dofi_gate_guard_ops = {
+const struct dofi_cq_guard_ops dofi_robust_guard_ops = {
 	.try = guard_try, .lock = guard_lock, .unlock = guard_unlock,
 };

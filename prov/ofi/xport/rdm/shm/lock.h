@@ -15,8 +15,8 @@
  * mutex would do the same, but costs four times as much with each message: entering and leaving are
  * one locked instruction here.
  */
-#ifndef DOFI_FAB_GATE_H
-#define DOFI_FAB_GATE_H
+#ifndef DOFI_SHM_LOCK_H
+#define DOFI_SHM_LOCK_H
 
 #include "fab/cq.h"
 #include "xport/rdm/shm/files.h"
@@ -25,54 +25,54 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct dofi_gate {
+struct dofi_robust {
 	struct dofi_cq_guard guard;	/* for CQs of the owner's endpoints */
 	_Atomic uint64_t *holder;	/* in the owner's page: the holder's number, 0 if it is open */
 	uint64_t self;			/* the number of the calling process's page */
 	char name[DOFI_SHM_NAME];	/* of the owner's page: its endpoints' names begin with it */
 	/* The owner's alone; NULL in a gate to another process's endpoints. */
-	void (*damaged)(struct dofi_gate *gate);	/* any thread, once, see dofi_gate_reopen() */
-	_Atomic bool closed;		/* damaged() was called; no thread enters */
+	void (*damaged)(struct dofi_robust *robust);	/* any thread, once, see dofi_robust_enable() */
+	_Atomic bool disabled;		/* damaged() was called; no thread enters */
 	_Atomic unsigned repairs;	/* how often the memory was repaired */
 	/* The holder when a thread last checked on it, and when that was. Any thread. */
 	_Atomic uint64_t suspect;
 	_Atomic int64_t seen_at;
 };
 
-extern const struct dofi_cq_guard_ops dofi_gate_guard_ops;
+extern const struct dofi_cq_guard_ops dofi_robust_guard_ops;
 
-static inline bool dofi_gate_take(struct dofi_gate *gate, uint64_t from)
+static inline bool dofi_robust_take(struct dofi_robust *robust, uint64_t from)
 {
-	return atomic_compare_exchange_strong_explicit(gate->holder, &from, gate->self,
+	return atomic_compare_exchange_strong_explicit(robust->holder, &from, robust->self,
 						       memory_order_acquire, memory_order_relaxed);
 }
 
-/* The slow path of dofi_gate_try(). */
-bool dofi_gate_try_again(struct dofi_gate *gate);
+/* The slow path of dofi_robust_try(). */
+bool dofi_robust_try_again(struct dofi_robust *robust);
 
 /*
  * Returns false if the holder has stayed longer than an undisturbed call of libfabric takes: the
  * caller is to come back later. A NULL gate is always open. Any thread. No system call, unless a
  * holder stays for 10 ms.
  */
-static inline bool dofi_gate_try(struct dofi_gate *gate)
+static inline bool dofi_robust_try(struct dofi_robust *robust)
 {
-	return !gate || dofi_gate_take(gate, 0) || dofi_gate_try_again(gate);
+	return !robust || dofi_robust_take(robust, 0) || dofi_robust_try_again(robust);
 }
 
-/* Like dofi_gate_try(), for a caller that can wait: returns false after 100 ms, or if it is closed. */
-bool dofi_gate_enter(struct dofi_gate *gate);
+/* Like dofi_robust_try(), for a caller that can wait: returns false after 100 ms, or if it is closed. */
+bool dofi_robust_lock(struct dofi_robust *robust);
 
 /*
  * Opens a gate after damaged() was called, once all endpoints behind it are closed. The owner's
  * progress thread.
  */
-void dofi_gate_reopen(struct dofi_gate *gate);
+void dofi_robust_enable(struct dofi_robust *robust);
 
-static inline void dofi_gate_leave(struct dofi_gate *gate)
+static inline void dofi_robust_unlock(struct dofi_robust *robust)
 {
-	if (gate)
-		atomic_store_explicit(gate->holder, 0, memory_order_release);
+	if (robust)
+		atomic_store_explicit(robust->holder, 0, memory_order_release);
 }
 
 #endif

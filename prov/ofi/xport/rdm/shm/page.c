@@ -28,13 +28,13 @@ static int random_get(void *buf, size_t len)
 }
 
 /* @name, for who has the page with number @self. */
-static void gate_init(struct dofi_gate *gate, struct dofi_shm_page *page, const char *name,
+static void robust_init(struct dofi_robust *robust, struct dofi_shm_page *page, const char *name,
 		      uint64_t self)
 {
-	gate->holder = &page->gate;
-	gate->guard = (struct dofi_cq_guard){ .ops = &dofi_gate_guard_ops, .sent = &page->given };
-	gate->self = self;
-	strcpy(gate->name, name);
+	robust->holder = &page->holder;
+	robust->guard = (struct dofi_cq_guard){ .ops = &dofi_robust_guard_ops, .sent = &page->sent };
+	robust->self = self;
+	strcpy(robust->name, name);
 }
 
 int dofi_shm_open(struct dofi_shm *shm)
@@ -56,7 +56,7 @@ int dofi_shm_open(struct dofi_shm *shm)
 	made.page = at;
 	*made.page = page;
 	made.lead = (struct dofi_lead_word){ .word = &made.page->asleep, .bit = DOFI_SHM_LEADER };
-	gate_init(&made.gate, made.page, made.name, dofi_shm_file_number(made.name));
+	robust_init(&made.robust, made.page, made.name, dofi_shm_file_number(made.name));
 	*shm = made;
 	dofi_fork_fd_add(&shm->fd);
 	return 0;
@@ -114,7 +114,7 @@ static struct dofi_shm_peer *peer_find(uint64_t self, const char *name,
 	struct dofi_shm_peer *peer;
 
 	LIST_FOREACH(peer, &peers, link)
-		if (peer->gate.self == self && !strcmp(peer->gate.name, name) &&
+		if (peer->robust.self == self && !strcmp(peer->robust.name, name) &&
 		    cookie_is(peer->page, cookie))
 			break;
 	return peer;
@@ -138,7 +138,7 @@ static int peer_new(int fd, uint64_t self, const char *name,
 		ret = -EPROTO;
 		goto unmap;
 	}
-	gate_init(&p->gate, p->page, name, self);
+	robust_init(&p->robust, p->page, name, self);
 	LIST_INSERT_HEAD(&peers, p, link);
 	*peer = p;
 	return 0;
@@ -174,7 +174,7 @@ int dofi_shm_map(const struct dofi_shm *shm, const char *name,
 
 	if (fd < 0)
 		return fd;
-	ret = peer_get(fd, shm->gate.self, name, cookie, peer);
+	ret = peer_get(fd, shm->robust.self, name, cookie, peer);
 	close(fd);
 	return ret;
 }

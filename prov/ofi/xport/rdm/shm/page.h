@@ -5,8 +5,8 @@
  * Nobody but the kernel says who lives: xport/rdm/shm/files.h. Mapping a peer's page, and finding in
  * it what the peer said is there, proves that the two share memory.
  */
-#ifndef DOFI_FAB_SHM_H
-#define DOFI_FAB_SHM_H
+#ifndef DOFI_SHM_PAGE_H
+#define DOFI_SHM_PAGE_H
 
 #include "loop/fork.h"
 #include "xport/rdm/shm/lock.h"
@@ -29,20 +29,20 @@ struct dofi_shm_page {
 	uint32_t unused;
 	uint8_t cookie[DOFI_SHM_COOKIE];
 	/* a cache line of its own: whoever has given the owner something counts it here; */
-	_Alignas(64) _Atomic uint32_t given;
+	_Alignas(64) _Atomic uint32_t sent;
 	_Atomic uint32_t asleep;		/* and if this is not 0 sets it to 0, and wakes the owner */
-	_Alignas(64) _Atomic uint64_t gate;	/* to the fabric's endpoints of the owner */
+	_Alignas(64) _Atomic uint64_t holder;	/* to the fabric's endpoints of the owner */
 };
 
 /* The bits of a page's asleep. */
-#define DOFI_SHM_RESTS 1	/* the progress thread sleeps: ring by the side connection */
+#define DOFI_SHM_THREAD 1	/* the progress thread sleeps: ring by the side connection */
 #define DOFI_SHM_LEADER 2	/* leaders of CQs sleep on this word itself, a futex */
 
 struct dofi_shm {
 	struct dofi_shm_page *page;	/* NULL when there is none */
 	char name[DOFI_SHM_NAME];
 	unsigned endpoints;		/* addresses given */
-	struct dofi_gate gate;		/* to them */
+	struct dofi_robust robust;		/* to them */
 	struct dofi_lead_word lead;	/* DOFI_SHM_LEADER of the page's asleep */
 	struct dofi_fork_fd fd;		/* has the lock */
 	pid_t owner;
@@ -70,21 +70,21 @@ int dofi_shm_endpoint_check(const char *name, const void *address, size_t len);
  * The owner is about to wait; what its peers gave it before is to be looked at after this, and not
  * only what is counted.
  */
-static inline void dofi_shm_sleep(struct dofi_shm *shm)
+static inline void dofi_shm_sleep_begin(struct dofi_shm *shm)
 {
-	/* a barrier, as dofi_shm_wakes() has one */
-	atomic_fetch_or(&shm->page->asleep, DOFI_SHM_RESTS);
+	/* a barrier, as dofi_shm_notify() has one */
+	atomic_fetch_or(&shm->page->asleep, DOFI_SHM_THREAD);
 }
 
-static inline void dofi_shm_rise(struct dofi_shm *shm)
+static inline void dofi_shm_sleep_end(struct dofi_shm *shm)
 {
-	atomic_fetch_and_explicit(&shm->page->asleep, ~DOFI_SHM_RESTS, memory_order_relaxed);
+	atomic_fetch_and_explicit(&shm->page->asleep, ~DOFI_SHM_THREAD, memory_order_relaxed);
 }
 
 /* A peer's page. An IA's connections to the same one share it. */
 struct dofi_shm_peer {
 	struct dofi_shm_page *page;
-	struct dofi_gate gate;		/* with its name */
+	struct dofi_robust robust;		/* with its name */
 	unsigned users;			/* under the list's lock */
 	LIST_ENTRY(dofi_shm_peer) link;
 };
@@ -108,10 +108,10 @@ static inline bool dofi_shm_wake(struct dofi_shm_peer *peer)
 }
 
 /* Call after the peer was given something. Whether the caller has to wake the peer's progress thread. */
-static inline bool dofi_shm_wakes(struct dofi_shm_peer *peer)
+static inline bool dofi_shm_notify(struct dofi_shm_peer *peer)
 {
-	/* either this sees that it sleeps, or it sees what it was given: dofi_shm_sleep() */
-	atomic_fetch_add(&peer->page->given, 1);
+	/* either this sees that it sleeps, or it sees what it was given: dofi_shm_sleep_begin() */
+	atomic_fetch_add(&peer->page->sent, 1);
 	return atomic_load_explicit(&peer->page->asleep, memory_order_relaxed) && dofi_shm_wake(peer);
 }
 

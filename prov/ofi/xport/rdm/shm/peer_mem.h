@@ -7,8 +7,8 @@
  * which Linux carries out process_vm_readv(): if it still has its value then, all that was read is
  * what was granted. It also proves that the number of the process means whom one thinks.
  */
-#ifndef DOFI_FAB_PEER_MEM_H
-#define DOFI_FAB_PEER_MEM_H
+#ifndef DOFI_SHM_PEER_MEM_H
+#define DOFI_SHM_PEER_MEM_H
 
 #include <stddef.h>
 #include <stdint.h>

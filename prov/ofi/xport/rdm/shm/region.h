@@ -7,8 +7,8 @@
  * claimed but never committed, behind which the owner of the queue reads nothing any more. Both can
  * be undone from outside while nobody else is in the memory, which xport/rdm/shm/lock.h ensures.
  */
-#ifndef DOFI_FAB_REGION_H
-#define DOFI_FAB_REGION_H
+#ifndef DOFI_SHM_REGION_H
+#define DOFI_SHM_REGION_H
 
 #include <stddef.h>
 

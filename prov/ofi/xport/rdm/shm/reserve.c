@@ -5,48 +5,48 @@
 
 #include <string.h>
 
-void dofi_places_init(struct dofi_places *places)
+void dofi_reservations_init(struct dofi_reservations *reservations)
 {
-	TAILQ_INIT(&places->claims);
-	places->claimed = 0;
+	TAILQ_INIT(&reservations->list);
+	reservations->reserved = 0;
 }
 
-static struct dofi_claim *claim_find(struct dofi_places *places, const void *key, size_t len)
+static struct dofi_reservation *reservation_find(struct dofi_reservations *reservations, const void *key, size_t len)
 {
-	struct dofi_claim *claim;
+	struct dofi_reservation *reservation;
 
-	TAILQ_FOREACH(claim, &places->claims, link)
-		if (claim->key_len == len && !memcmp(claim->key, key, len))
-			return claim;
+	TAILQ_FOREACH(reservation, &reservations->list, link)
+		if (reservation->key_len == len && !memcmp(reservation->key, key, len))
+			return reservation;
 	return NULL;
 }
 
-bool dofi_place_claim(struct dofi_places *places, struct dofi_claim *claim, unsigned room,
+bool dofi_reserve(struct dofi_reservations *reservations, struct dofi_reservation *reservation, unsigned room,
 		      const void *key, size_t len)
 {
-	claim->counts = !claim_find(places, key, len);
-	if (claim->counts && places->claimed >= room)
+	reservation->counts = !reservation_find(reservations, key, len);
+	if (reservation->counts && reservations->reserved >= room)
 		return false;
-	claim->key_len = len;
-	memcpy(claim->key, key, len);
-	claim->of = places;
-	places->claimed += claim->counts;
-	TAILQ_INSERT_TAIL(&places->claims, claim, link);
+	reservation->key_len = len;
+	memcpy(reservation->key, key, len);
+	reservation->of = reservations;
+	reservations->reserved += reservation->counts;
+	TAILQ_INSERT_TAIL(&reservations->list, reservation, link);
 	return true;
 }
 
-void dofi_place_let_go(struct dofi_claim *claim)
+void dofi_release(struct dofi_reservation *reservation)
 {
-	struct dofi_places *places = claim->of;
-	struct dofi_claim *other;
+	struct dofi_reservations *reservations = reservation->of;
+	struct dofi_reservation *other;
 
-	if (!places)
+	if (!reservations)
 		return;
-	claim->of = NULL;
-	TAILQ_REMOVE(&places->claims, claim, link);
-	other = claim->counts ? claim_find(places, claim->key, claim->key_len) : NULL;
+	reservation->of = NULL;
+	TAILQ_REMOVE(&reservations->list, reservation, link);
+	other = reservation->counts ? reservation_find(reservations, reservation->key, reservation->key_len) : NULL;
 	if (other)
 		other->counts = true;
 	else
-		places->claimed -= claim->counts;
+		reservations->reserved -= reservation->counts;
 }

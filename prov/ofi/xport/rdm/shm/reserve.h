@@ -6,41 +6,41 @@
  * answers, and that peer cannot be sent another way then: its entry is reserved before. Reservations
  * with the same key count once.
  */
-#ifndef DOFI_FAB_PLACES_H
-#define DOFI_FAB_PLACES_H
+#ifndef DOFI_SHM_RESERVE_H
+#define DOFI_SHM_RESERVE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/queue.h>
 
-#define DOFI_PLACE_KEY 256
+#define DOFI_RESERVATION_KEY 256
 
-struct dofi_places;
+struct dofi_reservations;
 
 /* A reservation; all zero before it is made. */
-struct dofi_claim {
-	TAILQ_ENTRY(dofi_claim) link;
-	struct dofi_places *of;		/* NULL unless it stands */
+struct dofi_reservation {
+	TAILQ_ENTRY(dofi_reservation) link;
+	struct dofi_reservations *of;		/* NULL unless it stands */
 	bool counts;			/* false where another one with this key does */
 	size_t key_len;
-	unsigned char key[DOFI_PLACE_KEY];
+	unsigned char key[DOFI_RESERVATION_KEY];
 };
 
-struct dofi_places {
-	TAILQ_HEAD(, dofi_claim) claims;
-	unsigned claimed;
+struct dofi_reservations {
+	TAILQ_HEAD(, dofi_reservation) list;
+	unsigned reserved;
 };
 
-void dofi_places_init(struct dofi_places *places);
+void dofi_reservations_init(struct dofi_reservations *reservations);
 
 /*
  * Reserves a place. Returns false if @room places are reserved already. @key, of at most
- * DOFI_PLACE_KEY bytes, says what the place is for.
+ * DOFI_RESERVATION_KEY bytes, says what the place is for.
  */
-bool dofi_place_claim(struct dofi_places *places, struct dofi_claim *claim, unsigned room,
+bool dofi_reserve(struct dofi_reservations *reservations, struct dofi_reservation *reservation, unsigned room,
 		      const void *key, size_t len);
 
 /* Releases the place; does nothing if @claim does not stand. */
-void dofi_place_let_go(struct dofi_claim *claim);
+void dofi_release(struct dofi_reservation *reservation);
 
 #endif

@@ -7,8 +7,8 @@
  * ignores is not ignored any more then; and a forked child that is ended by one removes the files
  * of its parent, who lives on and is not found by a new peer again.
  */
-#ifndef DOFI_FAB_SIGNALS_H
-#define DOFI_FAB_SIGNALS_H
+#ifndef DOFI_SHM_SIGNALS_H
+#define DOFI_SHM_SIGNALS_H
 
 #include <signal.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* For tests of what the dead leave in /dev/shm: whoever opens an IA removes it, as a test beside may. */
-#ifndef UNIT_FAB_SHM_ALONE_H
-#define UNIT_FAB_SHM_ALONE_H
+#ifndef UNIT_SHM_ALONE_H
+#define UNIT_SHM_ALONE_H
 
 #include "child.h"
 #include "xport/rdm/shm/files.h"

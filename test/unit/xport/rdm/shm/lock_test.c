@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-TestSuite(gate, .timeout = 30);
+TestSuite(robust, .timeout = 30);
 
 /* As an endpoint's memory of libfabric 1.17 begins. */
 struct region {
@@ -30,13 +30,13 @@ static struct page {
 static struct region *region, *another;
 static unsigned damages;
 
-static void damaged(struct dofi_gate *g)
+static void damaged(struct dofi_robust *g)
 {
-	cr_expect(atomic_load(&g->closed));
+	cr_expect(atomic_load(&g->disabled));
 	damages++;
 }
 
-static struct dofi_gate gate = { .name = NAME, .damaged = damaged };
+static struct dofi_robust robust = { .name = NAME, .damaged = damaged };
 
 /* A file that is mapped and has no name any more, as one whose owner was reaped. */
 static struct region *region_map(const char *path, uint8_t version)
@@ -64,8 +64,8 @@ static int own_page(void)
 
 	cr_assert(fd >= 0);
 	munmap(at, DOFI_SHM_FILE_LEN);
-	gate.self = dofi_shm_file_number(name);
-	cr_assert(gate.self);
+	robust.self = dofi_shm_file_number(name);
+	cr_assert(robust.self);
 	return fd;
 }
 
@@ -75,7 +75,7 @@ static void set_up(uint8_t version)
 {
 	page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	cr_assert(page != MAP_FAILED);
-	gate.holder = &page->holder;
+	robust.holder = &page->holder;
 	own_fd = own_page();
 	region = region_map(DOFI_SHM_FOLDER "/" NAME ".0:0:0", version);
 	another = region_map(DOFI_SHM_FOLDER "/" NAME "1.0:0:0", version);
@@ -86,7 +86,7 @@ static void tear_down(void)
 	char name[DOFI_SHM_NAME];
 
 	cr_expect_eq(page->holder, 0);
-	snprintf(name, sizeof(name), "dat-ofi-%016llx", (unsigned long long)gate.self);
+	snprintf(name, sizeof(name), "dat-ofi-%016llx", (unsigned long long)robust.self);
 	dofi_shm_file_remove(name);
 	close(own_fd);
 	dofi_shm_files_reap();
@@ -109,7 +109,7 @@ static void stays(int fd)
 	bool entered;
 
 	own_page();
-	entered = dofi_gate_try(&gate);
+	entered = dofi_robust_try(&robust);
 	pthread_spin_lock(&region->lock);
 	pthread_spin_lock(&another->lock);
 	say(fd, &entered, sizeof(entered));
@@ -131,7 +131,7 @@ static bool try_in_time(void)
 {
 	const int64_t until = dofi_now() + 10 * 1000000000LL;
 
-	while (!dofi_gate_try(&gate))
+	while (!dofi_robust_try(&robust))
 		if (dofi_now() > until)
 			return false;
 	return true;
@@ -139,18 +139,18 @@ static bool try_in_time(void)
 
 static bool enter_in_time(void)
 {
-	return dofi_gate_enter(&gate) || try_in_time();
+	return dofi_robust_lock(&robust) || try_in_time();
 }
 
-Test(gate, none_is_open)
+Test(robust, none_is_open)
 {
-	cr_expect(dofi_gate_try(NULL));
-	dofi_gate_leave(NULL);
-	cr_expect(dofi_gate_enter(NULL));
-	dofi_gate_leave(NULL);
+	cr_expect(dofi_robust_try(NULL));
+	dofi_robust_unlock(NULL);
+	cr_expect(dofi_robust_lock(NULL));
+	dofi_robust_unlock(NULL);
 }
 
-Test(gate, who_is_in_there_is_not_waited_for_long)
+Test(robust, who_is_in_there_is_not_waited_for_long)
 {
 	int64_t begun;
 	struct child c;
@@ -158,18 +158,18 @@ Test(gate, who_is_in_there_is_not_waited_for_long)
 	set_up(4);
 	c = somebody();
 	begun = dofi_now();
-	cr_expect(!dofi_gate_try(&gate));
+	cr_expect(!dofi_robust_try(&robust));
 	cr_expect(dofi_now() - begun < 50 * 1000000LL);
-	cr_expect_eq(dofi_gate_guard_ops.lock(&gate.guard), -ETIMEDOUT);
+	cr_expect_eq(dofi_robust_guard_ops.lock(&robust.guard), -ETIMEDOUT);
 	cr_expect(dofi_now() - begun >= 90 * 1000000LL);
 	cr_expect(!is_free(region), "somebody lives");
 	child_kill(&c);
 	cr_expect(enter_in_time());
-	dofi_gate_leave(&gate);
+	dofi_robust_unlock(&robust);
 	tear_down();
 }
 
-Test(gate, who_dies_in_there_leaves_nothing_locked)
+Test(robust, who_dies_in_there_leaves_nothing_locked)
 {
 	struct child c;
 	int i;
@@ -183,9 +183,9 @@ Test(gate, who_dies_in_there_leaves_nothing_locked)
 		cr_expect(is_free(region));
 		cr_expect(!is_free(another), "it is behind another gate");
 		pthread_spin_unlock(&another->lock);
-		dofi_gate_leave(&gate);
-		cr_expect(dofi_gate_try(&gate));
-		dofi_gate_leave(&gate);
+		dofi_robust_unlock(&robust);
+		cr_expect(dofi_robust_try(&robust));
+		dofi_robust_unlock(&robust);
 	}
 	tear_down();
 }
@@ -194,13 +194,13 @@ static void nobody_enters(void)
 {
 	const int64_t begun = dofi_now();
 
-	cr_expect(!dofi_gate_try(&gate));
-	cr_expect(!dofi_gate_guard_ops.try(&gate.guard));
-	cr_expect_eq(dofi_gate_guard_ops.lock(&gate.guard), -ENOTRECOVERABLE);
+	cr_expect(!dofi_robust_try(&robust));
+	cr_expect(!dofi_robust_guard_ops.try(&robust.guard));
+	cr_expect_eq(dofi_robust_guard_ops.lock(&robust.guard), -ENOTRECOVERABLE);
 	cr_expect(dofi_now() - begun < 90 * 1000000LL, "nor waits");
 }
 
-Test(gate, an_unknown_layout_closes_it_until_the_owner_opens_it)
+Test(robust, an_unknown_layout_closes_it_until_the_owner_opens_it)
 {
 	const int64_t until = dofi_now() + 10 * 1000000000LL;
 	struct child c;
@@ -209,18 +209,18 @@ Test(gate, an_unknown_layout_closes_it_until_the_owner_opens_it)
 	c = somebody();
 	child_kill(&c);
 	while (!damages && dofi_now() < until)
-		cr_expect(!dofi_gate_try(&gate));
+		cr_expect(!dofi_robust_try(&robust));
 	cr_expect_eq(damages, 1);
 	cr_expect(!is_free(region));
 	nobody_enters();
 	cr_expect_eq(damages, 1);
-	dofi_gate_reopen(&gate);
-	cr_expect(dofi_gate_try(&gate));
-	dofi_gate_leave(&gate);
+	dofi_robust_enable(&robust);
+	cr_expect(dofi_robust_try(&robust));
+	dofi_robust_unlock(&robust);
 	tear_down();
 }
 
-Test(gate, another_process_leaves_the_repair_to_the_owner)
+Test(robust, another_process_leaves_the_repair_to_the_owner)
 {
 	const int64_t until = dofi_now() + 100 * 1000000LL;
 	struct child c;
@@ -228,20 +228,20 @@ Test(gate, another_process_leaves_the_repair_to_the_owner)
 	set_up(4);
 	c = somebody();
 	child_kill(&c);
-	gate.damaged = NULL;
+	robust.damaged = NULL;
 	while (dofi_now() < until)
-		cr_expect(!dofi_gate_try(&gate));
+		cr_expect(!dofi_robust_try(&robust));
 	cr_expect(!is_free(region));
-	gate.damaged = damaged;
+	robust.damaged = damaged;
 	cr_expect(enter_in_time());
-	cr_expect_eq(gate.repairs, 1);
+	cr_expect_eq(robust.repairs, 1);
 	cr_expect(is_free(region));
-	dofi_gate_leave(&gate);
+	dofi_robust_unlock(&robust);
 	tear_down();
 }
 
 /* A living one's page that was removed by somebody, and with it that of who asks. */
-Test(gate, who_sees_no_page_calls_nobody_dead)
+Test(robust, who_sees_no_page_calls_nobody_dead)
 {
 	char name[DOFI_SHM_NAME];
 	struct child c;
@@ -250,9 +250,9 @@ Test(gate, who_sees_no_page_calls_nobody_dead)
 	c = somebody();
 	snprintf(name, sizeof(name), "dat-ofi-%016llx", (unsigned long long)page->holder);
 	dofi_shm_file_remove(name);
-	snprintf(name, sizeof(name), "dat-ofi-%016llx", (unsigned long long)gate.self);
+	snprintf(name, sizeof(name), "dat-ofi-%016llx", (unsigned long long)robust.self);
 	dofi_shm_file_remove(name);
-	cr_expect(!dofi_gate_enter(&gate));
+	cr_expect(!dofi_robust_lock(&robust));
 	cr_expect(!is_free(region));
 	child_kill(&c);
 	page->holder = 0;
@@ -264,20 +264,20 @@ static bool got_in;
 static void *enters(void *arg)
 {
 	(void)arg;
-	got_in = dofi_gate_enter(&gate);
+	got_in = dofi_robust_lock(&robust);
 	if (got_in)
-		dofi_gate_leave(&gate);
+		dofi_robust_unlock(&robust);
 	return NULL;
 }
 
-Test(gate, who_waits_gets_in_when_the_other_leaves)
+Test(robust, who_waits_gets_in_when_the_other_leaves)
 {
 	pthread_t thread;
 
 	set_up(4);
-	cr_assert(dofi_gate_try(&gate));
+	cr_assert(dofi_robust_try(&robust));
 	cr_assert_eq(pthread_create(&thread, NULL, enters, NULL), 0);
-	dofi_gate_leave(&gate);
+	dofi_robust_unlock(&robust);
 	pthread_join(thread, NULL);
 	cr_expect(got_in);
 	tear_down();

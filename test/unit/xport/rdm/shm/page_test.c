@@ -147,17 +147,17 @@ Test(shm, a_page_of_ones_own_may_be_mapped)
 	cr_assert_eq(dofi_shm_map(&shm, shm.name, shm.page->cookie, &two), 0);
 	cr_expect(one == two, "one mapping for all");
 	cr_expect_eq(reap_one(shm.name), -EBUSY, "it still has its lock");
-	cr_expect(!dofi_shm_wakes(one));
-	dofi_shm_sleep(&shm);
-	cr_expect(dofi_shm_wakes(one));
-	cr_expect(!dofi_shm_wakes(two), "once is enough");
-	dofi_shm_sleep(&shm);
-	dofi_shm_rise(&shm);
-	cr_expect(!dofi_shm_wakes(two));
+	cr_expect(!dofi_shm_notify(one));
+	dofi_shm_sleep_begin(&shm);
+	cr_expect(dofi_shm_notify(one));
+	cr_expect(!dofi_shm_notify(two), "once is enough");
+	dofi_shm_sleep_begin(&shm);
+	dofi_shm_sleep_end(&shm);
+	cr_expect(!dofi_shm_notify(two));
 	dofi_shm_unmap(one);
-	dofi_shm_sleep(&shm);
-	cr_expect(dofi_shm_wakes(two));
-	cr_expect_eq(atomic_load(shm.gate.guard.sent), 5, "asked whether it sleeps so often");
+	dofi_shm_sleep_begin(&shm);
+	cr_expect(dofi_shm_notify(two));
+	cr_expect_eq(atomic_load(shm.robust.guard.sent), 5, "asked whether it sleeps so often");
 	dofi_shm_unmap(two);
 	dofi_shm_close(&shm);
 }
@@ -170,17 +170,17 @@ Test(shm, leaders_and_the_progress_thread_sleep_apart)
 	cr_assert_eq(dofi_shm_open(&shm), 0);
 	cr_assert_eq(dofi_shm_map(&shm, shm.name, shm.page->cookie, &peer), 0);
 	dofi_lead_word_ask(&shm.lead);
-	cr_expect(!dofi_shm_wakes(peer));
+	cr_expect(!dofi_shm_notify(peer));
 	cr_expect_eq(shm.page->asleep, 0);
 	dofi_lead_word_ask(&shm.lead);
-	dofi_shm_sleep(&shm);
-	dofi_shm_rise(&shm);
+	dofi_shm_sleep_begin(&shm);
+	dofi_shm_sleep_end(&shm);
 	cr_expect_eq(shm.page->asleep, DOFI_SHM_LEADER, "the leader sleeps on");
-	dofi_shm_sleep(&shm);
+	dofi_shm_sleep_begin(&shm);
 	dofi_lead_word_end(&shm.lead);
-	cr_expect_eq(shm.page->asleep, DOFI_SHM_RESTS, "the progress thread sleeps on");
+	cr_expect_eq(shm.page->asleep, DOFI_SHM_THREAD, "the progress thread sleeps on");
 	dofi_lead_word_ask(&shm.lead);
-	cr_expect(dofi_shm_wakes(peer), "both");
+	cr_expect(dofi_shm_notify(peer), "both");
 	cr_expect_eq(shm.page->asleep, 0);
 	dofi_shm_unmap(peer);
 	dofi_shm_close(&shm);
@@ -216,7 +216,7 @@ static void sleeper(int fd)
 	struct said said;
 
 	cr_assert_eq(dofi_shm_open(&mine), 0);
-	dofi_shm_sleep(&mine);
+	dofi_shm_sleep_begin(&mine);
 	said = said_of(&mine);
 	say(fd, &said, sizeof(said));
 	while (atomic_load(&mine.page->asleep))
@@ -235,13 +235,13 @@ Test(shm, each_ia_has_a_gate_of_its_own_to_a_peer)
 	cr_assert_eq(dofi_shm_open(&other), 0);
 	cr_assert_eq(dofi_shm_map(&shm, other.name, other.page->cookie, &one), 0);
 	cr_assert_eq(dofi_shm_map(&other, other.name, other.page->cookie, &two), 0);
-	cr_expect(one->gate.self == shm.gate.self && two->gate.self == other.gate.self);
-	cr_expect(shm.gate.self != other.gate.self);
-	cr_expect(dofi_gate_try(&one->gate));
-	cr_expect(!dofi_gate_try(&two->gate) && !dofi_gate_try(&other.gate));
-	dofi_gate_leave(&one->gate);
-	cr_expect(dofi_gate_try(&other.gate));
-	dofi_gate_leave(&other.gate);
+	cr_expect(one->robust.self == shm.robust.self && two->robust.self == other.robust.self);
+	cr_expect(shm.robust.self != other.robust.self);
+	cr_expect(dofi_robust_try(&one->robust));
+	cr_expect(!dofi_robust_try(&two->robust) && !dofi_robust_try(&other.robust));
+	dofi_robust_unlock(&one->robust);
+	cr_expect(dofi_robust_try(&other.robust));
+	dofi_robust_unlock(&other.robust);
 	dofi_shm_unmap(one);
 	dofi_shm_unmap(two);
 	dofi_shm_close(&other);
@@ -275,7 +275,7 @@ Test(shm, a_leader_in_another_process_is_woken)
 	cr_assert_eq(dofi_shm_map(&shm, said.name, said.cookie, &peer), 0);
 	while (!child_sleeps(&c))
 		usleep(100);
-	cr_expect(!dofi_shm_wakes(peer));
+	cr_expect(!dofi_shm_notify(peer));
 	hear(c.fd, &err, sizeof(err));
 	cr_expect(!err || err == -EBUSY, "%d", err);
 	dofi_shm_unmap(peer);
@@ -292,14 +292,14 @@ Test(shm, another_process_is_woken_and_its_death_is_seen)
 
 	hear(c.fd, &said, sizeof(said));
 	cr_assert_eq(dofi_shm_map(&shm, said.name, said.cookie, &peer), 0);
-	cr_expect(dofi_shm_wakes(peer));
+	cr_expect(dofi_shm_notify(peer));
 	hear(c.fd, &byte, 1);
 	cr_expect_eq(reap_one(said.name), -EBUSY);
 	child_kill(&c);
 	cr_expect(gave_of_the_dead(dofi_shm_map(&shm, said.name, said.cookie, &late), -ESTALE));
 	cr_expect(gave_of_the_dead(reap_one(said.name), 0));
 	cr_expect_eq(dofi_shm_map(&shm, said.name, said.cookie, &late), -ENOENT);
-	cr_expect(!dofi_shm_wakes(peer), "the mapping outlives it");
+	cr_expect(!dofi_shm_notify(peer), "the mapping outlives it");
 	dofi_shm_unmap(peer);
 	cr_expect_eq(files(said.name), 0);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* An endpoint of libfabric's own shm, where it is there. */
-#ifndef UNIT_FAB_SHM_REAL_H
-#define UNIT_FAB_SHM_REAL_H
+#ifndef UNIT_SHM_REAL_H
+#define UNIT_SHM_REAL_H
 
 #include <criterion/criterion.h>
 #include <rdma/fabric.h>

@@ -6,54 +6,54 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-static struct dofi_places places;
-static struct dofi_claim claim[6];
+static struct dofi_reservations reservations;
+static struct dofi_reservation reservation[6];
 
 static void init(void)
 {
-	memset(claim, 0, sizeof(claim));
-	dofi_places_init(&places);
+	memset(reservation, 0, sizeof(reservation));
+	dofi_reservations_init(&reservations);
 }
 
-TestSuite(places, .init = init);
+TestSuite(reservations, .init = init);
 
-static bool claims(int i, unsigned room, const char *key)
+static bool reserves(int i, unsigned room, const char *key)
 {
-	return dofi_place_claim(&places, &claim[i], room, key, strlen(key));
+	return dofi_reserve(&reservations, &reservation[i], room, key, strlen(key));
 }
 
 static void let_go(int i)
 {
-	dofi_place_let_go(&claim[i]);
+	dofi_release(&reservation[i]);
 }
 
-Test(places, there_are_as_many_as_there_is_room)
+Test(reservations, there_are_as_many_as_there_is_room)
 {
-	cr_expect(!claims(0, 0, "a"));
-	cr_expect(claims(0, 2, "a"));
-	cr_expect(claims(1, 2, "b"));
-	cr_expect(!claims(2, 2, "c"));
+	cr_expect(!reserves(0, 0, "a"));
+	cr_expect(reserves(0, 2, "a"));
+	cr_expect(reserves(1, 2, "b"));
+	cr_expect(!reserves(2, 2, "c"));
 	let_go(2);	/* which has none */
-	cr_expect_eq(places.claimed, 2);
+	cr_expect_eq(reservations.reserved, 2);
 	let_go(0);
-	cr_expect(claims(2, 2, "c"));
-	cr_expect_eq(places.claimed, 2);
+	cr_expect(reserves(2, 2, "c"));
+	cr_expect_eq(reservations.reserved, 2);
 }
 
-Test(places, the_same_one_has_one)
+Test(reservations, the_same_one_has_one)
 {
-	cr_expect(claims(0, 1, "a"));
-	cr_expect(claims(1, 1, "a"));
-	cr_expect(claims(2, 0, "a"));
-	cr_expect(!claims(3, 1, "aa"));
-	cr_expect_eq(places.claimed, 1);
+	cr_expect(reserves(0, 1, "a"));
+	cr_expect(reserves(1, 1, "a"));
+	cr_expect(reserves(2, 0, "a"));
+	cr_expect(!reserves(3, 1, "aa"));
+	cr_expect_eq(reservations.reserved, 1);
 	let_go(0);
-	cr_expect(!claims(3, 1, "b"));
+	cr_expect(!reserves(3, 1, "b"));
 	let_go(2);
-	cr_expect(!claims(3, 1, "b"));
+	cr_expect(!reserves(3, 1, "b"));
 	let_go(1);
 	let_go(1);
-	cr_expect_eq(places.claimed, 0);
-	cr_expect(TAILQ_EMPTY(&places.claims));
-	cr_expect(claims(3, 1, "b"));
+	cr_expect_eq(reservations.reserved, 0);
+	cr_expect(TAILQ_EMPTY(&reservations.list));
+	cr_expect(reserves(3, 1, "b"));
 }
