@@ -2,7 +2,7 @@
 
 # base, loop, fab, sock, rings and xport/rdm/shm see no DAT type and are compiled once.
 dofi_core_sources = \
-	prov/ofi/base/bell.c \
+	prov/ofi/base/cond.c \
 	prov/ofi/base/env.c \
 	prov/ofi/base/heap.c \
 	prov/ofi/base/iov.c \
@@ -18,7 +18,7 @@ dofi_core_sources = \
 	prov/ofi/loop/fork.c \
 	prov/ofi/loop/progress.c \
 	prov/ofi/loop/source.c \
-	prov/ofi/loop/tell.c \
+	prov/ofi/loop/counter_server.c \
 	prov/ofi/fab/cq.c \
 	prov/ofi/fab/cq_read.c \
 	prov/ofi/fab/cq_serve.c \
@@ -121,7 +121,7 @@ dofi_api_sources = \
 	prov/ofi/prov.c
 
 noinst_HEADERS += \
-	prov/ofi/base/bell.h \
+	prov/ofi/base/cond.h \
 	prov/ofi/base/clock.h \
 	prov/ofi/base/container.h \
 	prov/ofi/base/env.h \
@@ -142,7 +142,7 @@ noinst_HEADERS += \
 	prov/ofi/loop/poller.h \
 	prov/ofi/loop/progress.h \
 	prov/ofi/loop/source.h \
-	prov/ofi/loop/tell.h \
+	prov/ofi/loop/counter_server.h \
 	prov/ofi/fab/cq.h \
 	prov/ofi/fab/cq_serve.h \
 	prov/ofi/fab/device.h \

@@ -44,7 +44,7 @@ nomem_ldflags = -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc -Wl,--wra
 	-Wl,--wrap=tsearch -Wl,--wrap=fi_dupinfo
 
 test_unit_base_test_SOURCES = \
-	test/unit/base/bell_test.c \
+	test/unit/base/cond_test.c \
 	test/unit/base/clock_test.c \
 	test/unit/base/env_test.c \
 	test/unit/base/heap_test.c \
@@ -71,7 +71,7 @@ test_unit_fab_test_SOURCES = \
 	test/unit/loop/poller_test.c \
 	test/unit/loop/progress_test.c \
 	test/unit/loop/source_test.c \
-	test/unit/loop/tell_test.c \
+	test/unit/loop/counter_server_test.c \
 	test/unit/fab/cq_test.c \
 	test/unit/fab/device_test.c \
 	test/unit/fab/domain_test.c \
@@ -107,7 +107,7 @@ test_unit_fab_test_CPPFLAGS = $(prov_test_cppflags)
 test_unit_fab_test_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=fi_fabric -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version -Wl,--wrap=getrandom \
 	-Wl,--wrap=ioctl -Wl,--wrap=getsockopt \
-	-Wl,--wrap=dofi_topo_place -Wl,--wrap=process_vm_readv $(nomem_ldflags)
+	-Wl,--wrap=dofi_topo_locate -Wl,--wrap=process_vm_readv $(nomem_ldflags)
 test_unit_fab_test_LDADD = test/unit/libplain.la libdofi_core.la
 
 EXTRA_DIST += \
@@ -163,7 +163,7 @@ obj_test_sources = \
 	test/unit/registry.c \
 	test/unit/registry.h
 obj_test_ldflags = $(AM_LDFLAGS) -Wl,--wrap=fi_fabric -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version \
-	-Wl,--wrap=dofi_topo_place -Wl,--wrap=dofi_block_get -Wl,--wrap=dofi_block_put
+	-Wl,--wrap=dofi_topo_locate -Wl,--wrap=dofi_block_get -Wl,--wrap=dofi_block_put
 
 test_unit_obj1_test_SOURCES = $(obj_test_sources)
 test_unit_obj1_test_CPPFLAGS = $(prov_test_cppflags) -DDAT_API=1

@@ -19,9 +19,9 @@ int dofi_nap_open(void);
  * blocked, so the signalfd does not report others, or a descriptor is not open; the caller has to sleep otherwise.
  * @ring_fd is an eventfd with EFD_NONBLOCK, of which the sleeper takes what was written.
  */
-int dofi_nap(int fd, int ring_fd, int signals, int64_t deadline);
+int dofi_nap(int fd, int wakeup_fd, int signals, int64_t deadline);
 
 /* Ends the sleep on @ring_fd, or the next one if there is none. Any thread, any lock. */
-void dofi_nap_end(int ring_fd);
+void dofi_nap_end(int wakeup_fd);
 
 #endif

@@ -78,7 +78,7 @@ static inline uint64_t dofi_ring_lines(size_t len)
 }
 
 /* Reads the head again. A head that was never possible is a negative errno. */
-static inline int dofi_ring_look(struct dofi_ring_out *out)
+static inline int dofi_ring_read_head(struct dofi_ring_out *out)
 {
 	/* release */
 	const uint64_t head = atomic_load_explicit(&out->ring->head, memory_order_acquire);
@@ -95,7 +95,7 @@ static inline int dofi_ring_look(struct dofi_ring_out *out)
  */
 static inline bool dofi_ring_can_restart(struct dofi_ring_out *out, uint64_t n)
 {
-	return n < out->tail % DOFI_RING_LINES && !dofi_ring_look(out) && out->head == out->tail;
+	return n < out->tail % DOFI_RING_LINES && !dofi_ring_read_head(out) && out->head == out->tail;
 }
 
 /*
@@ -115,7 +115,7 @@ static inline int dofi_ring_reserve(struct dofi_ring_out *out, size_t len, unsig
 	int ret;
 
 	if (end - out->head > DOFI_RING_LINES) {
-		ret = dofi_ring_look(out);
+		ret = dofi_ring_read_head(out);
 		if (ret)
 			return ret;
 		if (end - out->head > DOFI_RING_LINES)

@@ -59,7 +59,7 @@ static int fid_open_of(struct fid_domain *domain, size_t size, struct fid_cq **f
 
 static int fid_open(struct dofi_cq *cq, struct fid_domain *domain, struct fid_cq **fid)
 {
-	unsigned size = cq->places;
+	unsigned size = cq->unreserved;
 	int ret;
 
 	if (!cq->fixed)
@@ -70,7 +70,7 @@ static int fid_open(struct dofi_cq *cq, struct fid_domain *domain, struct fid_cq
 			break;
 		size /= 2;
 	}
-	cq->places = size;
+	cq->unreserved = size;
 	return ret;
 }
 

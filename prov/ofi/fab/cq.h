@@ -77,7 +77,7 @@ struct dofi_cq {
 	bool serial;			/* likewise: its domain is FI_THREAD_COMPLETION, see dofi_cq_enter() */
 	struct dofi_mutex access;	/* then, to the fabric */
 	bool fixed;			/* likewise fixed_queues: completions that find no place are lost */
-	unsigned places;		/* that are left then, at first so many as it is to have, or fewer */
+	unsigned unreserved;		/* that are left then, at first so many as it is to have, or fewer */
 
 	/* until the progress thread looks: */
 	_Atomic bool polled;		/* one of the program's threads read it, */
@@ -96,7 +96,7 @@ struct dofi_cq {
 	long pause_us;			/* between the last look and the next one */
 	int silent;			/* looks that found posts and no poll, less those that found polls */
 	bool watched;			/* epoll knows its descriptor */
-	int64_t look_at;		/* ARMED: was looked at; else when it will be again */
+	int64_t due_at;		/* ARMED: was looked at; else when it will be again */
 };
 
 /* Once in a CQ's life of memory; its lock outlives every open and close. */

@@ -174,7 +174,7 @@ void dofi_cq_want_sweep(struct dofi_cq *cq)
 	 */
 	if (before == atomic_load(&cq->sweeps_done) && atomic_load(&cq->mode) == DOFI_CQ_ARMED &&
 	    !dofi_progress_on_thread(cq->progress))
-		dofi_progress_ring(cq->progress);
+		dofi_progress_wake(cq->progress);
 	/* a thread that sleeps on the CQ itself cannot serve it by the clock */
 	dofi_lead_depose(&cq->lead);
 }
@@ -272,7 +272,7 @@ void dofi_cq_sleep_begin(struct dofi_cq *cq)
 	/* pairs with the check of sleepers after mode is stored in yield_to_program() */
 	atomic_fetch_add(&cq->sleepers, 1);
 	if (atomic_load(&cq->mode) != DOFI_CQ_ARMED || cq->silent_errors)
-		dofi_progress_ring(cq->progress);
+		dofi_progress_wake(cq->progress);
 }
 
 void dofi_cq_sleep_end(struct dofi_cq *cq)

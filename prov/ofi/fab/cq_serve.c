@@ -111,7 +111,7 @@ static bool yield_to_program(struct dofi_cq *cq, int64_t now, long pause)
 
 	unwatch(cq);
 	cq->pause_us = pause;
-	cq->look_at = now + pause * 1000;
+	cq->due_at = now + pause * 1000;
 	set_mode(cq, first ? DOFI_CQ_PROBED : DOFI_CQ_OWNED);
 	return !atomic_load(&cq->sleepers);
 }
@@ -125,7 +125,7 @@ void dofi_cq_probe(struct dofi_cq *cq, int64_t now)
 	atomic_store(&cq->led, false);
 	atomic_store(&cq->posted, false);
 	cq->pause_us = dofi_settings.probe_us;
-	cq->look_at = now + cq->pause_us * 1000;
+	cq->due_at = now + cq->pause_us * 1000;
 }
 
 /*
@@ -196,7 +196,7 @@ static void drain_and_arm(struct dofi_cq *cq, int64_t now)
 			continue;
 		if (dofi_cq_can_sleep(cq, cq->fid)) {
 			if (!watch(cq)) {
-				cq->look_at = now;
+				cq->due_at = now;
 				return;
 			}
 			now += dofi_settings.tick_us * 1000;	/* there may be memory again */
@@ -204,7 +204,7 @@ static void drain_and_arm(struct dofi_cq *cq, int64_t now)
 		}
 	}
 	/* traffic outruns us: come back after the other queues had their turn */
-	cq->look_at = now;
+	cq->due_at = now;
 	set_mode(cq, DOFI_CQ_OWNED);
 }
 
@@ -213,9 +213,9 @@ int64_t dofi_cq_due(const struct dofi_cq *cq)
 	int ticks;
 
 	if (atomic_load(&cq->mode) != DOFI_CQ_ARMED || cq->poller.fired)
-		return cq->look_at;
+		return cq->due_at;
 	ticks = armed_ticks(cq);
-	return ticks ? cq->look_at + dofi_settings.tick_us * 1000 * ticks : DOFI_NEVER;
+	return ticks ? cq->due_at + dofi_settings.tick_us * 1000 * ticks : DOFI_NEVER;
 }
 
 /* The leader was woken by what woke this thread, and reads it: if it does not, the next look finds that out. */

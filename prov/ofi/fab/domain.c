@@ -40,7 +40,7 @@ int dofi_domain_open_on(struct dofi_domain *domain, struct dofi_progress *progre
 	domain->cq.wc_errors = choice->quirk && choice->quirk->wc_errors;
 	domain->cq.serial = choice->info->domain_attr->threading == FI_THREAD_COMPLETION;
 	domain->cq.reads_each = choice->quirk && choice->quirk->reads_each;
-	domain->cq.places = FIRST_CQ;
+	domain->cq.unreserved = FIRST_CQ;
 	domain->cq.offloaded = choice->quirk && choice->quirk->offloaded;
 	domain->cq.trywait_reads = choice->quirk && choice->quirk->trywait_reads;
 	domain->cq.silent_errors = choice->quirk && choice->quirk->silent_errors;
@@ -93,45 +93,45 @@ static struct dofi_cq *cq_add(struct dofi_domain *domain)
 	cq->offloaded = domain->cq.offloaded;
 	cq->serial = domain->cq.serial;
 	cq->fixed = true;
-	cq->places = FURTHER_CQ;
+	cq->unreserved = FURTHER_CQ;
 	if (dofi_cq_open_for(cq, domain->cq.progress, domain->fid, domain->cq.ops))
 		return NULL;
 	domain->n_more++;
 	return cq;
 }
 
-static bool has_places(const struct dofi_cq *cq, unsigned places)
+static bool has_room(const struct dofi_cq *cq, unsigned unreserved)
 {
-	return !cq->fixed || cq->places >= places;
+	return !cq->fixed || cq->unreserved >= unreserved;
 }
 
-static struct dofi_cq *cq_with(struct dofi_domain *domain, unsigned places)
+static struct dofi_cq *cq_with(struct dofi_domain *domain, unsigned unreserved)
 {
 	unsigned i;
 
-	if (has_places(&domain->cq, places))
+	if (has_room(&domain->cq, unreserved))
 		return &domain->cq;
 	for (i = 0; i < domain->n_more; i++)
-		if (has_places(domain->more[i], places))
+		if (has_room(domain->more[i], unreserved))
 			return domain->more[i];
 	return cq_add(domain);
 }
 
-struct dofi_cq *dofi_domain_cq_reserve(struct dofi_domain *domain, unsigned places)
+struct dofi_cq *dofi_domain_cq_reserve(struct dofi_domain *domain, unsigned unreserved)
 {
-	struct dofi_cq *cq = cq_with(domain, places);
+	struct dofi_cq *cq = cq_with(domain, unreserved);
 
-	if (!cq || !has_places(cq, places)) {
-		dofi_log(DOFI_WARN, DOFI_FAB, "no room for %u more completions", places);
+	if (!cq || !has_room(cq, unreserved)) {
+		dofi_log(DOFI_WARN, DOFI_FAB, "no room for %u more completions", unreserved);
 		return NULL;
 	}
-	cq->places -= cq->fixed ? places : 0;
+	cq->unreserved -= cq->fixed ? unreserved : 0;
 	return cq;
 }
 
-void dofi_domain_cq_release(struct dofi_cq *cq, unsigned places)
+void dofi_domain_cq_release(struct dofi_cq *cq, unsigned unreserved)
 {
-	cq->places += cq->fixed ? places : 0;
+	cq->unreserved += cq->fixed ? unreserved : 0;
 }
 
 static int mr_register(struct dofi_domain *domain, const struct dofi_mr_request *r, uint64_t key,

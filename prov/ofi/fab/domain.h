@@ -29,8 +29,8 @@ struct dofi_domain {
  * where it is fixed, until they are given back. When all are taken another is opened. NULL if that
  * fails. Progress thread only.
  */
-struct dofi_cq *dofi_domain_cq_reserve(struct dofi_domain *domain, unsigned places);
-void dofi_domain_cq_release(struct dofi_cq *cq, unsigned places);
+struct dofi_cq *dofi_domain_cq_reserve(struct dofi_domain *domain, unsigned unreserved);
+void dofi_domain_cq_release(struct dofi_cq *cq, unsigned unreserved);
 
 /* Opens the domain, opens its CQ and hands that to @progress. Progress thread only. */
 int dofi_domain_open(struct dofi_domain *domain, struct dofi_progress *progress,

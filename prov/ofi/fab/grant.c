@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <sys/random.h>
 
-#define FIRST_PLACES 64
+#define FIRST_BUCKETS 64
 #define KEY_TRIES 64
 
 struct dofi_grant {
@@ -60,28 +60,28 @@ uint32_t dofi_key_random(bool scoped)
 void dofi_grants_init(struct dofi_grants *t)
 {
 	dofi_mutex_init(&t->lock);
-	t->place = NULL;
-	t->places = t->used = 0;
+	t->bucket = NULL;
+	t->n_buckets = t->used = 0;
 }
 
 void dofi_grants_fini(struct dofi_grants *t)
 {
-	free(t->place);
+	free(t->bucket);
 }
 
 /* Keys are random: their low bits will do. Needs the lock, as do the next. */
-static struct dofi_grant_list *place_of(const struct dofi_grants *t, uint32_t key)
+static struct dofi_grant_list *bucket_of(const struct dofi_grants *t, uint32_t key)
 {
-	return &t->place[key & (t->places - 1)];
+	return &t->bucket[key & (t->n_buckets - 1)];
 }
 
 static struct dofi_grant *find(const struct dofi_grants *t, uint32_t key)
 {
 	struct dofi_grant *g;
 
-	if (!t->places)
+	if (!t->n_buckets)
 		return NULL;
-	LIST_FOREACH(g, place_of(t, key), link)
+	LIST_FOREACH(g, bucket_of(t, key), link)
 		if (g->key == key)
 			return g;
 	return NULL;
@@ -90,23 +90,23 @@ static struct dofi_grant *find(const struct dofi_grants *t, uint32_t key)
 /* Without memory the lists get longer, unless there are none yet. */
 static int grow(struct dofi_grants *t)
 {
-	struct dofi_grants next = { .places = t->places ? 2 * t->places : FIRST_PLACES };
+	struct dofi_grants next = { .n_buckets = t->n_buckets ? 2 * t->n_buckets : FIRST_BUCKETS };
 	struct dofi_grant *g;
 	size_t i;
 
-	if (t->used < t->places)
+	if (t->used < t->n_buckets)
 		return 0;
-	next.place = calloc(next.places, sizeof(*next.place));
-	if (!next.place)
-		return t->places ? 0 : -ENOMEM;
-	for (i = 0; i < t->places; i++)
-		while ((g = LIST_FIRST(&t->place[i]))) {
+	next.bucket = calloc(next.n_buckets, sizeof(*next.bucket));
+	if (!next.bucket)
+		return t->n_buckets ? 0 : -ENOMEM;
+	for (i = 0; i < t->n_buckets; i++)
+		while ((g = LIST_FIRST(&t->bucket[i]))) {
 			LIST_REMOVE(g, link);
-			LIST_INSERT_HEAD(place_of(&next, g->key), g, link);
+			LIST_INSERT_HEAD(bucket_of(&next, g->key), g, link);
 		}
-	free(t->place);
-	t->place = next.place;
-	t->places = next.places;
+	free(t->bucket);
+	t->bucket = next.bucket;
+	t->n_buckets = next.n_buckets;
 	return 0;
 }
 
@@ -139,7 +139,7 @@ static int enlist(struct dofi_grants *t, struct dofi_grant *g, const struct dofi
 		return ret;
 	g->fabric_key = dofi_mr_fabric_key(g->key, r->secret);
 	atomic_store(&g->word, (uint64_t)g->key << 32 | ++g->number);
-	LIST_INSERT_HEAD(place_of(t, g->key), g, link);
+	LIST_INSERT_HEAD(bucket_of(t, g->key), g, link);
 	t->used++;
 	return 0;
 }

@@ -49,8 +49,8 @@ LIST_HEAD(dofi_grant_list, dofi_grant);
 
 struct dofi_grants {
 	struct dofi_mutex lock;		/* the fields below; a leaf, held while peers' bytes move */
-	struct dofi_grant_list *place;	/* by key */
-	size_t places;			/* a power of two, or 0 */
+	struct dofi_grant_list *bucket;	/* by key */
+	size_t n_buckets;			/* a power of two, or 0 */
 	size_t used;
 };
 

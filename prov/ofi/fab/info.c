@@ -143,10 +143,10 @@ static uint64_t link_speed(const struct fi_info *info)
 /* Near is better than far, but not than fast; libfabric lists the fast ones first. */
 static bool nearer(const struct fi_info *a, const struct fi_info *b)
 {
-	struct dofi_place at, bt;
+	struct dofi_locality at, bt;
 
 	return strcmp(a->domain_attr->name, b->domain_attr->name) &&
-	       dofi_topo_place(a, &at) && dofi_topo_place(b, &bt) &&
+	       dofi_topo_locate(a, &at) && dofi_topo_locate(b, &bt) &&
 	       at.distance < bt.distance && link_speed(a) == link_speed(b);
 }
 
@@ -527,7 +527,7 @@ static int choice_make(const struct dofi_params *params, const struct query *q,
 		/* a device has one domain for its own interface; software has no such tie */
 		.wildcard = !info->nic && !params->address[0] && !params->domain[0],
 	};
-	choice->placed = dofi_topo_place(info, &choice->place);
+	choice->located = dofi_topo_locate(info, &choice->locality);
 	choose_rdma(choice, q);
 	choose_native(choice, *q);
 	choose_bye(choice);

@@ -46,8 +46,8 @@ struct dofi_fabric_choice {
 	bool says_bye;			/* an orderly end is announced, and so differs from a loss */
 	bool also_granted;		/* peers get to memory on another fabric, too, by its keys */
 	const struct dofi_quirk *quirk;
-	struct dofi_place place;	/* of its device, if that is known */
-	bool placed;
+	struct dofi_locality locality;	/* of its device, if that is known */
+	bool located;
 };
 
 /* Whether programs have immediate data, and atomics. */

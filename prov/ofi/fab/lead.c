@@ -15,14 +15,14 @@
 /* Where they cannot be opened waiting threads are woken by the progress thread. */
 static void descriptors_open(struct dofi_lead *lead)
 {
-	lead->ring_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	lead->signals = lead->ring_fd < 0 ? -1 : dofi_nap_open();
+	lead->wakeup_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	lead->signals = lead->wakeup_fd < 0 ? -1 : dofi_nap_open();
 }
 
 static void descriptors_close(struct dofi_lead *lead)
 {
-	if (lead->ring_fd >= 0)
-		close(lead->ring_fd);
+	if (lead->wakeup_fd >= 0)
+		close(lead->wakeup_fd);
 	if (lead->signals >= 0)
 		close(lead->signals);
 }
@@ -36,10 +36,10 @@ void dofi_lead_open(struct dofi_cq *cq)
 	struct dofi_lead *lead = &cq->lead;
 	const bool reliable = !cq->progress->traits.stale_signal && !cq->silent_errors;
 
-	lead->ring_fd = lead->signals = -1;
+	lead->wakeup_fd = lead->signals = -1;
 	atomic_store(&lead->word, NULL);
 	atomic_store(&lead->taken, false);
-	dofi_bell_init(&lead->left);
+	dofi_cond_init(&lead->left);
 	if (cq->fd >= 0 && reliable)
 		descriptors_open(lead);
 	lead->able = lead->signals >= 0;
@@ -53,7 +53,7 @@ void dofi_lead_expel(struct dofi_cq *cq)
 	lead->able = false;		/* or the leader could return before this thread runs */
 	while (atomic_load(&lead->taken)) {
 		dofi_lead_depose(lead);
-		dofi_bell_wait(&lead->left, &cq->lock, DOFI_NEVER);
+		dofi_cond_wait(&lead->left, &cq->lock, DOFI_NEVER);
 	}
 	lead->able = able;
 }
@@ -65,7 +65,7 @@ void dofi_lead_close(struct dofi_cq *cq)
 	dofi_lead_expel(cq);
 	lead->able = false;
 	descriptors_close(lead);
-	lead->ring_fd = lead->signals = -1;
+	lead->wakeup_fd = lead->signals = -1;
 	atomic_store(&lead->word, NULL);
 }
 
@@ -132,18 +132,18 @@ int dofi_lead_begin(struct dofi_cq *cq)
 	return err;
 }
 
-int dofi_lead_sleep(struct dofi_cq *cq, struct dofi_bell *bell, struct dofi_mutex *lock, int64_t deadline)
+int dofi_lead_sleep(struct dofi_cq *cq, struct dofi_cond *cond, struct dofi_mutex *lock, int64_t deadline)
 {
 	const struct dofi_lead *lead = &cq->lead;
 	const struct dofi_lead_word *w = atomic_load(&lead->word);
 	uint32_t value;
 
 	if (cq->fd >= 0)
-		return dofi_bell_wait_fd(bell, lock, deadline, cq->fd, lead->ring_fd, lead->signals);
+		return dofi_cond_wait_fd(cond, lock, deadline, cq->fd, lead->wakeup_fd, lead->signals);
 	if (!w)
 		return 0;
 	value = atomic_load(w->word);
-	return value & w->bit ? dofi_bell_wait_word(bell, lock, deadline, w->word, value) : 0;
+	return value & w->bit ? dofi_cond_wait_word(cond, lock, deadline, w->word, value) : 0;
 }
 
 void dofi_lead_end(struct dofi_cq *cq)
@@ -151,7 +151,7 @@ void dofi_lead_end(struct dofi_cq *cq)
 	dofi_mutex_lock(&cq->lock);
 	atomic_store(&cq->lead.taken, false);
 	dofi_cq_route(cq);
-	dofi_bell_ring_all(&cq->lead.left);
+	dofi_cond_broadcast(&cq->lead.left);
 	dofi_mutex_unlock(&cq->lock);
 }
 
@@ -164,6 +164,6 @@ void dofi_lead_depose(struct dofi_lead *lead)
 	word = atomic_load(&lead->word);
 	if (word)
 		dofi_lead_word_end(word);
-	else if (lead->ring_fd >= 0)
-		dofi_nap_end(lead->ring_fd);
+	else if (lead->wakeup_fd >= 0)
+		dofi_nap_end(lead->wakeup_fd);
 }

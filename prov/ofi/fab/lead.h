@@ -15,7 +15,7 @@
 #ifndef DOFI_FAB_LEAD_H
 #define DOFI_FAB_LEAD_H
 
-#include "base/bell.h"
+#include "base/cond.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -53,10 +53,10 @@ static inline void dofi_lead_word_end(const struct dofi_lead_word *w)
 struct dofi_lead {
 	_Atomic bool taken;		/* written with the CQ's lock */
 	_Atomic bool able;		/* the CQ can have a leader; written with the CQ's lock */
-	int ring_fd;			/* where the CQ has a descriptor: to wake the leader; or -1 */
+	int wakeup_fd;			/* where the CQ has a descriptor: to wake the leader; or -1 */
 	int signals;			/* where the CQ has a descriptor: from dofi_nap_open(); or -1 */
 	_Atomic(const struct dofi_lead_word *) word; /* where it has none: what peers wake the leader by, or NULL */
-	struct dofi_bell left;		/* of the CQ's lock: the leader has left */
+	struct dofi_cond left;		/* of the CQ's lock: the leader has left */
 };
 
 /* False where dofi_lead_begin() returns -EBUSY for every thread. */
@@ -87,8 +87,8 @@ void dofi_lead_set_word(struct dofi_cq *cq, const struct dofi_lead_word *word);
  */
 int dofi_lead_begin(struct dofi_cq *cq);
 
-/* Drops @bell's @lock and sleeps: as dofi_bell_wait(), and until @cq may have something, or is wanted back. */
-int dofi_lead_sleep(struct dofi_cq *cq, struct dofi_bell *bell, struct dofi_mutex *lock, int64_t deadline);
+/* Drops @bell's @lock and sleeps: as dofi_cond_wait(), and until @cq may have something, or is wanted back. */
+int dofi_lead_sleep(struct dofi_cq *cq, struct dofi_cond *cond, struct dofi_mutex *lock, int64_t deadline);
 
 /* The caller leads no more, and reads by a poll what has come meanwhile. No lock. */
 void dofi_lead_end(struct dofi_cq *cq);

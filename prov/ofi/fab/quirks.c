@@ -15,9 +15,9 @@
 
 #define VERBS .wc_errors = true, .takes_fence = true, .late_receives_cost = true,         \
 	      .fixed_queues = true, .offloaded = true, .waits_to_open = true,              \
-	      .eq_fails_for_one = true, .reason_beside = true, .trywait_reads = true
+	      .eq_fails_for_one = true, .reason_in_prov_errno = true, .trywait_reads = true
 
-#define TCP .blind_when_blocked = true, .takes_offset = true, .forgets_strangers = true,      \
+#define TCP .blind_when_blocked = true, .takes_offset = true, .keeps_half_open = true,      \
 	    .joins_families = true, .ends_silently = true, .rdm = true,                        \
 	    .refusal_ends_all = true, .closes_wholly = true, .frame_size = LONG_FRAME
 
@@ -41,13 +41,13 @@ static const struct dofi_quirk quirks[] = {
 		    "returns from reading that (1.17); calls most failures EIO, and of connections "
 		    "ETIMEDOUT, with the reason beside it; has fences, without saying so; a receiver "
 		    "that is not ready is asked again after up to 655 ms" },
-	{ .provider = "tcp", .up_to = FI_VERSION(1, 17), .rank = 2, TCP, .needs_room = true,
+	{ .provider = "tcp", .up_to = FI_VERSION(1, 17), .rank = 2, TCP, .hangs_on_empty_recv = true,
 	  .trywait_reads = true, .reads_each = true,
 	  .reason = "the software fabric that is maintained; stops reading without a receive, "
 		    "looks at all endpoints of a completion queue when that is read, "
 		    "uses a passive endpoint that is closed for a connection without a request "
 		    "(libfabric pull request 12709)" },
-	{ .provider = "tcp", .rank = 2, TCP, .needs_room = true, .data_in_eq = true,
+	{ .provider = "tcp", .rank = 2, TCP, .hangs_on_empty_recv = true, .data_in_eq = true,
 	  .listens_apart = true,
 	  .reason = "likewise, and stops reading at a receive of no bytes (2.1); has the sockets of a "
 		    "domain in the wait set of each event queue that one of its endpoints is bound to, "
@@ -57,7 +57,7 @@ static const struct dofi_quirk quirks[] = {
 		    "have the sockets of all domains; "
 		    "and its fi_trywait clears nothing (libfabric issue 8947)" },
 	{ .provider = "sockets", .rank = 4, .late_listen_error = true, .shutdown_closes = true,
-	  .takes_offset = true, .goes_on = true, .shutdown_overtakes = true, .loses_mark = true,
+	  .takes_offset = true, .goes_on = true, .shutdown_overtakes = true, .loses_cq_data_flag = true,
 	  .silent_errors = true, .rdm = true,
 	  .reason = "deprecated; port in use is EINVAL from fi_listen (1.17, 2.6), "
 		    "ends by another socket than data (1.17), "

@@ -25,14 +25,14 @@ struct dofi_quirk {
 	bool data_in_eq;	/* an EQ's descriptor reports data of endpoints, and reading it moves data */
 	bool listens_apart;	/* but not if it has passive endpoints alone */
 	bool goes_on;		/* a refused RDMA write does not keep what was sent after it from arriving */
-	bool loses_mark;	/* does not tell of a message that waited that CQ data came with it */
+	bool loses_cq_data_flag;	/* does not tell of a message that waited that CQ data came with it */
 	bool silent_errors;	/* a failed completion does not make its CQ's descriptor readable */
-	bool needs_room;	/* never ends a message that meets a receive of no bytes */
-	bool forgets_strangers;	/* closes a passive endpoint that connections still refer to: halfopen.h */
+	bool hangs_on_empty_recv;	/* never ends a message that meets a receive of no bytes */
+	bool keeps_half_open;	/* closes a passive endpoint that connections still refer to: halfopen.h */
 	bool joins_families;	/* leaves it to the system whether a passive endpoint at [::] serves IPv4, too */
 	bool eq_fails_for_one;	/* an error of the event queue may be one connection's alone */
 	bool keeps_request;	/* frees a request that could not be accepted only when it is rejected */
-	bool reason_beside;	/* calls an attempt's failure ETIMEDOUT whatever it was; prov_errno says that */
+	bool reason_in_prov_errno;	/* calls an attempt's failure ETIMEDOUT whatever it was; prov_errno says that */
 	bool waits_to_open;	/* looks for the peer within fi_endpoint, for seconds if it is not there */
 	bool takes_offset;	/* adds a registration's offset to the addresses that peers name */
 	bool late_receives_cost; /* a message that comes before its receive is sent again after a long time */

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 /* A busy shard does not keep the others waiting for longer than so many reads. */
-#define LOOKS 8
+#define READS 8
 
 #define REPORTS 32
 
@@ -53,7 +53,7 @@ int dofi_shards_open(struct dofi_shards *s, struct dofi_shard *first)
 	s->set = epoll_create1(EPOLL_CLOEXEC);
 	if (s->set < 0)
 		return -errno;
-	s->n = s->vacant = s->looks = 0;
+	s->n = s->vacant = s->reads = 0;
 	s->last = first;
 	atomic_store(&s->asked, false);
 	TAILQ_INIT(&s->awake);
@@ -174,7 +174,7 @@ static ssize_t read_awake(struct dofi_shards *s, struct fid_fabric *fabric, void
 
 ssize_t dofi_shards_read(struct dofi_shards *s, struct fid_fabric *fabric, void *buf, size_t count)
 {
-	const bool overdue = s->looks++ % LOOKS == 0;
+	const bool overdue = s->reads++ % READS == 0;
 	ssize_t n;
 
 	wake_asked(s);

@@ -39,7 +39,7 @@ struct dofi_shards {
 	unsigned n;			/* that are open */
 	unsigned vacant;		/* none before it has room for an endpoint; progress thread */
 	_Atomic bool asked;		/* some shard is */
-	unsigned looks;
+	unsigned reads;
 	struct dofi_shard *last;	/* what the last read came from */
 	TAILQ_HEAD(, dofi_shard) awake;
 	struct dofi_shard *shard[DOFI_SHARDS];

@@ -64,7 +64,7 @@ static hwloc_topology_t topology_read(void)
 	return NULL;
 }
 
-static void machine_look(void)
+static void machine_read(void)
 {
 	if (dofi_settings.numa == DOFI_NUMA_OFF)
 		return;
@@ -73,11 +73,11 @@ static void machine_look(void)
 		topology = topology_read();
 }
 
-static void machine_know(void)
+static void machine_read_once(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	pthread_once(&once, machine_look);
+	pthread_once(&once, machine_read);
 }
 
 /* The device behind an interface's or adapter's name; what is only software has none. */
@@ -150,12 +150,12 @@ static hwloc_obj_t near_obj(const struct fi_info *info)
 }
 
 /* The least that the machine tells between any two nodes of the sets. */
-static unsigned told_distance(hwloc_const_nodeset_t from, hwloc_const_nodeset_t to)
+static unsigned listed_distance(hwloc_const_nodeset_t from, hwloc_const_nodeset_t to)
 {
 	struct hwloc_distances_s *d;
 	hwloc_uint64_t least = REMOTE_DISTANCE;
 	unsigned n = 1, i, k;
-	bool told = false;
+	bool found = false;
 
 	if (hwloc_distances_get_by_type(topology, HWLOC_OBJ_NUMANODE, &n, &d,
 					HWLOC_DISTANCES_KIND_MEANS_LATENCY, 0) || !n)
@@ -165,9 +165,9 @@ static unsigned told_distance(hwloc_const_nodeset_t from, hwloc_const_nodeset_t 
 			hwloc_uint64_t v = d->values[i * d->nbobjs + k];
 
 			if (hwloc_bitmap_isset(from, d->objs[i]->os_index) &&
-			    hwloc_bitmap_isset(to, d->objs[k]->os_index) && (!told || v < least)) {
+			    hwloc_bitmap_isset(to, d->objs[k]->os_index) && (!found || v < least)) {
 				least = v;
-				told = true;
+				found = true;
 			}
 		}
 	hwloc_distances_release(topology, d);
@@ -193,30 +193,30 @@ static bool distance_to(hwloc_obj_t obj, unsigned *distance)
 	if (known) {
 		hwloc_cpuset_to_nodeset(topology, cpus, nodes);
 		*distance = hwloc_bitmap_intersects(nodes, obj->nodeset) ?
-			LOCAL_DISTANCE : told_distance(nodes, obj->nodeset);
+			LOCAL_DISTANCE : listed_distance(nodes, obj->nodeset);
 	}
 	hwloc_bitmap_free(nodes);
 	hwloc_bitmap_free(cpus);
 	return known;
 }
 
-bool dofi_topo_place(const struct fi_info *info, struct dofi_place *place)
+bool dofi_topo_locate(const struct fi_info *info, struct dofi_locality *locality)
 {
 	char path[PATH_MAX];
 	hwloc_obj_t obj;
 	unsigned distance;
 
-	machine_know();
+	machine_read_once();
 	if (only_node >= 0) {
 		if (!info->nic && !device_path(info->domain_attr->name, path))
 			return false;
-		*place = (struct dofi_place){ only_node, LOCAL_DISTANCE };
+		*locality = (struct dofi_locality){ only_node, LOCAL_DISTANCE };
 		return true;
 	}
 	obj = near_obj(info);
 	if (!obj || !distance_to(obj, &distance))
 		return false;
-	*place = (struct dofi_place){ hwloc_bitmap_first(obj->nodeset), distance };
+	*locality = (struct dofi_locality){ hwloc_bitmap_first(obj->nodeset), distance };
 	return true;
 }
 
@@ -225,7 +225,7 @@ void dofi_topo_bind(pthread_t thread, const struct fi_info *info)
 	hwloc_cpuset_t cpus;
 	hwloc_obj_t obj;
 
-	machine_know();
+	machine_read_once();
 	obj = dofi_settings.numa == DOFI_NUMA_BIND ? near_obj(info) : NULL;
 	cpus = obj ? own_cpus() : NULL;
 	/* a user who bound the program elsewhere, or more closely, knows why */

@@ -11,7 +11,7 @@
 
 struct fi_info;
 
-struct dofi_place {
+struct dofi_locality {
 	int node;		/* the NUMA node near the device, as the system numbers them */
 	unsigned distance;	/* from where the calling thread may run; 10 is the same node */
 };
@@ -22,7 +22,7 @@ struct dofi_place {
  * nodes. Choosing a fabric calls it, before there is any thread of ours that a fork could
  * meet; so a child finds it done.
  */
-bool dofi_topo_place(const struct fi_info *info, struct dofi_place *place);
+bool dofi_topo_locate(const struct fi_info *info, struct dofi_locality *locality);
 
 /*
  * Lets @thread run only near the device of @info, as far as the calling thread may run

@@ -29,7 +29,7 @@
  * without an event the progress thread checks for that. If so, the queue is out of epoll for REST_NS, and read every
  * REST_TICK_NS.
  */
-#define VAIN 16
+#define EMPTY_WAKEUPS 16
 #define REST_NS 100000000
 #define REST_TICK_NS 10000000
 
@@ -101,34 +101,34 @@ static bool has_descriptors(const struct dofi_progress *p)
 	return fd >= 0 || (errno != EMFILE && errno != ENFILE);
 }
 
-static void eq_vain(struct dofi_progress *p, struct dofi_eq *eq)
+static void eq_empty_wakeup(struct dofi_progress *p, struct dofi_eq *eq)
 {
-	bool poor = false;
+	bool lack_logged = false;
 
-	if (++eq->vain >= VAIN) {
-		eq->vain = 0;
-		poor = !has_descriptors(p);
+	if (++eq->empty_wakeups >= EMPTY_WAKEUPS) {
+		eq->empty_wakeups = 0;
+		lack_logged = !has_descriptors(p);
 	}
-	if (poor) {
+	if (lack_logged) {
 		eq->rests_until = dofi_now() + REST_NS;
-		if (!p->poor)
+		if (!p->lack_logged)
 			dofi_log(DOFI_WARN, DOFI_FAB, "no descriptors: connections wait; reported once");
-		p->poor = true;
+		p->lack_logged = true;
 	}
-	p->doors.arrived(p, poor);
+	p->listeners.arrived(p, lack_logged);
 }
 
 /* After a wakeup. An epoll set that reported nothing may do so for ever: dofi_cq_clear_signal(). */
 static void eq_serve(struct dofi_progress *p, struct dofi_eq *eq)
 {
 	if (dofi_eq_drain(p, eq)) {
-		eq->vain = 0;
+		eq->empty_wakeups = 0;
 		return;
 	}
 	if (p->traits.stale_signal && p->alone == &eq->source)
 		eq_take(p, eq, 1);
-	if (p->doors.n && eq == dofi_progress_listen_eq(p))
-		eq_vain(p, eq);
+	if (p->listeners.n && eq == dofi_progress_listen_eq(p))
+		eq_empty_wakeup(p, eq);
 }
 
 /* Whether nothing is in it. It takes no lock that a polling thread needs. */
@@ -143,30 +143,30 @@ static bool eq_is_empty(struct dofi_progress *p, struct dofi_eq *eq)
  * While it is not watched the polling thread moves the endpoints' data, and writes their events. Where
  * signals are stale fi_trywait() does not look for events.
  */
-static void eq_look(struct dofi_progress *p, struct dofi_eq *eq, int64_t now)
+static void eq_check(struct dofi_progress *p, struct dofi_eq *eq, int64_t now)
 {
 	if (p->traits.stale_signal || !eq_is_empty(p, eq) || eq->rests_until)
 		dofi_eq_drain(p, eq);
-	if (p->doors.n && eq == dofi_progress_listen_eq(p))
-		p->doors.arrived(p, false);
+	if (p->listeners.n && eq == dofi_progress_listen_eq(p))
+		p->listeners.arrived(p, false);
 	if (eq->rests_until)
-		eq->look_at = now + REST_TICK_NS;
+		eq->due_at = now + REST_TICK_NS;
 	else
-		eq->look_at = now + (p->traits.stale_signal ? EQ_LOCKED_TICK_NS : EQ_TICK_NS);
+		eq->due_at = now + (p->traits.stale_signal ? EQ_LOCKED_TICK_NS : EQ_TICK_NS);
 }
 
 static void eq_attend(struct dofi_progress *p, struct dofi_eq *eq, int64_t now)
 {
 	if (eq->watched && !eq->armed)
 		eq_serve(p, eq);
-	else if (!eq->watched && eq->fid && now >= eq->look_at)
-		eq_look(p, eq, now);
+	else if (!eq->watched && eq->fid && now >= eq->due_at)
+		eq_check(p, eq, now);
 }
 
 void dofi_eqs_serve(struct dofi_progress *p, int64_t now)
 {
 	if (atomic_load(&p->eq_wanted) && atomic_exchange(&p->eq_wanted, false))
-		p->eq.look_at = now;
+		p->eq.due_at = now;
 	eq_attend(p, &p->eq, now);
 	eq_attend(p, &p->listen_eq, now);
 }
@@ -187,7 +187,7 @@ bool dofi_eqs_arm(struct dofi_progress *p)
 	const bool was_armed = p->eq.armed;
 
 	if (!eq_arm(p, &p->eq)) {
-		p->eq.look_at = 0;
+		p->eq.due_at = 0;
 		return false;
 	}
 	if (!was_armed && p->traits.data_in_eq && p->eq.watched && eq_take(p, &p->eq, 0)) {
@@ -235,7 +235,7 @@ static void eq_watch(struct dofi_progress *p, struct dofi_eq *eq, int64_t now)
 		eq->watched = false;
 	}
 	eq->armed = false;
-	eq->look_at = now + (eq->rests_until ? REST_TICK_NS : EQ_TICK_NS);
+	eq->due_at = now + (eq->rests_until ? REST_TICK_NS : EQ_TICK_NS);
 	if (eq == &p->eq)
 		atomic_store(&p->eq_away, !eq->watched);
 }
@@ -248,7 +248,7 @@ void dofi_eqs_choose(struct dofi_progress *p)
 
 static int64_t eq_deadline(const struct dofi_eq *eq, int64_t deadline)
 {
-	return eq->fid && !eq->watched && eq->look_at < deadline ? eq->look_at : deadline;
+	return eq->fid && !eq->watched && eq->due_at < deadline ? eq->due_at : deadline;
 }
 
 int64_t dofi_eqs_deadline(const struct dofi_progress *p, int64_t deadline)
@@ -320,7 +320,7 @@ void dofi_progress_expect(struct dofi_progress *p)
 {
 	if (atomic_load(&p->eq_away) && !atomic_exchange(&p->eq_wanted, true) &&
 	    !dofi_progress_on_thread(p))
-		dofi_progress_ring(p);
+		dofi_progress_wake(p);
 }
 
 void dofi_progress_await(struct dofi_progress *p)

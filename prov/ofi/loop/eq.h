@@ -26,9 +26,9 @@ struct dofi_eq {
 	struct dofi_source source;
 	bool watched;			/* fd is in the epoll set; otherwise look_at counts */
 	bool armed;			/* not read since fi_trywait() found it empty */
-	int64_t look_at;		/* when it is read next while it is not watched */
+	int64_t due_at;		/* when it is read next while it is not watched */
 	int64_t rests_until;		/* until then it is out of epoll, for lack of descriptors */
-	unsigned vain;			/* consecutive wakeups without an event */
+	unsigned empty_wakeups;			/* consecutive wakeups without an event */
 };
 
 /* What the event queues of a fabric need; the reasons are in fab/quirks.c. */

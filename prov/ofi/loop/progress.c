@@ -342,7 +342,7 @@ void dofi_progress_stop(struct dofi_progress *p)
 	dofi_mutex_lock(&p->lock);
 	p->stop = true;
 	dofi_mutex_unlock(&p->lock);
-	dofi_progress_ring(p);
+	dofi_progress_wake(p);
 	pthread_join(p->thread, NULL);
 	if (p->lingering_end)
 		p->lingering_end(p);
@@ -353,7 +353,7 @@ void dofi_progress_stop(struct dofi_progress *p)
 	fi_close(&p->fabric->fid);
 }
 
-void dofi_progress_ring(struct dofi_progress *p)
+void dofi_progress_wake(struct dofi_progress *p)
 {
 	uint64_t one = 1;
 
@@ -365,7 +365,7 @@ void dofi_progress_ring(struct dofi_progress *p)
 void dofi_progress_probe(struct dofi_progress *p)
 {
 	if (atomic_load(&p->eq_away) && !atomic_exchange(&p->probe_wanted, true))
-		dofi_progress_ring(p);
+		dofi_progress_wake(p);
 }
 
 void dofi_progress_post(struct dofi_progress *p, struct dofi_work *work)
@@ -381,7 +381,7 @@ void dofi_progress_post(struct dofi_progress *p, struct dofi_work *work)
 	dofi_mutex_unlock(&p->lock);
 	/* the thread does all that is queued before it sleeps again, so the first is enough to wake it */
 	if (first)
-		dofi_progress_ring(p);
+		dofi_progress_wake(p);
 }
 
 void dofi_progress_withdraw(struct dofi_progress *p, struct dofi_work *work)
@@ -410,7 +410,7 @@ struct call {
 
 static void call_run(struct dofi_work *work)
 {
-	struct call *c = (struct call *)work;
+	struct call *c = DOFI_CONTAINER_OF(work, struct call, work);
 
 	c->fn(c->arg);
 	sem_post(&c->done);

@@ -31,12 +31,12 @@
 struct dofi_progress;
 
 /* The ports of passive endpoints, for sock/halfopen.c. */
-struct dofi_doors {
+struct dofi_listeners {
 	/*
 	 * The event queue has work and reports no event: a connection may have come. @crowd: silent ones have to be
 	 * searched soon. Called while n is not 0.
 	 */
-	void (*arrived)(struct dofi_progress *p, bool crowd);
+	void (*arrived)(struct dofi_progress *p, bool many);
 	unsigned n;
 	int spare;			/* a descriptor to give up when there are no others, or -1 */
 	unsigned wakes;			/* since the last search for silent connections, */
@@ -113,8 +113,8 @@ struct dofi_progress {
 	void (*lingering_end)(struct dofi_progress *p);	/* once the thread has ended; NULL if nothing ever lingered */
 	int socket_hint;		/* where sock/watch.c begins to search */
 	const struct dofi_source *alone; /* what epoll reported, if it was nothing else */
-	struct dofi_doors doors;
-	bool poor;			/* it was logged that there are no descriptors */
+	struct dofi_listeners listeners;
+	bool lack_logged;			/* it was logged that there are no descriptors */
 	int64_t eq_stays_until;		/* the eq is watched until then though the program polls */
 	bool resting;			/* peers ring, see struct dofi_progress_ops */
 };
@@ -148,7 +148,7 @@ void dofi_progress_call(struct dofi_progress *p, void (*fn)(void *arg), void *ar
 void dofi_progress_fail(struct dofi_progress *p, int err);
 
 /* Makes the progress thread look at everything once. Any thread. */
-void dofi_progress_ring(struct dofi_progress *p);
+void dofi_progress_wake(struct dofi_progress *p);
 
 /*
  * When the event queue of endpoints is read while it is out of the epoll set (eq.h):

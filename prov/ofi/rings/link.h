@@ -41,12 +41,12 @@ struct dofi_link_memory;
 struct dofi_link {
 	/* the sender's lock */
 	struct dofi_ring_out out;
-	struct dofi_doorbell *bell;	/* the peer's; NULL: it is woken for each frame */
+	struct dofi_doorbell *doorbell;	/* the peer's; NULL: it is woken for each frame */
 	uint32_t mark;			/* of our ring there */
 	/* the lock of the set that it is in */
 	struct dofi_ring_in in;
 	bool reported;			/* a completion has said that the peer broke @in */
-	uint32_t place;			/* in the set */
+	uint32_t slot;			/* in the set */
 	void *owner;			/* of the set's user */
 	/* both */
 	struct dofi_link_memory *memory;
@@ -60,17 +60,17 @@ int dofi_link_make(struct dofi_link **link);
  * Maps the memory @fd of a peer that asks, and the peer's doorbell @bell. 0, -EPROTO if one of
  * them is not what it should be, or another negative errno. Both stay open.
  */
-int dofi_link_join(int fd, int bell, struct dofi_link **link);
+int dofi_link_join(int fd, int doorbell, struct dofi_link **link);
 /*
  * The peer has joined, and sent its doorbell @bell; -1 if that did not get here, because this
  * process has no descriptor left: then each frame wakes the peer. As dofi_link_join().
  */
-int dofi_link_meet(struct dofi_link *link, int bell);
+int dofi_link_meet(struct dofi_link *link, int doorbell);
 /* It is in no set. NULL is nothing. */
 void dofi_link_free(struct dofi_link *link);
 
 /* Says to the peer where the ring to us is in our set. */
-void dofi_link_show_place(struct dofi_link *link);
+void dofi_link_show_slot(struct dofi_link *link);
 
 /*
  * Room for a frame of up to @len bytes, at most DOFI_LINK_FRAME, in the ring to the peer: as
@@ -87,7 +87,7 @@ static inline void dofi_link_send(struct dofi_link *link, size_t len)
 }
 
 /* The slow path of dofi_link_notify(). */
-bool dofi_link_tell(struct dofi_link *link);
+bool dofi_link_notify_slow(struct dofi_link *link);
 
 /*
  * Behind dofi_link_send(): whether the caller is to wake the peer. Either this load sees what
@@ -96,7 +96,7 @@ bool dofi_link_tell(struct dofi_link *link);
  */
 static inline bool dofi_link_notify(struct dofi_link *link)
 {
-	return !link->bell || (atomic_load(&link->bell->wants) && dofi_link_tell(link));
+	return !link->doorbell || (atomic_load(&link->doorbell->wants) && dofi_link_notify_slow(link));
 }
 
 #endif

@@ -4,7 +4,7 @@
  * completion queue whose completions are the frames that wait in a set of rings.
  *
  * So fab/cq.c reads this queue like any other. It has no descriptor: a thread that sleeps on it
- * is woken as dofi_rings_sleep() says. Connections are made and kept by the transport, each
+ * is woken as dofi_rings_sleep_begin() says. Connections are made and kept by the transport, each
  * with a link (rings/link.h).
  */
 #ifndef DOFI_RINGS_RINGS_H
@@ -49,7 +49,7 @@ struct fid_ep *dofi_rings_ep(struct dofi_rings *rings);
 const struct dofi_lead_word *dofi_rings_lead(const struct dofi_rings *rings);
 
 /* The descriptor of the doorbell for peers, open as long as the CQ. */
-int dofi_rings_bell(const struct dofi_rings *rings);
+int dofi_rings_doorbell(const struct dofi_rings *rings);
 
 /* CQ lock held, for these three. 0 or -ENOMEM. */
 int dofi_rings_add(struct dofi_rings *rings, struct dofi_link *link);
@@ -64,7 +64,7 @@ static inline void dofi_rings_release(const struct fi_cq_data_entry *entry)
  * The owner is about to sleep: from here on a peer that sends wakes it. All rings are to be
  * read once more after this, and the next reads do so. Any thread.
  */
-void dofi_rings_sleep(struct dofi_rings *rings);
-void dofi_rings_rise(struct dofi_rings *rings);
+void dofi_rings_sleep_begin(struct dofi_rings *rings);
+void dofi_rings_sleep_end(struct dofi_rings *rings);
 
 #endif

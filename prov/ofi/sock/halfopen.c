@@ -120,25 +120,25 @@ static bool sockets_add(struct sockets *s, int fd)
 }
 
 /* Opens @path, with the spare descriptor if there is no other. */
-static FILE *path_open(struct dofi_doors *doors, const char *path)
+static FILE *path_open(struct dofi_listeners *listeners, const char *path)
 {
 	FILE *f = fopen(path, "re");
 
-	if (f || errno != EMFILE || doors->spare < 0)
+	if (f || errno != EMFILE || listeners->spare < 0)
 		return f;
-	close(doors->spare);
-	doors->spare = -1;
+	close(listeners->spare);
+	listeners->spare = -1;
 	return fopen(path, "re");
 }
 
 static void spare_get(struct dofi_progress *p)
 {
-	if (p->doors.spare < 0)
-		p->doors.spare = fcntl(p->doorbell, F_DUPFD_CLOEXEC, 0);
+	if (p->listeners.spare < 0)
+		p->listeners.spare = fcntl(p->doorbell, F_DUPFD_CLOEXEC, 0);
 }
 
 /* All that are in the epoll set @set, and in the sets in that. */
-static void collect(struct dofi_doors *doors, struct sockets *sockets, int set, int depth)
+static void collect(struct dofi_listeners *listeners, struct sockets *sockets, int set, int depth)
 {
 	struct sockets sets = { .fd = NULL };
 	char path[64], line[256];
@@ -147,7 +147,7 @@ static void collect(struct dofi_doors *doors, struct sockets *sockets, int set, 
 	int fd;
 
 	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", set);
-	f = path_open(doors, path);
+	f = path_open(listeners, path);
 	if (!f)
 		return;
 	while (fgets(line, sizeof(line), f))
@@ -155,7 +155,7 @@ static void collect(struct dofi_doors *doors, struct sockets *sockets, int set, 
 			sockets_add(is_socket(fd) ? sockets : &sets, fd);
 	fclose(f);
 	for (i = 0; i < sets.n && depth > 1; i++)
-		collect(doors, sockets, sets.fd[i], depth - 1);
+		collect(listeners, sockets, sets.fd[i], depth - 1);
 	free(sets.fd);
 }
 
@@ -163,7 +163,7 @@ static struct sockets sockets_of(struct dofi_progress *p)
 {
 	struct sockets sockets = { .fd = NULL };
 
-	collect(&p->doors, &sockets, dofi_progress_listen_eq(p)->fd, DEPTH);
+	collect(&p->listeners, &sockets, dofi_progress_listen_eq(p)->fd, DEPTH);
 	spare_get(p);
 	return sockets;
 }
@@ -213,34 +213,34 @@ static size_t silent_end(const struct sockets *s)
 
 static void search(struct dofi_timer *timer)
 {
-	struct dofi_progress *p = DOFI_CONTAINER_OF(timer, struct dofi_progress, doors.timer);
+	struct dofi_progress *p = DOFI_CONTAINER_OF(timer, struct dofi_progress, listeners.timer);
 	struct sockets s = sockets_of(p);
 	size_t ended;
 
 	sockets_keep_silent(&s);
 	ended = silent_end(&s);
-	if (ended && !p->doors.reported)
+	if (ended && !p->listeners.reported)
 		dofi_log(DOFI_WARN, DOFI_CM, "%zu connections that brought no request were ended; later "
 			 "ones go untold", ended);
-	p->doors.reported |= ended;
-	p->doors.wakes = 0;
-	p->doors.searched = dofi_now();
+	p->listeners.reported |= ended;
+	p->listeners.wakes = 0;
+	p->listeners.searched = dofi_now();
 	if (s.n > ended)
-		dofi_timer_start(p, timer, p->doors.searched + CROWD_MS * MS);
+		dofi_timer_start(p, timer, p->listeners.searched + CROWD_MS * MS);
 	free(s.fd);
 }
 
-static void arrived(struct dofi_progress *p, bool crowd)
+static void arrived(struct dofi_progress *p, bool many)
 {
-	struct dofi_doors *doors = &p->doors;
+	struct dofi_listeners *listeners = &p->listeners;
 	const int64_t now = dofi_now();
 
-	crowd |= ++doors->wakes >= CROWD;
-	if (crowd)
-		dofi_timer_start(p, &doors->timer, now - doors->searched < SEARCH_MS * MS ?
-				 doors->searched + SEARCH_MS * MS : now);
-	else if (!doors->timer.at)
-		dofi_timer_start(p, &doors->timer, now + SILENT_MS * MS);
+	many |= ++listeners->wakes >= CROWD;
+	if (many)
+		dofi_timer_start(p, &listeners->timer, now - listeners->searched < SEARCH_MS * MS ?
+				 listeners->searched + SEARCH_MS * MS : now);
+	else if (!listeners->timer.at)
+		dofi_timer_start(p, &listeners->timer, now + SILENT_MS * MS);
 }
 
 /* Ports */
@@ -263,10 +263,10 @@ void dofi_halfopen_begin(struct dofi_progress *p, uint16_t port)
 	struct sockets s;
 	size_t i;
 
-	if (!p->doors.n++) {
-		p->doors.arrived = arrived;
-		p->doors.timer.fire = search;
-		p->doors.spare = -1;
+	if (!p->listeners.n++) {
+		p->listeners.arrived = arrived;
+		p->listeners.timer.fire = search;
+		p->listeners.spare = -1;
 	}
 	s = sockets_of(p);
 	for (i = 0; i < s.n; i++)
@@ -275,13 +275,13 @@ void dofi_halfopen_begin(struct dofi_progress *p, uint16_t port)
 	free(s.fd);
 }
 
-static void door_forget(struct dofi_progress *p)
+static void listener_forget(struct dofi_progress *p)
 {
-	if (--p->doors.n)
+	if (--p->listeners.n)
 		return;
-	dofi_timer_stop(p, &p->doors.timer);
-	if (p->doors.spare >= 0)
-		close(p->doors.spare);
+	dofi_timer_stop(p, &p->listeners.timer);
+	if (p->listeners.spare >= 0)
+		close(p->listeners.spare);
 }
 
 /* How many connections at @port it ended; those that listened do so no more. */
@@ -319,5 +319,5 @@ void dofi_halfopen_end(struct dofi_progress *p, uint16_t port)
 	} while (n && n < last);
 	if (n)
 		dofi_log(DOFI_WARN, DOFI_FAB, "%u connections to port %u have no end", n, port);
-	door_forget(p);
+	listener_forget(p);
 }

@@ -4,6 +4,7 @@
 #include "sock/linger.h"
 
 #include "base/clock.h"
+#include "base/container.h"
 #include "base/env.h"
 #include "base/log.h"
 
@@ -79,9 +80,9 @@ void dofi_linger_cut(int fd)
 		dofi_log(DOFI_INFO, DOFI_CM, "a closed connection's peer cannot be told");
 }
 
-static void look(struct dofi_timer *timer)
+static void check(struct dofi_timer *timer)
 {
-	struct dofi_linger *l = (struct dofi_linger *)timer;
+	struct dofi_linger *l = DOFI_CONTAINER_OF(timer, struct dofi_linger, timer);
 	int64_t now = dofi_now(), patience = dofi_settings.linger_ms * MS, next;
 	int left;
 
@@ -140,7 +141,7 @@ void dofi_linger_adopt(struct dofi_progress *p, int fd, const void *rest, size_t
 		return;
 	}
 	*l = (struct dofi_linger){
-		.timer.fire = look, .progress = p, .fd = fd, .step = FIRST_STEP, .moved = dofi_now(),
+		.timer.fire = check, .progress = p, .fd = fd, .step = FIRST_STEP, .moved = dofi_now(),
 		.rest = size, .size = size,
 	};
 	if (size)

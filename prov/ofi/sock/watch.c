@@ -4,6 +4,7 @@
 #include "sock/watch.h"
 
 #include "base/clock.h"
+#include "base/container.h"
 #include "base/env.h"
 #include "base/log.h"
 #include "sock/linger.h"
@@ -14,7 +15,6 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <rdma/fi_cm.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -146,7 +146,7 @@ static bool owes(const struct tcp_info *info)
 	return info->tcpi_unacked || info->tcpi_probes > 1;
 }
 
-static void look_again(struct dofi_watch *w)
+static void check_later(struct dofi_watch *w)
 {
 	if (dofi_settings.keepalive_s)
 		dofi_timer_start(w->progress, &w->timer,
@@ -154,9 +154,9 @@ static void look_again(struct dofi_watch *w)
 }
 
 /* From one look to the next nothing came from a peer that had to answer. */
-static void look(struct dofi_timer *timer)
+static void check(struct dofi_timer *timer)
 {
-	struct dofi_watch *w = (struct dofi_watch *)((char *)timer - offsetof(struct dofi_watch, timer));
+	struct dofi_watch *w = DOFI_CONTAINER_OF(timer, struct dofi_watch, timer);
 	const uint32_t period_ms = dofi_settings.keepalive_s * 1000;
 	struct tcp_info info = { .tcpi_unacked = 0 };
 	socklen_t len = sizeof(info);
@@ -168,7 +168,7 @@ static void look(struct dofi_timer *timer)
 		dofi_log(DOFI_INFO, DOFI_CM, "a peer gives no sign of life");
 		dofi_linger_cut(w->fd);
 	} else {
-		look_again(w);
+		check_later(w);
 	}
 }
 
@@ -188,8 +188,8 @@ int dofi_watch_open(struct dofi_watch *w, struct dofi_progress *p, struct fid_ep
 	dofi_watch_keep_alive(w->fd);
 	w->progress = p;
 	w->owes = false;
-	w->timer = (struct dofi_timer){ .fire = look };
-	look_again(w);
+	w->timer = (struct dofi_timer){ .fire = check };
+	check_later(w);
 	return 0;
 }
 

@@ -135,7 +135,7 @@ static void make_owned(void)
 {
 	make_probed();
 	poll_once();
-	now = cq.look_at;
+	now = cq.due_at;
 	serve();
 	cr_assert_eq(mode(), DOFI_CQ_OWNED);
 }
@@ -193,7 +193,7 @@ Test(cq, left_for_a_moment_when_the_program_polled)
 {
 	make_probed();
 	cr_expect_eq(delivered, 1);
-	cr_expect_eq(cq.look_at, now + 100 * US);
+	cr_expect_eq(cq.due_at, now + 100 * US);
 	cr_expect_eq(dofi_cq_due(&cq), now + 100 * US);
 }
 
@@ -218,19 +218,19 @@ Test(cq, probed_waits_its_moment)
 Test(cq, owned_while_the_program_still_polls)
 {
 	make_owned();
-	cr_expect_eq(cq.look_at, now + 125 * US);
+	cr_expect_eq(cq.due_at, now + 125 * US);
 }
 
 Test(cq, a_read_that_lasts_is_a_poll)
 {
 	make_probed();
-	now = cq.look_at;
+	now = cq.due_at;
 	dofi_mutex_lock(&cq.lock);		/* as dofi_cq_poll() has it in another thread */
 	serve();
 	dofi_mutex_unlock(&cq.lock);
 	cr_expect_eq(mode(), DOFI_CQ_OWNED);
 	cr_expect_eq(delivered, 1);
-	now = cq.look_at;
+	now = cq.due_at;
 	serve();
 	cr_expect_eq(mode(), DOFI_CQ_ARMED);
 	cr_expect_eq(delivered, 2);
@@ -246,11 +246,11 @@ Test(cq, a_program_that_takes_events_is_at_work)
 	serve();
 	cr_expect_eq(mode(), DOFI_CQ_PROBED);
 	dofi_cq_taken(&cq);
-	now = cq.look_at;
+	now = cq.due_at;
 	serve();
 	cr_expect_eq(mode(), DOFI_CQ_OWNED);
-	cr_expect_eq(cq.look_at, now + 125 * US);
-	now = cq.look_at;
+	cr_expect_eq(cq.due_at, now + 125 * US);
+	now = cq.due_at;
 	serve();
 	cr_expect_eq(mode(), DOFI_CQ_ARMED);
 }
@@ -260,7 +260,7 @@ Test(cq, a_program_that_only_posts_is_read_for)
 	make_owned();
 	complete(2);
 	dofi_cq_posted(&cq);
-	now = cq.look_at;
+	now = cq.due_at;
 	serve();
 	cr_expect_eq(mode(), DOFI_CQ_OWNED);
 	cr_expect_eq(fake_unread(), 0);
@@ -271,9 +271,9 @@ Test(cq, a_program_that_only_posts_is_read_for)
 static long pause_after_poll(void)
 {
 	poll_once();
-	now = cq.look_at;
+	now = cq.due_at;
 	serve();
-	return (cq.look_at - now) / US;
+	return (cq.due_at - now) / US;
 }
 
 Test(cq, looks_become_rarer_while_the_program_polls)
@@ -288,7 +288,7 @@ Test(cq, looks_become_rarer_while_the_program_polls)
 	}
 	cr_expect(i > 10);
 	cr_expect_eq(pause_after_poll(), 4000);
-	now = cq.look_at;
+	now = cq.due_at;
 	serve();
 	cr_expect_eq(mode(), DOFI_CQ_ARMED);
 	complete(1);
@@ -296,7 +296,7 @@ Test(cq, looks_become_rarer_while_the_program_polls)
 	complete(1);
 	epoll_fires();
 	serve();
-	cr_expect_eq(cq.look_at, now + 2000 * US);	/* half of the last */
+	cr_expect_eq(cq.due_at, now + 2000 * US);	/* half of the last */
 	cr_expect_eq(pause_after_poll(), 2500);
 }
 
@@ -312,7 +312,7 @@ Test(cq, and_are_rare_from_the_beginning_where_no_peer_depends_on_them)
 static void look_after_post(void)
 {
 	dofi_cq_posted(&cq);
-	now = cq.look_at;
+	now = cq.due_at;
 	serve();
 }
 
@@ -348,7 +348,7 @@ Test(cq, while_it_may_poll_again_looks_after_posts_come_soon)
 		;
 	look_after_post();
 	cr_expect_eq(mode(), DOFI_CQ_OWNED);
-	cr_expect_eq(cq.look_at, now + 100 * US);
+	cr_expect_eq(cq.due_at, now + 100 * US);
 }
 
 Test(cq, a_poll_now_and_then_does_not_change_that_it_is_served)
@@ -393,8 +393,8 @@ Test(cq, a_cq_that_had_a_leader_is_left_for_a_tick)
 	cq.led = true;
 	serve();
 	cr_expect_eq(mode(), DOFI_CQ_PROBED);
-	cr_expect_eq(cq.look_at, now + 1000 * US);
-	now = cq.look_at;
+	cr_expect_eq(cq.due_at, now + 1000 * US);
+	now = cq.due_at;
 	serve();
 	cr_expect_eq(mode(), DOFI_CQ_ARMED);
 }
@@ -404,7 +404,7 @@ Test(cq, where_hardware_moves_the_data_posts_alone_need_no_looks)
 	cq.offloaded = true;
 	make_owned();
 	look_after_post();
-	cr_expect_eq(cq.look_at, now + 64000 * US);
+	cr_expect_eq(cq.due_at, now + 64000 * US);
 	look_after_post();
 	look_after_post();
 	look_after_post();
@@ -429,7 +429,7 @@ Test(cq, owned_costs_no_read)
 	fake.cq_reads = 0;
 	for (i = 0; i < 10; i++) {
 		poll_once();
-		now = cq.look_at;
+		now = cq.due_at;
 		serve();
 		cr_assert_eq(mode(), DOFI_CQ_OWNED);
 	}
@@ -457,13 +457,13 @@ Test(cq, without_memory_to_watch_with_it_is_looked_at_again)
 	make_owned();
 	complete(1);
 	cr_assert_eq(epoll_ctl(progress.epfd, EPOLL_CTL_ADD, cq.fd, &ev), 0);	/* so that it fails */
-	now = cq.look_at;
+	now = cq.due_at;
 	serve();
 	cr_expect_eq(mode(), DOFI_CQ_OWNED);
 	cr_expect_eq(fake_unread(), 0);
-	cr_expect_eq(cq.look_at, now + 1000 * US);
+	cr_expect_eq(cq.due_at, now + 1000 * US);
 	cr_assert_eq(epoll_ctl(progress.epfd, EPOLL_CTL_DEL, cq.fd, NULL), 0);
-	now = cq.look_at;
+	now = cq.due_at;
 	serve();
 	cr_expect_eq(mode(), DOFI_CQ_ARMED);
 	complete(1);
@@ -474,7 +474,7 @@ Test(cq, comes_back_when_the_program_stops_polling)
 {
 	make_owned();
 	complete(5);
-	now = cq.look_at;
+	now = cq.due_at;
 	serve();
 	cr_expect_eq(mode(), DOFI_CQ_ARMED);
 	cr_expect_eq(fake_unread(), 0);
@@ -675,9 +675,9 @@ Test(cq, what_was_left_is_drained_with_the_rest)
 Test(cq, what_was_left_is_not_forgotten_when_the_program_stops_polling)
 {
 	read_ahead(3);
-	now = cq.look_at;
+	now = cq.due_at;
 	serve();
-	now = cq.look_at;
+	now = cq.due_at;
 	serve();
 	cr_assert_eq(mode(), DOFI_CQ_ARMED);
 	cr_expect_eq(delivered, next_context - 1);
@@ -1347,7 +1347,7 @@ Test(cq, without_a_descriptor_the_program_owns_it_when_it_polls)
 	serve();
 	cr_expect_eq(mode(), DOFI_CQ_PROBED);
 	cr_expect(!dofi_poller_relies_on_peer(&cq.poller));
-	now = cq.look_at;
+	now = cq.due_at;
 	complete(2);
 	dofi_cq_sleep_begin(&cq);
 	cr_expect(doorbell_rang());
@@ -1630,7 +1630,7 @@ Test(cq_shards, epoll_reports_nothing_while_the_program_polls)
 	make_owned();
 	complete(1);
 	cr_expect(!epoll_fires());
-	now = cq.look_at;
+	now = cq.due_at;
 	serve();
 	cr_expect_eq(mode(), DOFI_CQ_ARMED);
 	cr_expect_eq(fake_unread(), 0);

@@ -85,12 +85,12 @@ Test(domain_fixed, another_queue_is_opened_when_one_is_full)
 {
 	struct dofi_cq *second;
 
-	cr_expect_eq(dofi_domain_cq_reserve(&domain, domain.cq.places - 192), &domain.cq);
+	cr_expect_eq(dofi_domain_cq_reserve(&domain, domain.cq.unreserved - 192), &domain.cq);
 	cr_expect_eq(dofi_domain_cq_reserve(&domain, 192), &domain.cq);
 	second = dofi_domain_cq_reserve(&domain, 1);
 	cr_expect(second && second != &domain.cq && domain.n_more == 1);
 	cr_expect(domain.cq.serial && second->serial);
-	cr_expect_eq(second->places, 8191 - 1);	/* a quarter of the most: the device has no longer one */
+	cr_expect_eq(second->unreserved, 8191 - 1);	/* a quarter of the most: the device has no longer one */
 	dofi_domain_cq_release(&domain.cq, 192);
 	cr_expect_eq(dofi_domain_cq_reserve(&domain, 192), &domain.cq);
 	cr_expect_eq(dofi_domain_cq_reserve(&domain, 192), second);
@@ -108,7 +108,7 @@ Test(domain_fixed, what_no_queue_holds_is_refused)
 
 Test(domain_fixed, without_another_queue_it_is_refused)
 {
-	cr_expect_eq(dofi_domain_cq_reserve(&domain, domain.cq.places), &domain.cq);
+	cr_expect_eq(dofi_domain_cq_reserve(&domain, domain.cq.unreserved), &domain.cq);
 	fake.fault.cq_open = -FI_ENOMEM;
 	cr_expect(!dofi_domain_cq_reserve(&domain, 1));
 	dofi_domain_close(&domain);

@@ -28,7 +28,7 @@ static const struct dofi_lead_word page_word = { .word = &page.asleep, .bit = DO
 static int64_t now = 1000000000;
 static _Atomic unsigned delivered;
 static struct dofi_mutex lock;	/* as an EVD's, with its bell */
-static struct dofi_bell bell;
+static struct dofi_cond cond;
 
 static void completed(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink)
 {
@@ -61,7 +61,7 @@ static void init(void)
 	progress.epfd = epoll_create1(EPOLL_CLOEXEC);
 	TAILQ_INIT(&progress.pollers);
 	STAILQ_INIT(&progress.work);
-	dofi_bell_init(&bell);
+	dofi_cond_init(&cond);
 	dofi_cq_init(&cq);
 	cr_assert_eq(dofi_cq_open(&cq, &progress, &fake.domain), 0);
 	dofi_cq_serve(&cq, now);
@@ -105,7 +105,7 @@ static void make_owned(void)
 	complete(1);
 	serve_woken();
 	dofi_cq_poll(&cq, NULL);
-	now = cq.look_at;
+	now = cq.due_at;
 	dofi_cq_serve(&cq, now);
 	cr_assert_eq(cq.mode, DOFI_CQ_OWNED);
 	delivered = 0;
@@ -116,7 +116,7 @@ static int sleep_for(uint32_t us)
 	int err;
 
 	dofi_mutex_lock(&lock);
-	err = dofi_lead_sleep(&cq, &bell, &lock, dofi_deadline(us));
+	err = dofi_lead_sleep(&cq, &cond, &lock, dofi_deadline(us));
 	dofi_mutex_unlock(&lock);
 	return err;
 }
@@ -237,11 +237,11 @@ Test(lead, what_cannot_be_led_is_not_waited_for)
 
 Test(lead, not_when_closed)
 {
-	int ring_fd = cq.lead.ring_fd, signals = cq.lead.signals;
+	int wakeup_fd = cq.lead.wakeup_fd, signals = cq.lead.signals;
 
 	dofi_cq_close(&cq);
 	cr_expect_eq(dofi_lead_begin(&cq), -EBUSY);
-	cr_expect_eq(fcntl(ring_fd, F_GETFD), -1);
+	cr_expect_eq(fcntl(wakeup_fd, F_GETFD), -1);
 	cr_expect_eq(fcntl(signals, F_GETFD), -1);
 }
 
@@ -253,7 +253,7 @@ Test(lead, not_without_descriptors)
 	cr_assert_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
 	dofi_cq_close(&cq);
 	none = limit;
-	none.rlim_cur = cq.lead.ring_fd = 0;
+	none.rlim_cur = cq.lead.wakeup_fd = 0;
 	cr_assert_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
 	cr_assert_eq(dofi_cq_open(&cq, &progress, &fake.domain), 0);
 	cr_expect_eq(dofi_lead_begin(&cq), -EBUSY);
@@ -316,17 +316,17 @@ static int leader_end(struct leader *l)
 	return l->err;
 }
 
-static void ring(void)
+static void wake(void)
 {
 	dofi_mutex_lock(&lock);
-	dofi_bell_ring_all(&bell);
+	dofi_cond_broadcast(&cond);
 	dofi_mutex_unlock(&lock);
 }
 
 static void ring_and_end(struct leader *l)
 {
 	atomic_store(&l->stop, true);
-	ring();
+	wake();
 	cr_expect_eq(leader_end(l), 0);
 }
 
@@ -364,7 +364,7 @@ Test(lead, another_shard_waits_until_it_has_left)
 	dofi_cq_enter_shard(&cq);
 	cr_assert(cq.several && cq.fd != fd);
 	atomic_store(&l.stop, true);
-	ring();
+	wake();
 	leader_end(&l);
 	cr_assert_eq(dofi_lead_begin(&cq), 0);
 	complete(1);
@@ -425,7 +425,7 @@ Test(lead, the_progress_thread_leaves_it_what_woke_both)
 	dofi_lead_end(&cq);
 	dofi_cq_poll_next(&cq);
 	cr_expect_eq(delivered, 1);
-	now = cq.look_at;
+	now = cq.due_at;
 	dofi_cq_serve(&cq, now);
 	cr_expect_eq(cq.mode, DOFI_CQ_OWNED);
 }
@@ -436,7 +436,7 @@ Test(lead, and_reads_it_if_nobody_did)
 	complete(1);
 	serve_woken();
 	dofi_lead_end(&cq);
-	now = cq.look_at;
+	now = cq.due_at;
 	dofi_cq_serve(&cq, now);
 	cr_expect_eq(delivered, 1);
 	cr_expect_eq(cq.mode, DOFI_CQ_ARMED);
@@ -468,9 +468,9 @@ Test(lead, while_it_sleeps_long_the_progress_thread_does)
 {
 	make_owned();
 	cr_assert_eq(dofi_lead_begin(&cq), 0);
-	now = cq.look_at;
+	now = cq.due_at;
 	dofi_cq_serve(&cq, now);
-	now = cq.look_at;
+	now = cq.due_at;
 	dofi_cq_serve(&cq, now);
 	cr_expect_eq(cq.mode, DOFI_CQ_ARMED);
 	cr_expect_eq(dofi_cq_due(&cq), DOFI_NEVER);
@@ -485,7 +485,7 @@ static bool waits_for_words(void)
 	int err;
 
 	dofi_mutex_lock(&lock);
-	err = dofi_bell_wait_word(&bell, &lock, DOFI_NEVER, &word, 1);
+	err = dofi_cond_wait_word(&cond, &lock, DOFI_NEVER, &word, 1);
 	dofi_mutex_unlock(&lock);
 	return !err;
 }

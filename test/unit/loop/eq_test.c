@@ -31,11 +31,11 @@ Test(eq, a_failed_attempt_arrives_with_its_data)
 
 Test(eq, events_and_errors_keep_their_order)
 {
-	shut_gate();
+	hold_thread();
 	event_add(0, 0);
 	event_add(1, FI_ECONNREFUSED);
 	event_add(2, 0);
-	sem_post(&gate);
+	sem_post(&release);
 	await(3);
 	cr_expect_str_eq(trace, "a!c");
 }
@@ -50,10 +50,10 @@ Test(eq, events_are_read_between_two_works)
 {
 	struct letter one = { { .run = event_run }, '1' }, two = { { .run = letter_run }, '2' };
 
-	shut_gate();
+	hold_thread();
 	dofi_progress_post(&progress, &one.work);
 	dofi_progress_post(&progress, &two.work);
-	sem_post(&gate);
+	sem_post(&release);
 	await(3);
 	cr_expect_str_eq(trace, "1b2");
 }
@@ -105,7 +105,7 @@ Test(eq, other_fabrics_never_wait_for_an_event)
 	event_add(2, 0);
 	await(1);
 	settle();
-	dofi_progress_ring(&progress);
+	dofi_progress_wake(&progress);
 	settle();
 	cr_expect_eq(fake.eq_sreads, 0);
 }
@@ -361,14 +361,14 @@ Test(shared_eq, of_the_preview_leaves_too, .init = init_net, .fini = fini)
 Test(eq, an_event_queue_that_cannot_be_read_is_told_once)
 {
 	fake.fault.eq_read = -FI_EIO;
-	dofi_progress_ring(&progress);
+	dofi_progress_wake(&progress);
 	told_once(-FI_EIO);
 }
 
 Test(eq, where_that_may_be_one_connections_fault_it_goes_on, .init = init_verbs)
 {
 	fake.fault.eq_read = -FI_EIO;
-	dofi_progress_ring(&progress);
+	dofi_progress_wake(&progress);
 	settle();
 	fake.fault.eq_read = 0;
 	event_add(2, 0);
@@ -379,7 +379,7 @@ Test(eq, where_that_may_be_one_connections_fault_it_goes_on, .init = init_verbs)
 Test(eq, but_not_without_the_event_queues_descriptor, .init = init_verbs)
 {
 	fake.fault.eq_read = -EBADF;
-	dofi_progress_ring(&progress);
+	dofi_progress_wake(&progress);
 	told_once(-EBADF);
 }
 

@@ -156,23 +156,23 @@ static inline void letter_run(struct dofi_work *work)
 }
 
 /* Work that keeps the thread until the gate is opened. */
-static sem_t gate_reached, gate;
+static sem_t held, release;
 
-static inline void gate_run(struct dofi_work *work)
+static inline void hold_run(struct dofi_work *work)
 {
 	(void)work;
-	sem_post(&gate_reached);
-	sem_wait(&gate);
+	sem_post(&held);
+	sem_wait(&release);
 }
 
-static struct dofi_work gate_work = { .run = gate_run };
+static struct dofi_work hold_work = { .run = hold_run };
 
-static inline void shut_gate(void)
+static inline void hold_thread(void)
 {
-	sem_init(&gate_reached, 0, 0);
-	sem_init(&gate, 0, 0);
-	dofi_progress_post(&progress, &gate_work);
-	sem_wait(&gate_reached);
+	sem_init(&held, 0, 0);
+	sem_init(&release, 0, 0);
+	dofi_progress_post(&progress, &hold_work);
+	sem_wait(&held);
 }
 
 static struct dofi_cq cq;
@@ -238,7 +238,7 @@ static inline void told_once(int err)
 {
 	await(1);
 	cr_expect_eq(failure, err);
-	dofi_progress_ring(&progress);
+	dofi_progress_wake(&progress);
 	dofi_progress_call(&progress, nothing, NULL);
 	cr_expect_str_eq(trace, "X");
 }

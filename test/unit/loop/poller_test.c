@@ -109,7 +109,7 @@ static void peer_sends(void)
 {
 	fake_complete((void *)'p', 0);
 	if (atomic_exchange(&asleep, false))
-		dofi_progress_ring(&progress);
+		dofi_progress_wake(&progress);
 }
 
 /* Whether the thread does something by itself. It may still be on its way to sleep. */
@@ -145,7 +145,7 @@ Test(rest, nothing_is_lost_between_the_last_look_and_sleep, .timeout = 20)
 Test(rest, what_comes_when_peers_are_asked_to_ring_is_found, .timeout = 20)
 {
 	comes_late = 5;
-	dofi_progress_ring(&progress);
+	dofi_progress_wake(&progress);
 	await(5);
 	cr_expect_eq(arrived, 5);
 	cr_expect(!is_busy());
@@ -154,7 +154,7 @@ Test(rest, what_comes_when_peers_are_asked_to_ring_is_found, .timeout = 20)
 Test(rest, a_flood_keeps_nobody_waiting, .timeout = 20)
 {
 	comes_late = 1000000;
-	dofi_progress_ring(&progress);
+	dofi_progress_wake(&progress);
 	await(10);
 	settle();	/* work is done meanwhile */
 	dofi_progress_call(&progress, close_cqs, NULL);

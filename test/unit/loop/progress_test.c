@@ -30,12 +30,12 @@ Test(progress, work_that_is_queued_is_not_queued_again)
 {
 	struct letter a = { { .run = letter_run }, 'a' }, b = { { .run = letter_run }, 'b' };
 
-	shut_gate();
+	hold_thread();
 	dofi_progress_post(&progress, &a.work);
 	dofi_progress_post(&progress, &b.work);
 	dofi_progress_post(&progress, &a.work);
 	dofi_progress_post(&progress, &a.work);
-	sem_post(&gate);
+	sem_post(&release);
 	settle();
 	cr_expect_str_eq(trace, "ab");
 }
@@ -197,7 +197,7 @@ static void *interrupt(void *arg)
 		pthread_kill(*(pthread_t *)arg, SIGUSR1);
 		usleep(100);
 	}
-	sem_post(&gate);
+	sem_post(&release);
 	return NULL;
 }
 
@@ -207,7 +207,7 @@ Test(progress, a_call_outlives_signals, .timeout = 20)
 	bool on = false;
 
 	sigaction(SIGUSR1, &(struct sigaction){ .sa_handler = on_signal }, NULL);
-	shut_gate();
+	hold_thread();
 	pthread_create(&thread, NULL, interrupt, &self);
 	dofi_progress_call(&progress, on_thread, &on);
 	cr_expect(on);
@@ -264,7 +264,7 @@ Test(progress, the_doorbell_makes_a_round, .timeout = 20)
 	settle();
 	wait_until_idle();
 	before = fake.eq_reads;
-	dofi_progress_ring(&progress);
+	dofi_progress_wake(&progress);
 	while (fake.eq_reads == before)
 		usleep(1000);
 }
@@ -351,12 +351,12 @@ Test(progress, after_a_stop_nothing_runs, .fini = NULL)
 	pthread_t thread;
 	size_t ran;
 
-	shut_gate();
+	hold_thread();
 	dofi_progress_post(&progress, &a.work);
 	pthread_create(&thread, NULL, stop, NULL);
 	while (!stop_is_asked())
 		usleep(1000);
-	sem_post(&gate);
+	sem_post(&release);
 	pthread_join(thread, NULL);
 	cr_expect_eq(fake.open, 0);
 	ran = strlen(trace);
@@ -374,7 +374,7 @@ Test(progress, after_a_stop_nothing_runs, .fini = NULL)
 Test(progress, without_its_descriptors_it_tells_once)
 {
 	close(progress.epfd);
-	dofi_progress_ring(&progress);
+	dofi_progress_wake(&progress);
 	told_once(-EBADF);
 }
 

@@ -428,7 +428,7 @@ void peer_send_bytes(struct peer *p, const void *bytes, size_t size)
 
 	do {
 		ret = fi_inject(hub.rdm.fid, bytes, size, p->to);
-		dofi_progress_ring(&ia->progress);
+		dofi_progress_wake(&ia->progress);
 		if (ret == -FI_EAGAIN)
 			dofi_cq_poll(&hub.domain.cq, NULL);
 	} while (ret == -FI_EAGAIN);
@@ -454,7 +454,7 @@ void peer_send_bare(struct peer *p, uint64_t bits, const void *data, size_t size
 	p->sent++;
 	do {
 		ret = fi_injectdata(hub.rdm.fid, data, size, bits, p->to);
-		dofi_progress_ring(&ia->progress);
+		dofi_progress_wake(&ia->progress);
 		if (ret == -FI_EAGAIN)
 			dofi_cq_poll(&hub.domain.cq, NULL);
 	} while (ret == -FI_EAGAIN);

@@ -607,7 +607,7 @@ static void msg_event(struct dofi_progress *p, uint32_t event, struct fi_eq_cm_e
  */
 static int reason_of(const struct dofi_ep *ep, const struct fi_eq_err_entry *e)
 {
-	const bool beside = ep->obj.ia->fabric.quirk->reason_beside && abs(e->err) == FI_ETIMEDOUT;
+	const bool beside = ep->obj.ia->fabric.quirk->reason_in_prov_errno && abs(e->err) == FI_ETIMEDOUT;
 
 	return abs(beside && e->prov_errno ? e->prov_errno : e->err);
 }
@@ -683,7 +683,7 @@ static void choose_ops(struct dofi_ia *ia)
 {
 	if (ia->fabric.immed)
 		ia->xport = &native_xport;
-	else if (ia->fabric.cq_data && ia->fabric.quirk->loses_mark)
+	else if (ia->fabric.cq_data && ia->fabric.quirk->loses_cq_data_flag)
 		ia->xport = &marked_xport;
 	ia->progress.ops = ia->xport->progress_ops;
 }

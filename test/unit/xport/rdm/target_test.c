@@ -79,7 +79,7 @@ Test(rdm_target, a_write_that_was_done_is_answered_at_the_end_too)
 		;
 	ask(RDM_FRAME_WRITE, &use, 0);
 	while (!owes())
-		dofi_progress_ring(&ia->progress);
+		dofi_progress_wake(&ia->progress);
 	cr_expect(!memcmp(big, theirs, 100));
 	set_closing(true);
 	dofi_robust_unlock(robust);

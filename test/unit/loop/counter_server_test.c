@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Telling what was counted: to whom, how, and that nothing is left of it. */
 
-#include "loop/tell.h"
+#include "loop/counter_server.h"
 
 #include "base/env.h"
 #include "fab/fake.h"
@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 static struct dofi_progress progress;
-static struct dofi_tell tell;
+static struct dofi_counter_server tell;
 static int rendered;
 
 static void render(FILE *to, void *arg)
@@ -35,15 +35,15 @@ static void init(void)
 	info = fake_info("tcp", "127.0.0.1");
 	cr_assert_eq(dofi_fabric_start(&progress, &ops, info), 0);
 	fi_freeinfo(info);
-	dofi_tell_init(&tell);
+	dofi_counter_server_init(&tell);
 }
 
 static void close_on_thread(void *arg)
 {
-	dofi_tell_close(arg);
+	dofi_counter_server_close(arg);
 }
 
-static void close_tell(struct dofi_tell *t)
+static void close_tell(struct dofi_counter_server *t)
 {
 	dofi_progress_call(&progress, close_on_thread, t);
 }
@@ -89,9 +89,9 @@ static ssize_t answer(int from, char *text, size_t size)
 	return n;
 }
 
-static void open_tell(struct dofi_tell *t, const char *name)
+static void open_tell(struct dofi_counter_server *t, const char *name)
 {
-	dofi_tell_open(t, &progress, render, (void *)(uintptr_t)name);
+	dofi_counter_server_open(t, &progress, render, (void *)(uintptr_t)name);
 }
 
 Test(tell, an_asker_gets_the_text_as_a_file)
@@ -112,7 +112,7 @@ Test(tell, an_asker_gets_the_text_as_a_file)
 
 Test(tell, each_has_a_number)
 {
-	struct dofi_tell second;
+	struct dofi_counter_server second;
 	char text[64];
 	int fd;
 
@@ -165,7 +165,7 @@ Test(tell, no_descriptor_is_left_for_it)
 {
 	struct dofi_progress none = { .epfd = -1 };
 
-	dofi_tell_open(&tell, &none, render, NULL);
+	dofi_counter_server_open(&tell, &none, render, NULL);
 	cr_expect_eq(tell.fd, -1);
 	cr_expect_eq(asker(0), -1);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Sleeping and ringing: no ring is lost, and which signals end a sleep. */
 
-#include "base/bell.h"
+#include "base/cond.h"
 
 #include "base/clock.h"
 #include "base/nap.h"
@@ -23,41 +23,41 @@
 #define LONG 60000000
 
 static struct dofi_mutex lock;
-static struct dofi_bell bell;	/* and what the lock guards besides: */
+static struct dofi_cond cond;	/* and what the lock guards besides: */
 static unsigned tokens, taken;
 
 static void init(void)
 {
-	dofi_bell_init(&bell);
+	dofi_cond_init(&cond);
 }
 
-TestSuite(bell, .init = init, .timeout = 30);
+TestSuite(cond, .init = init, .timeout = 30);
 
 static int sleep_for(uint32_t us)
 {
 	int err;
 
 	dofi_mutex_lock(&lock);
-	err = dofi_bell_wait(&bell, &lock, dofi_deadline(us));
+	err = dofi_cond_wait(&cond, &lock, dofi_deadline(us));
 	dofi_mutex_unlock(&lock);
 	return err;
 }
 
-Test(bell, a_sleep_ends_at_its_deadline)
+Test(cond, a_sleep_ends_at_its_deadline)
 {
 	int64_t before = dofi_now();
 
 	cr_expect_eq(sleep_for(BRIEF), -ETIMEDOUT);
 	cr_expect(dofi_now() - before >= BRIEF * 1000LL);
 	cr_expect_eq(sleep_for(0), -ETIMEDOUT);
-	cr_expect_eq(bell.sleepers, 0);
+	cr_expect_eq(cond.sleepers, 0);
 }
 
-Test(bell, rung_for_nobody_it_wakes_nobody)
+Test(cond, rung_for_nobody_it_wakes_nobody)
 {
 	dofi_mutex_lock(&lock);
-	dofi_bell_ring(&bell);
-	dofi_bell_ring_all(&bell);
+	dofi_cond_signal(&cond);
+	dofi_cond_broadcast(&cond);
 	dofi_mutex_unlock(&lock);
 	cr_expect_eq(sleep_for(BRIEF), -ETIMEDOUT);
 }
@@ -80,7 +80,7 @@ long __wrap_syscall(long number, ...)
 	if (ring_at_sleep) {
 		ring_at_sleep = false;
 		dofi_mutex_lock(&lock);
-		dofi_bell_ring(&bell);
+		dofi_cond_signal(&cond);
 		dofi_mutex_unlock(&lock);
 	}
 	va_start(ap, number);
@@ -92,7 +92,7 @@ long __wrap_syscall(long number, ...)
 	return __real_syscall(number, arg[0], arg[1], arg[2], arg[3], arg[4], arg[5]);
 }
 
-Test(bell, a_ring_before_the_thread_sleeps_is_heard)
+Test(cond, a_ring_before_the_thread_sleeps_is_heard)
 {
 	ring_at_sleep = true;
 	cr_expect_eq(sleep_for(LONG), 0);
@@ -109,7 +109,7 @@ static void *take_tokens(void *arg)
 	for (i = 0; i < 1000; i++) {
 		dofi_mutex_lock(&lock);
 		while (!tokens)
-			cr_expect_eq(dofi_bell_wait(&bell, &lock, dofi_deadline(us)), 0);
+			cr_expect_eq(dofi_cond_wait(&cond, &lock, dofi_deadline(us)), 0);
 		tokens--;
 		taken++;
 		dofi_mutex_unlock(&lock);
@@ -117,7 +117,7 @@ static void *take_tokens(void *arg)
 	return NULL;
 }
 
-Test(bell, no_ring_is_lost)
+Test(cond, no_ring_is_lost)
 {
 	static const uint32_t us[] = { UINT32_MAX, LONG, UINT32_MAX };
 	pthread_t thread[3];
@@ -128,14 +128,14 @@ Test(bell, no_ring_is_lost)
 	for (i = 0; i < 3000; i++) {
 		dofi_mutex_lock(&lock);
 		tokens++;
-		dofi_bell_ring(&bell);
+		dofi_cond_signal(&cond);
 		dofi_mutex_unlock(&lock);
 	}
 	for (i = 0; i < 3; i++)
 		pthread_join(thread[i], NULL);
 	cr_expect_eq(taken, 3000);
 	cr_expect_eq(tokens, 0);
-	cr_expect_eq(bell.sleepers, 0);
+	cr_expect_eq(cond.sleepers, 0);
 }
 
 /* A thread that sleeps until it is let go or disturbed. */
@@ -154,7 +154,7 @@ static void *sleeper_run(void *arg)
 	dofi_mutex_lock(&lock);
 	atomic_store(&s->tid, gettid());
 	while (!s->let_go && !s->err)
-		s->err = dofi_bell_wait(&bell, &lock, dofi_deadline(s->us));
+		s->err = dofi_cond_wait(&cond, &lock, dofi_deadline(s->us));
 	dofi_mutex_unlock(&lock);
 	return NULL;
 }
@@ -175,13 +175,13 @@ static int sleeper_end(struct sleeper *s)
 {
 	dofi_mutex_lock(&lock);
 	s->let_go = true;
-	dofi_bell_ring_all(&bell);
+	dofi_cond_broadcast(&cond);
 	dofi_mutex_unlock(&lock);
 	pthread_join(s->thread, NULL);
 	return s->err;
 }
 
-Test(bell, all_are_woken_at_once)
+Test(cond, all_are_woken_at_once)
 {
 	struct sleeper s[3];
 	int i;
@@ -193,7 +193,7 @@ Test(bell, all_are_woken_at_once)
 	dofi_mutex_lock(&lock);
 	for (i = 0; i < 3; i++)
 		s[i].let_go = true;
-	dofi_bell_ring_all(&bell);
+	dofi_cond_broadcast(&cond);
 	dofi_mutex_unlock(&lock);
 	for (i = 0; i < 3; i++) {
 		pthread_join(s[i].thread, NULL);
@@ -221,7 +221,7 @@ static int pestered(uint32_t us, int flags)
 	thread_handles(flags);
 	sleeper_start(&s, us);
 	thread_pester(s.thread);
-	cr_expect_eq(bell.sleepers, 0);
+	cr_expect_eq(cond.sleepers, 0);
 	return s.err;
 }
 
@@ -235,33 +235,33 @@ static bool has_waitv(void)
 #endif
 }
 
-Test(bell, a_handler_ends_a_sleep)
+Test(cond, a_handler_ends_a_sleep)
 {
 	cr_expect_eq(pestered(UINT32_MAX, 0), -EINTR);
 	if (has_waitv())
 		cr_expect_eq(pestered(LONG, 0), -EINTR);
 }
 
-Test(bell, a_handler_that_asks_for_a_restart_does_not)
+Test(cond, a_handler_that_asks_for_a_restart_does_not)
 {
 	cr_expect_eq(disturbed(UINT32_MAX, SA_RESTART), 0);
 	cr_expect_eq(disturbed(LONG, SA_RESTART), 0);
 }
 
-Test(bell, a_deadline_holds_in_spite_of_signals)
+Test(cond, a_deadline_holds_in_spite_of_signals)
 {
 	cr_expect_eq(pestered(BRIEF, SA_RESTART), -ETIMEDOUT);
 }
 
 /* Beside a descriptor, and beside a word of shared memory */
 
-static int beside_fd(int fd, int ring_fd, uint32_t us)
+static int beside_fd(int fd, int wakeup_fd, uint32_t us)
 {
 	int signals = dofi_nap_open(), err;
 
 	dofi_mutex_lock(&lock);
-	err = dofi_bell_wait_fd(&bell, &lock, dofi_deadline(us), fd, ring_fd, signals);
-	cr_expect_eq(bell.fd, -1);
+	err = dofi_cond_wait_fd(&cond, &lock, dofi_deadline(us), fd, wakeup_fd, signals);
+	cr_expect_eq(cond.fd, -1);
 	dofi_mutex_unlock(&lock);
 	close(signals);
 	return err;
@@ -275,26 +275,26 @@ static int new_eventfd(void)
 	return fd;
 }
 
-Test(bell, a_descriptor_ends_a_sleep_beside_it)
+Test(cond, a_descriptor_ends_a_sleep_beside_it)
 {
-	int fd = new_eventfd(), ring_fd = new_eventfd();
+	int fd = new_eventfd(), wakeup_fd = new_eventfd();
 
-	cr_expect_eq(beside_fd(fd, ring_fd, BRIEF), -ETIMEDOUT);
+	cr_expect_eq(beside_fd(fd, wakeup_fd, BRIEF), -ETIMEDOUT);
 	dofi_nap_end(fd);
-	cr_expect_eq(beside_fd(fd, ring_fd, UINT32_MAX), 0);
+	cr_expect_eq(beside_fd(fd, wakeup_fd, UINT32_MAX), 0);
 }
 
-Test(bell, a_ring_ends_a_sleep_beside_a_descriptor)
+Test(cond, a_ring_ends_a_sleep_beside_a_descriptor)
 {
-	int fd = new_eventfd(), ring_fd = new_eventfd();
+	int fd = new_eventfd(), wakeup_fd = new_eventfd();
 
 	ring_at_sleep = true;
-	cr_expect_eq(beside_fd(fd, ring_fd, UINT32_MAX), 0);
-	cr_expect_eq(beside_fd(fd, ring_fd, BRIEF), -ETIMEDOUT, "the ring was taken");
+	cr_expect_eq(beside_fd(fd, wakeup_fd, UINT32_MAX), 0);
+	cr_expect_eq(beside_fd(fd, wakeup_fd, BRIEF), -ETIMEDOUT, "the ring was taken");
 	dofi_mutex_lock(&lock);
-	dofi_bell_ring_all(&bell);
+	dofi_cond_broadcast(&cond);
 	dofi_mutex_unlock(&lock);
-	cr_expect_eq(beside_fd(fd, ring_fd, BRIEF), -ETIMEDOUT, "it was for nobody");
+	cr_expect_eq(beside_fd(fd, wakeup_fd, BRIEF), -ETIMEDOUT, "it was for nobody");
 }
 
 /* Where the kernel lacks futex_waitv all sleeps beside it are refused. */
@@ -305,13 +305,13 @@ static int beside_word(uint32_t value, uint32_t us)
 	int err;
 
 	dofi_mutex_lock(&lock);
-	err = dofi_bell_wait_word(&bell, &lock, dofi_deadline(us), &word, value);
-	cr_expect_eq(bell.sleepers, 0);
+	err = dofi_cond_wait_word(&cond, &lock, dofi_deadline(us), &word, value);
+	cr_expect_eq(cond.sleepers, 0);
 	dofi_mutex_unlock(&lock);
 	return err;
 }
 
-Test(bell, a_word_that_has_changed_ends_a_sleep)
+Test(cond, a_word_that_has_changed_ends_a_sleep)
 {
 	int64_t before = dofi_now();
 
@@ -326,7 +326,7 @@ Test(bell, a_word_that_has_changed_ends_a_sleep)
 	cr_expect(dofi_now() - before >= BRIEF * 1000LL);
 }
 
-Test(bell, a_ring_ends_a_sleep_beside_a_word)
+Test(cond, a_ring_ends_a_sleep_beside_a_word)
 {
 	ring_at_sleep = true;
 	cr_expect_eq(beside_word(0, UINT32_MAX), has_waitv() ? 0 : -EBUSY);
@@ -343,7 +343,7 @@ static void *wake_word(void *arg)
 	return NULL;
 }
 
-Test(bell, the_word_is_woken)
+Test(cond, the_word_is_woken)
 {
 	struct sleeper s = { .us = 0 };
 	pthread_t waker;
@@ -387,12 +387,12 @@ static void old_kernel(int err)
 	cr_expect_eq(beside_word(0, LONG), -EBUSY);
 }
 
-Test(bell, without_futex_waitv_a_sleep_with_a_deadline_goes_on)
+Test(cond, without_futex_waitv_a_sleep_with_a_deadline_goes_on)
 {
 	old_kernel(ENOSYS);
 }
 
-Test(bell, so_it_does_where_that_is_forbidden)
+Test(cond, so_it_does_where_that_is_forbidden)
 {
 	old_kernel(EPERM);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Answers whoever asks this process what it has counted. */
 
-#include "loop/tell.h"
+#include "loop/counter_server.h"
 
+#include "base/container.h"
 #include "base/env.h"
 #include "base/log.h"
 
@@ -28,7 +29,7 @@ static bool is_friend(int fd)
 }
 
 /* The text in a file that only those see who get its descriptor; -1 without memory. */
-static int text(struct dofi_tell *t)
+static int text(struct dofi_counter_server *t)
 {
 	int fd = memfd_create("dat-ofi counters", MFD_CLOEXEC), copy;
 	FILE *f;
@@ -67,9 +68,9 @@ static void hand_over(int to, int fd)
 		dofi_log(DOFI_DEBUG, DOFI_CORE, "counters: %s", strerror(errno));
 }
 
-static void asked(struct dofi_source *source)
+static void serve(struct dofi_source *source)
 {
-	struct dofi_tell *t = (struct dofi_tell *)source;
+	struct dofi_counter_server *t = DOFI_CONTAINER_OF(source, struct dofi_counter_server, source);
 	int to = accept4(t->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	int fd;
 
@@ -99,7 +100,7 @@ static int bind_name(int fd)
 	return -errno;
 }
 
-static int listen_at(struct dofi_tell *t)
+static int listen_at(struct dofi_counter_server *t)
 {
 	struct epoll_event ev = { .events = EPOLLIN, .data.ptr = &t->source };
 	int ret;
@@ -117,9 +118,9 @@ static int listen_at(struct dofi_tell *t)
 	return ret;
 }
 
-void dofi_tell_init(struct dofi_tell *t)
+void dofi_counter_server_init(struct dofi_counter_server *t)
 {
-	*t = (struct dofi_tell){ .fd = -1 };
+	*t = (struct dofi_counter_server){ .fd = -1 };
 }
 
 static void open_on_thread(void *arg)
@@ -130,21 +131,21 @@ static void open_on_thread(void *arg)
 		dofi_log(DOFI_INFO, DOFI_CORE, "counters cannot be asked for: %s", strerror(-ret));
 }
 
-void dofi_tell_open(struct dofi_tell *t, struct dofi_progress *progress,
+void dofi_counter_server_open(struct dofi_counter_server *t, struct dofi_progress *progress,
 		    void (*render)(FILE *to, void *arg), void *arg)
 {
-	*t = (struct dofi_tell){
-		.source.ready = asked, .progress = progress, .fd = -1, .render = render, .arg = arg,
+	*t = (struct dofi_counter_server){
+		.source.ready = serve, .progress = progress, .fd = -1, .render = render, .arg = arg,
 	};
 	if (dofi_settings.counters)
 		dofi_progress_call(progress, open_on_thread, t);
 }
 
-void dofi_tell_close(struct dofi_tell *t)
+void dofi_counter_server_close(struct dofi_counter_server *t)
 {
 	if (t->fd >= 0) {
 		epoll_ctl(t->progress->epfd, EPOLL_CTL_DEL, t->fd, NULL);
 		close(t->fd);
 	}
-	dofi_tell_init(t);
+	dofi_counter_server_init(t);
 }

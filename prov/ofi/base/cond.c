@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Sleeping on a futex, by way of the system calls: those tell of signals. */
 
-#include "base/bell.h"
+#include "base/cond.h"
 
 #include "base/clock.h"
 #include "base/nap.h"
@@ -14,30 +14,30 @@
 #include <unistd.h>
 
 /* 0 or -errno; @until may be NULL. */
-static int futex_wait(struct dofi_bell *bell, uint32_t rings, const struct timespec *until)
+static int futex_wait(struct dofi_cond *cond, uint32_t wakeups, const struct timespec *until)
 {
-	return syscall(SYS_futex, &bell->rings, FUTEX_WAIT_BITSET_PRIVATE, rings, until, NULL,
+	return syscall(SYS_futex, &cond->wakeups, FUTEX_WAIT_BITSET_PRIVATE, wakeups, until, NULL,
 		       FUTEX_BITSET_MATCH_ANY) < 0 ? -errno : 0;
 }
 
 /* Also until @word, in shared memory, is not @value, unless it is NULL. */
 #ifdef SYS_futex_waitv
-static int futex_waitv(struct dofi_bell *bell, uint32_t rings, const struct timespec *until,
+static int futex_waitv(struct dofi_cond *cond, uint32_t wakeups, const struct timespec *until,
 		       _Atomic uint32_t *word, uint32_t value)
 {
 	struct futex_waitv wait[] = {
-		{ .val = rings, .uaddr = (uintptr_t)&bell->rings, .flags = FUTEX_32 | FUTEX_PRIVATE_FLAG },
+		{ .val = wakeups, .uaddr = (uintptr_t)&cond->wakeups, .flags = FUTEX_32 | FUTEX_PRIVATE_FLAG },
 		{ .val = value, .uaddr = (uintptr_t)word, .flags = FUTEX_32 },
 	};
 
 	return syscall(SYS_futex_waitv, wait, word ? 2 : 1, 0, until, CLOCK_MONOTONIC) < 0 ? -errno : 0;
 }
 #else
-static int futex_waitv(struct dofi_bell *bell, uint32_t rings, const struct timespec *until,
+static int futex_waitv(struct dofi_cond *cond, uint32_t wakeups, const struct timespec *until,
 		       _Atomic uint32_t *word, uint32_t value)
 {
-	(void)bell;
-	(void)rings;
+	(void)cond;
+	(void)wakeups;
 	(void)until;
 	(void)word;
 	(void)value;
@@ -56,46 +56,46 @@ static bool is_missing(int err)
  * futex_waitv, since Linux 5.16, heeds that. Elsewhere such waits go on: a program that wants its
  * calls restarted, or is profiled by signals, must not see them fail.
  */
-static int wait_until(struct dofi_bell *bell, uint32_t rings, int64_t deadline)
+static int wait_until(struct dofi_cond *cond, uint32_t wakeups, int64_t deadline)
 {
 	static _Atomic bool missing;
 	const struct timespec until = dofi_timespec(deadline);
-	int err = missing ? -ENOSYS : futex_waitv(bell, rings, &until, NULL, 0);
+	int err = missing ? -ENOSYS : futex_waitv(cond, wakeups, &until, NULL, 0);
 
 	if (!is_missing(err))
 		return err;
 	missing = true;
-	err = futex_wait(bell, rings, &until);
+	err = futex_wait(cond, wakeups, &until);
 	return err == -EINTR ? 0 : err;
 }
 
-int dofi_bell_wait(struct dofi_bell *bell, struct dofi_mutex *lock, int64_t deadline)
+int dofi_cond_wait(struct dofi_cond *cond, struct dofi_mutex *lock, int64_t deadline)
 {
 	/* who rings from now on changes it, be that before the thread sleeps */
-	const uint32_t rings = atomic_load_explicit(&bell->rings, memory_order_relaxed);
+	const uint32_t wakeups = atomic_load_explicit(&cond->wakeups, memory_order_relaxed);
 	int err;
 
-	bell->sleepers++;
+	cond->sleepers++;
 	dofi_mutex_unlock(lock);
-	err = deadline == DOFI_NEVER ? futex_wait(bell, rings, NULL) :
-				       wait_until(bell, rings, deadline);
+	err = deadline == DOFI_NEVER ? futex_wait(cond, wakeups, NULL) :
+				       wait_until(cond, wakeups, deadline);
 	dofi_mutex_lock(lock);
-	bell->sleepers--;
+	cond->sleepers--;
 	return err == -EINTR || err == -ETIMEDOUT ? err : 0;
 }
 
-int dofi_bell_wait_word(struct dofi_bell *bell, struct dofi_mutex *lock, int64_t deadline,
+int dofi_cond_wait_word(struct dofi_cond *cond, struct dofi_mutex *lock, int64_t deadline,
 			_Atomic uint32_t *word, uint32_t value)
 {
-	const uint32_t rings = atomic_load_explicit(&bell->rings, memory_order_relaxed);
+	const uint32_t wakeups = atomic_load_explicit(&cond->wakeups, memory_order_relaxed);
 	const struct timespec until = dofi_timespec(deadline);
 	int err;
 
-	bell->sleepers++;
+	cond->sleepers++;
 	dofi_mutex_unlock(lock);
-	err = futex_waitv(bell, rings, deadline == DOFI_NEVER ? NULL : &until, word, value);
+	err = futex_waitv(cond, wakeups, deadline == DOFI_NEVER ? NULL : &until, word, value);
 	dofi_mutex_lock(lock);
-	bell->sleepers--;
+	cond->sleepers--;
 	if (is_missing(err))
 		return -EBUSY;
 	return err == -EINTR || err == -ETIMEDOUT ? err : 0;
@@ -106,35 +106,35 @@ void dofi_word_wake(_Atomic uint32_t *word)
 	syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX);
 }
 
-int dofi_bell_wait_fd(struct dofi_bell *bell, struct dofi_mutex *lock, int64_t deadline, int fd, int ring_fd,
+int dofi_cond_wait_fd(struct dofi_cond *cond, struct dofi_mutex *lock, int64_t deadline, int fd, int wakeup_fd,
 		      int signals)
 {
 	int err;
 
-	bell->fd = ring_fd;
+	cond->fd = wakeup_fd;
 	dofi_mutex_unlock(lock);
-	err = dofi_nap(fd, ring_fd, signals, deadline);
+	err = dofi_nap(fd, wakeup_fd, signals, deadline);
 	dofi_mutex_lock(lock);
-	bell->fd = -1;
+	cond->fd = -1;
 	return err;
 }
 
-static void ring(struct dofi_bell *bell, int n)
+static void wake(struct dofi_cond *cond, int n)
 {
-	if (bell->fd >= 0)
-		dofi_nap_end(bell->fd);
-	if (!bell->sleepers)
+	if (cond->fd >= 0)
+		dofi_nap_end(cond->fd);
+	if (!cond->sleepers)
 		return;
-	atomic_fetch_add_explicit(&bell->rings, 1, memory_order_relaxed);
-	syscall(SYS_futex, &bell->rings, FUTEX_WAKE_PRIVATE, n);
+	atomic_fetch_add_explicit(&cond->wakeups, 1, memory_order_relaxed);
+	syscall(SYS_futex, &cond->wakeups, FUTEX_WAKE_PRIVATE, n);
 }
 
-void dofi_bell_ring(struct dofi_bell *bell)
+void dofi_cond_signal(struct dofi_cond *cond)
 {
-	ring(bell, 1);
+	wake(cond, 1);
 }
 
-void dofi_bell_ring_all(struct dofi_bell *bell)
+void dofi_cond_broadcast(struct dofi_cond *cond)
 {
-	ring(bell, INT_MAX);
+	wake(cond, INT_MAX);
 }

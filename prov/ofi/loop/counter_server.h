@@ -6,14 +6,14 @@
  * leaves no file behind. It tells nothing to other users than its own and root, waits for
  * nobody, and hands over the text as a file in memory that the asker reads by itself.
  */
-#ifndef DOFI_LOOP_TELL_H
-#define DOFI_LOOP_TELL_H
+#ifndef DOFI_LOOP_COUNTER_SERVER_H
+#define DOFI_LOOP_COUNTER_SERVER_H
 
 #include "loop/progress.h"
 
 #include <stdio.h>
 
-struct dofi_tell {
+struct dofi_counter_server {
 	struct dofi_source source;
 	struct dofi_progress *progress;
 	int fd;				/* listens; -1 when nothing is told */
@@ -23,13 +23,13 @@ struct dofi_tell {
 };
 
 /* What is not opened may be closed. */
-void dofi_tell_init(struct dofi_tell *t);
+void dofi_counter_server_init(struct dofi_counter_server *t);
 
 /* Unless DAT_OFI_COUNTERS is 0. That it cannot is logged, and harmless. Any thread. */
-void dofi_tell_open(struct dofi_tell *t, struct dofi_progress *progress,
+void dofi_counter_server_open(struct dofi_counter_server *t, struct dofi_progress *progress,
 		    void (*render)(FILE *to, void *arg), void *arg);
 
 /* Progress thread. */
-void dofi_tell_close(struct dofi_tell *t);
+void dofi_counter_server_close(struct dofi_counter_server *t);
 
 #endif
