@@ -4,6 +4,7 @@
 #define DOFI_FAB_CQ_H
 
 #include "base/mutex.h"
+#include "base/runner.h"
 #include "fab/gate.h"
 #include "fab/lead.h"
 #include "fab/progress.h"
@@ -58,6 +59,7 @@ struct dofi_cq {
 	unsigned places;		/* that are left then, at first so many as it is to have, or fewer */
 
 	/* until the progress thread looks: */
+	struct dofi_runner poller;	/* the thread of the program's that read it last */
 	_Atomic bool polled;		/* one of the program's threads read it, */
 	_Atomic bool taken;		/* or took an event that another thread had read */
 	_Atomic bool led;		/* or slept on it as its leader */
@@ -213,6 +215,7 @@ static inline ssize_t dofi_cq_read(struct dofi_cq *cq)
 static inline void dofi_cq_leave(struct dofi_cq *cq)
 {
 	atomic_store_explicit(&cq->polled, true, memory_order_relaxed);
+	dofi_runner_note(&cq->poller);
 	dofi_mutex_unlock(&cq->lock);
 }
 

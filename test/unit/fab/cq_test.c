@@ -9,6 +9,7 @@
 
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
 #include <stdlib.h>
@@ -233,6 +234,95 @@ Test(cq, a_read_that_lasts_is_a_poll)
 	serve();
 	cr_expect_eq(mode(), DOFI_CQ_ARMED);
 	cr_expect_eq(delivered, 2);
+}
+
+/* A thread that polls once, and then does what the test says. */
+static sem_t has_polled;
+static _Atomic bool poller_may_end;
+static sem_t poller_may_wake;
+
+static void *poll_and_run(void *unused)
+{
+	poll_once();
+	sem_post(&has_polled);
+	while (!atomic_load(&poller_may_end))
+		;
+	return unused;
+}
+
+static void *poll_and_sleep(void *unused)
+{
+	poll_once();
+	sem_post(&has_polled);
+	sem_wait(&poller_may_wake);
+	return unused;
+}
+
+/* OWNED, and the next look is due; the poll of the thread that runs @run was seen. */
+static pthread_t polled_by(void *(*run)(void *))
+{
+	pthread_t thread;
+
+	make_owned();
+	sem_init(&has_polled, 0, 0);
+	sem_init(&poller_may_wake, 0, 0);
+	cr_assert_eq(pthread_create(&thread, NULL, run, NULL), 0);
+	sem_wait(&has_polled);
+	now = cq.look_at;
+	serve();
+	cr_assert_eq(mode(), DOFI_CQ_OWNED);
+	now = cq.look_at;
+	return thread;
+}
+
+static void poller_end(pthread_t thread)
+{
+	atomic_store(&poller_may_end, true);
+	sem_post(&poller_may_wake);
+	pthread_join(thread, NULL);
+}
+
+Test(cq, a_poller_that_lacks_a_processor_is_waited_for)
+{
+	pthread_t thread = polled_by(poll_and_run);
+
+	dofi_settings.probe_us = 1000000;	/* of which it has had nothing */
+	complete(1);
+	serve();
+	cr_expect_eq(mode(), DOFI_CQ_OWNED);
+	cr_expect_eq(fake_unread(), 0, "its peers may wait");
+	poller_end(thread);
+}
+
+Test(cq, a_poller_that_does_something_else_is_not_waited_for)
+{
+	pthread_t thread = polled_by(poll_and_run);
+	const int64_t before = cq.poller.ran;
+
+	dofi_settings.probe_us = 100;
+	while (dofi_runner_ran(&cq.poller) < 100 * US)
+		cq.poller.ran = before;
+	cq.poller.ran = before;
+	serve();
+	cr_expect_eq(mode(), DOFI_CQ_ARMED);
+	poller_end(thread);
+}
+
+static bool poller_sleeps(void)
+{
+	return !dofi_runner_is_runnable(&cq.poller);
+}
+
+Test(cq, a_poller_that_sleeps_is_not_waited_for)
+{
+	pthread_t thread = polled_by(poll_and_sleep);
+
+	dofi_settings.probe_us = 1000000;
+	while (!poller_sleeps())
+		sched_yield();
+	serve();
+	cr_expect_eq(mode(), DOFI_CQ_ARMED);
+	poller_end(thread);
 }
 
 /* The program finds events that this thread read, and so has no need to poll. */
