@@ -101,8 +101,16 @@ static size_t read_room(const struct rdm_conn *conn, const struct dofi_dto *dto)
 	return bare ? conn->inject : conn->room - RDM_FRAME_FULL;
 }
 
+/* Hands over one part; both send functions of a frame fit. */
+typedef int part_send(struct rdm_conn *conn, struct rdm_frame *f, const struct dofi_dto *dto, size_t size);
+
+static int part_alone(struct rdm_conn *conn, struct rdm_frame *f, const struct dofi_dto *dto, size_t size)
+{
+	return rdm_transmit(conn, f, dto->iov, dto->n_iov, dto->asked, size);
+}
+
 /* The bytes from dto->asked on, as many as a frame has @room for. */
-static int ask_part(struct rdm_conn *conn, struct dofi_dto *dto, struct rdm_frame *f, size_t room, bool data)
+static int ask_part(struct rdm_conn *conn, struct dofi_dto *dto, struct rdm_frame *f, size_t room, part_send *send)
 {
 	const size_t left = dto->length - dto->asked;
 	int ret;
@@ -114,13 +122,13 @@ static int ask_part(struct rdm_conn *conn, struct dofi_dto *dto, struct rdm_fram
 	f->number = dto->number;
 	f->key = dto->remote_key;
 	f->addr = dto->remote_addr + dto->asked;
-	ret = rdm_transmit(conn, f, dto->iov, dto->n_iov, dto->asked, data ? f->length : 0);
+	ret = send(conn, f, dto, f->kind == RDM_FRAME_WRITE ? f->length : 0);
 	if (!ret)
 		dto->asked += f->length;
 	return ret;
 }
 
-static int ask_write_in_parts(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t beside)
+static int ask_write_in_parts(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t beside, part_send *send)
 {
 	const size_t room = conn->room - RDM_FRAME_FULL;
 	int ret;
@@ -129,20 +137,55 @@ static int ask_write_in_parts(struct rdm_conn *conn, struct dofi_dto *dto, uint6
 		const bool last = dto->length - dto->asked <= room;
 		struct rdm_frame f = { .kind = RDM_FRAME_WRITE, .beside = last ? beside : 0 };
 
-		ret = ask_part(conn, dto, &f, room, true);
+		ret = ask_part(conn, dto, &f, room, send);
 	} while (!ret && dto->asked < dto->length);
 	return ret;
 }
 
-static int ask_read_in_parts(struct rdm_conn *conn, struct dofi_dto *dto)
+static int ask_read_in_parts(struct rdm_conn *conn, struct dofi_dto *dto, part_send *send)
 {
 	int ret;
 
 	do {
 		struct rdm_frame f = { .kind = RDM_FRAME_READ, .value = { dto->asked } };
 
-		ret = ask_part(conn, dto, &f, read_room(conn, dto), false);
+		ret = ask_part(conn, dto, &f, read_room(conn, dto), send);
 	} while (!ret && dto->asked < dto->length);
+	return ret;
+}
+
+/*
+ * Whether the parts pass the gate together. Between two parts that pass it one by one the peer would read the first,
+ * inside the gate, and hold up the second.
+ */
+static bool is_together(const struct rdm_conn *conn)
+{
+	return conn->gate && conn->room <= conn->inject;
+}
+
+static int write_in_parts(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t beside)
+{
+	int ret;
+
+	if (!is_together(conn))
+		return ask_write_in_parts(conn, dto, beside, part_alone);
+	if (!conn->window || !rdm_frames_begin(conn))
+		return -FI_EAGAIN;
+	ret = ask_write_in_parts(conn, dto, beside, rdm_frames_add);
+	rdm_frames_end(conn);
+	return ret;
+}
+
+static int read_in_parts(struct rdm_conn *conn, struct dofi_dto *dto)
+{
+	int ret;
+
+	if (!is_together(conn))
+		return ask_read_in_parts(conn, dto, part_alone);
+	if (!conn->window || !rdm_frames_begin(conn))
+		return -FI_EAGAIN;
+	ret = ask_read_in_parts(conn, dto, rdm_frames_add);
+	rdm_frames_end(conn);
 	return ret;
 }
 
@@ -165,7 +208,7 @@ static int ask_write(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t besid
 
 	begin(dto);
 	if (by_frames(conn, dto, conn->peer_reads))
-		return ask_write_in_parts(conn, dto, beside);
+		return write_in_parts(conn, dto, beside);
 	rdm_tell_segments(&f, dto);
 	return ask(conn, dto, &f);
 }
@@ -175,7 +218,7 @@ static int ask_read(struct rdm_conn *conn, struct dofi_dto *dto)
 	struct rdm_frame f = { .kind = RDM_FRAME_READ, .length = dto->length };
 
 	begin(dto);
-	return by_frames(conn, dto, conn->pid) ? ask_read_in_parts(conn, dto) : ask(conn, dto, &f);
+	return by_frames(conn, dto, conn->pid) ? read_in_parts(conn, dto) : ask(conn, dto, &f);
 }
 
 /* The peer does these in their turn among our frames, but the fabric's RDMA may overtake them. */

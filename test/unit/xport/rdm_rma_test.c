@@ -124,6 +124,28 @@ Test(rdm_rma, a_write_that_is_not_long_goes_in_parts)
 	done(1);
 }
 
+/* How often frames passed the gate to the peer, which counts what was given. */
+static uint32_t passes(void)
+{
+	return atomic_load(rdm_conn_of(ep)->gate->given);
+}
+
+Test(rdm_rma, parts_pass_the_gate_together)
+{
+	uint32_t before = passes();
+
+	post_write(0, 2 * ROOM, 1);
+	cr_expect_eq(passes(), before + 1);
+	peer_take(&peer, RDM_FRAME_WRITE);
+	answer(peer_take(&peer, RDM_FRAME_WRITE)->frame.number, NULL, 0);
+	done(1);
+	before = passes();
+	post_read(0, 2 * ROOM, 2);
+	cr_expect_eq(passes(), before + 1);
+	peer_take(&peer, RDM_FRAME_READ);
+	peer_take(&peer, RDM_FRAME_READ);
+}
+
 Test(rdm_rma, a_read_that_is_not_long_is_brought_in_parts)
 {
 	struct rdm_frame f, a;
