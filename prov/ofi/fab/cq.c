@@ -111,6 +111,7 @@ void dofi_cq_set_gate(struct dofi_cq *cq, struct dofi_gate *gate)
 	dofi_mutex_lock(&cq->lock);
 	cq->gate = gate;
 	cq->skips = 0;
+	cq->turned_away = 0;
 	atomic_store(&cq->programs_fid, NULL);
 	dofi_mutex_unlock(&cq->lock);
 }

@@ -37,6 +37,7 @@ struct dofi_cq {
 	struct dofi_gate *gate;		/* each read passes it; NULL: none */
 	uint32_t given;			/* *gate->given before the last read behind the gate */
 	uint64_t skips;			/* polls that need no read unless *gate->given changes */
+	unsigned turned_away;		/* polls in a row that found a sender inside the gate */
 	const struct dofi_progress_ops *ops;	/* what completes here is for; and of them, at hand, */
 	dofi_completed *completed;	/* this one */
 	bool mixed;			/* their member of that name */
@@ -177,6 +178,29 @@ static inline uint64_t dofi_cq_skips_after(ssize_t n)
 }
 
 /*
+ * So many polls in a row find the gate held before one waits at it, and looks whether the holder is dead: several
+ * messages of a stream.
+ */
+#define DOFI_CQ_TURNS 8
+
+/*
+ * A reader that waits at the gate takes its cache line from the sender inside, which needs it to leave. So a poll comes
+ * back when the sender has given what it brings, and finds more then: a stream is read in batches.
+ */
+static inline bool dofi_cq_pass_gate(struct dofi_cq *cq, uint32_t given)
+{
+	if (dofi_gate_take(cq->gate, 0)) {
+		cq->turned_away = 0;
+		return true;
+	}
+	if (++cq->turned_away % DOFI_CQ_TURNS == 0)
+		return dofi_gate_try_again(cq->gate);
+	cq->given = given;
+	cq->skips = DOFI_CQ_SKIPS;
+	return false;
+}
+
+/*
  * A reader inside the gate makes a sender wait, and takes the cache line of the gate from it. So a poll does not read
  * while no peer has given anything since the last read: a batch that was not full emptied the queue, and the answer to
  * it is on its way when the program polls again. A read may make room for what the fabric did not take.
@@ -190,7 +214,7 @@ static inline ssize_t dofi_cq_read_behind(struct dofi_cq *cq, struct fid_cq *fid
 		cq->skips--;
 		return -FI_EAGAIN;
 	}
-	if (!dofi_gate_try(cq->gate))
+	if (!dofi_cq_pass_gate(cq, given))
 		return -FI_EAGAIN;
 	n = dofi_cq_read_from(cq, fid, 0, DOFI_CQ_BATCH);
 	dofi_gate_leave(cq->gate);

@@ -1539,6 +1539,63 @@ Test(cq, behind_a_gate_a_read_that_found_some_is_repeated_later)
 	dofi_cq_close(&cq);
 }
 
+/* A poll that the gate turned away does not ask for it again while the sender inside has not given anything. */
+Test(cq, behind_a_gate_a_poll_that_was_turned_away_comes_back_later)
+{
+	make_owned();
+	dofi_cq_set_gate(&cq, &gate);
+	poll_once();
+	complete(1);
+	atomic_store(&holder, 2);
+	atomic_fetch_add(&given, 1);
+	poll_once();
+	atomic_store(&holder, 0);
+	poll_once();
+	cr_expect_eq(delivered, next_context - 2, "the sender has left, and not counted yet");
+	atomic_fetch_add(&given, 1);
+	poll_once();
+	cr_expect_eq(delivered, next_context - 1);
+	dofi_cq_close(&cq);
+}
+
+static void damaged(struct dofi_gate *unused)
+{
+	(void)unused;
+}
+
+Test(cq, behind_a_gate_polls_that_are_turned_away_find_a_dead_holder)
+{
+	int polls;
+
+	gate.damaged = damaged;
+	make_owned();
+	dofi_cq_set_gate(&cq, &gate);
+	atomic_store(&holder, 2);
+	for (polls = 1; polls <= DOFI_CQ_TURNS; polls++) {
+		cr_expect_eq(gate.suspect, 0);
+		atomic_fetch_add(&given, 1);
+		poll_once();
+	}
+	cr_expect_eq(gate.suspect, 2);
+	atomic_store(&holder, 0);
+	dofi_cq_close(&cq);
+}
+
+Test(cq, behind_a_gate_a_holder_is_looked_at_though_nothing_is_given)
+{
+	int polls;
+
+	gate.damaged = damaged;
+	make_owned();
+	dofi_cq_set_gate(&cq, &gate);
+	atomic_store(&holder, 2);
+	for (polls = 0; polls < DOFI_CQ_TURNS * (DOFI_CQ_SKIPS + 1); polls++)
+		poll_once();
+	cr_expect_eq(gate.suspect, 2);
+	atomic_store(&holder, 0);
+	dofi_cq_close(&cq);
+}
+
 Test(cq, without_any_queue_there_is_an_error)
 {
 	fake.fault.no_cq_fd = true;
