@@ -12,6 +12,7 @@ dofi_core_sources = \
 	prov/ofi/base/nap.c \
 	prov/ofi/base/pool.c \
 	prov/ofi/base/prompt.c \
+	prov/ofi/base/runner.c \
 	prov/ofi/base/sealed.c \
 	prov/ofi/base/spin.c \
 	prov/ofi/loop/eq.c \
@@ -135,6 +136,7 @@ noinst_HEADERS += \
 	prov/ofi/base/pool.h \
 	prov/ofi/base/prompt.h \
 	prov/ofi/base/ring.h \
+	prov/ofi/base/runner.h \
 	prov/ofi/base/sealed.h \
 	prov/ofi/base/spin.h \
 	prov/ofi/loop/eq.h \

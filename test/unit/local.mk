@@ -56,6 +56,7 @@ test_unit_base_test_SOURCES = \
 	test/unit/base/pool_test.c \
 	test/unit/base/prompt_test.c \
 	test/unit/base/ring_test.c \
+	test/unit/base/runner_test.c \
 	test/unit/base/sealed_test.c \
 	test/unit/base/spin_test.c
 test_unit_base_test_CPPFLAGS = $(prov_test_cppflags)

@@ -30,6 +30,7 @@ void dofi_cq_set_guard(struct dofi_cq *cq, struct dofi_cq_guard *guard)
 	dofi_mutex_lock(&cq->lock);
 	cq->guard = guard;
 	cq->skips = 0;
+	cq->refused_in_row = 0;
 	atomic_store(&cq->programs_fid, NULL);
 	dofi_mutex_unlock(&cq->lock);
 }

@@ -4,6 +4,7 @@
 #define DOFI_FAB_CQ_H
 
 #include "base/mutex.h"
+#include "base/runner.h"
 #include "fab/lead.h"
 #include "fab/shards.h"
 #include "loop/progress.h"
@@ -37,6 +38,8 @@ struct dofi_cq_guard {
 };
 
 struct dofi_cq_guard_ops {
+	/* Locks if the lock is free, with one look at it. Returns whether it is locked. */
+	bool (*take)(struct dofi_cq_guard *guard);
 	/* Locks unless that takes long. Returns whether it is locked. */
 	bool (*try)(struct dofi_cq_guard *guard);
 	/*
@@ -56,6 +59,7 @@ struct dofi_cq {
 	struct dofi_cq_guard *guard;	/* each read needs it; NULL: none */
 	uint32_t sent;			/* *guard->sent before the last read */
 	uint64_t skips;			/* polls that need no read unless *guard->sent changes */
+	unsigned refused_in_row;	/* polls in a row that found the guard locked */
 	const struct dofi_progress_ops *ops;	/* what completes here is for; and of them, at hand, */
 	dofi_completed *completed;	/* this one */
 	bool mixed;			/* their member of that name */
@@ -80,6 +84,7 @@ struct dofi_cq {
 	unsigned unreserved;		/* that are left then, at first so many as it is to have, or fewer */
 
 	/* until the progress thread looks: */
+	struct dofi_runner runner;	/* the thread of the program that read it last */
 	_Atomic bool polled;		/* one of the program's threads read it, */
 	_Atomic bool taken;		/* or took an event that another thread had read */
 	_Atomic bool led;		/* or slept on it as its leader */
@@ -237,6 +242,7 @@ static inline bool dofi_cq_is_idle(const struct dofi_cq *cq, ssize_t n)
 static inline void dofi_cq_leave(struct dofi_cq *cq)
 {
 	atomic_store_explicit(&cq->polled, true, memory_order_relaxed);
+	dofi_runner_note(&cq->runner);
 	dofi_mutex_unlock(&cq->lock);
 }
 

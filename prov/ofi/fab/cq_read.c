@@ -69,6 +69,27 @@ static uint64_t skips_after(ssize_t n)
 	return n > 0 && n < DOFI_CQ_BATCH ? SKIPS : 0;
 }
 
+/* So many polls in a row find the guard locked before one waits for it, and finds out whether the holder is dead. */
+#define REFUSALS_IN_ROW 8
+
+/*
+ * A reader that waits for the guard takes its cache line from the sender that holds it and needs it to unlock. So a poll
+ * that finds the guard locked returns, and the next one that reads does so once a peer has sent: a stream is read in
+ * batches.
+ */
+static bool guard_lock(struct dofi_cq *cq, uint32_t sent)
+{
+	if (cq->guard->ops->take(cq->guard)) {
+		cq->refused_in_row = 0;
+		return true;
+	}
+	if (++cq->refused_in_row % REFUSALS_IN_ROW == 0)
+		return cq->guard->ops->try(cq->guard);
+	cq->sent = sent;
+	cq->skips = SKIPS;
+	return false;
+}
+
 /*
  * A reader that holds the guard makes a sender wait, and takes the guard's cache line from it. So a poll does not read
  * while no peer has sent anything since the last read: a batch that was not full emptied the queue, and the answer to
@@ -83,7 +104,7 @@ static ssize_t read_guarded(struct dofi_cq *cq)
 		cq->skips--;
 		return -FI_EAGAIN;
 	}
-	if (!cq->guard->ops->try(cq->guard))
+	if (!guard_lock(cq, sent))
 		return -FI_EAGAIN;
 	n = fi_cq_read(cq->fid, cq->entry, DOFI_CQ_BATCH);
 	cq->guard->ops->unlock(cq->guard);

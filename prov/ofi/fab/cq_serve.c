@@ -149,6 +149,18 @@ static bool is_silent(struct dofi_cq *cq, bool posts_alone, bool at_work)
 }
 
 /*
+ * Whether the polling thread has no processor now. It counts as polling then: where processors are few it may be kept
+ * waiting for longer than any pause. If that armed the CQ, its peers would send a wakeup with each message, and the
+ * progress threads that these wake would keep all polling threads waiting for longer still. A thread that ran for a
+ * while without a poll, or that sleeps, does something else.
+ */
+static bool lacks_processor(struct dofi_cq *cq, int64_t ran)
+{
+	return atomic_load(&cq->mode) != DOFI_CQ_ARMED && ran < dofi_settings.probe_us * 1000 &&
+	       dofi_runner_is_runnable(&cq->runner);
+}
+
+/*
  * Leaves the CQ to the program's threads if they are at work here. A program that finds its EVDs full, or
  * posts, has no need to poll for a while: if that made this thread read for it, the EVDs would be full again
  * the next time, and every completion would cost two switches of threads. Now and then it is read for, as its
@@ -161,8 +173,10 @@ static bool leave_to_program(struct dofi_cq *cq, int64_t now)
 	const bool at_work = atomic_exchange(&cq->taken, false) || polled || led;
 	const bool posted = atomic_exchange(&cq->posted, false);
 	const bool posts_alone = posted && !at_work && !cq->offloaded;
+	const int64_t ran = dofi_runner_ran(&cq->runner);
 
-	if (is_silent(cq, posts_alone, at_work) || atomic_load(&cq->sleepers) || (!at_work && !posted))
+	if (is_silent(cq, posts_alone, at_work) || atomic_load(&cq->sleepers) ||
+	    (!at_work && !posted && !lacks_processor(cq, ran)))
 		return false;
 	if (!polled)
 		dofi_cq_drain(cq);

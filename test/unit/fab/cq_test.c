@@ -1356,14 +1356,111 @@ Test(cq, without_a_descriptor_the_program_owns_it_when_it_polls)
 	cr_expect_eq(delivered, 2);
 }
 
+/* A thread that polls once, and then spins or sleeps until the test ends it. */
+static sem_t has_polled;
+static _Atomic bool poller_may_end;
+static sem_t poller_may_wake;
+
+static void *poll_and_run(void *unused)
+{
+	poll_once();
+	sem_post(&has_polled);
+	while (!atomic_load(&poller_may_end))
+		;
+	return unused;
+}
+
+static void *poll_and_sleep(void *unused)
+{
+	poll_once();
+	sem_post(&has_polled);
+	sem_wait(&poller_may_wake);
+	return unused;
+}
+
+/* The CQ is OWNED and the next look is due, after a look that found a poll of the thread that runs @run. */
+static pthread_t polled_by(void *(*run)(void *))
+{
+	pthread_t thread;
+
+	make_owned();
+	sem_init(&has_polled, 0, 0);
+	sem_init(&poller_may_wake, 0, 0);
+	cr_assert_eq(pthread_create(&thread, NULL, run, NULL), 0);
+	sem_wait(&has_polled);
+	now = cq.due_at;
+	serve();
+	cr_assert_eq(mode(), DOFI_CQ_OWNED);
+	now = cq.due_at;
+	return thread;
+}
+
+static void poller_end(pthread_t thread)
+{
+	atomic_store(&poller_may_end, true);
+	sem_post(&poller_may_wake);
+	pthread_join(thread, NULL);
+}
+
+Test(cq, a_poller_that_lacks_a_processor_is_waited_for)
+{
+	pthread_t thread = polled_by(poll_and_run);
+
+	dofi_settings.probe_us = 1000000;	/* the thread has had less */
+	complete(1);
+	serve();
+	cr_expect_eq(mode(), DOFI_CQ_OWNED);
+	cr_expect_eq(fake_unread(), 0, "the look reads for peers that may wait");
+	poller_end(thread);
+}
+
+Test(cq, a_poller_that_does_something_else_is_not_waited_for)
+{
+	pthread_t thread = polled_by(poll_and_run);
+	const int64_t before = cq.runner.ran;
+
+	dofi_settings.probe_us = 100;
+	while (dofi_runner_ran(&cq.runner) < 100 * US)
+		cq.runner.ran = before;
+	cq.runner.ran = before;
+	serve();
+	cr_expect_eq(mode(), DOFI_CQ_ARMED);
+	poller_end(thread);
+}
+
+static bool poller_sleeps(void)
+{
+	return !dofi_runner_is_runnable(&cq.runner);
+}
+
+Test(cq, a_poller_that_sleeps_is_not_waited_for)
+{
+	pthread_t thread = polled_by(poll_and_sleep);
+
+	dofi_settings.probe_us = 1000000;
+	while (!poller_sleeps())
+		sched_yield();
+	serve();
+	cr_expect_eq(mode(), DOFI_CQ_ARMED);
+	poller_end(thread);
+}
+
 /* A guard that the test locks as another process would. */
 static struct dofi_mutex guarded;
 static _Atomic uint32_t sent;
 
-static bool guard_try(struct dofi_cq_guard *g)
+static int guard_tries;		/* calls that wait for a short time */
+
+static bool guard_take(struct dofi_cq_guard *g)
 {
 	(void)g;
 	return dofi_mutex_try(&guarded);
+}
+
+static bool guard_try(struct dofi_cq_guard *g)
+{
+	guard_tries++;
+	return guard_take(g);
 }
 
 static int guard_lock(struct dofi_cq_guard *g)
@@ -1379,7 +1476,9 @@ static void guard_unlock(struct dofi_cq_guard *g)
 	dofi_mutex_unlock(&guarded);
 }
 
-static const struct dofi_cq_guard_ops guard_ops = { .try = guard_try, .lock = guard_lock, .unlock = guard_unlock };
+static const struct dofi_cq_guard_ops guard_ops = {
+	.take = guard_take, .try = guard_try, .lock = guard_lock, .unlock = guard_unlock,
+};
 static struct dofi_cq_guard guard = { .ops = &guard_ops, .sent = &sent };
 static sem_t inside, leave;
 
@@ -1468,6 +1567,48 @@ Test(cq, with_a_guard_a_read_that_found_some_is_repeated_later)
 	atomic_fetch_add(&sent, 1);
 	poll_once();
 	cr_expect_eq(delivered, before + 2 + DOFI_CQ_BATCH, "a full batch is followed by another read");
+	dofi_cq_close(&cq);
+}
+
+/* A poll that found the guard locked does not ask for it again until its holder has sent. */
+Test(cq, with_a_guard_a_refused_poll_comes_back_later)
+{
+	make_owned();
+	dofi_cq_set_guard(&cq, &guard);
+	poll_once();
+	complete(1);
+	dofi_mutex_lock(&guarded);
+	atomic_fetch_add(&sent, 1);
+	poll_once();
+	dofi_mutex_unlock(&guarded);
+	poll_once();
+	cr_expect_eq(delivered, next_context - 2, "the holder has unlocked, and not counted yet");
+	atomic_fetch_add(&sent, 1);
+	poll_once();
+	cr_expect_eq(delivered, next_context - 1);
+	dofi_cq_close(&cq);
+}
+
+#define REFUSALS_IN_ROW 8	/* as in cq_read.c */
+
+/* try() finds out whether the holder is dead. */
+Test(cq, with_a_guard_polls_that_are_refused_in_a_row_wait_for_it)
+{
+	int polls;
+
+	make_owned();
+	dofi_cq_set_guard(&cq, &guard);
+	dofi_mutex_lock(&guarded);
+	for (polls = 1; polls <= REFUSALS_IN_ROW; polls++) {
+		cr_expect_eq(guard_tries, 0);
+		atomic_fetch_add(&sent, 1);
+		poll_once();
+	}
+	cr_expect_eq(guard_tries, 1);
+	for (polls = 0; polls < REFUSALS_IN_ROW * (SKIPS + 1); polls++)
+		poll_once();
+	cr_expect_eq(guard_tries, 2, "though nothing was sent");
+	dofi_mutex_unlock(&guarded);
 	dofi_cq_close(&cq);
 }
 

@@ -93,6 +93,11 @@ static struct dofi_robust *robust_of(struct dofi_cq_guard *guard)
 	return DOFI_CONTAINER_OF(guard, struct dofi_robust, guard);
 }
 
+static bool guard_take(struct dofi_cq_guard *guard)
+{
+	return dofi_robust_take(robust_of(guard), 0);
+}
+
 static bool guard_try(struct dofi_cq_guard *guard)
 {
 	return dofi_robust_try(robust_of(guard));
@@ -113,5 +118,5 @@ static void guard_unlock(struct dofi_cq_guard *guard)
 }
 
 const struct dofi_cq_guard_ops dofi_robust_guard_ops = {
-	.try = guard_try, .lock = guard_lock, .unlock = guard_unlock,
+	.take = guard_take, .try = guard_try, .lock = guard_lock, .unlock = guard_unlock,
 };
