@@ -60,4 +60,13 @@ struct dofi_quirk {
 /* The row of @provider, or a row of defaults for a fabric nobody measured. */
 const struct dofi_quirk *dofi_quirk_of(const char *provider);
 
+/*
+ * Whether the target's program does what its fabric is no good for: to keep a peer off memory that
+ * it has no right to, or to go on when it has.
+ */
+static inline bool dofi_quirk_target_rdma(const struct dofi_quirk *quirk)
+{
+	return quirk->no_keys || quirk->refusal_ends_all;
+}
+
 #endif
