@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What fi_info does not tell about a fabric: a small table with reasons. */
+/* What fi_info does not say about a fabric: a table with reasons. */
 
 #include "fab/quirks.h"
 
@@ -8,8 +8,8 @@
 #include <string.h>
 
 /*
- * Has room for 64 KiB and a head. What a frame costs is little beside its bytes then, and they are
- * still in the cache when they are copied out of it.
+ * Room for 64 KiB and a header: the cost of a frame is then small compared with that of its bytes, and they are still
+ * in the cache when they are copied.
  */
 #define LONG_FRAME (65536 + 64)
 
@@ -22,13 +22,12 @@
 	    .refusal_ends_all = true, .closes_wholly = true, .frame_size = LONG_FRAME
 
 /*
- * The order of preference is a policy, not a fact that libfabric offers: it
- * lists what was linked first. Hardware comes first, then the faster software.
+ * The ranks are our policy: hardware first, then the faster software. libfabric's order is that of linking.
  *
- * The offset of a registration is reserved in libfabric's text. Fabrics that look addresses
- * up in libfabric's own table have always added it to them (1.5 to 2.6).
+ * takes_offset: libfabric's manual reserves the offset of a registration. Fabrics that use libfabric's table of
+ * registrations have always added it to addresses (1.5 to 2.6).
  *
- * A layer over one fabric comes before the layer over any.
+ * The row of a layer over a certain provider comes before the row of the layer over any.
  */
 static const struct dofi_quirk quirks[] = {
 	{ .provider = "verbs", .up_to = FI_VERSION(2, 1), .rank = 1, VERBS, .operand_is_address = true,
@@ -94,7 +93,7 @@ static const struct dofi_quirk quirks[] = {
 
 static const struct dofi_quirk unmeasured = { .provider = "", .rank = 9, .reason = "not measured" };
 
-/* What a user sets may make a fabric another one: the row after it is for that. */
+/* Returns whether a row applies. If a setting of the user rules it out, a later row applies. */
 static bool holds(const struct dofi_quirk *q)
 {
 	size_t i;
