@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Most segments we offer: each operation's slot keeps room for that many. */
+/* The most segments that we offer: each slot has room for so many. */
 #define MAX_IOV 8
 
 static uint64_t least(uint64_t a, uint64_t b)
@@ -23,8 +23,8 @@ static uint64_t least(uint64_t a, uint64_t b)
 }
 
 /*
- * Software fabrics complete a write when it is in a socket unless asked for
- * delivery; hardware has no such flag, because its acknowledgement says as much.
+ * Software fabrics complete a write when it is in a socket, unless it has FI_DELIVERY_COMPLETE. Hardware does not
+ * have that flag: its acknowledgement means delivery.
  */
 static uint64_t write_flags(const struct fi_info *info, struct dofi_query q)
 {
@@ -33,9 +33,8 @@ static uint64_t write_flags(const struct fi_info *info, struct dofi_query q)
 }
 
 /*
- * DAT programs address remote memory by virtual address and a 32-bit key. A
- * fabric that offers offsets instead takes virtual addresses when its domain is
- * opened with that mode, and keeps the keys we choose.
+ * DAT programs address remote memory by virtual address and a 32-bit key. A fabric that offers offsets takes virtual
+ * addresses if its domain is opened with that mode, and uses the keys that we choose.
  */
 static enum dofi_mr_style mr_style_set(struct fi_info *info)
 {
@@ -45,14 +44,14 @@ static enum dofi_mr_style mr_style_set(struct fi_info *info)
 	return DOFI_MR_VIRTUAL;
 }
 
-/* How the bytes of an RDMA operation are moved, and what keys there are. */
+/* Sets how the bytes of an RDMA operation are moved, and which keys there are. */
 static void choose_rdma(struct dofi_fabric_choice *choice, const struct dofi_query *q)
 {
 	struct fi_info *info = choice->info;
 
 	choice->target_rdma = choice->rdm && dofi_quirk_target_rdma(choice->quirk);
 	if (choice->target_rdma) {
-		choice->mr_style = DOFI_MR_VIRTUAL;	/* of a table that is ours */
+		choice->mr_style = DOFI_MR_VIRTUAL;	/* in our table: fab/grant.h */
 		choice->write_flags = 0;
 		choice->write_ordered = choice->zero_based = choice->scoped_keys = true;
 		return;
@@ -66,8 +65,8 @@ static void choose_rdma(struct dofi_fabric_choice *choice, const struct dofi_que
 }
 
 /*
- * Connections of our own end with a message of the side connection. On others a goodbye goes along with
- * the data, if the end is behind it and there is room for the number and the secret of the connection.
+ * A connectionless fabric's connections end with a message of the CM socket. On others a goodbye message is sent with
+ * remote CQ data, if that has room for the number and the secret of the connection.
  */
 static void choose_bye(struct dofi_fabric_choice *choice)
 {
@@ -75,7 +74,7 @@ static void choose_bye(struct dofi_fabric_choice *choice)
 			   (choice->quirk->ends_silently && choice->cq_data && choice->scoped_keys);
 }
 
-/* What hardware does by itself. FI_RX_CQ_DATA: a write's data ends a receive of the target. */
+/* Sets what hardware does itself. FI_RX_CQ_DATA: remote CQ data of a write consumes a receive of the target. */
 static void choose_native(struct dofi_fabric_choice *choice, struct dofi_query q)
 {
 	struct fi_info *info = choice->info;
@@ -87,13 +86,13 @@ static void choose_native(struct dofi_fabric_choice *choice, struct dofi_query q
 	q.caps |= FI_ATOMIC;
 	choice->atomics = dofi_query_also(info, &q);
 	if (choice->atomics)
-		info->caps |= FI_ATOMIC;	/* registrations are for them, too */
+		info->caps |= FI_ATOMIC;	/* for registrations */
 	choice->fences = choice->quirk->takes_fence;
-	/* beside what is left to do here libfabric's locks show: ours cost a tenth of them */
+	/* libfabric's locks would show in the latency: ours cost a tenth of them */
 	info->domain_attr->threading = FI_THREAD_COMPLETION;
 }
 
-/* What names a fabric has no port or interface: the endpoints' names are given to them later. */
+/* For a fabric whose addresses are names: replaces the address in @info, as the endpoints get their names later. */
 static int address_replace(struct fi_info *info, const char *text)
 {
 	const struct addrinfo hints = { .ai_flags = AI_NUMERICHOST, .ai_socktype = SOCK_DGRAM };
@@ -116,13 +115,13 @@ static int address_replace(struct fi_info *info, const char *text)
 	return info->src_addr ? 0 : -FI_ENOMEM;
 }
 
-#define FRAME_BYTES 16384	/* where nothing says less */
-#define LEAST_FRAME 512		/* or a message's head would not fit */
+#define FRAME_BYTES 16384	/* the default */
+#define LEAST_FRAME 512		/* the header of a frame has to fit */
 
 static size_t frame_size(const struct fi_info *info, const struct dofi_quirk *quirk)
 {
 	size_t size = quirk->frame_size ? quirk->frame_size : FRAME_BYTES;
-	/* dofi_settings_give() sets it, in a privileged process too, so not secure_getenv() */
+	/* not secure_getenv(): dofi_settings_give() sets it in a privileged process, too */
 	const char *limit = quirk->frame_variable ? getenv(quirk->frame_variable) : NULL;
 
 	if (quirk->frame_injected)
@@ -132,7 +131,7 @@ static size_t frame_size(const struct fi_info *info, const struct dofi_quirk *qu
 	return least(size, info->ep_attr->max_msg_size);
 }
 
-/* What only a connectionless endpoint has. */
+/* Sets what only connectionless fabrics have. */
 static int choose_rdm(const struct dofi_params *params, struct dofi_fabric_choice *choice)
 {
 	struct fi_info *info = choice->info;
@@ -144,7 +143,7 @@ static int choose_rdm(const struct dofi_params *params, struct dofi_fabric_choic
 			 LEAST_FRAME);
 		return -FI_EOPNOTSUPP;
 	}
-	choice->cq_data = true;		/* frames have room for it */
+	choice->cq_data = true;		/* in the header of a frame */
 	choice->shared_memory = choice->quirk->shared_memory;
 	return info->addr_format == FI_ADDR_STR ? address_replace(info, params->address) : 0;
 }
@@ -161,7 +160,7 @@ static int choice_make(const struct dofi_params *params, const struct dofi_query
 		.quirk = dofi_quirk_of(info->fabric_attr->prov_name),
 		.cq_data = info->domain_attr->cq_data_size >= sizeof(uint64_t) &&
 			   !(info->mode & FI_RX_CQ_DATA),
-		/* a device has one domain for its own interface; software has no such tie */
+		/* a device's domain is tied to its interface, that of software is not */
 		.wildcard = !info->nic && !params->address[0] && !params->domain[0],
 	};
 	choice->located = dofi_topo_locate(info, &choice->locality);
@@ -197,7 +196,7 @@ void dofi_info_address(const struct fi_info *info, struct sockaddr_storage *addr
 		memset(address, 0, sizeof(*address));
 		memcpy(address, info->src_addr, info->src_addrlen);
 		if (address->ss_family == AF_INET || address->ss_family == AF_INET6) {
-			in->sin_port = 0; /* the same place in both */
+			in->sin_port = 0; /* at one offset in both families */
 			return;
 		}
 	}
@@ -206,15 +205,15 @@ void dofi_info_address(const struct fi_info *info, struct sockaddr_storage *addr
 	in->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 }
 
-/* What announces a message to an endpoint of an SRQ has less than that. */
+/* The header of SRQ framing is shorter than this. */
 #define MIN_INJECT 20
-#define MOST_EPS 65536			/* what pools and tables are sized for */
+#define MOST_EPS 65536			/* the capacity of pools and tables */
 
 void dofi_info_limits(const struct dofi_fabric_choice *choice, size_t cm_data_size,
 		      struct dofi_limits *limits)
 {
 	const struct fi_info *info = choice->info;
-	/* what we move by ourselves has as many segments as we like */
+	/* the limits of the fabric do not matter for what we move ourselves */
 	size_t tx_iov = choice->shared_memory ? MAX_IOV : info->tx_attr->iov_limit;
 	size_t rx_iov = choice->shared_memory ? MAX_IOV : info->rx_attr->iov_limit;
 	size_t rdma_iov = choice->target_rdma ? MAX_IOV : info->tx_attr->iov_limit;
@@ -233,7 +232,7 @@ void dofi_info_limits(const struct dofi_fabric_choice *choice, size_t cm_data_si
 		.inject_size = least(info->tx_attr->inject_size, UINT32_MAX),
 		.cm_data_size = cm_data_size,
 	};
-	/* the count a software fabric names is no limit of it, but a device's is */
+	/* ep_cnt of a software fabric is no limit, but that of a device is */
 	if (!info->nic)
 		limits->max_eps = MOST_EPS;
 	limits->max_srq_eps = limits->max_srqs ? limits->max_eps : 0;

@@ -92,7 +92,7 @@ void dofi_lead_set_word(struct dofi_cq *cq, const struct dofi_lead_word *word);
 int dofi_lead_begin(struct dofi_cq *cq);
 
 /*
- * Drops @bell's @lock and sleeps: as dofi_cond_wait(), and until @cq may have something to read, or the leader is
+ * Sleeps like dofi_cond_wait(), but at most until @cq may have something to read, or the leader is
  * deposed.
  */
 int dofi_lead_sleep(struct dofi_cq *cq, struct dofi_cond *cond, struct dofi_mutex *lock, int64_t deadline);

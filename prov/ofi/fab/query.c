@@ -27,14 +27,14 @@ static bool loopback(const struct sockaddr *sa)
 	return sa->sa_family == AF_INET && (ntohl(in->sin_addr.s_addr) >> 24) == 127;
 }
 
-/* An IPv4 address is what most uDAPL programs understand (they exchange it as text). */
+/* Most uDAPL programs understand only IPv4 addresses (they exchange them as text). */
 static bool has_ipv4(const struct fi_info *info)
 {
 	return info->src_addr && info->src_addrlen >= sizeof(struct sockaddr_in) &&
 	       ((const struct sockaddr *)info->src_addr)->sa_family == AF_INET;
 }
 
-/* libfabric 2.7's rxm has several connections to a peer, and keeps less order than it is asked for. */
+/* rxm of libfabric 2.7 has several connections to a peer, and keeps less order than was asked for. */
 static bool keeps_order(const struct fi_info *info)
 {
 	return info->tx_attr->msg_order & info->rx_attr->msg_order & FI_ORDER_SAS;
@@ -50,7 +50,7 @@ static bool is_layered(const struct fi_info *info)
 	return strchr(info->fabric_attr->prov_name, ';');
 }
 
-/* Connected endpoints have rules of their own; what the others do is known of those measured. */
+/* Connected endpoints follow rules of libfabric; connectionless ones are used only if their quirks are known. */
 static bool is_usable(const struct fi_info *info)
 {
 	if (info->ep_attr->type == FI_EP_MSG)
@@ -58,7 +58,7 @@ static bool is_usable(const struct fi_info *info)
 	return info->ep_attr->type == FI_EP_RDM && quirk_of(info)->rdm && keeps_order(info);
 }
 
-/* A layer over another fabric is a detour to where most fabrics go by themselves. */
+/* A layer over another fabric is used only by name: most fabrics need none. */
 static bool names_a_layer(const struct dofi_params *params)
 {
 	const char *filter = secure_getenv("FI_PROVIDER");
@@ -79,7 +79,7 @@ static bool same_address(const struct sockaddr *a, const struct sockaddr *b)
 					  a4->sin_addr.s_addr == b4->sin_addr.s_addr;
 }
 
-/* A device that does not have the address that was asked for is offered with another. */
+/* libfabric may offer a device that has another address than the wanted one. */
 static bool has_address(const struct fi_info *info, const char *text)
 {
 	const struct addrinfo hints = { .ai_flags = AI_NUMERICHOST, .ai_socktype = SOCK_DGRAM };
@@ -113,7 +113,7 @@ static int info_rank(const struct fi_info *info, const struct dofi_params *param
 	return rank;
 }
 
-/* Bits in a second, 0 if unknown. */
+/* In bits per second; 0 if unknown. */
 static uint64_t link_speed(const struct fi_info *info)
 {
 	const struct fi_link_attr *link = info->nic ? info->nic->link_attr : NULL;
@@ -133,7 +133,7 @@ static uint64_t link_speed(const struct fi_info *info)
 	return mbit * UINT64_C(1000000);
 }
 
-/* Near is better than far, but not than fast; libfabric lists the fast ones first. */
+/* Of equally fast devices the nearer one is preferred; libfabric lists fast ones first. */
 static bool nearer(const struct fi_info *a, const struct fi_info *b)
 {
 	struct dofi_locality at, bt;
@@ -161,7 +161,7 @@ static const struct fi_info *info_best(const struct fi_info *list, const struct 
 
 #define MR_MODES (FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY)
 
-/* A send announces what was written before it. */
+/* The peer learns by a send that earlier writes are done. */
 #define WRITES_ORDERED (FI_ORDER_SAS | FI_ORDER_SAW | FI_ORDER_WAW)
 
 static const struct dofi_query connected = {
@@ -169,7 +169,7 @@ static const struct dofi_query connected = {
 	.mr_mode = MR_MODES,
 };
 
-/* What every one of them has; rdm_query() is what is asked of one. */
+/* What each connectionless fabric offers; rdm_query() is for a certain one. */
 static const struct dofi_query connectionless = {
 	.type = FI_EP_RDM, .caps = FI_MSG | FI_TAGGED, .order = FI_ORDER_SAS, .mr_mode = MR_MODES,
 };
@@ -229,7 +229,7 @@ static int info_list(const struct dofi_params *params, const struct dofi_query *
 	return ret;
 }
 
-/* NULL for a fabric that is refused for no special reason. */
+/* Returns why the fabric is not used, for the log; NULL if there is nothing to say. */
 static const char *why_refused(const struct fi_info *info, const struct dofi_params *params)
 {
 	if (is_layered(info) && !names_a_layer(params))
@@ -241,7 +241,7 @@ static const char *why_refused(const struct fi_info *info, const struct dofi_par
 	return NULL;
 }
 
-/* Where there is a fabric, but none that is used, the reason is all that is logged. */
+/* Logs why a listed fabric is not used. Returns whether there is a reason. */
 static bool log_refused(const struct fi_info *list, const struct dofi_params *params)
 {
 	for (; list; list = list->next) {
@@ -276,7 +276,7 @@ static int info_find(const struct dofi_params *params, const struct dofi_query *
 	return ret;
 }
 
-/* Which fabric it is decides what is asked of it. */
+/* Finds a connectionless fabric, and then asks for what that one needs. */
 static int rdm_find(const struct dofi_params *params, struct dofi_query *q, struct fi_info **info)
 {
 	struct dofi_params same = *params;
@@ -310,8 +310,8 @@ bool dofi_query_also(const struct fi_info *info, const struct dofi_query *q)
 }
 
 /*
- * Whether an interface here has the address @text. Software fabrics take any source
- * address, and then every listen and connect fails.
+ * Returns whether an interface of this host has the address @text. Software fabrics accept any source address, and
+ * then every listen and connect fails.
  */
 static bool address_is_local(const char *text)
 {
@@ -343,7 +343,7 @@ static void log_nothing(const struct dofi_params *p)
 		 filter ? filter : "");
 }
 
-/* Connected endpoints are preferred: libfabric manages them, and tells of their end. */
+/* Connected endpoints are preferred: libfabric manages them, and reports their end. */
 static int fabric_find(const struct dofi_params *params, struct dofi_query *q, struct fi_info **info)
 {
 	int ret = -FI_ENODATA;
@@ -372,8 +372,8 @@ static bool provider_exists(const char *name)
 }
 
 /*
- * Libfabric leaves shm out, and gives no reason, where /dev/shm has less room than one region for
- * each processor would take. So that is the reason if it has shm, no filter, and offers none.
+ * Logs why there is no fabric. libfabric leaves out shm, without a reason, if /dev/shm has less space than one region
+ * per processor. So that is the reason if libfabric has shm, no filter excludes it, and none is offered.
  */
 static int why_nothing(const struct dofi_params *params)
 {
