@@ -12,7 +12,7 @@
  *
  * Ordering, by pairs: publish the producer's store of a record's word, behind the bytes and the cleared word after
  * them; the consumer's load of the word, before it reads these. Both are sequentially consistent: a producer that
- * then loads a flag, and a consumer that stores the flag and then looks here, cannot miss each other (rings/link.h).
+ * then loads a flag, and a consumer that stores the flag and then reads here, cannot miss each other (rings/link.h).
  * release the consumer's store-release of the head, behind its last access to the record; the producer's load-acquire
  * of the head, before it writes to the lines again.
  *

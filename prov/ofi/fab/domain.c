@@ -102,38 +102,38 @@ static struct dofi_cq *cq_add(struct dofi_domain *domain)
 	return cq;
 }
 
-static bool has_room(const struct dofi_cq *cq, unsigned unreserved)
+static bool has_room(const struct dofi_cq *cq, unsigned n)
 {
-	return !cq->fixed || cq->unreserved >= unreserved;
+	return !cq->fixed || cq->unreserved >= n;
 }
 
-static struct dofi_cq *cq_with(struct dofi_domain *domain, unsigned unreserved)
+static struct dofi_cq *cq_with(struct dofi_domain *domain, unsigned n)
 {
 	unsigned i;
 
-	if (has_room(&domain->cq, unreserved))
+	if (has_room(&domain->cq, n))
 		return &domain->cq;
 	for (i = 0; i < domain->n_more; i++)
-		if (has_room(domain->more[i], unreserved))
+		if (has_room(domain->more[i], n))
 			return domain->more[i];
 	return cq_add(domain);
 }
 
-struct dofi_cq *dofi_domain_cq_reserve(struct dofi_domain *domain, unsigned unreserved)
+struct dofi_cq *dofi_domain_cq_reserve(struct dofi_domain *domain, unsigned n)
 {
-	struct dofi_cq *cq = cq_with(domain, unreserved);
+	struct dofi_cq *cq = cq_with(domain, n);
 
-	if (!cq || !has_room(cq, unreserved)) {
-		dofi_log(DOFI_WARN, DOFI_FAB, "no room for %u more completions", unreserved);
+	if (!cq || !has_room(cq, n)) {
+		dofi_log(DOFI_WARN, DOFI_FAB, "no room for %u more completions", n);
 		return NULL;
 	}
-	cq->unreserved -= cq->fixed ? unreserved : 0;
+	cq->unreserved -= cq->fixed ? n : 0;
 	return cq;
 }
 
-void dofi_domain_cq_release(struct dofi_cq *cq, unsigned unreserved)
+void dofi_domain_cq_release(struct dofi_cq *cq, unsigned n)
 {
-	cq->unreserved += cq->fixed ? unreserved : 0;
+	cq->unreserved += cq->fixed ? n : 0;
 }
 
 static int mr_register(struct dofi_domain *domain, const struct dofi_mr_request *r, uint64_t key,

@@ -28,8 +28,8 @@ struct dofi_domain {
  * Reserves @n entries of a CQ for the operations of an endpoint, where CQs are fixed, and returns the CQ. Opens
  * a further CQ if no CQ has that many; returns NULL if that fails. Progress thread only.
  */
-struct dofi_cq *dofi_domain_cq_reserve(struct dofi_domain *domain, unsigned unreserved);
-void dofi_domain_cq_release(struct dofi_cq *cq, unsigned unreserved);
+struct dofi_cq *dofi_domain_cq_reserve(struct dofi_domain *domain, unsigned n);
+void dofi_domain_cq_release(struct dofi_cq *cq, unsigned n);
 
 /* Opens the domain and its CQ, which @progress serves. Returns 0 or a negative errno. Progress thread only. */
 int dofi_domain_open(struct dofi_domain *domain, struct dofi_progress *progress,

@@ -217,7 +217,7 @@ void dofi_info_limits(const struct dofi_fabric_choice *choice, size_t cm_data_si
 	size_t tx_iov = choice->shared_memory ? MAX_IOV : info->tx_attr->iov_limit;
 	size_t rx_iov = choice->shared_memory ? MAX_IOV : info->rx_attr->iov_limit;
 	size_t rdma_iov = choice->target_rdma ? MAX_IOV : info->tx_attr->iov_limit;
-	bool announces = choice->rdm || info->tx_attr->inject_size >= MIN_INJECT;
+	bool can_frame = choice->rdm || info->tx_attr->inject_size >= MIN_INJECT;
 
 	*limits = (struct dofi_limits){
 		/* room to add an offset to any size without overflow */
@@ -228,7 +228,7 @@ void dofi_info_limits(const struct dofi_fabric_choice *choice, size_t cm_data_si
 		.max_eps = least(info->domain_attr->ep_cnt ? info->domain_attr->ep_cnt : MOST_EPS, MOST_EPS),
 		.max_pzs = 1024,
 		.max_lmrs = least(info->domain_attr->mr_cnt ? info->domain_attr->mr_cnt : 65536, 65536),
-		.max_srqs = announces ? 65536 : 0,
+		.max_srqs = can_frame ? 65536 : 0,
 		.inject_size = least(info->tx_attr->inject_size, UINT32_MAX),
 		.cm_data_size = cm_data_size,
 	};

@@ -32,7 +32,7 @@ struct dofi_cq;
 struct dofi_lead_word {
 	_Atomic uint32_t *word;
 	uint32_t bit;
-	_Atomic bool *search;		/* set before the last read, which then has to look everywhere; or NULL */
+	_Atomic bool *search;		/* set before the last read, which then covers all sources; or NULL */
 };
 
 /* A full barrier, as in the peer: either the peer sees the bit, or the next read finds what it sent. */

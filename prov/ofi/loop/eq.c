@@ -25,9 +25,9 @@
 #define EQ_LOCKED_TICK_NS 2000000
 
 /*
- * A passive endpoint that cannot accept for lack of a descriptor leaves its event queue readable. After VAIN wakeups
- * without an event the progress thread checks for that. If so, the queue is out of epoll for REST_NS, and read every
- * REST_TICK_NS.
+ * A passive endpoint that cannot accept for lack of a descriptor leaves its event queue readable. After EMPTY_WAKEUPS
+ * wakeups without an event the progress thread checks for that. If so, the queue is out of epoll for REST_NS, and
+ * read every REST_TICK_NS.
  */
 #define EMPTY_WAKEUPS 16
 #define REST_NS 100000000

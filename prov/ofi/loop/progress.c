@@ -138,7 +138,7 @@ static bool drain_before_rest(struct dofi_progress *p)
 	return found;
 }
 
-#define NO_BELL_TICKS 4
+#define NO_WAKEUP_TICKS 4
 
 /*
  * Prepares for a sleep on queues without a descriptor. Returns when to wake if nothing happens. First peers are asked
@@ -149,14 +149,14 @@ static bool drain_before_rest(struct dofi_progress *p)
 static int64_t rest(struct dofi_progress *p, int64_t deadline)
 {
 	const bool polled = program_polls_without_fd(p);
-	int64_t look;
+	int64_t due;
 
 	if (!relies_on_peers(p))
 		return deadline;
 	p->resting = !polled && p->ops->rest && p->ops->rest(p);
 	if (!p->resting) {
-		look = dofi_now() + dofi_settings.tick_us * 1000 * (polled ? 1 : NO_BELL_TICKS);
-		return look < deadline ? look : deadline;
+		due = dofi_now() + dofi_settings.tick_us * 1000 * (polled ? 1 : NO_WAKEUP_TICKS);
+		return due < deadline ? due : deadline;
 	}
 	return drain_before_rest(p) ? 0 : deadline;
 }

@@ -31,7 +31,7 @@ int dofi_host_read(struct dofi_host *host)
 	struct dofi_host h;
 	struct stat st;
 
-	/* random, where Linux does not tell */
+	/* random, where the number is unknown */
 	if (getrandom(&h, sizeof(h), 0) != sizeof(h))
 		return -EIO;
 	boot_read(h.boot);

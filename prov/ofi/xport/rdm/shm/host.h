@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Numbers as Linux assigns them; random where it does not tell, so that they equal no other's. */
+/* Numbers as Linux assigns them; random where they are unknown, so that they equal no other's. */
 struct dofi_host {
 	uint8_t boot[16];		/* boot_id of the kernel */
 	uint64_t shm_device, shm_inode;	/* of /dev/shm */

@@ -23,7 +23,7 @@
 
 #define DOFI_SHM_COOKIE 16
 
-/* The file. Peers are of the same user; the members up to the cookie never change. */
+/* The file. Peers belong to the user of the owner; the members up to the cookie never change. */
 struct dofi_shm_page {
 	uint64_t magic;
 	uint32_t version;
