@@ -30,6 +30,7 @@ dofi_core_sources = \
 	prov/ofi/fab/info.c \
 	prov/ofi/fab/lead.c \
 	prov/ofi/fab/params.c \
+	prov/ofi/fab/query.c \
 	prov/ofi/fab/quirks.c \
 	prov/ofi/fab/shards.c \
 	prov/ofi/fab/start.c \
@@ -154,6 +155,7 @@ noinst_HEADERS += \
 	prov/ofi/fab/info.h \
 	prov/ofi/fab/lead.h \
 	prov/ofi/fab/params.h \
+	prov/ofi/fab/query.h \
 	prov/ofi/fab/quirks.h \
 	prov/ofi/fab/shards.h \
 	prov/ofi/fab/start.h \

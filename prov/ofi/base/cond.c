@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Sleeping on a futex, by way of the system calls: those tell of signals. */
+/* A condition variable over the system calls for futexes, which report signals. */
 
 #include "base/cond.h"
 
@@ -13,14 +13,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* 0 or -errno; @until may be NULL. */
+/* Returns 0 or a negative errno. @until may be NULL. */
 static int futex_wait(struct dofi_cond *cond, uint32_t wakeups, const struct timespec *until)
 {
 	return syscall(SYS_futex, &cond->wakeups, FUTEX_WAIT_BITSET_PRIVATE, wakeups, until, NULL,
 		       FUTEX_BITSET_MATCH_ANY) < 0 ? -errno : 0;
 }
 
-/* Also until @word, in shared memory, is not @value, unless it is NULL. */
+/* Waits for @word, in shared memory, too, unless that is NULL. */
 #ifdef SYS_futex_waitv
 static int futex_waitv(struct dofi_cond *cond, uint32_t wakeups, const struct timespec *until,
 		       _Atomic uint32_t *word, uint32_t value)
@@ -45,16 +45,16 @@ static int futex_waitv(struct dofi_cond *cond, uint32_t wakeups, const struct ti
 }
 #endif
 
-/* EPERM: a sandbox that does not know it */
+/* EPERM: of a sandbox that does not know futex_waitv */
 static bool is_missing(int err)
 {
 	return err == -ENOSYS || err == -EPERM;
 }
 
 /*
- * Any handler ends a plain futex wait that has a deadline, though it asks for a restart; only
- * futex_waitv, since Linux 5.16, heeds that. Elsewhere such waits go on: a program that wants its
- * calls restarted, or is profiled by signals, must not see them fail.
+ * A futex wait with a deadline is ended by any handler, even with SA_RESTART; only futex_waitv, since Linux 5.16,
+ * honours that flag. On older kernels such waits continue: a program that wants its calls restarted, or is profiled
+ * by signals, must not see them fail.
  */
 static int wait_until(struct dofi_cond *cond, uint32_t wakeups, int64_t deadline)
 {
@@ -71,7 +71,7 @@ static int wait_until(struct dofi_cond *cond, uint32_t wakeups, int64_t deadline
 
 int dofi_cond_wait(struct dofi_cond *cond, struct dofi_mutex *lock, int64_t deadline)
 {
-	/* who rings from now on changes it, be that before the thread sleeps */
+	/* a wakeup from now on changes the futex, even before this thread sleeps */
 	const uint32_t wakeups = atomic_load_explicit(&cond->wakeups, memory_order_relaxed);
 	int err;
 

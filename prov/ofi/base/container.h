@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* From a member of a structure to the structure. */
+/* From a member to the structure that contains it. */
 #ifndef DOFI_BASE_CONTAINER_H
 #define DOFI_BASE_CONTAINER_H
 

@@ -24,7 +24,7 @@ int dofi_nap_open(void)
 	return fd < 0 ? -errno : fd;
 }
 
-/* The system call, as the function is a cancellation point: a sleeping thread is in the middle of something. */
+/* Not the function ppoll(), which is a cancellation point: a sleeping thread must not end here. */
 static int poll_until(struct pollfd *pfd, nfds_t n, int64_t deadline)
 {
 	int64_t left = deadline == DOFI_NEVER ? 0 : deadline - dofi_now();
@@ -44,7 +44,7 @@ static bool ends_calls(int sig)
 	return !(act.sa_flags & SA_RESTART);
 }
 
-/* What the pending signals mean for the sleep, where the thread has @mask but for the sleep. */
+/* Returns the result of the sleep by the pending signals; @mask is the thread's mask outside the sleep. */
 static int judge_signals(const sigset_t *mask)
 {
 	bool deliverable = false;
@@ -69,12 +69,12 @@ static void wakeup_take(int wakeup_fd)
 	syscall(SYS_read, wakeup_fd, &count, sizeof(count));
 }
 
-/* With all signals blocked, which @mask does without. */
+/* Called with all signals blocked; @mask is the thread's mask before. */
 static int nap_blocked(struct pollfd *pfd, int64_t deadline, const sigset_t *mask)
 {
 	int n = poll_until(pfd, 3, deadline);
 
-	/* an EINTR here is of a signal that the C library does not let be blocked, and that is its own */
+	/* EINTR is of a signal that the C library uses itself and does not let be blocked */
 	if (n < 0)
 		return errno == EINTR ? 0 : -EBUSY;
 	if ((pfd[0].revents | pfd[1].revents | pfd[2].revents) & POLLNVAL)
@@ -107,6 +107,6 @@ void dofi_nap_end(int wakeup_fd)
 {
 	const uint64_t one = 1;
 
-	/* fails only when the counter is full, and then it is readable anyway */
+	/* fails only if the counter is full, and then the eventfd is readable */
 	syscall(SYS_write, wakeup_fd, &one, sizeof(one));
 }

@@ -10,12 +10,12 @@
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
 
-/* Software CQs grow beyond it by themselves. */
+/* Software CQs grow when they are full. */
 #define CQ_SIZE 4096
 
-#define SHARD_SIZE 256			/* of a further shard, which has few endpoints */
+#define SHARD_SIZE 256			/* entries of a shard but the first: it has few endpoints */
 
-#define LEAST_FIXED_SIZE 1024		/* more than an endpoint takes */
+#define LEAST_FIXED_SIZE 1024		/* more than one endpoint reserves */
 
 void dofi_cq_init(struct dofi_cq *cq)
 {
@@ -35,13 +35,13 @@ void dofi_cq_set_guard(struct dofi_cq *cq, struct dofi_cq_guard *guard)
 	dofi_mutex_unlock(&cq->lock);
 }
 
-/* Memory that is shared, and some devices, have nothing that epoll could watch. */
+/* Opens a CQ; sets *@fd to -1 if the fabric has no descriptor for epoll, as shared memory and some devices. */
 static int fid_open_of(struct fid_domain *domain, size_t size, struct fid_cq **fid, int *fd)
 {
 	struct fi_cq_attr attr = {
 		.size = size,
 		.format = FI_CQ_FORMAT_DATA,
-		.wait_obj = FI_WAIT_FD,	/* FI_WAIT_UNSPEC would make FI_GETWAIT write a larger thing */
+		.wait_obj = FI_WAIT_FD,	/* with FI_WAIT_UNSPEC, FI_GETWAIT writes a larger structure */
 	};
 	int ret = fi_cq_open(domain, &attr, fid, NULL);
 
@@ -142,7 +142,7 @@ void dofi_cq_close(struct dofi_cq *cq)
 
 /* Shards */
 
-/* From now on the shards are read: a thread that polls the first alone holds the lock meanwhile. */
+/* From now on reads go to the shards: a thread that reads the first one directly holds the lock in the meantime. */
 static int shards_begin(struct dofi_cq *cq)
 {
 	int ret;
@@ -152,7 +152,7 @@ static int shards_begin(struct dofi_cq *cq)
 	if (!cq->shards)
 		return -ENOMEM;
 	dofi_mutex_lock(&cq->lock);
-	dofi_lead_expel(cq);	/* it sleeps on the descriptor of the first shard */
+	dofi_lead_expel(cq);	/* the leader sleeps on the descriptor of the first shard */
 	ret = dofi_shards_open(cq->shards, &cq->first);
 	if (!ret) {
 		dofi_cq_forget(cq);
@@ -197,7 +197,7 @@ struct dofi_shard *dofi_cq_enter_shard(struct dofi_cq *cq)
 
 	if (!shard) {
 		ret = shard_add(cq);
-		/* its descriptor is another now, or the set has one more: arms it in the next round */
+		/* cq->fd has changed, or its set has: the next round of the progress thread arms the CQ again */
 		cq->poller.fired = true;
 		if (ret)
 			dofi_log(DOFI_INFO, DOFI_FAB, "endpoints share a completion queue: %s", fi_strerror(-ret));

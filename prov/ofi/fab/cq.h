@@ -16,21 +16,24 @@
 /* Most completions that one read brings. */
 #define DOFI_CQ_BATCH 16
 
-/*
- * Which thread reads a CQ. ARMED: the program does not poll; epoll wakes the progress thread, or, where the CQ has no
- * descriptor, a peer that rings while it rests (struct dofi_progress_ops). PROBED: it woke and found that the program
- * polled since the last look, and looks again after a short pause. OWNED: the program still polled then; the progress
- * thread looks again after pauses that grow.
- */
+/* Which thread reads a CQ. */
 enum dofi_cq_mode {
+	/*
+	 * The program does not poll. A completion wakes the progress thread: by epoll, or by a peer where the CQ has
+	 * no descriptor (struct dofi_progress_ops, rest).
+	 */
 	DOFI_CQ_ARMED,
+	/*
+	 * The program polled before the progress thread woke. The progress thread checks again after a short pause.
+	 */
 	DOFI_CQ_PROBED,
+	/* The program has polled between checks. The progress thread checks again after pauses that grow. */
 	DOFI_CQ_OWNED,
 };
 
 /*
- * A lock that reads of a CQ need, and calls that post receives there, because other processes write to the memory of its
- * endpoints: xport/rdm/shm/lock.h. Locked after the CQ's lock.
+ * A lock for reads of a CQ, and for posting receives to its endpoints, where other processes write to the memory of
+ * these: xport/rdm/shm/lock.h. Taken after the CQ's lock.
  */
 struct dofi_cq_guard {
 	const struct dofi_cq_guard_ops *ops;
@@ -43,71 +46,81 @@ struct dofi_cq_guard_ops {
 	/* Locks unless that takes long. Returns whether it is locked. */
 	bool (*try)(struct dofi_cq_guard *guard);
 	/*
-	 * Waits for the lock. Returns 0, -ETIMEDOUT after 100 ms, or -ENOTRECOVERABLE while the memory is damaged and must not
-	 * be used.
+	 * Waits for the lock. Returns 0, -ETIMEDOUT after 100 ms, or -ENOTRECOVERABLE while the memory is damaged and
+	 * must not be used.
 	 */
 	int (*lock)(struct dofi_cq_guard *guard);
 	void (*unlock)(struct dofi_cq_guard *guard);
 };
 
 struct dofi_cq {
-	struct dofi_mutex lock;		/* reading fid and handing over what was read; keeps order */
-	struct dofi_source source;
-	struct dofi_poller poller;	/* the progress thread serves it */
+	struct dofi_mutex lock;		/* held while a thread reads and delivers; keeps completions in order */
+	struct dofi_source source;	/* epoll reports fd through it */
+	struct dofi_poller poller;	/* the progress thread serves the CQ through it */
 	struct dofi_progress *progress;
-	struct fid_cq *fid;		/* NULL when closed; under lock, like the next */
-	struct dofi_cq_guard *guard;	/* each read needs it; NULL: none */
+
+	/* lock */
+	struct fid_cq *fid;		/* NULL while the CQ is closed */
+	struct dofi_cq_guard *guard;	/* needed by each read; NULL: none */
 	uint32_t sent;			/* *guard->sent before the last read */
 	uint64_t skips;			/* polls that need no read unless *guard->sent changes */
 	unsigned refused_in_row;	/* polls in a row that found the guard locked */
-	const struct dofi_progress_ops *ops;	/* what completes here is for; and of them, at hand, */
-	dofi_completed *completed;	/* this one */
-	bool mixed;			/* their member of that name */
-	void *owner;			/* theirs, to be set with the lock; NULL at first */
-	struct fi_cq_data_entry entry[DOFI_CQ_BATCH]; /* what the last read brought */
+	const struct dofi_progress_ops *ops;	/* where completions are delivered */
+	dofi_completed *completed;	/* ops->completed, one pointer nearer */
+	bool mixed;			/* ops->mixed */
+	void *owner;			/* for the user of ops; NULL at first */
+	struct fi_cq_data_entry entry[DOFI_CQ_BATCH]; /* the completions of the last read */
 	const struct fi_cq_data_entry *next;	/* the first entry that dofi_cq_next() has not returned yet */
 	unsigned left;			/* how many entries that is; 0 when the CQ is ARMED and was drained */
-	unsigned most;			/* that dofi_cq_next() reads at once */
-	int fd;				/* -1 if it has none; that of the set where there are several shards */
-	struct dofi_shard first;	/* that of fid */
-	_Atomic(struct dofi_shards *) shards; /* made with the second shard, and never given back */
-	bool several;			/* shards; under lock */
-	struct fid_domain *domain;
-	bool reads_each;		/* see struct dofi_quirk; set before it is opened, like the next */
-	bool wc_errors;			/* likewise, and the next */
-	bool offloaded;			/* likewise */
-	bool trywait_reads;		/* likewise */
-	bool silent_errors;		/* likewise */
-	bool serial;			/* likewise: its domain is FI_THREAD_COMPLETION, see dofi_cq_enter() */
-	struct dofi_mutex access;	/* then, to the fabric */
-	bool fixed;			/* likewise fixed_queues: completions that find no place are lost */
-	unsigned unreserved;		/* that are left then, at first so many as it is to have, or fewer */
+	unsigned most;			/* how many completions dofi_cq_next() reads at once */
 
-	/* until the progress thread looks: */
-	struct dofi_runner runner;	/* the thread of the program that read it last */
-	_Atomic bool polled;		/* one of the program's threads read it, */
-	_Atomic bool taken;		/* or took an event that another thread had read */
-	_Atomic bool led;		/* or slept on it as its leader */
-	_Atomic bool posted;		/* the program posted to an endpoint of it */
-	_Atomic int sleepers;		/* those who wait and do not poll: threads, CNOs */
-	_Atomic int mode;		/* enum dofi_cq_mode, written by the progress thread */
-	_Atomic(struct fid_cq *) programs_fid; /* fid, unless ARMED, led or closed, with a guard, or mixed */
-	_Atomic unsigned sweeps_wanted;	/* see dofi_cq_want_sweep() */
-	_Atomic unsigned sweeps_done;	/* of these; written with the lock */
-	_Atomic unsigned refused;	/* polls that came while another thread was at it */
+	/* written before the CQ is opened, or when it gets its second shard */
+	int fd;				/* what to sleep on: of fid, or of the set of shards; -1: none */
+	struct dofi_shard first;	/* the shard of fid */
+	_Atomic(struct dofi_shards *) shards; /* allocated with the second shard, and never freed */
+	bool several;			/* the CQ has more than one shard; written with the lock */
+	struct fid_domain *domain;
+	bool reads_each;		/* a read of fid checks each of its endpoints: shards pay off */
+	bool wc_errors;			/* prov_errno of a failed completion is a verbs status: fab/wc.h */
+	bool offloaded;			/* hardware moves data while no thread reads the CQ */
+	bool trywait_reads;		/* fi_trywait() moves what has arrived, as a read does */
+	bool silent_errors;		/* a failed completion does not make fd readable */
+	bool serial;			/* the domain is FI_THREAD_COMPLETION: dofi_cq_enter() */
+	struct dofi_mutex access;	/* serializes calls of libfabric where the CQ is serial */
+	bool fixed;			/* fid loses completions beyond its size */
+	unsigned unreserved;		/* entries of a fixed CQ that are not reserved; at first, the wanted size */
+
+	/* what the program did since the progress thread served the CQ last */
+	struct dofi_runner runner;	/* the thread of the program that read the CQ last */
+	_Atomic bool polled;		/* a thread of the program read the CQ */
+	_Atomic bool taken;		/* a thread of the program took an event that another thread had read */
+	_Atomic bool led;		/* a thread of the program slept on the CQ as its leader */
+	_Atomic bool posted;		/* the program posted to an endpoint of the CQ */
+
+	_Atomic int sleepers;		/* threads and CNOs that wait for an event and do not poll */
+	_Atomic int mode;		/* enum dofi_cq_mode; written by the progress thread */
+	/*
+	 * What a polling thread may read one completion from: fid; or NULL where each read has to take a batch, as
+	 * the CQ is ARMED or led, is closed, has a guard or several shards, or is mixed. Written with the lock:
+	 * dofi_cq_route().
+	 */
+	_Atomic(struct fid_cq *) programs_fid;
+	_Atomic unsigned sweeps_wanted;	/* calls of dofi_cq_want_sweep() */
+	_Atomic unsigned sweeps_done;	/* the value of sweeps_wanted before the last sweep; written with the lock */
+	_Atomic unsigned refused;	/* polls that found the lock held */
 	struct dofi_lead lead;		/* the thread that sleeps on the CQ itself */
 
 	/* progress thread only */
-	long pause_us;			/* between the last look and the next one */
-	int silent;			/* looks that found posts and no poll, less those that found polls */
-	bool watched;			/* epoll knows its descriptor */
-	int64_t due_at;		/* ARMED: was looked at; else when it will be again */
+	long pause_us;			/* between the last check and the next one */
+	int silent;			/* checks that found posts and no poll, less those that found polls */
+	bool watched;			/* fd is in the epoll set */
+	int64_t due_at;			/* ARMED: when the CQ was armed; otherwise when it is checked next */
 };
 
-/* Once in a CQ's life of memory; its lock outlives every open and close. */
+/* Call once for the memory of a CQ: its lock stays valid while the CQ is opened and closed. */
 void dofi_cq_init(struct dofi_cq *cq);
 int dofi_cq_open(struct dofi_cq *cq, struct dofi_progress *progress, struct fid_domain *domain);
-/* The same for another's completions than the progress thread's own. */
+/* Like dofi_cq_open(), but delivers to @ops in place of progress->ops. */
 int dofi_cq_open_for(struct dofi_cq *cq, struct dofi_progress *progress, struct fid_domain *domain,
 		     const struct dofi_progress_ops *ops);
 void dofi_cq_close(struct dofi_cq *cq);
@@ -134,17 +147,16 @@ static inline void dofi_cq_guard_unlock(struct dofi_cq *cq)
 		cq->guard->ops->unlock(cq->guard);
 }
 
-/* The next poll reads the CQ even if no peer has sent anything. Needs the lock. */
+/* The next poll reads the CQ even if no peer has sent anything. Call with the lock held. */
 static inline void dofi_cq_skip_none(struct dofi_cq *cq)
 {
 	cq->skips = 0;
 }
 
 /*
- * Around each call of libfabric's for the CQ, or for an endpoint whose operations complete there: where
- * it is serial there is to be one at a time (FI_THREAD_COMPLETION of fi_domain(3)). Whoever is in there
- * takes no other lock of ours. Plain operations are done in there as a whole, see dofi_ep_plain_lock(). Any
- * thread.
+ * Call around each call of libfabric for the CQ, or for an endpoint that completes there: a serial CQ allows one at a
+ * time (FI_THREAD_COMPLETION, fi_domain(3)). Take no other lock of ours in between. The fast path posts and completes
+ * an operation as a whole between the two, see dofi_ep_plain_lock(). Any thread.
  */
 static inline void dofi_cq_enter(struct dofi_cq *cq)
 {
@@ -159,8 +171,8 @@ static inline void dofi_cq_exit(struct dofi_cq *cq)
 }
 
 /*
- * Polls for a thread of the program: reads and delivers all that is there, unless another thread is at it. A thread that
- * keeps polling in vain gives the other one its processor now and then.
+ * Polls for a thread of the program: reads and delivers all that is there, unless another thread holds the lock. A
+ * thread that finds the lock held many times yields its processor.
  */
 void dofi_cq_poll(struct dofi_cq *cq, struct dofi_sink *sink);
 
@@ -171,7 +183,7 @@ void dofi_cq_poll_next(struct dofi_cq *cq);
  * A polling thread that takes a completion itself polls like this:
  *
  *	if (!dofi_cq_try(cq))
- *		return;			another thread is at the CQ, and delivers to every EVD
+ *		return;			another thread reads, and delivers to every EVD
  *	dofi_cq_enter(cq);
  *	entry = dofi_cq_next(cq, &n);
  *	taken = entry && take(entry);
@@ -192,10 +204,10 @@ static inline bool dofi_cq_wants_sweep(const struct dofi_cq *cq)
 	       atomic_load_explicit(&cq->sweeps_done, memory_order_relaxed);
 }
 
-/* Reads a batch into cq->entry. Returns what fi_cq_read() does. Needs the lock, within dofi_cq_enter(). */
+/* Reads a batch into cq->entry. Returns what fi_cq_read() does. Call with the lock held, within dofi_cq_enter(). */
 ssize_t dofi_cq_read(struct dofi_cq *cq);
 
-/* The first of @n completions that were read goes to the caller, the others to the next calls. */
+/* Keeps all but the first of @n completions for the next calls. Returns 1, or the error @n of the read. */
 static inline ssize_t dofi_cq_keep_others(struct dofi_cq *cq, ssize_t n)
 {
 	if (n == 1)
@@ -209,8 +221,9 @@ static inline ssize_t dofi_cq_keep_others(struct dofi_cq *cq, ssize_t n)
 }
 
 /*
- * The next completion, which is cq->entry[0], or NULL if none is there, or if a batch has to be read (programs_fid).
- * *@n is how many completions dofi_cq_go_on() has to deliver, or the error of the read.
+ * Returns the next completion, in cq->entry[0]; or NULL if there is none, or if a batch had to be read
+ * (programs_fid). Sets *@n to the number of completions that dofi_cq_go_on() has to deliver, or to the error of the
+ * read.
  *
  * A read of several completions costs a third less for each, but an empty one a third more. So several are read after
  * dofi_cq_expect() only, until a read finds none or several.
@@ -233,7 +246,7 @@ static inline const struct fi_cq_data_entry *dofi_cq_next(struct dofi_cq *cq, ss
 	return *n > 0 ? cq->entry : NULL;
 }
 
-/* Whether a read that returned @n leaves nothing to do. */
+/* Returns whether a read that returned @n leaves nothing to do. */
 static inline bool dofi_cq_is_idle(const struct dofi_cq *cq, ssize_t n)
 {
 	return n == -FI_EAGAIN && !dofi_cq_wants_sweep(cq);
@@ -246,15 +259,15 @@ static inline void dofi_cq_leave(struct dofi_cq *cq)
 	dofi_mutex_unlock(&cq->lock);
 }
 
-/* More is under way, whose completions may be there the next time. Needs the lock. */
+/* Call with the lock held when more operations are in flight: the next read may find several completions. */
 static inline void dofi_cq_expect(struct dofi_cq *cq)
 {
 	cq->most = DOFI_CQ_BATCH;
 }
 
 /*
- * Delivers the first @n of cq->entry, or handles the error @n of the read, reads on where a read has to take all, and
- * leaves.
+ * Delivers the first @n completions of cq->entry, or handles the error @n of the read; reads on where a read has to
+ * take all; and releases the lock.
  */
 void dofi_cq_go_on(struct dofi_cq *cq, ssize_t n, struct dofi_sink *sink);
 
@@ -270,42 +283,41 @@ static inline void dofi_cq_taken(struct dofi_cq *cq)
 	atomic_store_explicit(&cq->taken, true, memory_order_relaxed);
 }
 
-/* Reads until nothing is left, waiting for the lock; whether there was something. */
+/* Waits for the lock and reads until the CQ is empty. Returns whether there were completions. */
 bool dofi_cq_drain(struct dofi_cq *cq);
 
-/* Sets programs_fid after what it depends on has changed. Needs the lock. */
+/* Sets programs_fid. Call with the lock held after what it depends on has changed. */
 void dofi_cq_route(struct dofi_cq *cq);
 
 /*
- * After the CQ was drained: whether @fid's descriptor reports what comes next. Otherwise there is something to be
- * read. Always true where there is no descriptor.
+ * Call after dofi_cq_drain(). Returns whether the descriptor of @fid reports the next completion; if not, there is
+ * something to read. Always true where the CQ has no descriptor.
  */
 bool dofi_cq_can_sleep(struct dofi_cq *cq, struct fid_cq *fid);
 
 /*
- * For a fabric with stale signals (struct dofi_quirk): epoll reports again and again what was read long ago, until a read
- * that may wait finds nothing. This one waits for 1 ms, the shortest time there is. Returns whether it found something;
- * more may be there to be read at once then.
+ * For a fabric with stale signals (struct dofi_quirk): epoll reports again and again what was read long ago, until a
+ * blocking read finds nothing. This read blocks for 1 ms, the shortest time there is. Returns whether it delivered
+ * something; then there may be more.
  */
 bool dofi_cq_clear_signal(struct dofi_cq *cq);
 
 /*
- * After a receive was posted where none was: its message may be in the fabric's
- * hands already, and nothing more will arrive to wake anybody. @shard is as of dofi_cq_ask(). Any
- * thread, no lock.
+ * Call after a receive was posted to an endpoint that had none: its message may have left the socket already, so that
+ * nothing arrives later to wake a thread. @shard as for dofi_cq_ask(). Any thread, no lock.
  */
 void dofi_cq_kick(struct dofi_cq *cq, struct dofi_shard *shard);
 
 /*
- * The shard of @cq at which a further endpoint completes, until dofi_cq_leave_shard(). Another one is opened where all
- * have as many endpoints as one read should look at; if that fails they share. Progress thread.
+ * Returns the shard at which a new endpoint completes until dofi_cq_leave_shard(). Opens a shard when each has as
+ * many endpoints as one read should check; if that fails, the endpoint joins a full shard. Progress thread.
  */
 struct dofi_shard *dofi_cq_enter_shard(struct dofi_cq *cq);
 void dofi_cq_leave_shard(struct dofi_cq *cq, struct dofi_shard *shard);
 
 /*
- * The next read looks at @shard though its descriptor may report nothing: an endpoint there was given a receive,
- * or was closed. NULL: an endpoint without a shard of its own. Any thread, any lock.
+ * The next read includes @shard even if its descriptor reports nothing: call after a receive was posted to an
+ * endpoint of it, or an endpoint was closed. @shard may be NULL. Any thread, any lock.
  */
 static inline void dofi_cq_ask(struct dofi_cq *cq, struct dofi_shard *shard)
 {
@@ -316,15 +328,15 @@ static inline void dofi_cq_ask(struct dofi_cq *cq, struct dofi_shard *shard)
 }
 
 /*
- * The fabric did not take something and says to try again: until ops->swept() has
- * looked at it and does not ask again, the progress thread comes by every tick, and the program's
- * reads come by too. Any thread, any lock; the call comes after what swept() looks at.
+ * Call after the fabric refused something with FI_EAGAIN and it was queued for ops->swept(). The progress thread and
+ * the program's reads call ops->swept(), at least once per tick, until it does not call this again. Any thread, any
+ * lock.
  */
 void dofi_cq_want_sweep(struct dofi_cq *cq);
 
 /*
- * Around a program's thread that sleeps until an event arrives, and as long as an
- * event is to be told to a CNO: the progress thread serves the CQ meanwhile.
+ * Call around the sleep of a thread that waits for an event, and while a CNO waits for one: the progress thread
+ * serves the CQ in between.
  */
 void dofi_cq_sleep_begin(struct dofi_cq *cq);
 void dofi_cq_sleep_end(struct dofi_cq *cq);

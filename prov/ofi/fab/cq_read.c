@@ -11,13 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Polls that another thread's work refuses before one gives it the processor: a read takes fewer. */
+/* A thread that finds the lock held this many times yields its processor: a read takes less time. */
 #define REFUSALS 64
 
 /*
- * A read takes what would have woken a sleeping thread for completions behind it: the progress thread when ARMED, or
- * the leader. Each read then has to take all. The thread that is going to sleep drains the CQ after this, with the
- * lock, and so after a read that was begun before.
+ * Returns whether each read has to take all. A read clears the signal that would wake a sleeping thread for later
+ * completions: the progress thread when ARMED, or the leader. A thread that is about to sleep sets what is tested
+ * here, and then drains the CQ with the lock held, after reads that began before.
  */
 static bool read_takes_all(const struct dofi_cq *cq)
 {
@@ -31,7 +31,7 @@ void dofi_cq_route(struct dofi_cq *cq)
 	atomic_store(&cq->programs_fid, direct ? cq->fid : NULL);
 }
 
-/* What dofi_cq_next() left, moved to the start of cq->entry. */
+/* Moves the completions that dofi_cq_next() left to the start of cq->entry. Returns how many they are. */
 static unsigned take_left(struct dofi_cq *cq)
 {
 	const unsigned left = cq->left;
@@ -46,7 +46,10 @@ static ssize_t read_shards(struct dofi_cq *cq)
 	return cq->left ? take_left(cq) : dofi_shards_read(cq->shards, cq->progress->fabric, cq->entry, DOFI_CQ_BATCH);
 }
 
-/* What dofi_cq_next() left, and what is there behind it. An error is for the next read. */
+/*
+ * Returns the completions that dofi_cq_next() left, and more from the fabric. After some an error is for the next
+ * read.
+ */
 static ssize_t read_unguarded(struct dofi_cq *cq)
 {
 	const unsigned left = cq->left ? take_left(cq) : 0;
@@ -56,12 +59,12 @@ static ssize_t read_unguarded(struct dofi_cq *cq)
 }
 
 /*
- * So many polls come after a read that brought some completions before the next read, unless a peer sent something: a
- * few microseconds. Only a failed operation may have completed behind them, and is reported that much later.
+ * How many polls skip the read after one that returned completions, unless a peer sends something: a few
+ * microseconds. Only a failed operation may have completed in between, and is reported that much later.
  */
 #define SKIPS 256
 
-/* How many polls need no read after one that returned @n. */
+/* How many polls skip the read after one that returned @n. */
 static uint64_t skips_after(ssize_t n)
 {
 	if (n == -FI_EAGAIN)
@@ -91,9 +94,9 @@ static bool guard_lock(struct dofi_cq *cq, uint32_t sent)
 }
 
 /*
- * A reader that holds the guard makes a sender wait, and takes the guard's cache line from it. So a poll does not read
- * while no peer has sent anything since the last read: a batch that was not full emptied the queue, and the answer to
- * it is on its way when the program polls again. A read may make room for what the fabric did not take.
+ * A reader that holds the guard makes a sender wait, and takes the guard's cache line from it. So a poll does not
+ * read while no peer has sent anything since the last read: a batch that was not full emptied the queue, and the
+ * answer to it is on its way when the program polls again. A read may make room for what the fabric did not take.
  */
 static ssize_t read_guarded(struct dofi_cq *cq)
 {
@@ -122,7 +125,7 @@ ssize_t dofi_cq_read(struct dofi_cq *cq)
 	return cq->guard ? read_guarded(cq) : read_unguarded(cq);
 }
 
-/* The next failed completion; false when there is none. Needs the lock. */
+/* Delivers the next failed completion. Returns false if there is none. Call with the lock held. */
 static bool read_error(struct dofi_cq *cq, struct dofi_sink *sink)
 {
 	struct fi_cq_err_entry e = { 0 };
@@ -140,12 +143,12 @@ static bool read_error(struct dofi_cq *cq, struct dofi_sink *sink)
 	/* shm of libfabric 1.17 reports negative errors */
 	cq->completed(&entry, cq->wc_errors ? dofi_wc_errno(e.prov_errno, e.err) : abs(e.err),
 		      sink);
-	/* mostly a connection ended, and the fabric has written that event, too */
+	/* usually a connection ended, and the fabric has written the event */
 	dofi_progress_expect(cq->progress);
 	return true;
 }
 
-/* Hands over what a read brought; how much it was, or DOFI_CQ_BATCH where more may be behind. */
+/* Delivers @n completions, or a failed one. Returns how many, or DOFI_CQ_BATCH if more may follow a failed one. */
 static ssize_t hand_over(struct dofi_cq *cq, ssize_t n, struct dofi_sink *sink)
 {
 	ssize_t i;
@@ -164,16 +167,13 @@ static ssize_t deal_with(struct dofi_cq *cq, ssize_t n, struct dofi_sink *sink)
 	return hand_over(cq, n, sink);
 }
 
-/*
- * A read may leave some behind: of a batch that was full, or that ended before a failed
- * completion.
- */
+/* A read may leave completions behind: if the batch was full, or ended before a failed completion. */
 static bool left_behind(const struct dofi_cq *cq, ssize_t n)
 {
 	return n == DOFI_CQ_BATCH || (n > 0 && read_takes_all(cq));
 }
 
-/* Who asks from here on, swept() itself too, asks for another one. Needs the lock. */
+/* Call with the lock held. A dofi_cq_want_sweep() during swept(), or by it, asks for another sweep. */
 static void sweep(struct dofi_cq *cq)
 {
 	unsigned wanted;
@@ -190,13 +190,13 @@ void dofi_cq_want_sweep(struct dofi_cq *cq)
 	unsigned before = atomic_fetch_add(&cq->sweeps_wanted, 1);
 
 	/*
-	 * Where one was wanted before, the progress thread knows. Else it sleeps, or is about to:
-	 * it stores the mode before it looks at what is wanted.
+	 * If a sweep was wanted already, the progress thread is awake for it. Otherwise it may sleep, or be about to:
+	 * it stores the mode before it loads sweeps_wanted.
 	 */
 	if (before == atomic_load(&cq->sweeps_done) && atomic_load(&cq->mode) == DOFI_CQ_ARMED &&
 	    !dofi_progress_on_thread(cq->progress))
 		dofi_progress_wake(cq->progress);
-	/* a thread that sleeps on the CQ itself cannot serve it by the clock */
+	/* a leader sleeps without a deadline and cannot sweep once per tick */
 	dofi_lead_depose(&cq->lead);
 }
 
@@ -219,9 +219,8 @@ void dofi_cq_go_on(struct dofi_cq *cq, ssize_t n, struct dofi_sink *sink)
 }
 
 /*
- * The thread that holds the lock delivers to every EVD, the caller's included, once it runs: where
- * processors are few it may be the caller that keeps it from that, for as long as the scheduler lets
- * him poll.
+ * The thread that holds the lock delivers to every EVD, also the caller's. If processors are few, the polling caller
+ * may keep that thread from running, so it yields now and then.
  */
 static __attribute__((noinline)) void give_way(struct dofi_cq *cq)
 {
@@ -290,7 +289,7 @@ void dofi_cq_kick(struct dofi_cq *cq, struct dofi_shard *shard)
 
 void dofi_cq_sleep_begin(struct dofi_cq *cq)
 {
-	/* pairs with the check of sleepers after mode is stored in yield_to_program() */
+	/* pairs with yield_to_program(), which checks sleepers after it stored the mode */
 	atomic_fetch_add(&cq->sleepers, 1);
 	if (atomic_load(&cq->mode) != DOFI_CQ_ARMED || cq->silent_errors)
 		dofi_progress_wake(cq->progress);
@@ -330,7 +329,7 @@ bool dofi_cq_can_sleep(struct dofi_cq *cq, struct fid_cq *fid_cq)
 	struct fid *fid = &fid_cq->fid;
 	int ret;
 
-	/* without a descriptor it is looked at again before the thread sleeps */
+	/* without a descriptor the progress thread reads the CQ once more before it sleeps */
 	if (cq->fd < 0)
 		return true;
 	if (cq->several)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* How the progress thread serves a completion queue: when it reads, arms, or leaves it to the program. */
+/* How the progress thread serves a completion queue: when it reads it, arms it, or leaves it to the program. */
 
 #include "fab/cq_serve.h"
 
@@ -16,7 +16,7 @@ static void cq_ready(struct dofi_source *source)
 	DOFI_CONTAINER_OF(source, struct dofi_cq, source)->poller.fired = true;
 }
 
-/* Lets epoll tell once when there is something to read. */
+/* Lets epoll report once that there is something to read. */
 static int watch(struct dofi_cq *cq)
 {
 	struct epoll_event ev = { .events = EPOLLIN | EPOLLONESHOT, .data.ptr = &cq->source };
@@ -37,8 +37,8 @@ void dofi_cq_forget(struct dofi_cq *cq)
 }
 
 /*
- * A descriptor that epoll knows and ignores still costs the kernel time with each packet. But to add the set of
- * several shards again would make the kernel look for loops in it, at each socket.
+ * A descriptor in the epoll set without events still costs the kernel time with each packet, so it is removed. The
+ * set of several shards stays: to add it again, the kernel searches for loops through each socket.
  */
 static void unwatch(struct dofi_cq *cq)
 {
@@ -64,7 +64,7 @@ static void set_mode(struct dofi_cq *cq, enum dofi_cq_mode mode)
 	dofi_mutex_unlock(&cq->lock);
 }
 
-/* One read may take longer than the time between two looks: it copies what has arrived. */
+/* One read may take longer than the pause between two checks: it copies what has arrived. */
 static bool being_read(struct dofi_cq *cq)
 {
 	if (!dofi_mutex_try(&cq->lock))
@@ -74,19 +74,19 @@ static bool being_read(struct dofi_cq *cq)
 }
 
 /*
- * A look at a busy program takes ten microseconds from it, in a virtual machine far more. The longer
- * it is at work, the longer it is left alone: up to so many ticks. If no peer depends on the looks
- * they are rare from the beginning: a thread that waits, here, is a sleeper.
+ * The longest pauses, in ticks. A check takes ten microseconds from a busy program, in a virtual machine far more. So
+ * pauses grow while the program polls. If hardware moves the data, no peer depends on the checks, and all pauses are
+ * long; a waiting thread of this process counts as a sleeper.
  */
 #define RAREST_LOOK 4
 #define OFFLOADED_LOOK 64
 
 /*
- * How long the program has the CQ for itself: briefly at first and while it posts alone, then longer each time. It
- * grows slowly, as a program that polls in bursts would get to long pauses otherwise, in which its peers wait for
- * their answers and poll themselves meanwhile. A look that found no poll halves it and no more: on a busy machine
- * the scheduler may have kept a polling thread from its processor. A leader reads the CQ as soon as something
- * arrives, however long that takes: after a short pause both threads would be woken.
+ * The pause before the next check: short at first and while the program only posts, then longer each time. It grows
+ * slowly: a program that polls in bursts would reach long pauses otherwise, during which its peers wait for answers.
+ * A check that found no poll only halves it, as on a busy machine a polling thread may have had no processor. A
+ * leader reads the CQ whenever something arrives, so its pause is at least a tick: after a shorter one both threads
+ * would wake.
  */
 static long next_pause(const struct dofi_cq *cq, bool posts_alone, bool led)
 {
@@ -104,7 +104,7 @@ static long next_pause(const struct dofi_cq *cq, bool posts_alone, bool led)
 	return pause < most ? pause : most;
 }
 
-/* Leaves the CQ alone until look_at. Returns false if a thread began to sleep meanwhile. */
+/* Leaves the CQ to the program until due_at. Returns false if a thread has begun to sleep in between. */
 static bool yield_to_program(struct dofi_cq *cq, int64_t now, long pause)
 {
 	const bool first = atomic_load(&cq->mode) == DOFI_CQ_ARMED;
@@ -129,12 +129,11 @@ void dofi_cq_probe(struct dofi_cq *cq, int64_t now)
 }
 
 /*
- * A program that posts, and waits for its peer by reading memory (the eager RDMA of MPI libraries), calls
- * nothing while it waits: the CQ is then served for it as if it slept. A look that finds posts alone does not
- * show that yet, as a long post, or many in a row, keep a polling program from its next poll. So the looks are
- * counted, up with each that found posts alone and down with each that found a poll, and the program is taken
- * for one that does not poll while the count is at least SILENT_LOOKS. Where hardware moves the data there is
- * nothing to serve.
+ * Returns whether the program posts but does not poll, so that its CQ has to be served as if it slept. A program that
+ * waits for its peer by reading memory (the eager RDMA of MPI libraries) calls nothing while it waits. One check that
+ * finds only posts does not prove that: a long post, or many in a row, delay the next poll of a polling program. So
+ * checks are counted, up for posts alone and down for polls, and the limit is SILENT_LOOKS. Where hardware moves the
+ * data there is nothing to serve.
  */
 #define SILENT_LOOKS 4
 #define SILENT_MOST 8
@@ -161,10 +160,9 @@ static bool lacks_processor(struct dofi_cq *cq, int64_t ran)
 }
 
 /*
- * Leaves the CQ to the program's threads if they are at work here. A program that finds its EVDs full, or
- * posts, has no need to poll for a while: if that made this thread read for it, the EVDs would be full again
- * the next time, and every completion would cost two switches of threads. Now and then it is read for, as its
- * other EVDs and its peers need it.
+ * Leaves the CQ to the program if its threads use it. A program that has events queued, or posts, does not poll for a
+ * while. If the progress thread read the CQ then, it would queue events again, and every completion would cost two
+ * switches of threads. So it drains the CQ once per check, as other EVDs and peers need that.
  */
 static bool leave_to_program(struct dofi_cq *cq, int64_t now)
 {
@@ -187,8 +185,8 @@ static bool leave_to_program(struct dofi_cq *cq, int64_t now)
 #define SILENT_TICKS 200	/* or an idle program would feel it */
 
 /*
- * After how many ticks an armed CQ is looked at though nothing told of it; 0 is never. Where epoll
- * tells of no failure, one that somebody sleeps for is looked at now and then.
+ * After how many ticks an armed CQ is read though no event reported it; 0: never. Where the descriptor does not
+ * report failed completions, a CQ with a sleeper is read now and then.
  */
 static int armed_ticks(const struct dofi_cq *cq)
 {
@@ -197,12 +195,12 @@ static int armed_ticks(const struct dofi_cq *cq)
 	return cq->silent_errors && atomic_load(&cq->sleepers) ? SILENT_TICKS : 0;
 }
 
-/* Empties the CQ and lets epoll, or a bell, tell of the next completion. */
+/* Empties the CQ and arms it: epoll, or a peer, reports the next completion. */
 static void drain_and_arm(struct dofi_cq *cq, int64_t now)
 {
 	int i;
 
-	/* before it is drained: whoever posts the first receive later sees it, see dofi_cq_kick() */
+	/* before the CQ is drained, so that dofi_cq_kick() after a later receive sees the mode */
 	set_mode(cq, DOFI_CQ_ARMED);
 	for (i = 0; i < ARM_TRIES; i++) {
 		if (!dofi_cq_drain(cq) && cq->fd >= 0 && cq->progress->traits.stale_signal &&
@@ -213,11 +211,11 @@ static void drain_and_arm(struct dofi_cq *cq, int64_t now)
 				cq->due_at = now;
 				return;
 			}
-			now += dofi_settings.tick_us * 1000;	/* there may be memory again */
+			now += dofi_settings.tick_us * 1000;	/* no memory for epoll: try again after a tick */
 			break;
 		}
 	}
-	/* traffic outruns us: come back after the other queues had their turn */
+	/* completions arrive faster than they are read: continue after the other queues */
 	cq->due_at = now;
 	set_mode(cq, DOFI_CQ_OWNED);
 }
@@ -232,7 +230,10 @@ int64_t dofi_cq_due(const struct dofi_cq *cq)
 	return ticks ? cq->due_at + dofi_settings.tick_us * 1000 * ticks : DOFI_NEVER;
 }
 
-/* The leader was woken by what woke this thread, and reads it: if it does not, the next look finds that out. */
+/*
+ * The event that woke this thread woke the leader, too, which reads the CQ. If it does not, the next check finds
+ * that.
+ */
 static bool leave_to_leader(struct dofi_cq *cq, int64_t now)
 {
 	if (!dofi_lead_is_taken(&cq->lead) || atomic_load(&cq->sleepers) || dofi_cq_wants_sweep(cq))

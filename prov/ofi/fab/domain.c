@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A protection zone's part of the fabric: fi_domain, its one fi_cq, its registrations. */
+/* The part of a PZ in the fabric: fi_domain, its CQs, its registrations. */
 
 #include "fab/domain.h"
 
@@ -11,7 +11,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Of a fixed size: of zones there may be many, with few endpoints each; and what even soft-RoCE has. */
+/*
+ * Sizes of fixed CQs. The first is small, as there may be many PZs with few endpoints; soft-RoCE allows the second.
+ */
 #define FIRST_CQ 4096
 #define FURTHER_CQ 32767
 
@@ -67,7 +69,7 @@ void dofi_domain_close(struct dofi_domain *domain)
 	domain->fid = NULL;
 }
 
-/* Like the domain's own its memory is never given back: an EVD may still have a look at it. */
+/* The memory is never freed, as an EVD may still poll the CQ. */
 static struct dofi_cq *cq_at(struct dofi_domain *domain, unsigned i)
 {
 	struct dofi_cq **cq = &domain->more[i];
@@ -100,38 +102,38 @@ static struct dofi_cq *cq_add(struct dofi_domain *domain)
 	return cq;
 }
 
-static bool has_room(const struct dofi_cq *cq, unsigned unreserved)
+static bool has_room(const struct dofi_cq *cq, unsigned n)
 {
-	return !cq->fixed || cq->unreserved >= unreserved;
+	return !cq->fixed || cq->unreserved >= n;
 }
 
-static struct dofi_cq *cq_with(struct dofi_domain *domain, unsigned unreserved)
+static struct dofi_cq *cq_with(struct dofi_domain *domain, unsigned n)
 {
 	unsigned i;
 
-	if (has_room(&domain->cq, unreserved))
+	if (has_room(&domain->cq, n))
 		return &domain->cq;
 	for (i = 0; i < domain->n_more; i++)
-		if (has_room(domain->more[i], unreserved))
+		if (has_room(domain->more[i], n))
 			return domain->more[i];
 	return cq_add(domain);
 }
 
-struct dofi_cq *dofi_domain_cq_reserve(struct dofi_domain *domain, unsigned unreserved)
+struct dofi_cq *dofi_domain_cq_reserve(struct dofi_domain *domain, unsigned n)
 {
-	struct dofi_cq *cq = cq_with(domain, unreserved);
+	struct dofi_cq *cq = cq_with(domain, n);
 
-	if (!cq || !has_room(cq, unreserved)) {
-		dofi_log(DOFI_WARN, DOFI_FAB, "no room for %u more completions", unreserved);
+	if (!cq || !has_room(cq, n)) {
+		dofi_log(DOFI_WARN, DOFI_FAB, "no room for %u more completions", n);
 		return NULL;
 	}
-	cq->unreserved -= cq->fixed ? unreserved : 0;
+	cq->unreserved -= cq->fixed ? n : 0;
 	return cq;
 }
 
-void dofi_domain_cq_release(struct dofi_cq *cq, unsigned unreserved)
+void dofi_domain_cq_release(struct dofi_cq *cq, unsigned n)
 {
-	cq->unreserved += cq->fixed ? unreserved : 0;
+	cq->unreserved += cq->fixed ? n : 0;
 }
 
 static int mr_register(struct dofi_domain *domain, const struct dofi_mr_request *r, uint64_t key,
@@ -186,7 +188,7 @@ static int fabric_open(struct dofi_domain *domain, const struct dofi_mr_request 
 	return ret;
 }
 
-/* What the fabric has, if anything, is for local use. */
+/* Opens a grant for peers, and a registration for local use if the fabric needs one. */
 static int granted_open(struct dofi_domain *domain, const struct dofi_mr_request *r,
 			struct dofi_mr *mr)
 {
@@ -206,7 +208,7 @@ static int granted_open(struct dofi_domain *domain, const struct dofi_mr_request
 	return ret;
 }
 
-/* The fabric's key, if no grant has it: of two scopes it may have one twice. */
+/* Opens a registration and a grant with its key. The key may be taken: the fabric may use it in two scopes. */
 static int twofold_open(struct dofi_domain *domain, const struct dofi_mr_request *r,
 			struct dofi_mr *mr)
 {

@@ -12,7 +12,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-/* Where they cannot be opened waiting threads are woken by the progress thread. */
+/* If they cannot be opened, the CQ has no leaders, and the progress thread wakes waiting threads. */
 static void descriptors_open(struct dofi_lead *lead)
 {
 	lead->wakeup_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -28,8 +28,8 @@ static void descriptors_close(struct dofi_lead *lead)
 }
 
 /*
- * A fabric whose descriptor stays readable would wake the leader again and again, and one that does not report failures
- * would not wake it: the progress thread knows what to do about these.
+ * A descriptor that stays readable would wake the leader again and again, and one that does not report failures would
+ * not wake it. Such CQs have no leader: the progress thread handles both.
  */
 void dofi_lead_open(struct dofi_cq *cq)
 {
@@ -50,7 +50,7 @@ void dofi_lead_expel(struct dofi_cq *cq)
 	struct dofi_lead *lead = &cq->lead;
 	const bool able = lead->able;
 
-	lead->able = false;		/* or the leader could return before this thread runs */
+	lead->able = false;		/* the leader cannot come back before this thread runs */
 	while (atomic_load(&lead->taken)) {
 		dofi_lead_depose(lead);
 		dofi_cond_wait(&lead->left, &cq->lock, DOFI_NEVER);
@@ -79,7 +79,7 @@ void dofi_lead_set_word(struct dofi_cq *cq, const struct dofi_lead_word *word)
 	dofi_mutex_unlock(&cq->lock);
 }
 
-/* Returns the CQ to be led, or NULL. *@read is set to false where the CQ needs no read before the leader sleeps. */
+/* Returns the CQ to be led, or NULL. Sets *@read to false if the leader can sleep without a read. */
 static struct fid_cq *take(struct dofi_cq *cq, bool *read)
 {
 	struct dofi_lead *lead = &cq->lead;
@@ -97,7 +97,7 @@ static struct fid_cq *take(struct dofi_cq *cq, bool *read)
 	return fid;
 }
 
-/* 0 if the caller may sleep. */
+/* Returns 0 if the caller may sleep, or an error of dofi_lead_begin(). */
 static int prepare(struct dofi_cq *cq, struct fid_cq *fid, bool read)
 {
 	const struct dofi_lead_word *word = atomic_load(&cq->lead.word);

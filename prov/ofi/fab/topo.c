@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Where a fabric's device is in the machine. All that is asked of hwloc is asked here. */
+/* Where a fabric's device is in the machine, by hwloc. */
 
 #include "fab/topo.h"
 
@@ -13,17 +13,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* As firmware and kernel count: a node's distance to itself, and what is assumed to another. */
+/* In the unit of firmware and kernel: the distance of a node to itself, and the default to another. */
 #define LOCAL_DISTANCE 10
 #define REMOTE_DISTANCE 20
 
-/* Both written once, by machine_look(). */
-static hwloc_topology_t topology;	/* NULL: not looked at */
-static int only_node = -1;		/* the node of a machine that has no other */
+/* Written once, by machine_read(). */
+static hwloc_topology_t topology;	/* NULL: not read */
+static int only_node = -1;		/* the node of a machine with a single one */
 
 /*
- * The node that has all processors, or -1 if there are several. Then all is near, and
- * hwloc need not be asked; it may have been told to take another machine for this one.
+ * Returns the node that has all processors, or -1 if there are several. With a single node all devices are near, and
+ * hwloc is not needed, unless HWLOC_XMLFILE replaces the machine.
  */
 static int node_alone(void)
 {
@@ -35,7 +35,7 @@ static int node_alone(void)
 		return -1;
 	f = fopen("/sys/devices/system/node/has_cpu", "re");
 	if (!f)
-		return 0;	/* a kernel without the notion of nodes */
+		return 0;	/* a kernel without NUMA */
 	if (fscanf(f, "%d%c", &node, &more) < 1 || more != '\n')
 		node = -1;
 	fclose(f);
@@ -43,9 +43,8 @@ static int node_alone(void)
 }
 
 /*
- * Nodes, processors and devices, also those that this process may not use: a device near
- * them is far, and not of an unknown place. Without hwloc's OS devices, since for them it
- * would ask the libraries of all graphics cards.
+ * Reads nodes, processors and devices, including those that this process may not use: a device near them is far, not
+ * of unknown location. Leaves out hwloc's OS devices, for which it would load the libraries of graphics cards.
  */
 static hwloc_topology_t topology_read(void)
 {
@@ -80,7 +79,7 @@ static void machine_read_once(void)
 	pthread_once(&once, machine_read);
 }
 
-/* The device behind an interface's or adapter's name; what is only software has none. */
+/* Finds the device of a network interface or RDMA adapter; software has none. */
 static bool device_path(const char *name, char path[PATH_MAX])
 {
 	static const char *const class[] = { "infiniband", "net" };
@@ -97,7 +96,7 @@ static bool device_path(const char *name, char path[PATH_MAX])
 	return false;
 }
 
-/* The last PCI address on the way to a device: a virtio device is below its own. */
+/* Finds the last PCI address in the path: a virtio device is below its PCI device. */
 static bool pci_of_path(const char *path, struct fi_pci_attr *pci)
 {
 	unsigned domain, bus, device, function;
@@ -128,8 +127,8 @@ static bool pci_of(const struct fi_info *info, struct fi_pci_attr *pci)
 }
 
 /*
- * What the device of @info is attached to, with its nodes and processors. NULL if that is
- * nothing in particular: a device of which the firmware tells no node is attached to all.
+ * Returns the object that the device of @info is attached to, which has nodes and processors. NULL if that is the
+ * whole machine, as for a device without a node in the firmware.
  */
 static hwloc_obj_t near_obj(const struct fi_info *info)
 {
@@ -149,7 +148,7 @@ static hwloc_obj_t near_obj(const struct fi_info *info)
 	return obj;
 }
 
-/* The least that the machine tells between any two nodes of the sets. */
+/* Returns the least listed distance between two nodes of the sets. */
 static unsigned listed_distance(hwloc_const_nodeset_t from, hwloc_const_nodeset_t to)
 {
 	struct hwloc_distances_s *d;
@@ -174,7 +173,7 @@ static unsigned listed_distance(hwloc_const_nodeset_t from, hwloc_const_nodeset_
 	return least;
 }
 
-/* Where the calling thread may run. The caller frees it; NULL without memory. */
+/* Returns where the calling thread may run, to be freed by the caller; NULL without memory. */
 static hwloc_cpuset_t own_cpus(void)
 {
 	hwloc_cpuset_t cpus = hwloc_bitmap_alloc();
@@ -228,7 +227,7 @@ void dofi_topo_bind(pthread_t thread, const struct fi_info *info)
 	machine_read_once();
 	obj = dofi_settings.numa == DOFI_NUMA_BIND ? near_obj(info) : NULL;
 	cpus = obj ? own_cpus() : NULL;
-	/* a user who bound the program elsewhere, or more closely, knows why */
+	/* a binding of the user to other or to fewer processors stays */
 	if (cpus && hwloc_bitmap_intersects(cpus, obj->cpuset) &&
 	    !hwloc_bitmap_isincluded(cpus, obj->cpuset)) {
 		hwloc_bitmap_and(cpus, cpus, obj->cpuset);

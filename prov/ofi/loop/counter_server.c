@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Answers whoever asks this process what it has counted. */
+/* Serves the counters of an IA to datinfo --counters. */
 
 #include "loop/counter_server.h"
 
@@ -16,7 +16,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* IAs of one process that can be asked; more are open without that. */
+/* The most IAs of a process that have a server. */
 #define MOST 256
 
 static bool is_friend(int fd)
@@ -28,7 +28,7 @@ static bool is_friend(int fd)
 	       (who.uid == geteuid() || who.uid == 0);
 }
 
-/* The text in a file that only those see who get its descriptor; -1 without memory. */
+/* Writes the text to a memory file. Returns its descriptor, or -1. */
 static int text(struct dofi_counter_server *t)
 {
 	int fd = memfd_create("dat-ofi counters", MFD_CLOEXEC), copy;
@@ -63,7 +63,7 @@ static void hand_over(int to, int fd)
 	};
 
 	memcpy(CMSG_DATA(&control.head), &fd, sizeof(fd));
-	/* an asker that is gone needs no answer */
+	/* the client may be gone: no answer is needed then */
 	if (sendmsg(to, &msg, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
 		dofi_log(DOFI_DEBUG, DOFI_CORE, "counters: %s", strerror(errno));
 }
@@ -84,7 +84,7 @@ static void serve(struct dofi_source *source)
 	close(to);
 }
 
-/* The first number that is free: there may be two of us in a process, one for each version. */
+/* Binds to the first free number: other IAs, also of the other API version, have the lower ones. */
 static int bind_name(int fd)
 {
 	struct sockaddr_un at = { .sun_family = AF_UNIX };

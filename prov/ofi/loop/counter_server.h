@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Answers whoever asks this process what it has counted: datinfo --counters.
+ * Serves the counters of an IA to datinfo --counters.
  *
- * The progress thread listens at a socket of Linux's abstract names, dat-ofi/PID/NUMBER, which
- * leaves no file behind. It tells nothing to other users than its own and root, waits for
- * nobody, and hands over the text as a file in memory that the asker reads by itself.
+ * The progress thread listens at an abstract AF_UNIX address, dat-ofi/PID/NUMBER, which leaves no file behind. It
+ * serves processes of its own user and root. It never waits for a client: it sends the descriptor of a memory file
+ * with the text, which the client reads.
  */
 #ifndef DOFI_LOOP_COUNTER_SERVER_H
 #define DOFI_LOOP_COUNTER_SERVER_H
@@ -16,16 +16,16 @@
 struct dofi_counter_server {
 	struct dofi_source source;
 	struct dofi_progress *progress;
-	int fd;				/* listens; -1 when nothing is told */
+	int fd;				/* the listening socket; -1 if there is none */
 	/* Writes the text. Progress thread, no lock held. */
 	void (*render)(FILE *to, void *arg);
 	void *arg;
 };
 
-/* What is not opened may be closed. */
+/* An initialized server may be closed without being opened. */
 void dofi_counter_server_init(struct dofi_counter_server *t);
 
-/* Unless DAT_OFI_COUNTERS is 0. That it cannot is logged, and harmless. Any thread. */
+/* Opens the server, unless DAT_OFI_COUNTERS is 0. A failure is logged, and otherwise ignored. Any thread. */
 void dofi_counter_server_open(struct dofi_counter_server *t, struct dofi_progress *progress,
 		    void (*render)(FILE *to, void *arg), void *arg);
 

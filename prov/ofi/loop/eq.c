@@ -16,18 +16,18 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-/* Room for a connection event with the most private data any fabric carries. */
+/* The size of a connection event with the most private data that a fabric carries. */
 #define EVENT_BYTES (sizeof(struct fi_eq_cm_entry) + 1024)
 
 /* How often an event queue is read while it is not watched. */
 #define EQ_TICK_NS 1000000
-/* How often where a read waits for the lock that a polling thread holds most of the time. */
+/* How often if a read waits for the lock that a polling thread holds most of the time. */
 #define EQ_LOCKED_TICK_NS 2000000
 
 /*
- * A passive endpoint that cannot accept for lack of a descriptor leaves its event queue readable. After VAIN wakeups
- * without an event the progress thread checks for that. If so, the queue is out of epoll for REST_NS, and read every
- * REST_TICK_NS.
+ * A passive endpoint that cannot accept for lack of a descriptor leaves its event queue readable. After EMPTY_WAKEUPS
+ * wakeups without an event the progress thread checks for that. If so, the queue is out of epoll for REST_NS, and
+ * read every REST_TICK_NS.
  */
 #define EMPTY_WAKEUPS 16
 #define REST_NS 100000000
@@ -54,7 +54,7 @@ static void eq_failed(struct dofi_progress *p, ssize_t err)
 		dofi_progress_fail(p, err);
 }
 
-/* Handles one event, for which it waits up to @ms; whether there was one. */
+/* Waits up to @ms for an event and handles it. Returns whether there was one. */
 static bool eq_take(struct dofi_progress *p, struct dofi_eq *eq, int ms)
 {
 	_Alignas(struct fi_eq_cm_entry) char buf[EVENT_BYTES];
@@ -63,7 +63,7 @@ static bool eq_take(struct dofi_progress *p, struct dofi_eq *eq, int ms)
 
 	if (!eq->fid)
 		return false;
-	/* tcp and net (1.17) take errno for the reason why a request is too short, and EAGAIN for no reason */
+	/* if a request is too short, tcp and net (1.17) return errno, and ignore it if errno is EAGAIN */
 	errno = 0;
 	n = ms ? fi_eq_sread(eq->fid, &event, buf, sizeof(buf), ms, 0) :
 		 fi_eq_read(eq->fid, &event, buf, sizeof(buf), 0);
@@ -131,7 +131,7 @@ static void eq_serve(struct dofi_progress *p, struct dofi_eq *eq)
 		eq_empty_wakeup(p, eq);
 }
 
-/* Whether nothing is in it. It takes no lock that a polling thread needs. */
+/* Returns whether the queue is empty, without a lock that a polling thread needs. */
 static bool eq_is_empty(struct dofi_progress *p, struct dofi_eq *eq)
 {
 	struct fid *fid = &eq->fid->fid;
@@ -140,8 +140,8 @@ static bool eq_is_empty(struct dofi_progress *p, struct dofi_eq *eq)
 }
 
 /*
- * While it is not watched the polling thread moves the endpoints' data, and writes their events. Where
- * signals are stale fi_trywait() does not look for events.
+ * Reads a queue that is not watched: the polling thread moves the endpoints' data, and writes their events. With
+ * stale signals fi_trywait() does not check for events.
  */
 static void eq_check(struct dofi_progress *p, struct dofi_eq *eq, int64_t now)
 {
@@ -179,8 +179,8 @@ static bool eq_arm(struct dofi_progress *p, struct dofi_eq *eq)
 }
 
 /*
- * libfabric's event queue may lose the signal of an event that another thread writes while fi_trywait()
- * clears it: such an event is found by reading once more. Where the program polls, the next look finds it.
+ * libfabric's event queue may lose the signal of an event that another thread writes while fi_trywait() clears the
+ * signal. So the queue is read once more. While the program polls, the next read by the clock finds the event.
  */
 bool dofi_eqs_arm(struct dofi_progress *p)
 {
@@ -197,7 +197,7 @@ bool dofi_eqs_arm(struct dofi_progress *p)
 	return eq_arm(p, &p->listen_eq);
 }
 
-/* Whether the program polls a queue whose descriptor would report the same bytes. */
+/* Returns whether the program polls a CQ whose descriptor reports the bytes that the event queue would report. */
 static bool program_polls(const struct dofi_progress *p)
 {
 	const struct dofi_poller *poller;
@@ -209,8 +209,8 @@ static bool program_polls(const struct dofi_progress *p)
 }
 
 /*
- * A PZ that nobody polls while another one is polled needs no event queue to wake the thread: its CQ
- * is watched, and reports the same bytes.
+ * Returns whether the queue belongs in the epoll set. While the program polls the CQ of one PZ, other PZs do not need
+ * the event queue to wake the thread: their CQs are watched, and report what arrives.
  */
 static bool is_to_be_watched(const struct dofi_progress *p, const struct dofi_eq *eq, int64_t now)
 {
@@ -256,7 +256,7 @@ int64_t dofi_eqs_deadline(const struct dofi_progress *p, int64_t deadline)
 	return eq_deadline(&p->eq, eq_deadline(&p->listen_eq, deadline));
 }
 
-/* The endpoints' queue is read after every wakeup anyway. */
+/* The queue has to be read again before the thread sleeps. */
 static void eq_ready(struct dofi_source *source)
 {
 	DOFI_CONTAINER_OF(source, struct dofi_eq, source)->armed = false;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The event queues of a progress thread: one for endpoints, and where the fabric needs it another for passive endpoints.
+ * The event queues of a progress thread: one for endpoints, and where the fabric needs it another for passive
+ * endpoints.
  *
- * Where the descriptor of an event queue reports each byte that arrives for its endpoints (data_in_eq), the endpoints'
- * queue leaves the epoll set while a program polls a CQ: each byte would wake the progress thread, and reading the
- * queue would contend with the polling thread. The queue is then read every millisecond, and at once on request:
- * dofi_progress_expect(), dofi_progress_await() and dofi_progress_probe() in progress.h.
+ * Where the descriptor of an event queue reports each byte that arrives for its endpoints (data_in_eq), the
+ * endpoints' queue leaves the epoll set while a program polls a CQ: each byte would wake the progress thread, and
+ * reading the queue would contend with the polling thread. The queue is then read every millisecond, and at once on
+ * request: dofi_progress_expect(), dofi_progress_await() and dofi_progress_probe() in progress.h.
  */
 #ifndef DOFI_LOOP_EQ_H
 #define DOFI_LOOP_EQ_H
@@ -28,7 +29,7 @@ struct dofi_eq {
 	bool armed;			/* not read since fi_trywait() found it empty */
 	int64_t due_at;		/* when it is read next while it is not watched */
 	int64_t rests_until;		/* until then it is out of epoll, for lack of descriptors */
-	unsigned empty_wakeups;			/* consecutive wakeups without an event */
+	unsigned empty_wakeups;		/* consecutive wakeups without an event */
 };
 
 /* What the event queues of a fabric need; the reasons are in fab/quirks.c. */
@@ -40,8 +41,8 @@ struct dofi_eq_traits {
 };
 
 /*
- * Open what endpoints of @info need of the fabric of @p, and watch it. Endpoints that do not connect have no event
- * queue. 0 or a negative errno, and nothing is open. Before the thread runs.
+ * Open the event queues that endpoints of @info need, and add them to the epoll set. Endpoints that do not connect
+ * have none. Return 0, or a negative errno if nothing is open. Before the thread runs.
  */
 int dofi_eqs_open(struct dofi_progress *p, const struct fi_info *info);
 int dofi_eqs_watch(struct dofi_progress *p);
@@ -53,11 +54,11 @@ void dofi_eqs_close(struct dofi_progress *p);
 void dofi_eqs_serve(struct dofi_progress *p, int64_t now);
 /* Reads all events of @eq. Returns whether there were any. */
 bool dofi_eq_drain(struct dofi_progress *p, struct dofi_eq *eq);
-/* Puts each queue into the epoll set or takes it out, as traffic and descriptors demand. */
+/* Adds each queue to the epoll set or removes it, depending on traffic and on free descriptors. */
 void dofi_eqs_choose(struct dofi_progress *p);
-/* Whether the thread may sleep: each queue is empty, or is read by the clock. */
+/* Returns whether the thread may sleep: each queue is empty, or is read by the clock. */
 bool dofi_eqs_arm(struct dofi_progress *p);
-/* When a queue outside the epoll set is to be read, or @deadline if that is earlier. */
+/* Returns when a queue outside the epoll set has to be read, or @deadline if that is earlier. */
 int64_t dofi_eqs_deadline(const struct dofi_progress *p, int64_t deadline);
 
 #endif

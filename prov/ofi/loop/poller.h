@@ -2,8 +2,8 @@
 /*
  * A queue that the progress thread serves and the program's threads poll.
  *
- * An armed queue wakes the progress thread when something arrives: by its descriptor, or, without a descriptor, by the
- * peer (struct dofi_progress_ops, rest). A queue that the program polls is not armed.
+ * An armed queue wakes the progress thread when something arrives: by its descriptor, or, without one, by the peer
+ * (struct dofi_progress_ops, rest). A queue that the program polls is not armed.
  */
 #ifndef DOFI_LOOP_POLLER_H
 #define DOFI_LOOP_POLLER_H
@@ -15,11 +15,14 @@
 struct dofi_poller;
 struct dofi_progress;
 
-/* All on the progress thread, with no lock held. */
+/* Called on the progress thread, with no lock held. */
 struct dofi_poller_ops {
-	/* Serves the queue if it is due or has fired. Returns when it is due next, DOFI_NEVER if only an event makes it so. */
+	/*
+	 * Serves the queue if it is due or has fired. Returns when it is due next, DOFI_NEVER if only an event makes
+	 * it so.
+	 */
 	int64_t (*serve)(struct dofi_poller *poller, int64_t now);
-	/* A thread of the program is about to sleep: the next service, after a short time, decides whether others still poll. */
+	/* A thread of the program is about to sleep: serve() soon checks whether other threads still poll. */
 	void (*probe)(struct dofi_poller *poller, int64_t now);
 	/* Reads until the queue is empty. Returns whether it held anything. */
 	bool (*drain)(struct dofi_poller *poller);
@@ -37,7 +40,7 @@ struct dofi_poller {
 void dofi_poller_add(struct dofi_progress *p, struct dofi_poller *poller);
 void dofi_poller_remove(struct dofi_progress *p, struct dofi_poller *poller);
 
-/* Whether the progress thread sleeps and only a peer's wakeup ends that. Any thread. */
+/* Returns whether only a peer can wake the progress thread for @poller. Any thread. */
 static inline bool dofi_poller_relies_on_peer(const struct dofi_poller *poller)
 {
 	return !poller->has_fd && poller->ops->is_armed(poller);

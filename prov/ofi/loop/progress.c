@@ -34,8 +34,8 @@ static struct dofi_work *work_next(struct dofi_progress *p)
 }
 
 /*
- * Between two works the event queue is emptied: an event of an endpoint that one
- * of them closed must be gone before another opens one at the same address.
+ * Empties the event queues after each work: an event of an endpoint that was closed must be gone before the next work
+ * opens an endpoint, which may have the same address.
  */
 static void run_work(struct dofi_progress *p)
 {
@@ -76,7 +76,7 @@ static int64_t serve_pollers(struct dofi_progress *p, int64_t now)
 /* epoll_wait with a deadline in nanoseconds. */
 static int wait_until(int epfd, struct epoll_event *ev, int n, int64_t deadline)
 {
-	static _Atomic bool old_kernel;	/* Linux before 5.11, and valgrind's idea of Linux */
+	static _Atomic bool old_kernel;	/* Linux before 5.11, or valgrind */
 	int64_t left = deadline == DOFI_NEVER ? -1 : deadline - dofi_now();
 	struct timespec ts;
 	int ret;
@@ -95,7 +95,7 @@ static int wait_until(int epfd, struct epoll_event *ev, int n, int64_t deadline)
 
 #define WAKEUPS 32
 
-/* Without epoll, as after a program has closed all descriptors, nothing can be waited for. */
+/* epoll_wait() fails, as after a program has closed all descriptors: the thread cannot wait for anything. */
 static void epoll_failed(struct dofi_progress *p)
 {
 	const struct timespec rest = { .tv_nsec = 10 * 1000000 };
@@ -126,7 +126,7 @@ static bool relies_on_peers(const struct dofi_progress *p)
 	return false;
 }
 
-/* Reads what peers gave before they saw that the thread sleeps. */
+/* Reads what peers sent before they saw that the thread sleeps. */
 static bool drain_before_rest(struct dofi_progress *p)
 {
 	struct dofi_poller *poller;
@@ -138,25 +138,25 @@ static bool drain_before_rest(struct dofi_progress *p)
 	return found;
 }
 
-#define NO_BELL_TICKS 4
+#define NO_WAKEUP_TICKS 4
 
 /*
- * Before the thread sleeps on queues without a descriptor: returns when to wake if nothing happens. Peers are asked to
- * ring first and the queues are read after that, so that nothing arrives unnoticed in between. The peers of a program
- * that polls are not asked: they would ring for what the program finds by itself, and while the thread serves that
- * queue by the clock it serves the others as well.
+ * Prepares for a sleep on queues without a descriptor. Returns when to wake if nothing happens. First peers are asked
+ * to wake the thread, then the queues are read, so that nothing arrives unnoticed in between. While the program polls
+ * one of the queues, peers are not asked: they would wake the thread for what the program finds by itself. The thread
+ * serves that queue by the clock then, and the others with it.
  */
 static int64_t rest(struct dofi_progress *p, int64_t deadline)
 {
 	const bool polled = program_polls_without_fd(p);
-	int64_t look;
+	int64_t due;
 
 	if (!relies_on_peers(p))
 		return deadline;
 	p->resting = !polled && p->ops->rest && p->ops->rest(p);
 	if (!p->resting) {
-		look = dofi_now() + dofi_settings.tick_us * 1000 * (polled ? 1 : NO_BELL_TICKS);
-		return look < deadline ? look : deadline;
+		due = dofi_now() + dofi_settings.tick_us * 1000 * (polled ? 1 : NO_WAKEUP_TICKS);
+		return due < deadline ? due : deadline;
 	}
 	return drain_before_rest(p) ? 0 : deadline;
 }
@@ -216,7 +216,7 @@ static bool stopped(struct dofi_progress *p)
 	return stop;
 }
 
-/* What a thread that begins to sleep may have missed is read now, and soon the event queue is watched. */
+/* Reads what a thread that begins to sleep may have missed; the event queue is watched again soon. */
 static void run_probe(struct dofi_progress *p, int64_t now)
 {
 	struct dofi_poller *poller;

@@ -31,19 +31,18 @@ struct dofi_timer {
 };
 
 /*
- * @source is notified, on the progress thread, while one of @events (EPOLLIN, ...) is true of @fd. An error and the
- * end of the connection are reported without being asked for. A removed source may still be notified until the next
- * work runs. Any thread.
+ * Calls source->ready() on the progress thread while one of @events (EPOLLIN, ...) is true of @fd. Errors and the end
+ * of a connection are always reported. A removed source may still be called until the next work runs. Any thread.
  */
 int dofi_source_add(struct dofi_progress *p, struct dofi_source *source, int fd, uint32_t events);
 int dofi_source_change(struct dofi_progress *p, struct dofi_source *source, int fd, uint32_t events);
 void dofi_source_remove(struct dofi_progress *p, int fd);
 
-/* Progress thread only; @at as of dofi_now(). DOFI_NEVER starts nothing. */
+/* @at is a time of dofi_now(); DOFI_NEVER starts nothing. Progress thread only. */
 void dofi_timer_start(struct dofi_progress *p, struct dofi_timer *timer, int64_t at);
 void dofi_timer_stop(struct dofi_progress *p, struct dofi_timer *timer);
 
-/* The timer that fires next; NULL if none is running. Progress thread only. */
+/* Returns the timer that fires next, or NULL. Progress thread only. */
 struct dofi_timer *dofi_timer_next(const struct dofi_progress *p);
 
 #endif

@@ -15,9 +15,9 @@
 struct dofi_link_memory {
 	uint64_t magic;
 	uint32_t version;
-	/* of each ring, by its receiver: where it is in the receiver's set */
+	/* of each ring, written by its receiver: the slot in the receiver's set */
 	_Atomic uint32_t slot[2];
-	struct dofi_ring ring[2];	/* to the end that made the memory; from it */
+	struct dofi_ring ring[2];	/* 0: to the end that created the memory; 1: from it */
 };
 
 static struct dofi_link *link_new(struct dofi_link_memory *memory, bool made, int fd)
@@ -54,7 +54,7 @@ int dofi_link_make(struct dofi_link **out)
 	return 0;
 }
 
-/* The peer's doorbell, and which mark of it is ours. */
+/* Maps the peer's doorbell, and finds the mark of our ring there. */
 static int doorbell_map(struct dofi_link *link, int fd)
 {
 	void *at;
@@ -120,7 +120,7 @@ void dofi_link_show_slot(struct dofi_link *link)
 	atomic_store(&link->memory->slot[link->made ? 0 : 1], link->slot);
 }
 
-/* The word is marked before its bit is: the owner clears them the other way round. */
+/* Sets the mark before the bit of its word: the owner clears the bit first. */
 static void mark(struct dofi_doorbell *doorbell, uint32_t n)
 {
 	const uint64_t bit = 1ull << n % 64, word = 1ull << n / 64;

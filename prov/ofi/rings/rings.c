@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* So many rings are looked at one by one; of more only those that are marked. */
+/* Up to so many rings are all read each time; of more, only those that are marked. */
 #define FEW 8
 
-/* Frames that a ring hands over before another one has its turn. */
+/* How many frames of a ring are taken before those of the next one. */
 #define AT_A_TIME 8
 
 struct dofi_rings {
@@ -21,17 +21,17 @@ struct dofi_rings {
 	struct dofi_doorbell *doorbell;
 	int doorbell_fd;
 
-	/* the CQ's lock */
-	struct dofi_link **link;	/* by place; NULL where none is */
-	uint32_t n_slots;		/* in use, or once in use */
-	uint32_t room;			/* of the array */
-	uint32_t turn;			/* the place, or mark, that comes first */
-	uint32_t probe;			/* the place that is looked at next, marked or not */
-	bool marks;			/* peers mark their rings: there were more than FEW */
-	uint64_t due[DOFI_DOORBELL_WORDS]; /* marks that were taken from the doorbell, */
-	uint64_t due_words;		/* and a bit for each word of them that is not 0 */
-	_Atomic bool all_due;		/* any thread: see dofi_rings_sleep_begin() */
-	struct dofi_lead_word lead;	/* DOFI_DOORBELL_LEADER */
+	/* under the lock of the CQ, but for all_due */
+	struct dofi_link **link;	/* by slot; NULL in a free slot */
+	uint32_t n_slots;		/* slots up to the last one in use */
+	uint32_t room;			/* slots that the array has */
+	uint32_t turn;			/* the slot, or mark, that the next read begins with */
+	uint32_t probe;			/* the slot that the next read checks, marked or not */
+	bool marks;			/* peers mark their rings, as there were more than FEW */
+	uint64_t due[DOFI_DOORBELL_WORDS]; /* marks that were taken from the doorbell */
+	uint64_t due_words;		/* a bit for each word of due that is not 0 */
+	_Atomic bool all_due;		/* the next read covers all rings; any thread */
+	struct dofi_lead_word lead;	/* DOFI_DOORBELL_LEADER of the doorbell */
 };
 
 /* Frames */
@@ -45,7 +45,7 @@ static struct fi_cq_data_entry *broken(struct dofi_link *link, struct fi_cq_data
 	return entry + 1;
 }
 
-/* Frames of @link, from @entry on up to @end; behind them. */
+/* Takes frames of @link into @entry and on, up to @end. Returns the next entry. */
 static struct fi_cq_data_entry *take(struct dofi_link *link, struct fi_cq_data_entry *entry,
 				     const struct fi_cq_data_entry *end)
 {
@@ -94,7 +94,7 @@ static void due_clear(struct dofi_rings *rings, uint32_t mark)
 		rings->due_words &= ~(1ull << mark / 64);
 }
 
-/* Takes the marks from the doorbell; each before the ring is read that has it. */
+/* Takes the marks from the doorbell, before their rings are read. */
 static void marks_take(struct dofi_rings *rings)
 {
 	uint64_t words;
@@ -111,7 +111,7 @@ static void marks_take(struct dofi_rings *rings)
 	}
 }
 
-/* All places, whether they are marked or not. */
+/* Makes all rings due, marked or not, if all_due is set. */
 static void all_set(struct dofi_rings *rings)
 {
 	uint32_t slot;
@@ -123,7 +123,7 @@ static void all_set(struct dofi_rings *rings)
 		due_set(rings, slot);
 }
 
-/* Finds a mark that a peer has cleared, in the course of time. */
+/* Checks one ring per read without its mark: finds frames whose mark a faulty peer has cleared. */
 static void probe(struct dofi_rings *rings)
 {
 	const struct dofi_link *link;
@@ -136,7 +136,7 @@ static void probe(struct dofi_rings *rings)
 	rings->probe++;
 }
 
-/* The first mark that is due, from rings->turn on and then from the beginning. */
+/* Returns the first due mark from rings->turn on, or else from the beginning. */
 static uint32_t due_next(const struct dofi_rings *rings)
 {
 	const uint32_t turn = rings->turn % DOFI_DOORBELL_MARKS, w = turn / 64;
@@ -152,7 +152,7 @@ static uint32_t due_next(const struct dofi_rings *rings)
 	return i * 64 + __builtin_ctzll(rings->due[i]);
 }
 
-/* Of all rings with that mark. It stays due where @end came first, or a ring may have more. */
+/* Takes frames of all rings with @mark. The mark stays due if a ring may have more. */
 static struct fi_cq_data_entry *take_marked(struct dofi_rings *rings, uint32_t mark,
 					    struct fi_cq_data_entry *entry,
 					    const struct fi_cq_data_entry *end)
@@ -252,7 +252,7 @@ static int cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fi
 	return 0;
 }
 
-/* The domain, which has nothing of its own */
+/* The domain, which has no state */
 
 static int nothing_close(struct fid *fid)
 {
@@ -321,7 +321,7 @@ static int slot_find(struct dofi_rings *rings, uint32_t *slot)
 	return 0;
 }
 
-/* What peers sent before they were asked for marks is found by looking at all. */
+/* Asks peers for marks. The next read covers all rings, to find what they sent before. */
 static void marks_begin(struct dofi_rings *rings)
 {
 	rings->marks = true;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Sees to it that a peer learns of a connection's end. */
+/* Ensures that a peer learns of a connection's end. */
 
 #include "sock/linger.h"
 
@@ -21,19 +21,19 @@
 
 #define MS 1000000LL
 
-/* From one look to the next: twice as long each time. */
+/* The time between two checks, which doubles each time. */
 #define FIRST_STEP MS
 #define LONGEST_STEP (250 * MS)
 
 struct dofi_linger {
 	struct dofi_timer timer;
 	struct dofi_progress *progress;
-	int fd;				/* ours; the fabric's is closed */
+	int fd;				/* a duplicate; the fabric closes its own */
 	int64_t step;
-	int64_t moved;			/* when data was last seen to move, */
-	int left;			/* and what the peer had yet to take then */
+	int64_t moved;			/* when data was last seen to move */
+	int left;			/* bytes that the peer had yet to take then */
 	TAILQ_ENTRY(dofi_linger) link;
-	size_t rest;			/* bytes that are not sent, the last ones of @data */
+	size_t rest;			/* unsent bytes, at the end of @data */
 	size_t size;
 	unsigned char data[];
 };
@@ -45,7 +45,7 @@ static void linger_close(struct dofi_linger *l)
 	free(l);
 }
 
-/* Sends of the rest what our kernel takes. A connection that is over needs none of it. */
+/* Sends as much of the rest as our kernel takes; drops it if the connection is over. */
 static void rest_send(struct dofi_linger *l)
 {
 	ssize_t n;
@@ -59,7 +59,7 @@ static void rest_send(struct dofi_linger *l)
 		l->rest = 0;
 }
 
-/* Whether the peer's kernel has yet to take something, if only the end itself; how much, in @left. */
+/* Returns whether the peer's kernel has yet to take data or the end. Sets *@left to the number of bytes. */
 static bool is_unheard(const struct dofi_linger *l, int *left)
 {
 	struct tcp_info info = { .tcpi_state = TCP_CLOSE };
@@ -87,7 +87,7 @@ static void check(struct dofi_timer *timer)
 	int left;
 
 	rest_send(l);
-	/* the fabric may have closed it without a word */
+	/* the fabric may have closed the socket without sending the end */
 	if (!l->rest)
 		shutdown(l->fd, SHUT_RDWR);
 	if (!is_unheard(l, &left)) {
@@ -108,7 +108,7 @@ static void check(struct dofi_timer *timer)
 	dofi_timer_start(l->progress, &l->timer, next);
 }
 
-/* The kernel goes on sending, but not for the minutes that it would wait for a peer that stopped. */
+/* The kernel goes on sending, but waits for a stalled peer only as long as this module would. */
 static void lingering_end(struct dofi_progress *p)
 {
 	unsigned patience = dofi_settings.linger_ms ? dofi_settings.linger_ms : 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The files of IAs in /dev/shm: locked as long as the owner lives, removed when it is dead. */
+/* The files of IAs in /dev/shm: locked while the owner is alive, removed after it died. */
 
 #include "xport/rdm/shm/files.h"
 
@@ -20,7 +20,7 @@
 
 #define PREFIX "dat-ofi-"
 
-/* The length of the page's name that @file begins with, or 0. */
+/* Returns the length of the page's name that @file begins with, or 0. */
 static size_t name_len(const char *file)
 {
 	size_t len = DOFI_SHM_NAME - 1;
@@ -52,7 +52,7 @@ static int page_lock(int fd)
 	return fcntl(fd, F_OFD_SETLK, &whole) ? -errno : 0;
 }
 
-/* When in doubt somebody has it. */
+/* Returns true if in doubt. */
 static bool page_is_locked(int fd)
 {
 	struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
@@ -70,7 +70,7 @@ int dofi_shm_file_map(int fd, void **at)
 	return 0;
 }
 
-/* A descriptor of a file that is a page of this user's, or a negative errno. */
+/* Opens a page of this user. Returns a descriptor or a negative errno. */
 static int page_open(int dir, const char *name)
 {
 	int fd = openat(dir, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC), ret = 0;
@@ -90,14 +90,14 @@ static int page_open(int dir, const char *name)
 	return ret;
 }
 
-/* 0 if it was, and was removed; -EBUSY: somebody has it. */
+/* Removes the page if its owner is dead. Returns 0, -EBUSY if the owner is alive, or an error of page_open(). */
 static int page_remove_dead(int dir, const char *name)
 {
 	int fd = page_open(dir, name), ret = -EBUSY;
 
 	if (fd < 0)
 		return fd;
-	/* a name never comes again: what was dead is what is removed */
+	/* names are not reused, so this removes the file that was checked */
 	if (!page_is_locked(fd))
 		ret = unlinkat(dir, name, 0) ? -errno : 0;
 	close(fd);
@@ -121,7 +121,7 @@ static bool has_page(int dir, const char *file)
 	return !fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) || errno != ENOENT;
 }
 
-/* Of endpoints without a page, those of this page or, if it is NULL, of all. */
+/* Removes files of endpoints without a page: those of page @name, or all if @name is NULL. */
 static void orphans_remove(DIR *folder, const char *name)
 {
 	const struct dirent *e;
@@ -191,15 +191,15 @@ int dofi_shm_file_is_alive(uint64_t number)
 	return 0;
 }
 
-/* A file without a name, as a descriptor or a negative errno. */
+/* Creates a file without a name and maps it. Returns a descriptor or a negative errno. */
 static int nameless_make(void **at)
 {
 	int fd = open(DOFI_SHM_FOLDER, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600), ret;
 
-	/* a folder of that name in a chroot is no /dev/shm if it cannot have such files */
+	/* a directory of that name in a chroot may be no tmpfs */
 	if (fd < 0)
 		return errno == EOPNOTSUPP ? -ENOENT : -errno;
-	/* a full /dev/shm is an error here, and not a signal at the first write */
+	/* allocate now: with a full /dev/shm the first write would raise SIGBUS */
 	ret = -posix_fallocate(fd, 0, DOFI_SHM_FILE_LEN);
 	if (!ret)
 		ret = dofi_shm_file_map(fd, at);
@@ -214,7 +214,7 @@ static int link_by_random(const char *file, char name[DOFI_SHM_NAME])
 	char path[sizeof(DOFI_SHM_FOLDER) + DOFI_SHM_NAME];
 	uint64_t number;
 
-	/* so few bytes come together or not at all */
+	/* getrandom() returns so few bytes together or not at all */
 	if (getrandom(&number, sizeof(number), 0) != sizeof(number))
 		return -EIO;
 	name_of(number, name);
@@ -223,9 +223,8 @@ static int link_by_random(const char *file, char name[DOFI_SHM_NAME])
 }
 
 /*
- * Locks the file @made, then gives it a name. The lock is not @made's, but of a description that is
- * not mapped: a mapping keeps the locks of the one it was made by, and a forked child has all
- * mappings.
+ * Locks the file @made, then gives it a name. Returns a descriptor that holds the lock: a new description, as the
+ * mapping keeps the description of @made open, and with it its locks, also in a forked child.
  */
 static int publish(int made, char name[DOFI_SHM_NAME])
 {

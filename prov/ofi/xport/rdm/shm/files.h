@@ -1,46 +1,46 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The files of IAs in /dev/shm: locked as long as the owner lives, removed when it is dead.
+ * The files of IAs in /dev/shm: locked while the owner is alive, removed after it died.
  *
- * A file has a random name, and the names of the fabric's files of the IA's endpoints begin with
- * that and a dot. Its owner has a lock on it from before it has its name; the lock ends with the
- * process, however that ends, and is seen in every PID namespace. So whoever finds it free may
- * remove the file, and a file of an endpoint without one belongs to nobody.
+ * A file has a random name. The fabric's files for the IA's endpoints have names that begin with that name and a dot.
+ * The owner locks the file before it gives it the name; the lock ends with the process, however that ends, and works
+ * across PID namespaces. So any process may remove a file that is not locked, and files of endpoints without such a
+ * file.
  *
- * The lock is of the open file (F_OFD_SETLK). That of a process (F_SETLK) would end as soon as
- * anybody in it, another IA that looks for the dead, say, closed the file.
+ * The lock belongs to the open file description (F_OFD_SETLK). A lock of the process (F_SETLK) would end when another
+ * IA of the process, in search of dead owners, closes the file.
  */
 #ifndef DOFI_SHM_FILES_H
 #define DOFI_SHM_FILES_H
 
 #include <stdint.h>
 
-/* Where shm_open() of the C library puts its files, and so the fabric. */
+/* Where shm_open() of the C library creates files, and so libfabric. */
 #define DOFI_SHM_FOLDER "/dev/shm"
-#define DOFI_SHM_NAME 25		/* of a file, with its end */
+#define DOFI_SHM_NAME 25		/* size of a file's name, with its terminator */
 #define DOFI_SHM_FILE_LEN 4096
 
 /*
- * Makes a file, mapped and all zero. A descriptor that has the lock, and that a forked child must
- * not keep; or a negative errno.
+ * Creates a file, all zero, and maps it. Returns a descriptor that holds the lock, and that a forked child must not
+ * keep; or a negative errno.
  */
 int dofi_shm_file_make(char name[DOFI_SHM_NAME], void **at);
 
-/* The owner's: removes it, and the fabric's files if it left any. */
+/* Removes the file, and files that the fabric has left. The owner calls it. */
 void dofi_shm_file_remove(const char *name);
 
 /*
- * A descriptor of a living owner's file, or a negative errno. @name may be anything: -EINVAL if it
- * is none of such a file. -ENOENT: perhaps it is in another /dev/shm; -EACCES: another user's;
- * -EPROTO: not of our making; -ESTALE: its owner is dead.
+ * Opens the file of an owner that is alive. Returns a descriptor; -EINVAL if @name, which may be any string, is no
+ * name of such a file; -ENOENT if there is none, perhaps because it is in another /dev/shm; -EACCES if it is another
+ * user's; -EPROTO if it has another format; -ESTALE if its owner is dead; or another negative errno.
  */
 int dofi_shm_file_open(const char *name);
 int dofi_shm_file_map(int fd, void **at);
 
-/* The random number that a page's name ends with; 0 if @name is none of a page. */
+/* Returns the random number that the name of a page ends with; 0 if @name is no such name. */
 uint64_t dofi_shm_file_number(const char *name);
 
-/* Whether the owner of the page with this number lives: 0, or as dofi_shm_file_open(). */
+/* Returns 0 if the owner of the page with this number is alive, or an error of dofi_shm_file_open(). */
 int dofi_shm_file_is_alive(uint64_t number);
 
 /* Removes the files of all owners that are dead. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What tells whether two processes may share memory. */
+/* What distinguishes hosts and namespaces: whether two processes can share memory. */
 
 #include "xport/rdm/shm/host.h"
 
@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Sixteen bytes in hexadecimal, with a dash here and there. */
+/* The file has sixteen bytes in hexadecimal, with dashes in between. */
 static void boot_read(uint8_t boot[16])
 {
 	FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
@@ -31,7 +31,7 @@ int dofi_host_read(struct dofi_host *host)
 	struct dofi_host h;
 	struct stat st;
 
-	/* what Linux does not tell is like nobody else's */
+	/* random, where the number is unknown */
 	if (getrandom(&h, sizeof(h), 0) != sizeof(h))
 		return -EIO;
 	boot_read(h.boot);

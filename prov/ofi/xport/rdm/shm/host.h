@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What tells whether two processes may share memory. */
+/* What distinguishes hosts and namespaces: whether two processes can share memory. */
 #ifndef DOFI_SHM_HOST_H
 #define DOFI_SHM_HOST_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Numbers as Linux gives them; where it tells nothing, random ones that nobody else has. */
+/* Numbers as Linux assigns them; random where they are unknown, so that they equal no other's. */
 struct dofi_host {
-	uint8_t boot[16];		/* of the kernel that runs */
+	uint8_t boot[16];		/* boot_id of the kernel */
 	uint64_t shm_device, shm_inode;	/* of /dev/shm */
 	uint64_t pid_space;		/* inode of the PID namespace */
 	uint32_t uid;
 	uint32_t pid;			/* in its namespace */
 };
 
-/* The calling process's. 0 or a negative errno. Any thread. */
+/* Reads those of the calling process. Returns 0 or a negative errno. Any thread. */
 int dofi_host_read(struct dofi_host *host);
 
 /*
- * Whether the two can share memory. A process's number has to mean the same to both: by it they
- * read each other's memory.
+ * Returns whether the two processes can share memory. They need one PID namespace, too, to read each other's memory
+ * by process number.
  */
 bool dofi_host_shares_memory(const struct dofi_host *a, const struct dofi_host *b);
 
-/* Whether a process's number means the same to both. */
+/* Returns whether the two processes are in one PID namespace of one host. */
 bool dofi_host_shares_pids(const struct dofi_host *a, const struct dofi_host *b);
 
 #endif

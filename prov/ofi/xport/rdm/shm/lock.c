@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Exclusive access to the memory of an IA's shm endpoints, among all threads of all processes. */
+/* A robust lock: exclusive access to the memory of an IA's shm endpoints, among all threads of all processes. */
 
 #include "xport/rdm/shm/lock.h"
 
@@ -11,14 +11,14 @@
 #include <errno.h>
 #include <time.h>
 
-/* As long as a few calls of libfabric by a thread that has a processor. */
+/* Tries before a caller gives up or checks the holder: as long as a few calls of libfabric take. */
 #define TRIES 2000
 #define LOOK_NS 10000000L
 #define WAIT_NS 100000000L
 
 /*
- * Whether the owner of page @number has died. A missing file proves that only while the caller's own
- * is found: a program may have changed its root, or an administrator removed all files.
+ * Returns whether the owner of page @number has died. A missing file proves that only while the caller's own file is
+ * there: the program may have changed its root, or an administrator may have removed all files.
  */
 static bool is_dead(uint64_t number, uint64_t self)
 {
@@ -27,7 +27,7 @@ static bool is_dead(uint64_t number, uint64_t self)
 	return ret == -ESTALE || (ret == -ENOENT && !dofi_shm_file_is_alive(self));
 }
 
-/* Whether @holder was the holder 10 ms ago, too, and is dead. */
+/* Returns whether @holder has been the holder for 10 ms and is dead. */
 static bool died_in_there(struct dofi_robust *robust, uint64_t holder)
 {
 	const int64_t now = dofi_now();
@@ -42,7 +42,10 @@ static bool died_in_there(struct dofi_robust *robust, uint64_t holder)
 	return is_dead(holder, robust->self);
 }
 
-/* The caller has taken the gate from a dead holder. Returns false if the gate stays closed. */
+/*
+ * Call after taking the lock from a dead holder. Returns false if the memory cannot be repaired: the lock is
+ * disabled.
+ */
 static bool repair(struct dofi_robust *robust)
 {
 	atomic_fetch_add(&robust->repairs, 1);
@@ -76,7 +79,7 @@ bool dofi_robust_lock(struct dofi_robust *robust)
 	while (!dofi_robust_try(robust)) {
 		if (dofi_now() >= until || atomic_load(&robust->disabled))
 			return false;
-		/* a thread that leaves does not wake waiters: each passage would pay for that */
+		/* unlocking does not wake waiters: each message would pay for that */
 		nanosleep(&moment, NULL);
 	}
 	return true;

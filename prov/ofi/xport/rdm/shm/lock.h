@@ -1,19 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Exclusive access to the memory of an IA's shm endpoints, among all threads of all processes.
+ * A robust lock: exclusive access to the memory of an IA's shm endpoints, among all threads of all processes.
  *
- * libfabric's shm endpoints cannot bear a process that is killed while it sends to them: a spin lock
- * stays taken (1.17), or an entry of a lock-free queue stays claimed (since 1.18), and the owner
- * never receives again. So libfabric is only called behind a gate: a word in the page of the
- * endpoints' owner (xport/rdm/shm/page.h) with the number of the page of the process that is inside. The owner
- * finds a holder that is dead by the lock of the holder's page (xport/rdm/shm/files.h), and knows that no
- * other process is inside then; it repairs the memory (xport/rdm/shm/region.h). Memory of an unknown layout
- * stays closed: the owner replaces its endpoints and then opens the gate again. A process that only
- * sends waits for that; its failed attempt wakes the owner.
+ * A process that is killed while it sends to a shm endpoint of libfabric leaves a spin lock locked (1.17), or an
+ * entry of a lock-free queue claimed (since 1.18), and the owner never receives again. So libfabric is called with
+ * this lock held. The lock is a word in the page of the endpoints' owner (xport/rdm/shm/page.h) with the number of
+ * the holder's page. The owner detects a dead holder by the file lock of that page (xport/rdm/shm/files.h). No other
+ * process holds the lock then, so the owner repairs the memory (xport/rdm/shm/region.h). If the layout of the memory
+ * is unknown, the lock is disabled until the owner has replaced its endpoints. A sender waits for that; its failed
+ * attempt wakes the owner.
  *
- * A polling reader waits outside, for a word beside the gate that counts what was given. A robust
- * mutex would do the same, but costs four times as much with each message: entering and leaving are
- * one locked instruction here.
+ * A polling reader does not take the lock while a counter in the page shows that no peer has sent anything. A robust
+ * pthread mutex costs four times as much with each message: this lock takes one locked instruction.
  */
 #ifndef DOFI_SHM_LOCK_H
 #define DOFI_SHM_LOCK_H
@@ -27,16 +25,18 @@
 
 struct dofi_robust {
 	struct dofi_cq_guard guard;	/* for CQs of the owner's endpoints */
-	_Atomic uint64_t *holder;	/* in the owner's page: the holder's number, 0 if it is open */
-	uint64_t self;			/* the number of the calling process's page */
-	char name[DOFI_SHM_NAME];	/* of the owner's page: its endpoints' names begin with it */
-	/* The owner's alone; NULL in a gate to another process's endpoints. */
-	void (*damaged)(struct dofi_robust *robust);	/* any thread, once, see dofi_robust_enable() */
-	_Atomic bool disabled;		/* damaged() was called; no thread enters */
+	_Atomic uint64_t *holder;	/* in the owner's page: the number of the holder's page; 0: not locked */
+	uint64_t self;			/* the number of this process's page */
+	char name[DOFI_SHM_NAME];	/* of the owner's page: names of its endpoints begin with it */
+	/*
+	 * Called when the memory cannot be repaired, by any thread, once until dofi_robust_enable(). NULL in a lock
+	 * of another process's endpoints.
+	 */
+	void (*damaged)(struct dofi_robust *robust);
+	_Atomic bool disabled;		/* damaged() was called: no thread gets the lock */
 	_Atomic unsigned repairs;	/* how often the memory was repaired */
-	/* The holder when a thread last checked on it, and when that was. Any thread. */
-	_Atomic uint64_t suspect;
-	_Atomic int64_t seen_at;
+	_Atomic uint64_t suspect;	/* the holder when a thread last checked whether it is alive */
+	_Atomic int64_t seen_at;	/* when that check was */
 };
 
 extern const struct dofi_cq_guard_ops dofi_robust_guard_ops;
@@ -51,21 +51,21 @@ static inline bool dofi_robust_take(struct dofi_robust *robust, uint64_t from)
 bool dofi_robust_try_again(struct dofi_robust *robust);
 
 /*
- * Returns false if the holder has stayed longer than an undisturbed call of libfabric takes: the
- * caller is to come back later. A NULL gate is always open. Any thread. No system call, unless a
- * holder stays for 10 ms.
+ * Locks, unless the holder keeps the lock longer than an undisturbed call of libfabric takes: then returns false, and
+ * the caller tries again later. NULL is always free. Any thread. No system call, unless a holder keeps the lock for
+ * 10 ms.
  */
 static inline bool dofi_robust_try(struct dofi_robust *robust)
 {
 	return !robust || dofi_robust_take(robust, 0) || dofi_robust_try_again(robust);
 }
 
-/* Like dofi_robust_try(), for a caller that can wait: returns false after 100 ms, or if it is closed. */
+/* Like dofi_robust_try(), but waits: returns false after 100 ms, or if the lock is disabled. */
 bool dofi_robust_lock(struct dofi_robust *robust);
 
 /*
- * Opens a gate after damaged() was called, once all endpoints behind it are closed. The owner's
- * progress thread.
+ * Enables the lock after damaged() was called, once all endpoints of the owner are closed. The owner's progress
+ * thread.
  */
 void dofi_robust_enable(struct dofi_robust *robust);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What an IA has in /dev/shm: a page that tells its peers that it lives, and whether it sleeps. */
+/* A page of an IA in /dev/shm, and the pages of its peers. */
 
 #include "xport/rdm/shm/page.h"
 
@@ -21,13 +21,13 @@
 static struct dofi_mutex lock;
 static LIST_HEAD(, dofi_shm_peer) peers = LIST_HEAD_INITIALIZER(peers);	/* under lock */
 
-/* So few bytes come together or not at all. */
+/* getrandom() returns so few bytes together or not at all. */
 static int random_get(void *buf, size_t len)
 {
 	return getrandom(buf, len, 0) == (ssize_t)len ? 0 : -EIO;
 }
 
-/* @name, for who has the page with number @self. */
+/* Initializes the lock of the owner of @page, whose name is @name, for the process with page number @self. */
 static void robust_init(struct dofi_robust *robust, struct dofi_shm_page *page, const char *name,
 		      uint64_t self)
 {
@@ -85,7 +85,7 @@ int dofi_shm_endpoint(struct dofi_shm *shm, char *address, size_t size)
 	return 0;
 }
 
-/* libfabric adds the user's number and a number of its own: "fi_shm://NAME.0:1000:0". */
+/* libfabric appends the user's number and a number of its own: "fi_shm://NAME.0:1000:0". */
 #define NUMBERS "0123456789:"
 #define NUMBERS_MAX 40
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Reads the memory of another process, and proves in the same breath that it still may. */
+/* Reads the memory of another process, and checks in the same call that it still may. */
 
 #include "xport/rdm/shm/peer_mem.h"
 
@@ -7,7 +7,7 @@
 #include <limits.h>
 #include <string.h>
 
-/* What is left of a list of segments; one more than the caller's, for the word. */
+/* The rest of a list of segments, one of which is for the word. */
 struct list {
 	struct iovec iov[DOFI_PEER_SEGMENTS + 1];
 	size_t first, n;
@@ -58,7 +58,7 @@ static int pull(pid_t pid, const struct iovec *to, size_t n, const struct iovec 
 	if (list_init(&local, to, n, ours, &len) || list_init(&remote, from, m, theirs, &left) ||
 	    len != left)
 		return -EINVAL;
-	/* Linux moves two gigabytes at most, and stops early where a page is missing */
+	/* one call moves at most 2 GiB, and stops early where a page is missing */
 	for (; left; left -= (size_t)got) {
 		got = process_vm_readv(pid, &local.iov[local.first], local.n,
 				       &remote.iov[remote.first], remote.n, 0);
@@ -79,7 +79,7 @@ int dofi_peer_pull(pid_t pid, const struct iovec *to, size_t n, const struct iov
 
 	if (ret != -EFAULT)
 		return ret;
-	/* memory may have gone with its grant, and then nothing behind it was looked at */
+	/* the peer may have unmapped the memory after it ended the grant; then the word was not read */
 	stale = dofi_peer_probe(pid, word);
 	return stale ? stale : ret;
 }

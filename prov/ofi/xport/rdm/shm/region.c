@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The memory of libfabric's shm endpoints: undoes what a dead process left half done. */
+/* Repairs the memory of libfabric's shm endpoints after a process died while it sent to them. */
 
 #include "xport/rdm/shm/region.h"
 
@@ -14,15 +14,15 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What the first byte of the memory, its version, says about the rest. Offsets in bytes. */
+/* The layout of the memory by its version, which is the first byte. Offsets in bytes. */
 struct layout {
 	uint8_t version;
 	uint16_t lock;			/* of the spin lock */
-	uint16_t queue;			/* of the word with the command queue's offset; 0: no such queue */
+	uint16_t queue;			/* of the word with the offset of the command queue; 0: no such queue */
 	uint16_t entry;			/* the size of an entry of the command queue */
 };
 
-/* Read in libfabric's prov/shm/src/smr_util.h, and seen to work with the versions named here. */
+/* From libfabric's prov/shm/src/smr_util.h, tested with the versions named here. */
 static const struct layout layouts[] = {
 	{ .version = 4, .lock = 24 },				/* 1.17: sends are under the lock */
 	{ .version = 7, .lock = 56, .queue = 80, .entry = 576 },	/* 1.21, 1.22 */
@@ -43,7 +43,7 @@ struct queue {
 };
 
 struct entry {
-	_Atomic int64_t seq;		/* the position once it is free for it; one more once committed */
+	_Atomic int64_t seq;		/* the position it is free for; one more once it is committed */
 	bool noop;			/* the reader skips it */
 };
 
@@ -66,7 +66,7 @@ static bool is_queue(const struct queue *q, size_t len, const struct layout *lay
 	       written <= q->size;
 }
 
-/* The command queue, or NULL if what is there is none. */
+/* Returns the command queue, or NULL if there is none at the offset. */
 static struct queue *queue_find(unsigned char *region, size_t len, const struct layout *layout)
 {
 	struct queue *q;
@@ -79,7 +79,7 @@ static struct queue *queue_find(unsigned char *region, size_t len, const struct 
 	return is_queue(q, len - at, layout) ? q : NULL;
 }
 
-/* Claimed entries become commands that do nothing: the process that would commit them is dead. */
+/* Turns claimed entries into commands that do nothing: the process that would commit them is dead. */
 static unsigned queue_repair(struct queue *q, const struct layout *layout)
 {
 	unsigned repaired = 0;
@@ -139,7 +139,7 @@ int dofi_regions_repair(const char *name)
 
 	if (!maps)
 		return -ENOTSUP;
-	/* the files themselves may be gone, but not their names here */
+	/* the files may have been removed, but the mappings still have their names */
 	len = snprintf(want, sizeof(want), "%s/%s.", DOFI_SHM_FOLDER, name);
 	while (fgets(line, sizeof(line), maps))
 		if (sscanf(line, "%lx-%lx rw-s %lx %*s %*s %255s", &begin, &end, &offset, path) == 4 &&

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Reservations of an endpoint's entries for peers; those with the same key count once. */
+/* Reservations of an endpoint's entries for peers; reservations with equal keys share an entry. */
 
 #include "xport/rdm/shm/reserve.h"
 

@@ -2,9 +2,8 @@
 /*
  * Reservations of an endpoint's entries for peers, where a fabric has few of them.
  *
- * A request names the endpoint of ours that the answer is for, before it is known which peer
- * answers, and that peer cannot be sent another way then: its entry is reserved before. Reservations
- * with the same key count once.
+ * A connection request names the local endpoint that the peer has to use, before the peer is known to the fabric. So
+ * an entry for it is reserved before. Reservations with equal keys share an entry.
  */
 #ifndef DOFI_SHM_RESERVE_H
 #define DOFI_SHM_RESERVE_H
@@ -20,8 +19,8 @@ struct dofi_reservations;
 /* A reservation; all zero before it is made. */
 struct dofi_reservation {
 	TAILQ_ENTRY(dofi_reservation) link;
-	struct dofi_reservations *of;		/* NULL unless it stands */
-	bool counts;			/* false where another one with this key does */
+	struct dofi_reservations *of;	/* NULL unless it is reserved */
+	bool counts;			/* false if another reservation with an equal key counts */
 	size_t key_len;
 	unsigned char key[DOFI_RESERVATION_KEY];
 };
@@ -34,13 +33,13 @@ struct dofi_reservations {
 void dofi_reservations_init(struct dofi_reservations *reservations);
 
 /*
- * Reserves a place. Returns false if @room places are reserved already. @key, of at most
- * DOFI_RESERVATION_KEY bytes, says what the place is for.
+ * Reserves an entry. Returns false if @room entries are reserved already. @key, of at most DOFI_RESERVATION_KEY
+ * bytes, identifies the peer.
  */
 bool dofi_reserve(struct dofi_reservations *reservations, struct dofi_reservation *reservation, unsigned room,
 		      const void *key, size_t len);
 
-/* Releases the place; does nothing if @claim does not stand. */
+/* Releases the entry; does nothing if none is reserved. */
 void dofi_release(struct dofi_reservation *reservation);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Gives back to the program the signals that libfabric's shm takes. */
+/* Restores the signal handlers that libfabric's shm replaces. */
 
 #include "xport/rdm/shm/signals.h"
 
@@ -10,12 +10,12 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* From save to restore: who opens what. */
+/* Held from save to restore. */
 static struct dofi_mutex lock;
 
 static const int taken[DOFI_SIGNALS] = { SIGINT, SIGTERM, SIGBUS, SIGSEGV };
 
-/* In libfabric itself, or in a provider of it that is a library of its own (fabric(7)). */
+/* Returns whether the handler is in libfabric, or in a provider of it that is a library of its own (fabric(7)). */
 static bool is_libfabrics(const struct sigaction *action)
 {
 	Dl_info handler, libfabric;

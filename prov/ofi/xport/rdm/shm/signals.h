@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Gives back to the program the signals that libfabric's shm takes.
+ * Restores the signal handlers that libfabric's shm replaces.
  *
- * As it opens an endpoint it installs a handler for SIGINT, SIGTERM, SIGBUS and SIGSEGV that
- * removes the files of this process's endpoints (seen in 1.17 and 2.1). A signal that the program
- * ignores is not ignored any more then; and a forked child that is ended by one removes the files
- * of its parent, who lives on and is not found by a new peer again.
+ * When it opens an endpoint, it installs a handler for SIGINT, SIGTERM, SIGBUS and SIGSEGV that removes the files of
+ * this process's endpoints (seen in 1.17 and 2.1). A signal that the program ignores is no longer ignored then. And a
+ * forked child that is ended by such a signal removes the files of its parent, which new peers then cannot reach.
  */
 #ifndef DOFI_SHM_SIGNALS_H
 #define DOFI_SHM_SIGNALS_H
