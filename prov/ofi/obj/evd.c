@@ -16,7 +16,7 @@ static void evd_ctor(void *obj)
 	struct dofi_evd *evd = obj;
 
 	dofi_mutex_init(&evd->lock);
-	dofi_bell_init(&evd->bell);
+	dofi_cond_init(&evd->bell);
 }
 
 struct dofi_pool dofi_evd_pool = DOFI_POOL_INIT("evd", struct dofi_evd, evd_ctor);
@@ -53,7 +53,7 @@ static void notify(struct dofi_evd *evd, uint32_t count)
 		evd->notified = true;
 		if ((DAT_COUNT)count >= evd->threshold) {
 			dofi_count(&evd->count_of.notify);
-			dofi_bell_ring_all(&evd->bell);
+			dofi_cond_broadcast(&evd->bell);
 		}
 	} else if (evd->cno && evd->enabled) {
 		dofi_cno_raise(evd->cno, &evd->at_cno);
@@ -367,9 +367,9 @@ static void evd_destroy(struct dofi_obj *obj)
 		obj->ia->async_evd = NULL;
 	dofi_mutex_lock(&evd->lock);
 	evd->dying = true;
-	dofi_bell_ring_all(&evd->bell);
+	dofi_cond_broadcast(&evd->bell);
 	while (evd->waiting)	/* it leaves with DAT_ABORT and signals */
-		dofi_bell_wait(&evd->bell, &evd->lock, DOFI_NEVER);
+		dofi_cond_wait(&evd->bell, &evd->lock, DOFI_NEVER);
 	cno_detach(evd, true);
 	count = atomic_load(&evd->count);
 	dofi_evd_set_count(evd, 0);
@@ -545,7 +545,7 @@ static DAT_RETURN set_waitable(DAT_EVD_HANDLE evd_handle, bool waitable)
 	evd->waitable = waitable;
 	/* it leaves though the EVD may be waitable again before it runs */
 	evd->evicted |= !waitable;
-	dofi_bell_ring_all(&evd->bell);
+	dofi_cond_broadcast(&evd->bell);
 	dofi_mutex_unlock(&evd->lock);
 	return DAT_SUCCESS;
 }

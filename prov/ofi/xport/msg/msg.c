@@ -105,7 +105,7 @@ static void msg_ia_fini(struct dofi_ia *ia)
 static void conn_free(struct msg_conn *conn)
 {
 	dofi_cq_leave_shard(conn->cq, conn->shard);
-	dofi_domain_cq_give(conn->cq, conn->places);
+	dofi_domain_cq_release(conn->cq, conn->places);
 	free(conn);
 }
 
@@ -114,7 +114,7 @@ static int conn_add(struct dofi_ep *ep, struct fid_ep *fid, unsigned places)
 {
 	struct msg_ia *mia = ep->obj.ia->xport_ia;
 	struct msg_conn *conn = malloc(sizeof(*conn));
-	struct dofi_cq *cq = conn ? dofi_domain_cq_take(&ep->pz->domain, places) : NULL;
+	struct dofi_cq *cq = conn ? dofi_domain_cq_reserve(&ep->pz->domain, places) : NULL;
 
 	if (!conn)
 		return -ENOMEM;
@@ -607,7 +607,7 @@ static void msg_event(struct dofi_progress *p, uint32_t event, struct fi_eq_cm_e
  */
 static int reason_of(const struct dofi_ep *ep, const struct fi_eq_err_entry *e)
 {
-	const bool beside = ep->obj.ia->fabric.quirk->reason_beside && abs(e->err) == FI_ETIMEDOUT;
+	const bool beside = ep->obj.ia->fabric.quirk->reason_in_prov_errno && abs(e->err) == FI_ETIMEDOUT;
 
 	return abs(beside && e->prov_errno ? e->prov_errno : e->err);
 }
@@ -683,7 +683,7 @@ static void choose_ops(struct dofi_ia *ia)
 {
 	if (ia->fabric.immed)
 		ia->xport = &native_xport;
-	else if (ia->fabric.cq_data && ia->fabric.quirk->loses_mark)
+	else if (ia->fabric.cq_data && ia->fabric.quirk->loses_cq_data_flag)
 		ia->xport = &marked_xport;
 	ia->progress.ops = ia->xport->progress_ops;
 }

@@ -4,6 +4,7 @@
 #include "xport/rdm/rdm.h"
 
 #include "base/log.h"
+#include "xport/rdm/shm/signals.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -18,16 +19,21 @@ static int endpoint_open(struct rdm_zone *zone, struct rdm_endpoint *e)
 {
 	struct dofi_ia *ia = zone->pz->obj.ia;
 	struct dofi_shm *shm = &rdm_ia_of(ia)->shm;
+	struct dofi_signals signals;
 	char name[DOFI_RDM_ADDRESS];
 	int ret = 0;
 
 	e->zone = zone;
-	e->repairs = atomic_load(&shm->gate.repairs);
-	dofi_places_init(&e->places);
+	e->repairs = atomic_load(&shm->robust.repairs);
+	dofi_reservations_init(&e->reservations);
 	if (shm->page)
 		ret = dofi_shm_endpoint(shm, name, sizeof(name));
-	return ret ? ret : dofi_rdm_open(&e->rdm, zone->domain, rdm_fabric_of(ia),
-					 shm->page ? name : NULL, DOFI_RDM_BUFFERS);
+	if (ret)
+		return ret;
+	dofi_signals_save(&signals);
+	ret = dofi_rdm_open(&e->rdm, zone->domain, rdm_fabric_of(ia), shm->page ? name : NULL, DOFI_RDM_BUFFERS);
+	dofi_signals_restore(&signals);
+	return ret;
 }
 
 static void endpoint_close(struct rdm_endpoint *e)
@@ -65,27 +71,27 @@ static int endpoint_add(struct rdm_zone *zone, struct rdm_endpoint **out)
 
 static bool is_worn(const struct rdm_endpoint *e)
 {
-	const struct dofi_gate *gate = &rdm_ia_of(e->zone->pz->obj.ia)->shm.gate;
+	const struct dofi_robust *robust = &rdm_ia_of(e->zone->pz->obj.ia)->shm.robust;
 
-	return atomic_load(&gate->repairs) - e->repairs >= REPAIRS_MAX;
+	return atomic_load(&robust->repairs) - e->repairs >= REPAIRS_MAX;
 }
 
-static bool place_reserve(struct rdm_endpoint *e, struct dofi_claim *claim, const void *key, size_t len)
+static bool place_reserve(struct rdm_endpoint *e, struct dofi_reservation *reservation, const void *key, size_t len)
 {
-	return dofi_place_claim(&e->places, claim, dofi_rdm_room(&e->rdm), key, len);
+	return dofi_reserve(&e->reservations, reservation, dofi_rdm_room(&e->rdm), key, len);
 }
 
-int rdm_endpoint_get(struct rdm_zone *zone, struct dofi_claim *claim, const void *key, size_t len,
+int rdm_endpoint_get(struct rdm_zone *zone, struct dofi_reservation *reservation, const void *key, size_t len,
 		     struct rdm_endpoint **out)
 {
 	struct rdm_endpoint *e = LIST_FIRST(&zone->endpoints);
 	int ret;
 
-	if (!e || is_worn(e) || !place_reserve(e, claim, key, len)) {
+	if (!e || is_worn(e) || !place_reserve(e, reservation, key, len)) {
 		ret = endpoint_add(zone, &e);
 		if (ret)
 			return ret;
-		place_reserve(e, claim, key, len);
+		place_reserve(e, reservation, key, len);
 	}
 	e->conns++;
 	*out = e;
@@ -99,7 +105,7 @@ void rdm_endpoint_put(struct rdm_endpoint *e)
 
 	if (--e->conns)
 		return;
-	if (atomic_load(&ria->shm.gate.closed))
+	if (atomic_load(&ria->shm.robust.disabled))
 		dofi_progress_post(ria->progress, &ria->renewal);
 	else if (e != LIST_FIRST(&e->zone->endpoints))
 		endpoint_close(e);
@@ -123,9 +129,9 @@ void rdm_endpoints_sweep(struct rdm_zone *zone)
 
 /* Memory that cannot be repaired */
 
-static struct rdm_ia *ia_of_gate(struct dofi_gate *gate)
+static struct rdm_ia *ia_of_robust(struct dofi_robust *robust)
 {
-	return (struct rdm_ia *)((char *)gate - offsetof(struct rdm_ia, shm.gate));
+	return (struct rdm_ia *)((char *)robust - offsetof(struct rdm_ia, shm.robust));
 }
 
 static struct rdm_ia *ia_of_renewal(struct dofi_work *work)
@@ -133,9 +139,9 @@ static struct rdm_ia *ia_of_renewal(struct dofi_work *work)
 	return (struct rdm_ia *)((char *)work - offsetof(struct rdm_ia, renewal));
 }
 
-void rdm_endpoints_damaged(struct dofi_gate *gate)
+void rdm_endpoints_damaged(struct dofi_robust *robust)
 {
-	struct rdm_ia *ria = ia_of_gate(gate);
+	struct rdm_ia *ria = ia_of_robust(robust);
 
 	dofi_progress_post(ria->progress, &ria->renewal);
 }
@@ -172,7 +178,7 @@ void rdm_endpoints_renew(struct dofi_work *work)
 	struct rdm_zone *zone;
 	unsigned n = 0;
 
-	if (!atomic_load(&ria->shm.gate.closed))
+	if (!atomic_load(&ria->shm.robust.disabled))
 		return;
 	LIST_FOREACH(zone, &ria->zones, link)
 		n += conns_break(zone);
@@ -184,7 +190,7 @@ void rdm_endpoints_renew(struct dofi_work *work)
 	}
 	LIST_FOREACH(zone, &ria->zones, link)
 		endpoints_shut(zone);
-	dofi_gate_reopen(&ria->shm.gate);
+	dofi_robust_enable(&ria->shm.robust);
 	LIST_FOREACH(zone, &ria->zones, link)
 		rdm_endpoints_close(zone);
 }

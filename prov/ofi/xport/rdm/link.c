@@ -45,7 +45,7 @@ int rdm_link_learn(struct rdm_peer *peer, const struct dofi_side_msg *msg)
 
 void rdm_link_introduce(const struct rdm_conn *conn, struct dofi_side_msg *msg)
 {
-	const int bell = dofi_rings_bell(conn->zone->rings);
+	const int bell = dofi_rings_doorbell(conn->zone->rings);
 
 	msg->frame_size = DOFI_LINK_FRAME;
 	msg->addr_len = sizeof(layout);
@@ -60,7 +60,7 @@ void rdm_links_rest(struct rdm_ia *ria)
 	struct rdm_zone *zone;
 
 	LIST_FOREACH(zone, &ria->zones, link)
-		dofi_rings_sleep(zone->rings);
+		dofi_rings_sleep_begin(zone->rings);
 }
 
 void rdm_links_rise(struct rdm_ia *ria)
@@ -68,5 +68,5 @@ void rdm_links_rise(struct rdm_ia *ria)
 	struct rdm_zone *zone;
 
 	LIST_FOREACH(zone, &ria->zones, link)
-		dofi_rings_rise(zone->rings);
+		dofi_rings_sleep_end(zone->rings);
 }

@@ -14,7 +14,7 @@ struct rdm_peer {
 	struct dofi_side *side;
 	struct rdm_conn *conn;		/* NULL while its request is not accepted */
 	struct dofi_port *port;		/* that its request came to, until that is answered */
-	struct dofi_claim claim;	/* of a place at our endpoint, until it is answered or answers */
+	struct dofi_reservation reservation;	/* of a place at our endpoint, until it is answered or answers */
 	bool gone;			/* before it was answered */
 	bool ready;			/* our request is at a service point of its */
 	uint64_t id;			/* where its frames go */

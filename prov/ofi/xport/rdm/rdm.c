@@ -44,7 +44,7 @@ static int rdm_ia_init(struct dofi_ia *ia)
 	LIST_INIT(&ria->zones);
 	ria->progress = &ia->progress;
 	ria->renewal.run = rdm_endpoints_renew;
-	ria->shm.gate.damaged = rdm_endpoints_damaged;
+	ria->shm.robust.damaged = rdm_endpoints_damaged;
 	*(rdm_is_alone(ia) ? &ia->xport_ia : &ia->local_ia) = ria;
 	return 0;
 
@@ -72,7 +72,7 @@ static bool rdm_rest(struct dofi_progress *p)
 	if (!ria || (rdm_is_alone(ia) && !ria->shm.page))
 		return false;
 	if (rdm_is_alone(ia))
-		dofi_shm_sleep(&ria->shm);
+		dofi_shm_sleep_begin(&ria->shm);
 	else
 		rdm_links_rest(ria);
 	return true;
@@ -83,7 +83,7 @@ static void rdm_rise(struct dofi_progress *p)
 	struct dofi_ia *ia = dofi_ia_of(p);
 
 	if (rdm_is_alone(ia))
-		dofi_shm_rise(&rdm_ia_of(ia)->shm);
+		dofi_shm_sleep_end(&rdm_ia_of(ia)->shm);
 	else
 		rdm_links_rise(rdm_ia_of(ia));
 }
@@ -130,7 +130,7 @@ static int zone_init(struct rdm_zone *zone)
 	if (ret)
 		return ret;
 	if (ria->shm.page) {
-		dofi_cq_set_gate(&zone->domain->cq, &ria->shm.gate);
+		dofi_cq_set_guard(&zone->domain->cq, &ria->shm.robust.guard);
 		dofi_lead_set_word(&zone->domain->cq, &ria->shm.lead);
 	}
 	if (zone->rings)

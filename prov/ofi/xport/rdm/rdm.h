@@ -30,12 +30,12 @@
 #define DOFI_XPORT_RDM_RDM_H
 
 #include "base/mutex.h"
-#include "fab/host.h"
-#include "fab/peer_mem.h"
-#include "fab/places.h"
+#include "xport/rdm/shm/host.h"
+#include "xport/rdm/shm/peer_mem.h"
+#include "xport/rdm/shm/reserve.h"
 #include "fab/endpoint.h"
 #include "rings/rings.h"
-#include "fab/shm.h"
+#include "xport/rdm/shm/page.h"
 #include "obj/ep.h"
 #include "xport/ports.h"
 #include "xport/rdm/frame.h"
@@ -82,7 +82,7 @@ struct rdm_endpoint {
 	struct rdm_zone *zone;
 	struct dofi_rdm rdm;
 	/* progress thread only */
-	struct dofi_places places;	/* for peers of unanswered requests */
+	struct dofi_reservations reservations;	/* for peers of unanswered requests */
 	unsigned conns;
 	unsigned repairs;		/* of the IA's gate when the endpoint was opened */
 };
@@ -181,7 +181,7 @@ struct rdm_conn {
 	struct rdm_peer *peer;
 	struct dofi_work work;
 	struct dofi_shm_peer *page;	/* the peer's, to wake it by, or NULL */
-	struct dofi_gate *gate;		/* to its endpoint, or NULL; what goes there is injected */
+	struct dofi_robust *robust;		/* to its endpoint, or NULL; what goes there is injected */
 	fi_addr_t to;			/* the peer's endpoint */
 	bool reached;			/* it is known to ours */
 	LIST_ENTRY(rdm_conn) here;	/* in this process; lock in rdm.c */
@@ -258,7 +258,7 @@ static inline const struct dofi_fabric_choice *rdm_fabric(const struct rdm_conn 
 /* Whether the fabric brings bare frames, whose header is 64 bits of remote CQ data. */
 static inline bool rdm_takes_bare(const struct rdm_conn *conn)
 {
-	return conn->gate && rdm_fabric(conn)->info->domain_attr->cq_data_size >= sizeof(uint64_t);
+	return conn->robust && rdm_fabric(conn)->info->domain_attr->cq_data_size >= sizeof(uint64_t);
 }
 
 /* rdm.c */
@@ -282,7 +282,7 @@ const _Atomic uint64_t *rdm_conn_here(uint64_t id);
  * @claim stands for; @key says which peer that is. Opens an endpoint if none has a place. 0 or a
  * negative errno.
  */
-int rdm_endpoint_get(struct rdm_zone *zone, struct dofi_claim *claim, const void *key, size_t len,
+int rdm_endpoint_get(struct rdm_zone *zone, struct dofi_reservation *reservation, const void *key, size_t len,
 		     struct rdm_endpoint **endpoint);
 /* The connection is gone, and its peer was removed. */
 void rdm_endpoint_put(struct rdm_endpoint *endpoint);
@@ -291,10 +291,10 @@ void rdm_endpoints_close(struct rdm_zone *zone);
 /* Posts again what the fabric did not take of the endpoints' buffers. CQ lock held. */
 void rdm_endpoints_sweep(struct rdm_zone *zone);
 /*
- * For struct dofi_gate: a process died within the memory of the IA's endpoints, which cannot be
+ * For struct dofi_robust: a process died within the memory of the IA's endpoints, which cannot be
  * repaired. Their connections end as BROKEN and all endpoints are closed. Any thread.
  */
-void rdm_endpoints_damaged(struct dofi_gate *gate);
+void rdm_endpoints_damaged(struct dofi_robust *robust);
 void rdm_endpoints_renew(struct dofi_work *work);
 
 /* rdm_link.c; progress thread */

@@ -22,7 +22,7 @@ static bool is_credited(uint8_t kind)
 /* Whether the peer sleeps, and this thread is to wake its progress thread. */
 static inline bool is_asleep(struct rdm_conn *conn)
 {
-	return conn->link ? dofi_link_wakes(conn->link) : conn->page && dofi_shm_wakes(conn->page);
+	return conn->link ? dofi_link_notify(conn->link) : conn->page && dofi_shm_notify(conn->page);
 }
 
 /*
@@ -100,13 +100,13 @@ static inline bool is_unmapped(const struct rdm_conn *conn)
 	return conn->peer_here && atomic_load(conn->peer_here) != conn->peer_id;
 }
 
-static inline bool gate_try(struct rdm_conn *conn)
+static inline bool robust_try(struct rdm_conn *conn)
 {
-	if (!dofi_gate_try(conn->gate))
+	if (!dofi_robust_try(conn->robust))
 		return false;
 	if (!is_unmapped(conn))
 		return true;
-	dofi_gate_leave(conn->gate);
+	dofi_robust_unlock(conn->robust);
 	return false;
 }
 
@@ -198,7 +198,7 @@ static ssize_t inject_apart(struct rdm_conn *conn, const struct rdm_frame *f, co
 
 static bool goes_apart(const struct rdm_conn *conn, const struct iovec *from, size_t n, size_t offset, size_t size)
 {
-	return size >= APART && conn->gate && is_in_one_place(from, n, offset, size);
+	return size >= APART && conn->robust && is_in_one_place(from, n, offset, size);
 }
 
 /* With the gate held. */
@@ -214,7 +214,7 @@ static ssize_t inject_frame(struct rdm_conn *conn, const struct rdm_frame *f, co
 
 bool rdm_frames_begin(struct rdm_conn *conn)
 {
-	if (gate_try(conn))
+	if (robust_try(conn))
 		return true;
 	conn->untaken = conn->sent + 1;
 	wake(conn);
@@ -230,7 +230,7 @@ int rdm_frames_add(struct rdm_conn *conn, struct rdm_frame *f, const struct dofi
 
 void rdm_frames_end(struct rdm_conn *conn)
 {
-	dofi_gate_leave(conn->gate);
+	dofi_robust_unlock(conn->robust);
 	wake(conn);
 }
 
@@ -242,9 +242,9 @@ int rdm_transmit(struct rdm_conn *conn, struct rdm_frame *f, const struct iovec 
 	address(conn, f);
 	if (size + (is_bare(conn, f) ? 0 : rdm_frame_head(f)) > conn->inject) {
 		ret = send_copy(conn, rdm_op_get_copy(conn), f, iov, n, offset, size);
-	} else if (gate_try(conn)) {
+	} else if (robust_try(conn)) {
 		ret = inject_frame(conn, f, iov, n, offset, size);
-		dofi_gate_leave(conn->gate);
+		dofi_robust_unlock(conn->robust);
 	}
 	return handed_over(conn, f, ret);
 }

@@ -5,6 +5,7 @@
 
 #include "base/env.h"
 #include "fab/fake.h"
+#include "fab/start.h"
 #include "sock/linger.h"
 
 #include <arpa/inet.h>
@@ -210,7 +211,7 @@ void side_init(void)
 	sem_init(&marked, 0, 0);
 	sem_init(&side.traced, 0, 0);
 	side.passive_err = side.active_err = 1;
-	cr_assert_eq(dofi_progress_start(&side.progress, &progress_ops, info), 0);
+	cr_assert_eq(dofi_fabric_start(&side.progress, &progress_ops, info), 0);
 	cr_assert_eq(dofi_source_add(&side.progress, &mark, mark_fd, EPOLLIN), 0);
 	fi_freeinfo(info);
 }
