@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Requests the counters of a process's IAs from the provider's loop/tell.c. The reply is a
- * descriptor of a file in memory.
+ * Requests the counters of a process's IAs from the provider's loop/counter_server.c. The reply is
+ * a descriptor of a file in memory.
  */
 #include "info_count.h"
 

@@ -1,8 +1,8 @@
 # The provider: one source, built for both API versions.
 
-# base, loop, fab, sock, rings and wq see no DAT type and are compiled once.
+# base, loop, fab, sock, rings, xport/rdm/shm and wq see no DAT type and are compiled once.
 dofi_core_sources = \
-	prov/ofi/base/bell.c \
+	prov/ofi/base/cond.c \
 	prov/ofi/base/env.c \
 	prov/ofi/base/heap.c \
 	prov/ofi/base/iov.c \
@@ -12,37 +12,44 @@ dofi_core_sources = \
 	prov/ofi/base/nap.c \
 	prov/ofi/base/pool.c \
 	prov/ofi/base/prompt.c \
+	prov/ofi/base/runner.c \
 	prov/ofi/base/sealed.c \
 	prov/ofi/base/spin.c \
+	prov/ofi/loop/eq.c \
+	prov/ofi/loop/fork.c \
+	prov/ofi/loop/progress.c \
+	prov/ofi/loop/source.c \
+	prov/ofi/loop/counter_server.c \
 	prov/ofi/fab/cq.c \
+	prov/ofi/fab/cq_read.c \
+	prov/ofi/fab/cq_serve.c \
 	prov/ofi/fab/device.c \
 	prov/ofi/fab/domain.c \
-	prov/ofi/loop/fork.c \
-	prov/ofi/fab/gate.c \
+	prov/ofi/fab/endpoint.c \
 	prov/ofi/fab/grant.c \
-	prov/ofi/sock/halfopen.c \
-	prov/ofi/fab/host.c \
 	prov/ofi/fab/info.c \
 	prov/ofi/fab/lead.c \
-	prov/ofi/sock/linger.c \
-	prov/ofi/rings/link.c \
 	prov/ofi/fab/params.c \
-	prov/ofi/fab/peer_mem.c \
-	prov/ofi/fab/places.c \
-	prov/ofi/loop/progress.c \
+	prov/ofi/fab/query.c \
 	prov/ofi/fab/quirks.c \
-	prov/ofi/fab/endpoint.c \
-	prov/ofi/fab/region.c \
-	prov/ofi/rings/rings.c \
-	prov/ofi/rings/info.c \
 	prov/ofi/fab/shards.c \
-	prov/ofi/fab/shm.c \
-	prov/ofi/fab/shm_files.c \
-	prov/ofi/fab/signals.c \
-	prov/ofi/loop/tell.c \
+	prov/ofi/fab/start.c \
 	prov/ofi/fab/version.c \
 	prov/ofi/fab/wc.c \
+	prov/ofi/sock/halfopen.c \
+	prov/ofi/sock/linger.c \
 	prov/ofi/sock/watch.c \
+	prov/ofi/rings/info.c \
+	prov/ofi/rings/link.c \
+	prov/ofi/rings/rings.c \
+	prov/ofi/xport/rdm/shm/files.c \
+	prov/ofi/xport/rdm/shm/host.c \
+	prov/ofi/xport/rdm/shm/lock.c \
+	prov/ofi/xport/rdm/shm/page.c \
+	prov/ofi/xport/rdm/shm/peer_mem.c \
+	prov/ofi/xport/rdm/shm/region.c \
+	prov/ofi/xport/rdm/shm/reserve.c \
+	prov/ofi/xport/rdm/shm/signals.c \
 	prov/ofi/wq/queue.c
 
 if HAVE_HWLOC
@@ -134,8 +141,9 @@ dofi_api_sources = \
 	prov/ofi/prov.c
 
 noinst_HEADERS += \
-	prov/ofi/base/bell.h \
+	prov/ofi/base/cond.h \
 	prov/ofi/base/clock.h \
+	prov/ofi/base/container.h \
 	prov/ofi/base/env.h \
 	prov/ofi/base/heap.h \
 	prov/ofi/base/iov.h \
@@ -147,37 +155,44 @@ noinst_HEADERS += \
 	prov/ofi/base/pool.h \
 	prov/ofi/base/prompt.h \
 	prov/ofi/base/ring.h \
+	prov/ofi/base/runner.h \
 	prov/ofi/base/sealed.h \
 	prov/ofi/base/spin.h \
+	prov/ofi/loop/eq.h \
+	prov/ofi/loop/fork.h \
+	prov/ofi/loop/poller.h \
+	prov/ofi/loop/progress.h \
+	prov/ofi/loop/source.h \
+	prov/ofi/loop/counter_server.h \
 	prov/ofi/fab/cq.h \
+	prov/ofi/fab/cq_serve.h \
 	prov/ofi/fab/device.h \
 	prov/ofi/fab/domain.h \
-	prov/ofi/loop/fork.h \
-	prov/ofi/fab/gate.h \
+	prov/ofi/fab/endpoint.h \
 	prov/ofi/fab/grant.h \
-	prov/ofi/sock/halfopen.h \
-	prov/ofi/fab/host.h \
 	prov/ofi/fab/info.h \
 	prov/ofi/fab/lead.h \
-	prov/ofi/sock/linger.h \
-	prov/ofi/rings/link.h \
 	prov/ofi/fab/params.h \
-	prov/ofi/fab/peer_mem.h \
-	prov/ofi/fab/places.h \
-	prov/ofi/loop/progress.h \
+	prov/ofi/fab/query.h \
 	prov/ofi/fab/quirks.h \
-	prov/ofi/fab/endpoint.h \
-	prov/ofi/fab/region.h \
-	prov/ofi/rings/rings.h \
 	prov/ofi/fab/shards.h \
-	prov/ofi/fab/shm.h \
-	prov/ofi/fab/shm_files.h \
-	prov/ofi/fab/signals.h \
+	prov/ofi/fab/start.h \
 	prov/ofi/fab/topo.h \
-	prov/ofi/loop/tell.h \
 	prov/ofi/fab/version.h \
 	prov/ofi/fab/wc.h \
+	prov/ofi/sock/halfopen.h \
+	prov/ofi/sock/linger.h \
 	prov/ofi/sock/watch.h \
+	prov/ofi/rings/link.h \
+	prov/ofi/rings/rings.h \
+	prov/ofi/xport/rdm/shm/files.h \
+	prov/ofi/xport/rdm/shm/host.h \
+	prov/ofi/xport/rdm/shm/lock.h \
+	prov/ofi/xport/rdm/shm/page.h \
+	prov/ofi/xport/rdm/shm/peer_mem.h \
+	prov/ofi/xport/rdm/shm/region.h \
+	prov/ofi/xport/rdm/shm/reserve.h \
+	prov/ofi/xport/rdm/shm/signals.h \
 	prov/ofi/obj/caps.h \
 	prov/ofi/obj/child.h \
 	prov/ofi/obj/cno.h \

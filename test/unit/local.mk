@@ -44,7 +44,7 @@ nomem_ldflags = -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc -Wl,--wra
 	-Wl,--wrap=tsearch -Wl,--wrap=fi_dupinfo
 
 test_unit_base_test_SOURCES = \
-	test/unit/base/bell_test.c \
+	test/unit/base/cond_test.c \
 	test/unit/base/clock_test.c \
 	test/unit/base/env_test.c \
 	test/unit/base/heap_test.c \
@@ -56,6 +56,7 @@ test_unit_base_test_SOURCES = \
 	test/unit/base/pool_test.c \
 	test/unit/base/prompt_test.c \
 	test/unit/base/ring_test.c \
+	test/unit/base/runner_test.c \
 	test/unit/base/sealed_test.c \
 	test/unit/base/spin_test.c
 test_unit_base_test_CPPFLAGS = $(prov_test_cppflags)
@@ -65,44 +66,49 @@ test_unit_base_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=aligned_alloc \
 test_unit_base_test_LDADD = test/unit/libplain.la libdofi_core.la
 
 test_unit_fab_test_SOURCES = \
+	test/unit/loop/eq_test.c \
+	test/unit/loop/fork_test.c \
+	test/unit/loop/one.h \
+	test/unit/loop/poller_test.c \
+	test/unit/loop/progress_test.c \
+	test/unit/loop/source_test.c \
+	test/unit/loop/counter_server_test.c \
 	test/unit/fab/cq_test.c \
 	test/unit/fab/device_test.c \
 	test/unit/fab/domain_test.c \
 	test/unit/fab/draw.c \
 	test/unit/fab/draw.h \
-	test/unit/loop/fork_test.c \
-	test/unit/fab/gate_test.c \
+	test/unit/fab/endpoint_test.c \
 	test/unit/fab/grant_test.c \
-	test/unit/sock/halfopen_test.c \
-	test/unit/fab/host_test.c \
 	test/unit/fab/info_test.c \
 	test/unit/fab/lead_test.c \
-	test/unit/sock/linger_test.c \
-	test/unit/rings/link_test.c \
 	test/unit/fab/params_test.c \
-	test/unit/fab/peer_mem_test.c \
-	test/unit/fab/places_test.c \
-	test/unit/loop/progress_test.c \
 	test/unit/fab/quirks_test.c \
-	test/unit/fab/endpoint_test.c \
-	test/unit/fab/region_test.c \
-	test/unit/rings/info_test.c \
-	test/unit/rings/rings_test.c \
 	test/unit/fab/shards_test.c \
-	test/unit/fab/shm_alone.h \
-	test/unit/fab/shm_files_test.c \
-	test/unit/fab/shm_real.h \
-	test/unit/fab/shm_test.c \
-	test/unit/fab/signals_test.c \
-	test/unit/loop/tell_test.c \
-	test/unit/fab/wc_test.c \
+	test/unit/fab/start_test.c \
 	test/unit/fab/version_test.c \
-	test/unit/sock/watch_test.c
+	test/unit/fab/wc_test.c \
+	test/unit/sock/halfopen_test.c \
+	test/unit/sock/linger_test.c \
+	test/unit/sock/watch_test.c \
+	test/unit/rings/info_test.c \
+	test/unit/rings/link_test.c \
+	test/unit/rings/rings_test.c \
+	test/unit/xport/rdm/shm/alone.h \
+	test/unit/xport/rdm/shm/files_test.c \
+	test/unit/xport/rdm/shm/host_test.c \
+	test/unit/xport/rdm/shm/lock_test.c \
+	test/unit/xport/rdm/shm/page_test.c \
+	test/unit/xport/rdm/shm/peer_mem_test.c \
+	test/unit/xport/rdm/shm/real.h \
+	test/unit/xport/rdm/shm/region_test.c \
+	test/unit/xport/rdm/shm/reserve_test.c \
+	test/unit/xport/rdm/shm/signals_test.c
 test_unit_fab_test_CPPFLAGS = $(prov_test_cppflags)
 test_unit_fab_test_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=fi_fabric -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version -Wl,--wrap=getrandom \
 	-Wl,--wrap=ioctl -Wl,--wrap=getsockopt \
-	-Wl,--wrap=dofi_topo_place -Wl,--wrap=process_vm_readv $(nomem_ldflags)
+	-Wl,--wrap=dofi_topo_locate -Wl,--wrap=process_vm_readv $(nomem_ldflags)
 test_unit_fab_test_LDADD = test/unit/libplain.la libdofi_core.la
 
 EXTRA_DIST += \
@@ -160,7 +166,7 @@ obj_test_sources = \
 	test/unit/xport/msg/frame_test.c \
 	test/unit/xport/msg/srq_test.c
 obj_test_ldflags = $(AM_LDFLAGS) -Wl,--wrap=fi_fabric -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version \
-	-Wl,--wrap=dofi_topo_place -Wl,--wrap=dofi_block_get -Wl,--wrap=dofi_block_put
+	-Wl,--wrap=dofi_topo_locate -Wl,--wrap=dofi_block_get -Wl,--wrap=dofi_block_put
 
 test_unit_obj1_test_SOURCES = $(obj_test_sources)
 test_unit_obj1_test_CPPFLAGS = $(prov_test_cppflags) -DDAT_API=1

@@ -16,7 +16,7 @@ static inline int64_t dofi_now(void)
 	return ts.tv_sec * 1000000000LL + ts.tv_nsec;
 }
 
-/* The moment @us microseconds from now; UINT32_MAX (DAT_TIMEOUT_INFINITE) is never. */
+/* Returns the time @us microseconds from now; DOFI_NEVER for UINT32_MAX (DAT_TIMEOUT_INFINITE). */
 static inline int64_t dofi_deadline(uint32_t us)
 {
 	return us == UINT32_MAX ? DOFI_NEVER : dofi_now() + us * 1000LL;

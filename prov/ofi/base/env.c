@@ -34,7 +34,7 @@ enum {
 #define PART(subsys) (1L << (subsys))
 #define ALL_PARTS (PART(DOFI_MEM + 1) - 1)
 
-/* Whoever asks for one part wants to see what it does. */
+/* The bits of parts ask for debugging information, the others for a level. */
 static long level_of_types(long types)
 {
 	if (types & ~(long)DAPL_LEVELS)
@@ -60,7 +60,7 @@ static long parts_of_types(long types)
 	return parts;
 }
 
-/* Its standard output is our standard error output: a program's stdout is its own. */
+/* DAPL_DBG_DEST means stdout by the bit of stderr here: the program's stdout is its own. */
 static long dest_of_dest(long dest)
 {
 	return dest & (DOFI_LOG_STDERR | DOFI_LOG_SYSLOG);
@@ -105,18 +105,17 @@ const struct dofi_setting dofi_setting_table[] = {
 /*
  * Programs poll the last byte of an RDMA write. These fabrics receive a message of up to
  * 9000 bytes in a buffer of theirs, and memcpy() from there stores the first bytes last.
- * What is beyond the setting is received in place, after what is below it was copied.
+ * Bytes beyond the setting are received into the program's memory, after the others were copied.
  */
 #define BUFFERED_BYTES "128"
 
 #define LIBFABRIC_1_17 (1u << 16 | 17)
 
 /*
- * An endpoint of that layer has 2,048 buffers, all of which it writes to. What is longer than a buffer, or
- * than the limit where tcp does without buffers, is overtaken by what is sent later: fab/quirks.c
- * has the same sizes. Unlike the buffers', the limit is read with each endpoint: it holds even if
- * the program used libfabric before. Where there is no such limit, small buffers make a message of 4 KiB
- * take four times as long.
+ * An endpoint of the rxm layer has 2,048 buffers, and writes to all of them. A message that is longer than a buffer,
+ * or than the eager limit over tcp, is overtaken by later messages: fab/quirks.c has these sizes. libfabric reads the
+ * limit with each endpoint, so it is in force even if the program used libfabric before. Without such a limit, small
+ * buffers make a message of 4 KiB take four times as long.
  */
 #define LAYER_BUFFER_BYTES "4096"
 #define LAYER_ONLY_BUFFER_BYTES "16384"
@@ -125,8 +124,8 @@ const struct dofi_setting dofi_setting_table[] = {
 #define LAYER_MSG_QUEUE "64"
 
 /*
- * A registration that is closed would go on in libfabric's cache, with the rights that peers have in
- * it. And there is little to be had: a registration of 4 KiB took 35 us over verbs, and verbs 32.
+ * libfabric's cache would keep a closed registration, with the rights that peers have in it. It would save little: a
+ * registration of 4 KiB took 35 us over verbs, of which verbs took 32.
  */
 #define CACHED_REGISTRATIONS "0"
 
@@ -166,11 +165,11 @@ const struct dofi_foreign dofi_foreign_table[] = {
 
 static const char by_default[] = "default", by_environment[] = "environment";
 
-/* What was found for a row of dofi_setting_table; written once, as all below. */
+/* The origin of each row of dofi_setting_table. Like all below, written once. */
 static struct {
 	const char *origin;
-	const char *refused;	/* text that is no value, and of which variable */
-	const char *refused_name;
+	const char *refused;	/* text that is no valid value, or NULL */
+	const char *refused_name; /* the variable with that text */
 } found[N_SETTINGS];
 
 static struct dofi_setting_line lines[N_SETTINGS + N_FOREIGN];
@@ -236,7 +235,7 @@ static unsigned least(unsigned a, unsigned b)
 	return a < b ? a : b;
 }
 
-/* How many characters to add, drop or replace until @a is @b (Levenshtein's distance). */
+/* Returns Levenshtein's distance of @a and @b. */
 static unsigned edits(const char *a, size_t a_len, const char *b)
 {
 	size_t b_len = strlen(b), i, k;
@@ -257,7 +256,7 @@ static unsigned edits(const char *a, size_t a_len, const char *b)
 	return row[b_len];
 }
 
-/* The setting that somebody who wrote @name most likely meant, or NULL. */
+/* Returns the setting whose name is most like @name, or NULL. */
 static const struct dofi_setting *setting_like(const char *name, size_t len)
 {
 	const struct dofi_setting *s, *best = NULL;
@@ -276,7 +275,7 @@ static const struct dofi_setting *setting_like(const char *name, size_t len)
 	return best;
 }
 
-/* A misspelt setting would otherwise be silently without effect. */
+/* Logs misspelt settings. */
 static void name_the_unknown(void)
 {
 	static const char prefix[] = "DAT_OFI_";
@@ -296,7 +295,7 @@ static void name_the_unknown(void)
 	}
 }
 
-/* With one processor a spinning waiter only keeps the event's producer away. */
+/* With one processor, a thread that polls only keeps the event's producer from running. */
 static void one_processor_never_spins(void)
 {
 	cpu_set_t set;
@@ -318,7 +317,7 @@ static void line_write(struct dofi_setting_line *line, const char *name, const c
 	snprintf(line->text, sizeof(line->text), "%s\t%s\t%s\t%s", unit, origin, help, value);
 }
 
-/* Which libfabric the variables have been given to; 0 before. */
+/* The version of libfabric that the variables were set for; 0 before. */
 static _Atomic uint32_t given_to;
 
 static const char *given(const struct dofi_foreign *f)
@@ -362,7 +361,7 @@ static const struct dofi_foreign *foreign_find(const char *name)
 	return NULL;
 }
 
-/* What the provider for the other API version gave before stays. */
+/* Returns whether the value is one that the provider of the other API version may have set: that stays. */
 static bool is_given(const char *name, const char *value)
 {
 	const struct dofi_foreign *f = foreign_find(name);
@@ -374,11 +373,11 @@ static void settings_read_once(void)
 {
 	size_t i;
 
-	/* Our registry has done so; another may not. */
+	/* our registry has done so, but another may not have */
 	secure_env_drop(is_given);
 	for (i = 0; i < N_SETTINGS; i++)
 		setting_read(i);
-	/* before the first complaint, which must go where the user wants it */
+	/* before the first message, which must go where the user wants it */
 	dofi_log_max = (enum dofi_log_level)dofi_settings.log;
 	dofi_log_parts = dofi_settings.log_parts;
 	dofi_log_dest = dofi_settings.log_dest;
@@ -396,7 +395,7 @@ void dofi_settings_read(void)
 	pthread_once(&once, settings_read_once);
 }
 
-/* Whether libfabric takes it for a switch that is on. */
+/* Returns whether libfabric takes the value for a switch that is on. */
 static bool is_on(const char *value)
 {
 	static const char *const on[] = { "1", "yes", "true", "on" };
@@ -408,7 +407,7 @@ static bool is_on(const char *value)
 	return false;
 }
 
-/* The line said what an older libfabric gets. */
+/* Writes the line again: it had the value for an older libfabric. */
 static void give_later(size_t i)
 {
 	struct dofi_setting_line *line = &lines[N_SETTINGS + i];

@@ -12,16 +12,16 @@ struct dofi_settings {
 	long log_dest;	/* DOFI_LOG_STDERR, DOFI_LOG_SYSLOG */
 	long spin_us;	/* a blocking wait polls this long before it sleeps */
 	long probe_us;	/* how long a polling program may take between two polls */
-	long counters;	/* 0 to tell nobody of them, 1 to tell who asks, 2 to write them at the end too */
-	long tick_us;	/* a quarter of the longest pause between looks at a polled queue */
-	long linger_ms;	/* data of a closed connection that stands still this long is given up */
+	long counters;	/* 0: not served; 1: served to datinfo; 2: also written when an object is freed */
+	long tick_us;	/* a quarter of the longest pause between checks of a polled queue */
+	long linger_ms;	/* a closed connection is reset when its data has not moved for this long */
 	long cma;	/* whether processes on one host read each other's memory */
-	long keepalive_s; /* a silent peer is asked for a sign of life after this long; 0 never */
+	long keepalive_s; /* a silent peer is probed after this long; 0: never */
 	long numa;	/* enum dofi_numa */
-	long local;	/* whether shared memory is taken to peers on this host by itself */
+	long local;	/* whether peers on this host are reached by shared memory by default */
 };
 
-/* What is made of the machine's topology. */
+/* How the machine's topology is used. */
 enum dofi_numa { DOFI_NUMA_OFF, DOFI_NUMA_CHOOSE, DOFI_NUMA_BIND };
 
 /* Valid after dofi_settings_read(). */
@@ -33,8 +33,8 @@ struct dofi_setting {
 	const char *help;
 	long def, min, max;
 	long *value;
-	const char *alias;	/* read in its place where that is not set; may be NULL */
-	long (*of_alias)(long value); /* what the alias's value, never negative, means here */
+	const char *alias;	/* the variable that is read if name is not set; may be NULL */
+	long (*of_alias)(long value); /* converts the alias's value, which is never negative */
 };
 
 /* Ends with a row whose name is NULL. */
@@ -45,29 +45,28 @@ struct dofi_foreign {
 	const char *name;
 	const char *unit;
 	const char *help;
-	const char *given;	/* what we set it to where the user did not; NULL: nothing */
-	uint32_t up_to;		/* the last version of libfabric with which it is that, as FI_VERSION() has it; */
-	const char *later;	/* with later ones it is this, unless NULL */
-	bool fixed;		/* a switch that is set to that in any case; the log says so if it was on */
+	const char *given;	/* the value that we set if the user did not; NULL: none */
+	uint32_t up_to;		/* the last version of libfabric (FI_VERSION()) that gets given rather than later */
+	const char *later;	/* the value with later versions; NULL: given */
+	bool fixed;		/* a switch that is set in any case; a value of the user that differs is logged */
 };
 
 /* Ends with a row whose name is NULL. */
 extern const struct dofi_foreign dofi_foreign_table[];
 
 /*
- * Reads the environment; safe to call again and from several threads. In a privileged process all
- * settings have their defaults, and libfabric's and hwloc's variables are dropped: so this comes
- * before the first call of either.
+ * Reads the environment once; any thread may call it, and again. Call it before libfabric and hwloc: in a privileged
+ * process all settings have their defaults, and the variables of those two are dropped.
  */
 void dofi_settings_read(void);
 
 /*
- * Sets the foreign variables that have a value in the table, for version @libfabric. Libfabric reads them when its
- * providers are asked for first in a process; so this comes before. Once in a process.
+ * Sets the foreign variables that have a value in the table, for version @libfabric. Has an effect once in a process.
+ * Call it before the first fi_getinfo(), which reads them.
  */
 void dofi_settings_give(uint32_t libfabric);
 
-/* A row of either table as it is in force, for who lists them. */
+/* A row of either table with its value in force, to be listed. */
 struct dofi_setting_line {
 	char name[64];		/* DOFI_SETTING_PREFIX and the variable */
 	char text[512];		/* unit, origin, help and value, with tabs between */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A pairing heap: the least of many, at the cost of one insertion. What it holds has its nodes. */
+/* A pairing heap. The nodes are members of what it holds. */
 
 #include "base/heap.h"
 
@@ -10,7 +10,7 @@ static bool is_before(const struct dofi_heap_node *a, const struct dofi_heap_nod
 	return a->key < b->key || (a->key == b->key && a->order < b->order);
 }
 
-/* Each is the top of a heap, or NULL; so is what is returned. */
+/* Melds the heaps with tops @a and @b, each of which may be NULL. Returns the top. */
 static struct dofi_heap_node *meld(struct dofi_heap_node *a, struct dofi_heap_node *b)
 {
 	struct dofi_heap_node *child;
@@ -30,7 +30,7 @@ static struct dofi_heap_node *meld(struct dofi_heap_node *a, struct dofi_heap_no
 	return a;
 }
 
-/* The heap of @first and its siblings: melded in pairs, and the pairs from the last to the first. */
+/* Melds @first and its siblings: first in pairs, then the pairs from the last to the first. Returns the top. */
 static struct dofi_heap_node *meld_siblings(struct dofi_heap_node *first)
 {
 	struct dofi_heap_node *pairs = NULL, *top = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A pairing heap: the least of many, at the cost of one insertion. What it holds has its nodes. */
+/* A pairing heap. The nodes are members of what it holds. */
 #ifndef DOFI_BASE_HEAP_H
 #define DOFI_BASE_HEAP_H
 
@@ -9,9 +9,9 @@
 struct dofi_heap_node {
 	int64_t key;
 	uint64_t order;			/* of insertion: decides between equal keys */
-	struct dofi_heap_node *child;	/* the first of those that are not less */
+	struct dofi_heap_node *child;	/* the first child; children are not less */
 	struct dofi_heap_node *next;	/* sibling */
-	struct dofi_heap_node *prev;	/* sibling, or of the first child the parent */
+	struct dofi_heap_node *prev;	/* sibling; of the first child, the parent */
 };
 
 /* All zero is an empty one. */
@@ -20,7 +20,7 @@ struct dofi_heap {
 	uint64_t inserted;
 };
 
-/* The one with the least key; of equal keys the one that was inserted first. NULL if the heap is empty. */
+/* Returns the node with the least key; of equal keys, the one that was inserted first. NULL if the heap is empty. */
 static inline struct dofi_heap_node *dofi_heap_top(const struct dofi_heap *heap)
 {
 	return heap->top;

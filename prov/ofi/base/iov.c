@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Bytes into and out of memory that is in pieces. */
+/* Copies bytes into and out of memory in segments. */
 
 #include "base/iov.h"
 
@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* How many of @len bytes at *@offset are in @piece, and where; else *@offset is what is left. */
+/* Returns how many of @len bytes at *@offset are in @piece, and sets *@at; moves *@offset to the next segment. */
 static size_t part_of(const struct iovec *piece, size_t *offset, size_t len, void **at)
 {
 	size_t room;
@@ -23,7 +23,7 @@ static size_t part_of(const struct iovec *piece, size_t *offset, size_t len, voi
 	return len < room ? len : room;
 }
 
-/* What is short mostly is. */
+/* Short messages usually fit the first segment. */
 static bool is_in_first(const struct iovec *iov, size_t n, size_t offset, size_t len)
 {
 	return n && len && !offset && len <= iov->iov_len;
@@ -74,7 +74,7 @@ size_t dofi_iov_tail(const void *to, size_t len)
 	return tail < len ? tail : len;
 }
 
-/* The longest piece of @len bytes at @to that one store writes. */
+/* Returns how many of @len bytes at @to one store can write. */
 static size_t at_once(const void *to, size_t len)
 {
 	size_t n = sizeof(uint64_t);

@@ -8,7 +8,7 @@
 enum dofi_log_level {
 	DOFI_SILENT = -1,
 	DOFI_ERR,	/* a configuration is wrong: no return code can say how */
-	DOFI_WARN,	/* something was refused or lost, and the program was told */
+	DOFI_WARN,	/* something was refused or lost, and the program gets an error */
 	DOFI_INFO,	/* once per object: opened, connected, closed */
 	DOFI_DEBUG,	/* once per state change */
 };
@@ -22,12 +22,12 @@ enum dofi_log_subsys {
 	DOFI_MEM,	/* PZ, LMR, RMR */
 };
 
-/* Bits of where lines go. */
+/* Bits of dofi_log_dest. */
 enum { DOFI_LOG_STDERR = 1, DOFI_LOG_SYSLOG = 2 };
 
 /* Written once, before the first IA opens. */
 extern enum dofi_log_level dofi_log_max;	/* messages above this level are dropped */
-extern unsigned dofi_log_parts;			/* and of others, information and debugging; a bit each */
+extern unsigned dofi_log_parts;			/* subsystems whose DOFI_INFO and DOFI_DEBUG are written */
 extern unsigned dofi_log_dest;
 
 void dofi_log_write(enum dofi_log_level level, enum dofi_log_subsys subsys,
@@ -39,7 +39,7 @@ static inline bool dofi_log_on(enum dofi_log_level level, enum dofi_log_subsys s
 	       (level <= DOFI_WARN || dofi_log_parts & 1u << subsys);
 }
 
-/* Switched off, a message costs one compare and its arguments are not evaluated. */
+/* A message that is not written costs one comparison, and its arguments are not evaluated. */
 #define dofi_log(level, subsys, ...)                                   \
 	do {                                                           \
 		if (dofi_log_on(level, subsys))                        \

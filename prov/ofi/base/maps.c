@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What memory is behind an address of this process, as far as others can map it, too. */
+/* Which shared memory is mapped at an address of this process. */
 
 #include "base/maps.h"
 
@@ -27,7 +27,7 @@ static bool mapping_read(FILE *maps, struct mapping *m)
 	return n == 7;
 }
 
-/* The mappings come in the order of their addresses. */
+/* The file lists mappings in the order of addresses. */
 static int find_in(FILE *maps, uint64_t addr, uint64_t end, struct dofi_shared *shared)
 {
 	struct mapping m = { .end = 0 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A mutex where threads meet: who wants a locked one sleeps on its word. */
+/* The slow paths of a mutex: threads that wait for it sleep on its word. */
 
 #include "base/mutex.h"
 
@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 /*
- * Whoever wants it counts among the waiters until he has it, so that each unlock before wakes one of
- * them. He sleeps only while the word is what he saw, that is as long as it stays locked.
+ * A thread counts as a waiter until it has the mutex, so that each unlock before wakes a waiter. It sleeps only if
+ * the word has not changed, so only while the mutex is locked.
  */
 void dofi_mutex_wait(struct dofi_mutex *mutex)
 {
@@ -25,7 +25,7 @@ void dofi_mutex_wait(struct dofi_mutex *mutex)
 	errno = err;
 }
 
-/* Its memory may be gone by now, if who has it in the meantime freed it: then this is in vain. */
+/* A thread that locked the mutex in between may have freed its memory: the wakeup has no effect then. */
 void dofi_mutex_wake(struct dofi_mutex *mutex)
 {
 	const int err = errno;

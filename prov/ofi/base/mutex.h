@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A mutex of one word. Where nobody else is at it, as nearly always, to lock and to unlock it is
- * one instruction and a branch each, in the caller's code. A pthread_mutex_t costs sixty in two
- * calls; an operation and its completion take three of them.
+ * A mutex of one word. Without contention, which is the usual case, locking and unlocking are one instruction and a
+ * branch each, inline. A pthread_mutex_t costs sixty instructions in two calls; an operation and its completion lock
+ * three.
  */
 #ifndef DOFI_BASE_MUTEX_H
 #define DOFI_BASE_MUTEX_H
@@ -15,7 +15,7 @@
 
 /* Zeroed, it is unlocked. */
 struct dofi_mutex {
-	/* the futex: whether it is locked, and as many times DOFI_MUTEX_WAITER as threads want it */
+	/* the futex: DOFI_MUTEX_LOCKED if it is locked, plus DOFI_MUTEX_WAITER for each waiting thread */
 	_Atomic uint32_t word;
 };
 
@@ -27,17 +27,17 @@ static inline void dofi_mutex_init(struct dofi_mutex *mutex)
 	atomic_init(&mutex->word, 0);
 }
 
-/* What is left of the calls below where another thread has, or wants, the mutex. Errno stays. */
+/* The slow paths of locking and unlocking. Preserve errno. */
 void dofi_mutex_wait(struct dofi_mutex *mutex);
 void dofi_mutex_wake(struct dofi_mutex *mutex);
 
-/* What the word was before: locked, or it is the caller's now. */
+/* Returns the word before: if it was not locked, the caller has locked it. */
 static inline uint32_t dofi_mutex_take(struct dofi_mutex *mutex)
 {
 	return atomic_fetch_or_explicit(&mutex->word, DOFI_MUTEX_LOCKED, memory_order_acquire);
 }
 
-/* False if it is locked. */
+/* Returns false if the mutex is locked already. */
 static inline bool dofi_mutex_try(struct dofi_mutex *mutex)
 {
 	bool taken;
@@ -49,7 +49,7 @@ static inline bool dofi_mutex_try(struct dofi_mutex *mutex)
 	return taken;
 }
 
-/* Sleeps until it is unlocked; no signal ends that. */
+/* Signals do not end the wait. */
 static inline void dofi_mutex_lock(struct dofi_mutex *mutex)
 {
 	DOFI_TSAN_MUTEX(pre_lock, mutex, 0);

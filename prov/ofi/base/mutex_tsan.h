@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What ThreadSanitizer must be told of a mutex that is not pthread's, to find two that are locked in
- * different orders. Nothing in other builds.
+ * Annotations of our mutex for ThreadSanitizer, so that it finds inversions of the lock order. Empty in other builds.
  */
 #ifndef DOFI_BASE_MUTEX_TSAN_H
 #define DOFI_BASE_MUTEX_TSAN_H

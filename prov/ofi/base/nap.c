@@ -24,7 +24,7 @@ int dofi_nap_open(void)
 	return fd < 0 ? -errno : fd;
 }
 
-/* The system call, as the function is a cancellation point: a sleeping thread is in the middle of something. */
+/* Not the function ppoll(), which is a cancellation point: a sleeping thread must not end here. */
 static int poll_until(struct pollfd *pfd, nfds_t n, int64_t deadline)
 {
 	int64_t left = deadline == DOFI_NEVER ? 0 : deadline - dofi_now();
@@ -44,8 +44,8 @@ static bool ends_calls(int sig)
 	return !(act.sa_flags & SA_RESTART);
 }
 
-/* What the pending signals mean for the sleep, where the thread has @mask but for the sleep. */
-static int look_at_signals(const sigset_t *mask)
+/* Returns the result of the sleep by the pending signals; @mask is the thread's mask outside the sleep. */
+static int judge_signals(const sigset_t *mask)
 {
 	bool deliverable = false;
 	sigset_t pending;
@@ -62,35 +62,35 @@ static int look_at_signals(const sigset_t *mask)
 	return deliverable ? 0 : -EBUSY;
 }
 
-static void ring_take(int ring_fd)
+static void wakeup_take(int wakeup_fd)
 {
-	uint64_t rung;
+	uint64_t count;
 
-	syscall(SYS_read, ring_fd, &rung, sizeof(rung));
+	syscall(SYS_read, wakeup_fd, &count, sizeof(count));
 }
 
-/* With all signals blocked, which @mask does without. */
+/* Called with all signals blocked; @mask is the thread's mask before. */
 static int nap_blocked(struct pollfd *pfd, int64_t deadline, const sigset_t *mask)
 {
 	int n = poll_until(pfd, 3, deadline);
 
-	/* an EINTR here is of a signal that the C library does not let be blocked, and that is its own */
+	/* EINTR is of a signal that the C library uses itself and does not let be blocked */
 	if (n < 0)
 		return errno == EINTR ? 0 : -EBUSY;
 	if ((pfd[0].revents | pfd[1].revents | pfd[2].revents) & POLLNVAL)
 		return -EBUSY;
 	if (pfd[1].revents)
-		ring_take(pfd[1].fd);
+		wakeup_take(pfd[1].fd);
 	if (pfd[2].revents)
-		return look_at_signals(mask);
+		return judge_signals(mask);
 	return n ? 0 : -ETIMEDOUT;
 }
 
-int dofi_nap(int fd, int ring_fd, int signals, int64_t deadline)
+int dofi_nap(int fd, int wakeup_fd, int signals, int64_t deadline)
 {
 	struct pollfd pfd[] = {
 		{ .fd = fd, .events = POLLIN },
-		{ .fd = ring_fd, .events = POLLIN },
+		{ .fd = wakeup_fd, .events = POLLIN },
 		{ .fd = signals, .events = POLLIN },
 	};
 	sigset_t all, mask;
@@ -103,10 +103,10 @@ int dofi_nap(int fd, int ring_fd, int signals, int64_t deadline)
 	return err;
 }
 
-void dofi_nap_end(int ring_fd)
+void dofi_nap_end(int wakeup_fd)
 {
 	const uint64_t one = 1;
 
-	/* fails only when the counter is full, and then it is readable anyway */
-	syscall(SYS_write, ring_fd, &one, sizeof(one));
+	/* fails only if the counter is full, and then the eventfd is readable */
+	syscall(SYS_write, wakeup_fd, &one, sizeof(one));
 }

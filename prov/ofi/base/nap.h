@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Sleeping on a descriptor of the fabric, so that another thread can end it, and a signal as it ends a futex wait.
+ * Sleeping on a descriptor, so that another thread can end the sleep, and signals end it as they end a futex wait.
  *
- * Any handler ends poll(2), also one that asks for a restart (SA_RESTART), and poll(2) does not say which one ran. So
- * a sleeping thread blocks all signals, polls a signalfd, and looks at the pending signals before it unblocks them.
+ * Any handler ends poll(2), even with SA_RESTART, and poll(2) does not report which handler ran. So a sleeping thread
+ * blocks all signals, polls a signalfd, and inspects the pending signals before it unblocks them.
  */
 #ifndef DOFI_BASE_NAP_H
 #define DOFI_BASE_NAP_H
 
 #include <stdint.h>
 
-/* A signalfd for dofi_nap(), of any thread; or a negative errno. */
+/* Returns a signalfd for dofi_nap() in any thread, or a negative errno. */
 int dofi_nap_open(void);
 
 /*
- * Sleeps. 0: @fd is readable, or dofi_nap_end() was called, or it only seems so. -ETIMEDOUT: the deadline has passed.
- * -EINTR: a signal handler without SA_RESTART ran in this thread. -EBUSY: a signal is pending that this thread has
- * blocked, so the signalfd does not report others, or a descriptor is not open; the caller has to sleep otherwise.
- * @ring_fd is an eventfd with EFD_NONBLOCK, of which the sleeper takes what was written.
+ * Sleeps. Returns 0 if @fd is readable, after dofi_nap_end(), or spuriously; -ETIMEDOUT after the deadline; -EINTR if
+ * a signal handler without SA_RESTART ran in this thread; -EBUSY if a signal is pending that this thread has blocked,
+ * so that the signalfd does not report others, or if a descriptor is not open: the caller has to sleep in another
+ * way. @wakeup_fd is an eventfd with EFD_NONBLOCK; it is empty on return.
  */
-int dofi_nap(int fd, int ring_fd, int signals, int64_t deadline);
+int dofi_nap(int fd, int wakeup_fd, int signals, int64_t deadline);
 
-/* Ends the sleep on @ring_fd, or the next one if there is none. Any thread, any lock. */
-void dofi_nap_end(int ring_fd);
+/* Ends the sleep on @wakeup_fd, or the next one if no thread sleeps. Any thread, any lock. */
+void dofi_nap_end(int wakeup_fd);
 
 #endif

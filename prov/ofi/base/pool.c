@@ -21,7 +21,7 @@ static void free_append(struct dofi_pool *pool, void *obj)
 	pool->free_tail = obj;
 }
 
-/* Memory for as many objects as the pool has and DOFI_POOL_FIRST more. It is not touched, and so takes no pages. */
+/* Allocates a chunk of twice as many objects as the last one. It is not touched, and so takes no pages yet. */
 static int chunk_add(struct dofi_pool *pool)
 {
 	const unsigned n = pool->n_chunks;
@@ -52,7 +52,7 @@ static void object_make(struct dofi_pool *pool, char *at, uint32_t index)
 	free_append(pool, obj);
 }
 
-/* Makes the next DOFI_POOL_FIRST objects: a chunk is made in such parts, as memory that is not used takes no pages. */
+/* Makes the next DOFI_POOL_FIRST objects, not a whole chunk: unused memory takes no pages. */
 static int objects_add(struct dofi_pool *pool)
 {
 	struct dofi_pool_chunk *chunk;
@@ -120,7 +120,7 @@ void dofi_pool_put(struct dofi_pool *pool, void *obj)
 	dofi_mutex_unlock(&pool->lock);
 }
 
-/* Blocks: a free list for each power of two. */
+/* Blocks: a free list for each power of two */
 
 #define BLOCK_CLASSES 40
 

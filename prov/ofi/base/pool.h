@@ -2,8 +2,7 @@
 /*
  * Type-stable memory: objects and blocks that are reused but never unmapped.
  *
- * A handle that its owner freed, or a number that never was a handle, can be
- * looked up without touching foreign memory.
+ * So a handle that was freed, or a number that never was a handle, can be checked without a fault.
  */
 #ifndef DOFI_BASE_POOL_H
 #define DOFI_BASE_POOL_H
@@ -17,23 +16,23 @@
 #include <string.h>
 
 #define DOFI_POOL_CHUNKS 27 /* no 32-bit number lies beyond the last */
-#define DOFI_POOL_FIRST 64 /* objects in the first chunk; each next one doubles. As many are made at a time */
+#define DOFI_POOL_FIRST 64 /* objects of the first chunk; each next has twice as many. So many are made at a time */
 
 struct dofi_pool_chunk {
-	char *first;			/* its first object; written once, maybe while it is read */
-	_Atomic size_t span;		/* bytes to the end of the last object made; released when that is filled in */
+	char *first;			/* the first object; written once, possibly while another thread reads it */
+	_Atomic size_t span;		/* bytes to the end of the last object that was made */
 };
 
 struct dofi_pool {
 	const char *name;
 	size_t stride;			/* from one object to the next */
-	void (*ctor)(void *obj);	/* once per object, when its memory is made */
+	void (*ctor)(void *obj);	/* called once per object, when it is made */
 
 	struct dofi_mutex lock;		/* the fields below */
-	void *free_head, *free_tail;	/* oldest first: a freed handle stays dead for long */
+	void *free_head, *free_tail;	/* oldest first, so that a freed handle is not reused soon */
 	size_t used;
 	unsigned n_chunks;
-	uint32_t unmade;		/* objects of the last chunk that are still untouched memory */
+	uint32_t unmade;		/* objects of the last chunk that were not made yet: untouched memory */
 
 	struct dofi_pool_chunk chunk[DOFI_POOL_CHUNKS];	/* read without the lock */
 };
@@ -42,9 +41,9 @@ struct dofi_pool {
 	{ .name = (name_), .ctor = (ctor_),                                  \
 	  .stride = sizeof(struct dofi_pool_head) + ((sizeof(type_) + 63) & ~(size_t)63) }
 
-/* Sits before each object, so that the object's own first word is free for its user. */
+/* Precedes each object. */
 struct dofi_pool_head {
-	uintptr_t self;		/* the address and tag of the object, scrambled: no address inside an object matches */
+	uintptr_t self;		/* the object's address and tag, scrambled: no address inside an object matches */
 	void *next_free;
 	uint32_t index;
 	uint32_t pad[11];
@@ -53,16 +52,16 @@ struct dofi_pool_head {
 _Static_assert(sizeof(struct dofi_pool_head) == 64, "objects start on cache lines");
 
 #define DOFI_POOL_SCRAMBLE 0x5aa5c33c0ff0aa55ULL
-/* Tags are less; objects are aligned to as many bytes. */
+/* Tags are less than this, which is the alignment of objects. */
 #define DOFI_POOL_TAGS 64
 
-/* NULL without memory. The contents are what the constructor or the last user left. */
+/* Returns an object with what its constructor or last user left in it; NULL without memory. */
 void *dofi_pool_get(struct dofi_pool *pool);
 void dofi_pool_put(struct dofi_pool *pool, void *obj);
 
 /*
- * Read before span is looked at: while that is 0 nothing is less, whatever is read here. The load is atomic for
- * ThreadSanitizer only, as an atomic one costs each call of the program's an instruction.
+ * May be loaded before span: while that is 0, no offset is less, whatever is loaded here. The load is atomic for
+ * ThreadSanitizer only, as an atomic load costs an instruction in each call of the program.
  */
 static inline char *dofi_chunk_first(const struct dofi_pool_chunk *chunk)
 {
@@ -73,7 +72,7 @@ static inline char *dofi_chunk_first(const struct dofi_pool_chunk *chunk)
 #endif
 }
 
-/* Whether @p lies in an object of @chunk, or between two. */
+/* Returns whether @p is between the first and the last object of @chunk. */
 static inline bool dofi_chunk_has(const struct dofi_pool_chunk *chunk, const void *p)
 {
 	/* pairs with the release in objects_add() */
@@ -82,11 +81,11 @@ static inline bool dofi_chunk_has(const struct dofi_pool_chunk *chunk, const voi
 	return (uintptr_t)p - (uintptr_t)dofi_chunk_first(chunk) < span;
 }
 
-/* What the next two do beyond the first chunk. */
+/* The slow paths of dofi_pool_owns() and dofi_pool_at(): chunks after the first. */
 bool dofi_pool_later_has(const struct dofi_pool *pool, const void *p);
 void *dofi_pool_later_at(const struct dofi_pool *pool, uint32_t index);
 
-/* Object number @index, or NULL when there never was one. */
+/* Returns object number @index, or NULL if it was never made. */
 static inline void *dofi_pool_at(const struct dofi_pool *pool, uint32_t index)
 {
 	size_t span = atomic_load_explicit(&pool->chunk[0].span, memory_order_acquire);
@@ -101,8 +100,8 @@ static inline uint32_t dofi_pool_index(const void *obj)
 }
 
 /*
- * What self holds if an object begins at @p, which may lie anywhere in one. Atomic for ThreadSanitizer only, as for
- * dofi_chunk_first(): a handle reaches another thread in an order that the program sees to.
+ * Returns the word that is self if an object begins at @p, which may be anywhere in an object. The load is atomic for
+ * ThreadSanitizer only: the program synchronizes threads that pass a handle.
  */
 static inline uintptr_t dofi_pool_self(const void *p)
 {
@@ -117,25 +116,22 @@ static inline uintptr_t dofi_pool_self(const void *p)
 #endif
 }
 
-/* Whether an object begins at @p, which may lie anywhere in one. */
+/* Returns whether an object begins at @p, which may be anywhere in an object. */
 static inline bool dofi_pool_begins(const void *p)
 {
 	return (dofi_pool_self(p) ^ (uintptr_t)p ^ DOFI_POOL_SCRAMBLE) < DOFI_POOL_TAGS;
 }
 
-/* Whether @p is the address of an object of @pool, free or in use; any @p is allowed. */
+/* Returns whether @p is the address of an object of @pool, free or in use; @p may be any value. */
 static inline bool dofi_pool_owns(const struct dofi_pool *pool, const void *p)
 {
 	return (dofi_chunk_has(&pool->chunk[0], p) || dofi_pool_later_has(pool, p)) &&
 	       dofi_pool_begins(p);
 }
 
-/*
- * Tags: what the owner says of an object, 0 at first. It is kept where the check of an address looks anyway, so that
- * one comparison does for both.
- */
+/* Tags: a number that the pool's user gives an object, 0 at first. One comparison checks address and tag. */
 
-/* The tag of @obj. Pairs with the release of dofi_pool_tag_set(). */
+/* Returns the tag of @obj. Pairs with the release of dofi_pool_tag_set(). */
 static inline unsigned dofi_pool_tag(const void *obj)
 {
 	const struct dofi_pool_head *head = (const struct dofi_pool_head *)obj - 1;
@@ -143,7 +139,7 @@ static inline unsigned dofi_pool_tag(const void *obj)
 	return (unsigned)(__atomic_load_n(&head->self, __ATOMIC_ACQUIRE) ^ (uintptr_t)obj ^ DOFI_POOL_SCRAMBLE);
 }
 
-/* Tags @obj, and returns the tag that it had. */
+/* Sets the tag of @obj, and returns the tag before. */
 static inline unsigned dofi_pool_tag_set(void *obj, unsigned tag)
 {
 	struct dofi_pool_head *head = (struct dofi_pool_head *)obj - 1;
@@ -153,8 +149,8 @@ static inline unsigned dofi_pool_tag_set(void *obj, unsigned tag)
 }
 
 /*
- * Whether @p is the address of an object of @pool with @tag, among the first objects, which are all that most programs
- * have. False says nothing.
+ * Returns whether @p is the address of an object with @tag in the first chunk of @pool, which suffices for most
+ * programs. False if it may be in another chunk.
  */
 static inline bool dofi_pool_first_tagged(const struct dofi_pool *pool, const void *p, unsigned tag)
 {

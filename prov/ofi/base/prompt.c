@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* How soon the scheduler runs a thread that an event woke. */
+/* Makes the scheduler run a thread soon after a wakeup. */
 
 #include "base/prompt.h"
 
@@ -9,10 +9,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define SLICE_NS 100000		/* the least that Linux grants */
+#define SLICE_NS 100000		/* the shortest slice that Linux grants */
 #define TIMER_SLACK_NS 1	/* 0 would restore the default of 50 us */
 
-/* A thread of a policy for deadlines or real time has its user's parameters. */
+/* Leaves threads alone that have another policy: the user has set their parameters. */
 static void shorten_slice(void)
 {
 	struct sched_attr attr = { .size = sizeof(attr) };

@@ -3,7 +3,7 @@
 
 #include "base/spin.h"
 
-/* Programs take turns between what comes soon and what does not. */
+/* How many long waits in a row end polling: programs may alternate between short and long ones. */
 #define LONG_WAITS 8
 
 int64_t dofi_spin_time(const struct dofi_spin *spin, int64_t least)

@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* How long it pays to poll before sleeping, as the waits before tell. */
+/* How long it pays to poll before sleeping, learnt from earlier waits. */
 #ifndef DOFI_BASE_SPIN_H
 #define DOFI_BASE_SPIN_H
 
 #include <stdint.h>
 
-/* Up to so many times the least, when what was waited for came a little later than that. */
+/* The longest time to poll, as a multiple of the least. */
 #define DOFI_SPIN_MOST 4
 
-/* Of one place where a thread waits; zeroed, it knows nothing. */
+/* One per object that threads wait for; all zero at first. */
 struct dofi_spin {
 	int64_t usual;		/* what the last short wait took, in ns */
-	unsigned long_waits;	/* in a row, since then */
+	unsigned long_waits;	/* how many long waits followed it */
 };
 
 /*
- * How long to poll, in ns, where @least is what it pays to poll if nothing is known: so long, or
- * twice what the last wait took if that was short. 0 if none has been short for a while: then a
- * poll only takes time from others, among them who brings what is waited for.
+ * Returns how long to poll, in ns: @least, or twice the time of the last wait if that was short. Returns 0 if waits
+ * have been long for a while: polling would only take processor time from other threads, also from the producer of
+ * the event.
  */
 int64_t dofi_spin_time(const struct dofi_spin *spin, int64_t least);
 
-/* A wait has taken @took ns, asleep or not. */
+/* Call after a wait of @took ns, polling and asleep. */
 void dofi_spin_learn(struct dofi_spin *spin, int64_t took, int64_t least);
 
 #endif

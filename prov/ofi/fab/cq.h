@@ -4,10 +4,10 @@
 #define DOFI_FAB_CQ_H
 
 #include "base/mutex.h"
-#include "fab/gate.h"
+#include "base/runner.h"
 #include "fab/lead.h"
-#include "loop/progress.h"
 #include "fab/shards.h"
+#include "loop/progress.h"
 
 #include <rdma/fi_domain.h>
 #include <rdma/fi_errno.h>
@@ -16,88 +16,147 @@
 /* Most completions that one read brings. */
 #define DOFI_CQ_BATCH 16
 
-/*
- * Which thread reads a CQ. ARMED: the program does not poll; epoll wakes the progress thread, or, where the CQ has no
- * descriptor, a peer that rings while it rests (struct dofi_progress_ops). PROBED: it woke and found that the program
- * polled since the last look, and looks again after a short pause. OWNED: the program still polled then; the progress
- * thread looks again after pauses that grow.
- */
+/* Which thread reads a CQ. */
 enum dofi_cq_mode {
+	/*
+	 * The program does not poll. A completion wakes the progress thread: by epoll, or by a peer where the CQ has
+	 * no descriptor (struct dofi_progress_ops, rest).
+	 */
 	DOFI_CQ_ARMED,
+	/*
+	 * The program polled before the progress thread woke. The progress thread checks again after a short pause.
+	 */
 	DOFI_CQ_PROBED,
+	/* The program has polled between checks. The progress thread checks again after pauses that grow. */
 	DOFI_CQ_OWNED,
 };
 
-struct dofi_cq {
-	struct dofi_mutex lock;		/* reading fid and handing over what was read; keeps order */
-	struct dofi_source source;
-	struct dofi_progress *progress;
-	struct fid_cq *fid;		/* NULL when closed; under lock, like the next */
-	struct dofi_gate *gate;		/* each read passes it; NULL: none */
-	uint32_t given;			/* *gate->given before the last read behind the gate */
-	uint64_t skips;			/* polls that need no read unless *gate->given changes */
-	const struct dofi_progress_ops *ops;	/* what completes here is for; and of them, at hand, */
-	dofi_completed *completed;	/* this one */
-	bool mixed;			/* their member of that name */
-	void *owner;			/* theirs, to be set with the lock; NULL at first */
-	struct fi_cq_data_entry entry[DOFI_CQ_BATCH]; /* what the last read brought */
-	const struct fi_cq_data_entry *next;	/* of these, the first that is not handed over yet, where */
-	unsigned left;			/* so many are: none when it is ARMED and was drained */
-	unsigned most;			/* that dofi_cq_read_some() reads at once */
-	int fd;				/* -1 if it has none; that of the set where there are several shards */
-	struct dofi_shard first;	/* that of fid */
-	_Atomic(struct dofi_shards *) shards; /* made with the second shard, and never given back */
-	bool several;			/* shards; under lock */
-	struct fid_domain *domain;
-	bool reads_each;		/* see struct dofi_quirk; set before it is opened, like the next */
-	bool wc_errors;			/* likewise, and the next */
-	bool offloaded;			/* likewise */
-	bool serial;			/* likewise: its domain is FI_THREAD_COMPLETION, see dofi_cq_enter() */
-	struct dofi_mutex access;	/* then, to the fabric */
-	bool fixed;			/* likewise fixed_queues: completions that find no place are lost */
-	unsigned places;		/* that are left then, at first so many as it is to have, or fewer */
+/*
+ * A lock for reads of a CQ, and for posting receives to its endpoints, where other processes write to the memory of
+ * these: xport/rdm/shm/lock.h. Taken after the CQ's lock.
+ */
+struct dofi_cq_guard {
+	const struct dofi_cq_guard_ops *ops;
+	const _Atomic uint32_t *sent;	/* changes after a peer has sent something to an endpoint of the CQ */
+};
 
-	/* until the progress thread looks: */
-	_Atomic bool polled;		/* one of the program's threads read it, */
-	_Atomic bool taken;		/* or took an event that another thread had read */
-	_Atomic bool led;		/* or slept on it as its leader */
-	_Atomic bool posted;		/* the program posted to an endpoint of it */
-	_Atomic int sleepers;		/* those who wait and do not poll: threads, CNOs */
-	_Atomic int mode;		/* enum dofi_cq_mode, written by the progress thread */
-	_Atomic(struct fid_cq *) programs_fid; /* fid, unless ARMED, led or closed, with a gate, or mixed */
-	_Atomic unsigned sweeps_wanted;	/* see dofi_cq_want_sweep() */
-	_Atomic unsigned sweeps_done;	/* of these; written with the lock */
-	_Atomic unsigned refused;	/* polls that came while another thread was at it */
+struct dofi_cq_guard_ops {
+	/* Locks if the lock is free, with one look at it. Returns whether it is locked. */
+	bool (*take)(struct dofi_cq_guard *guard);
+	/* Locks unless that takes long. Returns whether it is locked. */
+	bool (*try)(struct dofi_cq_guard *guard);
+	/*
+	 * Waits for the lock. Returns 0, -ETIMEDOUT after 100 ms, or -ENOTRECOVERABLE while the memory is damaged and
+	 * must not be used.
+	 */
+	int (*lock)(struct dofi_cq_guard *guard);
+	void (*unlock)(struct dofi_cq_guard *guard);
+};
+
+struct dofi_cq {
+	struct dofi_mutex lock;		/* held while a thread reads and delivers; keeps completions in order */
+	struct dofi_source source;	/* epoll reports fd through it */
+	struct dofi_poller poller;	/* the progress thread serves the CQ through it */
+	struct dofi_progress *progress;
+
+	/* lock */
+	struct fid_cq *fid;		/* NULL while the CQ is closed */
+	struct dofi_cq_guard *guard;	/* needed by each read; NULL: none */
+	uint32_t sent;			/* *guard->sent before the last read */
+	uint64_t skips;			/* polls that need no read unless *guard->sent changes */
+	unsigned refused_in_row;	/* polls in a row that found the guard locked */
+	const struct dofi_progress_ops *ops;	/* where completions are delivered */
+	dofi_completed *completed;	/* ops->completed, one pointer nearer */
+	bool mixed;			/* ops->mixed */
+	void *owner;			/* for the user of ops; NULL at first */
+	struct fi_cq_data_entry entry[DOFI_CQ_BATCH]; /* the completions of the last read */
+	const struct fi_cq_data_entry *next;	/* the first entry that dofi_cq_next() has not returned yet */
+	unsigned left;			/* how many entries that is; 0 when the CQ is ARMED and was drained */
+	unsigned most;			/* how many completions dofi_cq_next() reads at once */
+
+	/* written before the CQ is opened, or when it gets its second shard */
+	int fd;				/* what to sleep on: of fid, or of the set of shards; -1: none */
+	struct dofi_shard first;	/* the shard of fid */
+	_Atomic(struct dofi_shards *) shards; /* allocated with the second shard, and never freed */
+	bool several;			/* the CQ has more than one shard; written with the lock */
+	struct fid_domain *domain;
+	bool reads_each;		/* a read of fid checks each of its endpoints: shards pay off */
+	bool wc_errors;			/* prov_errno of a failed completion is a verbs status: fab/wc.h */
+	bool offloaded;			/* hardware moves data while no thread reads the CQ */
+	bool trywait_reads;		/* fi_trywait() moves what has arrived, as a read does */
+	bool silent_errors;		/* a failed completion does not make fd readable */
+	bool serial;			/* the domain is FI_THREAD_COMPLETION: dofi_cq_enter() */
+	struct dofi_mutex access;	/* serializes calls of libfabric where the CQ is serial */
+	bool fixed;			/* fid loses completions beyond its size */
+	unsigned unreserved;		/* entries of a fixed CQ that are not reserved; at first, the wanted size */
+
+	/* what the program did since the progress thread served the CQ last */
+	struct dofi_runner runner;	/* the thread of the program that read the CQ last */
+	_Atomic bool polled;		/* a thread of the program read the CQ */
+	_Atomic bool taken;		/* a thread of the program took an event that another thread had read */
+	_Atomic bool led;		/* a thread of the program slept on the CQ as its leader */
+	_Atomic bool posted;		/* the program posted to an endpoint of the CQ */
+
+	_Atomic int sleepers;		/* threads and CNOs that wait for an event and do not poll */
+	_Atomic int mode;		/* enum dofi_cq_mode; written by the progress thread */
+	/*
+	 * What a polling thread may read one completion from: fid; or NULL where each read has to take a batch, as
+	 * the CQ is ARMED or led, is closed, has a guard or several shards, or is mixed. Written with the lock:
+	 * dofi_cq_route().
+	 */
+	_Atomic(struct fid_cq *) programs_fid;
+	_Atomic unsigned sweeps_wanted;	/* calls of dofi_cq_want_sweep() */
+	_Atomic unsigned sweeps_done;	/* the value of sweeps_wanted before the last sweep; written with the lock */
+	_Atomic unsigned refused;	/* polls that found the lock held */
 	struct dofi_lead lead;		/* the thread that sleeps on the CQ itself */
 
 	/* progress thread only */
-	long pause_us;			/* between the last look and the next one */
-	int silent;			/* looks that found posts and no poll, less those that found polls */
-	bool watched;			/* epoll knows its descriptor */
-	bool fired;
-	int64_t look_at;		/* ARMED: was looked at; else when it will be again */
-	TAILQ_ENTRY(dofi_cq) link;
+	long pause_us;			/* between the last check and the next one */
+	int silent;			/* checks that found posts and no poll, less those that found polls */
+	bool watched;			/* fd is in the epoll set */
+	int64_t due_at;			/* ARMED: when the CQ was armed; otherwise when it is checked next */
 };
 
-/* Once in a CQ's life of memory; its lock outlives every open and close. */
+/* Call once for the memory of a CQ: its lock stays valid while the CQ is opened and closed. */
 void dofi_cq_init(struct dofi_cq *cq);
 int dofi_cq_open(struct dofi_cq *cq, struct dofi_progress *progress, struct fid_domain *domain);
-/* The same for another's completions than the progress thread's own. */
+/* Like dofi_cq_open(), but delivers to @ops in place of progress->ops. */
 int dofi_cq_open_for(struct dofi_cq *cq, struct dofi_progress *progress, struct fid_domain *domain,
 		     const struct dofi_progress_ops *ops);
 void dofi_cq_close(struct dofi_cq *cq);
 
 /*
- * From now on it is read behind @gate. Whoever sends to its endpoints is to see to it that the
- * progress thread is awake after he left that. Before the first endpoint; progress thread.
+ * From now on reads need @guard. A peer that sends to an endpoint of the CQ has to wake the progress thread after it
+ * unlocked the guard. Before the first endpoint; progress thread.
  */
-void dofi_cq_set_gate(struct dofi_cq *cq, struct dofi_gate *gate);
+void dofi_cq_set_guard(struct dofi_cq *cq, struct dofi_cq_guard *guard);
+
+static inline bool dofi_cq_guard_try(struct dofi_cq *cq)
+{
+	return !cq->guard || cq->guard->ops->try(cq->guard);
+}
+
+static inline int dofi_cq_guard_lock(struct dofi_cq *cq)
+{
+	return cq->guard ? cq->guard->ops->lock(cq->guard) : 0;
+}
+
+static inline void dofi_cq_guard_unlock(struct dofi_cq *cq)
+{
+	if (cq->guard)
+		cq->guard->ops->unlock(cq->guard);
+}
+
+/* The next poll reads the CQ even if no peer has sent anything. Call with the lock held. */
+static inline void dofi_cq_skip_none(struct dofi_cq *cq)
+{
+	cq->skips = 0;
+}
 
 /*
- * Around each call of libfabric's for the CQ, or for an endpoint whose operations complete there: where
- * it is serial there is to be one at a time (FI_THREAD_COMPLETION of fi_domain(3)). Whoever is in there
- * takes no other lock of ours. Plain operations are done in there as a whole, see dofi_fast_lock(). Any
- * thread.
+ * Call around each call of libfabric for the CQ, or for an endpoint that completes there: a serial CQ allows one at a
+ * time (FI_THREAD_COMPLETION, fi_domain(3)). Take no other lock of ours in between. The fast path posts and completes
+ * an operation as a whole between the two, see dofi_fast_lock(). Any thread.
  */
 static inline void dofi_cq_enter(struct dofi_cq *cq)
 {
@@ -112,46 +171,31 @@ static inline void dofi_cq_exit(struct dofi_cq *cq)
 }
 
 /*
- * A program's thread: reads all that is there, unless another thread is at it; who keeps coming then
- * lets that one have his processor now and then.
+ * Polls for a thread of the program: reads and delivers all that is there, unless another thread holds the lock. A
+ * thread that finds the lock held many times yields its processor.
  */
 void dofi_cq_poll(struct dofi_cq *cq, struct dofi_sink *sink);
 
-/* The same for who comes again until he has what he waits for: the next completion, if that will do. */
+/* Like dofi_cq_poll(), for a caller that loops: delivers the next completion alone where the mode allows that. */
 void dofi_cq_poll_next(struct dofi_cq *cq);
 
 /*
- * The same in parts, for who looks at a completion first. dofi_cq_try() is false if another
- * thread is at the CQ, which delivers to every EVD. After it comes, where programs_fid is set,
- * dofi_cq_take_left() or dofi_cq_read_some(); else dofi_cq_read(), which fills cq->entry. The result
- * of both reads is fi_cq_read()'s. Then comes dofi_cq_go_on() with that; or, where some were left or
- * dofi_cq_read_some() brought any, dofi_cq_go_on_with() the first; or, where that was dealt with, or
- * none is there, dofi_cq_leave().
+ * A polling thread that takes a completion itself polls like this:
+ *
+ *	if (!dofi_cq_try(cq))
+ *		return;			another thread reads, and delivers to every EVD
+ *	dofi_cq_enter(cq);
+ *	entry = dofi_cq_next(cq, &n);
+ *	taken = entry && take(entry);
+ *	dofi_cq_exit(cq);
+ *	if (!taken && !dofi_cq_is_idle(cq, n))
+ *		dofi_cq_go_on(cq, n, sink);
+ *	else
+ *		dofi_cq_leave(cq);
  */
 static inline bool dofi_cq_try(struct dofi_cq *cq)
 {
 	return dofi_mutex_try(&cq->lock);
-}
-
-/* Up to @most, behind the first @n of cq->entry. */
-static inline ssize_t dofi_cq_read_from(struct dofi_cq *cq, struct fid_cq *fid, size_t n, size_t most)
-{
-	ssize_t ret;
-
-	if (!cq->serial)	/* one branch is less than two */
-		return fi_cq_read(fid, &cq->entry[n], most);
-	dofi_mutex_lock(&cq->access);
-	ret = fi_cq_read(fid, &cq->entry[n], most);
-	dofi_mutex_unlock(&cq->access);
-	return ret;
-}
-
-/* What dofi_cq_read_some() left, and what is there behind it. An error is for the next read. */
-ssize_t dofi_cq_read_behind_left(struct dofi_cq *cq, struct fid_cq *fid);
-
-static inline ssize_t dofi_cq_read_batch(struct dofi_cq *cq, struct fid_cq *fid)
-{
-	return cq->left ? dofi_cq_read_behind_left(cq, fid) : dofi_cq_read_from(cq, fid, 0, DOFI_CQ_BATCH);
 }
 
 static inline bool dofi_cq_wants_sweep(const struct dofi_cq *cq)
@@ -160,103 +204,72 @@ static inline bool dofi_cq_wants_sweep(const struct dofi_cq *cq)
 	       atomic_load_explicit(&cq->sweeps_done, memory_order_relaxed);
 }
 
-/*
- * So many polls come after a read that brought some completions before the next read, unless a peer gave something: a
- * few microseconds. Only a failed operation may have completed behind them, and is reported that much later.
- */
-#define DOFI_CQ_SKIPS 256
+/* Reads a batch into cq->entry. Returns what fi_cq_read() does. Call with the lock held, within dofi_cq_enter(). */
+ssize_t dofi_cq_read(struct dofi_cq *cq);
 
-/* How many polls behind the gate need no read after one that returned @n. */
-static inline uint64_t dofi_cq_skips_after(ssize_t n)
+/* Keeps all but the first of @n completions for the next calls. Returns 1, or the error @n of the read. */
+static inline ssize_t dofi_cq_keep_others(struct dofi_cq *cq, ssize_t n)
 {
-	if (n == -FI_EAGAIN)
-		return UINT64_MAX;
-	return n > 0 && n < DOFI_CQ_BATCH ? DOFI_CQ_SKIPS : 0;
+	if (n == 1)
+		return n;
+	cq->most = 1;
+	if (n < 1)
+		return n;
+	cq->next = &cq->entry[1];
+	cq->left = n - 1;
+	return 1;
 }
 
 /*
- * A reader inside the gate makes a sender wait, and takes the cache line of the gate from it. So a poll does not read
- * while no peer has given anything since the last read: a batch that was not full emptied the queue, and the answer to
- * it is on its way when the program polls again. A read may make room for what the fabric did not take.
+ * Returns the next completion, in cq->entry[0]; or NULL if there is none, or if a batch had to be read
+ * (programs_fid). Sets *@n to the number of completions that dofi_cq_go_on() has to deliver, or to the error of the
+ * read.
+ *
+ * A read of several completions costs a third less for each, but an empty one a third more. So several are read after
+ * dofi_cq_expect() only, until a read finds none or several.
  */
-static inline ssize_t dofi_cq_read_behind(struct dofi_cq *cq, struct fid_cq *fid)
+static inline const struct fi_cq_data_entry *dofi_cq_next(struct dofi_cq *cq, ssize_t *n)
 {
-	uint32_t given = atomic_load_explicit(cq->gate->given, memory_order_acquire);
-	ssize_t n;
+	struct fid_cq *fid = atomic_load_explicit(&cq->programs_fid, memory_order_relaxed);
 
-	if (cq->skips && given == cq->given && !dofi_cq_wants_sweep(cq)) {
-		cq->skips--;
-		return -FI_EAGAIN;
+	if (!fid) {
+		*n = dofi_cq_read(cq);
+		return NULL;
 	}
-	if (!dofi_gate_try(cq->gate))
-		return -FI_EAGAIN;
-	n = dofi_cq_read_from(cq, fid, 0, DOFI_CQ_BATCH);
-	dofi_gate_leave(cq->gate);
-	cq->skips = dofi_cq_skips_after(n);
-	cq->given = given;
-	return n;
+	if (__builtin_expect(cq->left, 0)) {
+		cq->left--;
+		cq->entry[0] = *cq->next++;
+		*n = 1;
+		return cq->entry;
+	}
+	*n = dofi_cq_keep_others(cq, fi_cq_read(fid, cq->entry, cq->most));
+	return *n > 0 ? cq->entry : NULL;
 }
 
-/* From a CQ of several shards. */
-ssize_t dofi_cq_read_shards(struct dofi_cq *cq);
-
-static inline ssize_t dofi_cq_read(struct dofi_cq *cq)
+/* Returns whether a read that returned @n leaves nothing to do. */
+static inline bool dofi_cq_is_idle(const struct dofi_cq *cq, ssize_t n)
 {
-	if (!cq->fid)
-		return -FI_EAGAIN;
-	if (cq->several)
-		return dofi_cq_read_shards(cq);
-	return cq->gate ? dofi_cq_read_behind(cq, cq->fid) :
-			  dofi_cq_read_batch(cq, cq->fid);
+	return n == -FI_EAGAIN && !dofi_cq_wants_sweep(cq);
 }
 
 static inline void dofi_cq_leave(struct dofi_cq *cq)
 {
 	atomic_store_explicit(&cq->polled, true, memory_order_relaxed);
+	dofi_runner_note(&cq->runner);
 	dofi_mutex_unlock(&cq->lock);
 }
 
-/* The next of those that were read before; where there are some. */
-static inline const struct fi_cq_data_entry *dofi_cq_take_left(struct dofi_cq *cq)
-{
-	cq->left--;
-	return cq->next++;
-}
-
-/* What dofi_cq_read_some() does with a read that brought @n; that. */
-static inline ssize_t dofi_cq_sort_out(struct dofi_cq *cq, ssize_t n)
-{
-	if (n != 1) {
-		cq->most = 1;
-		if (n > 1) {
-			cq->next = &cq->entry[1];
-			cq->left = n - 1;
-		}
-	}
-	return n;
-}
-
-/*
- * Reads from @fid, where none are left: the first that this brings, if any, is cq->entry[0], the others
- * are for who comes next. To read several at once saves a third of what they cost, but to look for one
- * that is not there costs a third more: so it is done after dofi_cq_expect() only, until a read finds
- * none or several.
- */
-static inline ssize_t dofi_cq_read_some(struct dofi_cq *cq, struct fid_cq *fid)
-{
-	return dofi_cq_sort_out(cq, dofi_cq_read_from(cq, fid, 0, cq->most));
-}
-
-/* More is under way, whose completions may be there the next time. Needs the lock. */
+/* Call with the lock held when more operations are in flight: the next read may find several completions. */
 static inline void dofi_cq_expect(struct dofi_cq *cq)
 {
 	cq->most = DOFI_CQ_BATCH;
 }
 
-/* Hands over what a read brought, reads on until nothing is left behind, and leaves. */
+/*
+ * Delivers the first @n completions of cq->entry, or handles the error @n of the read; reads on where a read has to
+ * take all; and releases the lock.
+ */
 void dofi_cq_go_on(struct dofi_cq *cq, ssize_t n, struct dofi_sink *sink);
-/* Hands over the one completion that was taken, and leaves: the others are for who comes next. */
-void dofi_cq_go_on_with(struct dofi_cq *cq, const struct fi_cq_data_entry *entry, struct dofi_sink *sink);
 
 /* Call after a post to an endpoint of the CQ. Any thread, any lock. */
 static inline void dofi_cq_posted(struct dofi_cq *cq)
@@ -270,41 +283,41 @@ static inline void dofi_cq_taken(struct dofi_cq *cq)
 	atomic_store_explicit(&cq->taken, true, memory_order_relaxed);
 }
 
-/* Whether epoll knows nothing of it, and the progress thread sleeps all the same. */
-static inline bool dofi_cq_relies_on_bell(const struct dofi_cq *cq)
-{
-	return cq->fd < 0 && atomic_load(&cq->mode) == DOFI_CQ_ARMED;
-}
-
-/* Reads until nothing is left, waiting for the lock; whether there was something. */
+/* Waits for the lock and reads until the CQ is empty. Returns whether there were completions. */
 bool dofi_cq_drain(struct dofi_cq *cq);
 
-/* Sets programs_fid after what it depends on has changed. Needs the lock. */
+/* Sets programs_fid. Call with the lock held after what it depends on has changed. */
 void dofi_cq_route(struct dofi_cq *cq);
 
 /*
- * After the CQ was drained: whether @fid's descriptor reports what comes next. Otherwise there is something to be
- * read. Always true where there is no descriptor.
+ * Call after dofi_cq_drain(). Returns whether the descriptor of @fid reports the next completion; if not, there is
+ * something to read. Always true where the CQ has no descriptor.
  */
 bool dofi_cq_can_sleep(struct dofi_cq *cq, struct fid_cq *fid);
 
 /*
- * After a receive was posted where none was: its message may be in the fabric's
- * hands already, and nothing more will arrive to wake anybody. @shard is as of dofi_cq_ask(). Any
- * thread, no lock.
+ * For a fabric with stale signals (struct dofi_quirk): epoll reports again and again what was read long ago, until a
+ * blocking read finds nothing. This read blocks for 1 ms, the shortest time there is. Returns whether it delivered
+ * something; then there may be more.
+ */
+bool dofi_cq_clear_signal(struct dofi_cq *cq);
+
+/*
+ * Call after a receive was posted to an endpoint that had none: its message may have left the socket already, so that
+ * nothing arrives later to wake a thread. @shard as for dofi_cq_ask(). Any thread, no lock.
  */
 void dofi_cq_kick(struct dofi_cq *cq, struct dofi_shard *shard);
 
 /*
- * The shard of @cq at which a further endpoint completes, until dofi_cq_leave_shard(). Another one is opened where all
- * have as many endpoints as one read should look at; if that fails they share. Progress thread.
+ * Returns the shard at which a new endpoint completes until dofi_cq_leave_shard(). Opens a shard when each has as
+ * many endpoints as one read should check; if that fails, the endpoint joins a full shard. Progress thread.
  */
 struct dofi_shard *dofi_cq_enter_shard(struct dofi_cq *cq);
 void dofi_cq_leave_shard(struct dofi_cq *cq, struct dofi_shard *shard);
 
 /*
- * The next read looks at @shard though its descriptor may report nothing: an endpoint there was given a receive,
- * or was closed. NULL: an endpoint without a shard of its own. Any thread, any lock.
+ * The next read includes @shard even if its descriptor reports nothing: call after a receive was posted to an
+ * endpoint of it, or an endpoint was closed. @shard may be NULL. Any thread, any lock.
  */
 static inline void dofi_cq_ask(struct dofi_cq *cq, struct dofi_shard *shard)
 {
@@ -315,29 +328,17 @@ static inline void dofi_cq_ask(struct dofi_cq *cq, struct dofi_shard *shard)
 }
 
 /*
- * The fabric did not take something and says to try again: until ops->swept() has
- * looked at it and does not ask again, the progress thread comes by every tick, and the program's
- * reads come by too. Any thread, any lock; the call comes after what swept() looks at.
+ * Call after the fabric refused something with FI_EAGAIN and it was queued for ops->swept(). The progress thread and
+ * the program's reads call ops->swept(), at least once per tick, until it does not call this again. Any thread, any
+ * lock.
  */
 void dofi_cq_want_sweep(struct dofi_cq *cq);
 
 /*
- * Around a program's thread that sleeps until an event arrives, and as long as an
- * event is to be told to a CNO: the progress thread serves the CQ meanwhile.
+ * Call around the sleep of a thread that waits for an event, and while a CNO waits for one: the progress thread
+ * serves the CQ in between.
  */
 void dofi_cq_sleep_begin(struct dofi_cq *cq);
 void dofi_cq_sleep_end(struct dofi_cq *cq);
-
-/* Progress thread: reads, arms or leaves the CQ alone, as the gating says. */
-void dofi_cq_serve(struct dofi_cq *cq, int64_t now);
-
-/*
- * Progress thread: if the program has the CQ, asks whether it still polls, and goes by the answer after
- * the short time that a polling program may take, not at the next look.
- */
-void dofi_cq_probe(struct dofi_cq *cq, int64_t now);
-
-/* When dofi_cq_serve() wants to be called again if nothing happens. */
-int64_t dofi_cq_next(const struct dofi_cq *cq);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The RDMA device below a fabric: its name, its port, and how that is. */
+/* The RDMA device of a fabric: its name, its port, and the state of that. */
 
 #include "fab/device.h"
 
@@ -10,11 +10,11 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Devices have one or two ports; their tables of GIDs have up to 256 rows, from the first on. */
+/* Devices have one or two ports; their tables of GIDs have up to 256 rows. */
 #define MOST_PORTS 8
 #define MOST_GIDS 256
 
-/* The first line of an attribute of @device below @sysfs. */
+/* Reads the first line of an attribute of @device. */
 static bool attribute_read(const char *sysfs, const struct dofi_device *device,
 			   const char *attribute, char *text, size_t size)
 {
@@ -33,7 +33,7 @@ static bool attribute_read(const char *sysfs, const struct dofi_device *device,
 	return found;
 }
 
-/* A port of an IPv4 network has GIDs that contain its address. */
+/* A port of an IPv4 network has a GID that contains the address. */
 static struct in6_addr gid_of(const struct sockaddr_storage *address)
 {
 	const struct sockaddr_in *in = (const struct sockaddr_in *)address;
@@ -67,7 +67,7 @@ static bool port_has(const char *sysfs, const struct dofi_device *device, unsign
 	return false;
 }
 
-/* On InfiniBand proper, GIDs are no addresses: the first of the first port stands for all. */
+/* On InfiniBand GIDs are no IP addresses: falls back to the first GID of the first port. */
 static unsigned port_find(const char *sysfs, const struct dofi_device *device, struct in6_addr *gid)
 {
 	unsigned port;
@@ -78,7 +78,7 @@ static unsigned port_find(const char *sysfs, const struct dofi_device *device, s
 	return gid_read(sysfs, device, 1, 0, gid) ? 1 : 0;
 }
 
-/* The kernel says "4: ACTIVE". */
+/* The kernel's text is "4: ACTIVE". */
 static void state_find(const char *sysfs, struct dofi_device *device)
 {
 	char attribute[32], text[32];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The RDMA device below a fabric: its name, its port, and how that is. */
+/* The RDMA device of a fabric: its name, its port, and the state of that. */
 #ifndef DOFI_FAB_DEVICE_H
 #define DOFI_FAB_DEVICE_H
 
@@ -8,22 +8,22 @@
 
 struct fi_info;
 
-/* As text, in the words of OFED's provider; empty what is not known. */
+/* As text, in the format of OFED's provider; unknown members are empty. */
 struct dofi_device {
-	char name[64];			/* empty: software, and so is all else */
+	char name[64];			/* empty for software, as are all others */
 	char port[12];			/* decimal, of 32 bits */
 	char state[16];			/* of the port: PORT_ACTIVE, ... */
 	char mtu[24];			/* of the path, in bytes */
-	char gid[40];			/* by which peers know the port */
+	char gid[40];			/* of the port */
 	char guid[24];			/* of the node */
 };
 
-/* Where the kernel tells of such devices; tests have another. */
+/* Where the kernel lists the devices; tests use another directory. */
 #define DOFI_DEVICE_SYSFS "/sys/class/infiniband"
 
 /*
- * The device of @info, as it is now; its port is the one that has @address. Libfabric tells the
- * name and the MTU, the kernel the rest, which @sysfs is the directory of.
+ * Finds the device of @info, and the port of it that has @address. The name and the MTU are from libfabric, the rest
+ * from the files in @sysfs.
  */
 void dofi_device_find(const struct fi_info *info, const struct sockaddr_storage *address,
 		      const char *sysfs, struct dofi_device *device);

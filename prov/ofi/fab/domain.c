@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A protection zone's part of the fabric: fi_domain, its one fi_cq, its registrations. */
+/* The part of a PZ in the fabric: fi_domain, its CQs, its registrations. */
 
 #include "fab/domain.h"
 
@@ -11,7 +11,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Of a fixed size: of zones there may be many, with few endpoints each; and what even soft-RoCE has. */
+/*
+ * Sizes of fixed CQs. The first is small, as there may be many PZs with few endpoints; soft-RoCE allows the second.
+ */
 #define FIRST_CQ 4096
 #define FURTHER_CQ 32767
 
@@ -40,8 +42,10 @@ int dofi_domain_open_on(struct dofi_domain *domain, struct dofi_progress *progre
 	domain->cq.wc_errors = choice->quirk && choice->quirk->wc_errors;
 	domain->cq.serial = choice->info->domain_attr->threading == FI_THREAD_COMPLETION;
 	domain->cq.reads_each = choice->quirk && choice->quirk->reads_each;
-	domain->cq.places = FIRST_CQ;
+	domain->cq.unreserved = FIRST_CQ;
 	domain->cq.offloaded = choice->quirk && choice->quirk->offloaded;
+	domain->cq.trywait_reads = choice->quirk && choice->quirk->trywait_reads;
+	domain->cq.silent_errors = choice->quirk && choice->quirk->silent_errors;
 	domain->cq.fixed = choice->quirk && choice->quirk->fixed_queues;
 	ret = dofi_cq_open_for(&domain->cq, progress, domain->fid, ops);
 	if (ret)
@@ -65,7 +69,7 @@ void dofi_domain_close(struct dofi_domain *domain)
 	domain->fid = NULL;
 }
 
-/* Like the domain's own its memory is never given back: an EVD may still have a look at it. */
+/* The memory is never freed, as an EVD may still poll the CQ. */
 static struct dofi_cq *cq_at(struct dofi_domain *domain, unsigned i)
 {
 	struct dofi_cq **cq = &domain->more[i];
@@ -91,45 +95,45 @@ static struct dofi_cq *cq_add(struct dofi_domain *domain)
 	cq->offloaded = domain->cq.offloaded;
 	cq->serial = domain->cq.serial;
 	cq->fixed = true;
-	cq->places = FURTHER_CQ;
+	cq->unreserved = FURTHER_CQ;
 	if (dofi_cq_open_for(cq, domain->cq.progress, domain->fid, domain->cq.ops))
 		return NULL;
 	domain->n_more++;
 	return cq;
 }
 
-static bool has_places(const struct dofi_cq *cq, unsigned places)
+static bool has_room(const struct dofi_cq *cq, unsigned n)
 {
-	return !cq->fixed || cq->places >= places;
+	return !cq->fixed || cq->unreserved >= n;
 }
 
-static struct dofi_cq *cq_with(struct dofi_domain *domain, unsigned places)
+static struct dofi_cq *cq_with(struct dofi_domain *domain, unsigned n)
 {
 	unsigned i;
 
-	if (has_places(&domain->cq, places))
+	if (has_room(&domain->cq, n))
 		return &domain->cq;
 	for (i = 0; i < domain->n_more; i++)
-		if (has_places(domain->more[i], places))
+		if (has_room(domain->more[i], n))
 			return domain->more[i];
 	return cq_add(domain);
 }
 
-struct dofi_cq *dofi_domain_cq_take(struct dofi_domain *domain, unsigned places)
+struct dofi_cq *dofi_domain_cq_reserve(struct dofi_domain *domain, unsigned n)
 {
-	struct dofi_cq *cq = cq_with(domain, places);
+	struct dofi_cq *cq = cq_with(domain, n);
 
-	if (!cq || !has_places(cq, places)) {
-		dofi_log(DOFI_WARN, DOFI_FAB, "no room for %u more completions", places);
+	if (!cq || !has_room(cq, n)) {
+		dofi_log(DOFI_WARN, DOFI_FAB, "no room for %u more completions", n);
 		return NULL;
 	}
-	cq->places -= cq->fixed ? places : 0;
+	cq->unreserved -= cq->fixed ? n : 0;
 	return cq;
 }
 
-void dofi_domain_cq_give(struct dofi_cq *cq, unsigned places)
+void dofi_domain_cq_release(struct dofi_cq *cq, unsigned n)
 {
-	cq->places += cq->fixed ? places : 0;
+	cq->unreserved += cq->fixed ? n : 0;
 }
 
 static int mr_register(struct dofi_domain *domain, const struct dofi_mr_request *r, uint64_t key,
@@ -184,7 +188,7 @@ static int fabric_open(struct dofi_domain *domain, const struct dofi_mr_request 
 	return ret;
 }
 
-/* What the fabric has, if anything, is for local use. */
+/* Opens a grant for peers, and a registration for local use if the fabric needs one. */
 static int granted_open(struct dofi_domain *domain, const struct dofi_mr_request *r,
 			struct dofi_mr *mr)
 {
@@ -204,7 +208,7 @@ static int granted_open(struct dofi_domain *domain, const struct dofi_mr_request
 	return ret;
 }
 
-/* The fabric's key, if no grant has it: of two scopes it may have one twice. */
+/* Opens a registration and a grant with its key. The key may be taken: the fabric may use it in two scopes. */
 static int twofold_open(struct dofi_domain *domain, const struct dofi_mr_request *r,
 			struct dofi_mr *mr)
 {

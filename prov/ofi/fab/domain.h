@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A protection zone's part of the fabric: fi_domain, its one fi_cq, its registrations. */
+/* The part of a PZ in the fabric: fi_domain, its CQs, its registrations. */
 #ifndef DOFI_FAB_DOMAIN_H
 #define DOFI_FAB_DOMAIN_H
 
@@ -9,34 +9,33 @@
 
 #include <rdma/fi_domain.h>
 
-/* Most CQs besides the first. */
+/* The most CQs besides the first. */
 #define DOFI_DOMAIN_CQS 64
 
 struct dofi_domain {
 	struct fid_domain *fid;
 	enum dofi_mr_style mr_style;
-	bool target_rdma;		/* dofi_fabric_choice.target_rdma: */
-	struct dofi_grants grants;	/* what peers may do, */
-	bool registers;			/* and whether the fabric is told of memory all the same */
-	bool also_granted;		/* dofi_fabric_choice.also_granted: by them, too */
+	bool target_rdma;		/* dofi_fabric_choice.target_rdma: the target checks keys and moves bytes */
+	struct dofi_grants grants;	/* the keys of peers where the fabric does not check them */
+	bool registers;			/* target_rdma: the fabric needs registrations for local use */
+	bool also_granted;		/* dofi_fabric_choice.also_granted: each remote registration has a grant, too */
 	struct dofi_cq cq;
-	struct dofi_cq *more[DOFI_DOMAIN_CQS]; /* others; as lasting as the domain's own memory */
-	unsigned n_more;		/* that are open */
+	struct dofi_cq *more[DOFI_DOMAIN_CQS]; /* further CQs; never freed */
+	unsigned n_more;		/* how many of them are open */
 };
 
 /*
- * The CQ in which @places operations of an endpoint may complete at a time: those are taken from it,
- * where it is fixed, until they are given back. When all are taken another is opened. NULL if that
- * fails. Progress thread only.
+ * Reserves @n entries of a CQ for the operations of an endpoint, where CQs are fixed, and returns the CQ. Opens
+ * a further CQ if no CQ has that many; returns NULL if that fails. Progress thread only.
  */
-struct dofi_cq *dofi_domain_cq_take(struct dofi_domain *domain, unsigned places);
-void dofi_domain_cq_give(struct dofi_cq *cq, unsigned places);
+struct dofi_cq *dofi_domain_cq_reserve(struct dofi_domain *domain, unsigned n);
+void dofi_domain_cq_release(struct dofi_cq *cq, unsigned n);
 
-/* Opens the domain, opens its CQ and hands that to @progress. Progress thread only. */
+/* Opens the domain and its CQ, which @progress serves. Returns 0 or a negative errno. Progress thread only. */
 int dofi_domain_open(struct dofi_domain *domain, struct dofi_progress *progress,
 		     const struct dofi_fabric_choice *choice);
 
-/* The same on @fabric, which is not the thread's own; what completes there is for @ops. */
+/* Like dofi_domain_open(), on another @fabric than the thread's own; the CQ delivers to @ops. */
 int dofi_domain_open_on(struct dofi_domain *domain, struct dofi_progress *progress,
 			struct fid_fabric *fabric, const struct dofi_progress_ops *ops,
 			const struct dofi_fabric_choice *choice);
@@ -45,16 +44,15 @@ int dofi_domain_open_on(struct dofi_domain *domain, struct dofi_progress *progre
 void dofi_domain_close(struct dofi_domain *domain);
 
 /*
- * A registration, for local use and for peers. Where the target moves the bytes (target_rdma), it
- * is a grant of ours for these, and one of the fabric's only if that wants local memory registered.
- * Where both do (also_granted) it is one of each, of the same key.
+ * A registration, for local use and for peers. With target_rdma it is a grant for peers, and a registration in the
+ * fabric only if that needs local memory registered. With also_granted it is both, with one key.
  */
 struct dofi_mr {
 	struct fid_mr *fid;		/* the fabric's, or NULL */
 	struct dofi_grant *grant;	/* ours, or NULL */
 	uint32_t key;			/* what peers name it by */
-	void *desc;			/* what the fabric wants beside its local addresses */
-	pid_t owner;			/* the process whose it is */
+	void *desc;			/* the descriptor for local use */
+	pid_t owner;			/* the process that opened it */
 };
 
 static inline bool dofi_mr_is_open(const struct dofi_mr *mr)
@@ -63,16 +61,16 @@ static inline bool dofi_mr_is_open(const struct dofi_mr *mr)
 }
 
 /*
- * Registers memory. The key fits 32 bits, and cannot be guessed where the fabric lets us choose
- * it. Any thread. 0 or a negative errno.
+ * Registers memory. The key fits 32 bits, and cannot be guessed if we choose it. Returns 0 or a negative errno. Any
+ * thread.
  */
 int dofi_mr_open(struct dofi_domain *domain, const struct dofi_mr_request *request,
 		 struct dofi_mr *mr);
 
 /*
- * Ends it: peers have no access any more on return. A negative errno if the fabric does not close
- * its part; then that is still open. One that is not open is left alone. In a child of its owner it
- * is forgotten: a device would end the owner's.
+ * Closes a registration: peers have no access after it returns. Returns 0, or a negative errno if the fabric does not
+ * close its part, which is still open then. Does nothing if @mr is not open. In a forked child the fabric's part
+ * stays: a device would close the parent's.
  */
 int dofi_mr_close(struct dofi_mr *mr);
 

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A domain's one connectionless endpoint: its address, its peers, the buffers of frames. */
+/* A connectionless endpoint of a domain: its address, its peers, the buffers that frames arrive in. */
 
 #include "fab/endpoint.h"
 
 #include "base/log.h"
 #include "fab/quirks.h"
-#include "fab/signals.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -15,16 +14,16 @@
 #include <string.h>
 #include <sys/socket.h>
 
-/* Frames begin where nothing else does. */
+/* The alignment of frames. */
 #define CACHE_LINE 64
 
 struct dofi_rdm_peer {
 	LIST_ENTRY(dofi_rdm_peer) link;
 	unsigned uses;
-	bool stays;			/* the fabric's entry, when there is no use any more */
+	bool stays;			/* the fabric's entry stays after the last use */
 	fi_addr_t addr;
 	size_t len;
-	/* libfabric reads as far as its addresses go, whatever a peer's length is */
+	/* libfabric reads the size of its longest address, whatever len is */
 	_Alignas(struct sockaddr_storage) unsigned char address[DOFI_RDM_ADDRESS];
 };
 
@@ -75,7 +74,7 @@ static void buffers_close(struct dofi_rdm *rdm)
 	rdm->memory = NULL;
 }
 
-/* Says what the endpoint is called, if that is for us to say. */
+/* Sets the endpoint's name, unless the fabric chooses it. */
 static int name_it(struct fi_info *info, const char *name)
 {
 	char *copy;
@@ -99,17 +98,13 @@ static int endpoint_open(struct fid_domain *domain, const struct fi_info *info, 
 			 struct fid_ep **fid)
 {
 	struct fi_info *own = fi_dupinfo(info);
-	struct dofi_signals signals;
 	int ret;
 
 	if (!own)
 		return -ENOMEM;
 	ret = name_it(own, name);
-	if (!ret) {
-		dofi_signals_save(&signals);
+	if (!ret)
 		ret = fi_endpoint(domain, own, fid, NULL);
-		dofi_signals_restore(&signals);
-	}
 	fi_freeinfo(own);
 	return ret;
 }
@@ -127,7 +122,7 @@ static int endpoint_bind(struct dofi_rdm *rdm)
 	return ret ? ret : fi_enable(rdm->fid);
 }
 
-/* shm crashes when its CQ is read while an endpoint that is bound to it is not enabled. */
+/* Holds the CQ lock: shm crashes if a CQ is read while an endpoint that is bound to it is not enabled. */
 static int endpoint_enable(struct dofi_rdm *rdm)
 {
 	int ret;
@@ -162,33 +157,34 @@ static int buffers_post(struct dofi_rdm *rdm)
 	unsigned i;
 	int ret = 0;
 
-	if (!dofi_gate_enter(rdm->cq->gate))
+	if (dofi_cq_guard_lock(rdm->cq))
 		return -FI_EAGAIN;
 	for (i = 0; i < rdm->n_buffers && !ret; i++)
 		ret = post(rdm, &rdm->buffer[i]);
-	dofi_gate_leave(rdm->cq->gate);
+	dofi_cq_guard_unlock(rdm->cq);
 	return ret;
 }
 
 /*
- * So that each has completed when the endpoint is closed. And no sender of this process is in the
- * endpoint's memory after it: the gate was passed once.
+ * Cancels the buffers, so that each has completed when the endpoint is closed. Taking the guard also waits for
+ * senders of this process to leave the endpoint's memory.
  */
 static void buffers_cancel(struct dofi_rdm *rdm, struct fid_ep *fid)
 {
+	const int ret = dofi_cq_guard_lock(rdm->cq);
 	unsigned i;
 
-	if (!dofi_gate_enter(rdm->cq->gate)) {
-		if (!atomic_load(&rdm->cq->gate->closed))
+	if (ret) {
+		if (ret != -ENOTRECOVERABLE)
 			dofi_log(DOFI_WARN, DOFI_FAB, "closing an endpoint that is in use");
 		return;
 	}
 	for (i = 0; i < rdm->n_buffers; i++)
 		fi_cancel(&fid->fid, context_of(&rdm->buffer[i]));
-	dofi_gate_leave(rdm->cq->gate);
+	dofi_cq_guard_unlock(rdm->cq);
 }
 
-/* shm frees what a reader of the CQ may still look at: no thread reads while the endpoint closes. */
+/* Holds the CQ lock: shm frees memory that a thread that reads the CQ may still access. */
 void dofi_rdm_shut(struct dofi_rdm *rdm)
 {
 	struct fid_ep *fid = rdm->fid;
@@ -262,10 +258,10 @@ void dofi_rdm_close(struct dofi_rdm *rdm)
 	buffers_close(rdm);
 }
 
-/* Of names none has more than these: a name may be that of a file. */
+/* The characters of a name; it may name a file. */
 #define NAME_LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789:._-"
 
-/* A text with its end, that begins as our own does up to "://". */
+/* A terminated string that has the scheme of our own name, up to "://". */
 static bool is_name_like(const char *own, const char *name, size_t len)
 {
 	const char *scheme_end = strstr(own, "://");
@@ -318,7 +314,7 @@ static int peer_new(struct dofi_rdm *rdm, const void *address, size_t len,
 	struct dofi_rdm_peer *peer;
 	int n;
 
-	/* a fabric that has a limit reports neither the limit nor that it is reached */
+	/* the fabric reports neither its limit nor that it is reached */
 	if (rdm->max_peers && rdm->used_peers >= rdm->max_peers)
 		return -ENOSPC;
 	peer = calloc(1, sizeof(*peer));
@@ -337,7 +333,7 @@ static int peer_new(struct dofi_rdm *rdm, const void *address, size_t len,
 	return 0;
 }
 
-/* Some fabrics count how often an address was added, some do not, and some remove it wholly. */
+/* Uses are counted here: some fabrics count additions of an address, some do not, and some remove it at once. */
 int dofi_rdm_peer_add(struct dofi_rdm *rdm, const void *address, size_t len, fi_addr_t *addr)
 {
 	struct dofi_rdm_peer *peer;
@@ -381,13 +377,13 @@ unsigned dofi_rdm_room(const struct dofi_rdm *rdm)
 	return rdm->used_peers < most ? most - rdm->used_peers : 0;
 }
 
-/* All that the fabric takes. A buffer may meet what has arrived already: then it is completed. */
+/* Posts as many buffers as the fabric takes. */
 static ssize_t unposted_post(struct dofi_rdm *rdm)
 {
 	struct dofi_rdm_buffer *buffer;
 	ssize_t ret = 0;
 
-	if (!dofi_gate_try(rdm->cq->gate))
+	if (!dofi_cq_guard_try(rdm->cq))
 		return -FI_EAGAIN;
 	while (!ret && (buffer = STAILQ_FIRST(&rdm->unposted))) {
 		ret = post(rdm, buffer);
@@ -396,8 +392,8 @@ static ssize_t unposted_post(struct dofi_rdm *rdm)
 		STAILQ_REMOVE_HEAD(&rdm->unposted, link);
 		rdm->n_unposted--;
 	}
-	dofi_gate_leave(rdm->cq->gate);
-	rdm->cq->skips = 0;
+	dofi_cq_guard_unlock(rdm->cq);
+	dofi_cq_skip_none(rdm->cq);
 	return ret;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A domain's one connectionless endpoint: its address, its peers, the buffers of frames. */
+/* A connectionless endpoint of a domain: its address, its peers, the buffers that frames arrive in. */
 #ifndef DOFI_FAB_ENDPOINT_H
 #define DOFI_FAB_ENDPOINT_H
 
@@ -11,10 +11,10 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-/* So many frames can arrive before one is looked at. */
+/* How many frames can arrive before the first is handled. */
 #define DOFI_RDM_BUFFERS 64
 
-/* So many are posted again at a time: each time costs a way through the gate (fab/gate.h). */
+/* How many buffers are posted again at a time: posting locks the guard of the CQ. */
 #define DOFI_RDM_TOGETHER 8
 
 /* No fabric's address is longer. */
@@ -22,7 +22,7 @@
 
 struct dofi_rdm;
 
-/* Where a frame arrives. */
+/* A buffer that a frame arrives in. */
 struct dofi_rdm_buffer {
 	struct dofi_rdm *rdm;
 	unsigned char *data;		/* of rdm->frame_size bytes; a frame is at the start */
@@ -36,69 +36,70 @@ struct dofi_rdm {
 	struct fid_av *av;
 	struct dofi_cq *cq;
 	size_t frame_size;
-	unsigned char address[DOFI_RDM_ADDRESS]; /* what peers call it; the rest is zero */
+	unsigned char address[DOFI_RDM_ADDRESS]; /* its address for peers, padded with zeros */
 	size_t address_len;
 	uint32_t address_format;	/* FI_SOCKADDR_IN, FI_ADDR_STR, ... */
 
 	unsigned n_buffers;
-	unsigned char *memory;		/* all buffers' */
-	struct fid_mr *mr;		/* of it, where the fabric wants that */
+	unsigned char *memory;		/* of all buffers */
+	struct fid_mr *mr;		/* registration of memory where the fabric needs one, or NULL */
 	struct dofi_rdm_buffer buffer[DOFI_RDM_BUFFERS];
-	STAILQ_HEAD(, dofi_rdm_buffer) unposted; /* they wait for others, or the fabric; CQ lock, */
-	unsigned n_unposted;			/* as for this */
+	STAILQ_HEAD(, dofi_rdm_buffer) unposted; /* buffers to be posted; CQ lock */
+	unsigned n_unposted;			/* how many those are; CQ lock */
 
-	/* progress thread only; of a connection's direct endpoint: the EP's lock */
+	/* progress thread only; for a direct endpoint of a connection: under the EP's lock */
 	LIST_HEAD(, dofi_rdm_peer) peers;
-	unsigned max_peers;		/* that the fabric takes in the endpoint's life; 0: no limit */
-	unsigned used_peers;		/* of these */
+	unsigned max_peers;		/* how many peers the endpoint can have in its life; 0: no limit */
+	unsigned used_peers;		/* how many of them were added */
 };
 
 /*
  * Opens the endpoint, on @domain's CQ, and posts @n_buffers, none or up to DOFI_RDM_BUFFERS. An
  * operation completes there if it failed, or was posted with FI_COMPLETION. On shared memory its name
- * is @shm_address, "fi_shm://..."; elsewhere that is NULL. Progress thread only.
+ * is @shm_address, "fi_shm://..."; elsewhere that is NULL. The caller saves and restores signals around the
+ * call where the fabric takes some, as shm does. Progress thread only.
  */
 int dofi_rdm_open(struct dofi_rdm *rdm, struct dofi_domain *domain,
 		  const struct dofi_fabric_choice *choice, const char *shm_address, unsigned n_buffers);
 
 /*
- * Closes the endpoint alone: nothing is received any more, what was posted completes as cancelled.
- * The connections that use it have ended. Progress thread only.
+ * Closes the endpoint but keeps its memory: nothing is received any more, and posted buffers complete as cancelled.
+ * All connections that use it must have ended. Progress thread only.
  */
 void dofi_rdm_shut(struct dofi_rdm *rdm);
 
 /*
- * Closes all of it; once it returns nothing completes any more. Until then buffers do, as cancelled
- * or with a last frame; dofi_rdm_repost() ignores them. The connections that use the endpoint have
+ * Closes the endpoint and frees its memory; nothing completes after it returns. Until then buffers complete, as
+ * cancelled or with a last frame; dofi_rdm_repost() ignores them. All connections that use the endpoint must have
  * ended. Progress thread only.
  */
 void dofi_rdm_close(struct dofi_rdm *rdm);
 
 /*
- * Adds a use of the peer at @address, any bytes that the peer sent. An address that was added before
- * is the same peer, and is to be removed as often. -EINVAL if it is no address of this fabric,
- * -ENOSPC if the fabric takes no further peer, -EHOSTUNREACH if it does not get there. Progress
- * thread only, as the field peers has it.
+ * Adds a use of the peer at @address, which may be any bytes that a peer sent. An address that was added several
+ * times is one peer, which has to be removed as often. Returns 0; -EINVAL if @address is no address of this fabric;
+ * -ENOSPC if the fabric takes no further peer; -EHOSTUNREACH if the fabric cannot reach it. Locking: see the member
+ * peers.
  */
 int dofi_rdm_peer_add(struct dofi_rdm *rdm, const void *address, size_t len, fi_addr_t *peer);
 
 /*
- * Removes a use of the peer, and with the last one the peer, if every use was @removable; otherwise
- * the fabric's entry stays until the endpoint is closed. Where peers are limited an entry is never
- * used again: libfabric's shm keeps what it noted of the peer before. Progress thread only.
+ * Removes a use of the peer, and with the last use the peer itself if every use was @removable; otherwise the
+ * fabric's entry stays until the endpoint is closed. If peers are limited, an entry is never used again: libfabric's
+ * shm keeps state of the previous peer there. Progress thread only.
  */
 void dofi_rdm_peer_remove(struct dofi_rdm *rdm, fi_addr_t peer, bool removable);
 
-/* Whether adding the peer takes no further entry of the fabric's. */
+/* Returns whether the peer has an entry already, so that adding it needs none. */
 bool dofi_rdm_has_peer(const struct dofi_rdm *rdm, const void *address, size_t len);
 
 /*
- * How many peers should still be added. Half of what the fabric takes is left to peers that come by
- * themselves: shm (1.19 and newer) makes an entry for a removed peer whose first message is late.
+ * Returns how many more peers should be added. Half of the fabric's entries stay free for peers that it adds by
+ * itself: shm (1.19 and newer) makes an entry for a removed peer whose first message is late.
  */
 unsigned dofi_rdm_room(const struct dofi_rdm *rdm);
 
-/* Buffers are told from operations by the highest bit of op_context, which no address has. */
+/* The highest bit of op_context distinguishes buffers from operations: no address has it. */
 #define DOFI_RDM_BUFFER_BIT ((uintptr_t)1 << 63)
 
 static inline bool dofi_rdm_is_buffer(const void *context)
@@ -112,8 +113,8 @@ static inline struct dofi_rdm_buffer *dofi_rdm_buffer_of(const void *context)
 }
 
 /*
- * A completed buffer may receive again, when some more may. If the fabric does not take them then,
- * dofi_rdm_sweep() tries again, which is to be called from swept(). Both with the CQ's lock.
+ * Posts a completed buffer again, together with DOFI_RDM_TOGETHER - 1 others. If the fabric refuses, dofi_rdm_sweep()
+ * tries again; call that from swept(). Both with the CQ's lock held.
  */
 void dofi_rdm_repost(struct dofi_rdm_buffer *buffer);
 void dofi_rdm_sweep(struct dofi_rdm *rdm);

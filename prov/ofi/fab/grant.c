@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What peers may do with this process's memory, and the keys that they name it by. */
+/* Grants: what peers may do with memory of this process, and the keys for it. */
 
 #include "fab/grant.h"
 
@@ -10,23 +10,23 @@
 #include <stdlib.h>
 #include <sys/random.h>
 
-#define FIRST_PLACES 64
+#define FIRST_BUCKETS 64
 #define KEY_TRIES 64
 
 struct dofi_grant {
-	_Atomic uint64_t word;		/* the key and a number, while it stands; else 0 */
-	uint32_t number;		/* how many this memory has been of before */
+	_Atomic uint64_t word;		/* key and number while the grant stands; otherwise 0 */
+	uint32_t number;		/* how many grants have had this memory */
 	uint32_t key;
 	struct dofi_grants *table;
-	uint64_t fabric_key;		/* with its scope */
-	uint64_t first;			/* what peers call its first byte */
-	char *memory;			/* which is here */
+	uint64_t fabric_key;		/* dofi_mr_fabric_key() */
+	uint64_t first;			/* address of the first byte for peers */
+	char *memory;			/* address of the first byte here */
 	uint64_t len;
 	uint64_t access;
-	LIST_ENTRY(dofi_grant) link;	/* of its place; the table's lock */
+	LIST_ENTRY(dofi_grant) link;	/* in its bucket; under the lock of the table */
 };
 
-/* Peers read words at any time, of grants that ended long ago, too. */
+/* Type-stable: peers read words of grants that ended long ago. */
 static struct dofi_pool pool = DOFI_POOL_INIT("grant", struct dofi_grant, NULL);
 
 /* Keys */
@@ -41,7 +41,7 @@ uint32_t dofi_random(void)
 	return number;
 }
 
-/* Key 0 means "no remote access" to DAT programs, so it is never given out. */
+/* Never returns 0 for a key: that means "no remote access" to DAT programs. */
 uint32_t dofi_key_random(bool scoped)
 {
 	uint32_t number;
@@ -60,53 +60,53 @@ uint32_t dofi_key_random(bool scoped)
 void dofi_grants_init(struct dofi_grants *t)
 {
 	dofi_mutex_init(&t->lock);
-	t->place = NULL;
-	t->places = t->used = 0;
+	t->bucket = NULL;
+	t->n_buckets = t->used = 0;
 }
 
 void dofi_grants_fini(struct dofi_grants *t)
 {
-	free(t->place);
+	free(t->bucket);
 }
 
-/* Keys are random: their low bits will do. Needs the lock, as do the next. */
-static struct dofi_grant_list *place_of(const struct dofi_grants *t, uint32_t key)
+/* Keys are random, so their low bits are a hash. Call this and the next functions with the lock held. */
+static struct dofi_grant_list *bucket_of(const struct dofi_grants *t, uint32_t key)
 {
-	return &t->place[key & (t->places - 1)];
+	return &t->bucket[key & (t->n_buckets - 1)];
 }
 
 static struct dofi_grant *find(const struct dofi_grants *t, uint32_t key)
 {
 	struct dofi_grant *g;
 
-	if (!t->places)
+	if (!t->n_buckets)
 		return NULL;
-	LIST_FOREACH(g, place_of(t, key), link)
+	LIST_FOREACH(g, bucket_of(t, key), link)
 		if (g->key == key)
 			return g;
 	return NULL;
 }
 
-/* Without memory the lists get longer, unless there are none yet. */
+/* Doubles the table. Without memory the lists get longer; returns -ENOMEM only if there are none yet. */
 static int grow(struct dofi_grants *t)
 {
-	struct dofi_grants next = { .places = t->places ? 2 * t->places : FIRST_PLACES };
+	struct dofi_grants next = { .n_buckets = t->n_buckets ? 2 * t->n_buckets : FIRST_BUCKETS };
 	struct dofi_grant *g;
 	size_t i;
 
-	if (t->used < t->places)
+	if (t->used < t->n_buckets)
 		return 0;
-	next.place = calloc(next.places, sizeof(*next.place));
-	if (!next.place)
-		return t->places ? 0 : -ENOMEM;
-	for (i = 0; i < t->places; i++)
-		while ((g = LIST_FIRST(&t->place[i]))) {
+	next.bucket = calloc(next.n_buckets, sizeof(*next.bucket));
+	if (!next.bucket)
+		return t->n_buckets ? 0 : -ENOMEM;
+	for (i = 0; i < t->n_buckets; i++)
+		while ((g = LIST_FIRST(&t->bucket[i]))) {
 			LIST_REMOVE(g, link);
-			LIST_INSERT_HEAD(place_of(&next, g->key), g, link);
+			LIST_INSERT_HEAD(bucket_of(&next, g->key), g, link);
 		}
-	free(t->place);
-	t->place = next.place;
-	t->places = next.places;
+	free(t->bucket);
+	t->bucket = next.bucket;
+	t->n_buckets = next.n_buckets;
 	return 0;
 }
 
@@ -124,7 +124,7 @@ static int key_choose(const struct dofi_grants *t, bool scoped, uint32_t *key)
 	return -EAGAIN;
 }
 
-/* Under @key, or any if that is 0. */
+/* Adds @g with @key, or with a random key if that is 0. */
 static int enlist(struct dofi_grants *t, struct dofi_grant *g, const struct dofi_mr_request *r,
 		  uint32_t key)
 {
@@ -139,7 +139,7 @@ static int enlist(struct dofi_grants *t, struct dofi_grant *g, const struct dofi
 		return ret;
 	g->fabric_key = dofi_mr_fabric_key(g->key, r->secret);
 	atomic_store(&g->word, (uint64_t)g->key << 32 | ++g->number);
-	LIST_INSERT_HEAD(place_of(t, g->key), g, link);
+	LIST_INSERT_HEAD(bucket_of(t, g->key), g, link);
 	t->used++;
 	return 0;
 }
@@ -187,7 +187,7 @@ void dofi_grant_close(struct dofi_grant *g)
 	t->used--;
 	dofi_mutex_unlock(&t->lock);
 	atomic_store(&g->word, 0);
-	/* whoever reads what the memory is used for next then finds the word changed */
+	/* a peer that reads later contents of the memory finds the word changed */
 	atomic_thread_fence(memory_order_seq_cst);
 	dofi_pool_put(&pool, g);
 }
@@ -203,7 +203,7 @@ static bool allows(const struct dofi_grant *g, const struct dofi_use *use)
 	       use->access && !(use->access & ~g->access);
 }
 
-/* The grant for @use, and where that is; or NULL. Needs the lock. */
+/* Returns the grant for @use, and sets *@memory; NULL if there is none. Call with the lock held. */
 static struct dofi_grant *admit(const struct dofi_grants *t, const struct dofi_use *use,
 				void **memory)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What peers may do with this process's memory, and the keys that they name it by; a table of
- * it, where no fabric looks the keys up.
+ * Grants: what peers may do with memory of this process, and the keys for it. A table of them, where the fabric does
+ * not check keys.
  */
 #ifndef DOFI_FAB_GRANT_H
 #define DOFI_FAB_GRANT_H
@@ -14,22 +14,21 @@
 #include <sys/queue.h>
 
 /*
- * The keys that we choose say whether their scope is one connection. To the fabric such a
- * key is twice as long: the other half is a secret that the two ends of the connection told
- * each other when they made it, so that the key is of no use to anybody else who learns it.
+ * Set in a key that we choose if its scope is one connection. The fabric's key is twice as long then: the upper half
+ * is a secret that the two ends of the connection exchanged, so that the key is of no use on another connection.
  */
 #define DOFI_KEY_SCOPED 0x80000000u
 
-/* The fabric's key of what the peer whose secret is @secret calls @key; no secret is 0. */
+/* Returns the fabric's key for @key of the peer with @secret. A secret is never 0. */
 static inline uint64_t dofi_mr_fabric_key(uint32_t key, uint32_t secret)
 {
 	return key & DOFI_KEY_SCOPED ? (uint64_t)secret << 32 | key : key;
 }
 
-/* A number that nobody guesses, and not 0; or 0 if the system has none. */
+/* Returns a random number other than 0; 0 if the kernel has none. */
 uint32_t dofi_random(void);
 
-/* A key that nobody guesses; 0 without randomness. */
+/* Returns a random key; 0 if the kernel has no random number. */
 uint32_t dofi_key_random(bool scoped);
 
 /* Memory to register. */
@@ -37,9 +36,9 @@ struct dofi_mr_request {
 	const void *addr;
 	size_t len;
 	uint64_t remote;	/* FI_REMOTE_READ, FI_REMOTE_WRITE: for peers of the domain's endpoints */
-	bool read_only;		/* nothing arrives there; the program itself may not be able to write it */
-	bool zero_based;	/* peers count from its first byte; dofi_fabric_choice.zero_based */
-	bool scoped;		/* for the peer alone that knows @secret; likewise scoped_keys */
+	bool read_only;		/* nothing is received there: the memory may be mapped read-only */
+	bool zero_based;	/* peers count addresses from the first byte */
+	bool scoped;		/* only for the peer that knows @secret */
 	uint32_t secret;
 };
 
@@ -48,56 +47,55 @@ struct dofi_grant;
 LIST_HEAD(dofi_grant_list, dofi_grant);
 
 struct dofi_grants {
-	struct dofi_mutex lock;		/* the fields below; a leaf, held while peers' bytes move */
-	struct dofi_grant_list *place;	/* by key */
-	size_t places;			/* a power of two, or 0 */
-	size_t used;
+	struct dofi_mutex lock;		/* of the members below; no lock is taken after it; held while bytes are moved */
+	struct dofi_grant_list *bucket;	/* by key */
+	size_t n_buckets;		/* a power of two, or 0 */
+	size_t used;			/* grants in the table */
 };
 
 void dofi_grants_init(struct dofi_grants *grants);
-/* All that was opened is closed. */
+/* All grants must be closed. */
 void dofi_grants_fini(struct dofi_grants *grants);
 
 /*
- * Grants @request under a key that no other grant of the table has. Any thread. 0, -ENOMEM, -EIO
- * without randomness, or -EAGAIN when no key is free.
+ * Grants @request with a new key. Returns 0, -ENOMEM, -EIO without a random number, or -EAGAIN if no key is free. Any
+ * thread.
  */
 int dofi_grant_open(struct dofi_grants *grants, const struct dofi_mr_request *request,
 		    struct dofi_grant **grant, uint32_t *key);
-/* The same under @key, which is not 0; -EEXIST if a grant of the table has it. */
+/* Like dofi_grant_open(), with @key, which is not 0; -EEXIST if a grant of the table has it. */
 int dofi_grant_open_as(struct dofi_grants *grants, const struct dofi_mr_request *request,
 		       uint32_t key, struct dofi_grant **grant);
-/* Nobody who entered is in it any more on return, and its word has changed. Any thread. */
+/* Waits for threads between dofi_grant_enter() and dofi_grant_leave(), and changes the word. Any thread. */
 void dofi_grant_close(struct dofi_grant *grant);
 
-/* What a peer wants to do. All of it comes from the peer, but for the secret. */
+/* What a peer wants to do. All but the secret comes from the peer. */
 struct dofi_use {
 	uint32_t key;
-	uint32_t secret;	/* that this end told the peer through its connection */
-	uint64_t addr, len;	/* as the peer counts */
+	uint32_t secret;	/* what this end sent when the connection was made */
+	uint64_t addr, len;	/* as the peer counts addresses */
 	uint64_t access;	/* FI_REMOTE_READ or FI_REMOTE_WRITE */
 };
 
 /*
- * Where a peer may do what it wants: 0, and the first of @use->len bytes in this process. No grant
- * of the table ends until dofi_grant_leave(), which the thread comes to soon, and by nothing that
- * ends one. Or -EACCES, whatever the reason, and nothing is held: an unknown key, one of another
- * connection, memory that is not all inside, an access that was not granted. Even of no bytes the
- * first must be inside.
+ * Checks @use. Returns 0, and sets *@memory to the first of @use->len bytes: no grant of the table ends until
+ * dofi_grant_leave(), which has to follow soon; the caller closes no grant in between. Returns -EACCES, and holds
+ * nothing, for an unknown key, one of another connection, memory that is not all inside the grant, or an access that
+ * was not granted. The address has to be inside the grant even if @use->len is 0.
  */
 int dofi_grant_enter(struct dofi_grants *grants, const struct dofi_use *use, void **memory);
 void dofi_grant_leave(struct dofi_grants *grants);
 
 /*
- * By which a peer that moves the bytes itself, out of this process's memory, sees that they were
- * granted when it did: they were if the word had that value still, read after them.
+ * A word by which a peer that reads this process's memory itself checks that the grant still stood: it did if the
+ * word, read after the bytes, has the value.
  */
 struct dofi_grant_word {
 	const uint64_t *at;	/* never unmapped */
-	uint64_t value;		/* while the grant stands; and never again */
+	uint64_t value;		/* while the grant stands; never used again */
 };
 
-/* As dofi_grant_enter(), but nothing is held on return: @word tells the rest. */
+/* Like dofi_grant_enter(), but holds nothing: the peer checks @word. */
 int dofi_grant_word(struct dofi_grants *grants, const struct dofi_use *use, void **memory,
 		    struct dofi_grant_word *word);
 

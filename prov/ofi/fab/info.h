@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Which fabric an IA uses: dat.conf parameters, FI_PROVIDER and policy in, one fi_info out. */
+/* The fabric that an IA uses: what it can do, and its limits. */
 #ifndef DOFI_FAB_INFO_H
 #define DOFI_FAB_INFO_H
 
@@ -12,45 +12,45 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-/* The libfabric interface this code is written to; any newer library offers it too. */
+/* The version of libfabric's interface that this code uses; newer libraries offer it, too. */
 #define DOFI_FI_VERSION FI_VERSION(1, 17)
 
 /* How remote memory is addressed and keyed on the chosen fabric. */
 enum dofi_mr_style {
 	DOFI_MR_NATIVE,		/* the fabric takes virtual addresses and makes the key */
-	DOFI_MR_VIRTUAL,	/* told to take virtual addresses; keys are ours */
+	DOFI_MR_VIRTUAL,	/* we ask for virtual addresses, and choose the keys */
 };
 
 struct dofi_quirk;
 
 /*
- * A fabric that an IA can use. What a message may have beside its bytes it carries by cq_data, as it
- * does all else there; or, on hardware, the fabric has a way for the commonest: immed, atomics, fences.
+ * A fabric that an IA can use. With cq_data, remote CQ data carries what DAT adds to a message. Hardware has immed,
+ * atomics and fences for the commonest of that instead.
  */
 struct dofi_fabric_choice {
 	struct fi_info *info;		/* with domain_attr->mr_mode as fi_domain needs it */
 	enum dofi_mr_style mr_style;
-	bool rdm;			/* endpoints are of no connection: fab/endpoint.h */
-	bool shared_memory;		/* its peers are on this host: fab/shm.h */
+	bool rdm;			/* endpoints are connectionless: fab/endpoint.h */
+	bool shared_memory;		/* peers are on this host: xport/rdm/shm/page.h */
 	bool target_rdma;		/* the target checks keys and moves bytes, not the fabric */
-	bool write_ordered;		/* a send does not overtake the writes before it */
-	size_t frame_size;		/* rdm: longest message that none sent later overtakes */
+	bool write_ordered;		/* a send does not overtake earlier writes */
+	size_t frame_size;		/* rdm: the longest message that later ones do not overtake */
 	uint64_t write_flags;		/* make an RDMA write complete when it is in memory */
-	bool cq_data;			/* 64 bits of ours can go along with messages and writes */
-	bool immed;			/* 32 can, with a write to a receive that ends by it, */
-	bool atomics;			/* the fabric does these by itself, */
-	bool fences;			/* and holds back what is posted with FI_FENCE */
+	bool cq_data;			/* messages and writes can carry 64 bits of remote CQ data */
+	bool immed;			/* a write can carry 32 bits of remote CQ data, and then ends a receive */
+	bool atomics;			/* the fabric executes atomics */
+	bool fences;			/* the fabric supports FI_FENCE */
 	bool wildcard;			/* listen on every interface, connect from any */
-	bool zero_based;		/* peers may count from the first byte of a registration */
-	bool scoped_keys;		/* a key may be of one connection: dofi_mr_fabric_key() */
-	bool says_bye;			/* an orderly end is announced, and so differs from a loss */
-	bool also_granted;		/* peers get to memory on another fabric, too, by its keys */
+	bool zero_based;		/* peers may count addresses from the first byte of a registration */
+	bool scoped_keys;		/* a key can be limited to one connection: dofi_mr_fabric_key() */
+	bool says_bye;			/* a message before an orderly end distinguishes it from a loss */
+	bool also_granted;		/* peers also use registrations on another fabric, with the keys of this one */
 	const struct dofi_quirk *quirk;
-	struct dofi_place place;	/* of its device, if that is known */
-	bool placed;
+	struct dofi_locality locality;	/* of the device, if located */
+	bool located;			/* where the device is is known */
 };
 
-/* Whether programs have immediate data, and atomics. */
+/* Return whether programs have immediate data, and atomics. */
 static inline bool dofi_fabric_has_immed(const struct dofi_fabric_choice *choice)
 {
 	return choice->cq_data || choice->immed;
@@ -62,22 +62,22 @@ static inline bool dofi_fabric_has_atomics(const struct dofi_fabric_choice *choi
 }
 
 /*
- * Finds the fabric. 0, or -FI_ENODATA when nothing fits (logged, naming what was
- * asked for), or another negative errno of fi_getinfo.
+ * Chooses the fabric for @params. Returns 0; -FI_ENODATA if none fits (logged); or another negative errno of
+ * fi_getinfo().
  */
 int dofi_fabric_choose(const struct dofi_params *params, struct dofi_fabric_choice *choice);
 void dofi_fabric_release(struct dofi_fabric_choice *choice);
 
 /*
- * Blank-separated names of the libfabric providers that dofi_fabric_choose could choose, for
+ * Writes the names of the libfabric providers that dofi_fabric_choose() could choose, separated by blanks, for
  * connected or for connectionless endpoints.
  */
 void dofi_fabric_list(bool rdm, char *names, size_t size);
 
-/* The address of the interface that @info stands for, 127.0.0.1 if it has none. */
+/* Returns the address of the interface of @info, 127.0.0.1 if it has none. */
 void dofi_info_address(const struct fi_info *info, struct sockaddr_storage *address);
 
-/* Limits of a fabric in DAT's terms; capability rows point into this. */
+/* Limits of a fabric in DAT's terms; rows of obj/caps.c point into this. */
 struct dofi_limits {
 	uint64_t max_message_size;	/* bytes */
 	uint64_t max_rdma_size;		/* bytes */
@@ -86,15 +86,15 @@ struct dofi_limits {
 	uint32_t max_eps;
 	uint32_t max_pzs;
 	uint32_t max_lmrs;
-	uint32_t max_srqs;		/* none where a message cannot be announced */
+	uint32_t max_srqs;		/* 0 if the fabric cannot inject the header of SRQ framing */
 	uint32_t max_srq_eps;
-	uint32_t inject_size;		/* bytes that are taken from memory of no registration */
+	uint32_t inject_size;		/* bytes that can be sent from unregistered memory */
 	uint32_t cm_data_size;		/* bytes of private data that a connection request carries */
 };
 
 void dofi_info_limits(const struct dofi_fabric_choice *choice, size_t cm_data_size,
 		      struct dofi_limits *limits);
-/* To what the other fabric can do as well; what is not promised to programs stays. */
+/* Lowers limits to those of a second fabric; inject_size and cm_data_size stay, as programs do not see them. */
 void dofi_limits_lower(struct dofi_limits *limits, const struct dofi_limits *other);
 
 #endif

@@ -12,34 +12,34 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-/* Where they cannot be opened waiting threads are woken by the progress thread. */
+/* If they cannot be opened, the CQ has no leaders, and the progress thread wakes waiting threads. */
 static void descriptors_open(struct dofi_lead *lead)
 {
-	lead->ring_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	lead->signals = lead->ring_fd < 0 ? -1 : dofi_nap_open();
+	lead->wakeup_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	lead->signals = lead->wakeup_fd < 0 ? -1 : dofi_nap_open();
 }
 
 static void descriptors_close(struct dofi_lead *lead)
 {
-	if (lead->ring_fd >= 0)
-		close(lead->ring_fd);
+	if (lead->wakeup_fd >= 0)
+		close(lead->wakeup_fd);
 	if (lead->signals >= 0)
 		close(lead->signals);
 }
 
 /*
- * A fabric whose descriptor stays readable would wake the leader again and again, and one that does not report failures
- * would not wake it: the progress thread knows what to do about these.
+ * A descriptor that stays readable would wake the leader again and again, and one that does not report failures would
+ * not wake it. Such CQs have no leader: the progress thread handles both.
  */
 void dofi_lead_open(struct dofi_cq *cq)
 {
 	struct dofi_lead *lead = &cq->lead;
-	const bool reliable = !cq->progress->stale_signal && !cq->progress->silent_errors;
+	const bool reliable = !cq->progress->traits.stale_signal && !cq->silent_errors;
 
-	lead->ring_fd = lead->signals = -1;
+	lead->wakeup_fd = lead->signals = -1;
 	atomic_store(&lead->word, NULL);
 	atomic_store(&lead->taken, false);
-	dofi_bell_init(&lead->left);
+	dofi_cond_init(&lead->left);
 	if (cq->fd >= 0 && reliable)
 		descriptors_open(lead);
 	lead->able = lead->signals >= 0;
@@ -50,10 +50,10 @@ void dofi_lead_expel(struct dofi_cq *cq)
 	struct dofi_lead *lead = &cq->lead;
 	const bool able = lead->able;
 
-	lead->able = false;		/* or the leader could return before this thread runs */
+	lead->able = false;		/* the leader cannot come back before this thread runs */
 	while (atomic_load(&lead->taken)) {
 		dofi_lead_depose(lead);
-		dofi_bell_wait(&lead->left, &cq->lock, DOFI_NEVER);
+		dofi_cond_wait(&lead->left, &cq->lock, DOFI_NEVER);
 	}
 	lead->able = able;
 }
@@ -65,7 +65,7 @@ void dofi_lead_close(struct dofi_cq *cq)
 	dofi_lead_expel(cq);
 	lead->able = false;
 	descriptors_close(lead);
-	lead->ring_fd = lead->signals = -1;
+	lead->wakeup_fd = lead->signals = -1;
 	atomic_store(&lead->word, NULL);
 }
 
@@ -79,7 +79,7 @@ void dofi_lead_set_word(struct dofi_cq *cq, const struct dofi_lead_word *word)
 	dofi_mutex_unlock(&cq->lock);
 }
 
-/* Returns the CQ to be led, or NULL. *@read is set to false where the CQ needs no read before the leader sleeps. */
+/* Returns the CQ to be led, or NULL. Sets *@read to false if the leader can sleep without a read. */
 static struct fid_cq *take(struct dofi_cq *cq, bool *read)
 {
 	struct dofi_lead *lead = &cq->lead;
@@ -92,12 +92,12 @@ static struct fid_cq *take(struct dofi_cq *cq, bool *read)
 		atomic_store_explicit(&cq->led, true, memory_order_relaxed);
 		dofi_cq_route(cq);
 	}
-	*read = cq->fd < 0 || cq->several || cq->left || !cq->progress->trywait_reads || dofi_cq_wants_sweep(cq);
+	*read = cq->fd < 0 || cq->several || cq->left || !cq->trywait_reads || dofi_cq_wants_sweep(cq);
 	dofi_mutex_unlock(&cq->lock);
 	return fid;
 }
 
-/* 0 if the caller may sleep. */
+/* Returns 0 if the caller may sleep, or an error of dofi_lead_begin(). */
 static int prepare(struct dofi_cq *cq, struct fid_cq *fid, bool read)
 {
 	const struct dofi_lead_word *word = atomic_load(&cq->lead.word);
@@ -120,7 +120,7 @@ int dofi_lead_begin(struct dofi_cq *cq)
 	bool read;
 	int err;
 
-	/* where signals are stale the progress thread has the lock for a millisecond: clear_signal() in cq.c */
+	/* where signals are stale the progress thread has the lock for a millisecond: dofi_cq_clear_signal() */
 	if (!dofi_lead_is_able(&cq->lead))
 		return -EBUSY;
 	fid = take(cq, &read);
@@ -132,18 +132,18 @@ int dofi_lead_begin(struct dofi_cq *cq)
 	return err;
 }
 
-int dofi_lead_sleep(struct dofi_cq *cq, struct dofi_bell *bell, struct dofi_mutex *lock, int64_t deadline)
+int dofi_lead_sleep(struct dofi_cq *cq, struct dofi_cond *cond, struct dofi_mutex *lock, int64_t deadline)
 {
 	const struct dofi_lead *lead = &cq->lead;
 	const struct dofi_lead_word *w = atomic_load(&lead->word);
 	uint32_t value;
 
 	if (cq->fd >= 0)
-		return dofi_bell_wait_fd(bell, lock, deadline, cq->fd, lead->ring_fd, lead->signals);
+		return dofi_cond_wait_fd(cond, lock, deadline, cq->fd, lead->wakeup_fd, lead->signals);
 	if (!w)
 		return 0;
 	value = atomic_load(w->word);
-	return value & w->bit ? dofi_bell_wait_word(bell, lock, deadline, w->word, value) : 0;
+	return value & w->bit ? dofi_cond_wait_word(cond, lock, deadline, w->word, value) : 0;
 }
 
 void dofi_lead_end(struct dofi_cq *cq)
@@ -151,7 +151,7 @@ void dofi_lead_end(struct dofi_cq *cq)
 	dofi_mutex_lock(&cq->lock);
 	atomic_store(&cq->lead.taken, false);
 	dofi_cq_route(cq);
-	dofi_bell_ring_all(&cq->lead.left);
+	dofi_cond_broadcast(&cq->lead.left);
 	dofi_mutex_unlock(&cq->lock);
 }
 
@@ -164,6 +164,6 @@ void dofi_lead_depose(struct dofi_lead *lead)
 	word = atomic_load(&lead->word);
 	if (word)
 		dofi_lead_word_end(word);
-	else if (lead->ring_fd >= 0)
-		dofi_nap_end(lead->ring_fd);
+	else if (lead->wakeup_fd >= 0)
+		dofi_nap_end(lead->wakeup_fd);
 }

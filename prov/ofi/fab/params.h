@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* ia_params of a dat.conf entry: which fabric is asked for. */
+/* ia_params of a dat.conf entry: which fabric the user wants. */
 #ifndef DOFI_FAB_PARAMS_H
 #define DOFI_FAB_PARAMS_H
 
 #include <stddef.h>
 
-/* Its `key=value` words. Empty means "any". */
+/* The `key=value` words; an empty string means "any". */
 struct dofi_params {
 	char provider[64];
 	char domain[64];
@@ -14,8 +14,8 @@ struct dofi_params {
 };
 
 /*
- * Parses @text into @params. On a word that is no `key=value`, an unknown key,
- * an overlong value or an unknown endpoint: -EINVAL and a sentence naming it in @why.
+ * Parses @text into @params. Returns 0; or -EINVAL, with a sentence in @why, for a word that is no `key=value`, an
+ * unknown key, an overlong value or an unknown endpoint type.
  */
 int dofi_params_parse(const char *text, struct dofi_params *params, char *why, size_t why_size);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What fi_info does not tell about a fabric: a small table with reasons. */
+/* What fi_info does not say about a fabric: a table with reasons. */
 
 #include "fab/quirks.h"
 
@@ -8,62 +8,63 @@
 #include <string.h>
 
 /*
- * Has room for 64 KiB and a head. What a frame costs is little beside its bytes then, and they are
- * still in the cache when they are copied out of it.
+ * Room for 64 KiB and a header: the cost of a frame is then small compared with that of its bytes, and they are still
+ * in the cache when they are copied.
  */
 #define LONG_FRAME (65536 + 64)
 
 #define VERBS .wc_errors = true, .takes_fence = true, .late_receives_cost = true,         \
 	      .fixed_queues = true, .offloaded = true, .waits_to_open = true,              \
-	      .eq_fails_for_one = true, .reason_beside = true, .trywait_reads = true
+	      .eq_fails_for_one = true, .reason_in_prov_errno = true, .trywait_reads = true
 
-#define TCP .blind_when_blocked = true, .takes_offset = true, .forgets_strangers = true,      \
+#define TCP .blind_when_blocked = true, .takes_offset = true, .keeps_half_open = true,      \
 	    .joins_families = true, .ends_silently = true, .rdm = true,                        \
 	    .refusal_ends_all = true, .closes_wholly = true, .frame_size = LONG_FRAME
 
 /*
- * The order of preference is a policy, not a fact that libfabric offers: it
- * lists what was linked first. Hardware comes first, then the faster software.
+ * The ranks are our policy: hardware first, then the faster software. libfabric's order is that of linking.
  *
- * The offset of a registration is reserved in libfabric's text. Fabrics that look addresses
- * up in libfabric's own table have always added it to them (1.5 to 2.6).
+ * takes_offset: libfabric's manual reserves the offset of a registration. Fabrics that use libfabric's table of
+ * registrations have always added it to addresses (1.5 to 2.6).
  *
- * A layer over one fabric comes before the layer over any.
+ * The row of a layer over a certain provider comes before the row of the layer over any.
  */
 static const struct dofi_quirk quirks[] = {
 	{ .provider = "verbs", .up_to = FI_VERSION(2, 1), .rank = 1, VERBS, .operand_is_address = true,
 	  .keeps_request = true,
-	  .reason = "RDMA hardware, as below; gives the device the addresses of operands in their "
-		    "place (1.17, 2.1); forgets a request that it could not accept (1.17)" },
+	  .reason = "RDMA hardware, with the quirks of newer versions; passes the address of an atomic's "
+		    "operand to the device as the operand (1.17, 2.1); does not free a request that it could "
+		    "not accept (1.17)" },
 	{ .provider = "verbs", .rank = 1, VERBS,
-	  .reason = "RDMA hardware; resolves the peer's address when an endpoint is opened (1.17), "
-		    "and what it cannot do for a connection that it meets in the event queue it "
-		    "returns from reading that (1.17); calls most failures EIO, and of connections "
-		    "ETIMEDOUT, with the reason beside it; has fences, without saying so; a receiver "
-		    "that is not ready is asked again after up to 655 ms" },
-	{ .provider = "tcp", .up_to = FI_VERSION(1, 17), .rank = 2, TCP, .needs_room = true,
+	  .reason = "RDMA hardware; resolves the peer's address when an endpoint is opened (1.17); "
+		    "returns an error of one connection from reading the event queue (1.17); most "
+		    "failures are EIO, those of connections ETIMEDOUT, with the reason in prov_errno; "
+		    "has fences without the capability; retries a send to a receiver that is not ready "
+		    "after up to 655 ms" },
+	{ .provider = "tcp", .up_to = FI_VERSION(1, 17), .rank = 2, TCP, .hangs_on_empty_recv = true,
 	  .trywait_reads = true, .reads_each = true,
 	  .reason = "the software fabric that is maintained; stops reading without a receive, "
-		    "looks at all endpoints of a completion queue when that is read, "
-		    "uses a passive endpoint that is closed for a connection without a request "
+		    "checks all endpoints of a completion queue when that is read, "
+		    "uses a closed passive endpoint for a connection without a request "
 		    "(libfabric pull request 12709)" },
-	{ .provider = "tcp", .rank = 2, TCP, .needs_room = true, .data_in_eq = true,
+	{ .provider = "tcp", .rank = 2, TCP, .hangs_on_empty_recv = true, .data_in_eq = true,
 	  .listens_apart = true,
-	  .reason = "likewise, and stops reading at a receive of no bytes (2.1); has the sockets of a "
-		    "domain in the wait set of each event queue that one of its endpoints is bound to, "
-		    "and moves their data when that is read (1.18 to 2.6)" },
+	  .reason = "the software fabric that is maintained; stops reading without a receive, or at a "
+		    "receive of no bytes (2.1); has the sockets of a domain in the wait set of each event "
+		    "queue that one of its endpoints is bound to, and moves their data when the queue is "
+		    "read (1.18 to 2.6)" },
 	{ .provider = "net", .rank = 3, TCP, .stale_signal = true, .data_in_eq = true,
-	  .reason = "libfabric 1.17's preview of the 2.x tcp provider; likewise, but all event queues "
-		    "have the sockets of all domains; "
-		    "and its fi_trywait clears nothing (libfabric issue 8947)" },
+	  .reason = "libfabric 1.17's preview of the 2.x tcp provider; stops reading without a receive; "
+		    "has the sockets of all domains in the wait set of each event queue; its fi_trywait "
+		    "clears no signal (libfabric issue 8947)" },
 	{ .provider = "sockets", .rank = 4, .late_listen_error = true, .shutdown_closes = true,
-	  .takes_offset = true, .goes_on = true, .shutdown_overtakes = true, .loses_mark = true,
+	  .takes_offset = true, .goes_on = true, .shutdown_overtakes = true, .loses_cq_data_flag = true,
 	  .silent_errors = true, .rdm = true,
 	  .reason = "deprecated; port in use is EINVAL from fi_listen (1.17, 2.6), "
 		    "ends by another socket than data (1.17), "
 		    "a connection outlives a refused write, "
 		    "a message that waits for a receive loses FI_REMOTE_CQ_DATA but not the data (1.17), "
-		    "wakes nobody for a failed completion (1.17), "
+		    "a failed completion does not make the descriptor readable (1.17), "
 		    "descriptors closed twice after fi_shutdown (1.17)" },
 	{ .provider = "efa", .rank = 1, .rdm = true, .frame_size = 4096,
 	  .reason = "RDMA hardware; messages of several packets end in any order" },
@@ -77,14 +78,13 @@ static const struct dofi_quirk quirks[] = {
 		      "FI_OFI_RXM_ENABLE_PASSTHRU" },
 	  .rank = 6, .rdm = true, .refusal_ends_all = true,
 	  .frame_size = LONG_FRAME, .frame_variable = "FI_OFI_RXM_EAGER_LIMIT",
-	  .reason = "as over any fabric, below; but tcp of 1.17 (not of 2.1) sends and receives what "
-		    "is up to the layer's eager limit without a buffer, and nothing overtakes it" },
+	  .reason = "the layer with the quirks of the next row; but over tcp of 1.17 (not of 2.1) messages up "
+		    "to its eager limit are sent and received without a buffer, and not overtaken" },
 	{ .provider = ";ofi_rxm", .rank = 6, .rdm = true, .refusal_ends_all = true,
 	  .frame_size = 16384, .frame_variable = "FI_OFI_RXM_BUFFER_SIZE",
-	  .reason = "a layer over connected endpoints, of which it makes another when one ends, and "
-		    "tells nobody what was lost; what does not fit a buffer of it is overtaken; "
-		    "lets peers read all that may be sent; leaves an endpoint that is closed in the "
-		    "wait set of its CQ, and reads it there (2.1)" },
+	  .reason = "a layer over connected endpoints; replaces one that ends without reporting what was "
+		    "lost; a message longer than its buffer is overtaken; lets peers read all that may be "
+		    "sent; leaves a closed endpoint in the wait set of its CQ, and reads it there (2.1)" },
 	{ .provider = ";ofi_rxd", .rank = 9, .refused = true,
 	  .reason = "a refused RDMA operation never ends, and its completion queue has no "
 		    "descriptor though it says so (1.17, 2.6)" },
@@ -94,7 +94,7 @@ static const struct dofi_quirk quirks[] = {
 
 static const struct dofi_quirk unmeasured = { .provider = "", .rank = 9, .reason = "not measured" };
 
-/* What a user sets may make a fabric another one: the row after it is for that. */
+/* Returns whether a row applies. If a setting of the user rules it out, a later row applies. */
 static bool holds(const struct dofi_quirk *q)
 {
 	size_t i;

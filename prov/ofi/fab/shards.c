@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Several queues of the fabric that are read as one, so that a read costs the same however many endpoints there are. */
+/* Several CQs of the fabric that are read as one: a read costs the same however many endpoints there are. */
 
 #include "fab/shards.h"
 
@@ -12,8 +12,8 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-/* A busy shard does not keep the others waiting for longer than so many reads. */
-#define LOOKS 8
+/* The set is checked at least once in so many reads, so that a busy shard does not starve the others. */
+#define READS 8
 
 #define REPORTS 32
 
@@ -31,7 +31,7 @@ static int watch(struct dofi_shards *s, struct dofi_shard *shard)
 	return epoll_ctl(s->set, EPOLL_CTL_ADD, shard->fd, &ev) ? -errno : 0;
 }
 
-/* Begins awake: what its descriptor reports is not known. */
+/* A new shard is awake, as its descriptor may not report what is there already. */
 static int enter(struct dofi_shards *s, struct dofi_shard *shard)
 {
 	int ret = watch(s, shard);
@@ -53,7 +53,7 @@ int dofi_shards_open(struct dofi_shards *s, struct dofi_shard *first)
 	s->set = epoll_create1(EPOLL_CLOEXEC);
 	if (s->set < 0)
 		return -errno;
-	s->n = s->vacant = s->looks = 0;
+	s->n = s->vacant = s->reads = 0;
 	s->last = first;
 	atomic_store(&s->asked, false);
 	TAILQ_INIT(&s->awake);
@@ -63,7 +63,9 @@ int dofi_shards_open(struct dofi_shards *s, struct dofi_shard *first)
 	return ret;
 }
 
-/* Threads that have not heard yet that an endpoint is closed may still ask for its shard. */
+/*
+ * A shard's memory is kept: a thread that does not know yet that an endpoint was closed may still ask for its shard.
+ */
 static struct dofi_shard *shard_at(struct dofi_shards *s, unsigned i)
 {
 	if (!s->shard[i])
@@ -110,7 +112,7 @@ void dofi_shards_leave(struct dofi_shards *s, struct dofi_shard *shard)
 		s->vacant = shard->index;
 }
 
-/* The flag of all is cleared first: a shard that is asked for meanwhile is found now, or sets it again. */
+/* Clears s->asked first: a shard that is asked for at the same time is found now, or sets it again. */
 static void wake_asked(struct dofi_shards *s)
 {
 	unsigned i;
@@ -123,7 +125,7 @@ static void wake_asked(struct dofi_shards *s)
 			wake(s, s->shard[i]);
 }
 
-/* Whether the set reports any. A set that cannot be asked is asked again by the next read. */
+/* Wakes the shards that the set reports. Returns whether there are any. */
 static bool wake_reported(struct dofi_shards *s)
 {
 	struct epoll_event ev[REPORTS];
@@ -147,7 +149,7 @@ static void rest(struct dofi_shards *s, struct dofi_shard *shard)
 	shard->awake = false;
 }
 
-/* The shard that had something is the last to be read the next time. */
+/* The next read reads @shard last. */
 static ssize_t found(struct dofi_shards *s, struct dofi_shard *shard, ssize_t n)
 {
 	TAILQ_REMOVE(&s->awake, shard, link);
@@ -174,7 +176,7 @@ static ssize_t read_awake(struct dofi_shards *s, struct fid_fabric *fabric, void
 
 ssize_t dofi_shards_read(struct dofi_shards *s, struct fid_fabric *fabric, void *buf, size_t count)
 {
-	const bool overdue = s->looks++ % LOOKS == 0;
+	const bool overdue = s->reads++ % READS == 0;
 	ssize_t n;
 
 	wake_asked(s);

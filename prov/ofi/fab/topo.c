@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Where a fabric's device is in the machine. All that is asked of hwloc is asked here. */
+/* Where a fabric's device is in the machine, by hwloc. */
 
 #include "fab/topo.h"
 
@@ -13,17 +13,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* As firmware and kernel count: a node's distance to itself, and what is assumed to another. */
+/* In the unit of firmware and kernel: the distance of a node to itself, and the default to another. */
 #define LOCAL_DISTANCE 10
 #define REMOTE_DISTANCE 20
 
-/* Both written once, by machine_look(). */
-static hwloc_topology_t topology;	/* NULL: not looked at */
-static int only_node = -1;		/* the node of a machine that has no other */
+/* Written once, by machine_read(). */
+static hwloc_topology_t topology;	/* NULL: not read */
+static int only_node = -1;		/* the node of a machine with a single one */
 
 /*
- * The node that has all processors, or -1 if there are several. Then all is near, and
- * hwloc need not be asked; it may have been told to take another machine for this one.
+ * Returns the node that has all processors, or -1 if there are several. With a single node all devices are near, and
+ * hwloc is not needed, unless HWLOC_XMLFILE replaces the machine.
  */
 static int node_alone(void)
 {
@@ -35,7 +35,7 @@ static int node_alone(void)
 		return -1;
 	f = fopen("/sys/devices/system/node/has_cpu", "re");
 	if (!f)
-		return 0;	/* a kernel without the notion of nodes */
+		return 0;	/* a kernel without NUMA */
 	if (fscanf(f, "%d%c", &node, &more) < 1 || more != '\n')
 		node = -1;
 	fclose(f);
@@ -43,9 +43,8 @@ static int node_alone(void)
 }
 
 /*
- * Nodes, processors and devices, also those that this process may not use: a device near
- * them is far, and not of an unknown place. Without hwloc's OS devices, since for them it
- * would ask the libraries of all graphics cards.
+ * Reads nodes, processors and devices, including those that this process may not use: a device near them is far, not
+ * of unknown location. Leaves out hwloc's OS devices, for which it would load the libraries of graphics cards.
  */
 static hwloc_topology_t topology_read(void)
 {
@@ -64,7 +63,7 @@ static hwloc_topology_t topology_read(void)
 	return NULL;
 }
 
-static void machine_look(void)
+static void machine_read(void)
 {
 	if (dofi_settings.numa == DOFI_NUMA_OFF)
 		return;
@@ -73,14 +72,14 @@ static void machine_look(void)
 		topology = topology_read();
 }
 
-static void machine_know(void)
+static void machine_read_once(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	pthread_once(&once, machine_look);
+	pthread_once(&once, machine_read);
 }
 
-/* The device behind an interface's or adapter's name; what is only software has none. */
+/* Finds the device of a network interface or RDMA adapter; software has none. */
 static bool device_path(const char *name, char path[PATH_MAX])
 {
 	static const char *const class[] = { "infiniband", "net" };
@@ -97,7 +96,7 @@ static bool device_path(const char *name, char path[PATH_MAX])
 	return false;
 }
 
-/* The last PCI address on the way to a device: a virtio device is below its own. */
+/* Finds the last PCI address in the path: a virtio device is below its PCI device. */
 static bool pci_of_path(const char *path, struct fi_pci_attr *pci)
 {
 	unsigned domain, bus, device, function;
@@ -128,8 +127,8 @@ static bool pci_of(const struct fi_info *info, struct fi_pci_attr *pci)
 }
 
 /*
- * What the device of @info is attached to, with its nodes and processors. NULL if that is
- * nothing in particular: a device of which the firmware tells no node is attached to all.
+ * Returns the object that the device of @info is attached to, which has nodes and processors. NULL if that is the
+ * whole machine, as for a device without a node in the firmware.
  */
 static hwloc_obj_t near_obj(const struct fi_info *info)
 {
@@ -149,13 +148,13 @@ static hwloc_obj_t near_obj(const struct fi_info *info)
 	return obj;
 }
 
-/* The least that the machine tells between any two nodes of the sets. */
-static unsigned told_distance(hwloc_const_nodeset_t from, hwloc_const_nodeset_t to)
+/* Returns the least listed distance between two nodes of the sets. */
+static unsigned listed_distance(hwloc_const_nodeset_t from, hwloc_const_nodeset_t to)
 {
 	struct hwloc_distances_s *d;
 	hwloc_uint64_t least = REMOTE_DISTANCE;
 	unsigned n = 1, i, k;
-	bool told = false;
+	bool found = false;
 
 	if (hwloc_distances_get_by_type(topology, HWLOC_OBJ_NUMANODE, &n, &d,
 					HWLOC_DISTANCES_KIND_MEANS_LATENCY, 0) || !n)
@@ -165,16 +164,16 @@ static unsigned told_distance(hwloc_const_nodeset_t from, hwloc_const_nodeset_t 
 			hwloc_uint64_t v = d->values[i * d->nbobjs + k];
 
 			if (hwloc_bitmap_isset(from, d->objs[i]->os_index) &&
-			    hwloc_bitmap_isset(to, d->objs[k]->os_index) && (!told || v < least)) {
+			    hwloc_bitmap_isset(to, d->objs[k]->os_index) && (!found || v < least)) {
 				least = v;
-				told = true;
+				found = true;
 			}
 		}
 	hwloc_distances_release(topology, d);
 	return least;
 }
 
-/* Where the calling thread may run. The caller frees it; NULL without memory. */
+/* Returns where the calling thread may run, to be freed by the caller; NULL without memory. */
 static hwloc_cpuset_t own_cpus(void)
 {
 	hwloc_cpuset_t cpus = hwloc_bitmap_alloc();
@@ -193,30 +192,30 @@ static bool distance_to(hwloc_obj_t obj, unsigned *distance)
 	if (known) {
 		hwloc_cpuset_to_nodeset(topology, cpus, nodes);
 		*distance = hwloc_bitmap_intersects(nodes, obj->nodeset) ?
-			LOCAL_DISTANCE : told_distance(nodes, obj->nodeset);
+			LOCAL_DISTANCE : listed_distance(nodes, obj->nodeset);
 	}
 	hwloc_bitmap_free(nodes);
 	hwloc_bitmap_free(cpus);
 	return known;
 }
 
-bool dofi_topo_place(const struct fi_info *info, struct dofi_place *place)
+bool dofi_topo_locate(const struct fi_info *info, struct dofi_locality *locality)
 {
 	char path[PATH_MAX];
 	hwloc_obj_t obj;
 	unsigned distance;
 
-	machine_know();
+	machine_read_once();
 	if (only_node >= 0) {
 		if (!info->nic && !device_path(info->domain_attr->name, path))
 			return false;
-		*place = (struct dofi_place){ only_node, LOCAL_DISTANCE };
+		*locality = (struct dofi_locality){ only_node, LOCAL_DISTANCE };
 		return true;
 	}
 	obj = near_obj(info);
 	if (!obj || !distance_to(obj, &distance))
 		return false;
-	*place = (struct dofi_place){ hwloc_bitmap_first(obj->nodeset), distance };
+	*locality = (struct dofi_locality){ hwloc_bitmap_first(obj->nodeset), distance };
 	return true;
 }
 
@@ -225,10 +224,10 @@ void dofi_topo_bind(pthread_t thread, const struct fi_info *info)
 	hwloc_cpuset_t cpus;
 	hwloc_obj_t obj;
 
-	machine_know();
+	machine_read_once();
 	obj = dofi_settings.numa == DOFI_NUMA_BIND ? near_obj(info) : NULL;
 	cpus = obj ? own_cpus() : NULL;
-	/* a user who bound the program elsewhere, or more closely, knows why */
+	/* a binding of the user to other or to fewer processors stays */
 	if (cpus && hwloc_bitmap_intersects(cpus, obj->cpuset) &&
 	    !hwloc_bitmap_isincluded(cpus, obj->cpuset)) {
 		hwloc_bitmap_and(cpus, cpus, obj->cpuset);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Where a fabric's device is in the machine. Built with hwloc (topo.c), or without, and then
- * nothing is known (topo_none.c).
+ * Where a fabric's device is in the machine. topo.c asks hwloc; builds without hwloc have topo_none.c, which knows
+ * nothing.
  */
 #ifndef DOFI_FAB_TOPO_H
 #define DOFI_FAB_TOPO_H
@@ -11,22 +11,21 @@
 
 struct fi_info;
 
-struct dofi_place {
-	int node;		/* the NUMA node near the device, as the system numbers them */
-	unsigned distance;	/* from where the calling thread may run; 10 is the same node */
+struct dofi_locality {
+	int node;		/* the kernel's number of the NUMA node near the device */
+	unsigned distance;	/* from the nodes where the calling thread may run; 10: the device's own node */
 };
 
 /*
- * Whether it is known where the device of @info is; *@place is written only then. The
- * first call in a process looks at the machine, which takes milliseconds if it has several
- * nodes. Choosing a fabric calls it, before there is any thread of ours that a fork could
- * meet; so a child finds it done.
+ * Returns whether the location of the device of @info is known, and sets *@locality if so. The first call in a
+ * process reads the topology, which takes milliseconds on a machine with several nodes. Choosing a fabric makes that
+ * call, before any progress thread runs, so a forked child never has to.
  */
-bool dofi_topo_place(const struct fi_info *info, struct dofi_place *place);
+bool dofi_topo_locate(const struct fi_info *info, struct dofi_locality *locality);
 
 /*
- * Lets @thread run only near the device of @info, as far as the calling thread may run
- * there; does nothing if that is nowhere, or DAT_OFI_NUMA says so.
+ * Binds @thread to the processors near the device of @info where the calling thread may run. Does nothing if there
+ * are none, or DAT_OFI_NUMA disables it.
  */
 void dofi_topo_bind(pthread_t thread, const struct fi_info *info);
 

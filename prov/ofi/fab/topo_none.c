@@ -3,10 +3,10 @@
 
 #include "fab/topo.h"
 
-bool dofi_topo_place(const struct fi_info *info, struct dofi_place *place)
+bool dofi_topo_locate(const struct fi_info *info, struct dofi_locality *locality)
 {
 	(void)info;
-	(void)place;
+	(void)locality;
 	return false;
 }
 

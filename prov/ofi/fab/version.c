@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The version of the libfabric that is loaded, which may be newer than any tested one. */
+/* The version of the loaded libfabric, which may be newer than the tested ones. */
 
 #include "fab/version.h"
 
@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* The newest libfabric that the tests of this provider have passed with. */
+/* The newest libfabric with which the tests of this provider have passed. */
 #define TESTED FI_VERSION(2, 6)
 
 static bool is_untested(uint32_t version)

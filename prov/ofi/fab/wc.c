@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* How verbs say that an operation failed. */
+/* Work completion statuses of verbs. */
 
 #include "fab/wc.h"
 
@@ -7,8 +7,7 @@
 #include <stddef.h>
 
 /*
- * By enum ibv_wc_status, whose values are those of the kernel's interface. Its header is left out:
- * nothing else here needs it.
+ * By enum ibv_wc_status, whose values are those of the kernel's interface; nothing else here needs its header.
  */
 static const int errno_of[] = {
 	[1] = EMSGSIZE,			/* LOC_LEN_ERR */

@@ -6,14 +6,16 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A fabric's connect() or a consumer's agent may block a thread; a fork must not wait as long. */
+/*
+ * How long a fork waits: the fabric's connect() or an upcall of the program may block a progress thread for longer.
+ */
 #define PATIENCE_S 1
 
 /* Held during a fork, and by a thread that begins to work. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static TAILQ_HEAD(, dofi_fork_guard) guards = TAILQ_HEAD_INITIALIZER(guards);	/* under lock */
 
-/* The same for descriptors, which threads that work open and close: taken behind their guards. */
+/* Held during a fork, and while the list of descriptors is changed. Taken after guards. */
 static pthread_mutex_t fds_lock = PTHREAD_MUTEX_INITIALIZER;
 static TAILQ_HEAD(, dofi_fork_fd) fds = TAILQ_HEAD_INITIALIZER(fds);	/* under fds_lock */
 
@@ -41,7 +43,7 @@ static void release(void)
 	pthread_mutex_unlock(&lock);
 }
 
-/* The child has none of the threads, and shall not have the descriptors. */
+/* The child has no progress threads, and closes the descriptors. */
 static void in_child(void)
 {
 	struct dofi_fork_fd *f;
@@ -71,7 +73,7 @@ void dofi_fork_guard_add(struct dofi_fork_guard *guard)
 	pthread_mutexattr_t attr;
 
 	handlers_need();
-	/* a thread that forks in a consumer's upcall finds its own guard busy and goes on */
+	/* a thread that forks in an upcall holds its own guard: locking that fails, and the fork goes on */
 	pthread_mutexattr_init(&attr);
 	pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_ERRORCHECK);
 	pthread_mutex_init(&guard->busy, &attr);
@@ -91,7 +93,7 @@ void dofi_fork_guard_remove(struct dofi_fork_guard *guard)
 
 void dofi_fork_guard_work(struct dofi_fork_guard *guard)
 {
-	/* a fork that waits for other threads keeps this one at rest */
+	/* while a fork waits for other threads, this one does not start to work */
 	pthread_mutex_lock(&lock);
 	pthread_mutex_lock(&guard->busy);
 	pthread_mutex_unlock(&lock);

@@ -2,9 +2,8 @@
 /*
  * A fork waits until the progress threads rest.
  *
- * A program with one thread may fork and then call what it likes (fork(2)). It does
- * not know of our threads; if one of them held a lock at that moment, the child would
- * wait for it for ever.
+ * A program with one thread may fork and then call any function in the child (fork(2)). It does not know of our
+ * threads: if one of them held a lock during the fork, the child would wait for it forever.
  */
 #ifndef DOFI_LOOP_FORK_H
 #define DOFI_LOOP_FORK_H
@@ -13,31 +12,28 @@
 #include <stdbool.h>
 #include <sys/queue.h>
 
-/* Part of a thread's owner; no other lock is held when one of these is waited for. */
+/* One per progress thread. Take no other lock before it. */
 struct dofi_fork_guard {
 	pthread_mutex_t busy;		/* held by the thread whenever it does not rest */
-	bool held;			/* by the fork; under the list's lock */
+	bool held;			/* by the forking thread; under the lock of the list */
 	TAILQ_ENTRY(dofi_fork_guard) link;
 };
 
-/* Before the thread starts, and after it ended. A forked child has no guard to remove. */
+/* Call before the thread starts, and after it has ended. A forked child does not remove its guards. */
 void dofi_fork_guard_add(struct dofi_fork_guard *guard);
 void dofi_fork_guard_remove(struct dofi_fork_guard *guard);
 
-/* The thread's own calls, around all that it does. */
+/* The progress thread calls these around all that it does. */
 void dofi_fork_guard_work(struct dofi_fork_guard *guard);
 void dofi_fork_guard_rest(struct dofi_fork_guard *guard);
 
-/*
- * A descriptor that a forked child shall not have: it would keep open, or locked, what must
- * end with this process.
- */
+/* A descriptor that a forked child closes: it would keep open, or locked, what has to end with this process. */
 struct dofi_fork_fd {
 	int fd;
 	TAILQ_ENTRY(dofi_fork_fd) link;
 };
 
-/* After it was opened, and before it is closed. A forked child has none to remove. */
+/* Call after it was opened, and before it is closed. A forked child does not remove its descriptors. */
 void dofi_fork_fd_add(struct dofi_fork_fd *fd);
 void dofi_fork_fd_remove(struct dofi_fork_fd *fd);
 

@@ -4,181 +4,20 @@
 #include "loop/progress.h"
 
 #include "base/clock.h"
+#include "base/container.h"
 #include "base/env.h"
 #include "base/log.h"
 #include "base/prompt.h"
-#include "fab/cq.h"
-#include "sock/halfopen.h"
-#include "sock/linger.h"
-#include "fab/quirks.h"
-#include "fab/topo.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <rdma/fi_errno.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stddef.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
-
-/* Room for a connection event with the most private data any fabric carries. */
-#define EVENT_BYTES (sizeof(struct fi_eq_cm_entry) + 1024)
-
-/* How often an event queue is looked at while it is not watched. */
-#define EQ_TICK_NS 1000000
-/* How often where a look waits for the lock that a polling thread holds most of the time. */
-#define EQ_LOCKED_TICK_NS 2000000
-
-/*
- * A passive endpoint that cannot accept for lack of a descriptor leaves its event queue readable. After VAIN wakeups
- * without an event the progress thread checks for that. If so, the queue is out of epoll for REST_NS, and read every
- * REST_TICK_NS.
- */
-#define VAIN 16
-#define REST_NS 100000000
-#define REST_TICK_NS 10000000
-
-/* How long after dofi_progress_await() the event queue stays watched: most attempts take far less. */
-#define EQ_STAYS_NS 10000000
-
-static void eq_read_error(struct dofi_progress *p, struct dofi_eq *eq)
-{
-	char data[EVENT_BYTES];
-	struct fi_eq_err_entry e = { .err_data = data, .err_data_size = sizeof(data) };
-
-	if (fi_eq_readerr(eq->fid, &e, 0) >= 0)
-		p->ops->cm_error(p, &e);
-}
-
-/* Which connection it was is not told; its attempt is timed out. */
-static void eq_failed(struct dofi_progress *p, ssize_t err)
-{
-	if (p->eq_fails_for_one && err != -EBADF)
-		dofi_log(DOFI_INFO, DOFI_FAB, "an event's connection failed: %s", fi_strerror(-err));
-	else
-		dofi_progress_fail(p, err);
-}
-
-/* Handles one event, for which it waits up to @ms; whether there was one. */
-static bool eq_take(struct dofi_progress *p, struct dofi_eq *eq, int ms)
-{
-	_Alignas(struct fi_eq_cm_entry) char buf[EVENT_BYTES];
-	uint32_t event;
-	ssize_t n;
-
-	if (!eq->fid)
-		return false;
-	/* tcp and net (1.17) take it for the reason why a request is too short, and EAGAIN for none */
-	errno = 0;
-	n = ms ? fi_eq_sread(eq->fid, &event, buf, sizeof(buf), ms, 0) :
-		 fi_eq_read(eq->fid, &event, buf, sizeof(buf), 0);
-	if (n == -FI_EAVAIL)
-		eq_read_error(p, eq);
-	else if (n >= 0)
-		p->ops->cm_event(p, event, (struct fi_eq_cm_entry *)buf, n);
-	else if (n != -FI_EAGAIN && !ms)
-		eq_failed(p, n);
-	return n >= 0 || n == -FI_EAVAIL;
-}
-
-static bool eq_drain(struct dofi_progress *p, struct dofi_eq *eq)
-{
-	bool found = false;
-
-	eq->armed = false;
-	while (eq_take(p, eq, 0))
-		found = true;
-	return found;
-}
-
-void dofi_progress_events(struct dofi_progress *p)
-{
-	eq_drain(p, &p->eq);
-	eq_drain(p, &p->listen_eq);
-}
-
-static bool has_descriptors(const struct dofi_progress *p)
-{
-	int fd = fcntl(p->doorbell, F_DUPFD_CLOEXEC, 0);
-
-	if (fd >= 0)
-		close(fd);
-	return fd >= 0 || (errno != EMFILE && errno != ENFILE);
-}
-
-static void eq_vain(struct dofi_progress *p, struct dofi_eq *eq)
-{
-	bool poor = false;
-
-	if (++eq->vain >= VAIN) {
-		eq->vain = 0;
-		poor = !has_descriptors(p);
-	}
-	if (poor) {
-		eq->rests_until = dofi_now() + REST_NS;
-		if (!p->poor)
-			dofi_log(DOFI_WARN, DOFI_FAB, "no descriptors: connections wait; told once");
-		p->poor = true;
-	}
-	dofi_halfopen_arrived(p, poor);
-}
-
-/* After a wake-up: epoll that told of nothing may do so for ever, see clear_signal() in cq.c. */
-static void eq_serve(struct dofi_progress *p, struct dofi_eq *eq)
-{
-	if (eq_drain(p, eq)) {
-		eq->vain = 0;
-		return;
-	}
-	if (p->stale_signal && p->alone == &eq->source)
-		eq_take(p, eq, 1);
-	if (p->doors.n && eq == dofi_progress_listen_eq(p))
-		eq_vain(p, eq);
-}
-
-/* Whether nothing is in it. It takes no lock that a polling thread needs. */
-static bool eq_is_empty(struct dofi_progress *p, struct dofi_eq *eq)
-{
-	struct fid *fid = &eq->fid->fid;
-
-	return fi_trywait(p->fabric, &fid, 1) == FI_SUCCESS;
-}
-
-/*
- * While it is not watched the polling thread moves the endpoints' data, and writes their events. Where
- * signals are stale fi_trywait() does not look for events.
- */
-static void eq_look(struct dofi_progress *p, struct dofi_eq *eq, int64_t now)
-{
-	if (p->stale_signal || !eq_is_empty(p, eq) || eq->rests_until)
-		eq_drain(p, eq);
-	if (p->doors.n && eq == dofi_progress_listen_eq(p))
-		dofi_halfopen_arrived(p, false);
-	if (eq->rests_until)
-		eq->look_at = now + REST_TICK_NS;
-	else
-		eq->look_at = now + (p->stale_signal ? EQ_LOCKED_TICK_NS : EQ_TICK_NS);
-}
-
-static void eq_attend(struct dofi_progress *p, struct dofi_eq *eq, int64_t now)
-{
-	if (eq->watched && !eq->armed)
-		eq_serve(p, eq);
-	else if (!eq->watched && eq->fid && now >= eq->look_at)
-		eq_look(p, eq, now);
-}
-
-static void serve_eqs(struct dofi_progress *p, int64_t now)
-{
-	if (atomic_load(&p->eq_wanted) && atomic_exchange(&p->eq_wanted, false))
-		p->eq.look_at = now;
-	eq_attend(p, &p->eq, now);
-	eq_attend(p, &p->listen_eq, now);
-}
 
 static struct dofi_work *work_next(struct dofi_progress *p)
 {
@@ -195,8 +34,8 @@ static struct dofi_work *work_next(struct dofi_progress *p)
 }
 
 /*
- * Between two works the event queue is emptied: an event of an endpoint that one
- * of them closed must be gone before another opens one at the same address.
+ * Empties the event queues after each work: an event of an endpoint that was closed must be gone before the next work
+ * opens an endpoint, which may have the same address.
  */
 static void run_work(struct dofi_progress *p)
 {
@@ -219,17 +58,17 @@ static void run_timers(struct dofi_progress *p, int64_t now)
 	}
 }
 
-/* Serves every CQ and tells when to wake if nothing happens. */
-static int64_t serve_cqs(struct dofi_progress *p, int64_t now)
+/* Serves every poller. Returns when to wake if nothing happens. */
+static int64_t serve_pollers(struct dofi_progress *p, int64_t now)
 {
 	const struct dofi_timer *t = dofi_timer_next(p);
-	int64_t next = t ? t->at : DOFI_NEVER;
-	struct dofi_cq *cq;
+	int64_t next = t ? t->at : DOFI_NEVER, due;
+	struct dofi_poller *poller;
 
-	TAILQ_FOREACH(cq, &p->cqs, link) {
-		dofi_cq_serve(cq, now);
-		if (dofi_cq_next(cq) < next)
-			next = dofi_cq_next(cq);
+	TAILQ_FOREACH(poller, &p->pollers, link) {
+		due = poller->ops->serve(poller, now);
+		if (due < next)
+			next = due;
 	}
 	return next;
 }
@@ -237,7 +76,7 @@ static int64_t serve_cqs(struct dofi_progress *p, int64_t now)
 /* epoll_wait with a deadline in nanoseconds. */
 static int wait_until(int epfd, struct epoll_event *ev, int n, int64_t deadline)
 {
-	static _Atomic bool old_kernel;	/* Linux before 5.11, and valgrind's idea of Linux */
+	static _Atomic bool old_kernel;	/* Linux before 5.11, or valgrind */
 	int64_t left = deadline == DOFI_NEVER ? -1 : deadline - dofi_now();
 	struct timespec ts;
 	int ret;
@@ -256,7 +95,7 @@ static int wait_until(int epfd, struct epoll_event *ev, int n, int64_t deadline)
 
 #define WAKEUPS 32
 
-/* Without epoll, as after a program has closed all descriptors, nothing can be waited for. */
+/* epoll_wait() fails, as after a program has closed all descriptors: the thread cannot wait for anything. */
 static void epoll_failed(struct dofi_progress *p)
 {
 	const struct timespec rest = { .tv_nsec = 10 * 1000000 };
@@ -267,128 +106,71 @@ static void epoll_failed(struct dofi_progress *p)
 	nanosleep(&rest, NULL);
 }
 
-static bool eq_arm(struct dofi_progress *p, struct dofi_eq *eq)
+static bool program_polls_without_fd(const struct dofi_progress *p)
 {
-	if (!eq->armed && !eq->rests_until)
-		eq->armed = !eq->fid || eq_is_empty(p, eq);
-	return eq->armed || eq->rests_until;
-}
+	const struct dofi_poller *poller;
 
-/*
- * libfabric's event queue may lose the signal of an event that another thread writes while fi_trywait()
- * clears it: such an event is found by reading once more. Where the program polls, the next look finds it.
- */
-static bool eqs_arm(struct dofi_progress *p)
-{
-	const bool was_armed = p->eq.armed;
-
-	if (!eq_arm(p, &p->eq)) {
-		p->eq.look_at = 0;
-		return false;
-	}
-	if (!was_armed && p->data_in_eq && p->eq.watched && eq_take(p, &p->eq, 0)) {
-		p->eq.armed = false;
-		return false;
-	}
-	return eq_arm(p, &p->listen_eq);
-}
-
-static bool program_polls(const struct dofi_progress *p)
-{
-	const struct dofi_cq *cq;
-
-	TAILQ_FOREACH(cq, &p->cqs, link)
-		if (cq->fd >= 0 && atomic_load(&cq->mode) != DOFI_CQ_ARMED)
+	TAILQ_FOREACH(poller, &p->pollers, link)
+		if (!poller->has_fd && !poller->ops->is_armed(poller))
 			return true;
 	return false;
 }
 
-/*
- * A PZ that nobody polls while another one is polled needs no event queue to wake the thread: its CQ
- * is watched, and reports the same bytes.
- */
-static bool is_to_be_watched(const struct dofi_progress *p, const struct dofi_eq *eq, int64_t now)
+static bool relies_on_peers(const struct dofi_progress *p)
 {
-	if (eq->rests_until)
-		return false;
-	return eq != &p->eq || !p->data_in_eq || now < p->eq_stays_until || !program_polls(p);
-}
+	const struct dofi_poller *poller;
 
-static void eq_watch(struct dofi_progress *p, struct dofi_eq *eq, int64_t now)
-{
-	bool watched;
-
-	if (now >= eq->rests_until)
-		eq->rests_until = 0;
-	watched = is_to_be_watched(p, eq, now);
-	if (!eq->fid || watched == eq->watched)
-		return;
-	if (watched) {
-		eq->watched = !dofi_source_add(p, &eq->source, eq->fd, EPOLLIN);
-	} else {
-		dofi_source_remove(p, eq->fd);
-		eq->watched = false;
-	}
-	eq->armed = false;
-	eq->look_at = now + (eq->rests_until ? REST_TICK_NS : EQ_TICK_NS);
-	if (eq == &p->eq)
-		atomic_store(&p->eq_away, !eq->watched);
-}
-
-static bool program_has_one(const struct dofi_progress *p)
-{
-	const struct dofi_cq *cq;
-
-	TAILQ_FOREACH(cq, &p->cqs, link)
-		if (cq->fd < 0 && !dofi_cq_relies_on_bell(cq))
+	TAILQ_FOREACH(poller, &p->pollers, link)
+		if (dofi_poller_relies_on_peer(poller))
 			return true;
 	return false;
 }
 
-#define NO_BELL_TICKS 4
+/* Reads what peers sent before they saw that the thread sleeps. */
+static bool drain_before_rest(struct dofi_progress *p)
+{
+	struct dofi_poller *poller;
+	bool found = false;
+
+	TAILQ_FOREACH(poller, &p->pollers, link)
+		if (dofi_poller_relies_on_peer(poller))
+			found |= poller->ops->drain(poller);
+	return found;
+}
+
+#define NO_WAKEUP_TICKS 4
 
 /*
- * Before the thread sleeps on CQs that have no descriptor, when to wake if nothing happens. Peers
- * are asked to ring first and the CQs looked at after that, so that nothing comes unnoticed in
- * between. The peers of a program that polls are not asked: they would ring for what it finds by
- * itself, and while the thread looks after its CQ it can after the others.
+ * Prepares for a sleep on queues without a descriptor. Returns when to wake if nothing happens. First peers are asked
+ * to wake the thread, then the queues are read, so that nothing arrives unnoticed in between. While the program polls
+ * one of the queues, peers are not asked: they would wake the thread for what the program finds by itself. The thread
+ * serves that queue by the clock then, and the others with it.
  */
 static int64_t rest(struct dofi_progress *p, int64_t deadline)
 {
-	bool polled = program_has_one(p), relies = false, found = false;
-	int64_t look;
-	struct dofi_cq *cq;
+	const bool polled = program_polls_without_fd(p);
+	int64_t due;
 
-	TAILQ_FOREACH(cq, &p->cqs, link)
-		relies |= dofi_cq_relies_on_bell(cq);
-	if (!relies)
+	if (!relies_on_peers(p))
 		return deadline;
 	p->resting = !polled && p->ops->rest && p->ops->rest(p);
 	if (!p->resting) {
-		look = dofi_now() + dofi_settings.tick_us * 1000 * (polled ? 1 : NO_BELL_TICKS);
-		return look < deadline ? look : deadline;
+		due = dofi_now() + dofi_settings.tick_us * 1000 * (polled ? 1 : NO_WAKEUP_TICKS);
+		return due < deadline ? due : deadline;
 	}
-	TAILQ_FOREACH(cq, &p->cqs, link)
-		if (dofi_cq_relies_on_bell(cq))
-			found |= dofi_cq_drain(cq);
-	return found ? 0 : deadline;
+	return drain_before_rest(p) ? 0 : deadline;
 }
 
 static void rise(struct dofi_progress *p)
 {
-	struct dofi_cq *cq;
+	struct dofi_poller *poller;
 
 	if (p->resting)
 		p->ops->rise(p);
 	p->resting = false;
-	TAILQ_FOREACH(cq, &p->cqs, link)
-		if (dofi_cq_relies_on_bell(cq))
-			cq->fired = true;
-}
-
-static int64_t eq_deadline(const struct dofi_eq *eq, int64_t deadline)
-{
-	return eq->fid && !eq->watched && eq->look_at < deadline ? eq->look_at : deadline;
+	TAILQ_FOREACH(poller, &p->pollers, link)
+		if (dofi_poller_relies_on_peer(poller))
+			poller->fired = true;
 }
 
 static void wait_for_something(struct dofi_progress *p, int64_t deadline)
@@ -396,12 +178,10 @@ static void wait_for_something(struct dofi_progress *p, int64_t deadline)
 	struct epoll_event ev[WAKEUPS];
 	int i, n;
 
-	eq_watch(p, &p->eq, dofi_now());
-	eq_watch(p, &p->listen_eq, dofi_now());
-	if (!eqs_arm(p))
+	dofi_eqs_choose(p);
+	if (!dofi_eqs_arm(p))
 		return;
-	deadline = eq_deadline(&p->eq, eq_deadline(&p->listen_eq, deadline));
-	deadline = rest(p, deadline);
+	deadline = rest(p, dofi_eqs_deadline(p, deadline));
 	dofi_fork_guard_rest(&p->fork_guard);
 	n = wait_until(p->epfd, ev, WAKEUPS, deadline);
 	dofi_fork_guard_work(&p->fork_guard);
@@ -417,18 +197,9 @@ static void wait_for_something(struct dofi_progress *p, int64_t deadline)
 	}
 }
 
-/* The endpoints' queue is read after every wake-up anyway. */
-static void eq_ready(struct dofi_source *source)
-{
-	struct dofi_eq *eq = (struct dofi_eq *)((char *)source - offsetof(struct dofi_eq, source));
-
-	eq->armed = false;
-}
-
 static void doorbell_ready(struct dofi_source *source)
 {
-	struct dofi_progress *p = (struct dofi_progress *)
-		((char *)source - offsetof(struct dofi_progress, doorbell_source));
+	struct dofi_progress *p = DOFI_CONTAINER_OF(source, struct dofi_progress, doorbell_source);
 	uint64_t rung;
 
 	if (read(p->doorbell, &rung, sizeof(rung)) < 0)
@@ -445,16 +216,16 @@ static bool stopped(struct dofi_progress *p)
 	return stop;
 }
 
-/* What a thread that begins to sleep may have missed is read now, and soon the event queue is watched. */
+/* Reads what a thread that begins to sleep may have missed; the event queue is watched again soon. */
 static void run_probe(struct dofi_progress *p, int64_t now)
 {
-	struct dofi_cq *cq;
+	struct dofi_poller *poller;
 
 	if (!atomic_load(&p->probe_wanted) || !atomic_exchange(&p->probe_wanted, false))
 		return;
-	eq_drain(p, &p->eq);
-	TAILQ_FOREACH(cq, &p->cqs, link)
-		dofi_cq_probe(cq, now);
+	dofi_eq_drain(p, &p->eq);
+	TAILQ_FOREACH(poller, &p->pollers, link)
+		poller->ops->probe(poller, now);
 }
 
 static void *progress_run(void *arg)
@@ -471,62 +242,12 @@ static void *progress_run(void *arg)
 		now = dofi_now();
 		run_timers(p, now);
 		run_probe(p, now);
-		serve_eqs(p, now);
-		next = serve_cqs(p, now);
+		dofi_eqs_serve(p, now);
+		next = serve_pollers(p, now);
 		wait_for_something(p, next);
 	}
 	dofi_fork_guard_rest(&p->fork_guard);
 	return NULL;
-}
-
-static int eq_open(struct dofi_progress *p, struct dofi_eq *eq)
-{
-	struct fi_eq_attr attr = { .size = 1024, .wait_obj = FI_WAIT_FD };
-	int ret;
-
-	ret = fi_eq_open(p->fabric, &attr, &eq->fid, NULL);
-	if (ret)
-		return ret;
-	eq->source.ready = eq_ready;
-	ret = fi_control(&eq->fid->fid, FI_GETWAIT, &eq->fd);
-	if (ret) {
-		fi_close(&eq->fid->fid);
-		eq->fid = NULL;
-	}
-	return ret;
-}
-
-static void eqs_close(struct dofi_progress *p)
-{
-	if (p->listen_eq.fid)
-		fi_close(&p->listen_eq.fid->fid);
-	if (p->eq.fid)
-		fi_close(&p->eq.fid->fid);
-}
-
-/* Endpoints that do not connect have no events. */
-static int eqs_open(struct dofi_progress *p, const struct fi_info *info,
-		    const struct dofi_quirk *quirk)
-{
-	int ret;
-
-	if (info->ep_attr->type != FI_EP_MSG)
-		return 0;
-	p->data_in_eq = quirk->data_in_eq;
-	ret = eq_open(p, &p->eq);
-	if (!ret && quirk->listens_apart)
-		ret = eq_open(p, &p->listen_eq);
-	if (ret)
-		eqs_close(p);
-	return ret;
-}
-
-static int eq_add(struct dofi_progress *p, struct dofi_eq *eq)
-{
-	int ret = eq->fid ? dofi_source_add(p, &eq->source, eq->fd, EPOLLIN) : 0;
-
-	eq->watched = eq->fid && !ret;
-	return ret;
 }
 
 static int epoll_open(struct dofi_progress *p)
@@ -544,9 +265,7 @@ static int epoll_open(struct dofi_progress *p)
 	p->doorbell_source.ready = doorbell_ready;
 	ret = dofi_source_add(p, &p->doorbell_source, p->doorbell, EPOLLIN);
 	if (!ret)
-		ret = eq_add(p, &p->eq);
-	if (!ret)
-		ret = eq_add(p, &p->listen_eq);
+		ret = dofi_eqs_watch(p);
 	if (!ret)
 		return 0;
 	close(p->doorbell);
@@ -567,37 +286,32 @@ int dofi_thread_start(pthread_t *thread, void *(*run)(void *), void *arg)
 	return ret;
 }
 
-static void failure_tell(struct dofi_work *work)
+static void failure_report(struct dofi_work *work)
 {
-	struct dofi_progress *p = (struct dofi_progress *)
-		((char *)work - offsetof(struct dofi_progress, failure_work));
+	struct dofi_progress *p = DOFI_CONTAINER_OF(work, struct dofi_progress, failure_work);
 
 	dofi_log(DOFI_ERR, DOFI_FAB, "the fabric works no more: %s", fi_strerror(-p->failure));
 	p->ops->failed(p, p->failure);
 }
 
-int dofi_progress_start(struct dofi_progress *p, const struct dofi_progress_ops *ops,
-			struct fi_info *info)
+int dofi_progress_start(struct dofi_progress *p, const struct dofi_progress_ops *ops, struct fi_info *info,
+			const struct dofi_eq_traits *traits)
 {
-	const struct dofi_quirk *quirk = dofi_quirk_of(info->fabric_attr->prov_name);
 	int ret;
 
 	memset(p, 0, sizeof(*p));
 	p->ops = ops;
 	p->owner = getpid();
-	p->stale_signal = quirk->stale_signal;
-	p->trywait_reads = quirk->trywait_reads;
-	p->failure_work.run = failure_tell;
-	p->silent_errors = quirk->silent_errors;
-	p->eq_fails_for_one = quirk->eq_fails_for_one;
+	p->traits = *traits;
+	p->failure_work.run = failure_report;
 	dofi_mutex_init(&p->lock);
 	STAILQ_INIT(&p->work);
-	TAILQ_INIT(&p->cqs);
+	TAILQ_INIT(&p->pollers);
 	TAILQ_INIT(&p->lingering);
 	ret = fi_fabric(info->fabric_attr, &p->fabric, NULL);
 	if (ret)
 		goto log;
-	ret = eqs_open(p, info, quirk);
+	ret = dofi_eqs_open(p, info);
 	if (ret)
 		goto close_fabric;
 	ret = epoll_open(p);
@@ -605,16 +319,14 @@ int dofi_progress_start(struct dofi_progress *p, const struct dofi_progress_ops 
 		goto close_eq;
 	dofi_fork_guard_add(&p->fork_guard);
 	ret = dofi_thread_start(&p->thread, progress_run, p);
-	if (!ret) {
-		dofi_topo_bind(p->thread, info);
+	if (!ret)
 		return 0;
-	}
 
 	dofi_fork_guard_remove(&p->fork_guard);
 	close(p->doorbell);
 	close(p->epfd);
 close_eq:
-	eqs_close(p);
+	dofi_eqs_close(p);
 close_fabric:
 	fi_close(&p->fabric->fid);
 log:
@@ -630,17 +342,18 @@ void dofi_progress_stop(struct dofi_progress *p)
 	dofi_mutex_lock(&p->lock);
 	p->stop = true;
 	dofi_mutex_unlock(&p->lock);
-	dofi_progress_ring(p);
+	dofi_progress_wake(p);
 	pthread_join(p->thread, NULL);
-	dofi_linger_end(p);
+	if (p->lingering_end)
+		p->lingering_end(p);
 	dofi_fork_guard_remove(&p->fork_guard);
 	close(p->doorbell);
 	close(p->epfd);
-	eqs_close(p);
+	dofi_eqs_close(p);
 	fi_close(&p->fabric->fid);
 }
 
-void dofi_progress_ring(struct dofi_progress *p)
+void dofi_progress_wake(struct dofi_progress *p)
 {
 	uint64_t one = 1;
 
@@ -649,23 +362,10 @@ void dofi_progress_ring(struct dofi_progress *p)
 		return;
 }
 
-void dofi_progress_expect(struct dofi_progress *p)
-{
-	if (atomic_load(&p->eq_away) && !atomic_exchange(&p->eq_wanted, true) &&
-	    !dofi_progress_on_thread(p))
-		dofi_progress_ring(p);
-}
-
-void dofi_progress_await(struct dofi_progress *p)
-{
-	if (p->data_in_eq)
-		p->eq_stays_until = dofi_now() + EQ_STAYS_NS;
-}
-
 void dofi_progress_probe(struct dofi_progress *p)
 {
 	if (atomic_load(&p->eq_away) && !atomic_exchange(&p->probe_wanted, true))
-		dofi_progress_ring(p);
+		dofi_progress_wake(p);
 }
 
 void dofi_progress_post(struct dofi_progress *p, struct dofi_work *work)
@@ -681,7 +381,7 @@ void dofi_progress_post(struct dofi_progress *p, struct dofi_work *work)
 	dofi_mutex_unlock(&p->lock);
 	/* the thread does all that is queued before it sleeps again, so the first is enough to wake it */
 	if (first)
-		dofi_progress_ring(p);
+		dofi_progress_wake(p);
 }
 
 void dofi_progress_withdraw(struct dofi_progress *p, struct dofi_work *work)
@@ -710,7 +410,7 @@ struct call {
 
 static void call_run(struct dofi_work *work)
 {
-	struct call *c = (struct call *)work;
+	struct call *c = DOFI_CONTAINER_OF(work, struct call, work);
 
 	c->fn(c->arg);
 	sem_post(&c->done);
@@ -743,42 +443,12 @@ bool dofi_progress_orphaned(const struct dofi_progress *p)
 	return p->owner != getpid();
 }
 
-static int source_set(struct dofi_progress *p, int op, int fd, struct dofi_source *source,
-		      uint32_t events)
+void dofi_poller_add(struct dofi_progress *p, struct dofi_poller *poller)
 {
-	struct epoll_event ev = { .events = events, .data.ptr = source };
-
-	return epoll_ctl(p->epfd, op, fd, &ev) ? -errno : 0;
+	TAILQ_INSERT_TAIL(&p->pollers, poller, link);
 }
 
-int dofi_source_add(struct dofi_progress *p, struct dofi_source *source, int fd, uint32_t events)
+void dofi_poller_remove(struct dofi_progress *p, struct dofi_poller *poller)
 {
-	return source_set(p, EPOLL_CTL_ADD, fd, source, events);
-}
-
-int dofi_source_change(struct dofi_progress *p, struct dofi_source *source, int fd, uint32_t events)
-{
-	return source_set(p, EPOLL_CTL_MOD, fd, source, events);
-}
-
-void dofi_source_remove(struct dofi_progress *p, int fd)
-{
-	source_set(p, EPOLL_CTL_DEL, fd, NULL, 0);
-}
-
-void dofi_timer_start(struct dofi_progress *p, struct dofi_timer *timer, int64_t at)
-{
-	dofi_timer_stop(p, timer);
-	if (at == DOFI_NEVER)
-		return;
-	timer->at = at;
-	dofi_heap_insert(&p->timers, &timer->node, at);
-}
-
-void dofi_timer_stop(struct dofi_progress *p, struct dofi_timer *timer)
-{
-	if (!timer->at)
-		return;
-	dofi_heap_remove(&p->timers, &timer->node);
-	timer->at = 0;
+	TAILQ_REMOVE(&p->pollers, poller, link);
 }

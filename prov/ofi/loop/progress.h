@@ -2,20 +2,22 @@
 /*
  * The progress thread of an IA.
  *
- * Software fabrics move nothing by themselves: an idle target would not answer
- * an RDMA read. One thread per IA therefore sleeps in epoll on the event queue,
- * the completion queues and a doorbell. It costs nothing while all is idle, and
- * stays out of the way of a program that polls for itself ("gating", below).
+ * Software fabrics move nothing by themselves: an idle target would not answer an RDMA read. So one thread per IA
+ * sleeps in epoll on the event queues, the completion queues and a doorbell. It costs nothing while all is idle, and
+ * leaves queues that the program polls to the program (loop/poller.h).
  *
- * It is also the only thread that opens, connects and closes endpoints and reads
- * the event queue: an event can then never meet an endpoint that is being closed.
+ * Only this thread opens, connects and closes endpoints and reads the event queues: an event never refers to an
+ * endpoint that another thread is closing.
  */
 #ifndef DOFI_LOOP_PROGRESS_H
 #define DOFI_LOOP_PROGRESS_H
 
 #include "base/heap.h"
 #include "base/mutex.h"
+#include "loop/eq.h"
 #include "loop/fork.h"
+#include "loop/poller.h"
+#include "loop/source.h"
 
 #include <pthread.h>
 #include <rdma/fabric.h>
@@ -25,208 +27,159 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-/* Something that epoll tells of; what it is part of knows what to do. */
-struct dofi_source {
-	void (*ready)(struct dofi_source *source);
-};
-
-/* Work for the progress thread. */
-struct dofi_work {
-	void (*run)(struct dofi_work *work);
-	STAILQ_ENTRY(dofi_work) link;
-	bool queued;			/* under the progress lock */
-};
-
-/* An event queue, and what epoll knows of it. Progress thread only, once the thread runs. */
-struct dofi_eq {
-	struct fid_eq *fid;		/* NULL if there is none */
-	int fd;
-	struct dofi_source source;
-	bool watched;			/* fd is in the epoll set; otherwise look_at counts */
-	bool armed;			/* not read since fi_trywait() found it empty */
-	int64_t look_at;		/* when it is looked at next while it is not watched */
-	int64_t rests_until;		/* until then it is out of epoll, for lack of descriptors */
-	unsigned vain;			/* consecutive wakeups without an event */
-};
-
-/* A timer; progress thread only. */
-struct dofi_timer {
-	struct dofi_heap_node node;	/* while it is running */
-	int64_t at;			/* 0 when not running */
-	void (*fire)(struct dofi_timer *timer);
-};
-
-/* The ports of passive endpoints, for sock/halfopen.c. */
-struct dofi_doors {
-	unsigned n;
-	int spare;			/* a descriptor to give up when there are no others, or -1 */
-	unsigned wakes;			/* since the last search for silent connections, */
-	int64_t searched;		/* which was then */
-	struct dofi_timer timer;	/* for the next */
-	bool reported;			/* the log has that some were found */
-};
-
 struct dofi_progress;
+
+/* The listening ports of passive endpoints. Belongs to sock/halfopen.c. Progress thread only. */
+struct dofi_listeners {
+	/*
+	 * Called while n is not 0, after a wakeup by the event queue without an event: a connection may have come to
+	 * a port. @many: many connections may be silent, so they are searched soon.
+	 */
+	void (*arrived)(struct dofi_progress *p, bool many);
+	unsigned n;			/* how many ports listen */
+	int spare;			/* a descriptor that is closed when a search finds none free; or -1 */
+	unsigned wakes;			/* calls of arrived() since the last search for silent connections */
+	int64_t searched;		/* when the last search was */
+	struct dofi_timer timer;	/* for the next search */
+	bool reported;			/* silent connections have been logged */
+};
+
 struct dofi_cq;
 struct dofi_linger;
-struct dofi_sink;	/* where a polling thread wants its event, if it can have it at once */
+struct dofi_sink;	/* where a polling thread wants its event written directly; opaque here */
 
 /*
- * A completion: @entry->op_context is what was posted, @err 0 or a positive libfabric
- * error, @sink of the thread that reads, or NULL. Any thread, CQ lock held; must not
- * block or call back.
+ * Delivers a completion: @entry->op_context is the context of the operation, @err is 0 or a positive libfabric error,
+ * @sink is that of the thread that reads, or NULL. Any thread, CQ lock held. Must not block, or call functions of the
+ * CQ.
  */
 typedef void dofi_completed(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink);
 
-/* What this layer calls upward. */
+/* What the progress thread and the CQs call in higher layers. */
 struct dofi_progress_ops {
 	dofi_completed *completed;
-	/* Not all contexts are those of the program's operations. */
+	/* Contexts may be others than those of the program's operations. */
 	bool mixed;
 	/* A connection event of @len bytes. Progress thread, no lock held. */
 	void (*cm_event)(struct dofi_progress *progress, uint32_t event,
 			 struct fi_eq_cm_entry *entry, size_t len);
 	/* A failed connection attempt. Progress thread, no lock held. */
 	void (*cm_error)(struct dofi_progress *progress, const struct fi_eq_err_entry *entry);
-	/* The fabric works no more, see dofi_progress_fail(). Progress thread, no lock held. */
+	/* The fabric has failed, see dofi_progress_fail(). Progress thread, no lock held. */
 	void (*failed)(struct dofi_progress *progress, int err);
 	/*
-	 * After dofi_cq_want_sweep(), once a read has left nothing: time to try again what the
-	 * fabric did not take. Any thread, CQ lock held; must not block or call back. May be NULL.
+	 * Called after dofi_cq_want_sweep(), once a read has emptied the CQ: submits again what the fabric refused.
+	 * Any thread, CQ lock held. Must not block, or call functions of the CQ but that. May be NULL.
 	 */
 	void (*swept)(struct dofi_cq *cq);
 	/*
-	 * The thread goes to sleep on CQs that have no descriptor. From here on peers must ring:
-	 * whoever sends after this was stored makes some descriptor of epoll's readable. The store
-	 * is sequentially consistent, for the CQs are looked at once more after it. False if nobody
-	 * rings; rise() is not called then. Progress thread, no lock held. NULL: nobody rings.
+	 * The thread is about to sleep while CQs have no descriptor. From now on a peer that sends wakes it, by a
+	 * descriptor of the epoll set. The store that peers load is sequentially consistent, as the CQs are read once
+	 * more after it. Returns false if peers do not wake the thread; rise() is not called then. Progress thread,
+	 * no lock held. NULL if peers never do.
 	 */
 	bool (*rest)(struct dofi_progress *progress);
-	/* It is up again, peers need not ring. Progress thread, no lock held; NULL if rest is. */
+	/* The thread is awake: peers need not wake it. Progress thread, no lock held. NULL if rest is. */
 	void (*rise)(struct dofi_progress *progress);
 };
 
 struct dofi_progress {
 	const struct dofi_progress_ops *ops;
 	struct fid_fabric *fabric;
-	struct dofi_eq eq;		/* no fid where endpoints do not connect */
+	struct dofi_eq eq;		/* of endpoints; without a fid if they do not connect */
 	struct dofi_eq listen_eq;	/* see dofi_progress_listen_eq() */
-	bool data_in_eq;		/* see struct dofi_quirk */
-	bool trywait_reads;		/* see struct dofi_quirk */
-	bool stale_signal;		/* see struct dofi_quirk */
-	bool silent_errors;		/* likewise */
-	bool eq_fails_for_one;		/* likewise */
+	struct dofi_eq_traits traits;
 	int epfd;
 	int doorbell;
 	struct dofi_source doorbell_source;
 	pthread_t thread;
 	pid_t owner;			/* a forked child has no progress thread */
 	struct dofi_fork_guard fork_guard;
-	_Atomic int failure;		/* a negative errno, once the fabric works no more */
+	_Atomic int failure;		/* a negative errno once the fabric has failed */
 	struct dofi_work failure_work;
-	_Atomic bool eq_away;		/* the eq is not watched, because the program polls */
-	_Atomic bool eq_wanted;		/* somebody asks for a look at it all the same */
-	_Atomic bool probe_wanted;	/* somebody asks whether the program still polls */
+	_Atomic bool eq_away;		/* eq is out of the epoll set, as the program polls */
+	_Atomic bool eq_wanted;		/* a thread wants eq to be read all the same */
+	_Atomic bool probe_wanted;	/* a thread wants to know whether the program still polls */
 
 	struct dofi_mutex lock;		/* the fields below */
 	STAILQ_HEAD(, dofi_work) work;
 	bool stop;
 
 	/* progress thread only */
-	TAILQ_HEAD(, dofi_cq) cqs;
+	TAILQ_HEAD(, dofi_poller) pollers;
 	struct dofi_heap timers;	/* soonest first */
 	TAILQ_HEAD(, dofi_linger) lingering;
+	void (*lingering_end)(struct dofi_progress *p);	/* once the thread has ended; NULL if nothing ever lingered */
 	int socket_hint;		/* where sock/watch.c begins to search */
-	const struct dofi_source *alone; /* what epoll reported, if it was nothing else */
-	struct dofi_doors doors;
-	bool poor;			/* it was logged that there are no descriptors */
-	int64_t eq_stays_until;		/* the eq is watched until then though the program polls */
-	bool resting;			/* peers ring, see struct dofi_progress_ops */
+	const struct dofi_source *alone; /* the source that epoll reported, if it was the only one; or NULL */
+	struct dofi_listeners listeners;
+	bool lack_logged;		/* the lack of descriptors has been logged */
+	int64_t eq_stays_until;		/* eq stays in the epoll set until then, though the program polls */
+	bool resting;			/* ops->rest() succeeded: peers wake the thread */
 };
 
-/* The program's signal handlers do not run on it, which it does not know. 0 or a negative errno. */
+/* Starts a thread with all signals blocked: the program's handlers do not run on it. 0 or a negative errno. */
 int dofi_thread_start(pthread_t *thread, void *(*run)(void *), void *arg);
 
-int dofi_progress_start(struct dofi_progress *p, const struct dofi_progress_ops *ops,
-			struct fi_info *info);
+/* Opens the fabric of @info and starts the thread. 0 or a negative errno. */
+int dofi_progress_start(struct dofi_progress *p, const struct dofi_progress_ops *ops, struct fi_info *info,
+			const struct dofi_eq_traits *traits);
 
-/* After it no work runs and no event comes. All CQs are closed before. */
+/* Stops the thread: no work runs and no event is delivered after it. All CQs must be closed. */
 void dofi_progress_stop(struct dofi_progress *p);
 
-/* Queues @work unless it is queued already; it may be queued again once it runs. */
+/*
+ * Queues @work for the progress thread unless it is queued already; it can be queued again once it runs. Any thread.
+ */
 void dofi_progress_post(struct dofi_progress *p, struct dofi_work *work);
 
-/* Takes @work back if it is queued: it does not run. Progress thread only. */
+/* Removes @work from the queue: it does not run. Progress thread only. */
 void dofi_progress_withdraw(struct dofi_progress *p, struct dofi_work *work);
 
 /*
- * Runs @fn(@arg) on the progress thread and waits for it; at once when called
- * there. In a forked child, which has no such thread, nothing runs.
+ * Runs @fn(@arg) on the progress thread and waits for it; directly if called there. A forked child has no such
+ * thread: nothing runs.
  */
 void dofi_progress_call(struct dofi_progress *p, void (*fn)(void *arg), void *arg);
 
 /*
- * A queue of the fabric cannot be read, or not be waited for: what the program waits for may
- * never come. It is told of the first such error, @err, a negative errno. Any thread.
+ * Call when a queue of the fabric cannot be read or waited for: the program might wait forever. Reports the first
+ * such error @err, a negative errno, to ops->failed(). Any thread.
  */
 void dofi_progress_fail(struct dofi_progress *p, int err);
 
-/* Makes the progress thread look at everything once. Any thread. */
-void dofi_progress_ring(struct dofi_progress *p);
+/* Wakes the progress thread for a round of its loop. Any thread. */
+void dofi_progress_wake(struct dofi_progress *p);
 
 /*
- * Where the descriptor of an event queue reports each byte that arrives for its endpoints
- * (data_in_eq), the endpoints' queue leaves the epoll set while a program polls a CQ: each byte would
- * wake the progress thread, and reading the queue would contend with the polling thread. The queue is
- * looked at every millisecond then, and at once in these cases:
+ * When the event queue of endpoints is read while it is out of the epoll set (eq.h):
  *
- * dofi_progress_expect(): an event may have been written just now. Any thread.
- * dofi_progress_await(): an event is expected soon. The queue stays watched for some milliseconds.
+ * dofi_progress_expect(): at once, as an event may have been written just now. Any thread.
+ * dofi_progress_await(): an event is expected soon, so the queue stays watched for some milliseconds.
  *	Progress thread.
  * dofi_progress_probe(): the caller is about to sleep until a connection event comes. If no other
- *	thread polls, the queue is watched again without waiting for the next look at the CQs. Any
+ *	thread polls, the queue is watched again without waiting for the next service of the CQs. Any
  *	thread, any lock.
  */
 void dofi_progress_expect(struct dofi_progress *p);
 void dofi_progress_await(struct dofi_progress *p);
 void dofi_progress_probe(struct dofi_progress *p);
 
-/* The queue that passive endpoints are bound to: their own where an endpoint's queue has data in it. */
+/* Returns the event queue for passive endpoints: a separate one if the endpoints' queue reports data. */
 static inline struct dofi_eq *dofi_progress_listen_eq(struct dofi_progress *p)
 {
 	return p->listen_eq.fid ? &p->listen_eq : &p->eq;
 }
 
 /*
- * Handles all events that the queues have, and lets the fabric do what it does only then. Progress
- * thread only, not within an event.
+ * Handles all events of the queues; some fabrics also make progress in these reads. Progress thread only, not within
+ * an event.
  */
 void dofi_progress_events(struct dofi_progress *p);
 
 bool dofi_progress_on_thread(const struct dofi_progress *p);
 
-/* Whether this process lost the thread by fork: nothing of the fabric may be touched. */
+/* Returns whether this is a forked child, which has no progress thread and must not use the fabric. */
 bool dofi_progress_orphaned(const struct dofi_progress *p);
-
-/*
- * @source is told, on the progress thread, while one of @events (EPOLLIN, ...) is true of @fd; of
- * those that are not asked for: errors and the end. Once it is removed it may still be told until
- * the next work runs. Any thread.
- */
-int dofi_source_add(struct dofi_progress *p, struct dofi_source *source, int fd, uint32_t events);
-int dofi_source_change(struct dofi_progress *p, struct dofi_source *source, int fd, uint32_t events);
-void dofi_source_remove(struct dofi_progress *p, int fd);
-
-/* Progress thread only; @at as of dofi_now(). DOFI_NEVER starts nothing. */
-void dofi_timer_start(struct dofi_progress *p, struct dofi_timer *timer, int64_t at);
-void dofi_timer_stop(struct dofi_progress *p, struct dofi_timer *timer);
-
-/* The timer that fires next; NULL if none is running. Progress thread only. */
-static inline struct dofi_timer *dofi_timer_next(const struct dofi_progress *p)
-{
-	struct dofi_heap_node *node = dofi_heap_top(&p->timers);
-
-	return node ? (struct dofi_timer *)((char *)node - offsetof(struct dofi_timer, node)) : NULL;
-}
 
 #endif

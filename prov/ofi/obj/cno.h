@@ -3,7 +3,7 @@
 #ifndef DOFI_OBJ_CNO_H
 #define DOFI_OBJ_CNO_H
 
-#include "base/bell.h"
+#include "base/cond.h"
 #include "base/mutex.h"
 #include "obj/ia.h"
 
@@ -19,7 +19,7 @@ struct dofi_cno_source {
 struct dofi_cno {
 	struct dofi_obj obj;
 	struct dofi_mutex lock;		/* the fields below; nothing is locked under it */
-	struct dofi_bell bell;
+	struct dofi_cond bell;
 	bool triggered;			/* one sticky bit, consumed by one waiter */
 	int fd;				/* an eventfd, readable while triggered; or -1 */
 	bool again;			/* triggered for events that were reported before */

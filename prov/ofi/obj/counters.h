@@ -23,7 +23,7 @@ DAT_RETURN dofi_counters_print(FILE *to, DAT_HANDLE handle, int which, bool rese
  */
 DAT_RETURN dofi_counters_run(DAT_IA_HANDLE ia_handle, int group, bool run);
 
-/* Writes all counters that are not 0, of the IA @arg and its EPs and EVDs: dofi_tell.render. */
+/* Writes all counters that are not 0, of the IA @arg and its EPs and EVDs: dofi_counter_server.render. */
 void dofi_counters_render(FILE *to, void *arg);
 
 /*

@@ -3,7 +3,7 @@
 #ifndef DOFI_OBJ_EVD_H
 #define DOFI_OBJ_EVD_H
 
-#include "base/bell.h"
+#include "base/cond.h"
 #include "base/mutex.h"
 #include "base/spin.h"
 #include "fab/cq.h"
@@ -75,7 +75,7 @@ struct dofi_evd {
 	_Atomic DAT_COMPLETION_FLAGS notice;	/* how all streams notify; written under streams_lock, read without */
 
 	struct dofi_mutex lock;		/* the fields below; only a CNO's lock is taken under it */
-	struct dofi_bell bell;
+	struct dofi_cond bell;
 	struct dofi_event *ring;
 	uint32_t capacity;		/* a power of two, at least qlen */
 	uint32_t head;

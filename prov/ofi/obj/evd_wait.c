@@ -151,7 +151,7 @@ static int follow_for_events(struct dofi_evd *evd, int64_t deadline)
 
 	feeds_sleep(evd, slept);
 	while (!must_leave(evd) && !err)
-		err = dofi_bell_wait(&evd->bell, &evd->lock, deadline);
+		err = dofi_cond_wait(&evd->bell, &evd->lock, deadline);
 	feeds_wake(slept);
 	return err;
 }
@@ -240,7 +240,7 @@ static DAT_RETURN wait_locked(struct dofi_evd *evd, DAT_TIMEOUT timeout, DAT_COU
 	evd->waiting = false;
 	dofi_evd_route(evd);
 	if (evd->dying)
-		dofi_bell_ring_all(&evd->bell);
+		dofi_cond_broadcast(&evd->bell);
 	return ret;
 }
 

@@ -442,110 +442,42 @@ static DOFI_INTO_CALLER bool fast_take_serial(const struct fi_cq_data_entry *ent
 
 /* Dequeue: a poll of the CQ that alone feeds an EVD */
 
-/* What a poll of an EVD's only CQ found. */
-enum polled {
-	NOTHING,		/* no event went to the caller; one may be queued now */
-	TAKEN,
-};
-
-/* Continues after a read of @n completions, or an error. */
-static __attribute__((noinline)) enum polled poll_on(struct dofi_evd *evd, DAT_EVENT *event,
-						   struct dofi_cq *cq, ssize_t n)
+/*
+ * Delivers @n completions that were read, or handles an error of the read, as dofi_cq_go_on(). If
+ * only the next completion was read, and was another EVD's, polls once more.
+ */
+static __attribute__((noinline)) bool poll_past(struct dofi_evd *evd, DAT_EVENT *event, struct dofi_cq *cq, ssize_t n,
+						bool one)
 {
 	struct dofi_sink sink = { .evd = evd, .event = event };
 
 	dofi_cq_go_on(cq, n, &sink);
-	return sink.evd ? NOTHING : TAKEN;
-}
-
-/* Continues after a read that found no completion to take, or none at all. */
-static DOFI_INTO_CALLER enum polled poll_empty(struct dofi_evd *evd, DAT_EVENT *event,
-					       struct dofi_cq *cq, ssize_t n)
-{
-	if (__builtin_expect(n != -FI_EAGAIN || dofi_cq_wants_sweep(cq), 0))
-		return poll_on(evd, event, cq, n);
-	dofi_cq_leave(cq);
-	return NOTHING;
-}
-
-/* Continues with a completion that is not of a plain operation, or is another EVD's. */
-static __attribute__((noinline)) enum polled poll_past(struct dofi_evd *evd, DAT_EVENT *event,
-						     struct dofi_cq *cq,
-						     const struct fi_cq_data_entry *entry)
-{
-	struct dofi_sink sink = { .evd = evd, .event = event };
-
-	dofi_cq_go_on_with(cq, entry, &sink);
-	if (sink.evd)
+	if (one && sink.evd)
 		dofi_cq_poll(cq, &sink);
-	return sink.evd ? NOTHING : TAKEN;
-}
-
-/* Takes the first completion that an earlier read has left. The CQ is not serial. */
-static __attribute__((noinline)) enum polled poll_left(struct dofi_evd *evd, DAT_EVENT *event,
-							struct dofi_cq *cq)
-{
-	const struct fi_cq_data_entry *entry = dofi_cq_take_left(cq);
-
-	if (!fast_take(entry, cq, evd, event))
-		return poll_past(evd, event, cq, entry);
-	dofi_cq_leave(cq);
-	return TAKEN;
+	return !sink.evd;
 }
 
 /*
- * As poll_past(), for what was read last. A function of its own, so that the fast path need not
- * keep the address.
+ * Polls the only CQ of @evd. Called with the CQ lock held, and releases it. Returns true if @event
+ * was written; if not, an event may be queued now. The access lock of a serial CQ covers plain
+ * operations of its endpoints, too.
  */
-static __attribute__((noinline)) enum polled poll_past_read(struct dofi_evd *evd, DAT_EVENT *event,
-							  struct dofi_cq *cq)
-{
-	return poll_past(evd, event, cq, cq->entry);
-}
-
-/*
- * Polls a serial CQ: the access lock covers plain operations of its endpoints, too. Called with the
- * CQ lock held, and releases it.
- */
-static DOFI_INTO_CALLER enum polled poll_serial(struct dofi_evd *evd, DAT_EVENT *event, struct dofi_cq *cq,
-					      struct fid_cq *fid)
+static DOFI_INTO_CALLER bool poll_only(struct dofi_evd *evd, DAT_EVENT *event, struct dofi_cq *cq, const bool serial)
 {
 	const struct fi_cq_data_entry *entry;
-	ssize_t n = 1;
 	bool taken;
-
-	dofi_mutex_lock(&cq->access);
-	if (__builtin_expect(cq->left, 0)) {
-		entry = dofi_cq_take_left(cq);
-	} else {
-		n = dofi_cq_sort_out(cq, fi_cq_read(fid, cq->entry, cq->most));
-		entry = cq->entry;
-	}
-	taken = n > 0 && fast_take_serial(entry, cq, evd, event);
-	dofi_mutex_unlock(&cq->access);
-	if (n < 1)
-		return poll_empty(evd, event, cq, n);
-	if (__builtin_expect(!taken, 0))
-		return poll_past(evd, event, cq, entry);
-	dofi_cq_leave(cq);
-	return TAKEN;
-}
-
-/* Polls a CQ that is not serial. Called with the CQ lock held, and releases it. */
-static DOFI_INTO_CALLER enum polled poll_locked(struct dofi_evd *evd, DAT_EVENT *event, struct dofi_cq *cq,
-					     struct fid_cq *fid)
-{
 	ssize_t n;
 
-	if (__builtin_expect(cq->left, 0))
-		return poll_left(evd, event, cq);
-	n = dofi_cq_sort_out(cq, fi_cq_read(fid, cq->entry, cq->most));
-	if (n < 1)
-		return poll_empty(evd, event, cq, n);
-	if (__builtin_expect(!fast_take(cq->entry, cq, evd, event), 0))
-		return poll_past_read(evd, event, cq);
+	if (serial)
+		dofi_mutex_lock(&cq->access);
+	entry = dofi_cq_next(cq, &n);
+	taken = entry && (serial ? fast_take_serial(entry, cq, evd, event) : fast_take(entry, cq, evd, event));
+	if (serial)
+		dofi_mutex_unlock(&cq->access);
+	if (__builtin_expect(!taken && !dofi_cq_is_idle(cq, n), 0))
+		return poll_past(evd, event, cq, n, entry);
 	dofi_cq_leave(cq);
-	return TAKEN;
+	return taken;
 }
 
 /*
@@ -562,20 +494,14 @@ static DOFI_INTO_CALLER struct dofi_cq *feed_try(struct dofi_evd *evd)
 bool dofi_evd_poll(struct dofi_evd *evd, DAT_EVENT *event)
 {
 	struct dofi_cq *cq = feed_try(evd);
-	struct fid_cq *fid;
 
-	if (!cq)
-		return false;
-	fid = atomic_load_explicit(&cq->programs_fid, memory_order_relaxed);
-	if (!fid)
-		return poll_empty(evd, event, cq, dofi_cq_read(cq)) == TAKEN;
-	return (cq->serial ? poll_serial(evd, event, cq, fid) : poll_locked(evd, event, cq, fid)) == TAKEN;
+	return cq && (cq->serial ? poll_only(evd, event, cq, true) : poll_only(evd, event, cq, false));
 }
 
 /* The result of dat_evd_dequeue() after a poll of the EVD's only CQ. */
-static DOFI_INTO_CALLER DAT_RETURN dequeued(struct dofi_evd *evd, DAT_EVENT *event, enum polled found)
+static DOFI_INTO_CALLER DAT_RETURN dequeued(struct dofi_evd *evd, DAT_EVENT *event, bool taken)
 {
-	if (__builtin_expect(found == TAKEN, 1)) {
+	if (__builtin_expect(taken, 1)) {
 		dofi_count(&evd->count_of.straight);
 		return DAT_SUCCESS;
 	}
@@ -583,28 +509,19 @@ static DOFI_INTO_CALLER DAT_RETURN dequeued(struct dofi_evd *evd, DAT_EVENT *eve
 	return dofi_evd_dequeue_queued(evd, event);
 }
 
-static __attribute__((noinline)) DAT_RETURN dequeue_otherwise(struct dofi_evd *evd, DAT_EVENT *event,
-							      struct dofi_cq *cq)
+static __attribute__((noinline)) DAT_RETURN dequeue_serial(struct dofi_evd *evd, DAT_EVENT *event, struct dofi_cq *cq)
 {
-	return dequeued(evd, event, poll_empty(evd, event, cq, dofi_cq_read(cq)));
+	return dequeued(evd, event, poll_only(evd, event, cq, true));
 }
 
-static __attribute__((noinline)) DAT_RETURN dequeue_serial(struct dofi_evd *evd, DAT_EVENT *event,
-							   struct dofi_cq *cq, struct fid_cq *fid)
+static __attribute__((noinline)) DAT_RETURN dequeue_locked(struct dofi_evd *evd, DAT_EVENT *event, struct dofi_cq *cq)
 {
-	return dequeued(evd, event, poll_serial(evd, event, cq, fid));
-}
-
-static __attribute__((noinline)) DAT_RETURN dequeue_locked(struct dofi_evd *evd, DAT_EVENT *event,
-							  struct dofi_cq *cq, struct fid_cq *fid)
-{
-	return dequeued(evd, event, poll_locked(evd, event, cq, fid));
+	return dequeued(evd, event, poll_only(evd, event, cq, false));
 }
 
 /* Each kind of CQ has a function of its own, so that neither saves registers for the other. */
 DAT_RETURN dofi_evd_dequeue(DAT_EVD_HANDLE evd_handle, DAT_EVENT *event)
 {
-	struct fid_cq *fid;
 	struct dofi_cq *cq;
 
 	if (__builtin_expect(!event || !dofi_obj_among_first(&dofi_evd_pool, DAT_HANDLE_TYPE_EVD, evd_handle), 0))
@@ -612,9 +529,5 @@ DAT_RETURN dofi_evd_dequeue(DAT_EVD_HANDLE evd_handle, DAT_EVENT *event)
 	cq = feed_try(evd_handle);
 	if (__builtin_expect(!cq, 0))
 		return dofi_evd_dequeue_any(evd_handle, event);
-	fid = atomic_load_explicit(&cq->programs_fid, memory_order_relaxed);
-	if (!fid)
-		return dequeue_otherwise(evd_handle, event, cq);
-	return cq->serial ? dequeue_serial(evd_handle, event, cq, fid) :
-			    dequeue_locked(evd_handle, event, cq, fid);
+	return cq->serial ? dequeue_serial(evd_handle, event, cq) : dequeue_locked(evd_handle, event, cq);
 }

@@ -6,6 +6,7 @@
 #include "base/env.h"
 #include "base/log.h"
 #include "rings/rings.h"
+#include "fab/start.h"
 #include "fab/version.h"
 #include "obj/xport.h"
 
@@ -67,10 +68,10 @@ DAT_IA_HANDLE dofi_ia_export(struct dofi_ia *ia)
 static void numa_render(struct dofi_ia *ia)
 {
 	ia->node[0] = ia->distance[0] = 0;
-	if (!ia->fabric.placed)
+	if (!ia->fabric.located)
 		return;
-	snprintf(ia->node, sizeof(ia->node), "%d", ia->fabric.place.node);
-	snprintf(ia->distance, sizeof(ia->distance), "%u", ia->fabric.place.distance);
+	snprintf(ia->node, sizeof(ia->node), "%d", ia->fabric.locality.node);
+	snprintf(ia->distance, sizeof(ia->distance), "%u", ia->fabric.locality.distance);
 }
 
 /*
@@ -141,7 +142,7 @@ static void ia_reset(struct dofi_ia *ia)
 	ia->async_evd = NULL;
 	ia->async_evd_owned = ia->async_evd_shared = false;
 	ia->xport_ia = ia->local_ia = NULL;
-	dofi_tell_init(&ia->tell);
+	dofi_counter_server_init(&ia->tell);
 	ia->last_words = NULL;
 	memset(&ia->count, 0, sizeof(ia->count));
 	memset(ia->made, 0, sizeof(ia->made));
@@ -236,7 +237,7 @@ int dofi_ia_open(const DAT_PROVIDER *provider, const struct dofi_params *params,
 	ret = fabrics_choose(ia, params, xports);
 	if (ret)
 		goto put_ia;
-	ret = dofi_progress_start(&ia->progress, ia->xport->progress_ops, ia->fabric.info);
+	ret = dofi_fabric_start(&ia->progress, ia->xport->progress_ops, ia->fabric.info);
 	if (ret)
 		goto release_fabrics;
 	ia_describe(ia);
@@ -283,7 +284,7 @@ static void destroy_children(void *arg)
 	struct dofi_obj *obj;
 	size_t i;
 
-	dofi_tell_close(&ia->tell);
+	dofi_counter_server_close(&ia->tell);
 	for (i = 0; i < sizeof(close_order) / sizeof(close_order[0]); i++)
 		while ((obj = first_child(ia, close_order[i])))
 			obj->destroy(obj);

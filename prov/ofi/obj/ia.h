@@ -7,7 +7,7 @@
 #include "fab/device.h"
 #include "fab/info.h"
 #include "loop/progress.h"
-#include "loop/tell.h"
+#include "loop/counter_server.h"
 #include "obj/obj.h"
 
 #include <stddef.h>
@@ -50,7 +50,7 @@ struct dofi_ia {
 	DAT_NAMED_ATTR named[DOFI_IA_NAMED_ATTRS];
 	DAT_COUNT n_named;
 
-	struct dofi_tell tell;
+	struct dofi_counter_server tell;
 
 	/* written by any thread, with dofi_count_exactly() */
 	struct {

@@ -13,7 +13,7 @@ static const struct dofi_quirk quirk = {
 	.reason = "our own: the target does RDMA, and frames are copied into the ring",
 };
 
-/* Whether libfabric's list has @name. */
+/* Returns whether the list of FI_PROVIDER has @name. */
 static bool lists(const char *list, const char *name)
 {
 	const size_t len = strlen(name);
@@ -27,7 +27,7 @@ static bool lists(const char *list, const char *name)
 	return false;
 }
 
-/* The variable names the providers that are used, or, behind a ^, those that are not. */
+/* FI_PROVIDER lists the providers that are used, or, after a ^, those that are not. */
 static bool is_allowed(void)
 {
 	const char *filter = secure_getenv("FI_PROVIDER");

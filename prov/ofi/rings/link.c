@@ -3,7 +3,7 @@
 
 #include "rings/link.h"
 
-#include "base/bell.h"
+#include "base/cond.h"
 #include "base/sealed.h"
 
 #include <stdlib.h>
@@ -15,9 +15,9 @@
 struct dofi_link_memory {
 	uint64_t magic;
 	uint32_t version;
-	/* of each ring, by its receiver: where it is in the receiver's set */
-	_Atomic uint32_t place[2];
-	struct dofi_ring ring[2];	/* to the end that made the memory; from it */
+	/* of each ring, written by its receiver: the slot in the receiver's set */
+	_Atomic uint32_t slot[2];
+	struct dofi_ring ring[2];	/* 0: to the end that created the memory; 1: from it */
 };
 
 static struct dofi_link *link_new(struct dofi_link_memory *memory, bool made, int fd)
@@ -54,20 +54,20 @@ int dofi_link_make(struct dofi_link **out)
 	return 0;
 }
 
-/* The peer's doorbell, and which mark of it is ours. */
-static int bell_map(struct dofi_link *link, int fd)
+/* Maps the peer's doorbell, and finds the mark of our ring there. */
+static int doorbell_map(struct dofi_link *link, int fd)
 {
 	void *at;
 	int ret = dofi_sealed_map(fd, sizeof(struct dofi_doorbell), &at);
 
 	if (ret)
 		return ret;
-	link->bell = at;
-	link->mark = atomic_load(&link->memory->place[link->made ? 1 : 0]) % DOFI_DOORBELL_MARKS;
+	link->doorbell = at;
+	link->mark = atomic_load(&link->memory->slot[link->made ? 1 : 0]) % DOFI_DOORBELL_MARKS;
 	return 0;
 }
 
-int dofi_link_join(int fd, int bell, struct dofi_link **out)
+int dofi_link_join(int fd, int doorbell, struct dofi_link **out)
 {
 	struct dofi_link *link;
 	struct dofi_link_memory *memory;
@@ -83,7 +83,7 @@ int dofi_link_join(int fd, int bell, struct dofi_link **out)
 		dofi_sealed_unmap(at, sizeof(*memory));
 		return ret ? ret : -ENOMEM;
 	}
-	ret = bell_map(link, bell);
+	ret = doorbell_map(link, doorbell);
 	if (ret)
 		dofi_link_free(link);
 	else
@@ -98,53 +98,53 @@ static void fd_close(struct dofi_link *link)
 	link->fd = -1;
 }
 
-int dofi_link_meet(struct dofi_link *link, int bell)
+int dofi_link_meet(struct dofi_link *link, int doorbell)
 {
 	fd_close(link);
-	return bell < 0 || link->bell ? 0 : bell_map(link, bell);
+	return doorbell < 0 || link->doorbell ? 0 : doorbell_map(link, doorbell);
 }
 
 void dofi_link_free(struct dofi_link *link)
 {
 	if (!link)
 		return;
-	if (link->bell)
-		dofi_sealed_unmap(link->bell, sizeof(*link->bell));
+	if (link->doorbell)
+		dofi_sealed_unmap(link->doorbell, sizeof(*link->doorbell));
 	dofi_sealed_unmap(link->memory, sizeof(*link->memory));
 	fd_close(link);
 	free(link);
 }
 
-void dofi_link_show_place(struct dofi_link *link)
+void dofi_link_show_slot(struct dofi_link *link)
 {
-	atomic_store(&link->memory->place[link->made ? 0 : 1], link->place);
+	atomic_store(&link->memory->slot[link->made ? 0 : 1], link->slot);
 }
 
-/* The word is marked before its bit is: the owner clears them the other way round. */
-static void mark(struct dofi_doorbell *bell, uint32_t n)
+/* Sets the mark before the bit of its word: the owner clears the bit first. */
+static void mark(struct dofi_doorbell *doorbell, uint32_t n)
 {
 	const uint64_t bit = 1ull << n % 64, word = 1ull << n / 64;
 
-	if (!(atomic_load(&bell->mark[n / 64]) & bit))
-		atomic_fetch_or(&bell->mark[n / 64], bit);
-	if (!(atomic_load(&bell->marked) & word))
-		atomic_fetch_or(&bell->marked, word);
+	if (!(atomic_load(&doorbell->mark[n / 64]) & bit))
+		atomic_fetch_or(&doorbell->mark[n / 64], bit);
+	if (!(atomic_load(&doorbell->marked) & word))
+		atomic_fetch_or(&doorbell->marked, word);
 }
 
-bool dofi_link_tell(struct dofi_link *link)
+bool dofi_link_notify_slow(struct dofi_link *link)
 {
 	const uint32_t wakes = DOFI_DOORBELL_WAKE | DOFI_DOORBELL_LEADER;
-	struct dofi_doorbell *bell = link->bell;
-	uint32_t wants = atomic_load(&bell->wants);
+	struct dofi_doorbell *doorbell = link->doorbell;
+	uint32_t wants = atomic_load(&doorbell->wants);
 
 	if (wants & DOFI_DOORBELL_MARK) {
-		mark(bell, link->mark);
-		wants = atomic_load(&bell->wants);
+		mark(doorbell, link->mark);
+		wants = atomic_load(&doorbell->wants);
 	}
 	if (!(wants & wakes))
 		return false;
-	wants = atomic_fetch_and(&bell->wants, ~wakes);
+	wants = atomic_fetch_and(&doorbell->wants, ~wakes);
 	if (wants & DOFI_DOORBELL_LEADER)
-		dofi_word_wake(&bell->wants);
+		dofi_word_wake(&doorbell->wants);
 	return wants & DOFI_DOORBELL_WAKE;
 }

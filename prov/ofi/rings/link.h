@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The memory of a connection between two processes of one host: a ring each way (base/ring.h).
+ * The memory of a connection between two processes of one host: a ring in each direction (base/ring.h).
  *
- * The end that asks makes the memory and sends its descriptor with the request; the other end
- * maps it. Besides each end maps the other's doorbell: a page that all peers of a set of rings
- * (rings/rings.h) share, where the owner says what it wants of them.
+ * The active end creates the memory and sends its descriptor with the request; the passive end maps it. Each end also
+ * maps the other's doorbell: a page that all peers of a set of rings (rings/rings.h) share, by which its owner asks
+ * for marks and wakeups.
  */
 #ifndef DOFI_RINGS_LINK_H
 #define DOFI_RINGS_LINK_H
@@ -14,24 +14,24 @@
 /* A record is a frame. */
 #define DOFI_LINK_FRAME DOFI_RING_RECORD_MAX
 
-/* Rings of a set have a mark each; beyond so many, several share one. */
+/* Each ring of a set has a mark; with more rings than marks, several share one. */
 #define DOFI_DOORBELL_WORDS 64
 #define DOFI_DOORBELL_MARKS (64 * DOFI_DOORBELL_WORDS)
 
-/* What the owner of a doorbell wants of a producer behind each record. */
+/* Bits of dofi_doorbell.wants: what a producer has to do after each record. */
 enum {
-	DOFI_DOORBELL_MARK = 1 << 0,	/* to mark the ring */
-	DOFI_DOORBELL_WAKE = 1 << 1,	/* to clear this, and wake the owner if it was set */
-	DOFI_DOORBELL_LEADER = 1 << 2,	/* to clear this, and call dofi_word_wake() if it was set */
+	DOFI_DOORBELL_MARK = 1 << 0,	/* set the mark of the ring */
+	DOFI_DOORBELL_WAKE = 1 << 1,	/* clear this bit, and wake the owner if it was set */
+	DOFI_DOORBELL_LEADER = 1 << 2,	/* clear this bit, and call dofi_word_wake() if it was set */
 };
 
 /*
- * The shared page. A peer that clears what another has set delays that other's frames until the
- * owner's next full search; peers are of the same user.
+ * The shared page. A faulty peer that clears bits delays the frames of other peers until the owner's next full
+ * search; peers are of the same user.
  */
 struct dofi_doorbell {
 	_Alignas(DOFI_RING_LINE) _Atomic uint32_t wants;
-	/* a bit for each word of @mark that is not 0, set after that */
+	/* a bit for each word of @mark that is not 0; set after the word */
 	_Alignas(DOFI_RING_LINE) _Atomic uint64_t marked;
 	_Alignas(DOFI_RING_LINE) _Atomic uint64_t mark[DOFI_DOORBELL_WORDS];
 };
@@ -39,42 +39,42 @@ struct dofi_doorbell {
 struct dofi_link_memory;
 
 struct dofi_link {
-	/* the sender's lock */
+	/* under the lock of the sender */
 	struct dofi_ring_out out;
-	struct dofi_doorbell *bell;	/* the peer's; NULL: it is woken for each frame */
-	uint32_t mark;			/* of our ring there */
-	/* the lock of the set that it is in */
+	struct dofi_doorbell *doorbell;	/* of the peer; NULL: each frame wakes the peer */
+	uint32_t mark;			/* of this link's ring at the peer */
+	/* under the lock of the set that the link is in */
 	struct dofi_ring_in in;
-	bool reported;			/* a completion has said that the peer broke @in */
-	uint32_t place;			/* in the set */
-	void *owner;			/* of the set's user */
-	/* both */
+	bool reported;			/* a completion has reported that the peer broke @in */
+	uint32_t slot;			/* in the set */
+	void *owner;			/* for the user of the set */
+	/* constant, but for fd */
 	struct dofi_link_memory *memory;
-	bool made;			/* here; else the peer made it */
-	int fd;				/* of the memory, while the peer may need it, or -1 */
+	bool made;			/* this end created the memory */
+	int fd;				/* of the memory, until the peer has mapped it; or -1 */
 };
 
-/* Makes a connection's memory. 0 or a negative errno. */
+/* Creates the memory of a connection. Returns 0 or a negative errno. */
 int dofi_link_make(struct dofi_link **link);
 /*
- * Maps the memory @fd of a peer that asks, and the peer's doorbell @bell. 0, -EPROTO if one of
- * them is not what it should be, or another negative errno. Both stay open.
+ * Maps the memory @fd of a peer that asks, and the peer's doorbell @doorbell. Returns 0, -EPROTO if one
+ * of them is not sealed memory of the right size, or another negative errno. Both descriptors stay open.
  */
-int dofi_link_join(int fd, int bell, struct dofi_link **link);
+int dofi_link_join(int fd, int doorbell, struct dofi_link **link);
 /*
- * The peer has joined, and sent its doorbell @bell; -1 if that did not get here, because this
- * process has no descriptor left: then each frame wakes the peer. As dofi_link_join().
+ * Call when the peer has joined, and sent its doorbell @doorbell; -1 if this process had no descriptor left to
+ * receive it: then each frame wakes the peer. Returns as dofi_link_join().
  */
-int dofi_link_meet(struct dofi_link *link, int bell);
-/* It is in no set. NULL is nothing. */
+int dofi_link_meet(struct dofi_link *link, int doorbell);
+/* The link must be in no set. Does nothing for NULL. */
 void dofi_link_free(struct dofi_link *link);
 
-/* Says to the peer where the ring to us is in our set. */
-void dofi_link_show_place(struct dofi_link *link);
+/* Stores the slot of the incoming ring in our set for the peer, which derives its mark from that. */
+void dofi_link_show_slot(struct dofi_link *link);
 
 /*
- * Room for a frame of up to @len bytes, at most DOFI_LINK_FRAME, in the ring to the peer: as
- * dofi_ring_reserve(). Then dofi_link_send(), or nothing.
+ * Reserves a frame of up to @len bytes, at most DOFI_LINK_FRAME, in the ring to the peer, like dofi_ring_reserve().
+ * dofi_link_send() publishes it.
  */
 static inline int dofi_link_reserve(struct dofi_link *link, size_t len, unsigned char **frame)
 {
@@ -86,17 +86,17 @@ static inline void dofi_link_send(struct dofi_link *link, size_t len)
 	dofi_ring_publish(&link->out, len);
 }
 
-/* The slow path of dofi_link_wakes(). */
-bool dofi_link_tell(struct dofi_link *link);
+/* The slow path of dofi_link_notify(). */
+bool dofi_link_notify_slow(struct dofi_link *link);
 
 /*
- * Behind dofi_link_send(): whether the caller is to wake the peer. Either this load sees what
- * the peer wants, or the peer, which looks at its rings after it stored that, sees the frame:
- * all four are sequentially consistent.
+ * Call after dofi_link_send(). Returns whether the caller has to wake the peer. Either this load sees what the peer
+ * wants, or the peer, which reads its rings after it stored that, finds the frame: the four accesses are sequentially
+ * consistent.
  */
-static inline bool dofi_link_wakes(struct dofi_link *link)
+static inline bool dofi_link_notify(struct dofi_link *link)
 {
-	return !link->bell || (atomic_load(&link->bell->wants) && dofi_link_tell(link));
+	return !link->doorbell || (atomic_load(&link->doorbell->wants) && dofi_link_notify_slow(link));
 }
 
 #endif

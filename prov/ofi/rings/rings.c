@@ -3,35 +3,35 @@
 
 #include "rings/rings.h"
 
+#include "base/container.h"
 #include "base/sealed.h"
 
-#include <stddef.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-/* So many rings are looked at one by one; of more only those that are marked. */
+/* Up to so many rings are all read each time; of more, only those that are marked. */
 #define FEW 8
 
-/* Frames that a ring hands over before another one has its turn. */
+/* How many frames of a ring are taken before those of the next one. */
 #define AT_A_TIME 8
 
 struct dofi_rings {
 	struct fid_cq cq;
 	struct fid_ep ep;
-	struct dofi_doorbell *bell;
-	int bell_fd;
+	struct dofi_doorbell *doorbell;
+	int doorbell_fd;
 
-	/* the CQ's lock */
-	struct dofi_link **link;	/* by place; NULL where none is */
-	uint32_t places;		/* in use, or once in use */
-	uint32_t room;			/* of the array */
-	uint32_t turn;			/* the place, or mark, that comes first */
-	uint32_t probe;			/* the place that is looked at next, marked or not */
-	bool marks;			/* peers mark their rings: there were more than FEW */
-	uint64_t due[DOFI_DOORBELL_WORDS]; /* marks that were taken from the doorbell, */
-	uint64_t due_words;		/* and a bit for each word of them that is not 0 */
-	_Atomic bool all_due;		/* any thread: see dofi_rings_sleep() */
-	struct dofi_lead_word lead;	/* DOFI_DOORBELL_LEADER */
+	/* under the lock of the CQ, but for all_due */
+	struct dofi_link **link;	/* by slot; NULL in a free slot */
+	uint32_t n_slots;		/* slots up to the last one in use */
+	uint32_t room;			/* slots that the array has */
+	uint32_t turn;			/* the slot, or mark, that the next read begins with */
+	uint32_t probe;			/* the slot that the next read checks, marked or not */
+	bool marks;			/* peers mark their rings, as there were more than FEW */
+	uint64_t due[DOFI_DOORBELL_WORDS]; /* marks that were taken from the doorbell */
+	uint64_t due_words;		/* a bit for each word of due that is not 0 */
+	_Atomic bool all_due;		/* the next read covers all rings; any thread */
+	struct dofi_lead_word lead;	/* DOFI_DOORBELL_LEADER of the doorbell */
 };
 
 /* Frames */
@@ -45,7 +45,7 @@ static struct fi_cq_data_entry *broken(struct dofi_link *link, struct fi_cq_data
 	return entry + 1;
 }
 
-/* Frames of @link, from @entry on up to @end; behind them. */
+/* Takes frames of @link into @entry and on, up to @end. Returns the next entry. */
 static struct fi_cq_data_entry *take(struct dofi_link *link, struct fi_cq_data_entry *entry,
 				     const struct fi_cq_data_entry *end)
 {
@@ -67,15 +67,15 @@ static struct fi_cq_data_entry *take_from_few(struct dofi_rings *rings,
 					      struct fi_cq_data_entry *entry,
 					      const struct fi_cq_data_entry *end)
 {
-	uint32_t i, place = rings->turn;
+	uint32_t i, slot = rings->turn;
 
-	for (i = 0; i < rings->places && entry < end; i++, place++) {
-		if (place >= rings->places)
-			place = 0;
-		if (rings->link[place])
-			entry = take(rings->link[place], entry, end);
+	for (i = 0; i < rings->n_slots && entry < end; i++, slot++) {
+		if (slot >= rings->n_slots)
+			slot = 0;
+		if (rings->link[slot])
+			entry = take(rings->link[slot], entry, end);
 	}
-	rings->turn = rings->turn + 1 < rings->places ? rings->turn + 1 : 0;
+	rings->turn = rings->turn + 1 < rings->n_slots ? rings->turn + 1 : 0;
 	return entry;
 }
 
@@ -94,41 +94,41 @@ static void due_clear(struct dofi_rings *rings, uint32_t mark)
 		rings->due_words &= ~(1ull << mark / 64);
 }
 
-/* Takes the marks from the doorbell; each before the ring is read that has it. */
+/* Takes the marks from the doorbell, before their rings are read. */
 static void marks_take(struct dofi_rings *rings)
 {
 	uint64_t words;
 	int i;
 
-	if (!atomic_load_explicit(&rings->bell->marked, memory_order_relaxed))
+	if (!atomic_load_explicit(&rings->doorbell->marked, memory_order_relaxed))
 		return;
-	words = atomic_exchange(&rings->bell->marked, 0);
+	words = atomic_exchange(&rings->doorbell->marked, 0);
 	for (; words; words &= words - 1) {
 		i = __builtin_ctzll(words);
-		rings->due[i] |= atomic_exchange(&rings->bell->mark[i], 0);
+		rings->due[i] |= atomic_exchange(&rings->doorbell->mark[i], 0);
 		if (rings->due[i])
 			rings->due_words |= 1ull << i;
 	}
 }
 
-/* All places, whether they are marked or not. */
+/* Makes all rings due, marked or not, if all_due is set. */
 static void all_set(struct dofi_rings *rings)
 {
-	uint32_t place;
+	uint32_t slot;
 
 	if (!atomic_load_explicit(&rings->all_due, memory_order_relaxed) ||
 	    !atomic_exchange(&rings->all_due, false))
 		return;
-	for (place = 0; place < rings->places && place < DOFI_DOORBELL_MARKS; place++)
-		due_set(rings, place);
+	for (slot = 0; slot < rings->n_slots && slot < DOFI_DOORBELL_MARKS; slot++)
+		due_set(rings, slot);
 }
 
-/* Finds a mark that a peer has cleared, in the course of time. */
+/* Checks one ring per read without its mark: finds frames whose mark a faulty peer has cleared. */
 static void probe(struct dofi_rings *rings)
 {
 	const struct dofi_link *link;
 
-	if (rings->probe >= rings->places)
+	if (rings->probe >= rings->n_slots)
 		rings->probe = 0;
 	link = rings->link[rings->probe];
 	if (link && dofi_ring_has(&link->in))
@@ -136,7 +136,7 @@ static void probe(struct dofi_rings *rings)
 	rings->probe++;
 }
 
-/* The first mark that is due, from rings->turn on and then from the beginning. */
+/* Returns the first due mark from rings->turn on, or else from the beginning. */
 static uint32_t due_next(const struct dofi_rings *rings)
 {
 	const uint32_t turn = rings->turn % DOFI_DOORBELL_MARKS, w = turn / 64;
@@ -152,19 +152,19 @@ static uint32_t due_next(const struct dofi_rings *rings)
 	return i * 64 + __builtin_ctzll(rings->due[i]);
 }
 
-/* Of all rings with that mark. It stays due where @end came first, or a ring may have more. */
+/* Takes frames of all rings with @mark. The mark stays due if a ring may have more. */
 static struct fi_cq_data_entry *take_marked(struct dofi_rings *rings, uint32_t mark,
 					    struct fi_cq_data_entry *entry,
 					    const struct fi_cq_data_entry *end)
 {
 	bool more = false;
-	uint32_t place;
+	uint32_t slot;
 
-	for (place = mark; place < rings->places; place += DOFI_DOORBELL_MARKS) {
-		if (!rings->link[place])
+	for (slot = mark; slot < rings->n_slots; slot += DOFI_DOORBELL_MARKS) {
+		if (!rings->link[slot])
 			continue;
-		entry = take(rings->link[place], entry, end);
-		more |= dofi_ring_has(&rings->link[place]->in);
+		entry = take(rings->link[slot], entry, end);
+		more |= dofi_ring_has(&rings->link[slot]->in);
 	}
 	if (!more)
 		due_clear(rings, mark);
@@ -188,7 +188,7 @@ static struct fi_cq_data_entry *take_from_many(struct dofi_rings *rings,
 
 static struct dofi_rings *rings_of(struct fid_cq *cq)
 {
-	return (struct dofi_rings *)((char *)cq - offsetof(struct dofi_rings, cq));
+	return DOFI_CONTAINER_OF(cq, struct dofi_rings, cq);
 }
 
 static ssize_t cq_read(struct fid_cq *cq, void *buf, size_t count)
@@ -210,8 +210,8 @@ static int cq_close(struct fid *fid)
 {
 	struct dofi_rings *rings = rings_of((struct fid_cq *)fid);
 
-	dofi_sealed_unmap(rings->bell, sizeof(*rings->bell));
-	close(rings->bell_fd);
+	dofi_sealed_unmap(rings->doorbell, sizeof(*rings->doorbell));
+	close(rings->doorbell_fd);
 	free(rings->link);
 	free(rings);
 	return 0;
@@ -232,16 +232,16 @@ static int cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fi
 	rings = calloc(1, sizeof(*rings));
 	if (!rings)
 		return -ENOMEM;
-	rings->bell_fd = dofi_sealed_make(sizeof(*rings->bell), &at);
-	if (rings->bell_fd < 0) {
-		const int ret = rings->bell_fd;
+	rings->doorbell_fd = dofi_sealed_make(sizeof(*rings->doorbell), &at);
+	if (rings->doorbell_fd < 0) {
+		const int ret = rings->doorbell_fd;
 
 		free(rings);
 		return ret;
 	}
-	rings->bell = at;
+	rings->doorbell = at;
 	rings->lead = (struct dofi_lead_word){
-		.word = &rings->bell->wants, .bit = DOFI_DOORBELL_LEADER, .search = &rings->all_due,
+		.word = &rings->doorbell->wants, .bit = DOFI_DOORBELL_LEADER, .search = &rings->all_due,
 	};
 	rings->cq.fid = (struct fid){
 		.fclass = FI_CLASS_CQ, .context = context, .ops = &cq_fid_ops,
@@ -252,7 +252,7 @@ static int cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fi
 	return 0;
 }
 
-/* The domain, which has nothing of its own */
+/* The domain, which has no state */
 
 static int nothing_close(struct fid *fid)
 {
@@ -296,18 +296,18 @@ const struct dofi_lead_word *dofi_rings_lead(const struct dofi_rings *rings)
 	return &rings->lead;
 }
 
-int dofi_rings_bell(const struct dofi_rings *rings)
+int dofi_rings_doorbell(const struct dofi_rings *rings)
 {
-	return rings->bell_fd;
+	return rings->doorbell_fd;
 }
 
-static int place_find(struct dofi_rings *rings, uint32_t *place)
+static int slot_find(struct dofi_rings *rings, uint32_t *slot)
 {
 	const uint32_t room = rings->room ? 2 * rings->room : FEW;
 	struct dofi_link **link;
 	uint32_t i;
 
-	for (i = 0; i < rings->places; i++)
+	for (i = 0; i < rings->n_slots; i++)
 		if (!rings->link[i])
 			break;
 	if (i == rings->room) {
@@ -317,48 +317,48 @@ static int place_find(struct dofi_rings *rings, uint32_t *place)
 		rings->link = link;
 		rings->room = room;
 	}
-	*place = i;
+	*slot = i;
 	return 0;
 }
 
-/* What peers sent before they were asked for marks is found by looking at all. */
+/* Asks peers for marks. The next read covers all rings, to find what they sent before. */
 static void marks_begin(struct dofi_rings *rings)
 {
 	rings->marks = true;
-	atomic_fetch_or(&rings->bell->wants, DOFI_DOORBELL_MARK);
+	atomic_fetch_or(&rings->doorbell->wants, DOFI_DOORBELL_MARK);
 	atomic_store(&rings->all_due, true);
 }
 
 int dofi_rings_add(struct dofi_rings *rings, struct dofi_link *link)
 {
-	int ret = place_find(rings, &link->place);
+	int ret = slot_find(rings, &link->slot);
 
 	if (ret)
 		return ret;
-	rings->link[link->place] = link;
-	if (link->place == rings->places)
-		rings->places++;
-	if (rings->places > FEW && !rings->marks)
+	rings->link[link->slot] = link;
+	if (link->slot == rings->n_slots)
+		rings->n_slots++;
+	if (rings->n_slots > FEW && !rings->marks)
 		marks_begin(rings);
-	dofi_link_show_place(link);
+	dofi_link_show_slot(link);
 	return 0;
 }
 
 void dofi_rings_remove(struct dofi_rings *rings, struct dofi_link *link)
 {
-	rings->link[link->place] = NULL;
-	while (rings->places && !rings->link[rings->places - 1])
-		rings->places--;
+	rings->link[link->slot] = NULL;
+	while (rings->n_slots && !rings->link[rings->n_slots - 1])
+		rings->n_slots--;
 }
 
-void dofi_rings_sleep(struct dofi_rings *rings)
+void dofi_rings_sleep_begin(struct dofi_rings *rings)
 {
-	atomic_fetch_or(&rings->bell->wants, DOFI_DOORBELL_WAKE);
+	atomic_fetch_or(&rings->doorbell->wants, DOFI_DOORBELL_WAKE);
 	atomic_store(&rings->all_due, true);
 }
 
-void dofi_rings_rise(struct dofi_rings *rings)
+void dofi_rings_sleep_end(struct dofi_rings *rings)
 {
-	if (atomic_load_explicit(&rings->bell->wants, memory_order_relaxed) & DOFI_DOORBELL_WAKE)
-		atomic_fetch_and(&rings->bell->wants, ~(uint32_t)DOFI_DOORBELL_WAKE);
+	if (atomic_load_explicit(&rings->doorbell->wants, memory_order_relaxed) & DOFI_DOORBELL_WAKE)
+		atomic_fetch_and(&rings->doorbell->wants, ~(uint32_t)DOFI_DOORBELL_WAKE);
 }

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A fabric of our own for peers on the same host, as libfabric would show it: a domain and a
- * completion queue whose completions are the frames that wait in a set of rings.
+ * A fabric of our own for peers on the same host, with libfabric's interface: a domain and a completion queue whose
+ * completions are the frames in a set of rings.
  *
- * So fab/cq.c reads this queue like any other. It has no descriptor: a thread that sleeps on it
- * is woken as dofi_rings_sleep() says. Connections are made and kept by the transport, each
- * with a link (rings/link.h).
+ * So fab/cq.c reads this queue like any other. The queue has no descriptor: dofi_rings_sleep_begin() makes peers wake
+ * a sleeping thread. The transport makes connections, each with a link (rings/link.h).
  */
 #ifndef DOFI_RINGS_RINGS_H
 #define DOFI_RINGS_RINGS_H
@@ -17,41 +16,39 @@
 
 #include <rdma/fi_endpoint.h>
 
-/* What info->fabric_attr->prov_name is. */
+/* info->fabric_attr->prov_name */
 #define DOFI_RINGS_NAME "rings"
 
-/* For fi_domain(), which needs no fi_info here. */
+/* For fi_domain(), which ignores the fi_info here. */
 extern struct fid_fabric dofi_rings_fabric;
 
 /*
- * Describes the fabric as dofi_fabric_choose() would. 0, -ENOMEM, or -ENODATA if the user keeps
- * the process from shared memory by FI_PROVIDER: the list there must have, or not exclude, shm.
- * dofi_fabric_release() undoes it.
+ * Describes the fabric, like dofi_fabric_choose(). Returns 0, -ENOMEM, or -ENODATA if FI_PROVIDER excludes shared
+ * memory: its list must have shm, or not exclude it. dofi_fabric_release() frees the result.
  */
 int dofi_rings_choose(struct dofi_fabric_choice *choice);
 
 /*
- * Completions of the queue: op_context is the link, buf and len the frame in the ring, and data
- * is for dofi_rings_release(), in their order. A link whose peer broke the ring completes once,
- * with no buf.
+ * The set of rings behind a completion queue. A completion has the link as op_context, the frame in the ring as buf
+ * and len, and data for dofi_rings_release(), which has to be called in their order. A link whose peer broke the ring
+ * completes once, with a NULL buf.
  */
 struct dofi_rings;
 
 struct dofi_rings *dofi_rings_of(const struct dofi_cq *cq);
 
 /*
- * Stands for all connections of the set where libfabric has an endpoint; nothing is called
- * there.
+ * Returns the endpoint of all connections of the set, for where libfabric has one. It has no functions.
  */
 struct fid_ep *dofi_rings_ep(struct dofi_rings *rings);
 
-/* What peers wake a leader of the CQ by; as long as the CQ is open. */
+/* Returns the word by which peers wake a leader of the CQ; valid while the CQ is open. */
 const struct dofi_lead_word *dofi_rings_lead(const struct dofi_rings *rings);
 
-/* The descriptor of the doorbell for peers, open as long as the CQ. */
-int dofi_rings_bell(const struct dofi_rings *rings);
+/* Returns the descriptor of the doorbell for peers, which is open while the CQ is. */
+int dofi_rings_doorbell(const struct dofi_rings *rings);
 
-/* CQ lock held, for these three. 0 or -ENOMEM. */
+/* Call these three with the CQ lock held. Returns 0 or -ENOMEM. */
 int dofi_rings_add(struct dofi_rings *rings, struct dofi_link *link);
 void dofi_rings_remove(struct dofi_rings *rings, struct dofi_link *link);
 
@@ -61,10 +58,10 @@ static inline void dofi_rings_release(const struct fi_cq_data_entry *entry)
 }
 
 /*
- * The owner is about to sleep: from here on a peer that sends wakes it. All rings are to be
- * read once more after this, and the next reads do so. Any thread.
+ * The progress thread is about to sleep: from now on a peer that sends wakes it. Call this, read the CQ until it is
+ * empty, and then sleep: the next reads cover all rings. Any thread.
  */
-void dofi_rings_sleep(struct dofi_rings *rings);
-void dofi_rings_rise(struct dofi_rings *rings);
+void dofi_rings_sleep_begin(struct dofi_rings *rings);
+void dofi_rings_sleep_end(struct dofi_rings *rings);
 
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Ends the connections that a passive endpoint has taken in and not heard of again. */
+/* Ends connections that a passive endpoint has accepted and that bring no request. */
 
 #include "sock/halfopen.h"
 
 #include "base/clock.h"
+#include "base/container.h"
 #include "base/log.h"
 
 #include <errno.h>
@@ -12,7 +13,6 @@
 #include <linux/sockios.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,12 +23,12 @@
 
 #define MS 1000000LL
 
-/* An event queue's descriptor is an epoll set, and may hold the fabric's own sets. */
+/* The descriptor of an event queue is an epoll set, which may contain further sets of the fabric. */
 #define DEPTH 3
 
-/* How long the system keeps a connection that brings nothing, before the fabric sees it. */
+/* How long the kernel keeps a silent connection before the fabric can accept it. */
 #define DEFER_S 3
-/* How long the fabric may keep it then; and how long if there are more than CROWD of them. */
+/* How long a silent connection stays then; and how long if there are more than CROWD of them. */
 #define SILENT_MS 500
 #define CROWD_MS 100
 #define CROWD 256
@@ -46,7 +46,7 @@ static bool is_socket(int fd)
 	return !getsockname(fd, NULL, &len) || errno != ENOTSOCK;
 }
 
-/* 0 if @fd is no socket of IP */
+/* Returns the local port, or 0 if @fd is no IP socket. */
 static uint16_t port_of(int fd)
 {
 	struct sockaddr_storage address = { .ss_family = AF_UNSPEC };
@@ -67,10 +67,9 @@ static bool listens(int fd)
 }
 
 /*
- * Whether nothing was read from it. Of a connection that was accepted, or is about to be, the
- * request was. What is unread is asked first: bytes that come before the second question then make
- * a connection look read, which it may be, and never make one that was read look unread. An end
- * counts as a byte.
+ * Returns whether the fabric has read nothing from @fd; it has read the request of a connection that it reported. The
+ * unread bytes are queried first: bytes that arrive before the second query make an unread connection look read, but
+ * never a read one unread. The end of the connection counts as a byte.
  */
 static bool is_unread(int fd)
 {
@@ -82,12 +81,12 @@ static bool is_unread(int fd)
 	       info.tcpi_bytes_received <= (uint64_t)unread + 1;
 }
 
-/* What tcp and net read first of a request; nothing of ours ends with it. */
+/* The header of a request of tcp and net; no request of ours ends with it. */
 #define HEAD 32
 
 /*
- * Whether @fd has brought nothing of a request for @ms, or no more than its head: tcp keeps a connection for
- * ever from which it could read the head alone.
+ * Returns whether @fd has brought nothing for @ms, and before that no more than the header of a request: tcp keeps a
+ * connection forever that brings only the header.
  */
 static bool is_silent(int fd, unsigned ms)
 {
@@ -119,26 +118,26 @@ static bool sockets_add(struct sockets *s, int fd)
 	return true;
 }
 
-/* Opens @path, with the spare descriptor if there is no other. */
-static FILE *path_open(struct dofi_doors *doors, const char *path)
+/* Opens @path; closes the spare descriptor for that if no other is free. */
+static FILE *path_open(struct dofi_listeners *listeners, const char *path)
 {
 	FILE *f = fopen(path, "re");
 
-	if (f || errno != EMFILE || doors->spare < 0)
+	if (f || errno != EMFILE || listeners->spare < 0)
 		return f;
-	close(doors->spare);
-	doors->spare = -1;
+	close(listeners->spare);
+	listeners->spare = -1;
 	return fopen(path, "re");
 }
 
 static void spare_get(struct dofi_progress *p)
 {
-	if (p->doors.spare < 0)
-		p->doors.spare = fcntl(p->doorbell, F_DUPFD_CLOEXEC, 0);
+	if (p->listeners.spare < 0)
+		p->listeners.spare = fcntl(p->doorbell, F_DUPFD_CLOEXEC, 0);
 }
 
-/* All that are in the epoll set @set, and in the sets in that. */
-static void collect(struct dofi_doors *doors, struct sockets *sockets, int set, int depth)
+/* Collects the sockets in the epoll set @set, and in the sets that it contains. */
+static void collect(struct dofi_listeners *listeners, struct sockets *sockets, int set, int depth)
 {
 	struct sockets sets = { .fd = NULL };
 	char path[64], line[256];
@@ -147,7 +146,7 @@ static void collect(struct dofi_doors *doors, struct sockets *sockets, int set, 
 	int fd;
 
 	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", set);
-	f = path_open(doors, path);
+	f = path_open(listeners, path);
 	if (!f)
 		return;
 	while (fgets(line, sizeof(line), f))
@@ -155,7 +154,7 @@ static void collect(struct dofi_doors *doors, struct sockets *sockets, int set, 
 			sockets_add(is_socket(fd) ? sockets : &sets, fd);
 	fclose(f);
 	for (i = 0; i < sets.n && depth > 1; i++)
-		collect(doors, sockets, sets.fd[i], depth - 1);
+		collect(listeners, sockets, sets.fd[i], depth - 1);
 	free(sets.fd);
 }
 
@@ -163,7 +162,7 @@ static struct sockets sockets_of(struct dofi_progress *p)
 {
 	struct sockets sockets = { .fd = NULL };
 
-	collect(&p->doors, &sockets, dofi_progress_listen_eq(p)->fd, DEPTH);
+	collect(&p->listeners, &sockets, dofi_progress_listen_eq(p)->fd, DEPTH);
 	spare_get(p);
 	return sockets;
 }
@@ -181,7 +180,7 @@ static void ports_learn(const struct sockets *s, unsigned char port[PORTS / 8])
 			port[port_of(s->fd[i]) / 8] |= 1u << port_of(s->fd[i]) % 8;
 }
 
-/* What is left in @s are connections to listening ports that have brought nothing. */
+/* Keeps in @s only silent connections to listening ports. */
 static void sockets_keep_silent(struct sockets *s)
 {
 	unsigned char port[PORTS / 8] = { 0 };
@@ -197,7 +196,7 @@ static void sockets_keep_silent(struct sockets *s)
 	s->n = n;
 }
 
-/* The fabric reads the end of a connection and forgets it. */
+/* Shuts silent connections down: the fabric reads the end, and closes them. Returns how many. */
 static size_t silent_end(const struct sockets *s)
 {
 	const unsigned ms = s->n > CROWD ? CROWD_MS : SILENT_MS;
@@ -213,45 +212,39 @@ static size_t silent_end(const struct sockets *s)
 
 static void search(struct dofi_timer *timer)
 {
-	struct dofi_progress *p = (struct dofi_progress *)
-		((char *)timer - offsetof(struct dofi_progress, doors.timer));
+	struct dofi_progress *p = DOFI_CONTAINER_OF(timer, struct dofi_progress, listeners.timer);
 	struct sockets s = sockets_of(p);
 	size_t ended;
 
 	sockets_keep_silent(&s);
 	ended = silent_end(&s);
-	if (ended && !p->doors.reported)
+	if (ended && !p->listeners.reported)
 		dofi_log(DOFI_WARN, DOFI_CM, "%zu connections that brought no request were ended; later "
 			 "ones go untold", ended);
-	p->doors.reported |= ended;
-	p->doors.wakes = 0;
-	p->doors.searched = dofi_now();
+	p->listeners.reported |= ended;
+	p->listeners.wakes = 0;
+	p->listeners.searched = dofi_now();
 	if (s.n > ended)
-		dofi_timer_start(p, timer, p->doors.searched + CROWD_MS * MS);
+		dofi_timer_start(p, timer, p->listeners.searched + CROWD_MS * MS);
 	free(s.fd);
 }
 
-void dofi_halfopen_arrived(struct dofi_progress *p, bool crowd)
+static void arrived(struct dofi_progress *p, bool many)
 {
-	struct dofi_doors *doors = &p->doors;
+	struct dofi_listeners *listeners = &p->listeners;
 	const int64_t now = dofi_now();
 
-	if (!doors->n)
-		return;
-	crowd |= ++doors->wakes >= CROWD;
-	if (crowd)
-		dofi_timer_start(p, &doors->timer, now - doors->searched < SEARCH_MS * MS ?
-				 doors->searched + SEARCH_MS * MS : now);
-	else if (!doors->timer.at)
-		dofi_timer_start(p, &doors->timer, now + SILENT_MS * MS);
+	many |= ++listeners->wakes >= CROWD;
+	if (many)
+		dofi_timer_start(p, &listeners->timer, now - listeners->searched < SEARCH_MS * MS ?
+				 listeners->searched + SEARCH_MS * MS : now);
+	else if (!listeners->timer.at)
+		dofi_timer_start(p, &listeners->timer, now + SILENT_MS * MS);
 }
 
 /* Ports */
 
-/*
- * The system keeps connections to itself that bring nothing; those that are let in take the time-out of
- * the listener with them.
- */
+/* Accepted connections inherit the receive time-out of the listening socket. */
 static void listener_tune(int fd)
 {
 	const struct timeval patience = { .tv_usec = READ_MS * 1000 };
@@ -266,9 +259,10 @@ void dofi_halfopen_begin(struct dofi_progress *p, uint16_t port)
 	struct sockets s;
 	size_t i;
 
-	if (!p->doors.n++) {
-		p->doors.timer.fire = search;
-		p->doors.spare = -1;
+	if (!p->listeners.n++) {
+		p->listeners.arrived = arrived;
+		p->listeners.timer.fire = search;
+		p->listeners.spare = -1;
 	}
 	s = sockets_of(p);
 	for (i = 0; i < s.n; i++)
@@ -277,16 +271,16 @@ void dofi_halfopen_begin(struct dofi_progress *p, uint16_t port)
 	free(s.fd);
 }
 
-static void door_forget(struct dofi_progress *p)
+static void listener_forget(struct dofi_progress *p)
 {
-	if (--p->doors.n)
+	if (--p->listeners.n)
 		return;
-	dofi_timer_stop(p, &p->doors.timer);
-	if (p->doors.spare >= 0)
-		close(p->doors.spare);
+	dofi_timer_stop(p, &p->listeners.timer);
+	if (p->listeners.spare >= 0)
+		close(p->listeners.spare);
 }
 
-/* How many connections at @port it ended; those that listened do so no more. */
+/* Stops listening at @port, and ends unread connections there. Returns how many. */
 static unsigned port_end(struct dofi_progress *p, uint16_t port, int *listener)
 {
 	struct sockets s = sockets_of(p);
@@ -313,7 +307,7 @@ void dofi_halfopen_end(struct dofi_progress *p, uint16_t port)
 	unsigned n = UINT_MAX, last;
 	int listener = -1;
 
-	/* the fabric looks at so many at a time */
+	/* the fabric accepts a limited number of connections at a time */
 	do {
 		dofi_progress_events(p);
 		last = n;
@@ -321,5 +315,5 @@ void dofi_halfopen_end(struct dofi_progress *p, uint16_t port)
 	} while (n && n < last);
 	if (n)
 		dofi_log(DOFI_WARN, DOFI_FAB, "%u connections to port %u have no end", n, port);
-	door_forget(p);
+	listener_forget(p);
 }

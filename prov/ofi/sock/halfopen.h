@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Ends the connections that a passive endpoint has taken in and not heard of again.
+ * Ends connections that a passive endpoint has accepted and that bring no request.
  *
- * The stream fabrics accept a connection first and read the request from it when that comes. They wait for
- * it without a limit, and accept whatever comes to the port. So the system is asked to keep connections to
- * itself until they bring a byte (TCP_DEFER_ACCEPT). After 3 s it lets them in all the same, and
- * connections whose number is beyond its own limits at once: those are searched here, in the sets of
- * the event queue, and ended after another half second of silence.
+ * The stream fabrics accept a connection first and then wait for its request, without a limit. So the kernel is asked
+ * to accept connections only when they bring a byte (TCP_DEFER_ACCEPT). After 3 s it accepts them all the same, and
+ * at once if there are more than it can keep. Those connections are searched here, in the epoll sets of the event
+ * queue, and ended after another half second of silence.
  *
- * Until a request has come a connection belongs to the passive endpoint, but libfabric does not end it when that is
- * closed: what its peer sends or does later makes libfabric use what is freed (until its pull request
- * 12709). Any host that opens a connection and waits is such a peer.
+ * Until its request has come, a connection belongs to the passive endpoint, but libfabric does not end it with the
+ * passive endpoint: what the peer sends or does later makes libfabric use freed memory (until its pull request
+ * 12709). Any host can be such a peer: it connects and waits.
  *
  * All on the progress thread.
  */
@@ -19,19 +18,12 @@
 
 #include "loop/progress.h"
 
-/* One of the event queue's passive endpoints begins to listen at @port. */
+/* Call when a passive endpoint of the event queue has begun to listen at @port. */
 void dofi_halfopen_begin(struct dofi_progress *progress, uint16_t port);
 
 /*
- * The event queue has work, and reports no event: a connection may have come. @crowd: silent ones have
- * to be searched soon.
- */
-void dofi_halfopen_arrived(struct dofi_progress *progress, bool crowd);
-
-/*
- * Lets no more connections in at @port, where a passive endpoint has begun to listen, and ends those
- * whose request has not come. Requests that have are handled as events before it returns. Then the passive
- * endpoint can be closed. Not within an event.
+ * Stops to accept connections at @port, and ends those whose request has not come. Requests that have come are
+ * handled as events before this returns. After it the passive endpoint can be closed. Not within an event.
  */
 void dofi_halfopen_end(struct dofi_progress *progress, uint16_t port);
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Sees to it that a peer learns of a connection's end. */
+/* Ensures that a peer learns of a connection's end. */
 
 #include "sock/linger.h"
 
 #include "base/clock.h"
+#include "base/container.h"
 #include "base/env.h"
 #include "base/log.h"
 
@@ -20,19 +21,19 @@
 
 #define MS 1000000LL
 
-/* From one look to the next: twice as long each time. */
+/* The time between two checks, which doubles each time. */
 #define FIRST_STEP MS
 #define LONGEST_STEP (250 * MS)
 
 struct dofi_linger {
 	struct dofi_timer timer;
 	struct dofi_progress *progress;
-	int fd;				/* ours; the fabric's is closed */
+	int fd;				/* a duplicate; the fabric closes its own */
 	int64_t step;
-	int64_t moved;			/* when data was last seen to move, */
-	int left;			/* and what the peer had yet to take then */
+	int64_t moved;			/* when data was last seen to move */
+	int left;			/* bytes that the peer had yet to take then */
 	TAILQ_ENTRY(dofi_linger) link;
-	size_t rest;			/* bytes that are not sent, the last ones of @data */
+	size_t rest;			/* unsent bytes, at the end of @data */
 	size_t size;
 	unsigned char data[];
 };
@@ -44,7 +45,7 @@ static void linger_close(struct dofi_linger *l)
 	free(l);
 }
 
-/* Sends of the rest what our kernel takes. A connection that is over needs none of it. */
+/* Sends as much of the rest as our kernel takes; drops it if the connection is over. */
 static void rest_send(struct dofi_linger *l)
 {
 	ssize_t n;
@@ -58,7 +59,7 @@ static void rest_send(struct dofi_linger *l)
 		l->rest = 0;
 }
 
-/* Whether the peer's kernel has yet to take something, if only the end itself; how much, in @left. */
+/* Returns whether the peer's kernel has yet to take data or the end. Sets *@left to the number of bytes. */
 static bool is_unheard(const struct dofi_linger *l, int *left)
 {
 	struct tcp_info info = { .tcpi_state = TCP_CLOSE };
@@ -79,14 +80,14 @@ void dofi_linger_cut(int fd)
 		dofi_log(DOFI_INFO, DOFI_CM, "a closed connection's peer cannot be told");
 }
 
-static void look(struct dofi_timer *timer)
+static void check(struct dofi_timer *timer)
 {
-	struct dofi_linger *l = (struct dofi_linger *)timer;
+	struct dofi_linger *l = DOFI_CONTAINER_OF(timer, struct dofi_linger, timer);
 	int64_t now = dofi_now(), patience = dofi_settings.linger_ms * MS, next;
 	int left;
 
 	rest_send(l);
-	/* the fabric may have closed it without a word */
+	/* the fabric may have closed the socket without sending the end */
 	if (!l->rest)
 		shutdown(l->fd, SHUT_RDWR);
 	if (!is_unheard(l, &left)) {
@@ -107,6 +108,21 @@ static void look(struct dofi_timer *timer)
 	dofi_timer_start(l->progress, &l->timer, next);
 }
 
+/* The kernel goes on sending, but waits for a stalled peer only as long as this module would. */
+static void lingering_end(struct dofi_progress *p)
+{
+	unsigned patience = dofi_settings.linger_ms ? dofi_settings.linger_ms : 1;
+	struct dofi_linger *l;
+
+	while ((l = TAILQ_FIRST(&p->lingering))) {
+		rest_send(l);
+		shutdown(l->fd, SHUT_RDWR);
+		setsockopt(l->fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &patience, sizeof(patience));
+		dofi_timer_stop(p, &l->timer);
+		linger_close(l);
+	}
+}
+
 void dofi_linger_begin(struct dofi_progress *p, int fd)
 {
 	int own = fd >= 0 ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1;
@@ -125,26 +141,12 @@ void dofi_linger_adopt(struct dofi_progress *p, int fd, const void *rest, size_t
 		return;
 	}
 	*l = (struct dofi_linger){
-		.timer.fire = look, .progress = p, .fd = fd, .step = FIRST_STEP, .moved = dofi_now(),
+		.timer.fire = check, .progress = p, .fd = fd, .step = FIRST_STEP, .moved = dofi_now(),
 		.rest = size, .size = size,
 	};
 	if (size)
 		memcpy(l->data, rest, size);
+	p->lingering_end = lingering_end;
 	TAILQ_INSERT_TAIL(&p->lingering, l, link);
 	dofi_timer_start(p, &l->timer, l->moved);
-}
-
-/* The kernel goes on sending, but not for the minutes that it would wait for a peer that stopped. */
-void dofi_linger_end(struct dofi_progress *p)
-{
-	unsigned patience = dofi_settings.linger_ms ? dofi_settings.linger_ms : 1;
-	struct dofi_linger *l;
-
-	while ((l = TAILQ_FIRST(&p->lingering))) {
-		rest_send(l);
-		shutdown(l->fd, SHUT_RDWR);
-		setsockopt(l->fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &patience, sizeof(patience));
-		dofi_timer_stop(p, &l->timer);
-		linger_close(l);
-	}
 }

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Sees to it that a peer learns of a connection's end.
+ * Ensures that a peer learns of a connection's end.
  *
- * The kernel tells the peer of a closed socket behind the data that is still to be sent. A peer that
- * posts no receives lets the stream fabrics read no data, and then would never know. So the socket
- * is kept here for a while: as long as the peer takes data it gets it all, and when nothing has
- * moved for DAT_OFI_LINGER_MS the connection is reset, which the peer's kernel sees at once.
+ * The kernel sends the end of a closed socket after the data. If the peer posts no receives, its fabric reads no
+ * data, and never reaches the end. So the socket is kept open here: while the peer takes data it gets all, and when
+ * no data has moved for DAT_OFI_LINGER_MS the connection is reset, which the peer's kernel sees at once.
  */
 #ifndef DOFI_SOCK_LINGER_H
 #define DOFI_SOCK_LINGER_H
@@ -13,21 +12,18 @@
 #include "loop/progress.h"
 
 /*
- * Keeps @fd, a connection's socket that the fabric is about to close; -1 is none. Nothing is
- * promised where there is no descriptor or memory left for it. Progress thread only.
+ * Keeps the connection of socket @fd, which the fabric is about to close; does nothing for -1, or if there is no
+ * descriptor or memory left. Progress thread only.
  */
 void dofi_linger_begin(struct dofi_progress *progress, int fd);
 
 /*
- * Takes over @fd, a connection's socket, to send the @size bytes at @rest, which are copied, and then
- * to end the connection in the same way. Without memory it ends at once. Progress thread only.
+ * Takes over socket @fd, sends the @size bytes at @rest, which are copied, and then ends the connection like
+ * dofi_linger_begin(). Without memory the connection ends at once. Progress thread only.
  */
 void dofi_linger_adopt(struct dofi_progress *progress, int fd, const void *rest, size_t size);
 
-/* Resets the connection itself: a forked child may have its socket, too, and keep it open. */
+/* Resets the connection, also if a forked child has its socket open. */
 void dofi_linger_cut(int fd);
-
-/* Leaves all that still lingers to the kernel. Once the progress thread is gone. */
-void dofi_linger_end(struct dofi_progress *progress);
 
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Notices the end of a connection that the fabric cannot see. */
+/* Detects the end of a connection that the fabric cannot see. */
 
 #include "sock/watch.h"
 
 #include "base/clock.h"
+#include "base/container.h"
 #include "base/env.h"
 #include "base/log.h"
 #include "sock/linger.h"
@@ -14,13 +15,12 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <rdma/fi_cm.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
-/* Descriptors are given out in order: the next connection's is mostly close to the last one's. */
+/* How many descriptors are searched first: they are allocated in order, so that of the next connection is near. */
 #define NEARBY 32
 
 struct ends {
@@ -76,10 +76,10 @@ static int search_near(int start, const struct ends *ends)
 	return -1;
 }
 
-/* Older headers end with the command before it. */
+/* Headers before libfabric 2.2 do not have the command. */
 #define GET_FD (FI_EXPORT_FID + 1)
 
-/* Only tcp from libfabric 2.2 on answers; -1 elsewhere. */
+/* Returns -1 but for tcp of libfabric 2.2 and newer. */
 static int ask_for_socket(struct fid_ep *ep)
 {
 	int fd = -1;
@@ -118,10 +118,10 @@ static int find_socket(struct dofi_progress *p, struct fid_ep *ep)
 #define KEEPALIVE_PROBES 6
 
 /*
- * libfabric's tcp sets a keep-alive of its own: on the passive side for good (2.2, 2.3), or on the active
- * side until it is connected (2.4 to 2.6). Both come before the connection's event, and so before this.
+ * libfabric's tcp sets a keep-alive of its own: on the passive side for good (2.2, 2.3), or on the active side until
+ * it is connected (2.4 to 2.6). Both are before the connection's event, and so before this call.
  *
- * A host that is gone without a word answers none of up to so many probes, in as long again.
+ * The kernel sends up to KEEPALIVE_PROBES probes, over DAT_OFI_KEEPALIVE_S, to a host that does not answer.
  */
 void dofi_watch_keep_alive(int fd)
 {
@@ -138,25 +138,25 @@ void dofi_watch_keep_alive(int fd)
 }
 
 /*
- * Whether the peer's system has yet to acknowledge something. One that is alive does so at once; if
- * it has no room, as it reads nothing, it answers who asks for room.
+ * Returns whether the peer's kernel has yet to acknowledge something. A live host does so at once; one whose receive
+ * buffer is full answers window probes.
  */
 static bool owes(const struct tcp_info *info)
 {
 	return info->tcpi_unacked || info->tcpi_probes > 1;
 }
 
-static void look_again(struct dofi_watch *w)
+static void check_later(struct dofi_watch *w)
 {
 	if (dofi_settings.keepalive_s)
 		dofi_timer_start(w->progress, &w->timer,
 				 dofi_now() + dofi_settings.keepalive_s * 1000000000LL);
 }
 
-/* From one look to the next nothing came from a peer that had to answer. */
-static void look(struct dofi_timer *timer)
+/* Ends the connection if a peer that owes an answer has sent nothing since the check before. */
+static void check(struct dofi_timer *timer)
 {
-	struct dofi_watch *w = (struct dofi_watch *)((char *)timer - offsetof(struct dofi_watch, timer));
+	struct dofi_watch *w = DOFI_CONTAINER_OF(timer, struct dofi_watch, timer);
 	const uint32_t period_ms = dofi_settings.keepalive_s * 1000;
 	struct tcp_info info = { .tcpi_unacked = 0 };
 	socklen_t len = sizeof(info);
@@ -168,7 +168,7 @@ static void look(struct dofi_timer *timer)
 		dofi_log(DOFI_INFO, DOFI_CM, "a peer gives no sign of life");
 		dofi_linger_cut(w->fd);
 	} else {
-		look_again(w);
+		check_later(w);
 	}
 }
 
@@ -188,8 +188,8 @@ int dofi_watch_open(struct dofi_watch *w, struct dofi_progress *p, struct fid_ep
 	dofi_watch_keep_alive(w->fd);
 	w->progress = p;
 	w->owes = false;
-	w->timer = (struct dofi_timer){ .fire = look };
-	look_again(w);
+	w->timer = (struct dofi_timer){ .fire = check };
+	check_later(w);
 	return 0;
 }
 

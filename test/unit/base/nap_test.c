@@ -16,28 +16,28 @@
 #define BRIEF 2000		/* microseconds */
 #define LONG 60000000
 
-static int fd, ring_fd, signals;
+static int fd, wakeup_fd, signals;
 
 static void init(void)
 {
 	fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	ring_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	wakeup_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	signals = dofi_nap_open();
-	cr_assert(fd >= 0 && ring_fd >= 0 && signals >= 0);
+	cr_assert(fd >= 0 && wakeup_fd >= 0 && signals >= 0);
 }
 
 TestSuite(nap, .init = init, .timeout = 30);
 
 static int nap_for(uint32_t us)
 {
-	return dofi_nap(fd, ring_fd, signals, dofi_deadline(us));
+	return dofi_nap(fd, wakeup_fd, signals, dofi_deadline(us));
 }
 
 static bool is_rung(void)
 {
 	uint64_t n;
 
-	return read(ring_fd, &n, sizeof(n)) == sizeof(n);
+	return read(wakeup_fd, &n, sizeof(n)) == sizeof(n);
 }
 
 Test(nap, ends_at_its_deadline)
@@ -47,7 +47,7 @@ Test(nap, ends_at_its_deadline)
 	cr_expect_eq(nap_for(BRIEF), -ETIMEDOUT);
 	cr_expect(dofi_now() - before >= BRIEF * 1000LL);
 	cr_expect_eq(nap_for(0), -ETIMEDOUT);
-	cr_expect_eq(dofi_nap(fd, ring_fd, signals, dofi_now() - 1), -ETIMEDOUT);
+	cr_expect_eq(dofi_nap(fd, wakeup_fd, signals, dofi_now() - 1), -ETIMEDOUT);
 }
 
 Test(nap, ends_when_the_descriptor_is_readable)
@@ -59,8 +59,8 @@ Test(nap, ends_when_the_descriptor_is_readable)
 
 Test(nap, takes_the_ring_that_ended_it)
 {
-	dofi_nap_end(ring_fd);
-	dofi_nap_end(ring_fd);
+	dofi_nap_end(wakeup_fd);
+	dofi_nap_end(wakeup_fd);
 	cr_expect_eq(nap_for(LONG), 0);
 	cr_expect(!is_rung());
 	cr_expect_eq(nap_for(BRIEF), -ETIMEDOUT);
@@ -70,8 +70,8 @@ Test(nap, a_full_counter_blocks_nobody)
 {
 	const uint64_t most = UINT64_MAX - 1;
 
-	cr_assert_eq(write(ring_fd, &most, sizeof(most)), (ssize_t)sizeof(most));
-	dofi_nap_end(ring_fd);
+	cr_assert_eq(write(wakeup_fd, &most, sizeof(most)), (ssize_t)sizeof(most));
+	dofi_nap_end(wakeup_fd);
 	cr_expect_eq(nap_for(LONG), 0);
 }
 
@@ -79,9 +79,9 @@ Test(nap, a_descriptor_that_is_closed_is_not_slept_on)
 {
 	close(fd);
 	cr_expect_eq(nap_for(LONG), -EBUSY);
-	fd = ring_fd;
-	ring_fd = dup(fd);
-	close(ring_fd);
+	fd = wakeup_fd;
+	wakeup_fd = dup(fd);
+	close(wakeup_fd);
 	cr_expect_eq(nap_for(LONG), -EBUSY);
 }
 
@@ -154,7 +154,7 @@ static bool same_mask(const struct sleeper *s)
 static int sleeper_end(struct sleeper *s)
 {
 	atomic_store(&s->let_go, true);
-	dofi_nap_end(ring_fd);
+	dofi_nap_end(wakeup_fd);
 	pthread_join(s->thread, NULL);
 	cr_expect(same_mask(s));
 	return s->err;
@@ -281,7 +281,7 @@ Test(nap, is_no_cancellation_point)
 	while (!thread_rests(atomic_load(&s.tid)))
 		usleep(100);
 	pthread_cancel(s.thread);
-	dofi_nap_end(ring_fd);
+	dofi_nap_end(wakeup_fd);
 	pthread_join(s.thread, NULL);
 	cr_expect_eq(s.err, 0);
 	cr_expect_eq(s.naps, 1);

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/env.h"
+#include "fab/cq_serve.h"
 #include "fab/fake.h"
 
 #include <criterion/criterion.h>
@@ -66,7 +67,7 @@ static void init(void)
 	progress.owner = getpid();
 	progress.doorbell = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	progress.epfd = epoll_create1(EPOLL_CLOEXEC);
-	TAILQ_INIT(&progress.cqs);
+	TAILQ_INIT(&progress.pollers);
 	STAILQ_INIT(&progress.work);
 	dofi_cq_init(&cq);
 	cr_assert_eq(dofi_cq_open(&cq, &progress, &fake.domain), 0);
@@ -137,7 +138,7 @@ static void make_owned(void)
 {
 	make_probed();
 	poll_once();
-	now = cq.look_at;
+	now = cq.due_at;
 	serve();
 	cr_assert_eq(mode(), DOFI_CQ_OWNED);
 }
@@ -167,7 +168,7 @@ Test(cq, idle_and_armed_is_left_alone)
 	serve();
 	serve();
 	cr_expect_eq(fake.cq_reads, 0);
-	cr_expect_eq(dofi_cq_next(&cq), DOFI_NEVER);
+	cr_expect_eq(dofi_cq_due(&cq), DOFI_NEVER);
 }
 
 Test(cq, epoll_tells_once_until_armed_again)
@@ -195,8 +196,8 @@ Test(cq, left_for_a_moment_when_the_program_polled)
 {
 	make_probed();
 	cr_expect_eq(delivered, 1);
-	cr_expect_eq(cq.look_at, now + 100 * US);
-	cr_expect_eq(dofi_cq_next(&cq), now + 100 * US);
+	cr_expect_eq(cq.due_at, now + 100 * US);
+	cr_expect_eq(dofi_cq_due(&cq), now + 100 * US);
 }
 
 Test(cq, a_poll_long_ago_does_not_keep_it)
@@ -220,19 +221,19 @@ Test(cq, probed_waits_its_moment)
 Test(cq, owned_while_the_program_still_polls)
 {
 	make_owned();
-	cr_expect_eq(cq.look_at, now + 125 * US);
+	cr_expect_eq(cq.due_at, now + 125 * US);
 }
 
 Test(cq, a_read_that_lasts_is_a_poll)
 {
 	make_probed();
-	now = cq.look_at;
+	now = cq.due_at;
 	dofi_mutex_lock(&cq.lock);		/* another thread is in dofi_cq_poll() */
 	serve();
 	dofi_mutex_unlock(&cq.lock);
 	cr_expect_eq(mode(), DOFI_CQ_OWNED);
 	cr_expect_eq(delivered, 1);
-	now = cq.look_at;
+	now = cq.due_at;
 	serve();
 	cr_expect_eq(mode(), DOFI_CQ_ARMED);
 	cr_expect_eq(delivered, 2);
@@ -248,11 +249,11 @@ Test(cq, a_program_that_takes_events_is_at_work)
 	serve();
 	cr_expect_eq(mode(), DOFI_CQ_PROBED);
 	dofi_cq_taken(&cq);
-	now = cq.look_at;
+	now = cq.due_at;
 	serve();
 	cr_expect_eq(mode(), DOFI_CQ_OWNED);
-	cr_expect_eq(cq.look_at, now + 125 * US);
-	now = cq.look_at;
+	cr_expect_eq(cq.due_at, now + 125 * US);
+	now = cq.due_at;
 	serve();
 	cr_expect_eq(mode(), DOFI_CQ_ARMED);
 }
@@ -262,7 +263,7 @@ Test(cq, a_program_that_only_posts_is_read_for)
 	make_owned();
 	complete(2);
 	dofi_cq_posted(&cq);
-	now = cq.look_at;
+	now = cq.due_at;
 	serve();
 	cr_expect_eq(mode(), DOFI_CQ_OWNED);
 	cr_expect_eq(fake_unread(), 0);
@@ -273,9 +274,9 @@ Test(cq, a_program_that_only_posts_is_read_for)
 static long pause_after_poll(void)
 {
 	poll_once();
-	now = cq.look_at;
+	now = cq.due_at;
 	serve();
-	return (cq.look_at - now) / US;
+	return (cq.due_at - now) / US;
 }
 
 Test(cq, looks_become_rarer_while_the_program_polls)
@@ -290,7 +291,7 @@ Test(cq, looks_become_rarer_while_the_program_polls)
 	}
 	cr_expect(i > 10);
 	cr_expect_eq(pause_after_poll(), 4000);
-	now = cq.look_at;
+	now = cq.due_at;
 	serve();
 	cr_expect_eq(mode(), DOFI_CQ_ARMED);
 	complete(1);
@@ -298,7 +299,7 @@ Test(cq, looks_become_rarer_while_the_program_polls)
 	complete(1);
 	epoll_fires();
 	serve();
-	cr_expect_eq(cq.look_at, now + 2000 * US);	/* half of the last pause */
+	cr_expect_eq(cq.due_at, now + 2000 * US);	/* half of the last pause */
 	cr_expect_eq(pause_after_poll(), 2500);
 }
 
@@ -314,7 +315,7 @@ Test(cq, and_are_rare_from_the_beginning_where_no_peer_depends_on_them)
 static void look_after_post(void)
 {
 	dofi_cq_posted(&cq);
-	now = cq.look_at;
+	now = cq.due_at;
 	serve();
 }
 
@@ -350,7 +351,7 @@ Test(cq, while_it_may_poll_again_looks_after_posts_come_soon)
 		;
 	look_after_post();
 	cr_expect_eq(mode(), DOFI_CQ_OWNED);
-	cr_expect_eq(cq.look_at, now + 100 * US);
+	cr_expect_eq(cq.due_at, now + 100 * US);
 }
 
 Test(cq, a_poll_now_and_then_does_not_change_that_it_is_served)
@@ -395,8 +396,8 @@ Test(cq, a_cq_that_had_a_leader_is_left_for_a_tick)
 	cq.led = true;
 	serve();
 	cr_expect_eq(mode(), DOFI_CQ_PROBED);
-	cr_expect_eq(cq.look_at, now + 1000 * US);
-	now = cq.look_at;
+	cr_expect_eq(cq.due_at, now + 1000 * US);
+	now = cq.due_at;
 	serve();
 	cr_expect_eq(mode(), DOFI_CQ_ARMED);
 }
@@ -406,7 +407,7 @@ Test(cq, where_hardware_moves_the_data_posts_alone_need_no_looks)
 	cq.offloaded = true;
 	make_owned();
 	look_after_post();
-	cr_expect_eq(cq.look_at, now + 64000 * US);
+	cr_expect_eq(cq.due_at, now + 64000 * US);
 	look_after_post();
 	look_after_post();
 	look_after_post();
@@ -431,7 +432,7 @@ Test(cq, owned_costs_no_read)
 	fake.cq_reads = 0;
 	for (i = 0; i < 10; i++) {
 		poll_once();
-		now = cq.look_at;
+		now = cq.due_at;
 		serve();
 		cr_assert_eq(mode(), DOFI_CQ_OWNED);
 	}
@@ -460,13 +461,13 @@ Test(cq, without_memory_to_watch_with_it_is_looked_at_again)
 	complete(1);
 	/* Makes the next ADD fail. */
 	cr_assert_eq(epoll_ctl(progress.epfd, EPOLL_CTL_ADD, cq.fd, &ev), 0);
-	now = cq.look_at;
+	now = cq.due_at;
 	serve();
 	cr_expect_eq(mode(), DOFI_CQ_OWNED);
 	cr_expect_eq(fake_unread(), 0);
-	cr_expect_eq(cq.look_at, now + 1000 * US);
+	cr_expect_eq(cq.due_at, now + 1000 * US);
 	cr_assert_eq(epoll_ctl(progress.epfd, EPOLL_CTL_DEL, cq.fd, NULL), 0);
-	now = cq.look_at;
+	now = cq.due_at;
 	serve();
 	cr_expect_eq(mode(), DOFI_CQ_ARMED);
 	complete(1);
@@ -477,7 +478,7 @@ Test(cq, comes_back_when_the_program_stops_polling)
 {
 	make_owned();
 	complete(5);
-	now = cq.look_at;
+	now = cq.due_at;
 	serve();
 	cr_expect_eq(mode(), DOFI_CQ_ARMED);
 	cr_expect_eq(fake_unread(), 0);
@@ -553,7 +554,7 @@ Test(cq, traffic_that_outruns_it_is_looked_at_again_at_once)
 	fake.fault.trywait = 1000;
 	serve();
 	cr_expect_eq(mode(), DOFI_CQ_OWNED);
-	cr_expect(dofi_cq_next(&cq) <= now);
+	cr_expect(dofi_cq_due(&cq) <= now);
 	cr_expect(fake.trywaits < 100);
 	fake.fault.trywait = 0;
 	serve();
@@ -678,9 +679,9 @@ Test(cq, what_was_left_is_drained_with_the_rest)
 Test(cq, what_was_left_is_not_forgotten_when_the_program_stops_polling)
 {
 	read_ahead(3);
-	now = cq.look_at;
+	now = cq.due_at;
 	serve();
-	now = cq.look_at;
+	now = cq.due_at;
 	serve();
 	cr_assert_eq(mode(), DOFI_CQ_ARMED);
 	cr_expect_eq(delivered, next_context - 1);
@@ -760,7 +761,7 @@ Test(cq, one_poll_reads_all_behind_an_error)
 Test(cq, what_is_behind_an_error_is_read_at_the_next_look)
 {
 	poll_once();
-	cq.fired = true;
+	cq.poller.fired = true;
 	serve();
 	cr_assert_eq(mode(), DOFI_CQ_PROBED);
 	complete(5);
@@ -779,7 +780,7 @@ Test(cq, what_is_behind_an_error_is_read_at_the_next_look)
 Test(cq, a_stale_signal_is_cleared)
 {
 	fake.fault.stale_signal = true;
-	progress.stale_signal = true;
+	progress.traits.stale_signal = true;
 	serve();
 	complete(3);
 	cr_assert(epoll_fires());
@@ -818,9 +819,9 @@ Test(cq, a_probe_ends_the_programs_time_early)
 	dofi_settings.tick_us = 1000000;
 	make_owned();
 	cr_assert_eq(mode(), DOFI_CQ_OWNED);
-	cr_assert(dofi_cq_next(&cq) > now + 100 * US);
+	cr_assert(dofi_cq_due(&cq) > now + 100 * US);
 	dofi_cq_probe(&cq, now);
-	cr_expect_eq(dofi_cq_next(&cq), now + 100 * US);
+	cr_expect_eq(dofi_cq_due(&cq), now + 100 * US);
 	now += 100 * US;
 	poll_once();
 	serve();
@@ -830,32 +831,32 @@ Test(cq, a_probe_ends_the_programs_time_early)
 	serve();
 	cr_expect_eq(mode(), DOFI_CQ_ARMED);
 	dofi_cq_probe(&cq, now);
-	cr_expect_eq(dofi_cq_next(&cq), DOFI_NEVER);
+	cr_expect_eq(dofi_cq_due(&cq), DOFI_NEVER);
 }
 
 /* epoll is not used because it would not report the error. */
 Test(cq, silent_errors_reach_who_sleeps)
 {
-	progress.silent_errors = true;
+	cq.silent_errors = true;
 	serve();
-	cr_expect_eq(dofi_cq_next(&cq), DOFI_NEVER);	/* no thread waits */
+	cr_expect_eq(dofi_cq_due(&cq), DOFI_NEVER);	/* no thread waits */
 	dofi_cq_sleep_begin(&cq);
 	complete(1);
-	cr_assert(dofi_cq_next(&cq) != DOFI_NEVER);
-	now = dofi_cq_next(&cq) - 1;
+	cr_assert(dofi_cq_due(&cq) != DOFI_NEVER);
+	now = dofi_cq_due(&cq) - 1;
 	serve();
 	cr_expect_eq(delivered, 0);
 	now++;
 	serve();
 	cr_expect_eq(delivered, 1);
-	cr_expect(dofi_cq_next(&cq) > now);		/* another look is due */
+	cr_expect(dofi_cq_due(&cq) > now);		/* another look is due */
 	dofi_cq_sleep_end(&cq);
-	cr_expect_eq(dofi_cq_next(&cq), DOFI_NEVER);
+	cr_expect_eq(dofi_cq_due(&cq), DOFI_NEVER);
 }
 
 Test(cq, a_signal_that_told_of_something_costs_no_wait)
 {
-	progress.stale_signal = true;
+	progress.traits.stale_signal = true;
 	serve();
 	complete(1);
 	fake.cq_sreads = 0;
@@ -1017,7 +1018,7 @@ Test(cq, is_gone_even_if_the_fabric_refuses_to_close)
 	fake.fault.cq_close = -FI_EBUSY;
 	dofi_cq_close(&cq);
 	cr_expect(!cq.fid);
-	cr_expect(TAILQ_EMPTY(&progress.cqs));
+	cr_expect(TAILQ_EMPTY(&progress.pollers));
 }
 
 /* Opening */
@@ -1029,7 +1030,7 @@ static void refuses_to_open(int expected)
 	if (expected)
 		cr_expect_eq(dofi_cq_open(&cq, &progress, &fake.domain), expected);
 	cr_expect_eq(fake.open, 0);
-	cr_expect(TAILQ_EMPTY(&progress.cqs));
+	cr_expect(TAILQ_EMPTY(&progress.pollers));
 	cr_expect(!cq.fid);
 }
 
@@ -1052,7 +1053,7 @@ Test(cq, without_epoll_it_is_closed_again)
 }
 
 /*
- * For any order of completions, polls, sleepers and rounds: after the rounds that dofi_cq_next()
+ * For any order of completions, polls, sleepers and rounds: after the rounds that dofi_cq_due()
  * and epoll request, all completions have been delivered in order.
  */
 static void settle(int sleepers)
@@ -1062,10 +1063,10 @@ static void settle(int sleepers)
 	for (rounds = 0; rounds < 4; rounds++) {
 		bool fired = epoll_fires();
 
-		if (!fired && dofi_cq_next(&cq) == DOFI_NEVER)
+		if (!fired && dofi_cq_due(&cq) == DOFI_NEVER)
 			break;
-		if (!fired && !sleepers && dofi_cq_next(&cq) > now)
-			now = dofi_cq_next(&cq);
+		if (!fired && !sleepers && dofi_cq_due(&cq) > now)
+			now = dofi_cq_due(&cq);
 		serve();
 	}
 }
@@ -1159,7 +1160,7 @@ Test(cq_serial, an_error_is_read)
 
 Test(cq_serial, a_stale_signal_is_cleared)
 {
-	fake.fault.stale_signal = progress.stale_signal = true;
+	fake.fault.stale_signal = progress.traits.stale_signal = true;
 	serve();
 	complete(1);
 	cr_assert(epoll_fires());
@@ -1300,18 +1301,18 @@ Test(cq, a_wanted_sweep_is_made_every_tick)
 	serve();
 	sweeps_in_vain = 1;
 	dofi_cq_want_sweep(&cq);
-	cr_expect_eq(dofi_cq_next(&cq), now + 1000 * US);
+	cr_expect_eq(dofi_cq_due(&cq), now + 1000 * US);
 	now += 1000 * US - 1;
 	serve();
 	cr_expect_eq(sweeps, 0);
 	now++;
 	serve();
 	cr_expect_eq(sweeps, 1);
-	cr_expect_eq(dofi_cq_next(&cq), now + 1000 * US);
+	cr_expect_eq(dofi_cq_due(&cq), now + 1000 * US);
 	now += 1000 * US;
 	serve();
 	cr_expect_eq(sweeps, 2);
-	cr_expect_eq(dofi_cq_next(&cq), DOFI_NEVER);
+	cr_expect_eq(dofi_cq_due(&cq), DOFI_NEVER);
 }
 
 Test(cq, what_is_closed_is_not_swept)
@@ -1343,9 +1344,9 @@ Test(cq, without_a_descriptor_it_is_armed_all_the_same)
 	serve();
 	cr_expect_eq(delivered, 3);
 	cr_expect_eq(mode(), DOFI_CQ_ARMED);
-	cr_expect_eq(dofi_cq_next(&cq), DOFI_NEVER);
+	cr_expect_eq(dofi_cq_due(&cq), DOFI_NEVER);
 	cr_expect_eq(fake.trywaits, 0);
-	cr_expect(dofi_cq_relies_on_bell(&cq));
+	cr_expect(dofi_poller_relies_on_peer(&cq.poller));
 	dofi_cq_close(&cq);
 	cr_expect_eq(fake.open, 0);
 }
@@ -1355,11 +1356,11 @@ Test(cq, without_a_descriptor_the_program_owns_it_when_it_polls)
 	open_without_fd();
 	serve();
 	poll_once();
-	cq.fired = true;	/* as after the progress thread slept */
+	cq.poller.fired = true;	/* as after the progress thread slept */
 	serve();
 	cr_expect_eq(mode(), DOFI_CQ_PROBED);
-	cr_expect(!dofi_cq_relies_on_bell(&cq));
-	now = cq.look_at;
+	cr_expect(!dofi_poller_relies_on_peer(&cq.poller));
+	now = cq.due_at;
 	complete(2);
 	dofi_cq_sleep_begin(&cq);
 	cr_expect(doorbell_rang());
@@ -1368,29 +1369,149 @@ Test(cq, without_a_descriptor_the_program_owns_it_when_it_polls)
 	cr_expect_eq(delivered, 2);
 }
 
-/* Another thread that holds the robust lock of shared memory, as another process would. */
-static _Atomic uint64_t holder;
-static _Atomic uint32_t given;
-static struct dofi_gate gate = { .holder = &holder, .given = &given, .self = 1 };
+/* A thread that polls once, and then spins or sleeps until the test ends it. */
+static sem_t has_polled;
+static _Atomic bool poller_may_end;
+static sem_t poller_may_wake;
+
+static void *poll_and_run(void *unused)
+{
+	poll_once();
+	sem_post(&has_polled);
+	while (!atomic_load(&poller_may_end))
+		;
+	return unused;
+}
+
+static void *poll_and_sleep(void *unused)
+{
+	poll_once();
+	sem_post(&has_polled);
+	sem_wait(&poller_may_wake);
+	return unused;
+}
+
+/* The CQ is OWNED and the next look is due, after a look that found a poll of the thread that runs @run. */
+static pthread_t polled_by(void *(*run)(void *))
+{
+	pthread_t thread;
+
+	make_owned();
+	sem_init(&has_polled, 0, 0);
+	sem_init(&poller_may_wake, 0, 0);
+	cr_assert_eq(pthread_create(&thread, NULL, run, NULL), 0);
+	sem_wait(&has_polled);
+	now = cq.due_at;
+	serve();
+	cr_assert_eq(mode(), DOFI_CQ_OWNED);
+	now = cq.due_at;
+	return thread;
+}
+
+static void poller_end(pthread_t thread)
+{
+	atomic_store(&poller_may_end, true);
+	sem_post(&poller_may_wake);
+	pthread_join(thread, NULL);
+}
+
+Test(cq, a_poller_that_lacks_a_processor_is_waited_for)
+{
+	pthread_t thread = polled_by(poll_and_run);
+
+	dofi_settings.probe_us = 1000000;	/* the thread has had less */
+	complete(1);
+	serve();
+	cr_expect_eq(mode(), DOFI_CQ_OWNED);
+	cr_expect_eq(fake_unread(), 0, "the look reads for peers that may wait");
+	poller_end(thread);
+}
+
+Test(cq, a_poller_that_does_something_else_is_not_waited_for)
+{
+	pthread_t thread = polled_by(poll_and_run);
+	const int64_t before = cq.runner.ran;
+
+	dofi_settings.probe_us = 100;
+	while (dofi_runner_ran(&cq.runner) < 100 * US)
+		cq.runner.ran = before;
+	cq.runner.ran = before;
+	serve();
+	cr_expect_eq(mode(), DOFI_CQ_ARMED);
+	poller_end(thread);
+}
+
+static bool poller_sleeps(void)
+{
+	return !dofi_runner_is_runnable(&cq.runner);
+}
+
+Test(cq, a_poller_that_sleeps_is_not_waited_for)
+{
+	pthread_t thread = polled_by(poll_and_sleep);
+
+	dofi_settings.probe_us = 1000000;
+	while (!poller_sleeps())
+		sched_yield();
+	serve();
+	cr_expect_eq(mode(), DOFI_CQ_ARMED);
+	poller_end(thread);
+}
+
+/* A guard that the test locks as another process would. */
+static struct dofi_mutex guarded;
+static _Atomic uint32_t sent;
+
+static int guard_tries;		/* calls that wait for a short time */
+
+static bool guard_take(struct dofi_cq_guard *g)
+{
+	(void)g;
+	return dofi_mutex_try(&guarded);
+}
+
+static bool guard_try(struct dofi_cq_guard *g)
+{
+	guard_tries++;
+	return guard_take(g);
+}
+
+static int guard_lock(struct dofi_cq_guard *g)
+{
+	(void)g;
+	dofi_mutex_lock(&guarded);
+	return 0;
+}
+
+static void guard_unlock(struct dofi_cq_guard *g)
+{
+	(void)g;
+	dofi_mutex_unlock(&guarded);
+}
+
+static const struct dofi_cq_guard_ops guard_ops = {
+	.take = guard_take, .try = guard_try, .lock = guard_lock, .unlock = guard_unlock,
+};
+static struct dofi_cq_guard guard = { .ops = &guard_ops, .sent = &sent };
 static sem_t inside, leave;
 
 static void *somebody(void *arg)
 {
 	(void)arg;
-	cr_assert(dofi_gate_try(&gate));
+	dofi_mutex_lock(&guarded);
 	sem_post(&inside);
 	while (sem_wait(&leave))
 		;
-	dofi_gate_leave(&gate);
+	dofi_mutex_unlock(&guarded);
 	return NULL;
 }
 
-Test(cq, at_a_gate_a_poll_comes_back_and_a_drain_waits)
+Test(cq, a_poll_does_not_wait_for_the_guard_but_a_drain_does)
 {
 	pthread_t thread;
 
 	make_owned();
-	dofi_cq_set_gate(&cq, &gate);
+	dofi_cq_set_guard(&cq, &guard);
 	cr_expect(!atomic_load(&cq.programs_fid));
 	cr_assert_eq(pthread_create(&thread, NULL, somebody, NULL), 0);
 	while (sem_wait(&inside))
@@ -1399,9 +1520,7 @@ Test(cq, at_a_gate_a_poll_comes_back_and_a_drain_waits)
 	poll_once();
 	cr_expect_eq(delivered, next_context - 2);
 	sem_post(&leave);
-	/* repeated because the other thread may not have released the lock yet */
-	while (!dofi_cq_drain(&cq))
-		;
+	cr_expect(dofi_cq_drain(&cq));
 	pthread_join(thread, NULL);
 	cr_expect_eq(delivered, next_context - 1);
 	serve();
@@ -1410,7 +1529,7 @@ Test(cq, at_a_gate_a_poll_comes_back_and_a_drain_waits)
 }
 
 /* Adds a completion. The poll delivers it only if @read. */
-static void complete_behind_gate(bool read, const char *why)
+static void complete_guarded(bool read, const char *why)
 {
 	uintptr_t before = next_context - 1;
 
@@ -1421,44 +1540,88 @@ static void complete_behind_gate(bool read, const char *why)
 	cr_expect_eq(delivered, before + 1, "%s", why);
 }
 
-Test(cq, behind_a_gate_a_poll_looks_when_there_may_be_something)
+Test(cq, with_a_guard_a_poll_reads_when_there_may_be_something)
 {
 	make_owned();
-	dofi_cq_set_gate(&cq, &gate);
-	complete_behind_gate(true, "the first look");
+	dofi_cq_set_guard(&cq, &guard);
+	complete_guarded(true, "the first look");
 	poll_once();
-	complete_behind_gate(false, "nothing was given");
-	atomic_fetch_add(&given, 1);
-	complete_behind_gate(true, "something was");
+	complete_guarded(false, "nothing was sent");
+	atomic_fetch_add(&sent, 1);
+	complete_guarded(true, "something was sent");
 	poll_once();
 	dofi_cq_want_sweep(&cq);
-	complete_behind_gate(true, "the fabric had no room");
+	complete_guarded(true, "the fabric had no room");
 	poll_once();
-	cq.skips = 0;
-	complete_behind_gate(true, "a buffer was posted");
+	dofi_cq_skip_none(&cq);
+	complete_guarded(true, "a buffer was posted");
 	dofi_cq_close(&cq);
 }
 
-Test(cq, behind_a_gate_a_read_that_found_some_is_repeated_later)
+#define SKIPS 256	/* as in cq.c */
+
+Test(cq, with_a_guard_a_read_that_found_some_is_repeated_later)
 {
 	uintptr_t before;
 	int polls;
 
 	make_owned();
-	dofi_cq_set_gate(&cq, &gate);
+	dofi_cq_set_guard(&cq, &guard);
 	complete(1);
 	poll_once();
 	before = delivered;
 	complete(1);
-	for (polls = 0; polls < DOFI_CQ_SKIPS; polls++)
+	for (polls = 0; polls < SKIPS; polls++)
 		poll_once();
-	cr_expect_eq(delivered, before, "no peer gave anything");
+	cr_expect_eq(delivered, before, "no peer sent anything");
 	poll_once();
 	cr_expect_eq(delivered, before + 1, "a failed operation is reported in the end");
 	complete(DOFI_CQ_BATCH + 1);
-	atomic_fetch_add(&given, 1);
+	atomic_fetch_add(&sent, 1);
 	poll_once();
 	cr_expect_eq(delivered, before + 2 + DOFI_CQ_BATCH, "a full batch is followed by another read");
+	dofi_cq_close(&cq);
+}
+
+/* A poll that found the guard locked does not ask for it again until its holder has sent. */
+Test(cq, with_a_guard_a_refused_poll_comes_back_later)
+{
+	make_owned();
+	dofi_cq_set_guard(&cq, &guard);
+	poll_once();
+	complete(1);
+	dofi_mutex_lock(&guarded);
+	atomic_fetch_add(&sent, 1);
+	poll_once();
+	dofi_mutex_unlock(&guarded);
+	poll_once();
+	cr_expect_eq(delivered, next_context - 2, "the holder has unlocked, and not counted yet");
+	atomic_fetch_add(&sent, 1);
+	poll_once();
+	cr_expect_eq(delivered, next_context - 1);
+	dofi_cq_close(&cq);
+}
+
+#define REFUSALS_IN_ROW 8	/* as in cq_read.c */
+
+/* try() finds out whether the holder is dead. */
+Test(cq, with_a_guard_polls_that_are_refused_in_a_row_wait_for_it)
+{
+	int polls;
+
+	make_owned();
+	dofi_cq_set_guard(&cq, &guard);
+	dofi_mutex_lock(&guarded);
+	for (polls = 1; polls <= REFUSALS_IN_ROW; polls++) {
+		cr_expect_eq(guard_tries, 0);
+		atomic_fetch_add(&sent, 1);
+		poll_once();
+	}
+	cr_expect_eq(guard_tries, 1);
+	for (polls = 0; polls < REFUSALS_IN_ROW * (SKIPS + 1); polls++)
+		poll_once();
+	cr_expect_eq(guard_tries, 2, "though nothing was sent");
+	dofi_mutex_unlock(&guarded);
 	dofi_cq_close(&cq);
 }
 
@@ -1605,7 +1768,7 @@ Test(cq_shards, epoll_reports_the_next_completion_of_any)
 {
 	serve();
 	dofi_cq_enter_shard(&cq);
-	cr_expect(dofi_cq_next(&cq) <= now, "it is armed anew at once");
+	cr_expect(dofi_cq_due(&cq) <= now, "it is armed anew at once");
 	serve();
 	cr_expect_eq(mode(), DOFI_CQ_ARMED);
 	cr_expect(!epoll_fires());
@@ -1621,7 +1784,7 @@ Test(cq_shards, epoll_reports_nothing_while_the_program_polls)
 	make_owned();
 	complete(1);
 	cr_expect(!epoll_fires());
-	now = cq.look_at;
+	now = cq.due_at;
 	serve();
 	cr_expect_eq(mode(), DOFI_CQ_ARMED);
 	cr_expect_eq(fake_unread(), 0);

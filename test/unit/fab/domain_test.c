@@ -30,7 +30,7 @@ static void init(void)
 		choice.info = fake_info("tcp", "10.0.0.1");
 	progress.fabric = &fake.fabric;
 	progress.epfd = epoll_create1(EPOLL_CLOEXEC);
-	TAILQ_INIT(&progress.cqs);
+	TAILQ_INIT(&progress.pollers);
 	dofi_cq_init(&domain.cq);
 	cr_assert_eq(dofi_domain_open(&domain, &progress, &choice), 0);
 }
@@ -50,13 +50,13 @@ Test(domain, open_and_close_balance)
 	dofi_domain_close(&domain);
 	cr_expect_eq(fake.open, 0);
 	cr_expect(!domain.fid);
-	cr_expect(TAILQ_EMPTY(&progress.cqs));
+	cr_expect(TAILQ_EMPTY(&progress.pollers));
 }
 
 Test(domain, one_queue_has_room_for_all_where_it_grows)
 {
-	cr_expect_eq(dofi_domain_cq_take(&domain, 1000000), &domain.cq);
-	cr_expect_eq(dofi_domain_cq_take(&domain, 1000000), &domain.cq);
+	cr_expect_eq(dofi_domain_cq_reserve(&domain, 1000000), &domain.cq);
+	cr_expect_eq(dofi_domain_cq_reserve(&domain, 1000000), &domain.cq);
 	cr_expect_eq(domain.n_more, 0);
 	dofi_domain_close(&domain);
 }
@@ -74,7 +74,7 @@ static void init_fixed(void)
 	fake.fault.cq_most = 10000;
 	progress.fabric = &fake.fabric;
 	progress.epfd = epoll_create1(EPOLL_CLOEXEC);
-	TAILQ_INIT(&progress.cqs);
+	TAILQ_INIT(&progress.pollers);
 	dofi_cq_init(&domain.cq);
 	cr_assert_eq(dofi_domain_open(&domain, &progress, &choice), 0);
 }
@@ -85,33 +85,33 @@ Test(domain_fixed, another_queue_is_opened_when_one_is_full)
 {
 	struct dofi_cq *second;
 
-	cr_expect_eq(dofi_domain_cq_take(&domain, domain.cq.places - 192), &domain.cq);
-	cr_expect_eq(dofi_domain_cq_take(&domain, 192), &domain.cq);
-	second = dofi_domain_cq_take(&domain, 1);
+	cr_expect_eq(dofi_domain_cq_reserve(&domain, domain.cq.unreserved - 192), &domain.cq);
+	cr_expect_eq(dofi_domain_cq_reserve(&domain, 192), &domain.cq);
+	second = dofi_domain_cq_reserve(&domain, 1);
 	cr_expect(second && second != &domain.cq && domain.n_more == 1);
 	cr_expect(domain.cq.serial && second->serial);
 	/* A quarter of the first attempt: the device takes at most 10000 entries. */
-	cr_expect_eq(second->places, 8191 - 1);
-	dofi_domain_cq_give(&domain.cq, 192);
-	cr_expect_eq(dofi_domain_cq_take(&domain, 192), &domain.cq);
-	cr_expect_eq(dofi_domain_cq_take(&domain, 192), second);
+	cr_expect_eq(second->unreserved, 8191 - 1);
+	dofi_domain_cq_release(&domain.cq, 192);
+	cr_expect_eq(dofi_domain_cq_reserve(&domain, 192), &domain.cq);
+	cr_expect_eq(dofi_domain_cq_reserve(&domain, 192), second);
 	dofi_domain_close(&domain);
 	cr_expect_eq(fake.open, 0);
-	cr_expect(TAILQ_EMPTY(&progress.cqs));
+	cr_expect(TAILQ_EMPTY(&progress.pollers));
 }
 
 Test(domain_fixed, what_no_queue_holds_is_refused)
 {
-	cr_expect(!dofi_domain_cq_take(&domain, 8192));
+	cr_expect(!dofi_domain_cq_reserve(&domain, 8192));
 	dofi_domain_close(&domain);
 	cr_expect_eq(fake.open, 0);
 }
 
 Test(domain_fixed, without_another_queue_it_is_refused)
 {
-	cr_expect_eq(dofi_domain_cq_take(&domain, domain.cq.places), &domain.cq);
+	cr_expect_eq(dofi_domain_cq_reserve(&domain, domain.cq.unreserved), &domain.cq);
 	fake.fault.cq_open = -FI_ENOMEM;
-	cr_expect(!dofi_domain_cq_take(&domain, 1));
+	cr_expect(!dofi_domain_cq_reserve(&domain, 1));
 	dofi_domain_close(&domain);
 	cr_expect_eq(fake.open, 0);
 }

@@ -5,7 +5,9 @@
 
 #include "base/env.h"
 #include "base/log.h"
+#include "fab/cq_serve.h"
 #include "fab/fake.h"
+#include "fab/start.h"
 #include "fab/quirks.h"
 
 #include <criterion/criterion.h>
@@ -218,7 +220,7 @@ static void init(void)
 	progress.fabric = &fake.fabric;
 	progress.doorbell = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	progress.epfd = epoll_create1(EPOLL_CLOEXEC);
-	TAILQ_INIT(&progress.cqs);
+	TAILQ_INIT(&progress.pollers);
 	STAILQ_INIT(&progress.work);
 	dofi_cq_init(&domain.cq);
 	cr_assert_eq(dofi_domain_open(&domain, &progress, &choice), 0);
@@ -309,7 +311,7 @@ Test(rdm, buffers_that_are_not_taken_are_posted_later)
 	fault.recv = -FI_EAGAIN;
 	receive(DOFI_RDM_TOGETHER + 1);
 	expect_reposted(0);
-	cr_expect(dofi_cq_next(&domain.cq) != INT64_MAX);
+	cr_expect(dofi_cq_due(&domain.cq) != INT64_MAX);
 	fault.recv_after = 1;
 	dofi_cq_drain(&domain.cq);
 	expect_reposted(1);
@@ -705,7 +707,7 @@ static bool side_start(struct side *s, const char *provider, int which)
 		return false;
 	snprintf(s->name, sizeof(s->name), "fi_shm://dofi-rdm-test-%d-%d", getpid(), which);
 	sem_init(&s->enough, 0, 0);
-	cr_assert_eq(dofi_progress_start(&s->progress, &side_ops, s->choice.info), 0);
+	cr_assert_eq(dofi_fabric_start(&s->progress, &side_ops, s->choice.info), 0);
 	cr_expect(!s->progress.eq.fid);
 	dofi_progress_call(&s->progress, side_open, s);
 	cr_assert_eq(s->ret, 0);

@@ -362,26 +362,26 @@ Test(grants, all_of_many_are_found)
 	open_many();
 	close_many(3);
 	expect_many(3);
-	cr_expect(grants.places >= MANY / 2, "and quickly: in %zu places", grants.places);
+	cr_expect(grants.n_buckets >= MANY / 2, "and quickly: in %zu places", grants.n_buckets);
 	close_many(1);
 }
 
 Test(grants, without_memory_they_are_found_more_slowly)
 {
-	size_t places;
+	size_t n_buckets;
 	int n;
 
 	nomem_after(0);
 	cr_expect_eq(open_one(), -ENOMEM, "not even the first");
 	cr_assert(nomem_failed());
 	cr_assert_eq(open_one(), 0);
-	places = grants.places;
-	for (n = 1; n < (int)places; n++)
+	n_buckets = grants.n_buckets;
+	for (n = 1; n < (int)n_buckets; n++)
 		cr_assert_eq(dofi_grant_open(&grants, &request, &many[n], &keys[n]), 0);
 	nomem_after(0);
 	cr_assert_eq(dofi_grant_open(&grants, &request, &many[n], &keys[n]), 0);
 	cr_assert(nomem_failed());
-	cr_expect_eq(grants.places, places);
+	cr_expect_eq(grants.n_buckets, n_buckets);
 	while (n) {
 		struct dofi_use use = good();
 

@@ -174,19 +174,19 @@ static struct {
 	const char *domain;
 	unsigned distance;		/* 0: unknown */
 } place_of[4];
-static bool placed;
+static bool located;
 
-bool __real_dofi_topo_place(const struct fi_info *info, struct dofi_place *place);
-bool __wrap_dofi_topo_place(const struct fi_info *info, struct dofi_place *place);
-bool __wrap_dofi_topo_place(const struct fi_info *info, struct dofi_place *place)
+bool __real_dofi_topo_locate(const struct fi_info *info, struct dofi_locality *locality);
+bool __wrap_dofi_topo_locate(const struct fi_info *info, struct dofi_locality *locality);
+bool __wrap_dofi_topo_locate(const struct fi_info *info, struct dofi_locality *locality)
 {
 	size_t i;
 
-	if (!placed)
-		return __real_dofi_topo_place(info, place);
+	if (!located)
+		return __real_dofi_topo_locate(info, locality);
 	for (i = 0; place_of[i].domain; i++)
 		if (!strcmp(place_of[i].domain, info->domain_attr->name) && place_of[i].distance) {
-			place->distance = place_of[i].distance;
+			locality->distance = place_of[i].distance;
 			return true;
 		}
 	return false;
@@ -200,7 +200,7 @@ static void offer_placed(const char *provider, const char *ip, const char *domai
 
 	while (place_of[i].domain)
 		i++;
-	placed = true;
+	located = true;
 	place_of[i].domain = domain;
 	place_of[i].distance = distance;
 	free(info->domain_attr->name);
@@ -221,8 +221,8 @@ Test(choose, the_nearest_of_equals)
 	offer_placed("tcp", "10.0.0.2", "near0", 10, 0);
 	offer_placed("tcp", "10.0.0.3", "farther0", 31, 0);
 	expect_domain("near0");
-	cr_expect(choice.placed);
-	cr_expect_eq(choice.place.distance, 10);
+	cr_expect(choice.located);
+	cr_expect_eq(choice.locality.distance, 10);
 }
 
 Test(choose, the_first_of_equally_near)
@@ -266,7 +266,7 @@ Test(choose, what_is_at_no_known_place_keeps_its_turn)
 	offer_placed("tcp", "10.0.0.1", "bond0", 0, 0);
 	offer_placed("tcp", "10.0.0.2", "near0", 10, 0);
 	expect_domain("bond0");
-	cr_expect(!choice.placed);
+	cr_expect(!choice.located);
 }
 
 Test(choose, a_known_place_is_no_worse_than_an_unknown)

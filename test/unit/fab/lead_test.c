@@ -8,8 +8,9 @@
 
 #include "base/clock.h"
 #include "base/env.h"
+#include "fab/cq_serve.h"
 #include "fab/fake.h"
-#include "fab/shm.h"
+#include "xport/rdm/shm/page.h"
 #include "thread.h"
 
 #include <criterion/criterion.h>
@@ -29,8 +30,8 @@ static struct dofi_shm_page page;
 static const struct dofi_lead_word page_word = { .word = &page.asleep, .bit = DOFI_SHM_LEADER };
 static int64_t now = 1000000000;
 static _Atomic unsigned delivered;
-static struct dofi_mutex lock;	/* like an EVD's lock; guards bell */
-static struct dofi_bell bell;
+static struct dofi_mutex lock;	/* like an EVD's lock; guards cond */
+static struct dofi_cond cond;
 
 static void completed(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink)
 {
@@ -61,9 +62,9 @@ static void init(void)
 	progress.owner = getpid();
 	progress.doorbell = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	progress.epfd = epoll_create1(EPOLL_CLOEXEC);
-	TAILQ_INIT(&progress.cqs);
+	TAILQ_INIT(&progress.pollers);
 	STAILQ_INIT(&progress.work);
-	dofi_bell_init(&bell);
+	dofi_cond_init(&cond);
 	dofi_cq_init(&cq);
 	cr_assert_eq(dofi_cq_open(&cq, &progress, &fake.domain), 0);
 	dofi_cq_serve(&cq, now);
@@ -107,7 +108,7 @@ static void make_owned(void)
 	complete(1);
 	serve_woken();
 	dofi_cq_poll(&cq, NULL);
-	now = cq.look_at;
+	now = cq.due_at;
 	dofi_cq_serve(&cq, now);
 	cr_assert_eq(cq.mode, DOFI_CQ_OWNED);
 	delivered = 0;
@@ -118,7 +119,7 @@ static int sleep_for(uint32_t us)
 	int err;
 
 	dofi_mutex_lock(&lock);
-	err = dofi_lead_sleep(&cq, &bell, &lock, dofi_deadline(us));
+	err = dofi_lead_sleep(&cq, &cond, &lock, dofi_deadline(us));
 	dofi_mutex_unlock(&lock);
 	return err;
 }
@@ -155,7 +156,7 @@ Test(lead, delivers_what_is_there_first)
 Test(lead, delivers_what_a_read_left_behind)
 {
 	make_owned();
-	progress.trywait_reads = true;
+	cq.trywait_reads = true;
 	cq.most = DOFI_CQ_BATCH;
 	complete(3);
 	dofi_cq_poll_next(&cq);
@@ -169,7 +170,7 @@ Test(lead, a_fabric_that_has_more_is_read_again)
 	fake.fault.trywait = 1;
 	cr_expect_eq(dofi_lead_begin(&cq), -EAGAIN);
 	cr_expect(!led());
-	progress.trywait_reads = true;
+	cq.trywait_reads = true;
 	complete(2);
 	cr_expect_eq(dofi_lead_begin(&cq), -EAGAIN);
 	cr_expect_eq(delivered, 2);
@@ -183,7 +184,7 @@ Test(lead, reads_only_where_it_has_to)
 	cr_assert_eq(dofi_lead_begin(&cq), 0);
 	dofi_lead_end(&cq);
 	cr_expect_eq(fake.cq_reads, before + 1);
-	progress.trywait_reads = true;
+	cq.trywait_reads = true;
 	cr_assert_eq(dofi_lead_begin(&cq), 0);
 	cr_expect_eq(fake.cq_reads, before + 1);
 }
@@ -215,14 +216,14 @@ Test(lead, not_where_the_fabric_is_to_be_tried_again)
 
 Test(lead, not_where_wakeups_cannot_be_relied_on)
 {
-	progress.stale_signal = true;
+	progress.traits.stale_signal = true;
 	reopen();
 	cr_expect_eq(dofi_lead_begin(&cq), -EBUSY);
-	progress.stale_signal = false;
-	progress.silent_errors = true;
+	progress.traits.stale_signal = false;
+	cq.silent_errors = true;
 	reopen();
 	cr_expect_eq(dofi_lead_begin(&cq), -EBUSY);
-	progress.silent_errors = false;
+	cq.silent_errors = false;
 	reopen();
 	cr_expect_eq(dofi_lead_begin(&cq), 0);
 }
@@ -230,7 +231,7 @@ Test(lead, not_where_wakeups_cannot_be_relied_on)
 /* The progress thread may hold the lock for a millisecond while it waits in a read. */
 Test(lead, what_cannot_be_led_is_not_waited_for)
 {
-	progress.stale_signal = true;
+	progress.traits.stale_signal = true;
 	reopen();
 	dofi_mutex_lock(&cq.lock);
 	cr_expect_eq(dofi_lead_begin(&cq), -EBUSY);
@@ -239,11 +240,11 @@ Test(lead, what_cannot_be_led_is_not_waited_for)
 
 Test(lead, not_when_closed)
 {
-	int ring_fd = cq.lead.ring_fd, signals = cq.lead.signals;
+	int wakeup_fd = cq.lead.wakeup_fd, signals = cq.lead.signals;
 
 	dofi_cq_close(&cq);
 	cr_expect_eq(dofi_lead_begin(&cq), -EBUSY);
-	cr_expect_eq(fcntl(ring_fd, F_GETFD), -1);
+	cr_expect_eq(fcntl(wakeup_fd, F_GETFD), -1);
 	cr_expect_eq(fcntl(signals, F_GETFD), -1);
 }
 
@@ -255,7 +256,7 @@ Test(lead, not_without_descriptors)
 	cr_assert_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
 	dofi_cq_close(&cq);
 	none = limit;
-	none.rlim_cur = cq.lead.ring_fd = 0;
+	none.rlim_cur = cq.lead.wakeup_fd = 0;
 	cr_assert_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
 	cr_assert_eq(dofi_cq_open(&cq, &progress, &fake.domain), 0);
 	cr_expect_eq(dofi_lead_begin(&cq), -EBUSY);
@@ -318,17 +319,17 @@ static int leader_end(struct leader *l)
 	return l->err;
 }
 
-static void ring(void)
+static void wake(void)
 {
 	dofi_mutex_lock(&lock);
-	dofi_bell_ring_all(&bell);
+	dofi_cond_broadcast(&cond);
 	dofi_mutex_unlock(&lock);
 }
 
 static void ring_and_end(struct leader *l)
 {
 	atomic_store(&l->stop, true);
-	ring();
+	wake();
 	cr_expect_eq(leader_end(l), 0);
 }
 
@@ -365,7 +366,7 @@ Test(lead, another_shard_waits_until_it_has_left)
 	dofi_cq_enter_shard(&cq);
 	cr_assert(cq.several && cq.fd != fd);
 	atomic_store(&l.stop, true);
-	ring();
+	wake();
 	leader_end(&l);
 	cr_assert_eq(dofi_lead_begin(&cq), 0);
 	complete(1);
@@ -428,7 +429,7 @@ Test(lead, the_progress_thread_leaves_it_what_woke_both)
 	dofi_lead_end(&cq);
 	dofi_cq_poll_next(&cq);
 	cr_expect_eq(delivered, 1);
-	now = cq.look_at;
+	now = cq.due_at;
 	dofi_cq_serve(&cq, now);
 	cr_expect_eq(cq.mode, DOFI_CQ_OWNED);
 }
@@ -439,7 +440,7 @@ Test(lead, and_reads_it_if_nobody_did)
 	complete(1);
 	serve_woken();
 	dofi_lead_end(&cq);
-	now = cq.look_at;
+	now = cq.due_at;
 	dofi_cq_serve(&cq, now);
 	cr_expect_eq(delivered, 1);
 	cr_expect_eq(cq.mode, DOFI_CQ_ARMED);
@@ -464,19 +465,19 @@ Test(lead, nor_where_the_fabric_is_to_be_tried_again)
 	serve_woken();
 	cr_expect_eq(delivered, 1);
 	cr_expect(!dofi_cq_wants_sweep(&cq));
-	cr_expect(dofi_cq_next(&cq) <= now + 1000 * US, "it looks again after a tick");
+	cr_expect(dofi_cq_due(&cq) <= now + 1000 * US, "it looks again after a tick");
 }
 
 Test(lead, while_it_sleeps_long_the_progress_thread_does)
 {
 	make_owned();
 	cr_assert_eq(dofi_lead_begin(&cq), 0);
-	now = cq.look_at;
+	now = cq.due_at;
 	dofi_cq_serve(&cq, now);
-	now = cq.look_at;
+	now = cq.due_at;
 	dofi_cq_serve(&cq, now);
 	cr_expect_eq(cq.mode, DOFI_CQ_ARMED);
-	cr_expect_eq(dofi_cq_next(&cq), DOFI_NEVER);
+	cr_expect_eq(dofi_cq_due(&cq), DOFI_NEVER);
 	cr_expect(!cq.programs_fid);
 }
 
@@ -488,7 +489,7 @@ static bool waits_for_words(void)
 	int err;
 
 	dofi_mutex_lock(&lock);
-	err = dofi_bell_wait_word(&bell, &lock, DOFI_NEVER, &word, 1);
+	err = dofi_cond_wait_word(&cond, &lock, DOFI_NEVER, &word, 1);
 	dofi_mutex_unlock(&lock);
 	return !err;
 }
@@ -528,7 +529,7 @@ Test(lead, it_sleeps_on_the_page)
 	if (!waits_for_words())
 		return;
 	cr_expect_eq(sleep_for(BRIEF), -ETIMEDOUT);
-	cr_expect(!dofi_shm_wakes(&peer));
+	cr_expect(!dofi_shm_notify(&peer));
 	cr_expect_eq(sleep_for(UINT32_MAX), 0, "woken before it slept");
 }
 
@@ -543,7 +544,7 @@ Test(lead, on_the_page_it_is_woken_by_all_that_wakes_it)
 		return;
 	leader_start(&l);
 	complete(1);
-	cr_expect(!dofi_shm_wakes(&peer));
+	cr_expect(!dofi_shm_notify(&peer));
 	while (!delivered)
 		usleep(100);
 	ring_and_end(&l);

@@ -11,12 +11,12 @@
 
 Test(topo_none, no_place_is_known)
 {
-	struct dofi_place place = { 77, 88 };
+	struct dofi_locality locality = { 77, 88 };
 	struct fi_info *info = fake_info("tcp", "10.0.0.1");
 
 	dofi_settings.numa = DOFI_NUMA_BIND;
-	cr_expect(!dofi_topo_place(info, &place));
-	cr_expect(place.node == 77 && place.distance == 88);
+	cr_expect(!dofi_topo_locate(info, &locality));
+	cr_expect(locality.node == 77 && locality.distance == 88);
 	fi_freeinfo(info);
 }
 

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "capture.h"
 #include "fab/fake.h"
+#include "fab/start.h"
 #include "fab/info.h"
 #include "loop/progress.h"
 
@@ -128,21 +129,21 @@ static struct fi_info *interface(const char *domain)
 static void expect_card(uint8_t bus, int node, unsigned distance)
 {
 	struct fi_info *info = card("mlx5_0", bus);
-	struct dofi_place place;
+	struct dofi_locality locality;
 
-	cr_assert(dofi_topo_place(info, &place), "bus %02x", bus);
-	cr_expect_eq(place.node, node, "bus %02x: node %d", bus, place.node);
-	cr_expect_eq(place.distance, distance, "bus %02x: distance %u", bus, place.distance);
+	cr_assert(dofi_topo_locate(info, &locality), "bus %02x", bus);
+	cr_expect_eq(locality.node, node, "bus %02x: node %d", bus, locality.node);
+	cr_expect_eq(locality.distance, distance, "bus %02x: distance %u", bus, locality.distance);
 	fi_freeinfo(info);
 }
 
 /* The location of @info is unknown, and *place is not changed. */
 static void expect_unknown(const struct fi_info *info)
 {
-	struct dofi_place place = { 77, 88 };
+	struct dofi_locality locality = { 77, 88 };
 
-	cr_expect(!dofi_topo_place(info, &place));
-	cr_expect(place.node == 77 && place.distance == 88);
+	cr_expect(!dofi_topo_locate(info, &locality));
+	cr_expect(locality.node == 77 && locality.distance == 88);
 }
 
 static void expect_no_card(uint8_t bus)
@@ -156,10 +157,10 @@ static void expect_no_card(uint8_t bus)
 static void expect_interface(const char *domain, int node)
 {
 	struct fi_info *info = interface(domain);
-	struct dofi_place place;
+	struct dofi_locality locality;
 
-	cr_assert(dofi_topo_place(info, &place), "%s", domain);
-	cr_expect_eq(place.node, node, "%s: node %d", domain, place.node);
+	cr_assert(dofi_topo_locate(info, &locality), "%s", domain);
+	cr_expect_eq(locality.node, node, "%s: node %d", domain, locality.node);
 	fi_freeinfo(info);
 }
 
@@ -423,7 +424,7 @@ Test(topo, the_progress_thread_is_bound)
 	machine("two-sockets.xml", "0-7");
 	fake_init();
 	fake.replace_fabric = true;
-	cr_assert_eq(dofi_progress_start(&progress, &ops, info), 0);
+	cr_assert_eq(dofi_fabric_start(&progress, &ops, info), 0);
 	cr_expect(bound && pthread_equal(bound_thread, progress.thread));
 	dofi_progress_stop(&progress);
 	hwloc_bitmap_free(bound);

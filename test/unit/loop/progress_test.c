@@ -1,245 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The progress thread: work, calls, timers, events, the doorbell, starting and stopping. */
+/* The progress thread: work, calls, the doorbell, starting and stopping. */
 
 #include "loop/progress.h"
 
-#include "base/clock.h"
-#include "base/env.h"
-#include "fab/cq.h"
-#include "fab/fake.h"
+#include "loop/one.h"
 
-#include <criterion/criterion.h>
-#include <dirent.h>
 #include <errno.h>
-#include <semaphore.h>
 #include <signal.h>
-#include <stdio.h>
-#include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <sys/wait.h>
-#include <unistd.h>
-
-static struct dofi_progress progress;
-
-/* What ran, in order. The progress thread appends to it. */
-static char trace[4096];
-static pthread_mutex_t trace_lock = PTHREAD_MUTEX_INITIALIZER;
-static sem_t traced;
-
-static void trace_add(char c)
-{
-	pthread_mutex_lock(&trace_lock);
-	trace[strlen(trace)] = c;
-	pthread_mutex_unlock(&trace_lock);
-	sem_post(&traced);
-}
-
-static void await(unsigned n)
-{
-	while (n)
-		if (!sem_wait(&traced))
-			n--;
-}
-
-static struct fi_eq_cm_entry last_entry;
-static char last_data[64];
-static size_t last_len;
-
-static void cm_event(struct dofi_progress *p, uint32_t event, struct fi_eq_cm_entry *entry, size_t len)
-{
-	cr_expect(dofi_progress_on_thread(p));
-	last_entry = *entry;
-	last_len = len;
-	memcpy(last_data, entry->data, len - sizeof(*entry));
-	trace_add('a' + event);
-}
-
-static void cm_error(struct dofi_progress *p, const struct fi_eq_err_entry *entry)
-{
-	cr_expect(dofi_progress_on_thread(p));
-	last_entry.fid = entry->fid;
-	last_len = entry->err_data_size;
-	memcpy(last_data, entry->err_data, last_len);
-	cr_expect_eq(entry->err, FI_ECONNREFUSED);
-	trace_add('!');
-}
-
-static void completed(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink)
-{
-	(void)err;
-	(void)sink;
-	trace_add((char)(uintptr_t)entry->op_context);
-}
-
-static int failure;
-
-static void failed(struct dofi_progress *p, int err)
-{
-	cr_expect(dofi_progress_on_thread(p));
-	failure = err;
-	trace_add('X');
-}
-
-static const struct dofi_progress_ops ops = {
-	.completed = completed, .cm_event = cm_event, .cm_error = cm_error, .failed = failed,
-};
-
-static int start_as(const char *provider)
-{
-	struct fi_info *info = fake_info(provider, "");
-	int ret = dofi_progress_start(&progress, &ops, info);
-
-	fi_freeinfo(info);
-	return ret;
-}
-
-static int start(void)
-{
-	return start_as("fake");
-}
-
-static void init_as(const char *provider)
-{
-	dofi_settings_read();
-	fake_init();
-	fake.replace_fabric = true;
-	sem_init(&traced, 0, 0);
-	cr_assert_eq(start_as(provider), 0);
-}
-
-static void init(void)
-{
-	init_as("fake");
-}
-
-static void init_net(void)
-{
-	init_as("net");
-}
-
-static void init_verbs(void)
-{
-	init_as("verbs");
-}
-
-static void fini(void)
-{
-	dofi_progress_stop(&progress);
-	cr_expect_eq(fake.open, 0);
-}
-
-static void nothing(void *arg)
-{
-	(void)arg;
-}
-
-/* Returns when all work posted before has run. */
-static void settle(void)
-{
-	dofi_progress_call(&progress, nothing, NULL);
-}
-
-struct letter {
-	struct dofi_work work;
-	char c;
-};
-
-/* Returns how often the thread was woken since the last call. */
-static uint64_t rung(void)
-{
-	uint64_t n;
-
-	return read(progress.doorbell, &n, sizeof(n)) < 0 ? 0 : n;
-}
-
-static void letter_run(struct dofi_work *work)
-{
-	trace_add(((struct letter *)work)->c);
-}
-
-/* Work that blocks the thread until the test posts gate. */
-static sem_t gate_reached, gate;
-
-static void gate_run(struct dofi_work *work)
-{
-	(void)work;
-	sem_post(&gate_reached);
-	sem_wait(&gate);
-}
-
-static struct dofi_work gate_work = { .run = gate_run };
-
-static void shut_gate(void)
-{
-	sem_init(&gate_reached, 0, 0);
-	sem_init(&gate, 0, 0);
-	dofi_progress_post(&progress, &gate_work);
-	sem_wait(&gate_reached);
-}
 
 TestSuite(progress, .init = init, .fini = fini);
-
-/* Sources */
-
-struct tray {
-	struct dofi_source source;
-	int fd;
-};
-
-/* Empties the eventfd, so that each fill is reported once. */
-static void tray_ready(struct dofi_source *source)
-{
-	uint64_t n;
-	char c = read(((struct tray *)source)->fd, &n, sizeof(n)) > 0 ? 'r' : 'w';
-
-	cr_expect(dofi_progress_on_thread(&progress));
-	if (c == 'w')
-		dofi_source_change(&progress, source, ((struct tray *)source)->fd, EPOLLIN);
-	trace_add(c);
-}
-
-static void tray_fill(struct tray *t)
-{
-	uint64_t one = 1;
-
-	cr_expect_eq(write(t->fd, &one, sizeof(one)), sizeof(one));
-}
-
-/* Runs on the progress thread, because ThreadSanitizer does not know that epoll hands @t over. */
-static void tray_add(void *t)
-{
-	cr_expect_eq(dofi_source_add(&progress, t, ((struct tray *)t)->fd, EPOLLIN), 0);
-}
-
-Test(progress, a_source_is_told_of_what_it_asks_for)
-{
-	struct tray t = { { tray_ready }, eventfd(0, EFD_NONBLOCK) };
-
-	dofi_progress_call(&progress, tray_add, &t);
-	tray_fill(&t);
-	await(1);
-	cr_expect_str_eq(trace, "r");
-	cr_expect_eq(dofi_source_change(&progress, &t.source, t.fd, EPOLLOUT), 0);
-	await(1);
-	cr_expect_str_eq(trace, "rw");
-	dofi_source_remove(&progress, t.fd);
-	settle();
-	tray_fill(&t);
-	settle();
-	settle();
-	cr_expect_str_eq(trace, "rw");
-	close(t.fd);
-}
-
-Test(progress, a_source_that_cannot_be_waited_for_is_refused)
-{
-	struct tray t = { { tray_ready }, eventfd(0, EFD_NONBLOCK) };
-
-	cr_expect_eq(dofi_source_add(&progress, &t.source, -1, EPOLLIN), -EBADF);
-	cr_expect_eq(dofi_source_change(&progress, &t.source, t.fd, EPOLLIN), -ENOENT);
-	dofi_source_remove(&progress, t.fd);
-	close(t.fd);
-}
 
 /* Work */
 
@@ -260,12 +30,12 @@ Test(progress, work_that_is_queued_is_not_queued_again)
 {
 	struct letter a = { { .run = letter_run }, 'a' }, b = { { .run = letter_run }, 'b' };
 
-	shut_gate();
+	hold_thread();
 	dofi_progress_post(&progress, &a.work);
 	dofi_progress_post(&progress, &b.work);
 	dofi_progress_post(&progress, &a.work);
 	dofi_progress_post(&progress, &a.work);
-	sem_post(&gate);
+	sem_post(&release);
 	settle();
 	cr_expect_str_eq(trace, "ab");
 }
@@ -427,7 +197,7 @@ static void *interrupt(void *arg)
 		pthread_kill(*(pthread_t *)arg, SIGUSR1);
 		usleep(100);
 	}
-	sem_post(&gate);
+	sem_post(&release);
 	return NULL;
 }
 
@@ -437,7 +207,7 @@ Test(progress, a_call_outlives_signals, .timeout = 20)
 	bool on = false;
 
 	sigaction(SIGUSR1, &(struct sigaction){ .sa_handler = on_signal }, NULL);
-	shut_gate();
+	hold_thread();
 	pthread_create(&thread, NULL, interrupt, &self);
 	dofi_progress_call(&progress, on_thread, &on);
 	cr_expect(on);
@@ -464,269 +234,6 @@ Test(progress, nothing_runs_in_a_forked_child)
 	cr_expect(on, "the parent's thread goes on");
 }
 
-/* Timers: an array of them, each with its letter and its time */
-
-struct ticker {
-	struct dofi_timer timer;
-	char c;
-	int64_t at;
-};
-
-static void ticker_fire(struct dofi_timer *timer)
-{
-	trace_add(((struct ticker *)timer)->c);
-}
-
-static struct ticker ticker[8];
-static int64_t base;
-
-static void ticker_set(int i, int64_t at)
-{
-	ticker[i].timer.fire = ticker_fire;
-	ticker[i].c = 'a' + i;
-	dofi_timer_start(&progress, &ticker[i].timer, at);
-}
-
-static void start_in_disorder(void *arg)
-{
-	static const int ms[] = { 4, 1, 3, 0, 2 };
-	int i;
-
-	(void)arg;
-	base = dofi_now();
-	for (i = 0; i < 5; i++)
-		ticker_set(i, base + ms[i] * 1000000);
-}
-
-Test(progress, timers_fire_soonest_first)
-{
-	dofi_progress_call(&progress, start_in_disorder, NULL);
-	await(5);
-	cr_expect_str_eq(trace, "dbeca");
-	cr_expect(dofi_now() >= base + 4000000);
-}
-
-static void start_equal(void *arg)
-{
-	int i;
-
-	(void)arg;
-	base = dofi_now() + 2000000;
-	for (i = 0; i < 5; i++)
-		ticker_set(i, base);
-}
-
-Test(progress, equal_timers_fire_as_started)
-{
-	dofi_progress_call(&progress, start_equal, NULL);
-	await(5);
-	cr_expect_str_eq(trace, "abcde");
-}
-
-static void stop_some(void *arg)
-{
-	start_in_disorder(arg);
-	dofi_timer_stop(&progress, &ticker[3].timer);	/* the first */
-	dofi_timer_stop(&progress, &ticker[4].timer);	/* in the middle */
-	dofi_timer_stop(&progress, &ticker[4].timer);	/* again */
-}
-
-Test(progress, stopped_timers_do_not_fire)
-{
-	dofi_progress_call(&progress, stop_some, NULL);
-	await(3);
-	cr_expect_str_eq(trace, "bca");
-}
-
-static void restart(void *arg)
-{
-	start_in_disorder(arg);
-	ticker_set(3, base + 9000000);
-	ticker_set(0, base);
-}
-
-Test(progress, a_restarted_timer_fires_once_at_its_new_time)
-{
-	dofi_progress_call(&progress, restart, NULL);
-	await(5);
-	cr_expect_str_eq(trace, "abecd");
-}
-
-static void start_never(void *arg)
-{
-	(void)arg;
-	ticker_set(0, DOFI_NEVER);
-	cr_expect_eq(ticker[0].timer.at, 0);
-	ticker_set(1, dofi_now());
-	ticker_set(1, DOFI_NEVER);
-	ticker_set(2, dofi_now() + 1000000);
-}
-
-Test(progress, never_starts_nothing_and_stops)
-{
-	dofi_progress_call(&progress, start_never, NULL);
-	await(1);
-	cr_expect_str_eq(trace, "c");
-}
-
-static void fire_again(struct dofi_timer *timer)
-{
-	struct ticker *t = (struct ticker *)timer;
-
-	cr_expect_eq(timer->at, 0);
-	trace_add(t->c++);
-	if (t->c <= 'c')
-		dofi_timer_start(&progress, timer, dofi_now() + 1000);
-}
-
-static void start_again(void *arg)
-{
-	(void)arg;
-	ticker[0] = (struct ticker){ .timer.fire = fire_again, .c = 'a' };
-	dofi_timer_start(&progress, &ticker[0].timer, dofi_now());
-}
-
-Test(progress, a_timer_may_start_itself_again)
-{
-	dofi_progress_call(&progress, start_again, NULL);
-	await(3);
-	cr_expect_str_eq(trace, "abc");
-}
-
-static void fire_and_stop_next(struct dofi_timer *timer)
-{
-	ticker_fire(timer);
-	dofi_timer_stop(&progress, &ticker[1].timer);
-}
-
-static void start_to_stop(void *arg)
-{
-	start_equal(arg);
-	ticker[0].timer.fire = fire_and_stop_next;
-}
-
-Test(progress, a_timer_may_stop_another_that_is_due)
-{
-	dofi_progress_call(&progress, start_to_stop, NULL);
-	await(4);
-	cr_expect_str_eq(trace, "acde");
-}
-
-static void start_past(void *arg)
-{
-	(void)arg;
-	ticker_set(0, 1);
-}
-
-Test(progress, a_time_in_the_past_fires_at_once)
-{
-	dofi_progress_call(&progress, start_past, NULL);
-	await(1);
-	cr_expect_str_eq(trace, "a");
-}
-
-/* Events */
-
-static void event_add(uint32_t number, int err)
-{
-	struct fake_event e = { .event = number, .err = err, .len = 5, .data = "data" };
-
-	e.entry.fid = &fake.eq.fid;
-	fake_event_add(&e);
-}
-
-Test(progress, an_event_arrives_with_its_data)
-{
-	event_add(2, 0);
-	await(1);
-	cr_expect_str_eq(trace, "c");
-	cr_expect_eq(last_len, sizeof(struct fi_eq_cm_entry) + 5);
-	cr_expect_str_eq(last_data, "data");
-	cr_expect_eq(last_entry.fid, &fake.eq.fid);
-}
-
-Test(progress, a_failed_attempt_arrives_with_its_data)
-{
-	event_add(2, FI_ECONNREFUSED);
-	await(1);
-	cr_expect_str_eq(trace, "!");
-	cr_expect_eq(last_len, 5);
-	cr_expect_str_eq(last_data, "data");
-}
-
-Test(progress, events_and_errors_keep_their_order)
-{
-	shut_gate();
-	event_add(0, 0);
-	event_add(1, FI_ECONNREFUSED);
-	event_add(2, 0);
-	sem_post(&gate);
-	await(3);
-	cr_expect_str_eq(trace, "a!c");
-}
-
-static void event_run(struct dofi_work *work)
-{
-	letter_run(work);
-	event_add(1, 0);
-}
-
-Test(progress, events_are_read_between_two_works)
-{
-	struct letter one = { { .run = event_run }, '1' }, two = { { .run = letter_run }, '2' };
-
-	shut_gate();
-	dofi_progress_post(&progress, &one.work);
-	dofi_progress_post(&progress, &two.work);
-	sem_post(&gate);
-	await(3);
-	cr_expect_str_eq(trace, "1b2");
-}
-
-static void events_run(struct dofi_work *work)
-{
-	event_add(1, 0);
-	dofi_progress_events(&progress);
-	letter_run(work);
-}
-
-Test(progress, events_are_read_when_asked_for)
-{
-	struct letter one = { { .run = events_run }, '1' };
-
-	dofi_progress_post(&progress, &one.work);
-	await(2);
-	cr_expect_str_eq(trace, "b1");
-}
-
-static void errno_run(struct dofi_work *work)
-{
-	(void)work;
-	errno = EAGAIN;
-}
-
-Test(progress, events_are_read_without_an_old_error)
-{
-	struct dofi_work work = { .run = errno_run };
-
-	dofi_progress_post(&progress, &work);
-	settle();
-	cr_expect_eq(fake.eq_errno, 0);
-}
-
-static struct dofi_cq cq;
-
-static void cq_open_call(void *arg)
-{
-	*(int *)arg = dofi_cq_open(&cq, &progress, &fake.domain);
-}
-
-static void cq_close_call(void *arg)
-{
-	(void)arg;
-	dofi_cq_close(&cq);
-}
-
 Test(progress, completions_are_served_while_nobody_polls)
 {
 	int ret = -1, i;
@@ -744,46 +251,10 @@ Test(progress, completions_are_served_while_nobody_polls)
 
 /* The loop */
 
-/* Returns when the thread makes no more rounds. If it never stops, the test times out. */
-static void wait_until_idle(void)
-{
-	struct timespec before, now;
-	clockid_t cpu;
-
-	cr_assert_eq(pthread_getcpuclockid(progress.thread, &cpu), 0);
-	clock_gettime(cpu, &now);
-	do {
-		before = now;
-		usleep(50000);
-		clock_gettime(cpu, &now);
-	} while (now.tv_nsec != before.tv_nsec || now.tv_sec != before.tv_sec);
-}
-
 Test(progress, an_idle_thread_makes_no_rounds, .timeout = 20)
 {
 	settle();
 	wait_until_idle();
-}
-
-Test(progress, a_stale_signal_is_cleared_and_then_it_idles, .init = init_net, .timeout = 20)
-{
-	fake.fault.stale_signal = true;
-	event_add(2, 0);
-	await(1);
-	while (!fake.eq_sreads)
-		usleep(1000);
-	wait_until_idle();
-	cr_expect_str_eq(trace, "c");
-}
-
-Test(progress, other_fabrics_never_wait_for_an_event)
-{
-	event_add(2, 0);
-	await(1);
-	settle();
-	dofi_progress_ring(&progress);
-	settle();
-	cr_expect_eq(fake.eq_sreads, 0);
 }
 
 Test(progress, the_doorbell_makes_a_round, .timeout = 20)
@@ -793,24 +264,9 @@ Test(progress, the_doorbell_makes_a_round, .timeout = 20)
 	settle();
 	wait_until_idle();
 	before = fake.eq_reads;
-	dofi_progress_ring(&progress);
+	dofi_progress_wake(&progress);
 	while (fake.eq_reads == before)
 		usleep(1000);
-}
-
-/*
- * Uses the CQ until the progress thread leaves it to the program, which takes longer if this thread
- * is delayed.
- */
-static void own_cq(void)
-{
-	while (cq.mode != DOFI_CQ_OWNED) {
-		dofi_cq_taken(&cq);
-		fake_complete((void *)(uintptr_t)'a', 0);
-		await(1);
-		while (cq.mode == DOFI_CQ_PROBED)
-			dofi_cq_taken(&cq);
-	}
 }
 
 /*
@@ -851,261 +307,6 @@ Test(progress, a_look_reads_no_events, .timeout = 20)
 	dofi_progress_call(&progress, cq_close_call, NULL);
 }
 
-/* Event queues that are readable while data arrives for their endpoints */
-
-static void init_tcp(void)
-{
-	int ret = -1;
-
-	dofi_settings_read();
-	fake_init();
-	fake.replace_fabric = true;
-	fake.version = FI_VERSION(2, 1);
-	sem_init(&traced, 0, 0);
-	cr_assert_eq(start_as("tcp"), 0);
-	dofi_cq_init(&cq);
-	dofi_progress_call(&progress, cq_open_call, &ret);
-	cr_assert_eq(ret, 0);
-}
-
-static void fini_tcp(void)
-{
-	dofi_progress_call(&progress, cq_close_call, NULL);
-	dofi_progress_stop(&progress);
-	cr_expect_eq(fake.open, 0);
-}
-
-TestSuite(shared_eq, .init = init_tcp, .fini = fini_tcp, .timeout = 20);
-
-/* Whether the progress thread's epoll set has @fd. */
-static bool is_watched(int fd)
-{
-	char path[64], line[256];
-	bool found = false;
-	FILE *f;
-	int tfd;
-
-	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", progress.epfd);
-	f = fopen(path, "r");
-	cr_assert(f);
-	while (fgets(line, sizeof(line), f))
-		found |= sscanf(line, "tfd: %d", &tfd) == 1 && tfd == fd;
-	fclose(f);
-	return found;
-}
-
-/* Whether the thread of begin_to_poll() polls. */
-static _Atomic bool polls;
-
-/*
- * If the polling thread was delayed, the progress thread has armed the CQ. A completion makes it
- * leave the CQ to the program again.
- */
-static void give_back(void)
-{
-	if (cq.mode == DOFI_CQ_ARMED && !fake_unread() && strlen(trace) < sizeof(trace) / 2)
-		fake_complete((void *)(uintptr_t)'a', 0);
-}
-
-/* Uses the CQ if @use, until the event queue is watched if @watched, else until it is not. */
-static void until_watched(bool watched, bool use)
-{
-	while (is_watched(fake.eq_fd) != watched)
-		if (polls)
-			give_back();
-		else if (use)
-			own_cq();
-}
-
-Test(shared_eq, is_not_watched_while_the_program_polls)
-{
-	cr_expect(is_watched(fake.eq_fd));
-	until_watched(false, true);
-	cr_expect(is_watched(fake.second_eq_fd), "requests are no data");
-	until_watched(true, false);
-}
-
-Test(shared_eq, other_fabrics_keep_it, .init = init, .fini = fini)
-{
-	int ret = -1;
-
-	dofi_cq_init(&cq);
-	dofi_progress_call(&progress, cq_open_call, &ret);
-	cr_assert_eq(ret, 0);
-	own_cq();
-	settle();
-	cr_expect(is_watched(fake.eq_fd));
-	cr_expect(!progress.listen_eq.fid);
-	dofi_progress_call(&progress, cq_close_call, NULL);
-}
-
-static void *poll_on(void *arg)
-{
-	while (polls)
-		dofi_cq_poll(&cq, NULL);
-	return arg;
-}
-
-static pthread_t begin_to_poll(void)
-{
-	pthread_t thread;
-
-	polls = true;
-	cr_assert_eq(pthread_create(&thread, NULL, poll_on, NULL), 0);
-	while (cq.mode != DOFI_CQ_OWNED)
-		give_back();
-	return thread;
-}
-
-static void end_polling(pthread_t thread)
-{
-	polls = false;
-	pthread_join(thread, NULL);
-}
-
-Test(shared_eq, events_come_while_the_program_polls)
-{
-	pthread_t thread = begin_to_poll();
-	int i;
-
-	for (i = 0; i < 10; i++) {
-		event_add(2, 0);
-		while (!memchr(trace, 'c', sizeof(trace)))
-			sem_wait(&traced);
-		pthread_mutex_lock(&trace_lock);
-		memset(trace, 0, sizeof(trace));
-		pthread_mutex_unlock(&trace_lock);
-	}
-	end_polling(thread);
-}
-
-/*
- * A look each millisecond must not read the event queue, because the polling thread needs the
- * fabric's lock.
- */
-Test(shared_eq, is_not_read_while_it_is_empty)
-{
-	pthread_t thread = begin_to_poll();
-	unsigned reads, trywaits;
-
-	do {
-		until_watched(false, false);
-		reads = fake.eq_reads;
-		trywaits = fake.trywaits;
-		while (fake.trywaits < trywaits + 10 && cq.mode == DOFI_CQ_OWNED)
-			;
-	} while (cq.mode != DOFI_CQ_OWNED);
-	cr_expect(fake.eq_reads - reads <= 1, "%u", fake.eq_reads - reads);
-	end_polling(thread);
-}
-
-static void await_call(void *arg)
-{
-	(void)arg;
-	dofi_progress_await(&progress);
-}
-
-Test(shared_eq, stays_for_a_while_where_an_event_is_expected)
-{
-	pthread_t thread = begin_to_poll();
-
-	until_watched(false, false);
-	/* repeated if this thread was delayed for longer than the queue stays watched */
-	do
-		dofi_progress_call(&progress, await_call, NULL);
-	while (!is_watched(fake.eq_fd));
-	until_watched(false, false);
-	end_polling(thread);
-}
-
-/* Even if the next look at the CQ is far away. */
-Test(shared_eq, is_watched_again_when_a_thread_waits_for_events)
-{
-	const long tick = dofi_settings.tick_us;
-
-	dofi_settings.tick_us = 100000000;
-	cq.offloaded = true;		/* its second pause is the longest */
-	own_cq();
-	until_watched(false, false);
-	dofi_progress_probe(&progress);
-	until_watched(true, false);
-	cr_expect_eq(cq.mode, DOFI_CQ_ARMED);
-	dofi_settings.tick_us = tick;
-}
-
-Test(shared_eq, but_not_while_another_polls)
-{
-	pthread_t thread = begin_to_poll();
-	int i;
-
-	until_watched(false, false);
-	for (i = 0; i < 10; i++) {
-		dofi_progress_probe(&progress);
-		while (progress.probe_wanted)
-			;
-		settle();
-	}
-	/* without a processor the polling thread may seem to have stopped */
-	until_watched(false, false);
-	end_polling(thread);
-}
-
-/* A watched event queue needs no further look. */
-Test(shared_eq, requests_for_a_look_cost_nothing_while_it_is_watched)
-{
-	settle();
-	wait_until_idle();
-	dofi_progress_expect(&progress);
-	dofi_progress_probe(&progress);
-	cr_expect(!progress.eq_wanted);
-	cr_expect(!progress.probe_wanted);
-}
-
-Test(shared_eq, an_idle_thread_makes_no_rounds)
-{
-	until_watched(false, true);
-	until_watched(true, false);
-	settle();
-	wait_until_idle();
-}
-
-/*
- * Adds an event and takes its signal, as fi_trywait() may. A read after the last fi_trywait() finds
- * the event.
- */
-static void take_signal(void *arg)
-{
-	uint64_t n;
-
-	(void)arg;
-	event_add(2, 0);
-	cr_expect_eq(read(fake.eq_fd, &n, sizeof(n)), sizeof(n));
-}
-
-Test(shared_eq, an_event_without_a_signal_is_found_when_it_is_watched_again)
-{
-	until_watched(false, true);
-	dofi_progress_call(&progress, take_signal, NULL);
-	while (!memchr(trace, 'c', sizeof(trace)))
-		sem_wait(&traced);
-}
-
-Test(shared_eq, of_the_preview_leaves_too, .init = init_net, .fini = fini)
-{
-	int ret = -1;
-
-	dofi_cq_init(&cq);
-	dofi_progress_call(&progress, cq_open_call, &ret);
-	cr_assert_eq(ret, 0);
-	until_watched(false, true);
-	cr_expect(!progress.listen_eq.fid, "it would not help");
-	event_add(2, 0);
-	while (!memchr(trace, 'c', sizeof(trace)))
-		sem_wait(&traced);
-	until_watched(true, false);
-	dofi_progress_call(&progress, cq_close_call, NULL);
-}
-
 static void look_at_thread(void *arg)
 {
 	char name[16] = "";
@@ -1128,17 +329,6 @@ Test(progress, the_thread_has_a_name_and_no_signals)
 }
 
 /* Stopping and starting */
-
-static int count_fds(void)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	int n = 0;
-
-	while (readdir(dir))
-		n++;
-	closedir(dir);
-	return n;
-}
 
 static void *stop(void *arg)
 {
@@ -1163,12 +353,12 @@ Test(progress, after_a_stop_nothing_runs, .fini = NULL)
 	pthread_t thread;
 	size_t ran;
 
-	shut_gate();
+	hold_thread();
 	dofi_progress_post(&progress, &a.work);
 	pthread_create(&thread, NULL, stop, NULL);
 	while (!stop_is_asked())
 		usleep(1000);
-	sem_post(&gate);
+	sem_post(&release);
 	pthread_join(thread, NULL);
 	cr_expect_eq(fake.open, 0);
 	ran = strlen(trace);
@@ -1182,64 +372,15 @@ Test(progress, after_a_stop_nothing_runs, .fini = NULL)
 
 /* The fabric fails */
 
-static void told_once(int err)
-{
-	await(1);
-	cr_expect_eq(failure, err);
-	dofi_progress_ring(&progress);
-	dofi_progress_call(&progress, nothing, NULL);
-	cr_expect_str_eq(trace, "X");
-}
-
-Test(progress, an_event_queue_that_cannot_be_read_is_told_once)
-{
-	fake.fault.eq_read = -FI_EIO;
-	dofi_progress_ring(&progress);
-	told_once(-FI_EIO);
-}
-
-Test(progress, where_that_may_be_one_connections_fault_it_goes_on, .init = init_verbs)
-{
-	fake.fault.eq_read = -FI_EIO;
-	dofi_progress_ring(&progress);
-	settle();
-	fake.fault.eq_read = 0;
-	event_add(2, 0);
-	await(1);
-	cr_expect_str_eq(trace, "c");
-}
-
-Test(progress, but_not_without_the_event_queues_descriptor, .init = init_verbs)
-{
-	fake.fault.eq_read = -EBADF;
-	dofi_progress_ring(&progress);
-	told_once(-EBADF);
-}
-
 /* The thread continues its work and does not spin. */
 Test(progress, without_its_descriptors_it_tells_once)
 {
 	close(progress.epfd);
-	dofi_progress_ring(&progress);
+	dofi_progress_wake(&progress);
 	told_once(-EBADF);
 }
 
 TestSuite(start);
-
-static void fails_to_start(int expected)
-{
-	int fds = count_fds();
-
-	cr_expect_eq(start(), expected);
-	cr_expect_eq(fake.open, 0);
-	cr_expect_eq(count_fds(), fds);
-}
-
-static void start_init(void)
-{
-	fake_init();
-	fake.replace_fabric = true;
-}
 
 Test(start, leaves_no_descriptor_behind, .init = start_init)
 {
@@ -1259,29 +400,6 @@ Test(start, without_a_fabric, .init = start_init)
 	fails_to_start(-FI_ENODATA);
 }
 
-Test(start, without_an_event_queue, .init = start_init)
-{
-	fake.fault.eq_open = -FI_ENOMEM;
-	fails_to_start(-FI_ENOMEM);
-}
-
-Test(start, without_the_event_queue_of_passive_endpoints, .init = start_init)
-{
-	int fds = count_fds();
-
-	fake.version = FI_VERSION(2, 1);
-	fake.fault.second_eq_open = -FI_ENOMEM;
-	cr_expect_eq(start_as("tcp"), -FI_ENOMEM);
-	cr_expect_eq(fake.open, 0);
-	cr_expect_eq(count_fds(), fds);
-}
-
-Test(start, without_the_event_queues_descriptor, .init = start_init)
-{
-	fake.fault.eq_control = -FI_ENOSYS;
-	fails_to_start(-FI_ENOSYS);
-}
-
 Test(start, without_epoll, .init = start_init)
 {
 	int fds = count_fds();
@@ -1290,256 +408,4 @@ Test(start, without_epoll, .init = start_init)
 	cr_expect_eq(start(), -EPERM);
 	cr_expect_eq(fake.open, 0);
 	cr_expect_eq(count_fds(), fds + 1, "the fake's own descriptor, and no more");
-}
-
-/* Connectionless fabrics: no events, and completion queues may have no descriptor */
-
-static _Atomic bool asleep;		/* a peer that clears it wakes the thread */
-static _Atomic unsigned rests, arrived;
-static bool nobody_rings;
-static _Atomic unsigned comes_late;	/* this many arrive just after rest() requested wakeups */
-static struct dofi_cq cq, polled_cq;
-
-static bool rest(struct dofi_progress *p)
-{
-	cr_expect(dofi_progress_on_thread(p));
-	cr_expect(!asleep && dofi_cq_relies_on_bell(&cq));
-	cr_expect(!polled_cq.fid || dofi_cq_relies_on_bell(&polled_cq), "the program reads it");
-	rests++;
-	if (nobody_rings)
-		return false;
-	if (comes_late) {
-		comes_late--;
-		fake_complete((void *)'l', 0);
-	}
-	asleep = true;
-	return true;
-}
-
-static void rise(struct dofi_progress *p)
-{
-	cr_expect(dofi_progress_on_thread(p));
-	cr_expect(!nobody_rings);
-	asleep = false;
-}
-
-static void arrives(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink)
-{
-	(void)err;
-	(void)sink;
-	(void)entry;
-	arrived++;
-	sem_post(&traced);
-}
-
-static const struct dofi_progress_ops rdm_ops = {
-	.completed = arrives, .failed = failed, .rest = rest, .rise = rise,
-};
-
-static void open_cq(void *arg)
-{
-	dofi_cq_init(arg);
-	cr_assert_eq(dofi_cq_open(arg, &progress, &fake.domain), 0);
-}
-
-static void close_cqs(void *arg)
-{
-	(void)arg;
-	dofi_cq_close(&cq);
-	if (polled_cq.fid)
-		dofi_cq_close(&polled_cq);
-}
-
-static int start_rdm(const struct dofi_progress_ops *with)
-{
-	struct fi_info *info = fake_info("shm", "");
-	int ret;
-
-	info->ep_attr->type = FI_EP_RDM;
-	ret = dofi_progress_start(&progress, with, info);
-	fi_freeinfo(info);
-	return ret;
-}
-
-static void init_rdm_with(const struct dofi_progress_ops *with)
-{
-	dofi_settings_read();
-	dofi_settings.tick_us = 10;	/* short enough to notice a thread that ticks */
-	fake_init();
-	fake.replace_fabric = true;
-	fake.fault.eq_open = -FI_ENOSYS;
-	fake.fault.no_cq_fd = true;
-	sem_init(&traced, 0, 0);
-	cr_assert_eq(start_rdm(with), 0);
-	dofi_progress_call(&progress, open_cq, &cq);
-}
-
-static void init_rdm(void)
-{
-	init_rdm_with(&rdm_ops);
-}
-
-static void fini_rdm(void)
-{
-	dofi_progress_call(&progress, close_cqs, NULL);
-	dofi_progress_stop(&progress);
-	cr_expect_eq(fake.open, 0);
-	cr_expect(!asleep);
-	cr_expect_eq(fake.trywaits, 0);
-}
-
-TestSuite(rest, .init = init_rdm, .fini = fini_rdm);
-
-/* Sends as a peer does. */
-static void peer_sends(void)
-{
-	fake_complete((void *)'p', 0);
-	if (atomic_exchange(&asleep, false))
-		dofi_progress_ring(&progress);
-}
-
-/* Whether the thread works without being woken. It may still be about to sleep. */
-static bool is_busy(void)
-{
-	unsigned reads;
-
-	settle();
-	reads = fake.cq_reads;
-	usleep(20000);		/* 2000 ticks */
-	return fake.cq_reads - reads > 20;
-}
-
-Test(rest, an_idle_thread_sleeps)
-{
-	cr_expect(!is_busy());
-	cr_expect(rests > 0);
-	cr_expect(asleep);
-}
-
-/* A lost wakeup makes the test hang, because nothing else wakes the thread. */
-Test(rest, nothing_is_lost_between_the_last_look_and_sleep, .timeout = 20)
-{
-	unsigned i;
-
-	for (i = 0; i < 2000; i++) {
-		peer_sends();
-		await(1);
-	}
-	cr_expect_eq(arrived, 2000);
-}
-
-Test(rest, what_comes_when_peers_are_asked_to_ring_is_found, .timeout = 20)
-{
-	comes_late = 5;
-	dofi_progress_ring(&progress);
-	await(5);
-	cr_expect_eq(arrived, 5);
-	cr_expect(!is_busy());
-}
-
-Test(rest, a_flood_keeps_nobody_waiting, .timeout = 20)
-{
-	comes_late = 1000000;
-	dofi_progress_ring(&progress);
-	await(10);
-	settle();	/* work runs meanwhile */
-	dofi_progress_call(&progress, close_cqs, NULL);
-	dofi_progress_call(&progress, open_cq, &cq);
-}
-
-Test(rest, who_sleeps_for_an_event_is_served, .timeout = 20)
-{
-	dofi_cq_sleep_begin(&cq);
-	cr_expect(!is_busy());
-	peer_sends();
-	await(1);
-	dofi_cq_sleep_end(&cq);
-}
-
-/* rest() checks that no wakeup is requested for a CQ that the program reads. */
-Test(rest, nobody_rings_for_what_the_program_reads, .timeout = 20)
-{
-	unsigned i;
-
-	settle();
-	for (i = 0; i < 2000; i++) {
-		peer_sends();
-		while (arrived <= i)
-			dofi_cq_poll(&cq, NULL);
-	}
-	cr_expect_eq(arrived, 2000);
-	peer_sends();
-	while (arrived < 2001)
-		usleep(10);	/* the program has stopped polling: a tick or a wakeup */
-}
-
-static _Atomic bool found;
-
-static void *poll_the_other(void *arg)
-{
-	(void)arg;
-	while (!found)
-		dofi_cq_poll(&polled_cq, NULL);
-	return NULL;
-}
-
-static void is_owned(void *arg)
-{
-	*(bool *)arg = atomic_load(&polled_cq.mode) == DOFI_CQ_OWNED;
-}
-
-Test(rest, one_that_nobody_reads_is_served_beside_one_that_is_read, .timeout = 20)
-{
-	bool owned = false;
-	pthread_t thread;
-
-	dofi_progress_call(&progress, open_cq, &polled_cq);
-	pthread_create(&thread, NULL, poll_the_other, NULL);
-	while (!owned)
-		dofi_progress_call(&progress, is_owned, &owned);
-	peer_sends();	/* wakes only on request, and none is made while the other CQ is read */
-	await(1);
-	found = true;
-	pthread_join(thread, NULL);
-}
-
-static void init_deaf(void)
-{
-	nobody_rings = true;
-	init_rdm();
-}
-
-Test(rest, where_nobody_rings_it_is_looked_at, .init = init_deaf, .timeout = 20)
-{
-	fake_complete((void *)'p', 0);
-	await(1);
-	fake_complete((void *)'p', 0);
-	await(1);
-}
-
-static const struct dofi_progress_ops bare_ops = { .completed = arrives, .failed = failed };
-
-static void init_bare(void)
-{
-	init_rdm_with(&bare_ops);
-}
-
-Test(rest, where_nobody_is_asked_it_is_looked_at, .init = init_bare, .timeout = 20)
-{
-	fake_complete((void *)'p', 0);
-	await(1);
-}
-
-Test(rest, queues_with_descriptors_need_no_bell, .timeout = 20)
-{
-	dofi_progress_call(&progress, close_cqs, NULL);
-	fake.fault.no_cq_fd = false;
-	dofi_progress_call(&progress, open_cq, &cq);
-	settle();
-	rests = 0;
-	fake_complete((void *)'p', 0);
-	await(1);
-	settle();
-	cr_expect_eq(rests, 0);
-	fake.trywaits = 0;
 }

@@ -151,10 +151,10 @@ Test(ia_open, opens_and_closes_often)
  * --wrap.
  */
 
-static const struct dofi_place *place_known;
+static const struct dofi_locality *place_known;
 
-bool __wrap_dofi_topo_place(const struct fi_info *info, struct dofi_place *place);
-bool __wrap_dofi_topo_place(const struct fi_info *info, struct dofi_place *place)
+bool __wrap_dofi_topo_locate(const struct fi_info *info, struct dofi_locality *place);
+bool __wrap_dofi_topo_locate(const struct fi_info *info, struct dofi_locality *place)
 {
 	(void)info;
 	if (place_known)
@@ -175,7 +175,7 @@ static const char *named(const char *name)
 
 static void init_placed(void)
 {
-	static const struct dofi_place place = { 3, 21 };
+	static const struct dofi_locality place = { 3, 21 };
 
 	dofi_settings_read();
 	place_known = &place;

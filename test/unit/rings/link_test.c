@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 static struct dofi_link *asker, *asked;
-static struct dofi_doorbell *bell[2];	/* of the connecting end, and of its peer */
-static int bell_fd[2];
+static struct dofi_doorbell *doorbell[2];	/* of the connecting end, and of its peer */
+static int doorbell_fd[2];
 
 static void init(void)
 {
@@ -22,21 +22,21 @@ static void init(void)
 	int i;
 
 	for (i = 0; i < 2; i++) {
-		bell_fd[i] = dofi_sealed_make(sizeof(struct dofi_doorbell), &at);
-		cr_assert(bell_fd[i] >= 0);
-		bell[i] = at;
+		doorbell_fd[i] = dofi_sealed_make(sizeof(struct dofi_doorbell), &at);
+		cr_assert(doorbell_fd[i] >= 0);
+		doorbell[i] = at;
 	}
 	cr_assert_eq(dofi_link_make(&asker), 0);
-	asker->place = 5;
-	dofi_link_show_place(asker);
+	asker->slot = 5;
+	dofi_link_show_slot(asker);
 }
 
 static void couple(void)
 {
-	cr_assert_eq(dofi_link_join(asker->fd, bell_fd[0], &asked), 0);
-	asked->place = 4097;
-	dofi_link_show_place(asked);
-	cr_assert_eq(dofi_link_meet(asker, bell_fd[1]), 0);
+	cr_assert_eq(dofi_link_join(asker->fd, doorbell_fd[0], &asked), 0);
+	asked->slot = 4097;
+	dofi_link_show_slot(asked);
+	cr_assert_eq(dofi_link_meet(asker, doorbell_fd[1]), 0);
 }
 
 static void fini(void)
@@ -47,8 +47,8 @@ static void fini(void)
 	dofi_link_free(asked);
 	asker = asked = NULL;
 	for (i = 0; i < 2; i++) {
-		dofi_sealed_unmap(bell[i], sizeof(*bell[i]));
-		close(bell_fd[i]);
+		dofi_sealed_unmap(doorbell[i], sizeof(*doorbell[i]));
+		close(doorbell_fd[i]);
 	}
 }
 
@@ -92,46 +92,46 @@ Test(link, the_descriptor_is_closed_when_the_peer_has_it)
 Test(link, who_wants_nothing_is_left_alone)
 {
 	couple();
-	cr_expect(!dofi_link_wakes(asker));
-	cr_expect(!dofi_link_wakes(asked));
-	cr_expect_eq(atomic_load(&bell[1]->marked), 0);
+	cr_expect(!dofi_link_notify(asker));
+	cr_expect(!dofi_link_notify(asked));
+	cr_expect_eq(atomic_load(&doorbell[1]->marked), 0);
 }
 
 Test(link, a_sleeper_is_woken_once)
 {
 	couple();
-	atomic_store(&bell[1]->wants, DOFI_DOORBELL_WAKE);
-	cr_expect(dofi_link_wakes(asker));
-	cr_expect(!dofi_link_wakes(asker));
-	atomic_store(&bell[0]->wants, DOFI_DOORBELL_WAKE);
-	cr_expect(!dofi_link_wakes(asker), "it is this end that sleeps");
-	cr_expect(dofi_link_wakes(asked));
-	cr_expect_eq(atomic_load(&bell[1]->marked), 0);
+	atomic_store(&doorbell[1]->wants, DOFI_DOORBELL_WAKE);
+	cr_expect(dofi_link_notify(asker));
+	cr_expect(!dofi_link_notify(asker));
+	atomic_store(&doorbell[0]->wants, DOFI_DOORBELL_WAKE);
+	cr_expect(!dofi_link_notify(asker), "it is this end that sleeps");
+	cr_expect(dofi_link_notify(asked));
+	cr_expect_eq(atomic_load(&doorbell[1]->marked), 0);
 }
 
 /* A leader sleeps on the doorbell's word itself, so the link wakes it. */
 Test(link, a_leader_is_woken_beside_the_progress_thread)
 {
 	couple();
-	atomic_store(&bell[1]->wants, DOFI_DOORBELL_LEADER);
-	cr_expect(!dofi_link_wakes(asker), "the progress thread does not sleep");
-	cr_expect_eq(atomic_load(&bell[1]->wants), 0);
-	atomic_store(&bell[1]->wants, DOFI_DOORBELL_LEADER | DOFI_DOORBELL_WAKE | DOFI_DOORBELL_MARK);
-	cr_expect(dofi_link_wakes(asker));
-	cr_expect_eq(atomic_load(&bell[1]->wants), DOFI_DOORBELL_MARK);
+	atomic_store(&doorbell[1]->wants, DOFI_DOORBELL_LEADER);
+	cr_expect(!dofi_link_notify(asker), "the progress thread does not sleep");
+	cr_expect_eq(atomic_load(&doorbell[1]->wants), 0);
+	atomic_store(&doorbell[1]->wants, DOFI_DOORBELL_LEADER | DOFI_DOORBELL_WAKE | DOFI_DOORBELL_MARK);
+	cr_expect(dofi_link_notify(asker));
+	cr_expect_eq(atomic_load(&doorbell[1]->wants), DOFI_DOORBELL_MARK);
 }
 
 Test(link, a_ring_is_marked_by_its_place)
 {
 	couple();
-	atomic_store(&bell[0]->wants, DOFI_DOORBELL_MARK);
-	cr_expect(!dofi_link_wakes(asked));
-	cr_expect_eq(atomic_load(&bell[0]->mark[0]), 1 << 5);
-	cr_expect_eq(atomic_load(&bell[0]->marked), 1);
-	atomic_store(&bell[1]->wants, DOFI_DOORBELL_MARK | DOFI_DOORBELL_WAKE);
-	cr_expect(dofi_link_wakes(asker));
-	cr_expect_eq(atomic_load(&bell[1]->mark[0]), 2, "a place beyond the marks shares one");
-	cr_expect_eq(atomic_load(&bell[1]->wants), DOFI_DOORBELL_MARK, "for each frame");
+	atomic_store(&doorbell[0]->wants, DOFI_DOORBELL_MARK);
+	cr_expect(!dofi_link_notify(asked));
+	cr_expect_eq(atomic_load(&doorbell[0]->mark[0]), 1 << 5);
+	cr_expect_eq(atomic_load(&doorbell[0]->marked), 1);
+	atomic_store(&doorbell[1]->wants, DOFI_DOORBELL_MARK | DOFI_DOORBELL_WAKE);
+	cr_expect(dofi_link_notify(asker));
+	cr_expect_eq(atomic_load(&doorbell[1]->mark[0]), 2, "a place beyond the marks shares one");
+	cr_expect_eq(atomic_load(&doorbell[1]->wants), DOFI_DOORBELL_MARK, "for each frame");
 }
 
 /*
@@ -140,19 +140,19 @@ Test(link, a_ring_is_marked_by_its_place)
 Test(link, a_mark_that_is_there_is_shown_again)
 {
 	couple();
-	atomic_store(&bell[0]->wants, DOFI_DOORBELL_MARK);
-	dofi_link_wakes(asked);
-	atomic_store(&bell[0]->marked, 0);
-	dofi_link_wakes(asked);
-	cr_expect_eq(atomic_load(&bell[0]->marked), 1);
+	atomic_store(&doorbell[0]->wants, DOFI_DOORBELL_MARK);
+	dofi_link_notify(asked);
+	atomic_store(&doorbell[0]->marked, 0);
+	dofi_link_notify(asked);
+	cr_expect_eq(atomic_load(&doorbell[0]->marked), 1);
 }
 
 Test(link, without_a_doorbell_every_frame_wakes)
 {
-	cr_assert_eq(dofi_link_join(asker->fd, bell_fd[0], &asked), 0);
+	cr_assert_eq(dofi_link_join(asker->fd, doorbell_fd[0], &asked), 0);
 	cr_assert_eq(dofi_link_meet(asker, -1), 0);
-	cr_expect(dofi_link_wakes(asker));
-	cr_expect(dofi_link_wakes(asker));
+	cr_expect(dofi_link_notify(asker));
+	cr_expect(dofi_link_notify(asker));
 	send_to(asker, asked, 1);
 }
 
@@ -160,15 +160,15 @@ Test(link, a_place_that_no_set_has_marks_within_the_doorbell)
 {
 	int i;
 
-	cr_assert_eq(dofi_link_join(asker->fd, bell_fd[0], &asked), 0);
-	asked->place = UINT32_MAX;
-	dofi_link_show_place(asked);
-	cr_assert_eq(dofi_link_meet(asker, bell_fd[1]), 0);
-	atomic_store(&bell[1]->wants, DOFI_DOORBELL_MARK);
-	dofi_link_wakes(asker);
+	cr_assert_eq(dofi_link_join(asker->fd, doorbell_fd[0], &asked), 0);
+	asked->slot = UINT32_MAX;
+	dofi_link_show_slot(asked);
+	cr_assert_eq(dofi_link_meet(asker, doorbell_fd[1]), 0);
+	atomic_store(&doorbell[1]->wants, DOFI_DOORBELL_MARK);
+	dofi_link_notify(asker);
 	for (i = 0; i < DOFI_DOORBELL_WORDS - 1; i++)
-		cr_expect_eq(atomic_load(&bell[1]->mark[i]), 0);
-	cr_expect_eq(atomic_load(&bell[1]->mark[i]), 1ull << 63);
+		cr_expect_eq(atomic_load(&doorbell[1]->mark[i]), 0);
+	cr_expect_eq(atomic_load(&doorbell[1]->mark[i]), 1ull << 63);
 }
 
 static void expect_no_link(int fd, int bell_of)
@@ -183,24 +183,24 @@ Test(link, other_memory_is_refused)
 	void *at;
 	int fd;
 
-	expect_no_link(bell_fd[0], bell_fd[0]);
-	expect_no_link(-1, bell_fd[0]);
+	expect_no_link(doorbell_fd[0], doorbell_fd[0]);
+	expect_no_link(-1, doorbell_fd[0]);
 	expect_no_link(asker->fd, asker->fd);
 	expect_no_link(asker->fd, -1);
 	cr_assert_eq(fstat(asker->fd, &st), 0);
 	fd = dofi_sealed_make((size_t)st.st_size, &at);
-	expect_no_link(fd, bell_fd[0]);
+	expect_no_link(fd, doorbell_fd[0]);
 	memcpy(at, asker->memory, sizeof(uint64_t));
-	expect_no_link(fd, bell_fd[0]);	/* the version differs */
+	expect_no_link(fd, doorbell_fd[0]);	/* the version differs */
 	dofi_sealed_unmap(at, (size_t)st.st_size);
 	close(fd);
 }
 
 Test(link, another_doorbell_is_refused)
 {
-	cr_assert_eq(dofi_link_join(asker->fd, bell_fd[0], &asked), 0);
+	cr_assert_eq(dofi_link_join(asker->fd, doorbell_fd[0], &asked), 0);
 	cr_expect_eq(dofi_link_meet(asker, STDIN_FILENO), -EPROTO);
-	cr_expect(!asker->bell);
+	cr_expect(!asker->doorbell);
 }
 
 Test(link, memory_may_run_out)
@@ -210,6 +210,6 @@ Test(link, memory_may_run_out)
 	nomem_after(0);
 	cr_expect_eq(dofi_link_make(&link), -ENOMEM);
 	nomem_after(0);
-	cr_expect_eq(dofi_link_join(asker->fd, bell_fd[0], &link), -ENOMEM);
+	cr_expect_eq(dofi_link_join(asker->fd, doorbell_fd[0], &link), -ENOMEM);
 	cr_expect(!link);
 }

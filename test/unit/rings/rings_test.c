@@ -18,7 +18,7 @@
 static struct fid_domain *domain;
 static struct dofi_cq cq;
 static struct dofi_rings *rings;
-static struct dofi_doorbell *bell;	/* as a peer maps it */
+static struct dofi_doorbell *doorbell;	/* as a peer maps it */
 static struct dofi_link *here[MANY], *there[MANY];
 static struct fi_cq_data_entry entry[BATCH];
 
@@ -34,9 +34,9 @@ static void init(void)
 	cr_assert_eq(fi_domain(&dofi_rings_fabric, NULL, &domain, NULL), 0);
 	cr_assert_eq(open_cq(FI_WAIT_NONE), 0);
 	rings = dofi_rings_of(&cq);
-	bell = mmap(NULL, sizeof(*bell), PROT_READ | PROT_WRITE, MAP_SHARED,
-		    dofi_rings_bell(rings), 0);
-	cr_assert(bell != MAP_FAILED);
+	doorbell = mmap(NULL, sizeof(*doorbell), PROT_READ | PROT_WRITE, MAP_SHARED,
+		    dofi_rings_doorbell(rings), 0);
+	cr_assert(doorbell != MAP_FAILED);
 }
 
 static void remove_one(int i)
@@ -54,7 +54,7 @@ static void fini(void)
 	for (i = 0; i < MANY; i++)
 		if (here[i])
 			remove_one(i);
-	munmap(bell, sizeof(*bell));
+	munmap(doorbell, sizeof(*doorbell));
 	cr_expect_eq(fi_close(&cq.fid->fid), 0);
 	cr_expect_eq(fi_close(&domain->fid), 0);
 }
@@ -67,7 +67,7 @@ TestSuite(rings, .init = init, .fini = fini, .timeout = 60);
  */
 static void add_one(int i)
 {
-	const int fd = dofi_rings_bell(rings);
+	const int fd = dofi_rings_doorbell(rings);
 
 	cr_assert_eq(dofi_link_make(&here[i]), 0);
 	cr_assert_eq(dofi_rings_add(rings, here[i]), 0);
@@ -90,7 +90,7 @@ static bool send_by(int i, unsigned char byte)
 	cr_assert_eq(dofi_link_reserve(there[i], 1, &frame), 0);
 	*frame = byte;
 	dofi_link_send(there[i], 1);
-	return dofi_link_wakes(there[i]);
+	return dofi_link_notify(there[i]);
 }
 
 static ssize_t read_up_to(size_t most)
@@ -210,9 +210,9 @@ Test(rings, of_many_each_has_its_turn)
 Test(rings, few_peers_are_asked_for_nothing)
 {
 	add(8);
-	cr_expect_eq(atomic_load(&bell->wants), 0);
+	cr_expect_eq(atomic_load(&doorbell->wants), 0);
 	send_by(3, 1);
-	cr_expect_eq(atomic_load(&bell->marked), 0);
+	cr_expect_eq(atomic_load(&doorbell->marked), 0);
 	expect_one(3, 1);
 }
 
@@ -221,14 +221,14 @@ Test(rings, many_mark_their_rings)
 	int i;
 
 	add(MANY);
-	cr_expect_eq(atomic_load(&bell->wants), DOFI_DOORBELL_MARK);
+	cr_expect_eq(atomic_load(&doorbell->wants), DOFI_DOORBELL_MARK);
 	expect_nothing();
 	for (i = MANY - 1; i >= 0; i -= 50) {
 		send_by(i, (unsigned char)i);
 		expect_one(i, (unsigned char)i);
 	}
 	expect_nothing();
-	cr_expect_eq(atomic_load(&bell->marked), 0);
+	cr_expect_eq(atomic_load(&doorbell->marked), 0);
 }
 
 /* Frames that were sent while there were few rings have no mark. */
@@ -251,8 +251,8 @@ Test(rings, a_mark_that_a_peer_clears_costs_time_alone)
 	add(MANY);
 	expect_nothing();
 	send_by(200, 5);
-	atomic_store(&bell->marked, 0);
-	atomic_store(&bell->mark[200 / 64], 0);
+	atomic_store(&doorbell->marked, 0);
+	atomic_store(&doorbell->mark[200 / 64], 0);
 	while (read_up_to(1) != 1)
 		cr_assert(reads++ <= MANY);
 	cr_expect_eq(byte_of(entry), 5);
@@ -264,9 +264,9 @@ Test(rings, who_is_about_to_sleep_looks_at_all)
 	add(MANY);
 	expect_nothing();
 	send_by(200, 5);
-	atomic_store(&bell->marked, 0);
-	atomic_store(&bell->mark[200 / 64], 0);
-	dofi_rings_sleep(rings);
+	atomic_store(&doorbell->marked, 0);
+	atomic_store(&doorbell->mark[200 / 64], 0);
+	dofi_rings_sleep_begin(rings);
 	expect_one(200, 5);
 }
 
@@ -274,11 +274,11 @@ Test(rings, a_sleeper_is_woken_until_it_rises)
 {
 	add(2);
 	cr_expect(!send_by(0, 1));
-	dofi_rings_sleep(rings);
+	dofi_rings_sleep_begin(rings);
 	cr_expect(send_by(1, 2));
 	cr_expect(!send_by(1, 3));
-	dofi_rings_sleep(rings);
-	dofi_rings_rise(rings);
+	dofi_rings_sleep_begin(rings);
+	dofi_rings_sleep_end(rings);
 	cr_expect(!send_by(1, 4));
 }
 
@@ -288,8 +288,8 @@ Test(rings, marks_without_a_ring_are_nothing)
 
 	add(9);
 	for (i = 0; i < DOFI_DOORBELL_WORDS; i++)
-		atomic_store(&bell->mark[i], UINT64_MAX);
-	atomic_store(&bell->marked, UINT64_MAX);
+		atomic_store(&doorbell->mark[i], UINT64_MAX);
+	atomic_store(&doorbell->marked, UINT64_MAX);
 	expect_nothing();
 	send_by(8, 1);
 	expect_one(8, 1);
@@ -306,13 +306,13 @@ Test(rings, a_leader_looks_everywhere_before_it_sleeps)
 	expect_nothing();
 	send_by(17, 1);
 	for (i = 0; i < DOFI_DOORBELL_WORDS; i++)
-		atomic_store(&bell->mark[i], 0);
-	atomic_store(&bell->marked, 0);
+		atomic_store(&doorbell->mark[i], 0);
+	atomic_store(&doorbell->marked, 0);
 	dofi_lead_word_ask(lead);
-	cr_expect(atomic_load(&bell->wants) & DOFI_DOORBELL_LEADER);
+	cr_expect(atomic_load(&doorbell->wants) & DOFI_DOORBELL_LEADER);
 	expect_one(17, 1);
 	send_by(3, 2);
-	cr_expect(!(atomic_load(&bell->wants) & DOFI_DOORBELL_LEADER), "the peer wakes it");
+	cr_expect(!(atomic_load(&doorbell->wants) & DOFI_DOORBELL_LEADER), "the peer wakes it");
 	expect_one(3, 2);
 }
 
@@ -332,7 +332,7 @@ Test(rings, a_broken_one_of_many_is_reported_once)
 {
 	add(20);
 	atomic_store(dofi_ring_word(there[17]->out.ring, 0), UINT64_MAX - 1);
-	dofi_link_tell(there[17]);
+	dofi_link_notify_slow(there[17]);
 	cr_assert_eq(read_up_to(BATCH), 1);
 	cr_expect_eq(entry->op_context, here[17]);
 	cr_expect(!entry->buf);

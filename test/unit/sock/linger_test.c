@@ -218,7 +218,7 @@ Test(linger, at_the_end_the_kernel_goes_on)
 	fill_up();
 	end();
 	turn();
-	dofi_linger_end(&progress);
+	progress.lingering_end(&progress);
 	cr_expect(!dofi_timer_next(&progress));
 	cr_expect_eq(take_all(&got), 0);
 	cr_expect_eq(got, sent);
@@ -231,7 +231,7 @@ Test(linger, at_the_end_the_kernel_is_told_how_long)
 
 	fill_up();
 	end();
-	dofi_linger_end(&progress);
+	progress.lingering_end(&progress);
 	cr_expect_eq(getsockopt(copy, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout, &len), 0);
 	cr_expect_eq(timeout, PATIENCE);
 	close(copy);
@@ -301,7 +301,7 @@ Test(linger, at_the_end_what_is_handed_over_is_sent)
 	size_t got;
 
 	hand_over();
-	dofi_linger_end(&progress);
+	progress.lingering_end(&progress);
 	cr_expect_eq(take_all(&got), 0);
 	cr_expect_eq(ones, REST);
 	close(copy);
@@ -311,7 +311,7 @@ Test(linger, no_socket_is_nothing)
 {
 	dofi_linger_begin(&progress, -1);
 	cr_expect(!turn());
-	dofi_linger_end(&progress);
+	cr_expect(!progress.lingering_end);
 }
 
 Test(linger, without_descriptors_the_connection_just_ends)

@@ -4,6 +4,8 @@
 #include "xport/peer.h"
 
 #include "base/env.h"
+#include "xport/rdm/shm/signals.h"
+#include "fab/start.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -113,6 +115,7 @@ static const struct dofi_progress_ops hub_ops = {
 
 static void hub_open(void *arg)
 {
+	struct dofi_signals signals;
 	char name[DOFI_RDM_ADDRESS];
 
 	(void)arg;
@@ -124,9 +127,11 @@ static void hub_open(void *arg)
 	dofi_cq_init(&hub.domain.cq);
 	if (!hub.ret)
 		hub.ret = dofi_domain_open(&hub.domain, &hub.progress, &hub.choice);
+	dofi_signals_save(&signals);
 	if (!hub.ret)
 		hub.ret = dofi_rdm_open(&hub.rdm, &hub.domain, &hub.choice, hub.shm.page ? name : NULL,
 					DOFI_RDM_BUFFERS);
+	dofi_signals_restore(&signals);
 }
 
 static void hub_close(void *arg)
@@ -140,7 +145,7 @@ static void hub_close(void *arg)
 static void hub_start(const struct dofi_params *params)
 {
 	cr_assert_eq(dofi_fabric_choose(params, &hub.choice), 0);
-	cr_assert_eq(dofi_progress_start(&hub.progress, &hub_ops, hub.choice.info), 0);
+	cr_assert_eq(dofi_fabric_start(&hub.progress, &hub_ops, hub.choice.info), 0);
 	dofi_progress_call(&hub.progress, hub_open, NULL);
 	cr_assert_eq(hub.ret, 0);
 	hub.open = true;
@@ -429,7 +434,7 @@ void peer_send_bytes(struct peer *p, const void *bytes, size_t size)
 
 	do {
 		ret = fi_inject(hub.rdm.fid, bytes, size, p->to);
-		dofi_progress_ring(&ia->progress);
+		dofi_progress_wake(&ia->progress);
 		if (ret == -FI_EAGAIN)
 			dofi_cq_poll(&hub.domain.cq, NULL);
 	} while (ret == -FI_EAGAIN);
@@ -455,7 +460,7 @@ void peer_send_bare(struct peer *p, uint64_t bits, const void *data, size_t size
 	p->sent++;
 	do {
 		ret = fi_injectdata(hub.rdm.fid, data, size, bits, p->to);
-		dofi_progress_ring(&ia->progress);
+		dofi_progress_wake(&ia->progress);
 		if (ret == -FI_EAGAIN)
 			dofi_cq_poll(&hub.domain.cq, NULL);
 	} while (ret == -FI_EAGAIN);

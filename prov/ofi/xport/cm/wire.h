@@ -15,7 +15,7 @@
 #ifndef DOFI_XPORT_CM_WIRE_H
 #define DOFI_XPORT_CM_WIRE_H
 
-#include "fab/host.h"
+#include "xport/rdm/shm/host.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -46,7 +46,7 @@ struct dofi_ep *msg_ep_of(struct dofi_ia *ia, const struct fid *fid)
 static void conn_free(struct msg_conn *conn)
 {
 	dofi_cq_leave_shard(conn->cq, conn->shard);
-	dofi_domain_cq_give(conn->cq, conn->reserved);
+	dofi_domain_cq_release(conn->cq, conn->reserved);
 	free(conn);
 }
 
@@ -55,7 +55,7 @@ static int conn_add(struct dofi_ep *ep, struct fid_ep *fid, unsigned reserved)
 {
 	struct msg_ia *mia = ep->obj.ia->xport_ia;
 	struct msg_conn *conn = malloc(sizeof(*conn));
-	struct dofi_cq *cq = conn ? dofi_domain_cq_take(&ep->pz->domain, reserved) : NULL;
+	struct dofi_cq *cq = conn ? dofi_domain_cq_reserve(&ep->pz->domain, reserved) : NULL;
 
 	if (!conn)
 		return -ENOMEM;

@@ -105,7 +105,7 @@ void msg_event(struct dofi_progress *p, uint32_t event, struct fi_eq_cm_entry *e
  */
 static int reason_of(const struct dofi_ep *ep, const struct fi_eq_err_entry *e)
 {
-	const bool specific = ep->obj.ia->fabric.quirk->reason_beside && abs(e->err) == FI_ETIMEDOUT;
+	const bool specific = ep->obj.ia->fabric.quirk->reason_in_prov_errno && abs(e->err) == FI_ETIMEDOUT;
 
 	return abs(specific && e->prov_errno ? e->prov_errno : e->err);
 }

@@ -145,7 +145,7 @@ static int listener_open(struct dofi_ia *ia, uint16_t number, struct dofi_port *
 		ret = bound_port(l->pep, &l->port.number);
 	if (ret)
 		goto close_pep;
-	if (ia->fabric.quirk->forgets_strangers)
+	if (ia->fabric.quirk->keeps_half_open)
 		dofi_halfopen_begin(&ia->progress, l->port.number);
 	*out = &l->port;
 	return 0;
@@ -162,7 +162,7 @@ static void listener_close(struct dofi_port *port)
 {
 	struct msg_listener *l = (struct msg_listener *)port;
 
-	if (port->ia->fabric.quirk->forgets_strangers)
+	if (port->ia->fabric.quirk->keeps_half_open)
 		dofi_halfopen_end(&port->ia->progress, port->number);
 	fi_close(&l->pep->fid);
 	fi_freeinfo(l->info);

@@ -118,7 +118,7 @@ static void choose_ops(struct dofi_ia *ia)
 {
 	if (ia->fabric.immed)
 		ia->xport = &native_xport;
-	else if (ia->fabric.cq_data && ia->fabric.quirk->loses_mark)
+	else if (ia->fabric.cq_data && ia->fabric.quirk->loses_cq_data_flag)
 		ia->xport = &marked_xport;
 	ia->progress.ops = ia->xport->progress_ops;
 }

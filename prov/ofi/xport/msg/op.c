@@ -69,7 +69,7 @@ ssize_t msg_read(struct dofi_ep *ep, void *buf, size_t len, void *desc, uint64_t
  */
 static int receive_nothing(struct dofi_ep *ep, struct dofi_dto *dto)
 {
-	size_t room = ep->obj.ia->fabric.quirk->needs_room ? sizeof(dto->status) : 0;
+	size_t room = ep->obj.ia->fabric.quirk->hangs_on_empty_recv ? sizeof(dto->status) : 0;
 
 	return fi_recv(ep->fid, room ? &dto->status : NULL, room, NULL, 0, dofi_dto_context(dto));
 }

@@ -53,7 +53,7 @@ int rdm_conn_open(struct dofi_ep *ep, struct rdm_peer *peer, const void *key, si
 	if (!conn)
 		return -ENOMEM;
 	ret = rpz->rings ? rdm_rings_open(conn, &peer->ring) :
-			    rdm_endpoint_get(rpz, &peer->claim, key, len, &conn->endpoint);
+			    rdm_endpoint_get(rpz, &peer->reservation, key, len, &conn->endpoint);
 	if (ret)
 		goto put_conn;
 	ret = rdm_pz_add(rpz, conn);
@@ -68,7 +68,7 @@ int rdm_conn_open(struct dofi_ep *ep, struct rdm_peer *peer, const void *key, si
 	return 0;
 
 put_endpoint:
-	dofi_place_let_go(&peer->claim);
+	dofi_release(&peer->reservation);
 	if (conn->endpoint)
 		rdm_endpoint_put(conn->endpoint);
 put_conn:
@@ -149,7 +149,7 @@ static int endpoint_find(struct rdm_conn *conn)
 	}
 	conn->page = peer->page;
 	if (conn->page) {
-		conn->gate = &conn->page->gate;
+		conn->robust = &conn->page->robust;
 		conn->peer_here = is_in_process(conn) ? rdm_conn_here(peer->id) : NULL;
 		read_memory(conn);
 	}

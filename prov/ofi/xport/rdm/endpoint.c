@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "obj/ep_cm.h"
+#include "xport/rdm/shm/signals.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -19,16 +20,21 @@ static int endpoint_open(struct rdm_pz *rpz, struct rdm_endpoint *e)
 {
 	struct dofi_ia *ia = rpz->pz->obj.ia;
 	struct dofi_shm *shm = &rdm_ia_of(ia)->shm;
+	struct dofi_signals signals;
 	char name[DOFI_RDM_ADDRESS];
 	int ret = 0;
 
 	e->rpz = rpz;
-	e->repairs = atomic_load(&shm->gate.repairs);
-	dofi_places_init(&e->places);
+	e->repairs = atomic_load(&shm->robust.repairs);
+	dofi_reservations_init(&e->reservations);
 	if (shm->page)
 		ret = dofi_shm_endpoint(shm, name, sizeof(name));
-	return ret ? ret : dofi_rdm_open(&e->rdm, rpz->domain, rdm_fabric_of(ia),
-					 shm->page ? name : NULL, DOFI_RDM_BUFFERS);
+	if (ret)
+		return ret;
+	dofi_signals_save(&signals);
+	ret = dofi_rdm_open(&e->rdm, rpz->domain, rdm_fabric_of(ia), shm->page ? name : NULL, DOFI_RDM_BUFFERS);
+	dofi_signals_restore(&signals);
+	return ret;
 }
 
 static void endpoint_close(struct rdm_endpoint *e)
@@ -66,27 +72,27 @@ static int endpoint_add(struct rdm_pz *rpz, struct rdm_endpoint **out)
 
 static bool is_worn(const struct rdm_endpoint *e)
 {
-	const struct dofi_gate *gate = &rdm_ia_of(e->rpz->pz->obj.ia)->shm.gate;
+	const struct dofi_robust *robust = &rdm_ia_of(e->rpz->pz->obj.ia)->shm.robust;
 
-	return atomic_load(&gate->repairs) - e->repairs >= REPAIRS_MAX;
+	return atomic_load(&robust->repairs) - e->repairs >= REPAIRS_MAX;
 }
 
-static bool reserve(struct rdm_endpoint *e, struct dofi_claim *claim, const void *key, size_t len)
+static bool reserve(struct rdm_endpoint *e, struct dofi_reservation *reservation, const void *key, size_t len)
 {
-	return dofi_place_claim(&e->places, claim, dofi_rdm_room(&e->rdm), key, len);
+	return dofi_reserve(&e->reservations, reservation, dofi_rdm_room(&e->rdm), key, len);
 }
 
-int rdm_endpoint_get(struct rdm_pz *rpz, struct dofi_claim *claim, const void *key, size_t len,
+int rdm_endpoint_get(struct rdm_pz *rpz, struct dofi_reservation *reservation, const void *key, size_t len,
 		     struct rdm_endpoint **out)
 {
 	struct rdm_endpoint *e = LIST_FIRST(&rpz->endpoints);
 	int ret;
 
-	if (!e || is_worn(e) || !reserve(e, claim, key, len)) {
+	if (!e || is_worn(e) || !reserve(e, reservation, key, len)) {
 		ret = endpoint_add(rpz, &e);
 		if (ret)
 			return ret;
-		reserve(e, claim, key, len);
+		reserve(e, reservation, key, len);
 	}
 	e->conns++;
 	*out = e;
@@ -100,7 +106,7 @@ void rdm_endpoint_put(struct rdm_endpoint *e)
 
 	if (--e->conns)
 		return;
-	if (atomic_load(&ria->shm.gate.closed))
+	if (atomic_load(&ria->shm.robust.disabled))
 		dofi_progress_post(ria->progress, &ria->renewal);
 	else if (e != LIST_FIRST(&e->rpz->endpoints))
 		endpoint_close(e);
@@ -124,9 +130,9 @@ void rdm_endpoints_sweep(struct rdm_pz *rpz)
 
 /* Memory that cannot be repaired */
 
-static struct rdm_ia *ia_of_gate(struct dofi_gate *gate)
+static struct rdm_ia *ia_of_robust(struct dofi_robust *robust)
 {
-	return (struct rdm_ia *)((char *)gate - offsetof(struct rdm_ia, shm.gate));
+	return (struct rdm_ia *)((char *)robust - offsetof(struct rdm_ia, shm.robust));
 }
 
 static struct rdm_ia *ia_of_renewal(struct dofi_work *work)
@@ -134,9 +140,9 @@ static struct rdm_ia *ia_of_renewal(struct dofi_work *work)
 	return (struct rdm_ia *)((char *)work - offsetof(struct rdm_ia, renewal));
 }
 
-void rdm_endpoints_damaged(struct dofi_gate *gate)
+void rdm_endpoints_damaged(struct dofi_robust *robust)
 {
-	struct rdm_ia *ria = ia_of_gate(gate);
+	struct rdm_ia *ria = ia_of_robust(robust);
 
 	dofi_progress_post(ria->progress, &ria->renewal);
 }
@@ -188,7 +194,7 @@ void rdm_endpoints_renew(struct dofi_work *work)
 	struct rdm_pz *rpz;
 	unsigned n = 0;
 
-	if (!atomic_load(&ria->shm.gate.closed))
+	if (!atomic_load(&ria->shm.robust.disabled))
 		return;
 	LIST_FOREACH(rpz, &ria->pzs, link)
 		n += conns_break(rpz);
@@ -200,7 +206,7 @@ void rdm_endpoints_renew(struct dofi_work *work)
 	}
 	LIST_FOREACH(rpz, &ria->pzs, link)
 		endpoints_shut(rpz);
-	dofi_gate_reopen(&ria->shm.gate);
+	dofi_robust_enable(&ria->shm.robust);
 	LIST_FOREACH(rpz, &ria->pzs, link)
 		rdm_endpoints_close(rpz);
 }

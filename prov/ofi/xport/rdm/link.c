@@ -19,7 +19,7 @@ static bool is_credited(uint8_t kind)
 /* Whether the peer sleeps, and this thread has to wake its progress thread. */
 static inline bool is_asleep(struct rdm_conn *conn)
 {
-	return conn->ring ? dofi_link_wakes(conn->ring) : conn->page && dofi_shm_wakes(conn->page);
+	return conn->ring ? dofi_link_notify(conn->ring) : conn->page && dofi_shm_notify(conn->page);
 }
 
 /*
@@ -98,13 +98,13 @@ static inline bool is_unmapped(const struct rdm_conn *conn)
 	return conn->peer_here && atomic_load(conn->peer_here) != conn->peer_id;
 }
 
-static inline bool gate_try(struct rdm_conn *conn)
+static inline bool robust_try(struct rdm_conn *conn)
 {
-	if (!dofi_gate_try(conn->gate))
+	if (!dofi_robust_try(conn->robust))
 		return false;
 	if (!is_unmapped(conn))
 		return true;
-	dofi_gate_leave(conn->gate);
+	dofi_robust_unlock(conn->robust);
 	return false;
 }
 
@@ -193,7 +193,7 @@ static ssize_t inject_iov(struct rdm_conn *conn, const struct rdm_frame *f, cons
 
 static bool suits_iov(const struct rdm_conn *conn, const struct iovec *from, size_t n, size_t offset, size_t size)
 {
-	return size >= IOV_LEAST && conn->gate && is_contiguous(from, n, offset, size);
+	return size >= IOV_LEAST && conn->robust && is_contiguous(from, n, offset, size);
 }
 
 /* Call with the robust lock held. */
@@ -209,7 +209,7 @@ static ssize_t inject_frame(struct rdm_conn *conn, const struct rdm_frame *f, co
 
 bool rdm_batch_begin(struct rdm_conn *conn)
 {
-	if (gate_try(conn))
+	if (robust_try(conn))
 		return true;
 	conn->untaken = conn->sent + 1;
 	wake(conn);
@@ -225,7 +225,7 @@ int rdm_batch_add(struct rdm_conn *conn, struct rdm_frame *f, const struct dofi_
 
 void rdm_batch_end(struct rdm_conn *conn)
 {
-	dofi_gate_leave(conn->gate);
+	dofi_robust_unlock(conn->robust);
 	wake(conn);
 }
 
@@ -237,9 +237,9 @@ int rdm_transmit(struct rdm_conn *conn, struct rdm_frame *f, const struct iovec 
 	address(conn, f);
 	if (size + (is_bare(conn, f) ? 0 : rdm_frame_head(f)) > conn->inject) {
 		ret = send_copy(conn, rdm_op_get_copy(conn), f, iov, n, offset, size);
-	} else if (gate_try(conn)) {
+	} else if (robust_try(conn)) {
 		ret = inject_frame(conn, f, iov, n, offset, size);
-		dofi_gate_leave(conn->gate);
+		dofi_robust_unlock(conn->robust);
 	}
 	return handed_over(conn, f, ret);
 }

@@ -22,7 +22,7 @@ struct rdm_peer *rdm_peer_new(struct dofi_cm_conn *cm)
 
 void rdm_peer_answered(struct dofi_ia *ia, struct rdm_peer *peer)
 {
-	dofi_place_let_go(&peer->claim);
+	dofi_release(&peer->reservation);
 	if (peer->port)
 		dofi_port_put(&rdm_ia_of(ia)->ports, peer->port);
 	peer->port = NULL;

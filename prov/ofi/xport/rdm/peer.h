@@ -7,7 +7,7 @@
 #define DOFI_XPORT_RDM_PEER_H
 
 #include "fab/endpoint.h"
-#include "fab/places.h"
+#include "xport/rdm/shm/reserve.h"
 #include "xport/cm/conn.h"
 #include "xport/rdm/rdm.h"
 
@@ -16,7 +16,7 @@ struct rdm_peer {
 	struct dofi_cm_conn *cm;
 	struct rdm_conn *conn;		/* NULL until the request is accepted */
 	struct dofi_port *port;		/* the port of its request, until that is answered */
-	struct dofi_claim claim;	/* reservation at our endpoint, until the request is answered */
+	struct dofi_reservation reservation;	/* reservation at our endpoint, until the request is answered */
 	bool gone;			/* the CM connection ended before the request was answered */
 	bool ready;			/* our request has reached a service point of the peer */
 	uint64_t id;			/* goes into the frames to the peer */

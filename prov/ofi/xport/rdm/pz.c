@@ -48,7 +48,7 @@ static int pz_init(struct rdm_pz *rpz)
 	if (ret)
 		return ret;
 	if (ria->shm.page) {
-		dofi_cq_set_gate(&rpz->domain->cq, &ria->shm.gate);
+		dofi_cq_set_guard(&rpz->domain->cq, &ria->shm.robust.guard);
 		dofi_lead_set_word(&rpz->domain->cq, &ria->shm.lead);
 	}
 	if (rpz->rings)

@@ -37,9 +37,9 @@
 #define DOFI_XPORT_RDM_RDM_H
 
 #include "base/mutex.h"
-#include "fab/host.h"
-#include "fab/peer_mem.h"
-#include "fab/shm.h"
+#include "xport/rdm/shm/host.h"
+#include "xport/rdm/shm/peer_mem.h"
+#include "xport/rdm/shm/page.h"
 #include "obj/ep.h"
 #include "rings/rings.h"
 #include "xport/ports.h"
@@ -142,7 +142,7 @@ struct rdm_conn {
 	struct dofi_work work;
 	struct dofi_shm_peer *page;	/* the peer's page, for wakeups, or NULL */
 	/* the robust lock of the peer's endpoint, or NULL; frames are injected under it */
-	struct dofi_gate *gate;
+	struct dofi_robust *robust;
 	fi_addr_t to;			/* the address of the peer's endpoint */
 	bool reached;			/* the peer is in the address vector */
 	LIST_ENTRY(rdm_conn) here;	/* in the list of this process's connections, see pz.c */
@@ -236,7 +236,7 @@ static inline const struct dofi_fabric_choice *rdm_fabric(const struct rdm_conn 
 /* Whether the fabric carries bare frames, whose header is 64 bits of remote CQ data. */
 static inline bool rdm_takes_bare(const struct rdm_conn *conn)
 {
-	return conn->gate && rdm_fabric(conn)->info->domain_attr->cq_data_size >= sizeof(uint64_t);
+	return conn->robust && rdm_fabric(conn)->info->domain_attr->cq_data_size >= sizeof(uint64_t);
 }
 
 #endif

@@ -46,7 +46,7 @@ int rdm_rings_learn(struct dofi_link **ring, const struct dofi_cm_msg *msg)
 
 void rdm_rings_introduce(const struct rdm_conn *conn, struct dofi_cm_msg *msg)
 {
-	const int doorbell = dofi_rings_bell(conn->rpz->rings);
+	const int doorbell = dofi_rings_doorbell(conn->rpz->rings);
 
 	msg->frame_size = DOFI_LINK_FRAME;
 	msg->addr_len = sizeof(layout);
@@ -61,7 +61,7 @@ void rdm_rings_rest(struct rdm_ia *ria)
 	struct rdm_pz *rpz;
 
 	LIST_FOREACH(rpz, &ria->pzs, link)
-		dofi_rings_sleep(rpz->rings);
+		dofi_rings_sleep_begin(rpz->rings);
 }
 
 void rdm_rings_rise(struct rdm_ia *ria)
@@ -69,5 +69,5 @@ void rdm_rings_rise(struct rdm_ia *ria)
 	struct rdm_pz *rpz;
 
 	LIST_FOREACH(rpz, &ria->pzs, link)
-		dofi_rings_rise(rpz->rings);
+		dofi_rings_sleep_end(rpz->rings);
 }

@@ -54,7 +54,7 @@ static int rdm_ia_init(struct dofi_ia *ia)
 	ria->progress = &ia->progress;
 	ria->ring_ops = &ring_progress_ops;
 	ria->renewal.run = rdm_endpoints_renew;
-	ria->shm.gate.damaged = rdm_endpoints_damaged;
+	ria->shm.robust.damaged = rdm_endpoints_damaged;
 	*(rdm_is_alone(ia) ? &ia->xport_ia : &ia->local_ia) = ria;
 	return 0;
 
@@ -82,7 +82,7 @@ static bool rdm_rest(struct dofi_progress *p)
 	if (!ria || (rdm_is_alone(ia) && !ria->shm.page))
 		return false;
 	if (rdm_is_alone(ia))
-		dofi_shm_sleep(&ria->shm);
+		dofi_shm_sleep_begin(&ria->shm);
 	else
 		rdm_rings_rest(ria);
 	return true;
@@ -93,7 +93,7 @@ static void rdm_rise(struct dofi_progress *p)
 	struct dofi_ia *ia = dofi_ia_of(p);
 
 	if (rdm_is_alone(ia))
-		dofi_shm_rise(&rdm_ia_of(ia)->shm);
+		dofi_shm_sleep_end(&rdm_ia_of(ia)->shm);
 	else
 		rdm_rings_rise(rdm_ia_of(ia));
 }

@@ -5,6 +5,7 @@
 
 #include "base/env.h"
 #include "fab/fake.h"
+#include "fab/start.h"
 #include "sock/linger.h"
 #include "xport/cm/address.h"
 
@@ -211,7 +212,7 @@ void cm_init(void)
 	sem_init(&marked, 0, 0);
 	sem_init(&cm.traced, 0, 0);
 	cm.passive_err = cm.active_err = 1;
-	cr_assert_eq(dofi_progress_start(&cm.progress, &progress_ops, info), 0);
+	cr_assert_eq(dofi_fabric_start(&cm.progress, &progress_ops, info), 0);
 	cr_assert_eq(dofi_source_add(&cm.progress, &mark, mark_fd, EPOLLIN), 0);
 	fi_freeinfo(info);
 }

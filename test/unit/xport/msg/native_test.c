@@ -204,12 +204,12 @@ Test(msg_native_connect, a_message_may_fail_before_the_connection_is_told_of)
 Test(msg_native_connect, queues_have_their_places_until_the_end)
 {
 	struct dofi_cq *cq = inside()->cq;
-	unsigned before = cq->places + inside()->attr.max_recv_dtos + inside()->attr.max_request_dtos;
+	unsigned before = cq->unreserved + inside()->attr.max_recv_dtos + inside()->attr.max_request_dtos;
 
 	cr_expect(cq->fixed);
 	succeed(dofi_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG));
 	quiesce();
-	cr_expect_eq(cq->places, before);
+	cr_expect_eq(cq->unreserved, before);
 }
 
 Test(msg_native_connect, a_zone_without_room_connects_no_more)
@@ -217,17 +217,17 @@ Test(msg_native_connect, a_zone_without_room_connects_no_more)
 	DAT_EP_HANDLE other = ep_make();
 
 	fake.guard = NULL;	/* the endpoint has no CQ at first, and then another one */
-	inside()->pz->domain.cq.places = 5;
+	inside()->pz->domain.cq.unreserved = 5;
 	fake.fault.cq_open = -FI_ENOMEM;
 	connect_to(other, PORT);
 	event_only(DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
-	cr_expect_eq(inside()->pz->domain.cq.places, 5);
+	cr_expect_eq(inside()->pz->domain.cq.unreserved, 5);
 	fake.fault.cq_open = 0;
 	succeed(dofi_ep_reset(other));
 	connect_to(other, PORT);
 	cr_expect(((struct dofi_ep *)other)->cq != inside()->cq);
 	succeed(dofi_ep_free(other));
-	cr_expect_eq(inside()->pz->domain.cq.places, 5);
+	cr_expect_eq(inside()->pz->domain.cq.unreserved, 5);
 }
 
 Test(msg_native_connect, what_is_longer_than_the_fabrics_queues_waits_here)
@@ -235,12 +235,12 @@ Test(msg_native_connect, what_is_longer_than_the_fabrics_queues_waits_here)
 	const DAT_EP_ATTR attr = { .max_recv_dtos = 1000, .max_request_dtos = 1 };
 	DAT_EP_PARAM param = { .ep_attr = attr };
 	DAT_EP_HANDLE other = ep_make();
-	unsigned before = inside()->cq->places;
+	unsigned before = inside()->cq->unreserved;
 
 	succeed(dofi_ep_modify(other, DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS |
 				      DAT_EP_FIELD_EP_ATTR_MAX_REQUEST_DTOS, &param));
 	connect_to(other, PORT);
-	cr_expect_eq(before - inside()->cq->places, 384 + 4);
+	cr_expect_eq(before - inside()->cq->unreserved, 384 + 4);
 	succeed(dofi_ep_free(other));
 }
 
@@ -248,13 +248,13 @@ Test(msg_native_connect, an_endpoint_that_cannot_be_enabled_is_closed)
 {
 	DAT_EP_HANDLE other = ep_make();
 	int open = fake_eps.open;
-	unsigned places = inside()->cq->places;
+	unsigned unreserved = inside()->cq->unreserved;
 
 	fake_eps.fault.enable = -FI_ENOMEM;
 	connect_to(other, PORT);
 	event_only(DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
 	cr_expect_eq(fake_eps.open, open);
-	cr_expect_eq(inside()->cq->places, places);
+	cr_expect_eq(inside()->cq->unreserved, unreserved);
 }
 
 Test(msg_native_connect, accepting)

@@ -56,7 +56,7 @@ Test(rdm_endpoint, connections_share_one)
 	pair_make();
 	cr_expect(endpoint_of(pair[0]) == first && endpoint_of(pair[1]) == first);
 	cr_expect_eq(first->conns, 3);
-	cr_expect_eq(first->places.claimed, 0);
+	cr_expect_eq(first->reservations.reserved, 0);
 	pair_free();
 	cr_expect_eq(first->conns, 1);
 	cr_expect_eq(endpoints(), 1);
@@ -94,13 +94,13 @@ Test(rdm_endpoint, an_unused_one_is_closed_when_another_is_opened)
 
 Test(rdm_endpoint, many_repairs_wear_it_out)
 {
-	struct dofi_gate *gate = &rdm_ia_of(ia)->shm.gate;
+	struct dofi_robust *robust = &rdm_ia_of(ia)->shm.robust;
 
-	gate->repairs += 63;
+	robust->repairs += 63;
 	pair_make();
 	cr_expect_eq(endpoints(), 1);
 	pair_free();
-	gate->repairs++;
+	robust->repairs++;
 	pair_make();
 	cr_expect_eq(endpoints(), 2);
 	pair_free();
@@ -112,12 +112,12 @@ Test(rdm_endpoint, many_repairs_wear_it_out)
 /* The robust lock reports memory that it cannot repair. */
 static void damage(void)
 {
-	struct dofi_gate *gate = &rdm_ia_of(ia)->shm.gate;
+	struct dofi_robust *robust = &rdm_ia_of(ia)->shm.robust;
 
-	while (!dofi_gate_try(gate))
+	while (!dofi_robust_try(robust))
 		;
-	atomic_store(&gate->closed, true);
-	rdm_endpoints_damaged(gate);
+	atomic_store(&robust->disabled, true);
+	rdm_endpoints_damaged(robust);
 }
 
 Test(rdm_endpoint, damaged_memory_ends_its_connections_and_is_replaced)

@@ -228,17 +228,17 @@ Test(rdm_pending, has_room_for_what_is_longer)
 
 /* Operations that the fabric does not take */
 
-static struct dofi_gate *way_to_peers(void)
+static struct dofi_robust *way_to_peers(void)
 {
-	struct dofi_gate *gate = rdm_conn_of(ep)->gate;
+	struct dofi_robust *robust = rdm_conn_of(ep)->robust;
 
-	cr_assert(gate);
-	return gate;
+	cr_assert(robust);
+	return robust;
 }
 
-static void gate_shut(struct dofi_gate *gate)
+static void robust_hold(struct dofi_robust *robust)
 {
-	while (!dofi_gate_enter(gate))
+	while (!dofi_robust_lock(robust))
 		;
 }
 
@@ -249,14 +249,14 @@ static const unsigned char *heard_by(struct peer *p)
 
 Test(rdm_stall, ends_for_all_of_them)
 {
-	struct dofi_gate *way = way_to_peers();
+	struct dofi_robust *way = way_to_peers();
 
 	big[0] = 42;
-	gate_shut(way);
+	robust_hold(way);
 	post_send(ep, 1, 1);
 	post_send(second_ep, 1, 2);
 	cr_expect(peer_has_none(&peer) && peer_has_none(&second) && event_none(evd));
-	dofi_gate_leave(way);
+	dofi_robust_unlock(way);
 	cr_expect_eq(*heard_by(&peer), 42);
 	cr_expect_eq(*heard_by(&second), 42);
 	cr_expect_eq(done_await(evd, DAT_DTO_SUCCESS) + done_await(evd, DAT_DTO_SUCCESS), 3);
@@ -264,15 +264,15 @@ Test(rdm_stall, ends_for_all_of_them)
 
 Test(rdm_stall, does_not_outlive_the_connection)
 {
-	struct dofi_gate *way = way_to_peers();
+	struct dofi_robust *way = way_to_peers();
 
-	gate_shut(way);
+	robust_hold(way);
 	post_send(ep, 1, 1);
 	post_send(second_ep, 1, 2);
 	succeed(dofi_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG));
 	cr_expect_eq(done_await(evd, DAT_DTO_ERR_FLUSHED), 1);
 	event_await(evd, DAT_CONNECTION_EVENT_DISCONNECTED);
-	dofi_gate_leave(way);
+	dofi_robust_unlock(way);
 	heard_by(&second);
 	cr_expect_eq(done_await(evd, DAT_DTO_SUCCESS), 2);
 	cr_expect(peer_has_none(&peer));

@@ -237,7 +237,7 @@ static void wake(void)
 {
 	const struct dofi_cm_msg m = { .kind = DOFI_CM_WAKEUP };
 
-	if (dofi_link_wakes(theirs))
+	if (dofi_link_notify(theirs))
 		offer(&m);
 }
 
@@ -374,7 +374,7 @@ static void event_wait_any(DAT_EVENT *event)
 static void breaks(void)
 {
 	wake();
-	dofi_progress_ring(&ia->progress);
+	dofi_progress_wake(&ia->progress);
 	cr_expect_eq(done_await(evd, DAT_DTO_ERR_FLUSHED), 7);
 	event_await(evd, DAT_CONNECTION_EVENT_BROKEN);
 	cr_expect(hear(DOFI_CM_BYE).reason);

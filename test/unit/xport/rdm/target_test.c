@@ -71,18 +71,18 @@ static void set_closing(bool closing)
 /* A program that polls its memory may end the connection before the ACK can be sent. */
 Test(rdm_target, a_write_that_was_done_is_answered_at_the_end_too)
 {
-	struct dofi_gate *gate = rdm_conn_of(ep)->gate;
+	struct dofi_robust *robust = rdm_conn_of(ep)->robust;
 	const struct dofi_use use = use_of(big, 100);
 
-	cr_assert(gate);
-	while (!dofi_gate_enter(gate))
+	cr_assert(robust);
+	while (!dofi_robust_lock(robust))
 		;
 	ask(RDM_FRAME_WRITE, &use, 0);
 	while (!owes())
-		dofi_progress_ring(&ia->progress);
+		dofi_progress_wake(&ia->progress);
 	cr_expect(!memcmp(big, theirs, 100));
 	set_closing(true);
-	dofi_gate_leave(gate);
+	dofi_robust_unlock(robust);
 	answered(peer.sent, RDM_OK);
 	cr_expect(!owes());
 	set_closing(false);

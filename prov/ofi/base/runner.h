@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Whether a thread that does something again and again has stopped doing it, or lacks a processor.
+ *
+ * The thread notes itself each time; an observer looks at it from another thread.
+ */
+#ifndef DOFI_BASE_RUNNER_H
+#define DOFI_BASE_RUNNER_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Zeroed, it knows no thread. */
+struct dofi_runner {
+	_Atomic(void *) self;		/* the thread pointer of the thread that noted itself last */
+	_Atomic int tid;		/* the number of that thread; 0: not known */
+	/* observer only */
+	int seen;			/* tid at the last look, */
+	int64_t ran;			/* and the processor time of that thread, in ns */
+};
+
+/* The slow path of dofi_runner_note(). */
+void dofi_runner_change(struct dofi_runner *runner);
+
+/* The calling thread is the one that runs. Threads take turns to call this, under a lock of the caller's. */
+static inline void dofi_runner_note(struct dofi_runner *runner)
+{
+	void *self = __builtin_thread_pointer();
+
+	if (__builtin_expect(atomic_load_explicit(&runner->self, memory_order_relaxed) != self, 0))
+		dofi_runner_change(runner);
+}
+
+/*
+ * Looks at the thread. Returns the processor time that it had since the last look, in ns; INT64_MAX if that is not
+ * known, or if the caller is the thread. Observer only; one system call.
+ */
+int64_t dofi_runner_ran(struct dofi_runner *runner);
+
+/* Whether the thread that was looked at runs, or waits for a processor: it does not sleep. Observer only; reads /proc. */
+bool dofi_runner_is_runnable(const struct dofi_runner *runner);
+
+#endif

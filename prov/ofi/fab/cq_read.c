@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Reading a completion queue, and delivering what was read: by the program's threads, or for them. */
+
+#include "fab/cq.h"
+
+#include "base/env.h"
+#include "fab/wc.h"
+
+#include <rdma/fi_errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A thread that finds the lock held this many times yields its processor: a read takes less time. */
+#define REFUSALS 64
+
+/*
+ * Returns whether each read has to take all. A read clears the signal that would wake a sleeping thread for later
+ * completions: the progress thread when ARMED, or the leader. A thread that is about to sleep sets what is tested
+ * here, and then drains the CQ with the lock held, after reads that began before.
+ */
+static bool read_takes_all(const struct dofi_cq *cq)
+{
+	return atomic_load(&cq->mode) == DOFI_CQ_ARMED || dofi_lead_is_taken(&cq->lead);
+}
+
+void dofi_cq_route(struct dofi_cq *cq)
+{
+	const bool direct = !read_takes_all(cq) && !cq->guard && !cq->mixed && !cq->several;
+
+	atomic_store(&cq->programs_fid, direct ? cq->fid : NULL);
+}
+
+/* Moves the completions that dofi_cq_next() left to the start of cq->entry. Returns how many they are. */
+static unsigned take_left(struct dofi_cq *cq)
+{
+	const unsigned left = cq->left;
+
+	memmove(cq->entry, cq->next, left * sizeof(*cq->entry));
+	cq->left = 0;
+	return left;
+}
+
+static ssize_t read_shards(struct dofi_cq *cq)
+{
+	return cq->left ? take_left(cq) : dofi_shards_read(cq->shards, cq->progress->fabric, cq->entry, DOFI_CQ_BATCH);
+}
+
+/*
+ * Returns the completions that dofi_cq_next() left, and more from the fabric. After some an error is for the next
+ * read.
+ */
+static ssize_t read_unguarded(struct dofi_cq *cq)
+{
+	const unsigned left = cq->left ? take_left(cq) : 0;
+	const ssize_t n = fi_cq_read(cq->fid, &cq->entry[left], DOFI_CQ_BATCH - left);
+
+	return left ? left + (n > 0 ? n : 0) : n;
+}
+
+/*
+ * How many polls skip the read after one that returned completions, unless a peer sends something: a few
+ * microseconds. Only a failed operation may have completed in between, and is reported that much later.
+ */
+#define SKIPS 256
+
+/* How many polls skip the read after one that returned @n. */
+static uint64_t skips_after(ssize_t n)
+{
+	if (n == -FI_EAGAIN)
+		return UINT64_MAX;
+	return n > 0 && n < DOFI_CQ_BATCH ? SKIPS : 0;
+}
+
+/* So many polls in a row find the guard locked before one waits for it, and finds out whether the holder is dead. */
+#define REFUSALS_IN_ROW 8
+
+/*
+ * A reader that waits for the guard takes its cache line from the sender that holds it and needs it to unlock. So a poll
+ * that finds the guard locked returns, and the next one that reads does so once a peer has sent: a stream is read in
+ * batches.
+ */
+static bool guard_lock(struct dofi_cq *cq, uint32_t sent)
+{
+	if (cq->guard->ops->take(cq->guard)) {
+		cq->refused_in_row = 0;
+		return true;
+	}
+	if (++cq->refused_in_row % REFUSALS_IN_ROW == 0)
+		return cq->guard->ops->try(cq->guard);
+	cq->sent = sent;
+	cq->skips = SKIPS;
+	return false;
+}
+
+/*
+ * A reader that holds the guard makes a sender wait, and takes the guard's cache line from it. So a poll does not
+ * read while no peer has sent anything since the last read: a batch that was not full emptied the queue, and the
+ * answer to it is on its way when the program polls again. A read may make room for what the fabric did not take.
+ */
+static ssize_t read_guarded(struct dofi_cq *cq)
+{
+	const uint32_t sent = atomic_load_explicit(cq->guard->sent, memory_order_acquire);
+	ssize_t n;
+
+	if (cq->skips && sent == cq->sent && !dofi_cq_wants_sweep(cq)) {
+		cq->skips--;
+		return -FI_EAGAIN;
+	}
+	if (!guard_lock(cq, sent))
+		return -FI_EAGAIN;
+	n = fi_cq_read(cq->fid, cq->entry, DOFI_CQ_BATCH);
+	cq->guard->ops->unlock(cq->guard);
+	cq->skips = skips_after(n);
+	cq->sent = sent;
+	return n;
+}
+
+ssize_t dofi_cq_read(struct dofi_cq *cq)
+{
+	if (!cq->fid)
+		return -FI_EAGAIN;
+	if (cq->several)
+		return read_shards(cq);
+	return cq->guard ? read_guarded(cq) : read_unguarded(cq);
+}
+
+/* Delivers the next failed completion. Returns false if there is none. Call with the lock held. */
+static bool read_error(struct dofi_cq *cq, struct dofi_sink *sink)
+{
+	struct fi_cq_err_entry e = { 0 };
+	struct fi_cq_data_entry entry;
+	ssize_t n;
+
+	dofi_cq_enter(cq);
+	n = fi_cq_readerr(cq->several ? cq->shards->last->fid : cq->fid, &e, 0);
+	dofi_cq_exit(cq);
+	if (n < 1)
+		return false;
+	entry = (struct fi_cq_data_entry){
+		.op_context = e.op_context, .flags = e.flags, .len = e.len,
+	};
+	/* shm of libfabric 1.17 reports negative errors */
+	cq->completed(&entry, cq->wc_errors ? dofi_wc_errno(e.prov_errno, e.err) : abs(e.err),
+		      sink);
+	/* usually a connection ended, and the fabric has written the event */
+	dofi_progress_expect(cq->progress);
+	return true;
+}
+
+/* Delivers @n completions, or a failed one. Returns how many, or DOFI_CQ_BATCH if more may follow a failed one. */
+static ssize_t hand_over(struct dofi_cq *cq, ssize_t n, struct dofi_sink *sink)
+{
+	ssize_t i;
+
+	for (i = 0; i < n; i++)
+		cq->completed(&cq->entry[i], 0, sink);
+	if (n == -FI_EAVAIL)
+		return read_error(cq, sink) ? DOFI_CQ_BATCH : 0;
+	return n;
+}
+
+static ssize_t deal_with(struct dofi_cq *cq, ssize_t n, struct dofi_sink *sink)
+{
+	if (n < 0 && n != -FI_EAGAIN && n != -FI_EAVAIL)
+		dofi_progress_fail(cq->progress, n);
+	return hand_over(cq, n, sink);
+}
+
+/* A read may leave completions behind: if the batch was full, or ended before a failed completion. */
+static bool left_behind(const struct dofi_cq *cq, ssize_t n)
+{
+	return n == DOFI_CQ_BATCH || (n > 0 && read_takes_all(cq));
+}
+
+/* Call with the lock held. A dofi_cq_want_sweep() during swept(), or by it, asks for another sweep. */
+static void sweep(struct dofi_cq *cq)
+{
+	unsigned wanted;
+
+	if (!dofi_cq_wants_sweep(cq) || !cq->fid)
+		return;
+	wanted = atomic_load(&cq->sweeps_wanted);
+	cq->ops->swept(cq);
+	atomic_store(&cq->sweeps_done, wanted);
+}
+
+void dofi_cq_want_sweep(struct dofi_cq *cq)
+{
+	unsigned before = atomic_fetch_add(&cq->sweeps_wanted, 1);
+
+	/*
+	 * If a sweep was wanted already, the progress thread is awake for it. Otherwise it may sleep, or be about to:
+	 * it stores the mode before it loads sweeps_wanted.
+	 */
+	if (before == atomic_load(&cq->sweeps_done) && atomic_load(&cq->mode) == DOFI_CQ_ARMED &&
+	    !dofi_progress_on_thread(cq->progress))
+		dofi_progress_wake(cq->progress);
+	/* a leader sleeps without a deadline and cannot sweep once per tick */
+	dofi_lead_depose(&cq->lead);
+}
+
+static ssize_t read_batch(struct dofi_cq *cq)
+{
+	ssize_t n;
+
+	dofi_cq_enter(cq);
+	n = dofi_cq_read(cq);
+	dofi_cq_exit(cq);
+	return n;
+}
+
+void dofi_cq_go_on(struct dofi_cq *cq, ssize_t n, struct dofi_sink *sink)
+{
+	while (left_behind(cq, deal_with(cq, n, sink)))
+		n = read_batch(cq);
+	sweep(cq);
+	dofi_cq_leave(cq);
+}
+
+/*
+ * The thread that holds the lock delivers to every EVD, also the caller's. If processors are few, the polling caller
+ * may keep that thread from running, so it yields now and then.
+ */
+static __attribute__((noinline)) void give_way(struct dofi_cq *cq)
+{
+	if (atomic_fetch_add_explicit(&cq->refused, 1, memory_order_relaxed) % REFUSALS == REFUSALS - 1)
+		sched_yield();
+}
+
+void dofi_cq_poll(struct dofi_cq *cq, struct dofi_sink *sink)
+{
+	if (dofi_cq_try(cq))
+		dofi_cq_go_on(cq, read_batch(cq), sink);
+	else
+		give_way(cq);
+}
+
+/* The caller may sleep when it finds nothing, so it waits for the guard. */
+static ssize_t read_patiently(struct dofi_cq *cq)
+{
+	ssize_t n;
+
+	if (!cq->fid)
+		return -FI_EAGAIN;
+	if (cq->several)
+		return read_shards(cq);
+	if (dofi_cq_guard_lock(cq))
+		return -FI_EAGAIN;
+	dofi_cq_enter(cq);
+	n = read_unguarded(cq);
+	dofi_cq_exit(cq);
+	dofi_cq_guard_unlock(cq);
+	return n;
+}
+
+void dofi_cq_poll_next(struct dofi_cq *cq)
+{
+	ssize_t n;
+
+	if (!dofi_cq_try(cq)) {
+		give_way(cq);
+		return;
+	}
+	dofi_cq_enter(cq);
+	dofi_cq_next(cq, &n);
+	dofi_cq_exit(cq);
+	dofi_cq_go_on(cq, n, NULL);
+}
+
+bool dofi_cq_drain(struct dofi_cq *cq)
+{
+	bool found = false;
+
+	dofi_mutex_lock(&cq->lock);
+	while (deal_with(cq, read_patiently(cq), NULL) > 0)
+		found = true;
+	sweep(cq);
+	dofi_mutex_unlock(&cq->lock);
+	return found;
+}
+
+void dofi_cq_kick(struct dofi_cq *cq, struct dofi_shard *shard)
+{
+	dofi_cq_ask(cq, shard);
+	if (read_takes_all(cq))
+		dofi_cq_drain(cq);
+}
+
+void dofi_cq_sleep_begin(struct dofi_cq *cq)
+{
+	/* pairs with yield_to_program(), which checks sleepers after it stored the mode */
+	atomic_fetch_add(&cq->sleepers, 1);
+	if (atomic_load(&cq->mode) != DOFI_CQ_ARMED || cq->silent_errors)
+		dofi_progress_wake(cq->progress);
+}
+
+void dofi_cq_sleep_end(struct dofi_cq *cq)
+{
+	atomic_fetch_sub(&cq->sleepers, 1);
+}
+
+bool dofi_cq_clear_signal(struct dofi_cq *cq)
+{
+	bool found;
+	ssize_t n;
+
+	dofi_mutex_lock(&cq->lock);
+	dofi_cq_enter(cq);
+	n = fi_cq_sread(cq->fid, cq->entry, DOFI_CQ_BATCH, NULL, 1);
+	dofi_cq_exit(cq);
+	found = hand_over(cq, n, NULL) > 0;
+	dofi_mutex_unlock(&cq->lock);
+	return found;
+}
+
+static bool shards_can_sleep(struct dofi_cq *cq)
+{
+	bool rest;
+
+	dofi_mutex_lock(&cq->lock);
+	rest = dofi_shards_rest(cq->shards, cq->progress->fabric);
+	dofi_mutex_unlock(&cq->lock);
+	return rest;
+}
+
+bool dofi_cq_can_sleep(struct dofi_cq *cq, struct fid_cq *fid_cq)
+{
+	struct fid *fid = &fid_cq->fid;
+	int ret;
+
+	/* without a descriptor the progress thread reads the CQ once more before it sleeps */
+	if (cq->fd < 0)
+		return true;
+	if (cq->several)
+		return shards_can_sleep(cq);
+	dofi_cq_enter(cq);
+	ret = fi_trywait(cq->progress->fabric, &fid, 1);
+	dofi_cq_exit(cq);
+	return ret == FI_SUCCESS;
+}

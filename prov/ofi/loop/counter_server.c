@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Serves the counters of an IA to datinfo --counters. */
+
+#include "loop/counter_server.h"
+
+#include "base/container.h"
+#include "base/env.h"
+#include "base/log.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+/* The most IAs of a process that have a server. */
+#define MOST 256
+
+static bool is_friend(int fd)
+{
+	struct ucred who;
+	socklen_t len = sizeof(who);
+
+	return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len) &&
+	       (who.uid == geteuid() || who.uid == 0);
+}
+
+/* Writes the text to a memory file. Returns its descriptor, or -1. */
+static int text(struct dofi_counter_server *t)
+{
+	int fd = memfd_create("dat-ofi counters", MFD_CLOEXEC), copy;
+	FILE *f;
+
+	if (fd < 0)
+		return -1;
+	copy = dup(fd);
+	f = copy < 0 ? NULL : fdopen(copy, "w");
+	if (!f) {
+		if (copy >= 0)
+			close(copy);
+		close(fd);
+		return -1;
+	}
+	t->render(f, t->arg);
+	fclose(f);
+	return fd;
+}
+
+static void hand_over(int to, int fd)
+{
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control = { .head = { .cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET,
+				.cmsg_type = SCM_RIGHTS } };
+	struct iovec byte = { .iov_base = (char[]){ 'c' }, .iov_len = 1 };
+	const struct msghdr msg = {
+		.msg_iov = &byte, .msg_iovlen = 1,
+		.msg_control = &control, .msg_controllen = sizeof(control.room),
+	};
+
+	memcpy(CMSG_DATA(&control.head), &fd, sizeof(fd));
+	/* the client may be gone: no answer is needed then */
+	if (sendmsg(to, &msg, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+		dofi_log(DOFI_DEBUG, DOFI_CORE, "counters: %s", strerror(errno));
+}
+
+static void serve(struct dofi_source *source)
+{
+	struct dofi_counter_server *t = DOFI_CONTAINER_OF(source, struct dofi_counter_server, source);
+	int to = accept4(t->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	int fd;
+
+	if (to < 0)
+		return;
+	fd = is_friend(to) ? text(t) : -1;
+	if (fd >= 0) {
+		hand_over(to, fd);
+		close(fd);
+	}
+	close(to);
+}
+
+/* Binds to the first free number: other IAs, also of the other API version, have the lower ones. */
+static int bind_name(int fd)
+{
+	struct sockaddr_un at = { .sun_family = AF_UNIX };
+	int i, len;
+
+	for (i = 0; i < MOST; i++) {
+		len = snprintf(at.sun_path + 1, sizeof(at.sun_path) - 1, "dat-ofi/%d/%d", (int)getpid(), i);
+		if (!bind(fd, (struct sockaddr *)&at, offsetof(struct sockaddr_un, sun_path) + 1 + len))
+			return 0;
+		if (errno != EADDRINUSE)
+			break;
+	}
+	return -errno;
+}
+
+static int listen_at(struct dofi_counter_server *t)
+{
+	struct epoll_event ev = { .events = EPOLLIN, .data.ptr = &t->source };
+	int ret;
+
+	t->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (t->fd < 0)
+		return -errno;
+	ret = bind_name(t->fd);
+	if (!ret && (listen(t->fd, 8) || epoll_ctl(t->progress->epfd, EPOLL_CTL_ADD, t->fd, &ev)))
+		ret = -errno;
+	if (ret) {
+		close(t->fd);
+		t->fd = -1;
+	}
+	return ret;
+}
+
+void dofi_counter_server_init(struct dofi_counter_server *t)
+{
+	*t = (struct dofi_counter_server){ .fd = -1 };
+}
+
+static void open_on_thread(void *arg)
+{
+	int ret = listen_at(arg);
+
+	if (ret)
+		dofi_log(DOFI_INFO, DOFI_CORE, "counters cannot be asked for: %s", strerror(-ret));
+}
+
+void dofi_counter_server_open(struct dofi_counter_server *t, struct dofi_progress *progress,
+		    void (*render)(FILE *to, void *arg), void *arg)
+{
+	*t = (struct dofi_counter_server){
+		.source.ready = serve, .progress = progress, .fd = -1, .render = render, .arg = arg,
+	};
+	if (dofi_settings.counters)
+		dofi_progress_call(progress, open_on_thread, t);
+}
+
+void dofi_counter_server_close(struct dofi_counter_server *t)
+{
+	if (t->fd >= 0) {
+		epoll_ctl(t->progress->epfd, EPOLL_CTL_DEL, t->fd, NULL);
+		close(t->fd);
+	}
+	dofi_counter_server_init(t);
+}

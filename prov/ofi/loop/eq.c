@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The event queues of a progress thread: when they are read, and when epoll watches them. */
+
+#include "loop/eq.h"
+
+#include "base/clock.h"
+#include "base/container.h"
+#include "base/log.h"
+#include "loop/progress.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <rdma/fi_eq.h>
+#include <rdma/fi_errno.h>
+#include <stdatomic.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+/* The size of a connection event with the most private data that a fabric carries. */
+#define EVENT_BYTES (sizeof(struct fi_eq_cm_entry) + 1024)
+
+/* How often an event queue is read while it is not watched. */
+#define EQ_TICK_NS 1000000
+/* How often if a read waits for the lock that a polling thread holds most of the time. */
+#define EQ_LOCKED_TICK_NS 2000000
+
+/*
+ * A passive endpoint that cannot accept for lack of a descriptor leaves its event queue readable. After EMPTY_WAKEUPS
+ * wakeups without an event the progress thread checks for that. If so, the queue is out of epoll for REST_NS, and
+ * read every REST_TICK_NS.
+ */
+#define EMPTY_WAKEUPS 16
+#define REST_NS 100000000
+#define REST_TICK_NS 10000000
+
+/* How long after dofi_progress_await() the event queue stays watched: most attempts take far less. */
+#define EQ_STAYS_NS 10000000
+
+static void eq_read_error(struct dofi_progress *p, struct dofi_eq *eq)
+{
+	char data[EVENT_BYTES];
+	struct fi_eq_err_entry e = { .err_data = data, .err_data_size = sizeof(data) };
+
+	if (fi_eq_readerr(eq->fid, &e, 0) >= 0)
+		p->ops->cm_error(p, &e);
+}
+
+/* The fabric does not report which connection failed; its attempt ends by its time-out. */
+static void eq_failed(struct dofi_progress *p, ssize_t err)
+{
+	if (p->traits.fails_for_one && err != -EBADF)
+		dofi_log(DOFI_INFO, DOFI_FAB, "an event's connection failed: %s", fi_strerror(-err));
+	else
+		dofi_progress_fail(p, err);
+}
+
+/* Waits up to @ms for an event and handles it. Returns whether there was one. */
+static bool eq_take(struct dofi_progress *p, struct dofi_eq *eq, int ms)
+{
+	_Alignas(struct fi_eq_cm_entry) char buf[EVENT_BYTES];
+	uint32_t event;
+	ssize_t n;
+
+	if (!eq->fid)
+		return false;
+	/* if a request is too short, tcp and net (1.17) return errno, and ignore it if errno is EAGAIN */
+	errno = 0;
+	n = ms ? fi_eq_sread(eq->fid, &event, buf, sizeof(buf), ms, 0) :
+		 fi_eq_read(eq->fid, &event, buf, sizeof(buf), 0);
+	if (n == -FI_EAVAIL)
+		eq_read_error(p, eq);
+	else if (n >= 0)
+		p->ops->cm_event(p, event, (struct fi_eq_cm_entry *)buf, n);
+	else if (n != -FI_EAGAIN && !ms)
+		eq_failed(p, n);
+	return n >= 0 || n == -FI_EAVAIL;
+}
+
+bool dofi_eq_drain(struct dofi_progress *p, struct dofi_eq *eq)
+{
+	bool found = false;
+
+	eq->armed = false;
+	while (eq_take(p, eq, 0))
+		found = true;
+	return found;
+}
+
+void dofi_progress_events(struct dofi_progress *p)
+{
+	dofi_eq_drain(p, &p->eq);
+	dofi_eq_drain(p, &p->listen_eq);
+}
+
+static bool has_descriptors(const struct dofi_progress *p)
+{
+	int fd = fcntl(p->doorbell, F_DUPFD_CLOEXEC, 0);
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0 || (errno != EMFILE && errno != ENFILE);
+}
+
+static void eq_empty_wakeup(struct dofi_progress *p, struct dofi_eq *eq)
+{
+	bool lack_logged = false;
+
+	if (++eq->empty_wakeups >= EMPTY_WAKEUPS) {
+		eq->empty_wakeups = 0;
+		lack_logged = !has_descriptors(p);
+	}
+	if (lack_logged) {
+		eq->rests_until = dofi_now() + REST_NS;
+		if (!p->lack_logged)
+			dofi_log(DOFI_WARN, DOFI_FAB, "no descriptors: connections wait; reported once");
+		p->lack_logged = true;
+	}
+	p->listeners.arrived(p, lack_logged);
+}
+
+/* After a wakeup. An epoll set that reported nothing may do so for ever: dofi_cq_clear_signal(). */
+static void eq_serve(struct dofi_progress *p, struct dofi_eq *eq)
+{
+	if (dofi_eq_drain(p, eq)) {
+		eq->empty_wakeups = 0;
+		return;
+	}
+	if (p->traits.stale_signal && p->alone == &eq->source)
+		eq_take(p, eq, 1);
+	if (p->listeners.n && eq == dofi_progress_listen_eq(p))
+		eq_empty_wakeup(p, eq);
+}
+
+/* Returns whether the queue is empty, without a lock that a polling thread needs. */
+static bool eq_is_empty(struct dofi_progress *p, struct dofi_eq *eq)
+{
+	struct fid *fid = &eq->fid->fid;
+
+	return fi_trywait(p->fabric, &fid, 1) == FI_SUCCESS;
+}
+
+/*
+ * Reads a queue that is not watched: the polling thread moves the endpoints' data, and writes their events. With
+ * stale signals fi_trywait() does not check for events.
+ */
+static void eq_check(struct dofi_progress *p, struct dofi_eq *eq, int64_t now)
+{
+	if (p->traits.stale_signal || !eq_is_empty(p, eq) || eq->rests_until)
+		dofi_eq_drain(p, eq);
+	if (p->listeners.n && eq == dofi_progress_listen_eq(p))
+		p->listeners.arrived(p, false);
+	if (eq->rests_until)
+		eq->due_at = now + REST_TICK_NS;
+	else
+		eq->due_at = now + (p->traits.stale_signal ? EQ_LOCKED_TICK_NS : EQ_TICK_NS);
+}
+
+static void eq_attend(struct dofi_progress *p, struct dofi_eq *eq, int64_t now)
+{
+	if (eq->watched && !eq->armed)
+		eq_serve(p, eq);
+	else if (!eq->watched && eq->fid && now >= eq->due_at)
+		eq_check(p, eq, now);
+}
+
+void dofi_eqs_serve(struct dofi_progress *p, int64_t now)
+{
+	if (atomic_load(&p->eq_wanted) && atomic_exchange(&p->eq_wanted, false))
+		p->eq.due_at = now;
+	eq_attend(p, &p->eq, now);
+	eq_attend(p, &p->listen_eq, now);
+}
+
+static bool eq_arm(struct dofi_progress *p, struct dofi_eq *eq)
+{
+	if (!eq->armed && !eq->rests_until)
+		eq->armed = !eq->fid || eq_is_empty(p, eq);
+	return eq->armed || eq->rests_until;
+}
+
+/*
+ * libfabric's event queue may lose the signal of an event that another thread writes while fi_trywait() clears the
+ * signal. So the queue is read once more. While the program polls, the next read by the clock finds the event.
+ */
+bool dofi_eqs_arm(struct dofi_progress *p)
+{
+	const bool was_armed = p->eq.armed;
+
+	if (!eq_arm(p, &p->eq)) {
+		p->eq.due_at = 0;
+		return false;
+	}
+	if (!was_armed && p->traits.data_in_eq && p->eq.watched && eq_take(p, &p->eq, 0)) {
+		p->eq.armed = false;
+		return false;
+	}
+	return eq_arm(p, &p->listen_eq);
+}
+
+/* Returns whether the program polls a CQ whose descriptor reports the bytes that the event queue would report. */
+static bool program_polls(const struct dofi_progress *p)
+{
+	const struct dofi_poller *poller;
+
+	TAILQ_FOREACH(poller, &p->pollers, link)
+		if (poller->has_fd && !poller->ops->is_armed(poller))
+			return true;
+	return false;
+}
+
+/*
+ * Returns whether the queue belongs in the epoll set. While the program polls the CQ of one PZ, other PZs do not need
+ * the event queue to wake the thread: their CQs are watched, and report what arrives.
+ */
+static bool is_to_be_watched(const struct dofi_progress *p, const struct dofi_eq *eq, int64_t now)
+{
+	if (eq->rests_until)
+		return false;
+	return eq != &p->eq || !p->traits.data_in_eq || now < p->eq_stays_until || !program_polls(p);
+}
+
+static void eq_watch(struct dofi_progress *p, struct dofi_eq *eq, int64_t now)
+{
+	bool watched;
+
+	if (now >= eq->rests_until)
+		eq->rests_until = 0;
+	watched = is_to_be_watched(p, eq, now);
+	if (!eq->fid || watched == eq->watched)
+		return;
+	if (watched) {
+		eq->watched = !dofi_source_add(p, &eq->source, eq->fd, EPOLLIN);
+	} else {
+		dofi_source_remove(p, eq->fd);
+		eq->watched = false;
+	}
+	eq->armed = false;
+	eq->due_at = now + (eq->rests_until ? REST_TICK_NS : EQ_TICK_NS);
+	if (eq == &p->eq)
+		atomic_store(&p->eq_away, !eq->watched);
+}
+
+void dofi_eqs_choose(struct dofi_progress *p)
+{
+	eq_watch(p, &p->eq, dofi_now());
+	eq_watch(p, &p->listen_eq, dofi_now());
+}
+
+static int64_t eq_deadline(const struct dofi_eq *eq, int64_t deadline)
+{
+	return eq->fid && !eq->watched && eq->due_at < deadline ? eq->due_at : deadline;
+}
+
+int64_t dofi_eqs_deadline(const struct dofi_progress *p, int64_t deadline)
+{
+	return eq_deadline(&p->eq, eq_deadline(&p->listen_eq, deadline));
+}
+
+/* The queue has to be read again before the thread sleeps. */
+static void eq_ready(struct dofi_source *source)
+{
+	DOFI_CONTAINER_OF(source, struct dofi_eq, source)->armed = false;
+}
+
+static int eq_open(struct dofi_progress *p, struct dofi_eq *eq)
+{
+	struct fi_eq_attr attr = { .size = 1024, .wait_obj = FI_WAIT_FD };
+	int ret;
+
+	ret = fi_eq_open(p->fabric, &attr, &eq->fid, NULL);
+	if (ret)
+		return ret;
+	eq->source.ready = eq_ready;
+	ret = fi_control(&eq->fid->fid, FI_GETWAIT, &eq->fd);
+	if (ret) {
+		fi_close(&eq->fid->fid);
+		eq->fid = NULL;
+	}
+	return ret;
+}
+
+void dofi_eqs_close(struct dofi_progress *p)
+{
+	if (p->listen_eq.fid)
+		fi_close(&p->listen_eq.fid->fid);
+	if (p->eq.fid)
+		fi_close(&p->eq.fid->fid);
+}
+
+int dofi_eqs_open(struct dofi_progress *p, const struct fi_info *info)
+{
+	int ret;
+
+	if (info->ep_attr->type != FI_EP_MSG)
+		return 0;
+	ret = eq_open(p, &p->eq);
+	if (!ret && p->traits.listens_apart)
+		ret = eq_open(p, &p->listen_eq);
+	if (ret)
+		dofi_eqs_close(p);
+	return ret;
+}
+
+static int eq_add(struct dofi_progress *p, struct dofi_eq *eq)
+{
+	int ret = eq->fid ? dofi_source_add(p, &eq->source, eq->fd, EPOLLIN) : 0;
+
+	eq->watched = eq->fid && !ret;
+	return ret;
+}
+
+int dofi_eqs_watch(struct dofi_progress *p)
+{
+	int ret = eq_add(p, &p->eq);
+
+	return ret ? ret : eq_add(p, &p->listen_eq);
+}
+
+void dofi_progress_expect(struct dofi_progress *p)
+{
+	if (atomic_load(&p->eq_away) && !atomic_exchange(&p->eq_wanted, true) &&
+	    !dofi_progress_on_thread(p))
+		dofi_progress_wake(p);
+}
+
+void dofi_progress_await(struct dofi_progress *p)
+{
+	if (p->traits.data_in_eq)
+		p->eq_stays_until = dofi_now() + EQ_STAYS_NS;
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Reads the memory of another process, and checks in the same call that it still may. */
+
+#include "xport/rdm/shm/peer_mem.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+
+/* The rest of a list of segments, one of which is for the word. */
+struct list {
+	struct iovec iov[DOFI_PEER_SEGMENTS + 1];
+	size_t first, n;
+};
+
+static int list_init(struct list *list, const struct iovec *iov, size_t n, struct iovec word,
+		     size_t *len)
+{
+	size_t i, sum = word.iov_len;
+
+	if (n > DOFI_PEER_SEGMENTS)
+		return -EINVAL;
+	for (i = 0; i < n; i++) {
+		if (iov[i].iov_len > SSIZE_MAX - sum)
+			return -EINVAL;
+		sum += iov[i].iov_len;
+		list->iov[i] = iov[i];
+	}
+	list->iov[n] = word;
+	list->n = n + 1;
+	list->first = 0;
+	*len = sum;
+	return 0;
+}
+
+static void list_advance(struct list *list, size_t len)
+{
+	struct iovec *iov = &list->iov[list->first];
+
+	for (; list->n && len >= iov->iov_len; iov++, list->first++, list->n--)
+		len -= iov->iov_len;
+	if (!list->n)
+		return;
+	iov->iov_base = (char *)iov->iov_base + len;
+	iov->iov_len -= len;
+}
+
+static int pull(pid_t pid, const struct iovec *to, size_t n, const struct iovec *from, size_t m,
+		const struct dofi_peer_word *word)
+{
+	struct iovec theirs = { (void *)(uintptr_t)word->addr, sizeof(word->value) };
+	uint64_t value;
+	struct iovec ours = { &value, sizeof(value) };
+	struct list local, remote;
+	size_t len, left;
+	ssize_t got;
+
+	if (list_init(&local, to, n, ours, &len) || list_init(&remote, from, m, theirs, &left) ||
+	    len != left)
+		return -EINVAL;
+	/* one call moves at most 2 GiB, and stops early where a page is missing */
+	for (; left; left -= (size_t)got) {
+		got = process_vm_readv(pid, &local.iov[local.first], local.n,
+				       &remote.iov[remote.first], remote.n, 0);
+		if (got < 0)
+			return -errno;
+		if (!got)
+			return -EFAULT;
+		list_advance(&local, (size_t)got);
+		list_advance(&remote, (size_t)got);
+	}
+	return value == word->value ? 0 : -ESTALE;
+}
+
+int dofi_peer_pull(pid_t pid, const struct iovec *to, size_t n, const struct iovec *from, size_t m,
+		   const struct dofi_peer_word *word)
+{
+	int stale, ret = pull(pid, to, n, from, m, word);
+
+	if (ret != -EFAULT)
+		return ret;
+	/* the peer may have unmapped the memory after it ended the grant; then the word was not read */
+	stale = dofi_peer_probe(pid, word);
+	return stale ? stale : ret;
+}
+
+int dofi_peer_probe(pid_t pid, const struct dofi_peer_word *word)
+{
+	return pull(pid, NULL, 0, NULL, 0, word);
+}

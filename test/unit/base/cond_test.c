@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Sleep and wakeup: no wakeup is lost, and which signals end a sleep. */
+
+#include "base/cond.h"
+
+#include "base/clock.h"
+#include "base/nap.h"
+#include "thread.h"
+
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/futex.h>
+#include <linux/seccomp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define BRIEF 2000		/* microseconds */
+#define LONG 60000000
+
+static struct dofi_mutex lock;
+/* lock guards cond, tokens and taken. */
+static struct dofi_cond cond;
+static unsigned tokens, taken;
+
+static void init(void)
+{
+	dofi_cond_init(&cond);
+}
+
+TestSuite(cond, .init = init, .timeout = 30);
+
+static int sleep_for(uint32_t us)
+{
+	int err;
+
+	dofi_mutex_lock(&lock);
+	err = dofi_cond_wait(&cond, &lock, dofi_deadline(us));
+	dofi_mutex_unlock(&lock);
+	return err;
+}
+
+Test(cond, a_sleep_ends_at_its_deadline)
+{
+	int64_t before = dofi_now();
+
+	cr_expect_eq(sleep_for(BRIEF), -ETIMEDOUT);
+	cr_expect(dofi_now() - before >= BRIEF * 1000LL);
+	cr_expect_eq(sleep_for(0), -ETIMEDOUT);
+	cr_expect_eq(cond.sleepers, 0);
+}
+
+Test(cond, rung_for_nobody_it_wakes_nobody)
+{
+	dofi_mutex_lock(&lock);
+	dofi_cond_signal(&cond);
+	dofi_cond_broadcast(&cond);
+	dofi_mutex_unlock(&lock);
+	cr_expect_eq(sleep_for(BRIEF), -ETIMEDOUT);
+}
+
+long __real_syscall(long number, ...);
+long __wrap_syscall(long number, ...);
+
+static bool ring_at_sleep;
+
+/*
+ * The system calls of base/. The caller passes at most five arguments in registers. A sixth is on
+ * its stack and must not be read for a call that has only five.
+ */
+long __wrap_syscall(long number, ...)
+{
+	long arg[6] = { 0 };
+	va_list ap;
+	int i;
+
+	if (ring_at_sleep) {
+		ring_at_sleep = false;
+		dofi_mutex_lock(&lock);
+		dofi_cond_signal(&cond);
+		dofi_mutex_unlock(&lock);
+	}
+	va_start(ap, number);
+	for (i = 0; i < 5; i++)
+		arg[i] = va_arg(ap, long);
+	if (number == SYS_futex && (arg[1] & FUTEX_CMD_MASK) == FUTEX_WAIT_BITSET)
+		arg[5] = va_arg(ap, long);
+	va_end(ap);
+	return __real_syscall(number, arg[0], arg[1], arg[2], arg[3], arg[4], arg[5]);
+}
+
+Test(cond, a_ring_before_the_thread_sleeps_is_heard)
+{
+	ring_at_sleep = true;
+	cr_expect_eq(sleep_for(LONG), 0);
+	ring_at_sleep = true;
+	cr_expect_eq(sleep_for(UINT32_MAX), 0);
+}
+
+/* Each token wakes one taker. The takers sleep with no deadline or with one far away. */
+static void *take_tokens(void *arg)
+{
+	const uint32_t us = *(const uint32_t *)arg;
+	int i;
+
+	for (i = 0; i < 1000; i++) {
+		dofi_mutex_lock(&lock);
+		while (!tokens)
+			cr_expect_eq(dofi_cond_wait(&cond, &lock, dofi_deadline(us)), 0);
+		tokens--;
+		taken++;
+		dofi_mutex_unlock(&lock);
+	}
+	return NULL;
+}
+
+Test(cond, no_ring_is_lost)
+{
+	static const uint32_t us[] = { UINT32_MAX, LONG, UINT32_MAX };
+	pthread_t thread[3];
+	int i;
+
+	for (i = 0; i < 3; i++)
+		pthread_create(&thread[i], NULL, take_tokens, (void *)(uintptr_t)&us[i]);
+	for (i = 0; i < 3000; i++) {
+		dofi_mutex_lock(&lock);
+		tokens++;
+		dofi_cond_signal(&cond);
+		dofi_mutex_unlock(&lock);
+	}
+	for (i = 0; i < 3; i++)
+		pthread_join(thread[i], NULL);
+	cr_expect_eq(taken, 3000);
+	cr_expect_eq(tokens, 0);
+	cr_expect_eq(cond.sleepers, 0);
+}
+
+/* A thread that sleeps until let_go is set or a signal ends its sleep. */
+struct sleeper {
+	pthread_t thread;
+	uint32_t us;
+	bool let_go;			/* under the lock, like err */
+	int err;
+	_Atomic pid_t tid;
+};
+
+static void *sleeper_run(void *arg)
+{
+	struct sleeper *s = arg;
+
+	dofi_mutex_lock(&lock);
+	atomic_store(&s->tid, gettid());
+	while (!s->let_go && !s->err)
+		s->err = dofi_cond_wait(&cond, &lock, dofi_deadline(s->us));
+	dofi_mutex_unlock(&lock);
+	return NULL;
+}
+
+static void sleeper_start(struct sleeper *s, uint32_t us)
+{
+	*s = (struct sleeper){ .us = us };
+	pthread_create(&s->thread, NULL, sleeper_run, s);
+}
+
+static void sleeper_rests(const struct sleeper *s)
+{
+	while (!thread_rests(atomic_load(&s->tid)))
+		usleep(100);
+}
+
+static int sleeper_end(struct sleeper *s)
+{
+	dofi_mutex_lock(&lock);
+	s->let_go = true;
+	dofi_cond_broadcast(&cond);
+	dofi_mutex_unlock(&lock);
+	pthread_join(s->thread, NULL);
+	return s->err;
+}
+
+Test(cond, all_are_woken_at_once)
+{
+	struct sleeper s[3];
+	int i;
+
+	for (i = 0; i < 3; i++)
+		sleeper_start(&s[i], i ? LONG : UINT32_MAX);
+	for (i = 0; i < 3; i++)
+		sleeper_rests(&s[i]);
+	dofi_mutex_lock(&lock);
+	for (i = 0; i < 3; i++)
+		s[i].let_go = true;
+	dofi_cond_broadcast(&cond);
+	dofi_mutex_unlock(&lock);
+	for (i = 0; i < 3; i++) {
+		pthread_join(s[i].thread, NULL);
+		cr_expect_eq(s[i].err, 0);
+	}
+}
+
+/* A sleep that signals do not end. Returns the result of the sleep. */
+static int disturbed(uint32_t us, int flags)
+{
+	struct sleeper s;
+
+	thread_handles(flags);
+	sleeper_start(&s, us);
+	sleeper_rests(&s);
+	thread_disturb(s.thread, atomic_load(&s.tid), 20);
+	return sleeper_end(&s);
+}
+
+/* A sleep that ends by a signal or at its deadline. Returns the result of the sleep. */
+static int pestered(uint32_t us, int flags)
+{
+	struct sleeper s;
+
+	thread_handles(flags);
+	sleeper_start(&s, us);
+	thread_pester(s.thread);
+	cr_expect_eq(cond.sleepers, 0);
+	return s.err;
+}
+
+/* Whether the kernel has futex_waitv. */
+static bool has_waitv(void)
+{
+#ifdef SYS_futex_waitv
+	return syscall(SYS_futex_waitv, NULL, 0, 0, NULL, 0) < 0 && errno == EINVAL;
+#else
+	return false;
+#endif
+}
+
+Test(cond, a_handler_ends_a_sleep)
+{
+	cr_expect_eq(pestered(UINT32_MAX, 0), -EINTR);
+	if (has_waitv())
+		cr_expect_eq(pestered(LONG, 0), -EINTR);
+}
+
+Test(cond, a_handler_that_asks_for_a_restart_does_not)
+{
+	cr_expect_eq(disturbed(UINT32_MAX, SA_RESTART), 0);
+	cr_expect_eq(disturbed(LONG, SA_RESTART), 0);
+}
+
+Test(cond, a_deadline_holds_in_spite_of_signals)
+{
+	cr_expect_eq(pestered(BRIEF, SA_RESTART), -ETIMEDOUT);
+}
+
+/* Sleep on cond and a descriptor */
+
+static int beside_fd(int fd, int wakeup_fd, uint32_t us)
+{
+	int signals = dofi_nap_open(), err;
+
+	dofi_mutex_lock(&lock);
+	err = dofi_cond_wait_fd(&cond, &lock, dofi_deadline(us), fd, wakeup_fd, signals);
+	cr_expect_eq(cond.fd, -1);
+	dofi_mutex_unlock(&lock);
+	close(signals);
+	return err;
+}
+
+static int new_eventfd(void)
+{
+	int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+
+	cr_assert(fd >= 0);
+	return fd;
+}
+
+Test(cond, a_descriptor_ends_a_sleep_beside_it)
+{
+	int fd = new_eventfd(), wakeup_fd = new_eventfd();
+
+	cr_expect_eq(beside_fd(fd, wakeup_fd, BRIEF), -ETIMEDOUT);
+	dofi_nap_end(fd);
+	cr_expect_eq(beside_fd(fd, wakeup_fd, UINT32_MAX), 0);
+}
+
+Test(cond, a_ring_ends_a_sleep_beside_a_descriptor)
+{
+	int fd = new_eventfd(), wakeup_fd = new_eventfd();
+
+	ring_at_sleep = true;
+	cr_expect_eq(beside_fd(fd, wakeup_fd, UINT32_MAX), 0);
+	cr_expect_eq(beside_fd(fd, wakeup_fd, BRIEF), -ETIMEDOUT, "the ring was taken");
+	dofi_mutex_lock(&lock);
+	dofi_cond_broadcast(&cond);
+	dofi_mutex_unlock(&lock);
+	cr_expect_eq(beside_fd(fd, wakeup_fd, BRIEF), -ETIMEDOUT, "it was for nobody");
+}
+
+/*
+ * Sleep on cond and a word of shared memory. Without futex_waitv the kernel refuses every such
+ * sleep.
+ */
+static _Atomic uint32_t word;
+
+static int beside_word(uint32_t value, uint32_t us)
+{
+	int err;
+
+	dofi_mutex_lock(&lock);
+	err = dofi_cond_wait_word(&cond, &lock, dofi_deadline(us), &word, value);
+	cr_expect_eq(cond.sleepers, 0);
+	dofi_mutex_unlock(&lock);
+	return err;
+}
+
+Test(cond, a_word_that_has_changed_ends_a_sleep)
+{
+	int64_t before = dofi_now();
+
+	word = 1;
+	if (!has_waitv()) {
+		cr_expect_eq(beside_word(2, LONG), -EBUSY);
+		return;
+	}
+	cr_expect_eq(beside_word(2, LONG), 0);
+	cr_expect_eq(beside_word(2, UINT32_MAX), 0);
+	cr_expect_eq(beside_word(1, BRIEF), -ETIMEDOUT);
+	cr_expect(dofi_now() - before >= BRIEF * 1000LL);
+}
+
+Test(cond, a_ring_ends_a_sleep_beside_a_word)
+{
+	ring_at_sleep = true;
+	cr_expect_eq(beside_word(0, UINT32_MAX), has_waitv() ? 0 : -EBUSY);
+	ring_at_sleep = true;
+	cr_expect_eq(beside_word(0, LONG), has_waitv() ? 0 : -EBUSY);
+}
+
+static void *wake_word(void *arg)
+{
+	const struct sleeper *s = arg;
+
+	sleeper_rests(s);
+	dofi_word_wake(&word);
+	return NULL;
+}
+
+Test(cond, the_word_is_woken)
+{
+	struct sleeper s = { .us = 0 };
+	pthread_t waker;
+
+	atomic_store(&s.tid, gettid());
+	pthread_create(&waker, NULL, wake_word, &s);
+	cr_expect_eq(beside_word(0, UINT32_MAX), has_waitv() ? 0 : -EBUSY);
+	pthread_join(waker, NULL);
+}
+
+#ifdef SYS_futex_waitv
+/*
+ * Makes futex_waitv fail with @err, as on a kernel before 5.16 or in a sandbox that does not know
+ * the call.
+ */
+static bool forbid_waitv(int err)
+{
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_futex_waitv, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | err),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { .len = sizeof(filter) / sizeof(filter[0]), .filter = filter };
+
+	return !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) &&
+	       !prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+}
+
+static void old_kernel(int err)
+{
+	struct sleeper s;
+
+	if (!forbid_waitv(err))
+		return;
+	cr_expect(!has_waitv());
+	cr_expect_eq(sleep_for(BRIEF), -ETIMEDOUT);
+	sleeper_start(&s, LONG);
+	cr_expect_eq(sleeper_end(&s), 0);
+	cr_expect_eq(pestered(UINT32_MAX, 0), -EINTR);
+	cr_expect_eq(disturbed(LONG, 0), 0, "not known which handler it was");
+	cr_expect_eq(disturbed(LONG, SA_RESTART), 0);
+	cr_expect_eq(pestered(BRIEF, 0), -ETIMEDOUT);
+	cr_expect_eq(beside_word(0, LONG), -EBUSY);
+}
+
+Test(cond, without_futex_waitv_a_sleep_with_a_deadline_goes_on)
+{
+	old_kernel(ENOSYS);
+}
+
+Test(cond, so_it_does_where_that_is_forbidden)
+{
+	old_kernel(EPERM);
+}
+#endif

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What an observer learns of a thread that notes itself. */
+
+#include "base/runner.h"
+
+#include <criterion/criterion.h>
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static struct dofi_runner runner;
+static sem_t noted, go_on;
+static _Atomic bool stop;
+static pthread_t thread;
+
+static void *sleeps(void *unused)
+{
+	dofi_runner_note(&runner);
+	sem_post(&noted);
+	sem_wait(&go_on);
+	return unused;
+}
+
+static void *spins(void *unused)
+{
+	dofi_runner_note(&runner);
+	sem_post(&noted);
+	while (!atomic_load(&stop))
+		;
+	return unused;
+}
+
+static void start(void *(*run)(void *))
+{
+	cr_assert_eq(pthread_create(&thread, NULL, run, NULL), 0);
+	sem_wait(&noted);
+}
+
+static void end(void)
+{
+	atomic_store(&stop, true);
+	sem_post(&go_on);
+	pthread_join(thread, NULL);
+	atomic_store(&stop, false);
+}
+
+static void init(void)
+{
+	sem_init(&noted, 0, 0);
+	sem_init(&go_on, 0, 0);
+}
+
+TestSuite(runner, .init = init);
+
+Test(runner, knows_no_thread_at_first)
+{
+	cr_expect_eq(dofi_runner_ran(&runner), INT64_MAX);
+	cr_expect(!dofi_runner_is_runnable(&runner));
+}
+
+Test(runner, the_observer_is_not_looked_at)
+{
+	dofi_runner_note(&runner);
+	cr_expect_eq(dofi_runner_ran(&runner), INT64_MAX);
+}
+
+Test(runner, a_thread_that_sleeps)
+{
+	start(sleeps);
+	while (dofi_runner_ran(&runner))	/* at first not known, then until it sleeps */
+		sched_yield();
+	cr_expect_eq(dofi_runner_ran(&runner), 0);
+	cr_expect(!dofi_runner_is_runnable(&runner));
+	end();
+}
+
+Test(runner, a_thread_that_runs)
+{
+	int64_t ran;
+
+	start(spins);
+	cr_expect_eq(dofi_runner_ran(&runner), INT64_MAX);
+	while (!(ran = dofi_runner_ran(&runner)))
+		sched_yield();
+	cr_expect(ran > 0 && ran < INT64_MAX);
+	cr_expect(dofi_runner_is_runnable(&runner));
+	end();
+}
+
+Test(runner, another_thread_is_looked_at_afresh)
+{
+	struct dofi_runner other = { 0 };
+
+	start(spins);
+	dofi_runner_ran(&runner);
+	dofi_runner_note(&other);
+	runner.tid = other.tid;
+	cr_expect_eq(dofi_runner_ran(&runner), INT64_MAX);
+	end();
+}
+
+Test(runner, a_thread_that_ended_is_forgotten)
+{
+	start(sleeps);
+	end();
+	cr_expect_eq(dofi_runner_ran(&runner), INT64_MAX);
+	cr_expect_eq(runner.tid, 0);
+	start(spins);
+	dofi_runner_ran(&runner);
+	cr_expect(dofi_runner_ran(&runner) < INT64_MAX);
+	end();
+}
+
+static void *looks(void *unused)
+{
+	dofi_runner_ran(&runner);
+	return dofi_runner_ran(&runner) < INT64_MAX ? &runner : unused;
+}
+
+static bool is_seen(void)
+{
+	void *seen;
+
+	dofi_runner_note(&runner);
+	cr_assert_eq(pthread_create(&thread, NULL, looks, NULL), 0);
+	pthread_join(thread, &seen);
+	return seen;
+}
+
+/* The child's thread has another number than the parent's, of which it is a copy. */
+Test(runner, after_a_fork)
+{
+	int status;
+	pid_t pid;
+
+	cr_expect(is_seen());
+	pid = fork();
+	if (!pid) {
+		is_seen();
+		_exit(is_seen() ? 0 : 1);
+	}
+	cr_assert_eq(waitpid(pid, &status, 0), pid);
+	cr_expect_eq(status, 0);
+}

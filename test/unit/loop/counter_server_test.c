@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Reporting counters: to which processes, how, and that nothing is left behind. */
+
+#include "loop/counter_server.h"
+
+#include "base/env.h"
+#include "fab/fake.h"
+#include "fab/start.h"
+
+#include <criterion/criterion.h>
+#include <stddef.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+static struct dofi_progress progress;
+static struct dofi_counter_server tell;
+static int rendered;
+
+static void render(FILE *to, void *arg)
+{
+	rendered++;
+	fprintf(to, "this is %s\n", (const char *)arg);
+}
+
+static const struct dofi_progress_ops ops;
+
+static void init(void)
+{
+	struct fi_info *info;
+
+	fake_init();
+	dofi_settings_read();
+	dofi_settings.counters = 1;
+	info = fake_info("tcp", "127.0.0.1");
+	cr_assert_eq(dofi_fabric_start(&progress, &ops, info), 0);
+	fi_freeinfo(info);
+	dofi_counter_server_init(&tell);
+}
+
+static void close_on_thread(void *arg)
+{
+	dofi_counter_server_close(arg);
+}
+
+static void close_tell(struct dofi_counter_server *t)
+{
+	dofi_progress_call(&progress, close_on_thread, t);
+}
+
+static void fini(void)
+{
+	close_tell(&tell);
+	dofi_progress_stop(&progress);
+}
+
+TestSuite(tell, .init = init, .fini = fini);
+
+/* Connects to socket number @i of this process. Returns -1 if nothing listens there. */
+static int asker(int i)
+{
+	struct sockaddr_un at = { .sun_family = AF_UNIX };
+	int len = snprintf(at.sun_path + 1, sizeof(at.sun_path) - 1, "dat-ofi/%d/%d", (int)getpid(), i);
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+	if (!connect(fd, (struct sockaddr *)&at, offsetof(struct sockaddr_un, sun_path) + 1 + len))
+		return fd;
+	close(fd);
+	return -1;
+}
+
+/* Reads the answer from the file that was handed over. */
+static ssize_t answer(int from, char *text, size_t size)
+{
+	char room[CMSG_SPACE(sizeof(int))], byte;
+	struct iovec iov = { .iov_base = &byte, .iov_len = 1 };
+	struct msghdr msg = {
+		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = room, .msg_controllen = sizeof(room),
+	};
+	ssize_t n;
+	int fd;
+
+	if (recvmsg(from, &msg, 0) != 1 || !CMSG_FIRSTHDR(&msg))
+		return -1;
+	memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&msg)), sizeof(fd));
+	n = pread(fd, text, size - 1, 0);
+	text[n > 0 ? n : 0] = 0;
+	close(fd);
+	return n;
+}
+
+static void open_tell(struct dofi_counter_server *t, const char *name)
+{
+	dofi_counter_server_open(t, &progress, render, (void *)(uintptr_t)name);
+}
+
+Test(tell, an_asker_gets_the_text_as_a_file)
+{
+	char text[64];
+	int i, fd;
+
+	open_tell(&tell, "one");
+	for (i = 0; i < 3; i++) {
+		fd = asker(0);
+		cr_assert(fd >= 0);
+		cr_expect(answer(fd, text, sizeof(text)) > 0);
+		cr_expect(!strcmp(text, "this is one\n"), "%s", text);
+		close(fd);
+	}
+	cr_expect_eq(rendered, 3);
+}
+
+Test(tell, each_has_a_number)
+{
+	struct dofi_counter_server second;
+	char text[64];
+	int fd;
+
+	open_tell(&tell, "one");
+	open_tell(&second, "two");
+	fd = asker(1);
+	cr_expect(answer(fd, text, sizeof(text)) > 0);
+	cr_expect(!strcmp(text, "this is two\n"), "%s", text);
+	close(fd);
+	close_tell(&second);
+	cr_expect_eq(asker(1), -1);
+	fd = asker(0);
+	cr_expect(fd >= 0);
+	close(fd);
+}
+
+Test(tell, nobody_is_waited_for)
+{
+	char text[64];
+	int gone, silent, fd;
+
+	open_tell(&tell, "one");
+	gone = asker(0);
+	close(gone);
+	silent = asker(0);
+	fd = asker(0);
+	cr_expect(answer(fd, text, sizeof(text)) > 0);
+	close(fd);
+	close(silent);
+}
+
+Test(tell, it_can_be_switched_off)
+{
+	dofi_settings.counters = 0;
+	open_tell(&tell, "one");
+	cr_expect_eq(asker(0), -1);
+	cr_expect_eq(rendered, 0);
+}
+
+Test(tell, nothing_is_left_when_it_is_closed)
+{
+	open_tell(&tell, "one");
+	close_tell(&tell);
+	cr_expect_eq(asker(0), -1);
+	close_tell(&tell);	/* closing again does no harm */
+	cr_expect_eq(rendered, 0);
+}
+
+Test(tell, no_descriptor_is_left_for_it)
+{
+	struct dofi_progress none = { .epfd = -1 };
+
+	dofi_counter_server_open(&tell, &none, render, NULL);
+	cr_expect_eq(tell.fd, -1);
+	cr_expect_eq(asker(0), -1);
+}

@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Event queues: the events they bring, and when they are read and watched. */
+
+#include "loop/eq.h"
+
+#include "loop/one.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+TestSuite(eq, .init = init, .fini = fini);
+
+Test(eq, an_event_arrives_with_its_data)
+{
+	event_add(2, 0);
+	await(1);
+	cr_expect_str_eq(trace, "c");
+	cr_expect_eq(last_len, sizeof(struct fi_eq_cm_entry) + 5);
+	cr_expect_str_eq(last_data, "data");
+	cr_expect_eq(last_entry.fid, &fake.eq.fid);
+}
+
+Test(eq, a_failed_attempt_arrives_with_its_data)
+{
+	event_add(2, FI_ECONNREFUSED);
+	await(1);
+	cr_expect_str_eq(trace, "!");
+	cr_expect_eq(last_len, 5);
+	cr_expect_str_eq(last_data, "data");
+}
+
+Test(eq, events_and_errors_keep_their_order)
+{
+	hold_thread();
+	event_add(0, 0);
+	event_add(1, FI_ECONNREFUSED);
+	event_add(2, 0);
+	sem_post(&release);
+	await(3);
+	cr_expect_str_eq(trace, "a!c");
+}
+
+static void event_run(struct dofi_work *work)
+{
+	letter_run(work);
+	event_add(1, 0);
+}
+
+Test(eq, events_are_read_between_two_works)
+{
+	struct letter one = { { .run = event_run }, '1' }, two = { { .run = letter_run }, '2' };
+
+	hold_thread();
+	dofi_progress_post(&progress, &one.work);
+	dofi_progress_post(&progress, &two.work);
+	sem_post(&release);
+	await(3);
+	cr_expect_str_eq(trace, "1b2");
+}
+
+static void events_run(struct dofi_work *work)
+{
+	event_add(1, 0);
+	dofi_progress_events(&progress);
+	letter_run(work);
+}
+
+Test(eq, events_are_read_when_asked_for)
+{
+	struct letter one = { { .run = events_run }, '1' };
+
+	dofi_progress_post(&progress, &one.work);
+	await(2);
+	cr_expect_str_eq(trace, "b1");
+}
+
+static void errno_run(struct dofi_work *work)
+{
+	(void)work;
+	errno = EAGAIN;
+}
+
+Test(eq, events_are_read_without_an_old_error)
+{
+	struct dofi_work work = { .run = errno_run };
+
+	dofi_progress_post(&progress, &work);
+	settle();
+	cr_expect_eq(fake.eq_errno, 0);
+}
+
+Test(eq, a_stale_signal_is_cleared_and_then_it_idles, .init = init_net, .timeout = 20)
+{
+	fake.fault.stale_signal = true;
+	event_add(2, 0);
+	await(1);
+	while (!fake.eq_sreads)
+		usleep(1000);
+	wait_until_idle();
+	cr_expect_str_eq(trace, "c");
+}
+
+Test(eq, other_fabrics_never_wait_for_an_event)
+{
+	event_add(2, 0);
+	await(1);
+	settle();
+	dofi_progress_wake(&progress);
+	settle();
+	cr_expect_eq(fake.eq_sreads, 0);
+}
+
+/* Event queues that are readable while data arrives for their endpoints */
+
+static void init_tcp(void)
+{
+	int ret = -1;
+
+	dofi_settings_read();
+	fake_init();
+	fake.replace_fabric = true;
+	fake.version = FI_VERSION(2, 1);
+	sem_init(&traced, 0, 0);
+	cr_assert_eq(start_as("tcp"), 0);
+	dofi_cq_init(&cq);
+	dofi_progress_call(&progress, cq_open_call, &ret);
+	cr_assert_eq(ret, 0);
+}
+
+static void fini_tcp(void)
+{
+	dofi_progress_call(&progress, cq_close_call, NULL);
+	dofi_progress_stop(&progress);
+	cr_expect_eq(fake.open, 0);
+}
+
+TestSuite(shared_eq, .init = init_tcp, .fini = fini_tcp, .timeout = 20);
+
+/* Whether the progress thread's epoll set has @fd. */
+static bool is_watched(int fd)
+{
+	char path[64], line[256];
+	bool found = false;
+	FILE *f;
+	int tfd;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", progress.epfd);
+	f = fopen(path, "r");
+	cr_assert(f);
+	while (fgets(line, sizeof(line), f))
+		found |= sscanf(line, "tfd: %d", &tfd) == 1 && tfd == fd;
+	fclose(f);
+	return found;
+}
+
+/* Whether the thread of begin_to_poll() polls. */
+static _Atomic bool polls;
+
+/*
+ * If the polling thread was delayed, the progress thread has armed the CQ. A completion makes it
+ * leave the CQ to the program again.
+ */
+static void give_back(void)
+{
+	if (cq.mode == DOFI_CQ_ARMED && !fake_unread() && strlen(trace) < sizeof(trace) / 2)
+		fake_complete((void *)(uintptr_t)'a', 0);
+}
+
+/* Uses the CQ if @use, until the event queue is watched if @watched, else until it is not. */
+static void until_watched(bool watched, bool use)
+{
+	while (is_watched(fake.eq_fd) != watched)
+		if (polls)
+			give_back();
+		else if (use)
+			own_cq();
+}
+
+Test(shared_eq, is_not_watched_while_the_program_polls)
+{
+	cr_expect(is_watched(fake.eq_fd));
+	until_watched(false, true);
+	cr_expect(is_watched(fake.second_eq_fd), "requests are no data");
+	until_watched(true, false);
+}
+
+Test(shared_eq, other_fabrics_keep_it, .init = init, .fini = fini)
+{
+	int ret = -1;
+
+	dofi_cq_init(&cq);
+	dofi_progress_call(&progress, cq_open_call, &ret);
+	cr_assert_eq(ret, 0);
+	own_cq();
+	settle();
+	cr_expect(is_watched(fake.eq_fd));
+	cr_expect(!progress.listen_eq.fid);
+	dofi_progress_call(&progress, cq_close_call, NULL);
+}
+
+static void *poll_on(void *arg)
+{
+	while (polls)
+		dofi_cq_poll(&cq, NULL);
+	return arg;
+}
+
+static pthread_t begin_to_poll(void)
+{
+	pthread_t thread;
+
+	polls = true;
+	cr_assert_eq(pthread_create(&thread, NULL, poll_on, NULL), 0);
+	while (cq.mode != DOFI_CQ_OWNED)
+		give_back();
+	return thread;
+}
+
+static void end_polling(pthread_t thread)
+{
+	polls = false;
+	pthread_join(thread, NULL);
+}
+
+Test(shared_eq, events_come_while_the_program_polls)
+{
+	pthread_t thread = begin_to_poll();
+	int i;
+
+	for (i = 0; i < 10; i++) {
+		event_add(2, 0);
+		while (!memchr(trace, 'c', sizeof(trace)))
+			sem_wait(&traced);
+		pthread_mutex_lock(&trace_lock);
+		memset(trace, 0, sizeof(trace));
+		pthread_mutex_unlock(&trace_lock);
+	}
+	end_polling(thread);
+}
+
+/*
+ * A look each millisecond must not read the event queue, because the polling thread needs the
+ * fabric's lock.
+ */
+Test(shared_eq, is_not_read_while_it_is_empty)
+{
+	pthread_t thread = begin_to_poll();
+	unsigned reads, trywaits;
+
+	do {
+		until_watched(false, false);
+		reads = fake.eq_reads;
+		trywaits = fake.trywaits;
+		while (fake.trywaits < trywaits + 10 && cq.mode == DOFI_CQ_OWNED)
+			;
+	} while (cq.mode != DOFI_CQ_OWNED);
+	cr_expect(fake.eq_reads - reads <= 1, "%u", fake.eq_reads - reads);
+	end_polling(thread);
+}
+
+static void await_call(void *arg)
+{
+	(void)arg;
+	dofi_progress_await(&progress);
+}
+
+Test(shared_eq, stays_for_a_while_where_an_event_is_expected)
+{
+	pthread_t thread = begin_to_poll();
+
+	until_watched(false, false);
+	/* repeated if this thread was delayed for longer than the queue stays watched */
+	do
+		dofi_progress_call(&progress, await_call, NULL);
+	while (!is_watched(fake.eq_fd));
+	until_watched(false, false);
+	end_polling(thread);
+}
+
+/* Even if the next look at the CQ is far away. */
+Test(shared_eq, is_watched_again_when_a_thread_waits_for_events)
+{
+	const long tick = dofi_settings.tick_us;
+
+	dofi_settings.tick_us = 100000000;
+	cq.offloaded = true;		/* its second pause is the longest */
+	own_cq();
+	until_watched(false, false);
+	dofi_progress_probe(&progress);
+	until_watched(true, false);
+	cr_expect_eq(cq.mode, DOFI_CQ_ARMED);
+	dofi_settings.tick_us = tick;
+}
+
+Test(shared_eq, but_not_while_another_polls)
+{
+	pthread_t thread = begin_to_poll();
+	int i;
+
+	until_watched(false, false);
+	for (i = 0; i < 10; i++) {
+		dofi_progress_probe(&progress);
+		while (progress.probe_wanted)
+			;
+		settle();
+	}
+	/* without a processor the polling thread may seem to have stopped */
+	until_watched(false, false);
+	end_polling(thread);
+}
+
+/* A watched event queue needs no further look. */
+Test(shared_eq, requests_for_a_look_cost_nothing_while_it_is_watched)
+{
+	settle();
+	wait_until_idle();
+	dofi_progress_expect(&progress);
+	dofi_progress_probe(&progress);
+	cr_expect(!progress.eq_wanted);
+	cr_expect(!progress.probe_wanted);
+}
+
+Test(shared_eq, an_idle_thread_makes_no_rounds)
+{
+	until_watched(false, true);
+	until_watched(true, false);
+	settle();
+	wait_until_idle();
+}
+
+/*
+ * Adds an event and takes its signal, as fi_trywait() may. A read after the last fi_trywait() finds
+ * the event.
+ */
+static void take_signal(void *arg)
+{
+	uint64_t n;
+
+	(void)arg;
+	event_add(2, 0);
+	cr_expect_eq(read(fake.eq_fd, &n, sizeof(n)), sizeof(n));
+}
+
+Test(shared_eq, an_event_without_a_signal_is_found_when_it_is_watched_again)
+{
+	until_watched(false, true);
+	dofi_progress_call(&progress, take_signal, NULL);
+	while (!memchr(trace, 'c', sizeof(trace)))
+		sem_wait(&traced);
+}
+
+Test(shared_eq, of_the_preview_leaves_too, .init = init_net, .fini = fini)
+{
+	int ret = -1;
+
+	dofi_cq_init(&cq);
+	dofi_progress_call(&progress, cq_open_call, &ret);
+	cr_assert_eq(ret, 0);
+	until_watched(false, true);
+	cr_expect(!progress.listen_eq.fid, "it would not help");
+	event_add(2, 0);
+	while (!memchr(trace, 'c', sizeof(trace)))
+		sem_wait(&traced);
+	until_watched(true, false);
+	dofi_progress_call(&progress, cq_close_call, NULL);
+}
+
+/* Errors */
+
+Test(eq, an_event_queue_that_cannot_be_read_is_told_once)
+{
+	fake.fault.eq_read = -FI_EIO;
+	dofi_progress_wake(&progress);
+	told_once(-FI_EIO);
+}
+
+Test(eq, where_that_may_be_one_connections_fault_it_goes_on, .init = init_verbs)
+{
+	fake.fault.eq_read = -FI_EIO;
+	dofi_progress_wake(&progress);
+	settle();
+	fake.fault.eq_read = 0;
+	event_add(2, 0);
+	await(1);
+	cr_expect_str_eq(trace, "c");
+}
+
+Test(eq, but_not_without_the_event_queues_descriptor, .init = init_verbs)
+{
+	fake.fault.eq_read = -EBADF;
+	dofi_progress_wake(&progress);
+	told_once(-EBADF);
+}
+
+TestSuite(eq_open, .init = start_init);
+
+/* Opening */
+
+Test(eq_open, without_an_event_queue)
+{
+	fake.fault.eq_open = -FI_ENOMEM;
+	fails_to_start(-FI_ENOMEM);
+}
+
+Test(eq_open, without_the_event_queue_of_passive_endpoints)
+{
+	int fds = count_fds();
+
+	fake.version = FI_VERSION(2, 1);
+	fake.fault.second_eq_open = -FI_ENOMEM;
+	cr_expect_eq(start_as("tcp"), -FI_ENOMEM);
+	cr_expect_eq(fake.open, 0);
+	cr_expect_eq(count_fds(), fds);
+}
+
+Test(eq_open, without_the_event_queues_descriptor)
+{
+	fake.fault.eq_control = -FI_ENOSYS;
+	fails_to_start(-FI_ENOSYS);
+}
