@@ -37,21 +37,37 @@ enum dofi_cq_mode {
  */
 struct dofi_cq_guard {
 	const struct dofi_cq_guard_ops *ops;
+	_Atomic uint64_t *holder;	/* the lock: the number of its holder, or 0 */
+	uint64_t self;			/* the number of this process as a holder */
 	const _Atomic uint32_t *sent;	/* changes after a peer has sent something to an endpoint of the CQ */
 };
 
 struct dofi_cq_guard_ops {
-	/* Locks if the lock is free, with one look at it. Returns whether it is locked. */
-	bool (*take)(struct dofi_cq_guard *guard);
-	/* Locks unless that takes long. Returns whether it is locked. */
-	bool (*try)(struct dofi_cq_guard *guard);
+	/* Locks after dofi_cq_guard_take() failed, unless that takes long. Returns whether it is locked. */
+	bool (*try_again)(struct dofi_cq_guard *guard);
 	/*
 	 * Waits for the lock. Returns 0, -ETIMEDOUT after 100 ms, or -ENOTRECOVERABLE while the memory is damaged and
 	 * must not be used.
 	 */
 	int (*lock)(struct dofi_cq_guard *guard);
-	void (*unlock)(struct dofi_cq_guard *guard);
 };
+
+/* Locks if the holder is @from: 0, or one that is dead. */
+static inline bool dofi_cq_guard_take(struct dofi_cq_guard *guard, uint64_t from)
+{
+	return atomic_compare_exchange_strong_explicit(guard->holder, &from, guard->self, memory_order_acquire,
+						       memory_order_relaxed);
+}
+
+static inline bool dofi_cq_guard_try(struct dofi_cq_guard *guard)
+{
+	return dofi_cq_guard_take(guard, 0) || guard->ops->try_again(guard);
+}
+
+static inline void dofi_cq_guard_unlock(struct dofi_cq_guard *guard)
+{
+	atomic_store_explicit(guard->holder, 0, memory_order_release);
+}
 
 struct dofi_cq {
 	struct dofi_mutex lock;		/* held while a thread reads and delivers; keeps completions in order */
@@ -130,22 +146,6 @@ void dofi_cq_close(struct dofi_cq *cq);
  * unlocked the guard. Before the first endpoint; progress thread.
  */
 void dofi_cq_set_guard(struct dofi_cq *cq, struct dofi_cq_guard *guard);
-
-static inline bool dofi_cq_guard_try(struct dofi_cq *cq)
-{
-	return !cq->guard || cq->guard->ops->try(cq->guard);
-}
-
-static inline int dofi_cq_guard_lock(struct dofi_cq *cq)
-{
-	return cq->guard ? cq->guard->ops->lock(cq->guard) : 0;
-}
-
-static inline void dofi_cq_guard_unlock(struct dofi_cq *cq)
-{
-	if (cq->guard)
-		cq->guard->ops->unlock(cq->guard);
-}
 
 /* The next poll reads the CQ even if no peer has sent anything. Call with the lock held. */
 static inline void dofi_cq_skip_none(struct dofi_cq *cq)

@@ -82,12 +82,12 @@ static uint64_t skips_after(ssize_t n)
  */
 static bool guard_lock(struct dofi_cq *cq, uint32_t sent)
 {
-	if (cq->guard->ops->take(cq->guard)) {
+	if (dofi_cq_guard_take(cq->guard, 0)) {
 		cq->refused_in_row = 0;
 		return true;
 	}
 	if (++cq->refused_in_row % REFUSALS_IN_ROW == 0)
-		return cq->guard->ops->try(cq->guard);
+		return cq->guard->ops->try_again(cq->guard);
 	cq->sent = sent;
 	cq->skips = SKIPS;
 	return false;
@@ -110,7 +110,7 @@ static ssize_t read_guarded(struct dofi_cq *cq)
 	if (!guard_lock(cq, sent))
 		return -FI_EAGAIN;
 	n = fi_cq_read(cq->fid, cq->entry, DOFI_CQ_BATCH);
-	cq->guard->ops->unlock(cq->guard);
+	dofi_cq_guard_unlock(cq->guard);
 	cq->skips = skips_after(n);
 	cq->sent = sent;
 	return n;
@@ -245,12 +245,13 @@ static ssize_t read_patiently(struct dofi_cq *cq)
 		return -FI_EAGAIN;
 	if (cq->several)
 		return read_shards(cq);
-	if (dofi_cq_guard_lock(cq))
+	if (cq->guard && cq->guard->ops->lock(cq->guard))
 		return -FI_EAGAIN;
 	dofi_cq_enter(cq);
 	n = read_unguarded(cq);
 	dofi_cq_exit(cq);
-	dofi_cq_guard_unlock(cq);
+	if (cq->guard)
+		dofi_cq_guard_unlock(cq->guard);
 	return n;
 }
 

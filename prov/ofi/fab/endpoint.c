@@ -152,16 +152,29 @@ static ssize_t post(const struct dofi_rdm *rdm, struct dofi_rdm_buffer *buffer)
 		       context_of(buffer));
 }
 
+static int guard_lock(struct dofi_rdm *rdm)
+{
+	struct dofi_cq_guard *guard = rdm->cq->guard;
+
+	return guard ? guard->ops->lock(guard) : 0;
+}
+
+static void guard_unlock(struct dofi_rdm *rdm)
+{
+	if (rdm->cq->guard)
+		dofi_cq_guard_unlock(rdm->cq->guard);
+}
+
 static int buffers_post(struct dofi_rdm *rdm)
 {
 	unsigned i;
 	int ret = 0;
 
-	if (dofi_cq_guard_lock(rdm->cq))
+	if (guard_lock(rdm))
 		return -FI_EAGAIN;
 	for (i = 0; i < rdm->n_buffers && !ret; i++)
 		ret = post(rdm, &rdm->buffer[i]);
-	dofi_cq_guard_unlock(rdm->cq);
+	guard_unlock(rdm);
 	return ret;
 }
 
@@ -171,7 +184,7 @@ static int buffers_post(struct dofi_rdm *rdm)
  */
 static void buffers_cancel(struct dofi_rdm *rdm, struct fid_ep *fid)
 {
-	const int ret = dofi_cq_guard_lock(rdm->cq);
+	const int ret = guard_lock(rdm);
 	unsigned i;
 
 	if (ret) {
@@ -181,7 +194,7 @@ static void buffers_cancel(struct dofi_rdm *rdm, struct fid_ep *fid)
 	}
 	for (i = 0; i < rdm->n_buffers; i++)
 		fi_cancel(&fid->fid, context_of(&rdm->buffer[i]));
-	dofi_cq_guard_unlock(rdm->cq);
+	guard_unlock(rdm);
 }
 
 /* Holds the CQ lock: shm frees memory that a thread that reads the CQ may still access. */
@@ -383,7 +396,7 @@ static ssize_t unposted_post(struct dofi_rdm *rdm)
 	struct dofi_rdm_buffer *buffer;
 	ssize_t ret = 0;
 
-	if (!dofi_cq_guard_try(rdm->cq))
+	if (rdm->cq->guard && !dofi_cq_guard_try(rdm->cq->guard))
 		return -FI_EAGAIN;
 	while (!ret && (buffer = STAILQ_FIRST(&rdm->unposted))) {
 		ret = post(rdm, buffer);
@@ -392,7 +405,7 @@ static ssize_t unposted_post(struct dofi_rdm *rdm)
 		STAILQ_REMOVE_HEAD(&rdm->unposted, link);
 		rdm->n_unposted--;
 	}
-	dofi_cq_guard_unlock(rdm->cq);
+	guard_unlock(rdm);
 	dofi_cq_skip_none(rdm->cq);
 	return ret;
 }

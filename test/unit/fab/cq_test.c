@@ -1459,50 +1459,36 @@ Test(cq, a_poller_that_sleeps_is_not_waited_for)
 }
 
 /* A guard that the test locks as another process would. */
-static struct dofi_mutex guarded;
+static _Atomic uint64_t holder;
 static _Atomic uint32_t sent;
 
 static int guard_tries;		/* calls that wait for a short time */
 
-static bool guard_take(struct dofi_cq_guard *g)
-{
-	(void)g;
-	return dofi_mutex_try(&guarded);
-}
-
-static bool guard_try(struct dofi_cq_guard *g)
+static bool guard_try_again(struct dofi_cq_guard *g)
 {
 	guard_tries++;
-	return guard_take(g);
+	return dofi_cq_guard_take(g, 0);
 }
 
 static int guard_lock(struct dofi_cq_guard *g)
 {
-	(void)g;
-	dofi_mutex_lock(&guarded);
+	while (!dofi_cq_guard_take(g, 0))
+		sched_yield();
 	return 0;
 }
 
-static void guard_unlock(struct dofi_cq_guard *g)
-{
-	(void)g;
-	dofi_mutex_unlock(&guarded);
-}
-
-static const struct dofi_cq_guard_ops guard_ops = {
-	.take = guard_take, .try = guard_try, .lock = guard_lock, .unlock = guard_unlock,
-};
-static struct dofi_cq_guard guard = { .ops = &guard_ops, .sent = &sent };
+static const struct dofi_cq_guard_ops guard_ops = { .try_again = guard_try_again, .lock = guard_lock };
+static struct dofi_cq_guard guard = { .ops = &guard_ops, .holder = &holder, .self = 1, .sent = &sent };
 static sem_t inside, leave;
 
-static void *somebody(void *arg)
+static void *hold_guard(void *arg)
 {
 	(void)arg;
-	dofi_mutex_lock(&guarded);
+	guard_lock(&guard);
 	sem_post(&inside);
 	while (sem_wait(&leave))
 		;
-	dofi_mutex_unlock(&guarded);
+	dofi_cq_guard_unlock(&guard);
 	return NULL;
 }
 
@@ -1513,7 +1499,7 @@ Test(cq, a_poll_does_not_wait_for_the_guard_but_a_drain_does)
 	make_owned();
 	dofi_cq_set_guard(&cq, &guard);
 	cr_expect(!atomic_load(&cq.programs_fid));
-	cr_assert_eq(pthread_create(&thread, NULL, somebody, NULL), 0);
+	cr_assert_eq(pthread_create(&thread, NULL, hold_guard, NULL), 0);
 	while (sem_wait(&inside))
 		;
 	complete(1);
@@ -1590,10 +1576,10 @@ Test(cq, with_a_guard_a_refused_poll_comes_back_later)
 	dofi_cq_set_guard(&cq, &guard);
 	poll_once();
 	complete(1);
-	dofi_mutex_lock(&guarded);
+	guard_lock(&guard);
 	atomic_fetch_add(&sent, 1);
 	poll_once();
-	dofi_mutex_unlock(&guarded);
+	dofi_cq_guard_unlock(&guard);
 	poll_once();
 	cr_expect_eq(delivered, next_context - 2, "the holder has unlocked, and not counted yet");
 	atomic_fetch_add(&sent, 1);
@@ -1604,14 +1590,14 @@ Test(cq, with_a_guard_a_refused_poll_comes_back_later)
 
 #define REFUSALS_IN_ROW 8	/* as in cq_read.c */
 
-/* try() finds out whether the holder is dead. */
+/* try_again() finds out whether the holder is dead. */
 Test(cq, with_a_guard_polls_that_are_refused_in_a_row_wait_for_it)
 {
 	int polls;
 
 	make_owned();
 	dofi_cq_set_guard(&cq, &guard);
-	dofi_mutex_lock(&guarded);
+	guard_lock(&guard);
 	for (polls = 1; polls <= REFUSALS_IN_ROW; polls++) {
 		cr_expect_eq(guard_tries, 0);
 		atomic_fetch_add(&sent, 1);
@@ -1621,7 +1607,7 @@ Test(cq, with_a_guard_polls_that_are_refused_in_a_row_wait_for_it)
 	for (polls = 0; polls < REFUSALS_IN_ROW * (SKIPS + 1); polls++)
 		poll_once();
 	cr_expect_eq(guard_tries, 2, "though nothing was sent");
-	dofi_mutex_unlock(&guarded);
+	dofi_cq_guard_unlock(&guard);
 	dofi_cq_close(&cq);
 }
 

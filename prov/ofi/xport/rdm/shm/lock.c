@@ -39,7 +39,7 @@ static bool died_in_there(struct dofi_robust *robust, uint64_t holder)
 	if (now - atomic_load(&robust->seen_at) < LOOK_NS)
 		return false;
 	atomic_store(&robust->seen_at, now);
-	return is_dead(holder, robust->self);
+	return is_dead(holder, robust->guard.self);
 }
 
 /*
@@ -56,19 +56,25 @@ static bool repair(struct dofi_robust *robust)
 	return false;
 }
 
-bool dofi_robust_try_again(struct dofi_robust *robust)
+static struct dofi_robust *robust_of(struct dofi_cq_guard *guard)
 {
+	return DOFI_CONTAINER_OF(guard, struct dofi_robust, guard);
+}
+
+static bool try_again(struct dofi_cq_guard *guard)
+{
+	struct dofi_robust *robust = robust_of(guard);
 	uint64_t holder;
 	int i;
 
 	for (i = 0; i < TRIES; i++)
-		if (!atomic_load_explicit(robust->holder, memory_order_relaxed) &&
-		    dofi_robust_take(robust, 0))
+		if (!atomic_load_explicit(guard->holder, memory_order_relaxed) &&
+		    dofi_cq_guard_take(guard, 0))
 			return true;
-	holder = atomic_load(robust->holder);
+	holder = atomic_load(guard->holder);
 	if (!robust->damaged || !holder || atomic_load(&robust->disabled) || !died_in_there(robust, holder))
 		return false;
-	return dofi_robust_take(robust, holder) && repair(robust);
+	return dofi_cq_guard_take(guard, holder) && repair(robust);
 }
 
 bool dofi_robust_lock(struct dofi_robust *robust)
@@ -91,21 +97,6 @@ void dofi_robust_enable(struct dofi_robust *robust)
 	dofi_robust_unlock(robust);
 }
 
-static struct dofi_robust *robust_of(struct dofi_cq_guard *guard)
-{
-	return DOFI_CONTAINER_OF(guard, struct dofi_robust, guard);
-}
-
-static bool guard_take(struct dofi_cq_guard *guard)
-{
-	return dofi_robust_take(robust_of(guard), 0);
-}
-
-static bool guard_try(struct dofi_cq_guard *guard)
-{
-	return dofi_robust_try(robust_of(guard));
-}
-
 static int guard_lock(struct dofi_cq_guard *guard)
 {
 	struct dofi_robust *robust = robust_of(guard);
@@ -115,11 +106,4 @@ static int guard_lock(struct dofi_cq_guard *guard)
 	return atomic_load(&robust->disabled) ? -ENOTRECOVERABLE : -ETIMEDOUT;
 }
 
-static void guard_unlock(struct dofi_cq_guard *guard)
-{
-	dofi_robust_unlock(robust_of(guard));
-}
-
-const struct dofi_cq_guard_ops dofi_robust_guard_ops = {
-	.take = guard_take, .try = guard_try, .lock = guard_lock, .unlock = guard_unlock,
-};
+const struct dofi_cq_guard_ops dofi_robust_guard_ops = { .try_again = try_again, .lock = guard_lock };

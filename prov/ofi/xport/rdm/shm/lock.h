@@ -24,9 +24,7 @@
 #include <stdint.h>
 
 struct dofi_robust {
-	struct dofi_cq_guard guard;	/* for CQs of the owner's endpoints */
-	_Atomic uint64_t *holder;	/* in the owner's page: the number of the holder's page; 0: not locked */
-	uint64_t self;			/* the number of this process's page */
+	struct dofi_cq_guard guard;	/* the lock: a word in the owner's page */
 	char name[DOFI_SHM_NAME];	/* of the owner's page: names of its endpoints begin with it */
 	/*
 	 * Called when the memory cannot be repaired, by any thread, once until dofi_robust_enable(). NULL in a lock
@@ -41,15 +39,6 @@ struct dofi_robust {
 
 extern const struct dofi_cq_guard_ops dofi_robust_guard_ops;
 
-static inline bool dofi_robust_take(struct dofi_robust *robust, uint64_t from)
-{
-	return atomic_compare_exchange_strong_explicit(robust->holder, &from, robust->self,
-						       memory_order_acquire, memory_order_relaxed);
-}
-
-/* The slow path of dofi_robust_try(). */
-bool dofi_robust_try_again(struct dofi_robust *robust);
-
 /*
  * Locks, unless the holder keeps the lock longer than an undisturbed call of libfabric takes: then returns false, and
  * the caller tries again later. NULL is always free. Any thread. No system call, unless a holder keeps the lock for
@@ -57,7 +46,7 @@ bool dofi_robust_try_again(struct dofi_robust *robust);
  */
 static inline bool dofi_robust_try(struct dofi_robust *robust)
 {
-	return !robust || dofi_robust_take(robust, 0) || dofi_robust_try_again(robust);
+	return !robust || dofi_cq_guard_try(&robust->guard);
 }
 
 /* Like dofi_robust_try(), but waits: returns false after 100 ms, or if the lock is disabled. */
@@ -72,7 +61,7 @@ void dofi_robust_enable(struct dofi_robust *robust);
 static inline void dofi_robust_unlock(struct dofi_robust *robust)
 {
 	if (robust)
-		atomic_store_explicit(robust->holder, 0, memory_order_release);
+		dofi_cq_guard_unlock(&robust->guard);
 }
 
 #endif

@@ -31,9 +31,9 @@ static int random_get(void *buf, size_t len)
 static void robust_init(struct dofi_robust *robust, struct dofi_shm_page *page, const char *name,
 		      uint64_t self)
 {
-	robust->holder = &page->holder;
-	robust->guard = (struct dofi_cq_guard){ .ops = &dofi_robust_guard_ops, .sent = &page->sent };
-	robust->self = self;
+	robust->guard = (struct dofi_cq_guard){
+		.ops = &dofi_robust_guard_ops, .holder = &page->holder, .self = self, .sent = &page->sent,
+	};
 	strcpy(robust->name, name);
 }
 
@@ -114,7 +114,7 @@ static struct dofi_shm_peer *peer_find(uint64_t self, const char *name,
 	struct dofi_shm_peer *peer;
 
 	LIST_FOREACH(peer, &peers, link)
-		if (peer->robust.self == self && !strcmp(peer->robust.name, name) &&
+		if (peer->robust.guard.self == self && !strcmp(peer->robust.name, name) &&
 		    cookie_is(peer->page, cookie))
 			break;
 	return peer;
@@ -174,7 +174,7 @@ int dofi_shm_map(const struct dofi_shm *shm, const char *name,
 
 	if (fd < 0)
 		return fd;
-	ret = peer_get(fd, shm->robust.self, name, cookie, peer);
+	ret = peer_get(fd, shm->robust.guard.self, name, cookie, peer);
 	close(fd);
 	return ret;
 }

@@ -38,7 +38,7 @@ static void damaged(struct dofi_robust *g)
 	damages++;
 }
 
-static struct dofi_robust robust = { .name = NAME, .damaged = damaged };
+static struct dofi_robust robust = { .guard.ops = &dofi_robust_guard_ops, .name = NAME, .damaged = damaged };
 
 /* Maps a file that has no name any more, as after its owner was reaped. */
 static struct region *region_map(const char *path, uint8_t version)
@@ -69,8 +69,8 @@ static int own_page(void)
 
 	cr_assert(fd >= 0);
 	munmap(at, DOFI_SHM_FILE_LEN);
-	robust.self = dofi_shm_file_number(name);
-	cr_assert(robust.self);
+	robust.guard.self = dofi_shm_file_number(name);
+	cr_assert(robust.guard.self);
 	return fd;
 }
 
@@ -80,7 +80,7 @@ static void set_up(uint8_t version)
 {
 	page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	cr_assert(page != MAP_FAILED);
-	robust.holder = &page->holder;
+	robust.guard.holder = &page->holder;
 	own_fd = own_page();
 	region = region_map(DOFI_SHM_FOLDER "/" NAME ".0:0:0", version);
 	another = region_map(DOFI_SHM_FOLDER "/" NAME "1.0:0:0", version);
@@ -91,7 +91,7 @@ static void tear_down(void)
 	char name[DOFI_SHM_NAME];
 
 	cr_expect_eq(page->holder, 0);
-	snprintf(name, sizeof(name), "dat-ofi-%016llx", (unsigned long long)robust.self);
+	snprintf(name, sizeof(name), "dat-ofi-%016llx", (unsigned long long)robust.guard.self);
 	dofi_shm_file_remove(name);
 	close(own_fd);
 	dofi_shm_files_reap();
@@ -200,7 +200,7 @@ static void nobody_enters(void)
 	const int64_t begun = dofi_now();
 
 	cr_expect(!dofi_robust_try(&robust));
-	cr_expect(!dofi_robust_guard_ops.try(&robust.guard));
+	cr_expect(!dofi_cq_guard_try(&robust.guard));
 	cr_expect_eq(dofi_robust_guard_ops.lock(&robust.guard), -ENOTRECOVERABLE);
 	cr_expect(dofi_now() - begun < 90 * 1000000LL, "nor waits");
 }
@@ -255,7 +255,7 @@ Test(robust, who_sees_no_page_calls_nobody_dead)
 	c = somebody();
 	snprintf(name, sizeof(name), "dat-ofi-%016llx", (unsigned long long)page->holder);
 	dofi_shm_file_remove(name);
-	snprintf(name, sizeof(name), "dat-ofi-%016llx", (unsigned long long)robust.self);
+	snprintf(name, sizeof(name), "dat-ofi-%016llx", (unsigned long long)robust.guard.self);
 	dofi_shm_file_remove(name);
 	cr_expect(!dofi_robust_lock(&robust));
 	cr_expect(!is_free(region));

@@ -238,8 +238,8 @@ Test(shm, each_ia_has_a_gate_of_its_own_to_a_peer)
 	cr_assert_eq(dofi_shm_open(&other), 0);
 	cr_assert_eq(dofi_shm_map(&shm, other.name, other.page->cookie, &one), 0);
 	cr_assert_eq(dofi_shm_map(&other, other.name, other.page->cookie, &two), 0);
-	cr_expect(one->robust.self == shm.robust.self && two->robust.self == other.robust.self);
-	cr_expect(shm.robust.self != other.robust.self);
+	cr_expect(one->robust.guard.self == shm.robust.guard.self && two->robust.guard.self == other.robust.guard.self);
+	cr_expect(shm.robust.guard.self != other.robust.guard.self);
 	cr_expect(dofi_robust_try(&one->robust));
 	cr_expect(!dofi_robust_try(&two->robust) && !dofi_robust_try(&other.robust));
 	dofi_robust_unlock(&one->robust);
