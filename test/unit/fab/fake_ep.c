@@ -360,10 +360,12 @@ static struct fi_ops_msg msg_ops = {
 	.size = sizeof(msg_ops), .send = ep_send, .sendv = ep_sendv, .recv = ep_recv, .recvv = ep_recvv,
 	.inject = ep_inject, .sendmsg = ep_sendmsg,
 };
+
 /* A cancelled receive completes with FI_ECANCELED. */
 static ssize_t ep_cancel(fid_t fid, void *context)
 {
 	(void)fid;
+	fake_guarded();
 	fake_eps.cancels++;
 	fake_complete(context, FI_ECANCELED);
 	return 0;

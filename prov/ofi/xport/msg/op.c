@@ -5,7 +5,7 @@
 
 #include "base/iov.h"
 #include "fab/quirks.h"
-#include "obj/beside.h"
+#include "obj/cq_data.h"
 #include "obj/ep_dto.h"
 #include "xport/msg/frame.h"
 #include "xport/msg/mail.h"
@@ -110,7 +110,7 @@ static __attribute__((noinline)) int send_framed(struct dofi_ep *ep, struct dofi
 	const size_t room = ep->obj.ia->limits.inject_size < MSG_FRAME_MAX ?
 				    ep->obj.ia->limits.inject_size : MSG_FRAME_MAX;
 	const struct msg_frame frame = {
-		.length = length, .beside = cq_data, .whole = length <= room - MSG_FRAME_HEADER,
+		.length = length, .cq_data = cq_data, .whole = length <= room - MSG_FRAME_HEADER,
 	};
 	unsigned char buf[MSG_FRAME_MAX];
 	int ret;
@@ -129,15 +129,15 @@ static __attribute__((noinline)) int send_framed(struct dofi_ep *ep, struct dofi
 
 /* Sends a message with @kind and @value as remote CQ data, where the fabric carries that. */
 static __attribute__((noinline)) int send_with_data(struct dofi_ep *ep, struct dofi_dto *dto,
-						    enum dofi_beside_kind kind, uint32_t value)
+						    enum dofi_cq_data_kind kind, uint32_t value)
 {
-	const bool written = kind == DOFI_BESIDE_WRITE_IMMED;
+	const bool written = kind == DOFI_CQ_DATA_WRITE_IMMED;
 	const struct fi_msg msg = {
 		.msg_iov = dto->iov,
 		.desc = dto->desc,
 		.iov_count = written ? 0 : dto->n_iov,
 		.context = dofi_dto_context(dto),
-		.data = dofi_beside(kind, dto->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG,
+		.data = dofi_cq_data(kind, dto->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG,
 				    written ? (uint32_t)dto->length : 0, value),
 	};
 
@@ -149,7 +149,7 @@ static __attribute__((noinline)) int send_with_data(struct dofi_ep *ep, struct d
 static inline int submit_send(struct dofi_ep *ep, struct dofi_dto *dto)
 {
 	if (__builtin_expect(dto->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG, 0))
-		return send_with_data(ep, dto, DOFI_BESIDE_PLAIN, 0);
+		return send_with_data(ep, dto, DOFI_CQ_DATA_PLAIN, 0);
 	if (__builtin_expect(ep->framed, 0))
 		return send_framed(ep, dto, dto->length, 0);
 	return send_message(ep, dto);
@@ -193,16 +193,16 @@ static int submit_write_immed(struct dofi_ep *ep, struct dofi_dto *dto)
 	}
 	if (dto->parts && ep->obj.ia->fabric.quirk->goes_on)
 		return -FI_EAGAIN;
-	return send_with_data(ep, dto, DOFI_BESIDE_WRITE_IMMED, dto->immed);
+	return send_with_data(ep, dto, DOFI_CQ_DATA_WRITE_IMMED, dto->immed);
 }
 
 static int submit_more(struct dofi_ep *ep, struct dofi_dto *dto)
 {
 	switch (dto->kind) {
 	case DOFI_DTO_SEND_INVALIDATE:
-		return send_with_data(ep, dto, DOFI_BESIDE_INVALIDATE, dto->immed);
+		return send_with_data(ep, dto, DOFI_CQ_DATA_INVALIDATE, dto->immed);
 	case DOFI_DTO_SEND_IMMED:
-		return send_with_data(ep, dto, DOFI_BESIDE_IMMED, dto->immed);
+		return send_with_data(ep, dto, DOFI_CQ_DATA_IMMED, dto->immed);
 	case DOFI_DTO_WRITE_IMMED:
 		return submit_write_immed(ep, dto);
 	default:
@@ -237,7 +237,9 @@ bool msg_holds(const struct dofi_ep *ep, const struct dofi_dto *dto)
 
 void msg_cancel(struct dofi_ep *ep, struct dofi_dto *dto)
 {
+	dofi_cq_enter(ep->cq);
 	fi_cancel(&ep->fid->fid, dofi_dto_context(dto));
+	dofi_cq_exit(ep->cq);
 }
 
 /* Completions */
@@ -284,6 +286,6 @@ int msg_marked_submit(struct dofi_ep *ep, struct dofi_dto *dto)
 {
 	/* a frame contains the data */
 	if (dto->kind == DOFI_DTO_SEND && !ep->framed)
-		return send_with_data(ep, dto, DOFI_BESIDE_PLAIN, 0);
+		return send_with_data(ep, dto, DOFI_CQ_DATA_PLAIN, 0);
 	return msg_submit(ep, dto);
 }

@@ -360,19 +360,19 @@ static void conn_work(struct dofi_work *work)
 
 /* The end of the peer */
 
-/* The peer sends nothing behind its frame @last. */
-static void left(struct rdm_conn *conn, uint32_t last, DAT_EVENT_NUMBER event)
+/* The peer sends nothing behind its frame *@last; NULL: behind those that arrived. */
+static void left(struct rdm_conn *conn, const uint32_t *last, DAT_EVENT_NUMBER event)
 {
 	struct dofi_ep *ep = conn->ep;
 	bool over;
 
 	dofi_ep_lock(ep);
 	conn->left = true;
-	conn->last_frame = last;
+	conn->last_frame = last ? *last : conn->seen;
 	conn->left_event = event;
 	/* ACKs that the peer did not take are not due any more */
 	rdm_process_pending(conn, NULL);
-	over = conn->seen == last && !conn->n_pending;
+	over = conn->seen == conn->last_frame && !conn->n_pending;
 	dofi_ep_unlock(ep);
 	if (over)
 		dofi_ep_end_with(ep, event, NULL, 0);
@@ -404,7 +404,7 @@ void rdm_conn_gone(struct rdm_conn *conn, const uint32_t *last, DAT_EVENT_NUMBER
 		 * fabric
 		 */
 		if (has_more(conn, last))
-			left(conn, *last, event);
+			left(conn, last, event);
 		else
 			dofi_ep_end_with(ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, NULL, 0);
 		break;
@@ -412,6 +412,6 @@ void rdm_conn_gone(struct rdm_conn *conn, const uint32_t *last, DAT_EVENT_NUMBER
 		dofi_ep_end_with(ep, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, NULL, 0);
 		break;
 	default:
-		left(conn, last ? *last : conn->seen, event);
+		left(conn, last, event);
 	}
 }

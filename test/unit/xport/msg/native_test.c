@@ -60,6 +60,16 @@ static DAT_RMR_TRIPLET there(size_t length)
 	return r;
 }
 
+/* A domain without FI_MR_LOCAL does not check the registration of a receive, so the receive is cancelled. */
+Test(msg_native, a_receive_is_cancelled_by_one_thread_at_a_time)
+{
+	DAT_LMR_TRIPLET s = segment(0, 8);
+
+	succeed(dofi_ep_post_recv(ep, 1, &s, cookie(3), DAT_COMPLETION_DEFAULT_FLAG));
+	succeed(dofi_lmr_free(lmr));
+	cr_expect_eq(fake_eps.cancels, 1);
+}
+
 static void send_flagged(DAT_COMPLETION_FLAGS flags)
 {
 	DAT_LMR_TRIPLET s = segment(0, 8);
@@ -165,14 +175,14 @@ Test(msg_native_connect, an_acceptor_that_left_was_reached)
 	int i;
 
 	for (i = 0; i < 8 && state_of(ep) == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING; i++)
-		cm_error_beside(fake_eps.last, EPERM);
+		cm_error_with_reason(fake_eps.last, EPERM);
 	flushed(2);
 	event_only(DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
 }
 
 Test(msg_native_connect, who_does_not_answer_is_unreachable)
 {
-	cm_error_beside(fake_eps.last, ETIMEDOUT);
+	cm_error_with_reason(fake_eps.last, ETIMEDOUT);
 	flushed(2);
 	event_only(DAT_CONNECTION_EVENT_UNREACHABLE);
 	cr_expect_eq(fake_eps.connects, 1, "the host has no other ports");
