@@ -231,7 +231,7 @@ noinst_HEADERS += \
 	prov/ofi/obj/rsp.h \
 	prov/ofi/obj/segments.h \
 	prov/ofi/obj/sp.h \
-	prov/ofi/obj/beside.h \
+	prov/ofi/obj/cq_data.h \
 	prov/ofi/obj/srq.h \
 	prov/ofi/obj/tally.h \
 	prov/ofi/wq/dto.h \

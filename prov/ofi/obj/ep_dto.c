@@ -4,7 +4,7 @@
 #include "obj/ep_dto.h"
 
 #include "fab/quirks.h"
-#include "obj/beside.h"
+#include "obj/cq_data.h"
 #include "obj/ep_done.h"
 #include "obj/ep_queue.h"
 #include "obj/rmr.h"
@@ -39,27 +39,27 @@ void dofi_dto_end(struct dofi_ep *ep, struct dofi_dto *dto, int err, struct dofi
 	end(ep, dto, err, sink);
 }
 
-void dofi_arrived_read(struct dofi_arrived *a, uint64_t beside, uint64_t length)
+void dofi_arrived_read(struct dofi_arrived *a, uint64_t cq_data, uint64_t length)
 {
-	const uint32_t written = dofi_beside_length(beside);
+	const uint32_t written = dofi_cq_data_length(cq_data);
 
 	*a = (struct dofi_arrived){
-		.solicited = dofi_beside_solicited(beside), .immed = (uint32_t)beside,
+		.solicited = dofi_cq_data_solicited(cq_data), .immed = (uint32_t)cq_data,
 		.length = length, .err = written ? FI_EIO : 0,
 	};
-	switch (dofi_beside_kind(beside)) {
-	case DOFI_BESIDE_PLAIN:
+	switch (dofi_cq_data_kind(cq_data)) {
+	case DOFI_CQ_DATA_PLAIN:
 		a->kind = DOFI_DTO_RECV;
 		if (!a->solicited || a->immed)
 			a->err = FI_EIO;
 		break;
-	case DOFI_BESIDE_INVALIDATE:
+	case DOFI_CQ_DATA_INVALIDATE:
 		a->kind = DOFI_DTO_RECV_INVALIDATE;
 		break;
-	case DOFI_BESIDE_IMMED:
+	case DOFI_CQ_DATA_IMMED:
 		a->kind = DOFI_DTO_RECV_IMMED;
 		break;
-	case DOFI_BESIDE_WRITE_IMMED:
+	case DOFI_CQ_DATA_WRITE_IMMED:
 		a->kind = DOFI_DTO_RECV_WRITE_IMMED;
 		a->err = length ? FI_EIO : 0;
 		/* uDAPL 1.2 has no such event: the receive is empty */
@@ -94,8 +94,8 @@ int dofi_dto_received(struct dofi_ep *ep, struct dofi_dto *dto)
 	struct dofi_arrived arrived;
 	int err = 0;
 
-	if (dto->beside) {
-		dofi_arrived_read(&arrived, dto->beside, dto->length);
+	if (dto->cq_data) {
+		dofi_arrived_read(&arrived, dto->cq_data, dto->length);
 		err = receive_more(ep, dto, &arrived);
 	}
 	if (!err)

@@ -19,15 +19,15 @@ struct dofi_arrived {
 	int err;			/* positive if a peer may not send this */
 };
 
-/* Reads the data @beside of a message of @length bytes; not 0. */
-void dofi_arrived_read(struct dofi_arrived *arrived, uint64_t beside, uint64_t length);
+/* Reads the data @cq_data of a message of @length bytes; not 0. */
+void dofi_arrived_read(struct dofi_arrived *arrived, uint64_t cq_data, uint64_t length);
 
 /* As dofi_dto_complete(), for a receive that @arrived describes. */
 void dofi_dto_complete_as(const struct fi_cq_data_entry *entry, const struct dofi_arrived *arrived,
 			  struct dofi_sink *sink);
 
 /*
- * A receive whose data `beside` is valid ended well: does what the data says. Returns 0 or a
+ * A receive whose data cq_data is valid ended well: does what the data says. Returns 0 or a
  * positive error.
  */
 int dofi_dto_received(struct dofi_ep *ep, struct dofi_dto *dto);

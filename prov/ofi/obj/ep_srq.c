@@ -42,7 +42,7 @@ struct dofi_dto *dofi_srq_buffer(struct dofi_ep *ep)
 	if (!dto || !dofi_srq_take(ep->srq, &ep->srq_user, dto))
 		return NULL;
 	dto->flags = DOFI_DTO_SHARED;
-	dto->beside = 0;
+	dto->cq_data = 0;
 	ep->rq.tail++;
 	dofi_dto_watermarks(ep);
 	return dto;

@@ -119,7 +119,7 @@ struct dofi_dto {
 			uint64_t compare;	/* of an atomic: the number that must be there */
 		};
 		struct {
-			uint64_t beside;	/* of a receive SHARED or MATCHED: what came with its message */
+			uint64_t cq_data;	/* of a receive SHARED or MATCHED: what came with its message */
 			uint64_t got;		/* of a receive MATCHED: bytes that frames have brought */
 		};
 		struct {		/* of RDMA that the peer carries out in parts */
@@ -169,7 +169,7 @@ static inline uint32_t *dofi_dto_lmr(const struct dofi_dto *dto)
 #define DOFI_DTO_SHARED 0x40
 
 /*
- * In flags: a receive to which the transport itself matched a message; it has set beside. The bit
+ * In flags: a receive to which the transport itself matched a message; it has set cq_data. The bit
  * of a request is DAT_COMPLETION_LMR_INVALIDATE_FENCE_FLAG.
  */
 #define DOFI_DTO_MATCHED 0x20

@@ -256,7 +256,7 @@ Test(cond, a_deadline_holds_in_spite_of_signals)
 
 /* Sleep on cond and a descriptor */
 
-static int beside_fd(int fd, int wakeup_fd, uint32_t us)
+static int wait_with_fd(int fd, int wakeup_fd, uint32_t us)
 {
 	int signals = dofi_nap_open(), err;
 
@@ -280,9 +280,9 @@ Test(cond, a_descriptor_ends_a_sleep_beside_it)
 {
 	int fd = new_eventfd(), wakeup_fd = new_eventfd();
 
-	cr_expect_eq(beside_fd(fd, wakeup_fd, BRIEF), -ETIMEDOUT);
+	cr_expect_eq(wait_with_fd(fd, wakeup_fd, BRIEF), -ETIMEDOUT);
 	dofi_nap_end(fd);
-	cr_expect_eq(beside_fd(fd, wakeup_fd, UINT32_MAX), 0);
+	cr_expect_eq(wait_with_fd(fd, wakeup_fd, UINT32_MAX), 0);
 }
 
 Test(cond, a_ring_ends_a_sleep_beside_a_descriptor)
@@ -290,12 +290,12 @@ Test(cond, a_ring_ends_a_sleep_beside_a_descriptor)
 	int fd = new_eventfd(), wakeup_fd = new_eventfd();
 
 	ring_at_sleep = true;
-	cr_expect_eq(beside_fd(fd, wakeup_fd, UINT32_MAX), 0);
-	cr_expect_eq(beside_fd(fd, wakeup_fd, BRIEF), -ETIMEDOUT, "the ring was taken");
+	cr_expect_eq(wait_with_fd(fd, wakeup_fd, UINT32_MAX), 0);
+	cr_expect_eq(wait_with_fd(fd, wakeup_fd, BRIEF), -ETIMEDOUT, "the ring was taken");
 	dofi_mutex_lock(&lock);
 	dofi_cond_broadcast(&cond);
 	dofi_mutex_unlock(&lock);
-	cr_expect_eq(beside_fd(fd, wakeup_fd, BRIEF), -ETIMEDOUT, "it was for nobody");
+	cr_expect_eq(wait_with_fd(fd, wakeup_fd, BRIEF), -ETIMEDOUT, "it was for nobody");
 }
 
 /*
@@ -304,7 +304,7 @@ Test(cond, a_ring_ends_a_sleep_beside_a_descriptor)
  */
 static _Atomic uint32_t word;
 
-static int beside_word(uint32_t value, uint32_t us)
+static int wait_with_word(uint32_t value, uint32_t us)
 {
 	int err;
 
@@ -321,21 +321,21 @@ Test(cond, a_word_that_has_changed_ends_a_sleep)
 
 	word = 1;
 	if (!has_waitv()) {
-		cr_expect_eq(beside_word(2, LONG), -EBUSY);
+		cr_expect_eq(wait_with_word(2, LONG), -EBUSY);
 		return;
 	}
-	cr_expect_eq(beside_word(2, LONG), 0);
-	cr_expect_eq(beside_word(2, UINT32_MAX), 0);
-	cr_expect_eq(beside_word(1, BRIEF), -ETIMEDOUT);
+	cr_expect_eq(wait_with_word(2, LONG), 0);
+	cr_expect_eq(wait_with_word(2, UINT32_MAX), 0);
+	cr_expect_eq(wait_with_word(1, BRIEF), -ETIMEDOUT);
 	cr_expect(dofi_now() - before >= BRIEF * 1000LL);
 }
 
 Test(cond, a_ring_ends_a_sleep_beside_a_word)
 {
 	ring_at_sleep = true;
-	cr_expect_eq(beside_word(0, UINT32_MAX), has_waitv() ? 0 : -EBUSY);
+	cr_expect_eq(wait_with_word(0, UINT32_MAX), has_waitv() ? 0 : -EBUSY);
 	ring_at_sleep = true;
-	cr_expect_eq(beside_word(0, LONG), has_waitv() ? 0 : -EBUSY);
+	cr_expect_eq(wait_with_word(0, LONG), has_waitv() ? 0 : -EBUSY);
 }
 
 static void *wake_word(void *arg)
@@ -354,7 +354,7 @@ Test(cond, the_word_is_woken)
 
 	atomic_store(&s.tid, gettid());
 	pthread_create(&waker, NULL, wake_word, &s);
-	cr_expect_eq(beside_word(0, UINT32_MAX), has_waitv() ? 0 : -EBUSY);
+	cr_expect_eq(wait_with_word(0, UINT32_MAX), has_waitv() ? 0 : -EBUSY);
 	pthread_join(waker, NULL);
 }
 
@@ -391,7 +391,7 @@ static void old_kernel(int err)
 	cr_expect_eq(disturbed(LONG, 0), 0, "not known which handler it was");
 	cr_expect_eq(disturbed(LONG, SA_RESTART), 0);
 	cr_expect_eq(pestered(BRIEF, 0), -ETIMEDOUT);
-	cr_expect_eq(beside_word(0, LONG), -EBUSY);
+	cr_expect_eq(wait_with_word(0, LONG), -EBUSY);
 }
 
 Test(cond, without_futex_waitv_a_sleep_with_a_deadline_goes_on)

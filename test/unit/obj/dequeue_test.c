@@ -592,7 +592,7 @@ static void look(const struct fi_cq_data_entry *entry, int err, struct dofi_sink
 	dofi_dto_complete(entry, err, sink);
 }
 
-static void with_something_beside(void *arg)
+static void with_cq_data(void *arg)
 {
 	(void)arg;
 	cq()->completed = look;
@@ -608,7 +608,7 @@ static void with_something_beside(void *arg)
 Test(dequeue, a_transport_looks_at_what_came_beside_a_message)
 {
 	looked_at = 0;
-	alone(with_something_beside);
+	alone(with_cq_data);
 }
 
 static void frames(void *arg)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Completion of operations: each completes once, the contents of its event, and failures. */
 
-#include "obj/beside.h"
+#include "obj/cq_data.h"
 #include "obj/cno.h"
 #include "obj/ep_bind.h"
 #include "obj/ops.h"
@@ -563,10 +563,10 @@ static bool is_granted(void)
 }
 
 /* The transport matches a message of @len bytes, with remote CQ data, to the @i-th operation. */
-static void match_with(unsigned i, size_t len, uint64_t beside)
+static void match_with(unsigned i, size_t len, uint64_t cq_data)
 {
 	transport.dto[i]->flags |= DOFI_DTO_MATCHED;
-	transport.dto[i]->beside = beside;
+	transport.dto[i]->cq_data = cq_data;
 	complete_with(i, 0, len);
 }
 
@@ -580,7 +580,7 @@ Test(ep_data, a_matched_receive_tells_what_came_beside_it)
 	match_with(first, 5, 0);
 	d = take(1, DAT_DTO_SUCCESS);
 	cr_expect_eq(d.transfered_length, 5);
-	match_with(first + 1, 6, dofi_beside(DOFI_BESIDE_INVALIDATE, false, 0, granted));
+	match_with(first + 1, 6, dofi_cq_data(DOFI_CQ_DATA_INVALIDATE, false, 0, granted));
 	d = take(2, DAT_DTO_SUCCESS);
 	cr_expect_eq(d.transfered_length, 6);
 	cr_expect(!is_granted());
@@ -591,14 +591,14 @@ Test(ep_data, a_matched_receive_of_nonsense_breaks_the_connection)
 	const unsigned first = transport.n;
 
 	succeed(post_recv(1));
-	match_with(first, 5, dofi_beside(DOFI_BESIDE_PLAIN, true, 3, 0));
+	match_with(first, 5, dofi_cq_data(DOFI_CQ_DATA_PLAIN, true, 3, 0));
 	take(1, DAT_DTO_ERR_TRANSPORT);
 	settle();
 	event_take(evd, DAT_CONNECTION_EVENT_BROKEN);
 	/* remote CQ data counts only for a matched receive */
 	make_with(evd, evd, NULL);
 	succeed(post_recv(2));
-	transport.dto[transport.n - 1]->beside = 1;
+	transport.dto[transport.n - 1]->cq_data = 1;
 	complete_with(transport.n - 1, 0, 5);
 	take(2, DAT_DTO_SUCCESS);
 }

@@ -29,7 +29,7 @@ static void match(struct dofi_ep *of)
 
 	while (*messages_of(of) && (dto = dofi_srq_receive(of))) {
 		of->owes = --*messages_of(of);
-		cr_expect(dto->at_fabric && !dto->done && !dto->beside);
+		cr_expect(dto->at_fabric && !dto->done && !dto->cq_data);
 		cr_expect_eq(dto->flags, DOFI_DTO_SHARED);
 		cr_expect_eq(dto->kind, DOFI_DTO_RECV);
 		cr_expect_eq(dto->ep, of);

@@ -151,7 +151,7 @@ void cm_error(const void *fid, int err, struct bytes bytes)
 	tell(&e, fid, bytes);
 }
 
-void cm_error_beside(const void *fid, int prov_errno)
+void cm_error_with_reason(const void *fid, int prov_errno)
 {
 	struct fake_event e = { .err = FI_ETIMEDOUT, .prov_errno = prov_errno };
 

@@ -42,7 +42,7 @@ struct bytes wire(enum dofi_wire_kind kind, DAT_CONN_QUAL conn_qual, const void 
 void cm_event(uint32_t event, const void *fid, struct bytes bytes);
 void cm_error(const void *fid, int err, struct bytes bytes);
 /* The fabric reports a timeout for @fid, with its own reason. */
-void cm_error_beside(const void *fid, int prov_errno);
+void cm_error_with_reason(const void *fid, int prov_errno);
 /* A request arrives through a passive endpoint, with request_handle as its handle. */
 extern struct fid request_handle;
 void cm_request(const void *pep, struct bytes bytes);

@@ -12,7 +12,7 @@
 #define KIND_NEXT 2
 
 #define LENGTH_AT 4
-#define BESIDE_AT 12
+#define CQ_DATA_AT 12
 
 static void put(unsigned char *to, uint64_t v)
 {
@@ -34,7 +34,7 @@ void msg_frame_pack(unsigned char buf[MSG_FRAME_HEADER], const struct msg_frame 
 	buf[1] = frame->whole ? KIND_WHOLE : KIND_NEXT;
 	buf[2] = buf[3] = 0;
 	put(buf + LENGTH_AT, frame->length);
-	put(buf + BESIDE_AT, frame->beside);
+	put(buf + CQ_DATA_AT, frame->cq_data);
 }
 
 int msg_frame_unpack(const void *buf, size_t len, struct msg_frame *frame)
@@ -50,7 +50,7 @@ int msg_frame_unpack(const void *buf, size_t len, struct msg_frame *frame)
 	if (p[1] == KIND_WHOLE ? length != len : p[1] != KIND_NEXT || len || !length)
 		return -EPROTO;
 	*frame = (struct msg_frame){
-		.length = length, .beside = get(p + BESIDE_AT), .whole = p[1] == KIND_WHOLE,
+		.length = length, .cq_data = get(p + CQ_DATA_AT), .whole = p[1] == KIND_WHOLE,
 	};
 	return 0;
 }

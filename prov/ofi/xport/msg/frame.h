@@ -6,7 +6,7 @@
  *	byte 1     1: the message follows in the same frame; 2: it is the next message
  *	byte 2-3   zero
  *	byte 4-11  length of the message, big-endian
- *	byte 12-19 the data that goes with it (beside.h), big-endian
+ *	byte 12-19 the data that goes with it (obj/cq_data.h), big-endian
  *
  * A fabric's own shared receive context names the buffer in its completions but not the
  * endpoint that took it (measured on tcp, net and sockets of 1.17). It takes buffers without
@@ -26,7 +26,7 @@
 
 struct msg_frame {
 	uint64_t length;		/* of the message */
-	uint64_t beside;		/* the data that goes with it */
+	uint64_t cq_data;		/* the data that goes with it */
 	bool whole;			/* the message is in the frame */
 };
 

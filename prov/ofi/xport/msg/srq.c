@@ -89,7 +89,7 @@ static void feed(struct dofi_ep *ep, struct dofi_sink *sink)
 	if (!dto)
 		return;
 	in->arrived = false;
-	dto->beside = in->frame.beside;
+	dto->cq_data = in->frame.cq_data;
 	/* a hard one ends the connection, and with that flushes the buffer */
 	if (ep->rq.open) {
 		receive(ep, dto);

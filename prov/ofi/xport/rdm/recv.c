@@ -39,7 +39,7 @@ static int receive_fit(struct dofi_dto *dto, const struct rdm_frame *f)
 	if (f->length > (dto->flags & DOFI_DTO_BARRED ? 0 : dto->length))
 		return FI_ETRUNC;
 	dofi_dto_trim(dto, f->length);
-	dto->beside = f->cq_data;
+	dto->cq_data = f->cq_data;
 	dto->flags |= DOFI_DTO_MATCHED;
 	return 0;
 }

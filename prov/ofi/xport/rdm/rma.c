@@ -5,7 +5,7 @@
 
 #include "base/iov.h"
 #include "fab/quirks.h"
-#include "obj/beside.h"
+#include "obj/cq_data.h"
 #include "xport/rdm/link.h"
 #include "xport/rdm/op.h"
 
@@ -67,7 +67,7 @@ uint64_t rdm_write_cq_data(const struct dofi_dto *dto)
 {
 	const bool solicited = dto->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG;
 
-	return dofi_beside(DOFI_BESIDE_WRITE_IMMED, solicited, (uint32_t)dto->length, dto->immed);
+	return dofi_cq_data(DOFI_CQ_DATA_WRITE_IMMED, solicited, (uint32_t)dto->length, dto->immed);
 }
 
 int rdm_write_before_message(struct rdm_conn *conn, struct dofi_dto *dto)

@@ -3,7 +3,7 @@
 
 #include "xport/rdm/send.h"
 
-#include "obj/beside.h"
+#include "obj/cq_data.h"
 #include "xport/rdm/eager.h"
 #include "xport/rdm/link.h"
 #include "xport/rdm/op.h"
@@ -48,15 +48,15 @@ static int send_message(struct rdm_conn *conn, struct dofi_dto *dto, size_t leng
 	return ret ? ret : DOFI_DONE;
 }
 
-static uint64_t cq_data_of(const struct dofi_dto *dto, enum dofi_beside_kind kind)
+static uint64_t cq_data_of(const struct dofi_dto *dto, enum dofi_cq_data_kind kind)
 {
 	const bool solicited = dto->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG;
-	const uint32_t value = kind == DOFI_BESIDE_PLAIN ? 0 : dto->immed;
+	const uint32_t value = kind == DOFI_CQ_DATA_PLAIN ? 0 : dto->immed;
 
-	return kind == DOFI_BESIDE_PLAIN && !solicited ? 0 : dofi_beside(kind, solicited, 0, value);
+	return kind == DOFI_CQ_DATA_PLAIN && !solicited ? 0 : dofi_cq_data(kind, solicited, 0, value);
 }
 
-static int submit_send(struct rdm_conn *conn, struct dofi_dto *dto, enum dofi_beside_kind kind)
+static int submit_send(struct rdm_conn *conn, struct dofi_dto *dto, enum dofi_cq_data_kind kind)
 {
 	return send_message(conn, dto, dto->length, cq_data_of(dto, kind));
 }
@@ -82,11 +82,11 @@ int rdm_submit(struct dofi_ep *ep, struct dofi_dto *dto)
 	case DOFI_DTO_RECV:
 		return 0;	/* messages are matched with it as they arrive */
 	case DOFI_DTO_SEND:
-		return submit_send(conn, dto, DOFI_BESIDE_PLAIN);
+		return submit_send(conn, dto, DOFI_CQ_DATA_PLAIN);
 	case DOFI_DTO_SEND_INVALIDATE:
-		return submit_send(conn, dto, DOFI_BESIDE_INVALIDATE);
+		return submit_send(conn, dto, DOFI_CQ_DATA_INVALIDATE);
 	case DOFI_DTO_SEND_IMMED:
-		return submit_send(conn, dto, DOFI_BESIDE_IMMED);
+		return submit_send(conn, dto, DOFI_CQ_DATA_IMMED);
 	case DOFI_DTO_WRITE_IMMED:
 		return rdm_fabric(conn)->target_rdma ? rdm_rma(conn, dto) : write_immed(conn, dto);
 	default:

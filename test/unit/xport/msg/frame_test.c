@@ -3,7 +3,7 @@
 
 #include "xport/msg/frame.h"
 
-#include "obj/beside.h"
+#include "obj/cq_data.h"
 #include "obj/xport.h"
 
 #include <criterion/criterion.h>
@@ -119,9 +119,9 @@ Test(msg_frame, the_bytes_are_as_documented)
 
 Test(msg_frame, what_goes_beside_is_as_documented)
 {
-	cr_expect_eq(dofi_beside(DOFI_BESIDE_INVALIDATE, false, 0, 0xabcdef01), 0x1abcdef01);
-	cr_expect_eq(dofi_beside(DOFI_BESIDE_IMMED, false, 0, UINT32_MAX), 0x2ffffffff);
-	cr_expect_eq(dofi_beside(DOFI_BESIDE_WRITE_IMMED, false, 0, 0), 0x300000000);
+	cr_expect_eq(dofi_cq_data(DOFI_CQ_DATA_INVALIDATE, false, 0, 0xabcdef01), 0x1abcdef01);
+	cr_expect_eq(dofi_cq_data(DOFI_CQ_DATA_IMMED, false, 0, UINT32_MAX), 0x2ffffffff);
+	cr_expect_eq(dofi_cq_data(DOFI_CQ_DATA_WRITE_IMMED, false, 0, 0), 0x300000000);
 }
 
 Test(msg_frame, the_length_of_a_write_survives)
@@ -130,10 +130,10 @@ Test(msg_frame, the_length_of_a_write_survives)
 	size_t i;
 
 	for (i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
-		uint64_t data = dofi_beside(DOFI_BESIDE_WRITE_IMMED, false, lengths[i], 0x89abcdef);
+		uint64_t data = dofi_cq_data(DOFI_CQ_DATA_WRITE_IMMED, false, lengths[i], 0x89abcdef);
 
-		cr_expect_eq(dofi_beside_kind(data), DOFI_BESIDE_WRITE_IMMED);
-		cr_expect_eq(dofi_beside_length(data), lengths[i]);
+		cr_expect_eq(dofi_cq_data_kind(data), DOFI_CQ_DATA_WRITE_IMMED);
+		cr_expect_eq(dofi_cq_data_length(data), lengths[i]);
 		cr_expect_eq((uint32_t)data, 0x89abcdef);
 	}
 }

@@ -3,7 +3,7 @@
 
 #include "xport/fabric.h"
 
-#include "obj/beside.h"
+#include "obj/cq_data.h"
 #include "obj/ep_ext.h"
 #include "xport/msg/bye.h"
 #include "xport/msg/mail.h"
@@ -429,12 +429,12 @@ static void immediate(uint64_t data, size_t len, DAT_IB_EXT_TYPE type, uint64_t 
 
 Test(msg_mail, immediate_data_of_a_message)
 {
-	immediate(dofi_beside(DOFI_BESIDE_IMMED, false, 0, 0xcafebabe), 5, DAT_IB_RECV_IMMED_DATA, 5);
+	immediate(dofi_cq_data(DOFI_CQ_DATA_IMMED, false, 0, 0xcafebabe), 5, DAT_IB_RECV_IMMED_DATA, 5);
 }
 
 Test(msg_mail, immediate_data_of_a_write)
 {
-	immediate(dofi_beside(DOFI_BESIDE_WRITE_IMMED, false, 1 << 20, 0xcafebabe), 0,
+	immediate(dofi_cq_data(DOFI_CQ_DATA_WRITE_IMMED, false, 1 << 20, 0xcafebabe), 0,
 		  DAT_IB_RDMA_WRITE_IMMED_DATA, 1 << 20);
 }
 
@@ -457,12 +457,12 @@ Test(msg_mail, a_message_of_no_kind)
 
 Test(msg_mail, a_message_with_the_length_of_a_write)
 {
-	nonsense(dofi_beside(DOFI_BESIDE_IMMED, false, 5, 0), 5);
+	nonsense(dofi_cq_data(DOFI_CQ_DATA_IMMED, false, 5, 0), 5);
 }
 
 Test(msg_mail, a_message_with_bytes_that_tells_of_a_write)
 {
-	nonsense(dofi_beside(DOFI_BESIDE_WRITE_IMMED, false, 5, 0), 5);
+	nonsense(dofi_cq_data(DOFI_CQ_DATA_WRITE_IMMED, false, 5, 0), 5);
 }
 
 /* A write with immediate data is two operations of the fabric. */
@@ -485,7 +485,7 @@ Test(msg_mail, a_write_with_immediate_data_is_done_when_both_are)
 	cr_expect_eq(fake_eps.op, FAKE_SENDMSG);
 	cr_expect_eq(fake_eps.count, 0);
 	cr_expect_eq(fake_eps.flags, FI_REMOTE_CQ_DATA);
-	cr_expect_eq(fake_eps.cq_data, dofi_beside(DOFI_BESIDE_WRITE_IMMED, false, 32, 0xabcd));
+	cr_expect_eq(fake_eps.cq_data, dofi_cq_data(DOFI_CQ_DATA_WRITE_IMMED, false, 32, 0xabcd));
 	fake_complete(fake_eps.context, 0);
 	settle();
 	cr_expect(event_none(evd));
@@ -568,7 +568,7 @@ Test(msg_mail, every_message_says_what_it_is_where_need_be, .init = init_sockets
 	event_take(evd, DAT_DTO_COMPLETION_EVENT);
 	receive_posted(3);
 	entry.op_context = fake_eps.context;
-	entry.data = dofi_beside(DOFI_BESIDE_IMMED, false, 0, 5);
+	entry.data = dofi_cq_data(DOFI_CQ_DATA_IMMED, false, 0, 5);
 	ia->progress.ops->completed(&entry, 0, NULL);
 	cr_expect_eq(completed(3), DAT_DTO_SUCCESS);
 }

@@ -4,7 +4,7 @@
 #include "xport/fabric.h"
 
 #include "nomem.h"
-#include "obj/beside.h"
+#include "obj/cq_data.h"
 #include "xport/msg/frame.h"
 
 #include <arpa/inet.h>
@@ -395,7 +395,7 @@ Test(msg, what_errors_mean)
 Test(msg, other_fabrics_mean_that_time_was_up)
 {
 	connect_to(ep, PORT);
-	cm_error_beside(fake_eps.last, EPERM);
+	cm_error_with_reason(fake_eps.last, EPERM);
 	ended_with(DAT_CONNECTION_EVENT_UNREACHABLE);
 }
 
@@ -1274,7 +1274,7 @@ Test(msg_submit, a_solicited_message_says_so)
 	succeed(dofi_ep_post_send(ep, 1, segments(), cookie, FLAG));
 	reached(FAKE_SENDMSG, 1);
 	cr_expect_eq(fake_eps.flags, FI_REMOTE_CQ_DATA);
-	cr_expect_eq(fake_eps.cq_data, dofi_beside(DOFI_BESIDE_PLAIN, true, 0, 0));
+	cr_expect_eq(fake_eps.cq_data, dofi_cq_data(DOFI_CQ_DATA_PLAIN, true, 0, 0));
 	succeed(dofi_ep_post_send(ep, 3, segments(), cookie, FLAG));
 	reached(FAKE_SENDMSG, 3);
 	succeed(dofi_ep_post_send(ep, 0, NULL, cookie, FLAG));
@@ -1290,7 +1290,7 @@ Test(msg_submit, a_fabric_that_cannot_tell_it_carries_the_message)
 	cr_expect_eq(fake_eps.flags, 0);
 }
 
-static void receive_beside(uint64_t data)
+static void receive_with_data(uint64_t data)
 {
 	struct fake_completion *c;
 
@@ -1313,14 +1313,14 @@ static DAT_DTO_COMPLETION_STATUS status_next(void)
 
 Test(msg_submit, a_solicited_message_is_received)
 {
-	receive_beside(dofi_beside(DOFI_BESIDE_PLAIN, true, 0, 0));
+	receive_with_data(dofi_cq_data(DOFI_CQ_DATA_PLAIN, true, 0, 0));
 	cr_expect_eq(status_next(), DAT_DTO_SUCCESS);
 	cr_expect_eq(state_of(ep), DAT_EP_STATE_CONNECTED);
 }
 
 Test(msg_submit, what_no_peer_of_ours_sends_breaks_the_connection)
 {
-	receive_beside(0xdead000000000000);
+	receive_with_data(0xdead000000000000);
 	cr_expect_eq(status_next(), DAT_DTO_ERR_TRANSPORT);
 	ended_with(DAT_CONNECTION_EVENT_BROKEN);
 }

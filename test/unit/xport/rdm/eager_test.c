@@ -3,7 +3,7 @@
 
 #include "xport/coupled.h"
 
-#include "obj/beside.h"
+#include "obj/cq_data.h"
 #include "obj/caps.h"
 
 #define FRAME 4096			/* of shm */
@@ -92,7 +92,7 @@ Test(rdm_eager_send, the_first_frame_says_that_it_is_solicited)
 
 	succeed(dofi_ep_post_send(ep, 1, &iov, cookie_of(1), DAT_COMPLETION_SOLICITED_WAIT_FLAG));
 	done(1);
-	cr_expect(dofi_beside_solicited(peer_take(&peer, RDM_FRAME_FIRST)->frame.cq_data));
+	cr_expect(dofi_cq_data_solicited(peer_take(&peer, RDM_FRAME_FIRST)->frame.cq_data));
 }
 
 /* A completed message leaves nothing in its slot for the next one. */
@@ -256,7 +256,7 @@ Test(rdm_eager_take, what_came_beside_is_looked_at_when_all_is_there)
 
 	receive(0, 100, 1);
 	f.length = 100;
-	f.cq_data = dofi_beside(DOFI_BESIDE_PLAIN, false, 0, 77);
+	f.cq_data = dofi_cq_data(DOFI_CQ_DATA_PLAIN, false, 0, 77);
 	peer_send(&peer, &f, theirs, 50);
 	cr_expect(peer_has_none(&peer));
 	cr_expect(event_none(evd));
@@ -507,7 +507,7 @@ Test(rdm_bare_send, what_says_more_has_a_header)
 
 	succeed(dofi_ep_post_send(ep, 1, &iov, cookie_of(1), DAT_COMPLETION_SOLICITED_WAIT_FLAG));
 	done(1);
-	cr_expect(dofi_beside_solicited(peer_take(&peer, RDM_FRAME_FIRST)->frame.cq_data));
+	cr_expect(dofi_cq_data_solicited(peer_take(&peer, RDM_FRAME_FIRST)->frame.cq_data));
 	peer_take(&peer, RDM_FRAME_MORE);
 }
 

@@ -7,7 +7,7 @@
 #include "xport/coupled.h"
 
 #include "nomem.h"
-#include "obj/beside.h"
+#include "obj/cq_data.h"
 #include "obj/caps.h"
 
 TestSuite(rdm_recv, .init = coupled_init, .fini = rdm_fini, .timeout = 60);
@@ -57,7 +57,7 @@ Test(rdm_recv, what_comes_beside_a_message_must_make_sense)
 	struct rdm_frame f = peer_frame(&peer, RDM_FRAME_SEND);
 
 	receive(0, 10, 1);
-	f.cq_data = dofi_beside(DOFI_BESIDE_PLAIN, false, 0, 77);
+	f.cq_data = dofi_cq_data(DOFI_CQ_DATA_PLAIN, false, 0, 77);
 	peer_send(&peer, &f, "first", 5);
 	done_await(evd, DAT_DTO_ERR_TRANSPORT);
 	peer_sees_break(&peer);
@@ -68,7 +68,7 @@ Test(rdm_recv, only_contexts_of_this_connection_can_be_invalidated)
 	struct rdm_frame f = peer_frame(&peer, RDM_FRAME_SEND);
 
 	receive(0, 10, 1);
-	f.cq_data = dofi_beside(DOFI_BESIDE_INVALIDATE, false, 0, big_remote);
+	f.cq_data = dofi_cq_data(DOFI_CQ_DATA_INVALIDATE, false, 0, big_remote);
 	peer_send(&peer, &f, "first", 5);
 	cr_expect_eq(done_await(evd, DAT_DTO_ERR_LOCAL_PROTECTION), 1);
 	peer_sees_break(&peer);

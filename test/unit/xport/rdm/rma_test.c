@@ -3,7 +3,7 @@
 
 #include "xport/coupled.h"
 
-#include "obj/beside.h"
+#include "obj/cq_data.h"
 #include "obj/ep_ext.h"
 
 static DAT_EP_HANDLE other;		/* an EP of the IA, if there is no peer of the test */
@@ -197,7 +197,7 @@ Test(rdm_rma, data_goes_beside_writes)
 
 	succeed(dofi_ep_post_write_immed(ep, &p));
 	f = &peer_take(&peer, RDM_FRAME_WRITE)->frame;
-	cr_expect_eq(f->cq_data, dofi_beside(DOFI_BESIDE_WRITE_IMMED, false, 100, 0xfeed));
+	cr_expect_eq(f->cq_data, dofi_cq_data(DOFI_CQ_DATA_WRITE_IMMED, false, 100, 0xfeed));
 	answer(f->number, NULL, 0);
 	extended();
 }

@@ -3,7 +3,7 @@
 
 #include "xport/coupled.h"
 
-#include "obj/beside.h"
+#include "obj/cq_data.h"
 #include "obj/ep_ext.h"
 
 #define FRAME 4096			/* of shm */
@@ -54,7 +54,7 @@ Test(rdm_send, a_solicited_one_says_so)
 
 	succeed(dofi_ep_post_send(ep, 1, &iov, cookie_of(1), DAT_COMPLETION_SOLICITED_WAIT_FLAG));
 	done(1);
-	cr_expect(dofi_beside_solicited(peer_take(&peer, RDM_FRAME_SEND)->frame.cq_data));
+	cr_expect(dofi_cq_data_solicited(peer_take(&peer, RDM_FRAME_SEND)->frame.cq_data));
 }
 
 Test(rdm_send, a_long_message_is_announced_with_its_place)
@@ -251,7 +251,7 @@ Test(rdm_send, data_goes_beside_messages)
 	succeed(dofi_ep_post_send_immed(ep, &p));
 	done(1);
 	cr_expect_eq(peer_take(&peer, RDM_FRAME_SEND)->frame.cq_data,
-		     dofi_beside(DOFI_BESIDE_IMMED, false, 0, 0xfeed));
+		     dofi_cq_data(DOFI_CQ_DATA_IMMED, false, 0, 0xfeed));
 }
 #endif
 

@@ -3,13 +3,13 @@
 
 #include "xport/coupled.h"
 
-#include "obj/beside.h"
+#include "obj/cq_data.h"
 #include "obj/ep_bind.h"
 
 TestSuite(rdm_target, .init = coupled_init, .fini = rdm_fini, .timeout = 60);
 TestSuite(rdm_target_sockets, .init = coupled_init_sockets, .fini = rdm_fini, .timeout = 60);
 
-static void ask(enum rdm_frame_kind kind, const struct dofi_use *use, uint64_t beside)
+static void ask(enum rdm_frame_kind kind, const struct dofi_use *use, uint64_t cq_data)
 {
 	struct rdm_frame f = peer_frame(&peer, kind);
 
@@ -17,7 +17,7 @@ static void ask(enum rdm_frame_kind kind, const struct dofi_use *use, uint64_t b
 	f.key = use->key;
 	f.addr = use->addr;
 	f.length = use->len;
-	f.cq_data = beside;
+	f.cq_data = cq_data;
 	peer_send(&peer, &f, theirs, kind == RDM_FRAME_WRITE ? use->len : 0);
 }
 
@@ -106,16 +106,16 @@ static void told(uint64_t cookie)
 Test(rdm_target, a_write_may_tell_of_itself)
 {
 	const struct dofi_use use = use_of(big, 100);
-	const uint64_t beside = dofi_beside(DOFI_BESIDE_WRITE_IMMED, false, 100, 0xfeed);
+	const uint64_t cq_data = dofi_cq_data(DOFI_CQ_DATA_WRITE_IMMED, false, 100, 0xfeed);
 
 	receive(100, 100, 1);
-	ask(RDM_FRAME_WRITE, &use, beside);
+	ask(RDM_FRAME_WRITE, &use, cq_data);
 	answered(peer.sent, RDM_OK);
 	told(1);
 	cr_expect(!memcmp(big, theirs, 100) && all_zero(big + 100, 100));
 	/* the write does not wait for the receive that reports it */
 	memset(big, 0, 100);
-	ask(RDM_FRAME_WRITE, &use, beside);
+	ask(RDM_FRAME_WRITE, &use, cq_data);
 	answered(peer.sent, RDM_OK);
 	cr_expect(!memcmp(big, theirs, 100));
 	cr_expect(peer_has_none(&peer) && event_none(evd));
@@ -210,7 +210,7 @@ static bool untouched(void)
 
 Test(rdm_target, wrong_writes_write_nothing)
 {
-	const uint64_t beside = dofi_beside(DOFI_BESIDE_WRITE_IMMED, false, 8, 1);
+	const uint64_t cq_data = dofi_cq_data(DOFI_CQ_DATA_WRITE_IMMED, false, 8, 1);
 	struct dofi_use wrong[16];
 	size_t n, i;
 
@@ -221,7 +221,7 @@ Test(rdm_target, wrong_writes_write_nothing)
 		const struct dofi_use *w = &wrong[i];
 		struct rdm_frame f;
 
-		ask(RDM_FRAME_WRITE, w, beside);
+		ask(RDM_FRAME_WRITE, w, cq_data);
 		answered(peer.sent, RDM_NO_ACCESS);
 		f = announcement(99, theirs, w->len);
 		f.kind = RDM_FRAME_WRITE;
@@ -352,7 +352,7 @@ Test(rdm_target, a_scoped_key_is_of_one_connection)
 
 	/* the peer of another connection cannot invalidate it either */
 	f = peer_frame(&other, RDM_FRAME_SEND);
-	f.cq_data = dofi_beside(DOFI_BESIDE_INVALIDATE, false, 0, bind_through(ep));
+	f.cq_data = dofi_cq_data(DOFI_CQ_DATA_INVALIDATE, false, 0, bind_through(ep));
 	receive_with(other_ep, 0, 10, 1);
 	peer_send(&other, &f, NULL, 0);
 	done_await(evd, DAT_DTO_ERR_LOCAL_PROTECTION);
