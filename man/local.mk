@@ -89,4 +89,9 @@ dist_man_MANS += \
 	man/man3/dat_strerror.3 \
 	man/man3/dats_get_ia_handle.3 \
 	man/man5/dat.conf.5 \
-	man/man7/dat_ofi.7
+	man/man7/dat.7 \
+	man/man7/dat2.7 \
+	man/man7/dat_event.7 \
+	man/man7/dat_ofi.7 \
+	man/man7/dat_return.7 \
+	man/man7/udat.7

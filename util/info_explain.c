@@ -151,9 +151,9 @@ static const struct part types[] = {
 };
 
 #define HANDLE(n) \
-	{ DAT_INVALID_HANDLE##n, DAT_INVALID_HANDLE, "The handle is argument " #n ", counted from 1." }
+	{ DAT_INVALID_HANDLE##n, DAT_INVALID_HANDLE, "The handle in argument " #n " is not valid." }
 #define ARG(n) \
-	{ DAT_INVALID_ARG##n, DAT_INVALID_PARAMETER, "It is argument " #n ", counted from 1." }
+	{ DAT_INVALID_ARG##n, DAT_INVALID_PARAMETER, "Argument " #n " is not valid; the first is 1." }
 #define IR(name, meaning) { name, DAT_INSUFFICIENT_RESOURCES, meaning }
 #define IH(name, meaning) { name, DAT_INVALID_HANDLE, meaning }
 #define IS(name, meaning) { name, DAT_INVALID_STATE, meaning }
@@ -228,7 +228,7 @@ static const struct part subtypes[] = {
 	   "The peer decides which completions on the EVD notify, so the threshold must be 1."),
 	IS(DAT_INVALID_STATE_EVD_CONFIG_THRESHOLD, "The EVD is configured for a threshold."),
 	IS(DAT_INVALID_STATE_EVD_WAITER, "A thread is waiting for the EVD."),
-	IS(DAT_INVALID_STATE_EVD_ASYNC, "It is the asynchronous EVD of an IA."),
+	IS(DAT_INVALID_STATE_EVD_ASYNC, "The EVD is the asynchronous EVD of an IA."),
 	IS(DAT_INVALID_STATE_IA_IN_USE, "Objects of the IA still exist."),
 	IS(DAT_INVALID_STATE_LMR_IN_USE, "An RMR is bound to the LMR."),
 	IS(DAT_INVALID_STATE_LMR_FREE, "The LMR is free."),
@@ -251,7 +251,7 @@ static const struct part subtypes[] = {
 	{ DAT_INVALID_ADDRESS_UNSUPPORTED, DAT_INVALID_ADDRESS,
 	  "The fabric does not use addresses of this family." },
 	{ DAT_INVALID_ADDRESS_UNREACHABLE, DAT_INVALID_ADDRESS, "There is no route to the address." },
-	{ DAT_INVALID_ADDRESS_MALFORMED, DAT_INVALID_ADDRESS, "It is not an address." },
+	{ DAT_INVALID_ADDRESS_MALFORMED, DAT_INVALID_ADDRESS, "The address is malformed." },
 	{ DAT_NAME_NOT_REGISTERED, DAT_PROVIDER_NOT_FOUND,
 	  "No entry has the name, or none of them could be loaded or has its fabric here." },
 	{ DAT_MAJOR_NOT_FOUND, DAT_PROVIDER_NOT_FOUND, "All entries have another major version." },

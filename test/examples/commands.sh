@@ -40,11 +40,11 @@ fail()
 	bad=1
 }
 
-# examples PAGE - the command and configuration lines in its EXAMPLES
+# examples PAGE - the command and configuration lines in its EXAMPLES, without the C program
 examples()
 {
 	awk '/^\.Sh/ { in_examples = $2 == "EXAMPLES" }
-	     /^\.Ed/ { in_display = 0 }
+	     /^\.Ed/ || /^\/\*/ { in_display = 0 }
 	     in_display { print }
 	     in_examples && /^\.Bd -literal/ { in_display = 1 }
 	     in_examples && /^\.Dl / { print substr($0, 5) }' "$1"
