@@ -222,9 +222,23 @@ clauses()
 		awk '{ sub(/\/.*/, "", $2); print $2 }' | sort -u
 }
 
+# refers PAGE CALL - whether its EXAMPLES refers to a page with a program that makes the call, or a
+# provider's program that defines it
+refers()
+{
+	other=$(sed -n '/^\.Sh EXAMPLES/,/^\.Sh [^E]/s/^\.Xr \([a-z0-9_]*\) \([0-9]\).*/man\2\/\1.\2/p' "$1" |
+		head -n 1)
+	[ -n "$other" ] && example "$man/$other" | grep -q "\<$2("
+}
+
 : >"$dir/have1"
 : >"$dir/have2"
-for page in $(grep -l '^\.Sh EXAMPLES' "$man"/man3/*.3); do
+for page in "$man"/man3/*.3; do
+	if [ -z "$(example "$page")" ]; then
+		name=${page##*/}
+		refers "$page" "${name%.3}" || fail "$page has no example and refers to none"
+		continue
+	fi
 	name=${page##*/}
 	name=${name%.3}
 	example "$page" >"$dir/two.c"
@@ -254,6 +268,10 @@ n=$(wc -l <"$dir/have2")
 [ "$n" -ge 50 ] || fail "only $n examples were found"
 example "$man/man3/dat_evd_wait.3" | sed 's/, 1, &event/, \&event/' >"$dir/bad.c"
 compiles "$dir/bad.c" 2>/dev/null && fail "an example with an argument missing compiles"
+
+printf '.Sh EXAMPLES\n.Xr dat_psp_create 3\nhas one.\n.Sh SEE ALSO\n.Xr dat_psp_free 3\n' >"$dir/page.3"
+refers "$dir/page.3" dat_psp_free || fail "a reference to an example is not found"
+refers "$dir/page.3" dat_psp_query && fail "a reference to an example of another call is accepted"
 
 echo "$(echo "$needed" | wc -l) calls have pages, $n of them with examples that are tried"
 [ $status -ne 0 ] || [ $skipped -eq 0 ] || exit 77
