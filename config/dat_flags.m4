@@ -4,7 +4,7 @@
 # DAT_CC_FLAGS(VARIABLE, FLAGS) - appends each flag that the compiler supports
 AC_DEFUN([DAT_CC_FLAGS], [
 	for dat_flag in $2; do
-		AC_MSG_CHECKING([whether $CC knows $dat_flag])
+		AC_MSG_CHECKING([whether $CC accepts $dat_flag])
 		dat_saved=$CFLAGS
 		CFLAGS="$CFLAGS -Werror $dat_flag"
 		AC_COMPILE_IFELSE([AC_LANG_PROGRAM([], [])],
@@ -28,7 +28,7 @@ AC_DEFUN([DAT_DEBUG], [
 
 # DAT_WARNINGS - --enable-werror; sets WARN_CFLAGS
 AC_DEFUN([DAT_WARNINGS], [
-	AC_ARG_ENABLE([werror], [AS_HELP_STRING([--enable-werror], [take warnings for errors])],
+	AC_ARG_ENABLE([werror], [AS_HELP_STRING([--enable-werror], [treat warnings as errors])],
 		[], [enable_werror=no])
 	WARN_CFLAGS=
 	DAT_CC_FLAGS([WARN_CFLAGS], [-Wall -Wextra -Wstrict-prototypes -Wmissing-prototypes \
@@ -73,7 +73,7 @@ AC_DEFUN([DAT_INSTRUMENT], [
 		LDFLAGS="$LDFLAGS $dat_instrument"
 		AC_MSG_CHECKING([whether $CC links with $dat_instrument])
 		AC_LINK_IFELSE([AC_LANG_PROGRAM([], [])], [AC_MSG_RESULT([yes])],
-			[AC_MSG_RESULT([no]); AC_MSG_ERROR([the instrumentation asked for does not work])])
+			[AC_MSG_RESULT([no]); AC_MSG_ERROR([the requested instrumentation does not work])])
 	])
 	# The run-time of a sanitizer may be linked to the program only, and is then undefined in a
 	# library.

@@ -169,7 +169,7 @@ enum dreg_conf_kind dreg_conf_parse(char *line, size_t len, struct dreg_conf_ent
 
 	*reason = NULL;
 	if (strlen(line) != len) {
-		*reason = "a null byte";
+		*reason = "the line contains a null byte";
 		return DREG_CONF_BAD;
 	}
 	n = split(line, field, reason);
@@ -237,8 +237,8 @@ int dreg_conf_read(FILE *file, const struct dreg_conf_sink *sink)
 	for (; line_get(file, line, &len); line_no++) {
 		total += len + 1;
 		if (total > DREG_CONF_FILE_SIZE) {
-			sink->bad(sink->arg, line_no, "here the file exceeds 1 MiB; "
-				  "this line and all after it are ignored");
+			sink->bad(sink->arg, line_no, "the file exceeds 1 MiB here; "
+				  "this line and the rest are ignored");
 			return 0;
 		}
 		if (len < sizeof(line))

@@ -17,7 +17,7 @@
 		const DAT_PROVIDER *to;							\
 											\
 		if (__builtin_expect(							\
-			dreg_handle_route_first(handle, DAT_HANDLE_TYPE_##KIND, 0, &to) && \
+			dreg_handle_route_fast(handle, DAT_HANDLE_TYPE_##KIND, 0, &to) && \
 			to->func, 1))							\
 			return to->func(handle, ##__VA_ARGS__);				\
 		to = dreg_handle_route(handle, DAT_HANDLE_TYPE_##KIND);			\

@@ -92,7 +92,7 @@ static void report_bad(void *arg, unsigned int line_no, const char *reason)
 }
 
 /* Errors that may not recur at the next attempt. */
-static bool is_passing(int err)
+static bool is_transient(int err)
 {
 	return err == -EMFILE || err == -ENFILE || err == -ENOMEM;
 }
@@ -104,9 +104,9 @@ static int report_unread(const char *path)
 
 	if (path)
 		dreg_log(DREG_LOG_ERROR, "cannot read %s: %s", path,
-			 err == EINVAL ? "it is no regular file" : strerror(err));
+			 err == EINVAL ? "not a regular file" : strerror(err));
 	else
-		dreg_log(DREG_LOG_GENERIC, "there is no dat.conf");
+		dreg_log(DREG_LOG_GENERIC, "no dat.conf found");
 	return -err;
 }
 
@@ -128,7 +128,7 @@ static int entries_read(void)
 	}
 	if (reader.err)
 		err = reader.err;
-	return is_passing(err) ? err : 0;
+	return is_transient(err) ? err : 0;
 }
 
 int dreg_entries_read(void)

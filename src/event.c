@@ -37,7 +37,7 @@ static DAT_RETURN cr_arrived(DAT_EVD_HANDLE evd_handle, const DAT_EVENT *event)
 	obj.kind = DAT_HANDLE_TYPE_CR;
 	obj.flags &= DREG_EXTENSIONS;
 	if (dreg_handle_add(cr, &obj)) {
-		dreg_log(DREG_LOG_ERROR, "a connection request is lost: no memory");
+		dreg_log(DREG_LOG_ERROR, "out of memory: a connection request is lost");
 		return DAT_SUCCESS;
 	}
 
@@ -47,12 +47,12 @@ static DAT_RETURN cr_arrived(DAT_EVD_HANDLE evd_handle, const DAT_EVENT *event)
 	obj.kind = DAT_HANDLE_TYPE_EP;
 	obj.flags |= DREG_PROVIDER_MADE;
 	if (dreg_handle_add(ep, &obj))
-		dreg_log(DREG_LOG_ERROR, "an endpoint is lost: no memory");
+		dreg_log(DREG_LOG_ERROR, "out of memory: an endpoint is lost");
 	return DAT_SUCCESS;
 }
 
 /* Runs before the program sees an event. */
-static DAT_RETURN delivered(DAT_RETURN ret, DAT_EVD_HANDLE evd, const DAT_EVENT *event)
+static DAT_RETURN event_deliver(DAT_RETURN ret, DAT_EVD_HANDLE evd, const DAT_EVENT *event)
 {
 	if (ret == DAT_SUCCESS && event->event_number == DAT_CONNECTION_REQUEST_EVENT)
 		return cr_arrived(evd, event);
@@ -64,15 +64,15 @@ DAT_RETURN dat_evd_dequeue(DAT_EVD_HANDLE evd_handle, DAT_EVENT *event)
 {
 	const DAT_PROVIDER *to;
 
-	if (__builtin_expect(dreg_handle_route_first(evd_handle, DAT_HANDLE_TYPE_EVD,
-						     DREG_TAKES_REQUESTS, &to) &&
+	if (__builtin_expect(dreg_handle_route_fast(evd_handle, DAT_HANDLE_TYPE_EVD,
+						    DREG_TAKES_REQUESTS, &to) &&
 			     to->evd_dequeue_func, 1))
 		return to->evd_dequeue_func(evd_handle, event);
 	to = dreg_handle_route(evd_handle, DAT_HANDLE_TYPE_EVD);
 	if (!to)
 		return DREG_BAD_HANDLE(EVD);
 	NEEDS(to, evd_dequeue_func);
-	return delivered(to->evd_dequeue_func(evd_handle, event), evd_handle, event);
+	return event_deliver(to->evd_dequeue_func(evd_handle, event), evd_handle, event);
 }
 
 DAT_RETURN dat_evd_wait(DAT_EVD_HANDLE evd_handle, DAT_TIMEOUT timeout, DAT_COUNT threshold,
@@ -83,8 +83,8 @@ DAT_RETURN dat_evd_wait(DAT_EVD_HANDLE evd_handle, DAT_TIMEOUT timeout, DAT_COUN
 	if (!to)
 		return DREG_BAD_HANDLE(EVD);
 	NEEDS(to, evd_wait_func);
-	return delivered(to->evd_wait_func(evd_handle, timeout, threshold, event, n_more_events),
-			 evd_handle, event);
+	return event_deliver(to->evd_wait_func(evd_handle, timeout, threshold, event, n_more_events),
+			     evd_handle, event);
 }
 
 DAT_RETURN dat_cr_accept(DAT_CR_HANDLE cr_handle, DAT_EP_HANDLE ep_handle,

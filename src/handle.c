@@ -18,9 +18,9 @@ static struct dreg_table first_table = {
 
 _Atomic(struct dreg_table *) dreg_table = &first_table;
 
-/* serialises writers; guards unempty and serial */
+/* serialises writers; guards slots_in_use and serial */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static size_t unempty;		/* slots of the current table that are used or vacated */
+static size_t slots_in_use;	/* slots of the current table that are used or vacated */
 static uint64_t serial;		/* serial of the newest handle; meta keeps 48 bits */
 
 static void slot_fill(struct dreg_slot *s, uintptr_t key, const DAT_PROVIDER *provider,
@@ -29,7 +29,7 @@ static void slot_fill(struct dreg_slot *s, uintptr_t key, const DAT_PROVIDER *pr
 	atomic_store_explicit(&s->provider, provider, memory_order_relaxed);
 	atomic_store_explicit(&s->owner, owner, memory_order_relaxed);
 	atomic_store_explicit(&s->meta, meta, memory_order_relaxed);
-	/* Pairs with the acquire in dreg_slot_find() and dreg_handle_route_first(). */
+	/* Pairs with the acquire in dreg_slot_find() and dreg_handle_route_fast(). */
 	atomic_store_explicit(&s->key, key, memory_order_release);
 }
 
@@ -81,18 +81,18 @@ static size_t copy_used(struct dreg_table *to, struct dreg_table *from)
 }
 
 /*
- * Keeps half of the slots empty.
+ * Replaces the table by a larger table unless half of its slots are empty.
  *
  * Vacated slots are reused, and in a table this sparse most of them become empty again at once. So
  * a table doubles only when the program has more handles than before, not with time. All older
  * tables together are smaller than the current table.
  */
-static int make_room(void)
+static int table_grow(void)
 {
 	struct dreg_table *t = dreg_table_now(), *larger;
 	size_t slots = slots_of(t), size = sizeof(*larger) + 2 * slots * sizeof(t->slot[0]);
 
-	if (unempty < slots / 2)
+	if (slots_in_use < slots / 2)
 		return 0;
 	larger = aligned_alloc(_Alignof(struct dreg_table), size);
 	if (!larger)
@@ -100,7 +100,7 @@ static int make_room(void)
 	memset(larger, 0, size);
 	larger->mask = (2 * slots - 1) * sizeof(t->slot[0]);
 	larger->older = t;
-	unempty = copy_used(larger, t);
+	slots_in_use = copy_used(larger, t);
 	/* Pairs with the acquire in dreg_table_now(). */
 	atomic_store_explicit(&dreg_table, larger, memory_order_release);
 	return 0;
@@ -115,11 +115,11 @@ int dreg_handle_add(DAT_HANDLE handle, const struct dreg_handle *h)
 	if (key == DREG_KEY_EMPTY || key == DREG_KEY_VACATED)
 		return -EINVAL;
 	pthread_mutex_lock(&lock);
-	ret = make_room();
+	ret = table_grow();
 	if (!ret) {
 		s = slot_for(dreg_table_now(), key);
 		if (atomic_load_explicit(&s->key, memory_order_relaxed) == DREG_KEY_EMPTY)
-			unempty++;
+			slots_in_use++;
 		slot_fill(s, key, h->provider, h->owner,
 			  ++serial << 16 | (h->flags & 0xff) << 8 | (h->kind + 1));
 	}
@@ -144,7 +144,7 @@ static void slot_vacate(struct dreg_table *t, struct dreg_slot *s)
 	for (; atomic_load_explicit(&t->slot[i].key, memory_order_relaxed) == DREG_KEY_VACATED;
 	     i = (i - 1) & last) {
 		atomic_store_explicit(&t->slot[i].key, DREG_KEY_EMPTY, memory_order_release);
-		unempty--;
+		slots_in_use--;
 	}
 }
 

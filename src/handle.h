@@ -127,7 +127,7 @@ static inline struct dreg_slot *dreg_slot_find(struct dreg_table *t, DAT_HANDLE 
 	}
 }
 
-/* Pairs with the release in make_room(): handles added before are found. */
+/* Pairs with the release in table_grow(): handles added before are found. */
 static inline struct dreg_table *dreg_table_now(void)
 {
 	return atomic_load_explicit(&dreg_table, memory_order_acquire);
@@ -145,13 +145,13 @@ static inline const DAT_PROVIDER *dreg_handle_route(DAT_HANDLE handle, DAT_HANDL
 }
 
 /*
- * dreg_handle_route_first - fast path of dreg_handle_route(), for a handle with none of @flags.
+ * dreg_handle_route_fast - fast path of dreg_handle_route(), for a handle with none of @flags.
  *
  * Checks the first slot only, which is nearly always the right one. After false the caller must try
  * dreg_handle_route().
  */
-static inline bool dreg_handle_route_first(DAT_HANDLE handle, DAT_HANDLE_TYPE kind,
-					   unsigned int flags, const DAT_PROVIDER **provider)
+static inline bool dreg_handle_route_fast(DAT_HANDLE handle, DAT_HANDLE_TYPE kind,
+					  unsigned int flags, const DAT_PROVIDER **provider)
 {
 	struct dreg_table *t = dreg_table_now();
 	struct dreg_slot *s = dreg_slot_at(t, dreg_slot_home(t, (uintptr_t)handle));

@@ -13,7 +13,7 @@
 static atomic_int opening;
 
 /* Whether @evd, as passed to ia_open(), is an EVD handle rather than a request for an EVD. */
-static bool names_evd(DAT_EVD_HANDLE evd)
+static bool is_evd_handle(DAT_EVD_HANDLE evd)
 {
 	return evd != DAT_HANDLE_NULL && evd != DAT_EVD_ASYNC_EXISTS &&
 	       evd != DAT_EVD_OUT_OF_SCOPE;
@@ -54,7 +54,7 @@ static DAT_RETURN ia_enter(const DAT_PROVIDER *provider, DAT_IA_HANDLE ia,
 	if (dreg_handle_add(ia, &obj))
 		return DREG_NO_MEMORY;
 	obj.kind = DAT_HANDLE_TYPE_EVD;
-	if (names_evd(new_evd) && dreg_handle_add(new_evd, &obj))
+	if (is_evd_handle(new_evd) && dreg_handle_add(new_evd, &obj))
 		return DREG_NO_MEMORY;
 	return DAT_SUCCESS;
 }
@@ -66,7 +66,7 @@ static DAT_RETURN ia_open(const DAT_PROVIDER *provider, const DAT_NAME_PTR name,
 	DAT_IA_HANDLE ia = DAT_HANDLE_NULL;
 	DAT_RETURN ret;
 
-	if (names_evd(given))
+	if (is_evd_handle(given))
 		CHECK_ARG(provider, EVD, given, EVD_ASYNC);
 	NEEDS(provider, ia_open_func);
 	ret = provider->ia_open_func(name, qlen, async_evd, &ia);
@@ -136,7 +136,7 @@ DAT_RETURN dat_ia_query(DAT_IA_HANDLE ia_handle, DAT_EVD_HANDLE *async_evd_handl
 	NEEDS(ia.provider, ia_query_func);
 	ret = ia.provider->ia_query_func(ia_handle, async_evd_handle, ia_attr_mask, ia_attr,
 					 provider_attr_mask, provider_attr);
-	if (ret != DAT_SUCCESS || !async_evd_handle || !names_evd(*async_evd_handle) ||
+	if (ret != DAT_SUCCESS || !async_evd_handle || !is_evd_handle(*async_evd_handle) ||
 	    dreg_handle_live(*async_evd_handle, DAT_HANDLE_TYPE_EVD, &known))
 		return ret;
 	ia.kind = DAT_HANDLE_TYPE_EVD;
@@ -149,7 +149,7 @@ DAT_RETURN dat_ia_query(DAT_IA_HANDLE ia_handle, DAT_EVD_HANDLE *async_evd_handl
  */
 static DAT_RETURN ia_end(DAT_IA_HANDLE ia, DAT_RETURN (*end)(void *), void *arg)
 {
-	uint64_t youngest = dreg_handle_serial();
+	uint64_t newest = dreg_handle_serial();
 	struct dreg_use *use = dreg_use_detach(ia);
 	DAT_RETURN ret = end(arg);
 
@@ -158,7 +158,7 @@ static DAT_RETURN ia_end(DAT_IA_HANDLE ia, DAT_RETURN (*end)(void *), void *arg)
 			dreg_use_attach(use, ia);
 		return ret;
 	}
-	dreg_handle_drop_owned(ia, youngest);
+	dreg_handle_drop_owned(ia, newest);
 	if (use)
 		dreg_use_put(use);
 	return DAT_SUCCESS;

@@ -23,12 +23,12 @@
  * Some providers are not linked with a registry and resolve its symbols in the global scope. This
  * library is missing there if the program loaded it with RTLD_LOCAL; opening it again adds it.
  */
-static void show_registry(void)
+static void export_registry(void)
 {
 	Dl_info self;
 	void *dl;
 
-	if (LOAD_FLAGS & RTLD_GLOBAL && dladdr((void *)show_registry, &self)) {
+	if (LOAD_FLAGS & RTLD_GLOBAL && dladdr((void *)export_registry, &self)) {
 		dl = dlopen(self.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_GLOBAL);
 		if (dl)
 			dlclose(dl);
@@ -51,7 +51,7 @@ static void *load_installed(const char *name)
  * Runs when this library is loaded, usually before main(): libraries that libfabric depends on open
  * files named by the environment as soon as they are loaded, before a provider can act.
  */
-static void __attribute__((constructor)) enter(void)
+static void __attribute__((constructor)) drop_unsafe_env(void)
 {
 	secure_env_drop(NULL);
 }
@@ -96,18 +96,18 @@ int dreg_library_open(struct dreg_library *lib, const char *name)
 	int err;
 
 	if (secure_env_is_on() && depends_on_directory(name)) {
-		dreg_log(DREG_LOG_ERROR, "cannot load %s: not from a relative path in a privileged program",
+		dreg_log(DREG_LOG_ERROR, "cannot load %s: a privileged program may not use a relative path",
 			 name);
 		return -EPERM;
 	}
-	show_registry();
+	export_registry();
 	err = load(lib, name);
 	if (err)
 		return err;
 	lib->init = (DAT_PROVIDER_INIT_FUNC)dlsym(lib->dl, DAT_PROVIDER_INIT_FUNC_STR);
 	lib->fini = (DAT_PROVIDER_FINI_FUNC)dlsym(lib->dl, DAT_PROVIDER_FINI_FUNC_STR);
 	if (!lib->init) {
-		dreg_log(DREG_LOG_ERROR, "%s is no provider: it has no %s", name,
+		dreg_log(DREG_LOG_ERROR, "%s is not a provider: it lacks %s", name,
 			 DAT_PROVIDER_INIT_FUNC_STR);
 		dreg_library_close(lib);
 		return -ENOEXEC;

@@ -7,8 +7,8 @@
  * Adds the handle that the provider wrote to @out when it created an object. If that fails, the
  * object cannot be used; it is destroyed with its IA.
  */
-static DAT_RETURN created(DAT_RETURN ret, const struct dreg_handle *parent, DAT_HANDLE_TYPE kind,
-			  const DAT_HANDLE *out)
+static DAT_RETURN object_add(DAT_RETURN ret, const struct dreg_handle *parent, DAT_HANDLE_TYPE kind,
+			     const DAT_HANDLE *out)
 {
 	struct dreg_handle child = {
 		.provider = parent->provider,
@@ -26,8 +26,8 @@ static DAT_RETURN created(DAT_RETURN ret, const struct dreg_handle *parent, DAT_
 #define CREATE(parent, KIND, out, func, ...)						\
 	do {										\
 		NEEDS((parent)->provider, func);					\
-		return created((parent)->provider->func(__VA_ARGS__, out), parent,	\
-			       DAT_HANDLE_TYPE_##KIND, out);				\
+		return object_add((parent)->provider->func(__VA_ARGS__, out), parent,	\
+				  DAT_HANDLE_TYPE_##KIND, out);				\
 	} while (0)
 
 /* Body of a call that frees an object: drops the handle if the provider succeeds. */
@@ -209,7 +209,7 @@ DAT_RETURN dat_lmr_create(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE mem_type,
 #endif
 					   lmr_handle, lmr_context, rmr_context,
 					   registered_length, registered_address);
-	return created(ret, &ia, DAT_HANDLE_TYPE_LMR, lmr_handle);
+	return object_add(ret, &ia, DAT_HANDLE_TYPE_LMR, lmr_handle);
 }
 
 DAT_RETURN dat_lmr_free(DAT_LMR_HANDLE lmr_handle)

@@ -33,8 +33,8 @@ static struct provider *providers;
 static struct dreg_use *open_ias;
 static pthread_cond_t idle = PTHREAD_COND_INITIALIZER;	/* signalled when a use is no longer busy */
 
-/* The entry that this thread is starting; a provider that registers now belongs to it. */
-static _Thread_local struct dreg_entry *starting;
+/* The entry that this thread is loading; a provider that registers now belongs to it. */
+static _Thread_local struct dreg_entry *loading_entry;
 
 /*
  * Registered providers
@@ -63,7 +63,7 @@ static DAT_RETURN provider_add(const DAT_PROVIDER *table, const DAT_PROVIDER_INF
 		return DREG_NO_MEMORY;
 	p->info = *info;
 	p->table = table;
-	p->entry = starting;
+	p->entry = loading_entry;
 
 	pthread_mutex_lock(&lock);
 	tail = provider_find(info);
@@ -72,7 +72,7 @@ static DAT_RETURN provider_add(const DAT_PROVIDER *table, const DAT_PROVIDER_INF
 	p = *tail ? NULL : (*tail = p);
 	pthread_mutex_unlock(&lock);
 
-	dreg_log(DREG_LOG_PROVIDERS, "%s %s", p ? "registered" : "registered already:",
+	dreg_log(DREG_LOG_PROVIDERS, "%s %s", p ? "registered" : "already registered:",
 		 info->ia_name);
 	return p ? DAT_SUCCESS : DREG_ERR(DAT_PROVIDER_ALREADY_REGISTERED, DAT_NO_SUBTYPE);
 }
@@ -153,14 +153,14 @@ DAT_RETURN dat_registry_remove_provider(DAT_PROVIDER *provider,
 /* Loads and starts an entry's library. Call with the entry's lock held. */
 static int entry_start(struct dreg_entry *e)
 {
-	struct dreg_entry *outer = starting;
+	struct dreg_entry *outer = loading_entry;
 	int ret = dreg_library_open(&e->lib, e->library);
 
 	if (ret)
 		return ret;
-	starting = e;
+	loading_entry = e;
 	e->lib.init(&e->info, e->ia_params);
-	starting = outer;
+	loading_entry = outer;
 	return 0;
 }
 
@@ -274,7 +274,7 @@ DAT_RETURN dreg_use_get(const struct dreg_request *rq, struct dreg_use **use)
 
 	if (err || !u) {
 		free(u);
-		return err ? DREG_SHORT_OF(err) : DREG_NO_MEMORY;
+		return err ? DREG_OUT_OF(err) : DREG_NO_MEMORY;
 	}
 	list = dreg_entry_candidates(rq, &lacking);
 	if (!list) {
@@ -287,7 +287,7 @@ DAT_RETURN dreg_use_get(const struct dreg_request *rq, struct dreg_use **use)
 	if (!found) {
 		free(u);
 		if (err && err != -ENOENT && err != -ENOEXEC && err != -EPERM)
-			return DREG_SHORT_OF(err);
+			return DREG_OUT_OF(err);
 		/* An entry that could not be loaded counts as missing. */
 		return DREG_ERR(DAT_PROVIDER_NOT_FOUND,
 				listed ? DAT_NAME_NOT_REGISTERED : lacking);
@@ -390,7 +390,7 @@ DAT_RETURN dat_registry_list_providers(DAT_COUNT max_to_return, DAT_COUNT *entri
 		return DREG_BAD_ARG(3);
 	err = dreg_entries_read();
 	if (err)
-		return DREG_SHORT_OF(err);
+		return DREG_OUT_OF(err);
 
 	for (e = dreg_entries(); e; e = e->next)
 		if (dreg_loadable(&e->info) && !entry_repeated(e))
@@ -433,7 +433,7 @@ static bool name_known(const char *name)
 }
 
 /* Asks an open IA called @name, if there is one, about @other. */
-static DAT_HA_RELATIONSHIP ask(const char *name, const DAT_NAME_PTR other)
+static DAT_HA_RELATIONSHIP ask_related(const char *name, const DAT_NAME_PTR other)
 {
 	DAT_BOOLEAN related = DAT_FALSE;
 	DAT_RETURN ret = DREG_NOT_IMPLEMENTED;
@@ -479,12 +479,12 @@ DAT_RETURN dat_registry_providers_related(const DAT_NAME_PTR ia_name_1,
 		return DREG_BAD_ARG(3);
 	err = dreg_entries_read();
 	if (err)
-		return DREG_SHORT_OF(err);
+		return DREG_OUT_OF(err);
 	if (!name_known(ia_name_1) || !name_known(ia_name_2))
 		return DREG_ERR(DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED);
 
-	one = ask(ia_name_1, ia_name_2);
-	two = ask(ia_name_2, ia_name_1);
+	one = ask_related(ia_name_1, ia_name_2);
+	two = ask_related(ia_name_2, ia_name_1);
 	if (one == two || two == DAT_HA_UNKNOWN)
 		*relationship = one;
 	else if (one == DAT_HA_UNKNOWN)
@@ -496,7 +496,7 @@ DAT_RETURN dat_registry_providers_related(const DAT_NAME_PTR ia_name_1,
 #endif
 
 /* Frees the entries on unload if no IA is open. */
-static void __attribute__((destructor)) leave(void)
+static void __attribute__((destructor)) entries_free_on_unload(void)
 {
 	if (!open_ias)
 		dreg_entries_free();

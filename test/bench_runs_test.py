@@ -27,28 +27,28 @@ class Samples(unittest.TestCase):
 
     def test_of_a_program_that_polls(self):
         found = {(s["side"], s["metric"]): s["value"]
-                 for s in plan.of_datperf(SEND, "dat", self.output("none"))}
+                 for s in plan.samples_of_datperf(SEND, "dat", self.output("none"))}
         self.assertEqual(found, {("dat", "latency"): 2.5, ("dat", "rate"): 10.0,
                                  ("bare none", "latency"): 2.5, ("bare none", "rate"): 10.0})
 
     def test_each_size_has_its_metrics(self):
-        self.assertEqual({s["metric"] for s in plan.of_datperf(SEND, "dat", self.output("fd", 512))},
+        self.assertEqual({s["metric"] for s in plan.samples_of_datperf(SEND, "dat", self.output("fd", 512))},
                          {"bandwidth"})
-        self.assertEqual({s["metric"] for s in plan.of_datperf(SEND, "dat", self.output("fd", 4000))},
+        self.assertEqual({s["metric"] for s in plan.samples_of_datperf(SEND, "dat", self.output("fd", 4000))},
                          {"latency"})
-        self.assertEqual({s["metric"] for s in plan.of_datperf(SEND, "dat", self.output("fd", 4096))},
+        self.assertEqual({s["metric"] for s in plan.samples_of_datperf(SEND, "dat", self.output("fd", 4096))},
                          {"latency", "bandwidth"})
 
     def test_bare_libfabric_that_polls_is_no_floor_of_waiting(self):
-        sides = [s["side"] for s in plan.of_datperf(WAITING, "dat", self.output("none"))]
+        sides = [s["side"] for s in plan.samples_of_datperf(WAITING, "dat", self.output("none"))]
         self.assertEqual(sides, ["dat"])
-        sides = [s["side"] for s in plan.of_datperf(WAITING, "dat", self.output("fd"))]
+        sides = [s["side"] for s in plan.samples_of_datperf(WAITING, "dat", self.output("fd"))]
         self.assertEqual(sides, ["dat", "bare fd"])
 
     def test_of_many_connections(self):
         row = {"connections": 10, "connect_per_s": 900.0, "client_kib": 37.0, "server_kib": 0.0, "empty_us": 0.5,
                "first_us": 8.0, "last_us": 9.0, "close_ms": 2.0}
-        found = plan.of_peers("before", {"peers": [row, {**row, "connections": 1000}]})
+        found = plan.samples_of_peers("before", {"peers": [row, {**row, "connections": 1000}]})
         self.assertEqual([(s["metric"], s["test"], s["value"]) for s in found[:6]],
                          [("connect", "all", 900.0), ("memory", "client", 37.0), ("empty", "all", 0.5),
                           ("among", "first", 8.0), ("among", "last", 9.0), ("close", "all", 2.0)])
@@ -60,7 +60,7 @@ class Samples(unittest.TestCase):
                "latency:send:8,20000,0.576,3.392,3.392,2.25,2.25,294792,294792\n"
                "bandwidth:send:4096,20000,0.140,0.565,0.565,13.51,1000.0,1771318,2000000\n"
                "rate:send:8,20000,0.140,0.565,0.565,13.51,13.51,1771318,2000000\n")
-        found = plan.of_ucx(dict(programs.ucx_lines(out)))
+        found = plan.samples_of_ucx(dict(programs.ucx_lines(out)))
         self.assertEqual([(s["metric"], s["size"], s["value"]) for s in found],
                          [("latency", 8, 0.576), ("bandwidth", 4096, 1048.576), ("rate", 8, 2.0)])
 
@@ -73,13 +73,13 @@ class Samples(unittest.TestCase):
 
     def test_of_the_guest(self):
         """Lines as test/interop/figures.sh prints them."""
-        found = plan.of_figures([
+        found = plan.samples_of_figures([
             "a program that polls             OFED       ours       ours/OFED",
-            "RW       4   1 under way       2.120      2.500 us      1.18",
-            "RR   65536  16 under way     100.000    200.000 MiB/s   2.00",
+            "RW       4   1 in flight       2.120      2.500 us      1.18",
+            "RR   65536  16 in flight     100.000    200.000 MiB/s   2.00",
             "a program that waits             OFED       ours       ours/OFED",
-            "RR    4096   1 under way       9.000      8.000 us      0.89",
-            "RW       4  16 under way       1.000      2.000 MiB/s   2.00"])
+            "RR    4096   1 in flight       9.000      8.000 us      0.89",
+            "RW       4  16 in flight       1.000      2.000 MiB/s   2.00"])
         self.assertEqual([(s["side"], s["metric"], s["test"], s["size"], round(s["value"], 4))
                           for s in found],
                          [("ofed", "latency", "write", 4, 2.12), ("dat", "latency", "write", 4, 2.5),
@@ -90,16 +90,16 @@ class Samples(unittest.TestCase):
 
 class Plan(unittest.TestCase):
     def test_names_with_and_without_ofi(self):
-        self.assertEqual([f.name for f in plan.chosen(["tcp", "ofi-shm", "ofi"], False)],
+        self.assertEqual([f.name for f in plan.select_fabrics(["tcp", "ofi-shm", "ofi"], False)],
                          ["ofi-tcp", "ofi-shm", "ofi"])
         with self.assertRaises(programs.Failed):
-            plan.chosen(["nosuch"], False)
+            plan.select_fabrics(["nosuch"], False)
 
     def test_a_choice_of_its_own(self):
-        usual = [f.name for f in plan.chosen([], False)]
+        usual = [f.name for f in plan.select_fabrics([], False)]
         self.assertIn("ofi-rxm", usual)
         self.assertNotIn("ofi-sockets", usual)
-        self.assertEqual([f.name for f in plan.chosen([], True)], ["ofi", "ofi-shm", "ofi-tcp"])
+        self.assertEqual([f.name for f in plan.select_fabrics([], True)], ["ofi", "ofi-shm", "ofi-tcp"])
 
 
 class FakeBuild:
@@ -125,8 +125,8 @@ class Sessions(unittest.TestCase):
     def session(self, build, before=None, names=("tcp",), **more):
         usual = {"repeat": 2, "time": 1, "minutes": 1, "instructions": False, "verbs": False}
         session = plan.Session(argparse.Namespace(**{**usual, **more}), build, before, None)
-        session.say = lambda text: None
-        fabrics = plan.chosen(list(names), False)
+        session.log = lambda text: None
+        fabrics = plan.select_fabrics(list(names), False)
         with mock.patch.object(machine, "spin", return_value=0.001):
             session.all([self.LIB], fabrics, [f.name for f in fabrics])
         return session
@@ -188,7 +188,7 @@ class Sessions(unittest.TestCase):
         self.assertEqual(session.failures[0]["reason"], "it broke")
 
     def test_a_fabric_that_is_not_there(self):
-        with self.assertRaisesRegex(programs.Failed, "ofi-tcp is not there: it broke"):
+        with self.assertRaisesRegex(programs.Failed, "ofi-tcp is not available: it broke"):
             self.session(FakeBuild(failing="-n 8"))
 
 

@@ -3,12 +3,14 @@
 ABI_TESTS += \
 	test/abi/symbols.sh \
 	test/man.sh \
-	contrib/check-layers
+	contrib/check-layers \
+	contrib/check-words
 
 SLOW_TESTS += test/bench.sh
 
 EXTRA_DIST += \
 	contrib/check-layers \
+	contrib/check-words \
 	test/abi/symbols.sh \
 	test/bench.sh \
 	test/bench_runs_test.py \
@@ -115,6 +117,7 @@ BRIEF_TESTS = \
 	test/pair/shm.sh \
 	test/conform/shm.sh \
 	test/examples/commands.sh \
+	contrib/check-words \
 	$(brief_programs)
 
 brief-programs: $(brief_programs)

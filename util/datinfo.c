@@ -60,26 +60,27 @@ static const char help_text[] =
 	"Usage: datinfo [options]\n"
 	"\n"
 	"Prints the registered IA names, the fabric below each, and every attribute\n"
-	"with its value and where that comes from.\n"
+	"with its value and source.\n"
 	"\n"
 	"  -D, --device NAME    only this IA\n"
-	"  -l, --list           only names, fabrics and addresses, a line for each\n"
-	"      --counters PID   what a process that uses our provider has counted\n"
+	"  -l, --list           only names, fabrics and addresses, one line per IA\n"
+	"      --counters PID   print the counters of a process that uses this provider\n"
 	"      --conf           print dat.conf entries for the fabrics of this machine\n"
-	"      --capabilities   for every attribute: libfabric's source, value, default,\n"
-	"                       states in which it may be modified, what the provider adds;\n"
-	"                       an IA may be named after the options, too\n"
-	"      --explain CODE   what an event number or return code means, such as 0x4003\n"
-	"                       or DAT_CONNECTION_EVENT_BROKEN\n"
-	"      --settings       print the provider's settings, and where each comes from\n"
+	"      --capabilities   print for every attribute the value or limit, the default,\n"
+	"                       the states in which it can be modified, the source in\n"
+	"                       libfabric and what the provider adds; the name of an IA may\n"
+	"                       follow the options\n"
+	"      --explain CODE   explain an event number or return code, such as 0x4003 or\n"
+	"                       DAT_CONNECTION_EVENT_BROKEN\n"
+	"      --settings       print the provider's settings and the origin of each\n"
 	"  -j, --json           print JSON\n"
 	"  -h, --help           print this help\n"
 	"  -V, --version        print the version\n"
 	"\n"
-	"Exit status: 0, 1 when no IA could be opened, 2 when used wrongly.\n";
+	"Exit status: 0, 1 if no IA could be opened, 2 if the command line is wrong.\n";
 
 /* Queries the attributes of an endpoint that was created with defaults. */
-static bool ep_ask(struct ia *ia)
+static bool ep_query_defaults(struct ia *ia)
 {
 	DAT_EP_HANDLE ep;
 	DAT_RETURN ret;
@@ -110,7 +111,7 @@ static int ia_open(const DAT_PROVIDER_INFO *info, struct ia *ia, char *err, size
 		dat_ia_close(ia->handle, DAT_CLOSE_ABRUPT_FLAG);
 		return -1;
 	}
-	ia->has_ep = ep_ask(ia);
+	ia->has_ep = ep_query_defaults(ia);
 	return 0;
 }
 
@@ -126,7 +127,7 @@ static bool is_known_name(const char *name)
 {
 	size_t i;
 
-	if (caps_tells(name) || setting_is(name))
+	if (caps_is_note(name) || setting_is(name))
 		return true;
 	for (i = 0; i < sizeof(fabric_attrs) / sizeof(fabric_attrs[0]); i++)
 		if (!strcmp(name, fabric_attrs[i]))
@@ -143,9 +144,9 @@ static void print_attrs(const char *title, const struct attr *attrs, int n, cons
 	const char *source;
 	int i;
 
-	printf("  %-38s %-24s %s\n", title, "value", "where it comes from");
+	printf("  %-38s %-24s %s\n", title, "value", "source");
 	for (i = 0; i < n; i++) {
-		source = attr_told(&attrs[i], "OFI_SOURCE", &ia->provider);
+		source = attr_note(&attrs[i], "OFI_SOURCE", &ia->provider);
 		printf("    %-36s %-24s %s\n", attrs[i].name,
 		       attr_text(&attrs[i], base, text, sizeof(text)),
 		       source ? source : "the provider");
@@ -229,7 +230,7 @@ static void json_named(struct json *j, const char *title, const DAT_NAMED_ATTR *
 
 	json_object(j, title);
 	for (i = 0; i < n; i++)
-		if (!caps_tells(attr[i].name) && !setting_is(attr[i].name))
+		if (!caps_is_note(attr[i].name) && !setting_is(attr[i].name))
 			json_string(j, attr[i].name, attr[i].value);
 	json_end(j, '}');
 }
@@ -314,7 +315,7 @@ static bool seen_before(const struct registry *r, int i)
 	return false;
 }
 
-static bool wanted(const struct opts *opts, const struct registry *r, int i)
+static bool is_selected(const struct opts *opts, const struct registry *r, int i)
 {
 	if (opts->device && strcmp(opts->device, r->info[i].ia_name))
 		return false;
@@ -369,7 +370,7 @@ static int show_all(const struct opts *opts, const struct registry *r)
 		json_array(&j, "ias");
 	}
 	for (i = 0; i < r->n; i++) {
-		if (!wanted(opts, r, i))
+		if (!is_selected(opts, r, i))
 			continue;
 		tried++;
 		if (ia_open(&r->info[i], &ia, err, sizeof(err))) {
@@ -402,7 +403,7 @@ static bool settings_of(const struct opts *opts, const struct ia *ia)
 {
 	struct json j = { .out = stdout };
 
-	if (!settings_told(&ia->provider))
+	if (!settings_reported(&ia->provider))
 		return false;
 	if (!opts->json) {
 		settings_print(stdout, &ia->provider);
@@ -427,14 +428,14 @@ static int show_one(const struct opts *opts, const struct registry *r,
 	int i;
 
 	for (i = 0; i < r->n; i++) {
-		if (!wanted(opts, r, i) || ia_open(&r->info[i], &ia, err, sizeof(err)))
+		if (!is_selected(opts, r, i) || ia_open(&r->info[i], &ia, err, sizeof(err)))
 			continue;
 		shown = show_it(opts, &ia);
 		dat_ia_close(ia.handle, DAT_CLOSE_GRACEFUL_FLAG);
 		if (shown)
 			return EXIT_SUCCESS;
 	}
-	fprintf(stderr, "datinfo: no IA on libfabric could be opened to ask for the %s\n",
+	fprintf(stderr, "datinfo: no IA on libfabric could be opened to query the %s\n",
 		opts->settings ? "settings" : "fabrics");
 	return EXIT_FAILURE;
 }
@@ -471,7 +472,7 @@ static int parse_pid(const char *text, pid_t *pid)
 	errno = 0;
 	v = strtol(text, &end, 10);
 	if (errno || end == text || *end || v < 1 || v > INT_MAX) {
-		fprintf(stderr, "datinfo: \"%s\" is no process\n", text);
+		fprintf(stderr, "datinfo: \"%s\" is not a process ID\n", text);
 		return EXIT_USAGE;
 	}
 	*pid = (pid_t)v;
@@ -482,7 +483,7 @@ static int show_counters(pid_t pid)
 {
 	if (count_show(stdout, pid))
 		return EXIT_SUCCESS;
-	fprintf(stderr, "datinfo: process %d tells no counters\n", (int)pid);
+	fprintf(stderr, "datinfo: process %d reports no counters\n", (int)pid);
 	return EXIT_FAILURE;
 }
 
@@ -543,7 +544,7 @@ static int parse(int argc, char **argv, struct opts *opts)
 		opts->device = argv[optind++];
 	if (optind == argc)
 		return -1;
-	fprintf(stderr, "datinfo: superfluous \"%s\" (see datinfo --help)\n", argv[optind]);
+	fprintf(stderr, "datinfo: unexpected argument \"%s\" (see datinfo --help)\n", argv[optind]);
 	return EXIT_USAGE;
 }
 

@@ -142,7 +142,7 @@ static int run_parent(struct perf_opts *opts, pid_t pid, int fd)
 	/* opening a device may take as long as the timeout for a silent peer */
 	if (!read_report(fd, (int)opts->timeout_ms, &report)) {
 		reap_child(pid, fd, false);
-		return fail("the server process ended without a word");
+		return fail("the server process exited without a report");
 	}
 	if (report.failed) {
 		reap_child(pid, fd, true);
@@ -163,7 +163,7 @@ static int run_parent(struct perf_opts *opts, pid_t pid, int fd)
 	if (!WIFEXITED(status) || WEXITSTATUS(status))
 		return fail(read_report(fd, 0, &report) && report.failed ?
 				    report.text :
-				    "the server process failed at its end");
+				    "the server process failed while exiting");
 	return EXIT_SUCCESS;
 }
 

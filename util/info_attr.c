@@ -51,7 +51,7 @@ static const struct attr_name services[] = {
 
 static const struct attr_name ep_creators[] = {
 	{ DAT_PSP_CREATES_EP_NEVER, "consumer" },
-	{ DAT_PSP_CREATES_EP_IFASKED, "provider if asked" },
+	{ DAT_PSP_CREATES_EP_IFASKED, "provider on request" },
 	{ DAT_PSP_CREATES_EP_ALWAYS, "provider" },
 	{ 0, NULL },
 };
@@ -341,7 +341,7 @@ void attr_json(const struct attr *attr, const char *name, const void *base, stru
 	}
 }
 
-const char *attr_told(const struct attr *attr, const char *prefix, const DAT_PROVIDER_ATTR *pa)
+const char *attr_note(const struct attr *attr, const char *prefix, const DAT_PROVIDER_ATTR *pa)
 {
 	char name[96];
 

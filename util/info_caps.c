@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-bool caps_tells(const char *name)
+bool caps_is_note(const char *name)
 {
 	static const char *const prefixes[] = { "OFI_SOURCE:", "OFI_ADDS:", "OFI_LIMIT:", "OFI_MODIFY:" };
 	size_t i;
@@ -18,7 +18,7 @@ bool caps_tells(const char *name)
 /* Returns the IA attribute that limits endpoint attribute @attr; NULL if none does. */
 static const struct attr *limit_of(const struct attr *attr, const DAT_PROVIDER_ATTR *pa)
 {
-	const char *name = attr_told(attr, "OFI_LIMIT", pa);
+	const char *name = attr_note(attr, "OFI_LIMIT", pa);
 	int i;
 
 	for (i = 0; name && i < ia_nattrs; i++)
@@ -39,7 +39,7 @@ static void print_row(FILE *out, const char *name, const char *value, const char
 static void print_head(FILE *out, const char *title, const char *value)
 {
 	fprintf(out, "  %s\n", title);
-	print_row(out, "attribute", value, "taken from", "what the provider does");
+	print_row(out, "attribute", value, "source", "what the provider adds");
 }
 
 #define VALUE "%-40s"
@@ -62,7 +62,7 @@ static const char *initials(const char *words, char *buf, size_t len)
 	return buf;
 }
 
-static const char *or(const char *text, const char *otherwise)
+static const char *text_or(const char *text, const char *otherwise)
 {
 	return text ? text : otherwise;
 }
@@ -71,23 +71,23 @@ void caps_print_transport(FILE *out, const DAT_PROVIDER_ATTR *pa)
 {
 	static const struct {
 		const char *name, *text;
-	} told[] = {
-		{ "OFI_ENDPOINT", "endpoints: msg connected, rdm not" },
-		{ "OFI_FRAME_SIZE", "bytes of a frame, at most" },
-		{ "OFI_GOODBYE", "orderly ends differ from others" },
+	} rows[] = {
+		{ "OFI_ENDPOINT", "endpoints: msg, or connectionless rdm" },
+		{ "OFI_FRAME_SIZE", "largest frame in bytes" },
+		{ "OFI_GOODBYE", "DISCONNECTED and BROKEN distinguished" },
 		{ "OFI_LOCAL", "peers on the same host reached by" },
-		{ "OFI_RDMA", "RDMA carried out by" },
+		{ "OFI_RDMA", "RDMA executed by" },
 		{ "OFI_RDMA_REFUSED", "refused RDMA completes with" },
-		{ "OFI_WRITES_ORDERED", "sends stay behind writes" },
+		{ "OFI_WRITES_ORDERED", "sends ordered after RDMA writes" },
 	};
 	size_t i;
 
 	fputs("  transport\n", out);
-	for (i = 0; i < sizeof(told) / sizeof(told[0]); i++) {
-		const char *value = dat_named_attr(pa, told[i].name);
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const char *value = dat_named_attr(pa, rows[i].name);
 
 		if (value)
-			fprintf(out, "    %-38s %s\n", told[i].text, value);
+			fprintf(out, "    %-38s %s\n", rows[i].text, value);
 	}
 }
 
@@ -102,8 +102,8 @@ void caps_print(FILE *out, const char *title, const struct attr *attrs, int n, c
 	for (i = 0; i < n; i++) {
 		snprintf(value, sizeof(value), VALUE,
 			 attr_text(&attrs[i], base, text, sizeof(text)));
-		print_row(out, attrs[i].name, value, or(attr_told(&attrs[i], "OFI_SOURCE", pa), "-"),
-			  or(attr_told(&attrs[i], "OFI_ADDS", pa), ""));
+		print_row(out, attrs[i].name, value, text_or(attr_note(&attrs[i], "OFI_SOURCE", pa), "-"),
+			  text_or(attr_note(&attrs[i], "OFI_ADDS", pa), ""));
 	}
 }
 
@@ -121,9 +121,9 @@ void caps_print_ep(FILE *out, const char *title, const DAT_IA_ATTR *ia, const DA
 		snprintf(values, sizeof(values), EP_VALUES,
 			 limit ? attr_text(limit, ia, most, sizeof(most)) : "-",
 			 ep ? attr_text(attr, ep, def, sizeof(def)) : "-",
-			 initials(attr_told(attr, "OFI_MODIFY", pa), modify, sizeof(modify)));
-		print_row(out, attr->name, values, or(attr_told(attr, "OFI_SOURCE", pa), "-"),
-			  or(attr_told(attr, "OFI_ADDS", pa), ""));
+			 initials(attr_note(attr, "OFI_MODIFY", pa), modify, sizeof(modify)));
+		print_row(out, attr->name, values, text_or(attr_note(attr, "OFI_SOURCE", pa), "-"),
+			  text_or(attr_note(attr, "OFI_ADDS", pa), ""));
 	}
 	fputs("    modify: by dat_ep_modify in U UNCONNECTED, R RESERVED, "
 	      "P PASSIVE_CONNECTION_PENDING, T TENTATIVE_CONNECTION_PENDING\n", out);
@@ -131,10 +131,10 @@ void caps_print_ep(FILE *out, const char *title, const DAT_IA_ATTR *ia, const DA
 
 /* --- JSON --------------------------------------------------------------- */
 
-static void json_told(struct json *j, const struct attr *attr, const DAT_PROVIDER_ATTR *pa)
+static void json_notes(struct json *j, const struct attr *attr, const DAT_PROVIDER_ATTR *pa)
 {
-	json_string(j, "source", attr_told(attr, "OFI_SOURCE", pa));
-	json_string(j, "adds", attr_told(attr, "OFI_ADDS", pa));
+	json_string(j, "source", attr_note(attr, "OFI_SOURCE", pa));
+	json_string(j, "adds", attr_note(attr, "OFI_ADDS", pa));
 }
 
 void caps_json(struct json *j, const char *title, const struct attr *attrs, int n,
@@ -146,7 +146,7 @@ void caps_json(struct json *j, const char *title, const struct attr *attrs, int 
 	for (i = 0; i < n; i++) {
 		json_object(j, attrs[i].name);
 		attr_json(&attrs[i], "value", base, j);
-		json_told(j, &attrs[i], pa);
+		json_notes(j, &attrs[i], pa);
 		json_end(j, '}');
 	}
 	json_end(j, '}');
@@ -157,7 +157,7 @@ static void json_words(struct json *j, const char *name, const char *words)
 {
 	char copy[256], *word, *save;
 
-	snprintf(copy, sizeof(copy), "%s", or(words, ""));
+	snprintf(copy, sizeof(copy), "%s", text_or(words, ""));
 	json_array(j, name);
 	for (word = strtok_r(copy, " ", &save); word; word = strtok_r(NULL, " ", &save))
 		json_string(j, NULL, word);
@@ -179,8 +179,8 @@ void caps_json_ep(struct json *j, const char *title, const DAT_IA_ATTR *ia,
 			attr_json(limit, "most", ia, j);
 		if (ep)
 			attr_json(attr, "default", ep, j);
-		json_words(j, "modify", attr_told(attr, "OFI_MODIFY", pa));
-		json_told(j, attr, pa);
+		json_words(j, "modify", attr_note(attr, "OFI_MODIFY", pa));
+		json_notes(j, attr, pa);
 		json_end(j, '}');
 	}
 	json_end(j, '}');

@@ -6,7 +6,7 @@
 #include "info_attr.h"
 
 /* Whether a named attribute only describes another attribute. */
-bool caps_tells(const char *name);
+bool caps_is_note(const char *name);
 
 /* Prints the properties of the IA's transport that the provider reports. */
 void caps_print_transport(FILE *out, const DAT_PROVIDER_ATTR *pa);

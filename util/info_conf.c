@@ -56,7 +56,7 @@ static const char *next_word(const char **list, char *word)
 	}
 }
 
-static bool holds(const char *list, const char *name)
+static bool contains(const char *list, const char *name)
 {
 	char word[NAME_MAX_LEN];
 
@@ -97,7 +97,7 @@ int conf_render(FILE *out, const char *libdir, const char *fabrics, const char *
 		entries(out, libdir, name, params);
 	}
 	for (; next_word(&rdm, word); n++) {
-		bool both = holds(fabrics, word);
+		bool both = contains(fabrics, word);
 
 		rdm_name(name, sizeof(name), word, both);
 		snprintf(params, sizeof(params), "provider=%s%s", word, both ? " endpoint=rdm" : "");

@@ -15,20 +15,20 @@
 #include <unistd.h>
 
 /* A stopped process does not answer. */
-#define PATIENCE_SECONDS 5
+#define REPLY_TIMEOUT_SECONDS 5
 
 /* Whether the socket belongs to @pid: any process could have bound its name. */
-static bool is_of(int fd, pid_t pid)
+static bool is_socket_of(int fd, pid_t pid)
 {
-	struct ucred who;
-	socklen_t len = sizeof(who);
+	struct ucred cred;
+	socklen_t len = sizeof(cred);
 
-	return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len) && who.pid == pid;
+	return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) && cred.pid == pid;
 }
 
-static int ask(const char *name, pid_t pid)
+static int connect_to(const char *name, pid_t pid)
 {
-	const struct timeval patience = { .tv_sec = PATIENCE_SECONDS };
+	const struct timeval timeout = { .tv_sec = REPLY_TIMEOUT_SECONDS };
 	struct sockaddr_un at = { .sun_family = AF_UNIX };
 	size_t len = strlen(name);
 	int fd;
@@ -39,10 +39,10 @@ static int ask(const char *name, pid_t pid)
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -1;
-	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
 	if (connect(fd, (struct sockaddr *)&at, offsetof(struct sockaddr_un, sun_path) + 1 + len) ||
-	    !is_of(fd, pid)) {
+	    !is_socket_of(fd, pid)) {
 		close(fd);
 		return -1;
 	}
@@ -50,17 +50,17 @@ static int ask(const char *name, pid_t pid)
 }
 
 /* Receives a descriptor over @from; -1 if none arrives. */
-static int take(int from)
+static int recv_fd(int from)
 {
 	union {
 		struct cmsghdr head;
-		char room[CMSG_SPACE(sizeof(int))];
+		char space[CMSG_SPACE(sizeof(int))];
 	} control;
 	char byte;
 	struct iovec iov = { .iov_base = &byte, .iov_len = 1 };
 	struct msghdr msg = {
 		.msg_iov = &iov, .msg_iovlen = 1,
-		.msg_control = &control, .msg_controllen = sizeof(control.room),
+		.msg_control = &control, .msg_controllen = sizeof(control.space),
 	};
 	int fd;
 
@@ -72,7 +72,7 @@ static int take(int from)
 	return fd;
 }
 
-static void copy(FILE *out, int fd)
+static void copy_file(FILE *out, int fd)
 {
 	char buf[4096];
 	off_t at = 0;
@@ -86,24 +86,24 @@ static void copy(FILE *out, int fd)
 
 static bool show_one(FILE *out, const char *name, pid_t pid)
 {
-	int from = ask(name, pid), fd;
+	int from = connect_to(name, pid), fd;
 
 	if (from < 0) {
-		fprintf(stderr, "datinfo: %s: %s\n", name, errno ? strerror(errno) : "not of that process");
+		fprintf(stderr, "datinfo: %s: %s\n", name, errno ? strerror(errno) : "owned by another process");
 		return false;
 	}
-	fd = take(from);
+	fd = recv_fd(from);
 	close(from);
 	if (fd < 0) {
-		fprintf(stderr, "datinfo: %s does not answer: is it another user's?\n", name);
+		fprintf(stderr, "datinfo: %s does not answer: it may belong to another user\n", name);
 		return false;
 	}
-	copy(out, fd);
+	copy_file(out, fd);
 	close(fd);
 	return true;
 }
 
-#define LISTENS 0x10000
+#define FLAG_ACCEPTCON 0x10000
 
 /* Returns the name in a line of /proc/net/unix if it has @prefix and listens, else NULL. */
 static const char *name_in(char *line, const char *prefix)
@@ -112,7 +112,7 @@ static const char *name_in(char *line, const char *prefix)
 	unsigned long flags;
 
 	if (!name || strncmp(name + 1, prefix, strlen(prefix)) ||
-	    sscanf(line, "%*s %*s %*s %lx", &flags) != 1 || !(flags & LISTENS))
+	    sscanf(line, "%*s %*s %*s %lx", &flags) != 1 || !(flags & FLAG_ACCEPTCON))
 		return NULL;
 	name[strcspn(name, "\n")] = 0;
 	return name + 1;

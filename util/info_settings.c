@@ -37,7 +37,7 @@ static bool setting_parse(const DAT_NAMED_ATTR *attr, struct setting *s)
 	return true;
 }
 
-bool settings_told(const DAT_PROVIDER_ATTR *pa)
+bool settings_reported(const DAT_PROVIDER_ATTR *pa)
 {
 	int i;
 

@@ -13,7 +13,7 @@
 bool setting_is(const char *name);
 
 /* Whether the provider reports settings; other providers do not. */
-bool settings_told(const DAT_PROVIDER_ATTR *pa);
+bool settings_reported(const DAT_PROVIDER_ATTR *pa);
 
 /* Print one line per setting, or the members of an array. */
 void settings_print(FILE *out, const DAT_PROVIDER_ATTR *pa);

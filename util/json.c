@@ -50,7 +50,7 @@ static void put_text(FILE *out, const char *text)
 }
 
 /* Writes what precedes a value: comma, newline, indentation, name. */
-static void lead(struct json *j, const char *name)
+static void begin_value(struct json *j, const char *name)
 {
 	if (j->depth) {
 		fputs(j->more[j->depth] ? ",\n" : "\n", j->out);
@@ -65,7 +65,7 @@ static void lead(struct json *j, const char *name)
 
 static void open_level(struct json *j, const char *name, char bracket)
 {
-	lead(j, name);
+	begin_value(j, name);
 	putc(bracket, j->out);
 	if (j->depth < JSON_DEPTH - 1)
 		j->depth++;
@@ -96,7 +96,7 @@ void json_end(struct json *j, char bracket)
 
 void json_string(struct json *j, const char *name, const char *value)
 {
-	lead(j, name);
+	begin_value(j, name);
 	if (value)
 		put_text(j->out, value);
 	else
@@ -105,25 +105,25 @@ void json_string(struct json *j, const char *name, const char *value)
 
 void json_bool(struct json *j, const char *name, bool value)
 {
-	lead(j, name);
+	begin_value(j, name);
 	fputs(value ? "true" : "false", j->out);
 }
 
 void json_uint(struct json *j, const char *name, unsigned long long value)
 {
-	lead(j, name);
+	begin_value(j, name);
 	fprintf(j->out, "%llu", value);
 }
 
 void json_int(struct json *j, const char *name, long long value)
 {
-	lead(j, name);
+	begin_value(j, name);
 	fprintf(j->out, "%lld", value);
 }
 
 void json_double(struct json *j, const char *name, double value)
 {
-	lead(j, name);
+	begin_value(j, name);
 	if (isfinite(value))
 		fprintf(j->out, "%.4f", value);
 	else

@@ -11,8 +11,8 @@ util_libutil_la_SOURCES = \
 	util/perf.h \
 	util/perf_loop.c \
 	util/perf_loop.h \
-	util/perf_meet.c \
-	util/perf_meet.h \
+	util/perf_oob.c \
+	util/perf_oob.h \
 	util/perf_opts.c \
 	util/perf_out.c \
 	util/perf_peers.h \
@@ -97,7 +97,7 @@ util_unit_tests = \
 	test/unit/util/info_explain2_test \
 	test/unit/util/json_test \
 	test/unit/util/perf_loop_test \
-	test/unit/util/perf_meet_test \
+	test/unit/util/perf_oob_test \
 	test/unit/util/perf_opts_test \
 	test/unit/util/perf_out_test \
 	test/unit/util/perf_peers_out_test \
@@ -170,10 +170,10 @@ test_unit_util_perf_loop_test_SOURCES = \
 test_unit_util_perf_loop_test_CPPFLAGS = $(util_test_cppflags)
 test_unit_util_perf_loop_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=perf_now_ns
 test_unit_util_perf_loop_test_LDADD = util/libutil.la $(CRITERION_LIBS)
-test_unit_util_perf_meet_test_SOURCES = \
-	test/unit/util/perf_meet_test.c
-test_unit_util_perf_meet_test_CPPFLAGS = $(util_test_cppflags)
-test_unit_util_perf_meet_test_LDADD = util/libutil.la $(CRITERION_LIBS)
+test_unit_util_perf_oob_test_SOURCES = \
+	test/unit/util/perf_oob_test.c
+test_unit_util_perf_oob_test_CPPFLAGS = $(util_test_cppflags)
+test_unit_util_perf_oob_test_LDADD = util/libutil.la $(CRITERION_LIBS)
 test_unit_util_perf_opts_test_SOURCES = \
 	test/unit/capture.h \
 	test/unit/util/perf_opts_test.c

@@ -83,7 +83,7 @@ struct perf_ops {
 	int (*post_read)(struct perf_xport *x, size_t off, size_t len, size_t roff, uint64_t cookie);
 	/*
 	 * Takes one completion: returns 1 if there was one, else 0. With x->blocking sleeps until
-	 * there is one, at most PERF_NAP_MS.
+	 * there is one, at most PERF_WAIT_MS.
 	 */
 	int (*poll)(struct perf_xport *x, struct perf_comp *comp);
 	/* Called rarely: detects a connection that ended without completions. */
@@ -94,7 +94,7 @@ struct perf_ops {
 	void (*close)(struct perf_xport *x);
 };
 
-#define PERF_NAP_MS 200
+#define PERF_WAIT_MS 200
 #define PERF_WINDOW_MAX 4096
 
 struct perf_xport {
@@ -120,7 +120,7 @@ struct perf_fabric {
 	char provider[64];
 	char domain[64];
 	bool rdm; /* its endpoints are connectionless */
-	bool sleeps; /* the raw side's CQ has a descriptor */
+	bool has_wait_obj; /* the raw side's CQ has a descriptor */
 	struct sockaddr_storage addr; /* ss_family 0: any */
 };
 
@@ -143,7 +143,7 @@ int perf_mem_alloc(struct perf_xport *x);
 void perf_mem_free(struct perf_xport *x);
 uint64_t perf_now_ns(void);
 /* Decodes the peer's greeting; fails if the peer is not a datperf of this version. */
-int perf_greet(struct perf_xport *x, const void *buf, size_t len, struct perf_hello *hello);
+int perf_hello_check(struct perf_xport *x, const void *buf, size_t len, struct perf_hello *hello);
 
 /* perf_dat.c */
 struct perf_xport *perf_dat_new(const char *device);
@@ -153,17 +153,17 @@ const char *perf_dat_api(void);
 /* perf_raw.c */
 struct perf_xport *perf_raw_new(const struct perf_fabric *fabric);
 void perf_raw_fabric(struct perf_xport *x, struct perf_fabric *fabric);
-bool perf_raw_sleeps(struct perf_xport *x);
+bool perf_raw_has_wait_obj(struct perf_xport *x);
 
 /* perf_run.c */
 /* Posts the control receive; call before connect or accept completes. */
 int perf_run_arm(struct perf_xport *x);
 int perf_run_point(struct perf_xport *x, struct perf_point *point);
 /* Client: sends a message other than START and waits for the reply. */
-int perf_run_ask(struct perf_xport *x, const struct perf_ctl *ask, struct perf_ctl *answer);
+int perf_run_request(struct perf_xport *x, const struct perf_ctl *request, struct perf_ctl *reply);
 /* Server: waits for a control message. */
 int perf_run_next(struct perf_xport *x, struct perf_ctl *ctl);
-int perf_run_answer(struct perf_xport *x, const struct perf_ctl *ctl);
+int perf_run_reply(struct perf_xport *x, const struct perf_ctl *ctl);
 /* Server: runs the phase that @start requests. */
 int perf_run_serve(struct perf_xport *x, const struct perf_ctl *start);
 

@@ -101,23 +101,23 @@ static struct perf_xport *side_new(struct client *c, enum perf_side side,
 /* Connects the raw side on the fabric of the DAT side, which is connected already. */
 static int connect_second(struct client *c)
 {
-	const struct perf_ctl ask = { .type = PERF_CTL_OPEN_RAW };
+	const struct perf_ctl request = { .type = PERF_CTL_OPEN_RAW };
 	struct perf_xport *dat = c->x[PERF_SIDE_DAT], *raw;
-	struct perf_ctl answer;
+	struct perf_ctl reply;
 
 	raw = side_new(c, PERF_SIDE_RAW, &c->fabric);
 	if (!raw)
 		return perf_fail(dat, "out of memory");
 	if (!c->fabric.provider[0])
 		return perf_fail(raw,
-				 "the IA %s does not tell its libfabric "
-				 "provider, so there is nothing to compare with",
+				 "the IA %s does not report its libfabric "
+				 "provider, so bare libfabric cannot be measured",
 				 c->opts->device);
-	if (raw->ops->open(raw) || perf_run_ask(dat, &ask, &answer))
+	if (raw->ops->open(raw) || perf_run_request(dat, &request, &reply))
 		return -1;
-	if (answer.type != PERF_CTL_READY)
+	if (reply.type != PERF_CTL_READY)
 		return perf_fail(raw, "the server cannot open bare libfabric");
-	return raw->ops->connect(raw, (struct sockaddr *)&c->addr, (unsigned int)answer.value);
+	return raw->ops->connect(raw, (struct sockaddr *)&c->addr, (unsigned int)reply.value);
 }
 
 static int connect_sides(struct client *c)
@@ -138,18 +138,18 @@ static int connect_sides(struct client *c)
 	if (side[PERF_SIDE_DAT] && side[PERF_SIDE_RAW] && connect_second(c))
 		return -1;
 	if (side[PERF_SIDE_RAW])
-		c->fabric.sleeps = perf_raw_sleeps(c->x[PERF_SIDE_RAW]);
+		c->fabric.has_wait_obj = perf_raw_has_wait_obj(c->x[PERF_SIDE_RAW]);
 	return 0;
 }
 
 static int select_side(struct client *c, enum perf_side side)
 {
-	const struct perf_ctl ask = { .type = PERF_CTL_SELECT, .value = side };
-	struct perf_ctl answer;
+	const struct perf_ctl request = { .type = PERF_CTL_SELECT, .value = side };
+	struct perf_ctl reply;
 
 	if (side == c->current)
 		return 0;
-	if (perf_run_ask(c->x[c->current], &ask, &answer))
+	if (perf_run_request(c->x[c->current], &request, &reply))
 		return -1;
 	c->current = side;
 	return 0;
@@ -187,7 +187,7 @@ static int calibrate(struct client *c, struct perf_point *point, uint64_t *iters
 	return 0;
 }
 
-static void note(struct client *c, const struct perf_point *point, struct series *s, int i)
+static void record(struct client *c, const struct perf_point *point, struct series *s, int i)
 {
 	/* a read's latency is its round trip, a ping-pong's is half of it */
 	double div = point->test == PERF_READ ? 1 : 2;
@@ -212,7 +212,7 @@ static int measure(struct client *c, enum perf_side side, struct perf_point *poi
 	point->iters = s->iters;
 	if (perf_run_point(c->x[side], point))
 		return -1;
-	note(c, point, s, i);
+	record(c, point, s, i);
 	return 0;
 }
 
@@ -322,11 +322,11 @@ static int run_all(struct client *c)
 
 static int quit(struct client *c)
 {
-	const struct perf_ctl ask = { .type = PERF_CTL_QUIT };
-	struct perf_ctl answer;
+	const struct perf_ctl request = { .type = PERF_CTL_QUIT };
+	struct perf_ctl reply;
 	int s;
 
-	if (perf_run_ask(c->x[c->current], &ask, &answer))
+	if (perf_run_request(c->x[c->current], &request, &reply))
 		return -1;
 	for (s = 0; s < PERF_NSIDES; s++)
 		if (c->x[s])

@@ -40,7 +40,7 @@ const char *perf_dat_api(void)
 
 /* --- opening ------------------------------------------------------------ */
 
-static void fabric_note(struct perf_dat *dat, const DAT_PROVIDER_ATTR *attr)
+static void fabric_record(struct perf_dat *dat, const DAT_PROVIDER_ATTR *attr)
 {
 	const char *provider = dat_named_attr(attr, "OFI_PROVIDER");
 	const char *domain = dat_named_attr(attr, "OFI_DOMAIN");
@@ -72,7 +72,7 @@ static int query_ia(struct perf_dat *dat)
 				 "%s: carries only %d bytes of private "
 				 "data, %d are needed",
 				 dat->device, attr.max_private_data_size, PERF_HELLO_LEN);
-	fabric_note(dat, &attr);
+	fabric_record(dat, &attr);
 	return 0;
 }
 
@@ -207,7 +207,7 @@ static int dat_open_ep(struct perf_dat *dat)
 	if (dat->x.size_max > dat->ia_attr.max_message_size ||
 	    dat->x.size_max > dat->ia_attr.max_rdma_size)
 		return perf_fail(&dat->x,
-				 "%s: messages of %u bytes are beyond "
+				 "%s: messages of %u bytes exceed "
 				 "its limit",
 				 dat->device, dat->x.size_max);
 	if (perf_dat_open_dtos(dat))
@@ -228,13 +228,13 @@ static const char *event_text(DAT_EVENT_NUMBER number)
 	case DAT_CONNECTION_EVENT_PEER_REJECTED:
 		return "the peer refused the connection";
 	case DAT_CONNECTION_EVENT_NON_PEER_REJECTED:
-		return "nobody listens there";
+		return "no listener at this address";
 	case DAT_CONNECTION_EVENT_UNREACHABLE:
-		return "the host cannot be reached";
+		return "the host is unreachable";
 	case DAT_CONNECTION_EVENT_TIMED_OUT:
 		return "no answer from the peer";
 	case DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR:
-		return "the client vanished while connecting";
+		return "the client failed while connecting";
 	case DAT_CONNECTION_EVENT_DISCONNECTED:
 		return "the peer closed the connection";
 	case DAT_CONNECTION_EVENT_BROKEN:
@@ -291,7 +291,7 @@ static void peer_memory(struct perf_dat *dat, const struct perf_hello *hello)
 	dat->raddr = hello->addr;
 }
 
-static int dat_answer(struct perf_dat *dat, DAT_CR_HANDLE cr, const struct perf_hello *hello)
+static int dat_accept_cr(struct perf_dat *dat, DAT_CR_HANDLE cr, const struct perf_hello *hello)
 {
 	unsigned char buf[PERF_HELLO_LEN];
 	DAT_EVENT event;
@@ -312,7 +312,7 @@ static int dat_answer(struct perf_dat *dat, DAT_CR_HANDLE cr, const struct perf_
 	return perf_dat_established(dat, &event);
 }
 
-int perf_dat_request(struct perf_dat *dat, DAT_CR_HANDLE *cr, struct perf_hello *hello)
+int perf_dat_wait_cr(struct perf_dat *dat, DAT_CR_HANDLE *cr, struct perf_hello *hello)
 {
 	DAT_CR_PARAM param;
 	DAT_EVENT event;
@@ -324,7 +324,7 @@ int perf_dat_request(struct perf_dat *dat, DAT_CR_HANDLE *cr, struct perf_hello 
 	ret = dat_cr_query(*cr, DAT_CR_FIELD_ALL, &param);
 	if (ret != DAT_SUCCESS)
 		return perf_dat_fail(dat, "dat_cr_query", ret);
-	if (perf_greet(&dat->x, param.private_data, (size_t)param.private_data_size, hello)) {
+	if (perf_hello_check(&dat->x, param.private_data, (size_t)param.private_data_size, hello)) {
 		CR_REJECT(*cr);
 		return -1;
 	}
@@ -337,7 +337,7 @@ static int dat_accept(struct perf_xport *x)
 	struct perf_hello hello;
 	DAT_CR_HANDLE cr;
 
-	return perf_dat_request(dat, &cr, &hello) ? -1 : dat_answer(dat, cr, &hello);
+	return perf_dat_wait_cr(dat, &cr, &hello) ? -1 : dat_accept_cr(dat, cr, &hello);
 }
 
 static int dat_connect(struct perf_xport *x, const struct sockaddr *addr, unsigned int port)
@@ -360,7 +360,7 @@ static int dat_connect(struct perf_xport *x, const struct sockaddr *addr, unsign
 	if (perf_dat_established(dat, &event))
 		return -1;
 	data = &event.event_data.connect_event_data;
-	if (perf_greet(x, data->private_data, (size_t)data->private_data_size, &hello))
+	if (perf_hello_check(x, data->private_data, (size_t)data->private_data_size, &hello))
 		return -1;
 	peer_memory(dat, &hello);
 	return 0;
@@ -477,7 +477,7 @@ static DAT_RETURN next_event(struct perf_dat *dat, DAT_EVENT *event)
 
 	if (!dat->x.blocking)
 		return dat_evd_dequeue(dat->dto_evd, event);
-	return dat_evd_wait(dat->dto_evd, PERF_NAP_MS * 1000, 1, event, &more);
+	return dat_evd_wait(dat->dto_evd, PERF_WAIT_MS * 1000, 1, event, &more);
 }
 
 static int dat_poll(struct perf_xport *x, struct perf_comp *comp)
@@ -493,7 +493,7 @@ static int dat_poll(struct perf_xport *x, struct perf_comp *comp)
 		if (ret == DAT_QUEUE_EMPTY || ret == DAT_TIMEOUT_EXPIRED ||
 		    ret == DAT_INTERRUPTED_CALL)
 			return 0;
-		return perf_dat_fail(dat, "no more completions", ret);
+		return perf_dat_fail(dat, "cannot read completions", ret);
 	}
 	dto = &event.event_data.dto_completion_event_data;
 	if (dto->status != DAT_DTO_SUCCESS)

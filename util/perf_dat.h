@@ -45,7 +45,7 @@ int perf_dat_open_conns(struct perf_dat *dat);
 int perf_dat_event(struct perf_dat *dat, DAT_EVD_HANDLE evd, int timeout_ms, DAT_EVENT *event);
 int perf_dat_established(struct perf_dat *dat, DAT_EVENT *event);
 /* Takes a connection request and its greeting; rejects a request without a valid greeting. */
-int perf_dat_request(struct perf_dat *dat, DAT_CR_HANDLE *cr, struct perf_hello *hello);
+int perf_dat_wait_cr(struct perf_dat *dat, DAT_CR_HANDLE *cr, struct perf_hello *hello);
 /* Writes PERF_HELLO_LEN bytes, for connection number @index. */
 void perf_dat_hello(struct perf_dat *dat, unsigned int index, unsigned char *buf);
 

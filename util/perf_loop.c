@@ -198,7 +198,7 @@ static int send_verify_server(struct perf_run *r)
 /* --- write -------------------------------------------------------------- */
 
 /* The byte that distinguishes the i-th write of a ping-pong from the previous write. */
-static inline unsigned char turn(uint64_t i)
+static inline unsigned char turn_byte(uint64_t i)
 {
 	return (unsigned char)(i % 251 + 1);
 }
@@ -208,17 +208,17 @@ static inline unsigned char *last_byte(struct perf_run *r, size_t area)
 	return r->x->mem + area + r->size - 1;
 }
 
-static inline bool landed(struct perf_run *r, uint64_t i)
+static inline bool write_arrived(struct perf_run *r, uint64_t i)
 {
 	if (r->notes)
 		return r->rx > i;
-	return __atomic_load_n(last_byte(r, r->x->lay.rx), __ATOMIC_ACQUIRE) == turn(i);
+	return __atomic_load_n(last_byte(r, r->x->lay.rx), __ATOMIC_ACQUIRE) == turn_byte(i);
 }
 
-/* Writes the next turn; a sleeping peer also gets a message. */
+/* Writes the next turn byte; a sleeping peer also gets a message. */
 static inline int write_turn(struct perf_run *r, uint64_t i)
 {
-	*last_byte(r, r->x->lay.tx) = turn(i);
+	*last_byte(r, r->x->lay.tx) = turn_byte(i);
 	/* the source must not change before the write completes, so one write is in flight at a
 	 * time and slot 0 serves all */
 	if (post_write(r, 0))
@@ -243,7 +243,7 @@ static int write_lat_client(struct perf_run *r)
 	for (i = 0; i < r->iters; i++) {
 		if (write_turn(r, i))
 			return -1;
-		RUN_UNTIL(r, landed(r, i) && r->tx >= turn_ops(r, i + 1));
+		RUN_UNTIL(r, write_arrived(r, i) && r->tx >= turn_ops(r, i + 1));
 		if (r->notes && perf_run_refill(r, i + 1 + r->slots))
 			return -1;
 		now = perf_now_ns();
@@ -258,7 +258,7 @@ static int write_lat_server(struct perf_run *r)
 	uint64_t i;
 
 	for (i = 0; i < r->iters; i++) {
-		RUN_UNTIL(r, landed(r, i) && r->tx >= turn_ops(r, i));
+		RUN_UNTIL(r, write_arrived(r, i) && r->tx >= turn_ops(r, i));
 		if (r->notes && perf_run_refill(r, i + 1 + r->slots))
 			return -1;
 		if (write_turn(r, i))

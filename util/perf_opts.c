@@ -60,30 +60,30 @@ static const char help_text[] =
 	"       datperf --server [options]      serve one client\n"
 	"       datperf [options] HOST          measure against the server on HOST\n"
 	"\n"
-	"Latency and bandwidth of DAT send, RDMA write and RDMA read.\n"
+	"Measures latency and bandwidth of DAT send, RDMA write and RDMA read.\n"
 	"\n"
 	"  -D, --device NAME    IA to use (ofi)\n"
-	"  -p, --port N         connection qualifier (62050; --local: any free one)\n"
-	"  -S, --sizes LIST     message sizes, as in 8,1K or 1-4M by powers of two (1-4M)\n"
-	"  -t, --tests LIST     of send,write,read (all)\n"
+	"  -p, --port N         connection qualifier (62050; --local: any free)\n"
+	"  -S, --sizes LIST     message sizes, such as 8,1K or powers of two 1-4M (1-4M)\n"
+	"  -t, --tests LIST     some of send,write,read (all)\n"
 	"  -n, --iters N        messages per measurement (as many as fit --time)\n"
 	"  -T, --time MS        milliseconds per measurement (40)\n"
 	"  -r, --repeat N       measure each point N times, print the medians (1)\n"
-	"  -w, --window N       most messages under way at once (64)\n"
-	"      --peers LIST     measure instead what so many connections cost, as in\n"
-	"                       1,10,100,1000: to make, to have and to close them\n"
-	"      --wait           sleep for completions instead of polling for them\n"
-	"      --raw            measure bare libfabric beside DAT, and print the ratio\n"
-	"      --raw-only       measure bare libfabric and no DAT\n"
-	"      --raw-cq KIND    bare libfabric's completion queue: fd, one that can be\n"
-	"                       waited for, as DAT's must be; or none, which is faster (fd)\n"
+	"  -w, --window N       maximum number of messages in flight (64)\n"
+	"      --peers LIST     measure instead the cost of these numbers of connections,\n"
+	"                       such as 1,10,100,1000\n"
+	"      --wait           wait for completions instead of polling\n"
+	"      --raw            also measure bare libfabric, and print the ratio\n"
+	"      --raw-only       measure bare libfabric only\n"
+	"      --raw-cq KIND    bare libfabric's completion queue: fd, with a wait object\n"
+	"                       as DAT needs it; or none, which is faster (fd)\n"
 	"      --provider NAME  libfabric provider of --raw-only (tcp)\n"
-	"      --endpoint KIND  its endpoints: msg, connected; or rdm, connectionless (msg)\n"
+	"      --endpoint KIND  its endpoints: msg, or connectionless rdm (msg)\n"
 	"      --no-verify      do not check the data\n"
 	"      --bind           client on the first CPU, server on the last\n"
-	"      --timeout SEC    longest silence of the peer (10)\n"
+	"      --timeout SEC    how long the peer may be silent (10)\n"
 	"  -j, --json           print JSON instead of a table\n"
-	"  -v, --verbose        print minimum and 99th percentile too\n"
+	"  -v, --verbose        also print minimum, mean and 99th percentile\n"
 	"  -h, --help           print this help\n"
 	"  -V, --version        print the version\n";
 
@@ -124,7 +124,7 @@ static int number_option(struct perf_opts *opts, int opt, const char *text)
 	while (limits[i].opt != opt)
 		i++;
 	if (number(text, limits[i].low, limits[i].high, &value))
-		return usage("\"%s\" is out of range or no number", text);
+		return usage("\"%s\" is out of range or not a number", text);
 	switch (opt) {
 	case 'p':
 		opts->port = (unsigned int)value;
@@ -170,7 +170,7 @@ static int tests_option(struct perf_opts *opts, const char *text)
 static int sizes_option(struct perf_opts *opts, const char *text)
 {
 	opts->nsizes = perf_sizes_parse(text, opts->sizes, PERF_MAX_SIZES);
-	return opts->nsizes > 0 ? -1 : usage("bad sizes \"%s\"", text);
+	return opts->nsizes > 0 ? -1 : usage("invalid sizes \"%s\"", text);
 }
 
 static int peers_option(struct perf_opts *opts, const char *text)
@@ -192,14 +192,14 @@ static int peers_option(struct perf_opts *opts, const char *text)
 		if (!at[len])
 			return -1;
 	}
-	return usage("bad numbers of connections \"%s\"", text);
+	return usage("invalid numbers of connections \"%s\"", text);
 }
 
 static int raw_cq_option(struct perf_opts *opts, const char *text)
 {
 	opts->bare_cq = !strcmp(text, "none");
 	if (!opts->bare_cq && strcmp(text, "fd"))
-		return usage("--raw-cq is fd or none, not \"%s\"", text);
+		return usage("--raw-cq must be fd or none, not \"%s\"", text);
 	return -1;
 }
 
@@ -207,7 +207,7 @@ static int endpoint_option(struct perf_opts *opts, const char *text)
 {
 	opts->rdm = !strcmp(text, "rdm");
 	if (!opts->rdm && strcmp(text, "msg"))
-		return usage("--endpoint is msg or rdm, not \"%s\"", text);
+		return usage("--endpoint must be msg or rdm, not \"%s\"", text);
 	return -1;
 }
 
@@ -299,7 +299,7 @@ static int rest(struct perf_opts *opts, int argc, char **argv)
 {
 	if (optind < argc) {
 		if (opts->host || optind + 1 < argc)
-			return usage("superfluous \"%s\"", argv[argc - 1]);
+			return usage("unexpected argument \"%s\"", argv[argc - 1]);
 		opts->host = argv[optind];
 		if (role_option(opts, PERF_ROLE_CLIENT) >= 0)
 			return EXIT_USAGE;
@@ -307,7 +307,7 @@ static int rest(struct perf_opts *opts, int argc, char **argv)
 	if (opts->role == PERF_ROLE_NONE)
 		return usage("%s", "give a host, --server or --local");
 	if (opts->npeers && opts->side[PERF_SIDE_RAW])
-		return usage("%s", "--peers is of DAT alone");
+		return usage("%s", "--peers measures DAT only");
 	if (!opts->port && opts->role != PERF_ROLE_LOCAL)
 		opts->port = DATPERF_PORT;
 	return -1;

@@ -72,7 +72,7 @@ void perf_out_fabric(const struct perf_opts *opts, const struct perf_fabric *fab
 	       fabric->provider[0] ? fabric->provider : "an unnamed fabric",
 	       fabric->domain[0] ? " " : "", fabric->domain, host[0] ? " " : "", host,
 	       opts->wait ? "waiting for events" : "polling",
-	       opts->wait && opts->side[PERF_SIDE_RAW] && !fabric->sleeps ?
+	       opts->wait && opts->side[PERF_SIDE_RAW] && !fabric->has_wait_obj ?
 		       " (bare libfabric polls)" : "");
 }
 
@@ -210,7 +210,7 @@ void perf_out_json(const struct perf_opts *opts, const struct perf_fabric *fabri
 
 	perf_out_json_begin(&j, opts, fabric);
 	if (opts->side[PERF_SIDE_RAW])
-		json_string(&j, "raw_cq", fabric->sleeps ? "fd" : "none");
+		json_string(&j, "raw_cq", fabric->has_wait_obj ? "fd" : "none");
 	json_bool(&j, "verified", opts->verify);
 	json_int(&j, "repeat", opts->repeat);
 	json_array(&j, "results");

@@ -5,7 +5,7 @@
  * connection to coordinate.
  */
 #include "perf_peers.h"
-#include "perf_meet.h"
+#include "perf_oob.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -28,7 +28,7 @@
 /* One end. In the parent x has no transport; it holds timeouts and error texts only. */
 struct peers {
 	const struct perf_opts *opts;
-	struct perf_meet meet;
+	struct perf_oob oob;
 	struct perf_xport *x;
 	unsigned int n;
 	unsigned int time_ms;	      /* time of the client's measurements */
@@ -52,7 +52,7 @@ static int ctl_send(struct peers *p, const struct perf_ctl *ctl)
 	unsigned char buf[PERF_CTL_LEN];
 
 	perf_ctl_encode(ctl, buf);
-	return perf_meet_send(&p->meet, p->x, buf, sizeof(buf));
+	return perf_oob_send(&p->oob, p->x, buf, sizeof(buf));
 }
 
 static int notify(struct peers *p, enum perf_ctl_type type, uint64_t value)
@@ -66,10 +66,10 @@ static int ctl_recv(struct peers *p, struct perf_ctl *ctl)
 {
 	unsigned char buf[PERF_CTL_LEN];
 
-	if (perf_meet_recv(&p->meet, p->x, buf, sizeof(buf)))
+	if (perf_oob_recv(&p->oob, p->x, buf, sizeof(buf)))
 		return -1;
 	if (perf_ctl_decode(ctl, buf, sizeof(buf)))
-		return perf_fail(p->x, "garbled control message");
+		return perf_fail(p->x, "malformed control message");
 	return 0;
 }
 
@@ -80,7 +80,7 @@ static int expect(struct peers *p, int type, uint64_t *value)
 	if (ctl_recv(p, &ctl))
 		return -1;
 	if (ctl.type != type)
-		return perf_fail(p->x, "the peer said %d, not %d", ctl.type, type);
+		return perf_fail(p->x, "the peer sent message %d instead of %d", ctl.type, type);
 	*value = ctl.value;
 	return 0;
 }
@@ -118,7 +118,7 @@ static void allow_descriptors(void)
 }
 
 /* Creates the transport, without connections. */
-static int begin(struct peers *p)
+static int open_ia(struct peers *p)
 {
 	struct perf_xport *x = perf_xport_new(p->opts, PERF_SIDE_DAT, NULL);
 
@@ -131,7 +131,7 @@ static int begin(struct peers *p)
 	x->size_max = MESSAGE;
 	perf_layout_init(&x->lay, MESSAGE, WINDOW);
 	p->x = x;
-	perf_meet_patience(&p->meet, x->timeout_ms);
+	perf_oob_set_timeout(&p->oob, x->timeout_ms);
 	allow_descriptors();
 	if (perf_peers_open(x, p->n))
 		return -1;
@@ -153,7 +153,7 @@ static int serve_connection(struct peers *p, uint64_t index)
 		if (perf_run_next(p->x, &ctl))
 			return -1;
 		if (ctl.type == PERF_CTL_QUIT)
-			return perf_run_answer(p->x, &over);
+			return perf_run_reply(p->x, &over);
 		if (ctl.type != PERF_CTL_START)
 			return perf_fail(p->x, "the client sent an unknown message");
 		if (perf_run_serve(p->x, &ctl))
@@ -182,7 +182,7 @@ static int serve(struct peers *p)
 	unsigned int port = 0;
 	uint64_t before, ns;
 
-	if (begin(p))
+	if (open_ia(p))
 		return -1;
 	before = resident_bytes();
 	if (perf_peers_create(p->x) || p->x->ops->listen(p->x, &port) ||
@@ -224,7 +224,7 @@ static int measure_latency(struct peers *p, unsigned int index, double *us)
 {
 	const struct perf_ctl quit = { .type = PERF_CTL_QUIT };
 	uint64_t *samples, value;
-	struct perf_ctl answer;
+	struct perf_ctl reply;
 	int rc;
 
 	if (perf_peers_select(p->x, index) || notify(p, PERF_CTL_SELECT, index) ||
@@ -235,7 +235,7 @@ static int measure_latency(struct peers *p, unsigned int index, double *us)
 		return perf_fail(p->x, "out of memory");
 	rc = ping_pong(p, samples, us);
 	free(samples);
-	return rc ? -1 : perf_run_ask(p->x, &quit, &answer);
+	return rc ? -1 : perf_run_request(p->x, &quit, &reply);
 }
 
 static double kib_each(const struct peers *p, uint64_t bytes)
@@ -247,16 +247,16 @@ static int measure_connecting(struct peers *p)
 {
 	const struct sockaddr *addr = p->opts->host ? (const struct sockaddr *)&p->addr : NULL;
 	double *figure = p->row.figure;
-	uint64_t before, port = 0, ns, theirs = 0;
+	uint64_t before, port = 0, ns, server_bytes = 0;
 
 	before = resident_bytes();
 	if (perf_peers_create(p->x) || expect(p, PERF_CTL_READY, &port) ||
 	    perf_peers_connect(p->x, addr, (unsigned int)port, &ns) ||
-	    expect(p, PERF_CTL_DONE, &theirs))
+	    expect(p, PERF_CTL_DONE, &server_bytes))
 		return -1;
 	figure[PERF_PEERS_CONNECT] = p->n * 1e9 / (double)ns;
 	figure[PERF_PEERS_CLIENT] = kib_each(p, bytes_since(before));
-	figure[PERF_PEERS_SERVER] = kib_each(p, theirs);
+	figure[PERF_PEERS_SERVER] = kib_each(p, server_bytes);
 	return 0;
 }
 
@@ -267,7 +267,7 @@ static int measure(struct peers *p)
 	uint64_t ns, value;
 
 	/* the first polls make the progress thread leave the CQ to this thread */
-	if (begin(p) || measure_connecting(p) ||
+	if (open_ia(p) || measure_connecting(p) ||
 	    perf_peers_empty(p->x, budget, &figure[PERF_PEERS_EMPTY]) ||
 	    perf_peers_empty(p->x, budget, &figure[PERF_PEERS_EMPTY]) ||
 	    measure_latency(p, 0, &figure[PERF_PEERS_FIRST]) ||
@@ -299,7 +299,7 @@ static __attribute__((noreturn)) void child(struct peers *p, int (*work)(struct 
  * Runs @work in a child process. The parent must not call DAT before, as DAT does not survive a
  * fork.
  */
-static int in_child(struct peers *p, int (*work)(struct peers *))
+static int run_in_child(struct peers *p, int (*work)(struct peers *))
 {
 	struct report report;
 	ssize_t got;
@@ -318,7 +318,7 @@ static int in_child(struct peers *p, int (*work)(struct peers *))
 	while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
 		;
 	if (got != sizeof(report))
-		return perf_fail(p->x, "the process with %u connections ended without a word", p->n);
+		return perf_fail(p->x, "the process with %u connections exited without a report", p->n);
 	p->fabric = report.fabric;
 	p->row = report.row;
 	return report.failed ? perf_fail(p->x, "%s", report.text) : 0;
@@ -337,11 +337,11 @@ static int next_number(struct peers *p)
 		return 0;
 	if (ctl.type != PERF_CTL_PEERS || !ctl.value || ctl.value > PERF_PEERS_MAX ||
 	    ctl.iters > PERF_TIME_MAX)
-		return perf_fail(p->x, "the client asked for impossible connections");
+		return perf_fail(p->x, "the client requested an invalid number of connections");
 	p->n = (unsigned int)ctl.value;
 	p->time_ms = (unsigned int)ctl.iters;
 	p->x->blocking = ctl.kind & PERF_HELLO_WAIT;
-	return in_child(p, serve) ? -1 : 1;
+	return run_in_child(p, serve) ? -1 : 1;
 }
 
 int perf_peers_server(const struct perf_opts *opts, void (*ready)(void *arg, unsigned int port),
@@ -352,24 +352,24 @@ int perf_peers_server(const struct perf_opts *opts, void (*ready)(void *arg, uns
 	unsigned int port = opts->port;
 	int rc = -1;
 
-	perf_meet_init(&p.meet);
+	perf_oob_init(&p.oob);
 	if (opts->role == PERF_ROLE_LOCAL)
 		x.wait_client_ms = (int)opts->timeout_ms;
-	if (!perf_meet_listen(&p.meet, &x, &port)) {
+	if (!perf_oob_listen(&p.oob, &x, &port)) {
 		ready(arg, port);
-		rc = perf_meet_accept(&p.meet, &x);
+		rc = perf_oob_accept(&p.oob, &x);
 	}
 	do {
 		rc = rc < 0 ? rc : next_number(&p);
 	} while (rc > 0);
-	perf_meet_close(&p.meet);
+	perf_oob_close(&p.oob);
 	snprintf(err, errlen, "%s", x.err);
 	return rc;
 }
 
 /* --- the client's parent ------------------------------------------------------- */
 
-static int once(struct peers *p, unsigned int n)
+static int run_once(struct peers *p, unsigned int n)
 {
 	const struct perf_ctl ctl = {
 		.type = PERF_CTL_PEERS,
@@ -379,7 +379,7 @@ static int once(struct peers *p, unsigned int n)
 	};
 
 	p->n = n;
-	return ctl_send(p, &ctl) ? -1 : in_child(p, measure);
+	return ctl_send(p, &ctl) ? -1 : run_in_child(p, measure);
 }
 
 /* Measures @n connections; @row gets the medians of all repetitions. */
@@ -390,7 +390,7 @@ static int run_number(struct peers *p, unsigned int n, struct perf_peers_row *ro
 
 	for (i = 0; i < p->opts->repeat; i++) {
 		perf_out_progress((unsigned int)i, (unsigned int)p->opts->repeat, "connections", n);
-		if (once(p, n))
+		if (run_once(p, n))
 			return -1;
 		for (f = 0; f < PERF_PEERS_NFIGURES; f++)
 			runs[f][i] = p->row.figure[f];
@@ -425,14 +425,14 @@ int perf_peers_client(const struct perf_opts *opts, char *err, size_t errlen)
 	struct peers p = { .opts = opts, .x = &x, .time_ms = opts->time_ms };
 	int rc;
 
-	perf_meet_init(&p.meet);
+	perf_oob_init(&p.oob);
 	rc = perf_resolve(&x, opts->host, &p.addr);
 	if (!rc)
-		rc = perf_meet_connect(&p.meet, &x, (struct sockaddr *)&p.addr, opts->port);
+		rc = perf_oob_connect(&p.oob, &x, (struct sockaddr *)&p.addr, opts->port);
 	if (!rc)
 		rc = run_all(&p);
 	perf_out_progress_end();
-	perf_meet_close(&p.meet);
+	perf_oob_close(&p.oob);
 	snprintf(err, errlen, "%s", x.err);
 	return rc;
 }

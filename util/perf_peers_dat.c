@@ -89,10 +89,10 @@ static int accept_one(struct perf_dat *dat)
 	DAT_CR_HANDLE cr;
 	DAT_RETURN ret;
 
-	if (perf_dat_request(dat, &cr, &hello))
+	if (perf_dat_wait_cr(dat, &cr, &hello))
 		return -1;
 	if (hello.index >= dat->npeers)
-		return perf_fail(&dat->x, "the client asked for connection %u of %u", hello.index,
+		return perf_fail(&dat->x, "the client requested connection %u of %u", hello.index,
 				 dat->npeers);
 	ret = dat_cr_accept(cr, dat->peers[hello.index], 0, NULL);
 	return ret == DAT_SUCCESS ? 0 : perf_dat_fail(dat, "dat_cr_accept", ret);
@@ -114,7 +114,7 @@ int perf_peers_select(struct perf_xport *x, uint64_t index)
 	struct perf_dat *dat = perf_to_dat(x);
 
 	if (index >= dat->npeers)
-		return perf_fail(x, "the client asked for an impossible connection");
+		return perf_fail(x, "the client requested an invalid connection");
 	dat->ep = dat->peers[index];
 	return 0;
 }

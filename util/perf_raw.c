@@ -56,12 +56,12 @@ static struct fi_info *raw_hints(const struct perf_fabric *fabric, bool domain, 
 }
 
 /* Address arguments of fi_getinfo(). */
-struct raw_place {
+struct raw_getinfo_args {
 	const char *node, *service;
 	uint64_t flags;
 };
 
-static int raw_getinfo_once(struct perf_raw *raw, const struct raw_place *place, bool domain,
+static int raw_getinfo_once(struct perf_raw *raw, const struct raw_getinfo_args *args, bool domain,
 			    uint64_t order)
 {
 	struct fi_info *hints = raw_hints(&raw->fabric, domain, order);
@@ -69,26 +69,25 @@ static int raw_getinfo_once(struct perf_raw *raw, const struct raw_place *place,
 
 	if (!hints)
 		return -FI_ENOMEM;
-	rc = fi_getinfo(FI_VERSION(1, 17), place->node, place->service, place->flags, hints,
-			&raw->info);
+	rc = fi_getinfo(FI_VERSION(1, 17), args->node, args->service, args->flags, hints, &raw->info);
 	fi_freeinfo(hints);
 	return rc;
 }
 
 int perf_raw_getinfo(struct perf_raw *raw, const char *node, const char *service, uint64_t flags)
 {
-	const struct raw_place place = { node, service, flags };
+	const struct raw_getinfo_args args = { node, service, flags };
 	int rc;
 
 	if (raw->info)
 		fi_freeinfo(raw->info);
 	raw->info = NULL;
-	rc = raw_getinfo_once(raw, &place, true, WRITES_ORDERED);
+	rc = raw_getinfo_once(raw, &args, true, WRITES_ORDERED);
 	/* retry without the domain: the peer may be behind another interface than the IA's */
 	if (rc == -FI_ENODATA)
-		rc = raw_getinfo_once(raw, &place, false, WRITES_ORDERED);
+		rc = raw_getinfo_once(raw, &args, false, WRITES_ORDERED);
 	if (rc == -FI_ENODATA && raw->fabric.rdm)
-		rc = raw_getinfo_once(raw, &place, true, FI_ORDER_SAS); /* efa */
+		rc = raw_getinfo_once(raw, &args, true, FI_ORDER_SAS); /* efa */
 	if (rc)
 		return perf_raw_fail(raw, raw->fabric.rdm ? "no connectionless endpoints" :
 							    "no connected endpoints", rc);
@@ -117,7 +116,7 @@ static int raw_open_cq(struct perf_raw *raw)
 		attr.wait_obj = FI_WAIT_NONE;
 		rc = fi_cq_open(raw->domain, &attr, &raw->cq, NULL);
 	}
-	raw->sleeps = attr.wait_obj == FI_WAIT_FD;
+	raw->has_wait_obj = attr.wait_obj == FI_WAIT_FD;
 	return rc ? perf_raw_fail(raw, "fi_cq_open", rc) : 0;
 }
 
@@ -137,7 +136,7 @@ static int raw_register(struct perf_raw *raw)
 		return perf_raw_fail(raw, "fi_mr_reg", rc);
 	raw->desc = fi_mr_desc(raw->mr);
 	if (fi_mr_key(raw->mr) > UINT32_MAX)
-		return perf_raw_fail(raw, "remote key beyond 32 bits", -FI_EOVERFLOW);
+		return perf_raw_fail(raw, "the remote key exceeds 32 bits", -FI_EOVERFLOW);
 	return 0;
 }
 
@@ -182,19 +181,19 @@ void perf_raw_hello(const struct perf_raw *raw, struct perf_hello *hello)
 	};
 }
 
-void perf_raw_take_hello(struct perf_raw *raw, const struct perf_hello *hello)
+void perf_raw_store_hello(struct perf_raw *raw, const struct perf_hello *hello)
 {
 	raw->raddr = hello->addr;
 	raw->rkey = hello->key;
 }
 
-void perf_raw_obey_hello(struct perf_raw *raw, const struct perf_hello *hello)
+void perf_raw_apply_hello(struct perf_raw *raw, const struct perf_hello *hello)
 {
 	raw->x.size_max = hello->size_max;
 	raw->x.blocking = hello->flags & PERF_HELLO_WAIT;
 	raw->x.bare_cq = hello->flags & PERF_HELLO_BARE_CQ;
 	perf_layout_init(&raw->x.lay, hello->size_max, hello->window);
-	perf_raw_take_hello(raw, hello);
+	perf_raw_store_hello(raw, hello);
 }
 
 /* --- closing ------------------------------------------------------------ */
@@ -220,7 +219,7 @@ void perf_raw_close(struct perf_xport *x)
 	RAW_CLOSE(raw->fab);
 	if (raw->info)
 		fi_freeinfo(raw->info);
-	perf_meet_close(&raw->meet);
+	perf_oob_close(&raw->oob);
 	perf_mem_free(x);
 	free(raw);
 }
@@ -233,7 +232,7 @@ struct perf_xport *perf_raw_new(const struct perf_fabric *fabric)
 		return NULL;
 	raw->fabric = *fabric;
 	raw->x.ops = fabric->rdm ? &perf_raw_rdm_ops : &perf_raw_msg_ops;
-	perf_meet_init(&raw->meet);
+	perf_oob_init(&raw->oob);
 	return &raw->x;
 }
 
@@ -246,7 +245,7 @@ void perf_raw_fabric(struct perf_xport *x, struct perf_fabric *fabric)
 		snprintf(fabric->domain, sizeof(fabric->domain), "%s", raw->info->domain_attr->name);
 }
 
-bool perf_raw_sleeps(struct perf_xport *x)
+bool perf_raw_has_wait_obj(struct perf_xport *x)
 {
-	return to_raw(x)->sleeps;
+	return to_raw(x)->has_wait_obj;
 }

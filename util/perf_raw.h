@@ -12,7 +12,7 @@
 #ifndef PERF_RAW_H
 #define PERF_RAW_H
 
-#include "perf_meet.h"
+#include "perf_oob.h"
 
 #include <rdma/fabric.h>
 #include <rdma/fi_domain.h>
@@ -32,7 +32,7 @@ struct perf_raw {
 	struct fid_mr *mr;
 	void *desc;
 	bool delivery;	      /* writes complete on delivery */
-	bool sleeps;	      /* the completion queue has a wait object */
+	bool has_wait_obj;    /* the completion queue has a wait object */
 	fi_addr_t peer;	      /* 0 on a connected endpoint */
 	uint64_t raddr, rkey; /* the peer's memory */
 	struct fi_cq_msg_entry batch[PERF_RAW_BATCH];
@@ -44,7 +44,7 @@ struct perf_raw {
 
 	/* connectionless */
 	struct fid_av *av;
-	struct perf_meet meet;
+	struct perf_oob oob;
 };
 
 static inline struct perf_raw *to_raw(struct perf_xport *x)
@@ -65,14 +65,14 @@ int perf_raw_open_domain(struct perf_raw *raw);
 int perf_raw_open_ep(struct perf_raw *raw, struct fi_info *info, struct fid *fid);
 /* Fill in the greeting for the peer, and take the peer's greeting. */
 void perf_raw_hello(const struct perf_raw *raw, struct perf_hello *hello);
-void perf_raw_take_hello(struct perf_raw *raw, const struct perf_hello *hello);
+void perf_raw_store_hello(struct perf_raw *raw, const struct perf_hello *hello);
 /* Server: also applies the client's settings. */
-void perf_raw_obey_hello(struct perf_raw *raw, const struct perf_hello *hello);
+void perf_raw_apply_hello(struct perf_raw *raw, const struct perf_hello *hello);
 void perf_raw_close(struct perf_xport *x);
 
 /* perf_raw_io.c */
 /* Converts the non-zero result of a post: to -EAGAIN, or to an error. */
-int perf_raw_posted(struct perf_raw *raw, const char *what, ssize_t rc);
+int perf_raw_post_error(struct perf_raw *raw, const char *what, ssize_t rc);
 int perf_raw_post_write(struct perf_xport *x, size_t off, size_t len, size_t roff, uint64_t cookie);
 int perf_raw_post_read(struct perf_xport *x, size_t off, size_t len, size_t roff, uint64_t cookie);
 int perf_raw_poll(struct perf_xport *x, struct perf_comp *comp);

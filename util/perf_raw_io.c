@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <sched.h>
 
-int perf_raw_posted(struct perf_raw *raw, const char *what, ssize_t rc)
+int perf_raw_post_error(struct perf_raw *raw, const char *what, ssize_t rc)
 {
 	return rc == -FI_EAGAIN ? -EAGAIN : perf_raw_fail(raw, what, rc);
 }
@@ -42,7 +42,7 @@ int perf_raw_post_write(struct perf_xport *x, size_t off, size_t len, size_t rof
 	else
 		rc = fi_write(raw->ep, x->mem + off, len, raw->desc, raw->peer, raw->raddr + roff,
 			      raw->rkey, context);
-	return rc ? perf_raw_posted(raw, "fi_write", rc) : 0;
+	return rc ? perf_raw_post_error(raw, "fi_write", rc) : 0;
 }
 
 int perf_raw_post_read(struct perf_xport *x, size_t off, size_t len, size_t roff, uint64_t cookie)
@@ -51,7 +51,7 @@ int perf_raw_post_read(struct perf_xport *x, size_t off, size_t len, size_t roff
 	ssize_t rc = fi_read(raw->ep, x->mem + off, len, raw->desc, raw->peer, raw->raddr + roff,
 			     raw->rkey, (void *)(uintptr_t)cookie);
 
-	return rc ? perf_raw_posted(raw, "fi_read", rc) : 0;
+	return rc ? perf_raw_post_error(raw, "fi_read", rc) : 0;
 }
 
 static __attribute__((noinline)) int raw_cq_error(struct perf_raw *raw, long rc)
@@ -69,11 +69,11 @@ static __attribute__((noinline)) int raw_cq_error(struct perf_raw *raw, long rc)
 /* Without a wait object, polls and yields to other threads instead. */
 static ssize_t raw_read_waiting(struct perf_raw *raw)
 {
-	uint64_t end = perf_now_ns() + PERF_NAP_MS * 1000000ull;
+	uint64_t end = perf_now_ns() + PERF_WAIT_MS * 1000000ull;
 	ssize_t n;
 
-	if (raw->sleeps)
-		return fi_cq_sread(raw->cq, raw->batch, PERF_RAW_BATCH, NULL, PERF_NAP_MS);
+	if (raw->has_wait_obj)
+		return fi_cq_sread(raw->cq, raw->batch, PERF_RAW_BATCH, NULL, PERF_WAIT_MS);
 	while ((n = fi_cq_read(raw->cq, raw->batch, PERF_RAW_BATCH)) == -FI_EAGAIN &&
 	       perf_now_ns() < end)
 		sched_yield();

@@ -13,7 +13,7 @@
 /* A CM event, with space for the private data that follows it. */
 union cm_entry {
 	struct fi_eq_cm_entry head;
-	unsigned char room[sizeof(struct fi_eq_cm_entry) + CM_DATA_MAX];
+	unsigned char space[sizeof(struct fi_eq_cm_entry) + CM_DATA_MAX];
 };
 
 /* --- opening ------------------------------------------------------------ */
@@ -59,7 +59,7 @@ static long raw_cm_wait(struct perf_raw *raw, uint32_t want, union cm_entry *ent
 	ssize_t n;
 
 	for (;;) {
-		n = fi_eq_sread(raw->eq, &event, entry, sizeof(*entry), PERF_NAP_MS, 0);
+		n = fi_eq_sread(raw->eq, &event, entry, sizeof(*entry), PERF_WAIT_MS, 0);
 		if (n == -FI_EAVAIL)
 			return raw_eq_error(raw);
 		if (n >= 0 && event == want)
@@ -74,7 +74,7 @@ static long raw_cm_wait(struct perf_raw *raw, uint32_t want, union cm_entry *ent
 	}
 }
 
-static void raw_greeting(const struct perf_raw *raw, unsigned char *buf)
+static void raw_hello_encode(const struct perf_raw *raw, unsigned char *buf)
 {
 	struct perf_hello hello;
 
@@ -112,7 +112,7 @@ static int raw_listen(struct perf_xport *x, unsigned int *port)
  * A listener on every address belongs to no device (verbs): the request names the device that it
  * arrived on.
  */
-static int raw_settle(struct perf_raw *raw, const struct fi_info *request)
+static int raw_use_device(struct perf_raw *raw, const struct fi_info *request)
 {
 	struct fi_info *info;
 
@@ -127,16 +127,17 @@ static int raw_settle(struct perf_raw *raw, const struct fi_info *request)
 	return 0;
 }
 
-static int raw_answer(struct perf_raw *raw, struct fi_info *info, const struct perf_hello *hello)
+static int raw_accept_request(struct perf_raw *raw, struct fi_info *info,
+			      const struct perf_hello *hello)
 {
 	unsigned char buf[PERF_HELLO_LEN];
 	union cm_entry entry;
 	int rc;
 
-	perf_raw_obey_hello(raw, hello);
-	if (raw_settle(raw, info) || raw_open_ep(raw, info))
+	perf_raw_apply_hello(raw, hello);
+	if (raw_use_device(raw, info) || raw_open_ep(raw, info))
 		return -1;
-	raw_greeting(raw, buf);
+	raw_hello_encode(raw, buf);
 	rc = fi_accept(raw->ep, buf, sizeof(buf));
 	if (rc)
 		return perf_raw_fail(raw, "fi_accept", rc);
@@ -154,11 +155,11 @@ static int raw_accept(struct perf_xport *x)
 	len = raw_cm_wait(raw, FI_CONNREQ, &entry, x->wait_client_ms);
 	if (len < 0)
 		return -1;
-	if (perf_greet(x, entry.head.data, (size_t)len, &hello)) {
+	if (perf_hello_check(x, entry.head.data, (size_t)len, &hello)) {
 		fi_reject(raw->pep, entry.head.info->handle, NULL, 0);
 		rc = -1;
 	} else {
-		rc = raw_answer(raw, entry.head.info, &hello);
+		rc = raw_accept_request(raw, entry.head.info, &hello);
 	}
 	fi_freeinfo(entry.head.info);
 	return rc;
@@ -181,14 +182,14 @@ static int raw_connect(struct perf_xport *x, const struct sockaddr *addr, unsign
 	snprintf(service, sizeof(service), "%u", port);
 	if (perf_raw_getinfo(raw, host, service, 0) || raw_open_eq(raw) || raw_open_ep(raw, raw->info))
 		return -1;
-	raw_greeting(raw, buf);
+	raw_hello_encode(raw, buf);
 	rc = fi_connect(raw->ep, raw->info->dest_addr, buf, sizeof(buf));
 	if (rc)
 		return perf_raw_fail(raw, "cannot connect", rc);
 	len = raw_cm_wait(raw, FI_CONNECTED, &entry, (int)x->timeout_ms);
-	if (len < 0 || perf_greet(x, entry.head.data, (size_t)len, &hello))
+	if (len < 0 || perf_hello_check(x, entry.head.data, (size_t)len, &hello))
 		return -1;
-	perf_raw_take_hello(raw, &hello);
+	perf_raw_store_hello(raw, &hello);
 	return 0;
 }
 
@@ -199,7 +200,7 @@ static int raw_post_recv(struct perf_xport *x, size_t off, size_t len, uint64_t 
 	struct perf_raw *raw = to_raw(x);
 	ssize_t rc = fi_recv(raw->ep, x->mem + off, len, raw->desc, 0, (void *)(uintptr_t)cookie);
 
-	return rc ? perf_raw_posted(raw, "fi_recv", rc) : 0;
+	return rc ? perf_raw_post_error(raw, "fi_recv", rc) : 0;
 }
 
 static int raw_post_send(struct perf_xport *x, size_t off, size_t len, uint64_t cookie)
@@ -207,7 +208,7 @@ static int raw_post_send(struct perf_xport *x, size_t off, size_t len, uint64_t 
 	struct perf_raw *raw = to_raw(x);
 	ssize_t rc = fi_send(raw->ep, x->mem + off, len, raw->desc, 0, (void *)(uintptr_t)cookie);
 
-	return rc ? perf_raw_posted(raw, "fi_send", rc) : 0;
+	return rc ? perf_raw_post_error(raw, "fi_send", rc) : 0;
 }
 
 /* --- the end ------------------------------------------------------------ */

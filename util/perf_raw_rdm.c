@@ -34,9 +34,9 @@ static int raw_open_ep(struct perf_raw *raw)
 	return perf_raw_open_ep(raw, raw->info, &raw->av->fid);
 }
 
-/* --- meeting ------------------------------------------------------------ */
+/* --- exchange of addresses ---------------------------------------------- */
 
-static int raw_tell(struct perf_raw *raw)
+static int raw_card_send(struct perf_raw *raw)
 {
 	unsigned char buf[PERF_CARD_LEN];
 	struct perf_card card = { .len = 0 };
@@ -48,18 +48,18 @@ static int raw_tell(struct perf_raw *raw)
 	perf_raw_hello(raw, &card.hello);
 	card.len = (uint32_t)len;
 	perf_card_encode(&card, buf);
-	return perf_meet_send(&raw->meet, &raw->x, buf, sizeof(buf));
+	return perf_oob_send(&raw->oob, &raw->x, buf, sizeof(buf));
 }
 
-static int raw_hear(struct perf_raw *raw, struct perf_card *card)
+static int raw_card_recv(struct perf_raw *raw, struct perf_card *card)
 {
 	unsigned char buf[PERF_CARD_LEN];
 
-	if (perf_meet_recv(&raw->meet, &raw->x, buf, sizeof(buf)))
+	if (perf_oob_recv(&raw->oob, &raw->x, buf, sizeof(buf)))
 		return -1;
 	if (perf_card_decode(card, buf, sizeof(buf)))
 		return perf_fail(&raw->x, "the peer is not a datperf of this version");
-	return perf_greet(&raw->x, buf, sizeof(buf), &card->hello);
+	return perf_hello_check(&raw->x, buf, sizeof(buf), &card->hello);
 }
 
 /*
@@ -76,7 +76,7 @@ static bool raw_is_address(const struct perf_raw *raw, const struct perf_card *c
 	return !fi_getname(&raw->ep->fid, own, &len) && card->len == len;
 }
 
-static int raw_reach(struct perf_raw *raw, const struct perf_card *card)
+static int raw_peer_insert(struct perf_raw *raw, const struct perf_card *card)
 {
 	int n;
 
@@ -90,7 +90,7 @@ static int raw_reach(struct perf_raw *raw, const struct perf_card *card)
 
 static int raw_listen(struct perf_xport *x, unsigned int *port)
 {
-	return perf_meet_listen(&to_raw(x)->meet, x, port);
+	return perf_oob_listen(&to_raw(x)->oob, x, port);
 }
 
 static int raw_accept(struct perf_xport *x)
@@ -98,10 +98,10 @@ static int raw_accept(struct perf_xport *x)
 	struct perf_raw *raw = to_raw(x);
 	struct perf_card card;
 
-	if (perf_meet_accept(&raw->meet, x) || raw_hear(raw, &card))
+	if (perf_oob_accept(&raw->oob, x) || raw_card_recv(raw, &card))
 		return -1;
-	perf_raw_obey_hello(raw, &card.hello);
-	return raw_open_ep(raw) || raw_reach(raw, &card) ? -1 : raw_tell(raw);
+	perf_raw_apply_hello(raw, &card.hello);
+	return raw_open_ep(raw) || raw_peer_insert(raw, &card) ? -1 : raw_card_send(raw);
 }
 
 static int raw_connect(struct perf_xport *x, const struct sockaddr *addr, unsigned int port)
@@ -109,11 +109,11 @@ static int raw_connect(struct perf_xport *x, const struct sockaddr *addr, unsign
 	struct perf_raw *raw = to_raw(x);
 	struct perf_card card;
 
-	if (perf_meet_connect(&raw->meet, x, addr, port) || raw_open_ep(raw) || raw_tell(raw) ||
-	    raw_hear(raw, &card))
+	if (perf_oob_connect(&raw->oob, x, addr, port) || raw_open_ep(raw) || raw_card_send(raw) ||
+	    raw_card_recv(raw, &card))
 		return -1;
-	perf_raw_take_hello(raw, &card.hello);
-	return raw_reach(raw, &card);
+	perf_raw_store_hello(raw, &card.hello);
+	return raw_peer_insert(raw, &card);
 }
 
 /* --- data path ---------------------------------------------------------- */
@@ -124,7 +124,7 @@ static int raw_post_recv(struct perf_xport *x, size_t off, size_t len, uint64_t 
 	ssize_t rc = fi_trecv(raw->ep, x->mem + off, len, raw->desc, FI_ADDR_UNSPEC, TAG, 0,
 			      (void *)(uintptr_t)cookie);
 
-	return rc ? perf_raw_posted(raw, "fi_trecv", rc) : 0;
+	return rc ? perf_raw_post_error(raw, "fi_trecv", rc) : 0;
 }
 
 static int raw_post_send(struct perf_xport *x, size_t off, size_t len, uint64_t cookie)
@@ -133,7 +133,7 @@ static int raw_post_send(struct perf_xport *x, size_t off, size_t len, uint64_t 
 	ssize_t rc = fi_tsend(raw->ep, x->mem + off, len, raw->desc, raw->peer, TAG,
 			      (void *)(uintptr_t)cookie);
 
-	return rc ? perf_raw_posted(raw, "fi_tsend", rc) : 0;
+	return rc ? perf_raw_post_error(raw, "fi_tsend", rc) : 0;
 }
 
 /* --- the end ------------------------------------------------------------ */
@@ -142,7 +142,7 @@ static int raw_check(struct perf_xport *x)
 {
 	struct perf_raw *raw = to_raw(x);
 
-	if (!perf_meet_over(&raw->meet))
+	if (!perf_oob_peer_closed(&raw->oob))
 		return 0;
 	return perf_fail(x, "raw %s: the peer closed the connection", raw->fabric.provider);
 }
@@ -154,10 +154,10 @@ static int raw_check(struct perf_xport *x)
 static void raw_disconnect(struct perf_xport *x)
 {
 	struct perf_raw *raw = to_raw(x);
-	struct pollfd pfd = { .fd = raw->meet.fd, .events = POLLIN };
+	struct pollfd pfd = { .fd = raw->oob.fd, .events = POLLIN };
 	uint64_t end = perf_now_ns() + END_MS * 1000000ull;
 
-	if (raw->meet.listener < 0)
+	if (raw->oob.listener < 0)
 		return;
 	while (!poll(&pfd, 1, 1) && perf_now_ns() < end)
 		fi_cq_read(raw->cq, raw->batch, PERF_RAW_BATCH);

@@ -42,7 +42,7 @@ static int ctl_recv(struct perf_run *r, struct perf_ctl *ctl)
 	RUN_UNTIL(r, x->crx > 0);
 	x->crx--;
 	if (perf_ctl_decode(ctl, x->mem + x->lay.ctl_rx, PERF_CTL_LEN))
-		return perf_fail(x, "%s: garbled control message", x->ops->name);
+		return perf_fail(x, "%s: malformed control message", x->ops->name);
 	return 0;
 }
 
@@ -51,7 +51,7 @@ static int ctl_expect(struct perf_run *r, struct perf_ctl *ctl, int type)
 	if (ctl_recv(r, ctl))
 		return -1;
 	if (ctl->type != type)
-		return perf_fail(r->x, "%s: the peer answered %d, not %d", r->x->ops->name,
+		return perf_fail(r->x, "%s: the peer sent message %d instead of %d", r->x->ops->name,
 				 ctl->type, type);
 	return 0;
 }
@@ -72,7 +72,7 @@ int perf_run_next(struct perf_xport *x, struct perf_ctl *ctl)
 	return ctl_recv(&r, ctl);
 }
 
-int perf_run_answer(struct perf_xport *x, const struct perf_ctl *ctl)
+int perf_run_reply(struct perf_xport *x, const struct perf_ctl *ctl)
 {
 	struct perf_run r;
 
@@ -80,12 +80,12 @@ int perf_run_answer(struct perf_xport *x, const struct perf_ctl *ctl)
 	return perf_post_ctl_recv(&r) || ctl_send(&r, ctl) ? -1 : 0;
 }
 
-int perf_run_ask(struct perf_xport *x, const struct perf_ctl *ask, struct perf_ctl *answer)
+int perf_run_request(struct perf_xport *x, const struct perf_ctl *request, struct perf_ctl *reply)
 {
 	struct perf_run r;
 
 	run_init(&r, x);
-	if (ctl_send(&r, ask) || ctl_recv(&r, answer))
+	if (ctl_send(&r, request) || ctl_recv(&r, reply))
 		return -1;
 	return perf_post_ctl_recv(&r);
 }
@@ -185,10 +185,10 @@ static int start_check(struct perf_xport *x, const struct perf_ctl *start)
 {
 	if (start->kind >= PERF_NKINDS || !start->size || !start->iters || start->size > x->size_max ||
 	    !start->slots || start->slots > perf_slots(&x->lay, start->size))
-		return perf_fail(x, "%s: the client asked for an impossible phase", x->ops->name);
+		return perf_fail(x, "%s: the client requested an invalid phase", x->ops->name);
 	if (start->kind % PERF_NMETRICS == PERF_VERIFY &&
 	    start->kind / PERF_NMETRICS != PERF_SEND && start->iters > start->slots)
-		return perf_fail(x, "%s: the client asked for an impossible check", x->ops->name);
+		return perf_fail(x, "%s: the client requested an invalid check", x->ops->name);
 	return 0;
 }
 

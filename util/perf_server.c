@@ -10,11 +10,11 @@ struct server {
 	enum perf_side current; /* side that it listens to */
 };
 
-static int answer(struct server *s, enum perf_ctl_type type, uint64_t value)
+static int reply(struct server *s, enum perf_ctl_type type, uint64_t value)
 {
 	const struct perf_ctl ctl = { .type = type, .value = value };
 
-	return perf_run_answer(s->x[s->current], &ctl);
+	return perf_run_reply(s->x[s->current], &ctl);
 }
 
 /* Listens on the fabric of the IA, sends the port to the client, and accepts its connection. */
@@ -25,7 +25,7 @@ static int open_raw(struct server *s)
 	unsigned int port = 0;
 
 	if (s->current != PERF_SIDE_DAT || s->x[PERF_SIDE_RAW])
-		return answer(s, PERF_CTL_ERROR, 0);
+		return reply(s, PERF_CTL_ERROR, 0);
 	perf_dat_fabric(s->x[PERF_SIDE_DAT], &fabric);
 	raw = perf_xport_new(s->opts, PERF_SIDE_RAW, &fabric);
 	if (!raw)
@@ -33,17 +33,17 @@ static int open_raw(struct server *s)
 	s->x[PERF_SIDE_RAW] = raw;
 	raw->wait_client_ms = (int)s->opts->timeout_ms;
 	if (raw->ops->open(raw) || raw->ops->listen(raw, &port)) {
-		answer(s, PERF_CTL_ERROR, 0);
+		reply(s, PERF_CTL_ERROR, 0);
 		return -1;
 	}
-	return answer(s, PERF_CTL_READY, port) ? -1 : raw->ops->accept(raw);
+	return reply(s, PERF_CTL_READY, port) ? -1 : raw->ops->accept(raw);
 }
 
 static int select_side(struct server *s, uint64_t side)
 {
 	if (side >= PERF_NSIDES || !s->x[side])
 		return perf_fail(s->x[s->current], "the client selected a side that is not open");
-	if (answer(s, PERF_CTL_READY, 0))
+	if (reply(s, PERF_CTL_READY, 0))
 		return -1;
 	s->current = (enum perf_side)side;
 	return 0;
@@ -65,7 +65,7 @@ static int serve_one(struct server *s)
 	case PERF_CTL_SELECT:
 		return select_side(s, ctl.value) ? -1 : 1;
 	case PERF_CTL_QUIT:
-		return answer(s, PERF_CTL_READY, 0);
+		return reply(s, PERF_CTL_READY, 0);
 	default:
 		return perf_fail(x, "the client sent an unknown message");
 	}

@@ -83,7 +83,7 @@ uint64_t perf_now_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + ts.tv_nsec;
 }
 
-int perf_greet(struct perf_xport *x, const void *buf, size_t len, struct perf_hello *hello)
+int perf_hello_check(struct perf_xport *x, const void *buf, size_t len, struct perf_hello *hello)
 {
 	if (perf_hello_decode(hello, buf, len) || hello->window < 2 ||
 	    hello->window > PERF_WINDOW_MAX || !hello->size_max || hello->size_max > PERF_SIZE_MAX)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Curves over the size of a message, and over the number of connections, in plain SVG."""
+"""Draws curves over the message size, and over the number of connections, in SVG."""
 import math
 from xml.sax.saxutils import escape
 
-from .report import place
+from .report import size_label
 
 WIDTH, HEIGHT = 260, 190  # of a panel's plot
 LEFT, TOP, RIGHT, BOTTOM = 60, 40, 20, 40
@@ -14,9 +14,10 @@ STYLES = {  # side: legend, colour, dashes
     "ucx": ("UCX", "#2471a3", "2,2"),
 }
 # A row of panels: the metric, the test and the unit.
-OF_SIZE = (("latency", "send", "µs, polling"), ("wait", "send", "µs, waiting"), ("bandwidth", "send", "MB/s"))
-OF_CONNECTIONS = (("connect", "all", "connections/s"), ("memory", "client", "KiB each"),
-                  ("empty", "all", "µs, empty poll"), ("among", "last", "µs, 8 B"), ("close", "all", "ms to close"))
+SIZE_PANELS = (("latency", "send", "µs, polling"), ("wait", "send", "µs, waiting"), ("bandwidth", "send", "MB/s"))
+CONNECTION_PANELS = (("connect", "all", "connections/s"), ("memory", "client", "KiB each"),
+                     ("empty", "all", "µs, empty poll"), ("among", "last", "µs, 8 B"),
+                     ("close", "all", "ms to close"))
 
 
 def text(x, y, words, anchor="middle", size=11):
@@ -29,7 +30,7 @@ def line(x1, y1, x2, y2, colour="#dddddd"):
 
 
 class Panel:
-    """One plot, both axes logarithmic."""
+    """A plot with logarithmic axes."""
 
     def __init__(self, x, y, rows, title, unit):
         self.x, self.y = x + LEFT, y + TOP
@@ -57,18 +58,18 @@ class Panel:
             x = self.at_x(size)
             yield line(x, self.y, x, self.y + HEIGHT)
             if x - last > 30:  # the labels of 4000 B and 4 KiB would overlap
-                yield text(x, self.y + HEIGHT + 16, place(self.rows[0]["metric"], size), size=10)
+                yield text(x, self.y + HEIGHT + 16, size_label(self.rows[0]["metric"], size), size=10)
                 last = x
 
     def curves(self):
         for side, (_, colour, dashes) in STYLES.items():
             points = sorted((r["size"], r[side]["median"]) for r in self.rows if side in r)
-            places = [f"{self.at_x(s):.1f},{self.at_y(v):.1f}" for s, v in points]
-            if len(places) > 1:
-                yield (f'<polyline points="{" ".join(places)}" fill="none" stroke="{colour}" '
+            coordinates = [f"{self.at_x(s):.1f},{self.at_y(v):.1f}" for s, v in points]
+            if len(coordinates) > 1:
+                yield (f'<polyline points="{" ".join(coordinates)}" fill="none" stroke="{colour}" '
                        f'stroke-width="2" stroke-dasharray="{dashes}"/>')
-            for place in places:
-                x, y = place.split(",")
+            for point in coordinates:
+                x, y = point.split(",")
                 yield f'<circle cx="{x}" cy="{y}" r="2.5" fill="{colour}"/>'
 
 
@@ -82,9 +83,9 @@ def legend(x, y, rows):
 
 
 def svg(document):
-    """A column for each fabric and libfabric, a row for each metric; over the size, of sends."""
-    metrics = [m for m in OF_SIZE + OF_CONNECTIONS
-               if m in OF_SIZE or any((r["metric"], r["test"]) == m[:2] for r in document["rows"])]
+    """Draws a column per fabric and version of libfabric, and a row per metric of sends."""
+    metrics = [m for m in SIZE_PANELS + CONNECTION_PANELS
+               if m in SIZE_PANELS or any((r["metric"], r["test"]) == m[:2] for r in document["rows"])]
     rows = [r for r in document["rows"] if (r["metric"], r["test"]) in [m[:2] for m in metrics]]
     columns = list(dict.fromkeys((r["libfabric"], r["fabric"]) for r in rows))
     step_x, step_y = LEFT + WIDTH + RIGHT, TOP + HEIGHT + BOTTOM

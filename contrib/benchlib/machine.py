@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""What the machine is, and what else it did during a run."""
+"""Describes the machine, and measures other load during a run."""
 import os
 import platform
 import resource
@@ -10,7 +10,7 @@ SPIN_LOOPS = 20000
 
 
 def cpus():
-    """The first and the last processor, which datperf --bind uses."""
+    """Returns the first and the last processor, which datperf --bind uses."""
     usable = sorted(os.sched_getaffinity(0))
     return usable[0], usable[-1]
 
@@ -40,7 +40,7 @@ def _chunk():
 
 
 def spin():
-    """Seconds that a fixed piece of work takes on average, on the slower of the processors used."""
+    """Returns the seconds that a fixed loop takes on average, on the slower of the processors used."""
     usable = os.sched_getaffinity(0)
     means = []
     try:
@@ -53,7 +53,7 @@ def spin():
 
 
 def _busy():
-    """Processor seconds that all processes and, on a virtual machine, other guests had since boot."""
+    """Returns the processor seconds of all processes, and of other guests of a virtual machine's host, since boot."""
     with open("/proc/stat", encoding="utf-8") as f:
         user, nice, system, _, _, _, _, steal = (int(word) for word in f.readline().split()[1:9])
     return (user + nice + system + steal) / os.sysconf("SC_CLK_TCK")
@@ -65,7 +65,7 @@ def _ours():
 
 
 class Watch:
-    """Around a run: what the machine did besides. The run's processes have to be reaped inside."""
+    """Context of a run that measures other load. The run must reap its processes inside."""
 
     def __enter__(self):
         self.noise = {"spin_us": spin() * 1e6, "load": os.getloadavg()[0]}
@@ -81,7 +81,7 @@ class Watch:
 
 
 class Unwatched:
-    """Around a run whose figures do not depend on what else the machine does."""
+    """Context of a run whose figures do not depend on other load."""
 
     noise = None
 

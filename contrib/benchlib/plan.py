@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""What is measured on which fabric, in which order, and for how long."""
+"""Plans the runs: fabrics, metrics, order and time."""
 import collections
 import random
 import re
@@ -51,7 +51,7 @@ SHAPE_LOCAL = Shape(("bandwidth2",), "send", "4K,64K,1M", ("--window", "2"))
 
 # Numbers of connections, and the metric and test of each figure of datperf --peers.
 CONNECTIONS = (1, 10, 100, 1000)
-OF_CONNECTIONS = {
+CONNECTION_FIGURES = {
     "connect_per_s": ("connect", "all"),
     "client_kib": ("memory", "client"),
     "server_kib": ("memory", "server"),
@@ -76,10 +76,10 @@ def shapes(fabric):
     return SHAPES + ((SHAPE_LOCAL,) if fabric.local else ())
 
 
-def of_cell(metrics, side, test, size, cell):
-    """The figures of one cell of datperf's output that a shape keeps."""
+def samples_of_cell(metrics, side, test, size, cell):
+    """Yields the samples of one cell of datperf's output for the metrics of a shape."""
     rate = cell["bw_MBps"] / size
-    kept = {
+    figures = {
         "latency": (cell["lat_us"], size in LATENCY_SIZES),
         "wait": (cell["lat_us"], size in LATENCY_SIZES),
         "bandwidth": (cell["bw_MBps"], size in BANDWIDTH_SIZES),
@@ -87,27 +87,27 @@ def of_cell(metrics, side, test, size, cell):
         "rate": (rate, size == RATE_SIZE and test == "send"),
     }
     for metric in metrics:
-        value, wanted = kept[metric]
+        value, wanted = figures[metric]
         if wanted and value > 0:
             yield sample(side, metric, test, size, value)
 
 
-def of_datperf(shape, side, out):
-    """The samples of a run of datperf, the DAT side of which is called side."""
+def samples_of_datperf(shape, side, out):
+    """Returns the samples of a run of datperf; side is the name of its DAT side."""
     samples = []
     cq = out.get("raw_cq")
     for point in out["results"]:
         for name, cell in ((side, point.get("dat")), (f"bare {cq}", point.get("raw"))):
             # Without a wait object bare libfabric polled, so it has no figure for waiting.
             if cell and not (name == "bare none" and "wait" in shape.metrics):
-                samples += of_cell(shape.metrics, name, point["test"], point["size"], cell)
+                samples += samples_of_cell(shape.metrics, name, point["test"], point["size"], cell)
     return samples
 
 
-def of_peers(side, out):
-    """The samples of a run of datperf --peers; the size is the number of connections."""
+def samples_of_peers(side, out):
+    """Returns the samples of a run of datperf --peers; the size is the number of connections."""
     return [sample(side, metric, test, row["connections"], row[name])
-            for row in out["peers"] for name, (metric, test) in OF_CONNECTIONS.items() if row[name] > 0]
+            for row in out["peers"] for name, (metric, test) in CONNECTION_FIGURES.items() if row[name] > 0]
 
 
 def ucx_iterations(transports, size, time_ms):
@@ -116,7 +116,7 @@ def ucx_iterations(transports, size, time_ms):
 
 
 def ucx_batch(transports, time_ms):
-    """{label: arguments} of all that UCX measures; a label is metric:test:size."""
+    """Returns {label: arguments} of all tests of UCX; a label is metric:test:size."""
     tests = {}
     for test, (latency, bandwidth) in UCX_TESTS.items():
         if transports == "tcp" and test not in UCX_TESTS_TCP:
@@ -132,8 +132,8 @@ def ucx_batch(transports, time_ms):
     return tests
 
 
-def of_ucx(lines):
-    """Samples of what Ucx.perf gives. Half round trips, but a read's is whole, as datperf has it."""
+def samples_of_ucx(lines):
+    """Returns the samples of a result of Ucx.perf. Like datperf, halves round trips except those of reads."""
     samples = []
     for label, columns in lines.items():
         metric, test, size = label.split(":")
@@ -147,13 +147,13 @@ def of_ucx(lines):
     return samples
 
 
-def of_figures(lines):
-    """Samples of what figures.sh prints: dapltest -T P in the guest, on OFED's provider and on ours."""
+def samples_of_figures(lines):
+    """Returns the samples of the output of figures.sh: dapltest -T P in the guest, on two providers."""
     samples = []
     waits = False
     for line in lines:
         head = re.match("a program that (polls|waits)", line)
-        found = re.match(r"(R[WR]) +(\d+) +(\d+) under way +([\d.]+) +([\d.]+) (us|MiB/s)", line)
+        found = re.match(r"(R[WR]) +(\d+) +(\d+) in flight +([\d.]+) +([\d.]+) (us|MiB/s)", line)
         if head:
             waits = head.group(1) == "waits"
         if not found or (waits and found.group(6) == "MiB/s"):
@@ -176,11 +176,11 @@ class Session:
         self.runs, self.failures, self.skipped = [], [], []
         self.deadline = time.monotonic() + options.minutes * 60
 
-    def say(self, text):
+    def log(self, text):
         print(f"{time.strftime('%H:%M:%S')} {text}", file=sys.stderr, flush=True)
 
     def record(self, lib, fabric, rnd, what, measure, counted=False):
-        """Runs measure() and keeps its samples, or that it failed. Counts do not depend on the machine."""
+        """Runs measure() and records its samples or its failure. Counts are independent of other load."""
         watch = machine.Unwatched() if counted else machine.Watch()
         try:
             with watch as seen:
@@ -188,29 +188,29 @@ class Session:
         except Failed as e:
             self.failures.append({"libfabric": lib.version, "fabric": fabric.name, "run": what,
                                   "reason": str(e)})
-            self.say(f"{fabric.name}, {what}: {e}")
+            self.log(f"{fabric.name}, {what}: {e}")
             return
         self.runs.append({"session": 0, "round": rnd, "libfabric": lib.version, "fabric": fabric.name,
                           "run": what, "noise": seen.noise, "samples": samples})
 
     def datperf(self, lib, fabric, rnd, build, shape, side, more):
-        """side: of the DAT figures; None for bare libfabric alone."""
+        """Runs datperf; side is the name of its DAT side, or None to measure bare libfabric only."""
         arguments = ["--bind", "-T", str(self.options.time), "-t", shape.tests, "-S", shape.sizes,
                      *shape.more, *more]
         if side:
             arguments += ["-D", fabric.name]
         what = " ".join([side or "bare", *arguments])
         self.record(lib, fabric, rnd, what,
-                    lambda: of_datperf(shape, side, build.perf(lib, *arguments)))
+                    lambda: samples_of_datperf(shape, side, build.perf(lib, *arguments)))
 
     def peers(self, lib, fabric, rnd, build, side):
         arguments = ["--bind", "-T", str(self.options.time), "-D", fabric.name,
                      "--peers", ",".join(map(str, CONNECTIONS))]
         self.record(lib, fabric, rnd, " ".join([side, *arguments]),
-                    lambda: of_peers(side, build.perf(lib, *arguments)))
+                    lambda: samples_of_peers(side, build.perf(lib, *arguments)))
 
     def steps(self, lib, fabric, with_descriptor):
-        """The runs of a round, as functions of its number."""
+        """Returns the runs of a round, as functions of its number."""
         steps = []
 
         def add(build, shape, side, *more):
@@ -236,11 +236,11 @@ class Session:
             batch = ucx_batch(fabric.ucx, self.options.time)
             steps.append(lambda rnd: self.record(
                 lib, fabric, rnd, f"ucx {fabric.ucx}",
-                lambda: of_ucx(self.ucx.perf(fabric.ucx, batch))))
+                lambda: samples_of_ucx(self.ucx.perf(fabric.ucx, batch))))
         return steps
 
     def probe(self, lib, fabric):
-        """Whether the fabric is there, and whether its queues have descriptors: or None."""
+        """Returns whether the fabric's CQs have descriptors; None if the fabric is not available."""
         try:
             arguments = ["-S", "8", "-t", "send", "-n", "8", "--raw-cq", "fd"]
             if fabric.bare:
@@ -254,14 +254,14 @@ class Session:
             return None
 
     def fabric(self, lib, fabric, with_descriptor, until):
-        """Rounds until there are enough or it is time for the next fabric, but at least two."""
+        """Runs the rounds of a fabric, at least two, until time is up."""
         steps = self.steps(lib, fabric, with_descriptor)
         begin = time.monotonic()
         for rnd in range(self.options.repeat):
             took = (time.monotonic() - begin) / max(1, rnd)
             if rnd >= 2 and time.monotonic() + took > until:
                 break
-            self.say(f"libfabric {lib.version}, {fabric.name}, "
+            self.log(f"libfabric {lib.version}, {fabric.name}, "
                      f"round {rnd + 1} of at most {self.options.repeat}")
             # The order differs in each round, so that no run always follows the same run, but is
             # reproducible.
@@ -271,7 +271,7 @@ class Session:
     def instructions(self, lib):
         fabric = next(f for f in FABRICS if f.name == "ofi-tcp")
         for side, build in self.builds:
-            self.say(f"libfabric {lib.version}, counting instructions, {side}")
+            self.log(f"libfabric {lib.version}, counting instructions, {side}")
             self.record(lib, fabric, 0, f"instructions {side}",
                         lambda side=side, build=build: [
                             sample(side, "instructions", f"send, DAT {api}", 8, count)
@@ -279,8 +279,8 @@ class Session:
 
     def verbs(self, lib):
         fabric = next(f for f in FABRICS if f.name == "ofi-verbs")
-        self.say("verbs in a guest, for up to half an hour")
-        self.record(lib, fabric, 0, "verbs", lambda: of_figures(self.builds[0][1].figures()), counted=True)
+        self.log("verbs in a guest, for up to half an hour")
+        self.record(lib, fabric, 0, "verbs", lambda: samples_of_figures(self.builds[0][1].figures()), counted=True)
 
     def all(self, libs, fabrics, required):
         work = []
@@ -292,7 +292,7 @@ class Session:
         for name in required:
             if not any(fabric.name == name for _, fabric, _ in work):
                 reason = next(s["reason"] for s in self.skipped if s["fabric"] == name)
-                raise Failed(f"{name} is not there: {reason}")
+                raise Failed(f"{name} is not available: {reason}")
         if self.options.instructions:
             for lib in libs:
                 self.instructions(lib)
@@ -303,8 +303,8 @@ class Session:
             self.verbs(libs[0])
 
 
-def chosen(names, quick):
-    """The fabrics that are named, with or without ofi-; else all that are worth it."""
+def select_fabrics(names, quick):
+    """Returns the named fabrics, with or without ofi-; without names the default selection."""
     if not names:
         return [f for f in FABRICS if (f.quick or not quick) and f.name not in ON_REQUEST]
     found = []

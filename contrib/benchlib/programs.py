@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""The programs that measure: datperf, ucx_perftest, the script that counts instructions, and the guest."""
+"""Runs the programs that measure: datperf, ucx_perftest, the instruction counter, and the guest."""
 import contextlib
 import json
 import os
@@ -20,11 +20,11 @@ VERBS_SECONDS = 7200
 
 
 class Failed(Exception):
-    """A program did not measure; the text says why."""
+    """A program failed; the text is the reason."""
 
 
 def run(command, env, seconds=RUN_SECONDS):
-    """The output of a program that must succeed. Its children are in its session and are killed with it."""
+    """Returns the output of a program that must succeed. Kills its session on a time-out or interrupt."""
     with subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                           stdin=subprocess.DEVNULL, start_new_session=True) as process:
         try:
@@ -33,10 +33,10 @@ def run(command, env, seconds=RUN_SECONDS):
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             if isinstance(e, subprocess.TimeoutExpired):
-                raise Failed(f"no end after {seconds} s") from e
+                raise Failed(f"did not exit within {seconds} s") from e
             raise
     if process.returncode:
-        lines = (err.strip() or out.strip() or "nothing").splitlines()
+        lines = (err.strip() or out.strip() or "no output").splitlines()
         raise Failed(f"exit status {process.returncode}: {lines[-1]}")
     return out
 
@@ -44,7 +44,7 @@ def run(command, env, seconds=RUN_SECONDS):
 # --- libfabric -----------------------------------------------------------------------------
 
 class Libfabric:
-    """One installed libfabric: its directory, or "" for the one that the loader finds by itself."""
+    """An installed libfabric: its directory, or "" for the one that the loader finds."""
 
     def __init__(self, directory=""):
         self.directory = directory
@@ -61,16 +61,19 @@ class Libfabric:
 
 
 def library_directory(prefix):
-    """Where PREFIX, as the user gives it, has libfabric."""
+    """Returns the directory of libfabric below the PREFIX that the user gave."""
     for sub in ("", "lib", "lib64"):
         directory = pathlib.Path(prefix, sub)
         if (directory / "libfabric.so.1").exists():
             return str(directory.resolve())
-    raise Failed(f"{prefix}: no libfabric.so.1 there")
+    raise Failed(f"{prefix}: libfabric.so.1 not found")
 
 
 def libfabrics(prefixes):
-    """The libfabrics at prefixes, "system" being the loader's; without prefixes the loader's and all in LD_LIBRARY_PATH."""
+    """Returns the libfabrics at prefixes, where "system" is the loader's.
+
+    The default is the loader's and those in LD_LIBRARY_PATH.
+    """
     if prefixes:
         directories = ["" if p == "system" else library_directory(p) for p in prefixes]
     else:
@@ -88,7 +91,7 @@ def libfabrics(prefixes):
 # --- a build -------------------------------------------------------------------------------
 
 class Build:
-    """A build tree of ours. One datperf measures all of them: only the libraries differ."""
+    """A build tree of this package. One datperf measures all of them, so that only the libraries differ."""
 
     def __init__(self, directory, tools=None):
         self.directory = pathlib.Path(directory).resolve()
@@ -98,7 +101,7 @@ class Build:
         if not self.datperf.exists():
             self.datperf = tools / "datperf"
         if not (self.directory / "test/dat.conf").exists() or not self.datperf.exists():
-            raise Failed(f"{directory} is no build tree with all made")
+            raise Failed(f"{directory} is not a complete build tree")
         self.makefile = (self.directory / "Makefile").read_text(encoding="utf-8")
 
     def variable(self, name):
@@ -120,7 +123,7 @@ class Build:
                 "top_builddir": str(self.directory), "top_srcdir": self.variable("abs_top_srcdir")}
 
     def perf(self, lib, *arguments):
-        """What datperf measured, as it prints it in JSON."""
+        """Returns the JSON output of datperf."""
         out = run([self.datperf, "--local", "--json", *arguments], self.environment(lib))
         try:
             return json.loads(out)
@@ -128,7 +131,7 @@ class Build:
             raise Failed("datperf printed no JSON") from e
 
     def instructions(self, lib):
-        """{API version: instructions of a send and its completion}."""
+        """Returns {API version: instructions of a send and its completion}."""
         programs = ["test/robust/quiet1", "test/robust/quiet2"]
         run(["make", "-s", "-C", self.directory, *programs], dict(os.environ))
         env = self.environment(lib)
@@ -141,20 +144,20 @@ class Build:
         return dict(zip(("1.2", "2.0"), map(float, counts)))
 
     def figures(self):
-        """Lines of test/interop/figures.sh from a guest, whose clock is its instructions."""
+        """Returns the output of test/interop/figures.sh in a guest whose clock counts instructions."""
         log = self.directory / "test/verbs/interop-figures.log"
         log.unlink(missing_ok=True)
         run(["make", "-s", "-C", self.directory, "check-verbs", "VERBS=interop/figures"],
             {**os.environ, "DAT_VM_CLOCK": "instructions"}, VERBS_SECONDS)
         if not log.exists():
-            raise Failed("there can be no guest here")
+            raise Failed("no guest can run here")
         return log.read_text(encoding="utf-8").splitlines()
 
 
 # --- UCX -----------------------------------------------------------------------------------
 
 class Ucx:
-    """ucx_perftest: all tests of a transport in one connection."""
+    """ucx_perftest, which runs all tests of a transport over one connection."""
 
     def __init__(self):
         self.program = shutil.which("ucx_perftest")
@@ -168,7 +171,7 @@ class Ucx:
         return match.group(1) if match else ""
 
     def perf(self, transports, tests):
-        """tests: {label: arguments}; returns {label: {column: figure}}."""
+        """Runs tests, {label: arguments}; returns {label: {column: figure}}."""
         env = {**os.environ, "UCX_TLS": transports, "UCX_LOG_LEVEL": "error"}
         first, last = machine.cpus()
         with tempfile.NamedTemporaryFile("w", suffix=".batch") as batch:
@@ -179,11 +182,11 @@ class Ucx:
             with subprocess.Popen([*common, "-c", str(last)], env=env, stdout=subprocess.DEVNULL,
                                   stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL) as server:
                 try:
-                    await_listener(port, server)
+                    wait_for_listener(port, server)
                     out = run([*common, "-c", str(first), "127.0.0.1"], env)
                     server.wait(10)
                 except subprocess.TimeoutExpired as e:
-                    raise Failed("the server of ucx_perftest does not end") from e
+                    raise Failed("the server of ucx_perftest does not exit") from e
                 finally:
                     server.kill()
         return dict(ucx_lines(out))
@@ -201,8 +204,8 @@ def free_port():
         return s.getsockname()[1]
 
 
-def await_listener(port, server):
-    """Waits until the port is listened on. A connection as a probe would be taken for the client's."""
+def wait_for_listener(port, server):
+    """Waits for a listener on the port. Does not connect, as the server would take that for the client."""
     for _ in range(200):
         for name in ("/proc/net/tcp", "/proc/net/tcp6"):
             with open(name, encoding="utf-8") as f:

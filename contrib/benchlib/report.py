@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""The tables, in Markdown."""
-from .stats import METRICS, OF_CONNECTIONS
+"""Formats the tables in Markdown."""
+from .stats import CONNECTION_METRICS, METRICS
 
 TITLES = {
     "latency": "Latency of a program that polls, µs",
@@ -9,11 +9,11 @@ TITLES = {
     "bandwidth2": "Bandwidth with two messages in flight, MB/s",
     "rate": "Million messages per second",
     "instructions": "Instructions of a send and its completion, in our libraries",
-    "connect": "Connections made per second, if so many are asked for at once",
-    "memory": "Memory of each of so many connections, KiB",
-    "empty": "A poll that finds nothing, beside so many connections, µs",
-    "among": "Latency of 8 B on the first and the last of so many connections, µs",
-    "close": "Abrupt end of so many connections, ms",
+    "connect": "Connections per second, if this many are requested at once",
+    "memory": "Memory per connection, with this many connections, KiB",
+    "empty": "An empty poll, with this many connections, µs",
+    "among": "Latency of 8 B on the first and the last of this many connections, µs",
+    "close": "Abrupt close of this many connections, ms",
 }
 # The columns of a row: title, name of the figure or None, name of the ratio or None.
 COLUMNS = (
@@ -37,9 +37,9 @@ def size_name(size):
     return f"{size} B"
 
 
-def place(metric, size):
-    """Where on the axis, or in the column, of a metric."""
-    return f"{size:,}" if metric in OF_CONNECTIONS else size_name(size)
+def size_label(metric, size):
+    """Returns the label of a size, or of a number of connections."""
+    return f"{size:,}" if metric in CONNECTION_METRICS else size_name(size)
 
 
 def number(value):
@@ -50,7 +50,7 @@ def number(value):
 
 
 def figure(cell):
-    """A median, and its spread where there is one worth a look."""
+    """Returns a median, and its spread from 2 % on."""
     if not cell:
         return "-"
     text = number(cell["median"])
@@ -64,7 +64,7 @@ def ratio(value):
 def cells(row, columns):
     bare = row.get("bare")
     queue = {"fd": " (fd)", "none": ""}[bare["cq"]] if bare else ""
-    line = [row["fabric"], row["test"], place(row["metric"], row["size"]), figure(bare) + queue,
+    line = [row["fabric"], row["test"], size_label(row["metric"], row["size"]), figure(bare) + queue,
             figure(row.get("dat")), ratio(row.get("dat/bare")) + (" ~" if row["unsteady"] else "")]
     for _, name, divided in columns:
         line.append(figure(row.get(name)) if name else ratio(row.get(divided)))
@@ -72,7 +72,7 @@ def cells(row, columns):
 
 
 def used(rows):
-    """The columns that have something in them."""
+    """Returns the columns that are not empty."""
     return [c for c in COLUMNS if any(r.get(c[1] or c[2]) is not None for r in rows)]
 
 
@@ -81,7 +81,7 @@ def lines_of(lines):
 
 
 def brief(row):
-    """DAT's figure, and its ratio to bare libfabric's."""
+    """Returns DAT's figure, and its ratio to bare libfabric's."""
     if not row or "dat" not in row:
         return "-"
     text = number(row["dat"]["median"])
@@ -91,12 +91,12 @@ def brief(row):
 
 
 def versions(rows):
-    """Of libfabric, the oldest first."""
+    """Returns the versions of libfabric, oldest first."""
     return sorted({r["libfabric"] for r in rows}, key=lambda v: [int(n) for n in v.split(".")])
 
 
 def summary(rows):
-    """One line for each fabric and libfabric."""
+    """Returns a table with one line per fabric and version of libfabric."""
     found = {(r["libfabric"], r["fabric"], r["metric"], r["size"]): r for r in rows if r["test"] == "send"}
     lines = [["fabric", "libfabric", *(title for title, _, _ in SUMMARY)],
              ["---"] * 2 + ["---:"] * len(SUMMARY)]
@@ -109,7 +109,7 @@ def summary(rows):
 
 def table(rows):
     columns = used(rows)
-    size = "connections" if rows[0]["metric"] in OF_CONNECTIONS else "size"
+    size = "connections" if rows[0]["metric"] in CONNECTION_METRICS else "size"
     head = ["fabric", "test", size, "bare libfabric", "DAT", "DAT/bare"]
     head += [title or divided.replace("dat", "DAT").replace("ucx", "UCX").replace("ofed", "OFED")
              for title, _, divided in columns]
@@ -134,9 +134,10 @@ def machine_line(document):
 
 
 NOTES = """\
-Medians; ± is half the distance of the quartiles. Half of a round trip, but of a read the whole. Bare
-libfabric is the better of its two completion queues, (fd) being the one with a descriptor. Ratios are
-medians of those of each run or round. `~`: the bare figure is unsteady, or other work disturbed the runs."""
+Medians; ± is half the interquartile range. Latencies are half a round trip, of reads the whole. For bare
+libfabric the better of its two kinds of completion queue is shown; (fd) is the kind with a descriptor. A
+ratio is the median of the ratios of the runs or rounds. `~`: the bare figure is unsteady, or other work
+disturbed the runs."""
 
 
 def verdict_line(verdict):
@@ -148,7 +149,7 @@ def verdict_line(verdict):
 
 
 def markdown(document):
-    parts = [machine_line(document), NOTES, "### Sends of DAT (and their ratio to bare libfabric)",
+    parts = [machine_line(document), NOTES, "### Sends over DAT (and the ratio to bare libfabric)",
              summary(document["rows"])]
     fabrics = list(dict.fromkeys(r["fabric"] for r in document["rows"]))
     for version in versions(document["rows"]):
@@ -158,7 +159,7 @@ def markdown(document):
                 rows.sort(key=lambda r: (fabrics.index(r["fabric"]), order(r)))
                 parts += [f"### {TITLES[metric]}: libfabric {version}", table(rows)]
     if document["skipped"]:
-        parts.append("Not there:")
+        parts.append("Skipped:")
         parts.append("\n".join(f"* {s['fabric']} with libfabric {s['libfabric']}: {s['reason']}"
                                for s in document["skipped"]))
     for failure in document["failures"]:

@@ -35,19 +35,19 @@ METRICS = {
     "close": ("ms", False),
 }
 # For these metrics the size is the number of connections.
-OF_CONNECTIONS = ("connect", "memory", "empty", "among", "close")
+CONNECTION_METRICS = ("connect", "memory", "empty", "among", "close")
 KEY = ("libfabric", "fabric", "metric", "test", "size")
 
 Sample = collections.namedtuple("Sample", "run round value disturbed")
 
 
 def sample(side, metric, test, size, value):
-    """One figure of a run, as --json has it."""
+    """Returns one figure of a run, as --json writes it."""
     return {"side": side, "metric": metric, "test": test, "size": size, "value": value}
 
 
 class Calibration:
-    """What the spin loops say, by session: a file that is replayed is one."""
+    """The results of the spin loops, by session. Each replayed file is a session."""
 
     def __init__(self, runs):
         spins = collections.defaultdict(list)
@@ -65,7 +65,7 @@ class Calibration:
 
 
 def spread(values):
-    """The distance of the quartiles, as a part of the median."""
+    """Returns the interquartile range, relative to the median."""
     if len(values) < 2:
         return 0.0
     low, middle, high = statistics.quantiles(values, n=4, method="inclusive")
@@ -73,7 +73,7 @@ def spread(values):
 
 
 def usable(samples):
-    """The samples to judge by, and whether disturbed ones are among them."""
+    """Returns the samples to use, and whether they include disturbed ones."""
     calm = [s for s in samples if not s.disturbed]
     if len(calm) >= 2 and 2 * len(calm) >= len(samples):
         return calm, False
@@ -94,7 +94,7 @@ def medians_by(samples, name):
 
 
 def ratio(ours, other):
-    """The median of the ratios of each run, or if none has both sides of each round.
+    """Returns the median of the ratios of each run; if no run has both sides, of each round.
 
     What the machine does in a run or round affects both sides.
     """
@@ -107,7 +107,7 @@ def ratio(ours, other):
 
 
 def floor(sides, larger_is_better):
-    """The name of the best configuration of bare libfabric, or None."""
+    """Returns the name of the best configuration of bare libfabric, or None."""
     bare = [name for name in sides if name.startswith("bare ")]
     if not bare:
         return None
@@ -116,7 +116,7 @@ def floor(sides, larger_is_better):
 
 
 def row(key, samples_of):
-    """One row of a table: samples_of has a list of samples for each side that was measured."""
+    """Returns a row of a table; samples_of has a list of samples per side."""
     sides, doubtful = {}, False
     for name, samples in samples_of.items():
         sides[name], some = usable(samples)
@@ -150,7 +150,7 @@ def rows(runs):
 
 
 def verdict(runs, table):
-    """Whether the machine was quiet enough, and why not."""
+    """Returns whether the machine was too noisy, and the reasons."""
     calibration = Calibration(runs)
     bad_runs = sum(calibration.disturbed(r) for r in runs) / max(1, len(calibration.watched))
     bad_rows = sum(r["unsteady"] for r in table) / max(1, len(table))

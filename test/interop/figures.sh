@@ -58,7 +58,7 @@ row()
 	ofed=$(column $column <"$tmp/ofed" | median)
 	ours=$(column $column <"$tmp/ours" | median)
 	ratio=$(paste "$tmp/ofed" "$tmp/ours" | awk -v c=$column 'NF == 4 { print $(c + 2) / $c }' | median)
-	printf '%-3s %6d  %2d under way  %10.3f %10.3f %s  %5.2f\n' "$3" "$4" "$2" "${ofed:-0}" "${ours:-0}" \
+	printf '%-3s %6d  %2d in flight  %10.3f %10.3f %s  %5.2f\n' "$3" "$4" "$2" "${ofed:-0}" "${ours:-0}" \
 		"$( (($2 > 1)) && echo MiB/s || echo 'us   ')" "${ratio:-0}"
 }
 

@@ -272,12 +272,12 @@ static void never_read(const char *path, const char *error)
 
 Test(entry, override_that_is_a_directory)
 {
-	never_read("/", "cannot read /: it is no regular file");
+	never_read("/", "cannot read /: not a regular file");
 }
 
 Test(entry, override_that_is_a_device)
 {
-	never_read("/dev/zero", "cannot read /dev/zero: it is no regular file");
+	never_read("/dev/zero", "cannot read /dev/zero: not a regular file");
 }
 
 Test(entry, override_by_the_null_device_is_empty)
@@ -288,7 +288,7 @@ Test(entry, override_by_the_null_device_is_empty)
 Test(entry, override_that_is_a_fifo)
 {
 	cr_assert_eq(mkfifo("other.conf", 0600), 0);
-	never_read("other.conf", "cannot read other.conf: it is no regular file");
+	never_read("other.conf", "cannot read other.conf: not a regular file");
 }
 
 Test(entry, longest_line_and_a_longer_one)
@@ -318,8 +318,8 @@ Test(entry, file_that_is_too_long)
 	fclose(f);
 	setenv("DAT_OVERRIDE", "other.conf", 1);
 	cr_expect_str_eq(entries_of(""), "a=1 ");
-	cr_expect_str_eq(errors, "other.conf:1025: here the file exceeds 1 MiB; "
-				 "this line and all after it are ignored");
+	cr_expect_str_eq(errors, "other.conf:1025: the file exceeds 1 MiB here; "
+				 "this line and the rest are ignored");
 }
 
 Test(entry, line_that_never_ends)
@@ -332,7 +332,7 @@ Test(entry, line_that_never_ends)
 	cr_assert_eq(truncate("other.conf", 1L << 40), 0);
 	setenv("DAT_OVERRIDE", "other.conf", 1);
 	cr_expect_str_eq(entries_of(""), "a=1 ");
-	cr_expect(strstr(errors, "other.conf:2: here the file exceeds 1 MiB"), "%s", errors);
+	cr_expect(strstr(errors, "other.conf:2: the file exceeds 1 MiB here"), "%s", errors);
 }
 
 Test(entry, override_replaces_the_installed_file)

@@ -25,7 +25,7 @@ static const DAT_PROVIDER *provider_of(DAT_HANDLE h, DAT_HANDLE_TYPE kind)
 {
 	const DAT_PROVIDER *to = dreg_handle_route(h, kind), *first;
 
-	if (dreg_handle_route_first(h, kind, 0, &first))
+	if (dreg_handle_route_fast(h, kind, 0, &first))
 		cr_assert_eq(first, to);
 	return to;
 }
@@ -61,7 +61,7 @@ Test(handle, empty_set_knows_nothing)
 	cr_expect_null(provider_of((DAT_HANDLE)1, DAT_HANDLE_TYPE_CR));
 }
 
-Test(handle, keeps_what_it_is_told)
+Test(handle, entry_is_returned_as_added)
 {
 	const struct dreg_handle in = {
 		.provider = &other_provider,
@@ -102,7 +102,7 @@ Test(handle, sentinels_are_no_handles)
 }
 
 /* The first probe finds most handles, and never one that is not in the set. */
-Test(handle, one_look_is_mostly_enough)
+Test(handle, first_slot_usually_matches)
 {
 	const DAT_PROVIDER *to;
 	int i, found = 0;
@@ -110,11 +110,11 @@ Test(handle, one_look_is_mostly_enough)
 	for (i = 0; i < 100; i++)
 		cr_assert_eq(add(nth(i), DAT_HANDLE_TYPE_EP, nth(0)), 0);
 	for (i = 0; i < 100; i++)
-		found += dreg_handle_route_first(nth(i), DAT_HANDLE_TYPE_EP, 0, &to);
+		found += dreg_handle_route_fast(nth(i), DAT_HANDLE_TYPE_EP, 0, &to);
 	cr_expect_gt(found, 75, "%d", found);
 	for (i = 100; i < 5000; i++)
-		cr_assert(!dreg_handle_route_first(nth(i), DAT_HANDLE_TYPE_EP, 0, &to));
-	cr_expect(!dreg_handle_route_first(NULL, DAT_HANDLE_TYPE_EP, 0, &to));
+		cr_assert(!dreg_handle_route_fast(nth(i), DAT_HANDLE_TYPE_EP, 0, &to));
+	cr_expect(!dreg_handle_route_fast(NULL, DAT_HANDLE_TYPE_EP, 0, &to));
 }
 
 Test(handle, flags_are_set_for_good)
@@ -124,15 +124,15 @@ Test(handle, flags_are_set_for_good)
 
 	cr_assert_eq(add(nth(1), DAT_HANDLE_TYPE_EVD, nth(0)), 0);
 	cr_assert(dreg_handle_find(nth(1), &before));
-	cr_expect(dreg_handle_route_first(nth(1), DAT_HANDLE_TYPE_EVD, DREG_TAKES_REQUESTS, &to));
+	cr_expect(dreg_handle_route_fast(nth(1), DAT_HANDLE_TYPE_EVD, DREG_TAKES_REQUESTS, &to));
 	dreg_handle_flag(nth(1), DAT_HANDLE_TYPE_EVD, DREG_TAKES_REQUESTS);
 	dreg_handle_flag(nth(1), DAT_HANDLE_TYPE_EVD, DREG_EXTENSIONS);
 	cr_assert(dreg_handle_find(nth(1), &after));
 	cr_expect_eq(after.flags, DREG_TAKES_REQUESTS | DREG_EXTENSIONS);
 	cr_expect_eq(after.serial, before.serial);
 	cr_expect_eq(after.kind, DAT_HANDLE_TYPE_EVD);
-	cr_expect(dreg_handle_route_first(nth(1), DAT_HANDLE_TYPE_EVD, 0, &to));
-	cr_expect(!dreg_handle_route_first(nth(1), DAT_HANDLE_TYPE_EVD, DREG_TAKES_REQUESTS, &to));
+	cr_expect(dreg_handle_route_fast(nth(1), DAT_HANDLE_TYPE_EVD, 0, &to));
+	cr_expect(!dreg_handle_route_fast(nth(1), DAT_HANDLE_TYPE_EVD, DREG_TAKES_REQUESTS, &to));
 }
 
 Test(handle, what_is_no_such_handle_gets_no_flags)
@@ -158,7 +158,7 @@ Test(handle, dropped_is_gone)
 }
 
 /* Another thread got the address between the provider's free and the drop. */
-Test(handle, second_life_of_an_address_survives_the_end_of_the_first)
+Test(handle, reused_address_survives_the_drop_of_the_older_object)
 {
 	uint64_t first;
 
@@ -170,18 +170,18 @@ Test(handle, second_life_of_an_address_survives_the_end_of_the_first)
 	cr_expect_null(provider_of(nth(1), DAT_HANDLE_TYPE_EP));
 }
 
-Test(handle, owner_takes_its_own_along)
+Test(handle, dropping_an_owner_drops_its_handles)
 {
-	uint64_t youngest;
+	uint64_t newest;
 	uintptr_t n;
 
 	add(nth(0), DAT_HANDLE_TYPE_IA, nth(0));
 	add(nth(1), DAT_HANDLE_TYPE_IA, nth(1));
 	for (n = 2; n < 200; n++)
 		add(nth(n), DAT_HANDLE_TYPE_EP, nth(n % 2));
-	youngest = dreg_handle_serial();
+	newest = dreg_handle_serial();
 	add(nth(200), DAT_HANDLE_TYPE_EP, nth(0)); /* for a new IA at the address of the old one */
-	dreg_handle_drop_owned(nth(0), youngest);
+	dreg_handle_drop_owned(nth(0), newest);
 	for (n = 0; n < 200; n++)
 		cr_expect_eq(live(nth(n)), n % 2, "%lu", (unsigned long)n);
 	cr_expect(live(nth(200)));

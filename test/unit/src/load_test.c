@@ -139,7 +139,7 @@ Test(load, library_cut_off_behind_its_magic, .fini = remove_file)
 	check_failed(path, -ENOENT);
 }
 
-Test(load, library_that_needs_what_nobody_has)
+Test(load, library_with_an_undefined_symbol)
 {
 	check_failed(whole(UNRESOLVED), -ENOENT);
 	cr_expect(strstr(logged, "odd_library_needs"), "%s", logged);

@@ -221,7 +221,7 @@ Test(object, rmr_belongs_to_the_ia_of_its_pz)
 	cr_expect_eq(found(NEW).owner, IA);
 }
 
-Test(object, what_a_child_inherits_does_not_say_who_made_it)
+Test(object, child_does_not_inherit_provider_made)
 {
 	DAT_RMR_HANDLE rmr;
 

@@ -75,24 +75,24 @@ static void has_line(const char *words)
 	cr_assert_fail("no line \"%s\" in:\n%s", words, text);
 }
 
-Test(caps, the_names_that_tell_are_known)
+Test(caps, notes_are_recognised)
 {
-	cr_assert(caps_tells("OFI_SOURCE:max_eps"));
-	cr_assert(caps_tells("OFI_ADDS:max_eps"));
-	cr_assert(caps_tells("OFI_LIMIT:ep_attr.max_recv_dtos"));
-	cr_assert(caps_tells("OFI_MODIFY:pz_handle"));
-	cr_assert_not(caps_tells("OFI_PROVIDER"));
-	cr_assert_not(caps_tells("OFI_SOURCE"));
+	cr_assert(caps_is_note("OFI_SOURCE:max_eps"));
+	cr_assert(caps_is_note("OFI_ADDS:max_eps"));
+	cr_assert(caps_is_note("OFI_LIMIT:ep_attr.max_recv_dtos"));
+	cr_assert(caps_is_note("OFI_MODIFY:pz_handle"));
+	cr_assert_not(caps_is_note("OFI_PROVIDER"));
+	cr_assert_not(caps_is_note("OFI_SOURCE"));
 }
 
-Test(caps, the_transport_is_told_as_far_as_it_is_known)
+Test(caps, reported_properties_of_the_transport_are_printed)
 {
 	caps_print_transport(out, &pa);
 	has_line("transport");
-	has_line("endpoints: msg connected, rdm not rdm");
-	has_line("RDMA carried out by target");
+	has_line("endpoints: msg, or connectionless rdm rdm");
+	has_line("RDMA executed by target");
 	has_line("peers on the same host reached by shm");
-	has_line("bytes of a frame, at most 4096");
+	has_line("largest frame in bytes 4096");
 	cr_expect_null(strstr(text, "behind writes"));
 }
 

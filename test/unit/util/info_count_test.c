@@ -36,7 +36,7 @@ static void *serve(void *arg)
 		msg.msg_control = &control;
 		msg.msg_controllen = sizeof(control.room);
 	}
-	/* the asker may have closed the connection because of a wrong process */
+	/* the reader may have closed the connection because of a wrong process */
 	sendmsg(to, &msg, MSG_NOSIGNAL);
 	close(to);
 	close(fd);
@@ -56,7 +56,7 @@ static void start(int pid, bool good)
 	cr_assert_eq(pthread_create(&server, NULL, serve, NULL), 0);
 }
 
-static int ask(pid_t pid, char **text)
+static int query(pid_t pid, char **text)
 {
 	size_t len;
 	FILE *out = open_memstream(text, &len);
@@ -68,43 +68,43 @@ static int ask(pid_t pid, char **text)
 
 TestSuite(count, .init = cr_redirect_stderr);
 
-Test(count, the_answer_is_copied)
+Test(count, reply_is_copied)
 {
 	char *text;
 
 	start(getpid(), true);
-	cr_expect_eq(ask(getpid(), &text), 1);
+	cr_expect_eq(query(getpid(), &text), 1);
 	cr_expect_str_eq(text, "ia x pz_create 3\n");
 	pthread_join(server, NULL);
 	free(text);
 }
 
-Test(count, an_answer_without_file_is_none)
+Test(count, reply_without_descriptor_is_rejected)
 {
 	char *text;
 
 	start(getpid(), false);
-	cr_expect_eq(ask(getpid(), &text), 0);
+	cr_expect_eq(query(getpid(), &text), 0);
 	cr_expect_str_eq(text, "");
 	pthread_join(server, NULL);
 	free(text);
 }
 
-Test(count, a_process_without_us_tells_nothing)
+Test(count, process_without_the_provider_has_no_counters)
 {
 	char *text;
 
-	cr_expect_eq(ask(getpid(), &text), 0);
-	cr_expect_eq(ask(1 << 30, &text), 0);
+	cr_expect_eq(query(getpid(), &text), 0);
+	cr_expect_eq(query(1 << 30, &text), 0);
 }
 
-/* The socket's name does not identify the process, so the asker checks the peer's credentials. */
-Test(count, another_process_under_the_name)
+/* The socket's name does not identify the process, so the reader checks the peer's credentials. */
+Test(count, name_bound_by_another_process_is_rejected)
 {
 	char *text;
 
 	start(1 << 30, true);
-	cr_expect_eq(ask(1 << 30, &text), 0);
+	cr_expect_eq(query(1 << 30, &text), 0);
 	cr_expect_str_eq(text, "");
 	pthread_join(server, NULL);
 	free(text);

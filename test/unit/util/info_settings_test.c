@@ -43,10 +43,10 @@ static bool told(void)
 {
 	DAT_PROVIDER_ATTR pa = provider();
 
-	return settings_told(&pa);
+	return settings_reported(&pa);
 }
 
-Test(settings, a_provider_without_tells_none)
+Test(settings, provider_without_settings_reports_none)
 {
 	tell("OFI_PROVIDER", "tcp");
 	tell("OFI_SETTING", "no colon");

@@ -239,7 +239,7 @@ int sched_yield(void)
 	return 0;
 }
 
-Test(perf_loop, others_get_the_processor_after_a_spin)
+Test(perf_loop, yields_after_a_spin)
 {
 	r.spin = 512;
 	cr_expect_eq(idle_steps(512), 0);
@@ -251,14 +251,14 @@ Test(perf_loop, others_get_the_processor_after_a_spin)
 	cr_expect_eq(yields, 100);
 }
 
-Test(perf_loop, others_get_the_only_processor_at_once)
+Test(perf_loop, yields_at_once_on_one_processor)
 {
 	r.spin = 0;
 	cr_expect_eq(idle_steps(3), 0);
 	cr_expect_eq(yields, 3);
 }
 
-Test(perf_loop, who_sleeps_need_not_give_up_the_processor)
+Test(perf_loop, blocking_poll_does_not_yield)
 {
 	x.blocking = true;
 	cr_expect_eq(idle_steps(1000), 0);
@@ -286,7 +286,7 @@ Test(perf_loop, ended_connection_ends_a_step)
 	cr_expect_str_eq(x.err, "the connection ended");
 }
 
-Test(perf_loop, silence_up_to_the_timeout_is_borne)
+Test(perf_loop, silence_up_to_the_timeout_is_no_error)
 {
 	x.blocking = true;
 	tick = 1000000000;
@@ -295,7 +295,7 @@ Test(perf_loop, silence_up_to_the_timeout_is_borne)
 	cr_expect_str_eq(x.err, "fake: the peer has been silent for 3 s");
 }
 
-Test(perf_loop, any_completion_ends_a_silence)
+Test(perf_loop, any_completion_restarts_the_timeout)
 {
 	x.blocking = true;
 	tick = 1000000000;
@@ -380,7 +380,7 @@ Test(perf_loop, stream_ends_with_a_failed_post)
 	cr_expect_str_eq(trace, "www");
 }
 
-Test(perf_loop, send_stream_waits_for_the_peers_word)
+Test(perf_loop, send_stream_waits_for_the_control_message)
 {
 	x.blocking = true;
 	check_result = -1;	/* ends the loop, as the peer sends no control message */
@@ -389,7 +389,7 @@ Test(perf_loop, send_stream_waits_for_the_peers_word)
 	cr_expect_str_eq(trace, "ssssss");
 }
 
-Test(perf_loop, send_stream_ends_with_the_peers_word)
+Test(perf_loop, send_stream_ends_with_the_control_message)
 {
 	x.crx = 1;
 	check_stream(PERF_SEND, PERF_BW, "ssssss");
@@ -490,7 +490,7 @@ Test(perf_loop, each_write_of_a_ping_pong_differs_from_the_last)
 		cr_expect_eq(turns[i], i + 1);
 }
 
-Test(perf_loop, what_an_earlier_phase_left_is_no_turn)
+Test(perf_loop, stale_byte_of_an_earlier_phase_is_ignored)
 {
 	rx_slot(0)[SIZE - 1] = 1;
 	kind(PERF_WRITE, PERF_LAT)->server_prep(&r);

@@ -69,8 +69,8 @@ Test(perf_opts, roles_that_conflict)
 
 Test(perf_opts, more_than_one_host)
 {
-	check_refused("one two", "superfluous \"two\"");
-	check_refused("-c one two", "superfluous \"two\"");
+	check_refused("one two", "unexpected argument \"two\"");
+	check_refused("-c one two", "unexpected argument \"two\"");
 }
 
 Test(perf_opts, role_given_twice)
@@ -167,9 +167,9 @@ static void check_limits(const char *option, unsigned long long low, unsigned lo
 	sprintf(words, "-l %s%llu", option, high);
 	cr_expect_eq(parse(words), GO_ON, "%s", words);
 	sprintf(words, "-l %s%llu", option, low - 1);
-	check_refused(words, "out of range or no number");
+	check_refused(words, "out of range or not a number");
 	sprintf(words, "-l %s%llu", option, high + 1);
-	check_refused(words, "out of range or no number");
+	check_refused(words, "out of range or not a number");
 	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		sprintf(words, "-l %s%s", option, bad[i]);
 		check_refused(words, bad[i]);
@@ -188,7 +188,7 @@ Test(perf_opts, limits_of_each_number)
 
 Test(perf_opts, number_that_is_empty)
 {
-	check_refused("-l --iters=", "no number");
+	check_refused("-l --iters=", "not a number");
 }
 
 /* Its difference to 2^64 is within the limits. */
@@ -225,11 +225,11 @@ Test(perf_opts, last_of_a_number_counts)
 
 Test(perf_opts, bad_sizes)
 {
-	check_refused("-l -S x", "bad sizes \"x\"");
-	check_refused("-l -S 0", "bad sizes \"0\"");
-	check_refused("-l --sizes=", "bad sizes \"\"");
-	check_refused("-l -S 8,", "bad sizes \"8,\"");
-	check_refused("-l -S 2G", "bad sizes \"2G\"");
+	check_refused("-l -S x", "invalid sizes \"x\"");
+	check_refused("-l -S 0", "invalid sizes \"0\"");
+	check_refused("-l --sizes=", "invalid sizes \"\"");
+	check_refused("-l -S 8,", "invalid sizes \"8,\"");
+	check_refused("-l -S 2G", "invalid sizes \"2G\"");
 }
 
 Test(perf_opts, sizes)
@@ -281,14 +281,14 @@ Test(perf_opts, bad_peers)
 
 	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		sprintf(words, "-l --peers=%s", bad[i]);
-		check_refused(words, "bad numbers of connections");
+		check_refused(words, "invalid numbers of connections");
 	}
 }
 
-Test(perf_opts, peers_are_of_dat)
+Test(perf_opts, peers_measures_dat_only)
 {
-	check_refused("-l --peers 1 --raw", "--peers is of DAT alone");
-	check_refused("-l --raw-only --peers 1", "--peers is of DAT alone");
+	check_refused("-l --peers 1 --raw", "--peers measures DAT only");
+	check_refused("-l --raw-only --peers 1", "--peers measures DAT only");
 }
 
 Test(perf_opts, raw_cq)
@@ -328,13 +328,13 @@ Test(perf_opts, flags)
 	cr_expect(opts.wait && !opts.verify && opts.bind && opts.json && opts.verbose);
 }
 
-Test(perf_opts, raw_is_beside_dat)
+Test(perf_opts, raw_adds_to_dat)
 {
 	cr_expect_eq(parse("-l --raw"), GO_ON);
 	cr_expect(opts.side[PERF_SIDE_DAT] && opts.side[PERF_SIDE_RAW]);
 }
 
-Test(perf_opts, raw_only_is_without_dat)
+Test(perf_opts, raw_only_replaces_dat)
 {
 	cr_expect_eq(parse("-l --raw --raw-only"), GO_ON);
 	cr_expect(!opts.side[PERF_SIDE_DAT] && opts.side[PERF_SIDE_RAW]);

@@ -66,7 +66,7 @@ static void set_up(void)
 	};
 	strcpy(fabric.provider, "tcp");
 	strcpy(fabric.domain, "lo");
-	fabric.sleeps = true;
+	fabric.has_wait_obj = true;
 	row.size = 1024;
 	for (t = 0; t < PERF_NTESTS; t++)
 		for (s = 0; s < PERF_NSIDES; s++)
@@ -151,7 +151,7 @@ Test(perf_out, bare_libfabric_that_polls_where_dat_waits)
 	with_raw();
 	opts.wait = true;
 	cr_expect_str_eq(head(1), "DAT 9.9, IA ofi on tcp lo, waiting for events");
-	fabric.sleeps = false;
+	fabric.has_wait_obj = false;
 	cr_expect_str_eq(head(1), "DAT 9.9, IA ofi on tcp lo, waiting for events (bare libfabric polls)");
 	opts.wait = false;
 	cr_expect_str_eq(head(1), "DAT 9.9, IA ofi on tcp lo, polling");
@@ -309,7 +309,7 @@ Test(perf_out, json_of_bare_libfabric_has_no_device)
 	const char *text;
 
 	raw_alone();
-	fabric.sleeps = false;
+	fabric.has_wait_obj = false;
 	text = JSON;
 	cr_expect(strstr(text, "\"device\": null,"), "%s", text);
 	cr_expect(strstr(text, "\"raw_cq\": \"none\","), "%s", text);

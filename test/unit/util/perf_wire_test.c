@@ -100,7 +100,7 @@ Test(perf_card, comes_back_as_it_was)
 	}
 }
 
-Test(perf_card, what_is_none_is_refused)
+Test(perf_card, invalid_card_is_refused)
 {
 	static const uint32_t lens[] = { 0, PERF_ADDRESS_MAX + 1, UINT32_MAX };
 	unsigned char buf[PERF_CARD_LEN];

@@ -67,10 +67,10 @@ static int greet(struct perf_hello hello)
 	struct perf_xport x = { .err = "" };
 
 	perf_hello_encode(&hello, buf);
-	return perf_greet(&x, buf, sizeof(buf), &hello);
+	return perf_hello_check(&x, buf, sizeof(buf), &hello);
 }
 
-Test(perf_greet, refuses_what_would_break_the_layout)
+Test(perf_hello_check, refuses_what_would_break_the_layout)
 {
 	cr_assert_eq(greet((struct perf_hello){ .size_max = 1, .window = 2 }), 0);
 	cr_assert_eq(greet((struct perf_hello){ .size_max = 0, .window = 2 }), -1);

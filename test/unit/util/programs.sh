@@ -78,7 +78,7 @@ info()
 	run 0 "$prog" --version
 	has out "DAT $2"
 	run 2 "$prog" --nosuchoption
-	run 2 "$prog" superfluous
+	run 2 "$prog" unexpected
 	one_line datinfo
 	run 0 "$prog" --list
 	has out "^ofi-tcp .* tcp "
@@ -93,18 +93,18 @@ info()
 	json
 	has out '"max_eps"'
 	run 0 "$prog" --capabilities ofi-tcp
-	has out '^    RDMA carried out by  *fabric$'
+	has out '^    RDMA executed by  *fabric$'
 	run 0 "$prog" --capabilities ofi-shm
-	has out '^    endpoints: msg connected, rdm not  *rdm$'
-	has out '^    bytes of a frame, at most  *4096$'
-	has out '^    RDMA carried out by  *target$'
-	has out '^    sends stay behind writes  *TRUE$'
+	has out '^    endpoints: msg, or connectionless rdm  *rdm$'
+	has out '^    largest frame in bytes  *4096$'
+	has out '^    RDMA executed by  *target$'
+	has out '^    sends ordered after RDMA writes  *TRUE$'
 	has out '^    max_message_size  *[0-9]*  *fi_info.ep_attr.max_msg_size$'
 	has out '^    ep_attr.max_recv_dtos  *8192  *64  *U R P T  *-  *slots of its own$'
 	run 0 "$prog" --capabilities --json -D ofi-tcp
 	json
 	has out '"ep_attr.max_recv_dtos"'
-	run 2 "$prog" --capabilities ofi-tcp superfluous
+	run 2 "$prog" --capabilities ofi-tcp unexpected
 	one_line datinfo
 	run 1 "$prog" --capabilities missing
 	one_line datinfo
@@ -243,8 +243,8 @@ raw()
 # Another program of either API version reads the counters of a connected process.
 counters()
 {
-	for asker in datinfo datinfo1; do
-		run 0 "$UTIL_DIR/$asker" --counters "$1"
+	for reader in datinfo datinfo1; do
+		run 0 "$UTIL_DIR/$reader" --counters "$1"
 		has out '^ia [^ ]* name ofi-tcp$'
 		has out '^ia [^ ]* cm_passive_est 1$'
 		has out '^ep [^ ]* post_recv [1-9]'
