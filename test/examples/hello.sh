@@ -5,7 +5,8 @@
 # what the page says; without a server, or with a wrong name, the client prints why.
 set -u
 top=${top_builddir:-.}
-page=${top_srcdir:-.}/man/man7/dat.7
+src=${top_srcdir:-.}
+page=$src/man/man7/dat.7
 port=$((20000 + $$ % 10000))
 bad=0
 
@@ -24,7 +25,7 @@ hello()
 {
 	program=$top/test/examples/hello$1
 	shift
-	${TEST_RUNNER:-} "$program" "$@"
+	sh "$src/test/run" "$program" "$@"
 }
 
 # prints FILE TEXT - checks that FILE is this line, which the page quotes
@@ -41,8 +42,10 @@ talk()
 	hello "$1" ofi-tcp $port >"$tmp/server.out" 2>"$tmp/ready" &
 	server=$!
 	exec 3<"$tmp/ready"
-	read -r _ <&3	# the server listens
-	hello "$2" ofi-tcp $port 127.0.0.1 >"$tmp/client.out" 2>"$tmp/err" ||
+	while read -r line <&3 && [ "$line" != "waiting for a client" ]; do
+		echo "$line"
+	done >"$tmp/err"
+	hello "$2" ofi-tcp $port 127.0.0.1 >"$tmp/client.out" 2>>"$tmp/err" ||
 		fail "exit status $? of the client of version $2"
 	cat <&3 >>"$tmp/err"
 	exec 3<&-
@@ -50,7 +53,7 @@ talk()
 	rm "$tmp/ready"
 	prints server.out "received: hello, server"
 	prints client.out "received: hello, client"
-	[ -s "$tmp/err" ] && fail "something on the standard error output"
+	[ -s "$tmp/err" ] && [ -z "${TEST_RUNNER:-}" ] && fail "something on the standard error output"
 }
 
 # fails TEXT VERSION ARGUMENT... - the program ends with this line
