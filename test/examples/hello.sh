@@ -20,13 +20,7 @@ fail()
 	bad=1
 }
 
-# hello VERSION ARGUMENT... - runs the program
-hello()
-{
-	program=$top/test/examples/hello$1
-	shift
-	sh "$src/test/run" "$program" "$@"
-}
+hello="sh $src/test/run $top/test/examples/hello"
 
 # prints FILE TEXT - checks that FILE is this line, which the page quotes
 prints()
@@ -39,14 +33,16 @@ prints()
 talk()
 {
 	mkfifo "$tmp/ready"
-	hello "$1" ofi-tcp $port >"$tmp/server.out" 2>"$tmp/ready" &
+	$hello$1 ofi-tcp $port >"$tmp/server.out" 2>"$tmp/ready" &
 	server=$!
 	exec 3<"$tmp/ready"
 	while read -r line <&3 && [ "$line" != "waiting for a client" ]; do
 		echo "$line"
 	done >"$tmp/err"
-	hello "$2" ofi-tcp $port 127.0.0.1 >"$tmp/client.out" 2>>"$tmp/err" ||
+	$hello$2 ofi-tcp $port 127.0.0.1 >"$tmp/client.out" 2>>"$tmp/err" || {
 		fail "exit status $? of the client of version $2"
+		kill $server
+	}
 	cat <&3 >>"$tmp/err"
 	exec 3<&-
 	wait $server || fail "exit status $? of the server of version $1"
@@ -61,7 +57,9 @@ fails()
 {
 	text=$1
 	shift
-	hello "$@" >"$tmp/client.out" 2>"$tmp/err"
+	version=$1
+	shift
+	$hello$version "$@" >"$tmp/client.out" 2>"$tmp/err"
 	[ $? -eq 1 ] || fail "not exit status 1: $*"
 	grep -q -e "$text" "$tmp/err" || fail "no \"$text\": $*"
 }
