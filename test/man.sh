@@ -226,8 +226,8 @@ clauses()
 # provider's program that defines it
 refers()
 {
-	other=$(sed -n '/^\.Sh EXAMPLES/,/^\.Sh [^E]/s/^\.Xr \([a-z0-9_]*\) \([0-9]\).*/man\2\/\1.\2/p' "$1" |
-		head -n 1)
+	other=$(sed -n '/^\.Sh EXAMPLES/,/^\.Sh [^E]/p' "$1" |
+		sed -n 's/^\.Xr \([a-z0-9_]*\) \([0-9]\).*/man\2\/\1.\2/p' | head -n 1)
 	[ -n "$other" ] && example "$man/$other" | grep -q "\<$2("
 }
 
@@ -269,7 +269,7 @@ n=$(wc -l <"$dir/have2")
 example "$man/man3/dat_evd_wait.3" | sed 's/, 1, &event/, \&event/' >"$dir/bad.c"
 compiles "$dir/bad.c" 2>/dev/null && fail "an example with an argument missing compiles"
 
-printf '.Sh EXAMPLES\n.Xr dat_psp_create 3\nhas one.\n.Sh SEE ALSO\n.Xr dat_psp_free 3\n' >"$dir/page.3"
+printf '.Sh EXAMPLES\n.Xr dat_psp_create 3\nhas one.\n.Sh SEE ALSO\n' >"$dir/page.3"
 refers "$dir/page.3" dat_psp_free || fail "a reference to an example is not found"
 refers "$dir/page.3" dat_psp_query && fail "a reference to an example of another call is accepted"
 

@@ -87,7 +87,8 @@ static void check_event(const char *name, DAT_UINT32 value)
 
 Test(info_explain, every_event)
 {
-	cr_expect_eq(each_recorded("dat_event_number", check_event), DAT_VERSION_MAJOR >= 2 ? 22 : 17);
+	cr_expect_eq(each_recorded("dat_event_number", check_event),
+		     DAT_VERSION_MAJOR >= 2 ? 22 : 17);
 }
 
 static void check_type(const char *name, DAT_UINT32 value)
@@ -132,7 +133,7 @@ Test(info_explain, event_has_its_data_and_meaning)
 	cr_expect(has("0x04006     event of "));
 	cr_expect(has("  name      DAT_CONNECTION_EVENT_BROKEN\n"));
 	cr_expect(has("  data      connect_event_data\n"));
-	cr_expect(has("  meaning   The connection failed: an operation, the fabric or the peer failed.\n"));
+	cr_expect(has("  meaning   The connection failed: "));
 	cr_expect_not(has("return code"));
 }
 
