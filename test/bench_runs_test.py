@@ -95,7 +95,7 @@ class Plan(unittest.TestCase):
         with self.assertRaises(programs.Failed):
             plan.select_fabrics(["nosuch"], False)
 
-    def test_a_choice_of_its_own(self):
+    def test_default_fabrics(self):
         usual = [f.name for f in plan.select_fabrics([], False)]
         self.assertIn("ofi-rxm", usual)
         self.assertNotIn("ofi-sockets", usual)
@@ -103,7 +103,7 @@ class Plan(unittest.TestCase):
 
 
 class FakeBuild:
-    """Stands for a build tree: says what datperf was asked, and answers as it would."""
+    """Stands for a build tree: records the arguments of datperf and returns its results."""
 
     def __init__(self, queue="fd", failing=""):
         self.queue, self.failing, self.asked = queue, failing, []
@@ -150,7 +150,7 @@ class Sessions(unittest.TestCase):
         self.assertEqual(self.asked(build, "--raw-cq none"), 2 * 3)
         self.assertEqual((self.asked(build, "--wait"), self.asked(build, "--wait", "--raw")), (2 * 2, 0))
 
-    def test_ofi_is_beside_bare_shared_memory(self):
+    def test_ofi_is_compared_with_bare_shared_memory(self):
         build = FakeBuild("none")
         self.session(build, names=["ofi"])
         self.assertEqual(self.asked(build, "--raw-only --provider shm --endpoint rdm"), 2 * 3)
@@ -182,18 +182,18 @@ class Sessions(unittest.TestCase):
                          [("dat", "send, DAT 1.2", 246.1), ("dat", "send, DAT 2.0", 248.1),
                           ("before", "send, DAT 1.2", 246.1), ("before", "send, DAT 2.0", 248.1)])
 
-    def test_a_run_that_fails_is_kept_and_ends_nothing(self):
+    def test_a_run_that_fails_is_kept_and_the_session_continues(self):
         session = self.session(FakeBuild(failing="--wait"))
         self.assertEqual((len(session.runs), len(session.failures)), (2 * (4 + 1), 2 * 2))
         self.assertEqual(session.failures[0]["reason"], "it broke")
 
-    def test_a_fabric_that_is_not_there(self):
+    def test_a_missing_fabric(self):
         with self.assertRaisesRegex(programs.Failed, "ofi-tcp is not available: it broke"):
             self.session(FakeBuild(failing="-n 8"))
 
 
 class Machine(unittest.TestCase):
-    def test_a_watch_tells_ours_from_the_work_of_others(self):
+    def test_a_watch_separates_the_work_of_other_processes(self):
         with mock.patch.object(machine, "_busy", side_effect=[10, 14]), \
                 mock.patch.object(machine, "_ours", side_effect=[1, 3]), \
                 mock.patch.object(machine.time, "monotonic", side_effect=[100, 104]), \
@@ -209,7 +209,7 @@ class Machine(unittest.TestCase):
         self.assertGreaterEqual(machine._ours() - ours, 0.35)
         self.assertGreaterEqual(machine._busy() - busy, 0.3)
 
-    def test_the_processors_are_given_back(self):
+    def test_the_affinity_is_restored(self):
         machine.spin()
         self.assertEqual(os.sched_getaffinity(0), PROCESSORS)
 

@@ -88,7 +88,7 @@ class Rows(unittest.TestCase):
         self.assertEqual((row["dat"]["samples"], row["unsteady"]), (5, False))
         self.assertFalse(document(runs)["verdict"]["noisy"])
 
-    def test_unless_most_of_them_are(self):
+    def test_disturbed_runs_are_kept_if_most_are(self):
         runs = [one_run(0, 10, {"none": 8})] + [one_run(r, 10, {"none": 8}, foreign=1.0) for r in (1, 2)]
         row = self.row(runs)
         self.assertEqual(row["dat"]["samples"], 3)
@@ -153,7 +153,7 @@ class Output(unittest.TestCase):
         self.assertIn("| 1.00 ~ |", text)
         self.assertEqual(text.splitlines()[-1], "**machine too noisy: 100% of the rows are unsteady**")
 
-    def test_failures_and_what_was_left_out(self):
+    def test_failures_and_skipped_fabrics(self):
         d = document([one_run(0, 12, {})])
         d["skipped"] = [{"libfabric": "1.17", "fabric": "ofi-verbs", "reason": "no device"},
                         {"libfabric": "2.1", "fabric": "ofi-net", "reason": "not there"}]

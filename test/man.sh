@@ -15,7 +15,7 @@ status=0
 skipped=0
 
 # Calls of the next release that have no page yet.
-to_come=
+pending=
 
 fail()
 {
@@ -43,11 +43,11 @@ lint()
 }
 
 if command -v mandoc >/dev/null; then
-	lint $(pages) || fail "mandoc finds faults, see above"
+	lint $(pages) || fail "mandoc reports warnings, see above"
 	printf '.Dd November 21, 2026\n.Dt X 3\n.Os\n.Sh NAME\n.Nm x\n.Nd y\n.Nosuch\n' >"$dir/bad.3"
-	lint "$dir/bad.3" >/dev/null && fail "mandoc finds no fault with a macro that does not exist"
+	lint "$dir/bad.3" >/dev/null && fail "mandoc accepts an unknown macro"
 else
-	echo "SKIP: mandoc is missing, so the pages' language is not checked"
+	echo "SKIP: mandoc is missing, so the markup of the pages is not checked"
 	skipped=1
 fi
 
@@ -90,12 +90,12 @@ without()
 
 calls=$(exported "$top_srcdir/src/libdat.map" "$top_srcdir/src/libdat2.map")
 [ "$(echo "$calls" | wc -l)" -gt 70 ] || fail "the linker maps have only: $calls"
-needed=$(without "$(not_implemented) $to_come" $calls)
+needed=$(without "$(not_implemented) $pending" $calls)
 for call in $(lacking $needed); do
-	fail "there is no page for $call"
+	fail "$call has no page"
 done
-for call in $to_come; do
-	[ -z "$(lacking "$call")" ] && fail "$call has a page now: take it off to_come"
+for call in $pending; do
+	[ -z "$(lacking "$call")" ] && fail "$call has a page now: remove it from pending"
 done
 [ "$(lacking dat_ia_open dat_no_such_call)" = dat_no_such_call ] ||
 	fail "the search for missing pages finds the wrong ones"
@@ -262,7 +262,7 @@ for version in 1 2; do
 	done
 done
 echo dat_no_such_call | comm -3 - "$dir/have2" | grep -q '^dat_no_such_call$' ||
-	fail "a page without clause is not noticed"
+	fail "a page without a clause is not noticed"
 included dat_no_such_call && fail "a page that is not included is not noticed"
 n=$(wc -l <"$dir/have2")
 [ "$n" -ge 50 ] || fail "only $n examples were found"
@@ -273,6 +273,6 @@ printf '.Sh EXAMPLES\n.Xr dat_psp_create 3\nhas one.\n.Sh SEE ALSO\n' >"$dir/pag
 refers "$dir/page.3" dat_psp_free || fail "a reference to an example is not found"
 refers "$dir/page.3" dat_psp_query && fail "a reference to an example of another call is accepted"
 
-echo "$(echo "$needed" | wc -l) calls have pages, $n of them with examples that are tried"
+echo "$(echo "$needed" | wc -l) calls have pages, $n of them with examples that are tested"
 [ $status -ne 0 ] || [ $skipped -eq 0 ] || exit 77
 exit $status

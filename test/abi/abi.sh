@@ -56,7 +56,7 @@ check 2.0 libdat2.so.2 "$LIBDAT2"
 libc=$($CC -print-file-name=libc.so.6)
 if [ -e "$libc" ] && $python "$here/check_abi.py" "$here/dat-1.2.abi.json" \
 		"$top_srcdir/include" --cc "$CC" --lib "$libc" >/dev/null; then
-	echo "the checker takes $libc for libdat"
+	echo "the checker accepts $libc as libdat"
 	status=1
 fi
 

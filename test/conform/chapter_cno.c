@@ -26,7 +26,7 @@ static void expect_trigger(DAT_CNO_HANDLE cno, DAT_EVD_HANDLE wanted)
 	DAT_EVD_HANDLE evd = DAT_HANDLE_NULL;
 
 	OK(dat_cno_wait(cno, pair_scaled(PAIR_LIMIT) * 1000, &evd));
-	CHECK(evd == wanted, "another EVD");
+	CHECK(evd == wanted, "wrong EVD");
 }
 
 static void expect_none(DAT_CNO_HANDLE cno)
@@ -34,7 +34,7 @@ static void expect_none(DAT_CNO_HANDLE cno)
 	DAT_EVD_HANDLE evd = cno;
 
 	FAILS(dat_cno_wait(cno, 0, &evd), DAT_QUEUE_EMPTY);
-	CHECK(!evd, "an EVD");
+	CHECK(!evd, "an EVD was returned");
 }
 
 /* dat_cno_create, query, free */
@@ -66,7 +66,7 @@ CLAUSE("dat_cno_query/SUCCESS/ia_handle")
 	DAT_CNO_PARAM param;
 
 	OK(dat_cno_query(object(n, DAT_HANDLE_TYPE_CNO), DAT_CNO_FIELD_IA_HANDLE, &param));
-	CHECK(param.ia_handle == n->ia, "another IA");
+	CHECK(param.ia_handle == n->ia, "wrong IA");
 }
 
 CLAUSE("dat_cno_free/SUCCESS")
@@ -87,7 +87,7 @@ CLAUSE("dat_cno_free/INVALID_STATE/an EVD is attached")
 	OK(dat_cno_free(cno));
 }
 
-CLAUSE("dat_cno_free/INVALID_STATE/a thread waits")
+CLAUSE("dat_cno_free/INVALID_STATE/a thread is waiting")
 {
 	DAT_CNO_HANDLE cno = object(n, DAT_HANDLE_TYPE_CNO);
 	DAT_EVD_HANDLE evd;
@@ -97,14 +97,14 @@ CLAUSE("dat_cno_free/INVALID_STATE/a thread waits")
 	FAILS(dat_cno_free(cno), DAT_INVALID_STATE);
 	evd = evd_at(n, cno);
 	put_se(evd, 1);
-	waiter_ends(&w, DAT_SUCCESS);
+	waiter_expect(&w, DAT_SUCCESS);
 	OK(dat_evd_free(evd));
 	OK(dat_cno_free(cno));
 }
 
 /* dat_cno_wait */
 
-CLAUSE("dat_cno_wait/SUCCESS/triggered before")
+CLAUSE("dat_cno_wait/SUCCESS/already triggered")
 {
 	DAT_CNO_HANDLE cno = object(n, DAT_HANDLE_TYPE_CNO);
 	DAT_EVD_HANDLE evd = evd_at(n, cno);
@@ -115,7 +115,7 @@ CLAUSE("dat_cno_wait/SUCCESS/triggered before")
 	expect_none(cno);
 }
 
-CLAUSE("dat_cno_wait/SUCCESS/triggered meanwhile")
+CLAUSE("dat_cno_wait/SUCCESS/triggered during the wait")
 {
 	DAT_CNO_HANDLE cno = object(n, DAT_HANDLE_TYPE_CNO);
 	DAT_EVD_HANDLE evd = evd_at(n, cno);
@@ -123,8 +123,8 @@ CLAUSE("dat_cno_wait/SUCCESS/triggered meanwhile")
 
 	cno_waiter_start(&w, cno);
 	put_se(evd, 1);
-	waiter_ends(&w, DAT_SUCCESS);
-	CHECK(w.evd == evd, "another EVD");
+	waiter_expect(&w, DAT_SUCCESS);
+	CHECK(w.evd == evd, "wrong EVD");
 }
 
 CLAUSE("dat_cno_wait/SUCCESS/several EVDs")
@@ -150,7 +150,7 @@ static unsigned count_done(const struct waiter *w, size_t count)
 	return done;
 }
 
-CLAUSE("dat_cno_wait/SUCCESS/each trigger is for one of several waiters")
+CLAUSE("dat_cno_wait/SUCCESS/a trigger wakes one of several waiters")
 {
 	int64_t deadline = pair_deadline(PAIR_LIMIT);
 	DAT_CNO_HANDLE cno = object(n, DAT_HANDLE_TYPE_CNO);
@@ -163,13 +163,13 @@ CLAUSE("dat_cno_wait/SUCCESS/each trigger is for one of several waiters")
 	for (k = 1; k <= COUNT(w); k++) {
 		put_se(evd, k);
 		while (count_done(w, COUNT(w)) < k) {
-			CHECK(pair_now() < deadline, "trigger %zu wakes nobody", k);
+			CHECK(pair_now() < deadline, "trigger %zu wakes no thread", k);
 			sched_yield();
 		}
 		expect_software(evd, k);
 	}
 	for (k = 0; k < COUNT(w); k++)
-		waiter_ends(&w[k], DAT_SUCCESS);
+		waiter_expect(&w[k], DAT_SUCCESS);
 }
 
 CLAUSE("dat_cno_wait/QUEUE_EMPTY/timeout 0")
@@ -179,7 +179,7 @@ CLAUSE("dat_cno_wait/QUEUE_EMPTY/timeout 0")
 
 	/* programs compare the whole code */
 	SAME(dat_cno_wait(cno, 0, &evd), DAT_QUEUE_EMPTY);
-	CHECK(!evd, "an EVD");
+	CHECK(!evd, "an EVD was returned");
 }
 
 CLAUSE("dat_cno_wait/QUEUE_EMPTY/microseconds")
@@ -189,7 +189,7 @@ CLAUSE("dat_cno_wait/QUEUE_EMPTY/microseconds")
 	DAT_EVD_HANDLE evd;
 
 	FAILS(dat_cno_wait(cno, BRIEF, &evd), DAT_QUEUE_EMPTY);
-	CHECK(pair_now() - start >= BRIEF, "too early");
+	CHECK(pair_now() - start >= BRIEF, "the wait ended too early");
 }
 
 CLAUSE("dat_cno_wait/INTERRUPTED_CALL/a signal")
@@ -199,7 +199,7 @@ CLAUSE("dat_cno_wait/INTERRUPTED_CALL/a signal")
 	struct waiter w;
 
 	cno_waiter_start(&w, cno);
-	waiter_interrupted(&w);
+	waiter_expect_interrupt(&w);
 	put_se(evd, 1);
 	expect_trigger(cno, evd);
 }
@@ -211,7 +211,7 @@ CLAUSE("dat_cno_wait/SUCCESS/signals with SA_RESTART")
 	struct waiter w;
 
 	cno_waiter_start(&w, cno);
-	waiter_restarted(&w, evd);
+	waiter_expect_restart(&w, evd);
 }
 
 CLAUSE("dat_cno_wait/INVALID_PARAMETER/evd_handle NULL")
@@ -219,7 +219,7 @@ CLAUSE("dat_cno_wait/INVALID_PARAMETER/evd_handle NULL")
 	FAILS(dat_cno_wait(object(n, DAT_HANDLE_TYPE_CNO), 0, NULL), DAT_INVALID_PARAMETER);
 }
 
-CLAUSE("dat_cno_wait/SUCCESS/no EVD when all are freed")
+CLAUSE("dat_cno_wait/SUCCESS/no EVD after all EVDs were freed")
 {
 	DAT_CNO_HANDLE cno = object(n, DAT_HANDLE_TYPE_CNO);
 	DAT_EVD_HANDLE a = evd_at(n, cno), b = evd_at(n, cno);
@@ -228,7 +228,7 @@ CLAUSE("dat_cno_wait/SUCCESS/no EVD when all are freed")
 	cno_waiter_start(&w, cno);
 	OK(dat_evd_free(a));
 	OK(dat_evd_free(b));
-	waiter_ends(&w, DAT_SUCCESS);
+	waiter_expect(&w, DAT_SUCCESS);
 	CHECK(!w.evd, "EVD %p", w.evd);
 }
 
@@ -247,7 +247,7 @@ CLAUSE("dat_evd_disable/SUCCESS/no trigger")
 	expect_trigger(cno, evd);
 }
 
-CLAUSE("dat_evd_modify_cno/SUCCESS/triggers for what waits")
+CLAUSE("dat_evd_modify_cno/SUCCESS/triggers for queued events")
 {
 	DAT_CNO_HANDLE cno = object(n, DAT_HANDLE_TYPE_CNO);
 	DAT_EVD_HANDLE evd = evd_at(n, DAT_HANDLE_NULL);
@@ -265,11 +265,11 @@ CLAUSE("dat_evd_wait/SUCCESS/a waiter's event does not trigger")
 
 	evd_waiter_start(&w, evd, 1);
 	put_se(evd, 1);
-	waiter_ends(&w, DAT_SUCCESS);
+	waiter_expect(&w, DAT_SUCCESS);
 	expect_none(cno);
 }
 
-CLAUSE("dat_evd_set_unwaitable/SUCCESS/triggers all the same")
+CLAUSE("dat_evd_set_unwaitable/SUCCESS/still triggers")
 {
 	DAT_CNO_HANDLE cno = object(n, DAT_HANDLE_TYPE_CNO);
 	DAT_EVD_HANDLE evd = evd_at(n, cno);
@@ -313,7 +313,7 @@ static void expect_calls(unsigned count, DAT_EVD_HANDLE evd)
 	while (calls.count < count && !err)
 		err = pthread_cond_timedwait(&calls.cond, &calls.lock, &until);
 	SAME(calls.count, count);
-	CHECK(calls.evd == evd, "another EVD");
+	CHECK(calls.evd == evd, "wrong EVD");
 	pthread_mutex_unlock(&calls.lock);
 }
 
@@ -352,7 +352,7 @@ CLAUSE("dat_cno_modify_agent/SUCCESS/armed again")
 	expect_calls(2, evd);
 }
 
-CLAUSE("dat_cno_modify_agent/SUCCESS/none")
+CLAUSE("dat_cno_modify_agent/SUCCESS/no agent")
 {
 	DAT_CNO_HANDLE cno = with_agent(n);
 	DAT_EVD_HANDLE evd = evd_at(n, cno);
@@ -379,13 +379,13 @@ CLAUSE("dat_cno_query/SUCCESS/agent")
 	OK(dat_cno_query(cno, DAT_CNO_FIELD_ALL, &param));
 #if DAT_VERSION_MAJOR >= 2
 	SAME(param.proxy_type, DAT_PROXY_TYPE_AGENT);
-	CHECK(param.proxy.agent.proxy_agent_func == agent_function, "another agent");
+	CHECK(param.proxy.agent.proxy_agent_func == agent_function, "wrong agent");
 #else
-	CHECK(param.agent.proxy_agent_func == agent_function, "another agent");
+	CHECK(param.agent.proxy_agent_func == agent_function, "wrong agent");
 #endif
 }
 
-CLAUSE("dat_cno_query/SUCCESS/an agent that was called")
+CLAUSE("dat_cno_query/SUCCESS/an agent after its call")
 {
 	DAT_CNO_HANDLE cno = with_agent(n);
 	DAT_EVD_HANDLE evd = evd_at(n, cno);
@@ -397,7 +397,7 @@ CLAUSE("dat_cno_query/SUCCESS/an agent that was called")
 #if DAT_VERSION_MAJOR >= 2
 	SAME(param.proxy_type, DAT_PROXY_TYPE_NONE);
 #else
-	CHECK(!param.agent.proxy_agent_func, "it is still there");
+	CHECK(!param.agent.proxy_agent_func, "the agent is still set");
 #endif
 }
 
@@ -414,25 +414,25 @@ static bool readable(DAT_FD fd)
 CLAUSE("dat_cno_fd_create/SUCCESS/readable while triggered")
 {
 	DAT_CNO_HANDLE cno;
-	DAT_EVD_HANDLE evd, told;
+	DAT_EVD_HANDLE evd, reported;
 	DAT_FD fd;
 
 	OK(dat_cno_fd_create(n->ia, &fd, &cno));
 	evd = evd_at(n, cno);
-	CHECK(!readable(fd), "untriggered");
+	CHECK(!readable(fd), "readable without a trigger");
 	put_se(evd, 1);
-	CHECK(readable(fd), "triggered");
-	OK(dat_cno_trigger(cno, &told));
-	CHECK(told == evd, "another EVD");
+	CHECK(readable(fd), "not readable after a trigger");
+	OK(dat_cno_trigger(cno, &reported));
+	CHECK(reported == evd, "wrong EVD");
 	drain(evd);
-	CHECK(!readable(fd), "the trigger is taken");
+	CHECK(!readable(fd), "still readable after the wait");
 	OK(dat_evd_free(evd));
 	OK(dat_cno_free(cno));
 }
 
 CLAUSE("dat_cno_fd_create/SUCCESS/readable when the last EVD is freed")
 {
-	DAT_EVD_HANDLE first, last, told;
+	DAT_EVD_HANDLE first, last, reported;
 	DAT_CNO_HANDLE cno;
 	DAT_FD fd;
 
@@ -440,12 +440,12 @@ CLAUSE("dat_cno_fd_create/SUCCESS/readable when the last EVD is freed")
 	first = evd_at(n, cno);
 	last = evd_at(n, cno);
 	OK(dat_evd_free(first));
-	CHECK(!readable(fd), "not the last");
+	CHECK(!readable(fd), "readable while an EVD remains");
 	OK(dat_evd_free(last));
-	CHECK(readable(fd), "the last");
-	OK(dat_cno_trigger(cno, &told));
-	CHECK(!told, "an EVD");
-	CHECK(!readable(fd), "the trigger is taken");
+	CHECK(readable(fd), "not readable after the last EVD was freed");
+	OK(dat_cno_trigger(cno, &reported));
+	CHECK(!reported, "an EVD was returned");
+	CHECK(!readable(fd), "still readable after the wait");
 	OK(dat_cno_free(cno));
 }
 
@@ -477,11 +477,11 @@ CLAUSE("dat_cno_trigger/QUEUE_EMPTY")
 CLAUSE("dat_cno_trigger/SUCCESS")
 {
 	DAT_CNO_HANDLE cno = object(n, DAT_HANDLE_TYPE_CNO);
-	DAT_EVD_HANDLE evd = evd_at(n, cno), told;
+	DAT_EVD_HANDLE evd = evd_at(n, cno), reported;
 
 	put_se(evd, 1);
-	OK(dat_cno_trigger(cno, &told));
-	CHECK(told == evd, "another EVD");
+	OK(dat_cno_trigger(cno, &reported));
+	CHECK(reported == evd, "wrong EVD");
 }
 
 CLAUSE("dat_cno_trigger/INVALID_PARAMETER/evd_handle NULL")

@@ -70,7 +70,7 @@ CLAUSE("dat_ep_connect/MODEL_NOT_SUPPORTED/quality of service")
 			      DAT_MODEL_NOT_SUPPORTED);
 }
 
-CLAUSE("dat_ep_connect/INVALID_STATE/no PZ or no EVD of connections")
+CLAUSE("dat_ep_connect/INVALID_STATE/no PZ or no connect EVD")
 {
 	DAT_EP_HANDLE no_pz, no_evd;
 	DAT_RETURN ret;
@@ -90,8 +90,8 @@ CLAUSE("dat_ep_connect/INVALID_STATE/no PZ or no EVD of connections")
 CLAUSE("dat_ep_connect/ESTABLISHED")
 {
 	DAT_EP_PARAM param;
-	struct call c;
-	DAT_CR_HANDLE cr = call_make(n, &c);
+	struct attempt c;
+	DAT_CR_HANDLE cr = attempt_start(n, &c);
 
 	OK(dat_cr_accept(cr, c.b.ep, 0, NULL));
 	expect_established(&c);
@@ -112,7 +112,7 @@ static DAT_PORT_QUAL local_port(DAT_EP_HANDLE ep)
 	return param.local_port_qual;
 }
 
-CLAUSE("dat_ep_connect/SUCCESS/the EP has the port that its peer sees")
+CLAUSE("dat_ep_connect/SUCCESS/the EP reports the port that its peer sees")
 {
 	DAT_EP_HANDLE ep = node_ep(n, NULL), other = node_ep(n, NULL);
 	DAT_CONN_QUAL qual;
@@ -146,26 +146,26 @@ CLAUSE("dat_ep_connect/SUCCESS/the EP has the port that its peer sees")
 
 CLAUSE("dat_ep_connect/PEER_REJECTED")
 {
-	struct call c;
+	struct attempt c;
 
-	OK(cr_reject(call_make(n, &c), 0, NULL));
+	OK(cr_reject(attempt_start(n, &c), 0, NULL));
 	expect_conn(c.a.conn, DAT_CONNECTION_EVENT_PEER_REJECTED, c.a.ep);
 	SAME(ep_state(c.a.ep), DAT_EP_STATE_DISCONNECTED);
 	expect_quiet(c.a.conn);
 }
 
-CLAUSE("dat_ep_connect/NON_PEER_REJECTED/nobody listens")
+CLAUSE("dat_ep_connect/NON_PEER_REJECTED/no listener")
 {
-	struct call c;
+	struct attempt c;
 
-	call_open(n, &c);
+	attempt_open(n, &c);
 	end_connect(n, &c.a, fresh_qualifier());
 	expect_conn(c.a.conn, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, c.a.ep);
 	SAME(ep_state(c.a.ep), DAT_EP_STATE_DISCONNECTED);
 	expect_quiet(c.a.conn);
 }
 
-CLAUSE("dat_ep_connect/NON_PEER_REJECTED/the EVD of requests is full")
+CLAUSE("dat_ep_connect/NON_PEER_REJECTED/the connection request EVD is full")
 {
 	DAT_EVD_HANDLE evd = node_evd(n, 1, DAT_EVD_CR_FLAG | DAT_EVD_SOFTWARE_FLAG);
 	DAT_PSP_HANDLE psp;
@@ -185,9 +185,9 @@ CLAUSE("dat_ep_connect/NON_PEER_REJECTED/the EVD of requests is full")
 
 CLAUSE("dat_ep_connect/NON_PEER_REJECTED/the service point is freed")
 {
-	struct call c;
+	struct attempt c;
 
-	call_open(n, &c);
+	attempt_open(n, &c);
 	OK(dat_psp_free(c.psp));
 	end_connect(n, &c.a, c.qual);
 	expect_conn(c.a.conn, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, c.a.ep);
@@ -216,23 +216,23 @@ CLAUSE("dat_ep_connect/UNREACHABLE")
 CLAUSE("dat_ep_connect/TIMED_OUT")
 {
 	int64_t start = pair_now();
-	struct call c;
+	struct attempt c;
 
-	call_open(n, &c);
+	attempt_open(n, &c);
 	OK(connect_as(c.a.ep, &n->address, c.qual, pair_scaled(SHORT_MS) * 1000, 0, NULL));
 	expect_conn(c.a.conn, DAT_CONNECTION_EVENT_TIMED_OUT, c.a.ep);
-	CHECK(pair_now() - start >= pair_scaled(SHORT_MS) * 1000, "too early");
+	CHECK(pair_now() - start >= pair_scaled(SHORT_MS) * 1000, "the time-out was too early");
 	SAME(ep_state(c.a.ep), DAT_EP_STATE_DISCONNECTED);
 	expect_quiet(c.a.conn);
 }
 
 /* Connects within @ms, or finds that connecting took longer. */
-static bool connects_within(struct node *n, struct call *c, unsigned ms)
+static bool connects_within(struct node *n, struct attempt *c, unsigned ms)
 {
 	DAT_EVENT event;
 	DAT_COUNT more;
 
-	call_open(n, c);
+	attempt_open(n, c);
 	OK(connect_as(c->a.ep, &n->address, c->qual, ms * 1000, 0, NULL));
 	OK(dat_cr_accept(node_request(n), c->b.ep, 0, NULL));
 	OK(dat_evd_wait(c->a.conn, pair_scaled(PAIR_LIMIT) * 1000, 1, &event, &more));
@@ -240,23 +240,23 @@ static bool connects_within(struct node *n, struct call *c, unsigned ms)
 }
 
 /* The time-out limits the attempt only. */
-CLAUSE("dat_ep_connect/ESTABLISHED/longer than the time-out")
+CLAUSE("dat_ep_connect/ESTABLISHED/the connection outlasts the time-out")
 {
 	unsigned ms = SHORT_MS;
 	DAT_EVENT event;
 	DAT_COUNT more;
-	struct call c;
+	struct attempt c;
 
 	for (; !connects_within(n, &c, ms); ms *= 2)	/* longer on a busy machine */
-		CHECK(ms < pair_scaled(PAIR_LIMIT), "not even in %u ms", ms);
+		CHECK(ms < pair_scaled(PAIR_LIMIT), "no connection in %u ms", ms);
 	FAILS(dat_evd_wait(c.a.conn, 2 * ms * 1000, 1, &event, &more), DAT_TIMEOUT_EXPIRED);
 	SAME(ep_state(c.a.ep), DAT_EP_STATE_CONNECTED);
 }
 
 static void requester_vanishes(struct node *n, bool freed)
 {
-	struct call c;
-	DAT_CR_HANDLE cr = call_make(n, &c);
+	struct attempt c;
+	DAT_CR_HANDLE cr = attempt_start(n, &c);
 	struct node passive;
 
 	memcpy(&passive, n, sizeof(passive));	/* memcpy(), because a member is const */
@@ -267,10 +267,10 @@ static void requester_vanishes(struct node *n, bool freed)
 	if (!freed)
 		expect_conn(c.a.conn, DAT_CONNECTION_EVENT_DISCONNECTED, c.a.ep);
 	passive.conn = c.b.conn;
-	accept_in_vain(&passive, cr, c.b.ep);
+	accept_gone(&passive, cr, c.b.ep);
 }
 
-CLAUSE("dat_cr_accept/ACCEPT_COMPLETION_ERROR/the requester gave up")
+CLAUSE("dat_cr_accept/ACCEPT_COMPLETION_ERROR/the requester disconnected")
 {
 	requester_vanishes(n, false);
 }
@@ -282,8 +282,8 @@ CLAUSE("dat_cr_accept/ACCEPT_COMPLETION_ERROR/the requester is freed")
 
 CLAUSE("dat_cr_reject/SUCCESS/the requester is gone")
 {
-	struct call c;
-	DAT_CR_HANDLE cr = call_make(n, &c);
+	struct attempt c;
+	DAT_CR_HANDLE cr = attempt_start(n, &c);
 
 	OK(dat_ep_free(c.a.ep));
 	OK(cr_reject(cr, 0, NULL));
@@ -302,7 +302,7 @@ static DAT_COUNT size_of(struct node *n, unsigned i)
 
 #define N_SIZES 4
 
-static const char *const size_names[N_SIZES] = { "none", "a byte", "33 bytes", "the most" };
+static const char *const size_names[N_SIZES] = { "none", "1 byte", "33 bytes", "the maximum" };
 
 static void name_private(unsigned i, char *name, size_t size)
 {
@@ -315,16 +315,16 @@ FAMILY(N_SIZES, name_private)
 	unsigned char data[4096];
 	DAT_CR_PARAM param;
 	DAT_CR_HANDLE cr;
-	struct place place;
+	struct listener listener;
 	DAT_EVENT event;
-	struct call c;
+	struct attempt c;
 
 	CHECK(size < (DAT_COUNT)sizeof(data) && n->prov.max_private_data_size >= node_least_data(n),
 	      "%d", size);
-	call_open(n, &c);
-	place = place_of(n, c.qual);
+	attempt_open(n, &c);
+	listener = listener_of(n, c.qual);
 	fill(data, size, 1);
-	connect_with(c.a.ep, &place, pair_scaled(PAIR_LIMIT), size, data);
+	connect_with(c.a.ep, &listener, pair_scaled(PAIR_LIMIT), size, data);
 	memset(data, 0, sizeof(data));		/* the data was copied */
 	cr = node_request(n);
 	OK(dat_cr_query(cr, DAT_CR_FIELD_ALL, &param));
@@ -353,9 +353,9 @@ FAMILY(N_SIZES, name_rejected)
 	unsigned char data[4096];
 	DAT_CR_HANDLE cr;
 	DAT_EVENT event;
-	struct call c;
+	struct attempt c;
 
-	cr = call_make(n, &c);
+	cr = attempt_start(n, &c);
 	fill(data, size, 3);
 	OK(dat_cr_reject(cr, size, data));
 	expect_event(c.a.conn, DAT_CONNECTION_EVENT_PEER_REJECTED, &event);
@@ -366,8 +366,8 @@ FAMILY(N_SIZES, name_rejected)
 CLAUSE("dat_cr_reject/INVALID_PARAMETER/private data")
 {
 	static unsigned char data[4096];
-	struct call c;
-	DAT_CR_HANDLE cr = call_make(n, &c);
+	struct attempt c;
+	DAT_CR_HANDLE cr = attempt_start(n, &c);
 
 	FAILS(dat_cr_reject(cr, n->prov.max_private_data_size + 1, data), DAT_INVALID_PARAMETER);
 	FAILS(dat_cr_reject(cr, 8, NULL), DAT_INVALID_PARAMETER);
@@ -379,8 +379,8 @@ CLAUSE("dat_cr_reject/INVALID_PARAMETER/private data")
 CLAUSE("dat_cr_accept/INVALID_PARAMETER/private data")
 {
 	static unsigned char data[4096];
-	struct call c;
-	DAT_CR_HANDLE cr = call_make(n, &c);
+	struct attempt c;
+	DAT_CR_HANDLE cr = attempt_start(n, &c);
 
 	FAILS(dat_cr_accept(cr, c.b.ep, n->prov.max_private_data_size + 1, data),
 	      DAT_INVALID_PARAMETER);
@@ -414,15 +414,15 @@ FAMILY(COUNT(qualifiers), name_qualifier)
 
 	ret = dat_psp_create(n->ia, qual, n->cr, DAT_PSP_CONSUMER_FLAG, &psp);
 	if (DAT_GET_TYPE(ret) == DAT_CONN_QUAL_IN_USE)
-		skip("somebody else on this machine listens there");
+		skip("the qualifier is in use on this machine");
 	OK(ret);
 	OK(dat_psp_query(psp, DAT_PSP_FIELD_ALL, &param));
 	CHECK(param.conn_qual == qual, "%#llx", (unsigned long long)param.conn_qual);
 	end_open(n, &a, NULL);
 	end_connect(n, &a, qual);
 	expect_event(n->cr, DAT_CONNECTION_REQUEST_EVENT, &event);
-	CHECK(event.event_data.cr_arrival_event_data.conn_qual == qual, "another qualifier");
-	CHECK(event.event_data.cr_arrival_event_data.sp_handle.psp_handle == psp, "another PSP");
+	CHECK(event.event_data.cr_arrival_event_data.conn_qual == qual, "wrong qualifier");
+	CHECK(event.event_data.cr_arrival_event_data.sp_handle.psp_handle == psp, "wrong PSP");
 	OK(cr_reject(event.event_data.cr_arrival_event_data.cr_handle, 0, NULL));
 	expect_conn(a.conn, DAT_CONNECTION_EVENT_PEER_REJECTED, a.ep);
 	/* a qualifier that differs in one bit is another one */
@@ -450,7 +450,10 @@ CLAUSE("dat_psp_create/CONN_QUAL_IN_USE")
 enum ending { BY_A, BY_B, BY_BOTH, BY_FREE, N_ENDINGS };
 
 static const char *const ending_names[N_ENDINGS] = {
-	"by the side that connected", "by the side that accepted", "by both", "by dat_ep_free",
+	"by the active side",
+	"by the passive side",
+	"by both sides",
+	"by dat_ep_free",
 };
 
 static void name_ending(unsigned i, char *name, size_t size)
@@ -495,7 +498,7 @@ CLAUSE("dat_ep_reset/SUCCESS/another connection")
 		post_send(c.a.ep, &c.m, 1024, 64, 2);
 		expect_dto(c.a.req, 2, DAT_DTO_SUCCESS, 64);
 		expect_dto(c.b.recv, 1, DAT_DTO_SUCCESS, 64);
-		couple_part(&c, round % 2 ? &c.a : &c.b);
+		couple_disconnect(&c, round % 2 ? &c.a : &c.b);
 		OK(dat_ep_reset(c.a.ep));
 		OK(dat_ep_reset(c.b.ep));
 	}
@@ -506,10 +509,10 @@ CLAUSE("dat_ep_reset/SUCCESS/another connection")
 CLAUSE("dat_ep_dup_connect/ESTABLISHED")
 {
 	DAT_EP_PARAM first, second;
-	struct call c, again;
+	struct attempt c, again;
 	DAT_CR_HANDLE cr;
 
-	cr = call_make(n, &c);
+	cr = attempt_start(n, &c);
 	OK(dat_cr_accept(cr, c.b.ep, 0, NULL));
 	expect_established(&c);
 	end_open(n, &again.a, NULL);

@@ -94,7 +94,7 @@ static void transfer(struct couple *c, const struct kind *k, DAT_COUNT n, DAT_LM
 		expect_dto(c->b.recv, 1, DAT_DTO_SUCCESS, length);
 	verify(to, length, 7);
 	if (length < HALF)
-		CHECK(!to[length], "a byte too much");
+		CHECK(!to[length], "written past the end");
 }
 
 /* Lengths and segments */
@@ -120,7 +120,7 @@ FAMILY(N_REQUESTS * COUNT(lengths), name_length)
 
 static void name_segments(unsigned i, char *name, size_t size)
 {
-	snprintf(name, size, "%s/SUCCESS/no segment to the most", kinds[i].name);
+	snprintf(name, size, "%s/SUCCESS/zero to the maximum of segments", kinds[i].name);
 }
 
 /* Adjacent segments, one of them empty. */
@@ -154,7 +154,7 @@ FAMILY(N_REQUESTS, name_segments)
 	}
 }
 
-CLAUSE("dat_ep_post_recv/SUCCESS/no segment to the most")
+CLAUSE("dat_ep_post_recv/SUCCESS/zero to the maximum of segments")
 {
 	DAT_LMR_TRIPLET iov[MAX_SEGMENTS];
 	DAT_COUNT most, count;
@@ -184,7 +184,7 @@ CLAUSE("dat_ep_post_recv/SUCCESS/longer than the message")
 	post_recv(c.b.ep, &c.m, HALF, 4096, 1);
 	post_send(c.a.ep, &c.m, 0, 5, 2);
 	expect_dto(c.b.recv, 1, DAT_DTO_SUCCESS, 5);
-	CHECK(!c.m.base[HALF + 5], "a byte too much");
+	CHECK(!c.m.base[HALF + 5], "written past the end");
 }
 
 CLAUSE("dat_ep_post_rdma_write/SUCCESS/shorter than the remote segment")
@@ -209,7 +209,7 @@ CLAUSE("dat_ep_post_rdma_read/SUCCESS/shorter than the local segments")
 	OK(do_read(c.a.ep, &c.m, 1, &iov, 8, 1, 0));
 	expect_event(c.a.req, DAT_DTO_COMPLETION_EVENT, &(DAT_EVENT){ 0 });
 	verify(c.m.base, 8, 9);
-	CHECK(!c.m.base[8], "a byte too much");
+	CHECK(!c.m.base[8], "written past the end");
 }
 
 /* Contents of a completion */
@@ -226,7 +226,7 @@ CLAUSE("dat_evd_wait/SUCCESS/members of a DTO completion")
 	expect_event(c.b.recv, DAT_DTO_COMPLETION_EVENT, &received);
 	d = &sent.event_data.dto_completion_event_data;
 	CHECK(d->ep_handle == c.a.ep && d->user_cookie.as_64 == UINT64_C(0x123456789abcdef0),
-	      "another EP or cookie");
+	      "wrong EP or cookie");
 	SAME(d->status, DAT_DTO_SUCCESS);
 	SAME(d->transfered_length, 64);
 #if DAT_VERSION_MAJOR >= 2
@@ -234,7 +234,7 @@ CLAUSE("dat_evd_wait/SUCCESS/members of a DTO completion")
 	SAME(received.event_data.dto_completion_event_data.operation, DAT_DTO_RECEIVE);
 #endif
 	d = &received.event_data.dto_completion_event_data;
-	CHECK(d->ep_handle == c.b.ep && d->user_cookie.as_64 == UINT64_MAX, "another EP or cookie");
+	CHECK(d->ep_handle == c.b.ep && d->user_cookie.as_64 == UINT64_MAX, "wrong EP or cookie");
 }
 
 /* Refused when posted */
@@ -251,10 +251,10 @@ static const struct {
 #define FAULT(fault, text, type) [fault] = { text, #type, DAT_##type }
 	FAULT(TOO_MANY, "too many segments", INVALID_PARAMETER),
 	FAULT(NEGATIVE, "-1 segments", INVALID_PARAMETER),
-	FAULT(NO_LIST, "no list of segments", INVALID_PARAMETER),
+	FAULT(NO_LIST, "no segment list", INVALID_PARAMETER),
 	FAULT(UNKNOWN_FLAG, "unknown flag", INVALID_PARAMETER),
 	FAULT(UNSIGNALLED, "UNSIGNALLED without the attribute", INVALID_PARAMETER),
-	FAULT(NO_CONTEXT, "no such LMR", PROTECTION_VIOLATION),
+	FAULT(NO_CONTEXT, "unknown LMR context", PROTECTION_VIOLATION),
 	FAULT(BEYOND_END, "beyond the LMR", INVALID_PARAMETER),
 	FAULT(BEFORE_START, "before the LMR", INVALID_PARAMETER),
 	FAULT(ANOTHER_PZ, "an LMR of another PZ", PROTECTION_VIOLATION),
@@ -339,7 +339,7 @@ static void check_idle(DAT_EP_HANDLE ep)
 	DAT_EP_STATE state;
 
 	OK(dat_ep_get_status(ep, &state, &recv_idle, &request_idle));
-	CHECK(recv_idle && request_idle, "something was posted");
+	CHECK(recv_idle && request_idle, "an operation was posted");
 	SAME(state, DAT_EP_STATE_CONNECTED);
 }
 
@@ -359,7 +359,7 @@ FAMILY(COUNT(kinds) * N_FAULTS, name_fault)
 }
 
 /* Flags that do not apply to receives. */
-CLAUSE("dat_ep_post_recv/INVALID_PARAMETER/flags of requests")
+CLAUSE("dat_ep_post_recv/INVALID_PARAMETER/request flags")
 {
 	static const unsigned flags[] = {
 		DAT_COMPLETION_SUPPRESS_FLAG, DAT_COMPLETION_BARRIER_FENCE_FLAG,
@@ -477,34 +477,34 @@ CLAUSE("dat_ep_post_recv/INSUFFICIENT_RESOURCES/the queue is full")
 
 /* Remote errors: the operation fails and ends the connection */
 
-enum far_fault { BAD_CONTEXT, CONTEXT_0, FAR_BEYOND, FAR_BEFORE, FAR_PRIVILEGE, FAR_PZ, FAR_FREED,
-		 N_FAR_FAULTS };
+enum remote_fault { BAD_CONTEXT, CONTEXT_0, REMOTE_BEYOND, REMOTE_BEFORE, REMOTE_PRIVILEGE,
+		    REMOTE_PZ, REMOTE_FREED, N_REMOTE_FAULTS };
 
-static const char *const far_names[N_FAR_FAULTS] = {
-	"no such context", "context 0", "beyond the memory", "before the memory", "no privilege",
-	"another PZ", "a freed LMR",
+static const char *const remote_fault_names[N_REMOTE_FAULTS] = {
+	"unknown context", "context 0",	 "beyond the memory", "before the memory",
+	"no privilege",	   "another PZ", "a freed LMR",
 };
 
-static void name_far(unsigned i, char *name, size_t size)
+static void name_remote_fault(unsigned i, char *name, size_t size)
 {
-	snprintf(name, size, "%s/SUCCESS/remote error, %s", kinds[1 + i / N_FAR_FAULTS].name,
-		 far_names[i % N_FAR_FAULTS]);
+	snprintf(name, size, "%s/SUCCESS/remote error, %s", kinds[1 + i / N_REMOTE_FAULTS].name,
+		 remote_fault_names[i % N_REMOTE_FAULTS]);
 }
 
-static struct mem far_memory(struct node *n, enum far_fault fault, bool read)
+static struct mem remote_fault_memory(struct node *n, enum remote_fault fault, bool read)
 {
 	unsigned lacks = read ? DAT_MEM_PRIV_REMOTE_READ_FLAG : DAT_MEM_PRIV_REMOTE_WRITE_FLAG;
 	unsigned privileges = DAT_MEM_PRIV_ALL_FLAG;
 	DAT_PZ_HANDLE pz = n->pz;
 
-	if (fault == FAR_PZ)
+	if (fault == REMOTE_PZ)
 		OK(dat_pz_create(n->ia, &pz));
-	if (fault == FAR_PRIVILEGE)
+	if (fault == REMOTE_PRIVILEGE)
 		privileges &= ~lacks;
 	return other_memory(n, pz, (DAT_MEM_PRIV_FLAGS)privileges);
 }
 
-static DAT_RMR_TRIPLET far_segment(const struct mem *m, enum far_fault fault)
+static DAT_RMR_TRIPLET remote_fault_segment(const struct mem *m, enum remote_fault fault)
 {
 	struct grant g = { (uintptr_t)m->base, m->size, m->rmr_context };
 
@@ -512,12 +512,12 @@ static DAT_RMR_TRIPLET far_segment(const struct mem *m, enum far_fault fault)
 		g.rmr_context ^= 0x5a5a5a5a;
 	if (fault == CONTEXT_0)
 		g.rmr_context = 0;
-	if (fault == FAR_BEFORE)
+	if (fault == REMOTE_BEFORE)
 		g.address -= 8;
-	return remote_segment(&g, fault == FAR_BEYOND ? m->size - 8 : 0, 16);
+	return remote_segment(&g, fault == REMOTE_BEYOND ? m->size - 8 : 0, 16);
 }
 
-static void post_far(DAT_EP_HANDLE ep, DAT_LMR_TRIPLET *iov, const DAT_RMR_TRIPLET *remote, bool read)
+static void post_rdma(DAT_EP_HANDLE ep, DAT_LMR_TRIPLET *iov, const DAT_RMR_TRIPLET *remote, bool read)
 {
 	if (read)
 		OK(dat_ep_post_rdma_read(ep, 1, iov, cookie_of(1), remote,
@@ -540,10 +540,10 @@ static DAT_DTO_COMPLETION_STATUS status_of_refusal(const struct node *n)
 	return strcmp(refused, "DAT_DTO_ERR_FLUSHED") ? DAT_DTO_ERR_REMOTE_ACCESS : DAT_DTO_ERR_FLUSHED;
 }
 
-FAMILY(2 * N_FAR_FAULTS, name_far)
+FAMILY(2 * N_REMOTE_FAULTS, name_remote_fault)
 {
-	enum far_fault fault = (enum far_fault)(i % N_FAR_FAULTS);
-	bool read = i >= N_FAR_FAULTS;
+	enum remote_fault fault = (enum remote_fault)(i % N_REMOTE_FAULTS);
+	bool read = i >= N_REMOTE_FAULTS;
 	DAT_EVENT_NUMBER end;
 	DAT_RMR_TRIPLET remote;
 	DAT_LMR_TRIPLET iov;
@@ -552,25 +552,25 @@ FAMILY(2 * N_FAR_FAULTS, name_far)
 	struct mem m;
 
 	couple_open(n, &c);
-	m = far_memory(n, fault, read);
+	m = remote_fault_memory(n, fault, read);
 	fill(m.base, m.size, 4);
 	memset(c.m.base, 0xaa, 64);
 	iov = mem_segment(&c.m, 0, 16);
-	remote = far_segment(&m, fault);
-	if (fault == FAR_FREED)
+	remote = remote_fault_segment(&m, fault);
+	if (fault == REMOTE_FREED)
 		OK(dat_lmr_free(m.lmr));
 	OK(do_recv(c.a.ep, NULL, 0, NULL, 0, 2, 0));
-	post_far(c.a.ep, &iov, &remote, read);
+	post_rdma(c.a.ep, &iov, &remote, read);
 	expect_event(c.a.req, DAT_DTO_COMPLETION_EVENT, &event);
 	SAME(event.event_data.dto_completion_event_data.user_cookie.as_64, 1);
 	SAME(event.event_data.dto_completion_event_data.status, status_of_refusal(n));
 	SAME(expect_end(c.a.conn, c.a.ep), DAT_CONNECTION_EVENT_BROKEN);
 	end = expect_end(c.b.conn, c.b.ep);
-	if (node_tells_ends_apart(n))
+	if (node_reports_broken(n))
 		SAME(end, DAT_CONNECTION_EVENT_BROKEN);
 	expect_dto(c.a.recv, 2, DAT_DTO_ERR_FLUSHED, 0);
 	verify(m.base, m.size, 4);
-	CHECK(c.m.base[0] == 0xaa, "something was read");
+	CHECK(c.m.base[0] == 0xaa, "bytes were read");
 }
 
 CLAUSE("dat_ep_post_recv/SUCCESS/shorter than the message")
@@ -590,11 +590,11 @@ CLAUSE("dat_ep_post_recv/SUCCESS/shorter than the message")
 	/* the send may have completed before */
 	expect_event(c.a.req, DAT_DTO_COMPLETION_EVENT, &event);
 	SAME(event.event_data.dto_completion_event_data.user_cookie.as_64, 3);
-	CHECK(c.m.base[HALF + 8] == 0xaa, "written behind the receive");
+	CHECK(c.m.base[HALF + 8] == 0xaa, "written past the receive");
 }
 
 /* The message waits until a receive is posted. */
-CLAUSE("dat_ep_post_send/SUCCESS/the receive comes later")
+CLAUSE("dat_ep_post_send/SUCCESS/the receive is posted later")
 {
 	struct couple c;
 
@@ -612,7 +612,7 @@ CLAUSE("dat_ep_post_send/SUCCESS/the receive comes later")
 
 #define MIXED 30	/* fewer than the queues hold */
 
-CLAUSE("dat_ep_post_send/SUCCESS/requests complete in the order they were posted")
+CLAUSE("dat_ep_post_send/SUCCESS/requests complete in posting order")
 {
 	DAT_LMR_TRIPLET iov;
 	struct couple c;
@@ -704,7 +704,7 @@ FAMILY(2, name_flush)
 /*
  * The peer is notified of the end, although it has posted no receives for the messages in flight.
  */
-CLAUSE("dat_ep_disconnect/DISCONNECTED/the peer receives nothing of much")
+CLAUSE("dat_ep_disconnect/DISCONNECTED/the peer receives none of many messages")
 {
 	struct couple c;
 	struct mem big;
@@ -736,7 +736,7 @@ CLAUSE("dat_ep_disconnect/SUCCESS/completions come before DISCONNECTED")
 }
 
 /* Requests posted before a graceful disconnect are carried out. */
-CLAUSE("dat_ep_disconnect/SUCCESS/requests are finished first, gracefully")
+CLAUSE("dat_ep_disconnect/SUCCESS/a graceful disconnect completes the requests")
 {
 	struct couple c;
 	uint64_t k;
@@ -757,7 +757,7 @@ CLAUSE("dat_ep_disconnect/SUCCESS/requests are finished first, gracefully")
 
 /* Memory and EVDs that are missing */
 
-CLAUSE("dat_lmr_free/SUCCESS/a receive is posted in it")
+CLAUSE("dat_lmr_free/SUCCESS/a receive uses it")
 {
 	struct couple c;
 
@@ -770,7 +770,7 @@ CLAUSE("dat_lmr_free/SUCCESS/a receive is posted in it")
 }
 
 /* Operations without an EVD are carried out, but not reported. */
-CLAUSE("dat_ep_create/SUCCESS/data without EVDs of completions")
+CLAUSE("dat_ep_create/SUCCESS/data transfer without completion EVDs")
 {
 	DAT_LMR_TRIPLET iov;
 	struct couple c;

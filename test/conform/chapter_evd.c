@@ -67,7 +67,7 @@ FAMILY(COUNT(streams), name_stream)
 	SAME(param.evd_flags, streams[i]);
 	SAME(param.evd_state, DAT_EVD_STATE_ENABLED | DAT_EVD_STATE_WAITABLE);
 	CHECK(param.evd_qlen >= QLEN, "%d", (int)param.evd_qlen);
-	CHECK(!param.cno_handle && param.ia_handle == n->ia, "another CNO or IA");
+	CHECK(!param.cno_handle && param.ia_handle == n->ia, "wrong CNO or IA");
 	OK(dat_evd_free(evd));
 }
 
@@ -101,7 +101,7 @@ CLAUSE("dat_evd_create/SUCCESS/with a CNO")
 	DAT_EVD_HANDLE evd;
 
 	OK(dat_evd_create(n->ia, QLEN, cno, DAT_EVD_SOFTWARE_FLAG, &evd));
-	CHECK(query(evd).cno_handle == cno, "another CNO");
+	CHECK(query(evd).cno_handle == cno, "wrong CNO");
 	OK(dat_evd_free(evd));
 }
 
@@ -109,10 +109,10 @@ CLAUSE("dat_evd_create/SUCCESS/holds evd_min_qlen events")
 {
 	DAT_EVD_HANDLE evd = software(n);
 
-	CHECK(fill_up(evd) >= QLEN, "less");
+	CHECK(fill_up(evd) >= QLEN, "fewer events");
 }
 
-CLAUSE("dat_evd_create/SUCCESS/of length 1")
+CLAUSE("dat_evd_create/SUCCESS/length 1")
 {
 	DAT_EVD_HANDLE evd = node_evd(n, 1, DAT_EVD_SOFTWARE_FLAG);
 
@@ -144,7 +144,7 @@ CLAUSE("dat_evd_create/INSUFFICIENT_RESOURCES/max_evds")
 	DAT_EVD_HANDLE evd;
 	DAT_COUNT k;
 
-	AFFORD(max_evds);
+	SKIP_IF_TOO_MANY(max_evds);
 	for (k = 0; !ret && k <= n->attr.max_evds; k++)
 		ret = dat_evd_create(n->ia, 1, DAT_HANDLE_NULL, DAT_EVD_SOFTWARE_FLAG, &evd);
 	FAILS(ret, DAT_INSUFFICIENT_RESOURCES);
@@ -192,7 +192,7 @@ CLAUSE("dat_evd_query/SUCCESS/single fields")
 
 /* dat_evd_post_se and dat_evd_dequeue */
 
-CLAUSE("dat_evd_post_se/SUCCESS/delivered as it is, in order")
+CLAUSE("dat_evd_post_se/SUCCESS/delivered unchanged and in order")
 {
 	DAT_EVD_HANDLE evd = software(n);
 	uintptr_t k;
@@ -217,7 +217,7 @@ CLAUSE("dat_evd_post_se/INVALID_PARAMETER/event_number")
 	FAILS(dat_evd_post_se(software(n), &event), DAT_INVALID_PARAMETER);
 }
 
-CLAUSE("dat_evd_post_se/INVALID_PARAMETER/no EVD for software events")
+CLAUSE("dat_evd_post_se/INVALID_PARAMETER/an EVD without software events")
 {
 	FAILS(post_se(n->recv, 1), DAT_INVALID_PARAMETER);
 }
@@ -249,18 +249,18 @@ CLAUSE("dat_evd_dequeue/INVALID_PARAMETER/event NULL")
 	FAILS(dat_evd_dequeue(n->recv, NULL), DAT_INVALID_PARAMETER);
 }
 
-CLAUSE("dat_evd_dequeue/SUCCESS/evd_handle is the EVD's")
+CLAUSE("dat_evd_dequeue/SUCCESS/the event names its EVD")
 {
 	DAT_EVD_HANDLE evd = software(n);
 	DAT_EVENT event;
 
 	put_se(evd, 1);
 	OK(dat_evd_dequeue(evd, &event));
-	CHECK(event.evd_handle == evd, "another EVD");
+	CHECK(event.evd_handle == evd, "wrong EVD");
 	SAME(event.event_number, DAT_SOFTWARE_EVENT);
 }
 
-CLAUSE("dat_evd_dequeue/INVALID_STATE/another waits")
+CLAUSE("dat_evd_dequeue/INVALID_STATE/a thread is waiting")
 {
 	DAT_EVD_HANDLE evd = software(n);
 	struct waiter w;
@@ -269,7 +269,7 @@ CLAUSE("dat_evd_dequeue/INVALID_STATE/another waits")
 	evd_waiter_start(&w, evd, 1);
 	FAILS(dat_evd_dequeue(evd, &event), DAT_INVALID_STATE);
 	put_se(evd, 1);
-	waiter_ends(&w, DAT_SUCCESS);
+	waiter_expect(&w, DAT_SUCCESS);
 }
 
 CLAUSE("dat_evd_dequeue/SUCCESS/unwaitable and disabled")
@@ -286,7 +286,7 @@ CLAUSE("dat_evd_dequeue/SUCCESS/unwaitable and disabled")
 
 /* dat_evd_wait */
 
-CLAUSE("dat_evd_wait/SUCCESS/an event is there")
+CLAUSE("dat_evd_wait/SUCCESS/an event is queued")
 {
 	DAT_EVD_HANDLE evd = software(n);
 	DAT_EVENT event;
@@ -300,14 +300,14 @@ CLAUSE("dat_evd_wait/SUCCESS/an event is there")
 	SAME(more, 0);
 }
 
-CLAUSE("dat_evd_wait/SUCCESS/an event comes")
+CLAUSE("dat_evd_wait/SUCCESS/an event arrives")
 {
 	DAT_EVD_HANDLE evd = software(n);
 	struct waiter w;
 
 	evd_waiter_start(&w, evd, 1);
 	put_se(evd, 4711);
-	waiter_ends(&w, DAT_SUCCESS);
+	waiter_expect(&w, DAT_SUCCESS);
 	SAME((uintptr_t)w.event.event_data.software_event_data.pointer, 4711);
 	SAME(w.more, 0);
 }
@@ -323,14 +323,14 @@ CLAUSE("dat_evd_wait/SUCCESS/threshold")
 	/* a second consumer gets an error and no event, and the waiter sleeps on */
 	FAILS(dat_evd_dequeue(evd, &w.event), DAT_INVALID_STATE);
 	put_se(evd, 3);
-	waiter_ends(&w, DAT_SUCCESS);
+	waiter_expect(&w, DAT_SUCCESS);
 	SAME((uintptr_t)w.event.event_data.software_event_data.pointer, 1);
-	CHECK(w.more >= 2, "%d left", (int)w.more);
+	CHECK(w.more >= 2, "%d more events", (int)w.more);
 	expect_software(evd, 2);
 	expect_software(evd, 3);
 }
 
-CLAUSE("dat_evd_wait/SUCCESS/threshold of the whole queue")
+CLAUSE("dat_evd_wait/SUCCESS/threshold equal to the queue length")
 {
 	DAT_EVD_HANDLE evd = software(n);
 	DAT_COUNT count = fill_up(evd), more;
@@ -348,7 +348,7 @@ CLAUSE("dat_evd_wait/SUCCESS/disabled")
 	OK(dat_evd_disable(evd));
 	evd_waiter_start(&w, evd, 1);
 	put_se(evd, 1);
-	waiter_ends(&w, DAT_SUCCESS);
+	waiter_expect(&w, DAT_SUCCESS);
 }
 
 CLAUSE("dat_evd_wait/TIMEOUT_EXPIRED/timeout 0")
@@ -367,7 +367,7 @@ CLAUSE("dat_evd_wait/TIMEOUT_EXPIRED/microseconds")
 	DAT_EVENT event;
 
 	FAILS(dat_evd_wait(n->recv, BRIEF, 1, &event, &more), DAT_TIMEOUT_EXPIRED);
-	CHECK(pair_now() - start >= BRIEF, "too early");
+	CHECK(pair_now() - start >= BRIEF, "the wait ended too early");
 }
 
 CLAUSE("dat_evd_wait/TIMEOUT_EXPIRED/below the threshold")
@@ -409,7 +409,7 @@ CLAUSE("dat_evd_wait/INVALID_PARAMETER/nmore NULL")
 	FAILS(dat_evd_wait(n->recv, 0, 1, &event, NULL), DAT_INVALID_PARAMETER);
 }
 
-CLAUSE("dat_evd_wait/INVALID_STATE/another waits")
+CLAUSE("dat_evd_wait/INVALID_STATE/another thread is waiting")
 {
 	DAT_EVD_HANDLE evd = software(n);
 	struct waiter w;
@@ -419,7 +419,7 @@ CLAUSE("dat_evd_wait/INVALID_STATE/another waits")
 	evd_waiter_start(&w, evd, 1);
 	FAILS(dat_evd_wait(evd, 0, 1, &event, &more), DAT_INVALID_STATE);
 	put_se(evd, 1);
-	waiter_ends(&w, DAT_SUCCESS);
+	waiter_expect(&w, DAT_SUCCESS);
 }
 
 CLAUSE("dat_evd_wait/INVALID_STATE/unwaitable")
@@ -435,14 +435,14 @@ CLAUSE("dat_evd_wait/INVALID_STATE/unwaitable")
 	OK(dat_evd_wait(evd, 0, 1, &event, &more));
 }
 
-CLAUSE("dat_evd_wait/INVALID_STATE/unwaitable meanwhile")
+CLAUSE("dat_evd_wait/INVALID_STATE/made unwaitable during the wait")
 {
 	DAT_EVD_HANDLE evd = software(n);
 	struct waiter w;
 
 	evd_waiter_start(&w, evd, 1);
 	OK(dat_evd_set_unwaitable(evd));
-	waiter_ends(&w, DAT_INVALID_STATE);
+	waiter_expect(&w, DAT_INVALID_STATE);
 }
 
 static void only_threshold_1(struct node *n, DAT_EVD_HANDLE evd, const DAT_EP_ATTR *attr)
@@ -458,7 +458,7 @@ static void only_threshold_1(struct node *n, DAT_EVD_HANDLE evd, const DAT_EP_AT
 	FAILS(dat_evd_wait(evd, 0, 2, &event, &more), DAT_TIMEOUT_EXPIRED);
 }
 
-CLAUSE("dat_evd_wait/INVALID_STATE/threshold 2 with receives by solicited wait")
+CLAUSE("dat_evd_wait/INVALID_STATE/threshold 2 with solicited receives")
 {
 	DAT_EP_ATTR attr;
 
@@ -494,7 +494,7 @@ CLAUSE("dat_evd_wait/INTERRUPTED_CALL/a signal")
 
 	evd_waiter_start(&w, evd, 2);
 	put_se(evd, 1);
-	waiter_interrupted(&w);
+	waiter_expect_interrupt(&w);
 	expect_software(evd, 1);
 }
 
@@ -504,17 +504,17 @@ CLAUSE("dat_evd_wait/SUCCESS/signals with SA_RESTART")
 	struct waiter w;
 
 	evd_waiter_start(&w, evd, 1);
-	waiter_restarted(&w, evd);
+	waiter_expect_restart(&w, evd);
 }
 
-CLAUSE("dat_evd_wait/ABORT/freed meanwhile")
+CLAUSE("dat_evd_wait/ABORT/freed during the wait")
 {
 	DAT_EVD_HANDLE evd = software(n);
 	struct waiter w;
 
 	evd_waiter_start(&w, evd, 1);
 	OK(dat_evd_free(evd));
-	waiter_ends(&w, DAT_ABORT);
+	waiter_expect(&w, DAT_ABORT);
 }
 
 /* The states */
@@ -534,7 +534,7 @@ static const struct {
 
 static void name_change(unsigned i, char *name, size_t size)
 {
-	snprintf(name, size, "dat_evd_%s/SUCCESS/as often as wanted", changes[i].name);
+	snprintf(name, size, "dat_evd_%s/SUCCESS/repeated calls", changes[i].name);
 }
 
 FAMILY(COUNT(changes), name_change)
@@ -553,7 +553,7 @@ FAMILY(COUNT(changes), name_change)
 
 /* dat_evd_modify_cno */
 
-CLAUSE("dat_evd_modify_cno/SUCCESS/another and none")
+CLAUSE("dat_evd_modify_cno/SUCCESS/another CNO, then none")
 {
 	DAT_CNO_HANDLE cno = object(n, DAT_HANDLE_TYPE_CNO), other;
 	DAT_EVD_HANDLE evd;
@@ -565,13 +565,13 @@ CLAUSE("dat_evd_modify_cno/SUCCESS/another and none")
 	OK(dat_cno_free(cno));
 	FAILS(dat_cno_free(other), DAT_INVALID_STATE);
 	OK(dat_evd_modify_cno(evd, DAT_HANDLE_NULL));
-	CHECK(!query(evd).cno_handle, "not gone");
+	CHECK(!query(evd).cno_handle, "the CNO is still set");
 	OK(dat_cno_free(other));
 }
 
 /* dat_evd_resize */
 
-CLAUSE("dat_evd_resize/SUCCESS/longer, and nothing lost")
+CLAUSE("dat_evd_resize/SUCCESS/longer, no event is lost")
 {
 	DAT_EVD_HANDLE evd = software(n);
 	DAT_COUNT count = fill_up(evd), k;
@@ -584,7 +584,7 @@ CLAUSE("dat_evd_resize/SUCCESS/longer, and nothing lost")
 		expect_software(evd, k);
 }
 
-CLAUSE("dat_evd_resize/SUCCESS/shorter, and nothing lost")
+CLAUSE("dat_evd_resize/SUCCESS/shorter, no event is lost")
 {
 	DAT_EVD_HANDLE evd = node_evd(n, 16 * QLEN, DAT_EVD_SOFTWARE_FLAG);
 	DAT_COUNT k;
@@ -630,7 +630,7 @@ CLAUSE("dat_evd_free/SUCCESS/with events")
 	OK(dat_evd_free(evd));
 }
 
-CLAUSE("dat_evd_free/SUCCESS/the CNO stays")
+CLAUSE("dat_evd_free/SUCCESS/the CNO remains")
 {
 	DAT_CNO_HANDLE cno = object(n, DAT_HANDLE_TYPE_CNO);
 	DAT_EVD_HANDLE evd;
@@ -640,7 +640,7 @@ CLAUSE("dat_evd_free/SUCCESS/the CNO stays")
 	OK(dat_cno_free(cno));
 }
 
-CLAUSE("dat_evd_free/INVALID_STATE/asynchronous of the IA")
+CLAUSE("dat_evd_free/INVALID_STATE/the IA's asynchronous EVD")
 {
 	FAILS(dat_evd_free(n->async), DAT_INVALID_STATE);
 }
@@ -678,7 +678,7 @@ CLAUSE("dat_evd_free/INVALID_STATE/an RSP uses it")
 
 /* Overflow, which is reported asynchronously only */
 
-CLAUSE("asynchronous event/EVD_OVERFLOW/completions do not fit")
+CLAUSE("asynchronous event/EVD_OVERFLOW/more completions than the queue holds")
 {
 	struct couple c;
 	DAT_EVD_HANDLE small = node_evd(n, 1, DAT_EVD_DTO_FLAG);
@@ -696,7 +696,7 @@ CLAUSE("asynchronous event/EVD_OVERFLOW/completions do not fit")
 		expect_dto(c.a.req, k, DAT_DTO_SUCCESS, 64);
 	}
 	expect_event(n->async, DAT_ASYNC_ERROR_EVD_OVERFLOW, &event);
-	CHECK(event.event_data.asynch_error_event_data.dat_handle == small, "of another EVD");
+	CHECK(event.event_data.asynch_error_event_data.dat_handle == small, "wrong EVD");
 	SAME(event.event_data.asynch_error_event_data.reason, DAT_EVD_OVERFLOW_ERROR);
 	/* only once: the runner checks that the asynchronous EVD is empty now */
 }

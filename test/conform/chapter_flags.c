@@ -89,8 +89,8 @@ static void post_at_last(struct couple *c, const struct kind *k, uint64_t cookie
 
 	while (DAT_GET_TYPE(ret = k->post(c->a.ep, &c->m, cookie, flags)) ==
 	       DAT_INSUFFICIENT_RESOURCES) {
-		CHECK(pair_now() < deadline, "its queue stays full");
-		CHECK(dat_evd_dequeue(c->a.req, &event) != DAT_SUCCESS, "an event of success");
+		CHECK(pair_now() < deadline, "the request queue stays full");
+		CHECK(dat_evd_dequeue(c->a.req, &event) != DAT_SUCCESS, "an event reports a success");
 	}
 	OK(ret);
 }
@@ -110,17 +110,17 @@ FAMILY(COUNT(kinds), name_suppressed)
 }
 
 /* Posted after the connection has ended. */
-CLAUSE("dat_ep_post_send/SUCCESS/suppressed, and flushed after all")
+CLAUSE("dat_ep_post_send/SUCCESS/suppressed, but reported when flushed")
 {
 	struct couple c;
 
 	couple_open(n, &c);
-	couple_part(&c, &c.a);
+	couple_disconnect(&c, &c.a);
 	OK(send_with(c.a.ep, &c.m, 5, DAT_COMPLETION_SUPPRESS_FLAG));
 	expect_dto(c.a.req, 5, DAT_DTO_ERR_FLUSHED, 0);
 }
 
-CLAUSE("dat_ep_post_rdma_write/SUCCESS/suppressed, and failed after all")
+CLAUSE("dat_ep_post_rdma_write/SUCCESS/suppressed, but reported when failed")
 {
 	DAT_RMR_TRIPLET remote;
 	DAT_LMR_TRIPLET iov;
@@ -135,7 +135,7 @@ CLAUSE("dat_ep_post_rdma_write/SUCCESS/suppressed, and failed after all")
 				  DAT_COMPLETION_SUPPRESS_FLAG));
 	expect_event(c.a.req, DAT_DTO_COMPLETION_EVENT, &event);
 	SAME(event.event_data.dto_completion_event_data.user_cookie.as_64, 6);
-	CHECK(event.event_data.dto_completion_event_data.status != DAT_DTO_SUCCESS, "it was done");
+	CHECK(event.event_data.dto_completion_event_data.status != DAT_DTO_SUCCESS, "it succeeded");
 }
 
 /* UNSIGNALLED: an event that wakes no waiter */
@@ -158,7 +158,7 @@ FAMILY(COUNT(kinds), name_unsignalled)
 	expect_dto(c.a.req, 2, DAT_DTO_SUCCESS, 8);
 }
 
-CLAUSE("dat_ep_post_recv/SUCCESS/unsignalled wakes no waiter")
+CLAUSE("dat_ep_post_recv/SUCCESS/unsignalled receives wake no waiter")
 {
 	struct waiter w;
 	struct couple c;
@@ -169,16 +169,16 @@ CLAUSE("dat_ep_post_recv/SUCCESS/unsignalled wakes no waiter")
 	evd_waiter_start(&w, c.b.recv, 1);
 	OK(dat_ep_post_send(c.a.ep, 0, NULL, cookie_of(3), DAT_COMPLETION_DEFAULT_FLAG));
 	expect_dto(c.a.req, 3, DAT_DTO_SUCCESS, 0);
-	CHECK(!__atomic_load_n(&w.done, __ATOMIC_ACQUIRE), "woken by the first");
+	CHECK(!__atomic_load_n(&w.done, __ATOMIC_ACQUIRE), "woken by the first message");
 	OK(dat_ep_post_send(c.a.ep, 0, NULL, cookie_of(4), DAT_COMPLETION_DEFAULT_FLAG));
-	waiter_ends(&w, DAT_SUCCESS);
+	waiter_expect(&w, DAT_SUCCESS);
 	SAME(w.event.event_data.dto_completion_event_data.user_cookie.as_64, 1);
 	SAME(w.more, 1);
 	expect_dto(c.b.recv, 2, DAT_DTO_SUCCESS, 0);
 }
 
 /* An error wakes the waiter, whatever the flags. */
-CLAUSE("dat_ep_post_recv/SUCCESS/unsignalled wakes when it is flushed")
+CLAUSE("dat_ep_post_recv/SUCCESS/a flushed unsignalled receive wakes a waiter")
 {
 	struct waiter w;
 	struct couple c;
@@ -187,13 +187,13 @@ CLAUSE("dat_ep_post_recv/SUCCESS/unsignalled wakes when it is flushed")
 	OK(dat_ep_post_recv(c.b.ep, 0, NULL, cookie_of(1), DAT_COMPLETION_UNSIGNALLED_FLAG));
 	evd_waiter_start(&w, c.b.recv, 1);
 	OK(dat_ep_disconnect(c.b.ep, DAT_CLOSE_ABRUPT_FLAG));
-	waiter_ends(&w, DAT_SUCCESS);
+	waiter_expect(&w, DAT_SUCCESS);
 	SAME(w.event.event_data.dto_completion_event_data.status, DAT_DTO_ERR_FLUSHED);
 }
 
 /* SOLICITED_WAIT: the sender decides whether the receive wakes a waiter */
 
-CLAUSE("dat_ep_post_send/SUCCESS/only a soliciting one wakes")
+CLAUSE("dat_ep_post_send/SUCCESS/only a solicited send wakes a waiter")
 {
 	struct waiter w;
 	struct couple c;
@@ -206,9 +206,9 @@ CLAUSE("dat_ep_post_send/SUCCESS/only a soliciting one wakes")
 	evd_waiter_start(&w, c.b.recv, 1);
 	OK(send_with(c.a.ep, &c.m, 3, DAT_COMPLETION_DEFAULT_FLAG));
 	expect_dto(c.a.req, 3, DAT_DTO_SUCCESS, 8);
-	CHECK(!__atomic_load_n(&w.done, __ATOMIC_ACQUIRE), "woken by the first");
+	CHECK(!__atomic_load_n(&w.done, __ATOMIC_ACQUIRE), "woken by the first message");
 	OK(send_with(c.a.ep, &c.m, 4, DAT_COMPLETION_SOLICITED_WAIT_FLAG));
-	waiter_ends(&w, DAT_SUCCESS);
+	waiter_expect(&w, DAT_SUCCESS);
 	SAME(w.event.event_data.dto_completion_event_data.user_cookie.as_64, 1);
 	SAME(w.more, 1);
 }
@@ -227,7 +227,7 @@ static DAT_RETURN create_of(struct node *n, DAT_EVD_HANDLE recv, DAT_EVD_HANDLE 
 	return dat_ep_create(n->ia, n->pz, recv, req, conn, &attr, ep);
 }
 
-CLAUSE("dat_ep_create/INVALID_PARAMETER/an EVD for receives and requests that differ")
+CLAUSE("dat_ep_create/INVALID_PARAMETER/an EVD for receives and requests with different flags")
 {
 	DAT_EVD_HANDLE evd = node_evd(n, 8, DAT_EVD_DTO_FLAG | DAT_EVD_RMR_BIND_FLAG);
 	DAT_EP_HANDLE ep;
@@ -238,7 +238,7 @@ CLAUSE("dat_ep_create/INVALID_PARAMETER/an EVD for receives and requests that di
 		     DAT_COMPLETION_UNSIGNALLED_FLAG, &ep));
 }
 
-CLAUSE("dat_ep_create/INVALID_PARAMETER/an EVD for two EPs that differ")
+CLAUSE("dat_ep_create/INVALID_PARAMETER/an EVD for two EPs with different flags")
 {
 	DAT_EVD_HANDLE evd = node_evd(n, 8, DAT_EVD_DTO_FLAG);
 	DAT_EP_HANDLE ep, other;
@@ -252,7 +252,7 @@ CLAUSE("dat_ep_create/INVALID_PARAMETER/an EVD for two EPs that differ")
 		     DAT_COMPLETION_DEFAULT_FLAG, &other));
 }
 
-CLAUSE("dat_ep_create/INVALID_PARAMETER/an EVD for connections and receives that do not all notify")
+CLAUSE("dat_ep_create/INVALID_PARAMETER/an EVD for connections and unsignalled receives")
 {
 	DAT_EVD_HANDLE evd = node_evd(n, 8, DAT_EVD_DTO_FLAG | DAT_EVD_CONNECTION_FLAG);
 	DAT_EP_HANDLE ep;
@@ -263,7 +263,7 @@ CLAUSE("dat_ep_create/INVALID_PARAMETER/an EVD for connections and receives that
 		     DAT_COMPLETION_DEFAULT_FLAG, &ep));
 }
 
-CLAUSE("dat_ep_create/INVALID_PARAMETER/an EVD for software events, too")
+CLAUSE("dat_ep_create/INVALID_PARAMETER/unsignalled receives in an EVD for software events")
 {
 	DAT_EVD_HANDLE evd = node_evd(n, 8, (DAT_EVD_FLAGS)(DAT_EVD_DTO_FLAG | DAT_EVD_SOFTWARE_FLAG));
 	DAT_EP_HANDLE ep;
@@ -274,7 +274,7 @@ CLAUSE("dat_ep_create/INVALID_PARAMETER/an EVD for software events, too")
 }
 
 /* The asynchronous EVD of another IA. */
-CLAUSE("dat_ep_create/INVALID_PARAMETER/an EVD for asynchronous events, too")
+CLAUSE("dat_ep_create/INVALID_PARAMETER/unsignalled receives in an asynchronous EVD")
 {
 	DAT_EVD_HANDLE evd = node_evd(n, 8, (DAT_EVD_FLAGS)(DAT_EVD_DTO_FLAG | DAT_EVD_ASYNC_FLAG)), given = evd;
 	DAT_EP_HANDLE ep;
@@ -287,7 +287,7 @@ CLAUSE("dat_ep_create/INVALID_PARAMETER/an EVD for asynchronous events, too")
 	OK(dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG));
 }
 
-CLAUSE("dat_ia_open/INVALID_PARAMETER/an EVD with completions that do not all notify")
+CLAUSE("dat_ia_open/INVALID_PARAMETER/an EVD with unsignalled completions")
 {
 	DAT_EVD_HANDLE evd = node_evd(n, 8, (DAT_EVD_FLAGS)(DAT_EVD_DTO_FLAG | DAT_EVD_ASYNC_FLAG)), given = evd;
 	DAT_EP_HANDLE ep;
@@ -300,7 +300,7 @@ CLAUSE("dat_ia_open/INVALID_PARAMETER/an EVD with completions that do not all no
 	OK(dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG));
 }
 
-CLAUSE("dat_ep_modify/INVALID_PARAMETER/an EVD for what does not notify alike")
+CLAUSE("dat_ep_modify/INVALID_PARAMETER/an EVD for receives and requests with different flags")
 {
 	DAT_EVD_HANDLE evd = node_evd(n, 8, DAT_EVD_DTO_FLAG | DAT_EVD_RMR_BIND_FLAG);
 	DAT_EP_PARAM param;
@@ -318,7 +318,7 @@ CLAUSE("dat_ep_modify/INVALID_PARAMETER/an EVD for what does not notify alike")
 
 static void name_flagged(unsigned i, char *name, size_t size)
 {
-	snprintf(name, size, "%s/SUCCESS/%s", kinds[i / 2].name, i % 2 ? "fenced" : "soliciting");
+	snprintf(name, size, "%s/SUCCESS/%s", kinds[i / 2].name, i % 2 ? "fenced" : "solicited");
 }
 
 FAMILY(2 * COUNT(kinds), name_flagged)
@@ -365,7 +365,7 @@ CLAUSE("dat_ep_post_send/SUCCESS/a fence waits for reads")
 #if DAT_VERSION_MAJOR >= 2
 static void name_invalidate_fence(unsigned i, char *name, size_t size)
 {
-	snprintf(name, size, "%s/SUCCESS/fenced behind invalidations", kinds[i].name);
+	snprintf(name, size, "%s/SUCCESS/fenced after invalidations", kinds[i].name);
 }
 
 FAMILY(COUNT(kinds), name_invalidate_fence)

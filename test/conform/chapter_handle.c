@@ -211,7 +211,7 @@ CALL(csp_query, dat_csp_query(h, DAT_CSP_FIELD_ALL, &out.csp))
 CALL(csp_free, dat_csp_free(h))
 #endif
 
-static const struct call {
+static const struct attempt {
 	const char *name;		/* name of the call */
 	const char *which;		/* argument, if the call takes several handles */
 	DAT_RETURN (*call)(struct node *n, DAT_HANDLE h);
@@ -331,12 +331,12 @@ static const struct call {
 
 /* Wrong handles. Each clause is a call and one of them. */
 
-static void refuses(struct node *n, const struct call *c, DAT_HANDLE h)
+static void refuses(struct node *n, const struct attempt *c, DAT_HANDLE h)
 {
 	conform_ret(__FILE__, __LINE__, c->name, c->call(n, h), DAT_INVALID_HANDLE);
 }
 
-static void null(struct node *n, const struct call *c)
+static void null(struct node *n, const struct attempt *c)
 {
 	refuses(n, c, DAT_HANDLE_NULL);
 }
@@ -344,12 +344,12 @@ static void null(struct node *n, const struct call *c)
 static uint64_t zeroes[64];
 
 /* Creates the other objects that the call needs. */
-static void prepare(struct node *n, const struct call *c)
+static void prepare(struct node *n, const struct attempt *c)
 {
 	refuses(n, c, zeroes);
 }
 
-static void never_a_handle(struct node *n, const struct call *c)
+static void never_a_handle(struct node *n, const struct attempt *c)
 {
 	static const uintptr_t numbers[] = {
 		2, 7, 42, 0x7ffffff0, 0xdeadbee8, UINTPTR_MAX, UINTPTR_MAX - 7,
@@ -369,21 +369,21 @@ static void never_a_handle(struct node *n, const struct call *c)
 	refuses(n, c, &k);
 }
 
-static void inside_an_object(struct node *n, const struct call *c)
+static void inside_an_object(struct node *n, const struct attempt *c)
 {
 	refuses(n, c, (char *)object(n, c->type) + 8);
 }
 
-static void another_type(struct node *n, const struct call *c)
+static void another_type(struct node *n, const struct attempt *c)
 {
 	unsigned type;
 
 	for (type = 0; type < N_TYPES; type++)
-		if (type != (unsigned)c->type && type_is_there(n, (DAT_HANDLE_TYPE)type))
+		if (type != (unsigned)c->type && type_is_supported(n, (DAT_HANDLE_TYPE)type))
 			refuses(n, c, object(n, (DAT_HANDLE_TYPE)type));
 }
 
-static void freed(struct node *n, const struct call *c)
+static void freed(struct node *n, const struct attempt *c)
 {
 	DAT_HANDLE_TYPE type = c->type == (int)ANY ? DAT_HANDLE_TYPE_EVD : c->type;
 	DAT_HANDLE h;
@@ -394,7 +394,7 @@ static void freed(struct node *n, const struct call *c)
 	refuses(n, c, h);
 }
 
-static void closed_ia(struct node *n, const struct call *c)
+static void closed_ia(struct node *n, const struct attempt *c)
 {
 	DAT_HANDLE_TYPE type = c->type == (int)ANY ? DAT_HANDLE_TYPE_EVD : c->type;
 	struct node other;
@@ -407,7 +407,7 @@ static void closed_ia(struct node *n, const struct call *c)
 	refuses(n, c, h);
 }
 
-static void another_ia(struct node *n, const struct call *c)
+static void another_ia(struct node *n, const struct attempt *c)
 {
 	struct node other;
 
@@ -418,11 +418,11 @@ static void another_ia(struct node *n, const struct call *c)
 
 static const struct {
 	const char *name;
-	void (*try)(struct node *n, const struct call *c);
+	void (*try)(struct node *n, const struct attempt *c);
 } faults[] = {
 	{ "NULL", null },
-	{ "never a handle", never_a_handle },
-	{ "inside an object", inside_an_object },
+	{ "never a valid handle", never_a_handle },
+	{ "a pointer into an object", inside_an_object },
 	{ "another type", another_type },
 	{ "freed", freed },
 	{ "of a closed IA", closed_ia },
@@ -430,7 +430,7 @@ static const struct {
 };
 
 /* Whether the call has a clause for this fault. */
-static bool applies(const struct call *c, unsigned fault)
+static bool applies(const struct attempt *c, unsigned fault)
 {
 	bool is_ia = c->type == DAT_HANDLE_TYPE_IA, any = c->type == (int)ANY;
 
@@ -449,7 +449,7 @@ static bool applies(const struct call *c, unsigned fault)
 
 static void name_fault(unsigned i, char *name, size_t size)
 {
-	const struct call *c = &calls[i / COUNT(faults)];
+	const struct attempt *c = &calls[i / COUNT(faults)];
 	unsigned fault = i % COUNT(faults);
 
 	if (applies(c, fault))
@@ -459,9 +459,9 @@ static void name_fault(unsigned i, char *name, size_t size)
 
 FAMILY(COUNT(calls) * COUNT(faults), name_fault, .shared_ia = true)
 {
-	const struct call *c = &calls[i / COUNT(faults)];
+	const struct attempt *c = &calls[i / COUNT(faults)];
 
-	if (c->type != (int)ANY && !type_is_there(n, c->type))
+	if (c->type != (int)ANY && !type_is_supported(n, c->type))
 		object(n, c->type);
 	faults[i % COUNT(faults)].try(n, c);
 }
@@ -478,7 +478,7 @@ CLAUSE("dat_ia_close/SUCCESS/every call refuses every handle of the IA")
 		prepare(n, &calls[k]);
 	node_open(&other);
 	for (type = 0; type < N_TYPES; type++)
-		if (type_is_there(&other, (DAT_HANDLE_TYPE)type))
+		if (type_is_supported(&other, (DAT_HANDLE_TYPE)type))
 			dead[type] = object_make(&other, (DAT_HANDLE_TYPE)type);
 	OK(dat_ia_close(dead[DAT_HANDLE_TYPE_IA], DAT_CLOSE_ABRUPT_FLAG));
 	OK(dat_ia_close(other.ia, DAT_CLOSE_ABRUPT_FLAG));
@@ -515,10 +515,10 @@ FAMILY(N_TYPES, name_context)
 
 	OK(dat_set_consumer_context(h, (DAT_CONTEXT){ .as_64 = UINT64_C(0x123456789abcdef0) }));
 	OK(dat_get_consumer_context(h, &context));
-	CHECK(context.as_64 == UINT64_C(0x123456789abcdef0), "another context");
+	CHECK(context.as_64 == UINT64_C(0x123456789abcdef0), "wrong context");
 	OK(dat_set_consumer_context(h, (DAT_CONTEXT){ .as_ptr = &context }));
 	OK(dat_get_consumer_context(h, &context));
-	CHECK(context.as_ptr == &context, "another pointer");
+	CHECK(context.as_ptr == &context, "wrong pointer");
 }
 
 static void name_fresh(unsigned i, char *name, size_t size)
@@ -533,7 +533,7 @@ FAMILY(N_TYPES, name_fresh)
 	DAT_CONTEXT context = { .as_64 = 1 };
 
 	OK(dat_get_consumer_context(h, &context));
-	CHECK(!context.as_64, "a context from before");
+	CHECK(!context.as_64, "the context of a former object");
 	/* even if a new object occupies the memory of the old one */
 	if (i == DAT_HANDLE_TYPE_IA || i == DAT_HANDLE_TYPE_CR)
 		return;
@@ -541,7 +541,7 @@ FAMILY(N_TYPES, name_fresh)
 	OK(dat_set_consumer_context(h, (DAT_CONTEXT){ .as_64 = 1 }));
 	object_free((DAT_HANDLE_TYPE)i, h);
 	OK(dat_get_consumer_context(object_make(n, (DAT_HANDLE_TYPE)i), &context));
-	CHECK(!context.as_64, "the context of a dead object");
+	CHECK(!context.as_64, "the context of a freed object");
 }
 
 CLAUSE("dat_get_consumer_context/SUCCESS/not inherited")
@@ -552,7 +552,7 @@ CLAUSE("dat_get_consumer_context/SUCCESS/not inherited")
 	OK(dat_set_consumer_context(n->ia, (DAT_CONTEXT){ .as_64 = 1 }));
 	OK(dat_pz_create(n->ia, &pz));
 	OK(dat_get_consumer_context(pz, &context));
-	CHECK(!context.as_64, "the IA's");
+	CHECK(!context.as_64, "the IA's context");
 }
 
 CLAUSE("dat_get_consumer_context/SUCCESS/each object has its own")
@@ -561,11 +561,11 @@ CLAUSE("dat_get_consumer_context/SUCCESS/each object has its own")
 	unsigned type;
 
 	for (type = 0; type < N_TYPES; type++)
-		if (type_is_there(n, (DAT_HANDLE_TYPE)type))
+		if (type_is_supported(n, (DAT_HANDLE_TYPE)type))
 			OK(dat_set_consumer_context(object(n, (DAT_HANDLE_TYPE)type),
 						    (DAT_CONTEXT){ .as_64 = 1000 + type }));
 	for (type = 0; type < N_TYPES; type++)
-		if (type_is_there(n, (DAT_HANDLE_TYPE)type)) {
+		if (type_is_supported(n, (DAT_HANDLE_TYPE)type)) {
 			OK(dat_get_consumer_context(object(n, (DAT_HANDLE_TYPE)type), &context));
 			SAME(context.as_64, 1000 + type);
 		}
@@ -577,7 +577,7 @@ static void without_result(struct node *n, DAT_RETURN (*get)(DAT_HANDLE h))
 	unsigned type;
 
 	for (type = 0; type < N_TYPES; type++)
-		if (type_is_there(n, (DAT_HANDLE_TYPE)type))
+		if (type_is_supported(n, (DAT_HANDLE_TYPE)type))
 			FAILS(get(object(n, (DAT_HANDLE_TYPE)type)), DAT_INVALID_PARAMETER);
 }
 

@@ -21,13 +21,14 @@ static DAT_IA_HANDLE open_with(DAT_EVD_HANDLE *async)
 
 /* dat_ia_open */
 
-CLAUSE("dat_ia_open/SUCCESS/each is another instance")
+CLAUSE("dat_ia_open/SUCCESS/each call opens a new instance")
 {
 	DAT_EVD_HANDLE async[2] = { DAT_HANDLE_NULL, DAT_HANDLE_NULL };
 	DAT_IA_HANDLE ia[2] = { open_with(&async[0]), open_with(&async[1]) };
 	DAT_PZ_HANDLE pz;
 
-	CHECK(ia[0] != ia[1] && ia[0] != n->ia && async[0] != async[1], "the same twice");
+	CHECK(ia[0] != ia[1] && ia[0] != n->ia && async[0] != async[1],
+	      "two calls returned one handle");
 	OK(dat_ia_close(ia[0], DAT_CLOSE_GRACEFUL_FLAG));
 	/* the other instance remains usable */
 	OK(dat_pz_create(ia[1], &pz));
@@ -35,7 +36,7 @@ CLAUSE("dat_ia_open/SUCCESS/each is another instance")
 	OK(dat_ia_close(ia[1], DAT_CLOSE_GRACEFUL_FLAG));
 }
 
-CLAUSE("dat_ia_open/SUCCESS/asynchronous EVD made")
+CLAUSE("dat_ia_open/SUCCESS/an asynchronous EVD is created")
 {
 	DAT_EVD_PARAM param;
 	DAT_EVENT event;
@@ -44,28 +45,28 @@ CLAUSE("dat_ia_open/SUCCESS/asynchronous EVD made")
 	CHECK(param.evd_flags & DAT_EVD_ASYNC_FLAG, "%#x", param.evd_flags);
 	CHECK(param.evd_qlen >= 8, "%d", (int)param.evd_qlen);
 	CHECK(!param.cno_handle, "a CNO");
-	CHECK(param.ia_handle == n->ia, "of another IA");
+	CHECK(param.ia_handle == n->ia, "wrong IA");
 	FAILS(dat_evd_dequeue(n->async, &event), DAT_QUEUE_EMPTY);
 }
 
 CLAUSE("dat_ia_open/SUCCESS/asynchronous EVD of another instance")
 {
-	DAT_EVD_HANDLE async = n->async, told;
+	DAT_EVD_HANDLE async = n->async, reported;
 	DAT_IA_HANDLE ia = open_with(&async);
 
-	CHECK(async == n->async, "another one came back");
-	OK(dat_ia_query(ia, &told, 0, NULL, 0, NULL));
-	CHECK(told == n->async, "another one is told");
+	CHECK(async == n->async, "the caller's handle has changed");
+	OK(dat_ia_query(ia, &reported, 0, NULL, 0, NULL));
+	CHECK(reported == n->async, "dat_ia_query() reports another EVD");
 	OK(dat_ia_close(ia, DAT_CLOSE_GRACEFUL_FLAG));
 }
 
 CLAUSE("dat_ia_open/SUCCESS/DAT_EVD_ASYNC_EXISTS")
 {
-	DAT_EVD_HANDLE async = DAT_EVD_ASYNC_EXISTS, told;
+	DAT_EVD_HANDLE async = DAT_EVD_ASYNC_EXISTS, reported;
 	DAT_IA_HANDLE ia = open_with(&async);
 
-	OK(dat_ia_query(ia, &told, 0, NULL, 0, NULL));
-	CHECK(told == DAT_EVD_OUT_OF_SCOPE, "it can be reached");
+	OK(dat_ia_query(ia, &reported, 0, NULL, 0, NULL));
+	CHECK(reported == DAT_EVD_OUT_OF_SCOPE, "dat_ia_query() reports the EVD");
 	OK(dat_ia_close(ia, DAT_CLOSE_GRACEFUL_FLAG));
 }
 
@@ -95,7 +96,7 @@ CLAUSE("dat_ia_open/INVALID_PARAMETER/async_evd_min_qlen")
 
 	FAILS(dat_ia_open(NAME, 0, &async, &ia), DAT_INVALID_PARAMETER);
 	FAILS(dat_ia_open(NAME, -1, &async, &ia), DAT_INVALID_PARAMETER);
-	CHECK(!async, "an EVD where there is no IA");
+	CHECK(!async, "an EVD was returned without an IA");
 }
 
 CLAUSE("dat_ia_open/INSUFFICIENT_RESOURCES/async_evd_min_qlen")
@@ -156,12 +157,12 @@ CLAUSE("dat_ia_openv/PROVIDER_NOT_FOUND/version")
 
 /* dat_ia_query */
 
-CLAUSE("dat_ia_query/SUCCESS/nothing asked")
+CLAUSE("dat_ia_query/SUCCESS/no field")
 {
 	OK(dat_ia_query(n->ia, NULL, 0, NULL, 0, NULL));
 }
 
-CLAUSE("dat_ia_query/SUCCESS/twice the same")
+CLAUSE("dat_ia_query/SUCCESS/identical results of two calls")
 {
 	DAT_PROVIDER_ATTR prov;
 	DAT_IA_ATTR attr;
@@ -173,21 +174,23 @@ CLAUSE("dat_ia_query/SUCCESS/twice the same")
 	SAME(attr.max_eps, n->attr.max_eps);
 	SAME(attr.max_message_size, n->attr.max_message_size);
 	SAME(prov.max_private_data_size, n->prov.max_private_data_size);
-	CHECK(attr.ia_address_ptr == n->attr.ia_address_ptr, "another address");
+	CHECK(attr.ia_address_ptr == n->attr.ia_address_ptr, "wrong address");
 }
 
 CLAUSE("dat_ia_query/SUCCESS/adapter_name")
 {
-	CHECK(*n->attr.adapter_name, "empty");
-	CHECK(memchr(n->attr.adapter_name, 0, sizeof(n->attr.adapter_name)), "has no end");
-	CHECK(memchr(n->attr.vendor_name, 0, sizeof(n->attr.vendor_name)), "vendor_name has no end");
+	CHECK(*n->attr.adapter_name, "adapter_name is empty");
+	CHECK(memchr(n->attr.adapter_name, 0, sizeof(n->attr.adapter_name)),
+	      "adapter_name is not terminated");
+	CHECK(memchr(n->attr.vendor_name, 0, sizeof(n->attr.vendor_name)),
+	      "vendor_name is not terminated");
 }
 
 CLAUSE("dat_ia_query/SUCCESS/ia_address_ptr is a socket address")
 {
 	const struct sockaddr *address = (const struct sockaddr *)n->attr.ia_address_ptr;
 
-	CHECK(address, "none");
+	CHECK(address, "no address");
 	CHECK(address->sa_family == AF_INET || address->sa_family == AF_INET6, "family %d",
 	      address->sa_family);
 }
@@ -196,18 +199,21 @@ CLAUSE("dat_ia_query/SUCCESS/limits are sane")
 {
 	const DAT_IA_ATTR *a = &n->attr;
 
-	CHECK(a->max_eps > 0 && a->max_dto_per_ep > 0, "no EP");
-	CHECK(a->max_evds > 4 && a->max_evd_qlen > 0, "no EVD");
-	CHECK(a->max_iov_segments_per_dto > 0, "no segment");
+	CHECK(a->max_eps > 0 && a->max_dto_per_ep > 0, "no EP or no operation");
+	CHECK(a->max_evds > 4 && a->max_evd_qlen > 0, "too few or too short EVDs");
+	CHECK(a->max_iov_segments_per_dto > 0, "no segment of a DTO");
 	CHECK(a->max_iov_segments_per_rdma_read > 0 && a->max_iov_segments_per_rdma_write > 0,
 	      "no segment of RDMA");
-	CHECK(a->max_lmrs > 0 && a->max_lmr_block_size > 0 && a->max_pzs > 0, "no memory");
-	CHECK(a->max_message_size > 0 && a->max_rdma_size > 0, "no message");
+	CHECK(a->max_lmrs > 0 && a->max_lmr_block_size > 0 && a->max_pzs > 0, "no LMR or PZ");
+	CHECK(a->max_message_size > 0 && a->max_rdma_size > 0, "no message or RDMA size");
 	/* some headers declare the guaranteed members as DAT_BOOLEAN */
-	CHECK(a->max_rdma_read_per_ep_in >= (DAT_COUNT)a->max_rdma_read_per_ep_in_guaranteed, "in");
-	CHECK(a->max_rdma_read_per_ep_out >= (DAT_COUNT)a->max_rdma_read_per_ep_out_guaranteed, "out");
-	CHECK(a->max_rdma_read_in >= a->max_rdma_read_per_ep_in, "all in");
-	CHECK(a->max_rdma_read_out >= a->max_rdma_read_per_ep_out, "all out");
+	CHECK(a->max_rdma_read_per_ep_in >= (DAT_COUNT)a->max_rdma_read_per_ep_in_guaranteed,
+	      "the incoming RDMA reads of an EP");
+	CHECK(a->max_rdma_read_per_ep_out >= (DAT_COUNT)a->max_rdma_read_per_ep_out_guaranteed,
+	      "the outgoing RDMA reads of an EP");
+	CHECK(a->max_rdma_read_in >= a->max_rdma_read_per_ep_in, "the incoming RDMA reads of the IA");
+	CHECK(a->max_rdma_read_out >= a->max_rdma_read_per_ep_out,
+	      "the outgoing RDMA reads of the IA");
 	CHECK(!a->max_srqs == !a->max_recv_per_srq, "an SRQ without receives");
 }
 
@@ -216,9 +222,10 @@ CLAUSE("dat_ia_query/SUCCESS/attribute arrays")
 	const DAT_IA_ATTR *a = &n->attr;
 	DAT_COUNT k;
 
-	CHECK(!a->num_transport_attr || a->transport_attr, "transport's");
-	CHECK(!a->num_vendor_attr || a->vendor_attr, "vendor's");
-	CHECK(!n->prov.num_provider_specific_attr || n->prov.provider_specific_attr, "provider's");
+	CHECK(!a->num_transport_attr || a->transport_attr, "no transport attributes");
+	CHECK(!a->num_vendor_attr || a->vendor_attr, "no vendor attributes");
+	CHECK(!n->prov.num_provider_specific_attr || n->prov.provider_specific_attr,
+	      "no provider attributes");
 	for (k = 0; k < a->num_transport_attr; k++)
 		CHECK(a->transport_attr[k].name && a->transport_attr[k].value, "%d", (int)k);
 	for (k = 0; k < a->num_vendor_attr; k++)
@@ -289,7 +296,7 @@ CLAUSE("dat_ia_query/INVALID_PARAMETER/provider_attr_mask")
 
 /* dat_ia_close */
 
-CLAUSE("dat_ia_close/SUCCESS/gracefully when nothing is left")
+CLAUSE("dat_ia_close/SUCCESS/gracefully without open objects")
 {
 	OK(dat_evd_free(n->cr));
 	OK(dat_evd_free(n->conn));
@@ -302,13 +309,13 @@ CLAUSE("dat_ia_close/SUCCESS/gracefully when nothing is left")
 	n->ia = DAT_HANDLE_NULL;
 }
 
-CLAUSE("dat_ia_close/SUCCESS/abruptly with everything")
+CLAUSE("dat_ia_close/SUCCESS/abruptly with objects of every type")
 {
 	struct couple c;
 	unsigned type;
 
 	for (type = 0; type < N_TYPES; type++)
-		if (type != DAT_HANDLE_TYPE_IA && type_is_there(n, (DAT_HANDLE_TYPE)type))
+		if (type != DAT_HANDLE_TYPE_IA && type_is_supported(n, (DAT_HANDLE_TYPE)type))
 			object(n, (DAT_HANDLE_TYPE)type);
 	couple_open(n, &c);
 	post_recv(c.b.ep, &c.m, 0, 64, 1);
@@ -316,7 +323,7 @@ CLAUSE("dat_ia_close/SUCCESS/abruptly with everything")
 	n->ia = DAT_HANDLE_NULL;
 }
 
-CLAUSE("dat_ia_close/SUCCESS/the consumer's asynchronous EVD stays")
+CLAUSE("dat_ia_close/SUCCESS/the consumer's asynchronous EVD remains")
 {
 	DAT_EVD_HANDLE async = node_evd(n, 4, DAT_EVD_ASYNC_FLAG);
 	DAT_IA_HANDLE ia = open_with(&async);
@@ -352,14 +359,14 @@ static bool keeps_open(unsigned type)
 	return type != DAT_HANDLE_TYPE_IA && type != DAT_HANDLE_TYPE_CR;
 }
 
-static void name_keeper(unsigned i, char *name, size_t size)
+static void name_open_object(unsigned i, char *name, size_t size)
 {
 	if (keeps_open(i))
 		snprintf(name, size, "dat_ia_close/INVALID_STATE/gracefully with an open %s",
 			 type_name((DAT_HANDLE_TYPE)i));
 }
 
-FAMILY(N_TYPES, name_keeper)
+FAMILY(N_TYPES, name_open_object)
 {
 	struct node other;
 
@@ -377,7 +384,7 @@ FAMILY(N_TYPES, name_keeper)
 	OK(dat_ia_close(other.ia, DAT_CLOSE_ABRUPT_FLAG));
 }
 
-CLAUSE("dat_ia_close/INVALID_STATE/gracefully with an EP whose request is not answered")
+CLAUSE("dat_ia_close/INVALID_STATE/gracefully with an EP whose request is pending")
 {
 	struct node other;
 
@@ -396,7 +403,7 @@ CLAUSE("dat_ia_close/SUCCESS/a waiter on an EVD gets DAT_ABORT")
 	evd_waiter_start(&w, n->recv, 1);
 	OK(dat_ia_close(n->ia, DAT_CLOSE_ABRUPT_FLAG));
 	n->ia = DAT_HANDLE_NULL;
-	waiter_ends(&w, DAT_ABORT);
+	waiter_expect(&w, DAT_ABORT);
 }
 
 CLAUSE("dat_ia_close/SUCCESS/a waiter on a CNO gets no EVD")
@@ -406,6 +413,6 @@ CLAUSE("dat_ia_close/SUCCESS/a waiter on a CNO gets no EVD")
 	cno_waiter_start(&w, object(n, DAT_HANDLE_TYPE_CNO));
 	OK(dat_ia_close(n->ia, DAT_CLOSE_ABRUPT_FLAG));
 	n->ia = DAT_HANDLE_NULL;
-	waiter_joins(&w);	/* the text does not specify the return code */
+	waiter_join(&w);	/* the text does not specify the return code */
 	CHECK(!w.evd, "EVD %p", w.evd);
 }

@@ -14,7 +14,7 @@ CHAPTER("modify");
 /* Kinds of parameters, which determine their good and bad values. */
 enum kind {
 	FIXED,			/* never modified */
-	ZONE,
+	PZ,
 	COMPLETION_EVD,
 	CONNECTION_EVD,
 	SERVICE,
@@ -43,13 +43,13 @@ struct field {
 #define S4 (S2 | BIT(RESERVED) | BIT(PASSIVE_CONNECTION_PENDING))
 
 #define SIZE_OF(type, member) sizeof(((type *)0)->member)
-#define PLACE(member) offsetof(DAT_EP_PARAM, member), SIZE_OF(DAT_EP_PARAM, member)
+#define MEMBER(member) offsetof(DAT_EP_PARAM, member), SIZE_OF(DAT_EP_PARAM, member)
 #define PARAM(NAME, member, states, kind) \
-	{ #NAME, DAT_EP_FIELD_##NAME, states, kind, PLACE(member), 0, 0 }
+	{ #NAME, DAT_EP_FIELD_##NAME, states, kind, MEMBER(member), 0, 0 }
 #define ATTR(NAME, member, states, kind) \
-	{ #NAME, DAT_EP_FIELD_EP_ATTR_##NAME, states, kind, PLACE(ep_attr.member), 0, 0 }
+	{ #NAME, DAT_EP_FIELD_EP_ATTR_##NAME, states, kind, MEMBER(ep_attr.member), 0, 0 }
 #define BOUND(NAME, member, states, kind, ia_member) \
-	{ #NAME, DAT_EP_FIELD_EP_ATTR_##NAME, states, kind, PLACE(ep_attr.member), \
+	{ #NAME, DAT_EP_FIELD_EP_ATTR_##NAME, states, kind, MEMBER(ep_attr.member), \
 	  offsetof(DAT_IA_ATTR, ia_member), SIZE_OF(DAT_IA_ATTR, ia_member) }
 
 /* Fields that an attribute of the IA limits come first, fields without bad values last. */
@@ -64,7 +64,7 @@ static const struct field fields[] = {
 	BOUND(MAX_RDMA_READ_OUT, max_rdma_read_out, S4, NUMBER, max_rdma_read_per_ep_out),
 	BOUND(MAX_RDMA_READ_IOV, max_rdma_read_iov, S4, NUMBER, max_iov_segments_per_rdma_read),
 	BOUND(MAX_RDMA_WRITE_IOV, max_rdma_write_iov, S4, NUMBER, max_iov_segments_per_rdma_write),
-	PARAM(PZ_HANDLE, pz_handle, S2, ZONE),
+	PARAM(PZ_HANDLE, pz_handle, S2, PZ),
 	PARAM(RECV_EVD_HANDLE, recv_evd_handle, S4, COMPLETION_EVD),
 	PARAM(REQUEST_EVD_HANDLE, request_evd_handle, S4, COMPLETION_EVD),
 	PARAM(CONNECT_EVD_HANDLE, connect_evd_handle, S4, CONNECTION_EVD),
@@ -104,7 +104,7 @@ static uint64_t handle_value(DAT_HANDLE handle)
 	return (uintptr_t)handle;
 }
 
-static DAT_PZ_HANDLE new_zone(struct node *n)
+static DAT_PZ_HANDLE new_pz(struct node *n)
 {
 	DAT_PZ_HANDLE pz;
 
@@ -116,8 +116,8 @@ static DAT_PZ_HANDLE new_zone(struct node *n)
 static DAT_HANDLE new_object(struct node *n, const struct field *f)
 {
 	switch (f->kind) {
-	case ZONE:
-		return new_zone(n);
+	case PZ:
+		return new_pz(n);
 	case COMPLETION_EVD:
 		return node_evd(n, 8, DAT_EVD_DTO_FLAG | DAT_EVD_RMR_BIND_FLAG);
 	case CONNECTION_EVD:
@@ -133,7 +133,7 @@ static uint64_t good_value(const struct field *f, const DAT_EP_PARAM *param, DAT
 	uint64_t now = value_of(param, f);
 
 	switch (f->kind) {
-	case ZONE:
+	case PZ:
 	case COMPLETION_EVD:
 	case CONNECTION_EVD:
 		return handle_value(object);
@@ -165,7 +165,7 @@ static uint64_t beyond_limit(struct node *n, const struct field *f)
 static uint64_t bad_value(struct node *n, const struct field *f)
 {
 	switch (f->kind) {
-	case ZONE:
+	case PZ:
 	case COMPLETION_EVD:
 		return handle_value(n->conn);	/* an EVD of another stream */
 	case CONNECTION_EVD:
@@ -255,7 +255,7 @@ static bool cell(struct stage *s, const struct field *f, DAT_HANDLE object)
 	number_set(&wanted, f->offset, f->size, good_value(f, &before, object));
 	ret = dat_ep_modify(s->e.ep, f->bit, &wanted);
 	query(s->e.ep, &after);
-	if (s->row->fleeting && after.ep_state != s->row->state)
+	if (s->row->transient && after.ep_state != s->row->state)
 		return false;
 	conform_ret(__FILE__, __LINE__, "dat_ep_modify(", ret, type);
 	if (type == DAT_INVALID_STATE)
@@ -283,7 +283,7 @@ FAMILY(COUNT(fields) * N_STAGES, name_cell)
 		if (cell(&s, f, object))
 			return;
 	}
-	skip("%s is over too soon", row->name);
+	skip("%s ends too soon", row->name);
 }
 
 /* Values */
@@ -350,7 +350,7 @@ CLAUSE("dat_ep_modify/SUCCESS/several at once")
 	end_open(n, &e, NULL);
 	end_open(n, &other, NULL);
 	query(e.ep, &wanted);
-	wanted.pz_handle = new_zone(n);
+	wanted.pz_handle = new_pz(n);
 	wanted.recv_evd_handle = other.recv;
 	wanted.connect_evd_handle = other.conn;
 	wanted.ep_attr.max_recv_dtos = 7;
@@ -359,8 +359,8 @@ CLAUSE("dat_ep_modify/SUCCESS/several at once")
 			 &wanted));
 	query(e.ep, &after);
 	CHECK(after.pz_handle == wanted.pz_handle && after.recv_evd_handle == other.recv &&
-	      after.connect_evd_handle == other.conn && after.request_evd_handle == e.req,
-	      "not what was asked for");
+		      after.connect_evd_handle == other.conn && after.request_evd_handle == e.req,
+	      "not the requested values");
 	/* the EVDs that it was created with are free */
 	OK(dat_evd_free(e.recv));
 	OK(dat_evd_free(e.conn));
@@ -391,7 +391,7 @@ CLAUSE("dat_ep_modify/INVALID_PARAMETER/all or nothing")
 	end_open(n, &e, NULL);
 	query(e.ep, &before);
 	wanted = before;
-	wanted.pz_handle = new_zone(n);
+	wanted.pz_handle = new_pz(n);
 	wanted.ep_attr.max_request_dtos = 3;
 	wanted.ep_attr.max_rdma_write_iov = INT32_MAX;
 	FAILS(dat_ep_modify(e.ep, DAT_EP_FIELD_PZ_HANDLE | DAT_EP_FIELD_EP_ATTR_MAX_REQUEST_DTOS |
@@ -444,7 +444,7 @@ CLAUSE("dat_ep_modify/INVALID_PARAMETER/no values")
 	FAILS(dat_ep_modify(e.ep, DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS, NULL), DAT_INVALID_PARAMETER);
 }
 
-CLAUSE("dat_ep_modify/INVALID_PARAMETER/objects that are freed, or another IA's")
+CLAUSE("dat_ep_modify/INVALID_PARAMETER/freed objects and objects of another IA")
 {
 	DAT_EVD_HANDLE evd = node_evd(n, 8, DAT_EVD_DTO_FLAG);
 	DAT_EP_PARAM param;
@@ -453,7 +453,7 @@ CLAUSE("dat_ep_modify/INVALID_PARAMETER/objects that are freed, or another IA's"
 
 	end_open(n, &e, NULL);
 	query(e.ep, &param);
-	param.pz_handle = new_zone(n);
+	param.pz_handle = new_pz(n);
 	OK(dat_pz_free(param.pz_handle));
 	FAILS(dat_ep_modify(e.ep, DAT_EP_FIELD_PZ_HANDLE, &param), DAT_INVALID_PARAMETER);
 	param.recv_evd_handle = evd;
@@ -495,7 +495,7 @@ CLAUSE("dat_ep_modify/INVALID_STATE/RECV_COMPLETION_FLAGS/receives posted")
 	      DAT_INVALID_STATE);
 }
 
-CLAUSE("dat_ep_modify/INVALID_PARAMETER/MAX_RECV_DTOS/more are posted")
+CLAUSE("dat_ep_modify/INVALID_PARAMETER/MAX_RECV_DTOS/fewer than are posted")
 {
 	DAT_EP_PARAM param;
 	struct stage s;

@@ -7,7 +7,7 @@
 
 CHAPTER("pz");
 
-CLAUSE("dat_pz_create/SUCCESS/each is another")
+CLAUSE("dat_pz_create/SUCCESS/each call creates a new PZ")
 {
 	DAT_PZ_HANDLE pz[4];
 	size_t k, l;
@@ -16,7 +16,7 @@ CLAUSE("dat_pz_create/SUCCESS/each is another")
 		OK(dat_pz_create(n->ia, &pz[k]));
 	for (k = 0; k < COUNT(pz); k++)
 		for (l = 0; l < k; l++)
-			CHECK(pz[k] != pz[l], "the same twice");
+			CHECK(pz[k] != pz[l], "two calls returned one handle");
 	for (k = 0; k < COUNT(pz); k++)
 		OK(dat_pz_free(pz[k]));
 }
@@ -31,7 +31,7 @@ CLAUSE("dat_pz_create/INSUFFICIENT_RESOURCES/max_pzs")
 	DAT_PZ_HANDLE pz;
 	DAT_COUNT k;
 
-	AFFORD(max_pzs);
+	SKIP_IF_TOO_MANY(max_pzs);
 	for (k = 1; k < n->attr.max_pzs; k++)
 		OK(dat_pz_create(n->ia, &pz));
 	FAILS(dat_pz_create(n->ia, &pz), DAT_INSUFFICIENT_RESOURCES);
@@ -42,7 +42,7 @@ CLAUSE("dat_pz_query/SUCCESS/ia_handle")
 	DAT_PZ_PARAM param = { .ia_handle = DAT_HANDLE_NULL };
 
 	OK(dat_pz_query(n->pz, DAT_PZ_FIELD_ALL, &param));
-	CHECK(param.ia_handle == n->ia, "another IA");
+	CHECK(param.ia_handle == n->ia, "wrong IA");
 }
 
 CLAUSE("dat_pz_free/SUCCESS")

@@ -32,20 +32,20 @@ CLAUSE("dat_registry_list_providers/SUCCESS/the open IA is listed")
 	while (count--)
 		found |= !strcmp(infos[count].ia_name, pair_ia_name()) &&
 			 infos[count].dapl_version_major == DAT_VERSION_MAJOR;
-	CHECK(found, "%s is not", pair_ia_name());
+	CHECK(found, "%s is not listed", pair_ia_name());
 }
 
-CLAUSE("dat_registry_list_providers/SUCCESS/none twice")
+CLAUSE("dat_registry_list_providers/SUCCESS/no duplicates")
 {
 	DAT_COUNT count = list_all(), k, l;
 
 	for (k = 0; k < count; k++)
 		for (l = 0; l < k; l++)
-			CHECK(memcmp(&infos[k], &infos[l], sizeof(infos[k])), "%s is",
+			CHECK(memcmp(&infos[k], &infos[l], sizeof(infos[k])), "%s is listed twice",
 			      infos[k].ia_name);
 }
 
-CLAUSE("dat_registry_list_providers/SUCCESS/fills no more than asked")
+CLAUSE("dat_registry_list_providers/SUCCESS/fills no more than requested")
 {
 	DAT_PROVIDER_INFO first, guard = { .ia_name = "untouched" };
 	DAT_PROVIDER_INFO *list[] = { &first, &guard };
@@ -56,7 +56,7 @@ CLAUSE("dat_registry_list_providers/SUCCESS/fills no more than asked")
 	SAME(count, 1);
 }
 
-CLAUSE("dat_registry_list_providers/SUCCESS/counts what it filled")
+CLAUSE("dat_registry_list_providers/SUCCESS/returns the number of filled entries")
 {
 	static DAT_PROVIDER_INFO *list[MANY];
 	DAT_COUNT all = list_all(), count, max;
@@ -94,11 +94,11 @@ CLAUSE("dat_registry_list_providers/INVALID_PARAMETER/element NULL")
 /* A provider that is never opened. */
 
 static const DAT_PROVIDER_INFO info = {
-	.ia_name = "conform-nobody",
+	.ia_name = "conform-provider",
 	.dapl_version_major = DAT_VERSION_MAJOR,
 	.dapl_version_minor = DAT_VERSION_MINOR,
 };
-static DAT_PROVIDER table = { .device_name = "conform-nobody" };
+static DAT_PROVIDER table = { .device_name = "conform-provider" };
 
 CLAUSE("dat_registry_add_provider/SUCCESS")
 {
@@ -106,7 +106,7 @@ CLAUSE("dat_registry_add_provider/SUCCESS")
 	OK(dat_registry_remove_provider(&table, &info));
 }
 
-CLAUSE("dat_registry_remove_provider/SUCCESS/and it can be added again")
+CLAUSE("dat_registry_remove_provider/SUCCESS/the provider can be added again")
 {
 	int k;
 
@@ -165,11 +165,11 @@ CLAUSE("dat_registry_providers_related/INVALID_PARAMETER/NULL")
 
 CLAUSE("dat_registry_providers_related/PROVIDER_NOT_FOUND")
 {
-	DAT_NAME_PTR name = (DAT_NAME_PTR)pair_ia_name(), nobody = (DAT_NAME_PTR)"no-such-ia";
+	DAT_NAME_PTR name = (DAT_NAME_PTR)pair_ia_name(), unknown = (DAT_NAME_PTR)"no-such-ia";
 	DAT_HA_RELATIONSHIP relationship;
 
-	FAILS(dat_registry_providers_related(nobody, name, &relationship), DAT_PROVIDER_NOT_FOUND);
-	FAILS(dat_registry_providers_related(name, nobody, &relationship), DAT_PROVIDER_NOT_FOUND);
+	FAILS(dat_registry_providers_related(unknown, name, &relationship), DAT_PROVIDER_NOT_FOUND);
+	FAILS(dat_registry_providers_related(name, unknown, &relationship), DAT_PROVIDER_NOT_FOUND);
 }
 
 CLAUSE("dat_registry_providers_related/SUCCESS")

@@ -10,10 +10,10 @@ CHAPTER("request");
 CLAUSE("dat_cr_query/SUCCESS/consumer's PSP")
 {
 	DAT_CR_PARAM param;
-	struct call c;
+	struct attempt c;
 
-	OK(dat_cr_query(call_make(n, &c), DAT_CR_FIELD_ALL, &param));
-	CHECK(!param.local_ep_handle, "nobody named one");
+	OK(dat_cr_query(attempt_start(n, &c), DAT_CR_FIELD_ALL, &param));
+	CHECK(!param.local_ep_handle, "there is an EP");
 	CHECK(param.remote_port_qual, "no port");
 	SAME(((struct sockaddr *)param.remote_ia_address_ptr)->sa_family, n->address.ss_family);
 }
@@ -21,19 +21,19 @@ CLAUSE("dat_cr_query/SUCCESS/consumer's PSP")
 CLAUSE("dat_cr_query/INVALID_PARAMETER")
 {
 	DAT_CR_PARAM param;
-	struct call c;
-	DAT_CR_HANDLE cr = call_make(n, &c);
+	struct attempt c;
+	DAT_CR_HANDLE cr = attempt_start(n, &c);
 
 	FAILS(dat_cr_query(cr, (DAT_CR_PARAM_MASK)0x20, &param), DAT_INVALID_PARAMETER);
 	FAILS(dat_cr_query(cr, DAT_CR_FIELD_ALL, NULL), DAT_INVALID_PARAMETER);
 }
 
 /* A request is answered once. */
-CLAUSE("dat_cr_accept/INVALID_HANDLE/the CR is gone")
+CLAUSE("dat_cr_accept/INVALID_HANDLE/the CR was answered")
 {
 	DAT_CR_PARAM param;
-	struct call c;
-	DAT_CR_HANDLE cr = call_make(n, &c);
+	struct attempt c;
+	DAT_CR_HANDLE cr = attempt_start(n, &c);
 
 	OK(dat_cr_accept(cr, c.b.ep, 0, NULL));
 	FAILS(dat_cr_accept(cr, c.b.ep, 0, NULL), DAT_INVALID_HANDLE);
@@ -46,8 +46,8 @@ CLAUSE("dat_cr_accept/INVALID_HANDLE/the CR is gone")
 CLAUSE("dat_cr_accept/INVALID_HANDLE/EP")
 {
 	struct node other;
-	struct call c;
-	DAT_CR_HANDLE cr = call_make(n, &c);
+	struct attempt c;
+	DAT_CR_HANDLE cr = attempt_start(n, &c);
 	DAT_EP_HANDLE foreign;
 
 	node_open(&other);
@@ -59,11 +59,11 @@ CLAUSE("dat_cr_accept/INVALID_HANDLE/EP")
 	node_close(&other);
 }
 
-CLAUSE("dat_cr_accept/INVALID_STATE/no PZ or no EVD of connections")
+CLAUSE("dat_cr_accept/INVALID_STATE/no PZ or no connect EVD")
 {
 	DAT_EP_HANDLE no_pz, no_evd;
-	struct call c;
-	DAT_CR_HANDLE cr = call_make(n, &c);
+	struct attempt c;
+	DAT_CR_HANDLE cr = attempt_start(n, &c);
 	DAT_RETURN ret;
 
 	OK(dat_ep_create(n->ia, DAT_HANDLE_NULL, n->recv, n->req, n->conn, NULL, &no_pz));
@@ -77,10 +77,10 @@ CLAUSE("dat_cr_accept/INVALID_STATE/no PZ or no EVD of connections")
 }
 
 /* A request that was delivered can be answered after its service point is freed. */
-CLAUSE("dat_psp_free/SUCCESS/requests that have arrived stay")
+CLAUSE("dat_psp_free/SUCCESS/pending requests remain")
 {
-	struct call c;
-	DAT_CR_HANDLE cr = call_make(n, &c);
+	struct attempt c;
+	DAT_CR_HANDLE cr = attempt_start(n, &c);
 
 	OK(dat_psp_free(c.psp));
 	OK(dat_cr_accept(cr, c.b.ep, 0, NULL));
@@ -95,22 +95,22 @@ CLAUSE("dat_cr_handoff/SUCCESS")
 	DAT_CONN_QUAL qual = fresh_qualifier();
 	DAT_PSP_HANDLE second;
 	unsigned char data[16];
-	struct place place;
+	struct listener listener;
 	DAT_CR_PARAM param;
 	DAT_CR_HANDLE cr;
 	DAT_EVENT event;
-	struct call c;
+	struct attempt c;
 
-	call_open(n, &c);
-	place = place_of(n, c.qual);
+	attempt_open(n, &c);
+	listener = listener_of(n, c.qual);
 	fill(data, sizeof(data), 5);
-	connect_with(c.a.ep, &place, pair_scaled(PAIR_LIMIT), sizeof(data), data);
+	connect_with(c.a.ep, &listener, pair_scaled(PAIR_LIMIT), sizeof(data), data);
 	cr = node_request(n);
 	OK(dat_psp_create(n->ia, qual, evd, DAT_PSP_CONSUMER_FLAG, &second));
 	OK(dat_cr_handoff(cr, qual));
 	FAILS(dat_cr_query(cr, DAT_CR_FIELD_ALL, &param), DAT_INVALID_HANDLE);
 	expect_event(evd, DAT_CONNECTION_REQUEST_EVENT, &event);
-	CHECK(event.event_data.cr_arrival_event_data.sp_handle.psp_handle == second, "another PSP");
+	CHECK(event.event_data.cr_arrival_event_data.sp_handle.psp_handle == second, "wrong PSP");
 	cr = event.event_data.cr_arrival_event_data.cr_handle;
 	OK(dat_cr_query(cr, DAT_CR_FIELD_ALL, &param));
 	check_data(param.private_data_size, param.private_data, sizeof(data), 5);
@@ -120,8 +120,8 @@ CLAUSE("dat_cr_handoff/SUCCESS")
 
 CLAUSE("dat_cr_handoff/INVALID_PARAMETER")
 {
-	struct call c;
-	DAT_CR_HANDLE cr = call_make(n, &c);
+	struct attempt c;
+	DAT_CR_HANDLE cr = attempt_start(n, &c);
 
 	FAILS(dat_cr_handoff(cr, fresh_qualifier()), DAT_INVALID_PARAMETER);
 	OK(dat_cr_accept(cr, c.b.ep, 0, NULL));
@@ -155,7 +155,7 @@ FAMILY(COUNT(pending_states), name_own)
 
 	stage_set(n, row_of(pending_states[i]), &s);
 	OK(dat_cr_query(s.cr, DAT_CR_FIELD_ALL, &param));
-	CHECK(param.local_ep_handle == s.e.ep, "another EP");
+	CHECK(param.local_ep_handle == s.e.ep, "wrong EP");
 	/* no other EP can accept it */
 	FAILS(dat_cr_accept(s.cr, node_ep(n, NULL), 0, NULL), DAT_INVALID_HANDLE);
 	OK(dat_cr_accept(s.cr, DAT_HANDLE_NULL, 0, NULL));
@@ -212,7 +212,7 @@ FAMILY(COUNT(pending_states), name_handed)
 	expect_conn(other.conn, DAT_CONNECTION_EVENT_ESTABLISHED, other.ep);
 }
 
-CLAUSE("dat_cr_accept/INVALID_STATE/TENTATIVE_CONNECTION_PENDING, nothing given")
+CLAUSE("dat_cr_accept/INVALID_STATE/TENTATIVE_CONNECTION_PENDING, no PZ and EVDs")
 {
 	DAT_CR_PARAM param;
 	DAT_PSP_HANDLE psp;
@@ -245,7 +245,7 @@ CLAUSE("dat_rsp_create/SUCCESS/one request only")
 	stage_set(n, row_of(DAT_EP_STATE_PASSIVE_CONNECTION_PENDING), &s);
 	OK(dat_rsp_query(s.rsp, DAT_RSP_FIELD_ALL, &param));
 	CHECK(param.ep_handle == s.e.ep && param.evd_handle == n->cr && param.ia_handle == n->ia,
-	      "not what it was made with");
+	      "not the arguments of dat_rsp_create()");
 	end_open(n, &late, NULL);
 	end_connect(n, &late, param.conn_qual);
 	expect_conn(late.conn, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, late.ep);
@@ -299,10 +299,10 @@ CLAUSE("dat_psp_create/SUCCESS/several requests")
 {
 	DAT_CR_HANDLE cr[3];
 	struct end a[3], b;
-	struct call c;
+	struct attempt c;
 	size_t k;
 
-	call_open(n, &c);
+	attempt_open(n, &c);
 	for (k = 0; k < COUNT(cr); k++) {
 		end_open(n, &a[k], NULL);
 		end_connect(n, &a[k], c.qual);

@@ -29,7 +29,7 @@ static void expect_bound(DAT_EVD_HANDLE evd, DAT_RMR_HANDLE rmr, DAT_DTO_COMPLET
 
 	expect_event(evd, DAT_RMR_BIND_COMPLETION_EVENT, &event);
 	d = &event.event_data.rmr_completion_event_data;
-	CHECK(d->rmr_handle == rmr, "of another RMR");
+	CHECK(d->rmr_handle == rmr, "wrong RMR");
 	SAME(d->user_cookie.as_64, 7);
 	SAME(d->status, status);
 }
@@ -56,7 +56,7 @@ CLAUSE("dat_rmr_create/SUCCESS/unbound")
 	memset(&param, 0xff, sizeof(param));
 	OK(dat_rmr_query(rmr, (DAT_RMR_PARAM_MASK)(DAT_RMR_FIELD_ALL & ~DAT_RMR_FIELD_LMR_TRIPLET),
 			 &param));
-	CHECK(param.ia_handle == n->ia && param.pz_handle == n->pz, "another IA or PZ");
+	CHECK(param.ia_handle == n->ia && param.pz_handle == n->pz, "wrong IA or PZ");
 #if DAT_VERSION_MAJOR >= 2
 	SAME(param.rmr_scope, DAT_RMR_SCOPE_PZ);
 #endif
@@ -74,7 +74,7 @@ static void exhaust(struct node *n, DAT_RETURN (*create)(DAT_PZ_HANDLE, DAT_RMR_
 	DAT_RMR_HANDLE rmr;
 	DAT_COUNT k;
 
-	AFFORD(max_rmrs);
+	SKIP_IF_TOO_MANY(max_rmrs);
 	for (k = 0; !ret && k <= n->attr.max_rmrs; k++)
 		ret = create(n->pz, &rmr);
 	SAME(k, n->attr.max_rmrs + 1);
@@ -86,14 +86,14 @@ CLAUSE("dat_rmr_create/INSUFFICIENT_RESOURCES/max_rmrs")
 	exhaust(n, dat_rmr_create);
 }
 
-CLAUSE("dat_rmr_query/INVALID_PARAMETER/the triplet of an unbound one")
+CLAUSE("dat_rmr_query/INVALID_PARAMETER/the triplet of an unbound RMR")
 {
 	DAT_RMR_PARAM param;
 
 	FAILS(dat_rmr_query(made(n), DAT_RMR_FIELD_LMR_TRIPLET, &param), DAT_INVALID_PARAMETER);
 }
 
-CLAUSE("dat_rmr_query/SUCCESS/of a bound one")
+CLAUSE("dat_rmr_query/SUCCESS/a bound RMR")
 {
 	DAT_RMR_HANDLE rmr = made(n);
 	DAT_RMR_CONTEXT context;
@@ -113,7 +113,7 @@ CLAUSE("dat_rmr_query/SUCCESS/of a bound one")
 
 /* dat_rmr_bind */
 
-CLAUSE("dat_rmr_bind/SUCCESS/what is granted can be written and read")
+CLAUSE("dat_rmr_bind/SUCCESS/granted memory can be written and read")
 {
 	DAT_RMR_HANDLE rmr = made(n);
 	DAT_RMR_TRIPLET remote;
@@ -147,11 +147,12 @@ static void is_dead(struct couple *c, DAT_RMR_CONTEXT context, size_t offset)
 	OK(dat_ep_post_rdma_write(c->b.ep, 1, &iov, (DAT_DTO_COOKIE){ .as_64 = 9 }, &remote,
 				  DAT_COMPLETION_DEFAULT_FLAG));
 	expect_event(c->b.req, DAT_DTO_COMPLETION_EVENT, &event);
-	CHECK(event.event_data.dto_completion_event_data.status != DAT_DTO_SUCCESS, "it works");
+	CHECK(event.event_data.dto_completion_event_data.status != DAT_DTO_SUCCESS,
+	      "the operation succeeded");
 	expect_end(c->b.conn, c->b.ep);
 }
 
-CLAUSE("dat_rmr_bind/SUCCESS/beyond what is granted nothing can be written")
+CLAUSE("dat_rmr_bind/SUCCESS/memory outside the grant cannot be written")
 {
 	DAT_RMR_HANDLE rmr = made(n);
 	struct couple c;
@@ -168,7 +169,7 @@ CLAUSE("dat_rmr_bind/SUCCESS/a rebind ends the old context")
 
 	couple_open(n, &c);
 	old = bound(&c, rmr);
-	CHECK(bound(&c, rmr) != old, "the same context");
+	CHECK(bound(&c, rmr) != old, "the context is unchanged");
 	is_dead(&c, old, 4096);
 }
 
@@ -191,7 +192,7 @@ CLAUSE("dat_rmr_bind/SUCCESS/length 0 unbinds")
 	OK(dat_lmr_free(c.m.lmr));
 }
 
-CLAUSE("dat_rmr_free/SUCCESS/a bound one ends its context")
+CLAUSE("dat_rmr_free/SUCCESS/freeing a bound RMR ends its context")
 {
 	DAT_RMR_HANDLE rmr = made(n);
 	DAT_RMR_CONTEXT old;
@@ -225,7 +226,7 @@ CLAUSE("dat_rmr_bind/SUCCESS/flushed when disconnected")
 	struct couple c;
 
 	couple_open(n, &c);
-	couple_part(&c, &c.a);
+	couple_disconnect(&c, &c.a);
 	part = mem_segment(&c.m, 0, 64);
 	OK(bind_rmr(&c, rmr, &part, REMOTE, &context));
 	expect_bound(c.a.req, rmr, DAT_DTO_ERR_FLUSHED);
@@ -347,7 +348,7 @@ CLAUSE("dat_rmr_bind/SUCCESS/suppressed")
 	expect_dto(c.a.req, 2, DAT_DTO_SUCCESS, 64);	/* the first completion */
 }
 
-CLAUSE("dat_rmr_bind/PRIVILEGES_VIOLATION/remote write of what cannot be written here")
+CLAUSE("dat_rmr_bind/PRIVILEGES_VIOLATION/remote write without local write")
 {
 	DAT_LMR_TRIPLET part;
 	DAT_RMR_CONTEXT none;
@@ -373,7 +374,7 @@ CLAUSE("dat_rmr_bind/PROTECTION_VIOLATION/an LMR of another PZ")
 	bind_fails(n, &c, &part, REMOTE, DAT_PROTECTION_VIOLATION);
 }
 
-CLAUSE("dat_rmr_bind/PROTECTION_VIOLATION/an RMR of another PZ than the EP's")
+CLAUSE("dat_rmr_bind/PROTECTION_VIOLATION/an RMR of a PZ other than the EP's")
 {
 	DAT_RMR_CONTEXT context;
 	DAT_RMR_HANDLE rmr;

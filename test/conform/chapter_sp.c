@@ -11,7 +11,7 @@ static DAT_PSP_HANDLE out;
 
 /* dat_psp_create */
 
-CLAUSE("dat_psp_query/SUCCESS/as dat_psp_create() was told")
+CLAUSE("dat_psp_query/SUCCESS/the arguments of dat_psp_create()")
 {
 	DAT_CONN_QUAL qual = free_qualifier(n);
 	DAT_PSP_HANDLE psp;
@@ -20,7 +20,7 @@ CLAUSE("dat_psp_query/SUCCESS/as dat_psp_create() was told")
 	OK(dat_psp_create(n->ia, qual, n->cr, DAT_PSP_CONSUMER_FLAG, &psp));
 	memset(&param, 0xff, sizeof(param));
 	OK(dat_psp_query(psp, DAT_PSP_FIELD_ALL, &param));
-	CHECK(param.ia_handle == n->ia && param.evd_handle == n->cr, "another IA or EVD");
+	CHECK(param.ia_handle == n->ia && param.evd_handle == n->cr, "wrong IA or EVD");
 	SAME(param.conn_qual, qual);
 	SAME(param.psp_flags, DAT_PSP_CONSUMER_FLAG);
 	OK(dat_psp_free(psp));
@@ -48,7 +48,7 @@ CLAUSE("dat_psp_create/SUCCESS/the provider's EPs")
 	OK(dat_psp_free(psp));
 }
 
-CLAUSE("dat_psp_free/SUCCESS/the qualifier is free again")
+CLAUSE("dat_psp_free/SUCCESS/the qualifier can be used again")
 {
 	DAT_CONN_QUAL qual = free_qualifier(n);
 	DAT_PSP_HANDLE psp;
@@ -93,13 +93,13 @@ CLAUSE("dat_psp_create/INVALID_PARAMETER/psp_handle NULL")
 	FAILS(dat_psp_create(n->ia, 4711, n->cr, DAT_PSP_CONSUMER_FLAG, NULL), DAT_INVALID_PARAMETER);
 }
 
-CLAUSE("dat_psp_create/INVALID_HANDLE/an EVD of other streams")
+CLAUSE("dat_psp_create/INVALID_HANDLE/an EVD of another stream")
 {
 	FAILS(dat_psp_create(n->ia, 4711, n->recv, DAT_PSP_CONSUMER_FLAG, &out), DAT_INVALID_HANDLE);
 }
 
 /* The EVD is valid except for its IA. */
-CLAUSE("dat_psp_create/INVALID_HANDLE/an EVD for requests to another IA")
+CLAUSE("dat_psp_create/INVALID_HANDLE/a connection request EVD of another IA")
 {
 	struct node other;
 
@@ -120,7 +120,7 @@ CLAUSE("dat_psp_create_any/MODEL_NOT_SUPPORTED")
 	      DAT_MODEL_NOT_SUPPORTED);
 }
 
-CLAUSE("dat_psp_create_any/SUCCESS/each has another qualifier")
+CLAUSE("dat_psp_create_any/SUCCESS/each has its own qualifier")
 {
 	DAT_CONN_QUAL a, b;
 	DAT_PSP_HANDLE psp[2] = { node_listen(n, &a), node_listen(n, &b) };
@@ -162,7 +162,7 @@ CLAUSE("dat_psp_create_any/INVALID_PARAMETER/psp_handle NULL")
 	      DAT_INVALID_PARAMETER);
 }
 
-CLAUSE("dat_psp_create_any/INVALID_HANDLE/an EVD of other streams")
+CLAUSE("dat_psp_create_any/INVALID_HANDLE/an EVD of another stream")
 {
 	DAT_CONN_QUAL qual;
 
@@ -170,7 +170,7 @@ CLAUSE("dat_psp_create_any/INVALID_HANDLE/an EVD of other streams")
 	      DAT_INVALID_HANDLE);
 }
 
-CLAUSE("dat_psp_create_any/INVALID_HANDLE/an EVD for requests to another IA")
+CLAUSE("dat_psp_create_any/INVALID_HANDLE/a connection request EVD of another IA")
 {
 	DAT_CONN_QUAL qual;
 	struct node other;
@@ -183,7 +183,7 @@ CLAUSE("dat_psp_create_any/INVALID_HANDLE/an EVD for requests to another IA")
 
 /* dat_rsp_create */
 
-CLAUSE("dat_rsp_query/SUCCESS/as dat_rsp_create() was told")
+CLAUSE("dat_rsp_query/SUCCESS/the arguments of dat_rsp_create()")
 {
 	DAT_EP_HANDLE ep = object(n, DAT_HANDLE_TYPE_EP);
 	DAT_CONN_QUAL qual = free_qualifier(n);
@@ -193,8 +193,8 @@ CLAUSE("dat_rsp_query/SUCCESS/as dat_rsp_create() was told")
 	OK(dat_rsp_create(n->ia, qual, ep, n->cr, &rsp));
 	memset(&param, 0xff, sizeof(param));
 	OK(dat_rsp_query(rsp, DAT_RSP_FIELD_ALL, &param));
-	CHECK(param.ia_handle == n->ia && param.evd_handle == n->cr, "another IA or EVD");
-	CHECK(param.ep_handle == ep, "another EP");
+	CHECK(param.ia_handle == n->ia && param.evd_handle == n->cr, "wrong IA or EVD");
+	CHECK(param.ep_handle == ep, "wrong EP");
 	SAME(param.conn_qual, qual);
 	OK(dat_rsp_free(rsp));
 }
@@ -229,7 +229,7 @@ CLAUSE("dat_rsp_create/SUCCESS/without an EP")
 		skip("ep_creator is %d", n->prov.ep_creator);
 	OK(dat_rsp_create(n->ia, free_qualifier(n), DAT_HANDLE_NULL, n->cr, &rsp));
 	OK(dat_rsp_query(rsp, DAT_RSP_FIELD_ALL, &param));
-	CHECK(!param.ep_handle, "an EP");
+	CHECK(!param.ep_handle, "there is an EP");
 	OK(dat_rsp_free(rsp));
 }
 
@@ -243,7 +243,7 @@ CLAUSE("dat_rsp_create/CONN_QUAL_IN_USE")
 	SAME(ep_state(ep), DAT_EP_STATE_UNCONNECTED);
 }
 
-CLAUSE("dat_rsp_create/INVALID_STATE/the EP is reserved already")
+CLAUSE("dat_rsp_create/INVALID_STATE/the EP is already reserved")
 {
 	DAT_EP_HANDLE ep = object(n, DAT_HANDLE_TYPE_EP);
 	DAT_RSP_HANDLE rsp;
@@ -276,7 +276,7 @@ CLAUSE("dat_rsp_create/INVALID_PARAMETER/rsp_handle NULL")
 	SAME(ep_state(ep), DAT_EP_STATE_UNCONNECTED);
 }
 
-CLAUSE("dat_rsp_create/INVALID_HANDLE/an EVD of other streams")
+CLAUSE("dat_rsp_create/INVALID_HANDLE/an EVD of another stream")
 {
 	FAILS(dat_rsp_create(n->ia, 4711, object(n, DAT_HANDLE_TYPE_EP), n->recv, &out),
 	      DAT_INVALID_HANDLE);

@@ -10,8 +10,8 @@ CHAPTER("srq");
 #define DEPTH 8
 #define HALF (COUPLE_MEMORY / 2)
 
-static const DAT_SRQ_ATTR usual = { .max_recv_dtos = DEPTH, .max_recv_iov = 2,
-				    .low_watermark = DAT_SRQ_LW_DEFAULT };
+static const DAT_SRQ_ATTR default_attr = { .max_recv_dtos = DEPTH, .max_recv_iov = 2,
+					   .low_watermark = DAT_SRQ_LW_DEFAULT };
 
 static DAT_DTO_COOKIE cookie_of(uint64_t value)
 {
@@ -20,7 +20,7 @@ static DAT_DTO_COOKIE cookie_of(uint64_t value)
 
 static DAT_SRQ_HANDLE srq_open(struct node *n)
 {
-	DAT_SRQ_ATTR attr = usual;
+	DAT_SRQ_ATTR attr = default_attr;
 	DAT_SRQ_HANDLE srq;
 
 	OK(dat_srq_create(n->ia, n->pz, &attr, &srq));
@@ -66,7 +66,7 @@ static DAT_SRQ_HANDLE couple_with(struct node *n, struct couple *c)
 }
 
 /* Drops EP_BROKEN events, which may report the last SRQ buffer of an EP as InfiniBand does. */
-static void forget_last(struct node *n)
+static void drop_broken_events(struct node *n)
 {
 	DAT_EVENT event;
 
@@ -81,7 +81,7 @@ CLAUSE("dat_srq_create/SUCCESS")
 	DAT_SRQ_HANDLE srq = srq_open(n);
 	DAT_SRQ_PARAM param = srq_param(srq);
 
-	CHECK(param.ia_handle == n->ia && param.pz_handle == n->pz, "another IA or PZ");
+	CHECK(param.ia_handle == n->ia && param.pz_handle == n->pz, "wrong IA or PZ");
 	SAME(param.srq_state, DAT_SRQ_STATE_OPERATIONAL);
 	CHECK(param.max_recv_dtos >= DEPTH && param.max_recv_iov >= 2, "%d of %d segments",
 	      param.max_recv_dtos, param.max_recv_iov);
@@ -94,7 +94,7 @@ CLAUSE("dat_srq_create/SUCCESS")
 
 CLAUSE("dat_srq_create/INVALID_PARAMETER")
 {
-	DAT_SRQ_ATTR good = usual, attr;
+	DAT_SRQ_ATTR good = default_attr, attr;
 	DAT_SRQ_HANDLE srq;
 
 	OK(dat_srq_free(srq_open(n)));
@@ -116,17 +116,17 @@ CLAUSE("dat_srq_create/INVALID_PARAMETER")
 
 CLAUSE("dat_srq_create/INSUFFICIENT_RESOURCES")
 {
-	DAT_SRQ_ATTR attr = usual;
+	DAT_SRQ_ATTR attr = default_attr;
 	DAT_RETURN ret = DAT_SUCCESS;
 	DAT_SRQ_HANDLE srq;
 	DAT_COUNT k;
 
 	OK(dat_srq_free(srq_open(n)));
-	AFFORD(max_srqs);
+	SKIP_IF_TOO_MANY(max_srqs);
 	for (k = 0; k <= n->attr.max_srqs && ret == DAT_SUCCESS; k++)
 		ret = dat_srq_create(n->ia, n->pz, &attr, &srq);
 	SAME(DAT_GET_TYPE(ret), DAT_INSUFFICIENT_RESOURCES);
-	CHECK(k > n->attr.max_srqs, "the IA tells of %d, there are %d", n->attr.max_srqs, k - 1);
+	CHECK(k > n->attr.max_srqs, "max_srqs is %d, but %d were created", n->attr.max_srqs, k - 1);
 }
 
 CLAUSE("dat_srq_query/INVALID_PARAMETER")
@@ -162,7 +162,7 @@ CLAUSE("dat_srq_query/SUCCESS/counts")
 		SAME(param.outstanding_dto_count, 2);
 }
 
-CLAUSE("dat_srq_free/SUCCESS/receives in it")
+CLAUSE("dat_srq_free/SUCCESS/receives are posted")
 {
 	DAT_SRQ_HANDLE srq = srq_open(n);
 	struct mem m;
@@ -235,7 +235,7 @@ CLAUSE("dat_srq_post_recv/PRIVILEGES_VIOLATION")
 	FAILS(dat_srq_post_recv(srq, 1, &iov, cookie_of(1)), DAT_PRIVILEGES_VIOLATION);
 }
 
-CLAUSE("dat_srq_post_recv/INSUFFICIENT_RESOURCES/it is full")
+CLAUSE("dat_srq_post_recv/INSUFFICIENT_RESOURCES/the SRQ is full")
 {
 	DAT_SRQ_HANDLE srq = srq_open(n);
 	DAT_COUNT k, most = srq_param(srq).max_recv_dtos;
@@ -247,7 +247,7 @@ CLAUSE("dat_srq_post_recv/INSUFFICIENT_RESOURCES/it is full")
 
 /* Receiving */
 
-CLAUSE("dat_srq_post_recv/SUCCESS/in the order that messages arrive")
+CLAUSE("dat_srq_post_recv/SUCCESS/used in order of arrival")
 {
 	struct couple c;
 	DAT_SRQ_HANDLE srq = couple_with(n, &c);
@@ -263,7 +263,7 @@ CLAUSE("dat_srq_post_recv/SUCCESS/in the order that messages arrive")
 	}
 }
 
-CLAUSE("dat_srq_post_recv/SUCCESS/several EPs take from it")
+CLAUSE("dat_srq_post_recv/SUCCESS/several EPs use the SRQ")
 {
 	struct couple c, d;
 	DAT_SRQ_HANDLE srq = couple_with(n, &c);
@@ -292,20 +292,20 @@ CLAUSE("dat_srq_post_recv/SUCCESS/after the message")
 }
 
 /* Buffers that no message has taken remain for the other EPs. */
-CLAUSE("dat_ep_disconnect/SUCCESS/receives stay in the SRQ")
+CLAUSE("dat_ep_disconnect/SUCCESS/receives remain in the SRQ")
 {
 	struct couple c, d;
 	DAT_SRQ_HANDLE srq = couple_with(n, &c);
 
 	post(srq, &c.m, HALF, 1);
-	couple_part(&c, &c.b);
+	couple_disconnect(&c, &c.b);
 	SAME(drain(c.b.recv), 0);
 	end_open(n, &d.a, NULL);
 	end_with(n, srq, &d.b);
 	couple_connect(n, &d);
 	post_send(d.a.ep, &c.m, 0, 64, 2);
 	expect_dto(d.b.recv, 1, DAT_DTO_SUCCESS, 64);
-	forget_last(n);
+	drop_broken_events(n);
 }
 
 CLAUSE("dat_ep_post_recv/INVALID_STATE/an EP with an SRQ")
@@ -326,7 +326,7 @@ CLAUSE("dat_ep_create_with_srq/SUCCESS")
 
 	end_with(n, srq, &e);
 	OK(dat_ep_query(e.ep, DAT_EP_FIELD_ALL, &param));
-	CHECK(param.srq_handle == srq, "another SRQ");
+	CHECK(param.srq_handle == srq, "wrong SRQ");
 	SAME(param.ep_state, DAT_EP_STATE_UNCONNECTED);
 }
 
@@ -354,26 +354,26 @@ CLAUSE("dat_ep_create_with_srq/INSUFFICIENT_RESOURCES/max_eps")
 	DAT_EP_HANDLE ep;
 	DAT_COUNT k;
 
-	AFFORD(max_eps);
+	SKIP_IF_TOO_MANY(max_eps);
 	node_ep_attr(n, &attr);
 	for (k = 0; k <= n->attr.max_eps && ret == DAT_SUCCESS; k++)
 		ret = dat_ep_create_with_srq(n->ia, n->pz, n->recv, n->req, n->conn, srq, &attr, &ep);
 	SAME(DAT_GET_TYPE(ret), DAT_INSUFFICIENT_RESOURCES);
 }
 
-CLAUSE("dat_ep_reset/SUCCESS/the SRQ stays")
+CLAUSE("dat_ep_reset/SUCCESS/the SRQ remains")
 {
 	struct couple c;
 	DAT_SRQ_HANDLE srq = couple_with(n, &c);
 
-	couple_part(&c, &c.a);
+	couple_disconnect(&c, &c.a);
 	OK(dat_ep_reset(c.a.ep));
 	OK(dat_ep_reset(c.b.ep));
 	couple_connect(n, &c);
 	post(srq, &c.m, HALF, 1);
 	post_send(c.a.ep, &c.m, 0, 64, 2);
 	expect_dto(c.b.recv, 1, DAT_DTO_SUCCESS, 64);
-	forget_last(n);
+	drop_broken_events(n);
 }
 
 /* Size and watermark */
@@ -392,7 +392,7 @@ CLAUSE("dat_srq_resize/SUCCESS")
 	OK(dat_srq_resize(srq, 4 * DEPTH));
 }
 
-CLAUSE("dat_srq_resize/INVALID_STATE/more are in it")
+CLAUSE("dat_srq_resize/INVALID_STATE/below the number of receives")
 {
 	DAT_SRQ_HANDLE srq = srq_open(n);
 	DAT_COUNT k, before = srq_param(srq).max_recv_dtos;
@@ -432,11 +432,11 @@ static void expect_low(struct node *n, DAT_SRQ_HANDLE srq)
 
 	expect_event(n->async, DAT_ASYNC_ERROR_EP_BROKEN, &event);
 	data = &event.event_data.asynch_error_event_data;
-	CHECK(data->dat_handle == srq, "of another object");
+	CHECK(data->dat_handle == srq, "wrong object");
 	SAME(data->reason, DAT_SRQ_LOW_WATERMARK_EVENT);
 }
 
-CLAUSE("dat_srq_set_lw/SUCCESS/tells when fewer are left")
+CLAUSE("dat_srq_set_lw/SUCCESS/an event reports the low watermark")
 {
 	struct couple c;
 	DAT_SRQ_HANDLE srq = couple_with(n, &c);
@@ -457,7 +457,7 @@ CLAUSE("dat_srq_set_lw/SUCCESS/tells when fewer are left")
 	SAME(drain(n->async), 0);
 }
 
-CLAUSE("dat_srq_set_lw/SUCCESS/at once when fewer are there")
+CLAUSE("dat_srq_set_lw/SUCCESS/an immediate event below the watermark")
 {
 	DAT_SRQ_HANDLE srq = srq_open(n);
 

@@ -118,7 +118,7 @@ CLAUSE("dat_csp_query/SUCCESS")
 	DAT_CSP_PARAM param;
 
 	OK(dat_csp_query(csp, DAT_CSP_FIELD_ALL, &param));
-	CHECK(param.ia_handle == n->ia && param.evd_handle == n->cr, "another IA or EVD");
+	CHECK(param.ia_handle == n->ia && param.evd_handle == n->cr, "wrong IA or EVD");
 	SAME(param.comm->domain, n->address.ss_family);
 	SAME(((struct sockaddr_in *)param.address_ptr)->sin_port,
 	     ((struct sockaddr_in *)&address)->sin_port);
@@ -145,13 +145,13 @@ CLAUSE("dat_ep_common_connect/SUCCESS")
 	end_open(n, &b, NULL);
 	OK(common_connect(a.ep, &address));
 	expect_event(n->cr, DAT_CONNECTION_REQUEST_EVENT, &event);
-	CHECK(event.event_data.cr_arrival_event_data.sp_handle.csp_handle == csp, "another CSP");
+	CHECK(event.event_data.cr_arrival_event_data.sp_handle.csp_handle == csp, "wrong CSP");
 	OK(dat_cr_accept(event.event_data.cr_arrival_event_data.cr_handle, b.ep, 0, NULL));
 	expect_conn(a.conn, DAT_CONNECTION_EVENT_ESTABLISHED, a.ep);
 	expect_conn(b.conn, DAT_CONNECTION_EVENT_ESTABLISHED, b.ep);
 }
 
-CLAUSE("dat_csp_free/SUCCESS/nobody listens then")
+CLAUSE("dat_csp_free/SUCCESS/requests are refused afterwards")
 {
 	struct sockaddr_storage address;
 	struct end a;
@@ -259,7 +259,8 @@ CLAUSE("dat_ep_post_send_with_invalidate/SUCCESS")
 	OK(dat_ep_post_rdma_write(c.a.ep, 1, &iov, cookie_of(3), &remote,
 				  DAT_COMPLETION_DEFAULT_FLAG));
 	expect_event(c.a.req, DAT_DTO_COMPLETION_EVENT, &event);
-	CHECK(event.event_data.dto_completion_event_data.status != DAT_DTO_SUCCESS, "it was written");
+	CHECK(event.event_data.dto_completion_event_data.status != DAT_DTO_SUCCESS,
+	      "the write succeeded");
 	OK(dat_rmr_free(rmr));
 }
 
@@ -275,7 +276,7 @@ CLAUSE("dat_ep_post_send_with_invalidate/SUCCESS/nothing to invalidate")
 	SAME(event.event_data.dto_completion_event_data.operation, DAT_DTO_RECEIVE);
 }
 
-CLAUSE("dat_ep_post_send_with_invalidate/SUCCESS/a context that is none")
+CLAUSE("dat_ep_post_send_with_invalidate/SUCCESS/an unknown context")
 {
 	DAT_EVENT event;
 	struct couple c;
@@ -287,7 +288,8 @@ CLAUSE("dat_ep_post_send_with_invalidate/SUCCESS/a context that is none")
 	may_lack(ret, "invalidation");
 	conform_ret(__FILE__, __LINE__, "dat_ep_post_send_with_invalidate(", ret, DAT_SUCCESS);
 	expect_event(c.b.recv, DAT_DTO_COMPLETION_EVENT, &event);
-	CHECK(event.event_data.dto_completion_event_data.status != DAT_DTO_SUCCESS, "taken for one");
+	CHECK(event.event_data.dto_completion_event_data.status != DAT_DTO_SUCCESS,
+	      "the context was accepted");
 	expect_end(c.b.conn, c.b.ep);
 	expect_end(c.a.conn, c.a.ep);
 }
@@ -392,7 +394,7 @@ CLAUSE("dat_ep_post_rdma_read_to_rmr/LENGTH_ERROR")
 	FAILS(read_to(r.c.a.ep, &r.local, &r.remote), DAT_LENGTH_ERROR);
 }
 
-CLAUSE("dat_ep_post_rdma_read_to_rmr/PROTECTION_VIOLATION/no such RMR")
+CLAUSE("dat_ep_post_rdma_read_to_rmr/PROTECTION_VIOLATION/unknown RMR")
 {
 	struct reading r;
 
@@ -442,7 +444,7 @@ CLAUSE("dat_ep_post_send_with_invalidate/INSUFFICIENT_RESOURCES/the queue is ful
 	struct mem big;
 
 	if (pair_fabric_is("sockets"))
-		skip("sockets takes any number of messages that nobody receives");
+		skip("sockets accepts any number of messages without receives");
 	fill_up(n, &c, &big);
 	FAILS(send_invalidate(c.a.ep, DAT_FALSE, 0), DAT_INSUFFICIENT_RESOURCES);
 }
@@ -456,7 +458,7 @@ CLAUSE("dat_ep_post_rdma_read_to_rmr/INSUFFICIENT_RESOURCES/the queue is full")
 	struct mem big;
 
 	if (pair_fabric_is("sockets"))
-		skip("sockets takes any number of messages that nobody receives");
+		skip("sockets accepts any number of messages without receives");
 	couple_open(n, &other);
 	context = bound(n, &other.a, &other.m, &rmr, REMOTE);
 	fill_up(n, &c, &big);
@@ -473,7 +475,7 @@ static void needs_extensions(struct node *n)
 		skip("extension_supported is %d", (int)n->attr.extension_supported);
 }
 
-CLAUSE("dat_extension_op/NOT_IMPLEMENTED/no such operation")
+CLAUSE("dat_extension_op/NOT_IMPLEMENTED/unknown operation")
 {
 	FAILS(dat_extension_op(n->ia, 0xfff), DAT_NOT_IMPLEMENTED);
 }
@@ -578,7 +580,7 @@ CLAUSE("dat_extension_op/SUCCESS/fetch and add")
 static void name_swap(unsigned i, char *name, size_t size)
 {
 	snprintf(name, size, "dat_extension_op/SUCCESS/compare and swap, %s",
-		 i ? "equal" : "another");
+		 i ? "equal" : "different");
 }
 
 FAMILY(2, name_swap)

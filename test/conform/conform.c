@@ -73,7 +73,7 @@ void skip(const char *format, ...)
 	longjmp(skipped, 1);
 }
 
-void afford(const char *attribute, DAT_COUNT count)
+void skip_if_too_many(const char *attribute, DAT_COUNT count)
 {
 	if (count > (thorough ? MANY : FEW))
 		skip("%s is %d%s", attribute, (int)count, count > MANY ? "" : ", try --thorough");
@@ -98,11 +98,11 @@ void conform_ret(const char *file, int line, const char *call, DAT_RETURN ret, D
 	const char *about = pending(call) ? call : pending(clause) ? clause : NULL;
 
 	if (DAT_GET_TYPE(ret) == DAT_NOT_IMPLEMENTED && about)
-		skip("not there yet: %.*s", (int)strcspn(about, "(/"), about);
+		skip("not implemented yet: %.*s", (int)strcspn(about, "(/"), about);
 	pair_ret(file, line, call, ret, type);
 }
 
-static bool awaited(const char *clause)
+static bool is_pending(const char *clause)
 {
 	size_t i;
 
@@ -120,17 +120,17 @@ static void item_run(const struct item *item, struct node *n)
 	DAT_RETURN ret;
 
 	if (!n->ia) {
-		objects_forget();
+		objects_reset();
 		node_open(n);
 	}
 	if (setjmp(skipped)) {
 		shared->results[shared->current].outcome = SKIPPED;
 	} else {
-		if (awaited(item->name))
-			skip("not there yet");
+		if (is_pending(item->name))
+			skip("not implemented yet");
 		item->clause->run(n, item->i);
 		ret = n->ia ? dat_evd_dequeue(n->async, &event) : DAT_QUEUE_EMPTY;
-		CHECK(ret != DAT_SUCCESS, "%s (%#x) is left on the asynchronous EVD",
+		CHECK(ret != DAT_SUCCESS, "%s (%#x) remains on the asynchronous EVD",
 		      event_name(event.event_number), event.event_number);
 		shared->results[shared->current].outcome = PASSED;
 	}
@@ -162,17 +162,17 @@ static void child(const sigset_t *mask)
 
 /* All clauses */
 
-static void blame(const char *name, struct result *r, int status)
+static void record_failure(const char *name, struct result *r, int status)
 {
 	r->outcome = FAILED;
 	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
-		snprintf(r->reason, sizeof(r->reason), "not done after %u s",
+		snprintf(r->reason, sizeof(r->reason), "not finished after %u s",
 			 pair_scaled(CLAUSE_SECONDS));
 	else if (WIFSIGNALED(status))
 		snprintf(r->reason, sizeof(r->reason), "ended by signal %d (%s)",
 			 WTERMSIG(status), strsignal(WTERMSIG(status)));
 	else
-		snprintf(r->reason, sizeof(r->reason), "ended with %d", WEXITSTATUS(status));
+		snprintf(r->reason, sizeof(r->reason), "exited with %d", WEXITSTATUS(status));
 	printf("FAILED %s: %s\n", name, r->reason);
 }
 
@@ -195,10 +195,11 @@ static bool run_all(const sigset_t *mask)
 		if (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_SUCCESS)
 			return true;
 		if (shared->current == n_items) {
-			blame("the end of the process", &end, status);
+			record_failure("the end of the process", &end, status);
 			return false;
 		}
-		blame(items[shared->current].name, &shared->results[shared->current], status);
+		record_failure(items[shared->current].name, &shared->results[shared->current],
+			       status);
 	}
 }
 
@@ -259,7 +260,7 @@ static size_t rank(const char *chapter)
 	return i;
 }
 
-static int in_order(const void *a, const void *b)
+static int compare_items(const void *a, const void *b)
 {
 	const struct clause *l = ((const struct item *)a)->clause;
 	const struct clause *r = ((const struct item *)b)->clause;
@@ -303,7 +304,7 @@ static bool select_items(const char *chapter, const char *pattern)
 				n_items++;
 		}
 	items[n_items] = (struct item){ .clause = NULL };
-	qsort(items, n_items, sizeof(*items), in_order);
+	qsort(items, n_items, sizeof(*items), compare_items);
 	return n_items > 0;
 }
 
@@ -321,12 +322,12 @@ static int usage(const char *program)
 	fprintf(stderr,
 		"usage: %s [--ia NAME] [--chapter NAME] [--only PATTERN] [--list] [--thorough]\n"
 		"       [--verbose]\n"
-		"  --ia NAME        the IA to try, as in dat.conf (ofi-tcp)\n"
-		"  --chapter NAME   only its clauses\n"
-		"  --only PATTERN   only the clauses that fit, as file names do: 'dat_evd_*'\n"
-		"  --list           names them\n"
-		"  --thorough       also what makes very many objects\n"
-		"  --verbose        names also those that pass\n", program);
+		"  --ia NAME        the IA to test, as in dat.conf (ofi-tcp)\n"
+		"  --chapter NAME   only the clauses of this chapter\n"
+		"  --only PATTERN   only clauses that match this glob pattern: 'dat_evd_*'\n"
+		"  --list           list the clauses\n"
+		"  --thorough       also clauses that create very many objects\n"
+		"  --verbose        also list the clauses that pass\n", program);
 	return 2;
 }
 
@@ -342,7 +343,7 @@ int main(int argc, char **argv)
 		{ NULL, 0, NULL, 0 }
 	};
 	const char *chapter = NULL, *pattern = NULL;
-	bool only_list = false, ended_well;
+	bool only_list = false, completed;
 	sigset_t mask;
 	int opt;
 
@@ -368,13 +369,13 @@ int main(int argc, char **argv)
 	shared = mmap(NULL, sizeof(*shared) + n_items * sizeof(shared->results[0]),
 		      PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (shared == MAP_FAILED || !pair_init(&mask)) {
-		perror("cannot set up");
+		perror("setup failed");
 		return 2;
 	}
 	if (pair_fabric_missing()) {
 		printf("SKIP: no fabric for %s\n", pair_ia_name());
 		return EXIT_SKIP;
 	}
-	ended_well = run_all(&mask);
-	return report() || !ended_well ? EXIT_FAILURE : EXIT_SUCCESS;
+	completed = run_all(&mask);
+	return report() || !completed ? EXIT_FAILURE : EXIT_SUCCESS;
 }

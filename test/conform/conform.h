@@ -83,8 +83,8 @@ void skip(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn
 /*
  * Skips the clause if it would create too many objects: more than a few thousand need --thorough.
  */
-#define AFFORD(attribute) afford(#attribute, n->attr.attribute)
-void afford(const char *attribute, DAT_COUNT count);
+#define SKIP_IF_TOO_MANY(attribute) skip_if_too_many(#attribute, n->attr.attribute)
+void skip_if_too_many(const char *attribute, DAT_COUNT count);
 
 /* As in pair.h, but DAT_NOT_IMPLEMENTED from a call of pending.c is a skip. */
 #undef OK
@@ -121,7 +121,7 @@ void couple_connect(struct node *n, struct couple *c);
 /* couple_make() and couple_connect(). */
 void couple_open(struct node *n, struct couple *c);
 /* Disconnects @first and expects one DISCONNECTED on each end. */
-void couple_part(struct couple *c, struct end *first);
+void couple_disconnect(struct couple *c, struct end *first);
 /* Begins to connect @e to a new PSP of the IA, and returns the request. */
 DAT_CR_HANDLE end_request(struct node *n, struct end *e, DAT_PSP_HANDLE *psp);
 /* Memory of the couple as the peer addresses it. */
@@ -131,14 +131,14 @@ DAT_RMR_TRIPLET mem_remote(const struct mem *m, size_t offset, size_t length);
 #define N_TYPES (DAT_HANDLE_TYPE_SRQ + (DAT_VERSION_MAJOR >= 2 ? 2 : 1))
 const char *type_name(DAT_HANDLE_TYPE type);
 /* Whether the provider has objects of this type; if not, object_make() skips the clause. */
-bool type_is_there(struct node *n, DAT_HANDLE_TYPE type);
+bool type_is_supported(struct node *n, DAT_HANDLE_TYPE type);
 /* Creates a new object. */
 DAT_HANDLE object_make(struct node *n, DAT_HANDLE_TYPE type);
 void object_free(DAT_HANDLE_TYPE type, DAT_HANDLE handle);
 /* Returns the clause's own object of this type, created on first use. */
 DAT_HANDLE object(struct node *n, DAT_HANDLE_TYPE type);
 /* Called when a new clause begins. */
-void objects_forget(void);
+void objects_reset(void);
 /* A connection qualifier without a listener. */
 DAT_CONN_QUAL free_qualifier(struct node *n);
 
@@ -174,13 +174,13 @@ struct waiter {
 void evd_waiter_start(struct waiter *w, DAT_EVD_HANDLE evd, DAT_COUNT threshold);
 void cno_waiter_start(struct waiter *w, DAT_CNO_HANDLE cno);
 /* Waits until the thread's call returns. */
-void waiter_joins(struct waiter *w);
+void waiter_join(struct waiter *w);
 /* Waits until the thread's call returns this. */
-void waiter_ends(struct waiter *w, DAT_RETURN type);
+void waiter_expect(struct waiter *w, DAT_RETURN type);
 /* A signal ends the wait. */
-void waiter_interrupted(struct waiter *w);
+void waiter_expect_interrupt(struct waiter *w);
 /* With SA_RESTART a signal does not end the wait; an event of @evd does. */
-void waiter_restarted(struct waiter *w, DAT_EVD_HANDLE evd);
+void waiter_expect_restart(struct waiter *w, DAT_EVD_HANDLE evd);
 
 /* Posts one software event; the EVD must have room for it. */
 void put_se(DAT_EVD_HANDLE evd, uintptr_t pointer);

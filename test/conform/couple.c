@@ -31,10 +31,10 @@ void couple_make(struct node *n, struct couple *c, const DAT_EP_ATTR *attr_a,
 
 DAT_CR_HANDLE end_request(struct node *n, struct end *e, DAT_PSP_HANDLE *psp)
 {
-	struct place place = { .address = n->address };
+	struct listener listener = { .address = n->address };
 
-	*psp = node_listen(n, &place.qual);
-	ep_connect(e->ep, &place);
+	*psp = node_listen(n, &listener.qual);
+	ep_connect(e->ep, &listener);
 	return node_request(n);
 }
 
@@ -54,7 +54,7 @@ void couple_open(struct node *n, struct couple *c)
 	couple_connect(n, c);
 }
 
-void couple_part(struct couple *c, struct end *first)
+void couple_disconnect(struct couple *c, struct end *first)
 {
 	OK(dat_ep_disconnect(first->ep, DAT_CLOSE_GRACEFUL_FLAG));
 	expect_conn(c->a.conn, DAT_CONNECTION_EVENT_DISCONNECTED, c->a.ep);

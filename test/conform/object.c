@@ -65,7 +65,7 @@ DAT_CONN_QUAL free_qualifier(struct node *n)
 	return qual;
 }
 
-bool type_is_there(struct node *n, DAT_HANDLE_TYPE type)
+bool type_is_supported(struct node *n, DAT_HANDLE_TYPE type)
 {
 	DAT_HANDLE handle;
 	DAT_SRQ_ATTR attr = { .max_recv_dtos = 4, .max_recv_iov = 1 };
@@ -210,7 +210,7 @@ DAT_HANDLE object(struct node *n, DAT_HANDLE_TYPE type)
 	return objects[type];
 }
 
-void objects_forget(void)
+void objects_reset(void)
 {
 	memset(objects, 0, sizeof(objects));
 }

@@ -44,7 +44,7 @@ excused()
 	awk -v version="$1" '/^dat_/ && ($2 == version || $2 == "any") { print $1 }' "$excuses" | sort -u
 }
 
-complain()
+report_list()
 {
 	[ -s "$tmp/list" ] || return 0
 	echo "DAT $1: $2"
@@ -64,13 +64,13 @@ for version; do
 		exit 1
 	}
 	comm -23 "$tmp/listed" "$tmp/tried" | comm -23 - "$tmp/excused" >"$tmp/list"
-	complain "$version" "no clause and no reason for"
+	report_list "$version" "no clause and no reason for"
 	comm -12 "$tmp/excused" "$tmp/tried" >"$tmp/list"
-	complain "$version" "a reason in spite of a clause for"
+	report_list "$version" "a reason and a clause for"
 	comm -23 "$tmp/excused" "$tmp/listed" >"$tmp/list"
-	complain "$version" "a reason for what the headers do not list:"
+	report_list "$version" "a reason for returns that the headers do not list:"
 	echo "DAT $version: $(wc -l <"$tmp/listed") returns listed," \
 		"$(comm -12 "$tmp/listed" "$tmp/tried" | wc -l) with clauses," \
-		"$(wc -l <"$tmp/excused") not provoked for a reason"
+		"$(wc -l <"$tmp/excused") without a clause for a reason"
 done
 exit $missing

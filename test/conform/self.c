@@ -13,7 +13,7 @@
 CHAPTER("self");
 
 const char *const conform_pending[] = {
-	"dat_cno_trigger", "dat_srq_create", "skip/await*", NULL
+	"dat_cno_trigger", "dat_srq_create", "skip/pend*", NULL
 };
 
 CLAUSE("good/first")
@@ -53,14 +53,14 @@ CLAUSE("bad/asynchronous event")
 {
 	DAT_EVD_HANDLE evd = node_evd(n, 1, DAT_EVD_SOFTWARE_FLAG | DAT_EVD_CONNECTION_FLAG);
 	const int64_t limit = pair_deadline(PAIR_LIMIT);
-	struct place place = { .address = n->address };
-	DAT_PSP_HANDLE psp = node_listen(n, &place.qual);
+	struct listener listener = { .address = n->address };
+	DAT_PSP_HANDLE psp = node_listen(n, &listener.qual);
 	DAT_EP_HANDLE ep;
 
 	OK(dat_psp_free(psp));
 	OK(post_se(evd, 1));
 	OK(dat_ep_create(n->ia, n->pz, n->recv, n->req, evd, NULL, &ep));
-	ep_connect(ep, &place);
+	ep_connect(ep, &listener);
 	while (ep_state(ep) != DAT_EP_STATE_DISCONNECTED)
 		CHECK(pair_now() < limit, "the attempt does not end");
 }
@@ -76,12 +76,12 @@ CLAUSE("skip/attribute")
 	NEEDS(max_pzs);
 }
 
-CLAUSE("skip/call that is not there yet")
+CLAUSE("skip/call not implemented yet")
 {
 	conform_ret(__FILE__, __LINE__, "dat_cno_trigger(", DAT_NOT_IMPLEMENTED, DAT_SUCCESS);
 }
 
-CLAUSE("skip/awaited")
+CLAUSE("skip/pending")
 {
 	SAME(1, 2);
 }
@@ -106,5 +106,5 @@ CLAUSE("good/last")
 	struct couple c;
 
 	couple_open(n, &c);
-	couple_part(&c, &c.b);
+	couple_disconnect(&c, &c.b);
 }

@@ -28,16 +28,16 @@ DAT_CONN_QUAL fresh_qualifier(void)
 	return UINT64_C(0xc0f0) << 48 | (uint64_t)getpid() << 16 | ++number;
 }
 
-struct place place_of(const struct node *n, DAT_CONN_QUAL qual)
+struct listener listener_of(const struct node *n, DAT_CONN_QUAL qual)
 {
-	return (struct place){ .address = n->address, .qual = qual };
+	return (struct listener){ .address = n->address, .qual = qual };
 }
 
 void end_connect(struct node *n, struct end *e, DAT_CONN_QUAL qual)
 {
-	const struct place place = place_of(n, qual);
+	const struct listener listener = listener_of(n, qual);
 
-	ep_connect(e->ep, &place);
+	ep_connect(e->ep, &listener);
 }
 
 void end_adopt(struct node *n, struct end *e, DAT_CR_HANDLE cr)
@@ -47,7 +47,7 @@ void end_adopt(struct node *n, struct end *e, DAT_CR_HANDLE cr)
 
 	OK(dat_cr_query(cr, DAT_CR_FIELD_ALL, &request));
 	e->ep = request.local_ep_handle;
-	CHECK(e->ep, "the provider made no EP");
+	CHECK(e->ep, "the provider created no EP");
 	OK(dat_ep_query(e->ep, DAT_EP_FIELD_ALL, &param));
 	param.pz_handle = n->pz;
 	param.recv_evd_handle = e->recv;
@@ -72,7 +72,7 @@ static void reserve_and_request(struct stage *s)
 	s->cr = node_request(s->n);
 }
 
-static void let_provider_make(struct stage *s)
+static void provider_creates_ep(struct stage *s)
 {
 	struct node *n = s->n;
 	DAT_CONN_QUAL qual;
@@ -109,14 +109,14 @@ static void disconnect_congested(struct stage *s)
 	OK(dat_ep_disconnect(s->e.ep, DAT_CLOSE_GRACEFUL_FLAG));
 }
 
-static void part(struct stage *s)
+static void disconnect(struct stage *s)
 {
 	OK(dat_ep_disconnect(s->e.ep, DAT_CLOSE_ABRUPT_FLAG));
 	expect_conn(s->e.conn, DAT_CONNECTION_EVENT_DISCONNECTED, s->e.ep);
 	expect_conn(s->peer.conn, DAT_CONNECTION_EVENT_DISCONNECTED, s->peer.ep);
 }
 
-static void reach(struct stage *s, DAT_EP_STATE state)
+static void enter_state(struct stage *s, DAT_EP_STATE state)
 {
 	switch (state) {
 	case DAT_EP_STATE_RESERVED:
@@ -129,7 +129,7 @@ static void reach(struct stage *s, DAT_EP_STATE state)
 		s->cr = end_request(s->n, &s->e, &s->psp);
 		break;
 	case DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING:
-		let_provider_make(s);
+		provider_creates_ep(s);
 		break;
 	case DAT_EP_STATE_COMPLETION_PENDING:
 		accept_peer(s);
@@ -143,7 +143,7 @@ static void reach(struct stage *s, DAT_EP_STATE state)
 		break;
 	case DAT_EP_STATE_DISCONNECTED:
 		establish(s);
-		part(s);
+		disconnect(s);
 		break;
 	default:
 		break;
@@ -163,26 +163,26 @@ void stage_set(struct node *n, const struct stage_row *row, struct stage *s)
 	s->m.size = sizeof(memory);
 	OK(lmr_create(n->ia, memory, sizeof(memory), n->pz, DAT_MEM_PRIV_ALL_FLAG, &s->m.lmr,
 		      &s->m.lmr_context, &s->m.rmr_context));
-	reach(s, row->state);
+	enter_state(s, row->state);
 }
 
 /* Calls */
 
-void call_open(struct node *n, struct call *c)
+void attempt_open(struct node *n, struct attempt *c)
 {
 	end_open(n, &c->a, NULL);
 	end_open(n, &c->b, NULL);
 	c->psp = node_listen(n, &c->qual);
 }
 
-DAT_CR_HANDLE call_make(struct node *n, struct call *c)
+DAT_CR_HANDLE attempt_start(struct node *n, struct attempt *c)
 {
-	call_open(n, c);
+	attempt_open(n, c);
 	end_connect(n, &c->a, c->qual);
 	return node_request(n);
 }
 
-void expect_established(struct call *c)
+void expect_established(struct attempt *c)
 {
 	expect_conn(c->a.conn, DAT_CONNECTION_EVENT_ESTABLISHED, c->a.ep);
 	expect_conn(c->b.conn, DAT_CONNECTION_EVENT_ESTABLISHED, c->b.ep);

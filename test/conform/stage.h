@@ -11,7 +11,7 @@ struct stage_row {
 	DAT_EP_STATE state;
 	const char *name;
 	DAT_RETURN_SUBTYPE subtype;	/* of DAT_INVALID_STATE in this state */
-	bool fleeting;			/* the state may end at any time */
+	bool transient;			/* the state may end at any time */
 	bool has_peer;			/* dat_ep_query() reports the peer's address */
 };
 
@@ -43,16 +43,16 @@ void end_adopt(struct node *n, struct end *e, DAT_CR_HANDLE cr);
 
 
 /* An end to connect, an end to accept with, and a service point of the IA. */
-struct call {
+struct attempt {
 	struct end a, b;
 	DAT_PSP_HANDLE psp;
 	DAT_CONN_QUAL qual;
 };
 
-void call_open(struct node *n, struct call *c);
+void attempt_open(struct node *n, struct attempt *c);
 /* Begins to connect and returns the request. */
-DAT_CR_HANDLE call_make(struct node *n, struct call *c);
-void expect_established(struct call *c);
-struct place place_of(const struct node *n, DAT_CONN_QUAL qual);
+DAT_CR_HANDLE attempt_start(struct node *n, struct attempt *c);
+void expect_established(struct attempt *c);
+struct listener listener_of(const struct node *n, DAT_CONN_QUAL qual);
 
 #endif

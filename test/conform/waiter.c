@@ -46,7 +46,7 @@ void cno_waiter_start(struct waiter *w, DAT_CNO_HANDLE cno)
 	waiter_start(w);
 }
 
-void waiter_joins(struct waiter *w)
+void waiter_join(struct waiter *w)
 {
 	struct timespec until;
 
@@ -55,9 +55,9 @@ void waiter_joins(struct waiter *w)
 	CHECK(!pthread_timedjoin_np(w->thread, NULL, &until), "the thread still waits");
 }
 
-void waiter_ends(struct waiter *w, DAT_RETURN type)
+void waiter_expect(struct waiter *w, DAT_RETURN type)
 {
-	waiter_joins(w);
+	waiter_join(w);
 	pair_ret(__FILE__, __LINE__, "the wait", w->ret, type);
 }
 
@@ -77,7 +77,7 @@ static void handle(struct sigaction *old, int flags)
 	SAME(sigaction(SIGUSR1, &action, old), 0);
 }
 
-void waiter_interrupted(struct waiter *w)
+void waiter_expect_interrupt(struct waiter *w)
 {
 	int64_t deadline = pair_deadline(PAIR_LIMIT);
 	struct sigaction old;
@@ -89,12 +89,12 @@ void waiter_interrupted(struct waiter *w)
 		pthread_kill(w->thread, SIGUSR1);
 		poll(NULL, 0, 1);
 	}
-	waiter_ends(w, DAT_INTERRUPTED_CALL);
-	CHECK(handled, "no signal");
+	waiter_expect(w, DAT_INTERRUPTED_CALL);
+	CHECK(handled, "no signal was handled");
 	sigaction(SIGUSR1, &old, NULL);
 }
 
-void waiter_restarted(struct waiter *w, DAT_EVD_HANDLE evd)
+void waiter_expect_restart(struct waiter *w, DAT_EVD_HANDLE evd)
 {
 	struct sigaction old;
 	int i;
@@ -105,7 +105,7 @@ void waiter_restarted(struct waiter *w, DAT_EVD_HANDLE evd)
 		wait_asleep(w->tid);
 	}
 	put_se(evd, 1);
-	waiter_ends(w, DAT_SUCCESS);
-	CHECK(handled, "no signal");
+	waiter_expect(w, DAT_SUCCESS);
+	CHECK(handled, "no signal was handled");
 	sigaction(SIGUSR1, &old, NULL);
 }

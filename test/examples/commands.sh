@@ -54,7 +54,7 @@ examples()
 run()
 {
 	(cd "$tmp" && sh -c "$1") >"$tmp/out" 2>"$tmp/err" </dev/null ||
-		fail "it ends with an error: $1"
+		fail "exited with an error: $1"
 }
 
 # has FILE PATTERN COMMAND
@@ -73,13 +73,13 @@ serve()
 	read -r _ <&3
 }
 
-# visit COMMAND - runs the server's client
-visit()
+# run_server_client COMMAND - runs the server's client
+run_server_client()
 {
 	run "$1 -p $port $briefly"
 	has out '^ *1M |' "$1"
 	cat <&3 >"$tmp/err"
-	wait "$server" || fail "the server ends with an error"
+	wait "$server" || fail "the server exited with an error"
 }
 
 # command_line LINE - runs it and checks the effect
@@ -103,7 +103,7 @@ command_line()
 		sed 's|[^ ]*/libdaplofi|libdaplofi|' "$tmp/dat.conf.new" >"$tmp/new.conf"
 		run 'DAT_OVERRIDE=$PWD/new.conf datinfo --list'
 		has out '^ofi-tcp .* tcp ' "$1"
-		[ -s "$tmp/err" ] && fail "there are complaints about the file of: $1" ;;
+		[ -s "$tmp/err" ] && fail "warnings about the file of: $1" ;;
 	"datinfo --conf")
 		run "$1"
 		has out '^ofi-tcp u1.2 .* "provider=tcp" ""$' "$1" ;;
@@ -119,7 +119,7 @@ command_line()
 	"datperf --server")
 		serve "$1" ;;
 	"datperf node1")
-		visit "datperf 127.0.0.1" ;;
+		run_server_client "datperf 127.0.0.1" ;;
 	*"datperf --local"*--peers*)
 		run "$1 $briefly"
 		has out '^ *100 ' "$1" ;;
@@ -127,7 +127,7 @@ command_line()
 		run "$1 $briefly"
 		has out '^ *1M ' "$1" ;;
 	*)
-		fail "this test does not know what to expect of: $1" ;;
+		fail "this test has no expectation for: $1" ;;
 	esac
 }
 
@@ -181,18 +181,18 @@ cp "$tmp/dat.conf" "$tmp/test"
 ln -s bin "$tmp/util"
 try "$tmp/lines"
 
-# notices LINE - checks that LINE is found wrong
-notices()
+# rejects LINE - checks that LINE is found wrong
+rejects()
 {
 	printf '%s\n' "$1" >"$tmp/lines"
-	(bad=0 && try "$tmp/lines" >/dev/null && exit $bad) && fail "this test takes anything: $1"
+	(bad=0 && try "$tmp/lines" >/dev/null && exit $bad) && fail "this test accepts a wrong line: $1"
 }
 
-notices '$ datinfo --frobnicate'
-notices '$ datinfo -D no-such-ia | grep max_message_size'
-notices 'net u2.0 threadsafe default libno-such.so dapl.2.0 "" ""'
-notices 'net u2.0 threadsafe'
+rejects '$ datinfo --frobnicate'
+rejects '$ datinfo -D no-such-ia | grep max_message_size'
+rejects 'net u2.0 threadsafe default libno-such.so dapl.2.0 "" ""'
+rejects 'net u2.0 threadsafe'
 
 [ $tried -ge 15 ] || fail "only $tried lines were found"
-echo "$tried lines tried"
+echo "$tried lines tested"
 exit $bad

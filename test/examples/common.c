@@ -47,12 +47,12 @@ const char *host_of(const struct node *n)
 	static char host[INET_ADDRSTRLEN];
 
 	if (n->address.ss_family != AF_INET)
-		skip("the address of the IA is not of IPv4");
+		skip("the IA's address is not IPv4");
 	inet_ntop(AF_INET, &((const struct sockaddr_in *)&n->address)->sin_addr, host, sizeof(host));
 	return host;
 }
 
-pthread_t apart(void *(*function)(void *), void *arg)
+pthread_t start_thread(void *(*function)(void *), void *arg)
 {
 	pthread_t thread;
 
@@ -60,19 +60,19 @@ pthread_t apart(void *(*function)(void *), void *arg)
 	return thread;
 }
 
-void rejoin(pthread_t thread)
+void join_thread(pthread_t thread)
 {
 	SAME(pthread_join(thread, NULL), 0);
 }
 
-void call_accept(struct node *n, struct call *c)
+void attempt_accept(struct node *n, struct attempt *c)
 {
-	DAT_CR_HANDLE cr = call_make(n, c);
+	DAT_CR_HANDLE cr = attempt_start(n, c);
 
 	OK(dat_cr_accept(cr, c->b.ep, 0, NULL));
 }
 
-void connect_when_heard(struct node *n, struct end *e, DAT_CONN_QUAL qual)
+void connect_when_listening(struct node *n, struct end *e, DAT_CONN_QUAL qual)
 {
 	DAT_EVENT event;
 	DAT_COUNT more;

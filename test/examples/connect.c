@@ -35,20 +35,21 @@ CHAPTER("connect");
 /* Requests */
 
 /* Begins to connect with private data; returns the request. */
-static DAT_CR_HANDLE call_with(struct node *n, struct call *c, const void *data, DAT_COUNT size)
+static DAT_CR_HANDLE request_with_data(struct node *n, struct attempt *c, const void *data,
+				       DAT_COUNT size)
 {
-	struct place place;
+	struct listener listener;
 
-	call_open(n, c);
-	place = place_of(n, c->qual);
-	connect_with(c->a.ep, &place, pair_scaled(PAIR_LIMIT), size, data);
+	attempt_open(n, c);
+	listener = listener_of(n, c->qual);
+	connect_with(c->a.ep, &listener, pair_scaled(PAIR_LIMIT), size, data);
 	return node_request(n);
 }
 
 CLAUSE("dat_cr_accept")
 {
-	struct call c;
-	DAT_CR_HANDLE cr = call_make(n, &c);
+	struct attempt c;
+	DAT_CR_HANDLE cr = attempt_start(n, &c);
 
 	OK(accept_and_wait(cr, c.b.ep, c.b.conn));
 	SAME(ep_state(c.b.ep), DAT_EP_STATE_CONNECTED);
@@ -64,67 +65,67 @@ CLAUSE("dat_cr_handoff")
 	DAT_PSP_HANDLE psp;
 	DAT_CR_HANDLE cr;
 	DAT_EVENT event;
-	struct call c;
+	struct attempt c;
 
 	OK(dat_psp_create(n->ia, first + service, evd, DAT_PSP_CONSUMER_FLAG, &psp));
-	cr = call_with(n, &c, &service, sizeof(service));
+	cr = request_with_data(n, &c, &service, sizeof(service));
 	OK(dispatch(cr, first));
 	expect_event(evd, DAT_CONNECTION_REQUEST_EVENT, &event);
-	CHECK(event.event_data.cr_arrival_event_data.sp_handle.psp_handle == psp, "another PSP");
+	CHECK(event.event_data.cr_arrival_event_data.sp_handle.psp_handle == psp, "wrong PSP");
 	OK(dat_cr_accept(event.event_data.cr_arrival_event_data.cr_handle, c.b.ep, 0, NULL));
 	expect_established(&c);
 }
 
 CLAUSE("dat_cr_handoff/INVALID_PARAMETER")
 {
-	struct call c;
-	DAT_CR_HANDLE cr = call_make(n, &c);
+	struct attempt c;
+	DAT_CR_HANDLE cr = attempt_start(n, &c);
 
 	FAILS(dispatch(cr, 1), DAT_INVALID_PARAMETER);
 	OK(cr_reject(cr, 0, NULL));
 	expect_conn(c.a.conn, DAT_CONNECTION_EVENT_PEER_REJECTED, c.a.ep);
 }
 
-static void expect_greeting(struct node *n, const char *sent, const char *wanted)
+static void expect_private_data(struct node *n, const char *sent, const char *wanted)
 {
 	char text[6];
-	struct call c;
+	struct attempt c;
 
-	OK(greeting(call_with(n, &c, sent, strlen(sent)), text, sizeof(text)));
+	OK(get_private_data(request_with_data(n, &c, sent, strlen(sent)), text, sizeof(text)));
 	CHECK(!strcmp(text, wanted), "\"%s\"", text);
 }
 
 CLAUSE("dat_cr_query")
 {
-	expect_greeting(n, "I am", "I am");
-	expect_greeting(n, "here I am", "here ");
-	expect_greeting(n, "", "");
+	expect_private_data(n, "I am", "I am");
+	expect_private_data(n, "here I am", "here ");
+	expect_private_data(n, "", "");
 }
 
 CLAUSE("dat_cr_reject")
 {
 	DAT_EVENT event;
-	struct call c;
+	struct attempt c;
 
-	OK(turn_down(call_make(n, &c), "busy"));
+	OK(reject_with_reason(attempt_start(n, &c), "busy"));
 	expect_event(c.a.conn, DAT_CONNECTION_EVENT_PEER_REJECTED, &event);
 #if DAT_VERSION_MAJOR >= 2
 	SAME(event.event_data.connect_event_data.private_data_size, 4);
-	CHECK(!memcmp(event.event_data.connect_event_data.private_data, "busy", 4), "other data");
+	CHECK(!memcmp(event.event_data.connect_event_data.private_data, "busy", 4), "wrong data");
 #endif
 }
 
 /* Service points */
 
-struct asked {
+struct service {
 	struct node *n;
 	struct end e;
 	DAT_CONN_QUAL qual;
 };
 
-static void *one_request_apart(void *arg)
+static void *one_request_thread(void *arg)
 {
-	struct asked *s = arg;
+	struct service *s = arg;
 	DAT_CR_HANDLE cr;
 
 	OK(one_request(s->n->ia, s->qual, &cr));
@@ -133,17 +134,17 @@ static void *one_request_apart(void *arg)
 }
 
 /* Runs @function in a thread: it waits for a request at @qual and accepts it with @e. */
-static void ask(struct node *n, void *(*function)(void *))
+static void serve_and_connect(struct node *n, void *(*function)(void *))
 {
-	struct asked s = { .n = n, .qual = fresh_qualifier() };
+	struct service s = { .n = n, .qual = fresh_qualifier() };
 	pthread_t thread;
 	struct end e;
 
 	end_open(n, &s.e, NULL);
 	end_open(n, &e, NULL);
-	thread = apart(function, &s);
-	connect_when_heard(n, &e, s.qual);
-	rejoin(thread);
+	thread = start_thread(function, &s);
+	connect_when_listening(n, &e, s.qual);
+	join_thread(thread);
 	expect_conn(s.e.conn, DAT_CONNECTION_EVENT_ESTABLISHED, s.e.ep);
 }
 
@@ -151,7 +152,7 @@ CLAUSE("dat_psp_create")
 {
 	DAT_CR_HANDLE cr;
 
-	ask(n, one_request_apart);
+	serve_and_connect(n, one_request_thread);
 	FAILS(one_request(n->ia, 0, &cr), DAT_INVALID_PARAMETER);
 }
 
@@ -160,7 +161,7 @@ CLAUSE("dat_psp_create_any")
 	DAT_PSP_HANDLE psp;
 	const char *text;
 	DAT_RETURN ret;
-	struct call c;
+	struct attempt c;
 
 	end_open(n, &c.a, NULL);
 	end_open(n, &c.b, NULL);
@@ -174,9 +175,9 @@ CLAUSE("dat_psp_create_any")
 	FAILS(listen_anywhere(n->ia, n->recv, &psp), DAT_INVALID_HANDLE);
 }
 
-static void *accept_at_apart(void *arg)
+static void *accept_at_thread(void *arg)
 {
-	struct asked *s = arg;
+	struct service *s = arg;
 
 	OK(accept_at(s->n->ia, s->qual, s->e.ep, s->n->cr));
 	return NULL;
@@ -184,7 +185,7 @@ static void *accept_at_apart(void *arg)
 
 CLAUSE("dat_rsp_create")
 {
-	ask(n, accept_at_apart);
+	serve_and_connect(n, accept_at_thread);
 	FAILS(accept_at(n->ia, fresh_qualifier(), node_ep(n, NULL), n->recv), DAT_INVALID_HANDLE);
 }
 
@@ -205,9 +206,9 @@ CLAUSE("dat_rsp_query")
 	DAT_RSP_HANDLE rsp;
 
 	OK(dat_rsp_create(n->ia, fresh_qualifier(), ep, n->cr, &rsp));
-	OK(give_up(rsp));
+	OK(free_rsp_and_ep(rsp));
 	FAILS(dat_ep_free(ep), DAT_INVALID_HANDLE);
-	FAILS(give_up(rsp), DAT_INVALID_HANDLE);
+	FAILS(free_rsp_and_ep(rsp), DAT_INVALID_HANDLE);
 }
 
 /* Connecting */
@@ -215,9 +216,9 @@ CLAUSE("dat_rsp_query")
 CLAUSE("dat_ep_connect")
 {
 	const char *host = host_of(n);
-	struct call c;
+	struct attempt c;
 
-	call_open(n, &c);
+	attempt_open(n, &c);
 	FAILS(connect_to(c.a.ep, "nowhere", c.qual), DAT_INVALID_ADDRESS);
 	OK(connect_to(c.a.ep, host, c.qual));
 	OK(dat_cr_accept(node_request(n), c.b.ep, 0, NULL));
@@ -227,11 +228,11 @@ CLAUSE("dat_ep_connect")
 
 CLAUSE("dat_ep_dup_connect")
 {
-	struct call c, second;
+	struct attempt c, second;
 	DAT_CR_PARAM request;
 	DAT_CR_HANDLE cr;
 
-	call_accept(n, &c);
+	attempt_accept(n, &c);
 	expect_established(&c);
 	end_open(n, &second.a, NULL);
 	end_open(n, &second.b, NULL);
@@ -239,7 +240,7 @@ CLAUSE("dat_ep_dup_connect")
 	cr = node_request(n);
 	OK(dat_cr_query(cr, DAT_CR_FIELD_ALL, &request));
 	SAME(request.private_data_size, sizeof("bulk data"));
-	CHECK(!strcmp(request.private_data, "bulk data"), "other data");
+	CHECK(!strcmp(request.private_data, "bulk data"), "wrong data");
 	OK(dat_cr_accept(cr, second.b.ep, 0, NULL));
 	expect_established(&second);
 }
@@ -262,7 +263,7 @@ CLAUSE("dat_ep_query")
 	struct couple c;
 
 	couple_make(n, &c, NULL, NULL);
-	expect_peer(c.a.ep, "nobody");
+	expect_peer(c.a.ep, "not connected");
 	couple_connect(n, &c);
 	expect_peer(c.a.ep, host);
 	expect_peer(c.b.ep, host);
@@ -320,7 +321,7 @@ CLAUSE("dat_ep_common_connect")
 	const char *host = host_of(n);
 	DAT_CSP_HANDLE csp;
 	unsigned short port = listen_first(n, &csp);
-	struct call c;
+	struct attempt c;
 
 	end_open(n, &c.a, NULL);
 	end_open(n, &c.b, NULL);
@@ -346,7 +347,8 @@ CLAUSE("dat_ep_create")
 	CHECK(param.ep_attr.max_recv_dtos >= 500 && param.ep_attr.max_request_dtos >= 500,
 	      "%d and %d", param.ep_attr.max_recv_dtos, param.ep_attr.max_request_dtos);
 	CHECK(param.recv_evd_handle == evd && param.request_evd_handle == evd &&
-	      param.connect_evd_handle == evd, "another EVD");
+		      param.connect_evd_handle == evd,
+	      "wrong EVD");
 	FAILS(make_ep(n->ia, n->recv, &evd, &ep), DAT_INVALID_HANDLE);
 	FAILS(dat_evd_query(evd, DAT_EVD_FIELD_ALL, &queue), DAT_INVALID_HANDLE);
 }
@@ -371,9 +373,9 @@ CLAUSE("dat_ep_modify")
 	struct couple c;
 
 	couple_open(n, &c);
-	FAILS(deepen(c.a.ep, 200), DAT_INVALID_STATE);
-	couple_part(&c, &c.a);
-	OK(deepen(c.a.ep, 200));
+	FAILS(set_depth(c.a.ep, 200), DAT_INVALID_STATE);
+	couple_disconnect(&c, &c.a);
+	OK(set_depth(c.a.ep, 200));
 	OK(dat_ep_query(c.a.ep, DAT_EP_FIELD_ALL, &param));
 	CHECK(param.ep_attr.max_recv_dtos >= 200 && param.ep_attr.max_request_dtos >= 200,
 	      "%d and %d", param.ep_attr.max_recv_dtos, param.ep_attr.max_request_dtos);
@@ -384,15 +386,15 @@ CLAUSE("dat_ep_disconnect")
 	struct couple c;
 
 	couple_open(n, &c);
-	OK(hang_up(c.a.ep, c.a.conn, pair_scaled(PAIR_LIMIT) * 1000));
+	OK(disconnect_wait(c.a.ep, c.a.conn, pair_scaled(PAIR_LIMIT) * 1000));
 	SAME(ep_state(c.a.ep), DAT_EP_STATE_DISCONNECTED);
 	expect_conn(c.b.conn, DAT_CONNECTION_EVENT_DISCONNECTED, c.b.ep);
-	FAILS(hang_up(node_ep(n, NULL), n->conn, 1), DAT_INVALID_STATE);
+	FAILS(disconnect_wait(node_ep(n, NULL), n->conn, 1), DAT_INVALID_STATE);
 }
 
 #define MESSAGES 16	/* exceeds the network's buffers */
 
-CLAUSE("dat_ep_disconnect/messages are left waiting")
+CLAUSE("dat_ep_disconnect/unsent messages")
 {
 	struct couple c;
 	struct mem m;
@@ -402,7 +404,7 @@ CLAUSE("dat_ep_disconnect/messages are left waiting")
 	mem_get(n, &m, 1u << 20);
 	for (k = 0; k < MESSAGES; k++)
 		post_send(c.a.ep, &m, 0, m.size, k);
-	OK(hang_up(c.a.ep, c.a.conn, 1000));
+	OK(disconnect_wait(c.a.ep, c.a.conn, 1000));
 	SAME(ep_state(c.a.ep), DAT_EP_STATE_DISCONNECTED);
 	SAME(drain(c.a.conn), 0);
 	SAME(drain(c.a.req), MESSAGES);
@@ -413,9 +415,9 @@ CLAUSE("dat_ep_reset")
 	DAT_DTO_COOKIE cookie = { .as_64 = 5 };
 	DAT_LMR_TRIPLET first;
 	struct mem m;
-	struct call c;
+	struct attempt c;
 
-	call_accept(n, &c);
+	attempt_accept(n, &c);
 	expect_established(&c);
 	mem_get(n, &m, 4096);
 	first = mem_segment(&m, 0, 64);
@@ -452,9 +454,9 @@ CLAUSE("dat_ep_free")
 	expect_conn(e.conn, DAT_CONNECTION_EVENT_ESTABLISHED, e.ep);
 	expect_conn(evd, DAT_CONNECTION_EVENT_ESTABLISHED, ep);
 	post_recv(ep, &m, 0, 64, 1);
-	OK(take_down(ep, m.lmr, pz, evd));
+	OK(free_all(ep, m.lmr, pz, evd));
 	expect_conn(e.conn, DAT_CONNECTION_EVENT_DISCONNECTED, e.ep);
-	FAILS(take_down(ep, m.lmr, pz, evd), DAT_INVALID_HANDLE);
+	FAILS(free_all(ep, m.lmr, pz, evd), DAT_INVALID_HANDLE);
 	FAILS(dat_lmr_free(m.lmr), DAT_INVALID_HANDLE);
 	FAILS(dat_pz_free(pz), DAT_INVALID_HANDLE);
 	FAILS(dat_evd_free(evd), DAT_INVALID_HANDLE);

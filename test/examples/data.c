@@ -81,18 +81,18 @@ CLAUSE("dat_ep_recv_query")
 {
 	DAT_EP_PARAM param;
 	struct couple c;
-	DAT_COUNT room = 0;
+	DAT_COUNT left = 0;
 
 	NEEDS_PROVIDER(ep_recv_info_supported);
 	couple_make(n, &c, NULL, NULL);
 	OK(dat_ep_query(c.a.ep, DAT_EP_FIELD_ALL, &param));
-	OK(room_for_receives(c.a.ep, &room));
-	SAME(room, param.ep_attr.max_recv_dtos);
-	while (room-- > 0)
+	OK(receives_left(c.a.ep, &left));
+	SAME(left, param.ep_attr.max_recv_dtos);
+	while (left-- > 0)
 		post_recv(c.a.ep, &c.m, 0, 64, 1);
-	OK(room_for_receives(c.a.ep, &room));
-	SAME(room, 0);
-	FAILS(room_for_receives(n->pz, &room), DAT_INVALID_HANDLE);
+	OK(receives_left(c.a.ep, &left));
+	SAME(left, 0);
+	FAILS(receives_left(n->pz, &left), DAT_INVALID_HANDLE);
 }
 
 CLAUSE("dat_ep_set_watermark")
@@ -105,11 +105,11 @@ CLAUSE("dat_ep_set_watermark")
 	OK(dat_ep_set_watermark(c.a.ep, 0, DAT_WATERMARK_INFINITE));
 	post_recv(c.a.ep, &c.m, 0, 64, 1);
 	expect_event(n->async, DAT_ASYNC_ERROR_EP_BROKEN, &event);
-	SAME(only_a_watermark(&event), DAT_TRUE);
+	SAME(is_watermark_event(&event), DAT_TRUE);
 	event.event_data.asynch_error_event_data.reason = (DAT_COUNT)~0;
-	SAME(only_a_watermark(&event), DAT_FALSE);
+	SAME(is_watermark_event(&event), DAT_FALSE);
 	event.event_number = DAT_ASYNC_ERROR_EVD_OVERFLOW;
-	SAME(only_a_watermark(&event), DAT_FALSE);
+	SAME(is_watermark_event(&event), DAT_FALSE);
 }
 
 /* Memory and RDMA */
@@ -117,24 +117,25 @@ CLAUSE("dat_ep_set_watermark")
 CLAUSE("dat_lmr_create")
 {
 	static unsigned char memory[4096];
-	DAT_RMR_CONTEXT there;
-	DAT_LMR_CONTEXT here;
+	DAT_RMR_CONTEXT rmr_context;
+	DAT_LMR_CONTEXT lmr_context;
 	DAT_LMR_HANDLE lmr;
 	struct couple c;
 	struct mem m;
 
 	couple_open(n, &c);
-	OK(register_window(n->ia, n->pz, memory, sizeof(memory), &lmr, &here, &there));
-	m = (struct mem){ memory, sizeof(memory), lmr, here, there };
+	OK(register_window(n->ia, n->pz, memory, sizeof(memory), &lmr, &lmr_context, &rmr_context));
+	m = (struct mem){ memory, sizeof(memory), lmr, lmr_context, rmr_context };
 	fill(c.m.base, 64, 1);
 	post_write(c.a.ep, &c.m, 0, 64, 1,
-		   &(struct grant){ (uintptr_t)memory, sizeof(memory), there }, 0);
+		   &(struct grant){ (uintptr_t)memory, sizeof(memory), rmr_context }, 0);
 	expect_dto(c.a.req, 1, DAT_DTO_SUCCESS, 64);
 	post_recv(c.a.ep, &c.m, HALF, 64, 2);
 	post_send(c.b.ep, &m, 0, 64, 3);
 	expect_dto(c.a.recv, 2, DAT_DTO_SUCCESS, 64);
 	verify(c.m.base + HALF, 64, 1);
-	FAILS(register_window(n->ia, n->recv, memory, sizeof(memory), &lmr, &here, &there),
+	FAILS(register_window(n->ia, n->recv, memory, sizeof(memory), &lmr, &lmr_context,
+			      &rmr_context),
 	      DAT_INVALID_HANDLE);
 }
 
@@ -142,13 +143,13 @@ CLAUSE("dat_lmr_create")
  * By the example of dat_ep_post_rdma_write: once the message has arrived, the second half is
  * written.
  */
-static void written_and_told(struct couple *c, const DAT_RMR_TRIPLET *to)
+static void written_and_notified(struct couple *c, const DAT_RMR_TRIPLET *to)
 {
 	DAT_LMR_TRIPLET from = mem_segment(&c->m, 0, 64);
 
 	fill(c->m.base, 64, 1);
 	post_recv(c->b.ep, &c->m, 0, 0, 2);
-	OK(put_and_tell(c->a.ep, &from, to, cookie_of(3)));
+	OK(put_and_notify(c->a.ep, &from, to, cookie_of(3)));
 	expect_dto(c->b.recv, 2, DAT_DTO_SUCCESS, 0);
 	verify(c->m.base + HALF, 64, 1);
 }
@@ -162,10 +163,10 @@ CLAUSE("dat_ep_post_rdma_write")
 	couple_open(n, &c);
 	from = mem_segment(&c.m, 0, 64);
 	to = mem_remote(&c.m, HALF, 64);
-	written_and_told(&c, &to);
+	written_and_notified(&c, &to);
 	expect_dto(c.a.req, 3, DAT_DTO_SUCCESS, 0);
 	expect_quiet(c.a.req);
-	FAILS(put_and_tell(node_ep(n, NULL), &from, &to, cookie_of(3)), DAT_INVALID_STATE);
+	FAILS(put_and_notify(node_ep(n, NULL), &from, &to, cookie_of(3)), DAT_INVALID_STATE);
 }
 
 CLAUSE("dat_ep_post_rdma_read")
@@ -214,7 +215,7 @@ CLAUSE("dat_lmr_sync_rdma_write")
 	to = mem_remote(&c.m, HALF, 64);
 	written = mem_segment(&c.m, HALF, 64);
 	post_recv(c.b.ep, &c.m, 0, 0, 2);
-	OK(put_and_tell(c.a.ep, &from, &to, cookie_of(3)));
+	OK(put_and_notify(c.a.ep, &from, &to, cookie_of(3)));
 	OK(wait_written(n->ia, &written, c.b.recv));
 	verify(c.m.base + HALF, 64, 1);
 	post_recv(c.b.ep, &c.m, 0, 0, 2);
@@ -230,7 +231,7 @@ CLAUSE("dat_lmr_query")
 	couple_open(n, &c);
 	OK(whole_lmr(c.m.lmr, &segment));
 	SAME(segment.segment_length, COUPLE_MEMORY);
-	CHECK(segment.virtual_address == address_of(&c.m, 0), "another address");
+	CHECK(segment.virtual_address == address_of(&c.m, 0), "wrong address");
 	OK(dat_ep_post_recv(c.b.ep, 1, &segment, cookie_of(1), DAT_COMPLETION_DEFAULT_FLAG));
 	post_send(c.a.ep, &c.m, 0, 64, 2);
 	expect_dto(c.b.recv, 1, DAT_DTO_SUCCESS, 64);
@@ -240,11 +241,11 @@ CLAUSE("dat_lmr_query")
 /* RMRs */
 
 /* Grants the second half to the peer of @e, by the example of dat_rmr_bind; returns the context. */
-static DAT_RMR_CONTEXT opened(struct couple *c, struct end *e, DAT_RMR_HANDLE rmr)
+static DAT_RMR_CONTEXT granted(struct couple *c, struct end *e, DAT_RMR_HANDLE rmr)
 {
 	DAT_RMR_CONTEXT context;
 
-	OK(open_to_peer(rmr, c->m.lmr, c->m.lmr_context, c->m.base + HALF, 64, e->ep, &context));
+	OK(grant_to_peer(rmr, c->m.lmr, c->m.lmr_context, c->m.base + HALF, 64, e->ep, &context));
 	expect_bind(e->req, rmr, (uintptr_t)rmr, DAT_RMR_BIND_SUCCESS);
 	return context;
 }
@@ -258,10 +259,11 @@ CLAUSE("dat_rmr_bind")
 	couple_open(n, &c);
 	OK(dat_rmr_create(n->pz, &rmr));
 	to = mem_remote(&c.m, HALF, 64);
-	to.rmr_context = opened(&c, &c.b, rmr);
-	written_and_told(&c, &to);
-	FAILS(open_to_peer(rmr, c.m.lmr, c.m.lmr_context, c.m.base + COUPLE_MEMORY, 64, c.b.ep,
-			   &to.rmr_context), DAT_INVALID_PARAMETER);
+	to.rmr_context = granted(&c, &c.b, rmr);
+	written_and_notified(&c, &to);
+	FAILS(grant_to_peer(rmr, c.m.lmr, c.m.lmr_context, c.m.base + COUPLE_MEMORY, 64, c.b.ep,
+			    &to.rmr_context),
+	      DAT_INVALID_PARAMETER);
 }
 
 CLAUSE("dat_rmr_create")
@@ -273,7 +275,7 @@ CLAUSE("dat_rmr_create")
 	couple_open(n, &c);
 	OK(make_rmrs(n->pz, rmrs, COUNT(rmrs)));
 	for (k = 0; k < COUNT(rmrs); k++)
-		opened(&c, &c.a, rmrs[k]);
+		granted(&c, &c.a, rmrs[k]);
 	FAILS(make_rmrs(n->recv, rmrs, COUNT(rmrs)), DAT_INVALID_HANDLE);
 }
 
@@ -285,7 +287,7 @@ CLAUSE("dat_rmr_query")
 	couple_open(n, &c);
 	OK(dat_rmr_create(n->pz, &rmr));
 	SAME(is_bound(rmr), DAT_FALSE);
-	opened(&c, &c.a, rmr);
+	granted(&c, &c.a, rmr);
 	SAME(is_bound(rmr), DAT_TRUE);
 	SAME(is_bound(n->pz), DAT_FALSE);
 }
@@ -313,7 +315,7 @@ CLAUSE("dat_rmr_create_for_ep")
 	OK(make_rmr(n->pz, &rmr));
 	OK(dat_rmr_query(rmr, DAT_RMR_FIELD_RMR_SCOPE, &param));
 	SAME(param.rmr_scope == DAT_RMR_SCOPE_EP, n->prov.rmr_scope_supported != DAT_RMR_SCOPE_PZ);
-	opened(&c, &c.a, rmr);
+	granted(&c, &c.a, rmr);
 	FAILS(make_rmr(n->recv, &rmr), DAT_INVALID_HANDLE);
 }
 
@@ -326,7 +328,7 @@ CLAUSE("dat_ep_post_send_with_invalidate")
 
 	couple_open(n, &c);
 	OK(dat_rmr_create(n->pz, &rmr));
-	context = opened(&c, &c.b, rmr);
+	context = granted(&c, &c.b, rmr);
 	fill(c.m.base, 64, 1);
 	post_recv(c.b.ep, &c.m, HALF, 64, 2);
 	OK(answer(c.a.ep, c.m.lmr_context, c.m.base, 64, context));
@@ -346,7 +348,7 @@ CLAUSE("dat_ep_post_rdma_read_to_rmr")
 
 	couple_open(n, &c);
 	OK(dat_rmr_create(n->pz, &rmr));
-	window = opened(&c, &c.a, rmr);
+	window = granted(&c, &c.a, rmr);
 	fill(c.m.base, 64, 1);
 	from = mem_remote(&c.m, 0, 64);
 	OK(fetch(c.a.ep, window, c.m.base + HALF, &from));
@@ -374,7 +376,7 @@ CLAUSE("dat_extension_op")
 	expect_event(c.a.req, (DAT_EVENT_NUMBER)DAT_IB_DTO_EVENT, &event);
 	SAME(event.event_data.dto_completion_event_data.status, DAT_DTO_SUCCESS);
 	CHECK(event.event_data.dto_completion_event_data.user_cookie.as_ptr == ticket,
-	      "another cookie");
+	      "wrong cookie");
 	SAME(*ticket, 40);
 	SAME(*counter, 41);
 	FAILS(take_ticket(node_ep(n, NULL), &remote, ticket, m.lmr_context), DAT_INVALID_STATE);
@@ -395,12 +397,12 @@ static DAT_SRQ_HANDLE couple_with(struct node *n, struct couple *c)
 	couple_make(n, c, NULL, NULL);
 	OK(dat_ep_free(c->b.ep));
 	c->b.req = c->b.recv;
-	OK(first_of_many(n->ia, n->pz, c->b.recv, c->b.conn, &attr, &srq, &c->b.ep));
+	OK(create_srq_and_ep(n->ia, n->pz, c->b.recv, c->b.conn, &attr, &srq, &c->b.ep));
 	couple_connect(n, c);
 	return srq;
 }
 
-static void give(DAT_SRQ_HANDLE srq, const struct mem *m, size_t offset)
+static void post_buffer(DAT_SRQ_HANDLE srq, const struct mem *m, size_t offset)
 {
 	DAT_LMR_TRIPLET segment = mem_segment(m, offset, 64);
 
@@ -418,13 +420,14 @@ CLAUSE("dat_srq_create")
 	srq = couple_with(n, &c);
 	OK(dat_srq_query(srq, DAT_SRQ_FIELD_ALL, &param));
 	CHECK(param.max_recv_dtos >= 64, "%d", param.max_recv_dtos);
-	give(srq, &c.m, HALF);
+	post_buffer(srq, &c.m, HALF);
 	fill(c.m.base, 64, 1);
 	post_send(c.a.ep, &c.m, 0, 64, 2);
 	expect_dto(c.b.recv, address_of(&c.m, HALF), DAT_DTO_SUCCESS, 64);
 	verify(c.m.base + HALF, 64, 1);
 	node_ep_attr(n, &attr);
-	FAILS(first_of_many(n->ia, n->pz, n->cr, n->conn, &attr, &second, &ep), DAT_INVALID_HANDLE);
+	FAILS(create_srq_and_ep(n->ia, n->pz, n->cr, n->conn, &attr, &second, &ep),
+	      DAT_INVALID_HANDLE);
 	FAILS(dat_srq_free(second), DAT_INVALID_HANDLE);
 }
 
@@ -451,14 +454,14 @@ CLAUSE("dat_srq_post_recv")
 	unsigned k;
 
 	srq = couple_with(n, &c);
-	give(srq, &c.m, HALF);
+	post_buffer(srq, &c.m, HALF);
 	fill(c.m.base, 64, 1);
 	for (k = 0; k < 2; k++) {
 		memset(&got, 0, sizeof(got));
 		post_send(c.a.ep, &c.m, 0, 60 + k, k);
 		expect_event(c.b.recv, DAT_DTO_COMPLETION_EVENT, &event);
 		OK(handle_message(srq, c.m.lmr_context, 64, &event, get_message));
-		CHECK(got.ep == c.b.ep && got.message == c.m.base + HALF, "another EP or buffer");
+		CHECK(got.ep == c.b.ep && got.message == c.m.base + HALF, "wrong EP or buffer");
 		SAME(got.length, 60 + k);
 	}
 	FAILS(handle_message(n->pz, c.m.lmr_context, 64, &event, get_message), DAT_INVALID_HANDLE);
@@ -468,8 +471,8 @@ static struct mem *spare;
 
 static DAT_RETURN post_spare(DAT_SRQ_HANDLE srq)
 {
-	give(srq, spare, 0);
-	give(srq, spare, 64);
+	post_buffer(srq, spare, 0);
+	post_buffer(srq, spare, 64);
 	return DAT_SUCCESS;
 }
 
@@ -505,13 +508,13 @@ CLAUSE("dat_srq_resize")
 	srq = couple_with(n, &c);
 	OK(dat_srq_query(srq, DAT_SRQ_FIELD_ALL, &param));
 	for (k = 1; k < param.max_recv_dtos; k++)
-		give(srq, &c.m, HALF);
-	OK(widen(srq));
+		post_buffer(srq, &c.m, HALF);
+	OK(double_srq(srq));
 	OK(dat_srq_query(srq, DAT_SRQ_FIELD_ALL, &param));
 	SAME(param.max_recv_dtos, k);
-	give(srq, &c.m, HALF);
-	OK(widen(srq));
+	post_buffer(srq, &c.m, HALF);
+	OK(double_srq(srq));
 	OK(dat_srq_query(srq, DAT_SRQ_FIELD_ALL, &param));
 	CHECK(param.max_recv_dtos >= 2 * k, "%d", param.max_recv_dtos);
-	FAILS(widen(n->pz), DAT_INVALID_HANDLE);
+	FAILS(double_srq(n->pz), DAT_INVALID_HANDLE);
 }

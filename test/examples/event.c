@@ -62,7 +62,7 @@ static void expect_handled(unsigned number, uintptr_t sum)
 	while (number--)
 		SAME(sem_wait(&handled.number), 0);
 	SAME(handled.sum, sum);
-	CHECK(sem_trywait(&handled.number), "more events than there were");
+	CHECK(sem_trywait(&handled.number), "more events than were posted");
 }
 
 /* EVDs */
@@ -89,9 +89,9 @@ CLAUSE("dat_evd_dequeue")
 
 CLAUSE("dat_evd_wait")
 {
-	struct call c;
+	struct attempt c;
 
-	call_accept(n, &c);
+	attempt_accept(n, &c);
 	OK(wait_connected(c.a.conn));
 	OK(wait_connected(c.b.conn));
 	OK(dat_ep_disconnect(c.a.ep, DAT_CLOSE_ABRUPT_FLAG));
@@ -102,9 +102,9 @@ CLAUSE("dat_evd_post_se")
 {
 	DAT_EVD_HANDLE evd = evd_of(n, DAT_HANDLE_NULL);
 
-	OK(tell(evd, n));
+	OK(notify(evd, n));
 	expect_software(evd, (uintptr_t)n);
-	FAILS(tell(n->recv, n), DAT_INVALID_PARAMETER);
+	FAILS(notify(n->recv, n), DAT_INVALID_PARAMETER);
 }
 
 #define DEPTH 4
@@ -175,11 +175,11 @@ CLAUSE("dat_evd_resize")
 	DAT_EVD_PARAM before, after;
 
 	OK(dat_evd_query(evd, DAT_EVD_FIELD_ALL, &before));
-	OK(make_room(evd, 5));
+	OK(extend_evd(evd, 5));
 	OK(dat_evd_query(evd, DAT_EVD_FIELD_ALL, &after));
 	SAME(after.evd_qlen, before.evd_qlen + 5);
-	FAILS(make_room(evd, n->attr.max_evd_qlen), DAT_INVALID_PARAMETER);
-	FAILS(make_room(n->pz, 5), DAT_INVALID_HANDLE);
+	FAILS(extend_evd(evd, n->attr.max_evd_qlen), DAT_INVALID_PARAMETER);
+	FAILS(extend_evd(n->pz, 5), DAT_INVALID_HANDLE);
 }
 
 struct waiting {
@@ -188,7 +188,7 @@ struct waiting {
 	DAT_RETURN ret;
 };
 
-static void *handle_events_apart(void *arg)
+static void *handle_events_thread(void *arg)
 {
 	struct waiting *w = arg;
 
@@ -203,11 +203,11 @@ CLAUSE("dat_evd_set_unwaitable")
 
 	handled_reset();
 	put_se(w.one, 1);
-	thread = apart(handle_events_apart, &w);
+	thread = start_thread(handle_events_thread, &w);
 	put_se(w.one, 2);
 	expect_handled(2, 3);
 	OK(dat_evd_set_unwaitable(w.one));
-	rejoin(thread);
+	join_thread(thread);
 	OK(w.ret);
 	FAILS(handle_events(n->pz, handle_one), DAT_INVALID_HANDLE);
 }
@@ -230,7 +230,7 @@ CLAUSE("dat_evd_clear_unwaitable")
 
 static DAT_EVD_HANDLE burst;
 
-static void handle_and_go_on(const DAT_EVENT *event)
+static void handle_and_post_more(const DAT_EVENT *event)
 {
 	if (!handled.sum)
 		put_se(burst, 4);
@@ -247,12 +247,12 @@ CLAUSE("dat_evd_disable")
 	put_se(burst, 1);
 	put_se(burst, 2);
 	OK(dat_cno_wait(cno, 0, &hint));
-	serve_burst(burst, handle_and_go_on);
+	serve_burst(burst, handle_and_post_more);
 	expect_handled(3, 7);
 	FAILS(dat_cno_wait(cno, 0, &hint), DAT_QUEUE_EMPTY);
 	put_se(burst, 8);
 	OK(dat_cno_wait(cno, 0, &hint));
-	CHECK(hint == burst, "another EVD");
+	CHECK(hint == burst, "wrong EVD");
 }
 
 /* CNOs */
@@ -262,7 +262,7 @@ static void expect_hint(DAT_CNO_HANDLE cno, DAT_EVD_HANDLE evd)
 	DAT_EVD_HANDLE hint;
 
 	OK(dat_cno_wait(cno, pair_scaled(PAIR_LIMIT) * 1000, &hint));
-	CHECK(hint == evd, "another EVD");
+	CHECK(hint == evd, "wrong EVD");
 }
 
 CLAUSE("dat_cno_create")
@@ -301,7 +301,7 @@ CLAUSE("dat_evd_modify_cno")
 	FAILS(replace_cno(second, n->pz, evds, 2), DAT_INVALID_HANDLE);
 }
 
-static void *serve_apart(void *arg)
+static void *serve_thread(void *arg)
 {
 	struct waiting *w = arg;
 
@@ -317,7 +317,7 @@ CLAUSE("dat_cno_wait")
 	handled_reset();
 	w.one = evd_of(n, w.cno);
 	w.two = evd_of(n, w.cno);
-	thread = apart(serve_apart, &w);
+	thread = start_thread(serve_thread, &w);
 	put_se(w.one, 1);
 	put_se(w.two, 2);
 	put_se(w.one, 4);
@@ -326,7 +326,7 @@ CLAUSE("dat_cno_wait")
 	expect_handled(1, 15);
 	OK(dat_ia_close(n->ia, DAT_CLOSE_ABRUPT_FLAG));
 	n->ia = DAT_HANDLE_NULL;
-	rejoin(thread);
+	join_thread(thread);
 	FAILS(w.ret, DAT_INVALID_HANDLE);	/* the CNO is freed */
 }
 
@@ -379,13 +379,13 @@ CLAUSE("dat_cno_modify_agent")
 
 #if DAT_VERSION_MAJOR >= 2
 
-static int told;	/* socket for the notification */
+static int notify_fd; /* socket for the notification */
 
-static void handle_and_tell(const DAT_EVENT *event)
+static void handle_and_notify(const DAT_EVENT *event)
 {
 	handle_one(event);
 	if (handled.sum == 3)
-		SAME(write(told, "x", 1), 1);
+		SAME(write(notify_fd, "x", 1), 1);
 }
 
 CLAUSE("dat_cno_fd_create")
@@ -397,12 +397,12 @@ CLAUSE("dat_cno_fd_create")
 
 	handled_reset();
 	SAME(socketpair(AF_UNIX, SOCK_STREAM, 0, sockets), 0);
-	told = sockets[1];
+	notify_fd = sockets[1];
 	OK(dat_cno_fd_create(n->ia, &fd, &cno));
 	evd = evd_of(n, cno);
 	put_se(evd, 1);
 	put_se(evd, 2);
-	serve_both(cno, fd, evd, sockets[0], handle_and_tell);
+	serve_both(cno, fd, evd, sockets[0], handle_and_notify);
 	expect_handled(2, 3);
 	close(sockets[0]);
 	close(sockets[1]);

@@ -20,13 +20,13 @@ const char *captured(void);
 /* The IA's address in digits, as the examples take it. Skips the clause if it is not IPv4. */
 const char *host_of(const struct node *n);
 
-/* apart() starts a thread for @function, which may wait; rejoin() joins it. */
-pthread_t apart(void *(*function)(void *), void *arg);
-void rejoin(pthread_t thread);
+/* start_thread() starts a thread for @function, which may wait; join_thread() joins it. */
+pthread_t start_thread(void *(*function)(void *), void *arg);
+void join_thread(pthread_t thread);
 
-/* Like call_make(), but also accepts the request; the events are still to come. */
-void call_accept(struct node *n, struct call *c);
+/* Like attempt_start(), but also accepts the request; the events are still to come. */
+void attempt_accept(struct node *n, struct attempt *c);
 /* Connects @e to @qual, repeatedly until there is a listener, and waits until it is accepted. */
-void connect_when_heard(struct node *n, struct end *e, DAT_CONN_QUAL qual);
+void connect_when_listening(struct node *n, struct end *e, DAT_CONN_QUAL qual);
 
 #endif

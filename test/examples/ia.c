@@ -85,7 +85,7 @@ CLAUSE("dat_ia_close")
 	ret = close_ia(n->ia);
 	text = captured();
 	OK(ret);
-	CHECK(!strcmp(text, "some objects are left\n"), "%s", text);
+	CHECK(!strcmp(text, "some objects are still open\n"), "%s", text);
 	FAILS(close_ia(n->ia), DAT_INVALID_HANDLE);
 	n->ia = DAT_HANDLE_NULL;
 }
@@ -118,7 +118,7 @@ CLAUSE("dat_registry_list_providers")
 	status = dat_registry_list_providers_main();
 	text = captured();
 	SAME(status, 0);
-	CHECK(strstr(text, line), "not among \"%s\"", text);
+	CHECK(strstr(text, line), "not listed in \"%s\"", text);
 }
 
 /* The registry directs an open to the example's function while it is registered. */
@@ -144,7 +144,7 @@ CLAUSE("dat_pz_query")
 
 	OK(evd_for_pz(n->pz, 5, &evd));
 	OK(dat_evd_query(evd, DAT_EVD_FIELD_ALL, &param));
-	CHECK(param.ia_handle == n->ia, "another IA");
+	CHECK(param.ia_handle == n->ia, "wrong IA");
 	CHECK(param.evd_qlen >= 5, "%d", param.evd_qlen);
 	FAILS(evd_for_pz(n->recv, 5, &evd), DAT_INVALID_HANDLE);
 }
@@ -166,7 +166,7 @@ CLAUSE("dats_get_ia_handle")
 	DAT_PZ_PARAM param;
 
 	OK(pz_describe(n->ia, &param));
-	CHECK(param.ia_handle == n->ia, "another IA");
+	CHECK(param.ia_handle == n->ia, "wrong IA");
 	FAILS(pz_describe(n->pz, &param), DAT_INVALID_HANDLE);
 }
 
@@ -177,7 +177,7 @@ CLAUSE("dat_strerror")
 	const char *text;
 
 	capture(2);
-	complain("dat_ep_create", dat_pz_free(n->recv));
+	print_error("dat_ep_create", dat_pz_free(n->recv));
 	text = captured();
 	CHECK(!strcmp(text, "dat_ep_create: DAT_INVALID_HANDLE DAT_INVALID_HANDLE_PZ\n"), "%s", text);
 }
@@ -201,23 +201,23 @@ static void expect_report(DAT_HANDLE handle, const char *what)
 
 CLAUSE("dat_get_handle_type")
 {
-	DAT_EVD_HANDLE gone = node_evd(n, 1, DAT_EVD_CR_FLAG);
+	DAT_EVD_HANDLE freed = node_evd(n, 1, DAT_EVD_CR_FLAG);
 
 	expect_report(n->ia, "the IA");
 	expect_report(n->recv, "an EVD");
 	expect_report(node_ep(n, NULL), "an EP");
 	expect_report(n->pz, "an object");
-	OK(dat_evd_free(gone));
-	expect_report(gone, "an object that is gone");
+	OK(dat_evd_free(freed));
+	expect_report(freed, "a freed object");
 }
 
 CLAUSE("dat_set_consumer_context")
 {
 	struct session one = { .number = 1 }, two = { .number = 2 };
 	DAT_EVENT event;
-	struct call c;
+	struct attempt c;
 
-	call_accept(n, &c);
+	attempt_accept(n, &c);
 	one.ep = c.a.ep;
 	two.ep = c.b.ep;
 	OK(attach(&one));
@@ -227,6 +227,6 @@ CLAUSE("dat_set_consumer_context")
 	expect_event(c.b.conn, DAT_CONNECTION_EVENT_ESTABLISHED, &event);
 	SAME(session_of(&event)->number, 2);
 	OK(dat_ep_free(c.b.ep));
-	CHECK(!session_of(&event), "of an EP that is gone");
+	CHECK(!session_of(&event), "the context of a freed EP");
 	FAILS(attach(&two), DAT_INVALID_HANDLE);
 }

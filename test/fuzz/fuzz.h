@@ -14,12 +14,13 @@
 /* Called with any bytes. Does not return if a check fails. */
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
 
-#define fuzz_expect(condition)                                                             \
-	do {                                                                               \
-		if (!(condition)) {                                                        \
-			fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
-			abort();                                                           \
-		}                                                                          \
+#define fuzz_expect(condition)                                                           \
+	do {                                                                             \
+		if (!(condition)) {                                                      \
+			fprintf(stderr, "%s:%d: check failed: %s\n", __FILE__, __LINE__, \
+				#condition);                                             \
+			abort();                                                         \
+		}                                                                        \
 	} while (0)
 
 #endif

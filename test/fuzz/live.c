@@ -87,7 +87,7 @@ static void answer(struct end *e, const DAT_EVENT *event)
 	}
 }
 
-static bool is_told(struct pair *p)
+static bool client_is_done(struct pair *p)
 {
 	struct pollfd fd = { .fd = p->fd, .events = POLLIN };
 
@@ -102,8 +102,8 @@ static void server(struct pair *p)
 
 	end_open(&e);
 	OK(dat_psp_create_any(e.n.ia, &qual, e.evd, DAT_PSP_CONSUMER_FLAG, &(DAT_PSP_HANDLE){ 0 }));
-	pair_tell_place(p, &e.n, qual);
-	while (!is_told(p))
+	pair_send_listener(p, &e.n, qual);
+	while (!client_is_done(p))
 		if (next_event(&e, 50, &event))
 			answer(&e, &event);
 	pair_sync(p);
@@ -123,7 +123,7 @@ struct batch {
 	bool honest;
 };
 
-static void batch_begin(struct batch *b, struct end *e, const struct place *place, bool honest)
+static void batch_begin(struct batch *b, struct end *e, const struct listener *listener, bool honest)
 {
 	int i;
 
@@ -132,7 +132,8 @@ static void batch_begin(struct batch *b, struct end *e, const struct place *plac
 	b->honest = honest;
 	for (i = 0; i < EPS; i++) {
 		b->attempt[i].ep = end_ep(e);
-		connect_with(b->attempt[i].ep, place, pair_scaled(honest ? PAIR_LIMIT : ATTEMPT), 0, NULL);
+		connect_with(b->attempt[i].ep, listener, pair_scaled(honest ? PAIR_LIMIT : ATTEMPT),
+			     0, NULL);
 	}
 }
 
@@ -218,7 +219,7 @@ static void batch_run(struct batch *b)
 			attempt_end(&b->attempt[i]);
 	}
 	for (i = 0; i < EPS; i++) {
-		CHECK(!b->honest || b->attempt[i].got, "no message over an honest connection");
+		CHECK(!b->honest || b->attempt[i].got, "no message over an unchanged connection");
 		OK(dat_ep_free(b->attempt[i].ep));
 	}
 	while (next_event(b->e, 0, &event))
@@ -234,32 +235,32 @@ static void client(struct pair *p)
 {
 	const unsigned seed = env_count("DAT_TEST_SEED", 1), n = env_count("DAT_TEST_BATCHES", 24);
 	struct proxy *proxy;
-	struct place place;
+	struct listener listener;
 	struct batch b;
 	struct end e;
 	unsigned i;
 
-	pair_learn_place(p, &place);
+	pair_recv_listener(p, &listener);
 	end_open(&e);
-	proxy = proxy_open(&place.address, place.qual, is_local(), seed);
-	place.qual = proxy_qual(proxy);
+	proxy = proxy_open(&listener.address, listener.qual, is_local(), seed);
+	listener.qual = proxy_qual(proxy);
 	pair_note("DAT_TEST_SEED=%u", seed);
 	for (i = 0; i < n; i++) {
 		const bool honest = i % HONEST_EVERY == HONEST_EVERY - 1;
 
 		proxy_set_honest(proxy, honest);
-		batch_begin(&b, &e, &place, honest);
+		batch_begin(&b, &e, &listener, honest);
 		batch_run(&b);
 	}
 	pair_note("%u messages changed", proxy_changes(proxy));
-	CHECK(proxy_changes(proxy), "nothing was changed");
+	CHECK(proxy_changes(proxy), "no message was changed");
 	pair_sync(p);
 	proxy_close(proxy);
 	end_close(&e);
 }
 
 static const struct pair_case cases[] = {
-	PAIR_CASE("side messages are changed on their way", server, client, .seconds = 120),
+	PAIR_CASE("CM messages changed by a proxy", server, client, .seconds = 120),
 };
 
 PAIR_MAIN(cases)

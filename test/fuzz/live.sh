@@ -48,6 +48,6 @@ fi
 for fabric in shm rxm local; do
 	DAT_TEST_IA=$(ia_of $fabric)
 	export DAT_TEST_IA
-	try "changed side messages, $fabric" ${TEST_RUNNER:-} "$program"
+	try "changed CM messages, $fabric" ${TEST_RUNNER:-} "$program"
 done
 finish

@@ -227,7 +227,7 @@ static void repeat(struct message *m)
 }
 
 /* Limits addresses to the loopback, so that no change makes an end contact another host. */
-static void stay_here(struct message *m)
+static void limit_to_loopback(struct message *m)
 {
 	struct dofi_side_msg msg;
 	unsigned char *addr;
@@ -262,7 +262,7 @@ static void change(struct proxy *p, struct link *l, struct message *m)
 		for (i = 1 + below(l, 3); i; i--)
 			field_change(p, l, m);
 	}
-	stay_here(m);
+	limit_to_loopback(m);
 	p->changes++;
 }
 
@@ -380,7 +380,7 @@ static socklen_t address_len(const struct sockaddr_storage *address)
 	return address->ss_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
 }
 
-static int onward(struct proxy *p)
+static int connect_onward(struct proxy *p)
 {
 	struct sockaddr_storage to = p->to;
 	struct sockaddr_un name;
@@ -400,7 +400,7 @@ static int onward(struct proxy *p)
 
 static void link_open(struct proxy *p)
 {
-	int fd = accept(p->listener, NULL, NULL), out = fd < 0 ? -1 : onward(p), i;
+	int fd = accept(p->listener, NULL, NULL), out = fd < 0 ? -1 : connect_onward(p), i;
 	struct link *l = NULL;
 
 	for (i = 0; i < LINKS && !l; i++)

@@ -11,7 +11,7 @@
 #define MAX_SEED 65536
 
 /* Copies to a block of exactly this length, so that tools detect reads beyond its end. */
-static void give(const unsigned char *bytes, size_t len)
+static void run_input(const unsigned char *bytes, size_t len)
 {
 	unsigned char *exact = malloc(len ? len : 1);
 
@@ -35,7 +35,7 @@ static void replay(const char *path)
 	len = fread(bytes, 1, sizeof(bytes), f);
 	fclose(f);
 	for (n = 0; n <= len; n++)
-		give(bytes, n);
+		run_input(bytes, n);
 }
 
 static unsigned replay_directory(const char *name)

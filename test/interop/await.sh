@@ -19,8 +19,8 @@ taken()
 			/proc/net/tcp /proc/net/tcp6 2>/dev/null
 }
 
-# until_so SECONDS COMMAND... - repeats COMMAND until it succeeds or SECONDS have passed
-until_so()
+# wait_until SECONDS COMMAND... - repeats COMMAND until it succeeds or SECONDS have passed
+wait_until()
 {
 	local end=$(($(date +%s) + $1))	# local, because COMMAND may call this function
 	shift

@@ -49,19 +49,19 @@ cost()
 	LD_LIBRARY_PATH=$2 dapltest -T Q -D "$1" -n "$3" -s "$host" >/dev/null 2>&1
 	read -r posts _ < <(calls $post "$few")
 	read -r more _ < <(calls $post "$many")
-	((more > posts)) || { echo "  it posted nothing:"; tail -n 5 "$tmp/client"; return; }
-	echo "  $((($(instructions "$many") - $(instructions "$few")) / (more - posts))) instructions each without looks at the EVD"
+	((more > posts)) || { echo "  no operation was posted:"; tail -n 5 "$tmp/client"; return; }
+	echo "  $((($(instructions "$many") - $(instructions "$few")) / (more - posts))) instructions each, without polls of the EVD"
 	for name in $post dat_evd_dequeue dat_evd_wait; do
 		read -r n sum < <(calls $name "$many")
 		((n)) && echo "  $name: $n of $((sum / n))"
 	done
 }
 
-echo "$((3 * iterations)) $operation of $size bytes, $pipeline under way, by a program that" \
+echo "$((3 * iterations)) $operation of $size bytes, $pipeline in flight, by a program that" \
 	"$([[ $mode = p ]] && echo polls || echo waits)"
 echo "OFED:"
 cost ofa-v2-rxe0 '' 62000
 echo "ours:"
 cost ofi-verbs "$build/.libs" 63000
-echo "ours, with the program's start, by function:"
+echo "ours, including program start, by function:"
 callgrind_annotate "$tmp/out.ofi-verbs.$((3 * iterations))" | grep -E '^ *[0-9,]+ \(' | head -n 30

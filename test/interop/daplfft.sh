@@ -22,7 +22,7 @@ feature()
 	if [ "$client_status" -eq 0 ] && [ "$(results)" = "$wanted" ]; then
 		passed "$name"
 	else
-		failed "$name" "it ended with $client_status, and: $(results), not $wanted"
+		failed "$name" "exit status $client_status, results $(results), not $wanted"
 	fi
 }
 
@@ -36,7 +36,7 @@ limit()
 	   ! grep -a ' fails' "$tmp/client" | grep -qv "^${5:-$}"; then
 		passed "$name"
 	else
-		failed "$name" "it ended with $client_status, or did not say \"$4\""
+		failed "$name" "exit status $client_status, or \"$4\" was not printed"
 	fi
 }
 

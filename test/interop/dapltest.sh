@@ -30,19 +30,19 @@ quit()
 	end_server
 	if judge client "$tmp/client" "$client_status" 'End of Work -- Client Exiting' &&
 	   judge server "$tmp/server" "$server_status" 'DT_cs_Server .*Exiting' &&
-	   said "$3" 'Transaction Test Finished for this client' &&
-	   said "$4" 'Finished performance test\.  Exiting'; then
+	   server_printed "$3" 'Transaction Test Finished for this client' &&
+	   server_printed "$4" 'Finished performance test\.  Exiting'; then
 		passed "$name"
 	else
 		failed "$name" "$why"
 	fi
 }
 
-# said COUNT PATTERN
-said()
+# server_printed COUNT PATTERN
+server_printed()
 {
 	n=$(grep -c "$2" "$tmp/server")
-	why="the server says \"$2\" $n times, not $1"
+	why="the server printed \"$2\" $n times, not $1"
 	[ "$n" -eq "$1" ]
 }
 

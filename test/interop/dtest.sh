@@ -6,12 +6,12 @@
 set -u
 . "${srcdir:-.}/test/interop/lib.sh"
 
-client_says()
+judge_client()
 {
 	judge client "$tmp/client" "$client_status" 'CONNECTED!' 'DAPL Test Complete\. PASSED'
 }
 
-server_says()
+judge_server()
 {
 	judge server "$tmp/server" "$server_status" 'CONNECTED!' 'DAPL Test Complete\. PASSED'
 }

@@ -8,14 +8,14 @@ set -u
 
 connections=1000
 
-client_says()
+judge_client()
 {
 	judge client "$tmp/client" "$client_status" \
 		"ALL $connections CONNECTED on Client!" 'DAPL Connection Test Complete\.' \
 		"Connections: .*Num=$connections"
 }
 
-server_says()
+judge_server()
 {
 	judge server "$tmp/server" "$server_status" \
 		"ALL $connections CONNECTED on Server!" 'DAPL Connection Test Complete\.'

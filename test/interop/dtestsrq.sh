@@ -8,13 +8,13 @@ set -u
 
 connections=10
 
-client_says()
+judge_client()
 {
 	judge client "$tmp/client" "$client_status" \
 		"ALL $connections CONNECTED on client!" 'DAPL RC SRQ Test Complete\.'
 }
 
-server_says()
+judge_server()
 {
 	judge server "$tmp/server" "$server_status" \
 		"ALL $connections CONNECTED on server!" 'DAPL RC SRQ Test Complete\.'

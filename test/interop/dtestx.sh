@@ -6,13 +6,13 @@
 set -u
 . "${srcdir:-.}/test/interop/lib.sh"
 
-client_says()
+judge_client()
 {
 	judge client "$tmp/client" "$client_status" 'RDMA_WRITE_WITH_IMMEDIATE_DATA test - PASSED' \
 		'CMP_SWAP test - PASSED' 'FETCH_ADD test - PASSED' 'immed/atomic test PASSED'
 }
 
-server_says()
+judge_server()
 {
 	judge server "$tmp/server" "$server_status" 'RDMA_WRITE_WITH_IMMEDIATE_DATA test - PASSED' \
 		'CMP_SWAP test - PASSED' 'FETCH_ADD test - PASSED' 'immed/atomic test PASSED'

@@ -67,11 +67,11 @@ for which in ofed ours; do
 		>"$tmp/server-$which" 2>&1 &
 done
 for which in ofed ours; do
-	until_so 30 listening ${port[$which]} || { echo "the server on ${ia[$which]} does not listen"; exit 1; }
+	wait_until 30 listening ${port[$which]} || { echo "the server on ${ia[$which]} does not listen"; exit 1; }
 done
 for mode in $modes; do
-	[[ $mode = p ]] && who='a program that polls' || who='a program that waits'
-	printf '%-26s %10s %10s       %s\n' "$who" OFED ours 'ours/OFED'
+	[[ $mode = p ]] && title='a program that polls' || title='a program that waits'
+	printf '%-26s %10s %10s       %s\n' "$title" OFED ours 'ours/OFED'
 	for pipeline in 1 16; do
 		for operation in RW RR; do
 			for size in 4 4096 65536; do

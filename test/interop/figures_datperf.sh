@@ -21,27 +21,27 @@ program=$build/util/.libs/datperf
 # another line for bare libfabric, with the name "raw"
 perf()
 {
-	local who=$1 size=$2
+	local side=$1 size=$2
 
 	shift 2
 	LD_LIBRARY_PATH=$build/.libs timeout 300 "$program" --local --bind --json -S "$size" \
-		-n "${FIGURES_ITERATIONS:-${iterations[$size]}}" "$@" >"$tmp/said" 2>&1 || return
-	tr -d '",' <"$tmp/said" | awk -v dat="$who" '
+		-n "${FIGURES_ITERATIONS:-${iterations[$size]}}" "$@" >"$tmp/output" 2>&1 || return
+	tr -d '",' <"$tmp/output" | awk -v dat="$side" '
 		$1 == "test:" { test = $2 }
-		$1 == "dat:" { who = dat }
-		$1 == "raw:" { who = "raw" }
+		$1 == "dat:" { side = dat }
+		$1 == "raw:" { side = "raw" }
 		$1 == "lat_us:" { us = $2 }
-		$1 == "bw_MBps:" { print who, test, us, $2 }'
+		$1 == "bw_MBps:" { print side, test, us, $2 }'
 }
 
 # row SIZE TEST METRIC COLUMN - prints the medians of all rounds
 row()
 {
-	local who
+	local side
 
-	for who in ofed raw ours; do
-		awk -v who=$who -v test="$2" -v c="$4" '$1 == who && $2 == test { print $c }' "$tmp/rounds" >"$tmp/$who"
-		(($(wc -l <"$tmp/$who") == rounds)) || { echo "datperf did not say $3 of $2, $who"; exit 1; }
+	for side in ofed raw ours; do
+		awk -v side=$side -v test="$2" -v c="$4" '$1 == side && $2 == test { print $c }' "$tmp/rounds" >"$tmp/$side"
+		(($(wc -l <"$tmp/$side") == rounds)) || { echo "datperf did not report $3 of $2 for $side"; exit 1; }
 	done
 	printf '%-6s %5s %-5s %10.3f %10.3f %10.3f   %9.3f %9.3f\n' "$2" "$1" "$3" \
 		"$(median <"$tmp/ofed")" "$(median <"$tmp/raw")" "$(median <"$tmp/ours")" \
@@ -57,7 +57,7 @@ ratio()
 printf '%-18s %10s %10s %10s   %9s %9s\n' datperf OFED bare ours bare/OFED ours/OFED
 for size in 4 4K 64K; do
 	for ((round = 0; round < rounds; round++)); do
-		perf ofed $size -D ofa-v2-rxe0 && perf ours $size -D ofi-verbs --raw || { cat "$tmp/said"; exit 1; }
+		perf ofed $size -D ofa-v2-rxe0 && perf ours $size -D ofi-verbs --raw || { cat "$tmp/output"; exit 1; }
 	done >"$tmp/rounds"
 	for test in send write read; do
 		row $size $test us 3

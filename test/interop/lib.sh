@@ -50,7 +50,7 @@ trap 'exit 99' HUP INT TERM
 n_run=0 n_bad=0 n_skip=0
 
 # say VERDICT NAME - prints one line of TAP
-say()
+report()
 {
 	n_run=$((n_run + 1))
 	printf '%s %d - %s\n' "$1" "$n_run" "$2"
@@ -58,14 +58,14 @@ say()
 
 passed()
 {
-	say ok "$1"
+	report ok "$1"
 }
 
 # failed NAME WHY - also prints the end of both programs' output
 failed()
 {
 	n_bad=$((n_bad + 1))
-	say 'not ok' "$1"
+	report 'not ok' "$1"
 	echo "# $2"
 	for f in server client; do
 		[ -s "$tmp/$f" ] && tail -n 25 "$tmp/$f" | tr -d '\0' | sed "s/^/# $f: /"
@@ -75,7 +75,7 @@ failed()
 skipped()
 {
 	n_skip=$((n_skip + 1))
-	say ok "$1 # SKIP $2"
+	report ok "$1 # SKIP $2"
 }
 
 finish()
@@ -106,7 +106,7 @@ need()
 	fi
 	debian_registry=$(ldd "$(command -v "$program")" | sed -n 's/.*libdat2\.so\.2 => \(\/[^ ]*\).*/\1/p')
 	lock
-	judge_is_awake
+	judge_self_test
 }
 
 # Locks the fixed ports, so that each has one user on a machine and tests with other ports run in
@@ -124,7 +124,7 @@ lock()
 lock_one()
 {
 	flock -w $((600 * scale)) "$1" || {
-		failed "$program" "another test holds a lock for $((10 * scale)) minutes"
+		failed "$program" "another test has held the lock for $((10 * scale)) minutes"
 		finish
 	}
 }
@@ -197,7 +197,7 @@ provider_file()
 }
 
 # Whether the server has mapped the libraries under test.
-server_is_right()
+server_has_libraries()
 {
 	grep -qF "$(registry_file "$1")" "/proc/$server_pid/maps" &&
 		grep -qF "$(provider_file)" "/proc/$server_pid/maps"
@@ -218,7 +218,7 @@ launch()
 	LD_LIBRARY_PATH=$(library_path "$which") timeout -k 5 $((seconds * 20)) \
 		sh -c 'echo $$ >"$0"; exec "$@"' "$tmp/pid" "$@" >"$tmp/server" 2>&1 8>&- 9>&- &
 	server_job=$!
-	until_so $((60 * scale)) server_ready_or_gone
+	wait_until $((60 * scale)) server_ready_or_gone
 	! port_in_use
 }
 
@@ -228,18 +228,18 @@ start_server()
 	which=$1
 	shift
 	rm -f "$tmp/server" "$tmp/client"
-	if ! until_so $((60 * scale)) ports_free; then
-		why="something else has one of the ports $ports $also_port"
+	if ! wait_until $((60 * scale)) ports_free; then
+		why="one of the ports $ports $also_port is in use"
 		return 1
 	fi
-	if ! until_so $((90 * scale)) launch "$@" || ! server_ready; then
-		why="the server does not listen at all of the ports $ports"
+	if ! wait_until $((90 * scale)) launch "$@" || ! server_ready; then
+		why="the server does not listen at every port of $ports"
 		stop_server
 		return 1
 	fi
 	server_pid=$(cat "$tmp/pid")
-	if ! server_is_right "$which"; then
-		why="the server is not on $(registry_file "$which") and $(provider_file)"
+	if ! server_has_libraries "$which"; then
+		why="the server has not loaded $(registry_file "$which") and $(provider_file)"
 		stop_server
 		return 1
 	fi
@@ -262,7 +262,7 @@ server_gone()
 # Waits for the server to end, for as long as a client may take, and stores its status.
 end_server()
 {
-	until_so "$seconds" server_gone || kill "$server_job"
+	wait_until "$seconds" server_gone || kill "$server_job"
 	wait "$server_job"
 	server_status=$?
 	server_job= server_pid=
@@ -296,48 +296,48 @@ bad_lines()
 # each PATTERN and no error
 judge()
 {
-	who=$1 file=$2 status=$3
+	role=$1 file=$2 status=$3
 	shift 3
 	if [ "$status" -ne 0 ]; then
-		why="the $who ended with $status"
+		why="the $role exited with status $status"
 		return 1
 	fi
 	if bad_lines "$file" >"$tmp/bad"; then
-		why="the $who says: $(head -n 1 "$tmp/bad")"
+		why="the $role printed: $(head -n 1 "$tmp/bad")"
 		return 1
 	fi
 	for pattern in "$@"; do
 		if ! tr -d '\0' <"$file" | grep -qE -e "$pattern"; then
-			why="the $who does not say \"$pattern\""
+			why="the $role did not print \"$pattern\""
 			return 1
 		fi
 	done
 }
 
 # Checks that judge detects the failure of a client without an adapter, whatever its exit status.
-judge_is_awake()
+judge_self_test()
 {
-	name="$program without an adapter is judged a failure"
+	name="$program without an adapter is detected as a failure"
 	case $program in
 	dapltest) set -- dapltest -T T -s "$host" -D ofi-nosuch client SR 4096 server SR 4096 ;;
 	*) set -- "$program" -P ofi-nosuch -s ;;
 	esac
 	run_client ours "$@"
 	if judge client "$tmp/client" 0; then
-		failed "$name" "it was taken for a success"
+		failed "$name" "its failure was not detected"
 	else
 		passed "$name"
 	fi
 	rm -f "$tmp/client"
 }
 
-# once REGISTRY IA NAME SERVER CLIENT - runs one server and one client; server_says and
-# client_says of the caller judge them. A server that finds a port in use, at its start or when a
+# once REGISTRY IA NAME SERVER CLIENT - runs one server and one client; judge_server and
+# judge_client of the caller judge them. A server that finds a port in use, at its start or when a
 # client has come, is run again: a socket in TIME_WAIT holds its port for a minute.
 once()
 {
 	name="$program, $3, $2, $1 libdat2"
-	until_so $((90 * scale)) attempt "$1" "$4" "$5"
+	wait_until $((90 * scale)) attempt "$1" "$4" "$5"
 	if [ -z "$why" ]; then
 		passed "$name"
 	else
@@ -356,7 +356,7 @@ attempt()
 	[ "$client_status" -eq 0 ] && ! bad_lines "$tmp/client" >/dev/null ||
 		kill "$server_job" 2>/dev/null
 	end_server
-	client_says && server_says || ! grep -q CONN_QUAL_IN_USE "$tmp/server"
+	judge_client && judge_server || ! grep -q CONN_QUAL_IN_USE "$tmp/server"
 }
 
 # on FABRIC REGISTRY FUNCTION - calls FUNCTION with the registry and the IA
@@ -376,7 +376,7 @@ everywhere()
 {
 	for r in $registries; do
 		if ! have_registry "$r"; then
-			skipped "$program, $r libdat2" "it is not installed"
+			skipped "$program, $r libdat2" "Debian's registry is not installed"
 			continue
 		fi
 		modes=$1

@@ -11,7 +11,7 @@ INTEROP_TESTS += $(interop_first) $(interop_next) $(interop_last) $(interop_end)
 EXTRA_DIST += \
 	$(INTEROP_TESTS) \
 	test/interop/await.sh \
-	test/interop/beside.sh \
+	test/interop/compare.sh \
 	test/interop/cost.sh \
 	test/interop/datperf.sh \
 	test/interop/figures.sh \

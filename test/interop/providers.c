@@ -73,8 +73,8 @@ static const char *const theirs_first[] = { "ofa-v2-rxe0", "ofi-verbs" };
 static const char *const ours_first[] = { "ofi-verbs", "ofa-v2-rxe0" };
 
 static const struct pair_case cases[] = {
-	PAIR_CASE("OFED's first", both, both, .arg = theirs_first),
-	PAIR_CASE("ours first", both, both, .arg = ours_first),
+	PAIR_CASE("OFED's provider first", both, both, .arg = theirs_first),
+	PAIR_CASE("this provider first", both, both, .arg = ours_first),
 };
 
 int main(int argc, char **argv)

@@ -26,10 +26,10 @@ void command(const char *format, ...)
 	vsnprintf(text, sizeof(text), format, ap);
 	va_end(ap);
 	if (system(text))
-		pair_skip("cannot: %s", text);
+		pair_skip("this command fails: %s", text);
 }
 
-static void interface_ask(unsigned long what, struct ifreq *ifr)
+static void interface_ioctl(unsigned long what, struct ifreq *ifr)
 {
 	int fd = socket(AF_INET, SOCK_DGRAM, 0);
 
@@ -43,7 +43,7 @@ void network_make(void)
 
 	if (unshare(CLONE_NEWNET))
 		pair_skip("unshare: %s", strerror(errno));
-	interface_ask(SIOCSIFFLAGS, &lo);
+	interface_ioctl(SIOCSIFFLAGS, &lo);
 }
 
 struct sockaddr_in cable_address(unsigned number)
@@ -58,7 +58,7 @@ static void wait_running(void)
 	int64_t deadline = pair_deadline(PAIR_LIMIT);
 
 	for (;;) {
-		interface_ask(SIOCGIFFLAGS, &ifr);
+		interface_ioctl(SIOCGIFFLAGS, &ifr);
 		if (ifr.ifr_flags & IFF_RUNNING)
 			return;
 		CHECK(pair_now() < deadline, "the cable does not come up");

@@ -23,7 +23,7 @@ static void cno_expect(DAT_CNO_HANDLE cno, DAT_EVD_HANDLE wanted)
 	DAT_EVD_HANDLE evd;
 
 	OK(dat_cno_wait(cno, pair_scaled(PAIR_LIMIT) * 1000, &evd));
-	CHECK(evd == wanted, "another EVD");
+	CHECK(evd == wanted, "wrong EVD");
 }
 
 static void cno_quiet(DAT_CNO_HANDLE cno)
@@ -49,7 +49,7 @@ static void cno_triggers(struct pair *p)
 	OK(dat_evd_create(n.ia, 4, cno, DAT_EVD_SOFTWARE_FLAG, &a));
 	OK(dat_evd_create(n.ia, 4, cno, DAT_EVD_SOFTWARE_FLAG, &b));
 	OK(dat_evd_query(a, DAT_EVD_FIELD_ALL, &param));
-	CHECK(param.cno_handle == cno, "another CNO");
+	CHECK(param.cno_handle == cno, "wrong CNO");
 	FAILS(dat_cno_wait(cno, 0, &hint), DAT_QUEUE_EMPTY);
 	cno_quiet(cno);
 	OK(post_se(b, 1));
@@ -111,7 +111,7 @@ static void agent_expect(unsigned count, DAT_EVD_HANDLE evd)
 	while (calls.count < count && !err)
 		err = pthread_cond_timedwait(&calls.cond, &calls.lock, &until);
 	SAME(calls.count, count);
-	CHECK(calls.evd == evd, "another EVD");
+	CHECK(calls.evd == evd, "wrong EVD");
 	pthread_mutex_unlock(&calls.lock);
 }
 
@@ -130,9 +130,9 @@ static void cno_agent(struct pair *p)
 	OK(dat_cno_query(cno, DAT_CNO_FIELD_ALL, &param));
 #if DAT_VERSION_MAJOR >= 2
 	SAME(param.proxy_type, DAT_PROXY_TYPE_AGENT);
-	CHECK(param.proxy.agent.proxy_agent_func == agent, "another agent");
+	CHECK(param.proxy.agent.proxy_agent_func == agent, "wrong agent");
 #else
-	CHECK(param.agent.proxy_agent_func == agent, "another agent");
+	CHECK(param.agent.proxy_agent_func == agent, "wrong agent");
 #endif
 	OK(dat_evd_create(n.ia, 8, cno, DAT_EVD_SOFTWARE_FLAG, &evd));
 	OK(post_se(evd, 1));
@@ -201,12 +201,13 @@ static void cno_blocked(struct pair *p)
 	cno_waiter_start(&w, cno);
 	OK(post_se(evd, 1));
 	OK(cno_waiter_end(&w));
-	CHECK(w.evd == evd, "another EVD");
+	CHECK(w.evd == evd, "wrong EVD");
 	/* closing the IA ends the wait, whether it had begun or not */
 	cno_waiter_start(&closed, cno);
 	OK(dat_ia_close(n.ia, DAT_CLOSE_ABRUPT_FLAG));
 	cno_waiter_end(&closed);
-	CHECK(closed.ret != DAT_SUCCESS || !closed.evd, "woken for nothing");
+	CHECK(closed.ret != DAT_SUCCESS || !closed.evd,
+	      "the wait returned an EVD that did not trigger");
 }
 
 /* Connection and DTO events trigger CNOs, too. */
@@ -228,7 +229,7 @@ static void cno_pair_server(struct pair *p)
 	ep = node_ep(&n, NULL);
 	post_recv(ep, &m, 0, 64, 1);
 	psp = node_listen(&n, &qual);
-	pair_tell_place(p, &n, qual);
+	pair_send_listener(p, &n, qual);
 	cno_expect(cno, n.cr);
 	OK(dat_cr_accept(node_request(&n), ep, 0, NULL));
 	cno_expect(cno, n.conn);
@@ -251,7 +252,7 @@ static void cno_pair_server(struct pair *p)
 
 static void cno_pair_client(struct pair *p)
 {
-	struct place place;
+	struct listener listener;
 	DAT_EP_HANDLE ep;
 	struct node n;
 	struct mem m;
@@ -259,8 +260,8 @@ static void cno_pair_client(struct pair *p)
 	node_open(&n);
 	mem_get(&n, &m, 64);
 	ep = node_ep(&n, NULL);
-	pair_learn_place(p, &place);
-	ep_connect(ep, &place);
+	pair_recv_listener(p, &listener);
+	ep_connect(ep, &listener);
 	expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, ep);
 	pair_sync(p);
 	post_send(ep, &m, 0, 64, 1);
@@ -300,7 +301,7 @@ static void cno_crowd(struct pair *p)
 	}
 	for (i = 0; i < WAITERS; i++) {
 		OK(cno_waiter_end(&w[i]));
-		CHECK(w[i].evd == evd[0] || w[i].evd == evd[1], "another EVD");
+		CHECK(w[i].evd == evd[0] || w[i].evd == evd[1], "wrong EVD");
 	}
 	cno_quiet(cno);
 	OK(dat_evd_free(evd[0]));
@@ -317,7 +318,7 @@ static void cno_crowd(struct pair *p)
 	}
 	for (i = 0; i < WAITERS; i++) {
 		OK(cno_waiter_end(&w[i]));
-		CHECK(!w[i].evd, "an EVD that is gone");
+		CHECK(!w[i].evd, "a freed EVD was returned");
 	}
 	OK(dat_cno_free(cno));
 	node_close(&n);
@@ -333,7 +334,7 @@ static void fd_expect(int epoll, DAT_CNO_HANDLE cno, DAT_EVD_HANDLE wanted)
 	SAME(epoll_wait(epoll, &ready, 1, (int)pair_scaled(PAIR_LIMIT)), 1);
 	CHECK(ready.data.ptr == cno && ready.events == EPOLLIN, "events %#x", ready.events);
 	OK(dat_cno_trigger(cno, &evd));
-	CHECK(evd == wanted, "another EVD");
+	CHECK(evd == wanted, "wrong EVD");
 	SAME(epoll_wait(epoll, &ready, 1, 0), 0);
 	FAILS(dat_cno_trigger(cno, &evd), DAT_QUEUE_EMPTY);
 	CHECK(!evd, "an EVD without a trigger");
@@ -358,7 +359,7 @@ static void cno_fd(struct pair *p)
 	FAILS(dat_cno_fd_create(n.ia, NULL, &cno), DAT_INVALID_PARAMETER);
 	FAILS(dat_cno_modify_agent(cno, DAT_OS_WAIT_PROXY_AGENT_NULL), DAT_INVALID_PARAMETER);
 	OK(dat_cno_query(cno, DAT_CNO_FIELD_ALL, &param));
-	CHECK(param.proxy_type == DAT_PROXY_TYPE_FD && param.proxy.fd == fd, "another descriptor");
+	CHECK(param.proxy_type == DAT_PROXY_TYPE_FD && param.proxy.fd == fd, "wrong descriptor");
 	OK(dat_get_handle_type(cno, &type));
 	SAME(type, DAT_HANDLE_TYPE_CNO);
 	OK(dat_set_consumer_context(cno, context));
@@ -387,7 +388,7 @@ static void cno_fd(struct pair *p)
 	OK(dat_get_consumer_context(cno, &context));
 	SAME(context.as_64, 77);
 	OK(dat_cno_free(cno));
-	CHECK(fcntl(fd, F_GETFD) == -1, "the descriptor is still there");
+	CHECK(fcntl(fd, F_GETFD) == -1, "the descriptor is still open");
 	FAILS(dat_cno_trigger(cno, &n.recv), DAT_INVALID_HANDLE);
 	close(epoll);
 	mem_put(&m);
@@ -400,7 +401,7 @@ static const struct pair_case cases[] = {
 	PAIR_CASE("agent", NULL, cno_agent),
 	PAIR_CASE("blocked waiters", NULL, cno_blocked),
 	PAIR_CASE("many waiters", NULL, cno_crowd),
-	PAIR_CASE("a whole connection", cno_pair_server, cno_pair_client),
+	PAIR_CASE("all events of a connection", cno_pair_server, cno_pair_client),
 #if DAT_VERSION_MAJOR >= 2
 	PAIR_CASE("file descriptor", cno_fd, cno_fd),
 #endif

@@ -35,7 +35,7 @@ static void data_server(struct pair *p)
 
 	node_open(&n);
 	psp = node_listen(&n, &qual);
-	pair_tell_place(p, &n, qual);
+	pair_send_listener(p, &n, qual);
 	for (i = 0; i < N_SIZES * N_SIZES; i++) {
 		DAT_COUNT theirs = data_size(&n, i / N_SIZES), mine = data_size(&n, i % N_SIZES);
 		DAT_EP_HANDLE ep = node_ep(&n, NULL);
@@ -48,7 +48,7 @@ static void data_server(struct pair *p)
 		memset(data, 0xee, sizeof(data));	/* the data was copied */
 		expect_event(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, &event);
 		SAME(event.event_data.connect_event_data.private_data_size, 0);
-		CHECK(event.event_data.connect_event_data.ep_handle == ep, "another EP");
+		CHECK(event.event_data.connect_event_data.ep_handle == ep, "wrong EP");
 		pair_unlink(p, &n, ep);
 		OK(dat_ep_free(ep));
 	}
@@ -59,12 +59,12 @@ static void data_server(struct pair *p)
 static void data_client(struct pair *p)
 {
 	unsigned char data[MAX_DATA];
-	struct place place;
+	struct listener listener;
 	struct node n;
 	size_t i;
 
 	node_open(&n);
-	pair_learn_place(p, &place);
+	pair_recv_listener(p, &listener);
 	for (i = 0; i < N_SIZES * N_SIZES; i++) {
 		DAT_COUNT mine = data_size(&n, i / N_SIZES), theirs = data_size(&n, i % N_SIZES);
 		DAT_EP_HANDLE ep = node_ep(&n, NULL);
@@ -72,13 +72,13 @@ static void data_client(struct pair *p)
 		DAT_EVENT event;
 
 		fill(data, mine, 2 * i);
-		connect_with(ep, &place, pair_scaled(PAIR_LIMIT), mine, data);
+		connect_with(ep, &listener, pair_scaled(PAIR_LIMIT), mine, data);
 		memset(data, 0xee, sizeof(data));	/* the data was copied */
 		expect_event(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, &event);
 		c = &event.event_data.connect_event_data;
-		CHECK(c->ep_handle == ep, "another EP");
+		CHECK(c->ep_handle == ep, "wrong EP");
 		check_data(c->private_data_size, c->private_data, theirs, 2 * i + 1);
-		check_peer(&n, ep, &place);
+		check_peer(&n, ep, &listener);
 		pair_unlink(p, &n, ep);
 		OK(dat_ep_free(ep));
 	}
@@ -88,20 +88,22 @@ static void data_client(struct pair *p)
 static void data_too_large(struct pair *p)
 {
 	struct node n;
-	struct place place = { .qual = 1 };
+	struct listener listener = { .qual = 1 };
 	unsigned char data[MAX_DATA + 1] = { 0 };
 	DAT_EP_HANDLE ep;
 	DAT_COUNT size;
 
 	(void)p;
 	node_open(&n);
-	place.address = n.address;
+	listener.address = n.address;
 	ep = node_ep(&n, NULL);
 	size = n.prov.max_private_data_size + 1;
-	FAILS(dat_ep_connect(ep, (DAT_IA_ADDRESS_PTR)&place.address, 1, 1000, size, data,
-			     DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG), DAT_INVALID_PARAMETER);
-	FAILS(dat_ep_connect(ep, (DAT_IA_ADDRESS_PTR)&place.address, 1, 1000, -1, data,
-			     DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG), DAT_INVALID_PARAMETER);
+	FAILS(dat_ep_connect(ep, (DAT_IA_ADDRESS_PTR)&listener.address, 1, 1000, size, data,
+			     DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG),
+	      DAT_INVALID_PARAMETER);
+	FAILS(dat_ep_connect(ep, (DAT_IA_ADDRESS_PTR)&listener.address, 1, 1000, -1, data,
+			     DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG),
+	      DAT_INVALID_PARAMETER);
 	SAME(ep_state(ep), DAT_EP_STATE_UNCONNECTED);
 	OK(dat_ep_free(ep));
 	node_close(&n);
@@ -122,7 +124,7 @@ static void reject_server(struct pair *p)
 
 	node_open(&n);
 	psp = node_listen(&n, &qual);
-	pair_tell_place(p, &n, qual);
+	pair_send_listener(p, &n, qual);
 	for (i = 0; i < N_SIZES; i++) {
 		DAT_CR_HANDLE cr = node_request(&n);
 
@@ -142,7 +144,7 @@ static void reject_server(struct pair *p)
 static void reject_client(struct pair *p)
 {
 	const DAT_CONNECTION_EVENT_DATA *c;
-	struct place place;
+	struct listener listener;
 	DAT_EP_HANDLE ep;
 	DAT_EVENT event;
 	struct mem m;
@@ -151,21 +153,21 @@ static void reject_client(struct pair *p)
 
 	node_open(&n);
 	mem_get(&n, &m, 64);
-	pair_learn_place(p, &place);
+	pair_recv_listener(p, &listener);
 	ep = node_ep(&n, NULL);
 	for (i = 0; i < N_SIZES; i++) {
 		post_recv(ep, &m, 0, 64, i);
-		ep_connect(ep, &place);
+		ep_connect(ep, &listener);
 		expect_event(n.conn, DAT_CONNECTION_EVENT_PEER_REJECTED, &event);
 		c = &event.event_data.connect_event_data;
-		CHECK(c->ep_handle == ep, "another EP");
+		CHECK(c->ep_handle == ep, "wrong EP");
 		check_data(c->private_data_size, c->private_data,
 			   REJECT_DATA ? data_size(&n, i) : 0, i);
 		SAME(ep_state(ep), DAT_EP_STATE_DISCONNECTED);
 		expect_dto(n.recv, i, DAT_DTO_ERR_FLUSHED, 0);
 		OK(dat_ep_reset(ep));
 	}
-	ep_connect(ep, &place);
+	ep_connect(ep, &listener);
 	expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, ep);
 	pair_unlink(p, &n, ep);
 	expect_quiet(n.conn);
@@ -184,7 +186,7 @@ static void refused_server(struct pair *p)
 	node_open(&n);
 	ep = node_ep(&n, NULL);
 	psp = node_listen(&n, &qual);
-	pair_tell_place(p, &n, qual);
+	pair_send_listener(p, &n, qual);
 	OK(dat_cr_accept(node_request(&n), ep, 0, NULL));
 	expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, ep);
 	OK(dat_psp_free(psp));
@@ -199,20 +201,20 @@ static void refused_server(struct pair *p)
 /* After its service point is freed a connection lives on, and new requests are refused. */
 static void refused_client(struct pair *p)
 {
-	struct place place, mapped;
+	struct listener listener, mapped;
 	DAT_EP_HANDLE ep, other;
 	struct node n;
 
 	node_open(&n);
 	ep = node_ep(&n, NULL);
 	other = node_ep(&n, NULL);
-	pair_learn_place(p, &place);
-	ep_connect(ep, &place);
+	pair_recv_listener(p, &listener);
+	ep_connect(ep, &listener);
 	expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, ep);
 	pair_sync(p);
-	connect_fails(&n, other, &place, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
+	connect_fails(&n, other, &listener, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
 	OK(dat_ep_reset(other));
-	mapped = place;
+	mapped = listener;
 	mapped.qual = UINT64_C(0x5eed000000000000) + getpid();
 	connect_fails(&n, other, &mapped, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
 	SAME(ep_state(ep), DAT_EP_STATE_CONNECTED);
@@ -236,11 +238,11 @@ static void timeout_server(struct pair *p)
 
 	node_open(&n);
 	psp = node_listen(&n, &qual);
-	pair_tell_place(p, &n, qual);
+	pair_send_listener(p, &n, qual);
 	cr = node_request(&n);
 	pair_sync(p);	/* the client has given up */
 	ep = node_ep(&n, NULL);
-	accept_in_vain(&n, cr, ep);
+	accept_gone(&n, cr, ep);
 	OK(dat_ep_reset(ep));
 	pair_sync(p);
 	OK(dat_cr_accept(node_request(&n), ep, 0, NULL));
@@ -254,7 +256,7 @@ static void timeout_server(struct pair *p)
 static void timeout_client(struct pair *p)
 {
 	unsigned ms = pair_scaled(TIMEOUT_MS);
-	struct place place;
+	struct listener listener;
 	DAT_EP_HANDLE ep;
 	DAT_EVENT event;
 	DAT_COUNT more;
@@ -263,13 +265,13 @@ static void timeout_client(struct pair *p)
 
 	node_open(&n);
 	ep = node_ep(&n, NULL);
-	pair_learn_place(p, &place);
+	pair_recv_listener(p, &listener);
 	start = pair_now();
-	connect_with(ep, &place, ms, 0, NULL);
+	connect_with(ep, &listener, ms, 0, NULL);
 	expect_conn(n.conn, DAT_CONNECTION_EVENT_TIMED_OUT, ep);
 	took = pair_now() - start;
 	CHECK(took >= ms * INT64_C(1000) && took <= (ms + pair_scaled(TOLERANCE_MS)) * INT64_C(1000),
-	      "%lld us instead of %u ms", (long long)took, ms);
+	      "timed out after %lld us instead of %u ms", (long long)took, ms);
 	SAME(ep_state(ep), DAT_EP_STATE_DISCONNECTED);
 	expect_quiet(n.conn);
 	pair_sync(p);
@@ -277,7 +279,7 @@ static void timeout_client(struct pair *p)
 	/* the time-out limits the attempt only */
 	OK(dat_ep_reset(ep));
 	ms = pair_scaled(AMPLE_MS);
-	connect_with(ep, &place, ms, 0, NULL);
+	connect_with(ep, &listener, ms, 0, NULL);
 	expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, ep);
 	FAILS(dat_evd_wait(n.conn, 2 * ms * 1000, 1, &event, &more), DAT_TIMEOUT_EXPIRED);
 	pair_unlink(p, &n, ep);
@@ -286,14 +288,14 @@ static void timeout_client(struct pair *p)
 }
 
 /* The kernel refuses a TCP connection to a multicast address, with and without a route. */
-static void unreachable_place(struct node *n, struct place *place)
+static void unreachable_address(struct node *n, struct listener *listener)
 {
-	struct sockaddr_in *in = (struct sockaddr_in *)&place->address;
-	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)&place->address;
+	struct sockaddr_in *in = (struct sockaddr_in *)&listener->address;
+	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)&listener->address;
 
-	memset(place, 0, sizeof(*place));
-	place->qual = 45248;
-	place->address.ss_family = n->address.ss_family;
+	memset(listener, 0, sizeof(*listener));
+	listener->qual = 45248;
+	listener->address.ss_family = n->address.ss_family;
 	if (n->address.ss_family == AF_INET6)
 		CHECK(inet_pton(AF_INET6, "ff05::1", &in6->sin6_addr) == 1, "address");
 	else
@@ -302,18 +304,18 @@ static void unreachable_place(struct node *n, struct place *place)
 
 static void unreachable(struct pair *p)
 {
-	struct place place;
+	struct listener listener;
 	DAT_EP_HANDLE ep;
 	struct node n;
 
 	(void)p;
 	node_open(&n);
 	ep = node_ep(&n, NULL);
-	unreachable_place(&n, &place);
-	connect_fails(&n, ep, &place, DAT_CONNECTION_EVENT_UNREACHABLE);
+	unreachable_address(&n, &listener);
+	connect_fails(&n, ep, &listener, DAT_CONNECTION_EVENT_UNREACHABLE);
 	OK(dat_ep_reset(ep));
-	place.qual = UINT64_C(1) << 40;
-	connect_fails(&n, ep, &place, DAT_CONNECTION_EVENT_UNREACHABLE);
+	listener.qual = UINT64_C(1) << 40;
+	connect_fails(&n, ep, &listener, DAT_CONNECTION_EVENT_UNREACHABLE);
 	OK(dat_ep_free(ep));
 	node_close(&n);
 }
@@ -349,7 +351,7 @@ static void late_accept_server(struct pair *p)
 	node_open(&n);
 	ep = node_ep(&n, NULL);
 	psp = node_listen(&n, &qual);
-	pair_tell_place(p, &n, qual);
+	pair_send_listener(p, &n, qual);
 	cr = node_request(&n);
 	OK(dat_psp_free(psp));
 	OK(dat_cr_accept(cr, ep, 0, NULL));
@@ -362,14 +364,14 @@ static void late_accept_server(struct pair *p)
 
 static void plain_client(struct pair *p)
 {
-	struct place place;
+	struct listener listener;
 	DAT_EP_HANDLE ep;
 	struct node n;
 
 	node_open(&n);
 	ep = node_ep(&n, NULL);
-	pair_learn_place(p, &place);
-	ep_connect(ep, &place);
+	pair_recv_listener(p, &listener);
+	ep_connect(ep, &listener);
 	expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, ep);
 	pair_unlink(p, &n, ep);
 	expect_quiet(n.conn);
@@ -384,7 +386,7 @@ static void unanswered_closed_server(struct pair *p)
 
 	node_open(&n);
 	node_listen(&n, &qual);
-	pair_tell_place(p, &n, qual);
+	pair_send_listener(p, &n, qual);
 	node_request(&n);
 	OK(dat_ia_close(n.ia, DAT_CLOSE_ABRUPT_FLAG));
 	pair_sync(p);
@@ -397,21 +399,21 @@ static void unanswered_exit_server(struct pair *p)
 
 	node_open(&n);
 	node_listen(&n, &qual);
-	pair_tell_place(p, &n, qual);
+	pair_send_listener(p, &n, qual);
 	node_request(&n);
 	_exit(EXIT_SUCCESS);
 }
 
 static void unanswered_closed_client(struct pair *p)
 {
-	struct place place;
+	struct listener listener;
 	DAT_EP_HANDLE ep;
 	struct node n;
 
 	node_open(&n);
 	ep = node_ep(&n, NULL);
-	pair_learn_place(p, &place);
-	connect_fails(&n, ep, &place, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
+	pair_recv_listener(p, &listener);
+	connect_fails(&n, ep, &listener, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
 	pair_sync(p);
 	OK(dat_ep_free(ep));
 	node_close(&n);
@@ -419,14 +421,14 @@ static void unanswered_closed_client(struct pair *p)
 
 static void unanswered_exit_client(struct pair *p)
 {
-	struct place place;
+	struct listener listener;
 	DAT_EP_HANDLE ep;
 	struct node n;
 
 	node_open(&n);
 	ep = node_ep(&n, NULL);
-	pair_learn_place(p, &place);
-	connect_fails(&n, ep, &place, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
+	pair_recv_listener(p, &listener);
+	connect_fails(&n, ep, &listener, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
 	OK(dat_ep_free(ep));
 	node_close(&n);
 }
@@ -444,7 +446,7 @@ static void full_evd_server(struct pair *p)
 	node_open(&n);
 	small = node_evd(&n, 2, DAT_EVD_CR_FLAG);
 	OK(dat_psp_create_any(n.ia, &qual, small, DAT_PSP_CONSUMER_FLAG, &psp));
-	pair_tell_place(p, &n, qual);
+	pair_send_listener(p, &n, qual);
 	pair_sync(p);	/* the third request was rejected */
 	expect_quiet(n.async);
 	for (i = 0; i < 2; i++) {
@@ -460,16 +462,16 @@ static void full_evd_server(struct pair *p)
 static void full_evd_client(struct pair *p)
 {
 	DAT_EP_HANDLE ep[3];
-	struct place place;
+	struct listener listener;
 	DAT_EVENT event;
 	struct node n;
 	unsigned i;
 
 	node_open(&n);
-	pair_learn_place(p, &place);
+	pair_recv_listener(p, &listener);
 	for (i = 0; i < 3; i++) {
 		ep[i] = node_ep(&n, NULL);
-		ep_connect(ep[i], &place);
+		ep_connect(ep[i], &listener);
 	}
 	expect_event(n.conn, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, &event);
 	pair_sync(p);
@@ -495,7 +497,7 @@ static void attributes(struct pair *p)
 	node_ep_attr(&n, &attr);
 	ep = node_ep(&n, &attr);
 	OK(dat_ep_query(ep, DAT_EP_FIELD_ALL, &param));
-	CHECK(!memcmp(&param.ep_attr, &attr, sizeof(attr)), "they come back changed");
+	CHECK(!memcmp(&param.ep_attr, &attr, sizeof(attr)), "the queried attributes differ");
 	OK(dat_ep_free(ep));
 
 	attr.max_message_size = n.attr.max_message_size;
@@ -508,7 +510,7 @@ static void attributes(struct pair *p)
 	attr.max_rdma_write_iov = n.attr.max_iov_segments_per_rdma_write;
 	ep = node_ep(&n, &attr);
 	OK(dat_ep_query(ep, DAT_EP_FIELD_ALL, &param));
-	CHECK(!memcmp(&param.ep_attr, &attr, sizeof(attr)), "the maxima are not granted");
+	CHECK(!memcmp(&param.ep_attr, &attr, sizeof(attr)), "the queried maxima differ");
 	OK(dat_ep_free(ep));
 
 #define TOO_MUCH(member)                                                                      \
@@ -536,10 +538,10 @@ static void attributes(struct pair *p)
 static void self_link(struct node *passive, struct node *active, DAT_EP_HANDLE passive_ep,
 		      DAT_EP_HANDLE active_ep)
 {
-	struct place place = { .address = passive->address };
-	DAT_PSP_HANDLE psp = node_listen(passive, &place.qual);
+	struct listener listener = { .address = passive->address };
+	DAT_PSP_HANDLE psp = node_listen(passive, &listener.qual);
 
-	ep_connect(active_ep, &place);
+	ep_connect(active_ep, &listener);
 	OK(dat_cr_accept(node_request(passive), passive_ep, 0, NULL));
 	if (passive->conn != active->conn) {
 		expect_conn(active->conn, DAT_CONNECTION_EVENT_ESTABLISHED, active_ep);
@@ -601,7 +603,7 @@ static void two_ias(struct pair *p)
 	(void)p;
 	node_open(&one);
 	node_open(&two);
-	CHECK(one.ia != two.ia, "each open is an instance of its own");
+	CHECK(one.ia != two.ia, "both IAs have one handle");
 	FAILS(dat_ep_create(one.ia, two.pz, one.recv, one.req, one.conn, NULL, &foreign),
 	      DAT_INVALID_HANDLE);
 	FAILS(dat_ep_create(one.ia, one.pz, one.recv, two.req, one.conn, NULL, &foreign),
@@ -681,23 +683,25 @@ static void closed_while_sent_to(struct pair *p)
 }
 
 static const struct pair_case cases[] = {
-	PAIR_CASE("private data arrives exactly", data_server, data_client, .seconds = 60),
+	PAIR_CASE("private data is transferred exactly", data_server, data_client, .seconds = 60),
 	PAIR_CASE("private data beyond the maximum", NULL, data_too_large),
 	PAIR_CASE("rejected by the peer", reject_server, reject_client),
-	PAIR_CASE("refused: nobody listens", refused_server, refused_client),
+	PAIR_CASE("refused without a listener", refused_server, refused_client),
 	PAIR_CASE("timed out", timeout_server, timeout_client),
 	PAIR_CASE("unreachable", NULL, unreachable),
 	PAIR_CASE("malformed address", NULL, malformed_address),
-	PAIR_CASE("accepted after its service point was freed", late_accept_server, plain_client),
-	PAIR_CASE("unanswered, then the IA is closed", unanswered_closed_server, unanswered_closed_client,
-		  .not_sockets = "drops rejections when their listener is closed"),
-	PAIR_CASE("unanswered, then the process ends", unanswered_exit_server, unanswered_exit_client),
+	PAIR_CASE("accepted after the service point was freed", late_accept_server, plain_client),
+	PAIR_CASE("request pending when the IA is closed", unanswered_closed_server,
+		  unanswered_closed_client,
+		  .not_sockets = "it drops rejections when the listener is closed"),
+	PAIR_CASE("request pending when the process ends", unanswered_exit_server,
+		  unanswered_exit_client),
 	PAIR_CASE("more requests than the EVD holds", full_evd_server, full_evd_client),
 	PAIR_CASE("queried attributes create an EP", NULL, attributes),
 	PAIR_CASE("self-connection", NULL, self),
 	PAIR_CASE("two IAs in one process", NULL, two_ias),
-	PAIR_CASE("an IA is closed while another one sends to it", NULL, closed_while_sent_to,
-		  .seconds = 60, .not_sockets = "it loses messages when many are under way"),
+	PAIR_CASE("an IA is closed while a peer sends to it", NULL, closed_while_sent_to,
+		  .seconds = 60, .not_sockets = "it loses messages when many are in flight"),
 };
 
 PAIR_MAIN(cases)

@@ -82,7 +82,7 @@ static void short_server(struct pair *p)
 		pair_sync(p);
 		expect_dto(l.n.recv, i, DAT_DTO_SUCCESS, sizes[i]);
 		verify(l.m.base, sizes[i], i);
-		CHECK(l.m.base[sizes[i]] == 0xaa, "written behind the message");
+		CHECK(l.m.base[sizes[i]] == 0xaa, "written past the message");
 	}
 	link_close(p, &l);
 }
@@ -118,7 +118,7 @@ static void widest_attr(struct node *n, DAT_EP_ATTR *attr)
 	CHECK(attr->max_recv_iov > 0 && attr->max_recv_iov <= MAX_SEGMENTS &&
 	      attr->max_rdma_read_iov > 0 && attr->max_rdma_read_iov <= MAX_SEGMENTS &&
 	      attr->max_rdma_write_iov > 0 && attr->max_rdma_write_iov <= MAX_SEGMENTS,
-	      "a strange maximum");
+	      "a maximum is out of range");
 }
 
 static void link_open_widest(struct pair *p, struct link *l, DAT_EP_ATTR *attr)
@@ -176,7 +176,7 @@ static void verify_scattered(const struct mem *m, int count, unsigned seed)
 
 	for (i = 0; i < count; at += segment_length(i++)) {
 		memcpy(flat + at, piece(m, i), segment_length(i));
-		CHECK(piece(m, i)[segment_length(i)] == 0xaa, "written behind segment %d", i);
+		CHECK(piece(m, i)[segment_length(i)] == 0xaa, "written past segment %d", i);
 	}
 	verify(flat, at, seed);
 }
@@ -325,11 +325,11 @@ static void preposted(struct pair *p)
 	mem_get(&n, &m, 2 * N_PREPOSTED * 64);
 	ep = node_ep(&n, NULL);
 	OK(dat_ep_get_status(ep, &state, &recv_idle, &request_idle));
-	CHECK(recv_idle && request_idle, "nothing was posted yet");
+	CHECK(recv_idle && request_idle, "not idle before the first post");
 	for (i = 0; i < N_PREPOSTED; i++)
 		post_recv(ep, &m, i * 64, 64, i);
 	OK(dat_ep_get_status(ep, &state, &recv_idle, &request_idle));
-	CHECK(!recv_idle && request_idle, "receives are posted");
+	CHECK(!recv_idle && request_idle, "idle with posted receives");
 	OK(dat_ep_reset(ep));	/* keeps the receives posted */
 	pair_link(p, &n, ep);
 	for (i = 0; i < N_PREPOSTED; i++) {
@@ -342,7 +342,7 @@ static void preposted(struct pair *p)
 		expect_dto(n.req, i, DAT_DTO_SUCCESS, 64);
 	}
 	OK(dat_ep_get_status(ep, &state, &recv_idle, &request_idle));
-	CHECK(recv_idle && request_idle, "all is done");
+	CHECK(recv_idle && request_idle, "not idle after all completions");
 	pair_unlink(p, &n, ep);
 	OK(dat_ep_free(ep));
 	mem_put(&m);
@@ -535,16 +535,16 @@ static void suppressed_error(struct pair *p)
 }
 
 static const struct pair_case cases[] = {
-	PAIR_CASE("messages of every size", sizes_server, sizes_client, .seconds = 60),
+	PAIR_CASE("messages of all sizes", sizes_server, sizes_client, .seconds = 60),
 	PAIR_CASE("messages shorter than the receive", short_server, short_client),
-	PAIR_CASE("segments up to the maxima", segments_server, segments_client),
+	PAIR_CASE("up to the maximum number of segments", segments_server, segments_client),
 	PAIR_CASE("sends wait for receives", early_server, early_client),
 	PAIR_CASE("receives posted before the connection", preposted, preposted),
 	PAIR_CASE("more messages than the queues hold", many_server, many_client),
-	PAIR_CASE("both flood each other", flood, flood, .seconds = 60),
+	PAIR_CASE("floods in both directions", flood, flood, .seconds = 60),
 	PAIR_CASE("completions in posting order", order_server, order_client),
-	PAIR_CASE("suppressed completions free the queue", suppress_server, suppress_client),
-	PAIR_CASE("suppressed completions of errors", suppressed_error, suppressed_error),
+	PAIR_CASE("suppressed completions release queue slots", suppress_server, suppress_client),
+	PAIR_CASE("errors are reported in spite of suppression", suppressed_error, suppressed_error),
 };
 
 PAIR_MAIN(cases)

@@ -15,7 +15,7 @@ static const DAT_DTO_COOKIE no_cookie;
 /* Refused when posted */
 
 /* Objects for posts that must be refused. */
-struct bench {
+struct fixture {
 	struct node n;
 	DAT_EP_ATTR attr;
 	DAT_EP_HANDLE ep;
@@ -26,7 +26,7 @@ struct bench {
 	struct grant theirs;
 };
 
-static void bench_open(struct pair *p, struct bench *b)
+static void fixture_open(struct pair *p, struct fixture *b)
 {
 	node_open(&b->n);
 	node_ep_attr(&b->n, &b->attr);
@@ -41,7 +41,7 @@ static void bench_open(struct pair *p, struct bench *b)
 	pair_granted(p, &b->theirs);
 }
 
-static void bench_close(struct pair *p, struct bench *b)
+static void fixture_close(struct pair *p, struct fixture *b)
 {
 	pair_unlink(p, &b->n, b->ep);
 	expect_quiet(b->n.req);
@@ -54,27 +54,31 @@ static void bench_close(struct pair *p, struct bench *b)
 	node_close(&b->n);
 }
 
-typedef DAT_RETURN (*post)(struct bench *b, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+typedef DAT_RETURN (*post)(struct fixture *b, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
 			   DAT_COMPLETION_FLAGS flags);
 
-static DAT_RETURN try_send(struct bench *b, DAT_COUNT n, DAT_LMR_TRIPLET *iov, DAT_COMPLETION_FLAGS flags)
+static DAT_RETURN try_send(struct fixture *b, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+			   DAT_COMPLETION_FLAGS flags)
 {
 	return dat_ep_post_send(b->ep, n, iov, no_cookie, flags);
 }
 
-static DAT_RETURN try_recv(struct bench *b, DAT_COUNT n, DAT_LMR_TRIPLET *iov, DAT_COMPLETION_FLAGS flags)
+static DAT_RETURN try_recv(struct fixture *b, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+			   DAT_COMPLETION_FLAGS flags)
 {
 	return dat_ep_post_recv(b->ep, n, iov, no_cookie, flags);
 }
 
-static DAT_RETURN try_write(struct bench *b, DAT_COUNT n, DAT_LMR_TRIPLET *iov, DAT_COMPLETION_FLAGS flags)
+static DAT_RETURN try_write(struct fixture *b, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+			    DAT_COMPLETION_FLAGS flags)
 {
 	DAT_RMR_TRIPLET remote = remote_segment(&b->theirs, 0, 4 * KIB);
 
 	return dat_ep_post_rdma_write(b->ep, n, iov, no_cookie, &remote, flags);
 }
 
-static DAT_RETURN try_read(struct bench *b, DAT_COUNT n, DAT_LMR_TRIPLET *iov, DAT_COMPLETION_FLAGS flags)
+static DAT_RETURN try_read(struct fixture *b, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+			   DAT_COMPLETION_FLAGS flags)
 {
 	DAT_RMR_TRIPLET remote = remote_segment(&b->theirs, 0, 4 * KIB);
 
@@ -95,7 +99,7 @@ static const struct kind {
 };
 #define N_KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
-static DAT_COUNT max_segments(const struct bench *b, const struct kind *k)
+static DAT_COUNT max_segments(const struct fixture *b, const struct kind *k)
 {
 	if (k->post == try_send)
 		return b->attr.max_request_iov;
@@ -104,7 +108,7 @@ static DAT_COUNT max_segments(const struct bench *b, const struct kind *k)
 	return k->post == try_write ? b->attr.max_rdma_write_iov : b->attr.max_rdma_read_iov;
 }
 
-static void refused(struct bench *b, const struct kind *k, const char *why, DAT_COUNT n,
+static void refused(struct fixture *b, const struct kind *k, const char *why, DAT_COUNT n,
 		    DAT_LMR_TRIPLET *iov, DAT_COMPLETION_FLAGS flags, DAT_RETURN type)
 {
 	DAT_RETURN ret = k->post(b, n, iov, flags);
@@ -114,11 +118,11 @@ static void refused(struct bench *b, const struct kind *k, const char *why, DAT_
 	CHECK(DAT_GET_TYPE(ret) == DAT_GET_TYPE(type), "%s, %s: %#x instead of type %#x",
 	      k->name, why, ret, type);
 	OK(dat_ep_get_status(b->ep, &state, &recv_idle, &request_idle));
-	CHECK(recv_idle && request_idle, "%s, %s: something was posted", k->name, why);
+	CHECK(recv_idle && request_idle, "%s, %s: an operation was posted", k->name, why);
 	SAME(state, DAT_EP_STATE_CONNECTED);
 }
 
-static void refused_segment(struct bench *b, const struct kind *k, const char *why,
+static void refused_segment(struct fixture *b, const struct kind *k, const char *why,
 			    DAT_LMR_TRIPLET segment, DAT_RETURN type)
 {
 	DAT_LMR_TRIPLET good_first[2] = { mem_segment(&b->m, 0, 8), segment };
@@ -127,7 +131,7 @@ static void refused_segment(struct bench *b, const struct kind *k, const char *w
 	refused(b, k, why, 2, good_first, DAT_COMPLETION_DEFAULT_FLAG, type);
 }
 
-static void refuse_contexts(struct bench *b, const struct kind *k)
+static void refuse_contexts(struct fixture *b, const struct kind *k)
 {
 	DAT_LMR_TRIPLET iov = mem_segment(&b->m, 0, 64);
 	struct mem freed;
@@ -149,22 +153,24 @@ static void refuse_contexts(struct bench *b, const struct kind *k)
 	refused_segment(b, k, "freed LMR", iov, DAT_PROTECTION_VIOLATION);
 }
 
-static void refuse_ranges(struct bench *b, const struct kind *k)
+static void refuse_ranges(struct fixture *b, const struct kind *k)
 {
 	DAT_LMR_TRIPLET iov;
 
-	refused_segment(b, k, "behind the end", mem_segment(&b->m, 4 * KIB - 63, 64), DAT_INVALID_PARAMETER);
-	refused_segment(b, k, "far away", mem_segment(&b->m, 1 << 30, 64), DAT_INVALID_PARAMETER);
+	refused_segment(b, k, "past the end", mem_segment(&b->m, 4 * KIB - 63, 64),
+			DAT_INVALID_PARAMETER);
+	refused_segment(b, k, "far past the end", mem_segment(&b->m, 1 << 30, 64),
+			DAT_INVALID_PARAMETER);
 	iov = mem_segment(&b->m, 0, 64);
 	iov.virtual_address--;
 	refused_segment(b, k, "before the start", iov, DAT_INVALID_PARAMETER);
 	iov.virtual_address = UINT64_MAX - 32;
-	refused_segment(b, k, "wrapping address", iov, DAT_INVALID_PARAMETER);
+	refused_segment(b, k, "address wraps around", iov, DAT_INVALID_PARAMETER);
 	iov = mem_segment(&b->m, 64, UINT32_MAX);
 	refused_segment(b, k, "huge length", iov, DAT_INVALID_PARAMETER);
 }
 
-static void refuse_counts(struct bench *b, const struct kind *k)
+static void refuse_counts(struct fixture *b, const struct kind *k)
 {
 	DAT_COUNT i, max = max_segments(b, k);
 	DAT_LMR_TRIPLET iov[64 + 1];
@@ -174,10 +180,10 @@ static void refuse_counts(struct bench *b, const struct kind *k)
 		iov[i] = mem_segment(&b->m, 0, 8);
 	refused(b, k, "too many segments", max + 1, iov, DAT_COMPLETION_DEFAULT_FLAG, DAT_INVALID_PARAMETER);
 	refused(b, k, "-1 segments", -1, iov, DAT_COMPLETION_DEFAULT_FLAG, DAT_INVALID_PARAMETER);
-	refused(b, k, "no list", 1, NULL, DAT_COMPLETION_DEFAULT_FLAG, DAT_INVALID_PARAMETER);
+	refused(b, k, "no segment list", 1, NULL, DAT_COMPLETION_DEFAULT_FLAG, DAT_INVALID_PARAMETER);
 }
 
-static void refuse_flags(struct bench *b, const struct kind *k)
+static void refuse_flags(struct fixture *b, const struct kind *k)
 {
 	DAT_LMR_TRIPLET iov = mem_segment(&b->m, 0, 8);
 
@@ -189,7 +195,7 @@ static void refuse_flags(struct bench *b, const struct kind *k)
 	}
 }
 
-static void refuse_lengths(struct bench *b)
+static void refuse_lengths(struct fixture *b)
 {
 	DAT_LMR_TRIPLET iov = mem_segment(&b->m, 0, 65);
 	DAT_RMR_TRIPLET remote = remote_segment(&b->theirs, 0, 64);
@@ -206,11 +212,11 @@ static void refuse_lengths(struct bench *b)
 	FAILS(dat_ep_post_rdma_write(b->ep, 1, &iov, no_cookie, NULL, DAT_COMPLETION_DEFAULT_FLAG),
 	      DAT_INVALID_PARAMETER);
 	OK(dat_ep_get_status(b->ep, &state, &recv_idle, &request_idle));
-	CHECK(recv_idle && request_idle, "something was posted");
+	CHECK(recv_idle && request_idle, "an operation was posted");
 }
 
 /* After the refused posts the connection works. */
-static void still_works(struct bench *b)
+static void still_works(struct fixture *b)
 {
 	post_write(b->ep, &b->m, 0, 64, 1, &b->theirs, 0);
 	expect_dto(b->n.req, 1, DAT_DTO_SUCCESS, 64);
@@ -220,10 +226,10 @@ static void still_works(struct bench *b)
 
 static void refused_client(struct pair *p)
 {
-	struct bench b;
+	struct fixture b;
 	size_t i;
 
-	bench_open(p, &b);
+	fixture_open(p, &b);
 	for (i = 0; i < N_KINDS; i++) {
 		const struct kind *k = &kinds[i];
 
@@ -237,29 +243,29 @@ static void refused_client(struct pair *p)
 			refused_segment(&b, k, "no privilege", mem_segment(&b.read_only, 0, 8),
 					DAT_PRIVILEGES_VIOLATION);
 		else
-			CHECK(b.read_only.lmr_context, "reading it is granted");
+			CHECK(b.read_only.lmr_context, "no lmr_context for a readable LMR");
 	}
 	refuse_lengths(&b);
 	still_works(&b);
-	bench_close(p, &b);
+	fixture_close(p, &b);
 }
 
 static void refused_server(struct pair *p)
 {
-	struct bench b;
+	struct fixture b;
 
-	bench_open(p, &b);
-	bench_close(p, &b);
+	fixture_open(p, &b);
+	fixture_close(p, &b);
 }
 
 /* The queues hold as many operations as requested, and no more. */
 static void full_client(struct pair *p)
 {
 	DAT_LMR_TRIPLET iov;
-	struct bench b;
+	struct fixture b;
 	DAT_COUNT i;
 
-	bench_open(p, &b);
+	fixture_open(p, &b);
 	iov = mem_segment(&b.m, 0, 8);
 	for (i = 0; i < b.attr.max_recv_dtos; i++)
 		post_recv(b.ep, &b.m, 0, 8, i);
@@ -275,15 +281,15 @@ static void full_client(struct pair *p)
 	post_recv(b.ep, &b.m, 0, 8, 99);
 	pair_sync(p);
 	expect_dto(b.n.recv, 99, DAT_DTO_SUCCESS, 8);
-	bench_close(p, &b);
+	fixture_close(p, &b);
 }
 
 static void full_server(struct pair *p)
 {
-	struct bench b;
+	struct fixture b;
 	DAT_COUNT i;
 
-	bench_open(p, &b);
+	fixture_open(p, &b);
 	pair_sync(p);
 	for (i = 0; i < b.attr.max_recv_dtos; i++)
 		post_send(b.ep, &b.m, 0, 8, i);
@@ -292,7 +298,7 @@ static void full_server(struct pair *p)
 	pair_sync(p);
 	post_send(b.ep, &b.m, 0, 8, 99);
 	expect_dto(b.n.req, 99, DAT_DTO_SUCCESS, 8);
-	bench_close(p, &b);
+	fixture_close(p, &b);
 }
 
 #define BIG (1u << 20)
@@ -324,7 +330,7 @@ static void full_requests_client(struct pair *p)
 			break;
 		OK(ret);
 	}
-	CHECK(i < 64, "the queue of 64 took 128 MiB");
+	CHECK(i < 64, "the queue of 64 accepted 128 MiB");
 	OK(dat_ep_free(ep));
 	pair_sync(p);
 	mem_put(&m);
@@ -387,10 +393,10 @@ static void states(struct pair *p)
 
 /* Completed with an error */
 
-enum fault { BAD_KEY, KEY_ZERO, BEHIND_END, BEFORE_START, NO_PRIVILEGE, OTHER_PZ, FREED, N_FAULTS };
+enum fault { BAD_KEY, KEY_ZERO, PAST_END, BEFORE_START, NO_PRIVILEGE, OTHER_PZ, FREED, N_FAULTS };
 
 static const char *const fault_names[N_FAULTS] = {
-	"bad rmr_context", "rmr_context 0", "behind the end", "before the start", "no privilege",
+	"bad rmr_context", "rmr_context 0", "past the end", "before the start", "no privilege",
 	"other PZ's key", "freed LMR's key",
 };
 
@@ -410,7 +416,7 @@ static const char *status_name(DAT_DTO_COMPLETION_STATUS status)
 	};
 
 	CHECK((size_t)status < sizeof(name) / sizeof(name[0]) && name[status],
-	      "status %d is not for this", status);
+	      "unexpected status %d", status);
 	return name[status];
 }
 
@@ -434,7 +440,7 @@ static DAT_EVENT_NUMBER expect_error_end(const struct node *n, DAT_EP_HANDLE ep)
 {
 	DAT_EVENT_NUMBER end = expect_end(n->conn, ep);
 
-	if (node_tells_ends_apart(n))
+	if (node_reports_broken(n))
 		SAME(end, DAT_CONNECTION_EVENT_BROKEN);
 	return end;
 }
@@ -502,7 +508,7 @@ static DAT_RMR_TRIPLET bad_segment(const struct grant *g, enum fault fault)
 		bad.rmr_context ^= 0x5a5a5a5a;
 	if (fault == KEY_ZERO)
 		bad.rmr_context = 0;
-	if (fault == BEHIND_END)
+	if (fault == PAST_END)
 		offset = TARGET - 32;
 	if (fault == BEFORE_START)
 		bad.address -= 32;
@@ -537,7 +543,7 @@ static DAT_DTO_COMPLETION_STATUS expect_failure(struct node *n)
  * Expects the completion of a request behind the bad one. Only sockets continues after a failure,
  * so the request may have succeeded there.
  */
-static void expect_behind_failure(struct node *n)
+static void expect_flushed_after_failure(struct node *n)
 {
 	const DAT_DTO_COMPLETION_EVENT_DATA *d;
 	DAT_EVENT event;
@@ -579,12 +585,12 @@ static void remote_client(struct pair *p)
 		if (!pair_fabric_is("sockets"))
 			post_send(ep, &m, 192, 64, 3);	/* the peer must not receive it */
 		status = expect_failure(&n);
-		expect_behind_failure(&n);
+		expect_flushed_after_failure(&n);
 		if (!pair_fabric_is("sockets"))	/* the send completes, with any status */
 			expect_event(n.req, DAT_DTO_COMPLETION_EVENT, &event);
 		expect_quiet(n.req);
 		row(read ? "read" : "write", fault_names[fault], status, expect_error_end(&n, ep));
-		CHECK(m.base[64] == 0xaa, "the read has brought something");
+		CHECK(m.base[64] == 0xaa, "the refused read wrote to memory");
 		pair_sync(p);
 		OK(dat_ep_free(ep));
 	}
@@ -618,7 +624,7 @@ static void long_server(struct pair *p)
 		expect_dto(n.recv, 2, DAT_DTO_ERR_FLUSHED, 0);
 		SAME(expect_end(n.conn, ep), DAT_CONNECTION_EVENT_BROKEN);
 		row("receive", long_names[i], DAT_DTO_ERR_LOCAL_LENGTH, DAT_CONNECTION_EVENT_BROKEN);
-		CHECK(m.base[64] == 0xaa && m.base[KIB] == 0xaa, "written behind the receive");
+		CHECK(m.base[64] == 0xaa && m.base[KIB] == 0xaa, "written past the receive");
 		pair_sync(p);
 		OK(dat_ep_free(ep));
 	}
@@ -674,14 +680,16 @@ static void freed_lmr(struct pair *p)
 }
 
 static const struct pair_case cases[] = {
-	PAIR_CASE("refused when posted", refused_server, refused_client),
+	PAIR_CASE("posts that are refused", refused_server, refused_client),
 	PAIR_CASE("full receive queue", full_server, full_client),
 	PAIR_CASE("full request queue", full_requests_server, full_requests_client),
-	PAIR_CASE("posting in every state", states, states),
-	PAIR_CASE("writes that the target does not allow", remote_server, remote_client, .arg = &writing),
-	PAIR_CASE("reads that the target does not allow", remote_server, remote_client, .arg = &reading),
+	PAIR_CASE("posts in every state", states, states),
+	PAIR_CASE("writes that the target does not allow", remote_server, remote_client,
+		  .arg = &writing),
+	PAIR_CASE("reads that the target does not allow", remote_server, remote_client,
+		  .arg = &reading),
 	PAIR_CASE("message longer than its receive", long_server, long_client),
-	PAIR_CASE("LMR freed under a receive", freed_lmr, freed_lmr),
+	PAIR_CASE("LMR freed with a receive posted", freed_lmr, freed_lmr),
 };
 
 PAIR_MAIN(cases)

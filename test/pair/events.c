@@ -40,7 +40,7 @@ static void waiter_start(struct waiter *w, DAT_EVD_HANDLE evd, DAT_TIMEOUT timeo
 	*w = (struct waiter){ .evd = evd, .timeout = timeout, .threshold = threshold };
 	SAME(pthread_create(&w->thread, NULL, waiter_run, w), 0);
 	while (DAT_GET_TYPE(dat_evd_dequeue(evd, &event)) != DAT_INVALID_STATE)
-		CHECK(pair_now() < deadline, "the waiter never waits");
+		CHECK(pair_now() < deadline, "the thread never waits");
 }
 
 static DAT_RETURN waiter_end(struct waiter *w)
@@ -67,7 +67,7 @@ static DAT_EVENT poll_for(DAT_EVD_HANDLE evd, DAT_EVENT_NUMBER number)
 
 	while ((ret = dat_evd_dequeue(evd, &event)) != DAT_SUCCESS) {
 		FAILS(ret, DAT_QUEUE_EMPTY);
-		CHECK(pair_now() < deadline, "%s never came", event_name(number));
+		CHECK(pair_now() < deadline, "no %s", event_name(number));
 	}
 	CHECK(event.event_number == number, "%s instead of %s", event_name(event.event_number),
 	      event_name(number));
@@ -91,7 +91,7 @@ static void poller_server(struct pair *p)
 	ep = node_ep(&n, NULL);
 	psp = node_listen(&n, &qual);
 	post_recv(ep, &m, 0, 64, 1);
-	pair_tell_place(p, &n, qual);
+	pair_send_listener(p, &n, qual);
 	event = poll_for(n.cr, DAT_CONNECTION_REQUEST_EVENT);
 	OK(dat_cr_accept(event.event_data.cr_arrival_event_data.cr_handle, ep, 0, NULL));
 	poll_for(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED);
@@ -113,7 +113,7 @@ static void poller_server(struct pair *p)
 
 static void poller_client(struct pair *p)
 {
-	struct place place;
+	struct listener listener;
 	struct grant g;
 	DAT_EP_HANDLE ep;
 	struct node n;
@@ -123,10 +123,10 @@ static void poller_client(struct pair *p)
 	node_open(&n);
 	mem_get(&n, &m, 4 * KIB);
 	ep = node_ep(&n, NULL);
-	pair_learn_place(p, &place);
+	pair_recv_listener(p, &listener);
 	for (i = 0; i < 4; i++)
 		post_recv(ep, &m, 0, 64, i);
-	ep_connect(ep, &place);
+	ep_connect(ep, &listener);
 	expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, ep);
 	pair_granted(p, &g);
 	for (i = 0; i < N_POLL; i++) {
@@ -179,12 +179,13 @@ static void timeouts(struct pair *p)
 		for (k = 0; k < N_SHORT; k++) {
 			int64_t took = timed_wait(evd, timeout[i]);
 
-			CHECK(took >= timeout[i], "%lld us of %u", (long long)took, timeout[i]);
+			CHECK(took >= timeout[i], "timed out after %lld of %u us", (long long)took,
+			      timeout[i]);
 			if (took < best)
 				best = took;
 		}
-		CHECK(best <= timeout[i] + pair_scaled(1) * 500, "%lld us for %u", (long long)best,
-		      timeout[i]);
+		CHECK(best <= timeout[i] + pair_scaled(1) * 500,
+		      "the best time-out took %lld us, not %u", (long long)best, timeout[i]);
 	}
 	OK(dat_evd_free(evd));
 	node_close(&n);
@@ -221,7 +222,7 @@ static void thresholds(struct pair *p)
 	OK(waiter_end(&w));
 	SAME((uintptr_t)w.event.event_data.software_event_data.pointer, 3);
 	SAME(w.more, 1);
-	CHECK(w.event.evd_handle == evd, "of another EVD");
+	CHECK(w.event.evd_handle == evd, "wrong EVD");
 	expect_software(evd, 4);
 	OK(dat_evd_free(evd));
 	node_close(&n);
@@ -393,7 +394,7 @@ static void overflow_server(struct pair *p)
 	pair_send(p, &full, sizeof(full));
 	pair_sync(p);	/* the peer has sent them, and completed a write after them */
 	expect_event(n.async, DAT_ASYNC_ERROR_EVD_OVERFLOW, &event);
-	CHECK(event.event_data.asynch_error_event_data.dat_handle == small, "not the EVD");
+	CHECK(event.event_data.asynch_error_event_data.dat_handle == small, "wrong EVD");
 	SAME(event.event_data.asynch_error_event_data.reason, DAT_EVD_OVERFLOW_ERROR);
 	expect_quiet(n.async);
 	for (i = 0; i < full; i++)
@@ -451,14 +452,14 @@ static void merged(struct pair *p)
 	post_recv(ep, &m, 0, 64, 1);
 	if (p->server) {
 		OK(dat_psp_create_any(n.ia, &qual, all, DAT_PSP_CONSUMER_FLAG, &psp));
-		pair_tell_place(p, &n, qual);
+		pair_send_listener(p, &n, qual);
 		expect_event(all, DAT_CONNECTION_REQUEST_EVENT, &event);
 		OK(dat_cr_accept(event.event_data.cr_arrival_event_data.cr_handle, ep, 0, NULL));
 	} else {
-		struct place place;
+		struct listener listener;
 
-		pair_learn_place(p, &place);
-		ep_connect(ep, &place);
+		pair_recv_listener(p, &listener);
+		ep_connect(ep, &listener);
 	}
 	/* before any receive, even if the peer sends immediately */
 	expect_conn(all, DAT_CONNECTION_EVENT_ESTABLISHED, ep);
@@ -469,7 +470,7 @@ static void merged(struct pair *p)
 		sent |= event.event_data.dto_completion_event_data.user_cookie.as_64 == 2;
 		received |= event.event_data.dto_completion_event_data.user_cookie.as_64 == 1;
 	}
-	CHECK(sent && received, "one came twice");
+	CHECK(sent && received, "an event was delivered twice");
 	OK(post_se(all, 5));
 	expect_software(all, 5);
 	post_recv(ep, &m, 0, 64, 3);
@@ -518,7 +519,7 @@ static void shared(struct pair *p)
 		d = &event.event_data.dto_completion_event_data;
 		SAME(d->status, DAT_DTO_SUCCESS);
 		i = d->user_cookie.as_64;
-		CHECK(i < N_EPS && d->ep_handle == ep[i], "cookie %u of another EP", i);
+		CHECK(i < N_EPS && d->ep_handle == ep[i], "cookie %u: wrong EP", i);
 		seen[i]++;
 	}
 	for (i = 0; i < N_EPS; i++) {
@@ -609,7 +610,7 @@ static void unsignalled(struct pair *p)
 static void need_solicited(const struct node *n)
 {
 	if (!(n->prov.completion_flags_supported & SOLICITED))
-		pair_skip("no room beside a message on this fabric");
+		pair_skip("this fabric has no solicited waits");
 }
 
 static void solicited_server(struct pair *p)
@@ -774,21 +775,21 @@ static void threshold_client(struct pair *p)
 }
 
 static const struct pair_case cases[] = {
-	PAIR_CASE("a polling program gets and gives everything", poller_server, poller_client),
+	PAIR_CASE("a polling program sends and receives all messages", poller_server, poller_client),
 	PAIR_CASE("time-outs in microseconds", NULL, timeouts),
 	PAIR_CASE("thresholds", NULL, thresholds),
 	PAIR_CASE("threshold of completions", threshold_server, threshold_client),
-	PAIR_CASE("what ends a wait", NULL, waiters),
+	PAIR_CASE("calls that end a wait", NULL, waiters),
 	PAIR_CASE("a blocked waiter is woken by the peer", woken_server, woken_client),
-	PAIR_CASE("resizing loses nothing", NULL, resize),
-	PAIR_CASE("overflow is told once", overflow_server, overflow_client),
+	PAIR_CASE("resizing loses no event", NULL, resize),
+	PAIR_CASE("an overflow is reported once", overflow_server, overflow_client),
 	PAIR_CASE("all streams in one EVD", merged, merged),
-	PAIR_CASE("EVD of EPs of two PZs", shared, shared),
-	PAIR_CASE("unsignalled completions wake nobody", unsignalled, unsignalled),
+	PAIR_CASE("one EVD for EPs of two PZs", shared, shared),
+	PAIR_CASE("unsignalled completions wake no waiter", unsignalled, unsignalled),
 	PAIR_CASE("solicited messages wake their receiver", solicited_server, solicited_client),
-	PAIR_CASE("completions that notify differently stay apart", NULL, mixed),
+	PAIR_CASE("one EVD refuses different completion flags", NULL, mixed),
 #if DAT_VERSION_MAJOR >= 2
-	PAIR_CASE("completions name their operation", operations, operations),
+	PAIR_CASE("completions report the operation", operations, operations),
 #endif
 };
 

@@ -67,18 +67,18 @@ static DAT_RETURN fetch_add_at(DAT_EP_HANDLE ep, const struct mem *m, size_t at,
 			       const struct grant *g, size_t remote_at, uint64_t add, uint64_t cookie)
 {
 	DAT_LMR_TRIPLET old = mem_segment(m, at, 8);
-	DAT_RMR_TRIPLET there = remote_segment(g, remote_at, 8);
+	DAT_RMR_TRIPLET remote = remote_segment(g, remote_at, 8);
 
-	return dat_ib_post_fetch_and_add(ep, add, &old, cookie_of(cookie), &there,
+	return dat_ib_post_fetch_and_add(ep, add, &old, cookie_of(cookie), &remote,
 					 DAT_COMPLETION_DEFAULT_FLAG);
 }
 
 static DAT_RETURN cmp_swap(struct link *l, size_t at, uint64_t compare, uint64_t swap, uint64_t cookie)
 {
 	DAT_LMR_TRIPLET old = mem_segment(&l->m, at, 8);
-	DAT_RMR_TRIPLET there = remote_segment(&l->theirs, 0, 8);
+	DAT_RMR_TRIPLET remote = remote_segment(&l->theirs, 0, 8);
 
-	return dat_ib_post_cmp_and_swap(l->ep, compare, swap, &old, cookie_of(cookie), &there,
+	return dat_ib_post_cmp_and_swap(l->ep, compare, swap, &old, cookie_of(cookie), &remote,
 					DAT_COMPLETION_DEFAULT_FLAG);
 }
 
@@ -125,7 +125,7 @@ static void immed_server(struct pair *p)
 		SAME(expect_ext(l.n.recv, i, DAT_IB_RDMA_WRITE_IMMED_DATA, DAT_DTO_SUCCESS, size),
 		     0xfffffff0u + (uint32_t)i);
 		verify(l.m.base, size, i);
-		CHECK(in.base[0] == 0x55, "the receive's memory was written");
+		CHECK(in.base[0] == 0x55, "the receive buffer was written");
 	}
 	mem_put(&in);
 	link_close(p, &l);
@@ -364,7 +364,7 @@ static void crossing(struct pair *p)
 
 		if (i >= N_LANES) {
 			expect_ext(l.n.req, i - N_LANES, DAT_IB_FETCH_AND_ADD, DAT_DTO_SUCCESS, 8);
-			CHECK(read_word(&l.m, lane) >= last, "counted backwards");
+			CHECK(read_word(&l.m, lane) >= last, "a counter decreased");
 			last = read_word(&l.m, lane);
 		}
 		OK(fetch_add_at(l.ep, &l.m, lane, &l.theirs, 0, 1, i));
@@ -435,7 +435,7 @@ static void order_client(struct pair *p)
 }
 
 /* Targets that grant no atomics: each refusal ends the connection, and changes no byte. */
-enum wrong { NO_PRIVILEGE, BAD_KEY, BEHIND, FREED, OTHER_ZONE, N_WRONG };
+enum wrong { NO_PRIVILEGE, BAD_KEY, PAST_END, FREED, OTHER_PZ, N_WRONG };
 
 /* Where the fabric executes atomics, the privilege to write includes them. */
 static int first_wrong(void)
@@ -455,7 +455,7 @@ static void wrong_server(struct pair *p)
 	for (i = first_wrong(); i < N_WRONG; i++) {
 		DAT_EP_HANDLE ep = node_ep(&n, NULL);
 
-		mem_get_with(&n, i == OTHER_ZONE ? other : n.pz, &m[i], 4 * KIB,
+		mem_get_with(&n, i == OTHER_PZ ? other : n.pz, &m[i], 4 * KIB,
 			     i == NO_PRIVILEGE ? DAT_MEM_PRIV_ALL_FLAG : PRIVILEGES);
 		pair_link(p, &n, ep);
 		pair_grant(p, &m[i]);
@@ -492,7 +492,7 @@ static void wrong_client(struct pair *p)
 		pair_sync(p);
 		if (i == BAD_KEY)
 			g.rmr_context ^= 0x01010101;
-		OK(fetch_add_at(ep, &m, 0, &g, i == BEHIND ? 4 * KIB : 0, 1, i));
+		OK(fetch_add_at(ep, &m, 0, &g, i == PAST_END ? 4 * KIB : 0, 1, i));
 		expect_ext(n.req, i, DAT_IB_FETCH_AND_ADD, DAT_DTO_ERR_REMOTE_ACCESS, 0);
 		SAME(expect_end(n.conn, ep), DAT_CONNECTION_EVENT_BROKEN);
 		SAME(read_word(&m, 0), 77);
@@ -654,7 +654,7 @@ static void counted(struct pair *p)
 	SAME(ia[DCNT_IA_LMR_CREATE], 2);
 	SAME(ia[DCNT_IA_CM_ACTIVE_EST] + ia[DCNT_IA_CM_PASSIVE_EST], 1);
 	OK(dat_ib_query_counters(l.n.recv, DCNT_EVD_WAIT, &v, 0));
-	CHECK(v >= 3, "three waits");
+	CHECK(v >= 3, "fewer than three waits were counted");
 	FAILS(dat_ib_query_counters(l.n.pz, 0, &v, 0), DAT_INVALID_HANDLE);
 	FAILS(dat_ib_query_counters(l.ep, DCNT_EP_ALL_COUNTERS + 1, &v, 0), DAT_INVALID_PARAMETER);
 	FAILS(dat_ib_query_counters(l.ep, 0, NULL, 0), DAT_INVALID_PARAMETER);
@@ -672,17 +672,17 @@ static void counted(struct pair *p)
 
 static const struct pair_case cases[] = {
 	PAIR_CASE("arguments", NULL, args_client),
-	PAIR_CASE("arguments_of_a_connection", connected_args, connected_args),
+	PAIR_CASE("arguments_of_a_connected_ep", connected_args, connected_args),
 	PAIR_CASE("a_query_needs_no_evd", NULL, query_client),
-	PAIR_CASE("a_write_brings_immediate_data", immed_server, immed_client),
-	PAIR_CASE("messages_of_all_kinds_in_order", stream_server, stream_client),
+	PAIR_CASE("write_with_immediate_data", immed_server, immed_client),
+	PAIR_CASE("all_kinds_of_messages_in_order", stream_server, stream_client),
 	PAIR_CASE("immediate_data_waits_for_a_receive", late_server, late_client),
-	PAIR_CASE("suppressed_successes", suppressed_server, suppressed_client),
-	PAIR_CASE("a_refused_write_announces_nothing", refused_server, refused_client),
-	PAIR_CASE("atomics_need_no_call_of_the_target", target_server, target_client),
-	PAIR_CASE("atomics_crossing", crossing, crossing),
-	PAIR_CASE("atomics_have_their_place", order_server, order_client),
-	PAIR_CASE("atomics_need_a_grant", wrong_server, wrong_client),
+	PAIR_CASE("suppressed_completions", suppressed_server, suppressed_client),
+	PAIR_CASE("a_refused_write_delivers_no_immediate_data", refused_server, refused_client),
+	PAIR_CASE("atomics_at_a_target_without_dat_calls", target_server, target_client),
+	PAIR_CASE("atomics_in_both_directions", crossing, crossing),
+	PAIR_CASE("atomics_in_posting_order", order_server, order_client),
+	PAIR_CASE("atomics_without_a_grant_are_refused", wrong_server, wrong_client),
 	PAIR_CASE("operations_are_counted", counted, counted),
 };
 

@@ -54,8 +54,8 @@ sockets-rdm) not=1 ;;
 esac
 
 n=0
-for program in connect passive qualifier foreign part linger data rdma errors events cno modify rmr memory \
-	freed zones invalidate ext limits srq; do
+for program in connect passive qualifier foreign disconnect linger data rdma errors events cno modify rmr \
+	memory freed pz invalidate ext limits srq; do
 	n=$((n + 1))
 	for api in $(versions $n $program); do
 		echo "# $program$api"

@@ -22,10 +22,10 @@
 
 #define PORT_TRIES 64
 
-static const struct saying {
+static const struct payload {
 	size_t size;
 	unsigned char bytes[48];
-} sayings[] = {
+} payloads[] = {
 	{ 0, "" },
 	{ 1, "\xda" },
 	{ 48, "" },
@@ -36,7 +36,7 @@ static const struct saying {
 	{ 16, "\xda\x21\xff\0" "123456789012" },
 };
 
-#define N_SAYINGS (sizeof(sayings) / sizeof(sayings[0]))
+#define N_PAYLOADS (sizeof(payloads) / sizeof(payloads[0]))
 
 /* Redirects the role's log to a file, in which each foreign peer leaves one line. */
 
@@ -59,8 +59,8 @@ static void log_has(int fd, const char *line, size_t times)
 	CHECK(n >= 0, "%s", strerror(errno));
 	text[n] = 0;
 	for (at = strstr(text, line); at; at = strstr(at + 1, line), times--)
-		CHECK(times, "too often in the log: %s", text);
-	CHECK(!times, "%zu too few in the log: %s", times, text);
+		CHECK(times, "too many of these lines in the log: %s", text);
+	CHECK(!times, "%zu lines are missing in the log: %s", times, text);
 }
 
 /* Bare libfabric */
@@ -159,12 +159,12 @@ static uint32_t bare_event(struct bare *b, union entry *entry)
 		if (b->ep)
 			fi_cq_read(b->cq, NULL, 0);
 		n = fi_eq_sread(b->eq, &event, entry, sizeof(*entry), 20, 0);
-		CHECK(pair_now() < deadline, "no event of the fabric's");
+		CHECK(pair_now() < deadline, "no event of the fabric");
 	} while (n == -FI_EAGAIN);
 	if (n == -FI_EAVAIL) {
 		struct fi_eq_err_entry e = { .err = 0 };
 
-		CHECK(fi_eq_readerr(b->eq, &e, 0) >= 0, "no error");
+		CHECK(fi_eq_readerr(b->eq, &e, 0) >= 0, "no error entry");
 		return 0;
 	}
 	CHECK(n > 0, "%s", fi_strerror((int)-n));
@@ -176,35 +176,35 @@ static void needs_fabric(void)
 	const char *name = pair_ia_name();
 
 	if (strcmp(name, "ofi-tcp") && strcmp(name, "ofi-net") && strcmp(name, "ofi-verbs"))
-		pair_skip("%s: nothing that the connection manager of the fabric alone decides", name);
+		pair_skip("%s: its connection manager is not tested with foreign peers", name);
 }
 
 /* Foreign peers connect to the provider */
 
 /* The foreign peers, and the number of lines that they leave in the log. */
-struct strangers {
-	void (*ask)(const struct place *place);
+struct foreign_peers {
+	void (*connect)(const struct listener *listener);
 	void (*need)(void);
 	size_t lines;
 };
 
-static void asked_server(struct pair *p)
+static void dat_listener(struct pair *p)
 {
-	const struct strangers *strangers = pair_arg();
+	const struct foreign_peers *peers = pair_arg();
 	int log = log_begin();
 	DAT_CONN_QUAL qual;
 	DAT_PSP_HANDLE psp;
 	DAT_EP_HANDLE ep;
 	struct node n;
 
-	strangers->need();
+	peers->need();
 	node_open(&n);
 	psp = node_listen(&n, &qual);
-	pair_tell_place(p, &n, qual);
+	pair_send_listener(p, &n, qual);
 	ep = node_ep(&n, NULL);
 	pair_sync(p);	/* all peers have connected */
 	expect_quiet(n.cr);
-	log_has(log, "a connection request that is not ours", strangers->lines);
+	log_has(log, "a connection request that is not ours", peers->lines);
 	pair_sync(p);
 	OK(dat_cr_accept(node_request(&n), ep, 0, NULL));
 	expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, ep);
@@ -214,35 +214,36 @@ static void asked_server(struct pair *p)
 	node_close(&n);
 }
 
-static void ask(const struct place *place, const struct saying *s)
+static void bare_connect(const struct listener *listener, const struct payload *s)
 {
 	union entry entry;
 	struct bare b;
 
-	bare_open(&b, bare_info(&place->address, (unsigned)place->qual, true));
+	bare_open(&b, bare_info(&listener->address, (unsigned)listener->qual, true));
 	bare_ep(&b, b.info);
 	BARE_OK(fi_connect(b.ep, b.info->dest_addr, s->size ? s->bytes : NULL, s->size));
 	SAME(bare_event(&b, &entry), 0);
 	bare_close(&b);
 }
 
-static void libfabric_asks(const struct place *place)
+static void libfabric_connects(const struct listener *listener)
 {
 	size_t i;
 
-	for (i = 0; i < N_SAYINGS; i++)
-		ask(place, &sayings[i]);
+	for (i = 0; i < N_PAYLOADS; i++)
+		bare_connect(listener, &payloads[i]);
 }
 
 /* A connection of librdmacm's, by rdma-core's rping, with or without private data. */
-static void rping_asks(const struct place *place)
+static void rping_connects(const struct listener *listener)
 {
 	char command[128], node[INET_ADDRSTRLEN];
 
-	inet_ntop(AF_INET, &((const struct sockaddr_in *)&place->address)->sin_addr, node, sizeof(node));
-	snprintf(command, sizeof(command), "timeout 20 rping -c -a %s -p %u -C 1 >/dev/null 2>&1", node,
-		 (unsigned)place->qual);
-	CHECK(system(command), "rping is content");
+	inet_ntop(AF_INET, &((const struct sockaddr_in *)&listener->address)->sin_addr, node,
+		  sizeof(node));
+	snprintf(command, sizeof(command), "timeout 20 rping -c -a %s -p %u -C 1 >/dev/null 2>&1",
+		 node, (unsigned)listener->qual);
+	CHECK(system(command), "rping succeeded");
 }
 
 static void needs_rping(void)
@@ -251,21 +252,21 @@ static void needs_rping(void)
 		pair_skip("rping and an RDMA device are needed");
 }
 
-static void asked_client(struct pair *p)
+static void foreign_connector(struct pair *p)
 {
-	const struct strangers *strangers = pair_arg();
-	struct place place;
+	const struct foreign_peers *peers = pair_arg();
+	struct listener listener;
 	DAT_EP_HANDLE ep;
 	struct node n;
 
-	strangers->need();
+	peers->need();
 	node_open(&n);
 	ep = node_ep(&n, NULL);
-	pair_learn_place(p, &place);
-	strangers->ask(&place);
+	pair_recv_listener(p, &listener);
+	peers->connect(&listener);
 	pair_sync(p);
 	pair_sync(p);
-	ep_connect(ep, &place);
+	ep_connect(ep, &listener);
 	expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, ep);
 	pair_unlink(p, &n, ep);
 	OK(dat_ep_free(ep));
@@ -292,7 +293,7 @@ static unsigned bare_listen(struct bare *b, const struct sockaddr_storage *addre
 	pair_fail(__FILE__, __LINE__, "no port is free");
 }
 
-static void answer(struct bare *b, struct fi_info *info, const struct saying *s, bool yes)
+static void answer(struct bare *b, struct fi_info *info, const struct payload *s, bool yes)
 {
 	const void *bytes = s->size ? s->bytes : NULL;
 	union entry entry;
@@ -309,64 +310,67 @@ static void answer(struct bare *b, struct fi_info *info, const struct saying *s,
 	bare_ep_close(b);
 }
 
-static void answering_server(struct pair *p)
+static void foreign_listener(struct pair *p)
 {
-	struct place place;
+	struct listener listener;
 	union entry entry;
 	struct bare b;
 	size_t i;
 
 	needs_fabric();
-	pair_learn_place(p, &place);
-	place.qual = bare_listen(&b, &place.address);
-	pair_send(p, &place, sizeof(place));
-	for (i = 0; i < 2 * N_SAYINGS; i++) {
+	pair_recv_listener(p, &listener);
+	listener.qual = bare_listen(&b, &listener.address);
+	pair_send(p, &listener, sizeof(listener));
+	for (i = 0; i < 2 * N_PAYLOADS; i++) {
 		SAME(bare_event(&b, &entry), FI_CONNREQ);
-		answer(&b, entry.cm.info, &sayings[i / 2], i % 2);
+		answer(&b, entry.cm.info, &payloads[i / 2], i % 2);
 		fi_freeinfo(entry.cm.info);
 		pair_sync(p);
 	}
 	bare_close(&b);
 }
 
-static void answering_client(struct pair *p)
+static void dat_connector(struct pair *p)
 {
 	int log = log_begin();
-	struct place place;
+	struct listener listener;
 	DAT_EP_HANDLE ep;
 	struct node n;
 	size_t i;
 
 	needs_fabric();
 	node_open(&n);
-	pair_tell_place(p, &n, 0);
-	pair_learn_place(p, &place);
+	pair_send_listener(p, &n, 0);
+	pair_recv_listener(p, &listener);
 	ep = node_ep(&n, NULL);
-	for (i = 0; i < 2 * N_SAYINGS; i++) {
+	for (i = 0; i < 2 * N_PAYLOADS; i++) {
 		/*
 		 * only the header of a rejection is valid: it is reported as the peer's rejection
 		 */
-		const bool says_so = !(i % 2) && sayings[i / 2].bytes[1] == 0x23;
+		const bool rejected = !(i % 2) && payloads[i / 2].bytes[1] == 0x23;
 
-		connect_with(ep, &place, pair_scaled(PAIR_LIMIT), 0, NULL);
-		expect_conn(n.conn, says_so ? DAT_CONNECTION_EVENT_PEER_REJECTED :
-					      DAT_CONNECTION_EVENT_NON_PEER_REJECTED, ep);
+		connect_with(ep, &listener, pair_scaled(PAIR_LIMIT), 0, NULL);
+		expect_conn(n.conn, rejected ? DAT_CONNECTION_EVENT_PEER_REJECTED :
+					       DAT_CONNECTION_EVENT_NON_PEER_REJECTED, ep);
 		expect_quiet(n.conn);
 		pair_sync(p);
 		OK(dat_ep_reset(ep));
 	}
-	log_has(log, "the acceptor is not this provider", N_SAYINGS);
+	log_has(log, "the acceptor is not this provider", N_PAYLOADS);
 	OK(dat_ep_free(ep));
 	node_close(&n);
 }
 
-static const struct strangers libfabric = { libfabric_asks, needs_fabric, N_SAYINGS };
-static const struct strangers rping = { rping_asks, needs_rping, 1 };
+static const struct foreign_peers libfabric = { libfabric_connects, needs_fabric, N_PAYLOADS };
+static const struct foreign_peers rping = { rping_connects, needs_rping, 1 };
 
 static const struct pair_case cases[] = {
-	PAIR_CASE("strangers ask us", asked_server, asked_client, .arg = &libfabric, .seconds = 60),
-	PAIR_CASE("rping asks us", asked_server, asked_client, .arg = &rping, .seconds = 60),
-	PAIR_CASE("we ask strangers", answering_server, answering_client, .seconds = 60),
+	PAIR_CASE("foreign peers connect to the provider", dat_listener, foreign_connector,
+		  .arg = &libfabric, .seconds = 60),
+	PAIR_CASE("rping connects to the provider", dat_listener, foreign_connector, .arg = &rping,
+		  .seconds = 60),
+	PAIR_CASE("the provider connects to foreign peers", foreign_listener, dat_connector,
+		  .seconds = 60),
 };
 
 int main(int argc, char **argv)

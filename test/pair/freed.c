@@ -15,7 +15,7 @@
 #define MANY 8
 
 /* Frees the LMR of @m, then unmaps or overwrites its memory. */
-static void take_away(struct mem *m, bool unmap)
+static void free_memory(struct mem *m, bool unmap)
 {
 	OK(dat_lmr_free(m->lmr));
 	if (unmap)
@@ -52,7 +52,7 @@ static void close_ended(struct link *l)
 }
 
 /* Sends @n messages, or fewer if the connection ends before. */
-static void send_to_the_end(struct link *l, unsigned n, uint32_t size)
+static void send_until_end(struct link *l, unsigned n, uint32_t size)
 {
 	DAT_LMR_TRIPLET segment = mem_segment(&l->m, 0, size);
 	DAT_RETURN ret = DAT_SUCCESS;
@@ -72,15 +72,15 @@ static void send_to_the_end(struct link *l, unsigned n, uint32_t size)
 static void receiver(struct pair *p)
 {
 	DAT_DTO_COMPLETION_EVENT_DATA d;
-	struct mem gone;
+	struct mem freed;
 	struct link l;
 
 	link_open(p, &l, 2 * SMALL);
-	mem_get(&l.n, &gone, SMALL);
+	mem_get(&l.n, &freed, SMALL);
 	post_recv(l.ep, &l.m, 0, SMALL, 1);
-	post_recv(l.ep, &gone, 0, SMALL, 2);
+	post_recv(l.ep, &freed, 0, SMALL, 2);
 	post_recv(l.ep, &l.m, SMALL, SMALL, 3);
-	take_away(&gone, true);
+	free_memory(&freed, true);
 	pair_sync(p);
 	expect_dto(l.n.recv, 1, DAT_DTO_SUCCESS, SMALL);
 	verify(l.m.base, SMALL, 1);
@@ -103,7 +103,7 @@ static void sender_of(struct pair *p, unsigned n, uint32_t size)
 	link_open(p, &l, size);
 	fill(l.m.base, size, 1);
 	pair_sync(p);
-	send_to_the_end(&l, n, size);
+	send_until_end(&l, n, size);
 	expect_end(l.n.conn, l.ep);
 	pair_sync(p);
 	close_ended(&l);
@@ -117,16 +117,16 @@ static void sender(struct pair *p)
 /* Receives without a message cause no error: the connection continues, and ends normally. */
 static void unused_receiver(struct pair *p)
 {
-	struct mem gone;
+	struct mem freed;
 	struct link l;
 	unsigned i;
 
 	link_open(p, &l, SMALL);
-	mem_get(&l.n, &gone, MANY * SMALL);
+	mem_get(&l.n, &freed, MANY * SMALL);
 	post_recv(l.ep, &l.m, 0, SMALL, 0);
 	for (i = 1; i <= MANY; i++)
-		post_recv(l.ep, &gone, (i - 1) * SMALL, SMALL, i);
-	take_away(&gone, true);
+		post_recv(l.ep, &freed, (i - 1) * SMALL, SMALL, i);
+	free_memory(&freed, true);
 	pair_sync(p);
 	expect_dto(l.n.recv, 0, DAT_DTO_SUCCESS, SMALL);
 	pair_sync(p);
@@ -151,15 +151,15 @@ static void unused_sender(struct pair *p)
 /* Receives posted before there is a connection. */
 static void early_receiver(struct pair *p)
 {
-	struct mem gone;
+	struct mem freed;
 	struct link l;
 
 	node_open(&l.n);
 	mem_get(&l.n, &l.m, SMALL);
-	mem_get(&l.n, &gone, SMALL);
+	mem_get(&l.n, &freed, SMALL);
 	l.ep = node_ep(&l.n, NULL);
-	post_recv(l.ep, &gone, 0, SMALL, 1);
-	take_away(&gone, true);
+	post_recv(l.ep, &freed, 0, SMALL, 1);
+	free_memory(&freed, true);
 	pair_link(p, &l.n, l.ep);
 	pair_sync(p);
 	expect_dto(l.n.recv, 1, DAT_DTO_ERR_LOCAL_PROTECTION, 0);
@@ -186,16 +186,16 @@ static void early_sender(struct pair *p)
 /* The LMR is freed while a long message arrives. */
 static void midway_receiver(struct pair *p)
 {
-	struct mem gone;
+	struct mem freed;
 	struct link l;
 	unsigned i;
 
 	link_open(p, &l, SMALL);
-	mem_get(&l.n, &gone, MANY * LARGE);
+	mem_get(&l.n, &freed, MANY * LARGE);
 	for (i = 0; i < MANY; i++)
-		post_recv(l.ep, &gone, i * LARGE, LARGE, i);
+		post_recv(l.ep, &freed, i * LARGE, LARGE, i);
 	pair_sync(p);
-	take_away(&gone, true);
+	free_memory(&freed, true);
 	for (i = 0; i < MANY; i++)
 		expect_ended(l.n.recv, i);
 	/* all receives may have finished before */
@@ -215,27 +215,27 @@ static void midway_sender(struct pair *p)
 /* Sends of @size to a peer that has posted no receives. */
 static void send_and_free(struct pair *p, uint32_t size, bool unmap)
 {
-	struct mem gone;
+	struct mem freed;
 	struct link l;
 	unsigned i;
 
 	link_open_depth(p, &l, SMALL, 4 * MANY);
-	mem_get(&l.n, &gone, size);
-	fill(gone.base, size, 7);
+	mem_get(&l.n, &freed, size);
+	fill(freed.base, size, 7);
 	for (i = 0; i < 4 * MANY; i++)
-		post_send(l.ep, &gone, 0, size, i);
-	take_away(&gone, unmap);
+		post_send(l.ep, &freed, 0, size, i);
+	free_memory(&freed, unmap);
 	pair_sync(p);
 	for (i = 0; i < 4 * MANY; i++)
 		expect_ended(l.n.req, i);
 	if (!unmap)
-		munmap(gone.base, gone.size);
+		munmap(freed.base, freed.size);
 	pair_sync(p);
 	close_ended(&l);
 }
 
 /* The peer receives the bytes as they were when the sends were posted. */
-static void receive_what_was(struct pair *p, uint32_t size)
+static void receive_original(struct pair *p, uint32_t size)
 {
 	DAT_DTO_COMPLETION_EVENT_DATA d;
 	struct link l;
@@ -266,7 +266,7 @@ static void small_sender(struct pair *p)
 
 static void small_receiver(struct pair *p)
 {
-	receive_what_was(p, SMALL);
+	receive_original(p, SMALL);
 }
 
 static void large_sender(struct pair *p)
@@ -276,7 +276,7 @@ static void large_sender(struct pair *p)
 
 static void large_receiver(struct pair *p)
 {
-	receive_what_was(p, LARGE);
+	receive_original(p, LARGE);
 }
 
 static void unmapping_sender(struct pair *p)
@@ -287,17 +287,17 @@ static void unmapping_sender(struct pair *p)
 /* RDMA of @size in both directions; the local LMR is freed at once. */
 static void rdma_and_free(struct pair *p, uint32_t size)
 {
-	struct mem gone;
+	struct mem freed;
 	struct link l;
 	unsigned i;
 
 	link_open(p, &l, LARGE);
-	mem_get(&l.n, &gone, MANY * size);
+	mem_get(&l.n, &freed, MANY * size);
 	for (i = 0; i < MANY; i++) {
-		post_write(l.ep, &gone, i * size, size, 2 * i, &l.theirs, 0);
-		post_read(l.ep, &gone, i * size, size, 2 * i + 1, &l.theirs, 0);
+		post_write(l.ep, &freed, i * size, size, 2 * i, &l.theirs, 0);
+		post_read(l.ep, &freed, i * size, size, 2 * i + 1, &l.theirs, 0);
 	}
-	take_away(&gone, true);
+	free_memory(&freed, true);
 	for (i = 0; i < 2 * MANY; i++)
 		expect_ended(l.n.req, i);
 	pair_sync(p);
@@ -332,7 +332,7 @@ static void granting(struct pair *p)
 	struct link l;
 
 	link_open(p, &l, LARGE);
-	take_away(&l.m, true);
+	free_memory(&l.m, true);
 	pair_sync(p);
 	OK(dat_ep_disconnect(l.ep, DAT_CLOSE_ABRUPT_FLAG));
 	expect_end(l.n.conn, l.ep);
@@ -368,7 +368,7 @@ static void shared_receiver(struct pair *p)
 	DAT_EP_ATTR ep_attr;
 	DAT_LMR_TRIPLET segment;
 	DAT_SRQ_HANDLE srq;
-	struct mem gone;
+	struct mem freed;
 	struct link l;
 
 	node_open(&l.n);
@@ -379,11 +379,11 @@ static void shared_receiver(struct pair *p)
 	ep_attr.srq_soft_hw = DAT_HW_DEFAULT;
 	OK(dat_ep_create_with_srq(l.n.ia, l.n.pz, l.n.recv, l.n.req, l.n.conn, srq, &ep_attr, &l.ep));
 	mem_get(&l.n, &l.m, SMALL);
-	mem_get(&l.n, &gone, SMALL);
+	mem_get(&l.n, &freed, SMALL);
 	pair_link(p, &l.n, l.ep);
-	segment = mem_segment(&gone, 0, SMALL);
+	segment = mem_segment(&freed, 0, SMALL);
 	OK(dat_srq_post_recv(srq, 1, &segment, (DAT_DTO_COOKIE){ .as_64 = 1 }));
-	take_away(&gone, true);
+	free_memory(&freed, true);
 	pair_sync(p);
 	expect_dto(l.n.recv, 1, DAT_DTO_ERR_LOCAL_PROTECTION, 0);
 	expect_conn(l.n.conn, DAT_CONNECTION_EVENT_BROKEN, l.ep);
@@ -404,23 +404,24 @@ static void read_into_rmr(struct pair *p)
 	DAT_RMR_CONTEXT context;
 	DAT_RMR_TRIPLET local, remote;
 	DAT_RMR_HANDLE rmr;
-	struct mem gone;
+	struct mem freed;
 	struct link l;
 	unsigned i;
 
 	link_open(p, &l, LARGE);
-	mem_get(&l.n, &gone, LARGE);
+	mem_get(&l.n, &freed, LARGE);
 	OK(dat_rmr_create(l.n.pz, &rmr));
-	OK(bind_part(rmr, &gone, 0, LARGE, PRIV_WRITE, l.ep, 100, &context));
+	OK(bind_part(rmr, &freed, 0, LARGE, PRIV_WRITE, l.ep, 100, &context));
 	expect_bind(l.n.req, rmr, 100, DAT_RMR_BIND_SUCCESS);
-	local = (DAT_RMR_TRIPLET){ .virtual_address = (uintptr_t)gone.base, .segment_length = LARGE,
+	local = (DAT_RMR_TRIPLET){ .virtual_address = (uintptr_t)freed.base,
+				   .segment_length = LARGE,
 				   .rmr_context = context };
 	remote = remote_segment(&l.theirs, 0, LARGE);
 	for (i = 0; i < MANY; i++)
 		OK(dat_ep_post_rdma_read_to_rmr(l.ep, &local, (DAT_DTO_COOKIE){ .as_64 = i }, &remote,
 						DAT_COMPLETION_DEFAULT_FLAG));
 	OK(dat_rmr_free(rmr));
-	take_away(&gone, true);
+	free_memory(&freed, true);
 	for (i = 0; i < MANY; i++)
 		expect_ended(l.n.req, i);
 	pair_sync(p);
@@ -431,10 +432,10 @@ static void read_into_rmr(struct pair *p)
 #endif
 
 static const struct pair_case cases[] = {
-	PAIR_CASE("a receive without its memory fails its message", receiver, sender),
-	PAIR_CASE("receives without a message end in order", unused_receiver, unused_sender),
-	PAIR_CASE("a receive of an unconnected endpoint", early_receiver, early_sender),
-	PAIR_CASE("receives of messages that are coming", midway_receiver, midway_sender),
+	PAIR_CASE("a message fails at a receive without memory", receiver, sender),
+	PAIR_CASE("unused receives are flushed in order", unused_receiver, unused_sender),
+	PAIR_CASE("a receive of an unconnected EP", early_receiver, early_sender),
+	PAIR_CASE("receives of messages in flight", midway_receiver, midway_sender),
 	PAIR_CASE("short sends", small_receiver, small_sender),
 	PAIR_CASE("long sends", large_receiver, large_sender),
 	PAIR_CASE("sends whose memory is unmapped", large_receiver, unmapping_sender),

@@ -23,7 +23,7 @@ static void need_invalidate(struct node *n, DAT_EP_HANDLE ep)
 
 	(void)n;
 	if (DAT_GET_TYPE(ret) == DAT_MODEL_NOT_SUPPORTED)
-		pair_skip("no room beside a message on this fabric");
+		pair_skip("this fabric has no invalidation");
 }
 
 static DAT_RETURN send_invalidate(DAT_EP_HANDLE ep, const struct mem *m, size_t length,
@@ -151,7 +151,7 @@ static void many_client(struct pair *p)
 	post_write(l.ep, &l.m, 0, PART, 201, &again, 0);
 	expect_dto(l.n.req, 201, DAT_DTO_SUCCESS, PART);
 	post_write(l.ep, &l.m, 0, PART, 202, &g[N / 2], 0);
-	expect_refused(&l.n, l.ep, 202, "written through what was invalidated");
+	expect_refused(&l.n, l.ep, 202, "written through an invalidated context");
 	pair_sync(p);
 	OK(dat_ep_free(l.ep));
 	mem_put(&l.m);
@@ -160,10 +160,10 @@ static void many_client(struct pair *p)
 
 /* An RMR that the sender may not invalidate stays bound, and the connection breaks */
 
-enum fault { UNKNOWN, NOTHING, AN_LMR, OTHER_ZONE, OTHER_EP, TWICE, N_FAULTS };
+enum fault { UNKNOWN, NOTHING, AN_LMR, OTHER_PZ, OTHER_EP, TWICE, N_FAULTS };
 
 static const char *const fault_names[N_FAULTS] = {
-	"unknown", "zero", "an LMR's", "of another zone", "of another EP", "invalidated before",
+	"unknown", "zero", "an LMR's", "of another PZ", "of another EP", "already invalidated",
 };
 
 static void wrong_server(struct pair *p)
@@ -190,12 +190,12 @@ static void wrong_server(struct pair *p)
 	OK(dat_rmr_create(n.pz, &rmr));
 	for (fault = 0; fault < N_FAULTS; fault++) {
 		bad = fault == AN_LMR ? m.rmr_context : fault == NOTHING ? 0 : 0x12345;
-		if (fault == OTHER_ZONE)
+		if (fault == OTHER_PZ)
 			OK(bind_part(elsewhere, &other, 0, PART, PRIV_BOTH, far, 1, &bad));
 		if (fault == OTHER_EP && n.prov.rmr_scope_supported != DAT_RMR_SCOPE_PZ)
 			OK(bind_part(of_ep, &m, 0, PART, PRIV_BOTH, good, 1, &bad));
 		if (bad != m.rmr_context && bad && bad != 0x12345)
-			expect_bind(n.req, fault == OTHER_ZONE ? elsewhere : of_ep, 1, DAT_DTO_SUCCESS);
+			expect_bind(n.req, fault == OTHER_PZ ? elsewhere : of_ep, 1, DAT_DTO_SUCCESS);
 		ep = node_ep(&n, NULL);
 		post_recv(ep, &spare, 0, 8, 1);
 		post_recv(ep, &spare, 0, 8, 2);
@@ -212,7 +212,7 @@ static void wrong_server(struct pair *p)
 			expect_dto(n.recv, 2, DAT_DTO_ERR_FLUSHED, 0);
 		SAME(expect_end(n.conn, ep), DAT_CONNECTION_EVENT_BROKEN);
 		SAME(is_bound(rmr), fault != TWICE);
-		SAME(is_bound(elsewhere), fault >= OTHER_ZONE);
+		SAME(is_bound(elsewhere), fault >= OTHER_PZ);
 		OK(dat_ep_free(ep));
 	}
 	pair_unlink(p, &n, good);
@@ -291,7 +291,7 @@ static DAT_RETURN read_into(DAT_EP_HANDLE ep, struct grant to, size_t length, ui
  * The fence delays the unbind until the first read has ended, usually after the second one is
  * posted.
  */
-static void unbound_before_its_turn(struct link *l, DAT_RMR_HANDLE rmr, struct grant g)
+static void unbind_before_read(struct link *l, DAT_RMR_HANDLE rmr, struct grant g)
 {
 	DAT_RMR_CONTEXT none;
 	DAT_RETURN ret;
@@ -353,7 +353,7 @@ static void into_reader(struct pair *p)
 	FAILS(read_into(l.ep, g, PART, 2, &l.theirs, DAT_COMPLETION_UNSIGNALLED_FLAG),
 	      DAT_INVALID_PARAMETER);
 	FAILS(dat_ep_post_rdma_read_to_rmr(l.ep, NULL, cookie_of(2), NULL, 0), DAT_INVALID_PARAMETER);
-	unbound_before_its_turn(&l, rmr, g);
+	unbind_before_read(&l, rmr, g);
 	expect_quiet(l.n.req);
 	OK(dat_rmr_free(rmr));
 	OK(dat_ep_free(l.ep));
@@ -383,8 +383,8 @@ static void into_owner(struct pair *p)
 }
 
 static const struct pair_case cases[] = {
-	PAIR_CASE("messages end grants", many_server, many_client),
-	PAIR_CASE("grants that are not the sender's to end", wrong_server, wrong_client),
+	PAIR_CASE("messages invalidate grants", many_server, many_client),
+	PAIR_CASE("grants that the sender must not invalidate", wrong_server, wrong_client),
 	PAIR_CASE("reads into RMRs", into_owner, into_reader),
 };
 

@@ -13,11 +13,11 @@
 /* Objects */
 
 /*
- * Creates objects until @most exist, including the @there that exist already; one more must fail.
+ * Creates objects until @most exist, including @existing; one more must fail.
  */
-#define MAKE_ALL(type, list, most, there, create, destroy)                           \
+#define MAKE_ALL(type, list, most, existing, create, destroy)                        \
 	do {                                                                         \
-		DAT_COUNT i_, n_ = (most) - (there);                                 \
+		DAT_COUNT i_, n_ = (most) - (existing);                              \
 		type *list = calloc(n_ + 1, sizeof(*list));                          \
 		CHECK(list, "no memory");                                            \
 		for (i_ = 0; i_ < n_; i_++)                                          \
@@ -131,28 +131,28 @@ static void depth(struct pair *p)
 	node_close(&n);
 }
 
-#define BOOK_DEPTH 8			/* of each queue */
-#define BOOK_EPS 2
-#define BOOK_SENDS 20000		/* through each EP, unless DAT_TEST_SENDS is set */
+#define QUEUE_DEPTH 8			/* of each queue */
+#define QUEUE_EPS 2
+#define QUEUE_SENDS 20000		/* through each EP, unless DAT_TEST_SENDS is set */
 
-static DAT_COUNT book_sends(void)
+static DAT_COUNT full_queues_sends(void)
 {
 	const char *text = getenv("DAT_TEST_SENDS");
 
-	return text ? atoi(text) : BOOK_SENDS;
+	return text ? atoi(text) : QUEUE_SENDS;
 }
 
 /* One EVD for the queues of all EPs, as long as these queues together. */
-static void book_open(struct pair *p, struct node *n, DAT_EVD_HANDLE *dto, DAT_EP_HANDLE ep[])
+static void full_queues_open(struct pair *p, struct node *n, DAT_EVD_HANDLE *dto, DAT_EP_HANDLE ep[])
 {
 	DAT_EP_ATTR attr;
 	int i;
 
 	node_open(n);
 	node_ep_attr(n, &attr);
-	attr.max_recv_dtos = attr.max_request_dtos = BOOK_DEPTH;
-	*dto = node_evd(n, BOOK_EPS * 2 * BOOK_DEPTH, DAT_EVD_DTO_FLAG);
-	for (i = 0; i < BOOK_EPS; i++) {
+	attr.max_recv_dtos = attr.max_request_dtos = QUEUE_DEPTH;
+	*dto = node_evd(n, QUEUE_EPS * 2 * QUEUE_DEPTH, DAT_EVD_DTO_FLAG);
+	for (i = 0; i < QUEUE_EPS; i++) {
 		OK(dat_ep_create(n->ia, n->pz, *dto, *dto, n->conn, &attr, &ep[i]));
 		pair_link(p, n, ep[i]);
 	}
@@ -183,25 +183,25 @@ static DAT_COUNT post_all(DAT_EP_HANDLE ep, struct mem *m, bool sends, DAT_COUNT
  * loses no event, whether its thread or the progress thread reads the fabric. node_close() checks
  * that no EVD has overflowed.
  */
-static void by_the_book(struct pair *p)
+static void full_queues(struct pair *p)
 {
-	const DAT_COUNT all = book_sends();
-	DAT_COUNT posted[BOOK_EPS] = { 0 }, left = BOOK_EPS * all;
-	DAT_EP_HANDLE ep[BOOK_EPS];
+	const DAT_COUNT all = full_queues_sends();
+	DAT_COUNT posted[QUEUE_EPS] = { 0 }, left = QUEUE_EPS * all;
+	DAT_EP_HANDLE ep[QUEUE_EPS];
 	DAT_EVD_HANDLE dto;
 	struct node n;
 	struct mem m;
 	int i;
 
-	book_open(p, &n, &dto, ep);
+	full_queues_open(p, &n, &dto, ep);
 	mem_get(&n, &m, MESSAGE);
 	while (left) {
-		for (i = 0; i < BOOK_EPS; i++)
+		for (i = 0; i < QUEUE_EPS; i++)
 			posted[i] += post_all(ep[i], &m, !p->server, all - posted[i]);
 		expect_dto(dto, 0, DAT_DTO_SUCCESS, MESSAGE);
 		left--;
 	}
-	for (i = 0; i < BOOK_EPS; i++) {
+	for (i = 0; i < QUEUE_EPS; i++) {
 		pair_unlink(p, &n, ep[i]);
 		OK(dat_ep_free(ep[i]));
 	}
@@ -213,29 +213,29 @@ static void by_the_book(struct pair *p)
 /* The flushes of all operations outstanding at the end of a connection fit into the EVD, too. */
 static void flushes_fit(struct pair *p)
 {
-	DAT_EP_HANDLE ep[BOOK_EPS];
+	DAT_EP_HANDLE ep[QUEUE_EPS];
 	DAT_EVD_HANDLE dto;
 	DAT_EVENT event;
 	struct node n;
 	struct mem m;
 	int i, k;
 
-	book_open(p, &n, &dto, ep);
+	full_queues_open(p, &n, &dto, ep);
 	mem_get(&n, &m, MESSAGE);
-	for (i = 0; i < BOOK_EPS; i++) {
-		SAME(post_all(ep[i], &m, false, BOOK_DEPTH + 1), BOOK_DEPTH);
-		SAME(post_all(ep[i], &m, true, BOOK_DEPTH + 1), BOOK_DEPTH);
+	for (i = 0; i < QUEUE_EPS; i++) {
+		SAME(post_all(ep[i], &m, false, QUEUE_DEPTH + 1), QUEUE_DEPTH);
+		SAME(post_all(ep[i], &m, true, QUEUE_DEPTH + 1), QUEUE_DEPTH);
 	}
 	pair_sync(p);
-	for (i = 0; i < BOOK_EPS; i++)
+	for (i = 0; i < QUEUE_EPS; i++)
 		pair_unlink(p, &n, ep[i]);
-	for (i = 0; i < BOOK_EPS; i++) {
+	for (i = 0; i < QUEUE_EPS; i++) {
 		SAME(post_all(ep[i], &m, false, 1), 0);
 		SAME(post_all(ep[i], &m, true, 1), 0);
 	}
-	for (k = 0; k < BOOK_EPS * 2 * BOOK_DEPTH; k++)
+	for (k = 0; k < QUEUE_EPS * 2 * QUEUE_DEPTH; k++)
 		expect_event(dto, DAT_DTO_COMPLETION_EVENT, &event);
-	for (i = 0; i < BOOK_EPS; i++)
+	for (i = 0; i < QUEUE_EPS; i++)
 		OK(dat_ep_free(ep[i]));
 	OK(dat_evd_free(dto));
 	mem_put(&m);
@@ -300,14 +300,14 @@ static void length(struct pair *p)
 }
 
 static const struct pair_case cases[] = {
-	PAIR_CASE("as many objects as the IA says", NULL, objects),
-	PAIR_CASE("as many operations as an EP may have", depth, depth,
-		  .not_sockets = "it loses messages when many are under way"),
-	PAIR_CASE("an EVD of the size of its queues does not overflow", by_the_book, by_the_book,
-		  .not_sockets = "it loses messages when many are under way"),
-	PAIR_CASE("what is flushed fits an EVD of that size", flushes_fit, flushes_fit),
-	PAIR_CASE("reads beyond either side's number", reads, reads),
-	PAIR_CASE("a message of the EP's size", length, length),
+	PAIR_CASE("as many objects as the IA reports", NULL, objects),
+	PAIR_CASE("as many operations as an EP allows", depth, depth,
+		  .not_sockets = "it loses messages when many are in flight"),
+	PAIR_CASE("an EVD of the size of its queues does not overflow", full_queues, full_queues,
+		  .not_sockets = "it loses messages when many are in flight"),
+	PAIR_CASE("flushed operations fit an EVD of that size", flushes_fit, flushes_fit),
+	PAIR_CASE("more reads than either peer allows in flight", reads, reads),
+	PAIR_CASE("a message of the EP's maximum size", length, length),
 };
 
 PAIR_MAIN(cases)

@@ -19,7 +19,7 @@
 #define LARGE (256 << 10)
 #define QUIET_ROUNDS 4		/* rounds between checks that no end was reported yet */
 
-struct way {
+struct ending {
 	void (*end)(struct link *l);	/* may close the IA */
 	const char *patience_ms;
 };
@@ -48,9 +48,9 @@ static void close_ia(struct link *l)
 
 static void open_both(struct pair *p, struct link *l)
 {
-	const struct way *way = pair_arg();
+	const struct ending *ending = pair_arg();
 
-	setenv("DAT_OFI_LINGER_MS", way->patience_ms, 1);
+	setenv("DAT_OFI_LINGER_MS", ending->patience_ms, 1);
 	link_open_depth(p, l, (size_t)N_MESSAGES * LARGE, N_MESSAGES);
 }
 
@@ -72,7 +72,7 @@ static unsigned count_done(struct link *l)
 
 static void client(struct pair *p)
 {
-	const struct way *way = pair_arg();
+	const struct ending *ending = pair_arg();
 	unsigned i, done;
 	struct link l;
 
@@ -82,7 +82,7 @@ static void client(struct pair *p)
 		post_send(l.ep, &l.m, i * LARGE, length_of(i), i);
 	}
 	done = count_done(&l);
-	way->end(&l);
+	ending->end(&l);
 	pair_send(p, &done, sizeof(done));
 	pair_sync(p);
 	if (l.n.ia)
@@ -97,7 +97,7 @@ static void late_server(struct pair *p)
 	open_both(p, &l);
 	pair_recv(p, &done, sizeof(done));
 	if (!done && node_is_on_verbs(&l.n))
-		pair_skip("hardware keeps nothing: a send is done when it is received");
+		pair_skip("hardware buffers no sends: a send completes when it is received");
 	CHECK(done > 0 && done < N_MESSAGES, "%u", done);
 	for (i = 0; i < done; i++) {
 		if (i % QUIET_ROUNDS == 0)
@@ -116,7 +116,7 @@ static void late_server(struct pair *p)
 	node_close(&l.n);
 }
 
-static void deaf_server(struct pair *p)
+static void idle_server(struct pair *p)
 {
 	unsigned done;
 	struct link l;
@@ -131,17 +131,17 @@ static void deaf_server(struct pair *p)
 }
 
 /* long enough to distinguish a peer that is late on a busy machine from one that has stopped */
-static const struct way disconnecting = { disconnect, "60000" };
-static const struct way closing = { close_ia, "60000" };
-static const struct way freeing = { free_ep, "300" };
+static const struct ending disconnecting = { disconnect, "60000" };
+static const struct ending closing = { close_ia, "60000" };
+static const struct ending freeing = { free_ep, "300" };
 
-#define NOT_SOCKETS .not_sockets = "with many messages under way it loses one now and then"
+#define NOT_SOCKETS .not_sockets = "it occasionally loses one of many messages in flight"
 
 static const struct pair_case cases[] = {
 	PAIR_CASE("disconnected, and received late", late_server, client, .arg = &disconnecting,
 		  NOT_SOCKETS),
 	PAIR_CASE("IA closed, and received late", late_server, client, .arg = &closing, NOT_SOCKETS),
-	PAIR_CASE("freed, and not received", deaf_server, client, .arg = &freeing, NOT_SOCKETS),
+	PAIR_CASE("freed, and not received", idle_server, client, .arg = &freeing, NOT_SOCKETS),
 };
 
 PAIR_MAIN(cases)

@@ -35,7 +35,7 @@
 #endif
 
 /* How the two processes differ before any DAT call, and whether they share memory then. */
-struct way {
+struct setup {
 	void (*server)(void), (*client)(void);
 	bool shared;
 };
@@ -126,43 +126,43 @@ static void use(struct pair *p, struct link *l)
 	mem_put(&in);
 }
 
-static void either(struct pair *p)
+static void run_setup(struct pair *p)
 {
-	const struct way *way = pair_arg();
-	void (*prepare)(void) = p->server ? way->server : way->client;
+	const struct setup *setup = pair_arg();
+	void (*prepare)(void) = p->server ? setup->server : setup->client;
 	struct link l;
 
 	if (prepare)
 		prepare();
 	link_open(p, &l, SIZE);
 	use(p, &l);
-	if (way->shared)
+	if (setup->shared)
 		SAME(tcp_connections(), 0);
 	else
-		CHECK(tcp_connections(), "not over TCP");
+		CHECK(tcp_connections(), "no TCP connection");
 	link_close(p, &l);
 }
 
 /* The shared-memory fabric has no alternative, so connecting fails immediately. */
-static void apart(struct pair *p)
+static void shm_only(struct pair *p)
 {
-	const struct way *way = pair_arg();
-	struct place place;
+	const struct setup *setup = pair_arg();
+	struct listener listener;
 	struct node n;
 	DAT_EP_HANDLE ep;
 
 	setenv("DAT_TEST_IA", "ofi-shm", 1);
-	(p->server ? way->server : way->client)();
+	(p->server ? setup->server : setup->client)();
 	node_open(&n);
 	if (p->server) {
-		node_listen(&n, &place.qual);
-		pair_tell_place(p, &n, place.qual);
+		node_listen(&n, &listener.qual);
+		pair_send_listener(p, &n, listener.qual);
 		pair_sync(p);
 		expect_quiet(n.cr);
 	} else {
-		pair_learn_place(p, &place);
+		pair_recv_listener(p, &listener);
 		ep = node_ep(&n, NULL);
-		connect_fails(&n, ep, &place, DAT_CONNECTION_EVENT_UNREACHABLE);
+		connect_fails(&n, ep, &listener, DAT_CONNECTION_EVENT_UNREACHABLE);
 		OK(dat_ep_free(ep));
 		pair_sync(p);
 	}
@@ -235,20 +235,23 @@ static void with_other_ipc(void)
 	leave(CLONE_NEWIPC);
 }
 
-static void with_another_dev_shm(void)
+static void with_other_dev_shm(void)
 {
 	leave(CLONE_NEWNS);
 	if (mount("none", "/", "none", MS_REC | MS_PRIVATE, NULL) ||
 	    mount("none", "/dev/shm", "tmpfs", 0, NULL))
-		pair_skip("another /dev/shm: %s", strerror(errno));
+		pair_skip("cannot mount /dev/shm: %s", strerror(errno));
 }
 
-static const struct way shared = { .shared = true }, copying = { without_reading, NULL, true },
-	deaf = { without_local, NULL, false }, mute = { NULL, without_local, false },
-	neither = { without_local, without_local, false }, excluded = { NULL, without_shm, false },
-	users = { must_be_root, as_another_user, false },
-	pids = { must_be_root, with_other_pids, true }, ipc = { must_be_root, with_other_ipc, true },
-	mounts = { must_be_root, with_another_dev_shm, true };
+static const struct setup shared = { .shared = true }, no_cma = { without_reading, NULL, true },
+			  server_disabled = { without_local, NULL, false },
+			  client_disabled = { NULL, without_local, false },
+			  both_disabled = { without_local, without_local, false },
+			  excluded = { NULL, without_shm, false },
+			  users = { must_be_root, as_another_user, false },
+			  pids = { must_be_root, with_other_pids, true },
+			  ipc = { must_be_root, with_other_ipc, true },
+			  mounts = { must_be_root, with_other_dev_shm, true };
 
 /* Other sockets */
 
@@ -261,7 +264,7 @@ static socklen_t name_of(struct sockaddr_un *name, DAT_CONN_QUAL qual)
 }
 
 /* The provider must send nothing to a listener of another user. */
-static void squat(int fd, const char *says)
+static void squat(int fd, const char *text)
 {
 	for (;;) {
 		int peer = accept(fd, NULL, NULL);
@@ -269,13 +272,13 @@ static void squat(int fd, const char *says)
 
 		if (peer < 0 || (geteuid() == NOBODY && recv(peer, &c, 1, 0) > 0))
 			_exit(1);
-		send(peer, says, strlen(says), MSG_NOSIGNAL);
+		send(peer, text, strlen(text), MSG_NOSIGNAL);
 		close(peer);
 	}
 }
 
 /* A process that listens under the name of @qual before the provider does. */
-static pid_t squatter(DAT_CONN_QUAL qual, const char *says)
+static pid_t squatter(DAT_CONN_QUAL qual, const char *text)
 {
 	struct sockaddr_un name;
 	socklen_t len = name_of(&name, qual);
@@ -286,14 +289,14 @@ static pid_t squatter(DAT_CONN_QUAL qual, const char *says)
 	CHECK(!pipe(ready), "%s", strerror(errno));
 	pid = fork();
 	if (!pid) {
-		if (!*says && !geteuid() && setuid(NOBODY))
+		if (!*text && !geteuid() && setuid(NOBODY))
 			_exit(1);
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		fd = socket(AF_UNIX, SOCK_STREAM, 0);
 		if (bind(fd, (struct sockaddr *)&name, len) || listen(fd, 8) ||
 		    write(ready[1], "", 1) < 1)
 			_exit(1);
-		squat(fd, says);
+		squat(fd, text);
 	}
 	close(ready[1]);
 	SAME(read(ready[0], &c, 1), 1);
@@ -310,7 +313,7 @@ static DAT_CONN_QUAL free_qual(struct node *n)
 }
 
 /* The connection of @ep is established, through shared memory or not; then ends. */
-static void stands(struct pair *p, struct node *n, DAT_EP_HANDLE ep, bool by_memory)
+static void expect_fabric(struct pair *p, struct node *n, DAT_EP_HANDLE ep, bool by_memory)
 {
 	DAT_EVENT event;
 
@@ -325,20 +328,21 @@ static void accept_one(struct pair *p, struct node *n, bool by_memory)
 	DAT_EP_HANDLE ep = node_ep(n, NULL);
 
 	OK(dat_cr_accept(node_request(n), ep, 0, NULL));
-	stands(p, n, ep, by_memory);
+	expect_fabric(p, n, ep, by_memory);
 }
 
-static void connect_one(struct pair *p, struct node *n, const struct place *place, bool by_memory)
+static void connect_one(struct pair *p, struct node *n, const struct listener *listener,
+			bool by_memory)
 {
 	DAT_EP_HANDLE ep = node_ep(n, NULL);
 
-	ep_connect(ep, place);
-	stands(p, n, ep, by_memory);
+	ep_connect(ep, listener);
+	expect_fabric(p, n, ep, by_memory);
 }
 
 static void squatted_server(struct pair *p)
 {
-	const char *says = pair_arg();
+	const char *text = pair_arg();
 	DAT_CONN_QUAL qual;
 	DAT_PSP_HANDLE psp;
 	struct node n;
@@ -347,30 +351,30 @@ static void squatted_server(struct pair *p)
 
 	node_open(&n);
 	qual = free_qual(&n);
-	pid = squatter(qual, says);
+	pid = squatter(qual, text);
 	OK(dat_psp_create(n.ia, qual, n.cr, DAT_PSP_CONSUMER_FLAG, &psp));
-	pair_tell_place(p, &n, qual);
+	pair_send_listener(p, &n, qual);
 	accept_one(p, &n, false);
 	OK(dat_psp_free(psp));
 	kill(pid, SIGKILL);
 	SAME(waitpid(pid, &status, 0), pid);
-	CHECK(WIFSIGNALED(status), "it was told something");
+	CHECK(WIFSIGNALED(status), "the other user's listener received data");
 	node_close(&n);
 }
 
 static void squatted_client(struct pair *p)
 {
-	struct place place;
+	struct listener listener;
 	struct node n;
 
 	node_open(&n);
-	pair_learn_place(p, &place);
-	connect_one(p, &n, &place, false);
+	pair_recv_listener(p, &listener);
+	connect_one(p, &n, &listener, false);
 	node_close(&n);
 }
 
 /* A peer that speaks another protocol is rejected, and the next peer is served. */
-static void stranger_server(struct pair *p)
+static void foreign_client_server(struct pair *p)
 {
 	DAT_CONN_QUAL qual;
 	DAT_PSP_HANDLE psp;
@@ -378,31 +382,31 @@ static void stranger_server(struct pair *p)
 
 	node_open(&n);
 	psp = node_listen(&n, &qual);
-	pair_tell_place(p, &n, qual);
+	pair_send_listener(p, &n, qual);
 	accept_one(p, &n, true);
 	OK(dat_psp_free(psp));
 	node_close(&n);
 }
 
-static void stranger_client(struct pair *p)
+static void foreign_client_client(struct pair *p)
 {
 	static const char words[] = "GET / HTTP/1.0\r\n\r\n";
 	struct sockaddr_un name;
-	struct place place;
+	struct listener listener;
 	struct node n;
 	socklen_t len;
 	char answer;
 	int fd;
 
 	node_open(&n);
-	pair_learn_place(p, &place);
-	len = name_of(&name, place.qual);
+	pair_recv_listener(p, &listener);
+	len = name_of(&name, listener.qual);
 	fd = socket(AF_UNIX, SOCK_STREAM, 0);
 	CHECK(!connect(fd, (struct sockaddr *)&name, len), "%s", strerror(errno));
 	SAME(write(fd, words, strlen(words)), strlen(words));
-	CHECK(read(fd, &answer, 1) <= 0, "an answer");
+	CHECK(read(fd, &answer, 1) <= 0, "the foreign client got an answer");
 	close(fd);
-	connect_one(p, &n, &place, true);
+	connect_one(p, &n, &listener, true);
 	node_close(&n);
 }
 
@@ -416,7 +420,7 @@ static void network_server(struct pair *p)
 	must_be_root();
 	node_open(&n);
 	psp = node_listen(&n, &qual);
-	pair_tell_place(p, &n, qual);
+	pair_send_listener(p, &n, qual);
 	pair_sync(p);
 	expect_quiet(n.cr);
 	OK(dat_psp_free(psp));
@@ -426,17 +430,17 @@ static void network_server(struct pair *p)
 static void network_client(struct pair *p)
 {
 	struct sockaddr_in loopback = { .sin_family = AF_INET };
-	struct place place;
+	struct listener listener;
 	struct node n;
 	DAT_EP_HANDLE ep;
 
 	network_make();
 	node_open(&n);
-	pair_learn_place(p, &place);
+	pair_recv_listener(p, &listener);
 	loopback.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	memcpy(&place.address, &loopback, sizeof(loopback));
+	memcpy(&listener.address, &loopback, sizeof(loopback));
 	ep = node_ep(&n, NULL);
-	connect_fails(&n, ep, &place, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
+	connect_fails(&n, ep, &listener, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
 	pair_sync(p);
 	OK(dat_ep_free(ep));
 	node_close(&n);
@@ -452,7 +456,7 @@ static void cable_server(struct pair *p)
 	cable_lay(p);
 	node_open(&n);
 	psp = node_listen(&n, &qual);
-	pair_tell_place(p, &n, qual);
+	pair_send_listener(p, &n, qual);
 	accept_one(p, &n, false);
 	OK(dat_psp_free(psp));
 	node_close(&n);
@@ -460,37 +464,41 @@ static void cable_server(struct pair *p)
 
 static void cable_client(struct pair *p)
 {
-	struct place place;
+	struct listener listener;
 	struct node n;
 
 	must_be_root();
 	cable_lay(p);
 	node_open(&n);
-	pair_learn_place(p, &place);
-	connect_one(p, &n, &place, false);
+	pair_recv_listener(p, &listener);
+	connect_one(p, &n, &listener, false);
 	node_close(&n);
 }
 
 static const struct pair_case cases[] = {
-	PAIR_CASE("a connection over TCP is seen", NULL, counting),
-	PAIR_CASE("by shared memory", either, either, .arg = &shared),
-	PAIR_CASE("by shared memory, without reading each other's", either, either, .arg = &copying),
-	PAIR_CASE("the server without", either, either, .arg = &deaf),
-	PAIR_CASE("the client without", either, either, .arg = &mute),
-	PAIR_CASE("both without", either, either, .arg = &neither),
-	PAIR_CASE("excluded by FI_PROVIDER", either, either, .arg = &excluded),
-	PAIR_CASE("different users", either, either, .arg = &users),
-	PAIR_CASE("different /dev/shm", either, either, .arg = &mounts),
-	PAIR_CASE("different PID namespaces", either, either, .arg = &pids),
-	PAIR_CASE("different IPC namespaces", either, either, .arg = &ipc),
-	PAIR_CASE("different users, only shared memory", apart, apart, .arg = &users),
-	PAIR_CASE("different /dev/shm, only shared memory", apart, apart, .arg = &mounts),
-	PAIR_CASE("different PID namespaces, only shared memory", apart, apart, .arg = &pids),
-	PAIR_CASE("another user has the name", squatted_server, squatted_client, .arg = ""),
-	PAIR_CASE("something else has the name", squatted_server, squatted_client, .arg = "SSH-2.0-x\n"),
-	PAIR_CASE("a stranger comes first", stranger_server, stranger_client),
-	PAIR_CASE("different networks", network_server, network_client),
-	PAIR_CASE("different networks with a cable", cable_server, cable_client),
+	PAIR_CASE("TCP connections are counted", NULL, counting),
+	PAIR_CASE("by shared memory", run_setup, run_setup, .arg = &shared),
+	PAIR_CASE("by shared memory, without reading the peer's memory", run_setup, run_setup,
+		  .arg = &no_cma),
+	PAIR_CASE("shared memory disabled in the server", run_setup, run_setup,
+		  .arg = &server_disabled),
+	PAIR_CASE("shared memory disabled in the client", run_setup, run_setup,
+		  .arg = &client_disabled),
+	PAIR_CASE("shared memory disabled in both", run_setup, run_setup, .arg = &both_disabled),
+	PAIR_CASE("shared memory excluded by FI_PROVIDER", run_setup, run_setup, .arg = &excluded),
+	PAIR_CASE("different users", run_setup, run_setup, .arg = &users),
+	PAIR_CASE("different /dev/shm", run_setup, run_setup, .arg = &mounts),
+	PAIR_CASE("different PID namespaces", run_setup, run_setup, .arg = &pids),
+	PAIR_CASE("different IPC namespaces", run_setup, run_setup, .arg = &ipc),
+	PAIR_CASE("different users, only shared memory", shm_only, shm_only, .arg = &users),
+	PAIR_CASE("different /dev/shm, only shared memory", shm_only, shm_only, .arg = &mounts),
+	PAIR_CASE("different PID namespaces, only shared memory", shm_only, shm_only, .arg = &pids),
+	PAIR_CASE("another user holds the socket name", squatted_server, squatted_client, .arg = ""),
+	PAIR_CASE("another program holds the socket name", squatted_server, squatted_client,
+		  .arg = "SSH-2.0-x\n"),
+	PAIR_CASE("a foreign client connects first", foreign_client_server, foreign_client_client),
+	PAIR_CASE("different network namespaces", network_server, network_client),
+	PAIR_CASE("different network namespaces with a cable", cable_server, cable_client),
 };
 
 int main(int argc, char **argv)

@@ -30,8 +30,8 @@ pair_programs = \
 	test/pair/qualifier2 \
 	test/pair/foreign1 \
 	test/pair/foreign2 \
-	test/pair/part1 \
-	test/pair/part2 \
+	test/pair/disconnect1 \
+	test/pair/disconnect2 \
 	test/pair/linger1 \
 	test/pair/linger2 \
 	test/pair/data1 \
@@ -52,8 +52,8 @@ pair_programs = \
 	test/pair/memory2 \
 	test/pair/freed1 \
 	test/pair/freed2 \
-	test/pair/zones1 \
-	test/pair/zones2 \
+	test/pair/pz1 \
+	test/pair/pz2 \
 	test/pair/invalidate2 \
 	test/pair/ext2 \
 	test/pair/limits1 \
@@ -92,12 +92,12 @@ test_pair_foreign2_SOURCES = test/pair/foreign.c
 test_pair_foreign2_CPPFLAGS = $(pair_cppflags2) $(LIBFABRIC_CFLAGS)
 test_pair_foreign2_LDADD = $(pair_ldadd2) $(LIBFABRIC_LIBS)
 
-test_pair_part1_SOURCES = test/pair/part.c
-test_pair_part1_CPPFLAGS = $(pair_cppflags1)
-test_pair_part1_LDADD = $(pair_ldadd1)
-test_pair_part2_SOURCES = test/pair/part.c
-test_pair_part2_CPPFLAGS = $(pair_cppflags2)
-test_pair_part2_LDADD = $(pair_ldadd2)
+test_pair_disconnect1_SOURCES = test/pair/disconnect.c
+test_pair_disconnect1_CPPFLAGS = $(pair_cppflags1)
+test_pair_disconnect1_LDADD = $(pair_ldadd1)
+test_pair_disconnect2_SOURCES = test/pair/disconnect.c
+test_pair_disconnect2_CPPFLAGS = $(pair_cppflags2)
+test_pair_disconnect2_LDADD = $(pair_ldadd2)
 
 test_pair_linger1_SOURCES = test/pair/linger.c
 test_pair_linger1_CPPFLAGS = $(pair_cppflags1)
@@ -176,12 +176,12 @@ test_pair_freed2_SOURCES = test/pair/freed.c
 test_pair_freed2_CPPFLAGS = $(pair_cppflags2)
 test_pair_freed2_LDADD = $(pair_ldadd2)
 
-test_pair_zones1_SOURCES = test/pair/zones.c
-test_pair_zones1_CPPFLAGS = $(pair_cppflags1)
-test_pair_zones1_LDADD = $(pair_ldadd1)
-test_pair_zones2_SOURCES = test/pair/zones.c
-test_pair_zones2_CPPFLAGS = $(pair_cppflags2)
-test_pair_zones2_LDADD = $(pair_ldadd2)
+test_pair_pz1_SOURCES = test/pair/pz.c
+test_pair_pz1_CPPFLAGS = $(pair_cppflags1)
+test_pair_pz1_LDADD = $(pair_ldadd1)
+test_pair_pz2_SOURCES = test/pair/pz.c
+test_pair_pz2_CPPFLAGS = $(pair_cppflags2)
+test_pair_pz2_LDADD = $(pair_ldadd2)
 
 test_pair_invalidate2_SOURCES = test/pair/invalidate.c
 test_pair_invalidate2_CPPFLAGS = $(pair_cppflags2)

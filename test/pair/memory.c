@@ -17,7 +17,7 @@
 #define PART 4096u		/* of the memory, moved by one operation */
 
 /* The arguments of dat_lmr_create() that both versions have. */
-struct wish {
+struct args {
 	DAT_MEM_TYPE type;
 	DAT_REGION_DESCRIPTION region;
 	DAT_VLEN length;
@@ -27,7 +27,7 @@ struct wish {
 };
 
 /* Creates the LMR of @w and fills in @m. The base is where the addresses of its segments begin. */
-static DAT_RETURN make(struct node *n, const struct wish *w, struct mem *m)
+static DAT_RETURN make(struct node *n, const struct args *w, struct mem *m)
 {
 	DAT_VADDR address;
 	DAT_VLEN size;
@@ -109,17 +109,18 @@ static void derived_server(struct pair *p)
 	SAME(n.prov.lmr_mem_types_supported, DAT_MEM_TYPE_LMR | DAT_MEM_TYPE_SHARED_VIRTUAL);
 	mem_get_with(&n, n.pz, &first, SIZE, PRIV_LOCAL);
 	OK(dat_pz_create(n.ia, &pz));
-	OK(make(&n, &(struct wish){ DAT_MEM_TYPE_LMR, { .for_lmr_handle = first.lmr }, 0, pz,
+	OK(make(&n, &(struct args){ DAT_MEM_TYPE_LMR, { .for_lmr_handle = first.lmr }, 0, pz,
 				    DAT_MEM_PRIV_ALL_FLAG, false }, &second));
 	SAME(second.size, SIZE);
 	CHECK(second.base == first.base && second.rmr_context, "not the same memory");
 	param = query(&second);
 	SAME(param.mem_type, DAT_MEM_TYPE_LMR);
-	CHECK(param.region_desc.for_lmr_handle == first.lmr && param.pz_handle == pz, "another's");
+	CHECK(param.region_desc.for_lmr_handle == first.lmr && param.pz_handle == pz,
+	      "wrong LMR or PZ");
 	OK(dat_lmr_free(first.lmr));
-	FAILS(make(&n, &(struct wish){ DAT_MEM_TYPE_LMR, { .for_lmr_handle = first.lmr }, SIZE, pz,
+	FAILS(make(&n, &(struct args){ DAT_MEM_TYPE_LMR, { .for_lmr_handle = first.lmr }, SIZE, pz,
 				       DAT_MEM_PRIV_ALL_FLAG, false }, &third), DAT_INVALID_HANDLE);
-	OK(make(&n, &(struct wish){ DAT_MEM_TYPE_LMR, { .for_lmr_handle = second.lmr }, 0, n.pz,
+	OK(make(&n, &(struct args){ DAT_MEM_TYPE_LMR, { .for_lmr_handle = second.lmr }, 0, n.pz,
 				    PRIV_LOCAL, false }, &third));
 	SAME(third.rmr_context, 0);
 	ep = link_in(p, &n, pz);
@@ -148,11 +149,11 @@ static void visitor(struct pair *p)
 
 /* Shared memory: each of two processes registers its own mapping */
 
-static char cookie[DAT_LMR_COOKIE_SIZE] = "all of it counts";
+static char cookie[DAT_LMR_COOKIE_SIZE] = "every byte counts";
 
-static struct wish shared_at(struct node *n, void *at, DAT_VLEN length)
+static struct args shared_at(struct node *n, void *at, DAT_VLEN length)
 {
-	return (struct wish){
+	return (struct args){
 		DAT_MEM_TYPE_SHARED_VIRTUAL,
 		{ .for_shared_memory = { .virtual_address = at, .shared_memory_id = &cookie } },
 		length, n->pz, DAT_MEM_PRIV_ALL_FLAG, false,
@@ -169,18 +170,18 @@ static void *map(int fd, int flags, size_t size)
 
 static void register_shared(struct node *n, int fd, struct mem *m)
 {
-	struct wish w = shared_at(n, map(fd, MAP_SHARED, SIZE), SIZE);
-	DAT_SHARED_MEMORY told;
+	struct args w = shared_at(n, map(fd, MAP_SHARED, SIZE), SIZE);
+	DAT_SHARED_MEMORY reported;
 	DAT_LMR_PARAM param;
 
 	OK(make(n, &w, m));
-	CHECK(m->base == w.region.for_shared_memory.virtual_address, "elsewhere");
+	CHECK(m->base == w.region.for_shared_memory.virtual_address, "wrong address");
 	param = query(m);
-	told = param.region_desc.for_shared_memory;
+	reported = param.region_desc.for_shared_memory;
 	SAME(param.mem_type, DAT_MEM_TYPE_SHARED_VIRTUAL);
-	CHECK(told.virtual_address == m->base, "elsewhere");
-	CHECK(told.shared_memory_id && !memcmp(*told.shared_memory_id, cookie, sizeof(cookie)),
-	      "another cookie");
+	CHECK(reported.virtual_address == m->base, "wrong address");
+	CHECK(reported.shared_memory_id && !memcmp(*reported.shared_memory_id, cookie, sizeof(cookie)),
+	      "wrong cookie");
 }
 
 /* Memory that does not match the cookie is refused. */
@@ -188,7 +189,7 @@ static void misuse_shared(struct node *n, const struct mem *m)
 {
 	void *private = map(-1, MAP_PRIVATE | MAP_ANONYMOUS, SIZE);
 	void *other = map(-1, MAP_SHARED | MAP_ANONYMOUS, SIZE);
-	struct wish w = shared_at(n, private, SIZE);
+	struct args w = shared_at(n, private, SIZE);
 	struct mem none;
 
 	FAILS(make(n, &w, &none), DAT_INVALID_STATE);
@@ -280,7 +281,7 @@ static bool has_zero_based(struct node *n)
 
 	if (n->attr.zb_supported)
 		return true;
-	FAILS(make(n, &(struct wish){ DAT_MEM_TYPE_VIRTUAL, { .for_va = &none }, 8, n->pz, PRIV_LOCAL, true },
+	FAILS(make(n, &(struct args){ DAT_MEM_TYPE_VIRTUAL, { .for_va = &none }, 8, n->pz, PRIV_LOCAL, true },
 		   &none), DAT_MODEL_NOT_SUPPORTED);
 	return false;
 }
@@ -333,15 +334,15 @@ static void zero_server(struct pair *p)
 
 	node_open(&n);
 	if (!has_zero_based(&n))
-		pair_skip("no addresses from zero on this fabric");
-	OK(make(&n, &(struct wish){ DAT_MEM_TYPE_VIRTUAL, { .for_va = at }, SIZE, n.pz,
+		pair_skip("this fabric has no zero-based addresses");
+	OK(make(&n, &(struct args){ DAT_MEM_TYPE_VIRTUAL, { .for_va = at }, SIZE, n.pz,
 				    DAT_MEM_PRIV_ALL_FLAG, true }, &zero));
-	OK(make(&n, &(struct wish){ DAT_MEM_TYPE_LMR, { .for_lmr_handle = zero.lmr }, 0, n.pz,
+	OK(make(&n, &(struct args){ DAT_MEM_TYPE_LMR, { .for_lmr_handle = zero.lmr }, 0, n.pz,
 				    DAT_MEM_PRIV_ALL_FLAG, false }, &plain));
 	SAME(query(&zero).va_type, DAT_VA_TYPE_ZB);
 	SAME(query(&zero).registered_address, (uintptr_t)at);
 	SAME(query(&plain).va_type, DAT_VA_TYPE_VA);
-	CHECK(plain.base == at, "elsewhere");
+	CHECK(plain.base == at, "wrong address");
 	ep = link_in(p, &n, n.pz);
 	host(p, &n, ep, &zero, at, 5);
 	host_rmr(p, &n, ep, &zero, at, DAT_VA_TYPE_ZB, 5);
@@ -384,7 +385,7 @@ static void zero_client(struct pair *p)
 
 	node_open(&n);
 	if (!has_zero_based(&n))
-		pair_skip("no addresses from zero on this fabric");
+		pair_skip("this fabric has no zero-based addresses");
 	ep = link_in(p, &n, n.pz);
 	for (i = 0; i < 4; i++)
 		visit(p, &n, ep, 5);
@@ -402,7 +403,7 @@ static void zero_client(struct pair *p)
 		/* at the virtual address, before the first byte, and past the last */
 		g.address = i == 0 ? (uintptr_t)at : i == 1 ? UINT64_MAX - 7 : SIZE - PART + 8;
 		post_write(ep, &m, 0, PART, 1, &g, 0);
-		expect_refused(&n, ep, 1, "written elsewhere");
+		expect_refused(&n, ep, 1, "written outside the grant");
 		pair_sync(p);
 		OK(dat_ep_free(ep));
 	}
@@ -423,22 +424,22 @@ static void limits(struct pair *p)
 	most = n.attr.max_lmr_block_size;
 	if (most + 1)	/* in 1.2 the limit is the type's maximum */
 		most++;
-	FAILS(make(&n, &(struct wish){ DAT_MEM_TYPE_VIRTUAL, { .for_va = &n }, most, n.pz, PRIV_LOCAL, false },
+	FAILS(make(&n, &(struct args){ DAT_MEM_TYPE_VIRTUAL, { .for_va = &n }, most, n.pz, PRIV_LOCAL, false },
 		   &m), DAT_INVALID_PARAMETER);
-	FAILS(make(&n, &(struct wish){ DAT_MEM_TYPE_LMR, { .for_lmr_handle = n.pz }, 8, n.pz, PRIV_LOCAL,
+	FAILS(make(&n, &(struct args){ DAT_MEM_TYPE_LMR, { .for_lmr_handle = n.pz }, 8, n.pz, PRIV_LOCAL,
 				       false }, &m), DAT_INVALID_HANDLE);
-	FAILS(make(&n, &(struct wish){ DAT_MEM_TYPE_LMR, { .for_lmr_handle = NULL }, 8, n.pz, PRIV_LOCAL,
+	FAILS(make(&n, &(struct args){ DAT_MEM_TYPE_LMR, { .for_lmr_handle = NULL }, 8, n.pz, PRIV_LOCAL,
 				       false }, &m), DAT_INVALID_HANDLE);
-	FAILS(make(&n, &(struct wish){ (DAT_MEM_TYPE)3, { .for_va = &n }, 8, n.pz, PRIV_LOCAL, false }, &m),
+	FAILS(make(&n, &(struct args){ (DAT_MEM_TYPE)3, { .for_va = &n }, 8, n.pz, PRIV_LOCAL, false }, &m),
 	      DAT_INVALID_PARAMETER);
 	node_close(&n);
 }
 
 static const struct pair_case cases[] = {
-	PAIR_CASE("of another LMR", derived_server, visitor),
-	PAIR_CASE("shared by two processes", shared_server, shared_client),
+	PAIR_CASE("an LMR of another LMR", derived_server, visitor),
+	PAIR_CASE("memory shared by two processes", shared_server, shared_client),
 #if DAT_VERSION_MAJOR >= 2
-	PAIR_CASE("counted from zero", zero_server, zero_client),
+	PAIR_CASE("zero-based addresses", zero_server, zero_client),
 #endif
 	PAIR_CASE("limits and other types", NULL, limits),
 };

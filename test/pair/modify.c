@@ -68,7 +68,7 @@ static void dup_server(struct pair *p)
 	first = node_ep(&n, NULL);
 	second = node_ep(&n, NULL);
 	OK(dat_psp_create(n.ia, qual, n.cr, DAT_PSP_CONSUMER_FLAG, &psp));
-	pair_tell_place(p, &n, qual);
+	pair_send_listener(p, &n, qual);
 	expect_event(n.cr, DAT_CONNECTION_REQUEST_EVENT, &event);
 	OK(dat_cr_accept(event.event_data.cr_arrival_event_data.cr_handle, first, 0, NULL));
 	expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, first);
@@ -96,7 +96,7 @@ static void dup_client(struct pair *p)
 {
 	DAT_EP_HANDLE first, second, third;
 	unsigned char data[ASKED];
-	struct place place;
+	struct listener listener;
 	DAT_EVENT event;
 	struct node n;
 
@@ -106,8 +106,8 @@ static void dup_client(struct pair *p)
 	third = node_ep(&n, NULL);
 	FAILS(dat_ep_dup_connect(second, first, 1000, 0, NULL, DAT_QOS_BEST_EFFORT),
 	      DAT_INVALID_STATE);
-	pair_learn_place(p, &place);
-	ep_connect(first, &place);
+	pair_recv_listener(p, &listener);
+	ep_connect(first, &listener);
 	expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, first);
 	FAILS(dat_ep_dup_connect(first, first, 1000, 0, NULL, DAT_QOS_BEST_EFFORT),
 	      DAT_INVALID_STATE);
@@ -115,10 +115,10 @@ static void dup_client(struct pair *p)
 	dup_connect(second, first, ASKED, data);
 	memset(data, 0, ASKED);		/* the data was copied */
 	expect_event(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, &event);
-	CHECK(event.event_data.connect_event_data.ep_handle == second, "another EP");
+	CHECK(event.event_data.connect_event_data.ep_handle == second, "wrong EP");
 	check_data(event.event_data.connect_event_data.private_data_size,
 		   event.event_data.connect_event_data.private_data, ANSWERED, 8);
-	check_peer(&n, second, &place);
+	check_peer(&n, second, &listener);
 	exchange(p, &n, second, 20);
 	exchange(p, &n, first, 30);
 	dup_connect(third, second, 0, NULL);
@@ -165,7 +165,7 @@ static void widen(struct node *n, DAT_EP_HANDLE ep, struct node *other)
 	query(ep, &param);
 	SAME(param.ep_attr.max_recv_dtos, DEEP);
 	CHECK(param.recv_evd_handle == other->recv && param.connect_evd_handle == other->conn,
-	      "other EVDs");
+	      "wrong EVDs");
 }
 
 static DAT_EP_HANDLE narrow_ep(struct node *n)
@@ -247,7 +247,7 @@ static void again(struct pair *p)
 	node_close(&n);
 }
 
-/* Zones */
+/* PZs */
 
 static void move_to(DAT_EP_HANDLE ep, DAT_PZ_HANDLE pz)
 {
@@ -259,7 +259,7 @@ static void move_to(DAT_EP_HANDLE ep, DAT_PZ_HANDLE pz)
 }
 
 /* The EP moves to another PZ: objects of the new PZ work, and the old PZ can be freed. */
-static void other_zone(struct pair *p)
+static void other_pz(struct pair *p)
 {
 	DAT_PZ_HANDLE old;
 	DAT_EP_HANDLE ep;
@@ -280,9 +280,9 @@ static void other_zone(struct pair *p)
 }
 
 /* Receives of the EP's former PZ fail when a message uses them, and not earlier. */
-static void left_zone_server(struct pair *p)
+static void left_pz_server(struct pair *p)
 {
-	DAT_PZ_HANDLE zone;
+	DAT_PZ_HANDLE pz;
 	DAT_EP_HANDLE ep;
 	struct node n;
 	struct mem m;
@@ -291,11 +291,11 @@ static void left_zone_server(struct pair *p)
 	node_open(&n);
 	mem_get(&n, &m, KIB);
 	memset(m.base, 0xaa, m.size);
-	OK(dat_pz_create(n.ia, &zone));
+	OK(dat_pz_create(n.ia, &pz));
 	ep = node_ep(&n, NULL);
 	for (i = 0; i < 3; i++)
 		post_recv(ep, &m, i * MESSAGE, MESSAGE, i);
-	move_to(ep, zone);
+	move_to(ep, pz);
 	pair_link(p, &n, ep);
 	expect_quiet(n.recv);
 	pair_sync(p);
@@ -307,12 +307,12 @@ static void left_zone_server(struct pair *p)
 		CHECK(m.base[i] == 0xaa, "byte %zu was written", i);
 	pair_sync(p);
 	OK(dat_ep_free(ep));
-	OK(dat_pz_free(zone));
+	OK(dat_pz_free(pz));
 	mem_put(&m);
 	node_close(&n);
 }
 
-static void left_zone_client(struct pair *p)
+static void left_pz_client(struct pair *p)
 {
 	DAT_EP_HANDLE ep;
 	DAT_EVENT event;
@@ -393,7 +393,7 @@ static void soft(struct pair *p)
 	post_recv(l.ep, &l.m, MESSAGE, MESSAGE, 2);
 	expect_event(l.n.async, DAT_ASYNC_ERROR_EP_BROKEN, &event);
 	data = &event.event_data.asynch_error_event_data;
-	CHECK(data->dat_handle == l.ep, "of another object");
+	CHECK(data->dat_handle == l.ep, "wrong object");
 	SAME(data->reason, DAT_SRQ_SOFT_HIGH_WATERMARK_EVENT);
 	/* the soft watermark only warns */
 	pair_sync(p);
@@ -411,8 +411,8 @@ static const struct pair_case cases[] = {
 	PAIR_CASE("duplicates of a connection", dup_server, dup_client),
 	PAIR_CASE("queues and EVDs", queues, queues),
 	PAIR_CASE("between two connections", again, again),
-	PAIR_CASE("in another zone", other_zone, other_zone),
-	PAIR_CASE("receives of the zone that was left", left_zone_server, left_zone_client),
+	PAIR_CASE("moved to another PZ", other_pz, other_pz),
+	PAIR_CASE("receives of the former PZ", left_pz_server, left_pz_client),
 	PAIR_CASE("hard watermark", hard_server, hard_client),
 	PAIR_CASE("soft watermark", soft, soft),
 };

@@ -49,7 +49,7 @@ void node_open(struct node *n)
 	n->async = DAT_HANDLE_NULL;
 	OK(dat_ia_open((DAT_NAME_PTR)pair_ia_name(), 8, &n->async, &n->ia));
 	OK(dat_ia_query(n->ia, &async, DAT_IA_FIELD_ALL, &n->attr, DAT_PROVIDER_FIELD_ALL, &n->prov));
-	CHECK(async == n->async, "the asynchronous EVD is another one");
+	CHECK(async == n->async, "wrong asynchronous EVD");
 	copy_address(&n->address, n->attr.ia_address_ptr);
 	OK(dat_pz_create(n->ia, &n->pz));
 	n->cr = node_evd(n, NODE_QLEN, DAT_EVD_CR_FLAG);
@@ -105,7 +105,7 @@ const char *named_attr(const struct node *n, const char *name)
 	return NULL;
 }
 
-bool node_tells_ends_apart(const struct node *n)
+bool node_reports_broken(const struct node *n)
 {
 	const char *goodbye = named_attr(n, "OFI_GOODBYE");
 
@@ -114,7 +114,8 @@ bool node_tells_ends_apart(const struct node *n)
 
 DAT_EVENT_NUMBER end_by_death(const struct node *n)
 {
-	return node_tells_ends_apart(n) ? DAT_CONNECTION_EVENT_BROKEN : DAT_CONNECTION_EVENT_DISCONNECTED;
+	return node_reports_broken(n) ? DAT_CONNECTION_EVENT_BROKEN :
+					DAT_CONNECTION_EVENT_DISCONNECTED;
 }
 
 DAT_COUNT node_least_data(const struct node *n)
@@ -132,27 +133,27 @@ DAT_PSP_HANDLE node_listen(struct node *n, DAT_CONN_QUAL *qual)
 	return psp;
 }
 
-void pair_tell_place(struct pair *p, struct node *n, DAT_CONN_QUAL qual)
+void pair_send_listener(struct pair *p, struct node *n, DAT_CONN_QUAL qual)
 {
-	struct place place;
+	struct listener listener;
 
-	memset(&place, 0, sizeof(place));
-	place.address = n->address;
-	place.qual = qual;
-	pair_send(p, &place, sizeof(place));
+	memset(&listener, 0, sizeof(listener));
+	listener.address = n->address;
+	listener.qual = qual;
+	pair_send(p, &listener, sizeof(listener));
 }
 
-void pair_learn_place(struct pair *p, struct place *place)
+void pair_recv_listener(struct pair *p, struct listener *listener)
 {
-	pair_recv(p, place, sizeof(*place));
+	pair_recv(p, listener, sizeof(*listener));
 }
 
-void ep_connect(DAT_EP_HANDLE ep, const struct place *place)
+void ep_connect(DAT_EP_HANDLE ep, const struct listener *listener)
 {
 	DAT_TIMEOUT timeout = pair_scaled(PAIR_LIMIT) * 1000;
 
-	OK(dat_ep_connect(ep, (DAT_IA_ADDRESS_PTR)&place->address, place->qual, timeout, 0, NULL,
-			  DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
+	OK(dat_ep_connect(ep, (DAT_IA_ADDRESS_PTR)&listener->address, listener->qual, timeout, 0,
+			  NULL, DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
 }
 
 DAT_CR_HANDLE node_request(struct node *n)
@@ -165,18 +166,18 @@ DAT_CR_HANDLE node_request(struct node *n)
 
 void pair_link(struct pair *p, struct node *n, DAT_EP_HANDLE ep)
 {
-	struct place place;
+	struct listener listener;
 
 	if (p->server) {
-		DAT_PSP_HANDLE psp = node_listen(n, &place.qual);
+		DAT_PSP_HANDLE psp = node_listen(n, &listener.qual);
 
-		pair_tell_place(p, n, place.qual);
+		pair_send_listener(p, n, listener.qual);
 		OK(dat_cr_accept(node_request(n), ep, 0, NULL));
 		expect_conn(n->conn, DAT_CONNECTION_EVENT_ESTABLISHED, ep);
 		OK(dat_psp_free(psp));
 	} else {
-		pair_learn_place(p, &place);
-		ep_connect(ep, &place);
+		pair_recv_listener(p, &listener);
+		ep_connect(ep, &listener);
 		expect_conn(n->conn, DAT_CONNECTION_EVENT_ESTABLISHED, ep);
 	}
 }
@@ -211,29 +212,30 @@ DAT_RETURN cr_reject(DAT_CR_HANDLE cr, DAT_COUNT size, const void *data)
 
 /* Attempts */
 
-void connect_with(DAT_EP_HANDLE ep, const struct place *place, unsigned timeout_ms,
-			 DAT_COUNT size, const void *data)
+void connect_with(DAT_EP_HANDLE ep, const struct listener *listener, unsigned timeout_ms,
+		  DAT_COUNT size, const void *data)
 {
-	OK(dat_ep_connect(ep, (DAT_IA_ADDRESS_PTR)&place->address, place->qual, timeout_ms * 1000,
-			  size, (const DAT_PVOID)data, DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
+	OK(dat_ep_connect(ep, (DAT_IA_ADDRESS_PTR)&listener->address, listener->qual,
+			  timeout_ms * 1000, size, (const DAT_PVOID)data, DAT_QOS_BEST_EFFORT,
+			  DAT_CONNECT_DEFAULT_FLAG));
 }
 
-void connect_fails(struct node *n, DAT_EP_HANDLE ep, const struct place *place,
-			  DAT_EVENT_NUMBER number)
+void connect_fails(struct node *n, DAT_EP_HANDLE ep, const struct listener *listener,
+		   DAT_EVENT_NUMBER number)
 {
-	ep_connect(ep, place);
+	ep_connect(ep, listener);
 	expect_conn(n->conn, number, ep);
 	SAME(ep_state(ep), DAT_EP_STATE_DISCONNECTED);
 	expect_quiet(n->conn);
 }
 
-static void expect_vain(struct node *n, DAT_EP_HANDLE ep)
+static void expect_gone(struct node *n, DAT_EP_HANDLE ep)
 {
 	DAT_EVENT event;
 	DAT_COUNT more;
 
 	OK(dat_evd_wait(n->conn, pair_scaled(PAIR_LIMIT) * 1000, 1, &event, &more));
-	CHECK(event.event_data.connect_event_data.ep_handle == ep, "another EP");
+	CHECK(event.event_data.connect_event_data.ep_handle == ep, "wrong EP");
 	/* the requester had gone before: fabrics that watch its socket notice that */
 	if (event.event_number == DAT_CONNECTION_EVENT_ESTABLISHED && !pair_fabric_is("tcp") &&
 	    !pair_fabric_is("net"))
@@ -244,22 +246,22 @@ static void expect_vain(struct node *n, DAT_EP_HANDLE ep)
 	expect_quiet(n->conn);
 }
 
-void accept_in_vain(struct node *n, DAT_CR_HANDLE cr, DAT_EP_HANDLE ep)
+void accept_gone(struct node *n, DAT_CR_HANDLE cr, DAT_EP_HANDLE ep)
 {
 	OK(dat_cr_accept(cr, ep, 0, NULL));
-	expect_vain(n, ep);
+	expect_gone(n, ep);
 }
 
-void accept_own_in_vain(struct node *n, DAT_CR_HANDLE cr, DAT_EP_HANDLE ep)
+void accept_own_gone(struct node *n, DAT_CR_HANDLE cr, DAT_EP_HANDLE ep)
 {
 	OK(dat_cr_accept(cr, DAT_HANDLE_NULL, 0, NULL));
-	expect_vain(n, ep);
+	expect_gone(n, ep);
 }
 
 void check_data(DAT_COUNT size, const void *data, DAT_COUNT wanted, unsigned seed)
 {
 	SAME(size, wanted);
-	CHECK(!size || data, "no data");
+	CHECK(!size || data, "no private data");
 	verify(data, size, seed);
 }
 
@@ -269,29 +271,29 @@ void check_cr(struct node *n, const DAT_EVENT *event, DAT_PSP_HANDLE psp, DAT_CO
 	const DAT_CR_ARRIVAL_EVENT_DATA *a = &event->event_data.cr_arrival_event_data;
 	DAT_CR_PARAM param;
 
-	CHECK(a->sp_handle.psp_handle == psp, "another service point");
+	CHECK(a->sp_handle.psp_handle == psp, "wrong service point");
 	SAME(a->conn_qual, qual);
 	CHECK(!memcmp(a->local_ia_address_ptr, &n->address, sizeof(struct sockaddr_in)),
-	      "not the IA's address");
+	      "wrong local address");
 	OK(dat_cr_query(a->cr_handle, DAT_CR_FIELD_ALL, &param));
 	check_data(param.private_data_size, param.private_data, size, seed);
-	CHECK(!param.local_ep_handle, "the consumer's to provide");
+	CHECK(!param.local_ep_handle, "there is an EP");
 	CHECK(param.remote_port_qual, "no port");
 	SAME(((struct sockaddr *)param.remote_ia_address_ptr)->sa_family, n->address.ss_family);
 	if (size) /* programs may write to private data */
 		memset(param.private_data, 0, size);
 }
 
-void check_peer(struct node *n, DAT_EP_HANDLE ep, const struct place *place)
+void check_peer(struct node *n, DAT_EP_HANDLE ep, const struct listener *listener)
 {
 	DAT_EP_PARAM param;
 
 	OK(dat_ep_query(ep, DAT_EP_FIELD_ALL, &param));
-	SAME(param.remote_port_qual, place->qual);
+	SAME(param.remote_port_qual, listener->qual);
 	SAME(param.ep_state, DAT_EP_STATE_CONNECTED);
-	CHECK(param.ia_handle == n->ia && param.pz_handle == n->pz, "another IA or PZ");
-	CHECK(!memcmp(param.remote_ia_address_ptr, &place->address, sizeof(struct sockaddr_in)),
-	      "not the address connected to");
+	CHECK(param.ia_handle == n->ia && param.pz_handle == n->pz, "wrong IA or PZ");
+	CHECK(!memcmp(param.remote_ia_address_ptr, &listener->address, sizeof(struct sockaddr_in)),
+	      "wrong remote address");
 }
 
 /* Events */
@@ -358,7 +360,7 @@ void pair_conn(const char *file, int line, DAT_EVD_HANDLE evd, DAT_EVENT_NUMBER 
 
 	pair_event(file, line, evd, number, PAIR_LIMIT, &event);
 	if (event.event_data.connect_event_data.ep_handle != ep)
-		pair_fail(file, line, "%s of another EP", event_name(number));
+		pair_fail(file, line, "%s: wrong EP", event_name(number));
 }
 
 void pair_dto(const char *file, int line, DAT_EVD_HANDLE evd, uint64_t cookie,
@@ -389,7 +391,7 @@ void pair_quiet(const char *file, int line, DAT_EVD_HANDLE evd)
 	DAT_RETURN ret = dat_evd_wait(evd, PAIR_QUIET * 1000, 1, &event, &more);
 
 	if (ret == DAT_SUCCESS)
-		pair_fail(file, line, "%s where nothing should come", event_name(event.event_number));
+		pair_fail(file, line, "unexpected %s", event_name(event.event_number));
 	pair_ret(file, line, "dat_evd_wait", ret, DAT_TIMEOUT_EXPIRED);
 }
 
@@ -401,8 +403,8 @@ DAT_EVENT_NUMBER expect_end(DAT_EVD_HANDLE evd, DAT_EP_HANDLE ep)
 	OK(dat_evd_wait(evd, pair_scaled(PAIR_LIMIT) * 1000, 1, &event, &more));
 	CHECK(event.event_number == DAT_CONNECTION_EVENT_DISCONNECTED ||
 	      event.event_number == DAT_CONNECTION_EVENT_BROKEN,
-	      "%s is not an end", event_name(event.event_number));
-	CHECK(event.event_data.connect_event_data.ep_handle == ep, "of another EP");
+	      "%s does not end a connection", event_name(event.event_number));
+	CHECK(event.event_data.connect_event_data.ep_handle == ep, "wrong EP");
 	SAME(ep_state(ep), DAT_EP_STATE_DISCONNECTED);
 	expect_quiet(evd);
 	return event.event_number;
@@ -522,13 +524,13 @@ void verify(const void *from, size_t size, unsigned seed)
 	/* report which seed or offset the wrong bytes belong to */
 	for (other = 0; other < 256; other++)
 		if (matches(byte + i, size - i, i, other))
-			pair_note("it begins what seed %u gives there", other);
+			pair_note("the bytes are those of seed %u at this offset", other);
 	for (at = 0; at < size; at++)
 		if (matches(byte + i, size - i, at, seed))
-			pair_note("it belongs at %zu", at);
+			pair_note("the bytes belong at offset %zu", at);
 	for (at = size; at && byte[at - 1] == pattern(at - 1, seed); at--)
 		;
-	pair_fail(__FILE__, __LINE__, "wrong from %zu to %zu of %zu bytes", i, at, size);
+	pair_fail(__FILE__, __LINE__, "bytes %zu to %zu of %zu are wrong", i, at, size);
 }
 
 void pair_grant(struct pair *p, const struct mem *m)
@@ -656,7 +658,7 @@ void expect_bind(DAT_EVD_HANDLE evd, DAT_RMR_HANDLE rmr, uint64_t cookie,
 	d = &event.event_data.rmr_completion_event_data;
 	SAME(d->user_cookie.as_64, cookie);
 	SAME(d->status, status);
-	CHECK(d->rmr_handle == rmr, "of another RMR");
+	CHECK(d->rmr_handle == rmr, "wrong RMR");
 }
 
 /* Links */

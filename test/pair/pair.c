@@ -57,7 +57,7 @@ bool pair_fabric_is(const char *provider)
 }
 
 /* One write per line, so that the lines of the two roles do not mix. */
-static void say(const char *format, va_list args, const char *file, int line)
+static void print_line(const char *format, va_list args, const char *file, int line)
 {
 	char text[1024];
 	int n = current ? snprintf(text, sizeof(text), "# %s, %s: ", current->name, self ? self->role : "") :
@@ -81,7 +81,7 @@ void pair_note(const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	say(format, args, NULL, 0);
+	print_line(format, args, NULL, 0);
 	va_end(args);
 }
 
@@ -94,7 +94,7 @@ void pair_fail(const char *file, int line, const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	say(format, args, file, line);
+	print_line(format, args, file, line);
 	va_end(args);
 	_exit(EXIT_FAILURE);
 }
@@ -168,7 +168,7 @@ static void peer_gone(const char *what)
 void pair_send(struct pair *p, const void *data, size_t size)
 {
 	if (send(p->fd, data, size, MSG_NOSIGNAL) != (ssize_t)size)
-		peer_gone("a message to it");
+		peer_gone("it could be sent a message");
 }
 
 void pair_recv(struct pair *p, void *data, size_t size)
@@ -178,7 +178,7 @@ void pair_recv(struct pair *p, void *data, size_t size)
 	wait_readable(p);
 	n = recv(p->fd, data, size, MSG_TRUNC);
 	if (n <= 0)
-		peer_gone("a message from it");
+		peer_gone("it sent a message");
 	SAME(n, size);
 }
 
@@ -279,7 +279,7 @@ static void role_run(pair_role role, struct pair *p, const sigset_t *mask)
 struct child {
 	pid_t pid;
 	bool running;
-	bool killed_is_right;
+	bool expect_killed;
 	bool failed;
 };
 
@@ -304,7 +304,7 @@ static void child_ended(struct child *c, int status)
 	bool killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
 
 	c->running = false;
-	c->failed = c->killed_is_right ? !killed :
+	c->failed = c->expect_killed ? !killed :
 		!WIFEXITED(status) ||
 		(WEXITSTATUS(status) != EXIT_SUCCESS && WEXITSTATUS(status) != EXIT_SKIP);
 	if (!c->failed)
@@ -313,7 +313,7 @@ static void child_ended(struct child *c, int status)
 		printf("# %s: process %d ended by signal %d (%s)\n", current->name, (int)c->pid,
 		       WTERMSIG(status), strsignal(WTERMSIG(status)));
 	else
-		printf("# %s: process %d ended with %d\n", current->name, (int)c->pid,
+		printf("# %s: process %d exited with %d\n", current->name, (int)c->pid,
 		       WEXITSTATUS(status));
 }
 
@@ -366,7 +366,7 @@ static void children_wait(struct child *c)
 		if (!c[i].running)
 			continue;
 		if (!hurry)
-			printf("# %s: the %s is not done after %u s\n", current->name,
+			printf("# %s: the %s has not finished after %u s\n", current->name,
 			       i ? "client" : "server", pair_scaled(seconds));
 		kill(c[i].pid, SIGKILL);
 		waitpid(c[i].pid, &status, 0);
@@ -381,8 +381,8 @@ static bool case_once(const sigset_t *mask)
 	struct pair server = { .role = "server", .server = true, .fd = -1 };
 	struct pair client = { .role = "client", .fd = -1 };
 	struct child c[2] = {
-		{ .killed_is_right = current->server_killed },
-		{ .killed_is_right = current->client_killed },
+		{ .expect_killed = current->server_killed },
+		{ .expect_killed = current->client_killed },
 	};
 	int fd[2];
 
@@ -533,7 +533,7 @@ int pair_main(const struct pair_case *cases, size_t n, int argc, char **argv)
 	argv += optind;
 	count = count_wanted(cases, n, argc, argv);
 	if (!count || !pair_init(&mask)) {
-		fprintf(stderr, "%s\n", count ? "cannot set up" : "no such case");
+		fprintf(stderr, "%s\n", count ? "setup failed" : "no such case");
 		return 2;
 	}
 	if (pair_fabric_missing()) {

@@ -160,7 +160,7 @@ bool node_is_on_verbs(const struct node *n);
 const char *named_attr(const struct node *n, const char *name);
 
 /* Whether both ends get BROKEN for the end of a connection that no program asked for. */
-bool node_tells_ends_apart(const struct node *n);
+bool node_reports_broken(const struct node *n);
 /* The event that ends a connection when the peer dies after all it sent was received. */
 DAT_EVENT_NUMBER end_by_death(const struct node *n);
 
@@ -173,16 +173,16 @@ DAT_COUNT node_least_data(const struct node *n);
 DAT_PSP_HANDLE node_listen(struct node *n, DAT_CONN_QUAL *qual);
 
 /* The address and qualifier of a listener, as the roles exchange them. */
-struct place {
+struct listener {
 	struct sockaddr_storage address;
 	DAT_CONN_QUAL qual;
 };
 
-void pair_tell_place(struct pair *p, struct node *n, DAT_CONN_QUAL qual);
-void pair_learn_place(struct pair *p, struct place *place);
+void pair_send_listener(struct pair *p, struct node *n, DAT_CONN_QUAL qual);
+void pair_recv_listener(struct pair *p, struct listener *listener);
 
 /* Begins to connect with no private data and the usual time-out; does not wait for an event. */
-void ep_connect(DAT_EP_HANDLE ep, const struct place *place);
+void ep_connect(DAT_EP_HANDLE ep, const struct listener *listener);
 /* Waits for a connection request and returns its CR. */
 DAT_CR_HANDLE node_request(struct node *n);
 /* Connects @ep to the peer's EP through a temporary service point; both roles call it. */
@@ -194,25 +194,25 @@ DAT_EP_STATE ep_state(DAT_EP_HANDLE ep);
 DAT_RETURN cr_reject(DAT_CR_HANDLE cr, DAT_COUNT size, const void *data);
 
 /* Like ep_connect(), with a time-out and private data. */
-void connect_with(DAT_EP_HANDLE ep, const struct place *place, unsigned timeout_ms,
+void connect_with(DAT_EP_HANDLE ep, const struct listener *listener, unsigned timeout_ms,
 		  DAT_COUNT size, const void *data);
 /* Tries to connect: the attempt must fail with exactly this event and leave the EP DISCONNECTED. */
-void connect_fails(struct node *n, DAT_EP_HANDLE ep, const struct place *place,
+void connect_fails(struct node *n, DAT_EP_HANDLE ep, const struct listener *listener,
 		   DAT_EVENT_NUMBER number);
 /*
  * Accepts a request after its sender has gone. Where the acceptor waits for no answer the fabric
  * reports this only after the accept: the connection is established, then ends.
  */
-void accept_in_vain(struct node *n, DAT_CR_HANDLE cr, DAT_EP_HANDLE ep);
-/* Like accept_in_vain(), for a request that arrived at an RSP and brought @ep with it. */
-void accept_own_in_vain(struct node *n, DAT_CR_HANDLE cr, DAT_EP_HANDLE ep);
+void accept_gone(struct node *n, DAT_CR_HANDLE cr, DAT_EP_HANDLE ep);
+/* Like accept_gone(), for a request that arrived at an RSP and brought @ep with it. */
+void accept_own_gone(struct node *n, DAT_CR_HANDLE cr, DAT_EP_HANDLE ep);
 /* Checks that private data has this size and the bytes that fill() writes. */
 void check_data(DAT_COUNT size, const void *data, DAT_COUNT wanted, unsigned seed);
 /* Checks a connection request event and its CR, with private data of @size. */
 void check_cr(struct node *n, const DAT_EVENT *event, DAT_PSP_HANDLE psp, DAT_CONN_QUAL qual,
 	      DAT_COUNT size, unsigned seed);
 /* Checks what dat_ep_query() reports of a connected EP's peer. */
-void check_peer(struct node *n, DAT_EP_HANDLE ep, const struct place *place);
+void check_peer(struct node *n, DAT_EP_HANDLE ep, const struct listener *listener);
 
 /* Events. Each checks what it gets and fails the case otherwise. */
 const char *event_name(DAT_EVENT_NUMBER number);

@@ -27,24 +27,24 @@ static DAT_COUNT request_size(const struct node *n)
 }
 
 /* Connects with private data, as the client of most cases does. */
-static void connect_ep(const struct node *n, DAT_EP_HANDLE ep, const struct place *place)
+static void connect_ep(const struct node *n, DAT_EP_HANDLE ep, const struct listener *listener)
 {
 	unsigned char data[DATA];
 
 	fill(data, sizeof(data), THEIRS);
-	connect_with(ep, place, pair_scaled(PAIR_LIMIT), request_size(n), data);
+	connect_with(ep, listener, pair_scaled(PAIR_LIMIT), request_size(n), data);
 }
 
 /* @ep is connected with the server's private data and reports the address that it connected to. */
-static void expect_accepted(struct node *n, DAT_EP_HANDLE ep, const struct place *place)
+static void expect_accepted(struct node *n, DAT_EP_HANDLE ep, const struct listener *listener)
 {
 	DAT_EVENT event;
 
 	expect_event(n->conn, DAT_CONNECTION_EVENT_ESTABLISHED, &event);
-	CHECK(event.event_data.connect_event_data.ep_handle == ep, "another EP");
+	CHECK(event.event_data.connect_event_data.ep_handle == ep, "wrong EP");
 	check_data(event.event_data.connect_event_data.private_data_size,
 		   event.event_data.connect_event_data.private_data, DATA, MINE);
-	check_peer(n, ep, place);
+	check_peer(n, ep, listener);
 }
 
 static DAT_RETURN accept_with_data(DAT_CR_HANDLE cr, DAT_EP_HANDLE ep)
@@ -64,7 +64,7 @@ static DAT_CR_HANDLE request_at(struct node *n, DAT_HANDLE sp, DAT_CONN_QUAL qua
 
 	expect_event(n->cr, DAT_CONNECTION_REQUEST_EVENT, &event);
 	a = &event.event_data.cr_arrival_event_data;
-	CHECK(a->sp_handle.rsp_handle == sp, "another service point");
+	CHECK(a->sp_handle.rsp_handle == sp, "wrong service point");
 	SAME(a->conn_qual, qual);
 	OK(dat_cr_query(a->cr_handle, DAT_CR_FIELD_ALL, &param));
 	check_data(param.private_data_size, param.private_data, request_size(n), THEIRS);
@@ -77,15 +77,15 @@ static DAT_CR_HANDLE request_at(struct node *n, DAT_HANDLE sp, DAT_CONN_QUAL qua
 /* A client with one EP, which is accepted and disconnected by both ends. */
 static void accepted_client(struct pair *p)
 {
-	struct place place;
+	struct listener listener;
 	DAT_EP_HANDLE ep;
 	struct node n;
 
 	node_open(&n);
 	ep = node_ep(&n, NULL);
-	pair_learn_place(p, &place);
-	connect_ep(&n, ep, &place);
-	expect_accepted(&n, ep, &place);
+	pair_recv_listener(p, &listener);
+	connect_ep(&n, ep, &listener);
+	expect_accepted(&n, ep, &listener);
 	pair_unlink(p, &n, ep);
 	expect_quiet(n.conn);
 	OK(dat_ep_free(ep));
@@ -96,14 +96,14 @@ static void accepted_client(struct pair *p)
 static void failing_client(struct pair *p)
 {
 	DAT_EVENT_NUMBER number = *(const DAT_EVENT_NUMBER *)pair_arg();
-	struct place place;
+	struct listener listener;
 	DAT_EP_HANDLE ep;
 	struct node n;
 
 	node_open(&n);
 	ep = node_ep(&n, NULL);
-	pair_learn_place(p, &place);
-	connect_ep(&n, ep, &place);
+	pair_recv_listener(p, &listener);
+	connect_ep(&n, ep, &listener);
 	expect_conn(n.conn, number, ep);
 	SAME(ep_state(ep), DAT_EP_STATE_DISCONNECTED);
 	pair_sync(p);
@@ -132,7 +132,7 @@ static void check_pending(DAT_EP_HANDLE ep, DAT_CONN_QUAL qual)
 
 static void reserved_server(struct pair *p)
 {
-	DAT_EP_HANDLE ep, other, came;
+	DAT_EP_HANDLE ep, other, request_ep;
 	DAT_RSP_PARAM param;
 	DAT_RSP_HANDLE rsp, second;
 	DAT_CR_HANDLE cr;
@@ -150,12 +150,12 @@ static void reserved_server(struct pair *p)
 	FAILS(dat_ia_close(n.ia, DAT_CLOSE_GRACEFUL_FLAG), DAT_INVALID_STATE);
 	OK(dat_rsp_query(rsp, DAT_RSP_FIELD_ALL, &param));
 	CHECK(param.ia_handle == n.ia && param.evd_handle == n.cr && param.ep_handle == ep,
-	      "another IA, EVD or EP");
+	      "wrong IA, EVD or EP");
 	SAME(param.conn_qual, qual_of(0));
-	pair_tell_place(p, &n, qual_of(0));
+	pair_send_listener(p, &n, qual_of(0));
 
-	cr = request_at(&n, rsp, qual_of(0), &came);
-	CHECK(came == ep, "another EP");
+	cr = request_at(&n, rsp, qual_of(0), &request_ep);
+	CHECK(request_ep == ep, "wrong EP");
 	check_pending(ep, qual_of(0));
 	pair_sync(p);	/* a second request is refused */
 	expect_quiet(n.cr);
@@ -176,17 +176,17 @@ static void reserved_server(struct pair *p)
 static void reserved_client(struct pair *p)
 {
 	DAT_EP_HANDLE ep, other;
-	struct place place;
+	struct listener listener;
 	DAT_EVENT event;
 	struct node n;
 
 	node_open(&n);
 	ep = node_ep(&n, NULL);
 	other = node_ep(&n, NULL);
-	pair_learn_place(p, &place);
-	connect_ep(&n, ep, &place);
+	pair_recv_listener(p, &listener);
+	connect_ep(&n, ep, &listener);
 	/* the request that arrives first waits, the other one is refused */
-	connect_ep(&n, other, &place);
+	connect_ep(&n, other, &listener);
 	expect_event(n.conn, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, &event);
 	if (event.event_data.connect_event_data.ep_handle == ep) {
 		ep = other;
@@ -194,9 +194,9 @@ static void reserved_client(struct pair *p)
 	}
 	SAME(ep_state(ep), DAT_EP_STATE_ACTIVE_CONNECTION_PENDING);
 	pair_sync(p);
-	expect_accepted(&n, ep, &place);
+	expect_accepted(&n, ep, &listener);
 	OK(dat_ep_reset(other));
-	connect_fails(&n, other, &place, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
+	connect_fails(&n, other, &listener, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
 	pair_sync(p);
 	pair_unlink(p, &n, ep);
 	expect_quiet(n.conn);
@@ -209,18 +209,18 @@ static void reserved_client(struct pair *p)
  * Rejecting the request frees the EP for another RSP. Freeing an RSP without a request frees the
  * EP, too, and nothing listens at the qualifier then.
  */
-static void given_back_server(struct pair *p)
+static void rsp_freed_server(struct pair *p)
 {
 	DAT_RSP_HANDLE first, rsp;
-	DAT_EP_HANDLE ep, came;
+	DAT_EP_HANDLE ep, request_ep;
 	DAT_CR_HANDLE cr;
 	struct node n;
 
 	node_open(&n);
 	ep = node_ep(&n, NULL);
 	OK(dat_rsp_create(n.ia, qual_of(0), ep, n.cr, &first));
-	pair_tell_place(p, &n, qual_of(0));
-	cr = request_at(&n, first, qual_of(0), &came);
+	pair_send_listener(p, &n, qual_of(0));
+	cr = request_at(&n, first, qual_of(0), &request_ep);
 	OK(cr_reject(cr, 0, NULL));
 	SAME(ep_state(ep), DAT_EP_STATE_UNCONNECTED);
 	pair_sync(p);	/* the client was rejected, then refused */
@@ -230,13 +230,13 @@ static void given_back_server(struct pair *p)
 	SAME(ep_state(ep), DAT_EP_STATE_RESERVED);
 	OK(dat_rsp_free(rsp));
 	SAME(ep_state(ep), DAT_EP_STATE_UNCONNECTED);
-	pair_tell_place(p, &n, qual_of(1));
+	pair_send_listener(p, &n, qual_of(1));
 	pair_sync(p);	/* refused: there is no listener */
 
 	OK(dat_rsp_create(n.ia, qual_of(1), ep, n.cr, &rsp));
-	pair_tell_place(p, &n, qual_of(1));
-	cr = request_at(&n, rsp, qual_of(1), &came);
-	CHECK(came == ep, "another EP");
+	pair_send_listener(p, &n, qual_of(1));
+	cr = request_at(&n, rsp, qual_of(1), &request_ep);
+	CHECK(request_ep == ep, "wrong EP");
 	OK(dat_rsp_free(rsp));
 	SAME(ep_state(ep), DAT_EP_STATE_PASSIVE_CONNECTION_PENDING);
 	OK(accept_with_data(cr, DAT_HANDLE_NULL));
@@ -246,28 +246,28 @@ static void given_back_server(struct pair *p)
 	node_close(&n);
 }
 
-static void given_back_client(struct pair *p)
+static void rsp_freed_client(struct pair *p)
 {
-	struct place place;
+	struct listener listener;
 	DAT_EP_HANDLE ep;
 	struct node n;
 
 	node_open(&n);
 	ep = node_ep(&n, NULL);
-	pair_learn_place(p, &place);
-	connect_ep(&n, ep, &place);
+	pair_recv_listener(p, &listener);
+	connect_ep(&n, ep, &listener);
 	expect_conn(n.conn, DAT_CONNECTION_EVENT_PEER_REJECTED, ep);
 	OK(dat_ep_reset(ep));
-	connect_fails(&n, ep, &place, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
+	connect_fails(&n, ep, &listener, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
 	OK(dat_ep_reset(ep));
 	pair_sync(p);
-	pair_learn_place(p, &place);
-	connect_fails(&n, ep, &place, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
+	pair_recv_listener(p, &listener);
+	connect_fails(&n, ep, &listener, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
 	OK(dat_ep_reset(ep));
 	pair_sync(p);
-	pair_learn_place(p, &place);
-	connect_ep(&n, ep, &place);
-	expect_accepted(&n, ep, &place);
+	pair_recv_listener(p, &listener);
+	connect_ep(&n, ep, &listener);
+	expect_accepted(&n, ep, &listener);
 	pair_unlink(p, &n, ep);
 	OK(dat_ep_free(ep));
 	node_close(&n);
@@ -289,7 +289,7 @@ static void many_server(struct pair *p)
 		ep[i] = node_ep(&n, NULL);
 		OK(dat_rsp_create(n.ia, qual_of(i), ep[i], n.cr, &rsp[i]));
 	}
-	pair_tell_place(p, &n, qual_of(0));
+	pair_send_listener(p, &n, qual_of(0));
 	for (i = 0; i < N_RESERVED; i++) {
 		const DAT_CR_ARRIVAL_EVENT_DATA *a = &event.event_data.cr_arrival_event_data;
 		DAT_CR_PARAM param;
@@ -297,9 +297,9 @@ static void many_server(struct pair *p)
 
 		expect_event(n.cr, DAT_CONNECTION_REQUEST_EVENT, &event);
 		at = a->conn_qual - qual_of(0);
-		CHECK(at < N_RESERVED && a->sp_handle.rsp_handle == rsp[at], "another service point");
+		CHECK(at < N_RESERVED && a->sp_handle.rsp_handle == rsp[at], "wrong service point");
 		OK(dat_cr_query(a->cr_handle, DAT_CR_FIELD_ALL, &param));
-		CHECK(param.local_ep_handle == ep[at], "another EP");
+		CHECK(param.local_ep_handle == ep[at], "wrong EP");
 		OK(dat_cr_accept(a->cr_handle, DAT_HANDLE_NULL, 0, NULL));
 	}
 	for (i = 0; i < N_RESERVED; i++)
@@ -316,17 +316,17 @@ static void many_server(struct pair *p)
 static void many_client(struct pair *p)
 {
 	DAT_EP_HANDLE ep[N_RESERVED];
-	struct place place;
+	struct listener listener;
 	DAT_EVENT event;
 	struct node n;
 	unsigned i;
 
 	node_open(&n);
-	pair_learn_place(p, &place);
+	pair_recv_listener(p, &listener);
 	for (i = 0; i < N_RESERVED; i++) {
 		ep[i] = node_ep(&n, NULL);
-		ep_connect(ep[i], &place);
-		place.qual++;
+		ep_connect(ep[i], &listener);
+		listener.qual++;
 	}
 	for (i = 0; i < N_RESERVED; i++)
 		expect_event(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, &event);
@@ -340,7 +340,7 @@ static void many_client(struct pair *p)
 /* EPs that the provider creates */
 
 /* Sets the PZ and EVDs of an EP that the provider created. */
-static void furnish(struct node *n, DAT_EP_HANDLE ep)
+static void complete_ep(struct node *n, DAT_EP_HANDLE ep)
 {
 	DAT_EP_PARAM param;
 
@@ -379,8 +379,8 @@ static void check_tentative(struct node *n, DAT_EP_HANDLE ep)
 	SAME(type, DAT_HANDLE_TYPE_EP);
 	OK(dat_ep_query(ep, DAT_EP_FIELD_ALL, &param));
 	SAME(param.ep_state, DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING);
-	CHECK(param.ia_handle == n->ia, "another IA");
-	CHECK(!param.pz_handle && !param.connect_evd_handle, "where from?");
+	CHECK(param.ia_handle == n->ia, "wrong IA");
+	CHECK(!param.pz_handle && !param.connect_evd_handle, "the EP has a PZ or a connect EVD");
 	CHECK(param.remote_ia_address_ptr && param.remote_port_qual, "no peer");
 	FAILS(dat_ep_free(ep), DAT_INVALID_STATE);
 }
@@ -397,12 +397,12 @@ static void provided_server(struct pair *p)
 	SAME(n.prov.ep_creator, DAT_PSP_CREATES_EP_IFASKED);
 	own = node_ep(&n, NULL);
 	sp = make_point(&n, reserved, qual_of(0));
-	pair_tell_place(p, &n, qual_of(0));
+	pair_send_listener(p, &n, qual_of(0));
 	cr = request_at(&n, sp, qual_of(0), &ep);
 	check_tentative(&n, ep);
 	FAILS(accept_with_data(cr, own), DAT_INVALID_HANDLE);
 	FAILS(accept_with_data(cr, DAT_HANDLE_NULL), DAT_INVALID_STATE);
-	furnish(&n, ep);
+	complete_ep(&n, ep);
 	OK(accept_with_data(cr, DAT_HANDLE_NULL));
 	expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, ep);
 	free_point(reserved, sp);
@@ -422,7 +422,7 @@ static void provided_rejected_server(struct pair *p)
 
 	node_open(&n);
 	sp = make_point(&n, reserved, qual_of(0));
-	pair_tell_place(p, &n, qual_of(0));
+	pair_send_listener(p, &n, qual_of(0));
 	cr = request_at(&n, sp, qual_of(0), &ep);
 	check_tentative(&n, ep);
 	OK(cr_reject(cr, 0, NULL));
@@ -435,14 +435,14 @@ static void provided_rejected_server(struct pair *p)
 
 static void provided_rejected_client(struct pair *p)
 {
-	struct place place;
+	struct listener listener;
 	DAT_EP_HANDLE ep;
 	struct node n;
 
 	node_open(&n);
 	ep = node_ep(&n, NULL);
-	pair_learn_place(p, &place);
-	connect_ep(&n, ep, &place);
+	pair_recv_listener(p, &listener);
+	connect_ep(&n, ep, &listener);
 	expect_conn(n.conn, DAT_CONNECTION_EVENT_PEER_REJECTED, ep);
 	pair_sync(p);
 	OK(dat_ep_free(ep));
@@ -458,7 +458,7 @@ static void handoff_server(struct pair *p)
 {
 	DAT_PSP_HANDLE first, second, last;
 	DAT_CR_HANDLE cr, old;
-	DAT_EP_HANDLE ep, came;
+	DAT_EP_HANDLE ep, request_ep;
 	DAT_RSP_HANDLE rsp;
 	DAT_EVD_HANDLE evd;
 	DAT_EVENT event;
@@ -471,20 +471,20 @@ static void handoff_server(struct pair *p)
 	OK(dat_psp_create(n.ia, qual_of(1), n.cr, DAT_PSP_CONSUMER_FLAG, &second));
 	OK(dat_rsp_create(n.ia, qual_of(2), ep, n.cr, &rsp));
 	OK(dat_psp_create(n.ia, qual_of(3), evd, DAT_PSP_CONSUMER_FLAG, &last));
-	pair_tell_place(p, &n, qual_of(0));
-	old = request_at(&n, first, qual_of(0), &came);
+	pair_send_listener(p, &n, qual_of(0));
+	old = request_at(&n, first, qual_of(0), &request_ep);
 	FAILS(dat_cr_handoff(old, qual_of(4)), DAT_INVALID_PARAMETER);
 	OK(dat_cr_handoff(old, qual_of(1)));
 	FAILS(dat_cr_handoff(old, qual_of(1)), DAT_INVALID_HANDLE);
-	cr = request_at(&n, second, qual_of(1), &came);
-	CHECK(!came, "an EP from nowhere");
+	cr = request_at(&n, second, qual_of(1), &request_ep);
+	CHECK(!request_ep, "there is an EP");
 	FAILS(cr_reject(old, 0, NULL), DAT_INVALID_HANDLE);
 	OK(dat_psp_free(first));
 	FAILS(dat_cr_handoff(cr, qual_of(0)), DAT_INVALID_PARAMETER);
 
 	OK(dat_cr_handoff(cr, qual_of(2)));
-	cr = request_at(&n, rsp, qual_of(2), &came);
-	CHECK(came == ep, "another EP");
+	cr = request_at(&n, rsp, qual_of(2), &request_ep);
+	CHECK(request_ep == ep, "wrong EP");
 	check_pending(ep, qual_of(2));
 	FAILS(dat_cr_handoff(cr, qual_of(2)), DAT_INVALID_PARAMETER);
 
@@ -492,7 +492,7 @@ static void handoff_server(struct pair *p)
 	SAME(ep_state(ep), DAT_EP_STATE_UNCONNECTED);
 	expect_event(evd, DAT_CONNECTION_REQUEST_EVENT, &event);
 	CHECK(event.event_data.cr_arrival_event_data.sp_handle.psp_handle == last,
-	      "another service point");
+	      "wrong service point");
 	cr = event.event_data.cr_arrival_event_data.cr_handle;
 	OK(accept_with_data(cr, ep));
 	expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, ep);
@@ -509,16 +509,16 @@ static void handoff_server(struct pair *p)
 static void handoff_rejected_server(struct pair *p)
 {
 	DAT_PSP_HANDLE first, second;
-	DAT_EP_HANDLE came;
+	DAT_EP_HANDLE request_ep;
 	struct node n;
 
 	node_open(&n);
 	OK(dat_psp_create(n.ia, qual_of(0), n.cr, DAT_PSP_CONSUMER_FLAG, &first));
 	OK(dat_psp_create(n.ia, qual_of(1), n.cr, DAT_PSP_PROVIDER_FLAG, &second));
-	pair_tell_place(p, &n, qual_of(0));
-	OK(dat_cr_handoff(request_at(&n, first, qual_of(0), &came), qual_of(1)));
-	OK(cr_reject(request_at(&n, second, qual_of(1), &came), 0, NULL));
-	FAILS(dat_ep_free(came), DAT_INVALID_HANDLE);
+	pair_send_listener(p, &n, qual_of(0));
+	OK(dat_cr_handoff(request_at(&n, first, qual_of(0), &request_ep), qual_of(1)));
+	OK(cr_reject(request_at(&n, second, qual_of(1), &request_ep), 0, NULL));
+	FAILS(dat_ep_free(request_ep), DAT_INVALID_HANDLE);
 	pair_sync(p);
 	OK(dat_psp_free(first));
 	OK(dat_psp_free(second));
@@ -529,7 +529,7 @@ static void handoff_full_server(struct pair *p)
 {
 	DAT_PSP_HANDLE first, second;
 	DAT_EVD_HANDLE evd;
-	DAT_EP_HANDLE came;
+	DAT_EP_HANDLE request_ep;
 	struct node n;
 
 	node_open(&n);
@@ -538,8 +538,8 @@ static void handoff_full_server(struct pair *p)
 		;
 	OK(dat_psp_create(n.ia, qual_of(0), n.cr, DAT_PSP_CONSUMER_FLAG, &first));
 	OK(dat_psp_create(n.ia, qual_of(1), evd, DAT_PSP_CONSUMER_FLAG, &second));
-	pair_tell_place(p, &n, qual_of(0));
-	OK(dat_cr_handoff(request_at(&n, first, qual_of(0), &came), qual_of(1)));
+	pair_send_listener(p, &n, qual_of(0));
+	OK(dat_cr_handoff(request_at(&n, first, qual_of(0), &request_ep), qual_of(1)));
 	pair_sync(p);
 	expect_quiet(n.async);
 	OK(dat_psp_free(first));
@@ -548,12 +548,12 @@ static void handoff_full_server(struct pair *p)
 	node_close(&n);
 }
 
-#define GIVE_UP_MS 200
+#define DISCONNECT_MS 200
 
-static void given_up_server(struct pair *p)
+static void disconnected_server(struct pair *p)
 {
 	DAT_PSP_HANDLE psp;
-	DAT_EP_HANDLE ep, came;
+	DAT_EP_HANDLE ep, request_ep;
 	DAT_RSP_HANDLE rsp;
 	DAT_CR_HANDLE cr;
 	struct node n;
@@ -562,31 +562,31 @@ static void given_up_server(struct pair *p)
 	ep = node_ep(&n, NULL);
 	OK(dat_psp_create(n.ia, qual_of(0), n.cr, DAT_PSP_CONSUMER_FLAG, &psp));
 	OK(dat_rsp_create(n.ia, qual_of(1), ep, n.cr, &rsp));
-	pair_tell_place(p, &n, qual_of(0));
-	cr = request_at(&n, psp, qual_of(0), &came);
+	pair_send_listener(p, &n, qual_of(0));
+	cr = request_at(&n, psp, qual_of(0), &request_ep);
 	pair_sync(p);	/* the requester has given up */
 	OK(dat_cr_handoff(cr, qual_of(1)));
-	cr = request_at(&n, rsp, qual_of(1), &came);
-	CHECK(came == ep, "another EP");
-	accept_own_in_vain(&n, cr, ep);
+	cr = request_at(&n, rsp, qual_of(1), &request_ep);
+	CHECK(request_ep == ep, "wrong EP");
+	accept_own_gone(&n, cr, ep);
 	OK(dat_rsp_free(rsp));
 	OK(dat_psp_free(psp));
 	OK(dat_ep_free(ep));
 	node_close(&n);
 }
 
-static void given_up_client(struct pair *p)
+static void disconnected_client(struct pair *p)
 {
 	unsigned char data[DATA];
-	struct place place;
+	struct listener listener;
 	DAT_EP_HANDLE ep;
 	struct node n;
 
 	node_open(&n);
 	ep = node_ep(&n, NULL);
-	pair_learn_place(p, &place);
+	pair_recv_listener(p, &listener);
 	fill(data, sizeof(data), THEIRS);
-	connect_with(ep, &place, pair_scaled(GIVE_UP_MS), request_size(&n), data);
+	connect_with(ep, &listener, pair_scaled(DISCONNECT_MS), request_size(&n), data);
 	expect_conn(n.conn, DAT_CONNECTION_EVENT_TIMED_OUT, ep);
 	pair_sync(p);
 	OK(dat_ep_free(ep));
@@ -597,21 +597,21 @@ static void given_up_client(struct pair *p)
 
 static void killed_client(struct pair *p)
 {
-	struct place place;
+	struct listener listener;
 	DAT_EP_HANDLE ep;
 	struct node n;
 
 	node_open(&n);
 	ep = node_ep(&n, NULL);
-	pair_learn_place(p, &place);
-	connect_ep(&n, ep, &place);
+	pair_recv_listener(p, &listener);
+	connect_ep(&n, ep, &listener);
 	pair_sync(p);
 	raise(SIGKILL);
 }
 
 static void killed_accept_server(struct pair *p)
 {
-	DAT_EP_HANDLE ep, came;
+	DAT_EP_HANDLE ep, request_ep;
 	DAT_RSP_HANDLE rsp;
 	DAT_CR_HANDLE cr;
 	struct node n;
@@ -622,13 +622,13 @@ static void killed_accept_server(struct pair *p)
 	ep = node_ep(&n, NULL);
 	post_recv(ep, &m, 0, 64, 1);
 	OK(dat_rsp_create(n.ia, qual_of(0), ep, n.cr, &rsp));
-	pair_tell_place(p, &n, qual_of(0));
-	cr = request_at(&n, rsp, qual_of(0), &came);
+	pair_send_listener(p, &n, qual_of(0));
+	cr = request_at(&n, rsp, qual_of(0), &request_ep);
 	pair_sync(p);
 	pair_wait_gone(p);
 	expect_quiet(n.conn);
 	SAME(ep_state(ep), DAT_EP_STATE_PASSIVE_CONNECTION_PENDING);
-	accept_own_in_vain(&n, cr, ep);
+	accept_own_gone(&n, cr, ep);
 	expect_dto(n.recv, 1, DAT_DTO_ERR_FLUSHED, 0);
 	OK(dat_rsp_free(rsp));
 	OK(dat_ep_free(ep));
@@ -638,7 +638,7 @@ static void killed_accept_server(struct pair *p)
 
 static void killed_reject_server(struct pair *p)
 {
-	DAT_EP_HANDLE ep, came;
+	DAT_EP_HANDLE ep, request_ep;
 	DAT_RSP_HANDLE rsp;
 	DAT_CR_HANDLE cr;
 	struct node n;
@@ -646,8 +646,8 @@ static void killed_reject_server(struct pair *p)
 	node_open(&n);
 	ep = node_ep(&n, NULL);
 	OK(dat_rsp_create(n.ia, qual_of(0), ep, n.cr, &rsp));
-	pair_tell_place(p, &n, qual_of(0));
-	cr = request_at(&n, rsp, qual_of(0), &came);
+	pair_send_listener(p, &n, qual_of(0));
+	cr = request_at(&n, rsp, qual_of(0), &request_ep);
 	pair_sync(p);
 	pair_wait_gone(p);
 	OK(cr_reject(cr, 0, NULL));
@@ -661,15 +661,15 @@ static void killed_reject_server(struct pair *p)
 
 static void closed_server(struct pair *p)
 {
-	DAT_EP_HANDLE ep, came;
+	DAT_EP_HANDLE ep, request_ep;
 	DAT_RSP_HANDLE rsp;
 	struct node n;
 
 	node_open(&n);
 	ep = node_ep(&n, NULL);
 	OK(dat_rsp_create(n.ia, qual_of(0), ep, n.cr, &rsp));
-	pair_tell_place(p, &n, qual_of(0));
-	request_at(&n, rsp, qual_of(0), &came);
+	pair_send_listener(p, &n, qual_of(0));
+	request_at(&n, rsp, qual_of(0), &request_ep);
 	OK(dat_ia_close(n.ia, DAT_CLOSE_ABRUPT_FLAG));
 	FAILS(dat_ep_free(ep), DAT_INVALID_HANDLE);
 	FAILS(dat_rsp_free(rsp), DAT_INVALID_HANDLE);
@@ -679,38 +679,38 @@ static void closed_server(struct pair *p)
 static void closed_provided_server(struct pair *p)
 {
 	DAT_PSP_HANDLE first, second;
-	DAT_EP_HANDLE came;
+	DAT_EP_HANDLE request_ep;
 	struct node n;
 
 	node_open(&n);
 	OK(dat_psp_create(n.ia, qual_of(0), n.cr, DAT_PSP_CONSUMER_FLAG, &first));
 	OK(dat_psp_create(n.ia, qual_of(1), n.cr, DAT_PSP_PROVIDER_FLAG, &second));
-	pair_tell_place(p, &n, qual_of(0));
-	OK(dat_cr_handoff(request_at(&n, first, qual_of(0), &came), qual_of(1)));
-	request_at(&n, second, qual_of(1), &came);
+	pair_send_listener(p, &n, qual_of(0));
+	OK(dat_cr_handoff(request_at(&n, first, qual_of(0), &request_ep), qual_of(1)));
+	request_at(&n, second, qual_of(1), &request_ep);
 	OK(dat_ia_close(n.ia, DAT_CLOSE_ABRUPT_FLAG));
-	FAILS(dat_ep_free(came), DAT_INVALID_HANDLE);
+	FAILS(dat_ep_free(request_ep), DAT_INVALID_HANDLE);
 	pair_sync(p);
 }
 
 /* The program cannot free the request's CR and EP, and the graceful close succeeds. */
-static void forgotten_server(struct pair *p)
+static void pending_request_server(struct pair *p)
 {
 	DAT_PSP_HANDLE psp;
-	DAT_EP_HANDLE came;
+	DAT_EP_HANDLE request_ep;
 	struct node n;
 
 	node_open(&n);
 	OK(dat_psp_create(n.ia, qual_of(0), n.cr, DAT_PSP_PROVIDER_FLAG, &psp));
-	pair_tell_place(p, &n, qual_of(0));
-	request_at(&n, psp, qual_of(0), &came);
+	pair_send_listener(p, &n, qual_of(0));
+	request_at(&n, psp, qual_of(0), &request_ep);
 	OK(dat_psp_free(psp));
 	node_close(&n);
 	pair_sync(p);
 }
 
 /* The program never dequeues the event of the request. */
-static void untaken_server(struct pair *p)
+static void evd_freed_server(struct pair *p)
 {
 	DAT_PSP_HANDLE psp;
 	DAT_EVD_HANDLE evd;
@@ -722,9 +722,9 @@ static void untaken_server(struct pair *p)
 	OK(dat_cno_create(n.ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &cno));
 	OK(dat_evd_create(n.ia, 4, cno, DAT_EVD_CR_FLAG, &evd));
 	OK(dat_psp_create(n.ia, qual_of(0), evd, DAT_PSP_CONSUMER_FLAG, &psp));
-	pair_tell_place(p, &n, qual_of(0));
+	pair_send_listener(p, &n, qual_of(0));
 	OK(dat_cno_wait(cno, pair_scaled(PAIR_LIMIT) * 1000, &hint));
-	CHECK(hint == evd, "another EVD");
+	CHECK(hint == evd, "wrong EVD");
 	OK(dat_psp_free(psp));
 	OK(dat_evd_free(evd));
 	pair_sync(p);	/* freeing the EVD has rejected the request */
@@ -732,38 +732,39 @@ static void untaken_server(struct pair *p)
 	node_close(&n);
 }
 
-#define CLOSES_LISTENER .not_sockets = "drops rejections when their listener is closed"
+#define NOT_SOCKETS .not_sockets = "it drops rejections when the listener is closed"
 
 static const struct pair_case cases[] = {
-	PAIR_CASE("reserved for one request", reserved_server, reserved_client),
-	PAIR_CASE("reserved, and given back", given_back_server, given_back_client),
-	PAIR_CASE("many reserved", many_server, many_client),
-	PAIR_CASE("a PSP's EPs are the provider's", provided_server, accepted_client,
+	PAIR_CASE("RSP for one request", reserved_server, reserved_client),
+	PAIR_CASE("EP released when the RSP is freed", rsp_freed_server, rsp_freed_client),
+	PAIR_CASE("many RSPs", many_server, many_client),
+	PAIR_CASE("a PSP with EPs of the provider", provided_server, accepted_client,
 		  .arg = &with_psp),
-	PAIR_CASE("an RSP's EP is the provider's", provided_server, accepted_client,
+	PAIR_CASE("an RSP with an EP of the provider", provided_server, accepted_client,
 		  .arg = &with_rsp),
-	PAIR_CASE("a PSP's EP is gone with its request", provided_rejected_server,
+	PAIR_CASE("a PSP's EP is freed with its request", provided_rejected_server,
 		  provided_rejected_client, .arg = &with_psp),
-	PAIR_CASE("an RSP's EP is gone with its request", provided_rejected_server,
+	PAIR_CASE("an RSP's EP is freed with its request", provided_rejected_server,
 		  provided_rejected_client, .arg = &with_rsp),
 	PAIR_CASE("handed off three times", handoff_server, accepted_client),
 	PAIR_CASE("handed off and rejected", handoff_rejected_server, failing_client,
 		  .arg = &peer_rejected),
-	PAIR_CASE("handed to a full EVD", handoff_full_server, failing_client,
+	PAIR_CASE("handed off to a full EVD", handoff_full_server, failing_client,
 		  .arg = &non_peer_rejected),
-	PAIR_CASE("handed off after the requester gave up", given_up_server, given_up_client),
-	PAIR_CASE("killed while its request waits, then accepted", killed_accept_server,
+	PAIR_CASE("handed off after the requester disconnected", disconnected_server,
+		  disconnected_client),
+	PAIR_CASE("requester killed, then its request accepted", killed_accept_server,
 		  killed_client, .client_killed = true),
-	PAIR_CASE("killed while its request waits, then rejected", killed_reject_server,
+	PAIR_CASE("requester killed, then its request rejected", killed_reject_server,
 		  killed_client, .client_killed = true),
 	PAIR_CASE("IA closed with a request at an RSP", closed_server, failing_client,
-		  .arg = &non_peer_rejected, CLOSES_LISTENER),
-	PAIR_CASE("IA closed with a request handed off", closed_provided_server, failing_client,
-		  .arg = &non_peer_rejected, CLOSES_LISTENER),
-	PAIR_CASE("IA closed gracefully with a request", forgotten_server, failing_client,
-		  .arg = &non_peer_rejected, CLOSES_LISTENER),
-	PAIR_CASE("EVD freed with a request in it", untaken_server, failing_client,
-		  .arg = &non_peer_rejected, CLOSES_LISTENER),
+		  .arg = &non_peer_rejected, NOT_SOCKETS),
+	PAIR_CASE("IA closed after a request was handed off", closed_provided_server,
+		  failing_client, .arg = &non_peer_rejected, NOT_SOCKETS),
+	PAIR_CASE("IA closed gracefully with a pending request", pending_request_server,
+		  failing_client, .arg = &non_peer_rejected, NOT_SOCKETS),
+	PAIR_CASE("EVD freed with a pending request", evd_freed_server, failing_client,
+		  .arg = &non_peer_rejected, NOT_SOCKETS),
 };
 
 PAIR_MAIN(cases)

@@ -17,7 +17,7 @@
 /*
  * The qualifiers are the same in every run, so two runs at once would take each other's requests.
  */
-static void be_alone(void)
+static void lock_qualifiers(void)
 {
 	int64_t deadline = pair_deadline(PAIR_LIMIT);
 	int fd = open("/tmp/dat-test-qualifiers.lock", O_CREAT | O_RDWR | O_CLOEXEC, 0666);
@@ -40,7 +40,7 @@ static bool listen_to(struct node *n, DAT_CONN_QUAL qual, DAT_PSP_HANDLE *psp)
 	DAT_RETURN ret = dat_psp_create(n->ia, qual, n->cr, DAT_PSP_CONSUMER_FLAG, psp);
 
 	if (DAT_GET_TYPE(ret) == DAT_CONN_QUAL_IN_USE && qual <= UINT16_MAX) {
-		pair_note("qualifier %llu is taken by another program", (unsigned long long)qual);
+		pair_note("qualifier %llu is in use by another program", (unsigned long long)qual);
 		return false;
 	}
 	OK(ret);
@@ -53,12 +53,12 @@ static void quals_server(struct pair *p)
 	struct node n;
 	size_t i;
 
-	be_alone();
+	lock_qualifiers();
 	node_open(&n);
 	for (i = 0; i < N_QUALS; i++) {
 		bool listening = listen_to(&n, quals[i], &psp[i]);
 
-		pair_tell_place(p, &n, listening ? quals[i] : 0);
+		pair_send_listener(p, &n, listening ? quals[i] : 0);
 		if (!listening)
 			psp[i] = DAT_HANDLE_NULL;
 	}
@@ -82,22 +82,22 @@ static void quals_server(struct pair *p)
 
 static void quals_client(struct pair *p)
 {
-	struct place place[N_QUALS];
+	struct listener listener[N_QUALS];
 	struct node n;
 	size_t i;
 
 	node_open(&n);
 	for (i = 0; i < N_QUALS; i++)
-		pair_learn_place(p, &place[i]);
+		pair_recv_listener(p, &listener[i]);
 	for (i = 0; i < N_QUALS; i++) {
 		DAT_EP_HANDLE ep;
 
-		if (!place[i].qual)
+		if (!listener[i].qual)
 			continue;
 		ep = node_ep(&n, NULL);
-		ep_connect(ep, &place[i]);
+		ep_connect(ep, &listener[i]);
 		expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, ep);
-		check_peer(&n, ep, &place[i]);
+		check_peer(&n, ep, &listener[i]);
 		pair_unlink(p, &n, ep);
 		OK(dat_ep_free(ep));
 	}
@@ -121,7 +121,7 @@ static void mapped_server(struct pair *p)
 	node_open(&n);
 	for (i = 0; i < N_MAPPED; i++)
 		OK(dat_psp_create(n.ia, mapped_qual(getpid(), i), n.cr, DAT_PSP_CONSUMER_FLAG, &psp[i]));
-	pair_tell_place(p, &n, 1);
+	pair_send_listener(p, &n, 1);
 	for (i = 0; i < N_MAPPED; i++) {
 		DAT_EVENT event;
 
@@ -136,17 +136,17 @@ static void mapped_server(struct pair *p)
 
 static void mapped_client(struct pair *p)
 {
-	struct place place;
+	struct listener listener;
 	DAT_EP_HANDLE ep;
 	struct node n;
 	unsigned i;
 
 	node_open(&n);
 	ep = node_ep(&n, NULL);
-	pair_learn_place(p, &place);
+	pair_recv_listener(p, &listener);
 	for (i = 0; i < N_MAPPED; i++) {
-		place.qual = mapped_qual(p->peer, i);
-		ep_connect(ep, &place);
+		listener.qual = mapped_qual(p->peer, i);
+		ep_connect(ep, &listener);
 		expect_conn(n.conn, DAT_CONNECTION_EVENT_PEER_REJECTED, ep);
 		OK(dat_ep_reset(ep));
 	}
@@ -173,8 +173,8 @@ static void port_server(struct pair *p)
 	node_open(&n);
 	psp = node_listen(&n, &qual);
 	other_psp = node_listen(&n, &other);
-	pair_tell_place(p, &n, qual);
-	pair_tell_place(p, &n, other);
+	pair_send_listener(p, &n, qual);
+	pair_send_listener(p, &n, other);
 	for (i = 0; i < 3; i++) {
 		DAT_EVENT event;
 
@@ -190,7 +190,7 @@ static void port_server(struct pair *p)
 
 static void port_client(struct pair *p)
 {
-	struct place place, other;
+	struct listener listener, other;
 	uint16_t ports[3] = { 0, 1, 0 };
 	DAT_EP_HANDLE ep;
 	struct node n;
@@ -198,12 +198,12 @@ static void port_client(struct pair *p)
 
 	node_open(&n);
 	ep = node_ep(&n, NULL);
-	pair_learn_place(p, &place);
-	pair_learn_place(p, &other);
+	pair_recv_listener(p, &listener);
+	pair_recv_listener(p, &other);
 	ports[2] = other.qual;
 	for (i = 0; i < 3; i++) {
-		set_port(&place.address, ports[i]);
-		connect_fails(&n, ep, &place, DAT_CONNECTION_EVENT_PEER_REJECTED);
+		set_port(&listener.address, ports[i]);
+		connect_fails(&n, ep, &listener, DAT_CONNECTION_EVENT_PEER_REJECTED);
 		pair_sync(p);
 		OK(dat_ep_reset(ep));
 	}
@@ -229,7 +229,7 @@ static void in_use_server(struct pair *p)
 	FAILS(dat_psp_create(n.ia, large, n.cr, DAT_PSP_CONSUMER_FLAG, &again), DAT_CONN_QUAL_IN_USE);
 	FAILS(dat_psp_create(second.ia, any, second.cr, DAT_PSP_CONSUMER_FLAG, &again),
 	      DAT_CONN_QUAL_IN_USE);
-	pair_tell_place(p, &n, any);
+	pair_send_listener(p, &n, any);
 	pair_sync(p);	/* the client has tried it */
 	OK(dat_psp_free(psp));
 	OK(dat_psp_free(mapped));
@@ -243,15 +243,16 @@ static void in_use_server(struct pair *p)
 static void in_use_client(struct pair *p)
 {
 	DAT_PSP_HANDLE psp;
-	struct place place;
+	struct listener listener;
 	struct node n;
 
 	node_open(&n);
-	pair_learn_place(p, &place);
-	FAILS(dat_psp_create(n.ia, place.qual, n.cr, DAT_PSP_CONSUMER_FLAG, &psp), DAT_CONN_QUAL_IN_USE);
+	pair_recv_listener(p, &listener);
+	FAILS(dat_psp_create(n.ia, listener.qual, n.cr, DAT_PSP_CONSUMER_FLAG, &psp),
+	      DAT_CONN_QUAL_IN_USE);
 	pair_sync(p);
 	pair_sync(p);
-	OK(dat_psp_create(n.ia, place.qual, n.cr, DAT_PSP_CONSUMER_FLAG, &psp));
+	OK(dat_psp_create(n.ia, listener.qual, n.cr, DAT_PSP_CONSUMER_FLAG, &psp));
 	OK(dat_psp_free(psp));
 	node_close(&n);
 }
@@ -271,15 +272,16 @@ static void any_server(struct pair *p)
 		psp[i] = node_listen(&n, &qual[i]);
 		CHECK(qual[i] > 0 && qual[i] <= UINT16_MAX, "%llu", (unsigned long long)qual[i]);
 		for (j = 0; j < i; j++)
-			CHECK(qual[i] != qual[j], "given twice: %llu", (unsigned long long)qual[i]);
+			CHECK(qual[i] != qual[j], "qualifier %llu was returned twice",
+			      (unsigned long long)qual[i]);
 		OK(dat_psp_query(psp[i], DAT_PSP_FIELD_ALL, &param));
 		SAME(param.conn_qual, qual[i]);
-		CHECK(param.evd_handle == n.cr && param.ia_handle == n.ia, "another EVD or IA");
+		CHECK(param.evd_handle == n.cr && param.ia_handle == n.ia, "wrong EVD or IA");
 	}
 	for (i = 0; i < N_ANY; i++) {
 		DAT_EVENT event;
 
-		pair_tell_place(p, &n, qual[i]);
+		pair_send_listener(p, &n, qual[i]);
 		expect_event(n.cr, DAT_CONNECTION_REQUEST_EVENT, &event);
 		check_cr(&n, &event, psp[i], qual[i], 0, 0);
 		OK(cr_reject(event.event_data.cr_arrival_event_data.cr_handle, 0, NULL));
@@ -292,7 +294,7 @@ static void any_server(struct pair *p)
 
 static void any_client(struct pair *p)
 {
-	struct place place;
+	struct listener listener;
 	DAT_EP_HANDLE ep;
 	struct node n;
 	unsigned i;
@@ -300,8 +302,8 @@ static void any_client(struct pair *p)
 	node_open(&n);
 	ep = node_ep(&n, NULL);
 	for (i = 0; i < N_ANY; i++) {
-		pair_learn_place(p, &place);
-		ep_connect(ep, &place);
+		pair_recv_listener(p, &listener);
+		ep_connect(ep, &listener);
 		expect_conn(n.conn, DAT_CONNECTION_EVENT_PEER_REJECTED, ep);
 		pair_sync(p);
 		OK(dat_ep_reset(ep));
@@ -316,13 +318,13 @@ static void any_client(struct pair *p)
 static bool has_both_families(void)
 {
 	const struct sockaddr_in6 loopback = { .sin6_family = AF_INET6, .sin6_addr = in6addr_loopback };
-	int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0), apart = 1;
-	socklen_t len = sizeof(apart);
+	int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0), v6only = 1;
+	socklen_t len = sizeof(v6only);
 	bool both;
 
 	if (fd < 0)
 		return false;
-	both = !getsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &apart, &len) && !apart &&
+	both = !getsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &v6only, &len) && !v6only &&
 	       !bind(fd, (const struct sockaddr *)&loopback, sizeof(loopback));
 	close(fd);
 	return both;
@@ -331,11 +333,11 @@ static bool has_both_families(void)
 static void needs_both_families(const struct node *n)
 {
 	if (!pair_fabric_is("tcp") && !pair_fabric_is("net"))
-		pair_skip("this fabric listens to the family of the IA's address");
+		pair_skip("this fabric listens only to the address family of the IA");
 	if (n->address.ss_family != AF_INET)
 		pair_skip("the IA has an IPv6 address");
 	if (!has_both_families())
-		pair_skip("this host has no ::1, or keeps IPv4 and IPv6 apart");
+		pair_skip("this host has no ::1, or separates IPv4 and IPv6");
 }
 
 /*
@@ -353,7 +355,7 @@ static void families_server(struct pair *p)
 	node_open(&n);
 	needs_both_families(&n);
 	psp = node_listen(&n, &qual);
-	pair_tell_place(p, &n, qual);
+	pair_send_listener(p, &n, qual);
 	for (i = 0; i < 2; i++) {
 		DAT_EP_HANDLE ep = node_ep(&n, NULL);
 		DAT_CR_HANDLE cr = node_request(&n);
@@ -363,7 +365,8 @@ static void families_server(struct pair *p)
 		OK(dat_cr_query(cr, DAT_CR_FIELD_ALL, &param));
 		peer = (const struct sockaddr_in6 *)param.remote_ia_address_ptr;
 		SAME(peer->sin6_family, families[i]);
-		CHECK(peer->sin6_family == AF_INET || IN6_IS_ADDR_LOOPBACK(&peer->sin6_addr), "another peer");
+		CHECK(peer->sin6_family == AF_INET || IN6_IS_ADDR_LOOPBACK(&peer->sin6_addr),
+		      "wrong peer");
 		OK(dat_cr_accept(cr, ep, 0, NULL));
 		expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, ep);
 		pair_unlink(p, &n, ep);
@@ -376,19 +379,19 @@ static void families_server(struct pair *p)
 static void families_client(struct pair *p)
 {
 	const struct sockaddr_in6 loopback = { .sin6_family = AF_INET6, .sin6_addr = in6addr_loopback };
-	struct place place, by_ipv6;
+	struct listener listener, by_ipv6;
 	struct node n;
 	int i;
 
 	node_open(&n);
 	needs_both_families(&n);
-	pair_learn_place(p, &place);
-	by_ipv6 = place;
+	pair_recv_listener(p, &listener);
+	by_ipv6 = listener;
 	memcpy(&by_ipv6.address, &loopback, sizeof(loopback));
 	for (i = 0; i < 2; i++) {
 		DAT_EP_HANDLE ep = node_ep(&n, NULL);
 
-		ep_connect(ep, i ? &place : &by_ipv6);
+		ep_connect(ep, i ? &listener : &by_ipv6);
 		expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, ep);
 		pair_unlink(p, &n, ep);
 		OK(dat_ep_free(ep));
@@ -408,13 +411,13 @@ static socklen_t address_length(const struct sockaddr_storage *address)
 static const char junk[] = "\x16\x03\x01\xff\xff I am no DAT provider, and this is no header.";
 static const char http[] = "GET / HTTP/1.1\r\nHost: localhost\r\nConnection: keep-alive\r\n\r\n";
 
-enum foreign { CLOSES, TALKS_AND_CLOSES, TALKS, ANSWERS_HTTP, FLOODS, N_FOREIGN };
+enum foreign { CLOSES, SENDS_AND_CLOSES, SENDS, ANSWERS_HTTP, FLOODS, N_FOREIGN };
 
 static void foreign_behave(int fd, enum foreign how)
 {
 	static char flood[1 << 16];
 
-	if (how == TALKS_AND_CLOSES || how == TALKS)
+	if (how == SENDS_AND_CLOSES || how == SENDS)
 		(void)!send(fd, junk, sizeof(junk), MSG_NOSIGNAL);
 	if (how == ANSWERS_HTTP)
 		(void)!send(fd, "HTTP/1.1 400 Bad Request\r\n\r\n", 28, MSG_NOSIGNAL);
@@ -423,7 +426,7 @@ static void foreign_behave(int fd, enum foreign how)
 		(void)!send(fd, flood, sizeof(flood), MSG_NOSIGNAL | MSG_DONTWAIT);
 	}
 	/* sockets waits without limit for an answer, in fi_close() too (libfabric 1.17) */
-	if (how == CLOSES || how == TALKS_AND_CLOSES || pair_fabric_is("sockets"))
+	if (how == CLOSES || how == SENDS_AND_CLOSES || pair_fabric_is("sockets"))
 		shutdown(fd, SHUT_RDWR);
 }
 
@@ -435,52 +438,52 @@ static void needs_tcp(const struct node *n)
 }
 
 /* A TCP server without DAT. */
-static void foreign_server(struct pair *p)
+static void foreign_listener_server(struct pair *p)
 {
-	struct place place;
+	struct listener listener;
 	socklen_t len;
-	int listener, i;
+	int sock, i;
 
-	pair_learn_place(p, &place);
-	len = address_length(&place.address);
-	listener = socket(place.address.ss_family, SOCK_STREAM, 0);
-	set_port(&place.address, 0);
-	CHECK(!bind(listener, (struct sockaddr *)&place.address, len), "%s", strerror(errno));
-	CHECK(!listen(listener, 8), "%s", strerror(errno));
-	CHECK(!getsockname(listener, (struct sockaddr *)&place.address, &len), "%s", strerror(errno));
-	place.qual = ntohs(((struct sockaddr_in *)&place.address)->sin_port);
-	pair_send(p, &place, sizeof(place));
+	pair_recv_listener(p, &listener);
+	len = address_length(&listener.address);
+	sock = socket(listener.address.ss_family, SOCK_STREAM, 0);
+	set_port(&listener.address, 0);
+	CHECK(!bind(sock, (struct sockaddr *)&listener.address, len), "%s", strerror(errno));
+	CHECK(!listen(sock, 8), "%s", strerror(errno));
+	CHECK(!getsockname(sock, (struct sockaddr *)&listener.address, &len), "%s", strerror(errno));
+	listener.qual = ntohs(((struct sockaddr_in *)&listener.address)->sin_port);
+	pair_send(p, &listener, sizeof(listener));
 	for (i = 0; i < N_FOREIGN; i++) {
-		int fd = accept(listener, NULL, NULL);
+		int fd = accept(sock, NULL, NULL);
 
 		CHECK(fd >= 0, "%s", strerror(errno));
 		foreign_behave(fd, (enum foreign)i);
 		pair_sync(p);
 		close(fd);
 	}
-	close(listener);
+	close(sock);
 }
 
-static void foreign_client(struct pair *p)
+static void foreign_listener_client(struct pair *p)
 {
-	struct place place;
+	struct listener listener;
 	DAT_EP_HANDLE ep;
 	struct node n;
 	int i;
 
 	node_open(&n);
 	needs_tcp(&n);
-	pair_tell_place(p, &n, 0);
-	pair_learn_place(p, &place);
+	pair_send_listener(p, &n, 0);
+	pair_recv_listener(p, &listener);
 	ep = node_ep(&n, NULL);
 	for (i = 0; i < N_FOREIGN; i++) {
 		DAT_EVENT event;
 
-		connect_with(ep, &place, pair_scaled(FOREIGN_MS), 0, NULL);
+		connect_with(ep, &listener, pair_scaled(FOREIGN_MS), 0, NULL);
 		OK(dat_evd_wait(n.conn, pair_scaled(PAIR_LIMIT) * 1000, 1, &event, &(DAT_COUNT){ 0 }));
 		CHECK(event.event_number == DAT_CONNECTION_EVENT_NON_PEER_REJECTED ||
 		      event.event_number == DAT_CONNECTION_EVENT_TIMED_OUT,
-		      "%s from stranger %d", event_name(event.event_number), i);
+		      "%s from foreign server %d", event_name(event.event_number), i);
 		SAME(ep_state(ep), DAT_EP_STATE_DISCONNECTED);
 		pair_sync(p);
 		expect_quiet(n.conn);
@@ -490,17 +493,17 @@ static void foreign_client(struct pair *p)
 	node_close(&n);
 }
 
-#define N_STRANGERS 6
+#define N_FOREIGN_CLIENTS 6
 
-static int stranger(const struct place *place, unsigned how)
+static int foreign_client(const struct listener *listener, unsigned how)
 {
-	struct sockaddr_storage address = place->address;
+	struct sockaddr_storage address = listener->address;
 	static char bytes[4096];
 	unsigned seed = getpid() + how;
 	size_t i;
 	int fd = socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-	set_port(&address, place->qual);
+	set_port(&address, listener->qual);
 	CHECK(!connect(fd, (struct sockaddr *)&address, address_length(&address)), "%s", strerror(errno));
 	for (i = 0; i < sizeof(bytes); i++)
 		bytes[i] = rand_r(&seed);
@@ -530,7 +533,7 @@ static int stranger(const struct place *place, unsigned how)
 	return fd;
 }
 
-static void strangers_server(struct pair *p)
+static void foreign_clients_server(struct pair *p)
 {
 	DAT_CONN_QUAL qual;
 	DAT_PSP_HANDLE psp;
@@ -540,8 +543,8 @@ static void strangers_server(struct pair *p)
 	node_open(&n);
 	needs_tcp(&n);
 	psp = node_listen(&n, &qual);
-	pair_tell_place(p, &n, qual);
-	for (i = 0; i < N_STRANGERS; i++) {
+	pair_send_listener(p, &n, qual);
+	for (i = 0; i < N_FOREIGN_CLIENTS; i++) {
 		DAT_EP_HANDLE ep = node_ep(&n, NULL);
 
 		OK(dat_cr_accept(node_request(&n), ep, 0, NULL));
@@ -554,26 +557,26 @@ static void strangers_server(struct pair *p)
 	node_close(&n);
 }
 
-static void strangers_client(struct pair *p)
+static void foreign_clients_client(struct pair *p)
 {
-	int fd[N_STRANGERS];
-	struct place place;
+	int fd[N_FOREIGN_CLIENTS];
+	struct listener listener;
 	struct node n;
 	unsigned i;
 
 	node_open(&n);
 	needs_tcp(&n);
-	pair_learn_place(p, &place);
-	for (i = 0; i < N_STRANGERS; i++) {
+	pair_recv_listener(p, &listener);
+	for (i = 0; i < N_FOREIGN_CLIENTS; i++) {
 		DAT_EP_HANDLE ep = node_ep(&n, NULL);
 
-		fd[i] = stranger(&place, i);
-		ep_connect(ep, &place);
+		fd[i] = foreign_client(&listener, i);
+		ep_connect(ep, &listener);
 		expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, ep);
 		pair_unlink(p, &n, ep);
 		OK(dat_ep_free(ep));
 	}
-	for (i = 0; i < N_STRANGERS; i++)
+	for (i = 0; i < N_FOREIGN_CLIENTS; i++)
 		close(fd[i]);
 	node_close(&n);
 }
@@ -636,9 +639,9 @@ static void csp_refusals(struct node *n, DAT_CSP_HANDLE csp, DAT_CONN_QUAL port)
 	FAILS(dat_csp_query(csp, (DAT_CSP_PARAM_MASK)0x100, &param), DAT_INVALID_PARAMETER);
 	FAILS(dat_csp_query(csp, DAT_CSP_FIELD_ALL, NULL), DAT_INVALID_PARAMETER);
 	OK(dat_csp_query(csp, DAT_CSP_FIELD_ALL, &param));
-	CHECK(param.ia_handle == n->ia && param.evd_handle == n->cr, "other handles");
-	CHECK(!memcmp(param.comm, &tcp, sizeof(tcp)), "another kind of address");
-	CHECK(!memcmp(param.address_ptr, &address, sizeof(struct sockaddr_in)), "another address");
+	CHECK(param.ia_handle == n->ia && param.evd_handle == n->cr, "wrong handles");
+	CHECK(!memcmp(param.comm, &tcp, sizeof(tcp)), "wrong kind of address");
+	CHECK(!memcmp(param.address_ptr, &address, sizeof(struct sockaddr_in)), "wrong address");
 }
 
 static void common_server(struct pair *p)
@@ -659,9 +662,10 @@ static void common_server(struct pair *p)
 	SAME(type, DAT_HANDLE_TYPE_CSP);
 	OK(dat_set_consumer_context(csp, context));
 	FAILS(dat_ia_close(n.ia, DAT_CLOSE_GRACEFUL_FLAG), DAT_INVALID_STATE);
-	pair_tell_place(p, &n, port);
+	pair_send_listener(p, &n, port);
 	expect_event(n.cr, DAT_CONNECTION_REQUEST_EVENT, &event);
-	CHECK(event.event_data.cr_arrival_event_data.sp_handle.csp_handle == csp, "another point");
+	CHECK(event.event_data.cr_arrival_event_data.sp_handle.csp_handle == csp,
+	      "wrong service point");
 	check_cr(&n, &event, csp, port, 8, 1);
 	OK(dat_cr_accept(event.event_data.cr_arrival_event_data.cr_handle, ep, 0, NULL));
 	expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, ep);
@@ -690,25 +694,25 @@ static void common_client(struct pair *p)
 {
 	struct sockaddr_storage address;
 	DAT_EP_PARAM param;
-	struct place place;
+	struct listener listener;
 	DAT_EP_HANDLE ep;
 	struct node n;
 
 	node_open(&n);
 	ep = node_ep(&n, NULL);
-	pair_learn_place(p, &place);
-	address = place.address;
+	pair_recv_listener(p, &listener);
+	address = listener.address;
 	((struct sockaddr_in *)&address)->sin_port = 0;
 	FAILS(common_connect(ep, &address), DAT_INVALID_ADDRESS);
 	FAILS(common_connect(ep, NULL), DAT_INVALID_ADDRESS);
-	((struct sockaddr_in *)&address)->sin_port = htons(place.qual);
+	((struct sockaddr_in *)&address)->sin_port = htons(listener.qual);
 	OK(common_connect(ep, &address));
 	expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, ep);
 	FAILS(common_connect(ep, &address), DAT_INVALID_STATE);
 	OK(dat_ep_query(ep, DAT_EP_FIELD_ALL, &param));
 	SAME(param.comm.domain, address.ss_family);
 	SAME(param.comm.type, SOCK_STREAM);
-	SAME(param.remote_port_qual, place.qual);
+	SAME(param.remote_port_qual, listener.qual);
 	pair_unlink(p, &n, ep);
 	OK(dat_ep_reset(ep));
 	pair_sync(p);	/* there is no listener now */
@@ -721,19 +725,19 @@ static void common_client(struct pair *p)
 #endif
 
 static const struct pair_case cases[] = {
-	PAIR_CASE("qualifiers of every size", quals_server, quals_client),
+	PAIR_CASE("qualifiers of all sizes", quals_server, quals_client),
 	PAIR_CASE("many large qualifiers", mapped_server, mapped_client, .seconds = 60,
-		  .not_sockets = "a peer that it rejected and that is gone at once may crash it"),
-	PAIR_CASE("port of the address is ignored", port_server, port_client),
+		  .not_sockets = "it may crash when a rejected peer ends at once"),
+	PAIR_CASE("the port in the address is ignored", port_server, port_client),
 	PAIR_CASE("qualifier in use", in_use_server, in_use_client),
 	PAIR_CASE("any qualifier", any_server, any_client),
 #if DAT_VERSION_MAJOR >= 2
 	PAIR_CASE("common service point", common_server, common_client),
 #endif
 	PAIR_CASE("IPv6 and IPv4 at one service point", families_server, families_client),
-	PAIR_CASE("foreign listener", foreign_server, foreign_client),
-	PAIR_CASE("strangers at our port", strangers_server, strangers_client,
-		  .not_sockets = "a stranger's bytes make it use freed memory"),
+	PAIR_CASE("foreign listener", foreign_listener_server, foreign_listener_client),
+	PAIR_CASE("foreign clients at the port", foreign_clients_server, foreign_clients_client,
+		  .not_sockets = "bytes of a foreign client make it use freed memory"),
 };
 
 PAIR_MAIN(cases)

@@ -42,7 +42,7 @@ static void write_server(struct pair *p)
 		pair_sync(p);
 		pair_sync(p);	/* the peer has the completion */
 		verify(l.m.base, size, i);
-		CHECK(l.m.base[size] == 0xaa, "written behind the end");
+		CHECK(l.m.base[size] == 0xaa, "written past the end");
 	}
 	link_close(p, &l);
 }
@@ -82,7 +82,7 @@ static void polled_server(struct pair *p)
 		memset(l.m.base, 0, l.m.size);
 		pair_sync(p);
 		while (!__atomic_load_n(last, __ATOMIC_ACQUIRE))
-			CHECK(pair_now() < deadline, "the last byte never came");
+			CHECK(pair_now() < deadline, "the last byte was not written");
 		SAME(*last, 0xff);
 		verify(l.m.base, size - 1, i);
 	}
@@ -124,7 +124,7 @@ static void read_client(struct pair *p)
 		post_read(l.ep, &l.m, 0, lengths[i], i, &l.theirs, 0);
 		expect_dto(l.n.req, i, DAT_DTO_SUCCESS, lengths[i]);
 		verify(l.m.base, lengths[i], 1);
-		CHECK(lengths[i] == l.m.size || l.m.base[lengths[i]] == 0xaa, "read too much");
+		CHECK(lengths[i] == l.m.size || l.m.base[lengths[i]] == 0xaa, "read past the end");
 	}
 	pair_sync(p);
 	link_close(p, &l);
@@ -148,7 +148,7 @@ static void read_short_client(struct pair *p)
 	OK(dat_ep_post_rdma_read(l.ep, 2, iov, no_cookie, &remote, DAT_COMPLETION_DEFAULT_FLAG));
 	expect_dto(l.n.req, 0, DAT_DTO_SUCCESS, 300);
 	verify(l.m.base, 300, 1);
-	CHECK(l.m.base[300] == 0xaa, "read too much");
+	CHECK(l.m.base[300] == 0xaa, "read past the end");
 	pair_sync(p);
 	link_close(p, &l);
 }
@@ -297,12 +297,14 @@ static void fence_client(struct pair *p)
 
 static const struct pair_case cases[] = {
 	PAIR_CASE("barrier fence", fence_server, fence_client, .seconds = 60),
-	PAIR_CASE("a completed write is in the target's memory", write_server, write_client, .seconds = 60),
+	PAIR_CASE("a completed write is in the target's memory", write_server, write_client,
+		  .seconds = 60),
 	PAIR_CASE("the last byte is written last", polled_server, polled_client),
-	PAIR_CASE("reads of every size", passive_server, read_client, .seconds = 60, .arg = &read_area),
+	PAIR_CASE("reads of all sizes", passive_server, read_client, .seconds = 60, .arg = &read_area),
 	PAIR_CASE("read into a larger buffer", passive_server, read_short_client, .arg = &small_area),
-	PAIR_CASE("more reads than may be under way", passive_server, throttle_client, .arg = &small_area),
-	PAIR_CASE("RDMA of nothing", passive_server, zero_client, .arg = &small_area),
+	PAIR_CASE("more reads than allowed in flight", passive_server, throttle_client,
+		  .arg = &small_area),
+	PAIR_CASE("RDMA of zero bytes", passive_server, zero_client, .arg = &small_area),
 	PAIR_CASE("target without DAT calls", passive_server, idle_target_client, .arg = &small_area),
 };
 

@@ -42,7 +42,7 @@ static void inspect(const struct mem *m, unsigned seed)
 	verify(m->base + START, LENGTH, seed);
 	for (i = 0; i < m->size; i++)
 		CHECK((i >= START && i < START + LENGTH) || m->base[i] == 0xaa,
-		      "byte %zu outside of what was granted is %#x", i, m->base[i]);
+		      "byte %zu outside the grant is %#x", i, m->base[i]);
 }
 
 /* Memory that peers can reach only through RMRs. */
@@ -114,23 +114,23 @@ static void use_client(struct pair *p)
 static void rounds_server(struct pair *p)
 {
 	DAT_RMR_HANDLE rmr;
-	struct grant *told;
+	struct grant *grant;
 	struct link l;
 	uint64_t i;
 
 	link_open(p, &l, SIZE);
 	OK(dat_rmr_create(l.n.pz, &rmr));
-	told = (struct grant *)l.m.base;
+	grant = (struct grant *)l.m.base;
 	for (i = 0; i < N_ROUNDS; i++) {
 		size_t at = START + i * ROUND;
 
 		post_recv(l.ep, &l.m, SIZE - 8, 8, i);
-		told->address = (uintptr_t)l.m.base + at;
-		told->size = ROUND;
+		grant->address = (uintptr_t)l.m.base + at;
+		grant->size = ROUND;
 		OK(bind_flags(rmr, &l.m, mem_segment(&l.m, at, ROUND), PRIV_WRITE, l.ep, 0,
-			      DAT_COMPLETION_SUPPRESS_FLAG, &told->rmr_context));
-		post_send(l.ep, &l.m, 0, sizeof(*told), i);
-		expect_dto(l.n.req, i, DAT_DTO_SUCCESS, sizeof(*told));
+			      DAT_COMPLETION_SUPPRESS_FLAG, &grant->rmr_context));
+		post_send(l.ep, &l.m, 0, sizeof(*grant), i);
+		expect_dto(l.n.req, i, DAT_DTO_SUCCESS, sizeof(*grant));
 		expect_dto(l.n.recv, i, DAT_DTO_SUCCESS, 8);
 		verify(l.m.base + at, ROUND, i);
 	}
@@ -146,14 +146,14 @@ static void rounds_client(struct pair *p)
 	link_open(p, &l, SIZE);
 	post_recv(l.ep, &l.m, 0, sizeof(struct grant), 0);
 	for (i = 0; i < N_ROUNDS; i++) {
-		struct grant told;
+		struct grant grant;
 
-		expect_dto(l.n.recv, i, DAT_DTO_SUCCESS, sizeof(told));
-		memcpy(&told, l.m.base, sizeof(told));
+		expect_dto(l.n.recv, i, DAT_DTO_SUCCESS, sizeof(grant));
+		memcpy(&grant, l.m.base, sizeof(grant));
 		if (i + 1 < N_ROUNDS)
-			post_recv(l.ep, &l.m, 0, sizeof(told), i + 1);
+			post_recv(l.ep, &l.m, 0, sizeof(grant), i + 1);
 		fill(l.m.base + START, ROUND, i);
-		post_write(l.ep, &l.m, START, ROUND, i, &told, 0);
+		post_write(l.ep, &l.m, START, ROUND, i, &grant, 0);
 		expect_dto(l.n.req, i, DAT_DTO_SUCCESS, ROUND);
 		post_send(l.ep, &l.m, 0, 8, i);
 		expect_dto(l.n.req, i, DAT_DTO_SUCCESS, 8);
@@ -164,11 +164,11 @@ static void rounds_client(struct pair *p)
 /* Access that is not granted, or no longer, is refused, and nothing is written */
 
 enum fault {
-	BEHIND_END, BEFORE_START, NO_PRIVILEGE, REBOUND, UNBOUND, FREED, REBOUND_ELSEWHERE, N_FAULTS
+	PAST_END, BEFORE_START, NO_PRIVILEGE, REBOUND, UNBOUND, FREED, REBOUND_ELSEWHERE, N_FAULTS
 };
 
 static const char *const fault_names[N_FAULTS] = {
-	"behind the end", "before the start", "no privilege", "context of before a rebind",
+	"past the end", "before the start", "no privilege", "context before a rebind",
 	"unbound", "freed", "rebound to other memory",
 };
 
@@ -179,7 +179,7 @@ static struct grant grant_for(struct node *n, DAT_EP_HANDLE ep, DAT_RMR_HANDLE r
 	struct grant g = granted(n, ep, rmr, m, fault != NO_PRIVILEGE ? PRIV_BOTH : read ? PRIV_WRITE : PRIV_READ);
 
 	switch (fault) {
-	case BEHIND_END:
+	case PAST_END:
 		g.address += LENGTH - 32;
 		break;
 	case BEFORE_START:
@@ -270,7 +270,7 @@ static void refused_client(struct pair *p)
 		else
 			post_write(ep, &m, 64, 64, 2, &g, 0);
 		expect_refused(&n, ep, 2, fault_names[fault]);
-		CHECK(m.base[64] == 0xbb, "%s: the read has brought something", fault_names[fault]);
+		CHECK(m.base[64] == 0xbb, "%s: the refused read wrote to memory", fault_names[fault]);
 		pair_sync(p);
 		OK(dat_ep_free(ep));
 	}
@@ -283,7 +283,7 @@ static const bool reading = true, writing = false;
 /* Several connections, in one PZ or in different ones */
 
 /* Locally, all combinations of EP, LMR and RMR; remotely, the contexts of one PZ in the other. */
-static void zones_server(struct pair *p)
+static void pzs_server(struct pair *p)
 {
 	DAT_PZ_HANDLE pz[2];
 	DAT_RMR_HANDLE rmr[2];
@@ -326,7 +326,7 @@ static void zones_server(struct pair *p)
 	node_close(&n);
 }
 
-static void zones_client(struct pair *p)
+static void pzs_client(struct pair *p)
 {
 	DAT_EP_HANDLE ep[2];
 	struct grant g[2];
@@ -346,11 +346,11 @@ static void zones_client(struct pair *p)
 		expect_dto(n.req, 1, DAT_DTO_SUCCESS, 64);
 	}
 	post_write(ep[0], &m, 0, 64, 2, &g[1], 0);
-	expect_refused(&n, ep[0], 2, "written into another zone");
+	expect_refused(&n, ep[0], 2, "written into another PZ");
 	pair_sync(p);
 	post_read(ep[1], &m, 0, 64, 2, &g[0], 0);
-	expect_refused(&n, ep[1], 2, "read from another zone");
-	CHECK(m.base[0] == 0xbb, "the read has brought something");
+	expect_refused(&n, ep[1], 2, "read from another PZ");
+	CHECK(m.base[0] == 0xbb, "the refused read wrote to memory");
 	pair_sync(p);
 	for (i = 0; i < 2; i++)
 		OK(dat_ep_free(ep[i]));
@@ -374,7 +374,7 @@ static void scope_server(struct pair *p)
 	node_open(&n);
 	if (n.prov.rmr_scope_supported == DAT_RMR_SCOPE_PZ) {
 		FAILS(dat_rmr_create_for_ep(n.pz, &rmr), DAT_MODEL_NOT_SUPPORTED);
-		pair_skip("no RMRs of the scope of an EP on this fabric");
+		pair_skip("this fabric has no RMRs of EP scope");
 	}
 	SAME(n.prov.rmr_scope_supported, DAT_RMR_SCOPE_ANY);
 	own_memory(&n, n.pz, &m);
@@ -419,7 +419,7 @@ static void scope_client(struct pair *p)
 
 	node_open(&n);
 	if (n.prov.rmr_scope_supported == DAT_RMR_SCOPE_PZ)
-		pair_skip("no RMRs of the scope of an EP on this fabric");
+		pair_skip("this fabric has no RMRs of EP scope");
 	mem_get(&n, &m, LENGTH);
 	for (i = 0; i < 3; i++)
 		ep[i] = link_in(p, &n, n.pz);
@@ -480,7 +480,7 @@ static void traffic_server(struct pair *p)
 	pair_send(p, &g, sizeof(g));
 	last = l.m.base + WRITE_SIZE - 1;
 	for (deadline = pair_deadline(PAIR_LIMIT); !*last; )
-		CHECK(pair_now() < deadline, "nothing is written");
+		CHECK(pair_now() < deadline, "the peer writes nothing");
 	if (freeing) {
 		OK(dat_rmr_free(rmr));
 	} else {
@@ -491,7 +491,7 @@ static void traffic_server(struct pair *p)
 	expect_end(l.n.conn, l.ep);
 	memset(l.m.base, 0xcc, WRITE_SIZE);
 	pair_sync(p);
-	CHECK(*last == 0xcc, "written after the end");
+	CHECK(*last == 0xcc, "written after the disconnect");
 	if (!freeing)
 		OK(dat_rmr_free(rmr));
 	OK(dat_ep_free(l.ep));
@@ -522,7 +522,7 @@ static void traffic_client(struct pair *p)
 		SAME(d->user_cookie.as_64, i);
 		failed |= d->status != DAT_DTO_SUCCESS;
 	}
-	CHECK(failed, "all writes have succeeded");
+	CHECK(failed, "no write failed");
 	expect_end(l.n.conn, l.ep);
 	expect_quiet(l.n.req);
 	pair_sync(p);
@@ -552,7 +552,7 @@ static void order(struct pair *p)
 		OK(bind_flags(rmr, &l.m, mem_segment(&l.m, START, LENGTH), PRIV_READ, l.ep, 100 + i,
 			      DAT_COMPLETION_BARRIER_FENCE_FLAG |
 			      (quiet ? DAT_COMPLETION_SUPPRESS_FLAG : 0), &context));
-		CHECK(context && context != before, "the same context again");
+		CHECK(context && context != before, "the context is unchanged");
 		before = context;
 	}
 	for (i = 0; i < 16; i++) {
@@ -585,7 +585,7 @@ static void states(struct pair *p)
 	FAILS(dat_rmr_query(rmr, DAT_RMR_FIELD_ALL, &param), DAT_INVALID_PARAMETER);
 	OK(dat_rmr_query(rmr, (DAT_RMR_PARAM_MASK)(DAT_RMR_FIELD_ALL & ~DAT_RMR_FIELD_LMR_TRIPLET),
 			 &param));
-	CHECK(param.ia_handle == n.ia && param.pz_handle == n.pz, "another's");
+	CHECK(param.ia_handle == n.ia && param.pz_handle == n.pz, "wrong IA or PZ");
 	ep = node_ep(&n, NULL);
 	FAILS(bind_part(rmr, &m, START, LENGTH, PRIV_BOTH, ep, 1, &context), DAT_INVALID_STATE);
 	pair_link(p, &n, ep);
@@ -616,16 +616,16 @@ static void states(struct pair *p)
 }
 
 static const struct pair_case cases[] = {
-	PAIR_CASE("bound memory is read and written", use_server, use_client),
-	PAIR_CASE("a bind is done for what is posted behind it", rounds_server, rounds_client),
-	PAIR_CASE("writes that are not granted", refused_server, refused_client, .arg = &writing),
-	PAIR_CASE("reads that are not granted", refused_server, refused_client, .arg = &reading),
-	PAIR_CASE("zones keep apart", zones_server, zones_client),
+	PAIR_CASE("bound memory can be read and written", use_server, use_client),
+	PAIR_CASE("a bind takes effect before later operations", rounds_server, rounds_client),
+	PAIR_CASE("writes without a grant", refused_server, refused_client, .arg = &writing),
+	PAIR_CASE("reads without a grant", refused_server, refused_client, .arg = &reading),
+	PAIR_CASE("PZs are separate", pzs_server, pzs_client),
 #if DAT_VERSION_MAJOR >= 2
-	PAIR_CASE("scope of an EP", scope_server, scope_client),
+	PAIR_CASE("EP scope", scope_server, scope_client),
 #endif
-	PAIR_CASE("unbound under writes", traffic_server, traffic_client, .arg = &by_unbinding),
-	PAIR_CASE("freed under writes", traffic_server, traffic_client, .arg = &by_freeing),
+	PAIR_CASE("unbound during writes", traffic_server, traffic_client, .arg = &by_unbinding),
+	PAIR_CASE("freed during writes", traffic_server, traffic_client, .arg = &by_freeing),
 	PAIR_CASE("order and flags", order, order),
 	PAIR_CASE("states", states, states),
 };

@@ -11,15 +11,15 @@ trap 'rm -f "$out"' EXIT
 "$program" >"$out"
 code=$?
 cat "$out" | sed 's/^/# /'
-[ $code -eq 1 ] || { echo "exit code $code, not 1"; exit 1; }
+[ $code -eq 1 ] || { echo "exit status $code, not 1"; exit 1; }
 if grep -q '^ok .* bad:' "$out" || grep -q '^not ok .* good' "$out"; then
-	echo "the harness took a bad case for a good one, or the other way round"
+	echo "the harness mistook a bad case for a good one, or vice versa"
 	exit 1
 fi
 [ "$(grep -c '^ok .* good' "$out")" -eq 3 ] || { echo "a good case is missing"; exit 1; }
-grep -q '^ok .* good when skipped # SKIP because$' "$out" || { echo "no reason of the skip"; exit 1; }
+grep -q '^ok .* good when skipped # SKIP because$' "$out" || { echo "the reason for the skip is missing"; exit 1; }
 [ "$(grep -c '^not ok ' "$out")" -eq "$("$program" -l | grep -c '^bad:')" ] || {
 	echo "a bad case is missing"
 	exit 1
 }
-"$program" good >"$out" || { echo "a good case alone ends with $?"; exit 1; }
+"$program" good >"$out" || { echo "a good case alone exits with $?"; exit 1; }

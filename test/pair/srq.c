@@ -72,7 +72,7 @@ static void expect_async(struct node *n, DAT_HANDLE handle, DAT_COUNT reason)
 
 	expect_event(n->async, DAT_ASYNC_ERROR_EP_BROKEN, &event);
 	d = &event.event_data.asynch_error_event_data;
-	CHECK(d->dat_handle == handle, "about another object");
+	CHECK(d->dat_handle == handle, "wrong object");
 	SAME(d->reason, reason);
 }
 
@@ -133,10 +133,10 @@ static unsigned expect_message(struct side *s, DAT_EP_HANDLE ep, uint64_t length
 
 	expect_event(s->n.recv, DAT_DTO_COMPLETION_EVENT, &event);
 	d = &event.event_data.dto_completion_event_data;
-	CHECK(d->ep_handle == ep, "it came to another endpoint");
+	CHECK(d->ep_handle == ep, "wrong endpoint");
 	SAME(d->status, DAT_DTO_SUCCESS);
 	SAME(d->transfered_length, length);
-	CHECK(d->user_cookie.as_64 < SLOTS, "no such slot");
+	CHECK(d->user_cookie.as_64 < SLOTS, "invalid cookie");
 	verify(s->m.base + d->user_cookie.as_64 * SLOT, length, seed);
 	return (unsigned)d->user_cookie.as_64;
 }
@@ -289,7 +289,7 @@ static void waits_client(struct pair *p)
 
 #define ROUNDS 50
 
-static void crossfire(struct pair *p)
+static void both_directions(struct pair *p)
 {
 	static const size_t lengths[] = { 16, 3000, 116, 20000 };
 	unsigned sent[EPS] = { 0 }, received = 0, completed = 0, i;
@@ -321,7 +321,7 @@ static void crossfire(struct pair *p)
 		SAME(d->status, DAT_DTO_SUCCESS);
 		for (i = 0; i < EPS && s.ep[i] != d->ep_handle; i++)
 			;
-		CHECK(i < EPS, "an endpoint that is none of these");
+		CHECK(i < EPS, "unknown endpoint");
 		SAME(d->transfered_length, lengths[i]);
 		verify(s.m.base + d->user_cookie.as_64 * SLOT, lengths[i], 7);
 		received++;
@@ -342,7 +342,7 @@ static void crossfire(struct pair *p)
 
 #define LAST 20u
 
-static void last_words_server(struct pair *p)
+static void last_messages_server(struct pair *p)
 {
 	struct side s;
 	unsigned i;
@@ -361,7 +361,7 @@ static void last_words_server(struct pair *p)
 	side_close(p, &s);
 }
 
-static void last_words_client(struct pair *p)
+static void last_messages_client(struct pair *p)
 {
 	struct side s;
 	unsigned i;
@@ -399,7 +399,7 @@ static void too_long_server(struct pair *p)
 		d = &event.event_data.dto_completion_event_data;
 		SAME(d->status, DAT_DTO_ERR_LOCAL_LENGTH);
 		SAME(d->user_cookie.as_64, i);
-		CHECK(d->ep_handle == s.ep[i], "another endpoint's");
+		CHECK(d->ep_handle == s.ep[i], "wrong endpoint");
 		expect_conn(s.n.conn, DAT_CONNECTION_EVENT_BROKEN, s.ep[i]);
 		expect_last(&s, s.ep[i]);
 		OK(dat_ep_free(s.ep[i]));
@@ -547,7 +547,7 @@ static void watermarks_server(struct pair *p)
 	expect_event(s.n.recv, DAT_DTO_COMPLETION_EVENT, &event);
 	d = &event.event_data.dto_completion_event_data;
 	SAME(d->status, DAT_DTO_ERR_FLUSHED);
-	CHECK(d->ep_handle == s.ep[1], "another endpoint's");
+	CHECK(d->ep_handle == s.ep[1], "wrong endpoint");
 	expect_conn(s.n.conn, DAT_CONNECTION_EVENT_BROKEN, s.ep[1]);
 	expect_last(&s, s.ep[1]);
 	OK(dat_ep_free(s.ep[1]));
@@ -631,7 +631,7 @@ static void death_server(struct pair *p)
 		for (k = 0; k < 3; k++)
 			if (event.event_data.connect_event_data.ep_handle == s.ep[k])
 				break;
-		CHECK(k < 3, "another endpoint");
+		CHECK(k < 3, "wrong endpoint");
 		expect_last(&s, s.ep[k]);
 		OK(dat_ep_free(s.ep[k]));
 		s.ep[k] = NULL;
@@ -676,15 +676,15 @@ static const struct pair_case cases[] = {
 	PAIR_CASE("immediate", immediate_server, immediate_client),
 #endif
 	PAIR_CASE("waits", waits_server, waits_client),
-	PAIR_CASE("crossfire", crossfire, crossfire),
-	PAIR_CASE("last_words", last_words_server, last_words_client,
-		  .not_sockets = "loses a shutdown close behind messages, one time in a hundred"),
+	PAIR_CASE("both_directions", both_directions, both_directions),
+	PAIR_CASE("last_messages", last_messages_server, last_messages_client,
+		  .not_sockets = "it loses a shutdown right after messages, one time in a hundred"),
 	PAIR_CASE("too_long", too_long_server, too_long_client),
-	PAIR_CASE("ends", ends_server, ends_client),
+	PAIR_CASE("disconnects", ends_server, ends_client),
 	PAIR_CASE("next_peer", next_peer, next_peer),
 	PAIR_CASE("watermarks", watermarks_server, watermarks_client),
 	PAIR_CASE("resize", resize_server, resize_client),
-	PAIR_CASE("death", death_server, death_client, .client_killed = true),
+	PAIR_CASE("peer_killed", death_server, death_client, .client_killed = true),
 	PAIR_CASE("closed", closed, closed),
 };
 

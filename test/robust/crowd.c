@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Crowds at a listening port, and a process without free descriptors: clients are served
- * meanwhile, the progress thread does not spin, and all resources of strangers are released. A
- * stranger is a connection to the port without DAT.
+ * meanwhile, the progress thread does not spin, and all resources of foreign clients are released.
+ * A foreign client is a connection to the port without DAT.
  *
  * DAT_TEST_CROWD: number of silent connections (default 3000). DAT_TEST_CLIENTS: default 100.
  */
@@ -20,7 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define BACK_LIMIT 5000			/* ms until the strangers' descriptors are closed */
+#define BACK_LIMIT 5000			/* ms until the foreign clients' descriptors are closed */
 #define CLIENTS_LIMIT 1000		/* ms for the clients, plus 4 times as without a crowd */
 #define IDLE 500			/* ms of the measurement */
 
@@ -34,10 +34,10 @@ static unsigned clients(void)
 	return env_count("DAT_TEST_CLIENTS", 100);
 }
 
-/* Strangers */
+/* Foreign clients */
 
-/* A stranger at the AF_UNIX name of CM sockets within a host. */
-static int local_stranger(const struct place *to)
+/* A foreign client at the AF_UNIX name of CM sockets within a host. */
+static int local_foreign_client(const struct listener *to)
 {
 	struct sockaddr_un name = { .sun_family = AF_UNIX };
 	socklen_t len = offsetof(struct sockaddr_un, sun_path) + 1 +
@@ -50,26 +50,26 @@ static int local_stranger(const struct place *to)
 	return fd;
 }
 
-static int stranger_come(const struct place *to)
+static int foreign_client_connect(const struct listener *to)
 {
-	return strcmp(pair_ia_name(), "ofi") ? stranger(to) : local_stranger(to);
+	return strcmp(pair_ia_name(), "ofi") ? foreign_client(to) : local_foreign_client(to);
 }
 
-static int *strangers_come(const struct place *to, unsigned n, const char *words)
+static int *foreign_clients_connect(const struct listener *to, unsigned n, const char *bytes)
 {
 	int *fds = calloc(n, sizeof(*fds));
 	unsigned i;
 
 	CHECK(fds, "no memory");
 	for (i = 0; i < n; i++) {
-		fds[i] = stranger_come(to);
-		send(fds[i], words, strlen(words), MSG_NOSIGNAL);
+		fds[i] = foreign_client_connect(to);
+		send(fds[i], bytes, strlen(bytes), MSG_NOSIGNAL);
 	}
 	return fds;
 }
 
-/* The server closes the strangers' connections. */
-static void strangers_cut(const int *fds, unsigned n)
+/* The server closes the foreign clients' connections. */
+static void foreign_clients_expect_closed(const int *fds, unsigned n)
 {
 	const int64_t until = pair_deadline(4 * BACK_LIMIT);
 	char byte;
@@ -79,12 +79,12 @@ static void strangers_cut(const int *fds, unsigned n)
 		struct pollfd p = { .fd = fds[i], .events = POLLIN };
 
 		CHECK(pair_now() < until && poll(&p, 1, (until - pair_now()) / 1000 + 1) == 1,
-		      "stranger %u of %u is kept", i, n);
-		CHECK(recv(fds[i], &byte, 1, 0) <= 0, "a stranger is answered");
+		      "foreign client %u of %u stays connected", i, n);
+		CHECK(recv(fds[i], &byte, 1, 0) <= 0, "a foreign client got an answer");
 	}
 }
 
-static void strangers_leave(int *fds, unsigned n)
+static void foreign_clients_close(int *fds, unsigned n)
 {
 	while (n)
 		close(fds[--n]);
@@ -94,7 +94,7 @@ static void strangers_leave(int *fds, unsigned n)
 /* Clients */
 
 /* All clients connect at once. Returns the milliseconds until all are connected. */
-static unsigned clients_connect(struct node *n, DAT_EP_HANDLE *ep, const struct place *to)
+static unsigned clients_connect(struct node *n, DAT_EP_HANDLE *ep, const struct listener *to)
 {
 	const int64_t begin = pair_now();
 	DAT_EVENT event;
@@ -107,7 +107,7 @@ static unsigned clients_connect(struct node *n, DAT_EP_HANDLE *ep, const struct 
 	return (pair_now() - begin) / 1000;
 }
 
-static void clients_part(struct node *n, DAT_EP_HANDLE *ep)
+static void clients_disconnect(struct node *n, DAT_EP_HANDLE *ep)
 {
 	DAT_EVENT event;
 	unsigned i;
@@ -160,7 +160,7 @@ static unsigned busy_percent(struct node *n)
 
 static void crowd_server(struct pair *p)
 {
-	struct holdings before;
+	struct resources before;
 	DAT_CONN_QUAL qual;
 	DAT_PSP_HANDLE psp;
 	unsigned percent;
@@ -172,18 +172,18 @@ static void crowd_server(struct pair *p)
 	if (node_is_on_verbs(&n))
 		pair_skip("verbs does not connect by TCP");
 	psp = node_listen(&n, &qual);
-	pair_tell_place(p, &n, qual);
+	pair_send_listener(p, &n, qual);
 	clients_serve(&n);
-	before = holdings_settled();
+	before = resources_settled();
 	pair_sync(p);
 	clients_serve(&n);
 	pair_sync(p);	/* the crowd is still connected */
 	percent = busy_percent(&n);
 	pair_sync(p);
 	begin = pair_now();
-	while (holdings_settled().fds > before.fds)
-		CHECK(pair_now() < begin + pair_scaled(BACK_LIMIT) * 1000LL, "%u descriptors more",
-		      holdings_settled().fds - before.fds);
+	while (resources_settled().fds > before.fds)
+		CHECK(pair_now() < begin + pair_scaled(BACK_LIMIT) * 1000LL, "%u more descriptors",
+		      resources_settled().fds - before.fds);
 	pair_note("busy for %u %% of the time", percent);
 	CHECK(percent < 50, "the progress thread is busy with silent connections");
 	pair_sync(p);
@@ -193,10 +193,10 @@ static void crowd_server(struct pair *p)
 
 static void crowd_client(struct pair *p)
 {
-	const char *words = pair_arg();
+	const char *bytes = pair_arg();
 	DAT_EP_HANDLE *ep = calloc(clients(), sizeof(*ep));
-	struct place place;
-	unsigned alone, beside, i;
+	struct listener listener;
+	unsigned alone, crowded, i;
 	struct node n;
 	int64_t begin;
 	int *fds;
@@ -205,23 +205,25 @@ static void crowd_client(struct pair *p)
 	node_open(&n);
 	for (i = 0; i < clients(); i++)
 		ep[i] = node_ep(&n, NULL);
-	pair_learn_place(p, &place);
-	alone = clients_connect(&n, ep, &place);
-	clients_part(&n, ep);
+	pair_recv_listener(p, &listener);
+	alone = clients_connect(&n, ep, &listener);
+	clients_disconnect(&n, ep);
 	pair_sync(p);
 	begin = pair_now();
-	fds = strangers_come(&place, crowd_size(), words);
-	beside = clients_connect(&n, ep, &place);
-	pair_note("%u clients connect in %u ms, beside %u strangers in %u ms", clients(), alone,
-		  crowd_size(), beside);
-	CHECK(beside <= 4 * alone + pair_scaled(CLIENTS_LIMIT), "%u ms, %u without a crowd", beside, alone);
-	clients_part(&n, ep);
+	fds = foreign_clients_connect(&listener, crowd_size(), bytes);
+	crowded = clients_connect(&n, ep, &listener);
+	pair_note("%u clients connect in %u ms, with %u foreign clients in %u ms", clients(), alone,
+		  crowd_size(), crowded);
+	CHECK(crowded <= 4 * alone + pair_scaled(CLIENTS_LIMIT),
+	      "%u ms, but %u ms without foreign clients", crowded, alone);
+	clients_disconnect(&n, ep);
 	pair_sync(p);
-	strangers_cut(fds, crowd_size());
-	pair_note("the last stranger is let go of after %u ms", (unsigned)((pair_now() - begin) / 1000));
+	foreign_clients_expect_closed(fds, crowd_size());
+	pair_note("the last foreign client is closed after %u ms",
+		  (unsigned)((pair_now() - begin) / 1000));
 	pair_sync(p);
 	pair_sync(p);
-	strangers_leave(fds, crowd_size());
+	foreign_clients_close(fds, crowd_size());
 	for (i = 0; i < clients(); i++)
 		OK(dat_ep_free(ep[i]));
 	free(ep);
@@ -254,10 +256,10 @@ static void need_own_descriptors(void)
 	const char *runner = getenv("TEST_RUNNER");
 
 	if (runner && *runner)
-		pair_skip("a checker has descriptors, too");
+		pair_skip("a checker uses descriptors, too");
 }
 
-static void poor_server(struct pair *p)
+static void no_fds_server(struct pair *p)
 {
 	struct rlimit limit;
 	DAT_CONN_QUAL qual;
@@ -272,7 +274,7 @@ static void poor_server(struct pair *p)
 		pair_skip("verbs does not connect by TCP");
 	psp = node_listen(&n, &qual);
 	ep = node_ep(&n, NULL);
-	pair_tell_place(p, &n, qual);
+	pair_send_listener(p, &n, qual);
 	pair_sync(p);
 	getrlimit(RLIMIT_NOFILE, &limit);
 	fds_limit(lowest_fd());
@@ -280,7 +282,7 @@ static void poor_server(struct pair *p)
 	pair_sync(p);	/* the request is in flight */
 	percent = busy_percent(&n);
 	pair_note("busy for %u %% of the time", percent);
-	CHECK(percent < 50, "the progress thread spins for want of descriptors");
+	CHECK(percent < 50, "the progress thread spins without free descriptors");
 	fds_limit(limit.rlim_cur);
 	OK(dat_cr_accept(node_request(&n), ep, 0, NULL));
 	expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, ep);
@@ -290,19 +292,19 @@ static void poor_server(struct pair *p)
 	node_close(&n);
 }
 
-static void poor_client(struct pair *p)
+static void no_fds_client(struct pair *p)
 {
-	struct place place;
+	struct listener listener;
 	DAT_EP_HANDLE ep;
 	struct node n;
 
 	need_own_descriptors();
 	node_open(&n);
 	ep = node_ep(&n, NULL);
-	pair_learn_place(p, &place);
+	pair_recv_listener(p, &listener);
 	pair_sync(p);
 	pair_sync(p);
-	ep_connect(ep, &place);
+	ep_connect(ep, &listener);
 	pair_sync(p);
 	expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, ep);
 	pair_unlink(p, &n, ep);
@@ -310,13 +312,14 @@ static void poor_client(struct pair *p)
 	node_close(&n);
 }
 
-#define CROWD .seconds = 60, .not_sockets = "it waits for strangers for ever"
+#define CROWD .seconds = 60, .not_sockets = "it waits for foreign clients without limit"
 
 static const struct pair_case cases[] = {
-	PAIR_CASE("clients come behind silent strangers", crowd_server, crowd_client, CROWD, .arg = ""),
-	PAIR_CASE("clients come behind strangers with half a word", crowd_server, crowd_client, CROWD,
-		  .arg = "D"),
-	PAIR_CASE("a request comes when there are no descriptors", poor_server, poor_client, CROWD),
+	PAIR_CASE("clients connect behind silent foreign clients", crowd_server, crowd_client,
+		  CROWD, .arg = ""),
+	PAIR_CASE("clients connect behind foreign clients with incomplete requests", crowd_server,
+		  crowd_client, CROWD, .arg = "D"),
+	PAIR_CASE("a request arrives without free descriptors", no_fds_server, no_fds_client, CROWD),
 };
 
 PAIR_MAIN(cases)

@@ -20,10 +20,10 @@
 #define IA_CYCLES 15
 
 /* One connection with a message in each direction. Its end alternates between four ways. */
-static void cycle(struct pair *p, struct node *n, struct mem *m, const struct place *place,
+static void cycle(struct pair *p, struct node *n, struct mem *m, const struct listener *listener,
 		  DAT_EP_HANDLE *ep, unsigned i)
 {
-	unsigned way = i & 3;
+	unsigned mode = i & 3;
 	bool abandon = i % FRESH_EP == FRESH_EP - 1;
 
 	post_recv(*ep, m, 0, SIZE, i);
@@ -31,7 +31,7 @@ static void cycle(struct pair *p, struct node *n, struct mem *m, const struct pl
 	if (p->server) {
 		OK(dat_cr_accept(node_request(n), *ep, 0, NULL));
 	} else {
-		ep_connect(*ep, place);
+		ep_connect(*ep, listener);
 	}
 	expect_conn(n->conn, DAT_CONNECTION_EVENT_ESTABLISHED, *ep);
 	post_send(*ep, m, 2 * SIZE, SIZE, i);
@@ -44,8 +44,9 @@ static void cycle(struct pair *p, struct node *n, struct mem *m, const struct pl
 		expect_dto(n->recv, i + 1, DAT_DTO_ERR_FLUSHED, 0);
 		return;
 	}
-	if (!abandon && (way == 0 || (way == 1) == p->server))
-		OK(dat_ep_disconnect(*ep, way == 2 ? DAT_CLOSE_ABRUPT_FLAG : DAT_CLOSE_GRACEFUL_FLAG));
+	if (!abandon && (mode == 0 || (mode == 1) == p->server))
+		OK(dat_ep_disconnect(*ep,
+				     mode == 2 ? DAT_CLOSE_ABRUPT_FLAG : DAT_CLOSE_GRACEFUL_FLAG));
 	expect_conn(n->conn, DAT_CONNECTION_EVENT_DISCONNECTED, *ep);
 	expect_dto(n->recv, i + 1, DAT_DTO_ERR_FLUSHED, 0);
 	OK(dat_ep_reset(*ep));
@@ -54,9 +55,9 @@ static void cycle(struct pair *p, struct node *n, struct mem *m, const struct pl
 static void cycles(struct pair *p)
 {
 	unsigned count = WARM_UP + env_count("DAT_TEST_CYCLES", 300), i;
-	struct holdings before = { 0 };
+	struct resources before = { 0 };
 	DAT_PSP_HANDLE psp = DAT_HANDLE_NULL;
-	struct place place = { .qual = 0 };
+	struct listener listener = { .qual = 0 };
 	DAT_EP_HANDLE ep;
 	struct node n;
 	struct mem m;
@@ -65,23 +66,23 @@ static void cycles(struct pair *p)
 	mem_get(&n, &m, 3 * SIZE);
 	ep = node_ep(&n, NULL);
 	if (p->server) {
-		psp = node_listen(&n, &place.qual);
-		pair_tell_place(p, &n, place.qual);
+		psp = node_listen(&n, &listener.qual);
+		pair_send_listener(p, &n, listener.qual);
 	} else {
-		pair_learn_place(p, &place);
+		pair_recv_listener(p, &listener);
 	}
 	for (i = 0; i < count; i++) {
 		if (i == WARM_UP) {
 			/* the peer must not connect during the measurement */
 			pair_sync(p);
-			before = holdings_settled();
+			before = resources_settled();
 			pair_sync(p);
 		}
-		cycle(p, &n, &m, &place, &ep, i);
+		cycle(p, &n, &m, &listener, &ep, i);
 	}
 	/* nothing of the last connection is left in either process */
 	pair_sync(p);
-	expect_holdings(&before, GROWTH, GROWTH);
+	expect_resources(&before, GROWTH, GROWTH);
 	pair_sync(p);
 	if (psp)
 		OK(dat_psp_free(psp));
@@ -91,7 +92,7 @@ static void cycles(struct pair *p)
 }
 
 /* Expects @number for both EPs, in either order. */
-static void one_of_both(struct node *n, DAT_EVENT_NUMBER number, DAT_EP_HANDLE a, DAT_EP_HANDLE b)
+static void expect_one_each(struct node *n, DAT_EVENT_NUMBER number, DAT_EP_HANDLE a, DAT_EP_HANDLE b)
 {
 	DAT_EP_HANDLE first, second;
 	DAT_EVENT event;
@@ -100,39 +101,39 @@ static void one_of_both(struct node *n, DAT_EVENT_NUMBER number, DAT_EP_HANDLE a
 	first = event.event_data.connect_event_data.ep_handle;
 	expect_event(n->conn, number, &event);
 	second = event.event_data.connect_event_data.ep_handle;
-	CHECK((first == a && second == b) || (first == b && second == a), "%s of other endpoints",
+	CHECK((first == a && second == b) || (first == b && second == a), "%s: wrong endpoints",
 	      event_name(number));
 }
 
 /* Each peer connects while the other connects to it, which must not deadlock. */
-static void both_ask(struct pair *p)
+static void both_connect(struct pair *p)
 {
 	unsigned count = env_count("DAT_TEST_CYCLES", 300) / 3, i;
-	DAT_EP_HANDLE asks, asked;
-	struct place place;
+	DAT_EP_HANDLE connecting, accepting;
+	struct listener listener;
 	DAT_CONN_QUAL qual;
 	DAT_PSP_HANDLE psp;
 	struct node n;
 
 	node_open(&n);
 	psp = node_listen(&n, &qual);
-	pair_tell_place(p, &n, qual);
-	pair_learn_place(p, &place);
-	asks = node_ep(&n, NULL);
-	asked = node_ep(&n, NULL);
+	pair_send_listener(p, &n, qual);
+	pair_recv_listener(p, &listener);
+	connecting = node_ep(&n, NULL);
+	accepting = node_ep(&n, NULL);
 	for (i = 0; i < count; i++) {
 		pair_sync(p);
-		ep_connect(asks, &place);
-		OK(dat_cr_accept(node_request(&n), asked, 0, NULL));
-		one_of_both(&n, DAT_CONNECTION_EVENT_ESTABLISHED, asks, asked);
+		ep_connect(connecting, &listener);
+		OK(dat_cr_accept(node_request(&n), accepting, 0, NULL));
+		expect_one_each(&n, DAT_CONNECTION_EVENT_ESTABLISHED, connecting, accepting);
 		pair_sync(p);
-		OK(dat_ep_disconnect(asks, DAT_CLOSE_ABRUPT_FLAG));
-		one_of_both(&n, DAT_CONNECTION_EVENT_DISCONNECTED, asks, asked);
-		OK(dat_ep_reset(asks));
-		OK(dat_ep_reset(asked));
+		OK(dat_ep_disconnect(connecting, DAT_CLOSE_ABRUPT_FLAG));
+		expect_one_each(&n, DAT_CONNECTION_EVENT_DISCONNECTED, connecting, accepting);
+		OK(dat_ep_reset(connecting));
+		OK(dat_ep_reset(accepting));
 	}
-	OK(dat_ep_free(asks));
-	OK(dat_ep_free(asked));
+	OK(dat_ep_free(connecting));
+	OK(dat_ep_free(accepting));
 	OK(dat_psp_free(psp));
 	node_close(&n);
 }
@@ -164,16 +165,16 @@ static void ia_cycle(bool graceful)
 
 static void ia_cycles(struct pair *p)
 {
-	struct holdings before = { 0 };
+	struct resources before = { 0 };
 	unsigned i;
 
 	(void)p;
 	for (i = 0; i < 2 * IA_CYCLES; i++) {
 		if (i == IA_CYCLES)
-			before = holdings_settled();
+			before = resources_settled();
 		ia_cycle(i & 1);
 	}
-	expect_holdings(&before, GROWTH, GROWTH);
+	expect_resources(&before, GROWTH, GROWTH);
 }
 
 /* Many at once */
@@ -224,7 +225,7 @@ static unsigned index_of(const struct crowd *c, DAT_EP_HANDLE ep)
 	for (i = 0; i < c->count; i++)
 		if (c->ep[i] == ep)
 			return i;
-	pair_fail(__FILE__, __LINE__, "an event of an unknown EP");
+	pair_fail(__FILE__, __LINE__, "unknown EP");
 }
 
 /* Expects one event of this kind for each EP in [from, count). */
@@ -245,7 +246,7 @@ static void one_each(struct crowd *c, DAT_EVENT_NUMBER number, unsigned from)
 }
 
 /* Each connection carries its own number in each direction. */
-static void all_talk(struct crowd *c)
+static void all_exchange(struct crowd *c)
 {
 	uint64_t *word = (uint64_t *)c->m.base, sum = 0, wanted = 0;
 	DAT_EVENT event;
@@ -272,7 +273,7 @@ static void all_talk(struct crowd *c)
  * Some EPs are disconnected, some freed without that, and the peer's remaining EPs report the
  * end.
  */
-static void all_part(struct pair *p, struct crowd *c)
+static void all_disconnect(struct pair *p, struct crowd *c)
 {
 	unsigned half = c->count / 2, i;
 
@@ -289,59 +290,62 @@ static void all_part(struct pair *p, struct crowd *c)
 }
 
 /* Notes the memory and descriptors per connected EP, including its share of common resources. */
-static void note_costs(const struct crowd *c, const struct holdings *before)
+static void note_costs(const struct crowd *c, const struct resources *before)
 {
-	struct holdings now = holdings_settled();
+	struct resources now = resources_settled();
 	const size_t memory = now.own + now.shared - before->own - before->shared;
 
-	pair_note("%u connected endpoints: %zu KiB and %u descriptors, of each %zu bytes and %.2f descriptors",
+	pair_note("%u connected endpoints: %zu KiB and %u descriptors; each: %zu bytes and %.2f descriptors",
 		  c->count, memory >> 10, now.fds - before->fds, memory / c->count,
 		  (double)(now.fds - before->fds) / c->count);
 }
 
 static void crowd(struct pair *p)
 {
-	struct holdings before;
-	struct place place;
+	struct resources before;
+	struct listener listener;
 	DAT_PSP_HANDLE psp = DAT_HANDLE_NULL;
 	struct crowd c;
 	DAT_EVENT event;
 	unsigned i;
 
 	ia_cycle(true);
-	before = holdings_settled();
+	before = resources_settled();
 	crowd_open(&c);
 	if (p->server) {
-		OK(dat_psp_create_any(c.n.ia, &place.qual, c.cr, DAT_PSP_CONSUMER_FLAG, &psp));
-		pair_tell_place(p, &c.n, place.qual);
+		OK(dat_psp_create_any(c.n.ia, &listener.qual, c.cr, DAT_PSP_CONSUMER_FLAG, &psp));
+		pair_send_listener(p, &c.n, listener.qual);
 		for (i = 0; i < c.count; i++) {
 			expect_event_in(c.cr, DAT_CONNECTION_REQUEST_EVENT, 3 * PAIR_LIMIT, &event);
 			OK(dat_cr_accept(event.event_data.cr_arrival_event_data.cr_handle, c.ep[i],
 					 0, NULL));
 		}
 	} else {
-		pair_learn_place(p, &place);
+		pair_recv_listener(p, &listener);
 		for (i = 0; i < c.count; i++)
-			OK(dat_ep_connect(c.ep[i], (DAT_IA_ADDRESS_PTR)&place.address, place.qual,
-					  pair_scaled(3 * PAIR_LIMIT) * 1000, 0, NULL,
-					  DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
+			OK(dat_ep_connect(c.ep[i], (DAT_IA_ADDRESS_PTR)&listener.address,
+					  listener.qual, pair_scaled(3 * PAIR_LIMIT) * 1000, 0,
+					  NULL, DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
 	}
 	one_each(&c, DAT_CONNECTION_EVENT_ESTABLISHED, 0);
-	all_talk(&c);
+	all_exchange(&c);
 	note_costs(&c, &before);
-	all_part(p, &c);
+	all_disconnect(p, &c);
 	if (psp)
 		OK(dat_psp_free(psp));
 	crowd_close(&c);
 	/* pools keep their memory */
-	expect_holdings(&before, SIZE_MAX - before.own, SIZE_MAX - before.shared);
+	expect_resources(&before, SIZE_MAX - before.own, SIZE_MAX - before.shared);
 }
 
 static struct pair_case cases[] = {
-	{ .name = "cycles_leave_nothing", .server = cycles, .client = cycles,
-	  .not_sockets = "of some hundred connections one moves nothing, also of bare libfabric" },
-	{ .name = "both_ask_at_once", .server = both_ask, .client = both_ask },
-	{ .name = "ia_cycles_leave_nothing", .client = ia_cycles, .seconds = 60 },
+	{ .name = "cycles_leak_nothing",
+	  .server = cycles,
+	  .client = cycles,
+	  .not_sockets =
+		  "one of several hundred connections transfers nothing, also with bare libfabric" },
+	{ .name = "both_connect_at_once", .server = both_connect, .client = both_connect },
+	{ .name = "ia_cycles_leak_nothing", .client = ia_cycles, .seconds = 60 },
 	{ .name = "thousand_at_once", .server = crowd, .client = crowd, .seconds = 120 },
 };
 

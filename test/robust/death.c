@@ -36,7 +36,7 @@
 /* The prefix of an IA's files: this and as many further letters. */
 #define SHM_FOLDER "/dev/shm/"
 #define SHM_NAME "dat-ofi-"
-#define SHM_LETTERS 16
+#define SHM_SUFFIX 16
 
 /* When the victim dies. */
 enum moment {
@@ -48,29 +48,29 @@ enum moment {
 	STREAM_PASSIVE,		/* victim is killed while both post and reap at full speed */
 	/* the survivor listens */
 	AFTER_CONNECT,		/* victim dies when dat_ep_connect() has returned */
-	REQUEST_WAITS,		/* victim is killed before its request is accepted */
+	REQUEST_PENDING,	/* victim is killed before its request is accepted */
 	IDLE_ACTIVE,
 	BLOCKED_ACTIVE,
 	STREAM_ACTIVE,
 	MOMENTS,
-	AT_THE_END = MOMENTS,	/* the victim disconnects, and the test ends */
+	NOT_KILLED = MOMENTS,	/* the victim disconnects, and the test ends */
 };
 
 static const struct {
 	const char *name;
 	const char *kind;	/* for DAT_TEST_MOMENTS */
 } moments[] = {
-	[BEFORE_ACCEPT] = { "before it accepts", "accept" },
-	[AFTER_ACCEPT] = { "after it has accepted", "accept" },
+	[BEFORE_ACCEPT] = { "before the accept", "accept" },
+	[AFTER_ACCEPT] = { "after the accept", "accept" },
 	[IDLE_PASSIVE] = { "connected and idle, passive", "idle" },
-	[BLOCKED_PASSIVE] = { "with operations that it blocks, passive", "blocked" },
-	[STREAM_PASSIVE] = { "in full stream, passive", "stream" },
-	[AFTER_CONNECT] = { "after it began to connect", "connect" },
-	[REQUEST_WAITS] = { "while its request waits", "request" },
+	[BLOCKED_PASSIVE] = { "with blocked operations, passive", "blocked" },
+	[STREAM_PASSIVE] = { "while streaming, passive", "stream" },
+	[AFTER_CONNECT] = { "after dat_ep_connect()", "connect" },
+	[REQUEST_PENDING] = { "with a pending request", "request" },
 	[IDLE_ACTIVE] = { "connected and idle, active", "idle" },
-	[BLOCKED_ACTIVE] = { "with operations that it blocks, active", "blocked" },
-	[STREAM_ACTIVE] = { "in full stream, active", "stream" },
-	[AT_THE_END] = { "not at all", "" },
+	[BLOCKED_ACTIVE] = { "with blocked operations, active", "blocked" },
+	[STREAM_ACTIVE] = { "while streaming, active", "stream" },
+	[NOT_KILLED] = { "not at all", "" },
 };
 
 static bool victim_connects(enum moment m)
@@ -81,11 +81,11 @@ static bool victim_connects(enum moment m)
 /* Exchanged by survivor and victim before a round. */
 struct hello {
 	pid_t pid;
-	struct place place;
+	struct listener listener;
 	struct grant grant;
 	unsigned round;
 	enum moment moment;	/* the survivor's choice */
-	char file[sizeof(SHM_NAME) + SHM_LETTERS]; /* prefix of its IA's files */
+	char file[sizeof(SHM_NAME) + SHM_SUFFIX]; /* prefix of its IA's files */
 };
 
 static struct grant grant_of(const struct mem *m)
@@ -132,7 +132,7 @@ static void note_file(struct hello *mine)
 }
 
 /* Connects with the round as private data, which identifies the request. */
-static void connect_in_round(DAT_EP_HANDLE ep, const struct place *to, unsigned round)
+static void connect_in_round(DAT_EP_HANDLE ep, const struct listener *to, unsigned round)
 {
 	OK(dat_ep_connect(ep, (DAT_IA_ADDRESS_PTR)&to->address, to->qual,
 			  pair_scaled(PAIR_LIMIT) * 1000, sizeof(round), &round,
@@ -252,7 +252,7 @@ static void reap(struct worker *w, DAT_EVD_HANDLE evd)
 	while (dat_evd_dequeue(evd, &event) == DAT_SUCCESS) {
 		SAME(event.event_number, DAT_DTO_COMPLETION_EVENT);
 		d = &event.event_data.dto_completion_event_data;
-		CHECK(d->ep_handle == w->ep, "a completion of another EP");
+		CHECK(d->ep_handle == w->ep, "wrong EP");
 		index = d->user_cookie.as_64 & ~(uint64_t)RECV_COOKIE;
 		CHECK(index < w->posted, "cookie %#llx was never posted",
 		      (unsigned long long)d->user_cookie.as_64);
@@ -295,7 +295,7 @@ static void victim_link(struct worker *w, const struct hello *theirs)
 	DAT_CR_HANDLE cr;
 
 	if (victim_connects(theirs->moment)) {
-		connect_in_round(w->ep, &theirs->place, theirs->round);
+		connect_in_round(w->ep, &theirs->listener, theirs->round);
 		if (theirs->moment == AFTER_CONNECT)
 			die();
 	} else {
@@ -314,7 +314,7 @@ static void victim_link(struct worker *w, const struct hello *theirs)
  * A message in each direction shows that the connection works, in memory that no peer may write
  * to.
  */
-static void greet(struct worker *w, unsigned mine, unsigned theirs)
+static void exchange_first_messages(struct worker *w, unsigned mine, unsigned theirs)
 {
 	fill(w->own.base, PART, mine);
 	post_recv(w->ep, &w->own, PART, PART, 1);
@@ -334,14 +334,14 @@ static void victim(struct pair *p)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	worker_open(w);
 	note_file(&mine);
-	psp = node_listen(&w->n, &mine.place.qual);
-	mine.place.address = w->n.address;
+	psp = node_listen(&w->n, &mine.listener.qual);
+	mine.listener.address = w->n.address;
 	mine.grant = grant_of(&w->mem);
 	pair_send(p, &mine, sizeof(mine));
 	pair_recv(p, &theirs, sizeof(theirs));
 	w->peer = theirs.grant;
 	victim_link(w, &theirs);
-	greet(w, 2 * theirs.round, 2 * theirs.round + 1);
+	exchange_first_messages(w, 2 * theirs.round, 2 * theirs.round + 1);
 	worker_begin(w);
 	switch (theirs.moment) {
 	case STREAM_ACTIVE:
@@ -349,7 +349,7 @@ static void victim(struct pair *p)
 		while (w->posted < OPS_MAX)
 			stream(w);
 		break;
-	case AT_THE_END:
+	case NOT_KILLED:
 		OK(dat_ep_disconnect(w->ep, DAT_CLOSE_GRACEFUL_FLAG));
 		expect_conn(w->n.conn, DAT_CONNECTION_EVENT_DISCONNECTED, w->ep);
 		OK(dat_psp_free(psp));
@@ -365,7 +365,7 @@ static void victim(struct pair *p)
 }
 
 /* Forks one victim after the other. The parent makes no DAT call. */
-static void nursery(struct pair *p)
+static void fork_victims(struct pair *p)
 {
 	int status;
 	pid_t pid;
@@ -377,7 +377,7 @@ static void nursery(struct pair *p)
 			victim(p);
 		CHECK(waitpid(pid, &status, 0) == pid, "waitpid");
 	} while (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
-	CHECK(WIFEXITED(status) && !WEXITSTATUS(status), "a victim ended with status %#x", status);
+	CHECK(WIFEXITED(status) && !WEXITSTATUS(status), "a victim exited with status %#x", status);
 }
 
 /*
@@ -402,7 +402,7 @@ static DAT_EP_HANDLE small_ep(struct node *n)
 
 static void bystander_open(struct bystander *b, const struct node *survivor)
 {
-	struct place self = { .address = survivor->address };
+	struct listener self = { .address = survivor->address };
 	DAT_PSP_HANDLE psp;
 	DAT_EVENT event;
 
@@ -423,7 +423,7 @@ static void bystander_open(struct bystander *b, const struct node *survivor)
 }
 
 /* One message; the sender alternates by @round. */
-static void bystander_talk(struct bystander *b, unsigned round)
+static void bystander_exchange(struct bystander *b, unsigned round)
 {
 	DAT_EVENT event;
 
@@ -453,19 +453,19 @@ struct survivor {
 	struct pair *p;
 	struct worker w;
 	struct bystander by;
-	struct place place;
+	struct listener listener;
 	struct hello victim;
 	enum moment moment;
 	int64_t killed;		/* no later than this, if the victim kills itself */
 	int64_t slowest;	/* longest time from a death to its event, in us */
-	struct holdings before;	/* after one death of each kind */
+	struct resources before;	/* after one death of each kind */
 	struct hello *dead;
 };
 
 static void kill_victim(struct survivor *s)
 {
 	s->killed = pair_now();
-	CHECK(!kill(s->victim.pid, SIGKILL), "the victim is gone already");
+	CHECK(!kill(s->victim.pid, SIGKILL), "the victim has already ended");
 }
 
 /* The next connection event, which must be for this EP and in time. */
@@ -479,7 +479,7 @@ static DAT_EVENT_NUMBER next_event(struct survivor *s)
 	if (dat_evd_wait(s->w.n.conn, left > 0 ? left : 0, 1, &event, &more) != DAT_SUCCESS)
 		pair_fail(__FILE__, __LINE__, "no event within %u ms of the death %s (state %d)",
 			  pair_scaled(END_LIMIT), moments[s->moment].name, ep_state(s->w.ep));
-	CHECK(event.event_data.connect_event_data.ep_handle == s->w.ep, "an event of another EP");
+	CHECK(event.event_data.connect_event_data.ep_handle == s->w.ep, "wrong EP");
 	return event.event_number;
 }
 
@@ -489,7 +489,7 @@ static bool is_end(DAT_EVENT_NUMBER number)
 }
 
 /* Waits for the connection's end; an attempt that may fail may end with @failed instead. */
-static DAT_EVENT_NUMBER await_end(struct survivor *s, DAT_EVENT_NUMBER failed)
+static DAT_EVENT_NUMBER expect_end_event(struct survivor *s, DAT_EVENT_NUMBER failed)
 {
 	DAT_EVENT_NUMBER number = next_event(s);
 
@@ -497,14 +497,14 @@ static DAT_EVENT_NUMBER await_end(struct survivor *s, DAT_EVENT_NUMBER failed)
 		number = next_event(s);
 	else if (failed)
 		CHECK(number == failed, "%s, not %s", event_name(number), event_name(failed));
-	CHECK(is_end(number) || number == failed, "%s is no end", event_name(number));
+	CHECK(is_end(number) || number == failed, "%s does not end a connection", event_name(number));
 	if (pair_now() - s->killed > s->slowest)
 		s->slowest = pair_now() - s->killed;
 	return number;
 }
 
 /* All operations have completed, and no event follows the end. */
-static void settle(struct survivor *s)
+static void expect_all_completed(struct survivor *s)
 {
 	struct worker *w = &s->w;
 
@@ -532,29 +532,29 @@ static void survivor_link(struct survivor *s, unsigned round)
 		CHECK(cr, "no request");
 		OK(dat_cr_accept(cr, s->w.ep, 0, NULL));
 	} else {
-		connect_in_round(s->w.ep, &s->victim.place, round);
+		connect_in_round(s->w.ep, &s->victim.listener, round);
 	}
 	expect_conn(s->w.n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, s->w.ep);
-	greet(&s->w, 2 * round + 1, 2 * round);
+	exchange_first_messages(&s->w, 2 * round + 1, 2 * round);
 	worker_begin(&s->w);
 }
 
 /* A random moment up to a few milliseconds ahead. */
-static int64_t some_time(void)
+static int64_t random_moment(void)
 {
 	return pair_now() + next_random(1u << next_random(13));
 }
 
 static void round_connecting(struct survivor *s, unsigned round)
 {
-	connect_in_round(s->w.ep, &s->victim.place, round);
+	connect_in_round(s->w.ep, &s->victim.listener, round);
 	s->killed = pair_now();
-	await_end(s, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
+	expect_end_event(s, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
 }
 
 static void round_accepting(struct survivor *s, unsigned round)
 {
-	bool waits = s->moment == REQUEST_WAITS;
+	bool waits = s->moment == REQUEST_PENDING;
 	DAT_CR_HANDLE cr = request_of(&s->w.n, round, waits ? PAIR_LIMIT : 10 * PAIR_QUIET);
 
 	/* the victim may have died before its request was sent */
@@ -562,7 +562,7 @@ static void round_accepting(struct survivor *s, unsigned round)
 		return;
 	CHECK(cr, "no request");
 	if (waits) {
-		int64_t until = some_time();
+		int64_t until = random_moment();
 
 		kill_victim(s);
 		while (pair_now() < until)
@@ -570,14 +570,14 @@ static void round_accepting(struct survivor *s, unsigned round)
 	}
 	OK(dat_cr_accept(cr, s->w.ep, 0, NULL));
 	s->killed = pair_now();
-	await_end(s, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR);
+	expect_end_event(s, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR);
 }
 
 static void round_idle(struct survivor *s, unsigned round)
 {
 	survivor_link(s, round);
 	kill_victim(s);
-	SAME(await_end(s, 0), end_by_death(&s->w.n));
+	SAME(expect_end_event(s, 0), end_by_death(&s->w.n));
 }
 
 static void round_blocked(struct survivor *s, unsigned round)
@@ -589,11 +589,11 @@ static void round_blocked(struct survivor *s, unsigned round)
 	for (i = 0; i < OPS; i++)
 		post_one(&s->w, (enum op)next_random(4));
 	SAME(s->w.posted, OPS);
-	until = some_time();
+	until = random_moment();
 	while (pair_now() < until)
 		reap_both(&s->w);
 	kill_victim(s);
-	await_end(s, 0);
+	expect_end_event(s, 0);
 }
 
 static void round_stream(struct survivor *s, unsigned round)
@@ -602,7 +602,7 @@ static void round_stream(struct survivor *s, unsigned round)
 	int64_t until;
 
 	survivor_link(s, round);
-	until = some_time();
+	until = random_moment();
 	while (pair_now() < until)
 		stream(&s->w);
 	kill_victim(s);
@@ -611,7 +611,8 @@ static void round_stream(struct survivor *s, unsigned round)
 		      "no end within %u ms (%s)", pair_scaled(END_LIMIT), moments[s->moment].name);
 		stream(&s->w);
 	}
-	CHECK(is_end(event.event_number), "%s is no end", event_name(event.event_number));
+	CHECK(is_end(event.event_number), "%s does not end a connection",
+	      event_name(event.event_number));
 	if (pair_now() - s->killed > s->slowest)
 		s->slowest = pair_now() - s->killed;
 }
@@ -623,16 +624,19 @@ static void (*const round_of[])(struct survivor *s, unsigned round) = {
 	[BLOCKED_PASSIVE] = round_blocked,
 	[STREAM_PASSIVE] = round_stream,
 	[AFTER_CONNECT] = round_accepting,
-	[REQUEST_WAITS] = round_accepting,
+	[REQUEST_PENDING] = round_accepting,
 	[IDLE_ACTIVE] = round_idle,
 	[BLOCKED_ACTIVE] = round_blocked,
 	[STREAM_ACTIVE] = round_stream,
 };
 
-static void meet_victim(struct survivor *s, unsigned round)
+static void exchange_hello(struct survivor *s, unsigned round)
 {
 	struct hello mine = {
-		.place = s->place, .grant = grant_of(&s->w.mem), .round = round, .moment = s->moment,
+		.listener = s->listener,
+		.grant = grant_of(&s->w.mem),
+		.round = round,
+		.moment = s->moment,
 	};
 
 	pair_recv(s->p, &s->victim, sizeof(s->victim));
@@ -652,7 +656,7 @@ static void expect_no_files(const struct hello *dead, unsigned n)
 	node_open(&node);
 	node_close(&node);
 	if (pair_fabric_is("shm"))
-		CHECK(dead[0].file[0], "it is not known what it had");
+		CHECK(dead[0].file[0], "the files of the victim are unknown");
 	dir = opendir(SHM_FOLDER);
 	while (dir && (e = readdir(dir)))
 		for (i = 0; i < n; i++)
@@ -675,25 +679,25 @@ static unsigned choose_moments(enum moment chosen[MOMENTS])
 	return n;
 }
 
-static void storm(struct survivor *s, unsigned rounds)
+static void kill_all(struct survivor *s, unsigned rounds)
 {
 	enum moment chosen[MOMENTS];
 	unsigned n = choose_moments(chosen), i;
 
 	for (i = 0; i < rounds; i++) {
 		if (i == MOMENTS)
-			s->before = holdings_settled();
+			s->before = resources_settled();
 		s->moment = chosen[i % n];
-		meet_victim(s, i);
+		exchange_hello(s, i);
 		round_of[s->moment](s, i);
 		if (ep_state(s->w.ep) != DAT_EP_STATE_UNCONNECTED)
-			settle(s);
-		bystander_talk(&s->by, i);
+			expect_all_completed(s);
+		bystander_exchange(&s->by, i);
 		s->dead[i] = s->victim;
 		s->dead[i].moment = s->moment;
 	}
 	if (rounds > MOMENTS)
-		expect_holdings(&s->before, GROWTH, SHARED_GROWTH);
+		expect_resources(&s->before, GROWTH, SHARED_GROWTH);
 }
 
 static void survivor(struct pair *p)
@@ -705,19 +709,19 @@ static void survivor(struct pair *p)
 	s->p = p;
 	s->dead = calloc(rounds, sizeof(*s->dead));
 	worker_open(&s->w);
-	psp = node_listen(&s->w.n, &s->place.qual);
-	s->place.address = s->w.n.address;
+	psp = node_listen(&s->w.n, &s->listener.qual);
+	s->listener.address = s->w.n.address;
 	bystander_open(&s->by, &s->w.n);
-	storm(s, rounds);
+	kill_all(s, rounds);
 	bystander_close(&s->by);
-	s->moment = AT_THE_END;
-	meet_victim(s, rounds);
+	s->moment = NOT_KILLED;
+	exchange_hello(s, rounds);
 	survivor_link(s, rounds);
 	expect_conn(s->w.n.conn, DAT_CONNECTION_EVENT_DISCONNECTED, s->w.ep);
 	OK(dat_psp_free(psp));
 	worker_close(&s->w);
 	expect_no_files(s->dead, rounds);
-	pair_note("%u deaths, each known within %lld us", rounds, (long long)s->slowest);
+	pair_note("%u deaths, each reported within %lld us", rounds, (long long)s->slowest);
 	free(s->dead);
 	free(s);
 }
@@ -764,10 +768,10 @@ static void waiter_join(struct waiter *w, int64_t since)
 		ts.tv_nsec -= 1000000000;
 		ts.tv_sec++;
 	}
-	CHECK(!pthread_timedjoin_np(w->thread, NULL, &ts), "the waiter still waits");
+	CHECK(!pthread_timedjoin_np(w->thread, NULL, &ts), "the thread still waits");
 }
 
-static void watched_waiters(struct pair *p)
+static void waiting_survivor(struct pair *p)
 {
 	struct waiter conn, recv;
 	int64_t killed;
@@ -786,7 +790,8 @@ static void watched_waiters(struct pair *p)
 	kill(p->peer, SIGKILL);
 	waiter_join(&conn, killed);
 	waiter_join(&recv, killed);
-	CHECK(is_end(conn.event.event_number), "%s is no end", event_name(conn.event.event_number));
+	CHECK(is_end(conn.event.event_number), "%s does not end a connection",
+	      event_name(conn.event.event_number));
 	SAME(recv.event.event_number, DAT_DTO_COMPLETION_EVENT);
 	SAME(recv.event.event_data.dto_completion_event_data.user_cookie.as_64, 77);
 	SAME(recv.event.event_data.dto_completion_event_data.status, DAT_DTO_ERR_FLUSHED);
@@ -861,10 +866,10 @@ static void stopped(struct pair *p)
 }
 
 static struct pair_case cases[] = {
-	{ .name = "killed_at_any_moment", .server = survivor, .client = nursery },
-	{ .name = "death_wakes_waiters", .server = watched_waiters, .client = linked_victim,
+	{ .name = "killed_at_any_moment", .server = survivor, .client = fork_victims },
+	{ .name = "death_wakes_waiters", .server = waiting_survivor, .client = linked_victim,
 	  .client_killed = true },
-	{ .name = "stopped_is_no_end", .server = stopping, .client = stopped },
+	{ .name = "a_stopped_peer_ends_nothing", .server = stopping, .client = stopped },
 };
 
 int main(int argc, char **argv)

@@ -19,13 +19,13 @@ struct inherited {
 	struct mem *m;
 };
 
-static void child_leaves(struct inherited *i)
+static void child_exits(struct inherited *i)
 {
 	(void)i;
 	exit(EXIT_SUCCESS);
 }
 
-static void child_leaves_quickly(struct inherited *i)
+static void child_exits_directly(struct inherited *i)
 {
 	(void)i;
 	_exit(EXIT_SUCCESS);
@@ -63,7 +63,7 @@ static void child_executes(struct inherited *i)
 }
 
 static void (*const children[])(struct inherited *i) = {
-	child_leaves, child_leaves_quickly, child_closes_abruptly, child_closes_gracefully,
+	child_exits, child_exits_directly, child_closes_abruptly, child_closes_gracefully,
 	child_frees, child_executes,
 };
 
@@ -84,7 +84,8 @@ static void child_run(unsigned which, struct inherited *i)
 		children[which](i);
 	}
 	SAME(waitpid(pid, &status, 0), pid);
-	CHECK(WIFEXITED(status) && !WEXITSTATUS(status), "child %u ended with status %#x", which, status);
+	CHECK(WIFEXITED(status) && !WEXITSTATUS(status), "child %u exited with status %#x", which,
+	      status);
 }
 
 /* Exchanges a message in each direction, and reads the peer's memory. */
@@ -142,7 +143,7 @@ static void forking(struct pair *p)
 }
 
 static const struct pair_case cases[] = {
-	{ .name = "children_do_no_harm", .server = forking, .client = forking },
+	{ .name = "children_do_not_disturb_the_parent", .server = forking, .client = forking },
 };
 
 PAIR_MAIN(cases)

@@ -102,7 +102,7 @@ static void exchange_reap(struct exchange *x, DAT_EVD_HANDLE evd)
 	while (dat_evd_dequeue(evd, &event) == DAT_SUCCESS) {
 		SAME(event.event_number, DAT_DTO_COMPLETION_EVENT);
 		d = &event.event_data.dto_completion_event_data;
-		CHECK(d->user_cookie.as_64 < OPS, "a completion of nothing");
+		CHECK(d->user_cookie.as_64 < OPS, "unknown cookie");
 		x->completed[d->user_cookie.as_64]++;
 		if (d->user_cookie.as_64 < SENT || d->user_cookie.as_64 >= WRITTEN)
 			CHECK(d->status != DAT_DTO_SUCCESS, "operation %llu succeeded",
@@ -123,7 +123,7 @@ static void exchange_flushed(struct exchange *x)
 
 /* A cable that is down for a moment */
 
-static void pulled_shortly(struct pair *p)
+static void pulled_briefly(struct pair *p)
 {
 	struct exchange x;
 
@@ -147,7 +147,7 @@ static void pulled_shortly(struct pair *p)
 
 /* Random loss, where the kernel has netem; and a narrow link with a short queue. */
 static const char netem[] = "netem delay 2ms 1ms loss 3%";
-static const char narrow[] = "tbf rate 200mbit burst 10kb limit 20kb";
+static const char congested[] = "tbf rate 200mbit burst 10kb limit 20kb";
 
 /* Packets that this end's queueing discipline has dropped. */
 static unsigned dropped(void)
@@ -183,7 +183,7 @@ static void lossy(struct pair *p)
 	pair_send(p, &lost, sizeof(lost));
 	pair_recv(p, &theirs, sizeof(theirs));
 	CHECK(lost + theirs, "no packet was lost");
-	pair_note("%u packets were lost on their way out", lost);
+	pair_note("%u outgoing packets were lost", lost);
 }
 
 /* An unreachable peer */
@@ -225,15 +225,16 @@ static void expect_end_of(struct both *b, bool *busy_ended, bool *idle_ended)
 
 	CHECK(dat_evd_wait(b->x.l.n.conn, past < limit ? (limit - past) * 1000 : 0, 1, &event,
 			   &more) == DAT_SUCCESS, "%s is still connected after %u ms",
-	      *busy_ended ? "who was idle" : *idle_ended ? "who was at work" : "everybody", limit);
+	      *busy_ended ? "the idle EP" : *idle_ended ? "the busy EP" : "each EP", limit);
 	CHECK(event.event_number == DAT_CONNECTION_EVENT_DISCONNECTED ||
 	      event.event_number == DAT_CONNECTION_EVENT_BROKEN, "%s", event_name(event.event_number));
 	ended = event.event_data.connect_event_data.ep_handle == b->idle ? idle_ended : busy_ended;
-	CHECK(!*ended, "a second end");
+	CHECK(!*ended, "the connection ended twice");
 	*ended = true;
 	if (ended == busy_ended)
 		exchange_flushed(&b->x);
-	pair_note("%s knows after %lld ms", ended == idle_ended ? "who is idle" : "who is at work",
+	pair_note("%s got the event after %lld ms",
+		  ended == idle_ended ? "the idle EP" : "the busy EP",
 		  (long long)(pair_now() - b->since) / 1000);
 }
 
@@ -256,7 +257,7 @@ static void all_zero(const struct mem *m)
 	size_t i;
 
 	for (i = 0; i < m->size; i++)
-		CHECK(!m->base[i], "byte %zu was written when its operation was over", i);
+		CHECK(!m->base[i], "byte %zu was written after its operation completed", i);
 }
 
 /* Connects again, and checks that bytes of the former connection do not reach its memory now. */
@@ -293,7 +294,7 @@ static void pulled(struct pair *p)
 }
 
 /* Both the process and its network disappear, and no packet from them arrives. */
-static void vanishes(struct pair *p)
+static void victim(struct pair *p)
 {
 	struct both b;
 
@@ -303,7 +304,7 @@ static void vanishes(struct pair *p)
 }
 
 /* A program may disconnect without waiting until the network failure is detected. */
-static void leaves(struct pair *p)
+static void disconnects(struct pair *p)
 {
 	struct both b;
 
@@ -320,8 +321,9 @@ static void leaves(struct pair *p)
 	exchange_flushed(&b.x);
 	expect_quiet(b.x.l.n.conn);
 	both_free(&b);
-	pair_note("left within %lld ms", (long long)(pair_now() - b.since) / 1000);
-	CHECK(pair_now() - b.since < pair_scaled(END_LIMIT) * INT64_C(1000), "it took too long");
+	pair_note("disconnected within %lld ms", (long long)(pair_now() - b.since) / 1000);
+	CHECK(pair_now() - b.since < pair_scaled(END_LIMIT) * INT64_C(1000),
+	      "disconnecting took too long");
 	pair_sync(p);
 }
 
@@ -339,7 +341,7 @@ static unsigned files_in_dev_shm(void)
 }
 
 /* Opening the next IA removes the files that the peer left. */
-static void survives(struct pair *p)
+static void survivor(struct pair *p)
 {
 	struct node next;
 	struct both b;
@@ -357,13 +359,13 @@ static void survives(struct pair *p)
 
 /* Unreachable addresses */
 
-static DAT_EP_HANDLE call(struct node *n, struct sockaddr_in address, unsigned timeout_ms)
+static DAT_EP_HANDLE start_connect(struct node *n, struct sockaddr_in address, unsigned timeout_ms)
 {
 	DAT_EP_HANDLE ep = node_ep(n, NULL);
-	struct place place = { .qual = 4711 };
+	struct listener listener = { .qual = 4711 };
 
-	memcpy(&place.address, &address, sizeof(address));
-	connect_with(ep, &place, timeout_ms, 0, NULL);
+	memcpy(&listener.address, &address, sizeof(address));
+	connect_with(ep, &listener, timeout_ms, 0, NULL);
 	return ep;
 }
 
@@ -378,41 +380,41 @@ static void expect_no_answer(struct node *n, DAT_EP_HANDLE ep, DAT_EVENT_NUMBER 
  * No route leads to one address, and no host answers at two others: one attempt has a shorter
  * time-out than the kernel, one a longer one.
  */
-static void nobody(struct pair *p)
+static void unreachable(struct pair *p)
 {
 	const struct sockaddr_in elsewhere = { AF_INET, 0, { htonl(0xcb007101) }, { 0 } };
-	DAT_EP_HANDLE far, hasty, patient;
+	DAT_EP_HANDLE no_route, short_attempt, long_attempt;
 	struct node n;
 
 	(void)p;
 	cable_lay_alone();
 	node_open(&n);
-	far = call(&n, elsewhere, PAIR_LIMIT);
-	expect_no_answer(&n, far, DAT_CONNECTION_EVENT_UNREACHABLE);
-	patient = call(&n, cable_address(77), PAIR_LIMIT);
-	hasty = call(&n, cable_address(78), 500);
-	expect_no_answer(&n, hasty, DAT_CONNECTION_EVENT_TIMED_OUT);
-	expect_no_answer(&n, patient, DAT_CONNECTION_EVENT_UNREACHABLE);
+	no_route = start_connect(&n, elsewhere, PAIR_LIMIT);
+	expect_no_answer(&n, no_route, DAT_CONNECTION_EVENT_UNREACHABLE);
+	long_attempt = start_connect(&n, cable_address(77), PAIR_LIMIT);
+	short_attempt = start_connect(&n, cable_address(78), 500);
+	expect_no_answer(&n, short_attempt, DAT_CONNECTION_EVENT_TIMED_OUT);
+	expect_no_answer(&n, long_attempt, DAT_CONNECTION_EVENT_UNREACHABLE);
 	expect_quiet(n.conn);
 	node_close(&n);
 }
 
-/* Silent strangers (TCP clients without DAT) that become unreachable */
+/* Silent foreign clients (TCP clients without DAT) that become unreachable */
 
-#define STRANGERS 5
-#define PATIENCE 5000	/* ms, more than DOFI_SIDE_PATIENCE_MS */
+#define FOREIGN_CLIENTS 5
+#define FDS_LIMIT 5000	/* ms, more than DOFI_SIDE_PATIENCE_MS */
 
-static void strangers(struct pair *p)
+static void foreign_clients(struct pair *p)
 {
 	struct sockaddr_in to;
-	struct place place;
+	struct listener listener;
 	int i, fd;
 
 	cable_lay(p);
-	pair_learn_place(p, &place);
-	memcpy(&to, &place.address, sizeof(to));
-	to.sin_port = htons((uint16_t)place.qual);
-	for (i = 0; i < STRANGERS; i++) {
+	pair_recv_listener(p, &listener);
+	memcpy(&to, &listener.address, sizeof(to));
+	to.sin_port = htons((uint16_t)listener.qual);
+	for (i = 0; i < FOREIGN_CLIENTS; i++) {
 		fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 		CHECK(!connect(fd, (struct sockaddr *)&to, sizeof(to)), "%s", strerror(errno));
 	}
@@ -426,14 +428,14 @@ static void expect_fds(unsigned least, unsigned most, unsigned ms)
 	int64_t deadline = pair_deadline(ms);
 	unsigned fds;
 
-	while ((fds = holdings_settled().fds) < least || fds > most)
+	while ((fds = resources_settled().fds) < least || fds > most)
 		CHECK(pair_now() < deadline, "%u descriptors, not %u to %u", fds, least, most);
 }
 
-/* A fabric may keep strangers as long as a PSP listens; the provider's own ports drop them. */
-static void meets_strangers(struct pair *p)
+/* A fabric may keep foreign clients as long as a PSP listens; the provider's own ports drop them. */
+static void serves_foreign_clients(struct pair *p)
 {
-	struct holdings before;
+	struct resources before;
 	unsigned listening;
 	DAT_CONN_QUAL qual;
 	DAT_PSP_HANDLE psp;
@@ -441,29 +443,29 @@ static void meets_strangers(struct pair *p)
 
 	cable_lay(p);
 	node_open(&n);
-	before = holdings_settled();
+	before = resources_settled();
 	psp = node_listen(&n, &qual);
-	listening = holdings_settled().fds;
-	pair_tell_place(p, &n, qual);
-	expect_fds(listening + STRANGERS, listening + STRANGERS, PATIENCE);
+	listening = resources_settled().fds;
+	pair_send_listener(p, &n, qual);
+	expect_fds(listening + FOREIGN_CLIENTS, listening + FOREIGN_CLIENTS, FDS_LIMIT);
 	pair_sync(p);
 	if (pair_fabric_is("rxm"))
-		expect_fds(0, listening, PATIENCE);
+		expect_fds(0, listening, FDS_LIMIT);
 	OK(dat_psp_free(psp));
-	expect_fds(0, before.fds, PATIENCE);
+	expect_fds(0, before.fds, FDS_LIMIT);
 	pair_sync(p);
 	node_close(&n);
 }
 
 static const struct pair_case cases[] = {
-	PAIR_CASE("the cable is pulled for a moment", pulled_shortly, pulled_shortly),
+	PAIR_CASE("the cable is pulled briefly", pulled_briefly, pulled_briefly),
 	PAIR_CASE("the cable is pulled", pulled, pulled),
-	PAIR_CASE("the peer's host vanishes", survives, vanishes, .client_killed = true),
-	PAIR_CASE("both leave while the cable is pulled", leaves, leaves),
-	PAIR_CASE("nobody there", NULL, nobody),
-	PAIR_CASE("strangers without a word", meets_strangers, strangers),
-	PAIR_CASE("packets get lost", lossy, lossy, .arg = netem),
-	PAIR_CASE("packets get lost in a jam", lossy, lossy, .arg = narrow),
+	PAIR_CASE("the peer's host disappears", survivor, victim, .client_killed = true),
+	PAIR_CASE("both disconnect while the cable is pulled", disconnects, disconnects),
+	PAIR_CASE("unreachable addresses", NULL, unreachable),
+	PAIR_CASE("silent foreign clients", serves_foreign_clients, foreign_clients),
+	PAIR_CASE("random packet loss", lossy, lossy, .arg = netem),
+	PAIR_CASE("packet loss under congestion", lossy, lossy, .arg = congested),
 };
 
 /* Becoming root */
@@ -492,7 +494,7 @@ int main(int argc, char **argv)
 	if (!root_become() || unshare(CLONE_NEWNS) ||
 	    mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
 	    mount("none", "/dev/shm", "tmpfs", 0, NULL)) {
-		printf("1..0 # SKIP namespaces are not allowed: %s\n", strerror(errno));
+		printf("1..0 # SKIP namespaces are not permitted: %s\n", strerror(errno));
 		return 77;
 	}
 	unsetenv("DAT_TEST_WARM");	/* libfabric must find each role's own network */

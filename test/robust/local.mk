@@ -15,8 +15,8 @@ ROBUST_TESTS += \
 	test/robust/quiet2 \
 	test/robust/peers1 \
 	test/robust/peers2 \
-	test/robust/stranger1 \
-	test/robust/stranger2 \
+	test/robust/foreign_client1 \
+	test/robust/foreign_client2 \
 	test/robust/crowd1 \
 	test/robust/crowd2 \
 	test/robust/many1 \
@@ -37,8 +37,8 @@ check_PROGRAMS += \
 	test/robust/quiet2 \
 	test/robust/peers1 \
 	test/robust/peers2 \
-	test/robust/stranger1 \
-	test/robust/stranger2 \
+	test/robust/foreign_client1 \
+	test/robust/foreign_client2 \
 	test/robust/crowd1 \
 	test/robust/crowd2 \
 	test/robust/many1 \
@@ -93,12 +93,12 @@ test_robust_peers2_SOURCES = test/robust/peers.c
 test_robust_peers2_CPPFLAGS = $(pair_cppflags2)
 test_robust_peers2_LDADD = $(pair_ldadd2)
 
-test_robust_stranger1_SOURCES = test/robust/stranger.c
-test_robust_stranger1_CPPFLAGS = $(pair_cppflags1)
-test_robust_stranger1_LDADD = $(pair_ldadd1)
-test_robust_stranger2_SOURCES = test/robust/stranger.c
-test_robust_stranger2_CPPFLAGS = $(pair_cppflags2)
-test_robust_stranger2_LDADD = $(pair_ldadd2)
+test_robust_foreign_client1_SOURCES = test/robust/foreign_client.c
+test_robust_foreign_client1_CPPFLAGS = $(pair_cppflags1)
+test_robust_foreign_client1_LDADD = $(pair_ldadd1)
+test_robust_foreign_client2_SOURCES = test/robust/foreign_client.c
+test_robust_foreign_client2_CPPFLAGS = $(pair_cppflags2)
+test_robust_foreign_client2_LDADD = $(pair_ldadd2)
 
 test_robust_crowd1_SOURCES = test/robust/crowd.c
 test_robust_crowd1_CPPFLAGS = $(pair_cppflags1)

@@ -31,7 +31,7 @@ struct member {
 	int fd;
 };
 
-static void member_talk(struct node *n, DAT_EP_HANDLE ep, uint64_t number)
+static void member_send(struct node *n, DAT_EP_HANDLE ep, uint64_t number)
 {
 	struct mem m;
 
@@ -42,7 +42,7 @@ static void member_talk(struct node *n, DAT_EP_HANDLE ep, uint64_t number)
 	mem_put(&m);
 }
 
-static void member_run(int fd, const struct place *place, uint64_t number)
+static void member_run(int fd, const struct listener *listener, uint64_t number)
 {
 	DAT_EP_HANDLE ep;
 	DAT_EVENT event;
@@ -53,10 +53,10 @@ static void member_run(int fd, const struct place *place, uint64_t number)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	node_open(&n);
 	ep = node_ep(&n, NULL);
-	connect_with(ep, place, MANY_LIMIT, 0, NULL);
+	connect_with(ep, listener, MANY_LIMIT, 0, NULL);
 	OK(dat_evd_wait(n.conn, 2 * pair_scaled(MANY_LIMIT) * 1000, 1, &event, &more));
 	if (event.event_number == DAT_CONNECTION_EVENT_ESTABLISHED)
-		member_talk(&n, ep, number);
+		member_send(&n, ep, number);
 	CHECK(write(fd, &event.event_number, sizeof(event.event_number)) > 0, "%s", strerror(errno));
 	if (read(fd, &byte, 1) == 1)
 		raise(SIGKILL);
@@ -65,7 +65,7 @@ static void member_run(int fd, const struct place *place, uint64_t number)
 	exit(EXIT_SUCCESS);
 }
 
-static void member_start(struct member *all, unsigned i, const struct place *place)
+static void member_start(struct member *all, unsigned i, const struct listener *listener)
 {
 	struct member *m = &all[i];
 	int fd[2];
@@ -78,7 +78,7 @@ static void member_start(struct member *all, unsigned i, const struct place *pla
 			close((--m)->fd);
 		free(all);
 		close(fd[0]);
-		member_run(fd[1], place, i);
+		member_run(fd[1], listener, i);
 	}
 	close(fd[1]);
 	m->fd = fd[0];
@@ -94,7 +94,7 @@ static void member_end(struct member *m, bool killed)
 	close(m->fd);
 	CHECK(waitpid(m->pid, &status, 0) == m->pid, "%s", strerror(errno));
 	CHECK(killed ? WIFSIGNALED(status) : WIFEXITED(status) && !WEXITSTATUS(status),
-	      "a process ended with %#x", status);
+	      "a process exited with status %#x", status);
 }
 
 static void all_connected(const struct member *m)
@@ -103,7 +103,8 @@ static void all_connected(const struct member *m)
 	unsigned i;
 
 	for (i = 0; i < peers(); i++) {
-		CHECK(read(m[i].fd, &number, sizeof(number)) == sizeof(number), "process %u is gone", i);
+		CHECK(read(m[i].fd, &number, sizeof(number)) == sizeof(number),
+		      "process %u has ended", i);
 		CHECK(number == DAT_CONNECTION_EVENT_ESTABLISHED, "process %u: %s", i,
 		      event_name(number));
 	}
@@ -113,14 +114,14 @@ static void all_connected(const struct member *m)
 static void crowd(struct pair *p)
 {
 	struct member *m = calloc(peers(), sizeof(*m));
-	struct place place;
+	struct listener listener;
 	unsigned wave, i;
 
 	need_fds(peers() + 100);
-	pair_learn_place(p, &place);
+	pair_recv_listener(p, &listener);
 	for (wave = 0; wave < WAVES; wave++) {
 		for (i = 0; i < peers(); i++)
-			member_start(m, i, &place);
+			member_start(m, i, &listener);
 		all_connected(m);
 		pair_sync(p);
 		for (i = 0; i < peers(); i++)
@@ -162,7 +163,7 @@ static void host_connected(struct host *h)
 }
 
 /* Receives one message of each client. */
-static void host_talk(struct host *h)
+static void host_receive(struct host *h)
 {
 	uint64_t *number = (uint64_t *)h->m.base;
 	bool *seen = calloc(peers(), sizeof(*seen));
@@ -175,14 +176,14 @@ static void host_talk(struct host *h)
 		expect_event_in(h->n.recv, DAT_DTO_COMPLETION_EVENT, MANY_LIMIT, &event);
 		SAME(d->status, DAT_DTO_SUCCESS);
 		CHECK(number[d->user_cookie.as_64] < peers() && !seen[number[d->user_cookie.as_64]],
-		      "not a number of one of them, or twice");
+		      "an unknown or repeated number");
 		seen[number[d->user_cookie.as_64]] = true;
 	}
 	free(seen);
 }
 
 /* Expects the end of all connections; every other client was killed. */
-static void host_parted(struct host *h)
+static void host_disconnected(struct host *h)
 {
 	unsigned i, broken = 0;
 	DAT_EVENT event;
@@ -193,9 +194,9 @@ static void host_parted(struct host *h)
 		broken += event.event_number == DAT_CONNECTION_EVENT_BROKEN;
 		CHECK(event.event_number == DAT_CONNECTION_EVENT_BROKEN ||
 		      event.event_number == DAT_CONNECTION_EVENT_DISCONNECTED,
-		      "%s is not an end", event_name(event.event_number));
+		      "%s does not end a connection", event_name(event.event_number));
 	}
-	SAME(broken, node_tells_ends_apart(&h->n) ? peers() / 2 : 0);
+	SAME(broken, node_reports_broken(&h->n) ? peers() / 2 : 0);
 	expect_quiet(h->n.conn);
 	for (i = 0; i < peers(); i++)
 		OK(dat_ep_free(h->ep[i]));
@@ -212,13 +213,13 @@ static void host(struct pair *p)
 	node_open(&h.n);
 	mem_get(&h.n, &h.m, peers() * sizeof(uint64_t));
 	psp = node_listen(&h.n, &qual);
-	pair_tell_place(p, &h.n, qual);
+	pair_send_listener(p, &h.n, qual);
 	for (wave = 0; wave < WAVES; wave++) {
 		host_accept(&h);
 		host_connected(&h);
-		host_talk(&h);
+		host_receive(&h);
 		pair_sync(p);
-		host_parted(&h);
+		host_disconnected(&h);
 		pair_sync(p);
 	}
 	OK(dat_psp_free(psp));

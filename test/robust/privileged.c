@@ -14,10 +14,10 @@
 #include <unistd.h>
 
 /* The variable must be gone even if no library on this machine uses it. */
-static void tell_of(const char *name)
+static void report_variable(const char *name)
 {
 	if (getenv(name))
-		printf("left: %s\n", name);
+		printf("not removed: %s\n", name);
 }
 
 int main(int argc, char **argv)
@@ -30,9 +30,9 @@ int main(int argc, char **argv)
 		return 2;
 	ret = dat_ia_open(argv[1], 8, &async, &ia);
 	printf("open 0x%x, AT_SECURE %lu, user %d\n", ret, getauxval(AT_SECURE), (int)geteuid());
-	tell_of("FI_PROVIDER_PATH");
-	tell_of("HWLOC_XMLFILE");
-	tell_of("HWLOC_PLUGINS_PATH");
-	tell_of("HFI_DEBUG_FILENAME");
+	report_variable("FI_PROVIDER_PATH");
+	report_variable("HWLOC_XMLFILE");
+	report_variable("HWLOC_PLUGINS_PATH");
+	report_variable("HFI_DEBUG_FILENAME");
 	return ret != DAT_SUCCESS || dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG) != DAT_SUCCESS;
 }

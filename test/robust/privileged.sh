@@ -68,7 +68,7 @@ attack()
 # holds PROGRAM SETTING... - whether PROGRAM is privileged, opens its IA, and resists the attack
 holds()
 {
-	! attack "$@" && ! grep '^left' "$dir/out" || return 1
+	! attack "$@" && ! grep '^not removed' "$dir/out" || return 1
 	grep -q '^open 0x0, AT_SECURE 1,' "$dir/out"
 }
 
@@ -89,7 +89,7 @@ skipped()
 
 for program in setuid capable; do
 	if [ ! -e "$dir/$program" ]; then
-		try "$program: file capabilities cannot be had here" skipped
+		try "$program: file capabilities are not available" skipped
 		continue
 	fi
 	try "$program: FI_PROVIDER_PATH" withstands FI_PROVIDER_PATH="$dir/libfabric"

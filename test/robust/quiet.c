@@ -42,21 +42,21 @@ struct range {
 	uintptr_t begin, end;
 };
 
-static struct range ours[8];
-static unsigned n_ours;
-static unsigned long calls_of_ours, calls_of_others;
+static struct range own_ranges[8];
+static unsigned n_own_ranges;
+static unsigned long own_calls, other_calls;
 
 static inline void count(const void *caller)
 {
 	uintptr_t at = (uintptr_t)caller;
 	unsigned i;
 
-	for (i = 0; i < n_ours; i++)
-		if (at >= ours[i].begin && at < ours[i].end) {
-			__atomic_add_fetch(&calls_of_ours, 1, __ATOMIC_RELAXED);
+	for (i = 0; i < n_own_ranges; i++)
+		if (at >= own_ranges[i].begin && at < own_ranges[i].end) {
+			__atomic_add_fetch(&own_calls, 1, __ATOMIC_RELAXED);
 			return;
 		}
-	__atomic_add_fetch(&calls_of_others, 1, __ATOMIC_RELAXED);
+	__atomic_add_fetch(&other_calls, 1, __ATOMIC_RELAXED);
 }
 
 #if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
@@ -119,8 +119,8 @@ static int note_library(struct dl_phdr_info *info, size_t size, void *unused)
 		if (at + h->p_memsz > r.end)
 			r.end = at + h->p_memsz;
 	}
-	CHECK(n_ours < sizeof(ours) / sizeof(ours[0]), "too many libraries");
-	ours[n_ours++] = r;
+	CHECK(n_own_ranges < sizeof(own_ranges) / sizeof(own_ranges[0]), "too many libraries");
+	own_ranges[n_own_ranges++] = r;
 	return 0;
 }
 
@@ -223,23 +223,24 @@ static void allocations(struct pair *p)
 	unsigned long in_setup, others;
 	struct player x;
 
-	if (!COUNTS || !memory_is_telling())
+	if (!COUNTS || !memory_is_measurable())
 		pair_skip("the allocator is replaced by a checker");
 	/* the first open loads the provider, which can be found only then */
 	node_open(&x.n);
 	node_close(&x.n);
 	dl_iterate_phdr(note_library, NULL);
-	CHECK(n_ours >= 2, "the registry and the provider are not among the libraries");
+	CHECK(n_own_ranges >= 2, "the registry and the provider are not among the libraries");
 	player_open(p, &x);
-	in_setup = calls_of_ours;
-	CHECK(in_setup, "the counter does not count");
+	in_setup = own_calls;
+	CHECK(in_setup, "no allocation was counted");
 	play(&x, turns() / 5);
 	pair_sync(p);
-	calls_of_ours = calls_of_others = 0;
+	own_calls = other_calls = 0;
 	play(&x, turns());
-	others = calls_of_others;
-	SAME(calls_of_ours, 0);
-	pair_note("%u turns: none of ours (%lu while connecting), %lu of others", turns(), in_setup, others);
+	others = other_calls;
+	SAME(own_calls, 0);
+	pair_note("%u turns: no allocation by the provider (%lu while connecting), %lu by others",
+		  turns(), in_setup, others);
 	pair_sync(p);
 	player_close(p, &x);
 }
@@ -248,7 +249,7 @@ static void allocations(struct pair *p)
 static void mark(const char *text)
 {
 	if (write(-1, text, strlen(text)) >= 0)
-		pair_fail(__FILE__, __LINE__, "a write to nowhere");
+		pair_fail(__FILE__, __LINE__, "a write to an invalid descriptor");
 }
 
 /* few, because a traced process is slow */
@@ -329,17 +330,17 @@ static void counted(struct pair *p)
 /* Waiting */
 
 /* The consumption of all threads of the process so far. */
-struct effort {
+struct consumption {
 	int64_t us;	/* of processor time */
 	long sleeps;	/* voluntary, each followed by a wakeup */
 };
 
-static struct effort effort(void)
+static struct consumption consumption(void)
 {
 	struct rusage u;
 
 	getrusage(RUSAGE_SELF, &u);
-	return (struct effort){
+	return (struct consumption){
 		.us = (u.ru_utime.tv_sec + u.ru_stime.tv_sec) * INT64_C(1000000) +
 		      u.ru_utime.tv_usec + u.ru_stime.tv_usec,
 		.sleeps = u.ru_nvcsw,
@@ -362,7 +363,7 @@ static void idle(struct pair *p)
 	 */
 	unsigned seconds = pair_scaled(env_count("DAT_TEST_IDLE", 2));
 	int part = pair_fabric_is("sockets") ? IDLE_PROCESSOR_SOCKETS : IDLE_PROCESSOR;
-	struct effort before, after;
+	struct consumption before, after;
 	int64_t begun, took;
 	struct player x;
 	DAT_EVENT event;
@@ -375,15 +376,15 @@ static void idle(struct pair *p)
 	FAILS(dat_evd_wait(x.n.recv, 100000, 1, &event, &more), DAT_TIMEOUT_EXPIRED);
 	pair_sync(p);
 	begun = pair_now();
-	before = effort();
+	before = consumption();
 	FAILS(dat_evd_wait(x.n.recv, seconds * 1000000, 1, &event, &more), DAT_TIMEOUT_EXPIRED);
-	after = effort();
+	after = consumption();
 	took = pair_now() - begun;
-	pair_note("%lld us of a processor, %ld wakes in %lld us of waiting", (long long)(after.us - before.us),
-		  after.sleeps - before.sleeps, (long long)took);
+	pair_note("%lld us of processor time and %ld wakeups in %lld us of waiting",
+		  (long long)(after.us - before.us), after.sleeps - before.sleeps, (long long)took);
 	CHECK(took >= seconds * INT64_C(1000000), "the wait was too short");
-	if (memory_is_telling()) {
-		CHECK(after.sleeps - before.sleeps <= seconds * IDLE_WAKES, "more wakes than %u",
+	if (memory_is_measurable()) {
+		CHECK(after.sleeps - before.sleeps <= seconds * IDLE_WAKES, "more than %u wakeups",
 		      seconds * IDLE_WAKES);
 		CHECK((after.us - before.us) * part < took, "more than 1/%d of a processor", part);
 	}
@@ -392,7 +393,7 @@ static void idle(struct pair *p)
 }
 
 #define WAKES 201
-#define LULL_US 2000		/* no thread polls after this time */
+#define QUIET_US 2000		/* no thread polls after this time */
 #define WAKE_LIMIT_US 5000	/* on a machine with other load */
 
 static int by_size(const void *a, const void *b)
@@ -430,7 +431,8 @@ static void wakes(struct pair *p)
 			post_recv(x.ep, &x.m, SIZE, SIZE, 1);
 			post_send(x.ep, &x.m, 0, SIZE, 4);
 		} else {
-			FAILS(dat_evd_wait(x.n.recv, LULL_US, 1, &event, &more), DAT_TIMEOUT_EXPIRED);
+			FAILS(dat_evd_wait(x.n.recv, QUIET_US, 1, &event, &more),
+			      DAT_TIMEOUT_EXPIRED);
 			took[i] = wake(&x);
 			post_recv(x.ep, &x.m, SIZE, SIZE, 1);
 		}
@@ -442,9 +444,9 @@ static void wakes(struct pair *p)
 		return;
 	qsort(took, WAKES, sizeof(took[0]), by_size);
 	median = took[WAKES / 2] / 2;
-	pair_note("from a send until the peer is awake: median %lld us, 90 of 100 within %lld us",
+	pair_note("wakeup latency: median %lld us, 90th percentile %lld us",
 		  (long long)median, (long long)took[WAKES * 9 / 10] / 2);
-	if (memory_is_telling())
+	if (memory_is_measurable())
 		CHECK(median < WAKE_LIMIT_US, "more than %u us", WAKE_LIMIT_US);
 }
 
@@ -482,7 +484,7 @@ static unsigned play_for(struct player *x, int64_t us)
  * messages woke the thread there would be three to five per turn, for a write, a read and a
  * message in each direction.
  */
-static bool wakes_are_few(unsigned long wakes, unsigned turns, int64_t us)
+static bool few_wakeups(unsigned long wakes, unsigned turns, int64_t us)
 {
 	const unsigned long most = POLLED_WAKES * us / 1000000;
 
@@ -506,8 +508,8 @@ static void polled(struct pair *p)
 	took = pair_now() - begun;
 	wakes = thread_sleeps(THREAD) - before;
 	pair_note("%u turns in %lld us; the progress thread slept %lu times", n, (long long)took, wakes);
-	if (memory_is_telling())
-		CHECK(wakes_are_few(wakes, n, took), "%u or more a second", POLLED_WAKES);
+	if (memory_is_measurable())
+		CHECK(few_wakeups(wakes, n, took), "%u or more wakeups per second", POLLED_WAKES);
 	pair_sync(p);
 	player_close(p, &x);
 }
@@ -516,9 +518,9 @@ static struct pair_case cases[] = {
 	{ .name = "posting_allocates_nothing", .server = allocations, .client = allocations,
 	  .seconds = 120 },
 	{ .name = "waiting_costs_nothing", .server = idle, .client = idle },
-	{ .name = "polling_wakes_nobody", .server = polled, .client = polled },
-	{ .name = "a_message_wakes", .server = wakes, .client = wakes,
-	  .not_sockets = "its threads wake when they come to it" },
+	{ .name = "polling_wakes_no_thread", .server = polled, .client = polled },
+	{ .name = "a_message_wakes_a_waiter", .server = wakes, .client = wakes,
+	  .not_sockets = "its threads wake late" },
 	{ .name = "counted_sends", .server = counted, .client = counted, .seconds = 120 },
 	{ .name = "steady_state", .server = traced, .client = traced },
 };

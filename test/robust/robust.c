@@ -45,7 +45,7 @@ static unsigned count_entries(const char *path)
 }
 
 /* Excludes freed memory, because the peak of allocation depends on scheduling. */
-static void look_at_memory(struct holdings *h)
+static void measure_memory(struct resources *h)
 {
 	const size_t page = sysconf(_SC_PAGESIZE);
 	unsigned long size, resident, shared;
@@ -61,18 +61,18 @@ static void look_at_memory(struct holdings *h)
 	h->shared = shared * page;
 }
 
-static struct holdings holdings_now(void)
+static struct resources resources_now(void)
 {
-	struct holdings h = {
+	struct resources h = {
 		.fds = count_entries("/proc/self/fd"),
 		.threads = count_entries("/proc/self/task"),
 	};
 
-	look_at_memory(&h);
+	measure_memory(&h);
 	return h;
 }
 
-bool memory_is_telling(void)
+bool memory_is_measurable(void)
 {
 	const char *runner = getenv("TEST_RUNNER");
 
@@ -87,16 +87,16 @@ bool memory_is_telling(void)
 }
 
 /* Resources that are being released still count, so take the minimum of many samples. */
-#define LOOKS 50
+#define SAMPLES 50
 
-struct holdings holdings_settled(void)
+struct resources resources_settled(void)
 {
-	struct holdings least = holdings_now(), now;
+	struct resources least = resources_now(), now;
 	int i;
 
-	for (i = 0; i < LOOKS; i++) {
+	for (i = 0; i < SAMPLES; i++) {
 		poll(NULL, 0, 1);
-		now = holdings_now();
+		now = resources_now();
 		if (now.fds < least.fds)
 			least.fds = now.fds;
 		if (now.threads < least.threads)
@@ -109,24 +109,24 @@ struct holdings holdings_settled(void)
 	return least;
 }
 
-void expect_holdings(const struct holdings *before, size_t own, size_t shared)
+void expect_resources(const struct resources *before, size_t own, size_t shared)
 {
 	int64_t deadline = pair_deadline(2000);
-	struct holdings now;
+	struct resources now;
 
 	do {
-		now = holdings_settled();
+		now = resources_settled();
 	} while ((now.fds > before->fds || now.threads > before->threads) && pair_now() < deadline);
 	pair_note("descriptors from %u to %u, threads from %u to %u, memory from %zu + %zu to %zu + %zu KiB",
 		  before->fds, now.fds, before->threads, now.threads, before->own >> 10,
 		  before->shared >> 10, now.own >> 10, now.shared >> 10);
 	/* fewer, if connections were still closing when @before was taken */
-	CHECK(now.fds <= before->fds, "%u descriptors more", now.fds - before->fds);
+	CHECK(now.fds <= before->fds, "%u more descriptors", now.fds - before->fds);
 	SAME(now.threads, before->threads);
-	if (!memory_is_telling())
+	if (!memory_is_measurable())
 		return;
-	CHECK(now.own <= before->own + own, "%zu bytes more", now.own - before->own);
-	CHECK(now.shared <= before->shared + shared, "%zu shared bytes more",
+	CHECK(now.own <= before->own + own, "%zu more bytes", now.own - before->own);
+	CHECK(now.shared <= before->shared + shared, "%zu more shared bytes",
 	      now.shared - before->shared);
 }
 
@@ -172,7 +172,7 @@ static char thread_state(pid_t tid)
 
 	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", (int)tid);
 	f = fopen(path, "r");
-	CHECK(f && fgets(line, sizeof(line), f), "thread %d is gone", (int)tid);
+	CHECK(f && fgets(line, sizeof(line), f), "thread %d has ended", (int)tid);
 	fclose(f);
 	after_name = strrchr(line, ')');
 	return after_name ? after_name[2] : '?';
@@ -184,7 +184,7 @@ void wait_asleep(pid_t tid)
 	int in_a_row = 0;
 
 	while (in_a_row < 5) {
-		CHECK(pair_now() < deadline, "thread %d does not go to sleep", (int)tid);
+		CHECK(pair_now() < deadline, "thread %d does not sleep", (int)tid);
 		in_a_row = thread_state(tid) == 'S' ? in_a_row + 1 : 0;
 		poll(NULL, 0, 1);
 	}
@@ -204,7 +204,7 @@ void need_fds(unsigned n)
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-int stranger(const struct place *to)
+int foreign_client(const struct listener *to)
 {
 	struct sockaddr_storage address = to->address;
 	const bool six = address.ss_family == AF_INET6;

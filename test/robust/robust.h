@@ -12,21 +12,21 @@ unsigned env_count(const char *name, unsigned by_default);
 unsigned next_random(unsigned below);
 
 /* Resources that a process must return. */
-struct holdings {
+struct resources {
 	unsigned fds;
 	unsigned threads;
 	size_t own;		/* anonymous resident memory in bytes */
 	size_t shared;		/* resident memory of files, as libraries and shm */
 };
 
-struct holdings holdings_settled(void);
+struct resources resources_settled(void);
 /*
  * The process holds as many threads as @before, no more descriptors, and at most @own and @shared
  * more bytes of memory.
  */
-void expect_holdings(const struct holdings *before, size_t own, size_t shared);
+void expect_resources(const struct resources *before, size_t own, size_t shared);
 /* Whether memory can be measured: checkers keep freed memory. */
-bool memory_is_telling(void);
+bool memory_is_measurable(void);
 
 /* The number of voluntary sleeps of this process's threads with the name @name. */
 unsigned long thread_sleeps(const char *name);
@@ -35,7 +35,7 @@ unsigned long thread_sleeps(const char *name);
 void wait_asleep(pid_t tid);
 
 /* Opens a TCP connection, without DAT, to the port of @to's qualifier. */
-int stranger(const struct place *to);
+int foreign_client(const struct listener *to);
 
 /* Raises the limit on descriptors to @n, or skips the case. */
 void need_fds(unsigned n);

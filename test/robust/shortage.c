@@ -103,7 +103,7 @@ static void limit(int resource, rlim_t n)
  * Repeats the call with one more descriptor each time, until it succeeds. Returns 1 if it
  * fails otherwise.
  */
-static int climb(const char *name, DAT_RETURN (*call)(void))
+static int raise_limit(const char *name, DAT_RETURN (*call)(void))
 {
 	DAT_RETURN ret = DAT_SUCCESS;
 	rlim_t n;
@@ -121,15 +121,15 @@ static int climb(const char *name, DAT_RETURN (*call)(void))
 
 static int descriptors(void)
 {
-	int faults = climb("dat_ia_open", open_ia);
+	int faults = raise_limit("dat_ia_open", open_ia);
 
 	if (faults || dat_evd_create(ia, 8, DAT_HANDLE_NULL, DAT_EVD_CR_FLAG, &evd) != DAT_SUCCESS)
 		return 1;
-	faults += climb("dat_psp_create_any", make_psp);
-	faults += climb("dat_pz_create", make_pz);
-	faults += climb("dat_ep_create", make_ep);
-	faults += climb("dat_lmr_create", make_lmr);
-	faults += climb("dat_cno_fd_create", make_cno);
+	faults += raise_limit("dat_psp_create_any", make_psp);
+	faults += raise_limit("dat_pz_create", make_pz);
+	faults += raise_limit("dat_ep_create", make_ep);
+	faults += raise_limit("dat_lmr_create", make_lmr);
+	faults += raise_limit("dat_cno_fd_create", make_cno);
 	return faults || close_ia() != DAT_SUCCESS;
 }
 

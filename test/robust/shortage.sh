@@ -16,7 +16,7 @@ on()
 # RESULT
 with_shm()
 {
-	unshare -m true 2>/dev/null || { echo 'no right to mount'; return 77; }
+	unshare -m true 2>/dev/null || { echo 'mounting is not permitted'; return 77; }
 	DAT_TEST_IA=ofi-shm unshare -m sh -c "$1 && exec $TEST_RUNNER $program open" >"$tap_out.open"
 	cat "$tap_out.open"
 	grep -qx "dat_ia_open: $2" "$tap_out.open"
@@ -36,7 +36,7 @@ try '/dev/shm is missing' with_shm "mount --bind $tap_out.dev /dev" \
 	'DAT_INSUFFICIENT_RESOURCES DAT_RESOURCE_DEVICE'
 try '/proc is missing' with_shm 'mount -t tmpfs none /proc' \
 	'DAT_INSUFFICIENT_RESOURCES DAT_RESOURCE_DEVICE'
-try 'all is there again' with_shm : 'DAT_SUCCESS '
-FI_PROVIDER=tcp try 'no provider is no shortage' with_shm : \
+try 'all resources are available' with_shm : 'DAT_SUCCESS '
+FI_PROVIDER=tcp try 'a missing provider is not a shortage' with_shm : \
 	'DAT_PROVIDER_NOT_FOUND DAT_NAME_NOT_REGISTERED'
 finish

@@ -17,8 +17,8 @@ skip_all()
 	exit 77
 }
 
-# until_so COMMAND... - repeats COMMAND for half a minute, until it succeeds
-until_so()
+# wait_until COMMAND... - repeats COMMAND for half a minute, until it succeeds
+wait_until()
 {
 	tries=600
 	until "$@"; do
@@ -77,14 +77,14 @@ trace()
 	: >"$tmp/out"
 	DAT_TEST_STOP=1 DAT_TEST_SCALE=4 "$1" steady_state >"$tmp/out" 2>&1 &
 	program=$!
-	if ! until_so both_stopped; then
+	if ! wait_until both_stopped; then
 		kill $program
 		return 1
 	fi
 	set -- $pids
 	strace -k -o "$tmp/trace" -p "$1" -p "$2" 2>"$tmp/strace" &
 	tracer=$!
-	until_so both_traced || return 1
+	wait_until both_traced || return 1
 	kill -CONT $pids
 	wait $program
 	status=$?
@@ -95,7 +95,7 @@ trace()
 
 check()
 {
-	name="posting and polling make no system call of ours, ${1##*/}"
+	name="posting and polling make no system calls of this project, ${1##*/}"
 	n=$((n + 1))
 	if ! trace "$1"; then
 		echo "not ok $n - $name"
@@ -108,7 +108,7 @@ check()
 	# 20 turns of a write, a read and a send by each role
 	if [ "$(grep -c ' libfabric\.' "$tmp/callers")" -lt 120 ]; then
 		echo "not ok $n - $name"
-		echo "# the trace misses the fabric's own"
+		echo "# the trace lacks the fabric's system calls"
 		bad=1
 	elif grep -qE ' (libdat|libdaplofi)' "$tmp/callers"; then
 		echo "not ok $n - $name"
@@ -121,10 +121,10 @@ check()
 # Without ticks the progress thread takes no lock from a thread that a tracer slows down.
 export DAT_OFI_PROBE_US=100000 DAT_OFI_TICK_US=1000000 IPATH_NO_BACKTRACE=1
 
-[ -z "${TEST_RUNNER:-}" ] || skip_all "a checker's system calls are not ours"
+[ -z "${TEST_RUNNER:-}" ] || skip_all "system calls under a checker are not traced"
 command -v strace >/dev/null || skip_all "no strace"
-strace -V | grep -q stack-trace || skip_all "strace knows no stack traces"
-strace -o "$tmp/trace" true 2>/dev/null || skip_all "tracing is not allowed here"
+strace -V | grep -q stack-trace || skip_all "strace has no stack traces"
+strace -o "$tmp/trace" true 2>/dev/null || skip_all "tracing is not permitted"
 
 build=${top_builddir:-.}
 export LD_LIBRARY_PATH="$build/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"

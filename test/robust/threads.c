@@ -70,7 +70,7 @@ static void lane_completion(struct lane *l, DAT_EVD_HANDLE evd, uint64_t cookie)
 	while (!poll_event(evd, &event))
 		CHECK(pair_now() < deadline, "lane %u: no completion", l->number);
 	d = &event.event_data.dto_completion_event_data;
-	CHECK(d->ep_handle == l->ep, "lane %u: of another EP", l->number);
+	CHECK(d->ep_handle == l->ep, "lane %u: wrong EP", l->number);
 	SAME(d->user_cookie.as_64, cookie);
 	SAME(d->status, DAT_DTO_SUCCESS);
 	SAME(d->transfered_length, SIZE);
@@ -166,7 +166,7 @@ struct pollers {
 	DAT_EP_HANDLE ep[THREADS];
 	struct mem m;
 	unsigned messages;
-	unsigned taken;			/* by all threads */
+	unsigned received;		/* by all threads */
 	unsigned by[THREADS];
 	unsigned char *seen;		/* indexed by the number in the message */
 };
@@ -197,25 +197,26 @@ static void *poller_run(void *arg)
 	uint32_t message;
 	unsigned ep;
 
-	while (__atomic_load_n(&all->taken, __ATOMIC_ACQUIRE) < all->messages) {
+	while (__atomic_load_n(&all->received, __ATOMIC_ACQUIRE) < all->messages) {
 		if (!poll_event(all->n.recv, &event)) {
-			CHECK(pair_now() < deadline, "%u of %u messages", all->taken, all->messages);
+			CHECK(pair_now() < deadline, "only %u of %u messages", all->received,
+			      all->messages);
 			continue;
 		}
 		d = &event.event_data.dto_completion_event_data;
 		SAME(d->status, DAT_DTO_SUCCESS);
 		SAME(d->transfered_length, sizeof(message));
 		ep = d->user_cookie.as_64 / WINDOW;
-		CHECK(ep < THREADS && d->ep_handle == all->ep[ep], "a cookie of another EP");
+		CHECK(ep < THREADS && d->ep_handle == all->ep[ep], "wrong EP");
 		memcpy(&message, all->m.base + d->user_cookie.as_64 * sizeof(message), sizeof(message));
-		CHECK(message < all->messages, "message %u", message);
+		CHECK(message < all->messages, "invalid message %u", message);
 		SAME(sender_of(message), ep);
 		CHECK(!__atomic_exchange_n(&all->seen[message], 1, __ATOMIC_ACQ_REL),
-		      "message %u twice", message);
+		      "message %u was received twice", message);
 		post_recv(all->ep[ep], &all->m, d->user_cookie.as_64 * sizeof(message),
 			  sizeof(message), d->user_cookie.as_64);
 		all->by[me->number]++;
-		__atomic_add_fetch(&all->taken, 1, __ATOMIC_ACQ_REL);
+		__atomic_add_fetch(&all->received, 1, __ATOMIC_ACQ_REL);
 	}
 	return NULL;
 }
@@ -269,7 +270,7 @@ static void one_evd(struct pair *p)
 		pthread_join(thread[i], NULL);
 	for (i = 0; i < all->messages; i++)
 		CHECK(all->seen[i], "message %u is lost", i);
-	pair_note("the threads took %u, %u, %u and %u messages", all->by[0], all->by[1],
+	pair_note("the threads received %u, %u, %u and %u messages", all->by[0], all->by[1],
 		  all->by[2], all->by[3]);
 	pollers_close(p, all);
 	free(all);
@@ -350,11 +351,11 @@ static void sleeper_and_poller(struct pair *p)
 	begun = pair_now();
 	limit = pair_deadline(PAIR_LIMIT);
 	while (__atomic_load_n(&s.got, __ATOMIC_ACQUIRE) < s.pings) {
-		CHECK(pair_now() < limit, "%u of %u messages", s.got, s.pings);
+		CHECK(pair_now() < limit, "only %u of %u messages", s.got, s.pings);
 		FAILS(dat_evd_dequeue(n.recv, &event), DAT_QUEUE_EMPTY);
 	}
 	pthread_join(thread, NULL);
-	pair_note("%lld us for a message to a sleeping thread and back",
+	pair_note("%lld us for a round trip to a sleeping thread",
 		  (long long)(pair_now() - begun) / s.pings);
 	pair_unlink(p, &n, s.ep);
 	pair_unlink(p, &n, idle);
@@ -397,14 +398,14 @@ static void pinger(struct pair *p)
 
 /* Traffic on one EP while other EPs of its PZ come and go */
 
-#define COMINGS 60
+#define CONNECTIONS 60
 
 static void churn(struct pair *p)
 {
 	struct lane traffic;
 	struct node n;
 	DAT_PSP_HANDLE psp = DAT_HANDLE_NULL;
-	struct place place = { .qual = 0 };
+	struct listener listener = { .qual = 0 };
 	pthread_t thread;
 	DAT_EP_HANDLE ep;
 	unsigned i;
@@ -412,18 +413,18 @@ static void churn(struct pair *p)
 	node_open(&n);
 	lane_open(p, &traffic, &n, 1);
 	if (p->server) {
-		psp = node_listen(&n, &place.qual);
-		pair_tell_place(p, &n, place.qual);
+		psp = node_listen(&n, &listener.qual);
+		pair_send_listener(p, &n, listener.qual);
 	} else {
-		pair_learn_place(p, &place);
+		pair_recv_listener(p, &listener);
 	}
 	thread = thread_start(lane_run, &traffic);
-	for (i = 0; i < COMINGS; i++) {
+	for (i = 0; i < CONNECTIONS; i++) {
 		ep = node_ep(&n, NULL);
 		if (p->server)
 			OK(dat_cr_accept(node_request(&n), ep, 0, NULL));
 		else
-			ep_connect(ep, &place);
+			ep_connect(ep, &listener);
 		expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, ep);
 		pair_unlink(p, &n, ep);
 		OK(dat_ep_free(ep));
@@ -438,7 +439,7 @@ static void churn(struct pair *p)
 static const struct pair_case cases[] = {
 	{ .name = "own_endpoints_of_one_pz", .server = own_endpoints, .client = own_endpoints },
 	{ .name = "four_pollers_of_one_evd", .server = one_evd, .client = one_evd_sender },
-	{ .name = "sleeper_beside_poller", .server = sleeper_and_poller, .client = pinger },
+	{ .name = "sleeper_and_poller", .server = sleeper_and_poller, .client = pinger },
 	{ .name = "connections_come_and_go", .server = churn, .client = churn },
 };
 

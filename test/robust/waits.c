@@ -69,7 +69,8 @@ static void time_out(struct lane *l, unsigned us)
 	DAT_COUNT more;
 
 	FAILS(dat_evd_wait(l->nothing, us, 1, &event, &more), DAT_TIMEOUT_EXPIRED);
-	CHECK(pair_now() - begin >= us, "%u us took %lld", us, (long long)(pair_now() - begin));
+	CHECK(pair_now() - begin >= us, "a time-out of %u us took %lld us", us,
+	      (long long)(pair_now() - begin));
 	SAME(more, 0);
 }
 
@@ -77,7 +78,7 @@ static void time_out(struct lane *l, unsigned us)
  * Pauses for a random time: sometimes long enough for the progress thread to take over the CQ,
  * sometimes not at all.
  */
-static void pause_a_little(struct lane *l)
+static void pause_randomly(struct lane *l)
 {
 	static const unsigned most[] = { 1, 1, 1, 50, 300, 3000 };
 	unsigned us = lane_random(l, most[lane_random(l, sizeof(most) / sizeof(most[0]))]);
@@ -99,7 +100,7 @@ static bool next_by_wait(struct lane *l, DAT_EVD_HANDLE evd, DAT_EVENT *event)
 	if (ret == DAT_SUCCESS)
 		return true;
 	SAME(DAT_GET_TYPE(ret), DAT_TIMEOUT_EXPIRED);
-	CHECK(pair_now() - begin >= us, "a time-out too early");
+	CHECK(pair_now() - begin >= us, "the time-out was too early");
 	return false;
 }
 
@@ -139,7 +140,7 @@ static void lane_expect(struct lane *l, DAT_EVD_HANDLE evd, uint64_t cookie)
 		CHECK(pair_now() < deadline, "%s: round %u", kind_name[l->kind], l->rounds);
 	d = &event.event_data.dto_completion_event_data;
 	SAME(event.event_number, DAT_DTO_COMPLETION_EVENT);
-	CHECK(d->ep_handle == l->ep, "of another EP");
+	CHECK(d->ep_handle == l->ep, "wrong EP");
 	SAME(d->user_cookie.as_64, cookie);
 	SAME(d->status, DAT_DTO_SUCCESS);
 }
@@ -176,7 +177,7 @@ static void *server_run(void *arg)
 
 	do {
 		last = lane_receive(l);
-		pause_a_little(l);
+		pause_randomly(l);
 		lane_send(l, last);
 		l->rounds++;
 	} while (!last);
@@ -193,7 +194,7 @@ static void *client_run(void *arg)
 		last = pair_now() >= end;
 		lane_send(l, last);
 		SAME(lane_receive(l), last);
-		pause_a_little(l);
+		pause_randomly(l);
 		l->rounds++;
 	} while (!last);
 	return NULL;
@@ -208,7 +209,7 @@ static void *reader_run(void *arg)
 		post_read(l->ep, &l->m, 2 * SIZE, SIZE, l->rounds, &l->peer, 0);
 		lane_expect(l, l->req, l->rounds);
 		verify(l->m.base + 2 * SIZE, SIZE, 7);
-		pause_a_little(l);
+		pause_randomly(l);
 		l->rounds++;
 	}
 	return NULL;

@@ -180,7 +180,7 @@ static void abrupt_client(struct pair *p)
 	OK(dat_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG));
 	expect_conn(n.conn, DAT_CONNECTION_EVENT_DISCONNECTED, ep);
 	sent = count_done(n.req, N_ABRUPT);
-	CHECK(sent < N_ABRUPT, "so much cannot be on its way");
+	CHECK(sent < N_ABRUPT, "more sends completed than the fabric can buffer");
 	SAME(count_done(n.recv, N_ABRUPT), 0);
 	pair_send(p, &sent, sizeof(sent));
 	expect_quiet(n.conn);
@@ -196,7 +196,7 @@ static bool established(struct node *n, DAT_EP_HANDLE ep)
 	DAT_COUNT more;
 
 	OK(dat_evd_wait(n->conn, pair_scaled(PAIR_LIMIT) * 1000, 1, &event, &more));
-	CHECK(event.event_data.connect_event_data.ep_handle == ep, "another EP");
+	CHECK(event.event_data.connect_event_data.ep_handle == ep, "wrong EP");
 	if (event.event_number == DAT_CONNECTION_EVENT_ESTABLISHED)
 		return true;
 	SAME(event.event_number, DAT_CONNECTION_EVENT_DISCONNECTED);
@@ -215,7 +215,7 @@ static void states_server(struct pair *p)
 	node_open(&n);
 	ep = node_ep(&n, NULL);
 	psp = node_listen(&n, &qual);
-	pair_tell_place(p, &n, qual);
+	pair_send_listener(p, &n, qual);
 	/* the requester leaves before it has an answer */
 	cr = node_request(&n);
 	pair_sync(p);
@@ -246,7 +246,7 @@ static void states_server(struct pair *p)
 
 static void states_client(struct pair *p)
 {
-	struct place place;
+	struct listener listener;
 	DAT_EP_HANDLE ep;
 	DAT_EVENT event;
 	struct mem m;
@@ -259,15 +259,16 @@ static void states_client(struct pair *p)
 	FAILS(dat_ep_disconnect(ep, DAT_CLOSE_GRACEFUL_FLAG), DAT_INVALID_STATE);
 	FAILS(dat_ep_disconnect(ep, (DAT_CLOSE_FLAGS)7), DAT_INVALID_PARAMETER);
 	OK(dat_ep_reset(ep));
-	pair_learn_place(p, &place);
+	pair_recv_listener(p, &listener);
 	/* ACTIVE_CONNECTION_PENDING */
 	post_recv(ep, &m, 0, 64, 1);
-	ep_connect(ep, &place);
+	ep_connect(ep, &listener);
 	pair_sync(p);
 	SAME(ep_state(ep), DAT_EP_STATE_ACTIVE_CONNECTION_PENDING);
 	FAILS(dat_ep_reset(ep), DAT_INVALID_STATE);
-	FAILS(dat_ep_connect(ep, (DAT_IA_ADDRESS_PTR)&place.address, place.qual, 1000, 0, NULL,
-			     DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG), DAT_INVALID_STATE);
+	FAILS(dat_ep_connect(ep, (DAT_IA_ADDRESS_PTR)&listener.address, listener.qual, 1000, 0,
+			     NULL, DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG),
+	      DAT_INVALID_STATE);
 	OK(dat_ep_disconnect(ep, DAT_CLOSE_GRACEFUL_FLAG));
 	expect_conn(n.conn, DAT_CONNECTION_EVENT_DISCONNECTED, ep);
 	expect_dto(n.recv, 1, DAT_DTO_ERR_FLUSHED, 0);
@@ -275,7 +276,7 @@ static void states_client(struct pair *p)
 	pair_sync(p);
 	/* the acceptor disconnects immediately */
 	OK(dat_ep_reset(ep));
-	ep_connect(ep, &place);
+	ep_connect(ep, &listener);
 	OK(dat_evd_wait(n.conn, pair_scaled(PAIR_LIMIT) * 1000, 1, &event, &(DAT_COUNT){ 0 }));
 	if (event.event_number == DAT_CONNECTION_EVENT_ESTABLISHED)
 		expect_end(n.conn, ep);
@@ -286,7 +287,7 @@ static void states_client(struct pair *p)
 	OK(dat_ep_reset(ep));
 	pair_sync(p);
 	/* CONNECTED, then DISCONNECT_PENDING as a send waits for its receive */
-	ep_connect(ep, &place);
+	ep_connect(ep, &listener);
 	expect_conn(n.conn, DAT_CONNECTION_EVENT_ESTABLISHED, ep);
 	FAILS(dat_ep_disconnect(ep, (DAT_CLOSE_FLAGS)2), DAT_INVALID_PARAMETER);
 	OK(dat_ep_disconnect(ep, DAT_CLOSE_GRACEFUL_FLAG));
@@ -323,7 +324,7 @@ static void abrupt_after_graceful_client(struct pair *p)
 	OK(dat_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG));
 	expect_conn(n.conn, DAT_CONNECTION_EVENT_DISCONNECTED, ep);
 	sent = count_done(n.req, N_ABRUPT);
-	CHECK(sent < N_ABRUPT, "so much cannot be on its way");
+	CHECK(sent < N_ABRUPT, "more sends completed than the fabric can buffer");
 	pair_send(p, &sent, sizeof(sent));
 	expect_quiet(n.conn);
 	OK(dat_ep_free(ep));
@@ -336,7 +337,7 @@ enum goodbye { FREE_EP, CLOSE_IA, EXIT };
 
 static const enum goodbye free_ep = FREE_EP, close_ia = CLOSE_IA, exit_at_once = EXIT;
 
-static void leave_server(struct pair *p)
+static void end_server(struct pair *p)
 {
 	enum goodbye how = *(const enum goodbye *)pair_arg();
 	DAT_EP_HANDLE ep;
@@ -364,7 +365,7 @@ static void leave_server(struct pair *p)
 	node_close(&n);
 }
 
-static void leave_client(struct pair *p)
+static void end_client(struct pair *p)
 {
 	enum goodbye how = *(const enum goodbye *)pair_arg();
 	DAT_EP_HANDLE ep;
@@ -385,9 +386,9 @@ static void leave_client(struct pair *p)
 }
 
 /* EPs are freed while they connect. */
-#define N_HASTY 30
+#define N_FREED 30
 
-static void hasty_server(struct pair *p)
+static void freed_acceptor_server(struct pair *p)
 {
 	DAT_CONN_QUAL qual;
 	DAT_PSP_HANDLE psp;
@@ -396,8 +397,8 @@ static void hasty_server(struct pair *p)
 
 	node_open(&n);
 	psp = node_listen(&n, &qual);
-	pair_tell_place(p, &n, qual);
-	for (i = 0; i < N_HASTY; i++) {
+	pair_send_listener(p, &n, qual);
+	for (i = 0; i < N_FREED; i++) {
 		DAT_EP_HANDLE ep = node_ep(&n, NULL);
 
 		OK(dat_cr_accept(node_request(&n), ep, 0, NULL));
@@ -411,19 +412,19 @@ static void hasty_server(struct pair *p)
 	node_close(&n);
 }
 
-static void hasty_client(struct pair *p)
+static void freed_acceptor_client(struct pair *p)
 {
-	struct place place;
+	struct listener listener;
 	struct node n;
 	unsigned i;
 
 	node_open(&n);
-	pair_learn_place(p, &place);
-	for (i = 0; i < N_HASTY; i++) {
+	pair_recv_listener(p, &listener);
+	for (i = 0; i < N_FREED; i++) {
 		DAT_EP_HANDLE ep = node_ep(&n, NULL);
 		DAT_EVENT event;
 
-		ep_connect(ep, &place);
+		ep_connect(ep, &listener);
 		OK(dat_evd_wait(n.conn, pair_scaled(PAIR_LIMIT) * 1000, 1, &event, &(DAT_COUNT){ 0 }));
 		if (event.event_number == DAT_CONNECTION_EVENT_ESTABLISHED)
 			expect_end(n.conn, ep);
@@ -437,7 +438,7 @@ static void hasty_client(struct pair *p)
 }
 
 /* The requester frees its EP while the request is pending: accepting the request fails. */
-static void withdrawn_server(struct pair *p)
+static void freed_requester_server(struct pair *p)
 {
 	DAT_CONN_QUAL qual;
 	DAT_PSP_HANDLE psp;
@@ -446,14 +447,14 @@ static void withdrawn_server(struct pair *p)
 
 	node_open(&n);
 	psp = node_listen(&n, &qual);
-	pair_tell_place(p, &n, qual);
-	for (i = 0; i < N_HASTY; i++) {
+	pair_send_listener(p, &n, qual);
+	for (i = 0; i < N_FREED; i++) {
 		DAT_CR_HANDLE cr = node_request(&n);
 		DAT_EP_HANDLE ep = node_ep(&n, NULL);
 
 		pair_sync(p);
 		pair_sync(p);	/* the request is withdrawn */
-		accept_in_vain(&n, cr, ep);
+		accept_gone(&n, cr, ep);
 		OK(dat_ep_free(ep));
 		pair_sync(p);
 	}
@@ -462,18 +463,18 @@ static void withdrawn_server(struct pair *p)
 	node_close(&n);
 }
 
-static void withdrawn_client(struct pair *p)
+static void freed_requester_client(struct pair *p)
 {
-	struct place place;
+	struct listener listener;
 	struct node n;
 	unsigned i;
 
 	node_open(&n);
-	pair_learn_place(p, &place);
-	for (i = 0; i < N_HASTY; i++) {
+	pair_recv_listener(p, &listener);
+	for (i = 0; i < N_FREED; i++) {
 		DAT_EP_HANDLE ep = node_ep(&n, NULL);
 
-		ep_connect(ep, &place);
+		ep_connect(ep, &listener);
 		pair_sync(p);
 		OK(dat_ep_free(ep));
 		pair_sync(p);
@@ -546,20 +547,22 @@ static void busy_client(struct pair *p)
 
 static const struct pair_case cases[] = {
 	PAIR_CASE("one EP connects 50 times", reconnect, reconnect, .seconds = 60),
-	PAIR_CASE("graceful disconnect delivers all", graceful_server, graceful_client,
-		  .not_sockets = "loses one of many messages under way, one time in hundreds"),
-	PAIR_CASE("abrupt disconnect flushes", abrupt_server, abrupt_client,
-		  .not_sockets = "loses a shutdown close behind the accept"),
+	PAIR_CASE("graceful disconnect delivers all messages", graceful_server, graceful_client,
+		  .not_sockets = "it loses one of many messages in flight, one time in hundreds"),
+	PAIR_CASE("abrupt disconnect flushes operations", abrupt_server, abrupt_client,
+		  .not_sockets = "it loses a shutdown right after the accept"),
 	PAIR_CASE("disconnect in every state", states_server, states_client,
-		  .not_sockets = "loses a shutdown close behind the accept"),
-	PAIR_CASE("abrupt disconnect after a graceful one", abrupt_server, abrupt_after_graceful_client,
-		  .not_sockets = "loses a shutdown close behind the accept"),
-	PAIR_CASE("connected EP is freed", leave_server, leave_client, .arg = &free_ep),
-	PAIR_CASE("IA is closed under a connection", leave_server, leave_client, .arg = &close_ia),
-	PAIR_CASE("process ends under a connection", leave_server, leave_client, .arg = &exit_at_once),
+		  .not_sockets = "it loses a shutdown right after the accept"),
+	PAIR_CASE("abrupt disconnect after a graceful one", abrupt_server,
+		  abrupt_after_graceful_client,
+		  .not_sockets = "it loses a shutdown right after the accept"),
+	PAIR_CASE("connected EP is freed", end_server, end_client, .arg = &free_ep),
+	PAIR_CASE("IA is closed while connected", end_server, end_client, .arg = &close_ia),
+	PAIR_CASE("process ends while connected", end_server, end_client, .arg = &exit_at_once),
 	PAIR_CASE("disconnect while the peer sends", busy_server, busy_client, .seconds = 60),
-	PAIR_CASE("acceptor is freed at once", hasty_server, hasty_client),
-	PAIR_CASE("requester is freed before the answer", withdrawn_server, withdrawn_client),
+	PAIR_CASE("acceptor is freed immediately", freed_acceptor_server, freed_acceptor_client),
+	PAIR_CASE("requester is freed before the answer", freed_requester_server,
+		  freed_requester_client),
 };
 
 PAIR_MAIN(cases)

@@ -11,21 +11,21 @@
  * Two of the PZs are of one IA, the third is of another instance of that IA. Each PZ has an LMR,
  * an LMR made of the preceding PZ's, an RMR, and an EP for the attempts.
  */
-#define ZONES 3
+#define N_PZS 3
 
-enum kind { PLAIN, DERIVED, GRANTED, KINDS };
+enum kind { PLAIN, DERIVED, GRANTED, N_KINDS };
 
-struct zone {
+struct pz {
 	struct node *n;
-	DAT_PZ_HANDLE pz;
+	DAT_PZ_HANDLE handle;
 	struct mem m, derived;
 	DAT_RMR_HANDLE rmr;
 	DAT_EP_HANDLE ep;
-	struct grant grant[KINDS];
+	struct grant grant[N_KINDS];
 };
 
 static struct node node[2];
-static struct zone zone[ZONES];
+static struct pz pzs[N_PZS];
 
 static DAT_DTO_COOKIE cookie_of(uint64_t n)
 {
@@ -33,18 +33,18 @@ static DAT_DTO_COOKIE cookie_of(uint64_t n)
 }
 
 /* Makes an LMR of another one of this IA, in any PZ. */
-static void derive(struct zone *z, const struct zone *of)
+static void derive(struct pz *pz, const struct pz *of)
 {
 	const DAT_REGION_DESCRIPTION region = { .for_lmr_handle = of->m.lmr };
 
-	z->derived = of->m;
+	pz->derived = of->m;
 #if DAT_VERSION_MAJOR >= 2
-	OK(dat_lmr_create(z->n->ia, DAT_MEM_TYPE_LMR, region, 0, z->pz, DAT_MEM_PRIV_ALL_FLAG,
-			  DAT_VA_TYPE_VA, &z->derived.lmr, &z->derived.lmr_context,
-			  &z->derived.rmr_context, NULL, NULL));
+	OK(dat_lmr_create(pz->n->ia, DAT_MEM_TYPE_LMR, region, 0, pz->handle, DAT_MEM_PRIV_ALL_FLAG,
+			  DAT_VA_TYPE_VA, &pz->derived.lmr, &pz->derived.lmr_context,
+			  &pz->derived.rmr_context, NULL, NULL));
 #else
-	OK(dat_lmr_create(z->n->ia, DAT_MEM_TYPE_LMR, region, 0, z->pz, DAT_MEM_PRIV_ALL_FLAG,
-			  &z->derived.lmr, &z->derived.lmr_context, &z->derived.rmr_context,
+	OK(dat_lmr_create(pz->n->ia, DAT_MEM_TYPE_LMR, region, 0, pz->handle, DAT_MEM_PRIV_ALL_FLAG,
+			  &pz->derived.lmr, &pz->derived.lmr_context, &pz->derived.rmr_context,
 			  NULL, NULL));
 #endif
 }
@@ -54,53 +54,54 @@ static struct grant grant_of(const struct mem *m)
 	return (struct grant){ (uintptr_t)m->base, PART, m->rmr_context };
 }
 
-static void zones_open(struct pair *p)
+static void pzs_open(struct pair *p)
 {
 	int i;
 
 	for (i = 0; i < 2; i++)
 		node_open(&node[i]);
-	for (i = 0; i < ZONES; i++) {
-		struct zone *z = &zone[i];
+	for (i = 0; i < N_PZS; i++) {
+		struct pz *pz = &pzs[i];
 
-		z->n = &node[i == 2];
-		OK(dat_pz_create(z->n->ia, &z->pz));
-		mem_get_with(z->n, z->pz, &z->m, PART, DAT_MEM_PRIV_ALL_FLAG);
-		memset(z->m.base, 0xa0 + i, PART);
-		OK(dat_rmr_create(z->pz, &z->rmr));
-		z->ep = link_in(p, z->n, z->pz);
+		pz->n = &node[i == 2];
+		OK(dat_pz_create(pz->n->ia, &pz->handle));
+		mem_get_with(pz->n, pz->handle, &pz->m, PART, DAT_MEM_PRIV_ALL_FLAG);
+		memset(pz->m.base, 0xa0 + i, PART);
+		OK(dat_rmr_create(pz->handle, &pz->rmr));
+		pz->ep = link_in(p, pz->n, pz->handle);
 	}
-	derive(&zone[0], &zone[1]);
-	derive(&zone[1], &zone[0]);
-	derive(&zone[2], &zone[2]);
-	for (i = 0; i < ZONES; i++) {
-		struct zone *z = &zone[i];
+	derive(&pzs[0], &pzs[1]);
+	derive(&pzs[1], &pzs[0]);
+	derive(&pzs[2], &pzs[2]);
+	for (i = 0; i < N_PZS; i++) {
+		struct pz *pz = &pzs[i];
 
-		z->grant[PLAIN] = grant_of(&z->m);
-		z->grant[DERIVED] = grant_of(&z->derived);
-		z->grant[GRANTED] = grant_of(&z->m);
-		OK(bind_part(z->rmr, &z->m, 0, PART, PRIV_BOTH, z->ep, 1, &z->grant[GRANTED].rmr_context));
-		expect_bind(z->n->req, z->rmr, 1, DAT_DTO_SUCCESS);
+		pz->grant[PLAIN] = grant_of(&pz->m);
+		pz->grant[DERIVED] = grant_of(&pz->derived);
+		pz->grant[GRANTED] = grant_of(&pz->m);
+		OK(bind_part(pz->rmr, &pz->m, 0, PART, PRIV_BOTH, pz->ep, 1,
+			     &pz->grant[GRANTED].rmr_context));
+		expect_bind(pz->n->req, pz->rmr, 1, DAT_DTO_SUCCESS);
 	}
 }
 
-static void zones_close(struct pair *p)
+static void pzs_close(struct pair *p)
 {
 	int i;
 
-	for (i = 0; i < ZONES; i++) {
-		struct zone *z = &zone[i];
+	for (i = 0; i < N_PZS; i++) {
+		struct pz *pz = &pzs[i];
 
-		pair_unlink(p, z->n, z->ep);
-		OK(dat_ep_free(z->ep));
-		FAILS(dat_pz_free(z->pz), DAT_INVALID_STATE);
-		OK(dat_rmr_free(z->rmr));
-		FAILS(dat_pz_free(z->pz), DAT_INVALID_STATE);
-		OK(dat_lmr_free(z->derived.lmr));
+		pair_unlink(p, pz->n, pz->ep);
+		OK(dat_ep_free(pz->ep));
+		FAILS(dat_pz_free(pz->handle), DAT_INVALID_STATE);
+		OK(dat_rmr_free(pz->rmr));
+		FAILS(dat_pz_free(pz->handle), DAT_INVALID_STATE);
+		OK(dat_lmr_free(pz->derived.lmr));
 	}
-	for (i = 0; i < ZONES; i++) {
-		mem_put(&zone[i].m);
-		OK(dat_pz_free(zone[i].pz));
+	for (i = 0; i < N_PZS; i++) {
+		mem_put(&pzs[i].m);
+		OK(dat_pz_free(pzs[i].handle));
 	}
 	for (i = 0; i < 2; i++)
 		node_close(&node[i]);
@@ -108,7 +109,7 @@ static void zones_close(struct pair *p)
 
 /* Local: each segment must be of the EP's PZ */
 
-static void ops_fail(const struct zone *of, DAT_LMR_TRIPLET *iov, DAT_COUNT n)
+static void ops_fail(const struct pz *of, DAT_LMR_TRIPLET *iov, DAT_COUNT n)
 {
 	const DAT_RMR_TRIPLET remote = remote_segment(&of->grant[PLAIN], 0, n * 16);
 	const DAT_COMPLETION_FLAGS none = DAT_COMPLETION_DEFAULT_FLAG;
@@ -126,14 +127,15 @@ static void ops_fail(const struct zone *of, DAT_LMR_TRIPLET *iov, DAT_COUNT n)
 #endif
 }
 
-static void segments_fail(const struct zone *of, const struct zone *other)
+static void segments_fail(const struct pz *of, const struct pz *other)
 {
 	const struct mem *const wrong[] = { &other->m, &other->derived };
 	size_t i;
 
 	for (i = 0; i < 2; i++) {
 		DAT_LMR_TRIPLET iov[2] = {
-			mem_segment(wrong[i], 0, 16), mem_segment(&of->m, 0, 16),
+			mem_segment(wrong[i], 0, 16),
+			mem_segment(&of->m, 0, 16),
 		};
 
 		ops_fail(of, iov, 1);
@@ -149,20 +151,20 @@ static void binds_fail(int rmr, int lmr, int ep)
 {
 	DAT_RMR_CONTEXT none;
 
-	FAILS(bind_part(zone[rmr].rmr, &zone[lmr].m, 0, PART, PRIV_BOTH, zone[ep].ep, 1, &none),
+	FAILS(bind_part(pzs[rmr].rmr, &pzs[lmr].m, 0, PART, PRIV_BOTH, pzs[ep].ep, 1, &none),
 	      DAT_PROTECTION_VIOLATION);
-	FAILS(bind_part(zone[rmr].rmr, &zone[lmr].derived, 0, PART, PRIV_BOTH, zone[ep].ep, 1, &none),
+	FAILS(bind_part(pzs[rmr].rmr, &pzs[lmr].derived, 0, PART, PRIV_BOTH, pzs[ep].ep, 1, &none),
 	      DAT_PROTECTION_VIOLATION);
 }
 
 #if DAT_VERSION_MAJOR >= 2
-static void reads_fail(const struct zone *of, const struct zone *other)
+static void reads_fail(const struct pz *of, const struct pz *other)
 {
 	const DAT_RMR_TRIPLET remote = remote_segment(&of->grant[PLAIN], 0, 16);
 	DAT_RMR_TRIPLET local;
 	int kind;
 
-	for (kind = 0; kind < KINDS; kind++) {
+	for (kind = 0; kind < N_KINDS; kind++) {
 		local = remote_segment(&other->grant[kind], 0, 16);
 		FAILS(dat_ep_post_rdma_read_to_rmr(of->ep, &local, cookie_of(1), &remote,
 						   DAT_COMPLETION_DEFAULT_FLAG),
@@ -175,44 +177,44 @@ static void local_server(struct pair *p)
 {
 	int ep, lmr, rmr;
 
-	zones_open(p);
-	for (ep = 0; ep < ZONES; ep++)
-		for (lmr = 0; lmr < ZONES; lmr++) {
+	pzs_open(p);
+	for (ep = 0; ep < N_PZS; ep++)
+		for (lmr = 0; lmr < N_PZS; lmr++) {
 			if (ep != lmr) {
-				segments_fail(&zone[ep], &zone[lmr]);
+				segments_fail(&pzs[ep], &pzs[lmr]);
 #if DAT_VERSION_MAJOR >= 2
-				reads_fail(&zone[ep], &zone[lmr]);
+				reads_fail(&pzs[ep], &pzs[lmr]);
 #endif
-				FAILS(unbind(zone[lmr].rmr, &zone[lmr].m, zone[ep].ep, 1),
+				FAILS(unbind(pzs[lmr].rmr, &pzs[lmr].m, pzs[ep].ep, 1),
 				      DAT_PROTECTION_VIOLATION);
 			}
-			for (rmr = 0; rmr < ZONES; rmr++)
+			for (rmr = 0; rmr < N_PZS; rmr++)
 				if (ep != lmr || lmr != rmr)
 					binds_fail(rmr, lmr, ep);
 		}
-	for (ep = 0; ep < ZONES; ep++) {
-		expect_quiet(zone[ep].n->req);
-		expect_quiet(zone[ep].n->recv);
+	for (ep = 0; ep < N_PZS; ep++) {
+		expect_quiet(pzs[ep].n->req);
+		expect_quiet(pzs[ep].n->recv);
 	}
 	pair_sync(p);
-	zones_close(p);
+	pzs_close(p);
 }
 
 /* The peer of the EPs of all PZs; its own objects are in one PZ. */
-static void peers_open(struct pair *p, struct node *n, DAT_EP_HANDLE ep[ZONES])
+static void peers_open(struct pair *p, struct node *n, DAT_EP_HANDLE ep[N_PZS])
 {
 	int i;
 
 	node_open(n);
-	for (i = 0; i < ZONES; i++)
+	for (i = 0; i < N_PZS; i++)
 		ep[i] = link_in(p, n, n->pz);
 }
 
-static void peers_close(struct pair *p, struct node *n, DAT_EP_HANDLE ep[ZONES])
+static void peers_close(struct pair *p, struct node *n, DAT_EP_HANDLE ep[N_PZS])
 {
 	int i;
 
-	for (i = 0; i < ZONES; i++) {
+	for (i = 0; i < N_PZS; i++) {
 		pair_unlink(p, n, ep[i]);
 		OK(dat_ep_free(ep[i]));
 	}
@@ -221,7 +223,7 @@ static void peers_close(struct pair *p, struct node *n, DAT_EP_HANDLE ep[ZONES])
 
 static void local_client(struct pair *p)
 {
-	DAT_EP_HANDLE ep[ZONES];
+	DAT_EP_HANDLE ep[N_PZS];
 	struct node n;
 
 	peers_open(p, &n, ep);
@@ -236,7 +238,7 @@ static void ended(DAT_EVD_HANDLE evd, DAT_EP_HANDLE ep)
 	DAT_COUNT more;
 
 	OK(dat_evd_wait(evd, pair_scaled(PAIR_LIMIT) * 1000, 1, &event, &more));
-	CHECK(event.event_data.connect_event_data.ep_handle == ep, "of another EP");
+	CHECK(event.event_data.connect_event_data.ep_handle == ep, "wrong EP");
 	SAME(ep_state(ep), DAT_EP_STATE_DISCONNECTED);
 }
 
@@ -247,26 +249,26 @@ static void remote_server(struct pair *p)
 	int i, j, kind, reads;
 	DAT_EP_HANDLE ep;
 
-	zones_open(p);
-	for (i = 0; i < ZONES; i++)
-		pair_send(p, zone[i].grant, sizeof(zone[i].grant));
-	for (i = 0; i < ZONES; i++)
-		for (j = 0; j < ZONES; j++)
-			for (kind = 0; kind < KINDS * (i != j); kind++)
+	pzs_open(p);
+	for (i = 0; i < N_PZS; i++)
+		pair_send(p, pzs[i].grant, sizeof(pzs[i].grant));
+	for (i = 0; i < N_PZS; i++)
+		for (j = 0; j < N_PZS; j++)
+			for (kind = 0; kind < N_KINDS * (i != j); kind++)
 				for (reads = 0; reads < 2; reads++) {
-					ep = link_in(p, zone[i].n, zone[i].pz);
+					ep = link_in(p, pzs[i].n, pzs[i].handle);
 					pair_sync(p);
 					OK(dat_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG));
-					ended(zone[i].n->conn, ep);
+					ended(pzs[i].n->conn, ep);
 					OK(dat_ep_free(ep));
 				}
 	pair_sync(p);
-	for (i = 0; i < ZONES; i++) {
+	for (i = 0; i < N_PZS; i++) {
 		/* the bytes come from the peer of this PZ alone */
-		SAME(zone[i].m.base[0], 0xb0 + i);
-		SAME(zone[i].m.base[PART - 1], 0xa0 + i);
+		SAME(pzs[i].m.base[0], 0xb0 + i);
+		SAME(pzs[i].m.base[PART - 1], 0xa0 + i);
 	}
-	zones_close(p);
+	pzs_close(p);
 }
 
 /* All operations succeed on a connection of the grant's PZ. */
@@ -274,7 +276,7 @@ static void use_own(struct node *n, DAT_EP_HANDLE ep, struct mem *m, const struc
 {
 	int kind;
 
-	for (kind = 0; kind < KINDS; kind++) {
+	for (kind = 0; kind < N_KINDS; kind++) {
 		post_read(ep, m, 16, 16, 1, &g[kind], 16);
 		expect_dto(n->req, 1, DAT_DTO_SUCCESS, 16);
 	}
@@ -300,30 +302,30 @@ static void try_other(struct pair *p, struct node *n, struct mem *m, const struc
 		post_write(ep, m, 0, PART, 4, g, 0);
 	expect_event(n->req, DAT_DTO_COMPLETION_EVENT, &event);
 	CHECK(event.event_data.dto_completion_event_data.status != DAT_DTO_SUCCESS,
-	      "the context is of another zone");
+	      "the context is of another PZ");
 	ended(n->conn, ep);
 	SAME(m->base[0], 0xcc);
-	pair_sync(p);	/* sockets may lose the end of a connection */
+	pair_sync(p); /* sockets may lose the end of a connection */
 	OK(dat_ep_free(ep));
 }
 
 static void remote_client(struct pair *p)
 {
-	struct grant g[ZONES][KINDS];
-	DAT_EP_HANDLE ep[ZONES];
+	struct grant g[N_PZS][N_KINDS];
+	DAT_EP_HANDLE ep[N_PZS];
 	struct node n;
 	struct mem m;
 	int i, j, kind, reads;
 
 	peers_open(p, &n, ep);
 	mem_get(&n, &m, PART);
-	for (i = 0; i < ZONES; i++)
+	for (i = 0; i < N_PZS; i++)
 		pair_recv(p, g[i], sizeof(g[i]));
-	for (i = 0; i < ZONES; i++)
+	for (i = 0; i < N_PZS; i++)
 		use_own(&n, ep[i], &m, g[i], i);
-	for (i = 0; i < ZONES; i++)
-		for (j = 0; j < ZONES; j++)
-			for (kind = 0; kind < KINDS * (i != j); kind++)
+	for (i = 0; i < N_PZS; i++)
+		for (j = 0; j < N_PZS; j++)
+			for (kind = 0; kind < N_KINDS * (i != j); kind++)
 				for (reads = 0; reads < 2; reads++)
 					try_other(p, &n, &m, &g[i][PLAIN], &g[j][kind], reads);
 	expect_quiet(n.req);
@@ -333,8 +335,8 @@ static void remote_client(struct pair *p)
 }
 
 static const struct pair_case cases[] = {
-	PAIR_CASE("here", local_server, local_client),
-	PAIR_CASE("from afar", remote_server, remote_client),
+	PAIR_CASE("local operations", local_server, local_client),
+	PAIR_CASE("remote operations", remote_server, remote_client),
 };
 
 PAIR_MAIN(cases)

@@ -7,7 +7,7 @@
 # Fails unless this provider passes all tests. Needs the device rxe0, as in the guest of
 # contrib/vm.
 #
-# usage: test/interop/beside.sh [PROGRAM...]	(tests in this directory, such as dtest)
+# usage: test/interop/compare.sh [PROGRAM...]	(tests in this directory, such as dtest)
 #
 # Environment: as for lib.sh, but INTEROP_SECONDS is 30 times DAT_TEST_SCALE by default, because
 # some programs wait forever on OFED's provider.
@@ -52,15 +52,15 @@ row()
 # rows - reads results and joins OFED's and this provider's into one row
 rows()
 {
-	local which name verdict seconds said
+	local which name verdict seconds text
 	local -A ofed=()
 
 	while IFS='|' read -r which name verdict seconds; do
-		printf -v said '%s %4d s' "$verdict" "$seconds"
+		printf -v text '%s %4d s' "$verdict" "$seconds"
 		if [[ $which == ofed ]]; then
-			ofed[$name]=$said
+			ofed[$name]=$text
 		else
-			row "$name" "${ofed[$name]:-}" "$said"
+			row "$name" "${ofed[$name]:-}" "$text"
 			unset "ofed[$name]"
 		fi
 	done
