@@ -78,5 +78,5 @@ for link in no_such_page.3.html dat.7.html#no-such-place '#no-such-place' \
 done
 leads dat_ofi.7.html '#Fabrics' || fail "a place in the page is not found"
 
-echo "$tried links tried"
+echo "$tried links tested"
 exit $bad
