@@ -89,4 +89,24 @@ dist_man_MANS += \
 	man/man3/dat_strerror.3 \
 	man/man3/dats_get_ia_handle.3 \
 	man/man5/dat.conf.5 \
-	man/man7/dat_ofi.7
+	man/man7/dat.7 \
+	man/man7/dat2.7 \
+	man/man7/dat_event.7 \
+	man/man7/dat_ofi.7 \
+	man/man7/dat_return.7 \
+	man/man7/udat.7
+
+# All pages in HTML, with an index, in html/ of the build directory. "make html" calls it.
+EXTRA_DIST += man/make-html man/style.css test/html.sh
+ABI_TESTS += test/html.sh
+
+html-local: html/index.html
+
+html/index.html: $(dist_man_MANS) man/make-html man/style.css
+	$(AM_V_GEN)cd $(srcdir) && MANDOC='$(MANDOC)' \
+		$(SHELL) man/make-html '$(abs_top_builddir)/html' $(dist_man_MANS)
+
+.PHONY: clean-html
+clean-local: clean-html
+clean-html:
+	rm -rf html

@@ -6,6 +6,7 @@
 #include "info_caps.h"
 #include "info_conf.h"
 #include "info_count.h"
+#include "info_explain.h"
 #include "info_settings.h"
 
 #include <errno.h>
@@ -32,6 +33,7 @@ struct opts {
 	const char *device; /* NULL: all IAs */
 	bool list, conf, caps, settings, json;
 	pid_t counters;		/* process to query for counters; 0: none */
+	const char *explain;	/* number or name to explain */
 };
 
 /* An opened IA and its attributes. */
@@ -68,6 +70,8 @@ static const char help_text[] =
 	"                       the states in which it can be modified, the source in\n"
 	"                       libfabric and what the provider adds; the name of an IA may\n"
 	"                       follow the options\n"
+	"      --explain CODE   explain an event number or return code, such as 0x4003 or\n"
+	"                       DAT_CONNECTION_EVENT_BROKEN\n"
 	"      --settings       print the provider's settings and the origin of each\n"
 	"  -j, --json           print JSON\n"
 	"  -h, --help           print this help\n"
@@ -442,6 +446,7 @@ enum {
 	OPT_CONF = 256,
 	OPT_CAPS,
 	OPT_COUNTERS,
+	OPT_EXPLAIN,
 	OPT_SETTINGS,
 };
 
@@ -451,6 +456,7 @@ static const struct option long_options[] = {
 	{ "counters", required_argument, NULL, OPT_COUNTERS },
 	{ "conf", no_argument, NULL, OPT_CONF },
 	{ "capabilities", no_argument, NULL, OPT_CAPS },
+	{ "explain", required_argument, NULL, OPT_EXPLAIN },
 	{ "settings", no_argument, NULL, OPT_SETTINGS },
 	{ "json", no_argument, NULL, 'j' },
 	{ "help", no_argument, NULL, 'h' },
@@ -481,6 +487,17 @@ static int show_counters(pid_t pid)
 	return EXIT_FAILURE;
 }
 
+static int show_explained(const char *text)
+{
+	if (explain(stdout, text))
+		return EXIT_SUCCESS;
+	fprintf(stderr,
+		"datinfo: DAT %s has no event and no return code \"%s\"; hexadecimal numbers begin "
+		"with 0x\n",
+		API_TEXT, text);
+	return EXIT_USAGE;
+}
+
 /* Returns -1 to continue, else the exit status. */
 static int parse(int argc, char **argv, struct opts *opts)
 {
@@ -503,6 +520,9 @@ static int parse(int argc, char **argv, struct opts *opts)
 			break;
 		case OPT_CAPS:
 			opts->caps = true;
+			break;
+		case OPT_EXPLAIN:
+			opts->explain = optarg;
 			break;
 		case OPT_SETTINGS:
 			opts->settings = true;
@@ -538,6 +558,8 @@ int main(int argc, char **argv)
 		return status;
 	if (opts.counters)
 		return show_counters(opts.counters);
+	if (opts.explain)
+		return show_explained(opts.explain);
 	if (registry_read(&registry))
 		status = EXIT_FAILURE;
 	else if (opts.settings)

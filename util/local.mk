@@ -37,7 +37,9 @@ datinfo_files = \
 	util/info_settings.c \
 	util/info_settings.h \
 	util/info_count.c \
-	util/info_count.h
+	util/info_count.h \
+	util/info_explain.c \
+	util/info_explain.h
 
 datperf_files = \
 	util/dat_text.c \
@@ -91,6 +93,8 @@ util_unit_tests = \
 	test/unit/util/info_conf_test \
 	test/unit/util/info_settings_test \
 	test/unit/util/info_count_test \
+	test/unit/util/info_explain1_test \
+	test/unit/util/info_explain2_test \
 	test/unit/util/json_test \
 	test/unit/util/perf_loop_test \
 	test/unit/util/perf_oob_test \
@@ -118,6 +122,7 @@ util_caps_files = \
 	util/info_attr.c \
 	util/info_caps.c
 
+util_explain_files = test/unit/util/info_explain_test.c util/info_explain.c
 util_text_files = test/unit/util/dat_text_test.c util/dat_text.c
 
 test_unit_util_dat_text1_test_SOURCES = $(util_text_files)
@@ -142,6 +147,12 @@ test_unit_util_info_conf_test_SOURCES = \
 	test/unit/util/info_conf_test.c util/info_conf.c
 test_unit_util_info_conf_test_CPPFLAGS = $(util_test_cppflags)
 test_unit_util_info_conf_test_LDADD = $(CRITERION_LIBS)
+test_unit_util_info_explain1_test_SOURCES = $(util_explain_files)
+test_unit_util_info_explain1_test_CPPFLAGS = -DDAT_API=1 $(util_test_cppflags)
+test_unit_util_info_explain1_test_LDADD = libdat.la $(CRITERION_LIBS)
+test_unit_util_info_explain2_test_SOURCES = $(util_explain_files)
+test_unit_util_info_explain2_test_CPPFLAGS = -DDAT_API=2 $(util_test_cppflags)
+test_unit_util_info_explain2_test_LDADD = libdat2.la $(CRITERION_LIBS)
 test_unit_util_info_settings_test_SOURCES = \
 	test/unit/util/info_settings_test.c util/info_settings.c
 test_unit_util_info_settings_test_CPPFLAGS = -DDAT_API=2 $(util_test_cppflags)

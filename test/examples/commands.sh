@@ -40,11 +40,11 @@ fail()
 	bad=1
 }
 
-# examples PAGE - the command and configuration lines in its EXAMPLES
+# examples PAGE - the command and configuration lines in its EXAMPLES, without the C program
 examples()
 {
 	awk '/^\.Sh/ { in_examples = $2 == "EXAMPLES" }
-	     /^\.Ed/ { in_display = 0 }
+	     /^\.Ed/ || /^\/\*/ { in_display = 0 }
 	     in_display { print }
 	     in_examples && /^\.Bd -literal/ { in_display = 1 }
 	     in_examples && /^\.Dl / { print substr($0, 5) }' "$1"
@@ -107,6 +107,12 @@ command_line()
 	"datinfo --conf")
 		run "$1"
 		has out '^ofi-tcp u1.2 .* "provider=tcp" ""$' "$1" ;;
+	"datinfo --explain 0x4003")
+		run "$1"
+		has out '^  name  *DAT_CONNECTION_EVENT_NON_PEER_REJECTED$' "$1" ;;
+	"datinfo --explain DAT_INVALID_STATE_EP_NOTREADY")
+		run "$1"
+		has out '^  subtype  *0x[0-9a-f]*  DAT_INVALID_STATE_EP_NOTREADY: The EP lacks' "$1" ;;
 	"DAT_OFI_LOG=2 program")
 		run "$1"
 		has err 'tcp' "$1" ;;

@@ -18,9 +18,12 @@
 #include "pages/dat_ep_reset.h"
 #include "pages/dat_psp_create.h"
 #include "pages/dat_psp_create_any.h"
+#include "pages/dat_psp_query.h"
 #include "pages/dat_rsp_create.h"
+#include "pages/dat_rsp_query.h"
 #if DAT_VERSION_MAJOR >= 2
 #include "pages/dat_csp_create.h"
+#include "pages/dat_csp_query.h"
 #include "pages/dat_ep_common_connect.h"
 #endif
 
@@ -186,6 +189,28 @@ CLAUSE("dat_rsp_create")
 	FAILS(accept_at(n->ia, fresh_qualifier(), node_ep(n, NULL), n->recv), DAT_INVALID_HANDLE);
 }
 
+CLAUSE("dat_psp_query")
+{
+	DAT_CONN_QUAL chosen, qual = 0;
+	DAT_PSP_HANDLE psp;
+
+	OK(dat_psp_create_any(n->ia, &chosen, n->cr, DAT_PSP_CONSUMER_FLAG, &psp));
+	OK(qualifier_of(psp, &qual));
+	SAME(qual, chosen);
+	FAILS(qualifier_of(n->pz, &qual), DAT_INVALID_HANDLE);
+}
+
+CLAUSE("dat_rsp_query")
+{
+	DAT_EP_HANDLE ep = node_ep(n, NULL);
+	DAT_RSP_HANDLE rsp;
+
+	OK(dat_rsp_create(n->ia, fresh_qualifier(), ep, n->cr, &rsp));
+	OK(free_rsp_and_ep(rsp));
+	FAILS(dat_ep_free(ep), DAT_INVALID_HANDLE);
+	FAILS(free_rsp_and_ep(rsp), DAT_INVALID_HANDLE);
+}
+
 /* Connecting */
 
 CLAUSE("dat_ep_connect")
@@ -272,6 +297,23 @@ CLAUSE("dat_csp_create")
 	OK(dat_get_handle_type(csp, &type));
 	SAME(type, DAT_HANDLE_TYPE_CSP);
 	FAILS(listen_at(n->ia, port, n->cr, &second), DAT_PORT_IN_USE);
+}
+
+CLAUSE("dat_csp_query")
+{
+	const char *text;
+	DAT_CSP_HANDLE csp;
+	char wanted[16];
+	DAT_RETURN ret;
+
+	host_of(n);
+	snprintf(wanted, sizeof(wanted), "port %d\n", listen_first(n, &csp));
+	capture(1);
+	ret = close_port(csp);
+	text = captured();
+	OK(ret);
+	CHECK(!strcmp(text, wanted), "\"%s\", not \"%s\"", text, wanted);
+	FAILS(close_port(csp), DAT_INVALID_HANDLE);
 }
 
 CLAUSE("dat_ep_common_connect")

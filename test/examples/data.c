@@ -10,12 +10,15 @@
 #include "pages/dat_ep_recv_query.h"
 #include "pages/dat_ep_set_watermark.h"
 #include "pages/dat_lmr_create.h"
+#include "pages/dat_lmr_query.h"
 #include "pages/dat_lmr_sync_rdma_read.h"
 #include "pages/dat_lmr_sync_rdma_write.h"
 #include "pages/dat_rmr_bind.h"
 #include "pages/dat_rmr_create.h"
+#include "pages/dat_rmr_query.h"
 #include "pages/dat_srq_create.h"
 #include "pages/dat_srq_post_recv.h"
+#include "pages/dat_srq_resize.h"
 #include "pages/dat_srq_set_lw.h"
 #if DAT_VERSION_MAJOR >= 2
 #include "pages/dat_ep_post_rdma_read_to_rmr.h"
@@ -220,6 +223,21 @@ CLAUSE("dat_lmr_sync_rdma_write")
 	FAILS(wait_written(n->ia, &written, c.b.recv), DAT_ABORT);
 }
 
+CLAUSE("dat_lmr_query")
+{
+	DAT_LMR_TRIPLET segment;
+	struct couple c;
+
+	couple_open(n, &c);
+	OK(whole_lmr(c.m.lmr, &segment));
+	SAME(segment.segment_length, COUPLE_MEMORY);
+	CHECK(segment.virtual_address == address_of(&c.m, 0), "wrong address");
+	OK(dat_ep_post_recv(c.b.ep, 1, &segment, cookie_of(1), DAT_COMPLETION_DEFAULT_FLAG));
+	post_send(c.a.ep, &c.m, 0, 64, 2);
+	expect_dto(c.b.recv, 1, DAT_DTO_SUCCESS, 64);
+	FAILS(whole_lmr(n->pz, &segment), DAT_INVALID_HANDLE);
+}
+
 /* RMRs */
 
 /* Grants the second half to the peer of @e, by the example of dat_rmr_bind; returns the context. */
@@ -259,6 +277,19 @@ CLAUSE("dat_rmr_create")
 	for (k = 0; k < COUNT(rmrs); k++)
 		granted(&c, &c.a, rmrs[k]);
 	FAILS(make_rmrs(n->recv, rmrs, COUNT(rmrs)), DAT_INVALID_HANDLE);
+}
+
+CLAUSE("dat_rmr_query")
+{
+	DAT_RMR_HANDLE rmr;
+	struct couple c;
+
+	couple_open(n, &c);
+	OK(dat_rmr_create(n->pz, &rmr));
+	SAME(is_bound(rmr), DAT_FALSE);
+	granted(&c, &c.a, rmr);
+	SAME(is_bound(rmr), DAT_TRUE);
+	SAME(is_bound(n->pz), DAT_FALSE);
 }
 
 CLAUSE("dat_rmr_create/INSUFFICIENT_RESOURCES")
@@ -465,4 +496,25 @@ CLAUSE("dat_srq_set_lw")
 	}
 	event.event_data.asynch_error_event_data.dat_handle = c.b.ep;
 	FAILS(refill(&event, 2, post_spare), DAT_INVALID_PARAMETER);
+}
+
+CLAUSE("dat_srq_resize")
+{
+	DAT_SRQ_PARAM param;
+	DAT_SRQ_HANDLE srq;
+	struct couple c;
+	DAT_COUNT k;
+
+	srq = couple_with(n, &c);
+	OK(dat_srq_query(srq, DAT_SRQ_FIELD_ALL, &param));
+	for (k = 1; k < param.max_recv_dtos; k++)
+		post_buffer(srq, &c.m, HALF);
+	OK(double_srq(srq));
+	OK(dat_srq_query(srq, DAT_SRQ_FIELD_ALL, &param));
+	SAME(param.max_recv_dtos, k);
+	post_buffer(srq, &c.m, HALF);
+	OK(double_srq(srq));
+	OK(dat_srq_query(srq, DAT_SRQ_FIELD_ALL, &param));
+	CHECK(param.max_recv_dtos >= 2 * k, "%d", param.max_recv_dtos);
+	FAILS(double_srq(n->pz), DAT_INVALID_HANDLE);
 }

@@ -5,10 +5,13 @@
 
 #include "pages/dat_cno_create.h"
 #include "pages/dat_cno_modify_agent.h"
+#include "pages/dat_cno_query.h"
 #include "pages/dat_cno_wait.h"
+#include "pages/dat_evd_clear_unwaitable.h"
 #include "pages/dat_evd_create.h"
 #include "pages/dat_evd_dequeue.h"
 #include "pages/dat_evd_disable.h"
+#include "pages/dat_evd_modify_cno.h"
 #include "pages/dat_evd_post_se.h"
 #include "pages/dat_evd_resize.h"
 #include "pages/dat_evd_set_unwaitable.h"
@@ -209,6 +212,22 @@ CLAUSE("dat_evd_set_unwaitable")
 	FAILS(handle_events(n->pz, handle_one), DAT_INVALID_HANDLE);
 }
 
+CLAUSE("dat_evd_clear_unwaitable")
+{
+	DAT_EVD_HANDLE evd = evd_of(n, DAT_HANDLE_NULL);
+	DAT_EVENT event;
+	DAT_COUNT more;
+
+	handled_reset();
+	OK(dat_evd_set_unwaitable(evd));
+	put_se(evd, 1);
+	put_se(evd, 2);
+	OK(make_waitable(evd, handle_one));
+	expect_handled(2, 3);
+	FAILS(dat_evd_wait(evd, 0, 1, &event, &more), DAT_TIMEOUT_EXPIRED);
+	FAILS(make_waitable(n->pz, handle_one), DAT_INVALID_HANDLE);
+}
+
 static DAT_EVD_HANDLE burst;
 
 static void handle_and_post_more(const DAT_EVENT *event)
@@ -269,6 +288,19 @@ CLAUSE("dat_cno_create")
 	FAILS(make_evds(n->pz, &cno, &requests, &conns), DAT_INVALID_HANDLE);
 }
 
+CLAUSE("dat_evd_modify_cno")
+{
+	DAT_CNO_HANDLE first = object(n, DAT_HANDLE_TYPE_CNO), second;
+	DAT_EVD_HANDLE evds[2] = { evd_of(n, first), evd_of(n, first) };
+
+	OK(dat_cno_create(n->ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &second));
+	OK(replace_cno(first, second, evds, 2));
+	put_se(evds[1], 1);
+	expect_hint(second, evds[1]);
+	FAILS(dat_cno_free(first), DAT_INVALID_HANDLE);
+	FAILS(replace_cno(second, n->pz, evds, 2), DAT_INVALID_HANDLE);
+}
+
 static void *serve_thread(void *arg)
 {
 	struct waiting *w = arg;
@@ -304,6 +336,27 @@ static void serve_evd(DAT_EVD_HANDLE evd)
 
 	while (dat_evd_dequeue(evd, &event) == DAT_SUCCESS)
 		handle_one(&event);
+}
+
+static void post_instance(DAT_PVOID instance, DAT_EVD_HANDLE evd)
+{
+	(void)evd;
+	sem_post(instance);
+}
+
+CLAUSE("dat_cno_query")
+{
+	DAT_OS_WAIT_PROXY_AGENT agent = { &handled.number, post_instance };
+	DAT_CNO_HANDLE cno = object(n, DAT_HANDLE_TYPE_CNO);
+
+	handled_reset();
+	SAME(agent_is_set(cno), DAT_FALSE);
+	OK(dat_cno_modify_agent(cno, agent));
+	SAME(agent_is_set(cno), DAT_TRUE);
+	put_se(evd_of(n, cno), 0);
+	expect_handled(1, 0);
+	SAME(agent_is_set(cno), DAT_FALSE);
+	SAME(agent_is_set(n->pz), DAT_FALSE);
 }
 
 CLAUSE("dat_cno_modify_agent")

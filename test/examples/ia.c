@@ -8,9 +8,15 @@
 #include "pages/dat_ia_open.h"
 #include "pages/dat_ia_openv.h"
 #include "pages/dat_ia_query.h"
+#include "pages/dat_provider_init.h"
+#include "pages/dat_pz_query.h"
 #include "pages/dat_registry_list_providers.h"
 #include "pages/dat_set_consumer_context.h"
 #include "pages/dat_strerror.h"
+#if DAT_VERSION_MAJOR >= 2
+#include "pages/dat_registry_providers_related.h"
+#include "pages/dats_get_ia_handle.h"
+#endif
 
 #include <string.h>
 
@@ -114,6 +120,57 @@ CLAUSE("dat_registry_list_providers")
 	SAME(status, 0);
 	CHECK(strstr(text, line), "not listed in \"%s\"", text);
 }
+
+/* The registry directs an open to the example's function while it is registered. */
+CLAUSE("dat_provider_init")
+{
+	DAT_PROVIDER_INFO info = { .ia_name = "example-provider",
+				   .dapl_version_major = DAT_VERSION_MAJOR,
+				   .dapl_version_minor = DAT_VERSION_MINOR };
+	DAT_EVD_HANDLE async = DAT_HANDLE_NULL;
+	DAT_IA_HANDLE ia;
+
+	FAILS(dat_ia_open(info.ia_name, 1, &async, &ia), DAT_PROVIDER_NOT_FOUND);
+	dat_provider_init(&info, "");
+	FAILS(dat_ia_open(info.ia_name, 1, &async, &ia), DAT_INSUFFICIENT_RESOURCES);
+	dat_provider_fini(&info);
+	FAILS(dat_ia_open(info.ia_name, 1, &async, &ia), DAT_PROVIDER_NOT_FOUND);
+}
+
+CLAUSE("dat_pz_query")
+{
+	DAT_EVD_PARAM param;
+	DAT_EVD_HANDLE evd;
+
+	OK(evd_for_pz(n->pz, 5, &evd));
+	OK(dat_evd_query(evd, DAT_EVD_FIELD_ALL, &param));
+	CHECK(param.ia_handle == n->ia, "wrong IA");
+	CHECK(param.evd_qlen >= 5, "%d", param.evd_qlen);
+	FAILS(evd_for_pz(n->recv, 5, &evd), DAT_INVALID_HANDLE);
+}
+
+#if DAT_VERSION_MAJOR >= 2
+
+CLAUSE("dat_registry_providers_related")
+{
+	char name[DAT_NAME_MAX_LENGTH];
+
+	(void)n;
+	snprintf(name, sizeof(name), "%s", pair_ia_name());
+	SAME(is_spare(name, name), DAT_FALSE);
+	SAME(is_spare(name, "no-such-ia"), DAT_FALSE);
+}
+
+CLAUSE("dats_get_ia_handle")
+{
+	DAT_PZ_PARAM param;
+
+	OK(pz_describe(n->ia, &param));
+	CHECK(param.ia_handle == n->ia, "wrong IA");
+	FAILS(pz_describe(n->pz, &param), DAT_INVALID_HANDLE);
+}
+
+#endif
 
 CLAUSE("dat_strerror")
 {

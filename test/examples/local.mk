@@ -27,15 +27,30 @@ test_examples_examples2_CPPFLAGS = $(pair_cppflags2) -Itest/examples
 test_examples_examples2_CFLAGS = $(examples_cflags)
 test_examples_examples2_LDADD = $(conform_ldadd2)
 
+# The program in dat(7), with which two processes talk.
+hello_programs = test/examples/hello1 test/examples/hello2
+check_PROGRAMS += $(hello_programs)
+CONFORM_TESTS += test/examples/hello.sh
+test_examples_hello1_SOURCES = test/examples/hello.c
+test_examples_hello1_CPPFLAGS = $(pair_cppflags1) -Itest/examples
+test_examples_hello1_CFLAGS = $(examples_cflags)
+test_examples_hello1_LDADD = libdat.la
+test_examples_hello2_SOURCES = test/examples/hello.c
+test_examples_hello2_CPPFLAGS = $(pair_cppflags2) -Itest/examples
+test_examples_hello2_CFLAGS = $(examples_cflags)
+test_examples_hello2_LDADD = libdat2.la
+
+$(test_examples_hello1_OBJECTS) $(test_examples_hello2_OBJECTS) \
 $(test_examples_examples1_OBJECTS) $(test_examples_examples2_OBJECTS): test/examples/pages/stamp
 
 test/examples/pages/stamp: $(dist_man_MANS) test/examples/extract
 	$(AM_V_GEN)$(MKDIR_P) test/examples/pages && rm -f test/examples/pages/* && \
 	$(SHELL) $(top_srcdir)/test/examples/extract -d test/examples/pages \
-		$(top_srcdir)/man/man3/*.3 && touch $@
+		$(top_srcdir)/man/man3/*.3 $(top_srcdir)/man/man7/dat.7 && touch $@
 
 MOSTLYCLEANFILES += test/examples/pages/*
 
 EXTRA_DIST += \
 	test/examples/commands.sh \
-	test/examples/extract
+	test/examples/extract \
+	test/examples/hello.sh

@@ -68,5 +68,7 @@ EXTRA_DIST += \
 	test/fuzz/run \
 	test/fuzz/seeds
 
-clean-local:
+.PHONY: clean-fuzz
+clean-local: clean-fuzz
+clean-fuzz:
 	rm -rf test/fuzz/found test/fuzz/corpus test/fuzz/*_fuzz test/fuzz/*.log

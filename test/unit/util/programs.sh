@@ -116,6 +116,18 @@ info()
 	has out '^ofi-tcp u1.2 .* "provider=tcp" ""$'
 	has out '^ofi-shm u2.0 .* "provider=shm" ""$'
 	has out '^ofi-sockets-rdm u2.0 .* "provider=sockets endpoint=rdm" ""$'
+	DAT_OVERRIDE=/dev/null run 0 "$prog" --explain 0x4003
+	has out '^0x04003  *event of .*'"$2"'$'
+	has out 'DAT_CONNECTION_EVENT_NON_PEER_REJECTED$'
+	run 0 "$prog" --explain DAT_INVALID_HANDLE_EP
+	has out '^0x8005000c  return code of '
+	for what in 0x4009 DAT_NO_SUCH_EVENT ''; do
+		run 2 "$prog" --explain "$what"
+		one_line datinfo
+	done
+	run 2 "$prog" --explain
+	run 2 "$prog" --explain 0x4003 superfluous
+	one_line datinfo
 	DAT_OVERRIDE=/dev/null run 1 "$prog"
 	one_line datinfo
 	DAT_OVERRIDE=/dev/null run 1 "$prog" --settings
