@@ -413,16 +413,18 @@ static DOFI_INTO_CALLER bool fast_take(const struct fi_cq_data_entry *entry, str
 {
 	struct dofi_dto *dto = dofi_dto_of(entry->op_context);
 	struct dofi_ep *ep;
-	bool taken;
 
 	if (__builtin_expect(!dto, 0))
 		return false;
 	ep = dto->ep;
 	if (__builtin_expect(!dofi_mutex_try(&ep->lock), 0))
 		return false;
-	taken = fast_ended(entry, ep, dto, cq, evd, event);
+	if (__builtin_expect(!fast_ended(entry, ep, dto, cq, evd, event), 0)) {
+		dofi_mutex_unlock(&ep->lock);
+		return false;
+	}
 	dofi_mutex_unlock(&ep->lock);
-	return taken;
+	return true;
 }
 
 /* As fast_take(), where @cq is serial. Called within dofi_cq_enter(). */
@@ -474,10 +476,14 @@ static DOFI_INTO_CALLER bool poll_only(struct dofi_evd *evd, DAT_EVENT *event, s
 	taken = entry && (serial ? fast_take_serial(entry, cq, evd, event) : fast_take(entry, cq, evd, event));
 	if (serial)
 		dofi_mutex_unlock(&cq->access);
-	if (__builtin_expect(!taken && !dofi_cq_is_idle(cq, n), 0))
+	if (__builtin_expect(taken, 1)) {
+		dofi_cq_leave(cq);
+		return true;
+	}
+	if (__builtin_expect(!dofi_cq_is_idle(cq, n), 0))
 		return poll_past(evd, event, cq, n, entry);
 	dofi_cq_leave(cq);
-	return taken;
+	return false;
 }
 
 /*
