@@ -124,7 +124,7 @@ Test(log, arguments_are_not_evaluated_when_off)
 	cr_expect_eq(evaluated, 0);
 }
 
-Test(log, a_line_tells_process_subsystem_and_level)
+Test(log, a_line_has_process_subsystem_and_level)
 {
 	char expected[128];
 
