@@ -39,7 +39,7 @@ struct entry {
 static struct dofi_mutex entries_lock;
 static TAILQ_HEAD(, entry) entries = TAILQ_HEAD_INITIALIZER(entries); /* under entries_lock */
 
-/* A table function is only told the name; that the entry is thread-safe, its own tells. */
+/* DAT passes a table function the name only, so thread-safe and other entries have tables of their own. */
 static struct entry *entry_find(const char *name, bool thread_safe)
 {
 	struct entry *e;
@@ -66,8 +66,8 @@ static struct dofi_evd *existing_async_evd(const struct entry *e)
 }
 
 /*
- * What a program asks for is a minimum. One with a hundred endpoints on an SRQ asks for 8, and
- * then each of them tells of its last receive.
+ * The length that a program requests is a minimum: a program with a hundred endpoints on an SRQ
+ * requests 8, and then each endpoint reports its last receive.
  */
 #define ASYNC_QLEN 256
 

@@ -256,7 +256,7 @@ static unsigned edits(const char *a, size_t a_len, const char *b)
 	return row[b_len];
 }
 
-/* Returns the setting whose name is most like @name, or NULL. */
+/* Returns the setting with the name nearest to @name, or NULL. */
 static const struct dofi_setting *setting_like(const char *name, size_t len)
 {
 	const struct dofi_setting *s, *best = NULL;

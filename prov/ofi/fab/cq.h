@@ -13,7 +13,7 @@
 #include <rdma/fi_errno.h>
 #include <stdatomic.h>
 
-/* Most completions that one read brings. */
+/* The maximum of completions per read. */
 #define DOFI_CQ_BATCH 16
 
 /* Which thread reads a CQ. */

@@ -92,7 +92,7 @@ static void choose_native(struct dofi_fabric_choice *choice, struct dofi_query q
 	info->domain_attr->threading = FI_THREAD_COMPLETION;
 }
 
-/* For a fabric whose addresses are names: replaces the address in @info, as the endpoints get their names later. */
+/* If the fabric's addresses are names: replaces the address in @info, as the endpoints get their names later. */
 static int address_replace(struct fi_info *info, const char *text)
 {
 	const struct addrinfo hints = { .ai_flags = AI_NUMERICHOST, .ai_socktype = SOCK_DGRAM };

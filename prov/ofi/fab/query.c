@@ -276,7 +276,7 @@ static int info_find(const struct dofi_params *params, const struct dofi_query *
 	return ret;
 }
 
-/* Finds a connectionless fabric, and then asks for what that one needs. */
+/* Finds a connectionless fabric, and then asks for what this fabric needs. */
 static int rdm_find(const struct dofi_params *params, struct dofi_query *q, struct fi_info **info)
 {
 	struct dofi_params same = *params;

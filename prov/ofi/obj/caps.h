@@ -10,7 +10,7 @@
 /* Most segments of any operation on any fabric; sizes the slots. */
 #define DOFI_MAX_IOV 8
 
-/* The call whose structure has the member: dat_ia_query, or dat_ep_query and dat_ep_modify. */
+/* The call with the member in its structure: dat_ia_query, or dat_ep_query and dat_ep_modify. */
 enum dofi_cap_of {
 	DOFI_CAP_IA,
 	DOFI_CAP_PROVIDER,

@@ -104,7 +104,7 @@ struct dofi_ep {
 	void *opening;			/* the transport's state of an endpoint that a thread is opening, or NULL */
 	unsigned attempt;		/* which of the qualifier's ports is being tried */
 	void *accepting;		/* the transport's part of the request being accepted */
-	struct dofi_timer timer;	/* of the attempt; later of a peer whose end the fabric does not report */
+	struct dofi_timer timer;	/* of the attempt; later of a peer if the fabric does not report its end */
 	struct dofi_watch watch;
 	uint32_t received;		/* rq.head when the timer was started */
 	struct sockaddr_storage local;

@@ -201,8 +201,8 @@ static void judge_loss(struct dofi_ep *ep)
 }
 
 /*
- * Whether data may be lost: not if a graceful end has waited for all requests, whose data must arrive,
- * however long the peer takes.
+ * Returns whether data may be lost: not if a graceful disconnect has waited for all requests. Their data must
+ * arrive, however long the peer takes.
  */
 static bool may_lose_data(struct dofi_ep *ep)
 {

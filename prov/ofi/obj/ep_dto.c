@@ -147,7 +147,7 @@ static bool is_given_back(const struct dofi_dto *dto, int err)
 }
 
 /*
- * A receive is flushed when an attempt fails, whose event is about to come (dofi_dto_recall()). A
+ * A receive is flushed when an attempt fails; its event is about to come (dofi_dto_recall()). A
  * receive that failed for a reason of its own got a message, so the connection exists.
  */
 static __attribute__((noinline)) void fail_early(struct dofi_ep *ep, struct dofi_dto *dto, int err)

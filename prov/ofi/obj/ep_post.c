@@ -136,7 +136,7 @@ __attribute__((noinline)) void dofi_ep_make_room(struct dofi_ep *ep)
 	dofi_queue_extend(&ep->sq, ep);
 }
 
-/* Posts a request whose arguments are checked, except its segments. */
+/* Posts a request. The arguments are checked, except the segments. */
 static DOFI_INTO_CALLER DAT_RETURN post(struct dofi_ep *ep, uint8_t kind, const struct dofi_post *p)
 {
 	struct dofi_dto *dto;

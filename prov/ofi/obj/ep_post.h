@@ -48,7 +48,7 @@ static inline uint64_t dofi_post_longest(const struct dofi_ep *ep, uint8_t kind)
 /* Posts a request of @kind, checking all of @p. */
 DAT_RETURN dofi_ep_post_request(struct dofi_ep *ep, uint8_t kind, const struct dofi_post *p);
 
-/* Posts a request of the extension, whose number of segments, pointers and flags are checked. */
+/* Posts a request of the extension. The caller has checked the number of segments, pointers and flags. */
 DAT_RETURN dofi_ep_post_ext(struct dofi_ep *ep, uint8_t kind, const struct dofi_post *p);
 
 /* Posts a request of one segment @s, without flags; @remote is NULL for sends. */

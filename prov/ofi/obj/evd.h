@@ -98,7 +98,7 @@ struct dofi_evd {
 		uint64_t wait, blocked, notify;
 		/* dequeues that took an event from the queue, straight from the fabric, or none */
 		uint64_t found, straight, not_found;
-		uint64_t poll;		/* polls of the fabric, except those whose event came straight */
+		uint64_t poll;		/* polls of the fabric, except those that returned an event directly */
 		uint64_t connection, completion; /* events queued */
 	} count_of;
 	uint64_t base[DOFI_EVD_COUNTERS]; /* values at the last reset: counters.c; under the lock */

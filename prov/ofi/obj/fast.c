@@ -375,7 +375,7 @@ static DOFI_INTO_CALLER bool fast_requested(struct dofi_ep *ep, struct dofi_dto 
 	return true;
 }
 
-/* Completes a receive whose message has no remote CQ data. */
+/* Completes a receive of a message without remote CQ data. */
 static DOFI_INTO_CALLER bool fast_received(const struct fi_cq_data_entry *entry,
 						 struct dofi_ep *ep, struct dofi_dto *dto,
 						 struct dofi_evd *evd, DAT_EVENT *event)

@@ -19,7 +19,7 @@ struct dofi_part {
 /*
  * What one bind grants: a registration of its own, made when the bind is posted, so that its key is
  * known then. It is pending until its turn among the EP's requests; then it replaces the grant
- * before it, whose registration is closed, which revokes that grant.
+ * before it, and the registration of that grant is closed, which revokes it.
  */
 struct dofi_bind {
 	struct dofi_rmr *rmr;		/* NULL when the RMR was freed; under the PZ's rmr_lock */

@@ -21,13 +21,13 @@ struct dofi_srq {
 	struct dofi_obj obj;
 	struct dofi_pz *pz;
 	DAT_COUNT max_recv_iov;
-	struct dofi_unread given;	/* buffers that EPs have, or whose events are not dequeued */
+	struct dofi_unread given;	/* buffers that EPs have, or with events that are not dequeued */
 
 	struct dofi_mutex lock;		/* the fields below; taken under an EP's lock */
 	struct dofi_queue queue;	/* buffers; their LMRs are checked again when they are taken */
 	DAT_COUNT low_watermark;
 	bool low_armed;			/* falling below it has to be reported, once */
-	TAILQ_HEAD(, dofi_srq_user) line; /* EPs whose messages wait for buffers, in order */
+	TAILQ_HEAD(, dofi_srq_user) line; /* EPs with messages that wait for buffers, in order */
 };
 
 static inline struct dofi_srq *dofi_srq_check(DAT_SRQ_HANDLE handle)

@@ -194,7 +194,7 @@ struct dofi_xport {
 struct dofi_xports {
 	const struct dofi_xport *connected, *connectionless;
 	/*
-	 * Adds a second fabric, ia->local, to an IA whose connected transport is open. Returns 0,
+	 * Adds a second fabric, ia->local, to an IA with an open connected transport. Returns 0,
 	 * or a negative errno, and the IA has none. Progress thread. NULL: there is no such fabric.
 	 */
 	int (*add_local)(struct dofi_ia *ia);

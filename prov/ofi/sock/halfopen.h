@@ -22,7 +22,7 @@
 void dofi_halfopen_begin(struct dofi_progress *progress, uint16_t port);
 
 /*
- * Stops to accept connections at @port, and ends those whose request has not come. Requests that have come are
+ * Stops accepting connections at @port, and ends those without a complete request. Requests that have come are
  * handled as events before this returns. After it the passive endpoint can be closed. Not within an event.
  */
 void dofi_halfopen_end(struct dofi_progress *progress, uint16_t port);

@@ -138,8 +138,8 @@ void dofi_watch_keep_alive(int fd)
 }
 
 /*
- * Returns whether the peer's kernel has yet to acknowledge something. A live host does so at once; one whose receive
- * buffer is full answers window probes.
+ * Returns whether the peer's kernel has yet to acknowledge something. A live host does so at once, and answers window
+ * probes while its receive buffer is full.
  */
 static bool owes(const struct tcp_info *info)
 {

@@ -48,7 +48,7 @@ enum dofi_dto_kind {
 #define DOFI_DTO_RECVS                                                                      \
 	(1u << DOFI_DTO_RECV | 1u << DOFI_DTO_RECV_INVALIDATE | 1u << DOFI_DTO_RECV_IMMED |   \
 	 1u << DOFI_DTO_RECV_WRITE_IMMED)
-/* Kinds whose completions are events of the extension. */
+/* Kinds that complete with an event of the extension. */
 #define DOFI_DTO_EXTENDED                                                                   \
 	(1u << DOFI_DTO_WRITE_IMMED | DOFI_DTO_ATOMICS | 1u << DOFI_DTO_RECV_IMMED |         \
 	 1u << DOFI_DTO_RECV_WRITE_IMMED)
@@ -141,8 +141,8 @@ struct dofi_dto {
 /* In marks: an RMR's context names the memory. */
 #define DOFI_DTO_GRANTED 0x01
 /*
- * In marks: a request whose LMR or RMR was freed before the fabric got it: it fails when its turn
- * comes.
+ * In marks: the LMR or RMR of a request was freed before the fabric got the request. It fails when it is the
+ * next one in the queue.
  */
 #define DOFI_DTO_REVOKED 0x02
 /* In marks: a receive that the fabric was asked to give back; see ep_revoke.c. */
@@ -158,8 +158,8 @@ static inline uint32_t *dofi_dto_lmr(const struct dofi_dto *dto)
 }
 
 /*
- * In flags: a receive that may not use its memory, which is of another PZ than the EP's, or whose
- * LMR was freed. The fabric gets it without segments: a message that needs them finds no room, and
+ * In flags: a receive that may not use its memory: it is of another PZ than the EP's, or its LMR was
+ * freed. The fabric gets the receive without segments: a message that needs them does not fit, and
  * the receive fails with the protection error. Until the EP is of that PZ again, remote_addr is the
  * id of the PZ (0 after the LMR was freed) and remote_key the former n_iov.
  */
@@ -221,7 +221,7 @@ static inline void dofi_dto_begin(struct dofi_dto *dto, uint32_t number)
 	dto->step = DOFI_STEP_NONE;
 }
 
-/* As dofi_dto_renew(), for a plain operation, whose context is returned. */
+/* Like dofi_dto_renew(), for a plain operation. Returns the context. */
 static inline void *dofi_dto_renew_plain(struct dofi_dto *dto)
 {
 	const unsigned tag = (dto->tag + 1u) & (DOFI_DTO_GENERATIONS - 1);

@@ -12,14 +12,14 @@
 #include <stdint.h>
 
 /*
- * Any thread, no lock. Events may outlive their EP, whose memory becomes another EP: the upper half
- * of the word is the life that the count in the lower half belongs to.
+ * Any thread, no lock. Events may outlive their EP, and another EP may reuse its memory. So the upper
+ * half of the word is the generation of the EP that the count in the lower half belongs to.
  */
 struct dofi_unread {
 	_Atomic uint64_t word;
 };
 
-/* The count of a queue whose operations have no events. */
+/* The count of a queue without events for its operations. */
 extern struct dofi_unread dofi_unread_none;
 
 static inline uint32_t dofi_unread_count(const struct dofi_unread *unread)

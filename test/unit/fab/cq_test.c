@@ -1544,7 +1544,7 @@ Test(cq, with_a_guard_a_poll_reads_when_there_may_be_something)
 	dofi_cq_close(&cq);
 }
 
-#define SKIPS 256	/* as in cq.c */
+#define SKIPS 256	/* as in cq_read.c */
 
 Test(cq, with_a_guard_a_read_that_found_some_is_repeated_later)
 {

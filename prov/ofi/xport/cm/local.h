@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * CM connections within a host: AF_UNIX sockets, whose kernel reports the user at the other end.
+ * CM connections within a host: AF_UNIX sockets. The kernel reports the user at the other end.
  *
  * The name of a listener contains its qualifier; the name of a socket that connects contains the
  * address and port that a connection over TCP would have. Names are abstract: they are in no file

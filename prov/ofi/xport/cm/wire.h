@@ -82,7 +82,7 @@ struct dofi_cm_msg {
 };
 
 /*
- * Packs @msg, whose names are terminated and whose sizes are within the limits above. Returns the
+ * Packs @msg. Its names are terminated and its sizes are within the limits above. Returns the
  * number of bytes. Members that are not fields of the kind are ignored.
  */
 size_t dofi_cm_pack(unsigned char buf[DOFI_CM_MAX], const struct dofi_cm_msg *msg);

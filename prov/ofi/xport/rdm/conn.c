@@ -201,7 +201,7 @@ static bool has_hello_due(struct rdm_conn *conn)
 	return conn->hello_due;
 }
 
-/* The program may end the connection because it has seen a write whose ACK is still pending. */
+/* The program may end the connection because it has seen a write while the ACK is still pending. */
 static bool is_acking(struct rdm_conn *conn)
 {
 	return !conn->left && rdm_owes_ack(conn);

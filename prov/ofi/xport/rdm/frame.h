@@ -69,7 +69,7 @@ enum rdm_frame_kind {
 	RDM_FRAME_FETCH_ADD,		/* key, address; value 0 is added */
 	RDM_FRAME_CMP_SWAP,		/* key, address; value 0 is stored if value 1 is there */
 	/*
-	 * Ends a request, with its result. For a read: data, whose offset is the address; or
+	 * Ends a request, with its result. For a read: data, with its offset as the address; or
 	 * address and length of memory that may be read while the word at value 0 is value 1. For
 	 * an atomic: the former value in value 0.
 	 */
@@ -192,8 +192,8 @@ static inline bool rdm_bare_is_for(uint64_t bits, uint64_t conn)
 uint64_t rdm_bare_pack(const struct rdm_frame *frame);
 
 /*
- * Parses a bare frame from an untrusted peer, with @len bytes at @data, for @conn, whose last frame
- * had the number @seen. Returns 0 or -EPROTO. If the low bits of the number are not those of @seen
+ * Parses a bare frame from an untrusted peer, with @len bytes at @data, for @conn. The last frame
+ * of @conn had the number @seen. Returns 0 or -EPROTO. If the low bits of the number are not those of @seen
  * + 1, @frame->sequence is not @seen + 1. Of an ACK @frame->number is the low bits only, and there
  * is no address.
  */

@@ -97,7 +97,7 @@ static int ask(struct rdm_conn *conn, const struct dofi_dto *dto, struct rdm_fra
 }
 
 /*
- * The most bytes of a read that one ACK returns. A bare ACK has only the low bits of the request's
+ * Returns the maximum of a read's bytes per ACK. A bare ACK has only the low bits of the request's
  * number.
  */
 static size_t read_room(const struct rdm_conn *conn, const struct dofi_dto *dto)

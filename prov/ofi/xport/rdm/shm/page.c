@@ -27,7 +27,7 @@ static int random_get(void *buf, size_t len)
 	return getrandom(buf, len, 0) == (ssize_t)len ? 0 : -EIO;
 }
 
-/* Initializes the lock of the owner of @page, whose name is @name, for the process with page number @self. */
+/* Initializes the lock of the owner of @page, which has the name @name, for the process with page number @self. */
 static void robust_init(struct dofi_robust *robust, struct dofi_shm_page *page, const char *name,
 		      uint64_t self)
 {

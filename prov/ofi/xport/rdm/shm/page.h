@@ -96,7 +96,7 @@ struct dofi_shm_peer {
 };
 
 /*
- * Maps the page of a peer, or of this process, for an IA whose page is @shm. @name and @cookie may be any bytes that
+ * Maps the page of a peer, or of this process, for an IA with the page @shm. @name and @cookie may be any bytes that
  * the network brought; @name is terminated. Returns an error of dofi_shm_file_open(), or -EPROTO for another cookie.
  */
 int dofi_shm_map(const struct dofi_shm *shm, const char *name,
