@@ -380,7 +380,7 @@ static int why_nothing(const struct dofi_params *params)
 	if (strcmp(params->provider, "shm") || params->domain[0] || params->address[0] ||
 	    secure_getenv("FI_PROVIDER") || !provider_exists("shm"))
 		return -FI_ENODATA;
-	dofi_log(DOFI_ERR, DOFI_FAB, "there is too little room in /dev/shm");
+	dofi_log(DOFI_ERR, DOFI_FAB, "too little free space in /dev/shm");
 	return -ENOSPC;
 }
 

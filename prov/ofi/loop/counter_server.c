@@ -128,7 +128,7 @@ static void open_on_thread(void *arg)
 	int ret = listen_at(arg);
 
 	if (ret)
-		dofi_log(DOFI_INFO, DOFI_CORE, "counters cannot be asked for: %s", strerror(-ret));
+		dofi_log(DOFI_INFO, DOFI_CORE, "the counters are not served: %s", strerror(-ret));
 }
 
 void dofi_counter_server_open(struct dofi_counter_server *t, struct dofi_progress *progress,

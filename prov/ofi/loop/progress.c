@@ -290,7 +290,7 @@ static void failure_report(struct dofi_work *work)
 {
 	struct dofi_progress *p = DOFI_CONTAINER_OF(work, struct dofi_progress, failure_work);
 
-	dofi_log(DOFI_ERR, DOFI_FAB, "the fabric works no more: %s", fi_strerror(-p->failure));
+	dofi_log(DOFI_ERR, DOFI_FAB, "the fabric has failed: %s", fi_strerror(-p->failure));
 	p->ops->failed(p, p->failure);
 }
 

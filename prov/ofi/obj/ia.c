@@ -104,7 +104,7 @@ static size_t fabric_data_size(struct dofi_ia *ia)
 		fi_close(&pep->fid);
 	}
 	if (ret)
-		dofi_log(DOFI_ERR, DOFI_FAB, "how much private data the fabric carries: %s",
+		dofi_log(DOFI_ERR, DOFI_FAB, "querying how much private data the fabric carries: %s",
 			 fi_strerror(-ret));
 	return ret ? 0 : size;
 }

@@ -77,7 +77,7 @@ void dofi_linger_cut(int fd)
 	const struct sockaddr none = { .sa_family = AF_UNSPEC };
 
 	if (connect(fd, &none, sizeof(none)))
-		dofi_log(DOFI_INFO, DOFI_CM, "a closed connection's peer cannot be told");
+		dofi_log(DOFI_INFO, DOFI_CM, "resetting a closed connection failed");
 }
 
 static void check(struct dofi_timer *timer)

@@ -165,7 +165,7 @@ static void check(struct dofi_timer *timer)
 	getsockopt(w->fd, IPPROTO_TCP, TCP_INFO, &info, &len);
 	w->owes = owes(&info);
 	if (owed && w->owes && info.tcpi_last_ack_recv >= period_ms) {
-		dofi_log(DOFI_INFO, DOFI_CM, "a peer gives no sign of life");
+		dofi_log(DOFI_INFO, DOFI_CM, "a peer does not respond");
 		dofi_linger_cut(w->fd);
 	} else {
 		check_later(w);

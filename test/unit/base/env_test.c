@@ -161,11 +161,11 @@ Test(env, unknown_names_are_logged)
 	setenv("DAT_OFI_LO", "3", 1);
 	setenv("DAT_OFI_", "", 1);
 	log = read_settings();
-	cr_expect(strstr(log, "unknown setting DAT_OFI_TICKS_US; the nearest that there is: "
+	cr_expect(strstr(log, "unknown setting DAT_OFI_TICKS_US; the nearest setting is: "
 			      "DAT_OFI_TICK_US\n"), "%s", log);
-	cr_expect(strstr(log, "unknown setting DAT_OFI_LO; the nearest that there is: DAT_OFI_LOG\n"),
+	cr_expect(strstr(log, "unknown setting DAT_OFI_LO; the nearest setting is: DAT_OFI_LOG\n"),
 		  "%s", log);
-	cr_expect(strstr(log, "DAT_OFI_; the nearest that there is: DAT_OFI_LOG\n"), "%s", log);
+	cr_expect(strstr(log, "DAT_OFI_; the nearest setting is: DAT_OFI_LOG\n"), "%s", log);
 }
 
 /* @name is unknown, and the log suggests @meant as the nearest name. */
@@ -174,7 +174,7 @@ static void guessed(const char *name, const char *meant)
 	char expected[128];
 
 	setenv(name, "1", 1);
-	snprintf(expected, sizeof(expected), "%s; the nearest that there is: %s\n", name, meant);
+	snprintf(expected, sizeof(expected), "%s; the nearest setting is: %s\n", name, meant);
 	cr_expect(strstr(read_settings(), expected), "%s", capture.text);
 }
 

@@ -41,12 +41,12 @@ static const struct {
 	const char *text;
 } offences[OFFENCES] = {
 	[LEFT] = { DOFI_INFO, "left without a request" },
-	[SILENT] = { DOFI_WARN, "sent no whole request in time" },
-	[CROWD] = { DOFI_WARN, "made room, the oldest of too many that sent no request" },
-	[FOREIGN] = { DOFI_WARN, "sent what is no request of ours" },
-	[VERSION] = { DOFI_WARN, "speaks another version of our protocol" },
+	[SILENT] = { DOFI_WARN, "sent no complete request in time" },
+	[CROWD] = { DOFI_WARN, "was closed, as the oldest of too many connections without a request" },
+	[FOREIGN] = { DOFI_WARN, "sent something other than a request" },
+	[VERSION] = { DOFI_WARN, "uses another version of the protocol" },
 	[USER] = { DOFI_INFO, "is another user's process" },
-	[BARRED] = { DOFI_WARN, "cannot be let in" },
+	[BARRED] = { DOFI_WARN, "cannot be accepted" },
 };
 
 struct stranger {
@@ -95,12 +95,12 @@ static void report(struct dofi_cm_listener *l, enum offence offence,
 	const void *ip = peer->ss_family == AF_INET6 ?
 		(const void *)&((const struct sockaddr_in6 *)peer)->sin6_addr :
 		(const void *)&((const struct sockaddr_in *)peer)->sin_addr;
-	char text[INET6_ADDRSTRLEN] = "somebody";
+	char text[INET6_ADDRSTRLEN] = "a peer";
 
 	if (!is_first(l, offence))
 		return;
 	inet_ntop(peer->ss_family, ip, text, sizeof(text));
-	dofi_log(offences[offence].level, DOFI_CM, "port %u: %s %s; later ones go untold",
+	dofi_log(offences[offence].level, DOFI_CM, "port %u: %s %s; reported once",
 		 l->port, text, offences[offence].text);
 }
 

@@ -113,7 +113,7 @@ void msg_srq_arrived(struct dofi_ep *ep, struct dofi_dto *dto, size_t len, int e
 	if (err || !ep->rq.open)
 		return;
 	if (msg_frame_unpack(in->buf, len, &in->frame)) {
-		dofi_log(DOFI_WARN, DOFI_EP, "ep %p: the peer sent what is no frame", (void *)ep);
+		dofi_log(DOFI_WARN, DOFI_EP, "ep %p: the peer sent an invalid frame", (void *)ep);
 		dofi_ep_end(ep, DAT_CONNECTION_EVENT_BROKEN);
 		return;
 	}

@@ -133,7 +133,7 @@ static bool take_read(struct rdm_conn *conn, struct rdm_task *task)
 		return read_whole(conn, task, &use);
 	if (rdm_is_near(conn))
 		return read_by_peer(conn, task, &use);
-	rdm_peer_error(conn, "asks for more than a frame holds");
+	rdm_peer_error(conn, "requested more than a frame holds");
 	return true;
 }
 
