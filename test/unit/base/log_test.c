@@ -71,7 +71,7 @@ Test(log, levels_above_the_highest_write_nothing)
 }
 
 /* A part that is off logs errors and warnings, but no information. */
-Test(log, parts_that_are_off_tell_what_went_wrong)
+Test(log, parts_that_are_off_log_failures)
 {
 	enum dofi_log_level level;
 

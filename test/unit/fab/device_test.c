@@ -126,7 +126,7 @@ Test(device, without_the_address_it_is_the_first_port)
 	cr_expect_str_eq(device.gid, "fe80::2408:b3ff:fee7:9d3a");
 }
 
-Test(device, what_the_kernel_does_not_tell_is_empty)
+Test(device, attributes_that_the_kernel_lacks_are_empty)
 {
 	attr.name = (char *)"hfi1_0";
 	info->nic->link_attr->mtu = 0;

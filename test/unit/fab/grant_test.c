@@ -194,7 +194,7 @@ Test(grant, another_key_is_refused)
 	cr_expect(!allowed(&use));
 }
 
-Test(grant, the_zones_key_is_everybodys)
+Test(grant, any_endpoint_may_use_the_pzs_key)
 {
 	struct dofi_use use = good();
 
