@@ -34,7 +34,7 @@ enum {
 #define PART(subsys) (1L << (subsys))
 #define ALL_PARTS (PART(DOFI_MEM + 1) - 1)
 
-/* The bits of parts ask for debugging information, the others for a level. */
+/* A bit of a part enables debugging information; each other bit stands for a level. */
 static long level_of_types(long types)
 {
 	if (types & ~(long)DAPL_LEVELS)
@@ -309,7 +309,7 @@ static void one_processor_never_spins(void)
 			found[i].origin = "one processor";
 }
 
-/* The value is last: it may be anything, tabs too. */
+/* The value is last, because it may contain tabs. */
 static void line_write(struct dofi_setting_line *line, const char *name, const char *unit,
 		       const char *origin, const char *help, const char *value)
 {
@@ -377,7 +377,7 @@ static void settings_read_once(void)
 	secure_env_drop(is_given);
 	for (i = 0; i < N_SETTINGS; i++)
 		setting_read(i);
-	/* before the first message, which must go where the user wants it */
+	/* before the first message, which must go to the destination that the user chose */
 	dofi_log_max = (enum dofi_log_level)dofi_settings.log;
 	dofi_log_parts = dofi_settings.log_parts;
 	dofi_log_dest = dofi_settings.log_dest;

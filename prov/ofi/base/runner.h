@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Zeroed, it knows no thread. */
+/* Zeroed, it has no thread. */
 struct dofi_runner {
 	_Atomic(void *) self;		/* the thread pointer of the thread that noted itself last */
 	_Atomic int tid;		/* the number of that thread; 0: not known */

@@ -49,7 +49,7 @@ struct dofi_rdm {
 
 	/* progress thread only; for a direct endpoint of a connection: under the EP's lock */
 	LIST_HEAD(, dofi_rdm_peer) peers;
-	unsigned max_peers;		/* how many peers the endpoint can have in its life; 0: no limit */
+	unsigned max_peers;		/* how many peers may be added before the endpoint is closed; 0: no limit */
 	unsigned used_peers;		/* how many of them were added */
 };
 

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The most segments that we offer: each slot has room for so many. */
+/* The maximum number of segments: each slot holds that many. */
 #define MAX_IOV 8
 
 static uint64_t least(uint64_t a, uint64_t b)

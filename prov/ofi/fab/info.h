@@ -18,7 +18,7 @@
 /* How remote memory is addressed and keyed on the chosen fabric. */
 enum dofi_mr_style {
 	DOFI_MR_NATIVE,		/* the fabric takes virtual addresses and makes the key */
-	DOFI_MR_VIRTUAL,	/* we ask for virtual addresses, and choose the keys */
+	DOFI_MR_VIRTUAL,	/* we request virtual addresses and choose the keys */
 };
 
 struct dofi_quirk;

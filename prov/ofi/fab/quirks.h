@@ -38,7 +38,7 @@ struct dofi_quirk {
 	bool late_receives_cost; /* a message that arrives before its receive is posted is sent again much later */
 	bool fixed_queues;	/* a CQ loses completions beyond its size, and endpoints' queues have a fixed size */
 	bool reads_each;	/* a read of a CQ checks each of its endpoints */
-	bool offloaded;		/* moves what peers want while no thread here reads a CQ */
+	bool offloaded;		/* serves peers' operations while no thread here reads a CQ */
 	bool takes_fence;	/* supports FI_FENCE without having the capability */
 	bool operand_is_address; /* takes the pointer to an atomic's operand for the operand */
 	bool wc_errors;		/* prov_errno of a failed completion is a verbs status: fab/wc.h */

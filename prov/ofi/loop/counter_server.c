@@ -63,7 +63,7 @@ static void hand_over(int to, int fd)
 	};
 
 	memcpy(CMSG_DATA(&control.head), &fd, sizeof(fd));
-	/* the client may be gone: no answer is needed then */
+	/* the client may have left: no answer is needed then */
 	if (sendmsg(to, &msg, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
 		dofi_log(DOFI_DEBUG, DOFI_CORE, "counters: %s", strerror(errno));
 }

@@ -20,7 +20,7 @@ struct dofi_progress;
 struct fi_info;
 struct fid_eq;
 
-/* An event queue, and what epoll knows of it. Progress thread only, once the thread runs. */
+/* An event queue, and its state in epoll. Progress thread only, once the thread runs. */
 struct dofi_eq {
 	struct fid_eq *fid;		/* NULL if there is none */
 	int fd;

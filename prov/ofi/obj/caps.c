@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The capability table: one row for each DAT attribute. What is done with them is in caps_use.c. */
+/* The capability table: one row for each DAT attribute. caps_use.c uses them. */
 
 #include "obj/caps.h"
 
@@ -58,7 +58,7 @@ static void fill_merging(const struct dofi_ia *ia, void *member)
 	memcpy(member, merging, sizeof(merging));
 }
 
-/* What an endpoint may be asked for, except limits */
+/* Values that an endpoint accepts, except limits */
 
 /* DAT_COMPLETION_EVD_THRESHOLD_FLAG is another name for the default. */
 static bool take_stream_flag(uint64_t *value)
@@ -115,7 +115,7 @@ static const struct dofi_cap_states unconnected = {
 static const struct dofi_cap_states making = {
 	STATE(UNCONNECTED) | STATE(TENTATIVE_CONNECTION_PENDING),
 	"UNCONNECTED TENTATIVE_CONNECTION_PENDING" };
-/* This side is not making a connection. */
+/* The endpoint does not connect actively and is not connected. */
 static const struct dofi_cap_states waiting = {
 	STATE(UNCONNECTED) | STATE(RESERVED) | STATE(PASSIVE_CONNECTION_PENDING) |
 		STATE(TENTATIVE_CONNECTION_PENDING),

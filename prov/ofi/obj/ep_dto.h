@@ -10,10 +10,10 @@ struct fi_cq_data_entry;
 /* A completion from the fabric: dofi_progress_ops.completed. */
 void dofi_dto_complete(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink);
 
-/* What a transport knows of a receive that ended, beyond the completion. */
+/* What a transport adds to the completion of a receive. */
 struct dofi_arrived {
 	uint8_t kind;			/* enum dofi_dto_kind */
-	bool solicited;			/* the sender asks that its receiver be notified */
+	bool solicited;			/* the sender set the solicited flag */
 	uint32_t immed;
 	uint64_t length;
 	int err;			/* positive if a peer may not send this */

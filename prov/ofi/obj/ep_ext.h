@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The requests of the InfiniBand extension. Only 2.0 programs can ask for them. */
+/* The requests of the InfiniBand extension. Only 2.0 programs can post them. */
 #ifndef DOFI_OBJ_EP_EXT_H
 #define DOFI_OBJ_EP_EXT_H
 

@@ -40,7 +40,7 @@ static inline void dofi_event_extend(DAT_EVENT *event, uint32_t immed)
 #endif
 
 /*
- * The event that a polling thread asks for: a completion for its EVD goes straight there, if the
+ * The event that a polling thread waits for: a completion for its EVD goes straight there, if the
  * EVD's queue is empty.
  */
 struct dofi_sink {

@@ -291,7 +291,7 @@ static void destroy_children(void *arg)
 	ia->xport->ia_fini(ia);
 }
 
-/* Gives back an EVD that another IA owns; it may be freed already. */
+/* Releases an EVD that another IA owns; it may be freed already. */
 static void async_evd_return(struct dofi_ia *ia)
 {
 	struct dofi_obj *evd = dofi_obj_live((struct dofi_obj *)ia->async_evd, DAT_HANDLE_TYPE_EVD);

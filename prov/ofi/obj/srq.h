@@ -8,13 +8,13 @@
 #include "obj/lmr.h"
 #include "wq/queue.h"
 
-/* An endpoint, as the SRQ knows it while a message waits for a buffer. */
+/* An endpoint in the SRQ's line, while a message waits for a buffer. */
 struct dofi_srq_user {
 	/* There is a buffer: takes it, or leaves the line. No lock held. */
 	void (*feed)(struct dofi_srq_user *user);
 	bool waiting;			/* under the SRQ's lock */
 	TAILQ_ENTRY(dofi_srq_user) link;
-	bool asked;			/* the SRQ had no buffer for it since it was fed last; under its EP's lock */
+	bool asked;			/* no buffer was free since it got the last; under its EP's lock */
 };
 
 struct dofi_srq {

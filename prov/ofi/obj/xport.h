@@ -61,7 +61,7 @@ struct dofi_xport {
 	size_t header_size;
 	/*
 	 * Bytes of data that the transport itself carries with a request; 0: the fabric carries it,
-	 * and is asked.
+	 * and its limit is queried.
 	 */
 	size_t cm_data_size;
 	/*
@@ -110,7 +110,7 @@ struct dofi_xport {
 	 * first transport, has nothing open there, and tries the second. NULL if there is one.
 	 */
 	void (*connect_otherwise)(struct dofi_ep *ep);
-	/* Rejects @cr; cr->request is gone on return. */
+	/* Rejects @cr; cr->request is freed on return. */
 	void (*reject)(struct dofi_cr *cr, enum dofi_reject why, const void *data, size_t size);
 
 	/*
@@ -149,9 +149,9 @@ struct dofi_xport {
 	 */
 	bool (*holds)(const struct dofi_ep *ep, const struct dofi_dto *dto);
 	/*
-	 * Asks the fabric to give back the receive @dto: if it does, a completion with FI_ECANCELED
-	 * is in the CQ on return. NULL if holds() is false for each receive that could be given
-	 * back. EP lock held.
+	 * Cancels the receive @dto at the fabric: if the fabric returns it, a completion with
+	 * FI_ECANCELED is in the CQ on return. NULL if holds() is false for each receive that could
+	 * be cancelled. EP lock held.
 	 */
 	void (*cancel)(struct dofi_ep *ep, struct dofi_dto *dto);
 

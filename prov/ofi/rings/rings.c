@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Up to so many rings are all read each time; of more, only those that are marked. */
+/* With up to this many rings, each read covers all; with more, only the marked ones. */
 #define FEW 8
 
 /* How many frames of a ring are taken before those of the next one. */

@@ -30,8 +30,8 @@ int dofi_rings_choose(struct dofi_fabric_choice *choice);
 
 /*
  * The set of rings behind a completion queue. A completion has the link as op_context, the frame in the ring as buf
- * and len, and data for dofi_rings_release(), which has to be called in their order. If the peer broke the ring, the link
- * completes once, with a NULL buf.
+ * and len, and data for dofi_rings_release(), which has to be called in their order. If the peer broke the ring, the
+ * link completes once, with a NULL buf.
  */
 struct dofi_rings;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Ends connections that a passive endpoint has accepted and that bring no request. */
+/* Ends connections that a passive endpoint has accepted and that send no request. */
 
 #include "sock/halfopen.h"
 
@@ -85,8 +85,8 @@ static bool is_unread(int fd)
 #define HEAD 32
 
 /*
- * Returns whether @fd has brought nothing for @ms, and before that no more than the header of a request: tcp keeps a
- * connection forever that brings only the header.
+ * Returns whether @fd received nothing for @ms, and before that no more than the header of a request: tcp keeps a
+ * connection forever that sends only the header.
  */
 static bool is_silent(int fd, unsigned ms)
 {

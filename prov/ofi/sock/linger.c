@@ -108,7 +108,7 @@ static void check(struct dofi_timer *timer)
 	dofi_timer_start(l->progress, &l->timer, next);
 }
 
-/* The kernel goes on sending, but waits for a stalled peer only as long as this module would. */
+/* The kernel continues to send, but waits for a stalled peer only as long as this module would. */
 static void lingering_end(struct dofi_progress *p)
 {
 	unsigned patience = dofi_settings.linger_ms ? dofi_settings.linger_ms : 1;

@@ -22,8 +22,8 @@ int dofi_local_listen(struct dofi_progress *progress, uint64_t conn_qual,
 		      struct dofi_cm_listener **listener);
 
 /*
- * Like dofi_cm_connect(), to the listener for @conn_qual; the program wants to reach it at @to.
- * ended() gets -ECONNREFUSED if there is none, and -EACCES if it is another user's.
+ * Like dofi_cm_connect(), to the listener for @conn_qual. @to is the address that the program
+ * passed. ended() gets -ECONNREFUSED if there is none, and -EACCES if it is another user's.
  */
 int dofi_local_connect(struct dofi_progress *progress, uint64_t conn_qual,
 		       const struct sockaddr_storage *to, const struct dofi_cm_ops *ops,

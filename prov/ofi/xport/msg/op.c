@@ -229,7 +229,9 @@ int msg_submit(struct dofi_ep *ep, struct dofi_dto *dto)
 
 /* Memory after its LMR was freed */
 
-/* A device refuses memory after its registration has ended, so only software fabrics hold memory. */
+/*
+ * A device refuses memory after its registration has ended, so only software fabrics hold memory.
+ */
 bool msg_holds(const struct dofi_ep *ep, const struct dofi_dto *dto)
 {
 	return dto->at_fabric && !(ep->obj.ia->fabric.info->domain_attr->mr_mode & FI_MR_LOCAL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The connectionless transport: the life of a connection. */
+/* The connectionless transport: the lifecycle of a connection. */
 
 #include "xport/rdm/conn.h"
 

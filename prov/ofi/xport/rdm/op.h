@@ -6,7 +6,7 @@
 #include "xport/rdm/rdm.h"
 
 /*
- * An operation that the fabric carries out. It lives as long as the PZ, because its completion may
+ * An operation that the fabric carries out. It exists as long as the PZ, because its completion may
  * arrive after the connection has ended.
  */
 struct rdm_op {

@@ -52,7 +52,7 @@
 /* Frames that this end keeps for a peer while they are pending. */
 #define RDM_WINDOW 32
 
-/* The most bytes that a fabric is asked to inject. */
+/* The maximum number of bytes to inject. */
 #define RDM_INJECT_MAX 4096
 
 /*

@@ -107,8 +107,8 @@ static bool take_rts(struct rdm_conn *conn, struct rdm_task *task, struct dofi_s
 /* Credited frames, in order */
 
 /*
- * Whether the program knows of the connection, and not of its end. Messages may cause the program
- * to end the connection, so they are pending before that.
+ * Whether the connection was reported to the program, and not its end. Messages may cause the
+ * program to end the connection, so they are pending before that.
  */
 static bool is_up(const struct rdm_conn *conn)
 {
@@ -129,7 +129,8 @@ static bool process(struct rdm_conn *conn, struct rdm_task *task, struct dofi_si
 	if (conn->refused)
 		return true;
 	if (conn->filling != (task->frame.kind == RDM_FRAME_MORE)) {
-		rdm_peer_error(conn, conn->filling ? "left a message incomplete" : "continued a message that it did not begin");
+		rdm_peer_error(conn, conn->filling ? "left a message incomplete" :
+			       "continued no message");
 		return true;
 	}
 	switch (task->frame.kind) {
@@ -178,7 +179,7 @@ bool rdm_owes_ack(const struct rdm_conn *conn)
 
 	if (!w || !w->task.carried_out)
 		return false;
-	/* the message of an RTS without segments has not arrived, and is not asked for any more */
+	/* the message of an RTS without segments has not arrived, and is no longer requested */
 	return w->task.frame.kind != RDM_FRAME_RTS || w->task.frame.n_segments;
 }
 
@@ -249,7 +250,7 @@ static struct dofi_dto *request_find(struct rdm_conn *conn, uint32_t number)
 }
 
 /*
- * The request is at most RDM_BARE_REQUEST behind the oldest one: read_room() asks for no other bare
+ * The request is at most RDM_BARE_REQUEST behind the oldest one: read_room() requests no other bare
  * ACK.
  */
 void rdm_complete_bare(const struct rdm_conn *conn, struct rdm_frame *f)

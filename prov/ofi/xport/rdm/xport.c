@@ -22,7 +22,7 @@
 
 /* The IA */
 
-/* Without shared memory an IA with another transport goes on. */
+/* Without shared memory an IA with another transport still works. */
 static int host_open(struct rdm_ia *ria, const struct dofi_ia *ia,
 		     const struct dofi_fabric_choice *choice)
 {
