@@ -165,7 +165,7 @@ const struct dofi_foreign dofi_foreign_table[] = {
 
 static const char by_default[] = "default", by_environment[] = "environment";
 
-/* The origin of each row of dofi_setting_table. Like all below, written once. */
+/* The origin of each row of dofi_setting_table; written once. */
 static struct {
 	const char *origin;
 	const char *refused;	/* text that is no valid value, or NULL */
@@ -361,7 +361,7 @@ static const struct dofi_foreign *foreign_find(const char *name)
 	return NULL;
 }
 
-/* Returns whether the value is one that the provider of the other API version may have set: that stays. */
+/* Returns whether the value is one that the provider of the other API version may have set: it is kept. */
 static bool is_given(const char *name, const char *value)
 {
 	const struct dofi_foreign *f = foreign_find(name);

@@ -36,7 +36,7 @@ static clockid_t clock_of(int tid)
 	return (clockid_t)(~(unsigned)tid << 3 | 6);
 }
 
-/* The thread has ended, or is the parent's. The next one that notes itself is looked at again. */
+/* The thread has ended, or is the parent's. The next thread that notes itself is checked again. */
 static void forget(struct dofi_runner *runner)
 {
 	atomic_fetch_add_explicit(&age, 1, memory_order_relaxed);

@@ -121,7 +121,7 @@ static int address_replace(struct fi_info *info, const char *text)
 static size_t frame_size(const struct fi_info *info, const struct dofi_quirk *quirk)
 {
 	size_t size = quirk->frame_size ? quirk->frame_size : FRAME_BYTES;
-	/* not secure_getenv(): dofi_settings_give() sets it in a privileged process, too */
+	/* not secure_getenv(): dofi_settings_give() also sets it in a privileged process */
 	const char *limit = quirk->frame_variable ? getenv(quirk->frame_variable) : NULL;
 
 	if (quirk->frame_injected)

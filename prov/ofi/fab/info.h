@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-/* The version of libfabric's interface that this code uses; newer libraries offer it, too. */
+/* The version of libfabric's interface that this code uses; newer libraries also offer it. */
 #define DOFI_FI_VERSION FI_VERSION(1, 17)
 
 /* How remote memory is addressed and keyed on the chosen fabric. */

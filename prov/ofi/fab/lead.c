@@ -28,8 +28,8 @@ static void descriptors_close(struct dofi_lead *lead)
 }
 
 /*
- * A descriptor that stays readable would wake the leader again and again, and one that does not report failures would
- * not wake it. Such CQs have no leader: the progress thread handles both.
+ * A descriptor that stays readable would wake the leader repeatedly, and one that does not report failures would not
+ * wake it. Such CQs have no leader: the progress thread handles both.
  */
 void dofi_lead_open(struct dofi_cq *cq)
 {

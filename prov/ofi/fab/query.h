@@ -25,7 +25,7 @@ struct dofi_query {
  */
 int dofi_query_find(const struct dofi_params *params, struct dofi_query *q, struct fi_info **info);
 
-/* Whether the fabric of @info answers @q, too. */
+/* Whether the fabric of @info also satisfies @q. */
 bool dofi_query_also(const struct fi_info *info, const struct dofi_query *q);
 
 #endif

@@ -45,7 +45,7 @@ struct dofi_fast {
 	 */
 	_Atomic(struct dofi_mutex *) lock;
 	struct dofi_mutex *lock_when_free;	/* what lock is while no thread has the EP lock */
-	dofi_send *send;		/* NULL: the slow path; of RDMA, too */
+	dofi_send *send;		/* NULL: the slow path, also of RDMA */
 	dofi_recv *recv;		/* NULL: the slow path */
 	struct fid_ep *to;		/* the first argument of send and recv */
 	struct dofi_evd *request_evd;	/* the EP's, where send is not NULL; else NULL */
@@ -81,7 +81,7 @@ struct dofi_ep {
 	struct dofi_queue sq, rq;	/* requests and receives */
 	struct dofi_unread sq_unread, rq_unread;	/* events of sq and rq that are not dequeued; no lock */
 	int reads;			/* RDMA reads and atomics at the fabric */
-	int atomics;			/* atomics at the fabric; reads counts them, too */
+	int atomics;			/* atomics at the fabric; also counted in reads */
 	struct dofi_mailbox mailbox;	/* the peer's */
 	void *mail;			/* the transport's state of atomics with the peer's mailbox, or NULL */
 	bool owes;			/* dofi_xport.resume() has something to do */

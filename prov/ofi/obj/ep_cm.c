@@ -59,7 +59,7 @@ static void peer_ended(struct dofi_source *source)
 	struct dofi_watch *watch = (struct dofi_watch *)source;
 	struct dofi_ep *ep = (struct dofi_ep *)((char *)watch - offsetof(struct dofi_ep, watch));
 
-	/* if the fabric sees the end, too, it reports that before the timer fires */
+	/* if the fabric also detects the end, it reports that before the timer fires */
 	if (watch->fd >= 0)
 		dofi_ep_last_receives(ep);
 }
@@ -251,7 +251,7 @@ static void ep_work(struct dofi_work *work)
 	unsigned todo;
 
 	dofi_ep_lock(ep);
-	/* a thread that closes it without this work has set closing, too */
+	/* a thread that closes it without this work has also set closing */
 	todo = ep->closing ? ep->todo & DOFI_EP_CLOSE : ep->todo;
 	ep->todo = 0;
 	dofi_ep_unlock(ep);

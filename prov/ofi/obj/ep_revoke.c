@@ -111,8 +111,8 @@ static bool queue_is_held(const struct dofi_ep *ep, const struct dofi_queue *q, 
 }
 
 /*
- * Marks operations that the fabric has not got. Returns whether the fabric, or the peer, uses the
- * memory, too.
+ * Marks operations that are not at the fabric. Returns whether the fabric or the peer also uses the
+ * memory.
  */
 static bool ep_revoke(struct dofi_ep *ep, const struct revoked *r)
 {

@@ -148,7 +148,7 @@ static inline void dofi_evd_set_count(struct dofi_evd *evd, uint32_t count)
 	atomic_store_explicit(&evd->count, count, memory_order_release);
 }
 
-/* Queues an asynchronous event of @ia about @handle; dofi_async_error() logs it, too. */
+/* Queues an asynchronous event of @ia about @handle; dofi_async_error() also logs it. */
 void dofi_async_event(struct dofi_ia *ia, DAT_EVENT_NUMBER number, DAT_HANDLE handle,
 		      DAT_COUNT reason);
 void dofi_async_error(struct dofi_ia *ia, DAT_EVENT_NUMBER number, DAT_HANDLE handle,

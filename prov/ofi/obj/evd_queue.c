@@ -33,7 +33,7 @@ static struct dofi_event *ring_slot(struct dofi_evd *evd, uint32_t i)
 	return &evd->ring[(evd->head + i) & (evd->capacity - 1)];
 }
 
-/* Events come */
+/* Queueing events */
 
 void dofi_evd_notify(struct dofi_evd *evd, uint32_t count)
 {

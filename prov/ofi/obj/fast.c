@@ -454,8 +454,8 @@ static __attribute__((noinline)) bool poll_past(struct dofi_evd *evd, DAT_EVENT 
 
 /*
  * Polls the only CQ of @evd. Called with the CQ lock held, and releases it. Returns true if @event
- * was written; if not, an event may be queued now. The access lock of a serial CQ covers plain
- * operations of its endpoints, too.
+ * was written; if not, an event may be queued now. The access lock of a serial CQ also covers plain
+ * operations of its endpoints.
  */
 static DOFI_INTO_CALLER bool poll_only(struct dofi_evd *evd, DAT_EVENT *event, struct dofi_cq *cq, const bool serial)
 {

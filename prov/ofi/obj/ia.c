@@ -109,7 +109,7 @@ static size_t fabric_data_size(struct dofi_ia *ia)
 	return ret ? 0 : size;
 }
 
-/* Without a local fabric all peers are reached by the other one. */
+/* Without a local fabric, all peers are reached over the main fabric. */
 static void local_drop(struct dofi_ia *ia)
 {
 	if (ia->local.info)

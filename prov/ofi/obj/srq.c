@@ -101,9 +101,9 @@ DAT_COUNT dofi_srq_depth(struct dofi_srq *srq)
 	return depth;
 }
 
-/* Buffers come */
+/* Posting buffers */
 
-/* The endpoint to feed next, if there is one, and a buffer for it. */
+/* Returns the next endpoint in line, if there is one, and a buffer for it. */
 static struct dofi_srq_user *next_fed(struct dofi_srq *srq)
 {
 	struct dofi_srq_user *user;

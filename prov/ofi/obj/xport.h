@@ -70,8 +70,9 @@ struct dofi_xport {
 	 */
 	DAT_COUNT (*request_room)(const struct dofi_ia *ia, DAT_CONN_QUAL conn_qual);
 	/*
-	 * The transport matches messages to receives itself, those of an SRQ too, which it takes with
-	 * dofi_srq_receive(); elsewhere the fabric does, and the srq_ functions below are not NULL.
+	 * The transport matches messages to receives itself, including those of an SRQ, which it
+	 * takes with dofi_srq_receive(). Otherwise the fabric matches them, and the srq_ functions
+	 * below are not NULL.
 	 */
 	bool matches;
 

@@ -249,7 +249,7 @@ static struct stranger *excess(struct dofi_cm_listener *l)
 }
 
 /*
- * A program that connects a thousand endpoints at once exceeds the limit, too: within a host all of
+ * A program that connects a thousand endpoints at once also exceeds the limit: within a host all of
  * them connect before the first one sends its request. So a stranger is not closed before it had
  * its time to send; further connections are pending in the kernel until then.
  */
@@ -386,7 +386,7 @@ void dofi_cm_unlisten(struct dofi_cm_listener *l)
 	}
 	dofi_timer_stop(l->progress, &l->pause);
 	dofi_source_remove(l->progress, l->fd);
-	/* a forked child may have the socket, too */
+	/* a forked child may also have the socket */
 	shutdown(l->fd, SHUT_RDWR);
 	close(l->fd);
 	l->fd = -1;

@@ -262,7 +262,7 @@ static __attribute__((noinline)) void completed_with_data(const struct fi_cq_dat
 		msg_mail_arrived(entry->data, sink);
 	else if (!err && entry->flags & FI_RECV)
 		received_with_data(entry, sink);
-	else	/* sockets sets the flag for our own sends, too */
+	else	/* sockets also sets the flag for our own sends */
 		dofi_dto_complete(entry, err, sink);
 }
 

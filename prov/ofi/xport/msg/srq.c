@@ -19,7 +19,7 @@
 struct msg_inbox {
 	struct dofi_queue frames;	/* one receive, for the next frame */
 	struct dofi_mr mr;		/* of buf */
-	struct msg_frame frame;		/* the frame that came last */
+	struct msg_frame frame;		/* the frame that arrived last */
 	bool arrived;			/* the message of frame has no buffer yet */
 	unsigned char buf[MSG_FRAME_MAX]; /* what the receive is for */
 };

@@ -175,7 +175,7 @@ struct rdm_conn {
 	uint32_t sent;			/* frames sent */
 	uint32_t untaken;		/* number of the last frame that the fabric did not take at once */
 	uint32_t seen;			/* frames received */
-	uint32_t credits, max_credits;	/* left, and the most that there may be */
+	uint32_t credits, max_credits;	/* available credits, and their maximum */
 	uint32_t credits_owed;		/* credits to return to the peer */
 
 	uint32_t matched;		/* number of the next receive to be matched */

@@ -104,7 +104,9 @@ int dofi_shm_map(const struct dofi_shm *shm, const char *name,
 		 const uint8_t cookie[DOFI_SHM_COOKIE], struct dofi_shm_peer **peer);
 void dofi_shm_unmap(struct dofi_shm_peer *peer);
 
-/* Wakes the peer's leaders. Returns whether the caller has to wake the peer's progress thread, too. */
+/*
+ * Wakes the peer's leaders. Returns whether the caller also has to wake the peer's progress thread.
+ */
 static inline bool dofi_shm_wake(struct dofi_shm_peer *peer)
 {
 	uint32_t asleep = atomic_exchange_explicit(&peer->page->asleep, 0, memory_order_relaxed);
