@@ -63,7 +63,7 @@ static DAT_RETURN cmp_swap(DAT_HANDLE handle, va_list *args)
 	return dofi_ep_post_cmp_swap(handle, &p);
 }
 
-/* What dat_ib_open_query() asks for. */
+/* What dat_ib_open_query() requests. */
 struct query {
 	const char *name;
 	DAT_HANDLE *ia_handle;
@@ -95,8 +95,8 @@ static DAT_RETURN open_and_query(const struct query *q)
 }
 
 /*
- * dat_ib_open_query(): name, ia_handle, ia_mask, ia_attr, prov_mask, prov_attr. A registry took
- * the name to find us, and hands it over in the place of a handle.
+ * dat_ib_open_query(): name, ia_handle, ia_mask, ia_attr, prov_mask, prov_attr. The registry finds
+ * the provider by the name and passes it where other calls have a handle.
  */
 static DAT_RETURN open_query(DAT_HANDLE name, va_list *args)
 {

@@ -39,7 +39,10 @@ struct entry {
 static struct dofi_mutex entries_lock;
 static TAILQ_HEAD(, entry) entries = TAILQ_HEAD_INITIALIZER(entries); /* under entries_lock */
 
-/* A table function is only told the name; that the entry is thread-safe, its own tells. */
+/*
+ * DAT passes a table function the name only, so thread-safe and other entries have tables of their
+ * own.
+ */
 static struct entry *entry_find(const char *name, bool thread_safe)
 {
 	struct entry *e;
@@ -52,7 +55,7 @@ static struct entry *entry_find(const char *name, bool thread_safe)
 	return e;
 }
 
-/* The EVD of an open instance of the same IA, for a consumer that has none of its own. */
+/* Returns the EVD of an open instance of this IA name, for a consumer without an EVD. */
 static struct dofi_evd *existing_async_evd(const struct entry *e)
 {
 	struct dofi_ia *ia;
@@ -66,12 +69,12 @@ static struct dofi_evd *existing_async_evd(const struct entry *e)
 }
 
 /*
- * What a program asks for is a minimum. One with a hundred endpoints on an SRQ asks for 8, and
- * then each of them tells of its last receive.
+ * The length that a program requests is a minimum: a program with a hundred endpoints on an SRQ
+ * requests 8, and then each endpoint reports its last receive.
  */
 #define ASYNC_QLEN 256
 
-/* Gives @ia the EVD that *@handle asks for, and makes one if that is none. */
+/* Sets the asynchronous EVD of @ia to *@handle, or makes one if *@handle is null. */
 static DAT_RETURN async_evd_set(struct dofi_ia *ia, const struct entry *e, DAT_COUNT qlen,
 				DAT_EVD_HANDLE *handle)
 {

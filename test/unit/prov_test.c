@@ -144,7 +144,7 @@ Test(prov, it_can_be_loaded_again)
 	close_ia(opened);
 }
 
-Test(prov, the_registry_is_told_name_and_version)
+Test(prov, the_registry_gets_name_and_version)
 {
 	cr_expect_eq(registry.added, 1);
 	cr_expect_str_eq(registry.provider->device_name, "test-ia");
@@ -460,7 +460,7 @@ Test(prov, one_name_opens_several_ias)
  * An entry for single-threaded programs has a table and parameters of its own, even under an equal
  * name.
  */
-Test(prov, thread_safe_and_other_entries_are_told_apart)
+Test(prov, thread_safe_and_other_entries_are_distinguished)
 {
 	const DAT_PROVIDER *safe = registry.provider;
 	DAT_PROVIDER_INFO other = info;

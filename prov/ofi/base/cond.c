@@ -20,7 +20,7 @@ static int futex_wait(struct dofi_cond *cond, uint32_t wakeups, const struct tim
 		       FUTEX_BITSET_MATCH_ANY) < 0 ? -errno : 0;
 }
 
-/* Waits for @word, in shared memory, too, unless that is NULL. */
+/* Also waits for @word, in shared memory, unless it is NULL. */
 #ifdef SYS_futex_waitv
 static int futex_waitv(struct dofi_cond *cond, uint32_t wakeups, const struct timespec *until,
 		       _Atomic uint32_t *word, uint32_t value)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A condition variable whose waits a signal handler can end, and which can be joined to a descriptor or a futex. */
+/* A condition variable. A signal handler can end its waits, and a wait can include a descriptor or a futex. */
 #ifndef DOFI_BASE_COND_H
 #define DOFI_BASE_COND_H
 

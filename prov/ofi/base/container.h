@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-/* The @type whose @member is at @pointer, which is not NULL. */
+/* Returns the @type that contains @pointer as its @member. @pointer is not NULL. */
 #define DOFI_CONTAINER_OF(pointer, type, member) ((type *)(void *)((char *)(pointer) - offsetof(type, member)))
 
 #endif

@@ -34,7 +34,7 @@ enum {
 #define PART(subsys) (1L << (subsys))
 #define ALL_PARTS (PART(DOFI_MEM + 1) - 1)
 
-/* The bits of parts ask for debugging information, the others for a level. */
+/* A bit of a part enables debugging information; each other bit stands for a level. */
 static long level_of_types(long types)
 {
 	if (types & ~(long)DAPL_LEVELS)
@@ -70,34 +70,34 @@ const struct dofi_setting dofi_setting_table[] = {
 	{ "DAT_OFI_LOG", "level", "-1 nothing, 0 failures, 1 warnings, 2 information, 3 debug",
 	  DOFI_ERR, DOFI_SILENT, DOFI_DEBUG, &dofi_settings.log, "DAPL_DBG_TYPE", level_of_types },
 	{ "DAT_OFI_LOG_PARTS", "bits",
-	  "levels 2 and 3 of which parts: 1 core, 2 fabric, 4 cm, 8 ep, 16 evd, 32 memory",
+	  "parts that log levels 2 and 3: 1 core, 2 fabric, 4 cm, 8 ep, 16 evd, 32 memory",
 	  ALL_PARTS, 0, ALL_PARTS, &dofi_settings.log_parts, "DAPL_DBG_TYPE", parts_of_types },
 	{ "DAT_OFI_LOG_DEST", "bits", "where the log goes: 1 stderr, 2 system log",
 	  DOFI_LOG_STDERR, 0, DOFI_LOG_STDERR | DOFI_LOG_SYSLOG, &dofi_settings.log_dest,
 	  "DAPL_DBG_DEST", dest_of_dest },
 	{ "DAT_OFI_SPIN_US", "us", "how long a blocking wait polls before it sleeps",
 	  50, 0, 1000000, &dofi_settings.spin_us, NULL, NULL },
-	{ "DAT_OFI_PROBE_US", "us", "a queue not polled for this long is served for the program",
+	{ "DAT_OFI_PROBE_US", "us", "the progress thread serves a queue that was not polled for this long",
 	  20, 1, 100000, &dofi_settings.probe_us, NULL, NULL },
-	{ "DAT_OFI_TICK_US", "us", "a queue that the program polls is looked at again after four times this, at most",
+	{ "DAT_OFI_TICK_US", "us", "a queue that the program polls is checked at least once in four times this",
 	  1000, 10, 1000000, &dofi_settings.tick_us, NULL, NULL },
 	{ "DAT_OFI_LINGER_MS", "ms",
-	  "how long data that a peer does not take outlives its connection; tcp and net",
+	  "how long unsent data is kept after its connection ended; tcp and net",
 	  2000, 0, 600000, &dofi_settings.linger_ms, NULL, NULL },
 	{ "DAT_OFI_LOCAL", "0/1",
-	  "1: peers on this host are reached by shared memory where the IA names no fabric; 0: not",
+	  "1: shared memory for peers on this host where the IA names no fabric; 0: never",
 	  1, 0, 1, &dofi_settings.local, NULL, NULL },
 	{ "DAT_OFI_CMA", "0/1",
-	  "1: where both processes are on one host, one may read the other's memory; 0: never",
+	  "1: processes on one host may read each other's memory; 0: never",
 	  1, 0, 1, &dofi_settings.cma, NULL, NULL },
 	{ "DAT_OFI_KEEPALIVE_S", "s",
-	  "a peer silent for so long is asked for a sign of life, 0 never; tcp and net",
+	  "a peer that is silent for this long is probed, 0 never; tcp and net",
 	  60, 0, 32767, &dofi_settings.keepalive_s, NULL, NULL },
 	{ "DAT_OFI_NUMA", "level",
-	  "0 nothing, 1 a near device is preferred, 2 and the progress thread runs near it",
+	  "0 nothing, 1 prefers a near device, 2 also runs the progress thread near it",
 	  DOFI_NUMA_BIND, DOFI_NUMA_OFF, DOFI_NUMA_BIND, &dofi_settings.numa, NULL, NULL },
 	{ "DAT_OFI_COUNTERS", "level",
-	  "0 nothing, 1 shows them to datinfo --counters, 2 writes them when an object is freed, too",
+	  "0 nothing, 1 shows them to datinfo --counters, 2 also writes them when an object is freed",
 	  1, 0, 2, &dofi_settings.counters, NULL, NULL },
 	{ NULL, NULL, NULL, 0, 0, 0, NULL, NULL, NULL },
 };
@@ -131,14 +131,14 @@ const struct dofi_setting dofi_setting_table[] = {
 
 const struct dofi_foreign dofi_foreign_table[] = {
 	{ "FI_TCP_PREFETCH_RBUF_SIZE", "bytes",
-	  "of libfabric: so little is buffered that the last byte of an RDMA write lands last",
+	  "of libfabric: receive buffer, so small that the last byte of an RDMA write lands last",
 	  BUFFERED_BYTES, 0, NULL, false },
 	{ "FI_NET_PREFETCH_RBUF_SIZE", "bytes", "of libfabric: as FI_TCP_PREFETCH_RBUF_SIZE, for net", BUFFERED_BYTES, 0, NULL, false },
 	{ "FI_OFI_RXM_BUFFER_SIZE", "bytes",
-	  "of libfabric: a buffer of the rxm layer, and most of its memory is buffers",
+	  "of libfabric: size of a buffer of the rxm layer, which needs most of its memory for buffers",
 	  LAYER_BUFFER_BYTES, LIBFABRIC_1_17, LAYER_ONLY_BUFFER_BYTES, false },
 	{ "FI_OFI_RXM_TX_SIZE", "operations", "of libfabric: the layer's send queue", LAYER_QUEUE, 0, NULL, false },
-	{ "FI_OFI_RXM_RX_SIZE", "operations", "of libfabric: its receive queue", LAYER_QUEUE, 0, NULL, false },
+	{ "FI_OFI_RXM_RX_SIZE", "operations", "of libfabric: the layer's receive queue", LAYER_QUEUE, 0, NULL, false },
 	{ "FI_OFI_RXM_MSG_TX_SIZE", "operations", "of libfabric: the send queue below the layer",
 	  LAYER_MSG_QUEUE, 0, NULL, false },
 	{ "FI_OFI_RXM_MSG_RX_SIZE", "operations", "of libfabric: the receive queue below the layer",
@@ -147,16 +147,16 @@ const struct dofi_foreign dofi_foreign_table[] = {
 	  "of libfabric: the longest message that the layer sends over tcp without a buffer",
 	  LAYER_EAGER_BYTES, 0, NULL, false },
 	{ "FI_MR_CACHE_MAX_COUNT", "registrations",
-	  "of libfabric: none outlives dat_lmr_free(), and its peers' rights with it",
+	  "of libfabric: 0, so that dat_lmr_free() ends a registration and the rights of peers",
 	  CACHED_REGISTRATIONS, 0, NULL, false },
 	{ "FI_TCP_IO_URING", "0/1",
 	  "of libfabric: always 0 here, as connections stall with it",
 	  "0", 0, NULL, true },
 	{ "FI_NET_IO_URING", "0/1", "of libfabric: as FI_TCP_IO_URING, for net", "0", 0, NULL, true },
-	{ "FI_PROVIDER", "names", "of libfabric: which of its providers there are", NULL, 0, NULL, false },
+	{ "FI_PROVIDER", "names", "of libfabric: the providers that it offers", NULL, 0, NULL, false },
 	{ "DAT_OVERRIDE", "path", "of the registry: the file in place of dat.conf", NULL, 0, NULL, false },
-	{ "DAT_DBG_TYPE", "bits", "of the registry: what its log tells", NULL, 0, NULL, false },
-	{ "DAT_DBG_DEST", "bits", "of the registry: where its log goes", NULL, 0, NULL, false },
+	{ "DAT_DBG_TYPE", "bits", "of the registry: what it logs", NULL, 0, NULL, false },
+	{ "DAT_DBG_DEST", "bits", "of the registry: where it logs to", NULL, 0, NULL, false },
 	{ NULL, NULL, NULL, NULL, 0, NULL, false },
 };
 
@@ -165,7 +165,7 @@ const struct dofi_foreign dofi_foreign_table[] = {
 
 static const char by_default[] = "default", by_environment[] = "environment";
 
-/* The origin of each row of dofi_setting_table. Like all below, written once. */
+/* The origin of each row of dofi_setting_table; written once. */
 static struct {
 	const char *origin;
 	const char *refused;	/* text that is no valid value, or NULL */
@@ -256,7 +256,7 @@ static unsigned edits(const char *a, size_t a_len, const char *b)
 	return row[b_len];
 }
 
-/* Returns the setting whose name is most like @name, or NULL. */
+/* Returns the setting with the name nearest to @name, or NULL. */
 static const struct dofi_setting *setting_like(const char *name, size_t len)
 {
 	const struct dofi_setting *s, *best = NULL;
@@ -291,7 +291,7 @@ static void name_the_unknown(void)
 			continue;
 		like = setting_like(*e, len);
 		dofi_log(DOFI_ERR, DOFI_CORE, "unknown setting %.*s%s%s", (int)len, *e,
-			 like ? "; the nearest that there is: " : "", like ? like->name : "");
+			 like ? "; the nearest setting is: " : "", like ? like->name : "");
 	}
 }
 
@@ -309,7 +309,7 @@ static void one_processor_never_spins(void)
 			found[i].origin = "one processor";
 }
 
-/* The value is last: it may be anything, tabs too. */
+/* The value is last, because it may contain tabs. */
 static void line_write(struct dofi_setting_line *line, const char *name, const char *unit,
 		       const char *origin, const char *help, const char *value)
 {
@@ -361,7 +361,7 @@ static const struct dofi_foreign *foreign_find(const char *name)
 	return NULL;
 }
 
-/* Returns whether the value is one that the provider of the other API version may have set: that stays. */
+/* Returns whether the value is one that the provider of the other API version may have set: it is kept. */
 static bool is_given(const char *name, const char *value)
 {
 	const struct dofi_foreign *f = foreign_find(name);
@@ -377,7 +377,7 @@ static void settings_read_once(void)
 	secure_env_drop(is_given);
 	for (i = 0; i < N_SETTINGS; i++)
 		setting_read(i);
-	/* before the first message, which must go where the user wants it */
+	/* before the first message, which must go to the destination that the user chose */
 	dofi_log_max = (enum dofi_log_level)dofi_settings.log;
 	dofi_log_parts = dofi_settings.log_parts;
 	dofi_log_dest = dofi_settings.log_dest;

@@ -8,7 +8,7 @@
 
 struct dofi_settings {
 	long log;	/* highest log level written, -1 (nothing) to 3 (debug) */
-	long log_parts;	/* subsystems whose information and debugging is written, a bit each */
+	long log_parts;	/* subsystems that write DOFI_INFO and DOFI_DEBUG, a bit each */
 	long log_dest;	/* DOFI_LOG_STDERR, DOFI_LOG_SYSLOG */
 	long spin_us;	/* a blocking wait polls this long before it sleeps */
 	long probe_us;	/* how long a polling program may take between two polls */
@@ -37,7 +37,7 @@ struct dofi_setting {
 	long (*of_alias)(long value); /* converts the alias's value, which is never negative */
 };
 
-/* Ends with a row whose name is NULL. */
+/* Ends with a row without a name. */
 extern const struct dofi_setting dofi_setting_table[];
 
 /* A variable that libfabric or the registry reads, and that matters here. */
@@ -51,7 +51,7 @@ struct dofi_foreign {
 	bool fixed;		/* a switch that is set in any case; a value of the user that differs is logged */
 };
 
-/* Ends with a row whose name is NULL. */
+/* Ends with a row without a name. */
 extern const struct dofi_foreign dofi_foreign_table[];
 
 /*

@@ -27,7 +27,7 @@ enum { DOFI_LOG_STDERR = 1, DOFI_LOG_SYSLOG = 2 };
 
 /* Written once, before the first IA opens. */
 extern enum dofi_log_level dofi_log_max;	/* messages above this level are dropped */
-extern unsigned dofi_log_parts;			/* subsystems whose DOFI_INFO and DOFI_DEBUG are written */
+extern unsigned dofi_log_parts;			/* subsystems that write DOFI_INFO and DOFI_DEBUG */
 extern unsigned dofi_log_dest;
 
 void dofi_log_write(enum dofi_log_level level, enum dofi_log_subsys subsys,

@@ -60,8 +60,8 @@ void *dofi_pool_get(struct dofi_pool *pool);
 void dofi_pool_put(struct dofi_pool *pool, void *obj);
 
 /*
- * May be loaded before span: while that is 0, no offset is less, whatever is loaded here. The load is atomic for
- * ThreadSanitizer only, as an atomic load costs an instruction in each call of the program.
+ * May be loaded before span: while span is 0, no offset is less than it, so any value loaded here is safe. The load
+ * is atomic for ThreadSanitizer only, as an atomic load costs an instruction in each call of the program.
  */
 static inline char *dofi_chunk_first(const struct dofi_pool_chunk *chunk)
 {

@@ -10,8 +10,9 @@
 #include <unistd.h>
 
 /*
- * Each thread remembers its number, as several threads that take turns would ask the kernel for it each time. A number
- * of before a fork is wrong: the observer finds no such thread then, and begins another age, in which threads ask again.
+ * Each thread caches its number, because several threads that alternate would query the kernel each time. A number
+ * from before a fork is wrong: the observer finds no such thread then and begins another age, in which threads query
+ * their numbers again.
  */
 static _Atomic unsigned age = 1;
 static __thread unsigned own_age;
@@ -35,7 +36,7 @@ static clockid_t clock_of(int tid)
 	return (clockid_t)(~(unsigned)tid << 3 | 6);
 }
 
-/* The thread has ended, or is the parent's. The next one that notes itself is looked at again. */
+/* The thread has ended, or is the parent's. The next thread that notes itself is checked again. */
 static void forget(struct dofi_runner *runner)
 {
 	atomic_fetch_add_explicit(&age, 1, memory_order_relaxed);

@@ -11,19 +11,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Zeroed, it knows no thread. */
+/* Zeroed, it has no thread. */
 struct dofi_runner {
 	_Atomic(void *) self;		/* the thread pointer of the thread that noted itself last */
 	_Atomic int tid;		/* the number of that thread; 0: not known */
 	/* observer only */
-	int seen;			/* tid at the last look, */
-	int64_t ran;			/* and the processor time of that thread, in ns */
+	int seen;			/* tid at the last check */
+	int64_t ran;			/* processor time of the thread `seen` at the last check, in ns */
 };
 
 /* The slow path of dofi_runner_note(). */
 void dofi_runner_change(struct dofi_runner *runner);
 
-/* The calling thread is the one that runs. Threads take turns to call this, under a lock of the caller's. */
+/* Records the calling thread as the running thread. Call under a lock. */
 static inline void dofi_runner_note(struct dofi_runner *runner)
 {
 	void *self = __builtin_thread_pointer();

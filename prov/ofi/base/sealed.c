@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Memory that two processes share by a descriptor: a memfd without a name, whose size is sealed. */
+/* Memory that two processes share by a descriptor: a memfd without a name and with a sealed size. */
 
 #include "base/sealed.h"
 

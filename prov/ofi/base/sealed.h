@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Memory that two processes share by a descriptor: a memfd without a name, whose size is sealed.
+ * Memory that two processes share by a descriptor: a memfd without a name and with a sealed size.
  *
  * A process that maps a file gets SIGBUS where another process has truncated it. Seals prevent that, so a peer's
  * descriptor is mapped only if it is sealed, and has ordinary pages: hugetlbfs may run out of pages at the first

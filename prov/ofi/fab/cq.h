@@ -13,7 +13,7 @@
 #include <rdma/fi_errno.h>
 #include <stdatomic.h>
 
-/* Most completions that one read brings. */
+/* The maximum of completions per read. */
 #define DOFI_CQ_BATCH 16
 
 /* Which thread reads a CQ. */
@@ -52,7 +52,7 @@ struct dofi_cq_guard_ops {
 	int (*lock)(struct dofi_cq_guard *guard);
 };
 
-/* Locks if the holder is @from: 0, or one that is dead. */
+/* Locks if the holder is @from: 0, or a dead thread. */
 static inline bool dofi_cq_guard_take(struct dofi_cq_guard *guard, uint64_t from)
 {
 	return atomic_compare_exchange_strong_explicit(guard->holder, &from, guard->self, memory_order_acquire,
@@ -296,7 +296,7 @@ void dofi_cq_route(struct dofi_cq *cq);
 bool dofi_cq_can_sleep(struct dofi_cq *cq, struct fid_cq *fid);
 
 /*
- * For a fabric with stale signals (struct dofi_quirk): epoll reports again and again what was read long ago, until a
+ * For a fabric with stale signals (struct dofi_quirk): epoll repeats an event that was read long ago, until a
  * blocking read finds nothing. This read blocks for 1 ms, the shortest time there is. Returns whether it delivered
  * something; then there may be more.
  */

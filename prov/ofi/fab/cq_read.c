@@ -47,8 +47,8 @@ static ssize_t read_shards(struct dofi_cq *cq)
 }
 
 /*
- * Returns the completions that dofi_cq_next() left, and more from the fabric. After some an error is for the next
- * read.
+ * Returns the completions that dofi_cq_next() left, and more from the fabric. If there are any, an error is returned
+ * by the next read.
  */
 static ssize_t read_unguarded(struct dofi_cq *cq)
 {

@@ -231,7 +231,7 @@ int64_t dofi_cq_due(const struct dofi_cq *cq)
 }
 
 /*
- * The event that woke this thread woke the leader, too, which reads the CQ. If it does not, the next check finds
+ * The event that woke this thread also woke the leader, which reads the CQ. If it does not, the next check finds
  * that.
  */
 static bool leave_to_leader(struct dofi_cq *cq, int64_t now)

@@ -18,7 +18,7 @@ struct dofi_domain {
 	bool target_rdma;		/* dofi_fabric_choice.target_rdma: the target checks keys and moves bytes */
 	struct dofi_grants grants;	/* the keys of peers where the fabric does not check them */
 	bool registers;			/* target_rdma: the fabric needs registrations for local use */
-	bool also_granted;		/* dofi_fabric_choice.also_granted: each remote registration has a grant, too */
+	bool also_granted;		/* see dofi_fabric_choice: remote registrations also have a grant */
 	struct dofi_cq cq;
 	struct dofi_cq *more[DOFI_DOMAIN_CQS]; /* further CQs; never freed */
 	unsigned n_more;		/* how many of them are open */

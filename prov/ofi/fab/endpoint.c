@@ -23,7 +23,7 @@ struct dofi_rdm_peer {
 	bool stays;			/* the fabric's entry stays after the last use */
 	fi_addr_t addr;
 	size_t len;
-	/* libfabric reads the size of its longest address, whatever len is */
+	/* libfabric reads the size of its longest address, regardless of len */
 	_Alignas(struct sockaddr_storage) unsigned char address[DOFI_RDM_ADDRESS];
 };
 

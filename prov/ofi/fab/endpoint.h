@@ -49,7 +49,7 @@ struct dofi_rdm {
 
 	/* progress thread only; for a direct endpoint of a connection: under the EP's lock */
 	LIST_HEAD(, dofi_rdm_peer) peers;
-	unsigned max_peers;		/* how many peers the endpoint can have in its life; 0: no limit */
+	unsigned max_peers;		/* how many peers may be added before the endpoint is closed; 0: no limit */
 	unsigned used_peers;		/* how many of them were added */
 };
 
@@ -95,7 +95,7 @@ bool dofi_rdm_has_peer(const struct dofi_rdm *rdm, const void *address, size_t l
 
 /*
  * Returns how many more peers should be added. Half of the fabric's entries stay free for peers that it adds by
- * itself: shm (1.19 and newer) makes an entry for a removed peer whose first message is late.
+ * itself: shm (1.19 and newer) makes an entry for a removed peer if the peer's first message is late.
  */
 unsigned dofi_rdm_room(const struct dofi_rdm *rdm);
 

@@ -14,7 +14,7 @@
 #define KEY_TRIES 64
 
 struct dofi_grant {
-	_Atomic uint64_t word;		/* key and number while the grant stands; otherwise 0 */
+	_Atomic uint64_t word;		/* key and number while the grant is in force; otherwise 0 */
 	uint32_t number;		/* how many grants have had this memory */
 	uint32_t key;
 	struct dofi_grants *table;

@@ -38,7 +38,7 @@ struct dofi_mr_request {
 	uint64_t remote;	/* FI_REMOTE_READ, FI_REMOTE_WRITE: for peers of the domain's endpoints */
 	bool read_only;		/* nothing is received there: the memory may be mapped read-only */
 	bool zero_based;	/* peers count addresses from the first byte */
-	bool scoped;		/* only for the peer that knows @secret */
+	bool scoped;		/* only for the peer that has @secret */
 	uint32_t secret;
 };
 
@@ -69,7 +69,7 @@ int dofi_grant_open_as(struct dofi_grants *grants, const struct dofi_mr_request 
 /* Waits for threads between dofi_grant_enter() and dofi_grant_leave(), and changes the word. Any thread. */
 void dofi_grant_close(struct dofi_grant *grant);
 
-/* What a peer wants to do. All but the secret comes from the peer. */
+/* An access that a peer requests. All but the secret comes from the peer. */
 struct dofi_use {
 	uint32_t key;
 	uint32_t secret;	/* what this end sent when the connection was made */
@@ -92,7 +92,7 @@ void dofi_grant_leave(struct dofi_grants *grants);
  */
 struct dofi_grant_word {
 	const uint64_t *at;	/* never unmapped */
-	uint64_t value;		/* while the grant stands; never used again */
+	uint64_t value;		/* while the grant is in force; never used again */
 };
 
 /* Like dofi_grant_enter(), but holds nothing: the peer checks @word. */

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The most segments that we offer: each slot has room for so many. */
+/* The maximum number of segments: each slot holds that many. */
 #define MAX_IOV 8
 
 static uint64_t least(uint64_t a, uint64_t b)
@@ -92,7 +92,7 @@ static void choose_native(struct dofi_fabric_choice *choice, struct dofi_query q
 	info->domain_attr->threading = FI_THREAD_COMPLETION;
 }
 
-/* For a fabric whose addresses are names: replaces the address in @info, as the endpoints get their names later. */
+/* If the fabric's addresses are names: replaces the address in @info, as the endpoints get their names later. */
 static int address_replace(struct fi_info *info, const char *text)
 {
 	const struct addrinfo hints = { .ai_flags = AI_NUMERICHOST, .ai_socktype = SOCK_DGRAM };
@@ -121,7 +121,7 @@ static int address_replace(struct fi_info *info, const char *text)
 static size_t frame_size(const struct fi_info *info, const struct dofi_quirk *quirk)
 {
 	size_t size = quirk->frame_size ? quirk->frame_size : FRAME_BYTES;
-	/* not secure_getenv(): dofi_settings_give() sets it in a privileged process, too */
+	/* not secure_getenv(): dofi_settings_give() also sets it in a privileged process */
 	const char *limit = quirk->frame_variable ? getenv(quirk->frame_variable) : NULL;
 
 	if (quirk->frame_injected)

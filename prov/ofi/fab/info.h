@@ -12,13 +12,13 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-/* The version of libfabric's interface that this code uses; newer libraries offer it, too. */
+/* The version of libfabric's interface that this code uses; newer libraries also offer it. */
 #define DOFI_FI_VERSION FI_VERSION(1, 17)
 
 /* How remote memory is addressed and keyed on the chosen fabric. */
 enum dofi_mr_style {
 	DOFI_MR_NATIVE,		/* the fabric takes virtual addresses and makes the key */
-	DOFI_MR_VIRTUAL,	/* we ask for virtual addresses, and choose the keys */
+	DOFI_MR_VIRTUAL,	/* we request virtual addresses and choose the keys */
 };
 
 struct dofi_quirk;

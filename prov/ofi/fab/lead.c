@@ -28,8 +28,8 @@ static void descriptors_close(struct dofi_lead *lead)
 }
 
 /*
- * A descriptor that stays readable would wake the leader again and again, and one that does not report failures would
- * not wake it. Such CQs have no leader: the progress thread handles both.
+ * A descriptor that stays readable would wake the leader repeatedly, and one that does not report failures would not
+ * wake it. Such CQs have no leader: the progress thread handles both.
  */
 void dofi_lead_open(struct dofi_cq *cq)
 {
@@ -50,7 +50,7 @@ void dofi_lead_expel(struct dofi_cq *cq)
 	struct dofi_lead *lead = &cq->lead;
 	const bool able = lead->able;
 
-	lead->able = false;		/* the leader cannot come back before this thread runs */
+	lead->able = false;		/* the leader cannot lead again before this thread runs */
 	while (atomic_load(&lead->taken)) {
 		dofi_lead_depose(lead);
 		dofi_cond_wait(&lead->left, &cq->lock, DOFI_NEVER);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* ia_params of a dat.conf entry: which fabric the user wants. */
+/* ia_params of a dat.conf entry: the fabric that the user selects. */
 
 #include "fab/params.h"
 

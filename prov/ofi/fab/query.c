@@ -34,7 +34,7 @@ static bool has_ipv4(const struct fi_info *info)
 	       ((const struct sockaddr *)info->src_addr)->sa_family == AF_INET;
 }
 
-/* rxm of libfabric 2.7 has several connections to a peer, and keeps less order than was asked for. */
+/* rxm of libfabric 2.7 has several connections to a peer, and keeps less order than was requested. */
 static bool keeps_order(const struct fi_info *info)
 {
 	return info->tx_attr->msg_order & info->rx_attr->msg_order & FI_ORDER_SAS;
@@ -222,7 +222,7 @@ static int info_list(const struct dofi_params *params, const struct dofi_query *
 		return -FI_ENOMEM;
 	dofi_settings_give(fi_version());
 	ret = fi_getinfo(DOFI_FI_VERSION, node, NULL, node ? FI_SOURCE : 0, hints, list);
-	/* verbs (1.17) lists its IPv6 addresses, but does not find one that is asked for */
+	/* verbs (1.17) lists its IPv6 addresses, but does not find a requested one */
 	if (ret == -FI_ENODATA && node)
 		ret = fi_getinfo(DOFI_FI_VERSION, NULL, NULL, 0, hints, list);
 	fi_freeinfo(hints);
@@ -276,7 +276,7 @@ static int info_find(const struct dofi_params *params, const struct dofi_query *
 	return ret;
 }
 
-/* Finds a connectionless fabric, and then asks for what that one needs. */
+/* Finds a connectionless fabric, and then requests what this fabric needs. */
 static int rdm_find(const struct dofi_params *params, struct dofi_query *q, struct fi_info **info)
 {
 	struct dofi_params same = *params;
@@ -380,7 +380,7 @@ static int why_nothing(const struct dofi_params *params)
 	if (strcmp(params->provider, "shm") || params->domain[0] || params->address[0] ||
 	    secure_getenv("FI_PROVIDER") || !provider_exists("shm"))
 		return -FI_ENODATA;
-	dofi_log(DOFI_ERR, DOFI_FAB, "there is too little room in /dev/shm");
+	dofi_log(DOFI_ERR, DOFI_FAB, "too little free space in /dev/shm");
 	return -ENOSPC;
 }
 

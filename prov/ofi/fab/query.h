@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What a transport asks of a fabric. */
+/* What a transport requires of a fabric. */
 struct dofi_query {
 	enum fi_ep_type type;
 	uint64_t caps;
@@ -21,11 +21,11 @@ struct dofi_query {
 
 /*
  * Finds the fabric for @params, and the query that it answered. The caller frees @info. 0; -FI_ENODATA when nothing
- * fits (logged, naming what was asked for); or another negative errno of fi_getinfo().
+ * fits (logged, with the requirements); or another negative errno of fi_getinfo().
  */
 int dofi_query_find(const struct dofi_params *params, struct dofi_query *q, struct fi_info **info);
 
-/* Whether the fabric of @info answers @q, too. */
+/* Whether the fabric of @info also satisfies @q. */
 bool dofi_query_also(const struct fi_info *info, const struct dofi_query *q);
 
 #endif

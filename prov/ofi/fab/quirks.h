@@ -29,7 +29,7 @@ struct dofi_quirk {
 	bool silent_errors;	/* a failed completion does not make its CQ's descriptor readable */
 	bool hangs_on_empty_recv; /* a message that meets a receive of no bytes never completes */
 	bool keeps_half_open;	/* connections without a request outlive their passive endpoint: sock/halfopen.h */
-	bool joins_families;	/* the system decides whether a passive endpoint at [::] serves IPv4, too */
+	bool joins_families;	/* the system decides whether a passive endpoint at [::] also serves IPv4 */
 	bool eq_fails_for_one;	/* an error of the event queue may concern a single connection */
 	bool keeps_request;	/* a request that could not be accepted is freed only by fi_reject */
 	bool reason_in_prov_errno; /* a failed attempt is ETIMEDOUT; prov_errno has the reason */
@@ -38,7 +38,7 @@ struct dofi_quirk {
 	bool late_receives_cost; /* a message that arrives before its receive is posted is sent again much later */
 	bool fixed_queues;	/* a CQ loses completions beyond its size, and endpoints' queues have a fixed size */
 	bool reads_each;	/* a read of a CQ checks each of its endpoints */
-	bool offloaded;		/* moves what peers want while no thread here reads a CQ */
+	bool offloaded;		/* serves peers' operations while no thread here reads a CQ */
 	bool takes_fence;	/* supports FI_FENCE without having the capability */
 	bool operand_is_address; /* takes the pointer to an atomic's operand for the operand */
 	bool wc_errors;		/* prov_errno of a failed completion is a verbs status: fab/wc.h */

@@ -12,7 +12,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-/* The set is checked at least once in so many reads, so that a busy shard does not starve the others. */
+/* The set is checked at least once in this many reads, so that a busy shard does not starve the others. */
 #define READS 8
 
 #define REPORTS 32
@@ -63,9 +63,7 @@ int dofi_shards_open(struct dofi_shards *s, struct dofi_shard *first)
 	return ret;
 }
 
-/*
- * A shard's memory is kept: a thread that does not know yet that an endpoint was closed may still ask for its shard.
- */
+/* A shard's memory is kept: a thread may still request the shard of an endpoint that was closed meanwhile. */
 static struct dofi_shard *shard_at(struct dofi_shards *s, unsigned i)
 {
 	if (!s->shard[i])
@@ -112,7 +110,7 @@ void dofi_shards_leave(struct dofi_shards *s, struct dofi_shard *shard)
 		s->vacant = shard->index;
 }
 
-/* Clears s->asked first: a shard that is asked for at the same time is found now, or sets it again. */
+/* Clears s->asked first: a shard that is requested at the same time is found now, or sets it again. */
 static void wake_asked(struct dofi_shards *s)
 {
 	unsigned i;

@@ -50,7 +50,7 @@ struct dofi_shards {
  * or a negative errno. Progress thread, CQ lock held.
  */
 int dofi_shards_open(struct dofi_shards *shards, struct dofi_shard *first);
-/* Adds a shard: @fid, whose descriptor is @fd. Returns 0 or a negative errno. Progress thread, CQ lock held. */
+/* Adds a shard: @fid with the descriptor @fd. Returns 0 or a negative errno. Progress thread, CQ lock held. */
 int dofi_shards_add(struct dofi_shards *shards, struct fid_cq *fid, int fd);
 /* Closes all but the first, which the CQ closes. Progress thread, CQ lock held. */
 void dofi_shards_close(struct dofi_shards *shards);

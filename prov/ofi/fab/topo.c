@@ -58,7 +58,7 @@ static hwloc_topology_t topology_read(void)
 	hwloc_topology_set_type_filter(t, HWLOC_OBJ_PCI_DEVICE, HWLOC_TYPE_FILTER_KEEP_ALL);
 	if (!hwloc_topology_load(t))
 		return t;
-	dofi_log(DOFI_WARN, DOFI_FAB, "hwloc cannot tell the nodes of this machine");
+	dofi_log(DOFI_WARN, DOFI_FAB, "hwloc does not find the nodes of this machine");
 	hwloc_topology_destroy(t);
 	return NULL;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Where a fabric's device is in the machine. topo.c asks hwloc; builds without hwloc have topo_none.c, which knows
+ * Where a fabric's device is in the machine. topo.c uses hwloc; builds without hwloc have topo_none.c, which reports
  * nothing.
  */
 #ifndef DOFI_FAB_TOPO_H

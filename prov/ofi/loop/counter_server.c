@@ -63,7 +63,7 @@ static void hand_over(int to, int fd)
 	};
 
 	memcpy(CMSG_DATA(&control.head), &fd, sizeof(fd));
-	/* the client may be gone: no answer is needed then */
+	/* the client may have left: no answer is needed then */
 	if (sendmsg(to, &msg, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
 		dofi_log(DOFI_DEBUG, DOFI_CORE, "counters: %s", strerror(errno));
 }
@@ -128,7 +128,7 @@ static void open_on_thread(void *arg)
 	int ret = listen_at(arg);
 
 	if (ret)
-		dofi_log(DOFI_INFO, DOFI_CORE, "counters cannot be asked for: %s", strerror(-ret));
+		dofi_log(DOFI_INFO, DOFI_CORE, "the counters are not served: %s", strerror(-ret));
 }
 
 void dofi_counter_server_open(struct dofi_counter_server *t, struct dofi_progress *progress,

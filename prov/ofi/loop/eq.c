@@ -197,7 +197,9 @@ bool dofi_eqs_arm(struct dofi_progress *p)
 	return eq_arm(p, &p->listen_eq);
 }
 
-/* Returns whether the program polls a CQ whose descriptor reports the bytes that the event queue would report. */
+/*
+ * Returns whether the program polls a CQ with a descriptor that reports the bytes that the event queue would report.
+ */
 static bool program_polls(const struct dofi_progress *p)
 {
 	const struct dofi_poller *poller;

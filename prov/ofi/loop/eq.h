@@ -20,12 +20,12 @@ struct dofi_progress;
 struct fi_info;
 struct fid_eq;
 
-/* An event queue, and what epoll knows of it. Progress thread only, once the thread runs. */
+/* An event queue, and its state in epoll. Progress thread only, once the thread runs. */
 struct dofi_eq {
 	struct fid_eq *fid;		/* NULL if there is none */
 	int fd;
 	struct dofi_source source;
-	bool watched;			/* fd is in the epoll set; otherwise look_at counts */
+	bool watched;			/* fd is in the epoll set; otherwise due_at counts */
 	bool armed;			/* not read since fi_trywait() found it empty */
 	int64_t due_at;		/* when it is read next while it is not watched */
 	int64_t rests_until;		/* until then it is out of epoll, for lack of descriptors */

@@ -141,10 +141,10 @@ static bool drain_before_rest(struct dofi_progress *p)
 #define NO_WAKEUP_TICKS 4
 
 /*
- * Prepares for a sleep on queues without a descriptor. Returns when to wake if nothing happens. First peers are asked
- * to wake the thread, then the queues are read, so that nothing arrives unnoticed in between. While the program polls
- * one of the queues, peers are not asked: they would wake the thread for what the program finds by itself. The thread
- * serves that queue by the clock then, and the others with it.
+ * Prepares for a sleep on queues without a descriptor. Returns when to wake if nothing happens. First the thread
+ * requests wakeups from peers, then it reads the queues, so that nothing arrives unnoticed in between. While the
+ * program polls one of the queues, no wakeups are requested: they would wake the thread for what the program finds by
+ * itself. The thread serves that queue by the clock then, and the others with it.
  */
 static int64_t rest(struct dofi_progress *p, int64_t deadline)
 {
@@ -290,7 +290,7 @@ static void failure_report(struct dofi_work *work)
 {
 	struct dofi_progress *p = DOFI_CONTAINER_OF(work, struct dofi_progress, failure_work);
 
-	dofi_log(DOFI_ERR, DOFI_FAB, "the fabric works no more: %s", fi_strerror(-p->failure));
+	dofi_log(DOFI_ERR, DOFI_FAB, "the fabric has failed: %s", fi_strerror(-p->failure));
 	p->ops->failed(p, p->failure);
 }
 

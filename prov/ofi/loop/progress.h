@@ -46,7 +46,7 @@ struct dofi_listeners {
 
 struct dofi_cq;
 struct dofi_linger;
-struct dofi_sink;	/* where a polling thread wants its event written directly; opaque here */
+struct dofi_sink;	/* where an event of a polling thread is written directly; opaque here */
 
 /*
  * Delivers a completion: @entry->op_context is the context of the operation, @err is 0 or a positive libfabric error,
@@ -98,8 +98,8 @@ struct dofi_progress {
 	_Atomic int failure;		/* a negative errno once the fabric has failed */
 	struct dofi_work failure_work;
 	_Atomic bool eq_away;		/* eq is out of the epoll set, as the program polls */
-	_Atomic bool eq_wanted;		/* a thread wants eq to be read all the same */
-	_Atomic bool probe_wanted;	/* a thread wants to know whether the program still polls */
+	_Atomic bool eq_wanted;		/* a thread requests that eq is read nevertheless */
+	_Atomic bool probe_wanted;	/* a thread requests a check whether the program still polls */
 
 	struct dofi_mutex lock;		/* the fields below */
 	STAILQ_HEAD(, dofi_work) work;

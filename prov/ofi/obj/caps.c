@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The capability table: one row for each DAT attribute. What is done with them is in caps_use.c. */
+/* The capability table: one row for each DAT attribute. caps_use.c uses them. */
 
 #include "obj/caps.h"
 
@@ -58,7 +58,7 @@ static void fill_merging(const struct dofi_ia *ia, void *member)
 	memcpy(member, merging, sizeof(merging));
 }
 
-/* What an endpoint may be asked for, except limits */
+/* Values that an endpoint accepts, except limits */
 
 /* DAT_COMPLETION_EVD_THRESHOLD_FLAG is another name for the default. */
 static bool take_stream_flag(uint64_t *value)
@@ -115,7 +115,7 @@ static const struct dofi_cap_states unconnected = {
 static const struct dofi_cap_states making = {
 	STATE(UNCONNECTED) | STATE(TENTATIVE_CONNECTION_PENDING),
 	"UNCONNECTED TENTATIVE_CONNECTION_PENDING" };
-/* This side is not making a connection. */
+/* The endpoint does not connect actively and is not connected. */
 static const struct dofi_cap_states waiting = {
 	STATE(UNCONNECTED) | STATE(RESERVED) | STATE(PASSIVE_CONNECTION_PENDING) |
 		STATE(TENTATIVE_CONNECTION_PENDING),
@@ -151,16 +151,16 @@ static const struct dofi_cap_states waiting = {
 #define MAX_READS 64
 
 #define OWN_QUEUES "event queues of its own"
-#define SERVES_ALL "serves more, too: the side that reads has the throttle"
-#define READS_WAIT "a throttle of its own: further reads wait in their slots"
-#define OWN_FLAGS "all of it: every operation completes at the fabric"
-#define QUALITY "a wish: fi_info.tx_attr.tclass, where fabrics heed it"
-#define NO_VERSION "0: libfabric has it as text alone"
-#define NO_LIMIT "knows of no limit"
-#define OWN_IOV "8 where it moves the bytes itself"
-#define REQUEST_ADDRESS "fi_info.dest_addr of the request that came, or whence it came by TCP"
+#define SERVES_ALL "serves further reads as well: the requester limits them"
+#define READS_WAIT "a limit of its own: further reads wait in their slots"
+#define OWN_FLAGS "implements the flags: every operation completes at the fabric"
+#define QUALITY "a hint: fi_info.tx_attr.tclass, on fabrics that use it"
+#define NO_VERSION "0: libfabric reports it as text only"
+#define NO_LIMIT "has no limit"
+#define OWN_IOV "8 where it copies the data itself"
+#define REQUEST_ADDRESS "fi_info.dest_addr of the request, or the source address of its TCP connection"
 #define FRAMES "fi_info.tx_attr.inject_size, if that takes a frame"
-#define OWN_SRQ "a queue of its own: peers send frames that tell of messages"
+#define OWN_SRQ "a queue of its own: peers send a frame ahead of each message"
 
 const struct dofi_cap dofi_caps[] = {
 	/* the IA */
@@ -177,9 +177,9 @@ const struct dofi_cap dofi_caps[] = {
 	   .source = "fi_info.src_addr", .adds = "127.0.0.1 where there is none"),
 	IA(max_eps, MAX_EPS, .most = MAX_OBJECTS, FROM(limits.max_eps),
 	   .source = "fi_info.domain_attr.ep_cnt",
-	   .adds = "65536 without a device: what software fabrics name is no limit of theirs"),
+	   .adds = "65536 without a device: software fabrics report a number that is not their limit"),
 	IA(max_dto_per_ep, MAX_DTO_PER_EP, .most = 8192,
-	   .adds = "slots of its own, in which operations wait while the fabric has no room"),
+	   .adds = "slots of its own, where operations wait while the fabric's queue is full"),
 	IA(max_rdma_read_per_ep_in, MAX_RDMA_READ_PER_EP_IN, .most = MAX_READS,
 	   .adds = SERVES_ALL),
 	IA(max_rdma_read_per_ep_out, MAX_RDMA_READ_PER_EP_OUT, .most = MAX_READS,
@@ -219,14 +219,14 @@ const struct dofi_cap dofi_caps[] = {
 	IA(max_rdma_read_in, MAX_RDMA_READ_IN, .most = MAX_READS * MAX_OBJECTS,
 	   .adds = SERVES_ALL),
 	IA(max_rdma_read_out, MAX_RDMA_READ_OUT, .most = MAX_READS * MAX_OBJECTS,
-	   .adds = "a throttle for each endpoint, whatever the others do"),
+	   .adds = "a limit for each endpoint, independent of other endpoints"),
 	IA(max_rdma_read_per_ep_in_guaranteed, MAX_RDMA_READ_PER_EP_IN_GUARANTEED, IS(DAT_TRUE),
 	   .adds = SERVES_ALL),
 	IA(max_rdma_read_per_ep_out_guaranteed, MAX_RDMA_READ_PER_EP_OUT_GUARANTEED, IS(DAT_TRUE),
 	   .adds = READS_WAIT),
 #if DAT_VERSION_MAJOR >= 2
 	IA(zb_supported, ZB_SUPPORTED, IS(DAT_TRUE), WHERE(fabric.zero_based), .without = DAT_FALSE,
-	   .source = "fi_info.domain_attr.mr_mode, and that fi_mr_reg takes an offset"),
+	   .source = "fi_info.domain_attr.mr_mode, and whether fi_mr_reg takes an offset"),
 	IA(extension_supported, EXTENSION, IS(DAT_EXTENSION_IB),
 	   .adds = "immediate data and atomics on fabrics without them"),
 	IA(extension_version, EXTENSION_VERSION, IS(DAT_IB_EXTENSION_VERSION)),
@@ -263,10 +263,10 @@ const struct dofi_cap dofi_caps[] = {
 		 .adds = OWN_FLAGS),
 	PROVIDER(is_thread_safe, IS_THREAD_SAFE, IS(DAT_TRUE), WHERE(thread_safe), .without = DAT_FALSE,
 		 .source = "the entry in dat.conf",
-		 .adds = "locks its objects, whatever the entry says"),
+		 .adds = "locks its objects, with any entry"),
 	PROVIDER(max_private_data_size, MAX_PRIVATE_DATA_SIZE, .most = ALL, FROM(max_private_data),
 		 .source = "fi_getopt(FI_OPT_CM_DATA_SIZE)",
-		 .adds = "a header, which is taken off it; 240 bytes where connections are its own"),
+		 .adds = "subtracts its header; 240 bytes where it makes connections itself"),
 	PROVIDER(supports_multipath, SUPPORTS_MULTIPATH, IS(DAT_FALSE)),
 	PROVIDER(ep_creator, EP_CREATOR, IS(DAT_PSP_CREATES_EP_IFASKED)),
 	PROVIDER(pz_support, PZ_SUPPORT, IS(DAT_PZ_UNIQUE), .adds = "a fi_domain for each PZ"),
@@ -277,7 +277,7 @@ const struct dofi_cap dofi_caps[] = {
 	PROVIDER(srq_supported, SRQ_SUPPORTED, IS(DAT_TRUE), FROM(limits.max_srqs), .adds = OWN_SRQ),
 	/* the header files have no names for these bits, nor for those of two of the next rows */
 	PROVIDER(srq_watermarks_supported, SRQ_WATERMARKS_SUPPORTED, .most = 0x001 | 0x010 | 0x100,
-		 .adds = "low watermark (0x001); soft (0x010) and hard (0x100), without an SRQ, too"),
+		 .adds = "low watermark (0x001); soft (0x010) and hard (0x100), with and without an SRQ"),
 	PROVIDER(srq_ep_pz_difference_supported, SRQ_EP_PZ_DIFFERENCE_SUPPORTED, IS(DAT_FALSE)),
 	PROVIDER(srq_info_supported, SRQ_INFO_SUPPORTED, .most = 0x01 | 0x10,
 		 .adds = "buffers available (0x01) and outstanding (0x10)"),
@@ -311,11 +311,11 @@ const struct dofi_cap dofi_caps[] = {
 #endif
 	EP(local_ia_address_ptr, LOCAL_IA_ADDRESS_PTR, .source = "fi_info.src_addr"),
 	EP(local_port_qual, LOCAL_PORT_QUAL, .source = "fi_getname",
-	   .adds = "where it accepted, the qualifier that the request came to"),
+	   .adds = "after an accept, the qualifier of the request"),
 	EP(remote_ia_address_ptr, REMOTE_IA_ADDRESS_PTR,
 	   .source = REQUEST_ADDRESS),
 	EP(remote_port_qual, REMOTE_PORT_QUAL, .source = REQUEST_ADDRESS,
-	   .adds = "the qualifier that was asked for"),
+	   .adds = "the requested qualifier"),
 	EP(pz_handle, PZ_HANDLE, .when = &making, .source = "the fi_domain of the fi_endpoint"),
 	EP(recv_evd_handle, RECV_EVD_HANDLE, .when = &waiting, .adds = OWN_QUEUES),
 	EP(request_evd_handle, REQUEST_EVD_HANDLE, .when = &waiting, .adds = OWN_QUEUES),
@@ -329,7 +329,7 @@ const struct dofi_cap dofi_caps[] = {
 		.adds = "a check of each send"),
 	EP_ATTR(max_rdma_size, MAX_RDMA_SIZE, .limit = DAT_IA_FIELD_IA_MAX_RDMA_SIZE,
 		.def = ALL, .zero_is_default = true, .when = &waiting,
-		.adds = "lets programs use more than they asked for, up to the limit"),
+		.adds = "lets programs exceed what they requested, up to the limit"),
 	EP_ATTR(qos, QOS, .take = take_qos, .when = &waiting, .adds = QUALITY),
 	EP_ATTR(recv_completion_flags, RECV_COMPLETION_FLAGS, .take = take_recv_flag,
 		.when = &waiting, .no_receives = true,

@@ -10,7 +10,7 @@
 /* Most segments of any operation on any fabric; sizes the slots. */
 #define DOFI_MAX_IOV 8
 
-/* The call whose structure has the member: dat_ia_query, or dat_ep_query and dat_ep_modify. */
+/* The call with the member in its structure: dat_ia_query, or dat_ep_query and dat_ep_modify. */
 enum dofi_cap_of {
 	DOFI_CAP_IA,
 	DOFI_CAP_PROVIDER,
@@ -93,9 +93,9 @@ DAT_RETURN dofi_ia_query(DAT_IA_HANDLE ia_handle, DAT_EVD_HANDLE *async_evd,
 			 DAT_PROVIDER_ATTR_MASK provider_mask, DAT_PROVIDER_ATTR *provider_attr);
 
 /*
- * The attributes that an endpoint gets when the consumer asks for @wanted (NULL:
- * the defaults). DAT_INVALID_PARAMETER when one is beyond the IA's limits, for a quality of
- * service DAT_MODEL_NOT_SUPPORTED.
+ * The attributes that an endpoint gets when the consumer requests @wanted (NULL: the defaults).
+ * DAT_INVALID_PARAMETER if one exceeds the IA's limits, or DAT_MODEL_NOT_SUPPORTED for a quality of
+ * service.
  */
 DAT_RETURN dofi_caps_ep_attr(const struct dofi_ia *ia, const DAT_EP_ATTR *wanted, DAT_EP_ATTR *attr);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the rows of the capability table come to on an IA, and for an endpoint of it. */
+/* Applies the capability table to an IA and its endpoints. */
 
 #include "obj/caps.h"
 

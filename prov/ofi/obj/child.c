@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The life of an IA's objects: made, published as handles, retired, freed. */
+/* The lifecycle of an IA's objects: made, published as handles, retired, freed. */
 
 #include "obj/child.h"
 

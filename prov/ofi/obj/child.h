@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The life of an IA's objects: made, published as handles, retired, freed. */
+/* The lifecycle of an IA's objects: made, published as handles, retired, freed. */
 #ifndef DOFI_OBJ_CHILD_H
 #define DOFI_OBJ_CHILD_H
 
@@ -18,7 +18,7 @@ int dofi_obj_retire(struct dofi_obj *obj);
  */
 int dofi_obj_claim(struct dofi_obj *obj);
 void dofi_obj_unlink(struct dofi_obj *obj, int kind);
-/* Gives the memory back. Call before publishing or after retiring. */
+/* Frees the memory. Call before publishing or after retiring. */
 void dofi_obj_free(struct dofi_pool *pool, DAT_HANDLE_TYPE type, struct dofi_obj *obj);
 
 #endif

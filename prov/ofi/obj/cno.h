@@ -9,7 +9,7 @@
 
 struct dofi_evd;
 
-/* An EVD as its CNO knows it; under the CNO's lock. */
+/* The state of an EVD in its CNO; under the CNO's lock. */
 struct dofi_cno_source {
 	struct dofi_evd *evd;
 	bool owed;			/* it has events that the CNO reported, or has to report */
@@ -50,9 +50,9 @@ void dofi_cno_detach(struct dofi_cno *cno, struct dofi_cno_source *source, bool 
 void dofi_cno_raise(struct dofi_cno *cno, struct dofi_cno_source *source);
 
 /*
- * After an event was taken from an EVD, which has @more events to report or not. One trigger may
- * stand for several events of several EVDs: a program that takes one event for each trigger gets
- * another trigger.
+ * Call after an event was dequeued from an EVD. @more: the EVD has further events to report. One
+ * trigger may stand for several events of several EVDs: a program that takes one event for each
+ * trigger gets another trigger.
  */
 void dofi_cno_update(struct dofi_cno *cno, struct dofi_cno_source *source, bool more);
 

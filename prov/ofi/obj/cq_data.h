@@ -10,7 +10,7 @@
  * 64 bits that go with a message: as remote CQ data where the fabric has 64 bits of that, or in the
  * frame before a message to an endpoint of an SRQ. The upper half has a kind and a flag, the lower
  * half a value; 0 is no data. A write completes no receive of the fabric, so a write with immediate
- * data is followed by an empty message, whose upper bits have the length of the write.
+ * data is followed by an empty message with the length of the write in its upper bits.
  */
 enum dofi_cq_data_kind {
 	DOFI_CQ_DATA_PLAIN = 0,		/* a message that has at most the flag */

@@ -27,7 +27,7 @@ static inline struct dofi_cr *dofi_cr_check(DAT_CR_HANDLE handle)
 	return dofi_obj_check(&dofi_cr_pool, DAT_HANDLE_TYPE_CR, handle);
 }
 
-/* What a transport knows of an arriving request. */
+/* An arriving request, from the transport. */
 struct dofi_arrival {
 	const struct dofi_xport *xport;	/* the transport itself; NULL: the IA's */
 	void *request;			/* the transport's part, for dofi_xport.accept and reject */

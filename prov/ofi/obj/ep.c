@@ -71,8 +71,8 @@ void dofi_fast_renew(struct dofi_ep *ep)
 
 /*
  * Receives must be posted before the peer may send, but not while an attempt to connect may still
- * be refused: it would take them along. Where a message that comes before a receive waits for long
- * they are posted early, and recalled when the attempt fails.
+ * be refused: the fabric would flush them with it. Where a message that arrives before its receive
+ * is delayed for long, they are posted early, and recalled when the attempt fails.
  */
 void dofi_ep_open_queues(struct dofi_ep *ep)
 {

@@ -17,7 +17,7 @@ struct fid_ep;
 /* No fabric carries more private data than this. */
 #define DOFI_PRIVATE_DATA 256
 
-/* What the consumer asked for in dat_ep_connect or dat_cr_accept. */
+/* The consumer's arguments of dat_ep_connect or dat_cr_accept. */
 struct dofi_request {
 	struct sockaddr_storage peer;
 	DAT_CONN_QUAL conn_qual;
@@ -39,12 +39,13 @@ enum {
 /* What the fast path of an EP may assume. dofi_fast_renew() writes all but lock; fast.h says what it caches. */
 struct dofi_fast {
 	/*
-	 * What plain operations are posted and taken under: the EP's lock; or, where its CQ is serial, the CQ's access lock
-	 * alone, which they need anyway, while no thread has the EP lock. Written with the EP lock.
+	 * The lock that posts and completions of plain operations hold: the EP's lock; or, where
+	 * its CQ is serial, the CQ's access lock alone, which they need anyway, while no thread
+	 * holds the EP lock. Written with the EP lock.
 	 */
 	_Atomic(struct dofi_mutex *) lock;
 	struct dofi_mutex *lock_when_free;	/* what lock is while no thread has the EP lock */
-	dofi_send *send;		/* NULL: the slow path; of RDMA, too */
+	dofi_send *send;		/* NULL: the slow path, also of RDMA */
 	dofi_recv *recv;		/* NULL: the slow path */
 	struct fid_ep *to;		/* the first argument of send and recv */
 	struct dofi_evd *request_evd;	/* the EP's, where send is not NULL; else NULL */
@@ -69,7 +70,7 @@ struct dofi_ep {
 	struct fid_ep *fid;		/* the fabric endpoint, its own or its PZ's; NULL unless open */
 	bool closing;			/* the EP takes no more operations; those it has will be flushed */
 	bool failed_early;		/* a receive failed before the event of the connection */
-	bool lost;			/* the fabric reported the end, without a request of this side */
+	bool lost;			/* the fabric reported the end, and this end did not request it */
 	bool unheard;			/* the connection was lost before all that the peer sent was read */
 	bool says_bye, said_bye;	/* the peer sends a message before an orderly end; it did */
 	bool graceful;			/* closes when the last request is done */
@@ -80,7 +81,7 @@ struct dofi_ep {
 	struct dofi_queue sq, rq;	/* requests and receives */
 	struct dofi_unread sq_unread, rq_unread;	/* events of sq and rq that are not dequeued; no lock */
 	int reads;			/* RDMA reads and atomics at the fabric */
-	int atomics;			/* atomics at the fabric; reads counts them, too */
+	int atomics;			/* atomics at the fabric; also counted in reads */
 	struct dofi_mailbox mailbox;	/* the peer's */
 	void *mail;			/* the transport's state of atomics with the peer's mailbox, or NULL */
 	bool owes;			/* dofi_xport.resume() has something to do */
@@ -104,7 +105,7 @@ struct dofi_ep {
 	void *opening;			/* the transport's state of an endpoint that a thread is opening, or NULL */
 	unsigned attempt;		/* which of the qualifier's ports is being tried */
 	void *accepting;		/* the transport's part of the request being accepted */
-	struct dofi_timer timer;	/* of the attempt; later of a peer whose end the fabric does not report */
+	struct dofi_timer timer;	/* of the attempt; later of a peer if the fabric does not report its end */
 	struct dofi_watch watch;
 	uint32_t received;		/* rq.head when the timer was started */
 	struct sockaddr_storage local;
@@ -118,7 +119,10 @@ static inline struct dofi_ep *dofi_ep_check(DAT_EP_HANDLE handle)
 	return dofi_obj_check(&dofi_ep_pool, DAT_HANDLE_TYPE_EP, handle);
 }
 
-/* Waits for the plain operation of @ep that another thread is at; none begins until dofi_ep_unlock(). EP lock held. */
+/*
+ * Waits until no other thread is in a plain operation of @ep; none begins until dofi_ep_unlock().
+ * EP lock held.
+ */
 void dofi_fast_close(struct dofi_ep *ep);
 
 /* All of @ep is the caller's until dofi_ep_unlock(): "EP lock held" in other comments. */
@@ -183,9 +187,8 @@ static inline bool dofi_ep_is_live(const struct dofi_ep *ep)
 }
 
 /*
- * Whether the fabric itself holds back @dto, which has DAT_COMPLETION_BARRIER_FENCE_FLAG. A message
- * in a frame is two messages of the fabric; and empty messages and atomics are posted without
- * flags.
+ * Whether the fabric itself delays @dto, which has DAT_COMPLETION_BARRIER_FENCE_FLAG. A message in
+ * a frame is two messages of the fabric; and empty messages and atomics are posted without flags.
  */
 static inline bool dofi_fenced_by_fabric(const struct dofi_ep *ep, const struct dofi_dto *dto)
 {
@@ -205,8 +208,8 @@ static inline uint64_t dofi_ep_remote_key(const struct dofi_ep *ep, const struct
  */
 void dofi_ep_end(struct dofi_ep *ep, DAT_EVENT_NUMBER event);
 /*
- * From any thread: the fabric reports that the connection is gone, without the reason. The event is
- * BROKEN if the peer sends a message before an orderly end and did not, else DISCONNECTED.
+ * Call from any thread when the fabric reports the end of the connection without the reason. The
+ * event is BROKEN if the peer sends a goodbye before an orderly end and did not, else DISCONNECTED.
  * @unheard: the fabric may not have read all that the peer sent. EP lock held.
  */
 void dofi_ep_lost(struct dofi_ep *ep, bool unheard);

@@ -164,7 +164,7 @@ static bool streams_swap(const struct dofi_ep_parts *old, const struct dofi_ep_p
 	return dofi_evd_streams_swap(from, to, STREAMS);
 }
 
-/* Whether the receiver can see the solicited flag of its peer, if it wants to. */
+/* Whether the receiver can see the solicited flag of its peer. */
 static bool solicits(const struct dofi_ep *ep, const DAT_EP_ATTR *a)
 {
 	return a->recv_completion_flags != DAT_COMPLETION_SOLICITED_WAIT_FLAG ||

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Endpoint: the life of a connection. Calls of the consumer are in ep_connect.c. */
+/* Endpoint: the lifecycle of a connection. Calls of the consumer are in ep_connect.c. */
 
 #include "obj/ep_cm.h"
 
@@ -43,7 +43,7 @@ static void keep_peer_data(struct dofi_ep *ep, const void *data, size_t size)
 	ep->peer_data_size = size;
 }
 
-/* How long a consumer may take to post receives after its peer is gone. */
+/* How long a consumer may take to post receives after its peer has left. */
 #define LAST_RECEIVE_NS (500 * 1000000LL)
 
 void dofi_ep_last_receives(struct dofi_ep *ep)
@@ -59,7 +59,7 @@ static void peer_ended(struct dofi_source *source)
 	struct dofi_watch *watch = (struct dofi_watch *)source;
 	struct dofi_ep *ep = (struct dofi_ep *)((char *)watch - offsetof(struct dofi_ep, watch));
 
-	/* if the fabric sees the end, too, it reports that before the timer fires */
+	/* if the fabric also detects the end, it reports that before the timer fires */
 	if (watch->fd >= 0)
 		dofi_ep_last_receives(ep);
 }
@@ -201,8 +201,8 @@ static void judge_loss(struct dofi_ep *ep)
 }
 
 /*
- * Whether data may be lost: not if a graceful end has waited for all requests, whose data must arrive,
- * however long the peer takes.
+ * Returns whether data may be lost: not if a graceful disconnect has waited for all requests. Their
+ * data must arrive, however long the peer takes.
  */
 static bool may_lose_data(struct dofi_ep *ep)
 {
@@ -215,8 +215,8 @@ static bool may_lose_data(struct dofi_ep *ep)
 }
 
 /*
- * Ends a connection, whatever the cause: nothing more can complete at the fabric, what the fabric
- * did not report is flushed, and the event comes last.
+ * Ends a connection for any cause: nothing more can complete at the fabric, operations without a
+ * completion are flushed, and the event comes last.
  */
 void dofi_ep_close_now(struct dofi_ep *ep)
 {
@@ -251,7 +251,7 @@ static void ep_work(struct dofi_work *work)
 	unsigned todo;
 
 	dofi_ep_lock(ep);
-	/* a thread that closes it without this work has set closing, too */
+	/* a thread that closes it without this work has also set closing */
 	todo = ep->closing ? ep->todo & DOFI_EP_CLOSE : ep->todo;
 	ep->todo = 0;
 	dofi_ep_unlock(ep);
@@ -267,7 +267,7 @@ static void ep_work(struct dofi_work *work)
 
 void dofi_ep_cm_init(struct dofi_ep *ep)
 {
-	/* once in the life of the memory: work of the EP that had it before may still be queued */
+	/* once for the memory: work of an earlier EP in it may still be queued */
 	if (!ep->work.run)
 		ep->work.run = ep_work;
 	ep->todo = 0;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Endpoint: the life of a connection. */
+/* Endpoint: the lifecycle of a connection. */
 #ifndef DOFI_OBJ_EP_CM_H
 #define DOFI_OBJ_EP_CM_H
 
 #include "obj/ep.h"
 
-/* Initialises what @ep knows of connections. The EP is not published. */
+/* Initialises the connection state of @ep. The EP is not published. */
 void dofi_ep_cm_init(struct dofi_ep *ep);
 
 /*
@@ -21,7 +21,7 @@ void dofi_ep_bound(struct dofi_ep *ep, uint16_t port);
 void dofi_ep_end_with(struct dofi_ep *ep, DAT_EVENT_NUMBER event, const void *data, size_t size);
 
 /*
- * Progress thread: the peer of connected @ep is gone. Messages that it sent are still received, as
+ * Progress thread: the peer of connected @ep has left. Messages that it sent are still received, as
  * long as receives are posted; then the connection ends.
  */
 void dofi_ep_last_receives(struct dofi_ep *ep);

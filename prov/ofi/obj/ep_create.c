@@ -252,7 +252,7 @@ DAT_RETURN dofi_ep_reserve(struct dofi_ep *ep, struct dofi_ep **by)
 	dofi_ep_lock(ep);
 	if (ep->state == DAT_EP_STATE_UNCONNECTED) {
 		dofi_ep_state_set(ep, DAT_EP_STATE_RESERVED);
-		/* an earlier service point, whose request was rejected */
+		/* an earlier service point, if its request was rejected */
 		if (ep->reserved_by)
 			*ep->reserved_by = NULL;
 		ep->reserved_by = by;

@@ -10,7 +10,7 @@ DAT_DTO_COMPLETION_STATUS dofi_dto_failure(const struct dofi_dto *dto, int err);
 /* @dto failed with @err, and with it the connection. */
 void dofi_dto_fail(struct dofi_ep *ep, struct dofi_dto *dto, int err);
 
-/* Records how @dto ended: a positive @err ends the connection, too. */
+/* Records how @dto ended: a positive @err also ends the connection. */
 static inline void dofi_dto_finish(struct dofi_ep *ep, struct dofi_dto *dto, int err)
 {
 	dto->done = true;

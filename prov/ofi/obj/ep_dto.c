@@ -29,7 +29,7 @@ static DOFI_INTO_CALLER void end(struct dofi_ep *ep, struct dofi_dto *dto, int e
 		if (__builtin_expect(ep->graceful, 0))
 			dofi_ep_request_done(ep);
 	}
-	/* a message that ended in an SRQ's buffer made room for the next */
+	/* a message that ended in an SRQ's buffer lets the EP take the next */
 	if (waiting(ep) || __builtin_expect(dto->flags & DOFI_DTO_SHARED, 0))
 		dofi_dto_pump(ep);
 }
@@ -131,8 +131,8 @@ static __attribute__((noinline)) void part_done(struct dofi_ep *ep, struct dofi_
 }
 
 /*
- * Whether this side knows of the connection. Hardware reports it by another queue, which may be read
- * after the CQ.
+ * Whether the connection was reported to this EP. Hardware reports it by another queue, which may
+ * be read after the CQ.
  */
 static bool connected_yet(const struct dofi_ep *ep)
 {
@@ -147,7 +147,7 @@ static bool is_given_back(const struct dofi_dto *dto, int err)
 }
 
 /*
- * A receive is flushed when an attempt fails, whose event is about to come (dofi_dto_recall()). A
+ * A receive is flushed when an attempt fails; its event is about to come (dofi_dto_recall()). A
  * receive that failed for a reason of its own got a message, so the connection exists.
  */
 static __attribute__((noinline)) void fail_early(struct dofi_ep *ep, struct dofi_dto *dto, int err)

@@ -10,10 +10,10 @@ struct fi_cq_data_entry;
 /* A completion from the fabric: dofi_progress_ops.completed. */
 void dofi_dto_complete(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink);
 
-/* What a transport knows of a receive that ended, beyond the completion. */
+/* What a transport adds to the completion of a receive. */
 struct dofi_arrived {
 	uint8_t kind;			/* enum dofi_dto_kind */
-	bool solicited;			/* the sender asks that its receiver be notified */
+	bool solicited;			/* the sender set the solicited flag */
 	uint32_t immed;
 	uint64_t length;
 	int err;			/* positive if a peer may not send this */
@@ -27,12 +27,12 @@ void dofi_dto_complete_as(const struct fi_cq_data_entry *entry, const struct dof
 			  struct dofi_sink *sink);
 
 /*
- * A receive whose data cq_data is valid ended well: does what the data says. Returns 0 or a
+ * Processes the remote CQ data of a receive that succeeded and has valid cq_data. Returns 0 or a
  * positive error.
  */
 int dofi_dto_received(struct dofi_ep *ep, struct dofi_dto *dto);
 
-/* Ends a request whose progress the transport tracks itself; a positive @err. EP lock held. */
+/* Ends a request that the transport tracks itself; a positive @err. EP lock held. */
 void dofi_dto_end(struct dofi_ep *ep, struct dofi_dto *dto, int err, struct dofi_sink *sink);
 
 #endif

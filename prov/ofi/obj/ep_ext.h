@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The requests of the InfiniBand extension. Only 2.0 programs can ask for them. */
+/* The requests of the InfiniBand extension. Only 2.0 programs can post them. */
 #ifndef DOFI_OBJ_EP_EXT_H
 #define DOFI_OBJ_EP_EXT_H
 
@@ -8,7 +8,7 @@
 
 /*
  * Each posts @p as its name says. The subtype of a wrong argument is its position in
- * dat_extension_op(), whose third argument is the operation's first. DAT_MODEL_NOT_SUPPORTED if the
+ * dat_extension_op(): the operation's first is the third there. DAT_MODEL_NOT_SUPPORTED if the
  * fabric, or for an atomic the peer, cannot do it.
  */
 DAT_RETURN dofi_ep_post_send_immed(DAT_EP_HANDLE ep_handle, const struct dofi_post *p);

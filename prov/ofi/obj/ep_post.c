@@ -90,7 +90,7 @@ static __attribute__((noinline)) DAT_RETURN fill_more(struct dofi_ep *ep, struct
 	if (dto->kind == DOFI_DTO_WRITE_IMMED && dto->length > DOFI_WRITE_IMMED_MAX)
 		return DOFI_RET(DAT_LENGTH_ERROR, 0);
 	if (dto->kind == DOFI_DTO_SEND_IMMED)
-		dofi_tally_add(&ep->posted[DOFI_DTO_SEND], dto->length);	/* counts as a send, too */
+		dofi_tally_add(&ep->posted[DOFI_DTO_SEND], dto->length);	/* also counts as a send */
 	if (dto->marks & DOFI_DTO_GRANTED)
 		dto->local_key = p->local->rmr_context;
 	else
@@ -136,7 +136,7 @@ __attribute__((noinline)) void dofi_ep_make_room(struct dofi_ep *ep)
 	dofi_queue_extend(&ep->sq, ep);
 }
 
-/* Posts a request whose arguments are checked, except its segments. */
+/* Posts a request. The arguments are checked, except the segments. */
 static DOFI_INTO_CALLER DAT_RETURN post(struct dofi_ep *ep, uint8_t kind, const struct dofi_post *p)
 {
 	struct dofi_dto *dto;

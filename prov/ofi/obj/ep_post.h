@@ -32,9 +32,9 @@ static inline uint64_t dofi_remote_address(const DAT_RMR_TRIPLET *remote)
 }
 
 /*
- * The most bytes of an operation of @kind. Sends are limited to what the EP was made for. Receives
- * may be larger than any message, and programs write and read more than the max_rdma_size that they
- * asked for: their limit is the fabric's, as far as a DAT length can express it.
+ * Returns the maximum length of an operation of @kind. Sends are limited by the EP's attributes.
+ * Receives may be larger than any message, and programs write and read more than the max_rdma_size
+ * that they requested: their limit is the fabric's, as far as a DAT length can express it.
  */
 static inline uint64_t dofi_post_longest(const struct dofi_ep *ep, uint8_t kind)
 {
@@ -48,7 +48,10 @@ static inline uint64_t dofi_post_longest(const struct dofi_ep *ep, uint8_t kind)
 /* Posts a request of @kind, checking all of @p. */
 DAT_RETURN dofi_ep_post_request(struct dofi_ep *ep, uint8_t kind, const struct dofi_post *p);
 
-/* Posts a request of the extension, whose number of segments, pointers and flags are checked. */
+/*
+ * Posts a request of the extension. The caller has checked the number of segments, pointers and
+ * flags.
+ */
 DAT_RETURN dofi_ep_post_ext(struct dofi_ep *ep, uint8_t kind, const struct dofi_post *p);
 
 /* Posts a request of one segment @s, without flags; @remote is NULL for sends. */

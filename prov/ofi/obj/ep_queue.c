@@ -45,7 +45,7 @@ static inline bool held_back(const struct dofi_ep *ep, const struct dofi_dto *dt
 	return __builtin_expect(ep->reads, 0) && must_wait(ep, dto);
 }
 
-/* The turn of a bind has come: it is carried out here, so operations behind it find it done. */
+/* Carries out a bind that is next in its queue, so operations behind it find it done. */
 static void bind_execute(struct dofi_ep *ep, struct dofi_dto *dto)
 {
 	ep->sq.next++;
@@ -61,7 +61,9 @@ static void fail_here(struct dofi_ep *ep, struct dofi_dto *dto)
 	dofi_dto_retire(ep, NULL);
 }
 
-/* The turn of a read to an RMR has come: if its context is bound, it goes on as a read. */
+/*
+ * Processes a read to an RMR that is next in its queue: if its context is bound, it becomes a read.
+ */
 static void read_to_rmr_execute(struct dofi_ep *ep, struct dofi_dto *dto)
 {
 	if (dofi_rmr_in_force(ep->pz, ep, dto->local_key))
@@ -90,8 +92,8 @@ static __attribute__((noinline)) void ended(struct dofi_ep *ep, struct dofi_dto 
 }
 
 /*
- * Hands @dto, the next operation of @q, to the fabric. Returns false if the fabric has no room for
- * it now.
+ * Hands @dto, the next operation of @q, to the fabric. Returns false if the fabric's queue is full
+ * for it now.
  */
 static DOFI_INTO_CALLER bool submit(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *dto,
 				    uint8_t kind)

@@ -57,7 +57,7 @@ static bool is_held(const struct dofi_ep *ep, const struct dofi_dto *dto, const 
 
 /* Operations that the fabric has not got */
 
-/* Fills in what the slot of a plain receive lacks. The fabric has not got the receive. */
+/* Sets the fields that the slot of a plain receive lacks. The receive is not at the fabric. */
 static void receive_unplain(struct dofi_dto *dto)
 {
 	const DAT_LMR_CONTEXT context = dto->memory_lmr;
@@ -111,8 +111,8 @@ static bool queue_is_held(const struct dofi_ep *ep, const struct dofi_queue *q, 
 }
 
 /*
- * Marks operations that the fabric has not got. Returns whether the fabric, or the peer, uses the
- * memory, too.
+ * Marks operations that are not at the fabric. Returns whether the fabric or the peer also uses the
+ * memory.
  */
 static bool ep_revoke(struct dofi_ep *ep, const struct revoked *r)
 {
@@ -179,7 +179,7 @@ static void receives_cancel(struct dofi_ep *ep, uint32_t first)
 	}
 }
 
-/* Receives that came back are the newest: they are pending again. */
+/* Cancelled receives are the newest: they are pending again. */
 static void receives_give_back(struct dofi_ep *ep)
 {
 	struct dofi_queue *q = &ep->rq;
@@ -200,7 +200,7 @@ static void receives_give_back(struct dofi_ep *ep)
 }
 
 /*
- * Takes the receives back. None goes to the fabric meanwhile. Drops the EP lock for their
+ * Cancels the receives at the fabric. None is posted there meanwhile. Drops the EP lock for their
  * completions.
  */
 static void receives_recall(struct dofi_ep *ep, const struct revoked *r)
@@ -239,8 +239,8 @@ static bool held_fail(struct dofi_ep *ep, struct dofi_queue *q, const struct rev
 }
 
 /*
- * Takes the operations of @ep back. If the fabric has completed, or gives back, all of them the
- * connection goes on.
+ * Cancels the operations of @ep. If the fabric has completed or returns all of them, the connection
+ * stays.
  */
 static void ep_take_back(struct dofi_ep *ep, const struct revoked *r)
 {

@@ -38,7 +38,10 @@ struct dofi_dto *dofi_srq_buffer(struct dofi_ep *ep)
 		return NULL;
 	}
 	dto = dofi_queue_reserve(&ep->rq);
-	/* an EP without room does not join the line: a receive that retires makes it ask again */
+	/*
+	 * an EP with its maximum of receives does not join the line: it tries again when a receive
+	 * retires
+	 */
 	if (!dto || !dofi_srq_take(ep->srq, &ep->srq_user, dto))
 		return NULL;
 	dto->flags = DOFI_DTO_SHARED;
@@ -83,7 +86,7 @@ static void fed(struct dofi_srq_user *user)
 	dofi_ep_unlock(ep);
 }
 
-/* Once in the life of the memory: a thread may still be about to feed the EP that had it before. */
+/* Once for the memory: a thread may still be about to pass a buffer to an earlier EP in it. */
 void dofi_ep_srq_init(struct dofi_srq_user *user)
 {
 	if (!user->feed)

@@ -10,10 +10,10 @@ void dofi_ep_srq_init(struct dofi_srq_user *user);
 
 /*
  * For a message that has come to @ep: takes the oldest buffer of the SRQ as the newest of the EP's
- * receives. Returns NULL if the SRQ has none: the EP joins the line for buffers, and is fed in
- * turn. Returns NULL, too, if the EP has as many receives as it may: a receive that retires makes
- * room (dofi_xport.resume). Passing the hard watermark ends the connection. EP lock held, as for
- * the functions below.
+ * receives. Returns NULL if the SRQ has none: the EP joins the line for buffers, and gets one in
+ * order. Also returns NULL if the EP has its maximum of receives: dofi_xport.resume tries again
+ * when a receive retires. Passing the hard watermark ends the connection. EP lock held, as for the
+ * functions below.
  */
 struct dofi_dto *dofi_srq_buffer(struct dofi_ep *ep);
 
@@ -22,8 +22,8 @@ int dofi_srq_buffer_check(const struct dofi_ep *ep, struct dofi_dto *dto);
 
 /*
  * As dofi_srq_buffer(), for a transport that matches: the transport gets the receive as if by
- * dofi_xport.submit(), with DOFI_DTO_SHARED and no data. Returns NULL, too, if the connection ends,
- * because of a watermark or because the buffer may not be used any more.
+ * dofi_xport.submit(), with DOFI_DTO_SHARED and no data. Also returns NULL if the connection ends,
+ * because of a watermark or because the buffer may no longer be used.
  */
 struct dofi_dto *dofi_srq_receive(struct dofi_ep *ep);
 

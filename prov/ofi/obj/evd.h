@@ -40,7 +40,7 @@ static inline void dofi_event_extend(DAT_EVENT *event, uint32_t immed)
 #endif
 
 /*
- * The event that a polling thread asks for: a completion for its EVD goes straight there, if the
+ * The event that a polling thread waits for: a completion for its EVD goes straight there, if the
  * EVD's queue is empty.
  */
 struct dofi_sink {
@@ -98,7 +98,7 @@ struct dofi_evd {
 		uint64_t wait, blocked, notify;
 		/* dequeues that took an event from the queue, straight from the fabric, or none */
 		uint64_t found, straight, not_found;
-		uint64_t poll;		/* polls of the fabric, except those whose event came straight */
+		uint64_t poll;		/* polls of the fabric, except those that returned an event directly */
 		uint64_t connection, completion; /* events queued */
 	} count_of;
 	uint64_t base[DOFI_EVD_COUNTERS]; /* values at the last reset: counters.c; under the lock */
@@ -148,7 +148,7 @@ static inline void dofi_evd_set_count(struct dofi_evd *evd, uint32_t count)
 	atomic_store_explicit(&evd->count, count, memory_order_release);
 }
 
-/* Queues an asynchronous event of @ia about @handle; dofi_async_error() logs it, too. */
+/* Queues an asynchronous event of @ia about @handle; dofi_async_error() also logs it. */
 void dofi_async_event(struct dofi_ia *ia, DAT_EVENT_NUMBER number, DAT_HANDLE handle,
 		      DAT_COUNT reason);
 void dofi_async_error(struct dofi_ia *ia, DAT_EVENT_NUMBER number, DAT_HANDLE handle,

@@ -33,7 +33,7 @@ static struct dofi_event *ring_slot(struct dofi_evd *evd, uint32_t i)
 	return &evd->ring[(evd->head + i) & (evd->capacity - 1)];
 }
 
-/* Events come */
+/* Queueing events */
 
 void dofi_evd_notify(struct dofi_evd *evd, uint32_t count)
 {
@@ -257,8 +257,8 @@ DAT_RETURN dofi_evd_queue_resize(struct dofi_evd *evd, DAT_COUNT qlen)
 }
 
 /*
- * Rejects connection requests that the program can take no more, so that their senders do not wait.
- * Nothing feeds the EVD any more. Its events may name CRs that are gone: an IA frees CRs first.
+ * Rejects connection requests that the program can no longer take, so that their senders do not
+ * wait. No stream feeds the EVD now. Its events may name freed CRs: an IA frees CRs first.
  */
 static void refuse_requests(struct dofi_evd *evd, uint32_t count)
 {

@@ -7,7 +7,7 @@
 
 /* An empty queue for @qlen events, in @evd that is not published. 0 or -ENOMEM. */
 int dofi_evd_queue_open(struct dofi_evd *evd, DAT_COUNT qlen);
-/* Makes room for @qlen events, which are at least as many as are queued. Needs the lock. */
+/* Resizes the queue to @qlen events, which are at least as many as are queued. Needs the lock. */
 DAT_RETURN dofi_evd_queue_resize(struct dofi_evd *evd, DAT_COUNT qlen);
 /*
  * Ends the queue of @evd, which is not a valid handle any more, with @count events left in it. No

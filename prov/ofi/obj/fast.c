@@ -24,7 +24,8 @@ static DOFI_INTO_CALLER struct dofi_queue *queue_of(struct dofi_ep *ep, uint8_t 
 }
 
 /*
- * The LMR of @context, if plain operations may use it; mostly it is that of the operation before.
+ * Returns the LMR of @context if plain operations may use it; mostly it is the LMR of the preceding
+ * operation.
  */
 static __attribute__((noinline)) const struct dofi_lmr *change_lmr(struct dofi_ep *ep, uint8_t kind,
 								   DAT_LMR_CONTEXT context)
@@ -92,10 +93,7 @@ static DOFI_INTO_CALLER ssize_t fabric_submit(struct dofi_ep *ep, uint8_t kind, 
 		dofi_mr_fabric_key(remote->rmr_context, ep->peer_secret), context);
 }
 
-/*
- * Fills in the slot @dto of a plain operation, except what other operations need, and hands it to
- * the fabric.
- */
+/* Sets the fields of the slot @dto that a plain operation needs, and hands it to the fabric. */
 static DOFI_INTO_CALLER ssize_t fast_submit(struct dofi_ep *ep, uint8_t kind, const struct dofi_lmr *lmr,
 					     const DAT_LMR_TRIPLET *s, const DAT_RMR_TRIPLET *remote,
 					     DAT_DTO_COOKIE cookie, struct dofi_dto *dto)
@@ -116,7 +114,7 @@ static DOFI_INTO_CALLER ssize_t fast_submit(struct dofi_ep *ep, uint8_t kind, co
 	return fabric_submit(ep, kind, memory, lmr->desc, dto, remote, context);
 }
 
-/* The fabric has the plain operation @dto. */
+/* The plain operation @dto is at the fabric. */
 static DOFI_INTO_CALLER void fast_posted(struct dofi_ep *ep, uint8_t kind,
 					  const struct dofi_dto *dto)
 {
@@ -186,10 +184,7 @@ static __attribute__((noinline)) DAT_RETURN post_otherwise(struct dofi_ep *ep, u
 	return posted ? DAT_SUCCESS : dofi_ep_post_any(ep, kind, s, remote, cookie);
 }
 
-/*
- * Continues post_one() after the fabric returned @ret: the request is done, or has to wait for its
- * turn.
- */
+/* Continues post_one() after the fabric returned @ret: the request is done, or stays queued. */
 static __attribute__((noinline)) DAT_RETURN post_answered(struct dofi_ep *ep, struct dofi_dto *dto,
 							  const DAT_LMR_TRIPLET *s, const DAT_RMR_TRIPLET *remote,
 							  ssize_t ret)
@@ -375,7 +370,7 @@ static DOFI_INTO_CALLER bool fast_requested(struct dofi_ep *ep, struct dofi_dto 
 	return true;
 }
 
-/* Completes a receive whose message has no remote CQ data. */
+/* Completes a receive of a message without remote CQ data. */
 static DOFI_INTO_CALLER bool fast_received(const struct fi_cq_data_entry *entry,
 						 struct dofi_ep *ep, struct dofi_dto *dto,
 						 struct dofi_evd *evd, DAT_EVENT *event)
@@ -461,8 +456,8 @@ static __attribute__((noinline)) bool poll_past(struct dofi_evd *evd, DAT_EVENT 
 
 /*
  * Polls the only CQ of @evd. Called with the CQ lock held, and releases it. Returns true if @event
- * was written; if not, an event may be queued now. The access lock of a serial CQ covers plain
- * operations of its endpoints, too.
+ * was written; if not, an event may be queued now. The access lock of a serial CQ also covers plain
+ * operations of its endpoints.
  */
 static DOFI_INTO_CALLER bool poll_only(struct dofi_evd *evd, DAT_EVENT *event, struct dofi_cq *cq, const bool serial)
 {
@@ -525,7 +520,7 @@ static __attribute__((noinline)) DAT_RETURN dequeue_locked(struct dofi_evd *evd,
 	return dequeued(evd, event, poll_only(evd, event, cq, false));
 }
 
-/* Each kind of CQ has a function of its own, so that neither saves registers for the other. */
+/* Each kind of CQ has its own function, so that neither saves registers for the other. */
 DAT_RETURN dofi_evd_dequeue(DAT_EVD_HANDLE evd_handle, DAT_EVENT *event)
 {
 	struct dofi_cq *cq;

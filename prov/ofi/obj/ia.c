@@ -104,12 +104,12 @@ static size_t fabric_data_size(struct dofi_ia *ia)
 		fi_close(&pep->fid);
 	}
 	if (ret)
-		dofi_log(DOFI_ERR, DOFI_FAB, "how much private data the fabric carries: %s",
+		dofi_log(DOFI_ERR, DOFI_FAB, "querying how much private data the fabric carries: %s",
 			 fi_strerror(-ret));
 	return ret ? 0 : size;
 }
 
-/* Without a local fabric all peers are reached by the other one. */
+/* Without a local fabric, all peers are reached over the main fabric. */
 static void local_drop(struct dofi_ia *ia)
 {
 	if (ia->local.info)
@@ -291,7 +291,7 @@ static void destroy_children(void *arg)
 	ia->xport->ia_fini(ia);
 }
 
-/* Gives back an EVD that another IA owns; it may be freed already. */
+/* Releases an EVD that another IA owns; it may be freed already. */
 static void async_evd_return(struct dofi_ia *ia)
 {
 	struct dofi_obj *evd = dofi_obj_live((struct dofi_obj *)ia->async_evd, DAT_HANDLE_TYPE_EVD);

@@ -55,9 +55,9 @@ struct dofi_ia {
 	/* written by any thread, with dofi_count_exactly() */
 	struct {
 		uint64_t psp_any, cr_accepted, cr_rejected, async_error;
-		uint64_t connect, active, passive;	/* attempts to connect; connections established, by side */
+		uint64_t connect, active, passive;	/* attempts; connections, by end */
 		uint64_t rejected, refused, timeout;	/* attempts that failed, by cause */
-		uint64_t disconnect;			/* disconnects that the program asked for */
+		uint64_t disconnect;			/* disconnects that the program requested */
 		uint64_t disconnected, broken;		/* ends of connections */
 	} count;
 
@@ -90,7 +90,7 @@ static inline struct dofi_ia *dofi_ia_of(struct dofi_progress *p)
 DAT_COMM dofi_ia_comm(const struct dofi_ia *ia);
 #endif
 
-/* The IA handle that the program knows; a 2.0 registry may show it another one. */
+/* The IA handle that the program has; a 2.0 registry may pass it another one. */
 DAT_IA_HANDLE dofi_ia_export(struct dofi_ia *ia);
 
 /*

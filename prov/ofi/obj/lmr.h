@@ -32,7 +32,7 @@ struct dofi_lmr {
 #define DOFI_LMR_INDEX_MASK 0xffffffu
 
 #if DAT_VERSION_MAJOR >= 2
-/* Programs written for InfiniBand ask for remote atomics with all other privileges. */
+/* Programs written for InfiniBand request remote atomics with all other privileges. */
 #define DOFI_LMR_PRIVILEGES (DAT_MEM_PRIV_ALL_FLAG | DAT_IB_MEM_PRIV_REMOTE_ATOMIC)
 #else
 #define DOFI_LMR_PRIVILEGES DAT_MEM_PRIV_ALL_FLAG
@@ -83,7 +83,7 @@ uint64_t dofi_lmr_remote_access(DAT_MEM_PRIV_FLAGS priv);
  */
 DAT_LMR_CONTEXT dofi_lmr_end(struct dofi_lmr *lmr);
 
-/* Why dofi_lmr_find() did not find what it was asked for; @lmr may be NULL. */
+/* Returns why dofi_lmr_find() failed; @lmr may be NULL. */
 DAT_RETURN dofi_lmr_refusal(const struct dofi_lmr *lmr, uint64_t addr, uint64_t len,
 			    const struct dofi_pz *pz, DAT_MEM_PRIV_FLAGS priv);
 

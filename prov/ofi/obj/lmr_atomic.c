@@ -36,7 +36,7 @@ static uint64_t *target(struct dofi_pz *pz, const struct dofi_atomic *a)
 	return (uint64_t *)(uintptr_t)a->addr;
 }
 
-/* The processor's own atomics: other PZs, processes and the program may use the memory, too. */
+/* The processor's own atomics: other PZs, processes and the program may also use the memory. */
 static uint64_t perform(uint64_t *at, const struct dofi_atomic *a)
 {
 	uint64_t seen = a->compare;

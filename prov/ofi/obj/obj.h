@@ -51,8 +51,8 @@ static inline void *dofi_obj_check(struct dofi_pool *pool, DAT_HANDLE_TYPE type,
 }
 
 /*
- * Whether @handle is a live object of @pool, which is for @type, by one comparison; false means
- * nothing.
+ * Whether @handle is a live object of @pool, which is for @type, by one comparison; it may also be
+ * live if this returns false.
  */
 static inline bool dofi_obj_among_first(const struct dofi_pool *pool, DAT_HANDLE_TYPE type,
 					DAT_HANDLE handle)

@@ -304,7 +304,9 @@ void dofi_rmr_end_scope(struct dofi_ia *ia, const struct dofi_ep *ep)
 	dofi_mutex_unlock(&ia->lock);
 }
 
-/* Binds that are still in an EP's queue complete in their turn, as if they had come before. */
+/*
+ * Binds that are still in an EP's queue complete in order, as if they had been carried out before.
+ */
 static void rmr_destroy(struct dofi_obj *obj)
 {
 	struct dofi_rmr *rmr = (struct dofi_rmr *)obj;

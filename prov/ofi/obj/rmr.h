@@ -18,8 +18,8 @@ struct dofi_part {
 
 /*
  * What one bind grants: a registration of its own, made when the bind is posted, so that its key is
- * known then. It is pending until its turn among the EP's requests; then it replaces the grant
- * before it, whose registration is closed, which revokes that grant.
+ * known then. It is pending until it is next among the EP's requests; then it replaces the grant
+ * before it, and the registration of that grant is closed, which revokes it.
  */
 struct dofi_bind {
 	struct dofi_rmr *rmr;		/* NULL when the RMR was freed; under the PZ's rmr_lock */
@@ -49,8 +49,8 @@ static inline struct dofi_rmr *dofi_rmr_check(DAT_RMR_HANDLE handle)
 }
 
 /*
- * A bind of @rmr to @part; a bind of EP scope is for the peer that knows @secret. The caller posts
- * or frees it. Registers memory, so an EP's lock must not be held.
+ * A bind of @rmr to @part; a bind of EP scope is for the peer that has @secret. The caller posts or
+ * frees it. Registers memory, so an EP's lock must not be held.
  */
 DAT_RETURN dofi_bind_new(struct dofi_rmr *rmr, const struct dofi_part *part, uint32_t secret,
 			 struct dofi_bind **bind);
@@ -61,8 +61,8 @@ void dofi_bind_free(struct dofi_bind *bind);
 DAT_RETURN dofi_bind_post(struct dofi_bind *bind, const struct dofi_ep *ep);
 
 /*
- * The turn of @bind has come: puts it in force, and ends the former grant. On a negative errno the
- * former grant could not be ended, and stays. Takes @bind over.
+ * Puts @bind in force when it is next in the queue, and ends the former grant. On a negative errno
+ * the former grant could not be ended and stays in force. Takes @bind over.
  */
 int dofi_bind_execute(struct dofi_bind *bind);
 
@@ -73,8 +73,8 @@ DAT_RMR_CONTEXT dofi_bind_replaces(struct dofi_bind *bind);
 void dofi_bind_drop(struct dofi_bind *bind);
 
 /*
- * The peer of @ep asks that the grant of @context ends. Returns 0, or -EACCES if there is no such
- * grant in force that @ep may use, or the fabric's error. EP lock held.
+ * Ends the grant of @context at the request of @ep's peer. Returns 0, or -EACCES if there is no
+ * such grant in force that @ep may use, or the fabric's error. EP lock held.
  */
 int dofi_rmr_invalidate(struct dofi_pz *pz, const struct dofi_ep *ep, DAT_RMR_CONTEXT context);
 

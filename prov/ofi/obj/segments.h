@@ -12,7 +12,10 @@ static inline uint64_t dofi_segment_longest(uint64_t most)
 	return most < (dofi_seg_length)-1 ? most : (dofi_seg_length)-1;
 }
 
-/* Makes @iov, of @pz and of @most bytes together, the segments of @dto, whose kind is set. */
+/*
+ * Makes @iov, of @pz and of @most bytes together, the segments of @dto. Set the kind of @dto
+ * before.
+ */
 DAT_RETURN dofi_dto_load(struct dofi_dto *dto, const struct dofi_pz *pz, uint64_t most, DAT_COUNT n,
 			 const DAT_LMR_TRIPLET *iov);
 

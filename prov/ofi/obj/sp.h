@@ -46,7 +46,7 @@ struct dofi_sp_plan {
 
 /* Makes a service point, which listens on return. */
 DAT_RETURN dofi_sp_new(const struct dofi_sp_plan *plan, struct dofi_sp **sp);
-/* Requests whose event was queued stay answerable. */
+/* Requests stay answerable if their events were queued. */
 void dofi_sp_destroy(struct dofi_obj *obj);
 
 /* The service point of @ia for requests with @conn_qual, or NULL. Progress thread. */

@@ -101,9 +101,9 @@ DAT_COUNT dofi_srq_depth(struct dofi_srq *srq)
 	return depth;
 }
 
-/* Buffers come */
+/* Posting buffers */
 
-/* The endpoint to feed next, if there is one, and a buffer for it. */
+/* Returns the next endpoint in line, if there is one, and a buffer for it. */
 static struct dofi_srq_user *next_fed(struct dofi_srq *srq)
 {
 	struct dofi_srq_user *user;
@@ -115,9 +115,9 @@ static struct dofi_srq_user *next_fed(struct dofi_srq *srq)
 }
 
 /*
- * Feeds the line until it, or the SRQ, is empty. An EP that is fed leaves the line in any case, so
- * this ends. The memory of endpoints is never unmapped: an EP that is freed meanwhile finds that it
- * does not wait.
+ * Passes buffers to the EPs in line until the line or the SRQ is empty. An EP that gets a buffer
+ * leaves the line in any case, so this ends. The memory of endpoints is never unmapped: an EP that
+ * is freed meanwhile finds that it does not wait.
  */
 static void serve_line(struct dofi_srq *srq)
 {

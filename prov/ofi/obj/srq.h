@@ -8,26 +8,26 @@
 #include "obj/lmr.h"
 #include "wq/queue.h"
 
-/* An endpoint, as the SRQ knows it while a message waits for a buffer. */
+/* An endpoint in the SRQ's line, while a message waits for a buffer. */
 struct dofi_srq_user {
 	/* There is a buffer: takes it, or leaves the line. No lock held. */
 	void (*feed)(struct dofi_srq_user *user);
 	bool waiting;			/* under the SRQ's lock */
 	TAILQ_ENTRY(dofi_srq_user) link;
-	bool asked;			/* the SRQ had no buffer for it since it was fed last; under its EP's lock */
+	bool asked;			/* no buffer was free since it got the last; under its EP's lock */
 };
 
 struct dofi_srq {
 	struct dofi_obj obj;
 	struct dofi_pz *pz;
 	DAT_COUNT max_recv_iov;
-	struct dofi_unread given;	/* buffers that EPs have, or whose events are not dequeued */
+	struct dofi_unread given;	/* buffers that EPs have, or with events that are not dequeued */
 
 	struct dofi_mutex lock;		/* the fields below; taken under an EP's lock */
 	struct dofi_queue queue;	/* buffers; their LMRs are checked again when they are taken */
 	DAT_COUNT low_watermark;
 	bool low_armed;			/* falling below it has to be reported, once */
-	TAILQ_HEAD(, dofi_srq_user) line; /* EPs whose messages wait for buffers, in order */
+	TAILQ_HEAD(, dofi_srq_user) line; /* EPs with messages that wait for buffers, in order */
 };
 
 static inline struct dofi_srq *dofi_srq_check(DAT_SRQ_HANDLE handle)

@@ -25,7 +25,7 @@ static inline void dofi_count(uint64_t *counter)
 	__atomic_store_n(counter, __atomic_load_n(counter, __ATOMIC_RELAXED) + 1, __ATOMIC_RELAXED);
 }
 
-/* As dofi_count(), for rare events, whose count must be exact. */
+/* Like dofi_count(), for rare events that must be counted exactly. */
 static inline void dofi_count_exactly(uint64_t *counter)
 {
 	__atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);

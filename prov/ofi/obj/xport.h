@@ -61,7 +61,7 @@ struct dofi_xport {
 	size_t header_size;
 	/*
 	 * Bytes of data that the transport itself carries with a request; 0: the fabric carries it,
-	 * and is asked.
+	 * and its limit is queried.
 	 */
 	size_t cm_data_size;
 	/*
@@ -70,8 +70,9 @@ struct dofi_xport {
 	 */
 	DAT_COUNT (*request_room)(const struct dofi_ia *ia, DAT_CONN_QUAL conn_qual);
 	/*
-	 * The transport matches messages to receives itself, those of an SRQ too, which it takes with
-	 * dofi_srq_receive(); elsewhere the fabric does, and the srq_ functions below are not NULL.
+	 * The transport matches messages to receives itself, including those of an SRQ, which it
+	 * takes with dofi_srq_receive(). Otherwise the fabric matches them, and the srq_ functions
+	 * below are not NULL.
 	 */
 	bool matches;
 
@@ -110,7 +111,7 @@ struct dofi_xport {
 	 * first transport, has nothing open there, and tries the second. NULL if there is one.
 	 */
 	void (*connect_otherwise)(struct dofi_ep *ep);
-	/* Rejects @cr; cr->request is gone on return. */
+	/* Rejects @cr; cr->request is freed on return. */
 	void (*reject)(struct dofi_cr *cr, enum dofi_reject why, const void *data, size_t size);
 
 	/*
@@ -149,9 +150,9 @@ struct dofi_xport {
 	 */
 	bool (*holds)(const struct dofi_ep *ep, const struct dofi_dto *dto);
 	/*
-	 * Asks the fabric to give back the receive @dto: if it does, a completion with FI_ECANCELED
-	 * is in the CQ on return. NULL if holds() is false for each receive that could be given
-	 * back. EP lock held.
+	 * Cancels the receive @dto at the fabric: if the fabric returns it, a completion with
+	 * FI_ECANCELED is in the CQ on return. NULL if holds() is false for each receive that could
+	 * be cancelled. EP lock held.
 	 */
 	void (*cancel)(struct dofi_ep *ep, struct dofi_dto *dto);
 
@@ -194,7 +195,7 @@ struct dofi_xport {
 struct dofi_xports {
 	const struct dofi_xport *connected, *connectionless;
 	/*
-	 * Adds a second fabric, ia->local, to an IA whose connected transport is open. Returns 0,
+	 * Adds a second fabric, ia->local, to an IA with an open connected transport. Returns 0,
 	 * or a negative errno, and the IA has none. Progress thread. NULL: there is no such fabric.
 	 */
 	int (*add_local)(struct dofi_ia *ia);

@@ -57,8 +57,8 @@ struct dofi_link {
 /* Creates the memory of a connection. Returns 0 or a negative errno. */
 int dofi_link_make(struct dofi_link **link);
 /*
- * Maps the memory @fd of a peer that asks, and the peer's doorbell @doorbell. Returns 0, -EPROTO if one
- * of them is not sealed memory of the right size, or another negative errno. Both descriptors stay open.
+ * Maps the memory @fd of a requesting peer, and the peer's doorbell @doorbell. Returns 0, -EPROTO if one of them is
+ * not sealed memory of the right size, or another negative errno. Both descriptors stay open.
  */
 int dofi_link_join(int fd, int doorbell, struct dofi_link **link);
 /*

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Up to so many rings are all read each time; of more, only those that are marked. */
+/* With up to this many rings, each read covers all; with more, only the marked ones. */
 #define FEW 8
 
 /* How many frames of a ring are taken before those of the next one. */
@@ -123,7 +123,7 @@ static void all_set(struct dofi_rings *rings)
 		due_set(rings, slot);
 }
 
-/* Checks one ring per read without its mark: finds frames whose mark a faulty peer has cleared. */
+/* Checks one ring per read without its mark: finds frames after a faulty peer has cleared their mark. */
 static void probe(struct dofi_rings *rings)
 {
 	const struct dofi_link *link;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A fabric of our own for peers on the same host, with libfabric's interface: a domain and a completion queue whose
+ * A fabric of our own for peers on the same host, with libfabric's interface: a domain and a completion queue. Its
  * completions are the frames in a set of rings.
  *
  * So fab/cq.c reads this queue like any other. The queue has no descriptor: dofi_rings_sleep_begin() makes peers wake
@@ -30,8 +30,8 @@ int dofi_rings_choose(struct dofi_fabric_choice *choice);
 
 /*
  * The set of rings behind a completion queue. A completion has the link as op_context, the frame in the ring as buf
- * and len, and data for dofi_rings_release(), which has to be called in their order. A link whose peer broke the ring
- * completes once, with a NULL buf.
+ * and len, and data for dofi_rings_release(), which has to be called in their order. If the peer broke the ring, the
+ * link completes once, with a NULL buf.
  */
 struct dofi_rings;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Ends connections that a passive endpoint has accepted and that bring no request. */
+/* Ends connections that a passive endpoint has accepted and that send no request. */
 
 #include "sock/halfopen.h"
 
@@ -85,8 +85,8 @@ static bool is_unread(int fd)
 #define HEAD 32
 
 /*
- * Returns whether @fd has brought nothing for @ms, and before that no more than the header of a request: tcp keeps a
- * connection forever that brings only the header.
+ * Returns whether @fd received nothing for @ms, and before that no more than the header of a request: tcp keeps a
+ * connection forever that sends only the header.
  */
 static bool is_silent(int fd, unsigned ms)
 {
@@ -219,8 +219,8 @@ static void search(struct dofi_timer *timer)
 	sockets_keep_silent(&s);
 	ended = silent_end(&s);
 	if (ended && !p->listeners.reported)
-		dofi_log(DOFI_WARN, DOFI_CM, "%zu connections that brought no request were ended; later "
-			 "ones go untold", ended);
+		dofi_log(DOFI_WARN, DOFI_CM, "%zu connections without a request were ended; reported once",
+			 ended);
 	p->listeners.reported |= ended;
 	p->listeners.wakes = 0;
 	p->listeners.searched = dofi_now();
@@ -314,6 +314,6 @@ void dofi_halfopen_end(struct dofi_progress *p, uint16_t port)
 		n = port_end(p, port, &listener);
 	} while (n && n < last);
 	if (n)
-		dofi_log(DOFI_WARN, DOFI_FAB, "%u connections to port %u have no end", n, port);
+		dofi_log(DOFI_WARN, DOFI_FAB, "%u connections to port %u were not ended", n, port);
 	listener_forget(p);
 }

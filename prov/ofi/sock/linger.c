@@ -77,7 +77,7 @@ void dofi_linger_cut(int fd)
 	const struct sockaddr none = { .sa_family = AF_UNSPEC };
 
 	if (connect(fd, &none, sizeof(none)))
-		dofi_log(DOFI_INFO, DOFI_CM, "a closed connection's peer cannot be told");
+		dofi_log(DOFI_INFO, DOFI_CM, "resetting a closed connection failed");
 }
 
 static void check(struct dofi_timer *timer)
@@ -108,7 +108,7 @@ static void check(struct dofi_timer *timer)
 	dofi_timer_start(l->progress, &l->timer, next);
 }
 
-/* The kernel goes on sending, but waits for a stalled peer only as long as this module would. */
+/* The kernel continues to send, but waits for a stalled peer only as long as this module would. */
 static void lingering_end(struct dofi_progress *p)
 {
 	unsigned patience = dofi_settings.linger_ms ? dofi_settings.linger_ms : 1;

@@ -138,8 +138,8 @@ void dofi_watch_keep_alive(int fd)
 }
 
 /*
- * Returns whether the peer's kernel has yet to acknowledge something. A live host does so at once; one whose receive
- * buffer is full answers window probes.
+ * Returns whether the peer's kernel has yet to acknowledge something. A live host does so at once, and answers window
+ * probes while its receive buffer is full.
  */
 static bool owes(const struct tcp_info *info)
 {
@@ -165,7 +165,7 @@ static void check(struct dofi_timer *timer)
 	getsockopt(w->fd, IPPROTO_TCP, TCP_INFO, &info, &len);
 	w->owes = owes(&info);
 	if (owed && w->owes && info.tcpi_last_ack_recv >= period_ms) {
-		dofi_log(DOFI_INFO, DOFI_CM, "a peer gives no sign of life");
+		dofi_log(DOFI_INFO, DOFI_CM, "a peer does not respond");
 		dofi_linger_cut(w->fd);
 	} else {
 		check_later(w);

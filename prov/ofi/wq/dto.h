@@ -22,7 +22,7 @@ enum dofi_dto_kind {
 	DOFI_DTO_RECV,
 	/* the slow path only, and some do not go to the fabric */
 	DOFI_DTO_BIND,			/* of an RMR */
-	DOFI_DTO_READ_TO_RMR,		/* becomes a read when its turn has come and local_key is in force */
+	DOFI_DTO_READ_TO_RMR,		/* becomes a read when it is next in the queue and local_key is in force */
 	DOFI_DTO_FRAME,			/* a receive of the transport's: dofi_xport.srq_arrived() */
 	DOFI_DTO_SEND_INVALIDATE,	/* immed is the context that the receiver will invalidate */
 	/* of the extension, see ep_ext.h */
@@ -37,9 +37,7 @@ enum dofi_dto_kind {
 	DOFI_DTO_KINDS,
 };
 
-/*
- * Requests that return data: at most so many as agreed are in flight, and a fence waits for them.
- */
+/* Requests that return data: at most the agreed number is in flight, and a fence waits for them. */
 #define DOFI_DTO_READS \
 	(1u << DOFI_DTO_READ | 1u << DOFI_DTO_FETCH_ADD | 1u << DOFI_DTO_CMP_SWAP)
 /* Requests that name memory of the peer. */
@@ -48,7 +46,7 @@ enum dofi_dto_kind {
 #define DOFI_DTO_RECVS                                                                      \
 	(1u << DOFI_DTO_RECV | 1u << DOFI_DTO_RECV_INVALIDATE | 1u << DOFI_DTO_RECV_IMMED |   \
 	 1u << DOFI_DTO_RECV_WRITE_IMMED)
-/* Kinds whose completions are events of the extension. */
+/* Kinds that complete with an event of the extension. */
 #define DOFI_DTO_EXTENDED                                                                   \
 	(1u << DOFI_DTO_WRITE_IMMED | DOFI_DTO_ATOMICS | 1u << DOFI_DTO_RECV_IMMED |         \
 	 1u << DOFI_DTO_RECV_WRITE_IMMED)
@@ -58,12 +56,12 @@ enum dofi_dto_kind {
 enum dofi_dto_step {
 	DOFI_STEP_NONE,
 	DOFI_STEP_BEGUN,	/* its first frame, or the write before its message, is at the fabric */
-	DOFI_STEP_ASKED,	/* RDMA: the peer was asked to carry it out */
+	DOFI_STEP_ASKED,	/* RDMA: the request was sent to the peer */
 	DOFI_STEP_RTS,		/* send: the peer was notified of the message */
 	DOFI_STEP_CTS,		/* send: the peer has a receive, and the message is to be sent */
 	DOFI_STEP_CTS_DIRECT,	/* send: like CTS, through the connection's own endpoint */
 	DOFI_STEP_DATA,		/* send: the message behind a CTS was handed to the fabric */
-	DOFI_STEP_AWAITS_DATA,	/* receive: DATA frames bring its message */
+	DOFI_STEP_AWAITS_DATA,	/* receive: DATA frames carry its message */
 };
 
 static inline bool dofi_dto_is(uint8_t kind, unsigned kinds)
@@ -96,8 +94,8 @@ struct dofi_dto {
 	};
 	uint32_t number;		/* its index in the queue: tail, when it was posted */
 	/*
-	 * written by one store; a constant of 32 bits has room for the fields that are not 0 in a
-	 * plain operation, which come first
+	 * Written by one store: a constant of 32 bits holds the fields that are not 0 in a plain
+	 * operation, which come first.
 	 */
 	uint8_t kind;			/* enum dofi_dto_kind */
 	bool at_fabric;
@@ -112,18 +110,18 @@ struct dofi_dto {
 	union {
 		struct {
 			void *rmr;	/* of a bind, for its event; may be freed by then */
-			struct dofi_bind *bind;	/* of a bind, until its turn has come */
+			struct dofi_bind *bind;	/* of a bind, until it is carried out */
 		};
 		struct {
 			uint64_t operand;	/* of an atomic: the number to add, or to store */
 			uint64_t compare;	/* of an atomic: the number that must be there */
 		};
 		struct {
-			uint64_t cq_data;	/* of a receive SHARED or MATCHED: what came with its message */
-			uint64_t got;		/* of a receive MATCHED: bytes that frames have brought */
+			uint64_t cq_data;	/* of a receive SHARED or MATCHED: remote CQ data of its message */
+			uint64_t got;		/* of a receive MATCHED: bytes that arrived in frames */
 		};
 		struct {		/* of RDMA that the peer carries out in parts */
-			uint64_t asked;		/* bytes that the peer was asked for */
+			uint64_t asked;		/* bytes requested from the peer */
 			uint64_t got;		/* bytes that a read has returned */
 		} rma;
 		struct {		/* of an eager message in several frames */
@@ -141,27 +139,24 @@ struct dofi_dto {
 /* In marks: an RMR's context names the memory. */
 #define DOFI_DTO_GRANTED 0x01
 /*
- * In marks: a request whose LMR or RMR was freed before the fabric got it: it fails when its turn
- * comes.
+ * In marks: the LMR or RMR of a request was freed before the fabric got the request. It fails when
+ * it is the next one in the queue.
  */
 #define DOFI_DTO_REVOKED 0x02
-/* In marks: a receive that the fabric was asked to give back; see ep_revoke.c. */
+/* In marks: a receive that was cancelled at the fabric; see ep_revoke.c. */
 #define DOFI_DTO_RECALLED 0x04
 
-/*
- * The LMR contexts of the segments: as many as the slot has room for. Undefined for a plain
- * operation.
- */
+/* The LMR contexts of the segments: as many as the slot holds. Undefined for a plain operation. */
 static inline uint32_t *dofi_dto_lmr(const struct dofi_dto *dto)
 {
 	return (uint32_t *)(dto->desc + ((const struct iovec *)dto->desc - dto->iov));
 }
 
 /*
- * In flags: a receive that may not use its memory, which is of another PZ than the EP's, or whose
- * LMR was freed. The fabric gets it without segments: a message that needs them finds no room, and
- * the receive fails with the protection error. Until the EP is of that PZ again, remote_addr is the
- * id of the PZ (0 after the LMR was freed) and remote_key the former n_iov.
+ * In flags: a receive that may not use its memory: it is of another PZ than the EP's, or its LMR
+ * was freed. The fabric gets the receive without segments: a message that needs them does not fit,
+ * and the receive fails with the protection error. Until the EP is of that PZ again, remote_addr is
+ * the id of the PZ (0 after the LMR was freed) and remote_key the former n_iov.
  */
 #define DOFI_DTO_BARRED 0x80
 
@@ -203,7 +198,7 @@ static inline bool dofi_dto_is_plain_of(const struct dofi_dto *dto, const void *
 	return (uintptr_t)context == (uintptr_t)dto + dto->tag;
 }
 
-/* Begins another life of the slot. */
+/* Begins the next generation of the slot. */
 static inline void dofi_dto_renew(struct dofi_dto *dto)
 {
 	dto->tag = ((dto->tag + 1) & (DOFI_DTO_GENERATIONS - 1)) | DOFI_DTO_ORDINARY;
@@ -221,7 +216,7 @@ static inline void dofi_dto_begin(struct dofi_dto *dto, uint32_t number)
 	dto->step = DOFI_STEP_NONE;
 }
 
-/* As dofi_dto_renew(), for a plain operation, whose context is returned. */
+/* Like dofi_dto_renew(), for a plain operation. Returns the context. */
 static inline void *dofi_dto_renew_plain(struct dofi_dto *dto)
 {
 	const unsigned tag = (dto->tag + 1u) & (DOFI_DTO_GENERATIONS - 1);

@@ -16,9 +16,10 @@ struct dofi_lmr;
 #define DOFI_QUEUE_STEPS 16
 
 /*
- * A ring of slots. Operations enter at tail, go to the fabric at next, leave at
- * head: head <= next <= tail, as counters that wrap. The ring begins small and doubles when more operations are
- * outstanding than it has slots, until it has as many as its limit asks for. A slot never moves: the fabric knows it.
+ * A ring of slots. Operations enter at tail, go to the fabric at next, leave at head: head <= next
+ * <= tail, as counters that wrap. The ring begins small and doubles when more operations are
+ * outstanding than it has slots, until it has as many as its limit requires. A slot never moves:
+ * the fabric has its address.
  */
 struct dofi_queue {
 	struct dofi_dto **slots;	/* operation i has the slot at i & mask */
@@ -34,7 +35,7 @@ struct dofi_queue {
 	const struct dofi_lmr *lmr;	/* the LMR of the last plain operation, or dofi_lmr_none: obj/fast.h */
 	struct dofi_unread *unread;	/* its owner's: events that are not dequeued */
 	bool open;			/* operations may go to the fabric: dofi_ep_open_queues() */
-	bool held;			/* they wait although open: receives are being taken back from the fabric */
+	bool held;			/* they wait although open: receives are being cancelled at the fabric */
 };
 
 /*
@@ -48,8 +49,8 @@ int dofi_queue_renew(struct dofi_queue *next, const struct dofi_queue *q, struct
 void dofi_queue_replace(struct dofi_queue *q, const struct dofi_queue *next);
 void dofi_queue_fini(struct dofi_queue *q);
 /*
- * The receive @dto, which the fabric has not got, may not use its memory; @pz_id as DOFI_DTO_BARRED
- * says, or 0.
+ * Marks the receive @dto, which is not at the fabric: it may not use its memory. @pz_id as in
+ * DOFI_DTO_BARRED, or 0.
  */
 void dofi_receive_bar(struct dofi_dto *dto, uint64_t pz_id);
 /* The EP changes from the PZ of id @from to that of @to: bars and unbars its receives. */
@@ -89,8 +90,8 @@ static inline void dofi_queue_widen(struct dofi_queue *q)
 
 /*
  * As dofi_queue_widen(), and makes slots for one more operation of @ep if events leave room for it.
- * This is what allocates on behalf of a post: at most DOFI_QUEUE_STEPS times in a queue's life.
- * Returns 0 or -ENOMEM.
+ * This is what allocates on behalf of a post: at most DOFI_QUEUE_STEPS times per queue. Returns 0
+ * or -ENOMEM.
  */
 int dofi_queue_extend(struct dofi_queue *q, struct dofi_ep *ep);
 

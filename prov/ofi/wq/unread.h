@@ -12,14 +12,14 @@
 #include <stdint.h>
 
 /*
- * Any thread, no lock. Events may outlive their EP, whose memory becomes another EP: the upper half
- * of the word is the life that the count in the lower half belongs to.
+ * Any thread, no lock. Events may outlive their EP, and another EP may reuse its memory. So the
+ * upper half of the word is the generation of the EP that the count in the lower half belongs to.
  */
 struct dofi_unread {
 	_Atomic uint64_t word;
 };
 
-/* The count of a queue whose operations have no events. */
+/* The count of a queue without events for its operations. */
 extern struct dofi_unread dofi_unread_none;
 
 static inline uint32_t dofi_unread_count(const struct dofi_unread *unread)
@@ -32,7 +32,7 @@ static inline uint32_t dofi_unread_life(const struct dofi_unread *unread)
 	return (uint32_t)(atomic_load_explicit(&unread->word, memory_order_relaxed) >> 32);
 }
 
-/* Begins another life: the count is 0, and events of earlier lives do not change it. */
+/* Begins another generation: the count is 0, and events of earlier generations do not change it. */
 static inline void dofi_unread_renew(struct dofi_unread *unread)
 {
 	const uint64_t life = dofi_unread_life(unread) + 1u;
@@ -46,7 +46,7 @@ static inline void dofi_unread_add(struct dofi_unread *unread)
 	atomic_fetch_add_explicit(&unread->word, 1, memory_order_relaxed);
 }
 
-/* An event that was counted in @life is dequeued. */
+/* An event that was counted in the generation @life is dequeued. */
 static inline void dofi_unread_done(struct dofi_unread *unread, uint32_t life)
 {
 	uint64_t word = atomic_load_explicit(&unread->word, memory_order_relaxed);

@@ -6,8 +6,8 @@
 #include "obj/sp.h"
 
 /*
- * A port with a listener, the first member of a transport's listener. Service points whose
- * qualifiers map to one port share it. It stays open while it has unanswered requests.
+ * A port with a listener, the first member of a transport's listener. Service points share it if
+ * their qualifiers map to one port. It stays open while it has unanswered requests.
  */
 struct dofi_port {
 	struct dofi_ia *ia;

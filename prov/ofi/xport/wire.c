@@ -84,7 +84,7 @@ static size_t numbers_size(uint8_t flags)
 	       (flags & FLAG_MAILBOX ? MAILBOX : 0);
 }
 
-/* Parses the numbers that the flags announce, whose bytes are all there. A number must not be 0. */
+/* Parses the numbers that the flags announce. All their bytes are there. A number must not be 0. */
 static int unpack_numbers(const unsigned char **p, uint8_t flags, struct dofi_wire *msg)
 {
 	if (flags & EITHER_QUAL) {

@@ -52,7 +52,7 @@ struct dofi_wire {
 	size_t data_size;
 };
 
-/* Packs @msg, whose data_size is at most DOFI_WIRE_MAX_DATA. Returns the number of bytes. */
+/* Packs @msg. Its data_size is at most DOFI_WIRE_MAX_DATA. Returns the number of bytes. */
 size_t dofi_wire_pack(unsigned char buf[DOFI_WIRE_MAX], const struct dofi_wire *msg);
 
 /*

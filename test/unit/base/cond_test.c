@@ -54,7 +54,7 @@ Test(cond, a_sleep_ends_at_its_deadline)
 	cr_expect_eq(cond.sleepers, 0);
 }
 
-Test(cond, rung_for_nobody_it_wakes_nobody)
+Test(cond, without_sleepers_a_signal_wakes_no_thread)
 {
 	dofi_mutex_lock(&lock);
 	dofi_cond_signal(&cond);
@@ -276,7 +276,7 @@ static int new_eventfd(void)
 	return fd;
 }
 
-Test(cond, a_descriptor_ends_a_sleep_beside_it)
+Test(cond, a_descriptor_ends_a_wait)
 {
 	int fd = new_eventfd(), wakeup_fd = new_eventfd();
 
@@ -285,7 +285,7 @@ Test(cond, a_descriptor_ends_a_sleep_beside_it)
 	cr_expect_eq(wait_with_fd(fd, wakeup_fd, UINT32_MAX), 0);
 }
 
-Test(cond, a_ring_ends_a_sleep_beside_a_descriptor)
+Test(cond, a_signal_ends_a_wait_with_a_descriptor)
 {
 	int fd = new_eventfd(), wakeup_fd = new_eventfd();
 
@@ -330,7 +330,7 @@ Test(cond, a_word_that_has_changed_ends_a_sleep)
 	cr_expect(dofi_now() - before >= BRIEF * 1000LL);
 }
 
-Test(cond, a_ring_ends_a_sleep_beside_a_word)
+Test(cond, a_signal_ends_a_wait_with_a_word)
 {
 	ring_at_sleep = true;
 	cr_expect_eq(wait_with_word(0, UINT32_MAX), has_waitv() ? 0 : -EBUSY);

@@ -161,11 +161,11 @@ Test(env, unknown_names_are_logged)
 	setenv("DAT_OFI_LO", "3", 1);
 	setenv("DAT_OFI_", "", 1);
 	log = read_settings();
-	cr_expect(strstr(log, "unknown setting DAT_OFI_TICKS_US; the nearest that there is: "
+	cr_expect(strstr(log, "unknown setting DAT_OFI_TICKS_US; the nearest setting is: "
 			      "DAT_OFI_TICK_US\n"), "%s", log);
-	cr_expect(strstr(log, "unknown setting DAT_OFI_LO; the nearest that there is: DAT_OFI_LOG\n"),
+	cr_expect(strstr(log, "unknown setting DAT_OFI_LO; the nearest setting is: DAT_OFI_LOG\n"),
 		  "%s", log);
-	cr_expect(strstr(log, "DAT_OFI_; the nearest that there is: DAT_OFI_LOG\n"), "%s", log);
+	cr_expect(strstr(log, "DAT_OFI_; the nearest setting is: DAT_OFI_LOG\n"), "%s", log);
 }
 
 /* @name is unknown, and the log suggests @meant as the nearest name. */
@@ -174,7 +174,7 @@ static void guessed(const char *name, const char *meant)
 	char expected[128];
 
 	setenv(name, "1", 1);
-	snprintf(expected, sizeof(expected), "%s; the nearest that there is: %s\n", name, meant);
+	snprintf(expected, sizeof(expected), "%s; the nearest setting is: %s\n", name, meant);
 	cr_expect(strstr(read_settings(), expected), "%s", capture.text);
 }
 
@@ -199,7 +199,7 @@ Test(env, an_endless_name_is_survived)
 	cr_expect(strstr(read_settings(), "unknown setting DAT_OFI_XXX"), "%s", capture.text);
 }
 
-Test(env, other_variables_are_not_looked_at)
+Test(env, other_variables_are_not_read)
 {
 	setenv("DAT_OFIX", "5", 1);
 	setenv("DAT_OVERRIDE", "/nowhere", 1);
@@ -322,7 +322,7 @@ Test(env, every_row_has_a_line)
 	cr_expect(dofi_settings_line(n - 1) && !dofi_settings_line(n));
 }
 
-Test(env, a_line_tells_value_and_origin)
+Test(env, a_line_has_value_and_origin)
 {
 	setenv("DAT_OFI_PROBE_US", "0x10", 1);
 	setenv("DAT_OFI_TICK_US", "wrong", 1);
@@ -450,7 +450,7 @@ static const char *entry_of(const char *name)
 	return entry;
 }
 
-Test(env, the_page_tells_default_and_range)
+Test(env, the_page_has_default_and_range)
 {
 	const struct dofi_setting *s;
 	char expected[64];
@@ -467,7 +467,7 @@ Test(env, the_page_tells_default_and_range)
 	}
 }
 
-Test(env, the_page_tells_what_others_read)
+Test(env, the_page_has_variables_of_others)
 {
 	const struct dofi_foreign *f;
 

@@ -191,12 +191,12 @@ static void watch_landings(size_t size)
 	pthread_join(thread, NULL);
 }
 
-Test(iov, who_sees_the_last_byte_sees_the_rest, .timeout = 60)
+Test(iov, the_last_byte_is_stored_last, .timeout = 60)
 {
 	watch_landings(AREA);
 }
 
-Test(iov, who_sees_the_last_byte_of_an_odd_number_sees_the_rest, .timeout = 60)
+Test(iov, the_last_byte_of_an_odd_number_is_stored_last, .timeout = 60)
 {
 	watch_landings(AREA - 3);
 }

@@ -71,7 +71,7 @@ Test(log, levels_above_the_highest_write_nothing)
 }
 
 /* A part that is off logs errors and warnings, but no information. */
-Test(log, parts_that_are_off_tell_what_went_wrong)
+Test(log, parts_that_are_off_log_failures)
 {
 	enum dofi_log_level level;
 
@@ -124,7 +124,7 @@ Test(log, arguments_are_not_evaluated_when_off)
 	cr_expect_eq(evaluated, 0);
 }
 
-Test(log, a_line_tells_process_subsystem_and_level)
+Test(log, a_line_has_process_subsystem_and_level)
 {
 	char expected[128];
 

@@ -45,7 +45,7 @@ Test(maps, heap_and_stack_are_private)
 	cr_expect_eq(dofi_shared_find(map(1, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), page, &at), -EPERM);
 }
 
-Test(maps, what_is_not_mapped_is_told)
+Test(maps, unmapped_memory_is_an_error)
 {
 	char *p = map(3, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 

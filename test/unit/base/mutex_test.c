@@ -92,7 +92,7 @@ static void waiter_start(struct waiter *w)
 		usleep(100);
 }
 
-Test(mutex, all_who_sleep_for_it_get_it)
+Test(mutex, all_waiting_threads_get_it)
 {
 	struct waiter w[THREADS] = { 0 };
 	int i;

@@ -66,7 +66,7 @@ Test(nap, takes_the_ring_that_ended_it)
 	cr_expect_eq(nap_for(BRIEF), -ETIMEDOUT);
 }
 
-Test(nap, a_full_counter_blocks_nobody)
+Test(nap, a_full_counter_does_not_block)
 {
 	const uint64_t most = UINT64_MAX - 1;
 
@@ -217,7 +217,7 @@ Test(nap, a_handler_that_asks_for_a_restart_does_not)
 	cr_expect_eq(disturbed(LONG, SA_RESTART), 0);
 }
 
-Test(nap, beside_another_handler_that_does)
+Test(nap, with_another_handler_that_does)
 {
 	sigaction(SIGUSR2, &(struct sigaction){ .sa_handler = count_signal }, NULL);
 	cr_expect_eq(disturbed(UINT32_MAX, SA_RESTART), 0);

@@ -57,7 +57,7 @@ Test(sealed, both_ends_see_the_same)
 	close(fd);
 }
 
-Test(sealed, nobody_changes_its_size)
+Test(sealed, its_size_cannot_change)
 {
 	void *at;
 	int fd = dofi_sealed_make(SIZE, &at);

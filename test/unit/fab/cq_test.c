@@ -171,7 +171,7 @@ Test(cq, idle_and_armed_is_left_alone)
 	cr_expect_eq(dofi_cq_due(&cq), DOFI_NEVER);
 }
 
-Test(cq, epoll_tells_once_until_armed_again)
+Test(cq, epoll_reports_once_until_armed_again)
 {
 	serve();
 	complete(1);
@@ -182,7 +182,7 @@ Test(cq, epoll_tells_once_until_armed_again)
 	cr_expect(epoll_fires());
 }
 
-Test(cq, served_at_once_when_nobody_polls)
+Test(cq, served_at_once_when_no_thread_polls)
 {
 	serve();
 	complete(1);
@@ -279,7 +279,7 @@ static long pause_after_poll(void)
 	return (cq.due_at - now) / US;
 }
 
-Test(cq, looks_become_rarer_while_the_program_polls)
+Test(cq, checks_become_rarer_while_the_program_polls)
 {
 	long pause, last = 125;
 	int i;
@@ -344,7 +344,7 @@ Test(cq, a_program_that_posts_and_never_polls_is_served_at_once)
 	cr_expect_eq(fake_unread(), 0);
 }
 
-Test(cq, while_it_may_poll_again_looks_after_posts_come_soon)
+Test(cq, while_it_may_poll_again_checks_after_posts_come_soon)
 {
 	make_owned();
 	while (pause_after_poll() < 1000)
@@ -402,7 +402,7 @@ Test(cq, a_cq_that_had_a_leader_is_left_for_a_tick)
 	cr_expect_eq(mode(), DOFI_CQ_ARMED);
 }
 
-Test(cq, where_hardware_moves_the_data_posts_alone_need_no_looks)
+Test(cq, where_hardware_moves_the_data_posts_alone_need_no_checks)
 {
 	cq.offloaded = true;
 	make_owned();
@@ -453,7 +453,7 @@ Test(cq, what_the_program_owns_epoll_does_not_know)
 	dofi_cq_close(&cq);
 }
 
-Test(cq, without_memory_to_watch_with_it_is_looked_at_again)
+Test(cq, without_memory_to_watch_with_it_is_checked_again)
 {
 	struct epoll_event ev = { .events = 0 };
 
@@ -509,7 +509,7 @@ Test(cq, a_sleeper_takes_it_from_a_probe)
 	cr_expect_eq(delivered, 2);
 }
 
-Test(cq, an_armed_queue_needs_no_bell)
+Test(cq, an_armed_queue_needs_no_wakeup)
 {
 	serve();
 	dofi_cq_sleep_begin(&cq);
@@ -549,7 +549,7 @@ Test(cq, does_not_sleep_on_what_it_did_not_see)
 	cr_expect_eq(fake.trywaits, 3);
 }
 
-Test(cq, traffic_that_outruns_it_is_looked_at_again_at_once)
+Test(cq, traffic_that_outruns_it_is_read_again_at_once)
 {
 	fake.fault.trywait = 1000;
 	serve();
@@ -583,7 +583,7 @@ Test(cq, one_poll_reads_all)
 	cr_expect_eq(delivered, 40);
 }
 
-Test(cq, who_comes_again_reads_one)
+Test(cq, poll_next_reads_one)
 {
 	make_owned();
 	complete(3);
@@ -609,7 +609,7 @@ static void read_ahead(unsigned n)
 	cr_assert_eq(delivered, next_context - n - 1);
 }
 
-Test(cq, who_expects_more_reads_several_and_gets_one)
+Test(cq, after_expect_poll_next_reads_several_and_delivers_one)
 {
 	unsigned reads;
 
@@ -626,7 +626,7 @@ Test(cq, who_expects_more_reads_several_and_gets_one)
 	cr_expect_eq(out_of_order, 0);
 }
 
-Test(cq, who_was_disappointed_expects_one)
+Test(cq, after_an_empty_read_poll_next_reads_one)
 {
 	make_owned();
 	poll_next();
@@ -688,7 +688,7 @@ Test(cq, what_was_left_is_not_forgotten_when_the_program_stops_polling)
 	cr_expect_eq(out_of_order, 0);
 }
 
-Test(cq, nor_when_somebody_sleeps)
+Test(cq, nor_when_a_thread_sleeps)
 {
 	read_ahead(3);
 	dofi_cq_sleep_begin(&cq);
@@ -735,7 +735,7 @@ Test(cq, what_was_left_ends_with_the_queue)
 	cr_expect_eq(delivered, before);
 }
 
-Test(cq, and_all_where_nobody_would_tell_of_the_others)
+Test(cq, all_where_no_signal_would_follow)
 {
 	serve();
 	cr_assert_eq(mode(), DOFI_CQ_ARMED);
@@ -758,7 +758,7 @@ Test(cq, one_poll_reads_all_behind_an_error)
  * While the progress thread is due to look again, a poll does one read and may leave completions
  * behind an error.
  */
-Test(cq, what_is_behind_an_error_is_read_at_the_next_look)
+Test(cq, completions_after_an_error_come_with_the_next_read)
 {
 	poll_once();
 	cq.poller.fired = true;
@@ -796,7 +796,7 @@ Test(cq, a_stale_signal_is_cleared)
 }
 
 /* The operation may have failed because its connection ended, which the event queue reports. */
-Test(cq, a_failure_that_the_program_reads_asks_for_a_look_at_the_event_queue)
+Test(cq, a_failed_completion_makes_the_event_queue_due)
 {
 	serve();
 	fake_complete((void *)1, -FI_ECANCELED);
@@ -835,7 +835,7 @@ Test(cq, a_probe_ends_the_programs_time_early)
 }
 
 /* epoll is not used because it would not report the error. */
-Test(cq, silent_errors_reach_who_sleeps)
+Test(cq, silent_errors_reach_sleepers)
 {
 	cq.silent_errors = true;
 	serve();
@@ -854,7 +854,7 @@ Test(cq, silent_errors_reach_who_sleeps)
 	cr_expect_eq(dofi_cq_due(&cq), DOFI_NEVER);
 }
 
-Test(cq, a_signal_that_told_of_something_costs_no_wait)
+Test(cq, a_signal_of_a_completion_costs_no_wait)
 {
 	progress.traits.stale_signal = true;
 	serve();
@@ -911,7 +911,7 @@ Test(cq, errors_are_positive_whatever_the_fabric_says)
 }
 
 /* The fabric reports one error code for all of them: see wc.h. */
-Test(cq, what_verbs_say_of_a_failure_is_told)
+Test(cq, the_status_of_verbs_is_delivered)
 {
 	fake.completion[0] = (struct fake_completion){
 		.entry.op_context = (void *)1, .err = FI_EIO, .prov_errno = 10,
@@ -957,13 +957,13 @@ static void gives_way(void (*poll)(void))
 	cr_expect_eq(yields, polls / 64);
 }
 
-Test(cq, who_polls_gives_way_to_who_reads)
+Test(cq, a_polling_thread_yields_to_the_reader)
 {
 	gives_way(poll_once);
 	gives_way(poll_next_once);
 }
 
-Test(cq, who_reads_gives_way_to_nobody)
+Test(cq, a_reading_thread_does_not_yield)
 {
 	yields = 0;
 	for (int i = 0; i < 200; i++) {
@@ -1223,7 +1223,7 @@ Test(cq, threads_that_poll_and_serve_share_it)
 	cr_expect_eq(out_of_order, 0);
 }
 
-Test(cq, one_that_cannot_be_read_is_told_of)
+Test(cq, a_queue_that_cannot_be_read_is_reported)
 {
 	dofi_cq_poll(&cq, NULL);
 	cr_expect_eq(progress.failure, 0);
@@ -1239,7 +1239,7 @@ Test(cq, one_that_cannot_be_read_is_told_of)
 
 /* Sweeps: the fabric did not take something and must be tried again */
 
-Test(cq, is_swept_if_wanted_by_whoever_reads)
+Test(cq, any_reader_sweeps_if_wanted)
 {
 	serve();
 	poll_once();
@@ -1257,7 +1257,7 @@ Test(cq, is_swept_if_wanted_by_whoever_reads)
 	cr_expect_eq(sweeps, 2);
 }
 
-Test(cq, a_sweep_in_vain_is_made_again)
+Test(cq, a_sweep_that_fails_is_repeated)
 {
 	sweeps_in_vain = 2;
 	dofi_cq_want_sweep(&cq);
@@ -1272,7 +1272,7 @@ Test(cq, a_sweep_in_vain_is_made_again)
  * A wakeup is a system call, so a request for a sweep makes one only if the progress thread sleeps,
  * and not again until the sweep has succeeded.
  */
-Test(cq, a_wanted_sweep_wakes_who_sleeps)
+Test(cq, a_wanted_sweep_wakes_the_progress_thread)
 {
 	serve();
 	sweeps_in_vain = 1;
@@ -1287,7 +1287,7 @@ Test(cq, a_wanted_sweep_wakes_who_sleeps)
 	cr_expect(doorbell_rang());
 }
 
-Test(cq, a_wanted_sweep_does_not_disturb_who_reads)
+Test(cq, a_wanted_sweep_does_not_disturb_a_reader)
 {
 	make_owned();
 	dofi_cq_want_sweep(&cq);
@@ -1544,7 +1544,7 @@ Test(cq, with_a_guard_a_poll_reads_when_there_may_be_something)
 	dofi_cq_close(&cq);
 }
 
-#define SKIPS 256	/* as in cq.c */
+#define SKIPS 256	/* as in cq_read.c */
 
 Test(cq, with_a_guard_a_read_that_found_some_is_repeated_later)
 {
@@ -1643,7 +1643,7 @@ Test(cq_shards, one_more_endpoint_makes_another)
 	cr_expect(dofi_cq_enter_shard(&cq) == second);
 }
 
-Test(cq_shards, where_a_read_looks_at_no_endpoint_there_is_one)
+Test(cq_shards, without_reads_each_there_is_one)
 {
 	cq.reads_each = false;
 	cr_expect(dofi_cq_enter_shard(&cq) == &cq.first);

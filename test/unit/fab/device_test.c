@@ -23,7 +23,7 @@ static struct sockaddr_storage address;
 static struct dofi_device device;
 
 /* Writes @text to @path below the device's directory. Missing directories are made. */
-static void tell(const char *path, const char *text)
+static void attribute_write(const char *path, const char *text)
 {
 	char name[256], *slash;
 	FILE *f;
@@ -63,12 +63,12 @@ static void init(void)
 	info->nic->device_attr = &attr;
 	info->nic->link_attr->mtu = 4096;
 	here("10.77.0.1");
-	tell("node_guid", "2408:b3ff:fee7:9d3a\n");
-	tell("ports/1/state", "1: DOWN\n");
-	tell("ports/1/gids/0", "fe80:0000:0000:0000:2408:b3ff:fee7:9d3a\n");
-	tell("ports/2/state", "4: ACTIVE\n");
-	tell("ports/2/gids/0", "fe80:0000:0000:0000:2408:b3ff:fee7:9d3b\n");
-	tell("ports/2/gids/1", "0000:0000:0000:0000:0000:ffff:0a4d:0001\n");
+	attribute_write("node_guid", "2408:b3ff:fee7:9d3a\n");
+	attribute_write("ports/1/state", "1: DOWN\n");
+	attribute_write("ports/1/gids/0", "fe80:0000:0000:0000:2408:b3ff:fee7:9d3a\n");
+	attribute_write("ports/2/state", "4: ACTIVE\n");
+	attribute_write("ports/2/gids/0", "fe80:0000:0000:0000:2408:b3ff:fee7:9d3b\n");
+	attribute_write("ports/2/gids/1", "0000:0000:0000:0000:0000:ffff:0a4d:0001\n");
 }
 
 static void fini(void)
@@ -126,7 +126,7 @@ Test(device, without_the_address_it_is_the_first_port)
 	cr_expect_str_eq(device.gid, "fe80::2408:b3ff:fee7:9d3a");
 }
 
-Test(device, what_the_kernel_does_not_tell_is_empty)
+Test(device, attributes_that_the_kernel_lacks_are_empty)
 {
 	attr.name = (char *)"hfi1_0";
 	info->nic->link_attr->mtu = 0;
@@ -142,10 +142,10 @@ Test(device, what_the_kernel_does_not_tell_is_empty)
 /* The attribute files are the kernel's, but their contents are not trusted. */
 Test(device, odd_attributes_are_survived)
 {
-	tell("ports/1/gids/0", "nonsense");
-	tell("ports/2/gids/1", "");
-	tell("ports/2/state", "ACTIVE");
-	tell("node_guid", "a line that is longer than the attribute of any device that was ever made\n");
+	attribute_write("ports/1/gids/0", "nonsense");
+	attribute_write("ports/2/gids/1", "");
+	attribute_write("ports/2/state", "ACTIVE");
+	attribute_write("node_guid", "a line that is longer than the attribute of any device that was ever made\n");
 	find();
 	cr_expect_str_eq(device.port, "");
 	cr_expect_str_eq(device.state, "");

@@ -116,7 +116,7 @@ Test(domain_fixed, without_another_queue_it_is_refused)
 	cr_expect_eq(fake.open, 0);
 }
 
-Test(domain, a_queue_whose_reads_look_at_each_endpoint_is_told_so)
+Test(domain, reads_each_is_passed_to_the_queue)
 {
 	static const struct dofi_quirk each = { .reads_each = true };
 
@@ -151,7 +151,7 @@ Test(domain, a_failing_close_forgets_it_too)
 	cr_expect(!domain.fid);
 }
 
-Test(domain, registers_what_it_is_told)
+Test(domain, registers_as_requested)
 {
 	cr_assert_eq(reg(), 0);
 	cr_expect_eq(fake.mr_addr, memory);
@@ -283,7 +283,7 @@ static void make_native(uint64_t native_key)
 	fake.native_key = native_key;
 }
 
-Test(domain, a_fabric_that_makes_keys_is_not_told_one)
+Test(domain, a_fabric_that_makes_keys_gets_none)
 {
 	make_native(0x1234);
 	draw.none = true;

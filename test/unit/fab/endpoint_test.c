@@ -379,7 +379,7 @@ Test(rdm, each_step_may_fail)
 	fails(&fault.recv);
 }
 
-Test(rdm, its_name_is_what_it_was_told)
+Test(rdm, it_has_the_name_that_was_set)
 {
 	own_name = "fi_shm://one-of-ours:0:1";
 	open_rdm();

@@ -66,19 +66,19 @@ static struct dofi_use good(void)
 static bool admitted(const struct dofi_use *use, const void *where)
 {
 	struct dofi_grant_word word = { .value = 7 };
-	void *entered = &word, *told = &word;
+	void *entered = &word, *named = &word;
 	const int ret = dofi_grant_enter(&grants, use, &entered);
 
 	if (!ret)
 		dofi_grant_leave(&grants);
-	cr_expect_eq(dofi_grant_word(&grants, use, &told, &word), ret);
+	cr_expect_eq(dofi_grant_word(&grants, use, &named, &word), ret);
 	cr_expect(ret == 0 || ret == -EACCES);
 	if (ret) {
-		cr_expect(entered == &word && told == &word && word.value == 7,
+		cr_expect(entered == &word && named == &word && word.value == 7,
 			  "outputs are written on success only");
 		return false;
 	}
-	cr_expect(entered == where && told == where);
+	cr_expect(entered == where && named == where);
 	cr_expect_eq(*word.at, word.value);
 	return true;
 }
@@ -194,7 +194,7 @@ Test(grant, another_key_is_refused)
 	cr_expect(!allowed(&use));
 }
 
-Test(grant, the_zones_key_is_everybodys)
+Test(grant, any_endpoint_may_use_the_pzs_key)
 {
 	struct dofi_use use = good();
 
@@ -436,7 +436,7 @@ static void *close_it(void *arg)
 	return NULL;
 }
 
-Test(grants, an_end_waits_for_who_has_entered)
+Test(grants, an_end_waits_for_threads_that_have_entered)
 {
 	struct dofi_grant_word word;
 	struct dofi_use use;
@@ -494,7 +494,7 @@ static void wait_for_a_write(void)
  * Memory is written without atomics, so that ThreadSanitizer finds a write that is not ordered
  * before the end.
  */
-Test(grants, after_its_end_nobody_writes)
+Test(grants, after_its_end_no_write_is_admitted)
 {
 	static const char clean[SIZE];
 	struct dofi_use use = good();

@@ -611,7 +611,7 @@ Test(choose, no_delivery_complete_where_it_is_refused)
 }
 
 /* All 64 bits are used, and a write with remote CQ data must not consume a receive. */
-Test(choose, data_beside_messages_where_there_are_64_bits)
+Test(choose, cq_data_where_there_are_64_bits)
 {
 	struct fi_info *info = offer("tcp", "10.0.0.1");
 
@@ -668,7 +668,7 @@ Test(choose, a_fabric_of_virtual_addresses_keeps_its_mode)
 	cr_expect_eq(choice.info->domain_attr->mr_mode, FI_MR_VIRT_ADDR | FI_MR_PROV_KEY);
 }
 
-Test(choose, a_fabric_of_offsets_is_told_to_take_addresses)
+Test(choose, a_fabric_of_offsets_is_asked_to_take_addresses)
 {
 	offer("tcp", "10.0.0.1")->domain_attr->mr_mode = 0;
 	cr_assert_eq(choose(""), 0);
@@ -903,7 +903,7 @@ Test(list, what_cannot_be_used_is_left_out)
 	cr_expect_str_eq(names, "");
 }
 
-Test(list, tells_those_that_do_not_connect_from_those_that_do)
+Test(list, connectionless_and_connected_ones_are_listed_apart)
 {
 	char names[64];
 

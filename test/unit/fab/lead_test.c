@@ -434,7 +434,7 @@ Test(lead, the_progress_thread_leaves_it_what_woke_both)
 	cr_expect_eq(cq.mode, DOFI_CQ_OWNED);
 }
 
-Test(lead, and_reads_it_if_nobody_did)
+Test(lead, and_reads_it_if_no_thread_did)
 {
 	cr_assert_eq(dofi_lead_begin(&cq), 0);
 	complete(1);

@@ -322,7 +322,7 @@ Test(topo, a_range_of_nodes_is_several) { several("0-1\n"); }
 Test(topo, a_list_of_nodes_is_several) { several("0,8\n"); }
 Test(topo, what_is_no_number_is_asked_of_hwloc) { several("?"); }
 
-Test(topo, the_machine_is_looked_at_once)
+Test(topo, the_machine_is_read_once)
 {
 	machine("two-sockets.xml", "0-7");
 	expect_card(0x17, 0, 10);
@@ -346,7 +346,7 @@ Test(topo, a_child_knows_what_its_parent_knew)
 	cr_expect_eq(status, 0);
 }
 
-Test(topo, switched_off_nothing_is_looked_at)
+Test(topo, switched_off_nothing_is_read)
 {
 	machine("two-sockets.xml", "0-7");
 	dofi_settings.numa = DOFI_NUMA_OFF;
@@ -363,7 +363,7 @@ Test(topo, a_machine_that_cannot_be_read_is_logged)
 	dofi_log_max = DOFI_WARN;
 	capture_begin(&capture);
 	expect_no_card(0x17);
-	cr_expect(strstr(capture_end(&capture), "hwloc cannot tell"), "%s", capture.text);
+	cr_expect(strstr(capture_end(&capture), "hwloc does not find"), "%s", capture.text);
 }
 
 /* Where the thread runs */

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 static struct dofi_progress progress;
-static struct dofi_counter_server tell;
+static struct dofi_counter_server server;
 static int rendered;
 
 static void render(FILE *to, void *arg)
@@ -35,7 +35,7 @@ static void init(void)
 	info = fake_info("tcp", "127.0.0.1");
 	cr_assert_eq(dofi_fabric_start(&progress, &ops, info), 0);
 	fi_freeinfo(info);
-	dofi_counter_server_init(&tell);
+	dofi_counter_server_init(&server);
 }
 
 static void close_on_thread(void *arg)
@@ -43,18 +43,18 @@ static void close_on_thread(void *arg)
 	dofi_counter_server_close(arg);
 }
 
-static void close_tell(struct dofi_counter_server *t)
+static void close_server(struct dofi_counter_server *t)
 {
 	dofi_progress_call(&progress, close_on_thread, t);
 }
 
 static void fini(void)
 {
-	close_tell(&tell);
+	close_server(&server);
 	dofi_progress_stop(&progress);
 }
 
-TestSuite(tell, .init = init, .fini = fini);
+TestSuite(counter_server, .init = init, .fini = fini);
 
 /* Connects to socket number @i of this process. Returns -1 if nothing listens there. */
 static int asker(int i)
@@ -89,17 +89,17 @@ static ssize_t answer(int from, char *text, size_t size)
 	return n;
 }
 
-static void open_tell(struct dofi_counter_server *t, const char *name)
+static void open_server(struct dofi_counter_server *t, const char *name)
 {
 	dofi_counter_server_open(t, &progress, render, (void *)(uintptr_t)name);
 }
 
-Test(tell, an_asker_gets_the_text_as_a_file)
+Test(counter_server, an_asker_gets_the_text_as_a_file)
 {
 	char text[64];
 	int i, fd;
 
-	open_tell(&tell, "one");
+	open_server(&server, "one");
 	for (i = 0; i < 3; i++) {
 		fd = asker(0);
 		cr_assert(fd >= 0);
@@ -110,31 +110,31 @@ Test(tell, an_asker_gets_the_text_as_a_file)
 	cr_expect_eq(rendered, 3);
 }
 
-Test(tell, each_has_a_number)
+Test(counter_server, each_has_a_number)
 {
 	struct dofi_counter_server second;
 	char text[64];
 	int fd;
 
-	open_tell(&tell, "one");
-	open_tell(&second, "two");
+	open_server(&server, "one");
+	open_server(&second, "two");
 	fd = asker(1);
 	cr_expect(answer(fd, text, sizeof(text)) > 0);
 	cr_expect(!strcmp(text, "this is two\n"), "%s", text);
 	close(fd);
-	close_tell(&second);
+	close_server(&second);
 	cr_expect_eq(asker(1), -1);
 	fd = asker(0);
 	cr_expect(fd >= 0);
 	close(fd);
 }
 
-Test(tell, nobody_is_waited_for)
+Test(counter_server, a_client_is_not_waited_for)
 {
 	char text[64];
 	int gone, silent, fd;
 
-	open_tell(&tell, "one");
+	open_server(&server, "one");
 	gone = asker(0);
 	close(gone);
 	silent = asker(0);
@@ -144,28 +144,28 @@ Test(tell, nobody_is_waited_for)
 	close(silent);
 }
 
-Test(tell, it_can_be_switched_off)
+Test(counter_server, it_can_be_switched_off)
 {
 	dofi_settings.counters = 0;
-	open_tell(&tell, "one");
+	open_server(&server, "one");
 	cr_expect_eq(asker(0), -1);
 	cr_expect_eq(rendered, 0);
 }
 
-Test(tell, nothing_is_left_when_it_is_closed)
+Test(counter_server, nothing_is_left_when_it_is_closed)
 {
-	open_tell(&tell, "one");
-	close_tell(&tell);
+	open_server(&server, "one");
+	close_server(&server);
 	cr_expect_eq(asker(0), -1);
-	close_tell(&tell);	/* closing again does no harm */
+	close_server(&server);	/* closing again does no harm */
 	cr_expect_eq(rendered, 0);
 }
 
-Test(tell, no_descriptor_is_left_for_it)
+Test(counter_server, no_descriptor_is_left_for_it)
 {
 	struct dofi_progress none = { .epfd = -1 };
 
-	dofi_counter_server_open(&tell, &none, render, NULL);
-	cr_expect_eq(tell.fd, -1);
+	dofi_counter_server_open(&server, &none, render, NULL);
+	cr_expect_eq(server.fd, -1);
 	cr_expect_eq(asker(0), -1);
 }

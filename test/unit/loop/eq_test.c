@@ -310,7 +310,7 @@ Test(shared_eq, but_not_while_another_polls)
 }
 
 /* A watched event queue needs no further look. */
-Test(shared_eq, requests_for_a_look_cost_nothing_while_it_is_watched)
+Test(shared_eq, requests_to_read_cost_nothing_while_it_is_watched)
 {
 	settle();
 	wait_until_idle();
@@ -367,11 +367,11 @@ Test(shared_eq, of_the_preview_leaves_too, .init = init_net, .fini = fini)
 
 /* Errors */
 
-Test(eq, an_event_queue_that_cannot_be_read_is_told_once)
+Test(eq, an_event_queue_that_cannot_be_read_is_reported_once)
 {
 	fake.fault.eq_read = -FI_EIO;
 	dofi_progress_wake(&progress);
-	told_once(-FI_EIO);
+	reported_once(-FI_EIO);
 }
 
 Test(eq, where_that_may_be_one_connections_fault_it_goes_on, .init = init_verbs)
@@ -389,7 +389,7 @@ Test(eq, but_not_without_the_event_queues_descriptor, .init = init_verbs)
 {
 	fake.fault.eq_read = -EBADF;
 	dofi_progress_wake(&progress);
-	told_once(-EBADF);
+	reported_once(-EBADF);
 }
 
 TestSuite(eq_open, .init = start_init);

@@ -237,7 +237,7 @@ static inline int count_fds(void)
 	return n;
 }
 
-static inline void told_once(int err)
+static inline void reported_once(int err)
 {
 	await(1);
 	cr_expect_eq(failure, err);

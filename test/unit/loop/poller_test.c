@@ -131,7 +131,7 @@ Test(rest, an_idle_thread_sleeps)
 }
 
 /* A lost wakeup makes the test hang, because nothing else wakes the thread. */
-Test(rest, nothing_is_lost_between_the_last_look_and_sleep, .timeout = 20)
+Test(rest, nothing_is_lost_between_the_last_read_and_sleep, .timeout = 20)
 {
 	unsigned i;
 
@@ -151,7 +151,7 @@ Test(rest, what_comes_when_peers_are_asked_to_ring_is_found, .timeout = 20)
 	cr_expect(!is_busy());
 }
 
-Test(rest, a_flood_keeps_nobody_waiting, .timeout = 20)
+Test(rest, work_runs_during_a_flood, .timeout = 20)
 {
 	comes_late = 1000000;
 	dofi_progress_wake(&progress);
@@ -161,7 +161,7 @@ Test(rest, a_flood_keeps_nobody_waiting, .timeout = 20)
 	dofi_progress_call(&progress, open_cq, &cq);
 }
 
-Test(rest, who_sleeps_for_an_event_is_served, .timeout = 20)
+Test(rest, a_sleeper_is_served, .timeout = 20)
 {
 	dofi_cq_sleep_begin(&cq);
 	cr_expect(!is_busy());
@@ -171,7 +171,7 @@ Test(rest, who_sleeps_for_an_event_is_served, .timeout = 20)
 }
 
 /* rest() checks that no wakeup is requested for a CQ that the program reads. */
-Test(rest, nobody_rings_for_what_the_program_reads, .timeout = 20)
+Test(rest, peers_do_not_wake_it_for_what_the_program_reads, .timeout = 20)
 {
 	unsigned i;
 
@@ -202,7 +202,7 @@ static void is_owned(void *arg)
 	*(bool *)arg = atomic_load(&polled_cq.mode) == DOFI_CQ_OWNED;
 }
 
-Test(rest, one_that_nobody_reads_is_served_beside_one_that_is_read, .timeout = 20)
+Test(rest, an_unread_queue_is_served_while_another_is_polled, .timeout = 20)
 {
 	bool owned = false;
 	pthread_t thread;
@@ -223,7 +223,7 @@ static void init_deaf(void)
 	init_rdm();
 }
 
-Test(rest, where_nobody_rings_it_is_looked_at, .init = init_deaf, .timeout = 20)
+Test(rest, without_wakeups_it_reads_by_the_clock, .init = init_deaf, .timeout = 20)
 {
 	fake_complete((void *)'p', 0);
 	await(1);
@@ -238,13 +238,13 @@ static void init_bare(void)
 	init_rdm_with(&bare_ops);
 }
 
-Test(rest, where_nobody_is_asked_it_is_looked_at, .init = init_bare, .timeout = 20)
+Test(rest, without_rest_it_reads_by_the_clock, .init = init_bare, .timeout = 20)
 {
 	fake_complete((void *)'p', 0);
 	await(1);
 }
 
-Test(rest, queues_with_descriptors_need_no_bell, .timeout = 20)
+Test(rest, queues_with_descriptors_need_no_peers, .timeout = 20)
 {
 	dofi_progress_call(&progress, close_cqs, NULL);
 	fake.fault.no_cq_fd = false;

@@ -234,7 +234,7 @@ Test(progress, nothing_runs_in_a_forked_child)
 	cr_expect(on, "the parent's thread goes on");
 }
 
-Test(progress, completions_are_served_while_nobody_polls)
+Test(progress, completions_are_served_while_no_thread_polls)
 {
 	int ret = -1, i;
 
@@ -282,7 +282,7 @@ static bool be_looked_at(void)
 }
 
 /* Such a round looks at the CQ that the program polls, and does nothing else. */
-Test(progress, a_look_reads_no_events, .timeout = 20)
+Test(progress, a_check_reads_no_events, .timeout = 20)
 {
 	int ret = -1, looks = 0;
 
@@ -373,11 +373,11 @@ Test(progress, after_a_stop_nothing_runs, .fini = NULL)
 /* The fabric fails */
 
 /* The thread continues its work and does not spin. */
-Test(progress, without_its_descriptors_it_tells_once)
+Test(progress, without_its_descriptors_it_reports_once)
 {
 	close(progress.epfd);
 	dofi_progress_wake(&progress);
-	told_once(-EBADF);
+	reported_once(-EBADF);
 }
 
 TestSuite(start);

@@ -44,7 +44,7 @@ static void tray_add(void *t)
 	cr_expect_eq(dofi_source_add(&progress, t, ((struct tray *)t)->fd, EPOLLIN), 0);
 }
 
-Test(source, a_source_is_told_of_what_it_asks_for)
+Test(source, a_source_is_called_for_the_events_it_names)
 {
 	struct tray t = { { tray_ready }, eventfd(0, EFD_NONBLOCK) };
 

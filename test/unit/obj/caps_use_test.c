@@ -55,7 +55,7 @@ Test(caps_use, a_large_limit_of_the_fabric_is_cut_to_ours)
 	cr_expect_eq(ia_attr.max_message_size, (dofi_seg_length)-1);
 }
 
-Test(caps_use, the_named_attributes_tell_the_fabric)
+Test(caps_use, the_named_attributes_have_the_fabric)
 {
 	cr_expect_str_eq(named("OFI_PROVIDER"), "tcp");
 	cr_expect_str_eq(named("OFI_DOMAIN"), "fake0");
@@ -68,7 +68,7 @@ Test(caps_use, the_named_attributes_tell_the_fabric)
 	cr_expect(!named("DAT_IB_GID"));
 }
 
-Test(caps_use, the_named_attributes_tell_the_device)
+Test(caps_use, the_named_attributes_have_the_device)
 {
 	ia->device = (struct dofi_device){
 		.name = "mlx5_0", .port = "1", .state = "PORT_ACTIVE", .mtu = "1024", .gid = "fe80::1",
@@ -89,7 +89,7 @@ Test(caps_use, the_named_attributes_tell_the_device)
  * The attributes describe the transport that the IA was opened with. The test of fab/info.c covers
  * the choice.
  */
-Test(caps_use, the_named_attributes_tell_the_transport)
+Test(caps_use, the_named_attributes_have_the_transport)
 {
 	cr_expect_str_eq(named("OFI_ENDPOINT"), "msg");
 	cr_expect_str_eq(named("OFI_RDMA"), "fabric");
@@ -130,7 +130,7 @@ Test(caps_use, all_named_attributes_have_room)
 	cr_expect(provider_attr.num_provider_specific_attr < DOFI_IA_NAMED_ATTRS);
 }
 
-Test(caps_use, the_provider_tells_its_version_and_private_data)
+Test(caps_use, the_provider_reports_its_version_and_private_data)
 {
 	cr_expect_eq(provider_attr.dapl_version_major, DAT_VERSION_MAJOR);
 	cr_expect_eq(provider_attr.max_private_data_size, 256 - 12);
@@ -152,7 +152,7 @@ Test(caps_use, receives_may_notify_as_the_peer_says)
 	expect_arg(ask(), 7);
 }
 
-Test(caps_use, the_flags_that_work_are_told)
+Test(caps_use, the_flags_that_work_are_reported)
 {
 	const int always = DAT_COMPLETION_SUPPRESS_FLAG | DAT_COMPLETION_UNSIGNALLED_FLAG |
 			   DAT_COMPLETION_BARRIER_FENCE_FLAG;
@@ -189,7 +189,7 @@ Test(caps_use, without_what_it_needs_an_attribute_says_so)
 	cr_expect_eq(provider_attr.is_thread_safe, DAT_FALSE);
 }
 
-Test(caps_use, the_provider_tells_what_it_counts_of_receives)
+Test(caps_use, the_provider_reports_what_it_counts_of_receives)
 {
 	cr_expect_eq(provider_attr.srq_supported, DAT_TRUE);
 	cr_expect_eq(provider_attr.srq_watermarks_supported, 0x111);
@@ -241,7 +241,7 @@ static void expect_told(const char *name, const char *text)
 		cr_expect(!told, "%s: %s", name, told);
 }
 
-Test(caps_use, every_row_is_told_by_named_attributes)
+Test(caps_use, named_attributes_have_every_row)
 {
 	size_t i;
 
@@ -273,7 +273,7 @@ Test(caps_use, the_guaranteed_reads_of_all_endpoints_are_within_the_total)
 		  (int64_t)ia_attr.max_eps * ia_attr.max_rdma_read_per_ep_in);
 }
 
-Test(caps_use, the_ia_tells_its_name_and_address)
+Test(caps_use, the_ia_reports_its_name_and_address)
 {
 	cr_expect_str_eq(ia_attr.adapter_name, "test-ia");
 	cr_expect_str_eq(ia_attr.vendor_name, "libfabric tcp");

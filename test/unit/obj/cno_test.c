@@ -76,7 +76,7 @@ Test(cno, a_wait_of_no_time_does_not_wait)
 	cr_expect_eq(wait_for(0, &which), (DAT_RETURN)DAT_QUEUE_EMPTY);
 }
 
-Test(cno, an_event_triggers_and_tells_its_evd)
+Test(cno, an_event_triggers_and_returns_its_evd)
 {
 	DAT_EVD_HANDLE which = NULL;
 
@@ -107,7 +107,7 @@ Test(cno, a_disabled_evd_does_not_trigger)
 	cr_expect(!triggered());
 }
 
-Test(cno, enabling_an_evd_tells_of_what_is_in_it)
+Test(cno, enabling_an_evd_notifies_of_queued_events)
 {
 	succeed(dofi_evd_disable(evd));
 	succeed(post_number(evd, 1));
@@ -117,14 +117,14 @@ Test(cno, enabling_an_evd_tells_of_what_is_in_it)
 	cr_expect(!triggered(), "it was enabled already");
 }
 
-Test(cno, enabling_an_empty_evd_tells_nothing)
+Test(cno, enabling_an_empty_evd_does_not_notify)
 {
 	succeed(dofi_evd_disable(evd));
 	succeed(dofi_evd_enable(evd));
 	cr_expect(!triggered());
 }
 
-Test(cno, attaching_tells_of_what_is_in_the_evd)
+Test(cno, attaching_notifies_of_queued_events)
 {
 	DAT_EVD_HANDLE other = evd_make(4, DAT_EVD_SOFTWARE_FLAG);
 
@@ -141,7 +141,7 @@ Test(cno, detached_evds_do_not_trigger)
 	cr_expect(!triggered());
 }
 
-Test(cno, a_detached_evd_is_not_told_of)
+Test(cno, a_detached_evd_is_not_reported)
 {
 	DAT_EVD_HANDLE which = NOWHERE;
 
@@ -151,7 +151,7 @@ Test(cno, a_detached_evd_is_not_told_of)
 	cr_expect_eq(which, DAT_HANDLE_NULL);
 }
 
-Test(cno, a_freed_evd_is_not_told_of)
+Test(cno, a_freed_evd_is_not_reported)
 {
 	DAT_EVD_HANDLE other = evd_make(4, DAT_EVD_SOFTWARE_FLAG), which = NOWHERE;
 
@@ -443,7 +443,7 @@ Test(cno, an_agent_taken_back_is_not_called)
 	cr_expect(triggered());
 }
 
-Test(cno, an_agent_is_told_of_no_evd_when_the_last_is_freed)
+Test(cno, an_agent_gets_no_evd_when_the_last_is_freed)
 {
 	succeed(dofi_cno_modify_agent(cno, agent));
 	called_with = evd;
@@ -505,7 +505,7 @@ Test(cno, modify_checks_its_arguments)
 	expect_arg(dofi_cno_modify_agent(cno, headless), 2);
 }
 
-Test(cno, query_tells_ia_and_agent)
+Test(cno, query_returns_ia_and_agent)
 {
 	DAT_CNO_PARAM p;
 
@@ -589,7 +589,7 @@ Test(cno_fd, a_wait_uses_the_trigger_up_too)
 	cr_expect(!readable());
 }
 
-Test(cno_fd, tells_again_of_what_is_left)
+Test(cno_fd, notifies_again_of_remaining_events)
 {
 	DAT_EVD_HANDLE which;
 	DAT_EVENT event;
@@ -617,7 +617,7 @@ Test(cno_fd, survives_a_program_that_reads_it)
 	cr_expect(readable());
 }
 
-Test(cno_fd, query_tells_the_descriptor)
+Test(cno_fd, query_returns_the_descriptor)
 {
 	DAT_CNO_PARAM p;
 
@@ -739,7 +739,7 @@ static DAT_EVD_HANDLE second_evd(void)
 	return other;
 }
 
-Test(cno, tells_of_what_is_left_after_a_take)
+Test(cno, notifies_of_events_that_remain_after_a_dequeue)
 {
 	DAT_EVENT event;
 
@@ -753,7 +753,7 @@ Test(cno, tells_of_what_is_left_after_a_take)
 	cr_expect(!triggered());
 }
 
-Test(cno, tells_of_another_evd_whose_trigger_was_used_up)
+Test(cno, notifies_of_another_evd_after_its_trigger_was_used)
 {
 	DAT_EVD_HANDLE other = second_evd();
 	DAT_EVENT event;
@@ -778,7 +778,7 @@ static void thread_stands_still(struct dofi_work *work)
 }
 
 /* The program's own poll reads the completion, so the event bypasses the EVD's queue. */
-Test(cno, tells_of_another_evd_after_an_event_that_was_never_queued)
+Test(cno, notifies_of_another_evd_after_an_event_that_was_never_queued)
 {
 	struct dofi_work gate_work = { .run = thread_stands_still };
 	DAT_EVD_HANDLE other = second_evd();
@@ -802,7 +802,7 @@ Test(cno, tells_of_another_evd_after_an_event_that_was_never_queued)
 	settle();
 }
 
-Test(cno, tells_nothing_more_after_all_was_taken)
+Test(cno, does_not_notify_after_all_was_dequeued)
 {
 	DAT_EVD_HANDLE other = second_evd();
 	DAT_EVENT event;
@@ -826,7 +826,7 @@ Test(cno, a_trigger_stays_although_its_event_was_taken)
 	cr_expect(triggered());
 }
 
-Test(cno, does_not_tell_of_a_disabled_evd)
+Test(cno, does_not_notify_of_a_disabled_evd)
 {
 	DAT_EVD_HANDLE other = second_evd();
 	DAT_EVENT event;
@@ -842,7 +842,7 @@ Test(cno, does_not_tell_of_a_disabled_evd)
 	cr_expect(told_of(other));
 }
 
-Test(cno, does_not_tell_of_a_detached_evd)
+Test(cno, does_not_notify_of_a_detached_evd)
 {
 	DAT_EVD_HANDLE other = second_evd();
 	DAT_EVENT event;

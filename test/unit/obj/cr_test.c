@@ -43,7 +43,7 @@ Test(cr, is_announced_with_what_the_consumer_needs)
 	cr_expect(dofi_cr_check(data.cr_handle));
 }
 
-Test(cr, tells_who_asks_and_what_it_says)
+Test(cr, query_returns_peer_and_private_data)
 {
 	DAT_CR_PARAM param;
 
@@ -122,7 +122,7 @@ Test(cr, an_endpoint_of_another_ia_is_foreign)
 	succeed(dofi_ia_close(other, DAT_CLOSE_ABRUPT_FLAG));
 }
 
-Test(cr, an_endpoint_without_zone_or_event_queue_is_not_ready)
+Test(cr, an_endpoint_without_pz_or_event_queue_is_not_ready)
 {
 	arrive();
 	succeed(dofi_ep_create(ia, NULL, evd, evd, evd, NULL, &ep));
@@ -219,7 +219,7 @@ Test(cr, a_reject_takes_private_data)
 }
 #endif
 
-Test(cr, nobody_answered_is_the_providers_reject)
+Test(cr, an_unanswered_request_is_the_providers_reject)
 {
 	arrive();
 	succeed(dofi_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG));
@@ -384,7 +384,7 @@ Test(cr, is_handed_to_its_own_service_point)
 		     .event_data.cr_arrival_event_data.sp_handle.psp_handle, psp);
 }
 
-Test(cr, that_nobody_listens_for_stays)
+Test(cr, without_a_listener_it_stays)
 {
 	DAT_PSP_HANDLE foreign;
 	DAT_EVD_HANDLE foreign_evd;
@@ -493,7 +493,7 @@ Test(cr, handed_to_a_full_queue_is_turned_down)
 	expect_handle(turn_down(other), CR);
 }
 
-Test(cr, handed_off_and_then_nobody_answers)
+Test(cr, handed_off_and_then_not_answered)
 {
 	other_point(DAT_PSP_CONSUMER_FLAG);
 	arrive();

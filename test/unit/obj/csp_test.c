@@ -113,7 +113,7 @@ Test(csp, of_the_other_family_too)
 	expect_arg(dofi_csp_create(ia, &comm, (DAT_IA_ADDRESS_PTR)&a, evd, &csp), 3);
 }
 
-Test(csp, tells_what_peers_are_to_connect_to)
+Test(csp, query_returns_what_peers_are_to_connect_to)
 {
 	const struct sockaddr_in *in;
 	DAT_CSP_PARAM param;
@@ -131,7 +131,7 @@ Test(csp, tells_what_peers_are_to_connect_to)
 	cr_expect_eq(in->sin_addr.s_addr, htonl(INADDR_LOOPBACK));
 }
 
-Test(csp, a_taken_port_is_told_as_such)
+Test(csp, a_taken_port_is_reported_as_such)
 {
 	transport.listen_result = -EADDRINUSE;
 	expect_type(make(), DAT_PORT_IN_USE);
@@ -141,7 +141,7 @@ Test(csp, a_taken_port_is_told_as_such)
 }
 
 /* Answering a request and handing it off work as for any other service point. */
-Test(csp, its_requests_are_like_all_others)
+Test(csp, its_requests_are_like_those_of_a_psp)
 {
 	DAT_CR_ARRIVAL_EVENT_DATA d;
 	DAT_PSP_HANDLE psp;

@@ -169,7 +169,7 @@ static void sweeping(void *arg)
 	cq()->ops = before;
 }
 
-Test(dequeue, a_look_in_vain_may_be_what_makes_room)
+Test(dequeue, an_empty_poll_may_be_what_frees_a_slot)
 {
 	alone(sweeping);
 }
@@ -549,7 +549,7 @@ static void one_of_two_feeds(void *arg)
 	cr_expect_eq(evd_inside()->count_of.straight, 1);	/* not queued */
 }
 
-Test(dequeue, two_zones_may_feed_an_event_queue)
+Test(dequeue, two_pzs_may_feed_an_event_queue)
 {
 	DAT_EP_HANDLE second;
 	DAT_PZ_HANDLE zone;
@@ -571,7 +571,7 @@ static void with_a_cno(void *arg)
 	take(1, DAT_DTO_SUCCESS);
 }
 
-Test(dequeue, a_cno_is_told_of_what_is_left)
+Test(dequeue, a_cno_is_notified_of_remaining_events)
 {
 	DAT_CNO_HANDLE cno;
 	DAT_EVD_HANDLE of;
@@ -605,7 +605,7 @@ static void with_cq_data(void *arg)
 	cr_expect_eq(looked_at, 1);
 }
 
-Test(dequeue, a_transport_looks_at_what_came_beside_a_message)
+Test(dequeue, a_transport_gets_the_remote_cq_data_of_a_message)
 {
 	looked_at = 0;
 	alone(with_cq_data);

@@ -250,7 +250,7 @@ Test(ep_attr, one_field_whose_state_it_is_not_refuses_all)
 		param = before;                                                  \
 	} while (0)
 
-Test(ep_attr, zones_and_queues_must_be_live_and_of_the_ia)
+Test(ep_attr, pzs_and_queues_must_be_live_and_of_the_ia)
 {
 	struct dofi_ia *other;
 	DAT_PZ_HANDLE zone;
@@ -358,7 +358,7 @@ Test(ep_attr, what_is_not_asked_for_is_not_looked_at)
 		cr_expect_eq(in_force().ep_attr.member, (value), #member);       \
 	} while (0)
 
-Test(ep_attr, a_query_tells_the_new_values)
+Test(ep_attr, a_query_returns_the_new_values)
 {
 	param.recv_evd_handle = param.request_evd_handle = evd_make(8, DAT_EVD_DTO_FLAG);
 	succeed(modify(DAT_EP_FIELD_RECV_EVD_HANDLE | DAT_EP_FIELD_REQUEST_EVD_HANDLE));
@@ -391,7 +391,7 @@ Test(ep_attr, all_that_may_change_is_accepted_back_at_once)
 	cr_expect(!memcmp(&before, &now, sizeof(now)));
 }
 
-Test(ep_attr, zones_and_queues_are_held_and_let_go)
+Test(ep_attr, pzs_and_queues_are_held_and_let_go)
 {
 	DAT_EVD_HANDLE mine = evd_make(8, EVD_ALL_FLAGS);
 	DAT_PZ_HANDLE zone = zone_make();
@@ -447,7 +447,7 @@ Test(ep_attr, queues_poll_where_their_endpoint_is)
 	cr_expect(e->only_feed == &zone->domain.cq);
 }
 
-Test(ep_attr, queues_poll_the_zone_that_feeds_them)
+Test(ep_attr, queues_poll_the_pz_that_feeds_them)
 {
 	DAT_EVD_HANDLE other = evd_make(8, DAT_EVD_DTO_FLAG);
 	DAT_PZ_HANDLE zone = zone_make();
@@ -468,7 +468,7 @@ Test(ep_attr, queues_poll_the_zone_that_feeds_them)
 }
 
 /* An EVD polls a limited number of PZs. The PZ that the EP leaves makes way for its new one. */
-Test(ep_attr, a_full_queue_of_zones_polls_the_new_one)
+Test(ep_attr, a_full_queue_of_pzs_polls_the_new_one)
 {
 	DAT_EP_HANDLE others[DOFI_EVD_FEEDS - 1];
 	DAT_PZ_HANDLE zone = zone_make();
@@ -482,7 +482,7 @@ Test(ep_attr, a_full_queue_of_zones_polls_the_new_one)
 	cr_expect_eq(feeds(evd, zone), 2);
 }
 
-Test(ep_attr, an_empty_receive_needs_no_zone)
+Test(ep_attr, an_empty_receive_needs_no_pz)
 {
 	succeed(dofi_ep_create(ia, NULL, evd, evd, evd, NULL, &ep));
 	succeed(post_recv_segments(1, 0));
@@ -492,7 +492,7 @@ Test(ep_attr, an_empty_receive_needs_no_zone)
 	expect_dto(evd, 1, DAT_DTO_SUCCESS);
 }
 
-Test(ep_attr, one_without_a_zone_is_given_one)
+Test(ep_attr, one_without_a_pz_is_given_one)
 {
 	succeed(dofi_ep_create(ia, NULL, NULL, NULL, NULL, NULL, &ep));
 	be(DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING);
@@ -680,7 +680,7 @@ static void move_to(DAT_PZ_HANDLE zone)
 	succeed(modify(DAT_EP_FIELD_PZ_HANDLE));
 }
 
-Test(ep_attr, a_receive_of_another_zone_fails_when_it_is_used)
+Test(ep_attr, a_receive_of_another_pz_fails_when_it_is_used)
 {
 	succeed(post_recv(1));
 	move_to(zone_make());
@@ -694,7 +694,7 @@ Test(ep_attr, a_receive_of_another_zone_fails_when_it_is_used)
 	event_take(evd, DAT_CONNECTION_EVENT_BROKEN);
 }
 
-Test(ep_attr, a_receive_of_another_zone_may_be_flushed_unused)
+Test(ep_attr, a_receive_of_another_pz_may_be_flushed_unused)
 {
 	succeed(post_recv(1));
 	move_to(zone_make());
@@ -705,7 +705,7 @@ Test(ep_attr, a_receive_of_another_zone_may_be_flushed_unused)
 	event_take(evd, DAT_CONNECTION_EVENT_DISCONNECTED);
 }
 
-Test(ep_attr, an_empty_receive_is_of_every_zone)
+Test(ep_attr, an_empty_receive_is_of_every_pz)
 {
 	succeed(post_recv_segments(1, 0));
 	move_to(zone_make());
@@ -714,7 +714,7 @@ Test(ep_attr, an_empty_receive_is_of_every_zone)
 	expect_dto(evd, 1, DAT_DTO_ERR_LOCAL_LENGTH);
 }
 
-Test(ep_attr, back_in_its_zone_a_receive_is_good_again)
+Test(ep_attr, back_in_its_pz_a_receive_is_good_again)
 {
 	DAT_PZ_HANDLE a = zone_make(), b = zone_make();
 
@@ -730,7 +730,7 @@ Test(ep_attr, back_in_its_zone_a_receive_is_good_again)
 	expect_dto(evd, 1, DAT_DTO_ERR_LOCAL_LENGTH);
 }
 
-Test(ep_attr, a_new_zone_is_not_the_old_one_by_its_address)
+Test(ep_attr, a_new_pz_is_not_the_old_one_by_its_address)
 {
 	DAT_PZ_HANDLE first = zone_make(), again;
 	DAT_LMR_CONTEXT context, unused;
@@ -839,7 +839,7 @@ static void expect_soft_event(void)
 	cr_expect(event_none(async));
 }
 
-Test(ep_attr, more_receives_than_the_soft_watermark_are_told_of_once)
+Test(ep_attr, more_receives_than_the_soft_watermark_are_reported_once)
 {
 	watch_async();
 	succeed(dofi_ep_set_watermark(ep, 2, INFINITE));
@@ -853,7 +853,7 @@ Test(ep_attr, more_receives_than_the_soft_watermark_are_told_of_once)
 	cr_expect_eq(in_force().ep_state, DAT_EP_STATE_UNCONNECTED);
 }
 
-Test(ep_attr, a_soft_watermark_that_is_passed_already_is_told_of_at_once)
+Test(ep_attr, a_soft_watermark_that_is_passed_already_is_reported_at_once)
 {
 	watch_async();
 	succeed(post_recv(1));

@@ -152,7 +152,7 @@ Test(ep_cm, the_first_end_counts)
 	cr_expect_eq(transport.closes, 1);
 }
 
-Test(ep_cm, a_failure_is_told_although_the_leaving_was_seen_first)
+Test(ep_cm, a_failure_is_reported_although_the_disconnect_was_seen_first)
 {
 	struct dofi_work work = { .run = gate_run };
 

@@ -29,7 +29,7 @@ Test(ep_connect, the_arguments_of_a_connect_are_checked)
 	cr_expect_eq(state(), DAT_EP_STATE_UNCONNECTED);
 }
 
-Test(ep_connect, without_zone_or_connect_queue_it_is_not_ready)
+Test(ep_connect, without_pz_or_connect_queue_it_is_not_ready)
 {
 	succeed(make(NULL, evd, evd, evd, NULL));
 	expect_state(connect_to(some_address(), 1, 1000), EP_NOTREADY);
@@ -130,7 +130,7 @@ Test(ep_connect, only_an_unconnected_endpoint_becomes_a_duplicate)
 	expect_state(dup_connect(dup), EP_DISCONNECTED);
 }
 
-Test(ep_connect, a_duplicate_needs_a_zone_and_a_connect_queue)
+Test(ep_connect, a_duplicate_needs_a_pz_and_a_connect_queue)
 {
 	DAT_EP_HANDLE dup = connected_one();
 
@@ -241,7 +241,7 @@ Test(ep_connect, a_graceful_disconnect_has_the_queue_read)
 }
 
 /* A transport changes the CQ when it closes its end during a graceful disconnect. */
-Test(ep_connect, who_waits_for_the_last_request_moves_to_another_queue)
+Test(ep_connect, a_wait_for_the_last_request_moves_to_another_queue)
 {
 	struct dofi_cq *first, other = { .progress = &inside()->obj.ia->progress, .fd = -1 };
 

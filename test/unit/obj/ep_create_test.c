@@ -37,7 +37,7 @@ Test(ep_create, parts_of_another_ia_are_foreign)
 	succeed(dofi_ia_close(other, DAT_CLOSE_ABRUPT_FLAG));
 }
 
-Test(ep_create, what_a_query_tells_is_accepted_back)
+Test(ep_create, what_a_query_returns_is_accepted_back)
 {
 	DAT_EP_PARAM a, b;
 
@@ -47,7 +47,7 @@ Test(ep_create, what_a_query_tells_is_accepted_back)
 	cr_expect(!memcmp(&a.ep_attr, &b.ep_attr, sizeof(a.ep_attr)));
 }
 
-Test(ep_create, needs_neither_zone_nor_queues_to_be_made)
+Test(ep_create, needs_neither_pz_nor_queues_to_be_made)
 {
 	DAT_EP_PARAM p;
 
@@ -57,7 +57,7 @@ Test(ep_create, needs_neither_zone_nor_queues_to_be_made)
 	succeed(dofi_ep_free(ep));
 }
 
-Test(ep_create, holds_its_zone_and_its_queues)
+Test(ep_create, holds_its_pz_and_its_queues)
 {
 	DAT_EVD_HANDLE own = evd_make(4, EVD_ALL_FLAGS);
 	DAT_PZ_HANDLE zone;
@@ -83,7 +83,7 @@ Test(ep_create, the_arguments_of_a_query_are_checked)
 	expect_handle(dofi_ep_get_status(NULL, NULL, NULL, NULL), EP);
 }
 
-Test(ep_create, tells_what_it_was_made_of)
+Test(ep_create, query_returns_the_parameters)
 {
 	DAT_EP_PARAM p;
 
@@ -97,7 +97,7 @@ Test(ep_create, tells_what_it_was_made_of)
 	cr_expect(!p.remote_ia_address_ptr && !p.remote_port_qual);
 }
 
-Test(ep_create, tells_its_peer_while_it_has_one)
+Test(ep_create, query_returns_the_peer_while_there_is_one)
 {
 	DAT_EP_PARAM p;
 

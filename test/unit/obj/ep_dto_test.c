@@ -12,7 +12,7 @@ TestSuite(ep_dto, .init = ops_init, .fini = ia_fini);
 
 /* Completing */
 
-Test(ep_dto, events_tell_what_ended)
+Test(ep_dto, events_report_what_ended)
 {
 	DAT_DTO_COMPLETION_EVENT_DATA d;
 
@@ -85,7 +85,7 @@ static bool cno_triggered(DAT_CNO_HANDLE cno)
 	return dofi_cno_wait(cno, 0, &from) == DAT_SUCCESS;
 }
 
-Test(ep_dto, only_an_unsignalled_success_wakes_nobody)
+Test(ep_dto, only_an_unsignalled_success_wakes_no_thread)
 {
 	DAT_EVD_HANDLE out = evd_make(8, DAT_EVD_DTO_FLAG);
 	DAT_EP_ATTR attr = attr_of_depth(8);
@@ -149,7 +149,7 @@ Test(ep_dto, a_solicited_receive_wakes_when_its_sender_says_so)
 	cr_expect(cno_triggered(cno));
 }
 
-Test(ep_dto, what_a_sender_says_is_for_who_asked)
+Test(ep_dto, without_the_solicited_flag_each_receive_notifies)
 {
 	DAT_CNO_HANDLE cno;
 
@@ -204,7 +204,7 @@ Test(ep_dto, an_event_that_finds_no_room_still_gives_its_slot_back)
 		succeed(post_send(i));
 }
 
-Test(ep_dto, without_an_event_queue_nobody_is_told)
+Test(ep_dto, without_an_event_queue_there_is_no_event)
 {
 	succeed(dofi_ep_create(ia, pz, NULL, NULL, evd, NULL, &ep));
 	make_connected(ep);
@@ -570,7 +570,7 @@ static void match_with(unsigned i, size_t len, uint64_t cq_data)
 	complete_with(i, 0, len);
 }
 
-Test(ep_data, a_matched_receive_tells_what_came_beside_it)
+Test(ep_data, a_matched_receive_reports_its_remote_cq_data)
 {
 	const unsigned first = transport.n;
 	DAT_DTO_COMPLETION_EVENT_DATA d;
@@ -665,7 +665,7 @@ static DAT_RETURN send_invalidate(DAT_COUNT n, int flags, DAT_BOOLEAN invalidate
 						 (DAT_COMPLETION_FLAGS)flags, invalidate, 0x1234);
 }
 
-Test(ep_data, a_send_tells_what_to_invalidate)
+Test(ep_data, a_send_names_the_context_to_invalidate)
 {
 	struct dofi_dto *dto;
 

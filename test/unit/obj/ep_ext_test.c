@@ -103,7 +103,7 @@ Test(ep_ext, atomics_are_of_eight_aligned_bytes)
 	cr_expect_eq(transport.dto[0]->length, 8);
 }
 
-Test(ep_ext, a_write_is_not_longer_than_can_be_told)
+Test(ep_ext, a_write_is_not_longer_than_its_length_field)
 {
 	DAT_LMR_HANDLE big;
 	DAT_LMR_CONTEXT context;

@@ -144,7 +144,7 @@ Test(ep_post, nothing_may_be_sent)
 	cr_expect_eq(take(1, DAT_DTO_SUCCESS).transfered_length, 0);
 }
 
-Test(ep_post, memory_must_be_registered_in_the_zone_with_the_privilege)
+Test(ep_post, memory_must_be_registered_in_the_pz_with_the_privilege)
 {
 	static char other_memory[64];
 	DAT_LMR_TRIPLET s = segment(0, 8);

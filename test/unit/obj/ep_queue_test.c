@@ -208,7 +208,7 @@ static void fill_and_post(void *arg)
 	*ret = send_flags(i, DAT_COMPLETION_SUPPRESS_FLAG);
 }
 
-Test(ep_queue, a_full_queue_is_read_for_who_never_polls)
+Test(ep_queue, a_full_queue_is_read_if_the_program_never_polls)
 {
 	DAT_RETURN ret = DAT_INTERNAL_ERROR;
 

@@ -209,7 +209,7 @@ Test(ep_srq, messages_wait_for_buffers_in_turn)
 	cr_expect_eq(fed, 3);
 }
 
-Test(ep_srq, who_ends_leaves_the_line)
+Test(ep_srq, an_ended_endpoint_leaves_the_line)
 {
 	DAT_EP_HANDLE other = create();
 
@@ -236,7 +236,7 @@ static void end_and_post(void *arg)
 	cr_expect(!dofi_srq_waits(dofi_srq_check(srq), &inside()->srq_user));
 }
 
-Test(ep_srq, who_is_just_ending_takes_none)
+Test(ep_srq, an_ending_endpoint_takes_no_buffer)
 {
 	message_at(ep);
 	dofi_progress_call(&ia->progress, end_and_post, NULL);
@@ -334,7 +334,7 @@ Test(ep_srq, the_hard_watermark_breaks_the_connection)
 	expect_broken();
 }
 
-Test(ep_srq, the_soft_watermark_of_the_attributes_is_told)
+Test(ep_srq, the_soft_watermark_of_the_attributes_is_reported)
 {
 	succeed(dofi_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG));
 	settle();

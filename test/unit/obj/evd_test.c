@@ -61,7 +61,7 @@ Test(evd, a_length_beyond_the_ias_is_refused)
 	succeed(make(attr.max_evd_qlen, NULL, DAT_EVD_DTO_FLAG));
 }
 
-Test(evd, query_tells_all)
+Test(evd, query_returns_all)
 {
 	succeed(make(5, NULL, DAT_EVD_DTO_FLAG));
 	succeed(dofi_evd_query(h, DAT_EVD_FIELD_ALL, &param));
@@ -72,7 +72,7 @@ Test(evd, query_tells_all)
 	cr_expect_eq((int)param.evd_state, (int)(DAT_EVD_STATE_ENABLED | DAT_EVD_STATE_WAITABLE));
 }
 
-Test(evd, query_tells_what_was_switched_off)
+Test(evd, query_returns_what_was_switched_off)
 {
 	succeed(dofi_evd_disable(evd));
 	succeed(dofi_evd_set_unwaitable(evd));
@@ -244,7 +244,7 @@ Test(evd, an_asynchronous_error_is_logged_once)
 	cr_expect_eq(count_lines(capture_end(&said), "asynchronous error"), 0);
 }
 
-Test(evd, overflow_after_relief_is_told_again)
+Test(evd, overflow_after_relief_is_reported_again)
 {
 	DAT_EVD_HANDLE async = async_make(8);
 
@@ -284,7 +284,7 @@ Test(evd, overflow_without_asynchronous_evd_is_survived)
 	cr_expect_eq(push(h), -ENOSPC);
 }
 
-Test(evd, a_full_post_is_told_to_the_poster_alone)
+Test(evd, a_full_post_is_returned_to_the_poster_alone)
 {
 	DAT_EVD_HANDLE async = async_make(4);
 
@@ -331,7 +331,7 @@ Test(evd, resize_checks_its_arguments)
 	expect_arg(dofi_evd_resize(evd, INT32_MAX), 2);
 }
 
-Test(evd, query_tells_the_new_length)
+Test(evd, query_returns_the_new_length)
 {
 	succeed(dofi_evd_resize(evd, 77));
 	succeed(dofi_evd_query(evd, DAT_EVD_FIELD_ALL, &param));
@@ -455,7 +455,7 @@ Test(evd, a_feed_without_place_takes_none_when_it_goes)
  * By itself a CQ only notices threads that read it. So a dequeue of any event marks each feed as
  * taken from.
  */
-Test(evd, an_event_found_there_is_told_to_the_feeds)
+Test(evd, an_event_found_there_is_reported_to_the_feeds)
 {
 	DAT_EP_HANDLE mine = ep_make();
 	DAT_EVENT event;

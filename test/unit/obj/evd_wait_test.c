@@ -229,7 +229,7 @@ static void push(DAT_EVENT_NUMBER number, bool notify)
 	cr_assert_eq(dofi_evd_push(evd, &e, notify), 0);
 }
 
-Test(evd_wait, an_unsignalled_event_wakes_nobody)
+Test(evd_wait, an_unsignalled_event_wakes_no_thread)
 {
 	struct waiter w;
 
@@ -249,7 +249,7 @@ Test(evd_wait, an_unsignalled_event_that_is_there_is_taken)
 }
 
 /* The event ended no wait, but is delivered at the timeout. */
-Test(evd_wait, a_time_out_takes_what_notified_nobody)
+Test(evd_wait, a_time_out_takes_events_that_did_not_notify)
 {
 	struct waiter w;
 
@@ -314,7 +314,7 @@ Test(evd_wait, a_signal_before_the_threshold_takes_nothing)
 	cr_expect_eq(number_of(&event), 1);
 }
 
-Test(evd_wait, a_signal_leaves_what_notified_nobody)
+Test(evd_wait, a_signal_leaves_events_that_did_not_notify)
 {
 	struct waiter w;
 

@@ -315,7 +315,7 @@ static void *post_one(void *arg)
 	return NULL;
 }
 
-Test(fast_serial, who_has_the_lock_is_alone)
+Test(fast_serial, the_lock_holder_is_alone)
 {
 	pthread_t thread;
 
@@ -340,7 +340,7 @@ static void *query(void *arg)
 	return NULL;
 }
 
-Test(fast_serial, who_wants_the_lock_waits_for_plain_operations)
+Test(fast_serial, taking_the_lock_waits_for_plain_operations)
 {
 	struct dofi_mutex *lock;
 	DAT_EP_PARAM param;

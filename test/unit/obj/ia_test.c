@@ -184,14 +184,14 @@ static void init_placed(void)
 
 TestSuite(ia_placed, .init = init_placed, .fini = ia_fini);
 
-Test(ia_placed, the_place_is_told)
+Test(ia_placed, the_node_is_reported)
 {
 	cr_assert(named("OFI_NUMA_NODE") && named("OFI_NUMA_DISTANCE"));
 	cr_expect_str_eq(named("OFI_NUMA_NODE"), "3");
 	cr_expect_str_eq(named("OFI_NUMA_DISTANCE"), "21");
 }
 
-Test(ia_placed, the_settings_are_told)
+Test(ia_placed, the_settings_are_reported)
 {
 	const struct dofi_setting *s;
 	char name[64];
@@ -205,7 +205,7 @@ Test(ia_placed, the_settings_are_told)
 
 TestSuite(ia, .init = objects_init, .fini = ia_fini);
 
-Test(ia, a_place_that_is_unknown_is_not_told)
+Test(ia, an_unknown_node_is_not_reported)
 {
 	cr_expect(!named("OFI_NUMA_NODE"));
 	cr_expect(!named("OFI_NUMA_DISTANCE"));
@@ -226,7 +226,7 @@ Test(ia, query_checks_its_arguments)
 	expect_arg(dofi_ia_query(ia, NULL, 0, NULL, DAT_PROVIDER_FIELD_ALL, NULL), 6);
 }
 
-Test(ia, query_tells_the_asynchronous_evd)
+Test(ia, query_returns_the_asynchronous_evd)
 {
 	DAT_EVD_HANDLE h = NOWHERE;
 

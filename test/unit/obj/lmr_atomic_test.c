@@ -95,7 +95,7 @@ Test(lmr_atomic, a_freed_region_is_none)
 	cr_expect_eq(target[0], 1);
 }
 
-Test(lmr_atomic, whoever_grants_it_can_write)
+Test(lmr_atomic, the_atomic_privilege_needs_the_write_privilege)
 {
 	expect_arg(lmr_make(pz, target, 8, (DAT_MEM_PRIV_FLAGS)(DAT_MEM_PRIV_LOCAL_READ_FLAG |
 				DAT_IB_MEM_PRIV_REMOTE_ATOMIC), &target_lmr, &local, &key), 6);

@@ -212,7 +212,7 @@ Test(lmr, one_of_another_has_a_life_of_its_own)
 	cr_expect_eq(query(again).length, sizeof(memory));
 }
 
-Test(lmr, one_of_another_may_be_of_another_zone)
+Test(lmr, one_of_another_may_be_of_another_pz)
 {
 	struct wish w = wish_of_lmr(lmr);
 
@@ -397,7 +397,7 @@ Test(lmr, infinibands_atomic_privilege_is_accepted)
 }
 #endif
 
-Test(lmr, query_tells_all)
+Test(lmr, query_returns_all)
 {
 	DAT_LMR_PARAM p;
 
@@ -524,7 +524,7 @@ Test(lmr_find, a_stale_context_is_refused_when_its_place_is_taken)
 	cr_expect_eq(dofi_lmr_find(context, BASE, 1, pz, 0, &why), lmr);
 }
 
-Test(lmr_find, another_zones_context_is_refused)
+Test(lmr_find, another_pzs_context_is_refused)
 {
 	DAT_PZ_HANDLE other;
 
@@ -534,7 +534,7 @@ Test(lmr_find, another_zones_context_is_refused)
 	cr_expect(!dofi_lmr_find(lmr_context, BASE, 1, NULL, 0, &why));
 }
 
-Test(lmr_find, missing_privileges_are_told_apart)
+Test(lmr_find, missing_privileges_are_distinguished)
 {
 	DAT_LMR_CONTEXT context;
 
@@ -624,7 +624,7 @@ Test(lmr_granting, its_privileges_are_what_is_granted)
 	cr_expect(!peer_may(((struct dofi_lmr *)other)->mr.key, 0, at, 8, FI_REMOTE_READ));
 }
 
-Test(lmr_granting, another_zones_key_is_refused)
+Test(lmr_granting, another_pzs_key_is_refused)
 {
 	const uint64_t at = (uintptr_t)memory;
 	DAT_LMR_CONTEXT local;

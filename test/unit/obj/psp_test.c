@@ -56,7 +56,7 @@ Test(psp, arguments_are_checked)
 	expect_arg(dofi_psp_query(psp, DAT_PSP_FIELD_ALL, NULL), 3);
 }
 
-Test(psp, tells_what_it_was_made_of)
+Test(psp, query_returns_the_parameters)
 {
 	DAT_PSP_PARAM param;
 
@@ -259,7 +259,7 @@ Test(psp, an_accepted_endpoint_keeps_the_ia_open)
 
 /* Any */
 
-Test(psp, any_tells_the_qualifier_that_the_transport_chose)
+Test(psp, any_returns_the_qualifier_that_the_transport_chose)
 {
 	DAT_PSP_PARAM param;
 

@@ -51,14 +51,14 @@ Test(pz, without_a_queue_there_is_none)
 	expect_type(dofi_pz_create(ia, &h), DAT_INSUFFICIENT_RESOURCES);
 }
 
-Test(pz, query_tells_its_ia)
+Test(pz, query_returns_its_ia)
 {
 	succeed(dofi_pz_query(pz, DAT_PZ_FIELD_ALL, &param));
 	cr_expect_eq(param.ia_handle, ia);
 }
 
 #if DAT_VERSION_MAJOR >= 2
-Test(pz, query_tells_the_ia_as_the_program_knows_it)
+Test(pz, query_returns_the_ia_as_the_program_knows_it)
 {
 	registry.shown = (DAT_IA_HANDLE)1;
 	succeed(dofi_pz_query(pz, DAT_PZ_FIELD_ALL, &param));

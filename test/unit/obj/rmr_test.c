@@ -152,7 +152,7 @@ static void end_connection(DAT_EP_HANDLE of)
 
 /* Creating and freeing */
 
-Test(rmr, is_an_object_like_others)
+Test(rmr, is_an_object)
 {
 	DAT_HANDLE_TYPE type;
 	DAT_CONTEXT context;
@@ -163,7 +163,7 @@ Test(rmr, is_an_object_like_others)
 	cr_expect_eq(context.as_64, 0);
 }
 
-Test(rmr, needs_a_zone_and_a_place_for_its_handle)
+Test(rmr, needs_a_pz_and_a_pointer_for_its_handle)
 {
 	DAT_RMR_HANDLE other;
 
@@ -173,7 +173,7 @@ Test(rmr, needs_a_zone_and_a_place_for_its_handle)
 	expect_arg(dofi_rmr_create(pz, NULL), 2);
 }
 
-Test(rmr, holds_its_zone_and_its_ia)
+Test(rmr, holds_its_pz_and_its_ia)
 {
 	DAT_PZ_HANDLE zone;
 	DAT_RMR_HANDLE other;
@@ -208,7 +208,7 @@ Test(rmr, is_freed_once)
 	expect_handle(dofi_rmr_free(NOWHERE), RMR);
 }
 
-Test(rmr, an_unbound_one_tells_what_it_is)
+Test(rmr, query_returns_an_unbound_rmr)
 {
 	const DAT_RMR_PARAM p = query();
 
@@ -509,7 +509,7 @@ static bool cno_triggered(DAT_CNO_HANDLE cno)
 	return dofi_cno_wait(cno, 0, &from) == DAT_SUCCESS;
 }
 
-Test(rmr, an_unsignalled_success_wakes_nobody)
+Test(rmr, an_unsignalled_success_wakes_no_thread)
 {
 	struct bind b = good();
 	DAT_CNO_HANDLE cno;
@@ -724,7 +724,7 @@ Test(rmr, an_lmr_that_peers_cannot_reach_may_be_granted)
 }
 
 /* RMR, LMR and EP must be of one PZ. */
-Test(rmr, all_must_be_of_one_zone)
+Test(rmr, all_must_be_of_one_pz)
 {
 	DAT_PZ_HANDLE zone;
 	struct bind b[2], mixed;
@@ -793,7 +793,7 @@ Test(rmr, the_request_evd_must_take_binds)
 	refused(evd, expect_state(post(&b), EP_EVD_REQUEST));
 }
 
-Test(rmr, without_an_event_queue_nobody_is_told)
+Test(rmr, without_an_event_queue_there_is_no_event)
 {
 	struct bind b = good();
 
@@ -999,7 +999,7 @@ Test(rmr, a_grant_that_cannot_be_ended_is_not_invalidated)
 /*
  * More RMRs than DOFI_PZ_GRANTS, so that some share an entry. Every way to end a grant removes it.
  */
-Test(rmr, many_are_told_apart_by_their_contexts)
+Test(rmr, many_are_distinguished_by_their_contexts)
 {
 	enum { N = 4 * DOFI_PZ_GRANTS };
 	static DAT_RMR_HANDLE many[N];
@@ -1048,7 +1048,7 @@ Test(rmr, memory_is_found_by_the_context)
 	expect_type(dofi_rmr_find(pz, ep, rmr_context, at, 8, &m), DAT_PROTECTION_VIOLATION);
 }
 
-Test(rmr, may_be_rebound_through_any_endpoint_of_its_zone)
+Test(rmr, may_be_rebound_through_any_endpoint_of_its_pz)
 {
 	struct bind b = good();
 
@@ -1262,7 +1262,7 @@ Test(rmr_granting, a_bind_grants_a_part_until_the_next)
 	cr_expect_eq(fake.mrs, 0);
 }
 
-Test(rmr_granting, who_frees_it_ends_its_grant)
+Test(rmr_granting, freeing_it_ends_its_grant)
 {
 	succeed(bind_n(1, &new));
 	take_bind(1, DAT_DTO_SUCCESS);

@@ -107,7 +107,7 @@ Test(rsp, only_an_unconnected_endpoint_is_reserved)
 	cr_expect_eq(dofi_rsp_pool.used, 1);
 }
 
-Test(rsp, tells_what_it_was_made_of)
+Test(rsp, query_returns_the_parameters)
 {
 	DAT_RSP_PARAM param;
 
@@ -119,7 +119,7 @@ Test(rsp, tells_what_it_was_made_of)
 	cr_expect_eq(param.ep_handle, ep);
 }
 
-Test(rsp, is_an_object_like_others)
+Test(rsp, is_an_object)
 {
 	DAT_HANDLE_TYPE type;
 	DAT_CONTEXT context;

@@ -183,7 +183,7 @@ Test(srq, the_promised_number_and_no_more)
 	expect_ret(create(&other), DOFI_NO_RESOURCE(SRQ));
 }
 
-Test(srq, holds_its_zone)
+Test(srq, holds_its_pz)
 {
 	DAT_PZ_HANDLE own;
 
@@ -237,7 +237,7 @@ Test(srq, posting_checks_its_segments)
 	succeed(dofi_srq_post_recv(srq, 0, NULL, cookie_of(1)));
 }
 
-Test(srq, posting_wants_memory_of_its_zone_that_may_be_written)
+Test(srq, posting_wants_memory_of_its_pz_that_may_be_written)
 {
 	static char other_memory[64];
 	DAT_LMR_TRIPLET s = segment(0, 8);
@@ -302,7 +302,7 @@ Test(srq, what_is_taken_is_all_of_the_post)
 	dofi_queue_fini(&a.queue);
 }
 
-Test(srq, who_waits_is_fed_in_turn)
+Test(srq, waiting_endpoints_get_buffers_in_order)
 {
 	struct taker a, b;
 
@@ -323,7 +323,7 @@ Test(srq, who_waits_is_fed_in_turn)
 	dofi_queue_fini(&b.queue);
 }
 
-Test(srq, who_does_not_want_it_any_more_leaves_it_to_the_next)
+Test(srq, an_endpoint_that_needs_no_buffer_leaves_it_to_the_next)
 {
 	struct taker a, b;
 
@@ -339,7 +339,7 @@ Test(srq, who_does_not_want_it_any_more_leaves_it_to_the_next)
 	dofi_queue_fini(&b.queue);
 }
 
-Test(srq, nobody_overtakes_the_line)
+Test(srq, no_endpoint_overtakes_the_line)
 {
 	struct taker a, b;
 
@@ -366,7 +366,7 @@ Test(srq, a_query_checks_what_it_is_given)
 	expect_arg(dofi_srq_query(srq, DAT_SRQ_FIELD_ALL, NULL), 3);
 }
 
-Test(srq, a_query_tells_all)
+Test(srq, a_query_returns_all)
 {
 	DAT_SRQ_PARAM param;
 
@@ -452,7 +452,7 @@ Test(srq, resizing_checks_the_size)
 
 /* The low watermark */
 
-Test(srq, the_low_watermark_is_told_once_when_it_is_passed)
+Test(srq, the_low_watermark_is_reported_once_when_it_is_passed)
 {
 	struct taker a;
 	uint64_t i;
@@ -478,7 +478,7 @@ Test(srq, the_low_watermark_is_told_once_when_it_is_passed)
 	dofi_queue_fini(&a.queue);
 }
 
-Test(srq, a_low_watermark_that_is_passed_already_is_told_at_once)
+Test(srq, a_low_watermark_that_is_passed_already_is_reported_at_once)
 {
 	succeed(dofi_srq_set_lw(srq, 1));
 	expect_low();

@@ -26,7 +26,7 @@ static bool is_chosen_with(const char *filter)
 	return !ret;
 }
 
-Test(rings_info, who_names_providers_names_shm_too)
+Test(rings_info, a_list_of_providers_has_to_have_shm)
 {
 	cr_expect(is_chosen_with(NULL));
 	cr_expect(is_chosen_with(""));
@@ -38,7 +38,7 @@ Test(rings_info, who_names_providers_names_shm_too)
 	cr_expect(!is_chosen_with("shmem,xshm,sh"));
 }
 
-Test(rings_info, who_excludes_shm_has_none)
+Test(rings_info, a_list_that_excludes_shm_excludes_rings)
 {
 	cr_expect(is_chosen_with("^verbs"));
 	cr_expect(is_chosen_with("^verbs,shmem"));

@@ -89,7 +89,7 @@ Test(link, the_descriptor_is_closed_when_the_peer_has_it)
 	cr_expect_eq(asker->fd, -1);
 }
 
-Test(link, who_wants_nothing_is_left_alone)
+Test(link, a_peer_that_wants_nothing_is_not_woken)
 {
 	couple();
 	cr_expect(!dofi_link_notify(asker));
@@ -110,7 +110,7 @@ Test(link, a_sleeper_is_woken_once)
 }
 
 /* A leader sleeps on the doorbell's word itself, so the link wakes it. */
-Test(link, a_leader_is_woken_beside_the_progress_thread)
+Test(link, a_leader_is_woken_in_addition_to_the_progress_thread)
 {
 	couple();
 	atomic_store(&doorbell[1]->wants, DOFI_DOORBELL_LEADER);
@@ -156,7 +156,7 @@ Test(link, without_a_doorbell_every_frame_wakes)
 	send_to(asker, asked, 1);
 }
 
-Test(link, a_place_that_no_set_has_marks_within_the_doorbell)
+Test(link, an_impossible_slot_marks_within_the_doorbell)
 {
 	int i;
 

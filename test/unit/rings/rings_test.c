@@ -259,7 +259,7 @@ Test(rings, a_mark_that_a_peer_clears_costs_time_alone)
 	dofi_rings_release(entry);
 }
 
-Test(rings, who_is_about_to_sleep_looks_at_all)
+Test(rings, before_a_sleep_all_rings_are_read)
 {
 	add(MANY);
 	expect_nothing();
@@ -297,7 +297,7 @@ Test(rings, marks_without_a_ring_are_nothing)
 }
 
 /* A peer may have cleared a mark. The leader finds the frame without it. */
-Test(rings, a_leader_looks_everywhere_before_it_sleeps)
+Test(rings, a_leader_reads_all_rings_before_it_sleeps)
 {
 	const struct dofi_lead_word *lead = dofi_rings_lead(rings);
 	int i;
@@ -339,7 +339,7 @@ Test(rings, a_broken_one_of_many_is_reported_once)
 	expect_nothing();
 }
 
-Test(rings, who_is_removed_is_read_no_more)
+Test(rings, a_removed_link_is_not_read)
 {
 	add(3);
 	send_by(1, 1);

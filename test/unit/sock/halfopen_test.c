@@ -188,7 +188,7 @@ Test(halfopen, many_are_ended_though_the_fabric_is_slow)
 		cr_expect(is_ended(fd[i]), "%d", i);
 }
 
-Test(halfopen, nobody_comes_in_any_more)
+Test(halfopen, no_further_connection_is_accepted)
 {
 	struct door d;
 	int fd = socket(AF_INET, SOCK_STREAM, 0);

@@ -111,7 +111,7 @@ static ssize_t take_all(size_t *got)
 	return n;
 }
 
-Test(linger, a_peer_that_takes_nothing_is_told)
+Test(linger, a_peer_that_takes_nothing_is_reset)
 {
 	struct pollfd p = { .fd = its, .events = POLLRDHUP };
 	int64_t begun = dofi_now();
@@ -170,7 +170,7 @@ Test(linger, what_is_heard_is_not_kept)
 	cr_expect_eq(take(1), 0);
 }
 
-Test(linger, an_end_that_the_fabric_kept_to_itself_is_told)
+Test(linger, an_end_that_the_fabric_did_not_send_is_sent)
 {
 	dofi_linger_begin(&progress, mine);
 	close(mine);
@@ -198,7 +198,7 @@ static void is_told_soon(void)
 	cr_expect_eq(take_all(&got), -ECONNRESET);
 }
 
-Test(linger, without_patience_it_is_told_soon)
+Test(linger, without_patience_it_is_reset_soon)
 {
 	is_told_soon();
 }
@@ -224,7 +224,7 @@ Test(linger, at_the_end_the_kernel_goes_on)
 	cr_expect_eq(got, sent);
 }
 
-Test(linger, at_the_end_the_kernel_is_told_how_long)
+Test(linger, at_the_end_the_kernel_gets_the_time_out)
 {
 	int copy = dup(mine), timeout = 0;
 	socklen_t len = sizeof(timeout);
@@ -275,7 +275,7 @@ Test(linger, what_is_handed_over_waits_for_a_slow_peer)
 	cr_expect_eq(ones, REST);
 }
 
-Test(linger, what_is_handed_over_for_nobody_is_given_up)
+Test(linger, adopted_data_that_is_not_taken_is_given_up)
 {
 	size_t got;
 
@@ -286,7 +286,7 @@ Test(linger, what_is_handed_over_for_nobody_is_given_up)
 	cr_expect(!ones);
 }
 
-Test(linger, what_is_handed_over_to_a_dead_peer_is_dropped)
+Test(linger, adopted_data_for_a_dead_peer_is_dropped)
 {
 	dofi_settings.linger_ms = 60000;
 	fill_up();

@@ -122,7 +122,7 @@ Test(watch, finds_the_endpoints_socket)
 	cr_expect_eq(watch.fd, mine);
 }
 
-Test(watch, finds_it_far_from_where_it_looks_first)
+Test(watch, finds_it_far_from_where_it_searches_first)
 {
 	progress.socket_hint = 500;
 	cr_assert_eq(watch_open(), 0);
@@ -163,7 +163,7 @@ Test(watch, does_not_take_the_other_end)
 	cr_expect_eq(watch.fd, -1);
 }
 
-Test(watch, the_peers_end_is_told_once)
+Test(watch, the_peers_end_is_reported_once)
 {
 	cr_assert_eq(watch_open(), 0);
 	close(its);
@@ -205,7 +205,7 @@ Test(watch, data_is_no_end)
 	cr_expect_eq(ended_times, 0);
 }
 
-Test(watch, after_the_close_nothing_is_told)
+Test(watch, after_the_close_nothing_is_reported)
 {
 	cr_assert_eq(watch_open(), 0);
 	dofi_watch_close(&watch, &progress);
@@ -343,7 +343,7 @@ static void await_acknowledged(void)
 }
 
 /* Lost data is retransmitted. */
-Test(watch, a_host_may_be_silent_from_one_look_to_the_next)
+Test(watch, a_host_may_be_silent_between_two_checks)
 {
 	const int none = 0;
 
@@ -358,14 +358,14 @@ Test(watch, a_host_may_be_silent_from_one_look_to_the_next)
 	cr_expect_eq(ended_times, 0);
 }
 
-Test(watch, nobody_looks_at_who_is_not_asked)
+Test(watch, without_keepalive_there_is_no_check)
 {
 	dofi_settings.keepalive_s = 0;
 	cr_assert_eq(watch_open(), 0);
 	cr_expect_eq(watch.timer.at, 0);
 }
 
-Test(watch, nobody_looks_after_the_close)
+Test(watch, there_is_no_check_after_the_close)
 {
 	keep_alive_watch();
 	dofi_watch_close(&watch, &progress);

@@ -198,7 +198,7 @@ Test(both, a_key_is_for_both)
 	cr_expect(peer_may(rmr_context, 0, (uintptr_t)memory, 1, FI_REMOTE_WRITE));
 }
 
-Test(both, the_request_tells_where_it_is_from)
+Test(both, the_request_has_its_source)
 {
 	const struct sockaddr_in *peer;
 	DAT_CR_PARAM param;
@@ -293,14 +293,14 @@ Test(both, a_name_that_is_taken_is_warned_of_once)
 	close(listener);
 }
 
-Test(both, who_closes_without_a_word_is_passed_by)
+Test(both, a_peer_that_closes_without_a_reply_is_skipped)
 {
 	take_name();
 	peer_hang_up(&other);
 	expect_far();
 }
 
-Test(both, who_shares_no_memory_is_passed_by)
+Test(both, a_peer_without_shared_memory_is_skipped)
 {
 	take_name();
 	answer(DOFI_CM_REFUSE, DOFI_CM_NO_PATH);
@@ -308,7 +308,7 @@ Test(both, who_shares_no_memory_is_passed_by)
 	peer_hang_up(&other);
 }
 
-Test(both, who_speaks_otherwise_is_passed_by)
+Test(both, a_peer_with_another_protocol_is_skipped)
 {
 	static const char words[] = "220 mail.example.org ESMTP\r\n";
 
@@ -319,7 +319,7 @@ Test(both, who_speaks_otherwise_is_passed_by)
 }
 
 /* An accept message with false contents. */
-Test(both, who_lies_is_passed_by)
+Test(both, a_peer_with_a_false_reply_is_skipped)
 {
 	const struct dofi_cm_msg msg = {
 		.kind = DOFI_CM_ACCEPT, .conn_id = 1, .window = 1, .frame_size = 4096,
@@ -333,7 +333,7 @@ Test(both, who_lies_is_passed_by)
 }
 
 /* Otherwise the peer would get the request twice. */
-Test(both, who_took_the_request_has_the_say)
+Test(both, the_peer_that_took_the_request_decides)
 {
 	take_name();
 	answer(DOFI_CM_READY, 0);
@@ -344,7 +344,7 @@ Test(both, who_took_the_request_has_the_say)
 	close(listener);
 }
 
-Test(both, who_is_busy_has_the_say)
+Test(both, a_busy_peer_decides)
 {
 	take_name();
 	answer(DOFI_CM_REFUSE, DOFI_CM_BUSY);
@@ -355,7 +355,7 @@ Test(both, who_is_busy_has_the_say)
 	close(listener);
 }
 
-Test(both, nobody_is_found_by_neither)
+Test(both, without_a_peer_neither_way_connects)
 {
 	psp = listen_any(&qual);
 	succeed(dofi_psp_free(psp));
@@ -389,12 +389,12 @@ static void expect_one_way(const struct dofi_params *params, const struct dofi_x
 	dofi_ia_destroy(one);
 }
 
-Test(both, the_other_way_is_told)
+Test(both, the_other_way_is_reported)
 {
 	cr_expect(tells_local(ia));
 }
 
-Test(both, who_names_something_gets_that)
+Test(both, a_named_fabric_is_used)
 {
 	const struct dofi_params tcp = { .provider = "tcp" }, msg = { .endpoint = "msg" },
 				 here = { .address = "127.0.0.1" };

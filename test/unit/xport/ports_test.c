@@ -245,7 +245,7 @@ static void ends_with(DAT_EVENT_NUMBER number)
 	cr_expect(event_none(evd));
 }
 
-Test(ports, each_is_tried_when_nobody_answers_there)
+Test(ports, each_is_tried_when_no_peer_answers)
 {
 	unsigned i;
 

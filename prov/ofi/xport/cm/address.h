@@ -27,7 +27,7 @@ bool dofi_cm_same_ip(const struct sockaddr_storage *a, const struct sockaddr_sto
 bool dofi_cm_is_here(const struct sockaddr_storage *address);
 
 /*
- * Names the local socket @fd, which connects to a peer whose address is @to, by the address and
+ * Names the local socket @fd, which connects to a peer with the address @to, by the address and
  * port that a connection over TCP would have. If no name is free the socket stays without one, and
  * can connect as well.
  */

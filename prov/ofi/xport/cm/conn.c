@@ -461,7 +461,7 @@ void dofi_cm_close(struct dofi_cm_conn *s)
 	if (was == OPEN && s->has_sent) {
 		dofi_linger_adopt(s->progress, s->fd, s->out, s->out_len);
 	} else {
-		/* a forked child may have the socket, too */
+		/* a forked child may also have the socket */
 		shutdown(s->fd, SHUT_RDWR);
 		close(s->fd);
 	}

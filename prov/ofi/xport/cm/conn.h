@@ -5,7 +5,7 @@
  *
  * Such a fabric has neither connection requests nor ends. So each DAT connection has a TCP
  * connection as well, to the port of its qualifier. It carries the request and the answer, and
- * stays open: its end reports the death of the peer, and a message wakes a peer whose queue has no
+ * stays open: its end reports the death of the peer, and a message wakes a peer if its queue has no
  * descriptor to sleep on.
  *
  * Anybody may connect to the port. Until a complete request has arrived, a connection is a
@@ -77,7 +77,7 @@ void dofi_cm_wake(struct dofi_cm_conn *conn);
  */
 void dofi_cm_close(struct dofi_cm_conn *conn);
 
-/* The owner is NULL at first for a connection whose request arrived. */
+/* At first the owner of an incoming connection is NULL. */
 void dofi_cm_set_owner(struct dofi_cm_conn *conn, void *owner);
 void *dofi_cm_owner(const struct dofi_cm_conn *conn);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Listeners for CM connections, and strangers: connections whose request has not arrived. */
+/* Listeners for CM connections, and strangers: connections without a complete request. */
 
 #include "xport/cm/listen.h"
 
@@ -41,12 +41,12 @@ static const struct {
 	const char *text;
 } offences[OFFENCES] = {
 	[LEFT] = { DOFI_INFO, "left without a request" },
-	[SILENT] = { DOFI_WARN, "sent no whole request in time" },
-	[CROWD] = { DOFI_WARN, "made room, the oldest of too many that sent no request" },
-	[FOREIGN] = { DOFI_WARN, "sent what is no request of ours" },
-	[VERSION] = { DOFI_WARN, "speaks another version of our protocol" },
+	[SILENT] = { DOFI_WARN, "sent no complete request in time" },
+	[CROWD] = { DOFI_WARN, "was closed, as the oldest of too many connections without a request" },
+	[FOREIGN] = { DOFI_WARN, "sent something other than a request" },
+	[VERSION] = { DOFI_WARN, "uses another version of the protocol" },
 	[USER] = { DOFI_INFO, "is another user's process" },
-	[BARRED] = { DOFI_WARN, "cannot be let in" },
+	[BARRED] = { DOFI_WARN, "cannot be accepted" },
 };
 
 struct stranger {
@@ -95,12 +95,12 @@ static void report(struct dofi_cm_listener *l, enum offence offence,
 	const void *ip = peer->ss_family == AF_INET6 ?
 		(const void *)&((const struct sockaddr_in6 *)peer)->sin6_addr :
 		(const void *)&((const struct sockaddr_in *)peer)->sin_addr;
-	char text[INET6_ADDRSTRLEN] = "somebody";
+	char text[INET6_ADDRSTRLEN] = "a peer";
 
 	if (!is_first(l, offence))
 		return;
 	inet_ntop(peer->ss_family, ip, text, sizeof(text));
-	dofi_log(offences[offence].level, DOFI_CM, "port %u: %s %s; later ones go untold",
+	dofi_log(offences[offence].level, DOFI_CM, "port %u: %s %s; reported once",
 		 l->port, text, offences[offence].text);
 }
 
@@ -249,7 +249,7 @@ static struct stranger *excess(struct dofi_cm_listener *l)
 }
 
 /*
- * A program that connects a thousand endpoints at once exceeds the limit, too: within a host all of
+ * A program that connects a thousand endpoints at once also exceeds the limit: within a host all of
  * them connect before the first one sends its request. So a stranger is not closed before it had
  * its time to send; further connections are pending in the kernel until then.
  */
@@ -386,7 +386,7 @@ void dofi_cm_unlisten(struct dofi_cm_listener *l)
 	}
 	dofi_timer_stop(l->progress, &l->pause);
 	dofi_source_remove(l->progress, l->fd);
-	/* a forked child may have the socket, too */
+	/* a forked child may also have the socket */
 	shutdown(l->fd, SHUT_RDWR);
 	close(l->fd);
 	l->fd = -1;

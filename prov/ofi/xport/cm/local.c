@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* CM connections within a host: AF_UNIX sockets, whose kernel reports the user at the other end. */
+/* CM connections within a host: AF_UNIX sockets. The kernel reports the user at the other end. */
 
 #include "xport/cm/local.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * CM connections within a host: AF_UNIX sockets, whose kernel reports the user at the other end.
+ * CM connections within a host: AF_UNIX sockets. The kernel reports the user at the other end.
  *
  * The name of a listener contains its qualifier; the name of a socket that connects contains the
  * address and port that a connection over TCP would have. Names are abstract: they are in no file
@@ -22,8 +22,8 @@ int dofi_local_listen(struct dofi_progress *progress, uint64_t conn_qual,
 		      struct dofi_cm_listener **listener);
 
 /*
- * Like dofi_cm_connect(), to the listener for @conn_qual; the program wants to reach it at @to.
- * ended() gets -ECONNREFUSED if there is none, and -EACCES if it is another user's.
+ * Like dofi_cm_connect(), to the listener for @conn_qual. @to is the address that the program
+ * passed. ended() gets -ECONNREFUSED if there is none, and -EACCES if it is another user's.
  */
 int dofi_local_connect(struct dofi_progress *progress, uint64_t conn_qual,
 		       const struct sockaddr_storage *to, const struct dofi_cm_ops *ops,

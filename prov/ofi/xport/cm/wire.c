@@ -180,7 +180,7 @@ static bool is_zero(const void *p, size_t n)
 	return n <= sizeof(zero) && !memcmp(p, zero, n);
 }
 
-/* Whether an optional field has the value that a missing one stands for. */
+/* Whether an optional field has its default, the value of a missing field. */
 static bool is_void(const struct field *f, const struct dofi_cm_msg *msg)
 {
 	if (f->type == NAME || f->type == SPAN)

@@ -62,7 +62,7 @@ struct dofi_cm_msg {
 	uint32_t frame_size;		/* largest frame that the sender takes; at least DOFI_CM_MIN_FRAME */
 	uint32_t last_frame;		/* frames that the sender had sent when it ended the connection */
 	bool srq;			/* the sender receives from an SRQ */
-	uint64_t alive_addr;		/* address of a word that is conn_id while the connection lives */
+	uint64_t alive_addr;		/* address of a word: conn_id while the connection exists */
 	uint32_t addr_format;		/* as in fi_info */
 	uint16_t addr_len;
 	const void *addr;		/* address of the sender's fabric endpoint */
@@ -82,7 +82,7 @@ struct dofi_cm_msg {
 };
 
 /*
- * Packs @msg, whose names are terminated and whose sizes are within the limits above. Returns the
+ * Packs @msg. Its names are terminated and its sizes are within the limits above. Returns the
  * number of bytes. Members that are not fields of the kind are ignored.
  */
 size_t dofi_cm_pack(unsigned char buf[DOFI_CM_MAX], const struct dofi_cm_msg *msg);

@@ -4,7 +4,7 @@
  *
  * On stream fabrics the stream ends without a reason, whether the peer disconnects, is killed, or
  * refuses an RDMA operation. So an orderly end sends a goodbye last: an RDMA write of no bytes to
- * no memory, whose remote CQ data identifies the connection. It needs no receive and no key. A
+ * no memory. Its remote CQ data identifies the connection. It needs no receive and no key. A
  * stream that ends without a goodbye was broken.
  *
  * The number of a mailbox reports that its owner says goodbye (MSG_SAYS_BYE). A peer of an older

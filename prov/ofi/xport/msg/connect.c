@@ -159,8 +159,8 @@ static int accept_with(struct dofi_ep *ep, const struct fi_info *info, struct fi
 }
 
 /*
- * Whether the requester is gone, where libfabric would report a connection nevertheless. The request
- * is accepted even then, as it would leak otherwise.
+ * Whether the requester has left, where libfabric would report a connection nevertheless. The
+ * request is accepted even then, as it would leak otherwise.
  */
 static bool requester_is_gone(const struct dofi_ep *ep, struct fid_ep *fid)
 {

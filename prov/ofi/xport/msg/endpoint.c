@@ -84,7 +84,7 @@ static void conn_remove(struct dofi_ep *ep)
 	ep->conn = NULL;
 }
 
-/* The traffic class for the quality of service that the program wants. */
+/* The traffic class for the quality of service that the program requested. */
 static uint32_t traffic_class(const struct dofi_ep *ep)
 {
 	switch (ep->request.qos ? ep->request.qos : ep->attr.qos) {

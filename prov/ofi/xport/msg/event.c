@@ -49,7 +49,7 @@ static void lost(struct dofi_ep *ep)
 	dofi_ep_unlock(ep);
 }
 
-/* The peer, or the path to it, is gone. */
+/* The peer, or the path to it, is lost. */
 static void gone(struct dofi_ep *ep, DAT_EVENT_NUMBER when_connected)
 {
 	switch (dofi_ep_state_now(ep)) {

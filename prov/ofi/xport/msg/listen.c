@@ -218,7 +218,7 @@ static void reject(struct msg_listener *l, const struct fi_info *info, enum dofi
 	unsigned char buf[DOFI_WIRE_MAX];
 	int ret = fi_reject(l->pep, info->handle, buf, dofi_wire_pack(buf, &msg));
 
-	/* a requester that is gone needs no answer */
+	/* a requester that has left needs no answer */
 	if (ret)
 		dofi_log(DOFI_INFO, DOFI_CM, "rejecting a request: %s", fi_strerror(-ret));
 }

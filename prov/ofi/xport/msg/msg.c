@@ -24,7 +24,8 @@ static void choose_ops(struct dofi_ia *ia);
 
 /*
  * Computes how many bytes of private data are left to programs. If they are few, a request for a
- * qualifier that is no port has less than others; else all have the same number.
+ * qualifier that is no port has less than other requests; otherwise all requests have an equal
+ * number.
  */
 static void room_find(struct dofi_ia *ia)
 {

@@ -227,9 +227,11 @@ int msg_submit(struct dofi_ep *ep, struct dofi_dto *dto)
 	}
 }
 
-/* Memory whose LMR is freed */
+/* Memory after its LMR was freed */
 
-/* A device refuses memory whose registration has ended, so only software fabrics hold memory. */
+/*
+ * A device refuses memory after its registration has ended, so only software fabrics hold memory.
+ */
 bool msg_holds(const struct dofi_ep *ep, const struct dofi_dto *dto)
 {
 	return dto->at_fabric && !(ep->obj.ia->fabric.info->domain_attr->mr_mode & FI_MR_LOCAL);
@@ -260,7 +262,7 @@ static __attribute__((noinline)) void completed_with_data(const struct fi_cq_dat
 		msg_mail_arrived(entry->data, sink);
 	else if (!err && entry->flags & FI_RECV)
 		received_with_data(entry, sink);
-	else	/* sockets sets the flag for our own sends, too */
+	else	/* sockets also sets the flag for our own sends */
 		dofi_dto_complete(entry, err, sink);
 }
 

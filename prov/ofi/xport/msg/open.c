@@ -9,7 +9,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* Most threads of an IA at a time: one that waits for no answer is done in a millisecond. */
+/*
+ * The maximum number of threads of an IA at a time: a thread that waits for no answer ends in a
+ * millisecond.
+ */
 #define MOST_THREADS 16
 
 struct msg_opening {

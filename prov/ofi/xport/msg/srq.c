@@ -19,7 +19,7 @@
 struct msg_inbox {
 	struct dofi_queue frames;	/* one receive, for the next frame */
 	struct dofi_mr mr;		/* of buf */
-	struct msg_frame frame;		/* the frame that came last */
+	struct msg_frame frame;		/* the frame that arrived last */
 	bool arrived;			/* the message of frame has no buffer yet */
 	unsigned char buf[MSG_FRAME_MAX]; /* what the receive is for */
 };
@@ -39,7 +39,7 @@ void msg_srq_listen(struct dofi_ep *ep)
 	/* the message of the last frame comes before the next frame */
 	if (!ep->rq.open || in->arrived || ep->rq.next != ep->rq.tail)
 		return;
-	/* the EP must have room for the next message, too */
+	/* the EP must be able to take the next message as well */
 	if (dofi_queue_used(&ep->rq) >= (uint32_t)ep->attr.max_recv_dtos)
 		return;
 	dto = dofi_queue_reserve(&in->frames);
@@ -79,11 +79,11 @@ static void receive(struct dofi_ep *ep, struct dofi_dto *dto)
 	dofi_dto_finish(ep, dto, err);
 }
 
-/* Takes a buffer for the message that has come, and receives it; @sink may be NULL. */
+/* Takes a buffer for an arrived message, and receives it; @sink may be NULL. */
 static void feed(struct dofi_ep *ep, struct dofi_sink *sink)
 {
 	struct msg_inbox *in = inbox_of(ep);
-	/* the EP has room for it, or no frame would have come */
+	/* the EP can take it, or no frame would have arrived */
 	struct dofi_dto *dto = dofi_srq_buffer(ep);
 
 	if (!dto)
@@ -113,7 +113,7 @@ void msg_srq_arrived(struct dofi_ep *ep, struct dofi_dto *dto, size_t len, int e
 	if (err || !ep->rq.open)
 		return;
 	if (msg_frame_unpack(in->buf, len, &in->frame)) {
-		dofi_log(DOFI_WARN, DOFI_EP, "ep %p: the peer sent what is no frame", (void *)ep);
+		dofi_log(DOFI_WARN, DOFI_EP, "ep %p: the peer sent an invalid frame", (void *)ep);
 		dofi_ep_end(ep, DAT_CONNECTION_EVENT_BROKEN);
 		return;
 	}

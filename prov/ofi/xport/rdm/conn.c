@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The connectionless transport: the life of a connection. */
+/* The connectionless transport: the lifecycle of a connection. */
 
 #include "xport/rdm/conn.h"
 
@@ -201,7 +201,7 @@ static bool has_hello_due(struct rdm_conn *conn)
 	return conn->hello_due;
 }
 
-/* The program may end the connection because it has seen a write whose ACK is still pending. */
+/* The program may end the connection because it has seen a write while the ACK is still pending. */
 static bool is_acking(struct rdm_conn *conn)
 {
 	return !conn->left && rdm_owes_ack(conn);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The life of a connection. All on the progress thread, and no lock held. */
+/* The lifecycle of a connection. All on the progress thread, with no lock held. */
 #ifndef DOFI_XPORT_RDM_CONN_H
 #define DOFI_XPORT_RDM_CONN_H
 

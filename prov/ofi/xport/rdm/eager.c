@@ -68,7 +68,7 @@ void rdm_eager_take(struct rdm_conn *conn, const struct rdm_frame *f, struct dof
 	struct dofi_dto *dto = dofi_queue_at(&conn->ep->rq, conn->filled);
 
 	if (f->data_size > dto->length - dto->got) {
-		rdm_peer_error(conn, "sends more of a message than it said");
+		rdm_peer_error(conn, "sent more bytes of a message than it announced");
 		return;
 	}
 	dofi_iov_scatter(dto->iov, dto->n_iov, dto->got, f->data, f->data_size);

@@ -11,7 +11,7 @@
  */
 int rdm_eager_send(struct rdm_conn *conn, struct dofi_dto *dto, uint64_t cq_data);
 /*
- * Starts to fill the receive @dto, which has room for it, with the message whose first frame is @f.
+ * Starts to fill the receive @dto with the message that begins with the frame @f. It must fit.
  */
 void rdm_eager_begin(struct rdm_conn *conn, struct dofi_dto *dto, const struct rdm_frame *f);
 /* Adds the bytes of a MORE frame to the message. */

@@ -11,8 +11,8 @@
 #include "xport/rdm/shm/reserve.h"
 
 /*
- * An endpoint of the fabric. A connection uses one for life. New connections use the PZ's newest
- * endpoint; an older one is closed with its last connection.
+ * An endpoint of the fabric. A connection never changes its endpoint. New connections use the PZ's
+ * newest endpoint; an older one is closed with its last connection.
  */
 struct rdm_endpoint {
 	LIST_ENTRY(rdm_endpoint) link;

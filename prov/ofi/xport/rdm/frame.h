@@ -62,14 +62,14 @@ enum rdm_frame_kind {
 	 */
 	RDM_FRAME_WRITE,
 	/*
-	 * Key, address, length. Value 0 is how many bytes earlier frames have asked for, value 1
-	 * how many follow.
+	 * Key, address, length. Value 0 is the number of bytes that earlier frames requested, value
+	 * 1 the number that follows.
 	 */
 	RDM_FRAME_READ,
 	RDM_FRAME_FETCH_ADD,		/* key, address; value 0 is added */
 	RDM_FRAME_CMP_SWAP,		/* key, address; value 0 is stored if value 1 is there */
 	/*
-	 * Ends a request, with its result. For a read: data, whose offset is the address; or
+	 * Ends a request, with its result. For a read: data, with its offset as the address; or
 	 * address and length of memory that may be read while the word at value 0 is value 1. For
 	 * an atomic: the former value in value 0.
 	 */
@@ -168,8 +168,8 @@ int rdm_frame_unpack(const void *buf, size_t len, struct rdm_frame *frame);
 #define RDM_BARE_SLOT 0xfffff
 
 /*
- * Whether @frame has no value that a bare frame lacks the bits for. An ACK asks for a bare frame by
- * a length that is not 0.
+ * Whether @frame has no value that a bare frame lacks the bits for. An ACK with a length that is
+ * not 0 is to be a bare frame.
  */
 static inline bool rdm_bare_fits(const struct rdm_frame *frame)
 {
@@ -192,10 +192,10 @@ static inline bool rdm_bare_is_for(uint64_t bits, uint64_t conn)
 uint64_t rdm_bare_pack(const struct rdm_frame *frame);
 
 /*
- * Parses a bare frame from an untrusted peer, with @len bytes at @data, for @conn, whose last frame
- * had the number @seen. Returns 0 or -EPROTO. If the low bits of the number are not those of @seen
- * + 1, @frame->sequence is not @seen + 1. Of an ACK @frame->number is the low bits only, and there
- * is no address.
+ * Parses a bare frame from an untrusted peer, with @len bytes at @data, for @conn. The last frame
+ * of @conn had the number @seen. Returns 0 or -EPROTO. If the low bits of the number are not those
+ * of @seen + 1, @frame->sequence is not @seen + 1. Of an ACK @frame->number is the low bits only,
+ * and there is no address.
  */
 int rdm_bare_unpack(uint64_t bits, const void *data, size_t len, uint64_t conn, uint32_t seen,
 		    struct rdm_frame *frame);

@@ -23,9 +23,9 @@ static inline bool is_asleep(struct rdm_conn *conn)
 }
 
 /*
- * Wakes a sleeping peer, which has to take the frame, or has to make room for it. A peer that has
- * left is not woken: it may not read the doorbell any more, and its other connections would count
- * it as awake.
+ * Wakes a sleeping peer, which has to take the frame, or to free space for it. A peer that has left
+ * is not woken: it may not read the doorbell any more, and its other connections would count it as
+ * awake.
  */
 static void wake(struct rdm_conn *conn)
 {

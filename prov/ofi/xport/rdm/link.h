@@ -5,7 +5,7 @@
 
 #include "xport/rdm/op.h"
 
-/* The bytes that @frame, whose kind, cq_data and length are set, takes before its data. */
+/* Returns the size of the header of @frame. Set its kind, cq_data and length before. */
 size_t rdm_head_size(const struct rdm_conn *conn, const struct rdm_frame *frame);
 
 /*

@@ -6,7 +6,7 @@
 #include "xport/rdm/rdm.h"
 
 /*
- * An operation that the fabric carries out. It lives as long as the PZ, because its completion may
+ * An operation that the fabric carries out. It exists as long as the PZ, because its completion may
  * arrive after the connection has ended.
  */
 struct rdm_op {
@@ -55,10 +55,10 @@ struct rdm_op *rdm_op_get(struct rdm_conn *conn, const struct dofi_dto *dto, boo
 struct rdm_op *rdm_op_get_copy(struct rdm_conn *conn);
 /* Releases an operation that was not handed to the fabric. EP lock held. */
 void rdm_op_put(struct rdm_op *op);
-/* Processes a completion whose context is an operation. CQ lock held. */
+/* Processes a completion with an operation as its context. CQ lock held. */
 void rdm_op_completed(const struct fi_cq_data_entry *entry, int err, struct dofi_sink *sink);
 /*
- * Drops the operations of @conn, whose completions are ignored from now on, and its stall. CQ lock
+ * Drops the operations of @conn and its stall. Their completions are ignored from now on. CQ lock
  * held.
  */
 void rdm_ops_abandon(struct rdm_conn *conn);

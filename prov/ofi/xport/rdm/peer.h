@@ -34,8 +34,8 @@ struct rdm_peer {
 };
 
 /*
- * Returns a peer whose request came over @cm, or to which one will be sent if @cm is NULL. NULL
- * without memory.
+ * Returns a peer: its request came over @cm, or a request will be sent to it if @cm is NULL.
+ * Returns NULL if memory is short.
  */
 struct rdm_peer *rdm_peer_new(struct dofi_cm_conn *cm);
 /* Frees @peer, and closes its CM connection. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The connectionless transport, for fabrics whose endpoints do not connect.
+ * The connectionless transport, for fabrics with endpoints that do not connect.
  *
  * The EPs of a PZ share one endpoint of the fabric, or a few. They exchange frames (frame.h), which
  * name the connection that they belong to. Messages are matched with an EP's receives here and not
@@ -52,7 +52,7 @@
 /* Frames that this end keeps for a peer while they are pending. */
 #define RDM_WINDOW 32
 
-/* The most bytes that a fabric is asked to inject. */
+/* The maximum number of bytes to inject. */
 #define RDM_INJECT_MAX 4096
 
 /*
@@ -62,7 +62,7 @@
 #define RDM_EAGER_MAX 8192
 
 /*
- * The longest message, write or read in several frames over rings, whose frames are longer and
+ * The longest message, write or read in several frames over rings: their frames are longer and
  * cheaper.
  */
 #define RDM_EAGER_RING_MAX 16384
@@ -175,7 +175,7 @@ struct rdm_conn {
 	uint32_t sent;			/* frames sent */
 	uint32_t untaken;		/* number of the last frame that the fabric did not take at once */
 	uint32_t seen;			/* frames received */
-	uint32_t credits, max_credits;	/* left, and the most that there may be */
+	uint32_t credits, max_credits;	/* available credits, and their maximum */
 	uint32_t credits_owed;		/* credits to return to the peer */
 
 	uint32_t matched;		/* number of the next receive to be matched */
@@ -186,7 +186,7 @@ struct rdm_conn {
 
 	LIST_HEAD(, rdm_op) ops;	/* operations at the fabric */
 	uint32_t blocking;		/* operations at the fabric that block those behind them */
-	uint32_t n_cts;		/* messages whose CTS has arrived, and which are to be sent */
+	uint32_t n_cts;		/* messages that are to be sent, after their CTS arrived */
 	bool direct_wanted;		/* RDM_DIRECT was posted */
 	struct rdm_direct *direct;	/* NULL unless open; set by the progress thread alone */
 };
@@ -233,7 +233,7 @@ static inline const struct dofi_fabric_choice *rdm_fabric(const struct rdm_conn 
 	return rdm_fabric_of(conn->ep->obj.ia);
 }
 
-/* Whether the fabric carries bare frames, whose header is 64 bits of remote CQ data. */
+/* Returns whether the fabric carries bare frames: their header is 64 bits of remote CQ data. */
 static inline bool rdm_takes_bare(const struct rdm_conn *conn)
 {
 	return conn->robust && rdm_fabric(conn)->info->domain_attr->cq_data_size >= sizeof(uint64_t);

@@ -107,8 +107,8 @@ static bool take_rts(struct rdm_conn *conn, struct rdm_task *task, struct dofi_s
 /* Credited frames, in order */
 
 /*
- * Whether the program knows of the connection, and not of its end. Messages may cause the program
- * to end the connection, so they are pending before that.
+ * Whether the connection was reported to the program, and not its end. Messages may cause the
+ * program to end the connection, so they are pending before that.
  */
 static bool is_up(const struct rdm_conn *conn)
 {
@@ -129,7 +129,8 @@ static bool process(struct rdm_conn *conn, struct rdm_task *task, struct dofi_si
 	if (conn->refused)
 		return true;
 	if (conn->filling != (task->frame.kind == RDM_FRAME_MORE)) {
-		rdm_peer_error(conn, conn->filling ? "breaks off a message" : "goes on with no message");
+		rdm_peer_error(conn, conn->filling ? "left a message incomplete" :
+			       "continued no message");
 		return true;
 	}
 	switch (task->frame.kind) {
@@ -153,7 +154,7 @@ static void pending_add(struct rdm_conn *conn, const struct rdm_task *task)
 	struct rdm_pending *w = rdm_pending_get(conn->rpz, size);
 
 	if (!w) {
-		rdm_peer_error(conn, "sent what there is no memory for");
+		rdm_peer_error(conn, "sent a frame that cannot be stored for want of memory");
 		return;
 	}
 	w->task = *task;
@@ -178,7 +179,7 @@ bool rdm_owes_ack(const struct rdm_conn *conn)
 
 	if (!w || !w->task.carried_out)
 		return false;
-	/* the message of an RTS without segments has not arrived, and is not asked for any more */
+	/* the message of an RTS without segments has not arrived, and is no longer requested */
 	return w->task.frame.kind != RDM_FRAME_RTS || w->task.frame.n_segments;
 }
 
@@ -209,11 +210,11 @@ static void take_credited(struct rdm_conn *conn, struct rdm_task *task, struct d
 	bool done;
 
 	if (conn->n_pending + conn->credits_owed >= RDM_WINDOW) {
-		rdm_peer_error(conn, "sends more than it may");
+		rdm_peer_error(conn, "exceeded its credits");
 		return;
 	}
 	if (task->frame.n_segments && !conn->pid) {
-		rdm_peer_error(conn, "wants its memory to be read");
+		rdm_peer_error(conn, "requested a read of its memory, which was not agreed");
 		return;
 	}
 	/* the message was matched when its RTS was processed */
@@ -249,7 +250,7 @@ static struct dofi_dto *request_find(struct rdm_conn *conn, uint32_t number)
 }
 
 /*
- * The request is at most RDM_BARE_REQUEST behind the oldest one: read_room() asks for no other bare
+ * The request is at most RDM_BARE_REQUEST behind the oldest one: read_room() requests no other bare
  * ACK.
  */
 void rdm_complete_bare(const struct rdm_conn *conn, struct rdm_frame *f)
@@ -286,7 +287,7 @@ static void take_ack(struct rdm_conn *conn, const struct rdm_frame *f, struct do
 	int err = errors[f->key];
 
 	if (!dto || !is_asked(dto)) {
-		rdm_peer_error(conn, "answers what was not asked");
+		rdm_peer_error(conn, "sent an ACK without a request");
 		return;
 	}
 	if (!err && dto->kind == DOFI_DTO_READ) {
@@ -306,9 +307,9 @@ static void take_cts(struct rdm_conn *conn, const struct rdm_frame *f)
 	struct dofi_dto *dto = request_find(conn, f->number);
 
 	if (!dto || dto->step != DOFI_STEP_RTS)
-		rdm_peer_error(conn, "clears what was not announced");
+		rdm_peer_error(conn, "sent a CTS without an RTS");
 	else if (f->data_size && !rdm_direct_reach(conn, f->data, f->data_size))
-		rdm_peer_error(conn, "wants a message where none can be sent");
+		rdm_peer_error(conn, "sent a CTS with an unusable address");
 	else
 		rdm_rndv_cts(conn, dto, f->value[0], f->data_size);
 }
@@ -367,12 +368,12 @@ void rdm_arrived(struct rdm_conn *conn, struct rdm_task *task, struct dofi_sink 
 	if (conn->ep->closing || !conn->ep->fid)
 		return;
 	if (f->sequence != conn->seen + 1) {
-		rdm_peer_error(conn, "has left out a frame");
+		rdm_peer_error(conn, "left out a frame");
 		return;
 	}
 	conn->seen++;
 	if (f->credits > conn->max_credits - conn->credits) {
-		rdm_peer_error(conn, "gives credits that it did not have");
+		rdm_peer_error(conn, "returned more credits than it received");
 		return;
 	}
 	conn->credits += f->credits;

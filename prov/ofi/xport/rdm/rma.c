@@ -38,7 +38,7 @@ static ssize_t rma_post(struct rdm_conn *conn, struct dofi_dto *dto, struct rdm_
 }
 
 /*
- * A fabric that goes on behind a refused operation gets nothing more until the operation has
+ * A fabric that accepts operations after it refused one gets nothing more until that operation has
  * completed.
  */
 static int rma_by_fabric(struct rdm_conn *conn, struct dofi_dto *dto, bool write)
@@ -97,7 +97,7 @@ static int ask(struct rdm_conn *conn, const struct dofi_dto *dto, struct rdm_fra
 }
 
 /*
- * The most bytes of a read that one ACK returns. A bare ACK has only the low bits of the request's
+ * Returns the maximum of a read's bytes per ACK. A bare ACK has only the low bits of the request's
  * number.
  */
 static size_t read_room(const struct rdm_conn *conn, const struct dofi_dto *dto)
@@ -107,7 +107,7 @@ static size_t read_room(const struct rdm_conn *conn, const struct dofi_dto *dto)
 	return bare ? conn->inject : conn->max_copy - RDM_FRAME_FULL;
 }
 
-/* Asks for, or writes, the bytes from dto->rma.asked on, at most @room of them. */
+/* Requests or writes the bytes from dto->rma.asked on, at most @room of them. */
 static int ask_part(struct rdm_conn *conn, struct dofi_dto *dto, struct rdm_frame *f, size_t room, bool data)
 {
 	const size_t left = dto->length - dto->rma.asked;

@@ -177,7 +177,7 @@ void rdm_rndv_data(struct rdm_conn *conn, const struct rdm_frame *f, struct dofi
 
 	if (f->number - q->head >= q->next - q->head || dto->done || dto->step != DOFI_STEP_AWAITS_DATA ||
 	    f->addr != dto->got || f->data_size > dto->length - dto->got) {
-		rdm_peer_error(conn, "sends a part of no message");
+		rdm_peer_error(conn, "sent a part of no message");
 		return;
 	}
 	dofi_iov_scatter(dto->iov, dto->n_iov, dto->got, f->data, f->data_size);

@@ -96,7 +96,7 @@ static bool read_whole(struct rdm_conn *conn, struct rdm_task *task, const struc
 		task->result = RDM_NO_ACCESS;
 		return rdm_ack(conn, task);
 	}
-	/* an ACK whose bytes do not fit behind a header is bare, and has a length */
+	/* an ACK is bare, and has a length, if its bytes do not fit behind a header */
 	f.length = from.iov_len > conn->max_copy - RDM_FRAME_FULL ? from.iov_len : 0;
 	ret = rdm_transmit(conn, &f, &from, 1, 0, from.iov_len);
 	dofi_grant_leave(grants_of(conn));
@@ -133,7 +133,7 @@ static bool take_read(struct rdm_conn *conn, struct rdm_task *task)
 		return read_whole(conn, task, &use);
 	if (rdm_is_near(conn))
 		return read_by_peer(conn, task, &use);
-	rdm_peer_error(conn, "asks for more than a frame holds");
+	rdm_peer_error(conn, "requested more than a frame holds");
 	return true;
 }
 

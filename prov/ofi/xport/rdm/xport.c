@@ -22,7 +22,7 @@
 
 /* The IA */
 
-/* Without shared memory an IA with another transport goes on. */
+/* Without shared memory an IA with another transport still works. */
 static int host_open(struct rdm_ia *ria, const struct dofi_ia *ia,
 		     const struct dofi_fabric_choice *choice)
 {
@@ -114,7 +114,7 @@ static void stray(struct rdm_pz *rpz, const char *what)
 	struct rdm_ia *ria = rdm_ia_of(rpz->pz->obj.ia);
 
 	if (!atomic_fetch_add_explicit(&ria->strays, 1, memory_order_relaxed))
-		dofi_log(DOFI_WARN, DOFI_EP, "the fabric brought %s; told once", what);
+		dofi_log(DOFI_WARN, DOFI_EP, "received %s; reported once", what);
 }
 
 static void task_begin(struct rdm_task *task)
@@ -132,7 +132,7 @@ static void frame_take(struct rdm_pz *rpz, const void *data, size_t len, struct 
 
 	task_begin(&task);
 	if (rdm_frame_unpack(data, len, &task.frame)) {
-		stray(rpz, "what is no frame");
+		stray(rpz, "an invalid frame");
 		return;
 	}
 	conn = conn_find(rpz, task.frame.conn);
@@ -167,7 +167,7 @@ static void bare_take(struct rdm_pz *rpz, const struct fi_cq_data_entry *entry, 
 	dofi_ep_lock(conn->ep);
 	if (!rdm_takes_bare(conn) ||
 	    rdm_bare_unpack(entry->data, data, entry->len, conn->id, conn->seen, &task.frame)) {
-		rdm_peer_error(conn, "sends what is no frame");
+		rdm_peer_error(conn, "sent an invalid frame");
 	} else {
 		if (task.frame.kind == RDM_FRAME_ACK)
 			rdm_complete_bare(conn, &task.frame);
@@ -211,10 +211,10 @@ static void ring_frame_take(struct rdm_conn *conn, const void *data, size_t len,
 	task_begin(&task);
 	dofi_ep_lock(conn->ep);
 	if (!data)
-		rdm_peer_error(conn, "has broken the ring");
+		rdm_peer_error(conn, "broke the ring");
 	else if (rdm_frame_unpack(data, len, &task.frame) ||
 		 task.frame.conn != atomic_load_explicit(&conn->id, memory_order_relaxed))
-		rdm_peer_error(conn, "sends what is no frame");
+		rdm_peer_error(conn, "sent an invalid frame");
 	else
 		rdm_arrived(conn, &task, sink);
 	dofi_ep_unlock(conn->ep);

@@ -74,14 +74,14 @@ static void expect_shown(const char *name, const char *ip, uint16_t port)
 		     "%s", name);
 }
 
-Test(cm_address, a_name_tells_its_address)
+Test(cm_address, a_name_has_its_address)
 {
 	expect_shown("dat-ofi/from/10.1.2.3:40000", "10.1.2.3", 40000);
 	expect_shown("dat-ofi/from/::1:65535", "::1", 65535);
 	expect_shown("dat-ofi/from/2001:db8::7:1", "2001:db8::7", 1);
 }
 
-Test(cm_address, other_names_tell_none)
+Test(cm_address, other_names_have_no_address)
 {
 	static const char *const names[] = {
 		"", "x", "dat-ofi/from/", "dat-ofi/from/:", "dat-ofi/from/:1", "dat-ofi/from/1.2.3.4",
@@ -109,7 +109,7 @@ Test(cm_address, the_longest_name_is_read_within_its_bounds)
 	cr_expect_eq(got.ss_family, AF_INET);
 }
 
-Test(cm_address, no_name_tells_none)
+Test(cm_address, without_a_name_there_is_no_address)
 {
 	struct sockaddr_storage peer = { .ss_family = AF_UNIX };
 
@@ -120,7 +120,7 @@ Test(cm_address, no_name_tells_none)
 	cr_expect_eq(peer.ss_family, AF_INET);
 }
 
-Test(cm_address, the_kernel_tells_the_user)
+Test(cm_address, the_kernel_reports_the_user)
 {
 	int fd[2], tcp = socket(AF_INET, SOCK_STREAM, 0);
 
@@ -133,7 +133,7 @@ Test(cm_address, the_kernel_tells_the_user)
 	close(fd[1]);
 }
 
-Test(cm_address, another_user_is_told_apart)
+Test(cm_address, another_user_is_recognized)
 {
 	int fd[2], status;
 	pid_t pid;

@@ -436,7 +436,7 @@ Test(cm, what_waits_is_sent_later)
 	close(fd);
 }
 
-Test(cm, who_takes_nothing_is_given_up)
+Test(cm, a_peer_that_reads_nothing_is_given_up)
 {
 	const struct dofi_cm_msg accept = cm_msg(DOFI_CM_ACCEPT);
 	int fd = narrow_stranger(), i;
@@ -614,7 +614,7 @@ static void reset_and_write(void *arg)
 	dofi_cm_send(cm.passive, &ready);
 }
 
-Test(cm, a_reset_that_a_write_meets_is_told)
+Test(cm, a_reset_that_a_write_meets_is_reported)
 {
 	const struct linger hard = { .l_onoff = 1 };
 	int fd;
@@ -640,7 +640,7 @@ static void cannot_connect(int err)
 	cm_close(cm.active);
 }
 
-Test(cm, nobody_listens)
+Test(cm, no_listener)
 {
 	cr_assert_eq(cm_listen(AF_INET), 0);
 	cm_unlisten();
@@ -657,7 +657,7 @@ Test(cm, no_way_leads_there)
 	cannot_connect(-ENETUNREACH);
 }
 
-Test(cm, nobody_finds_himself)
+Test(cm, a_socket_does_not_connect_to_itself)
 {
 	cr_assert_eq(cm_listen(AF_INET), 0);
 	cm_unlisten();
@@ -783,7 +783,7 @@ static void put_both(void *arg)
 		cm_put_msg(fds[i], DOFI_CM_READY);
 }
 
-Test(cm, a_side_that_is_about_to_be_told_may_be_closed)
+Test(cm, a_connection_with_a_pending_event_may_be_closed)
 {
 	int fds[2], i;
 

@@ -55,7 +55,7 @@ TestSuite(cm_listen, .init = init, .fini = fini, .timeout = 30);
 
 /* Ports */
 
-Test(cm_listen, a_port_that_is_taken_is_told)
+Test(cm_listen, a_port_that_is_taken_is_reported)
 {
 	struct dofi_cm_listener *first;
 
@@ -79,7 +79,7 @@ static long first_free_port(void)
 	return port;
 }
 
-Test(cm_listen, a_port_that_is_not_ours_to_take_is_told)
+Test(cm_listen, a_port_without_permission_is_reported)
 {
 	uid_t self = geteuid();
 	int ret;
@@ -144,19 +144,19 @@ struct offender {
 };
 
 static const struct offender offenders[] = {
-	{ "GET / HTTP/1.1\r\nHost: x\r\n\r\n", 27, false, "no request of ours" },
-	{ "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 11, false, "no request of ours" },
-	{ "\n", 1, false, "no request of ours" },
-	{ "DATS\x20\x06\0\0", 8, false, "no request of ours" },		/* a WAKEUP */
-	{ "DATS\x20\x01\0\0", 8, false, "no request of ours" },		/* an empty request */
-	{ "DATS\x20\x01\xff\xff", 8, false, "no request of ours" },
+	{ "GET / HTTP/1.1\r\nHost: x\r\n\r\n", 27, false, "other than a request" },
+	{ "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 11, false, "other than a request" },
+	{ "\n", 1, false, "other than a request" },
+	{ "DATS\x20\x06\0\0", 8, false, "other than a request" },		/* a WAKEUP */
+	{ "DATS\x20\x01\0\0", 8, false, "other than a request" },		/* an empty request */
+	{ "DATS\x20\x01\xff\xff", 8, false, "other than a request" },
 	{ "DATS\x10\x01\0\0", 8, false, "another version" },
 	{ "", 0, true, "left without" },
 	{ "DATS\x20\x01", 6, true, "left without" },
 };
 
 /* Offenders are logged once, however many there are, and correct peers are still served. */
-Test(cm_listen, offenders_are_thrown_out_and_told_of_once)
+Test(cm_listen, offenders_are_closed_and_reported_once)
 {
 	size_t i;
 	int fd, round;
@@ -198,11 +198,11 @@ Test(cm_listen, random_bytes_are_nothing)
 		close(fd);
 	}
 	cr_expect_str_eq(cm_trace(), "");
-	cr_expect_eq(logged("no request of ours"), 1);
+	cr_expect_eq(logged("other than a request"), 1);
 	cm_unlisten();
 }
 
-Test(cm_listen, who_says_nothing_has_little_time)
+Test(cm_listen, a_silent_stranger_has_little_time)
 {
 	int64_t begun = dofi_now();
 	int fds[2], i;
@@ -222,7 +222,7 @@ Test(cm_listen, who_says_nothing_has_little_time)
 }
 
 /* A byte now and then does not extend the time. */
-Test(cm_listen, who_is_slow_has_little_time)
+Test(cm_listen, a_slow_stranger_has_little_time)
 {
 	const struct dofi_cm_msg request = cm_msg(DOFI_CM_REQUEST);
 	unsigned char buf[DOFI_CM_MAX];
@@ -250,7 +250,7 @@ static void come_with_request(void *arg)
 	cm_put_msg(*(int *)arg, DOFI_CM_REQUEST);
 }
 
-Test(cm_listen, who_has_made_a_request_has_time)
+Test(cm_listen, a_connection_with_a_request_has_time)
 {
 	int fd, silent;
 
@@ -333,7 +333,7 @@ static void crowd_come_at_once(void *arg)
 }
 
 /* A program may connect many endpoints at once. */
-Test(cm_listen, of_a_crowd_nobody_goes_before_he_could_speak)
+Test(cm_listen, in_a_crowd_each_stranger_has_time_to_send)
 {
 	const int64_t begun = dofi_now();
 	int fds[CROWD + 2];
@@ -383,7 +383,7 @@ Test(cm_listen, it_may_be_closed_while_it_waits)
 	close(fd);
 }
 
-Test(cm_listen, who_is_gone_before_he_is_let_in_is_nobody)
+Test(cm_listen, a_peer_that_leaves_before_the_accept_is_ignored)
 {
 	int fd;
 
@@ -403,7 +403,7 @@ static void fail_epoll(void *arg)
 	cm_fault.epoll_add = ENOSPC;
 }
 
-Test(cm_listen, who_cannot_be_let_in_is_sent_away)
+Test(cm_listen, a_peer_that_cannot_be_accepted_is_closed)
 {
 	int fd, n;
 
@@ -419,7 +419,7 @@ Test(cm_listen, who_cannot_be_let_in_is_sent_away)
 		cr_expect(nomem_failed());
 		close(fd);
 	}
-	cr_expect_eq(logged("cannot be let in"), 1);
+	cr_expect_eq(logged("cannot be accepted"), 1);
 	fd = cm_stranger_in();
 	cm_close(cm.passive);
 	cm_unlisten();

@@ -280,7 +280,7 @@ Test(cm_wire, strangers_are_known_by_their_first_byte_that_is_wrong)
 	}
 }
 
-Test(cm_wire, other_versions_are_told_apart)
+Test(cm_wire, other_versions_are_distinguished)
 {
 	unsigned v;
 

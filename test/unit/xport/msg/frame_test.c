@@ -117,7 +117,7 @@ Test(msg_frame, the_bytes_are_as_documented)
 
 /* Remote CQ data */
 
-Test(msg_frame, what_goes_beside_is_as_documented)
+Test(msg_frame, the_remote_cq_data_is_as_documented)
 {
 	cr_expect_eq(dofi_cq_data(DOFI_CQ_DATA_INVALIDATE, false, 0, 0xabcdef01), 0x1abcdef01);
 	cr_expect_eq(dofi_cq_data(DOFI_CQ_DATA_IMMED, false, 0, UINT32_MAX), 0x2ffffffff);

@@ -161,7 +161,7 @@ Test(msg_listen, a_port_in_use_shows_as_an_invalid_argument, .init = init_socket
 	cr_expect_eq(fake_eps.peps_open, 0);
 }
 
-Test(msg_listen, a_privileged_port_in_use_is_served_by_somebody)
+Test(msg_listen, a_privileged_port_in_use_has_a_listener)
 {
 	fake_eps.fault.busy[0] = LOW;
 	fake_eps.fault.busy_passive_ep = -FI_EADDRINUSE;
@@ -543,7 +543,7 @@ Test(msg_request, for_the_port_arrives)
 	cr_expect_eq(fake_eps.rejects, 0);
 }
 
-Test(msg_request, tells_its_data_and_peer)
+Test(msg_request, query_returns_its_data_and_peer)
 {
 	char data[DOFI_WIRE_MAX_DATA];
 	DAT_CR_PARAM param;
@@ -597,7 +597,7 @@ static DAT_RETURN reject(DAT_CR_HANDLE cr)
 #endif
 }
 
-Test(msg_request, a_rejection_is_told_as_the_consumers)
+Test(msg_request, a_rejection_is_reported_as_the_consumers)
 {
 	cm_request(fake_eps.last_pep, wire(DOFI_WIRE_REQUEST, 0, NULL, 0));
 	succeed(reject(cr_take()));

@@ -460,7 +460,7 @@ Test(msg_mail, a_message_with_the_length_of_a_write)
 	nonsense(dofi_cq_data(DOFI_CQ_DATA_IMMED, false, 5, 0), 5);
 }
 
-Test(msg_mail, a_message_with_bytes_that_tells_of_a_write)
+Test(msg_mail, a_message_with_bytes_that_reports_a_write)
 {
 	nonsense(dofi_cq_data(DOFI_CQ_DATA_WRITE_IMMED, false, 5, 0), 5);
 }

@@ -249,7 +249,7 @@ static void go_on_until(const _Atomic int *count, int value)
 	while (*count != value);
 }
 
-Test(msg, who_waits_to_open_holds_up_nobody, .init = init_slow)
+Test(msg, a_pending_open_delays_no_other, .init = init_slow)
 {
 	connect_slowly(DAT_TIMEOUT_INFINITE);
 	quiesce();
@@ -260,7 +260,7 @@ Test(msg, who_waits_to_open_holds_up_nobody, .init = init_slow)
 	event_only(DAT_CONNECTION_EVENT_ESTABLISHED);
 }
 
-Test(msg, who_waits_to_open_is_timed_out, .init = init_slow)
+Test(msg, a_pending_open_is_timed_out, .init = init_slow)
 {
 	connect_slowly(1000);
 	cr_expect_eq(event_awaited(), DAT_CONNECTION_EVENT_TIMED_OUT);
@@ -297,7 +297,7 @@ Test(msg, another_attempt_while_the_last_still_opens, .init = init_slow)
 	cr_expect_eq(state_of(ep), DAT_EP_STATE_ACTIVE_CONNECTION_PENDING);
 }
 
-Test(msg, the_end_of_a_zone_waits_for_what_is_opened_there, .init = init_slow)
+Test(msg, the_end_of_a_pz_waits_for_what_is_opened_there, .init = init_slow)
 {
 	connect_slowly(DAT_TIMEOUT_INFINITE);
 	succeed(dofi_ep_free(ep));
@@ -334,7 +334,7 @@ Test(msg, many_wait_to_open, .init = init_slow)
 		succeed(dofi_ep_free(eps[i]));
 }
 
-Test(msg, the_end_of_a_zone_forgets_what_waits_to_open_there, .init = init_slow)
+Test(msg, the_end_of_a_pz_drops_what_waits_to_open_there, .init = init_slow)
 {
 	DAT_EP_HANDLE eps[CROWD];
 	int i;
@@ -653,7 +653,7 @@ static void init_large(void)
 	init();
 }
 
-Test(msg, no_more_private_data_than_the_message_can_tell, .init = init_large)
+Test(msg, no_more_private_data_than_the_message_holds, .init = init_large)
 {
 	cr_expect_eq(ia->max_private_data, DOFI_WIRE_MAX_DATA);
 }
@@ -737,7 +737,7 @@ Test(msg, the_ias_state_without_memory)
 }
 
 /* Each end sends the other a secret, a new one for each connection; see dofi_mr_fabric_key(). */
-Test(msg, secrets_are_told_and_kept)
+Test(msg, secrets_are_sent_and_kept)
 {
 	struct dofi_ep *e = ep;
 	uint32_t first;
@@ -789,7 +789,7 @@ Test(msg, padding_after_the_acceptance_is_none_of_its_data)
 
 /* The end of an established connection */
 
-Test(msg, the_peers_end_is_told_once)
+Test(msg, the_peers_end_is_reported_once)
 {
 	struct fid_ep *fid;
 
@@ -902,7 +902,7 @@ Test(msg, closing_the_ia_closes_what_is_connecting)
 	cr_expect_eq(fake.open, 0);
 }
 
-Test(msg, many_connections_are_told_apart)
+Test(msg, many_connections_are_distinguished)
 {
 	enum { N = 20 };
 	DAT_EP_HANDLE eps[N];
@@ -1106,7 +1106,7 @@ static void init_request_with_secret(void)
 	init_request();
 }
 
-Test(msg_accept, secrets_are_told_and_kept, .init = init_request_with_secret)
+Test(msg_accept, secrets_are_sent_and_kept, .init = init_request_with_secret)
 {
 	struct dofi_ep *e = ep;
 
@@ -1283,7 +1283,7 @@ Test(msg_submit, a_solicited_message_says_so)
 }
 
 /* On such a fabric no receiver can have requested the notification. */
-Test(msg_submit, a_fabric_that_cannot_tell_it_carries_the_message)
+Test(msg_submit, a_fabric_without_remote_cq_data_carries_the_message)
 {
 	succeed(dofi_ep_post_send(ep, 1, segments(), cookie, FLAG));
 	reached(FAKE_SENDMSG, 1);

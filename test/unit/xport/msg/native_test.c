@@ -180,7 +180,7 @@ Test(msg_native_connect, an_acceptor_that_left_was_reached)
 	event_only(DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
 }
 
-Test(msg_native_connect, who_does_not_answer_is_unreachable)
+Test(msg_native_connect, a_peer_that_does_not_answer_is_unreachable)
 {
 	cm_error_with_reason(fake_eps.last, ETIMEDOUT);
 	flushed(2);
@@ -189,7 +189,7 @@ Test(msg_native_connect, who_does_not_answer_is_unreachable)
 }
 
 /* The CQ may be read before the event queue. */
-Test(msg_native_connect, a_message_may_fail_before_the_connection_is_told_of)
+Test(msg_native_connect, a_message_may_fail_before_the_connection_is_reported)
 {
 	const struct fake_completion too_long = {
 		.entry.op_context = fake_eps.context, .err = FI_EIO, .prov_errno = 1,
@@ -222,7 +222,7 @@ Test(msg_native_connect, queues_have_their_places_until_the_end)
 	cr_expect_eq(cq->unreserved, before);
 }
 
-Test(msg_native_connect, a_zone_without_room_connects_no_more)
+Test(msg_native_connect, a_full_pz_connects_no_more)
 {
 	DAT_EP_HANDLE other = ep_make();
 

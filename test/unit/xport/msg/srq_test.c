@@ -233,7 +233,7 @@ static DAT_RETURN modify(DAT_EP_PARAM_MASK mask, const DAT_EP_PARAM *param)
 	return dofi_ep_modify(ep, mask, param);
 }
 
-Test(msg_srq, its_zone_stays_the_srqs, .init = init_unconnected)
+Test(msg_srq, its_pz_stays_the_srqs, .init = init_unconnected)
 {
 	DAT_EP_PARAM param = { .pz_handle = pz };
 
@@ -508,7 +508,7 @@ Test(msg_srq, only_what_it_took_is_flushed)
 	cr_expect_eq(counts().outstanding_dto_count, 1);
 }
 
-Test(msg_srq, who_waited_for_a_buffer_leaves_the_line)
+Test(msg_srq, an_endpoint_that_waited_for_a_buffer_leaves_the_line)
 {
 	short_message('g');
 	succeed(dofi_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG));
@@ -517,7 +517,7 @@ Test(msg_srq, who_waited_for_a_buffer_leaves_the_line)
 	cr_expect_eq(counts().available_dto_count, 1);
 }
 
-Test(msg_srq, who_is_just_ending_lets_the_next_have_the_buffer)
+Test(msg_srq, an_ending_endpoint_leaves_the_buffer_to_the_next)
 {
 	short_message('g');
 	dofi_mutex_lock(&inside()->lock);
@@ -555,7 +555,7 @@ Test(msg_srq, an_attempt_that_fails_has_no_last_receive, .init = init_unconnecte
 	cr_expect(event_none(async));
 }
 
-Test(msg_srq, freeing_tells_nothing)
+Test(msg_srq, freeing_reports_nothing)
 {
 	succeed(post(0));
 	frame_of(LARGE, false, 0);
@@ -575,7 +575,7 @@ Test(msg_srq, closing_the_ia_frees_all)
 
 /* Watermarks */
 
-Test(msg_srq, it_tells_what_it_holds)
+Test(msg_srq, a_query_returns_what_it_holds)
 {
 	DAT_COUNT buffers, span;
 	unsigned receive = transport.n;
@@ -591,7 +591,7 @@ Test(msg_srq, it_tells_what_it_holds)
 	cr_expect(!buffers && !span);
 }
 
-Test(msg_srq, the_soft_watermark_is_told_once)
+Test(msg_srq, the_soft_watermark_is_reported_once)
 {
 	unsigned i;
 

@@ -250,7 +250,7 @@ Test(rdm_eager_take, each_frame_gives_its_credit_back)
 	cr_expect_eq(peer_take(&peer, RDM_FRAME_CREDIT)->frame.credits, RDM_WINDOW / 2);
 }
 
-Test(rdm_eager_take, what_came_beside_is_looked_at_when_all_is_there)
+Test(rdm_eager_take, cq_data_is_processed_when_the_message_is_complete)
 {
 	struct rdm_frame f = peer_frame(&peer, RDM_FRAME_FIRST);
 

@@ -140,7 +140,7 @@ Test(rdm_endpoint, damaged_memory_ends_a_request_without_an_answer, .init = talk
 	cr_assert_eq(peer_hear(&peer), DOFI_CM_BYE);
 }
 
-Test(rdm_endpoint, damaged_memory_ends_the_connections_of_all_zones)
+Test(rdm_endpoint, damaged_memory_ends_the_connections_of_all_pzs)
 {
 	DAT_PZ_HANDLE other_pz;
 	DAT_EP_HANDLE other;

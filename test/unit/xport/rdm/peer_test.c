@@ -152,7 +152,7 @@ Test(rdm_peer_answering, with_a_page_of_another)
 }
 
 /* The peer's page is gone because the peer is. */
-Test(rdm_peer_answering, who_accepts_and_dies_is_not_unreachable)
+Test(rdm_peer_answering, a_peer_that_accepts_and_dies_is_not_unreachable)
 {
 	struct dofi_cm_msg msg;
 

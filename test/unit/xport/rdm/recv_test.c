@@ -52,7 +52,7 @@ Test(rdm_recv, a_message_too_long_for_its_receive_writes_nothing)
 	cr_expect(all_zero(big, sizeof(big)));
 }
 
-Test(rdm_recv, what_comes_beside_a_message_must_make_sense)
+Test(rdm_recv, the_cq_data_of_a_message_must_be_valid)
 {
 	struct rdm_frame f = peer_frame(&peer, RDM_FRAME_SEND);
 
@@ -428,7 +428,7 @@ Test(rdm_recv, a_read_is_not_to_be_cleared)
 	cr_expect(untouched());
 }
 
-Test(rdm_recv, results_are_told_as_they_are)
+Test(rdm_recv, results_are_reported_as_they_are)
 {
 	struct rdm_frame f;
 
@@ -552,7 +552,7 @@ Test(rdm_recv_srq, messages_take_buffers_as_they_come)
 		  !memcmp(big + 5000, "second", 6));
 }
 
-Test(rdm_recv_srq, who_sends_too_much_takes_no_more_than_a_buffer)
+Test(rdm_recv_srq, a_peer_that_sends_too_much_takes_no_more_than_a_buffer)
 {
 	struct rdm_frame f;
 
@@ -567,7 +567,7 @@ Test(rdm_recv_srq, who_sends_too_much_takes_no_more_than_a_buffer)
 	got(2, 6);
 }
 
-Test(rdm_recv_srq, who_leaves_leaves_the_line)
+Test(rdm_recv_srq, a_peer_that_leaves_leaves_the_line)
 {
 	struct rdm_frame f;
 
@@ -599,7 +599,7 @@ Test(rdm_recv_srq, parts_go_to_the_buffer_of_their_own_message)
 
 TestSuite(rdm_recv_sockets, .init = coupled_init_sockets, .fini = rdm_fini, .timeout = 60);
 
-Test(rdm_recv_sockets, nobody_is_told_where_our_memory_is)
+Test(rdm_recv_sockets, no_peer_gets_the_address_of_our_memory)
 {
 	struct rdm_frame f = peer_frame(&peer, RDM_FRAME_HELLO);
 	const struct rdm_frame *a;

@@ -41,7 +41,7 @@ Test(rdm_request_passive, a_consumer_may_turn_it_down)
 	cr_expect_eq(peer_hear(&peer), 0);
 }
 
-Test(rdm_request_passive, it_stays_answerable_when_nobody_listens_any_more)
+Test(rdm_request_passive, it_stays_answerable_after_the_listener_is_gone)
 {
 	const struct dofi_cm_msg msg = request();
 	DAT_CR_HANDLE cr = request_sent(&msg);
@@ -51,7 +51,7 @@ Test(rdm_request_passive, it_stays_answerable_when_nobody_listens_any_more)
 	cr_expect_eq(peer_hear(&peer), DOFI_CM_ACCEPT);
 }
 
-Test(rdm_request_passive, nobody_listens_for_another_qualifier)
+Test(rdm_request_passive, another_qualifier_has_no_listener)
 {
 	struct dofi_cm_msg msg = request();
 
@@ -59,7 +59,7 @@ Test(rdm_request_passive, nobody_listens_for_another_qualifier)
 	refused_with(&msg, DOFI_CM_NO_LISTENER);
 }
 
-Test(rdm_request_passive, who_listens_may_end_without_an_answer, .fini = rdm_fini)
+Test(rdm_request_passive, a_listener_may_end_without_an_answer, .fini = rdm_fini)
 {
 	const struct dofi_cm_msg msg = request();
 
@@ -268,7 +268,7 @@ Test(rdm_request_active, frames_before_the_answer_are_nothing)
 	is_established();
 }
 
-Test(rdm_request_active, nobody_listens)
+Test(rdm_request_active, no_listener)
 {
 	close(listener());
 	connect_with("", DAT_TIMEOUT_INFINITE);

@@ -57,7 +57,7 @@ Test(rdm_rma_fabric, writes_and_reads)
 
 #if DAT_VERSION_MAJOR >= 2
 /* The immediate data arrives after the write, although the fabric does not order them. */
-Test(rdm_rma_fabric, tells_of_a_write_when_it_is_done)
+Test(rdm_rma_fabric, reports_a_write_when_it_is_done)
 {
 	DAT_RMR_TRIPLET remote = there(big_remote, big + 10000, 5000);
 	DAT_LMR_TRIPLET from = big_segment(1, 5000);
@@ -188,7 +188,7 @@ static struct dofi_post ext_post(DAT_LMR_TRIPLET *iov, DAT_RMR_TRIPLET *to, size
 	};
 }
 
-Test(rdm_rma, data_goes_beside_writes)
+Test(rdm_rma, cq_data_goes_with_writes)
 {
 	DAT_LMR_TRIPLET iov;
 	DAT_RMR_TRIPLET to;

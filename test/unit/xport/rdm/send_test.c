@@ -241,7 +241,7 @@ Test(rdm_send, answers_need_no_room, .init = rdm_init)
 }
 
 #if DAT_VERSION_MAJOR >= 2
-Test(rdm_send, data_goes_beside_messages)
+Test(rdm_send, cq_data_goes_with_messages)
 {
 	DAT_LMR_TRIPLET iov = big_segment(0, 100);
 	const struct dofi_post p = {

@@ -103,7 +103,7 @@ static void told(uint64_t cookie)
 	cr_expect_eq(event.event_data.dto_completion_event_data.user_cookie.as_64, cookie);
 }
 
-Test(rdm_target, a_write_may_tell_of_itself)
+Test(rdm_target, a_write_may_carry_immediate_data)
 {
 	const struct dofi_use use = use_of(big, 100);
 	const uint64_t cq_data = dofi_cq_data(DOFI_CQ_DATA_WRITE_IMMED, false, 100, 0xfeed);

@@ -19,8 +19,8 @@ struct dofi_host {
 int dofi_host_read(struct dofi_host *host);
 
 /*
- * Returns whether the two processes can share memory. They need one PID namespace, too, to read each other's memory
- * by process number.
+ * Returns whether the two processes can share memory. They also need one PID namespace to read each
+ * other's memory by process number.
  */
 bool dofi_host_shares_memory(const struct dofi_host *a, const struct dofi_host *b);
 

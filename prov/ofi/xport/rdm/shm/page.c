@@ -27,7 +27,10 @@ static int random_get(void *buf, size_t len)
 	return getrandom(buf, len, 0) == (ssize_t)len ? 0 : -EIO;
 }
 
-/* Initializes the lock of the owner of @page, whose name is @name, for the process with page number @self. */
+/*
+ * Initializes the lock of the owner of @page, which has the name @name, for the process with page
+ * number @self.
+ */
 static void robust_init(struct dofi_robust *robust, struct dofi_shm_page *page, const char *name,
 		      uint64_t self)
 {
@@ -85,7 +88,7 @@ int dofi_shm_endpoint(struct dofi_shm *shm, char *address, size_t size)
 	return 0;
 }
 
-/* libfabric appends the user's number and a number of its own: "fi_shm://NAME.0:1000:0". */
+/* libfabric appends the user's number and a number that it chooses: "fi_shm://NAME.0:1000:0". */
 #define NUMBERS "0123456789:"
 #define NUMBERS_MAX 40
 

@@ -73,8 +73,8 @@ int dofi_shm_endpoint(struct dofi_shm *shm, char *address, size_t size);
 int dofi_shm_endpoint_check(const char *name, const void *address, size_t len);
 
 /*
- * The progress thread is about to sleep. It has to read its CQs once more after this, whatever page->sent says, to
- * find what peers sent before.
+ * The progress thread is about to sleep. It has to read its CQs once more after this, regardless of
+ * page->sent, to find what peers sent before.
  */
 static inline void dofi_shm_sleep_begin(struct dofi_shm *shm)
 {
@@ -96,14 +96,17 @@ struct dofi_shm_peer {
 };
 
 /*
- * Maps the page of a peer, or of this process, for an IA whose page is @shm. @name and @cookie may be any bytes that
- * the network brought; @name is terminated. Returns an error of dofi_shm_file_open(), or -EPROTO for another cookie.
+ * Maps the page of a peer, or of this process, for an IA with the page @shm. @name and @cookie may
+ * be any bytes from the network; @name is terminated. Returns an error of dofi_shm_file_open(), or
+ * -EPROTO for another cookie.
  */
 int dofi_shm_map(const struct dofi_shm *shm, const char *name,
 		 const uint8_t cookie[DOFI_SHM_COOKIE], struct dofi_shm_peer **peer);
 void dofi_shm_unmap(struct dofi_shm_peer *peer);
 
-/* Wakes the peer's leaders. Returns whether the caller has to wake the peer's progress thread, too. */
+/*
+ * Wakes the peer's leaders. Returns whether the caller also has to wake the peer's progress thread.
+ */
 static inline bool dofi_shm_wake(struct dofi_shm_peer *peer)
 {
 	uint32_t asleep = atomic_exchange_explicit(&peer->page->asleep, 0, memory_order_relaxed);

@@ -16,7 +16,7 @@
 
 #define DOFI_PEER_SEGMENTS 8
 
-/* Eight bytes of the peer's memory, and their value while the grant stands. */
+/* Eight bytes of the peer's memory, and their value while the grant is in force. */
 struct dofi_peer_word {
 	uint64_t addr;
 	uint64_t value;

@@ -12,9 +12,9 @@
 #include <stddef.h>
 
 /*
- * Repairs the memory of all endpoints of this process whose files in DOFI_SHM_FOLDER have names that begin with @name
- * and a dot. Call with the robust lock held. Returns 0, or -ENOTSUP if the layout of one of them is unknown: that
- * memory may block every process that uses it.
+ * Repairs the memory of all endpoints of this process that have files in DOFI_SHM_FOLDER with names
+ * that begin with @name and a dot. Call with the robust lock held. Returns 0, or -ENOTSUP if the
+ * layout of one of them is unknown: that memory may block every process that uses it.
  */
 int dofi_regions_repair(const char *name);
 

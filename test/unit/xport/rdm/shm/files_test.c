@@ -107,7 +107,7 @@ Test(shm_files, an_owner_has_it_until_it_says_otherwise)
 }
 
 /* A lock of the process would end when any descriptor of the file is closed. */
-Test(shm_files, another_look_in_the_process_does_not_unlock_it)
+Test(shm_files, another_open_in_the_process_does_not_unlock_it)
 {
 	struct owned o = own();
 	int fd = open(path_of(o.name, ""), O_RDWR | O_CLOEXEC);
@@ -131,7 +131,7 @@ Test(shm_files, a_mapping_does_not_keep_the_lock)
 	*(volatile char *)o.at = 1;
 }
 
-Test(shm_files, what_the_dead_left_goes)
+Test(shm_files, files_of_a_dead_owner_are_removed)
 {
 	struct child c = child_start(owner);
 	char name[DOFI_SHM_NAME];
@@ -147,7 +147,7 @@ Test(shm_files, what_the_dead_left_goes)
 	cr_expect_eq(reap_one(name), -ENOENT);
 }
 
-Test(shm_files, what_all_the_dead_left_goes_and_no_more)
+Test(shm_files, files_of_all_dead_owners_are_removed_and_no_others)
 {
 	struct child dead = child_start(owner), alive = child_start(owner);
 	char gone[DOFI_SHM_NAME], here[DOFI_SHM_NAME];
@@ -164,7 +164,7 @@ Test(shm_files, what_all_the_dead_left_goes_and_no_more)
 }
 
 /* Its owner removed the page and was then killed. */
-Test(shm_files, an_endpoint_without_a_page_is_nobodys)
+Test(shm_files, a_file_of_an_endpoint_without_a_page_is_removed)
 {
 	struct owned o = own();
 
@@ -279,7 +279,7 @@ static int count(const char *prefix)
 	return n;
 }
 
-Test(shm_files, many_reap_at_once_and_nobody_who_lives_is_hit)
+Test(shm_files, many_reap_at_once_and_spare_live_owners)
 {
 	struct child c[4];
 	int i;

@@ -11,7 +11,7 @@
 
 TestSuite(host, .timeout = 30);
 
-static void tell(int fd)
+static void say_host(int fd)
 {
 	struct dofi_host host;
 
@@ -22,13 +22,13 @@ static void tell(int fd)
 static void tell_from_inside(int fd)
 {
 	child_enter_pid_space();
-	tell(fd);
+	say_host(fd);
 }
 
 static void tell_from_afar(int fd)
 {
 	child_enter_dev_shm();
-	tell(fd);
+	say_host(fd);
 }
 
 /* Runs @teller in a child. Returns false if the child may not enter that namespace. */
@@ -49,7 +49,7 @@ Test(host, a_process_knows_where_it_is)
 
 	cr_assert_eq(dofi_host_read(&here), 0);
 	cr_expect_eq(here.pid, (uint32_t)getpid());
-	cr_assert(hear_of(tell, &there, &pid));
+	cr_assert(hear_of(say_host, &there, &pid));
 	cr_expect(dofi_host_shares_memory(&here, &there));
 	cr_expect_eq(here.pid_space, there.pid_space);
 	cr_expect_eq(there.pid, (uint32_t)pid);

@@ -121,7 +121,7 @@ static void stays(int fd)
 	child_rest(fd);
 }
 
-static struct child somebody(void)
+static struct child holder_start(void)
 {
 	struct child c = child_start(stays);
 	bool entered = false;
@@ -155,33 +155,33 @@ Test(robust, none_is_open)
 	dofi_robust_unlock(NULL);
 }
 
-Test(robust, who_is_in_there_is_not_waited_for_long)
+Test(robust, a_live_holder_is_not_waited_for_long)
 {
 	int64_t begun;
 	struct child c;
 
 	set_up(4);
-	c = somebody();
+	c = holder_start();
 	begun = dofi_now();
 	cr_expect(!dofi_robust_try(&robust));
 	cr_expect(dofi_now() - begun < 50 * 1000000LL);
 	cr_expect_eq(dofi_robust_guard_ops.lock(&robust.guard), -ETIMEDOUT);
 	cr_expect(dofi_now() - begun >= 90 * 1000000LL);
-	cr_expect(!is_free(region), "somebody lives");
+	cr_expect(!is_free(region), "a holder lives");
 	child_kill(&c);
 	cr_expect(enter_in_time());
 	dofi_robust_unlock(&robust);
 	tear_down();
 }
 
-Test(robust, who_dies_in_there_leaves_nothing_locked)
+Test(robust, a_dead_holder_leaves_nothing_locked)
 {
 	struct child c;
 	int i;
 
 	set_up(4);
 	for (i = 0; i < 4; i++) {
-		c = somebody();
+		c = holder_start();
 		child_kill(&c);
 		cr_expect(!is_free(region));
 		cr_expect(i % 2 ? try_in_time() : enter_in_time());
@@ -211,7 +211,7 @@ Test(robust, an_unknown_layout_closes_it_until_the_owner_opens_it)
 	struct child c;
 
 	set_up(5);
-	c = somebody();
+	c = holder_start();
 	child_kill(&c);
 	while (!damages && dofi_now() < until)
 		cr_expect(!dofi_robust_try(&robust));
@@ -231,7 +231,7 @@ Test(robust, another_process_leaves_the_repair_to_the_owner)
 	struct child c;
 
 	set_up(4);
-	c = somebody();
+	c = holder_start();
 	child_kill(&c);
 	robust.damaged = NULL;
 	while (dofi_now() < until)
@@ -246,13 +246,13 @@ Test(robust, another_process_leaves_the_repair_to_the_owner)
 }
 
 /* The pages of a live holder and of the caller were removed by another process. */
-Test(robust, who_sees_no_page_calls_nobody_dead)
+Test(robust, without_its_own_page_it_takes_no_holder_for_dead)
 {
 	char name[DOFI_SHM_NAME];
 	struct child c;
 
 	set_up(4);
-	c = somebody();
+	c = holder_start();
 	snprintf(name, sizeof(name), "dat-ofi-%016llx", (unsigned long long)page->holder);
 	dofi_shm_file_remove(name);
 	snprintf(name, sizeof(name), "dat-ofi-%016llx", (unsigned long long)robust.guard.self);
@@ -275,7 +275,7 @@ static void *enters(void *arg)
 	return NULL;
 }
 
-Test(robust, who_waits_gets_in_when_the_other_leaves)
+Test(robust, a_waiting_thread_gets_it_when_it_is_unlocked)
 {
 	pthread_t thread;
 

@@ -229,7 +229,7 @@ static void sleeper(int fd)
  * The robust lock holds the number of an IA's page, by which a dead holder is found. So each IA has
  * a lock of its own.
  */
-Test(shm, each_ia_has_a_gate_of_its_own_to_a_peer)
+Test(shm, each_ia_has_a_lock_of_its_own_to_a_peer)
 {
 	struct dofi_shm_peer *one, *two;
 	struct dofi_shm other;
@@ -353,7 +353,7 @@ static void parent_of_survivor(int fd)
 	child_rest(fd);
 }
 
-Test(shm, a_forked_child_keeps_nobody_alive)
+Test(shm, a_forked_child_does_not_keep_its_parent_alive)
 {
 	struct dofi_shm_peer *peer;
 	struct child c;

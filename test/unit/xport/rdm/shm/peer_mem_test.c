@@ -240,7 +240,7 @@ Test(peer_mem, memory_that_went_with_its_grant_is_no_error_of_its_own)
 	cr_expect(is_clean(got, got + SPACE));
 }
 
-Test(peer_mem, who_is_gone_is_an_error)
+Test(peer_mem, a_peer_that_is_gone_is_an_error)
 {
 	struct dofi_peer_word w = { (uintptr_t)word, GRANTED };
 
@@ -261,7 +261,7 @@ static void stranger(int fd)
 	say(fd, &ret, sizeof(ret));
 }
 
-Test(peer_mem, who_may_not_is_told_so)
+Test(peer_mem, a_lack_of_permission_is_an_error)
 {
 	struct child c;
 	int ret;
@@ -292,7 +292,7 @@ static void far_away(int fd)
 	say(fd, &ret, sizeof(ret));
 }
 
-Test(peer_mem, a_number_that_means_somebody_else_is_noticed)
+Test(peer_mem, a_number_of_another_process_is_noticed)
 {
 	struct child c = child_start(far_away);
 	int ret, status;
