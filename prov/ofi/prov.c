@@ -37,7 +37,7 @@ struct entry {
 };
 
 static struct dofi_mutex entries_lock;
-static TAILQ_HEAD(, entry) entries = TAILQ_HEAD_INITIALIZER(entries); /* under entries_lock */
+static TAILQ_HEAD(, entry) entries DOFI_GUARDED_BY(entries_lock) = TAILQ_HEAD_INITIALIZER(entries);
 
 /* A table function is only told the name; that the entry is thread-safe, its own tells. */
 static struct entry *entry_find(const char *name, bool thread_safe)

@@ -119,17 +119,17 @@ static inline struct dofi_ep *dofi_ep_check(DAT_EP_HANDLE handle)
 }
 
 /* Waits for the plain operation of @ep that another thread is at; none begins until dofi_ep_unlock(). EP lock held. */
-void dofi_fast_close(struct dofi_ep *ep);
+void dofi_fast_close(struct dofi_ep *ep) DOFI_NEEDS(ep->lock);
 
 /* All of @ep is the caller's until dofi_ep_unlock(): "EP lock held" in other comments. */
-static inline void dofi_ep_lock(struct dofi_ep *ep)
+static inline void dofi_ep_lock(struct dofi_ep *ep) DOFI_TAKES(ep->lock)
 {
 	dofi_mutex_lock(&ep->lock);
 	if (atomic_load_explicit(&ep->fast.lock, memory_order_relaxed) != &ep->lock)
 		dofi_fast_close(ep);
 }
 
-static inline void dofi_ep_unlock(struct dofi_ep *ep)
+static inline void dofi_ep_unlock(struct dofi_ep *ep) DOFI_DROPS(ep->lock)
 {
 	atomic_store_explicit(&ep->fast.lock, ep->fast.lock_when_free, memory_order_release);
 	dofi_mutex_unlock(&ep->lock);
@@ -146,9 +146,10 @@ static inline bool dofi_fast_lock_holds(struct dofi_ep *ep, struct dofi_mutex *l
 
 /*
  * Locks @ep for a plain operation; the caller unlocks *@lock after it. Returns false, and @ep is not locked, if
- * another thread took the EP lock meanwhile: the caller takes the slow path.
+ * another thread took the EP lock meanwhile: the caller takes the slow path. DOFI_UNCHECKED_LOCKS: clang does not
+ * know which lock *@lock is.
  */
-static inline bool dofi_fast_lock(struct dofi_ep *ep, struct dofi_mutex **lock)
+static inline bool dofi_fast_lock(struct dofi_ep *ep, struct dofi_mutex **lock) DOFI_UNCHECKED_LOCKS
 {
 	*lock = atomic_load_explicit(&ep->fast.lock, memory_order_relaxed);
 	dofi_mutex_lock(*lock);
