@@ -172,13 +172,13 @@ static inline struct dofi_ep *dofi_fast_ep(struct fid_ep *to)
 }
 
 /* DAT_INVALID_STATE with the subtype of the EP's state. EP lock held. */
-static inline DAT_RETURN dofi_ep_bad_state(const struct dofi_ep *ep)
+static inline DAT_RETURN dofi_ep_bad_state(const struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
 {
 	return DOFI_RET(DAT_INVALID_STATE, dofi_ep_state_row(ep->state)->error);
 }
 
 /* Whether a connection of @ep is being made, used or ended. EP lock held. */
-static inline bool dofi_ep_is_live(const struct dofi_ep *ep)
+static inline bool dofi_ep_is_live(const struct dofi_ep *ep) DOFI_NEEDS(ep->lock)
 {
 	return dofi_ep_state_row(ep->state)->may & DOFI_EP_IS_LIVE;
 }
@@ -204,30 +204,30 @@ static inline uint64_t dofi_ep_remote_key(const struct dofi_ep *ep, const struct
  * From any thread: the connection ends, and @event will report that. The first cause wins. EP lock
  * held.
  */
-void dofi_ep_end(struct dofi_ep *ep, DAT_EVENT_NUMBER event);
+void dofi_ep_end(struct dofi_ep *ep, DAT_EVENT_NUMBER event) DOFI_NEEDS(ep->lock);
 /*
  * From any thread: the fabric reports that the connection is gone, without the reason. The event is
  * BROKEN if the peer sends a message before an orderly end and did not, else DISCONNECTED.
  * @unheard: the fabric may not have read all that the peer sent. EP lock held.
  */
-void dofi_ep_lost(struct dofi_ep *ep, bool unheard);
+void dofi_ep_lost(struct dofi_ep *ep, bool unheard) DOFI_NEEDS(ep->lock);
 /* A request retired: a graceful disconnect may have waited for it. EP lock held. */
-void dofi_ep_request_done(struct dofi_ep *ep);
+void dofi_ep_request_done(struct dofi_ep *ep) DOFI_NEEDS(ep->lock);
 
 /* Moves @ep to @next, which its table must allow. EP lock held. */
-void dofi_ep_state_set(struct dofi_ep *ep, DAT_EP_STATE next);
+void dofi_ep_state_set(struct dofi_ep *ep, DAT_EP_STATE next) DOFI_NEEDS(ep->lock);
 /* The state of @ep. Takes the EP's lock. */
-DAT_EP_STATE dofi_ep_state_now(struct dofi_ep *ep);
+DAT_EP_STATE dofi_ep_state_now(struct dofi_ep *ep) DOFI_NEEDS_NOT(ep->lock);
 
 /*
  * Opens or closes the queues to the fabric, as the EP's state, its fabric endpoint and closing
  * require. Called after each change of these, so that a post tests one flag. EP lock held.
  */
-void dofi_ep_open_queues(struct dofi_ep *ep);
+void dofi_ep_open_queues(struct dofi_ep *ep) DOFI_NEEDS(ep->lock);
 
 /* Writes ep->fast, after a change of what that caches: see fast.h. EP lock held. */
-void dofi_fast_renew(struct dofi_ep *ep);
+void dofi_fast_renew(struct dofi_ep *ep) DOFI_NEEDS(ep->lock);
 
 /* Queues work for the progress thread. EP lock held. */
-void dofi_ep_todo(struct dofi_ep *ep, unsigned what);
+void dofi_ep_todo(struct dofi_ep *ep, unsigned what) DOFI_NEEDS(ep->lock);
 #endif
